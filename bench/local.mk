@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# bench: what sbx costs. `make bench BENCH_FLAGS=--quick` is the smoke run; README.md here has the rest.
+# (bench_decide is built by policy/local.mk.)
+
+# Not check_PROGRAMS: those are run as tests.
+EXTRA_PROGRAMS = %reldir%/bench_net
+%canon_reldir%_bench_net_SOURCES = %reldir%/bench_net.c
+CLEANFILES += $(EXTRA_PROGRAMS)
+
+EXTRA_DIST += \
+	%reldir%/README.md \
+	%reldir%/common.py \
+	%reldir%/decide.py \
+	%reldir%/memory.py \
+	%reldir%/net.py \
+	%reldir%/run.py \
+	%reldir%/start.py
+
+BENCH_FLAGS =
+bench: install-for-tests %reldir%/bench_net %reldir%/bench_decide
+	$(SBX_TEST_ENVIRONMENT) $(PYTHON3) '$(srcdir)/%reldir%/run.py' $(BENCH_FLAGS)
+.PHONY: bench

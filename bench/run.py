@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""make bench: what sbx costs, beside what it is measured against, in one run on this machine.
+
+Prints medians and ratios with their targets; judges, but never fails for a figure. Root (it makes
+namespaces, reads other processes' memory figures and runs sbx-run as an ordinary user); all in
+namespaces and directories of its own, which it removes.
+"""
+import argparse
+import os
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+
+import common  # noqa: E402
+import decide  # noqa: E402
+import memory  # noqa: E402
+import net  # noqa: E402
+import start  # noqa: E402
+
+PARTS = {"start": start.run, "net": net.run, "mem": memory.run, "decide": decide.run}
+DEADLINE_S = 300
+
+
+def arguments():
+    p = argparse.ArgumentParser(description="Benchmarks of sbx, side by side with their targets.")
+    p.add_argument("--quick", action="store_true", help="few runs: does it work, not how fast is it")
+    p.add_argument("--only", default=",".join(PARTS), metavar="PART,...", help=", ".join(PARTS))
+    p.add_argument("--json", metavar="FILE", help="write the figures there too")
+    args = p.parse_args()
+    args.only = args.only.split(",")
+    unknown = [name for name in args.only if name not in PARTS]
+    if unknown:
+        p.error(f"unknown part: {', '.join(unknown)} (there are {', '.join(PARTS)})")
+    return args
+
+
+def describe_machine():
+    with open("/proc/cpuinfo") as f:
+        models = [line.split(":", 1)[1].strip() for line in f if line.startswith("model name")]
+    load = os.getloadavg()[0]
+    print(f"{os.cpu_count()} x {models[0] if models else os.uname().machine}, Linux "
+          f"{os.uname().release}, load {load:.1f}")
+
+
+def on_alarm(_signum, _frame):
+    raise TimeoutError(f"not done after {DEADLINE_S} s")
+
+
+def main():
+    args = arguments()
+    if os.geteuid() != 0:
+        sys.exit("bench/run.py: needs root: it makes namespaces and runs sbx-run as another user")
+    if not os.path.exists(common.SBX_RUN):
+        sys.exit("bench/run.py: set SBX_INST to an installed tree (make bench does)")
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.alarm(DEADLINE_S)
+    describe_machine()
+    report = common.Report()
+    places = common.Places()
+    failed = []
+    try:
+        for name in args.only:
+            try:
+                PARTS[name](report, places, args.quick)
+            except (RuntimeError, OSError) as e:
+                failed.append(name)
+                report.note(f"{name}: {e}")
+    finally:
+        places.remove()
+    report.end(args.json)
+    if failed:
+        sys.exit(f"bench/run.py: could not measure: {', '.join(failed)}")
+
+
+main()

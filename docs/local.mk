@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+dist_doc_DATA = \
+	README.md NEWS.md SECURITY.md \
+	%reldir%/ARCHITECTURE.md \
+	%reldir%/HACKING.md \
+	%reldir%/THREATS.md

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The broker as the launcher sees it: spawned early, configured when the stage has its sockets, asked
+ * for its last events at the end.
+ *
+ * It cannot outlive us: PDEATHSIG is set after its ids are dropped (a change of ids clears it), and
+ * its channel's end of file ends it as well. It gets fds 0-2 (/dev/null, stderr stays for its one-line
+ * errors), its channel as 3, and nothing else; no environment, no arguments.
+ */
+#include "launcher/broker_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "ipc/channel.h"
+#include "launcher/supervise.h"
+#include "sys/proc.h"
+
+#define STOP_TIMEOUT_MS 2000
+
+static _Noreturn void broker_child(const struct sbx_run *r, int channel, pid_t parent)
+{
+	const struct sbx_facts *f = r->plan->facts;
+	int fds[] = { 2, channel }, numbers[] = { 2, 3 };
+	static char *no_env[] = { NULL };
+	char path[4096];
+	char name[] = "sbx-broker", *argv[] = { name, NULL };
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	snprintf(path, sizeof(path), "%s/sbx-broker", f->libexec_dir);
+	if (f->privileged && sbx_ids_drop(f->broker_uid, f->broker_gid) < 0)
+		_exit(125);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || null_fd < 0)
+		_exit(125);
+	if (sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds)) < 0)
+		_exit(125);
+	if (open("/dev/null", O_RDWR) != 0 || dup2(0, 1) != 1)
+		_exit(125);
+	execve(path, argv, no_env);
+	dprintf(2, "sbx-run: cannot run %s: %s (is sbx installed completely?)\n", path,
+		strerror(errno));
+	_exit(125);
+}
+
+int sbx_broker_start(struct sbx_run *r)
+{
+	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
+	pid_t parent = getpid();
+	int e;
+
+	e = sbx_channel_pair(&ours, &theirs);
+	if (e < 0) {
+		sbx_err_set(&r->err, "cannot make a socket pair: %s", strerror(-e));
+		return e;
+	}
+	r->broker_pid = fork();
+	if (r->broker_pid < 0) {
+		r->broker_pid = 0;
+		sbx_err_set(&r->err, "cannot fork: %s", strerror(errno));
+		return -errno;
+	}
+	if (r->broker_pid == 0)
+		broker_child(r, theirs, parent);
+	r->broker_fd = sbx_fd_steal(&ours);
+	return sbx_fd_set_nonblocking(r->broker_fd);
+}
+
+static void fill_config(const struct sbx_plan *plan, struct sbx_msg_config *m)
+{
+	const struct sbx_profile *p = plan->profile;
+
+	snprintf(m->id, sizeof(m->id), "%s", plan->id);
+	m->mode = (uint8_t)p->network.mode;
+	m->air_gap = plan->air_gap;
+	m->dns_real = plan->dns_real;
+	m->limits = sbx_limits_default;
+	m->n_resolvers = plan->n_resolvers;
+	memcpy(m->resolvers, plan->resolvers, sizeof(m->resolvers));
+	if (p->network.proxy_host) {
+		snprintf(m->proxy_host, sizeof(m->proxy_host), "%s", p->network.proxy_host);
+		m->proxy_port = p->network.proxy_port;
+	}
+	snprintf(m->selftest_name, sizeof(m->selftest_name), "%s", SBX_SELFTEST_NAME);
+}
+
+int sbx_broker_configure(struct sbx_run *r)
+{
+	const struct sbx_facts *f = r->plan->facts;
+	struct sbx_msg_config m = { 0 };
+	int fds[SBX_N_BROKER_FDS];
+	uint8_t packet[4096];
+	size_t n_fds = 0;
+	ssize_t n;
+	int e;
+
+	fill_config(r->plan, &m);
+	r->sandbox_fds[SBX_BFD_POLICY] =
+		sbx_memfd_new("sbx-policy", r->plan->policy_blob, r->plan->n_policy_blob);
+	r->sandbox_fds[SBX_BFD_HOSTS] = sbx_memfd_new("sbx-hosts", f->hosts, f->n_hosts);
+	if (r->sandbox_fds[SBX_BFD_POLICY] < 0 || r->sandbox_fds[SBX_BFD_HOSTS] < 0) {
+		sbx_err_set(&r->err, "cannot make a memfd for the policy");
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < SBX_N_BROKER_FDS; i++)
+		if (r->sandbox_fds[i] >= 0) {
+			m.fd_mask |= 1u << i;
+			fds[n_fds++] = r->sandbox_fds[i];
+		}
+	n = sbx_msg_encode_config(&m, packet, sizeof(packet));
+	if (n < 0)
+		return (int)n;
+	e = sbx_channel_send(r->broker_fd, packet, (size_t)n, fds, n_fds);
+	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
+		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
+	if (e) {
+		sbx_err_set(&r->err, "the broker ended before it was configured");
+		return e < 0 ? e : -EPIPE;
+	}
+	return 0;
+}
+
+void sbx_broker_stop(struct sbx_run *r)
+{
+	uint8_t packet[16];
+	ssize_t n;
+	int status;
+
+	if (r->broker_fd >= 0 && r->broker_ready && !r->broker_gone && !r->protocol_broken) {
+		n = sbx_msg_encode_simple(SBX_MSG_STOP, 0, packet, sizeof(packet));
+		if (n > 0 && sbx_channel_send(r->broker_fd, packet, (size_t)n, NULL, 0) == 0)
+			sbx_supervise(r, SBX_WAIT_BROKER, STOP_TIMEOUT_MS);
+	}
+	if (r->broker_pid > 0) {
+		kill(r->broker_pid, SIGKILL); /* our child, not yet reaped */
+		while (waitpid(r->broker_pid, &status, 0) < 0 && errno == EINTR)
+			;
+		r->broker_pid = 0;
+	}
+	r->broker_fd = sbx_fd_close(r->broker_fd);
+}

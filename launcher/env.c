@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The command's environment: empty, and then what is named. In order, a later one replacing an
+ * earlier: what every program expects (HOME, PATH, ...), the certificate variables where their
+ * files are in the sandbox, what the profile passes, what the profile sets, --env, and the
+ * sandbox's id.
+ *
+ * Three kinds of variables are harder to pass. What makes a program run other code (LD_PRELOAD,
+ * ...) is never passed from the caller; who wants one writes --env NAME=VALUE. Where credentials
+ * and sockets of the caller's session live (AWS_*, SSH_AUTH_SOCK, *_TOKEN, ...), and where proxies
+ * do, a pattern like "*" does not match: the profile or the flag must spell the name.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "launcher/plan_internal.h"
+#include "launcher/view.h"
+
+/* A '*' at either end stands for anything. */
+static const char *const never_passed[] = {
+	"LD_*",
+	"GLIBC_TUNABLES",
+	"GCONV_PATH",
+	"GETCONF_DIR",
+	"LOCPATH",
+	"NLSPATH",
+	"MALLOC_*",
+	"RES_OPTIONS",
+	"RESOLV_*",
+	"HOSTALIASES",
+	"LOCALDOMAIN",
+	"TZDIR",
+	"BASH_ENV",
+	"ENV",
+	"BASH_FUNC_*",
+	"SHELLOPTS",
+	"BASHOPTS",
+	"PS4",
+	"PROMPT_COMMAND",
+	"IFS",
+	"PERL5OPT",
+	"PERL5LIB",
+	"PERL5DB",
+	"PYTHONSTARTUP",
+	"PYTHONHOME",
+	"PYTHONINSPECT",
+	"RUBYOPT",
+	"NODE_OPTIONS",
+	"JAVA_TOOL_OPTIONS",
+	"SBX_*",
+};
+static const char *const only_by_name[] = {
+	"AWS_*",	"AZURE_*",    "GOOGLE_*",	 "GCP_*",
+	"GH_*",		"GITHUB_*",   "GITLAB_*",	 "CI_*",
+	"NPM_*",	"npm_*",      "PIP_*",		 "TWINE_*",
+	"DOCKER_*",	"KUBE*",      "VAULT_*",	 "OPENAI_*",
+	"ANTHROPIC_*",	"HF_*",	      "SSH_*",		 "GPG_*",
+	"GNUPGHOME",	"DBUS_*",     "XDG_RUNTIME_DIR", "XAUTHORITY",
+	"DISPLAY",	"WAYLAND_*",  "TMUX*",		 "STY",
+	"SUDO_*",	"KRB5*",      "PGPASS*",	 "MYSQL_PWD",
+	"DATABASE_URL", "HTTP_PROXY", "HTTPS_PROXY",	 "ALL_PROXY",
+	"FTP_PROXY",	"NO_PROXY",   "http_proxy",	 "https_proxy",
+	"all_proxy",	"ftp_proxy",  "no_proxy",	 "*TOKEN",
+	"*TOKENS",	"*_KEY",      "*_KEYS",		 "*SECRET",
+	"*SECRETS",	"*PASSWORD",  "*PASSWD",	 "*PASSPHRASE",
+	"*CREDENTIALS", "*_AUTH",     "*_COOKIE",	 "*APIKEY",
+	"*_PAT",	"*_SECRET_*", "*_DSN",
+};
+
+/* Trust stores: passed when every path in the value is in the sandbox. */
+static const char *const certificates[] = {
+	"SSL_CERT_FILE",  "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
+	"CURL_CA_BUNDLE", "PIP_CERT",	  "GIT_SSL_CAINFO",
+};
+
+/* --- matching --- */
+
+static bool matches(const char *pattern, const char *name, size_t n_name)
+{
+	size_t n = strlen(pattern);
+	bool front = n > 0 && pattern[0] == '*', back = n > (size_t)front && pattern[n - 1] == '*';
+	const char *core = pattern + front;
+	size_t n_core = n - front - back;
+
+	if (n_name < n_core)
+		return false;
+	if (front && back)
+		return memmem(name, n_name, core, n_core) != NULL;
+	if (front)
+		return memcmp(name + n_name - n_core, core, n_core) == 0;
+	return memcmp(name, core, n_core) == 0 && (back || n_name == n_core);
+}
+
+static bool on_list(const char *const *list, size_t n, const char *name, size_t n_name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (matches(list[i], name, n_name))
+			return true;
+	return false;
+}
+
+static bool is_never_passed(const char *name, size_t n_name)
+{
+	return on_list(never_passed, SBX_N_ELEMENTS(never_passed), name, n_name);
+}
+
+/* A variable's name as POSIX has them; bash exports functions under others. */
+static bool is_name(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!((s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') || s[i] == '_' ||
+		      (i > 0 && s[i] >= '0' && s[i] <= '9')))
+			return false;
+	return n > 0;
+}
+
+/* --- setting --- */
+
+static int set_take(struct sbx_plan *p, char *entry, size_t n_name, enum sbx_env_origin origin)
+{
+	if (!p->env) {
+		p->env = calloc(SBX_PLAN_ENV_MAX + 1, sizeof(*p->env));
+		p->env_origin = calloc(SBX_PLAN_ENV_MAX + 1, 1);
+	}
+	if (!entry || !p->env || !p->env_origin) {
+		free(entry);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < p->n_env; i++)
+		if (strncmp(p->env[i], entry, n_name + 1) == 0) {
+			free(p->env[i]);
+			p->env[i] = entry;
+			p->env_origin[i] = (uint8_t)origin;
+			return 0;
+		}
+	if (p->n_env >= SBX_PLAN_ENV_MAX) {
+		free(entry);
+		return -E2BIG;
+	}
+	p->env[p->n_env] = entry;
+	p->env_origin[p->n_env++] = (uint8_t)origin;
+	return 0;
+}
+
+static int set(struct sbx_plan *p, const char *name, const char *value, enum sbx_env_origin origin)
+{
+	char *entry;
+
+	if (asprintf(&entry, "%s=%s", name, value) < 0)
+		entry = NULL;
+	return set_take(p, entry, strlen(name), origin);
+}
+
+/* --- what every program expects --- */
+
+static bool is_dir_in_view(const struct sbx_plan *p, const char *path)
+{
+	struct sbx_view_hit hit;
+
+	return sbx_view_resolve(p, path, NULL, NULL, &hit) == 0 && S_ISDIR(hit.mode);
+}
+
+static bool path_has(const char *path, const char *dir, size_t n)
+{
+	while (*path) {
+		size_t len = strcspn(path, ":");
+
+		if (len == n && memcmp(path, dir, n) == 0)
+			return true;
+		path += len + (path[len] == ':');
+	}
+	return false;
+}
+
+/* The caller's PATH as far as its directories are in the sandbox, then the system's. */
+static int set_path(struct sbx_plan *p)
+{
+	static const char system_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
+	const char *caller = sbx_facts_getenv(p->facts, "PATH");
+	const char *const sources[] = { caller ? caller : "", system_path };
+	size_t size = strlen(sources[0]) + sizeof(system_path) + 2, pos = 0;
+	SBX_AUTO_FREE char *path = calloc(1, size);
+
+	if (!path)
+		return -ENOMEM;
+	for (size_t s = 0; s < SBX_N_ELEMENTS(sources); s++)
+		for (const char *dir = sources[s]; *dir;) {
+			size_t n = strcspn(dir, ":");
+			SBX_AUTO_FREE char *one = strndup(dir, n);
+
+			if (!one)
+				return -ENOMEM;
+			if (one[0] == '/' && !path_has(path, one, n) && is_dir_in_view(p, one))
+				pos += (size_t)snprintf(path + pos, size - pos, "%s%s",
+							pos ? ":" : "", one);
+			dir += n + (dir[n] == ':');
+		}
+	return set(p, "PATH", path, SBX_ENV_SBX);
+}
+
+static int set_basics(struct sbx_plan *p)
+{
+	const struct sbx_facts *f = p->facts;
+	struct sbx_view_hit hit;
+	bool shell = sbx_view_resolve(p, f->shell, NULL, NULL, &hit) == 0 && S_ISREG(hit.mode);
+	int r = set(p, "HOME", f->home, SBX_ENV_SBX);
+
+	if (r == 0)
+		r = set(p, "USER", f->user_name, SBX_ENV_SBX);
+	if (r == 0)
+		r = set(p, "LOGNAME", f->user_name, SBX_ENV_SBX);
+	if (r == 0)
+		r = set(p, "SHELL", shell ? f->shell : "/bin/sh", SBX_ENV_SBX);
+	return r ? r : set_path(p);
+}
+
+/* SSL_CERT_DIR may hold several, with colons. */
+static bool all_in_view(const struct sbx_plan *p, const char *value)
+{
+	struct sbx_view_hit hit;
+
+	if (!value[0])
+		return false;
+	while (*value) {
+		size_t n = strcspn(value, ":");
+		SBX_AUTO_FREE char *one = strndup(value, n);
+
+		if (!one || one[0] != '/' || sbx_view_resolve(p, one, NULL, NULL, &hit) != 0)
+			return false;
+		value += n + (value[n] == ':');
+	}
+	return true;
+}
+
+static int pass_certificates(struct sbx_plan *p)
+{
+	for (size_t i = 0; i < SBX_N_ELEMENTS(certificates); i++) {
+		const char *value = sbx_facts_getenv(p->facts, certificates[i]);
+		int r = value && all_in_view(p, value)
+				? set(p, certificates[i], value, SBX_ENV_PASSED)
+				: 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* --- the profile's and the flags' --- */
+
+static int pass_pattern(struct sbx_plan *p, const char *pattern)
+{
+	bool exact = !strchr(pattern, '*');
+
+	if (exact && is_never_passed(pattern, strlen(pattern)))
+		return sbx_plan_note(p, "%s is never passed to a sandbox: use --env %s=VALUE",
+				     pattern, pattern);
+	for (char *const *e = p->facts->environ; e && *e; e++) {
+		size_t n = strcspn(*e, "=");
+		int r;
+
+		if (!(*e)[n] || !is_name(*e, n) || !matches(pattern, *e, n) ||
+		    is_never_passed(*e, n))
+			continue;
+		if (!exact && on_list(only_by_name, SBX_N_ELEMENTS(only_by_name), *e, n))
+			continue;
+		r = set_take(p, strdup(*e), n, SBX_ENV_PASSED);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int apply_flag(struct sbx_plan *p, const char *flag, struct sbx_err_list *errs)
+{
+	size_t n = strcspn(flag, "=");
+	const char *value;
+
+	if (flag[n])
+		return set_take(p, strdup(flag), n, SBX_ENV_FLAG);
+	if (is_never_passed(flag, n)) {
+		sbx_err_list_add(
+			errs, "", 0, 0,
+			"--env %s: it is never passed on; write --env %s=VALUE if you mean it",
+			flag, flag);
+		return SBX_PLAN_REFUSED;
+	}
+	value = sbx_facts_getenv(p->facts, flag);
+	if (!value)
+		return sbx_plan_note(p, "--env %s: it is not set here, nothing is passed", flag);
+	return set(p, flag, value, SBX_ENV_PASSED);
+}
+
+static int apply_profile(struct sbx_plan *p)
+{
+	const struct sbx_profile *profile = p->profile;
+	int r = 0;
+
+	for (size_t i = 0; i < profile->environment.pass.n && r == 0; i++)
+		r = pass_pattern(p, profile->environment.pass.v[i]);
+	for (size_t i = 0; i < profile->environment.n_set && r == 0; i++) {
+		const struct sbx_env_entry *e = &profile->environment.set[i];
+
+		r = e->value ? set(p, e->name, e->value, SBX_ENV_PROFILE)
+			     : pass_pattern(p, e->name);
+	}
+	return r;
+}
+
+int sbx_plan_env(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	int r = set_basics(p);
+
+	if (r == 0)
+		r = pass_certificates(p);
+	if (r == 0)
+		r = apply_profile(p);
+	for (size_t i = 0; i < p->options->n_env && r == 0; i++)
+		r = apply_flag(p, p->options->env[i], errs);
+	if (r == 0)
+		r = set(p, "SBX_SANDBOX_ID", p->id, SBX_ENV_SBX);
+	if (r == -E2BIG) {
+		sbx_err_list_add(errs, "", 0, 0, "more than %d environment variables: pass fewer",
+				 SBX_PLAN_ENV_MAX);
+		return SBX_PLAN_REFUSED;
+	}
+	return r;
+}

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The synthetic /etc.
+ *
+ * Every bind costs bwrap a walk over the mount table (DESIGN section 10), so /etc is one bind of
+ * one directory that was put together before, and not a dozen binds and files per run: measured
+ * 0.14 ms against 0.62. The directory is named by a hash over the names, sizes and times of what it
+ * was copied from; when the host's /etc changes, the next run finds no such name and makes a new
+ * one.
+ *
+ * What is in it: the entries of the table below, copied, and only what everyone on the host may
+ * read (so ssl/private stays out, also when root does the copying); configuration in which people
+ * keep passwords is left out when it looks as if it had one; resolv.conf and nsswitch.conf of our
+ * own; and symlinks into /run/sbx for the four files that differ from sandbox to sandbox. Never:
+ * shadow, sudoers, ssh, machine-id, the host's name, users and hosts.
+ *
+ * A copy is made under a temporary name and renamed, so a half-made one is never found. Directories
+ * over 30 days old are removed by whoever makes a new one.
+ */
+#include "launcher/etc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/facts.h"
+#include "launcher/view.h"
+
+#define FORMAT		 "sbx-etc 1" /* goes into the key: change it when what is made changes */
+#define FILE_BYTES_MAX	 (8u << 20)
+#define TREE_BYTES_MAX	 (64u << 20)
+#define TREE_ENTRIES_MAX 16384u
+#define TREE_DEPTH_MAX	 8
+#define KEEP_SECONDS	 (30 * 24 * 3600)
+#define KEY_LEN		 32 /* hex digits */
+
+/* --- what is in it --- */
+
+static const char *const taken[] = {
+	/* sorted: bsearch */
+	"GNUstep",
+	"ImageMagick-6",
+	"ImageMagick-7",
+	"OpenCL",
+	"R",
+	"alternatives",
+	"bash.bashrc",
+	"bash_completion",
+	"bash_completion.d",
+	"ca-certificates",
+	"ca-certificates.conf",
+	"crypto-policies",
+	"dconf",
+	"debian_version",
+	"dictionaries-common",
+	"emacs",
+	"ethertypes",
+	"fonts",
+	"gai.conf",
+	"ghostscript",
+	"gimp",
+	"gitconfig",
+	"glvnd",
+	"groff",
+	"gtk-2.0",
+	"gtk-3.0",
+	"host.conf",
+	"inputrc",
+	"issue",
+	"java",
+	"ld.so.cache",
+	"ld.so.conf",
+	"ld.so.conf.d",
+	"libreoffice",
+	"locale.alias",
+	"locale.conf",
+	"localtime",
+	"login.defs",
+	"lsb-release",
+	"lynx",
+	"magic",
+	"magic.mime",
+	"mailcap",
+	"manpath.config",
+	"mime.types",
+	"nanorc",
+	"networks",
+	"npmrc",
+	"openmpi",
+	"os-release",
+	"papersize",
+	"perl",
+	"pip.conf",
+	"pki",
+	"profile",
+	"protocols",
+	"python",
+	"redhat-release",
+	"rpc",
+	"screenrc",
+	"services",
+	"sgml",
+	"shells",
+	"skel",
+	"ssl",
+	"terminfo",
+	"texmf",
+	"timezone",
+	"vdpau_wrapper.cfg",
+	"vim",
+	"vulkan",
+	"wgetrc",
+	"xattr.conf",
+	"xml",
+	"zsh",
+};
+
+/* Versioned: "java-17-openjdk", "python3.11". */
+static const char *const taken_prefixes[] = { "java-", "python3", "postgresql-common" };
+
+/* Where people write passwords and tokens. */
+static const char *const screened[] = { "gitconfig", "npmrc", "pip.conf", "wgetrc" };
+
+/* What may change without its directory's time changing, or lies deeper than the listing looks. */
+static const char *const watched[] = { "fonts/conf.d", "pki/tls/certs", "ssl/certs",
+				       "ssl/certs/ca-certificates.crt", "ssl/openssl.cnf" };
+
+static const struct made {
+	const char *name, *link, *text; /* one of the two */
+} made[] = {
+	{ "group", "../run/sbx/group", NULL },
+	{ "hostname", "../run/sbx/hostname", NULL },
+	{ "hosts", "../run/sbx/hosts", NULL },
+	{ "mtab", "../proc/self/mounts", NULL },
+	{ "nsswitch.conf", NULL,
+	  "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
+	  "protocols: files\nservices: files\nethers: files\nrpc: files\n" },
+	{ "passwd", "../run/sbx/passwd", NULL },
+	/* The broker's stub answers on every address; this is the sandbox's own (DESIGN section
+	 * 6). */
+	{ "resolv.conf", NULL, "nameserver 100.64.0.1\n" },
+};
+
+bool sbx_etc_is_made(const char *name, const char **ret_link)
+{
+	for (size_t i = 0; i < SBX_N_ELEMENTS(made); i++)
+		if (strcmp(made[i].name, name) == 0) {
+			*ret_link = made[i].link;
+			return true;
+		}
+	return false;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+bool sbx_etc_has(const char *name)
+{
+	char first[NAME_MAX + 1];
+	const char *key = first;
+	size_t n = strcspn(name, "/");
+
+	if (n == 0 || n >= sizeof(first))
+		return false;
+	memcpy(first, name, n);
+	first[n] = '\0';
+	if (bsearch(&key, taken, SBX_N_ELEMENTS(taken), sizeof(taken[0]), compare_names))
+		return true;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(taken_prefixes); i++)
+		if (strncmp(first, taken_prefixes[i], strlen(taken_prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool is_screened(const char *name)
+{
+	for (size_t i = 0; i < SBX_N_ELEMENTS(screened); i++)
+		if (strcmp(screened[i], name) == 0)
+			return true;
+	return false;
+}
+
+void sbx_etc_names_free(char **names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+}
+
+static void closedirp(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+/* A DIR of its own for the directory behind @fd (which may be O_PATH). */
+static DIR *open_dir(int fd)
+{
+	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = own < 0 ? NULL : fdopendir(own);
+
+	if (!dir)
+		sbx_fd_close(own);
+	return dir;
+}
+
+int sbx_etc_names(int host_etc_fd, char ***ret_names, size_t *ret_n)
+{
+	SBX_CLEANUP(closedirp) DIR *dir = open_dir(host_etc_fd);
+	const struct dirent *e;
+	const char *link;
+	char **names;
+	size_t n = 0;
+
+	if (!dir)
+		return -errno;
+	names = calloc(SBX_ETC_NAMES_MAX, sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	while (n < SBX_ETC_NAMES_MAX && (e = readdir(dir))) {
+		if (!sbx_etc_has(e->d_name) || sbx_etc_is_made(e->d_name, &link))
+			continue;
+		names[n] = strdup(e->d_name);
+		if (!names[n++]) {
+			sbx_etc_names_free(names, n);
+			return -ENOMEM;
+		}
+	}
+	qsort(names, n, sizeof(*names), compare_names);
+	*ret_names = names;
+	*ret_n = n;
+	return 0;
+}
+
+/* --- the key --- */
+
+/* FNV-1a, twice with different beginnings: the inputs are the host's own, a slip is all it must
+ * tell. */
+struct key {
+	uint64_t a, b;
+};
+
+static void key_add(struct key *k, const void *p, size_t n)
+{
+	const uint8_t *s = p;
+
+	for (size_t i = 0; i < n; i++) {
+		k->a = (k->a ^ s[i]) * 0x100000001b3u;
+		k->b = (k->b ^ s[i] ^ 0x5b) * 0x100000001b3u;
+	}
+}
+
+static void key_add_stat(struct key *k, int fd, const char *name)
+{
+	struct stat st;
+
+	key_add(k, name, strlen(name) + 1);
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	key_add(k, &st.st_dev, sizeof(st.st_dev));
+	key_add(k, &st.st_ino, sizeof(st.st_ino));
+	key_add(k, &st.st_mode, sizeof(st.st_mode));
+	key_add(k, &st.st_size, sizeof(st.st_size));
+	key_add(k, &st.st_mtim, sizeof(st.st_mtim));
+}
+
+static void key_text(int etc_fd, char *const *names, size_t n, char ret_hex[KEY_LEN + 1])
+{
+	struct key k = { 0xcbf29ce484222325u, 0x84222325cbf29ce4u };
+
+	key_add(&k, FORMAT, sizeof(FORMAT));
+	for (size_t i = 0; i < n; i++)
+		key_add_stat(&k, etc_fd, names[i]);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(watched); i++)
+		key_add_stat(&k, etc_fd, watched[i]);
+	snprintf(ret_hex, KEY_LEN + 1, "%016llx%016llx", (unsigned long long)k.a,
+		 (unsigned long long)k.b);
+}
+
+/* --- copying --- */
+
+struct budget {
+	size_t bytes, entries;
+};
+
+/* A password in a URL, or a word that has one after it. */
+static bool looks_secret(const char *text)
+{
+	static const char *const words[] = { "_auth", "password", "passwd", "token", "secret" };
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(words); i++)
+		if (strcasestr(text, words[i]))
+			return true;
+	for (const char *s = strstr(text, "://"); s; s = strstr(s + 3, "://"))
+		if (s[3 + strcspn(s + 3, "@/ \t\r\n\"'")] == '@')
+			return true;
+	return false;
+}
+
+static int write_file(int dst, const char *name, const void *p, size_t n, mode_t mode)
+{
+	SBX_AUTO_CLOSE int fd =
+		openat(dst, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	const char *s = p;
+
+	if (fd < 0)
+		return -errno;
+	while (n > 0) {
+		ssize_t w = write(fd, s, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return -errno;
+		s += w;
+		n -= (size_t)w;
+	}
+	return fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+/* What cannot be copied is left out: an odd file in /etc must not stop a run. */
+static int copy_file(int src, const char *name, int dst, int flags, struct budget *budget)
+{
+	SBX_AUTO_CLOSE int fd =
+		openat(src, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
+	SBX_AUTO_FREE char *text = NULL;
+	struct stat st;
+	size_t n = 0;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH) ||
+	    st.st_size > FILE_BYTES_MAX || (size_t)st.st_size > budget->bytes)
+		return 0;
+	budget->bytes -= (size_t)st.st_size;
+	text = malloc((size_t)st.st_size + 1);
+	if (!text)
+		return -ENOMEM;
+	while (n < (size_t)st.st_size) {
+		ssize_t r = read(fd, text + n, (size_t)st.st_size - n);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			break;
+		n += (size_t)r;
+	}
+	text[n] = '\0';
+	if (is_screened(name) && looks_secret(text))
+		return 0;
+	return write_file(dst, name, text, n, 0444 | (st.st_mode & 0111));
+}
+
+/* Links into what the sandbox has stay links; others are copied as what they lead to. */
+static int copy_link(int src, const char *name, int dst, int depth, struct budget *budget)
+{
+	char text[PATH_MAX];
+	ssize_t n = readlinkat(src, name, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	if (depth == 0 && strncmp(text, "/usr/", 5) != 0 && strncmp(text, "/etc/", 5) != 0 &&
+	    strncmp(text, "../usr/", 7) != 0 && (text[0] == '/' || strstr(text, "..")))
+		return copy_file(src, name, dst, 0, budget);
+	return symlinkat(text, dst, name) < 0 ? -errno : 0;
+}
+
+static int copy_dir(int src, const char *name, int dst, int depth, struct budget *budget);
+
+static int copy_entry(int src, const char *name, int dst, int depth, struct budget *budget)
+{
+	struct stat st;
+
+	if (budget->entries == 0 || fstatat(src, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	budget->entries--;
+	if (S_ISREG(st.st_mode))
+		return copy_file(src, name, dst, O_NOFOLLOW, budget);
+	if (S_ISLNK(st.st_mode))
+		return copy_link(src, name, dst, depth, budget);
+	if (S_ISDIR(st.st_mode) && (st.st_mode & 0005) == 0005 && depth < TREE_DEPTH_MAX)
+		return copy_dir(src, name, dst, depth + 1, budget);
+	return 0;
+}
+
+static int copy_dir(int src, const char *name, int dst, int depth, struct budget *budget)
+{
+	SBX_AUTO_CLOSE int from =
+		openat(src, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	SBX_AUTO_CLOSE int to = -1;
+	SBX_CLEANUP(closedirp) DIR *dir = from < 0 ? NULL : open_dir(from);
+	const struct dirent *e;
+	int r = 0;
+
+	if (!dir)
+		return 0;
+	if (mkdirat(dst, name, 0700) < 0)
+		return -errno;
+	to = openat(dst, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (to < 0)
+		return -errno;
+	while (r == 0 && (e = readdir(dir)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = copy_entry(from, e->d_name, to, depth, budget);
+	if (r == 0 && fchmod(to, 0755) < 0)
+		r = -errno;
+	return r;
+}
+
+static int fill(int etc_fd, char *const *names, size_t n, int dst)
+{
+	struct budget budget = { TREE_BYTES_MAX, TREE_ENTRIES_MAX };
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = copy_entry(etc_fd, names[i], dst, 0, &budget);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(made) && r == 0; i++) {
+		if (made[i].link)
+			r = symlinkat(made[i].link, dst, made[i].name) < 0 ? -errno : 0;
+		else
+			r = write_file(dst, made[i].name, made[i].text, strlen(made[i].text), 0444);
+	}
+	if (r == 0 && fchmod(dst, 0755) < 0)
+		r = -errno;
+	if (r == 0)
+		syncfs(dst); /* or a power cut could leave the right name on empty files */
+	return r;
+}
+
+/* --- the cache --- */
+
+static void remove_tree(int parent, const char *name)
+{
+	SBX_AUTO_CLOSE int fd =
+		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	SBX_CLEANUP(closedirp) DIR *dir = fd < 0 ? NULL : open_dir(fd);
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+		    unlinkat(fd, e->d_name, 0) < 0)
+			remove_tree(fd, e->d_name);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static void prune(int cache)
+{
+	SBX_CLEANUP(closedirp) DIR *dir = open_dir(cache);
+	const struct dirent *e;
+	struct stat st;
+	time_t now = time(NULL);
+
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.' &&
+		    fstatat(cache, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISDIR(st.st_mode) && st.st_ctime < now - KEEP_SECONDS)
+			remove_tree(cache, e->d_name);
+}
+
+/* fd; -ENOENT; -EPERM when it is not one of ours. */
+static int open_made(int cache, const char *key)
+{
+	SBX_AUTO_CLOSE int fd = openat(cache, key, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid() || (st.st_mode & 0022))
+		return -EPERM;
+	return sbx_fd_steal(&fd);
+}
+
+static int make(int cache, const char *key, const struct sbx_plan *p, char *const *names, size_t n)
+{
+	SBX_AUTO_CLOSE int fd = -1;
+	char temporary[64];
+	int r;
+
+	prune(cache);
+	snprintf(temporary, sizeof(temporary), "new-%s", p->id);
+	remove_tree(cache, temporary);
+	if (mkdirat(cache, temporary, 0700) < 0)
+		return -errno;
+	fd = openat(cache, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	r = fd < 0 ? -errno : fill(p->host_etc_fd, names, n, fd);
+	if (r == 0 && renameat2(cache, temporary, cache, key, RENAME_NOREPLACE) < 0 &&
+	    errno != EEXIST)
+		r = -errno;
+	remove_tree(cache, temporary); /* nothing, when it was renamed */
+	return r;
+}
+
+static int open_cache(const char *dir)
+{
+	int fd;
+
+	if (mkdir(dir, 0711) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* bwrap, running as the sandbox's user, resolves the directory's path once more. */
+static int check_reachable(const struct sbx_plan *p, const char *dir, struct sbx_err *err)
+{
+	SBX_CLEANUP(sbx_as_user_end) struct sbx_as_user saved = { 0 };
+	int r;
+
+	if (!p->facts->privileged)
+		return 0;
+	r = sbx_as_user_begin(p->facts, &saved);
+	if (r < 0)
+		return r;
+	if (faccessat(AT_FDCWD, dir, X_OK, AT_EACCESS) == 0)
+		return 0;
+	sbx_err_set(err, "uid %u cannot reach %s: give the directories above it o+x (chmod o+x)",
+		    p->facts->uid, dir);
+	return -EACCES;
+}
+
+int sbx_etc_prepare(struct sbx_plan *p, const char *dir, struct sbx_err *err)
+{
+	SBX_AUTO_CLOSE int cache = -1;
+	struct sbx_mount_op *op = NULL;
+	char key[KEY_LEN + 1], **names;
+	size_t n;
+	int r;
+
+	for (size_t i = 0; i < p->n_mounts; i++)
+		if (p->mounts[i].kind == SBX_MOUNT_ETC)
+			op = &p->mounts[i];
+	if (!op || op->source.fd >= 0)
+		return 0;
+	cache = open_cache(dir);
+	if (cache < 0) {
+		sbx_err_set(err, "cannot make %s: %s", dir, strerror(-cache));
+		return cache;
+	}
+	r = check_reachable(p, dir, err);
+	if (r == 0)
+		r = sbx_etc_names(p->host_etc_fd, &names, &n);
+	if (r < 0) {
+		sbx_err_set(err, "cannot read the host's /etc: %s", strerror(-r));
+		return r;
+	}
+	key_text(p->host_etc_fd, names, n, key);
+	r = open_made(cache, key);
+	if (r == -ENOENT) {
+		r = make(cache, key, p, names, n);
+		if (r == 0)
+			r = open_made(cache, key);
+	}
+	sbx_etc_names_free(names, n);
+	if (r < 0) {
+		sbx_err_set(err, "cannot make the sandbox's /etc in %s: %s", dir, strerror(-r));
+		return r;
+	}
+	op->source.fd = r;
+	return 0;
+}

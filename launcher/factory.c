@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The socket factory (see factory.h).
+ *
+ * Signals: the launcher, this process and the command share a process group. A signal from the
+ * terminal or to the group reaches the command by itself; a signal to the launcher alone must be
+ * forwarded. The launcher cannot tell the two apart, this process can: a group signal is pending here
+ * too (they are blocked, so they queue). Asked by SIGNAL, it answers SIGNAL when it saw none, and
+ * only then does the launcher forward: the command gets each signal once.
+ */
+#include "launcher/factory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "ipc/channel.h"
+#include "ipc/messages.h"
+#include "launcher/signals.h"
+#include "sys/net.h"
+#include "sys/proc.h"
+#include "sys/seccomp.h"
+
+struct factory {
+	int launcher, broker, signals;
+	pid_t child;
+	uint32_t seen[65]; /* group signals not yet accounted for, by number */
+};
+
+static void say(int fd, enum sbx_msg_type type, uint32_t value, const int *pass)
+{
+	uint8_t packet[64];
+	ssize_t n = sbx_msg_encode_simple(type, value, packet, sizeof(packet));
+
+	if (n > 0)
+		sbx_channel_send(fd, packet, (size_t)n, pass, pass ? 1 : 0);
+}
+
+static void reap(struct factory *f)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (pid == f->child) {
+			f->child = 0;
+			say(f->launcher, SBX_MSG_COMMAND_EXIT, (uint32_t)status, NULL);
+		}
+}
+
+static void drain_signals(struct factory *f)
+{
+	struct signalfd_siginfo si;
+
+	while (read(f->signals, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGCHLD)
+			reap(f);
+		else if (si.ssi_signo < SBX_N_ELEMENTS(f->seen))
+			f->seen[si.ssi_signo]++;
+	}
+}
+
+static void on_launcher(struct factory *f)
+{
+	uint8_t packet[64];
+	uint32_t sig;
+	size_t n;
+	int r;
+
+	r = sbx_channel_recv(f->launcher, packet, sizeof(packet), &n, NULL, 0, NULL, NULL);
+	if (r == SBX_CHANNEL_E_AGAIN || r == -EINTR)
+		return;
+	if (r != 0 || sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SIGNAL, &sig) != 0)
+		_exit(0);
+	drain_signals(f);
+	if (sig < SBX_N_ELEMENTS(f->seen) && f->seen[sig] > 0)
+		f->seen[sig]--;
+	else
+		say(f->launcher, SBX_MSG_SIGNAL, sig, NULL);
+}
+
+/* One request: one socket, or a refusal with the same cookie. The broker is not trusted: the most it
+ * gets is a UDP socket of this namespace, where there is nothing but the sandbox. */
+static void on_broker(struct factory *f)
+{
+	struct sbx_msg_udp_socket m;
+	uint8_t packet[256];
+	size_t n;
+	int r, fd;
+
+	r = sbx_channel_recv(f->broker, packet, sizeof(packet), &n, NULL, 0, NULL, NULL);
+	if (r == SBX_CHANNEL_E_AGAIN || r == -EINTR)
+		return;
+	if (r != 0 || sbx_msg_decode_udp_socket(sbx_span(packet, n), &m) != 0) {
+		f->broker = sbx_fd_close(f->broker); /* gone or broken: the launcher sees its end */
+		return;
+	}
+	fd = sbx_net_udp_flow_open(&m.local, m.local_port, &m.peer, m.peer_port);
+	if (fd < 0) {
+		say(f->broker, SBX_MSG_UDP_SOCKET_FAILED, m.cookie, NULL);
+		return;
+	}
+	say(f->broker, SBX_MSG_UDP_SOCKET_MADE, m.cookie, &fd);
+	sbx_fd_close(fd);
+}
+
+/* Let go of all that building needed: stdio (a pipe the caller waits on), fds, rights, system calls. */
+static int shed(struct factory *f)
+{
+	const int fds[] = { 0, 1, 2, f->launcher, f->broker, f->signals };
+	const int numbers[] = { 0, 1, 2, 3, 4, 5 };
+	struct sbx_err err = { 0 };
+	int null_fd, r;
+
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd < 0)
+		return -errno;
+	for (int i = 0; i < 3; i++)
+		if (dup2(null_fd, i) < 0)
+			return -errno;
+	r = sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds));
+	if (r < 0)
+		return r;
+	f->launcher = 3;
+	f->broker = 4;
+	f->signals = 5;
+	prctl(PR_SET_DUMPABLE, 0);
+	r = sbx_caps_keep((1ull << CAP_NET_RAW) | (1ull << CAP_NET_BIND_SERVICE));
+	if (r < 0)
+		return r;
+	return sbx_seccomp_install(SBX_SECCOMP_FACTORY, &err);
+}
+
+_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child)
+{
+	struct factory f = { .launcher = launcher, .broker = broker, .child = child, .signals = -1 };
+	sigset_t set;
+
+	sbx_signals_forwarded(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (f.signals < 0 || sbx_fd_set_nonblocking(launcher) < 0 || sbx_fd_set_nonblocking(broker) < 0 ||
+	    shed(&f) < 0)
+		_exit(125);
+	drain_signals(&f); /* the child may have ended while we shed */
+	for (;;) {
+		struct pollfd p[] = {
+			{ .fd = f.signals, .events = POLLIN },
+			{ .fd = f.launcher, .events = POLLIN },
+			{ .fd = f.broker, .events = POLLIN }, /* negative: ignored */
+		};
+
+		if (poll(p, SBX_N_ELEMENTS(p), -1) < 0 && errno != EINTR)
+			_exit(125);
+		if (p[0].revents)
+			drain_signals(&f);
+		if (p[1].revents)
+			on_launcher(&f);
+		if (p[2].revents)
+			on_broker(&f);
+	}
+}

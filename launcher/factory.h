@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_FACTORY_H
+#define SBX_LAUNCHER_FACTORY_H
+
+#include <sys/types.h>
+
+/*
+ * What the stage becomes once bwrap runs: a process left in the sandbox's network namespace that makes
+ * UDP sockets for the broker, reaps, reports the command's end and knows which signals reached its
+ * process group. It keeps CAP_NET_RAW and CAP_NET_BIND_SERVICE (what transparent binding needs) and
+ * the seccomp table SBX_SECCOMP_FACTORY.
+ *
+ * @launcher: channel to the launcher; its end of file ends the process, and with it the sandbox.
+ * @broker: channel to the broker (its requests are untrusted); its end of file is ignored.
+ * @child: bwrap. Takes both fds.
+ */
+_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Who the sandbox runs as.
+ *
+ * An ordinary user is himself. Root names somebody (--user), or sudo did (SUDO_UID), or the sandbox
+ * gets a throwaway uid: one that nobody has, derived from the sandbox's id so that a run can be
+ * told apart in the host's process list. Kernel uid 0 is refused whatever the way it was asked for,
+ * and so is its group: a mount that root's group may write would be writable from inside.
+ */
+#include "launcher/facts_user.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "launcher/plan_internal.h"
+#include "launcher/view.h"
+
+/* Above the distributions' own users, below the ranges for containers and systemd's dynamic users
+ * (systemd: docs/UIDS-GIDS.md starts those at 61184; probing skips whoever is known). */
+#define THROWAWAY_FIRST	   10001u
+#define THROWAWAY_LAST	   65000u
+#define THROWAWAY_ATTEMPTS 1000u
+
+#define BROKER_USER    "sbx-broker"
+#define NSS_BUFFER_MAX 16384
+
+void sbx_user_fini(struct sbx_user *u)
+{
+	free(u->name);
+	free(u->home);
+	free(u->shell);
+	memset(u, 0, sizeof(*u));
+}
+
+static int copy_user(const struct passwd *pw, struct sbx_user *ret_user)
+{
+	struct sbx_user u = { .uid = pw->pw_uid, .gid = pw->pw_gid };
+
+	u.name = strdup(pw->pw_name);
+	u.home = strdup(pw->pw_dir ? pw->pw_dir : "");
+	u.shell = strdup(pw->pw_shell ? pw->pw_shell : "");
+	if (!u.name || !u.home || !u.shell) {
+		sbx_user_fini(&u);
+		return -ENOMEM;
+	}
+	*ret_user = u;
+	return 0;
+}
+
+/* A decimal id that fits uid_t and is not (uid_t)-1, which means "no change" to setresuid(2). */
+static bool parse_id(const char *s, uid_t *ret_id)
+{
+	char *end;
+	unsigned long n;
+
+	if (!s || s[0] < '0' || s[0] > '9')
+		return false;
+	errno = 0;
+	n = strtoul(s, &end, 10);
+	if (errno || *end || n >= UINT32_MAX)
+		return false;
+	*ret_id = (uid_t)n;
+	return true;
+}
+
+static void fclosep(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+
+/* One line of passwd(5); it is taken apart. */
+static bool parse_line(char *line, struct passwd *ret_pw)
+{
+	char *field[7];
+
+	line[strcspn(line, "\n")] = '\0';
+	for (size_t i = 0; i < SBX_N_ELEMENTS(field); i++) {
+		field[i] = strsep(&line, ":");
+		if (!field[i])
+			return false;
+	}
+	*ret_pw = (struct passwd){ .pw_name = field[0], .pw_dir = field[5], .pw_shell = field[6] };
+	return field[0][0] && parse_id(field[2], &ret_pw->pw_uid) &&
+	       parse_id(field[3], &ret_pw->pw_gid);
+}
+
+/* @name NULL: by @uid. Read line by line: fgetpwent(3) costs a system call per entry. */
+static int find_in_file(const char *name, uid_t uid, struct sbx_user *ret_user)
+{
+	SBX_CLEANUP(fclosep) FILE *file = fopen("/etc/passwd", "re");
+	SBX_AUTO_FREE char *line = NULL;
+	struct passwd pw;
+	size_t size = 0;
+
+	while (file && getline(&line, &size, file) > 0)
+		if (parse_line(line, &pw) &&
+		    (name ? strcmp(pw.pw_name, name) == 0 : pw.pw_uid == uid))
+			return copy_user(&pw, ret_user);
+	return 1;
+}
+
+int sbx_user_by_uid(uid_t uid, struct sbx_user *ret_user)
+{
+	char buf[NSS_BUFFER_MAX];
+	struct passwd pw, *found = NULL;
+	int r = find_in_file(NULL, uid, ret_user);
+
+	if (r <= 0)
+		return r;
+	if (getpwuid_r(uid, &pw, buf, sizeof(buf), &found) != 0 || !found)
+		return 1;
+	return copy_user(found, ret_user);
+}
+
+int sbx_user_by_name(const char *name, struct sbx_user *ret_user)
+{
+	char buf[NSS_BUFFER_MAX];
+	struct passwd pw, *found = NULL;
+	int r = find_in_file(name, 0, ret_user);
+
+	if (r <= 0)
+		return r;
+	if (getpwnam_r(name, &pw, buf, sizeof(buf), &found) != 0 || !found)
+		return 1;
+	return copy_user(found, ret_user);
+}
+
+uid_t sbx_throwaway_uid(const char *id, unsigned attempt)
+{
+	uint64_t n = strtoull(id, NULL, 16);
+
+	return THROWAWAY_FIRST + (uid_t)((n + attempt) % (THROWAWAY_LAST - THROWAWAY_FIRST + 1));
+}
+
+/* A uid nobody has and that is not @other. */
+static int pick_throwaway(const char *id, uid_t other, uid_t *ret_uid)
+{
+	for (unsigned i = 0; i < THROWAWAY_ATTEMPTS; i++) {
+		uid_t uid = sbx_throwaway_uid(id, i);
+		struct sbx_user u;
+		int r;
+
+		if (uid == other)
+			continue;
+		r = sbx_user_by_uid(uid, &u);
+		if (r < 0)
+			return r;
+		if (r == 1) {
+			*ret_uid = uid;
+			return 0;
+		}
+		sbx_user_fini(&u);
+	}
+	return -EAGAIN;
+}
+
+static bool usable_shell(const char *shell)
+{
+	const char *base = strrchr(shell, '/');
+
+	return shell[0] == '/' && strcmp(base, "/nologin") != 0 && strcmp(base, "/false") != 0;
+}
+
+/* The name goes into a synthetic passwd file: nothing that could start a second field or line. */
+static bool usable_name(const char *name)
+{
+	return name[0] && strlen(name) <= 64 && !strpbrk(name, ":\n\r/ ");
+}
+
+/* Take over a user; its home must be a place a sandbox can have. */
+static int take_user(struct sbx_facts *f, struct sbx_user *u, struct sbx_err *err)
+{
+	f->uid = u->uid;
+	f->gid = u->gid;
+	f->home = sbx_plan_normalise(u->home);
+	if (!f->home || sbx_view_target_problem(f->home)) { /* service users live in odd places */
+		free(f->home);
+		f->home = strdup(SBX_THROWAWAY_HOME);
+	}
+	f->shell = usable_shell(u->shell) ? sbx_steal_ptr(&u->shell) : strdup("/bin/sh");
+	f->user_name = usable_name(u->name) ? sbx_steal_ptr(&u->name) : strdup("sandbox");
+	sbx_user_fini(u);
+	if (!f->home || !f->shell || !f->user_name)
+		return -ENOMEM;
+	if (f->uid == 0 || (f->privileged && f->gid == 0)) {
+		sbx_err_set(
+			err,
+			"the sandbox never runs as kernel %s 0: name an ordinary user with --user",
+			f->uid == 0 ? "uid" : "gid");
+		return 1;
+	}
+	return 0;
+}
+
+/* A uid that the user database does not know. */
+static int take_unknown(struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx_err *err)
+{
+	struct sbx_user u = { .uid = uid, .gid = gid };
+
+	u.name = strdup("sandbox");
+	u.home = strdup(SBX_THROWAWAY_HOME);
+	u.shell = strdup("/bin/sh");
+	if (!u.name || !u.home || !u.shell) {
+		sbx_user_fini(&u);
+		return -ENOMEM;
+	}
+	return take_user(f, &u, err);
+}
+
+static int user_asked_for(const char *name, struct sbx_facts *f, struct sbx_err *err)
+{
+	struct sbx_user u;
+	uid_t uid;
+	int r = sbx_user_by_name(name, &u);
+
+	if (r == 1 && parse_id(name, &uid)) {
+		r = sbx_user_by_uid(uid, &u);
+		if (r == 1)
+			return take_unknown(f, uid, uid, err);
+	}
+	if (r == 1)
+		sbx_err_set(err, "--user '%s': there is no such user", name);
+	if (r != 0)
+		return r;
+	if (!f->privileged && u.uid != f->caller_uid) {
+		sbx_err_set(err, "--user '%s': only root may run a sandbox as somebody else", name);
+		sbx_user_fini(&u);
+		return 1;
+	}
+	return take_user(f, &u, err);
+}
+
+static int user_of_caller(struct sbx_facts *f, struct sbx_err *err)
+{
+	struct sbx_user u;
+	int r = sbx_user_by_uid(f->caller_uid, &u);
+
+	if (r < 0)
+		return r;
+	if (r == 1)
+		return take_unknown(f, f->caller_uid, f->caller_gid, err);
+	u.gid = f->caller_gid;
+	return take_user(f, &u, err);
+}
+
+static int user_of_sudo(uid_t uid, gid_t gid, struct sbx_facts *f, struct sbx_err *err)
+{
+	struct sbx_user u;
+	int r = sbx_user_by_uid(uid, &u);
+
+	if (r < 0)
+		return r;
+	if (r == 1)
+		return take_unknown(f, uid, gid, err);
+	u.gid = gid;
+	return take_user(f, &u, err);
+}
+
+static int user_throwaway(struct sbx_facts *f, struct sbx_err *err)
+{
+	uid_t uid = 0;
+	int r = pick_throwaway(f->id, 0, &uid);
+
+	if (r < 0) {
+		sbx_err_set(err, "no unused uid between %u and %u: name a user with --user",
+			    THROWAWAY_FIRST, THROWAWAY_LAST);
+		return r;
+	}
+	f->throwaway_user = true;
+	return take_unknown(f, uid, uid, err);
+}
+
+static int broker_user(struct sbx_facts *f, struct sbx_err *err)
+{
+	struct sbx_user u;
+	uid_t uid = 0;
+	int r;
+
+	f->broker_uid = f->uid;
+	f->broker_gid = f->gid;
+	if (!f->privileged)
+		return 0;
+	r = sbx_user_by_name(BROKER_USER, &u);
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		f->broker_uid = u.uid;
+		f->broker_gid = u.gid;
+		sbx_user_fini(&u);
+		if (f->broker_uid != 0 && f->broker_gid != 0 && f->broker_uid != f->uid)
+			return 0;
+		sbx_err_set(err,
+			    "user '" BROKER_USER "' has uid or gid 0, or is the command's own");
+		return 1;
+	}
+	r = pick_throwaway(f->id, f->uid, &uid);
+	if (r < 0) {
+		sbx_err_set(err, "no unused uid for the broker: create a user '" BROKER_USER "'");
+		return r;
+	}
+	f->broker_uid = uid;
+	f->broker_gid = uid;
+	return 0;
+}
+
+int sbx_facts_user(const struct sbx_options *o, const char *sudo_uid, const char *sudo_gid,
+		   struct sbx_facts *f, struct sbx_err *err)
+{
+	uid_t uid;
+	gid_t gid;
+	int r;
+
+	if (o->user)
+		r = user_asked_for(o->user, f, err);
+	else if (!f->privileged)
+		r = user_of_caller(f, err);
+	else if (parse_id(sudo_uid, &uid) && parse_id(sudo_gid, &gid) && uid != 0 && gid != 0)
+		r = user_of_sudo(uid, gid, f, err);
+	else
+		r = user_throwaway(f, err);
+	return r ? r : broker_user(f, err);
+}

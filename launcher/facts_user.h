@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_FACTS_USER_H
+#define SBX_LAUNCHER_FACTS_USER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "launcher/options.h"
+#include "launcher/plan.h"
+
+/* Who the sandbox and its broker run as: the user part of the facts. */
+
+/* The home, in the sandbox only, of who has none on the host. */
+#define SBX_THROWAWAY_HOME "/home/sandbox"
+
+/* One line of the user database. Strings are malloc'ed. */
+struct sbx_user {
+	uid_t uid;
+	gid_t gid;
+	char *name, *home, *shell;
+};
+/* 0, 1 when there is no such user, -errno. /etc/passwd is read first: asking NSS loads its
+ * modules. */
+int sbx_user_by_uid(uid_t uid, struct sbx_user *ret_user);
+int sbx_user_by_name(const char *name, struct sbx_user *ret_user);
+void sbx_user_fini(struct sbx_user *u);
+
+/* PURE. The uid that @id (hex digits) maps to in the range throwaway users come from, moved on by
+ * @attempt. */
+uid_t sbx_throwaway_uid(const char *id, unsigned attempt);
+
+/* Fill the uid, gid, user_name, home, shell and broker fields. @f->caller_uid, privileged and id
+ * are set already. @sudo_uid and @sudo_gid are the variables' values, or NULL. 0, 1 with @err,
+ * -errno. */
+int sbx_facts_user(const struct sbx_options *o, const char *sudo_uid, const char *sudo_gid,
+		   struct sbx_facts *f, struct sbx_err *err);
+
+#endif

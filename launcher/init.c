@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * sbx-init: the first process of ours inside the sandbox.
+ *
+ * 	sbx-init CTL_FD EXE_FD -- COMMAND [ARG...]
+ *
+ * bwrap runs it where the command will run: with its ids, namespaces, view of files, filter and
+ * environment. It says hello, takes the probes, runs them, tells the verdicts, and waits. Only a
+ * RELEASE lets it become the command; the end of the channel or anything else ends it with status
+ * 125, so whatever happens to the launcher, nothing runs.
+ *
+ * CTL_FD is a channel (ipc/channel.h) to the launcher, close-on-exec from here on: the launcher
+ * reads its end as the sign that the exec worked. EXE_FD is what bwrap executed us by; -1: nothing
+ * to close.
+ *
+ * It trusts the launcher. Until the exec it is not dumpable: nobody else of the same uid attaches
+ * to it.
+ *
+ * Signals: the launcher blocks those it hands on (launcher/signals.h), so one that came early is
+ * pending here; it takes effect when the mask is cleared, just before the exec, as if the command
+ * had got it. Dispositions are reset, but an ignored SIGHUP, SIGINT or SIGQUIT stays: that is how
+ * nohup and a shell's background jobs ask for it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/span.h"
+#include "ipc/channel.h"
+#include "ipc/messages.h"
+#include "launcher/init_probes.h"
+
+enum {
+	EXIT_NOT_SET_UP = 125,
+	EXIT_NOT_EXECUTABLE = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+struct init {
+	int ctl_fd;
+	char **command;
+	struct sbx_msg_probes probes;
+	struct sbx_msg_verdict verdicts[SBX_PROBES_MAX];
+	uint8_t packet[SBX_MSG_MAX];
+};
+
+static _Noreturn void die(const char *why)
+{
+	static const char prefix[] = "sbx-init: ";
+
+	if (write(STDERR_FILENO, prefix, sizeof(prefix) - 1) < 0 ||
+	    write(STDERR_FILENO, why, strlen(why)) < 0 || write(STDERR_FILENO, "\n", 1) < 0)
+		_exit(EXIT_NOT_SET_UP);
+	_exit(EXIT_NOT_SET_UP);
+}
+
+static int parse_fd(const char *s)
+{
+	char *end;
+	long v = strtol(s, &end, 10);
+
+	return *s && !*end && v >= -1 && v < 1 << 20 ? (int)v : -2;
+}
+
+static void parse(struct init *in, int argc, char **argv)
+{
+	int exe_fd;
+
+	if (argc < 5 || strcmp(argv[3], "--") != 0)
+		die("usage: sbx-init CTL_FD EXE_FD -- COMMAND [ARG...] (sbx-run starts it)");
+	in->ctl_fd = parse_fd(argv[1]);
+	exe_fd = parse_fd(argv[2]);
+	in->command = argv + 4;
+	if (in->ctl_fd < 0 || exe_fd < -1 || fcntl(in->ctl_fd, F_SETFD, FD_CLOEXEC) < 0)
+		die("the fd numbers are wrong");
+	if (exe_fd >= 0)
+		close(exe_fd);
+}
+
+/* Nothing to report to when this fails: the launcher is gone. */
+static void send_packet(const struct init *in, ssize_t n)
+{
+	if (n < 0 || sbx_channel_send(in->ctl_fd, in->packet, (size_t)n, NULL, 0) != 0)
+		_exit(EXIT_NOT_SET_UP);
+}
+
+static void send_simple(struct init *in, enum sbx_msg_type type)
+{
+	send_packet(in, sbx_msg_encode_simple(type, 0, in->packet, sizeof(in->packet)));
+}
+
+static struct sbx_span receive(struct init *in)
+{
+	size_t n, n_fds;
+	int r;
+
+	do {
+		r = sbx_channel_recv(in->ctl_fd, in->packet, sizeof(in->packet), &n, NULL, 0,
+				     &n_fds, NULL);
+	} while (r == -EINTR);
+	if (r != 0)
+		_exit(EXIT_NOT_SET_UP);
+	return sbx_span(in->packet, n);
+}
+
+static void self_test(struct init *in)
+{
+	send_simple(in, SBX_MSG_INIT_HELLO);
+	if (sbx_msg_decode_probes(receive(in), &in->probes) < 0)
+		die("the launcher sent something else than probes");
+	sbx_probes_run(&in->probes, in->ctl_fd, in->verdicts);
+	for (uint32_t i = 0; i < in->probes.n_probes; i++)
+		send_packet(in, sbx_msg_encode_verdict(&in->verdicts[i], in->packet,
+						       sizeof(in->packet)));
+	send_simple(in, SBX_MSG_VERDICTS_END);
+}
+
+static void wait_for_release(struct init *in)
+{
+	uint32_t value;
+
+	if (sbx_msg_decode_simple(receive(in), SBX_MSG_RELEASE, &value) < 0)
+		_exit(EXIT_NOT_SET_UP);
+}
+
+static bool keeps_ignored(int sig)
+{
+	struct sigaction sa;
+
+	return (sig == SIGHUP || sig == SIGINT || sig == SIGQUIT) &&
+	       sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN;
+}
+
+/* By the bare call: libc keeps two signals to itself, and a parent may have left them ignored. */
+static void reset_signals(void)
+{
+	static const unsigned long
+		fresh[8]; /* struct sigaction of every kernel: SIG_DFL, nothing set */
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		if (!keeps_ignored(sig))
+			syscall(SYS_rt_sigaction, sig, fresh, NULL, NSIG / 8);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Returns only when the exec failed: the exit status. execvp() looks through PATH and hands a file
+ * without a format to /bin/sh, as a shell does. */
+static int become_command(struct init *in)
+{
+	struct sbx_msg_exec_failed m = { 0 };
+	ssize_t n;
+
+	reset_signals();
+	execvp(in->command[0], in->command);
+	m.error = (uint32_t)errno;
+	m.not_found = errno == ENOENT || errno == ENOTDIR;
+	n = sbx_msg_encode_exec_failed(&m, in->packet, sizeof(in->packet));
+	if (n > 0)
+		sbx_channel_send(in->ctl_fd, in->packet, (size_t)n, NULL, 0);
+	return m.not_found ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+int main(int argc, char **argv)
+{
+	static struct init in; /* too large for a stack, and zero */
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_DUMPABLE, 0);
+	parse(&in, argc, argv);
+	self_test(&in);
+	wait_for_release(&in);
+	_exit(become_command(&in));
+}

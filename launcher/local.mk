@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# launcher: sbx-run (plan, steps, supervision) and sbx-init (first process in the sandbox). Includes
+# base, ipc, policy, sys, store.
+
+# Options, facts, the plan and what is derived from it: everything that happens before anything is made.
+noinst_LIBRARIES += %reldir%/libsbx-plan.a
+%canon_reldir%_libsbx_plan_a_SOURCES = \
+	%reldir%/bwrap_argv.c %reldir%/bwrap_argv.h \
+	%reldir%/command.c \
+	%reldir%/env.c \
+	%reldir%/etc.c %reldir%/etc.h \
+	%reldir%/facts.c %reldir%/facts.h \
+	%reldir%/facts_user.c %reldir%/facts_user.h \
+	%reldir%/options.c %reldir%/options.h \
+	%reldir%/plan.c %reldir%/plan.h %reldir%/plan_internal.h \
+	%reldir%/plan_json.c \
+	%reldir%/plan_profile.c \
+	%reldir%/probes.c \
+	%reldir%/view.c %reldir%/view.h \
+	%reldir%/view_grants.c \
+	%reldir%/view_mounts.c
+launcher_plan_libs = \
+	%reldir%/libsbx-plan.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a \
+	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(NFTNL_LIBS) $(MNL_LIBS) \
+	$(SECCOMP_LIBS) $(CAP_LIBS)
+
+launcher_plan_tests = \
+	tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
+	tests/unit/test_facts tests/unit/test_options tests/unit/test_plan tests/unit/test_plan_json \
+	tests/unit/test_probes tests/unit/test_view
+check_PROGRAMS += $(launcher_plan_tests)
+SBX_GOLDEN_TESTS += tests/unit/test_plan_json
+EXTRA_DIST += \
+	tests/golden/plan-ai-bash.json \
+	tests/golden/plan-build.json \
+	tests/golden/plan-default.json \
+	tests/golden/plan-flags.json \
+	tests/golden/plan-full.json \
+	tests/golden/plan-install.json \
+	tests/golden/plan-none.json \
+	tests/golden/plan-notebook.json \
+	tests/golden/plan-vite-preview.json
+check_LIBRARIES += %reldir%/libsbx-plan-world.a
+%canon_reldir%_libsbx_plan_world_a_SOURCES = tests/unit/plan_world.c tests/unit/plan_world.h
+launcher_plan_test_libs = %reldir%/libsbx-plan-world.a $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_test_bwrap_argv_SOURCES = tests/unit/test_bwrap_argv.c
+tests_unit_test_bwrap_argv_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_command_SOURCES = tests/unit/test_command.c
+tests_unit_test_command_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_env_SOURCES = tests/unit/test_env.c
+tests_unit_test_env_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_etc_SOURCES = tests/unit/test_etc.c
+tests_unit_test_etc_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_facts_SOURCES = tests/unit/test_facts.c
+tests_unit_test_facts_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_options_SOURCES = tests/unit/test_options.c
+tests_unit_test_options_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_plan_SOURCES = tests/unit/test_plan.c
+tests_unit_test_plan_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_plan_json_SOURCES = tests/unit/test_plan_json.c
+tests_unit_test_plan_json_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
+tests_unit_test_probes_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_view_SOURCES = tests/unit/test_view.c
+tests_unit_test_view_LDADD = $(launcher_plan_test_libs)
+
+launcher_common_sources = \
+	%reldir%/broker_process.c %reldir%/broker_process.h \
+	%reldir%/factory.c %reldir%/factory.h \
+	%reldir%/main.c \
+	%reldir%/receipt.c %reldir%/receipt.h \
+	%reldir%/record.c %reldir%/record.h \
+	%reldir%/run.c %reldir%/run.h \
+	%reldir%/runtime.c %reldir%/runtime.h \
+	%reldir%/signals.h \
+	%reldir%/stage.c %reldir%/stage.h \
+	%reldir%/step_hook.h \
+	%reldir%/steps.c \
+	%reldir%/supervise.c %reldir%/supervise.h
+launcher_common_libs = \
+	%reldir%/libsbx-plan.a \
+	src/store/libsbx-store.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a \
+	src/base/libsbx-base.a \
+	$(SQLITE_LIBS) $(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) \
+	$(NFTNL_LIBS) $(MNL_LIBS) $(SECCOMP_LIBS) $(CAP_LIBS)
+
+bin_PROGRAMS += %reldir%/sbx-run
+%canon_reldir%_sbx_run_SOURCES = $(launcher_common_sources) %reldir%/step_hook.c
+%canon_reldir%_sbx_run_LDADD = $(launcher_common_libs)
+
+# The same program with a hook between its steps that fails or kills as the system tests ask.
+noinst_PROGRAMS += %reldir%/sbx-run-faults
+%canon_reldir%_sbx_run_faults_SOURCES = $(launcher_common_sources) tests/system/step_hook_fault.c
+%canon_reldir%_sbx_run_faults_LDADD = $(launcher_common_libs)
+
+# Static: it starts in a file system that is not the host's, and an exec without ld.so is faster.
+noinst_LIBRARIES += %reldir%/libsbx-init.a
+%canon_reldir%_libsbx_init_a_SOURCES = \
+	%reldir%/init_probes.c %reldir%/init_probes.h \
+	%reldir%/probe_connect.c \
+	%reldir%/probe_dns.c %reldir%/probe_dns.h \
+	%reldir%/probe_files.c \
+	%reldir%/probe_kernel.c \
+	%reldir%/probe_ruleset.c
+pkglibexec_PROGRAMS += %reldir%/sbx-init
+%canon_reldir%_sbx_init_SOURCES = %reldir%/init.c
+%canon_reldir%_sbx_init_LDFLAGS = $(SBX_LDFLAGS) $(SBX_INIT_LDFLAGS)
+%canon_reldir%_sbx_init_LDADD = \
+	%reldir%/libsbx-init.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a
+
+check_PROGRAMS += tests/unit/test_init tests/unit/test_init_dns tests/unit/test_init_probes
+launcher_init_test_libs = \
+	src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
+	$(SECCOMP_LIBS) $(NFTNL_LIBS) $(MNL_LIBS) $(CMOCKA_LIBS)
+tests_unit_test_init_SOURCES = tests/unit/test_init.c tests/unit/init_process.h
+tests_unit_test_init_LDADD = $(launcher_init_test_libs)
+EXTRA_tests_unit_test_init_DEPENDENCIES = %reldir%/sbx-init
+tests_unit_test_init_probes_SOURCES = tests/unit/test_init_probes.c
+tests_unit_test_init_probes_LDADD = $(launcher_init_test_libs)
+EXTRA_tests_unit_test_init_probes_DEPENDENCIES = %reldir%/sbx-init
+tests_unit_test_init_dns_SOURCES = tests/unit/test_init_dns.c
+tests_unit_test_init_dns_LDADD = \
+	%reldir%/libsbx-init.a src/sys/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/fuzz/fuzz_init_dns
+tests_fuzz_fuzz_init_dns_SOURCES = tests/fuzz/fuzz_init_dns.c
+tests_fuzz_fuzz_init_dns_LDADD = \
+	$(SBX_FUZZ_LIBS) %reldir%/libsbx-init.a src/sys/libsbx-sys.a src/base/libsbx-base.a

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_OPTIONS_H
+#define SBX_LAUNCHER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+/* The command line, parsed; parsing never acts. Strings are borrowed from argv, but for the halves
+ * of a --bind, which are the options' own. */
+
+#define SBX_OPTIONS_LIST_MAX  256 /* of each option that may be repeated */
+#define SBX_OPTIONS_TOKEN_MAX 128 /* bytes of --workspace and --analysis-id */
+
+struct sbx_bind_option {
+	char *source; /* owned, one block with the target */
+	char *target; /* NULL: same as the source */
+	bool writable;
+};
+
+struct sbx_options {
+	const char *profile; /* default "default" */
+	const char *workspace, *analysis_id, *id, *chdir, *hostname, *user, *receipt;
+	size_t n_binds;
+	struct sbx_bind_option *binds;
+	size_t n_allow, n_deny, n_env, n_limits;
+	const char **allow, **deny, **env, **limits;
+	bool air_gap, dry_run, quiet, help, version;
+	int verbose;
+	int argc;
+	char **argv; /* the command; NULL-terminated */
+};
+
+/* 0, SBX_OPTIONS_E_USAGE with @err (exit status 125), -ENOMEM. @ret_o is for sbx_options_fini()
+ * whatever the result. --help and --version end the parsing: the rest is not looked at. */
+enum { SBX_OPTIONS_E_USAGE = 1 };
+int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct sbx_err *err);
+void sbx_options_fini(struct sbx_options *o);
+const char *sbx_options_help(void); /* the --help text */
+
+/* A profile option that is a file's path and not a name. */
+bool sbx_options_profile_is_file(const char *profile);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Planning: a list of parts, each of which fills in its fields. Everything that can be refused is
+ * refused here, before anything is made: nothing below opens a file for writing, forks or mounts.
+ * What a plan holds besides memory are O_PATH descriptors of what will be bound.
+ *
+ * The parts that look at files on the sandbox's behalf (mounts, the command) do so with the
+ * effective ids of the sandbox's user: root's eyes would find what the user may not see, and a path
+ * that root walks through a user's directory is a race for that user to win.
+ */
+#include "launcher/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "launcher/facts.h"
+#include "launcher/plan_internal.h"
+
+SBX_DEFINE_CLEANUP(struct sbx_plan, sbx_plan_free);
+
+const char *sbx_mount_op_kind_str(enum sbx_mount_op_kind k)
+{
+	static const char *const names[] = {
+		"bind", "etc", "tmpfs", "symlink", "dir", "proc", "dev", "file", "remount_ro",
+	};
+
+	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_MOUNT_OP_KINDS, "every kind has its name");
+	return k < SBX_N_MOUNT_OP_KINDS ? names[k] : "?";
+}
+
+const char *sbx_mount_origin_str(enum sbx_mount_origin o)
+{
+	static const char *const names[] = { "view", "profile", "cwd", "flag", "mask" };
+
+	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_ORIGINS, "every origin has its name");
+	return o < SBX_N_ORIGINS ? names[o] : "?";
+}
+
+int sbx_plan_refuse(struct sbx_err_list *errs, const struct sbx_err *err)
+{
+	sbx_err_list_add(errs, err->file, err->line, err->column, "%s", err->msg);
+	return SBX_PLAN_REFUSED;
+}
+
+int sbx_plan_note(struct sbx_plan *p, const char *fmt, ...)
+{
+	struct sbx_err text = { 0 };
+	char raw[SBX_ERR_MSG_MAX];
+	va_list ap;
+
+	if (p->n_notes >= SBX_PLAN_NOTES_MAX)
+		return 0;
+	if (!p->notes) {
+		p->notes = calloc(SBX_PLAN_NOTES_MAX, sizeof(*p->notes));
+		if (!p->notes)
+			return -ENOMEM;
+	}
+	va_start(ap, fmt);
+	vsnprintf(raw, sizeof(raw), fmt, ap);
+	va_end(ap);
+	sbx_err_set(&text, "%s", raw); /* escapes what could drive a terminal */
+	p->notes[p->n_notes] = strdup(text.msg);
+	if (!p->notes[p->n_notes])
+		return -ENOMEM;
+	p->n_notes++;
+	return 0;
+}
+
+static const char *value_of(char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; env && env[i]; i++)
+		if (strncmp(env[i], name, n) == 0 && env[i][n] == '=')
+			return env[i] + n + 1;
+	return NULL;
+}
+
+const char *sbx_plan_getenv(const struct sbx_plan *p, const char *name)
+{
+	return value_of(p->env, name);
+}
+
+const char *sbx_facts_getenv(const struct sbx_facts *f, const char *name)
+{
+	return value_of(f->environ, name);
+}
+
+char *sbx_plan_normalise(const char *path)
+{
+	size_t n = strlen(path), pos = 0;
+	SBX_AUTO_FREE char *out = malloc(n + 2);
+
+	if (!out || path[0] != '/')
+		return NULL;
+	for (const char *s = path; *s;) {
+		size_t len;
+
+		s += strspn(s, "/");
+		len = strcspn(s, "/");
+		for (size_t i = 0; i < len; i++)
+			if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
+				return NULL;
+		if (len == 2 && s[0] == '.' && s[1] == '.')
+			return NULL;
+		if (len > 0 && !(len == 1 && s[0] == '.')) {
+			out[pos++] = '/';
+			memcpy(out + pos, s, len);
+			pos += len;
+		}
+		s += len;
+	}
+	if (pos == 0)
+		out[pos++] = '/';
+	out[pos] = '\0';
+	return sbx_steal_ptr(&out);
+}
+
+/* --- parts --- */
+
+/* Those that look at the host's files as the sandbox's user. */
+static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	SBX_CLEANUP(sbx_as_user_end) struct sbx_as_user saved = { 0 };
+	int r = sbx_as_user_begin(p->facts, &saved);
+
+	if (r < 0) {
+		sbx_err_list_add(errs, "", 0, 0, "cannot look at files as uid %u: %s",
+				 p->facts->uid, strerror(-r));
+		return SBX_PLAN_REFUSED;
+	}
+	r = sbx_plan_view(p, errs);
+	if (r == 0)
+		r = sbx_plan_env(p, errs);
+	if (r == 0)
+		r = sbx_plan_command(p, errs);
+	return r;
+}
+
+int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs,
+		 struct sbx_plan **ret_plan)
+{
+	SBX_CLEANUP(sbx_plan_freep) struct sbx_plan *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->host_etc_fd = -1;
+	p->options = o;
+	p->facts = f;
+	p->argv = o->argv;
+	p->air_gap = o->air_gap;
+	memcpy(p->id, f->id, sizeof(p->id));
+
+	r = sbx_plan_profile(p, errs);
+	if (r == 0)
+		r = sbx_plan_network(p, errs);
+	if (r == 0)
+		r = plan_as_user(p, errs);
+	if (r == 0)
+		r = sbx_plan_probes(p, errs);
+	if (r != 0)
+		return r;
+	*ret_plan = sbx_steal_ptr(&p);
+	return 0;
+}
+
+struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
+{
+	if (!p)
+		return NULL;
+	sbx_policy_free(p->policy);
+	free(p->policy_blob);
+	sbx_profile_free(p->profile);
+	sbx_system_policy_free(p->system);
+	free(p->profile_file);
+	free(p->system_file);
+	free((void *)p->nft.cidrs);
+	for (size_t i = 0; i < p->n_mounts; i++) {
+		sbx_path_fini(&p->mounts[i].source);
+		free(p->mounts[i].text);
+		free(p->mounts[i].dest);
+	}
+	free(p->mounts);
+	sbx_fd_close(p->host_etc_fd);
+	for (size_t i = 0; i < p->n_env; i++)
+		free(p->env[i]);
+	free(p->env);
+	free(p->env_origin);
+	free(p->chdir);
+	free(p->hostname);
+	free(p->command_path);
+	free(p->probes);
+	for (size_t i = 0; i < p->n_notes; i++)
+		free(p->notes[i]);
+	free(p->notes);
+	free(p);
+	return NULL;
+}

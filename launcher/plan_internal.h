@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_PLAN_INTERNAL_H
+#define SBX_LAUNCHER_PLAN_INTERNAL_H
+
+#include <stdarg.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "launcher/plan.h"
+
+/*
+ * The parts of planning, each of which fills in its fields of the plan, in this order. All return
+ * 0, an exit status (125-127) with @errs filled in, or -errno.
+ */
+
+#define SBX_PLAN_REFUSED	125
+#define SBX_PLAN_NOT_EXECUTABLE 126
+#define SBX_PLAN_NOT_FOUND	127
+
+/* plan_profile.c: profile, system, policy; nft, resolvers. */
+int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs);
+int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs);
+/* view.c: mounts, chdir, hostname. */
+int sbx_plan_view(struct sbx_plan *p, struct sbx_err_list *errs);
+/* env.c */
+int sbx_plan_env(struct sbx_plan *p, struct sbx_err_list *errs);
+/* command.c */
+int sbx_plan_command(struct sbx_plan *p, struct sbx_err_list *errs);
+/* probes.c */
+int sbx_plan_probes(struct sbx_plan *p, struct sbx_err_list *errs);
+
+/* --- shared helpers (plan.c) --- */
+
+/* Move what an err says to the list; returns SBX_PLAN_REFUSED. */
+int sbx_plan_refuse(struct sbx_err_list *errs, const struct sbx_err *err);
+/* One more line for stderr. 0 or -ENOMEM; past SBX_PLAN_NOTES_MAX it is dropped. */
+int sbx_plan_note(struct sbx_plan *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The value of a variable in p->env, borrowed; NULL when it is not there. */
+const char *sbx_plan_getenv(const struct sbx_plan *p, const char *name);
+/* In the caller's environment, borrowed; NULL. */
+const char *sbx_facts_getenv(const struct sbx_facts *f, const char *name);
+
+/* PURE. The path without doubled and trailing slashes and "." parts. malloc'ed; NULL when it is
+ * relative, has a "..", a control byte, or there is no memory. */
+char *sbx_plan_normalise(const char *path);
+
+#endif

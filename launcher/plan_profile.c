@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * From names and flags to a compiled policy: system.yaml, the profile and what it extends, the
+ * flags on top, the ceilings, and then the network part as the broker and the firewall will have
+ * it.
+ *
+ * A configuration file that is there but cannot be read ends the run: a host whose owner wrote a
+ * ceiling must not run without it.
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/plan_internal.h"
+#include "policy/suggest.h"
+
+#define CONFIG_FILE_MAX	  (1u << 20)
+#define PROFILE_NAME_MAX  64
+#define POLICY_GENERATION 1 /* of the snapshot a sandbox starts with */
+
+/* --- files --- */
+
+/* The text of a file. 0; 1 when there is no such file; otherwise @err and -errno. @owned: it must
+ * belong to root or the caller and be writable by nobody else. */
+static int read_config(const char *path, const struct sbx_facts *f, bool owned, char **ret_text,
+		       size_t *ret_n, struct sbx_err *err)
+{
+	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	SBX_AUTO_FREE char *text = NULL;
+	struct stat st;
+	size_t n = 0;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 1;
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		sbx_err_set_at(err, path, 0, 0, "cannot be read: %s", strerror(errno));
+		return -EIO;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_size > CONFIG_FILE_MAX) {
+		sbx_err_set_at(err, path, 0, 0, "is not a regular file of at most 1 MiB");
+		return -EINVAL;
+	}
+	if (owned && ((st.st_uid != 0 && st.st_uid != f->caller_uid) || (st.st_mode & 0022))) {
+		sbx_err_set_at(err, path, 0, 0,
+			       "others than its owner can write it: chown root and chmod go-w it");
+		return -EPERM;
+	}
+	text = malloc((size_t)st.st_size + 1);
+	if (!text)
+		return -ENOMEM;
+	while (n < (size_t)st.st_size) {
+		ssize_t r = read(fd, text + n, (size_t)st.st_size - n);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0) {
+			sbx_err_set_at(err, path, 0, 0, "cannot be read: %s", strerror(errno));
+			return -EIO;
+		}
+		if (r == 0)
+			break;
+		n += (size_t)r;
+	}
+	text[n] = '\0';
+	*ret_text = sbx_steal_ptr(&text);
+	*ret_n = n;
+	return 0;
+}
+
+static int load_system(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	SBX_AUTO_FREE char *text = NULL, *path = NULL;
+	struct sbx_err err = { 0 };
+	size_t n = 0;
+	int r;
+
+	if (asprintf(&path, "%s/system.yaml", p->facts->config_dir) < 0)
+		return -ENOMEM;
+	r = read_config(path, p->facts, true, &text, &n, &err);
+	if (r == 1) {
+		p->system = sbx_system_policy_default();
+		return p->system ? 0 : -ENOMEM;
+	}
+	if (r < 0)
+		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+	r = sbx_system_policy_parse(sbx_span(text, n), path, errs, &p->system);
+	if (r == 0)
+		p->system_file = sbx_steal_ptr(&path);
+	return r > 0 ? SBX_PLAN_REFUSED : r;
+}
+
+/* --- profiles --- */
+
+/* A name becomes part of a path: nothing that could lead elsewhere. */
+static bool is_profile_name(const char *name)
+{
+	size_t n =
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	return n > 0 && n <= PROFILE_NAME_MAX && !name[n] && name[0] != '.';
+}
+
+/* i from 0 until NULL: where profiles are looked for, in order. malloc'ed. */
+static char *profile_dir(const struct sbx_facts *f, size_t i)
+{
+	const char *const dirs[] = { f->config_dir, f->user_config_dir, f->data_dir };
+	char *s;
+
+	if (i >= SBX_N_ELEMENTS(dirs) || asprintf(&s, "%s/profiles", dirs[i]) < 0)
+		return NULL;
+	return s;
+}
+
+/* As read_config(); *ret_path is where it was found. */
+static int find_profile(const struct sbx_facts *f, const char *name, char **ret_text, size_t *ret_n,
+			char **ret_path, struct sbx_err *err)
+{
+	for (size_t i = 0;; i++) {
+		SBX_AUTO_FREE char *dir = profile_dir(f, i), *path = NULL;
+		int r;
+
+		if (!dir)
+			return 1;
+		if (asprintf(&path, "%s/%s.yaml", dir, name) < 0)
+			return -ENOMEM;
+		r = read_config(path, f, false, ret_text, ret_n, err);
+		if (r == 0)
+			*ret_path = sbx_steal_ptr(&path);
+		if (r != 1)
+			return r;
+	}
+}
+
+struct loader {
+	const struct sbx_facts *facts;
+	struct sbx_err err; /* of a file that is there but cannot be read */
+};
+
+static char *load_extended(void *userdata, const char *name, size_t *ret_n, char *ret_file,
+			   size_t n_file)
+{
+	struct loader *l = userdata;
+	SBX_AUTO_FREE char *path = NULL;
+	char *text = NULL;
+
+	if (!is_profile_name(name) ||
+	    find_profile(l->facts, name, &text, ret_n, &path, &l->err) != 0)
+		return NULL;
+	snprintf(ret_file, n_file, "%s", path);
+	return text;
+}
+
+/* Name the nearest profile there is. */
+static int refuse_unknown(const struct sbx_plan *p, const char *name, struct sbx_err_list *errs)
+{
+	struct sbx_suggest s = sbx_suggest(name);
+	char best[PROFILE_NAME_MAX + 1] = "", hint[160] = "";
+	char *dir_name;
+
+	for (size_t i = 0; (dir_name = profile_dir(p->facts, i)); i++) {
+		DIR *dir = opendir(dir_name);
+		struct dirent *e;
+
+		while (dir && (e = readdir(dir))) {
+			char candidate[PROFILE_NAME_MAX + 1];
+			size_t n = strlen(e->d_name);
+
+			if (n <= 5 || n - 5 > PROFILE_NAME_MAX ||
+			    strcmp(e->d_name + n - 5, ".yaml") != 0)
+				continue;
+			snprintf(candidate, sizeof(candidate), "%.*s", (int)(n - 5), e->d_name);
+			sbx_suggest_offer(&s, candidate);
+			if (s.best == candidate) {
+				snprintf(best, sizeof(best), "%s", candidate);
+				s.best = best;
+			}
+		}
+		if (dir)
+			closedir(dir);
+		free(dir_name);
+	}
+	sbx_suggest_text(&s, hint, sizeof(hint));
+	sbx_err_list_add(errs, "", 0, 0, "there is no profile '%s'%s; profiles are in %s/profiles",
+			 name, hint, p->facts->data_dir);
+	return SBX_PLAN_REFUSED;
+}
+
+static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const char *name = p->options->profile;
+	struct loader loader = { .facts = p->facts };
+	SBX_AUTO_FREE char *text = NULL;
+	struct sbx_err err = { 0 };
+	size_t n = 0;
+	int r;
+
+	if (sbx_options_profile_is_file(name)) {
+		r = read_config(name, p->facts, false, &text, &n, &err);
+		if (r == 1)
+			sbx_err_set_at(&err, name, 0, 0, "there is no such profile");
+		if (r == 0 && !(p->profile_file = strdup(name)))
+			return -ENOMEM;
+	} else if (!is_profile_name(name)) {
+		sbx_err_set(&err, "--profile '%s': a name has letters, digits, '.', '_' and '-'",
+			    name);
+		r = 1;
+	} else {
+		r = find_profile(p->facts, name, &text, &n, &p->profile_file, &err);
+		if (r == 1)
+			return refuse_unknown(p, name, errs);
+	}
+	if (r != 0)
+		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+	r = sbx_profile_parse(sbx_span(text, n), p->profile_file, load_extended, &loader, errs,
+			      &p->profile);
+	if (loader.err.msg[0]) {
+		sbx_plan_refuse(errs, &loader.err);
+		r = r < 0 ? r : SBX_PLAN_REFUSED;
+	}
+	return r > 0 ? SBX_PLAN_REFUSED : r;
+}
+
+/* --- flags and ceilings --- */
+
+static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const struct sbx_options *o = p->options;
+	size_t n_before = errs->n;
+	int r = 0;
+
+	for (size_t i = 0; i < o->n_allow && r >= 0; i++) {
+		struct sbx_err err = { 0 };
+
+		r = sbx_net_list_add_pattern(&p->profile->network.allow, o->allow[i], "--allow",
+					     &err);
+		if (r > 0)
+			sbx_plan_refuse(errs, &err);
+	}
+	for (size_t i = 0; i < o->n_deny && r >= 0; i++) {
+		struct sbx_err err = { 0 };
+
+		r = sbx_net_list_add_pattern(&p->profile->network.deny, o->deny[i], "--deny", &err);
+		if (r > 0)
+			sbx_plan_refuse(errs, &err);
+	}
+	for (size_t i = 0; i < o->n_limits && r >= 0; i++) {
+		struct sbx_err err = { 0 };
+
+		r = sbx_limit_set(&p->profile->limits, o->limits[i], &err);
+		if (r > 0)
+			sbx_plan_refuse(errs, &err);
+	}
+	if (r < 0)
+		return r;
+	if (errs->n > n_before)
+		return SBX_PLAN_REFUSED;
+	if (o->n_allow && p->profile->network.mode == SBX_MODE_OFFLINE)
+		return sbx_plan_note(p, "--allow changes nothing: profile '%s' is offline",
+				     o->profile);
+	return 0;
+}
+
+static int check_ceilings(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_limit_values ceilings = p->system->ceilings;
+	struct sbx_err err = { 0 };
+	int r;
+
+	if (ceilings.memory_bytes == 0)
+		ceilings.memory_bytes = p->facts->machine_memory_bytes;
+	if (ceilings.cpus_milli == 0)
+		ceilings.cpus_milli = p->facts->machine_cpus_milli;
+	r = sbx_limits_check(&p->profile->limits, &ceilings, &err);
+	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
+}
+
+int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	int r = load_system(p, errs);
+
+	if (r == 0)
+		r = load_profile(p, errs);
+	if (r == 0)
+		r = merge_flags(p, errs);
+	if (r == 0)
+		r = check_ceilings(p, errs);
+	return r;
+}
+
+/* --- network --- */
+
+/* resolv.conf(5): "nameserver ADDRESS" lines; scoped addresses cannot be dialled by address
+ * alone. */
+static void resolvers_of_host(struct sbx_plan *p)
+{
+	const char *line = p->facts->resolv_conf;
+
+	while (*line && p->n_resolvers < SBX_RESOLVERS_MAX) {
+		size_t n = strcspn(line, "\n");
+		char text[SBX_ADDR_STR_MAX];
+		struct sbx_addr addr;
+
+		if (strncmp(line, "nameserver", 10) == 0 && (line[10] == ' ' || line[10] == '\t')) {
+			const char *s = line + 10 + strspn(line + 10, " \t");
+
+			snprintf(text, sizeof(text), "%.*s", (int)strcspn(s, " \t\r\n"), s);
+			if (sbx_addr_parse(text, &addr) == 0)
+				p->resolvers[p->n_resolvers++] =
+					(struct sbx_resolver){ .addr = addr, .port = 53 };
+		}
+		line += n + (line[n] == '\n');
+	}
+	if (p->n_resolvers == 0) {
+		p->resolvers[0].port = 53;
+		sbx_addr_parse("127.0.0.1", &p->resolvers[0].addr);
+		p->n_resolvers = 1;
+	}
+}
+
+static int collect_cidrs(struct sbx_plan *p)
+{
+	struct sbx_policy_cidr c;
+	struct sbx_nft_cidr *v;
+	size_t n = 0;
+
+	while (sbx_policy_cidr_at(p->policy, n, &c))
+		n++;
+	v = calloc(n + 1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < n && sbx_policy_cidr_at(p->policy, i, &c); i++)
+		v[i] = (struct sbx_nft_cidr){ .cidr = c.cidr,
+					      .port_first = c.port_first,
+					      .port_last = c.port_last,
+					      .proto = c.proto };
+	p->nft.cidrs = v;
+	p->nft.n_cidrs = n;
+	return 0;
+}
+
+static bool wants_udp(const struct sbx_profile *profile)
+{
+	if (profile->network.mode == SBX_MODE_FULL || profile->network.default_action == SBX_ALLOW)
+		return true;
+	for (size_t i = 0; i < profile->network.allow.n; i++)
+		if (profile->network.allow.v[i].proto == SBX_PROTO_UDP)
+			return true;
+	return false;
+}
+
+int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const struct sbx_profile *profile = p->profile;
+	enum sbx_mode mode = profile->network.mode;
+	int r;
+
+	r = sbx_policy_compile(profile, p->system, p->air_gap, POLICY_GENERATION, &p->policy_blob,
+			       &p->n_policy_blob);
+	if (r == 0)
+		r = sbx_policy_load(sbx_span(p->policy_blob, p->n_policy_blob), &p->policy);
+	if (r < 0) {
+		sbx_err_list_add(errs, p->profile_file, 0, 0, "the policy cannot be compiled: %s",
+				 strerror(-r));
+		return r == -ENOMEM ? r : SBX_PLAN_REFUSED;
+	}
+	p->carries = mode != SBX_MODE_OFFLINE && !p->air_gap;
+	p->dns_real = !p->air_gap && (mode == SBX_MODE_FULL || (mode == SBX_MODE_OFFLINE &&
+								profile->network.n_resolvers > 0));
+	p->nft.all_destinations = p->carries && mode == SBX_MODE_FULL;
+	p->nft.udp = p->carries && wants_udp(profile);
+	p->nft.nflog_group = SBX_PLAN_NFLOG_GROUP;
+	p->nft.dns = 1;
+	if (profile->network.n_resolvers > 0) {
+		p->n_resolvers = (uint32_t)profile->network.n_resolvers;
+		memcpy(p->resolvers, profile->network.resolvers,
+		       profile->network.n_resolvers * sizeof(p->resolvers[0]));
+	} else {
+		resolvers_of_host(p);
+	}
+	return p->carries ? collect_cidrs(p) : 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_RECEIPT_H
+#define SBX_LAUNCHER_RECEIPT_H
+
+#include "launcher/run.h"
+
+/* Can --receipt FILE be written? Asked before anything is made. 0 or -errno with @err. */
+int sbx_receipt_check(const char *path, struct sbx_err *err);
+
+/* Write the receipt, if one was asked for: the plan, the self-test's verdicts, times, versions and the
+ * outcome, as JSON, by way of a temporary file that is renamed. A failure is said on stderr: it cannot
+ * change what has happened. */
+void sbx_receipt_write(struct sbx_run *r);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The sandbox's row and events. Events arrive folded from the broker and are folded once more here
+ * (the launcher adds its own), then written at most once a second in one transaction. A database that
+ * cannot be opened at the start stops the run: nothing that cannot be recorded is released. One that
+ * fails later is said once on stderr; the sandbox goes on, its refusals stand.
+ */
+#include "launcher/record.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sys/proc.h"
+
+#define PENDING_MAX 256 /* folded events waiting for their transaction */
+
+struct pending {
+	struct sbx_run *run;
+	size_t n;
+	struct sbx_event v[PENDING_MAX];
+};
+
+static int open_store(const struct sbx_facts *f, struct sbx_err *err, struct sbx_store **ret_store)
+{
+	char migrations[4096];
+
+	if (snprintf(migrations, sizeof(migrations), "%s/migrations", f->data_dir) >=
+	    (int)sizeof(migrations))
+		return -ENAMETOOLONG;
+	return sbx_store_open(f->state_dir, migrations, err, ret_store);
+}
+
+/* A command line as a JSON array; bytes that are not UTF-8 are escaped first. malloc'ed or NULL. */
+static char *command_json(char *const *argv)
+{
+	json_t *list = json_array();
+	char buf[4096];
+	char *text;
+
+	for (; argv && *argv; argv++)
+		json_array_append_new(list,
+				      json_string(sbx_escape(*argv, strlen(*argv), buf, sizeof(buf))));
+	text = json_dumps(list, JSON_COMPACT);
+	json_decref(list);
+	return text;
+}
+
+static int insert_row(struct sbx_store *store, const struct sbx_options *o, const struct sbx_facts *f,
+		      const char *id, const char *hash, struct sbx_err *err)
+{
+	SBX_AUTO_FREE char *command = command_json(o->argv);
+	struct sbx_store_sandbox row = {
+		.id = id,
+		.analysis_id = o->analysis_id,
+		.workspace = o->workspace,
+		.profile = o->profile,
+		.policy_hash = hash,
+		.command_json = command,
+		.pid = getpid(),
+		.uid = f->uid,
+		.created_ms = (int64_t)sbx_clock_realtime_ms(),
+	};
+
+	return command ? sbx_store_sandbox_begin(store, &row, err) : -ENOMEM;
+}
+
+int sbx_record_begin(struct sbx_run *r)
+{
+	char hash[65];
+	uint64_t seed;
+	int e;
+
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		return -EIO;
+	e = sbx_fold_new(sbx_limits_default.n_event_keys, seed, &r->fold);
+	if (e < 0)
+		return e;
+	e = open_store(r->plan->facts, &r->err, &r->store);
+	if (e == 0) {
+		sbx_policy_hash(r->plan->policy, hash);
+		e = insert_row(r->store, r->plan->options, r->plan->facts, r->plan->id, hash, &r->err);
+	}
+	if (e == SBX_STORE_E_EXISTS)
+		sbx_err_set(&r->err, "a sandbox with id %s is recorded already (leave out --id)",
+			    r->plan->id);
+	if (e == 0)
+		r->row = true;
+	return e > 0 ? -EEXIST : e;
+}
+
+static void complain_once(struct sbx_run *r, const struct sbx_err *err)
+{
+	if (!r->store_failed)
+		fprintf(stderr, "sbx-run: events are not recorded: %s\n", err->msg);
+	r->store_failed = true;
+}
+
+void sbx_record_released(struct sbx_run *r)
+{
+	struct sbx_err err = { 0 };
+
+	if (sbx_store_sandbox_release(r->store, r->plan->id, (int64_t)sbx_clock_realtime_ms(), NULL,
+				      &err) != 0)
+		complain_once(r, &err);
+}
+
+static void write_pending(struct pending *p)
+{
+	struct sbx_run *r = p->run;
+	struct sbx_err err = { 0 };
+
+	if (p->n > 0 && r->row &&
+	    sbx_store_events_add(r->store, r->plan->id, r->plan->options->analysis_id, p->v, p->n,
+				 &err) != 0)
+		complain_once(r, &err);
+	p->n = 0;
+}
+
+static void emit(const struct sbx_event *e, void *userdata)
+{
+	struct pending *p = userdata;
+
+	if (p->n == PENDING_MAX)
+		write_pending(p);
+	p->v[p->n++] = *e;
+}
+
+static uint64_t now_ms(void)
+{
+	return sbx_clock_monotonic_us() / 1000;
+}
+
+static void schedule(struct sbx_run *r)
+{
+	uint64_t next = sbx_fold_next_ms(r->fold);
+
+	r->flush_at_us = next == SBX_FOLD_IDLE ? 0 : next * 1000 + 1000;
+}
+
+static void print_event(const struct sbx_event *e)
+{
+	char where[SBX_ADDR_STR_MAX] = "";
+
+	if (e->addr.family)
+		sbx_addr_format(&e->addr, where, sizeof(where));
+	fprintf(stderr, "sbx-run: %s %s %s%s%s port %u: %s%s%s\n", sbx_action_str(e->action),
+		sbx_proto_str(e->proto), e->name, e->name[0] && where[0] ? " " : "", where, e->port,
+		sbx_reason_str(e->reason), e->rule[0] ? ": " : "", e->rule);
+}
+
+void sbx_record_event(struct sbx_run *r, const struct sbx_event *e)
+{
+	struct pending *p;
+
+	if (r->plan->options->verbose)
+		print_event(e);
+	if (!r->fold)
+		return;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return;
+	p->run = r;
+	sbx_fold_add(r->fold, e, now_ms(), emit, p);
+	write_pending(p);
+	free(p);
+	schedule(r);
+}
+
+static void flush(struct sbx_run *r, bool all)
+{
+	struct pending *p = r->fold ? calloc(1, sizeof(*p)) : NULL;
+
+	if (!p)
+		return;
+	p->run = r;
+	if (all)
+		sbx_fold_flush_all(r->fold, emit, p);
+	else
+		sbx_fold_flush(r->fold, now_ms(), emit, p);
+	write_pending(p);
+	free(p);
+	schedule(r);
+}
+
+void sbx_record_flush(struct sbx_run *r)
+{
+	flush(r, false);
+}
+
+static enum sbx_store_state final_state(const struct sbx_run *r)
+{
+	if (r->interrupted && !r->released)
+		return SBX_STATE_KILLED;
+	switch (r->outcome) {
+	case SBX_OUTCOME_DONE:
+		return SBX_STATE_DONE;
+	case SBX_OUTCOME_TIMED_OUT:
+		return SBX_STATE_TIMED_OUT;
+	case SBX_OUTCOME_LOST:
+		return SBX_STATE_KILLED;
+	default:
+		return SBX_STATE_FAILED_SAFETY_SETUP;
+	}
+}
+
+const char *sbx_record_state(const struct sbx_run *r)
+{
+	return sbx_store_state_str(final_state(r));
+}
+
+/* The verdicts, compactly: [["dns_refused", true, "REFUSED"], ...]. malloc'ed or NULL. */
+static char *verdicts_json(const struct sbx_run *r)
+{
+	json_t *list = json_array();
+	char *text;
+
+	for (uint32_t i = 0; i < r->plan->probes->n_probes; i++)
+		if (r->verdicts[i].seen)
+			json_array_append_new(
+				list, json_pack("[s, b, s]",
+						sbx_probe_kind_str(r->plan->probes->probes[i].kind),
+						r->verdicts[i].ok, r->verdicts[i].detail));
+	text = json_dumps(list, JSON_COMPACT);
+	json_decref(list);
+	return text;
+}
+
+void sbx_record_end(struct sbx_run *r, int exit_status)
+{
+	SBX_AUTO_FREE char *selftest = r->row ? verdicts_json(r) : NULL;
+	struct sbx_err err = { 0 };
+	struct sbx_store_end end = {
+		.state = final_state(r),
+		.ended_ms = (int64_t)sbx_clock_realtime_ms(),
+		.exit_status = exit_status,
+		.selftest_json = selftest,
+	};
+
+	flush(r, true);
+	if (r->row && sbx_store_sandbox_end(r->store, r->plan->id, &end, &err) != 0)
+		complain_once(r, &err);
+	r->row = false;
+	r->store = sbx_store_close(r->store);
+	r->fold = sbx_fold_free(r->fold);
+}
+
+void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, const char *why)
+{
+	struct sbx_store *store = NULL;
+	char id[SBX_ID_LEN + 1];
+	struct sbx_store_end end = { .state = SBX_STATE_FAILED_POLICY, .exit_status = 125 };
+	SBX_AUTO_FREE char *reason = NULL;
+	json_t *o_reason = json_pack("{s:s}", "refused", why);
+
+	reason = json_dumps(o_reason, JSON_COMPACT);
+	json_decref(o_reason);
+	sbx_random_id(id);
+	end.ended_ms = (int64_t)sbx_clock_realtime_ms();
+	end.receipt_json = reason;
+	if (open_store(f, NULL, &store) == 0 && insert_row(store, o, f, id, NULL, NULL) == 0)
+		sbx_store_sandbox_end(store, id, &end, NULL);
+	sbx_store_close(store);
+}
+
+void sbx_record_lost(const struct sbx_facts *f, const char *id)
+{
+	struct sbx_store_end end = { .state = SBX_STATE_LOST, .exit_status = -1 };
+	struct sbx_store *store = NULL;
+
+	end.ended_ms = (int64_t)sbx_clock_realtime_ms();
+	if (open_store(f, NULL, &store) == 0)
+		sbx_store_sandbox_end(store, id, &end, NULL);
+	sbx_store_close(store);
+}

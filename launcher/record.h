@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_RECORD_H
+#define SBX_LAUNCHER_RECORD_H
+
+#include "launcher/run.h"
+
+/* The sandbox's row and events in the database; a thin layer between struct sbx_run and src/store. */
+
+/* Open the database and insert the row, state `preparing`. 0 or -errno with r->err. */
+int sbx_record_begin(struct sbx_run *r);
+/* State `running`. */
+void sbx_record_released(struct sbx_run *r);
+/* Take in one event (from the broker, or our own); it is written within a second. Never fails: what
+ * the database refuses is said once on stderr. */
+void sbx_record_event(struct sbx_run *r, const struct sbx_event *e);
+/* Write what has been taken in. */
+void sbx_record_flush(struct sbx_run *r);
+/* Last events and the final state; closes the database. */
+void sbx_record_end(struct sbx_run *r, int exit_status);
+
+/* A row for a run that policy refused: nothing else of it exists. Errors are ignored: the refusal stands. */
+void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, const char *why);
+/* For guards and sweeps: the sandbox @id ended without its launcher: state `lost`. Opens its own
+ * connection. Errors are ignored: there is nobody to tell. */
+void sbx_record_lost(const struct sbx_facts *f, const char *id);
+
+/* The state column for an outcome. */
+const char *sbx_record_state(const struct sbx_run *r);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The run's context: made empty, taken down. What it holds in between belongs to the steps. */
+#include "launcher/run.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+
+void sbx_run_init(struct sbx_run *r, struct sbx_plan *plan)
+{
+	memset(r, 0, sizeof(*r));
+	r->plan = plan;
+	r->runtime_fd = r->guard_fd = r->stage_fd = r->broker_fd = -1;
+	r->init_fd = r->init_peer_fd = r->init_exe_fd = r->init_pidfd = -1;
+	r->signal_fd = r->wall_fd = -1;
+	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
+		r->sandbox_fds[i] = -1;
+}
+
+void sbx_run_fini(struct sbx_run *r)
+{
+	r->signal_fd = sbx_fd_close(r->signal_fd);
+	r->wall_fd = sbx_fd_close(r->wall_fd);
+}

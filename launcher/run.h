@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_RUN_H
+#define SBX_LAUNCHER_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/fold.h"
+#include "ipc/messages.h"
+#include "launcher/bwrap_argv.h"
+#include "launcher/plan.h"
+#include "store/store.h"
+
+/*
+ * The one context of a run. Every fd is -1 and every pid 0 until a step fills it in; an undo accepts
+ * any state in between.
+ */
+
+enum sbx_outcome {
+	SBX_OUTCOME_SETUP_FAILED = 0, /* nothing ran */
+	SBX_OUTCOME_SELFTEST_FAILED,
+	SBX_OUTCOME_DONE,             /* the command ended by itself */
+	SBX_OUTCOME_TIMED_OUT,        /* wall_time */
+	SBX_OUTCOME_KILLED,           /* by a signal to sbx-run before the release */
+	SBX_OUTCOME_LOST,             /* a helper process ended under it, or broke its protocol */
+};
+
+struct sbx_verdict_slot {
+	bool seen, ok;
+	uint32_t elapsed_us;
+	char detail[256];
+};
+
+struct sbx_run {
+	struct sbx_plan *plan;   /* borrowed */
+	struct sbx_bwrap *bwrap; /* owned: argv, args and fd table of the child */
+
+	/* runtime directory and guard (runtime.c) */
+	char runtime_path[512]; /* "" before it exists */
+	int runtime_fd;         /* the locked directory */
+	int guard_fd;           /* write end; the guard acts when it closes without a word */
+	pid_t guard_pid;
+	bool guard_gone;
+
+	/* stage (stage.c) */
+	pid_t stage_pid;
+	int stage_fd;                       /* channel */
+	int sandbox_fds[SBX_N_BROKER_FDS];  /* what the stage made, on its way to the broker */
+	bool stage_ready, stage_gone;
+	struct sbx_msg_stage_failed stage_failed;
+
+	/* broker */
+	pid_t broker_pid;
+	int broker_fd;
+	bool broker_ready, broker_gone, broker_stopped;
+	struct sbx_msg_stats stats;
+
+	/* init */
+	int init_fd, init_peer_fd; /* the peer goes to the child */
+	int init_exe_fd;
+	pid_t init_pid;  /* in our pid namespace, as the kernel vouches */
+	int init_pidfd;
+	bool init_hello, verdicts_end, init_gone;
+	struct sbx_verdict_slot verdicts[SBX_PROBES_MAX];
+	bool exec_failed;
+	struct sbx_msg_exec_failed exec_error;
+
+	/* supervision */
+	int signal_fd, wall_fd;
+	int interrupted;      /* signal that ended the run before the release */
+	bool released, wall_expired, command_exited, protocol_broken;
+	int wait_status;      /* of the command, as bwrap reports it */
+	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
+
+	/* records (record.c) */
+	struct sbx_store *store;
+	struct sbx_fold *fold;
+	bool row;             /* the sandbox has its row */
+	bool store_failed;    /* said once */
+	uint64_t flush_at_us; /* when events go to the database next; 0: none wait */
+
+	uint64_t started_us;  /* monotonic */
+	uint32_t step_us[16]; /* time taken per step, by index into the table */
+	enum sbx_outcome outcome;
+	struct sbx_err err;   /* why, for the one line on stderr and the receipt */
+};
+
+void sbx_run_init(struct sbx_run *r, struct sbx_plan *plan);
+void sbx_run_fini(struct sbx_run *r);
+
+/* The steps (steps.c): apply in order; on failure, and at the end, undo in reverse. */
+struct sbx_step {
+	const char *name;
+	int (*apply)(struct sbx_run *r); /* 0, or -errno with r->err set */
+	void (*undo)(struct sbx_run *r); /* NULL: nothing to undo */
+};
+extern const struct sbx_step sbx_steps[];
+extern const size_t sbx_n_steps;
+
+/* Apply all, wait for the command, undo all. Returns the exit status of sbx-run. */
+int sbx_run_carry_out(struct sbx_run *r);
+
+/* The exit status that the outcome stands for (DESIGN section 5). */
+int sbx_run_exit_status(const struct sbx_run *r);
+
+#endif

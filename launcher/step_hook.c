@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The hook of the real program: nothing. See step_hook.h. */
+#include "launcher/step_hook.h"
+
+int sbx_step_hook(const char *step)
+{
+	(void)step;
+	return 0;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The steps of a run: one table of {name, apply, undo}.
+ *
+ * Applied in order, undone in reverse on every way out, the failed one included: an undo accepts
+ * whatever its apply left. Nothing of the command runs before `release`, and each earlier failure
+ * leads there never, so failing closed is the shape of the table and not of each step.
+ *
+ * The order differs from a plain reading of the design in one thing: the stage is started before the
+ * row is written, because its namespaces take as long to make as the database to open and there are
+ * two cores. Nothing waits for it until `firewall`.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "ipc/channel.h"
+#include "launcher/broker_process.h"
+#include "launcher/etc.h"
+#include "launcher/receipt.h"
+#include "launcher/record.h"
+#include "launcher/run.h"
+#include "launcher/runtime.h"
+#include "launcher/stage.h"
+#include "launcher/step_hook.h"
+#include "launcher/supervise.h"
+#include "sys/proc.h"
+#include "sys/seccomp.h"
+
+#define STAGE_TIMEOUT_MS 10000
+#define SELFTEST_TIMEOUT_MS 20000 /* all probes; each has its own, shorter one */
+
+static int send_simple(int fd, enum sbx_msg_type type, const int *fds, size_t n_fds)
+{
+	uint8_t packet[16];
+	ssize_t n = sbx_msg_encode_simple(type, 0, packet, sizeof(packet));
+
+	return n < 0 ? (int)n : sbx_channel_send(fd, packet, (size_t)n, fds, n_fds);
+}
+
+/* --- cgroup: limits.memory and friends come with the cgroup issue; the place is here --- */
+
+static int cgroup_apply(struct sbx_run *r)
+{
+	(void)r;
+	return 0;
+}
+
+/* --- stage --- */
+
+/* The stage is a fork: what bwrap will need is there before. */
+static int bwrap_arguments(struct sbx_run *r)
+{
+	char etc[4096];
+	int e;
+
+	if (snprintf(etc, sizeof(etc), "%s/etc", r->plan->facts->runtime_dir) >= (int)sizeof(etc))
+		return -ENAMETOOLONG;
+	e = sbx_etc_prepare(r->plan, etc, &r->err);
+	if (e == 0)
+		e = sbx_bwrap_new(r->plan, &r->bwrap);
+	if (e == 0)
+		e = sbx_bwrap_open(r->bwrap, &r->err);
+	if (e < 0)
+		sbx_err_set(&r->err, "cannot build bwrap's arguments: %s", strerror(-e));
+	return e;
+}
+
+static int stage_apply(struct sbx_run *r)
+{
+	char path[4096];
+	int e;
+
+	if (snprintf(path, sizeof(path), "%s/sbx-init", r->plan->facts->libexec_dir) >=
+	    (int)sizeof(path))
+		return -ENAMETOOLONG;
+	r->init_exe_fd = open(path, O_PATH | O_CLOEXEC);
+	if (r->init_exe_fd < 0) {
+		sbx_err_set(&r->err, "cannot open %s: %s (is sbx installed completely?)", path,
+			    strerror(errno));
+		return -errno;
+	}
+	e = sbx_channel_pair(&r->init_fd, &r->init_peer_fd);
+	if (e < 0) {
+		sbx_err_set(&r->err, "cannot make a socket pair: %s", strerror(-e));
+		return e;
+	}
+	e = bwrap_arguments(r);
+	if (e < 0)
+		return e;
+	e = sbx_stage_start(r);
+	if (e == 0)
+		e = sbx_fd_set_nonblocking(r->stage_fd);
+	if (e == 0)
+		e = sbx_fd_set_nonblocking(r->init_fd);
+	r->init_peer_fd = sbx_fd_close(r->init_peer_fd);
+	return e;
+}
+
+static void stage_undo(struct sbx_run *r)
+{
+	sbx_stage_stop(r);
+	r->init_fd = sbx_fd_close(r->init_fd);
+	r->init_peer_fd = sbx_fd_close(r->init_peer_fd);
+	r->init_exe_fd = sbx_fd_close(r->init_exe_fd);
+	r->init_pidfd = sbx_fd_close(r->init_pidfd);
+	r->bwrap = sbx_bwrap_free(r->bwrap);
+}
+
+/* --- record --- */
+
+static void record_undo(struct sbx_run *r)
+{
+	sbx_receipt_write(r);
+	sbx_record_end(r, sbx_run_exit_status(r));
+}
+
+/* --- firewall: the stage builds it; here we wait for the proof --- */
+
+static int firewall_apply(struct sbx_run *r)
+{
+	int e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
+
+	if (e == 0) {
+		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
+		return 0;
+	}
+	if (r->stage_failed.step[0])
+		sbx_err_set(&r->err, "%s: %s", r->stage_failed.step, r->stage_failed.detail);
+	else if (r->interrupted)
+		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
+	else
+		sbx_err_set(&r->err, e == -ETIMEDOUT ? "the stage did not get ready in %d s" :
+			    "the stage ended while it was set up", STAGE_TIMEOUT_MS / 1000);
+	return e < 0 ? e : -ECONNABORTED;
+}
+
+static void firewall_undo(struct sbx_run *r)
+{
+	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
+		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
+}
+
+/* --- command: bwrap and init, held before the exec --- */
+
+static int command_apply(struct sbx_run *r)
+{
+	SBX_AUTO_CLOSE int seccomp_fd = -1;
+	uint8_t packet[SBX_MSG_MAX];
+	ssize_t n;
+	int e;
+
+	e = sbx_broker_configure(r);
+	if (e < 0)
+		return e;
+	seccomp_fd = sbx_seccomp_export(SBX_SECCOMP_COMMAND, &r->err);
+	if (seccomp_fd < 0)
+		return seccomp_fd;
+	n = sbx_msg_encode_probes(r->plan->probes, packet, sizeof(packet));
+	if (n < 0) {
+		sbx_err_set(&r->err, "the self-test's probes do not fit one message");
+		return (int)n;
+	}
+	/* The probes wait in the channel; init reads them when it is there. */
+	e = sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
+	if (e == 0)
+		e = send_simple(r->stage_fd, SBX_MSG_SPAWN, &seccomp_fd, 1);
+	if (e) {
+		sbx_err_set(&r->err, "the stage ended before the command was started");
+		return e < 0 ? e : -EPIPE;
+	}
+	return 0;
+}
+
+static void command_undo(struct sbx_run *r)
+{
+	if (r->stage_pid > 0)
+		sbx_stage_stop(r);
+}
+
+/* --- selftest --- */
+
+static void panic_event(struct sbx_run *r, enum sbx_reason reason, const char *what)
+{
+	struct sbx_event e = { .ts_ms = sbx_clock_realtime_ms(), .action = SBX_PANIC,
+			       .proto = SBX_PROTO_OTHER, .reason = (uint8_t)reason, .count = 1 };
+
+	snprintf(e.rule, sizeof(e.rule), "%.*s", (int)sizeof(e.rule) - 1, what);
+	sbx_record_event(r, &e);
+}
+
+static int judge_verdicts(struct sbx_run *r)
+{
+	const struct sbx_msg_probes *p = r->plan->probes;
+
+	for (uint32_t i = 0; i < p->n_probes; i++) {
+		const struct sbx_verdict_slot *v = &r->verdicts[i];
+		char where[SBX_ADDR_STR_MAX] = "";
+
+		if (v->seen && v->ok)
+			continue;
+		if (p->probes[i].addr.family)
+			sbx_addr_format(&p->probes[i].addr, where, sizeof(where));
+		r->outcome = SBX_OUTCOME_SELFTEST_FAILED;
+		sbx_err_set(&r->err, "self-test probe %u (%s%s%s%s%s) failed: %s", i,
+			    sbx_probe_kind_str(p->probes[i].kind), where[0] ? " " : "", where,
+			    p->probes[i].name[0] ? " " : "", p->probes[i].name,
+			    v->seen ? v->detail : "no verdict");
+		panic_event(r, SBX_REASON_SELFTEST, r->err.msg);
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int selftest_apply(struct sbx_run *r)
+{
+	int e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
+
+	if (e == 0)
+		return judge_verdicts(r);
+	if (r->interrupted) {
+		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
+		return -EINTR;
+	}
+	if (r->broker_gone) {
+		panic_event(r, SBX_REASON_BROKER_LOST, "during setup");
+		sbx_err_set(&r->err, "the broker ended during setup");
+	} else if (r->protocol_broken) {
+		panic_event(r, SBX_REASON_PROTOCOL, r->err.msg);
+	} else if (r->init_hello) {
+		r->outcome = SBX_OUTCOME_SELFTEST_FAILED;
+		panic_event(r, SBX_REASON_SELFTEST, "no verdict");
+		sbx_err_set(&r->err, e == -ETIMEDOUT ? "the self-test did not end in %d s" :
+			    "the self-test broke off", SELFTEST_TIMEOUT_MS / 1000);
+	} else {
+		sbx_err_set(&r->err, "bwrap could not build the sandbox (its message is above)");
+	}
+	return e < 0 ? e : -ECONNABORTED;
+}
+
+/* --- release --- */
+
+static int release_apply(struct sbx_run *r)
+{
+	int e = sbx_supervise_wall_clock(r);
+
+	if (e < 0) {
+		sbx_err_set(&r->err, "cannot start the wall clock: %s", strerror(-e));
+		return e;
+	}
+	e = send_simple(r->init_fd, SBX_MSG_RELEASE, NULL, 0);
+	if (e) {
+		sbx_err_set(&r->err, "the sandbox's init ended before the release");
+		return e < 0 ? e : -EPIPE;
+	}
+	r->released = true;
+	r->outcome = SBX_OUTCOME_DONE;
+	sbx_record_released(r);
+	return 0;
+}
+
+const struct sbx_step sbx_steps[] = {
+	{ "runtime", sbx_runtime_make, sbx_runtime_remove },
+	{ "cgroup", cgroup_apply, NULL },
+	{ "stage", stage_apply, stage_undo },
+	{ "record", sbx_record_begin, record_undo },
+	{ "broker", sbx_broker_start, sbx_broker_stop },
+	{ "firewall", firewall_apply, firewall_undo },
+	{ "command", command_apply, command_undo },
+	{ "selftest", selftest_apply, NULL },
+	{ "release", release_apply, NULL },
+};
+const size_t sbx_n_steps = SBX_N_ELEMENTS(sbx_steps);
+_Static_assert(SBX_N_ELEMENTS(sbx_steps) <= SBX_N_ELEMENTS(((struct sbx_run *)0)->step_us),
+	       "every step has its time");
+
+/* The command runs; how did it end? */
+static void wait_for_command(struct sbx_run *r)
+{
+	int e = sbx_supervise(r, SBX_WAIT_COMMAND, 0);
+
+	if (r->wall_expired) {
+		r->outcome = SBX_OUTCOME_TIMED_OUT;
+		sbx_err_set(&r->err, "the command was ended at its wall_time of %llu s",
+			    (unsigned long long)(r->plan->profile->limits.wall_time_ms / 1000));
+	} else if (e != 0) {
+		r->outcome = SBX_OUTCOME_LOST;
+		if (r->broker_gone && !r->protocol_broken) {
+			panic_event(r, SBX_REASON_BROKER_LOST, "while the command ran");
+			sbx_err_set(&r->err, "the broker ended under the command; the sandbox was ended");
+		} else if (r->protocol_broken) {
+			panic_event(r, SBX_REASON_PROTOCOL, r->err.msg);
+		} else if (r->guard_gone) {
+			sbx_err_set(&r->err, "the guard ended under the command; the sandbox was ended");
+		} else {
+			sbx_err_set(&r->err, "the sandbox was ended from outside");
+		}
+	}
+}
+
+int sbx_run_exit_status(const struct sbx_run *r)
+{
+	if (r->interrupted && !r->released)
+		return 128 + r->interrupted;
+	switch (r->outcome) {
+	case SBX_OUTCOME_DONE:
+		if (WIFEXITED(r->wait_status))
+			return WEXITSTATUS(r->wait_status);
+		return 128 + WTERMSIG(r->wait_status);
+	case SBX_OUTCOME_TIMED_OUT:
+		return 124;
+	case SBX_OUTCOME_LOST:
+		return 128 + SIGKILL;
+	default:
+		return 125;
+	}
+}
+
+int sbx_run_carry_out(struct sbx_run *r)
+{
+	size_t done = 0;
+	int e = 0;
+
+	while (done < sbx_n_steps && e == 0) {
+		uint64_t from = sbx_clock_monotonic_us();
+		const struct sbx_step *s = &sbx_steps[done];
+
+		e = s->apply(r);
+		r->step_us[done++] = (uint32_t)(sbx_clock_monotonic_us() - from);
+		if (e == 0 && r->interrupted && !r->released)
+			e = -EINTR;
+		if (e == 0)
+			e = sbx_step_hook(s->name);
+		if (e < 0)
+			sbx_err_set(&r->err, "step %s: %s", s->name, strerror(-e));
+	}
+	if (e == 0)
+		wait_for_command(r);
+	else if (r->outcome == SBX_OUTCOME_DONE)
+		r->outcome = SBX_OUTCOME_LOST; /* released, and then a step failed */
+	while (done > 0) {
+		done--;
+		if (sbx_steps[done].undo)
+			sbx_steps[done].undo(r);
+	}
+	return sbx_run_exit_status(r);
+}

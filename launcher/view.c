@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Walking the sandbox's file system before it exists.
+ *
+ * The plan's mounts say what will be at each path: a later mount covers an earlier one. A path is
+ * walked part by part; where a part lies in a bound directory, the host is asked through the O_PATH
+ * fd that will be bound, never by name and never through a symlink, because what a link means
+ * inside is this walk's to say. Directories that bwrap makes on the way to a mount point exist too.
+ *
+ * What is below /proc and /dev is not modelled: a path there is missing.
+ */
+#include "launcher/view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/etc.h"
+
+#define SYMLINKS_MAX 40 /* path_resolution(7) */
+
+const char *sbx_view_strerror(int e)
+{
+	switch (e) {
+	case SBX_VIEW_E_MISSING:
+		return "there is no such file in the sandbox";
+	case SBX_VIEW_E_NOTDIR:
+		return "a part of the path is not a directory";
+	case SBX_VIEW_E_ACCESS:
+		return "the sandbox's user may not look there";
+	case SBX_VIEW_E_LOOP:
+		return "too many symbolic links";
+	default:
+		return e < 0 ? "it cannot be looked up" : "";
+	}
+}
+
+const char *sbx_view_target_problem(const char *target)
+{
+	static const char *const reserved[] = { "/proc",   "/sys",  "/dev",    "/etc",	 "/usr",
+						"/bin",	   "/sbin", "/lib",    "/lib32", "/lib64",
+						"/libx32", "/run",  "/var/run" };
+
+	if (strcmp(target, "/") == 0)
+		return "the root of the sandbox is its own";
+	for (size_t i = 0; i < SBX_N_ELEMENTS(reserved); i++)
+		if (sbx_path_in_prefix(target, reserved[i]))
+			return "that part of the sandbox is made by sbx-run itself";
+	if (strcmp(target, "/var") == 0 || strcmp(target, "/var/tmp") == 0)
+		return "that part of the sandbox is made by sbx-run itself";
+	return NULL;
+}
+
+/* --- one path, symlinks not followed --- */
+
+struct node {
+	mode_t mode; /* 0: missing */
+	int fd;
+	const char *below;  /* points into the path asked for, or the op's own */
+	const char *target; /* symlink: its text, when it is not to be read from fd */
+};
+
+/* The mount that @path lies in: the last one that covers it. */
+static const struct sbx_mount_op *covering(const struct sbx_plan *p, const char *path)
+{
+	for (size_t i = p->n_mounts; i > 0; i--) {
+		const struct sbx_mount_op *op = &p->mounts[i - 1];
+
+		if (op->kind == SBX_MOUNT_REMOUNT_RO)
+			continue;
+		if (sbx_path_in_prefix(path, op->dest))
+			return op;
+	}
+	return NULL;
+}
+
+/* bwrap makes the directories that lead to a mount point. */
+static bool leads_to_mount(const struct sbx_plan *p, const char *path)
+{
+	if (strcmp(path, "/") == 0)
+		return true;
+	for (size_t i = 0; i < p->n_mounts; i++)
+		if (sbx_path_in_prefix(p->mounts[i].dest, path))
+			return true;
+	return false;
+}
+
+static int host_node(int fd, const char *below, struct node *n)
+{
+	struct stat st;
+
+	if (fstatat(fd, below, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0) {
+		if (errno == ENOENT || errno == ENOTDIR)
+			return 0;
+		return errno == EACCES ? SBX_VIEW_E_ACCESS : -errno;
+	}
+	n->mode = st.st_mode;
+	n->fd = fd;
+	n->below = below;
+	return 0;
+}
+
+static int look(const struct sbx_plan *p, const char *path, struct node *ret_n)
+{
+	const struct sbx_mount_op *op = covering(p, path);
+	struct node n = { .fd = -1, .below = "" };
+	const char *below = op ? path + strlen(op->dest) : "";
+	int r = 0;
+
+	below += strspn(below, "/");
+	switch (op ? op->kind : SBX_N_MOUNT_OP_KINDS) {
+	case SBX_MOUNT_BIND:
+		r = host_node(op->source.fd, below, &n);
+		break;
+	case SBX_MOUNT_ETC:
+		if (sbx_etc_is_made(below, &n.target))
+			n.mode = n.target ? S_IFLNK : S_IFREG | 0444;
+		else if (!below[0] || sbx_etc_has(below))
+			r = host_node(p->host_etc_fd, below, &n);
+		break;
+	case SBX_MOUNT_SYMLINK:
+		n.mode = below[0] ? 0 : S_IFLNK;
+		n.target = op->text;
+		break;
+	case SBX_MOUNT_FILE:
+		n.mode = below[0] ? 0 : S_IFREG | 0444;
+		break;
+	case SBX_MOUNT_TMPFS:
+	case SBX_MOUNT_DIR:
+	case SBX_MOUNT_PROC:
+	case SBX_MOUNT_DEV:
+		n.mode = below[0] ? 0 : S_IFDIR | 0755;
+		break;
+	case SBX_MOUNT_REMOUNT_RO:
+	case SBX_N_MOUNT_OP_KINDS:
+		break;
+	}
+	if (r == 0 && n.mode == 0 && leads_to_mount(p, path))
+		n.mode = S_IFDIR | 0755;
+	*ret_n = n;
+	return r;
+}
+
+/* --- the walk --- */
+
+static int read_link(const struct node *n, char *out, size_t n_out)
+{
+	ssize_t len;
+
+	if (n->target) {
+		if (strlen(n->target) >= n_out)
+			return -ENAMETOOLONG;
+		strcpy(out, n->target);
+		return 0;
+	}
+	len = readlinkat(n->fd, n->below, out, n_out - 1);
+	if (len < 0)
+		return -errno;
+	out[len] = '\0';
+	return 0;
+}
+
+/* @rest becomes the link's text followed by what was left of @rest. */
+static int splice_link(const char *text, char *rest, size_t n_rest)
+{
+	char joined[2 * PATH_MAX];
+	int n = snprintf(joined, sizeof(joined), "%s/%s", text, rest);
+
+	if (n < 0 || (size_t)n >= sizeof(joined) || (size_t)n >= n_rest)
+		return -ENAMETOOLONG;
+	memcpy(rest, joined, (size_t)n + 1);
+	return 0;
+}
+
+static void parent_of(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash)
+		*slash = '\0';
+}
+
+/* Cut the next part off @rest: *part is its beginning, the return value its length. */
+static size_t next_part(char *rest, char *part, size_t n_part)
+{
+	size_t skip = strspn(rest, "/"), n = strcspn(rest + skip, "/");
+
+	if (n >= n_part)
+		return n;
+	memcpy(part, rest + skip, n);
+	part[n] = '\0';
+	memmove(rest, rest + skip + n, strlen(rest + skip + n) + 1);
+	return n;
+}
+
+int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop hop, void *userdata,
+		     struct sbx_view_hit *ret_hit)
+{
+	char cur[PATH_MAX] = "", rest[PATH_MAX], part[NAME_MAX + 1], text[PATH_MAX];
+	struct node n = { .mode = S_IFDIR | 0755, .fd = -1, .below = "" };
+	int links = 0, r;
+
+	if (path[0] != '/' || strlen(path) >= sizeof(rest))
+		return path[0] == '/' ? -ENAMETOOLONG : -EINVAL;
+	strcpy(rest, path);
+	for (;;) {
+		size_t len = next_part(rest, part, sizeof(part)), at = strlen(cur);
+
+		if (len == 0)
+			break;
+		if (len >= sizeof(part) || at + 1 + len >= sizeof(cur))
+			return -ENAMETOOLONG;
+		if (!S_ISDIR(n.mode))
+			return SBX_VIEW_E_NOTDIR;
+		if (strcmp(part, ".") == 0)
+			continue;
+		if (strcmp(part, "..") == 0) {
+			parent_of(cur);
+			r = look(p, cur[0] ? cur : "/", &n);
+			if (r != 0)
+				return r;
+			continue;
+		}
+		snprintf(cur + at, sizeof(cur) - at, "/%s", part);
+		r = look(p, cur, &n);
+		if (r != 0)
+			return r;
+		if (n.mode == 0)
+			return SBX_VIEW_E_MISSING;
+		if (!S_ISLNK(n.mode))
+			continue;
+		if (++links > SYMLINKS_MAX)
+			return SBX_VIEW_E_LOOP;
+		if (hop)
+			hop(userdata, cur);
+		r = read_link(&n, text, sizeof(text));
+		if (r == 0)
+			r = splice_link(text, rest, sizeof(rest));
+		if (r < 0)
+			return r;
+		cur[text[0] == '/' ? 0 : at] = '\0';
+		n.mode = S_IFDIR | 0755; /* where the link starts from is a directory */
+		n.fd = -1;
+		n.below = "";
+	}
+	if (!cur[0])
+		strcpy(cur, "/");
+	strcpy(ret_hit->path, cur);
+	ret_hit->mode = n.mode;
+	ret_hit->fd = n.fd;
+	snprintf(ret_hit->below, sizeof(ret_hit->below), "%s", n.below);
+	return 0;
+}
+
+bool sbx_view_executable(const struct sbx_view_hit *hit)
+{
+	if (!S_ISREG(hit->mode) || hit->fd < 0)
+		return false;
+	return faccessat(hit->fd, hit->below, X_OK,
+			 AT_EACCESS | AT_SYMLINK_NOFOLLOW | (hit->below[0] ? 0 : AT_EMPTY_PATH)) ==
+	       0;
+}

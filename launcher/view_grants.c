@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a sandbox is granted: the profile's mounts, the flags' and the current directory, outer ones
+ * first.
+ *
+ * A grant is judged by sys/path and kept as the O_PATH fd that was judged. Two more rules are ours:
+ * it may not be the state or runtime directory of sbx, and where one of those lies below a grant an
+ * empty file system covers it: it holds what other sandboxes run with (their /etc) and control
+ * sockets.
+ *
+ * An explicit mount that is refused ends the run. The current directory is a convenience: refused,
+ * it is a note and the command starts in the scratch home.
+ */
+#include "launcher/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "launcher/plan_internal.h"
+
+#define GRANTS_MAX   (SBX_PLAN_MOUNTS_MAX / 2)
+#define PREFIXES_MAX 128
+
+struct grant {
+	char *source, *target; /* absolute; the target normalised */
+	bool writable, optional;
+	enum sbx_mount_origin origin;
+};
+
+/* What the parts of this file share while the view is built. */
+struct builder {
+	struct sbx_plan *p;
+	struct sbx_err_list *errs;
+	size_t n_grants;
+	struct grant grants[GRANTS_MAX];
+	char *prefixes[PREFIXES_MAX + 1]; /* of the system policy, or the default ones */
+	const char *blocked[2 * PREFIXES_MAX + 1];
+	char *own[2]; /* where sbx keeps its state, and its sockets: real paths */
+};
+
+/* --- rules for grants --- */
+
+/* "~" and "~/x" are the sandbox's user's. malloc'ed. */
+static char *expand_home(const struct sbx_plan *p, const char *path)
+{
+	char *s;
+
+	if (path[0] != '~' || (path[1] && path[1] != '/'))
+		return strdup(path);
+	return asprintf(&s, "%s%s", p->facts->home, path + 1) < 0 ? NULL : s;
+}
+
+/* Where a directory that may not exist yet will be. malloc'ed. */
+static char *real_location(const char *dir)
+{
+	SBX_AUTO_FREE char *existing = strdup(dir);
+
+	while (existing) {
+		char *real = realpath(existing, NULL), *slash = strrchr(existing, '/'), *s;
+
+		if (real) {
+			const char *rest = dir + strlen(existing);
+
+			if (!*rest)
+				return real;
+			if (asprintf(&s, "%s%s", strcmp(real, "/") == 0 ? "" : real, rest) < 0)
+				s = NULL;
+			free(real);
+			return s;
+		}
+		if (!slash || slash == existing)
+			return strdup(dir);
+		*slash = '\0';
+	}
+	return NULL;
+}
+
+static int collect_rules(struct builder *b)
+{
+	static const char *const defaults[] = { "~",	 "/tmp", "/var/tmp", "/srv",
+						"/data", "/mnt", "/opt" };
+	const struct sbx_str_list *prefixes = &b->p->system->allowed_prefixes;
+	const struct sbx_str_list *blocked[] = { &b->p->system->blocked_segments,
+						 &b->p->profile->filesystem.blocked_segments };
+	size_t n = prefixes->n ? prefixes->n : SBX_N_ELEMENTS(defaults), n_blocked = 0;
+
+	b->own[0] = real_location(b->p->facts->state_dir);
+	b->own[1] = real_location(b->p->facts->runtime_dir);
+	if (!b->own[0] || !b->own[1])
+		return -ENOMEM;
+	if (n > PREFIXES_MAX) /* what is left out admits nothing */
+		n = PREFIXES_MAX;
+	for (size_t i = 0; i < n; i++) {
+		b->prefixes[i] = expand_home(b->p, prefixes->n ? prefixes->v[i] : defaults[i]);
+		if (!b->prefixes[i])
+			return -ENOMEM;
+	}
+	for (size_t l = 0; l < SBX_N_ELEMENTS(blocked); l++)
+		for (size_t i = 0; i < blocked[l]->n; i++) {
+			/* Cutting this list short would grant more: refuse instead. */
+			if (n_blocked >= SBX_N_ELEMENTS(b->blocked) - 1) {
+				sbx_err_list_add(b->errs, "", 0, 0,
+						 "more than %zu blocked segments",
+						 SBX_N_ELEMENTS(b->blocked) - 1);
+				return SBX_PLAN_REFUSED;
+			}
+			b->blocked[n_blocked++] = blocked[l]->v[i];
+		}
+	return 0;
+}
+
+/* The profile's own prefixes narrow the system's. */
+static int check_profile_prefixes(const struct builder *b, const char *resolved,
+				  struct sbx_err *err)
+{
+	const struct sbx_str_list *l = &b->p->profile->filesystem.allowed_prefixes;
+
+	for (size_t i = 0; i < l->n; i++) {
+		SBX_AUTO_FREE char *prefix = expand_home(b->p, l->v[i]);
+		SBX_AUTO_FREE char *real = prefix ? realpath(prefix, NULL) : NULL;
+
+		if (!prefix)
+			return -ENOMEM;
+		if (sbx_path_in_prefix(resolved, prefix) ||
+		    (real && sbx_path_in_prefix(resolved, real)))
+			return 0;
+	}
+	if (l->n == 0)
+		return 0;
+	sbx_err_set(err, "'%s' is outside the allowed_prefixes of profile '%s'", resolved,
+		    b->p->options->profile);
+	return SBX_PATH_E_PREFIX;
+}
+
+static int refuse_own_dirs(const struct builder *b, const char *resolved, struct sbx_err *err)
+{
+	for (size_t i = 0; i < SBX_N_ELEMENTS(b->own); i++) {
+		if (sbx_path_in_prefix(resolved, b->own[i])) {
+			sbx_err_set(err, "'%s' is where sbx keeps its own state", resolved);
+			return SBX_PATH_E_FORBIDDEN;
+		}
+	}
+	return 0;
+}
+
+/* 0, SBX_PATH_E_*, -errno. */
+static int judge(const struct builder *b, const struct grant *g, struct sbx_path *ret_path,
+		 struct sbx_err *err)
+{
+	struct sbx_path_rules rules = { .prefixes = (const char *const *)b->prefixes,
+					.blocked_segments = b->blocked,
+					.home = b->p->facts->home,
+					.writable = g->writable };
+	struct sbx_path path = { .fd = -1 };
+	const char *problem = sbx_view_target_problem(g->target);
+	int r;
+
+	if (!problem && strcmp(g->target, b->p->facts->home) != 0 &&
+	    sbx_path_in_prefix(b->p->facts->home, g->target))
+		problem = "it would hide the scratch home";
+	if (problem) {
+		sbx_err_set(err, "nothing can be mounted at '%s': %s", g->target, problem);
+		return SBX_PATH_E_FORBIDDEN;
+	}
+	r = sbx_path_judge(g->source, &rules, err, &path);
+	if (r == 0)
+		r = check_profile_prefixes(b, path.resolved, err);
+	if (r == 0)
+		r = refuse_own_dirs(b, path.resolved, err);
+	if (r != 0) {
+		sbx_path_fini(&path);
+		return r;
+	}
+	*ret_path = path;
+	return 0;
+}
+
+/* --- collecting grants --- */
+
+static int refuse_grant(struct builder *b, const struct grant *g, const struct sbx_err *err)
+{
+	const char *who = g->origin == SBX_ORIGIN_PROFILE ? "filesystem.mounts"
+			  : g->writable			  ? "--bind"
+							  : "--ro-bind";
+
+	sbx_err_list_add(b->errs, g->origin == SBX_ORIGIN_PROFILE ? b->p->profile_file : "", 0, 0,
+			 "%s: %s", who, err->msg);
+	return SBX_PLAN_REFUSED;
+}
+
+static int collect(struct builder *b, const char *source, const char *target,
+		   enum sbx_mount_origin origin, bool writable, bool optional)
+{
+	struct grant *g;
+	struct sbx_err err = { 0 };
+	struct grant said = { .origin = origin, .writable = writable };
+	SBX_AUTO_FREE char *asked = NULL;
+
+	if (b->n_grants >= GRANTS_MAX) {
+		sbx_err_set(&err, "more than %d mounts", GRANTS_MAX);
+		return refuse_grant(b, &said, &err);
+	}
+	g = &b->grants[b->n_grants];
+	g->source = expand_home(b->p, source);
+	asked = expand_home(b->p, target ? target : source);
+	if (!g->source || !asked)
+		return -ENOMEM;
+	b->n_grants++;
+	g->origin = origin;
+	g->writable = writable;
+	g->optional = optional;
+	g->target = sbx_plan_normalise(asked);
+	if (!g->target) {
+		sbx_err_set(
+			&err,
+			"'%s' is no place for a mount: it must be an absolute path without '..'",
+			asked);
+		return refuse_grant(b, &said, &err);
+	}
+	return 0;
+}
+
+static int collect_all(struct builder *b)
+{
+	const struct sbx_profile *profile = b->p->profile;
+	const struct sbx_options *o = b->p->options;
+	int r = 0;
+
+	for (size_t i = 0; i < profile->filesystem.n_mounts && r == 0; i++) {
+		const struct sbx_mount_entry *m = &profile->filesystem.mounts[i];
+
+		r = collect(b, m->source, m->target, SBX_ORIGIN_PROFILE, m->writable, m->optional);
+	}
+	for (size_t i = 0; i < o->n_binds && r == 0; i++)
+		r = collect(b, o->binds[i].source, o->binds[i].target, SBX_ORIGIN_FLAG,
+			    o->binds[i].writable, false);
+	return r;
+}
+
+/* Outer targets before what lies below them: a byte order does that, '/' sorts low enough among the
+ * descendants of one directory. */
+static int compare_targets(const void *a, const void *b)
+{
+	const struct grant *x = a, *y = b;
+
+	return strcmp(x->target, y->target);
+}
+
+/* --- mounting grants --- */
+
+/* Something to mount on must be there already where a grant lies inside another one: bwrap would
+ * make it, on the host. */
+static int check_mount_point(struct builder *b, const struct grant *g, mode_t mode,
+			     struct sbx_err *err)
+{
+	struct sbx_view_hit hit;
+	bool inside = false;
+	int r;
+
+	for (size_t i = 0; i < b->p->n_mounts; i++) {
+		const struct sbx_mount_op *op = &b->p->mounts[i];
+
+		if (op->origin == SBX_ORIGIN_VIEW || !sbx_path_in_prefix(g->target, op->dest))
+			continue;
+		if (strcmp(op->dest, g->target) == 0) {
+			sbx_err_set(err, "two mounts at '%s'", g->target);
+			return SBX_PLAN_REFUSED;
+		}
+		inside = true;
+	}
+	if (!inside)
+		return 0;
+	r = sbx_view_resolve(b->p, g->target, NULL, NULL, &hit);
+	if (r < 0)
+		return r;
+	if (r == 0 && strcmp(hit.path, g->target) == 0 && S_ISDIR(hit.mode) == S_ISDIR(mode))
+		return 0;
+	sbx_err_set(err, "'%s' lies inside another mount, which has no such %s to mount on",
+		    g->target, S_ISDIR(mode) ? "directory" : "file");
+	return SBX_PLAN_REFUSED;
+}
+
+/* Cover the directories of sbx below a grant. */
+static int mask_own_dirs(struct builder *b, const char *source, const char *target)
+{
+	for (size_t i = 0; i < SBX_N_ELEMENTS(b->own); i++) {
+		SBX_AUTO_FREE char *dest = NULL;
+
+		if (!sbx_path_in_prefix(b->own[i], source))
+			continue;
+		if (asprintf(&dest, "%s%s", target, b->own[i] + strlen(source)) < 0)
+			return -ENOMEM;
+		if (sbx_view_add_tmpfs(b->p, dest, 4096, 0500) < 0)
+			return -ENOMEM;
+		b->p->mounts[b->p->n_mounts - 1].origin = SBX_ORIGIN_MASK;
+		if (sbx_view_add_plain(b->p, SBX_MOUNT_REMOUNT_RO, dest) < 0)
+			return -ENOMEM;
+		b->p->mounts[b->p->n_mounts - 1].origin = SBX_ORIGIN_MASK;
+	}
+	return 0;
+}
+
+/* Takes @path. */
+static int mount_grant(struct builder *b, const struct grant *g, struct sbx_path *path,
+		       struct sbx_err *err)
+{
+	struct sbx_mount_op *op;
+	int r = check_mount_point(b, g, path->st.st_mode, err);
+
+	op = r == 0 ? sbx_view_add(b->p, SBX_MOUNT_BIND, g->target) : NULL;
+	if (!op) {
+		sbx_path_fini(path);
+		return r ? r : -ENOMEM;
+	}
+	op->origin = g->origin;
+	op->writable = g->writable;
+	op->source = *path;
+	path->fd = -1;
+	path->resolved = NULL;
+	return mask_own_dirs(b, op->source.resolved, g->target);
+}
+
+/* May the current directory be granted at its own path? Why not goes to @why. */
+static int consider_cwd(struct builder *b, struct sbx_path *ret_path, char *why, size_t n_why,
+			bool *ret_granted)
+{
+	const struct sbx_facts *f = b->p->facts;
+	struct grant g = {
+		.source = f->cwd, .target = f->cwd, .writable = true, .origin = SBX_ORIGIN_CWD
+	};
+	struct sbx_err err = { 0 };
+	int r;
+
+	if (!f->cwd) {
+		snprintf(why, n_why, "the current directory has no name (was it removed?)");
+		return 0;
+	}
+	if (f->throwaway_user) {
+		snprintf(why, n_why,
+			 "'%s' is not granted to a user made up for this run: name one with --user",
+			 f->cwd);
+		return 0;
+	}
+	r = judge(b, &g, ret_path, &err);
+	if (r == 0 && (ret_path->st.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH)) {
+		sbx_err_set(&err, "'%s' is everybody's: work in a directory below it", f->cwd);
+		sbx_path_fini(ret_path);
+		ret_path->fd = -1;
+		ret_path->resolved = NULL;
+		r = SBX_PATH_E_FORBIDDEN;
+	}
+	if (r < 0)
+		return r;
+	*ret_granted = r == 0;
+	snprintf(why, n_why, "%s", err.msg);
+	return 0;
+}
+
+static bool covered_by_grant(const struct builder *b, const char *path)
+{
+	for (size_t i = 0; i < b->n_grants; i++)
+		if (sbx_path_in_prefix(path, b->grants[i].target))
+			return true;
+	return false;
+}
+
+/* Judge and mount all grants in order, @cwd_path (fd -1: none) among them. */
+static int mount_all(struct builder *b, struct sbx_path *cwd_path)
+{
+	size_t n_before = b->errs->n;
+
+	qsort(b->grants, b->n_grants, sizeof(b->grants[0]), compare_targets);
+	for (size_t i = 0; i < b->n_grants; i++) {
+		const struct grant *g = &b->grants[i];
+		struct sbx_path path = { .fd = -1 };
+		struct sbx_err err = { 0 };
+		int r = 0;
+
+		if (g->origin == SBX_ORIGIN_CWD) {
+			path = *cwd_path;
+			cwd_path->fd = -1;
+			cwd_path->resolved = NULL;
+		} else {
+			r = judge(b, g, &path, &err);
+		}
+		if (r == SBX_PATH_E_MISSING && g->optional)
+			continue;
+		if (r == 0)
+			r = mount_grant(b, g, &path, &err);
+		if (r < 0)
+			return r;
+		if (r > 0)
+			refuse_grant(b, g, &err);
+	}
+	return b->errs->n > n_before ? SBX_PLAN_REFUSED : 0;
+}
+
+static void builder_free(struct builder *b)
+{
+	for (size_t i = 0; i < b->n_grants; i++) {
+		free(b->grants[i].source);
+		free(b->grants[i].target);
+	}
+	for (size_t i = 0; i < PREFIXES_MAX; i++)
+		free(b->prefixes[i]);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(b->own); i++)
+		free(b->own[i]);
+	free(b);
+}
+SBX_DEFINE_CLEANUP(struct builder, builder_free);
+
+int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why, size_t n_why)
+{
+	SBX_CLEANUP(builder_freep) struct builder *b = calloc(1, sizeof(*b));
+	struct sbx_path cwd = { .fd = -1 };
+	bool granted = false;
+	int r;
+
+	if (!b)
+		return -ENOMEM;
+	b->p = p;
+	b->errs = errs;
+	r = collect_rules(b);
+	if (r == 0)
+		r = collect_all(b);
+	/* An explicit mount there says more than the default does: --ro-bind of it stays
+	 * read-only. */
+	if (r == 0 && !(b->p->facts->cwd && covered_by_grant(b, b->p->facts->cwd)))
+		r = consider_cwd(b, &cwd, why, n_why, &granted);
+	if (r == 0 && granted)
+		r = collect(b, b->p->facts->cwd, NULL, SBX_ORIGIN_CWD, true, false);
+	if (r == 0)
+		r = mount_all(b, &cwd);
+	sbx_path_fini(&cwd);
+	return r;
+}

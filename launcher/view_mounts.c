@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The mounts of a sandbox, in the order they are made: what every sandbox has (the host's /usr, the
+ * synthetic /etc, /proc, /dev, size-limited tmpfs), then what it is granted (view_grants.c), then
+ * the root itself turns read-only, so that no file system without a size limit is left to write to.
+ */
+#include "launcher/view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/plan_internal.h"
+
+#define SCRATCH_BYTES_DEFAULT (1ull << 30) /* each of /tmp, /var/tmp and the home, unless limited */
+#define SHM_BYTES	      (64ull << 20)
+#define DEFAULT_HOSTNAME      "sandbox"
+
+/* --- ops --- */
+
+struct sbx_mount_op *sbx_view_add(struct sbx_plan *p, enum sbx_mount_op_kind kind, const char *dest)
+{
+	struct sbx_mount_op *op;
+
+	if (!p->mounts)
+		p->mounts = calloc(SBX_PLAN_MOUNTS_MAX, sizeof(*p->mounts));
+	if (!p->mounts || p->n_mounts >= SBX_PLAN_MOUNTS_MAX)
+		return NULL;
+	op = &p->mounts[p->n_mounts];
+	memset(op, 0, sizeof(*op));
+	op->kind = kind;
+	op->source.fd = -1;
+	op->dest = strdup(dest);
+	if (!op->dest)
+		return NULL;
+	p->n_mounts++;
+	return op;
+}
+
+int sbx_view_add_plain(struct sbx_plan *p, enum sbx_mount_op_kind kind, const char *dest)
+{
+	return sbx_view_add(p, kind, dest) ? 0 : -ENOMEM;
+}
+
+int sbx_view_add_tmpfs(struct sbx_plan *p, const char *dest, uint64_t size_bytes, mode_t mode)
+{
+	struct sbx_mount_op *op = sbx_view_add(p, SBX_MOUNT_TMPFS, dest);
+
+	if (!op)
+		return -ENOMEM;
+	op->size_bytes = size_bytes;
+	op->mode = mode;
+	return 0;
+}
+
+static int add_text(struct sbx_plan *p, enum sbx_mount_op_kind kind, const char *dest,
+		    const char *text)
+{
+	struct sbx_mount_op *op = sbx_view_add(p, kind, dest);
+
+	if (!op)
+		return -ENOMEM;
+	op->mode = 0444;
+	op->n_text = strlen(text);
+	op->text = strdup(text);
+	return op->text ? 0 : -ENOMEM;
+}
+
+/* --- what every sandbox has --- */
+
+/* A directory of the host's that is bound as it is, without judging: it is the system's. */
+static int add_system_dir(struct sbx_plan *p, int root, const char *name, const char *dest)
+{
+	SBX_AUTO_CLOSE int fd = openat(root, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct sbx_mount_op *op;
+
+	if (fd < 0)
+		return -errno;
+	op = sbx_view_add(p, SBX_MOUNT_BIND, dest);
+	if (!op)
+		return -ENOMEM;
+	if (fstat(fd, &op->source.st) < 0)
+		return -errno;
+	op->source.fd = sbx_fd_steal(&fd);
+	return asprintf(&op->source.resolved, "%s/%s", p->facts->root, name) < 0 ? -ENOMEM : 0;
+}
+
+/* /bin, /lib64 and so on: symlinks into /usr where the host merged them, else directories. */
+static int add_loader_dir(struct sbx_plan *p, int root, const char *name)
+{
+	char dest[16], text[256];
+	ssize_t n = readlinkat(root, name, text, sizeof(text) - 1);
+
+	snprintf(dest, sizeof(dest), "/%s", name);
+	if (n > 0) {
+		text[n] = '\0';
+		return add_text(p, SBX_MOUNT_SYMLINK, dest, text);
+	}
+	return errno == EINVAL ? add_system_dir(p, root, name, dest) : 0;
+}
+
+static int add_system(struct sbx_plan *p)
+{
+	static const char *const loader_dirs[] = {
+		"bin", "sbin", "lib", "lib32", "lib64", "libx32"
+	};
+	SBX_AUTO_CLOSE int root =
+		open(p->facts->root[0] ? p->facts->root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (root < 0)
+		return -errno;
+	r = add_system_dir(p, root, "usr", "/usr");
+	for (size_t i = 0; i < SBX_N_ELEMENTS(loader_dirs) && r == 0; i++)
+		r = add_loader_dir(p, root, loader_dirs[i]);
+	if (r < 0)
+		return r;
+	p->host_etc_fd = openat(root, "etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->host_etc_fd < 0)
+		return -errno;
+	return sbx_view_add_plain(p, SBX_MOUNT_ETC, "/etc");
+}
+
+/* The files that differ from sandbox to sandbox; /etc has symlinks to them. */
+static int add_files(struct sbx_plan *p)
+{
+	const struct sbx_facts *f = p->facts;
+	SBX_AUTO_FREE char *passwd = NULL, *group = NULL, *hosts = NULL, *hostname = NULL;
+	bool nobody = f->uid == 65534 || strcmp(f->user_name, "nobody") == 0;
+	int r;
+
+	if (asprintf(&passwd, "root:x:0:0:root:/:/usr/sbin/nologin\n%s:x:%u:%u::%s:%s\n%s",
+		     f->user_name, f->uid, f->gid, f->home, f->shell,
+		     nobody ? "" : "nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n") < 0 ||
+	    asprintf(&group, "root:x:0:\n%s:x:%u:\n%s", f->user_name, f->gid,
+		     f->gid == 65534 ? "" : "nogroup:x:65534:\n") < 0 ||
+	    asprintf(&hosts, "127.0.0.1 localhost %s\n::1 localhost ip6-localhost ip6-loopback\n",
+		     p->hostname) < 0 ||
+	    asprintf(&hostname, "%s\n", p->hostname) < 0)
+		return -ENOMEM;
+	r = add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/passwd", passwd);
+	if (r == 0)
+		r = add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/group", group);
+	if (r == 0)
+		r = add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/hosts", hosts);
+	if (r == 0)
+		r = add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/hostname", hostname);
+	return r;
+}
+
+static uint64_t scratch_bytes(const struct sbx_plan *p, uint64_t asked)
+{
+	uint64_t disk = p->profile->limits.disk_bytes;
+
+	if (asked)
+		return asked;
+	return disk && disk < SCRATCH_BYTES_DEFAULT ? disk : SCRATCH_BYTES_DEFAULT;
+}
+
+static int add_fresh(struct sbx_plan *p)
+{
+	uint64_t tmp = scratch_bytes(p, p->profile->limits.tmp_bytes);
+	int r = sbx_view_add_plain(p, SBX_MOUNT_PROC, "/proc");
+
+	if (r == 0)
+		r = sbx_view_add_plain(p, SBX_MOUNT_DEV, "/dev");
+	if (r == 0)
+		r = sbx_view_add_tmpfs(p, "/dev/shm", SHM_BYTES < tmp ? SHM_BYTES : tmp, 01777);
+	if (r == 0)
+		r = sbx_view_add_plain(p, SBX_MOUNT_REMOUNT_RO, "/dev");
+	if (r == 0)
+		r = sbx_view_add_tmpfs(p, "/tmp", tmp, 01777);
+	if (r == 0)
+		r = sbx_view_add_tmpfs(p, "/var/tmp", tmp, 01777);
+	if (r == 0)
+		r = sbx_view_add_tmpfs(p, p->facts->home,
+				       scratch_bytes(p, p->profile->limits.home_bytes), 0700);
+	return r;
+}
+
+/* --- where the command starts --- */
+
+static int choose_chdir(struct sbx_plan *p, const char *why, struct sbx_err_list *errs)
+{
+	const char *asked = p->options->chdir, *cwd = p->facts->cwd;
+	struct sbx_view_hit hit;
+	int r;
+
+	if (asked) {
+		r = sbx_view_resolve(p, asked, NULL, NULL, &hit);
+		if (r == 0 && !S_ISDIR(hit.mode))
+			r = SBX_VIEW_E_NOTDIR;
+		if (r != 0) {
+			sbx_err_list_add(errs, "", 0, 0, "--chdir '%s': %s", asked,
+					 sbx_view_strerror(r));
+			return SBX_PLAN_REFUSED;
+		}
+		p->chdir = sbx_plan_normalise(hit.path);
+		return p->chdir ? 0 : -ENOMEM;
+	}
+	if (cwd && !why[0] && sbx_view_resolve(p, cwd, NULL, NULL, &hit) == 0 &&
+	    S_ISDIR(hit.mode)) {
+		p->chdir = strdup(cwd);
+		return p->chdir ? 0 : -ENOMEM;
+	}
+	p->chdir = strdup(p->facts->home);
+	if (!p->chdir)
+		return -ENOMEM;
+	return sbx_plan_note(p, "starting in the scratch home %s: %s", p->facts->home,
+			     why[0] ? why : "the current directory is not in the sandbox");
+}
+
+int sbx_plan_view(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	char why[SBX_ERR_MSG_MAX] = "";
+	int r;
+
+	p->hostname = strdup(p->options->hostname ? p->options->hostname : DEFAULT_HOSTNAME);
+	if (!p->hostname)
+		return -ENOMEM;
+	r = add_system(p);
+	if (r == 0)
+		r = add_files(p);
+	if (r == 0)
+		r = add_fresh(p);
+	if (r == 0)
+		r = sbx_view_add_grants(p, errs, why, sizeof(why));
+	if (r == 0)
+		r = sbx_view_add_plain(p, SBX_MOUNT_REMOUNT_RO, "/");
+	if (r != 0)
+		return r;
+	return choose_chdir(p, why, errs);
+}

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+dist_man_MANS += \
+	%reldir%/sbx-run.1 \
+	%reldir%/sbx-profile.5

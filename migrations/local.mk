@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The database's schema, applied in order.
+
+migrationsdir = $(pkgdatadir)/migrations
+dist_migrations_DATA = \
+	%reldir%/0001-initial.sql

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The key tables. A check looks at one value by itself; what needs two keys at once (a limit and
+ * its ceiling, an item's host and ports) is checked where they meet.
+ */
+
+#include "policy/key.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/profile.h"
+#include "policy/shipped.h"
+
+/* --- checks --- */
+
+static bool has_dotdot(const char *path)
+{
+	for (const char *s = path; s; s = strchr(s, '/')) {
+		s += *s == '/';
+		if (s[0] == '.' && s[1] == '.' && (s[2] == '/' || s[2] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+static const char *check_profile_name(const char *s)
+{
+	if (!isalnum((unsigned char)*s))
+		return "a profile's name starts with a letter or digit";
+	if (strlen(s) > 64)
+		return "a profile's name has at most 64 bytes";
+	if (s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")])
+		return "a profile's name is made of letters, digits, '-', '_' and '.'";
+	return NULL;
+}
+
+static const char *check_target_path(const char *s)
+{
+	if (s[0] != '/')
+		return "an absolute path is needed";
+	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
+}
+
+/* A path outside, where ~ stands for the home of whoever the sandbox runs as. */
+static const char *check_host_path(const char *s)
+{
+	if (s[0] == '~' && (s[1] == '/' || s[1] == '\0'))
+		return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
+	if (s[0] != '/')
+		return "an absolute path, or one that starts with ~/, is needed";
+	return check_target_path(s);
+}
+
+static const char *check_segment(const char *s)
+{
+	if (!*s || strcmp(s, ".") == 0 || strcmp(s, "..") == 0)
+		return "a segment is one name in a path";
+	return strchr(s, '/') ? "a segment is one name in a path, without '/'" : NULL;
+}
+
+static const char *check_command(const char *s)
+{
+	if (!*s)
+		return "a command is a name or an absolute path";
+	if (!strchr(s, '/'))
+		return NULL;
+	if (s[0] != '/' || s[1] == '\0')
+		return "a command is a name or an absolute path";
+	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
+}
+
+static size_t env_name_length(const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+	return isdigit((unsigned char)*s) ? 0 : n;
+}
+
+static const char *check_env_name(const char *s)
+{
+	size_t n = env_name_length(s);
+
+	return n == 0 || s[n] ? "a variable's name is made of letters, digits and '_'" : NULL;
+}
+
+static const char *check_env_pattern(const char *s)
+{
+	size_t n = env_name_length(s);
+
+	if (strcmp(s, "*") == 0)
+		return "the whole environment may hold secrets; name the variables";
+	if (n == 0 || (s[n] && strcmp(s + n, "*") != 0))
+		return "a variable's name is made of letters, digits and '_', with one '*' at the "
+		       "end at most";
+	return NULL;
+}
+
+static const char *check_probe_path(const char *s)
+{
+	const char *why = check_target_path(s);
+
+	if (!why && strlen(s) >= SBX_PROBE_NAME_MAX)
+		why = "the path is too long for a probe";
+	return why;
+}
+
+static const char *check_expect(const char *s)
+{
+	return strlen(s) < sizeof(((struct sbx_probe *)NULL)->expect)
+		       ? NULL
+		       : "at most 63 bytes are compared";
+}
+
+/* --- words --- */
+
+static const char *const mode_words[] = { "offline", "fetch", "full", NULL };
+static_assert(SBX_N_ELEMENTS(mode_words) == SBX_N_MODES + 1, "a word per mode");
+static const char *const action_words[] = { "deny", "allow", NULL };
+static const char *const enforce_words[] = { "best-effort", "strict", NULL };
+static const char *const flag_words[] = { "false", "true", NULL };
+static const char *const shipped_words[] = { "keep", "drop", NULL };
+/* The empty word stands for "not said" and matches nothing that can be written. */
+static const char *const protocol_words[] = { "", "tcp", "udp", NULL };
+static const char *const check_words[] = { "", "none", "tls", "http", NULL };
+static_assert(SBX_N_ELEMENTS(check_words) == SBX_N_CHECKS + 2, "a word per check");
+
+/* --- items --- */
+
+#define ITEM(field) .offset = offsetof(struct sbx_net_item, field)
+static const struct sbx_key net_item_rows[] = {
+	{ "host", SBX_KEY_STRING, ITEM(host),
+	  .help = "A name, or `*.name` for every name below it." },
+	{ "cidr", SBX_KEY_STRING, ITEM(cidr),
+	  .help = "An address or a network, instead of a host." },
+	{ "ports", SBX_KEY_PORTS, ITEM(ports),
+	  .help = "Ports and ranges. To allow: 443 and 80 for a host, every port for a cidr. To "
+		  "deny: every port." },
+	{ "protocol", SBX_KEY_WORD, ITEM(protocol), .words = protocol_words,
+	  .help = "To allow: tcp unless said. To deny: both unless said." },
+	{ "private", SBX_KEY_SWITCH, ITEM(private_ok), .words = flag_words,
+	  .help = "The name may resolve to private addresses (an intranet host)." },
+	{ "check", SBX_KEY_WORD, ITEM(check), .words = check_words,
+	  .help = "What a connection must begin with, naming the same host: tls on port 443 and "
+		  "http on port 80 unless said." },
+};
+#undef ITEM
+const struct sbx_key_block sbx_net_item_keys = { "entry", net_item_rows,
+						 SBX_N_ELEMENTS(net_item_rows) };
+
+#define ITEM(field) .offset = offsetof(struct sbx_mount_entry, field)
+static const struct sbx_key mount_rows[] = {
+	{ "source", SBX_KEY_STRING, ITEM(source), .check = check_host_path,
+	  .help = "A path outside; `~/` is the home directory." },
+	{ "target", SBX_KEY_STRING, ITEM(target), .check = check_target_path,
+	  .help = "The path inside; the same as outside unless said." },
+	{ "writable", SBX_KEY_SWITCH, ITEM(writable), .words = flag_words,
+	  .help = "The command may write there." },
+	{ "optional", SBX_KEY_SWITCH, ITEM(optional), .words = flag_words,
+	  .help = "A source that does not exist is skipped." },
+};
+#undef ITEM
+const struct sbx_key_block sbx_mount_keys = { "mount", mount_rows, SBX_N_ELEMENTS(mount_rows) };
+
+#define ITEM(field) .offset = offsetof(struct sbx_probe_item, field)
+static const struct sbx_key probe_item_rows[] = {
+	{ "dns_refused", SBX_KEY_STRING, ITEM(dns_refused), .help = "This name must not resolve." },
+	{ "dns_allowed", SBX_KEY_STRING, ITEM(dns_allowed), .help = "This name must resolve." },
+	{ "connect_refused", SBX_KEY_STRING, ITEM(connect_refused),
+	  .help = "This address and port, as in `192.0.2.1:25/tcp`, must be refused at once." },
+	{ "connect_name", SBX_KEY_STRING, ITEM(connect_name),
+	  .help = "This name and port, as in `pypi.org:443`, must connect." },
+	{ "path_absent", SBX_KEY_STRING, ITEM(path_absent), .check = check_probe_path,
+	  .help = "This path must not be there or not be readable." },
+	{ "path_readonly", SBX_KEY_STRING, ITEM(path_readonly), .check = check_probe_path,
+	  .help = "This path must not be writable." },
+	{ "expect", SBX_KEY_STRING, ITEM(expect), .check = check_expect,
+	  .help = "With connect_name: what the server must send first." },
+};
+#undef ITEM
+const struct sbx_key_block sbx_probe_item_keys = { "probe", probe_item_rows,
+						   SBX_N_ELEMENTS(probe_item_rows) };
+
+/* --- limits, and ceilings on them --- */
+
+#define MIB	     (UINT64_C(1) << 20)
+#define PIB	     (UINT64_C(1) << 50)
+#define DAY_MS	     UINT64_C(86400000)
+#define LIMIT(field) .offset = offsetof(struct sbx_limit_values, field)
+static const struct sbx_key limit_rows[] = {
+	{ "memory", SBX_KEY_SIZE, LIMIT(memory_bytes), MIB, PIB,
+	  .help = "Memory of all processes." },
+	{ "cpus", SBX_KEY_CPUS, LIMIT(cpus_milli), 10, 4096000,
+	  .help = "Processors' worth of time." },
+	{ "pids", SBX_KEY_COUNT, LIMIT(pids), 1, 4194304,
+	  .help = "Processes and threads at once." },
+	{ "disk", SBX_KEY_SIZE, LIMIT(disk_bytes), MIB, PIB,
+	  .help = "All scratch space together." },
+	{ "tmp", SBX_KEY_SIZE, LIMIT(tmp_bytes), MIB, PIB,
+	  .help = "Size of /tmp, kept in memory." },
+	{ "home", SBX_KEY_SIZE, LIMIT(home_bytes), MIB, PIB,
+	  .help = "Size of the scratch home, kept in memory." },
+	{ "open_files", SBX_KEY_COUNT, LIMIT(open_files), 16, 1048576,
+	  .help = "Open files of one process." },
+	{ "wall_time", SBX_KEY_TIME, LIMIT(wall_time_ms), 1, 365 * DAY_MS,
+	  .help = "Time until the command is ended." },
+	/* Last, so that the ceilings can do without it. */
+	{ "enforce", SBX_KEY_SWITCH, LIMIT(strict), .words = enforce_words,
+	  .help = "Where a limit cannot be enforced: strict refuses to run, best-effort warns." },
+};
+#undef LIMIT
+const struct sbx_key_block sbx_limits_keys = { "limits", limit_rows, SBX_N_ELEMENTS(limit_rows) };
+static const struct sbx_key_block ceiling_keys = { "ceilings", limit_rows,
+						   SBX_N_ELEMENTS(limit_rows) - 1 };
+
+/* --- the profile --- */
+
+#define NET_ENTRIES_MAX 20000
+#define PROFILE(field)	.offset = offsetof(struct sbx_profile, field)
+static const struct sbx_key filesystem_rows[] = {
+	{ "mounts", SBX_KEY_MOUNTS, .max = 256, .block = &sbx_mount_keys,
+	  .help = "What of the host is seen inside: `SOURCE[:TARGET][:ro|:rw]`, read-only unless "
+		  "said." },
+	{ "allowed_prefixes", SBX_KEY_STRINGS, PROFILE(filesystem.allowed_prefixes), .max = 256,
+	  .check = check_host_path,
+	  .help = "Mount sources must lie below one of these; the system policy's list unless "
+		  "said." },
+	{ "blocked_segments", SBX_KEY_STRINGS, PROFILE(filesystem.blocked_segments), .max = 1024,
+	  .check = check_segment,
+	  .help = "Names that no mount source may have in its path, besides the system policy's." },
+};
+static const struct sbx_key_block filesystem_keys = { "filesystem", filesystem_rows,
+						      SBX_N_ELEMENTS(filesystem_rows) };
+
+static const struct sbx_key command_rows[] = {
+	{ "allow", SBX_KEY_STRINGS, PROFILE(commands.allow), .max = 1024, .check = check_command,
+	  .help = "Only these commands may run, by name or absolute path; all unless said." },
+	{ "deny", SBX_KEY_STRINGS, PROFILE(commands.deny), .max = 1024, .check = check_command,
+	  .help = "These may not, besides the system policy's." },
+};
+static const struct sbx_key_block command_keys = { "commands", command_rows,
+						   SBX_N_ELEMENTS(command_rows) };
+
+static const struct sbx_key dns_rows[] = {
+	{ "resolvers", SBX_KEY_RESOLVERS, .max = SBX_RESOLVERS_MAX,
+	  .help = "Name servers to ask, `ADDRESS[:PORT]`; the host's unless said." },
+};
+static const struct sbx_key_block dns_keys = { "network.dns", dns_rows, SBX_N_ELEMENTS(dns_rows) };
+
+static const struct sbx_key network_rows[] = {
+	{ "mode", SBX_KEY_WORD, PROFILE(network.mode), .words = mode_words, .def = SBX_MODE_FETCH,
+	  .help = "offline: loopback only. fetch: what the lists allow. full: everything but "
+		  "floors, forbidden addresses and the deny list." },
+	{ "default", SBX_KEY_WORD, PROFILE(network.default_action), .words = action_words,
+	  .help = "In mode fetch: what happens to names that no entry matches." },
+	{ "allow", SBX_KEY_NET_LIST, PROFILE(network.allow), .max = NET_ENTRIES_MAX,
+	  .block = &sbx_net_item_keys, .help = "Names and networks that may be reached." },
+	{ "deny", SBX_KEY_NET_LIST, PROFILE(network.deny), .max = NET_ENTRIES_MAX,
+	  .block = &sbx_net_item_keys,
+	  .help = "Names and networks that may not; the most specific entry wins, on a tie deny." },
+	{ "dns", SBX_KEY_BLOCK, .block = &dns_keys, .help = "How names are resolved outside." },
+	{ "upstream_proxy", SBX_KEY_PROXY,
+	  .help = "An HTTP proxy that is this host's only way out, `http://HOST:PORT`." },
+};
+static const struct sbx_key_block network_keys = { "network", network_rows,
+						   SBX_N_ELEMENTS(network_rows) };
+
+static const struct sbx_key environment_rows[] = {
+	{ "pass", SBX_KEY_STRINGS, PROFILE(environment.pass), .max = 256,
+	  .check = check_env_pattern, .def_list = sbx_shipped_env_pass,
+	  .help = "Variables handed on from the caller; a `*` at the end stands for any rest." },
+	{ "set", SBX_KEY_ENV, .max = 256, .check = check_env_name,
+	  .help = "Variables and their values, `NAME: value`." },
+};
+static const struct sbx_key_block environment_keys = { "environment", environment_rows,
+						       SBX_N_ELEMENTS(environment_rows) };
+
+static const struct sbx_key profile_rows[] = {
+	{ "name", SBX_KEY_STRING, PROFILE(name), .check = check_profile_name,
+	  .help = "The profile's name; the file's without `.yaml` unless said." },
+	{ "description", SBX_KEY_PROSE, PROFILE(description), .help = "What it is for." },
+	{ "extends", SBX_KEY_EXTENDS, .check = check_profile_name,
+	  .help = "The name of a profile to start from: its values hold where this one says "
+		  "nothing, its lists come before this one's." },
+	{ "filesystem", SBX_KEY_BLOCK, .block = &filesystem_keys, .help = "Files." },
+	{ "commands", SBX_KEY_BLOCK, .block = &command_keys, .help = "Commands." },
+	{ "limits", SBX_KEY_BLOCK, PROFILE(limits), .block = &sbx_limits_keys,
+	  .help = "Resources." },
+	{ "network", SBX_KEY_BLOCK, .block = &network_keys, .help = "The network." },
+	{ "environment", SBX_KEY_BLOCK, .block = &environment_keys,
+	  .help = "Environment variables." },
+	{ "selftest", SBX_KEY_PROBES, .max = SBX_PROBES_MAX / 2, .block = &sbx_probe_item_keys,
+	  .help = "More probes that must pass inside before the command starts." },
+};
+#undef PROFILE
+const struct sbx_key_block sbx_profile_keys = { "", profile_rows, SBX_N_ELEMENTS(profile_rows) };
+
+/* --- the system policy --- */
+
+#define SYSTEM(field) .offset = offsetof(struct sbx_system_policy, field)
+static const struct sbx_key system_command_rows[] = {
+	{ "deny", SBX_KEY_STRINGS, SYSTEM(commands_deny), .max = 1024, .check = check_command,
+	  .help = "Commands that no profile may run, by name or absolute path." },
+};
+static const struct sbx_key_block system_command_keys = { "commands", system_command_rows,
+							  SBX_N_ELEMENTS(system_command_rows) };
+
+static const struct sbx_key system_rows[] = {
+	{ "ceilings", SBX_KEY_BLOCK, SYSTEM(ceilings), .block = &ceiling_keys,
+	  .help = "The most that a profile or --limit may ask for." },
+	{ "allowed_prefixes", SBX_KEY_STRINGS, SYSTEM(allowed_prefixes), .max = 256,
+	  .check = check_host_path,
+	  .help = "Mount sources must lie below one of these. Unless said: the caller's home, "
+		  "/tmp, /var/tmp, /srv, /data, /mnt and /opt." },
+	{ "shipped", SBX_KEY_SWITCH, SYSTEM(drop_shipped), .words = shipped_words,
+	  .help = "Whether the shipped blocked segments and denied commands hold besides the ones "
+		  "here." },
+	{ "blocked_segments", SBX_KEY_STRINGS, SYSTEM(blocked_segments), .max = 1024,
+	  .check = check_segment, .help = "Names that no mount source may have in its path." },
+	{ "commands", SBX_KEY_BLOCK, .block = &system_command_keys, .help = "Commands." },
+	{ "floors", SBX_KEY_NET_LIST, SYSTEM(floors), .max = NET_ENTRIES_MAX,
+	  .block = &sbx_net_item_keys,
+	  .help = "Names and networks that nothing lifts, besides the built-in ones." },
+	{ "admit", SBX_KEY_NET_LIST, SYSTEM(admit), .max = NET_ENTRIES_MAX,
+	  .block = &sbx_net_item_keys,
+	  .help = "Private and link-local networks that allowed names may resolve to." },
+};
+#undef SYSTEM
+const struct sbx_key_block sbx_system_keys = { "", system_rows, SBX_N_ELEMENTS(system_rows) };
+
+/* --- about keys --- */
+
+const struct sbx_key *sbx_key_find(const struct sbx_key_block *block, const char *name)
+{
+	for (size_t i = 0; i < block->n_keys; i++) {
+		if (strcmp(block->keys[i].name, name) == 0)
+			return &block->keys[i];
+	}
+	return NULL;
+}
+
+const char *sbx_key_path(const struct sbx_key_block *block, const struct sbx_key *key, char *buf,
+			 size_t n_buf)
+{
+	snprintf(buf, n_buf, "%s%s%s", block->path, *block->path ? "." : "", key->name);
+	return buf;
+}
+
+static const char *const forms[] = {
+	[SBX_KEY_BLOCK] = "a mapping of keys",
+	[SBX_KEY_STRING] = "a string",
+	[SBX_KEY_PROSE] = "a string",
+	[SBX_KEY_SIZE] = "a size such as 512M",
+	[SBX_KEY_TIME] = "a time such as 30s, 10m or 2h",
+	[SBX_KEY_CPUS] = "a number such as 2 or 0.5",
+	[SBX_KEY_COUNT] = "a number",
+	[SBX_KEY_WORD] = "a word",
+	[SBX_KEY_SWITCH] = "a word",
+	[SBX_KEY_STRINGS] = "a list of strings",
+	[SBX_KEY_NET_LIST] = "a list of entries",
+	[SBX_KEY_MOUNTS] = "a list of mounts",
+	[SBX_KEY_ENV] = "a mapping of names to values",
+	[SBX_KEY_RESOLVERS] = "a list of addresses",
+	[SBX_KEY_PROXY] = "a URL such as http://proxy.example:3128",
+	[SBX_KEY_PROBES] = "a list of probes",
+	[SBX_KEY_PORTS] = "a port, a range or a list of them",
+	[SBX_KEY_EXTENDS] = "the name of a profile",
+};
+static_assert(SBX_N_ELEMENTS(forms) == SBX_N_KEY_TYPES, "a form per type");
+
+const char *sbx_key_form(enum sbx_key_type type)
+{
+	return (unsigned)type < SBX_N_KEY_TYPES ? forms[type] : "a value";
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_POLICY_KEY_READ_ITEMS_H
+#define SBX_POLICY_KEY_READ_ITEMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "policy/key_read.h"
+
+/* The two halves of the reader, for each other. */
+
+/* Report that @node is not what @key takes. */
+void sbx_key_read_wrong_kind(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			     const struct sbx_key *key, const struct sbx_yaml_node *node);
+/* A scalar that says something: in quotes, or not one of YAML's words for nothing. */
+bool sbx_key_read_is_text(const struct sbx_key_reader *r, const struct sbx_yaml_node *node);
+/* Room in a list of @n for one more; reports when there is none. */
+bool sbx_key_read_has_room(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			   const struct sbx_key *key, const struct sbx_yaml_node *node, size_t n);
+
+/* Read @node, the value of @key, into the struct sbx_profile @base. 0 (see n_errors), -ENOMEM. */
+int sbx_key_read_mounts(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
+int sbx_key_read_env(struct sbx_key_reader *r, const struct sbx_key_block *block,
+		     const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
+int sbx_key_read_resolvers(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			   const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
+int sbx_key_read_proxy(struct sbx_key_reader *r, const struct sbx_key_block *block,
+		       const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
+int sbx_key_read_probes(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_POLICY_KEY_SCALAR_H
+#define SBX_POLICY_KEY_SCALAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "policy/key.h"
+
+/* One value as text, from and to the struct its key points into. STRING, PROSE, SIZE, TIME, CPUS,
+ * COUNT, WORD and SWITCH are scalars. */
+
+bool sbx_key_is_scalar(const struct sbx_key *key);
+
+/* Parse @text (untrusted), check bounds and set the value in @base; a string set before is freed.
+ * 0; SBX_PROFILE_E_INVALID with @err naming the key; -ENOMEM. */
+int sbx_key_set(const struct sbx_key_block *block, const struct sbx_key *key, const char *text,
+		void *base, struct sbx_err *err);
+
+/* The value in @base as sbx_key_set() takes it, NULL when it is the default. A number's text is put
+ * in @buf (SBX_UNIT_STR_MAX bytes). */
+const char *sbx_key_get(const struct sbx_key *key, const void *base, char *buf, size_t n_buf);
+
+/* A number in @base; 0 for what is no number. */
+uint64_t sbx_key_number(const struct sbx_key *key, const void *base);
+
+/* "1M to 1024T" for a number, "offline, fetch, full" for words, "" otherwise. Returns @buf. */
+const char *sbx_key_range(const struct sbx_key *key, char *buf, size_t n_buf);
+
+#endif

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# policy: profile text -> checked tree -> compiled policy; decide, explain, print. Includes base; PURE.
+#
+# What decides (policy_load, policy_decide, policy_explain) needs no library; the broker links that.
+# Reading profiles needs $(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS), sbx_policy_hash() $(SBX_MD_LIBS).
+
+SBX_MD_LIBS = $(MD_LIBS)
+
+noinst_LIBRARIES += %reldir%/libsbx-policy.a
+%canon_reldir%_libsbx_policy_a_SOURCES = \
+	%reldir%/endpoint.c %reldir%/endpoint.h \
+	%reldir%/key.c %reldir%/key.h \
+	%reldir%/key_print.c %reldir%/key_print.h \
+	%reldir%/key_read.c %reldir%/key_read.h \
+	%reldir%/key_read_items.c %reldir%/key_read_items.h \
+	%reldir%/key_scalar.c %reldir%/key_scalar.h \
+	%reldir%/net_entry.c %reldir%/net_entry.h \
+	%reldir%/policy.h \
+	%reldir%/policy_blob.h \
+	%reldir%/policy_compile.c \
+	%reldir%/policy_decide.c \
+	%reldir%/policy_explain.c \
+	%reldir%/policy_hash.c \
+	%reldir%/policy_load.c %reldir%/policy_load.h \
+	%reldir%/profile.c %reldir%/profile.h \
+	%reldir%/shipped.c %reldir%/shipped.h \
+	%reldir%/suggest.c %reldir%/suggest.h \
+	%reldir%/system.c \
+	%reldir%/units.c %reldir%/units.h \
+	%reldir%/yaml_tree.c %reldir%/yaml_tree.h
+
+SBX_POLICY_TEST_LIBS = policy/libsbx-policy.a src/base/libsbx-base.a \
+	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += \
+	tests/unit/test_net_entry \
+	tests/unit/test_policy \
+	tests/unit/test_policy_load \
+	tests/unit/test_policy_oom \
+	tests/unit/test_profile \
+	tests/unit/test_profile_golden \
+	tests/unit/test_profile_man \
+	tests/unit/test_suggest \
+	tests/unit/test_system \
+	tests/unit/test_units \
+	tests/unit/test_yaml_tree
+tests_unit_test_net_entry_SOURCES = tests/unit/test_net_entry.c
+tests_unit_test_net_entry_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_policy_SOURCES = tests/unit/test_policy.c tests/unit/policy_world.h
+tests_unit_test_policy_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_policy_load_SOURCES = tests/unit/test_policy_load.c tests/unit/policy_world.h
+tests_unit_test_policy_load_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_policy_oom_SOURCES = tests/unit/test_policy_oom.c tests/unit/policy_world.h
+tests_unit_test_policy_oom_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_policy_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc \
+	-Wl,--wrap=realloc,--wrap=strdup,--wrap=strndup
+tests_unit_test_profile_SOURCES = tests/unit/test_profile.c tests/unit/policy_world.h
+tests_unit_test_profile_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_profile_golden_SOURCES = tests/unit/test_profile_golden.c tests/unit/policy_world.h
+tests_unit_test_profile_golden_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_profile_man_SOURCES = tests/unit/test_profile_man.c tests/unit/policy_world.h
+tests_unit_test_profile_man_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_suggest_SOURCES = tests/unit/test_suggest.c
+tests_unit_test_suggest_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_system_SOURCES = tests/unit/test_system.c tests/unit/policy_world.h
+tests_unit_test_system_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_units_SOURCES = tests/unit/test_units.c
+tests_unit_test_units_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_yaml_tree_SOURCES = tests/unit/test_yaml_tree.c
+tests_unit_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
+SBX_GOLDEN_TESTS += tests/unit/test_profile_golden tests/unit/test_profile_man
+
+check_PROGRAMS += tests/fuzz/fuzz_profile tests/fuzz/fuzz_policy_blob tests/fuzz/fuzz_pattern
+tests_fuzz_fuzz_profile_SOURCES = tests/fuzz/fuzz_profile.c
+tests_fuzz_fuzz_profile_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
+tests_fuzz_fuzz_policy_blob_SOURCES = tests/fuzz/fuzz_policy_blob.c
+tests_fuzz_fuzz_policy_blob_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
+tests_fuzz_fuzz_pattern_SOURCES = tests/fuzz/fuzz_pattern.c
+tests_fuzz_fuzz_pattern_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
+
+EXTRA_DIST += \
+	tests/golden/profile-ai-bash.yaml \
+	tests/golden/profile-build.yaml \
+	tests/golden/profile-default.yaml \
+	tests/golden/profile-full.yaml \
+	tests/golden/profile-install.yaml \
+	tests/golden/profile-none.yaml \
+	tests/golden/profile-notebook.yaml \
+	tests/golden/profile-vite-preview.yaml
+
+noinst_PROGRAMS += bench/bench_decide
+bench_bench_decide_SOURCES = bench/bench_decide.c
+bench_bench_decide_LDADD = policy/libsbx-policy.a src/base/libsbx-base.a \
+	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS)

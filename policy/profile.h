@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_POLICY_PROFILE_H
+#define SBX_POLICY_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/err.h"
+#include "base/probe.h"
+#include "base/reason.h"
+#include "base/span.h"
+
+/*
+ * A profile as a checked tree: what the YAML says, after `extends` is merged, with defaults filled
+ * in. Lists keep their order. All strings are NUL-terminated, UTF-8 without control bytes, and
+ * owned by the profile. PURE: the text of a file (and of those it extends) comes from the caller.
+ */
+
+struct sbx_port_range {
+	uint16_t first, last;
+};
+
+#define SBX_PORTS_MAX 16
+
+/* One allow or deny entry of the network lists. */
+struct sbx_net_entry {
+	char *text; /* as written, canonical: "*.example.org:443", "10.1.2.0/24:5432" */
+	bool is_cidr;
+	bool wildcard; /* "*.": any depth below, not the apex */
+	char *host;    /* normalised, IDNA-encoded, without the "*." ; NULL for a cidr */
+	struct sbx_cidr cidr;
+	/* 0: the default. To allow: 443 and 80 (host) or every port (cidr); to deny: every port. */
+	size_t n_ports;
+	struct sbx_port_range ports[SBX_PORTS_MAX];
+	bool proto_set;	      /* a protocol was written; otherwise tcp to allow, any to deny */
+	enum sbx_proto proto; /* tcp or udp */
+	bool private_ok;      /* private: true */
+	bool check_set;	      /* check: given; otherwise by port: 443 tls, 80 http, else none */
+	enum sbx_check check;
+	int line, column;
+};
+
+struct sbx_net_list {
+	size_t n;
+	struct sbx_net_entry *v;
+	bool deny; /* a deny list: wildcards over public suffixes let nobody in there */
+};
+
+struct sbx_str_list {
+	size_t n;
+	char **v; /* NULL: not said anywhere (where a default list stands in for that) */
+};
+
+struct sbx_mount_entry {
+	char *source; /* as written: absolute, or "~/..." expanded by the planner */
+	char *target; /* NULL: same as source */
+	bool writable;
+	bool optional; /* missing source: skip silently */
+};
+
+struct sbx_env_entry {
+	char *name;
+	char *value; /* NULL: pass the caller's */
+};
+
+struct sbx_limit_values {
+	uint64_t memory_bytes; /* 0: not set (everywhere here) */
+	uint32_t cpus_milli;   /* 1500 = 1.5 cpus */
+	uint32_t pids;
+	uint64_t disk_bytes;
+	uint64_t tmp_bytes;  /* size of /tmp's tmpfs */
+	uint64_t home_bytes; /* size of the scratch home's tmpfs */
+	uint32_t open_files;
+	uint64_t wall_time_ms;
+	bool strict; /* limits.enforce: strict; default best-effort */
+};
+
+struct sbx_profile {
+	char *name, *description;
+	struct {
+		size_t n_mounts;
+		struct sbx_mount_entry *mounts;
+		struct sbx_str_list allowed_prefixes; /* empty: the system policy's */
+		struct sbx_str_list blocked_segments; /* added to the system policy's */
+	} filesystem;
+	struct {
+		struct sbx_str_list allow, deny; /* names, absolute paths */
+	} commands;
+	struct sbx_limit_values limits;
+	struct {
+		enum sbx_mode mode;		/* default fetch */
+		enum sbx_action default_action; /* fetch only: deny unless `default: allow` */
+		struct sbx_net_list allow, deny;
+		size_t n_resolvers; /* dns.resolvers */
+		struct sbx_resolver resolvers[SBX_RESOLVERS_MAX];
+		char *proxy_host; /* upstream_proxy; NULL none */
+		uint16_t proxy_port;
+	} network;
+	struct {
+		struct sbx_str_list pass; /* names, a trailing * allowed ("LC_*") */
+		size_t n_set;
+		struct sbx_env_entry *set;
+	} environment;
+	size_t n_probes; /* selftest: the extra ones */
+	struct sbx_probe *probes;
+};
+
+/* system.yaml; without the file: sbx_system_policy_default(). */
+struct sbx_system_policy {
+	struct sbx_limit_values ceilings;     /* max memory, cpus, disk, pids; 0: the machine's */
+	struct sbx_str_list allowed_prefixes; /* empty: the planner's default list */
+	bool drop_shipped; /* shipped: drop; the next two without the shipped lists */
+	struct sbx_str_list blocked_segments;
+	struct sbx_str_list commands_deny;
+	struct sbx_net_list floors; /* denied for everyone, on top of the built-in ones */
+	struct sbx_net_list
+		admit; /* cidr entries whose addresses may be dialled whatever their class
+	                                  (metadata and loopback stay refused) */
+};
+
+/* Text of the profile that `extends` names. Returns malloc'ed text (the caller's) and the file's
+ * name for messages, or NULL when there is none. */
+typedef char *(*sbx_profile_loader)(void *userdata, const char *name, size_t *ret_n, char *ret_file,
+				    size_t n_file);
+
+/* Parse and check. Every problem goes to @errs; 0 done, SBX_PROFILE_E_INVALID when @errs is not
+ * empty, -ENOMEM. `extends` is at most 8 deep, a cycle is an error. */
+enum { SBX_PROFILE_E_INVALID = 1 };
+int sbx_profile_parse(struct sbx_span yaml, const char *file, sbx_profile_loader load,
+		      void *userdata, struct sbx_err_list *errs, struct sbx_profile **ret_profile);
+struct sbx_profile *sbx_profile_free(struct sbx_profile *p);
+
+int sbx_system_policy_parse(struct sbx_span yaml, const char *file, struct sbx_err_list *errs,
+			    struct sbx_system_policy **ret_system);
+/* The shipped blocked segments, command deny list and so on. NULL when out of memory. */
+struct sbx_system_policy *sbx_system_policy_default(void);
+struct sbx_system_policy *sbx_system_policy_free(struct sbx_system_policy *s);
+
+/* Parse one --allow/--deny PATTERN and append it to the list (the most specific match wins whatever
+ * the order). @what names the flag in the message. 0, SBX_PROFILE_E_INVALID, -ENOMEM. */
+int sbx_net_list_add_pattern(struct sbx_net_list *list, const char *pattern, const char *what,
+			     struct sbx_err *err);
+/* Parse one --limit KEY=VALUE through the key table. 0, SBX_PROFILE_E_INVALID. */
+int sbx_limit_set(struct sbx_limit_values *limits, const char *key_value, struct sbx_err *err);
+/* Ask against ceiling (0: none), naming both in @err. 0 or SBX_PROFILE_E_INVALID. */
+int sbx_limits_check(const struct sbx_limit_values *ask, const struct sbx_limit_values *ceilings,
+		     struct sbx_err *err);
+
+/* Canonical YAML that parses to the same profile (extends already merged). malloc'ed. */
+char *sbx_profile_print(const struct sbx_profile *p);
+
+#endif

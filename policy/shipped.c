@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The lists that hold without any configuration, and the reasons for what is on them or is not. */
+
+#include "policy/shipped.h"
+
+#include <stddef.h>
+
+const char *const sbx_shipped_floors[] = {
+	/* Tells the caller's address and place: the usual first step of whoever leaks something. */
+	"ipinfo.io",
+	"*.ipinfo.io",
+
+	/* Cloud metadata services hand credentials to whoever asks from the machine. Their
+	 * addresses are denied in every embedding by the address class as well (base/addr.h). */
+	"169.254.169.254", /* AWS, Azure, GCP, OpenStack, DigitalOcean, Oracle, IBM, ... */
+	"169.254.170.2",   /* AWS ECS task credentials */
+	"100.100.100.200", /* Alibaba Cloud */
+	"168.63.129.16",   /* Azure's wire server */
+	"192.0.0.192",	   /* Oracle Cloud (classic) */
+	"fd00:ec2::254",   /* AWS over IPv6 */
+
+	"metadata",		    /* GCP, by the search domain */
+	"metadata.google.internal", /* GCP */
+	"*.metadata.google.internal",
+	"metadata.goog", /* GCP's public-looking alias */
+	"*.metadata.goog",
+	"instance-data",	      /* AWS, by the search domain */
+	"instance-data.ec2.internal", /* AWS */
+	"metadata.azure.internal",    /* Azure */
+	"metadata.packet.net",	      /* Equinix Metal */
+	"metadata.platformequinix.com",
+	"metadata.tencentyun.com", /* Tencent Cloud */
+	"metadata.exoscale.com",   /* Exoscale */
+	"metadata.cloud.ibm.com",  /* IBM Cloud VPC */
+	"*.metadata.cloud.ibm.com",
+	"rancher-metadata", /* Rancher */
+	NULL,
+};
+
+/*
+ * Single components only, exact bytes. Not here, on purpose: .npmrc, .config, .cargo, .m2 (projects
+ * have them, with nothing secret in them), and names that a project directory may well have.
+ */
+const char *const sbx_shipped_blocked_segments[] = {
+	/* keys and agents */
+	".ssh",
+	".gnupg",
+	".password-store",
+	".pki",
+	"keyrings",
+	/* clouds and clusters; ~/.config/gcloud is caught by its last component */
+	".aws",
+	".azure",
+	".boto",
+	".kube",
+	".s3cfg",
+	".terraform.d",
+	".vault-token",
+	"gcloud",
+	/* registries, forges, databases */
+	".docker",
+	".git-credentials",
+	".netrc",
+	".my.cnf",
+	".pgpass",
+	".pypirc",
+	/* sessions */
+	".Xauthority",
+	".ICEauthority",
+	".mozilla",
+	".thunderbird",
+	/* said in so many words */
+	".credentials",
+	".secrets",
+	"credentials",
+	"credentials.json",
+	"credentials.toml",
+	"secrets",
+	NULL,
+};
+
+/*
+ * Most of these could do no harm inside (no capabilities, no_new_privs, seccomp); they are refused
+ * so that the refusal names the reason instead of a strange failure later. Both what people type
+ * and what the links resolve to (iptables is xtables-nft-multi, modprobe is kmod).
+ */
+const char *const sbx_shipped_commands_deny[] = {
+	/* other identities */
+	"sudo",
+	"sudoedit",
+	"su",
+	"doas",
+	"pkexec",
+	"run0",
+	"runuser",
+	"newgrp",
+	"sg",
+	"newuidmap",
+	"newgidmap",
+	/* packet filters */
+	"iptables",
+	"iptables-legacy",
+	"iptables-nft",
+	"iptables-restore",
+	"iptables-save",
+	"ip6tables",
+	"ip6tables-legacy",
+	"ip6tables-nft",
+	"ip6tables-restore",
+	"ip6tables-save",
+	"xtables-legacy-multi",
+	"xtables-nft-multi",
+	"nft",
+	"ebtables",
+	"ebtables-nft",
+	"arptables",
+	"arptables-nft",
+	"ipset",
+	"conntrack",
+	"ufw",
+	"firewall-cmd",
+	/* mounts and namespaces */
+	"mount",
+	"umount",
+	"fusermount",
+	"fusermount3",
+	"losetup",
+	"swapon",
+	"swapoff",
+	"pivot_root",
+	"switch_root",
+	"chroot",
+	"nsenter",
+	"unshare",
+	/* the kernel */
+	"insmod",
+	"modprobe",
+	"rmmod",
+	"kmod",
+	"kexec",
+	/* the machine */
+	"reboot",
+	"shutdown",
+	"halt",
+	"poweroff",
+	"telinit",
+	"systemctl",
+	"systemd-run",
+	"loginctl",
+	"machinectl",
+	NULL,
+};
+
+/* Terminals, languages, switches of tools. Nothing that a shell's start-up puts tokens in, and no
+ * *_OPTIONS: NODE_OPTIONS and its kind name files that are not visible inside. */
+const char *const sbx_shipped_env_pass[] = {
+	"TERM",	       "COLORTERM", "TERM_PROGRAM",	 "NO_COLOR",
+	"FORCE_COLOR", "CLICOLOR",  "CLICOLOR_FORCE",	 "COLUMNS",
+	"LINES",       "LANG",	    "LANGUAGE",		 "LC_*",
+	"TZ",	       "CI",	    "SOURCE_DATE_EPOCH", NULL,
+};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_POLICY_SHIPPED_H
+#define SBX_POLICY_SHIPPED_H
+
+/*
+ * The lists that hold without any configuration; all end with NULL. Which of them an owner's file
+ * can change is said with each.
+ */
+
+/* Denied to every sandbox whatever a file says: entries as a deny list writes them. */
+extern const char *const sbx_shipped_floors[];
+/* Names in a path behind which credentials lie. system.yaml: `shipped: drop` leaves them out. */
+extern const char *const sbx_shipped_blocked_segments[];
+/* Commands that are for administering the host. system.yaml: `shipped: drop` leaves them out. */
+extern const char *const sbx_shipped_commands_deny[];
+/* What a profile without environment.pass hands on: nothing in it may hold a secret. */
+extern const char *const sbx_shipped_env_pass[];
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The system policy: what the host's owner holds over every profile and flag. The shipped lists are
+ * there without a file and hold besides the file's own, unless it says `shipped: drop`; the
+ * built-in floors hold in any case (they come in when a policy is compiled).
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/key.h"
+#include "policy/key_read.h"
+#include "policy/net_entry.h"
+#include "policy/profile.h"
+#include "policy/shipped.h"
+#include "policy/yaml_tree.h"
+
+static void str_list_fini(struct sbx_str_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->v[i]);
+	free(list->v);
+}
+
+struct sbx_system_policy *sbx_system_policy_free(struct sbx_system_policy *s)
+{
+	if (!s)
+		return NULL;
+	str_list_fini(&s->allowed_prefixes);
+	str_list_fini(&s->blocked_segments);
+	str_list_fini(&s->commands_deny);
+	sbx_net_list_fini(&s->floors);
+	sbx_net_list_fini(&s->admit);
+	free(s);
+	return NULL;
+}
+SBX_DEFINE_CLEANUP(struct sbx_system_policy, sbx_system_policy_free);
+SBX_DEFINE_CLEANUP(struct sbx_yaml, sbx_yaml_free);
+
+static struct sbx_system_policy *system_new(void)
+{
+	struct sbx_system_policy *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->floors.deny = true;
+	return s;
+}
+
+static int append(struct sbx_str_list *list, const char *const *names)
+{
+	size_t n = 0;
+	char **v;
+
+	while (names[n])
+		n++;
+	v = realloc(list->v, (list->n + n + 1) * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	list->v = v;
+	for (size_t i = 0; i < n; i++) {
+		v[list->n] = strdup(names[i]);
+		if (!v[list->n])
+			return -ENOMEM;
+		list->n++;
+	}
+	return 0;
+}
+
+static int append_shipped(struct sbx_system_policy *s)
+{
+	if (s->drop_shipped)
+		return 0;
+	if (append(&s->blocked_segments, sbx_shipped_blocked_segments) < 0)
+		return -ENOMEM;
+	return append(&s->commands_deny, sbx_shipped_commands_deny);
+}
+
+struct sbx_system_policy *sbx_system_policy_default(void)
+{
+	SBX_CLEANUP(sbx_system_policy_freep) struct sbx_system_policy *s = system_new();
+
+	if (!s || append_shipped(s) < 0)
+		return NULL;
+	return sbx_steal_ptr(&s);
+}
+
+/* An address class is lifted by address: what a name resolves to is its owner's choice. */
+static void check_admit(struct sbx_key_reader *r, const struct sbx_net_list *admit)
+{
+	for (size_t i = 0; i < admit->n; i++) {
+		const struct sbx_net_entry *e = &admit->v[i];
+
+		if (e->is_cidr)
+			continue;
+		sbx_err_list_add(r->errs, r->file, e->line, e->column,
+				 "admit: '%s': only addresses and networks", e->text);
+		r->n_errors++;
+	}
+}
+
+int sbx_system_policy_parse(struct sbx_span yaml, const char *file, struct sbx_err_list *errs,
+			    struct sbx_system_policy **ret_system)
+{
+	SBX_CLEANUP(sbx_system_policy_freep) struct sbx_system_policy *s = system_new();
+	SBX_CLEANUP(sbx_yaml_freep) struct sbx_yaml *tree = NULL;
+	struct sbx_key_reader r = { .file = file, .errs = errs };
+	const struct sbx_yaml_node *root;
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	ret = sbx_yaml_parse(yaml, file, errs, &tree);
+	if (ret != 0)
+		return ret == SBX_YAML_E_INVALID ? SBX_PROFILE_E_INVALID : ret;
+	r.yaml = tree;
+	root = sbx_yaml_root(tree);
+	/* An empty file, or one of nothing but comments, adds nothing to the shipped lists. */
+	if (root && sbx_key_read_block(&r, &sbx_system_keys, root, s) < 0)
+		return -ENOMEM;
+	check_admit(&r, &s->admit);
+	if (r.n_errors > 0)
+		return SBX_PROFILE_E_INVALID;
+	if (append_shipped(s) < 0)
+		return -ENOMEM;
+	*ret_system = sbx_steal_ptr(&s);
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_BASE_EVENT_H
+#define SBX_BASE_EVENT_H
+
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/hostname.h"
+#include "base/reason.h"
+
+#define SBX_RULE_MAX 255 /* bytes of a rule's text that an event keeps */
+
+/* One folded event. Names are as the sandbox asked for them: normalised, or escaped and cut. */
+struct sbx_event {
+	uint64_t ts_ms;	      /* CLOCK_REALTIME of the first */
+	uint8_t action;	      /* enum sbx_action */
+	uint8_t proto;	      /* enum sbx_proto */
+	uint8_t reason;	      /* enum sbx_reason */
+	struct sbx_addr addr; /* dialled outside (allow) or asked for (deny); family 0: none */
+	uint16_t port;
+	char name[SBX_HOSTNAME_MAX + 1]; /* the pinned or asked name; "" none */
+	char rule[SBX_RULE_MAX + 1];	 /* the entry that decided, as written; "" none */
+	uint64_t count;			 /* how many this stands for, at least 1 */
+};
+
+#endif

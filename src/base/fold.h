@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_BASE_FOLD_H
+#define SBX_BASE_FOLD_H
+
+#include <stdint.h>
+
+#include "base/event.h"
+
+/*
+ * Folding of events: those that differ in nothing but their time become one with a count when they
+ * come within one window. Bounded in memory, and no count is ever lost: past the limit of different
+ * events they are added up per action as reason `overflow`. PURE: time comes in, events go out.
+ *
+ * "The same" is (action, proto, addr, port, name, reason, rule).
+ */
+struct sbx_fold;
+
+#define SBX_FOLD_WINDOW_MS 1000
+#define SBX_FOLD_IDLE	   UINT64_MAX /* sbx_fold_next_ms: nothing is held */
+
+/* Where folded events go, oldest first. @v is borrowed for the call. The fold must not be used
+ * inside. */
+typedef void (*sbx_fold_emit_fn)(const struct sbx_event *v, void *userdata);
+
+/*
+ * @n_keys: different events held at once, 1..65536 (limits.n_event_keys); takes some 600 bytes
+ * each, touched only as they are used. @seed: random, so that the sandbox cannot choose names that
+ * collide. 0, -EINVAL or -ENOMEM.
+ */
+int sbx_fold_new(uint32_t n_keys, uint64_t seed, struct sbx_fold **ret_fold);
+/* Accepts NULL; returns NULL. What is held is dropped: flush first. */
+struct sbx_fold *sbx_fold_free(struct sbx_fold *f);
+
+/*
+ * Add @v (borrowed; its count is added up). @now_ms is any clock that does not go back, the same in
+ * every call. Emits whatever is a window old first. O(1), and never fails.
+ */
+void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms,
+		  sbx_fold_emit_fn emit, void *userdata);
+/* Emit what was first seen a window or longer before @now_ms. */
+void sbx_fold_flush(struct sbx_fold *f, uint64_t now_ms, sbx_fold_emit_fn emit, void *userdata);
+/* Emit everything. */
+void sbx_fold_flush_all(struct sbx_fold *f, sbx_fold_emit_fn emit, void *userdata);
+/* When sbx_fold_flush has something to do next, in @now_ms's clock; SBX_FOLD_IDLE: not before an
+ * add. */
+uint64_t sbx_fold_next_ms(const struct sbx_fold *f);
+/* Events added to one that was held already, so far (sbx_msg_stats.events_folded). */
+uint64_t sbx_fold_n_folded(const struct sbx_fold *f);
+/* Events that went to an overflow row for want of room, so far. */
+uint64_t sbx_fold_n_overflowed(const struct sbx_fold *f);
+
+#endif

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# base: spans, errors, names, addresses, limits. Includes libc only; PURE.
+
+noinst_LIBRARIES += %reldir%/libsbx-base.a
+%canon_reldir%_libsbx_base_a_SOURCES = \
+	%reldir%/addr.c %reldir%/addr.h \
+	%reldir%/cleanup.h \
+	%reldir%/err.c %reldir%/err.h \
+	%reldir%/event.h \
+	%reldir%/fold.c %reldir%/fold.h \
+	%reldir%/hostname.c %reldir%/hostname.h \
+	%reldir%/limits.c %reldir%/limits.h \
+	%reldir%/probe.c %reldir%/probe.h \
+	%reldir%/reason.c %reldir%/reason.h \
+	%reldir%/span.c %reldir%/span.h
+
+check_PROGRAMS += tests/unit/test_addr
+tests_unit_test_addr_SOURCES = tests/unit/test_addr.c
+tests_unit_test_addr_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_err
+tests_unit_test_err_SOURCES = tests/unit/test_err.c
+tests_unit_test_err_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_fold
+tests_unit_test_fold_SOURCES = tests/unit/test_fold.c
+tests_unit_test_fold_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_fold_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
+
+check_PROGRAMS += tests/unit/test_hostname
+tests_unit_test_hostname_SOURCES = tests/unit/test_hostname.c
+tests_unit_test_hostname_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_limits
+tests_unit_test_limits_SOURCES = tests/unit/test_limits.c
+tests_unit_test_limits_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_probe
+tests_unit_test_probe_SOURCES = tests/unit/test_probe.c
+tests_unit_test_probe_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_reason
+tests_unit_test_reason_SOURCES = tests/unit/test_reason.c
+tests_unit_test_reason_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_span
+tests_unit_test_span_SOURCES = tests/unit/test_span.c
+tests_unit_test_span_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/fuzz/fuzz_hostname
+tests_fuzz_fuzz_hostname_SOURCES = tests/fuzz/fuzz_hostname.c
+tests_fuzz_fuzz_hostname_LDADD = $(SBX_FUZZ_LIBS) src/base/libsbx-base.a
+
+check_PROGRAMS += tests/fuzz/fuzz_addr
+tests_fuzz_fuzz_addr_SOURCES = tests/fuzz/fuzz_addr.c
+tests_fuzz_fuzz_addr_LDADD = $(SBX_FUZZ_LIBS) src/base/libsbx-base.a

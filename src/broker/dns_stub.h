@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_BROKER_DNS_STUB_H
+#define SBX_BROKER_DNS_STUB_H
+
+#include <netinet/in.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/span.h"
+#include "broker/broker.h"
+
+/* The DNS server that the sandbox sees: dns_stub.c (UDP, and what both transports do), dns_tcp.c,
+ * dns_forward.c (real answers). */
+
+/* Where an answer goes. Copied freely; the connection may be gone by then. */
+struct sbx_asker {
+	int fd; /* UDP: the socket it came by (never closed before the broker ends); TCP: -1 */
+	uint64_t connection; /* TCP: its serial number */
+	struct sockaddr_storage peer;
+	socklen_t n_peer;
+	uint8_t family;	   /* 4 or 6; 0: no local address is known */
+	uint8_t local[16]; /* the address that was asked: answers come from it */
+	uint32_t ifindex;
+};
+
+int sbx_stub_new(struct sbx_broker *b); /* 0 or -errno */
+void sbx_stub_free(struct sbx_stub *s);
+/* One message of the sandbox: answered now, dropped, or handed to the forwarder. */
+void sbx_stub_message(struct sbx_broker *b, const struct sbx_asker *asker, struct sbx_span message);
+/* Send one answer, if the asker is still there. */
+void sbx_stub_send(struct sbx_broker *b, const struct sbx_asker *asker, struct sbx_span message);
+/* Answer without records. */
+void sbx_stub_send_rcode(struct sbx_broker *b, const struct sbx_asker *asker,
+			 const struct sbx_dns_query *query, enum sbx_dns_rcode rcode);
+
+/* --- dns_tcp.c --- */
+struct sbx_dns_tcp;
+int sbx_dns_tcp_new(struct sbx_broker *b, struct sbx_dns_tcp **ret_t);
+void sbx_dns_tcp_free(struct sbx_dns_tcp *t);
+void sbx_dns_tcp_send(struct sbx_dns_tcp *t, uint64_t connection, struct sbx_span message);
+
+/* --- dns_forward.c --- */
+int sbx_forward_new(struct sbx_broker *b);
+void sbx_forward_free(struct sbx_forward *f);
+/* Ask the resolvers what @query asks and pass the answer on. */
+void sbx_forward_query(struct sbx_forward *f, const struct sbx_asker *asker,
+		       const struct sbx_dns_query *query);
+
+#endif

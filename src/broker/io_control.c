@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The channel to the launcher: READY and events go up, STOP comes down.
+ *
+ * The launcher is trusted; still a message that is not expected ends the broker, and with it every
+ * flow. End of file means the launcher is gone: leave at once, the sandbox is being killed.
+ *
+ * Events are folded for a second (base/fold.h). What the fold gives out is queued and sent; while
+ * the launcher does not read, the fold's clock stands still, so that nothing comes out of it and
+ * equal events keep adding up. So memory is bounded by limits.n_event_keys twice, and no count is
+ * lost.
+ */
+
+#include "broker/broker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/fold.h"
+#include "ipc/channel.h"
+#include "sys/proc.h"
+
+#define EVENT_PACKET_MAX 1024
+#define STOP_SEND_MS	 3000 /* how long the last events may take to be read */
+
+struct sbx_control {
+	struct sbx_broker *b;
+	int fd;
+	struct event ev_read, ev_write, ev_flush;
+	struct sbx_fold *fold;
+	uint64_t clock_ms;	 /* the fold's: stands still while `queue` is not empty */
+	struct sbx_event *queue; /* came out of the fold, not sent yet: [first, n) */
+	size_t first, n, n_max;
+	bool stopping; /* STOP came: send everything, then STATS, then leave */
+};
+
+static void enqueue(const struct sbx_event *v, void *userdata)
+{
+	struct sbx_control *c = userdata;
+
+	if (c->n == c->n_max) {
+		size_t n_max = c->n_max ? c->n_max * 2 : 8;
+		struct sbx_event *queue = realloc(c->queue, n_max * sizeof(*queue));
+
+		if (!queue) { /* a broker without memory for its events must not go on */
+			sbx_broker_exit(c->b, 1);
+			return;
+		}
+		c->queue = queue;
+		c->n_max = n_max;
+	}
+	c->queue[c->n++] = *v;
+}
+
+/* One event as a packet. A name that the encoder refuses is left out rather than the event. */
+static ssize_t encode(const struct sbx_event *v, uint8_t *packet, size_t n_packet)
+{
+	struct sbx_event bare = *v;
+	ssize_t n = sbx_msg_encode_event(v, packet, n_packet);
+
+	if (n >= 0)
+		return n;
+	bare.name[0] = 0;
+	bare.rule[0] = 0;
+	return sbx_msg_encode_event(&bare, packet, n_packet);
+}
+
+/* Send what is queued. 0 when the queue is empty, SBX_CHANNEL_E_*, -errno. */
+static int send_queue(struct sbx_control *c)
+{
+	uint8_t packet[EVENT_PACKET_MAX];
+
+	while (c->first < c->n) {
+		ssize_t n = encode(&c->queue[c->first], packet, sizeof(packet));
+		int r = n < 0 ? (int)n : sbx_channel_send(c->fd, packet, (size_t)n, NULL, 0);
+
+		if (r != 0)
+			return r;
+		c->first++;
+	}
+	free(c->queue);
+	c->queue = NULL;
+	c->first = c->n = c->n_max = 0;
+	return 0;
+}
+
+static int send_stats(struct sbx_control *c)
+{
+	uint8_t packet[EVENT_PACKET_MAX];
+	ssize_t n;
+
+	c->b->stats.events_folded = sbx_fold_n_folded(c->fold);
+	c->b->stats.limits_hit += sbx_fold_n_overflowed(c->fold);
+	n = sbx_msg_encode_stats(&c->b->stats, packet, sizeof(packet));
+	return n < 0 ? (int)n : sbx_channel_send(c->fd, packet, (size_t)n, NULL, 0);
+}
+
+/* When to look again: when the oldest event's window is over. */
+static void schedule(struct sbx_control *c, uint64_t now_ms)
+{
+	uint64_t next_ms = sbx_fold_next_ms(c->fold);
+	uint64_t wait_ms = next_ms > now_ms ? next_ms - now_ms : 0;
+	struct timeval tv = {
+		.tv_sec = (time_t)(wait_ms / 1000),
+		.tv_usec = (suseconds_t)(wait_ms % 1000 * 1000 + 10000),
+	};
+
+	if (next_ms != SBX_FOLD_IDLE)
+		event_add(&c->ev_flush, &tv);
+}
+
+static void push(struct sbx_control *c)
+{
+	uint64_t now_ms = sbx_now_ms();
+	int r;
+
+	if (c->stopping) {
+		sbx_fold_flush_all(c->fold, enqueue, c);
+	} else if (c->n == 0) {
+		c->clock_ms = now_ms;
+		sbx_fold_flush(c->fold, now_ms, enqueue, c);
+	}
+	r = send_queue(c);
+	if (r == 0 && c->stopping)
+		r = send_stats(c);
+	if (r == SBX_CHANNEL_E_AGAIN)
+		event_add(&c->ev_write, NULL);
+	else if (r != 0 || c->stopping)
+		sbx_broker_exit(c->b, r == 0 ? 0 : 1);
+	else
+		schedule(c, now_ms);
+}
+
+static void on_push(evutil_socket_t fd, short what, void *userdata)
+{
+	(void)fd;
+	(void)what;
+	push(userdata);
+}
+
+static void record(struct sbx_control *c, const struct sbx_event *e)
+{
+	if (c->n == 0)
+		c->clock_ms = sbx_now_ms();
+	sbx_fold_add(c->fold, e, c->clock_ms, enqueue, c);
+	if (event_pending(&c->ev_write, EV_WRITE, NULL))
+		return;
+	if (c->n || c->stopping || !evtimer_pending(&c->ev_flush, NULL))
+		push(c);
+}
+
+void sbx_broker_event(struct sbx_broker *b, enum sbx_proto proto, const struct sbx_verdict *v,
+		      const struct sbx_addr *addr, uint16_t port, const char *name)
+{
+	struct sbx_event e = {
+		.ts_ms = sbx_clock_realtime_ms(),
+		.action = (uint8_t)v->action,
+		.proto = (uint8_t)proto,
+		.reason = (uint8_t)v->reason,
+		.port = port,
+		.count = 1,
+	};
+
+	if (addr)
+		e.addr = *addr;
+	if (name)
+		strncpy(e.name, name, sizeof(e.name) - 1);
+	strncpy(e.rule, sbx_policy_rule_text(b->policy, v->rule), sizeof(e.rule) - 1);
+	record(b->control, &e);
+}
+
+void sbx_broker_event_lost(struct sbx_broker *b, uint32_t n)
+{
+	struct sbx_event e = {
+		.ts_ms = sbx_clock_realtime_ms(),
+		.action = SBX_DENY,
+		.proto = SBX_PROTO_OTHER,
+		.reason = SBX_REASON_OVERFLOW,
+		.count = n,
+	};
+
+	record(b->control, &e);
+}
+
+static void on_stop_timeout(evutil_socket_t fd, short what, void *userdata)
+{
+	struct sbx_control *c = userdata;
+
+	(void)fd;
+	(void)what;
+	sbx_broker_exit(c->b, 1);
+}
+
+/* The last words: every event held, then the numbers. The launcher reads until STATS or end of
+ * file. */
+static void stop(struct sbx_control *c)
+{
+	struct timeval tv = { .tv_sec = STOP_SEND_MS / 1000 };
+
+	c->stopping = true;
+	event_del(&c->ev_flush);
+	if (evtimer_assign(&c->ev_flush, c->b->base, on_stop_timeout, c) == 0)
+		evtimer_add(&c->ev_flush, &tv);
+	push(c);
+}
+
+static void on_read(evutil_socket_t fd, short what, void *userdata)
+{
+	struct sbx_control *c = userdata;
+	uint8_t packet[64];
+	size_t n;
+	int r = sbx_channel_recv(fd, packet, sizeof(packet), &n, NULL, 0, NULL, NULL);
+
+	(void)what;
+	if (r == SBX_CHANNEL_E_AGAIN)
+		return;
+	if (r == 0 && sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_STOP, NULL) == 0)
+		stop(c);
+	else
+		sbx_broker_exit(c->b, r == SBX_CHANNEL_E_CLOSED ? 0 : 1);
+}
+
+int sbx_control_new(struct sbx_broker *b, int fd)
+{
+	struct sbx_control *c = calloc(1, sizeof(*c));
+	uint64_t seed = 0;
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	b->control = c;
+	c->b = b;
+	c->fd = fd;
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		return -EIO;
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	r = sbx_fold_new(b->config.limits.n_event_keys, seed, &c->fold);
+	if (r < 0)
+		return r;
+	if (event_assign(&c->ev_read, b->base, fd, EV_READ | EV_PERSIST, on_read, c) < 0 ||
+	    event_assign(&c->ev_write, b->base, fd, EV_WRITE, on_push, c) < 0 ||
+	    evtimer_assign(&c->ev_flush, b->base, on_push, c) < 0 ||
+	    event_add(&c->ev_read, NULL) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+void sbx_control_free(struct sbx_control *c)
+{
+	if (!c)
+		return;
+	event_del(&c->ev_read);
+	event_del(&c->ev_write);
+	event_del(&c->ev_flush);
+	sbx_fold_free(c->fold);
+	free(c->queue);
+	free(c);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the sandbox's packet filter refused: each logged packet becomes an event with its real
+ * address. Packets that were lost because they came faster than they are read are counted as well,
+ * as reason overflow.
+ */
+
+#include "broker/broker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "sys/net.h"
+
+#define BATCH 16
+
+struct sbx_nflog {
+	struct sbx_broker *b;
+	struct event ev;
+	uint32_t next_seq;
+};
+
+static void on_packet(void *userdata, const struct sbx_nflog_packet *p)
+{
+	struct sbx_nflog *n = userdata;
+	struct sbx_broker *b = n->b;
+	struct sbx_verdict v = sbx_core_judge_logged(&b->core, p->proto, &p->dst, p->dport);
+	uint32_t n_lost = p->has_seq ? sbx_nflog_lost(&n->next_seq, p) : 0;
+
+	if (n_lost)
+		sbx_broker_event_lost(b, n_lost);
+	sbx_broker_event(b, p->proto, &v, &p->dst, p->dport, NULL);
+}
+
+static void on_read(evutil_socket_t fd, short what, void *userdata)
+{
+	struct sbx_nflog *n = userdata;
+
+	(void)what;
+	for (int i = 0; i < BATCH; i++) {
+		ssize_t size = recv(fd, n->b->copy, sizeof(n->b->copy), MSG_DONTWAIT);
+
+		if (size < 0 && errno == ENOBUFS)
+			continue; /* the gap in the numbers says how many were lost */
+		if (size <= 0)
+			return;
+		sbx_nflog_parse(sbx_span(n->b->copy, (size_t)size), on_packet, n);
+	}
+}
+
+int sbx_nflog_new(struct sbx_broker *b, int fd)
+{
+	struct sbx_nflog *n;
+
+	if (fd < 0)
+		return 0;
+	n = calloc(1, sizeof(*n));
+	if (!n)
+		return -ENOMEM;
+	b->nflog = n;
+	n->b = b;
+	if (event_assign(&n->ev, b->base, fd, EV_READ | EV_PERSIST, on_read, n) < 0 ||
+	    event_add(&n->ev, NULL) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+void sbx_nflog_free(struct sbx_nflog *n)
+{
+	if (!n)
+		return;
+	if (event_initialized(&n->ev))
+		event_del(&n->ev);
+	free(n);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * This host's own addresses, which are never dialled for the sandbox: what listens on them often
+ * trusts who is local. Read at the start and again whenever the kernel says that they changed;
+ * while they cannot be read, nothing at all may be dialled.
+ */
+
+#include "broker/broker.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "sys/net.h"
+
+#define OWN_FIRST 64
+#define OWN_MAX	  65536
+
+struct sbx_own {
+	struct sbx_broker *b;
+	int rtnl_fd;  /* for asking */
+	int watch_fd; /* readable when something changed */
+	struct event ev;
+	struct sbx_addr *v;
+};
+
+static int read_addresses(struct sbx_own *o)
+{
+	struct sbx_core *core = &o->b->core;
+	int n = -EOVERFLOW;
+
+	core->own_unknown = true;
+	core->n_own = 0;
+	for (size_t n_max = OWN_FIRST; n == -EOVERFLOW && n_max <= OWN_MAX; n_max *= 4) {
+		struct sbx_addr *v = realloc(o->v, n_max * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		o->v = v;
+		n = sbx_net_own_addresses(o->rtnl_fd, v, n_max);
+	}
+	if (n < 0)
+		return n;
+	sbx_core_sort_addrs(o->v, (size_t)n);
+	core->own = o->v;
+	core->n_own = (size_t)n;
+	core->own_unknown = false;
+	return 0;
+}
+
+static void on_change(evutil_socket_t fd, short what, void *userdata)
+{
+	struct sbx_own *o = userdata;
+	ssize_t n;
+
+	(void)what;
+	do { /* ENOBUFS: some were lost; that they came is all that matters */
+		n = recv(fd, o->b->copy, sizeof(o->b->copy), MSG_DONTWAIT);
+	} while (n > 0 || (n < 0 && (errno == ENOBUFS || errno == EINTR)));
+	read_addresses(o);
+}
+
+int sbx_own_new(struct sbx_broker *b)
+{
+	struct sbx_own *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return -ENOMEM;
+	b->own = o;
+	o->b = b;
+	o->watch_fd = sbx_net_own_addresses_watch();
+	o->rtnl_fd = sbx_net_netlink_open(NETLINK_ROUTE);
+	if (o->watch_fd < 0 || o->rtnl_fd < 0)
+		return o->watch_fd < 0 ? o->watch_fd : o->rtnl_fd;
+	if (event_assign(&o->ev, b->base, o->watch_fd, EV_READ | EV_PERSIST, on_change, o) < 0 ||
+	    event_add(&o->ev, NULL) < 0)
+		return -ENOMEM;
+	return read_addresses(o);
+}
+
+void sbx_own_free(struct sbx_own *o)
+{
+	if (!o)
+		return;
+	if (event_initialized(&o->ev))
+		event_del(&o->ev);
+	sbx_fd_close(o->rtnl_fd);
+	sbx_fd_close(o->watch_fd);
+	free(o->v);
+	free(o);
+}

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# ipc: messages (PURE), channels with fd passing. Includes base.
+
+noinst_LIBRARIES += %reldir%/libsbx-ipc.a
+%canon_reldir%_libsbx_ipc_a_SOURCES = \
+	%reldir%/channel.c %reldir%/channel.h \
+	%reldir%/messages.c %reldir%/messages.h
+
+check_PROGRAMS += tests/unit/test_channel
+tests_unit_test_channel_SOURCES = tests/unit/test_channel.c
+tests_unit_test_channel_LDADD = src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_messages
+tests_unit_test_messages_SOURCES = tests/unit/test_messages.c
+tests_unit_test_messages_LDADD = src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/fuzz/fuzz_messages
+tests_fuzz_fuzz_messages_SOURCES = tests/fuzz/fuzz_messages.c
+tests_fuzz_fuzz_messages_LDADD = $(SBX_FUZZ_LIBS) src/ipc/libsbx-ipc.a src/base/libsbx-base.a

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/*
+ * Messages to and from bytes.
+ *
+ * Each message is described once, by a function that visits its fields in order. The visitor either
+ * writes or reads them, so the two directions cannot drift apart, and the same bounds hold in
+ * both: what a decoder would refuse, the encoder refuses to send. A codec fails once and for all;
+ * the cause is kept (no room, or a value out of bounds) and told by the public functions at the
+ * end.
+ *
+ * Every length on the wire is checked against the buffer in the struct, every count against its
+ * array, before anything is read; memory used is the struct of the caller and nothing else.
+ */
+
+#include "ipc/messages.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+
+#define HEADER_SIZE 4
+
+struct codec {
+	bool writing;
+	bool bad; /* a value out of bounds */
+	struct sbx_reader r;
+	struct sbx_writer w;
+};
+
+static bool codec_failed(const struct codec *c)
+{
+	return c->bad || (c->writing ? c->w.failed : c->r.failed);
+}
+
+/* --- field visitors --- */
+
+static void f_u8(struct codec *c, uint8_t *v, uint8_t max)
+{
+	if (c->writing)
+		sbx_write_u8(&c->w, *v);
+	else
+		*v = sbx_read_u8(&c->r);
+	if (*v > max)
+		c->bad = true;
+}
+
+static void f_u16(struct codec *c, uint16_t *v)
+{
+	if (c->writing)
+		sbx_write_u16(&c->w, *v);
+	else
+		*v = sbx_read_u16(&c->r);
+}
+
+static void f_u32(struct codec *c, uint32_t *v, uint32_t max)
+{
+	if (c->writing)
+		sbx_write_u32(&c->w, *v);
+	else
+		*v = sbx_read_u32(&c->r);
+	if (*v > max)
+		c->bad = true;
+}
+
+static void f_u64(struct codec *c, uint64_t *v)
+{
+	if (c->writing)
+		sbx_write_u64(&c->w, *v);
+	else
+		*v = sbx_read_u64(&c->r);
+}
+
+/* A string of at most size-1 bytes without a NUL, taken as it is. */
+static void f_str(struct codec *c, char *s, size_t size)
+{
+	if (!c->writing)
+		sbx_read_str(&c->r, s, size);
+	else if (strnlen(s, size) == size)
+		c->bad = true;
+	else
+		sbx_write_str(&c->w, s);
+}
+
+/* A string for people: see the header. */
+static void f_text(struct codec *c, char *s, size_t size)
+{
+	f_str(c, s, size);
+	if (c->writing || codec_failed(c))
+		return;
+	for (size_t n = strlen(s), i = 0; i < n;) {
+		size_t unit = sbx_text_unit(s + i, n - i);
+
+		if (unit == 0)
+			s[i] = '?';
+		i += unit ? unit : 1;
+	}
+}
+
+static void f_addr(struct codec *c, struct sbx_addr *a)
+{
+	struct sbx_span s;
+	size_t n;
+
+	f_u8(c, &a->family, 6);
+	n = a->family == 4 ? 4 : a->family == 6 ? 16 : 0;
+	if (n == 0 && a->family != 0)
+		c->bad = true;
+	if (codec_failed(c))
+		return;
+	if (c->writing) {
+		sbx_write_bytes(&c->w, a->b, n);
+		return;
+	}
+	s = sbx_read_bytes(&c->r, n);
+	if (s.n)
+		memcpy(a->b, s.p, s.n);
+}
+
+static void f_id(struct codec *c, char id[SBX_ID_LEN + 1])
+{
+	f_str(c, id, SBX_ID_LEN + 1);
+	if (!codec_failed(c) && strspn(id, "0123456789abcdef") != SBX_ID_LEN)
+		c->bad = true;
+}
+
+/* --- one description per message --- */
+
+static void limits_fields(struct codec *c, struct sbx_limits *l)
+{
+	f_u32(c, &l->n_flows, UINT32_MAX);
+	f_u32(c, &l->n_udp_flows, UINT32_MAX);
+	f_u32(c, &l->n_pins, UINT32_MAX);
+	f_u32(c, &l->n_dns_tcp, UINT32_MAX);
+	f_u32(c, &l->n_event_keys, UINT32_MAX);
+	f_u32(c, &l->client_hello_bytes, UINT32_MAX);
+	f_u32(c, &l->http_head_bytes, UINT32_MAX);
+	f_u32(c, &l->handshake_timeout_ms, UINT32_MAX);
+	f_u32(c, &l->connect_timeout_ms, UINT32_MAX);
+	f_u32(c, &l->idle_timeout_ms, UINT32_MAX);
+	f_u32(c, &l->udp_idle_timeout_ms, UINT32_MAX);
+	f_u32(c, &l->dns_tcp_timeout_ms, UINT32_MAX);
+	f_u32(c, &l->n_addresses, UINT32_MAX);
+}
+_Static_assert(sizeof(struct sbx_limits) == 13 * sizeof(uint32_t),
+	       "limits_fields visits every limit");
+
+static void config_fields(struct codec *c, struct sbx_msg_config *m)
+{
+	f_id(c, m->id);
+	f_u8(c, &m->mode, SBX_N_MODES - 1);
+	f_u8(c, &m->air_gap, 1);
+	f_u8(c, &m->dns_real, 1);
+	f_u32(c, &m->fd_mask, (UINT32_C(1) << SBX_N_BROKER_FDS) - 1);
+	limits_fields(c, &m->limits);
+	f_u32(c, &m->n_resolvers, SBX_RESOLVERS_MAX);
+	for (uint32_t i = 0; i < m->n_resolvers && !codec_failed(c); i++) {
+		f_addr(c, &m->resolvers[i].addr);
+		f_u16(c, &m->resolvers[i].port);
+		if (m->resolvers[i].addr.family == 0)
+			c->bad = true;
+	}
+	f_str(c, m->proxy_host, sizeof(m->proxy_host));
+	f_u16(c, &m->proxy_port);
+	f_str(c, m->selftest_name, sizeof(m->selftest_name));
+}
+
+static void event_fields(struct codec *c, struct sbx_event *m)
+{
+	f_u64(c, &m->ts_ms);
+	f_u8(c, &m->action, SBX_N_ACTIONS - 1);
+	f_u8(c, &m->proto, SBX_N_PROTOS - 1);
+	f_u8(c, &m->reason, SBX_N_REASONS - 1);
+	f_addr(c, &m->addr);
+	f_u16(c, &m->port);
+	f_text(c, m->name, sizeof(m->name));
+	f_text(c, m->rule, sizeof(m->rule));
+	f_u64(c, &m->count);
+	if (m->count == 0)
+		c->bad = true;
+}
+
+static void stats_fields(struct codec *c, struct sbx_msg_stats *m)
+{
+	f_u64(c, &m->flows);
+	f_u64(c, &m->flows_denied);
+	f_u64(c, &m->dns_queries);
+	f_u64(c, &m->dns_refused);
+	f_u64(c, &m->bytes_out);
+	f_u64(c, &m->bytes_in);
+	f_u64(c, &m->events_folded);
+	f_u64(c, &m->limits_hit);
+}
+
+static void probes_fields(struct codec *c, struct sbx_msg_probes *m)
+{
+	f_u32(c, &m->timeout_ms, UINT32_MAX);
+	f_u32(c, &m->n_probes, SBX_PROBES_MAX);
+	for (uint32_t i = 0; i < m->n_probes && !codec_failed(c); i++) {
+		struct sbx_probe *p = &m->probes[i];
+
+		f_u8(c, &p->kind, SBX_N_PROBE_KINDS - 1);
+		f_u8(c, &p->proto, SBX_N_PROTOS - 1);
+		f_u16(c, &p->port);
+		f_addr(c, &p->addr);
+		f_str(c, p->name, sizeof(p->name));
+		f_str(c, p->expect, sizeof(p->expect));
+	}
+}
+
+static void verdict_fields(struct codec *c, struct sbx_msg_verdict *m)
+{
+	f_u32(c, &m->index, SBX_PROBES_MAX - 1);
+	f_u8(c, &m->ok, 1);
+	f_u32(c, &m->elapsed_us, UINT32_MAX);
+	f_text(c, m->detail, sizeof(m->detail));
+}
+
+static void exec_failed_fields(struct codec *c, struct sbx_msg_exec_failed *m)
+{
+	f_u32(c, &m->error, INT32_MAX);
+	f_u8(c, &m->not_found, 1);
+}
+
+static void stage_failed_fields(struct codec *c, struct sbx_msg_stage_failed *m)
+{
+	f_u32(c, &m->error, INT32_MAX);
+	f_text(c, m->step, sizeof(m->step));
+	f_text(c, m->detail, sizeof(m->detail));
+}
+
+static void udp_socket_fields(struct codec *c, struct sbx_msg_udp_socket *m)
+{
+	f_addr(c, &m->local);
+	f_u16(c, &m->local_port);
+	f_addr(c, &m->peer);
+	f_u16(c, &m->peer_port);
+	f_u32(c, &m->cookie, UINT32_MAX);
+	/* One socket serves both ends, so both are of one family. */
+	if (m->local.family == 0 || m->local.family != m->peer.family)
+		c->bad = true;
+}
+
+/* --- packets --- */
+
+static struct codec encode_begin(enum sbx_msg_type type, void *p, size_t n)
+{
+	struct codec c = {
+		.writing = true,
+		.w = sbx_writer(p, n < SBX_MSG_MAX ? n : SBX_MSG_MAX),
+	};
+
+	sbx_write_u8(&c.w, SBX_MSG_VERSION);
+	sbx_write_u8(&c.w, (uint8_t)type);
+	sbx_write_u16(&c.w, 0);
+	return c;
+}
+
+static ssize_t encode_end(const struct codec *c)
+{
+	if (c->bad)
+		return -EINVAL;
+	return c->w.failed ? -EMSGSIZE : (ssize_t)c->w.pos;
+}
+
+enum sbx_msg_type sbx_msg_type(struct sbx_span packet)
+{
+	struct sbx_reader r = sbx_reader(packet);
+	uint8_t version = sbx_read_u8(&r), type = sbx_read_u8(&r);
+	uint16_t zero = sbx_read_u16(&r);
+
+	if (r.failed || packet.n > SBX_MSG_MAX || version != SBX_MSG_VERSION || zero != 0 ||
+	    type >= SBX_N_MSG_TYPES)
+		return SBX_MSG_NONE;
+	return (enum sbx_msg_type)type;
+}
+
+static struct codec decode_begin(struct sbx_span packet, enum sbx_msg_type type)
+{
+	struct codec c = { .r = sbx_reader(packet) };
+
+	if (type == SBX_MSG_NONE || sbx_msg_type(packet) != type)
+		c.bad = true;
+	sbx_read_bytes(&c.r, HEADER_SIZE);
+	return c;
+}
+
+/* Wipes the half-filled struct of a refused packet, so that nobody acts on it. */
+static int decode_end(const struct codec *c, void *m, size_t n)
+{
+	if (!c->bad && sbx_reader_done(&c->r))
+		return 0;
+	memset(m, 0, n);
+	return -EBADMSG;
+}
+
+/* A visitor that writes does not change the struct; the const is taken off for its reading half. */
+#define DEFINE_MESSAGE(name, type, msg_type)                                                       \
+	ssize_t sbx_msg_encode_##name(const type *m, void *p, size_t n)                            \
+	{                                                                                          \
+		struct codec c = encode_begin(msg_type, p, n);                                     \
+                                                                                                   \
+		name##_fields(&c, (type *)(uintptr_t)m);                                           \
+		return encode_end(&c);                                                             \
+	}                                                                                          \
+                                                                                                   \
+	int sbx_msg_decode_##name(struct sbx_span packet, type *ret_m)                             \
+	{                                                                                          \
+		struct codec c = decode_begin(packet, msg_type);                                   \
+                                                                                                   \
+		memset(ret_m, 0, sizeof(*ret_m));                                                  \
+		if (!codec_failed(&c))                                                             \
+			name##_fields(&c, ret_m);                                                  \
+		return decode_end(&c, ret_m, sizeof(*ret_m));                                      \
+	}
+
+DEFINE_MESSAGE(config, struct sbx_msg_config, SBX_MSG_CONFIG)
+DEFINE_MESSAGE(event, struct sbx_event, SBX_MSG_EVENT)
+DEFINE_MESSAGE(stats, struct sbx_msg_stats, SBX_MSG_STATS)
+DEFINE_MESSAGE(probes, struct sbx_msg_probes, SBX_MSG_PROBES)
+DEFINE_MESSAGE(verdict, struct sbx_msg_verdict, SBX_MSG_VERDICT)
+DEFINE_MESSAGE(exec_failed, struct sbx_msg_exec_failed, SBX_MSG_EXEC_FAILED)
+DEFINE_MESSAGE(stage_failed, struct sbx_msg_stage_failed, SBX_MSG_STAGE_FAILED)
+DEFINE_MESSAGE(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)
+
+/* --- messages of a type and at most a number --- */
+
+static int simple_shape(enum sbx_msg_type type, bool *ret_number)
+{
+	switch (type) {
+	case SBX_MSG_STOP:
+	case SBX_MSG_READY:
+	case SBX_MSG_SPAWN:
+	case SBX_MSG_INIT_HELLO:
+	case SBX_MSG_VERDICTS_END:
+	case SBX_MSG_RELEASE:
+		*ret_number = false;
+		return 0;
+	case SBX_MSG_STAGE_READY:
+	case SBX_MSG_SIGNAL:
+	case SBX_MSG_COMMAND_EXIT:
+	case SBX_MSG_UDP_SOCKET_MADE:
+	case SBX_MSG_UDP_SOCKET_FAILED:
+		*ret_number = true;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static void simple_fields(struct codec *c, enum sbx_msg_type type, uint32_t *value)
+{
+	bool number = false;
+
+	if (simple_shape(type, &number))
+		c->bad = true;
+	else if (number)
+		f_u32(c, value, UINT32_MAX);
+	else if (*value != 0)
+		c->bad = true;
+}
+
+ssize_t sbx_msg_encode_simple(enum sbx_msg_type type, uint32_t value, void *p, size_t n)
+{
+	struct codec c = encode_begin(type, p, n);
+
+	simple_fields(&c, type, &value);
+	return encode_end(&c);
+}
+
+int sbx_msg_decode_simple(struct sbx_span packet, enum sbx_msg_type type, uint32_t *ret_value)
+{
+	struct codec c = decode_begin(packet, type);
+	uint32_t value = 0;
+	int r;
+
+	if (!codec_failed(&c))
+		simple_fields(&c, type, &value);
+	r = decode_end(&c, &value, sizeof(value));
+	if (ret_value)
+		*ret_value = value;
+	return r;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_IPC_MESSAGES_H
+#define SBX_IPC_MESSAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/addr.h"
+#include "base/event.h"
+#include "base/hostname.h"
+#include "base/limits.h"
+#include "base/probe.h"
+#include "base/reason.h"
+#include "base/span.h"
+
+/*
+ * What the programs of one sandbox say to each other. PURE: encode to and decode from bytes.
+ *
+ *   launcher -> broker   CONFIG, STOP
+ *   broker -> launcher   READY, EVENT..., STATS (in answer to STOP, last)
+ *   stage -> launcher    STAGE_READY (with the sandbox's sockets), STAGE_FAILED, COMMAND_EXIT
+ *   launcher -> stage    SPAWN (with the seccomp program's fd), SIGNAL
+ *   init -> launcher     INIT_HELLO, VERDICT..., VERDICTS_END, EXEC_FAILED
+ *   launcher -> init     PROBES, RELEASE
+ *   broker -> factory    UDP_SOCKET (the stage, after SPAWN, is the socket factory)
+ *   factory -> broker    UDP_SOCKET_MADE (with one fd), UDP_SOCKET_FAILED
+ *
+ * A message is one packet: u8 version (SBX_MSG_VERSION), u8 type, u16 zero, then the fields in the
+ * order of the struct, network byte order, strings as u16 length and bytes. A decoder refuses another
+ * version, an unknown enum value, trailing bytes and anything over its limits with -EBADMSG; the
+ * receiver ends the sender and the sandbox.
+ */
+
+#define SBX_MSG_VERSION 1
+#define SBX_MSG_MAX 65536 /* bytes of one packet */
+#define SBX_ID_LEN 12     /* hex digits of a sandbox id */
+
+enum sbx_msg_type {
+	SBX_MSG_NONE = 0,
+	SBX_MSG_CONFIG,
+	SBX_MSG_STOP,
+	SBX_MSG_READY,
+	SBX_MSG_EVENT,
+	SBX_MSG_STATS,
+	SBX_MSG_STAGE_READY,
+	SBX_MSG_STAGE_FAILED,
+	SBX_MSG_SPAWN,
+	SBX_MSG_SIGNAL,
+	SBX_MSG_COMMAND_EXIT,
+	SBX_MSG_INIT_HELLO,
+	SBX_MSG_PROBES,
+	SBX_MSG_VERDICT,
+	SBX_MSG_VERDICTS_END,
+	SBX_MSG_RELEASE,
+	SBX_MSG_EXEC_FAILED,
+	SBX_MSG_UDP_SOCKET,
+	SBX_MSG_UDP_SOCKET_MADE,
+	SBX_MSG_UDP_SOCKET_FAILED,
+	SBX_N_MSG_TYPES,
+};
+
+/* The fds that ride with CONFIG, in this order; a bit in sbx_msg_config.fd_mask says which are there. */
+enum sbx_broker_fd {
+	SBX_BFD_POLICY = 0, /* memfd, sealed: the policy blob (policy/policy.h) */
+	SBX_BFD_HOSTS,      /* memfd, sealed: text of the host's /etc/hosts, at most 1 MiB */
+	SBX_BFD_DNS_UDP4,   /* bound to 0.0.0.0:53 in the sandbox, IP_PKTINFO on */
+	SBX_BFD_DNS_UDP6,
+	SBX_BFD_DNS_TCP4, /* listening */
+	SBX_BFD_DNS_TCP6,
+	SBX_BFD_TCP4, /* listening, IP_TRANSPARENT: what tproxy redirects; getsockname() is the destination */
+	SBX_BFD_TCP6,
+	SBX_BFD_UDP4, /* bound, IP_TRANSPARENT, IP_RECVORIGDSTADDR */
+	SBX_BFD_UDP6,
+	SBX_BFD_NFLOG,   /* nfnetlink_log socket, group bound in the sandbox's namespace */
+	SBX_BFD_FACTORY, /* channel to the socket factory */
+	SBX_N_BROKER_FDS,
+};
+
+struct sbx_msg_config {
+	char id[SBX_ID_LEN + 1];
+	uint8_t mode;     /* enum sbx_mode */
+	uint8_t air_gap;  /* 1: every exit is refused with reason air_gap */
+	uint8_t dns_real; /* 1: forward DNS to the resolvers and hand out real answers (mode full; mode
+	                     offline with dns.resolvers set). Floors are still refused. */
+	uint32_t fd_mask; /* 1 << enum sbx_broker_fd */
+	struct sbx_limits limits;
+	uint32_t n_resolvers; /* of the host's resolv.conf, or the profile's dns.resolvers */
+	struct sbx_resolver resolvers[SBX_RESOLVERS_MAX];
+	char proxy_host[SBX_HOSTNAME_MAX + 1]; /* upstream CONNECT proxy: name or address; "" none */
+	uint16_t proxy_port;
+	char selftest_name[SBX_HOSTNAME_MAX + 1]; /* served by the broker itself: any TCP port answers
+	                                             "sbx " id "\n" and closes */
+};
+
+struct sbx_msg_stats {
+	uint64_t flows, flows_denied, dns_queries, dns_refused, bytes_out, bytes_in, events_folded;
+	uint64_t limits_hit; /* refusals for want of room, all kinds */
+};
+
+struct sbx_msg_probes {
+	uint32_t timeout_ms; /* for each probe */
+	uint32_t n_probes;
+	struct sbx_probe probes[SBX_PROBES_MAX];
+};
+
+struct sbx_msg_verdict {
+	uint32_t index; /* of the probe */
+	uint8_t ok;     /* 1 only when the probe saw exactly what it must */
+	uint32_t elapsed_us;
+	char detail[256]; /* what was seen, for people */
+};
+
+struct sbx_msg_exec_failed {
+	uint32_t error; /* errno of the exec */
+	uint8_t not_found; /* 1: status 127, 0: 126 */
+};
+
+struct sbx_msg_stage_failed {
+	uint32_t error;    /* errno */
+	char step[64];     /* "uid_map", "addresses", "ruleset", ... */
+	char detail[512];  /* for people: the cause and the remedy */
+};
+
+struct sbx_msg_udp_socket {
+	struct sbx_addr local; /* what the sandbox sent to: the socket's source */
+	uint16_t local_port;
+	struct sbx_addr peer; /* the sandbox's socket */
+	uint16_t peer_port;
+	uint32_t cookie; /* echoed in the answer */
+};
+
+/* The type of a packet: SBX_MSG_NONE when it is not one of ours. */
+enum sbx_msg_type sbx_msg_type(struct sbx_span packet);
+
+/*
+ * Encoders return the bytes written, -EMSGSIZE (no room, or over SBX_MSG_MAX) or -EINVAL (the
+ * struct holds what a decoder would refuse). Decoders return 0, or -EBADMSG with *ret_m all zero. Text
+ * meant for people (an event's name and rule; every step and detail) is decoded with what
+ * sbx_text_unit() refuses replaced by '?': it comes from less trusted processes and ends in a
+ * terminal or the database.
+ */
+#define SBX_MSG_DECLARE(name, type)                                       \
+	ssize_t sbx_msg_encode_##name(const type *m, void *p, size_t n);  \
+	int sbx_msg_decode_##name(struct sbx_span packet, type *ret_m)
+
+SBX_MSG_DECLARE(config, struct sbx_msg_config);
+SBX_MSG_DECLARE(event, struct sbx_event);
+SBX_MSG_DECLARE(stats, struct sbx_msg_stats);
+SBX_MSG_DECLARE(probes, struct sbx_msg_probes);
+SBX_MSG_DECLARE(verdict, struct sbx_msg_verdict);
+SBX_MSG_DECLARE(exec_failed, struct sbx_msg_exec_failed);
+SBX_MSG_DECLARE(stage_failed, struct sbx_msg_stage_failed);
+SBX_MSG_DECLARE(udp_socket, struct sbx_msg_udp_socket); /* its two answers are simple messages */
+
+/* Messages with nothing but a type (STOP, READY, SPAWN, INIT_HELLO, VERDICTS_END, RELEASE) and with one
+ * number (STAGE_READY: which of enum sbx_broker_fd ride along, as bits; SIGNAL: the signal;
+ * COMMAND_EXIT: a wait status; UDP_SOCKET_MADE/FAILED: the cookie). */
+ssize_t sbx_msg_encode_simple(enum sbx_msg_type type, uint32_t value, void *p, size_t n);
+int sbx_msg_decode_simple(struct sbx_span packet, enum sbx_msg_type type, uint32_t *ret_value);
+
+#endif

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# store: the database. Includes base and sqlite.
+
+noinst_LIBRARIES += %reldir%/libsbx-store.a
+%canon_reldir%_libsbx_store_a_SOURCES = \
+	%reldir%/migrate.c %reldir%/migrate.h \
+	%reldir%/sql.c %reldir%/sql.h \
+	%reldir%/store.c %reldir%/store.h \
+	%reldir%/store_events.c
+
+check_PROGRAMS += tests/unit/test_store
+tests_unit_test_store_SOURCES = tests/unit/test_store.c
+tests_unit_test_store_LDADD = src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) \
+	$(CMOCKA_LIBS)

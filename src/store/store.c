@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/*
+ * The database of sandboxes and events.
+ *
+ * Every launcher of a user writes the same file, so writes are short: one statement, or one BEGIN
+ * IMMEDIATE transaction per batch of events; readers never wait (WAL). A run must not pay for a
+ * disk flush: with synchronous=NORMAL a commit only appends to the WAL, closing neither checkpoints
+ * nor deletes it, and every CHECKPOINT_PAGES pages some commit moves it into the database and
+ * flushes. So a crash of a process loses nothing, and a loss of power at most the newest rows,
+ * never the file.
+ *
+ * The WAL is kept short because the first to open the database reads it through.
+ *
+ * What is trusted: the directory (checked to be ours alone), and the caller. Events are in
+ * store_events.c.
+ */
+
+#include "store/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "store/migrate.h"
+#include "store/sql.h"
+
+#define CHECKPOINT_PAGES 256
+#define LIVE_MAX	 4096
+#define ID_LEN		 12
+
+static const char *const state_names[] = {
+	[SBX_STATE_PREPARING] = "preparing",
+	[SBX_STATE_RUNNING] = "running",
+	[SBX_STATE_DONE] = "done",
+	[SBX_STATE_FAILED_SAFETY_SETUP] = "failed_safety_setup",
+	[SBX_STATE_FAILED_POLICY] = "failed_policy",
+	[SBX_STATE_LOST] = "lost",
+	[SBX_STATE_KILLED] = "killed",
+	[SBX_STATE_TIMED_OUT] = "timed_out",
+};
+static_assert(SBX_N_ELEMENTS(state_names) == SBX_N_STATES, "a word per state");
+
+const char *sbx_store_state_str(enum sbx_store_state s)
+{
+	return (unsigned)s < SBX_N_STATES ? state_names[s] : "unknown";
+}
+
+static int out_of_memory(struct sbx_err *err)
+{
+	sbx_err_set(err, "database: out of memory");
+	return -ENOMEM;
+}
+
+/* --- opening --- */
+
+/* mkdir -p, new directories for us alone. */
+static int make_dirs(const char *path)
+{
+	SBX_AUTO_FREE char *copy = strdup(path);
+
+	if (!copy)
+		return -ENOMEM;
+	if (mkdir(copy, 0700) == 0 || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
+	for (char *p = copy + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		*p = '/';
+	}
+	return mkdir(copy, 0700) == 0 || errno == EEXIST ? 0 : -errno;
+}
+
+/* Whoever else could write there could put a file of theirs in the place of ours. */
+static int check_dir(const char *path, struct sbx_err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0) {
+		int r = -errno;
+
+		sbx_err_set(err, "state directory %s: %s", path, strerror(-r));
+		return r;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		sbx_err_set(err, "state directory %s: not a directory", path);
+		return -ENOTDIR;
+	}
+	if ((st.st_uid != geteuid() && st.st_uid != 0) || st.st_mode & (S_IWGRP | S_IWOTH)) {
+		sbx_err_set(err,
+			    "state directory %s: must be yours and writable by nobody else "
+			    "(chmod go-w, or choose another SBX_STATE_DIR)",
+			    path);
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int prepare_file(const char *state_dir, const char *path, struct sbx_err *err)
+{
+	int fd, r = make_dirs(state_dir);
+
+	if (r) {
+		sbx_err_set(err, "state directory %s: %s", state_dir, strerror(-r));
+		return r;
+	}
+	r = check_dir(state_dir, err);
+	if (r)
+		return r;
+	/* O_EXCL also because closing an fd of a database in use would drop SQLite's locks on it.
+	 */
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno != EEXIST) {
+		r = -errno;
+		sbx_err_set(err, "database %s: %s", path, strerror(-r));
+		return r;
+	}
+	sbx_fd_close(fd);
+	return 0;
+}
+
+static int configure(sqlite3 *db, struct sbx_err *err)
+{
+	int on = 1;
+
+	sqlite3_extended_result_codes(db, 1);
+	sqlite3_busy_timeout(db, SBX_STORE_BUSY_MS);
+	sqlite3_wal_autocheckpoint(db, CHECKPOINT_PAGES);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+	sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
+	return sbx_sql_exec(db, "PRAGMA synchronous=NORMAL", "configuring it", err);
+}
+
+int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx_err *err,
+		   struct sbx_store **ret_store)
+{
+	SBX_AUTO_FREE char *path = NULL;
+	struct sbx_store *store;
+	int rc, r;
+
+	/* Debian's SQLite takes "file:..." for a URI; an absolute path is never one. */
+	if (state_dir[0] != '/') {
+		sbx_err_set(err, "state directory %s: must be an absolute path", state_dir);
+		return -EINVAL;
+	}
+	if (asprintf(&path, "%s/sbx.db", state_dir) < 0) {
+		path = NULL;
+		return out_of_memory(err);
+	}
+	r = prepare_file(state_dir, path, err);
+	if (r)
+		return r;
+	store = calloc(1, sizeof(*store));
+	if (!store)
+		return out_of_memory(err);
+	rc = sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (rc != SQLITE_OK)
+		r = sbx_sql_error(store->db, rc, "opening it", err);
+	if (!r)
+		r = configure(store->db, err);
+	if (!r)
+		r = sbx_migrate(store->db, migrations_dir, err);
+	if (r) {
+		sbx_store_close(store);
+		return r;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+struct sbx_store *sbx_store_close(struct sbx_store *store)
+{
+	if (store) {
+		sqlite3_close(store->db);
+		free(store);
+	}
+	return NULL;
+}
+
+void sbx_store_set_busy_ms(struct sbx_store *store, int ms)
+{
+	sqlite3_busy_timeout(store->db, ms);
+}
+
+/* --- sandboxes --- */
+
+int sbx_store_sandbox_begin(struct sbx_store *store, const struct sbx_store_sandbox *s,
+			    struct sbx_err *err)
+{
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	struct sbx_sql_binder b = { 0 };
+	int rc, r;
+
+	r = sbx_sql_prepare(store->db,
+			    "INSERT INTO sandbox (id, analysis_id, workspace, profile, "
+			    "policy_hash, state, pid, "
+			    "pid_start, uid, command, created_ms) "
+			    "VALUES (?1, ?2, ?3, ?4, ?5, 'preparing', ?6, ?7, ?8, ?9, ?10)",
+			    "recording the sandbox", err, &stmt);
+	if (r)
+		return r;
+	b.stmt = stmt;
+	sbx_sql_bind_text(&b, s->id);
+	sbx_sql_bind_text(&b, s->analysis_id);
+	sbx_sql_bind_text(&b, s->workspace);
+	sbx_sql_bind_text(&b, s->profile);
+	sbx_sql_bind_text(&b, s->policy_hash);
+	sbx_sql_bind_int(&b, s->pid);
+	sbx_sql_bind_int(&b, (int64_t)s->pid_start);
+	sbx_sql_bind_int(&b, s->uid);
+	sbx_sql_bind_text(&b, s->command_json);
+	sbx_sql_bind_int(&b, s->created_ms);
+	rc = sqlite3_step(stmt);
+	if (rc == SQLITE_CONSTRAINT_PRIMARYKEY) {
+		sbx_err_set(err, "a sandbox with id %s exists already", s->id);
+		return SBX_STORE_E_EXISTS;
+	}
+	return rc == SQLITE_DONE ? 0 : sbx_sql_error(store->db, rc, "recording the sandbox", err);
+}
+
+/* Run an UPDATE that must hit one row. */
+static int update_one(struct sbx_store *store, sqlite3_stmt *stmt, const char *id,
+		      struct sbx_err *err)
+{
+	int r = sbx_sql_step_done(store->db, stmt, "updating the sandbox", err);
+
+	if (r)
+		return r;
+	if (sqlite3_changes(store->db) == 1)
+		return 0;
+	sbx_err_set(err, "no sandbox %s that could change to this state", id);
+	return SBX_STORE_E_UNKNOWN;
+}
+
+int sbx_store_sandbox_release(struct sbx_store *store, const char *id, int64_t released_ms,
+			      const char *selftest_json, struct sbx_err *err)
+{
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	struct sbx_sql_binder b = { 0 };
+	int r;
+
+	r = sbx_sql_prepare(
+		store->db,
+		"UPDATE sandbox SET state = 'running', released_ms = ?1, "
+		"selftest = coalesce(?2, selftest) WHERE id = ?3 AND state = 'preparing'",
+		"updating the sandbox", err, &stmt);
+	if (r)
+		return r;
+	b.stmt = stmt;
+	sbx_sql_bind_int(&b, released_ms);
+	sbx_sql_bind_text(&b, selftest_json);
+	sbx_sql_bind_text(&b, id);
+	return update_one(store, stmt, id, err);
+}
+
+int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct sbx_store_end *end,
+			  struct sbx_err *err)
+{
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	struct sbx_sql_binder b = { 0 };
+	int r;
+
+	assert(end->state >= SBX_STATE_DONE && end->state < SBX_N_STATES);
+	r = sbx_sql_prepare(store->db,
+			    "UPDATE sandbox SET state = ?1, ended_ms = ?2, "
+			    "exit_status = CASE WHEN ?3 < 0 THEN NULL ELSE ?3 END, "
+			    "selftest = coalesce(?4, selftest), receipt = coalesce(?5, receipt) "
+			    "WHERE id = ?6 AND state IN ('preparing', 'running')",
+			    "updating the sandbox", err, &stmt);
+	if (r)
+		return r;
+	b.stmt = stmt;
+	sbx_sql_bind_text(&b, sbx_store_state_str(end->state));
+	sbx_sql_bind_int(&b, end->ended_ms);
+	sbx_sql_bind_int(&b, end->exit_status);
+	sbx_sql_bind_text(&b, end->selftest_json);
+	sbx_sql_bind_text(&b, end->receipt_json);
+	sbx_sql_bind_text(&b, id);
+	return update_one(store, stmt, id, err);
+}
+
+/* --- what seems to be up --- */
+
+struct live_row {
+	char id[ID_LEN + 1];
+	struct sbx_store_live live;
+};
+
+/* The rows are copied out before anyone is called, so that the callback may write. */
+static int live_collect(struct sbx_store *store, struct live_row *rows, size_t *ret_n,
+			struct sbx_err *err)
+{
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	size_t n = 0;
+	int rc, r;
+
+	r = sbx_sql_prepare(store->db,
+			    "SELECT id, state = 'running', pid, pid_start, created_ms FROM sandbox "
+			    "WHERE state IN ('preparing', 'running') ORDER BY rowid",
+			    "listing sandboxes", err, &stmt);
+	if (r)
+		return r;
+	for (rc = sqlite3_step(stmt); rc == SQLITE_ROW && n < LIVE_MAX; rc = sqlite3_step(stmt)) {
+		struct live_row *row = &rows[n++];
+
+		snprintf(row->id, sizeof(row->id), "%s",
+			 (const char *)sqlite3_column_text(stmt, 0));
+		row->live = (struct sbx_store_live){
+			.id = row->id,
+			.state = sqlite3_column_int(stmt, 1) ? SBX_STATE_RUNNING
+							     : SBX_STATE_PREPARING,
+			.pid = (pid_t)sqlite3_column_int64(stmt, 2),
+			.pid_start = (uint64_t)sqlite3_column_int64(stmt, 3),
+			.created_ms = sqlite3_column_int64(stmt, 4),
+		};
+	}
+	if (rc != SQLITE_DONE && rc != SQLITE_ROW)
+		return sbx_sql_error(store->db, rc, "listing sandboxes", err);
+	*ret_n = n;
+	return 0;
+}
+
+int sbx_store_live_each(struct sbx_store *store,
+			int (*fn)(const struct sbx_store_live *s, void *userdata), void *userdata,
+			struct sbx_err *err)
+{
+	SBX_AUTO_FREE struct live_row *rows = calloc(LIVE_MAX, sizeof(*rows));
+	size_t n = 0;
+	int r;
+
+	if (!rows)
+		return out_of_memory(err);
+	r = live_collect(store, rows, &n, err);
+	for (size_t i = 0; !r && i < n; i++)
+		r = fn(&rows[i].live, userdata);
+	return r;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_STORE_STORE_H
+#define SBX_STORE_STORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/event.h"
+
+/*
+ * The database: sandboxes and their events (DESIGN section 9, migrations/). One SQLite file in WAL
+ * mode, written by every launcher of this user at once.
+ *
+ * Functions return 0; a positive SBX_STORE_E_* of this contract; or a negative errno with the
+ * database's own words in @err (may be NULL): -EBUSY (another writer for longer than
+ * SBX_STORE_BUSY_MS), -ENOSPC (disk full), -EIO, -EROFS, -EACCES, -EUCLEAN (not a database, or a
+ * damaged one), -ENOMEM, -EINVAL. After any of them nothing of the call has been written, and the
+ * store may be used again.
+ *
+ * Not for two threads at once. A child process must not touch a store its parent opened; its fds
+ * are CLOEXEC.
+ */
+struct sbx_store;
+
+#define SBX_STORE_BUSY_MS 5000
+/* Rows a sandbox may have; from then on one overflow row per action counts on. */
+#define SBX_STORE_EVENTS_MAX 10000
+
+enum {
+	SBX_STORE_E_EXISTS = 1, /* a sandbox with this id is recorded already */
+	SBX_STORE_E_NEWER,	/* a newer sbx made the database (its version is above ours) */
+	SBX_STORE_E_UNKNOWN,	/* no such sandbox, or it has ended (states only go forward) */
+};
+
+enum sbx_store_state {
+	SBX_STATE_PREPARING = 0,
+	SBX_STATE_RUNNING,
+	SBX_STATE_DONE, /* this and the following are final */
+	SBX_STATE_FAILED_SAFETY_SETUP,
+	SBX_STATE_FAILED_POLICY,
+	SBX_STATE_LOST,
+	SBX_STATE_KILLED,
+	SBX_STATE_TIMED_OUT,
+	SBX_N_STATES,
+};
+const char *sbx_store_state_str(enum sbx_store_state s); /* "preparing", ... */
+
+/*
+ * Open @state_dir/sbx.db, creating the directory (0700, parents as well) and the file (0600), and
+ * apply the migrations of @migrations_dir (NNNN-name.sql, from 0001 without gaps) that it lacks.
+ * The directory must be the caller's own (or root's) and writable by nobody else. 0,
+ * SBX_STORE_E_NEWER or -errno (-ENOTDIR, -EPERM, ... for the directories too).
+ */
+int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx_err *err,
+		   struct sbx_store **ret_store);
+/* Accepts NULL; returns NULL. Writes nothing and does not wait for the disk. */
+struct sbx_store *sbx_store_close(struct sbx_store *store);
+/* Wait @ms for another writer before giving up with -EBUSY, instead of SBX_STORE_BUSY_MS. */
+void sbx_store_set_busy_ms(struct sbx_store *store, int ms);
+
+/* What is known when a sandbox is recorded. Strings are borrowed; NULL is stored as NULL where it
+ * may be. */
+struct sbx_store_sandbox {
+	const char *id;		 /* 12 hex digits */
+	const char *analysis_id; /* may be NULL */
+	const char *workspace;	 /* may be NULL */
+	const char *profile;
+	const char *policy_hash;  /* may be NULL */
+	const char *command_json; /* JSON array of strings */
+	pid_t pid;		  /* the launcher */
+	uint64_t pid_start;	  /* its start time, clock ticks after boot; 0: unknown */
+	uid_t uid;		  /* the sandboxed user, on the host */
+	int64_t created_ms;	  /* CLOCK_REALTIME */
+};
+
+/* Record a sandbox in state `preparing`. 0, SBX_STORE_E_EXISTS or -errno. */
+int sbx_store_sandbox_begin(struct sbx_store *store, const struct sbx_store_sandbox *s,
+			    struct sbx_err *err);
+
+/* `preparing` becomes `running`. @selftest_json may be NULL. 0, SBX_STORE_E_UNKNOWN or -errno. */
+int sbx_store_sandbox_release(struct sbx_store *store, const char *id, int64_t released_ms,
+			      const char *selftest_json, struct sbx_err *err);
+
+/* How a sandbox ended. JSON texts are borrowed and may be NULL: then what is stored stays. */
+struct sbx_store_end {
+	enum sbx_store_state state; /* a final one */
+	int64_t ended_ms;
+	int exit_status; /* of sbx-run; negative: unknown (NULL) */
+	const char *selftest_json;
+	const char *receipt_json;
+};
+
+/* `preparing` or `running` becomes a final state. 0, SBX_STORE_E_UNKNOWN or -errno. */
+int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct sbx_store_end *end,
+			  struct sbx_err *err);
+
+/*
+ * Add events in one transaction. Each of @v is a row until the sandbox has SBX_STORE_EVENTS_MAX of
+ * them; what comes later is added to the newest `overflow` row of its action (made if there is
+ * none), so rows are bounded and no count is lost. Texts that are not clean (sbx_text_unit) are
+ * stored with '?' for the offending bytes. 0, SBX_STORE_E_UNKNOWN (no such sandbox) or -errno.
+ */
+int sbx_store_events_add(struct sbx_store *store, const char *sandbox_id, const char *analysis_id,
+			 const struct sbx_event *v, size_t n, struct sbx_err *err);
+
+/* A sandbox that has not ended as far as the database knows; valid for the call. */
+struct sbx_store_live {
+	const char *id;
+	enum sbx_store_state state;
+	pid_t pid;
+	uint64_t pid_start;
+	int64_t created_ms;
+};
+
+/* Call @fn for each. It may use the store, sbx_store_sandbox_end() of the one it was given
+ * included; a non-zero return stops and is returned. At most the 4,096 oldest.
+ * 0, @fn's or -errno. */
+int sbx_store_live_each(struct sbx_store *store,
+			int (*fn)(const struct sbx_store_live *s, void *userdata), void *userdata,
+			struct sbx_err *err);
+
+#endif

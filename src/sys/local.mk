@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# sys: Linux effects, one file per kernel area. Includes base.
+
+noinst_LIBRARIES += %reldir%/libsbx-sys.a
+%canon_reldir%_libsbx_sys_a_SOURCES = \
+	%reldir%/net.c %reldir%/net.h \
+	%reldir%/net_nflog.c \
+	%reldir%/net_sock.c \
+	%reldir%/netlink.c %reldir%/netlink.h \
+	%reldir%/nflog.c \
+	%reldir%/nft.c %reldir%/nft.h %reldir%/nft_form.h \
+	%reldir%/nft_apply.c \
+	%reldir%/nft_batch.c \
+	%reldir%/nft_explain.c \
+	%reldir%/nft_text.c \
+	%reldir%/caps.c \
+	%reldir%/ids.c \
+	%reldir%/memfd.c \
+	%reldir%/path.c %reldir%/path.h \
+	%reldir%/path_resolve.c %reldir%/path_resolve.h \
+	%reldir%/proc.c %reldir%/proc.h \
+	%reldir%/proc_fds.c \
+	%reldir%/seccomp.c %reldir%/seccomp.h \
+	%reldir%/seccomp_command.c \
+	%reldir%/seccomp_helpers.c \
+	%reldir%/seccomp_table.h \
+	%reldir%/userns.c %reldir%/userns.h
+
+check_PROGRAMS += tests/unit/test_path tests/unit/test_proc tests/unit/test_seccomp
+tests_unit_test_path_SOURCES = tests/unit/test_path.c
+tests_unit_test_path_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_proc_SOURCES = tests/unit/test_proc.c
+tests_unit_test_proc_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_seccomp_SOURCES = tests/unit/test_seccomp.c
+tests_unit_test_seccomp_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(SECCOMP_LIBS) \
+	$(CMOCKA_LIBS)
+SBX_GOLDEN_TESTS += tests/unit/test_seccomp
+EXTRA_DIST += \
+	tests/golden/seccomp-broker.txt \
+	tests/golden/seccomp-command.txt \
+	tests/golden/seccomp-factory.txt
+
+# The network: sockets, rulesets, NFLOG.
+sys_net_test_libs = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(NFTNL_LIBS) $(MNL_LIBS)
+check_PROGRAMS += tests/unit/test_net tests/unit/test_net_sock tests/unit/test_nflog tests/unit/test_nft
+tests_unit_test_net_SOURCES = tests/unit/test_net.c tests/unit/netns.h tests/unit/nft_cases.h
+tests_unit_test_net_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
+tests_unit_test_net_sock_SOURCES = tests/unit/test_net_sock.c
+tests_unit_test_net_sock_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
+tests_unit_test_nflog_SOURCES = tests/unit/test_nflog.c
+tests_unit_test_nflog_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_nft_SOURCES = tests/unit/test_nft.c
+tests_unit_test_nft_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
+SBX_GOLDEN_TESTS += tests/unit/test_nft
+EXTRA_DIST += \
+	tests/golden/nft-fetch-cidrs.txt \
+	tests/golden/nft-fetch-no-ipv6.txt \
+	tests/golden/nft-fetch-udp.txt \
+	tests/golden/nft-fetch.txt \
+	tests/golden/nft-full.txt \
+	tests/golden/nft-offline-dns.txt \
+	tests/golden/nft-offline.txt
+
+check_PROGRAMS += tests/fuzz/fuzz_nflog
+tests_fuzz_fuzz_nflog_SOURCES = tests/fuzz/fuzz_nflog.c
+tests_fuzz_fuzz_nflog_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-sys.a src/base/libsbx-base.a
+
+# What tests/system/test_nft_equal.py loads rulesets with.
+noinst_PROGRAMS += tests/system/nft_case
+tests_system_nft_case_SOURCES = tests/system/nft_case.c
+tests_system_nft_case_LDADD = $(sys_net_test_libs)

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Setting up the loopback of a sandbox's network namespace with rtnetlink(7), and asking the host's
+ * namespace for its own addresses.
+ *
+ * The set-up is one datagram of requests and, when all goes well, one answer: errors always come
+ * back, an acknowledgement only from the request that asks for it, the last one. The kernel handles
+ * the requests in order and goes on after one that fails, so without IPv6 the IPv4 half stands.
+ */
+#include "sys/net.h"
+
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/if_addr.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sys/netlink.h"
+
+#define LO_IFINDEX 1 /* the first interface of every network namespace (net/core/dev.c) */
+
+#define SETUP_BYTES 1024 /* five requests of less than 100 bytes */
+#define DUMP_TRIES  8	 /* an address that changes during a dump makes it start again */
+
+int sbx_net_netlink_open(int protocol)
+{
+	SBX_AUTO_CLOSE int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
+	struct sockaddr_nl any = { .nl_family = AF_NETLINK };
+	int on = 1;
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof(any)) < 0)
+		return -errno;
+	/* Both make error messages better (kernel 4.12, 4.3); without them there is just less to
+	 * say. */
+	setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
+	setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
+	return sbx_fd_steal(&fd);
+}
+
+/* --- the sandbox's loopback --- */
+
+/* The requests, in the order they are sent; also their sequence numbers. */
+enum step { STEP_LINK = 1, STEP_ADDR4, STEP_ROUTE4, STEP_ADDR6, STEP_ROUTE6, N_STEPS };
+
+static const char *const step_names[N_STEPS] = {
+	[STEP_LINK] = "bring up lo",
+	[STEP_ADDR4] = "add 100.64.0.1 to lo",
+	[STEP_ROUTE4] = "add the IPv4 route to lo",
+	[STEP_ADDR6] = "add fd00:5b::1 to lo",
+	[STEP_ROUTE6] = "add the IPv6 route to lo",
+};
+
+struct setup {
+	_Alignas(struct nlmsghdr) char buf[SETUP_BYTES];
+	size_t n;
+	int errors[N_STEPS]; /* negative errno per step */
+};
+
+static struct nlmsghdr *begin(struct setup *s, enum step step, uint16_t type, uint16_t flags)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(s->buf + s->n);
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	nlh->nlmsg_seq = step;
+	return nlh;
+}
+
+static void end(struct setup *s, const struct nlmsghdr *nlh)
+{
+	s->n += NLMSG_ALIGN(nlh->nlmsg_len);
+}
+
+static int af_of(const struct sbx_addr *a)
+{
+	return a->family == 4 ? AF_INET : AF_INET6;
+}
+
+static size_t size_of(const struct sbx_addr *a)
+{
+	return a->family == 4 ? 4 : 16;
+}
+
+static void put_link_up(struct setup *s)
+{
+	struct nlmsghdr *nlh = begin(s, STEP_LINK, RTM_NEWLINK, 0);
+	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+
+	ifi->ifi_family = AF_UNSPEC;
+	ifi->ifi_index = LO_IFINDEX;
+	ifi->ifi_flags = IFF_UP;
+	ifi->ifi_change = IFF_UP;
+	end(s, nlh);
+}
+
+static void put_address(struct setup *s, enum step step, const struct sbx_addr *a)
+{
+	struct nlmsghdr *nlh = begin(s, step, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
+	struct ifaddrmsg *ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
+
+	ifa->ifa_family = af_of(a);
+	ifa->ifa_prefixlen = size_of(a) * 8;
+	/* No duplicate detection: the route names the address at once. */
+	ifa->ifa_flags = a->family == 6 ? IFA_F_NODAD : 0;
+	ifa->ifa_scope = RT_SCOPE_UNIVERSE;
+	ifa->ifa_index = LO_IFINDEX;
+	mnl_attr_put(nlh, IFA_LOCAL, size_of(a), a->b);
+	mnl_attr_put(nlh, IFA_ADDRESS, size_of(a), a->b);
+	end(s, nlh);
+}
+
+/* `ip route add local default dev lo src ADDRESS`: in table local, where local routes belong. */
+static void put_route(struct setup *s, enum step step, const struct sbx_addr *source,
+		      uint16_t flags)
+{
+	struct nlmsghdr *nlh = begin(s, step, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL | flags);
+	struct rtmsg *rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
+
+	rtm->rtm_family = af_of(source);
+	rtm->rtm_table = RT_TABLE_LOCAL;
+	rtm->rtm_protocol = RTPROT_STATIC;
+	rtm->rtm_scope = RT_SCOPE_HOST;
+	rtm->rtm_type = RTN_LOCAL;
+	mnl_attr_put_u32(nlh, RTA_OIF, LO_IFINDEX);
+	mnl_attr_put(nlh, RTA_PREFSRC, size_of(source), source->b);
+	end(s, nlh);
+}
+
+static int on_setup_answer(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct setup *s = userdata;
+	int r = sbx_netlink_error(nlh);
+
+	if (r < 0 && nlh->nlmsg_seq > 0 && nlh->nlmsg_seq < N_STEPS)
+		s->errors[nlh->nlmsg_seq] = r;
+	return 0;
+}
+
+/* Is this errno what adding an address or route says when there is no IPv6? EACCES: disable_ipv6
+ * is set for lo; EOPNOTSUPP, EAFNOSUPPORT: no IPv6 in the kernel or ipv6.disable=1; the route
+ * fails too for want of its source address (EINVAL) or device (ENODEV). */
+static bool is_no_ipv6(enum step step, int r)
+{
+	if (r == -EACCES || r == -EOPNOTSUPP || r == -EAFNOSUPPORT || r == -ENODEV)
+		return true;
+	return step == STEP_ROUTE6 && r == -EINVAL;
+}
+
+static int judge_setup(const struct setup *s, int *ret_ipv6, struct sbx_err *err)
+{
+	int ipv6 = 1;
+
+	for (enum step i = STEP_LINK; i < N_STEPS; i++) {
+		int r = s->errors[i];
+
+		if (r == 0)
+			continue;
+		if (i == STEP_ADDR6 && is_no_ipv6(i, r))
+			ipv6 = 0;
+		else if (i == STEP_ROUTE6 && !ipv6 && is_no_ipv6(i, r))
+			continue;
+		else if (r == -EPERM) {
+			sbx_err_set(
+				err,
+				"no permission to set up the sandbox's network (%s): where "
+				"AppArmor "
+				"restricts unprivileged user namespaces, install sbx's AppArmor "
+				"profile or set kernel.apparmor_restrict_unprivileged_userns=0, or "
+				"run "
+				"as root",
+				step_names[i]);
+			return r;
+		} else {
+			sbx_err_set(err, "the sandbox's network could not be set up (%s): %s",
+				    step_names[i], strerror(-r));
+			return r;
+		}
+	}
+	*ret_ipv6 = ipv6;
+	return 0;
+}
+
+int sbx_net_setup_loopback(int rtnl_fd, int *ret_ipv6, struct sbx_err *err)
+{
+	struct setup s = { .n = 0 };
+	int r;
+
+	put_link_up(&s);
+	put_address(&s, STEP_ADDR4, &sbx_self4);
+	put_route(&s, STEP_ROUTE4, &sbx_self4, 0);
+	put_address(&s, STEP_ADDR6, &sbx_self6);
+	put_route(&s, STEP_ROUTE6, &sbx_self6, NLM_F_ACK);
+	r = sbx_netlink_send(rtnl_fd, s.buf, s.n);
+	if (r == 0)
+		r = sbx_netlink_read(rtnl_fd, STEP_ROUTE6, on_setup_answer, &s);
+	if (r < 0) {
+		sbx_err_set(err, "the sandbox's network could not be set up (rtnetlink): %s",
+			    strerror(-r));
+		return r;
+	}
+	return judge_setup(&s, ret_ipv6, err);
+}
+
+/* --- the host's own addresses --- */
+
+struct addresses {
+	struct sbx_addr *v;
+	size_t n, n_max;
+};
+
+static int on_address(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct addresses *out = userdata;
+	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *a;
+	struct sbx_addr addr = { 0 };
+	int r = sbx_netlink_error(nlh);
+
+	if (r < 0)
+		return r;
+	if (nlh->nlmsg_type != RTM_NEWADDR || mnl_nlmsg_get_payload_len(nlh) < sizeof(*ifa))
+		return 0;
+	if (ifa->ifa_family != AF_INET && ifa->ifa_family != AF_INET6)
+		return 0;
+	mnl_attr_for_each(a, nlh, sizeof(*ifa)) {
+		uint16_t type = mnl_attr_get_type(a), n = mnl_attr_get_payload_len(a);
+
+		/* On a point-to-point link IFA_ADDRESS is the peer's and IFA_LOCAL ours. */
+		if (type != IFA_LOCAL && (type != IFA_ADDRESS || addr.family != 0))
+			continue;
+		if (n != (ifa->ifa_family == AF_INET ? 4 : 16))
+			continue;
+		addr.family = ifa->ifa_family == AF_INET ? 4 : 6;
+		memcpy(addr.b, mnl_attr_get_payload(a), n);
+	}
+	if (addr.family == 0)
+		return 0;
+	if (out->n >= out->n_max)
+		return -EOVERFLOW;
+	out->v[out->n++] = addr;
+	return 0;
+}
+
+int sbx_net_own_addresses(int rtnl_fd, struct sbx_addr *v, size_t n_max)
+{
+	struct addresses out = { .v = v, .n_max = n_max };
+	int r = -EINTR;
+
+	for (int i = 0; r == -EINTR && i < DUMP_TRIES; i++) {
+		_Alignas(struct nlmsghdr) char buf[64] = { 0 };
+		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+		struct ifaddrmsg *ifa;
+
+		nlh->nlmsg_type = RTM_GETADDR;
+		nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+		nlh->nlmsg_seq = i + 1;
+		ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
+		ifa->ifa_family = AF_UNSPEC;
+		out.n = 0;
+		r = sbx_netlink_send(rtnl_fd, nlh, nlh->nlmsg_len);
+		if (r == 0)
+			r = sbx_netlink_read(rtnl_fd, nlh->nlmsg_seq, on_address, &out);
+	}
+	return r < 0 ? r : (int)out.n;
+}
+
+int sbx_net_own_addresses_watch(void)
+{
+	SBX_AUTO_CLOSE int fd =
+		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	struct sockaddr_nl changes = {
+		.nl_family = AF_NETLINK,
+		.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
+	};
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&changes, sizeof(changes)) < 0)
+		return -errno;
+	return sbx_fd_steal(&fd);
+}

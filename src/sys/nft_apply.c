@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Loading a ruleset and proving that it is there.
+ *
+ * The batch is one datagram and one transaction: all of it takes effect or nothing. Then the
+ * table's chains and rules are dumped and held against what was sent: as many, in the same order,
+ * the same hook, priority and policy, and each rule's expressions the same in libnftnl's printed
+ * form, which has every register, offset and byte. So a kernel that accepts a message and keeps
+ * something else is found before anything runs. Success costs seven system calls.
+ *
+ * Reading the ruleset is not a check against the sandbox (which can change nothing): it is one
+ * against ourselves and the kernel.
+ */
+#include "sys/nft_form.h"
+
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <libnftnl/chain.h>
+#include <libnftnl/common.h>
+#include <libnftnl/expr.h>
+#include <libnftnl/rule.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "sys/netlink.h"
+
+#define EXPR_TEXT_MAX 512
+
+static void rule_freep(struct nftnl_rule **r)
+{
+	if (*r)
+		nftnl_rule_free(*r);
+}
+
+static void chain_freep(struct nftnl_chain **c)
+{
+	if (*c)
+		nftnl_chain_free(*c);
+}
+
+static void iter_freep(struct nftnl_expr_iter **i)
+{
+	if (*i)
+		nftnl_expr_iter_destroy(*i);
+}
+
+/* --- sending --- */
+
+/* The attributes that follow a refusal (NETLINK_EXT_ACK); the socket asked for capped messages. */
+static void read_ext_ack(const struct nlmsghdr *nlh, struct sbx_nft_refusal *refusal)
+{
+	const struct nlattr *a;
+
+	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS) || !(nlh->nlmsg_flags & NLM_F_CAPPED))
+		return;
+	mnl_attr_for_each(a, nlh, sizeof(struct nlmsgerr)) {
+		if (mnl_attr_get_type(a) == NLMSGERR_ATTR_OFFS &&
+		    mnl_attr_validate(a, MNL_TYPE_U32) >= 0)
+			refusal->offset = mnl_attr_get_u32(a);
+		if (mnl_attr_get_type(a) == NLMSGERR_ATTR_MSG)
+			snprintf(refusal->reason, sizeof(refusal->reason), "%.*s",
+				 (int)mnl_attr_get_payload_len(a), mnl_attr_get_str(a));
+	}
+}
+
+/* Keep the first refusal: the later ones follow from it (no table, so no chain, so no rules). */
+static int on_batch_answer(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct sbx_nft_refusal *refusal = userdata;
+	int r = sbx_netlink_error(nlh);
+
+	if (r >= 0 || refusal->error)
+		return 0;
+	refusal->error = -r;
+	if (r != -EBADMSG) {
+		refusal->seq = ((const struct nlmsgerr *)mnl_nlmsg_get_payload(nlh))->msg.nlmsg_seq;
+		read_ext_ack(nlh, refusal);
+	}
+	return 0;
+}
+
+/* The kernel takes no datagram larger than the socket's send buffer. */
+static void grow_send_buffer(int fd, size_t n)
+{
+	int want = (int)(n + 4096), have = 0;
+	socklen_t n_have = sizeof(have);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &have, &n_have) == 0 && have >= want)
+		return;
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &want, sizeof(want)) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &want, sizeof(want));
+}
+
+int sbx_nft_batch_send(const struct sbx_nft_batch *b, int fd, struct sbx_err *err)
+{
+	struct sbx_nft_refusal refusal = { 0 };
+	int r;
+
+	if (b->n > 64 * 1024)
+		grow_send_buffer(fd, b->n);
+	r = sbx_netlink_send(fd, b->p, b->n);
+	if (r == -EMSGSIZE || r == -ENOBUFS) {
+		sbx_err_set(err,
+			    "the firewall's %zu bytes do not fit a socket buffer: raise "
+			    "net.core.wmem_max "
+			    "or use fewer cidr entries",
+			    b->n);
+		return r;
+	}
+	if (r == 0) {
+		r = sbx_netlink_read(fd, b->ack_seq, on_batch_answer, &refusal);
+		/* Refused as a whole: nothing answers to the last message. */
+		if (r == -EAGAIN && refusal.error)
+			r = 0;
+	}
+	if (r == 0 && refusal.error) {
+		sbx_nft_explain(b, &refusal, err);
+		return -refusal.error;
+	}
+	if (r < 0)
+		sbx_err_set(err, "the firewall could not be sent to the kernel: %s", strerror(-r));
+	return r;
+}
+
+/* --- reading back --- */
+
+struct readback {
+	const struct sbx_nft_ruleset *rs;
+	const struct sbx_nft_batch *batch;
+	uint32_t next_seq; /* of the batch's next rule to be found */
+	size_t n_chains;   /* found so far */
+	struct sbx_err *err;
+};
+
+static int differs(struct readback *rb, const char *what)
+{
+	sbx_err_set(rb->err,
+		    "the kernel's firewall is not the one that was sent (%s): nothing may run "
+		    "behind it; "
+		    "please report it with the kernel's version",
+		    what);
+	return -EPROTO;
+}
+
+static bool str_is(const char *a, const char *b)
+{
+	return a && strcmp(a, b) == 0;
+}
+
+static int on_chain(const struct nlmsghdr *nlh, void *userdata)
+{
+	SBX_CLEANUP(chain_freep) struct nftnl_chain *c = NULL;
+	struct readback *rb = userdata;
+	const struct sbx_nft_chain *want;
+	int r = sbx_netlink_error(nlh);
+
+	if (r < 0)
+		return r;
+	if (nlh->nlmsg_type != (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWCHAIN))
+		return 0;
+	c = nftnl_chain_alloc();
+	if (!c)
+		return -ENOMEM;
+	if (nftnl_chain_nlmsg_parse(nlh, c) < 0)
+		return differs(rb, "a chain that cannot be read");
+	if (!str_is(nftnl_chain_get_str(c, NFTNL_CHAIN_TABLE), SBX_NFT_TABLE))
+		return 0;
+	if (rb->n_chains >= rb->rs->n_chains)
+		return differs(rb, "too many chains");
+	want = &rb->rs->chains[rb->n_chains++];
+	if (!str_is(nftnl_chain_get_str(c, NFTNL_CHAIN_NAME), want->name))
+		return differs(rb, "a chain's name");
+	if (!str_is(nftnl_chain_get_str(c, NFTNL_CHAIN_TYPE), "filter") ||
+	    nftnl_chain_get_u32(c, NFTNL_CHAIN_HOOKNUM) != want->hook ||
+	    nftnl_chain_get_s32(c, NFTNL_CHAIN_PRIO) != want->priority)
+		return differs(rb, "a chain's hook");
+	if (nftnl_chain_get_u32(c, NFTNL_CHAIN_POLICY) != (want->policy_drop ? NF_DROP : NF_ACCEPT))
+		return differs(rb, "a chain's policy");
+	return 0;
+}
+
+static bool same_exprs(const struct nftnl_rule *a, const struct nftnl_rule *b)
+{
+	SBX_CLEANUP(iter_freep) struct nftnl_expr_iter *ia = nftnl_expr_iter_create(a);
+	SBX_CLEANUP(iter_freep) struct nftnl_expr_iter *ib = nftnl_expr_iter_create(b);
+
+	if (!ia || !ib)
+		return false;
+	for (;;) {
+		struct nftnl_expr *ea = nftnl_expr_iter_next(ia), *eb = nftnl_expr_iter_next(ib);
+		char ta[EXPR_TEXT_MAX], tb[EXPR_TEXT_MAX];
+		int na, nb;
+
+		if (!ea || !eb)
+			return !ea && !eb;
+		if (!str_is(nftnl_expr_get_str(ea, NFTNL_EXPR_NAME),
+			    nftnl_expr_get_str(eb, NFTNL_EXPR_NAME)))
+			return false;
+		na = nftnl_expr_snprintf(ta, sizeof(ta), ea, NFTNL_OUTPUT_DEFAULT, 0);
+		nb = nftnl_expr_snprintf(tb, sizeof(tb), eb, NFTNL_OUTPUT_DEFAULT, 0);
+		if (na < 0 || na >= EXPR_TEXT_MAX || na != nb || memcmp(ta, tb, na) != 0)
+			return false;
+	}
+}
+
+static int on_rule(const struct nlmsghdr *nlh, void *userdata)
+{
+	SBX_CLEANUP(rule_freep) struct nftnl_rule *got = NULL;
+	SBX_CLEANUP(rule_freep) struct nftnl_rule *sent = NULL;
+	struct readback *rb = userdata;
+	const struct nlmsghdr *sent_nlh;
+	int r = sbx_netlink_error(nlh);
+
+	if (r < 0)
+		return r;
+	if (nlh->nlmsg_type != (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWRULE))
+		return 0;
+	got = nftnl_rule_alloc();
+	sent = nftnl_rule_alloc();
+	if (!got || !sent)
+		return -ENOMEM;
+	if (nftnl_rule_nlmsg_parse(nlh, got) < 0)
+		return differs(rb, "a rule that cannot be read");
+	if (!str_is(nftnl_rule_get_str(got, NFTNL_RULE_TABLE), SBX_NFT_TABLE))
+		return 0;
+	if (rb->next_seq > rb->batch->ack_seq)
+		return differs(rb, "too many rules");
+	sent_nlh = sbx_nft_batch_message(rb->batch, rb->next_seq++);
+	if (!sent_nlh || nftnl_rule_nlmsg_parse(sent_nlh, sent) < 0)
+		return -ENOMEM;
+	if (!str_is(nftnl_rule_get_str(got, NFTNL_RULE_CHAIN),
+		    nftnl_rule_get_str(sent, NFTNL_RULE_CHAIN)))
+		return differs(rb, "a rule's chain");
+	if (!same_exprs(got, sent))
+		return differs(rb, "a rule's expressions");
+	return 0;
+}
+
+/* Another process may change the namespace's rules while they are dumped: only we may, so twice is
+ * once more than needed. */
+#define DUMP_TRIES 2
+
+static int dump(int fd, uint16_t type, uint32_t seq, sbx_netlink_cb cb, struct readback *rb)
+{
+	_Alignas(struct nlmsghdr) char buf[256] = { 0 };
+	struct nlmsghdr *nlh = nftnl_nlmsg_build_hdr(buf, type, NFPROTO_INET, NLM_F_DUMP, seq);
+	int r;
+
+	/* The kernel narrows a dump of rules to a table; of chains it ignores this. */
+	if (type == NFT_MSG_GETRULE)
+		mnl_attr_put_strz(nlh, NFTA_RULE_TABLE, SBX_NFT_TABLE);
+	r = sbx_netlink_send(fd, nlh, nlh->nlmsg_len);
+	return r < 0 ? r : sbx_netlink_read(fd, seq, cb, rb);
+}
+
+int sbx_nft_batch_read_back(const struct sbx_nft_batch *b, const struct sbx_nft_ruleset *rs, int fd,
+			    struct sbx_err *err)
+{
+	/* After the begin and the table come the chains, then the rules up to the acknowledged
+	 * one. */
+	uint32_t first_rule = b->first_seq + 2 + rs->n_chains, seq = b->next_seq;
+	struct readback rb;
+	int r = -EINTR;
+
+	for (int i = 0; r == -EINTR && i < DUMP_TRIES; i++) {
+		rb = (struct readback){ rs, b, first_rule, 0, err };
+		r = dump(fd, NFT_MSG_GETCHAIN, seq++, on_chain, &rb);
+		if (r == 0)
+			r = dump(fd, NFT_MSG_GETRULE, seq++, on_rule, &rb);
+	}
+	if (r < 0) {
+		sbx_err_set(err, "the kernel's firewall could not be read back: %s", strerror(-r));
+		return r;
+	}
+	if (rb.n_chains != rs->n_chains)
+		return differs(&rb, "too few chains");
+	if (rb.next_seq != b->ack_seq + 1)
+		return differs(&rb, "too few rules");
+	return 0;
+}
+
+int sbx_nft_ruleset_apply(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *err)
+{
+	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
+	int r = sbx_nft_batch_init(&b, rs, 1);
+
+	if (r < 0) {
+		sbx_err_set(err, "the firewall could not be built: %s", strerror(-r));
+		return r;
+	}
+	r = sbx_nft_batch_send(&b, nl_fd, err);
+	return r < 0 ? r : sbx_nft_batch_read_back(&b, rs, nl_fd, err);
+}

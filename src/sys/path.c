@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What may be granted to a sandbox (DESIGN section 8).
+ *
+ * path_resolve.c finds out which object a path means and what its real name is; here that name is
+ * judged. In order, the first that fails is the answer: form (absolute, no `..`), blocked segments
+ * as asked, resolution, blocked segments as resolved, objects nobody gets, the allowed prefixes,
+ * the type. Missing is said last, of what would otherwise pass: the caller may go on to create it.
+ *
+ * Prefixes and the home directory are written by the host's owner and may contain symlinks
+ * themselves (/home -> /data/home): where a prefix as written does not match, it is resolved and
+ * tried again. A prefix that does not resolve admits nothing.
+ *
+ * A control socket is a way to have something done outside by somebody with more rights: whoever
+ * holds the directory that holds it can connect, also over a read-only mount (only writing files is
+ * refused there). They are known by path. They need not exist: the daemon may be started later.
+ * This list is no boundary by itself (prefixes are); it keeps a wide prefix from giving the host
+ * away.
+ */
+#include "sys/path.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sys/path_resolve.h"
+
+/* `*` is any one component. */
+static const struct {
+	const char *path, *what;
+} control_sockets[] = {
+	{ "/run/docker.sock", "Docker" },
+	{ "/var/run/docker.sock", "Docker" },
+	{ "/run/podman/podman.sock", "Podman" },
+	{ "/run/containerd/containerd.sock", "containerd" },
+	{ "/run/k3s/containerd/containerd.sock", "containerd" },
+	{ "/run/crio/crio.sock", "CRI-O" },
+	{ "/run/buildkit/buildkitd.sock", "BuildKit" },
+	{ "/run/libvirt/libvirt-sock", "libvirt" },
+	{ "/run/snapd.socket", "snapd" },
+	{ "/var/lib/lxd/unix.socket", "LXD" },
+	{ "/var/lib/incus/unix.socket", "Incus" },
+	{ "/var/snap/lxd/common/lxd/unix.socket", "LXD" },
+	{ "/run/systemd/private", "systemd" },
+	{ "/run/systemd/resolve/io.systemd.Resolve", "the host's resolver" },
+	{ "/run/nscd/socket", "the host's name cache" },
+	{ "/run/dbus/system_bus_socket", "the D-Bus system bus" },
+	{ "/run/udev/control", "udev" },
+	{ "/run/sbx/*/control", "sbx" },
+	{ "/run/user/*/bus", "the D-Bus session bus" },
+	{ "/run/user/*/systemd/private", "the user's systemd" },
+	{ "/run/user/*/docker.sock", "rootless Docker" },
+	{ "/run/user/*/podman/podman.sock", "rootless Podman" },
+	{ "/run/user/*/gnupg/S.gpg-agent", "gpg-agent" },
+	{ "/run/user/*/gnupg/*/S.gpg-agent", "gpg-agent" },
+	{ "/run/user/*/keyring/ssh", "the keyring's ssh-agent" },
+	{ "/run/user/*/gcr/ssh", "the keyring's ssh-agent" },
+	{ "/run/user/*/ssh-agent.socket", "ssh-agent" },
+	{ "/run/user/*/openssh_agent", "ssh-agent" },
+	{ "/run/user/*/sbx/*/control", "sbx" },
+	{ "/run/user/*/wayland-0", "Wayland" },
+	{ "/run/user/*/pulse/native", "PulseAudio" },
+	/* tmux, screen and ssh-agent keep theirs beside it: /tmp as a whole is nobody's. */
+	{ "/tmp/.X11-unix/X0", "X11" },
+};
+
+/* Below the home directory, and only where they exist: a home without them may be granted for
+ * reading. */
+static const char *const home_sockets[] = {
+	".docker/run/docker.sock",
+	".docker/desktop/docker.sock",
+	".colima/default/docker.sock",
+	".rd/docker.sock", /* Rancher Desktop */
+	".1password/agent.sock",
+};
+
+static const char *const forbidden_roots[] = { "/proc", "/sys", "/dev" };
+
+bool sbx_path_in_prefix(const char *path, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (n == 1 && prefix[0] == '/')
+		return path[0] == '/';
+	return n > 0 && strncmp(path, prefix, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+const char *sbx_path_blocked_segment(const char *path, const char *const *blocked)
+{
+	for (const char *p = path; *p;) {
+		size_t n = strcspn(p, "/");
+
+		for (const char *const *b = blocked; n && b && *b; b++)
+			if (strlen(*b) == n && memcmp(*b, p, n) == 0)
+				return *b;
+		p += n + (p[n] == '/');
+	}
+	return NULL;
+}
+
+/* Is @path @pattern or an ancestor of it? Both absolute and normalised; `*` in @pattern. */
+static bool is_ancestor(const char *path, const char *pattern)
+{
+	if (strcmp(path, "/") == 0)
+		return true;
+	while (*path) {
+		size_t n = strcspn(++path, "/"), m = strcspn(++pattern, "/");
+		bool any = m == 1 && pattern[0] == '*';
+
+		if (!any && (n != m || memcmp(path, pattern, n) != 0))
+			return false;
+		path += n;
+		pattern += m;
+		if (*path && !*pattern)
+			return false; /* below the socket: there is nothing */
+	}
+	return true;
+}
+
+static int check_asked(const char *source, const struct sbx_path_rules *rules, struct sbx_err *err)
+{
+	const char *segment;
+
+	if (source[0] != '/') {
+		sbx_err_set(err, "'%s' is not an absolute path", source);
+		return SBX_PATH_E_RELATIVE;
+	}
+	for (const char *p = source; *p;) {
+		size_t n = strcspn(p, "/");
+
+		if (n == 2 && memcmp(p, "..", 2) == 0) {
+			sbx_err_set(err, "'%s' contains '..': write the path it means", source);
+			return SBX_PATH_E_DOTDOT;
+		}
+		p += n + (p[n] == '/');
+	}
+	segment = sbx_path_blocked_segment(source, rules->blocked_segments);
+	if (segment) {
+		sbx_err_set(err, "'%s' contains the blocked segment '%s'", source, segment);
+		return SBX_PATH_E_SEGMENT;
+	}
+	return 0;
+}
+
+/* "source" or "source, which is resolved": what messages call the object. */
+static const char *describe(const char *source, const char *resolved, char *buf, size_t n_buf)
+{
+	if (strcmp(source, resolved) == 0)
+		snprintf(buf, n_buf, "'%s'", source);
+	else
+		snprintf(buf, n_buf, "'%s', which is '%s',", source, resolved);
+	return buf;
+}
+
+static bool home_holds_socket(const char *path, const char *home)
+{
+	for (size_t i = 0; i < SBX_N_ELEMENTS(home_sockets); i++) {
+		char socket[PATH_MAX];
+		int n = snprintf(socket, sizeof(socket), "%s/%s", home, home_sockets[i]);
+
+		if (n < (int)sizeof(socket) && sbx_path_in_prefix(socket, path) &&
+		    access(socket, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int check_home(const char *what, const char *path, const char *home, bool writable,
+		      struct sbx_err *err)
+{
+	if (writable && sbx_path_in_prefix(home, path)) {
+		sbx_err_set(err,
+			    "%s is %s and cannot be granted writable: grant a directory below it",
+			    what,
+			    strcmp(home, path) == 0 ? "the home directory"
+						    : "above the home directory");
+		return SBX_PATH_E_FORBIDDEN;
+	}
+	if (home_holds_socket(path, home)) {
+		sbx_err_set(
+			err,
+			"%s holds the control socket of a container engine or key agent: grant a "
+			"directory below or beside it",
+			what);
+		return SBX_PATH_E_FORBIDDEN;
+	}
+	return 0;
+}
+
+/* The home directory as written and, where it leads through symlinks, as it is. */
+static int check_homes(const char *what, const char *path, const struct sbx_path_rules *rules,
+		       struct sbx_err *err)
+{
+	struct sbx_resolved home;
+	int r;
+
+	if (!rules->home || rules->home[0] != '/')
+		return 0;
+	r = check_home(what, path, rules->home, rules->writable, err);
+	if (r != 0 || sbx_path_resolve(rules->home, NULL, &home) != 0)
+		return r;
+	if (strcmp(home.path, rules->home) != 0)
+		r = check_home(what, path, home.path, rules->writable, err);
+	sbx_resolved_fini(&home);
+	return r;
+}
+
+static int check_forbidden(const char *what, const char *path, const struct sbx_path_rules *rules,
+			   struct sbx_err *err)
+{
+	/* /var/run is /run: on most hosts a symlink and gone by now, on some a directory. */
+	const char *as_run = sbx_path_in_prefix(path, "/var/run") ? path + strlen("/var") : path;
+
+	if (rules->writable && strcmp(path, "/") == 0) {
+		sbx_err_set(err, "%s cannot be granted writable: grant a directory below it", what);
+		return SBX_PATH_E_FORBIDDEN;
+	}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(forbidden_roots); i++)
+		if (sbx_path_in_prefix(path, forbidden_roots[i])) {
+			sbx_err_set(err, "%s is in %s: the sandbox has its own", what,
+				    forbidden_roots[i]);
+			return SBX_PATH_E_FORBIDDEN;
+		}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(control_sockets); i++)
+		if (is_ancestor(path, control_sockets[i].path) ||
+		    is_ancestor(as_run, control_sockets[i].path)) {
+			sbx_err_set(err,
+				    "%s holds the control socket of %s (%s), a way out of the "
+				    "sandbox: grant "
+				    "a directory below or beside it",
+				    what, control_sockets[i].what, control_sockets[i].path);
+			return SBX_PATH_E_FORBIDDEN;
+		}
+	return check_homes(what, path, rules, err);
+}
+
+static bool prefix_admits(const char *path, const char *prefix)
+{
+	struct sbx_resolved r;
+	bool admits;
+
+	if (sbx_path_in_prefix(path, prefix))
+		return true;
+	if (prefix[0] != '/' || sbx_path_resolve(prefix, NULL, &r) != 0)
+		return false;
+	admits = !r.missing && sbx_path_in_prefix(path, r.path);
+	sbx_resolved_fini(&r);
+	return admits;
+}
+
+static int check_prefix(const char *what, const char *path, const struct sbx_path_rules *rules,
+			struct sbx_err *err)
+{
+	char list[SBX_ERR_MSG_MAX / 2] = "";
+	size_t n = 0;
+
+	for (const char *const *p = rules->prefixes; p && *p; p++) {
+		if (prefix_admits(path, *p))
+			return 0;
+		if (n < sizeof(list) - 1)
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
+					      *p);
+	}
+	sbx_err_set(err, "%s is outside the allowed prefixes (%s)", what,
+		    list[0] ? list : "there are none");
+	return SBX_PATH_E_PREFIX;
+}
+
+static int check_type(const char *what, const struct sbx_resolved *found, struct sbx_err *err)
+{
+	const char *type;
+
+	switch (found->st.st_mode & S_IFMT) {
+	case S_IFDIR:
+	case S_IFREG:
+		return 0;
+	case S_IFSOCK:
+		type = "a socket";
+		break;
+	case S_IFIFO:
+		type = "a fifo";
+		break;
+	case S_IFCHR:
+	case S_IFBLK:
+		type = "a device";
+		break;
+	default:
+		type = "of an unknown type";
+		break;
+	}
+	sbx_err_set(err, "%s is %s: only directories and regular files can be granted", what, type);
+	return SBX_PATH_E_TYPE;
+}
+
+static int check_found(const char *source, const struct sbx_path_rules *rules,
+		       const struct sbx_resolved *found, struct sbx_err *err)
+{
+	const char *segment = sbx_path_blocked_segment(found->path, rules->blocked_segments);
+	char what[2 * PATH_MAX];
+	int r;
+
+	describe(source, found->path, what, sizeof(what));
+	if (segment) {
+		sbx_err_set(err, "%s contains the blocked segment '%s'", what, segment);
+		return SBX_PATH_E_SEGMENT;
+	}
+	r = check_forbidden(what, found->path, rules, err);
+	if (r == 0)
+		r = check_prefix(what, found->missing ? found->parent : found->path, rules, err);
+	if (r != 0)
+		return r;
+	if (!found->missing)
+		return check_type(what, found, err);
+	sbx_err_set(err, "%s does not exist", what);
+	return SBX_PATH_E_MISSING;
+}
+
+int sbx_path_judge(const char *source, const struct sbx_path_rules *rules, struct sbx_err *err,
+		   struct sbx_path *ret_path)
+{
+	struct sbx_resolved found;
+	int r;
+
+	r = check_asked(source, rules, err);
+	if (r != 0)
+		return r;
+	r = sbx_path_resolve(source, err, &found);
+	if (r != 0)
+		return r;
+	r = check_found(source, rules, &found, err);
+	if (r == 0 || r == SBX_PATH_E_MISSING) {
+		*ret_path = (struct sbx_path){ .fd = -1, .resolved = sbx_steal_ptr(&found.path) };
+		if (r == 0) {
+			ret_path->fd = sbx_fd_steal(&found.fd);
+			ret_path->st = found.st;
+		}
+	}
+	sbx_resolved_fini(&found);
+	return r;
+}
+
+void sbx_path_fini(struct sbx_path *p)
+{
+	if (!p)
+		return;
+	p->fd = sbx_fd_close(p->fd);
+	free(p->resolved);
+	p->resolved = NULL;
+}

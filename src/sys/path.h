@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_SYS_PATH_H
+#define SBX_SYS_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+
+/*
+ * Mount sources, judged on what they are, not on what they are called (DESIGN section 8). The path
+ * is resolved component by component from / with openat2(RESOLVE_NO_MAGICLINKS); symlinks are
+ * followed by us; the O_PATH fd that was judged is the one that is bound later, so a swap after the
+ * check changes nothing. Runs with the effective ids of the user the sandbox is for.
+ */
+
+enum {
+	SBX_PATH_E_RELATIVE = 1,
+	SBX_PATH_E_DOTDOT,
+	SBX_PATH_E_MISSING,      /* the resolved parent passes, but there is no such file */
+	SBX_PATH_E_PREFIX,       /* outside every allowed prefix */
+	SBX_PATH_E_SEGMENT,      /* a blocked segment in the path as resolved or as asked */
+	SBX_PATH_E_TYPE,         /* socket, fifo, device */
+	SBX_PATH_E_FORBIDDEN,    /* /, $HOME as writable; /proc, /sys, /dev; holds a socket */
+	SBX_PATH_E_ACCESS,       /* the user may not reach it (errno text in err) */
+	SBX_PATH_E_LOOP,         /* too many symlinks */
+	SBX_PATH_E_UNSUPPORTED,  /* no openat2 in this kernel */
+};
+
+struct sbx_path_rules {
+	const char *const *prefixes; /* absolute, normalised; NULL-terminated */
+	const char *const *blocked_segments;
+	const char *home; /* refused as writable, with everything above it */
+	bool writable;
+};
+
+struct sbx_path {
+	int fd;         /* O_PATH|O_CLOEXEC of the resolved object; -1 when missing */
+	char *resolved; /* absolute, without symlinks; malloc'ed */
+	struct stat st; /* of fd */
+};
+
+/* 0, SBX_PATH_E_* (with @err saying what, where and what to do), or -errno. */
+int sbx_path_judge(const char *source, const struct sbx_path_rules *rules, struct sbx_err *err,
+		   struct sbx_path *ret_path);
+void sbx_path_fini(struct sbx_path *p);
+
+/* PURE: is @path @prefix or below it, by whole components? Both normalised. */
+bool sbx_path_in_prefix(const char *path, const char *prefix);
+/* PURE: the first blocked segment in @path, or NULL. Whole components, exact bytes. */
+const char *sbx_path_blocked_segment(const char *path, const char *const *blocked);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_SYS_PROC_H
+#define SBX_SYS_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* Processes, ids, capabilities, memfds. */
+
+/* A sealed read-only memfd with these bytes, offset 0. fd or -errno. */
+int sbx_memfd_new(const char *name, const void *p, size_t n);
+
+/* Capability sets as bits, 1ull << CAP_X (linux/capability.h). */
+struct sbx_caps {
+	uint64_t effective, permitted, inheritable, bounding, ambient;
+};
+
+/* This process's sets. 0 or -errno. */
+int sbx_caps_read(struct sbx_caps *ret_caps);
+/* Keep exactly these capabilities (bit 1<<CAP_X) in permitted and effective, empty inheritable and
+ * ambient, drop all others from the bounding set where allowed. 0; -EPERM: one to keep is not
+ * held. */
+int sbx_caps_keep(uint64_t keep_mask);
+/* All five sets are empty. */
+bool sbx_caps_are_empty(void);
+
+/* Become uid:gid for good: no supplementary groups when we may drop them, all ids set and verified
+ * irrevocable. 0 or -errno. A real change of uid clears the dumpable flag (prctl(2)) and, coming
+ * from 0, every capability but the bounding set. */
+int sbx_ids_drop(uid_t uid, gid_t gid);
+
+/* In a child after clone(CLONE_NEWUSER): setgroups deny, gid_map, uid_map (one line each,
+ * identity). @uid and @gid are the caller's effective ids outside. 0 or -errno with @err naming
+ * cause and remedy. */
+int sbx_userns_map_self(uid_t uid, gid_t gid, struct sbx_err *err);
+/* clone(flags) like fork; with CLONE_NEWUSER etc. pid, 0 in the child, or -errno; on failure @err
+ * names the cause (max_user_namespaces, unprivileged_userns_clone, AppArmor) and the remedy.
+ * @ret_pidfd may be NULL. */
+pid_t sbx_proc_clone(uint64_t flags, int *ret_pidfd, struct sbx_err *err);
+
+#define SBX_PROC_FDS_MAX 256
+
+/* Arrange the fds of a child about to exec: fds[i] becomes numbers[i] (not CLOEXEC), everything
+ * else is closed (close_range), 0-2 as well unless listed. Safe when source and target numbers
+ * overlap. 0 or -errno (-EINVAL: a number twice, or more than SBX_PROC_FDS_MAX); the fds are then
+ * in no known state. */
+int sbx_proc_arrange_fds(const int *fds, const int *numbers, size_t n);
+
+/* 12 hex digits from getrandom. */
+void sbx_random_id(char ret_id[13]);
+
+uint64_t sbx_clock_realtime_ms(void);
+uint64_t sbx_clock_monotonic_us(void);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * User namespaces: mapping ourselves, and finding out who forbids them. The kernel says EPERM or
+ * ENOSPC for half a dozen causes; which it was is told by the sysctls, so that the message can name
+ * one and what to do about it.
+ */
+#include "sys/userns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sys/proc.h"
+
+static long long read_number(const char *path)
+{
+	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32], *end;
+	long long v;
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	v = strtoll(text, &end, 10);
+	return end == text ? -1 : v;
+}
+
+void sbx_userns_facts_read(struct sbx_userns_facts *ret_facts)
+{
+	*ret_facts = (struct sbx_userns_facts){
+		.max_user_namespaces = read_number("/proc/sys/user/max_user_namespaces"),
+		.unprivileged_userns_clone =
+			read_number("/proc/sys/kernel/unprivileged_userns_clone"),
+		.apparmor_restrict_unprivileged_userns =
+			read_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+	};
+}
+
+const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, char *buf,
+			       size_t n_buf)
+{
+	if (facts->max_user_namespaces == 0)
+		snprintf(buf, n_buf,
+			 "user namespaces are turned off (user.max_user_namespaces is 0); as root: "
+			 "sysctl -w user.max_user_namespaces=15000");
+	else if (error == ENOSPC || error == EUSERS)
+		snprintf(buf, n_buf,
+			 "no more user namespaces (user.max_user_namespaces is %lld, or more than "
+			 "32 "
+			 "nested); as root: raise it with sysctl -w",
+			 facts->max_user_namespaces);
+	else if (error == EINVAL)
+		snprintf(buf, n_buf,
+			 "this kernel has no user, network or pid namespaces (CONFIG_USER_NS, "
+			 "CONFIG_NET_NS, CONFIG_PID_NS): another kernel is needed");
+	else if ((error == EPERM || error == EACCES) && facts->unprivileged_userns_clone == 0)
+		snprintf(buf, n_buf,
+			 "user namespaces are for root only (kernel.unprivileged_userns_clone is "
+			 "0); "
+			 "as root: sysctl -w kernel.unprivileged_userns_clone=1");
+	else if ((error == EPERM || error == EACCES) &&
+		 facts->apparmor_restrict_unprivileged_userns == 1)
+		snprintf(buf, n_buf,
+			 "AppArmor restricts user namespaces "
+			 "(kernel.apparmor_restrict_unprivileged_userns is 1); as root: load an "
+			 "AppArmor profile "
+			 "with 'userns,' for this program, or sysctl -w "
+			 "kernel.apparmor_restrict_unprivileged_userns=0");
+	else if (error == EPERM || error == EACCES || error == ENOSYS)
+		snprintf(buf, n_buf,
+			 "user namespaces are refused here (%s), as the filter of a container or a "
+			 "chroot does; run outside of it, or give the container --security-opt "
+			 "seccomp=unconfined",
+			 strerror(error));
+	else
+		snprintf(buf, n_buf, "%s", strerror(error));
+	return buf;
+}
+
+/* These files take one write(2). */
+static int write_map(const char *path, const char *text)
+{
+	SBX_AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+	size_t n = strlen(text);
+	ssize_t done;
+
+	if (fd < 0)
+		return -errno;
+	done = write(fd, text, n);
+	if (done < 0)
+		return -errno;
+	return (size_t)done == n ? 0 : -EIO;
+}
+
+int sbx_userns_map_self(uid_t uid, gid_t gid, struct sbx_err *err)
+{
+	char uid_map[64], gid_map[64];
+	const struct {
+		const char *path, *text;
+	} files[] = {
+		{ "/proc/self/setgroups",
+		  "deny" }, /* or the kernel takes no gid_map of ours: user_namespaces(7) */
+		{ "/proc/self/gid_map", gid_map },
+		{ "/proc/self/uid_map", uid_map },
+	};
+
+	snprintf(uid_map, sizeof(uid_map), "%u %u 1", (unsigned int)uid, (unsigned int)uid);
+	snprintf(gid_map, sizeof(gid_map), "%u %u 1", (unsigned int)gid, (unsigned int)gid);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(files); i++) {
+		int r = write_map(files[i].path, files[i].text);
+
+		if (r < 0) {
+			struct sbx_userns_facts facts;
+			char why[512];
+
+			sbx_userns_facts_read(&facts);
+			sbx_err_set(err, "cannot write %s: %s", files[i].path,
+				    sbx_userns_explain(-r, &facts, why, sizeof(why)));
+			return r;
+		}
+	}
+	return 0;
+}

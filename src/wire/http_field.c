@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Bytes and field names of HTTP/1; see http_field.h. */
+
+#include "wire/http_field.h"
+
+#include <assert.h>
+
+#define T SBX_HTTP_TOKEN
+#define V SBX_HTTP_VALUE
+#define U SBX_HTTP_TARGET
+
+/* Every other byte is in no class: the controls, DEL. */
+const uint8_t sbx_http_classes[256] = {
+	['\t'] = V,
+	[' '] = V,
+	['!'] = T | V | U,
+	['"'] = V | U,
+	['#'] = T | V,
+	['$' ... '\''] = T | V | U,
+	['(' ... ')'] = V | U,
+	['*' ... '+'] = T | V | U,
+	[','] = V | U,
+	['-' ... '.'] = T | V | U,
+	['/'] = V | U,
+	['0' ... '9'] = T | V | U,
+	[':' ... '@'] = V | U,
+	['A' ... 'Z'] = T | V | U,
+	['[' ... ']'] = V | U,
+	['^' ... 'z'] = T | V | U,
+	['{'] = V | U,
+	['|'] = T | V | U,
+	['}'] = V | U,
+	['~'] = T | V | U,
+	[0x80 ... 0xff] = V,
+};
+
+static const char *const field_names[SBX_N_HTTP_FIELDS] = {
+	[SBX_HTTP_FIELD_HOST] = "host",
+	[SBX_HTTP_FIELD_CONTENT_LENGTH] = "content-length",
+	[SBX_HTTP_FIELD_TRANSFER_ENCODING] = "transfer-encoding",
+	[SBX_HTTP_FIELD_CONNECTION] = "connection",
+	[SBX_HTTP_FIELD_UPGRADE] = "upgrade",
+	[SBX_HTTP_FIELD_HTTP2_SETTINGS] = "http2-settings",
+};
+static_assert(SBX_HTTP_FIELD_DISGUISED + 1 == SBX_N_HTTP_FIELDS,
+	      "every field but these has a name");
+
+bool sbx_http_all(struct sbx_span s, unsigned class)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!sbx_http_is(s.p[i], class))
+			return false;
+	return s.n > 0;
+}
+
+static uint8_t lower(uint8_t b)
+{
+	return b >= 'A' && b <= 'Z' ? b | 0x20 : b;
+}
+
+bool sbx_http_equal(struct sbx_span s, const char *text)
+{
+	size_t i = 0;
+
+	while (i < s.n && text[i] && lower(s.p[i]) == lower((uint8_t)text[i]))
+		i++;
+	return i == s.n && !text[i];
+}
+
+static bool is_space(uint8_t b)
+{
+	return b == ' ' || b == '\t';
+}
+
+struct sbx_span sbx_http_trim(struct sbx_span s)
+{
+	while (s.n && is_space(s.p[s.n - 1]))
+		s.n--;
+	while (s.n && is_space(s.p[0])) {
+		s.p++;
+		s.n--;
+	}
+	return s;
+}
+
+/* As sbx_http_equal(), with '_' equal to '-'; *ret_disguised when that was needed. */
+static bool name_matches(struct sbx_span s, const char *name, bool *ret_disguised)
+{
+	size_t i;
+
+	*ret_disguised = false;
+	for (i = 0; i < s.n && name[i]; i++) {
+		if (s.p[i] == '_' && name[i] == '-')
+			*ret_disguised = true;
+		else if (lower(s.p[i]) != (uint8_t)name[i])
+			return false;
+	}
+	return i == s.n && !name[i];
+}
+
+enum sbx_http_field sbx_http_field_lookup(struct sbx_span name)
+{
+	bool disguised;
+
+	for (enum sbx_http_field f = SBX_HTTP_FIELD_HOST; f < SBX_HTTP_FIELD_DISGUISED; f++)
+		if (name_matches(name, field_names[f], &disguised))
+			return disguised ? SBX_HTTP_FIELD_DISGUISED : f;
+	return SBX_HTTP_FIELD_OTHER;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_WIRE_HTTP_FIELD_H
+#define SBX_WIRE_HTTP_FIELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+/*
+ * What the HTTP parsers of this folder share: the classes of bytes and the names of the fields that
+ * frame or route a message. PURE.
+ */
+
+enum {
+	SBX_HTTP_TOKEN = 1, /* tchar, RFC 9110 section 5.6.2 */
+	SBX_HTTP_VALUE = 2, /* field-vchar, SP and HTAB, RFC 9110 section 5.5 */
+	/* Visible ASCII but '#': what servers meet in a request target. RFC 3986 allows less, but
+	 * nothing of the rest could be read as a delimiter of the line. */
+	SBX_HTTP_TARGET = 4,
+};
+
+extern const uint8_t sbx_http_classes[256];
+
+static inline bool sbx_http_is(uint8_t b, unsigned class)
+{
+	return sbx_http_classes[b] & class;
+}
+
+/* Not empty, and every byte of @class. */
+bool sbx_http_all(struct sbx_span s, unsigned class);
+
+/* Equal, letters of both cases being the same. */
+bool sbx_http_equal(struct sbx_span s, const char *text);
+
+/* Without the spaces and tabs at both ends. */
+struct sbx_span sbx_http_trim(struct sbx_span s);
+
+enum sbx_http_field {
+	SBX_HTTP_FIELD_OTHER = 0, /* means nothing to us */
+	SBX_HTTP_FIELD_HOST,
+	SBX_HTTP_FIELD_CONTENT_LENGTH,
+	SBX_HTTP_FIELD_TRANSFER_ENCODING,
+	SBX_HTTP_FIELD_CONNECTION,
+	SBX_HTTP_FIELD_UPGRADE,
+	SBX_HTTP_FIELD_HTTP2_SETTINGS,
+	/* One of the above with '_' for '-': gateways that make variables of field names (RFC 3875)
+	 * cannot tell the two apart. */
+	SBX_HTTP_FIELD_DISGUISED,
+	SBX_N_HTTP_FIELDS,
+};
+
+enum sbx_http_field sbx_http_field_lookup(struct sbx_span name);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_WIRE_HTTP_HEAD_H
+#define SBX_WIRE_HTTP_HEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/hostname.h"
+#include "base/reason.h"
+#include "base/span.h"
+#include "wire/http_body.h"
+
+/*
+ * The client's direction of an HTTP/1 connection (RFC 9112), judged request by request: every head
+ * is shown to the caller before a byte of it is carried, every body is measured exactly, so that no
+ * request can hide in another's body. What two implementations could read differently is refused.
+ * PURE; the bytes are hostile.
+ *
+ * The caller keeps a buffer of the bytes received and not yet carried, and calls
+ * sbx_http_judge_next() with all of it:
+ *   0                   an event: it covers the first event.n bytes, which the caller carries (or
+ *                       not) and drops from its buffer before it calls again
+ *   SBX_HTTP_E_MORE     call again with the same bytes and more behind them
+ *   SBX_HTTP_E_REJECT   deny for judge.reason; nothing of what is in the buffer may be carried
+ * The buffer needs to hold the limit given to init, and no more: a longer head is a reject.
+ */
+
+enum sbx_http_event_kind {
+	SBX_HTTP_HEAD = 0, /* a complete request head, fields below */
+	SBX_HTTP_BODY, /* bytes of the body of the last head, framing included; n is at least 1 */
+};
+
+struct sbx_http_event {
+	enum sbx_http_event_kind kind;
+	size_t n; /* bytes of the buffer it covers */
+
+	/* HEAD only. The spans borrow from the buffer. */
+	struct sbx_span method, target;	 /* as sent */
+	uint8_t version_minor;		 /* HTTP/1.x: 0 or 1 */
+	char host[SBX_HOSTNAME_MAX + 1]; /* normalised name, or an address as formatted by base */
+	struct sbx_addr host_addr;	 /* the address when Host is one, else family 0 */
+	uint16_t host_port;		 /* as given; 0: none given */
+	enum sbx_http_framing framing;
+	uint64_t content_length; /* FRAMING_LENGTH */
+};
+
+struct sbx_http_judge {
+	/* Valid once next returned SBX_HTTP_E_REJECT: HTTP_MALFORMED, HOST_ABSENT, HOST_DUPLICATE,
+	 * HOST_MISMATCH (target and Host disagree), HTTP_UPGRADE or OVERSIZED. */
+	enum sbx_reason reason;
+
+	/* Private. */
+	uint8_t state;
+	bool cr; /* the byte before scanned was a CR */
+	size_t limit;
+	size_t scanned; /* bytes of the buffer that were looked at, from the start of the head */
+	size_t line;	/* where the line that is being scanned began */
+	size_t n_method, n_target; /* "METHOD SP TARGET SP ..."; n_method 0: no request line yet */
+	uint8_t version_minor;
+	bool host_seen, target_seen, length_seen, chunked;
+	uint64_t content_length;
+	struct sbx_http_authority {
+		char host[SBX_HOSTNAME_MAX + 1];
+		struct sbx_addr addr;
+		uint16_t port;
+	} host, target; /* of the Host field; of a target in absolute form */
+	struct sbx_http_body body;
+};
+
+#define SBX_HTTP_METHOD_MAX 32
+
+/* @limit_bytes bounds each head. */
+void sbx_http_judge_init(struct sbx_http_judge *j, size_t limit_bytes);
+
+/* See above. Outcome and byte counts do not depend on how the stream was cut, only the pieces in
+ * which BODY events come do. */
+int sbx_http_judge_next(struct sbx_http_judge *j, struct sbx_span buffer,
+			struct sbx_http_event *ret_event);
+
+/* So many of the next bytes (counted after the last event) are opaque body data that may be spliced
+ * without being shown; 0 while a head or chunk framing is due. */
+uint64_t sbx_http_judge_opaque(const struct sbx_http_judge *j);
+/* The caller carried the next @n bytes itself; @n <= sbx_http_judge_opaque(). */
+void sbx_http_judge_skip(struct sbx_http_judge *j, uint64_t n);
+/* Between requests: nothing of a head seen and no body due, so an EOF here is clean (given that the
+ * caller's buffer is empty). */
+bool sbx_http_judge_idle(const struct sbx_http_judge *j);
+
+#endif

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reads the server's name out of a TLS client's first message, before a byte of it goes anywhere.
+ *
+ * Two layers, both fed a piece at a time. The record layer (RFC 8446 section 5.1) strips the
+ * headers: a sender may cut the message into records of any size down to one byte, and a filter
+ * that only looks at the first record is a well-known way around filters. The message layer below
+ * is a table of states; each takes a number of bytes that is known when the state is entered and
+ * either gathers them in buf or lets them pass, then decides what comes next. Bytes are claimed
+ * from body_left on entry, so a length that does not fit into what encloses it is refused where it
+ * is written, and the message must be used up exactly when its last extension ends.
+ *
+ * Only server_name, ALPN and supported_versions are gathered; key shares and the like pass unread,
+ * so the work is linear in the bytes, whatever the pieces, and the memory is the struct.
+ *
+ * What this does not see: a second ClientHello after a HelloRetryRequest (it goes to the server
+ * that the first one named), and anything encrypted. A server that serves other names than the one
+ * in the SNI to whoever asks inside (domain fronting) is out of reach without terminating TLS.
+ */
+
+#include "wire/tls_client_hello.h"
+
+#include <string.h>
+
+#define RECORD_HANDSHAKE       22
+#define RECORD_FRAGMENT_MAX    16384u
+#define HANDSHAKE_HEAD_LEN     4
+#define HANDSHAKE_CLIENT_HELLO 1
+
+/* IANA "TLS ExtensionType Values". */
+enum {
+	EXT_SERVER_NAME = 0,
+	EXT_ALPN = 16,
+	EXT_SUPPORTED_VERSIONS = 43,
+	EXT_ECH = 0xfe0d,
+	EXT_ESNI = 0xffce, /* draft-ietf-tls-esni up to 06 */
+};
+
+/* In the order of the message. */
+enum state {
+	ST_TYPE = 0,
+	ST_LENGTH,
+	ST_VERSION,
+	ST_RANDOM,
+	ST_SESSION_LEN,
+	ST_SESSION,
+	ST_CIPHERS_LEN,
+	ST_CIPHERS,
+	ST_COMPRESSION_LEN,
+	ST_COMPRESSION,
+	ST_EXTENSIONS_LEN,
+	ST_EXT_HEAD,
+	ST_EXT_PASS,
+	ST_EXT_READ,
+	N_READING,
+	ST_DONE = N_READING, /* results are valid; no byte is looked at any more */
+	ST_REJECTED,	     /* reason is set; as above */
+};
+
+static void reject(struct sbx_tls_hello *h, enum sbx_reason reason)
+{
+	h->state = ST_REJECTED;
+	h->reason = reason;
+}
+
+static void malformed(struct sbx_tls_hello *h)
+{
+	reject(h, SBX_REASON_TLS_MALFORMED);
+}
+
+/* Go to @next, which takes @n bytes of the message. */
+static void take(struct sbx_tls_hello *h, enum state next, size_t n)
+{
+	if (n > h->body_left) {
+		malformed(h);
+		return;
+	}
+	h->state = (uint8_t)next;
+	h->body_left -= n;
+	h->want = n;
+	h->have = 0;
+}
+
+static uint16_t gathered_u16(const struct sbx_tls_hello *h, size_t at)
+{
+	return (uint16_t)(h->buf[at] << 8 | h->buf[at + 1]);
+}
+
+static void finish(struct sbx_tls_hello *h)
+{
+	/* Nothing may follow a ClientHello before the server has answered it. */
+	if (h->record_left)
+		malformed(h);
+	else if (!h->sni_seen)
+		reject(h, SBX_REASON_SNI_ABSENT);
+	else
+		h->state = ST_DONE;
+}
+
+static void next_extension(struct sbx_tls_hello *h)
+{
+	if (h->body_left)
+		take(h, ST_EXT_HEAD, 4);
+	else
+		finish(h);
+}
+
+/* --- the states: what to do once their bytes are there --- */
+
+static void on_type(struct sbx_tls_hello *h)
+{
+	if (h->buf[0] == HANDSHAKE_CLIENT_HELLO)
+		take(h, ST_LENGTH, 3);
+	else
+		malformed(h);
+}
+
+static void on_length(struct sbx_tls_hello *h)
+{
+	size_t n = (size_t)h->buf[0] << 16 | gathered_u16(h, 1);
+
+	if (n > h->limit - h->n_consumed) {
+		reject(h, SBX_REASON_OVERSIZED);
+		return;
+	}
+	h->body_left = n;
+	take(h, ST_VERSION, 2);
+}
+
+static void on_version(struct sbx_tls_hello *h)
+{
+	h->version_max = gathered_u16(h, 0);
+	if (h->version_max >> 8 == 3)
+		take(h, ST_RANDOM, 32);
+	else
+		malformed(h);
+}
+
+static void on_random(struct sbx_tls_hello *h)
+{
+	take(h, ST_SESSION_LEN, 1);
+}
+
+static void on_session_len(struct sbx_tls_hello *h)
+{
+	if (h->buf[0] <= 32)
+		take(h, ST_SESSION, h->buf[0]);
+	else
+		malformed(h);
+}
+
+static void on_session(struct sbx_tls_hello *h)
+{
+	take(h, ST_CIPHERS_LEN, 2);
+}
+
+static void on_ciphers_len(struct sbx_tls_hello *h)
+{
+	size_t n = gathered_u16(h, 0);
+
+	if (n >= 2 && n % 2 == 0)
+		take(h, ST_CIPHERS, n);
+	else
+		malformed(h);
+}
+
+static void on_ciphers(struct sbx_tls_hello *h)
+{
+	take(h, ST_COMPRESSION_LEN, 1);
+}
+
+static void on_compression_len(struct sbx_tls_hello *h)
+{
+	if (h->buf[0])
+		take(h, ST_COMPRESSION, h->buf[0]);
+	else
+		malformed(h);
+}
+
+static void on_compression(struct sbx_tls_hello *h)
+{
+	/* Before TLS 1.3 a hello could end here. */
+	if (h->body_left)
+		take(h, ST_EXTENSIONS_LEN, 2);
+	else
+		finish(h);
+}
+
+static void on_extensions_len(struct sbx_tls_hello *h)
+{
+	if (gathered_u16(h, 0) == h->body_left)
+		next_extension(h);
+	else
+		malformed(h);
+}
+
+/* RFC 8446 section 4.2: no type twice. false: refused. */
+static bool note_type(struct sbx_tls_hello *h, uint16_t type)
+{
+	for (size_t i = 0; i < h->n_types; i++) {
+		if (h->types[i] != type)
+			continue;
+		reject(h, type == EXT_SERVER_NAME ? SBX_REASON_SNI_DUPLICATE
+						  : SBX_REASON_TLS_MALFORMED);
+		return false;
+	}
+	if (h->n_types == SBX_TLS_EXTENSIONS_MAX) {
+		reject(h, SBX_REASON_OVERSIZED);
+		return false;
+	}
+	h->types[h->n_types++] = type;
+	return true;
+}
+
+static void on_ext_head(struct sbx_tls_hello *h)
+{
+	uint16_t type = gathered_u16(h, 0);
+	size_t n = gathered_u16(h, 2);
+	bool is_read =
+		type == EXT_SERVER_NAME || type == EXT_ALPN || type == EXT_SUPPORTED_VERSIONS;
+
+	if (type == EXT_ECH || type == EXT_ESNI) {
+		reject(h, SBX_REASON_ECH);
+		return;
+	}
+	if (!note_type(h, type))
+		return;
+	h->ext_type = type;
+	if (n > h->body_left)
+		malformed(h);
+	else if (is_read && n > sizeof(h->buf))
+		reject(h, SBX_REASON_OVERSIZED);
+	else
+		take(h, is_read ? ST_EXT_READ : ST_EXT_PASS, n);
+}
+
+/* RFC 6066 section 3: a list of one host_name; no other type of name was ever defined. */
+static void read_server_name(struct sbx_tls_hello *h, struct sbx_reader *r)
+{
+	size_t n_list = sbx_read_u16(r);
+	uint8_t type = sbx_read_u8(r);
+	struct sbx_span name = sbx_read_bytes(r, sbx_read_u16(r));
+	int e;
+
+	if (r->failed || n_list != r->n - 2 || type != 0) {
+		malformed(h);
+		return;
+	}
+	if (r->pos < r->n) {
+		reject(h, r->p[r->pos] == 0 ? SBX_REASON_SNI_DUPLICATE : SBX_REASON_TLS_MALFORMED);
+		return;
+	}
+	e = sbx_hostname_normalise((const char *)name.p, name.n, h->sni);
+	if (e == SBX_HOSTNAME_E_ADDRESS)
+		reject(h, SBX_REASON_SNI_MISMATCH);
+	else if (e)
+		malformed(h);
+	h->sni_seen = true;
+}
+
+static bool span_is(struct sbx_span s, const char *text)
+{
+	return s.n == strlen(text) && !memcmp(s.p, text, s.n);
+}
+
+/* RFC 7301 section 3.1. */
+static void read_alpn(struct sbx_tls_hello *h, struct sbx_reader *r)
+{
+	size_t n_list = sbx_read_u16(r);
+
+	if (r->failed || n_list != r->n - 2 || n_list < 2) {
+		malformed(h);
+		return;
+	}
+	while (!r->failed && r->pos < r->n) {
+		struct sbx_span name = sbx_read_bytes(r, sbx_read_u8(r));
+
+		if (r->failed || !name.n)
+			malformed(h);
+		else if (span_is(name, "h2"))
+			h->alpn_h2 = true;
+		else if (span_is(name, "http/1.1"))
+			h->alpn_http11 = true;
+		else
+			h->alpn_other = true;
+	}
+}
+
+/* RFC 8446 section 4.2.1. Values of another major version are GREASE (RFC 8701) or drafts. */
+static void read_versions(struct sbx_tls_hello *h, struct sbx_reader *r)
+{
+	size_t n_list = sbx_read_u8(r);
+	uint16_t max = 0;
+
+	if (r->failed || n_list != r->n - 1 || n_list < 2 || n_list % 2) {
+		malformed(h);
+		return;
+	}
+	while (r->pos < r->n) {
+		uint16_t v = sbx_read_u16(r);
+
+		if (v >> 8 == 3 && v > max)
+			max = v;
+	}
+	h->version_max = max;
+}
+
+static void on_ext_read(struct sbx_tls_hello *h)
+{
+	struct sbx_reader r = sbx_reader(sbx_span(h->buf, h->want));
+
+	if (h->ext_type == EXT_SERVER_NAME)
+		read_server_name(h, &r);
+	else if (h->ext_type == EXT_ALPN)
+		read_alpn(h, &r);
+	else
+		read_versions(h, &r);
+	if (h->state != ST_REJECTED)
+		next_extension(h);
+}
+
+static const struct {
+	bool pass; /* the bytes are not gathered in buf */
+	void (*done)(struct sbx_tls_hello *h);
+} states[N_READING] = {
+	[ST_TYPE] = { false, on_type },
+	[ST_LENGTH] = { false, on_length },
+	[ST_VERSION] = { false, on_version },
+	[ST_RANDOM] = { true, on_random },
+	[ST_SESSION_LEN] = { false, on_session_len },
+	[ST_SESSION] = { true, on_session },
+	[ST_CIPHERS_LEN] = { false, on_ciphers_len },
+	[ST_CIPHERS] = { true, on_ciphers },
+	[ST_COMPRESSION_LEN] = { false, on_compression_len },
+	[ST_COMPRESSION] = { true, on_compression },
+	[ST_EXTENSIONS_LEN] = { false, on_extensions_len },
+	[ST_EXT_HEAD] = { false, on_ext_head },
+	[ST_EXT_PASS] = { true, next_extension },
+	[ST_EXT_READ] = { false, on_ext_read },
+};
+
+/* --- the record layer --- */
+
+/* One byte of a record header. Judged singly, so that plain HTTP, SSH or an SSLv2 hello is refused
+ * with its first byte and not waited for. */
+static void record_head_byte(struct sbx_tls_hello *h, uint8_t b)
+{
+	bool ok = true;
+
+	switch (h->n_record_head++) {
+	case 0:
+		ok = b == RECORD_HANDSHAKE;
+		break;
+	case 1:
+		ok = b == 3; /* the minor version must be ignored, RFC 8446 section 5.1 */
+		break;
+	case 3:
+		ok = b <= RECORD_FRAGMENT_MAX >> 8;
+		h->record_left = (uint16_t)(b << 8);
+		break;
+	case 4:
+		h->record_left |= b;
+		h->n_record_head = 0;
+		ok = h->record_left > 0 && h->record_left <= RECORD_FRAGMENT_MAX;
+		break;
+	}
+	if (!ok)
+		malformed(h);
+}
+
+static size_t min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Bytes of the message: as many as the present state still takes and the record holds. */
+static size_t message_bytes(struct sbx_tls_hello *h, struct sbx_span bytes)
+{
+	size_t n = min(min(bytes.n, h->record_left), h->want - h->have);
+
+	n = min(n, h->limit - h->n_consumed);
+	if (!states[h->state].pass)
+		memcpy(h->buf + h->have, bytes.p, n);
+	h->have += n;
+	h->record_left -= (uint16_t)n;
+	h->n_consumed += n;
+	/* A state may take nothing, as an empty extension does. */
+	while (h->state < N_READING && h->have == h->want)
+		states[h->state].done(h);
+	return n;
+}
+
+void sbx_tls_hello_init(struct sbx_tls_hello *h, size_t limit_bytes)
+{
+	*h = (struct sbx_tls_hello){ .limit = limit_bytes, .body_left = HANDSHAKE_HEAD_LEN };
+	take(h, ST_TYPE, 1);
+}
+
+int sbx_tls_hello_feed(struct sbx_tls_hello *h, struct sbx_span bytes)
+{
+	size_t pos = 0;
+
+	while (h->state < N_READING && h->n_consumed < h->limit && pos < bytes.n) {
+		if (h->record_left && !h->n_record_head) {
+			pos += message_bytes(h, sbx_span(bytes.p + pos, bytes.n - pos));
+		} else {
+			h->n_consumed++;
+			record_head_byte(h, bytes.p[pos++]);
+		}
+	}
+	if (h->state < N_READING && h->n_consumed == h->limit)
+		reject(h, SBX_REASON_OVERSIZED);
+	if (h->state == ST_DONE)
+		return 0;
+	return h->state == ST_REJECTED ? SBX_TLS_E_REJECT : SBX_TLS_E_MORE;
+}
+
+void sbx_tls_alert_write(enum sbx_tls_alert alert, uint8_t ret_record[SBX_TLS_ALERT_LEN])
+{
+	/* An alert record of TLS 1.2, two bytes: fatal, and what for (RFC 8446 section 6). */
+	const uint8_t record[SBX_TLS_ALERT_LEN] = { 21, 3, 3, 0, 2, 2, (uint8_t)alert };
+
+	memcpy(ret_record, record, sizeof(record));
+}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A folder is a layer; this is what it may include (docs/ARCHITECTURE has the picture)."""
+
+import re
+
+import common
+
+# Where a folder's headers are found from the include path, and what the folder may include.
+ARROWS = {
+    "base": set(),
+    "wire": {"base"},
+    "ipc": {"base"},
+    "sys": {"base"},
+    "policy": {"base"},
+    "store": {"base"},
+    "broker": {"base", "wire", "ipc", "policy", "sys"},
+    "launcher": {"base", "ipc", "policy", "sys", "store"},
+    "ctl": {"base", "ipc", "policy", "store"},
+    "daemon": {"base", "wire", "ipc", "policy", "store"},
+}
+
+# Headers of libraries, and the layers that may know them.
+LIBRARIES = {
+    "sqlite3.h": {"store"},
+    "yaml.h": {"policy"},
+    "libpsl.h": {"policy"},
+    "idn2.h": {"policy"},
+    "sha2.h": {"policy"},
+    "ares.h": {"broker"},
+    "event2/": {"broker", "launcher", "daemon"},
+    "jansson.h": {"launcher", "ctl", "daemon", "store"},
+    "seccomp.h": {"sys"},
+    "sys/capability.h": {"sys"},
+    "libmnl/": {"sys"},
+    "libnftnl/": {"sys"},
+}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
+
+
+def layer_of(path):
+    parts = path.split("/")
+    return parts[1] if parts[0] == "src" else parts[0]
+
+
+def judge(layer, quote, header):
+    """Why @layer may not include @header; None when it may."""
+    if quote == "<":
+        for prefix, layers in LIBRARIES.items():
+            if header == prefix or (prefix.endswith("/") and header.startswith(prefix)):
+                if layer not in layers:
+                    return f"<{header}> belongs to {', '.join(sorted(layers))}"
+        return None
+    if "/" not in header:
+        return f'"{header}" is not written with its folder'
+    target = header.split("/")[0]
+    if target == layer or target in ARROWS.get(layer, set()):
+        return None
+    return f'{layer} may not include "{header}"'
+
+
+def check(tap, root, _build):
+    by_layer = {}
+    for path in common.files(root, common.LAYER_DIRS, ".c", ".h"):
+        layer = layer_of(path)
+        problems = by_layer.setdefault(layer, [])
+        if layer not in ARROWS:
+            problems.append(f"{path}: {layer} is no layer that tests/check/layers.py knows")
+        text = common.read(root, path)
+        for quote, header in INCLUDE.findall(text):
+            why = judge(layer, quote, header)
+            if why:
+                problems.append(f"{path}: {why}")
+    tap.ok(bool(by_layer), "there are layers to look at")
+    for layer, problems in sorted(by_layer.items()):
+        tap.ok(not problems, f"layer {layer} includes what it may", problems)
+
+
+if __name__ == "__main__":
+    common.main(check)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The checks notice what they are there for: each gets a planted violation, and its harmless twin."""
+
+import contextlib
+import io
+import os
+import tempfile
+
+import common
+import hardening
+import headers
+import layers
+import purity
+import style
+
+
+def write(root, path, text):
+    os.makedirs(os.path.dirname(f"{root}/{path}"), exist_ok=True)
+    with open(f"{root}/{path}", "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def fails(check, root, build):
+    inner = common.Tap()
+    with contextlib.redirect_stdout(io.StringIO()):
+        check(inner, root, build)
+    return inner.n_failed > 0
+
+
+def cc(argv):
+    # Plain flags: the planted code must build whatever configure was asked for.
+    command = common.tool("SBX_CC") if "SBX_CC" in os.environ else ["cc"]
+    return common.run(command + argv).returncode == 0
+
+
+def tree_check(tap, check, what, path, good, bad):
+    """@check passes a tree whose file @path says @good and fails one where it says @bad."""
+    with tempfile.TemporaryDirectory() as root:
+        write(root, path, good)
+        passed = not fails(check, root, root)
+        write(root, path, bad)
+        tap.ok(passed and fails(check, root, root), what)
+
+
+SPDX = "/* SPDX-License-Identifier: LGPL-2.1-or-later */\n"
+
+
+def check_layers(tap):
+    for what, path, good, bad in (
+            ("an arrow that points up", "src/base/a.c", '"base/err.h"', '"wire/dns.h"'),
+            ("a sideways arrow", "src/wire/a.c", '"base/err.h"', '"ipc/messages.h"'),
+            ("a library outside its layer", "src/store/a.c", "<sqlite3.h>", "<yaml.h>"),
+            ("the broker reading the database", "src/broker/a.h", '"policy/policy.h"',
+             '"store/store.h"'),
+            ("a header without its folder", "launcher/a.c", '"launcher/plan.h"', '"plan.h"')):
+        tree_check(tap, layers.check, f"layers notices {what}", path,
+                   f"#include {good}\n", f"  #  include {bad}\n")
+
+
+def check_headers(tap):
+    def header(guard, body):
+        return f"#ifndef {guard}\n#define {guard}\n{body}\n#endif\n"
+    good = header("SBX_BASE_A_H", "#include <stddef.h>\nsize_t sbx_a(void);")
+    tree_check(tap, headers.check, "headers notices one that does not compile alone",
+               "src/base/a.h", good, header("SBX_BASE_A_H", "size_t sbx_a(void);"))
+    tree_check(tap, headers.check, "headers notices a wrong guard",
+               "src/base/a.h", good, good.replace("BASE_A", "A"))
+
+
+PURE_CODE = {
+    "nothing": "int sbx_f(const char *s) { return (int)strlen(s); }",
+    "a file": "int sbx_f(const char *s) { return open(s, 0); }",
+    "the clock": "int sbx_f(const char *s) { return (int)time(0) + !s; }",
+    "the environment": "int sbx_f(const char *s) { return !getenv(s); }",
+    "logging": "int sbx_f(const char *s) { return fputs(s, stderr); }",
+    "a mutable static": "int sbx_f(const char *s) { static int n = 3; return n++ + !s; }",
+    "a mutable variable": "int sbx_v; int sbx_f(const char *s) { return sbx_v + !s; }",
+}
+
+
+def pure_archive_fails(root, code):
+    write(root, "a.c", "#include <fcntl.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+          f"#include <string.h>\n#include <time.h>\n{code}\n")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{root}/lib.a")
+    if not cc(["-O1", "-fPIE", "-c", f"{root}/a.c", "-o", f"{root}/a.o"]):
+        return None
+    common.run(common.tool("AR") + ["cr", f"{root}/lib.a", f"{root}/a.o"])
+    return fails(lambda tap, r, b: purity.check_archive(tap, f"{b}/lib.a", "lib.a", (), (), False),
+                 root, root)
+
+
+def check_purity(tap):
+    with tempfile.TemporaryDirectory() as root:
+        for what, code in PURE_CODE.items():
+            expected = what != "nothing"
+            tap.ok(pure_archive_fails(root, code) is expected, f"purity notices {what}")
+
+
+def check_hardening(tap):
+    code = '#include <string.h>\nint main(int c, char **v)\n{\n\tchar b[64];\n' \
+        '\tstrcpy(b, v[c - 1]);\n\treturn b[0] == 1;\n}\n'
+    flags = ["-fPIE", "-pie", "-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack",
+             "-fstack-protector-strong", "-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"]
+    without = {
+        "pie": ["-no-pie"],
+        "relro": ["-Wl,-z,norelro"],
+        "now": ["-Wl,-z,lazy"],
+        "noexecstack": ["-Wl,-z,execstack"],
+        "canary": ["-fno-stack-protector"],
+        "fortify": ["-U_FORTIFY_SOURCE"],
+    }
+    with tempfile.TemporaryDirectory() as root:
+        write(root, "a.c", code)
+        base = [f"{root}/a.c", "-o", f"{root}/a"] + flags
+        built = cc(base)
+        gone = hardening.missing(hardening.Program(f"{root}/a"), set(without)) if built else ["?"]
+        tap.ok(not gone, "hardening finds what is there", gone)
+        for word, flag in without.items():
+            built = cc(base + flag)
+            gone = hardening.missing(hardening.Program(f"{root}/a"), set(without)) if built else []
+            tap.ok(word in gone, f"hardening notices the loss of {word}", gone)
+
+
+def check_style(tap):
+    good = SPDX + "int f(void)\n{\n\treturn 0;\n}\n"
+    for what, bad in (
+            ("a file without its licence", good[len(SPDX):]),
+            ("an unfinished mark", good + "/* TO" + "DO: more */\n"),
+            ("white space at the end", good + "int x; \n"),
+            ("a file that is too long", good + "int x;\n" * style.FILE_LINES_MAX),
+            ("a function that is too long",
+             SPDX + "int f(void)\n{\n" + "\t;\n" * style.FUNCTION_LINES_MAX + "}\n")):
+        tree_check(tap, style.check, f"style notices {what}", "src/base/a.c", good, bad)
+
+
+def check(tap, _root, _build):
+    check_layers(tap)
+    check_headers(tap)
+    check_purity(tap)
+    check_hardening(tap)
+    check_style(tap)
+
+
+if __name__ == "__main__":
+    common.main(check)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Sizes and habits that a reader feels: long files, long functions, unfinished marks, licence lines."""
+
+import re
+
+import common
+
+FILE_LINES_MAX = 1000
+FUNCTION_LINES_MAX = 80
+
+# In pieces, so that this file passes its own check.
+UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
+SPDX = "SPDX-License-Identifier: LGPL-2.1-or-later"
+
+
+def functions(text):
+    """(line, name, lines) of every function: a `{` and its `}` alone in the first column."""
+    lines = text.split("\n")
+    start = None
+    for i, line in enumerate(lines):
+        if line == "{":
+            start = i
+        elif line == "}" and start is not None:
+            head = " ".join(lines[max(0, start - 4):start])
+            name = (re.findall(r"(\w+)\s*\(", head) or ["?"])[-1]
+            yield start + 1, name, i - start + 1
+            start = None
+
+
+def problems_of(path, text):
+    found = []
+    lines = text.split("\n")
+    if len(lines) - 1 > FILE_LINES_MAX:
+        found.append(f"{path}: {len(lines) - 1} lines (at most {FILE_LINES_MAX})")
+    if SPDX not in "\n".join(lines[:3]):
+        found.append(f"{path}:1: no licence line ({SPDX})")
+    for i, line in enumerate(lines, 1):
+        if UNFINISHED.search(line):
+            found.append(f"{path}:{i}: unfinished: {line.strip()[:60]}")
+        if line != line.rstrip():
+            found.append(f"{path}:{i}: white space at the end of the line")
+    if path.endswith((".c", ".h")):
+        for line, name, n in functions(text):
+            if n > FUNCTION_LINES_MAX:
+                found.append(f"{path}:{line}: {name} has {n} lines (at most {FUNCTION_LINES_MAX})")
+    return found
+
+
+def check(tap, root, _build):
+    for d in common.CODE_DIRS:
+        paths = common.files(root, [d], ".c", ".h", ".py", ".sh", ".mk", ".sql")
+        found = [p for path in paths for p in problems_of(path, common.read(root, path))]
+        tap.ok(not found, f"{d}/: {len(paths)} files", found)
+
+
+if __name__ == "__main__":
+    common.main(check)

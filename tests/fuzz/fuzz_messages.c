@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/*
+ * Messages between our programs. The first byte chooses the decoder, the rest is the packet. What
+ * is refused leaves zeros; what is accepted encodes to a packet of the same length that decodes to
+ * the same struct (text for people may have been cleaned on the way).
+ */
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ipc/messages.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static uint8_t packet[SBX_MSG_MAX];
+
+static void check(int fine)
+{
+	if (!fine)
+		abort();
+}
+
+static int is_zero(const void *p, size_t n)
+{
+	const uint8_t *b = p;
+
+	while (n && *b == 0)
+		b++, n--;
+	return n == 0;
+}
+
+#define DEFINE_FUZZ(name, type)                                                                    \
+	static void fuzz_##name(struct sbx_span in)                                                \
+	{                                                                                          \
+		static type m, again;                                                              \
+		ssize_t n;                                                                         \
+                                                                                                   \
+		if (sbx_msg_decode_##name(in, &m)) {                                               \
+			check(is_zero(&m, sizeof(m)));                                             \
+			return;                                                                    \
+		}                                                                                  \
+		n = sbx_msg_encode_##name(&m, packet, sizeof(packet));                             \
+		check(n == (ssize_t)in.n);                                                         \
+		check(sbx_msg_decode_##name(sbx_span(packet, in.n), &again) == 0);                 \
+		check(memcmp(&m, &again, sizeof(m)) == 0);                                         \
+	}
+
+DEFINE_FUZZ(config, struct sbx_msg_config)
+DEFINE_FUZZ(event, struct sbx_event)
+DEFINE_FUZZ(stats, struct sbx_msg_stats)
+DEFINE_FUZZ(probes, struct sbx_msg_probes)
+DEFINE_FUZZ(verdict, struct sbx_msg_verdict)
+DEFINE_FUZZ(exec_failed, struct sbx_msg_exec_failed)
+DEFINE_FUZZ(stage_failed, struct sbx_msg_stage_failed)
+DEFINE_FUZZ(udp_socket, struct sbx_msg_udp_socket)
+
+static void fuzz_simple(struct sbx_span in)
+{
+	enum sbx_msg_type type = sbx_msg_type(in);
+	uint32_t value;
+
+	if (sbx_msg_decode_simple(in, type, &value)) {
+		check(value == 0);
+		return;
+	}
+	check(sbx_msg_encode_simple(type, value, packet, sizeof(packet)) == (ssize_t)in.n);
+	check(memcmp(packet, in.p, in.n) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static void (*const decoders[])(struct sbx_span) = {
+		fuzz_config,	  fuzz_event,	     fuzz_stats,      fuzz_probes, fuzz_verdict,
+		fuzz_exec_failed, fuzz_stage_failed, fuzz_udp_socket, fuzz_simple,
+	};
+
+	if (size == 0)
+		return 0;
+	decoders[data[0] % (sizeof(decoders) / sizeof(decoders[0]))](sbx_span(data + 1, size - 1));
+	return 0;
+}

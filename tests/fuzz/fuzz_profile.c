@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Profiles and system policies: any text is refused with a reason, or becomes a profile whose
+ * printed form is the same profile and whose policy loads. A profile extends itself once, through
+ * the loader. */
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/policy.h"
+#include "policy/profile.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int fine)
+{
+	if (!fine)
+		abort();
+}
+
+/* The input again, under another name each time: chains end at their bound. */
+static char *load(void *userdata, const char *name, size_t *ret_n, char *ret_file, size_t n_file)
+{
+	const struct sbx_span *in = userdata;
+	char *copy = malloc(in->n + 1);
+
+	check(strlen(name) <= 64);
+	if (!copy)
+		return NULL;
+	memcpy(copy, in->p, in->n);
+	snprintf(ret_file, n_file, "%s+", name);
+	*ret_n = in->n;
+	return copy;
+}
+
+static void check_errors(int r, const struct sbx_err_list *errs)
+{
+	check((r == SBX_PROFILE_E_INVALID) == (errs->n > 0));
+	for (size_t i = 0; i < errs->n; i++)
+		check(errs->v[i].msg[0] && errs->v[i].line >= 0);
+}
+
+static void check_policy(const struct sbx_profile *p, const struct sbx_system_policy *s)
+{
+	struct sbx_policy *policy = NULL;
+	struct sbx_policy_cidr c;
+	void *blob = NULL;
+	size_t n;
+
+	check(sbx_policy_compile(p, s, false, 1, &blob, &n) == 0);
+	check(sbx_policy_load(sbx_span(blob, n), &policy) == 0);
+	check(sbx_policy_decide_name(policy, "www.ipinfo.io", SBX_PROTO_TCP, 443).action ==
+	      SBX_DENY);
+	for (size_t i = 0; i < p->network.allow.n; i++) {
+		const struct sbx_net_entry *e = &p->network.allow.v[i];
+
+		if (!e->is_cidr)
+			sbx_policy_decide_name(policy, e->host, e->proto,
+					       e->n_ports ? e->ports[0].first : 443);
+		else
+			sbx_policy_decide_addr(policy, &e->cidr.addr, e->proto, 443);
+	}
+	for (size_t i = 0; sbx_policy_cidr_at(policy, i, &c); i++)
+		check(c.port_first >= 1 && c.port_first <= c.port_last);
+	sbx_policy_free(policy);
+	free(blob);
+}
+
+static void check_profile(const struct sbx_profile *p)
+{
+	char *text = sbx_profile_print(p), *again;
+	static struct sbx_err_list errs;
+	struct sbx_profile *q = NULL;
+
+	check(text != NULL);
+	memset(&errs, 0, sizeof(errs));
+	/* Merged lists of a chain may print longer than one file may be. */
+	if (strlen(text) <= 256 * 1024) {
+		check(sbx_profile_parse(sbx_span_str(text), "printed", NULL, NULL, &errs, &q) == 0);
+		again = sbx_profile_print(q);
+		check(again && strcmp(text, again) == 0);
+		free(again);
+		sbx_profile_free(q);
+	}
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct sbx_err_list errs;
+	struct sbx_span in = sbx_span(data, size);
+	struct sbx_profile *p = NULL;
+	struct sbx_system_policy *s = NULL;
+	int r;
+
+	memset(&errs, 0, sizeof(errs));
+	r = sbx_profile_parse(in, "fuzz.yaml", load, &in, &errs, &p);
+	check_errors(r, &errs);
+	if (p) {
+		check_profile(p);
+		check_policy(p, NULL);
+	}
+	memset(&errs, 0, sizeof(errs));
+	r = sbx_system_policy_parse(in, "system.yaml", &errs, &s);
+	check_errors(r, &errs);
+	sbx_profile_free(p);
+	if (s && sbx_profile_parse(sbx_span_str("network: {allow: [192.0.2.0/24, a.example]}"), "p",
+				   NULL, NULL, NULL, &p) == 0) {
+		check_policy(p, s);
+		sbx_profile_free(p);
+	}
+	sbx_system_policy_free(s);
+	return 0;
+}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Tests that are nobody's module: the checks of the tree itself, the fuzz harness, the suites that
+# need an installation, lint.
+#
+#   make check          units, golden files, corpora, checks of the tree: no root, no network
+#   make check-system   pytest over an installation: root, own namespaces
+#   make check-net      pytest against this machine's npm registry
+#   make update-golden  writes the golden files anew: read the diff
+#   make lint           clang-tidy, cppcheck, shellcheck
+#   make fuzz-smoke     each fuzz target for FUZZ_SECONDS (--enable-fuzzers)
+#   make coverage       make check, then lines covered per file (--enable-coverage)
+
+SBX_INST_DESTDIR = $(abs_builddir)/_inst
+SBX_TEST_ENVIRONMENT = SBX_INST='$(SBX_INST_DESTDIR)$(prefix)' SBX_SRCDIR='$(abs_srcdir)' \
+	SBX_BUILDDIR='$(abs_builddir)'
+
+check_LIBRARIES += %reldir%/fuzz/libsbx-replay.a
+%canon_reldir%_fuzz_libsbx_replay_a_SOURCES = %reldir%/fuzz/replay.c
+if SBX_FUZZERS
+SBX_FUZZ_LIBS = $(SBX_FUZZ_ENGINE)
+else
+SBX_FUZZ_LIBS = %reldir%/fuzz/libsbx-replay.a
+endif
+
+SBX_CHECKS = \
+	%reldir%/check/hardening.py \
+	%reldir%/check/headers.py \
+	%reldir%/check/layers.py \
+	%reldir%/check/purity.py \
+	%reldir%/check/selftest.py \
+	%reldir%/check/style.py
+EXTRA_DIST += \
+	$(SBX_CHECKS) \
+	%reldir%/check/common.py \
+	%reldir%/check/coverage.py \
+	%reldir%/check/lint.sh \
+	%reldir%/check/totals.py \
+	%reldir%/clean/run.sh \
+	%reldir%/fuzz/corpus \
+	%reldir%/fuzz/smoke.sh \
+	%reldir%/golden \
+	%reldir%/net \
+	%reldir%/system \
+	%reldir%/tap.sh \
+	.ci .clang-format .clang-tidy .editorconfig
+
+TESTS = $(check_PROGRAMS) $(SBX_CHECKS)
+TEST_EXTENSIONS = .py
+AM_TESTS_ENVIRONMENT = \
+	export CMOCKA_MESSAGE_OUTPUT=TAP LC_ALL=C PYTHONDONTWRITEBYTECODE=1 \
+		SBX_SRCDIR='$(abs_srcdir)' SBX_BUILDDIR='$(abs_builddir)' \
+		SBX_CC='$(CC)' SBX_CFLAGS='$(AM_CPPFLAGS) $(AM_CFLAGS) $(CPPFLAGS) $(CFLAGS)' \
+		SBX_LDFLAGS='$(AM_LDFLAGS) $(LDFLAGS)' \
+		SBX_HARDENING='$(SBX_HARDENING)' SBX_SANITIZERS='$(SBX_SANITIZERS)' \
+		SBX_PROGRAMS='$(bin_PROGRAMS) $(pkglibexec_PROGRAMS)' \
+		SBX_LIBRARIES='$(noinst_LIBRARIES)' SBX_FUZZ_ENGINE='$(SBX_FUZZ_ENGINE)' \
+		NM='$(NM)' READELF='$(READELF)' OBJDUMP='$(OBJDUMP)' AR='$(AR)';
+
+SBX_TAP_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh \
+	--ignore-exit
+LOG_DRIVER = $(SBX_TAP_DRIVER)
+LOG_COMPILER = $(SHELL) $(srcdir)/%reldir%/tap.sh
+PY_LOG_DRIVER = $(SBX_TAP_DRIVER)
+PY_LOG_COMPILER = $(SHELL) $(srcdir)/%reldir%/tap.sh $(PYTHON3)
+
+# An installation in the build directory, made anew when a part of it changed: `bootstrap run` uses it
+# (and asks `make -q _inst.stamp` whether it is up to date), and the suites below.
+_inst.stamp: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS) $(dist_profiles_DATA) $(dist_migrations_DATA)
+	$(AM_V_at)rm -rf '$(SBX_INST_DESTDIR)'
+	$(AM_V_GEN)$(MAKE) $(AM_MAKEFLAGS) -s install-exec install-dist_profilesDATA \
+		install-dist_migrationsDATA DESTDIR='$(SBX_INST_DESTDIR)' >/dev/null
+	$(AM_V_at)touch $@
+CLEANFILES += _inst.stamp
+
+# For the suites: beside it the launcher that can be told to fail between its steps.
+install-for-tests: _inst.stamp launcher/sbx-run-faults
+	$(AM_V_at)$(INSTALL_PROGRAM) launcher/sbx-run-faults '$(SBX_INST_DESTDIR)$(bindir)'
+
+SBX_PYTEST = env $(SBX_TEST_ENVIRONMENT) PYTHONDONTWRITEBYTECODE=1 $(PYTHON3) -m pytest \
+	-p no:cacheprovider -ra $(PYTEST_FLAGS)
+
+check-system: all install-for-tests
+	$(SBX_PYTEST) '$(srcdir)/%reldir%/system'
+
+check-net: all install-for-tests
+	$(SBX_PYTEST) '$(srcdir)/%reldir%/net'
+
+update-golden: all $(SBX_GOLDEN_TESTS)
+	SBX_UPDATE_GOLDEN=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SBX_GOLDEN_TESTS)'
+
+lint:
+	SBX_LINT_CFLAGS='$(DEFS) $(AM_CPPFLAGS) -std=c11' $(SHELL) '$(srcdir)/%reldir%/check/lint.sh' \
+		'$(abs_srcdir)'
+
+FUZZ_SECONDS = 10
+fuzz-smoke: $(check_PROGRAMS)
+	$(SHELL) '$(srcdir)/%reldir%/fuzz/smoke.sh' '$(abs_srcdir)' $(FUZZ_SECONDS) $(check_PROGRAMS)
+
+coverage:
+	find . -name '*.gcda' -exec rm -f {} +
+	$(MAKE) $(AM_MAKEFLAGS) check
+	$(PYTHON3) '$(srcdir)/%reldir%/check/coverage.py' '$(abs_srcdir)' '$(abs_builddir)'
+
+.PHONY: install-for-tests check-system check-net update-golden lint fuzz-smoke coverage
+
+clean-local:
+	rm -rf '$(SBX_INST_DESTDIR)'
+	find . -name '*.gcda' -exec rm -f {} + -o -name '*.gcno' -exec rm -f {} +

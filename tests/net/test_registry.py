@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""make check-net: a real registry, through the real broker, with npm's own configuration."""
+import fnmatch
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+import pytest
+
+INST = os.environ["SBX_INST"]
+USER = "sbxtest"
+NPM = shutil.which("npm", path="/usr/bin:/usr/local/bin:/bin")
+
+
+def registry():
+    out = subprocess.run([NPM, "config", "get", "registry"], capture_output=True, text=True, check=True)
+    return out.stdout.strip()
+
+
+@pytest.fixture
+def scratch():
+    try:
+        user = pwd.getpwnam(USER)
+    except KeyError:
+        subprocess.run(["useradd", "-m", "-s", "/bin/bash", USER], check=True)
+        user = pwd.getpwnam(USER)
+    directory = tempfile.mkdtemp(prefix="sbx-npm-", dir="/var/tmp")
+    os.chown(directory, user.pw_uid, user.pw_gid)
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def extra(name):
+    """Where npm is configured for a registry that the profile does not name, allow it and say so."""
+    url = registry()
+    host = urllib.parse.urlsplit(url).hostname
+    if name == "install" and not fnmatch.fnmatch(host, "*.npmjs.org"):
+        return ["--allow", host, "--env", "npm_config_registry=" + url]
+    return []
+
+
+def npm_install(scratch, profile, who):
+    argv = [os.path.join(INST, "bin", "sbx-run"), "--profile", profile, *extra(profile)]
+    home = pwd.getpwnam(USER).pw_dir
+    state = {"SBX_STATE_DIR": os.path.join(scratch, "state"), "SBX_RUNTIME_DIR": os.path.join(scratch, "run")}
+    env = {**{k: v for k, v in os.environ.items() if "proxy" not in k.lower() and not k.startswith("npm_")},
+           **state}
+    command = ["npm", "install", "is-number@7.0.0"]
+    if who == "user":
+        argv = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", *argv]
+        env["HOME"] = home
+    elif who == "root --user":
+        argv += ["--user", USER]
+    else:
+        command = ["sh", "-c", "npm install is-number@7.0.0 && cat node_modules/is-number/package.json"]
+    work = os.path.join(scratch, "work")
+    os.makedirs(work)
+    if who != "root":
+        os.chown(work, pwd.getpwnam(USER).pw_uid, -1)
+        os.chown(scratch, pwd.getpwnam(USER).pw_uid, -1)
+    if who == "root --user":
+        os.chown(scratch, 0, 0)
+        os.chmod(scratch, 0o755)
+    start = time.monotonic()
+    r = subprocess.run([*argv, "--", *command], cwd=work, env=env, capture_output=True, text=True, timeout=300)
+    return r, time.monotonic() - start, os.path.join(work, "node_modules", "is-number", "package.json")
+
+
+@pytest.mark.parametrize("who", ["user", "root --user", "root"])
+def test_install(scratch, who):
+    assert NPM, "npm is not installed: ./bootstrap check installs it"
+    r, _, package = npm_install(scratch, "install", who)
+    assert r.returncode == 0, (r.stdout, r.stderr)
+    text = r.stdout if who == "root" else open(package).read()
+    assert '"7.0.0"' in text
+
+
+@pytest.mark.parametrize("who", ["user", "root --user", "root"])
+def test_none_fails_at_once(scratch, who):
+    assert NPM, "npm is not installed: ./bootstrap check installs it"
+    r, seconds, package = npm_install(scratch, "none", who)
+    assert r.returncode != 0 and not os.path.exists(package)
+    # npm itself retries a failed lookup (fetch-retries, 10 s and up): each refusal must be immediate
+    assert seconds < 150, seconds

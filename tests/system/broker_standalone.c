@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Plays the launcher for one sbx-broker: makes a sandbox's network (namespace, ruleset, listeners,
+ * socket factory), starts the broker with a profile, runs a command inside and prints each event.
+ * The broker's outside is the network namespace that this program is started in.
+ *
+ *   broker_standalone BROKER [--profile FILE] [--hosts FILE] [--resolver ADDR PORT] [--proxy HOST
+ * PORT]
+ *       [--air-gap] [--limit NAME VALUE]... [--events FILE] [--pid FILE] -- COMMAND [ARG...]
+ *
+ * Exit status: the command's; 125 when the setup failed or the broker ended early.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "ipc/channel.h"
+#include "ipc/messages.h"
+#include "policy/policy.h"
+#include "policy/profile.h"
+#include "sys/net.h"
+#include "sys/nft.h"
+#include "sys/proc.h"
+
+#define CIDRS_MAX 64
+
+struct harness {
+	const char *broker, *profile, *hosts, *events, *pid_file;
+	char **command;
+	struct sbx_msg_config config;
+	struct sbx_policy *policy;
+	void *blob;
+	size_t n_blob;
+	struct sbx_nft_cidr cidrs[CIDRS_MAX];
+	size_t n_cidrs;
+	bool udp;
+	uid_t uid;
+	gid_t gid;
+	FILE *out;
+};
+
+static _Noreturn void die(const char *what, int r, const char *detail)
+{
+	fprintf(stderr, "broker_standalone: %s: %s%s%s\n", what, strerror(r < 0 ? -r : 0),
+		detail ? ": " : "", detail ? detail : "");
+	exit(125);
+}
+
+static char *read_file(const char *path, size_t *ret_n)
+{
+	FILE *f = fopen(path, "r");
+	char *p = malloc(1 << 20);
+
+	if (!f || !p)
+		die(path, -errno, NULL);
+	*ret_n = fread(p, 1, 1 << 20, f);
+	fclose(f);
+	return p;
+}
+
+/* --- policy and configuration --- */
+
+static void load_policy(struct harness *h)
+{
+	struct sbx_err_list *errs = calloc(1, sizeof(*errs));
+	struct sbx_system_policy *system = sbx_system_policy_default();
+	struct sbx_profile *profile;
+	struct sbx_policy_cidr cidr;
+	size_t n;
+	char *text = read_file(h->profile, &n), where[1024];
+
+	if (sbx_profile_parse(sbx_span(text, n), h->profile, NULL, NULL, errs, &profile) != 0)
+		die("profile", -EINVAL, sbx_err_format(&errs->v[0], where, sizeof(where)));
+	if (sbx_policy_compile(profile, system, h->config.air_gap, 1, &h->blob, &h->n_blob) < 0 ||
+	    sbx_policy_load(sbx_span(h->blob, h->n_blob), &h->policy) < 0)
+		die("policy", -EINVAL, NULL);
+	h->config.mode = (uint8_t)profile->network.mode;
+	h->config.dns_real = profile->network.mode == SBX_MODE_FULL || profile->network.n_resolvers;
+	h->udp = profile->network.mode == SBX_MODE_FULL;
+	for (size_t i = 0; i < profile->network.allow.n; i++)
+		h->udp |= profile->network.allow.v[i].proto == SBX_PROTO_UDP;
+	while (h->n_cidrs < CIDRS_MAX && sbx_policy_cidr_at(h->policy, h->n_cidrs, &cidr))
+		h->cidrs[h->n_cidrs++] = (struct sbx_nft_cidr){ cidr.cidr, cidr.port_first,
+								cidr.port_last, cidr.proto };
+}
+
+static const struct {
+	const char *name;
+	size_t offset;
+} limit_names[] = {
+#define L(x)                                                                                       \
+	{                                                                                          \
+#x, offsetof(struct sbx_limits, x)                                                 \
+	}
+	L(n_flows),	    L(n_udp_flows),	     L(n_pins),
+	L(n_dns_tcp),	    L(n_event_keys),	     L(client_hello_bytes),
+	L(http_head_bytes), L(handshake_timeout_ms), L(connect_timeout_ms),
+	L(idle_timeout_ms), L(udp_idle_timeout_ms),  L(dns_tcp_timeout_ms),
+	L(n_addresses),
+#undef L
+};
+
+static void set_limit(struct harness *h, const char *name, const char *value)
+{
+	for (size_t i = 0; i < SBX_N_ELEMENTS(limit_names); i++)
+		if (strcmp(limit_names[i].name, name) == 0) {
+			*(uint32_t *)(void *)((char *)&h->config.limits + limit_names[i].offset) =
+				(uint32_t)strtoul(value, NULL, 10);
+			return;
+		}
+	die(name, -EINVAL, NULL);
+}
+
+static void parse(struct harness *h, char **argv)
+{
+	h->config.limits = sbx_limits_default;
+	strcpy(h->config.id, "0123456789ab");
+	strcpy(h->config.selftest_name, "selftest.sbx.invalid");
+	h->broker = *++argv;
+	for (argv++; *argv && strcmp(*argv, "--") != 0; argv++) {
+		if (strcmp(*argv, "--profile") == 0) {
+			h->profile = *++argv;
+		} else if (strcmp(*argv, "--hosts") == 0) {
+			h->hosts = *++argv;
+		} else if (strcmp(*argv, "--events") == 0) {
+			h->events = *++argv;
+		} else if (strcmp(*argv, "--pid") == 0) {
+			h->pid_file = *++argv;
+		} else if (strcmp(*argv, "--air-gap") == 0) {
+			h->config.air_gap = 1;
+		} else if (strcmp(*argv, "--limit") == 0) {
+			set_limit(h, argv[1], argv[2]);
+			argv += 2;
+		} else if (strcmp(*argv, "--proxy") == 0) {
+			snprintf(h->config.proxy_host, sizeof(h->config.proxy_host), "%s", argv[1]);
+			h->config.proxy_port = (uint16_t)atoi(argv[2]);
+			argv += 2;
+		} else if (strcmp(*argv, "--resolver") == 0) {
+			struct sbx_resolver *r = &h->config.resolvers[h->config.n_resolvers++];
+
+			if (sbx_addr_parse(argv[1], &r->addr) < 0)
+				die(argv[1], -EINVAL, NULL);
+			r->port = (uint16_t)atoi(argv[2]);
+			argv += 2;
+		} else {
+			die(*argv, -EINVAL, "unknown option");
+		}
+	}
+	if (!*argv || !argv[1])
+		die("usage", -EINVAL, "BROKER [option...] -- COMMAND");
+	h->command = argv + 1;
+	h->out = h->events ? fopen(h->events, "w") : stderr;
+	if (!h->out)
+		die(h->events, -errno, NULL);
+	setvbuf(h->out, NULL, _IOLBF, 0);
+}
+
+/* --- the sandbox's side --- */
+
+struct listeners {
+	int fds[SBX_N_BROKER_FDS];
+	uint16_t ports[SBX_N_LISTENERS];
+};
+
+static void open_network(struct harness *h, struct listeners *l)
+{
+	struct sbx_nft_input in = {
+		.all_destinations = h->config.mode == SBX_MODE_FULL,
+		.udp = h->udp,
+		.n_cidrs = h->n_cidrs,
+		.cidrs = h->cidrs,
+		.nflog_group = 5,
+		.dns = 1,
+	};
+	struct sbx_nft_ruleset *rs;
+	struct sbx_err err = { 0 };
+	int ipv6, r;
+
+	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
+		l->fds[i] = -1;
+	r = sbx_net_setup_loopback(sbx_net_netlink_open(NETLINK_ROUTE), &ipv6, &err);
+	if (r < 0)
+		die("loopback", r, err.msg);
+	for (int i = 0; i < SBX_N_LISTENERS; i++) {
+		if (h->config.mode == SBX_MODE_OFFLINE && i >= SBX_LISTEN_TCP4)
+			break;
+		r = sbx_net_listener_open((enum sbx_listener)i, &l->ports[i]);
+		if (r < 0)
+			die("listener", r, NULL);
+		l->fds[SBX_BFD_DNS_UDP4 + i] = r;
+	}
+	in.tcp_port4 = l->ports[SBX_LISTEN_TCP4];
+	in.tcp_port6 = l->ports[SBX_LISTEN_TCP6];
+	in.udp_port4 = l->ports[SBX_LISTEN_UDP4];
+	in.udp_port6 = l->ports[SBX_LISTEN_UDP6];
+	r = sbx_nft_ruleset_new(&in, &rs);
+	if (r == 0)
+		r = sbx_nft_ruleset_apply(rs, sbx_net_netlink_open(NETLINK_NETFILTER), &err);
+	if (r < 0)
+		die("ruleset", r, err.msg);
+	l->fds[SBX_BFD_NFLOG] = sbx_net_nflog_open(5, 128);
+	if (l->fds[SBX_BFD_NFLOG] < 0)
+		die("nflog", l->fds[SBX_BFD_NFLOG], NULL);
+}
+
+static void make_sockets(int channel)
+{
+	struct sbx_msg_udp_socket m;
+	uint8_t packet[256];
+	size_t n;
+
+	while (sbx_channel_recv(channel, packet, sizeof(packet), &n, NULL, 0, NULL, NULL) == 0 &&
+	       sbx_msg_decode_udp_socket(sbx_span(packet, n), &m) == 0) {
+		SBX_AUTO_CLOSE int fd =
+			sbx_net_udp_flow_open(&m.local, m.local_port, &m.peer, m.peer_port);
+		ssize_t size = sbx_msg_encode_simple(fd < 0 ? SBX_MSG_UDP_SOCKET_FAILED
+							    : SBX_MSG_UDP_SOCKET_MADE,
+						     m.cookie, packet, sizeof(packet));
+
+		sbx_channel_send(channel, packet, (size_t)size, &fd, fd >= 0);
+	}
+	exit(0);
+}
+
+/* In the namespace: hand the sockets over, wait for the word, become the command. */
+static _Noreturn void stage(struct harness *h, int channel)
+{
+	struct sbx_err err = { 0 };
+	struct listeners l;
+	int fds[SBX_N_BROKER_FDS], factory, r;
+	uint32_t mask = 0;
+	size_t n_fds = 0, n;
+	char byte;
+	pid_t pid;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	r = sbx_userns_map_self(h->uid, h->gid, &err);
+	if (r < 0)
+		die("user namespace", r, err.msg);
+	open_network(h, &l);
+	if (sbx_channel_pair(&factory, &l.fds[SBX_BFD_FACTORY]) < 0)
+		die("factory", -errno, NULL);
+	for (uint32_t i = 0; i < SBX_N_BROKER_FDS; i++)
+		if (l.fds[i] >= 0) {
+			mask |= 1u << i;
+			fds[n_fds++] = l.fds[i];
+		}
+	if (sbx_channel_send(channel, &mask, sizeof(mask), fds, n_fds) != 0 ||
+	    sbx_channel_recv(channel, &byte, 1, &n, NULL, 0, NULL, NULL) != 0)
+		exit(125);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		make_sockets(factory);
+	}
+	close(factory);
+	close(channel);
+	execvp(h->command[0], h->command);
+	die(h->command[0], -errno, NULL);
+}
+
+/* --- the launcher's side --- */
+
+static pid_t start_broker(struct harness *h, int channel)
+{
+	const int fds[] = { 0, 1, 2, channel }, numbers[] = { 0, 1, 2, 3 };
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (sbx_proc_arrange_fds(fds, numbers, 4) == 0)
+		execl(h->broker, "sbx-broker", (char *)NULL);
+	_exit(125);
+}
+
+static void configure(struct harness *h, int broker, int stage_channel)
+{
+	int fds[SBX_N_BROKER_FDS];
+	uint8_t packet[4096];
+	uint32_t mask;
+	size_t n, n_fds, n_hosts = 0;
+	char *hosts = h->hosts ? read_file(h->hosts, &n_hosts) : NULL;
+	ssize_t size;
+
+	if (sbx_channel_recv(stage_channel, &mask, sizeof(mask), &n, fds + 2, SBX_N_BROKER_FDS - 2,
+			     &n_fds, NULL) != 0)
+		die("stage", -EPIPE, NULL);
+	fds[0] = sbx_memfd_new("policy", h->blob, h->n_blob);
+	fds[1] = sbx_memfd_new("hosts", hosts ? hosts : "", n_hosts);
+	h->config.fd_mask = mask | 1u << SBX_BFD_POLICY | 1u << SBX_BFD_HOSTS;
+	size = sbx_msg_encode_config(&h->config, packet, sizeof(packet));
+	if (size < 0 || sbx_channel_send(broker, packet, (size_t)size, fds, n_fds + 2) != 0)
+		die("broker", (int)size, NULL);
+	for (size_t i = 0; i < n_fds + 2; i++)
+		close(fds[i]);
+	free(hosts);
+	if (sbx_channel_recv(broker, packet, sizeof(packet), &n, NULL, 0, NULL, NULL) != 0 ||
+	    sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_READY, NULL) != 0)
+		die("the broker is not ready", -EPIPE, NULL);
+	if (h->pid_file) {
+		FILE *f = fopen(h->pid_file, "w");
+
+		fprintf(f, "%d\n", (int)getpid());
+		fclose(f);
+	}
+}
+
+/* Print one message of the broker. False: it was the last. */
+static bool print_message(struct harness *h, int broker)
+{
+	struct sbx_event e;
+	struct sbx_msg_stats s;
+	uint8_t packet[4096];
+	char addr[SBX_ADDR_STR_MAX];
+	size_t n;
+
+	if (sbx_channel_recv(broker, packet, sizeof(packet), &n, NULL, 0, NULL, NULL) != 0)
+		return false;
+	if (sbx_msg_decode_event(sbx_span(packet, n), &e) == 0) {
+		fprintf(h->out, "event %s %s %s %s %u %s '%s' x%llu\n", sbx_action_str(e.action),
+			sbx_proto_str(e.proto), sbx_reason_str(e.reason),
+			e.addr.family ? sbx_addr_format(&e.addr, addr, sizeof(addr)) : "-", e.port,
+			*e.name ? e.name : "-", e.rule, (unsigned long long)e.count);
+		return true;
+	}
+	if (sbx_msg_decode_stats(sbx_span(packet, n), &s) == 0)
+		fprintf(h->out,
+			"stats flows=%llu denied=%llu dns=%llu refused=%llu out=%llu in=%llu "
+			"folded=%llu "
+			"limits=%llu\n",
+			(unsigned long long)s.flows, (unsigned long long)s.flows_denied,
+			(unsigned long long)s.dns_queries, (unsigned long long)s.dns_refused,
+			(unsigned long long)s.bytes_out, (unsigned long long)s.bytes_in,
+			(unsigned long long)s.events_folded, (unsigned long long)s.limits_hit);
+	return false;
+}
+
+/* Events until the command ends; then STOP and the rest. */
+static int run(struct harness *h, int broker, pid_t broker_pid, pid_t command)
+{
+	int status = 0, broker_status;
+	uint8_t packet[16];
+	ssize_t n;
+	pid_t pid = 0;
+
+	while (pid == 0) {
+		struct pollfd p = { .fd = broker, .events = POLLIN };
+
+		if (poll(&p, 1, 20) > 0 && !print_message(h, broker)) {
+			waitpid(broker_pid, &broker_status, 0);
+			fprintf(h->out, "broker ended early: status %#x\n",
+				(unsigned)broker_status);
+			kill(command, SIGKILL);
+			return 125;
+		}
+		pid = waitpid(command, &status, WNOHANG);
+	}
+	n = sbx_msg_encode_simple(SBX_MSG_STOP, 0, packet, sizeof(packet));
+	sbx_channel_send(broker, packet, (size_t)n, NULL, 0);
+	while (print_message(h, broker))
+		;
+	waitpid(broker_pid, &broker_status, 0);
+	if (broker_status) {
+		fprintf(h->out, "broker ended badly: status %#x\n", (unsigned)broker_status);
+		return 125;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int main(int argc, char **argv)
+{
+	struct harness h = { .profile = NULL };
+	int stage_ours, stage_theirs, broker_ours, broker_theirs;
+	struct sbx_err err = { 0 };
+	pid_t broker, command;
+
+	if (argc < 3)
+		die("usage", -EINVAL, "BROKER [option...] -- COMMAND");
+	h.uid = getuid();
+	h.gid = getgid();
+	parse(&h, argv);
+	load_policy(&h);
+	if (sbx_channel_pair(&stage_ours, &stage_theirs) < 0 ||
+	    sbx_channel_pair(&broker_ours, &broker_theirs) < 0)
+		die("channels", -errno, NULL);
+	broker = start_broker(&h, broker_theirs);
+	close(broker_theirs);
+	command = sbx_proc_clone(CLONE_NEWUSER | CLONE_NEWNET, NULL, &err);
+	if (command < 0)
+		die("namespaces", command, err.msg);
+	if (command == 0)
+		stage(&h, stage_theirs);
+	close(stage_theirs);
+	configure(&h, broker_ours, stage_ours);
+	if (sbx_channel_send(stage_ours, "g", 1, NULL, 0) != 0)
+		die("stage", -EPIPE, NULL);
+	return run(&h, broker_ours, broker, command);
+}

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Fixtures of the system tests: the hermetic world, a test user, and sbx-run in it."""
+import dataclasses
+import json
+import os
+import pwd
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+INST = os.environ.get("SBX_INST", "")
+USER = "sbxtest"
+
+
+def pytest_configure(config):
+    if os.geteuid() != 0:
+        pytest.exit("the system tests need root (they make namespaces and another user)", 2)
+    if not os.path.exists(os.path.join(INST, "bin", "sbx-run")):
+        pytest.exit("set SBX_INST to an installed tree (make check-system does)", 2)
+
+
+def test_user():
+    try:
+        return pwd.getpwnam(USER)
+    except KeyError:
+        subprocess.run(["useradd", "-m", "-s", "/bin/bash", USER], check=True)
+        return pwd.getpwnam(USER)
+
+
+@dataclasses.dataclass
+class Result:
+    rc: int
+    out: str
+    err: str
+    seconds: float
+
+
+class World:
+    """The running world and what it logged."""
+
+    def __init__(self, directory, proc):
+        self.dir, self.proc = directory, proc
+        self.user = test_user()
+        self.log_path = os.path.join(directory, "log.jsonl")
+
+    def ns(self, user=None):
+        argv = ["nsenter", "-t", str(self.proc.pid), "-n", "-m", f"--wd={os.getcwd()}"]
+        if user:
+            argv += ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
+        return argv
+
+    def log(self, kind=None, **match):
+        with open(self.log_path) as f:
+            entries = [json.loads(line) for line in f]
+        return [e for e in entries if (kind is None or e["kind"] == kind) and
+                all(e.get(k) == v for k, v in match.items())]
+
+    def mark(self):
+        """Forget what was logged: later calls of log() see only what comes after."""
+        with open(self.log_path, "r+") as f:
+            f.truncate(0)
+
+
+@pytest.fixture(scope="session")
+def world():
+    directory = tempfile.mkdtemp(prefix="sbx-world-")
+    os.chmod(directory, 0o755)
+    proc = subprocess.Popen(
+        ["unshare", "--net", "--mount", sys.executable, os.path.join(HERE, "world.py"), directory],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert proc.stdout.readline().strip() == "READY", "the world did not start"
+    yield World(directory, proc)
+    proc.stdin.close()
+    try:
+        proc.wait(10)
+    except subprocess.TimeoutExpired:
+        proc.kill()
+        proc.wait()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+class Sbx:
+    """sbx-run in the world: as the test user (default), or as root."""
+
+    def __init__(self, world, tmp):
+        self.world, self.tmp = world, tmp
+        self.state, self.runtime, self.config = (os.path.join(tmp, d) for d in
+                                                 ("state", "run", "config"))
+        self.work = os.path.join(tmp, "work")
+        for d in (self.state, self.runtime, self.config, os.path.join(self.config, "profiles"),
+                  self.work):
+            os.makedirs(d, exist_ok=True)
+        self.own(world.user.pw_uid)
+        shutil.copy(os.path.join(HERE, "inside.py"), self.work)
+
+    def own(self, uid):
+        for root, dirs, files in os.walk(self.tmp):
+            for name in [root] + [os.path.join(root, n) for n in dirs + files]:
+                os.lchown(name, uid, uid if uid else 0)
+
+    def profile(self, name, text):
+        path = os.path.join(self.config, "profiles", name + ".yaml")
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, 0o644)
+        return name
+
+    def env(self, extra=None, user=True):
+        env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8",
+               "HOME": self.world.user.pw_dir if user else "/root",
+               "SBX_STATE_DIR": self.state, "SBX_RUNTIME_DIR": self.runtime,
+               "SBX_CONFIG_DIR": self.config}
+        env.update(extra or {})
+        return env
+
+    def argv(self, args, cmd, program="bin/sbx-run", root=False):
+        return (self.world.ns(None if root else USER) + ["env", "-C", self.work] +
+                [os.path.join(INST, program)] + list(args) + (["--", *cmd] if cmd else []))
+
+    def popen(self, args, cmd, *, root=False, env=None, program="bin/sbx-run", **kw):
+        kw.setdefault("stdin", subprocess.DEVNULL)
+        kw.setdefault("stdout", subprocess.PIPE)
+        kw.setdefault("stderr", subprocess.PIPE)
+        return subprocess.Popen(self.argv(args, cmd, program, root), text=True,
+                                env=self.env(env, not root), **kw)
+
+    def run(self, args, cmd, *, timeout=60, input=None, **kw):
+        start = time.monotonic()
+        if input is not None:
+            kw["stdin"] = subprocess.PIPE
+        p = self.popen(args, cmd, **kw)
+        try:
+            out, err = p.communicate(input, timeout)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            out, err = p.communicate()
+            pytest.fail(f"timed out after {timeout} s: {args} {cmd}\n{out}\n{err}")
+        return Result(p.returncode, out, err, time.monotonic() - start)
+
+    def inside(self, args, *script, **kw):
+        """Run a probe of inside.py; returns its JSON."""
+        r = self.run(args, ["/usr/bin/python3", "inside.py", *map(str, script)], **kw)
+        assert r.rc == 0, f"{r.rc}: {r.err}{r.out}"
+        return json.loads(r.out)
+
+    def rows(self, query, *params):
+        with sqlite3.connect(f"file:{self.state}/sbx.db?mode=ro", uri=True) as db:
+            db.row_factory = sqlite3.Row
+            return [dict(r) for r in db.execute(query, params)]
+
+    def events(self, **match):
+        rows = self.rows("SELECT * FROM sandbox_egress_event ORDER BY id")
+        return [r for r in rows if all(r[k] == v for k, v in match.items())]
+
+    def sandboxes(self):
+        return self.rows("SELECT * FROM sandbox ORDER BY rowid")
+
+    def leftovers(self):
+        return [d for d in os.listdir(self.runtime) if d != "etc"]
+
+
+@pytest.fixture
+def sbx(world):
+    # not below pytest's tmp_path: its ancestors are closed to the test user
+    tmp = tempfile.mkdtemp(prefix="sbx-test-", dir="/var/tmp")
+    os.chmod(tmp, 0o755)
+    yield Sbx(world, tmp)
+    shutil.rmtree(tmp, ignore_errors=True)

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Every way out: exit statuses, signals, failed steps, SIGKILL at the worst moment; nothing is left."""
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from conftest import INST
+
+STEPS = ["runtime", "cgroup", "stage", "record", "broker", "firewall", "command", "selftest", "release"]
+
+
+def ours(pid, tmp):
+    """Is it one of our programs, or does it run in a sandbox that has this test's directory mounted?"""
+    if os.readlink(f"/proc/{pid}/exe").startswith(INST):
+        return True
+    with open(f"/proc/{pid}/mountinfo") as f:
+        return f" {tmp}/work " in f.read()
+
+
+def processes(tmp):
+    """pid -> name of every process of this test's sandboxes, however it got where it is."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if ours(pid, tmp):
+                with open(f"/proc/{pid}/comm") as f:
+                    found[int(pid)] = f.read().strip()
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(condition, seconds=5):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return condition()
+
+
+@pytest.fixture
+def clean(sbx):
+    """Nothing is left afterwards: no process (and so no namespace: one lives as long as a process or
+    an fd in it), no runtime file."""
+    yield
+    assert wait_until(lambda: processes(sbx.tmp) == {}), processes(sbx.tmp)
+    assert sbx.leftovers() == []
+
+
+def sandboxes(sbx):
+    """Rows, when there is a database with tables already."""
+    try:
+        return sbx.sandboxes()
+    except sqlite3.OperationalError:
+        return []
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return [int(p) for p in f.read().split()]
+
+
+def tree(pid):
+    return [pid] + [p for c in children(pid) for p in tree(c)]
+
+
+def running(sbx, args=(), cmd=("sh", "-c", "echo up; sleep 60"), **kw):
+    p = sbx.popen(list(args), list(cmd), **kw)
+    assert p.stdout.readline() == "up\n", p.stderr.read()
+    return p
+
+
+def launcher_pid(p):
+    """The sbx-run below nsenter/setpriv/env (which exec, so it is the same pid)."""
+    return p.pid
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("root", [False, True])
+def test_a_failed_step_undoes_everything(sbx, clean, step, root):
+    if root:
+        sbx.own(0)
+    r = sbx.run([], ["sh", "-c", "echo ran; sleep 0.3"], env={"SBX_FAULT": "fail:" + step}, root=root,
+                program="bin/sbx-run-faults")
+    if step != "release":
+        assert r.rc == 125 and r.out == "", (r.rc, r.out, r.err)
+    assert f"step {step}" in r.err
+    states = [s["state"] for s in sandboxes(sbx)]
+    assert not set(states) & {"preparing", "running"}, states
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("root", [False, True])
+def test_sigkill_of_the_launcher_after_each_step(sbx, world, clean, step, root):
+    if root:
+        sbx.own(0)
+    world.mark()
+    r = sbx.run(["--allow", "allowed.test"], ["sh", "-c", "sleep 60"], root=root,
+                env={"SBX_FAULT": "kill:" + step}, program="bin/sbx-run-faults")
+    assert r.rc == -signal.SIGKILL
+    assert wait_until(lambda: sbx.leftovers() == [])
+    assert wait_until(lambda: not {s["state"] for s in sandboxes(sbx)} & {"preparing", "running"})
+
+
+@pytest.mark.parametrize("index", range(8))
+def test_sigkill_of_each_process(sbx, clean, index):
+    """Whichever dies, the sandbox ends, the rest is gone, and sbx-run says so (if it can)."""
+    p = running(sbx)
+    pids = tree(launcher_pid(p))
+    if index >= len(pids):
+        os.kill(pids[0], signal.SIGTERM)
+        p.wait(10)
+        pytest.skip("the sandbox has fewer processes")
+    os.kill(pids[index], signal.SIGKILL)
+    p.wait(10)
+    p.communicate()
+    assert p.returncode != 0
+
+
+def test_broker_killed_means_no_egress_and_the_end(sbx, clean):
+    p = running(sbx, ["--allow", "allowed.test"])
+    pids = [pid for pid in tree(launcher_pid(p)) if processes(sbx.tmp).get(pid) == "sbx-broker"]
+    assert len(pids) == 1
+    os.kill(pids[0], signal.SIGKILL)
+    out, err = p.communicate(timeout=10)
+    assert p.returncode == 137 and "broker" in err
+    assert sbx.events(action="panic", reason="broker_lost")
+
+
+@pytest.mark.parametrize("sig,name", [(signal.SIGINT, "INT"), (signal.SIGTERM, "TERM"),
+                                      (signal.SIGHUP, "HUP")])
+def test_signals_reach_the_command_once(sbx, clean, sig, name):
+    script = f"n=0; trap 'n=$((n+1)); echo got' {name}; echo up; " \
+        "i=0; while [ $i -lt 10 ]; do sleep 0.1; i=$((i+1)); done; echo n=$n; exit 9"
+    p = running(sbx, cmd=("sh", "-c", script))
+    os.kill(launcher_pid(p), sig)
+    out, err = p.communicate(timeout=20)
+    assert out.count("got") == 1 and "n=1" in out, (out, err)
+    assert p.returncode == 9
+
+
+def test_group_signal_reaches_the_command_once(sbx, clean):
+    script = "n=0; trap 'n=$((n+1))' TERM; echo up; " \
+        "i=0; while [ $i -lt 10 ]; do sleep 0.1; i=$((i+1)); done; echo n=$n; exit 9"
+    p = running(sbx, cmd=("sh", "-c", script), start_new_session=True)
+    os.killpg(launcher_pid(p), signal.SIGTERM)
+    out, err = p.communicate(timeout=20)
+    assert "n=1" in out, (out, err)
+
+
+def test_untrapped_signal_is_128_plus_n(sbx, clean):
+    p = running(sbx)
+    os.kill(launcher_pid(p), signal.SIGTERM)
+    p.communicate(timeout=10)
+    assert p.returncode == 143
+
+
+def test_wall_time(sbx, clean):
+    start = time.monotonic()
+    r = sbx.run(["--limit", "wall_time=1s"], ["sleep", "30"])
+    assert r.rc == 124 and time.monotonic() - start < 10
+    r = sbx.run(["--limit", "wall_time=1s"], ["sh", "-c", "trap '' TERM; while :; do sleep 1; done"])
+    assert r.rc == 124
+    assert {s["state"] for s in sbx.sandboxes()} == {"timed_out"}
+    assert sbx.run(["--limit", "wall_time=30s"], ["true"]).rc == 0
+
+
+def test_background_processes_end_with_the_command(sbx, clean):
+    r = sbx.run([], ["sh", "-c", "setsid sleep 300 & nohup sleep 300 & exit 3"])
+    assert r.rc == 3
+
+
+def test_pipes(sbx, clean):
+    r = sbx.run([], ["sh", "-c", "cat; echo err >&2; exec 1>&-; sleep 0.1"], input="a\nb\n")
+    assert (r.out, r.err) == ("a\nb\n", "err\n")
+
+
+def test_closed_stdio(sbx, clean):
+    p = subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *sbx.argv(["--profile", "none"],
+                                                                        ["true"])],
+                       env=sbx.env(), timeout=30)
+    assert p.returncode == 0
+
+
+def test_two_sandboxes_with_different_policies(sbx, world):
+    a = sbx.popen(["--allow", "allowed.test"], ["sh", "-c", "sleep 1; python3 inside.py tls "
+                                                "allowed.test 443 allowed.test"])
+    b = sbx.popen(["--allow", "denied.test"], ["sh", "-c", "sleep 1; python3 inside.py tls "
+                                               "allowed.test 443 allowed.test"])
+    assert json.loads(a.communicate(timeout=30)[0])["ok"] is True
+    assert json.loads(b.communicate(timeout=30)[0])["ok"] is False
+
+
+def test_same_id_twice(sbx, clean):
+    p = running(sbx, ["--id", "0123456789ab"])
+    r = sbx.run(["--id", "0123456789ab"], ["true"])
+    assert r.rc == 125 and "0123456789ab" in r.err
+    os.kill(launcher_pid(p), signal.SIGTERM)
+    p.communicate(timeout=10)
+    r = sbx.run(["--id", "0123456789ab"], ["true"])
+    assert r.rc == 125 and "already" in r.err
+
+
+def test_fd_hygiene(sbx, clean):
+    """Nothing that sbx-run inherited is open inside."""
+    fd = os.open("/etc/shadow", os.O_RDONLY)
+    os.set_inheritable(fd, True)
+    try:
+        r = sbx.run([], ["python3", "inside.py", "status"], pass_fds=[fd])
+    finally:
+        os.close(fd)
+    status = json.loads(r.out)
+    assert status["fds"] in ([0, 1, 2, 3], [0, 1, 2]), status["fds"]  # 3: the listing itself

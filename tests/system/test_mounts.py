@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Mount sources and commands against policy; each refusal beside its allowed twin."""
+import json
+import os
+import socket
+import subprocess
+import threading
+
+import pytest
+
+
+@pytest.fixture
+def tree(sbx, world):
+    base = os.path.join(sbx.tmp, "data")
+    for d in ("ws/sub", "ws-evil", "ws/.ssh", "other/secrets/x"):
+        os.makedirs(os.path.join(base, d))
+    with open(base + "/ws/file", "w") as f:
+        f.write("content")
+    os.symlink(base + "/ws/sub", base + "/ws/link-ok")
+    os.symlink(base + "/ws-evil", base + "/ws/link-out")
+    os.symlink("/etc", base + "/ws/link-etc")
+    os.symlink(base + "/ws/.ssh", base + "/ws/innocent")
+    os.mkfifo(base + "/ws/fifo")
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(base + "/ws/sock")
+    s.close()
+    with open(sbx.config + "/system.yaml", "w") as f:
+        f.write(f"allowed_prefixes:\n  - {base}/ws\n  - {sbx.work}\n")
+    sbx.own(world.user.pw_uid)
+    return base
+
+
+@pytest.mark.parametrize("source,ok", [
+    ("{}/ws", True), ("{}/ws/sub", True), ("{}/ws/file", True), ("{}/ws/link-ok", True),
+    ("{}/ws/", True), ("{}/ws//sub", True),
+    ("{}/ws-evil", False), ("{}/ws/../ws-evil", False), ("{}/ws/sub/../sub", False),
+    ("{}/ws/link-out", False), ("{}/ws/link-etc", False), ("{}/ws/innocent", False),
+    ("{}/ws/.ssh", False), ("{}/ws/fifo", False), ("{}/ws/sock", False), ("{}/ws/missing", False),
+    ("{}/other", False), ("/", False), ("/etc", False), ("/proc/self", False), ("/sys", False),
+    ("/dev/null", False), ("/run", False), ("/var/run", False), ("relative", False), ("", False),
+    ("/proc/self/root{}/ws", False), ("/proc/1/cwd", False), ("/home/sbxtest", False),
+])
+@pytest.mark.parametrize("flag", ["--bind", "--ro-bind"])
+def test_sources(sbx, tree, source, ok, flag):
+    r = sbx.run([flag, source.format(tree) + ":/granted"], ["sh", "-c", "ls -d /granted"])
+    assert (r.rc == 0) is ok, r
+    if not ok:
+        assert r.rc == 125 and r.err.startswith("sbx-run: ") and r.err.count("\n") == 1, r
+
+
+def test_ro_and_rw(sbx, tree):
+    w = ["sh", "-c", "echo x > /granted/new && echo wrote"]
+    assert sbx.run(["--bind", tree + "/ws:/granted"], w).out == "wrote\n"
+    assert sbx.run(["--ro-bind", tree + "/ws:/granted"], w).out == ""
+
+
+@pytest.mark.parametrize("target,ok", [("/granted", True), ("/srv/x/y", True), ("relative", False),
+                                       ("/a/../b", False), ("/proc/x", False), ("/", False),
+                                       ("/etc/passwd", False), ("/usr/bin", False), ("/dev/shm", False)])
+def test_targets(sbx, tree, target, ok):
+    r = sbx.run(["--bind", f"{tree}/ws:{target}"], ["true"])
+    assert (r.rc == 0) is ok, r
+
+
+def test_swap_between_check_and_use(sbx, tree, world):
+    """Exchange a granted directory with a symlink out of the prefix as fast as possible while
+    sandboxes start: what is mounted is always what was judged, or the start is refused."""
+    import ctypes
+    libc = ctypes.CDLL(None)
+    good, bad = (tree + "/ws/swap").encode(), (tree + "/ws/swap-link").encode()
+    os.mkdir(good)
+    with open(good.decode() + "/mark", "w") as f:
+        f.write("inside")
+    with open(tree + "/ws-evil/mark", "w") as f:
+        f.write("OUTSIDE")
+    os.symlink(tree + "/ws-evil", bad)
+    sbx.own(world.user.pw_uid)
+    stop = threading.Event()
+
+    def exchange():
+        while not stop.is_set():
+            libc.renameat2(-100, good, -100, bad, 2)
+    t = threading.Thread(target=exchange)
+    t.start()
+    try:
+        seen = [sbx.run(["--ro-bind", tree + "/ws/swap:/granted"], ["cat", "/granted/mark"])
+                for _ in range(40)]
+    finally:
+        stop.set()
+        t.join()
+    assert all("OUTSIDE" not in r.out for r in seen)
+    assert all(r.rc in (0, 125) for r in seen), seen
+
+
+def test_cwd(sbx, world):
+    r = sbx.run([], ["sh", "-c", "pwd; touch made"])
+    assert r.out == sbx.work + "\n" and r.err == "" and os.path.exists(sbx.work + "/made")
+    p = subprocess.run(world.ns("sbxtest") + ["env", "-C", world.user.pw_dir, *sbx.argv([], ["pwd"])[-3:]],
+                       env=sbx.env(), capture_output=True, text=True, timeout=30)
+    assert p.returncode == 0 and p.stderr.count("sbx-run: ") == 1, p
+    p = subprocess.run(world.ns("sbxtest") + ["env", "-C", "/", *sbx.argv([], ["pwd"])[-3:]],
+                       env=sbx.env(), capture_output=True, text=True, timeout=30)
+    assert p.returncode == 0 and p.stdout.strip() != "/" and p.stderr.count("sbx-run: ") == 1, p
+
+
+@pytest.mark.parametrize("argv,rc", [
+    (["sudo", "true"], 126), (["/usr/bin/sudo", "true"], 126), (["su"], 126), (["mount"], 126),
+    (["nft", "list", "ruleset"], 126), (["./sudo-link"], 126), (["./notexec"], 126), (["/usr"], 126),
+    (["no-such-command"], 127), (["./missing"], 127), (["true"], 0), (["./script"], 3),
+])
+def test_commands(sbx, world, argv, rc):
+    os.symlink("/usr/bin/sudo", sbx.work + "/sudo-link")
+    with open(sbx.work + "/notexec", "w") as f:
+        f.write("x")
+    with open(sbx.work + "/script", "w") as f:
+        f.write("#!/bin/sh\nexit 3\n")
+    os.chmod(sbx.work + "/script", 0o755)
+    sbx.own(world.user.pw_uid)
+    r = sbx.run([], argv)
+    assert r.rc == rc, r
+
+
+def test_allow_list_of_commands(sbx):
+    sbx.profile("only", "name: only\ncommands:\n  allow: [echo]\n")
+    assert sbx.run(["--profile", "only"], ["echo", "hi"]).out == "hi\n"
+    assert sbx.run(["--profile", "only"], ["cat", "/etc/hosts"]).rc == 126
+
+
+def test_tmpfs_sizes_and_open_files(sbx):
+    big = "dd if=/dev/zero of=/tmp/f bs=1M count=40 2>/dev/null && echo fits"
+    assert sbx.run(["--limit", "tmp=16M"], ["sh", "-c", big]).out == ""
+    assert sbx.run(["--limit", "tmp=64M"], ["sh", "-c", big]).out == "fits\n"
+    home = "dd if=/dev/zero of=$HOME/f bs=1M count=40 2>/dev/null && echo fits"
+    assert sbx.run(["--limit", "home=16M"], ["sh", "-c", home]).out == ""
+    assert sbx.run(["--limit", "home=64M"], ["sh", "-c", home]).out == "fits\n"
+    assert sbx.run(["--limit", "open_files=77"], ["sh", "-c", "ulimit -n"]).out == "77\n"
+
+
+def test_ceilings(sbx):
+    with open(sbx.config + "/system.yaml", "w") as f:
+        f.write("ceilings:\n  memory: 1G\n  pids: 100\n")
+    r = sbx.run(["--limit", "memory=2G"], ["true"])
+    assert r.rc == 125 and "2G" in r.err and "1G" in r.err, r
+    assert sbx.run(["--limit", "memory=512M", "--limit", "pids=50"], ["true"]).rc == 0
+
+
+def test_dry_run_changes_nothing_and_tells_all(sbx):
+    before = sorted(os.listdir(sbx.state) + os.listdir(sbx.runtime))
+    r = sbx.run(["--dry-run", "--profile", "install"], ["npm", "install"])
+    plan = json.loads(r.out)
+    assert r.rc == 0 and sorted(os.listdir(sbx.state) + os.listdir(sbx.runtime)) == before
+    text = json.dumps(plan)
+    for word in ("tproxy", "--disable-userns", "npmjs.org", "ptrace", "hash"):
+        assert word in text, word
+
+
+def test_receipt(sbx):
+    path = sbx.work + "/receipt.json"
+    assert sbx.run(["--receipt", path, "--allow", "allowed.test"], ["sh", "-c", "exit 5"]).rc == 5
+    receipt = json.load(open(path))
+    assert receipt["outcome"]["state"] == "done" and receipt["outcome"]["exit_status"] == 5
+    assert all(v["ok"] for v in receipt["selftest"]) and len(receipt["selftest"]) >= 12
+
+
+def test_errors_are_one_line_each_with_a_place(sbx):
+    sbx.profile("bad", "name: bad\nnetwork:\n  alow: [a.test]\n  allow: ['*.com']\n")
+    r = sbx.run(["--profile", "bad"], ["true"])
+    assert r.rc == 125
+    lines = r.err.splitlines()
+    assert any(":3:" in line and "alow" in line and "allow" in line for line in lines), lines
+    assert any(":4:" in line and "*.com" in line for line in lines), lines
+    assert [s["state"] for s in sbx.sandboxes()] == ["failed_policy"]

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/facts.h"
+#include "launcher/facts_user.h"
+
+static void test_relocate(void **state)
+{
+	static const struct {
+		const char *exe_dir, *bindir, *compiled, *want;
+	} cases[] = {
+		{ "/x/bin", "/usr/local/bin", "/usr/local/libexec/sbx", "/x/libexec/sbx" },
+		{ "/usr/local/bin", "/usr/local/bin", "/usr/local/share/sbx",
+		  "/usr/local/share/sbx" },
+		{ "/a/b/bin", "/opt/bin", "/opt/share/sbx", "/a/b/share/sbx" },
+		{ "/x/sbin", "/usr/local/bin", "/usr/local/libexec/sbx", NULL },
+		{ "/x/usr/bin", "/usr/bin", "/usr/libexec/sbx", "/x/usr/libexec/sbx" },
+		{ "/build/launcher", "/usr/local/bin", "/usr/local/libexec/sbx", NULL },
+		{ "/x/bin", "/usr/bin", "/opt/libexec/sbx", NULL }, /* nothing in common */
+		{ "/bin", "/usr/local/bin", "/usr/local/libexec", "/libexec" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		SBX_AUTO_FREE char *got =
+			sbx_facts_relocate(cases[i].exe_dir, cases[i].bindir, cases[i].compiled);
+
+		if (!cases[i].want)
+			assert_null(got);
+		else if (!got)
+			fail_msg("%s: nothing", cases[i].exe_dir);
+		else
+			assert_string_equal(got, cases[i].want);
+	}
+}
+
+static void test_throwaway_uid(void **state)
+{
+	uid_t first = sbx_throwaway_uid("0123456789ab", 0);
+
+	(void)state;
+	assert_in_range(first, 10001, 65000);
+	assert_int_equal(sbx_throwaway_uid("0123456789ab", 0), first);
+	assert_int_not_equal(sbx_throwaway_uid("0123456789ac", 0), first);
+	assert_int_not_equal(sbx_throwaway_uid("0123456789ab", 1), first);
+	assert_in_range(sbx_throwaway_uid("ffffffffffff", 7), 10001, 65000);
+	assert_in_range(sbx_throwaway_uid("000000000000", 55000), 10001, 65000);
+}
+
+static void test_user_database(void **state)
+{
+	struct sbx_user u;
+
+	(void)state;
+	assert_int_equal(sbx_user_by_uid(0, &u), 0);
+	assert_string_equal(u.name, "root");
+	sbx_user_fini(&u);
+	assert_int_equal(sbx_user_by_name("root", &u), 0);
+	assert_int_equal(u.uid, 0);
+	sbx_user_fini(&u);
+	assert_int_equal(sbx_user_by_name("no-such-user-here", &u), 1);
+}
+
+static struct sbx_facts as_root(void)
+{
+	struct sbx_facts f = { .privileged = true };
+
+	memcpy(f.id, "0123456789ab", sizeof(f.id));
+	return f;
+}
+
+static struct sbx_facts as_user(uid_t uid)
+{
+	struct sbx_facts f = { .caller_uid = uid, .caller_gid = uid };
+
+	memcpy(f.id, "0123456789ab", sizeof(f.id));
+	return f;
+}
+
+static void test_root_alone(void **state)
+{
+	struct sbx_options o = { 0 };
+	struct sbx_err err = { 0 };
+	struct sbx_facts f = as_root();
+
+	(void)state;
+	assert_int_equal(sbx_facts_user(&o, NULL, NULL, &f, &err), 0);
+	assert_true(f.throwaway_user);
+	assert_in_range(f.uid, 10001, 65000);
+	assert_int_equal(f.gid, f.uid);
+	assert_string_equal(f.home, "/home/sandbox");
+	assert_int_not_equal(f.broker_uid, f.uid);
+	assert_int_not_equal(f.broker_uid, 0);
+	sbx_facts_fini(&f);
+}
+
+static void test_sudo(void **state)
+{
+	static const struct {
+		const char *uid, *gid;
+		bool taken;
+	} cases[] = {
+		{ "4711", "4712", true },
+		{ "0", "4712", false },
+		{ "4711", "0", false },
+		{ "4711", NULL, false },
+		{ "-1", "4712", false },
+		{ "4294967295", "4712", false },
+		{ "4711x", "4712", false },
+		{ "", "", false },
+		{ "99999999999999999999", "1", false },
+		{ " 4711", "4712", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		struct sbx_options o = { 0 };
+		struct sbx_err err = { 0 };
+		struct sbx_facts f = as_root();
+
+		assert_int_equal(sbx_facts_user(&o, cases[i].uid, cases[i].gid, &f, &err), 0);
+		assert_int_equal(f.throwaway_user, !cases[i].taken);
+		assert_int_not_equal(f.uid, 0);
+		if (cases[i].taken) {
+			assert_int_equal(f.uid, 4711);
+			assert_int_equal(f.gid, 4712);
+		}
+		sbx_facts_fini(&f);
+	}
+}
+
+/* Never as kernel uid 0, however it is written. */
+static void test_never_root(void **state)
+{
+	static const char *const names[] = { "root", "0", "00", "000000000" };
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++) {
+		struct sbx_options o = { .user = names[i] };
+		struct sbx_err err = { 0 };
+		struct sbx_facts f = as_root();
+
+		assert_int_equal(sbx_facts_user(&o, NULL, NULL, &f, &err), 1);
+		assert_non_null(strstr(err.msg, "never runs as kernel"));
+		sbx_facts_fini(&f);
+	}
+}
+
+static void test_user_flag(void **state)
+{
+	struct sbx_options o = { .user = "4711" };
+	struct sbx_err err = { 0 };
+	struct sbx_facts f = as_root();
+
+	(void)state;
+	assert_int_equal(sbx_facts_user(&o, "4242", "4242", &f, &err), 0);
+	assert_int_equal(f.uid, 4711); /* before SUDO_UID */
+	assert_false(f.throwaway_user);
+	sbx_facts_fini(&f);
+
+	f = as_root();
+	o.user = "no-such-user-here";
+	assert_int_equal(sbx_facts_user(&o, NULL, NULL, &f, &err), 1);
+	assert_non_null(strstr(err.msg, "no such user"));
+	sbx_facts_fini(&f);
+
+	/* An ordinary user is himself and nobody else. */
+	memset(&err, 0, sizeof(err));
+	f = as_user(4711);
+	o.user = "nobody";
+	assert_int_equal(sbx_facts_user(&o, NULL, NULL, &f, &err), 1);
+	assert_non_null(strstr(err.msg, "only root"));
+	sbx_facts_fini(&f);
+	f = as_user(65534);
+	assert_int_equal(sbx_facts_user(&o, NULL, NULL, &f, &err), 0);
+	assert_int_equal(f.broker_uid, 65534);
+	assert_string_not_equal(f.shell, "/usr/sbin/nologin"); /* usable in a sandbox */
+	sbx_facts_fini(&f);
+	f = as_user(4711);
+	o.user = NULL;
+	assert_int_equal(sbx_facts_user(&o, "1", "1", &f, &err), 0); /* SUDO_UID is root's affair */
+	assert_int_equal(f.uid, 4711);
+	sbx_facts_fini(&f);
+}
+
+/* Service users live in /usr/sbin and the like: no place for a scratch home. */
+static void test_odd_homes(void **state)
+{
+	struct sbx_options o = { .user = "daemon" };
+	struct sbx_err err = { 0 };
+	struct sbx_facts f = as_root();
+	struct sbx_user u;
+
+	(void)state;
+	if (sbx_user_by_name("daemon", &u) != 0)
+		skip();
+	sbx_user_fini(&u);
+	assert_int_equal(sbx_facts_user(&o, NULL, NULL, &f, &err), 0);
+	assert_string_equal(f.home, "/home/sandbox");
+	sbx_facts_fini(&f);
+}
+
+static void set_environment(void)
+{
+	unsetenv("SUDO_UID");
+	unsetenv("SBX_STATE_DIR");
+	unsetenv("SBX_RUNTIME_DIR");
+	unsetenv("SBX_CONFIG_DIR");
+	setenv("XDG_STATE_HOME", "relative", 1); /* ignored */
+	unsetenv("XDG_RUNTIME_DIR");
+	unsetenv("XDG_CONFIG_HOME");
+}
+
+static void test_gather(void **state)
+{
+	struct sbx_options o = { .id = "0123456789ab" };
+	struct sbx_err err = { 0 };
+	struct sbx_facts f;
+
+	(void)state;
+	if (access("/usr/bin/bwrap", X_OK) < 0)
+		skip();
+	set_environment();
+	if (sbx_facts_gather(&o, &f, &err) != 0)
+		fail_msg("%s", err.msg);
+	assert_string_equal(f.id, "0123456789ab");
+	assert_int_not_equal(f.uid, 0);
+	assert_int_equal(f.state_dir[0], '/');
+	assert_int_equal(f.runtime_dir[0], '/');
+	assert_string_equal(f.config_dir, "/etc/sbx");
+	assert_string_equal(f.bwrap, "/usr/bin/bwrap");
+	assert_true(f.machine_memory_bytes > 0 && f.machine_cpus_milli >= 1000);
+	sbx_facts_fini(&f);
+
+	setenv("SBX_STATE_DIR", "/a/state", 1);
+	setenv("SBX_RUNTIME_DIR", "/a/run", 1);
+	setenv("SBX_CONFIG_DIR", "/a/config", 1);
+	o.id = NULL;
+	assert_int_equal(sbx_facts_gather(&o, &f, &err), 0);
+	assert_string_equal(f.state_dir, "/a/state");
+	assert_string_equal(f.runtime_dir, "/a/run");
+	assert_string_equal(f.config_dir, "/a/config");
+	assert_int_equal(strspn(f.id, "0123456789abcdef"), 12);
+	sbx_facts_fini(&f);
+
+	setenv("SBX_RUNTIME_DIR", "run", 1);
+	assert_int_equal(sbx_facts_gather(&o, &f, &err), SBX_FACTS_E_UNUSABLE);
+	assert_non_null(strstr(err.msg, "SBX_RUNTIME_DIR"));
+	sbx_facts_fini(&f);
+	set_environment();
+}
+
+/* There and back, with no group of root's on the way. */
+static void test_as_user(void **state)
+{
+	struct sbx_facts f = { .privileged = true, .uid = 4711, .gid = 4712 };
+	gid_t groups[] = { 0, 4713 }, back[4];
+	struct sbx_as_user saved;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(setgroups(2, groups), 0);
+	assert_int_equal(sbx_as_user_begin(&f, &saved), 0);
+	assert_int_equal(geteuid(), 4711);
+	assert_int_equal(getegid(), 4712);
+	assert_int_equal(getgroups(0, NULL), 0);
+	sbx_as_user_end(&saved);
+	assert_int_equal(geteuid(), 0);
+	assert_int_equal(getegid(), 0);
+	assert_int_equal(getgroups(4, back), 2);
+	assert_int_equal(back[1], 4713);
+	sbx_as_user_end(&saved); /* nothing to do any more */
+	f.privileged = false;
+	assert_int_equal(sbx_as_user_begin(&f, &saved), 0);
+	assert_int_equal(geteuid(), 0);
+	sbx_as_user_end(&saved);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_relocate),      cmocka_unit_test(test_throwaway_uid),
+		cmocka_unit_test(test_user_database), cmocka_unit_test(test_root_alone),
+		cmocka_unit_test(test_sudo),	      cmocka_unit_test(test_never_root),
+		cmocka_unit_test(test_user_flag),     cmocka_unit_test(test_odd_homes),
+		cmocka_unit_test(test_gather),	      cmocka_unit_test(test_as_user),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

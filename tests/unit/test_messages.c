@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "ipc/messages.h"
+
+/*
+ * One sample of every message with a struct, all fields different, and what the generic tests need
+ * to know of its type.
+ */
+#define KINDS(X)                                                                                   \
+	X(config, struct sbx_msg_config, SBX_MSG_CONFIG)                                           \
+	X(event, struct sbx_event, SBX_MSG_EVENT)                                                  \
+	X(stats, struct sbx_msg_stats, SBX_MSG_STATS)                                              \
+	X(probes, struct sbx_msg_probes, SBX_MSG_PROBES)                                           \
+	X(verdict, struct sbx_msg_verdict, SBX_MSG_VERDICT)                                        \
+	X(exec_failed, struct sbx_msg_exec_failed, SBX_MSG_EXEC_FAILED)                            \
+	X(stage_failed, struct sbx_msg_stage_failed, SBX_MSG_STAGE_FAILED)                         \
+	X(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)
+
+union any {
+#define X(name, type, id) type name;
+	KINDS(X)
+#undef X
+};
+
+static struct sbx_addr addr(const char *s)
+{
+	struct sbx_addr a;
+
+	assert_int_equal(sbx_addr_parse(s, &a), 0);
+	return a;
+}
+
+static void sample_config(struct sbx_msg_config *m)
+{
+	strcpy(m->id, "0123456789ab");
+	m->mode = SBX_MODE_FETCH;
+	m->air_gap = 1;
+	m->fd_mask = 1 << SBX_BFD_POLICY | 1 << SBX_BFD_FACTORY;
+	m->limits = sbx_limits_default;
+	m->n_resolvers = SBX_RESOLVERS_MAX;
+	for (int i = 0; i < SBX_RESOLVERS_MAX; i++) {
+		m->resolvers[i].addr = i % 2 ? addr("192.0.2.53") : addr("2001:db8::53");
+		m->resolvers[i].port = (uint16_t)(53 + i);
+	}
+	strcpy(m->proxy_host, "proxy.example");
+	m->proxy_port = 3128;
+	strcpy(m->selftest_name, "selftest.example");
+}
+
+static void sample_event(struct sbx_event *m)
+{
+	m->ts_ms = UINT64_C(1700000000123);
+	m->action = SBX_ALLOW;
+	m->proto = SBX_PROTO_UDP;
+	m->reason = SBX_REASON_LIST_ALLOW;
+	m->addr = addr("2001:db8::1");
+	m->port = 443;
+	memset(m->name, 'n', SBX_HOSTNAME_MAX);
+	memset(m->rule, 'r', SBX_RULE_MAX);
+	m->count = UINT64_MAX;
+}
+
+static void sample_stats(struct sbx_msg_stats *m)
+{
+	*m = (struct sbx_msg_stats){ 1, 2, 3, 4, UINT64_MAX, 6, 7, 8 };
+}
+
+static void sample_probes(struct sbx_msg_probes *m)
+{
+	m->timeout_ms = 5000;
+	m->n_probes = 3;
+	for (uint32_t i = 0; i < m->n_probes; i++) {
+		struct sbx_probe *p = &m->probes[i];
+
+		p->kind = (uint8_t)(SBX_N_PROBE_KINDS - 1 - i);
+		p->proto = SBX_PROTO_UDP;
+		p->port = (uint16_t)(80 + i);
+		if (i)
+			p->addr = addr("198.51.100.1");
+		snprintf(p->name, sizeof(p->name), "/path/%u\n", i);
+		strcpy(p->expect, "sbx 0123456789ab\n");
+	}
+}
+
+static void sample_verdict(struct sbx_msg_verdict *m)
+{
+	m->index = SBX_PROBES_MAX - 1;
+	m->ok = 1;
+	m->elapsed_us = 1234;
+	strcpy(m->detail, "refused: EACCES");
+}
+
+static void sample_exec_failed(struct sbx_msg_exec_failed *m)
+{
+	m->error = ENOENT;
+	m->not_found = 1;
+}
+
+static void sample_stage_failed(struct sbx_msg_stage_failed *m)
+{
+	m->error = EPERM;
+	strcpy(m->step, "uid_map");
+	strcpy(m->detail, "not permitted: see user_namespaces(7)");
+}
+
+static void sample_udp_socket(struct sbx_msg_udp_socket *m)
+{
+	m->local = addr("192.0.2.1");
+	m->local_port = 443;
+	m->peer = addr("100.64.0.1");
+	m->peer_port = 40000;
+	m->cookie = 0xfeedface;
+}
+
+static const struct kind {
+	const char *name;
+	enum sbx_msg_type type;
+	size_t size;
+	void (*sample)(void *m);
+	ssize_t (*encode)(const void *m, void *p, size_t n);
+	int (*decode)(struct sbx_span packet, void *ret_m);
+} kinds[] = {
+#define X(name, type, id)                                                                          \
+	{ #name,                                                                                   \
+	  id,                                                                                      \
+	  sizeof(type),                                                                            \
+	  (void (*)(void *))sample_##name,                                                         \
+	  (ssize_t(*)(const void *, void *, size_t))sbx_msg_encode_##name,                         \
+	  (int (*)(struct sbx_span, void *))sbx_msg_decode_##name },
+	KINDS(X)
+#undef X
+};
+
+static uint8_t packet[SBX_MSG_MAX + 1];
+static union any in, out;
+
+static size_t encoded(const struct kind *k)
+{
+	ssize_t n;
+
+	memset(&in, 0, sizeof(in));
+	k->sample(&in);
+	n = k->encode(&in, packet, sizeof(packet));
+	assert_true(n > 4);
+	return (size_t)n;
+}
+
+static int decode_copy(const struct kind *k, size_t n)
+{
+	/* On the heap and of exactly this size, so that a sanitizer sees a read past the end. */
+	SBX_AUTO_FREE uint8_t *copy = malloc(n ? n : 1);
+
+	memcpy(copy, packet, n);
+	memset(&out, 0xa5, sizeof(out));
+	return k->decode(sbx_span(copy, n), &out);
+}
+
+static int is_zero(const void *p, size_t n)
+{
+	const uint8_t *b = p;
+
+	while (n && *b == 0)
+		b++, n--;
+	return n == 0;
+}
+
+static void test_round_trip(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds); i++) {
+		const struct kind *k = &kinds[i];
+		size_t n = encoded(k);
+
+		assert_int_equal(sbx_msg_type(sbx_span(packet, n)), k->type);
+		assert_int_equal(decode_copy(k, n), 0);
+		assert_memory_equal(&in, &out, k->size);
+	}
+}
+
+static void test_every_prefix_and_tail(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds); i++) {
+		const struct kind *k = &kinds[i];
+		size_t n = encoded(k);
+
+		for (size_t cut = 0; cut < n; cut++) {
+			assert_int_equal(decode_copy(k, cut), -EBADMSG);
+			assert_true(is_zero(&out, k->size));
+		}
+		packet[n] = 0;
+		assert_int_equal(decode_copy(k, n + 1), -EBADMSG);
+		assert_true(is_zero(&out, k->size));
+	}
+}
+
+static void test_no_room(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds); i++) {
+		const struct kind *k = &kinds[i];
+		size_t n = encoded(k);
+
+		for (size_t cap = 0; cap < n; cap++) {
+			uint8_t small[4096];
+
+			memset(small, 0xa5, sizeof(small));
+			assert_int_equal(k->encode(&in, small, cap), -EMSGSIZE);
+			assert_int_equal(small[cap], 0xa5);
+		}
+	}
+}
+
+static void test_header(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds); i++) {
+		const struct kind *k = &kinds[i];
+		size_t n = encoded(k);
+
+		for (size_t at = 0; at < 4; at++) {
+			uint8_t saved = packet[at];
+
+			for (int v = 0; v < 256; v++) {
+				packet[at] = (uint8_t)v;
+				assert_int_equal(decode_copy(k, n), v == saved ? 0 : -EBADMSG);
+			}
+			packet[at] = saved;
+		}
+	}
+	assert_int_equal(sbx_msg_type(sbx_span("\1\0\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x13\0\0", 4)), SBX_MSG_UDP_SOCKET_FAILED);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x14\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
+	memcpy(packet, "\1\1\0\0", 4);
+	assert_int_equal(sbx_msg_type(sbx_span(packet, SBX_MSG_MAX)), SBX_MSG_CONFIG);
+	assert_int_equal(sbx_msg_type(sbx_span(packet, SBX_MSG_MAX + 1)), SBX_MSG_NONE);
+}
+
+/* Any one byte changed: refused, or decoded to something that encodes to those same bytes, but for
+ * text that was cleaned, which is then stable. */
+static void test_every_byte_changed(void **state)
+{
+	static uint8_t again[SBX_MSG_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds); i++) {
+		const struct kind *k = &kinds[i];
+		size_t n = encoded(k);
+
+		for (size_t at = 0; at < n; at++) {
+			uint8_t saved = packet[at];
+
+			for (int v = 0; v < 256; v += 5) {
+				ssize_t m;
+
+				packet[at] = (uint8_t)v;
+				if (decode_copy(k, n) != 0) {
+					assert_true(is_zero(&out, k->size));
+					continue;
+				}
+				m = k->encode(&out, again, sizeof(again));
+				assert_int_equal(m, n);
+				for (size_t j = 0; j < n; j++)
+					assert_true(again[j] == packet[j] || again[j] == '?');
+			}
+			packet[at] = saved;
+		}
+	}
+}
+
+/* What the decoder would refuse is not sent. */
+#define refuses(name, change)                                                                      \
+	do {                                                                                       \
+		memset(&in, 0, sizeof(in));                                                        \
+		sample_##name(&in.name);                                                           \
+		assert_true(sbx_msg_encode_##name(&in.name, packet, sizeof(packet)) > 0);          \
+		change;                                                                            \
+		assert_int_equal(sbx_msg_encode_##name(&in.name, packet, sizeof(packet)),          \
+				 -EINVAL);                                                         \
+	} while (0)
+
+static void test_encode_refuses(void **state)
+{
+	(void)state;
+	refuses(config, in.config.mode = SBX_N_MODES);
+	refuses(config, in.config.air_gap = 2);
+	refuses(config, in.config.dns_real = 2);
+	refuses(config, in.config.fd_mask = 1 << SBX_N_BROKER_FDS);
+	refuses(config, in.config.n_resolvers = SBX_RESOLVERS_MAX + 1);
+	refuses(config, in.config.resolvers[1].addr.family = 0);
+	refuses(config, in.config.resolvers[1].addr.family = 5);
+	refuses(config, in.config.id[11] = '\0');
+	refuses(config, in.config.id[3] = 'A');
+	refuses(config, in.config.id[3] = '/');
+	refuses(config, in.config.id[12] = '0');
+	refuses(config, memset(in.config.proxy_host, 'x', sizeof(in.config.proxy_host)));
+	refuses(event, in.event.action = SBX_N_ACTIONS);
+	refuses(event, in.event.proto = SBX_N_PROTOS);
+	refuses(event, in.event.reason = SBX_N_REASONS);
+	refuses(event, in.event.count = 0);
+	refuses(event, in.event.name[SBX_HOSTNAME_MAX] = 'x');
+	refuses(event, in.event.rule[SBX_RULE_MAX] = 'x');
+	refuses(probes, in.probes.n_probes = SBX_PROBES_MAX + 1);
+	refuses(probes, in.probes.probes[2].kind = SBX_N_PROBE_KINDS);
+	refuses(probes, in.probes.probes[2].proto = SBX_N_PROTOS);
+	refuses(verdict, in.verdict.index = SBX_PROBES_MAX);
+	refuses(verdict, in.verdict.ok = 2);
+	refuses(exec_failed, in.exec_failed.not_found = 2);
+	refuses(exec_failed, in.exec_failed.error = UINT32_MAX);
+	refuses(udp_socket, in.udp_socket.peer = addr("2001:db8::1"));
+	refuses(udp_socket, in.udp_socket.local.family = 0);
+}
+
+/* And what a hostile sender sends all the same is refused: one past each bound, by its place in the
+ * bytes. */
+static void decode_refuses_at(const char *name, size_t at, uint8_t bad)
+{
+	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds); i++) {
+		size_t n;
+
+		if (strcmp(kinds[i].name, name) != 0)
+			continue;
+		n = encoded(&kinds[i]);
+		packet[at] = bad;
+		assert_int_equal(decode_copy(&kinds[i], n), -EBADMSG);
+	}
+}
+
+static void test_decode_refuses(void **state)
+{
+	(void)state;
+	decode_refuses_at("config", 4 + 2 + 3, 'G');
+	decode_refuses_at("config", 4 + 2 + 3, '\0');
+	decode_refuses_at("config", 4 + 14, SBX_N_MODES);
+	decode_refuses_at("config", 4 + 15, 2);
+	decode_refuses_at("config", 4 + 16, 2);
+	decode_refuses_at("config", 4 + 17 + 2, 0xff);
+	decode_refuses_at("config", 4 + 21 + 52 + 3, SBX_RESOLVERS_MAX + 1);
+	decode_refuses_at("event", 4 + 8, SBX_N_ACTIONS);
+	decode_refuses_at("event", 4 + 9, SBX_N_PROTOS);
+	decode_refuses_at("event", 4 + 10, SBX_N_REASONS);
+	decode_refuses_at("event", 4 + 11, 5);
+	decode_refuses_at("probes", 4 + 4 + 3, SBX_PROBES_MAX + 1);
+	decode_refuses_at("verdict", 4 + 3, SBX_PROBES_MAX);
+	decode_refuses_at("verdict", 4 + 4, 2);
+}
+
+/* Names and details from the broker and from init cannot drive a terminal. */
+static void test_text_is_cleaned(void **state)
+{
+	ssize_t n;
+
+	(void)state;
+	memset(&in, 0, sizeof(in));
+	sample_event(&in.event);
+	strcpy(in.event.name, "a\x1b[2Jb\xff\xc3\xa9\n");
+	strcpy(in.event.rule, "\xe2\x80\xae");
+	n = sbx_msg_encode_event(&in.event, packet, sizeof(packet));
+	assert_true(n > 0);
+	assert_int_equal(sbx_msg_decode_event(sbx_span(packet, (size_t)n), &out.event), 0);
+	assert_string_equal(out.event.name, "a?[2Jb?\xc3\xa9?");
+	assert_string_equal(out.event.rule, "???");
+
+	memset(&in, 0, sizeof(in));
+	sample_stage_failed(&in.stage_failed);
+	strcpy(in.stage_failed.detail, "one\ntwo");
+	n = sbx_msg_encode_stage_failed(&in.stage_failed, packet, sizeof(packet));
+	assert_int_equal(
+		sbx_msg_decode_stage_failed(sbx_span(packet, (size_t)n), &out.stage_failed), 0);
+	assert_string_equal(out.stage_failed.detail, "one?two");
+}
+
+/* All probes at their longest do not fit a packet: told, not cut. */
+static void test_probes_too_long(void **state)
+{
+	(void)state;
+	memset(&in, 0, sizeof(in));
+	in.probes.n_probes = SBX_PROBES_MAX;
+	for (int i = 0; i < SBX_PROBES_MAX; i++)
+		memset(in.probes.probes[i].name, 'x', SBX_PROBE_NAME_MAX - 1);
+	assert_int_equal(sbx_msg_encode_probes(&in.probes, packet, sizeof(packet)), -EMSGSIZE);
+	for (int i = 0; i < SBX_PROBES_MAX; i++)
+		in.probes.probes[i].name[900] = '\0';
+	assert_true(sbx_msg_encode_probes(&in.probes, packet, sizeof(packet)) > 0);
+}
+
+/* --- simple messages --- */
+
+static void test_simple(void **state)
+{
+	static const struct {
+		enum sbx_msg_type type;
+		int number;
+	} simple[] = {
+		{ SBX_MSG_STOP, 0 },
+		{ SBX_MSG_READY, 0 },
+		{ SBX_MSG_SPAWN, 0 },
+		{ SBX_MSG_STAGE_READY, 1 },
+		{ SBX_MSG_INIT_HELLO, 0 },
+		{ SBX_MSG_VERDICTS_END, 0 },
+		{ SBX_MSG_RELEASE, 0 },
+		{ SBX_MSG_SIGNAL, 1 },
+		{ SBX_MSG_COMMAND_EXIT, 1 },
+		{ SBX_MSG_UDP_SOCKET_MADE, 1 },
+		{ SBX_MSG_UDP_SOCKET_FAILED, 1 },
+	};
+	uint32_t v;
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(simple); i++) {
+		uint32_t value = simple[i].number ? 0xdeadbeef : 0;
+		size_t want = simple[i].number ? 8 : 4;
+		ssize_t n = sbx_msg_encode_simple(simple[i].type, value, packet, sizeof(packet));
+
+		assert_int_equal(n, want);
+		assert_int_equal(sbx_msg_decode_simple(sbx_span(packet, want), simple[i].type, &v),
+				 0);
+		assert_int_equal(v, value);
+		assert_int_equal(
+			sbx_msg_decode_simple(sbx_span(packet, want), simple[i].type, NULL), 0);
+		for (size_t cut = 0; cut < want; cut++)
+			assert_int_equal(
+				sbx_msg_decode_simple(sbx_span(packet, cut), simple[i].type, &v),
+				-EBADMSG);
+		packet[want] = 0;
+		assert_int_equal(
+			sbx_msg_decode_simple(sbx_span(packet, want + 1), simple[i].type, &v),
+			-EBADMSG);
+		assert_int_equal(v, 0);
+		/* Another simple type is not this one. */
+		assert_int_equal(
+			sbx_msg_decode_simple(sbx_span(packet, want),
+					      simple[(i + 1) % SBX_N_ELEMENTS(simple)].type, &v),
+			-EBADMSG);
+	}
+	assert_int_equal(sbx_msg_encode_simple(SBX_MSG_STOP, 1, packet, sizeof(packet)), -EINVAL);
+	assert_int_equal(sbx_msg_encode_simple(SBX_MSG_EVENT, 0, packet, sizeof(packet)), -EINVAL);
+	assert_int_equal(sbx_msg_encode_simple(SBX_MSG_STOP, 0, packet, 3), -EMSGSIZE);
+	memcpy(packet, "\1\4\0\0", 4);
+	assert_int_equal(sbx_msg_decode_simple(sbx_span(packet, 4), SBX_MSG_EVENT, &v), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_every_prefix_and_tail),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_header),
+		cmocka_unit_test(test_every_byte_changed),
+		cmocka_unit_test(test_encode_refuses),
+		cmocka_unit_test(test_decode_refuses),
+		cmocka_unit_test(test_text_is_cleaned),
+		cmocka_unit_test(test_probes_too_long),
+		cmocka_unit_test(test_simple),
+	};
+
+	return cmocka_run_group_tests_name("messages", tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "launcher/options.h"
+
+#define WORDS_MAX 600
+
+static int parse(struct sbx_options *o, struct sbx_err *err, const char *const *words)
+{
+	static char *argv[WORDS_MAX + 2];
+	static char program[] = "sbx-run";
+	int n = 1;
+
+	argv[0] = program;
+	while (words[n - 1]) {
+		argv[n] = (char *)words[n - 1];
+		n++;
+	}
+	argv[n] = NULL;
+	memset(err, 0, sizeof(*err));
+	return sbx_options_parse(n, argv, o, err);
+}
+
+#define PARSE(o, err, ...) parse(o, err, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void test_defaults(void **state)
+{
+	struct sbx_options o;
+	struct sbx_err err;
+
+	(void)state;
+	assert_int_equal(PARSE(&o, &err, "--", "ls", "-l"), 0);
+	assert_string_equal(o.profile, "default");
+	assert_int_equal(o.argc, 2);
+	assert_string_equal(o.argv[0], "ls");
+	assert_string_equal(o.argv[1], "-l");
+	assert_null(o.argv[2]);
+	assert_false(o.air_gap || o.dry_run || o.quiet || o.help || o.version || o.verbose);
+	sbx_options_fini(&o);
+}
+
+static void test_all(void **state)
+{
+	struct sbx_options o;
+	struct sbx_err err;
+
+	(void)state;
+	assert_int_equal(PARSE(&o, &err, "--profile", "p", "--workspace=w", "--analysis-id", "a",
+			       "--id", "0123456789ab", "--bind", "/a:/b", "--ro-bind", "/c",
+			       "--allow", "x.org", "--allow", "y.org", "--deny", "z.org",
+			       "--air-gap", "--env", "A=1", "--env", "B", "--limit", "tmp=1M",
+			       "--chdir", "/d", "--hostname", "h", "--user", "u", "--receipt", "r",
+			       "--dry-run", "-v", "-v", "cmd", "--profile", "q"),
+			 0);
+	assert_string_equal(o.profile, "p");
+	assert_string_equal(o.workspace, "w");
+	assert_string_equal(o.analysis_id, "a");
+	assert_string_equal(o.id, "0123456789ab");
+	assert_string_equal(o.chdir, "/d");
+	assert_string_equal(o.hostname, "h");
+	assert_string_equal(o.user, "u");
+	assert_string_equal(o.receipt, "r");
+	assert_int_equal(o.n_binds, 2);
+	assert_string_equal(o.binds[0].source, "/a");
+	assert_string_equal(o.binds[0].target, "/b");
+	assert_true(o.binds[0].writable);
+	assert_string_equal(o.binds[1].source, "/c");
+	assert_null(o.binds[1].target);
+	assert_false(o.binds[1].writable);
+	assert_int_equal(o.n_allow, 2);
+	assert_string_equal(o.allow[1], "y.org");
+	assert_int_equal(o.n_deny, 1);
+	assert_int_equal(o.n_env, 2);
+	assert_int_equal(o.n_limits, 1);
+	assert_true(o.air_gap);
+	assert_true(o.dry_run);
+	assert_int_equal(o.verbose, 2);
+	assert_int_equal(o.argc, 3); /* options after the command are the command's */
+	assert_string_equal(o.argv[1], "--profile");
+	sbx_options_fini(&o);
+}
+
+static void test_bind_split(void **state)
+{
+	static const struct {
+		const char *in, *source, *target;
+	} cases[] = {
+		{ "/a", "/a", NULL },
+		{ "/a:/b", "/a", "/b" },
+		{ "/a:/b:/c", "/a:/b", "/c" },
+		{ "/a:b", "/a:b", NULL }, /* no '/' after the colon */
+		{ "/a:b:/c", "/a:b", "/c" },
+		{ "/a\\:/b", "/a:/b", NULL }, /* an escaped colon never splits */
+		{ "/a\\:/b:/c\\:d", "/a:/b", "/c:d" },
+		{ "/a\\\\:/b", "/a\\", "/b" }, /* an escaped backslash before a real colon */
+		{ "/a\\\\\\:/b", "/a\\:/b", NULL },
+		{ "/a\\b", "/a\\b", NULL }, /* a backslash before anything else is itself */
+		{ "/a\\", "/a\\", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		struct sbx_options o;
+		struct sbx_err err;
+
+		assert_int_equal(PARSE(&o, &err, "--bind", cases[i].in, "x"), 0);
+		assert_string_equal(o.binds[0].source, cases[i].source);
+		if (cases[i].target)
+			assert_string_equal(o.binds[0].target, cases[i].target);
+		else
+			assert_null(o.binds[0].target);
+		sbx_options_fini(&o);
+	}
+}
+
+static void test_usage_errors(void **state)
+{
+	static const struct {
+		const char *words[6];
+		const char *says;
+	} cases[] = {
+		{ { NULL }, "no command" },
+		{ { "--", NULL }, "no command" },
+		{ { "", NULL }, "no command" },
+		{ { "--proifle", "x", "--", "ls", NULL }, "did you mean '--profile'" },
+		{ { "--air-gapp", "--", "ls", NULL }, "did you mean '--air-gap'" },
+		{ { "--frobnicate", "--", "ls", NULL }, "unknown option '--frobnicate'" },
+		{ { "-x", "--", "ls", NULL }, "unknown option '-x'" },
+		{ { "--profile", NULL }, "needs a value" },
+		{ { "--dry-run=yes", "ls", NULL }, "takes no value" },
+		{ { "--profile", "", "ls", NULL }, "empty" },
+		{ { "--profile", "a", "--profile", "b", "ls", NULL }, "already" },
+		{ { "--id", "0123456789AB", "ls", NULL }, "12 hex" },
+		{ { "--id", "0123456789a", "ls", NULL }, "12 hex" },
+		{ { "--id", "0123456789abc", "ls", NULL }, "12 hex" },
+		{ { "--id", "../../../../x", "ls", NULL }, "12 hex" },
+		{ { "--hostname", "-a", "ls", NULL }, "--hostname" },
+		{ { "--hostname", "a-", "ls", NULL }, "--hostname" },
+		{ { "--hostname", "a..b", "ls", NULL }, "--hostname" },
+		{ { "--hostname", "a_b", "ls", NULL }, "--hostname" },
+		{ { "--hostname", "", "ls", NULL }, "--hostname" },
+		{ { "--workspace", "a b", "ls", NULL }, "--workspace" },
+		{ { "--workspace", "", "ls", NULL }, "--workspace" },
+		{ { "--analysis-id", "a\nb", "ls", NULL }, "--analysis-id" },
+		{ { "--env", "1A=2", "ls", NULL }, "--env" },
+		{ { "--env", "=x", "ls", NULL }, "--env" },
+		{ { "--env", "A-B=x", "ls", NULL }, "--env" },
+		{ { "--limit", "tmp", "ls", NULL }, "KEY=VALUE" },
+		{ { "--limit", "=1", "ls", NULL }, "KEY=VALUE" },
+		{ { "--chdir", "rel", "ls", NULL }, "absolute" },
+		{ { "--bind", "", "ls", NULL }, "SRC" },
+		{ { "--bind", ":/x", "ls", NULL }, "SRC" },
+		{ { "-v", "-q", "ls", NULL }, "exclude" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		struct sbx_options o;
+		struct sbx_err err;
+
+		if (parse(&o, &err, cases[i].words) != SBX_OPTIONS_E_USAGE)
+			fail_msg("case %zu (%s) was taken", i, cases[i].says);
+		if (!strstr(err.msg, cases[i].says))
+			fail_msg("case %zu: '%s' is not in '%s'", i, cases[i].says, err.msg);
+		sbx_options_fini(&o);
+	}
+}
+
+/* One below, at and past each bound. */
+static void test_bounds(void **state)
+{
+	char word[200];
+	const char *words[WORDS_MAX] = { NULL };
+	struct sbx_options o;
+	struct sbx_err err;
+
+	(void)state;
+	memset(word, 'a', sizeof(word));
+	word[SBX_OPTIONS_TOKEN_MAX] = '\0';
+	assert_int_equal(PARSE(&o, &err, "--workspace", word, "ls"), 0);
+	sbx_options_fini(&o);
+	word[SBX_OPTIONS_TOKEN_MAX] = 'a';
+	word[SBX_OPTIONS_TOKEN_MAX + 1] = '\0';
+	assert_int_equal(PARSE(&o, &err, "--workspace", word, "ls"), SBX_OPTIONS_E_USAGE);
+	sbx_options_fini(&o);
+	word[63] = '\0';
+	assert_int_equal(PARSE(&o, &err, "--hostname", word, "ls"), 0);
+	sbx_options_fini(&o);
+	word[63] = 'a';
+	word[64] = '\0';
+	assert_int_equal(PARSE(&o, &err, "--hostname", word, "ls"), SBX_OPTIONS_E_USAGE);
+	sbx_options_fini(&o);
+	for (size_t i = 0; i <= SBX_OPTIONS_LIST_MAX; i++) {
+		words[2 * i] = "--bind";
+		words[2 * i + 1] = "/x";
+	}
+	assert_int_equal(parse(&o, &err, words), SBX_OPTIONS_E_USAGE);
+	assert_non_null(strstr(err.msg, "more than"));
+	sbx_options_fini(&o);
+	words[2 * SBX_OPTIONS_LIST_MAX] = "ls";
+	words[2 * SBX_OPTIONS_LIST_MAX + 1] = NULL;
+	assert_int_equal(parse(&o, &err, words), 0);
+	assert_int_equal(o.n_binds, SBX_OPTIONS_LIST_MAX);
+	sbx_options_fini(&o);
+}
+
+static void test_help_and_version(void **state)
+{
+	struct sbx_options o;
+	struct sbx_err err;
+
+	(void)state;
+	assert_int_equal(PARSE(&o, &err, "--help"), 0);
+	assert_true(o.help);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--version", "--no-such"), 0);
+	assert_true(o.version);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--", "x", "--help"), 0);
+	assert_false(o.help);
+	sbx_options_fini(&o);
+	/* Every long option is in the text. */
+	assert_non_null(strstr(sbx_options_help(), "--air-gap"));
+	assert_non_null(strstr(sbx_options_help(), "--ro-bind SRC[:DST]"));
+}
+
+static void test_profile_is_file(void **state)
+{
+	(void)state;
+	assert_true(sbx_options_profile_is_file("./p"));
+	assert_true(sbx_options_profile_is_file("/a/b"));
+	assert_true(sbx_options_profile_is_file("p.yaml"));
+	assert_false(sbx_options_profile_is_file("p"));
+	assert_false(sbx_options_profile_is_file(".yaml"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),	cmocka_unit_test(test_all),
+		cmocka_unit_test(test_bind_split),	cmocka_unit_test(test_usage_errors),
+		cmocka_unit_test(test_bounds),		cmocka_unit_test(test_help_and_version),
+		cmocka_unit_test(test_profile_is_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

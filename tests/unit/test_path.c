@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* sys/path: what is judged, what it resolves to, and that a swap in between changes nothing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "sys/path.h"
+#include "sys/path_resolve.h"
+
+/*
+ * The world: @base is a fresh directory, resolved.
+ *   ws/            the allowed prefix          ws-evil/       its namesake
+ *   ws/dir/file    regular                     ws/in -> dir   ws/out -> ../ws-evil
+ *   ws/.ssh/key    blocked segment             ws/ssh -> .ssh
+ *   ws/fifo, ws/sock                           alias -> ws    (a prefix that is a symlink)
+ *   home/user/                                 ws/proc -> /proc/self/cwd
+ */
+struct world {
+	char base[PATH_MAX];
+	char prefix[PATH_MAX], alias[PATH_MAX], home[PATH_MAX];
+	const char *prefixes[2];
+	const char *blocked[3];
+	struct sbx_path_rules rules;
+};
+
+static char *at(const struct world *w, const char *rel)
+{
+	static char buf[4][PATH_MAX * 2];
+	static unsigned int i;
+	char *p = buf[i++ % 4];
+
+	snprintf(p, sizeof(buf[0]), "%s/%s", w->base, rel);
+	return p;
+}
+
+static void make_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void make_socket(const char *path)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(strlen(path) < sizeof(sa.sun_path));
+	strcpy(sa.sun_path, path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	close(fd);
+}
+
+static int setup(void **state)
+{
+	static const char *const dirs[] = {
+		"ws", "ws/dir", "ws/.ssh", "ws-evil", "home", "home/user", "home/user/work", NULL,
+	};
+	struct world *w = calloc(1, sizeof(*w));
+	char tmp[] = "/tmp/sbx-path-XXXXXX";
+
+	assert_non_null(w);
+	assert_non_null(mkdtemp(tmp));
+	assert_non_null(realpath(tmp, w->base));
+	for (const char *const *d = dirs; *d; d++)
+		assert_int_equal(mkdir(at(w, *d), 0755), 0);
+	make_file(at(w, "ws/dir/file"));
+	make_file(at(w, "ws/.ssh/key"));
+	make_file(at(w, "ws-evil/file"));
+	assert_int_equal(symlink("dir", at(w, "ws/in")), 0);
+	assert_int_equal(symlink("../ws-evil", at(w, "ws/out")), 0);
+	assert_int_equal(symlink(".ssh", at(w, "ws/ssh")), 0);
+	assert_int_equal(symlink("/proc/self/cwd", at(w, "ws/proc")), 0);
+	assert_int_equal(symlink("nowhere/../../ws-evil", at(w, "ws/dangling-up")), 0);
+	assert_int_equal(symlink(at(w, "ws-evil/none"), at(w, "ws/dangling-out")), 0);
+	assert_int_equal(symlink("./dir/../dir/./file", at(w, "ws/crooked")), 0);
+	assert_int_equal(symlink("loop-b", at(w, "ws/loop-a")), 0);
+	assert_int_equal(symlink("loop-a", at(w, "ws/loop-b")), 0);
+	assert_int_equal(symlink("ws", at(w, "alias")), 0);
+	assert_int_equal(mkfifo(at(w, "ws/fifo"), 0644), 0);
+	make_socket(at(w, "ws/sock"));
+	strcpy(w->prefix, at(w, "ws"));
+	strcpy(w->alias, at(w, "alias"));
+	strcpy(w->home, at(w, "home/user"));
+	w->prefixes[0] = w->prefix;
+	w->blocked[0] = ".ssh";
+	w->blocked[1] = "secrets";
+	w->rules =
+		(struct sbx_path_rules){ .prefixes = w->prefixes, .blocked_segments = w->blocked };
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+	char command[PATH_MAX + 16];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", w->base);
+	assert_int_equal(system(command), 0);
+	free(w);
+	return 0;
+}
+
+static int judge(const struct world *w, const char *source, struct sbx_path *ret)
+{
+	struct sbx_err err = { 0 };
+	int r;
+
+	*ret = (struct sbx_path){ .fd = -1 };
+	r = sbx_path_judge(source, &w->rules, &err, ret);
+	if (r != 0)
+		assert_true(err.msg[0] != '\0');
+	if (r != 0 && r != SBX_PATH_E_MISSING)
+		assert_null(ret->resolved);
+	return r;
+}
+
+/* @source (below base unless absolute) is judged @expect; granted, it resolves to
+ * base/@resolved. */
+static void expect(const struct world *w, const char *source, int want, const char *resolved)
+{
+	struct sbx_path p;
+	struct stat st;
+	int r = judge(w, source[0] == '/' ? source : at(w, source), &p);
+
+	if (r != want)
+		print_error("%s: %d, expected %d\n", source, r, want);
+	assert_int_equal(r, want);
+	if (resolved)
+		assert_string_equal(p.resolved, at(w, resolved));
+	if (r == 0) {
+		assert_int_equal(lstat(p.resolved, &st), 0);
+		assert_true(st.st_ino == p.st.st_ino && st.st_dev == p.st.st_dev);
+		assert_int_equal(fcntl(p.fd, F_GETFD), FD_CLOEXEC);
+		assert_true(fcntl(p.fd, F_GETFL) & O_PATH);
+	} else {
+		assert_int_equal(p.fd, -1);
+	}
+	sbx_path_fini(&p);
+}
+
+static void test_in_prefix(void **state)
+{
+	(void)state;
+	assert_true(sbx_path_in_prefix("/data/ws", "/data/ws"));
+	assert_true(sbx_path_in_prefix("/data/ws/a", "/data/ws"));
+	assert_true(sbx_path_in_prefix("/data", "/"));
+	assert_true(sbx_path_in_prefix("/", "/"));
+	assert_false(sbx_path_in_prefix("/data/ws-evil", "/data/ws"));
+	assert_false(sbx_path_in_prefix("/data", "/data/ws"));
+	assert_false(sbx_path_in_prefix("/data/ws", ""));
+	assert_false(sbx_path_in_prefix("relative", "/"));
+}
+
+static void test_blocked_segment(void **state)
+{
+	const char *const blocked[] = { ".ssh", "secrets", NULL };
+
+	(void)state;
+	assert_string_equal(sbx_path_blocked_segment("/home/u/.ssh", blocked), ".ssh");
+	assert_string_equal(sbx_path_blocked_segment("/home/.ssh/u", blocked), ".ssh");
+	assert_string_equal(sbx_path_blocked_segment("secrets", blocked), "secrets");
+	assert_null(sbx_path_blocked_segment("/home/u/.sshd", blocked));
+	assert_null(sbx_path_blocked_segment("/home/u/x.ssh", blocked));
+	assert_null(sbx_path_blocked_segment("/home/u/.SSH", blocked));
+	assert_null(sbx_path_blocked_segment("/", blocked));
+	assert_null(sbx_path_blocked_segment("/.ssh", NULL));
+}
+
+static void test_granted(void **state)
+{
+	const struct world *w = *state;
+
+	expect(w, "ws", 0, "ws");
+	expect(w, "ws/", 0, "ws");
+	expect(w, "ws//dir/./file", 0, "ws/dir/file");
+	expect(w, "ws/in", 0, "ws/dir");
+	expect(w, "ws/in/file", 0, "ws/dir/file");
+	expect(w, "ws/crooked", 0, "ws/dir/file");
+	expect(w, "alias/dir", 0, "ws/dir");
+}
+
+static void test_refused(void **state)
+{
+	const struct world *w = *state;
+
+	expect(w, "ws-evil", SBX_PATH_E_PREFIX, NULL);
+	expect(w, "ws/out", SBX_PATH_E_PREFIX, NULL);
+	expect(w, "ws/out/file", SBX_PATH_E_PREFIX, NULL);
+	expect(w, "ws/.ssh", SBX_PATH_E_SEGMENT, NULL);
+	expect(w, "ws/.ssh/key", SBX_PATH_E_SEGMENT, NULL);
+	expect(w, "ws/ssh", SBX_PATH_E_SEGMENT, NULL);
+	expect(w, "ws/ssh/key", SBX_PATH_E_SEGMENT, NULL);
+	expect(w, "ws/secrets/none", SBX_PATH_E_SEGMENT, NULL);
+	expect(w, "ws/dir/../dir", SBX_PATH_E_DOTDOT, NULL);
+	expect(w, "ws/..", SBX_PATH_E_DOTDOT, NULL);
+	expect(w, "ws/fifo", SBX_PATH_E_TYPE, NULL);
+	expect(w, "ws/sock", SBX_PATH_E_TYPE, NULL);
+	expect(w, "ws/dir/file/", 0, "ws/dir/file");
+	expect(w, "ws/dir/file/x", SBX_PATH_E_TYPE, NULL);
+	expect(w, "ws/loop-a", SBX_PATH_E_LOOP, NULL);
+	expect(w, "/etc/hostname/../..", SBX_PATH_E_DOTDOT, NULL);
+}
+
+static void test_relative(void **state)
+{
+	const struct world *w = *state;
+	struct sbx_path p;
+
+	assert_int_equal(judge(w, "ws", &p), SBX_PATH_E_RELATIVE);
+	assert_int_equal(judge(w, "", &p), SBX_PATH_E_RELATIVE);
+	assert_int_equal(judge(w, "./ws", &p), SBX_PATH_E_RELATIVE);
+}
+
+static void test_missing(void **state)
+{
+	const struct world *w = *state;
+
+	expect(w, "ws/new", SBX_PATH_E_MISSING, "ws/new");
+	expect(w, "ws/in/a/./b", SBX_PATH_E_MISSING, "ws/dir/a/b");
+	expect(w, "new", SBX_PATH_E_PREFIX, NULL);
+	expect(w, "ws/out/new", SBX_PATH_E_PREFIX, NULL);
+	expect(w, "ws/dangling-out", SBX_PATH_E_PREFIX, NULL);
+	expect(w, "ws/dangling-up", SBX_PATH_E_DOTDOT, NULL);
+	expect(w, "ws/ssh/new", SBX_PATH_E_SEGMENT, NULL);
+}
+
+/* A prefix that is a symlink admits what lies where it leads; one that leads nowhere admits
+ * nothing. */
+static void test_prefix_symlink(void **state)
+{
+	struct world *w = *state;
+
+	w->prefixes[0] = w->alias;
+	expect(w, "ws/dir", 0, "ws/dir");
+	expect(w, "alias/dir", 0, "ws/dir");
+	expect(w, "ws-evil", SBX_PATH_E_PREFIX, NULL);
+	w->prefixes[0] = "/nonexistent";
+	expect(w, "ws/dir", SBX_PATH_E_PREFIX, NULL);
+	w->prefixes[0] = NULL;
+	expect(w, "ws/dir", SBX_PATH_E_PREFIX, NULL);
+	w->rules.prefixes = NULL;
+	expect(w, "ws/dir", SBX_PATH_E_PREFIX, NULL);
+}
+
+static void test_home(void **state)
+{
+	struct world *w = *state;
+	char home_alias[PATH_MAX];
+
+	w->prefixes[0] = "/";
+	w->rules.home = w->home;
+	expect(w, "home/user", 0, "home/user");
+	expect(w, "home", 0, "home");
+	w->rules.writable = true;
+	expect(w, "home/user", SBX_PATH_E_FORBIDDEN, NULL);
+	expect(w, "home", SBX_PATH_E_FORBIDDEN, NULL);
+	expect(w, "/", SBX_PATH_E_FORBIDDEN, NULL);
+	expect(w, "home/user/work", 0, "home/user/work");
+	expect(w, "ws", 0, "ws");
+
+	/* The home directory by another name. */
+	assert_int_equal(symlink("home", at(w, "h")), 0);
+	snprintf(home_alias, sizeof(home_alias), "%s", at(w, "h/user"));
+	w->rules.home = home_alias;
+	expect(w, "home/user", SBX_PATH_E_FORBIDDEN, NULL);
+	expect(w, "home/user/work", 0, "home/user/work");
+
+	/* A container engine's socket in it: not even for reading. */
+	w->rules.writable = false;
+	expect(w, "home/user", 0, "home/user");
+	assert_int_equal(mkdir(at(w, "home/user/.docker"), 0755), 0);
+	assert_int_equal(mkdir(at(w, "home/user/.docker/run"), 0755), 0);
+	make_file(at(w, "home/user/.docker/run/docker.sock"));
+	expect(w, "home/user", SBX_PATH_E_FORBIDDEN, NULL);
+	expect(w, "home/user/.docker", SBX_PATH_E_FORBIDDEN, NULL);
+	expect(w, "home/user/work", 0, "home/user/work");
+}
+
+/* With every prefix allowed and nothing but reading asked for, these stay out. */
+static void test_forbidden(void **state)
+{
+	static const char *const paths[] = {
+		"/",
+		"/proc",
+		"/proc/self",
+		"/proc/self/root/etc",
+		"/sys",
+		"/sys/kernel",
+		"/dev",
+		"/dev/null",
+		"/dev/shm",
+		"/run",
+		"/tmp",
+		"/run/user",
+		"/run/user/12345",
+		NULL,
+	};
+	struct world *w = *state;
+
+	w->prefixes[0] = "/";
+	for (const char *const *p = paths; *p; p++) {
+		struct sbx_path out;
+		int r = judge(w, *p, &out);
+
+		if (r != SBX_PATH_E_FORBIDDEN)
+			print_error("%s: %d\n", *p, r);
+		assert_int_equal(r, SBX_PATH_E_FORBIDDEN);
+	}
+	expect(w, "ws/proc", SBX_PATH_E_FORBIDDEN,
+	       NULL); /* through /proc, though what it names is allowed */
+	expect(w, "/usr", 0, NULL);
+}
+
+/* A chain of SBX_PATH_LINKS_MAX symlinks passes, one more does not. */
+static void test_link_limit(void **state)
+{
+	const struct world *w = *state;
+	char name[64], target[64];
+
+	for (int i = 0; i <= SBX_PATH_LINKS_MAX; i++) {
+		snprintf(name, sizeof(name), "ws/l%d", i);
+		if (i == 0)
+			snprintf(target, sizeof(target), "dir");
+		else
+			snprintf(target, sizeof(target), "l%d", i - 1);
+		assert_int_equal(symlink(target, at(w, name)), 0);
+	}
+	snprintf(name, sizeof(name), "ws/l%d", SBX_PATH_LINKS_MAX - 1);
+	expect(w, name, 0, "ws/dir");
+	snprintf(name, sizeof(name), "ws/l%d", SBX_PATH_LINKS_MAX);
+	expect(w, name, SBX_PATH_E_LOOP, NULL);
+}
+
+static void test_length_limits(void **state)
+{
+	const struct world *w = *state;
+	char *s = malloc(PATH_MAX + 2);
+	struct sbx_path p;
+	size_t n;
+
+	assert_non_null(s);
+	n = (size_t)snprintf(s, PATH_MAX, "%s/ws/", w->base);
+	memset(s + n, 'a', PATH_MAX + 1 - n);
+	s[n + NAME_MAX] = '\0';
+	assert_int_equal(judge(w, s, &p), SBX_PATH_E_MISSING);
+	sbx_path_fini(&p);
+	s[n + NAME_MAX] = 'a';
+	s[n + NAME_MAX + 1] = '\0';
+	assert_int_equal(judge(w, s, &p), SBX_PATH_E_ACCESS);
+	for (size_t i = n; i < PATH_MAX; i += 2)
+		memcpy(s + i, "a/", 2);
+	s[PATH_MAX - 1] = '\0';
+	assert_int_equal(judge(w, s, &p), SBX_PATH_E_MISSING);
+	sbx_path_fini(&p);
+	memcpy(s + PATH_MAX - 1, "a", 2);
+	assert_int_equal(judge(w, s, &p), SBX_PATH_E_ACCESS);
+	free(s);
+}
+
+/* Somebody else's link where everybody may write; needs a second uid, so root. */
+static void test_protected_symlink(void **state)
+{
+	const struct world *w = *state;
+
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(mkdir(at(w, "ws/shared"), 0755), 0);
+	assert_int_equal(chmod(at(w, "ws/shared"), 01777), 0);
+	assert_int_equal(symlink("../dir", at(w, "ws/shared/link")), 0);
+	expect(w, "ws/shared/link", 0, "ws/dir");
+	assert_int_equal(lchown(at(w, "ws/shared/link"), 12345, 12345), 0);
+	expect(w, "ws/shared/link", SBX_PATH_E_ACCESS, NULL);
+	assert_int_equal(chmod(at(w, "ws/shared"), 0777), 0);
+	expect(w, "ws/shared/link", 0, "ws/dir");
+}
+
+/* Without openat2 nothing is granted. In a child, under a filter that takes it away. */
+static void test_unsupported(void **state)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* seccomp_data.nr */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { .len = 4, .filter = code };
+	const struct world *w = *state;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct sbx_path p;
+		struct sbx_err err = { 0 };
+
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+		    prctl(PR_SET_SECCOMP, 2, &prog) != 0)
+			_exit(99);
+		_exit(sbx_path_judge(w->prefix, &w->rules, &err, &p));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), SBX_PATH_E_UNSUPPORTED);
+}
+
+struct race {
+	char a[PATH_MAX], b[PATH_MAX];
+	atomic_int stop;
+	unsigned long n;
+};
+
+static void *exchange(void *p)
+{
+	struct race *r = p;
+
+	while (!atomic_load(&r->stop)) {
+		renameat2(AT_FDCWD, r->a, AT_FDCWD, r->b, RENAME_EXCHANGE);
+		r->n++;
+	}
+	return NULL;
+}
+
+/* ws/dir and the symlink ws/out (out of the prefix) trade places all the time: whatever is granted
+ * lies in the prefix, by the kernel's word. */
+static void test_race(void **state)
+{
+	struct world *w = *state;
+	struct race race = { .stop = 0 };
+	unsigned int granted = 0, refused = 0;
+	struct timespec now, end;
+	pthread_t thread;
+
+	strcpy(race.a, at(w, "ws/dir"));
+	strcpy(race.b, at(w, "ws/out"));
+	assert_int_equal(pthread_create(&thread, NULL, exchange, &race), 0);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += 1;
+	do {
+		char link[64], text[PATH_MAX];
+		struct sbx_path p;
+		ssize_t n;
+		int r = judge(w, at(w, "ws/dir/file"), &p);
+
+		if (r == 0) {
+			snprintf(link, sizeof(link), "/proc/self/fd/%d", p.fd);
+			n = readlink(link, text, sizeof(text) - 1);
+			assert_true(n > 0);
+			text[n] = '\0';
+			assert_true(sbx_path_in_prefix(text, w->prefix));
+			assert_true(sbx_path_in_prefix(p.resolved, w->prefix));
+			granted++;
+		} else {
+			assert_true(r == SBX_PATH_E_PREFIX || r == SBX_PATH_E_ACCESS);
+			refused++;
+		}
+		sbx_path_fini(&p);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec < end.tv_sec ||
+		 (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+	atomic_store(&race.stop, 1);
+	pthread_join(thread, NULL);
+	print_message("# %u granted, %u refused, %lu exchanges\n", granted, refused, race.n);
+	assert_true(granted > 0 && refused > 0);
+}
+
+/* No fd is left behind, on any outcome. */
+static void test_no_leak(void **state)
+{
+	static const char *const sources[] = {
+		"ws/dir", "ws/out", "ws/new", "ws/fifo", "ws/loop-a",
+		"ws/dangling-up", "ws/dir/file/x", "ws/proc", NULL,
+	};
+	const struct world *w = *state;
+	int before = dup(0), after;
+
+	close(before);
+	for (const char *const *s = sources; *s; s++) {
+		struct sbx_path p;
+
+		judge(w, at(w, *s), &p);
+		sbx_path_fini(&p);
+	}
+	after = dup(0);
+	close(after);
+	assert_int_equal(before, after);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_in_prefix),
+		cmocka_unit_test(test_blocked_segment),
+		cmocka_unit_test_setup_teardown(test_granted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_relative, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_prefix_symlink, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_home, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_forbidden, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_link_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_length_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_protected_symlink, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unsupported, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_race, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_leak, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("path", tests, NULL, NULL);
+}

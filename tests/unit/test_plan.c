@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Profile, system policy, flags, ceilings, network: the plan as a whole. */
+#include "tests/unit/plan_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/plan_internal.h"
+
+static void test_profile_search(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_must(w, "--profile", "none", "--", "true");
+	assert_non_null(strstr(w->plan->profile_file, "/profiles/none.yaml"));
+	/* The user's before the shipped one, the host's before both. */
+	plan_world_write(w, "user-config/profiles/none.yaml", "name: none\nnetwork: {mode: full}\n",
+			 0644);
+	plan_world_must(w, "--profile", "none", "--", "true");
+	assert_int_equal(w->plan->profile->network.mode, SBX_MODE_FULL);
+	plan_world_write(w, "config/profiles/none.yaml", "name: none\nnetwork: {mode: fetch}\n",
+			 0644);
+	plan_world_must(w, "--profile", "none", "--", "true");
+	assert_int_equal(w->plan->profile->network.mode, SBX_MODE_FETCH);
+	/* A file. */
+	plan_world_write(w, "home/project/p.yaml", "name: mine\nextends: none\n", 0644);
+	plan_world_must(w, "--profile", plan_world_path(w, "home/project/p.yaml"), "--", "true");
+	assert_string_equal(w->plan->profile->name, "mine");
+}
+
+static void test_profile_errors(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_refused(w, 125, "did you mean 'notebook'", "--profile", "notebok", "--", "true");
+	plan_world_refused(w, 125, "there is no profile 'zzz'", "--profile", "zzz", "--", "true");
+	plan_world_refused(w, 125, "there is no such profile", "--profile", "/nowhere/p.yaml", "--",
+			   "true");
+	plan_world_refused(w, 125, "--profile", "--profile", "..", "--", "true");
+	plan_world_refused(w, 125, "not a regular file", "--profile", w->dir, "--", "true");
+	plan_world_write(w, "config/profiles/bad.yaml", "name: bad\nnetwork:\n  alow: [x.org]\n",
+			 0644);
+	plan_world_refused(w, 125, "did you mean 'allow'", "--profile", "bad", "--", "true");
+	plan_world_said(w, "bad.yaml:3:");
+	plan_world_write(w, "config/profiles/e.yaml", "name: e\nextends: nothing\n", 0644);
+	plan_world_refused(w, 125, "nothing", "--profile", "e", "--", "true");
+	plan_world_write(w, "config/profiles/e.yaml", "name: e\nextends: ../../etc/passwd\n", 0644);
+	plan_world_refused(w, 125, "e.yaml", "--profile", "e", "--", "true");
+}
+
+static void test_system_policy(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_must(w, "--", "true");
+	assert_null(w->plan->system_file);
+	plan_world_write(w, "config/system.yaml", "max: {pids: 100}\n", 0644);
+	if (plan_world_plan(w, "--", "true", NULL) == 0)
+		assert_non_null(w->plan->system_file);
+	plan_world_write(w, "config/system.yaml", "nonsense: 1\n", 0644);
+	plan_world_refused(w, 125, "system.yaml:1:", "--", "true");
+	/* Others could have written it. */
+	plan_world_write(w, "config/system.yaml", "", 0666);
+	plan_world_refused(w, 125, "chmod", "--", "true");
+	/* There, but no file: never as if there were none. */
+	unlink(plan_world_path(w, "config/system.yaml"));
+	plan_world_mkdir(w, "config/system.yaml");
+	plan_world_refused(w, 125, "system.yaml", "--", "true");
+	rmdir(plan_world_path(w, "config/system.yaml"));
+	plan_world_link(w, "config/system.yaml", "system.yaml"); /* ELOOP is not "no such file" */
+	plan_world_refused(w, 125, "cannot be read", "--", "true");
+}
+
+static void test_flags(void **state)
+{
+	struct plan_world *w = *state;
+	struct sbx_addr addr;
+
+	plan_world_must(w, "--profile", "install", "--allow", "extra.example:8443", "--deny",
+			"pypi.org", "--", "true");
+	assert_int_equal(
+		sbx_policy_decide_name(w->plan->policy, "extra.example", SBX_PROTO_TCP, 8443)
+			.action,
+		SBX_ALLOW);
+	assert_int_equal(
+		sbx_policy_decide_name(w->plan->policy, "extra.example", SBX_PROTO_TCP, 443).action,
+		SBX_DENY);
+	assert_int_equal(
+		sbx_policy_decide_name(w->plan->policy, "pypi.org", SBX_PROTO_TCP, 443).action,
+		SBX_DENY);
+	assert_int_equal(sbx_policy_decide_name(w->plan->policy, "files.pythonhosted.org",
+						SBX_PROTO_TCP, 443)
+				 .action,
+			 SBX_ALLOW);
+	plan_world_must(w, "--allow", "192.0.2.0/24:5432", "--", "true");
+	assert_int_equal(w->plan->nft.n_cidrs, 1);
+	assert_int_equal(w->plan->nft.cidrs[0].port_first, 5432);
+	assert_int_equal(sbx_addr_parse("192.0.2.9", &addr), 0);
+	assert_int_equal(sbx_policy_decide_addr(w->plan->policy, &addr, SBX_PROTO_TCP, 5432).action,
+			 SBX_ALLOW);
+	/* All that is wrong is said at once. */
+	plan_world_refused(w, 125, "--allow", "--allow", "no spaces.org", "--deny", "bad..name",
+			   "--limit", "tmpp=1M", "--", "true");
+	assert_int_equal(w->errs.n, 3);
+	plan_world_said(w, "--deny");
+	plan_world_said(w, "tmpp");
+	plan_world_must(w, "--profile", "none", "--allow", "x.example", "--", "true");
+	assert_true(plan_world_noted(w, "offline"));
+}
+
+/* The machine's where system.yaml sets none. */
+static void test_ceilings(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_must(w, "--limit", "memory=2G", "--", "true");
+	w->facts.machine_memory_bytes = 1ull << 30;
+	plan_world_refused(w, 125, "memory", "--limit", "memory=2G", "--", "true");
+	plan_world_must(w, "--limit", "memory=512M", "--", "true");
+	w->facts.machine_cpus_milli = 2000;
+	plan_world_refused(w, 125, "cpus", "--limit", "cpus=2.5", "--", "true");
+	plan_world_must(w, "--limit", "cpus=2", "--", "true");
+}
+
+static void test_modes(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_must(w, "--profile", "none", "--", "true");
+	assert_false(w->plan->carries || w->plan->dns_real || w->plan->nft.all_destinations ||
+		     w->plan->nft.udp);
+	assert_int_equal(w->plan->nft.dns, 1);
+	plan_world_must(w, "--profile", "install", "--", "true");
+	assert_true(w->plan->carries);
+	assert_false(w->plan->dns_real || w->plan->nft.all_destinations || w->plan->nft.udp);
+	plan_world_must(w, "--profile", "full", "--", "true");
+	assert_true(w->plan->carries && w->plan->dns_real && w->plan->nft.all_destinations &&
+		    w->plan->nft.udp);
+	plan_world_must(w, "--profile", "full", "--air-gap", "--", "true");
+	assert_true(w->plan->air_gap);
+	assert_false(w->plan->carries || w->plan->dns_real || w->plan->nft.all_destinations ||
+		     w->plan->nft.udp);
+	assert_int_equal(w->plan->nft.n_cidrs, 0);
+	plan_world_write(w, "config/profiles/u.yaml",
+			 "name: u\nnetwork:\n  allow:\n    - {host: x.example, ports: [123], "
+			 "protocol: udp}\n",
+			 0644);
+	plan_world_must(w, "--profile", "u", "--", "true");
+	assert_int_equal(w->plan->nft.udp, 1);
+}
+
+static void test_resolvers(void **state)
+{
+	struct plan_world *w = *state;
+	char text[SBX_ADDR_STR_MAX];
+
+	plan_world_must(w, "--", "true");
+	assert_int_equal(w->plan->n_resolvers, 2); /* the scoped one cannot be used */
+	assert_string_equal(sbx_addr_format(&w->plan->resolvers[1].addr, text, sizeof(text)),
+			    "2001:db8::53");
+	assert_int_equal(w->plan->resolvers[0].port, 53);
+	plan_world_set(&w->facts.resolv_conf, "");
+	plan_world_must(w, "--", "true");
+	assert_int_equal(w->plan->n_resolvers, 1);
+	assert_string_equal(sbx_addr_format(&w->plan->resolvers[0].addr, text, sizeof(text)),
+			    "127.0.0.1");
+	plan_world_set(&w->facts.resolv_conf, "#nameserver 192.0.2.1\nnameservers "
+					      "192.0.2.2\nnameserver\t192.0.2.3\r\nnameserver x\n"
+					      "nameserver 192.0.2.4");
+	plan_world_must(w, "--", "true");
+	assert_int_equal(w->plan->n_resolvers, 2);
+	plan_world_set(&w->facts.resolv_conf,
+		       "nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\n"
+		       "nameserver 192.0.2.4\nnameserver 192.0.2.5\nnameserver 192.0.2.6\n"
+		       "nameserver 192.0.2.7\nnameserver 192.0.2.8\nnameserver 192.0.2.9\n");
+	plan_world_must(w, "--", "true");
+	assert_int_equal(w->plan->n_resolvers, SBX_RESOLVERS_MAX);
+	plan_world_write(
+		w, "config/profiles/r.yaml",
+		"name: r\nnetwork:\n  mode: offline\n  dns: {resolvers: [\"192.0.2.99:5353\"]}\n",
+		0644);
+	if (plan_world_plan(w, "--profile", "r", "--", "true", NULL) == 0) {
+		assert_int_equal(w->plan->n_resolvers, 1);
+		assert_int_equal(w->plan->resolvers[0].port, 5353);
+		assert_true(w->plan->dns_real);
+	}
+}
+
+static void test_normalise(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{ "/", "/" },
+		{ "//", "/" },
+		{ "/a", "/a" },
+		{ "/a/", "/a" },
+		{ "//a//b/.", "/a/b" },
+		{ "/./a", "/a" },
+		{ "/..a/b..", "/..a/b.." },
+		{ "/a/../b", NULL },
+		{ "a", NULL },
+		{ "", NULL },
+		{ "/a\nb", NULL },
+		{ "/..", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		SBX_AUTO_FREE char *out = sbx_plan_normalise(cases[i].in);
+
+		if (cases[i].out)
+			assert_string_equal(out, cases[i].out);
+		else
+			assert_null(out);
+	}
+}
+
+/* Planning creates nothing: the world is the same afterwards. */
+static void test_creates_nothing(void **state)
+{
+	struct plan_world *w = *state;
+	struct stat before, after;
+	static const char *const dirs[] = { "", "state", "run", "config", "home", "home/project" };
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(dirs); i++) {
+		char *path = plan_world_path(w, dirs[i]);
+
+		assert_int_equal(stat(path, &before), 0);
+		plan_world_must(w, "--", "true");
+		assert_int_equal(stat(path, &after), 0);
+		assert_memory_equal(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim));
+	}
+}
+
+/* Nothing of a plan outlives it: no fd, whatever the way it ended. */
+static void test_fds(void **state)
+{
+	struct plan_world *w = *state;
+	int before = dup(0), after;
+
+	close(before);
+	plan_world_must(w, "--", "true");
+	w->plan = sbx_plan_free(w->plan);
+	plan_world_refused(w, 125, "--bind", "--bind", "/etc:/x", "--", "true");
+	plan_world_refused(w, 126, "sudo", "--", "sudo");
+	plan_world_refused(w, 127, "nothing", "--", "nothing");
+	after = dup(0);
+	close(after);
+	assert_int_equal(before, after);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, plan_world_setup, plan_world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_profile_search),
+		TEST(test_profile_errors),
+		TEST(test_system_policy),
+		TEST(test_flags),
+		TEST(test_ceilings),
+		TEST(test_modes),
+		TEST(test_resolvers),
+		TEST(test_creates_nothing),
+		TEST(test_fds),
+		cmocka_unit_test(test_normalise),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

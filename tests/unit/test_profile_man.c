@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The manual's lists of keys are the key tables: between the markers
+ *
+ *     .\" keys: PATH
+ *     .\" end of keys
+ *
+ * man/sbx-profile.5 holds exactly what is made here of the block PATH.
+ * SBX_UPDATE_GOLDEN=1 writes them. */
+
+#include "policy_world.h"
+
+#include "policy/key.h"
+#include "policy/key_scalar.h"
+
+#define PAGE "man/sbx-profile.5"
+
+/* Text without backquotes: each sentence on a line of its own, as mdoc wants it. */
+static void put_text(FILE *out, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		fputc(s[i], out);
+		if (s[i] == '.' && i + 1 < n && s[i + 1] == ' ') {
+			fputc('\n', out);
+			i++;
+		}
+	}
+	fputc('\n', out);
+}
+
+/* A help sentence as mdoc: what is in backquotes becomes a literal on a line of its own, with the
+ * punctuation that follows it. */
+static void put_prose(FILE *out, const char *s)
+{
+	while (*s) {
+		size_t n = strcspn(s, "`");
+
+		if (s[n] == '`') {
+			const char *end = strchr(s + n + 1, '`');
+
+			assert_non_null(end);
+			while (n > 0 && s[n - 1] == ' ')
+				n--;
+			if (n > 0)
+				put_text(out, s, n);
+			s += n + strspn(s + n, " ") + 1;
+			fprintf(out, ".Ql \"%.*s\"", (int)(end - s), s);
+			s = end + 1;
+			if (strchr(".,:;", *s) && *s)
+				fprintf(out, " %c", *s++);
+			fputs("\n", out);
+			s += strspn(s, " ");
+		} else {
+			put_text(out, s, n);
+			s += n;
+		}
+	}
+}
+
+/* What a value looks like, where the help alone does not tell. */
+static void put_form(FILE *out, const struct sbx_key *key)
+{
+	const char *form = sbx_key_form(key->type);
+	char range[256];
+
+	if (key->type == SBX_KEY_STRING || key->type == SBX_KEY_PROSE ||
+	    key->type == SBX_KEY_BLOCK || key->type == SBX_KEY_EXTENDS)
+		return;
+	sbx_key_range(key, range, sizeof(range));
+	if (key->words)
+		fprintf(out, "One of %s", range);
+	else
+		fprintf(out, "%c%s%s%s", form[0] - 'a' + 'A', form + 1, *range ? ", " : "", range);
+	if (key->words && *key->words[key->def])
+		fprintf(out, "; %s unless said", key->words[key->def]);
+	fputs(".\n", out);
+}
+
+static void put_key(FILE *out, const struct sbx_key *key)
+{
+	fprintf(out, ".It Ic %s\n", key->name);
+	put_prose(out, key->help);
+	put_form(out, key);
+	if (!key->def_list)
+		return;
+	fputs("Unless said:", out);
+	for (const char *const *s = key->def_list; *s; s++)
+		fprintf(out, "%s%s", s == key->def_list ? "\n" : ",\n", *s);
+	fputs(".\n", out);
+}
+
+/* Every block below @block, itself first: blocks in blocks, and items of lists. */
+static size_t blocks_of(const struct sbx_key_block *block, const struct sbx_key_block **blocks,
+			size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (blocks[i] == block)
+			return n;
+	}
+	assert_true(n < 32);
+	blocks[n++] = block;
+	for (size_t i = 0; i < block->n_keys; i++) {
+		if (block->keys[i].block)
+			n = blocks_of(block->keys[i].block, blocks, n);
+	}
+	return n;
+}
+
+static void put_block(FILE *out, const struct sbx_key_block *block)
+{
+	fputs(".Bl -tag -width Ds\n", out);
+	for (size_t i = 0; i < block->n_keys; i++)
+		put_key(out, &block->keys[i]);
+	fputs(".El\n", out);
+}
+
+/* The page with every list between markers made anew. Each block must have its markers. */
+static char *remade(const char *page, const struct sbx_key_block *const *blocks,
+		    const char *const *titles, size_t n_blocks)
+{
+	static const char end_marker[] = ".\\\" end of keys\n";
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	for (size_t i = 0; i < n_blocks; i++) {
+		char marker[64];
+		const char *start, *end;
+
+		snprintf(marker, sizeof(marker), ".\\\" keys: %s\n", titles[i]);
+		start = strstr(page, marker);
+		if (!start)
+			fail_msg("%s has no list of the keys of '%s'", PAGE, titles[i]);
+		start += strlen(marker);
+		end = strstr(start, end_marker);
+		assert_non_null(end);
+		fprintf(out, "%.*s", (int)(start - page), page);
+		put_block(out, blocks[i]);
+		page = end;
+	}
+	fputs(page, out);
+	fclose(out);
+	return text;
+}
+
+static void test_every_key(void **state)
+{
+	const struct sbx_key_block *blocks[32];
+	const char *titles[32];
+	SBX_AUTO_FREE char *page = NULL, *want = NULL;
+	size_t n_page, n, n_profile;
+
+	(void)state;
+	n_profile = blocks_of(&sbx_profile_keys, blocks, 0);
+	n = blocks_of(&sbx_system_keys, blocks, n_profile);
+	for (size_t i = 0; i < n; i++)
+		titles[i] = blocks[i]->path;
+	titles[0] = "profile";
+	titles[n_profile] = "system policy";
+	for (size_t i = n_profile + 1; i < n; i++) {
+		if (strcmp(titles[i], "commands") == 0)
+			titles[i] = "commands of the system policy";
+	}
+	page = read_source_file(PAGE, &n_page);
+	assert_non_null(page);
+	want = remade(page, blocks, titles, n);
+	if (getenv("SBX_UPDATE_GOLDEN")) {
+		char name[4096];
+		FILE *f;
+
+		snprintf(name, sizeof(name), "%s/" PAGE, getenv("SBX_SRCDIR"));
+		f = fopen(name, "we");
+		assert_non_null(f);
+		fputs(want, f);
+		assert_int_equal(fclose(f), 0);
+	} else {
+		assert_string_equal(page, want);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_key),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "policy_world.h"
+
+static struct sbx_err_list errs;
+
+static struct sbx_system_policy *parse(const char *yaml)
+{
+	struct sbx_system_policy *s = NULL;
+
+	memset(&errs, 0, sizeof(errs));
+	sbx_system_policy_parse(sbx_span_str(yaml), "system.yaml", &errs, &s);
+	assert_int_equal(s == NULL, errs.n > 0);
+	return s;
+}
+
+static bool has(const struct sbx_str_list *list, const char *s)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		if (strcmp(list->v[i], s) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void test_default(void **state)
+{
+	SBX_CLEANUP(sbx_system_policy_freep)
+	struct sbx_system_policy *s = sbx_system_policy_default();
+	SBX_CLEANUP(sbx_system_policy_freep) struct sbx_system_policy *empty = parse("# nothing\n");
+
+	(void)state;
+	for (const char *const *w =
+		     (const char *const[]){ ".ssh", ".aws", ".gnupg", ".kube", ".docker", "secrets",
+					    "credentials", NULL };
+	     *w; w++)
+		assert_true(has(&s->blocked_segments, *w));
+	assert_false(has(&s->blocked_segments, ".npmrc"));
+	for (const char *const *w =
+		     (const char *const[]){ "sudo", "su", "doas", "pkexec", "iptables", "ip6tables",
+					    "nft", "mount", NULL };
+	     *w; w++)
+		assert_true(has(&s->commands_deny, *w));
+	assert_int_equal(s->ceilings.memory_bytes, 0);
+	assert_int_equal(s->allowed_prefixes.n, 0);
+	assert_int_equal(empty->blocked_segments.n, s->blocked_segments.n);
+	assert_int_equal(empty->commands_deny.n, s->commands_deny.n);
+}
+
+static void test_file(void **state)
+{
+	SBX_CLEANUP(sbx_system_policy_freep)
+	struct sbx_system_policy *s =
+		parse("ceilings: {memory: 8G, cpus: 4, disk: 10G, pids: 4096}\n"
+		      "allowed_prefixes: [/data, ~/work]\n"
+		      "blocked_segments: [phi]\n"
+		      "commands: {deny: [docker]}\n"
+		      "floors: [\"*.evil.example\", \"*.xyz\", 203.0.113.0/24]\n"
+		      "admit: [10.0.0.0/8, \"fd12::/16\"]\n");
+	SBX_CLEANUP(sbx_system_policy_freep)
+	struct sbx_system_policy *dropped = parse("shipped: drop\nblocked_segments: [phi]\n");
+
+	(void)state;
+	print_errors(&errs);
+	assert_int_equal(s->ceilings.memory_bytes, UINT64_C(8) << 30);
+	assert_int_equal(s->ceilings.cpus_milli, 4000);
+	assert_int_equal(s->allowed_prefixes.n, 2);
+	assert_true(has(&s->blocked_segments, "phi"));
+	assert_true(has(&s->blocked_segments, ".ssh"));
+	assert_true(has(&s->commands_deny, "docker"));
+	assert_true(has(&s->commands_deny, "sudo"));
+	assert_int_equal(s->floors.n, 3);
+	assert_int_equal(s->admit.n, 2);
+	assert_int_equal(dropped->blocked_segments.n, 1);
+	assert_int_equal(dropped->commands_deny.n, 0);
+}
+
+static void refused(const char *yaml, int line, int column, const char *message)
+{
+	SBX_CLEANUP(sbx_system_policy_freep) struct sbx_system_policy *s = parse(yaml);
+
+	assert_null(s);
+	if (!strstr(errs.v[0].msg, message) || errs.v[0].line != line ||
+	    errs.v[0].column != column) {
+		print_errors(&errs);
+		fail_msg("expected %d:%d: %s", line, column, message);
+	}
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	refused("admit: [corp.example]\n", 1, 9, "only addresses and networks");
+	refused("admit: [127.0.0.0/8]\n", 1, 9, "never reached");
+	refused("ceilings: {enforce: strict}\n", 1, 12, "unknown key 'enforce' in ceilings");
+	refused("celings: {}\n", 1, 1, "did you mean 'ceilings'?");
+	refused("network: {mode: full}\n", 1, 1, "unknown key 'network'");
+	refused("floors: x\n", 1, 9, "floors must be a list");
+	refused("a: &x\n", 1, 4, "anchors");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_default),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
