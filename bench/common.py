@@ -59,7 +59,6 @@ class Places:
                 "env": self.env, "cwd": self.work}
 
     def remove(self):
-        # the bundles of the peers may hold mount points that others made; nothing is mounted there
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
@@ -147,8 +146,8 @@ class Report:
         sys.stdout.flush()
 
     def _line(self, name, cells, target, verdict):
-        print(f"  {name:<44}" + "".join(f"{c:>12}" for c in cells).ljust(48) +
-              f"  {target:<10}{verdict}".rstrip())
+        print((f"  {name:<44}" + "".join(f"{c:>13}" for c in cells).ljust(52) +
+               f"  {target:<10}{verdict}").rstrip())
         sys.stdout.flush()
 
     def row(self, name, cells, *, value=None, at_most=None, at_least=None, unit=""):

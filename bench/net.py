@@ -8,6 +8,7 @@ for the name. Client, broker and server share the machine's processors, as they 
 a relay can never be free.
 """
 import contextlib
+import dataclasses
 import json
 import os
 import shutil
@@ -17,14 +18,32 @@ import time
 
 import common
 
+BROKER = "sbx-broker"
 ADDRESS, NAME = "203.0.113.10", "bench.test"
 PLAIN_PORT, CHECKED_PORT, HAPROXY_PORT = 7000, 80, 7001
-CONNECTIONS, BULK_CONNECTIONS = 32, 4
-TARGETS = {"new": 0.35, "keep": 0.60, "get": 0.85}
 CPU_PER_GIB = 0.35
-TITLES = {"new": "new connection per request, 1/s", "keep": "kept-alive requests, 1/s",
-          "get": "bulk to the client, GiB/s", "put": "bulk from the client, GiB/s"}
 GIB = 1 << 30
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    mode: str  # of bench_net
+    connections: int
+    title: str
+    target: float = None  # of direct
+
+    @property
+    def bulk(self):
+        return self.mode in ("get", "put")
+
+
+LOADS = [
+    Load("new", 32, "New connection per request, 32 at a time, 1/s", 0.35),
+    Load("keep", 32, "Kept-alive requests, 32 connections, 1/s", 0.60),
+    Load("keep", 1, "Kept-alive requests, one connection, 1/s"),
+    Load("get", 4, "Bulk to the client, 4 connections, GiB/s", 0.85),
+    Load("put", 4, "Bulk from the client, 4 connections, GiB/s"),
+]
 
 PROFILE = f"""name: bench
 description: what the benchmark's server needs
@@ -74,15 +93,14 @@ class Client:
         self.proc = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                      **kw)
 
-    def ask(self, mode, seconds):
-        n = CONNECTIONS if mode in ("new", "keep") else BULK_CONNECTIONS
-        self.proc.stdin.write(f"{mode} {self.host} {self.port} {n} {seconds}\n")
+    def ask(self, load, seconds):
+        self.proc.stdin.write(f"{load.mode} {self.host} {self.port} {load.connections} {seconds}\n")
         self.proc.stdin.flush()
         line = self.proc.stdout.readline()
         if not line:
             raise RuntimeError(f"the client of {self.host}:{self.port} ended ({self.proc.wait(5)})")
         answer = json.loads(line)
-        work = answer["done"] if mode in ("new", "keep") else answer["bytes"] / GIB
+        work = answer["bytes"] / GIB if load.bulk else answer["done"]
         return work / answer["seconds"], work, answer["errors"]
 
 
@@ -136,37 +154,36 @@ def broker_of(launcher):
 
 
 def measure(ways, quick):
-    """{(mode, way): [per second]}, {(mode, way): [CPU s per unit]}, errors; round by round."""
+    """{(load, way): [per second]}, {(load, way): [CPU s per unit]}, {way: errors}; round by round."""
     rates, cpus, errors = {}, {}, {}
-    seconds, rounds = (0.4, 1) if quick else (2.0, 5)
+    seconds, rounds = (0.4, 1) if quick else (1.5, 4)
     for _round in range(rounds):
-        for mode in TITLES:
+        for load in LOADS:
             for way, (client, relay) in ways.items():
                 before = common.cpu_seconds(relay or [])
-                rate, work, n_errors = client.ask(mode, seconds)
-                rates.setdefault((mode, way), []).append(rate)
+                rate, work, n_errors = client.ask(load, seconds)
+                rates.setdefault((load, way), []).append(rate)
                 if relay and work:
                     used = common.cpu_seconds(relay) - before
-                    cpus.setdefault((mode, way), []).append(used / work)
+                    cpus.setdefault((load, way), []).append(used / work)
                 errors[way] = errors.get(way, 0) + n_errors
     return rates, cpus, errors
 
 
 def show(report, ways, rates, cpus, errors):
-    for mode, title in TITLES.items():
-        bulk = mode in ("get", "put")
-        report.section(title, "median", "x direct", "CPU s/GiB" if bulk else "CPU us/req")
-        direct = common.median(rates[mode, "direct"])
+    for load in LOADS:
+        report.section(load.title, "median", "x direct", "CPU s/GiB" if load.bulk else "CPU us/req")
+        direct = common.median(rates[load, "direct"])
         for way in ways:
-            mid = common.median(rates[mode, way])
-            cpu = common.median(cpus[mode, way]) if (mode, way) in cpus else None
-            cells = [f"{mid:.2f}" if bulk else f"{mid:,.0f}", f"{mid / direct:.2f}"]
+            mid = common.median(rates[load, way])
+            cpu = common.median(cpus[load, way]) if (load, way) in cpus else None
+            cells = [f"{mid:.2f}" if load.bulk else f"{mid:,.0f}", f"{mid / direct:.2f}"]
             if cpu is not None:
-                cells.append(f"{cpu:.2f}" if bulk else f"{cpu * 1e6:.1f}")
-            judged = way == "sbx-broker" and mode in TARGETS
-            report.row(way, cells, value=mid / direct, at_least=TARGETS[mode] if judged else None)
-            if judged and bulk and cpu is not None:
-                report.row("sbx-broker, CPU s per GiB", ("", "", f"{cpu:.2f}"), value=cpu,
+                cells.append(f"{cpu:.2f}" if load.bulk else f"{cpu * 1e6:.1f}")
+            judged = way == BROKER and load.target
+            report.row(way, cells, value=mid / direct, at_least=load.target if judged else None)
+            if judged and load.bulk and cpu is not None:
+                report.row(f"{way}, CPU s per GiB", ("", "", f"{cpu:.2f}"), value=cpu,
                            at_most=CPU_PER_GIB)
     for way, n in errors.items():
         if n:
@@ -181,8 +198,8 @@ def run(report, places, quick):
         plain = world.client(sbx, NAME, PLAIN_PORT)
         checked = world.client(sbx, NAME, CHECKED_PORT)
         ways = {"direct": (world.client([], ADDRESS, PLAIN_PORT), None),
-                "sbx-broker": (plain, broker_of(plain.proc.pid)),
-                "sbx-broker, port 80 (Host checked)": (checked, broker_of(checked.proc.pid))}
+                BROKER: (plain, broker_of(plain.proc.pid)),
+                f"{BROKER}, port 80 (Host checked)": (checked, broker_of(checked.proc.pid))}
         relay, pids = world.haproxy()
         if relay:
             ways["haproxy, TCP, same namespace"] = relay, pids

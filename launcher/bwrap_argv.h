@@ -18,7 +18,7 @@
 enum sbx_bwrap_fd_kind {
 	SBX_BWRAP_FD_CTL = 0, /* the channel to init: the launcher's to fill in */
 	SBX_BWRAP_FD_EXE,     /* O_PATH of sbx-init: the launcher's to fill in */
-	SBX_BWRAP_FD_SECCOMP, /* sbx_seccomp_export(): the launcher's to fill in */
+	SBX_BWRAP_FD_SECCOMP, /* a pipe for sbx_seccomp_write(): the launcher's to fill in */
 	SBX_BWRAP_FD_ARGS,    /* source: a memfd of ours, once sbx_bwrap_open() was called */
 	SBX_BWRAP_FD_DATA,    /* the same, for one SBX_MOUNT_FILE */
 	SBX_BWRAP_FD_BIND,    /* source: borrowed from the plan's mount */

@@ -69,17 +69,20 @@ static int insert_row(struct sbx_store *store, const struct sbx_options *o, cons
 	return command ? sbx_store_sandbox_begin(store, &row, err) : -ENOMEM;
 }
 
-int sbx_record_begin(struct sbx_run *r)
+int sbx_record_prepare(struct sbx_run *r)
 {
-	char hash[65];
 	uint64_t seed;
-	int e;
 
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		return -EIO;
-	e = sbx_fold_new(sbx_limits_default.n_event_keys, seed, &r->fold);
-	if (e < 0)
-		return e;
+	return sbx_fold_new(sbx_limits_default.n_event_keys, seed, &r->fold);
+}
+
+int sbx_record_begin(struct sbx_run *r)
+{
+	char hash[65];
+	int e;
+
 	e = open_store(r->plan->facts, &r->err, &r->store);
 	if (e == 0) {
 		sbx_policy_hash(r->plan->policy, hash);

@@ -6,6 +6,8 @@
 
 /* The sandbox's row and events in the database; a thin layer between struct sbx_run and src/store. */
 
+/* From here on events are taken in. 0 or -errno. */
+int sbx_record_prepare(struct sbx_run *r);
 /* Open the database and insert the row, state `preparing`. 0 or -errno with r->err. */
 int sbx_record_begin(struct sbx_run *r);
 /* State `running`. */

@@ -40,7 +40,7 @@ struct sbx_run {
 	/* runtime directory and guard (runtime.c) */
 	char runtime_path[512]; /* "" before it exists */
 	int runtime_fd;         /* the locked directory */
-	int guard_fd;           /* write end; the guard acts when it closes without a word */
+	int guard_fd;           /* write end of a pipe; the guard acts when it closes */
 	pid_t guard_pid;
 	bool guard_gone;
 
@@ -54,12 +54,13 @@ struct sbx_run {
 	/* broker */
 	pid_t broker_pid;
 	int broker_fd;
-	bool broker_ready, broker_gone, broker_stopped;
+	bool broker_ready, broker_released, broker_gone, broker_stopped;
 	struct sbx_msg_stats stats;
 
 	/* init */
 	int init_fd, init_peer_fd; /* the peer goes to the child */
 	int init_exe_fd;
+	int seccomp_fd, seccomp_peer_fd; /* pipe: the command's seccomp program, for bwrap */
 	pid_t init_pid;  /* in our pid namespace, as the kernel vouches */
 	int init_pidfd;
 	bool init_hello, verdicts_end, init_gone;

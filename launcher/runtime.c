@@ -3,14 +3,14 @@
  * The runtime directory of a sandbox, and the guard that undoes what a killed launcher cannot.
  *
  * The directory RUNTIME/ID exists as long as its sandbox. It is made under another name, locked
- * (flock) and renamed, so that whoever sees an ID that is not locked knows its owners are dead. The
- * lock lives in an open file description shared by the launcher and its guard only.
+ * (flock) and renamed, so that whoever sees an ID that is not locked knows its launcher is dead.
  *
- * The guard is a fork that holds the read end of a pipe, the lock, and nothing else. It reads one byte
- * when the launcher is done; end of file without it means that the launcher was killed. The kernel
- * has then ended the stage and the broker already (PDEATHSIG); the guard removes the directory and
- * gives the sandbox's row its final state. It is in a session of its own, so a SIGKILL to the
- * launcher's process group misses it; if both are killed, the next start sweeps.
+ * The guard is a fork that holds the read end of a pipe and nothing else. End of file
+ * means that the launcher was killed (one that is done ends the guard first). The kernel has then
+ * ended the stage and the broker already (PDEATHSIG); the guard removes the directory (if its lock is
+ * free: it may be another sandbox's) and gives the sandbox's row its final state. It is in a session
+ * of its own, so a SIGKILL to the launcher's process group misses it; if both are killed, the next
+ * start sweeps. It is there before the directory is, and goes after the row has its state.
  */
 #include "launcher/runtime.h"
 
@@ -78,6 +78,19 @@ static void remove_dir(int parent_fd, const char *name)
 	unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
 
+/* Remove NAME and give its sandbox a final state, unless its launcher holds the lock. */
+static void remove_dead(const struct sbx_facts *f, int parent_fd, const char *name)
+{
+	SBX_AUTO_CLOSE int fd =
+		openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return;
+	if (name[0] != '.')
+		sbx_record_lost(f, name);
+	remove_dir(parent_fd, name);
+}
+
 /* A name of claim() that was never renamed: its maker was killed in between, a minute ago or more. */
 static bool is_abandoned(int parent_fd, const char *name)
 {
@@ -99,25 +112,15 @@ static void sweep(const struct sbx_run *r, int parent_fd)
 		sbx_fd_close(scan_fd);
 		return;
 	}
-	for (int n = 0; n < SWEEP_MAX && (e = readdir(dir)); n++) {
-		SBX_AUTO_CLOSE int fd = -1;
-
-		if (strlen(e->d_name) != SBX_ID_LEN && !is_abandoned(parent_fd, e->d_name))
-			continue;
-		fd = openat(parent_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-			continue;
-		if (e->d_name[0] != '.')
-			sbx_record_lost(r->plan->facts, e->d_name);
-		remove_dir(parent_fd, e->d_name);
-	}
+	for (int n = 0; n < SWEEP_MAX && (e = readdir(dir)); n++)
+		if (strlen(e->d_name) == SBX_ID_LEN || is_abandoned(parent_fd, e->d_name))
+			remove_dead(r->plan->facts, parent_fd, e->d_name);
 	closedir(dir);
 }
 
 static _Noreturn void guard_main(struct sbx_run *r, int pipe_fd)
 {
-	const char *id = r->plan->id;
-	int fds[] = { 0, 1, 2, pipe_fd, r->runtime_fd }, numbers[] = { 0, 1, 2, 3, 4 };
+	int fds[] = { 0, 1, 2, pipe_fd }, numbers[] = { 0, 1, 2, 3 };
 	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t all;
 	ssize_t n;
@@ -134,13 +137,12 @@ static _Noreturn void guard_main(struct sbx_run *r, int pipe_fd)
 	if (r->plan->facts->privileged)
 		sbx_caps_keep(0); /* uid 0 owns what there is to remove */
 	do {
-		n = read(3, &byte, 1);
+		n = read(3, &byte, 1); /* nobody writes */
 	} while (n < 0 && errno == EINTR);
 	if (n == 0) {
 		int parent_fd = open(r->plan->facts->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		remove_dir(parent_fd, id);
-		sbx_record_lost(r->plan->facts, id);
+		remove_dead(r->plan->facts, parent_fd, r->plan->id);
 	}
 	_exit(0);
 }
@@ -187,15 +189,22 @@ static int claim(struct sbx_run *r, int parent_fd)
 	return 0;
 }
 
+int sbx_runtime_parents(struct sbx_run *r)
+{
+	return make_parents(r->plan->facts->runtime_dir, &r->err);
+}
+
 int sbx_runtime_make(struct sbx_run *r)
 {
 	const char *dir = r->plan->facts->runtime_dir;
 	SBX_AUTO_CLOSE int parent_fd = -1;
 	int error;
 
-	error = make_parents(dir, &r->err);
-	if (error < 0)
+	error = start_guard(r);
+	if (error < 0) {
+		sbx_err_set(&r->err, "cannot start the guard: %s", strerror(-error));
 		return error;
+	}
 	parent_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (parent_fd < 0) {
 		sbx_err_set(&r->err, "cannot open %s: %s", dir, strerror(errno));
@@ -207,11 +216,6 @@ int sbx_runtime_make(struct sbx_run *r)
 		sbx_err_set(&r->err, "a sandbox with id %s is up already (leave out --id)", r->plan->id);
 	else if (error < 0)
 		sbx_err_set(&r->err, "cannot make %s/%s: %s", dir, r->plan->id, strerror(-error));
-	if (error < 0)
-		return error;
-	error = start_guard(r);
-	if (error < 0)
-		sbx_err_set(&r->err, "cannot start the guard: %s", strerror(-error));
 	return error;
 }
 
@@ -224,16 +228,18 @@ void sbx_runtime_remove(struct sbx_run *r)
 		remove_dir(parent_fd, r->plan->id);
 		r->runtime_path[0] = '\0';
 	}
-	if (r->guard_pid > 0) {
-		int status;
+	r->runtime_fd = sbx_fd_close(r->runtime_fd);
+}
 
-		if (write(r->guard_fd, "", 1) < 0)
-			kill(r->guard_pid, SIGKILL);
-		r->guard_fd = sbx_fd_close(r->guard_fd);
+void sbx_runtime_dismiss_guard(struct sbx_run *r)
+{
+	int status;
+
+	if (r->guard_pid > 0) {
+		kill(r->guard_pid, SIGKILL); /* our child, not yet reaped */
 		while (waitpid(r->guard_pid, &status, 0) < 0 && errno == EINTR)
 			;
 		r->guard_pid = 0;
 	}
 	r->guard_fd = sbx_fd_close(r->guard_fd);
-	r->runtime_fd = sbx_fd_close(r->runtime_fd);
 }

@@ -4,11 +4,15 @@
 
 #include "launcher/run.h"
 
-/* Make the sandbox's runtime directory (mode 0700, locked) and start its guard; sweep what dead
- * launchers left. 0 or -errno with r->err (-EEXIST: a sandbox with this id is up). */
-int sbx_runtime_make(struct sbx_run *r);
+/* Make the directory that holds them all, when it is missing. 0 or -errno with r->err. */
+int sbx_runtime_parents(struct sbx_run *r);
 
-/* Remove the directory and send the guard home. */
+/* Start the guard, sweep what dead launchers left, make the sandbox's directory (mode 0700, locked).
+ * 0 or -errno with r->err (-EEXIST: a sandbox with this id is up). */
+int sbx_runtime_make(struct sbx_run *r);
+/* Remove the directory. */
 void sbx_runtime_remove(struct sbx_run *r);
+/* When nothing is left that it would have to undo. */
+void sbx_runtime_dismiss_guard(struct sbx_run *r);
 
 #endif

@@ -3,9 +3,10 @@
  * The stage: the process that owns the sandbox's namespaces.
  *
  * It is a fork of the launcher (no exec: the plan is already in memory) in a new user, network, pid and
- * mount namespace. In order: identity maps for one uid; lo, addresses and routes; the ruleset; a /proc
- * for bwrap; the broker's sockets, which go to the launcher; on SPAWN, bwrap; then it turns into the socket factory
- * (factory.c) until the command ends.
+ * mount namespace. In order: identity maps for one uid; a /proc for bwrap; bwrap itself, which waits for
+ * the seccomp program and then builds the view while we build the network; lo, addresses and routes;
+ * the ruleset; the broker's sockets, which go to the launcher; then it turns into the socket factory
+ * (factory.c) until the command ends. Nothing of the command runs until the launcher says so to init.
  *
  * Invariants
  * - It is pid 1 of its namespace: when it ends, by whatever cause, the kernel kills bwrap, the command
@@ -187,7 +188,7 @@ static int send_ready(int channel, struct stage_sockets *s)
 }
 
 /* bwrap's side of the fork: arrange the declared fds, set the limits, exec. */
-static _Noreturn void exec_bwrap(struct sbx_run *r, int seccomp_fd)
+static _Noreturn void exec_bwrap(struct sbx_run *r)
 {
 	const struct sbx_bwrap *b = r->bwrap;
 	int fds[3 + SBX_BWRAP_FDS_MAX] = { 0, 1, 2 }, numbers[3 + SBX_BWRAP_FDS_MAX] = { 0, 1, 2 };
@@ -199,7 +200,7 @@ static _Noreturn void exec_bwrap(struct sbx_run *r, int seccomp_fd)
 		numbers[3 + i] = b->fds[i].number;
 		switch (b->fds[i].kind) {
 		case SBX_BWRAP_FD_SECCOMP:
-			fds[3 + i] = seccomp_fd;
+			fds[3 + i] = r->seccomp_peer_fd;
 			break;
 		case SBX_BWRAP_FD_CTL:
 			fds[3 + i] = r->init_peer_fd;
@@ -225,29 +226,14 @@ static _Noreturn void exec_bwrap(struct sbx_run *r, int seccomp_fd)
 	_exit(125);
 }
 
-static void wait_for_spawn(int channel, int *ret_seccomp_fd)
-{
-	uint8_t packet[64];
-	uint32_t zero;
-	size_t n, n_fds;
-	int r;
-
-	do {
-		r = sbx_channel_recv(channel, packet, sizeof(packet), &n, ret_seccomp_fd, 1, &n_fds, NULL);
-	} while (r == -EINTR);
-	if (r != 0 || n_fds != 1 ||
-	    sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SPAWN, &zero) != 0)
-		_exit(125); /* the launcher is gone, or gave up */
-}
-
 static _Noreturn void stage_main(struct sbx_run *r, int channel)
 {
 	const struct sbx_facts *f = r->plan->facts;
 	struct stage_sockets s;
 	struct sbx_err err = { 0 };
 	const char *step = "uid_map";
-	int seccomp_fd = -1, error;
 	pid_t child;
+	int error;
 
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		s.fds[i] = -1;
@@ -258,15 +244,23 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	sbx_fd_close(r->runtime_fd);
 	sbx_fd_close(r->stage_fd);
 	sbx_fd_close(r->init_fd);
+	sbx_fd_close(r->seccomp_fd); /* or bwrap would never see its end */
 
 	error = sbx_userns_map_self(f->uid, f->gid, &err);
-	if (error < 0)
-		stage_fail(channel, error, step, &err);
-	error = build_network(r->plan, &s, &step, &err);
 	if (error == 0) {
 		step = "proc";
 		error = mount_proc(&err);
 	}
+	if (error < 0)
+		stage_fail(channel, error, step, &err);
+	child = fork();
+	if (child == 0)
+		exec_bwrap(r);
+	if (child < 0) {
+		sbx_err_set(&err, "cannot fork: %s", strerror(errno));
+		stage_fail(channel, -errno, "fork", &err);
+	}
+	error = build_network(r->plan, &s, &step, &err);
 	if (error == 0) {
 		step = "factory";
 		error = sbx_channel_pair(&s.factory, &s.fds[SBX_BFD_FACTORY]);
@@ -276,15 +270,6 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	if (error < 0) {
 		sbx_err_set(&err, "%s", strerror(-error));
 		stage_fail(channel, error, step, &err);
-	}
-
-	wait_for_spawn(channel, &seccomp_fd);
-	child = fork();
-	if (child == 0)
-		exec_bwrap(r, seccomp_fd);
-	if (child < 0) {
-		sbx_err_set(&err, "cannot fork: %s", strerror(errno));
-		stage_fail(channel, -errno, "fork", &err);
 	}
 	sbx_factory_main(channel, s.factory, child);
 }

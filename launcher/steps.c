@@ -6,9 +6,10 @@
  * whatever its apply left. Nothing of the command runs before `release`, and each earlier failure
  * leads there never, so failing closed is the shape of the table and not of each step.
  *
- * The order differs from a plain reading of the design in one thing: the stage is started before the
- * row is written, because its namespaces take as long to make as the database to open and there are
- * two cores. Nothing waits for it until `firewall`.
+ * Launch time is the longest chain, not the sum, so what takes long starts first: the stage, in it bwrap,
+ * and the broker. bwrap builds the view while the stage builds the network and the launcher the rest;
+ * init, at the end of that chain, does nothing before it gets its probes, which are sent when the
+ * firewall has been read back and the broker has its policy. The database is opened meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,14 +34,15 @@
 #include "sys/seccomp.h"
 
 #define STAGE_TIMEOUT_MS 10000
+#define RELEASE_TIMEOUT_MS 5000
 #define SELFTEST_TIMEOUT_MS 20000 /* all probes; each has its own, shorter one */
 
-static int send_simple(int fd, enum sbx_msg_type type, const int *fds, size_t n_fds)
+static int send_simple(int fd, enum sbx_msg_type type)
 {
 	uint8_t packet[16];
 	ssize_t n = sbx_msg_encode_simple(type, 0, packet, sizeof(packet));
 
-	return n < 0 ? (int)n : sbx_channel_send(fd, packet, (size_t)n, fds, n_fds);
+	return n < 0 ? (int)n : sbx_channel_send(fd, packet, (size_t)n, NULL, 0);
 }
 
 /* --- cgroup: limits.memory and friends come with the cgroup issue; the place is here --- */
@@ -61,7 +63,9 @@ static int bwrap_arguments(struct sbx_run *r)
 
 	if (snprintf(etc, sizeof(etc), "%s/etc", r->plan->facts->runtime_dir) >= (int)sizeof(etc))
 		return -ENAMETOOLONG;
-	e = sbx_etc_prepare(r->plan, etc, &r->err);
+	e = sbx_runtime_parents(r);
+	if (e == 0)
+		e = sbx_etc_prepare(r->plan, etc, &r->err);
 	if (e == 0)
 		e = sbx_bwrap_new(r->plan, &r->bwrap);
 	if (e == 0)
@@ -74,7 +78,7 @@ static int bwrap_arguments(struct sbx_run *r)
 static int stage_apply(struct sbx_run *r)
 {
 	char path[4096];
-	int e;
+	int seccomp[2], e;
 
 	if (snprintf(path, sizeof(path), "%s/sbx-init", r->plan->facts->libexec_dir) >=
 	    (int)sizeof(path))
@@ -86,10 +90,14 @@ static int stage_apply(struct sbx_run *r)
 		return -errno;
 	}
 	e = sbx_channel_pair(&r->init_fd, &r->init_peer_fd);
+	if (e == 0 && pipe2(seccomp, O_CLOEXEC) < 0)
+		e = -errno;
 	if (e < 0) {
-		sbx_err_set(&r->err, "cannot make a socket pair: %s", strerror(-e));
+		sbx_err_set(&r->err, "cannot make a channel: %s", strerror(-e));
 		return e;
 	}
+	r->seccomp_peer_fd = seccomp[0];
+	r->seccomp_fd = seccomp[1];
 	e = bwrap_arguments(r);
 	if (e < 0)
 		return e;
@@ -99,12 +107,15 @@ static int stage_apply(struct sbx_run *r)
 	if (e == 0)
 		e = sbx_fd_set_nonblocking(r->init_fd);
 	r->init_peer_fd = sbx_fd_close(r->init_peer_fd);
+	r->seccomp_peer_fd = sbx_fd_close(r->seccomp_peer_fd);
 	return e;
 }
 
 static void stage_undo(struct sbx_run *r)
 {
 	sbx_stage_stop(r);
+	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
+	r->seccomp_peer_fd = sbx_fd_close(r->seccomp_peer_fd);
 	r->init_fd = sbx_fd_close(r->init_fd);
 	r->init_peer_fd = sbx_fd_close(r->init_peer_fd);
 	r->init_exe_fd = sbx_fd_close(r->init_exe_fd);
@@ -112,12 +123,13 @@ static void stage_undo(struct sbx_run *r)
 	r->bwrap = sbx_bwrap_free(r->bwrap);
 }
 
-/* --- record --- */
+/* --- record: the row comes later, what becomes of it is the last thing settled --- */
 
 static void record_undo(struct sbx_run *r)
 {
 	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
+	sbx_runtime_dismiss_guard(r);
 }
 
 /* --- firewall: the stage builds it; here we wait for the proof --- */
@@ -128,7 +140,7 @@ static int firewall_apply(struct sbx_run *r)
 
 	if (e == 0) {
 		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
-		return 0;
+		return sbx_broker_configure(r);
 	}
 	if (r->stage_failed.step[0])
 		sbx_err_set(&r->err, "%s: %s", r->stage_failed.step, r->stage_failed.detail);
@@ -146,41 +158,22 @@ static void firewall_undo(struct sbx_run *r)
 		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
 }
 
-/* --- command: bwrap and init, held before the exec --- */
+/* --- command: bwrap waits for the seccomp program before it does anything --- */
 
 static int command_apply(struct sbx_run *r)
 {
-	SBX_AUTO_CLOSE int seccomp_fd = -1;
-	uint8_t packet[SBX_MSG_MAX];
-	ssize_t n;
-	int e;
+	int e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->seccomp_fd, &r->err);
 
-	e = sbx_broker_configure(r);
-	if (e < 0)
-		return e;
-	seccomp_fd = sbx_seccomp_export(SBX_SECCOMP_COMMAND, &r->err);
-	if (seccomp_fd < 0)
-		return seccomp_fd;
-	n = sbx_msg_encode_probes(r->plan->probes, packet, sizeof(packet));
-	if (n < 0) {
-		sbx_err_set(&r->err, "the self-test's probes do not fit one message");
-		return (int)n;
-	}
-	/* The probes wait in the channel; init reads them when it is there. */
-	e = sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
-	if (e == 0)
-		e = send_simple(r->stage_fd, SBX_MSG_SPAWN, &seccomp_fd, 1);
-	if (e) {
-		sbx_err_set(&r->err, "the stage ended before the command was started");
-		return e < 0 ? e : -EPIPE;
-	}
-	return 0;
+	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
+	return e;
 }
 
+/* Everything in the sandbox ends; stage_undo reaps. */
 static void command_undo(struct sbx_run *r)
 {
+	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
 	if (r->stage_pid > 0)
-		sbx_stage_stop(r);
+		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped */
 }
 
 /* --- selftest --- */
@@ -217,10 +210,31 @@ static int judge_verdicts(struct sbx_run *r)
 	return 0;
 }
 
+static int send_probes(struct sbx_run *r)
+{
+	uint8_t packet[SBX_MSG_MAX];
+	ssize_t n = sbx_msg_encode_probes(r->plan->probes, packet, sizeof(packet));
+	int e;
+
+	if (n < 0) {
+		sbx_err_set(&r->err, "the self-test's probes do not fit one message");
+		return (int)n;
+	}
+	/* They wait in the channel until init is there. */
+	e = sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
+	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
+}
+
+/* The database is opened here, while bwrap builds: what cannot be recorded is not released. */
 static int selftest_apply(struct sbx_run *r)
 {
-	int e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
+	int e = send_probes(r);
 
+	if (e == 0)
+		e = sbx_record_begin(r);
+	if (e < 0)
+		return e;
+	e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
 	if (e == 0)
 		return judge_verdicts(r);
 	if (r->interrupted) {
@@ -245,15 +259,30 @@ static int selftest_apply(struct sbx_run *r)
 
 /* --- release --- */
 
+/* What the broker recorded so far was the self-test; what it records from now on is the command. */
+static int release_broker(struct sbx_run *r)
+{
+	int e = send_simple(r->broker_fd, SBX_MSG_RELEASE);
+
+	if (e == 0)
+		e = sbx_supervise(r, SBX_WAIT_RELEASE, RELEASE_TIMEOUT_MS);
+	if (e)
+		sbx_err_set(&r->err, "the broker or the sandbox ended before the release");
+	return e > 0 ? -ECONNABORTED : e;
+}
+
 static int release_apply(struct sbx_run *r)
 {
-	int e = sbx_supervise_wall_clock(r);
+	int e = release_broker(r);
 
+	if (e < 0)
+		return e;
+	e = sbx_supervise_wall_clock(r);
 	if (e < 0) {
 		sbx_err_set(&r->err, "cannot start the wall clock: %s", strerror(-e));
 		return e;
 	}
-	e = send_simple(r->init_fd, SBX_MSG_RELEASE, NULL, 0);
+	e = send_simple(r->init_fd, SBX_MSG_RELEASE);
 	if (e) {
 		sbx_err_set(&r->err, "the sandbox's init ended before the release");
 		return e < 0 ? e : -EPIPE;
@@ -265,13 +294,13 @@ static int release_apply(struct sbx_run *r)
 }
 
 const struct sbx_step sbx_steps[] = {
-	{ "runtime", sbx_runtime_make, sbx_runtime_remove },
+	{ "record", sbx_record_prepare, record_undo },
 	{ "cgroup", cgroup_apply, NULL },
 	{ "stage", stage_apply, stage_undo },
-	{ "record", sbx_record_begin, record_undo },
 	{ "broker", sbx_broker_start, sbx_broker_stop },
-	{ "firewall", firewall_apply, firewall_undo },
 	{ "command", command_apply, command_undo },
+	{ "runtime", sbx_runtime_make, sbx_runtime_remove },
+	{ "firewall", firewall_apply, firewall_undo },
 	{ "selftest", selftest_apply, NULL },
 	{ "release", release_apply, NULL },
 };

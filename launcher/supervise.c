@@ -127,6 +127,12 @@ static void on_broker_packet(struct sbx_run *r, struct sbx_span span)
 			break;
 		r->broker_ready = true;
 		return;
+	case SBX_MSG_RELEASE:
+		if (!r->verdicts_end || r->broker_released ||
+		    sbx_msg_decode_simple(span, SBX_MSG_RELEASE, &zero) != 0)
+			break;
+		r->broker_released = true;
+		return;
 	case SBX_MSG_EVENT:
 		if (sbx_msg_decode_event(span, &event) != 0)
 			break;
@@ -297,6 +303,10 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 		if (r->command_exited || r->init_gone)
 			return -1;
 		return r->verdicts_end && r->init_hello && r->broker_ready;
+	case SBX_WAIT_RELEASE:
+		if (r->command_exited || r->init_gone)
+			return -1;
+		return r->broker_released;
 	default:
 		return 0;
 	}
@@ -368,6 +378,7 @@ int sbx_supervise_signals(struct sbx_run *r)
 
 	sbx_signals_forwarded(&set);
 	sigaddset(&set, SIGCHLD);
+	signal(SIGPIPE, SIG_IGN); /* a write to a helper that died is an error here; init resets it */
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -40,10 +40,23 @@ EXTRA_DIST += \
 	%reldir%/fuzz/corpus \
 	%reldir%/fuzz/smoke.sh \
 	%reldir%/golden \
-	%reldir%/net \
-	%reldir%/system \
+	%reldir%/net/test_registry.py \
+	%reldir%/system/conftest.py \
+	%reldir%/system/inside.py \
+	%reldir%/system/test_addresses.py \
+	%reldir%/system/test_broker_standalone.py \
+	%reldir%/system/test_clients.py \
+	%reldir%/system/test_inside.py \
+	%reldir%/system/test_install.py \
+	%reldir%/system/test_lifecycle.py \
+	%reldir%/system/test_mounts.py \
+	%reldir%/system/test_names.py \
+	%reldir%/system/test_nft_equal.py \
+	%reldir%/system/test_smoke.py \
+	%reldir%/system/test_tls_http.py \
+	%reldir%/system/world.py \
 	%reldir%/tap.sh \
-	.ci .clang-format .clang-tidy .editorconfig
+	.ci/expected-skips .ci/run .clang-format .clang-tidy .editorconfig .gitignore
 
 TESTS = $(check_PROGRAMS) $(SBX_CHECKS)
 TEST_EXTENSIONS = .py

@@ -5,9 +5,9 @@
  * The process: started by sbx-run with nothing but stderr and, as fd 3, its channel; lives in the
  * host's network namespace, as an ordinary user without capabilities, and ends with the launcher
  * (PDEATHSIG, end of file) or on STOP. Everything it works with comes in one CONFIG message:
- * sockets made in the sandbox's namespace, the compiled policy, the text of the hosts file. Once
- * set up it is under seccomp and cannot open a file, and before that it has parsed no byte of the
- * sandbox's.
+ * sockets made in the sandbox's namespace, the compiled policy, the text of the hosts file. What
+ * takes more than that (netlink sockets, random bytes) is had while the sandbox is still being
+ * made; then seccomp is on, and only after it CONFIG is read.
  *
  * One thread, one event loop. What is decided is in core*.c (PURE), what is done elsewhere:
  *

@@ -101,6 +101,8 @@ void sbx_own_free(struct sbx_own *o);
 
 /* --- io_nflog.c --- */
 int sbx_nflog_new(struct sbx_broker *b, int fd); /* borrows fd */
+/* Take in all that is there now. Accepts NULL. */
+void sbx_nflog_drain(struct sbx_nflog *n);
 void sbx_nflog_free(struct sbx_nflog *n);
 
 #endif

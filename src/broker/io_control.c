@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The channel to the launcher: READY and events go up, STOP comes down.
+ * The channel to the launcher: READY and events go up, RELEASE and STOP come down.
  *
  * The launcher is trusted; still a message that is not expected ends the broker, and with it every
  * flow. End of file means the launcher is gone: leave at once, the sandbox is being killed.
+ *
+ * Until RELEASE only the self-test speaks: its refusals are proofs, not events. They are held, and
+ * dropped when RELEASE comes (shown when it never does); the answer to RELEASE tells the launcher that
+ * what comes from now on is the command's.
  *
  * Events are folded for a second (base/fold.h). What the fold gives out is queued and sent; while
  * the launcher does not read, the fold's clock stands still, so that nothing comes out of it and
@@ -35,6 +39,7 @@ struct sbx_control {
 	uint64_t clock_ms;	 /* the fold's: stands still while `queue` is not empty */
 	struct sbx_event *queue; /* came out of the fold, not sent yet: [first, n) */
 	size_t first, n, n_max;
+	bool released; /* RELEASE came: what is recorded is the command's, and is sent */
 	bool stopping; /* STOP came: send everything, then STATS, then leave */
 };
 
@@ -118,6 +123,8 @@ static void push(struct sbx_control *c)
 	uint64_t now_ms = sbx_now_ms();
 	int r;
 
+	if (!c->released && !c->stopping)
+		return;
 	if (c->stopping) {
 		sbx_fold_flush_all(c->fold, enqueue, c);
 	} else if (c->n == 0) {
@@ -201,11 +208,32 @@ static void stop(struct sbx_control *c)
 {
 	struct timeval tv = { .tv_sec = STOP_SEND_MS / 1000 };
 
+	sbx_nflog_drain(c->b->nflog);
 	c->stopping = true;
 	event_del(&c->ev_flush);
 	if (evtimer_assign(&c->ev_flush, c->b->base, on_stop_timeout, c) == 0)
 		evtimer_add(&c->ev_flush, &tv);
 	push(c);
+}
+
+static void drop(const struct sbx_event *v, void *userdata)
+{
+	(void)v;
+	(void)userdata;
+}
+
+static void release(struct sbx_control *c)
+{
+	uint8_t packet[64];
+	ssize_t n;
+
+	sbx_nflog_drain(c->b->nflog); /* the self-test's refusals that were not read yet */
+	sbx_fold_flush_all(c->fold, drop, NULL);
+	c->b->stats = (struct sbx_msg_stats){ 0 };
+	c->released = true;
+	n = sbx_msg_encode_simple(SBX_MSG_RELEASE, 0, packet, sizeof(packet));
+	if (n < 0 || sbx_channel_send(c->fd, packet, (size_t)n, NULL, 0) != 0)
+		sbx_broker_exit(c->b, 1);
 }
 
 static void on_read(evutil_socket_t fd, short what, void *userdata)
@@ -220,6 +248,9 @@ static void on_read(evutil_socket_t fd, short what, void *userdata)
 		return;
 	if (r == 0 && sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_STOP, NULL) == 0)
 		stop(c);
+	else if (r == 0 && !c->released &&
+		 sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_RELEASE, NULL) == 0)
+		release(c);
 	else
 		sbx_broker_exit(c->b, r == SBX_CHANNEL_E_CLOSED ? 0 : 1);
 }

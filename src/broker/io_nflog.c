@@ -15,6 +15,7 @@
 #include "sys/net.h"
 
 #define BATCH 16
+#define DRAIN 65536 /* more than its receive buffer holds */
 
 struct sbx_nflog {
 	struct sbx_broker *b;
@@ -34,12 +35,10 @@ static void on_packet(void *userdata, const struct sbx_nflog_packet *p)
 	sbx_broker_event(b, p->proto, &v, &p->dst, p->dport, NULL);
 }
 
-static void on_read(evutil_socket_t fd, short what, void *userdata)
+/* At most @max datagrams, so that a flood does not starve the flows. */
+static void take(struct sbx_nflog *n, int fd, int max)
 {
-	struct sbx_nflog *n = userdata;
-
-	(void)what;
-	for (int i = 0; i < BATCH; i++) {
+	for (int i = 0; i < max; i++) {
 		ssize_t size = recv(fd, n->b->copy, sizeof(n->b->copy), MSG_DONTWAIT);
 
 		if (size < 0 && errno == ENOBUFS)
@@ -48,6 +47,18 @@ static void on_read(evutil_socket_t fd, short what, void *userdata)
 			return;
 		sbx_nflog_parse(sbx_span(n->b->copy, (size_t)size), on_packet, n);
 	}
+}
+
+static void on_read(evutil_socket_t fd, short what, void *userdata)
+{
+	(void)what;
+	take(userdata, fd, BATCH);
+}
+
+void sbx_nflog_drain(struct sbx_nflog *n)
+{
+	if (n)
+		take(n, event_get_fd(&n->ev), DRAIN);
 }
 
 int sbx_nflog_new(struct sbx_broker *b, int fd)

@@ -114,24 +114,6 @@ void sbx_tcp_again(struct sbx_tcp_flow *f)
 	event_add(&t->ev_again, &now);
 }
 
-/* One turn for each flow of the list; those that have yet more to do put themselves on it anew. */
-static void on_again(evutil_socket_t fd, short what, void *userdata)
-{
-	struct sbx_tcp *t = userdata;
-	size_t n = 0;
-
-	(void)fd;
-	(void)what;
-	for (struct sbx_tcp_flow *f = t->again_first; f; f = f->again_next)
-		n++;
-	while (n-- && t->again_first) {
-		struct sbx_tcp_flow *f = t->again_first;
-
-		unlink_again(f);
-		sbx_tcp_relay_event(f);
-	}
-}
-
 static void dispatch(struct sbx_tcp_flow *f)
 {
 	switch ((enum sbx_tcp_state)f->state) {
@@ -151,6 +133,24 @@ static void dispatch(struct sbx_tcp_flow *f)
 	case SBX_TCP_LINGERING:
 		sbx_tcp_linger_event(f);
 		break;
+	}
+}
+
+/* One turn for each flow of the list; those that have yet more to do put themselves on it anew. */
+static void on_again(evutil_socket_t fd, short what, void *userdata)
+{
+	struct sbx_tcp *t = userdata;
+	size_t n = 0;
+
+	(void)fd;
+	(void)what;
+	for (struct sbx_tcp_flow *f = t->again_first; f; f = f->again_next)
+		n++;
+	while (n-- && t->again_first) {
+		struct sbx_tcp_flow *f = t->again_first;
+
+		unlink_again(f);
+		dispatch(f);
 	}
 }
 

@@ -331,7 +331,6 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	switch (type) {
 	case SBX_MSG_STOP:
 	case SBX_MSG_READY:
-	case SBX_MSG_SPAWN:
 	case SBX_MSG_INIT_HELLO:
 	case SBX_MSG_VERDICTS_END:
 	case SBX_MSG_RELEASE:

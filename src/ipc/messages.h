@@ -18,13 +18,13 @@
 /*
  * What the programs of one sandbox say to each other. PURE: encode to and decode from bytes.
  *
- *   launcher -> broker   CONFIG, STOP
- *   broker -> launcher   READY, EVENT..., STATS (in answer to STOP, last)
+ *   launcher -> broker   CONFIG, RELEASE (the self-test is over), STOP
+ *   broker -> launcher   READY, RELEASE (in answer), EVENT..., STATS (in answer to STOP, last)
  *   stage -> launcher    STAGE_READY (with the sandbox's sockets), STAGE_FAILED, COMMAND_EXIT
- *   launcher -> stage    SPAWN (with the seccomp program's fd), SIGNAL
+ *   launcher -> stage    SIGNAL
  *   init -> launcher     INIT_HELLO, VERDICT..., VERDICTS_END, EXEC_FAILED
  *   launcher -> init     PROBES, RELEASE
- *   broker -> factory    UDP_SOCKET (the stage, after SPAWN, is the socket factory)
+ *   broker -> factory    UDP_SOCKET (the stage, once it is ready, is the socket factory)
  *   factory -> broker    UDP_SOCKET_MADE (with one fd), UDP_SOCKET_FAILED
  *
  * A message is one packet: u8 version (SBX_MSG_VERSION), u8 type, u16 zero, then the fields in the
@@ -46,7 +46,6 @@ enum sbx_msg_type {
 	SBX_MSG_STATS,
 	SBX_MSG_STAGE_READY,
 	SBX_MSG_STAGE_FAILED,
-	SBX_MSG_SPAWN,
 	SBX_MSG_SIGNAL,
 	SBX_MSG_COMMAND_EXIT,
 	SBX_MSG_INIT_HELLO,
@@ -154,7 +153,7 @@ SBX_MSG_DECLARE(exec_failed, struct sbx_msg_exec_failed);
 SBX_MSG_DECLARE(stage_failed, struct sbx_msg_stage_failed);
 SBX_MSG_DECLARE(udp_socket, struct sbx_msg_udp_socket); /* its two answers are simple messages */
 
-/* Messages with nothing but a type (STOP, READY, SPAWN, INIT_HELLO, VERDICTS_END, RELEASE) and with one
+/* Messages with nothing but a type (STOP, READY, INIT_HELLO, VERDICTS_END, RELEASE) and with one
  * number (STAGE_READY: which of enum sbx_broker_fd ride along, as bits; SIGNAL: the signal;
  * COMMAND_EXIT: a wait status; UDP_SOCKET_MADE/FAILED: the cookie). */
 ssize_t sbx_msg_encode_simple(enum sbx_msg_type type, uint32_t value, void *p, size_t n);

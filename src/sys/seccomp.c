@@ -98,31 +98,18 @@ int sbx_seccomp_install(enum sbx_seccomp_profile which, struct sbx_err *err)
 	return r;
 }
 
-int sbx_seccomp_export(enum sbx_seccomp_profile which, struct sbx_err *err)
+int sbx_seccomp_write(enum sbx_seccomp_profile which, int fd, struct sbx_err *err)
 {
 	SBX_CLEANUP(release) scmp_filter_ctx ctx = NULL;
-	SBX_AUTO_CLOSE int fd = -1;
 	int r = build(which, &ctx, err);
 
 	if (r < 0)
 		return r;
-	fd = memfd_create("sbx-seccomp", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0) {
-		r = -errno;
-		sbx_err_set(err, "cannot make a memfd for the seccomp filter: %s", strerror(-r));
-		return r;
-	}
 	r = seccomp_export_bpf(ctx, fd);
-	if (r == 0 &&
-	    (lseek(fd, 0, SEEK_SET) < 0 ||
-	     fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0))
-		r = -errno;
-	if (r < 0) {
+	if (r < 0)
 		sbx_err_set(err, "cannot export the seccomp filter '%s': %s", profiles[which].name,
 			    strerror(-r));
-		return r;
-	}
-	return sbx_fd_steal(&fd);
+	return r;
 }
 
 const char *sbx_seccomp_row(enum sbx_seccomp_profile which, size_t i)

@@ -30,6 +30,7 @@ def scratch():
         user = pwd.getpwnam(USER)
     directory = tempfile.mkdtemp(prefix="sbx-npm-", dir="/var/tmp")
     os.chown(directory, user.pw_uid, user.pw_gid)
+    os.chmod(directory, 0o755)  # the throwaway user of a bare root has to pass
     yield directory
     shutil.rmtree(directory, ignore_errors=True)
 
@@ -64,7 +65,6 @@ def npm_install(scratch, profile, who):
         os.chown(scratch, pwd.getpwnam(USER).pw_uid, -1)
     if who == "root --user":
         os.chown(scratch, 0, 0)
-        os.chmod(scratch, 0o755)
     start = time.monotonic()
     r = subprocess.run([*argv, "--", *command], cwd=work, env=env, capture_output=True, text=True, timeout=300)
     return r, time.monotonic() - start, os.path.join(work, "node_modules", "is-number", "package.json")

@@ -311,6 +311,12 @@ static void configure(struct harness *h, int broker, int stage_channel)
 	if (sbx_channel_recv(broker, packet, sizeof(packet), &n, NULL, 0, NULL, NULL) != 0 ||
 	    sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_READY, NULL) != 0)
 		die("the broker is not ready", -EPIPE, NULL);
+	/* There is no self-test here: what it records is the command's from the start. */
+	size = sbx_msg_encode_simple(SBX_MSG_RELEASE, 0, packet, sizeof(packet));
+	if (size < 0 || sbx_channel_send(broker, packet, (size_t)size, NULL, 0) != 0 ||
+	    sbx_channel_recv(broker, packet, sizeof(packet), &n, NULL, 0, NULL, NULL) != 0 ||
+	    sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_RELEASE, NULL) != 0)
+		die("the broker does not release", -EPIPE, NULL);
 	if (h->pid_file) {
 		FILE *f = fopen(h->pid_file, "w");
 

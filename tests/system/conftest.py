@@ -5,6 +5,7 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +17,8 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 INST = os.environ.get("SBX_INST", "")
 USER = "sbxtest"
+TEST_SECONDS = 240   # of one test; the slowest that passes takes a tenth of it
+TEARDOWN_SECONDS = 30  # of its fixtures after that
 
 
 def pytest_configure(config):
@@ -23,6 +26,20 @@ def pytest_configure(config):
         pytest.exit("the system tests need root (they make namespaces and another user)", 2)
     if not os.path.exists(os.path.join(INST, "bin", "sbx-run")):
         pytest.exit("set SBX_INST to an installed tree (make check-system does)", 2)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """A test that hangs fails where it hangs, and the next one runs."""
+    def on_alarm(_signum, _frame):
+        signal.alarm(TEARDOWN_SECONDS)
+        raise TimeoutError(f"{item.nodeid}: not done after {TEST_SECONDS} s")
+
+    previous = signal.signal(signal.SIGALRM, on_alarm)
+    signal.alarm(TEST_SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
 
 
 def test_user():

@@ -353,7 +353,7 @@ class Resets(Case):
         assert s.recv(2) == b"go"
         s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         s.close()
-        assert is_reset(connect("echo.example", 7002))
+        assert is_refused("echo.example", 7002)
         # Reset by the client in every early state: nothing sent, half a hello, half a request.
         for host, port, data in (("web.example", 443, b""), ("web.example", 443, hello("web.example")[:40]),
                                  ("web.example", 80, b"GET / HT"), ("down.example", 7000, b"")):

@@ -62,6 +62,16 @@ static void test_each_index(void **state)
 	/* Full: refused, and what was there stays. */
 	assert_int_equal(sbx_pins_add(pins, "one.more", &(uint32_t){ 0 }), SBX_PINS_E_EXHAUSTED);
 	assert_int_equal(sbx_pins_count(pins), SBX_PINS_MAX);
+	for (unsigned block = 0; block < 512; block++) {
+		struct sbx_addr first = {
+			.family = 4, .b = { 198, (uint8_t)(18 + block / 256), (uint8_t)block }
+		};
+		struct sbx_addr last = first;
+
+		last.b[3] = 255;
+		assert_null(sbx_pins_name(pins, &first));
+		assert_null(sbx_pins_name(pins, &last));
+	}
 	for (uint32_t i = 0; i < SBX_PINS_MAX; i += 999) {
 		uint32_t index;
 
