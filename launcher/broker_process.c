@@ -25,50 +25,73 @@
 
 #define STOP_TIMEOUT_MS 2000
 
-static _Noreturn void broker_child(const struct sbx_run *r, int channel, pid_t parent)
-{
-	const struct sbx_facts *f = r->plan->facts;
-	int fds[] = { 2, channel }, numbers[] = { 2, 3 };
-	static char *no_env[] = { NULL };
-	char path[4096];
-	char name[] = "sbx-broker", *argv[] = { name, NULL };
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+struct broker_child {
+	const struct sbx_facts *facts;
+	const char *path;
+	int channel;
+	pid_t parent;
+};
 
-	snprintf(path, sizeof(path), "%s/sbx-broker", f->libexec_dir);
+/* The broker's process until it is the broker. It may share our memory (sbx_proc_spawn). */
+static void exec_broker(void *arg)
+{
+	const struct broker_child *c = arg;
+	const struct sbx_facts *f = c->facts;
+	int fds[] = { 2, c->channel }, numbers[] = { 2, 3 };
+	static char *no_env[] = { NULL };
+	char name[] = "sbx-broker", *argv[] = { name, NULL };
+
 	if (f->privileged && sbx_ids_drop(f->broker_uid, f->broker_gid) < 0)
 		_exit(125);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || null_fd < 0)
+	if (getppid() != c->parent)
 		_exit(125);
 	if (sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds)) < 0)
 		_exit(125);
 	if (open("/dev/null", O_RDWR) != 0 || dup2(0, 1) != 1)
 		_exit(125);
-	execve(path, argv, no_env);
-	dprintf(2, "sbx-run: cannot run %s: %s (is sbx installed completely?)\n", path,
+	execve(c->path, argv, no_env);
+	dprintf(2, "sbx-run: cannot run %s: %s (is sbx installed completely?)\n", c->path,
 		strerror(errno));
 	_exit(125);
+}
+
+/* Who changes its ids gets a copy of our memory, not a share in it. */
+static pid_t start_process(struct broker_child *c)
+{
+	pid_t pid;
+
+	if (!c->facts->privileged)
+		return sbx_proc_spawn(exec_broker, c);
+	pid = fork();
+	if (pid == 0)
+		exec_broker(c);
+	return pid < 0 ? -errno : pid;
 }
 
 int sbx_broker_start(struct sbx_run *r)
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
-	pid_t parent = getpid();
+	struct broker_child child = { .facts = r->plan->facts, .parent = getpid() };
+	char path[4096];
 	int e;
 
+	if (snprintf(path, sizeof(path), "%s/sbx-broker", child.facts->libexec_dir) >=
+	    (int)sizeof(path))
+		return -ENAMETOOLONG;
+	child.path = path;
 	e = sbx_channel_pair(&ours, &theirs);
 	if (e < 0) {
 		sbx_err_set(&r->err, "cannot make a socket pair: %s", strerror(-e));
 		return e;
 	}
-	r->broker_pid = fork();
-	if (r->broker_pid < 0) {
-		r->broker_pid = 0;
-		sbx_err_set(&r->err, "cannot fork: %s", strerror(errno));
-		return -errno;
+	child.channel = theirs;
+	e = start_process(&child);
+	if (e < 0) {
+		sbx_err_set(&r->err, "cannot fork: %s", strerror(-e));
+		return e;
 	}
-	if (r->broker_pid == 0)
-		broker_child(r, theirs, parent);
+	r->broker_pid = e;
 	r->broker_fd = sbx_fd_steal(&ours);
 	return sbx_fd_set_nonblocking(r->broker_fd);
 }
@@ -127,22 +150,33 @@ int sbx_broker_configure(struct sbx_run *r)
 	return 0;
 }
 
-void sbx_broker_stop(struct sbx_run *r)
+void sbx_broker_ask(struct sbx_run *r)
 {
 	uint8_t packet[16];
 	ssize_t n;
+
+	if (r->broker_fd < 0 || r->broker_asked || !r->broker_ready || r->broker_gone ||
+	    r->protocol_broken)
+		return;
+	n = sbx_msg_encode_simple(SBX_MSG_STOP, 0, packet, sizeof(packet));
+	r->broker_asked = n > 0 && sbx_channel_send(r->broker_fd, packet, (size_t)n, NULL, 0) == 0;
+}
+
+void sbx_broker_stop(struct sbx_run *r)
+{
+	sbx_broker_ask(r);
+	if (r->broker_asked)
+		sbx_supervise(r, SBX_WAIT_BROKER, STOP_TIMEOUT_MS);
+	if (r->broker_pid > 0)
+		kill(r->broker_pid, SIGKILL); /* our child, not yet reaped */
+	r->broker_fd = sbx_fd_close(r->broker_fd);
+}
+
+void sbx_broker_reap(struct sbx_run *r)
+{
 	int status;
 
-	if (r->broker_fd >= 0 && r->broker_ready && !r->broker_gone && !r->protocol_broken) {
-		n = sbx_msg_encode_simple(SBX_MSG_STOP, 0, packet, sizeof(packet));
-		if (n > 0 && sbx_channel_send(r->broker_fd, packet, (size_t)n, NULL, 0) == 0)
-			sbx_supervise(r, SBX_WAIT_BROKER, STOP_TIMEOUT_MS);
-	}
-	if (r->broker_pid > 0) {
-		kill(r->broker_pid, SIGKILL); /* our child, not yet reaped */
-		while (waitpid(r->broker_pid, &status, 0) < 0 && errno == EINTR)
-			;
-		r->broker_pid = 0;
-	}
-	r->broker_fd = sbx_fd_close(r->broker_fd);
+	while (r->broker_pid > 0 && waitpid(r->broker_pid, &status, 0) < 0 && errno == EINTR)
+		;
+	r->broker_pid = 0;
 }

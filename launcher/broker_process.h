@@ -8,7 +8,11 @@
 int sbx_broker_start(struct sbx_run *r);
 /* Hand over the policy and the sandbox's sockets. 0 or -errno with r->err. */
 int sbx_broker_configure(struct sbx_run *r);
-/* Ask for its last events, then end and reap it. */
+/* Ask for its last events. */
+void sbx_broker_ask(struct sbx_run *r);
+/* Take them in (it is asked, unless that was done), then end it. */
 void sbx_broker_stop(struct sbx_run *r);
+/* Wait until it is gone. */
+void sbx_broker_reap(struct sbx_run *r);
 
 #endif

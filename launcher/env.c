@@ -176,6 +176,19 @@ static bool path_has(const char *path, const char *dir, size_t n)
 }
 
 /* The caller's PATH as far as its directories are in the sandbox, then the system's. */
+/* Without a way out a client that tries again for a minute only hides that the refusal came at once. The
+ * profile and --env come later and win. */
+static int set_no_retries(struct sbx_plan *p)
+{
+	static const char *const names[] = { "npm_config_fetch_retries", "PIP_RETRIES",
+					     "CARGO_NET_RETRY" };
+	int r = 0;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(names) && r == 0 && !p->carries; i++)
+		r = set(p, names[i], "0", SBX_ENV_SBX);
+	return r;
+}
+
 static int set_path(struct sbx_plan *p)
 {
 	static const char system_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
@@ -316,6 +329,8 @@ int sbx_plan_env(struct sbx_plan *p, struct sbx_err_list *errs)
 
 	if (r == 0)
 		r = pass_certificates(p);
+	if (r == 0)
+		r = set_no_retries(p);
 	if (r == 0)
 		r = apply_profile(p);
 	for (size_t i = 0; i < p->options->n_env && r == 0; i++)

@@ -453,6 +453,17 @@ static void remove_tree(int parent, const char *name)
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
+/* A name that we gave: the key of a directory, or one that was being made. Nothing else is touched, so
+ * that a cache directory that is none (somebody put a symlink there) loses nothing. */
+static bool is_ours(const char *name)
+{
+	size_t n = strspn(name, "0123456789abcdef");
+
+	if (strncmp(name, "new-", 4) == 0)
+		return strlen(name) == 4 + 12;
+	return n == KEY_LEN && !name[n];
+}
+
 static void prune(int cache)
 {
 	SBX_CLEANUP(closedirp) DIR *dir = open_dir(cache);
@@ -461,7 +472,7 @@ static void prune(int cache)
 	time_t now = time(NULL);
 
 	while (dir && (e = readdir(dir)))
-		if (e->d_name[0] != '.' &&
+		if (is_ours(e->d_name) &&
 		    fstatat(cache, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISDIR(st.st_mode) && st.st_ctime < now - KEEP_SECONDS)
 			remove_tree(cache, e->d_name);
@@ -506,7 +517,7 @@ static int open_cache(const char *dir)
 
 	if (mkdir(dir, 0711) < 0 && errno != EEXIST)
 		return -errno;
-	fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
@@ -34,6 +35,8 @@
 struct factory {
 	int launcher, broker, signals;
 	pid_t child;
+	bool own_group;      /* of the command: it has no terminal (init.c) */
+	uint64_t end_at_us;  /* monotonic: nothing runs past it; 0: no limit */
 	uint32_t seen[65]; /* group signals not yet accounted for, by number */
 };
 
@@ -83,7 +86,7 @@ static void on_launcher(struct factory *f)
 	if (r != 0 || sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SIGNAL, &sig) != 0)
 		_exit(0);
 	drain_signals(f);
-	if (sig < SBX_N_ELEMENTS(f->seen) && f->seen[sig] > 0)
+	if (!f->own_group && sig < SBX_N_ELEMENTS(f->seen) && f->seen[sig] > 0)
 		f->seen[sig]--;
 	else
 		say(f->launcher, SBX_MSG_SIGNAL, sig, NULL);
@@ -141,10 +144,35 @@ static int shed(struct factory *f)
 	return sbx_seccomp_install(SBX_SECCOMP_FACTORY, &err);
 }
 
-_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child)
+/* In ms until the end, for poll(). The launcher keeps the wall time; a command that stopped it (it may
+ * share its process group) must not live for ever all the same. */
+static int time_left(const struct factory *f)
+{
+	uint64_t now = sbx_clock_monotonic_us();
+
+	if (!f->end_at_us)
+		return -1;
+	if (now >= f->end_at_us)
+		_exit(125);
+	now = (f->end_at_us - now) / 1000 + 1;
+	return now < INT_MAX ? (int)now : INT_MAX;
+}
+
+static bool has_terminal(void)
+{
+	SBX_AUTO_CLOSE int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	return tty >= 0;
+}
+
+_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, uint64_t limit_ms)
 {
 	struct factory f = { .launcher = launcher, .broker = broker, .child = child, .signals = -1 };
 	sigset_t set;
+
+	f.own_group = !has_terminal();
+	if (limit_ms)
+		f.end_at_us = sbx_clock_monotonic_us() + limit_ms * 1000;
 
 	sbx_signals_forwarded(&set);
 	sigaddset(&set, SIGCHLD);
@@ -161,7 +189,7 @@ _Noreturn void sbx_factory_main(int launcher, int broker, pid_t child)
 			{ .fd = f.broker, .events = POLLIN }, /* negative: ignored */
 		};
 
-		if (poll(p, SBX_N_ELEMENTS(p), -1) < 0 && errno != EINTR)
+		if (poll(p, SBX_N_ELEMENTS(p), time_left(&f)) < 0 && errno != EINTR)
 			_exit(125);
 		if (p[0].revents)
 			drain_signals(&f);

@@ -2,6 +2,7 @@
 #ifndef SBX_LAUNCHER_FACTORY_H
 #define SBX_LAUNCHER_FACTORY_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -12,8 +13,9 @@
  *
  * @launcher: channel to the launcher; its end of file ends the process, and with it the sandbox.
  * @broker: channel to the broker (its requests are untrusted); its end of file is ignored.
- * @child: bwrap. Takes both fds.
+ * @child: bwrap. @limit_ms: after which the sandbox ends even if the launcher
+ * cannot end it; 0: never. Takes both fds.
  */
-_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child);
+_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, uint64_t limit_ms);
 
 #endif

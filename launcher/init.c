@@ -35,6 +35,7 @@
 #include "ipc/messages.h"
 #include "launcher/init_probes.h"
 
+#include "sys/landlock.h"
 enum {
 	EXIT_NOT_SET_UP = 125,
 	EXIT_NOT_EXECUTABLE = 126,
@@ -150,6 +151,23 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* kill(0, ...) reaches a process group, whoever's namespace its members are in: ours is the caller's,
+ * with the launcher and a script's other children. Where the kernel can, signals end at the sandbox
+ * (Landlock, Linux 6.12). Where there is no terminal whose job control needs the shared group, the
+ * command gets a group of its own; the factory then knows that group signals do not reach it. */
+static void keep_signals_in(void)
+{
+	int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC), r;
+
+	if (tty >= 0)
+		close(tty);
+	else
+		setpgid(0, 0);
+	r = sbx_landlock_scope_signals();
+	if (r < 0 && r != -EOPNOTSUPP) /* a kernel before 6.12 leaves it at the group */
+		die("cannot confine signals to the sandbox");
+}
+
 /* Returns only when the exec failed: the exit status. execvp() looks through PATH and hands a file
  * without a format to /bin/sh, as a shell does. */
 static int become_command(struct init *in)
@@ -157,6 +175,7 @@ static int become_command(struct init *in)
 	struct sbx_msg_exec_failed m = { 0 };
 	ssize_t n;
 
+	keep_signals_in();
 	reset_signals();
 	execvp(in->command[0], in->command);
 	m.error = (uint32_t)errno;

@@ -21,8 +21,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/view_mounts.c
 launcher_plan_libs = \
 	%reldir%/libsbx-plan.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a \
-	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(NFTNL_LIBS) $(MNL_LIBS) \
-	$(SECCOMP_LIBS) $(CAP_LIBS)
+	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(NFTNL_LIBS) $(MNL_LIBS)
 
 launcher_plan_tests = \
 	tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
@@ -82,7 +81,7 @@ launcher_common_libs = \
 	src/store/libsbx-store.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a \
 	src/base/libsbx-base.a \
 	$(SQLITE_LIBS) $(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) \
-	$(NFTNL_LIBS) $(MNL_LIBS) $(SECCOMP_LIBS) $(CAP_LIBS)
+	$(NFTNL_LIBS) $(MNL_LIBS)
 
 bin_PROGRAMS += %reldir%/sbx-run
 %canon_reldir%_sbx_run_SOURCES = $(launcher_common_sources) %reldir%/step_hook.c
@@ -111,7 +110,7 @@ pkglibexec_PROGRAMS += %reldir%/sbx-init
 check_PROGRAMS += tests/unit/test_init tests/unit/test_init_dns tests/unit/test_init_probes
 launcher_init_test_libs = \
 	src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
-	$(SECCOMP_LIBS) $(NFTNL_LIBS) $(MNL_LIBS) $(CMOCKA_LIBS)
+	$(NFTNL_LIBS) $(MNL_LIBS) $(CMOCKA_LIBS)
 tests_unit_test_init_SOURCES = tests/unit/test_init.c tests/unit/init_process.h
 tests_unit_test_init_LDADD = $(launcher_init_test_libs)
 EXTRA_tests_unit_test_init_DEPENDENCIES = %reldir%/sbx-init

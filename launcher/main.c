@@ -76,7 +76,7 @@ static int carry_out(struct sbx_plan *plan, uint64_t started_us)
 	run.started_us = started_us;
 	e = sbx_supervise_signals(&run);
 	if (e == 0 && o->receipt)
-		e = sbx_receipt_check(o->receipt, &run.err);
+		e = sbx_receipt_prepare(&run);
 	if (e < 0) {
 		sbx_err_set(&run.err, "cannot supervise: %s", strerror(-e));
 		status = EXIT_NOT_SET_UP;

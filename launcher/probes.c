@@ -59,7 +59,8 @@ static int add_name(struct sbx_msg_probes *m, enum sbx_probe_kind kind, const ch
 
 /* --- names --- */
 
-/* ipinfo.io is a floor of every policy: the last candidate is always refused. */
+/* ipinfo.io is a floor of every policy: the last candidate is always refused. Where DNS goes to real
+ * resolvers, floors are all that is. */
 static int add_dns(const struct sbx_plan *p, struct sbx_msg_probes *m)
 {
 	static const char *const names[] = { "denied.sbx.invalid", "ipinfo.io" };
@@ -67,7 +68,8 @@ static int add_dns(const struct sbx_plan *p, struct sbx_msg_probes *m)
 	int r;
 
 	while (i + 1 < SBX_N_ELEMENTS(names) &&
-	       sbx_policy_decide_name(p->policy, names[i], SBX_PROTO_DNS, 0).action != SBX_DENY)
+	       (p->dns_real || sbx_policy_decide_name(p->policy, names[i], SBX_PROTO_DNS, 0).action !=
+				       SBX_DENY))
 		i++;
 	r = add_name(m, SBX_PROBE_DNS_REFUSED, names[i]);
 	if (r == 0 && i == 0)

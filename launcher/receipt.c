@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <libgen.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -52,17 +54,50 @@ static json_t *traffic(const struct sbx_msg_stats *s)
 			 (json_int_t)s->bytes_out, "bytes_in", (json_int_t)s->bytes_in);
 }
 
+/* What bwrap calls itself ("bubblewrap 0.8.0"); "" when it does not say. */
+static void bwrap_version(const char *path, char *buf, size_t n_buf)
+{
+	char name[] = "bwrap", option[] = "--version", *argv[] = { name, option, NULL }, *env[] = { NULL };
+	posix_spawn_file_actions_t actions;
+	SBX_AUTO_CLOSE int read_end = -1;
+	int fds[2], status;
+	ssize_t n = 0;
+	pid_t pid = 0;
+
+	buf[0] = '\0';
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return;
+	read_end = fds[0];
+	if (posix_spawn_file_actions_init(&actions) == 0) {
+		posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
+		if (posix_spawn(&pid, path, &actions, NULL, argv, env) != 0)
+			pid = 0;
+		posix_spawn_file_actions_destroy(&actions);
+	}
+	sbx_fd_close(fds[1]);
+	if (pid <= 0)
+		return;
+	n = read(read_end, buf, n_buf - 1);
+	buf[n > 0 ? n : 0] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+}
+
 static json_t *build(const struct sbx_run *r)
 {
 	SBX_AUTO_FREE char *plan_text = sbx_plan_json(r->plan);
 	json_t *o = plan_text ? json_loads(plan_text, 0, NULL) : NULL;
 	struct utsname u = { 0 };
+	char bwrap[64];
 
 	if (!o)
 		return NULL;
 	uname(&u);
-	json_object_set_new(o, "versions", json_pack("{s:s, s:s}", "sbx", PACKAGE_VERSION, "kernel",
-						     u.release));
+	bwrap_version(r->plan->facts->bwrap, bwrap, sizeof(bwrap));
+	json_object_set_new(o, "versions",
+			    json_pack("{s:s, s:s, s:s, s:s}", "sbx", PACKAGE_VERSION, "kernel", u.release,
+				      "bwrap", bwrap, "sqlite", sbx_store_library_version()));
 	json_object_set_new(o, "selftest", verdicts(r));
 	json_object_set_new(o, "step_us", step_times(r));
 	json_object_set_new(o, "traffic", traffic(&r->stats));
@@ -74,56 +109,69 @@ static json_t *build(const struct sbx_run *r)
 	return o;
 }
 
-static int temporary_name(const char *path, char *buf, size_t n)
+static const char *base_name(const char *path)
 {
-	return snprintf(buf, n, "%s.sbx-%ld", path, (long)getpid()) < (int)n ? 0 : -ENAMETOOLONG;
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
-int sbx_receipt_check(const char *path, struct sbx_err *err)
+int sbx_receipt_prepare(struct sbx_run *r)
 {
-	SBX_AUTO_FREE char *copy = strdup(path);
+	const char *path = r->plan->options->receipt, *base = base_name(path);
+	SBX_AUTO_FREE char *dir = base == path ? strdup(".") : strndup(path, (size_t)(base - path));
 	struct stat st;
 
-	if (!copy)
+	if (!dir)
 		return -ENOMEM;
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		sbx_err_set(err, "the receipt %s is not a regular file", path);
+	if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0 || strlen(base) > 200) {
+		sbx_err_set(&r->err, "--receipt %s is not the name of a file", path);
 		return -EINVAL;
 	}
-	if (access(dirname(copy), W_OK) < 0) {
-		sbx_err_set(err, "cannot write the receipt %s: %s", path, strerror(errno));
+	r->receipt_dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->receipt_dir_fd < 0 || faccessat(r->receipt_dir_fd, ".", W_OK, AT_EACCESS) < 0) {
+		sbx_err_set(&r->err, "cannot write the receipt %s: %s", path, strerror(errno));
 		return -errno;
+	}
+	if (fstatat(r->receipt_dir_fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode)) {
+		sbx_err_set(&r->err, "the receipt %s is there already and not a regular file", path);
+		return -EEXIST;
 	}
 	return 0;
 }
 
-static int write_file(const char *path, const char *text)
+static int write_all(int fd, const char *text)
 {
-	SBX_AUTO_CLOSE int fd = -1;
-	char temporary[4096];
 	size_t n = strlen(text), done = 0;
-	int e = temporary_name(path, temporary, sizeof(temporary));
 
-	if (e < 0)
-		return e;
-	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
 	while (done < n) {
 		ssize_t w = write(fd, text + done, n - done);
 
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w < 0) {
-			e = -errno;
-			break;
-		}
-		done += (size_t)w;
+		if (w < 0 && errno != EINTR)
+			return -errno;
+		if (w > 0)
+			done += (size_t)w;
 	}
-	if (e == 0 && rename(temporary, path) < 0)
+	return 0;
+}
+
+/* By way of a file of our own that is renamed: whoever reads the name finds a whole receipt. */
+static int write_file(int dir_fd, const char *base, const char *text)
+{
+	SBX_AUTO_CLOSE int fd = -1;
+	char temporary[256], random[13];
+	int e;
+
+	sbx_random_id(random); /* and not the sandbox's id: the command knows that, and could be there first */
+	snprintf(temporary, sizeof(temporary), ".%s.%s", base, random);
+	fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	e = write_all(fd, text);
+	if (e == 0 && renameat(dir_fd, temporary, dir_fd, base) < 0)
 		e = -errno;
 	if (e < 0)
-		unlink(temporary);
+		unlinkat(dir_fd, temporary, 0);
 	return e;
 }
 
@@ -139,7 +187,7 @@ void sbx_receipt_write(struct sbx_run *r)
 	o = build(r);
 	text = o ? json_dumps(o, JSON_INDENT(2)) : NULL;
 	json_decref(o);
-	e = text ? write_file(path, text) : -ENOMEM;
+	e = text ? write_file(r->receipt_dir_fd, base_name(path), text) : -ENOMEM;
 	if (e < 0)
 		fprintf(stderr, "sbx-run: cannot write the receipt %s: %s\n", path, strerror(-e));
 }

@@ -4,8 +4,9 @@
 
 #include "launcher/run.h"
 
-/* Can --receipt FILE be written? Asked before anything is made. 0 or -errno with @err. */
-int sbx_receipt_check(const char *path, struct sbx_err *err);
+/* Hold the directory that --receipt FILE will be written to, before anything is made: what the command
+ * does to the path later does not lead us elsewhere. 0 or -errno with r->err. */
+int sbx_receipt_prepare(struct sbx_run *r);
 
 /* Write the receipt, if one was asked for: the plan, the self-test's verdicts, times, versions and the
  * outcome, as JSON, by way of a temporary file that is renamed. A failure is said on stderr: it cannot

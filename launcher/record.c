@@ -112,15 +112,57 @@ void sbx_record_released(struct sbx_run *r)
 		complain_once(r, &err);
 }
 
+static bool has_unrecorded(const struct sbx_run *r)
+{
+	for (size_t i = 0; i < SBX_N_ACTIONS; i++)
+		if (r->unrecorded[i])
+			return true;
+	return false;
+}
+
+/* What could not be written (a full disk: the command may have filled it) is kept as counts and goes
+ * into the database as overflow rows with the next batch that can be. */
+static int write_unrecorded(struct sbx_run *r, struct sbx_err *err)
+{
+	struct sbx_event v[SBX_N_ACTIONS];
+	size_t n = 0;
+	int e;
+
+	for (size_t i = 0; i < SBX_N_ACTIONS; i++)
+		if (r->unrecorded[i])
+			v[n++] = (struct sbx_event){ .ts_ms = sbx_clock_realtime_ms(),
+						     .action = (uint8_t)i,
+						     .proto = SBX_PROTO_OTHER,
+						     .reason = SBX_REASON_OVERFLOW,
+						     .count = r->unrecorded[i] };
+	e = sbx_store_events_add(r->store, r->plan->id, r->plan->options->analysis_id, v, n, err);
+	if (e == 0)
+		memset(r->unrecorded, 0, sizeof(r->unrecorded));
+	return e;
+}
+
 static void write_pending(struct pending *p)
 {
 	struct sbx_run *r = p->run;
 	struct sbx_err err = { 0 };
+	int e = 0;
 
-	if (p->n > 0 && r->row &&
-	    sbx_store_events_add(r->store, r->plan->id, r->plan->options->analysis_id, p->v, p->n,
-				 &err) != 0)
+	if (!r->row || (p->n == 0 && !has_unrecorded(r)))
+		return;
+	if (has_unrecorded(r))
+		e = write_unrecorded(r, &err);
+	if (e == 0 && p->n > 0)
+		e = sbx_store_events_add(r->store, r->plan->id, r->plan->options->analysis_id, p->v,
+					 p->n, &err);
+	if (e != 0) {
+		for (size_t i = 0; i < p->n; i++) {
+			uint64_t *sum = &r->unrecorded[p->v[i].action < SBX_N_ACTIONS ?
+						       p->v[i].action : SBX_DENY];
+
+			*sum = *sum > UINT64_MAX - p->v[i].count ? UINT64_MAX : *sum + p->v[i].count;
+		}
 		complain_once(r, &err);
+	}
 	p->n = 0;
 }
 
@@ -176,8 +218,13 @@ void sbx_record_event(struct sbx_run *r, const struct sbx_event *e)
 
 static void flush(struct sbx_run *r, bool all)
 {
-	struct pending *p = r->fold ? calloc(1, sizeof(*p)) : NULL;
+	struct pending *p;
 
+	if (!r->fold || (sbx_fold_next_ms(r->fold) == SBX_FOLD_IDLE && !has_unrecorded(r))) {
+		r->flush_at_us = 0;
+		return;
+	}
+	p = calloc(1, sizeof(*p));
 	if (!p)
 		return;
 	p->run = r;
@@ -245,6 +292,10 @@ void sbx_record_end(struct sbx_run *r, int exit_status)
 	};
 
 	flush(r, true);
+	if (has_unrecorded(r))
+		fprintf(stderr, "sbx-run: %llu refusals and %llu others are not in the database\n",
+			(unsigned long long)r->unrecorded[SBX_DENY],
+			(unsigned long long)(r->unrecorded[SBX_ALLOW] + r->unrecorded[SBX_PANIC]));
 	if (r->row && sbx_store_sandbox_end(r->store, r->plan->id, &end, &err) != 0)
 		complain_once(r, &err);
 	r->row = false;

@@ -13,7 +13,7 @@ void sbx_run_init(struct sbx_run *r, struct sbx_plan *plan)
 	r->runtime_fd = r->guard_fd = r->stage_fd = r->broker_fd = -1;
 	r->init_fd = r->init_peer_fd = r->init_exe_fd = r->init_pidfd = -1;
 	r->seccomp_fd = r->seccomp_peer_fd = -1;
-	r->signal_fd = r->wall_fd = -1;
+	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		r->sandbox_fds[i] = -1;
 }
@@ -22,4 +22,5 @@ void sbx_run_fini(struct sbx_run *r)
 {
 	r->signal_fd = sbx_fd_close(r->signal_fd);
 	r->wall_fd = sbx_fd_close(r->wall_fd);
+	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
 }

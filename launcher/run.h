@@ -54,7 +54,7 @@ struct sbx_run {
 	/* broker */
 	pid_t broker_pid;
 	int broker_fd;
-	bool broker_ready, broker_released, broker_gone, broker_stopped;
+	bool broker_ready, broker_released, broker_asked, broker_gone, broker_stopped;
 	struct sbx_msg_stats stats;
 
 	/* init */
@@ -68,6 +68,8 @@ struct sbx_run {
 	bool exec_failed;
 	struct sbx_msg_exec_failed exec_error;
 
+	int receipt_dir_fd; /* where --receipt goes; -1: none asked for */
+
 	/* supervision */
 	int signal_fd, wall_fd;
 	int interrupted;      /* signal that ended the run before the release */
@@ -80,6 +82,7 @@ struct sbx_run {
 	struct sbx_fold *fold;
 	bool row;             /* the sandbox has its row */
 	bool store_failed;    /* said once */
+	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of events that could not be written yet */
 	uint64_t flush_at_us; /* when events go to the database next; 0: none wait */
 
 	uint64_t started_us;  /* monotonic */

@@ -12,7 +12,9 @@ int sbx_runtime_parents(struct sbx_run *r);
 int sbx_runtime_make(struct sbx_run *r);
 /* Remove the directory. */
 void sbx_runtime_remove(struct sbx_run *r);
-/* When nothing is left that it would have to undo. */
+/* SIGKILL, when nothing is left that it would have to undo. */
 void sbx_runtime_dismiss_guard(struct sbx_run *r);
+/* Wait until it is gone. */
+void sbx_runtime_reap_guard(struct sbx_run *r);
 
 #endif

@@ -40,6 +40,8 @@
 #include "sys/net.h"
 #include "sys/proc.h"
 
+/* What may pass between here and the release, and the wall time's grace (steps.c, supervise.c). */
+#define SETUP_SLACK_MS 35000
 #define STAGE_FLAGS (CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS)
 
 /* fds above this are ours; the child's table must end below it (see bwrap_argv.h). */
@@ -187,13 +189,18 @@ static int send_ready(int channel, struct stage_sockets *s)
 	return r > 0 ? -EPIPE : r;
 }
 
-/* bwrap's side of the fork: arrange the declared fds, set the limits, exec. */
-static _Noreturn void exec_bwrap(struct sbx_run *r)
+/* bwrap's process until it is bwrap: arrange the declared fds, set the limits, exec. It shares our
+ * memory (sbx_proc_spawn): nothing here may write to what is not its own. */
+static void exec_bwrap(void *run)
 {
+	const struct sbx_run *r = run;
 	const struct sbx_bwrap *b = r->bwrap;
 	int fds[3 + SBX_BWRAP_FDS_MAX] = { 0, 1, 2 }, numbers[3 + SBX_BWRAP_FDS_MAX] = { 0, 1, 2 };
 	uint32_t open_files = r->plan->profile->limits.open_files;
-	struct rlimit core = { 0, 0 };
+	/* 1 and not 0: a core_pattern that is a pipe, to a helper that runs as root outside, ignores 0
+	 * (core(5)) and is kept off by 1 alone (fs/coredump.c). seccomp keeps the command from changing
+	 * it. */
+	struct rlimit core = { 1, 1 };
 	static char *no_env[] = { NULL };
 
 	for (size_t i = 0; i < b->n_fds; i++) {
@@ -229,6 +236,7 @@ static _Noreturn void exec_bwrap(struct sbx_run *r)
 static _Noreturn void stage_main(struct sbx_run *r, int channel)
 {
 	const struct sbx_facts *f = r->plan->facts;
+	uint64_t wall_ms = r->plan->profile->limits.wall_time_ms;
 	struct stage_sockets s;
 	struct sbx_err err = { 0 };
 	const char *step = "uid_map";
@@ -246,19 +254,23 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	sbx_fd_close(r->init_fd);
 	sbx_fd_close(r->seccomp_fd); /* or bwrap would never see its end */
 
+	/* Coming from root we are not dumpable, and /proc/self/uid_map is root's. Dumpable no longer than
+	 * that takes: our memory and fds are the launcher's, and uid f->uid may have processes outside. */
+	if (f->privileged)
+		prctl(PR_SET_DUMPABLE, 1);
 	error = sbx_userns_map_self(f->uid, f->gid, &err);
+	if (f->privileged)
+		prctl(PR_SET_DUMPABLE, 0);
 	if (error == 0) {
 		step = "proc";
 		error = mount_proc(&err);
 	}
 	if (error < 0)
 		stage_fail(channel, error, step, &err);
-	child = fork();
-	if (child == 0)
-		exec_bwrap(r);
+	child = sbx_proc_spawn(exec_bwrap, r);
 	if (child < 0) {
-		sbx_err_set(&err, "cannot fork: %s", strerror(errno));
-		stage_fail(channel, -errno, "fork", &err);
+		sbx_err_set(&err, "cannot fork: %s", strerror(-child));
+		stage_fail(channel, child, "fork", &err);
 	}
 	error = build_network(r->plan, &s, &step, &err);
 	if (error == 0) {
@@ -271,7 +283,15 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 		sbx_err_set(&err, "%s", strerror(-error));
 		stage_fail(channel, error, step, &err);
 	}
-	sbx_factory_main(channel, s.factory, child);
+	sbx_factory_main(channel, s.factory, child, wall_ms ? wall_ms + SETUP_SLACK_MS : 0);
+}
+
+/* The launcher's environment is root's and may hold what the sandbox's user must not read; the plan has
+ * its own copy of what the command gets. Copy on write: the launcher keeps its own. */
+static void wipe_environment(void)
+{
+	for (char **e = environ; e && *e; e++)
+		explicit_bzero(*e, strlen(*e));
 }
 
 /* Privileged: become the sandbox's user first, then make the namespaces as the launcher's child. */
@@ -281,12 +301,12 @@ static _Noreturn void stage_as_user(struct sbx_run *r, int channel, int pid_pipe
 	pid_t pid;
 	int error;
 
+	wipe_environment();
 	error = sbx_ids_drop(r->plan->facts->uid, r->plan->facts->gid);
 	if (error < 0) {
 		sbx_err_set(&err, "cannot become uid %u: %s", r->plan->facts->uid, strerror(-error));
 		stage_fail(channel, error, "user", &err);
 	}
-	prctl(PR_SET_DUMPABLE, 1); /* or /proc/self/uid_map would belong to root */
 	pid = sbx_proc_clone(STAGE_FLAGS | CLONE_PARENT, NULL, &err);
 	if (pid == 0) {
 		sbx_fd_close(pid_pipe);
@@ -376,15 +396,18 @@ void sbx_stage_ports(const int fds[SBX_N_BROKER_FDS], struct sbx_nft_input *nft)
 
 void sbx_stage_stop(struct sbx_run *r)
 {
-	int status;
-
-	if (r->stage_pid > 0) {
+	if (r->stage_pid > 0)
 		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped: the pid is still its own */
-		while (waitpid(r->stage_pid, &status, 0) < 0 && errno == EINTR)
-			;
-		r->stage_pid = 0;
-	}
 	r->stage_fd = sbx_fd_close(r->stage_fd);
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
+}
+
+void sbx_stage_reap(struct sbx_run *r)
+{
+	int status;
+
+	while (r->stage_pid > 0 && waitpid(r->stage_pid, &status, 0) < 0 && errno == EINTR)
+		;
+	r->stage_pid = 0;
 }

@@ -12,7 +12,9 @@ int sbx_stage_start(struct sbx_run *r);
  * the receipt shows the ruleset as it is loaded. */
 void sbx_stage_ports(const int fds[SBX_N_BROKER_FDS], struct sbx_nft_input *nft);
 
-/* SIGKILL and reap: with the stage, pid 1 of its pid namespace, everything in the sandbox ends. */
+/* SIGKILL: with the stage, pid 1 of its pid namespace, everything in the sandbox ends. */
 void sbx_stage_stop(struct sbx_run *r);
+/* Wait until all of it is gone: the kernel lets go of pid 1 last. */
+void sbx_stage_reap(struct sbx_run *r);
 
 #endif

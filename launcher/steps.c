@@ -3,7 +3,8 @@
  * The steps of a run: one table of {name, apply, undo}.
  *
  * Applied in order, undone in reverse on every way out, the failed one included: an undo accepts
- * whatever its apply left. Nothing of the command runs before `release`, and each earlier failure
+ * whatever its apply left. Undoing begins with the SIGKILL of the sandbox and ends with the wait for all
+ * processes at once. Nothing of the command runs before `release`, and each earlier failure
  * leads there never, so failing closed is the shape of the table and not of each step.
  *
  * Launch time is the longest chain, not the sum, so what takes long starts first: the stage, in it bwrap,
@@ -125,11 +126,16 @@ static void stage_undo(struct sbx_run *r)
 
 /* --- record: the row comes later, what becomes of it is the last thing settled --- */
 
+/* SIGKILL went to stage and broker before, so what is recorded is final; the kernel takes its time to
+ * take their namespaces apart, in which the record is written. */
 static void record_undo(struct sbx_run *r)
 {
 	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
 	sbx_runtime_dismiss_guard(r);
+	sbx_broker_reap(r);
+	sbx_stage_reap(r);
+	sbx_runtime_reap_guard(r);
 }
 
 /* --- firewall: the stage builds it; here we wait for the proof --- */
@@ -168,12 +174,9 @@ static int command_apply(struct sbx_run *r)
 	return e;
 }
 
-/* Everything in the sandbox ends; stage_undo reaps. */
 static void command_undo(struct sbx_run *r)
 {
 	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
-	if (r->stage_pid > 0)
-		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped */
 }
 
 /* --- selftest --- */
@@ -212,7 +215,7 @@ static int judge_verdicts(struct sbx_run *r)
 
 static int send_probes(struct sbx_run *r)
 {
-	uint8_t packet[SBX_MSG_MAX];
+	static uint8_t packet[SBX_MSG_MAX]; /* large for a stack */
 	ssize_t n = sbx_msg_encode_probes(r->plan->probes, packet, sizeof(packet));
 	int e;
 
@@ -350,6 +353,15 @@ int sbx_run_exit_status(const struct sbx_run *r)
 	}
 }
 
+/* Everything in the sandbox ends before anything it stands on is undone; record_undo reaps. The broker
+ * sums up meanwhile. */
+static void end_sandbox(struct sbx_run *r)
+{
+	if (r->stage_pid > 0)
+		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped */
+	sbx_broker_ask(r);
+}
+
 int sbx_run_carry_out(struct sbx_run *r)
 {
 	size_t done = 0;
@@ -372,6 +384,7 @@ int sbx_run_carry_out(struct sbx_run *r)
 		wait_for_command(r);
 	else if (r->outcome == SBX_OUTCOME_DONE)
 		r->outcome = SBX_OUTCOME_LOST; /* released, and then a step failed */
+	end_sandbox(r);
 	while (done > 0) {
 		done--;
 		if (sbx_steps[done].undo)

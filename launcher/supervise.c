@@ -29,17 +29,20 @@
 #define PACKETS_PER_TURN 64
 #define WALL_GRACE_US 2000000 /* between SIGTERM and SIGKILL at the wall time */
 
+/* The one packet at hand; on a stack it would be 16 pages to fault in, and to clear, per call. */
+static uint8_t packet[SBX_MSG_MAX];
+
 static void broken(struct sbx_run *r, const char *who)
 {
 	r->protocol_broken = true;
 	sbx_err_set(&r->err, "%s broke its protocol; the sandbox was ended", who);
 }
 
-/* One packet from @fd. 1: got it; 0: nothing now; -1: the peer is gone. */
-static int take(struct sbx_run *r, int fd, uint8_t *packet, size_t *ret_n, int *fds, size_t fds_max,
-		size_t *ret_n_fds, pid_t *ret_pid, const char *who)
+/* One packet from @fd into packet. 1: got it; 0: nothing now; -1: the peer is gone. */
+static int take(struct sbx_run *r, int fd, size_t *ret_n, int *fds, size_t fds_max, size_t *ret_n_fds,
+		pid_t *ret_pid, const char *who)
 {
-	int e = sbx_channel_recv(fd, packet, SBX_MSG_MAX, ret_n, fds, fds_max, ret_n_fds, ret_pid);
+	int e = sbx_channel_recv(fd, packet, sizeof(packet), ret_n, fds, fds_max, ret_n_fds, ret_pid);
 
 	if (e == 0)
 		return 1;
@@ -50,12 +53,12 @@ static int take(struct sbx_run *r, int fd, uint8_t *packet, size_t *ret_n, int *
 	return -1;
 }
 
-static void on_stage_ready(struct sbx_run *r, struct sbx_span packet, const int *fds, size_t n_fds)
+static void on_stage_ready(struct sbx_run *r, struct sbx_span span, const int *fds, size_t n_fds)
 {
 	uint32_t mask;
 	size_t used = 0;
 
-	if (r->stage_ready || sbx_msg_decode_simple(packet, SBX_MSG_STAGE_READY, &mask) != 0 ||
+	if (r->stage_ready || sbx_msg_decode_simple(span, SBX_MSG_STAGE_READY, &mask) != 0 ||
 	    (size_t)__builtin_popcount(mask) != n_fds || mask >> SBX_N_BROKER_FDS) {
 		for (size_t i = 0; i < n_fds; i++)
 			sbx_fd_close(fds[i]);
@@ -77,14 +80,13 @@ static void forward(struct sbx_run *r, uint32_t sig)
 
 static void on_stage(struct sbx_run *r)
 {
-	uint8_t packet[SBX_MSG_MAX];
 	int fds[SBX_N_BROKER_FDS];
 	struct sbx_span span;
 	size_t n, n_fds;
 	uint32_t value;
 	int got;
 
-	got = take(r, r->stage_fd, packet, &n, fds, SBX_N_BROKER_FDS, &n_fds, NULL, "the stage");
+	got = take(r, r->stage_fd, &n, fds, SBX_N_BROKER_FDS, &n_fds, NULL, "the stage");
 	if (got < 0)
 		r->stage_gone = true;
 	if (got <= 0)
@@ -151,11 +153,10 @@ static void on_broker_packet(struct sbx_run *r, struct sbx_span span)
 
 static void on_broker(struct sbx_run *r)
 {
-	uint8_t packet[SBX_MSG_MAX];
 	size_t n;
 
 	for (int i = 0; i < PACKETS_PER_TURN && !r->protocol_broken; i++) {
-		int got = take(r, r->broker_fd, packet, &n, NULL, 0, NULL, NULL, "the broker");
+		int got = take(r, r->broker_fd, &n, NULL, 0, NULL, NULL, "the broker");
 
 		if (got < 0)
 			r->broker_gone = true;
@@ -223,12 +224,11 @@ static void on_init_packet(struct sbx_run *r, struct sbx_span span, pid_t pid)
 
 static void on_init(struct sbx_run *r)
 {
-	uint8_t packet[SBX_MSG_MAX];
 	size_t n;
 	pid_t pid;
 
 	for (int i = 0; i < PACKETS_PER_TURN && !r->protocol_broken; i++) {
-		int got = take(r, r->init_fd, packet, &n, NULL, 0, NULL, &pid, "the sandbox's init");
+		int got = take(r, r->init_fd, &n, NULL, 0, NULL, &pid, "the sandbox's init");
 
 		if (got < 0) {
 			/* After the release this is the exec: the channel is close-on-exec. */
@@ -256,7 +256,7 @@ static void on_child(struct sbx_run *r)
 static void on_signal(struct sbx_run *r)
 {
 	struct signalfd_siginfo si;
-	uint8_t packet[64];
+	uint8_t out[64];
 	ssize_t n;
 
 	while (read(r->signal_fd, &si, sizeof(si)) == sizeof(si)) {
@@ -268,9 +268,9 @@ static void on_signal(struct sbx_run *r)
 			r->interrupted = (int)si.ssi_signo;
 			continue;
 		}
-		n = sbx_msg_encode_simple(SBX_MSG_SIGNAL, si.ssi_signo, packet, sizeof(packet));
+		n = sbx_msg_encode_simple(SBX_MSG_SIGNAL, si.ssi_signo, out, sizeof(out));
 		if (n > 0)
-			sbx_channel_send(r->stage_fd, packet, (size_t)n, NULL, 0);
+			sbx_channel_send(r->stage_fd, out, (size_t)n, NULL, 0);
 	}
 }
 

@@ -30,6 +30,11 @@ struct grant {
 	enum sbx_mount_origin origin;
 };
 
+/* Directories of sbx. The first two are never seen inside; none may be written from inside, by itself
+ * or by way of a directory above (a mount over it does not help: what is above it can be renamed):
+ * whoever writes there decides how the next sandbox is built. */
+enum { OWN_STATE, OWN_RUNTIME, N_OWN_HIDDEN, OWN_CONFIG = N_OWN_HIDDEN, OWN_USER_CONFIG, OWN_LIBEXEC, OWN_DATA, N_OWN };
+
 /* What the parts of this file share while the view is built. */
 struct builder {
 	struct sbx_plan *p;
@@ -38,7 +43,7 @@ struct builder {
 	struct grant grants[GRANTS_MAX];
 	char *prefixes[PREFIXES_MAX + 1]; /* of the system policy, or the default ones */
 	const char *blocked[2 * PREFIXES_MAX + 1];
-	char *own[2]; /* where sbx keeps its state, and its sockets: real paths */
+	char *own[N_OWN]; /* real paths */
 };
 
 /* --- rules for grants --- */
@@ -85,12 +90,19 @@ static int collect_rules(struct builder *b)
 	const struct sbx_str_list *prefixes = &b->p->system->allowed_prefixes;
 	const struct sbx_str_list *blocked[] = { &b->p->system->blocked_segments,
 						 &b->p->profile->filesystem.blocked_segments };
+	const struct sbx_facts *f = b->p->facts;
+	const char *const own_dirs[N_OWN] = {
+		[OWN_STATE] = f->state_dir,	      [OWN_RUNTIME] = f->runtime_dir,
+		[OWN_CONFIG] = f->config_dir,	      [OWN_USER_CONFIG] = f->user_config_dir,
+		[OWN_LIBEXEC] = f->libexec_dir, [OWN_DATA] = f->data_dir,
+	};
 	size_t n = prefixes->n ? prefixes->n : SBX_N_ELEMENTS(defaults), n_blocked = 0;
 
-	b->own[0] = real_location(b->p->facts->state_dir);
-	b->own[1] = real_location(b->p->facts->runtime_dir);
-	if (!b->own[0] || !b->own[1])
-		return -ENOMEM;
+	for (size_t i = 0; i < N_OWN; i++) {
+		b->own[i] = real_location(own_dirs[i]);
+		if (!b->own[i])
+			return -ENOMEM;
+	}
 	if (n > PREFIXES_MAX) /* what is left out admits nothing */
 		n = PREFIXES_MAX;
 	for (size_t i = 0; i < n; i++) {
@@ -135,11 +147,17 @@ static int check_profile_prefixes(const struct builder *b, const char *resolved,
 	return SBX_PATH_E_PREFIX;
 }
 
-static int refuse_own_dirs(const struct builder *b, const char *resolved, struct sbx_err *err)
+static int refuse_own_dirs(const struct builder *b, const char *resolved, bool writable,
+			   struct sbx_err *err)
 {
-	for (size_t i = 0; i < SBX_N_ELEMENTS(b->own); i++) {
-		if (sbx_path_in_prefix(resolved, b->own[i])) {
-			sbx_err_set(err, "'%s' is where sbx keeps its own state", resolved);
+	for (size_t i = 0; i < N_OWN; i++) {
+		if (sbx_path_in_prefix(resolved, b->own[i]) && (writable || i < N_OWN_HIDDEN)) {
+			sbx_err_set(err, "'%s' is where sbx keeps its own files", resolved);
+			return SBX_PATH_E_FORBIDDEN;
+		}
+		if (writable && sbx_path_in_prefix(b->own[i], resolved)) {
+			sbx_err_set(err, "'%s' holds sbx's own '%s': grant it read-only, or a directory "
+				    "below or beside it", resolved, b->own[i]);
 			return SBX_PATH_E_FORBIDDEN;
 		}
 	}
@@ -169,7 +187,7 @@ static int judge(const struct builder *b, const struct grant *g, struct sbx_path
 	if (r == 0)
 		r = check_profile_prefixes(b, path.resolved, err);
 	if (r == 0)
-		r = refuse_own_dirs(b, path.resolved, err);
+		r = refuse_own_dirs(b, path.resolved, g->writable, err);
 	if (r != 0) {
 		sbx_path_fini(&path);
 		return r;
@@ -286,10 +304,14 @@ static int check_mount_point(struct builder *b, const struct grant *g, mode_t mo
 /* Cover the directories of sbx below a grant. */
 static int mask_own_dirs(struct builder *b, const char *source, const char *target)
 {
-	for (size_t i = 0; i < SBX_N_ELEMENTS(b->own); i++) {
+	for (size_t i = 0; i < N_OWN_HIDDEN; i++) {
 		SBX_AUTO_FREE char *dest = NULL;
+		const char *other = b->own[N_OWN_HIDDEN - 1 - i];
 
 		if (!sbx_path_in_prefix(b->own[i], source))
+			continue;
+		/* Under the cover of the other already: there is nothing left to mount on. */
+		if (sbx_path_in_prefix(b->own[i], other) && (i > 0 || strcmp(b->own[i], other) != 0))
 			continue;
 		if (asprintf(&dest, "%s%s", target, b->own[i] + strlen(source)) < 0)
 			return -ENOMEM;
@@ -406,7 +428,7 @@ static void builder_free(struct builder *b)
 	}
 	for (size_t i = 0; i < PREFIXES_MAX; i++)
 		free(b->prefixes[i]);
-	for (size_t i = 0; i < SBX_N_ELEMENTS(b->own); i++)
+	for (size_t i = 0; i < N_OWN; i++)
 		free(b->own[i]);
 	free(b);
 }

@@ -108,6 +108,10 @@ AC_DEFUN([SBX_HARDENING_FLAGS], [
 		AS_IF([test "$sbx_cv_flag_fortify3" = no],
 			[SBX_HARDEN([fortify], [fortify2], [-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2], [], [])])
 		SBX_HARDEN([autoinit], [autoinit], [], [-ftrivial-auto-var-init=zero], [])
+		dnl clang 14 and 15 want to be asked twice.
+		AS_IF([test "$sbx_cv_flag_autoinit" = no], [SBX_HARDEN([autoinit], [autoinit_clang], [],
+			[-ftrivial-auto-var-init=zero -enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang],
+			[])])
 		SBX_TRY_FLAGS([whether static position independent programs work], [static_pie],
 			[], [], [-static-pie],
 			[SBX_INIT_LDFLAGS=-static-pie; SBX_HARDENING="$SBX_HARDENING static-pie"],

@@ -36,14 +36,14 @@ pkglibexec_PROGRAMS += %reldir%/sbx-broker
 %canon_reldir%_sbx_broker_LDADD = \
 	%reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a policy/libsbx-policy.a \
 	src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
-	$(CARES_LIBS) $(EVENT_LIBS) $(SECCOMP_LIBS) $(CAP_LIBS) $(MNL_LIBS) $(NFTNL_LIBS)
+	$(CARES_LIBS) $(EVENT_LIBS) $(MNL_LIBS)
 
 # Plays the launcher for one broker: for its own system tests and for measuring.
 noinst_PROGRAMS += tests/system/broker_standalone
 tests_system_broker_standalone_SOURCES = tests/system/broker_standalone.c
 tests_system_broker_standalone_LDADD = policy/libsbx-policy.a src/sys/libsbx-sys.a \
 	src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) \
-	$(SECCOMP_LIBS) $(CAP_LIBS) $(MNL_LIBS) $(NFTNL_LIBS)
+	$(NFTNL_LIBS) $(MNL_LIBS)
 
 check_PROGRAMS += tests/unit/test_broker_core tests/unit/test_broker_hosts tests/unit/test_broker_leases \
 	tests/unit/test_broker_pins

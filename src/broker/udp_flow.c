@@ -344,11 +344,21 @@ static struct sbx_udp_flow *new_flow(struct sbx_udp *u, const struct sbx_flow_ta
 	return f;
 }
 
+/* Every address is local in the sandbox, so a datagram may come from any. Answers to a source that is a
+ * destination itself would come back here as a new flow: two servers outside, or one, would answer each
+ * other for ever. */
+static bool is_of_sandbox(const struct sbx_addr *peer)
+{
+	return sbx_addr_equal(peer, &sbx_self4) || sbx_addr_equal(peer, &sbx_self6) ||
+	       sbx_addr_class(peer) == SBX_ADDR_LOOPBACK;
+}
+
 static void take_datagram(struct sbx_udp *u, const struct sbx_addr *peer, uint16_t peer_port,
 			  const struct sbx_addr *dst, uint16_t dst_port, size_t n)
 {
 	const struct sbx_verdict no_room = { .reason = SBX_REASON_FLOW_LIMIT, .rule = UINT32_MAX };
 	const struct sbx_verdict no_memory = { .reason = SBX_REASON_RESOURCE, .rule = UINT32_MAX };
+	const struct sbx_verdict spoofed = { .reason = SBX_REASON_FIREWALL, .rule = UINT32_MAX };
 	struct sbx_udp_flow *f = find(u, peer, peer_port, dst, dst_port);
 	struct sbx_flow_target target;
 
@@ -360,6 +370,10 @@ static void take_datagram(struct sbx_udp *u, const struct sbx_addr *peer, uint16
 		return;
 	}
 	sbx_core_decide_flow(&u->b->core, SBX_PROTO_UDP, dst, dst_port, sbx_now_ms(), &target);
+	if (!is_of_sandbox(peer)) {
+		refuse_new(u, &target, spoofed);
+		return;
+	}
 	if (target.kind != SBX_FLOW_NAME && target.kind != SBX_FLOW_ADDRESS) {
 		refuse_new(u, &target, target.verdict);
 		return;

@@ -348,3 +348,8 @@ int sbx_store_live_each(struct sbx_store *store,
 		r = fn(&rows[i].live, userdata);
 	return r;
 }
+
+const char *sbx_store_library_version(void)
+{
+	return sqlite3_libversion();
+}

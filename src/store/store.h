@@ -105,6 +105,9 @@ int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct 
 int sbx_store_events_add(struct sbx_store *store, const char *sandbox_id, const char *analysis_id,
 			 const struct sbx_event *v, size_t n, struct sbx_err *err);
 
+/* The version of the SQLite library in use. Static text. */
+const char *sbx_store_library_version(void);
+
 /* A sandbox that has not ended as far as the database knows; valid for the call. */
 struct sbx_store_live {
 	const char *id;

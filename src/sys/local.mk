@@ -15,6 +15,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/nft_text.c \
 	%reldir%/caps.c \
 	%reldir%/ids.c \
+	%reldir%/landlock.c %reldir%/landlock.h \
 	%reldir%/memfd.c \
 	%reldir%/path.c %reldir%/path.h \
 	%reldir%/path_resolve.c %reldir%/path_resolve.h \
@@ -23,8 +24,19 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/seccomp.c %reldir%/seccomp.h \
 	%reldir%/seccomp_command.c \
 	%reldir%/seccomp_helpers.c \
+	%reldir%/seccomp_program.h \
 	%reldir%/seccomp_table.h \
 	%reldir%/userns.c %reldir%/userns.h
+nodist_%canon_reldir%_libsbx_sys_a_SOURCES = %reldir%/seccomp_programs.c
+
+# The seccomp programs, made from their tables by the one program that links libseccomp.
+noinst_PROGRAMS += %reldir%/seccomp_generate
+%canon_reldir%_seccomp_generate_SOURCES = \
+	%reldir%/seccomp_command.c %reldir%/seccomp_generate.c %reldir%/seccomp_helpers.c
+%canon_reldir%_seccomp_generate_LDADD = $(SECCOMP_LIBS)
+CLEANFILES += %reldir%/seccomp_programs.c
+%reldir%/seccomp_programs.c: %reldir%/seccomp_generate$(EXEEXT)
+	$(AM_V_GEN)%reldir%/seccomp_generate$(EXEEXT) >$@.tmp && mv $@.tmp $@
 
 check_PROGRAMS += tests/unit/test_path tests/unit/test_proc tests/unit/test_seccomp
 tests_unit_test_path_SOURCES = tests/unit/test_path.c
@@ -32,8 +44,7 @@ tests_unit_test_path_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOC
 tests_unit_test_proc_SOURCES = tests/unit/test_proc.c
 tests_unit_test_proc_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_seccomp_SOURCES = tests/unit/test_seccomp.c
-tests_unit_test_seccomp_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(SECCOMP_LIBS) \
-	$(CMOCKA_LIBS)
+tests_unit_test_seccomp_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/test_seccomp
 EXTRA_DIST += \
 	tests/golden/seccomp-broker.txt \

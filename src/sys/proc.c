@@ -12,8 +12,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -74,6 +76,37 @@ pid_t sbx_proc_clone(uint64_t flags, int *ret_pidfd, struct sbx_err *err)
 		sbx_err_set(err, "cannot start a process: %s", strerror(error));
 	}
 	return -error;
+}
+
+#define SPAWN_STACK_SIZE (64u << 10)
+
+struct spawn {
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static int spawned(void *p)
+{
+	const struct spawn *s = p;
+
+	s->fn(s->arg);
+	return 127; /* @fn returned; clone() makes it the exit status */
+}
+
+pid_t sbx_proc_spawn(void (*fn)(void *arg), void *arg)
+{
+	struct spawn s = { fn, arg };
+	char *stack = mmap(NULL, SPAWN_STACK_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	pid_t pid;
+
+	if (stack == MAP_FAILED)
+		return -errno;
+	pid = clone(spawned, stack + SPAWN_STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, &s);
+	if (pid < 0)
+		pid = -errno;
+	munmap(stack, SPAWN_STACK_SIZE);
+	return pid;
 }
 
 void sbx_random_id(char ret_id[13])

@@ -42,6 +42,12 @@ int sbx_userns_map_self(uid_t uid, gid_t gid, struct sbx_err *err);
  * @ret_pidfd may be NULL. */
 pid_t sbx_proc_clone(uint64_t flags, int *ret_pidfd, struct sbx_err *err);
 
+/* Run @fn in a new process that shares our memory until it calls execve or _exit; we wait until
+ * then. For a child that only arranges itself and execs: no page tables are copied. @fn must not
+ * return, must write nothing but its own variables, and must not change its ids (it has our memory,
+ * they would see it). The caller has one thread and no signal handlers. pid or -errno. */
+pid_t sbx_proc_spawn(void (*fn)(void *arg), void *arg);
+
 #define SBX_PROC_FDS_MAX 256
 
 /* Arrange the fds of a child about to exec: fds[i] becomes numbers[i] (not CLOEXEC), everything

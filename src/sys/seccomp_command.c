@@ -26,6 +26,7 @@
 #include <linux/netlink.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
@@ -124,6 +125,14 @@ static const struct sbx_seccomp_row rows[] = {
 		  ARG_IS(1, TIOCLINUX)),
 	REFUSE_IF(ioctl, "TIOCSETD", EPERM, "loads line disciplines: old code with a bad record",
 		  ARG_IS(1, TIOCSETD)),
+
+	/* The launcher set it to 1, which alone keeps a core_pattern helper, a program that runs as root
+	 * outside, from being started for what crashes here (fs/coredump.c). Programs that forbid their
+	 * dumps are told that they did. */
+	REFUSE_IF(setrlimit, "RLIMIT_CORE", 0, "says it did: nothing dumps core here",
+		  ARG_IS(0, RLIMIT_CORE)),
+	REFUSE_IF(prlimit64, "RLIMIT_CORE, set", 0, "says it did: nothing dumps core here",
+		  ARG_IS(1, RLIMIT_CORE), ARG_NOT(2, 0)),
 
 	/* Families: what is not AF_UNIX 1, AF_INET 2, AF_INET6 10 or AF_NETLINK 16. Whole registers
 	 * here: an upper half that is not zero makes the number large, which the last row

@@ -33,6 +33,20 @@ static long long read_number(const char *path)
 	return end == text ? -1 : v;
 }
 
+static const char *exhausted_kind(void)
+{
+	static const char *const kinds[] = { "net", "pid", "mnt" };
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/sys/user/max_%s_namespaces", kinds[i]);
+		if (read_number(path) == 0)
+			return kinds[i];
+	}
+	return NULL;
+}
+
 void sbx_userns_facts_read(struct sbx_userns_facts *ret_facts)
 {
 	*ret_facts = (struct sbx_userns_facts){
@@ -41,6 +55,7 @@ void sbx_userns_facts_read(struct sbx_userns_facts *ret_facts)
 			read_number("/proc/sys/kernel/unprivileged_userns_clone"),
 		.apparmor_restrict_unprivileged_userns =
 			read_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+		.none_of = exhausted_kind(),
 	};
 }
 
@@ -51,6 +66,11 @@ const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, 
 		snprintf(buf, n_buf,
 			 "user namespaces are turned off (user.max_user_namespaces is 0); as root: "
 			 "sysctl -w user.max_user_namespaces=15000");
+	else if ((error == ENOSPC || error == EUSERS) && facts->none_of)
+		snprintf(buf, n_buf,
+			 "%s namespaces are turned off (user.max_%s_namespaces is 0); as root: "
+			 "sysctl -w user.max_%s_namespaces=15000",
+			 facts->none_of, facts->none_of, facts->none_of);
 	else if (error == ENOSPC || error == EUSERS)
 		snprintf(buf, n_buf,
 			 "no more user namespaces (user.max_user_namespaces is %lld, or more than "

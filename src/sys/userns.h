@@ -10,6 +10,8 @@ struct sbx_userns_facts {
 	/* sysctls; -1: this kernel has no such setting */
 	long long max_user_namespaces, unprivileged_userns_clone;
 	long long apparmor_restrict_unprivileged_userns;
+	/* The kind of namespace other than user of which none may be made ("net"); NULL: none such. */
+	const char *none_of;
 };
 
 void sbx_userns_facts_read(struct sbx_userns_facts *ret_facts);

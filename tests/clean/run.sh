@@ -19,6 +19,18 @@ sources=/etc/apt/sources.list.d/debian.sources
 
 [ "$(id -u)" -eq 0 ] || { echo "run.sh: needs root" >&2; exit 1; }
 
+# Certificates that this machine trusts and a new Debian does not: its way out may need them.
+add_own_certificates() {
+	local bundle=etc/ssl/certs/ca-certificates.crt
+	awk -v dir="$dir/usr/local/share/ca-certificates" '
+		/^-----BEGIN/ { text = "" }
+		{ text = text $0 "\n" }
+		/^-----END/ && FNR == NR { known[text] = 1 }
+		/^-----END/ && FNR != NR && !(text in known) { printf "%s", text >(dir "/own-" ++n ".crt") }
+	' "$dir/$bundle" "/$bundle"
+	chroot "$dir" update-ca-certificates >/dev/null
+}
+
 if [ -z "${SBX_CLEAN_KEEP-}" ] || [ ! -x "$dir/bin/bash" ]; then
 	rm -rf --one-file-system "$dir"
 	mmdebstrap --quiet --variant=minbase --include=ca-certificates bookworm "$dir" "$sources"
@@ -26,6 +38,7 @@ if [ -z "${SBX_CLEAN_KEEP-}" ] || [ ! -x "$dir/bin/bash" ]; then
 	find /etc/apt/apt.conf.d -type f -exec grep -qE 'Proxy|Verify' {} \; \
 		-exec cp -t "$dir/etc/apt/apt.conf.d" {} +
 	cp -L /etc/resolv.conf /etc/hosts "$dir/etc/"
+	add_own_certificates
 fi
 
 rm -rf "$dir/src/sbx"

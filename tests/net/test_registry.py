@@ -12,7 +12,9 @@ import urllib.parse
 import pytest
 
 INST = os.environ["SBX_INST"]
-USER = "sbxtest"
+ROOT = os.geteuid() == 0
+USER = "sbxtest" if ROOT else pwd.getpwuid(os.getuid()).pw_name
+WHO = ["user", "root --user", "root"] if ROOT else ["user"]
 NPM = shutil.which("npm", path="/usr/bin:/usr/local/bin:/bin")
 
 
@@ -52,7 +54,8 @@ def npm_install(scratch, profile, who):
            **state}
     command = ["npm", "install", "is-number@7.0.0"]
     if who == "user":
-        argv = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", *argv]
+        if ROOT:
+            argv = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", *argv]
         env["HOME"] = home
     elif who == "root --user":
         argv += ["--user", USER]
@@ -70,7 +73,7 @@ def npm_install(scratch, profile, who):
     return r, time.monotonic() - start, os.path.join(work, "node_modules", "is-number", "package.json")
 
 
-@pytest.mark.parametrize("who", ["user", "root --user", "root"])
+@pytest.mark.parametrize("who", WHO)
 def test_install(scratch, who):
     assert NPM, "npm is not installed: ./bootstrap check installs it"
     r, _, package = npm_install(scratch, "install", who)
@@ -79,10 +82,10 @@ def test_install(scratch, who):
     assert '"7.0.0"' in text
 
 
-@pytest.mark.parametrize("who", ["user", "root --user", "root"])
+@pytest.mark.parametrize("who", WHO)
 def test_none_fails_at_once(scratch, who):
     assert NPM, "npm is not installed: ./bootstrap check installs it"
     r, seconds, package = npm_install(scratch, "none", who)
     assert r.returncode != 0 and not os.path.exists(package)
-    # npm itself retries a failed lookup (fetch-retries, 10 s and up): each refusal must be immediate
-    assert seconds < 150, seconds
+    # npm by itself tries again after 10 s and after 60 s more; offline sandboxes tell it not to
+    assert seconds < 8, seconds

@@ -93,6 +93,10 @@ static void load_policy(struct harness *h)
 	while (h->n_cidrs < CIDRS_MAX && sbx_policy_cidr_at(h->policy, h->n_cidrs, &cidr))
 		h->cidrs[h->n_cidrs++] = (struct sbx_nft_cidr){ cidr.cidr, cidr.port_first,
 								cidr.port_last, cidr.proto };
+	sbx_profile_free(profile);
+	sbx_system_policy_free(system);
+	free(errs);
+	free(text);
 }
 
 static const struct {
@@ -393,6 +397,7 @@ int main(int argc, char **argv)
 	int stage_ours, stage_theirs, broker_ours, broker_theirs;
 	struct sbx_err err = { 0 };
 	pid_t broker, command;
+	int status;
 
 	if (argc < 3)
 		die("usage", -EINVAL, "BROKER [option...] -- COMMAND");
@@ -414,5 +419,8 @@ int main(int argc, char **argv)
 	configure(&h, broker_ours, stage_ours);
 	if (sbx_channel_send(stage_ours, "g", 1, NULL, 0) != 0)
 		die("stage", -EPIPE, NULL);
-	return run(&h, broker_ours, broker, command);
+	status = run(&h, broker_ours, broker, command);
+	sbx_policy_free(h.policy);
+	free(h.blob);
+	return status;
 }

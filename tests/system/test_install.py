@@ -60,12 +60,13 @@ def test_it_runs_from_there(sbx, world, prefix, root):
     """Helpers, profiles and migrations are found beside the program, by an ordinary user and by root."""
     if root:
         sbx.own(0)
+        os.chown(sbx.work, world.user.pw_uid, -1)
     argv = world.ns(None if root else world.user.pw_name) + ["env", "-C", sbx.work, prefix + "/bin/sbx-run"]
-    env = sbx.env(user=not root)
+    argv += ["--user", world.user.pw_name] if root else []
 
     def run(*args):
-        return subprocess.run(argv + list(args), env=env, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=60)
+        return subprocess.run([*argv, *args], env=sbx.env(user=not root), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60)
 
     r = run("--profile", "none", "--", "true")
     assert (r.returncode, r.stdout, r.stderr) == (0, "", "")

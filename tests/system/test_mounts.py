@@ -105,11 +105,11 @@ def test_cwd(sbx, world):
 
 @pytest.mark.parametrize("argv,rc", [
     (["sudo", "true"], 126), (["/usr/bin/sudo", "true"], 126), (["su"], 126), (["mount"], 126),
-    (["nft", "list", "ruleset"], 126), (["./sudo-link"], 126), (["./notexec"], 126), (["/usr"], 126),
+    (["nft", "list", "ruleset"], 126), (["./mount-link"], 126), (["./notexec"], 126), (["/usr"], 126),
     (["no-such-command"], 127), (["./missing"], 127), (["true"], 0), (["./script"], 3),
 ])
 def test_commands(sbx, world, argv, rc):
-    os.symlink("/usr/bin/sudo", sbx.work + "/sudo-link")
+    os.symlink("/usr/bin/mount", sbx.work + "/mount-link")
     with open(sbx.work + "/notexec", "w") as f:
         f.write("x")
     with open(sbx.work + "/script", "w") as f:
@@ -160,6 +160,25 @@ def test_receipt(sbx):
     receipt = json.load(open(path))
     assert receipt["outcome"]["state"] == "done" and receipt["outcome"]["exit_status"] == 5
     assert all(v["ok"] for v in receipt["selftest"]) and len(receipt["selftest"]) >= 12
+    assert receipt["versions"]["bwrap"].startswith("bubblewrap ") and receipt["step_us"]["selftest"] > 0
+
+
+def test_receipt_cannot_be_led_elsewhere(sbx):
+    """The command swaps the receipt's directory for a link: the receipt stays where it was meant to go."""
+    os.makedirs(sbx.work + "/sub")
+    os.makedirs(sbx.work + "/victim")
+    sbx.own(sbx.world.user.pw_uid)
+    for swap in ("mv sub was && ln -s victim sub", "ln -s ../victim/x sub/r.json"):
+        r = sbx.run(["--receipt", sbx.work + "/sub/r.json"], ["sh", "-c", swap])
+        assert r.rc == 0, r
+        assert os.listdir(sbx.work + "/victim") == []
+        if os.path.islink(sbx.work + "/sub"):
+            assert json.load(open(sbx.work + "/was/r.json"))["outcome"]["state"] == "done"
+            os.unlink(sbx.work + "/sub")
+            os.rename(sbx.work + "/was", sbx.work + "/sub")
+            os.unlink(sbx.work + "/sub/r.json")
+    assert not os.path.islink(sbx.work + "/sub/r.json")
+    assert sbx.run(["--receipt", "/nonexistent/r.json"], ["true"]).rc == 125
 
 
 def test_errors_are_one_line_each_with_a_place(sbx):

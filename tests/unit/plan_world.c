@@ -18,7 +18,7 @@ static size_t n_paths;
 
 char *plan_world_path(struct plan_world *w, const char *name)
 {
-	char *s;
+	char *s = NULL;
 
 	if (n_paths >= N_PATHS || asprintf(&s, "%s/%s", w->dir, name) < 0)
 		fail_msg("out of paths");

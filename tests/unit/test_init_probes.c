@@ -287,7 +287,7 @@ static void serve_tcp(int fd)
 	/* It may be gone already: a probe that expects nothing stays no longer than the connection
 	 * takes. */
 	if (send(c, GREETING, 5, MSG_NOSIGNAL) == 5)
-		send(c, GREETING + 5, strlen(GREETING) - 5, MSG_NOSIGNAL);
+		send(c, &GREETING[5], strlen(GREETING) - 5, MSG_NOSIGNAL);
 	close(c);
 }
 

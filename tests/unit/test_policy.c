@@ -276,8 +276,8 @@ static const char *const metadata_addrs[] = {
 static void test_floors(void **state)
 {
 	static const char *const profiles[] = {
-		"network: {allow: [ipinfo.io, \"*.ipinfo.io\", \"www.ipinfo.io:443\", "
-		"metadata.google.internal, metadata, 0.0.0.0/0, \"::/0\"]}",
+		("network: {allow: [ipinfo.io, \"*.ipinfo.io\", \"www.ipinfo.io:443\", "
+		 "metadata.google.internal, metadata, 0.0.0.0/0, \"::/0\"]}"),
 		"network: {mode: full}",
 		"network: {default: allow}",
 		"network: {mode: offline}",
@@ -489,14 +489,14 @@ static void test_hash(void **state)
 	static const char *const same[] = {
 		"network: {allow: [a.example, b.example], deny: [c.example]}",
 		"network: {deny: [c.example], allow: [B.example., a.example, b.example]}",
-		"name: other\nlimits: {pids: 9}\nnetwork: {allow: [b.example, a.example], deny: "
-		"[c.example]}",
+		("name: other\nlimits: {pids: 9}\nnetwork: {allow: [b.example, a.example], deny: "
+		 "[c.example]}"),
 	};
 	static const char *const other[] = {
 		"network: {allow: [a.example], deny: [c.example]}",
 		"network: {allow: [a.example, \"b.example:443\"], deny: [c.example]}",
-		"network: {allow: [a.example, {host: b.example, private: true}], deny: "
-		"[c.example]}",
+		("network: {allow: [a.example, {host: b.example, private: true}], deny: "
+		 "[c.example]}"),
 		"network: {allow: [a.example, \"*.b.example\"], deny: [c.example]}",
 		"network: {default: allow, allow: [a.example, b.example], deny: [c.example]}",
 		"network: {mode: full, allow: [a.example, b.example], deny: [c.example]}",

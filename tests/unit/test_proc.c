@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "sys/landlock.h"
 #include "sys/proc.h"
 #include "sys/userns.h"
 
@@ -296,20 +297,24 @@ static void test_userns_explain(void **state)
 		const char *cause, *remedy;
 	} cases[] = {
 		{ ENOSPC,
-		  { 0, -1, -1 },
+		  { 0, -1, -1, NULL },
 		  "max_user_namespaces is 0",
 		  "sysctl -w user.max_user_namespaces=" },
-		{ ENOSPC, { 5, -1, -1 }, "max_user_namespaces is 5", "raise" },
+		{ ENOSPC, { 5, -1, -1, NULL }, "max_user_namespaces is 5", "raise" },
+		{ ENOSPC,
+		  { 5, -1, -1, "net" },
+		  "max_net_namespaces is 0",
+		  "sysctl -w user.max_net_namespaces=" },
 		{ EPERM,
-		  { 5, 0, -1 },
+		  { 5, 0, -1, NULL },
 		  "unprivileged_userns_clone is 0",
 		  "unprivileged_userns_clone=1" },
-		{ EPERM, { 5, 1, 1 }, "AppArmor", "restrict_unprivileged_userns=0" },
-		{ EACCES, { 5, -1, 1 }, "AppArmor", "userns," },
-		{ EPERM, { 5, 1, 0 }, "container", "seccomp=unconfined" },
-		{ ENOSYS, { 5, -1, -1 }, "container", "seccomp=unconfined" },
-		{ EINVAL, { -1, -1, -1 }, "CONFIG_USER_NS", "another kernel" },
-		{ ENOMEM, { 5, 1, 0 }, "Cannot allocate memory", "" },
+		{ EPERM, { 5, 1, 1, NULL }, "AppArmor", "restrict_unprivileged_userns=0" },
+		{ EACCES, { 5, -1, 1, NULL }, "AppArmor", "userns," },
+		{ EPERM, { 5, 1, 0, NULL }, "container", "seccomp=unconfined" },
+		{ ENOSYS, { 5, -1, -1, NULL }, "container", "seccomp=unconfined" },
+		{ EINVAL, { -1, -1, -1, NULL }, "CONFIG_USER_NS", "another kernel" },
+		{ ENOMEM, { 5, 1, 0, NULL }, "Cannot allocate memory", "" },
 	};
 
 	(void)state;
@@ -366,6 +371,38 @@ static void test_ids_drop_revocable(void **state)
 	reap_ok(pid);
 }
 
+/* Inside the scope a signal arrives, also one to the whole group; the parent, of the same group,
+ * does not get it. */
+static void test_signal_scope(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (pid == 0) {
+		CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+		if (sbx_landlock_abi() < 6) {
+			CHECK(sbx_landlock_scope_signals() == -EOPNOTSUPP);
+			_exit(0);
+		}
+		CHECK(kill(getppid(), 0) == 0);
+		CHECK(sbx_landlock_scope_signals() == 0);
+		CHECK(kill(getppid(), 0) < 0 && errno == EPERM);
+		pid = fork();
+		if (pid == 0) {
+			pause();
+			_exit(0);
+		}
+		CHECK(kill(pid, SIGTERM) == 0 && waitpid(pid, &status, 0) == pid);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+		signal(SIGWINCH, SIG_IGN);
+		CHECK(kill(0, SIGWINCH) == 0);
+		_exit(0);
+	}
+	reap_ok(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +418,7 @@ int main(void)
 		cmocka_unit_test(test_userns_explain),
 		cmocka_unit_test(test_ids_drop),
 		cmocka_unit_test(test_ids_drop_revocable),
+		cmocka_unit_test(test_signal_scope),
 	};
 
 	return cmocka_run_group_tests_name("proc", tests, NULL, NULL);

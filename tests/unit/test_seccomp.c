@@ -274,6 +274,18 @@ static void test_command_ioctl(void **state)
 		assert_int_equal(COMMAND(SYS_ioctl, 0, allowed[i], 0, 0), SECCOMP_RET_ALLOW);
 }
 
+/* What was asked for is there already, so the answer is a success that changes nothing. */
+static void test_command_core_limit(void **state)
+{
+	(void)state;
+	assert_int_equal(COMMAND(SYS_setrlimit, RLIMIT_CORE, 0x1000, 0, 0), ERRNO(0));
+	assert_int_equal(COMMAND(SYS_setrlimit, HIGH | RLIMIT_CORE, 0x1000, 0, 0), ERRNO(0));
+	assert_int_equal(COMMAND(SYS_prlimit64, 0, HIGH | RLIMIT_CORE, 0x1000, 0), ERRNO(0));
+	assert_int_equal(COMMAND(SYS_prlimit64, 0, RLIMIT_CORE, 0, 0x1000), SECCOMP_RET_ALLOW);
+	assert_int_equal(COMMAND(SYS_prlimit64, 0, RLIMIT_NOFILE, 0x1000, 0), SECCOMP_RET_ALLOW);
+	assert_int_equal(COMMAND(SYS_setrlimit, RLIMIT_NOFILE, 0x1000, 0, 0), SECCOMP_RET_ALLOW);
+}
+
 static void test_command_socket(void **state)
 {
 	(void)state;
@@ -567,6 +579,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_abi),
 		cmocka_unit_test(test_command_clone),
 		cmocka_unit_test(test_command_ioctl),
+		cmocka_unit_test(test_command_core_limit),
 		cmocka_unit_test(test_command_socket),
 		cmocka_unit_test(test_helpers_cannot),
 		cmocka_unit_test(test_command_real),

@@ -203,7 +203,7 @@ static void test_binds_refused(void **state)
 	plan_world_refused(w, 125, "--bind", "--bind", spec(w, "home", "/x"), "--", "true");
 	plan_world_refused(w, 125, "--bind", "--bind", "home/other:/x", "--", "true");
 	plan_world_refused(w, 125, "--ro-bind", "--ro-bind", "/etc:/x", "--", "true");
-	plan_world_refused(w, 125, "own state", "--ro-bind", spec(w, "state", "/x"), "--", "true");
+	plan_world_refused(w, 125, "own files", "--ro-bind", spec(w, "state", "/x"), "--", "true");
 	plan_world_refused(w, 125, "two mounts", "--bind", spec(w, "home/other", "/x"), "--bind",
 			   spec(w, "home/project", "/x"), "--", "true");
 }
@@ -256,14 +256,19 @@ static void test_masks(void **state)
 	plan_world_must(w, "--", "true");
 	expect(w, inside, inside);
 	plan_world_set(&w->facts.state_dir, state_dir);
+	/* Writable, what is above it could be renamed. */
 	plan_world_must(w, "--", "true");
+	assert_string_equal(w->plan->chdir, w->facts.home);
+	plan_world_refused(w, 125, "holds sbx's own", "--bind", spec(w, "home/project", NULL), "--",
+			   "true");
+	plan_world_must(w, "--ro-bind", spec(w, "home/project", NULL), "--", "true");
 	op = plan_world_mount(w, state_dir);
 	assert_true(op && op->kind == SBX_MOUNT_TMPFS && op->origin == SBX_ORIGIN_MASK);
 	assert_int_equal(resolve(w, inside, &hit), SBX_VIEW_E_MISSING);
 	assert_string_equal(w->plan->chdir, w->facts.cwd);
 	/* Not there yet: the run will make it. */
 	plan_world_set(&w->facts.state_dir, plan_world_path(w, "home/project/later/sbx"));
-	plan_world_must(w, "--", "true");
+	plan_world_must(w, "--ro-bind", spec(w, "home/project", NULL), "--", "true");
 	assert_non_null(plan_world_mount(w, w->facts.state_dir));
 }
 

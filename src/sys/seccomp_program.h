@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_SYS_SECCOMP_PROGRAM_H
+#define SBX_SYS_SECCOMP_PROGRAM_H
+
+#include <linux/filter.h>
+
+#include "sys/seccomp.h"
+
+/* The programs that seccomp_generate.c writes at build time, by profile. For src/sys only. */
+extern const struct sock_fprog sbx_seccomp_programs[SBX_N_SECCOMP_PROFILES];
+
+#endif
