@@ -370,8 +370,8 @@ static json_t *probes(const struct sbx_plan *p)
 
 static json_t *steps(void)
 {
-	static const char *const names[] = { "runtime",	 "cgroup",  "stage",	"record", "broker",
-					     "firewall", "command", "selftest", "release" };
+	static const char *const names[] = { "record",	"cgroup",  "stage",    "broker",   "command",
+					     "rights",	"runtime", "firewall", "selftest", "release" };
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)

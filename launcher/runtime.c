@@ -35,6 +35,8 @@
 
 static int make_parents(const char *path, struct sbx_err *err)
 {
+	/* A user's own group is often on the user's own directories; root's never needs to be. */
+	mode_t others = geteuid() == 0 ? 022 : 002;
 	char buf[512], *slash;
 	struct stat st;
 
@@ -44,6 +46,13 @@ static int make_parents(const char *path, struct sbx_err *err)
 		*slash = '\0';
 		if (mkdir(buf, 0755) < 0 && errno != EEXIST)
 			break; /* the mkdir below says what is wrong */
+		/* Who can rename a directory on the way can lead us elsewhere. */
+		if (stat(buf, &st) == 0 && ((st.st_uid != 0 && st.st_uid != geteuid()) ||
+					    ((st.st_mode & others) && !(st.st_mode & S_ISVTX)))) {
+			sbx_err_set(err, "the runtime directory %s is below %s, which others can change "
+				    "(set SBX_RUNTIME_DIR)", path, buf);
+			return -EPERM;
+		}
 	}
 	/* Others may pass, not list: a sandbox's user must reach the shared etc below it (etc.h). */
 	if (mkdir(path, 0711) < 0 && errno != EEXIST) {

@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -179,6 +180,25 @@ static void command_undo(struct sbx_run *r)
 	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
 }
 
+/* --- rights: what root needed is behind us --- */
+
+/* What is left needs to signal processes of other users, and write a receipt where root was told to; what
+ * belongs to uid 0 (database, runtime directory) it owns. */
+static int rights_apply(struct sbx_run *r)
+{
+	uint64_t keep = 1ull << CAP_KILL;
+	int e;
+
+	if (!r->plan->facts->privileged)
+		return 0;
+	if (r->receipt_dir_fd >= 0)
+		keep |= 1ull << CAP_DAC_OVERRIDE;
+	e = sbx_caps_keep(keep);
+	if (e < 0)
+		sbx_err_set(&r->err, "cannot drop capabilities: %s", strerror(-e));
+	return e;
+}
+
 /* --- selftest --- */
 
 static void panic_event(struct sbx_run *r, enum sbx_reason reason, const char *what)
@@ -302,6 +322,7 @@ const struct sbx_step sbx_steps[] = {
 	{ "stage", stage_apply, stage_undo },
 	{ "broker", sbx_broker_start, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
+	{ "rights", rights_apply, NULL },
 	{ "runtime", sbx_runtime_make, sbx_runtime_remove },
 	{ "firewall", firewall_apply, firewall_undo },
 	{ "selftest", selftest_apply, NULL },

@@ -171,8 +171,12 @@ static void parse_ipv6(struct sbx_span in, struct sbx_nflog_packet *p)
 	}
 }
 
+/* The kernel sends one payload per packet. A second one replaces the first: what is reported is of one. */
 static void parse_payload(struct sbx_span in, struct sbx_nflog_packet *p)
 {
+	*p = (struct sbx_nflog_packet){ .proto = SBX_PROTO_OTHER,
+					.seq = p->seq,
+					.has_seq = p->has_seq };
 	if (in.n == 0)
 		return;
 	if (in.p[0] >> 4 == 4)

@@ -66,6 +66,8 @@ def npm_install(scratch, profile, who):
     if who != "root":
         os.chown(work, pwd.getpwnam(USER).pw_uid, -1)
         os.chown(scratch, pwd.getpwnam(USER).pw_uid, -1)
+    else:
+        os.chown(scratch, 0, 0)
     if who == "root --user":
         os.chown(scratch, 0, 0)
     start = time.monotonic()

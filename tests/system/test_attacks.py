@@ -439,3 +439,16 @@ print(json.dumps([status(1) == status("self"), one == namespaces("self"), status
 """
     r = sbx.run([], ["python3", "-c", code])
     assert json.loads(r.out) == [True, True, "0" * 16], r
+
+
+def test_runtime_directory_below_somebody_elses(sbx, world):
+    """Root's directories must not be where a user can rename one on the way."""
+    theirs = sbx.tmp + "/theirs"
+    os.mkdir(theirs)
+    give(theirs, world.user.pw_uid)
+    r = sbx.run([], ["true"], root=True, env={"SBX_RUNTIME_DIR": theirs + "/run", "SBX_STATE_DIR": sbx.tmp + "/s"})
+    assert r.rc == 125 and "others can change" in r.err, r
+    give(sbx.tmp, 0)
+    give(theirs, 0)
+    r = sbx.run([], ["true"], root=True, env={"SBX_RUNTIME_DIR": theirs + "/run", "SBX_STATE_DIR": sbx.tmp + "/s"})
+    assert r.rc == 0, r

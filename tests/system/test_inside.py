@@ -230,3 +230,25 @@ def test_tiocsti_on_a_real_terminal(sbx):
         " except OSError as e: print('refused', e.errno)"
     out, rc = pty_run(sbx, sbx.argv([], ["python3", "-c", code]), [])
     assert "INJECTED" not in out and out.count("refused") == 2, out
+
+
+def test_root_keeps_no_more_than_it_needs(sbx):
+    """Capabilities of the launcher and its helpers while a command runs: KILL for one, none for the others."""
+    sbx.own(0)
+    p = sbx.popen([], ["sh", "-c", "echo up; sleep 20"], root=True)
+    try:
+        assert p.stdout.readline() == "up\n"
+        with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
+            children = f.read().split()
+        seen = {}
+        for pid in [str(p.pid), *children]:
+            with open(f"/proc/{pid}/status") as f:
+                fields = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+            seen[pid] = (fields["Name"], fields["Uid"].split()[0], int(fields["CapEff"], 16))
+    finally:
+        p.terminate()
+        p.communicate(timeout=20)
+    assert seen.pop(str(p.pid)) == ("sbx-run", "0", 1 << 5), seen
+    # the stage's are over its own user namespace only: NET_BIND_SERVICE and NET_RAW; guard and broker have none
+    assert sorted(caps for _, _, caps in seen.values()) == [0, 0, 1 << 10 | 1 << 13], seen
+    assert [uid for name, uid, _ in seen.values() if name == "sbx-broker"] != ["0"]

@@ -11,7 +11,8 @@ import pytest
 
 from conftest import INST
 
-STEPS = ["runtime", "cgroup", "stage", "record", "broker", "firewall", "command", "selftest", "release"]
+STEPS = ["record", "cgroup", "stage", "broker", "command", "rights", "runtime", "firewall", "selftest",
+         "release"]
 
 
 def ours(pid, tmp):

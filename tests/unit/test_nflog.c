@@ -151,6 +151,28 @@ static void test_packets(void **state)
 	assert_int_equal(g.n, 0);
 }
 
+/* The kernel does not do that: two payloads in one packet. The last one is reported, nothing of the other. */
+static void test_two_payloads(void **state)
+{
+	static const uint8_t icmp6[] = { 0x60, 0, 0, 0, 0, 0, 58, 64, 0xfd, 0, 0 };
+	struct maker m = { .n = 0 };
+	struct got g;
+
+	(void)state;
+	put_packet(&m, 7, tcp4, sizeof(tcp4));
+	put_attr(&m, NFULA_PAYLOAD, icmp6, sizeof(icmp6));
+	end_message(&m);
+	assert_int_equal(parse(m.p, m.n, &g), 0);
+	assert_int_equal(g.n, 1);
+	assert_int_equal(g.v[0].proto, SBX_PROTO_ICMP);
+	assert_int_equal(g.v[0].src.family, 0);
+	assert_int_equal(g.v[0].dst.family, 0);
+	assert_int_equal(g.v[0].sport, 0);
+	assert_int_equal(g.v[0].dport, 0);
+	assert_true(g.v[0].has_seq);
+	assert_int_equal(g.v[0].seq, 7);
+}
+
 /* A datagram cut anywhere is refused, or is one of the whole messages before the cut. The copy
  * has the exact size, so that sanitizers and valgrind see a read past its end. */
 static void test_every_prefix(void **state)
@@ -350,6 +372,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_packets),
+		cmocka_unit_test(test_two_payloads),
 		cmocka_unit_test(test_every_prefix),
 		cmocka_unit_test(test_every_copy_range),
 		cmocka_unit_test(test_ipv4_oddities),
