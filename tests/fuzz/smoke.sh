@@ -27,6 +27,10 @@ for program; do
 	else
 		n_failed=$((n_failed + 1))
 		tail -n 25 "fuzz-findings/$module.log" | sed 's/^/# /'
+		# The log may be all that is kept of this machine.
+		for input in "fuzz-findings/$module"-*; do
+			[ ! -e "$input" ] || echo "# $input in base64: $(head -c 4096 "$input" | base64 -w 0)"
+		done
 		echo "not ok $n - $module (fuzz-findings/$module.log)"
 	fi
 	rm -rf "$corpus"

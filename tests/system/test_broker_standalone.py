@@ -2,6 +2,7 @@
 """sbx-broker by itself: broker_standalone plays the launcher, each case runs in its own network namespace
 with servers on documentation addresses. A case is three parts that run in three places: servers (outside),
 inside (the sandbox), check (here, on the events and on what the servers saw)."""
+import errno
 import json
 import os
 import re
@@ -214,7 +215,12 @@ def is_refused(host, port):
 def talk(host, port, data):
     with connect(host, port) as s:
         s.sendall(data)
-        s.shutdown(socket.SHUT_WR)
+        try:
+            s.shutdown(socket.SHUT_WR)
+        except OSError as e:
+            if e.errno != errno.ENOTCONN:
+                raise
+            raise ConnectionResetError from e  # it was there before us
         return read_all(s)
 
 

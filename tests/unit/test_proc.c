@@ -90,6 +90,27 @@ static unsigned int count_fds(int max)
 	return n;
 }
 
+static void child_body(void *arg)
+{
+	int *seen = arg;
+
+	*seen = getpid(); /* the memory is shared */
+	_exit(41);
+}
+
+/* The child has run to its end (or exec) before the call returns; it is an ordinary child to wait for. */
+static void test_spawn(void **state)
+{
+	int seen = 0, status;
+	pid_t pid = sbx_proc_spawn(child_body, &seen);
+
+	(void)state;
+	assert_true(pid > 0);
+	assert_int_equal(seen, pid);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 41);
+}
+
 /* Targets that are sources of others (a swap, a cycle), one that stays, a gap, and stdio closed. */
 static void test_arrange_fds(void **state)
 {
@@ -407,6 +428,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memfd),
+		cmocka_unit_test(test_spawn),
 		cmocka_unit_test(test_arrange_fds),
 		cmocka_unit_test(test_arrange_fds_edges),
 		cmocka_unit_test(test_random_id),
