@@ -171,12 +171,3 @@ void sbx_broker_stop(struct sbx_run *r)
 		kill(r->broker_pid, SIGKILL); /* our child, not yet reaped */
 	r->broker_fd = sbx_fd_close(r->broker_fd);
 }
-
-void sbx_broker_reap(struct sbx_run *r)
-{
-	int status;
-
-	while (r->broker_pid > 0 && waitpid(r->broker_pid, &status, 0) < 0 && errno == EINTR)
-		;
-	r->broker_pid = 0;
-}

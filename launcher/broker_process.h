@@ -12,7 +12,5 @@ int sbx_broker_configure(struct sbx_run *r);
 void sbx_broker_ask(struct sbx_run *r);
 /* Take them in (it is asked, unless that was done), then end it. */
 void sbx_broker_stop(struct sbx_run *r);
-/* Wait until it is gone. */
-void sbx_broker_reap(struct sbx_run *r);
 
 #endif

@@ -246,12 +246,3 @@ void sbx_runtime_dismiss_guard(struct sbx_run *r)
 		kill(r->guard_pid, SIGKILL); /* our child, not yet reaped */
 	r->guard_fd = sbx_fd_close(r->guard_fd);
 }
-
-void sbx_runtime_reap_guard(struct sbx_run *r)
-{
-	int status;
-
-	while (r->guard_pid > 0 && waitpid(r->guard_pid, &status, 0) < 0 && errno == EINTR)
-		;
-	r->guard_pid = 0;
-}

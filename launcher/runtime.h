@@ -14,7 +14,5 @@ int sbx_runtime_make(struct sbx_run *r);
 void sbx_runtime_remove(struct sbx_run *r);
 /* SIGKILL, when nothing is left that it would have to undo. */
 void sbx_runtime_dismiss_guard(struct sbx_run *r);
-/* Wait until it is gone. */
-void sbx_runtime_reap_guard(struct sbx_run *r);
 
 #endif

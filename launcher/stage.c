@@ -402,12 +402,3 @@ void sbx_stage_stop(struct sbx_run *r)
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
 }
-
-void sbx_stage_reap(struct sbx_run *r)
-{
-	int status;
-
-	while (r->stage_pid > 0 && waitpid(r->stage_pid, &status, 0) < 0 && errno == EINTR)
-		;
-	r->stage_pid = 0;
-}

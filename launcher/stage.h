@@ -14,7 +14,5 @@ void sbx_stage_ports(const int fds[SBX_N_BROKER_FDS], struct sbx_nft_input *nft)
 
 /* SIGKILL: with the stage, pid 1 of its pid namespace, everything in the sandbox ends. */
 void sbx_stage_stop(struct sbx_run *r);
-/* Wait until all of it is gone: the kernel lets go of pid 1 last. */
-void sbx_stage_reap(struct sbx_run *r);
 
 #endif

@@ -134,9 +134,9 @@ static void record_undo(struct sbx_run *r)
 	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
 	sbx_runtime_dismiss_guard(r);
-	sbx_broker_reap(r);
-	sbx_stage_reap(r);
-	sbx_runtime_reap_guard(r);
+	sbx_proc_reap(&r->broker_pid);
+	sbx_proc_reap(&r->stage_pid); /* the kernel lets go of pid 1 of a namespace last */
+	sbx_proc_reap(&r->guard_pid);
 }
 
 /* --- firewall: the stage builds it; here we wait for the proof --- */

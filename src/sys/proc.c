@@ -19,6 +19,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sys/userns.h"
@@ -124,6 +125,15 @@ void sbx_random_id(char ret_id[13])
 		ret_id[2 * i + 1] = hex[bits[i] & 0x0f];
 	}
 	ret_id[12] = '\0';
+}
+
+void sbx_proc_reap(pid_t *pid)
+{
+	int status;
+
+	while (*pid > 0 && waitpid(*pid, &status, 0) < 0 && errno == EINTR)
+		;
+	*pid = 0;
 }
 
 static struct timespec now(clockid_t clock)

@@ -56,6 +56,9 @@ pid_t sbx_proc_spawn(void (*fn)(void *arg), void *arg);
  * in no known state. */
 int sbx_proc_arrange_fds(const int *fds, const int *numbers, size_t n);
 
+/* Wait for child *pid, if it is positive, and make it 0. */
+void sbx_proc_reap(pid_t *pid);
+
 /* 12 hex digits from getrandom. */
 void sbx_random_id(char ret_id[13]);
 

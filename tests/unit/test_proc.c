@@ -109,6 +109,11 @@ static void test_spawn(void **state)
 	assert_int_equal(seen, pid);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 41);
+	pid = sbx_proc_spawn(child_body, &seen);
+	sbx_proc_reap(&pid);
+	assert_int_equal(pid, 0);
+	sbx_proc_reap(&pid);
+	assert_int_equal(waitpid(seen, &status, 0), -1);
 }
 
 /* Targets that are sources of others (a swap, a cycle), one that stays, a gap, and stdio closed. */
