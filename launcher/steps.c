@@ -80,7 +80,7 @@ static int bwrap_arguments(struct sbx_run *r)
 static int stage_apply(struct sbx_run *r)
 {
 	char path[4096];
-	int seccomp[2], e;
+	int seccomp[2] = { -1, -1 }, e;
 
 	if (snprintf(path, sizeof(path), "%s/sbx-init", r->plan->facts->libexec_dir) >=
 	    (int)sizeof(path))

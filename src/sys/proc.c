@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/sched.h>
+#include <sanitizer/asan_interface.h> /* its macros are empty where nothing is sanitized */
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -106,6 +107,8 @@ pid_t sbx_proc_spawn(void (*fn)(void *arg), void *arg)
 	pid = clone(spawned, stack + SPAWN_STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, &s);
 	if (pid < 0)
 		pid = -errno;
+	/* The child left its frames by exec: no return has taken their marks away. */
+	ASAN_UNPOISON_MEMORY_REGION(stack, SPAWN_STACK_SIZE);
 	munmap(stack, SPAWN_STACK_SIZE);
 	return pid;
 }
