@@ -77,6 +77,12 @@ static inline void no_preparation(void)
 {
 }
 
+/* bwrap sets it on whatever it runs; without it an ordinary user may not restrict itself (Landlock). */
+static inline void as_bwrap(void)
+{
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
 /* Start init with @command; @prepare runs before the exec, in its process. */
 static inline void start(struct init_process *in, void (*prepare)(void),
 			 const char *const command[])

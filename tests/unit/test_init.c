@@ -15,7 +15,7 @@ static void release_runs_the_command(void)
 	struct init_process in;
 	char out[256];
 
-	release(&in, no_preparation, command);
+	release(&in, as_bwrap, command);
 	CHECK(receive(&in).n == 0); /* the end of the channel: the exec worked */
 	read_output(&in, out, sizeof(out));
 	CHECK(strcmp(out, "a b c\n0 1 2 3 ") == 0); /* 3 is ls's own */
@@ -32,7 +32,7 @@ static void nothing_runs_without_release(void)
 		struct init_process in;
 		char out[64];
 
-		start(&in, no_preparation, command);
+		start(&in, as_bwrap, command);
 		run_probes(&in, &none);
 		if (wrong[i] == SBX_MSG_NONE)
 			shutdown(in.fd, SHUT_RDWR);
@@ -49,7 +49,7 @@ static void probes_must_come_first(void)
 	for (int i = 0; i < 3; i++) {
 		struct init_process in;
 
-		start(&in, no_preparation, command_true);
+		start(&in, as_bwrap, command_true);
 		expect_simple(&in, SBX_MSG_INIT_HELLO);
 		if (i == 0)
 			send_simple(&in, SBX_MSG_RELEASE);
@@ -122,7 +122,7 @@ static void exec_statuses(void)
 		struct sbx_msg_exec_failed m;
 		struct init_process in;
 
-		release(&in, no_preparation, command);
+		release(&in, as_bwrap, command);
 		if (cases[i].error) {
 			CHECK(sbx_msg_decode_exec_failed(receive(&in), &m) == 0);
 			CHECK((int)m.error == cases[i].error &&
@@ -140,6 +140,7 @@ static void odd_signals(void)
 {
 	sigset_t all;
 
+	as_bwrap();
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	signal(SIGPIPE, SIG_IGN);
@@ -171,6 +172,7 @@ static void blocked_term(void)
 {
 	sigset_t term;
 
+	as_bwrap();
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_BLOCK, &term, NULL);
