@@ -7,9 +7,10 @@
  * the one to run in. --disable-userns costs a second user namespace, measured at 0.13 ms, and is
  * what makes "no new user namespaces" hold for every process below, whatever seccomp lets through.
  *
- * Sources are bound by fd: bwrap resolves the fd's path, mounts it, and dies unless what it mounted
- * is what the fd is. Measured with bwrap 0.8.0: it closes the fds of --args, --file, --*-bind-fd
- * and --add-seccomp-fd; the two that init needs it leaves alone because it knows nothing of them.
+ * The view is there already when bwrap looks (tree.c): it binds that once and adds /proc, which must be
+ * that of its own pid namespace. --dev-bind, because flags are set per mount there and the tree's /dev
+ * must work. Measured with bwrap 0.8.0: it closes the fds of --args and --add-seccomp-fd; the two that
+ * init needs it leaves alone because it knows nothing of them.
  */
 #include "launcher/bwrap_argv.h"
 
@@ -19,14 +20,15 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "sys/proc.h"
+#include "launcher/tree.h"
 
-const char *sbx_bwrap_fd_kind_str(enum sbx_bwrap_fd_kind k)
+const char *sbx_bwrap_fd_str(int number)
 {
-	static const char *const names[] = { "ctl", "exe", "seccomp", "args", "data", "bind" };
+	static const char *const names[] = { "ctl", "exe", "seccomp", "args" };
 
-	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_BWRAP_FD_KINDS, "every kind has its name");
-	return k < SBX_N_BWRAP_FD_KINDS ? names[k] : "?";
+	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_BWRAP_FDS, "every fd has its name");
+	return number >= SBX_BWRAP_CTL_NUMBER && number < SBX_BWRAP_CTL_NUMBER + SBX_N_BWRAP_FDS ?
+		       names[number - SBX_BWRAP_CTL_NUMBER] : "?";
 }
 
 /* --- the args, NUL-separated --- */
@@ -78,30 +80,6 @@ static void put_number(struct args *a, const char *option, int number)
 	put2(a, option, text);
 }
 
-static void put_mode(struct args *a, mode_t mode)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%04o", (unsigned)mode & 07777);
-	put2(a, "--perms", text);
-}
-
-/* --- fds --- */
-
-static int add_fd(struct sbx_bwrap *b, enum sbx_bwrap_fd_kind kind, int source, const char *text,
-		  size_t n_text)
-{
-	struct sbx_bwrap_fd *fd = &b->fds[b->n_fds];
-
-	*fd = (struct sbx_bwrap_fd){ .kind = kind,
-				     .number = SBX_BWRAP_CTL_NUMBER + (int)b->n_fds,
-				     .source = source,
-				     .text = text,
-				     .n_text = n_text };
-	b->n_fds++;
-	return fd->number;
-}
-
 /* --- options --- */
 
 static void put_fixed(struct args *a, const struct sbx_plan *p)
@@ -117,47 +95,12 @@ static void put_fixed(struct args *a, const struct sbx_plan *p)
 	put_number(a, "--add-seccomp-fd", SBX_BWRAP_SECCOMP_NUMBER);
 }
 
-static void put_mount(struct args *a, struct sbx_bwrap *b, const struct sbx_mount_op *op)
+static void put_view(struct args *a, const struct sbx_plan *p)
 {
-	char size[24];
-
-	switch (op->kind) {
-	case SBX_MOUNT_BIND:
-	case SBX_MOUNT_ETC:
-		put_number(a, op->writable ? "--bind-fd" : "--ro-bind-fd",
-			   add_fd(b, SBX_BWRAP_FD_BIND, op->source.fd, NULL, 0));
-		put(a, op->dest);
-		break;
-	case SBX_MOUNT_TMPFS:
-		put_mode(a, op->mode);
-		snprintf(size, sizeof(size), "%llu", (unsigned long long)op->size_bytes);
-		put2(a, "--size", size);
-		put2(a, "--tmpfs", op->dest);
-		break;
-	case SBX_MOUNT_SYMLINK:
-		put3(a, "--symlink", op->text, op->dest);
-		break;
-	case SBX_MOUNT_DIR:
-		put_mode(a, op->mode);
-		put2(a, "--dir", op->dest);
-		break;
-	case SBX_MOUNT_PROC:
-		put2(a, "--proc", op->dest);
-		break;
-	case SBX_MOUNT_DEV:
-		put2(a, "--dev", op->dest);
-		break;
-	case SBX_MOUNT_FILE:
-		put_mode(a, op->mode);
-		put_number(a, "--file", add_fd(b, SBX_BWRAP_FD_DATA, -1, op->text, op->n_text));
-		put(a, op->dest);
-		break;
-	case SBX_MOUNT_REMOUNT_RO:
-		put2(a, "--remount-ro", op->dest);
-		break;
-	case SBX_N_MOUNT_OP_KINDS:
-		break;
-	}
+	put3(a, "--dev-bind", SBX_TREE_BASE, "/");
+	for (size_t i = 0; i < p->n_mounts; i++)
+		if (p->mounts[i].kind == SBX_MOUNT_PROC)
+			put2(a, "--proc", p->mounts[i].dest);
 }
 
 static int put_env(struct args *a, const struct sbx_plan *p)
@@ -175,95 +118,49 @@ static int put_env(struct args *a, const struct sbx_plan *p)
 	return 0;
 }
 
-/* bwrap --args N -- /proc/self/fd/EXE CTL EXE -- command... */
-static int make_argv(struct sbx_bwrap *b, const struct sbx_plan *p)
+int sbx_bwrap_args(const struct sbx_plan *p, char **ret_args, size_t *ret_n)
 {
-	static char bwrap[] = "bwrap", args[] = "--args", end[] = "--";
-	size_t n = 0, n_command = 0;
-
-	while (p->argv[n_command])
-		n_command++;
-	b->argv = calloc(n_command + 9, sizeof(*b->argv));
-	if (!b->argv)
-		return -ENOMEM;
-	snprintf(b->text[0], sizeof(b->text[0]), "%d", SBX_BWRAP_ARGS_NUMBER);
-	snprintf(b->text[1], sizeof(b->text[1]), "/proc/self/fd/%d", SBX_BWRAP_EXE_NUMBER);
-	snprintf(b->text[2], sizeof(b->text[2]), "%d", SBX_BWRAP_CTL_NUMBER);
-	b->argv[n++] = bwrap;
-	b->argv[n++] = args;
-	b->argv[n++] = b->text[0];
-	b->argv[n++] = end;
-	b->argv[n++] = b->text[1];
-	b->argv[n++] = b->text[2];
-	b->argv[n++] = strrchr(b->text[1], '/') + 1;
-	b->argv[n++] = end;
-	memcpy(b->argv + n, p->argv, n_command * sizeof(*b->argv));
-	return 0;
-}
-
-SBX_DEFINE_CLEANUP(struct sbx_bwrap, sbx_bwrap_free);
-
-int sbx_bwrap_new(const struct sbx_plan *p, struct sbx_bwrap **ret_bwrap)
-{
-	SBX_CLEANUP(sbx_bwrap_freep) struct sbx_bwrap *b = calloc(1, sizeof(*b));
 	struct args a = { 0 };
 	int r;
 
-	if (!b)
-		return -ENOMEM;
-	add_fd(b, SBX_BWRAP_FD_CTL, -1, NULL, 0);
-	add_fd(b, SBX_BWRAP_FD_EXE, -1, NULL, 0);
-	add_fd(b, SBX_BWRAP_FD_SECCOMP, -1, NULL, 0);
-	add_fd(b, SBX_BWRAP_FD_ARGS, -1, NULL, 0);
-
 	put_fixed(&a, p);
-	for (size_t i = 0; i < p->n_mounts; i++)
-		put_mount(&a, b, &p->mounts[i]);
+	put_view(&a, p);
 	r = put_env(&a, p);
-	b->args = a.p;
-	b->n_args = a.n;
-	if (r < 0 || a.failed)
+	if (r < 0 || a.failed) {
+		free(a.p);
 		return -ENOMEM;
-	b->fds[SBX_BWRAP_ARGS_NUMBER - SBX_BWRAP_CTL_NUMBER].text = b->args;
-	b->fds[SBX_BWRAP_ARGS_NUMBER - SBX_BWRAP_CTL_NUMBER].n_text = b->n_args;
-	r = make_argv(b, p);
-	if (r < 0)
-		return r;
-	*ret_bwrap = sbx_steal_ptr(&b);
-	return 0;
-}
-
-int sbx_bwrap_open(struct sbx_bwrap *b, struct sbx_err *err)
-{
-	for (size_t i = 0; i < b->n_fds; i++) {
-		struct sbx_bwrap_fd *fd = &b->fds[i];
-
-		if (fd->kind == SBX_BWRAP_FD_BIND && fd->source < 0) {
-			sbx_err_set(err, "the sandbox's /etc was not prepared");
-			return -EBADF;
-		}
-		if ((fd->kind != SBX_BWRAP_FD_ARGS && fd->kind != SBX_BWRAP_FD_DATA) ||
-		    fd->source >= 0)
-			continue;
-		fd->source = sbx_memfd_new("sbx-args", fd->text, fd->n_text);
-		if (fd->source < 0) {
-			sbx_err_set(err, "cannot make a memfd for bwrap: %s",
-				    strerror(-fd->source));
-			return fd->source;
-		}
 	}
+	*ret_args = a.p;
+	*ret_n = a.n;
 	return 0;
 }
 
-struct sbx_bwrap *sbx_bwrap_free(struct sbx_bwrap *b)
+#define STRING_(x) #x
+#define STRING(x) STRING_(x)
+
+/* bwrap --args N -- /proc/self/fd/EXE CTL EXE -- command... */
+char **sbx_bwrap_argv(char *const *command)
 {
-	if (!b)
+	static char words[][24] = {
+		"bwrap",
+		"--args",
+		STRING(SBX_BWRAP_ARGS_NUMBER),
+		"--",
+		"/proc/self/fd/" STRING(SBX_BWRAP_EXE_NUMBER),
+		STRING(SBX_BWRAP_CTL_NUMBER),
+		STRING(SBX_BWRAP_EXE_NUMBER),
+		"--",
+	};
+	size_t n = 0, n_command = 0;
+	char **argv;
+
+	while (command[n_command])
+		n_command++;
+	argv = calloc(SBX_N_ELEMENTS(words) + n_command + 1, sizeof(*argv));
+	if (!argv)
 		return NULL;
-	for (size_t i = 0; i < b->n_fds; i++)
-		if (b->fds[i].kind == SBX_BWRAP_FD_ARGS || b->fds[i].kind == SBX_BWRAP_FD_DATA)
-			sbx_fd_close(b->fds[i].source);
-	free(b->argv);
-	free(b->args);
-	free(b);
-	return NULL;
+	for (; n < SBX_N_ELEMENTS(words); n++)
+		argv[n] = words[n];
+	memcpy(argv + n, command, n_command * sizeof(*argv));
+	return argv;
 }

@@ -577,5 +577,7 @@ int sbx_etc_prepare(struct sbx_plan *p, const char *dir, struct sbx_err *err)
 		return r;
 	}
 	op->source.fd = r;
-	return 0;
+	if (fstat(r, &op->source.st) < 0)
+		return -errno;
+	return asprintf(&op->source.resolved, "%s/%s", dir, key) < 0 ? -ENOMEM : 0;
 }

@@ -138,6 +138,8 @@ static int shed(struct factory *f)
 	f->broker = 4;
 	f->signals = 5;
 	prctl(PR_SET_DUMPABLE, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
 	r = sbx_caps_keep((1ull << CAP_NET_RAW) | (1ull << CAP_NET_BIND_SERVICE));
 	if (r < 0)
 		return r;

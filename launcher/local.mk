@@ -12,10 +12,12 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/facts.c %reldir%/facts.h \
 	%reldir%/facts_user.c %reldir%/facts_user.h \
 	%reldir%/options.c %reldir%/options.h \
+	%reldir%/orders.c %reldir%/orders.h \
 	%reldir%/plan.c %reldir%/plan.h %reldir%/plan_internal.h \
 	%reldir%/plan_json.c \
 	%reldir%/plan_profile.c \
 	%reldir%/probes.c \
+	%reldir%/tree.c %reldir%/tree.h \
 	%reldir%/view.c %reldir%/view.h \
 	%reldir%/view_grants.c \
 	%reldir%/view_mounts.c

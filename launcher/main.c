@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * sbx-run: a list of stages. Parse, gather facts, plan, carry out; nothing is created before
- * sbx_run_carry_out(), and whatever it creates it undoes. The only file that writes to the terminal
- * what the modules found wrong.
+ * sbx-run: a list of stages. Parse, gather facts, plan, carry out. Before sbx_run_carry_out() nothing is
+ * created but the stage, a child in namespaces of its own that waits for its orders and leaves nothing
+ * when it ends; what carrying out creates it undoes. The only file that writes to the terminal what the
+ * modules found wrong.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 #include "launcher/receipt.h"
 #include "launcher/record.h"
 #include "launcher/run.h"
+#include "launcher/stage.h"
 #include "launcher/supervise.h"
 #include "sys/proc.h"
 
@@ -64,29 +66,64 @@ static void print_times(const struct sbx_run *r)
 			r->step_us[i] / 1000.0);
 }
 
-static int carry_out(struct sbx_plan *plan, uint64_t started_us)
+static int carry_out(struct sbx_run *run)
 {
+	const struct sbx_plan *plan = run->plan;
 	const struct sbx_options *o = plan->options;
-	struct sbx_run run;
-	int status, e;
+	int status, e = 0;
 
 	for (size_t i = 0; i < plan->n_notes && !o->quiet; i++)
 		fprintf(stderr, "sbx-run: %s\n", plan->notes[i]);
-	sbx_run_init(&run, plan);
-	run.started_us = started_us;
-	e = sbx_supervise_signals(&run);
-	if (e == 0 && o->receipt)
-		e = sbx_receipt_prepare(&run);
-	if (e < 0) {
-		sbx_err_set(&run.err, "cannot supervise: %s", strerror(-e));
-		status = EXIT_NOT_SET_UP;
-	} else {
-		status = sbx_run_carry_out(&run);
-	}
-	if (run.err.msg[0])
-		complain(&run.err);
+	if (o->receipt)
+		e = sbx_receipt_prepare(run);
+	status = e < 0 ? EXIT_NOT_SET_UP : sbx_run_carry_out(run);
+	if (run->err.msg[0])
+		complain(&run->err);
 	if (o->verbose)
-		print_times(&run);
+		print_times(run);
+	return status;
+}
+
+/* 0; or an exit status, with what is wrong said. */
+static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_plan **ret_plan)
+{
+	SBX_AUTO_FREE struct sbx_err_list *errs = calloc(1, sizeof(*errs));
+	int status;
+
+	if (!errs)
+		return EXIT_NOT_SET_UP;
+	status = sbx_plan_new(o, f, errs, ret_plan);
+	for (size_t i = 0; i < errs->n; i++)
+		complain(&errs->v[i]);
+	if (errs->n_dropped)
+		fprintf(stderr, "sbx-run: and %zu more\n", errs->n_dropped);
+	if (status < 0) {
+		fprintf(stderr, "sbx-run: cannot plan: %s\n", strerror(-status));
+		return EXIT_NOT_SET_UP;
+	}
+	if (status > 0 && !o->dry_run)
+		sbx_record_refused(o, f, errs->n ? errs->v[0].msg : "refused");
+	return status;
+}
+
+/* The stage is started before the plan is made, and ended unused when there is none. */
+static int plan_and_carry_out(const struct sbx_options *o, const struct sbx_facts *f,
+			      uint64_t started_us)
+{
+	struct sbx_run run;
+	int status;
+
+	sbx_run_init(&run, o, f);
+	run.started_us = started_us;
+	run.stage_error = sbx_supervise_signals(&run);
+	if (run.stage_error == 0)
+		run.stage_error = sbx_stage_begin(&run);
+	status = plan(o, f, &run.plan);
+	if (status == 0)
+		status = carry_out(&run);
+	sbx_stage_stop(&run);
+	sbx_proc_reap(&run.stage_pid);
+	sbx_plan_free(run.plan);
 	sbx_run_fini(&run);
 	return status;
 }
@@ -94,34 +131,22 @@ static int carry_out(struct sbx_plan *plan, uint64_t started_us)
 static int run(const struct sbx_options *o, uint64_t started_us)
 {
 	struct sbx_facts facts = { 0 };
-	struct sbx_err_list *errs = calloc(1, sizeof(*errs));
-	struct sbx_plan *plan = NULL;
 	struct sbx_err err = { 0 };
+	struct sbx_plan *p = NULL;
 	int status;
 
-	if (!errs)
-		return EXIT_NOT_SET_UP;
 	if (sbx_facts_gather(o, &facts, &err) != 0) {
 		complain(&err);
 		status = EXIT_NOT_SET_UP;
+	} else if (o->dry_run) {
+		status = plan(o, &facts, &p);
+		if (status == 0)
+			status = dry_run(p);
+		sbx_plan_free(p);
 	} else {
-		status = sbx_plan_new(o, &facts, errs, &plan);
-		for (size_t i = 0; i < errs->n; i++)
-			complain(&errs->v[i]);
-		if (errs->n_dropped)
-			fprintf(stderr, "sbx-run: and %zu more\n", errs->n_dropped);
-		if (status < 0) {
-			fprintf(stderr, "sbx-run: cannot plan: %s\n", strerror(-status));
-			status = EXIT_NOT_SET_UP;
-		} else if (status > 0 && !o->dry_run) {
-			sbx_record_refused(o, &facts, errs->n ? errs->v[0].msg : "refused");
-		}
+		status = plan_and_carry_out(o, &facts, started_us);
 	}
-	if (plan)
-		status = o->dry_run ? dry_run(plan) : carry_out(plan, started_us);
-	sbx_plan_free(plan);
 	sbx_facts_fini(&facts);
-	free(errs);
 	return status;
 }
 

@@ -164,13 +164,12 @@ static bool is_secret_value(const struct sbx_plan *p, const char *name)
 	return true;
 }
 
-static json_t *bwrap_args(const struct sbx_plan *p, const struct sbx_bwrap *b)
+static json_t *bwrap_args(const struct sbx_plan *p, const char *args, size_t n)
 {
 	enum { WORD, NAME, SHOWN, SECRET } next = WORD;
 	json_t *list = json_array();
-	const char *end = b->args + b->n_args;
 
-	for (const char *s = b->args; s < end; s += strlen(s) + 1) {
+	for (const char *s = args; s < args + n; s += strlen(s) + 1) {
 		json_array_append_new(list, next == SECRET ? json_string(HIDDEN) : text(s));
 		if (next == NAME)
 			next = is_secret_value(p, s) ? SECRET : SHOWN;
@@ -182,21 +181,20 @@ static json_t *bwrap_args(const struct sbx_plan *p, const struct sbx_bwrap *b)
 
 static json_t *bwrap(const struct sbx_plan *p)
 {
-	struct sbx_bwrap *b = NULL;
-	json_t *fds = json_array(), *o;
+	SBX_AUTO_FREE char **argv = sbx_bwrap_argv(p->argv);
+	SBX_AUTO_FREE char *args = NULL;
+	json_t *fds;
+	size_t n;
 
-	if (sbx_bwrap_new(p, &b) < 0) {
-		json_decref(fds);
+	if (!argv || sbx_bwrap_args(p, &args, &n) < 0)
 		return NULL;
-	}
-	for (size_t i = 0; i < b->n_fds; i++)
-		json_array_append_new(fds,
-				      json_pack("{s:i, s:s}", "number", b->fds[i].number, "kind",
-						sbx_bwrap_fd_kind_str(b->fds[i].kind)));
-	o = json_pack("{s:o, s:o, s:o, s:o}", "program", text(p->facts->bwrap), "argv",
-		      text_list(b->argv, count(b->argv)), "args", bwrap_args(p, b), "fds", fds);
-	sbx_bwrap_free(b);
-	return o;
+	fds = json_array();
+	for (int i = 0; i < SBX_N_BWRAP_FDS; i++)
+		json_array_append_new(fds, json_pack("{s:i, s:s}", "number", i + SBX_BWRAP_CTL_NUMBER,
+						     "kind",
+						     sbx_bwrap_fd_str(i + SBX_BWRAP_CTL_NUMBER)));
+	return json_pack("{s:o, s:o, s:o, s:o}", "program", text(p->facts->bwrap), "argv",
+			 text_list(argv, count(argv)), "args", bwrap_args(p, args, n), "fds", fds);
 }
 
 /* --- network --- */

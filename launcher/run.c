@@ -6,10 +6,11 @@
 
 #include "base/cleanup.h"
 
-void sbx_run_init(struct sbx_run *r, struct sbx_plan *plan)
+void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct sbx_facts *f)
 {
 	memset(r, 0, sizeof(*r));
-	r->plan = plan;
+	r->options = o;
+	r->facts = f;
 	r->runtime_fd = r->guard_fd = r->stage_fd = r->broker_fd = -1;
 	r->init_fd = r->init_peer_fd = r->init_exe_fd = r->init_pidfd = -1;
 	r->seccomp_fd = r->seccomp_peer_fd = -1;

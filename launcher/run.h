@@ -10,6 +10,7 @@
 #include "base/fold.h"
 #include "ipc/messages.h"
 #include "launcher/bwrap_argv.h"
+#include "launcher/orders.h"
 #include "launcher/plan.h"
 #include "store/store.h"
 
@@ -34,8 +35,9 @@ struct sbx_verdict_slot {
 };
 
 struct sbx_run {
-	struct sbx_plan *plan;   /* borrowed */
-	struct sbx_bwrap *bwrap; /* owned: argv, args and fd table of the child */
+	const struct sbx_options *options; /* borrowed, like the next two */
+	const struct sbx_facts *facts;
+	struct sbx_plan *plan; /* NULL while the stage is prepared */
 
 	/* runtime directory and guard (runtime.c) */
 	char runtime_path[512]; /* "" before it exists */
@@ -47,6 +49,9 @@ struct sbx_run {
 	/* stage (stage.c) */
 	pid_t stage_pid;
 	int stage_fd;                       /* channel */
+	int stage_error;                    /* -errno of sbx_stage_begin(), with err */
+	struct sbx_orders *orders;          /* shared with the stage */
+	char **bwrap_argv;
 	int sandbox_fds[SBX_N_BROKER_FDS];  /* what the stage made, on its way to the broker */
 	bool stage_ready, stage_gone;
 	struct sbx_msg_stage_failed stage_failed;
@@ -91,7 +96,7 @@ struct sbx_run {
 	struct sbx_err err;   /* why, for the one line on stderr and the receipt */
 };
 
-void sbx_run_init(struct sbx_run *r, struct sbx_plan *plan);
+void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct sbx_facts *f);
 void sbx_run_fini(struct sbx_run *r);
 
 /* The steps (steps.c): apply in order; on failure, and at the end, undo in reverse. */

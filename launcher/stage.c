@@ -2,10 +2,12 @@
 /*
  * The stage: the process that owns the sandbox's namespaces.
  *
- * It is a fork of the launcher (no exec: the plan is already in memory) in a new user, network, pid and
- * mount namespace. In order: identity maps for one uid; a /proc for bwrap; bwrap itself, which waits for
- * the seccomp program and then builds the view while we build the network; lo, addresses and routes;
- * the ruleset; the broker's sockets, which go to the launcher; then it turns into the socket factory
+ * It is a fork of the launcher in a new user, network, pid and mount namespace, made before there is a
+ * plan, so that what takes long and depends on nothing is done while the launcher plans: the namespaces;
+ * identity maps for one uid; a /proc for bwrap; bwrap itself, which waits for its arguments; the root of
+ * the view. Then it waits for its orders (orders.h). A launcher that refuses the plan ends it, and nothing of it was ever
+ * visible outside. With the orders: the view (tree.c); bwrap's arguments; lo, addresses and routes; the
+ * ruleset; the broker's sockets, which go to the launcher; then it turns into the socket factory
  * (factory.c) until the command ends. Nothing of the command runs until the launcher says so to init.
  *
  * Invariants
@@ -27,6 +29,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -37,6 +40,7 @@
 #include "base/cleanup.h"
 #include "ipc/channel.h"
 #include "launcher/factory.h"
+#include "launcher/tree.h"
 #include "sys/net.h"
 #include "sys/proc.h"
 
@@ -44,7 +48,6 @@
 #define SETUP_SLACK_MS 35000
 #define STAGE_FLAGS (CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS)
 
-/* fds above this are ours; the child's table must end below it (see bwrap_argv.h). */
 _Static_assert(SBX_N_BROKER_FDS <= SBX_CHANNEL_MAX_FDS, "the sandbox's sockets fit one packet");
 
 static _Noreturn void stage_fail(int channel, int error, const char *step, const struct sbx_err *err)
@@ -82,16 +85,14 @@ static const struct {
 	{ SBX_LISTEN_UDP6, SBX_BFD_UDP6, true, true, true },
 };
 
-static int open_listeners(const struct sbx_plan *plan, bool ipv6, struct stage_sockets *s,
+static int open_listeners(const struct sbx_orders *o, bool ipv6, struct stage_sockets *s,
 			  struct sbx_nft_input *nft, struct sbx_err *err)
 {
-	bool carries = !plan->air_gap && plan->profile->network.mode != SBX_MODE_OFFLINE;
-
 	for (size_t i = 0; i < SBX_N_ELEMENTS(listeners); i++) {
 		uint16_t port = 0;
 		int fd;
 
-		if ((listeners[i].v6 && !ipv6) || (listeners[i].carries && !carries) ||
+		if ((listeners[i].v6 && !ipv6) || (listeners[i].carries && !o->carries) ||
 		    (listeners[i].udp && !nft->udp))
 			continue;
 		fd = sbx_net_listener_open(listeners[i].which, &port);
@@ -106,52 +107,63 @@ static int open_listeners(const struct sbx_plan *plan, bool ipv6, struct stage_s
 	return 0;
 }
 
-static int build_network(const struct sbx_plan *plan, struct stage_sockets *s, const char **ret_step,
+static int setup_loopback(int *ret_ipv6, struct sbx_err *err)
+{
+	SBX_AUTO_CLOSE int fd = sbx_net_netlink_open(NETLINK_ROUTE);
+
+	if (fd < 0) {
+		sbx_err_set(err, "cannot open rtnetlink: %s", strerror(-fd));
+		return fd;
+	}
+	return sbx_net_setup_loopback(fd, ret_ipv6, err);
+}
+
+static int load_ruleset(const struct sbx_nft_input *nft, struct sbx_err *err)
+{
+	struct sbx_nft_ruleset *rs = NULL;
+	SBX_AUTO_CLOSE int fd = sbx_net_netlink_open(NETLINK_NETFILTER);
+	int r;
+
+	if (fd < 0) {
+		sbx_err_set(err, "this kernel has no nfnetlink (CONFIG_NETFILTER_NETLINK): %s",
+			    strerror(-fd));
+		return fd;
+	}
+	r = sbx_nft_ruleset_new(nft, &rs);
+	if (r < 0)
+		return r;
+	r = sbx_nft_ruleset_apply(rs, fd, err);
+	sbx_nft_ruleset_free(rs);
+	return r;
+}
+
+static int build_network(const struct sbx_orders *o, struct stage_sockets *s, const char **ret_step,
 			 struct sbx_err *err)
 {
-	struct sbx_nft_input nft = plan->nft;
-	struct sbx_nft_ruleset *rs = NULL;
-	SBX_AUTO_CLOSE int route_fd = -1, filter_fd = -1;
+	struct sbx_nft_input nft = o->nft;
 	int ipv6 = 0, r;
 
 	*ret_step = "addresses";
-	route_fd = sbx_net_netlink_open(NETLINK_ROUTE);
-	if (route_fd < 0) {
-		sbx_err_set(err, "cannot open rtnetlink: %s", strerror(-route_fd));
-		return route_fd;
-	}
-	r = sbx_net_setup_loopback(route_fd, &ipv6, err);
+	r = setup_loopback(&ipv6, err);
 	if (r < 0)
 		return r;
-
 	*ret_step = "listeners";
-	r = open_listeners(plan, ipv6, s, &nft, err);
+	r = open_listeners(o, ipv6, s, &nft, err);
 	if (r < 0)
 		return r;
-
 	*ret_step = "ruleset";
-	filter_fd = sbx_net_netlink_open(NETLINK_NETFILTER);
-	if (filter_fd < 0) {
-		sbx_err_set(err, "this kernel has no nfnetlink (CONFIG_NETFILTER_NETLINK): %s",
-			    strerror(-filter_fd));
-		return filter_fd;
-	}
-	r = sbx_nft_ruleset_new(&nft, &rs);
+	r = load_ruleset(&nft, err);
 	if (r < 0)
 		return r;
-	r = sbx_nft_ruleset_apply(rs, filter_fd, err);
-	sbx_nft_ruleset_free(rs);
-	if (r < 0)
-		return r;
-
 	*ret_step = "nflog";
-	s->fds[SBX_BFD_NFLOG] = sbx_net_nflog_open(nft.nflog_group, 128);
-	if (s->fds[SBX_BFD_NFLOG] < 0) {
+	r = s->fds[SBX_BFD_NFLOG] = sbx_net_nflog_open(nft.nflog_group, 128);
+	if (r < 0) {
 		sbx_err_set(err, "cannot listen to refused packets (CONFIG_NETFILTER_NETLINK_LOG, "
-			    "CONFIG_NFT_LOG): %s", strerror(-s->fds[SBX_BFD_NFLOG]));
-		return s->fds[SBX_BFD_NFLOG];
+			    "CONFIG_NFT_LOG): %s", strerror(-r));
+		return r;
 	}
-	return 0;
+	*ret_step = "factory";
+	return sbx_channel_pair(&s->factory, &s->fds[SBX_BFD_FACTORY]);
 }
 
 /* bwrap looks its child up in /proc, which must be that of our pid namespace. The mount is ours alone:
@@ -189,93 +201,173 @@ static int send_ready(int channel, struct stage_sockets *s)
 	return r > 0 ? -EPIPE : r;
 }
 
-/* bwrap's process until it is bwrap: arrange the declared fds, set the limits, exec. It shares our
- * memory (sbx_proc_spawn): nothing here may write to what is not its own. */
-static void exec_bwrap(void *run)
+/* --- bwrap --- */
+
+struct bwrap_child {
+	const struct sbx_run *run;
+	int args_fd; /* where it reads its arguments */
+};
+
+/* bwrap's process until it is bwrap: arrange the fds, exec. It shares our memory (sbx_proc_spawn):
+ * nothing here may write to what is not its own. */
+static void exec_bwrap(void *child)
 {
-	const struct sbx_run *r = run;
-	const struct sbx_bwrap *b = r->bwrap;
-	int fds[3 + SBX_BWRAP_FDS_MAX] = { 0, 1, 2 }, numbers[3 + SBX_BWRAP_FDS_MAX] = { 0, 1, 2 };
-	uint32_t open_files = r->plan->profile->limits.open_files;
+	const struct bwrap_child *c = child;
+	const struct sbx_run *r = c->run;
+	const int fds[] = { 0, 1, 2, r->init_peer_fd, r->init_exe_fd, r->seccomp_peer_fd, c->args_fd };
+	const int numbers[] = { 0, 1, 2, SBX_BWRAP_CTL_NUMBER, SBX_BWRAP_EXE_NUMBER,
+				SBX_BWRAP_SECCOMP_NUMBER, SBX_BWRAP_ARGS_NUMBER };
 	/* 1 and not 0: a core_pattern that is a pipe, to a helper that runs as root outside, ignores 0
 	 * (core(5)) and is kept off by 1 alone (fs/coredump.c). seccomp keeps the command from changing
 	 * it. */
 	struct rlimit core = { 1, 1 };
 	static char *no_env[] = { NULL };
 
-	for (size_t i = 0; i < b->n_fds; i++) {
-		numbers[3 + i] = b->fds[i].number;
-		switch (b->fds[i].kind) {
-		case SBX_BWRAP_FD_SECCOMP:
-			fds[3 + i] = r->seccomp_peer_fd;
-			break;
-		case SBX_BWRAP_FD_CTL:
-			fds[3 + i] = r->init_peer_fd;
-			break;
-		case SBX_BWRAP_FD_EXE:
-			fds[3 + i] = r->init_exe_fd;
-			break;
-		default:
-			fds[3 + i] = b->fds[i].source;
-			break;
-		}
-	}
 	setrlimit(RLIMIT_CORE, &core);
-	if (open_files) {
-		struct rlimit files = { open_files, open_files }, had;
-
-		if (getrlimit(RLIMIT_NOFILE, &had) == 0 && had.rlim_max < open_files)
-			files.rlim_cur = files.rlim_max = had.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-	if (sbx_proc_arrange_fds(fds, numbers, 3 + b->n_fds) == 0)
-		execve(r->plan->facts->bwrap, b->argv, no_env);
+	if (sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds)) == 0)
+		execve(r->facts->bwrap, r->bwrap_argv, no_env);
 	_exit(125);
+}
+
+/* It waits for its arguments, which come through *ret_args_fd. The pid or -errno. */
+static pid_t start_bwrap(struct sbx_run *r, int *ret_args_fd)
+{
+	struct bwrap_child c = { .run = r };
+	SBX_AUTO_CLOSE int read_end = -1, write_end = -1;
+	int fds[2];
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	read_end = fds[0];
+	write_end = fds[1];
+	c.args_fd = read_end;
+	pid = sbx_proc_spawn(exec_bwrap, &c);
+	if (pid > 0)
+		*ret_args_fd = sbx_fd_steal(&write_end);
+	return pid;
+}
+
+/* A bwrap that ended reads no more: whoever waits for it hears of that. */
+static void send_args(const struct sbx_orders *o, int *args_fd)
+{
+	const char *p = o->args;
+	size_t left = o->n_args;
+
+	while (left > 0) {
+		ssize_t n = write(*args_fd, p, left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		p += n;
+		left -= (size_t)n;
+	}
+	*args_fd = sbx_fd_close(*args_fd);
+}
+
+/* Before bwrap has read its arguments it is a process like us. */
+static int limit_open_files(pid_t bwrap, uint32_t open_files)
+{
+	struct rlimit files = { open_files, open_files }, had;
+
+	if (!open_files)
+		return 0;
+	if (prlimit(bwrap, RLIMIT_NOFILE, NULL, &had) < 0)
+		return -errno;
+	if (had.rlim_max < open_files)
+		files.rlim_cur = files.rlim_max = had.rlim_max;
+	return prlimit(bwrap, RLIMIT_NOFILE, &files, NULL) < 0 ? -errno : 0;
+}
+
+/* --- the stage --- */
+
+/* What needs no plan. 0 or -errno. */
+static int prepare(struct sbx_run *r, pid_t *ret_bwrap, int *ret_args_fd, struct sbx_tree *ret_tree,
+		   const char **ret_step, struct sbx_err *err)
+{
+	const struct sbx_facts *f = r->facts;
+	int e;
+
+	/* Coming from root we are not dumpable, and /proc/self/uid_map is root's. Dumpable no longer than
+	 * that takes: our memory and fds are the launcher's, and uid f->uid may have processes outside. */
+	*ret_step = "uid_map";
+	if (f->privileged)
+		prctl(PR_SET_DUMPABLE, 1);
+	e = sbx_userns_map_self(f->uid, f->gid, err);
+	if (f->privileged)
+		prctl(PR_SET_DUMPABLE, 0);
+	if (e < 0)
+		return e;
+	*ret_step = "proc";
+	e = mount_proc(err);
+	if (e < 0)
+		return e;
+	*ret_step = "bwrap";
+	*ret_bwrap = start_bwrap(r, ret_args_fd);
+	if (*ret_bwrap < 0)
+		return *ret_bwrap;
+	*ret_step = "view";
+	return sbx_tree_begin(ret_tree, err);
+}
+
+/* The launcher has a plan; without one it ends us. */
+static void wait_for_orders(int channel)
+{
+	uint8_t packet[64];
+	uint32_t zero;
+	size_t n;
+	int e;
+
+	do {
+		e = sbx_channel_recv(channel, packet, sizeof(packet), &n, NULL, 0, NULL, NULL);
+	} while (e == -EINTR);
+	if (e != 0 || sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_ORDERS, &zero) != 0)
+		_exit(125);
+}
+
+/* The view first: bwrap waits for it. */
+static int carry_out(const struct sbx_orders *o, const struct sbx_tree *tree, pid_t bwrap, int *args_fd,
+		     struct stage_sockets *s, const char **ret_step, struct sbx_err *err)
+{
+	int e;
+
+	*ret_step = "view";
+	e = sbx_tree_build(tree, o->mounts, o->n_mounts, err);
+	if (e < 0)
+		return e;
+	*ret_step = "limits";
+	e = limit_open_files(bwrap, o->open_files);
+	if (e < 0)
+		return e;
+	send_args(o, args_fd);
+	return build_network(o, s, ret_step, err);
 }
 
 static _Noreturn void stage_main(struct sbx_run *r, int channel)
 {
-	const struct sbx_facts *f = r->plan->facts;
-	uint64_t wall_ms = r->plan->profile->limits.wall_time_ms;
-	struct stage_sockets s;
+	const struct sbx_orders *o = r->orders;
 	struct sbx_err err = { 0 };
-	const char *step = "uid_map";
-	pid_t child;
-	int error;
+	const char *step = "start";
+	int args_fd = -1, error;
+	struct sbx_tree tree = { .root = -1 };
+	struct stage_sockets s;
+	pid_t bwrap = 0;
 
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		s.fds[i] = -1;
 	/* The parent may be gone already: it is then not the one whose channel we hold, and the read
 	 * below finds the end of file. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	sbx_fd_close(r->guard_fd); /* or the guard would never see the launcher end */
-	sbx_fd_close(r->runtime_fd);
 	sbx_fd_close(r->stage_fd);
 	sbx_fd_close(r->init_fd);
 	sbx_fd_close(r->seccomp_fd); /* or bwrap would never see its end */
 
-	/* Coming from root we are not dumpable, and /proc/self/uid_map is root's. Dumpable no longer than
-	 * that takes: our memory and fds are the launcher's, and uid f->uid may have processes outside. */
-	if (f->privileged)
-		prctl(PR_SET_DUMPABLE, 1);
-	error = sbx_userns_map_self(f->uid, f->gid, &err);
-	if (f->privileged)
-		prctl(PR_SET_DUMPABLE, 0);
+	error = prepare(r, &bwrap, &args_fd, &tree, &step, &err);
 	if (error == 0) {
-		step = "proc";
-		error = mount_proc(&err);
-	}
-	if (error < 0)
-		stage_fail(channel, error, step, &err);
-	child = sbx_proc_spawn(exec_bwrap, r);
-	if (child < 0) {
-		sbx_err_set(&err, "cannot fork: %s", strerror(-child));
-		stage_fail(channel, child, "fork", &err);
-	}
-	error = build_network(r->plan, &s, &step, &err);
-	if (error == 0) {
-		step = "factory";
-		error = sbx_channel_pair(&s.factory, &s.fds[SBX_BFD_FACTORY]);
+		wait_for_orders(channel);
+		error = carry_out(o, &tree, bwrap, &args_fd, &s, &step, &err);
 	}
 	if (error == 0)
 		error = send_ready(channel, &s);
@@ -283,7 +375,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 		sbx_err_set(&err, "%s", strerror(-error));
 		stage_fail(channel, error, step, &err);
 	}
-	sbx_factory_main(channel, s.factory, child, wall_ms ? wall_ms + SETUP_SLACK_MS : 0);
+	sbx_factory_main(channel, s.factory, bwrap, o->wall_ms ? o->wall_ms + SETUP_SLACK_MS : 0);
 }
 
 /* The launcher's environment is root's and may hold what the sandbox's user must not read; the plan has
@@ -302,9 +394,9 @@ static _Noreturn void stage_as_user(struct sbx_run *r, int channel, int pid_pipe
 	int error;
 
 	wipe_environment();
-	error = sbx_ids_drop(r->plan->facts->uid, r->plan->facts->gid);
+	error = sbx_ids_drop(r->facts->uid, r->facts->gid);
 	if (error < 0) {
-		sbx_err_set(&err, "cannot become uid %u: %s", r->plan->facts->uid, strerror(-error));
+		sbx_err_set(&err, "cannot become uid %u: %s", r->facts->uid, strerror(-error));
 		stage_fail(channel, error, "user", &err);
 	}
 	pid = sbx_proc_clone(STAGE_FLAGS | CLONE_PARENT, NULL, &err);
@@ -346,31 +438,93 @@ static int start_as_user(struct sbx_run *r, int channel)
 	return 0;
 }
 
-int sbx_stage_start(struct sbx_run *r)
+static int clone_stage(struct sbx_run *r)
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
 	int error;
 
 	error = sbx_channel_pair(&ours, &theirs);
-	if (error < 0) {
-		sbx_err_set(&r->err, "cannot make a socket pair: %s", strerror(-error));
-		return error;
-	}
-	r->stage_fd = sbx_fd_steal(&ours);
-	if (r->plan->facts->privileged) {
-		error = start_as_user(r, theirs);
-	} else {
-		error = sbx_proc_clone(STAGE_FLAGS, NULL, &r->err);
-		if (error == 0)
-			stage_main(r, theirs);
-		if (error > 0) {
-			r->stage_pid = error;
-			error = 0;
-		}
-	}
 	if (error < 0)
-		sbx_err_set(&r->err, "cannot start the stage: %s", strerror(-error));
-	return error;
+		return error;
+	r->stage_fd = sbx_fd_steal(&ours);
+	if (r->facts->privileged)
+		return start_as_user(r, theirs);
+	error = sbx_proc_clone(STAGE_FLAGS, NULL, &r->err);
+	if (error == 0)
+		stage_main(r, theirs);
+	if (error < 0)
+		return error;
+	r->stage_pid = error;
+	sbx_proc_spread(r->stage_pid);
+	return 0;
+}
+
+static int make_channels(struct sbx_run *r)
+{
+	int seccomp[2], e = sbx_channel_pair(&r->init_fd, &r->init_peer_fd);
+
+	if (e < 0)
+		return e;
+	if (pipe2(seccomp, O_CLOEXEC) < 0)
+		return -errno;
+	r->seccomp_peer_fd = seccomp[0];
+	r->seccomp_fd = seccomp[1];
+	return 0;
+}
+
+static int open_init(struct sbx_run *r)
+{
+	char path[4096];
+
+	if (snprintf(path, sizeof(path), "%s/sbx-init", r->facts->libexec_dir) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	r->init_exe_fd = open(path, O_PATH | O_CLOEXEC);
+	if (r->init_exe_fd >= 0)
+		return 0;
+	sbx_err_set(&r->err, "cannot open %s: %s (is sbx installed completely?)", path, strerror(errno));
+	return -errno;
+}
+
+int sbx_stage_begin(struct sbx_run *r)
+{
+	int e = open_init(r);
+
+	r->orders = sbx_orders_new();
+	r->bwrap_argv = sbx_bwrap_argv(r->options->argv);
+	if (e == 0 && (!r->orders || !r->bwrap_argv))
+		e = -ENOMEM;
+	if (e == 0)
+		e = make_channels(r);
+	if (e == 0)
+		e = clone_stage(r);
+	if (e == 0)
+		e = sbx_fd_set_nonblocking(r->stage_fd);
+	if (e == 0)
+		e = sbx_fd_set_nonblocking(r->init_fd);
+	if (e < 0)
+		sbx_err_set(&r->err, "cannot start the stage: %s", strerror(-e));
+	r->init_peer_fd = sbx_fd_close(r->init_peer_fd);
+	r->seccomp_peer_fd = sbx_fd_close(r->seccomp_peer_fd);
+	return e;
+}
+
+int sbx_stage_order(struct sbx_run *r)
+{
+	SBX_AUTO_FREE char *args = NULL;
+	uint8_t packet[16];
+	size_t n_args;
+	ssize_t n;
+	int e = sbx_bwrap_args(r->plan, &args, &n_args);
+
+	if (e == 0)
+		e = sbx_orders_fill(r->orders, r->plan, args, n_args);
+	if (e < 0) {
+		sbx_err_set(&r->err, "cannot give the stage its orders: %s", strerror(-e));
+		return e;
+	}
+	n = sbx_msg_encode_simple(SBX_MSG_ORDERS, 0, packet, sizeof(packet));
+	e = n < 0 ? (int)n : sbx_channel_send(r->stage_fd, packet, (size_t)n, NULL, 0);
+	return e > 0 ? 0 : e; /* a stage that failed before says why on the channel */
 }
 
 static uint16_t bound_port(int fd)
@@ -401,4 +555,11 @@ void sbx_stage_stop(struct sbx_run *r)
 	r->stage_fd = sbx_fd_close(r->stage_fd);
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
+	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
+	r->init_fd = sbx_fd_close(r->init_fd);
+	r->init_exe_fd = sbx_fd_close(r->init_exe_fd);
+	r->init_pidfd = sbx_fd_close(r->init_pidfd);
+	r->orders = sbx_orders_free(r->orders);
+	free(r->bwrap_argv);
+	r->bwrap_argv = NULL;
 }

@@ -7,8 +7,9 @@
  * processes at once. Nothing of the command runs before `release`, and each earlier failure
  * leads there never, so failing closed is the shape of the table and not of each step.
  *
- * Launch time is the longest chain, not the sum, so what takes long starts first: the stage, in it bwrap,
- * and the broker. bwrap builds the view while the stage builds the network and the launcher the rest;
+ * Launch time is the longest chain, not the sum, so what takes long starts first: the stage, before there
+ * is a plan, in it bwrap, and then the broker. bwrap takes over the view while the stage builds the
+ * network and the launcher the rest;
  * init, at the end of that chain, does nothing before it gets its probes, which are sent when the
  * firewall has been read back and the broker has its policy. The database is opened meanwhile.
  */
@@ -57,72 +58,21 @@ static int cgroup_apply(struct sbx_run *r)
 
 /* --- stage --- */
 
-/* The stage is a fork: what bwrap will need is there before. */
-static int bwrap_arguments(struct sbx_run *r)
+/* It was begun before there was a plan (main.c); why that failed is told now, after what is wrong with the
+ * plan. */
+static int stage_apply(struct sbx_run *r)
 {
 	char etc[4096];
-	int e;
+	int e = r->stage_error;
 
-	if (snprintf(etc, sizeof(etc), "%s/etc", r->plan->facts->runtime_dir) >= (int)sizeof(etc))
+	if (e < 0)
+		return e;
+	if (snprintf(etc, sizeof(etc), "%s/etc", r->facts->runtime_dir) >= (int)sizeof(etc))
 		return -ENAMETOOLONG;
 	e = sbx_runtime_parents(r);
 	if (e == 0)
 		e = sbx_etc_prepare(r->plan, etc, &r->err);
-	if (e == 0)
-		e = sbx_bwrap_new(r->plan, &r->bwrap);
-	if (e == 0)
-		e = sbx_bwrap_open(r->bwrap, &r->err);
-	if (e < 0)
-		sbx_err_set(&r->err, "cannot build bwrap's arguments: %s", strerror(-e));
-	return e;
-}
-
-static int stage_apply(struct sbx_run *r)
-{
-	char path[4096];
-	int seccomp[2] = { -1, -1 }, e;
-
-	if (snprintf(path, sizeof(path), "%s/sbx-init", r->plan->facts->libexec_dir) >=
-	    (int)sizeof(path))
-		return -ENAMETOOLONG;
-	r->init_exe_fd = open(path, O_PATH | O_CLOEXEC);
-	if (r->init_exe_fd < 0) {
-		sbx_err_set(&r->err, "cannot open %s: %s (is sbx installed completely?)", path,
-			    strerror(errno));
-		return -errno;
-	}
-	e = sbx_channel_pair(&r->init_fd, &r->init_peer_fd);
-	if (e == 0 && pipe2(seccomp, O_CLOEXEC) < 0)
-		e = -errno;
-	if (e < 0) {
-		sbx_err_set(&r->err, "cannot make a channel: %s", strerror(-e));
-		return e;
-	}
-	r->seccomp_peer_fd = seccomp[0];
-	r->seccomp_fd = seccomp[1];
-	e = bwrap_arguments(r);
-	if (e < 0)
-		return e;
-	e = sbx_stage_start(r);
-	if (e == 0)
-		e = sbx_fd_set_nonblocking(r->stage_fd);
-	if (e == 0)
-		e = sbx_fd_set_nonblocking(r->init_fd);
-	r->init_peer_fd = sbx_fd_close(r->init_peer_fd);
-	r->seccomp_peer_fd = sbx_fd_close(r->seccomp_peer_fd);
-	return e;
-}
-
-static void stage_undo(struct sbx_run *r)
-{
-	sbx_stage_stop(r);
-	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
-	r->seccomp_peer_fd = sbx_fd_close(r->seccomp_peer_fd);
-	r->init_fd = sbx_fd_close(r->init_fd);
-	r->init_peer_fd = sbx_fd_close(r->init_peer_fd);
-	r->init_exe_fd = sbx_fd_close(r->init_exe_fd);
-	r->init_pidfd = sbx_fd_close(r->init_pidfd);
-	r->bwrap = sbx_bwrap_free(r->bwrap);
+	return e == 0 ? sbx_stage_order(r) : e;
 }
 
 /* --- record: the row comes later, what becomes of it is the last thing settled --- */
@@ -165,7 +115,7 @@ static void firewall_undo(struct sbx_run *r)
 		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
 }
 
-/* --- command: bwrap waits for the seccomp program before it does anything --- */
+/* --- command: bwrap does nothing without the seccomp program --- */
 
 static int command_apply(struct sbx_run *r)
 {
@@ -319,7 +269,7 @@ static int release_apply(struct sbx_run *r)
 const struct sbx_step sbx_steps[] = {
 	{ "record", sbx_record_prepare, record_undo },
 	{ "cgroup", cgroup_apply, NULL },
-	{ "stage", stage_apply, stage_undo },
+	{ "stage", stage_apply, sbx_stage_stop },
 	{ "broker", sbx_broker_start, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
 	{ "rights", rights_apply, NULL },

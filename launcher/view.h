@@ -16,6 +16,8 @@
 
 /* The files that differ from sandbox to sandbox live here; /etc has symlinks to them. */
 #define SBX_VIEW_RUN_DIR "/run/sbx"
+#define SBX_VIEW_PROC "/proc"
+#define SBX_VIEW_DEV "/dev"
 
 enum {
 	SBX_VIEW_E_MISSING = 1,

@@ -164,14 +164,14 @@ static uint64_t scratch_bytes(const struct sbx_plan *p, uint64_t asked)
 static int add_fresh(struct sbx_plan *p)
 {
 	uint64_t tmp = scratch_bytes(p, p->profile->limits.tmp_bytes);
-	int r = sbx_view_add_plain(p, SBX_MOUNT_PROC, "/proc");
+	int r = sbx_view_add_plain(p, SBX_MOUNT_PROC, SBX_VIEW_PROC);
 
 	if (r == 0)
-		r = sbx_view_add_plain(p, SBX_MOUNT_DEV, "/dev");
+		r = sbx_view_add_plain(p, SBX_MOUNT_DEV, SBX_VIEW_DEV);
 	if (r == 0)
-		r = sbx_view_add_tmpfs(p, "/dev/shm", SHM_BYTES < tmp ? SHM_BYTES : tmp, 01777);
+		r = sbx_view_add_tmpfs(p, SBX_VIEW_DEV "/shm", SHM_BYTES < tmp ? SHM_BYTES : tmp, 01777);
 	if (r == 0)
-		r = sbx_view_add_plain(p, SBX_MOUNT_REMOUNT_RO, "/dev");
+		r = sbx_view_add_plain(p, SBX_MOUNT_REMOUNT_RO, SBX_VIEW_DEV);
 	if (r == 0)
 		r = sbx_view_add_tmpfs(p, "/tmp", tmp, 01777);
 	if (r == 0)

@@ -113,6 +113,22 @@ pid_t sbx_proc_spawn(void (*fn)(void *arg), void *arg)
 	return pid;
 }
 
+/* The kernel's choice at fork takes an idle processor only if it is sure that it is idle, and in a virtual
+ * machine it is not: a halted one looks like one the host took away (available_idle_cpu() in
+ * kernel/sched/syscalls.c). The child then waits behind us: 0.7 ms were seen. */
+void sbx_proc_spread(pid_t pid)
+{
+	cpu_set_t had, others;
+	unsigned int here;
+
+	if (sched_getaffinity(0, sizeof(had), &had) < 0 || getcpu(&here, NULL) < 0 || here >= CPU_SETSIZE)
+		return;
+	others = had;
+	CPU_CLR(here, &others);
+	if (CPU_COUNT(&others) > 0 && sched_setaffinity(pid, sizeof(others), &others) == 0)
+		sched_setaffinity(pid, sizeof(had), &had);
+}
+
 void sbx_random_id(char ret_id[13])
 {
 	static const char hex[] = "0123456789abcdef";

@@ -59,6 +59,10 @@ int sbx_proc_arrange_fds(const int *fds, const int *numbers, size_t n);
 /* Wait for child *pid, if it is positive, and make it 0. */
 void sbx_proc_reap(pid_t *pid);
 
+/* Hint: let @pid, just made, start on another processor than this one, where there is one that may be
+ * used. Its affinity is as before when this returns. */
+void sbx_proc_spread(pid_t pid);
+
 /* 12 hex digits from getrandom. */
 void sbx_random_id(char ret_id[13]);
 

@@ -2,45 +2,53 @@
 #include "tests/unit/plan_world.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "launcher/bwrap_argv.h"
 #include "launcher/etc.h"
+#include "launcher/orders.h"
+#include "launcher/tree.h"
 
-SBX_DEFINE_CLEANUP(struct sbx_bwrap, sbx_bwrap_free);
+struct args {
+	char *text;
+	size_t n;
+};
+
+static void args_fini(struct args *a)
+{
+	free(a->text);
+}
 
 /* Where @word stands among the arguments; -1. */
-static int find(const struct sbx_bwrap *b, const char *word, int from)
+static int find(const struct args *a, const char *word, int from)
 {
 	int at = 0;
 
-	for (const char *s = b->args; s < b->args + b->n_args; s += strlen(s) + 1, at++)
+	for (const char *s = a->text; s < a->text + a->n; s += strlen(s) + 1, at++)
 		if (at >= from && strcmp(s, word) == 0)
 			return at;
 	return -1;
 }
 
-static const char *word_at(const struct sbx_bwrap *b, int at)
+static const char *word_at(const struct args *a, int at)
 {
-	const char *s = b->args;
+	const char *s = a->text;
 
 	while (at-- > 0)
 		s += strlen(s) + 1;
 	return s;
 }
 
-static struct sbx_bwrap *build(struct plan_world *w)
+static struct args build(struct plan_world *w)
 {
-	struct sbx_bwrap *b = NULL;
+	struct args a;
 
-	assert_int_equal(sbx_bwrap_new(w->plan, &b), 0);
-	return b;
+	assert_int_equal(sbx_bwrap_args(w->plan, &a.text, &a.n), 0);
+	return a;
 }
 
 static void test_argv(void **state)
@@ -49,13 +57,13 @@ static void test_argv(void **state)
 					    "3",     "4",      "--", "true", "--profile",
 					    "" };
 	struct plan_world *w = *state;
-	SBX_CLEANUP(sbx_bwrap_freep) struct sbx_bwrap *b = NULL;
+	SBX_AUTO_FREE char **argv = NULL;
 
 	plan_world_must(w, "--", "true", "--profile", "");
-	b = build(w);
+	argv = sbx_bwrap_argv(w->plan->argv);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(want); i++)
-		assert_string_equal(b->argv[i], want[i]);
-	assert_null(b->argv[SBX_N_ELEMENTS(want)]);
+		assert_string_equal(argv[i], want[i]);
+	assert_null(argv[SBX_N_ELEMENTS(want)]);
 }
 
 static void test_fixed(void **state)
@@ -66,89 +74,116 @@ static void test_fixed(void **state)
 		"--clearenv",		"--chdir",
 	};
 	static const char *const never[] = { "--unshare-net", "--unshare-all", "--share-net",
-					     "--cap-add",     "--dev-bind",    "--bind",
+					     "--cap-add",     "--dev",	       "--bind",
 					     "--ro-bind",     "--new-session" };
 	struct plan_world *w = *state;
-	SBX_CLEANUP(sbx_bwrap_freep) struct sbx_bwrap *b = NULL;
+	SBX_CLEANUP(args_fini) struct args a = { 0 };
 
 	plan_world_must(w, "--", "true");
-	b = build(w);
+	a = build(w);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(must); i++)
-		if (find(b, must[i], 0) < 0)
+		if (find(&a, must[i], 0) < 0)
 			fail_msg("%s is missing", must[i]);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(never); i++)
-		if (find(b, never[i], 0) >= 0)
+		if (find(&a, never[i], 0) >= 0)
 			fail_msg("%s is there", never[i]);
-	assert_string_equal(word_at(b, find(b, "--add-seccomp-fd", 0) + 1), "5");
-	assert_string_equal(word_at(b, find(b, "--chdir", 0) + 1), w->facts.cwd);
+	assert_string_equal(word_at(&a, find(&a, "--add-seccomp-fd", 0) + 1), "5");
+	assert_string_equal(word_at(&a, find(&a, "--chdir", 0) + 1), w->facts.cwd);
 	/* The environment is emptied before anything is set. */
-	assert_true(find(b, "--clearenv", 0) < find(b, "--setenv", 0));
+	assert_true(find(&a, "--clearenv", 0) < find(&a, "--setenv", 0));
 }
 
-/* Numbers are consecutive from 3, every one named in the arguments is in the table. */
-static void test_fd_table(void **state)
+/* bwrap makes one mount of the view's and /proc: the rest is in the tree, whatever is granted. */
+static void test_one_bind(void **state)
 {
 	struct plan_world *w = *state;
-	SBX_CLEANUP(sbx_bwrap_freep) struct sbx_bwrap *b = NULL;
-	size_t n_binds = 0;
+	SBX_CLEANUP(args_fini) struct args a = { 0 };
+	int at;
 
 	plan_world_must(w, "--ro-bind", plan_world_path(w, "home/other"), "--", "true");
-	b = build(w);
-	for (size_t i = 0; i < b->n_fds; i++) {
-		assert_int_equal(b->fds[i].number, (int)i + 3);
-		n_binds += b->fds[i].kind == SBX_BWRAP_FD_BIND;
-		if (b->fds[i].kind == SBX_BWRAP_FD_BIND) {
-			char number[16];
+	a = build(w);
+	at = find(&a, "--dev-bind", 0);
+	assert_string_equal(word_at(&a, at + 1), SBX_TREE_BASE);
+	assert_string_equal(word_at(&a, at + 2), "/");
+	assert_string_equal(word_at(&a, at + 3), "--proc");
+	assert_string_equal(word_at(&a, at + 4), "/proc");
+	assert_string_equal(word_at(&a, at + 5), "--clearenv");
+}
 
-			snprintf(number, sizeof(number), "%d", b->fds[i].number);
-			assert_true(find(b, number, 0) > 0);
-		}
-	}
-	assert_int_equal(b->fds[0].kind, SBX_BWRAP_FD_CTL);
-	assert_int_equal(b->fds[1].kind, SBX_BWRAP_FD_EXE);
-	assert_int_equal(b->fds[2].kind, SBX_BWRAP_FD_SECCOMP);
-	assert_int_equal(b->fds[3].kind, SBX_BWRAP_FD_ARGS);
-	assert_int_equal(n_binds, 4); /* usr, etc, the cwd, the flag's */
+static void test_fd_names(void **state)
+{
+	static const char *const want[] = { "?", "ctl", "exe", "seccomp", "args", "?" };
+
+	(void)state;
+	for (int i = 0; i < (int)SBX_N_ELEMENTS(want); i++)
+		assert_string_equal(sbx_bwrap_fd_str(i + 2), want[i]);
 }
 
 /* No environment in what /proc shows of bwrap. */
 static void test_secrets(void **state)
 {
 	struct plan_world *w = *state;
-	SBX_CLEANUP(sbx_bwrap_freep) struct sbx_bwrap *b = NULL;
+	SBX_CLEANUP(args_fini) struct args a = { 0 };
+	SBX_AUTO_FREE char **argv = NULL;
 
 	plan_world_must(w, "--env", "AWS_SECRET_ACCESS_KEY", "--", "true");
-	b = build(w);
-	for (size_t i = 0; b->argv[i]; i++)
-		assert_null(strstr(b->argv[i], "hush"));
-	assert_true(find(b, "hush", 0) > 0);
+	a = build(w);
+	argv = sbx_bwrap_argv(w->plan->argv);
+	for (size_t i = 0; argv[i]; i++)
+		assert_null(strstr(argv[i], "hush"));
+	assert_true(find(&a, "hush", 0) > 0);
 }
 
-static void test_open(void **state)
+/* What the stage gets is the plan's, byte by byte, and nothing of it points out of the shared mapping. */
+static void test_orders(void **state)
 {
 	struct plan_world *w = *state;
-	SBX_CLEANUP(sbx_bwrap_freep) struct sbx_bwrap *unprepared = NULL;
-	SBX_CLEANUP(sbx_bwrap_freep) struct sbx_bwrap *b = NULL;
+	struct sbx_orders *o = sbx_orders_new();
+	const uint8_t *from = (const uint8_t *)o, *to;
 	struct sbx_err err = { 0 };
-	struct stat st;
+
+	plan_world_must(w, "--allow", "192.0.2.0/24:5432", "--", "true");
+	assert_int_equal(sbx_etc_prepare(w->plan, plan_world_path(w, "state/etc"), &err), 0);
+	assert_non_null(o);
+	assert_int_equal(sbx_orders_fill(o, w->plan, "a\0b", 4), 0);
+	to = from + o->used;
+	assert_memory_equal(o->args, "a\0b", 4);
+	assert_true(o->carries == w->plan->carries);
+	assert_int_equal(o->nft.n_cidrs, w->plan->nft.n_cidrs);
+	assert_true((const uint8_t *)o->nft.cidrs > from && (const uint8_t *)o->nft.cidrs < to);
+	assert_memory_equal(o->nft.cidrs, w->plan->nft.cidrs,
+			    o->nft.n_cidrs * sizeof(*o->nft.cidrs));
+	assert_int_equal(o->n_mounts, w->plan->n_mounts);
+	for (size_t i = 0; i < o->n_mounts; i++) {
+		const struct sbx_mount_op *a = &o->mounts[i], *b = &w->plan->mounts[i];
+
+		assert_int_equal(a->kind, b->kind);
+		assert_int_equal(a->source.fd, -1);
+		assert_string_equal(a->dest, b->dest);
+		assert_true((const uint8_t *)a->dest > from && (const uint8_t *)a->dest < to);
+		if (b->text)
+			assert_string_equal(a->text, b->text);
+		if (b->kind == SBX_MOUNT_BIND || b->kind == SBX_MOUNT_ETC) {
+			assert_string_equal(a->source.resolved, b->source.resolved);
+			assert_int_equal(a->source.st.st_ino, b->source.st.st_ino);
+			assert_int_not_equal(a->source.st.st_ino, 0);
+		}
+	}
+	sbx_orders_free(o);
+}
+
+/* More than the mapping holds is an error, not a write past its end. */
+static void test_orders_too_large(void **state)
+{
+	struct plan_world *w = *state;
+	struct sbx_orders *o = sbx_orders_new();
+	size_t n = 64u << 20;
+	SBX_AUTO_FREE char *args = calloc(1, n);
 
 	plan_world_must(w, "--", "true");
-	unprepared = build(w);
-	assert_int_equal(sbx_bwrap_open(unprepared, &err), -EBADF);
-	assert_int_equal(sbx_etc_prepare(w->plan, plan_world_path(w, "state/etc"), &err), 0);
-	b = build(w);
-	memset(&err, 0, sizeof(err));
-	assert_int_equal(sbx_bwrap_open(b, &err), 0);
-	for (size_t i = 0; i < b->n_fds; i++) {
-		if (b->fds[i].kind < SBX_BWRAP_FD_ARGS) {
-			assert_int_equal(b->fds[i].source, -1); /* the launcher's */
-			continue;
-		}
-		assert_int_equal(fstat(b->fds[i].source, &st), 0);
-		assert_int_equal(fcntl(b->fds[i].source, F_GETFD), FD_CLOEXEC);
-		if (b->fds[i].text)
-			assert_int_equal(st.st_size, b->fds[i].n_text);
-	}
+	assert_non_null(args);
+	assert_int_equal(sbx_orders_fill(o, w->plan, args, n), -E2BIG);
+	sbx_orders_free(o);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, plan_world_setup, plan_world_teardown)
@@ -156,8 +191,8 @@ static void test_open(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_argv),    TEST(test_fixed), TEST(test_fd_table),
-		TEST(test_secrets), TEST(test_open),
+		TEST(test_argv),    TEST(test_fixed),	TEST(test_one_bind),	     TEST(test_fd_names),
+		TEST(test_secrets), TEST(test_orders), TEST(test_orders_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,7 +242,8 @@ static void test_header(void **state)
 	}
 	assert_int_equal(sbx_msg_type(sbx_span("\1\0\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x12\0\0", 4)), SBX_MSG_UDP_SOCKET_FAILED);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x13\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x13\0\0", 4)), SBX_MSG_ORDERS);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x14\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
 	memcpy(packet, "\1\1\0\0", 4);
@@ -416,6 +417,7 @@ static void test_simple(void **state)
 		{ SBX_MSG_COMMAND_EXIT, 1 },
 		{ SBX_MSG_UDP_SOCKET_MADE, 1 },
 		{ SBX_MSG_UDP_SOCKET_FAILED, 1 },
+		{ SBX_MSG_ORDERS, 0 },
 	};
 	uint32_t v;
 

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The sandbox's view, mounted piece by piece before bwrap needs it.
+ *
+ * bwrap could make these mounts itself, but it reads the whole mount table anew for each of them
+ * (DESIGN section 10: 0.07 ms each, and growing), one after the other on the way to the command. Here
+ * they are made with the kernel's file-descriptor interface (open_tree(2), mount_setattr(2),
+ * move_mount(2)), while bwrap is still being loaded, and bwrap binds the finished tree once.
+ *
+ * How a source gets here: a copy of it is detached first (open_tree), compared with what was judged, made
+ * nosuid, nodev, private and perhaps read-only with everything below it in one step (mount_setattr,
+ * recursive), and only then attached. Nothing is ever visible with more rights than it ends with.
+ * Private: what the host mounts later below a granted directory does not appear in the sandbox, where it
+ * would come without those flags.
+ *
+ * Paths inside the tree are resolved with RESOLVE_IN_ROOT: a symlink in a granted directory cannot lead
+ * a mount point out of it, and an object once resolved is used by its fd.
+ */
+#include "launcher/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/view.h"
+
+/* --- paths in the tree --- */
+
+static int open_in(const struct sbx_tree *t, const char *path, uint64_t flags)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	long fd = syscall(SYS_openat2, t->root, path[1] ? path + 1 : ".", &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* Make the directories of @path that are missing. The last one's fd, or -errno. */
+static int make_dirs(const struct sbx_tree *t, char *path)
+{
+	int at = open_in(t, "/", O_PATH | O_DIRECTORY);
+
+	for (char *end = path; at >= 0 && end;) {
+		char *part = end + 1;
+		int next;
+
+		end = strchr(part, '/');
+		if (end)
+			*end = '\0';
+		next = open_in(t, path, O_PATH | O_DIRECTORY);
+		if (next == -ENOENT)
+			next = mkdirat(at, part, 0755) < 0 ? -errno :
+							     open_in(t, path, O_PATH | O_DIRECTORY);
+		sbx_fd_close(at);
+		at = next;
+		if (end)
+			*end = '/';
+	}
+	return at;
+}
+
+/* The directory that @dest is in, made where it is missing. fd or -errno. */
+static int open_parent(const struct sbx_tree *t, const char *dest, const char **ret_name)
+{
+	const char *name = strrchr(dest, '/') + 1;
+	size_t n = (size_t)(name - dest);
+	char path[PATH_MAX];
+	int fd;
+
+	*ret_name = name;
+	if (n >= sizeof(path))
+		return -ENAMETOOLONG;
+	memcpy(path, dest, n);
+	path[n > 1 ? n - 1 : 1] = '\0';
+	fd = open_in(t, path, O_PATH | O_DIRECTORY);
+	return fd == -ENOENT ? make_dirs(t, path) : fd;
+}
+
+/* Something to mount on: what is there, or a new directory or file. O_PATH fd or -errno. */
+static int open_target(const struct sbx_tree *t, const char *dest, bool dir)
+{
+	SBX_AUTO_CLOSE int parent = -1;
+	int fd = open_in(t, dest, O_PATH | (dir ? O_DIRECTORY : 0));
+	const char *name;
+
+	if (fd != -ENOENT)
+		return fd;
+	parent = open_parent(t, dest, &name);
+	if (parent < 0)
+		return parent;
+	if ((dir ? mkdirat(parent, name, 0755) : mknodat(parent, name, S_IFREG | 0444, 0)) < 0)
+		return -errno;
+	return open_in(t, dest, O_PATH | (dir ? O_DIRECTORY : 0));
+}
+
+/* --- mounts --- */
+
+static int set_attr(int fd, unsigned int flags, uint64_t attr, uint64_t propagation)
+{
+	struct mount_attr a = { .attr_set = attr, .propagation = propagation };
+
+	return mount_setattr(fd, "", AT_EMPTY_PATH | flags, &a, sizeof(a)) < 0 ? -errno : 0;
+}
+
+/* A detached copy of the mounts at @path. fd or -errno. */
+static int copy_mounts(const char *path, struct stat *ret_st)
+{
+	SBX_AUTO_CLOSE int fd = open_tree(AT_FDCWD, path,
+					  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
+						  AT_SYMLINK_NOFOLLOW);
+
+	return fd < 0 || fstat(fd, ret_st) < 0 ? -errno : sbx_fd_steal(&fd);
+}
+
+static int take_judged(const struct sbx_mount_op *op)
+{
+	const struct stat *judged = &op->source.st;
+	struct stat st;
+	SBX_AUTO_CLOSE int fd = copy_mounts(op->source.resolved, &st);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	if (st.st_dev != judged->st_dev || st.st_ino != judged->st_ino)
+		return -ESTALE;
+	r = set_attr(fd, AT_RECURSIVE,
+		     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (op->writable ? 0 : MOUNT_ATTR_RDONLY),
+		     MS_PRIVATE);
+	return r < 0 ? r : sbx_fd_steal(&fd);
+}
+
+static int take_source(const struct sbx_mount_op *op, struct sbx_err *err)
+{
+	int fd = take_judged(op);
+
+	if (fd == -ESTALE)
+		sbx_err_set(err, "%s is not what it was when it was checked: something replaces it; try "
+			    "again", op->source.resolved);
+	else if (fd < 0)
+		sbx_err_set(err, "cannot mount %s: %s", op->source.resolved, strerror(-fd));
+	return fd;
+}
+
+static int attach(const struct sbx_tree *t, int copy, const char *dest, bool dir)
+{
+	SBX_AUTO_CLOSE int target = open_target(t, dest, dir);
+
+	if (target < 0)
+		return target;
+	return move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ?
+		       -errno : 0;
+}
+
+static int mount_fresh(const struct sbx_tree *t, const char *type, const char *dest, unsigned long flags,
+		       const char *options)
+{
+	SBX_AUTO_CLOSE int target = open_target(t, dest, true);
+	char path[32];
+
+	if (target < 0)
+		return target;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", target);
+	return mount(type, path, type, flags, options) < 0 ? -errno : 0;
+}
+
+static int mount_tmpfs(const struct sbx_tree *t, const char *dest, uint64_t size, mode_t mode)
+{
+	char options[64];
+	int n = snprintf(options, sizeof(options), "mode=%04o", (unsigned int)mode & 07777);
+
+	if (size)
+		snprintf(options + n, sizeof(options) - (size_t)n, ",size=%llu", (unsigned long long)size);
+	return mount_fresh(t, "tmpfs", dest, MS_NOSUID | MS_NODEV, options);
+}
+
+static int make_symlink(const struct sbx_tree *t, const char *text, const char *dest)
+{
+	const char *name;
+	SBX_AUTO_CLOSE int parent = open_parent(t, dest, &name);
+
+	if (parent < 0)
+		return parent;
+	return symlinkat(text, parent, name) < 0 ? -errno : 0;
+}
+
+static int make_dir(const struct sbx_tree *t, const char *dest, mode_t mode)
+{
+	SBX_AUTO_CLOSE int fd = open_target(t, dest, true);
+	char path[32];
+
+	if (fd < 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); /* fchmod(2) takes no O_PATH */
+	return chmod(path, mode) < 0 ? -errno : 0;
+}
+
+static int make_file(const struct sbx_tree *t, const struct sbx_mount_op *op)
+{
+	const char *name, *s = op->text;
+	SBX_AUTO_CLOSE int parent = open_parent(t, op->dest, &name), fd = -1;
+	size_t left = op->n_text;
+
+	if (parent < 0)
+		return parent;
+	fd = openat(parent, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, op->mode);
+	if (fd < 0)
+		return -errno;
+	while (left > 0) {
+		ssize_t n = write(fd, s, left);
+
+		if (n < 0)
+			return -errno;
+		s += n;
+		left -= (size_t)n;
+	}
+	return 0;
+}
+
+static int make_read_only(const struct sbx_tree *t, const char *dest)
+{
+	SBX_AUTO_CLOSE int fd = open_in(t, dest, O_PATH | O_DIRECTORY);
+
+	return fd < 0 ? fd : set_attr(fd, 0, MOUNT_ATTR_RDONLY, 0);
+}
+
+/* --- /dev --- */
+
+static int add_device(int dev, const char *host, const char *name)
+{
+	struct stat st;
+	SBX_AUTO_CLOSE int copy = copy_mounts(host, &st);
+
+	if (copy < 0)
+		return copy;
+	if (!S_ISCHR(st.st_mode))
+		return -ENODEV;
+	if (mknodat(dev, name, S_IFREG | 0444, 0) < 0 ||
+	    move_mount(copy, "", dev, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return -errno;
+	return 0;
+}
+
+/* The terminal of whoever started us stays reachable by the name that ttyname(3) looks for. */
+static int add_console(int dev)
+{
+	char tty[64];
+
+	if (!isatty(STDOUT_FILENO) || ttyname_r(STDOUT_FILENO, tty, sizeof(tty)) != 0)
+		return 0;
+	return add_device(dev, tty, "console");
+}
+
+static int fill_dev(const struct sbx_tree *t, int dev)
+{
+	static const char *const devices[][2] = {
+		{ "null", "/dev/null" },     { "zero", "/dev/zero" },	    { "full", "/dev/full" },
+		{ "random", "/dev/random" }, { "urandom", "/dev/urandom" }, { "tty", "/dev/tty" },
+	};
+	static const char *const links[][2] = {
+		{ "stdin", "/proc/self/fd/0" },	 { "stdout", "/proc/self/fd/1" },
+		{ "stderr", "/proc/self/fd/2" }, { "fd", "/proc/self/fd" },
+		{ "ptmx", "pts/ptmx" },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(devices) && r == 0; i++)
+		r = add_device(dev, devices[i][1], devices[i][0]);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(links) && r == 0; i++)
+		r = symlinkat(links[i][1], dev, links[i][0]) < 0 ? -errno : 0;
+	if (r == 0)
+		r = add_console(dev);
+	if (r == 0)
+		r = mount_fresh(t, "devpts", SBX_VIEW_DEV "/pts", MS_NOSUID | MS_NOEXEC,
+				"newinstance,ptmxmode=0666,mode=0620");
+	return r == 0 ? set_attr(dev, AT_RECURSIVE, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, MS_PRIVATE) :
+			r;
+}
+
+static int make_dev(const struct sbx_tree *t)
+{
+	SBX_AUTO_CLOSE int dev = -1;
+	int r = mount_fresh(t, "tmpfs", SBX_VIEW_DEV, MS_NOSUID | MS_NOEXEC, "mode=0755");
+
+	if (r < 0)
+		return r;
+	dev = open_in(t, SBX_VIEW_DEV, O_PATH | O_DIRECTORY);
+	return dev < 0 ? dev : fill_dev(t, dev);
+}
+
+/* --- the whole --- */
+
+static int begin(struct sbx_tree *t)
+{
+	int r;
+
+	umask(0);
+	if (mount("tmpfs", SBX_TREE_BASE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0)
+		return -errno;
+	t->root = open(SBX_TREE_BASE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (t->root < 0 || mkdirat(t->root, &SBX_VIEW_PROC[1], 0555) < 0)
+		return -errno;
+	r = make_dev(t);
+	return r == -ENOSYS || r == -EINVAL ? -ENOSYS : r;
+}
+
+int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err)
+{
+	int r = begin(t);
+
+	if (r == -ENOSYS)
+		sbx_err_set(err, "this kernel cannot build the sandbox's view (mount_setattr(2)): Linux "
+			    "5.12 or newer is needed");
+	else if (r < 0)
+		sbx_err_set(err, "cannot mount the sandbox's root at %s: %s", SBX_TREE_BASE, strerror(-r));
+	return r;
+}
+
+static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, int copy)
+{
+	switch (op->kind) {
+	case SBX_MOUNT_BIND:
+	case SBX_MOUNT_ETC:
+		return attach(t, copy, op->dest, S_ISDIR(op->source.st.st_mode));
+	case SBX_MOUNT_TMPFS:
+		return mount_tmpfs(t, op->dest, op->size_bytes, op->mode);
+	case SBX_MOUNT_SYMLINK:
+		return make_symlink(t, op->text, op->dest);
+	case SBX_MOUNT_DIR:
+		return make_dir(t, op->dest, op->mode);
+	case SBX_MOUNT_PROC: /* there since the beginning */
+		return strcmp(op->dest, SBX_VIEW_PROC) == 0 ? 0 : -EINVAL;
+	case SBX_MOUNT_DEV:
+		return strcmp(op->dest, SBX_VIEW_DEV) == 0 ? 0 : -EINVAL;
+	case SBX_MOUNT_FILE:
+		return make_file(t, op);
+	case SBX_MOUNT_REMOUNT_RO:
+		return make_read_only(t, op->dest);
+	case SBX_N_MOUNT_OP_KINDS:
+		break;
+	}
+	return -EINVAL;
+}
+
+static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *copies,
+		 struct sbx_err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r = carry_out(t, &ops[i], copies[i]);
+
+		if (r < 0) {
+			sbx_err_set(err, "cannot make %s (%s) in the sandbox: %s", ops[i].dest,
+				    sbx_mount_op_kind_str(ops[i].kind), strerror(-r));
+			return r;
+		}
+	}
+	return 0;
+}
+
+int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n,
+		   struct sbx_err *err)
+{
+	int copies[SBX_PLAN_MOUNTS_MAX], r = 0;
+
+	if (n > SBX_N_ELEMENTS(copies))
+		return -E2BIG;
+	memset(copies, -1, sizeof(copies));
+	/* All are taken before the first is attached: none comes from what we mount ourselves. */
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (ops[i].kind == SBX_MOUNT_BIND || ops[i].kind == SBX_MOUNT_ETC) {
+			copies[i] = take_source(&ops[i], err);
+			r = copies[i] < 0 ? copies[i] : 0;
+		}
+	if (r == 0)
+		r = build(t, ops, n, copies, err);
+	for (size_t i = 0; i < n; i++)
+		sbx_fd_close(copies[i]);
+	return r;
+}

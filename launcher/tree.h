@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_TREE_H
+#define SBX_LAUNCHER_TREE_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "launcher/plan.h"
+
+/* Where the view is put together, in the stage's own mount namespace; bwrap takes it from there. Nothing
+ * below it is ever a mount source (sys/path.h). */
+#define SBX_TREE_BASE "/sys"
+
+/*
+ * The sandbox's view, mounted at SBX_TREE_BASE. In two parts, because the first needs no plan: the root,
+ * and in it /proc and /dev, as every plan has them. Needs CAP_SYS_ADMIN over the mount namespace, /proc of
+ * its pid namespace, and mount_setattr(2) (Linux 5.12). What was mounted when it fails is left to the end
+ * of the namespace.
+ */
+struct sbx_tree {
+	int root; /* O_PATH; -1: none yet */
+};
+
+/* Sets the umask to 0. 0 or -errno with @err. */
+int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err);
+
+/*
+ * Carry out @ops, a plan's mounts, in order. SBX_MOUNT_PROC stays a directory: bwrap's pid namespace is
+ * another. Sources are opened anew by their resolved path, in this mount namespace, and must be the very
+ * objects that were judged (op->source.st, which the caller's open fds keep from being reused). 0 or
+ * -errno with @err.
+ */
+int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n,
+		   struct sbx_err *err);
+
+#endif
