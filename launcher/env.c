@@ -175,7 +175,6 @@ static bool path_has(const char *path, const char *dir, size_t n)
 	return false;
 }
 
-/* The caller's PATH as far as its directories are in the sandbox, then the system's. */
 /* Without a way out a client that tries again for a minute only hides that the refusal came at once. The
  * profile and --env come later and win. */
 static int set_no_retries(struct sbx_plan *p)
@@ -189,6 +188,7 @@ static int set_no_retries(struct sbx_plan *p)
 	return r;
 }
 
+/* The caller's PATH as far as its directories are in the sandbox, then the system's. */
 static int set_path(struct sbx_plan *p)
 {
 	static const char system_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
@@ -248,18 +248,21 @@ static bool all_in_view(const struct sbx_plan *p, const char *value)
 	return true;
 }
 
+/* Mostly they all say the same file: it is looked for once. */
 static int pass_certificates(struct sbx_plan *p)
 {
-	for (size_t i = 0; i < SBX_N_ELEMENTS(certificates); i++) {
-		const char *value = sbx_facts_getenv(p->facts, certificates[i]);
-		int r = value && all_in_view(p, value)
-				? set(p, certificates[i], value, SBX_ENV_PASSED)
-				: 0;
+	const char *found = "";
+	int r = 0;
 
-		if (r < 0)
-			return r;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(certificates) && r == 0; i++) {
+		const char *value = sbx_facts_getenv(p->facts, certificates[i]);
+
+		if (!value || (strcmp(value, found) != 0 && !all_in_view(p, value)))
+			continue;
+		found = value;
+		r = set(p, certificates[i], value, SBX_ENV_PASSED);
 	}
-	return 0;
+	return r;
 }
 
 /* --- the profile's and the flags' --- */

@@ -92,6 +92,51 @@ def test_swap_between_check_and_use(sbx, tree, world):
     assert all(r.rc in (0, 125) for r in seen), seen
 
 
+def test_symlink_in_a_grant_cannot_lead_a_mount_point_out(sbx, tree, world):
+    """A directory that the sandbox may write holds a symlink where a later grant is to be mounted."""
+    os.symlink("/etc", tree + "/ws/sub/lead")
+    os.symlink("real", tree + "/ws/sub/near")
+    os.mkdir(tree + "/ws/sub/real")
+    sbx.own(world.user.pw_uid)
+    outer = ["--bind", tree + "/ws:/granted"]
+    for place in ("sub/lead", "sub/lead/new", "link-etc/hosts"):
+        r = sbx.run(outer + ["--ro-bind", f"{tree}/ws/file:/granted/{place}"], ["cat", "/etc/hosts"])
+        assert r.rc == 125 or "localhost" in r.out, r
+    r = sbx.run(outer + ["--ro-bind", f"{tree}/ws:/granted/sub/real"], ["cat", "/granted/sub/near/file"])
+    assert r.out == "content", r
+    assert not os.path.exists("/etc/new")
+
+
+def test_mounts_of_the_host_do_not_arrive_later(sbx, tree, world):
+    """What is mounted outside, under a granted directory, while the sandbox runs."""
+    def as_root(*argv, check=True):
+        subprocess.run(world.ns("root") + [*argv], check=check, timeout=30)
+    as_root("mount", "--bind", tree + "/ws", tree + "/ws")
+    as_root("mount", "--make-shared", tree + "/ws")
+    try:
+        p = sbx.popen(["--ro-bind", tree + "/ws:/granted"],
+                      ["sh", "-c", "echo up; read go; ls /granted/sub; grep -c /granted /proc/self/mountinfo"],
+                      stdin=subprocess.PIPE)
+        assert p.stdout.readline() == "up\n"
+        as_root("mount", "-t", "tmpfs", "late", tree + "/ws/sub")
+        as_root("touch", tree + "/ws/sub/late")
+        out, err = p.communicate("go\n", timeout=30)
+    finally:
+        as_root("umount", tree + "/ws/sub", check=False)
+        as_root("umount", tree + "/ws", check=False)
+    assert (out, p.returncode) == ("1\n", 0), (out, err)
+
+
+def test_devices(sbx):
+    """/dev holds what programs expect, works, and nothing can be added or opened as another device."""
+    r = sbx.run([], ["sh", "-c", "ls /dev; head -c 8 /dev/urandom | wc -c; echo x > /dev/null; "
+                     "readlink /dev/fd /dev/stdin; echo y > /dev/full; mknod /tmp/d c 1 3; "
+                     "touch /dev/new; python3 -c 'import os; os.openpty()' && echo pty"])
+    assert r.out.split() == ("fd full null ptmx pts random shm stderr stdin stdout tty urandom zero 8 "
+                             "/proc/self/fd /proc/self/fd/0 pty").split(), r
+    assert r.err.count("\n") == 3, r
+
+
 def test_cwd(sbx, world):
     r = sbx.run([], ["sh", "-c", "pwd; touch made"])
     assert r.out == sbx.work + "\n" and r.err == "" and os.path.exists(sbx.work + "/made")
