@@ -10,15 +10,16 @@ AC_DEFUN([SBX_LIBRARY], [
 	SBX_LIBRARY_CFLAGS="$SBX_LIBRARY_CFLAGS $$1_CFLAGS"
 ])
 
-dnl SBX_PREFER_ARCHIVE(PREFIX, NAME, WHAT-IT-NEEDS): link libNAME.a where Debian's -dev package has one.
-dnl Each shared library costs a start some 0.1 ms (mapping, relocating), and a run starts two programs.
-dnl --disable-archives links everything shared.
+dnl SBX_PREFER_ARCHIVE(PREFIX, NAME, WHAT-IT-NEEDS, FUNCTION): link libNAME.a where Debian's -dev package
+dnl has one. Each shared library costs a start some 0.1 ms (mapping, relocating), and a run starts two
+dnl programs. A call of FUNCTION, of the archive, shows that it finds what it needs; without one, the
+dnl archive is only looked for. --disable-archives links everything shared.
 AC_DEFUN([SBX_PREFER_ARCHIVE], [
 	AS_IF([test "x$enable_archives" != xno], [
 		AC_MSG_CHECKING([for lib$2.a])
 		sbx_saved_LIBS=$LIBS
 		LIBS="-l:lib$2.a $3 $LIBS"
-		AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])],
+		AC_LINK_IFELSE([m4_ifblank([$4], [AC_LANG_PROGRAM([], [])], [AC_LANG_CALL([], [$4])])],
 			[$1_LIBS="-l:lib$2.a $3"
 			AC_MSG_RESULT([yes])],
 			[AC_MSG_RESULT([no, shared])])
@@ -51,5 +52,7 @@ AC_DEFUN([SBX_LIBRARIES], [
 	SBX_PREFER_ARCHIVE([EVENT], [event_core])
 	SBX_PREFER_ARCHIVE([JANSSON], [jansson])
 	SBX_PREFER_ARCHIVE([MD], [md])
+	SBX_PREFER_ARCHIVE([IDN2], [idn2], [-l:libunistring.a], [idn2_to_ascii_8z])
+	SBX_PREFER_ARCHIVE([PSL], [psl], [$IDN2_LIBS], [psl_is_public_suffix2])
 	AC_SUBST([SBX_LIBRARY_CFLAGS])
 ])
