@@ -8,6 +8,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/net_sock.c \
 	%reldir%/netlink.c %reldir%/netlink.h \
 	%reldir%/nflog.c \
+	%reldir%/nlmsg.c %reldir%/nlmsg.h \
 	%reldir%/nft.c %reldir%/nft.h %reldir%/nft_form.h \
 	%reldir%/nft_apply.c \
 	%reldir%/nft_batch.c \
@@ -53,13 +54,16 @@ EXTRA_DIST += \
 
 # The network: sockets, rulesets, NFLOG.
 sys_net_test_libs = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(NFTNL_LIBS) $(MNL_LIBS)
-check_PROGRAMS += tests/unit/test_net tests/unit/test_net_sock tests/unit/test_nflog tests/unit/test_nft
+check_PROGRAMS += tests/unit/test_net tests/unit/test_net_sock tests/unit/test_nflog tests/unit/test_nft \
+	tests/unit/test_nlmsg
 tests_unit_test_net_SOURCES = tests/unit/test_net.c tests/unit/netns.h tests/unit/nft_cases.h
 tests_unit_test_net_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 tests_unit_test_net_sock_SOURCES = tests/unit/test_net_sock.c
 tests_unit_test_net_sock_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 tests_unit_test_nflog_SOURCES = tests/unit/test_nflog.c
 tests_unit_test_nflog_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_nlmsg_SOURCES = tests/unit/test_nlmsg.c
+tests_unit_test_nlmsg_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 tests_unit_test_nft_SOURCES = tests/unit/test_nft.c
 tests_unit_test_nft_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/test_nft

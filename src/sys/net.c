@@ -10,7 +10,6 @@
 #include "sys/net.h"
 
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/if_addr.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -21,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "sys/netlink.h"
+#include "sys/nlmsg.h"
 
 #define LO_IFINDEX 1 /* the first interface of every network namespace (net/core/dev.c) */
 
@@ -56,24 +56,22 @@ static const char *const step_names[N_STEPS] = {
 };
 
 struct setup {
-	_Alignas(struct nlmsghdr) char buf[SETUP_BYTES];
-	size_t n;
+	uint8_t buf[SETUP_BYTES];
+	struct sbx_writer w;
 	int errors[N_STEPS]; /* negative errno per step */
 };
 
-static struct nlmsghdr *begin(struct setup *s, enum step step, uint16_t type, uint16_t flags)
+/* Begin a request, with its header of @n bytes. */
+static size_t begin(struct setup *s, enum step step, uint16_t type, uint16_t flags, const void *header,
+		    size_t n)
 {
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(s->buf + s->n);
+	const struct nlmsghdr nlh = {
+		.nlmsg_type = type,
+		.nlmsg_flags = NLM_F_REQUEST | flags,
+		.nlmsg_seq = step,
+	};
 
-	nlh->nlmsg_type = type;
-	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
-	nlh->nlmsg_seq = step;
-	return nlh;
-}
-
-static void end(struct setup *s, const struct nlmsghdr *nlh)
-{
-	s->n += NLMSG_ALIGN(nlh->nlmsg_len);
+	return sbx_nlmsg_begin(&s->w, &nlh, header, n);
 }
 
 static int af_of(const struct sbx_addr *a)
@@ -88,47 +86,49 @@ static size_t size_of(const struct sbx_addr *a)
 
 static void put_link_up(struct setup *s)
 {
-	struct nlmsghdr *nlh = begin(s, STEP_LINK, RTM_NEWLINK, 0);
-	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	const struct ifinfomsg ifi = {
+		.ifi_family = AF_UNSPEC,
+		.ifi_index = LO_IFINDEX,
+		.ifi_flags = IFF_UP,
+		.ifi_change = IFF_UP,
+	};
 
-	ifi->ifi_family = AF_UNSPEC;
-	ifi->ifi_index = LO_IFINDEX;
-	ifi->ifi_flags = IFF_UP;
-	ifi->ifi_change = IFF_UP;
-	end(s, nlh);
+	sbx_nlmsg_end(&s->w, begin(s, STEP_LINK, RTM_NEWLINK, 0, &ifi, sizeof(ifi)));
 }
 
 static void put_address(struct setup *s, enum step step, const struct sbx_addr *a)
 {
-	struct nlmsghdr *nlh = begin(s, step, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
-	struct ifaddrmsg *ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
+	const struct ifaddrmsg ifa = {
+		.ifa_family = af_of(a),
+		.ifa_prefixlen = size_of(a) * 8,
+		/* No duplicate detection: the route names the address at once. */
+		.ifa_flags = a->family == 6 ? IFA_F_NODAD : 0,
+		.ifa_scope = RT_SCOPE_UNIVERSE,
+		.ifa_index = LO_IFINDEX,
+	};
+	size_t at = begin(s, step, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &ifa, sizeof(ifa));
 
-	ifa->ifa_family = af_of(a);
-	ifa->ifa_prefixlen = size_of(a) * 8;
-	/* No duplicate detection: the route names the address at once. */
-	ifa->ifa_flags = a->family == 6 ? IFA_F_NODAD : 0;
-	ifa->ifa_scope = RT_SCOPE_UNIVERSE;
-	ifa->ifa_index = LO_IFINDEX;
-	mnl_attr_put(nlh, IFA_LOCAL, size_of(a), a->b);
-	mnl_attr_put(nlh, IFA_ADDRESS, size_of(a), a->b);
-	end(s, nlh);
+	sbx_nlattr_put(&s->w, IFA_LOCAL, a->b, size_of(a));
+	sbx_nlattr_put(&s->w, IFA_ADDRESS, a->b, size_of(a));
+	sbx_nlmsg_end(&s->w, at);
 }
 
 /* `ip route add local default dev lo src ADDRESS`: in table local, where local routes belong. */
 static void put_route(struct setup *s, enum step step, const struct sbx_addr *source,
 		      uint16_t flags)
 {
-	struct nlmsghdr *nlh = begin(s, step, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL | flags);
-	struct rtmsg *rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
+	const struct rtmsg rtm = {
+		.rtm_family = af_of(source),
+		.rtm_table = RT_TABLE_LOCAL,
+		.rtm_protocol = RTPROT_STATIC,
+		.rtm_scope = RT_SCOPE_HOST,
+		.rtm_type = RTN_LOCAL,
+	};
+	size_t at = begin(s, step, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL | flags, &rtm, sizeof(rtm));
 
-	rtm->rtm_family = af_of(source);
-	rtm->rtm_table = RT_TABLE_LOCAL;
-	rtm->rtm_protocol = RTPROT_STATIC;
-	rtm->rtm_scope = RT_SCOPE_HOST;
-	rtm->rtm_type = RTN_LOCAL;
-	mnl_attr_put_u32(nlh, RTA_OIF, LO_IFINDEX);
-	mnl_attr_put(nlh, RTA_PREFSRC, size_of(source), source->b);
-	end(s, nlh);
+	sbx_nlattr_put_u32(&s->w, RTA_OIF, LO_IFINDEX);
+	sbx_nlattr_put(&s->w, RTA_PREFSRC, source->b, size_of(source));
+	sbx_nlmsg_end(&s->w, at);
 }
 
 static int on_setup_answer(const struct nlmsghdr *nlh, void *userdata)
@@ -187,15 +187,16 @@ static int judge_setup(const struct setup *s, int *ret_ipv6, struct sbx_err *err
 
 int sbx_net_setup_loopback(int rtnl_fd, int *ret_ipv6, struct sbx_err *err)
 {
-	struct setup s = { .n = 0 };
+	struct setup s = { .errors = { 0 } };
 	int r;
 
+	s.w = sbx_writer(s.buf, sizeof(s.buf));
 	put_link_up(&s);
 	put_address(&s, STEP_ADDR4, &sbx_self4);
 	put_route(&s, STEP_ROUTE4, &sbx_self4, 0);
 	put_address(&s, STEP_ADDR6, &sbx_self6);
 	put_route(&s, STEP_ROUTE6, &sbx_self6, NLM_F_ACK);
-	r = sbx_netlink_send(rtnl_fd, s.buf, s.n);
+	r = s.w.failed ? -EMSGSIZE : sbx_netlink_send(rtnl_fd, s.buf, s.w.pos);
 	if (r == 0)
 		r = sbx_netlink_read(rtnl_fd, STEP_ROUTE6, on_setup_answer, &s);
 	if (r < 0) {
@@ -213,33 +214,47 @@ struct addresses {
 	size_t n, n_max;
 };
 
-static int on_address(const struct nlmsghdr *nlh, void *userdata)
+/* Our address among the attributes: 0, with family 0 when there is none, or -EBADMSG. */
+static int read_address(struct sbx_span attrs, uint8_t family, struct sbx_addr *ret_addr)
 {
-	struct addresses *out = userdata;
-	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *a;
 	struct sbx_addr addr = { 0 };
-	int r = sbx_netlink_error(nlh);
+	struct nlattr header;
+	struct sbx_span value;
+	bool bad = false;
 
-	if (r < 0)
-		return r;
-	if (nlh->nlmsg_type != RTM_NEWADDR || mnl_nlmsg_get_payload_len(nlh) < sizeof(*ifa))
-		return 0;
-	if (ifa->ifa_family != AF_INET && ifa->ifa_family != AF_INET6)
-		return 0;
-	mnl_attr_for_each(a, nlh, sizeof(*ifa)) {
-		uint16_t type = mnl_attr_get_type(a), n = mnl_attr_get_payload_len(a);
+	while (sbx_nlattr_next(&attrs, &header, &value, &bad)) {
+		uint16_t type = header.nla_type & NLA_TYPE_MASK;
 
 		/* On a point-to-point link IFA_ADDRESS is the peer's and IFA_LOCAL ours. */
 		if (type != IFA_LOCAL && (type != IFA_ADDRESS || addr.family != 0))
 			continue;
-		if (n != (ifa->ifa_family == AF_INET ? 4 : 16))
+		if (value.n != (family == AF_INET ? 4 : 16))
 			continue;
-		addr.family = ifa->ifa_family == AF_INET ? 4 : 6;
-		memcpy(addr.b, mnl_attr_get_payload(a), n);
+		addr.family = family == AF_INET ? 4 : 6;
+		memcpy(addr.b, value.p, value.n);
 	}
-	if (addr.family == 0)
+	if (bad)
+		return -EBADMSG;
+	*ret_addr = addr;
+	return 0;
+}
+
+static int on_address(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct addresses *out = userdata;
+	const struct ifaddrmsg *ifa = NLMSG_DATA(nlh);
+	struct sbx_addr addr;
+	int r = sbx_netlink_error(nlh);
+
+	if (r < 0)
+		return r;
+	if (nlh->nlmsg_type != RTM_NEWADDR || nlh->nlmsg_len < NLMSG_SPACE(sizeof(*ifa)))
 		return 0;
+	if (ifa->ifa_family != AF_INET && ifa->ifa_family != AF_INET6)
+		return 0;
+	r = read_address(sbx_span(IFA_RTA(ifa), IFA_PAYLOAD(nlh)), ifa->ifa_family, &addr);
+	if (r < 0 || addr.family == 0)
+		return r;
 	if (out->n >= out->n_max)
 		return -EOVERFLOW;
 	out->v[out->n++] = addr;
@@ -248,23 +263,24 @@ static int on_address(const struct nlmsghdr *nlh, void *userdata)
 
 int sbx_net_own_addresses(int rtnl_fd, struct sbx_addr *v, size_t n_max)
 {
+	const struct ifaddrmsg ifa = { .ifa_family = AF_UNSPEC };
 	struct addresses out = { .v = v, .n_max = n_max };
 	int r = -EINTR;
 
 	for (int i = 0; r == -EINTR && i < DUMP_TRIES; i++) {
-		_Alignas(struct nlmsghdr) char buf[64] = { 0 };
-		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-		struct ifaddrmsg *ifa;
+		const struct nlmsghdr nlh = {
+			.nlmsg_type = RTM_GETADDR,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+			.nlmsg_seq = i + 1,
+		};
+		uint8_t buf[64];
+		struct sbx_writer w = sbx_writer(buf, sizeof(buf));
 
-		nlh->nlmsg_type = RTM_GETADDR;
-		nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-		nlh->nlmsg_seq = i + 1;
-		ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
-		ifa->ifa_family = AF_UNSPEC;
+		sbx_nlmsg_end(&w, sbx_nlmsg_begin(&w, &nlh, &ifa, sizeof(ifa)));
 		out.n = 0;
-		r = sbx_netlink_send(rtnl_fd, nlh, nlh->nlmsg_len);
+		r = w.failed ? -EMSGSIZE : sbx_netlink_send(rtnl_fd, buf, w.pos);
 		if (r == 0)
-			r = sbx_netlink_read(rtnl_fd, nlh->nlmsg_seq, on_address, &out);
+			r = sbx_netlink_read(rtnl_fd, nlh.nlmsg_seq, on_address, &out);
 	}
 	return r < 0 ? r : (int)out.n;
 }

@@ -13,7 +13,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libmnl/libmnl.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_log.h>
 #include <linux/netlink.h>
@@ -21,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "sys/netlink.h"
+#include "sys/nlmsg.h"
 
 #define RCVBUF_BYTES  (4 * 1024 * 1024) /* about 5,000 packets */
 #define MESSAGE_BYTES 512 /* the kernel's allocation per packet: it would start with a page */
@@ -34,30 +34,35 @@ static int on_config_answer(const struct nlmsghdr *nlh, void *userdata)
 
 static int configure(int fd, uint16_t group, uint32_t copy_range)
 {
-	_Alignas(struct nlmsghdr) char buf[256] = { 0 };
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct nfulnl_msg_config_cmd cmd = { .command = NFULNL_CFG_CMD_BIND };
-	struct nfulnl_msg_config_mode mode = {
+	const struct nlmsghdr nlh = {
+		.nlmsg_type = NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_CONFIG,
+		.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+		.nlmsg_seq = CONFIG_SEQ,
+	};
+	const struct nfgenmsg nfg = {
+		.nfgen_family = AF_UNSPEC,
+		.version = NFNETLINK_V0,
+		.res_id = htons(group),
+	};
+	const struct nfulnl_msg_config_cmd cmd = { .command = NFULNL_CFG_CMD_BIND };
+	const struct nfulnl_msg_config_mode mode = {
 		.copy_range = htonl(copy_range),
 		.copy_mode = NFULNL_COPY_PACKET,
 	};
-	struct nfgenmsg *nfg;
+	const uint16_t flags = htons(NFULNL_CFG_F_SEQ);
+	uint8_t buf[256];
+	struct sbx_writer w = sbx_writer(buf, sizeof(buf));
+	size_t begin = sbx_nlmsg_begin(&w, &nlh, &nfg, sizeof(nfg));
 	int r;
 
-	nlh->nlmsg_type = NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_CONFIG;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-	nlh->nlmsg_seq = CONFIG_SEQ;
-	nfg = mnl_nlmsg_put_extra_header(nlh, sizeof(*nfg));
-	nfg->nfgen_family = AF_UNSPEC;
-	nfg->version = NFNETLINK_V0;
-	nfg->res_id = htons(group);
-	mnl_attr_put(nlh, NFULA_CFG_CMD, sizeof(cmd), &cmd);
-	mnl_attr_put(nlh, NFULA_CFG_MODE, sizeof(mode), &mode);
-	mnl_attr_put_u32(nlh, NFULA_CFG_NLBUFSIZ, htonl(MESSAGE_BYTES));
-	mnl_attr_put_u32(nlh, NFULA_CFG_TIMEOUT, htonl(1)); /* 10 ms; never waited for */
-	mnl_attr_put_u32(nlh, NFULA_CFG_QTHRESH, htonl(1));
-	mnl_attr_put_u16(nlh, NFULA_CFG_FLAGS, htons(NFULNL_CFG_F_SEQ));
-	r = sbx_netlink_send(fd, nlh, nlh->nlmsg_len);
+	sbx_nlattr_put(&w, NFULA_CFG_CMD, &cmd, sizeof(cmd));
+	sbx_nlattr_put(&w, NFULA_CFG_MODE, &mode, sizeof(mode));
+	sbx_nlattr_put_u32(&w, NFULA_CFG_NLBUFSIZ, htonl(MESSAGE_BYTES));
+	sbx_nlattr_put_u32(&w, NFULA_CFG_TIMEOUT, htonl(1)); /* 10 ms; never waited for */
+	sbx_nlattr_put_u32(&w, NFULA_CFG_QTHRESH, htonl(1));
+	sbx_nlattr_put(&w, NFULA_CFG_FLAGS, &flags, sizeof(flags));
+	sbx_nlmsg_end(&w, begin);
+	r = w.failed ? -EMSGSIZE : sbx_netlink_send(fd, buf, w.pos);
 	return r < 0 ? r : sbx_netlink_read(fd, CONFIG_SEQ, on_config_answer, NULL);
 }
 

@@ -7,13 +7,16 @@
 #include "sys/netlink.h"
 
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/netlink.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* The kernel fills a dump's datagrams up to the buffer it sees, at most 32 KiB. */
-#define READ_BYTES 32768
+#include "sys/nlmsg.h"
+
+/* The kernel fits a dump's datagrams to the buffer it sees, and makes none larger than 8 KiB (or a page,
+ * the smaller) before it saw one. More would be a page fault per 4 KiB in every reader, for nothing: a
+ * ruleset read back is some 6 KiB. */
+#define READ_BYTES 8192
 
 int sbx_netlink_send(int fd, const void *p, size_t n)
 {
@@ -28,11 +31,11 @@ int sbx_netlink_send(int fd, const void *p, size_t n)
 
 int sbx_netlink_error(const struct nlmsghdr *nlh)
 {
-	const struct nlmsgerr *e = mnl_nlmsg_get_payload(nlh);
+	const struct nlmsgerr *e = NLMSG_DATA(nlh);
 
 	if (nlh->nlmsg_type != NLMSG_ERROR)
 		return 0;
-	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*e))
+	if (nlh->nlmsg_len < NLMSG_LENGTH(sizeof(*e)))
 		return -EBADMSG;
 	return e->error > 0 ? -EBADMSG : e->error;
 }
@@ -40,9 +43,9 @@ int sbx_netlink_error(const struct nlmsghdr *nlh)
 /* A dump's end carries the errno of what stopped it. */
 static int done_error(const struct nlmsghdr *nlh)
 {
-	const int *error = mnl_nlmsg_get_payload(nlh);
+	const int *error = NLMSG_DATA(nlh);
 
-	return mnl_nlmsg_get_payload_len(nlh) >= sizeof(*error) && *error < 0 ? *error : 0;
+	return nlh->nlmsg_len >= NLMSG_LENGTH(sizeof(*error)) && *error < 0 ? *error : 0;
 }
 
 struct reading {
@@ -78,6 +81,24 @@ static bool handle(struct reading *rd, const struct nlmsghdr *nlh)
 	return last && nlh->nlmsg_type == NLMSG_ERROR;
 }
 
+/* 1 when a message in it ends the answer, with the outcome in @rd->error; else 0 or -EBADMSG. @datagram
+ * is aligned for struct nlmsghdr, and so is each message. */
+static int handle_datagram(struct reading *rd, struct sbx_span datagram)
+{
+	struct nlmsghdr header;
+	struct sbx_span body;
+	bool bad = false;
+
+	for (;;) {
+		const struct nlmsghdr *nlh = (const void *)datagram.p;
+
+		if (!sbx_nlmsg_next(&datagram, &header, &body, &bad))
+			return bad ? -EBADMSG : 0;
+		if (handle(rd, nlh))
+			return 1;
+	}
+}
+
 int sbx_netlink_read(int fd, uint32_t last_seq, sbx_netlink_cb cb, void *userdata)
 {
 	struct reading rd = { .last_seq = last_seq, .cb = cb, .userdata = userdata };
@@ -86,10 +107,9 @@ int sbx_netlink_read(int fd, uint32_t last_seq, sbx_netlink_cb cb, void *userdat
 	for (;;) {
 		struct sockaddr_nl from = { 0 };
 		socklen_t n_from = sizeof(from);
-		const struct nlmsghdr *nlh = (const struct nlmsghdr *)buf;
 		ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_TRUNC,
 				     (struct sockaddr *)&from, &n_from);
-		int left = (int)n;
+		int r;
 
 		if (n < 0) {
 			if (errno == EINTR)
@@ -100,8 +120,8 @@ int sbx_netlink_read(int fd, uint32_t last_seq, sbx_netlink_cb cb, void *userdat
 			return -EMSGSIZE;
 		if (n_from != sizeof(from) || from.nl_pid != 0)
 			continue;
-		for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left))
-			if (handle(&rd, nlh))
-				return rd.error;
+		r = handle_datagram(&rd, sbx_span(buf, (size_t)n));
+		if (r != 0)
+			return r < 0 ? r : rd.error;
 	}
 }

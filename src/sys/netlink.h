@@ -22,7 +22,7 @@ typedef int (*sbx_netlink_cb)(const struct nlmsghdr *nlh, void *userdata);
 
 /* Read until the acknowledgement of, error about or end of the dump with @last_seq. 0; -EAGAIN
  * when the queue is empty before that; -EINTR when a dump was disturbed by a change (ask again);
- * what @cb returned; or -errno. */
+ * -EBADMSG for a datagram that is no messages; what @cb returned; or -errno. */
 int sbx_netlink_read(int fd, uint32_t last_seq, sbx_netlink_cb cb, void *userdata);
 
 /* The negative errno that an NLMSG_ERROR carries; 0 for an acknowledgement and any other

@@ -13,58 +13,12 @@
 #include <errno.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_log.h>
-#include <linux/netlink.h>
 #include <netinet/in.h>
 
 #include "sys/net.h"
+#include "sys/nlmsg.h"
 
-#define ATTR_ALIGN	4
 #define EXT_HEADERS_MAX 8 /* IPv6 extension headers walked before giving up on the ports */
-
-/* The next TLV-like thing of @in whose first bytes are a length (netlink, host byte order):
- * false at the end or, with *bad set, when the length is impossible. */
-static bool take(struct sbx_span *in, size_t header, size_t length, struct sbx_span *ret_item,
-		 bool *bad)
-{
-	size_t aligned = (length + ATTR_ALIGN - 1) & ~(size_t)(ATTR_ALIGN - 1);
-
-	if (length < header || length > in->n) {
-		*bad = true;
-		return false;
-	}
-	*ret_item = sbx_span(in->p + header, length - header);
-	/* The last one may lack its padding. */
-	if (aligned > in->n)
-		aligned = in->n;
-	*in = sbx_span(in->p + aligned, in->n - aligned);
-	return true;
-}
-
-static bool next_message(struct sbx_span *in, struct nlmsghdr *ret_header,
-			 struct sbx_span *ret_body, bool *bad)
-{
-	if (in->n == 0)
-		return false;
-	if (in->n < sizeof(*ret_header)) {
-		*bad = true;
-		return false;
-	}
-	memcpy(ret_header, in->p, sizeof(*ret_header));
-	return take(in, sizeof(*ret_header), ret_header->nlmsg_len, ret_body, bad);
-}
-
-static bool next_attr(struct sbx_span *in, struct nlattr *ret_header, struct sbx_span *ret_value,
-		      bool *bad)
-{
-	if (in->n == 0)
-		return false;
-	if (in->n < sizeof(*ret_header)) {
-		*bad = true;
-		return false;
-	}
-	memcpy(ret_header, in->p, sizeof(*ret_header));
-	return take(in, sizeof(*ret_header), ret_header->nla_len, ret_value, bad);
-}
 
 static void set_proto(struct sbx_nflog_packet *p, uint8_t l4proto)
 {
@@ -192,7 +146,7 @@ static int parse_packet(struct sbx_span attrs, struct sbx_nflog_packet *ret_p)
 	struct sbx_span value;
 	bool bad = false;
 
-	while (next_attr(&attrs, &header, &value, &bad)) {
+	while (sbx_nlattr_next(&attrs, &header, &value, &bad)) {
 		struct sbx_reader r = sbx_reader(value);
 
 		if ((header.nla_type & NLA_TYPE_MASK) == NFULA_PAYLOAD) {
@@ -215,7 +169,7 @@ int sbx_nflog_parse(struct sbx_span datagram,
 	struct sbx_span body;
 	bool bad = false;
 
-	while (next_message(&datagram, &header, &body, &bad)) {
+	while (sbx_nlmsg_next(&datagram, &header, &body, &bad)) {
 		struct sbx_nflog_packet p;
 		int r;
 
