@@ -1,7 +1,7 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl
 dnl SBX_FLAGS: sbx's own compiler and linker flags, in SBX_CPPFLAGS, SBX_CFLAGS, SBX_LDFLAGS,
-dnl SBX_PIE_LDFLAGS and SBX_INIT_LDFLAGS; CFLAGS and its kin stay the user's. A hardening flag is used
+dnl SBX_PIE_LDFLAGS, SBX_INIT_LDFLAGS and SBX_BROKER_LDFLAGS; CFLAGS and its kin stay the user's. A hardening flag is used
 dnl when a program built with it (and with all those before it) compiles, links and runs without a
 dnl warning; tests/check/hardening then looks for it in what was built, guided by SBX_HARDENING, the
 dnl words for what was found here.
@@ -61,7 +61,7 @@ AC_DEFUN([SBX_OPTIONS], [
 		[], [enable_werror=no])
 	AC_ARG_ENABLE([sanitizers],
 		[AS_HELP_STRING([--enable-sanitizers@<:@=LIST@:>@],
-			[build with sanitizers @<:@address,undefined@:>@; drops fortify, variable initialisation and the static sbx-init])],
+			[build with sanitizers @<:@address,undefined@:>@; drops fortify, variable initialisation and static programs])],
 		[], [enable_sanitizers=no])
 	AC_ARG_ENABLE([fuzzers],
 		[AS_HELP_STRING([--enable-fuzzers], [build tests/fuzz as libFuzzer programs (CC=clang)])],
@@ -170,4 +170,31 @@ AC_DEFUN([SBX_FLAGS], [
 	AC_SUBST([SBX_FUZZ_ENGINE])
 	AC_SUBST([SBX_SANITIZERS], [$sbx_sanitizers])
 	AM_CONDITIONAL([SBX_FUZZERS], [test "$enable_fuzzers" != no])
+])
+
+dnl SBX_STATIC_BROKER: the broker starts without ld.so where its libraries have archives and a static
+dnl program can still be position independent. It opens no file and asks no name service once seccomp is
+dnl on, so there is nothing that libc would have to load later (src/broker/no_nss.c).
+AC_DEFUN([SBX_STATIC_BROKER], [
+	SBX_BROKER_LDFLAGS=$SBX_PIE_LDFLAGS
+	AS_IF([test "x$SBX_INIT_LDFLAGS" = x-static-pie && test "x$enable_archives" != xno], [
+		AC_MSG_CHECKING([whether the broker can be static])
+		sbx_save_CFLAGS=$CFLAGS
+		sbx_save_LDFLAGS=$LDFLAGS
+		sbx_save_LIBS=$LIBS
+		CFLAGS="$CFLAGS $SBX_CFLAGS"
+		LDFLAGS="$LDFLAGS $SBX_LDFLAGS -static-pie"
+		LIBS="$CARES_LIBS $EVENT_LIBS $LIBS"
+		AC_LINK_IFELSE([AC_LANG_PROGRAM([[void *event_base_new(void); int ares_library_init(int);]],
+			[[return ares_library_init(0) || !event_base_new();]])],
+			[SBX_BROKER_LDFLAGS=-static-pie
+			SBX_HARDENING="$SBX_HARDENING static-broker"
+			AC_MSG_RESULT([yes])],
+			[AC_MSG_RESULT([no])])
+		CFLAGS=$sbx_save_CFLAGS
+		LDFLAGS=$sbx_save_LDFLAGS
+		LIBS=$sbx_save_LIBS
+	])
+	AC_SUBST([SBX_BROKER_LDFLAGS])
+	AM_CONDITIONAL([SBX_BROKER_STATIC], [test "x$SBX_BROKER_LDFLAGS" = x-static-pie])
 ])

@@ -33,10 +33,14 @@ pkglibexec_PROGRAMS += %reldir%/sbx-broker
 	%reldir%/tcp_relay.c \
 	%reldir%/udp_factory.c \
 	%reldir%/udp_flow.c %reldir%/udp_flow.h
+if SBX_BROKER_STATIC
+%canon_reldir%_sbx_broker_SOURCES += %reldir%/no_nss.c
+endif
+%canon_reldir%_sbx_broker_LDFLAGS = $(SBX_LDFLAGS) $(SBX_BROKER_LDFLAGS)
 %canon_reldir%_sbx_broker_LDADD = \
 	%reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a policy/libsbx-policy.a \
 	src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
-	$(CARES_LIBS) $(EVENT_LIBS) $(MNL_LIBS)
+	$(CARES_LIBS) $(EVENT_LIBS)
 
 # Plays the launcher for one broker: for its own system tests and for measuring.
 noinst_PROGRAMS += tests/system/broker_standalone

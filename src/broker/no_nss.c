@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The static broker has no name service switch. libevent and c-ares come with calls into it that the
+ * broker never makes: it resolves with ares_query alone. In a static program they would bring libc's
+ * loader of shared objects along; and they could give no answer, for seccomp leaves no file to read and
+ * no AF_UNIX. So they are here, and fail.
+ */
+#include <errno.h>
+#include <netdb.h>
+#include <stddef.h>
+
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		struct addrinfo **ret_info)
+{
+	(void)node;
+	(void)service;
+	(void)hints;
+	(void)ret_info;
+	return EAI_FAIL;
+}
+
+void freeaddrinfo(struct addrinfo *info)
+{
+	(void)info;
+}
+
+struct protoent *getprotobynumber(int proto)
+{
+	(void)proto;
+	return NULL;
+}
+
+struct servent *getservbyname(const char *name, const char *proto)
+{
+	(void)name;
+	(void)proto;
+	return NULL;
+}
+
+int getservbyport_r(int port, const char *proto, struct servent *buf, char *text, size_t n_text,
+		    struct servent **ret_entry)
+{
+	(void)port;
+	(void)proto;
+	(void)buf;
+	(void)text;
+	(void)n_text;
+	*ret_entry = NULL;
+	return ENOENT;
+}
