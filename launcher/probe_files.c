@@ -7,18 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "launcher/init_probes.h"
 
 /* --- fds --- */
-
-static void close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
 
 /* Stdio is the caller's to choose, but a directory there would be a door: openat(0, "..") leads out
  * of every view of files. */
@@ -29,33 +24,52 @@ static bool stdio_is_directory(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* May the fd that the entry @name of @dir_fd stands for be open? If not, that is the verdict. */
+static bool fd_is_fine(struct sbx_probe_run *r, int dir_fd, const char *name)
+{
+	char target[128] = "?";
+	char *end;
+	long fd = strtol(name, &end, 10);
+	ssize_t n;
+
+	if (end == name || fd == dir_fd || fd == r->ctl_fd)
+		return true;
+	if (fd <= STDERR_FILENO && !stdio_is_directory((int)fd))
+		return true;
+	n = readlinkat(dir_fd, name, target, sizeof(target) - 1);
+	if (n > 0)
+		target[n] = '\0';
+	sbx_probe_fail(r, "fd %ld is %s (%s)", fd, fd <= STDERR_FILENO ? "a directory" : "open",
+		       target);
+	return false;
+}
+
+/* By the bare call: opendir() takes a heap, which this process otherwise does without. */
 void sbx_probe_fds(struct sbx_probe_run *r)
 {
-	SBX_CLEANUP(close_dir) DIR *d = opendir("/proc/self/fd");
-	const struct dirent *entry;
+	SBX_AUTO_CLOSE int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	union {
+		struct dirent64 align;
+		char room[1024];
+	} entries;
+	long n;
 
-	if (!d) {
+	if (fd < 0) {
 		sbx_probe_fail(r, "cannot list them: %s", strerror(errno));
 		return;
 	}
-	while ((entry = readdir(d))) {
-		char target[128] = "?";
-		char *end;
-		long fd = strtol(entry->d_name, &end, 10);
-		ssize_t n;
+	while ((n = syscall(SYS_getdents64, fd, &entries, sizeof(entries))) > 0)
+		for (long at = 0; at < n;) {
+			const struct dirent64 *e = (const void *)(entries.room + at);
 
-		if (end == entry->d_name || fd == dirfd(d) || fd == r->ctl_fd)
-			continue;
-		if (fd <= STDERR_FILENO && !stdio_is_directory((int)fd))
-			continue;
-		n = readlinkat(dirfd(d), entry->d_name, target, sizeof(target) - 1);
-		if (n > 0)
-			target[n] = '\0';
-		sbx_probe_fail(r, "fd %ld is %s (%s)", fd,
-			       fd <= STDERR_FILENO ? "a directory" : "open", target);
-		return;
-	}
-	sbx_probe_pass(r, "none but stdio");
+			if (!fd_is_fine(r, fd, e->d_name))
+				return;
+			at += e->d_reclen;
+		}
+	if (n < 0)
+		sbx_probe_fail(r, "cannot list them: %s", strerror(errno));
+	else
+		sbx_probe_pass(r, "none but stdio");
 }
 
 /* --- path_absent --- */
