@@ -5,9 +5,10 @@
  * 	sbx-init CTL_FD EXE_FD -- COMMAND [ARG...]
  *
  * bwrap runs it where the command will run: with its ids, namespaces, view of files, filter and
- * environment. It says hello, takes the probes, runs them, tells the verdicts, and waits. Only a
- * RELEASE lets it become the command; the end of the channel or anything else ends it with status
- * 125, so whatever happens to the launcher, nothing runs.
+ * environment. It says hello, takes the probes, runs them and tells the verdicts; while the launcher
+ * judges it does all that must be done before the exec, and then it waits. Only a RELEASE lets it
+ * become the command; the end of the channel or anything else ends it with status 125, so whatever
+ * happens to the launcher, nothing runs.
  *
  * CTL_FD is a channel (ipc/channel.h) to the launcher, close-on-exec from here on: the launcher
  * reads its end as the sign that the exec worked. EXE_FD is what bwrap executed us by; -1: nothing
@@ -34,8 +35,8 @@
 #include "ipc/channel.h"
 #include "ipc/messages.h"
 #include "launcher/init_probes.h"
-
 #include "sys/landlock.h"
+
 enum {
 	EXIT_NOT_SET_UP = 125,
 	EXIT_NOT_EXECUTABLE = 126,
@@ -46,7 +47,8 @@ struct init {
 	int ctl_fd;
 	char **command;
 	struct sbx_msg_probes probes;
-	struct sbx_msg_verdict verdicts[SBX_PROBES_MAX];
+	struct sbx_probe_run runs[SBX_PROBES_MAX];
+	struct sbx_msg_verdicts verdicts;
 	uint8_t packet[SBX_MSG_MAX];
 };
 
@@ -114,11 +116,9 @@ static void self_test(struct init *in)
 	send_simple(in, SBX_MSG_INIT_HELLO);
 	if (sbx_msg_decode_probes(receive(in), &in->probes) < 0)
 		die("the launcher sent something else than probes");
-	sbx_probes_run(&in->probes, in->ctl_fd, in->verdicts);
-	for (uint32_t i = 0; i < in->probes.n_probes; i++)
-		send_packet(in, sbx_msg_encode_verdict(&in->verdicts[i], in->packet,
-						       sizeof(in->packet)));
-	send_simple(in, SBX_MSG_VERDICTS_END);
+	sbx_probes_run(&in->probes, in->ctl_fd, in->runs, &in->verdicts);
+	send_packet(in, sbx_msg_encode_verdicts(&in->verdicts, in->packet, sizeof(in->packet)));
+	sbx_probes_close(in->runs, in->probes.n_probes);
 }
 
 static void wait_for_release(struct init *in)
@@ -142,11 +142,16 @@ static void reset_signals(void)
 {
 	static const unsigned long
 		fresh[8]; /* struct sigaction of every kernel: SIG_DFL, nothing set */
-	sigset_t none;
 
 	for (int sig = 1; sig < NSIG; sig++)
 		if (!keeps_ignored(sig))
 			syscall(SYS_rt_sigaction, sig, fresh, NULL, NSIG / 8);
+}
+
+static void unblock_signals(void)
+{
+	sigset_t none;
+
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -175,8 +180,7 @@ static int become_command(struct init *in)
 	struct sbx_msg_exec_failed m = { 0 };
 	ssize_t n;
 
-	keep_signals_in();
-	reset_signals();
+	unblock_signals();
 	execvp(in->command[0], in->command);
 	m.error = (uint32_t)errno;
 	m.not_found = errno == ENOENT || errno == ENOTDIR;
@@ -194,6 +198,8 @@ int main(int argc, char **argv)
 	prctl(PR_SET_DUMPABLE, 0);
 	parse(&in, argc, argv);
 	self_test(&in);
+	keep_signals_in();
+	reset_signals();
 	wait_for_release(&in);
 	_exit(become_command(&in));
 }

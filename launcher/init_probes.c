@@ -6,7 +6,7 @@
  * probe that talks over the network is started, those that the broker answers before the others;
  * while the answers are on the way those that only ask the kernel run; then one poll() loop takes
  * the answers. A probe that hears nothing in time is wrong, whatever it waited for: silence proves
- * nothing.
+ * nothing. Sockets are closed last, when the verdicts are on their way and the launcher judges them.
  *
  * A verdict is right only where a probe said so in so many words (sbx_probe_pass); every early
  * return, error and timeout leaves it wrong.
@@ -62,13 +62,9 @@ __attribute__((format(printf, 3, 0))) static void finish(struct sbx_probe_run *r
 	if (r->done)
 		return;
 	r->done = true;
-	r->ok = ok;
-	r->elapsed_us = (uint32_t)(now_us() - r->started_us);
-	vsnprintf(r->detail, sizeof(r->detail), fmt, ap);
-	for (size_t i = 0; i < SBX_PROBE_LANES; i++) {
-		sbx_lane_take_fd(&r->lanes[i], -1, 0);
-		r->lanes[i].second_fd = sbx_fd_close(r->lanes[i].second_fd);
-	}
+	r->verdict->ok = ok;
+	r->verdict->elapsed_us = (uint32_t)(now_us() - r->started_us);
+	vsnprintf(r->verdict->detail, sizeof(r->verdict->detail), fmt, ap);
 }
 
 void sbx_probe_pass(struct sbx_probe_run *r, const char *fmt, ...)
@@ -104,7 +100,6 @@ void sbx_lane_open(struct sbx_lane *lane, uint8_t family)
 
 void sbx_lane_pass(struct sbx_probe_run *r, struct sbx_lane *lane, const char *what)
 {
-	sbx_lane_take_fd(lane, -1, 0);
 	lane->open = false;
 	for (size_t i = 0; i < SBX_PROBE_LANES; i++)
 		if (r->lanes[i].open)
@@ -154,7 +149,7 @@ static size_t gather(struct sbx_probe_run *runs, size_t n, uint32_t timeout_ms, 
 		if (runs[i].done)
 			continue;
 		for (size_t l = 0; l < SBX_PROBE_LANES && now < deadline; l++) {
-			if (runs[i].lanes[l].fd < 0)
+			if (!runs[i].lanes[l].open || runs[i].lanes[l].fd < 0)
 				continue;
 			p[n_fds] = (struct pollfd){ .fd = runs[i].lanes[l].fd,
 						    .events = runs[i].lanes[l].events };
@@ -183,19 +178,21 @@ static void wait_for_answers(struct sbx_probe_run *runs, size_t n, uint32_t time
 		if (poll(p, n_fds, wait_ms) <= 0)
 			continue; /* a deadline, or EINTR: gather() looks at the clock */
 		for (size_t i = 0; i < n_fds; i++)
-			if (p[i].revents && !owners[i]->done && lanes[i]->fd == p[i].fd)
+			if (p[i].revents && !owners[i]->done && lanes[i]->open)
 				owners[i]->ops->ready(owners[i], lanes[i]);
 	}
 }
 
-void sbx_probes_run(const struct sbx_msg_probes *m, int ctl_fd,
-		    struct sbx_msg_verdict *ret_verdicts)
+void sbx_probes_run(const struct sbx_msg_probes *m, int ctl_fd, struct sbx_probe_run *runs,
+		    struct sbx_msg_verdicts *ret_verdicts)
 {
-	struct sbx_probe_run runs[SBX_PROBES_MAX];
 	bool ipv6 = have_ipv6();
 
+	ret_verdicts->n_verdicts = m->n_probes;
 	for (uint32_t i = 0; i < m->n_probes; i++) {
+		ret_verdicts->v[i] = (struct sbx_msg_verdict){ .ok = 0 };
 		runs[i] = (struct sbx_probe_run){ .probe = &m->probes[i],
+						  .verdict = &ret_verdicts->v[i],
 						  .ctl_fd = ctl_fd,
 						  .have_ipv6 = ipv6 };
 		for (size_t l = 0; l < SBX_PROBE_LANES; l++)
@@ -210,11 +207,14 @@ void sbx_probes_run(const struct sbx_msg_probes *m, int ctl_fd,
 	start_phase(runs, m->n_probes, SBX_PHASE_TALK);
 	start_phase(runs, m->n_probes, SBX_PHASE_AT_ONCE);
 	wait_for_answers(runs, m->n_probes, m->timeout_ms);
+}
 
-	for (uint32_t i = 0; i < m->n_probes; i++) {
-		ret_verdicts[i] = (struct sbx_msg_verdict){ .index = i,
-							    .ok = runs[i].ok,
-							    .elapsed_us = runs[i].elapsed_us };
-		memcpy(ret_verdicts[i].detail, runs[i].detail, sizeof(runs[i].detail));
-	}
+void sbx_probes_close(struct sbx_probe_run *runs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		for (size_t l = 0; l < SBX_PROBE_LANES; l++) {
+			/* A listener before what is connected to it: a reset, no farewells. */
+			runs[i].lanes[l].second_fd = sbx_fd_close(runs[i].lanes[l].second_fd);
+			sbx_lane_take_fd(&runs[i].lanes[l], -1, 0);
+		}
 }

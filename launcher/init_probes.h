@@ -17,7 +17,7 @@
 /* One conversation of a network probe. */
 struct sbx_lane {
 	bool open;     /* has not yet seen what it must */
-	int fd;        /* polled for @events; -1: none */
+	int fd;        /* polled for @events while the lane is open; -1: none */
 	int second_fd; /* kept open beside it; -1: none */
 	short events;
 	uint8_t family; /* 4 or 6 */
@@ -30,12 +30,11 @@ struct sbx_lane {
 struct sbx_probe_run {
 	const struct sbx_probe *probe;
 	const struct sbx_probe_ops *ops;
-	int ctl_fd;     /* ours, and open while probing */
-	bool have_ipv6; /* the sandbox has its IPv6 address */
-	bool done, ok;
+	struct sbx_msg_verdict *verdict; /* wrong until said otherwise */
+	int ctl_fd;			 /* ours, and open while probing */
+	bool have_ipv6;			 /* the sandbox has its IPv6 address */
+	bool done;
 	uint64_t started_us;
-	uint32_t elapsed_us;
-	char detail[256];
 	struct sbx_lane lanes[SBX_PROBE_LANES];
 };
 
@@ -53,12 +52,13 @@ struct sbx_probe_ops {
 	void (*ready)(struct sbx_probe_run *r, struct sbx_lane *lane);
 };
 
-/* Run all of @m, at most m->timeout_ms for each that talks; ret_verdicts has room for
- * m->n_probes. */
-void sbx_probes_run(const struct sbx_msg_probes *m, int ctl_fd,
-		    struct sbx_msg_verdict *ret_verdicts);
+/* Run all of @m, at most m->timeout_ms for each that talks. @runs is room for m->n_probes of them; what
+ * they opened is closed by sbx_probes_close. */
+void sbx_probes_run(const struct sbx_msg_probes *m, int ctl_fd, struct sbx_probe_run *runs,
+		    struct sbx_msg_verdicts *ret_verdicts);
+void sbx_probes_close(struct sbx_probe_run *runs, uint32_t n);
 
-/* For the probes: the verdict, said once; closes the lanes. A later one is ignored. */
+/* For the probes: the verdict, said once. A later one is ignored. */
 void sbx_probe_pass(struct sbx_probe_run *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void sbx_probe_fail(struct sbx_probe_run *r, const char *fmt, ...)

@@ -28,12 +28,6 @@ enum sbx_outcome {
 	SBX_OUTCOME_LOST,             /* a helper process ended under it, or broke its protocol */
 };
 
-struct sbx_verdict_slot {
-	bool seen, ok;
-	uint32_t elapsed_us;
-	char detail[256];
-};
-
 struct sbx_run {
 	const struct sbx_options *options; /* borrowed, like the next two */
 	const struct sbx_facts *facts;
@@ -68,8 +62,8 @@ struct sbx_run {
 	int seccomp_fd, seccomp_peer_fd; /* pipe: the command's seccomp program, for bwrap */
 	pid_t init_pid;  /* in our pid namespace, as the kernel vouches */
 	int init_pidfd;
-	bool init_hello, verdicts_end, init_gone;
-	struct sbx_verdict_slot verdicts[SBX_PROBES_MAX];
+	bool init_hello, has_verdicts, init_gone;
+	struct sbx_msg_verdicts verdicts; /* none before has_verdicts */
 	bool exec_failed;
 	struct sbx_msg_exec_failed exec_error;
 

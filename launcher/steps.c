@@ -165,10 +165,10 @@ static int judge_verdicts(struct sbx_run *r)
 	const struct sbx_msg_probes *p = r->plan->probes;
 
 	for (uint32_t i = 0; i < p->n_probes; i++) {
-		const struct sbx_verdict_slot *v = &r->verdicts[i];
+		const struct sbx_msg_verdict *v = &r->verdicts.v[i];
 		char where[SBX_ADDR_STR_MAX] = "";
 
-		if (v->seen && v->ok)
+		if (i < r->verdicts.n_verdicts && v->ok)
 			continue;
 		if (p->probes[i].addr.family)
 			sbx_addr_format(&p->probes[i].addr, where, sizeof(where));
@@ -176,7 +176,7 @@ static int judge_verdicts(struct sbx_run *r)
 		sbx_err_set(&r->err, "self-test probe %u (%s%s%s%s%s) failed: %s", i,
 			    sbx_probe_kind_str(p->probes[i].kind), where[0] ? " " : "", where,
 			    p->probes[i].name[0] ? " " : "", p->probes[i].name,
-			    v->seen ? v->detail : "no verdict");
+			    i < r->verdicts.n_verdicts ? v->detail : "no verdict");
 		panic_event(r, SBX_REASON_SELFTEST, r->err.msg);
 		return -EPERM;
 	}

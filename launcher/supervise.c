@@ -130,7 +130,7 @@ static void on_broker_packet(struct sbx_run *r, struct sbx_span span)
 		r->broker_ready = true;
 		return;
 	case SBX_MSG_RELEASE:
-		if (!r->verdicts_end || r->broker_released ||
+		if (!r->has_verdicts || r->broker_released ||
 		    sbx_msg_decode_simple(span, SBX_MSG_RELEASE, &zero) != 0)
 			break;
 		r->broker_released = true;
@@ -174,21 +174,16 @@ static void on_hello(struct sbx_run *r, pid_t pid)
 		r->init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-static int on_verdict(struct sbx_run *r, struct sbx_span span)
+/* All of them, once. */
+static int on_verdicts(struct sbx_run *r, struct sbx_span span)
 {
-	struct sbx_msg_verdict m;
-	struct sbx_verdict_slot *slot;
-
-	if (sbx_msg_decode_verdict(span, &m) != 0 || m.index >= r->plan->probes->n_probes ||
-	    r->verdicts_end)
+	if (r->has_verdicts || sbx_msg_decode_verdicts(span, &r->verdicts) != 0)
 		return -1;
-	slot = &r->verdicts[m.index];
-	if (slot->seen)
+	if (r->verdicts.n_verdicts != r->plan->probes->n_probes) {
+		memset(&r->verdicts, 0, sizeof(r->verdicts));
 		return -1;
-	slot->seen = true;
-	slot->ok = m.ok == 1;
-	slot->elapsed_us = m.elapsed_us;
-	memcpy(slot->detail, m.detail, sizeof(slot->detail));
+	}
+	r->has_verdicts = true;
 	return 0;
 }
 
@@ -202,14 +197,9 @@ static void on_init_packet(struct sbx_run *r, struct sbx_span span, pid_t pid)
 			break;
 		on_hello(r, pid);
 		return;
-	case SBX_MSG_VERDICT:
-		if (on_verdict(r, span) < 0)
+	case SBX_MSG_VERDICTS:
+		if (on_verdicts(r, span) < 0)
 			break;
-		return;
-	case SBX_MSG_VERDICTS_END:
-		if (r->verdicts_end || sbx_msg_decode_simple(span, SBX_MSG_VERDICTS_END, &zero) != 0)
-			break;
-		r->verdicts_end = true;
 		return;
 	case SBX_MSG_EXEC_FAILED:
 		if (!r->released || sbx_msg_decode_exec_failed(span, &r->exec_error) != 0)
@@ -302,7 +292,7 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 	case SBX_WAIT_SELFTEST:
 		if (r->command_exited || r->init_gone)
 			return -1;
-		return r->verdicts_end && r->init_hello && r->broker_ready;
+		return r->has_verdicts && r->init_hello && r->broker_ready;
 	case SBX_WAIT_RELEASE:
 		if (r->command_exited || r->init_gone)
 			return -1;

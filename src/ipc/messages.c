@@ -16,6 +16,7 @@
 #include "ipc/messages.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -125,6 +126,14 @@ static void f_id(struct codec *c, char id[SBX_ID_LEN + 1])
 		c->bad = true;
 }
 
+/* Before an element of a list is read. Not the whole list at once: it is many pages, of which few are
+ * used, and init, which reads PROBES, is a fresh process that would fault in each. */
+static void clear_element(const struct codec *c, void *p, size_t n)
+{
+	if (!c->writing)
+		memset(p, 0, n);
+}
+
 /* --- one description per message --- */
 
 static void limits_fields(struct codec *c, struct sbx_limits *l)
@@ -200,6 +209,7 @@ static void probes_fields(struct codec *c, struct sbx_msg_probes *m)
 	for (uint32_t i = 0; i < m->n_probes && !codec_failed(c); i++) {
 		struct sbx_probe *p = &m->probes[i];
 
+		clear_element(c, p, sizeof(*p));
 		f_u8(c, &p->kind, SBX_N_PROBE_KINDS - 1);
 		f_u8(c, &p->proto, SBX_N_PROTOS - 1);
 		f_u16(c, &p->port);
@@ -209,13 +219,20 @@ static void probes_fields(struct codec *c, struct sbx_msg_probes *m)
 	}
 }
 
-static void verdict_fields(struct codec *c, struct sbx_msg_verdict *m)
+static void verdicts_fields(struct codec *c, struct sbx_msg_verdicts *m)
 {
-	f_u32(c, &m->index, SBX_PROBES_MAX - 1);
-	f_u8(c, &m->ok, 1);
-	f_u32(c, &m->elapsed_us, UINT32_MAX);
-	f_text(c, m->detail, sizeof(m->detail));
+	f_u32(c, &m->n_verdicts, SBX_PROBES_MAX);
+	for (uint32_t i = 0; i < m->n_verdicts && !codec_failed(c); i++) {
+		struct sbx_msg_verdict *v = &m->v[i];
+
+		clear_element(c, v, sizeof(*v));
+		f_u8(c, &v->ok, 1);
+		f_u32(c, &v->elapsed_us, UINT32_MAX);
+		f_text(c, v->detail, sizeof(v->detail));
+	}
 }
+_Static_assert(HEADER_SIZE + 4 + SBX_PROBES_MAX * sizeof(struct sbx_msg_verdict) <= SBX_MSG_MAX,
+	       "all verdicts at their longest fit one packet");
 
 static void exec_failed_fields(struct codec *c, struct sbx_msg_exec_failed *m)
 {
@@ -295,8 +312,9 @@ static int decode_end(const struct codec *c, void *m, size_t n)
 	return -EBADMSG;
 }
 
-/* A visitor that writes does not change the struct; the const is taken off for its reading half. */
-#define DEFINE_MESSAGE(name, type, msg_type)                                                       \
+/* A visitor that writes does not change the struct; the const is taken off for its reading half. The
+ * first n_clear bytes are cleared before reading. */
+#define DEFINE_CODEC(name, type, msg_type, n_clear)                                                       \
 	ssize_t sbx_msg_encode_##name(const type *m, void *p, size_t n)                            \
 	{                                                                                          \
 		struct codec c = encode_begin(msg_type, p, n);                                     \
@@ -309,17 +327,21 @@ static int decode_end(const struct codec *c, void *m, size_t n)
 	{                                                                                          \
 		struct codec c = decode_begin(packet, msg_type);                                   \
                                                                                                    \
-		memset(ret_m, 0, sizeof(*ret_m));                                                  \
+		memset(ret_m, 0, n_clear);                                                         \
 		if (!codec_failed(&c))                                                             \
 			name##_fields(&c, ret_m);                                                  \
 		return decode_end(&c, ret_m, sizeof(*ret_m));                                      \
 	}
 
+#define DEFINE_MESSAGE(name, type, msg_type) DEFINE_CODEC(name, type, msg_type, sizeof(type))
+#define DEFINE_LIST(name, type, msg_type, list)                                                    \
+	DEFINE_CODEC(name, type, msg_type, offsetof(type, list))
+
 DEFINE_MESSAGE(config, struct sbx_msg_config, SBX_MSG_CONFIG)
 DEFINE_MESSAGE(event, struct sbx_event, SBX_MSG_EVENT)
 DEFINE_MESSAGE(stats, struct sbx_msg_stats, SBX_MSG_STATS)
-DEFINE_MESSAGE(probes, struct sbx_msg_probes, SBX_MSG_PROBES)
-DEFINE_MESSAGE(verdict, struct sbx_msg_verdict, SBX_MSG_VERDICT)
+DEFINE_LIST(probes, struct sbx_msg_probes, SBX_MSG_PROBES, probes)
+DEFINE_LIST(verdicts, struct sbx_msg_verdicts, SBX_MSG_VERDICTS, v)
 DEFINE_MESSAGE(exec_failed, struct sbx_msg_exec_failed, SBX_MSG_EXEC_FAILED)
 DEFINE_MESSAGE(stage_failed, struct sbx_msg_stage_failed, SBX_MSG_STAGE_FAILED)
 DEFINE_MESSAGE(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)
@@ -332,7 +354,6 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_STOP:
 	case SBX_MSG_READY:
 	case SBX_MSG_INIT_HELLO:
-	case SBX_MSG_VERDICTS_END:
 	case SBX_MSG_RELEASE:
 	case SBX_MSG_ORDERS:
 		*ret_number = false;

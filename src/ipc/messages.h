@@ -22,7 +22,7 @@
  *   broker -> launcher   READY, RELEASE (in answer), EVENT..., STATS (in answer to STOP, last)
  *   stage -> launcher    STAGE_READY (with the sandbox's sockets), STAGE_FAILED, COMMAND_EXIT
  *   launcher -> stage    ORDERS (they are in shared memory, launcher/orders.h), SIGNAL
- *   init -> launcher     INIT_HELLO, VERDICT..., VERDICTS_END, EXEC_FAILED
+ *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
  *   launcher -> init     PROBES, RELEASE
  *   broker -> factory    UDP_SOCKET (the stage, once it is ready, is the socket factory)
  *   factory -> broker    UDP_SOCKET_MADE (with one fd), UDP_SOCKET_FAILED
@@ -50,8 +50,7 @@ enum sbx_msg_type {
 	SBX_MSG_COMMAND_EXIT,
 	SBX_MSG_INIT_HELLO,
 	SBX_MSG_PROBES,
-	SBX_MSG_VERDICT,
-	SBX_MSG_VERDICTS_END,
+	SBX_MSG_VERDICTS,
 	SBX_MSG_RELEASE,
 	SBX_MSG_EXEC_FAILED,
 	SBX_MSG_UDP_SOCKET,
@@ -106,10 +105,14 @@ struct sbx_msg_probes {
 };
 
 struct sbx_msg_verdict {
-	uint32_t index; /* of the probe */
-	uint8_t ok;     /* 1 only when the probe saw exactly what it must */
+	uint8_t ok; /* 1 only when the probe saw exactly what it must */
 	uint32_t elapsed_us;
 	char detail[256]; /* what was seen, for people */
+};
+
+struct sbx_msg_verdicts {
+	uint32_t n_verdicts; /* as many as there were probes */
+	struct sbx_msg_verdict v[SBX_PROBES_MAX]; /* in the order of the probes */
 };
 
 struct sbx_msg_exec_failed {
@@ -136,10 +139,10 @@ enum sbx_msg_type sbx_msg_type(struct sbx_span packet);
 
 /*
  * Encoders return the bytes written, -EMSGSIZE (no room, or over SBX_MSG_MAX) or -EINVAL (the
- * struct holds what a decoder would refuse). Decoders return 0, or -EBADMSG with *ret_m all zero. Text
- * meant for people (an event's name and rule; every step and detail) is decoded with what
- * sbx_text_unit() refuses replaced by '?': it comes from less trusted processes and ends in a
- * terminal or the database.
+ * struct holds what a decoder would refuse). Decoders return 0, or -EBADMSG with *ret_m all zero; of
+ * the lists of PROBES and VERDICTS what is past the count stays as it was. Text meant for people (an
+ * event's name and rule; every step and detail) is decoded with what sbx_text_unit() refuses replaced
+ * by '?': it comes from less trusted processes and ends in a terminal or the database.
  */
 #define SBX_MSG_DECLARE(name, type)                                       \
 	ssize_t sbx_msg_encode_##name(const type *m, void *p, size_t n);  \
@@ -149,14 +152,14 @@ SBX_MSG_DECLARE(config, struct sbx_msg_config);
 SBX_MSG_DECLARE(event, struct sbx_event);
 SBX_MSG_DECLARE(stats, struct sbx_msg_stats);
 SBX_MSG_DECLARE(probes, struct sbx_msg_probes);
-SBX_MSG_DECLARE(verdict, struct sbx_msg_verdict);
+SBX_MSG_DECLARE(verdicts, struct sbx_msg_verdicts);
 SBX_MSG_DECLARE(exec_failed, struct sbx_msg_exec_failed);
 SBX_MSG_DECLARE(stage_failed, struct sbx_msg_stage_failed);
 SBX_MSG_DECLARE(udp_socket, struct sbx_msg_udp_socket); /* its two answers are simple messages */
 
-/* Messages with nothing but a type (STOP, READY, INIT_HELLO, VERDICTS_END, RELEASE) and with one
- * number (STAGE_READY: which of enum sbx_broker_fd ride along, as bits; SIGNAL: the signal;
- * COMMAND_EXIT: a wait status; UDP_SOCKET_MADE/FAILED: the cookie). */
+/* Messages with nothing but a type (STOP, READY, INIT_HELLO, RELEASE) and with one number
+ * (STAGE_READY: which of enum sbx_broker_fd ride along, as bits; SIGNAL: the signal; COMMAND_EXIT: a
+ * wait status; UDP_SOCKET_MADE/FAILED: the cookie). */
 ssize_t sbx_msg_encode_simple(enum sbx_msg_type type, uint32_t value, void *p, size_t n);
 int sbx_msg_decode_simple(struct sbx_span packet, enum sbx_msg_type type, uint32_t *ret_value);
 

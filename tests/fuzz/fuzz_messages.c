@@ -38,6 +38,8 @@ static int is_zero(const void *p, size_t n)
 		static type m, again;                                                              \
 		ssize_t n;                                                                         \
                                                                                                    \
+		memset(&m, 0, sizeof(m)); /* what is past a list's count is not written */         \
+		memset(&again, 0, sizeof(again));                                                  \
 		if (sbx_msg_decode_##name(in, &m)) {                                               \
 			check(is_zero(&m, sizeof(m)));                                             \
 			return;                                                                    \
@@ -52,7 +54,7 @@ DEFINE_FUZZ(config, struct sbx_msg_config)
 DEFINE_FUZZ(event, struct sbx_event)
 DEFINE_FUZZ(stats, struct sbx_msg_stats)
 DEFINE_FUZZ(probes, struct sbx_msg_probes)
-DEFINE_FUZZ(verdict, struct sbx_msg_verdict)
+DEFINE_FUZZ(verdicts, struct sbx_msg_verdicts)
 DEFINE_FUZZ(exec_failed, struct sbx_msg_exec_failed)
 DEFINE_FUZZ(stage_failed, struct sbx_msg_stage_failed)
 DEFINE_FUZZ(udp_socket, struct sbx_msg_udp_socket)
@@ -73,7 +75,7 @@ static void fuzz_simple(struct sbx_span in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const decoders[])(struct sbx_span) = {
-		fuzz_config,	  fuzz_event,	     fuzz_stats,      fuzz_probes, fuzz_verdict,
+		fuzz_config,	  fuzz_event,	     fuzz_stats,      fuzz_probes, fuzz_verdicts,
 		fuzz_exec_failed, fuzz_stage_failed, fuzz_udp_socket, fuzz_simple,
 	};
 

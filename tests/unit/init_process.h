@@ -35,7 +35,7 @@ struct init_process {
 	pid_t pid;
 	int fd;
 	int output; /* stdout and stderr of init and the command */
-	struct sbx_msg_verdict verdicts[SBX_PROBES_MAX];
+	struct sbx_msg_verdicts verdicts;
 	uint8_t packet[SBX_MSG_MAX];
 };
 
@@ -135,7 +135,7 @@ static inline void expect_simple(struct init_process *in, enum sbx_msg_type type
 	CHECK(sbx_msg_decode_simple(receive(in), type, &value) == 0);
 }
 
-/* Hello, probes, verdicts in order, the end. */
+/* Hello, probes, verdicts. */
 static inline void run_probes(struct init_process *in, const struct sbx_msg_probes *m)
 {
 	static uint8_t p[SBX_MSG_MAX];
@@ -143,11 +143,10 @@ static inline void run_probes(struct init_process *in, const struct sbx_msg_prob
 
 	CHECK(n > 0 && sbx_channel_send(in->fd, p, (size_t)n, NULL, 0) == 0);
 	expect_simple(in, SBX_MSG_INIT_HELLO);
-	for (uint32_t i = 0; i < m->n_probes; i++) {
-		CHECK(sbx_msg_decode_verdict(receive(in), &in->verdicts[i]) == 0);
-		CHECK(in->verdicts[i].index == i && in->verdicts[i].detail[0] != '\0');
-	}
-	expect_simple(in, SBX_MSG_VERDICTS_END);
+	CHECK(sbx_msg_decode_verdicts(receive(in), &in->verdicts) == 0);
+	CHECK(in->verdicts.n_verdicts == m->n_probes);
+	for (uint32_t i = 0; i < m->n_probes; i++)
+		CHECK(in->verdicts.v[i].detail[0] != '\0');
 }
 
 static inline int exit_status(struct init_process *in)

@@ -50,7 +50,7 @@ static struct sbx_msg_verdict verdict(void (*prepare)(void), struct sbx_probe p)
 	shutdown(in.fd, SHUT_RDWR);
 	CHECK(exit_status(&in) == 125);
 	close(in.output);
-	return in.verdicts[0];
+	return in.verdicts.v[0];
 }
 
 static void expect_verdict_of(void (*prepare)(void), struct sbx_probe p, bool want,
@@ -406,18 +406,18 @@ static void whole_self_test(void)
 		from = now_ms();
 		size = sbx_msg_encode_probes(&m, packet, sizeof(packet));
 		CHECK(size > 0 && sbx_channel_send(in.fd, packet, (size_t)size, NULL, 0) == 0);
+		CHECK(sbx_msg_decode_verdicts(receive(&in), &in.verdicts) == 0);
+		if (now_ms() - from < best)
+			best = now_ms() - from;
+		CHECK(in.verdicts.n_verdicts == m.n_probes);
 		for (uint32_t i = 0; i < m.n_probes; i++) {
-			struct sbx_msg_verdict *v = &in.verdicts[i];
+			const struct sbx_msg_verdict *v = &in.verdicts.v[i];
 
-			CHECK(sbx_msg_decode_verdict(receive(&in), v) == 0);
 			if (!v->ok)
 				fprintf(stderr, "# %s: %s\n", sbx_probe_kind_str(m.probes[i].kind),
 					v->detail);
 			CHECK(v->ok);
 		}
-		expect_simple(&in, SBX_MSG_VERDICTS_END);
-		if (now_ms() - from < best)
-			best = now_ms() - from;
 		send_simple(&in, SBX_MSG_RELEASE);
 		CHECK(exit_status(&in) == 0);
 		close(in.output);

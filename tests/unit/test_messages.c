@@ -23,7 +23,7 @@
 	X(event, struct sbx_event, SBX_MSG_EVENT)                                                  \
 	X(stats, struct sbx_msg_stats, SBX_MSG_STATS)                                              \
 	X(probes, struct sbx_msg_probes, SBX_MSG_PROBES)                                           \
-	X(verdict, struct sbx_msg_verdict, SBX_MSG_VERDICT)                                        \
+	X(verdicts, struct sbx_msg_verdicts, SBX_MSG_VERDICTS)                                     \
 	X(exec_failed, struct sbx_msg_exec_failed, SBX_MSG_EXEC_FAILED)                            \
 	X(stage_failed, struct sbx_msg_stage_failed, SBX_MSG_STAGE_FAILED)                         \
 	X(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)
@@ -94,12 +94,14 @@ static void sample_probes(struct sbx_msg_probes *m)
 	}
 }
 
-static void sample_verdict(struct sbx_msg_verdict *m)
+static void sample_verdicts(struct sbx_msg_verdicts *m)
 {
-	m->index = SBX_PROBES_MAX - 1;
-	m->ok = 1;
-	m->elapsed_us = 1234;
-	strcpy(m->detail, "refused: EACCES");
+	m->n_verdicts = 3;
+	m->v[0].ok = 1;
+	m->v[0].elapsed_us = 1234;
+	strcpy(m->v[0].detail, "refused: EACCES");
+	strcpy(m->v[1].detail, "it was connected");
+	m->v[2].elapsed_us = UINT32_MAX;
 }
 
 static void sample_exec_failed(struct sbx_msg_exec_failed *m)
@@ -176,6 +178,16 @@ static int is_zero(const void *p, size_t n)
 	return n == 0;
 }
 
+/* The bytes of the struct that a decoder writes: of a list, the elements that are there. */
+static size_t used(const struct kind *k)
+{
+	if (k->type == SBX_MSG_PROBES)
+		return offsetof(struct sbx_msg_probes, probes[in.probes.n_probes]);
+	if (k->type == SBX_MSG_VERDICTS)
+		return offsetof(struct sbx_msg_verdicts, v[in.verdicts.n_verdicts]);
+	return k->size;
+}
+
 static void test_round_trip(void **state)
 {
 	(void)state;
@@ -185,7 +197,7 @@ static void test_round_trip(void **state)
 
 		assert_int_equal(sbx_msg_type(sbx_span(packet, n)), k->type);
 		assert_int_equal(decode_copy(k, n), 0);
-		assert_memory_equal(&in, &out, k->size);
+		assert_memory_equal(&in, &out, used(k));
 	}
 }
 
@@ -241,9 +253,9 @@ static void test_header(void **state)
 		}
 	}
 	assert_int_equal(sbx_msg_type(sbx_span("\1\0\0\0", 4)), SBX_MSG_NONE);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x12\0\0", 4)), SBX_MSG_UDP_SOCKET_FAILED);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x13\0\0", 4)), SBX_MSG_ORDERS);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x14\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x11\0\0", 4)), SBX_MSG_UDP_SOCKET_FAILED);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x12\0\0", 4)), SBX_MSG_ORDERS);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x13\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
 	memcpy(packet, "\1\1\0\0", 4);
@@ -318,8 +330,9 @@ static void test_encode_refuses(void **state)
 	refuses(probes, in.probes.n_probes = SBX_PROBES_MAX + 1);
 	refuses(probes, in.probes.probes[2].kind = SBX_N_PROBE_KINDS);
 	refuses(probes, in.probes.probes[2].proto = SBX_N_PROTOS);
-	refuses(verdict, in.verdict.index = SBX_PROBES_MAX);
-	refuses(verdict, in.verdict.ok = 2);
+	refuses(verdicts, in.verdicts.n_verdicts = SBX_PROBES_MAX + 1);
+	refuses(verdicts, in.verdicts.v[2].ok = 2);
+	refuses(verdicts, memset(in.verdicts.v[2].detail, 'x', sizeof(in.verdicts.v[2].detail)));
 	refuses(exec_failed, in.exec_failed.not_found = 2);
 	refuses(exec_failed, in.exec_failed.error = UINT32_MAX);
 	refuses(udp_socket, in.udp_socket.peer = addr("2001:db8::1"));
@@ -356,8 +369,9 @@ static void test_decode_refuses(void **state)
 	decode_refuses_at("event", 4 + 10, SBX_N_REASONS);
 	decode_refuses_at("event", 4 + 11, 5);
 	decode_refuses_at("probes", 4 + 4 + 3, SBX_PROBES_MAX + 1);
-	decode_refuses_at("verdict", 4 + 3, SBX_PROBES_MAX);
-	decode_refuses_at("verdict", 4 + 4, 2);
+	decode_refuses_at("verdicts", 4 + 3, SBX_PROBES_MAX + 1);
+	decode_refuses_at("verdicts", 4 + 3, 2); /* one fewer than there are */
+	decode_refuses_at("verdicts", 4 + 4, 2);
 }
 
 /* Names and details from the broker and from init cannot drive a terminal. */
@@ -383,6 +397,19 @@ static void test_text_is_cleaned(void **state)
 	assert_int_equal(
 		sbx_msg_decode_stage_failed(sbx_span(packet, (size_t)n), &out.stage_failed), 0);
 	assert_string_equal(out.stage_failed.detail, "one?two");
+}
+
+/* What is past a list's count was not touched. */
+static void test_lists_are_read_to_their_count(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds); i++) {
+		const uint8_t *bytes = (const uint8_t *)&out;
+
+		assert_int_equal(decode_copy(&kinds[i], encoded(&kinds[i])), 0);
+		for (size_t at = used(&kinds[i]); at < kinds[i].size; at++)
+			assert_int_equal(bytes[at], 0xa5);
+	}
 }
 
 /* All probes at their longest do not fit a packet: told, not cut. */
@@ -411,7 +438,6 @@ static void test_simple(void **state)
 		{ SBX_MSG_READY, 0 },
 		{ SBX_MSG_STAGE_READY, 1 },
 		{ SBX_MSG_INIT_HELLO, 0 },
-		{ SBX_MSG_VERDICTS_END, 0 },
 		{ SBX_MSG_RELEASE, 0 },
 		{ SBX_MSG_SIGNAL, 1 },
 		{ SBX_MSG_COMMAND_EXIT, 1 },
@@ -466,6 +492,7 @@ int main(void)
 		cmocka_unit_test(test_encode_refuses),
 		cmocka_unit_test(test_decode_refuses),
 		cmocka_unit_test(test_text_is_cleaned),
+		cmocka_unit_test(test_lists_are_read_to_their_count),
 		cmocka_unit_test(test_probes_too_long),
 		cmocka_unit_test(test_simple),
 	};
