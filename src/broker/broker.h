@@ -101,7 +101,9 @@ void sbx_own_free(struct sbx_own *o);
 
 /* --- io_nflog.c --- */
 int sbx_nflog_new(struct sbx_broker *b, int fd); /* borrows fd */
-/* Take in all that is there now. Accepts NULL. */
+/* From now on take in what comes, as it comes. 0 or -ENOMEM. Accepts NULL. */
+int sbx_nflog_start(struct sbx_nflog *n);
+/* Take in all that is there now, also before the start. Accepts NULL. */
 void sbx_nflog_drain(struct sbx_nflog *n);
 void sbx_nflog_free(struct sbx_nflog *n);
 

@@ -232,7 +232,8 @@ static void release(struct sbx_control *c)
 	c->b->stats = (struct sbx_msg_stats){ 0 };
 	c->released = true;
 	n = sbx_msg_encode_simple(SBX_MSG_RELEASE, 0, packet, sizeof(packet));
-	if (n < 0 || sbx_channel_send(c->fd, packet, (size_t)n, NULL, 0) != 0)
+	if (n < 0 || sbx_nflog_start(c->b->nflog) < 0 ||
+	    sbx_channel_send(c->fd, packet, (size_t)n, NULL, 0) != 0)
 		sbx_broker_exit(c->b, 1);
 }
 
