@@ -26,6 +26,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/seccomp_command.c \
 	%reldir%/seccomp_helpers.c \
 	%reldir%/seccomp_program.h \
+	%reldir%/seccomp_rows.c \
 	%reldir%/seccomp_table.h \
 	%reldir%/userns.c %reldir%/userns.h
 nodist_%canon_reldir%_libsbx_sys_a_SOURCES = %reldir%/seccomp_programs.c

@@ -17,17 +17,13 @@
 
 #include "base/cleanup.h"
 #include "sys/seccomp_program.h"
-#include "sys/seccomp_table.h"
 
-static const struct {
-	const char *name;
-	const struct sbx_seccomp_table *table;
-} profiles[] = {
-	[SBX_SECCOMP_COMMAND] = { "command", &sbx_seccomp_command_table },
-	[SBX_SECCOMP_BROKER] = { "broker", &sbx_seccomp_broker_table },
-	[SBX_SECCOMP_FACTORY] = { "factory", &sbx_seccomp_factory_table },
+static const char *const names[] = {
+	[SBX_SECCOMP_COMMAND] = "command",
+	[SBX_SECCOMP_BROKER] = "broker",
+	[SBX_SECCOMP_FACTORY] = "factory",
 };
-_Static_assert(SBX_N_ELEMENTS(profiles) == SBX_N_SECCOMP_PROFILES, "a table for each profile");
+_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_SECCOMP_PROFILES, "a name for each profile");
 
 int sbx_seccomp_install(enum sbx_seccomp_profile which, struct sbx_err *err)
 {
@@ -40,7 +36,7 @@ int sbx_seccomp_install(enum sbx_seccomp_profile which, struct sbx_err *err)
 	sbx_err_set(err,
 		    "cannot install the seccomp filter '%s' (the kernel needs "
 		    "CONFIG_SECCOMP_FILTER): %s",
-		    profiles[which].name, strerror(error));
+		    names[which], strerror(error));
 	return -error;
 }
 
@@ -56,14 +52,7 @@ int sbx_seccomp_write(enum sbx_seccomp_profile which, int fd, struct sbx_err *er
 	if (n == (ssize_t)size)
 		return 0;
 	n = n < 0 ? -errno : -EIO; /* a pipe takes it whole: see the header */
-	sbx_err_set(err, "cannot write the seccomp filter '%s': %s", profiles[which].name,
+	sbx_err_set(err, "cannot write the seccomp filter '%s': %s", names[which],
 		    strerror((int)-n));
 	return (int)n;
-}
-
-const char *sbx_seccomp_row(enum sbx_seccomp_profile which, size_t i)
-{
-	const struct sbx_seccomp_table *table = profiles[which].table;
-
-	return i < table->n_rows ? table->rows[i].text : NULL;
 }
