@@ -241,13 +241,10 @@ static int make_parts(struct sbx_broker *b, const struct part *parts, size_t n)
 static int confine(void)
 {
 	struct sbx_err err = { 0 };
-	int r;
+	int r = sbx_caps_keep(0);
 
-	if (!sbx_caps_are_empty()) {
-		r = sbx_caps_keep(0);
-		if (r < 0)
-			return fail("cannot drop capabilities", r);
-	}
+	if (r < 0)
+		return fail("cannot drop capabilities", r);
 	r = sbx_seccomp_install(SBX_SECCOMP_BROKER, &err);
 	if (r < 0) {
 		fprintf(stderr, "sbx-broker: %s\n", err.msg[0] ? err.msg : strerror(-r));

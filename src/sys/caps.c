@@ -50,25 +50,11 @@ int sbx_caps_read(struct sbx_caps *ret_caps)
 	return 0;
 }
 
-bool sbx_caps_are_empty(void)
-{
-	struct sbx_caps c;
-
-	return sbx_caps_read(&c) == 0 &&
-	       !(c.effective | c.permitted | c.inheritable | c.bounding | c.ambient);
-}
-
 static void drop_bounding(uint64_t keep_mask)
 {
-	for (int cap = 0; cap < CAPS_MAX; cap++) {
-		int bounding;
-
-		if (keep_mask & (1ull << cap))
-			continue;
-		bounding = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
-		if (bounding < 0 || (bounding > 0 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0))
-			break;
-	}
+	for (int cap = 0; cap < CAPS_MAX; cap++)
+		if (!(keep_mask & (1ull << cap)) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			break; /* EPERM; or EINVAL: it was the last */
 }
 
 int sbx_caps_keep(uint64_t keep_mask)
@@ -78,7 +64,7 @@ int sbx_caps_keep(uint64_t keep_mask)
 
 	/* First the bounding set: that takes CAP_SETPCAP, which may be among those that go. Without
 	 * it the set stays as it is. no_new_privs keeps it from being of use, so where that is set
-	 * already it need not be emptied: 80 calls, 0.15 ms. */
+	 * already it need not be emptied: 40 calls. */
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
 		drop_bounding(keep_mask);
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)

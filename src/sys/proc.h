@@ -25,8 +25,6 @@ int sbx_caps_read(struct sbx_caps *ret_caps);
  * ambient, drop all others from the bounding set where allowed. 0; -EPERM: one to keep is not
  * held. */
 int sbx_caps_keep(uint64_t keep_mask);
-/* All five sets are empty. */
-bool sbx_caps_are_empty(void);
 
 /* Become uid:gid for good: no supplementary groups when we may drop them, all ids set and verified
  * irrevocable. 0 or -errno. A real change of uid clears the dumpable flag (prctl(2)) and, coming
