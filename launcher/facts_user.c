@@ -107,26 +107,32 @@ static int find_in_file(const char *name, uid_t uid, struct sbx_user *ret_user)
 
 int sbx_user_by_uid(uid_t uid, struct sbx_user *ret_user)
 {
-	char buf[NSS_BUFFER_MAX];
+	SBX_AUTO_FREE char *buf = NULL;
 	struct passwd pw, *found = NULL;
 	int r = find_in_file(NULL, uid, ret_user);
 
 	if (r <= 0)
 		return r;
-	if (getpwuid_r(uid, &pw, buf, sizeof(buf), &found) != 0 || !found)
+	buf = malloc(NSS_BUFFER_MAX);
+	if (!buf)
+		return -ENOMEM;
+	if (getpwuid_r(uid, &pw, buf, NSS_BUFFER_MAX, &found) != 0 || !found)
 		return 1;
 	return copy_user(found, ret_user);
 }
 
 int sbx_user_by_name(const char *name, struct sbx_user *ret_user)
 {
-	char buf[NSS_BUFFER_MAX];
+	SBX_AUTO_FREE char *buf = NULL;
 	struct passwd pw, *found = NULL;
 	int r = find_in_file(name, 0, ret_user);
 
 	if (r <= 0)
 		return r;
-	if (getpwnam_r(name, &pw, buf, sizeof(buf), &found) != 0 || !found)
+	buf = malloc(NSS_BUFFER_MAX);
+	if (!buf)
+		return -ENOMEM;
+	if (getpwnam_r(name, &pw, buf, NSS_BUFFER_MAX, &found) != 0 || !found)
 		return 1;
 	return copy_user(found, ret_user);
 }

@@ -30,7 +30,7 @@ static struct sbx_probe *add(struct sbx_msg_probes *m, enum sbx_probe_kind kind)
 	if (m->n_probes >= SBX_PROBES_MAX)
 		return NULL;
 	probe = &m->probes[m->n_probes++];
-	probe->kind = (uint8_t)kind;
+	*probe = (struct sbx_probe){ .kind = (uint8_t)kind };
 	return probe;
 }
 
@@ -183,13 +183,14 @@ static int add_extra(const struct sbx_plan *p, struct sbx_msg_probes *m)
 
 int sbx_plan_probes(struct sbx_plan *p, struct sbx_err_list *errs)
 {
-	struct sbx_msg_probes *m = calloc(1, sizeof(*m));
+	struct sbx_msg_probes *m = malloc(sizeof(*m));
 	int r;
 
 	if (!m)
 		return -ENOMEM;
 	p->probes = m;
 	m->timeout_ms = PROBE_TIMEOUT_MS;
+	m->n_probes = 0; /* of 70 KB only those that are counted are touched */
 	r = add_dns(p, m);
 	if (r == 0)
 		r = add_denied(p, m);

@@ -245,10 +245,11 @@ static void add_item(struct builder *b, const struct sbx_nft_item *i)
 	assert(!"an item kind without expressions");
 }
 
-/* Where the next message goes. */
-static char *batch_tail(struct sbx_nft_batch *b)
+/* Where the next message goes, of at most @n_max bytes: zeroes, for libmnl leaves padding as it finds it.
+ * (Zeroing the whole buffer would touch each of its pages, of which most stay unused.) */
+static char *batch_tail(struct sbx_nft_batch *b, size_t n_max)
 {
-	return (char *)b->p + b->n;
+	return memset((char *)b->p + b->n, 0, n_max);
 }
 
 static void batch_advance(struct sbx_nft_batch *b, const struct nlmsghdr *nlh, size_t n_max)
@@ -269,7 +270,7 @@ static int put_table(struct sbx_nft_batch *b)
 		return -ENOMEM;
 	nftnl_table_set_u32(t, NFTNL_TABLE_FAMILY, NFPROTO_INET);
 	nftnl_table_set_str(t, NFTNL_TABLE_NAME, SBX_NFT_TABLE);
-	nlh = nftnl_nlmsg_build_hdr(batch_tail(b), NFT_MSG_NEWTABLE, NFPROTO_INET,
+	nlh = nftnl_nlmsg_build_hdr(batch_tail(b, MESSAGE_BYTES), NFT_MSG_NEWTABLE, NFPROTO_INET,
 				    NLM_F_CREATE | NLM_F_EXCL, b->next_seq);
 	nftnl_table_nlmsg_build_payload(nlh, t);
 	nftnl_table_free(t);
@@ -290,7 +291,7 @@ static int put_chain(struct sbx_nft_batch *b, const struct sbx_nft_chain *chain)
 	nftnl_chain_set_u32(c, NFTNL_CHAIN_HOOKNUM, chain->hook);
 	nftnl_chain_set_s32(c, NFTNL_CHAIN_PRIO, chain->priority);
 	nftnl_chain_set_u32(c, NFTNL_CHAIN_POLICY, chain->policy_drop ? NF_DROP : NF_ACCEPT);
-	nlh = nftnl_nlmsg_build_hdr(batch_tail(b), NFT_MSG_NEWCHAIN, NFPROTO_INET,
+	nlh = nftnl_nlmsg_build_hdr(batch_tail(b, MESSAGE_BYTES), NFT_MSG_NEWCHAIN, NFPROTO_INET,
 				    NLM_F_CREATE | NLM_F_EXCL, b->next_seq);
 	nftnl_chain_nlmsg_build_payload(nlh, c);
 	nftnl_chain_free(c);
@@ -315,7 +316,7 @@ static int put_rule(struct sbx_nft_batch *b, const char *chain, const struct sbx
 		add_item(&builder, &rule->items[i]);
 	if (builder.failed)
 		return -ENOMEM;
-	nlh = nftnl_nlmsg_build_hdr(batch_tail(b), NFT_MSG_NEWRULE, NFPROTO_INET,
+	nlh = nftnl_nlmsg_build_hdr(batch_tail(b, RULE_BYTES), NFT_MSG_NEWRULE, NFPROTO_INET,
 				    NLM_F_CREATE | NLM_F_APPEND | (ack ? NLM_F_ACK : 0),
 				    b->next_seq);
 	nftnl_rule_nlmsg_build_payload(nlh, r);
@@ -327,7 +328,8 @@ static int put_everything(struct sbx_nft_batch *b, const struct sbx_nft_ruleset 
 {
 	int r;
 
-	batch_advance(b, nftnl_batch_begin(batch_tail(b), b->next_seq), MESSAGE_BYTES);
+	batch_advance(b, nftnl_batch_begin(batch_tail(b, MESSAGE_BYTES), b->next_seq),
+		      MESSAGE_BYTES);
 	r = put_table(b);
 	for (size_t i = 0; r == 0 && i < rs->n_chains; i++)
 		r = put_chain(b, &rs->chains[i]);
@@ -343,7 +345,7 @@ static int put_everything(struct sbx_nft_batch *b, const struct sbx_nft_ruleset 
 	}
 	if (r < 0)
 		return r;
-	batch_advance(b, nftnl_batch_end(batch_tail(b), b->next_seq), MESSAGE_BYTES);
+	batch_advance(b, nftnl_batch_end(batch_tail(b, MESSAGE_BYTES), b->next_seq), MESSAGE_BYTES);
 	return 0;
 }
 
@@ -356,7 +358,7 @@ int sbx_nft_batch_init(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *rs
 	for (size_t i = 0; i < rs->n_chains; i++)
 		n_max += rs->chains[i].n_rules * RULE_BYTES;
 	*b = (struct sbx_nft_batch){ .first_seq = first_seq, .next_seq = first_seq };
-	b->p = calloc(1, n_max); /* libmnl leaves padding as it finds it */
+	b->p = malloc(n_max);
 	if (!b->p)
 		return -ENOMEM;
 	r = put_everything(b, rs);
