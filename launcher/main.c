@@ -87,11 +87,10 @@ static int carry_out(struct sbx_run *run)
 /* 0; or an exit status, with what is wrong said. */
 static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_plan **ret_plan)
 {
-	SBX_AUTO_FREE struct sbx_err_list *errs = calloc(1, sizeof(*errs));
+	static struct sbx_err_list list; /* large, and mostly never touched */
+	struct sbx_err_list *errs = &list;
 	int status;
 
-	if (!errs)
-		return EXIT_NOT_SET_UP;
 	status = sbx_plan_new(o, f, errs, ret_plan);
 	for (size_t i = 0; i < errs->n; i++)
 		complain(&errs->v[i]);
