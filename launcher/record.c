@@ -19,10 +19,11 @@
 
 #define PENDING_MAX 256 /* folded events waiting for their transaction */
 
+/* Most calls find nothing that is due: the room is made with the first event that is. */
 struct pending {
 	struct sbx_run *run;
 	size_t n;
-	struct sbx_event v[PENDING_MAX];
+	struct sbx_event *v; /* PENDING_MAX; NULL: none yet */
 };
 
 static int open_store(const struct sbx_facts *f, struct sbx_err *err, struct sbx_store **ret_store)
@@ -141,28 +142,28 @@ static int write_unrecorded(struct sbx_run *r, struct sbx_err *err)
 	return e;
 }
 
+static void count_unrecorded(struct sbx_run *r, const struct sbx_event *e)
+{
+	uint64_t *sum = &r->unrecorded[e->action < SBX_N_ACTIONS ? e->action : SBX_DENY];
+
+	*sum = *sum > UINT64_MAX - e->count ? UINT64_MAX : *sum + e->count;
+}
+
 static void write_pending(struct pending *p)
 {
 	struct sbx_run *r = p->run;
 	struct sbx_err err = { 0 };
 	int e = 0;
 
-	if (!r->row || (p->n == 0 && !has_unrecorded(r)))
-		return;
-	if (has_unrecorded(r))
+	if (r->row && has_unrecorded(r))
 		e = write_unrecorded(r, &err);
-	if (e == 0 && p->n > 0)
+	if (r->row && e == 0 && p->n > 0)
 		e = sbx_store_events_add(r->store, r->plan->id, r->plan->options->analysis_id, p->v,
 					 p->n, &err);
-	if (e != 0) {
-		for (size_t i = 0; i < p->n; i++) {
-			uint64_t *sum = &r->unrecorded[p->v[i].action < SBX_N_ACTIONS ?
-						       p->v[i].action : SBX_DENY];
-
-			*sum = *sum > UINT64_MAX - p->v[i].count ? UINT64_MAX : *sum + p->v[i].count;
-		}
+	if (e != 0)
 		complain_once(r, &err);
-	}
+	for (size_t i = 0; i < p->n && (e != 0 || !r->row); i++)
+		count_unrecorded(r, &p->v[i]);
 	p->n = 0;
 }
 
@@ -170,6 +171,12 @@ static void emit(const struct sbx_event *e, void *userdata)
 {
 	struct pending *p = userdata;
 
+	if (!p->v)
+		p->v = calloc(PENDING_MAX, sizeof(*p->v));
+	if (!p->v) {
+		count_unrecorded(p->run, e);
+		return;
+	}
 	if (p->n == PENDING_MAX)
 		write_pending(p);
 	p->v[p->n++] = *e;
@@ -200,40 +207,32 @@ static void print_event(const struct sbx_event *e)
 
 void sbx_record_event(struct sbx_run *r, const struct sbx_event *e)
 {
-	struct pending *p;
+	struct pending p = { .run = r };
 
 	if (r->plan->options->verbose)
 		print_event(e);
 	if (!r->fold)
 		return;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return;
-	p->run = r;
-	sbx_fold_add(r->fold, e, now_ms(), emit, p);
-	write_pending(p);
-	free(p);
+	sbx_fold_add(r->fold, e, now_ms(), emit, &p);
+	write_pending(&p);
+	free(p.v);
 	schedule(r);
 }
 
 static void flush(struct sbx_run *r, bool all)
 {
-	struct pending *p;
+	struct pending p = { .run = r };
 
 	if (!r->fold || (sbx_fold_next_ms(r->fold) == SBX_FOLD_IDLE && !has_unrecorded(r))) {
 		r->flush_at_us = 0;
 		return;
 	}
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return;
-	p->run = r;
 	if (all)
-		sbx_fold_flush_all(r->fold, emit, p);
+		sbx_fold_flush_all(r->fold, emit, &p);
 	else
-		sbx_fold_flush(r->fold, now_ms(), emit, p);
-	write_pending(p);
-	free(p);
+		sbx_fold_flush(r->fold, now_ms(), emit, &p);
+	write_pending(&p);
+	free(p.v);
 	schedule(r);
 }
 

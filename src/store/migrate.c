@@ -5,6 +5,9 @@
  * numbers. The version is read before and again inside the write transaction, so of two that start
  * at once one applies and the other finds it done. A crash in the middle leaves the transaction
  * out.
+ *
+ * Up to which number is the program's to say, not the directory's: every run asks, and nearly always
+ * there is nothing to do; and a program must not apply what it does not know.
  */
 
 #include "store/migrate.h"
@@ -49,10 +52,8 @@ static int file_number(const char *name)
 	return number;
 }
 
-/* The newest number in @path, and the name of file @want (0: none wanted; "" where there is none).
- */
-static int scan(const char *path, int want, struct sbx_err *err, int *ret_newest,
-		char ret_name[NAME_MAX_LEN + 1])
+/* The name of file number @want in @path, which must be complete as far as it goes. */
+static int find(const char *path, int want, struct sbx_err *err, char ret_name[NAME_MAX_LEN + 1])
 {
 	SBX_CLEANUP(closedirp) DIR *dir = opendir(path);
 	int n_files = 0, newest = 0;
@@ -96,7 +97,10 @@ static int scan(const char *path, int want, struct sbx_err *err, int *ret_newest
 			    n_files, newest);
 		return -EINVAL;
 	}
-	*ret_newest = newest;
+	if (!ret_name[0]) {
+		sbx_err_set(err, "migrations %s: number %04d is missing", path, want);
+		return -ENOENT;
+	}
 	return 0;
 }
 
@@ -147,6 +151,15 @@ static int read_text(const char *dir, const char *name, struct sbx_err *err, cha
 static int db_version(sqlite3 *db, struct sbx_err *err, int64_t *ret_version)
 {
 	return sbx_sql_int(db, "PRAGMA user_version", "reading its version", err, ret_version);
+}
+
+/* Heard by a database that nobody has written to yet, ignored by any other. */
+static int set_page_size(sqlite3 *db, struct sbx_err *err)
+{
+	char pragma[64];
+
+	snprintf(pragma, sizeof(pragma), "PRAGMA page_size=%d", SBX_MIGRATE_PAGE_SIZE);
+	return sbx_sql_exec(db, pragma, "choosing its page size", err);
 }
 
 /*
@@ -207,15 +220,11 @@ static int apply(sqlite3 *db, const char *dir, int number, struct sbx_err *err)
 {
 	SBX_AUTO_FREE char *text = NULL;
 	char name[NAME_MAX_LEN + 1];
-	int newest, r;
+	int r;
 
-	r = scan(dir, number, err, &newest, name);
+	r = find(dir, number, err, name);
 	if (r)
 		return r;
-	if (!name[0]) {
-		sbx_err_set(err, "migrations %s: number %04d is missing", dir, number);
-		return -ENOENT;
-	}
 	r = read_text(dir, name, err, &text);
 	if (r)
 		return r;
@@ -230,15 +239,11 @@ static int apply(sqlite3 *db, const char *dir, int number, struct sbx_err *err)
 	return r;
 }
 
-int sbx_migrate(sqlite3 *db, const char *dir, struct sbx_err *err)
+int sbx_migrate(sqlite3 *db, const char *dir, int newest, struct sbx_err *err)
 {
-	char name[NAME_MAX_LEN + 1];
 	int64_t version;
-	int newest, r;
+	int r;
 
-	r = scan(dir, 0, err, &newest, name);
-	if (r)
-		return r;
 	r = db_version(db, err, &version);
 	if (r)
 		return r;
@@ -252,7 +257,9 @@ int sbx_migrate(sqlite3 *db, const char *dir, struct sbx_err *err)
 			    sqlite3_db_filename(db, "main"), version, newest);
 		return SBX_STORE_E_NEWER;
 	}
-	r = set_wal(db, err);
+	r = set_page_size(db, err);
+	if (!r)
+		r = set_wal(db, err);
 	for (int number = (int)version + 1; !r && number <= newest; number++)
 		r = apply(db, dir, number, err);
 	return r;

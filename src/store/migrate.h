@@ -7,14 +7,18 @@
 #include "base/err.h"
 
 /*
- * Bring @db (borrowed; busy timeout set) to the version of the newest file in @dir. Files are
- * called NNNN-name.sql and numbered from 0001 without gaps; the database's version is PRAGMA
+ * Bring @db (borrowed; busy timeout set) to version @newest (at least 1) by the files in @dir. They
+ * are called NNNN-name.sql and numbered from 0001 without gaps; the database's version is PRAGMA
  * user_version. Each is applied in a transaction of its own, by whichever of several concurrent
- * starters comes first. Reads the directory only, and no file, when there is nothing to do. Private
- * to src/store.
+ * starters comes first. Does not look at @dir when there is nothing to do, and applies nothing past
+ * @newest. A database that is made here gets SBX_MIGRATE_PAGE_SIZE. Private to src/store.
  *
  * 0, SBX_STORE_E_NEWER (store.h), or -errno: what was applied before the failure stays.
  */
-int sbx_migrate(sqlite3 *db, const char *dir, struct sbx_err *err);
+int sbx_migrate(sqlite3 *db, const char *dir, int newest, struct sbx_err *err);
+
+/* A commit writes whole pages and the next to open the database reads them all again: a sandbox's
+ * row fits one of these as well as one of SQLite's usual 4,096. */
+#define SBX_MIGRATE_PAGE_SIZE 1024
 
 #endif

@@ -10,7 +10,10 @@
  * flushes. So a crash of a process loses nothing, and a loss of power at most the newest rows,
  * never the file.
  *
- * The WAL is kept short because the first to open the database reads it through.
+ * What a run pays is mostly what SQLite does when nobody else has the database open, as between two
+ * runs in a row: it builds the WAL's index anew from the whole WAL, and parses the whole schema. So
+ * the WAL is kept short and made of small pages (migrate.h), and the schema is kept small: an index
+ * has to be worth it, and a constraint is written so that checking it needs no temporary table.
  *
  * What is trusted: the directory (checked to be ours alone), and the caller. Events are in
  * store_events.c.
@@ -83,14 +86,19 @@ static int make_dirs(const char *path)
 	return mkdir(copy, 0700) == 0 || errno == EEXIST ? 0 : -errno;
 }
 
-/* Whoever else could write there could put a file of theirs in the place of ours. */
-static int check_dir(const char *path, struct sbx_err *err)
+/* The directory, made if need be. Whoever else could write there could put a file of theirs in the
+ * place of ours. */
+static int prepare_dir(const char *path, struct sbx_err *err)
 {
 	struct stat st;
+	int r = stat(path, &st) < 0 ? -errno : 0;
 
-	if (stat(path, &st) < 0) {
-		int r = -errno;
-
+	if (r == -ENOENT) {
+		r = make_dirs(path);
+		if (r == 0 && stat(path, &st) < 0)
+			r = -errno;
+	}
+	if (r) {
 		sbx_err_set(err, "state directory %s: %s", path, strerror(-r));
 		return r;
 	}
@@ -108,27 +116,46 @@ static int check_dir(const char *path, struct sbx_err *err)
 	return 0;
 }
 
-static int prepare_file(const char *state_dir, const char *path, struct sbx_err *err)
+/* O_EXCL also because closing an fd of a database in use would drop SQLite's locks on it. */
+static int make_file(const char *path, struct sbx_err *err)
 {
-	int fd, r = make_dirs(state_dir);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	if (r) {
-		sbx_err_set(err, "state directory %s: %s", state_dir, strerror(-r));
-		return r;
-	}
-	r = check_dir(state_dir, err);
-	if (r)
-		return r;
-	/* O_EXCL also because closing an fd of a database in use would drop SQLite's locks on it.
-	 */
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 && errno != EEXIST) {
-		r = -errno;
+		int r = -errno;
+
 		sbx_err_set(err, "database %s: %s", path, strerror(-r));
 		return r;
 	}
 	sbx_fd_close(fd);
 	return 0;
+}
+
+/*
+ * No-ops once SQLite is in use. Without statistics it takes no lock per allocation; without a page
+ * cache allocated ahead it touches the pages a run needs, which are few, and not twenty.
+ */
+static void configure_library(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
+}
+
+/* SQLite opens the file at once, and without SQLITE_OPEN_CREATE makes none. */
+static int open_file(const char *path, struct sbx_err *err, sqlite3 **ret_db)
+{
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+	int rc = sqlite3_open_v2(path, ret_db, flags, NULL);
+
+	if ((rc & 0xff) == SQLITE_CANTOPEN) {
+		int r = make_file(path, err);
+
+		if (r)
+			return r;
+		sqlite3_close(*ret_db);
+		rc = sqlite3_open_v2(path, ret_db, flags, NULL);
+	}
+	return rc == SQLITE_OK ? 0 : sbx_sql_error(*ret_db, rc, "opening it", err);
 }
 
 static int configure(sqlite3 *db, struct sbx_err *err)
@@ -149,7 +176,7 @@ int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx
 {
 	SBX_AUTO_FREE char *path = NULL;
 	struct sbx_store *store;
-	int rc, r;
+	int r;
 
 	/* Debian's SQLite takes "file:..." for a URI; an absolute path is never one. */
 	if (state_dir[0] != '/') {
@@ -160,19 +187,18 @@ int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx
 		path = NULL;
 		return out_of_memory(err);
 	}
-	r = prepare_file(state_dir, path, err);
+	r = prepare_dir(state_dir, err);
 	if (r)
 		return r;
+	configure_library();
 	store = calloc(1, sizeof(*store));
 	if (!store)
 		return out_of_memory(err);
-	rc = sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-	if (rc != SQLITE_OK)
-		r = sbx_sql_error(store->db, rc, "opening it", err);
+	r = open_file(path, err, &store->db);
 	if (!r)
 		r = configure(store->db, err);
 	if (!r)
-		r = sbx_migrate(store->db, migrations_dir, err);
+		r = sbx_migrate(store->db, migrations_dir, SBX_STORE_VERSION, err);
 	if (r) {
 		sbx_store_close(store);
 		return r;
@@ -276,7 +302,7 @@ int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct 
 	assert(end->state >= SBX_STATE_DONE && end->state < SBX_N_STATES);
 	r = sbx_sql_prepare(store->db,
 			    "UPDATE sandbox SET state = ?1, ended_ms = ?2, "
-			    "exit_status = CASE WHEN ?3 < 0 THEN NULL ELSE ?3 END, "
+			    "exit_status = ?3, "
 			    "selftest = coalesce(?4, selftest), receipt = coalesce(?5, receipt) "
 			    "WHERE id = ?6 AND state IN ('preparing', 'running')",
 			    "updating the sandbox", err, &stmt);
@@ -285,7 +311,10 @@ int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct 
 	b.stmt = stmt;
 	sbx_sql_bind_text(&b, sbx_store_state_str(end->state));
 	sbx_sql_bind_int(&b, end->ended_ms);
-	sbx_sql_bind_int(&b, end->exit_status);
+	if (end->exit_status >= 0)
+		sbx_sql_bind_int(&b, end->exit_status);
+	else
+		sbx_sql_bind_text(&b, NULL);
 	sbx_sql_bind_text(&b, end->selftest_json);
 	sbx_sql_bind_text(&b, end->receipt_json);
 	sbx_sql_bind_text(&b, id);
@@ -309,7 +338,7 @@ static int live_collect(struct sbx_store *store, struct live_row *rows, size_t *
 
 	r = sbx_sql_prepare(store->db,
 			    "SELECT id, state = 'running', pid, pid_start, created_ms FROM sandbox "
-			    "WHERE state IN ('preparing', 'running') ORDER BY rowid",
+			    "WHERE ended_ms IS NULL ORDER BY rowid",
 			    "listing sandboxes", err, &stmt);
 	if (r)
 		return r;

@@ -25,6 +25,8 @@
 struct sbx_store;
 
 #define SBX_STORE_BUSY_MS 5000
+/* The newest migration this program knows, and so the version of the databases it uses. */
+#define SBX_STORE_VERSION 1
 /* Rows a sandbox may have; from then on one overflow row per action counts on. */
 #define SBX_STORE_EVENTS_MAX 10000
 
@@ -49,8 +51,10 @@ const char *sbx_store_state_str(enum sbx_store_state s); /* "preparing", ... */
 
 /*
  * Open @state_dir/sbx.db, creating the directory (0700, parents as well) and the file (0600), and
- * apply the migrations of @migrations_dir (NNNN-name.sql, from 0001 without gaps) that it lacks.
- * The directory must be the caller's own (or root's) and writable by nobody else. 0,
+ * apply the migrations of @migrations_dir (NNNN-name.sql, from 0001 without gaps) that it lacks, up
+ * to SBX_STORE_VERSION; @migrations_dir need not exist when it lacks none. The state directory must
+ * be the caller's own (or root's) and writable by nobody else. The first call of a process sets up
+ * SQLite for the whole of it (store.c says how): no other thread may use SQLite at that time. 0,
  * SBX_STORE_E_NEWER or -errno (-ENOTDIR, -EPERM, ... for the directories too).
  */
 int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx_err *err,

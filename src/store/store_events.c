@@ -87,7 +87,8 @@ static int insert_event(struct batch *batch, const struct sbx_event *v, struct s
 }
 
 /* Add to the newest overflow row of an action, or make one: at most SBX_N_ACTIONS rows past the
- * cap. */
+ * cap. They are the newest of the sandbox, so looking from the newest back finds them at once; all of
+ * its rows are looked at only before one is made, or where only rows below the cap hold an overflow. */
 static int add_to_overflow(struct batch *batch, const struct sbx_event *sum, struct sbx_err *err)
 {
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
@@ -99,8 +100,8 @@ static int add_to_overflow(struct batch *batch, const struct sbx_event *sum, str
 		"UPDATE sandbox_egress_event SET raw_pkts = "
 		"CASE WHEN raw_pkts > 9223372036854775807 - ?1 THEN 9223372036854775807 "
 		"ELSE raw_pkts + ?1 END "
-		"WHERE id = (SELECT max(id) FROM sandbox_egress_event WHERE sandbox_id = ?2 "
-		"AND action = ?3 AND reason = 'overflow')",
+		"WHERE id = (SELECT id FROM sandbox_egress_event WHERE sandbox_id = ?2 "
+		"AND action = ?3 AND reason = 'overflow' ORDER BY id DESC LIMIT 1)",
 		"adding to the overflow", err, &stmt);
 	if (r)
 		return r;

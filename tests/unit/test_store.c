@@ -6,10 +6,12 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "store/migrate.h"
 #include "store/store.h"
 
 #define ID "0123456789ab"
@@ -149,6 +152,7 @@ static void test_open_creates(void **state)
 	snprintf(wal, sizeof(wal), "%s-wal", f->db);
 	assert_int_equal(mode_of(wal), 0600);
 	assert_string_equal(query(f, "PRAGMA journal_mode"), "wal");
+	assert_string_equal(query(f, "PRAGMA page_size"), "1024");
 	assert_string_equal(query(f, "PRAGMA user_version"), "1");
 	assert_null(sbx_store_close(store));
 	assert_null(sbx_store_close(NULL));
@@ -225,6 +229,29 @@ static void own_migrations(struct fixture *f)
 {
 	snprintf(f->migrations, sizeof(f->migrations), "%s/migrations", f->root);
 	assert_int_equal(mkdir(f->migrations, 0700), 0);
+	snprintf(f->db, sizeof(f->db), "%s/own.db", f->root);
+}
+
+/* Migrate as a program that knows up to @newest. */
+static int migrate(struct fixture *f, int newest)
+{
+	sqlite3 *db = NULL;
+	int r;
+
+	memset(&f->err, 0, sizeof(f->err));
+	if (sqlite3_open(f->db, &db) != SQLITE_OK)
+		return -EIO;
+	sqlite3_busy_timeout(db, SBX_STORE_BUSY_MS);
+	r = sbx_migrate(db, f->migrations, newest, &f->err);
+	sqlite3_close(db);
+	return r;
+}
+
+static void migrate_fails(struct fixture *f, int newest, int want, const char *text)
+{
+	assert_int_equal(migrate(f, newest), want);
+	if (!strstr(f->err.msg, text))
+		fail_msg("'%s' does not say '%s'", f->err.msg, text);
 }
 
 static void test_migrations_in_order(void **state)
@@ -235,13 +262,38 @@ static void test_migrations_in_order(void **state)
 	write_file(f->migrations, "README", "not one");
 	write_file(f->migrations, "0001-a.sql.bak", "nor this");
 	write_file(f->migrations, "0001-a.sql", "CREATE TABLE a (x); INSERT INTO a VALUES (1);");
-	sbx_store_close(open_store(f));
+	assert_int_equal(migrate(f, 1), 0);
 	assert_string_equal(query(f, "SELECT sum(x) FROM a"), "1");
 	write_file(f->migrations, "0003-c.sql", "INSERT INTO a SELECT x * 10 FROM a;");
 	write_file(f->migrations, "0002-b.sql", "INSERT INTO a VALUES (2);");
-	sbx_store_close(open_store(f));
+	/* What the program does not know is not applied. */
+	assert_int_equal(migrate(f, 1), 0);
+	assert_string_equal(query(f, "PRAGMA user_version"), "1");
+	assert_int_equal(migrate(f, 2), 0);
+	assert_string_equal(query(f, "SELECT sum(x) FROM a"), "3");
+	assert_int_equal(migrate(f, 3), 0);
 	assert_string_equal(query(f, "SELECT sum(x) FROM a"), "33");
 	assert_string_equal(query(f, "PRAGMA user_version"), "3");
+	migrate_fails(f, 4, -ENOENT, "number 0004 is missing");
+}
+
+/* The program knows exactly the migrations that are shipped, and does not look for them again. */
+static void test_shipped_migrations(void **state)
+{
+	struct fixture *f = *state;
+	DIR *dir = opendir(f->migrations);
+	const struct dirent *e;
+	int n = 0;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir)))
+		n += strlen(e->d_name) > 4 &&
+		     strcmp(e->d_name + strlen(e->d_name) - 4, ".sql") == 0;
+	closedir(dir);
+	assert_int_equal(n, SBX_STORE_VERSION);
+	sbx_store_close(open_store(f));
+	strcat(f->migrations, "/none");
+	sbx_store_close(open_store(f));
 }
 
 static void test_newer_is_refused(void **state)
@@ -261,24 +313,22 @@ static void test_bad_migrations(void **state)
 	struct fixture *f = *state;
 
 	own_migrations(f);
-	open_fails(f, -ENOENT, "no NNNN-name.sql");
+	migrate_fails(f, 2, -ENOENT, "no NNNN-name.sql");
 	write_file(f->migrations, "0002-b.sql", "CREATE TABLE b (x); SYNTAX;");
-	open_fails(f, -EINVAL, "the newest is number 0002");
+	migrate_fails(f, 2, -EINVAL, "the newest is number 0002");
 	write_file(f->migrations, "0001-a.sql", "CREATE TABLE a (x);");
-	open_fails(f, -EINVAL, "0002-b.sql");
+	migrate_fails(f, 2, -EINVAL, "0002-b.sql");
 	assert_string_equal(query(f, "PRAGMA user_version"), "1");
 	assert_string_equal(query(f, "SELECT group_concat(name) FROM sqlite_schema"), "a");
 	write_file(f->migrations, "0002-b.sql", "CREATE TABLE b (x); COMMIT;");
-	open_fails(f, -EINVAL, "ends the transaction");
+	migrate_fails(f, 2, -EINVAL, "ends the transaction");
 	write_file(f->migrations, "0002-b.sql", "");
-	open_fails(f, -EINVAL, "empty");
+	migrate_fails(f, 2, -EINVAL, "empty");
 	write_file(f->migrations, "0002-b.sql", "SELECT 1;");
 	write_file(f->migrations, "0002-c.sql", "SELECT 1;");
-	open_fails(f, -EINVAL, "3 files");
-	write_file(f->migrations, "0004-d.sql", "SELECT 1;");
-	open_fails(f, -EINVAL, "two files have number 0002");
+	migrate_fails(f, 2, -EINVAL, "two files have number 0002");
 	strcat(f->migrations, "/none");
-	open_fails(f, -ENOENT, "none");
+	migrate_fails(f, 2, -ENOENT, "none");
 }
 
 /* Eight processes that call @fn at the same time; all must return 0. */
@@ -333,16 +383,13 @@ static void test_create_at_once(void **state)
 	assert_string_equal(query(f, "PRAGMA integrity_check"), "ok");
 }
 
-static int just_open(struct fixture *f, int i)
+static int migrate_to_2(struct fixture *f, int i)
 {
-	struct sbx_store *store = NULL;
-
 	(void)i;
-	if (sbx_store_open(f->state, f->migrations, &f->err, &store)) {
+	if (migrate(f, 2)) {
 		fprintf(stderr, "# %s\n", f->err.msg);
 		return 1;
 	}
-	sbx_store_close(store);
 	return 0;
 }
 
@@ -353,11 +400,11 @@ static void test_migrate_at_once(void **state)
 
 	own_migrations(f);
 	write_file(f->migrations, "0001-a.sql", "CREATE TABLE a (x);");
-	sbx_store_close(open_store(f));
+	assert_int_equal(migrate(f, 1), 0);
 	write_file(f->migrations, "0002-b.sql",
 		   "INSERT INTO a WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c "
 		   "WHERE n < 50000) SELECT n FROM c;");
-	at_once(f, just_open);
+	at_once(f, migrate_to_2);
 	assert_string_equal(query(f, "SELECT count(*) FROM a"), "50000");
 	assert_string_equal(query(f, "PRAGMA user_version"), "2");
 }
@@ -716,23 +763,85 @@ static void test_full(void **state)
 	assert_string_equal(query(f, "PRAGMA integrity_check"), "ok");
 }
 
-/* SQLite runs out of memory: told, nothing written, usable again. */
+/* SQLite's own allocator, one allocation of which fails. */
+static sqlite3_mem_methods real_memory;
+static int good_allocations = -1; /* before the one that fails; -1: none will */
+
+static bool out_of_memory(void)
+{
+	return good_allocations >= 0 && good_allocations-- == 0;
+}
+
+static void *failing_malloc(int n)
+{
+	return out_of_memory() ? NULL : real_memory.xMalloc(n);
+}
+
+static void *failing_realloc(void *p, int n)
+{
+	return out_of_memory() ? NULL : real_memory.xRealloc(p, n);
+}
+
+/* Before SQLite's first use. */
+static void replace_memory(void)
+{
+	sqlite3_mem_methods failing;
+
+	assert_int_equal(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_memory), SQLITE_OK);
+	failing = real_memory;
+	failing.xMalloc = failing_malloc;
+	failing.xRealloc = failing_realloc;
+	assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &failing), SQLITE_OK);
+}
+
+/* Record a sandbox and an event of it; @fail_at is the allocation that fails. */
+static int record_without_memory(struct fixture *f, int fail_at, bool *ret_failed)
+{
+	struct sbx_event v = event("a.example");
+	struct sbx_store *store = NULL;
+	int r;
+
+	good_allocations = fail_at;
+	r = sbx_store_open(f->state, f->migrations, &f->err, &store);
+	if (!r)
+		r = begin(store, ID, &f->err);
+	if (!r)
+		r = sbx_store_events_add(store, ID, NULL, &v, 1, &f->err);
+	*ret_failed = good_allocations < 0;
+	good_allocations = -1;
+	sbx_store_close(store);
+	return r;
+}
+
+/* SQLite runs out of memory at any point: told, each call done as a whole or not at all, and what
+ * comes next finds nothing wrong. */
 static void test_no_memory(void **state)
 {
 	struct fixture *f = *state;
-	struct sbx_store *store = open_store(f);
-	struct sbx_event v = event("a.example");
+	int n_told = 0;
+	bool failed = true;
 
-	assert_int_equal(begin(store, ID, &f->err), 0);
-	sqlite3_hard_heap_limit64(1);
-	assert_int_equal(begin(store, "000000000001", &f->err), -ENOMEM);
-	assert_non_null(strstr(f->err.msg, "memory"));
-	assert_int_equal(sbx_store_events_add(store, ID, NULL, &v, 1, NULL), -ENOMEM);
-	sqlite3_hard_heap_limit64(0);
-	assert_string_equal(query(f, "SELECT count(*) FROM sandbox_egress_event"), "0");
-	assert_int_equal(begin(store, "000000000001", NULL), 0);
-	assert_int_equal(sbx_store_events_add(store, ID, NULL, &v, 1, NULL), 0);
-	sbx_store_close(store);
+	sbx_store_close(open_store(f));
+	for (int n = 0; failed; n += 1 + n / 32) { /* some 2,000 of them: not each */
+		const char *rows;
+		int r;
+
+		f->err.msg[0] = '\0';
+		r = record_without_memory(f, n, &failed);
+		rows = query(f, "SELECT (SELECT count(*) FROM sandbox) || (SELECT count(*) FROM "
+				"sandbox_egress_event)");
+		if (r == 0)
+			assert_string_equal(rows, "11");
+		else if (strcmp(rows, "00") != 0)
+			assert_string_equal(rows, "10");
+		query(f, "DELETE FROM sandbox_egress_event");
+		query(f, "DELETE FROM sandbox");
+		n_told += r == -ENOMEM;
+		if (r != 0 && (r != -ENOMEM || !strstr(f->err.msg, "memory")))
+			fail_msg("allocation %d: %d: %s", n, r, f->err.msg);
+	}
+	assert_true(n_told > 50);
+	assert_string_equal(query(f, "PRAGMA integrity_check"), "ok");
 }
 
 static void test_busy(void **state)
@@ -761,6 +870,7 @@ int main(void)
 		T(test_open_refuses),
 		T(test_open_not_a_database),
 		T(test_migrations_in_order),
+		T(test_shipped_migrations),
 		T(test_newer_is_refused),
 		T(test_bad_migrations),
 		T(test_create_at_once),
@@ -780,5 +890,6 @@ int main(void)
 		T(test_busy),
 	};
 
+	replace_memory();
 	return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
