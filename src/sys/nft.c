@@ -97,16 +97,21 @@ static void accept_daddr(struct sbx_nft_chain *c, const struct sbx_cidr *cidr)
 	add_item(r, SBX_NFT_ACCEPT);
 }
 
-/* What both chains let pass untouched, commonest first (the own addresses: every answer). */
-static void accept_local(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
+/* What is delivered in the namespace itself beside the answers, which are accepted before. */
+static void accept_loopback(struct sbx_nft_chain *c)
 {
-	static const enum sbx_proto protos[] = { SBX_PROTO_TCP, SBX_PROTO_UDP };
-	const struct sbx_cidr self4 = { sbx_self4, 32 }, self6 = { sbx_self6, 128 };
+	const struct sbx_cidr self6 = { sbx_self6, 128 };
 
-	accept_daddr(c, &self4);
 	accept_daddr(c, &self6);
 	accept_daddr(c, &loopback4);
 	accept_daddr(c, &loopback6);
+}
+
+/* Port 53 of every address is the stub's. */
+static void accept_dns(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
+{
+	static const enum sbx_proto protos[] = { SBX_PROTO_TCP, SBX_PROTO_UDP };
+
 	for (size_t i = 0; in->dns && i < SBX_N_ELEMENTS(protos); i++) {
 		struct sbx_nft_rule *r = add_rule(c);
 
@@ -146,8 +151,8 @@ static void carry(struct sbx_nft_chain *c, const struct sbx_nft_input *in,
 	add_item(r, SBX_NFT_ACCEPT);
 }
 
-/* One rule per carried destination: accept it, in prerouting after handing it to the listener. */
-static void carry_all(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
+/* The destinations that every flow by name has or, with all of them carried, all but multicast. */
+static void carry_names(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
 {
 	static const enum sbx_proto protos[] = { SBX_PROTO_TCP, SBX_PROTO_UDP };
 	const struct sbx_cidr *to4 = in->all_destinations ? &multicast4 : &sbx_synthetic4;
@@ -160,8 +165,31 @@ static void carry_all(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
 		to.cidr = *to6;
 		carry(c, in, &to, in->all_destinations);
 	}
-	/* Multicast is carried for nobody, so with all destinations there is nothing to add. */
-	for (size_t i = 0; !in->all_destinations && i < in->n_cidrs; i++)
+}
+
+/*
+ * All that passes: accepted, what is carried in prerouting after handing it to the listener.
+ *
+ * Each packet of a flow walks this list twice, so what flows have comes first: answers go to the
+ * own address, requests to a synthetic one. Order matters in prerouting alone (in output all of
+ * these say accept): the own addresses, loopback and port 53 must be met before a tproxy rule that
+ * could take them. The synthetic ranges have none of those addresses in them, so only port 53 is
+ * asked before; a cidr entry may, and everything does when all destinations are carried.
+ */
+static void pass(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
+{
+	const struct sbx_cidr self4 = { sbx_self4, 32 };
+
+	accept_daddr(c, &self4);
+	accept_dns(c, in);
+	if (in->all_destinations) {
+		accept_loopback(c);
+		carry_names(c, in);
+		return; /* multicast is carried for nobody: there is nothing to add */
+	}
+	carry_names(c, in);
+	accept_loopback(c);
+	for (size_t i = 0; i < in->n_cidrs; i++)
 		carry(c, in, &in->cidrs[i], false);
 }
 
@@ -257,8 +285,7 @@ int sbx_nft_ruleset_new(const struct sbx_nft_input *in, struct sbx_nft_ruleset *
 		i->u.name = "lo";
 		i->negate = true;
 		add_item(rule, SBX_NFT_ACCEPT);
-		accept_local(c, in);
-		carry_all(c, in);
+		pass(c, in);
 	}
 	c = add_chain(rs,
 		      (struct sbx_nft_chain){ .name = "output",
@@ -270,8 +297,7 @@ int sbx_nft_ruleset_new(const struct sbx_nft_input *in, struct sbx_nft_ruleset *
 		      in);
 	if (!c)
 		return -ENOMEM;
-	accept_local(c, in);
-	carry_all(c, in);
+	pass(c, in);
 	refuse_rest(c, in);
 	*ret_rs = sbx_steal_ptr(&rs);
 	return 0;

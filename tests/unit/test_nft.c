@@ -130,6 +130,117 @@ static void test_udp_needs_both(void **state)
 	}
 }
 
+/* --- what a ruleset does with a packet --- */
+
+struct packet {
+	const char *to;
+	enum sbx_proto proto;
+	uint16_t port;
+};
+
+static bool item_matches(const struct sbx_nft_item *i, const struct packet *p)
+{
+	struct sbx_addr addr;
+
+	switch (i->kind) {
+	case SBX_NFT_IIFNAME: /* all there is comes by lo */
+		return !i->negate;
+	case SBX_NFT_DADDR:
+		assert_int_equal(sbx_addr_parse(p->to, &addr), 0);
+		return addr.family == i->u.cidr.addr.family &&
+		       sbx_cidr_contains(&i->u.cidr, &addr) != i->negate;
+	case SBX_NFT_L4PROTO:
+		return p->proto == i->u.port.proto;
+	case SBX_NFT_DPORT:
+		return p->proto == i->u.port.proto && p->port >= i->u.port.first &&
+		       p->port <= i->u.port.last;
+	default:
+		return true;
+	}
+}
+
+/* The statement that ends @p's way through a chain: TPROXY (and accepted), ACCEPT or a REJECT. A
+ * chain that drops ends in rejects for everything, so it has one for every packet. */
+static enum sbx_nft_item_kind walk(const struct sbx_nft_chain *c, const struct packet *p)
+{
+	for (size_t i = 0; i < c->n_rules; i++) {
+		const struct sbx_nft_rule *r = &c->rules[i];
+		enum sbx_nft_item_kind end = SBX_N_NFT_ITEM_KINDS;
+		size_t k = 0;
+
+		for (; k < r->n_items && item_matches(&r->items[k], p); k++)
+			if (r->items[k].kind >= SBX_NFT_TPROXY && r->items[k].kind != SBX_NFT_LOG &&
+			    end == SBX_N_NFT_ITEM_KINDS)
+				end = r->items[k].kind;
+		if (k == r->n_items)
+			return end;
+	}
+	assert_false(c->policy_drop);
+	return SBX_NFT_ACCEPT;
+}
+
+/* Entries that cover the own addresses, loopback and the synthetic ranges. */
+static const struct sbx_nft_cidr greedy_cidrs[] = {
+	{ { V4(100, 64, 0, 0), 10 }, 1, 65535, SBX_PROTO_TCP },
+	{ { V4(127, 0, 0, 0), 8 }, 1, 65535, SBX_PROTO_TCP },
+	{ { V4(10, 0, 0, 0), 8 }, 1, 65535, SBX_PROTO_TCP },
+	{ { { 6, { 0xfd } }, 8 }, 1, 65535, SBX_PROTO_TCP },
+	{ { { 6, { 0 } }, 64 }, 1, 65535, SBX_PROTO_TCP },
+};
+
+static const struct {
+	struct packet packet;
+	enum sbx_nft_item_kind fetch, full; /* in prerouting; output accepts both or rejects */
+} walks[] = {
+	{ { "100.64.0.1", SBX_PROTO_TCP, 443 }, SBX_NFT_ACCEPT, SBX_NFT_ACCEPT },
+	{ { "fd00:5b::1", SBX_PROTO_TCP, 443 }, SBX_NFT_ACCEPT, SBX_NFT_ACCEPT },
+	{ { "fd00:5b::1", SBX_PROTO_UDP, 443 }, SBX_NFT_ACCEPT, SBX_NFT_ACCEPT },
+	{ { "127.8.8.8", SBX_PROTO_TCP, 80 }, SBX_NFT_ACCEPT, SBX_NFT_ACCEPT },
+	{ { "::1", SBX_PROTO_TCP, 80 }, SBX_NFT_ACCEPT, SBX_NFT_ACCEPT },
+	{ { "198.18.0.7", SBX_PROTO_TCP, 53 }, SBX_NFT_ACCEPT, SBX_NFT_ACCEPT },
+	{ { "198.18.0.7", SBX_PROTO_UDP, 53 }, SBX_NFT_ACCEPT, SBX_NFT_ACCEPT },
+	{ { "fd00:5b:1::7", SBX_PROTO_TCP, 53 }, SBX_NFT_ACCEPT, SBX_NFT_ACCEPT },
+	{ { "10.9.9.9", SBX_PROTO_TCP, 53 }, SBX_NFT_ACCEPT, SBX_NFT_ACCEPT },
+	{ { "198.18.0.7", SBX_PROTO_TCP, 443 }, SBX_NFT_TPROXY, SBX_NFT_TPROXY },
+	{ { "198.19.255.255", SBX_PROTO_UDP, 443 }, SBX_NFT_TPROXY, SBX_NFT_TPROXY },
+	{ { "fd00:5b:1::7", SBX_PROTO_TCP, 443 }, SBX_NFT_TPROXY, SBX_NFT_TPROXY },
+	{ { "10.9.9.9", SBX_PROTO_TCP, 443 }, SBX_NFT_TPROXY, SBX_NFT_TPROXY },
+	{ { "10.9.9.9", SBX_PROTO_UDP, 443 }, SBX_NFT_REJECT_ADMIN, SBX_NFT_TPROXY },
+	{ { "198.20.0.1", SBX_PROTO_TCP, 443 }, SBX_NFT_REJECT_TCP_RESET, SBX_NFT_TPROXY },
+	{ { "224.0.0.1", SBX_PROTO_UDP, 443 }, SBX_NFT_REJECT_ADMIN, SBX_NFT_REJECT_ADMIN },
+};
+
+/* The order of the rules: no tproxy rule takes what is delivered in the namespace itself, whatever
+ * the entries cover; and output passes neither more nor less than that and what is carried. */
+static void test_order(void **state)
+{
+	struct sbx_nft_input in = nft_case_find("fetch-udp")->in;
+
+	(void)state;
+	in.n_cidrs = SBX_N_ELEMENTS(greedy_cidrs);
+	in.cidrs = greedy_cidrs;
+	for (int full = 0; full < 2; full++) {
+		SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
+
+		in.all_destinations = full;
+		assert_int_equal(sbx_nft_ruleset_new(&in, &rs), 0);
+		assert_int_equal(rs->n_chains, 2);
+		for (size_t i = 0; i < SBX_N_ELEMENTS(walks); i++) {
+			enum sbx_nft_item_kind want = full ? walks[i].full : walks[i].fetch;
+			bool passes = want == SBX_NFT_TPROXY || want == SBX_NFT_ACCEPT;
+
+			if (walk(&rs->chains[0], &walks[i].packet) !=
+			    (passes ? want : SBX_NFT_ACCEPT))
+				fail_msg("prerouting, %s: %s port %u", full ? "full" : "fetch",
+					 walks[i].packet.to, walks[i].packet.port);
+			if (walk(&rs->chains[1], &walks[i].packet) !=
+			    (passes ? SBX_NFT_ACCEPT : want))
+				fail_msg("output, %s: %s port %u", full ? "full" : "fetch",
+					 walks[i].packet.to, walks[i].packet.port);
+		}
+	}
+}
+
 /* The batch has the table, the chains and the rules, numbered, and one request to acknowledge. */
 static void test_batch(void **state)
 {
@@ -244,6 +355,7 @@ int main(void)
 		cmocka_unit_test(test_golden),	       cmocka_unit_test(test_input),
 		cmocka_unit_test(test_udp_needs_both), cmocka_unit_test(test_batch),
 		cmocka_unit_test(test_explain),	       cmocka_unit_test(test_explain_expression),
+		cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
