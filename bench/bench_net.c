@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * bench_net: the two ends of the network figures of bench/run.py.
+ * bench_net: the two ends of the network figures of bench/run.py, and the least there can be between.
  *
  *   bench_net server PORT...   answers on every IPv4 address until its stdin ends; prints READY
  *   bench_net client           reads lines "MODE HOST PORT CONNECTIONS SECONDS", runs each, answers
  *                              with one line of JSON
+ *   bench_net relay TO PORT TO_PORT [PORT TO_PORT]...
+ *                              passes what comes to each PORT on to TO_PORT of the address TO, until its
+ *                              stdin ends; prints READY
  *
  * MODE: new   a connection per request, closed by the server as HTTP/1.0 servers do
  *       keep  one request after the other on each connection
@@ -14,8 +17,13 @@
  * The protocol is HTTP as far as a Host check looks at it, so that the same client serves on checked and
  * on plain ports. One thread and one epoll on either side, edge triggered, no allocation per request:
  * what is measured is the way between them. HOST is looked up once per line. The server closes first in
- * `new`, so TIME_WAIT stays with it and the client does not run out of ports. Both ends belong to the
- * benchmark and trust each other; an answer of another length counts as an error.
+ * `new`, so TIME_WAIT stays with it and the client does not run out of ports.
+ *
+ * The relay does what no relay over sockets can leave out (a recv and a send each way) and nothing more:
+ * no policy, no deadlines, no backpressure, so it serves `new` and `keep` alone. It is the ceiling that
+ * the broker's figure is read against.
+ *
+ * All three belong to the benchmark and trust each other; an answer of another length counts as an error.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -83,7 +91,7 @@ struct server {
 	char bulk[BULK_SIZE];
 };
 
-static void server_listen(struct server *s, uint16_t port)
+static int listen_on(uint16_t port)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(port) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
@@ -93,6 +101,13 @@ static void server_listen(struct server *s, uint16_t port)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0 || listen(fd, 1024) < 0)
 		die("listen");
+	return fd;
+}
+
+static void server_listen(struct server *s, uint16_t port)
+{
+	int fd = listen_on(port);
+
 	s->conns[fd].state = SERVER_LISTEN;
 	epoll_add(s->epoll, fd, EPOLLIN);
 }
@@ -387,6 +402,98 @@ static int client_main(void)
 	return 0;
 }
 
+/* --- relay --- */
+
+struct relay_side {
+	int peer;	  /* -1: not open */
+	uint16_t to_port; /* of a listener; 0: a connection */
+};
+
+struct relay {
+	int epoll;
+	struct sockaddr_in to;
+	struct relay_side sides[FDS_MAX]; /* by fd */
+	char buf[BULK_SIZE];
+};
+
+static void relay_watch(struct relay *r, int fd, int peer)
+{
+	int one = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	r->sides[fd] = (struct relay_side){ .peer = peer };
+	epoll_add(r->epoll, fd, EPOLLIN | EPOLLRDHUP | EPOLLET);
+}
+
+static void relay_accept(struct relay *r, int listener)
+{
+	int in, out;
+
+	while ((in = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (out < 0 || in >= FDS_MAX || out >= FDS_MAX)
+			die("too many connections");
+		r->to.sin_port = htons(r->sides[listener].to_port);
+		if (connect(out, (struct sockaddr *)&r->to, sizeof(r->to)) < 0)
+			die("connect");
+		fcntl(out, F_SETFL, O_NONBLOCK);
+		relay_watch(r, in, out);
+		relay_watch(r, out, in);
+	}
+}
+
+static void relay_event(struct relay *r, int fd, uint32_t events)
+{
+	int peer = r->sides[fd].peer;
+	ssize_t n;
+
+	do {
+		n = recv(fd, r->buf, sizeof(r->buf), 0);
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0 || send(peer, r->buf, (size_t)n, MSG_NOSIGNAL) != n) {
+			r->sides[fd].peer = r->sides[peer].peer = -1;
+			close(fd);
+			close(peer);
+			return;
+		}
+	} while (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)); /* the end is behind the bytes */
+}
+
+static int relay_main(const char *to, char **ports)
+{
+	static struct relay r;
+	struct epoll_event events[EVENTS_MAX];
+
+	r.epoll = epoll_create1(EPOLL_CLOEXEC);
+	r.to.sin_family = AF_INET;
+	if (inet_pton(AF_INET, to, &r.to.sin_addr) != 1)
+		die(to);
+	for (; ports[0] && ports[1]; ports += 2) {
+		int fd = listen_on((uint16_t)atoi(ports[0]));
+
+		r.sides[fd].to_port = (uint16_t)atoi(ports[1]);
+		epoll_add(r.epoll, fd, EPOLLIN);
+	}
+	epoll_add(r.epoll, STDIN_FILENO, EPOLLIN);
+	puts("READY");
+	fflush(stdout);
+	for (;;) {
+		int n = epoll_wait(r.epoll, events, EVENTS_MAX, -1);
+
+		for (int i = 0; i < n; i++) {
+			int fd = events[i].data.fd;
+
+			if (fd == STDIN_FILENO)
+				return 0;
+			if (r.sides[fd].to_port)
+				relay_accept(&r, fd);
+			else if (r.sides[fd].peer >= 0)
+				relay_event(&r, fd, events[i].events);
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -394,6 +501,8 @@ int main(int argc, char **argv)
 		return server_main(argv + 2);
 	if (argc == 2 && strcmp(argv[1], "client") == 0)
 		return client_main();
-	fprintf(stderr, "usage: bench_net server PORT... | bench_net client\n");
+	if (argc >= 5 && argc % 2 == 1 && strcmp(argv[1], "relay") == 0)
+		return relay_main(argv[2], argv + 3);
+	fprintf(stderr, "usage: bench_net server PORT... | client | relay TO PORT TO_PORT...\n");
 	return 2;
 }

@@ -5,12 +5,14 @@ A network and mount namespace of its own stands for the internet: any address is
 serves on it, and a hosts file names it (the broker honours the host's). The client is the same program
 with the same number of connections every time: direct beside the server, or in a sandbox, where it asks
 for the name. Client, broker and server share the machine's processors, as they do in use: on two of them
-a relay can never be free.
+a relay can never be free. What is judged for requests is a real client and a real server, wrk and nginx,
+where both are installed; bench_net's own pair, the leanest there can be, stands beside it.
 """
 import contextlib
 import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,9 +20,10 @@ import time
 
 import common
 
-BROKER = "sbx-broker"
+DIRECT, BROKER = "direct", "sbx-broker"
 ADDRESS, NAME = "203.0.113.10", "bench.test"
-PLAIN_PORT, CHECKED_PORT, HAPROXY_PORT = 7000, 80, 7001
+PLAIN_PORT, CHECKED_PORT, HAPROXY_PORT, BARE_PORT = 7000, 80, 7001, 7002
+WEB_PORT, HAPROXY_WEB_PORT, BARE_WEB_PORT = 7010, 7011, 7012  # in front of nginx
 CPU_PER_GIB = 0.35
 GIB = 1 << 30
 
@@ -31,16 +34,24 @@ class Load:
     connections: int
     title: str
     target: float = None  # of direct
+    real: bool = False  # by wrk and nginx
+    apart: bool = False  # both ends on one processor, so that the relay finds another idle
 
     @property
     def bulk(self):
         return self.mode in ("get", "put")
 
 
+NEW, KEEP = 0.35, 0.60
+REAL_LOADS = [
+    Load("new", 32, "New connection per request, wrk and nginx, 32 at a time, 1/s", NEW, real=True),
+    Load("keep", 32, "Kept-alive requests, wrk and nginx, 32 connections, 1/s", KEEP, real=True),
+]
 LOADS = [
-    Load("new", 32, "New connection per request, 32 at a time, 1/s", 0.35),
-    Load("keep", 32, "Kept-alive requests, 32 connections, 1/s", 0.60),
-    Load("keep", 1, "Kept-alive requests, one connection, 1/s"),
+    Load("new", 32, "New connection per request, lean pair, 32 at a time, 1/s", NEW),
+    Load("keep", 32, "Kept-alive requests, lean pair, 32 connections, 1/s", KEEP),
+    Load("keep", 32, "The same, both ends on one processor, 1/s", apart=True),
+    Load("keep", 1, "Kept-alive requests, lean pair, one connection, 1/s"),
     Load("get", 4, "Bulk to the client, 4 connections, GiB/s", 0.85),
     Load("put", 4, "Bulk from the client, 4 connections, GiB/s"),
 ]
@@ -52,6 +63,7 @@ network:
   allow:
     - {NAME}:{PLAIN_PORT}
     - {NAME}:{CHECKED_PORT}
+    - {NAME}:{WEB_PORT}
 """
 
 HAPROXY = f"""global
@@ -61,9 +73,33 @@ defaults
   timeout connect 5s
   timeout client 30s
   timeout server 30s
-listen bench
+listen lean
   bind {ADDRESS}:{HAPROXY_PORT}
   server s {ADDRESS}:{PLAIN_PORT}
+listen web
+  bind {ADDRESS}:{HAPROXY_WEB_PORT}
+  server s {ADDRESS}:{WEB_PORT}
+"""
+
+# Connections are kept alive for good, as bench_net's are (nginx ends them after 1,000 requests).
+NGINX = """daemon off;
+worker_processes 1;
+pid DIR/pid;
+error_log stderr crit;
+events { worker_connections 2000; }
+http {
+  access_log off;
+  keepalive_requests 1000000000;
+  client_body_temp_path DIR/body;
+  proxy_temp_path DIR/proxy;
+  fastcgi_temp_path DIR/fastcgi;
+  uwsgi_temp_path DIR/uwsgi;
+  scgi_temp_path DIR/scgi;
+  server {
+    listen PORT;
+    location / { return 200 "ok"; }
+  }
+}
 """
 
 
@@ -93,20 +129,49 @@ class Client:
         self.proc = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                      **kw)
 
-    def ask(self, load, seconds):
-        self.proc.stdin.write(f"{load.mode} {self.host} {self.port} {load.connections} {seconds}\n")
+    def command(self, line, end):
+        """Write @line; what is answered, up to the first line that starts with @end."""
+        self.proc.stdin.write(line + "\n")
         self.proc.stdin.flush()
-        line = self.proc.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the client of {self.host}:{self.port} ended ({self.proc.wait(5)})")
-        answer = json.loads(line)
+        lines = []
+        for answer in self.proc.stdout:
+            lines.append(answer)
+            if answer.startswith(end):
+                return "".join(lines)
+        raise RuntimeError(f"the client of {self.host}:{self.port} ended ({self.proc.wait(5)})")
+
+    def ask(self, load, seconds):
+        """Units per second, units of work done, errors."""
+        answer = json.loads(self.command(
+            f"{load.mode} {self.host} {self.port} {load.connections} {seconds}", "{"))
         work = answer["bytes"] / GIB if load.bulk else answer["done"]
         return work / answer["seconds"], work, answer["errors"]
+
+
+class Wrk(Client):
+    """wrk, one thread; a shell that is kept running starts it for each line."""
+
+    END = "wrk ended"
+    SHELL = f'while read -r line; do eval "$line" 2>&1; echo; echo {END}; done'
+
+    def ask(self, load, seconds):
+        close = "-H 'Connection: close' " if load.mode == "new" else ""
+        text = self.command(f"wrk -t1 -c{load.connections} -d{max(1, round(seconds))}s {close}"
+                            f"http://{self.host}:{self.port}/", self.END)
+        done = re.search(r"^ *(\d+) requests in ", text, re.MULTILINE)
+        rate = re.search(r"^Requests/sec: *([\d.]+)", text, re.MULTILINE)
+        if not done or not rate:
+            raise RuntimeError(f"wrk to {self.host}:{self.port}: {text}")
+        failed = re.search(r"^ *Socket errors: (.*)", text, re.MULTILINE)
+        other = re.search(r"^ *Non-2xx or 3xx responses: (\d+)", text, re.MULTILINE)
+        n_errors = sum(map(int, re.findall(r"\d+", failed[1]))) if failed else 0
+        return float(rate[1]), int(done[1]), n_errors + (int(other[1]) if other else 0)
 
 
 class World:
     def __init__(self, stack, places):
         self.places = places
+        self.real = False  # wrk and nginx are here
         self.bench_net = os.path.join(places.work, "bench_net")  # the sandbox sees this directory
         shutil.copy(os.path.join(common.BUILD, "bench", "bench_net"), self.bench_net)
         self.server = subprocess.Popen(
@@ -125,22 +190,79 @@ class World:
         return ["nsenter", "-t", str(self.server.pid), "-n", "-m", f"--wd={self.places.work}",
                 "setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", *argv]
 
+    def start(self, argv, ready=None):
+        """A program that serves in the world, until the stack ends it."""
+        proc = subprocess.Popen(self.enter(argv), env=self.places.env, text=True, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE if ready else subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+        self.stack.callback(common.end, proc)
+        if ready and proc.stdout.readline().strip() != ready:
+            raise RuntimeError(f"{argv[0]} did not start")
+        return proc
+
     def client(self, argv, host, port):
-        c = Client(self.enter(argv + [self.bench_net, "client"]), host, port, {"env": self.places.env})
+        real = port in (WEB_PORT, HAPROXY_WEB_PORT, BARE_WEB_PORT)
+        program = ["sh", "-c", Wrk.SHELL] if real else [self.bench_net, "client"]
+        c = (Wrk if real else Client)(self.enter(argv + program), host, port, {"env": self.places.env})
         self.stack.callback(common.end, c.proc)
         return c
+
+    def clients(self, argv, host, port, web_port):
+        """{real: client}: the lean one, and wrk where there is nginx to ask."""
+        found = {False: self.client(argv, host, port)}
+        if self.real:
+            found[True] = self.client(argv, host, web_port)
+        return found
+
+    def nginx(self):
+        """Start it; or say what is missing."""
+        missing = [name for name in ("wrk", "nginx") if not shutil.which(name, path=common.PATH)]
+        if missing:
+            return f"left out: not installed: {', '.join(missing)}"
+        directory = self.places.own("nginx")
+        config = self.places.write("nginx.conf", NGINX.replace("DIR", directory)
+                                   .replace("PORT", str(WEB_PORT)))
+        proc = self.start([shutil.which("nginx", path=common.PATH), "-e", "stderr", "-c", config])
+        time.sleep(0.5)
+        self.real = proc.poll() is None
+        return "" if self.real else f"left out: nginx ended ({proc.returncode})"
+
+    def bare(self):
+        proc = self.start([self.bench_net, "relay", ADDRESS, str(BARE_PORT), str(PLAIN_PORT),
+                           str(BARE_WEB_PORT), str(WEB_PORT)], "READY")
+        return Way("a relay that only copies", self.clients([], ADDRESS, BARE_PORT, BARE_WEB_PORT),
+                   [proc.pid], bulk=False)
 
     def haproxy(self):
         """haproxy as a TCP relay beside the server, for comparison; None where there is none."""
         program = shutil.which("haproxy", path=common.PATH)
         if not program:
-            return None, None
-        config = self.places.write("haproxy.cfg", HAPROXY)
-        proc = subprocess.Popen(self.enter([program, "-db", "-f", config]), env=self.places.env,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.stack.callback(common.end, proc)
+            return None
+        proc = self.start([program, "-db", "-f", self.places.write("haproxy.cfg", HAPROXY)])
         time.sleep(0.5)
-        return self.client([], ADDRESS, HAPROXY_PORT), [proc.pid]
+        return Way("haproxy, TCP, same namespace",
+                   self.clients([], ADDRESS, HAPROXY_PORT, HAPROXY_WEB_PORT), [proc.pid])
+
+    def broker(self, name, port, web=False):
+        """A sandbox per client: a broker each, whose time is then that client's."""
+        profile = self.places.write("bench.yaml", PROFILE)
+        sbx = [common.SBX_RUN, "--profile", profile, "--"]
+        found = {False: self.client(sbx, NAME, port)}
+        if web and self.real:
+            found[True] = self.client(sbx, NAME, WEB_PORT)
+        return Way(name, found, [p for c in found.values() for p in broker_of(c.proc.pid)])
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """From a client to the server."""
+    name: str
+    clients: dict  # {real: Client}
+    relay: list = None  # its pids
+    bulk: bool = True  # takes part in bulk
+
+    def serves(self, load):
+        return load.real in self.clients and (self.bulk or not load.bulk)
 
 
 def broker_of(launcher):
@@ -153,34 +275,56 @@ def broker_of(launcher):
     raise RuntimeError("no sbx-broker below sbx-run")
 
 
-def measure(ways, quick):
-    """{(load, way): [per second]}, {(load, way): [CPU s per unit]}, {way: errors}; round by round."""
+@contextlib.contextmanager
+def held(pids, hold):
+    """@pids on the first processor that we may use, while the block runs; all of it only if @hold."""
+    mine = os.sched_getaffinity(0)
+    for pid in pids if hold else []:
+        os.sched_setaffinity(pid, {min(mine)})
+    try:
+        yield
+    finally:
+        for pid in pids if hold else []:
+            os.sched_setaffinity(pid, mine)
+
+
+def lean_client(way):
+    """The pid of the way's bench_net, which may be deep in a sandbox."""
+    return [p for p in common.descendants(way.clients[False].proc.pid)
+            if common.exe_name(p) == "bench_net"]
+
+
+def measure(loads, ways, server, quick):
+    """{(load, way's name): [per second]}, {the same: [CPU s per unit]}, {way's name: errors}; round by
+    round, so that what else the machine does meets all of them alike."""
     rates, cpus, errors = {}, {}, {}
-    seconds, rounds = (0.4, 1) if quick else (1.5, 4)
+    seconds, rounds = (0.4, 1) if quick else (1, 4)
     for _round in range(rounds):
-        for load in LOADS:
-            for way, (client, relay) in ways.items():
-                before = common.cpu_seconds(relay or [])
-                rate, work, n_errors = client.ask(load, seconds)
-                rates.setdefault((load, way), []).append(rate)
-                if relay and work:
-                    used = common.cpu_seconds(relay) - before
-                    cpus.setdefault((load, way), []).append(used / work)
-                errors[way] = errors.get(way, 0) + n_errors
+        for load in loads:
+            for way in (w for w in ways if w.serves(load)):
+                before = common.cpu_seconds(way.relay or [])
+                with held([server, *lean_client(way)] if load.apart else [], load.apart):
+                    rate, work, n_errors = way.clients[load.real].ask(load, seconds)
+                rates.setdefault((load, way.name), []).append(rate)
+                if way.relay and work:
+                    used = common.cpu_seconds(way.relay) - before
+                    cpus.setdefault((load, way.name), []).append(used / work)
+                errors[way.name] = errors.get(way.name, 0) + n_errors
     return rates, cpus, errors
 
 
-def show(report, ways, rates, cpus, errors):
-    for load in LOADS:
+def show(report, loads, rates, cpus, errors):
+    judged_loads = {load.mode: load for load in reversed(loads) if load.target}  # the first of a mode
+    for load in loads:
         report.section(load.title, "median", "x direct", "CPU s/GiB" if load.bulk else "CPU us/req")
-        direct = common.median(rates[load, "direct"])
-        for way in ways:
+        direct = common.median(rates[load, DIRECT])
+        for way in (name for found, name in rates if found == load):
             mid = common.median(rates[load, way])
             cpu = common.median(cpus[load, way]) if (load, way) in cpus else None
             cells = [f"{mid:.2f}" if load.bulk else f"{mid:,.0f}", f"{mid / direct:.2f}"]
             if cpu is not None:
                 cells.append(f"{cpu:.2f}" if load.bulk else f"{cpu * 1e6:.1f}")
-            judged = way == BROKER and load.target
+            judged = way == BROKER and judged_loads.get(load.mode) == load
             report.row(way, cells, value=mid / direct, at_least=load.target if judged else None)
             if judged and load.bulk and cpu is not None:
                 report.row(f"{way}, CPU s per GiB", ("", "", f"{cpu:.2f}"), value=cpu,
@@ -193,17 +337,17 @@ def show(report, ways, rates, cpus, errors):
 def run(report, places, quick):
     with contextlib.ExitStack() as stack:
         world = World(stack, places)
-        profile = places.write("bench.yaml", PROFILE)
-        sbx = [common.SBX_RUN, "--profile", profile, "--"]
-        plain = world.client(sbx, NAME, PLAIN_PORT)
-        checked = world.client(sbx, NAME, CHECKED_PORT)
-        ways = {"direct": (world.client([], ADDRESS, PLAIN_PORT), None),
-                BROKER: (plain, broker_of(plain.proc.pid)),
-                f"{BROKER}, port 80 (Host checked)": (checked, broker_of(checked.proc.pid))}
-        relay, pids = world.haproxy()
-        if relay:
-            ways["haproxy, TCP, same namespace"] = relay, pids
-        show(report, ways, *measure(ways, quick))
+        why = world.nginx()
+        if why:
+            report.note(f"wrk and nginx: {why}: the lean pair is judged instead")
+        ways = [Way(DIRECT, world.clients([], ADDRESS, PLAIN_PORT, WEB_PORT)),
+                world.broker(BROKER, PLAIN_PORT, web=True),
+                world.broker(f"{BROKER}, port 80 (Host checked)", CHECKED_PORT), world.bare()]
+        haproxy = world.haproxy()
+        if haproxy:
+            ways.append(haproxy)
+        loads = (REAL_LOADS if world.real else []) + LOADS
+        show(report, loads, *measure(loads, ways, world.server.pid, quick))
 
 
 if __name__ == "__main__":
