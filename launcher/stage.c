@@ -265,6 +265,7 @@ static void send_args(const struct sbx_orders *o, int *args_fd)
 		left -= (size_t)n;
 	}
 	*args_fd = sbx_fd_close(*args_fd);
+	sched_yield(); /* the way to the command is bwrap's: on a shared processor it goes first */
 }
 
 /* Before bwrap has read its arguments it is a process like us. */
