@@ -24,6 +24,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,22 +130,15 @@ static void wait_for_release(struct init *in)
 		_exit(EXIT_NOT_SET_UP);
 }
 
-static bool keeps_ignored(int sig)
-{
-	struct sigaction sa;
-
-	return (sig == SIGHUP || sig == SIGINT || sig == SIGQUIT) &&
-	       sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN;
-}
-
-/* By the bare call: libc keeps two signals to itself, and a parent may have left them ignored. */
+/* By the bare call: libc keeps two signals to itself, and a parent may have left them ignored. The room
+ * is for struct sigaction of every kernel, and all zero it is SIG_DFL and nothing else. An exec sets
+ * every handler to SIG_DFL, so what is ignored is all that is left to find. */
 static void reset_signals(void)
 {
-	static const unsigned long
-		fresh[8]; /* struct sigaction of every kernel: SIG_DFL, nothing set */
+	static const unsigned long fresh[8];
 
 	for (int sig = 1; sig < NSIG; sig++)
-		if (!keeps_ignored(sig))
+		if (sig != SIGHUP && sig != SIGINT && sig != SIGQUIT)
 			syscall(SYS_rt_sigaction, sig, fresh, NULL, NSIG / 8);
 }
 
@@ -173,15 +167,80 @@ static void keep_signals_in(void)
 		die("cannot confine signals to the sandbox");
 }
 
-/* Returns only when the exec failed: the exit status. execvp() looks through PATH and hands a file
- * without a format to /bin/sh, as a shell does. */
+/* --- the exec, as execvp(3) does it --- */
+
+/* A file without a format is /bin/sh's, as for a shell; its name goes where ours are no longer needed. */
+static void exec_file(char **command, const char *path)
+{
+	static char shell[] = "/bin/sh";
+
+	execve(path, command, environ);
+	if (errno != ENOEXEC)
+		return;
+	command[-1] = shell;
+	command[0] = (char *)(uintptr_t)path;
+	execve(shell, command - 1, environ);
+}
+
+static const char *search_path(void)
+{
+	for (char **e = environ; *e; e++)
+		if (strncmp(*e, "PATH=", 5) == 0)
+			return *e + 5;
+	return "/bin:/usr/bin";
+}
+
+/* Is it worth looking further when a candidate gave this error? */
+static bool is_elsewhere(int e)
+{
+	return e == EACCES || e == ENOENT || e == ENOTDIR || e == ESTALE || e == ENODEV ||
+	       e == ETIMEDOUT;
+}
+
+/* Returns only when it failed, with the reason in errno: EACCES when anything was found. */
+static void exec_command(struct init *in)
+{
+	const char *name = in->command[0], *dir = search_path();
+	const size_t n_name = strlen(name), n_max = sizeof(in->packet) - NAME_MAX - 2;
+	char *path = (char *)in->packet;
+	bool denied = false;
+
+	if (name[strcspn(name, "/")] == '/') {
+		exec_file(in->command, name);
+		return;
+	}
+	errno = n_name ? ENAMETOOLONG : ENOENT;
+	if (n_name == 0 || n_name > NAME_MAX)
+		return;
+	for (;;) {
+		size_t n = strcspn(dir, ":"), at = 0;
+
+		if (n < n_max) {
+			memcpy(path, dir, n);
+			at = n;
+			if (n)
+				path[at++] = '/'; /* an empty one is the current directory */
+			memcpy(path + at, name, n_name + 1);
+			exec_file(in->command, path);
+			if (!is_elsewhere(errno))
+				return;
+			denied = denied || errno == EACCES;
+		}
+		if (!dir[n])
+			break;
+		dir += n + 1;
+	}
+	errno = denied ? EACCES : ENOENT;
+}
+
+/* Returns only when the exec failed: the exit status. */
 static int become_command(struct init *in)
 {
 	struct sbx_msg_exec_failed m = { 0 };
 	ssize_t n;
 
 	unblock_signals();
-	execvp(in->command[0], in->command);
+	exec_command(in);
 	m.error = (uint32_t)errno;
 	m.not_found = errno == ENOENT || errno == ENOTDIR;
 	n = sbx_msg_encode_exec_failed(&m, in->packet, sizeof(in->packet));

@@ -1,10 +1,10 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl
 dnl SBX_FLAGS: sbx's own compiler and linker flags, in SBX_CPPFLAGS, SBX_CFLAGS, SBX_LDFLAGS,
-dnl SBX_PIE_LDFLAGS, SBX_INIT_LDFLAGS and SBX_BROKER_LDFLAGS; CFLAGS and its kin stay the user's. A hardening flag is used
-dnl when a program built with it (and with all those before it) compiles, links and runs without a
-dnl warning; tests/check/hardening then looks for it in what was built, guided by SBX_HARDENING, the
-dnl words for what was found here.
+dnl SBX_PIE_LDFLAGS, SBX_INIT_LDFLAGS, SBX_BARE_CFLAGS and SBX_BROKER_LDFLAGS; CFLAGS and its kin stay
+dnl the user's. A hardening flag is used when a program built with it (and with all those before it)
+dnl compiles, links and runs without a warning; tests/check/hardening then looks for it in what was
+dnl built, guided by SBX_HARDENING, the words for what was found here.
 dnl
 dnl Arguments are quoted throughout: unquoted, m4 splits -Wl,-z,relro at its commas.
 
@@ -70,6 +70,11 @@ AC_DEFUN([SBX_OPTIONS], [
 		[AS_HELP_STRING([--enable-coverage], [build for gcov; `make coverage' prints the table])],
 		[], [enable_coverage=no])
 
+	AC_ARG_ENABLE([bare-init],
+		[AS_HELP_STRING([--disable-bare-init],
+			[link sbx-init with the C library, also where it starts faster without (x86-64)])],
+		[], [enable_bare_init=auto])
+
 	AS_CASE([$enable_sanitizers],
 		[no], [sbx_sanitizers=],
 		[yes], [sbx_sanitizers=address,undefined],
@@ -114,10 +119,51 @@ AC_DEFUN([SBX_HARDENING_FLAGS], [
 			[])])
 		SBX_TRY_FLAGS([whether static position independent programs work], [static_pie],
 			[], [], [-static-pie],
-			[SBX_INIT_LDFLAGS=-static-pie; SBX_HARDENING="$SBX_HARDENING static-pie"],
+			[sbx_static_pie=yes; SBX_INIT_LDFLAGS=-static-pie; SBX_HARDENING="$SBX_HARDENING static-pie"],
 			[SBX_INIT_LDFLAGS=-static])
 	], [
 		SBX_INIT_LDFLAGS=$SBX_PIE_LDFLAGS
+	])
+])
+
+dnl sbx-init without a C library (launcher/bare.h): SBX_BARE_INIT. Where the machine is another, the
+dnl compiler cannot leave out the canary of one function, or an instrumented build needs the C library,
+dnl it is linked with it as everything else.
+AC_DEFUN([SBX_BARE_INIT], [
+	SBX_BARE_CFLAGS=-ffreestanding
+	sbx_bare_ldflags="-static-pie -nostdlib -nostartfiles -Wl,--gc-sections -Wl,-e,_start"
+	sbx_bare=no
+	AS_IF([test "$enable_bare_init" != no && test "$host_cpu" = x86_64 &&
+	       test "$sbx_static_pie" = yes && test "$enable_coverage" = no], [
+		AC_CACHE_CHECK([whether programs without a C library work], [sbx_cv_bare_init], [
+			sbx_save_CFLAGS=$CFLAGS
+			sbx_save_LDFLAGS=$LDFLAGS
+			CFLAGS="$CFLAGS $SBX_CFLAGS -Werror -ffunction-sections $SBX_BARE_CFLAGS"
+			LDFLAGS="$LDFLAGS $SBX_LDFLAGS $sbx_bare_ldflags"
+			AC_RUN_IFELSE([AC_LANG_SOURCE([[
+void _start(void);
+__attribute__((no_stack_protector)) void _start(void)
+{
+	__asm__ volatile("mov %0, %%eax; xor %%edi, %%edi; syscall" : : "i"(231) : "rax", "rdi");
+	for (;;)
+		;
+}
+			]])], [sbx_cv_bare_init=yes], [sbx_cv_bare_init=no], [sbx_cv_bare_init=no])
+			CFLAGS=$sbx_save_CFLAGS
+			LDFLAGS=$sbx_save_LDFLAGS
+		])
+		sbx_bare=$sbx_cv_bare_init
+	])
+	AS_IF([test "$sbx_bare" = no && test "$enable_bare_init" = yes],
+		[AC_MSG_ERROR([sbx-init cannot be linked without the C library here])])
+	AS_IF([test "$sbx_bare" = yes], [
+		dnl Or the function that clears bytes becomes a call of itself.
+		SBX_TRY_FLAGS([whether $CC takes -fno-tree-loop-distribute-patterns], [no_loop_patterns],
+			[], [-fno-tree-loop-distribute-patterns], [],
+			[SBX_BARE_CFLAGS="$SBX_BARE_CFLAGS -fno-tree-loop-distribute-patterns"])
+		SBX_CFLAGS="$SBX_CFLAGS -ffunction-sections"
+		SBX_INIT_LDFLAGS=$sbx_bare_ldflags
+		SBX_HARDENING="$SBX_HARDENING bare"
 	])
 ])
 
@@ -152,12 +198,14 @@ AC_DEFUN([SBX_FLAGS], [
 	SBX_LDFLAGS=-Wl,--as-needed
 	SBX_PIE_LDFLAGS=
 	SBX_INIT_LDFLAGS=
+	sbx_static_pie=no
 	SBX_HARDENING=
 	SBX_FUZZ_ENGINE=
 
 	SBX_OPTIONS
 	SBX_WARNINGS
 	SBX_HARDENING_FLAGS
+	SBX_BARE_INIT
 	SBX_INSTRUMENTATION
 	AS_IF([test "$enable_werror" != no], [SBX_CFLAGS="$SBX_CFLAGS -Werror"])
 
@@ -166,9 +214,11 @@ AC_DEFUN([SBX_FLAGS], [
 	AC_SUBST([SBX_LDFLAGS])
 	AC_SUBST([SBX_PIE_LDFLAGS])
 	AC_SUBST([SBX_INIT_LDFLAGS])
+	AC_SUBST([SBX_BARE_CFLAGS])
 	AC_SUBST([SBX_HARDENING])
 	AC_SUBST([SBX_FUZZ_ENGINE])
 	AC_SUBST([SBX_SANITIZERS], [$sbx_sanitizers])
+	AM_CONDITIONAL([SBX_BARE], [test "$sbx_bare" = yes])
 	AM_CONDITIONAL([SBX_FUZZERS], [test "$enable_fuzzers" != no])
 ])
 
@@ -177,7 +227,7 @@ dnl program can still be position independent. It opens no file and asks no name
 dnl on, so there is nothing that libc would have to load later (src/broker/no_nss.c).
 AC_DEFUN([SBX_STATIC_BROKER], [
 	SBX_BROKER_LDFLAGS=$SBX_PIE_LDFLAGS
-	AS_IF([test "x$SBX_INIT_LDFLAGS" = x-static-pie && test "x$enable_archives" != xno], [
+	AS_IF([test "$sbx_static_pie" = yes && test "x$enable_archives" != xno], [
 		AC_MSG_CHECKING([whether the broker can be static])
 		sbx_save_CFLAGS=$CFLAGS
 		sbx_save_LDFLAGS=$LDFLAGS
