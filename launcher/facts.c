@@ -93,7 +93,7 @@ static char *caller_home(const struct sbx_facts *f)
 	char *home = NULL;
 
 	/* Found already, unless it was no place for a sandbox. */
-	if (f->uid == f->caller_uid && strcmp(f->home, SBX_THROWAWAY_HOME) != 0)
+	if (f->home && f->uid == f->caller_uid && strcmp(f->home, SBX_THROWAWAY_HOME) != 0)
 		return strdup(f->home);
 	if (sbx_user_by_uid(f->caller_uid, &caller) == 0 && caller.home[0] == '/')
 		home = sbx_steal_ptr(&caller.home);
@@ -277,7 +277,7 @@ static void gather_machine(struct sbx_facts *f)
 		f->machine_cpus_milli = (uint32_t)CPU_COUNT(&cpus) * 1000;
 }
 
-static int gather_caller(const struct sbx_options *o, struct sbx_facts *f, struct sbx_err *err)
+static int gather_caller(struct sbx_facts *f, struct sbx_err *err)
 {
 	f->caller_uid = getuid();
 	f->caller_gid = getgid();
@@ -288,6 +288,11 @@ static int gather_caller(const struct sbx_options *o, struct sbx_facts *f, struc
 		return SBX_FACTS_E_UNUSABLE;
 	}
 	f->privileged = f->caller_uid == 0;
+	return 0;
+}
+
+static int gather_sandbox(const struct sbx_options *o, struct sbx_facts *f, struct sbx_err *err)
+{
 	if (o->id)
 		snprintf(f->id, sizeof(f->id), "%s", o->id);
 	else
@@ -301,7 +306,9 @@ int sbx_facts_gather(const struct sbx_options *o, struct sbx_facts *ret_f, struc
 	int r;
 
 	memset(ret_f, 0, sizeof(*ret_f));
-	r = gather_caller(o, ret_f, err);
+	r = gather_caller(ret_f, err);
+	if (r == 0)
+		r = gather_sandbox(o, ret_f, err);
 	if (r == 0)
 		r = gather_dirs(ret_f, err);
 	if (r == 0)
@@ -315,6 +322,17 @@ int sbx_facts_gather(const struct sbx_options *o, struct sbx_facts *ret_f, struc
 	if (r < 0)
 		sbx_err_set(err, "cannot find out about the host: %s", strerror(-r));
 	return r;
+}
+
+int sbx_facts_gather_places(struct sbx_facts *ret_f, struct sbx_err *err)
+{
+	int r;
+
+	memset(ret_f, 0, sizeof(*ret_f));
+	r = gather_caller(ret_f, err);
+	if (r == 0)
+		r = gather_dirs(ret_f, err);
+	return r == 0 ? gather_installation(ret_f) : r;
 }
 
 void sbx_facts_fini(struct sbx_facts *f)

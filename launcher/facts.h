@@ -15,6 +15,9 @@
  * does. */
 enum { SBX_FACTS_E_UNUSABLE = 1 };
 int sbx_facts_gather(const struct sbx_options *o, struct sbx_facts *ret_f, struct sbx_err *err);
+/* Only who calls and the directories: caller_uid, privileged, state_dir, runtime_dir, config_dir,
+ * user_config_dir, libexec_dir, data_dir. The same results, for the same sbx_facts_fini(). */
+int sbx_facts_gather_places(struct sbx_facts *ret_f, struct sbx_err *err);
 void sbx_facts_fini(struct sbx_facts *f);
 
 /* PURE. Where @compiled (an absolute directory that was configured together with @bindir) is when

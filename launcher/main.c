@@ -20,6 +20,7 @@
 #include "launcher/receipt.h"
 #include "launcher/record.h"
 #include "launcher/run.h"
+#include "launcher/runtime.h"
 #include "launcher/stage.h"
 #include "launcher/supervise.h"
 #include "sys/proc.h"
@@ -158,6 +159,8 @@ int main(int argc, char **argv)
 
 	if (open_stdio() < 0)
 		return EXIT_NOT_SET_UP;
+	if (argc == 3 && strcmp(argv[1], SBX_GUARD_MODE) == 0)
+		return sbx_runtime_lost(argv[2]);
 	if (sbx_options_parse(argc, argv, &options, &err) != 0) {
 		complain(&err);
 		status = EXIT_NOT_SET_UP;

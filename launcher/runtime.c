@@ -5,28 +5,39 @@
  * The directory RUNTIME/ID exists as long as its sandbox. It is made under another name, locked
  * (flock) and renamed, so that whoever sees an ID that is not locked knows its launcher is dead.
  *
- * The guard is a fork that holds the read end of a pipe and nothing else. End of file
- * means that the launcher was killed (one that is done ends the guard first). The kernel has then
- * ended the stage and the broker already (PDEATHSIG); the guard removes the directory (if its lock is
- * free: it may be another sandbox's) and gives the sandbox's row its final state. It is in a session
- * of its own, so a SIGKILL to the launcher's process group misses it; if both are killed, the next
- * start sweeps. It is there before the directory is, and goes after the row has its state.
+ * The guard is a process that holds the read end of a pipe and nothing else. End of file means that the
+ * launcher was killed (one that is done ends the guard first). The kernel has then ended the stage and the
+ * broker already (PDEATHSIG); the guard removes the directory (if its lock is free: it may be another
+ * sandbox's) and gives the sandbox's row its final state. It is in a session of its own, so a SIGKILL to
+ * the launcher's process group misses it; if both are killed, the next start sweeps. It is there before
+ * the directory is, and goes after the row has its state and the directory is gone.
+ *
+ * While the launcher lives the guard shares its memory (a copy costs more than all it ever does) and so
+ * does nothing but a read: see sbx_proc_beside(). When the launcher is dead it becomes a new program,
+ * sbx-run in its mode SBX_GUARD_MODE, whose memory owes nothing to how the launcher died. The mode takes an
+ * id and nothing else, directories come from the environment as they do for every sbx-run: so somebody
+ * who calls it by hand, even by a sudo rule that lets him call sbx-run, gets what the sweep of any start
+ * does. Who may look into the guard's memory sees the launcher's: where the launcher is root and keeps
+ * capabilities that the guard does not, neither is dumpable, so that being uid 0 is not enough for that.
+ * The kernel's OOM killer takes processes that share their memory together; the next start sweeps then, too.
  */
 #include "launcher/runtime.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/facts.h"
 #include "launcher/record.h"
 #include "sys/proc.h"
 
@@ -127,53 +138,88 @@ static void sweep(const struct sbx_run *r, int parent_fd)
 	closedir(dir);
 }
 
-static _Noreturn void guard_main(struct sbx_run *r, int pipe_fd)
+/* --- the guard --- */
+
+/* What it reads is written before it starts. */
+static struct {
+	int pipe_read;
+	bool privileged;
+	char id[SBX_ID_LEN + 1];
+	char *argv[4];
+} guard;
+
+static _Alignas(16) char guard_stack[16384];
+
+/* Shares the launcher's memory (sbx_proc_beside). 0-2 are closed as well: somebody may wait for the end
+ * of the launcher's output. */
+SBX_PROC_BESIDE static int guard_main(void *arg)
 {
-	int fds[] = { 0, 1, 2, pipe_fd }, numbers[] = { 0, 1, 2, 3 };
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	sigset_t all;
-	ssize_t n;
-	char byte;
+	static struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	static struct __user_cap_data_struct no_caps[2];
+	static uint64_t all = ~0ull;
+	static char byte;
+	int fd = guard.pipe_read;
 
-	setsid();
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	for (int i = 0; i < 3; i++)
-		dup2(null_fd, i);
-	if (sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds)) < 0)
-		_exit(1);
-	prctl(PR_SET_DUMPABLE, 0);
-	if (r->plan->facts->privileged)
-		sbx_caps_keep(0); /* uid 0 owns what there is to remove */
-	do {
-		n = read(3, &byte, 1); /* nobody writes */
-	} while (n < 0 && errno == EINTR);
-	if (n == 0) {
-		int parent_fd = open(r->plan->facts->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		remove_dead(r->plan->facts, parent_fd, r->plan->id);
-	}
-	_exit(0);
+	(void)arg;
+	syscall(SYS_setsid);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+	if (syscall(SYS_dup3, fd, 0, 0) != 0 || syscall(SYS_close_range, 1, ~0u, 0) != 0)
+		return 1;
+	/* uid 0 owns what there is to remove; no_new_privs, or the exec would make it all of root again. */
+	syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (guard.privileged)
+		syscall(SYS_capset, &header, no_caps);
+	if (syscall(SYS_read, 0, &byte, 1) != 0) /* nobody writes */
+		return 1;
+	syscall(SYS_execve, "/proc/self/exe", guard.argv, environ);
+	return 1;
 }
 
 static int start_guard(struct sbx_run *r)
 {
+	static char name[] = "sbx-run", mode[] = SBX_GUARD_MODE;
 	SBX_AUTO_CLOSE int read_end = -1, write_end = -1;
-	int fds[2];
+	int fds[2], e;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
 	read_end = fds[0];
 	write_end = fds[1];
-	r->guard_pid = fork();
-	if (r->guard_pid < 0) {
-		r->guard_pid = 0;
+	guard.pipe_read = read_end;
+	guard.privileged = r->plan->facts->privileged;
+	snprintf(guard.id, sizeof(guard.id), "%s", r->plan->id);
+	guard.argv[0] = name;
+	guard.argv[1] = mode;
+	guard.argv[2] = guard.id;
+	if (guard.privileged && prctl(PR_SET_DUMPABLE, 0) < 0)
 		return -errno;
-	}
-	if (r->guard_pid == 0)
-		guard_main(r, read_end);
+	e = sbx_proc_beside(guard_main, NULL, guard_stack, sizeof(guard_stack));
+	if (e < 0)
+		return e;
+	r->guard_pid = e;
 	r->guard_fd = sbx_fd_steal(&write_end);
 	return 0;
+}
+
+/* Signals are blocked, no_new_privs is set. */
+int sbx_runtime_lost(const char *id)
+{
+	struct sbx_facts facts;
+	struct sbx_err err = { 0 };
+	int parent_fd, e;
+
+	prctl(PR_SET_DUMPABLE, 0);
+	if (strlen(id) != SBX_ID_LEN || strspn(id, "0123456789abcdef") != SBX_ID_LEN)
+		return 125;
+	e = sbx_facts_gather_places(&facts, &err);
+	if (e == 0 && facts.privileged)
+		e = sbx_caps_keep(0);
+	parent_fd = e == 0 ? open(facts.runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	if (parent_fd >= 0)
+		remove_dead(&facts, parent_fd, id);
+	sbx_fd_close(parent_fd);
+	sbx_facts_fini(&facts);
+	return parent_fd < 0 ? 125 : 0;
 }
 
 /* Make, lock and rename. 0 or -errno: -EEXIST or -EWOULDBLOCK when another sandbox has the id. */

@@ -15,4 +15,9 @@ void sbx_runtime_remove(struct sbx_run *r);
 /* SIGKILL, when nothing is left that it would have to undo. */
 void sbx_runtime_dismiss_guard(struct sbx_run *r);
 
+/* What the guard of a killed launcher does, as a program: sbx-run SBX_GUARD_MODE ID. Removes the directory of
+ * sandbox @id (untrusted) and gives its row its final state, if no launcher holds the lock. Exit status. */
+#define SBX_GUARD_MODE "--internal-guard"
+int sbx_runtime_lost(const char *id);
+
 #endif

@@ -113,6 +113,13 @@ pid_t sbx_proc_spawn(void (*fn)(void *arg), void *arg)
 	return pid;
 }
 
+pid_t sbx_proc_beside(int (*fn)(void *arg), void *arg, void *stack, size_t n_stack)
+{
+	pid_t pid = clone(fn, (char *)stack + n_stack, CLONE_VM | SIGCHLD, arg);
+
+	return pid < 0 ? -errno : pid;
+}
+
 /* The kernel's choice at fork takes an idle processor only if it is sure that it is idle, and in a virtual
  * machine it is not: a halted one looks like one the host took away (available_idle_cpu() in
  * kernel/sched/syscalls.c). The child then waits behind us: 0.7 ms were seen. */

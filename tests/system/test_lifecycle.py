@@ -135,6 +135,69 @@ def test_sigkill_of_each_process(sbx, clean):
     assert len(killed) >= 6 and {"sbx-run", "sbx-broker", "bwrap"} <= set(killed), killed
 
 
+def guard_of(launcher):
+    """It is the one in a session of its own."""
+    pids = [p for p in children(launcher) if os.getsid(p) == p]
+    assert len(pids) == 1, pids
+    return pids[0]
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_the_guard_holds_a_pipe_and_nothing_else(sbx, clean, root):
+    """It shares the launcher's memory: no fd of the caller or of the launcher, no rights, nothing to gain by
+    an exec. Where the launcher has rights that the guard does not, uid 0 alone must not open that memory."""
+    if root:
+        sbx.own(0)
+    p = running(sbx, root=root)
+    guard = guard_of(launcher_pid(p))
+    with open(f"/proc/{guard}/status") as f:
+        status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+    fds = {fd: os.readlink(f"/proc/{guard}/fd/{fd}") for fd in os.listdir(f"/proc/{guard}/fd")}
+    assert list(fds) == ["0"] and fds["0"].startswith("pipe:"), fds
+    assert {status[k].strip("0") for k in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {""}
+    assert status["NoNewPrivs"] == "1"
+    for pid in (guard, launcher_pid(p)):
+        r = subprocess.run(["setpriv", "--reuid", str(0 if root else sbx.world.user.pw_uid), "--regid",
+                            str(0 if root else sbx.world.user.pw_gid), "--clear-groups", "--inh-caps=-all",
+                            "--bounding-set=-all", "head", "-c", "1", f"/proc/{pid}/environ"],
+                           capture_output=True)
+        assert (r.returncode != 0) == root, r
+    os.kill(p.pid, signal.SIGTERM)
+    p.communicate(timeout=10)
+
+
+def test_the_guards_mode_by_hand(sbx, clean):
+    """What a killed launcher's guard becomes, called by somebody else: it takes an id and nothing else, a live
+    sandbox it leaves alone, a dead one it removes as any start would."""
+    keep = os.path.join(sbx.tmp, "work", "keep")
+    os.makedirs(keep)
+    os.chown(keep, sbx.world.user.pw_uid, sbx.world.user.pw_gid)
+
+    def by_hand(*args):
+        return sbx.run(["--internal-guard", *args], []).rc
+
+    p = running(sbx, ["--id", "0123456789ab"])
+    assert by_hand("0123456789ab") == 0
+    assert sbx.leftovers() == ["0123456789ab"] and sandboxes(sbx)[0]["state"] == "running"
+    for wrong in ("../work/keep", "..", ".", "", "0123456789a", "0123456789abc", "0123456789AB", "0123456789a/",
+                  keep):
+        assert by_hand(wrong) == 125, wrong
+    assert by_hand() == 125 and by_hand("0123456789ab", "x") == 125
+    assert os.path.isdir(keep)
+    os.kill(guard_of(launcher_pid(p)), signal.SIGSTOP)
+    pids = [launcher_pid(p), guard_of(launcher_pid(p))]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    p.communicate(timeout=10)
+    assert wait_until(lambda: not set(pids) & set(processes(sbx.tmp)))
+    assert sbx.leftovers() == ["0123456789ab"] and sandboxes(sbx)[0]["state"] == "running"
+    assert by_hand("0123456789ab") == 0
+    assert sandboxes(sbx)[0]["state"] == "lost"
+    os.symlink(keep, os.path.join(sbx.runtime, "0123456789ac"))
+    assert by_hand("0123456789ac") == 0 and os.path.isdir(keep)
+    os.unlink(os.path.join(sbx.runtime, "0123456789ac"))
+
+
 def test_broker_killed_means_no_egress_and_the_end(sbx, clean):
     p = running(sbx, ["--allow", "allowed.test"])
     pids = [pid for pid in tree(launcher_pid(p)) if processes(sbx.tmp).get(pid) == "sbx-broker"]

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,6 +97,48 @@ static void child_body(void *arg)
 
 	*seen = getpid(); /* the memory is shared */
 	_exit(41);
+}
+
+struct beside {
+	int go, fd; /* pipe ends; to the child, and one of the parent's that it closes */
+	volatile int seen;
+};
+
+SBX_PROC_BESIDE static int beside_body(void *arg)
+{
+	struct beside *b = arg;
+	char c;
+
+	syscall(SYS_close, b->fd);
+	syscall(SYS_read, b->go, &c, 1);
+	b->seen = 1;
+	return 43;
+}
+
+/* It runs while we do, in our memory, with fds of its own. */
+static void test_beside(void **state)
+{
+	static _Alignas(16) char stack[16384];
+	int go[2], status;
+	struct beside b = { .seen = 0 };
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	b.go = go[0];
+	b.fd = dup(go[0]);
+	pid = sbx_proc_beside(beside_body, &b, stack, sizeof(stack));
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+	assert_int_equal(b.seen, 0);
+	assert_int_equal(write(go[1], "g", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 43);
+	assert_int_equal(b.seen, 1);
+	assert_true(fcntl(b.fd, F_GETFD) >= 0);
+	close(b.fd);
+	close(go[0]);
+	close(go[1]);
 }
 
 /* The child has run to its end (or exec) before the call returns; it is an ordinary child to wait for. */
@@ -434,6 +477,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memfd),
 		cmocka_unit_test(test_spawn),
+		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_arrange_fds),
 		cmocka_unit_test(test_arrange_fds_edges),
 		cmocka_unit_test(test_random_id),
