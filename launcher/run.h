@@ -63,6 +63,7 @@ struct sbx_run {
 	pid_t init_pid;  /* in our pid namespace, as the kernel vouches */
 	int init_pidfd;
 	bool init_hello, has_verdicts, init_gone;
+	bool exit_by_stage; /* the kernel does not tell how the command ended: the stage will */
 	struct sbx_msg_verdicts verdicts; /* none before has_verdicts */
 	bool exec_failed;
 	struct sbx_msg_exec_failed exec_error;
@@ -73,7 +74,7 @@ struct sbx_run {
 	int signal_fd, wall_fd;
 	int interrupted;      /* signal that ended the run before the release */
 	bool released, wall_expired, command_exited, protocol_broken;
-	int wait_status;      /* of the command, as bwrap reports it */
+	int wait_status;      /* of the command; as bwrap reports it, or the kernel */
 	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
 
 	/* records (record.c) */

@@ -65,6 +65,10 @@ int sbx_proc_arrange_fds(const int *fds, const int *numbers, size_t n);
 /* Wait for child *pid, if it is positive, and make it 0. */
 void sbx_proc_reap(pid_t *pid);
 
+/* The wait status of a process that was reaped, by anybody: poll() says POLLHUP. 0 or -errno: it was not, or the
+ * kernel does not tell (before Linux 6.15). */
+int sbx_proc_exit_status(int pidfd, int *ret_status);
+
 /* Hint: let @pid, just made, start on another processor than this one, where there is one that may be
  * used. Its affinity is as before when this returns. */
 void sbx_proc_spread(pid_t pid);

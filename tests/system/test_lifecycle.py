@@ -236,6 +236,13 @@ def test_untrapped_signal_is_128_plus_n(sbx, clean):
     assert p.returncode == 143
 
 
+@pytest.mark.parametrize("script,status", [("exit 0", 0), ("exit 77", 77), ("kill -TERM $$", 143),
+                                           ("kill -KILL $$", 137), ("sleep 60 & kill -KILL $$", 137)])
+def test_however_the_command_ends(sbx, clean, script, status):
+    assert sbx.run([], ["sh", "-c", script]).rc == status
+    assert sandboxes(sbx)[0]["state"] == "done"
+
+
 def test_wall_time(sbx, clean):
     start = time.monotonic()
     r = sbx.run(["--limit", "wall_time=1s"], ["sleep", "30"])
