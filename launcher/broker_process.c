@@ -167,6 +167,12 @@ void sbx_broker_stop(struct sbx_run *r)
 	sbx_broker_ask(r);
 	if (r->broker_asked)
 		sbx_supervise(r, SBX_WAIT_BROKER, STOP_TIMEOUT_MS);
+	if (!r->broker_stopped)
+		sbx_broker_kill(r);
+}
+
+void sbx_broker_kill(struct sbx_run *r)
+{
 	if (r->broker_pid > 0)
 		kill(r->broker_pid, SIGKILL); /* our child, not yet reaped */
 	r->broker_fd = sbx_fd_close(r->broker_fd);

@@ -10,7 +10,10 @@ int sbx_broker_start(struct sbx_run *r);
 int sbx_broker_configure(struct sbx_run *r);
 /* Ask for its last events. */
 void sbx_broker_ask(struct sbx_run *r);
-/* Take them in (it is asked, unless that was done), then end it. */
+/* Take them in (it is asked, unless that was done). One that does not come to its last word is ended; one that
+ * does waits: its end would cost processor time that what is left to do wants first. */
 void sbx_broker_stop(struct sbx_run *r);
+/* SIGKILL. */
+void sbx_broker_kill(struct sbx_run *r);
 
 #endif

@@ -83,10 +83,14 @@ static int make_parents(const char *path, struct sbx_err *err)
 /* Remove NAME, one level deep. The names inside are ours; a directory in there would be a bug. */
 static void remove_dir(int parent_fd, const char *name)
 {
-	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *e;
+	DIR *dir;
+	int fd;
 
+	if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0)
+		return; /* most are empty */
+	fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!dir) {
 		sbx_fd_close(fd);
 		return;
@@ -283,12 +287,13 @@ void sbx_runtime_remove(struct sbx_run *r)
 		remove_dir(parent_fd, r->plan->id);
 		r->runtime_path[0] = '\0';
 	}
-	r->runtime_fd = sbx_fd_close(r->runtime_fd);
-}
-
-void sbx_runtime_dismiss_guard(struct sbx_run *r)
-{
 	if (r->guard_pid > 0)
 		kill(r->guard_pid, SIGKILL); /* our child, not yet reaped */
 	r->guard_fd = sbx_fd_close(r->guard_fd);
+}
+
+void sbx_runtime_end(struct sbx_run *r)
+{
+	r->runtime_fd = sbx_fd_close(r->runtime_fd);
+	sbx_proc_reap(&r->guard_pid);
 }

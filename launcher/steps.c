@@ -77,16 +77,18 @@ static int stage_apply(struct sbx_run *r)
 
 /* --- record: the row comes later, what becomes of it is the last thing settled --- */
 
-/* SIGKILL went to stage and broker before, so what is recorded is final; the kernel takes its time to
- * take their namespaces apart, in which the record is written. */
+/* SIGKILL went to the stage before, and the broker said its last, so what is recorded is final; the kernel
+ * takes its time to take the sandbox apart, in which the record is written. The directory goes after the
+ * row has its state: a directory without a launcher is what the guard and a sweep go by. */
 static void record_undo(struct sbx_run *r)
 {
 	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
-	sbx_runtime_dismiss_guard(r);
+	sbx_runtime_remove(r);
+	sbx_broker_kill(r);
+	sbx_runtime_end(r);
 	sbx_proc_reap(&r->broker_pid);
 	sbx_proc_reap(&r->stage_pid); /* the kernel lets go of pid 1 of a namespace last */
-	sbx_proc_reap(&r->guard_pid);
 }
 
 /* --- firewall: the stage builds it; here we wait for the proof --- */
@@ -273,7 +275,7 @@ const struct sbx_step sbx_steps[] = {
 	{ "broker", sbx_broker_start, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
 	{ "rights", rights_apply, NULL },
-	{ "runtime", sbx_runtime_make, sbx_runtime_remove },
+	{ "runtime", sbx_runtime_make, NULL },
 	{ "firewall", firewall_apply, firewall_undo },
 	{ "selftest", selftest_apply, NULL },
 	{ "release", release_apply, NULL },
@@ -358,6 +360,7 @@ int sbx_run_carry_out(struct sbx_run *r)
 	end_sandbox(r);
 	while (done > 0) {
 		done--;
+		sbx_step_undo_hook(sbx_steps[done].name);
 		if (sbx_steps[done].undo)
 			sbx_steps[done].undo(r);
 	}

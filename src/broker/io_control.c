@@ -9,6 +9,8 @@
  * dropped when RELEASE comes (shown when it never does); the answer to RELEASE tells the launcher that
  * what comes from now on is the command's.
  *
+ * The answer to STOP is every event held and then STATS, after which nothing moves here: no flow, no event.
+ *
  * Events are folded for a second (base/fold.h). What the fold gives out is queued and sent; while
  * the launcher does not read, the fold's clock stands still, so that nothing comes out of it and
  * equal events keep adding up. So memory is bounded by limits.n_event_keys twice, and no count is
@@ -19,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -104,6 +107,15 @@ static int send_stats(struct sbx_control *c)
 	return n < 0 ? (int)n : sbx_channel_send(c->fd, packet, (size_t)n, NULL, 0);
 }
 
+/* The launcher was woken by STATS, on this processor, as who speaks last is expected to sleep. Taking
+ * ourselves apart now would keep it waiting; it ends us, or lets us go by its end of file. */
+static void wait_for_dismissal(struct sbx_control *c)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+
+	poll(&p, 1, STOP_SEND_MS);
+}
+
 /* When to look again: when the oldest event's window is over. */
 static void schedule(struct sbx_control *c, uint64_t now_ms)
 {
@@ -132,8 +144,11 @@ static void push(struct sbx_control *c)
 		sbx_fold_flush(c->fold, now_ms, enqueue, c);
 	}
 	r = send_queue(c);
-	if (r == 0 && c->stopping)
+	if (r == 0 && c->stopping) {
 		r = send_stats(c);
+		if (r == 0)
+			wait_for_dismissal(c);
+	}
 	if (r == SBX_CHANNEL_E_AGAIN)
 		event_add(&c->ev_write, NULL);
 	else if (r != 0 || c->stopping)

@@ -383,6 +383,7 @@ static int run(struct harness *h, int broker, pid_t broker_pid, pid_t command)
 	sbx_channel_send(broker, packet, (size_t)n, NULL, 0);
 	while (print_message(h, broker))
 		;
+	close(broker);
 	waitpid(broker_pid, &broker_status, 0);
 	if (broker_status) {
 		fprintf(h->out, "broker ended badly: status %#x\n", (unsigned)broker_status);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The hook of the test program sbx-run-faults. SBX_FAULT names what happens after a step's apply:
+ * The hooks of the test program sbx-run-faults. SBX_FAULT names what happens after a step's apply:
  * "fail:STEP" makes the step fail, "kill:STEP" is a SIGKILL of the launcher, "stop:STEP" a SIGSTOP
- * (a test then looks at a half-built sandbox). Only this program has it.
+ * (a test then looks at a half-built sandbox); "undo:STEP" is a SIGKILL before the step's undo. Only this
+ * program has them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,4 +26,12 @@ int sbx_step_hook(const char *step)
 	else if (strncmp(fault, "fail", 4) == 0)
 		return -EIO;
 	return 0;
+}
+
+void sbx_step_undo_hook(const char *step)
+{
+	const char *fault = getenv("SBX_FAULT");
+
+	if (fault && strncmp(fault, "undo:", 5) == 0 && strcmp(fault + 5, step) == 0)
+		raise(SIGKILL);
 }

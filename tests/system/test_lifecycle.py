@@ -109,6 +109,17 @@ def test_sigkill_of_the_launcher_after_each_step(sbx, world, clean, step, root):
     assert wait_until(lambda: not {s["state"] for s in sandboxes(sbx)} & {"preparing", "running"})
 
 
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("root", [False, True])
+def test_sigkill_of_the_launcher_before_each_undo(sbx, clean, step, root):
+    if root:
+        sbx.own(0)
+    r = sbx.run([], ["true"], root=root, env={"SBX_FAULT": "undo:" + step}, program="bin/sbx-run-faults")
+    assert r.rc == -signal.SIGKILL
+    assert wait_until(lambda: sbx.leftovers() == [])
+    assert wait_until(lambda: [s["state"] for s in sandboxes(sbx)] == ["lost"]), sandboxes(sbx)
+
+
 def comm(pid):
     with open(f"/proc/{pid}/comm") as f:
         return f.read().strip()
