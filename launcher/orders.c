@@ -45,7 +45,7 @@ static bool copy(struct sbx_orders *o, const void *from, size_t n, void *ret_to)
 {
 	void *to = take(o, n);
 
-	if (to)
+	if (to && n > 0)
 		memcpy(to, from, n);
 	memcpy(ret_to, &to, sizeof(to));
 	return to;
