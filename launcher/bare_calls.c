@@ -233,6 +233,18 @@ ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 	return call(SYS_recvmsg, fd, PTR(msg), flags, 0, 0, 0);
 }
 
+/* A macro or inline where the compiler optimises. */
+struct cmsghdr *__cmsg_nxthdr(struct msghdr *msg, struct cmsghdr *c)
+{
+	const uintptr_t end = (uintptr_t)msg->msg_control + msg->msg_controllen;
+	const uintptr_t next = (uintptr_t)c + CMSG_ALIGN(c->cmsg_len);
+
+	if (c->cmsg_len < sizeof(*c) || next < (uintptr_t)c || next + sizeof(*c) > end)
+		return NULL;
+	c = (struct cmsghdr *)next;
+	return c->cmsg_len < sizeof(*c) || c->cmsg_len > end - next ? NULL : c;
+}
+
 int poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 {
 	return (int)call(SYS_poll, PTR(fds), (long)n, timeout_ms, 0, 0, 0);

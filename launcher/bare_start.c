@@ -83,7 +83,8 @@ BEFORE_CANARY void relocate(uintptr_t base, const Elf64_Dyn *d)
 		else if (d->d_tag == DT_RELASZ)
 			size = d->d_un.d_val;
 	}
-	for (; size >= sizeof(*rela); size -= sizeof(*rela), rela++) {
+	check(rela || size == 0);
+	for (; rela && size >= sizeof(*rela); size -= sizeof(*rela), rela++) {
 		check(ELF64_R_TYPE(rela->r_info) == R_X86_64_RELATIVE);
 		*(uintptr_t *)(base + rela->r_offset) = base + (uintptr_t)rela->r_addend;
 	}

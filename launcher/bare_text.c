@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "launcher/bare.h"
 
@@ -73,6 +74,12 @@ int BARE(memcmp)(const void *a, const void *b, size_t n)
 		if (*p != *q)
 			return *p < *q ? -1 : 1;
 	return 0;
+}
+
+/* What clang makes of a memcmp() of which only "equal or not" is asked. */
+int BARE(bcmp)(const void *a, const void *b, size_t n)
+{
+	return BARE(memcmp)(a, b, n);
 }
 
 void *BARE(memchr)(const void *p, int byte, size_t n)
@@ -393,6 +400,19 @@ static void put_ipv6(struct sink *s, const uint8_t *b)
 		}
 		put_number(s, group[i], false, 16, false);
 	}
+}
+
+/* Macros where the compiler optimises. */
+#undef htons
+#undef ntohs
+uint16_t BARE(htons)(uint16_t v)
+{
+	return __builtin_bswap16(v);
+}
+
+uint16_t BARE(ntohs)(uint16_t v)
+{
+	return __builtin_bswap16(v);
 }
 
 const char *BARE(inet_ntop)(int family, const void *restrict address, char *restrict buf, socklen_t n)

@@ -72,6 +72,7 @@ static void test_bytes(void **state)
 		a[from] ^= (uint8_t)(random_u32() % 2);
 		assert_int_equal(sign(bare_memcmp(a, b, sizeof(a))),
 				 sign(memcmp(a, b, sizeof(a))));
+		assert_int_equal(bare_bcmp(a, b, sizeof(a)) == 0, memcmp(a, b, sizeof(a)) == 0);
 		assert_ptr_equal(bare_memchr(a, b[to], n), memchr(a, b[to], n));
 	}
 	assert_ptr_equal(bare___memcpy_chk(a, b, 96, 96), a);
@@ -228,6 +229,10 @@ static void test_addresses(void **state)
 			b[10] = b[11] = round % 8 ? 0xff : 0;
 			same_address(AF_INET6, b);
 		}
+	}
+	for (uint32_t v = 0; v <= UINT16_MAX; v++) {
+		assert_int_equal(bare_htons((uint16_t)v), (v & 0xff) << 8 | v >> 8);
+		assert_int_equal(bare_ntohs((uint16_t)v), (v & 0xff) << 8 | v >> 8);
 	}
 	same_address(AF_INET6, (const uint8_t[16]){ 0 });
 	same_address(AF_INET6, (const uint8_t[16]){ [15] = 1 });
