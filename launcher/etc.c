@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/etc_internal.h"
 #include "launcher/facts.h"
 #include "launcher/view.h"
 
@@ -198,14 +199,7 @@ void sbx_etc_names_free(char **names, size_t n)
 	free(names);
 }
 
-static void closedirp(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
-/* A DIR of its own for the directory behind @fd (which may be O_PATH). */
-static DIR *open_dir(int fd)
+DIR *sbx_etc_open_dir(int fd)
 {
 	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = own < 0 ? NULL : fdopendir(own);
@@ -217,7 +211,7 @@ static DIR *open_dir(int fd)
 
 int sbx_etc_names(int host_etc_fd, char ***ret_names, size_t *ret_n)
 {
-	SBX_CLEANUP(closedirp) DIR *dir = open_dir(host_etc_fd);
+	SBX_CLEANUP(sbx_closedirp) DIR *dir = sbx_etc_open_dir(host_etc_fd);
 	const struct dirent *e;
 	const char *link;
 	char **names;
@@ -398,7 +392,7 @@ static int copy_dir(int src, const char *name, int dst, int depth, struct budget
 	SBX_AUTO_CLOSE int from =
 		openat(src, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	SBX_AUTO_CLOSE int to = -1;
-	SBX_CLEANUP(closedirp) DIR *dir = from < 0 ? NULL : open_dir(from);
+	SBX_CLEANUP(sbx_closedirp) DIR *dir = from < 0 ? NULL : sbx_etc_open_dir(from);
 	const struct dirent *e;
 	int r = 0;
 
@@ -443,7 +437,7 @@ static void remove_tree(int parent, const char *name)
 {
 	SBX_AUTO_CLOSE int fd =
 		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	SBX_CLEANUP(closedirp) DIR *dir = fd < 0 ? NULL : open_dir(fd);
+	SBX_CLEANUP(sbx_closedirp) DIR *dir = fd < 0 ? NULL : sbx_etc_open_dir(fd);
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
@@ -466,7 +460,7 @@ static bool is_ours(const char *name)
 
 static void prune(int cache)
 {
-	SBX_CLEANUP(closedirp) DIR *dir = open_dir(cache);
+	SBX_CLEANUP(sbx_closedirp) DIR *dir = sbx_etc_open_dir(cache);
 	const struct dirent *e;
 	struct stat st;
 	time_t now = time(NULL);
@@ -559,7 +553,7 @@ int sbx_etc_prepare(struct sbx_plan *p, const char *dir, struct sbx_err *err)
 	}
 	r = check_reachable(p, dir, err);
 	if (r == 0)
-		r = sbx_etc_names(p->host_etc_fd, &names, &n);
+		r = sbx_etc_names_kept(cache, p->host_etc_fd, p->id, &names, &n);
 	if (r < 0) {
 		sbx_err_set(err, "cannot read the host's /etc: %s", strerror(-r));
 		return r;

@@ -8,7 +8,8 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/bwrap_argv.c %reldir%/bwrap_argv.h \
 	%reldir%/command.c \
 	%reldir%/env.c \
-	%reldir%/etc.c %reldir%/etc.h \
+	%reldir%/etc.c %reldir%/etc.h %reldir%/etc_internal.h \
+	%reldir%/etc_names.c \
 	%reldir%/facts.c %reldir%/facts.h \
 	%reldir%/facts_user.c %reldir%/facts_user.h \
 	%reldir%/options.c %reldir%/options.h \

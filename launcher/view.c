@@ -5,7 +5,7 @@
  * The plan's mounts say what will be at each path: a later mount covers an earlier one. A path is
  * walked part by part; where a part lies in a bound directory, the host is asked through the O_PATH
  * fd that will be bound, never by name and never through a symlink, because what a link means
- * inside is this walk's to say. Directories that bwrap makes on the way to a mount point exist too.
+ * inside is this walk's to say. Directories on the way to a mount point exist too.
  *
  * What is below /proc and /dev is not modelled: a path there is missing.
  */
@@ -77,7 +77,7 @@ static const struct sbx_mount_op *covering(const struct sbx_plan *p, const char 
 	return NULL;
 }
 
-/* bwrap makes the directories that lead to a mount point. */
+/* The directories that lead to a mount point are made with it. */
 static bool leads_to_mount(const struct sbx_plan *p, const char *path)
 {
 	if (strcmp(path, "/") == 0)
@@ -113,7 +113,12 @@ static int look(const struct sbx_plan *p, const char *path, struct node *ret_n)
 	below += strspn(below, "/");
 	switch (op ? op->kind : SBX_N_MOUNT_OP_KINDS) {
 	case SBX_MOUNT_BIND:
-		r = host_node(op->source.fd, below, &n);
+		if (below[0]) {
+			r = host_node(op->source.fd, below, &n);
+		} else { /* looked at when it was judged */
+			n.mode = op->source.st.st_mode;
+			n.fd = op->source.fd;
+		}
 		break;
 	case SBX_MOUNT_ETC:
 		if (sbx_etc_is_made(below, &n.target))
