@@ -330,6 +330,7 @@ static int prepare(struct sbx_run *r, pid_t *ret_bwrap, int *ret_args_fd, struct
 	*ret_bwrap = start_bwrap(r, ret_args_fd);
 	if (*ret_bwrap < 0)
 		return *ret_bwrap;
+	sbx_proc_spread(0); /* it is being loaded where we are */
 	*ret_step = "view";
 	return sbx_tree_begin(ret_tree, err);
 }
