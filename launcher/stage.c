@@ -43,12 +43,10 @@
 #include "launcher/tree.h"
 #include "sys/net.h"
 #include "sys/proc.h"
-#include "sys/userns.h"
 
 /* What may pass between here and the release, and the wall time's grace (steps.c, supervise.c). */
 #define SETUP_SLACK_MS 35000
-/* The network namespace, which takes the kernel longest, the stage makes itself, beside the launcher. */
-#define STAGE_FLAGS (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS)
+#define STAGE_FLAGS (CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS)
 
 _Static_assert(SBX_N_BROKER_FDS <= SBX_CHANNEL_MAX_FDS, "the sandbox's sockets fit one packet");
 
@@ -166,21 +164,6 @@ static int build_network(const struct sbx_orders *o, struct stage_sockets *s, co
 	}
 	*ret_step = "factory";
 	return sbx_channel_pair(&s->factory, &s->fds[SBX_BFD_FACTORY]);
-}
-
-static int unshare_network(struct sbx_err *err)
-{
-	struct sbx_userns_facts facts;
-	char why[512];
-	int e;
-
-	if (unshare(CLONE_NEWNET) == 0)
-		return 0;
-	e = -errno;
-	sbx_userns_facts_read(&facts);
-	sbx_err_set(err, "cannot make a network namespace: %s",
-		    sbx_userns_explain(-e, &facts, why, sizeof(why)));
-	return e;
 }
 
 /* bwrap looks its child up in /proc, which must be that of our pid namespace. The mount is ours alone:
@@ -320,10 +303,6 @@ static int prepare(struct sbx_run *r, pid_t *ret_bwrap, int *ret_args_fd, struct
 		return e;
 	*ret_step = "proc";
 	e = mount_proc(err);
-	if (e < 0)
-		return e;
-	*ret_step = "network";
-	e = unshare_network(err);
 	if (e < 0)
 		return e;
 	*ret_step = "bwrap";

@@ -121,9 +121,14 @@ static void firewall_undo(struct sbx_run *r)
 
 static int command_apply(struct sbx_run *r)
 {
-	int e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->seccomp_fd, &r->err);
+	struct sbx_err err = { 0 };
+	int e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->seccomp_fd, &err);
 
 	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
+	if (e == -EPIPE)
+		return 0; /* nobody is left to read it: the stage failed, and says why when it is waited for */
+	if (e < 0)
+		sbx_err_set(&r->err, "%s", err.msg);
 	return e;
 }
 

@@ -144,43 +144,60 @@ static bool is_carrying(const struct sbx_udp_flow *f)
 	return f->in_fd >= 0 && f->out_fd >= 0;
 }
 
+static void take_datagram(struct sbx_udp *u, const struct sbx_addr *peer, uint16_t peer_port,
+			  const struct sbx_addr *dst, uint16_t dst_port, size_t n);
+
 static void send_out(struct sbx_udp_flow *f, const uint8_t *p, size_t n)
 {
 	if (send(f->out_fd, p, n, MSG_NOSIGNAL) >= 0)
 		f->u->b->stats.bytes_out += n;
 }
 
-/* Move datagrams from one socket to the other. An ICMP error shows as a failed recv, which clears
- * it; the datagram it was about is lost, as datagrams are. */
-static void carry(struct sbx_udp_flow *f, int from, int to, uint64_t *n_bytes)
-{
-	struct sbx_broker *b = f->u->b;
-
-	for (int i = 0; i < BATCH; i++) {
-		ssize_t n = recv(from, b->copy, sizeof(b->copy), MSG_DONTWAIT);
-
-		if (n < 0)
-			break;
-		if (send(to, b->copy, (size_t)n, MSG_NOSIGNAL) >= 0)
-			*n_bytes += (uint64_t)n;
-	}
-	sbx_timer_arm(b, SBX_TIMER_UDP_IDLE, &f->timeout);
-}
-
+/* The factory binds the socket to the destination and then connects it to the sender. What others sent to
+ * that destination in between is in its queue too: it goes where it would have gone. */
 static void on_in(evutil_socket_t fd, short what, void *userdata)
 {
 	struct sbx_udp_flow *f = userdata;
+	struct sbx_broker *b = f->u->b;
 
 	(void)what;
-	carry(f, fd, f->out_fd, &f->u->b->stats.bytes_out);
+	sbx_timer_arm(b, SBX_TIMER_UDP_IDLE, &f->timeout); /* first: another flow must not evict this one */
+	for (int i = 0; i < BATCH; i++) {
+		struct sockaddr_storage from;
+		socklen_t n_from = sizeof(from);
+		ssize_t n = recvfrom(fd, b->copy, sizeof(b->copy), MSG_DONTWAIT,
+				     (struct sockaddr *)&from, &n_from);
+		struct sbx_addr peer;
+		uint16_t port;
+
+		if (n < 0)
+			break;
+		if (sbx_addr_from_sockaddr((struct sockaddr *)&from, n_from, &peer, &port) < 0)
+			continue;
+		if (port == f->peer_port && sbx_addr_equal(&peer, &f->peer))
+			send_out(f, b->copy, (size_t)n);
+		else
+			take_datagram(f->u, &peer, port, &f->target.addr, f->target.port, (size_t)n);
+	}
 }
 
+/* An ICMP error shows as a failed recv, which clears it; the datagram it was about is lost, as datagrams
+ * are. */
 static void on_out(evutil_socket_t fd, short what, void *userdata)
 {
 	struct sbx_udp_flow *f = userdata;
+	struct sbx_broker *b = f->u->b;
 
 	(void)what;
-	carry(f, fd, f->in_fd, &f->u->b->stats.bytes_in);
+	for (int i = 0; i < BATCH; i++) {
+		ssize_t n = recv(fd, b->copy, sizeof(b->copy), MSG_DONTWAIT);
+
+		if (n < 0)
+			break;
+		if (send(f->in_fd, b->copy, (size_t)n, MSG_NOSIGNAL) >= 0)
+			b->stats.bytes_in += (uint64_t)n;
+	}
+	sbx_timer_arm(b, SBX_TIMER_UDP_IDLE, &f->timeout);
 }
 
 /* One of the two sockets came; when both are there, begin. */
