@@ -6,6 +6,9 @@
  * gets a throwaway uid: one that nobody has, derived from the sandbox's id so that a run can be
  * told apart in the host's process list. Kernel uid 0 is refused whatever the way it was asked for,
  * and so is its group: a mount that root's group may write would be writable from inside.
+ *
+ * Who is not in /etc/passwd may be known to the name service switch; getent is asked then. That
+ * costs a process, so what root's other questions will be is asked in the same breath (struct lookup).
  */
 #include "launcher/facts_user.h"
 
@@ -17,6 +20,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "launcher/getent.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
 
@@ -26,8 +30,7 @@
 #define THROWAWAY_LAST	   65000u
 #define THROWAWAY_ATTEMPTS 1000u
 
-#define BROKER_USER    "sbx-broker"
-#define NSS_BUFFER_MAX 16384
+#define BROKER_USER "sbx-broker"
 
 void sbx_user_fini(struct sbx_user *u)
 {
@@ -105,36 +108,86 @@ static int find_in_file(const char *name, uid_t uid, struct sbx_user *ret_user)
 	return 1;
 }
 
+#define AHEAD_MAX (SBX_GETENT_KEYS_MAX - 1)
+
+/* What one run asks getent. */
+struct lookup {
+	char ahead[AHEAD_MAX][32]; /* keys to be asked about together with the first */
+	size_t n_ahead;
+	bool asked;
+	char text[SBX_GETENT_TEXT_MAX]; /* the first answer */
+};
+
+static bool was_asked(const struct lookup *l, const char *key)
+{
+	for (size_t i = 0; l->asked && i < l->n_ahead; i++)
+		if (strcmp(l->ahead[i], key) == 0)
+			return true;
+	return false;
+}
+
+int sbx_user_in_text(const char *text, const char *name, uid_t uid, struct sbx_user *ret_user)
+{
+	SBX_AUTO_FREE char *copy = strdup(text);
+	char *rest = copy, *line;
+	struct passwd pw;
+
+	if (!copy)
+		return -ENOMEM;
+	while ((line = strsep(&rest, "\n"))) {
+		if (parse_line(line, &pw) &&
+		    (name ? strcmp(pw.pw_name, name) == 0 : pw.pw_uid == uid))
+			return copy_user(&pw, ret_user);
+	}
+	return 1;
+}
+
+static int ask_getent(struct lookup *l, const char *name, uid_t uid, struct sbx_user *ret_user)
+{
+	const char *keys[SBX_GETENT_KEYS_MAX];
+	char number[32], text[SBX_GETENT_TEXT_MAX];
+	size_t n = 0;
+	int r;
+
+	snprintf(number, sizeof(number), "%u", uid);
+	keys[n++] = name ? name : number;
+	if (keys[0][0] == '-') /* an option to getent; nobody is called so */
+		return 1;
+	if (was_asked(l, keys[0]))
+		return sbx_user_in_text(l->text, name, uid, ret_user);
+	for (size_t i = 0; !l->asked && i < l->n_ahead; i++)
+		if (strcmp(l->ahead[i], keys[0]) != 0)
+			keys[n++] = l->ahead[i];
+	r = sbx_getent_passwd(SBX_GETENT, keys, n, SBX_GETENT_TIMEOUT_MS, text);
+	if (r < 0)
+		return r;
+	if (!l->asked)
+		memcpy(l->text, text, sizeof(text));
+	l->asked = true;
+	return sbx_user_in_text(text, name, uid, ret_user);
+}
+
+static int find(struct lookup *l, const char *name, uid_t uid, struct sbx_user *ret_user)
+{
+	int r = find_in_file(name, uid, ret_user);
+
+	if (r == 1 && !sbx_nsswitch_files_only(SBX_NSSWITCH))
+		r = ask_getent(l, name, uid, ret_user);
+	return r;
+}
+
 int sbx_user_by_uid(uid_t uid, struct sbx_user *ret_user)
 {
-	SBX_AUTO_FREE char *buf = NULL;
-	struct passwd pw, *found = NULL;
-	int r = find_in_file(NULL, uid, ret_user);
+	struct lookup l = { .n_ahead = 0 };
 
-	if (r <= 0)
-		return r;
-	buf = malloc(NSS_BUFFER_MAX);
-	if (!buf)
-		return -ENOMEM;
-	if (getpwuid_r(uid, &pw, buf, NSS_BUFFER_MAX, &found) != 0 || !found)
-		return 1;
-	return copy_user(found, ret_user);
+	return find(&l, NULL, uid, ret_user);
 }
 
 int sbx_user_by_name(const char *name, struct sbx_user *ret_user)
 {
-	SBX_AUTO_FREE char *buf = NULL;
-	struct passwd pw, *found = NULL;
-	int r = find_in_file(name, 0, ret_user);
+	struct lookup l = { .n_ahead = 0 };
 
-	if (r <= 0)
-		return r;
-	buf = malloc(NSS_BUFFER_MAX);
-	if (!buf)
-		return -ENOMEM;
-	if (getpwnam_r(name, &pw, buf, NSS_BUFFER_MAX, &found) != 0 || !found)
-		return 1;
-	return copy_user(found, ret_user);
+	return find(&l, name, 0, ret_user);
 }
 
 uid_t sbx_throwaway_uid(const char *id, unsigned attempt)
@@ -145,7 +198,7 @@ uid_t sbx_throwaway_uid(const char *id, unsigned attempt)
 }
 
 /* A uid nobody has and that is not @other. */
-static int pick_throwaway(const char *id, uid_t other, uid_t *ret_uid)
+static int pick_throwaway(struct lookup *l, const char *id, uid_t other, uid_t *ret_uid)
 {
 	for (unsigned i = 0; i < THROWAWAY_ATTEMPTS; i++) {
 		uid_t uid = sbx_throwaway_uid(id, i);
@@ -154,7 +207,7 @@ static int pick_throwaway(const char *id, uid_t other, uid_t *ret_uid)
 
 		if (uid == other)
 			continue;
-		r = sbx_user_by_uid(uid, &u);
+		r = find(l, NULL, uid, &u);
 		if (r < 0)
 			return r;
 		if (r == 1) {
@@ -219,14 +272,15 @@ static int take_unknown(struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx_er
 	return take_user(f, &u, err);
 }
 
-static int user_asked_for(const char *name, struct sbx_facts *f, struct sbx_err *err)
+static int user_asked_for(struct lookup *l, const char *name, struct sbx_facts *f,
+			  struct sbx_err *err)
 {
 	struct sbx_user u;
 	uid_t uid;
-	int r = sbx_user_by_name(name, &u);
+	int r = find(l, name, 0, &u);
 
 	if (r == 1 && parse_id(name, &uid)) {
-		r = sbx_user_by_uid(uid, &u);
+		r = find(l, NULL, uid, &u);
 		if (r == 1)
 			return take_unknown(f, uid, uid, err);
 	}
@@ -242,10 +296,10 @@ static int user_asked_for(const char *name, struct sbx_facts *f, struct sbx_err 
 	return take_user(f, &u, err);
 }
 
-static int user_of_caller(struct sbx_facts *f, struct sbx_err *err)
+static int user_of_caller(struct lookup *l, struct sbx_facts *f, struct sbx_err *err)
 {
 	struct sbx_user u;
-	int r = sbx_user_by_uid(f->caller_uid, &u);
+	int r = find(l, NULL, f->caller_uid, &u);
 
 	if (r < 0)
 		return r;
@@ -255,10 +309,11 @@ static int user_of_caller(struct sbx_facts *f, struct sbx_err *err)
 	return take_user(f, &u, err);
 }
 
-static int user_of_sudo(uid_t uid, gid_t gid, struct sbx_facts *f, struct sbx_err *err)
+static int user_of_sudo(struct lookup *l, uid_t uid, gid_t gid, struct sbx_facts *f,
+			struct sbx_err *err)
 {
 	struct sbx_user u;
-	int r = sbx_user_by_uid(uid, &u);
+	int r = find(l, NULL, uid, &u);
 
 	if (r < 0)
 		return r;
@@ -268,21 +323,21 @@ static int user_of_sudo(uid_t uid, gid_t gid, struct sbx_facts *f, struct sbx_er
 	return take_user(f, &u, err);
 }
 
-static int user_throwaway(struct sbx_facts *f, struct sbx_err *err)
+static int user_throwaway(struct lookup *l, struct sbx_facts *f, struct sbx_err *err)
 {
 	uid_t uid = 0;
-	int r = pick_throwaway(f->id, 0, &uid);
+	int r = pick_throwaway(l, f->id, 0, &uid);
 
-	if (r < 0) {
+	if (r == -EAGAIN)
 		sbx_err_set(err, "no unused uid between %u and %u: name a user with --user",
 			    THROWAWAY_FIRST, THROWAWAY_LAST);
+	if (r < 0)
 		return r;
-	}
 	f->throwaway_user = true;
 	return take_unknown(f, uid, uid, err);
 }
 
-static int broker_user(struct sbx_facts *f, struct sbx_err *err)
+static int broker_user(struct lookup *l, struct sbx_facts *f, struct sbx_err *err)
 {
 	struct sbx_user u;
 	uid_t uid = 0;
@@ -292,7 +347,7 @@ static int broker_user(struct sbx_facts *f, struct sbx_err *err)
 	f->broker_gid = f->gid;
 	if (!f->privileged)
 		return 0;
-	r = sbx_user_by_name(BROKER_USER, &u);
+	r = find(l, BROKER_USER, 0, &u);
 	if (r < 0)
 		return r;
 	if (r == 0) {
@@ -305,30 +360,49 @@ static int broker_user(struct sbx_facts *f, struct sbx_err *err)
 			    "user '" BROKER_USER "' has uid or gid 0, or is the command's own");
 		return 1;
 	}
-	r = pick_throwaway(f->id, f->uid, &uid);
-	if (r < 0) {
+	r = pick_throwaway(l, f->id, f->uid, &uid);
+	if (r == -EAGAIN)
 		sbx_err_set(err, "no unused uid for the broker: create a user '" BROKER_USER "'");
+	if (r < 0)
 		return r;
-	}
 	f->broker_uid = uid;
 	f->broker_gid = uid;
 	return 0;
 }
 
+/* Root's run asks who the throwaway uids are (the second if the first is taken, or the command's), and
+ * for the broker's user. */
+static void look_ahead(struct lookup *l, const struct sbx_facts *f)
+{
+	if (!f->privileged)
+		return;
+	snprintf(l->ahead[0], sizeof(l->ahead[0]), "%s", BROKER_USER);
+	snprintf(l->ahead[1], sizeof(l->ahead[1]), "%u", sbx_throwaway_uid(f->id, 0));
+	snprintf(l->ahead[2], sizeof(l->ahead[2]), "%u", sbx_throwaway_uid(f->id, 1));
+	l->n_ahead = 3;
+}
+
 int sbx_facts_user(const struct sbx_options *o, const char *sudo_uid, const char *sudo_gid,
 		   struct sbx_facts *f, struct sbx_err *err)
 {
+	struct lookup l = { .n_ahead = 0 };
 	uid_t uid;
 	gid_t gid;
 	int r;
 
+	look_ahead(&l, f);
 	if (o->user)
-		r = user_asked_for(o->user, f, err);
+		r = user_asked_for(&l, o->user, f, err);
 	else if (!f->privileged)
-		r = user_of_caller(f, err);
+		r = user_of_caller(&l, f, err);
 	else if (parse_id(sudo_uid, &uid) && parse_id(sudo_gid, &gid) && uid != 0 && gid != 0)
-		r = user_of_sudo(uid, gid, f, err);
+		r = user_of_sudo(&l, uid, gid, f, err);
 	else
-		r = user_throwaway(f, err);
-	return r ? r : broker_user(f, err);
+		r = user_throwaway(&l, f, err);
+	if (r == 0)
+		r = broker_user(&l, f, err);
+	if (r < 0)
+		sbx_err_set(err, "the user database cannot be asked (" SBX_GETENT " passwd): %s",
+			    strerror(-r));
+	return r;
 }

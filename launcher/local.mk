@@ -12,6 +12,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/etc_names.c \
 	%reldir%/facts.c %reldir%/facts.h \
 	%reldir%/facts_user.c %reldir%/facts_user.h \
+	%reldir%/getent.c %reldir%/getent.h \
 	%reldir%/options.c %reldir%/options.h \
 	%reldir%/orders.c %reldir%/orders.h \
 	%reldir%/plan.c %reldir%/plan.h %reldir%/plan_internal.h \
@@ -28,8 +29,8 @@ launcher_plan_libs = \
 
 launcher_plan_tests = \
 	tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
-	tests/unit/test_facts tests/unit/test_options tests/unit/test_plan tests/unit/test_plan_json \
-	tests/unit/test_probes tests/unit/test_view
+	tests/unit/test_facts tests/unit/test_getent tests/unit/test_options tests/unit/test_plan \
+	tests/unit/test_plan_json tests/unit/test_probes tests/unit/test_view
 check_PROGRAMS += $(launcher_plan_tests)
 SBX_GOLDEN_TESTS += tests/unit/test_plan_json
 EXTRA_DIST += \
@@ -55,6 +56,8 @@ tests_unit_test_etc_SOURCES = tests/unit/test_etc.c
 tests_unit_test_etc_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_facts_SOURCES = tests/unit/test_facts.c
 tests_unit_test_facts_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_getent_SOURCES = tests/unit/test_getent.c
+tests_unit_test_getent_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_options_SOURCES = tests/unit/test_options.c
 tests_unit_test_options_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_plan_SOURCES = tests/unit/test_plan.c

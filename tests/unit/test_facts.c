@@ -59,6 +59,34 @@ static void test_throwaway_uid(void **state)
 	assert_in_range(sbx_throwaway_uid("000000000000", 55000), 10001, 65000);
 }
 
+/* An answer of getent's is searched for who was asked for, not believed. */
+static void test_user_in_text(void **state)
+{
+	static const char text[] = "Kim:x:4711:4712:Kim:/home/Kim:/bin/sh\n"
+				   "no:x:line\n"
+				   "root:x:-1:0::/:/bin/sh\n"
+				   "last:x:4294967295:1::/:/bin/sh\n"
+				   "kim:x:4713:4714::/home/kim:/bin/zsh";
+	struct sbx_user u;
+
+	(void)state;
+	assert_int_equal(sbx_user_in_text(text, "kim", 0, &u), 0);
+	assert_int_equal(u.uid, 4713);
+	assert_int_equal(u.gid, 4714);
+	assert_string_equal(u.home, "/home/kim");
+	assert_string_equal(u.shell, "/bin/zsh");
+	sbx_user_fini(&u);
+	assert_int_equal(sbx_user_in_text(text, NULL, 4711, &u), 0);
+	assert_string_equal(u.name, "Kim");
+	sbx_user_fini(&u);
+	assert_int_equal(sbx_user_in_text(text, "4711", 0, &u), 1);
+	assert_int_equal(sbx_user_in_text(text, "KIM", 0, &u), 1);
+	assert_int_equal(sbx_user_in_text(text, "", 0, &u), 1);
+	assert_int_equal(sbx_user_in_text(text, NULL, 0, &u), 1);
+	assert_int_equal(sbx_user_in_text(text, NULL, (uid_t)-1, &u), 1);
+	assert_int_equal(sbx_user_in_text("", "kim", 0, &u), 1);
+}
+
 static void test_user_database(void **state)
 {
 	struct sbx_user u;
@@ -293,6 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_relocate),      cmocka_unit_test(test_throwaway_uid),
+		cmocka_unit_test(test_user_in_text),
 		cmocka_unit_test(test_user_database), cmocka_unit_test(test_root_alone),
 		cmocka_unit_test(test_sudo),	      cmocka_unit_test(test_never_root),
 		cmocka_unit_test(test_user_flag),     cmocka_unit_test(test_odd_homes),
