@@ -25,7 +25,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/view_mounts.c
 launcher_plan_libs = \
 	%reldir%/libsbx-plan.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a \
-	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(NFTNL_LIBS) $(MNL_LIBS)
+	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 
 launcher_plan_tests = \
 	tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
@@ -87,15 +87,21 @@ launcher_common_libs = \
 	src/store/libsbx-store.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a \
 	src/base/libsbx-base.a \
 	$(SQLITE_LIBS) $(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) \
-	$(NFTNL_LIBS) $(MNL_LIBS)
+	$(sys_nftnl_libs)
+
+if SBX_RUN_STATIC
+launcher_common_sources += %reldir%/no_loader.c
+endif
 
 bin_PROGRAMS += %reldir%/sbx-run
 %canon_reldir%_sbx_run_SOURCES = $(launcher_common_sources) %reldir%/step_hook.c
+%canon_reldir%_sbx_run_LDFLAGS = $(SBX_LDFLAGS) $(SBX_RUN_LDFLAGS)
 %canon_reldir%_sbx_run_LDADD = $(launcher_common_libs)
 
 # The same program with a hook between its steps that fails or kills as the system tests ask.
 noinst_PROGRAMS += %reldir%/sbx-run-faults
 %canon_reldir%_sbx_run_faults_SOURCES = $(launcher_common_sources) tests/system/step_hook_fault.c
+%canon_reldir%_sbx_run_faults_LDFLAGS = $(SBX_LDFLAGS) $(SBX_RUN_LDFLAGS)
 %canon_reldir%_sbx_run_faults_LDADD = $(launcher_common_libs)
 
 # Static: it starts in a file system that is not the host's, and an exec without ld.so is faster.
@@ -134,7 +140,7 @@ pkglibexec_PROGRAMS += %reldir%/sbx-init
 check_PROGRAMS += tests/unit/test_init tests/unit/test_init_dns tests/unit/test_init_probes
 launcher_init_test_libs = \
 	src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
-	$(NFTNL_LIBS) $(MNL_LIBS) $(CMOCKA_LIBS)
+	$(sys_nftnl_libs) $(CMOCKA_LIBS)
 tests_unit_test_init_SOURCES = tests/unit/test_init.c tests/unit/init_process.h
 tests_unit_test_init_LDADD = $(launcher_init_test_libs)
 EXTRA_tests_unit_test_init_DEPENDENCIES = %reldir%/sbx-init

@@ -1,7 +1,7 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl
 dnl SBX_FLAGS: sbx's own compiler and linker flags, in SBX_CPPFLAGS, SBX_CFLAGS, SBX_LDFLAGS,
-dnl SBX_PIE_LDFLAGS, SBX_INIT_LDFLAGS, SBX_BARE_CFLAGS and SBX_BROKER_LDFLAGS; CFLAGS and its kin stay
+dnl SBX_PIE_LDFLAGS, SBX_INIT_LDFLAGS, SBX_BARE_CFLAGS, SBX_BROKER_LDFLAGS and SBX_RUN_LDFLAGS; CFLAGS and its kin stay
 dnl the user's. A hardening flag is used when a program built with it (and with all those before it)
 dnl compiles, links and runs without a warning; tests/check/hardening then looks for it in what was
 dnl built, guided by SBX_HARDENING, the words for what was found here.
@@ -222,29 +222,49 @@ AC_DEFUN([SBX_FLAGS], [
 	AM_CONDITIONAL([SBX_FUZZERS], [test "$enable_fuzzers" != no])
 ])
 
-dnl SBX_STATIC_BROKER: the broker starts without ld.so where its libraries have archives and a static
-dnl program can still be position independent. It opens no file and asks no name service once seccomp is
-dnl on, so there is nothing that libc would have to load later (src/broker/no_nss.c).
-AC_DEFUN([SBX_STATIC_BROKER], [
-	SBX_BROKER_LDFLAGS=$SBX_PIE_LDFLAGS
-	AS_IF([test "$sbx_static_pie" = yes && test "x$enable_archives" != xno], [
-		AC_MSG_CHECKING([whether the broker can be static])
+dnl SBX_STATIC_PROGRAM(PREFIX, NAME, LIBRARIES, FUNCTIONS, PROLOGUE): link the program sbx-NAME without ld.so where
+dnl its libraries have archives (FUNCTIONS, one of each, are found) and a static program can still be
+dnl position independent: SBX_PREFIX_LDFLAGS, the conditional SBX_PREFIX_STATIC and the word static-NAME
+dnl of SBX_HARDENING. Instrumented builds stay dynamic.
+AC_DEFUN([SBX_STATIC_PROGRAM], [
+	SBX_$1_LDFLAGS=$SBX_PIE_LDFLAGS
+	AS_IF([test "$sbx_static_pie" = yes && test "x$enable_archives" != xno &&
+	       test "$enable_coverage" = no], [
+		AC_MSG_CHECKING([whether sbx-$2 can be static])
+		sbx_save_CPPFLAGS=$CPPFLAGS
 		sbx_save_CFLAGS=$CFLAGS
 		sbx_save_LDFLAGS=$LDFLAGS
 		sbx_save_LIBS=$LIBS
 		CFLAGS="$CFLAGS $SBX_CFLAGS"
 		LDFLAGS="$LDFLAGS $SBX_LDFLAGS -static-pie"
-		LIBS="$CARES_LIBS $EVENT_LIBS $LIBS"
-		AC_LINK_IFELSE([AC_LANG_PROGRAM([[void *event_base_new(void); int ares_library_init(int);]],
-			[[return ares_library_init(0) || !event_base_new();]])],
-			[SBX_BROKER_LDFLAGS=-static-pie
-			SBX_HARDENING="$SBX_HARDENING static-broker"
+		CPPFLAGS="$CPPFLAGS $SBX_LIBRARY_CFLAGS"
+		LIBS="$3 $LIBS"
+		dnl The space: sbx_function is a macro, and its arguments would be what follows.
+		AC_LINK_IFELSE([AC_LANG_PROGRAM(
+			[$5
+			m4_foreach_w([sbx_function], [$4], [void sbx_function (void); ])],
+			[m4_foreach_w([sbx_function], [$4], [sbx_function (); ])])],
+			[SBX_$1_LDFLAGS=-static-pie
+			SBX_HARDENING="$SBX_HARDENING static-$2"
 			AC_MSG_RESULT([yes])],
 			[AC_MSG_RESULT([no])])
+		CPPFLAGS=$sbx_save_CPPFLAGS
 		CFLAGS=$sbx_save_CFLAGS
 		LDFLAGS=$sbx_save_LDFLAGS
 		LIBS=$sbx_save_LIBS
 	])
-	AC_SUBST([SBX_BROKER_LDFLAGS])
-	AM_CONDITIONAL([SBX_BROKER_STATIC], [test "x$SBX_BROKER_LDFLAGS" = x-static-pie])
+	AC_SUBST([SBX_$1_LDFLAGS])
+	AM_CONDITIONAL([SBX_$1_STATIC], [test "x$SBX_$1_LDFLAGS" = x-static-pie])
+])
+
+dnl What the C library could not do in a static program is not asked of it: src/broker/no_nss.c,
+dnl launcher/no_loader.c, launcher/getent.c. libmnl has no archive: src/sys/mnl_static.c.
+AC_DEFUN([SBX_STATIC_PROGRAMS], [
+	SBX_STATIC_PROGRAM([BROKER], [broker], [$CARES_LIBS $EVENT_LIBS],
+		[ares_library_init event_base_new])
+	SBX_STATIC_PROGRAM([RUN], [run],
+		[$SQLITE_LIBS $YAML_LIBS $PSL_LIBS $IDN2_LIBS $MD_LIBS $JANSSON_LIBS $NFTNL_LIBS],
+		[sqlite3_libversion yaml_get_version psl_get_version idn2_check_version SHA256Init
+		json_object nftnl_rule_nlmsg_build_payload nftnl_batch_begin],
+		[@%:@include "$srcdir/src/sys/mnl_static.c"])
 ])

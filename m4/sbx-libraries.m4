@@ -45,7 +45,7 @@ AC_DEFUN([SBX_LIBRARIES], [
 	SBX_LIBRARY([MD], [libmd], [libmd-dev])
 	SBX_LIBRARY([CMOCKA], [cmocka], [libcmocka-dev])
 	SBX_PREFER_ARCHIVE([SECCOMP], [seccomp])
-	SBX_PREFER_ARCHIVE([NFTNL], [nftnl], [$MNL_LIBS])
+	SBX_PREFER_ARCHIVE([NFTNL], [nftnl])
 	SBX_PREFER_ARCHIVE([YAML], [yaml])
 	SBX_PREFER_ARCHIVE([SQLITE], [sqlite3], [-lm])
 	SBX_PREFER_ARCHIVE([CARES], [cares])

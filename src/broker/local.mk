@@ -47,7 +47,7 @@ noinst_PROGRAMS += tests/system/broker_standalone
 tests_system_broker_standalone_SOURCES = tests/system/broker_standalone.c
 tests_system_broker_standalone_LDADD = policy/libsbx-policy.a src/sys/libsbx-sys.a \
 	src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) \
-	$(NFTNL_LIBS) $(MNL_LIBS)
+	$(sys_nftnl_libs)
 
 check_PROGRAMS += tests/unit/test_broker_core tests/unit/test_broker_hosts tests/unit/test_broker_leases \
 	tests/unit/test_broker_pins

@@ -53,10 +53,18 @@ EXTRA_DIST += \
 	tests/golden/seccomp-command.txt \
 	tests/golden/seccomp-factory.txt
 
-# The network: sockets, rulesets, NFLOG.
-sys_net_test_libs = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(NFTNL_LIBS) $(MNL_LIBS)
+# The network: sockets, rulesets, NFLOG. What links libnftnl lists $(sys_nftnl_libs): beside it libmnl, or,
+# where sbx-run is static, what stands in for it, so that the tests of rulesets try that too.
+if SBX_RUN_STATIC
+noinst_LIBRARIES += %reldir%/libsbx-mnl.a
+%canon_reldir%_libsbx_mnl_a_SOURCES = %reldir%/mnl_static.c
+sys_nftnl_libs = $(NFTNL_LIBS) %reldir%/libsbx-mnl.a
+else
+sys_nftnl_libs = $(NFTNL_LIBS) $(MNL_LIBS)
+endif
+sys_net_test_libs = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(sys_nftnl_libs)
 check_PROGRAMS += tests/unit/test_net tests/unit/test_net_sock tests/unit/test_nflog tests/unit/test_nft \
-	tests/unit/test_nlmsg
+	tests/unit/test_nlmsg tests/unit/test_mnl_static
 tests_unit_test_net_SOURCES = tests/unit/test_net.c tests/unit/netns.h tests/unit/nft_cases.h
 tests_unit_test_net_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 tests_unit_test_net_sock_SOURCES = tests/unit/test_net_sock.c
@@ -64,7 +72,9 @@ tests_unit_test_net_sock_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 tests_unit_test_nflog_SOURCES = tests/unit/test_nflog.c
 tests_unit_test_nflog_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_nlmsg_SOURCES = tests/unit/test_nlmsg.c
-tests_unit_test_nlmsg_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
+tests_unit_test_nlmsg_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(MNL_LIBS) $(CMOCKA_LIBS)
+tests_unit_test_mnl_static_SOURCES = tests/unit/test_mnl_static.c %reldir%/mnl_static.c
+tests_unit_test_mnl_static_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_nft_SOURCES = tests/unit/test_nft.c
 tests_unit_test_nft_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/test_nft

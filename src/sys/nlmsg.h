@@ -10,7 +10,7 @@
 /*
  * The framing of netlink(7): messages in a datagram, attributes in a message. PURE; private to
  * src/sys. Ours because libmnl has no archive to link statically; what libnftnl makes goes through
- * libmnl all the same.
+ * libmnl all the same, or mnl_static.c.
  */
 
 /* Take the first message (attribute) off @in: its header, and what follows it, borrowed. False at the

@@ -18,8 +18,8 @@ ALWAYS = {"pie", "relro", "now", "noexecstack", "canary", "clash"}
 UNSANITIZED = {"fortify", "autoinit", "static-pie"}
 
 # Programs that are static and position independent, and the word that says so. Only a toolchain's own
-# libc is asked for sbx-init; the broker also takes archives of its libraries, which need not be there.
-STATIC = {"sbx-init": "static-pie", "sbx-broker": "static-broker"}
+# libc is asked for sbx-init; the others also take archives of their libraries, which need not be there.
+STATIC = {"sbx-init": "static-pie", "sbx-broker": "static-broker", "sbx-run": "static-run"}
 
 
 class Program:
