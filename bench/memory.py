@@ -7,7 +7,7 @@ import common
 
 N_SANDBOXES = 20
 TARGET_MIB = 8
-# What bwrap needs without us; sbx-init is gone once it has exec'ed the command.
+# What bwrap needs without us; its own init is not among it: sbx-init is that, and counts as ours.
 OTHERS = ("bwrap", "command")
 
 

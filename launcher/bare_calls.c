@@ -111,6 +111,11 @@ int prctl(int op, ...)
 
 /* --- processes, signals, time --- */
 
+pid_t fork(void)
+{
+	return (pid_t)call(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+}
+
 int execve(const char *path, char *const argv[], char *const envp[])
 {
 	return (int)call(SYS_execve, PTR(path), PTR(argv), PTR(envp), 0, 0, 0);
@@ -137,6 +142,12 @@ int sigemptyset(sigset_t *set)
 	return 0;
 }
 
+int sigfillset(sigset_t *set)
+{
+	memset(set, 0xff, sizeof(*set));
+	return 0;
+}
+
 /* The kernel's set is the beginning of the C library's. */
 int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
@@ -154,6 +165,11 @@ ssize_t getrandom(void *p, size_t n, unsigned flags)
 }
 
 /* --- files --- */
+
+int chdir(const char *path)
+{
+	return (int)call(SYS_chdir, PTR(path), 0, 0, 0, 0, 0);
+}
 
 int close(int fd)
 {

@@ -6,6 +6,7 @@
  * --unshare-net, because the stage's network namespace, whose ruleset the sandbox must not own, is
  * the one to run in. --disable-userns costs a second user namespace, measured at 0.13 ms, and is
  * what makes "no new user namespaces" hold for every process below, whatever seccomp lets through.
+ * --as-pid-1: sbx-init, which is small, is the namespace's init, and not a fork of bwrap.
  *
  * The view is there already when bwrap looks (tree.c): it binds that once and adds /proc, which must be
  * that of its own pid namespace. --dev-bind, because flags are set per mount there and the tree's /dev
@@ -87,6 +88,7 @@ static void put_fixed(struct args *a, const struct sbx_plan *p)
 	static const char *const options[] = {
 		"--unshare-user",	"--unshare-ipc",    "--unshare-pid",	 "--unshare-uts",
 		"--unshare-cgroup-try", "--disable-userns", "--die-with-parent",
+		"--as-pid-1",
 	};
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(options); i++)

@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * sbx-init: the first process of ours inside the sandbox.
+ * sbx-init: pid 1 of the sandbox, and the first process below it, which becomes the command.
  *
  * 	sbx-init CTL_FD EXE_FD -- COMMAND [ARG...]
  *
- * bwrap runs it where the command will run: with its ids, namespaces, view of files, filter and
- * environment. It says hello, takes the probes, runs them and tells the verdicts; while the launcher
- * judges it does all that must be done before the exec, and then it waits. Only a RELEASE lets it
- * become the command; the end of the channel or anything else ends it with status 125, so whatever
- * happens to the launcher, nothing runs.
+ * bwrap turns into it where the command will run: with its ids, namespaces, view of files, filter and
+ * environment. Before all else it forks, so that what is tested is the process that will be the command.
+ *
+ * The child says hello, takes the probes, runs them and tells the verdicts; while the launcher judges it
+ * does all that must be done before the exec, and then it waits. Only a RELEASE lets it become the
+ * command; the end of the channel or anything else ends it with status 125, so whatever happens to the
+ * launcher, nothing runs.
+ *
+ * Pid 1 keeps nothing: no fd (a pipe the caller waits on, the channel), no directory, no signal. It reaps,
+ * the orphans too, and ends as the command ended, with 128 + N for a signal N; the kernel ends all others
+ * with it. Nobody in the sandbox can end it: a namespace's init gets only signals it has handlers for,
+ * and it has none. bwrap could do this (without --as-pid-1), by a copy of its much larger self.
  *
  * CTL_FD is a channel (ipc/channel.h) to the launcher, close-on-exec from here on: the launcher
  * reads its end as the sign that the exec worked. EXE_FD is what bwrap executed us by; -1: nothing
  * to close.
  *
- * It trusts the launcher. Until the exec it is not dumpable: nobody else of the same uid attaches
- * to it.
+ * It trusts the launcher. Pid 1 for good, and the child until the exec, is not dumpable: nobody else of
+ * the same uid attaches to it.
  *
  * Signals: the launcher blocks those it hands on (launcher/signals.h), so one that came early is
- * pending here; it takes effect when the mask is cleared, just before the exec, as if the command
+ * pending in the child; it takes effect when the mask is cleared, just before the exec, as if the command
  * had got it. Dispositions are reset, but an ignored SIGHUP, SIGINT or SIGQUIT stays: that is how
  * nohup and a shell's background jobs ask for it.
  */
@@ -30,6 +37,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/span.h"
@@ -133,13 +141,18 @@ static void wait_for_release(struct init *in)
 /* By the bare call: libc keeps two signals to itself, and a parent may have left them ignored. The room
  * is for struct sigaction of every kernel, and all zero it is SIG_DFL and nothing else. An exec sets
  * every handler to SIG_DFL, so what is ignored is all that is left to find. */
-static void reset_signals(void)
+static void reset_signal(int sig)
 {
 	static const unsigned long fresh[8];
 
+	syscall(SYS_rt_sigaction, sig, fresh, NULL, NSIG / 8);
+}
+
+static void reset_signals(void)
+{
 	for (int sig = 1; sig < NSIG; sig++)
 		if (sig != SIGHUP && sig != SIGINT && sig != SIGQUIT)
-			syscall(SYS_rt_sigaction, sig, fresh, NULL, NSIG / 8);
+			reset_signal(sig);
 }
 
 static void unblock_signals(void)
@@ -249,6 +262,48 @@ static int become_command(struct init *in)
 	return m.not_found ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
+/* --- pid 1 --- */
+
+static _Noreturn void reap(pid_t command)
+{
+	int status;
+	pid_t pid;
+
+	for (;;) {
+		pid = waitpid(-1, &status, 0);
+		if (pid == command)
+			_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+		if (pid < 0 && errno != EINTR)
+			_exit(EXIT_NOT_SET_UP);
+	}
+}
+
+/* The name is what a list of processes shows; by its exec it would be that of an fd. */
+static _Noreturn void stay(pid_t command)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	if (syscall(SYS_close_range, 0, ~0u, 0) < 0 || chdir("/") < 0)
+		_exit(EXIT_NOT_SET_UP);
+	prctl(PR_SET_NAME, "sbx-init");
+	reap(command);
+}
+
+/* Returns in the child. */
+static void split(void)
+{
+	pid_t pid;
+
+	reset_signal(SIGCHLD); /* ignored, it would take the status away from the parent */
+	pid = fork();
+	if (pid < 0)
+		die("cannot start a process");
+	if (pid > 0)
+		stay(pid);
+}
+
 int main(int argc, char **argv)
 {
 	static struct init in; /* too large for a stack, and zero */
@@ -256,6 +311,7 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_DUMPABLE, 0);
 	parse(&in, argc, argv);
+	split();
 	self_test(&in);
 	keep_signals_in();
 	reset_signals();

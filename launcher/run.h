@@ -60,7 +60,7 @@ struct sbx_run {
 	int init_fd, init_peer_fd; /* the peer goes to the child */
 	int init_exe_fd;
 	int seccomp_fd, seccomp_peer_fd; /* pipe: the command's seccomp program, for bwrap */
-	pid_t init_pid;  /* in our pid namespace, as the kernel vouches */
+	pid_t init_pid;  /* of what becomes the command: in our pid namespace, as the kernel vouches */
 	int init_pidfd;
 	bool init_hello, has_verdicts, init_gone;
 	bool exit_by_stage; /* the kernel does not tell how the command ended: the stage will */

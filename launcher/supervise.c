@@ -243,7 +243,7 @@ static void on_child(struct sbx_run *r)
 	}
 }
 
-/* The command was reaped by bwrap's init, whose end, bwrap's and the stage's word of it would cost 0.3 ms
+/* The command was reaped by pid 1 inside, whose end, bwrap's and the stage's word of it would cost 0.3 ms
  * more. Not after a SIGKILL: that may be the stage's end, which is not the command's own. */
 static void on_command(struct sbx_run *r)
 {

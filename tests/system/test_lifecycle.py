@@ -142,8 +142,31 @@ def test_sigkill_of_each_process(sbx, clean):
         assert sbx.leftovers() == [], killed
     os.kill(p.pid, signal.SIGTERM)
     p.communicate(timeout=10)
-    # The launcher and its forks, bwrap outside and inside, the command, the broker.
-    assert len(killed) >= 6 and {"sbx-run", "sbx-broker", "bwrap"} <= set(killed), killed
+    # The launcher and its forks, bwrap, pid 1 inside, the command, the broker.
+    assert len(killed) >= 7 and {"sbx-run", "sbx-broker", "bwrap", "sbx-init"} <= set(killed), killed
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_pid_1_inside_keeps_nothing(sbx, clean, root):
+    """It stays beside the command, of the same uid: nothing to take from it, and no way to end it."""
+    if root:
+        sbx.own(0)
+    script = "kill -KILL 1; kill -TERM 1; kill -STOP 1; cat /proc/1/environ /proc/1/mem && echo read; " \
+        "ls /proc/1/fd/ && echo listed; readlink /proc/1/exe && echo linked; cat /proc/1/comm; echo up; sleep 60"
+    p = sbx.popen([], ["sh", "-c", script], root=root)
+    assert [p.stdout.readline(), p.stdout.readline()] == ["sbx-init\n", "up\n"], p.stderr.read()
+    pids = [pid for pid in tree(launcher_pid(p)) if comm(pid) == "sbx-init"]
+    assert len(pids) == 1
+    init = pids[0]
+    with open(f"/proc/{init}/status") as f:
+        status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+    assert os.listdir(f"/proc/{init}/fd") == [] and os.readlink(f"/proc/{init}/cwd") == "/"
+    assert status["State"].startswith("S") and status["NSpid"].endswith("\t1")
+    assert {status[k].strip("0") for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {""}
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+    os.kill(p.pid, signal.SIGTERM)
+    p.communicate(timeout=10)
+    assert p.returncode == 143
 
 
 def guard_of(launcher):

@@ -32,7 +32,8 @@
 #define TIMEOUT_MS 500
 
 struct init_process {
-	pid_t pid;
+	pid_t pid;     /* what is pid 1 in a sandbox */
+	pid_t command; /* what becomes the command; known from its hello on */
 	int fd;
 	int output; /* stdout and stderr of init and the command */
 	struct sbx_msg_verdicts verdicts;
@@ -128,11 +129,15 @@ static inline void send_simple(struct init_process *in, enum sbx_msg_type type)
 	CHECK(n > 0 && sbx_channel_send(in->fd, p, (size_t)n, NULL, 0) == 0);
 }
 
-static inline void expect_simple(struct init_process *in, enum sbx_msg_type type)
+static inline void expect_hello(struct init_process *in)
 {
 	uint32_t value;
+	size_t n;
 
-	CHECK(sbx_msg_decode_simple(receive(in), type, &value) == 0);
+	CHECK(sbx_channel_recv(in->fd, in->packet, sizeof(in->packet), &n, NULL, 0, NULL,
+			       &in->command) == 0);
+	CHECK(sbx_msg_decode_simple(sbx_span(in->packet, n), SBX_MSG_INIT_HELLO, &value) == 0);
+	CHECK(in->command > 0 && in->command != in->pid);
 }
 
 /* Hello, probes, verdicts. */
@@ -142,7 +147,7 @@ static inline void run_probes(struct init_process *in, const struct sbx_msg_prob
 	ssize_t n = sbx_msg_encode_probes(m, p, sizeof(p));
 
 	CHECK(n > 0 && sbx_channel_send(in->fd, p, (size_t)n, NULL, 0) == 0);
-	expect_simple(in, SBX_MSG_INIT_HELLO);
+	expect_hello(in);
 	CHECK(sbx_msg_decode_verdicts(receive(in), &in->verdicts) == 0);
 	CHECK(in->verdicts.n_verdicts == m->n_probes);
 	for (uint32_t i = 0; i < m->n_probes; i++)

@@ -71,7 +71,7 @@ static void test_fixed(void **state)
 	static const char *const must[] = {
 		"--unshare-user",	"--unshare-ipc",    "--unshare-pid",	 "--unshare-uts",
 		"--unshare-cgroup-try", "--disable-userns", "--die-with-parent", "--add-seccomp-fd",
-		"--clearenv",		"--chdir",
+		"--clearenv",		"--chdir",	    "--as-pid-1",
 	};
 	static const char *const never[] = { "--unshare-net", "--unshare-all", "--share-net",
 					     "--cap-add",     "--dev",	       "--bind",

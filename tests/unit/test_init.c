@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* sbx-init: its protocol, and how it becomes the command. */
+/* sbx-init: its protocol, how it becomes the command, and what stays of it. */
 #include "tests/unit/init_process.h"
 
 #include <sys/syscall.h>
@@ -50,7 +50,7 @@ static void probes_must_come_first(void)
 		struct init_process in;
 
 		start(&in, as_bwrap, command_true);
-		expect_simple(&in, SBX_MSG_INIT_HELLO);
+		expect_hello(&in);
 		if (i == 0)
 			send_simple(&in, SBX_MSG_RELEASE);
 		else if (i == 1)
@@ -187,11 +187,121 @@ static void early_signal_counts(void)
 
 	start(&in, blocked_term, command);
 	run_probes(&in, &none);
-	kill(in.pid, SIGTERM);
+	kill(in.command, SIGTERM);
 	send_simple(&in, SBX_MSG_RELEASE);
 	read_output(&in, out, sizeof(out));
 	CHECK(out[0] == '\0');
 	CHECK(exit_status(&in) == 128 + SIGTERM);
+}
+
+/* --- pid 1 --- */
+
+static void statuses_are_handed_on(void)
+{
+	static const struct {
+		const char *script;
+		int status;
+	} cases[] = {
+		{ "exit 0", 0 },
+		{ "exit 255", 255 },
+		{ "kill -TERM $$", 128 + SIGTERM },
+		{ "kill -KILL $$", 128 + SIGKILL },
+	};
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		const char *const command[] = { "sh", "-c", cases[i].script, NULL };
+		struct init_process in;
+
+		release(&in, as_bwrap, command);
+		CHECK(exit_status(&in) == cases[i].status);
+		close(in.output);
+	}
+}
+
+/* As pid 1 of a namespace is. */
+static void as_pid_1(void)
+{
+	as_bwrap();
+	CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
+}
+
+/* An orphan becomes pid 1's, and its zombie goes while the command runs on. */
+static void orphans_are_reaped(void)
+{
+	const char *const command[] = {
+		"sh", "-c",
+		"p=$(sh -c 'sleep 0.3 >/dev/null & echo $!')\n"
+		"grep -q \"^PPid:[[:space:]]*$PPID\\$\" /proc/$p/status || exit 2\n"
+		"i=0; while [ -e /proc/$p ] && [ $i -lt 100 ]; do sleep 0.05; i=$((i+1)); done\n"
+		"[ ! -e /proc/$p ]",
+		NULL
+	};
+	struct init_process in;
+
+	release(&in, as_pid_1, command);
+	CHECK(exit_status(&in) == 0);
+	close(in.output);
+}
+
+/* What the command closes is closed, though pid 1 was given it too. */
+static void pid_1_holds_no_fd(void)
+{
+	const char *const command[] = { "sh", "-c", "exec <&- >&- 2>&-; sleep 20", NULL };
+	struct pollfd writer = { .events = POLLOUT };
+	struct init_process in;
+	int input[2];
+	char out[64];
+
+	CHECK(pipe2(input, O_CLOEXEC) == 0);
+	CHECK(dup2(input[0], 0) == 0 && close(input[0]) == 0);
+	release(&in, as_bwrap, command);
+	close(0);
+	CHECK(receive(&in).n == 0);
+	read_output(&in, out, sizeof(out)); /* to the end */
+	CHECK(out[0] == '\0');
+	writer.fd = input[1];
+	do {
+		CHECK(poll(&writer, 1, 10) >= 0);
+	} while (!(writer.revents & POLLERR)); /* no reader is left */
+	CHECK(waitpid(in.pid, NULL, WNOHANG) == 0);
+	CHECK(kill(in.command, SIGKILL) == 0);
+	CHECK(exit_status(&in) == 128 + SIGKILL);
+}
+
+/* Has @pid blocked SIGTERM? */
+static bool blocks_term(pid_t pid)
+{
+	char path[64], line[256];
+	unsigned long long blocked = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		if (strncmp(line, "SigBlk:", 7) == 0)
+			blocked = strtoull(line + 7, NULL, 16);
+	fclose(f);
+	return blocked & 1ull << (SIGTERM - 1);
+}
+
+/* They are the command's. A namespace's init would not get them anyway; here it is none. */
+static void pid_1_takes_no_signals(void)
+{
+	const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGALRM,
+				SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGRTMAX };
+	const char *const command[] = { "sh", "-c", "exit 7", NULL };
+	struct init_process in;
+
+	start(&in, as_bwrap, command);
+	run_probes(&in, &none);
+	while (!blocks_term(in.pid))
+		sched_yield();
+	for (size_t i = 0; i < SBX_N_ELEMENTS(signals); i++)
+		CHECK(kill(in.pid, signals[i]) == 0);
+	send_simple(&in, SBX_MSG_RELEASE);
+	CHECK(exit_status(&in) == 7);
+	close(in.output);
 }
 
 PLAIN_TEST(release_runs_the_command)
@@ -201,6 +311,10 @@ PLAIN_TEST(usage_is_125)
 PLAIN_TEST(exec_statuses)
 PLAIN_TEST(signals_are_reset)
 PLAIN_TEST(early_signal_counts)
+PLAIN_TEST(statuses_are_handed_on)
+PLAIN_TEST(orphans_are_reaped)
+PLAIN_TEST(pid_1_holds_no_fd)
+PLAIN_TEST(pid_1_takes_no_signals)
 
 int main(void)
 {
@@ -212,6 +326,10 @@ int main(void)
 		cmocka_unit_test(test_exec_statuses),
 		cmocka_unit_test(test_signals_are_reset),
 		cmocka_unit_test(test_early_signal_counts),
+		cmocka_unit_test(test_statuses_are_handed_on),
+		cmocka_unit_test(test_orphans_are_reaped),
+		cmocka_unit_test(test_pid_1_holds_no_fd),
+		cmocka_unit_test(test_pid_1_takes_no_signals),
 	};
 
 	return cmocka_run_group_tests_name("init", tests, NULL, NULL);

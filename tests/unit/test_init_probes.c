@@ -402,7 +402,7 @@ static void whole_self_test(void)
 		double from;
 
 		start(&in, as_in_a_sandbox, command_true);
-		expect_simple(&in, SBX_MSG_INIT_HELLO);
+		expect_hello(&in);
 		from = now_ms();
 		size = sbx_msg_encode_probes(&m, packet, sizeof(packet));
 		CHECK(size > 0 && sbx_channel_send(in.fd, packet, (size_t)size, NULL, 0) == 0);
