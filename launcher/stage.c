@@ -46,7 +46,8 @@
 
 /* What may pass between here and the release, and the wall time's grace (steps.c, supervise.c). */
 #define SETUP_SLACK_MS 35000
-#define STAGE_FLAGS (CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS)
+/* The network namespace, which takes the kernel longest, the stage makes itself, beside the launcher. */
+#define STAGE_FLAGS (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS)
 
 _Static_assert(SBX_N_BROKER_FDS <= SBX_CHANNEL_MAX_FDS, "the sandbox's sockets fit one packet");
 
@@ -305,6 +306,9 @@ static int prepare(struct sbx_run *r, pid_t *ret_bwrap, int *ret_args_fd, struct
 	e = mount_proc(err);
 	if (e < 0)
 		return e;
+	*ret_step = SBX_STAGE_NETWORK;
+	if (unshare(CLONE_NEWNET) < 0)
+		return -errno;
 	*ret_step = "bwrap";
 	*ret_bwrap = start_bwrap(r, ret_args_fd);
 	if (*ret_bwrap < 0)

@@ -4,6 +4,10 @@
 
 #include "launcher/run.h"
 
+/* The step of STAGE_FAILED whose reason the launcher finds: the limits of the host's user namespace cannot
+ * be seen in the stage's own. */
+#define SBX_STAGE_NETWORK "network namespace"
+
 /* Start the stage, before there is a plan: returns as soon as it exists. It prepares what needs none and
  * waits for its orders. Needs r->facts and r->options, signals blocked. 0 or -errno with r->err. */
 int sbx_stage_begin(struct sbx_run *r);

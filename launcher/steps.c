@@ -35,6 +35,7 @@
 #include "launcher/supervise.h"
 #include "sys/proc.h"
 #include "sys/seccomp.h"
+#include "sys/userns.h"
 
 #define STAGE_TIMEOUT_MS 10000
 #define RELEASE_TIMEOUT_MS 5000
@@ -93,6 +94,16 @@ static void record_undo(struct sbx_run *r)
 
 /* --- firewall: the stage builds it; here we wait for the proof --- */
 
+static void explain_namespace(struct sbx_run *r)
+{
+	struct sbx_userns_facts facts;
+	char why[512];
+
+	sbx_userns_facts_read(&facts);
+	sbx_err_set(&r->err, "cannot make a network namespace: %s",
+		    sbx_userns_explain((int)r->stage_failed.error, &facts, why, sizeof(why)));
+}
+
 static int firewall_apply(struct sbx_run *r)
 {
 	int e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
@@ -101,7 +112,9 @@ static int firewall_apply(struct sbx_run *r)
 		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
 		return sbx_broker_configure(r);
 	}
-	if (r->stage_failed.step[0])
+	if (strcmp(r->stage_failed.step, SBX_STAGE_NETWORK) == 0)
+		explain_namespace(r);
+	else if (r->stage_failed.step[0])
 		sbx_err_set(&r->err, "%s: %s", r->stage_failed.step, r->stage_failed.detail);
 	else if (r->interrupted)
 		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
