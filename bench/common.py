@@ -34,11 +34,17 @@ class Places:
     def __init__(self):
         self.user = ordinary_user()
         self.dir = tempfile.mkdtemp(prefix="sbx-bench-", dir="/var/tmp")
-        os.chmod(self.dir, 0o755)
+        # On a tmpfs, as $XDG_RUNTIME_DIR is.
+        self.runtime = tempfile.mkdtemp(prefix="sbx-bench-", dir="/dev/shm" if os.path.isdir("/dev/shm")
+                                        else "/var/tmp")
+        for directory in self.dir, self.runtime:
+            os.chmod(directory, 0o755)
+        os.chown(self.runtime, self.user.pw_uid, self.user.pw_gid)
         self.work = self.own("work")
         self.env = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": self.user.pw_dir, "USER": USER,
                     "LOGNAME": USER, "SBX_STATE_DIR": self.own("state"),
-                    "SBX_RUNTIME_DIR": self.own("run"), "SBX_CONFIG_DIR": self.own("config")}
+                    "SBX_RUNTIME_DIR": os.path.join(self.runtime, "sbx"),
+                    "SBX_CONFIG_DIR": self.own("config")}
 
     def own(self, name):
         path = os.path.join(self.dir, name)
@@ -60,6 +66,7 @@ class Places:
 
     def remove(self):
         shutil.rmtree(self.dir, ignore_errors=True)
+        shutil.rmtree(self.runtime, ignore_errors=True)
 
 
 def end(proc, seconds=10):
