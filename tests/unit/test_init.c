@@ -288,7 +288,7 @@ static bool blocks_term(pid_t pid)
 /* They are the command's. A namespace's init would not get them anyway; here it is none. */
 static void pid_1_takes_no_signals(void)
 {
-	const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGALRM,
+	const int signals[] = { SIGHUP,	 SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGALRM,
 				SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGRTMAX };
 	const char *const command[] = { "sh", "-c", "exit 7", NULL };
 	struct init_process in;
