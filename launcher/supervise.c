@@ -392,6 +392,7 @@ int sbx_supervise_signals(struct sbx_run *r)
 	sbx_signals_forwarded(&set);
 	sigaddset(&set, SIGCHLD);
 	signal(SIGPIPE, SIG_IGN); /* a write to a helper that died is an error here; init resets it */
+	signal(SIGCHLD, SIG_DFL); /* ignored, as a caller may leave it, children vanish without a status */
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

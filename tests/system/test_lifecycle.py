@@ -146,6 +146,14 @@ def test_sigkill_of_each_process(sbx, clean):
     assert len(killed) >= 7 and {"sbx-run", "sbx-broker", "bwrap", "sbx-init"} <= set(killed), killed
 
 
+@pytest.mark.parametrize("command,rc", [("exit 3", 3), ("kill -9 $$", 137)])
+def test_caller_that_ignores_its_children(sbx, command, rc):
+    """SIGCHLD ignored is inherited, and would take every child's status away."""
+    p = sbx.popen([], ["sh", "-c", command],
+                  preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert p.wait(30) == rc, p.stderr.read()
+
+
 @pytest.mark.parametrize("root", [False, True])
 def test_pid_1_inside_keeps_nothing(sbx, clean, root):
     """It stays beside the command, of the same uid: nothing to take from it, and no way to end it."""
