@@ -143,16 +143,10 @@ int sbx_bwrap_args(const struct sbx_plan *p, char **ret_args, size_t *ret_n)
 /* bwrap --args N -- /proc/self/fd/EXE CTL EXE -- command... */
 char **sbx_bwrap_argv(char *const *command)
 {
-	static char words[][24] = {
-		"bwrap",
-		"--args",
-		STRING(SBX_BWRAP_ARGS_NUMBER),
-		"--",
-		"/proc/self/fd/" STRING(SBX_BWRAP_EXE_NUMBER),
-		STRING(SBX_BWRAP_CTL_NUMBER),
-		STRING(SBX_BWRAP_EXE_NUMBER),
-		"--",
-	};
+	static char bwrap[] = "bwrap", args[] = "--args", args_fd[] = STRING(SBX_BWRAP_ARGS_NUMBER),
+		    end[] = "--", path[] = "/proc/self/fd/" STRING(SBX_BWRAP_EXE_NUMBER),
+		    ctl_fd[] = STRING(SBX_BWRAP_CTL_NUMBER), exe_fd[] = STRING(SBX_BWRAP_EXE_NUMBER);
+	static char *const words[] = { bwrap, args, args_fd, end, path, ctl_fd, exe_fd, end };
 	size_t n = 0, n_command = 0;
 	char **argv;
 

@@ -252,7 +252,7 @@ static int add_device(int dev, const char *host, const char *name)
 /* The terminal of whoever started us stays reachable by the name that ttyname(3) looks for. */
 static int add_console(int dev)
 {
-	char tty[64];
+	char tty[64] = "";
 
 	if (!isatty(STDOUT_FILENO) || ttyname_r(STDOUT_FILENO, tty, sizeof(tty)) != 0)
 		return 0;
