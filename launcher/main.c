@@ -22,6 +22,7 @@
 #include "launcher/run.h"
 #include "launcher/runtime.h"
 #include "launcher/stage.h"
+#include "launcher/step_hook.h"
 #include "launcher/supervise.h"
 #include "sys/proc.h"
 
@@ -118,6 +119,8 @@ static int plan_and_carry_out(const struct sbx_options *o, const struct sbx_fact
 	run.stage_error = sbx_supervise_signals(&run);
 	if (run.stage_error == 0)
 		run.stage_error = sbx_stage_begin(&run);
+	if (run.stage_error == 0)
+		run.stage_error = sbx_step_hook("begin");
 	status = plan(o, f, &run.plan);
 	if (status == 0)
 		status = carry_out(&run);

@@ -96,6 +96,23 @@ def test_a_failed_step_undoes_everything(sbx, clean, step, root):
     assert not set(states) & {"preparing", "running"}, states
 
 
+@pytest.mark.parametrize("root", [False, True])
+@pytest.mark.parametrize("fault,rc", [("kill:begin", -signal.SIGKILL), ("fail:begin", 125)])
+def test_the_stage_ends_with_the_planning(sbx, clean, fault, rc, root):
+    """It is started before there is a plan."""
+    if root:
+        sbx.own(0)
+    r = sbx.run([], ["echo", "ran"], env={"SBX_FAULT": fault}, root=root, program="bin/sbx-run-faults")
+    assert (r.rc, r.out) == (rc, "")
+
+
+@pytest.mark.parametrize("args,cmd,rc", [
+    (["--profile", "nosuch"], ["true"], 125), (["--bind", "relative"], ["true"], 125),
+    ([], ["no-such-command"], 127), ([], ["sudo"], 126), (["--dry-run"], ["true"], 0)])
+def test_a_refused_plan_leaves_nothing(sbx, clean, args, cmd, rc):
+    assert sbx.run(args, cmd).rc == rc
+
+
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("root", [False, True])
 def test_sigkill_of_the_launcher_after_each_step(sbx, world, clean, step, root):
