@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,7 @@ int main(int argc, char **argv)
 	struct sbx_err err = { 0 };
 	int status;
 
+	signal(SIGCHLD, SIG_DFL); /* ignored, as a caller may leave it, children vanish without a status */
 	if (open_stdio() < 0)
 		return EXIT_NOT_SET_UP;
 	if (argc == 3 && strcmp(argv[1], SBX_GUARD_MODE) == 0)

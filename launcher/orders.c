@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The stage's orders: an arena that is mapped shared before the stage is cloned. Its pages are taken as
- * they are written, so the mapping may be large.
+ * they are written, so the mapping may be large. A privileged launcher shares it with a process of the
+ * sandbox's user: it writes and never reads back, neither a size nor a pointer.
  */
 #include "launcher/orders.h"
 
@@ -17,10 +18,7 @@ struct sbx_orders *sbx_orders_new(void)
 	struct sbx_orders *o = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
 				    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (o == MAP_FAILED)
-		return NULL;
-	o->used = sizeof(*o);
-	return o;
+	return o == MAP_FAILED ? NULL : o;
 }
 
 struct sbx_orders *sbx_orders_free(struct sbx_orders *o)
@@ -30,58 +28,73 @@ struct sbx_orders *sbx_orders_free(struct sbx_orders *o)
 	return NULL;
 }
 
-/* @n bytes, aligned for anything; NULL when there is no room left. */
-static void *take(struct sbx_orders *o, size_t n)
-{
-	size_t at = (o->used + 15) & ~(size_t)15;
+/* What has been taken of the mapping. Kept here and not in it: what the stage shares it may change. */
+struct arena {
+	uint8_t *base;
+	size_t used;
+};
 
-	if (n > ARENA_BYTES - at)
+/* @n bytes, aligned for anything; NULL when there is no room left. */
+static void *take(struct arena *a, size_t n)
+{
+	size_t at = (a->used + 15) & ~(size_t)15;
+
+	if (at > ARENA_BYTES || n > ARENA_BYTES - at)
 		return NULL;
-	o->used = at + n;
-	return (uint8_t *)o + at;
+	a->used = at + n;
+	return a->base + at;
 }
 
-static bool copy(struct sbx_orders *o, const void *from, size_t n, void *ret_to)
+/* NULL, with *ok cleared, when there is no room left. */
+static void *copy(struct arena *a, const void *from, size_t n, bool *ok)
 {
-	void *to = take(o, n);
+	void *to = take(a, n);
 
-	if (to && n > 0)
+	if (!to)
+		*ok = false;
+	else if (n > 0)
 		memcpy(to, from, n);
-	memcpy(ret_to, &to, sizeof(to));
 	return to;
 }
 
-static bool copy_text(struct sbx_orders *o, const char *text, size_t n, char **ret_to)
+static char *copy_text(struct arena *a, const char *text, size_t n, bool *ok)
 {
-	*ret_to = NULL;
-	return !text || copy(o, text, n, ret_to);
+	return text ? copy(a, text, n, ok) : NULL;
 }
 
-static bool copy_op(struct sbx_orders *o, const struct sbx_mount_op *from, struct sbx_mount_op *to)
+static void copy_op(struct arena *a, const struct sbx_mount_op *from, void *to, bool *ok)
 {
 	const char *resolved = from->source.resolved;
+	struct sbx_mount_op op = *from;
 
-	*to = *from;
-	to->source.fd = -1;
-	return copy_text(o, from->dest, strlen(from->dest) + 1, &to->dest) &&
-	       copy_text(o, from->text, from->n_text + 1, &to->text) &&
-	       copy_text(o, resolved, resolved ? strlen(resolved) + 1 : 0, &to->source.resolved);
+	op.source.fd = -1;
+	op.dest = copy_text(a, from->dest, strlen(from->dest) + 1, ok);
+	op.text = copy_text(a, from->text, from->n_text + 1, ok);
+	op.source.resolved = copy_text(a, resolved, resolved ? strlen(resolved) + 1 : 0, ok);
+	memcpy(to, &op, sizeof(op));
 }
 
 int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *args, size_t n_args)
 {
-	o->carries = p->carries;
-	o->open_files = p->profile->limits.open_files;
-	o->wall_ms = p->profile->limits.wall_time_ms;
-	o->nft = p->nft;
-	o->n_mounts = p->n_mounts;
-	o->n_args = n_args;
-	o->mounts = take(o, p->n_mounts * sizeof(*o->mounts));
-	if (!o->mounts || !copy(o, args, n_args, &o->args) ||
-	    !copy(o, p->nft.cidrs, p->nft.n_cidrs * sizeof(*p->nft.cidrs), &o->nft.cidrs))
+	struct arena a = { (uint8_t *)o, sizeof(*o) };
+	uint8_t *mounts = take(&a, p->n_mounts * sizeof(*p->mounts));
+	bool ok = mounts;
+	struct sbx_orders all = {
+		.carries = p->carries,
+		.open_files = p->profile->limits.open_files,
+		.wall_ms = p->profile->limits.wall_time_ms,
+		.nft = p->nft,
+		.n_mounts = p->n_mounts,
+		.mounts = (struct sbx_mount_op *)(void *)mounts,
+		.args = copy(&a, args, n_args, &ok),
+		.n_args = n_args,
+	};
+
+	all.nft.cidrs = copy(&a, p->nft.cidrs, p->nft.n_cidrs * sizeof(*p->nft.cidrs), &ok);
+	for (size_t i = 0; i < p->n_mounts && ok; i++)
+		copy_op(&a, &p->mounts[i], mounts + i * sizeof(*p->mounts), &ok);
+	if (!ok)
 		return -E2BIG;
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (!copy_op(o, &p->mounts[i], &o->mounts[i]))
-			return -E2BIG;
+	memcpy(o, &all, sizeof(all));
 	return 0;
 }

@@ -9,7 +9,7 @@
 /*
  * What the stage does with a plan that did not exist yet when the stage was started: a deep copy of the
  * parts it needs, in memory that launcher and stage share. The launcher writes it once, then says ORDERS
- * on the channel; the stage only reads. Pointers lead into the same mapping, which is at the same address
+ * on the channel; the stage only reads, and the launcher reads nothing of it. Pointers lead into the same mapping, which is at the same address
  * in both.
  */
 struct sbx_orders {
@@ -21,7 +21,6 @@ struct sbx_orders {
 	struct sbx_mount_op *mounts; /* source.fd is -1 */
 	const char *args;	     /* of bwrap, NUL-separated (bwrap_argv.h) */
 	size_t n_args;
-	size_t used; /* bytes of the mapping */
 };
 
 struct sbx_orders *sbx_orders_new(void); /* empty; NULL: errno */

@@ -11,7 +11,7 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	memset(r, 0, sizeof(*r));
 	r->options = o;
 	r->facts = f;
-	r->runtime_fd = r->guard_fd = r->stage_fd = r->broker_fd = -1;
+	r->runtime_fd = r->guard_fd = r->stage_fd = r->stage_go_fd = r->broker_fd = -1;
 	r->init_fd = r->init_peer_fd = r->init_exe_fd = r->init_pidfd = -1;
 	r->seccomp_fd = r->seccomp_peer_fd = -1;
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;

@@ -43,6 +43,7 @@ struct sbx_run {
 	/* stage (stage.c) */
 	pid_t stage_pid;
 	int stage_fd;                       /* channel */
+	int stage_go_fd;                    /* read end: a byte when a privileged launcher has mapped its ids */
 	int stage_error;                    /* -errno of sbx_stage_begin(), with err */
 	struct sbx_orders *orders;          /* shared with the stage */
 	char **bwrap_argv;

@@ -26,6 +26,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,6 +47,7 @@
 
 /* What may pass between here and the release, and the wall time's grace (steps.c, supervise.c). */
 #define SETUP_SLACK_MS 35000
+#define HELPER_TIMEOUT_MS 10000
 /* The network namespace, which takes the kernel longest, the stage makes itself, beside the launcher. */
 #define STAGE_FLAGS (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS)
 
@@ -285,6 +287,18 @@ static int limit_open_files(pid_t bwrap, uint32_t open_files)
 
 /* --- the stage --- */
 
+static void wait_for_maps(const struct sbx_run *r)
+{
+	char byte;
+	ssize_t n;
+
+	do {
+		n = read(r->stage_go_fd, &byte, 1);
+	} while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(125); /* the launcher is gone, or says itself what was wrong */
+}
+
 /* What needs no plan. 0 or -errno. */
 static int prepare(struct sbx_run *r, pid_t *ret_bwrap, int *ret_args_fd, struct sbx_tree *ret_tree,
 		   const char **ret_step, struct sbx_err *err)
@@ -292,14 +306,12 @@ static int prepare(struct sbx_run *r, pid_t *ret_bwrap, int *ret_args_fd, struct
 	const struct sbx_facts *f = r->facts;
 	int e;
 
-	/* Coming from root we are not dumpable, and /proc/self/uid_map is root's. Dumpable no longer than
-	 * that takes: our memory and fds are the launcher's, and uid f->uid may have processes outside. */
+	/* Coming from root we are not dumpable and stay so: our memory and fds are the launcher's, and uid
+	 * f->uid may have processes outside. So /proc/self/uid_map is root's, and the launcher writes it. */
 	*ret_step = "uid_map";
 	if (f->privileged)
-		prctl(PR_SET_DUMPABLE, 1);
-	e = sbx_userns_map_self(f->uid, f->gid, err);
-	if (f->privileged)
-		prctl(PR_SET_DUMPABLE, 0);
+		wait_for_maps(r);
+	e = f->privileged ? 0 : sbx_userns_map_self(f->uid, f->gid, err);
 	if (e < 0)
 		return e;
 	*ret_step = "proc";
@@ -393,7 +405,7 @@ static void wipe_environment(void)
 }
 
 /* Privileged: become the sandbox's user first, then make the namespaces as the launcher's child. */
-static _Noreturn void stage_as_user(struct sbx_run *r, int channel, int pid_pipe)
+static _Noreturn void stage_as_user(struct sbx_run *r, int channel, int pid_pipe, pid_t launcher)
 {
 	struct sbx_err err = { 0 };
 	pid_t pid;
@@ -405,6 +417,9 @@ static _Noreturn void stage_as_user(struct sbx_run *r, int channel, int pid_pipe
 		sbx_err_set(&err, "cannot become uid %u: %s", r->facts->uid, strerror(-error));
 		stage_fail(channel, error, "user", &err);
 	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of ids clears it */
+	if (getppid() != launcher)
+		_exit(125);
 	pid = sbx_proc_clone(STAGE_FLAGS | CLONE_PARENT, NULL, &err);
 	if (pid == 0) {
 		sbx_fd_close(pid_pipe);
@@ -417,31 +432,50 @@ static _Noreturn void stage_as_user(struct sbx_run *r, int channel, int pid_pipe
 	_exit(0);
 }
 
+/* The stage's pid, from the helper; bounded, because its user can stop the helper. 0: none came. */
+static pid_t read_pid(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	pid_t pid = 0;
+
+	if (poll(&p, 1, HELPER_TIMEOUT_MS) <= 0 || read(fd, &pid, sizeof(pid)) != sizeof(pid))
+		return 0;
+	return pid;
+}
+
 static int start_as_user(struct sbx_run *r, int channel)
 {
-	SBX_AUTO_CLOSE int pipe_read = -1, pipe_write = -1;
-	int fds[2], status;
-	pid_t helper;
-	ssize_t n;
+	SBX_AUTO_CLOSE int pid_read = -1, pid_write = -1, go_write = -1;
+	pid_t helper, launcher;
+	int fds[2], e;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
-	pipe_read = fds[0];
-	pipe_write = fds[1];
+	pid_read = fds[0];
+	pid_write = fds[1];
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	r->stage_go_fd = fds[0];
+	go_write = fds[1];
+	launcher = getpid();
 	helper = fork();
 	if (helper < 0)
 		return -errno;
-	if (helper == 0)
-		stage_as_user(r, channel, pipe_write);
-	pipe_write = sbx_fd_close(pipe_write);
-	do {
-		n = read(pipe_read, &r->stage_pid, sizeof(r->stage_pid));
-	} while (n < 0 && errno == EINTR);
-	if (n != sizeof(r->stage_pid))
-		r->stage_pid = 0; /* it says why on the channel */
-	while (waitpid(helper, &status, 0) < 0 && errno == EINTR)
-		;
-	return 0;
+	if (helper == 0) {
+		sbx_fd_close(go_write); /* or the stage would never see the launcher end */
+		stage_as_user(r, channel, pid_write, launcher);
+	}
+	pid_write = sbx_fd_close(pid_write);
+	r->stage_go_fd = sbx_fd_close(r->stage_go_fd);
+	r->stage_pid = read_pid(pid_read);
+	kill(helper, SIGKILL); /* our child, not yet reaped: it has done what it is for */
+	sbx_proc_reap(&helper);
+	if (r->stage_pid == 0)
+		return 0; /* it says why on the channel */
+	e = sbx_userns_map_child(r->stage_pid, r->facts->uid, r->facts->gid, &r->err);
+	if (e == 0 && write(go_write, "", 1) != 1)
+		e = -EPIPE;
+	return e;
 }
 
 static int clone_stage(struct sbx_run *r)
@@ -522,6 +556,8 @@ int sbx_stage_order(struct sbx_run *r)
 	ssize_t n;
 	int e = sbx_bwrap_args(r->plan, &args, &n_args);
 
+	if (r->stage_pid <= 0)
+		return 0; /* there is none; it said why on the channel */
 	if (e == 0)
 		e = sbx_orders_fill(r->orders, r->plan, args, n_args);
 	if (e < 0) {

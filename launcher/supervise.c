@@ -362,7 +362,8 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 	if (r->flush_at_us && r->flush_at_us <= now)
 		sbx_record_flush(r);
 	if (r->kill_at_us && r->kill_at_us <= now) {
-		kill(r->stage_pid, SIGKILL);
+		if (r->stage_pid > 0)
+			kill(r->stage_pid, SIGKILL);
 		r->kill_at_us = 0;
 	}
 	return 0;
@@ -392,7 +393,6 @@ int sbx_supervise_signals(struct sbx_run *r)
 	sbx_signals_forwarded(&set);
 	sigaddset(&set, SIGCHLD);
 	signal(SIGPIPE, SIG_IGN); /* a write to a helper that died is an error here; init resets it */
-	signal(SIGCHLD, SIG_DFL); /* ignored, as a caller may leave it, children vanish without a status */
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -33,14 +33,22 @@
 #include "base/cleanup.h"
 #include "launcher/view.h"
 
+#define OPEN_ATTEMPTS 100
+
 /* --- paths in the tree --- */
 
 static int open_in(const struct sbx_tree *t, const char *path, uint64_t flags)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	long fd = syscall(SYS_openat2, t->root, path[1] ? path + 1 : ".", &how, sizeof(how));
+	long fd = -1;
 
+	/* EAGAIN: something was renamed or mounted while a ".." was walked (openat2(2)). */
+	for (int i = 0; i < OPEN_ATTEMPTS; i++) {
+		fd = syscall(SYS_openat2, t->root, path[1] ? path + 1 : ".", &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
 	return fd < 0 ? -errno : (int)fd;
 }
 
@@ -192,15 +200,15 @@ static int make_symlink(const struct sbx_tree *t, const char *text, const char *
 	return symlinkat(text, parent, name) < 0 ? -errno : 0;
 }
 
+/* One that is there stays as it is: it may be the host's. */
 static int make_dir(const struct sbx_tree *t, const char *dest, mode_t mode)
 {
-	SBX_AUTO_CLOSE int fd = open_target(t, dest, true);
-	char path[32];
+	const char *name;
+	SBX_AUTO_CLOSE int parent = open_parent(t, dest, &name);
 
-	if (fd < 0)
-		return fd;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); /* fchmod(2) takes no O_PATH */
-	return chmod(path, mode) < 0 ? -errno : 0;
+	if (parent < 0)
+		return parent;
+	return mkdirat(parent, name, mode) < 0 && errno != EEXIST ? -errno : 0;
 }
 
 static int make_file(const struct sbx_tree *t, const struct sbx_mount_op *op)

@@ -120,32 +120,49 @@ static int write_map(const char *path, const char *text)
 	return (size_t)done == n ? 0 : -EIO;
 }
 
-int sbx_userns_map_self(uid_t uid, gid_t gid, struct sbx_err *err)
+/* @dir is "/proc/self" or "/proc/PID". */
+static int map_in(const char *dir, uid_t uid, gid_t gid, struct sbx_err *err)
 {
 	char uid_map[64], gid_map[64];
 	const struct {
-		const char *path, *text;
+		const char *name, *text;
 	} files[] = {
-		{ "/proc/self/setgroups",
-		  "deny" }, /* or the kernel takes no gid_map of ours: user_namespaces(7) */
-		{ "/proc/self/gid_map", gid_map },
-		{ "/proc/self/uid_map", uid_map },
+		/* or the kernel takes no gid_map of ours: user_namespaces(7) */
+		{ "setgroups", "deny" },
+		{ "gid_map", gid_map },
+		{ "uid_map", uid_map },
 	};
 
 	snprintf(uid_map, sizeof(uid_map), "%u %u 1", (unsigned int)uid, (unsigned int)uid);
 	snprintf(gid_map, sizeof(gid_map), "%u %u 1", (unsigned int)gid, (unsigned int)gid);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(files); i++) {
-		int r = write_map(files[i].path, files[i].text);
+		char path[64];
+		int r;
 
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
+		r = write_map(path, files[i].text);
 		if (r < 0) {
 			struct sbx_userns_facts facts;
 			char why[512];
 
 			sbx_userns_facts_read(&facts);
-			sbx_err_set(err, "cannot write %s: %s", files[i].path,
+			sbx_err_set(err, "cannot write %s: %s", path,
 				    sbx_userns_explain(-r, &facts, why, sizeof(why)));
 			return r;
 		}
 	}
 	return 0;
+}
+
+int sbx_userns_map_self(uid_t uid, gid_t gid, struct sbx_err *err)
+{
+	return map_in("/proc/self", uid, gid, err);
+}
+
+int sbx_userns_map_child(pid_t pid, uid_t uid, gid_t gid, struct sbx_err *err)
+{
+	char dir[32];
+
+	snprintf(dir, sizeof(dir), "/proc/%d", (int)pid);
+	return map_in(dir, uid, gid, err);
 }
