@@ -5,9 +5,8 @@ A network and mount namespace of its own stands for the internet: any address is
 serves on it, and a hosts file names it (the broker honours the host's). The client is the same program
 with the same number of connections every time: direct beside the server, or in a sandbox, where it asks
 for the name. Client, broker and server share the machine's processors, as they do in use: on two of them
-a relay can never be free. New connections are judged by a real client and a real server, wrk and nginx,
-where both are installed; bench_net's own pair, the leanest there can be, stands beside them. Kept-alive
-requests are judged with both ends held to one processor: see README.md.
+a relay can never be free. What is judged for requests is a real client and a real server, wrk and nginx,
+where both are installed; bench_net's own pair, the leanest there can be, stands beside it.
 """
 import contextlib
 import dataclasses
@@ -46,12 +45,12 @@ class Load:
 NEW, KEEP = 0.35, 0.60
 REAL_LOADS = [
     Load("new", 32, "New connection per request, wrk and nginx, 32 at a time, 1/s", NEW, real=True),
-    Load("keep", 32, "Kept-alive requests, wrk and nginx, 32 connections, 1/s", real=True),
+    Load("keep", 32, "Kept-alive requests, wrk and nginx, 32 connections, 1/s", KEEP, real=True),
 ]
 LOADS = [
     Load("new", 32, "New connection per request, lean pair, 32 at a time, 1/s", NEW),
-    Load("keep", 32, "Kept-alive requests, lean pair, both ends on one processor, 1/s", KEEP, apart=True),
-    Load("keep", 32, "The same, on all processors, 1/s"),
+    Load("keep", 32, "Kept-alive requests, lean pair, 32 connections, 1/s", KEEP),
+    Load("keep", 32, "The same, both ends on one processor, 1/s", apart=True),
     Load("keep", 1, "Kept-alive requests, lean pair, one connection, 1/s"),
     Load("get", 4, "Bulk to the client, 4 connections, GiB/s", 0.85),
     Load("put", 4, "Bulk from the client, 4 connections, GiB/s"),
