@@ -117,16 +117,14 @@ int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_ke
 	char *argv[3 + SBX_GETENT_KEYS_MAX] = { name, database };
 	uint64_t deadline_us = sbx_clock_monotonic_us() + (uint64_t)timeout_ms * 1000;
 	struct getent g = { .program = program, .argv = argv, .parent = getpid() };
-	int fds[2];
 	pid_t pid;
 
 	assert(n_keys <= SBX_GETENT_KEYS_MAX);
 	for (size_t i = 0; i < n_keys; i++)
 		argv[2 + i] = (char *)keys[i];
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	ours = fds[0];
-	theirs = fds[1];
+	pid = sbx_fd_pipe(&ours, &theirs);
+	if (pid < 0)
+		return pid;
 	g.pipe = theirs;
 	pid = sbx_proc_spawn(exec_getent, &g);
 	if (pid < 0)

@@ -183,12 +183,10 @@ static int start_guard(struct sbx_run *r)
 {
 	static char name[] = "sbx-run", mode[] = SBX_GUARD_MODE;
 	SBX_AUTO_CLOSE int read_end = -1, write_end = -1;
-	int fds[2], e;
+	int e = sbx_fd_pipe(&read_end, &write_end);
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	read_end = fds[0];
-	write_end = fds[1];
+	if (e < 0)
+		return e;
 	guard.pipe_read = read_end;
 	guard.privileged = r->plan->facts->privileged;
 	snprintf(guard.id, sizeof(guard.id), "%s", r->plan->id);

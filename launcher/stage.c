@@ -237,13 +237,10 @@ static pid_t start_bwrap(struct sbx_run *r, int *ret_args_fd)
 {
 	struct bwrap_child c = { .run = r };
 	SBX_AUTO_CLOSE int read_end = -1, write_end = -1;
-	int fds[2];
-	pid_t pid;
+	pid_t pid = sbx_fd_pipe(&read_end, &write_end);
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	read_end = fds[0];
-	write_end = fds[1];
+	if (pid < 0)
+		return pid;
 	c.args_fd = read_end;
 	pid = sbx_proc_spawn(exec_bwrap, &c);
 	if (pid > 0)
@@ -446,18 +443,13 @@ static pid_t read_pid(int fd)
 static int start_as_user(struct sbx_run *r, int channel)
 {
 	SBX_AUTO_CLOSE int pid_read = -1, pid_write = -1, go_write = -1;
-	pid_t helper, launcher;
-	int fds[2], e;
+	pid_t helper, launcher = getpid();
+	int e = sbx_fd_pipe(&pid_read, &pid_write);
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	pid_read = fds[0];
-	pid_write = fds[1];
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	r->stage_go_fd = fds[0];
-	go_write = fds[1];
-	launcher = getpid();
+	if (e == 0)
+		e = sbx_fd_pipe(&r->stage_go_fd, &go_write);
+	if (e < 0)
+		return e;
 	helper = fork();
 	if (helper < 0)
 		return -errno;
@@ -501,15 +493,9 @@ static int clone_stage(struct sbx_run *r)
 
 static int make_channels(struct sbx_run *r)
 {
-	int seccomp[2], e = sbx_channel_pair(&r->init_fd, &r->init_peer_fd);
+	int e = sbx_channel_pair(&r->init_fd, &r->init_peer_fd);
 
-	if (e < 0)
-		return e;
-	if (pipe2(seccomp, O_CLOEXEC) < 0)
-		return -errno;
-	r->seccomp_peer_fd = seccomp[0];
-	r->seccomp_fd = seccomp[1];
-	return 0;
+	return e < 0 ? e : sbx_fd_pipe(&r->seccomp_peer_fd, &r->seccomp_fd);
 }
 
 static int open_init(struct sbx_run *r)

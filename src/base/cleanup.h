@@ -48,6 +48,18 @@ static inline int sbx_fd_steal(int *fd)
 	return r;
 }
 
+/* A pipe, close-on-exec. 0 or -errno. */
+static inline int sbx_fd_pipe(int *ret_read_end, int *ret_write_end)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	*ret_read_end = fds[0];
+	*ret_write_end = fds[1];
+	return 0;
+}
+
 /* O_NONBLOCK on. 0 or -errno. */
 static inline int sbx_fd_set_nonblocking(int fd)
 {

@@ -28,30 +28,31 @@ static bool take(struct sbx_span *in, size_t header, size_t length, struct sbx_s
 	return true;
 }
 
-bool sbx_nlmsg_next(struct sbx_span *in, struct nlmsghdr *ret_header, struct sbx_span *ret_body,
-		    bool *bad)
+/* The next header, if there is all of it. */
+static bool peek(const struct sbx_span *in, void *ret_header, size_t n, bool *bad)
 {
 	if (in->n == 0)
 		return false;
-	if (in->n < sizeof(*ret_header)) {
+	if (in->n < n) {
 		*bad = true;
 		return false;
 	}
-	memcpy(ret_header, in->p, sizeof(*ret_header));
-	return take(in, sizeof(*ret_header), ret_header->nlmsg_len, ret_body, bad);
+	memcpy(ret_header, in->p, n);
+	return true;
+}
+
+bool sbx_nlmsg_next(struct sbx_span *in, struct nlmsghdr *ret_header, struct sbx_span *ret_body,
+		    bool *bad)
+{
+	return peek(in, ret_header, sizeof(*ret_header), bad) &&
+	       take(in, sizeof(*ret_header), ret_header->nlmsg_len, ret_body, bad);
 }
 
 bool sbx_nlattr_next(struct sbx_span *in, struct nlattr *ret_header, struct sbx_span *ret_value,
 		     bool *bad)
 {
-	if (in->n == 0)
-		return false;
-	if (in->n < sizeof(*ret_header)) {
-		*bad = true;
-		return false;
-	}
-	memcpy(ret_header, in->p, sizeof(*ret_header));
-	return take(in, sizeof(*ret_header), ret_header->nla_len, ret_value, bad);
+	return peek(in, ret_header, sizeof(*ret_header), bad) &&
+	       take(in, sizeof(*ret_header), ret_header->nla_len, ret_value, bad);
 }
 
 /* @n bytes and their padding. */

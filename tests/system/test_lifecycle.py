@@ -163,10 +163,13 @@ def test_sigkill_of_each_process(sbx, clean):
     assert len(killed) >= 7 and {"sbx-run", "sbx-broker", "bwrap", "sbx-init"} <= set(killed), killed
 
 
+@pytest.mark.parametrize("root", [False, True])
 @pytest.mark.parametrize("command,rc", [("exit 3", 3), ("kill -9 $$", 137)])
-def test_caller_that_ignores_its_children(sbx, command, rc):
+def test_caller_that_ignores_its_children(sbx, command, rc, root):
     """SIGCHLD ignored is inherited, and would take every child's status away."""
-    p = sbx.popen([], ["sh", "-c", command],
+    if root:
+        sbx.own(0)
+    p = sbx.popen([], ["sh", "-c", command], root=root,
                   preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
     assert p.wait(30) == rc, p.stderr.read()
 
