@@ -5,8 +5,9 @@ A network and mount namespace of its own stands for the internet: any address is
 serves on it, and a hosts file names it (the broker honours the host's). The client is the same program
 with the same number of connections every time: direct beside the server, or in a sandbox, where it asks
 for the name. Client, broker and server share the machine's processors, as they do in use: on two of them
-a relay can never be free. What is judged for requests is a real client and a real server, wrk and nginx,
-where both are installed; bench_net's own pair, the leanest there can be, stands beside it.
+a relay can never be free. What is judged for requests is a real client and a real server, wrk and nginx
+as Debian configures it, where both are installed; bench_net's own pair, the leanest there can be, stands
+beside it.
 """
 import contextlib
 import dataclasses
@@ -35,7 +36,6 @@ class Load:
     title: str
     target: float = None  # of direct
     real: bool = False  # by wrk and nginx
-    apart: bool = False  # both ends on one processor, so that the relay finds another idle
 
     @property
     def bulk(self):
@@ -50,7 +50,6 @@ REAL_LOADS = [
 LOADS = [
     Load("new", 32, "New connection per request, lean pair, 32 at a time, 1/s", NEW),
     Load("keep", 32, "Kept-alive requests, lean pair, 32 connections, 1/s", KEEP),
-    Load("keep", 32, "The same, both ends on one processor, 1/s", apart=True),
     Load("keep", 1, "Kept-alive requests, lean pair, one connection, 1/s"),
     Load("get", 4, "Bulk to the client, 4 connections, GiB/s", 0.85),
     Load("put", 4, "Bulk from the client, 4 connections, GiB/s"),
@@ -81,26 +80,35 @@ listen web
   server s {ADDRESS}:{WEB_PORT}
 """
 
-# Connections are kept alive for good, as bench_net's are (nginx ends them after 1,000 requests).
+# What Debian's package ships (nginx.conf, sites-available/default; a page of the same size), but for the
+# places, the port and what it gives up its root rights for.
 NGINX = """daemon off;
-worker_processes 1;
+worker_processes auto;
 pid DIR/pid;
 error_log stderr crit;
-events { worker_connections 2000; }
+events { worker_connections 768; }
 http {
-  access_log off;
-  keepalive_requests 1000000000;
+  sendfile on;
+  tcp_nopush on;
+  types_hash_max_size 2048;
+  include /etc/nginx/mime.types;
+  default_type application/octet-stream;
+  access_log LOG;
+  gzip on;
   client_body_temp_path DIR/body;
   proxy_temp_path DIR/proxy;
   fastcgi_temp_path DIR/fastcgi;
   uwsgi_temp_path DIR/uwsgi;
   scgi_temp_path DIR/scgi;
   server {
-    listen PORT;
-    location / { return 200 "ok"; }
+    listen PORT default_server;
+    root DIR;
+    index index.html;
+    location / { try_files $uri $uri/ =404; }
   }
 }
 """
+PAGE = "<!DOCTYPE html><title>Welcome</title><p>".ljust(614, ".") + "\n"
 
 
 def world_main(directory, bench_net):
@@ -172,6 +180,7 @@ class World:
     def __init__(self, stack, places):
         self.places = places
         self.real = False  # wrk and nginx are here
+        self.log = os.path.join(places.runtime, "access.log")  # nginx's
         self.bench_net = os.path.join(places.work, "bench_net")  # the sandbox sees this directory
         shutil.copy(os.path.join(common.BUILD, "bench", "bench_net"), self.bench_net)
         self.server = subprocess.Popen(
@@ -220,12 +229,18 @@ class World:
         if missing:
             return f"left out: not installed: {', '.join(missing)}"
         directory = self.places.own("nginx")
-        config = self.places.write("nginx.conf", NGINX.replace("DIR", directory)
+        self.places.write("nginx/index.html", PAGE)
+        config = self.places.write("nginx.conf", NGINX.replace("DIR", directory).replace("LOG", self.log)
                                    .replace("PORT", str(WEB_PORT)))
         proc = self.start([shutil.which("nginx", path=common.PATH), "-e", "stderr", "-c", config])
         time.sleep(0.5)
         self.real = proc.poll() is None
         return "" if self.real else f"left out: nginx ended ({proc.returncode})"
+
+    def forget_log(self):
+        """A second of requests is a line each: 10 MiB."""
+        with contextlib.suppress(FileNotFoundError):
+            os.truncate(self.log, 0)
 
     def bare(self):
         proc = self.start([self.bench_net, "relay", ADDRESS, str(BARE_PORT), str(PLAIN_PORT),
@@ -275,26 +290,7 @@ def broker_of(launcher):
     raise RuntimeError("no sbx-broker below sbx-run")
 
 
-@contextlib.contextmanager
-def held(pids, hold):
-    """@pids on the first processor that we may use, while the block runs; all of it only if @hold."""
-    mine = os.sched_getaffinity(0)
-    for pid in pids if hold else []:
-        os.sched_setaffinity(pid, {min(mine)})
-    try:
-        yield
-    finally:
-        for pid in pids if hold else []:
-            os.sched_setaffinity(pid, mine)
-
-
-def lean_client(way):
-    """The pid of the way's bench_net, which may be deep in a sandbox."""
-    return [p for p in common.descendants(way.clients[False].proc.pid)
-            if common.exe_name(p) == "bench_net"]
-
-
-def measure(loads, ways, server, quick):
+def measure(loads, ways, world, quick):
     """{(load, way's name): [per second]}, {the same: [CPU s per unit]}, {way's name: errors}; round by
     round, so that what else the machine does meets all of them alike."""
     rates, cpus, errors = {}, {}, {}
@@ -303,8 +299,8 @@ def measure(loads, ways, server, quick):
         for load in loads:
             for way in (w for w in ways if w.serves(load)):
                 before = common.cpu_seconds(way.relay or [])
-                with held([server, *lean_client(way)] if load.apart else [], load.apart):
-                    rate, work, n_errors = way.clients[load.real].ask(load, seconds)
+                rate, work, n_errors = way.clients[load.real].ask(load, seconds)
+                world.forget_log()
                 rates.setdefault((load, way.name), []).append(rate)
                 if way.relay and work:
                     used = common.cpu_seconds(way.relay) - before
@@ -347,7 +343,7 @@ def run(report, places, quick):
         if haproxy:
             ways.append(haproxy)
         loads = (REAL_LOADS if world.real else []) + LOADS
-        show(report, loads, *measure(loads, ways, world.server.pid, quick))
+        show(report, loads, *measure(loads, ways, world, quick))
 
 
 if __name__ == "__main__":

@@ -113,10 +113,13 @@ static void put_address(struct setup *s, enum step step, const struct sbx_addr *
 	sbx_nlmsg_end(&s->w, at);
 }
 
-/* `ip route add local default dev lo src ADDRESS`: in table local, where local routes belong. */
+/* `ip route add local default dev lo src ADDRESS congctl reno`: in table local, where local routes
+ * belong. */
 static void put_route(struct setup *s, enum step step, const struct sbx_addr *source,
 		      uint16_t flags)
 {
+	uint8_t metrics[NLA_HDRLEN + NLA_ALIGN(sizeof(SBX_NET_CONGESTION))];
+	struct sbx_writer m = sbx_writer(metrics, sizeof(metrics));
 	const struct rtmsg rtm = {
 		.rtm_family = af_of(source),
 		.rtm_table = RT_TABLE_LOCAL,
@@ -128,6 +131,8 @@ static void put_route(struct setup *s, enum step step, const struct sbx_addr *so
 
 	sbx_nlattr_put_u32(&s->w, RTA_OIF, LO_IFINDEX);
 	sbx_nlattr_put(&s->w, RTA_PREFSRC, source->b, size_of(source));
+	sbx_nlattr_put(&m, RTAX_CC_ALGO, SBX_NET_CONGESTION, sizeof(SBX_NET_CONGESTION));
+	sbx_nlattr_put(&s->w, RTA_METRICS, metrics, m.pos);
 	sbx_nlmsg_end(&s->w, at);
 }
 

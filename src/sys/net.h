@@ -27,6 +27,11 @@ int sbx_net_setup_loopback(int rtnl_fd, int *ret_ipv6, struct sbx_err *err);
  * ruleset that will be loaded. */
 #define SBX_NET_CARRY_PORT 61053
 
+/* The congestion control (tcp(7), RTAX_CC_ALGO) of the sandbox's end of every flow and of ours towards
+ * it: nothing is lost or queued on a loopback, so there is nothing to find out. The host's choice, which
+ * a new namespace inherits, may be one that measures and paces (bbr). This one is in every kernel. */
+#define SBX_NET_CONGESTION "reno"
+
 enum sbx_listener {
 	SBX_LISTEN_DNS_UDP4, SBX_LISTEN_DNS_UDP6, /* :53, PKTINFO */
 	SBX_LISTEN_DNS_TCP4, SBX_LISTEN_DNS_TCP6,

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <netinet/tcp.h>
 #include <stdlib.h>
 
 #include "sys/nft_form.h"
@@ -48,6 +49,46 @@ static void loopback(void)
 	/* Once only: a namespace that was used is not taken over silently. */
 	CHECK(setup_loopback(&ipv6, &err) == -EEXIST);
 	CHECK(strstr(err.msg, "add 100.64.0.1 to lo"));
+}
+
+static void expect_congestion(int fd, const char *want)
+{
+	char name[16] = ""; /* TCP_CA_NAME_MAX */
+	socklen_t n = sizeof(name);
+
+	CHECK(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &n) == 0);
+	CHECK(strcmp(name, want) == 0);
+}
+
+/* Not the congestion control that the namespace has of the host, where that is another. */
+static void congestion(void)
+{
+	struct sbx_err err = { 0 };
+	uint16_t port;
+	int ipv6 = -1;
+	SBX_AUTO_CLOSE int unconnected = must(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	char host[16] = "";
+	socklen_t n = sizeof(host);
+
+	CHECK(getsockopt(unconnected, IPPROTO_TCP, TCP_CONGESTION, host, &n) == 0);
+	CHECK(setup_loopback(&ipv6, &err) == 0);
+	for (const char *const *to =
+		     (const char *[]){ "203.0.113.9", "198.18.0.5", "2001:db8::9", NULL };
+	     *to; to++) {
+		SBX_AUTO_CLOSE int fd = socket_for(*to, SOCK_STREAM);
+
+		CHECK(connect_to(fd, *to, 443) == -ECONNREFUSED);
+		expect_congestion(fd, SBX_NET_CONGESTION);
+	}
+	SBX_AUTO_CLOSE int own = socket_for("127.0.0.1", SOCK_STREAM);
+	CHECK(connect_to(own, "127.0.0.1", 443) == -ECONNREFUSED);
+	expect_congestion(own, host);
+	for (int i = 0; i < 2; i++) {
+		SBX_AUTO_CLOSE int fd =
+			must(sbx_net_listener_open(i ? SBX_LISTEN_TCP6 : SBX_LISTEN_TCP4, &port));
+
+		expect_congestion(fd, SBX_NET_CONGESTION);
+	}
 }
 
 static void no_ipv6(void)
@@ -299,6 +340,7 @@ static void most_cidrs(void)
 }
 
 NETNS_TEST(loopback)
+NETNS_TEST(congestion)
 NETNS_TEST(no_ipv6)
 NETNS_TEST(no_permission)
 NETNS_TEST(own_addresses)
@@ -327,6 +369,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_congestion),
 		cmocka_unit_test(test_no_ipv6),
 		cmocka_unit_test(test_no_permission),
 		cmocka_unit_test(test_own_addresses),
