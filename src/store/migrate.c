@@ -148,7 +148,7 @@ static int read_text(const char *dir, const char *name, struct sbx_err *err, cha
 	return 0;
 }
 
-static int db_version(sqlite3 *db, struct sbx_err *err, int64_t *ret_version)
+int sbx_migrate_version(sqlite3 *db, struct sbx_err *err, int64_t *ret_version)
 {
 	return sbx_sql_int(db, "PRAGMA user_version", "reading its version", err, ret_version);
 }
@@ -201,7 +201,7 @@ static int apply_in_transaction(sqlite3 *db, int number, const char *name, const
 	int64_t version;
 	int r;
 
-	r = db_version(db, err, &version);
+	r = sbx_migrate_version(db, err, &version);
 	if (r || version >= number)
 		return r;
 	snprintf(what, sizeof(what), "migration %s", name);
@@ -244,7 +244,7 @@ int sbx_migrate(sqlite3 *db, const char *dir, int newest, struct sbx_err *err)
 	int64_t version;
 	int r;
 
-	r = db_version(db, err, &version);
+	r = sbx_migrate_version(db, err, &version);
 	if (r)
 		return r;
 	if (version == newest)

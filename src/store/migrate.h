@@ -3,6 +3,7 @@
 #define SBX_STORE_MIGRATE_H
 
 #include <sqlite3.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -16,6 +17,9 @@
  * 0, SBX_STORE_E_NEWER (store.h), or -errno: what was applied before the failure stays.
  */
 int sbx_migrate(sqlite3 *db, const char *dir, int newest, struct sbx_err *err);
+
+/* The version that @db has; 0: none yet. 0 or -errno with @err. */
+int sbx_migrate_version(sqlite3 *db, struct sbx_err *err, int64_t *ret_version);
 
 /* A commit writes whole pages and the next to open the database reads them all again: a sandbox's
  * row fits one of these as well as one of SQLite's usual 4,096. */

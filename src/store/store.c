@@ -28,7 +28,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -38,6 +40,7 @@
 #define CHECKPOINT_PAGES 256
 #define LIVE_MAX	 4096
 #define ID_LEN		 12
+#define OPEN_FLAGS	 (SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX)
 
 static const char *const state_names[] = {
 	[SBX_STATE_PREPARING] = "preparing",
@@ -144,8 +147,7 @@ static void configure_library(void)
 /* SQLite opens the file at once, and without SQLITE_OPEN_CREATE makes none. */
 static int open_file(const char *path, struct sbx_err *err, sqlite3 **ret_db)
 {
-	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-	int rc = sqlite3_open_v2(path, ret_db, flags, NULL);
+	int rc = sqlite3_open_v2(path, ret_db, OPEN_FLAGS, NULL);
 
 	if ((rc & 0xff) == SQLITE_CANTOPEN) {
 		int r = make_file(path, err);
@@ -153,7 +155,7 @@ static int open_file(const char *path, struct sbx_err *err, sqlite3 **ret_db)
 		if (r)
 			return r;
 		sqlite3_close(*ret_db);
-		rc = sqlite3_open_v2(path, ret_db, flags, NULL);
+		rc = sqlite3_open_v2(path, ret_db, OPEN_FLAGS, NULL);
 	}
 	return rc == SQLITE_OK ? 0 : sbx_sql_error(*ret_db, rc, "opening it", err);
 }
@@ -171,11 +173,57 @@ static int configure(sqlite3 *db, struct sbx_err *err)
 	return sbx_sql_exec(db, "PRAGMA synchronous=NORMAL", "configuring it", err);
 }
 
+/* Open it as it is. 0; 1 when it is not there yet or must be migrated first; -errno. */
+static int open_current(const char *path, struct sbx_err *err, sqlite3 **ret_db)
+{
+	int64_t version = 0;
+	int rc = sqlite3_open_v2(path, ret_db, OPEN_FLAGS, NULL), r;
+
+	if (rc != SQLITE_OK)
+		return (rc & 0xff) == SQLITE_CANTOPEN ? 1 : sbx_sql_error(*ret_db, rc, "opening it", err);
+	r = configure(*ret_db, err);
+	if (r == 0)
+		r = sbx_migrate_version(*ret_db, err, &version);
+	return r == 0 && version != SBX_STORE_VERSION ? 1 : r;
+}
+
+/* Whoever makes or migrates holds this: two at once, and SQLite lets one of them fail (BUSY whatever the
+ * timeout, IOERR). fd, or -errno; the caller closes it. */
+static int lock_dir(const char *dir, struct sbx_err *err)
+{
+	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
+	SBX_AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : 0;
+
+	for (int left = SBX_STORE_BUSY_MS / 5; r == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0; left--) {
+		if (errno != EWOULDBLOCK || left == 0)
+			r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		else
+			nanosleep(&pause, NULL);
+	}
+	if (r == 0)
+		return sbx_fd_steal(&fd);
+	sbx_err_set(err, "state directory %s: waiting to make the database: %s", dir, strerror(-r));
+	return r;
+}
+
+static int make_or_migrate(const char *state_dir, const char *path, const char *migrations_dir,
+			   struct sbx_err *err, sqlite3 **ret_db)
+{
+	SBX_AUTO_CLOSE int lock = lock_dir(state_dir, err);
+	int r = lock < 0 ? lock : open_file(path, err, ret_db);
+
+	if (!r)
+		r = configure(*ret_db, err);
+	return r ? r : sbx_migrate(*ret_db, migrations_dir, SBX_STORE_VERSION, err);
+}
+
 int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx_err *err,
 		   struct sbx_store **ret_store)
 {
 	SBX_AUTO_FREE char *path = NULL;
 	struct sbx_store *store;
+	struct sbx_err first = { 0 };
 	int r;
 
 	/* Debian's SQLite takes "file:..." for a URI; an absolute path is never one. */
@@ -194,11 +242,15 @@ int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx
 	store = calloc(1, sizeof(*store));
 	if (!store)
 		return out_of_memory(err);
-	r = open_file(path, err, &store->db);
-	if (!r)
-		r = configure(store->db, err);
-	if (!r)
-		r = sbx_migrate(store->db, migrations_dir, SBX_STORE_VERSION, err);
+	/* What fails here may be another's making of it, seen half-way: the second time tells. */
+	r = open_current(path, &first, &store->db);
+	if (r == -ENOMEM) {
+		sbx_err_set(err, "%s", first.msg);
+	} else if (r) {
+		sqlite3_close(store->db);
+		store->db = NULL;
+		r = make_or_migrate(state_dir, path, migrations_dir, err, &store->db);
+	}
 	if (r) {
 		sbx_store_close(store);
 		return r;
