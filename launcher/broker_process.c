@@ -30,6 +30,7 @@ struct broker_child {
 	const char *path;
 	int channel;
 	pid_t parent;
+	int cgroup_fd; /* -1: ours */
 };
 
 /* The broker's process until it is the broker. It may share our memory (sbx_proc_spawn). */
@@ -61,18 +62,19 @@ static pid_t start_process(struct broker_child *c)
 {
 	pid_t pid;
 
-	if (!c->facts->privileged)
+	if (!c->facts->privileged && c->cgroup_fd < 0)
 		return sbx_proc_spawn(exec_broker, c);
-	pid = fork();
+	pid = sbx_proc_clone_into(0, c->cgroup_fd, NULL, NULL);
 	if (pid == 0)
 		exec_broker(c);
-	return pid < 0 ? -errno : pid;
+	return pid;
 }
 
 int sbx_broker_start(struct sbx_run *r)
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
-	struct broker_child child = { .facts = r->plan->facts, .parent = getpid() };
+	struct broker_child child = { .facts = r->plan->facts, .parent = getpid(),
+				      .cgroup_fd = r->cgroup.broker_fd };
 	char path[4096];
 	int e;
 

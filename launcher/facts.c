@@ -277,6 +277,31 @@ static void gather_machine(struct sbx_facts *f)
 		f->machine_cpus_milli = (uint32_t)CPU_COUNT(&cpus) * 1000;
 }
 
+/* Only where a scope can be asked for: systemd runs, its bus is there, and sbx-scope was built. */
+static int gather_cgroup(struct sbx_facts *f)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char bus[512] = "/run/dbus/system_bus_socket";
+	int r = sbx_cgroup_facts_read(&f->cgroup);
+
+	if (r < 0)
+		return r;
+	sbx_cgroup_find(&f->cgroup, &f->cgroup_place);
+	if (!f->cgroup.systemd)
+		return 0;
+	if (!f->privileged)
+		snprintf(bus, sizeof(bus), "%s/bus", runtime ? runtime : "");
+	if (asprintf(&f->scope_helper, "%s/sbx-scope", f->libexec_dir) < 0) {
+		f->scope_helper = NULL;
+		return -ENOMEM;
+	}
+	if (access(f->scope_helper, X_OK) < 0 || access(bus, F_OK) < 0) {
+		free(f->scope_helper);
+		f->scope_helper = NULL;
+	}
+	return 0;
+}
+
 static int gather_caller(struct sbx_facts *f, struct sbx_err *err)
 {
 	f->caller_uid = getuid();
@@ -319,6 +344,8 @@ int sbx_facts_gather(const struct sbx_options *o, struct sbx_facts *ret_f, struc
 		r = gather_texts(ret_f);
 	if (r == 0)
 		gather_machine(ret_f);
+	if (r == 0)
+		r = gather_cgroup(ret_f);
 	if (r < 0)
 		sbx_err_set(err, "cannot find out about the host: %s", strerror(-r));
 	return r;
@@ -348,6 +375,7 @@ void sbx_facts_fini(struct sbx_facts *f)
 	free(f->libexec_dir);
 	free(f->data_dir);
 	free(f->bwrap);
+	free(f->scope_helper);
 	free(f->resolv_conf);
 	free(f->hosts);
 	free(f->root);

@@ -17,6 +17,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/orders.c %reldir%/orders.h \
 	%reldir%/plan.c %reldir%/plan.h %reldir%/plan_internal.h \
 	%reldir%/plan_json.c \
+	%reldir%/plan_limits.c %reldir%/plan_limits.h \
 	%reldir%/plan_profile.c \
 	%reldir%/probes.c \
 	%reldir%/tree.c %reldir%/tree.h \
@@ -70,6 +71,7 @@ tests_unit_test_view_SOURCES = tests/unit/test_view.c
 tests_unit_test_view_LDADD = $(launcher_plan_test_libs)
 
 launcher_common_sources = \
+	%reldir%/cgroup.c %reldir%/cgroup.h \
 	%reldir%/broker_process.c %reldir%/broker_process.h \
 	%reldir%/factory.c %reldir%/factory.h \
 	%reldir%/main.c \

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/cgroup.h"
 #include "launcher/facts.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
@@ -108,7 +109,8 @@ static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct s
 	return status;
 }
 
-/* The stage is started before the plan is made, and ended unused when there is none. */
+/* The stage is started before the plan is made, and ended unused when there is none; where it will be born in
+ * a cgroup, that comes first. */
 static int plan_and_carry_out(const struct sbx_options *o, const struct sbx_facts *f,
 			      uint64_t started_us)
 {
@@ -118,7 +120,7 @@ static int plan_and_carry_out(const struct sbx_options *o, const struct sbx_fact
 	sbx_run_init(&run, o, f);
 	run.started_us = started_us;
 	run.stage_error = sbx_supervise_signals(&run);
-	if (run.stage_error == 0)
+	if (run.stage_error == 0 && !sbx_cgroup_expected(f))
 		run.stage_error = sbx_stage_begin(&run);
 	if (run.stage_error == 0)
 		run.stage_error = sbx_step_hook("begin");

@@ -15,6 +15,7 @@
 struct sbx_orders {
 	bool carries;	     /* flows leave through the broker */
 	uint32_t open_files; /* RLIMIT_NOFILE of the command; 0: as it is */
+	uint32_t processes;  /* RLIMIT_NPROC, where no cgroup holds limits.pids; 0: as it is */
 	uint64_t wall_ms;    /* 0: no limit */
 	struct sbx_nft_input nft;
 	size_t n_mounts;

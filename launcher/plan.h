@@ -10,6 +10,7 @@
 #include "launcher/options.h"
 #include "policy/policy.h"
 #include "policy/profile.h"
+#include "sys/cgroup.h"
 #include "sys/nft.h"
 #include "sys/path.h"
 
@@ -51,6 +52,9 @@ struct sbx_facts {
 	/* Text of the host's files; "" when absent; at most 64 KiB and 1 MiB. */
 	char *resolv_conf, *hosts;
 	size_t n_hosts;
+	struct sbx_cgroup_facts cgroup;
+	struct sbx_cgroup_place cgroup_place; /* where a cgroup can be made without asking; NONE: nowhere */
+	char *scope_helper;		      /* sbx-scope, where systemd can be asked; NULL: it cannot */
 	uint64_t machine_memory_bytes; /* the ceilings where system.yaml sets none; 0: unknown */
 	uint32_t machine_cpus_milli;
 	char *root;	/* in front of the host's /usr and /etc: "", or a directory in tests */

@@ -16,6 +16,7 @@
 #include "launcher/bwrap_argv.h"
 #include "launcher/etc.h"
 #include "launcher/plan_internal.h"
+#include "launcher/plan_limits.h"
 #include "policy/shipped.h"
 #include "sys/seccomp.h"
 
@@ -299,21 +300,41 @@ static json_t *limit(uint64_t asked, uint64_t ceiling, const char *enforced_by)
 			 asked ? enforced_by : "nothing");
 }
 
+static const char *by_cgroup(uint32_t held, enum sbx_cgroup_controller c, const char *otherwise)
+{
+	return held & SBX_CGROUP_BIT(c) ? "cgroup" : otherwise;
+}
+
 static json_t *limits(const struct sbx_plan *p)
 {
 	const struct sbx_limit_values *a = &p->profile->limits, *c = &p->system->ceilings;
+	uint32_t held = sbx_limits_held(p->facts, a);
 	json_t *o = json_object();
 
 	json_object_set_new(o, "enforce", json_string(a->strict ? "strict" : "best-effort"));
-	json_object_set_new(o, "memory_bytes", limit(a->memory_bytes, c->memory_bytes, "nothing"));
-	json_object_set_new(o, "cpus_milli", limit(a->cpus_milli, c->cpus_milli, "nothing"));
-	json_object_set_new(o, "pids", limit(a->pids, c->pids, "nothing"));
+	json_object_set_new(o, "memory_bytes", limit(a->memory_bytes, c->memory_bytes,
+						     by_cgroup(held, SBX_CGROUP_MEMORY, "nothing")));
+	json_object_set_new(o, "cpus_milli", limit(a->cpus_milli, c->cpus_milli,
+						   by_cgroup(held, SBX_CGROUP_CPU, "nothing")));
+	json_object_set_new(o, "pids", limit(a->pids, c->pids, by_cgroup(held, SBX_CGROUP_PIDS, "rlimit")));
 	json_object_set_new(o, "disk_bytes", limit(a->disk_bytes, c->disk_bytes, "tmpfs size"));
 	json_object_set_new(o, "tmp_bytes", limit(a->tmp_bytes, c->tmp_bytes, "tmpfs size"));
 	json_object_set_new(o, "home_bytes", limit(a->home_bytes, c->home_bytes, "tmpfs size"));
 	json_object_set_new(o, "open_files", limit(a->open_files, c->open_files, "rlimit"));
 	json_object_set_new(o, "wall_time_ms", limit(a->wall_time_ms, c->wall_time_ms, "sbx-run"));
 	return o;
+}
+
+/* Where it would be made; the receipt says where it was. */
+static json_t *cgroup_place(const struct sbx_plan *p)
+{
+	const struct sbx_facts *f = p->facts;
+	bool scope = sbx_limits_want_scope(f, &p->profile->limits);
+	enum sbx_cgroup_source source = scope ? SBX_CGROUP_SCOPE :
+					f->cgroup_place.controllers ? f->cgroup_place.source : SBX_CGROUP_NONE;
+
+	return json_pack("{s:s, s:s}", "source", sbx_cgroup_source_str(source), "path",
+			 scope || source == SBX_CGROUP_NONE ? "" : f->cgroup_place.path);
 }
 
 /* --- the rest --- */
@@ -399,6 +420,7 @@ static json_t *build(const struct sbx_plan *p)
 	r |= json_object_set_new(o, "policy", policy(p));
 	r |= json_object_set_new(o, "nft", nft(p));
 	r |= json_object_set_new(o, "limits", limits(p));
+	r |= json_object_set_new(o, "cgroup", cgroup_place(p));
 	r |= json_object_set_new(o, "seccomp", seccomp());
 	r |= json_object_set_new(o, "bwrap", bwrap(p));
 	r |= json_object_set_new(o, "selftest_probes", probes(p));

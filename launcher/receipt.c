@@ -54,6 +54,49 @@ static json_t *traffic(const struct sbx_msg_stats *s)
 			 (json_int_t)s->bytes_out, "bytes_in", (json_int_t)s->bytes_in);
 }
 
+/* What the plan expected, as it came. */
+static void set_limits(json_t *receipt, const struct sbx_run *r)
+{
+	static const struct {
+		const char *limit;
+		enum sbx_cgroup_controller controller;
+		const char *otherwise;
+	} rows[] = {
+		{ "memory_bytes", SBX_CGROUP_MEMORY, "nothing" },
+		{ "cpus_milli", SBX_CGROUP_CPU, "nothing" },
+		{ "pids", SBX_CGROUP_PIDS, "rlimit" },
+	};
+	json_t *limits = json_object_get(receipt, "limits");
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++) {
+		json_t *limit = json_object_get(limits, rows[i].limit);
+
+		if (json_is_integer(json_object_get(limit, "asked")))
+			json_object_set_new(limit, "enforced_by",
+					    json_string(r->limited & SBX_CGROUP_BIT(rows[i].controller) ?
+								"cgroup" :
+								rows[i].otherwise));
+	}
+}
+
+static json_t *known(int64_t value)
+{
+	return value < 0 ? json_null() : json_integer((json_int_t)value);
+}
+
+static json_t *cgroup(const struct sbx_run *r)
+{
+	const struct sbx_cgroup_usage *u = &r->usage;
+
+	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}", "source",
+			 sbx_cgroup_source_str(r->cgroup_source), "path", r->cgroup_path, "used", "cpu_us",
+			 known(u->cpu_us), "memory_peak_bytes", known(u->memory_peak_bytes), "pids_peak",
+			 known(u->pids_peak), "oom_kills", known(u->oom_kills), "pids_refused",
+			 known(u->pids_refused), "cpu_pressure_us", known(u->cpu_pressure_us),
+			 "memory_pressure_us", known(u->memory_pressure_us), "io_pressure_us",
+			 known(u->io_pressure_us));
+}
+
 /* What bwrap calls itself ("bubblewrap 0.8.0"); "" when it does not say. */
 static void bwrap_version(const char *path, char *buf, size_t n_buf)
 {
@@ -98,6 +141,8 @@ static json_t *build(const struct sbx_run *r)
 	json_object_set_new(o, "versions",
 			    json_pack("{s:s, s:s, s:s, s:s}", "sbx", PACKAGE_VERSION, "kernel", u.release,
 				      "bwrap", bwrap, "sqlite", sbx_store_library_version()));
+	set_limits(o, r);
+	json_object_set_new(o, "cgroup", cgroup(r));
 	json_object_set_new(o, "selftest", verdicts(r));
 	json_object_set_new(o, "step_us", step_times(r));
 	json_object_set_new(o, "traffic", traffic(&r->stats));

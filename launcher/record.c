@@ -250,6 +250,8 @@ static enum sbx_store_state final_state(const struct sbx_run *r)
 		return SBX_STATE_DONE;
 	case SBX_OUTCOME_TIMED_OUT:
 		return SBX_STATE_TIMED_OUT;
+	case SBX_OUTCOME_OOM_KILLED:
+		return SBX_STATE_OOM_KILLED;
 	case SBX_OUTCOME_LOST:
 		return SBX_STATE_KILLED;
 	default:
@@ -287,6 +289,13 @@ void sbx_record_end(struct sbx_run *r, int exit_status)
 		.ended_ms = (int64_t)sbx_clock_realtime_ms(),
 		.exit_status = exit_status,
 		.selftest_json = selftest,
+		.usage = {
+			r->usage.cpu_us,
+			r->usage.memory_peak_bytes,
+			r->usage.cpu_pressure_us,
+			r->usage.memory_pressure_us,
+			r->usage.io_pressure_us,
+		},
 	};
 
 	flush(r, true);
@@ -306,7 +315,8 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
 {
 	struct sbx_store *store = NULL;
 	char id[SBX_ID_LEN + 1];
-	struct sbx_store_end end = { .state = SBX_STATE_FAILED_POLICY, .exit_status = 125 };
+	struct sbx_store_end end = { .state = SBX_STATE_FAILED_POLICY, .exit_status = 125,
+				     .usage = SBX_STORE_USAGE_UNKNOWN };
 	SBX_AUTO_FREE char *reason = NULL;
 	json_t *o_reason = json_pack("{s:s}", "refused", why);
 
@@ -322,7 +332,8 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
 
 void sbx_record_lost(const struct sbx_facts *f, const char *id)
 {
-	struct sbx_store_end end = { .state = SBX_STATE_LOST, .exit_status = -1 };
+	struct sbx_store_end end = { .state = SBX_STATE_LOST, .exit_status = -1,
+				     .usage = SBX_STORE_USAGE_UNKNOWN };
 	struct sbx_store *store = NULL;
 
 	end.ended_ms = (int64_t)sbx_clock_realtime_ms();

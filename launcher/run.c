@@ -14,6 +14,8 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	r->runtime_fd = r->guard_fd = r->stage_fd = r->stage_go_fd = r->broker_fd = -1;
 	r->init_fd = r->init_peer_fd = r->init_exe_fd = r->init_pidfd = -1;
 	r->seccomp_fd = r->seccomp_peer_fd = -1;
+	r->cgroup = SBX_CGROUP_INIT;
+	r->usage = SBX_CGROUP_USAGE_UNKNOWN;
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		r->sandbox_fds[i] = -1;

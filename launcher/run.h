@@ -13,6 +13,7 @@
 #include "launcher/orders.h"
 #include "launcher/plan.h"
 #include "store/store.h"
+#include "sys/cgroup.h"
 
 /*
  * The one context of a run. Every fd is -1 and every pid 0 until a step fills it in; an undo accepts
@@ -25,6 +26,7 @@ enum sbx_outcome {
 	SBX_OUTCOME_DONE,             /* the command ended by itself */
 	SBX_OUTCOME_TIMED_OUT,        /* wall_time */
 	SBX_OUTCOME_KILLED,           /* by a signal to sbx-run before the release */
+	SBX_OUTCOME_OOM_KILLED,       /* limits.memory */
 	SBX_OUTCOME_LOST,             /* a helper process ended under it, or broke its protocol */
 };
 
@@ -40,6 +42,13 @@ struct sbx_run {
 	pid_t guard_pid;
 	bool guard_gone;
 
+	/* cgroup (cgroup.c) */
+	struct sbx_cgroup cgroup;
+	struct sbx_cgroup_usage usage;
+	enum sbx_cgroup_source cgroup_source;
+	char cgroup_path[SBX_CGROUP_PATH_MAX + 64];
+	uint32_t limited; /* SBX_CGROUP_BITs of the limits that the cgroup holds */
+
 	/* stage (stage.c) */
 	pid_t stage_pid;
 	int stage_fd;                       /* channel */
@@ -48,7 +57,7 @@ struct sbx_run {
 	struct sbx_orders *orders;          /* shared with the stage */
 	char **bwrap_argv;
 	int sandbox_fds[SBX_N_BROKER_FDS];  /* what the stage made, on its way to the broker */
-	bool stage_ready, stage_gone;
+	bool stage_begun, stage_ready, stage_gone;
 	struct sbx_msg_stage_failed stage_failed;
 
 	/* broker */

@@ -269,17 +269,17 @@ static void send_args(const struct sbx_orders *o, int *args_fd)
 }
 
 /* Before bwrap has read its arguments it is a process like us. */
-static int limit_open_files(pid_t bwrap, uint32_t open_files)
+static int limit(pid_t bwrap, __rlimit_resource_t resource, uint32_t value)
 {
-	struct rlimit files = { open_files, open_files }, had;
+	struct rlimit new = { value, value }, had;
 
-	if (!open_files)
+	if (!value)
 		return 0;
-	if (prlimit(bwrap, RLIMIT_NOFILE, NULL, &had) < 0)
+	if (prlimit(bwrap, resource, NULL, &had) < 0)
 		return -errno;
-	if (had.rlim_max < open_files)
-		files.rlim_cur = files.rlim_max = had.rlim_max;
-	return prlimit(bwrap, RLIMIT_NOFILE, &files, NULL) < 0 ? -errno : 0;
+	if (had.rlim_max < value)
+		new.rlim_cur = new.rlim_max = had.rlim_max;
+	return prlimit(bwrap, resource, &new, NULL) < 0 ? -errno : 0;
 }
 
 /* --- the stage --- */
@@ -353,7 +353,9 @@ static int carry_out(const struct sbx_orders *o, const struct sbx_tree *tree, pi
 	if (e < 0)
 		return e;
 	*ret_step = "limits";
-	e = limit_open_files(bwrap, o->open_files);
+	e = limit(bwrap, RLIMIT_NOFILE, o->open_files);
+	if (e == 0)
+		e = limit(bwrap, RLIMIT_NPROC, o->processes);
 	if (e < 0)
 		return e;
 	send_args(o, args_fd);
@@ -376,6 +378,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	 * below finds the end of file. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sbx_fd_close(r->stage_fd);
+	sbx_cgroup_forget(&r->cgroup);
 	sbx_fd_close(r->init_fd);
 	sbx_fd_close(r->seccomp_fd); /* or bwrap would never see its end */
 
@@ -450,9 +453,9 @@ static int start_as_user(struct sbx_run *r, int channel)
 		e = sbx_fd_pipe(&r->stage_go_fd, &go_write);
 	if (e < 0)
 		return e;
-	helper = fork();
+	helper = sbx_proc_clone_into(0, r->cgroup.command_fd, NULL, &r->err); /* and with it the stage */
 	if (helper < 0)
-		return -errno;
+		return helper;
 	if (helper == 0) {
 		sbx_fd_close(go_write); /* or the stage would never see the launcher end */
 		stage_as_user(r, channel, pid_write, launcher);
@@ -481,7 +484,7 @@ static int clone_stage(struct sbx_run *r)
 	r->stage_fd = sbx_fd_steal(&ours);
 	if (r->facts->privileged)
 		return start_as_user(r, theirs);
-	error = sbx_proc_clone(STAGE_FLAGS, NULL, &r->err);
+	error = sbx_proc_clone_into(STAGE_FLAGS, r->cgroup.command_fd, NULL, &r->err);
 	if (error == 0)
 		stage_main(r, theirs);
 	if (error < 0)
@@ -515,6 +518,7 @@ int sbx_stage_begin(struct sbx_run *r)
 {
 	int e = open_init(r);
 
+	r->stage_begun = true;
 	r->orders = sbx_orders_new();
 	r->bwrap_argv = sbx_bwrap_argv(r->options->argv);
 	if (e == 0 && (!r->orders || !r->bwrap_argv))
@@ -536,6 +540,7 @@ int sbx_stage_begin(struct sbx_run *r)
 
 int sbx_stage_order(struct sbx_run *r)
 {
+	uint32_t pids = r->plan->profile->limits.pids;
 	SBX_AUTO_FREE char *args = NULL;
 	uint8_t packet[16];
 	size_t n_args;
@@ -546,6 +551,9 @@ int sbx_stage_order(struct sbx_run *r)
 		return 0; /* there is none; it said why on the channel */
 	if (e == 0)
 		e = sbx_orders_fill(r->orders, r->plan, args, n_args);
+	/* Counted per user namespace (Linux 5.14), in which the stage, bwrap and sbx-init are too. */
+	if (e == 0 && pids && !(r->limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)))
+		r->orders->processes = pids + 3;
 	if (e < 0) {
 		sbx_err_set(&r->err, "cannot give the stage its orders: %s", strerror(-e));
 		return e;

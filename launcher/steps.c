@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "ipc/channel.h"
 #include "launcher/broker_process.h"
+#include "launcher/cgroup.h"
 #include "launcher/etc.h"
 #include "launcher/receipt.h"
 #include "launcher/record.h"
@@ -49,15 +50,19 @@ static int send_simple(int fd, enum sbx_msg_type type)
 	return n < 0 ? (int)n : sbx_channel_send(fd, packet, (size_t)n, NULL, 0);
 }
 
-/* --- cgroup: limits.memory and friends come with the cgroup issue; the place is here --- */
-
-static int cgroup_apply(struct sbx_run *r)
-{
-	(void)r;
-	return 0;
-}
-
 /* --- stage --- */
+
+/* Where there is a cgroup, the stage is born in it; one that was begun before is given up. */
+static int begin_in_cgroup(struct sbx_run *r)
+{
+	if (r->cgroup.command_fd < 0 && r->stage_begun)
+		return 0;
+	if (r->stage_begun) {
+		sbx_stage_stop(r);
+		sbx_proc_reap(&r->stage_pid);
+	}
+	return sbx_stage_begin(r);
+}
 
 /* It was begun before there was a plan (main.c); why that failed is told now, after what is wrong with the
  * plan. */
@@ -66,6 +71,8 @@ static int stage_apply(struct sbx_run *r)
 	char etc[4096];
 	int e = r->stage_error;
 
+	if (e == 0)
+		e = begin_in_cgroup(r);
 	if (e < 0)
 		return e;
 	if (snprintf(etc, sizeof(etc), "%s/etc", r->facts->runtime_dir) >= (int)sizeof(etc))
@@ -90,6 +97,7 @@ static void record_undo(struct sbx_run *r)
 	sbx_runtime_end(r);
 	sbx_proc_reap(&r->broker_pid);
 	sbx_proc_reap(&r->stage_pid); /* the kernel lets go of pid 1 of a namespace last */
+	sbx_cgroup_remove(&r->cgroup);
 }
 
 /* --- firewall: the stage builds it; here we wait for the proof --- */
@@ -288,7 +296,7 @@ static int release_apply(struct sbx_run *r)
 
 const struct sbx_step sbx_steps[] = {
 	{ "record", sbx_record_prepare, record_undo },
-	{ "cgroup", cgroup_apply, NULL },
+	{ "cgroup", sbx_cgroup_begin, sbx_cgroup_end },
 	{ "stage", stage_apply, sbx_stage_stop },
 	{ "broker", sbx_broker_start, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
@@ -337,6 +345,7 @@ int sbx_run_exit_status(const struct sbx_run *r)
 		return 128 + WTERMSIG(r->wait_status);
 	case SBX_OUTCOME_TIMED_OUT:
 		return 124;
+	case SBX_OUTCOME_OOM_KILLED:
 	case SBX_OUTCOME_LOST:
 		return 128 + SIGKILL;
 	default:

@@ -25,6 +25,7 @@
 --   selftest     JSON: what each probe saw
 --   receipt      JSON: the receipt as written with --receipt
 --   n_events     rows in sandbox_egress_event, which are bounded
+--   cpu_us...    what the sandbox's cgroup used, and how long some of its processes waited (PSI); NULL without
 CREATE TABLE sandbox (
 	id TEXT PRIMARY KEY NOT NULL CHECK (length(id) = 12 AND id NOT GLOB '*[^0-9a-f]*'),
 	analysis_id TEXT,
@@ -33,7 +34,7 @@ CREATE TABLE sandbox (
 	policy_hash TEXT,
 	state TEXT NOT NULL CHECK (state = 'preparing' OR state = 'running' OR state = 'done'
 		OR state = 'failed_safety_setup' OR state = 'failed_policy' OR state = 'lost'
-		OR state = 'killed' OR state = 'timed_out'),
+		OR state = 'killed' OR state = 'timed_out' OR state = 'oom_killed'),
 	pid INTEGER NOT NULL,
 	pid_start INTEGER NOT NULL,
 	uid INTEGER NOT NULL,
@@ -44,7 +45,12 @@ CREATE TABLE sandbox (
 	exit_status INTEGER,
 	selftest TEXT,
 	receipt TEXT,
-	n_events INTEGER NOT NULL DEFAULT 0
+	n_events INTEGER NOT NULL DEFAULT 0,
+	cpu_us INTEGER,
+	memory_peak_bytes INTEGER,
+	cpu_pressure_us INTEGER,
+	memory_pressure_us INTEGER,
+	io_pressure_us INTEGER
 );
 
 -- What is or seems to be up: what `ps` lists and a sweep for lost runs looks at. Nothing in it changes

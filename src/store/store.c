@@ -51,6 +51,7 @@ static const char *const state_names[] = {
 	[SBX_STATE_LOST] = "lost",
 	[SBX_STATE_KILLED] = "killed",
 	[SBX_STATE_TIMED_OUT] = "timed_out",
+	[SBX_STATE_OOM_KILLED] = "oom_killed",
 };
 static_assert(SBX_N_ELEMENTS(state_names) == SBX_N_STATES, "a word per state");
 
@@ -344,6 +345,14 @@ int sbx_store_sandbox_release(struct sbx_store *store, const char *id, int64_t r
 	return update_one(store, stmt, id, err);
 }
 
+static void bind_known(struct sbx_sql_binder *b, int64_t value)
+{
+	if (value >= 0)
+		sbx_sql_bind_int(b, value);
+	else
+		sbx_sql_bind_text(b, NULL);
+}
+
 int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct sbx_store_end *end,
 			  struct sbx_err *err)
 {
@@ -355,20 +364,24 @@ int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct 
 	r = sbx_sql_prepare(store->db,
 			    "UPDATE sandbox SET state = ?1, ended_ms = ?2, "
 			    "exit_status = ?3, "
-			    "selftest = coalesce(?4, selftest), receipt = coalesce(?5, receipt) "
-			    "WHERE id = ?6 AND state IN ('preparing', 'running')",
+			    "selftest = coalesce(?4, selftest), receipt = coalesce(?5, receipt), "
+			    "cpu_us = ?6, memory_peak_bytes = ?7, cpu_pressure_us = ?8, "
+			    "memory_pressure_us = ?9, io_pressure_us = ?10 "
+			    "WHERE id = ?11 AND state IN ('preparing', 'running')",
 			    "updating the sandbox", err, &stmt);
 	if (r)
 		return r;
 	b.stmt = stmt;
 	sbx_sql_bind_text(&b, sbx_store_state_str(end->state));
 	sbx_sql_bind_int(&b, end->ended_ms);
-	if (end->exit_status >= 0)
-		sbx_sql_bind_int(&b, end->exit_status);
-	else
-		sbx_sql_bind_text(&b, NULL);
+	bind_known(&b, end->exit_status);
 	sbx_sql_bind_text(&b, end->selftest_json);
 	sbx_sql_bind_text(&b, end->receipt_json);
+	bind_known(&b, end->usage.cpu_us);
+	bind_known(&b, end->usage.memory_peak_bytes);
+	bind_known(&b, end->usage.cpu_pressure_us);
+	bind_known(&b, end->usage.memory_pressure_us);
+	bind_known(&b, end->usage.io_pressure_us);
 	sbx_sql_bind_text(&b, id);
 	return update_one(store, stmt, id, err);
 }

@@ -45,6 +45,7 @@ enum sbx_store_state {
 	SBX_STATE_LOST,
 	SBX_STATE_KILLED,
 	SBX_STATE_TIMED_OUT,
+	SBX_STATE_OOM_KILLED, /* over limits.memory */
 	SBX_N_STATES,
 };
 const char *sbx_store_state_str(enum sbx_store_state s); /* "preparing", ... */
@@ -94,7 +95,11 @@ struct sbx_store_end {
 	int exit_status; /* of sbx-run; negative: unknown (NULL) */
 	const char *selftest_json;
 	const char *receipt_json;
+	struct {
+		int64_t cpu_us, memory_peak_bytes, cpu_pressure_us, memory_pressure_us, io_pressure_us;
+	} usage; /* negative: unknown (NULL) */
 };
+#define SBX_STORE_USAGE_UNKNOWN { -1, -1, -1, -1, -1 }
 
 /* `preparing` or `running` becomes a final state. 0, SBX_STORE_E_UNKNOWN or -errno. */
 int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct sbx_store_end *end,

@@ -15,6 +15,8 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/nft_explain.c \
 	%reldir%/nft_text.c \
 	%reldir%/caps.c \
+	%reldir%/cgroup.c %reldir%/cgroup.h \
+	%reldir%/cgroup_plan.c \
 	%reldir%/ids.c \
 	%reldir%/landlock.c %reldir%/landlock.h \
 	%reldir%/memfd.c \
@@ -40,7 +42,9 @@ CLEANFILES += %reldir%/seccomp_programs.c
 %reldir%/seccomp_programs.c: %reldir%/seccomp_generate$(EXEEXT)
 	$(AM_V_GEN)%reldir%/seccomp_generate$(EXEEXT) >$@.tmp && mv $@.tmp $@
 
-check_PROGRAMS += tests/unit/test_path tests/unit/test_proc tests/unit/test_seccomp
+check_PROGRAMS += tests/unit/test_cgroup tests/unit/test_path tests/unit/test_proc tests/unit/test_seccomp
+tests_unit_test_cgroup_SOURCES = tests/unit/test_cgroup.c
+tests_unit_test_cgroup_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_path_SOURCES = tests/unit/test_path.c
 tests_unit_test_path_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_proc_SOURCES = tests/unit/test_proc.c

@@ -26,10 +26,11 @@
 
 #include "sys/userns.h"
 
-static long do_clone3(uint64_t flags, int *pidfd)
+static long do_clone3(uint64_t flags, int *pidfd, int cgroup_fd)
 {
 	struct clone_args args = {
-		.flags = flags,
+		.flags = flags | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+		.cgroup = cgroup_fd >= 0 ? (uint64_t)cgroup_fd : 0,
 		.pidfd = (uintptr_t)pidfd,
 		/* A sibling's end is told to the parent as the caller's own is; clone3 takes no
 		 * signal for it. */
@@ -53,14 +54,19 @@ static long do_clone(uint64_t flags, int *pidfd)
 
 pid_t sbx_proc_clone(uint64_t flags, int *ret_pidfd, struct sbx_err *err)
 {
+	return sbx_proc_clone_into(flags, -1, ret_pidfd, err);
+}
+
+pid_t sbx_proc_clone_into(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct sbx_err *err)
+{
 	int pidfd = -1, error;
 	long pid;
 
 	assert(!(flags & (CLONE_VM | CLONE_THREAD | CLONE_PIDFD)));
 	if (ret_pidfd)
 		flags |= CLONE_PIDFD;
-	pid = do_clone3(flags, &pidfd);
-	if (pid < 0 && errno == ENOSYS)
+	pid = do_clone3(flags, &pidfd, cgroup_fd);
+	if (pid < 0 && errno == ENOSYS && cgroup_fd < 0)
 		pid = do_clone(flags, &pidfd);
 	if (pid >= 0) {
 		if (pid > 0 && ret_pidfd)
@@ -76,7 +82,9 @@ pid_t sbx_proc_clone(uint64_t flags, int *ret_pidfd, struct sbx_err *err)
 		sbx_err_set(err, "cannot make a user namespace: %s",
 			    sbx_userns_explain(error, &facts, why, sizeof(why)));
 	} else {
-		sbx_err_set(err, "cannot start a process: %s", strerror(error));
+		sbx_err_set(err, "cannot start a process%s: %s",
+			    cgroup_fd >= 0 ? " in the sandbox's cgroup (clone3, Linux 5.7)" : "",
+			    strerror(error));
 	}
 	return -error;
 }

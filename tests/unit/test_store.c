@@ -475,7 +475,8 @@ static void test_every_final_state(void **state)
 		assert_int_equal(sbx_store_sandbox_end(store, id, &end, &f->err), 0);
 	}
 	assert_string_equal(query(f, "SELECT group_concat(state) FROM sandbox"),
-			    "done,failed_safety_setup,failed_policy,lost,killed,timed_out");
+			    "done,failed_safety_setup,failed_policy,lost,killed,timed_out,"
+			    "oom_killed");
 	assert_string_equal(sbx_store_state_str((enum sbx_store_state)SBX_N_STATES), "unknown");
 	sbx_store_close(store);
 }

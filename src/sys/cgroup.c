@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Control groups, what asks the kernel: finding a place, making and ending a sandbox's cgroup.
+ *
+ * cgroup2 allows processes only in leaves of the tree that controllers are given down in ("no internal
+ * processes"). So a place is one that holds no process, or only us, who then move into a leaf of our own;
+ * one that holds others (a unit's own shell script) is left alone, and its parent is looked at, up to the
+ * unit that was delegated (systemd marks it with an extended attribute, systemd.resource-control(5)) and
+ * never above: that belongs to somebody else.
+ *
+ * A sandbox's directory is locked from the moment it is made until the launcher is gone; a sweep takes
+ * only what it can lock. Between mkdir and lock a sweep may remove a new one: the maker looks again.
+ */
+#include "sys/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sys/proc.h"
+
+#define PREFIX	      "sbx-"
+#define FILE_MAX      8192 /* of what is read; cgroup.procs of a crowded cgroup is longer, and says enough */
+#define MAKE_TRIES    16
+#define SWEEP_WAIT_MS 1000
+#define CORE                                                                                        \
+	(SBX_CGROUP_BIT(SBX_CGROUP_CPU) | SBX_CGROUP_BIT(SBX_CGROUP_MEMORY) |                       \
+	 SBX_CGROUP_BIT(SBX_CGROUP_PIDS))
+
+/* --- files --- */
+
+/* The text of a file, cut at n - 1 bytes. Its length or -errno. */
+static ssize_t read_text(int dir_fd, const char *name, char *buf, size_t n)
+{
+	SBX_AUTO_CLOSE int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	size_t done = 0;
+
+	buf[0] = '\0';
+	if (fd < 0)
+		return -errno;
+	while (done < n - 1) {
+		ssize_t r = read(fd, buf + done, n - 1 - done);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		if (r == 0)
+			break;
+		done += (size_t)r;
+	}
+	buf[done] = '\0';
+	return (ssize_t)done;
+}
+
+static int write_text(int dir_fd, const char *name, const char *text)
+{
+	SBX_AUTO_CLOSE int fd = openat(dir_fd, name, O_WRONLY | O_CLOEXEC);
+	size_t n = strlen(text);
+	ssize_t r;
+
+	if (fd < 0)
+		return -errno;
+	do {
+		r = write(fd, text, n);
+	} while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return -errno;
+	return (size_t)r == n ? 0 : -EIO;
+}
+
+static int open_dir(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static uint32_t controllers_in(int dir_fd, const char *file)
+{
+	char text[512];
+
+	return read_text(dir_fd, file, text, sizeof(text)) < 0 ? 0 : sbx_cgroup_parse_controllers(text);
+}
+
+/* --- finding a place --- */
+
+static bool is_cgroup2(const char *path)
+{
+	struct statfs s;
+
+	return statfs(path, &s) == 0 && s.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+int sbx_cgroup_facts_read(struct sbx_cgroup_facts *f)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	char text[FILE_MAX];
+	ssize_t n;
+
+	memset(f, 0, sizeof(*f));
+	for (size_t i = 0; i < SBX_N_ELEMENTS(mounts) && !f->mount[0]; i++)
+		if (is_cgroup2(mounts[i]))
+			snprintf(f->mount, sizeof(f->mount), "%s", mounts[i]);
+	if (!f->mount[0])
+		return 0;
+	n = read_text(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
+	if (n < 0 || !sbx_cgroup_parse_own(text, f->own, sizeof(f->own)))
+		f->own[0] = '\0';
+	f->systemd = access("/run/systemd/system", F_OK) == 0; /* sd_booted(3) */
+	return n < 0 ? (int)n : 0;
+}
+
+static bool has_mark(const char *path, const char *name)
+{
+	char value[4];
+
+	return getxattr(path, name, value, sizeof(value)) == 1 && value[0] == '1';
+}
+
+static bool is_delegated(const char *path)
+{
+	return has_mark(path, "user.delegate") || has_mark(path, "trusted.delegate");
+}
+
+static bool may_change(int dir_fd)
+{
+	static const char *const names[] = { ".", "cgroup.procs", "cgroup.subtree_control" };
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)
+		if (faccessat(dir_fd, names[i], W_OK, AT_EACCESS) < 0)
+			return false;
+	return true;
+}
+
+/* Which processes are in it: none, only this one, others. */
+enum who { NOBODY, ONLY_US, OTHERS };
+
+static enum who who_is_in(int dir_fd)
+{
+	char text[FILE_MAX], *end;
+	ssize_t n = read_text(dir_fd, "cgroup.procs", text, sizeof(text));
+	long pid;
+
+	if (n < 0)
+		return OTHERS;
+	if (n == 0)
+		return NOBODY;
+	pid = strtol(text, &end, 10);
+	return pid == getpid() && strcmp(end, "\n") == 0 ? ONLY_US : OTHERS;
+}
+
+static bool usable(const char *path, bool own, struct sbx_cgroup_place *place)
+{
+	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint32_t available, given;
+	enum who who;
+
+	if (fd < 0 || !may_change(fd))
+		return false;
+	available = controllers_in(fd, "cgroup.controllers");
+	given = controllers_in(fd, "cgroup.subtree_control");
+	if (!available)
+		return false;
+	who = (given & CORE) == (available & CORE) ? NOBODY : who_is_in(fd);
+	if (who == OTHERS || (who == ONLY_US && !own))
+		return false;
+	place->source = SBX_CGROUP_DELEGATED;
+	place->controllers = available;
+	place->inside = who == ONLY_US;
+	return true;
+}
+
+/* The length of the path up to the unit's directory, or to the mount itself. */
+static size_t boundary(const char *path, size_t n_mount, bool *ret_unit)
+{
+	size_t n = strlen(path);
+
+	while (n > n_mount) {
+		size_t n_up = n;
+		char name[256];
+
+		while (n_up > n_mount && path[n_up - 1] != '/')
+			n_up--;
+		snprintf(name, sizeof(name), "%.*s", (int)(n - n_up), path + n_up);
+		if (sbx_cgroup_is_unit(name)) {
+			*ret_unit = true;
+			return n;
+		}
+		n = n_up > n_mount ? n_up - 1 : n_mount;
+	}
+	*ret_unit = false;
+	return n_mount;
+}
+
+/* The root of the hierarchy, as opposed to that of a cgroup namespace: it has no type. */
+static bool is_real_root(const char *path)
+{
+	char file[SBX_CGROUP_PATH_MAX + 16];
+
+	snprintf(file, sizeof(file), "%s/cgroup.type", path);
+	return access(file, F_OK) < 0;
+}
+
+/* From our own cgroup upwards. */
+static bool find_delegated(const struct sbx_cgroup_facts *f, struct sbx_cgroup_place *place)
+{
+	size_t n_mount = strlen(f->mount), n_stop, n;
+	char path[SBX_CGROUP_PATH_MAX];
+	bool unit, own = true;
+
+	n = (size_t)snprintf(path, sizeof(path), "%s%s", f->mount, strcmp(f->own, "/") ? f->own : "");
+	if (!f->own[0] || n >= sizeof(path))
+		return false;
+	n_stop = boundary(path, n_mount, &unit);
+	if (unit || f->systemd) {
+		char stop[SBX_CGROUP_PATH_MAX];
+
+		snprintf(stop, sizeof(stop), "%.*s", (int)n_stop, path);
+		if (!is_delegated(stop))
+			return false;
+	}
+	for (; n >= n_stop; own = false) {
+		path[n] = '\0';
+		if (n == n_mount && is_real_root(path))
+			return false;
+		if (usable(path, own, place)) {
+			snprintf(place->path, sizeof(place->path), "%s", path);
+			return true;
+		}
+		if (n == n_stop)
+			return false;
+		while (path[n] != '/')
+			n--;
+	}
+	return false;
+}
+
+void sbx_cgroup_find(const struct sbx_cgroup_facts *f, struct sbx_cgroup_place *place)
+{
+	memset(place, 0, sizeof(*place));
+	if (!f->mount[0] || find_delegated(f, place))
+		return;
+	if (f->systemd || geteuid() != 0 || !is_real_root(f->mount) || access(f->mount, W_OK) < 0)
+		return;
+	place->source = SBX_CGROUP_DIRECT;
+	snprintf(place->path, sizeof(place->path), "%s/sbx.slice", f->mount);
+	SBX_AUTO_CLOSE int fd = open(f->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	place->controllers = fd < 0 ? 0 : controllers_in(fd, "cgroup.controllers");
+}
+
+int sbx_cgroup_place_scope(const struct sbx_cgroup_facts *f, const char *control_group,
+			   struct sbx_cgroup_place *place)
+{
+	SBX_AUTO_CLOSE int fd = -1;
+
+	memset(place, 0, sizeof(*place));
+	if (control_group[0] != '/' || strstr(control_group, "/../") ||
+	    snprintf(place->path, sizeof(place->path), "%s%s", f->mount, control_group) >=
+		    (int)sizeof(place->path))
+		return -EINVAL;
+	fd = open_dir(AT_FDCWD, place->path);
+	if (fd < 0)
+		return fd;
+	if (!may_change(fd))
+		return -EACCES;
+	if (who_is_in(fd) != ONLY_US)
+		return -EBUSY; /* place->source is still NONE */
+	place->source = SBX_CGROUP_SCOPE;
+	place->controllers = controllers_in(fd, "cgroup.controllers");
+	place->inside = true;
+	return 0;
+}
+
+/* --- making --- */
+
+/* Let children have what is there to give. Bits that were turned on now. */
+static uint32_t open_controllers(int dir_fd)
+{
+	uint32_t missing = controllers_in(dir_fd, "cgroup.controllers") &
+			   ~controllers_in(dir_fd, "cgroup.subtree_control");
+	uint32_t opened = 0;
+
+	/* One by one: a write of several is all or nothing. */
+	for (int c = 0; c < SBX_N_CGROUP_CONTROLLERS; c++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "+%s", sbx_cgroup_controller_str(c));
+		if (missing & SBX_CGROUP_BIT(c) &&
+		    write_text(dir_fd, "cgroup.subtree_control", text) == 0)
+			opened |= SBX_CGROUP_BIT(c);
+	}
+	return opened;
+}
+
+static int make_place(const struct sbx_cgroup_place *place)
+{
+	if (place->source == SBX_CGROUP_DIRECT) {
+		SBX_AUTO_FREE char *root = strndup(place->path, strlen(place->path) - strlen("/sbx.slice"));
+		SBX_AUTO_CLOSE int fd = root ? open_dir(AT_FDCWD, root) : -ENOMEM;
+
+		if (fd < 0)
+			return fd;
+		open_controllers(fd);
+		if (mkdir(place->path, 0755) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return open_dir(AT_FDCWD, place->path);
+}
+
+/* Ours, locked, and still there once it is. The fd or -errno. */
+static int make_locked(int place_fd, const char *name)
+{
+	for (int tries = 0; tries < MAKE_TRIES; tries++) {
+		SBX_AUTO_CLOSE int fd = -1;
+		struct stat ours, there;
+
+		if (mkdirat(place_fd, name, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		fd = open_dir(place_fd, name);
+		if (fd == -ENOENT)
+			continue;
+		if (fd < 0)
+			return fd;
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+			return errno == EWOULDBLOCK ? -EEXIST : -errno;
+		if (fstat(fd, &ours) < 0)
+			return -errno;
+		if (fstatat(place_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    there.st_ino == ours.st_ino)
+			return sbx_fd_steal(&fd);
+	}
+	return -EAGAIN;
+}
+
+static int make_child(int dir_fd, const char *name, int *ret_fd)
+{
+	if (mkdirat(dir_fd, name, 0755) < 0)
+		return -errno;
+	*ret_fd = open_dir(dir_fd, name);
+	return *ret_fd < 0 ? *ret_fd : 0;
+}
+
+static int leave_place(struct sbx_cgroup *cg)
+{
+	SBX_AUTO_CLOSE int fd = -1;
+	int r = make_child(cg->dir_fd, "launcher", &fd);
+
+	if (r == 0)
+		r = write_text(fd, "cgroup.procs", "0");
+	cg->moved = r == 0;
+	return r;
+}
+
+int sbx_cgroup_make(const struct sbx_cgroup_place *place, const char *id, struct sbx_cgroup *cg,
+		    struct sbx_err *err)
+{
+	const char *what = "opening it";
+	int r;
+
+	snprintf(cg->name, sizeof(cg->name), PREFIX "%s", id);
+	r = cg->place_fd = make_place(place);
+	if (r >= 0) {
+		what = "making a directory in it";
+		r = cg->dir_fd = make_locked(cg->place_fd, cg->name);
+	}
+	if (r >= 0 && place->inside) {
+		what = "leaving it";
+		r = leave_place(cg);
+	}
+	if (r >= 0) {
+		what = "making the sandbox's";
+		cg->opened = open_controllers(cg->place_fd);
+		open_controllers(cg->dir_fd);
+		r = make_child(cg->dir_fd, "command", &cg->command_fd);
+	}
+	if (r >= 0)
+		r = make_child(cg->dir_fd, "broker", &cg->broker_fd);
+	if (r < 0) {
+		sbx_err_set(err, "cgroup %s: %s: %s", place->path, what, strerror(-r));
+		return r;
+	}
+	cg->controllers = controllers_in(cg->command_fd, "cgroup.controllers");
+	return 0;
+}
+
+int sbx_cgroup_apply(int dir_fd, const struct sbx_cgroup_write *v, size_t n, struct sbx_err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r = write_text(dir_fd, v[i].file, v[i].value);
+
+		if (r < 0 && !v[i].optional) {
+			sbx_err_set(err, "cannot set %s to %s in the sandbox's cgroup: %s", v[i].file,
+				    v[i].value, strerror(-r));
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* --- ending --- */
+
+/* Before Linux 5.14 there is no cgroup.kill. Whatever is forked meanwhile is there in the next turn. */
+static void kill_each(int dir_fd)
+{
+	char text[FILE_MAX];
+
+	if (read_text(dir_fd, "cgroup.procs", text, sizeof(text)) <= 0)
+		return;
+	for (char *p = text, *end; *p; p = end + (*end == '\n')) {
+		long pid = strtol(p, &end, 10);
+
+		if (end == p || *end != '\n')
+			break; /* cut short: the next turn has it */
+		if (pid > 1 && pid != getpid())
+			kill((pid_t)pid, SIGKILL);
+	}
+}
+
+static bool is_populated(int events_fd)
+{
+	char text[256];
+	ssize_t n = pread(events_fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0 && sbx_cgroup_parse_value(text, "populated") == 1;
+}
+
+int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms)
+{
+	SBX_AUTO_CLOSE int events = openat(dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	uint64_t end = sbx_clock_monotonic_us() + timeout_ms * UINT64_C(1000);
+	bool by_hand;
+
+	if (events < 0)
+		return -errno;
+	if (!is_populated(events))
+		return 0;
+	by_hand = write_text(dir_fd, "cgroup.kill", "1") < 0;
+	while (is_populated(events)) {
+		struct pollfd p = { .fd = events, .events = POLLPRI };
+		uint64_t now = sbx_clock_monotonic_us();
+
+		if (now >= end)
+			return -ETIMEDOUT;
+		if (by_hand)
+			kill_each(dir_fd);
+		/* The file wakes us (kernfs); not for what was forked while we killed by hand. */
+		if (poll(&p, 1, by_hand ? 5 : (int)((end - now) / 1000) + 1) < 0 && errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Go back to the place; where nothing else is below it, what we turned on goes off again. */
+static void return_to_place(struct sbx_cgroup *cg)
+{
+	for (int c = 0; c < SBX_N_CGROUP_CONTROLLERS; c++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "-%s", sbx_cgroup_controller_str(c));
+		if (controllers_in(cg->dir_fd, "cgroup.subtree_control") & SBX_CGROUP_BIT(c))
+			write_text(cg->dir_fd, "cgroup.subtree_control", text);
+		if (cg->opened & SBX_CGROUP_BIT(c))
+			write_text(cg->place_fd, "cgroup.subtree_control", text);
+	}
+	if (write_text(cg->place_fd, "cgroup.procs", "0") == 0)
+		cg->moved = false;
+}
+
+void sbx_cgroup_remove(struct sbx_cgroup *cg)
+{
+	cg->command_fd = sbx_fd_close(cg->command_fd);
+	cg->broker_fd = sbx_fd_close(cg->broker_fd);
+	if (cg->dir_fd >= 0) {
+		unlinkat(cg->dir_fd, "command", AT_REMOVEDIR);
+		unlinkat(cg->dir_fd, "broker", AT_REMOVEDIR);
+		if (cg->moved)
+			return_to_place(cg);
+		unlinkat(cg->dir_fd, "launcher", AT_REMOVEDIR);
+		unlinkat(cg->place_fd, cg->name, AT_REMOVEDIR);
+	}
+	cg->dir_fd = sbx_fd_close(cg->dir_fd);
+	cg->place_fd = sbx_fd_close(cg->place_fd);
+}
+
+void sbx_cgroup_forget(struct sbx_cgroup *cg)
+{
+	*cg = (struct sbx_cgroup){
+		.place_fd = sbx_fd_close(cg->place_fd),
+		.dir_fd = sbx_fd_close(cg->dir_fd),
+		.command_fd = sbx_fd_close(cg->command_fd),
+		.broker_fd = sbx_fd_close(cg->broker_fd),
+	};
+}
+
+static bool is_sandbox(const char *name)
+{
+	const size_t n_prefix = strlen(PREFIX), n_id = 12;
+
+	return strncmp(name, PREFIX, n_prefix) == 0 && strlen(name) == n_prefix + n_id &&
+	       strspn(name + n_prefix, "0123456789abcdef") == n_id;
+}
+
+/* 1: it was a leftover, and is gone. */
+static int sweep_one(int place_fd, const char *name)
+{
+	static const char *const children[] = { "command", "broker", "launcher" };
+	enum { N_KILLED = 2 };
+	SBX_AUTO_CLOSE int fd = open_dir(place_fd, name);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return 0;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(children); i++) {
+		SBX_AUTO_CLOSE int child = open_dir(fd, children[i]);
+
+		/* Not the dead launcher's own: its guard may be there, and be who sweeps. */
+		if (child >= 0 && i < N_KILLED && sbx_cgroup_kill(child, SWEEP_WAIT_MS) < 0)
+			return 0;
+		unlinkat(fd, children[i], AT_REMOVEDIR);
+	}
+	return unlinkat(place_fd, name, AT_REMOVEDIR) == 0;
+}
+
+int sbx_cgroup_sweep(const struct sbx_cgroup_place *place)
+{
+	SBX_AUTO_CLOSE int fd = open_dir(AT_FDCWD, place->path);
+	int list_fd = fd < 0 ? -1 : open_dir(fd, "."), n = 0;
+	struct dirent *e;
+	DIR *d;
+
+	if (fd == -ENOENT)
+		return 0;
+	d = list_fd < 0 ? NULL : fdopendir(list_fd);
+	if (!d) {
+		sbx_fd_close(list_fd);
+		return fd < 0 ? fd : -ENOMEM;
+	}
+	while ((e = readdir(d)))
+		if (is_sandbox(e->d_name))
+			n += sweep_one(fd, e->d_name);
+	closedir(d);
+	return n;
+}
+
+/* --- what was used --- */
+
+void sbx_cgroup_usage_read(int dir_fd, struct sbx_cgroup_usage *u)
+{
+	const struct {
+		const char *file, *key; /* NULL: the file is the number */
+		int64_t *value;
+	} rows[] = {
+		{ "cpu.stat", "usage_usec", &u->cpu_us },
+		{ "memory.peak", NULL, &u->memory_peak_bytes }, /* Linux 5.19 */
+		{ "pids.peak", NULL, &u->pids_peak },		/* Linux 6.1 */
+		{ "memory.events", "oom_kill", &u->oom_kills },
+		{ "pids.events", "max", &u->pids_refused },
+		{ "cpu.pressure", "some total", &u->cpu_pressure_us },
+		{ "memory.pressure", "some total", &u->memory_pressure_us },
+		{ "io.pressure", "some total", &u->io_pressure_us },
+	};
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++) {
+		char text[FILE_MAX + 2] = "= ";
+		bool whole = !rows[i].key;
+		ssize_t n = read_text(dir_fd, rows[i].file, text + (whole ? 2 : 0), FILE_MAX);
+
+		*rows[i].value = n < 0 ? -1 : sbx_cgroup_parse_value(text, whole ? "=" : rows[i].key);
+	}
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_SYS_CGROUP_H
+#define SBX_SYS_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/*
+ * Control groups, version 2 (Documentation/admin-guide/cgroup-v2.rst). A sandbox has a directory of its
+ * own, sbx-ID, in the place that sbx_cgroup_find() found:
+ *
+ *	sbx-ID/			locked (flock) for the launcher's life: a directory that is not is a leftover
+ *	sbx-ID/command/		the stage and all that the sandbox is; has the limits
+ *	sbx-ID/broker/		sbx-broker, in small limits of its own
+ *	sbx-ID/launcher/	the launcher, only where it had to leave the place: a cgroup that gives
+ *				controllers to its children may hold no process
+ */
+
+/* The controllers we use, as bits, and their kernel names. */
+enum sbx_cgroup_controller {
+	SBX_CGROUP_CPU,
+	SBX_CGROUP_MEMORY,
+	SBX_CGROUP_PIDS,
+	SBX_CGROUP_IO,
+	SBX_N_CGROUP_CONTROLLERS,
+};
+#define SBX_CGROUP_BIT(c) (1u << (c))
+const char *sbx_cgroup_controller_str(enum sbx_cgroup_controller c);
+
+enum sbx_cgroup_source {
+	SBX_CGROUP_NONE = 0,
+	SBX_CGROUP_DELEGATED, /* where we run: a unit with Delegate=yes, a container's own */
+	SBX_CGROUP_SCOPE,     /* a transient scope that systemd is asked for */
+	SBX_CGROUP_DIRECT,    /* root without systemd: below sbx.slice */
+	SBX_N_CGROUP_SOURCES,
+};
+const char *sbx_cgroup_source_str(enum sbx_cgroup_source s);
+
+#define SBX_CGROUP_PATH_MAX 2048
+
+struct sbx_cgroup_place {
+	enum sbx_cgroup_source source;
+	char path[SBX_CGROUP_PATH_MAX]; /* directory; SCOPE: "" until systemd made it */
+	uint32_t controllers;		/* bits: what a child of it can be given */
+	bool inside; /* we are in it ourselves, alone, and have to leave it for a child of it */
+};
+
+/* --- finding a place --- */
+
+/* What the machine says; read once by sbx_cgroup_facts_read(), filled in by tests. */
+struct sbx_cgroup_facts {
+	char mount[64];		       /* of cgroup2; "": none */
+	char own[SBX_CGROUP_PATH_MAX]; /* our cgroup below it ("/" is the mount itself); "": unknown */
+	bool systemd;		       /* runs the machine */
+};
+
+/* 0 or -errno; nothing that is missing is an error. */
+int sbx_cgroup_facts_read(struct sbx_cgroup_facts *ret_f);
+
+/* PURE. The "0::" line of /proc/PID/cgroup (cgroups(7)). False: none, or not below the mount ("/../"). */
+bool sbx_cgroup_parse_own(const char *text, char *ret_own, size_t n);
+/* PURE. Words of cgroup.controllers as bits; what we do not use is left out. */
+uint32_t sbx_cgroup_parse_controllers(const char *text);
+/* PURE. Is this the name of a systemd unit's cgroup? */
+bool sbx_cgroup_is_unit(const char *name);
+
+/* Where a sandbox's cgroup can be made without asking anybody: from our own cgroup up to the unit that was
+ * delegated to us, the first that may be changed and can give its children controllers; root where no
+ * systemd runs: below sbx.slice. NONE: nowhere. Looks, changes nothing. */
+void sbx_cgroup_find(const struct sbx_cgroup_facts *f, struct sbx_cgroup_place *ret_place);
+/* The same for a scope that systemd has just made and put us in. 0 or -errno. */
+int sbx_cgroup_place_scope(const struct sbx_cgroup_facts *f, const char *control_group,
+			   struct sbx_cgroup_place *ret_place);
+
+/* --- limits --- */
+
+struct sbx_cgroup_limits { /* 0: not asked */
+	uint64_t memory_bytes;
+	uint32_t cpus_milli, pids, io_weight;
+};
+
+/* What is written to which file. */
+struct sbx_cgroup_write {
+	const char *file;
+	enum sbx_cgroup_controller controller;
+	bool optional; /* a refinement: a kernel may lack the file */
+	char value[48];
+};
+#define SBX_CGROUP_WRITES_MAX 8
+
+/* PURE. The writes for @l in a cgroup with these controllers; what has no controller is left out. */
+size_t sbx_cgroup_plan(const struct sbx_cgroup_limits *l, uint32_t controllers,
+		       struct sbx_cgroup_write v[SBX_CGROUP_WRITES_MAX]);
+
+/* --- a sandbox's own --- */
+
+struct sbx_cgroup {
+	int place_fd, dir_fd; /* the directories; dir_fd has the lock */
+	int command_fd, broker_fd;
+	char name[32];
+	uint32_t controllers; /* that the command's cgroup has */
+	uint32_t opened;      /* that we turned on in the place */
+	bool moved;	      /* we went from the place to launcher/ */
+};
+#define SBX_CGROUP_INIT                                                                             \
+	((struct sbx_cgroup){ .place_fd = -1, .dir_fd = -1, .command_fd = -1, .broker_fd = -1 })
+
+/* Make sbx-ID in the place, and move this process if it must leave. No limits yet. 0 or -errno with @err;
+ * what was made is for sbx_cgroup_remove() whatever the result. */
+int sbx_cgroup_make(const struct sbx_cgroup_place *place, const char *id, struct sbx_cgroup *cg,
+		    struct sbx_err *err);
+/* Write a plan into one of its directories. A write that fails is an error unless it is optional. */
+int sbx_cgroup_apply(int dir_fd, const struct sbx_cgroup_write *v, size_t n, struct sbx_err *err);
+/* SIGKILL to all in it and below, and wait until nothing lives. 0, -ETIMEDOUT or -errno. */
+int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms);
+/* Remove all of it that is empty; go back to where we came from. Accepts any state, gives back all fds. */
+void sbx_cgroup_remove(struct sbx_cgroup *cg);
+/* Only give back the fds: in a child, which has copies of them. */
+void sbx_cgroup_forget(struct sbx_cgroup *cg);
+/* Remove what dead launchers left in the place: kill, then remove. The number of sandboxes, or -errno. */
+int sbx_cgroup_sweep(const struct sbx_cgroup_place *place);
+
+/* What it used; -1: the kernel does not tell. */
+struct sbx_cgroup_usage {
+	int64_t cpu_us, memory_peak_bytes, pids_peak;
+	int64_t oom_kills, pids_refused;
+	int64_t cpu_pressure_us, memory_pressure_us, io_pressure_us; /* `some total` of PSI */
+};
+#define SBX_CGROUP_USAGE_UNKNOWN ((struct sbx_cgroup_usage){ -1, -1, -1, -1, -1, -1, -1, -1 })
+void sbx_cgroup_usage_read(int dir_fd, struct sbx_cgroup_usage *ret_u);
+/* PURE. The number after @key (a word, or two with a space between: "some total") in a flat-keyed or PSI file;
+ * -1: not there. */
+int64_t sbx_cgroup_parse_value(const char *text, const char *key);
+
+#endif

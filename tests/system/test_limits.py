@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Limits on a machine whose cgroups have no controllers: what is held without, and what is said of the rest.
+Those that a cgroup holds are tried in the VM (tests/vm)."""
+import json
+import os
+
+import pytest
+
+FORK = """
+import os, signal, json
+pids = []
+try:
+    while len(pids) < 60:
+        pid = os.fork()
+        if pid == 0:
+            signal.pause()
+        pids.append(pid)
+    error = 0
+except OSError as e:
+    error = e.errno
+for pid in pids:
+    os.kill(pid, signal.SIGKILL)
+print(json.dumps([len(pids) + 1, error]))
+"""
+
+def controllers():
+    for path in ("/sys/fs/cgroup/cgroup.controllers", "/sys/fs/cgroup/unified/cgroup.controllers"):
+        if os.path.exists(path):
+            with open(path) as f:
+                return set(f.read().split())
+    return set()
+
+
+has_controllers = bool(controllers() & {"memory", "cpu", "pids"})
+no_controllers = pytest.mark.skipif(has_controllers, reason="this machine's cgroups have controllers")
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_pids(sbx, root):
+    if root:
+        sbx.own(0)
+    def run(*limit):
+        r = sbx.run(["--profile", "none", *limit], ["python3", "-c", FORK], root=root)
+        assert r.rc == 0, r.err
+        return json.loads(r.out)
+    assert run("--limit", "pids=20") == [20, 11]  # EAGAIN
+    assert run("--limit", "pids=200") == [61, 0]
+
+
+def test_pids_are_each_sandboxs_own(sbx):
+    """A full one takes nothing away from its neighbour of the same user."""
+    code = FORK.replace("for pid", "print('full', flush=True); input()\nfor pid", 1)
+    full = sbx.popen(["--profile", "none", "--limit", "pids=20"], ["python3", "-c", code], stdin=-1)
+    assert full.stdout.readline().strip() == "full"
+    r = sbx.run(["--profile", "none", "--limit", "pids=20"], ["python3", "-c", FORK])
+    assert json.loads(r.out) == [20, 11]
+    out, err = full.communicate("\n", 30)
+    assert json.loads(out) == [20, 11], err
+
+
+@no_controllers
+@pytest.mark.parametrize("limit", ["memory=64M", "cpus=0.5"])
+def test_not_enforced(sbx, limit):
+    key = limit.split("=")[0]
+    r = sbx.run(["--profile", "none", "--limit", limit], ["true"])
+    assert r.rc == 0 and f"limits.{key} is not enforced: " in r.err, r.err
+    assert sbx.run(["-q", "--profile", "none", "--limit", limit], ["true"]).err == ""
+    r = sbx.run(["--profile", "none", "--limit", limit, "--limit", "enforce=strict"], ["echo", "ran"])
+    assert r.rc == 125 and r.out == ""
+    assert f"limits.{key} cannot be enforced here, and limits.enforce is strict: " in r.err, r.err
+    assert sbx.leftovers() == []
+    # Strict alone, with limits that are held, is no reason to refuse.
+    assert sbx.run(["--profile", "none", "--limit", "pids=20", "--limit", "enforce=strict"], ["true"]).rc == 0
+
+
+@no_controllers
+def test_receipt_tells(sbx):
+    path = os.path.join(sbx.work, "receipt.json")
+    args = ["--limit", "pids=20", "--limit", "memory=64M", "--limit", "open_files=100", "--receipt", path]
+    assert sbx.run(["--profile", "none", *args], ["true"]).rc == 0
+    with open(path) as f:
+        receipt = json.load(f)
+    assert {k: v["enforced_by"] for k, v in receipt["limits"].items() if k in ("pids", "memory_bytes", "open_files",
+                                                                             "cpus_milli")} == {
+        "pids": "rlimit", "memory_bytes": "nothing", "open_files": "rlimit", "cpus_milli": "nothing"}
+    assert receipt["cgroup"]["source"] == "none" and receipt["cgroup"]["used"]["cpu_us"] is None
