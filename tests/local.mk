@@ -5,6 +5,7 @@
 #
 #   make check          units, golden files, corpora, checks of the tree: no root, no network
 #   make check-system   pytest over an installation: root, own namespaces
+#   make check-vm       pytest in a machine of its own (tests/vm/local.mk)
 #   make check-net      pytest against this machine's npm registry
 #   make update-golden  writes the golden files anew: read the diff
 #   make lint           clang-tidy, cppcheck, shellcheck
@@ -123,8 +124,10 @@ coverage:
 	$(MAKE) $(AM_MAKEFLAGS) check
 	$(PYTHON3) '$(srcdir)/%reldir%/check/coverage.py' '$(abs_srcdir)' '$(abs_builddir)'
 
+include tests/vm/local.mk
+
 .PHONY: install-for-tests check-system check-net update-golden lint fuzz-smoke coverage
 
-clean-local:
+clean-local: clean-vm
 	rm -rf '$(SBX_INST_DESTDIR)'
 	find . -name '*.gcda' -exec rm -f {} + -o -name '*.gcno' -exec rm -f {} +

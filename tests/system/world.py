@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The tests' own internet: a network and mount namespace that answers on every address.
 
-Run as root by conftest.py (unshare --net --mount). The namespace has one interface, lo, with a route
-that makes every address local, so whatever leaves a sandbox arrives at a server here and is logged;
-a refusal is proved by the absence of a log line beside its allowed twin. Nothing reaches the machine's
-real network: it is not in this namespace.
+Run as root by conftest.py (unshare --net --mount), and by tests/vm/guest/conftest.py in a machine that is all its
+own. The namespace has one interface, lo, with a route that makes every address local, so whatever leaves a
+sandbox arrives at a server here and is logged; a refusal is proved by the absence of a log line beside its
+allowed twin. Nothing reaches the real network: it is not in this namespace.
 
 Usage: world.py DIR   DIR gets ca.pem, log.jsonl and the zone; prints READY when all servers listen;
 ends when stdin closes.
@@ -93,7 +93,6 @@ def make_network(_world):
 
 
 def make_mounts(world):
-    run("mount", "--make-rprivate", "/")
     resolv = os.path.join(world.dir, "resolv.conf")
     with open(resolv, "w") as f:
         f.write(f"nameserver {RESOLVER}\n")

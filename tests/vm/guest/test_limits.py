@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""limits.memory, cpus, pids and disk hold, by cgroup v2, in every way sbx-run is started; what is left of it
+afterwards: nothing."""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from machine import CGROUP, RUN_SECONDS, TESTER, WAYS, cgroups, wait_until
+
+ID = "0123456789ab"
+MIB = 1 << 20
+
+# Written to, not only asked for: argv[1] MiB.
+HOG = "import sys\ndata = [b'x' * (1 << 20) for _ in range(int(sys.argv[1]))]\nprint('alive', len(data), flush=True)"
+
+# As many processes as argv[1] says, or as there may be; they end with it.
+FORKS = r"""
+import errno, json, os, sys, time
+pids, error = [], None
+for _ in range(int(sys.argv[1])):
+    try:
+        pid = os.fork()
+    except OSError as e:
+        error = errno.errorcode[e.errno]
+        break
+    if pid == 0:
+        time.sleep(600)
+    pids.append(pid)
+print(json.dumps({"n": len(pids), "error": error}), flush=True)
+"""
+
+# How many processors' worth of time argv[1] busy processes get in argv[2] seconds.
+BUSY = r"""
+import json, os, sys, time
+start = time.monotonic()
+for _ in range(int(sys.argv[1])):
+    if os.fork() == 0:
+        while time.monotonic() < start + float(sys.argv[2]):
+            pass
+        os._exit(0)
+used = 0
+for _ in range(int(sys.argv[1])):
+    usage = os.wait3(0)[2]
+    used += usage.ru_utime + usage.ru_stime
+print(json.dumps({"share": used / (time.monotonic() - start)}))
+"""
+
+# Fills a directory: how many MiB there was room for, and how it ended.
+FILL = r"""
+import errno, json, os, sys
+written, error = 0, None
+with open(sys.argv[1] + "/fill", "wb", 0) as f:
+    try:
+        while written < int(sys.argv[2]) << 20:
+            written += f.write(b"x" * 65536)
+    except OSError as e:
+        error = errno.errorcode[e.errno]
+print(json.dumps({"mib": written / (1 << 20), "error": error}))
+"""
+
+# A writable way out of the cgroup.
+ESCAPE = r"""
+import json, os
+found = []
+for path in ("/sys/fs/cgroup", "/proc/self/root/sys/fs/cgroup", "/run", "/mnt"):
+    for directory, _, names in os.walk(path):
+        if "cgroup.procs" in names and os.access(directory + "/cgroup.procs", os.W_OK):
+            found.append(directory)
+print(json.dumps(found))
+"""
+
+
+def python(script, *args):
+    return ["python3", "-c", script, *map(str, args)]
+
+
+def limits(**values):
+    return [word for key, value in values.items() for word in ("--limit", f"{key}={value}")]
+
+
+def cgroup_of(pid):
+    with open(f"/proc/{pid}/cgroup") as f:
+        return f.read().strip().removeprefix("0::")
+
+
+def value(cgroup, name):
+    """What holds for a cgroup: its own value, or the nearest one above it that is a limit."""
+    path = cgroup
+    while path != "/":
+        with contextlib.suppress(FileNotFoundError), open(f"{CGROUP}{path}/{name}") as f:
+            text = f.read().strip()
+            if not text.startswith("max"):
+                return text
+        path = os.path.dirname(path)
+    return "max"
+
+
+def processes(word):
+    """pids of those that have the word in their environment: the command of a sandbox that --env gave it to."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as f:
+            if word.encode() in f.read().split(b"\0"):
+                found.append(int(pid))
+    return found
+
+
+def launchers(sandbox):
+    """pids of sbx-run and what it forked: launcher, guard, stage."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
+            words = f.read().split(b"\0")
+            if words[0].endswith(b"/sbx-run") and sandbox.encode() in words:
+                found.append(int(pid))
+    return found
+
+
+@pytest.fixture
+def no_cgroup_left():
+    before = cgroups()
+    yield
+    assert wait_until(lambda: not cgroups() - before - {"/sbx.slice"}), cgroups() - before
+
+
+# --- memory ---
+
+@pytest.mark.parametrize("way", WAYS)
+def test_memory(start, no_cgroup_left, way):
+    sbx = start(way)
+    r = sbx.run(limits(memory="64M"), python(HOG, 256))
+    assert (r.rc, r.out) == (137, ""), r
+    said = [line for line in r.err.splitlines() if line.startswith("sbx-run: ") and "memory" in line]
+    assert len(said) == 1 and re.search(r"\b64(\.0)? ?M", said[0]) and "peak" in said[0], r.err
+    assert (sbx.last()["state"], sbx.last()["exit_status"]) == ("oom_killed", 137)
+    r = sbx.run(limits(memory="512M"), python(HOG, 256))
+    assert (r.rc, r.out, r.err) == (0, "alive 256\n", "")
+    assert sbx.last()["state"] == "done"
+    assert sbx.leftovers() == []
+
+
+@pytest.mark.parametrize("way", ["root", "session", "delegated", "user-delegated"])
+def test_the_neighbour_lives(start, no_cgroup_left, way):
+    """The same limit, the same way; and all processes of the one that is over it end, not the largest only."""
+    sbx = start(way)
+    script = "sleep 600 & python3 -c \"$1\" 256; echo survived"
+    with sbx.running(limits(memory="64M"), ["sh", "-c", "echo up; exec sleep 600"], ID) as neighbour:
+        r = sbx.run(["--env", "WHO=hog", *limits(memory="64M")], ["sh", "-c", script, "sh", HOG])
+        assert (r.rc, r.out) == (137, ""), r
+        assert processes("WHO=hog") == []
+        assert neighbour.poll() is None and sbx.row(ID)["state"] == "running"
+    assert sbx.row(ID)["state"] == "done" and sbx.row(ID)["exit_status"] == 128 + signal.SIGTERM
+
+
+def test_a_kill_that_is_not_the_limits(start):
+    """137 is also what a SIGKILL ends in; only the limit's makes it the state."""
+    sbx = start("root")
+    r = sbx.run(limits(memory="64M"), ["sh", "-c", "kill -KILL $$"])
+    assert r.rc == 137 and "memory" not in r.err and sbx.last()["state"] == "done"
+
+
+# --- pids ---
+
+@pytest.mark.parametrize("way", WAYS)
+def test_pids(start, no_cgroup_left, way):
+    sbx = start(way)
+    [few] = sbx.run(limits(pids=40), python(FORKS, 100)).lines()
+    assert few["error"] == "EAGAIN" and 20 <= few["n"] < 40, few
+    [all_of_them] = sbx.run(limits(pids=400), python(FORKS, 100)).lines()
+    assert all_of_them == {"n": 100, "error": None}
+
+
+@pytest.mark.parametrize("way", ["root", "session"])
+def test_a_fork_bomb(start, no_cgroup_left, way):
+    sbx = start(way)
+    bomb = "echo up; b() { b | b & }; b 2>/dev/null; while :; do b 2>/dev/null; done"
+    with sbx.running(["--env", "WHO=bomb", *limits(pids=100, wall_time="20s")], ["sh", "-c", bomb], ID) as p:
+        assert wait_until(lambda: len(processes("WHO=bomb")) >= 50)
+        slowest = 0
+        for _ in range(5):
+            began = time.monotonic()
+            subprocess.run(["systemctl", "show", "-P", "Version"], check=True, stdout=subprocess.DEVNULL)
+            slowest = max(slowest, time.monotonic() - began)
+            assert len(processes("WHO=bomb")) <= 100
+        assert slowest < 10, slowest
+        p.communicate(timeout=RUN_SECONDS)
+        assert p.returncode == 124
+    assert wait_until(lambda: processes("WHO=bomb") == [])
+
+
+# --- cpus ---
+
+@pytest.mark.parametrize("way", WAYS)
+def test_cpus(start, no_cgroup_left, way):
+    """Two busy processes on the two processors there are."""
+    sbx = start(way)
+    [half] = sbx.run(limits(cpus="0.5"), python(BUSY, 2, 4)).lines()
+    assert 0.25 < half["share"] < 0.7, half
+    [all_of_it] = sbx.run(limits(cpus="2"), python(BUSY, 2, 4)).lines()
+    assert all_of_it["share"] > 1.2, all_of_it
+
+
+# --- disk ---
+
+@pytest.mark.parametrize("way", ["root", "session"])
+@pytest.mark.parametrize("key,inside", [("tmp", "/tmp"), ("home", "$HOME")])
+def test_a_full_disk_is_full_inside_only(start, way, key, inside):
+    sbx = start(way)
+    script = f'python3 -c "$1" "{inside}" 16'
+    free = {path: shutil.disk_usage(path).free for path in ("/tmp", "/var/tmp", "/run")}
+    [full] = sbx.run(limits(**{key: "4M"}), ["sh", "-c", script, "sh", FILL]).lines()
+    assert full["error"] == "ENOSPC" and full["mib"] <= 4, full
+    [room] = sbx.run(limits(**{key: "32M"}), ["sh", "-c", script, "sh", FILL]).lines()
+    assert room == {"mib": 16, "error": None}
+    for path, before in free.items():
+        assert abs(shutil.disk_usage(path).free - before) < 4 * MIB, path
+
+
+# --- what the kernel is told ---
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_commands_cgroup(start, no_cgroup_left, way):
+    """The limits stand where the command is, and the launcher is elsewhere: it must outlive the command."""
+    sbx = start(way)
+    args = ["--env", "WHO=limited", *limits(memory="64M", cpus="0.5", pids=50)]
+    with sbx.running(args, ["sh", "-c", "echo up; exec sleep 600"], ID):
+        [pid] = [p for p in processes("WHO=limited")]
+        cgroup = cgroup_of(pid)
+        assert value(cgroup, "memory.max") == str(64 * MIB)
+        assert value(cgroup, "pids.max") == "50"
+        quota, period = map(int, value(cgroup, "cpu.max").split())
+        assert quota / period == 0.5
+        with open(f"{CGROUP}{cgroup}/memory.oom.group") as f:
+            group = f.read().strip()
+        assert group == "1"
+        launcher = cgroup_of(sbx.row(ID)["pid"])
+        assert launcher != cgroup and not launcher.startswith(cgroup + "/"), (launcher, cgroup)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_way_out_of_the_cgroup(start, way):
+    """A delegated cgroup belongs to the uid that the command runs as."""
+    sbx = start(way)
+    assert sbx.run(limits(memory="64M"), python(ESCAPE)).lines() == [[]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_receipt_says_what_was_enforced(start, way):
+    sbx = start(way)
+    path = os.path.join(sbx.work, "receipt.json")
+    args = ["--receipt", path, *limits(memory="64M", cpus="0.5", pids=50, tmp="8M", open_files=100, wall_time="60s")]
+    assert sbx.run(args, ["true"]).rc == 0
+    with open(path) as f:
+        text = f.read()
+    receipt = json.loads(text)
+    for key in ("memory", "cpus", "pids"):
+        assert "cgroup" in json.dumps(receipt["limits"][key]), receipt["limits"]
+    assert set(receipt["limits"]) >= {"memory", "cpus", "pids", "tmp", "open_files", "wall_time"}
+
+
+STRICT = "name: held\nlimits: {memory: 64M, cpus: 0.5, pids: 50, enforce: %s}\nnetwork: {mode: offline}\n"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_strict_where_it_can_be(start, way):
+    sbx = start(way)
+    path = os.path.join(sbx.work, "held.yaml")
+    with open(path, "w") as f:
+        f.write(STRICT % "strict")
+    r = sbx.run(["--profile", path], ["echo", "ran"])
+    assert (r.rc, r.out, r.err) == (0, "ran\n", "")
+
+
+def test_strict_where_it_cannot_be(start):
+    """A user without a manager, in a cgroup that is not delegated: refused, or run with a word about it."""
+    sbx = start("session")
+    alone = ["setpriv", "--reuid=tester", "--regid=tester", "--init-groups", "env", "-i", "PATH=/usr/bin:/bin",
+             f"HOME={TESTER.pw_dir}", "DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent"]
+    results = {}
+    for enforce in ("strict", "best-effort"):
+        path = os.path.join(sbx.work, enforce + ".yaml")
+        with open(path, "w") as f:
+            f.write(STRICT % enforce)
+        argv = sbx.argv(["--profile", path], ["echo", "ran"])
+        results[enforce] = subprocess.run([*alone, *argv[len(WAYS["session"]):]], stdin=subprocess.DEVNULL,
+                                          capture_output=True, text=True, timeout=RUN_SECONDS)
+    strict, best_effort = results["strict"], results["best-effort"]
+    assert (strict.returncode, strict.stdout) == (125, "") and "memory" in strict.stderr, strict
+    assert (best_effort.returncode, best_effort.stdout) == (0, "ran\n"), best_effort
+    assert "sbx-run: " in best_effort.stderr and "memory" in best_effort.stderr, best_effort
+
+
+# --- nothing left ---
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_is_left_of_a_run(start, no_cgroup_left, way):
+    sbx = start(way)
+    script = "setsid sleep 600 & nohup sleep 600 >/dev/null 2>&1 & exit 3"
+    assert sbx.run(["--env", "WHO=left", *limits(memory="64M", pids=50)], ["sh", "-c", script]).rc == 3
+    assert wait_until(lambda: processes("WHO=left") == [])
+    assert sbx.leftovers() == []
+
+
+@pytest.mark.parametrize("guard", [False, True], ids=["launcher", "launcher-and-guard"])
+@pytest.mark.parametrize("way", ["root", "delegated", "session", "user-delegated"])
+def test_sigkill_of_the_launcher(start, no_cgroup_left, way, guard):
+    """Nothing runs on, and the next start leaves nothing of it."""
+    sbx = start(way)
+    args = ["--env", "WHO=killed", "--id", ID, *limits(memory="64M", pids=50)]
+    p = sbx.popen(args, ["sh", "-c", "echo up; sleep 600 & exec sleep 600"])
+    assert p.stdout.readline() == "up\n"
+    launcher = sbx.row(ID)["pid"]
+    pids = launchers(ID)
+    assert launcher in pids
+    if guard:
+        # It is in a session of its own; first, so that it cannot do what it is for.
+        for pid in pids:
+            if pid != launcher and os.getsid(pid) == pid:
+                os.kill(pid, signal.SIGKILL)
+    os.kill(launcher, signal.SIGKILL)
+    p.communicate(timeout=RUN_SECONDS)
+    assert p.returncode not in (0, 125)
+    assert wait_until(lambda: processes("WHO=killed") == [] and launchers(ID) == [])
+    assert sbx.run(limits(memory="64M"), ["true"]).rc == 0
+    assert wait_until(lambda: sbx.row(ID)["state"] == "lost"), sbx.row(ID)
+    assert sbx.leftovers() == []

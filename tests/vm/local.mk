@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The machine with systemd and cgroup v2: what a build host may lack.
+#
+#   make check-vm       pytest in the machine, over tests/vm/guest: root, qemu-system-x86, mmdebstrap
+#   tests/vm/run -- CMD a command there
+#
+# The machine's image is made once, in vm/ of the build directory; one boot per call.
+
+EXTRA_DIST += \
+	%reldir%/build-image \
+	%reldir%/guest/conftest.py \
+	%reldir%/guest/machine.py \
+	%reldir%/guest/test_apart.py \
+	%reldir%/guest/test_limits.py \
+	%reldir%/guest/test_starts.py \
+	%reldir%/in-guest \
+	%reldir%/packages \
+	%reldir%/run
+
+# Files of tests/vm/guest; how long the machine may live. pytest is told first, so that it can still write
+# down what it knows.
+VM_TESTS = test_starts.py test_apart.py
+VM_SECONDS = 540
+check-vm: all install-for-tests
+	@rm -rf check-vm.xml vm/results
+	@set --; for file in $(VM_TESTS); do set -- "$$@" "tests/vm/guest/$$file"; done; \
+	status=0; \
+	'$(abs_srcdir)/%reldir%/run' -b '$(abs_builddir)' -o vm/results -t $(VM_SECONDS) -- \
+		env SBX_INST='$(prefix)' PYTHONDONTWRITEBYTECODE=1 \
+		timeout -s INT -k 30 "$$(($(VM_SECONDS) - 90))" /usr/bin/python3 -m pytest \
+		-p no:cacheprovider -ra --durations=10 --junitxml=/out/check-vm.xml $(PYTEST_FLAGS) "$$@" || status=$$?; \
+	cp vm/results/check-vm.xml . 2>/dev/null || true; \
+	exit "$$status"
+
+clean-vm:
+	rm -rf vm check-vm.xml
+.PHONY: check-vm clean-vm
