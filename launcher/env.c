@@ -51,6 +51,15 @@ static const char *const never_passed[] = {
 	"NODE_OPTIONS",
 	"JAVA_TOOL_OPTIONS",
 	"SBX_*",
+	/* what the service manager gave the launcher, and nobody else */
+	"NOTIFY_SOCKET",
+	"WATCHDOG_PID",
+	"WATCHDOG_USEC",
+	"LISTEN_PID",
+	"LISTEN_FDS",
+	"LISTEN_FDNAMES",
+	"JOURNAL_STREAM",
+	"CREDENTIALS_DIRECTORY",
 };
 static const char *const only_by_name[] = {
 	"AWS_*",	"AZURE_*",    "GOOGLE_*",	 "GCP_*",

@@ -72,6 +72,7 @@ tests_unit_test_view_LDADD = $(launcher_plan_test_libs)
 
 launcher_common_sources = \
 	%reldir%/cgroup.c %reldir%/cgroup.h \
+	%reldir%/announce.c %reldir%/announce.h \
 	%reldir%/broker_process.c %reldir%/broker_process.h \
 	%reldir%/factory.c %reldir%/factory.h \
 	%reldir%/main.c \
@@ -94,6 +95,10 @@ launcher_common_libs = \
 if SBX_RUN_STATIC
 launcher_common_sources += %reldir%/no_loader.c
 endif
+
+check_PROGRAMS += tests/unit/test_announce
+tests_unit_test_announce_SOURCES = tests/unit/test_announce.c %reldir%/announce.c
+tests_unit_test_announce_LDADD = $(launcher_common_libs) $(CMOCKA_LIBS)
 
 bin_PROGRAMS += %reldir%/sbx-run
 %canon_reldir%_sbx_run_SOURCES = $(launcher_common_sources) %reldir%/step_hook.c

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/announce.h"
 #include "sys/proc.h"
 
 #define PENDING_MAX 256 /* folded events waiting for their transaction */
@@ -70,6 +71,13 @@ static int insert_row(struct sbx_store *store, const struct sbx_options *o, cons
 	return command ? sbx_store_sandbox_begin(store, &row, err) : -ENOMEM;
 }
 
+/* @exit_status is negative before the end. */
+static void announce(const struct sbx_run *r, enum sbx_store_state state, int exit_status)
+{
+	sbx_announce_state(&(struct sbx_state_change){ .id = r->plan->id, .state = state, .options = r->options,
+						       .exit_status = exit_status, .why = r->err.msg });
+}
+
 int sbx_record_prepare(struct sbx_run *r)
 {
 	uint64_t seed;
@@ -92,8 +100,10 @@ int sbx_record_begin(struct sbx_run *r)
 	if (e == SBX_STORE_E_EXISTS)
 		sbx_err_set(&r->err, "a sandbox with id %s is recorded already (leave out --id)",
 			    r->plan->id);
-	if (e == 0)
+	if (e == 0) {
 		r->row = true;
+		announce(r, SBX_STATE_PREPARING, -1);
+	}
 	return e > 0 ? -EEXIST : e;
 }
 
@@ -111,6 +121,7 @@ void sbx_record_released(struct sbx_run *r)
 	if (sbx_store_sandbox_release(r->store, r->plan->id, (int64_t)sbx_clock_realtime_ms(), NULL,
 				      &err) != 0)
 		complain_once(r, &err);
+	announce(r, SBX_STATE_RUNNING, -1);
 }
 
 static bool has_unrecorded(const struct sbx_run *r)
@@ -306,6 +317,7 @@ void sbx_record_end(struct sbx_run *r, int exit_status)
 				(unsigned long long)r->unrecorded[SBX_PANIC]);
 	if (r->row && sbx_store_sandbox_end(r->store, r->plan->id, &end, &err) != 0)
 		complain_once(r, &err);
+	announce(r, end.state, exit_status);
 	r->row = false;
 	r->store = sbx_store_close(r->store);
 	r->fold = sbx_fold_free(r->fold);
@@ -328,6 +340,8 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
 	if (open_store(f, NULL, &store) == 0 && insert_row(store, o, f, id, NULL, NULL) == 0)
 		sbx_store_sandbox_end(store, id, &end, NULL);
 	sbx_store_close(store);
+	sbx_announce_state(&(struct sbx_state_change){ .id = id, .state = end.state, .options = o,
+						       .exit_status = end.exit_status, .why = why });
 }
 
 void sbx_record_lost(const struct sbx_facts *f, const char *id)
@@ -337,7 +351,8 @@ void sbx_record_lost(const struct sbx_facts *f, const char *id)
 	struct sbx_store *store = NULL;
 
 	end.ended_ms = (int64_t)sbx_clock_realtime_ms();
-	if (open_store(f, NULL, &store) == 0)
-		sbx_store_sandbox_end(store, id, &end, NULL);
+	if (open_store(f, NULL, &store) == 0 && sbx_store_sandbox_end(store, id, &end, NULL) == 0)
+		sbx_announce_state(&(struct sbx_state_change){ .id = id, .state = end.state,
+							       .exit_status = -1, .why = "its launcher is dead" });
 	sbx_store_close(store);
 }

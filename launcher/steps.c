@@ -24,6 +24,7 @@
 
 #include "base/cleanup.h"
 #include "ipc/channel.h"
+#include "launcher/announce.h"
 #include "launcher/broker_process.h"
 #include "launcher/cgroup.h"
 #include "launcher/etc.h"
@@ -290,6 +291,7 @@ static int release_apply(struct sbx_run *r)
 	}
 	r->released = true;
 	r->outcome = SBX_OUTCOME_DONE;
+	sbx_announce_ready(r);
 	sbx_record_released(r);
 	return 0;
 }
@@ -385,6 +387,7 @@ int sbx_run_carry_out(struct sbx_run *r)
 	else if (r->outcome == SBX_OUTCOME_DONE)
 		r->outcome = SBX_OUTCOME_LOST; /* released, and then a step failed */
 	end_sandbox(r);
+	sbx_announce_stopping(r);
 	while (done > 0) {
 		done--;
 		sbx_step_undo_hook(sbx_steps[done].name);

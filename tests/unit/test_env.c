@@ -144,6 +144,7 @@ static void test_flags(void **state)
 	assert_null(get(w, "ABSENT"));
 	assert_true(plan_world_noted(w, "ABSENT"));
 	plan_world_refused(w, 125, "never passed", "--env", "LD_PRELOAD", "--", "true");
+	plan_world_refused(w, 125, "never passed", "--env", "NOTIFY_SOCKET", "--", "true");
 	plan_world_must(w, "--env", "LD_PRELOAD=/mine.so", "--", "true");
 	assert_string_equal(get(w, "LD_PRELOAD"), "/mine.so");
 	plan_world_must(w, "--env", "SBX_SANDBOX_ID=forged", "--", "true");

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a service manager and the journal hear of a run: sockets of this test in their place."""
+import contextlib
+import os
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+
+JOURNAL_DIR = "/run/systemd/journal"
+
+
+class Receiver:
+    """A datagram socket that anybody may send to."""
+
+    def __init__(self, path):
+        self.path = path
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.socket.bind(path)
+        os.chmod(path, 0o777)
+
+    def messages(self, timeout=5.0, until=None):
+        """(pid of the sender, bytes), until @until says of one that it was the last, or there are no more."""
+        found = []
+        self.socket.settimeout(timeout)
+        while True:
+            try:
+                data, ancillary, _flags, _addr = self.socket.recvmsg(65536, 64)
+            except TimeoutError:
+                return found
+            pid = struct.unpack("3i", ancillary[0][2][:12])[0]
+            found.append((pid, data))
+            if until and until(data):
+                self.socket.settimeout(0.2)
+
+
+@pytest.fixture
+def notify(sbx):
+    path = os.path.join(sbx.tmp, "notify")
+    return Receiver(path)
+
+
+@pytest.fixture
+def journal(sbx, world):
+    """/run/systemd/journal of the world is a directory of the test's."""
+    directory = os.path.join(sbx.tmp, "journal")
+    os.mkdir(directory)
+    os.chmod(directory, 0o755)
+    made = not os.path.isdir(JOURNAL_DIR)
+    os.makedirs(JOURNAL_DIR, exist_ok=True)
+    subprocess.run([*world.ns(), "mount", "--bind", directory, JOURNAL_DIR], check=True)
+    yield Receiver(os.path.join(directory, "socket"))
+    subprocess.run([*world.ns(), "umount", JOURNAL_DIR], check=True)
+    if made:
+        with contextlib.suppress(OSError):
+            os.rmdir(JOURNAL_DIR)
+
+
+def fields(entry):
+    """An entry of the journal's native protocol as a dict."""
+    found = {}
+    while entry:
+        line, _, rest = entry.partition(b"\n")
+        name, equals, value = line.partition(b"=")
+        if not equals:
+            (n,) = struct.unpack("<Q", rest[:8])
+            value, rest = rest[8:8 + n], rest[9 + n:]
+        found[name.decode()] = value.decode()
+        entry = rest
+    return found
+
+
+def until_stopping(data):
+    return data.startswith(b"STOPPING=1")
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_ready_when_the_command_is_released(sbx, notify, root):
+    if root:
+        sbx.own(0)
+    p = sbx.popen(["--profile", "none", "--id", "0123456789ab"], ["cat"], root=root, stdin=subprocess.PIPE,
+                  env={"NOTIFY_SOCKET": notify.path})
+    ready = notify.messages(timeout=20, until=lambda data: True)
+    assert [data for _, data in ready] == \
+        [b"READY=1\nSTATUS=sandbox 0123456789ab runs its command (profile none)"]
+    assert p.poll() is None  # it is ready while the command runs, and says nothing more
+    p.communicate("", timeout=20)
+    assert p.returncode == 0
+    stopping = notify.messages(timeout=5, until=until_stopping)
+    assert [data for _, data in stopping] == [b"STOPPING=1\nSTATUS=sandbox 0123456789ab ends"]
+    # NotifyAccess=main: both from the process that the manager started, not from a child of it
+    assert ready[0][0] == stopping[0][0] == p.pid
+
+
+@pytest.mark.parametrize("args, cmd", [([], ["/nonexistent"]), (["--frobnicate"], ["true"]),
+                                       (["--profile", "nosuch"], ["true"])])
+def test_never_ready_when_nothing_runs(sbx, notify, args, cmd):
+    r = sbx.run(args, cmd, env={"NOTIFY_SOCKET": notify.path})
+    assert r.rc in (125, 127)
+    assert not [data for _, data in notify.messages(timeout=0.5) if b"READY" in data]
+
+
+def test_never_ready_when_a_step_fails(sbx, notify):
+    env = {"NOTIFY_SOCKET": notify.path}
+    r = sbx.run([], ["true"], env={**env, "SBX_FAULT": "fail:selftest"}, program="bin/sbx-run-faults")
+    assert r.rc == 125
+    data = [data for _, data in notify.messages(timeout=0.5)]
+    assert len(data) == 1 and data[0].startswith(b"STATUS=sandbox ") and b"selftest" in data[0]
+    r = sbx.run([], ["true"], env=env, program="bin/sbx-run-faults")
+    assert r.rc == 0 and notify.messages(timeout=0.5)[0][1].startswith(b"READY=1\n")
+
+
+def test_a_status_is_one_line(sbx, notify):
+    """What somebody called a file must not become a message of its own."""
+    path = os.path.join(sbx.tmp, "a\nERRNO=5\n.yaml")
+    with open(path, "w") as f:
+        f.write("network: {mode: offline}\n")
+    os.chmod(path, 0o644)
+    r = sbx.run(["--profile", path], ["true"], env={"NOTIFY_SOCKET": notify.path})
+    assert r.rc == 0
+    ready = notify.messages(timeout=0.5)[0][1].split(b"\n")
+    assert ready[0] == b"READY=1" and len(ready) == 2 and b"ERRNO=5" in ready[1]
+
+
+def test_the_command_does_not_hear_of_it(sbx, notify):
+    env = {"NOTIFY_SOCKET": notify.path, "WATCHDOG_USEC": "1", "LISTEN_FDS": "1", "JOURNAL_STREAM": "1:2",
+           "NOTICE": "seen"}
+    sbx.profile("greedy", "environment: {pass: ['N*', 'WATCHDOG*', LISTEN_FDS, JOURNAL_STREAM]}\n")
+    r = sbx.run(["--profile", "greedy"], ["env"], env=env)
+    assert r.rc == 0 and "NOTICE=seen" in r.out.split()
+    for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS", "JOURNAL_STREAM"):
+        assert name + "=" not in r.out
+    r = sbx.run(["--env", "NOTIFY_SOCKET"], ["env"], env=env)
+    assert r.rc == 125 and "NOTIFY_SOCKET" in r.err
+    assert sbx.run(["--env", "NOTICE"], ["env"], env=env).rc == 0
+
+
+@pytest.mark.parametrize("address", ["/nonexistent/notify", "@sbx-nobody", "nonsense", ""])
+def test_nobody_listens(sbx, address):
+    r = sbx.run(["--profile", "none"], ["true"], env={"NOTIFY_SOCKET": address})
+    assert (r.rc, r.out, r.err) == (0, "", "")
+
+
+def test_a_manager_that_does_not_read(sbx, notify):
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        for _ in range(100000):
+            sender.sendto(b"x", notify.path)
+    r = sbx.run(["--profile", "none"], ["true"], env={"NOTIFY_SOCKET": notify.path})
+    assert (r.rc, r.err) == (0, "") and r.seconds < 10
+
+
+# --- the journal ---
+
+def states(entries):
+    return [e["SBX_STATE"] for e in entries]
+
+
+def entries_of(journal, timeout=1.0):
+    return [fields(data) for _, data in journal.messages(timeout=timeout)]
+
+
+@pytest.mark.parametrize("variable", ["INVOCATION_ID", "JOURNAL_STREAM"])
+def test_the_journal_gets_each_state(sbx, journal, variable):
+    r = sbx.run(["--profile", "none", "--id", "0123456789ab", "--workspace", "w", "--analysis-id", "a7"],
+                ["sh", "-c", "exit 3"], env={variable: "1:2"})
+    assert r.rc == 3
+    entries = entries_of(journal)
+    assert states(entries) == ["preparing", "running", "done"]
+    for e in entries:
+        assert (e["SBX_ID"], e["SBX_PROFILE"], e["SBX_WORKSPACE"], e["SBX_ANALYSIS_ID"], e["PRIORITY"],
+                e["SYSLOG_IDENTIFIER"]) == ("0123456789ab", "none", "w", "a7", "6", "sbx-run")
+        assert len(e["MESSAGE_ID"]) == 32
+    assert "SBX_EXIT_STATUS" not in entries[1] and entries[2]["SBX_EXIT_STATUS"] == "3"
+    assert entries[2]["MESSAGE"] == "sandbox 0123456789ab: done, exit status 3"
+
+
+def test_no_journal_without_systemd(sbx, journal):
+    assert sbx.run(["--profile", "none"], ["true"]).rc == 0
+    assert entries_of(journal, 0.3) == []
+    assert sbx.run(["--profile", "none"], ["true"], env={"INVOCATION_ID": "x"}).rc == 0
+    assert len(entries_of(journal, 0.3)) == 3
+
+
+def test_the_journal_says_what_went_wrong(sbx, journal):
+    env = {"INVOCATION_ID": "x"}
+    assert sbx.run(["--profile", "nosuch"], ["true"], env=env).rc == 125
+    (e,) = entries_of(journal)
+    assert (e["SBX_STATE"], e["PRIORITY"], e["SBX_EXIT_STATUS"]) == ("failed_policy", "4", "125")
+    assert "nosuch" in e["MESSAGE"] and "nosuch" in e["SBX_REASON"]
+    r = sbx.run([], ["true"], env={**env, "SBX_FAULT": "fail:selftest"}, program="bin/sbx-run-faults")
+    assert r.rc == 125
+    e = entries_of(journal)[-1]
+    assert (e["SBX_STATE"], e["PRIORITY"]) == ("failed_safety_setup", "3")
+
+
+def test_the_guard_tells_the_journal(sbx, journal):
+    p = sbx.popen(["--profile", "none"], ["sleep", "60"], env={"INVOCATION_ID": "x"})
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and (not os.path.exists(sbx.state + "/sbx.db") or
+                                           [s["state"] for s in sbx.sandboxes()] != ["running"]):
+        time.sleep(0.02)
+    os.kill(p.pid, signal.SIGKILL)
+    p.communicate()
+    seen = journal.messages(timeout=10, until=lambda data: b"SBX_STATE=lost" in data)
+    assert states([fields(data) for _, data in seen]) == ["preparing", "running", "lost"]
+
+
+def test_a_journal_that_does_not_read(sbx, journal):
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        for _ in range(100000):
+            sender.sendto(b"x", journal.path)
+    r = sbx.run(["--profile", "none"], ["true"], env={"INVOCATION_ID": "x"})
+    assert (r.rc, r.err) == (0, "")
