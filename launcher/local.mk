@@ -111,6 +111,18 @@ noinst_PROGRAMS += %reldir%/sbx-run-faults
 %canon_reldir%_sbx_run_faults_LDFLAGS = $(SBX_LDFLAGS) $(SBX_RUN_LDFLAGS)
 %canon_reldir%_sbx_run_faults_LDADD = $(launcher_common_libs)
 
+# Asks systemd for a scope; the one program that links libsystemd.
+check_PROGRAMS += tests/unit/test_scope_args
+tests_unit_test_scope_args_SOURCES = \
+	tests/unit/test_scope_args.c %reldir%/scope_args.c %reldir%/scope_args.h
+tests_unit_test_scope_args_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+if SBX_SYSTEMD
+pkglibexec_PROGRAMS += %reldir%/sbx-scope
+%canon_reldir%_sbx_scope_SOURCES = %reldir%/scope.c %reldir%/scope_args.c %reldir%/scope_args.h
+%canon_reldir%_sbx_scope_CFLAGS = $(AM_CFLAGS) $(SYSTEMD_CFLAGS)
+%canon_reldir%_sbx_scope_LDADD = src/sys/libsbx-sys.a src/base/libsbx-base.a $(SYSTEMD_LIBS)
+endif
+
 # Static: it starts in a file system that is not the host's, and an exec without ld.so is faster.
 noinst_LIBRARIES += %reldir%/libsbx-init.a
 %canon_reldir%_libsbx_init_a_SOURCES = \

@@ -27,6 +27,20 @@ AC_DEFUN([SBX_PREFER_ARCHIVE], [
 	])
 ])
 
+dnl SBX_SYSTEMD: libsystemd is for sbx-scope alone, which is built where the library is there, and without which
+dnl the launcher has no scopes (--with-systemd: it must be there).
+AC_DEFUN([SBX_SYSTEMD], [
+	AC_ARG_WITH([systemd], [AS_HELP_STRING([--with-systemd],
+		[build sbx-scope, which asks systemd for scopes @<:@where libsystemd is there@:>@])],
+		[], [with_systemd=auto])
+	sbx_systemd=no
+	AS_IF([test "x$with_systemd" != xno],
+		[PKG_CHECK_MODULES([SYSTEMD], [libsystemd >= 240], [sbx_systemd=yes], [:])])
+	AS_IF([test "$sbx_systemd" = no && test "x$with_systemd" = xyes],
+		[AC_MSG_ERROR([libsystemd was not found (apt-get install libsystemd-dev)])])
+	AM_CONDITIONAL([SBX_SYSTEMD], [test "$sbx_systemd" = yes])
+])
+
 AC_DEFUN([SBX_LIBRARIES], [
 	AC_ARG_ENABLE([archives], [AS_HELP_STRING([--disable-archives],
 		[link shared libraries also where a static one would start faster])])
@@ -44,6 +58,7 @@ AC_DEFUN([SBX_LIBRARIES], [
 	SBX_LIBRARY([IDN2], [libidn2], [libidn2-dev])
 	SBX_LIBRARY([MD], [libmd], [libmd-dev])
 	SBX_LIBRARY([CMOCKA], [cmocka], [libcmocka-dev])
+	SBX_SYSTEMD
 	SBX_PREFER_ARCHIVE([SECCOMP], [seccomp])
 	SBX_PREFER_ARCHIVE([NFTNL], [nftnl])
 	SBX_PREFER_ARCHIVE([YAML], [yaml])

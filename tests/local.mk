@@ -56,6 +56,8 @@ EXTRA_DIST += \
 	%reldir%/system/test_mounts.py \
 	%reldir%/system/test_names.py \
 	%reldir%/system/test_nft_equal.py \
+	%reldir%/system/systemd_scope.sh \
+	%reldir%/system/test_scope.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \
 	%reldir%/system/test_tls_http.py \

@@ -32,6 +32,7 @@ LIBRARIES = {
     "seccomp.h": {"sys"},
     "sys/capability.h": {"sys"},
     "libmnl/": {"sys"},
+    "systemd/": {"launcher"},
     "libnftnl/": {"sys"},
 }
 
