@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "launcher/cgroup.h"
 #include "launcher/facts.h"
+#include "launcher/job.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
 #include "launcher/receipt.h"
@@ -88,6 +89,26 @@ static int carry_out(struct sbx_run *run)
 	return status;
 }
 
+static void complain_all(const struct sbx_err_list *errs)
+{
+	for (size_t i = 0; i < errs->n; i++)
+		complain(&errs->v[i]);
+	if (errs->n_dropped)
+		fprintf(stderr, "sbx-run: and %zu more\n", errs->n_dropped);
+}
+
+/* 0; or an exit status, with what is wrong said. */
+static int load_job(struct sbx_options *o)
+{
+	static struct sbx_err_list errs;
+	int r = sbx_job_load(o, &errs);
+
+	complain_all(&errs);
+	if (r < 0)
+		fprintf(stderr, "sbx-run: cannot read the job: %s\n", strerror(-r));
+	return r == 0 ? 0 : EXIT_NOT_SET_UP;
+}
+
 /* 0; or an exit status, with what is wrong said. */
 static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_plan **ret_plan)
 {
@@ -96,10 +117,7 @@ static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct s
 	int status;
 
 	status = sbx_plan_new(o, f, errs, ret_plan);
-	for (size_t i = 0; i < errs->n; i++)
-		complain(&errs->v[i]);
-	if (errs->n_dropped)
-		fprintf(stderr, "sbx-run: and %zu more\n", errs->n_dropped);
+	complain_all(errs);
 	if (status < 0) {
 		fprintf(stderr, "sbx-run: cannot plan: %s\n", strerror(-status));
 		return EXIT_NOT_SET_UP;
@@ -176,7 +194,9 @@ int main(int argc, char **argv)
 	} else if (options.version) {
 		status = puts("sbx-run " PACKAGE_VERSION) < 0 ? EXIT_NOT_SET_UP : 0;
 	} else {
-		status = run(&options, started_us);
+		status = load_job(&options);
+		if (status == 0)
+			status = run(&options, started_us);
 	}
 	sbx_options_fini(&options);
 	return status;

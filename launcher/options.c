@@ -15,13 +15,15 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "policy/job.h"
+#include "policy/option_form.h"
 #include "policy/suggest.h"
 
-#define SANDBOX_ID_LEN	  12
-#define HOST_NAME_LEN_MAX 64 /* HOST_NAME_MAX, sethostname(2) */
+#define SANDBOX_ID_LEN 12
 
 enum option_key {
 	KEY_PROFILE = 1,
+	KEY_JOB,
 	KEY_WORKSPACE,
 	KEY_ANALYSIS_ID,
 	KEY_ID,
@@ -44,6 +46,7 @@ enum option_key {
 
 static const struct option long_options[] = {
 	{ "profile", required_argument, NULL, KEY_PROFILE },
+	{ "job", required_argument, NULL, KEY_JOB },
 	{ "workspace", required_argument, NULL, KEY_WORKSPACE },
 	{ "analysis-id", required_argument, NULL, KEY_ANALYSIS_ID },
 	{ "id", required_argument, NULL, KEY_ID },
@@ -67,12 +70,14 @@ _Static_assert(SBX_N_ELEMENTS(long_options) == N_KEYS, "every key has its row");
 
 static const char help_text[] =
 	"usage: sbx-run [OPTION...] -- COMMAND [ARG...]\n"
+	"       sbx-run [OPTION...] --job NAME|FILE\n"
 	"\n"
 	"Runs COMMAND so that it touches only the files and reaches only the names its profile\n"
 	"grants, and proves that from inside before it starts.\n"
 	"\n"
 	"  --profile NAME|FILE     what is granted (default: default); a value with a '/' or\n"
 	"                          ending in .yaml is a file\n"
+	"  --job NAME|FILE         flags and command from a file; flags given here come on top\n"
 	"  --bind SRC[:DST]        grant a file or directory, writable; \\: is a colon in a path\n"
 	"  --ro-bind SRC[:DST]     the same, read-only\n"
 	"  --allow PATTERN         reach this too: example.org, '*.example.org:443',\n"
@@ -108,84 +113,13 @@ bool sbx_options_profile_is_file(const char *profile)
 	return strchr(profile, '/') || (n > 5 && strcmp(profile + n - 5, ".yaml") == 0);
 }
 
-/* --- the forms of values --- */
-
-static bool is_alpha(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static const char *check_not_empty(const char *s)
-{
-	return s[0] ? NULL : "it is empty";
-}
+/* --- the forms of values: those of policy/option_form.h, and --- */
 
 static const char *check_id(const char *s)
 {
 	size_t n = strspn(s, "0123456789abcdef");
 
 	return n == SANDBOX_ID_LEN && !s[n] ? NULL : "it must be 12 hex digits, lower-case";
-}
-
-/* It ends in database columns, JSON and log lines. */
-static const char *check_token(const char *s)
-{
-	size_t n = strlen(s);
-
-	if (n == 0 || n > SBX_OPTIONS_TOKEN_MAX)
-		return "it must have 1 to 128 characters";
-	for (size_t i = 0; i < n; i++)
-		if (s[i] <= 0x20 || s[i] >= 0x7f)
-			return "only printable ASCII without spaces will do";
-	return NULL;
-}
-
-static const char *check_hostname(const char *s)
-{
-	size_t label = 0, n = strlen(s);
-
-	if (n == 0 || n > HOST_NAME_LEN_MAX)
-		return "it must have 1 to 64 characters";
-	for (size_t i = 0; i <= n; i++) {
-		if (s[i] == '.' || !s[i]) {
-			if (label == 0 || label > 63 || s[i - 1] == '-')
-				return "a label must have 1 to 63 characters and no '-' at its end";
-			label = 0;
-		} else if (is_alpha(s[i]) || is_digit(s[i]) || (s[i] == '-' && label > 0)) {
-			label++;
-		} else {
-			return "only letters, digits, '-' within a label and '.' will do";
-		}
-	}
-	return NULL;
-}
-
-static const char *check_env(const char *s)
-{
-	size_t i = 0;
-
-	if (!is_alpha(s[0]) && s[0] != '_')
-		return "a variable's name starts with a letter or '_'";
-	while (is_alpha(s[i]) || is_digit(s[i]) || s[i] == '_')
-		i++;
-	return !s[i] || s[i] == '=' ? NULL : "a variable's name has letters, digits and '_' only";
-}
-
-static const char *check_key_value(const char *s)
-{
-	const char *eq = strchr(s, '=');
-
-	return eq && eq > s && eq[1] ? NULL : "it must be KEY=VALUE";
-}
-
-static const char *check_absolute(const char *s)
-{
-	return s[0] == '/' ? NULL : "it must be an absolute path";
 }
 
 /* --- storing --- */
@@ -212,24 +146,7 @@ static int list_add(const char ***list, size_t *n, const char *option, const cha
 	return 0;
 }
 
-/* The last colon that has a '/' after it and no backslash before it splits; then "\:" and "\\" lose
- * their backslash. */
-static const char *bind_split(const char *s)
-{
-	for (size_t i = strlen(s); i > 0; i--) {
-		size_t slashes = 0;
-
-		if (s[i - 1] != ':' || s[i] != '/')
-			continue;
-		while (slashes < i - 1 && s[i - 2 - slashes] == '\\')
-			slashes++;
-		if (slashes % 2 == 0)
-			return s + i - 1;
-	}
-	return NULL;
-}
-
-/* Copies @n bytes without the escapes, and a NUL. Returns what follows in @out. */
+/* Copies @n bytes and a NUL; "\:" and "\\" lose their backslash. Returns what follows in @out. */
 static char *bind_unescape(const char *s, size_t n, char *out)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -244,7 +161,7 @@ static char *bind_unescape(const char *s, size_t n, char *out)
 static int add_bind(struct sbx_options *o, const char *option, const char *value, bool writable,
 		    struct sbx_err *err)
 {
-	const char *colon = bind_split(value);
+	const char *colon = sbx_form_bind_colon(value);
 	size_t n = colon ? (size_t)(colon - value) : strlen(value);
 	struct sbx_bind_option *b;
 	char *block;
@@ -302,33 +219,35 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 {
 	switch (key) {
 	case KEY_PROFILE:
-		return set_once(&o->profile, name, value, check_not_empty, err);
+		return set_once(&o->profile, name, value, sbx_form_not_empty, err);
+	case KEY_JOB:
+		return set_once(&o->job, name, value, sbx_form_not_empty, err);
 	case KEY_WORKSPACE:
-		return set_once(&o->workspace, name, value, check_token, err);
+		return set_once(&o->workspace, name, value, sbx_form_token, err);
 	case KEY_ANALYSIS_ID:
-		return set_once(&o->analysis_id, name, value, check_token, err);
+		return set_once(&o->analysis_id, name, value, sbx_form_token, err);
 	case KEY_ID:
 		return set_once(&o->id, name, value, check_id, err);
 	case KEY_CHDIR:
-		return set_once(&o->chdir, name, value, check_absolute, err);
+		return set_once(&o->chdir, name, value, sbx_form_absolute, err);
 	case KEY_HOSTNAME:
-		return set_once(&o->hostname, name, value, check_hostname, err);
+		return set_once(&o->hostname, name, value, sbx_form_hostname, err);
 	case KEY_USER:
-		return set_once(&o->user, name, value, check_not_empty, err);
+		return set_once(&o->user, name, value, sbx_form_not_empty, err);
 	case KEY_RECEIPT:
-		return set_once(&o->receipt, name, value, check_not_empty, err);
+		return set_once(&o->receipt, name, value, sbx_form_not_empty, err);
 	case KEY_BIND:
 		return add_bind(o, name, value, true, err);
 	case KEY_RO_BIND:
 		return add_bind(o, name, value, false, err);
 	case KEY_ALLOW:
-		return set_checked(&o->allow, &o->n_allow, name, value, check_not_empty, err);
+		return set_checked(&o->allow, &o->n_allow, name, value, sbx_form_not_empty, err);
 	case KEY_DENY:
-		return set_checked(&o->deny, &o->n_deny, name, value, check_not_empty, err);
+		return set_checked(&o->deny, &o->n_deny, name, value, sbx_form_not_empty, err);
 	case KEY_ENV:
-		return set_checked(&o->env, &o->n_env, name, value, check_env, err);
+		return set_checked(&o->env, &o->n_env, name, value, sbx_form_env, err);
 	case KEY_LIMIT:
-		return set_checked(&o->limits, &o->n_limits, name, value, check_key_value, err);
+		return set_checked(&o->limits, &o->n_limits, name, value, sbx_form_key_value, err);
 	case KEY_AIR_GAP:
 		o->air_gap = true;
 		return 0;
@@ -385,21 +304,27 @@ static int bad_option(char **argv, int at, int answer, struct sbx_err *err)
 	return SBX_OPTIONS_E_USAGE;
 }
 
+/* Defaults, and what all of it together must be. */
+static int complete(struct sbx_options *o, struct sbx_err *err)
+{
+	if (!o->profile)
+		o->profile = "default";
+	if (o->argc < 1 || !o->argv[0][0]) {
+		sbx_err_set(err, "no command was given: sbx-run [OPTION...] -- COMMAND [ARG...]");
+		return SBX_OPTIONS_E_USAGE;
+	}
+	return 0;
+}
+
 static int finish(struct sbx_options *o, int argc, char **argv, struct sbx_err *err)
 {
 	if (o->verbose && o->quiet) {
 		sbx_err_set(err, "-v and -q exclude each other");
 		return SBX_OPTIONS_E_USAGE;
 	}
-	if (!o->profile)
-		o->profile = "default";
 	o->argc = argc - optind;
 	o->argv = argv + optind;
-	if (o->argc < 1 || !o->argv[0][0]) {
-		sbx_err_set(err, "no command was given: sbx-run [OPTION...] -- COMMAND [ARG...]");
-		return SBX_OPTIONS_E_USAGE;
-	}
-	return 0;
+	return o->job ? 0 : complete(o, err);
 }
 
 int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct sbx_err *err)
@@ -429,6 +354,136 @@ int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct s
 	}
 }
 
+/* --- jobs --- */
+
+static int from_list(struct sbx_options *o, enum option_key key, const struct sbx_str_list *list,
+		     struct sbx_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < list->n && r == 0; i++)
+		r = set_option(o, key, long_options[key - 1].name, list->v[i], err);
+	return r;
+}
+
+static int from_string(struct sbx_options *o, enum option_key key, const char *value, struct sbx_err *err)
+{
+	return value ? set_option(o, key, long_options[key - 1].name, value, err) : 0;
+}
+
+/* A job's values as if they had been flags. */
+static int from_job(const struct sbx_job *j, struct sbx_options *ret_o, struct sbx_err *err)
+{
+	const struct {
+		enum option_key key;
+		const char *value;
+		const struct sbx_str_list *list;
+	} values[] = {
+		{ KEY_PROFILE, j->profile, NULL },   { KEY_WORKSPACE, j->workspace, NULL },
+		{ KEY_ANALYSIS_ID, j->analysis_id, NULL }, { KEY_USER, j->user, NULL },
+		{ KEY_CHDIR, j->chdir, NULL },	     { KEY_HOSTNAME, j->hostname, NULL },
+		{ KEY_RECEIPT, j->receipt, NULL },   { KEY_BIND, NULL, &j->bind },
+		{ KEY_RO_BIND, NULL, &j->ro_bind },  { KEY_ALLOW, NULL, &j->allow },
+		{ KEY_DENY, NULL, &j->deny },	     { KEY_ENV, NULL, &j->env },
+		{ KEY_LIMIT, NULL, &j->limit },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(values) && r == 0; i++)
+		r = values[i].list ? from_list(ret_o, values[i].key, values[i].list, err)
+				   : from_string(ret_o, values[i].key, values[i].value, err);
+	ret_o->air_gap = j->air_gap;
+	return r;
+}
+
+/* The flags' list behind the job's. */
+static int append(const char ***list, size_t *n, const char *option, const char **more, size_t n_more,
+		  struct sbx_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n_more && r == 0; i++)
+		r = list_add(list, n, option, more[i], err);
+	return r;
+}
+
+static int append_binds(struct sbx_options *o, struct sbx_options *from, struct sbx_err *err)
+{
+	if (!from->binds)
+		return 0;
+	if (o->n_binds + from->n_binds > SBX_OPTIONS_LIST_MAX) {
+		sbx_err_set(err, "the job and the flags have more than %d binds", SBX_OPTIONS_LIST_MAX);
+		return SBX_OPTIONS_E_USAGE;
+	}
+	if (!o->binds)
+		o->binds = calloc(SBX_OPTIONS_LIST_MAX, sizeof(*o->binds));
+	if (!o->binds)
+		return -ENOMEM;
+	memcpy(o->binds + o->n_binds, from->binds, from->n_binds * sizeof(*o->binds));
+	o->n_binds += from->n_binds;
+	from->n_binds = 0; /* they have their owner */
+	return 0;
+}
+
+/* What @job, read as flags, did before the flags of @o. */
+static int merge(struct sbx_options *o, struct sbx_options *job, struct sbx_err *err)
+{
+	const char **scalars[][2] = {
+		{ &o->profile, &job->profile },	      { &o->workspace, &job->workspace },
+		{ &o->analysis_id, &job->analysis_id }, { &o->chdir, &job->chdir },
+		{ &o->hostname, &job->hostname },     { &o->user, &job->user },
+		{ &o->receipt, &job->receipt },
+	};
+	struct sbx_options old = *o;
+	int r;
+
+	r = append_binds(job, o, err);
+	if (r == 0)
+		r = append(&job->allow, &job->n_allow, "allow", o->allow, o->n_allow, err);
+	if (r == 0)
+		r = append(&job->deny, &job->n_deny, "deny", o->deny, o->n_deny, err);
+	if (r == 0)
+		r = append(&job->env, &job->n_env, "env", o->env, o->n_env, err);
+	if (r == 0)
+		r = append(&job->limits, &job->n_limits, "limit", o->limits, o->n_limits, err);
+	if (r != 0)
+		return r;
+	old.n_binds = o->n_binds;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(scalars); i++)
+		if (!*scalars[i][0])
+			*scalars[i][0] = *scalars[i][1];
+	o->air_gap |= job->air_gap;
+	o->n_binds = job->n_binds, o->binds = job->binds;
+	o->n_allow = job->n_allow, o->allow = job->allow;
+	o->n_deny = job->n_deny, o->deny = job->deny;
+	o->n_env = job->n_env, o->env = job->env;
+	o->n_limits = job->n_limits, o->limits = job->limits;
+	job->n_binds = old.n_binds, job->binds = old.binds;
+	job->allow = old.allow, job->deny = old.deny, job->env = old.env, job->limits = old.limits;
+	return 0;
+}
+
+int sbx_options_add_job(struct sbx_options *o, struct sbx_job *job, struct sbx_err *err)
+{
+	struct sbx_options values = { 0 };
+	int r;
+
+	o->job_values = job;
+	if (job->command.n > 0 && o->argc > 0) {
+		sbx_err_set(err, "--job '%s' has a command: none may be given beside it", o->job);
+		return SBX_OPTIONS_E_USAGE;
+	}
+	if (job->command.n > 0) {
+		o->argc = (int)job->command.n;
+		o->argv = job->command.v;
+	}
+	r = from_job(job, &values, err);
+	if (r == 0)
+		r = merge(o, &values, err);
+	sbx_options_fini(&values);
+	return r == 0 ? complete(o, err) : r;
+}
+
 void sbx_options_fini(struct sbx_options *o)
 {
 	for (size_t i = 0; i < o->n_binds; i++)
@@ -438,5 +493,6 @@ void sbx_options_fini(struct sbx_options *o)
 	free(o->deny);
 	free(o->env);
 	free(o->limits);
+	sbx_job_free(o->job_values);
 	memset(o, 0, sizeof(*o));
 }

@@ -11,7 +11,6 @@
  * of a --bind, which are the options' own. */
 
 #define SBX_OPTIONS_LIST_MAX  256 /* of each option that may be repeated */
-#define SBX_OPTIONS_TOKEN_MAX 128 /* bytes of --workspace and --analysis-id */
 
 struct sbx_bind_option {
 	char *source; /* owned, one block with the target */
@@ -19,7 +18,10 @@ struct sbx_bind_option {
 	bool writable;
 };
 
+struct sbx_job;
+
 struct sbx_options {
+	const char *job; /* NAME or FILE; NULL: none */
 	const char *profile; /* default "default" */
 	const char *workspace, *analysis_id, *id, *chdir, *hostname, *user, *receipt;
 	size_t n_binds;
@@ -30,6 +32,7 @@ struct sbx_options {
 	int verbose;
 	int argc;
 	char **argv; /* the command; NULL-terminated */
+	struct sbx_job *job_values; /* owned: what else the strings are borrowed from */
 };
 
 /* 0, SBX_OPTIONS_E_USAGE with @err (exit status 125), -ENOMEM. @ret_o is for sbx_options_fini()
@@ -39,7 +42,12 @@ int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct s
 void sbx_options_fini(struct sbx_options *o);
 const char *sbx_options_help(void); /* the --help text */
 
-/* A profile option that is a file's path and not a name. */
+/* Let @job, which is taken in any case, say what the flags did not, and come before them in lists. 0;
+ * SBX_OPTIONS_E_USAGE with @err; -ENOMEM. After sbx_options_parse(), once; without it options with a job lack
+ * their defaults. */
+int sbx_options_add_job(struct sbx_options *o, struct sbx_job *job, struct sbx_err *err);
+
+/* A profile or job option that is a file's path and not a name. */
 bool sbx_options_profile_is_file(const char *profile);
 
 #endif

@@ -40,6 +40,13 @@ const char *sbx_plan_getenv(const struct sbx_plan *p, const char *name);
 /* In the caller's environment, borrowed; NULL. */
 const char *sbx_facts_getenv(const struct sbx_facts *f, const char *name);
 
+/* The text of a configuration file, malloc'ed, with a NUL. 0; 1 when there is no such file; otherwise @err and
+ * -errno. @owned: it must belong to root or the caller and be writable by nobody else. (plan_profile.c) */
+int sbx_plan_read_config(const char *path, const struct sbx_facts *f, bool owned, char **ret_text,
+			 size_t *ret_n, struct sbx_err *err);
+/* PURE. The name of a profile or job, which becomes part of a path. */
+bool sbx_plan_is_name(const char *name);
+
 /* PURE. The path without doubled and trailing slashes and "." parts. malloc'ed; NULL when it is
  * relative, has a "..", a control byte, or there is no memory. */
 char *sbx_plan_normalise(const char *path);

@@ -28,10 +28,8 @@
 
 /* --- files --- */
 
-/* The text of a file. 0; 1 when there is no such file; otherwise @err and -errno. @owned: it must
- * belong to root or the caller and be writable by nobody else. */
-static int read_config(const char *path, const struct sbx_facts *f, bool owned, char **ret_text,
-		       size_t *ret_n, struct sbx_err *err)
+int sbx_plan_read_config(const char *path, const struct sbx_facts *f, bool owned, char **ret_text,
+			 size_t *ret_n, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	SBX_AUTO_FREE char *text = NULL;
@@ -84,7 +82,7 @@ static int load_system(struct sbx_plan *p, struct sbx_err_list *errs)
 
 	if (asprintf(&path, "%s/system.yaml", p->facts->config_dir) < 0)
 		return -ENOMEM;
-	r = read_config(path, p->facts, true, &text, &n, &err);
+	r = sbx_plan_read_config(path, p->facts, true, &text, &n, &err);
 	if (r == 1) {
 		p->system = sbx_system_policy_default();
 		return p->system ? 0 : -ENOMEM;
@@ -100,7 +98,7 @@ static int load_system(struct sbx_plan *p, struct sbx_err_list *errs)
 /* --- profiles --- */
 
 /* A name becomes part of a path: nothing that could lead elsewhere. */
-static bool is_profile_name(const char *name)
+bool sbx_plan_is_name(const char *name)
 {
 	size_t n =
 		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
@@ -119,7 +117,7 @@ static char *profile_dir(const struct sbx_facts *f, size_t i)
 	return s;
 }
 
-/* As read_config(); *ret_path is where it was found. */
+/* As sbx_plan_read_config(); *ret_path is where it was found. */
 static int find_profile(const struct sbx_facts *f, const char *name, char **ret_text, size_t *ret_n,
 			char **ret_path, struct sbx_err *err)
 {
@@ -131,7 +129,7 @@ static int find_profile(const struct sbx_facts *f, const char *name, char **ret_
 			return 1;
 		if (asprintf(&path, "%s/%s.yaml", dir, name) < 0)
 			return -ENOMEM;
-		r = read_config(path, f, false, ret_text, ret_n, err);
+		r = sbx_plan_read_config(path, f, false, ret_text, ret_n, err);
 		if (r == 0)
 			*ret_path = sbx_steal_ptr(&path);
 		if (r != 1)
@@ -151,7 +149,7 @@ static char *load_extended(void *userdata, const char *name, size_t *ret_n, char
 	SBX_AUTO_FREE char *path = NULL;
 	char *text = NULL;
 
-	if (!is_profile_name(name) ||
+	if (!sbx_plan_is_name(name) ||
 	    find_profile(l->facts, name, &text, ret_n, &path, &l->err) != 0)
 		return NULL;
 	snprintf(ret_file, n_file, "%s", path);
@@ -203,12 +201,12 @@ static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 	int r;
 
 	if (sbx_options_profile_is_file(name)) {
-		r = read_config(name, p->facts, false, &text, &n, &err);
+		r = sbx_plan_read_config(name, p->facts, false, &text, &n, &err);
 		if (r == 1)
 			sbx_err_set_at(&err, name, 0, 0, "there is no such profile");
 		if (r == 0 && !(p->profile_file = strdup(name)))
 			return -ENOMEM;
-	} else if (!is_profile_name(name)) {
+	} else if (!sbx_plan_is_name(name)) {
 		sbx_err_set(&err, "--profile '%s': a name has letters, digits, '.', '_' and '-'",
 			    name);
 		r = 1;

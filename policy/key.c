@@ -360,6 +360,7 @@ static const char *const forms[] = {
 	[SBX_KEY_WORD] = "a word",
 	[SBX_KEY_SWITCH] = "a word",
 	[SBX_KEY_STRINGS] = "a list of strings",
+	[SBX_KEY_WORDS] = "a list of strings",
 	[SBX_KEY_NET_LIST] = "a list of entries",
 	[SBX_KEY_MOUNTS] = "a list of mounts",
 	[SBX_KEY_ENV] = "a mapping of names to values",

@@ -6,8 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 /*
- * The keys of profiles and of the system policy, as tables. Reading, defaults, printing, error
+ * The keys of profiles, of the system policy and of jobs, as tables. Reading, defaults, printing, error
  * messages, --limit and the manual's list of keys all walk these; a new key is a new row.
  */
 
@@ -22,6 +24,7 @@ enum sbx_key_type {
 	SBX_KEY_WORD,	   /* an enum or uint32_t: the index in words */
 	SBX_KEY_SWITCH,	   /* bool: the index in words */
 	SBX_KEY_STRINGS,   /* struct sbx_str_list */
+	SBX_KEY_WORDS,	   /* the same; tabs and newlines are as good as any character */
 	SBX_KEY_NET_LIST,  /* struct sbx_net_list */
 	/* A count and an array, or two fields, of struct sbx_profile: offset is 0. */
 	SBX_KEY_MOUNTS,
@@ -44,8 +47,10 @@ struct sbx_key {
 	uint64_t def;		     /* default of a WORD or SWITCH; a number's is 0: not set */
 	const char *const *words;    /* WORD, SWITCH: NULL-terminated */
 	const char *const *def_list; /* STRINGS: when the key is nowhere; NULL-terminated */
-	/* STRING, STRINGS, ENV (names): what is wrong with a value, or NULL. */
+	/* STRING, STRINGS, WORDS, ENV (names): what is wrong with a value, or NULL. */
 	const char *(*check)(const char *value);
+	/* STRINGS, WORDS: the same where the reason needs words of its own. 0, SBX_PROFILE_E_INVALID with @err, -ENOMEM. */
+	int (*judge)(const char *value, struct sbx_err *err);
 	const struct sbx_key_block
 		*block;	  /* BLOCK: its keys; MOUNTS, NET_LIST, PROBES: an item's keys */
 	const char *help; /* one sentence for the manual */
@@ -59,6 +64,7 @@ struct sbx_key_block {
 
 extern const struct sbx_key_block sbx_profile_keys;
 extern const struct sbx_key_block sbx_system_keys;
+extern const struct sbx_key_block sbx_job_keys; /* of struct sbx_job (job.c) */
 extern const struct sbx_key_block sbx_limits_keys; /* of struct sbx_limit_values */
 
 /* Items that are mappings: read into these, then composed. */

@@ -20,7 +20,7 @@
 #include "policy/profile.h"
 #include "policy/suggest.h"
 
-#define KEYS_MAX 16 /* rows of a block */
+#define KEYS_MAX 32 /* rows of a block */
 
 void sbx_key_read_error(struct sbx_key_reader *r, const struct sbx_yaml_node *node, const char *fmt,
 			...)
@@ -86,23 +86,37 @@ static int read_scalar(struct sbx_key_reader *r, const struct sbx_key_block *blo
 
 /* --- lists of strings --- */
 
+static const char *string_problem(const struct sbx_key *key, const char *text)
+{
+	if (key->type != SBX_KEY_WORDS && strpbrk(text, "\t\n"))
+		return "tabs and newlines are not allowed";
+	return key->check ? key->check(text) : NULL;
+}
+
 static int read_string_item(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			    const struct sbx_key *key, const struct sbx_yaml_node *node,
 			    struct sbx_str_list *list)
 {
 	const char *text = sbx_yaml_text(r->yaml, node), *why;
 	char path[SBX_KEY_PATH_MAX];
+	struct sbx_err err = { 0 };
+	int ret;
 
 	if (!sbx_key_read_is_text(r, node)) {
 		sbx_key_read_wrong_kind(r, block, key, node);
 		return 0;
 	}
-	why = strpbrk(text, "\t\n") ? "tabs and newlines are not allowed" : key->check(text);
+	sbx_key_path(block, key, path, sizeof(path));
+	why = string_problem(key, text);
 	if (why) {
-		sbx_key_read_error(r, node, "%s: '%s': %s",
-				   sbx_key_path(block, key, path, sizeof(path)), text, why);
+		sbx_key_read_error(r, node, "%s: '%s': %s", path, text, why);
 		return 0;
 	}
+	ret = key->judge ? key->judge(text, &err) : 0;
+	if (ret > 0)
+		sbx_key_read_error(r, node, "%s: %s", path, err.msg);
+	if (ret != 0)
+		return ret < 0 ? ret : 0;
 	list->v[list->n] = strdup(text);
 	if (!list->v[list->n])
 		return -ENOMEM;
@@ -290,6 +304,7 @@ static const struct reading {
 	[SBX_KEY_WORD] = { SBX_YAML_SCALAR, read_scalar },
 	[SBX_KEY_SWITCH] = { SBX_YAML_SCALAR, read_scalar },
 	[SBX_KEY_STRINGS] = { SBX_YAML_SEQUENCE, read_strings },
+	[SBX_KEY_WORDS] = { SBX_YAML_SEQUENCE, read_strings },
 	[SBX_KEY_NET_LIST] = { SBX_YAML_SEQUENCE, read_net_list },
 	[SBX_KEY_MOUNTS] = { SBX_YAML_SEQUENCE, sbx_key_read_mounts },
 	[SBX_KEY_ENV] = { SBX_YAML_MAPPING, sbx_key_read_env },

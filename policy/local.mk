@@ -9,12 +9,14 @@ SBX_MD_LIBS = $(MD_LIBS)
 noinst_LIBRARIES += %reldir%/libsbx-policy.a
 %canon_reldir%_libsbx_policy_a_SOURCES = \
 	%reldir%/endpoint.c %reldir%/endpoint.h \
+	%reldir%/job.c %reldir%/job.h \
 	%reldir%/key.c %reldir%/key.h \
 	%reldir%/key_print.c %reldir%/key_print.h \
 	%reldir%/key_read.c %reldir%/key_read.h \
 	%reldir%/key_read_items.c %reldir%/key_read_items.h \
 	%reldir%/key_scalar.c %reldir%/key_scalar.h \
 	%reldir%/net_entry.c %reldir%/net_entry.h \
+	%reldir%/option_form.c %reldir%/option_form.h \
 	%reldir%/policy.h \
 	%reldir%/policy_blob.h \
 	%reldir%/policy_compile.c \
@@ -33,6 +35,7 @@ SBX_POLICY_TEST_LIBS = policy/libsbx-policy.a src/base/libsbx-base.a \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += \
+	tests/unit/test_job \
 	tests/unit/test_net_entry \
 	tests/unit/test_policy \
 	tests/unit/test_policy_load \
@@ -44,6 +47,8 @@ check_PROGRAMS += \
 	tests/unit/test_system \
 	tests/unit/test_units \
 	tests/unit/test_yaml_tree
+tests_unit_test_job_SOURCES = tests/unit/test_job.c tests/unit/policy_world.h
+tests_unit_test_job_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_net_entry_SOURCES = tests/unit/test_net_entry.c
 tests_unit_test_net_entry_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_policy_SOURCES = tests/unit/test_policy.c tests/unit/policy_world.h
@@ -70,7 +75,9 @@ tests_unit_test_yaml_tree_SOURCES = tests/unit/test_yaml_tree.c
 tests_unit_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/test_profile_golden tests/unit/test_profile_man
 
-check_PROGRAMS += tests/fuzz/fuzz_profile tests/fuzz/fuzz_policy_blob tests/fuzz/fuzz_pattern
+check_PROGRAMS += tests/fuzz/fuzz_job tests/fuzz/fuzz_profile tests/fuzz/fuzz_policy_blob tests/fuzz/fuzz_pattern
+tests_fuzz_fuzz_job_SOURCES = tests/fuzz/fuzz_job.c
+tests_fuzz_fuzz_job_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
 tests_fuzz_fuzz_profile_SOURCES = tests/fuzz/fuzz_profile.c
 tests_fuzz_fuzz_profile_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
 tests_fuzz_fuzz_policy_blob_SOURCES = tests/fuzz/fuzz_policy_blob.c

@@ -51,6 +51,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_clients.py \
 	%reldir%/system/test_inside.py \
 	%reldir%/system/test_install.py \
+	%reldir%/system/test_jobs.py \
 	%reldir%/system/test_kernel_refusals.py \
 	%reldir%/system/test_lifecycle.py \
 	%reldir%/system/test_mounts.py \

@@ -12,6 +12,8 @@
 
 #include "base/cleanup.h"
 #include "launcher/options.h"
+#include "policy/job.h"
+#include "policy/option_form.h"
 
 #define WORDS_MAX 600
 
@@ -186,11 +188,11 @@ static void test_bounds(void **state)
 
 	(void)state;
 	memset(word, 'a', sizeof(word));
-	word[SBX_OPTIONS_TOKEN_MAX] = '\0';
+	word[SBX_TOKEN_MAX] = '\0';
 	assert_int_equal(PARSE(&o, &err, "--workspace", word, "ls"), 0);
 	sbx_options_fini(&o);
-	word[SBX_OPTIONS_TOKEN_MAX] = 'a';
-	word[SBX_OPTIONS_TOKEN_MAX + 1] = '\0';
+	word[SBX_TOKEN_MAX] = 'a';
+	word[SBX_TOKEN_MAX + 1] = '\0';
 	assert_int_equal(PARSE(&o, &err, "--workspace", word, "ls"), SBX_OPTIONS_E_USAGE);
 	sbx_options_fini(&o);
 	word[63] = '\0';
@@ -244,6 +246,149 @@ static void test_profile_is_file(void **state)
 	assert_false(sbx_options_profile_is_file(".yaml"));
 }
 
+/* --- jobs --- */
+
+static struct sbx_job *job(const char *yaml)
+{
+	struct sbx_job *j = NULL;
+
+	assert_int_equal(sbx_job_parse(sbx_span_str(yaml), "job.yaml", NULL, &j), 0);
+	return j;
+}
+
+static void test_job_alone(void **state)
+{
+	struct sbx_options o;
+	struct sbx_err err;
+
+	(void)state;
+	assert_int_equal(PARSE(&o, &err, "--job", "nightly"), 0);
+	assert_string_equal(o.job, "nightly");
+	assert_int_equal(sbx_options_add_job(&o, job("profile: p\nworkspace: w\nanalysis_id: a\nuser: u\n"
+						     "chdir: /c\nhostname: h\nreceipt: r\nair_gap: true\n"
+						     "bind: ['/a\\:b:/c']\nro_bind: [/d]\nallow: [x.org]\n"
+						     "deny: [y.org]\nenv: [A=1]\nlimit: [tmp=1M]\n"
+						     "command: [ls, -l]\n"), &err), 0);
+	assert_string_equal(o.profile, "p");
+	assert_string_equal(o.workspace, "w");
+	assert_string_equal(o.analysis_id, "a");
+	assert_string_equal(o.user, "u");
+	assert_string_equal(o.chdir, "/c");
+	assert_string_equal(o.hostname, "h");
+	assert_string_equal(o.receipt, "r");
+	assert_true(o.air_gap);
+	assert_int_equal(o.n_binds, 2);
+	assert_string_equal(o.binds[0].source, "/a:b");
+	assert_string_equal(o.binds[0].target, "/c");
+	assert_true(o.binds[0].writable && !o.binds[1].writable);
+	assert_int_equal(o.n_allow, 1);
+	assert_int_equal(o.n_deny, 1);
+	assert_string_equal(o.env[0], "A=1");
+	assert_string_equal(o.limits[0], "tmp=1M");
+	assert_int_equal(o.argc, 2);
+	assert_string_equal(o.argv[1], "-l");
+	assert_null(o.argv[2]);
+	sbx_options_fini(&o);
+}
+
+/* Flags override, and come last in lists; nothing of the job goes away by a flag but what it names. */
+static void test_job_and_flags(void **state)
+{
+	struct sbx_options o;
+	struct sbx_err err;
+
+	(void)state;
+	assert_int_equal(PARSE(&o, &err, "--job", "./x.yaml", "--profile", "mine", "--bind", "/e", "--allow",
+			       "z.org", "--env", "A=2", "--limit", "tmp=2M", "--limit", "home=1M"), 0);
+	assert_int_equal(sbx_options_add_job(&o, job("profile: p\nhostname: h\nair_gap: true\nbind: [/a]\n"
+						     "allow: [x.org]\ndeny: [y.org]\nenv: [A=1]\n"
+						     "limit: [tmp=1M]\ncommand: [ls]\n"), &err), 0);
+	assert_string_equal(o.profile, "mine");
+	assert_string_equal(o.hostname, "h");
+	assert_true(o.air_gap);
+	assert_int_equal(o.n_binds, 2);
+	assert_string_equal(o.binds[0].source, "/a");
+	assert_string_equal(o.binds[1].source, "/e");
+	assert_int_equal(o.n_allow, 2);
+	assert_string_equal(o.allow[0], "x.org");
+	assert_string_equal(o.allow[1], "z.org");
+	assert_int_equal(o.n_deny, 1);
+	assert_string_equal(o.env[0], "A=1");
+	assert_string_equal(o.env[1], "A=2");
+	assert_int_equal(o.n_limits, 3);
+	assert_string_equal(o.limits[0], "tmp=1M");
+	assert_string_equal(o.limits[2], "home=1M");
+	sbx_options_fini(&o);
+}
+
+static void test_job_and_command(void **state)
+{
+	struct sbx_options o;
+	struct sbx_err err;
+
+	(void)state;
+	assert_int_equal(PARSE(&o, &err, "--job", "x", "--", "true"), 0);
+	assert_int_equal(sbx_options_add_job(&o, job("command: [ls]"), &err), SBX_OPTIONS_E_USAGE);
+	assert_non_null(strstr(err.msg, "has a command"));
+	sbx_options_fini(&o);
+
+	assert_int_equal(PARSE(&o, &err, "--job", "x", "--", "true"), 0);
+	assert_int_equal(sbx_options_add_job(&o, job("workspace: w"), &err), 0);
+	assert_string_equal(o.argv[0], "true");
+	assert_string_equal(o.profile, "default");
+	sbx_options_fini(&o);
+
+	assert_int_equal(PARSE(&o, &err, "--job", "x"), 0);
+	assert_int_equal(sbx_options_add_job(&o, job("workspace: w"), &err), SBX_OPTIONS_E_USAGE);
+	assert_non_null(strstr(err.msg, "no command"));
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--job", "x", "--", ""), 0);
+	assert_int_equal(sbx_options_add_job(&o, job("workspace: w"), &err), SBX_OPTIONS_E_USAGE);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--job", "x", "--job", "y"), SBX_OPTIONS_E_USAGE);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--job", ""), SBX_OPTIONS_E_USAGE);
+	sbx_options_fini(&o);
+}
+
+/* A job's list and the flags' together are bounded as the flags are. */
+static void test_job_bounds(void **state)
+{
+	static const char *words[WORDS_MAX];
+	struct sbx_options o;
+	struct sbx_err err;
+	size_t n = 0;
+
+	(void)state;
+	words[n++] = "--job";
+	words[n++] = "x";
+	for (int i = 0; i < SBX_OPTIONS_LIST_MAX - 1; i++) {
+		words[n++] = "--deny";
+		words[n++] = "a.example";
+	}
+	words[n] = NULL;
+	assert_int_equal(parse(&o, &err, words), 0);
+	assert_int_equal(sbx_options_add_job(&o, job("deny: [b.example]\ncommand: [ls]"), &err), 0);
+	assert_int_equal(o.n_deny, SBX_OPTIONS_LIST_MAX);
+	sbx_options_fini(&o);
+	assert_int_equal(parse(&o, &err, words), 0);
+	assert_int_equal(sbx_options_add_job(&o, job("deny: [b.example, c.example]\ncommand: [ls]"), &err),
+			 SBX_OPTIONS_E_USAGE);
+	sbx_options_fini(&o);
+	for (size_t i = 2; i < n; i += 2) {
+		words[i] = "--bind";
+		words[i + 1] = "/a";
+	}
+	assert_int_equal(parse(&o, &err, words), 0);
+	assert_int_equal(sbx_options_add_job(&o, job("ro_bind: [/b]\ncommand: [ls]"), &err), 0);
+	assert_int_equal(o.n_binds, SBX_OPTIONS_LIST_MAX);
+	sbx_options_fini(&o);
+	assert_int_equal(parse(&o, &err, words), 0);
+	assert_int_equal(sbx_options_add_job(&o, job("ro_bind: [/b, /c]\ncommand: [ls]"), &err),
+			 SBX_OPTIONS_E_USAGE);
+	sbx_options_fini(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +396,10 @@ int main(void)
 		cmocka_unit_test(test_bind_split),	cmocka_unit_test(test_usage_errors),
 		cmocka_unit_test(test_bounds),		cmocka_unit_test(test_help_and_version),
 		cmocka_unit_test(test_profile_is_file),
+		cmocka_unit_test(test_job_alone),
+		cmocka_unit_test(test_job_and_flags),
+		cmocka_unit_test(test_job_and_command),
+		cmocka_unit_test(test_job_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,15 +4,13 @@
  *     .\" keys: PATH
  *     .\" end of keys
  *
- * man/sbx-profile.5 holds exactly what is made here of the block PATH.
+ * man/sbx-profile.5 holds exactly what is made here of the block PATH, and man/sbx-run.1 of a job's.
  * SBX_UPDATE_GOLDEN=1 writes them. */
 
 #include "policy_world.h"
 
 #include "policy/key.h"
 #include "policy/key_scalar.h"
-
-#define PAGE "man/sbx-profile.5"
 
 /* Text without backquotes: each sentence on a line of its own, as mdoc wants it. */
 static void put_text(FILE *out, const char *s, size_t n)
@@ -114,7 +112,7 @@ static void put_block(FILE *out, const struct sbx_key_block *block)
 }
 
 /* The page with every list between markers made anew. Each block must have its markers. */
-static char *remade(const char *page, const struct sbx_key_block *const *blocks,
+static char *remade(const char *name, const char *page, const struct sbx_key_block *const *blocks,
 		    const char *const *titles, size_t n_blocks)
 {
 	static const char end_marker[] = ".\\\" end of keys\n";
@@ -129,7 +127,7 @@ static char *remade(const char *page, const struct sbx_key_block *const *blocks,
 		snprintf(marker, sizeof(marker), ".\\\" keys: %s\n", titles[i]);
 		start = strstr(page, marker);
 		if (!start)
-			fail_msg("%s has no list of the keys of '%s'", PAGE, titles[i]);
+			fail_msg("%s has no list of the keys of '%s'", name, titles[i]);
 		start += strlen(marker);
 		end = strstr(start, end_marker);
 		assert_non_null(end);
@@ -142,12 +140,34 @@ static char *remade(const char *page, const struct sbx_key_block *const *blocks,
 	return text;
 }
 
+static void check_page(const char *page_name, const struct sbx_key_block *const *blocks, const char *const *titles,
+		       size_t n)
+{
+	SBX_AUTO_FREE char *page = NULL, *want = NULL;
+	size_t n_page;
+
+	page = read_source_file(page_name, &n_page);
+	assert_non_null(page);
+	want = remade(page_name, page, blocks, titles, n);
+	if (getenv("SBX_UPDATE_GOLDEN")) {
+		char name[4096];
+		FILE *f;
+
+		snprintf(name, sizeof(name), "%s/%s", getenv("SBX_SRCDIR"), page_name);
+		f = fopen(name, "we");
+		assert_non_null(f);
+		fputs(want, f);
+		assert_int_equal(fclose(f), 0);
+	} else {
+		assert_string_equal(page, want);
+	}
+}
+
 static void test_every_key(void **state)
 {
 	const struct sbx_key_block *blocks[32];
 	const char *titles[32];
-	SBX_AUTO_FREE char *page = NULL, *want = NULL;
-	size_t n_page, n, n_profile;
+	size_t n, n_profile;
 
 	(void)state;
 	n_profile = blocks_of(&sbx_profile_keys, blocks, 0);
@@ -160,27 +180,23 @@ static void test_every_key(void **state)
 		if (strcmp(titles[i], "commands") == 0)
 			titles[i] = "commands of the system policy";
 	}
-	page = read_source_file(PAGE, &n_page);
-	assert_non_null(page);
-	want = remade(page, blocks, titles, n);
-	if (getenv("SBX_UPDATE_GOLDEN")) {
-		char name[4096];
-		FILE *f;
+	check_page("man/sbx-profile.5", blocks, titles, n);
+}
 
-		snprintf(name, sizeof(name), "%s/" PAGE, getenv("SBX_SRCDIR"));
-		f = fopen(name, "we");
-		assert_non_null(f);
-		fputs(want, f);
-		assert_int_equal(fclose(f), 0);
-	} else {
-		assert_string_equal(page, want);
-	}
+static void test_jobs(void **state)
+{
+	const struct sbx_key_block *blocks[] = { &sbx_job_keys };
+	const char *titles[] = { "job" };
+
+	(void)state;
+	check_page("man/sbx-run.1", blocks, titles, 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_key),
+		cmocka_unit_test(test_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Jobs. What can be judged without the host is judged here, where file, line and column are known: the
+ * forms of values, network patterns, limits. All of it is judged again with the flags.
+ */
+#include "policy/job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/key.h"
+#include "policy/key_read.h"
+#include "policy/net_entry.h"
+#include "policy/option_form.h"
+#include "policy/yaml_tree.h"
+
+/* --- the keys --- */
+
+static int judge_pattern(const char *text, bool deny, struct sbx_err *err)
+{
+	struct sbx_net_entry e = { 0 };
+	int r = sbx_net_entry_parse(text, SBX_PATTERN_ANY, deny, &e, err);
+
+	if (r == 0)
+		sbx_net_entry_fini(&e);
+	return r;
+}
+
+static int judge_allow(const char *text, struct sbx_err *err)
+{
+	return judge_pattern(text, false, err);
+}
+
+static int judge_deny(const char *text, struct sbx_err *err)
+{
+	return judge_pattern(text, true, err);
+}
+
+static int judge_limit(const char *text, struct sbx_err *err)
+{
+	static const char flag[] = "--limit ";
+	struct sbx_limit_values limits = { 0 };
+	struct sbx_err why = { 0 };
+	int r = sbx_limit_set(&limits, text, &why);
+
+	if (r > 0)
+		sbx_err_set(err, "%s", strncmp(why.msg, flag, sizeof(flag) - 1) == 0 ?
+			    why.msg + sizeof(flag) - 1 : why.msg);
+	return r;
+}
+
+static const char *const air_gap_words[] = { "false", "true", NULL };
+
+#define JOB(field) .offset = offsetof(struct sbx_job, field)
+static const struct sbx_key job_rows[] = {
+	{ "profile", SBX_KEY_STRING, JOB(profile), .check = sbx_form_not_empty,
+	  .help = "The profile, by name or as a file." },
+	{ "workspace", SBX_KEY_STRING, JOB(workspace), .check = sbx_form_token,
+	  .help = "The workspace the run belongs to." },
+	{ "analysis_id", SBX_KEY_STRING, JOB(analysis_id), .check = sbx_form_token,
+	  .help = "Kept with the run's events." },
+	{ "user", SBX_KEY_STRING, JOB(user), .check = sbx_form_not_empty,
+	  .help = "Who the sandbox runs as; for root." },
+	{ "bind", SBX_KEY_STRINGS, JOB(bind), .max = SBX_JOB_LIST_MAX, .check = sbx_form_bind,
+	  .help = "Writable files and directories, `SRC[:DST]`." },
+	{ "ro_bind", SBX_KEY_STRINGS, JOB(ro_bind), .max = SBX_JOB_LIST_MAX, .check = sbx_form_bind,
+	  .help = "The same, read-only." },
+	{ "allow", SBX_KEY_STRINGS, JOB(allow), .max = SBX_JOB_LIST_MAX, .judge = judge_allow,
+	  .help = "Names and networks to reach, besides the profile's." },
+	{ "deny", SBX_KEY_STRINGS, JOB(deny), .max = SBX_JOB_LIST_MAX, .judge = judge_deny,
+	  .help = "Names and networks never to reach." },
+	{ "env", SBX_KEY_WORDS, JOB(env), .max = SBX_JOB_LIST_MAX, .check = sbx_form_env,
+	  .help = "Variables, `NAME` to pass the caller's or `NAME=VALUE`." },
+	{ "limit", SBX_KEY_STRINGS, JOB(limit), .max = SBX_JOB_LIST_MAX, .judge = judge_limit,
+	  .help = "Limits, `KEY=VALUE`." },
+	{ "chdir", SBX_KEY_STRING, JOB(chdir), .check = sbx_form_absolute,
+	  .help = "Where the command starts, inside." },
+	{ "hostname", SBX_KEY_STRING, JOB(hostname), .check = sbx_form_hostname,
+	  .help = "The host name inside." },
+	{ "air_gap", SBX_KEY_SWITCH, JOB(air_gap), .words = air_gap_words,
+	  .help = "Refuse every exit, whatever the profile says." },
+	{ "receipt", SBX_KEY_STRING, JOB(receipt), .check = sbx_form_not_empty,
+	  .help = "The file that the receipt is written to." },
+	{ "command", SBX_KEY_WORDS, JOB(command), .max = SBX_JOB_WORDS_MAX,
+	  .help = "The command and its arguments, one string each." },
+};
+#undef JOB
+const struct sbx_key_block sbx_job_keys = { "", job_rows, SBX_N_ELEMENTS(job_rows) };
+
+/* --- parsing --- */
+
+static void str_list_fini(struct sbx_str_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->v[i]);
+	free(list->v);
+}
+
+struct sbx_job *sbx_job_free(struct sbx_job *j)
+{
+	if (!j)
+		return NULL;
+	for (size_t i = 0; i < sbx_job_keys.n_keys; i++) {
+		const struct sbx_key *key = &sbx_job_keys.keys[i];
+		void *field = (char *)j + key->offset;
+
+		if (key->type == SBX_KEY_STRINGS || key->type == SBX_KEY_WORDS)
+			str_list_fini(field);
+		else if (key->type == SBX_KEY_STRING)
+			free(*(char **)field);
+	}
+	free(j);
+	return NULL;
+}
+SBX_DEFINE_CLEANUP(struct sbx_job, sbx_job_free);
+SBX_DEFINE_CLEANUP(struct sbx_yaml, sbx_yaml_free);
+
+/* As execve(2) wants it. */
+static int terminate(struct sbx_str_list *list)
+{
+	char **v = realloc(list->v, (list->n + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	v[list->n] = NULL;
+	list->v = v;
+	return 0;
+}
+
+int sbx_job_parse(struct sbx_span yaml, const char *file, struct sbx_err_list *errs,
+		  struct sbx_job **ret_job)
+{
+	SBX_CLEANUP(sbx_job_freep) struct sbx_job *j = calloc(1, sizeof(*j));
+	SBX_CLEANUP(sbx_yaml_freep) struct sbx_yaml *tree = NULL;
+	struct sbx_key_reader r = { .file = file, .errs = errs };
+	const struct sbx_yaml_node *root;
+	int ret;
+
+	if (!j)
+		return -ENOMEM;
+	ret = sbx_yaml_parse(yaml, file, errs, &tree);
+	if (ret != 0)
+		return ret == SBX_YAML_E_INVALID ? SBX_JOB_E_INVALID : ret;
+	r.yaml = tree;
+	root = sbx_yaml_root(tree);
+	if (!root) {
+		sbx_err_list_add(errs, file, 1, 1, "the file is empty; a job has a command at least, "
+				 "or `{}` where the command line has it");
+		return SBX_JOB_E_INVALID;
+	}
+	ret = sbx_key_read_block(&r, &sbx_job_keys, root, j);
+	if (ret < 0)
+		return ret;
+	if (r.n_errors > 0)
+		return SBX_JOB_E_INVALID;
+	if (j->command.n > 0 && !j->command.v[0][0]) {
+		sbx_err_list_add(errs, file, root->line, root->column, "command: its first word is empty");
+		return SBX_JOB_E_INVALID;
+	}
+	if (j->command.v && terminate(&j->command) < 0)
+		return -ENOMEM;
+	*ret_job = sbx_steal_ptr(&j);
+	return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_POLICY_JOB_H
+#define SBX_POLICY_JOB_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/span.h"
+#include "policy/profile.h"
+
+/*
+ * A job: sbx-run's flags and a command in a file (sbx-run --job). Each value is what the flag of that name takes,
+ * and is judged again as the flag is. PURE.
+ */
+
+#define SBX_JOB_LIST_MAX  256  /* entries of a list: SBX_OPTIONS_LIST_MAX of the flag */
+#define SBX_JOB_WORDS_MAX 4096 /* of the command */
+
+struct sbx_job {
+	/* NULL: not said. */
+	char *profile, *workspace, *analysis_id, *user, *chdir, *hostname, *receipt;
+	struct sbx_str_list bind, ro_bind, allow, deny, env, limit;
+	struct sbx_str_list command; /* v is NULL-terminated, or NULL when there is none */
+	bool air_gap;
+};
+
+/* Parse and check @yaml (untrusted). Every problem goes to @errs under the name @file; 0; SBX_JOB_E_INVALID
+ * when @errs is not empty; -ENOMEM. */
+enum { SBX_JOB_E_INVALID = 1 };
+int sbx_job_parse(struct sbx_span yaml, const char *file, struct sbx_err_list *errs,
+		  struct sbx_job **ret_job);
+struct sbx_job *sbx_job_free(struct sbx_job *j);
+
+#endif
