@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/facts_user.h"
+#include "launcher/plan_internal.h"
 #include "sys/proc.h"
 
 #define RESOLV_CONF_MAX (64u << 10)
@@ -326,6 +327,38 @@ static int gather_sandbox(const struct sbx_options *o, struct sbx_facts *f, stru
 	return sbx_facts_user(o, getenv("SUDO_UID"), getenv("SUDO_GID"), f, err);
 }
 
+/* A system policy that cannot be used is planning's to refuse, with all that is wrong with it. */
+static int gather_uid_pool(const struct sbx_options *o, struct sbx_facts *f)
+{
+	static struct sbx_err_list ignored; /* large */
+	struct sbx_system_policy *system = NULL;
+	struct sbx_id_range range;
+	SBX_AUTO_FREE char *file = NULL;
+	bool said;
+
+	said = sbx_plan_system(f, &ignored, &system, &file) == 0 && system->uid_pool &&
+	       sbx_id_range_parse(system->uid_pool, &range) == 0;
+	sbx_system_policy_free(system);
+	f->uid_pool = sbx_uid_pool_new(said ? &range : NULL, o->dry_run ? NULL : f->runtime_dir);
+	return f->uid_pool ? 0 : -ENOMEM;
+}
+
+/* Who the sandbox is, and the directories. An ordinary user's are found by his home; root's range of uids by
+ * its directories. */
+static int gather_who_and_where(const struct sbx_options *o, struct sbx_facts *f, struct sbx_err *err)
+{
+	int r;
+
+	if (!f->privileged) {
+		r = gather_sandbox(o, f, err);
+		return r == 0 ? gather_dirs(f, err) : r;
+	}
+	r = gather_dirs(f, err);
+	if (r == 0)
+		r = gather_uid_pool(o, f);
+	return r == 0 ? gather_sandbox(o, f, err) : r;
+}
+
 int sbx_facts_gather(const struct sbx_options *o, struct sbx_facts *ret_f, struct sbx_err *err)
 {
 	int r;
@@ -333,9 +366,7 @@ int sbx_facts_gather(const struct sbx_options *o, struct sbx_facts *ret_f, struc
 	memset(ret_f, 0, sizeof(*ret_f));
 	r = gather_caller(ret_f, err);
 	if (r == 0)
-		r = gather_sandbox(o, ret_f, err);
-	if (r == 0)
-		r = gather_dirs(ret_f, err);
+		r = gather_who_and_where(o, ret_f, err);
 	if (r == 0)
 		r = gather_installation(ret_f);
 	if (r == 0)
@@ -364,6 +395,7 @@ int sbx_facts_gather_places(struct sbx_facts *ret_f, struct sbx_err *err)
 
 void sbx_facts_fini(struct sbx_facts *f)
 {
+	sbx_uid_pool_free(f->uid_pool);
 	free(f->user_name);
 	free(f->home);
 	free(f->shell);

@@ -3,8 +3,8 @@
  * Who the sandbox runs as.
  *
  * An ordinary user is himself. Root names somebody (--user), or sudo did (SUDO_UID), or the sandbox
- * gets a throwaway uid: one that nobody has, derived from the sandbox's id so that a run can be
- * told apart in the host's process list. Kernel uid 0 is refused whatever the way it was asked for,
+ * gets a uid of the pool (uid_pool.h) that nobody else has; looking begins where the sandbox's id says, so
+ * that many who look at once seldom meet. Kernel uid 0 is refused whatever the way it was asked for,
  * and so is its group: a mount that root's group may write would be writable from inside.
  *
  * Who is not in /etc/passwd may be known to the name service switch; getent is asked then. That
@@ -23,12 +23,6 @@
 #include "launcher/getent.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
-
-/* Above the distributions' own users, below the ranges for containers and systemd's dynamic users
- * (systemd: docs/UIDS-GIDS.md starts those at 61184; probing skips whoever is known). */
-#define THROWAWAY_FIRST	   10001u
-#define THROWAWAY_LAST	   65000u
-#define THROWAWAY_ATTEMPTS 1000u
 
 #define BROKER_USER "sbx-broker"
 
@@ -190,33 +184,41 @@ int sbx_user_by_name(const char *name, struct sbx_user *ret_user)
 	return find(&l, name, 0, ret_user);
 }
 
-uid_t sbx_throwaway_uid(const char *id, unsigned attempt)
+/* May the sandbox, or its broker, have @uid? 0 and it is ours; 1 no; -errno. */
+static int try_uid(struct lookup *l, struct sbx_facts *f, uid_t uid, struct sbx_err *err)
 {
-	uint64_t n = strtoull(id, NULL, 16);
+	struct sbx_user u;
+	int r;
 
-	return THROWAWAY_FIRST + (uid_t)((n + attempt) % (THROWAWAY_LAST - THROWAWAY_FIRST + 1));
+	if (uid == f->uid || sbx_uid_pool_is_known(f->uid_pool, uid))
+		return 1;
+	r = find(l, NULL, uid, &u);
+	if (r == 0)
+		sbx_user_fini(&u);
+	if (r <= 0)
+		return r == 0 ? 1 : r;
+	r = sbx_uid_pool_lease(f->uid_pool, uid, err);
+	return r > 0 ? 1 : r;
 }
 
-/* A uid nobody has and that is not @other. */
-static int pick_throwaway(struct lookup *l, const char *id, uid_t other, uid_t *ret_uid)
+/* A uid of the pool that nobody has, @f->uid neither. 0, 1 with @err, -errno. */
+static int pick_uid(struct lookup *l, struct sbx_facts *f, const char *otherwise, uid_t *ret_uid,
+		    struct sbx_err *err)
 {
-	for (unsigned i = 0; i < THROWAWAY_ATTEMPTS; i++) {
-		uid_t uid = sbx_throwaway_uid(id, i);
-		struct sbx_user u;
-		int r;
+	const struct sbx_id_range *range = sbx_uid_pool_range(f->uid_pool);
 
-		if (uid == other)
-			continue;
-		r = find(l, NULL, uid, &u);
-		if (r < 0)
-			return r;
-		if (r == 1) {
+	for (uint32_t i = 0; i <= range->last - range->first; i++) {
+		uid_t uid = sbx_uid_pool_candidate(range, f->id, i);
+		int r = try_uid(l, f, uid, err);
+
+		if (r == 0)
 			*ret_uid = uid;
-			return 0;
-		}
-		sbx_user_fini(&u);
+		if (r <= 0)
+			return r;
 	}
-	return -EAGAIN;
+	sbx_err_set(err, "no uid of uid_pool %u-%u is free: end sandboxes, give it a larger range in "
+		    "system.yaml, or %s", range->first, range->last, otherwise);
+	return 1;
 }
 
 static bool usable_shell(const char *shell)
@@ -323,15 +325,12 @@ static int user_of_sudo(struct lookup *l, uid_t uid, gid_t gid, struct sbx_facts
 	return take_user(f, &u, err);
 }
 
-static int user_throwaway(struct lookup *l, struct sbx_facts *f, struct sbx_err *err)
+static int user_of_pool(struct lookup *l, struct sbx_facts *f, struct sbx_err *err)
 {
 	uid_t uid = 0;
-	int r = pick_throwaway(l, f->id, 0, &uid);
+	int r = pick_uid(l, f, "name a user with --user", &uid, err);
 
-	if (r == -EAGAIN)
-		sbx_err_set(err, "no unused uid between %u and %u: name a user with --user",
-			    THROWAWAY_FIRST, THROWAWAY_LAST);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	f->throwaway_user = true;
 	return take_unknown(f, uid, uid, err);
@@ -360,25 +359,31 @@ static int broker_user(struct lookup *l, struct sbx_facts *f, struct sbx_err *er
 			    "user '" BROKER_USER "' has uid or gid 0, or is the command's own");
 		return 1;
 	}
-	r = pick_throwaway(l, f->id, f->uid, &uid);
-	if (r == -EAGAIN)
-		sbx_err_set(err, "no unused uid for the broker: create a user '" BROKER_USER "'");
-	if (r < 0)
+	r = pick_uid(l, f, "create the user '" BROKER_USER "'", &uid, err);
+	if (r != 0)
 		return r;
 	f->broker_uid = uid;
 	f->broker_gid = uid;
 	return 0;
 }
 
-/* Root's run asks who the throwaway uids are (the second if the first is taken, or the command's), and
- * for the broker's user. */
+static int load_pool(struct sbx_facts *f, struct sbx_err *err)
+{
+	if (!f->uid_pool)
+		f->uid_pool = sbx_uid_pool_new(NULL, NULL);
+	return f->uid_pool ? sbx_uid_pool_load(f->uid_pool, "/etc", err) : -ENOMEM;
+}
+
+/* Root's run asks who the first uids of the pool are (the second if the first is taken, or the command's),
+ * and for the broker's user. */
 static void look_ahead(struct lookup *l, const struct sbx_facts *f)
 {
 	if (!f->privileged)
 		return;
 	snprintf(l->ahead[0], sizeof(l->ahead[0]), "%s", BROKER_USER);
-	snprintf(l->ahead[1], sizeof(l->ahead[1]), "%u", sbx_throwaway_uid(f->id, 0));
-	snprintf(l->ahead[2], sizeof(l->ahead[2]), "%u", sbx_throwaway_uid(f->id, 1));
+	for (uint32_t i = 0; i < 2; i++)
+		snprintf(l->ahead[1 + i], sizeof(l->ahead[1 + i]), "%u",
+			 sbx_uid_pool_candidate(sbx_uid_pool_range(f->uid_pool), f->id, i));
 	l->n_ahead = 3;
 }
 
@@ -390,6 +395,11 @@ int sbx_facts_user(const struct sbx_options *o, const char *sudo_uid, const char
 	gid_t gid;
 	int r;
 
+	if (f->privileged) {
+		r = load_pool(f, err);
+		if (r != 0)
+			return r;
+	}
 	look_ahead(&l, f);
 	if (o->user)
 		r = user_asked_for(&l, o->user, f, err);
@@ -398,7 +408,7 @@ int sbx_facts_user(const struct sbx_options *o, const char *sudo_uid, const char
 	else if (parse_id(sudo_uid, &uid) && parse_id(sudo_gid, &gid) && uid != 0 && gid != 0)
 		r = user_of_sudo(&l, uid, gid, f, err);
 	else
-		r = user_throwaway(&l, f, err);
+		r = user_of_pool(&l, f, err);
 	if (r == 0)
 		r = broker_user(&l, f, err);
 	if (r < 0)

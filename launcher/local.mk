@@ -21,7 +21,9 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/plan_limits.c %reldir%/plan_limits.h \
 	%reldir%/plan_profile.c \
 	%reldir%/probes.c \
+	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \
 	%reldir%/tree.c %reldir%/tree.h \
+	%reldir%/uid_pool.c %reldir%/uid_pool.h \
 	%reldir%/view.c %reldir%/view.h \
 	%reldir%/view_grants.c \
 	%reldir%/view_mounts.c
@@ -32,7 +34,7 @@ launcher_plan_libs = \
 launcher_plan_tests = \
 	tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_options tests/unit/test_plan \
-	tests/unit/test_plan_json tests/unit/test_probes tests/unit/test_view
+	tests/unit/test_plan_json tests/unit/test_probes tests/unit/test_uid_pool tests/unit/test_view
 check_PROGRAMS += $(launcher_plan_tests)
 SBX_GOLDEN_TESTS += tests/unit/test_plan_json
 EXTRA_DIST += \
@@ -68,6 +70,8 @@ tests_unit_test_plan_json_SOURCES = tests/unit/test_plan_json.c
 tests_unit_test_plan_json_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
 tests_unit_test_probes_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_uid_pool_SOURCES = tests/unit/test_uid_pool.c
+tests_unit_test_uid_pool_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_view_SOURCES = tests/unit/test_view.c
 tests_unit_test_view_LDADD = $(launcher_plan_test_libs)
 

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "ipc/messages.h"
 #include "launcher/options.h"
+#include "launcher/uid_pool.h"
 #include "policy/policy.h"
 #include "policy/profile.h"
 #include "sys/cgroup.h"
@@ -39,7 +40,9 @@ struct sbx_facts {
 	bool privileged; /* euid 0 */
 	uid_t uid;	 /* who the sandbox runs as; never 0 */
 	gid_t gid;
-	bool throwaway_user; /* bare root: an unprivileged uid with no rights to anything */
+	/* Of the pool: an unprivileged uid with no rights to anything, leased until sbx_facts_fini(). */
+	bool throwaway_user;
+	struct sbx_uid_pool *uid_pool; /* NULL: not privileged */
 	uid_t broker_uid;    /* own user when privileged */
 	gid_t broker_gid;
 	/* Of uid; a throwaway user's home exists only in the sandbox. */

@@ -20,6 +20,10 @@
 /* plan_profile.c: profile, system, policy; nft, resolvers. */
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs);
 int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs);
+/* system.yaml alone; *ret_file, malloc'ed, is its path, NULL where there is none. 0, SBX_PLAN_REFUSED with
+ * @errs, -errno. */
+int sbx_plan_system(const struct sbx_facts *f, struct sbx_err_list *errs,
+		    struct sbx_system_policy **ret_system, char **ret_file);
 /* view.c: mounts, chdir, hostname. */
 int sbx_plan_view(struct sbx_plan *p, struct sbx_err_list *errs);
 /* env.c */

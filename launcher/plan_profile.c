@@ -73,25 +73,26 @@ int sbx_plan_read_config(const char *path, const struct sbx_facts *f, bool owned
 	return 0;
 }
 
-static int load_system(struct sbx_plan *p, struct sbx_err_list *errs)
+int sbx_plan_system(const struct sbx_facts *f, struct sbx_err_list *errs,
+		    struct sbx_system_policy **ret_system, char **ret_file)
 {
 	SBX_AUTO_FREE char *text = NULL, *path = NULL;
 	struct sbx_err err = { 0 };
 	size_t n = 0;
 	int r;
 
-	if (asprintf(&path, "%s/system.yaml", p->facts->config_dir) < 0)
+	if (asprintf(&path, "%s/system.yaml", f->config_dir) < 0)
 		return -ENOMEM;
-	r = sbx_plan_read_config(path, p->facts, true, &text, &n, &err);
+	r = sbx_plan_read_config(path, f, true, &text, &n, &err);
 	if (r == 1) {
-		p->system = sbx_system_policy_default();
-		return p->system ? 0 : -ENOMEM;
+		*ret_system = sbx_system_policy_default();
+		return *ret_system ? 0 : -ENOMEM;
 	}
 	if (r < 0)
 		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
-	r = sbx_system_policy_parse(sbx_span(text, n), path, errs, &p->system);
+	r = sbx_system_policy_parse(sbx_span(text, n), path, errs, ret_system);
 	if (r == 0)
-		p->system_file = sbx_steal_ptr(&path);
+		*ret_file = sbx_steal_ptr(&path);
 	return r > 0 ? SBX_PLAN_REFUSED : r;
 }
 
@@ -282,7 +283,7 @@ static int check_ceilings(struct sbx_plan *p, struct sbx_err_list *errs)
 
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 {
-	int r = load_system(p, errs);
+	int r = sbx_plan_system(p->facts, errs, &p->system, &p->system_file);
 
 	if (r == 0)
 		r = load_profile(p, errs);

@@ -39,46 +39,11 @@
 #include "base/cleanup.h"
 #include "launcher/facts.h"
 #include "launcher/record.h"
+#include "launcher/runtime_dir.h"
 #include "sys/proc.h"
 
 /* A directory of ours holds at most this many entries; a sweep never recurses. */
 #define SWEEP_MAX 1024
-
-static int make_parents(const char *path, struct sbx_err *err)
-{
-	/* A user's own group is often on the user's own directories; root's never needs to be. */
-	mode_t others = geteuid() == 0 ? 022 : 002;
-	char buf[512], *slash;
-	struct stat st;
-
-	if (snprintf(buf, sizeof(buf), "%s", path) >= (int)sizeof(buf))
-		return -ENAMETOOLONG;
-	for (slash = buf + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
-		*slash = '\0';
-		if (mkdir(buf, 0755) < 0 && errno != EEXIST)
-			break; /* the mkdir below says what is wrong */
-		/* Who can rename a directory on the way can lead us elsewhere. */
-		if (stat(buf, &st) == 0 && ((st.st_uid != 0 && st.st_uid != geteuid()) ||
-					    ((st.st_mode & others) && !(st.st_mode & S_ISVTX)))) {
-			sbx_err_set(err, "the runtime directory %s is below %s, which others can change "
-				    "(set SBX_RUNTIME_DIR)", path, buf);
-			return -EPERM;
-		}
-	}
-	/* Others may pass, not list: a sandbox's user must reach the shared etc below it (etc.h). */
-	if (mkdir(path, 0711) < 0 && errno != EEXIST) {
-		sbx_err_set(err, "cannot make the runtime directory %s: %s (set SBX_RUNTIME_DIR)", path,
-			    strerror(errno));
-		return -errno;
-	}
-	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
-	    (st.st_mode & 022)) {
-		sbx_err_set(err, "the runtime directory %s is not a directory of uid %u that only it can "
-			    "write (set SBX_RUNTIME_DIR)", path, geteuid());
-		return -EPERM;
-	}
-	return 0;
-}
 
 /* Remove NAME, one level deep. The names inside are ours; a directory in there would be a bug. */
 static void remove_dir(int parent_fd, const char *name)
@@ -248,7 +213,7 @@ static int claim(struct sbx_run *r, int parent_fd)
 
 int sbx_runtime_parents(struct sbx_run *r)
 {
-	return make_parents(r->plan->facts->runtime_dir, &r->err);
+	return sbx_runtime_dir_make(r->plan->facts->runtime_dir, &r->err);
 }
 
 int sbx_runtime_make(struct sbx_run *r)

@@ -381,6 +381,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	sbx_cgroup_forget(&r->cgroup);
 	sbx_fd_close(r->init_fd);
 	sbx_fd_close(r->seccomp_fd); /* or bwrap would never see its end */
+	sbx_uid_pool_close_copy(r->facts->uid_pool);
 
 	error = prepare(r, &bwrap, &args_fd, &tree, &step, &err);
 	if (error == 0) {

@@ -8,12 +8,14 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "policy/profile.h"
 #include "policy/shipped.h"
+#include "policy/units.h"
 
 /* --- checks --- */
 
@@ -113,6 +115,21 @@ static const char *check_expect(const char *s)
 	return strlen(s) < sizeof(((struct sbx_probe *)NULL)->expect)
 		       ? NULL
 		       : "at most 63 bytes are compared";
+}
+
+static const char *check_id_range(const char *s)
+{
+	struct sbx_id_range range;
+
+	switch (sbx_id_range_parse(s, &range)) {
+	case 0:
+		return NULL;
+	case -EINVAL:
+		return "a range of ids such as 10001-65000 is needed";
+	default:
+		return "the range must begin at 1000 or above, hold neither 65534 nor 65535 and at most "
+		       "1048576 ids";
+	}
 }
 
 /* --- words --- */
@@ -327,6 +344,10 @@ static const struct sbx_key system_rows[] = {
 	{ "admit", SBX_KEY_NET_LIST, SYSTEM(admit), .max = NET_ENTRIES_MAX,
 	  .block = &sbx_net_item_keys,
 	  .help = "Private and link-local networks that allowed names may resolve to." },
+	{ "uid_pool", SBX_KEY_STRING, SYSTEM(uid_pool), .check = check_id_range,
+	  .help = "Where a privileged sbx-run takes uids (and the gids of the same numbers) from that no "
+		  "two live sandboxes share, `FIRST-LAST`; 10001-65000 unless said. Numbers that belong "
+		  "to somebody in /etc/passwd or /etc/group are passed over." },
 };
 #undef SYSTEM
 const struct sbx_key_block sbx_system_keys = { "", system_rows, SBX_N_ELEMENTS(system_rows) };

@@ -118,6 +118,7 @@ struct sbx_system_policy {
 	struct sbx_net_list
 		admit; /* cidr entries whose addresses may be dialled whatever their class
 	                                  (metadata and loopback stay refused) */
+	char *uid_pool; /* "FIRST-LAST", checked (sbx_id_range_parse); NULL: the launcher's default */
 };
 
 /* Text of the profile that `extends` names. Returns malloc'ed text (the caller's) and the file's

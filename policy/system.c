@@ -33,6 +33,7 @@ struct sbx_system_policy *sbx_system_policy_free(struct sbx_system_policy *s)
 	str_list_fini(&s->commands_deny);
 	sbx_net_list_fini(&s->floors);
 	sbx_net_list_fini(&s->admit);
+	free(s->uid_pool);
 	free(s);
 	return NULL;
 }

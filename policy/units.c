@@ -157,3 +157,27 @@ const char *sbx_count_format(uint64_t v, char *buf, size_t n_buf)
 	snprintf(buf, n_buf, "%" PRIu64, v);
 	return buf;
 }
+
+#define ID_FIRST 1000u	     /* below are system users: Debian policy 9.2.2 */
+#define ID_LAST	 0xfffffffdu /* (uid_t)-1 is "no change", -2 has been nobody */
+#define ID_NOBODY 65534u
+#define ID_NONE16 65535u
+
+int sbx_id_range_parse(const char *s, struct sbx_id_range *ret_range)
+{
+	const char *end;
+	uint64_t first, last;
+	int r = digits(s, &end, &first);
+
+	if (r < 0 || *end != '-')
+		return r < 0 ? r : -EINVAL;
+	r = digits(end + 1, &end, &last);
+	if (r < 0 || *end)
+		return r < 0 ? r : -EINVAL;
+	if (first < ID_FIRST || last > ID_LAST || first > last || last - first >= SBX_ID_RANGE_MAX ||
+	    (first <= ID_NONE16 && last >= ID_NOBODY))
+		return -ERANGE;
+	ret_range->first = (uint32_t)first;
+	ret_range->last = (uint32_t)last;
+	return 0;
+}

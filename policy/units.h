@@ -29,4 +29,13 @@ const char *sbx_cpus_format(uint64_t v, char *buf, size_t n_buf);
 int sbx_count_parse(const char *s, uint64_t *ret_v);
 const char *sbx_count_format(uint64_t v, char *buf, size_t n_buf);
 
+/* "FIRST-LAST" of uids that no person, system user or 16 bit stand-in has: from 1000 on, without 65534 and
+ * 65535, below the two that mean "none" to the kernel, at most SBX_ID_RANGE_MAX of them. -EINVAL: not two
+ * numbers; -ERANGE: not such a range. */
+struct sbx_id_range {
+	uint32_t first, last;
+};
+#define SBX_ID_RANGE_MAX (1u << 20)
+int sbx_id_range_parse(const char *s, struct sbx_id_range *ret_range);
+
 #endif

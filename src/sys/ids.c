@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Becoming another user for good. */
+/* Becoming another user for good, and whether a uid is anybody's. */
 #include <errno.h>
 #include <grp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sys/proc.h"
@@ -41,4 +44,61 @@ int sbx_ids_drop(uid_t uid, gid_t gid)
 	if (changes && uid != 0 && (setresuid((uid_t)-1, 0, (uid_t)-1) == 0 || !ids_are(uid, gid)))
 		return -EPERM;
 	return 0;
+}
+
+enum { ANSWER_UNUSED = 1, ANSWER_USED, ANSWER_FAILED }; /* exit statuses */
+
+static void end_at_once(void *arg)
+{
+	(void)arg;
+	_exit(0);
+}
+
+/* Reaped here: an init that takes its time would leave a process of that uid behind. */
+static bool can_start_a_process(int *ret_error)
+{
+	pid_t pid = sbx_proc_spawn(end_at_once, NULL);
+
+	*ret_error = pid < 0 ? pid : 0;
+	sbx_proc_reap(&pid);
+	return *ret_error == 0;
+}
+
+/* The child, as @uid: with a limit of two processes it can start one if it is alone (fork(2): EAGAIN). With
+ * a capability it could in any case. */
+static int answer(uid_t uid, gid_t gid)
+{
+	struct rlimit had, two;
+	int error;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || sbx_ids_drop(uid, gid) < 0 || sbx_caps_keep(0) < 0 ||
+	    getrlimit(RLIMIT_NPROC, &had) < 0 || had.rlim_max < 2)
+		return ANSWER_FAILED;
+	two = (struct rlimit){ 2, had.rlim_max };
+	if (setrlimit(RLIMIT_NPROC, &two) < 0)
+		return ANSWER_FAILED;
+	if (can_start_a_process(&error))
+		return ANSWER_UNUSED;
+	/* Refused for another reason, a pids limit or no memory, it would be now as well. */
+	if (error == -EAGAIN && setrlimit(RLIMIT_NPROC, &had) == 0 && can_start_a_process(&error))
+		return ANSWER_USED;
+	return ANSWER_FAILED;
+}
+
+int sbx_ids_unused(uid_t uid, gid_t gid)
+{
+	struct sbx_err err = { 0 };
+	pid_t pid = sbx_proc_clone(0, NULL, &err);
+	int status = 0;
+
+	if (pid < 0)
+		return pid;
+	if (pid == 0)
+		_exit(answer(uid, gid));
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) == ANSWER_FAILED)
+		return -EAGAIN;
+	return WEXITSTATUS(status) == ANSWER_UNUSED;
 }

@@ -31,6 +31,11 @@ int sbx_caps_keep(uint64_t keep_mask);
  * from 0, every capability but the bounding set. */
 int sbx_ids_drop(uid_t uid, gid_t gid);
 
+/* Does no process have the real uid @uid, dying ones and zombies included? By the kernel's own count for
+ * RLIMIT_NPROC, which sees all pid namespaces and what runs under @uid in user namespaces of its own; asked by
+ * a child that becomes @uid and @gid. Needs the rights to become them. 1: none has; 0: one has; -errno. */
+int sbx_ids_unused(uid_t uid, gid_t gid);
+
 /* In a child after clone(CLONE_NEWUSER): setgroups deny, gid_map, uid_map (one line each,
  * identity). @uid and @gid are the caller's effective ids outside. 0 or -errno with @err naming
  * cause and remedy. */

@@ -55,7 +55,8 @@ static void test_file(void **state)
 		      "blocked_segments: [phi]\n"
 		      "commands: {deny: [docker]}\n"
 		      "floors: [\"*.evil.example\", \"*.xyz\", 203.0.113.0/24]\n"
-		      "admit: [10.0.0.0/8, \"fd12::/16\"]\n");
+		      "admit: [10.0.0.0/8, \"fd12::/16\"]\n"
+		      "uid_pool: 20001-30000\n");
 	SBX_CLEANUP(sbx_system_policy_freep)
 	struct sbx_system_policy *dropped = parse("shipped: drop\nblocked_segments: [phi]\n");
 
@@ -70,6 +71,7 @@ static void test_file(void **state)
 	assert_true(has(&s->commands_deny, "sudo"));
 	assert_int_equal(s->floors.n, 3);
 	assert_int_equal(s->admit.n, 2);
+	assert_string_equal(s->uid_pool, "20001-30000");
 	assert_int_equal(dropped->blocked_segments.n, 1);
 	assert_int_equal(dropped->commands_deny.n, 0);
 }
@@ -90,6 +92,8 @@ static void test_refused(void **state)
 {
 	(void)state;
 	refused("admit: [corp.example]\n", 1, 9, "only addresses and networks");
+	refused("uid_pool: 10001\n", 1, 11, "a range of ids such as");
+	refused("uid_pool: 500-1500\n", 1, 11, "must begin at 1000");
 	refused("admit: [127.0.0.0/8]\n", 1, 9, "never reached");
 	refused("ceilings: {enforce: strict}\n", 1, 12, "unknown key 'enforce' in ceilings");
 	refused("celings: {}\n", 1, 1, "did you mean 'ceilings'?");

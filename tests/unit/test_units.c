@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "policy/units.h"
 
 typedef int parse_fn(const char *s, uint64_t *ret_v);
@@ -92,6 +93,30 @@ static void test_count(void **state)
 	bad(sbx_count_parse, "99999999999999999999", -ERANGE);
 }
 
+static void test_id_range(void **state)
+{
+	static const struct {
+		const char *text;
+		int result;
+	} cases[] = {
+		{ "10001-65000", 0 },	{ "1000-1000", 0 },		{ "65536-1114111", 0 },
+		{ "10001", -EINVAL },	{ "10001-", -EINVAL },		{ "-65000", -EINVAL },
+		{ "1 - 2", -EINVAL },	{ "10001-65000x", -EINVAL },	{ "", -EINVAL },
+		{ "999-2000", -ERANGE },  { "2000-1999", -ERANGE },	{ "0-65000", -ERANGE },
+		{ "65000-65534", -ERANGE }, { "65535-65536", -ERANGE },	{ "60000-70000", -ERANGE },
+		{ "65536-1114112", -ERANGE },				{ "4294967290-4294967294", -ERANGE },
+		{ "4294967290-4294967293", 0 },	{ "1000-99999999999999999999", -ERANGE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		struct sbx_id_range range = { 0, 0 };
+
+		assert_int_equal(sbx_id_range_parse(cases[i].text, &range), cases[i].result);
+		assert_int_equal(range.first != 0, cases[i].result == 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -99,6 +124,7 @@ int main(void)
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_cpus),
 		cmocka_unit_test(test_count),
+		cmocka_unit_test(test_id_range),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_RUNTIME_DIR_H
+#define SBX_LAUNCHER_RUNTIME_DIR_H
+
+#include "base/err.h"
+
+/* Make the runtime directory @path (absolute) with what is above it, where it is missing. Nobody but root and
+ * us may be able to replace it or anything on the way. 0 or -errno with @err. */
+int sbx_runtime_dir_make(const char *path, struct sbx_err *err);
+
+#endif
