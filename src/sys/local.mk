@@ -11,8 +11,12 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/nlmsg.c %reldir%/nlmsg.h \
 	%reldir%/nft.c %reldir%/nft.h %reldir%/nft_form.h \
 	%reldir%/nft_apply.c \
+	%reldir%/nft_attach.c %reldir%/nft_attach.h \
+	%reldir%/nft_attach_apply.c \
+	%reldir%/nft_attach_list.c \
 	%reldir%/nft_batch.c \
 	%reldir%/nft_explain.c \
+	%reldir%/nft_expr.c \
 	%reldir%/nft_text.c \
 	%reldir%/caps.c \
 	%reldir%/cgroup.c %reldir%/cgroup.h \
@@ -100,11 +104,24 @@ EXTRA_DIST += \
 	tests/golden/nft-offline-dns.txt \
 	tests/golden/nft-offline.txt
 
+check_PROGRAMS += tests/unit/test_nft_attach
+tests_unit_test_nft_attach_SOURCES = tests/unit/test_nft_attach.c tests/unit/attach_cases.h tests/unit/netns.h
+tests_unit_test_nft_attach_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
+SBX_GOLDEN_TESTS += tests/unit/test_nft_attach
+EXTRA_DIST += \
+	tests/golden/attach-closed.txt \
+	tests/golden/attach-everything.txt \
+	tests/golden/attach-full.txt \
+	tests/golden/attach-names.txt
+
 check_PROGRAMS += tests/fuzz/fuzz_nflog
 tests_fuzz_fuzz_nflog_SOURCES = tests/fuzz/fuzz_nflog.c
 tests_fuzz_fuzz_nflog_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-sys.a src/base/libsbx-base.a
 
-# What tests/system/test_nft_equal.py loads rulesets with.
-noinst_PROGRAMS += tests/system/nft_case
+# What tests/system/test_nft_equal.py and test_attach_rules.py load rulesets with.
+noinst_PROGRAMS += tests/system/attach_case tests/system/nft_case
+tests_system_attach_case_SOURCES = \
+	tests/system/attach_case.c tests/unit/attach_cases.h tests/unit/nft_cases.h
+tests_system_attach_case_LDADD = $(sys_net_test_libs)
 tests_system_nft_case_SOURCES = tests/system/nft_case.c
 tests_system_nft_case_LDADD = $(sys_net_test_libs)

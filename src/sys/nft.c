@@ -309,6 +309,10 @@ struct sbx_nft_ruleset *sbx_nft_ruleset_free(struct sbx_nft_ruleset *rs)
 		return NULL;
 	for (size_t i = 0; i < rs->n_chains; i++)
 		free(rs->chains[i].rules);
+	for (size_t i = 0; i < rs->n_sets; i++) {
+		free(rs->sets[i].nets);
+		free(rs->sets[i].cgroup_path);
+	}
 	free(rs);
 	return NULL;
 }

@@ -97,14 +97,32 @@ static void grow_send_buffer(int fd, size_t n)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &want, sizeof(want));
 }
 
-int sbx_nft_batch_send(const struct sbx_nft_batch *b, int fd, struct sbx_err *err)
+int sbx_nft_batch_transact(const struct sbx_nft_batch *b, int fd, struct sbx_nft_refusal *refusal)
 {
-	struct sbx_nft_refusal refusal = { 0 };
 	int r;
 
+	*refusal = (struct sbx_nft_refusal){ 0 };
 	if (b->n > 64 * 1024)
 		grow_send_buffer(fd, b->n);
 	r = sbx_netlink_send(fd, b->p, b->n);
+	if (r < 0)
+		return r;
+	r = sbx_netlink_read(fd, b->ack_seq, on_batch_answer, refusal);
+	if (refusal->error == 0)
+		return r;
+	/* Refused as a whole, nothing answers to the last message (-EAGAIN). */
+	return r == 0 || r == -EAGAIN ? -refusal->error : r;
+}
+
+int sbx_nft_batch_send(const struct sbx_nft_batch *b, int fd, struct sbx_err *err)
+{
+	struct sbx_nft_refusal refusal;
+	int r = sbx_nft_batch_transact(b, fd, &refusal);
+
+	if (r < 0 && refusal.error) {
+		sbx_nft_explain(b, &refusal, err);
+		return r;
+	}
 	if (r == -EMSGSIZE || r == -ENOBUFS) {
 		sbx_err_set(err,
 			    "the firewall's %zu bytes do not fit a socket buffer: raise "
@@ -112,16 +130,6 @@ int sbx_nft_batch_send(const struct sbx_nft_batch *b, int fd, struct sbx_err *er
 			    "or use fewer cidr entries",
 			    b->n);
 		return r;
-	}
-	if (r == 0) {
-		r = sbx_netlink_read(fd, b->ack_seq, on_batch_answer, &refusal);
-		/* Refused as a whole: nothing answers to the last message. */
-		if (r == -EAGAIN && refusal.error)
-			r = 0;
-	}
-	if (r == 0 && refusal.error) {
-		sbx_nft_explain(b, &refusal, err);
-		return -refusal.error;
 	}
 	if (r < 0)
 		sbx_err_set(err, "the firewall could not be sent to the kernel: %s", strerror(-r));
@@ -134,6 +142,7 @@ struct readback {
 	const struct sbx_nft_ruleset *rs;
 	const struct sbx_nft_batch *batch;
 	uint32_t next_seq; /* of the batch's next rule to be found */
+	uint32_t end_seq;  /* behind the last that there may be */
 	size_t n_chains;   /* found so far */
 	struct sbx_err *err;
 };
@@ -176,6 +185,10 @@ static int on_chain(const struct nlmsghdr *nlh, void *userdata)
 	want = &rb->rs->chains[rb->n_chains++];
 	if (!str_is(nftnl_chain_get_str(c, NFTNL_CHAIN_NAME), want->name))
 		return differs(rb, "a chain's name");
+	if (nftnl_chain_is_set(c, NFTNL_CHAIN_HOOKNUM) != (want->hook_name != NULL))
+		return differs(rb, "a chain's hook");
+	if (!want->hook_name)
+		return 0;
 	if (!str_is(nftnl_chain_get_str(c, NFTNL_CHAIN_TYPE), "filter") ||
 	    nftnl_chain_get_u32(c, NFTNL_CHAIN_HOOKNUM) != want->hook ||
 	    nftnl_chain_get_s32(c, NFTNL_CHAIN_PRIO) != want->priority)
@@ -229,7 +242,7 @@ static int on_rule(const struct nlmsghdr *nlh, void *userdata)
 		return differs(rb, "a rule that cannot be read");
 	if (!str_is(nftnl_rule_get_str(got, NFTNL_RULE_TABLE), SBX_NFT_TABLE))
 		return 0;
-	if (rb->next_seq > rb->batch->ack_seq)
+	if (rb->next_seq >= rb->end_seq)
 		return differs(rb, "too many rules");
 	sent_nlh = sbx_nft_batch_message(rb->batch, rb->next_seq++);
 	if (!sent_nlh || nftnl_rule_nlmsg_parse(sent_nlh, sent) < 0)
@@ -242,37 +255,65 @@ static int on_rule(const struct nlmsghdr *nlh, void *userdata)
 	return 0;
 }
 
-/* Another process may change the namespace's rules while they are dumped: only we may, so twice is
- * once more than needed. */
-#define DUMP_TRIES 2
-
-static int dump(int fd, uint16_t type, uint32_t seq, sbx_netlink_cb cb, struct readback *rb)
+/* Ask for a chain or its rules: @chain NULL for those of the table (all tables, for chains: the kernel
+ * does not narrow that). */
+static int ask(int fd, uint16_t type, uint16_t flags, uint32_t seq, const char *chain,
+	       sbx_netlink_cb cb, struct readback *rb)
 {
 	_Alignas(struct nlmsghdr) char buf[256] = { 0 };
-	struct nlmsghdr *nlh = nftnl_nlmsg_build_hdr(buf, type, NFPROTO_INET, NLM_F_DUMP, seq);
+	struct nlmsghdr *nlh = nftnl_nlmsg_build_hdr(buf, type, NFPROTO_INET, flags, seq);
 	int r;
 
-	/* The kernel narrows a dump of rules to a table; of chains it ignores this. */
-	if (type == NFT_MSG_GETRULE)
+	if (type == NFT_MSG_GETRULE || chain)
 		mnl_attr_put_strz(nlh, NFTA_RULE_TABLE, SBX_NFT_TABLE);
+	if (chain)
+		mnl_attr_put_strz(nlh, type == NFT_MSG_GETRULE ? NFTA_RULE_CHAIN : NFTA_CHAIN_NAME,
+				  chain);
 	r = sbx_netlink_send(fd, nlh, nlh->nlmsg_len);
 	return r < 0 ? r : sbx_netlink_read(fd, seq, cb, rb);
 }
 
+/* The whole table: ours alone. */
+static int read_table(struct readback *rb, const struct sbx_nft_ruleset *rs, int fd, uint32_t seq)
+{
+	int r = ask(fd, NFT_MSG_GETCHAIN, NLM_F_DUMP, seq, NULL, on_chain, rb);
+
+	for (size_t i = 0; i < rs->n_chains; i++)
+		rb->end_seq += (uint32_t)rs->chains[i].n_rules;
+	return r < 0 ? r : ask(fd, NFT_MSG_GETRULE, NLM_F_DUMP, seq + 1, NULL, on_rule, rb);
+}
+
+/* Our chains in a table that has others too. */
+static int read_chains(struct readback *rb, const struct sbx_nft_ruleset *rs, int fd, uint32_t seq)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < rs->n_chains; i++) {
+		const struct sbx_nft_chain *c = &rs->chains[i];
+
+		rb->end_seq += (uint32_t)c->n_rules;
+		r = ask(fd, NFT_MSG_GETCHAIN, NLM_F_ACK, seq++, c->name, on_chain, rb);
+		if (r == 0)
+			r = ask(fd, NFT_MSG_GETRULE, NLM_F_DUMP, seq++, c->name, on_rule, rb);
+		if (r == 0 && rb->next_seq != rb->end_seq)
+			return differs(rb, "too few rules");
+	}
+	return r;
+}
+
+/* Somebody else may change the namespace's rules while they are dumped: in a sandbox's only we may. */
+#define DUMP_TRIES 16
+
 int sbx_nft_batch_read_back(const struct sbx_nft_batch *b, const struct sbx_nft_ruleset *rs, int fd,
 			    struct sbx_err *err)
 {
-	/* After the begin and the table come the chains, then the rules up to the acknowledged
-	 * one. */
-	uint32_t first_rule = b->first_seq + 2 + rs->n_chains, seq = b->next_seq;
 	struct readback rb;
 	int r = -EINTR;
 
 	for (int i = 0; r == -EINTR && i < DUMP_TRIES; i++) {
-		rb = (struct readback){ rs, b, first_rule, 0, err };
-		r = dump(fd, NFT_MSG_GETCHAIN, seq++, on_chain, &rb);
-		if (r == 0)
-			r = dump(fd, NFT_MSG_GETRULE, seq++, on_rule, &rb);
+		rb = (struct readback){ rs, b, b->rules_seq, b->rules_seq, 0, err };
+		r = rs->shares_table ? read_chains(&rb, rs, fd, b->next_seq)
+				     : read_table(&rb, rs, fd, b->next_seq);
 	}
 	if (r < 0) {
 		sbx_err_set(err, "the kernel's firewall could not be read back: %s", strerror(-r));
@@ -280,7 +321,7 @@ int sbx_nft_batch_read_back(const struct sbx_nft_batch *b, const struct sbx_nft_
 	}
 	if (rb.n_chains != rs->n_chains)
 		return differs(&rb, "too few chains");
-	if (rb.next_seq != b->ack_seq + 1)
+	if (rb.next_seq != rb.end_seq)
 		return differs(&rb, "too few rules");
 	return 0;
 }

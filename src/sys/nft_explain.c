@@ -21,6 +21,7 @@ static const struct {
 	{ "tproxy", "CONFIG_NFT_TPROXY", "nft_tproxy" },
 	{ "log", "CONFIG_NFT_LOG and CONFIG_NETFILTER_NETLINK_LOG", "nft_log nfnetlink_log" },
 	{ "reject", "CONFIG_NFT_REJECT_INET", "nft_reject_inet" },
+	{ "socket", "CONFIG_NFT_SOCKET and CONFIG_SOCK_CGROUP_DATA", "nft_socket" },
 };
 
 static size_t needs_find(const char *expr)

@@ -97,3 +97,21 @@ void sbx_nlattr_put_u32(struct sbx_writer *w, uint16_t type, uint32_t value)
 {
 	sbx_nlattr_put(w, type, &value, sizeof(value));
 }
+
+size_t sbx_nlattr_begin(struct sbx_writer *w, uint16_t type)
+{
+	size_t begin = w->pos;
+
+	sbx_nlattr_put(w, type, NULL, 0);
+	return begin;
+}
+
+void sbx_nlattr_end(struct sbx_writer *w, size_t begin)
+{
+	uint16_t length = (uint16_t)(w->pos - begin);
+
+	if (w->failed)
+		return;
+	assert(w->pos - begin >= sizeof(struct nlattr) && w->pos - begin <= UINT16_MAX);
+	memcpy(w->p + begin + offsetof(struct nlattr, nla_len), &length, sizeof(length));
+}

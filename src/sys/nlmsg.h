@@ -30,5 +30,8 @@ void sbx_nlmsg_end(struct sbx_writer *w, size_t begin);
 /* @n < 64 KiB. */
 void sbx_nlattr_put(struct sbx_writer *w, uint16_t type, const void *value, size_t n);
 void sbx_nlattr_put_u32(struct sbx_writer *w, uint16_t type, uint32_t value); /* host byte order */
+/* An attribute of attributes: begin, put them, end it with what begin gave. */
+size_t sbx_nlattr_begin(struct sbx_writer *w, uint16_t type);
+void sbx_nlattr_end(struct sbx_writer *w, size_t begin);
 
 #endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Attach cgroup's rulesets: text against golden files, limits, and the operations on the shared table in
+ * namespaces, without cgroups (tests/system/test_attach_rules.py has those, and packets). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "sys/nft_form.h"
+#include "tests/unit/attach_cases.h"
+#include "tests/unit/netns.h"
+
+SBX_DEFINE_CLEANUP(struct sbx_nft_ruleset, sbx_nft_ruleset_free);
+
+static char *read_file(const char *path)
+{
+	SBX_AUTO_FREE char *text = calloc(1, 65536);
+	FILE *f = fopen(path, "re");
+	size_t n;
+
+	if (!f || !text)
+		return NULL;
+	n = fread(text, 1, 65535, f);
+	text[n] = '\0';
+	fclose(f);
+	return sbx_steal_ptr(&text);
+}
+
+static void test_golden(void **state)
+{
+	const char *srcdir = getenv("SBX_SRCDIR");
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(attach_cases); i++) {
+		SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
+		SBX_AUTO_FREE char *text = NULL;
+		SBX_AUTO_FREE char *want = NULL;
+		struct sbx_attach_input in = attach_cases[i].in;
+		char path[4096];
+
+		if (i > 0)
+			in.cgroup_path = "sbx.slice/sbx-0123456789ab";
+		assert_int_equal(sbx_attach_ruleset_new(&in, &rs), 0);
+		text = sbx_nft_ruleset_text(rs);
+		assert_non_null(text);
+		snprintf(path, sizeof(path), "%s/tests/golden/attach-%s.txt", srcdir ? srcdir : ".",
+			 attach_cases[i].name);
+		if (getenv("SBX_UPDATE_GOLDEN")) {
+			FILE *f = fopen(path, "we");
+
+			assert_non_null(f);
+			assert_true(fputs(text, f) >= 0);
+			assert_int_equal(fclose(f), 0);
+		}
+		want = read_file(path);
+		if (!want)
+			fail_msg("%s is missing: make update-golden writes it", path);
+		assert_string_equal(text, want);
+	}
+}
+
+/* --- the input --- */
+
+static int build(const struct sbx_attach_input *in)
+{
+	struct sbx_nft_ruleset *rs = NULL;
+	int r = sbx_attach_ruleset_new(in, &rs);
+
+	assert_int_equal(r == 0, rs != NULL);
+	sbx_nft_ruleset_free(rs);
+	return r;
+}
+
+#define REFUSED(change, error)                                                                     \
+	do {                                                                                       \
+		struct sbx_attach_input in = attach_case_find("everything")->in;                   \
+		assert_int_equal(build(&in), 0);                                                   \
+		change;                                                                            \
+		assert_int_equal(build(&in), error);                                               \
+	} while (0)
+
+static void test_input(void **state)
+{
+	static const uint16_t no_port = 0;
+	static const struct sbx_cidr host_bits = { V4(10, 1, 2, 3), 24 };
+	static const struct sbx_attach_cidr bad_net = { { V4(10, 0, 0, 0), 33 }, 1, 2, 0, false };
+	static const struct sbx_attach_cidr bad_ports = { { V4(10, 0, 0, 0), 8 }, 2, 1, 0, false };
+	static const struct sbx_attach_cidr bad_proto = {
+		{ V4(10, 0, 0, 0), 8 }, 1, 2, SBX_PROTO_ICMP, false
+	};
+
+	(void)state;
+	REFUSED(in.id = NULL, -EINVAL);
+	REFUSED(in.id = "", -EINVAL);
+	REFUSED(in.id = "0123456789abc", -EINVAL);
+	REFUSED(in.id = "0123456789aB", -EINVAL);
+	REFUSED(in.id = "a; flush", -EINVAL);
+	REFUSED(in.level = 0, -EINVAL);
+	REFUSED(in.level = SBX_ATTACH_LEVEL_MAX + 1, -EINVAL);
+	REFUSED(in.cgroup_path = "a\" : accept", -EINVAL);
+	REFUSED(in.cgroup_path = "", -EINVAL);
+	REFUSED(in.dns_addr = ((struct sbx_addr)V4(10, 0, 0, 1)), -EINVAL);
+	REFUSED(in.dns_port = 0, -EINVAL);
+	REFUSED((in.floors = &host_bits, in.n_floors = 1), -EINVAL);
+	REFUSED(in.n_floors = SBX_ATTACH_FLOORS_MAX + 1, -E2BIG);
+	REFUSED((in.loopback_ports = &no_port, in.n_loopback_ports = 1), -EINVAL);
+	REFUSED(in.n_loopback_ports = SBX_ATTACH_PORTS_MAX + 1, -E2BIG);
+	REFUSED((in.cidrs = &bad_net, in.n_cidrs = 1), -EINVAL);
+	REFUSED((in.admitted = &bad_ports, in.n_admitted = 1), -EINVAL);
+	REFUSED((in.cidrs = &bad_proto, in.n_cidrs = 1), -EINVAL);
+	REFUSED(in.n_cidrs = SBX_ATTACH_CIDRS_MAX + 1, -E2BIG);
+}
+
+/* Behind a chain that ends without a verdict everything passes: none may. */
+static void test_every_chain_ends_in_a_refusal(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(attach_cases); i++) {
+		SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
+
+		assert_int_equal(sbx_attach_ruleset_new(&attach_cases[i].in, &rs), 0);
+		for (size_t k = 0; k < rs->n_chains; k++) {
+			const struct sbx_nft_chain *c = &rs->chains[k];
+			const struct sbx_nft_rule *last = &c->rules[c->n_rules - 1];
+
+			if (c->hook_name)
+				continue;
+			assert_int_equal(last->n_items, 1);
+			assert_true(last->items[0].kind == SBX_NFT_DROP ||
+				    (last->items[0].kind == SBX_NFT_GOTO &&
+				     strcmp(last->items[0].u.name, "sb-0123456789ab-no") == 0));
+		}
+	}
+}
+
+/* Networks inside others are left out, the rest is sorted: the kernel takes none twice. */
+static void test_floors_do_not_overlap(void **state)
+{
+	static const struct sbx_cidr floors[] = {
+		{ V4(10, 1, 0, 0), 16 }, { V4(10, 0, 0, 0), 8 },  { V4(10, 1, 2, 3), 32 },
+		{ V4(9, 0, 0, 0), 8 },	 { V4(10, 0, 0, 0), 32 }, { V4(10, 0, 0, 0), 8 },
+		{ { 6, { 0 } }, 0 },	 { { 6, { 0xff } }, 8 },
+	};
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
+	SBX_AUTO_FREE char *text = NULL;
+	struct sbx_attach_input in = attach_case_find("names")->in;
+
+	(void)state;
+	in.floors = floors;
+	in.n_floors = SBX_N_ELEMENTS(floors);
+	assert_int_equal(sbx_attach_ruleset_new(&in, &rs), 0);
+	text = sbx_nft_ruleset_text(rs);
+	assert_non_null(text);
+	assert_non_null(strstr(text, "elements = { 9.0.0.0/8,\n\t\t\t     10.0.0.0/8 }"));
+	assert_non_null(strstr(text, "elements = { ::/0 }"));
+}
+
+/* --- in a namespace --- */
+
+static int nl;
+
+static int add(const char *id, uint32_t level, uint64_t cgroup_id, struct sbx_err *err)
+{
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
+	struct sbx_attach_input in = attach_case_find("everything")->in;
+	int r;
+
+	in.id = id;
+	in.level = level;
+	in.cgroup_id = cgroup_id;
+	CHECK(sbx_attach_ruleset_new(&in, &rs) == 0);
+	r = sbx_attach_add(rs, nl, err);
+	if (r < 0 && err == NULL)
+		fprintf(stderr, "# add %s: %s\n", id, strerror(-r));
+	return r;
+}
+
+static int n_listed(void)
+{
+	struct sbx_attach_entry v[16];
+
+	return sbx_attach_list(nl, v, SBX_N_ELEMENTS(v));
+}
+
+/* The netns ruleset is loaded only where there is no table of that name. */
+static bool has_table(void)
+{
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
+
+	CHECK(sbx_nft_ruleset_new(&nft_case_find("offline")->in, &rs) == 0);
+	return sbx_nft_ruleset_apply(rs, nl, NULL) == -EEXIST;
+}
+
+static void add_list_remove(void)
+{
+	struct sbx_attach_entry v[4];
+	struct sbx_err err = { 0 };
+
+	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
+	CHECK(n_listed() == 0);
+	CHECK(sbx_attach_remove("aa", 2, 1001, nl, &err) == 0); /* nothing there: nothing to do */
+	CHECK(add("aa", 2, 1001, NULL) == 0);
+	CHECK(add("bb", 2, 1002, NULL) == 0);
+	CHECK(add("cc", 3, UINT64_C(0x1234567800000001), NULL) == 0);
+	CHECK(add("aa", 2, 1009, &err) == -EEXIST);
+	CHECK(add("dd", 2, 1001, &err) == -EEXIST && err.msg[0]);
+	CHECK(add("dd", 3, 0, &err) == -EINVAL);
+	CHECK(sbx_attach_list(nl, v, 4) == 3 && n_listed() == 3);
+	for (int i = 0; i < 3; i++) {
+		bool is_aa = strcmp(v[i].id, "aa") == 0 && v[i].level == 2 && v[i].cgroup_id == 1001;
+		bool is_bb = strcmp(v[i].id, "bb") == 0 && v[i].level == 2 && v[i].cgroup_id == 1002;
+		bool is_cc = strcmp(v[i].id, "cc") == 0 && v[i].level == 3 &&
+			     v[i].cgroup_id == UINT64_C(0x1234567800000001);
+
+		CHECK(is_aa || is_bb || is_cc);
+	}
+	CHECK(sbx_attach_list(nl, v, 1) == 3);
+	CHECK(sbx_attach_remove("aa", 2, 1001, nl, &err) == 0 && n_listed() == 2);
+	CHECK(sbx_attach_remove("aa", 2, 1001, nl, &err) == 0 && n_listed() == 2);
+	CHECK(sbx_attach_remove("bb", 2, 1002, nl, &err) == 0 && n_listed() == 1);
+	CHECK(has_table());
+	CHECK(add("bb", 2, 1002, NULL) == 0 && n_listed() == 2);
+	CHECK(sbx_attach_remove("cc", 3, UINT64_C(0x1234567800000001), nl, &err) == 0);
+	CHECK(has_table());
+	CHECK(sbx_attach_remove("bb", 2, 1002, nl, &err) == 0 && n_listed() == 0);
+	CHECK(!has_table());
+}
+NETNS_TEST(add_list_remove)
+
+#define PIN(host, port_, age_, ms)                                                                 \
+	{                                                                                          \
+		.addr = V4(192, 0, 2, host), .proto = SBX_PROTO_TCP, .port = port_, .age = age_,   \
+		.timeout_ms = ms                                                                   \
+	}
+
+static void pins(void)
+{
+	struct sbx_attach_pin v[] = {
+		PIN(1, 443, SBX_ATTACH_CURRENT, 60000), PIN(1, 80, SBX_ATTACH_CURRENT, 60000),
+		PIN(1, 443, SBX_ATTACH_OLD, 60000),
+		{ .addr = { 6, { 0x20, 1 } }, .proto = SBX_PROTO_UDP, .port = 443, .timeout_ms = 1 },
+	};
+	struct sbx_attach_pin *many = calloc(2500, sizeof(*many));
+	struct sbx_err err = { 0 };
+
+	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
+	CHECK(sbx_attach_pin("aa", v, 4, nl, &err) == -ENOENT && err.msg[0]);
+	CHECK(add("aa", 2, 1001, NULL) == 0);
+	CHECK(sbx_attach_pin("bb", v, 4, nl, NULL) == -ENOENT);
+	for (int i = 0; i < 3; i++)
+		CHECK(sbx_attach_pin("aa", v, 4, nl, NULL) == 0);
+	v[0].timeout_ms = v[3].timeout_ms = 0; /* taken, there or not */
+	for (int i = 0; i < 3; i++)
+		CHECK(sbx_attach_pin("aa", v, 4, nl, NULL) == 0);
+	CHECK(sbx_attach_pin("aa", v, 0, nl, NULL) == 0);
+	v[1] = v[0];
+	CHECK(sbx_attach_pin("aa", v, 4, nl, NULL) == -EINVAL); /* twice */
+	v[1] = (struct sbx_attach_pin)PIN(1, 0, SBX_ATTACH_CURRENT, 1);
+	CHECK(sbx_attach_pin("aa", v, 4, nl, NULL) == -EINVAL);
+	v[1] = (struct sbx_attach_pin)PIN(1, 1, SBX_ATTACH_N_AGES, 1);
+	CHECK(sbx_attach_pin("aa", v, 4, nl, NULL) == -EINVAL);
+	v[1] = (struct sbx_attach_pin)PIN(1, 1, SBX_ATTACH_OLD, SBX_ATTACH_PIN_TIMEOUT_MAX + 1);
+	CHECK(sbx_attach_pin("aa", v, 4, nl, NULL) == -EINVAL);
+	/* More than one message holds. */
+	CHECK(many);
+	for (int i = 0; i < 2500; i++)
+		many[i] = (struct sbx_attach_pin)PIN(9, (uint16_t)(i + 1), SBX_ATTACH_CURRENT, 60000);
+	CHECK(sbx_attach_pin("aa", many, 2500, nl, NULL) == 0);
+	CHECK(sbx_attach_pin("aa", many, 2500, nl, NULL) == 0);
+	CHECK(sbx_attach_remove("aa", 2, 1001, nl, NULL) == 0 && !has_table());
+}
+NETNS_TEST(pins)
+
+static void add_and_remove(int child, int times)
+{
+	char id[16];
+
+	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
+	snprintf(id, sizeof(id), "%x", 0xa0 + child);
+	for (int i = 0; i < times; i++) {
+		CHECK(add(id, 2, (uint64_t)(2000 + child), NULL) == 0);
+		CHECK(sbx_attach_remove(id, 2, (uint64_t)(2000 + child), nl, NULL) == 0);
+	}
+}
+
+/* Everybody creates and removes what is shared, all the time. */
+static void racing(void)
+{
+	pid_t pids[4];
+
+	for (int i = 0; i < 4; i++) {
+		pids[i] = fork();
+		CHECK(pids[i] >= 0);
+		if (pids[i] == 0) {
+			add_and_remove(i, 60);
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < 4; i++) {
+		int status = 0;
+
+		CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
+	}
+	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
+	CHECK(n_listed() == 0 && !has_table());
+}
+NETNS_TEST(racing)
+
+/* Killed anywhere, there is all of a sandbox or nothing: what is listed can be removed. */
+static void killed_anywhere(void)
+{
+	struct sbx_attach_entry v[4];
+
+	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
+	for (int i = 0; i < 40; i++) {
+		pid_t pid = fork();
+		int n;
+
+		CHECK(pid >= 0);
+		if (pid == 0) {
+			add_and_remove(0, 1000);
+			_exit(0);
+		}
+		usleep((useconds_t)(500 + i * 97));
+		CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+		n = sbx_attach_list(nl, v, 4);
+		CHECK(n == 0 || n == 1);
+		if (n == 1)
+			CHECK(sbx_attach_remove(v[0].id, v[0].level, v[0].cgroup_id, nl, NULL) == 0);
+		CHECK(n_listed() == 0);
+	}
+	CHECK(add("aa", 2, 1001, NULL) == 0);
+	CHECK(sbx_attach_remove("aa", 2, 1001, nl, NULL) == 0 && !has_table());
+}
+NETNS_TEST(killed_anywhere)
+
+static void groups(void)
+{
+	uint16_t group[3] = { 0 };
+	int fd[3];
+
+	for (int i = 0; i < 3; i++)
+		fd[i] = must(sbx_attach_nflog_open(42, 128, &group[i]));
+	CHECK(group[0] >= 1024 && group[0] != group[1] && group[1] != group[2] &&
+	      group[0] != group[2]);
+	close(fd[0]); /* free again with its socket */
+	must(sbx_attach_nflog_open(42, 128, &group[1]));
+	CHECK(group[1] == group[0]);
+}
+NETNS_TEST(groups)
+
+static void without_rights(void)
+{
+	struct sbx_err err = { 0 };
+	uint16_t group;
+
+	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
+	CHECK(add("aa", 2, 1001, NULL) == 0);
+	CHECK(unshare(CLONE_NEWUSER) == 0); /* rights in there are none over the network namespace */
+	close(nl);
+	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
+	CHECK(add("bb", 2, 1002, &err) == -EPERM && strstr(err.msg, "CAP_NET_ADMIN"));
+	CHECK(sbx_attach_remove("aa", 2, 1001, nl, NULL) == -EPERM);
+	CHECK(sbx_attach_nflog_open(1, 128, &group) == -EPERM);
+}
+NETNS_TEST(without_rights)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_input),
+		cmocka_unit_test(test_every_chain_ends_in_a_refusal),
+		cmocka_unit_test(test_floors_do_not_overlap),
+		cmocka_unit_test(test_add_list_remove),
+		cmocka_unit_test(test_pins),
+		cmocka_unit_test(test_racing),
+		cmocka_unit_test(test_killed_anywhere),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_without_rights),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
