@@ -199,10 +199,10 @@ def test_the_journal_says_what_went_wrong(sbx, journal):
 
 
 def test_the_guard_tells_the_journal(sbx, journal):
-    p = sbx.popen(["--profile", "none"], ["sleep", "60"], env={"INVOCATION_ID": "x"})
+    p = sbx.popen(["--profile", "none"], ["sh", "-c", "echo up; exec sleep 60"], env={"INVOCATION_ID": "x"})
+    assert p.stdout.readline() == "up\n"
     deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and (not os.path.exists(sbx.state + "/sbx.db") or
-                                           [s["state"] for s in sbx.sandboxes()] != ["running"]):
+    while time.monotonic() < deadline and [s["state"] for s in sbx.sandboxes()] != ["running"]:
         time.sleep(0.02)
     os.kill(p.pid, signal.SIGKILL)
     p.communicate()
