@@ -35,8 +35,10 @@ have() {
 }
 
 mapfile -t sources < <(find src policy launcher -name '*.c' | sort)
-mapfile -t scripts < <(find bootstrap .ci/run tests/vm/build-image tests/vm/in-guest tests/vm/run \
-	$(find tests bench -name '*.sh') | sort)
+mapfile -t scripts < <({
+	printf '%s\n' bootstrap .ci/run tests/vm/build-image tests/vm/in-guest tests/vm/run
+	find tests bench -name '*.sh'
+} | sort)
 mapfile -t pythons < <(find tests bench -name '*.py' | sort)
 
 # tidy FILE...: relative include paths first, so that .clang-tidy's header filter matches.

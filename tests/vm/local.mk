@@ -21,7 +21,7 @@ EXTRA_DIST += \
 # Files of tests/vm/guest; how long the machine may live. pytest is told first, so that it can still write
 # down what it knows.
 VM_TESTS = test_starts.py test_apart.py
-VM_SECONDS = 540
+VM_SECONDS = 720
 check-vm: all install-for-tests
 	@rm -rf check-vm.xml vm/results
 	@set --; for file in $(VM_TESTS); do set -- "$$@" "tests/vm/guest/$$file"; done; \
