@@ -18,13 +18,14 @@ EXTRA_DIST += \
 	%reldir%/packages \
 	%reldir%/run
 
-# Files of tests/vm/guest; how long the machine may live. pytest is told first, so that it can still write
+# Files of tests/vm/guest, all when empty; how long the machine may live. pytest is told first, so that it can still write
 # down what it knows.
-VM_TESTS = test_starts.py test_apart.py
+VM_TESTS =
 VM_SECONDS = 720
 check-vm: all install-for-tests
 	@rm -rf check-vm.xml vm/results
 	@set --; for file in $(VM_TESTS); do set -- "$$@" "tests/vm/guest/$$file"; done; \
+	[ $$# -gt 0 ] || set -- tests/vm/guest; \
 	status=0; \
 	'$(abs_srcdir)/%reldir%/run' -b '$(abs_builddir)' -o vm/results -t $(VM_SECONDS) -- \
 		env SBX_INST='$(prefix)' PYTHONDONTWRITEBYTECODE=1 \

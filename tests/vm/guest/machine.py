@@ -61,8 +61,9 @@ def wait_until(condition, seconds=30):
 
 
 def cgroups():
-    """Every cgroup there is, but those that systemd keeps for who is logged in."""
-    return {path[len(CGROUP):] for path, _, _ in os.walk(CGROUP) if "/session-c" not in path}
+    """Every cgroup there is, but what systemd keeps: sessions, and the slice that scopes were in."""
+    return {path[len(CGROUP):] for path, _, _ in os.walk(CGROUP)
+            if "/session-c" not in path and not path.endswith("/sbx.slice")}
 
 
 class Sbx:
@@ -141,4 +142,4 @@ class Sbx:
 
     def leftovers(self):
         """In the runtime directory, but for what every run shares."""
-        return [name for name in os.listdir(self.runtime) if name != "etc"]
+        return [name for name in os.listdir(self.runtime) if name not in ("etc", "uids")]

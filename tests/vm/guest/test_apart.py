@@ -14,7 +14,7 @@ A, B = "aaaaaaaaaaaa", "bbbbbbbbbbbb"
 
 # To everybody's processes and to one by the number it has outside; prints what worked.
 ATTACK = r"""
-import ctypes, errno, json, os, signal, subprocess, sys
+import ctypes, errno, json, os, signal, subprocess, sys, time
 outside, word = int(sys.argv[1]), "marker" + "-of-a"
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -42,6 +42,9 @@ def words(word):
     return seen
 
 child = subprocess.Popen(["sleep", "600"], env={"TWIN": "marker-of-child"})
+end = time.monotonic() + 20
+while not words("marker-of-child") and time.monotonic() < end:
+    time.sleep(0.1)  # the kernel says that it runs before it has its environment
 result = {"own seen": words("marker-of-child") == [str(child.pid)], "other seen": words(word),
           "other by number": attempt(os.kill, outside, 0), "read": attempt(open, f"/proc/{outside}/environ"),
           "ptrace": attempt(ptrace, outside), "own": attempt(os.kill, child.pid, 0)}

@@ -15,13 +15,15 @@ import pytest
 from machine import CGROUP, RUN_SECONDS, TESTER, WAYS, cgroups, wait_until
 
 ID = "0123456789ab"
+OWN_PIDS = 5  # what sbx-run may add to the limit for its own processes around the command
 MIB = 1 << 20
 
 # Written to, not only asked for: argv[1] MiB.
 HOG = "import sys\ndata = [b'x' * (1 << 20) for _ in range(int(sys.argv[1]))]\nprint('alive', len(data), flush=True)"
 
-# As many processes as argv[1] says, or as there may be.
-FORKS = r"""
+# As many processes as argv[1] says, or as there may be; then how many processors' worth of time two busy ones
+# get in argv[2] seconds.
+FORKS_AND_BUSY = r"""
 import errno, json, os, signal, sys, time
 pids, error = [], None
 for _ in range(int(sys.argv[1])):
@@ -33,26 +35,30 @@ for _ in range(int(sys.argv[1])):
     if pid == 0:
         time.sleep(600)
     pids.append(pid)
-print(json.dumps({"n": len(pids), "error": error}), flush=True)
 for pid in pids:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-"""
-
-# How many processors' worth of time argv[1] busy processes get in argv[2] seconds.
-BUSY = r"""
-import json, os, sys, time
 start = time.monotonic()
-for _ in range(int(sys.argv[1])):
+for _ in range(2):
     if os.fork() == 0:
         while time.monotonic() < start + float(sys.argv[2]):
             pass
         os._exit(0)
 used = 0
-for _ in range(int(sys.argv[1])):
+for _ in range(2):
     usage = os.wait3(0)[2]
     used += usage.ru_utime + usage.ru_stime
-print(json.dumps({"share": used / (time.monotonic() - start)}))
+print(json.dumps({"n": len(pids), "error": error, "share": used / (time.monotonic() - start)}))
+"""
+
+BOMB = r"""
+import os
+print("up", flush=True)
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass
 """
 
 # Fills a directory: how many MiB there was room for, and how it ended.
@@ -142,7 +148,7 @@ def managers():
 def no_cgroup_left(managers):
     before = cgroups()
     yield
-    assert wait_until(lambda: not cgroups() - before - {"/sbx.slice"}), cgroups() - before
+    assert wait_until(lambda: not cgroups() - before), cgroups() - before
 
 
 # --- memory ---
@@ -183,32 +189,28 @@ def test_a_kill_that_is_not_the_limits(start):
 
 # --- pids and cpus ---
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["root", "session", "delegated", "user-delegated"])
 def test_pids_and_cpus(start, no_cgroup_left, way):
-    """Two busy processes on the two processors there are."""
     sbx = start(way)
-    script = ["sh", "-c", 'python3 -c "$1" 100 && python3 -c "$2" 2 3', "sh", FORKS, BUSY]
-    few, half = sbx.run(limits(pids=40, cpus="0.5"), script).lines()
+    [few] = sbx.run(limits(pids=40, cpus="0.5"), python(FORKS_AND_BUSY, 60, 3)).lines()
     assert few["error"] == "EAGAIN" and 20 <= few["n"] < 40, few
-    assert 0.25 < half["share"] < 0.7, half
-    enough, all_of_it = sbx.run(limits(pids=400, cpus="2"), script).lines()
-    assert enough == {"n": 100, "error": None}
-    assert all_of_it["share"] > 1.2, all_of_it
+    assert 0.25 < few["share"] < 0.7, few
+    [enough] = sbx.run(limits(pids=100, cpus="2"), python(FORKS_AND_BUSY, 60, 3)).lines()
+    assert (enough["error"], enough["n"]) == (None, 60), enough
+    assert enough["share"] > 1.2, enough
 
 
 @pytest.mark.parametrize("way", ["root", "session"])
 def test_a_fork_bomb(start, no_cgroup_left, way):
+    """It gets as far as it may and no further, the machine answers meanwhile, and its end is the end of all."""
     sbx = start(way)
-    bomb = "echo up; b() { b | b & }; b 2>/dev/null; while :; do b 2>/dev/null; done"
-    with sbx.running(["--env", "WHO=bomb", *limits(pids=100, wall_time="20s")], ["sh", "-c", bomb], ID) as p:
-        assert wait_until(lambda: len(processes("WHO=bomb")) >= 50)
-        slowest = 0
-        for _ in range(5):
-            began = time.monotonic()
-            subprocess.run(["systemctl", "show", "-P", "Version"], check=True, stdout=subprocess.DEVNULL)
-            slowest = max(slowest, time.monotonic() - began)
-            assert len(processes("WHO=bomb")) <= 100
-        assert slowest < 10, slowest
+    args = ["--env", "WHO=bomb", *limits(pids=80, cpus="1", wall_time="15s")]
+    with sbx.running(args, python(BOMB), ID) as p:
+        assert wait_until(lambda: len(processes("WHO=bomb")) >= 60, 12), len(processes("WHO=bomb"))
+        began = time.monotonic()
+        subprocess.run(["systemctl", "show", "-P", "Version"], check=True, stdout=subprocess.DEVNULL)
+        assert time.monotonic() - began < 10
+        assert len(processes("WHO=bomb")) <= 80 + OWN_PIDS
         p.communicate(timeout=RUN_SECONDS)
         assert p.returncode == 124
     assert wait_until(lambda: processes("WHO=bomb") == [])
@@ -239,7 +241,7 @@ def test_the_commands_cgroup(start, no_cgroup_left, way):
         [pid] = [p for p in processes("WHO=limited") if comm(p) == "sleep"]
         cgroup = cgroup_of(pid)
         assert value(cgroup, "memory.max") == str(64 * MIB)
-        assert value(cgroup, "pids.max") == "50"
+        assert 50 <= int(value(cgroup, "pids.max")) <= 50 + OWN_PIDS
         quota, period = map(int, value(cgroup, "cpu.max").split())
         assert quota / period == 0.5
         with open(f"{CGROUP}{cgroup}/memory.oom.group") as f:
@@ -265,9 +267,11 @@ def test_strict_where_it_can_be(start, no_cgroup_left, way):
     assert (r.lines(), r.err) == ([[]], "")
     with open(receipt) as f:
         said = json.load(f)["limits"]
-    assert set(said) >= {"memory", "cpus", "pids", "tmp", "open_files", "wall_time"}, said
-    for key in ("memory", "cpus", "pids"):
-        assert "cgroup" in json.dumps(said[key]), said
+    asked = {"memory_bytes": 64 * MIB, "cpus_milli": 500, "pids": 50, "tmp_bytes": 8 * MIB, "open_files": 100,
+             "wall_time_ms": 60000}
+    assert {key: said[key]["asked"] for key in asked} == asked
+    assert {said[key]["enforced_by"] for key in ("memory_bytes", "cpus_milli", "pids")} == {"cgroup"}
+    assert "nothing" not in {said[key]["enforced_by"] for key in asked}, said
 
 
 def test_strict_where_it_cannot_be(start):
@@ -291,7 +295,7 @@ def test_strict_where_it_cannot_be(start):
 
 # --- nothing left ---
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["root", "unit", "session", "user-unit"])
 def test_nothing_is_left_of_a_run(start, no_cgroup_left, way):
     sbx = start(way)
     script = "setsid sleep 600 & nohup sleep 600 >/dev/null 2>&1 & exit 3"
