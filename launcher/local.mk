@@ -80,6 +80,7 @@ launcher_common_sources = \
 	%reldir%/announce.c %reldir%/announce.h \
 	%reldir%/broker_process.c %reldir%/broker_process.h \
 	%reldir%/factory.c %reldir%/factory.h \
+	%reldir%/gc.c %reldir%/gc.h \
 	%reldir%/main.c \
 	%reldir%/receipt.c %reldir%/receipt.h \
 	%reldir%/record.c %reldir%/record.h \

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "launcher/cgroup.h"
 #include "launcher/facts.h"
+#include "launcher/gc.h"
 #include "launcher/job.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
@@ -193,6 +194,8 @@ int main(int argc, char **argv)
 		status = fputs(sbx_options_help(), stdout) < 0 ? EXIT_NOT_SET_UP : 0;
 	} else if (options.version) {
 		status = puts("sbx-run " PACKAGE_VERSION) < 0 ? EXIT_NOT_SET_UP : 0;
+	} else if (options.gc) {
+		status = sbx_gc_run(options.verbose > 0);
 	} else {
 		status = load_job(&options);
 		if (status == 0)

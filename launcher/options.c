@@ -39,6 +39,7 @@ enum option_key {
 	KEY_USER,
 	KEY_RECEIPT,
 	KEY_DRY_RUN,
+	KEY_GC,
 	KEY_VERSION,
 	KEY_HELP,
 	N_KEYS,
@@ -62,6 +63,7 @@ static const struct option long_options[] = {
 	{ "user", required_argument, NULL, KEY_USER },
 	{ "receipt", required_argument, NULL, KEY_RECEIPT },
 	{ "dry-run", no_argument, NULL, KEY_DRY_RUN },
+	{ "gc", no_argument, NULL, KEY_GC },
 	{ "version", no_argument, NULL, KEY_VERSION },
 	{ "help", no_argument, NULL, KEY_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -71,6 +73,7 @@ _Static_assert(SBX_N_ELEMENTS(long_options) == N_KEYS, "every key has its row");
 static const char help_text[] =
 	"usage: sbx-run [OPTION...] -- COMMAND [ARG...]\n"
 	"       sbx-run [OPTION...] --job NAME|FILE\n"
+	"       sbx-run --gc [-v]\n"
 	"\n"
 	"Runs COMMAND so that it touches only the files and reaches only the names its profile\n"
 	"grants, and proves that from inside before it starts.\n"
@@ -94,6 +97,7 @@ static const char help_text[] =
 	"  --id ID                 the sandbox's id, 12 hex digits (default: random)\n"
 	"  --receipt FILE          write what was planned, proved and done there, as JSON\n"
 	"  --dry-run               print the plan as JSON and stop\n"
+	"  --gc                    remove what killed runs left behind, and stop\n"
 	"  -v, -q                  say more, or only what went wrong\n"
 	"  --version, --help\n"
 	"\n"
@@ -254,6 +258,9 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 	case KEY_DRY_RUN:
 		o->dry_run = true;
 		return 0;
+	case KEY_GC:
+		o->gc = true;
+		return 0;
 	case KEY_VERSION:
 		o->version = true;
 		return 0;
@@ -316,7 +323,8 @@ static int complete(struct sbx_options *o, struct sbx_err *err)
 	return 0;
 }
 
-static int finish(struct sbx_options *o, int argc, char **argv, struct sbx_err *err)
+/* @n_options: long ones that were given. */
+static int finish(struct sbx_options *o, int argc, char **argv, int n_options, struct sbx_err *err)
 {
 	if (o->verbose && o->quiet) {
 		sbx_err_set(err, "-v and -q exclude each other");
@@ -324,11 +332,17 @@ static int finish(struct sbx_options *o, int argc, char **argv, struct sbx_err *
 	}
 	o->argc = argc - optind;
 	o->argv = argv + optind;
-	return o->job ? 0 : complete(o, err);
+	if (o->gc && (o->argc > 0 || n_options > 1)) {
+		sbx_err_set(err, "--gc stands alone, or with -v");
+		return SBX_OPTIONS_E_USAGE;
+	}
+	return o->job || o->gc ? 0 : complete(o, err);
 }
 
 int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct sbx_err *err)
 {
+	int n_options = 0;
+
 	memset(ret_o, 0, sizeof(*ret_o));
 	optind = 0; /* glibc: start anew */
 	opterr = 0;
@@ -337,7 +351,7 @@ int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct s
 
 		c = getopt_long(argc, argv, "+:vq", long_options, &index);
 		if (c == -1)
-			return finish(ret_o, argc, argv, err);
+			return finish(ret_o, argc, argv, n_options, err);
 		if (c == '?' || c == ':')
 			return bad_option(argv, at, c, err);
 		if (c == 'v') {
@@ -348,6 +362,7 @@ int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct s
 			ret_o->quiet = true;
 			continue;
 		}
+		n_options++;
 		r = set_option(ret_o, (enum option_key)c, long_options[index].name, optarg, err);
 		if (r != 0 || ret_o->help || ret_o->version)
 			return r;

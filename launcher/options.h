@@ -28,7 +28,7 @@ struct sbx_options {
 	struct sbx_bind_option *binds;
 	size_t n_allow, n_deny, n_env, n_limits;
 	const char **allow, **deny, **env, **limits;
-	bool air_gap, dry_run, quiet, help, version;
+	bool air_gap, dry_run, gc, quiet, help, version;
 	int verbose;
 	int argc;
 	char **argv; /* the command; NULL-terminated */
@@ -36,7 +36,8 @@ struct sbx_options {
 };
 
 /* 0, SBX_OPTIONS_E_USAGE with @err (exit status 125), -ENOMEM. @ret_o is for sbx_options_fini()
- * whatever the result. --help and --version end the parsing: the rest is not looked at. */
+ * whatever the result. --help and --version end the parsing: the rest is not looked at.
+ * With gc there is no command. */
 enum { SBX_OPTIONS_E_USAGE = 1 };
 int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct sbx_err *err);
 void sbx_options_fini(struct sbx_options *o);

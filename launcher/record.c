@@ -9,13 +9,16 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "launcher/announce.h"
+#include "launcher/runtime.h"
 #include "sys/proc.h"
 
 #define PENDING_MAX 256 /* folded events waiting for their transaction */
@@ -344,15 +347,63 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
 						       .exit_status = end.exit_status, .why = why });
 }
 
-void sbx_record_lost(const struct sbx_facts *f, const char *id)
+/* `lost`, and the journal hears of it. False: it has ended before. */
+static bool end_lost(struct sbx_store *store, const char *id)
 {
 	struct sbx_store_end end = { .state = SBX_STATE_LOST, .exit_status = -1,
 				     .usage = SBX_STORE_USAGE_UNKNOWN };
-	struct sbx_store *store = NULL;
 
 	end.ended_ms = (int64_t)sbx_clock_realtime_ms();
-	if (open_store(f, NULL, &store) == 0 && sbx_store_sandbox_end(store, id, &end, NULL) == 0)
-		sbx_announce_state(&(struct sbx_state_change){ .id = id, .state = end.state,
-							       .exit_status = -1, .why = "its launcher is dead" });
+	if (sbx_store_sandbox_end(store, id, &end, NULL) != 0)
+		return false;
+	sbx_announce_state(&(struct sbx_state_change){ .id = id, .state = end.state, .exit_status = -1,
+						       .why = "its launcher is dead" });
+	return true;
+}
+
+void sbx_record_lost(const struct sbx_facts *f, const char *id)
+{
+	struct sbx_store *store = NULL;
+
+	if (open_store(f, NULL, &store) == 0)
+		end_lost(store, id);
 	sbx_store_close(store);
+}
+
+struct gc_rows {
+	struct sbx_gc *gc;
+	struct sbx_store *store;
+	int64_t boot_ms;
+};
+
+/* Without a directory it is over: that is there as long as the row has no final state. Unless it is in another
+ * runtime directory, so the launcher must be dead, too; where its pid is somebody else's by now, the row waits. */
+static int end_if_dead(const struct sbx_store_live *s, void *userdata)
+{
+	struct gc_rows *rows = userdata;
+	bool alive = s->created_ms >= rows->boot_ms && (kill(s->pid, 0) == 0 || errno != ESRCH);
+
+	if (!alive && !sbx_runtime_exists(rows->gc->facts, s->id) && end_lost(rows->store, s->id))
+		sbx_gc_say(rows->gc, "sandbox %s is recorded as lost", s->id);
+	return 0;
+}
+
+int sbx_record_gc(struct sbx_gc *gc, struct sbx_err *err)
+{
+	struct gc_rows rows = { .gc = gc };
+	struct timespec up = { 0 };
+	char path[4096];
+	int e;
+
+	if (snprintf(path, sizeof(path), "%s/sbx.db", gc->facts->state_dir) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0; /* and none is made for it */
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	rows.boot_ms = (int64_t)sbx_clock_realtime_ms() - (int64_t)up.tv_sec * 1000;
+	e = open_store(gc->facts, err, &rows.store);
+	if (e == 0)
+		e = sbx_store_live_each(rows.store, end_if_dead, &rows, err);
+	sbx_store_close(rows.store);
+	return e > 0 ? -EUCLEAN : e;
 }

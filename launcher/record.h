@@ -2,6 +2,7 @@
 #ifndef SBX_LAUNCHER_RECORD_H
 #define SBX_LAUNCHER_RECORD_H
 
+#include "launcher/gc.h"
 #include "launcher/run.h"
 
 /* The sandbox's row and events in the database; a thin layer between struct sbx_run and src/store. */
@@ -25,6 +26,9 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
 /* For guards and sweeps: the sandbox @id ended without its launcher: state `lost`. Opens its own
  * connection. Errors are ignored: there is nobody to tell. */
 void sbx_record_lost(const struct sbx_facts *f, const char *id);
+
+/* Rows of runs that are over though nobody said so (gc.h): a reboot emptied the runtime directory. */
+int sbx_record_gc(struct sbx_gc *gc, struct sbx_err *err);
 
 /* The state column for an outcome. */
 const char *sbx_record_state(const struct sbx_run *r);

@@ -67,17 +67,18 @@ static void remove_dir(int parent_fd, const char *name)
 	unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
 
-/* Remove NAME and give its sandbox a final state, unless its launcher holds the lock. */
-static void remove_dead(const struct sbx_facts *f, int parent_fd, const char *name)
+/* Remove NAME and give its sandbox a final state, unless its launcher holds the lock. True: it did. */
+static bool remove_dead(const struct sbx_facts *f, int parent_fd, const char *name)
 {
 	SBX_AUTO_CLOSE int fd =
 		openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return;
+		return false;
 	if (name[0] != '.')
 		sbx_record_lost(f, name);
 	remove_dir(parent_fd, name);
+	return true;
 }
 
 /* A name of claim() that was never renamed: its maker was killed in between, a minute ago or more. */
@@ -90,8 +91,15 @@ static bool is_abandoned(int parent_fd, const char *name)
 	       st.st_ctime + 60 < (time_t)(sbx_clock_realtime_ms() / 1000);
 }
 
-/* Directories whose lock is free belong to launchers that are dead along with their guards. */
-static void sweep(const struct sbx_run *r, int parent_fd)
+/* A sandbox's id: what a sandbox did not make is not touched. */
+static bool is_id(const char *name)
+{
+	return strlen(name) == SBX_ID_LEN && strspn(name, "0123456789abcdef") == SBX_ID_LEN;
+}
+
+/* Directories whose lock is free belong to launchers that are dead along with their guards. @gc: NULL but for
+ * --gc, which looks at all of them. */
+static void sweep(const struct sbx_facts *f, int parent_fd, struct sbx_gc *gc)
 {
 	int scan_fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = scan_fd >= 0 ? fdopendir(scan_fd) : NULL;
@@ -101,10 +109,37 @@ static void sweep(const struct sbx_run *r, int parent_fd)
 		sbx_fd_close(scan_fd);
 		return;
 	}
-	for (int n = 0; n < SWEEP_MAX && (e = readdir(dir)); n++)
-		if (strlen(e->d_name) == SBX_ID_LEN || is_abandoned(parent_fd, e->d_name))
-			remove_dead(r->plan->facts, parent_fd, e->d_name);
+	for (int n = 0; (n < SWEEP_MAX || gc) && (e = readdir(dir)); n++)
+		if ((is_id(e->d_name) || is_abandoned(parent_fd, e->d_name)) &&
+		    remove_dead(f, parent_fd, e->d_name) && gc)
+			sbx_gc_say(gc, "%s/%s: its launcher is dead", f->runtime_dir, e->d_name);
 	closedir(dir);
+}
+
+int sbx_runtime_gc(struct sbx_gc *gc, struct sbx_err *err)
+{
+	const char *path = gc->facts->runtime_dir;
+	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int e;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0; /* and nothing is made for it */
+	if (fd < 0) {
+		sbx_err_set(err, "cannot open %s: %s", path, strerror(errno));
+		return -errno;
+	}
+	e = sbx_runtime_dir_make(path, err); /* they are there: are they ours? */
+	if (e == 0)
+		sweep(gc->facts, fd, gc);
+	return e;
+}
+
+bool sbx_runtime_exists(const struct sbx_facts *f, const char *id)
+{
+	char path[512];
+	int n = snprintf(path, sizeof(path), "%s/%s", f->runtime_dir, id);
+
+	return n >= (int)sizeof(path) || access(path, F_OK) == 0 || errno != ENOENT;
 }
 
 /* --- the guard --- */
@@ -176,7 +211,7 @@ int sbx_runtime_lost(const char *id)
 	int parent_fd, e;
 
 	prctl(PR_SET_DUMPABLE, 0);
-	if (strlen(id) != SBX_ID_LEN || strspn(id, "0123456789abcdef") != SBX_ID_LEN)
+	if (!is_id(id))
 		return 125;
 	e = sbx_facts_gather_places(&facts, &err);
 	if (e == 0 && facts.privileged)
@@ -232,7 +267,7 @@ int sbx_runtime_make(struct sbx_run *r)
 		sbx_err_set(&r->err, "cannot open %s: %s", dir, strerror(errno));
 		return -errno;
 	}
-	sweep(r, parent_fd);
+	sweep(r->plan->facts, parent_fd, NULL);
 	error = claim(r, parent_fd);
 	if (error == -EEXIST || error == -EWOULDBLOCK)
 		sbx_err_set(&r->err, "a sandbox with id %s is up already (leave out --id)", r->plan->id);

@@ -2,6 +2,7 @@
 #ifndef SBX_LAUNCHER_RUNTIME_H
 #define SBX_LAUNCHER_RUNTIME_H
 
+#include "launcher/gc.h"
 #include "launcher/run.h"
 
 /* Make the directory that holds them all, when it is missing. 0 or -errno with r->err. */
@@ -21,5 +22,11 @@ void sbx_runtime_end(struct sbx_run *r);
  * sandbox @id (untrusted) and gives its row its final state, if no launcher holds the lock. Exit status. */
 #define SBX_GUARD_MODE "--internal-guard"
 int sbx_runtime_lost(const char *id);
+
+/* The sweep of every start, of all there are (gc.h). */
+int sbx_runtime_gc(struct sbx_gc *gc, struct sbx_err *err);
+/* Sandbox @id has its directory, or nobody can tell: from before its row is inserted until that has its final
+ * state. */
+bool sbx_runtime_exists(const struct sbx_facts *f, const char *id);
 
 #endif

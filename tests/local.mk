@@ -49,6 +49,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_attacks.py \
 	%reldir%/system/test_broker_standalone.py \
 	%reldir%/system/test_clients.py \
+	%reldir%/system/test_gc.py \
 	%reldir%/system/test_inside.py \
 	%reldir%/system/test_install.py \
 	%reldir%/system/test_jobs.py \
