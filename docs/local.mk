@@ -4,4 +4,5 @@ dist_doc_DATA = \
 	README.md NEWS.md SECURITY.md \
 	%reldir%/ARCHITECTURE.md \
 	%reldir%/HACKING.md \
+	%reldir%/SYSTEMD.md \
 	%reldir%/THREATS.md

@@ -27,6 +27,17 @@ AC_DEFUN([SBX_PREFER_ARCHIVE], [
 	])
 ])
 
+dnl SBX_SYSTEMD_DIR(VARIABLE, BELOW-LIB): one of systemd's directories.
+AC_DEFUN([SBX_SYSTEMD_DIR], [
+	AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1=DIR], [@<:@PREFIX/lib/$2; for /usr pkg-config's@:>@])],
+		[$1=$withval], [
+		$1='${prefix}/lib/$2'
+		AS_IF([test "x$prefix" = x/usr], [PKG_CHECK_VAR([sbx_pc_$1], [systemd], [$1],
+			[AS_IF([test -n "$sbx_pc_$1"], [$1=$sbx_pc_$1])])])
+	])
+	AC_SUBST([$1])
+])
+
 dnl SBX_SYSTEMD: libsystemd is for sbx-scope alone, which is built where the library is there, and without which
 dnl the launcher has no scopes (--with-systemd: it must be there).
 AC_DEFUN([SBX_SYSTEMD], [
@@ -39,6 +50,11 @@ AC_DEFUN([SBX_SYSTEMD], [
 	AS_IF([test "$sbx_systemd" = no && test "x$with_systemd" = xyes],
 		[AC_MSG_ERROR([libsystemd was not found (apt-get install libsystemd-dev)])])
 	AM_CONDITIONAL([SBX_SYSTEMD], [test "$sbx_systemd" = yes])
+	dnl Units need no library. What pkg-config says is the system's own: for the prefix /usr alone.
+	AM_CONDITIONAL([SBX_UNITS], [test "x$with_systemd" != xno])
+	SBX_SYSTEMD_DIR([systemdsystemunitdir], [systemd/system])
+	SBX_SYSTEMD_DIR([sysusersdir], [sysusers.d])
+	SBX_SYSTEMD_DIR([tmpfilesdir], [tmpfiles.d])
 ])
 
 AC_DEFUN([SBX_LIBRARIES], [

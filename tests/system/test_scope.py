@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""sbx-scope where there is no systemd: what it refuses, and that it ends. With one: systemd_scope.sh, in a VM."""
+"""sbx-scope where there is no systemd: what it refuses, and that it ends. With one: tests/vm."""
 import os
 import signal
 import socket

@@ -11,9 +11,11 @@ EXTRA_DIST += \
 	%reldir%/build-image \
 	%reldir%/guest/conftest.py \
 	%reldir%/guest/machine.py \
+	%reldir%/guest/scope.sh \
 	%reldir%/guest/test_apart.py \
 	%reldir%/guest/test_limits.py \
 	%reldir%/guest/test_starts.py \
+	%reldir%/guest/test_units.py \
 	%reldir%/in-guest \
 	%reldir%/packages \
 	%reldir%/run

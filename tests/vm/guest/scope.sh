@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# systemd_scope.sh PREFIX USER: sbx-scope against a real systemd, for root and for USER, who lingers. As root, where
-# systemd is pid 1 (a VM). Prints TAP. What needs no systemd is in test_scope.py.
+# scope.sh PREFIX USER: sbx-scope against a real systemd, for root and for USER, who lingers. As root, where
+# systemd is pid 1 (a VM). Prints TAP. What needs no systemd is in tests/system/test_scope.py.
 
 set -u
 scope=$1/libexec/sbx/sbx-scope
