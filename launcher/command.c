@@ -69,7 +69,7 @@ static int try_path(const struct sbx_plan *p, const char *path, struct names *na
 	r = sbx_view_resolve(p, path, add_name, names, ret_hit);
 	if (r == 0) {
 		add_name(names, ret_hit->path);
-		if (S_ISREG(ret_hit->mode) && sbx_view_executable(ret_hit))
+		if (S_ISREG(ret_hit->mode) && sbx_view_executable(p, ret_hit))
 			return 0;
 		*ret_why = S_ISDIR(ret_hit->mode)   ? "is a directory"
 			   : S_ISREG(ret_hit->mode) ? "is not executable"

@@ -416,7 +416,7 @@ void sbx_facts_fini(struct sbx_facts *f)
 
 /* --- the sandbox's user for a while --- */
 
-int sbx_as_user_begin(const struct sbx_facts *f, struct sbx_as_user *ret_saved)
+int sbx_as_ids_begin(const struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx_as_user *ret_saved)
 {
 	struct sbx_as_user s = { .uid = geteuid(), .gid = getegid() };
 	int r;
@@ -438,12 +438,17 @@ int sbx_as_user_begin(const struct sbx_facts *f, struct sbx_as_user *ret_saved)
 	}
 	s.active = 1;
 	*ret_saved = s;
-	if (setgroups(0, NULL) < 0 || setegid(f->gid) < 0 || seteuid(f->uid) < 0) {
+	if (setgroups(0, NULL) < 0 || setegid(gid) < 0 || seteuid(uid) < 0) {
 		r = -errno;
 		sbx_as_user_end(ret_saved);
 		return r;
 	}
 	return 0;
+}
+
+int sbx_as_user_begin(const struct sbx_facts *f, struct sbx_as_user *ret_saved)
+{
+	return sbx_as_ids_begin(f, f->uid, f->gid, ret_saved);
 }
 
 void sbx_as_user_end(struct sbx_as_user *s)

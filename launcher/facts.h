@@ -35,6 +35,8 @@ struct sbx_as_user {
 	gid_t gid;
 };
 int sbx_as_user_begin(const struct sbx_facts *f, struct sbx_as_user *ret_saved); /* 0 or -errno */
+/* The same with other ids: an id-mapped grant is looked at as its owner will be. */
+int sbx_as_ids_begin(const struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx_as_user *ret_saved);
 void sbx_as_user_end(struct sbx_as_user *saved);
 
 #endif

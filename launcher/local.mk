@@ -13,6 +13,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/facts.c %reldir%/facts.h \
 	%reldir%/facts_user.c %reldir%/facts_user.h \
 	%reldir%/getent.c %reldir%/getent.h \
+	%reldir%/idmap.c %reldir%/idmap.h \
 	%reldir%/job.c %reldir%/job.h \
 	%reldir%/options.c %reldir%/options.h \
 	%reldir%/orders.c %reldir%/orders.h \

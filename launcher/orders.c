@@ -67,7 +67,7 @@ static void copy_op(struct arena *a, const struct sbx_mount_op *from, void *to, 
 	const char *resolved = from->source.resolved;
 	struct sbx_mount_op op = *from;
 
-	op.source.fd = -1;
+	op.source.fd = op.mount_fd = -1;
 	op.dest = copy_text(a, from->dest, strlen(from->dest) + 1, ok);
 	op.text = copy_text(a, from->text, from->n_text + 1, ok);
 	op.source.resolved = copy_text(a, resolved, resolved ? strlen(resolved) + 1 : 0, ok);

@@ -19,7 +19,7 @@ struct sbx_orders {
 	uint64_t wall_ms;    /* 0: no limit */
 	struct sbx_nft_input nft;
 	size_t n_mounts;
-	struct sbx_mount_op *mounts; /* source.fd is -1 */
+	struct sbx_mount_op *mounts; /* source.fd is -1; id-mapped ones come as fds, in this order, with ORDERS */
 	const char *args;	     /* of bwrap, NUL-separated (bwrap_argv.h) */
 	size_t n_args;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Planning: a list of parts, each of which fills in its fields. Everything that can be refused is
- * refused here, before anything is made: nothing below opens a file for writing, forks or mounts.
- * What a plan holds besides memory are O_PATH descriptors of what will be bound.
+ * refused here, before anything is made: nothing below opens a file for writing or mounts anything that
+ * others could see. What a plan holds besides memory are O_PATH descriptors of what will be bound, and for
+ * id-mapped grants, where only trying tells whether a file system can, mounts that are attached nowhere.
  *
  * The parts that look at files on the sandbox's behalf (mounts, the command) do so with the
  * effective ids of the sandbox's user: root's eyes would find what the user may not see, and a path
@@ -132,11 +133,13 @@ static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
 				 p->facts->uid, strerror(-r));
 		return SBX_PLAN_REFUSED;
 	}
+	p->eyes = &saved;
 	r = sbx_plan_view(p, errs);
 	if (r == 0)
 		r = sbx_plan_env(p, errs);
 	if (r == 0)
 		r = sbx_plan_command(p, errs);
+	p->eyes = NULL;
 	return r;
 }
 
@@ -181,6 +184,7 @@ struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
 	free((void *)p->nft.cidrs);
 	for (size_t i = 0; i < p->n_mounts; i++) {
 		sbx_path_fini(&p->mounts[i].source);
+		sbx_fd_close(p->mounts[i].mount_fd);
 		free(p->mounts[i].text);
 		free(p->mounts[i].dest);
 	}

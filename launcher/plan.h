@@ -93,6 +93,8 @@ struct sbx_mount_op {
 	enum sbx_mount_op_kind kind;
 	enum sbx_mount_origin origin;
 	bool writable;
+	bool idmap;  /* BIND: the source's owner appears as the sandbox's user, and the other way round */
+	int mount_fd; /* with idmap: the mount, made and not attached yet (owned by the plan); else -1 */
 	struct sbx_path source; /* BIND: the judged object (fd owned by the plan) */
 	char *text;		/* SYMLINK target, FILE content */
 	size_t n_text;
@@ -137,6 +139,7 @@ struct sbx_plan {
 	uint32_t n_resolvers;
 	struct sbx_resolver resolvers[SBX_RESOLVERS_MAX];
 	bool dns_real;
+	struct sbx_as_user *eyes; /* while planning looks as the sandbox's user (facts.h); else NULL */
 	size_t n_notes; /* one line each for stderr ("started in ... because ...") */
 	char **notes;
 };

@@ -95,6 +95,10 @@ static json_t *mount_op(const struct sbx_plan *p, const struct sbx_mount_op *op)
 	case SBX_MOUNT_BIND:
 		json_object_set_new(o, "source", text(op->source.resolved));
 		json_object_set_new(o, "writable", json_boolean(op->writable));
+		if (op->idmap)
+			json_object_set_new(o, "idmap", json_pack("{s:i, s:i}", "uid",
+								  (int)op->source.st.st_uid, "gid",
+								  (int)op->source.st.st_gid));
 		break;
 	case SBX_MOUNT_ETC:
 		json_object_set_new(o, "from_host", etc_entries(p));

@@ -52,6 +52,7 @@
 #define STAGE_FLAGS (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS)
 
 _Static_assert(SBX_N_BROKER_FDS <= SBX_CHANNEL_MAX_FDS, "the sandbox's sockets fit one packet");
+_Static_assert(SBX_PLAN_MOUNTS_MAX / 2 <= SBX_CHANNEL_MAX_FDS, "all grants, if id-mapped, fit one packet");
 
 static _Noreturn void stage_fail(int channel, int error, const char *step, const struct sbx_err *err)
 {
@@ -70,6 +71,12 @@ static _Noreturn void stage_fail(int channel, int error, const char *step, const
 struct stage_sockets {
 	int fds[SBX_N_BROKER_FDS];
 	int factory; /* our end */
+};
+
+/* Mounts that the launcher made: only it has rights over the file systems. */
+struct mapped {
+	int fds[SBX_CHANNEL_MAX_FDS];
+	size_t n;
 };
 
 /* The listeners, in the order of enum sbx_listener, and where the broker expects them. */
@@ -327,8 +334,8 @@ static int prepare(struct sbx_run *r, pid_t *ret_bwrap, int *ret_args_fd, struct
 	return sbx_tree_begin(ret_tree, err);
 }
 
-/* The launcher has a plan; without one it ends us. */
-static void wait_for_orders(int channel)
+/* The launcher has a plan; without one it ends us. @mapped are the id-mapped mounts of it. */
+static void wait_for_orders(int channel, struct mapped *mapped)
 {
 	uint8_t packet[64];
 	uint32_t zero;
@@ -336,20 +343,24 @@ static void wait_for_orders(int channel)
 	int e;
 
 	do {
-		e = sbx_channel_recv(channel, packet, sizeof(packet), &n, NULL, 0, NULL, NULL);
+		e = sbx_channel_recv(channel, packet, sizeof(packet), &n, mapped->fds,
+				     SBX_N_ELEMENTS(mapped->fds), &mapped->n, NULL);
 	} while (e == -EINTR);
 	if (e != 0 || sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_ORDERS, &zero) != 0)
 		_exit(125);
 }
 
 /* The view first: bwrap waits for it. */
-static int carry_out(const struct sbx_orders *o, const struct sbx_tree *tree, pid_t bwrap, int *args_fd,
-		     struct stage_sockets *s, const char **ret_step, struct sbx_err *err)
+static int carry_out(const struct sbx_orders *o, const struct sbx_tree *tree, struct mapped *mapped,
+		     pid_t bwrap, int *args_fd, struct stage_sockets *s, const char **ret_step,
+		     struct sbx_err *err)
 {
 	int e;
 
 	*ret_step = "view";
-	e = sbx_tree_build(tree, o->mounts, o->n_mounts, err);
+	e = sbx_tree_build(tree, o->mounts, o->n_mounts, mapped->fds, mapped->n, err);
+	for (size_t i = 0; i < mapped->n; i++)
+		sbx_fd_close(mapped->fds[i]);
 	if (e < 0)
 		return e;
 	*ret_step = "limits";
@@ -370,6 +381,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	int args_fd = -1, error;
 	struct sbx_tree tree = { .root = -1 };
 	struct stage_sockets s;
+	struct mapped mapped;
 	pid_t bwrap = 0;
 
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
@@ -385,8 +397,8 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 
 	error = prepare(r, &bwrap, &args_fd, &tree, &step, &err);
 	if (error == 0) {
-		wait_for_orders(channel);
-		error = carry_out(o, &tree, bwrap, &args_fd, &s, &step, &err);
+		wait_for_orders(channel, &mapped);
+		error = carry_out(o, &tree, &mapped, bwrap, &args_fd, &s, &step, &err);
 	}
 	if (error == 0)
 		error = send_ready(channel, &s);
@@ -541,17 +553,19 @@ int sbx_stage_begin(struct sbx_run *r)
 
 int sbx_stage_order(struct sbx_run *r)
 {
-	uint32_t pids = r->plan->profile->limits.pids;
+	const struct sbx_plan *p = r->plan;
+	uint32_t pids = p->profile->limits.pids;
 	SBX_AUTO_FREE char *args = NULL;
+	int mapped[SBX_CHANNEL_MAX_FDS];
 	uint8_t packet[16];
-	size_t n_args;
+	size_t n_args, n_mapped = 0;
 	ssize_t n;
-	int e = sbx_bwrap_args(r->plan, &args, &n_args);
+	int e = sbx_bwrap_args(p, &args, &n_args);
 
 	if (r->stage_pid <= 0)
 		return 0; /* there is none; it said why on the channel */
 	if (e == 0)
-		e = sbx_orders_fill(r->orders, r->plan, args, n_args);
+		e = sbx_orders_fill(r->orders, p, args, n_args);
 	/* Counted per user namespace (Linux 5.14), in which the stage, bwrap and sbx-init are too. */
 	if (e == 0 && pids && !(r->limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)))
 		r->orders->processes = pids + 3;
@@ -559,8 +573,11 @@ int sbx_stage_order(struct sbx_run *r)
 		sbx_err_set(&r->err, "cannot give the stage its orders: %s", strerror(-e));
 		return e;
 	}
+	for (size_t i = 0; i < p->n_mounts && n_mapped < SBX_N_ELEMENTS(mapped); i++)
+		if (p->mounts[i].idmap)
+			mapped[n_mapped++] = p->mounts[i].mount_fd;
 	n = sbx_msg_encode_simple(SBX_MSG_ORDERS, 0, packet, sizeof(packet));
-	e = n < 0 ? (int)n : sbx_channel_send(r->stage_fd, packet, (size_t)n, NULL, 0);
+	e = n < 0 ? (int)n : sbx_channel_send(r->stage_fd, packet, (size_t)n, mapped, n_mapped);
 	return e > 0 ? 0 : e; /* a stage that failed before says why on the channel */
 }
 

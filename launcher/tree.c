@@ -158,6 +158,14 @@ static int take_source(const struct sbx_mount_op *op, struct sbx_err *err)
 	return fd;
 }
 
+/* What the launcher made of the judged object. A copy of the fd: the caller closes its own. */
+static int take_mapped(const int *mapped, size_t n_mapped, size_t i)
+{
+	int fd = i < n_mapped ? fcntl(mapped[i], F_DUPFD_CLOEXEC, 0) : -1;
+
+	return i >= n_mapped ? -EINVAL : fd < 0 ? -errno : fd;
+}
+
 static int attach(const struct sbx_tree *t, int copy, const char *dest, bool dir)
 {
 	SBX_AUTO_CLOSE int target = open_target(t, dest, dir);
@@ -373,10 +381,11 @@ static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_
 	return 0;
 }
 
-int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n,
-		   struct sbx_err *err)
+int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *mapped,
+		   size_t n_mapped, struct sbx_err *err)
 {
 	int copies[SBX_PLAN_MOUNTS_MAX], r = 0;
+	size_t used = 0;
 
 	if (n > SBX_N_ELEMENTS(copies))
 		return -E2BIG;
@@ -384,9 +393,12 @@ int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, siz
 	/* All are taken before the first is attached: none comes from what we mount ourselves. */
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (ops[i].kind == SBX_MOUNT_BIND || ops[i].kind == SBX_MOUNT_ETC) {
-			copies[i] = take_source(&ops[i], err);
+			copies[i] = ops[i].idmap ? take_mapped(mapped, n_mapped, used++) :
+						   take_source(&ops[i], err);
 			r = copies[i] < 0 ? copies[i] : 0;
 		}
+	if (r == 0 && used != n_mapped)
+		r = -EINVAL;
 	if (r == 0)
 		r = build(t, ops, n, copies, err);
 	for (size_t i = 0; i < n; i++)

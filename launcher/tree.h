@@ -27,10 +27,10 @@ int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err);
 /*
  * Carry out @ops, a plan's mounts, in order. SBX_MOUNT_PROC stays a directory: bwrap's pid namespace is
  * another. Sources are opened anew by their resolved path, in this mount namespace, and must be the very
- * objects that were judged (op->source.st, which the caller's open fds keep from being reused). 0 or
- * -errno with @err.
+ * objects that were judged (op->source.st, which the caller's open fds keep from being reused). Id-mapped ones
+ * are attached as they are: @mapped, borrowed, are theirs in order. 0 or -errno with @err.
  */
-int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n,
-		   struct sbx_err *err);
+int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *mapped,
+		   size_t n_mapped, struct sbx_err *err);
 
 #endif

@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/etc.h"
+#include "launcher/facts.h"
 
 #define SYMLINKS_MAX 40 /* path_resolution(7) */
 
@@ -61,7 +62,36 @@ struct node {
 	int fd;
 	const char *below;  /* points into the path asked for, or the op's own */
 	const char *target; /* symlink: its text, when it is not to be read from fd */
+	const struct sbx_mount_op *op; /* what fd and below are in; NULL: nothing of the host's */
 };
+
+/* --- with whose eyes --- */
+
+/* What an id-mapped grant will show the sandbox's user is what its owner sees now. */
+static bool as_owner(const struct sbx_plan *p, const struct sbx_mount_op *op)
+{
+	return op && op->idmap && p->eyes && p->eyes->active;
+}
+
+static int look_as_owner(const struct sbx_plan *p, const struct sbx_mount_op *op, struct sbx_as_user *ret_owner)
+{
+	int r;
+
+	*ret_owner = (struct sbx_as_user){ .active = 0 };
+	if (!as_owner(p, op))
+		return 0;
+	sbx_as_user_end(p->eyes);
+	r = sbx_as_ids_begin(p->facts, op->source.st.st_uid, op->source.st.st_gid, ret_owner);
+	return r < 0 ? r : 1;
+}
+
+static int look_as_user_again(const struct sbx_plan *p, int began, struct sbx_as_user *owner)
+{
+	if (began == 0)
+		return 0;
+	sbx_as_user_end(owner);
+	return sbx_as_user_begin(p->facts, p->eyes);
+}
 
 /* The mount that @path lies in: the last one that covers it. */
 static const struct sbx_mount_op *covering(const struct sbx_plan *p, const char *path)
@@ -88,15 +118,22 @@ static bool leads_to_mount(const struct sbx_plan *p, const char *path)
 	return false;
 }
 
-static int host_node(int fd, const char *below, struct node *n)
+static int host_node(const struct sbx_plan *p, const struct sbx_mount_op *op, int fd, const char *below,
+		     struct node *n)
 {
+	struct sbx_as_user owner;
 	struct stat st;
+	int began = look_as_owner(p, op, &owner), error = 0, r;
 
-	if (fstatat(fd, below, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0) {
-		if (errno == ENOENT || errno == ENOTDIR)
-			return 0;
-		return errno == EACCES ? SBX_VIEW_E_ACCESS : -errno;
-	}
+	if (began >= 0 && fstatat(fd, below, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
+		error = errno;
+	r = look_as_user_again(p, began, &owner);
+	if (began < 0 || r < 0)
+		return began < 0 ? began : r;
+	if (error == ENOENT || error == ENOTDIR)
+		return 0;
+	if (error)
+		return error == EACCES ? SBX_VIEW_E_ACCESS : -error;
 	n->mode = st.st_mode;
 	n->fd = fd;
 	n->below = below;
@@ -106,7 +143,7 @@ static int host_node(int fd, const char *below, struct node *n)
 static int look(const struct sbx_plan *p, const char *path, struct node *ret_n)
 {
 	const struct sbx_mount_op *op = covering(p, path);
-	struct node n = { .fd = -1, .below = "" };
+	struct node n = { .fd = -1, .below = "", .op = op };
 	const char *below = op ? path + strlen(op->dest) : "";
 	int r = 0;
 
@@ -114,7 +151,7 @@ static int look(const struct sbx_plan *p, const char *path, struct node *ret_n)
 	switch (op ? op->kind : SBX_N_MOUNT_OP_KINDS) {
 	case SBX_MOUNT_BIND:
 		if (below[0]) {
-			r = host_node(op->source.fd, below, &n);
+			r = host_node(p, op, op->source.fd, below, &n);
 		} else { /* looked at when it was judged */
 			n.mode = op->source.st.st_mode;
 			n.fd = op->source.fd;
@@ -124,7 +161,7 @@ static int look(const struct sbx_plan *p, const char *path, struct node *ret_n)
 		if (sbx_etc_is_made(below, &n.target))
 			n.mode = n.target ? S_IFLNK : S_IFREG | 0444;
 		else if (!below[0] || sbx_etc_has(below))
-			r = host_node(p->host_etc_fd, below, &n);
+			r = host_node(p, op, p->host_etc_fd, below, &n);
 		break;
 	case SBX_MOUNT_SYMLINK:
 		n.mode = below[0] ? 0 : S_IFLNK;
@@ -151,9 +188,11 @@ static int look(const struct sbx_plan *p, const char *path, struct node *ret_n)
 
 /* --- the walk --- */
 
-static int read_link(const struct node *n, char *out, size_t n_out)
+static int read_link(const struct sbx_plan *p, const struct node *n, char *out, size_t n_out)
 {
-	ssize_t len;
+	struct sbx_as_user owner;
+	ssize_t len = -1;
+	int began, error = 0, r;
 
 	if (n->target) {
 		if (strlen(n->target) >= n_out)
@@ -161,9 +200,12 @@ static int read_link(const struct node *n, char *out, size_t n_out)
 		strcpy(out, n->target);
 		return 0;
 	}
-	len = readlinkat(n->fd, n->below, out, n_out - 1);
-	if (len < 0)
-		return -errno;
+	began = look_as_owner(p, n->op, &owner);
+	if (began >= 0 && (len = readlinkat(n->fd, n->below, out, n_out - 1)) < 0)
+		error = -errno;
+	r = look_as_user_again(p, began, &owner);
+	if (len < 0 || r < 0)
+		return began < 0 ? began : error < 0 ? error : r;
 	out[len] = '\0';
 	return 0;
 }
@@ -241,7 +283,7 @@ int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop ho
 			return SBX_VIEW_E_LOOP;
 		if (hop)
 			hop(userdata, cur);
-		r = read_link(&n, text, sizeof(text));
+		r = read_link(p, &n, text, sizeof(text));
 		if (r == 0)
 			r = splice_link(text, rest, sizeof(rest));
 		if (r < 0)
@@ -256,15 +298,22 @@ int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop ho
 	strcpy(ret_hit->path, cur);
 	ret_hit->mode = n.mode;
 	ret_hit->fd = n.fd;
+	ret_hit->op = n.op;
 	snprintf(ret_hit->below, sizeof(ret_hit->below), "%s", n.below);
 	return 0;
 }
 
-bool sbx_view_executable(const struct sbx_view_hit *hit)
+bool sbx_view_executable(const struct sbx_plan *p, const struct sbx_view_hit *hit)
 {
+	struct sbx_as_user owner;
+	bool may = false;
+	int began;
+
 	if (!S_ISREG(hit->mode) || hit->fd < 0)
 		return false;
-	return faccessat(hit->fd, hit->below, X_OK,
-			 AT_EACCESS | AT_SYMLINK_NOFOLLOW | (hit->below[0] ? 0 : AT_EMPTY_PATH)) ==
-	       0;
+	began = look_as_owner(p, hit->op, &owner);
+	if (began >= 0)
+		may = faccessat(hit->fd, hit->below, X_OK,
+				AT_EACCESS | AT_SYMLINK_NOFOLLOW | (hit->below[0] ? 0 : AT_EMPTY_PATH)) == 0;
+	return look_as_user_again(p, began, &owner) == 0 && may;
 }

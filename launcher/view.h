@@ -31,6 +31,7 @@ struct sbx_view_hit {
 	mode_t mode;	     /* file type; permission bits where a host file is behind it */
 	int fd; /* borrowed O_PATH fd of the mount it is in; -1: made by the sandbox itself */
 	char below[PATH_MAX]; /* from that fd; "" is the fd's object itself */
+	const struct sbx_mount_op *op; /* that mount, borrowed from the plan; NULL with fd -1 */
 };
 
 /* Called with each path that turned out to be a symlink, as it was followed. */
@@ -40,7 +41,7 @@ typedef void (*sbx_view_hop)(void *userdata, const char *path);
 int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop hop, void *userdata,
 		     struct sbx_view_hit *ret_hit);
 /* May the effective user execute what was found (a regular file)? */
-bool sbx_view_executable(const struct sbx_view_hit *hit);
+bool sbx_view_executable(const struct sbx_plan *p, const struct sbx_view_hit *hit);
 const char *sbx_view_strerror(int e);
 
 /* PURE. Why nothing may be mounted at @target (normalised); NULL when it may. */

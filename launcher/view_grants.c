@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "launcher/idmap.h"
 #include "launcher/plan_internal.h"
 
 #define GRANTS_MAX   (SBX_PLAN_MOUNTS_MAX / 2)
@@ -27,7 +28,9 @@
 struct grant {
 	char *source, *target; /* absolute; the target normalised */
 	bool writable, optional;
+	bool idmap_or_read_only; /* a source that cannot be id-mapped is mounted read-only */
 	enum sbx_mount_origin origin;
+	int mount_fd; /* made already: the current directory's; else -1 */
 };
 
 /* Directories of sbx. The first two are never seen inside; none may be written from inside, by itself
@@ -230,6 +233,7 @@ static int collect(struct builder *b, const char *source, const char *target,
 	g->origin = origin;
 	g->writable = writable;
 	g->optional = optional;
+	g->mount_fd = -1;
 	g->target = sbx_plan_normalise(asked);
 	if (!g->target) {
 		sbx_err_set(
@@ -250,7 +254,11 @@ static int collect_all(struct builder *b)
 	for (size_t i = 0; i < profile->filesystem.n_mounts && r == 0; i++) {
 		const struct sbx_mount_entry *m = &profile->filesystem.mounts[i];
 
+		size_t n = b->n_grants;
+
 		r = collect(b, m->source, m->target, SBX_ORIGIN_PROFILE, m->writable, m->optional);
+		if (b->n_grants > n)
+			b->grants[n].idmap_or_read_only = m->idmap_or_read_only;
 	}
 	for (size_t i = 0; i < o->n_binds && r == 0; i++)
 		r = collect(b, o->binds[i].source, o->binds[i].target, SBX_ORIGIN_FLAG,
@@ -325,13 +333,37 @@ static int mask_own_dirs(struct builder *b, const char *source, const char *targ
 	return 0;
 }
 
-/* Takes @path. */
-static int mount_grant(struct builder *b, const struct grant *g, struct sbx_path *path,
-		       struct sbx_err *err)
+/* The mount of an id-mapped grant, or what becomes of one that cannot be. *ret_fd -1: it is bound as it is.
+ * 0, SBX_PLAN_REFUSED with @err, -errno. */
+static int map_grant(struct builder *b, struct grant *g, const struct sbx_path *path, int *ret_fd,
+		     struct sbx_err *err)
 {
+	int r;
+
+	*ret_fd = g->mount_fd;
+	g->mount_fd = -1;
+	if (*ret_fd >= 0 || !sbx_idmap_applies(b->p->facts))
+		return 0;
+	r = sbx_idmap_grant(b->p, path, g->writable, ret_fd, err);
+	if (r != SBX_IDMAP_E_UNABLE)
+		return r;
+	if (!g->idmap_or_read_only)
+		return SBX_PLAN_REFUSED;
+	g->writable = false;
+	r = sbx_plan_note(b->p, "%s; so it is mounted read-only and as it is", err->msg);
+	*err = (struct sbx_err){ 0 };
+	return r;
+}
+
+/* Takes @path. */
+static int mount_grant(struct builder *b, struct grant *g, struct sbx_path *path, struct sbx_err *err)
+{
+	SBX_AUTO_CLOSE int mount_fd = -1;
 	struct sbx_mount_op *op;
 	int r = check_mount_point(b, g, path->st.st_mode, err);
 
+	if (r == 0)
+		r = map_grant(b, g, path, &mount_fd, err);
 	op = r == 0 ? sbx_view_add(b->p, SBX_MOUNT_BIND, g->target) : NULL;
 	if (!op) {
 		sbx_path_fini(path);
@@ -339,14 +371,34 @@ static int mount_grant(struct builder *b, const struct grant *g, struct sbx_path
 	}
 	op->origin = g->origin;
 	op->writable = g->writable;
+	op->idmap = mount_fd >= 0;
+	op->mount_fd = sbx_fd_steal(&mount_fd);
 	op->source = *path;
 	path->fd = -1;
 	path->resolved = NULL;
 	return mask_own_dirs(b, op->source.resolved, g->target);
 }
 
+/* A user made up for this run gets the directory of somebody else by an id-map, or not at all. */
+static int map_cwd(struct builder *b, const struct sbx_path *path, int *ret_mount_fd, struct sbx_err *err)
+{
+	const struct sbx_facts *f = b->p->facts;
+	struct sbx_err why = { 0 };
+	int r;
+
+	if (!f->throwaway_user)
+		return 0;
+	if (!sbx_idmap_applies(f))
+		sbx_err_set(&why, "it is somebody else's");
+	r = sbx_idmap_applies(f) ? sbx_idmap_grant(b->p, path, true, ret_mount_fd, &why) : SBX_IDMAP_E_UNABLE;
+	if (r > 0 || (r == 0 && *ret_mount_fd < 0))
+		sbx_err_set(err, "'%s' is not granted to a user made up for this run (%s): name one with --user",
+			    f->cwd, why.msg);
+	return r;
+}
+
 /* May the current directory be granted at its own path? Why not goes to @why. */
-static int consider_cwd(struct builder *b, struct sbx_path *ret_path, char *why, size_t n_why,
+static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_mount_fd, char *why, size_t n_why,
 			bool *ret_granted)
 {
 	const struct sbx_facts *f = b->p->facts;
@@ -360,19 +412,16 @@ static int consider_cwd(struct builder *b, struct sbx_path *ret_path, char *why,
 		snprintf(why, n_why, "the current directory has no name (was it removed?)");
 		return 0;
 	}
-	if (f->throwaway_user) {
-		snprintf(why, n_why,
-			 "'%s' is not granted to a user made up for this run: name one with --user",
-			 f->cwd);
-		return 0;
-	}
 	r = judge(b, &g, ret_path, &err);
 	if (r == 0 && (ret_path->st.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH)) {
 		sbx_err_set(&err, "'%s' is everybody's: work in a directory below it", f->cwd);
+		r = SBX_PATH_E_FORBIDDEN;
+	}
+	if (r == 0)
+		r = map_cwd(b, ret_path, ret_mount_fd, &err);
+	if (r != 0) {
 		sbx_path_fini(ret_path);
 		ret_path->fd = -1;
-		ret_path->resolved = NULL;
-		r = SBX_PATH_E_FORBIDDEN;
 	}
 	if (r < 0)
 		return r;
@@ -396,7 +445,7 @@ static int mount_all(struct builder *b, struct sbx_path *cwd_path)
 
 	qsort(b->grants, b->n_grants, sizeof(b->grants[0]), compare_targets);
 	for (size_t i = 0; i < b->n_grants; i++) {
-		const struct grant *g = &b->grants[i];
+		struct grant *g = &b->grants[i];
 		struct sbx_path path = { .fd = -1 };
 		struct sbx_err err = { 0 };
 		int r = 0;
@@ -423,6 +472,7 @@ static int mount_all(struct builder *b, struct sbx_path *cwd_path)
 static void builder_free(struct builder *b)
 {
 	for (size_t i = 0; i < b->n_grants; i++) {
+		sbx_fd_close(b->grants[i].mount_fd);
 		free(b->grants[i].source);
 		free(b->grants[i].target);
 	}
@@ -438,6 +488,7 @@ int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why
 {
 	SBX_CLEANUP(builder_freep) struct builder *b = calloc(1, sizeof(*b));
 	struct sbx_path cwd = { .fd = -1 };
+	SBX_AUTO_CLOSE int cwd_mount_fd = -1;
 	bool granted = false;
 	int r;
 
@@ -451,9 +502,11 @@ int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why
 	/* An explicit mount there says more than the default does: --ro-bind of it stays
 	 * read-only. */
 	if (r == 0 && !(b->p->facts->cwd && covered_by_grant(b, b->p->facts->cwd)))
-		r = consider_cwd(b, &cwd, why, n_why, &granted);
+		r = consider_cwd(b, &cwd, &cwd_mount_fd, why, n_why, &granted);
 	if (r == 0 && granted)
 		r = collect(b, b->p->facts->cwd, NULL, SBX_ORIGIN_CWD, true, false);
+	if (r == 0 && granted)
+		b->grants[b->n_grants - 1].mount_fd = sbx_fd_steal(&cwd_mount_fd);
 	if (r == 0)
 		r = mount_all(b, &cwd);
 	sbx_path_fini(&cwd);

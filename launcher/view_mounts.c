@@ -34,6 +34,7 @@ struct sbx_mount_op *sbx_view_add(struct sbx_plan *p, enum sbx_mount_op_kind kin
 	memset(op, 0, sizeof(*op));
 	op->kind = kind;
 	op->source.fd = -1;
+	op->mount_fd = -1;
 	op->dest = strdup(dest);
 	if (!op->dest)
 		return NULL;

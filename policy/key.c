@@ -139,6 +139,7 @@ static_assert(SBX_N_ELEMENTS(mode_words) == SBX_N_MODES + 1, "a word per mode");
 static const char *const action_words[] = { "deny", "allow", NULL };
 static const char *const enforce_words[] = { "best-effort", "strict", NULL };
 static const char *const flag_words[] = { "false", "true", NULL };
+static const char *const idmap_words[] = { "required", "read-only", NULL };
 static const char *const shipped_words[] = { "keep", "drop", NULL };
 /* The empty word stands for "not said" and matches nothing that can be written. */
 static const char *const protocol_words[] = { "", "tcp", "udp", NULL };
@@ -178,6 +179,9 @@ static const struct sbx_key mount_rows[] = {
 	  .help = "The command may write there." },
 	{ "optional", SBX_KEY_SWITCH, ITEM(optional), .words = flag_words,
 	  .help = "A source that does not exist is skipped." },
+	{ "idmap", SBX_KEY_SWITCH, ITEM(idmap_or_read_only), .words = idmap_words,
+	  .help = "Where a privileged sbx-run gives the sandbox a uid of its own, and the source cannot be "
+		  "id-mapped to it: required refuses to run, read-only mounts it read-only and as it is." },
 };
 #undef ITEM
 const struct sbx_key_block sbx_mount_keys = { "mount", mount_rows, SBX_N_ELEMENTS(mount_rows) };

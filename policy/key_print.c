@@ -193,6 +193,8 @@ static void print_mounts(struct printer *p, const struct sbx_key *key, const voi
 		bare_pair(p, "writable", m->writable ? "true" : "false");
 		if (m->optional)
 			bare_pair(p, "optional", "true");
+		if (m->idmap_or_read_only)
+			bare_pair(p, "idmap", "read-only");
 		p->depth--;
 	}
 }

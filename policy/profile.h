@@ -58,6 +58,7 @@ struct sbx_mount_entry {
 	char *target; /* NULL: same as source */
 	bool writable;
 	bool optional; /* missing source: skip silently */
+	bool idmap_or_read_only; /* a source that cannot be id-mapped is mounted read-only */
 };
 
 struct sbx_env_entry {

@@ -337,6 +337,7 @@ int sbx_path_judge(const char *source, const struct sbx_path_rules *rules, struc
 		if (r == 0) {
 			ret_path->fd = sbx_fd_steal(&found.fd);
 			ret_path->st = found.st;
+			ret_path->steering = found.steering;
 		}
 	}
 	sbx_resolved_fini(&found);

@@ -35,10 +35,18 @@ struct sbx_path_rules {
 	bool writable;
 };
 
+/* Who, besides root, could have made the path lead to another object: by owning, or being let write,
+ * directories and symlinks on the way. */
+struct sbx_path_steering {
+	uid_t by;	/* 0: nobody */
+	bool by_others; /* and more than that one */
+};
+
 struct sbx_path {
 	int fd;         /* O_PATH|O_CLOEXEC of the resolved object; -1 when missing */
 	char *resolved; /* absolute, without symlinks; malloc'ed */
 	struct stat st; /* of fd */
+	struct sbx_path_steering steering;
 };
 
 /* 0, SBX_PATH_E_* (with @err saying what, where and what to do), or -errno. */

@@ -45,6 +45,7 @@ struct walk {
 	size_t n_path;
 	char todo[PATH_MAX]; /* what is left, without the components walked */
 	unsigned int n_links;
+	struct sbx_path_steering steering;
 };
 
 /* File systems whose files are handles to the kernel or to other processes. */
@@ -190,6 +191,26 @@ static int go_up(struct walk *w)
 	return fstat(fd, &w->st) < 0 ? -errno : 0;
 }
 
+static void steered_by(struct walk *w, uid_t uid)
+{
+	if (uid == 0)
+		return;
+	if (w->steering.by != 0 && w->steering.by != uid)
+		w->steering.by_others = true;
+	w->steering.by = uid;
+}
+
+/* Who may say what @name is: who may write the directory, and whose symlink it is. In a sticky directory
+ * everybody may add a name, but it stays its owner's. */
+static void note_steering(struct walk *w, const struct stat *child)
+{
+	steered_by(w, w->st.st_uid);
+	if (S_ISLNK(child->st_mode))
+		steered_by(w, child->st_uid);
+	if ((w->st.st_mode & 0022) && !(w->st.st_mode & S_ISVTX))
+		w->steering.by_others = true;
+}
+
 static int follow_link(struct walk *w, int link_fd, const struct stat *link_st, const char *name,
 		       struct sbx_err *err)
 {
@@ -256,6 +277,7 @@ static int go_down(struct walk *w, const char *name, bool *ret_missing, struct s
 		if (r != 0)
 			return r;
 	}
+	note_steering(w, &st);
 	if (S_ISLNK(st.st_mode))
 		return follow_link(w, fd, &st, name, err);
 	r = append(w, name, err);
@@ -345,6 +367,7 @@ static int resolve_once(const char *path, struct walk *w, struct sbx_err *err,
 	r = walk_all(w, out, err);
 	out->fd = w->fd;
 	out->st = w->st;
+	out->steering = w->steering;
 	if (r != 0)
 		return r;
 	out->path = strdup(shown(w));

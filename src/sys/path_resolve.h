@@ -19,6 +19,7 @@ struct sbx_resolved {
 	char *parent;   /* when @missing: the path of that ancestor; else NULL */
 	struct stat st; /* of fd */
 	bool missing;
+	struct sbx_path_steering steering;
 };
 
 /* Resolve the absolute path @path from /. 0 (also when missing), SBX_PATH_E_LOOP, _ACCESS, _TYPE,

@@ -120,27 +120,19 @@ static int write_map(const char *path, const char *text)
 	return (size_t)done == n ? 0 : -EIO;
 }
 
-/* @dir is "/proc/self" or "/proc/PID". */
-static int map_in(const char *dir, uid_t uid, gid_t gid, struct sbx_err *err)
+/* @text is what "setgroups", "gid_map" and "uid_map" in @dir, "/proc/self" or "/proc/PID", get. */
+static int map_in(const char *dir, const char *const text[3], struct sbx_err *err)
 {
-	char uid_map[64], gid_map[64];
-	const struct {
-		const char *name, *text;
-	} files[] = {
-		/* or the kernel takes no gid_map of ours: user_namespaces(7) */
-		{ "setgroups", "deny" },
-		{ "gid_map", gid_map },
-		{ "uid_map", uid_map },
-	};
+	static const char *const names[] = { "setgroups", "gid_map", "uid_map" };
 
-	snprintf(uid_map, sizeof(uid_map), "%u %u 1", (unsigned int)uid, (unsigned int)uid);
-	snprintf(gid_map, sizeof(gid_map), "%u %u 1", (unsigned int)gid, (unsigned int)gid);
-	for (size_t i = 0; i < SBX_N_ELEMENTS(files); i++) {
+	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++) {
 		char path[64];
 		int r;
 
-		snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
-		r = write_map(path, files[i].text);
+		if (!text[i])
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		r = write_map(path, text[i]);
 		if (r < 0) {
 			struct sbx_userns_facts facts;
 			char why[512];
@@ -154,9 +146,29 @@ static int map_in(const char *dir, uid_t uid, gid_t gid, struct sbx_err *err)
 	return 0;
 }
 
+/* setgroups: or the kernel takes no gid_map of ours, user_namespaces(7). */
+static int map_identity(const char *dir, uid_t uid, gid_t gid, struct sbx_err *err)
+{
+	char uid_map[64], gid_map[64];
+
+	snprintf(uid_map, sizeof(uid_map), "%u %u 1", (unsigned int)uid, (unsigned int)uid);
+	snprintf(gid_map, sizeof(gid_map), "%u %u 1", (unsigned int)gid, (unsigned int)gid);
+	return map_in(dir, (const char *const[]){ "deny", gid_map, uid_map }, err);
+}
+
+int sbx_userns_write_maps(pid_t pid, uid_t uid, uid_t outer_uid, gid_t gid, gid_t outer_gid, struct sbx_err *err)
+{
+	char dir[32], uid_map[64], gid_map[64];
+
+	snprintf(dir, sizeof(dir), "/proc/%d", (int)pid);
+	snprintf(uid_map, sizeof(uid_map), "%u %u 1", (unsigned int)uid, (unsigned int)outer_uid);
+	snprintf(gid_map, sizeof(gid_map), "%u %u 1", (unsigned int)gid, (unsigned int)outer_gid);
+	return map_in(dir, (const char *const[]){ NULL, gid_map, uid_map }, err);
+}
+
 int sbx_userns_map_self(uid_t uid, gid_t gid, struct sbx_err *err)
 {
-	return map_in("/proc/self", uid, gid, err);
+	return map_identity("/proc/self", uid, gid, err);
 }
 
 int sbx_userns_map_child(pid_t pid, uid_t uid, gid_t gid, struct sbx_err *err)
@@ -164,5 +176,5 @@ int sbx_userns_map_child(pid_t pid, uid_t uid, gid_t gid, struct sbx_err *err)
 	char dir[32];
 
 	snprintf(dir, sizeof(dir), "/proc/%d", (int)pid);
-	return map_in(dir, uid, gid, err);
+	return map_identity(dir, uid, gid, err);
 }

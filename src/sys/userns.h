@@ -3,6 +3,9 @@
 #define SBX_SYS_USERNS_H
 
 #include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
 
 /* Why a kernel refuses user namespaces. For src/sys only. */
 
@@ -19,5 +22,10 @@ void sbx_userns_facts_read(struct sbx_userns_facts *ret_facts);
  * Returns @buf. */
 const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, char *buf,
 			       size_t n_buf);
+
+/* In the user namespace of child @pid: @uid is @outer_uid outside, @gid is @outer_gid. By a process with
+ * CAP_SETUID, CAP_SETGID and CAP_SYS_ADMIN. 0 or -errno with @err. */
+int sbx_userns_write_maps(pid_t pid, uid_t uid, uid_t outer_uid, gid_t gid, gid_t outer_gid,
+			  struct sbx_err *err);
 
 #endif

@@ -485,6 +485,43 @@ static void test_race(void **state)
 	assert_true(granted > 0 && refused > 0);
 }
 
+/* Who could have led the path elsewhere. Of the directories we make, that is us. */
+static void test_steering(void **state)
+{
+	static const char *const sources[] = { "ws/dir", "ws/in", "alias/dir" };
+	const struct world *w = *state;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(sources); i++) {
+		struct sbx_path p;
+
+		assert_int_equal(judge(w, at(w, sources[i]), &p), 0);
+		assert_int_equal(p.steering.by, geteuid());
+		assert_false(p.steering.by_others);
+		sbx_path_fini(&p);
+		assert_int_equal(chmod(at(w, "ws"), 0775), 0);
+		assert_int_equal(judge(w, at(w, sources[i]), &p), 0);
+		assert_true(p.steering.by_others);
+		sbx_path_fini(&p);
+		assert_int_equal(chmod(at(w, "ws"), 01777), 0);
+		assert_int_equal(judge(w, at(w, sources[i]), &p), 0);
+		assert_false(p.steering.by_others);
+		sbx_path_fini(&p);
+		assert_int_equal(chmod(at(w, "ws"), 0755), 0);
+	}
+	/* What is granted may be anybody's to write: nobody leads elsewhere by that. */
+	assert_int_equal(chmod(at(w, "ws/dir"), 0777), 0);
+	for (int foreign = 0; foreign < (geteuid() == 0 ? 2 : 1); foreign++) {
+		struct sbx_path p;
+
+		if (foreign)
+			assert_int_equal(lchown(at(w, "ws/in"), 4711, 4711), 0);
+		assert_int_equal(judge(w, at(w, "ws/in"), &p), 0);
+		assert_int_equal(p.steering.by, foreign ? 4711 : geteuid());
+		assert_false(p.steering.by_others);
+		sbx_path_fini(&p);
+	}
+}
+
 /* No fd is left behind, on any outcome. */
 static void test_no_leak(void **state)
 {
@@ -524,6 +561,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_protected_symlink, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unsupported, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_race, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_steering, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_leak, setup, teardown),
 	};
 

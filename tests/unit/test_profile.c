@@ -49,7 +49,7 @@ static const char everything[] =
 	"  mounts:\n"
 	"    - /data/ref\n"
 	"    - /data/in:/in:rw\n"
-	"    - {source: ~/cache, target: /cache, writable: true, optional: true}\n"
+	"    - {source: ~/cache, target: /cache, writable: true, optional: true, idmap: read-only}\n"
 	"  allowed_prefixes: [/data, ~/work]\n"
 	"  blocked_segments: [private, \"null\"]\n"
 	"commands:\n"
@@ -99,6 +99,8 @@ static void test_everything(void **state)
 	assert_string_equal(p->filesystem.mounts[1].target, "/in");
 	assert_true(p->filesystem.mounts[1].writable);
 	assert_true(p->filesystem.mounts[2].optional);
+	assert_true(p->filesystem.mounts[2].idmap_or_read_only);
+	assert_false(p->filesystem.mounts[0].idmap_or_read_only);
 	assert_string_equal(p->filesystem.blocked_segments.v[1], "null");
 	assert_int_equal(p->commands.allow.n, 2);
 	assert_int_equal(p->limits.memory_bytes, 512u << 20);
