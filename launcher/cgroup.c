@@ -95,7 +95,7 @@ static int ask_scope(struct sbx_run *r, struct sbx_cgroup_place *place)
 
 	if (e < 0)
 		return e;
-	snprintf(manager, sizeof(manager), "%s", f->privileged ? "--system" : "--user");
+	snprintf(manager, sizeof(manager), "%s", f->caller_uid == 0 ? "--system" : "--user");
 	snprintf(name, sizeof(name), "sbx-%s.scope", r->plan->id);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	snprintf(description, sizeof(description), "sbx sandbox %s", r->plan->id);

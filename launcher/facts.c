@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "launcher/facts_user.h"
 #include "launcher/plan_internal.h"
+#include "launcher/rights.h"
 #include "sys/proc.h"
 
 #define RESOLV_CONF_MAX (64u << 10)
@@ -77,7 +78,7 @@ static char *runtime_dir(const struct sbx_facts *f)
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
 	char run_user[64];
 
-	if (f->privileged)
+	if (f->caller_uid == 0)
 		return strdup("/run/sbx");
 	if (is_own_dir(xdg, f->caller_uid))
 		return join(xdg, "sbx");
@@ -117,7 +118,7 @@ static int gather_dirs(struct sbx_facts *f, struct sbx_err *err)
 	if (r != 0)
 		return r;
 	if (!f->state_dir)
-		f->state_dir = f->privileged ? strdup("/var/lib/sbx")
+		f->state_dir = f->caller_uid == 0 ? strdup("/var/lib/sbx")
 					     : xdg_dir("XDG_STATE_HOME", home, ".local/state/sbx");
 	if (!f->runtime_dir && f->state_dir)
 		f->runtime_dir = runtime_dir(f);
@@ -314,7 +315,7 @@ static int gather_caller(struct sbx_facts *f, struct sbx_err *err)
 		return SBX_FACTS_E_UNUSABLE;
 	}
 	f->privileged = f->caller_uid == 0;
-	return 0;
+	return f->privileged ? 0 : sbx_rights_take(&f->privileged, err);
 }
 
 static int gather_sandbox(const struct sbx_options *o, struct sbx_facts *f, struct sbx_err *err)
@@ -324,6 +325,8 @@ static int gather_sandbox(const struct sbx_options *o, struct sbx_facts *f, stru
 	else
 		sbx_random_id(f->id);
 	f->environ = environ;
+	if (f->caller_uid != 0) /* sudo speaks to root */
+		return sbx_facts_user(o, NULL, NULL, f, err);
 	return sbx_facts_user(o, getenv("SUDO_UID"), getenv("SUDO_GID"), f, err);
 }
 
@@ -422,7 +425,7 @@ int sbx_as_ids_begin(const struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx
 	int r;
 
 	memset(ret_saved, 0, sizeof(*ret_saved));
-	if (!f->privileged || s.uid != 0)
+	if (!f->privileged || s.uid != f->caller_uid)
 		return 0;
 	s.n_groups = getgroups(0, NULL);
 	if (s.n_groups < 0)
@@ -438,12 +441,10 @@ int sbx_as_ids_begin(const struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx
 	}
 	s.active = 1;
 	*ret_saved = s;
-	if (setgroups(0, NULL) < 0 || setegid(gid) < 0 || seteuid(uid) < 0) {
-		r = -errno;
+	r = setgroups(0, NULL) < 0 || setegid(gid) < 0 || seteuid(uid) < 0 ? -errno : sbx_caps_use(false);
+	if (r < 0)
 		sbx_as_user_end(ret_saved);
-		return r;
-	}
-	return 0;
+	return r;
 }
 
 int sbx_as_user_begin(const struct sbx_facts *f, struct sbx_as_user *ret_saved)
@@ -457,7 +458,7 @@ void sbx_as_user_end(struct sbx_as_user *s)
 
 	if (!s->active)
 		return;
-	if (seteuid(s->uid) < 0 || setegid(s->gid) < 0 ||
+	if (sbx_caps_use(true) < 0 || seteuid(s->uid) < 0 || setegid(s->gid) < 0 ||
 	    setgroups((size_t)s->n_groups, s->groups) < 0 || geteuid() != s->uid ||
 	    getegid() != s->gid) {
 		(void)!write(STDERR_FILENO, msg, sizeof(msg) - 1);

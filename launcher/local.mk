@@ -22,6 +22,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/plan_limits.c %reldir%/plan_limits.h \
 	%reldir%/plan_profile.c \
 	%reldir%/probes.c \
+	%reldir%/rights.c %reldir%/rights.h \
 	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \
 	%reldir%/tree.c %reldir%/tree.h \
 	%reldir%/uid_pool.c %reldir%/uid_pool.h \
@@ -35,7 +36,7 @@ launcher_plan_libs = \
 launcher_plan_tests = \
 	tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_options tests/unit/test_plan \
-	tests/unit/test_plan_json tests/unit/test_probes tests/unit/test_uid_pool tests/unit/test_view
+	tests/unit/test_plan_json tests/unit/test_probes tests/unit/test_rights tests/unit/test_uid_pool tests/unit/test_view
 check_PROGRAMS += $(launcher_plan_tests)
 SBX_GOLDEN_TESTS += tests/unit/test_plan_json
 EXTRA_DIST += \
@@ -71,6 +72,8 @@ tests_unit_test_plan_json_SOURCES = tests/unit/test_plan_json.c
 tests_unit_test_plan_json_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
 tests_unit_test_probes_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
+tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_uid_pool_SOURCES = tests/unit/test_uid_pool.c
 tests_unit_test_uid_pool_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_view_SOURCES = tests/unit/test_view.c

@@ -37,7 +37,7 @@ struct sbx_facts {
 	char id[SBX_ID_LEN + 1]; /* of this run: --id, or random */
 	uid_t caller_uid;	 /* real uid of sbx-run */
 	gid_t caller_gid;
-	bool privileged; /* euid 0 */
+	bool privileged; /* uid 0, or the capabilities of rights.h */
 	uid_t uid;	 /* who the sandbox runs as; never 0 */
 	gid_t gid;
 	/* Of the pool: an unprivileged uid with no rights to anything, leased until sbx_facts_fini(). */

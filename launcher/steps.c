@@ -170,7 +170,7 @@ static int rights_apply(struct sbx_run *r)
 
 	if (!r->plan->facts->privileged)
 		return 0;
-	if (r->receipt_dir_fd >= 0)
+	if (r->receipt_dir_fd >= 0 && r->plan->facts->caller_uid == 0)
 		keep |= 1ull << CAP_DAC_OVERRIDE;
 	e = sbx_caps_keep(keep);
 	if (e < 0)

@@ -266,6 +266,7 @@ int sbx_uid_pool_lease(struct sbx_uid_pool *p, uid_t uid, struct sbx_err *err)
 		if (r == 0)
 			return SBX_UID_POOL_E_BUSY;
 	}
-	sbx_err_set(err, "cannot lease uid %u: %s", uid, strerror(-r));
+	sbx_err_set(err, "cannot lease uid %u: %s%s", uid, strerror(-r),
+		    r == -EINVAL ? " (it has no place in this user namespace: set uid_pool in system.yaml)" : "");
 	return r;
 }

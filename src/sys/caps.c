@@ -50,6 +50,27 @@ int sbx_caps_read(struct sbx_caps *ret_caps)
 	return 0;
 }
 
+int sbx_caps_permitted(uint64_t *ret_mask)
+{
+	struct __user_cap_data_struct d[2] = { { 0 } };
+	int r = get_header(d);
+
+	if (r == 0)
+		*ret_mask = d[0].permitted | (uint64_t)d[1].permitted << 32;
+	return r;
+}
+
+int sbx_caps_use(bool all)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2] = { { 0 } };
+	int r = get_header(d);
+
+	for (int half = 0; half < 2; half++)
+		d[half].effective = all ? d[half].permitted : 0;
+	return r < 0 ? r : syscall(SYS_capset, &header, d) < 0 ? -errno : 0;
+}
+
 static void drop_bounding(uint64_t keep_mask)
 {
 	for (int cap = 0; cap < CAPS_MAX; cap++)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,34 +22,58 @@
 #include "sys/proc.h"
 #include "sys/userns.h"
 
-static _Noreturn void wait_for_the_end(pid_t parent)
+/* Shares our fds: what it opens is ours. Its own namespace it may open, which for us, not dumpable as it is, would
+ * take CAP_SYS_PTRACE. */
+static _Noreturn void open_namespace(int answer, pid_t parent)
 {
+	int fd;
+
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	if (write(answer, &fd, sizeof(fd)) != sizeof(fd))
+		_exit(1);
 	while (getppid() == parent)
 		pause();
 	_exit(0);
 }
 
+/* There is no end of file to wait for: the writing end is in the table that both share. */
+static int answer_of(int read_end, int pidfd)
+{
+	struct pollfd p[2] = { { .fd = read_end, .events = POLLIN }, { .fd = pidfd, .events = POLLIN } };
+	int fd;
+
+	while (poll(p, 2, -1) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (!(p[0].revents & POLLIN))
+		return -ECHILD; /* killed */
+	return read(read_end, &fd, sizeof(fd)) == sizeof(fd) ? fd : -EIO;
+}
+
 int sbx_idmap_userns(const struct sbx_idmap_pair *from, const struct sbx_idmap_pair *to, struct sbx_err *err)
 {
-	char path[64];
-	pid_t self = getpid(), pid = sbx_proc_clone(CLONE_NEWUSER, NULL, err);
-	int r, fd = -1;
+	SBX_AUTO_CLOSE int read_end = -1, write_end = -1, pidfd = -1;
+	pid_t self = getpid(), pid;
+	int fd = -1, r = sbx_fd_pipe(&read_end, &write_end);
 
+	if (r < 0)
+		return r;
+	pid = sbx_proc_clone(CLONE_NEWUSER | CLONE_FILES, &pidfd, err);
 	if (pid < 0)
 		return pid;
 	if (pid == 0)
-		wait_for_the_end(self);
-	r = sbx_userns_write_maps(pid, from->uid, to->uid, from->gid, to->gid, err);
-	if (r == 0) {
-		snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		r = fd < 0 ? -errno : 0;
-		if (r < 0)
-			sbx_err_set(err, "cannot open %s: %s", path, strerror(-r));
-	}
+		open_namespace(write_end, self);
+	fd = answer_of(read_end, pidfd);
+	if (fd < 0)
+		sbx_err_set(err, "cannot open a new user namespace: %s", strerror(-fd));
+	r = fd < 0 ? fd : sbx_userns_write_maps(pid, from->uid, to->uid, from->gid, to->gid, err);
 	kill(pid, SIGKILL); /* our child, not yet reaped */
 	sbx_proc_reap(&pid);
+	if (r < 0)
+		sbx_fd_close(fd);
 	return r < 0 ? r : fd;
 }
 

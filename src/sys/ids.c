@@ -38,6 +38,10 @@ int sbx_ids_drop(uid_t uid, gid_t gid)
 		return r;
 	if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return -errno;
+	/* Only a uid that was 0 takes its capabilities along. */
+	r = uid != 0 ? sbx_caps_keep(0) : 0;
+	if (r < 0)
+		return r;
 	if (!ids_are(uid, gid))
 		return -EPERM;
 	/* A capability that survived (securebits, ambient) would let us back. */
@@ -46,7 +50,8 @@ int sbx_ids_drop(uid_t uid, gid_t gid)
 	return 0;
 }
 
-enum { ANSWER_UNUSED = 1, ANSWER_USED, ANSWER_FAILED }; /* exit statuses */
+/* Exit statuses; past the last one: an errno. */
+enum { ANSWER_UNUSED = 1, ANSWER_USED, ANSWER_ERRNO };
 
 static void end_at_once(void *arg)
 {
@@ -69,20 +74,24 @@ static bool can_start_a_process(int *ret_error)
 static int answer(uid_t uid, gid_t gid)
 {
 	struct rlimit had, two;
-	int error;
+	int r;
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || sbx_ids_drop(uid, gid) < 0 || sbx_caps_keep(0) < 0 ||
-	    getrlimit(RLIMIT_NPROC, &had) < 0 || had.rlim_max < 2)
-		return ANSWER_FAILED;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	r = sbx_ids_drop(uid, gid);
+	if (r < 0)
+		return r;
+	if (getrlimit(RLIMIT_NPROC, &had) < 0)
+		return -errno;
 	two = (struct rlimit){ 2, had.rlim_max };
-	if (setrlimit(RLIMIT_NPROC, &two) < 0)
-		return ANSWER_FAILED;
-	if (can_start_a_process(&error))
+	if (had.rlim_max < 2 || setrlimit(RLIMIT_NPROC, &two) < 0)
+		return -EPERM;
+	if (can_start_a_process(&r))
 		return ANSWER_UNUSED;
 	/* Refused for another reason, a pids limit or no memory, it would be now as well. */
-	if (error == -EAGAIN && setrlimit(RLIMIT_NPROC, &had) == 0 && can_start_a_process(&error))
+	if (r == -EAGAIN && setrlimit(RLIMIT_NPROC, &had) == 0 && can_start_a_process(&r))
 		return ANSWER_USED;
-	return ANSWER_FAILED;
+	return r;
 }
 
 int sbx_ids_unused(uid_t uid, gid_t gid)
@@ -93,12 +102,17 @@ int sbx_ids_unused(uid_t uid, gid_t gid)
 
 	if (pid < 0)
 		return pid;
-	if (pid == 0)
-		_exit(answer(uid, gid));
+	if (pid == 0) {
+		int r = answer(uid, gid);
+
+		_exit(r < 0 ? ANSWER_ERRNO - r : r);
+	}
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) == ANSWER_FAILED)
-		return -EAGAIN;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) < ANSWER_UNUSED)
+		return -ECHILD;
+	if (WEXITSTATUS(status) >= ANSWER_ERRNO)
+		return ANSWER_ERRNO - WEXITSTATUS(status);
 	return WEXITSTATUS(status) == ANSWER_UNUSED;
 }

@@ -55,12 +55,12 @@ tests_unit_test_cgroup_SOURCES = tests/unit/test_cgroup.c
 tests_unit_test_cgroup_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 check_PROGRAMS += tests/unit/test_idmap tests/unit/test_journal tests/unit/test_notify tests/unit/test_path \
 	tests/unit/test_proc tests/unit/test_seccomp
+tests_unit_test_idmap_SOURCES = tests/unit/test_idmap.c
+tests_unit_test_idmap_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_journal_SOURCES = tests/unit/test_journal.c
 tests_unit_test_journal_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_notify_SOURCES = tests/unit/test_notify.c
 tests_unit_test_notify_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_idmap_SOURCES = tests/unit/test_idmap.c
-tests_unit_test_idmap_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_path_SOURCES = tests/unit/test_path.c
 tests_unit_test_path_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_proc_SOURCES = tests/unit/test_proc.c

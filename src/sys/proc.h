@@ -21,14 +21,18 @@ struct sbx_caps {
 
 /* This process's sets. 0 or -errno. */
 int sbx_caps_read(struct sbx_caps *ret_caps);
+/* The permitted set alone, by one system call. 0 or -errno. */
+int sbx_caps_permitted(uint64_t *ret_mask);
+/* All that is permitted becomes effective, or nothing: for a while. 0 or -errno. */
+int sbx_caps_use(bool all);
 /* Keep exactly these capabilities (bit 1<<CAP_X) in permitted and effective, empty inheritable and
  * ambient, drop all others from the bounding set where allowed. 0; -EPERM: one to keep is not
  * held. */
 int sbx_caps_keep(uint64_t keep_mask);
 
 /* Become uid:gid for good: no supplementary groups when we may drop them, all ids set and verified
- * irrevocable. 0 or -errno. A real change of uid clears the dumpable flag (prctl(2)) and, coming
- * from 0, every capability but the bounding set. */
+ * irrevocable, without capabilities (the bounding set may stay) unless uid is 0. 0 or -errno. A real change of
+ * uid clears the dumpable flag (prctl(2)). */
 int sbx_ids_drop(uid_t uid, gid_t gid);
 
 /* Does no process have the real uid @uid, dying ones and zombies included? By the kernel's own count for

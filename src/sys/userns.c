@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -105,15 +106,28 @@ const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, 
 	return buf;
 }
 
+/* The files of a process that is not dumpable are root's (proc(5)); who may become anybody may open them so. */
+static int open_map(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), error = errno;
+
+	if (fd >= 0 || error != EACCES)
+		return fd < 0 ? -error : fd;
+	setfsuid(0);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	setfsuid(geteuid());
+	return fd < 0 ? -error : fd;
+}
+
 /* These files take one write(2). */
 static int write_map(const char *path, const char *text)
 {
-	SBX_AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+	SBX_AUTO_CLOSE int fd = open_map(path);
 	size_t n = strlen(text);
 	ssize_t done;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	done = write(fd, text, n);
 	if (done < 0)
 		return -errno;

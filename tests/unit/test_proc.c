@@ -457,9 +457,10 @@ static void test_ids_drop(void **state)
 	reap_ok(pid);
 }
 
-/* Capabilities that survive the change of uid would make it revocable: refused. As root only. */
-static void test_ids_drop_revocable(void **state)
+/* Capabilities that survive the change of uid would make it revocable: they go. As root only. */
+static void test_ids_drop_surviving_caps(void **state)
 {
+	uint64_t permitted = ~0ull;
 	pid_t pid = fork();
 
 	(void)state;
@@ -467,7 +468,9 @@ static void test_ids_drop_revocable(void **state)
 		if (geteuid() != 0)
 			_exit(0);
 		CHECK(prctl(PR_SET_SECUREBITS, 1 << 2, 0, 0, 0) == 0); /* SECBIT_NO_SETUID_FIXUP */
-		CHECK(sbx_ids_drop(12345, 54321) == -EPERM);
+		CHECK(sbx_ids_drop(12345, 54321) == 0);
+		CHECK(sbx_caps_permitted(&permitted) == 0 && permitted == 0);
+		CHECK(setresuid((uid_t)-1, 0, (uid_t)-1) < 0 && errno == EPERM);
 		_exit(0);
 	}
 	reap_ok(pid);
@@ -522,7 +525,7 @@ int main(void)
 		cmocka_unit_test(test_userns_refused),
 		cmocka_unit_test(test_userns_explain),
 		cmocka_unit_test(test_ids_drop),
-		cmocka_unit_test(test_ids_drop_revocable),
+		cmocka_unit_test(test_ids_drop_surviving_caps),
 		cmocka_unit_test(test_signal_scope),
 	};
 

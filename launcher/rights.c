@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Rights of a launcher that is not root.
+ *
+ * A service gets them as ambient capabilities (capabilities(7); AmbientCapabilities= in systemd.exec(5)): who
+ * started it wanted that for this process and what it executes. Capabilities that come from the program's file
+ * would be everybody's who may execute it, and everybody could run sandboxes as anybody: refused, as a setuid
+ * bit is. Some of the table without the others is a unit file with a mistake in it: refused, and not taken for an
+ * ordinary user, whose sandbox would be another one than the unit's author meant.
+ */
+#include "launcher/rights.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* README.md and docs/ARCHITECTURE.md have this table. */
+const struct sbx_right sbx_rights[] = {
+	{ CAP_SETUID, "CAP_SETUID", "the sandbox and the broker become other users; user namespaces map uids" },
+	{ CAP_SETGID, "CAP_SETGID", "and groups; supplementary ones are dropped" },
+	{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "maps of the sandbox's user namespace; id-mapped mounts" },
+	{ CAP_KILL, "CAP_KILL", "signals for, and the end of, processes of other users" },
+};
+const size_t sbx_n_rights = SBX_N_ELEMENTS(sbx_rights);
+
+uint64_t sbx_rights_mask(void)
+{
+	uint64_t mask = 0;
+
+	for (size_t i = 0; i < sbx_n_rights; i++)
+		mask |= 1ull << sbx_rights[i].cap;
+	return mask;
+}
+
+int sbx_rights_judge(const struct sbx_caps *caps, bool *ret_privileged, struct sbx_err *err)
+{
+	uint64_t mask = sbx_rights_mask(), have = caps->ambient & mask;
+	char missing[128] = "";
+	size_t n = 0;
+
+	if (caps->permitted & ~caps->ambient) {
+		sbx_err_set(err, "sbx-run has capabilities that are not ambient, as from its file (setcap -r takes them "
+			    "away): it needs none, or a service's AmbientCapabilities");
+		return SBX_RIGHTS_E_UNUSABLE;
+	}
+	for (size_t i = 0; i < sbx_n_rights; i++)
+		if (!(have & 1ull << sbx_rights[i].cap) && n < sizeof(missing))
+			n += (size_t)snprintf(missing + n, sizeof(missing) - n, "%s%s", n ? " " : "",
+					      sbx_rights[i].name);
+	if (have != 0 && have != mask) {
+		sbx_err_set(err, "of the capabilities of a privileged launcher %s is missing: give all "
+			    "(AmbientCapabilities) or none", missing);
+		return SBX_RIGHTS_E_UNUSABLE;
+	}
+	*ret_privileged = have == mask;
+	return 0;
+}
+
+int sbx_rights_take(bool *ret_privileged, struct sbx_err *err)
+{
+	static bool taken; /* what is left is not ambient any more and must not be judged again */
+	struct sbx_caps caps = { 0 };
+	int r;
+
+	*ret_privileged = taken;
+	if (taken)
+		return 0;
+	r = sbx_caps_permitted(&caps.permitted);
+	if (r == 0 && caps.permitted == 0) /* nearly everybody: one system call */
+		return 0;
+	if (r == 0)
+		r = sbx_caps_read(&caps);
+	if (r == 0) {
+		r = sbx_rights_judge(&caps, ret_privileged, err);
+		if (r > 0)
+			return r;
+	}
+	if (r == 0)
+		r = sbx_caps_keep(*ret_privileged ? sbx_rights_mask() : 0);
+	if (r == 0)
+		taken = *ret_privileged;
+	if (r < 0)
+		sbx_err_set(err, "cannot read or drop capabilities: %s", strerror(-r));
+	return r;
+}
