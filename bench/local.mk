@@ -3,12 +3,14 @@
 # (bench_decide is built by policy/local.mk.)
 
 # Not check_PROGRAMS: those are run as tests.
-EXTRA_PROGRAMS = %reldir%/bench_net
+EXTRA_PROGRAMS = %reldir%/bench_attach %reldir%/bench_net
+%canon_reldir%_bench_attach_SOURCES = %reldir%/bench_attach.c
 %canon_reldir%_bench_net_SOURCES = %reldir%/bench_net.c
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += \
 	%reldir%/README.md \
+	%reldir%/attach.py \
 	%reldir%/common.py \
 	%reldir%/decide.py \
 	%reldir%/memory.py \
@@ -17,6 +19,6 @@ EXTRA_DIST += \
 	%reldir%/start.py
 
 BENCH_FLAGS =
-bench: install-for-tests %reldir%/bench_net %reldir%/bench_decide
+bench: install-for-tests %reldir%/bench_attach %reldir%/bench_net %reldir%/bench_decide
 	$(SBX_TEST_ENVIRONMENT) $(PYTHON3) '$(srcdir)/%reldir%/run.py' $(BENCH_FLAGS)
 .PHONY: bench

@@ -24,7 +24,7 @@ static int usage(void)
 	      "                                 cidr=CIDR|refuse=CIDR|full]...\n"
 	      "            pin ID AGE/ADDR/PROTO/PORT/MS...\n"
 	      "            remove ID LEVEL CGROUP | list | gc DIR | exists DIR CGROUP\n"
-	      "            many N LEVEL | nflog SEED | race ID LEVEL CGROUP TIMES\n",
+	      "            many N LEVEL FIRST | nflog SEED | race ID LEVEL CGROUP TIMES\n",
 	      stderr);
 	return 2;
 }
@@ -145,11 +145,11 @@ static int list(int fd)
 }
 
 /* Sandboxes of cgroups that no one is in, for the bench; prints the microseconds each took. */
-static int many(int fd, unsigned n, uint32_t level)
+static int many(int fd, unsigned first, unsigned n, uint32_t level)
 {
 	double start = now_us();
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = first; i < first + n; i++) {
 		SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
 		struct sbx_attach_input in = attach_case_find("names")->in;
 		struct sbx_err err = { 0 };
@@ -293,8 +293,9 @@ int main(int argc, char **argv)
 		return gc(fd, argv[2]);
 	if (strcmp(command, "exists") == 0 && argc == 4)
 		return exists(argv[2], strtoull(argv[3], NULL, 10));
-	if (strcmp(command, "many") == 0 && argc == 4)
-		return many(fd, (unsigned)atoi(argv[2]), (uint32_t)atoi(argv[3]));
+	if (strcmp(command, "many") == 0 && argc == 5)
+		return many(fd, (unsigned)atoi(argv[4]), (unsigned)atoi(argv[2]),
+			    (uint32_t)atoi(argv[3]));
 	if (strcmp(command, "nflog") == 0 && argc == 3)
 		return nflog(strtoull(argv[2], NULL, 10));
 	if (strcmp(command, "race") == 0 && argc == 6)

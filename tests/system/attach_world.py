@@ -158,6 +158,12 @@ def do_serve(port):
     return "ok"
 
 
+def do_hold(port):
+    """A port that takes datagrams and does nothing."""
+    KEPT["hold"] = serve("127.0.0.1", port, socket.SOCK_DGRAM)
+    return "ok"
+
+
 def echo_servers_on(port):
     PORTS[:] = [port]
     echo_servers(["0.0.0.0", "::"])
