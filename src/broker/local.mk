@@ -9,6 +9,7 @@ noinst_LIBRARIES += %reldir%/libsbx-broker-core.a
 	%reldir%/core_hosts.c %reldir%/core_hosts.h \
 	%reldir%/core_leases.c %reldir%/core_leases.h \
 	%reldir%/core_pins.c %reldir%/core_pins.h \
+	%reldir%/core_realpins.c %reldir%/core_realpins.h \
 	%reldir%/core_timeouts.c %reldir%/core_timeouts.h
 
 pkglibexec_PROGRAMS += %reldir%/sbx-broker
@@ -50,7 +51,9 @@ tests_system_broker_standalone_LDADD = policy/libsbx-policy.a src/sys/libsbx-sys
 	$(sys_nftnl_libs)
 
 check_PROGRAMS += tests/unit/test_broker_core tests/unit/test_broker_hosts tests/unit/test_broker_leases \
-	tests/unit/test_broker_pins
+	tests/unit/test_broker_pins tests/unit/test_broker_realpins
+tests_unit_test_broker_realpins_SOURCES = tests/unit/test_broker_realpins.c
+tests_unit_test_broker_realpins_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_broker_core_SOURCES = tests/unit/test_broker_core.c tests/unit/policy_world.h
 tests_unit_test_broker_core_LDADD = %reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a \
 	$(SBX_POLICY_TEST_LIBS)

@@ -245,7 +245,7 @@ static int remove_sandbox(const char *id, const char *map, uint64_t cgroup_id, i
 	return sbx_nft_batch_transact(&b, fd, &refusal);
 }
 
-static int remove_level(const char *map, int fd)
+int sbx_attach_remove_level(const char *map, int fd)
 {
 	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
 	struct sbx_nft_refusal refusal;
@@ -260,7 +260,7 @@ static int remove_level(const char *map, int fd)
 	return sbx_nft_batch_transact(&b, fd, &refusal);
 }
 
-static int remove_table(int fd)
+int sbx_attach_remove_table(int fd)
 {
 	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
 	struct sbx_nft_refusal refusal;
@@ -287,14 +287,14 @@ int sbx_attach_remove_unused(int nl_fd)
 		snprintf(map, sizeof(map), "level%u", (unsigned)levels[i]);
 		r = sbx_attach_level_is_used(map, nl_fd);
 		if (r == 0)
-			r = remove_level(map, nl_fd);
+			r = sbx_attach_remove_level(map, nl_fd);
 		if (r == 1 || r == -EBUSY)
 			n_used++;
 		else if (r < 0 && r != -ENOENT)
 			return r;
 	}
 	if (n_used == 0) {
-		int r = remove_table(nl_fd);
+		int r = sbx_attach_remove_table(nl_fd);
 
 		return r == -EBUSY || r == -ENOENT ? 0 : r;
 	}

@@ -174,6 +174,9 @@ int sbx_attach_level_exists(const char *map, int nl_fd);
 int sbx_attach_level_is_used(const char *map, int nl_fd);
 /* The levels that have a map: their number, at most n_max; or -errno. */
 int sbx_attach_levels(int nl_fd, uint32_t *v, size_t n_max);
+/* Remove a level's map and base chain; the table. -EBUSY: somebody uses it. */
+int sbx_attach_remove_level(const char *map, int nl_fd);
+int sbx_attach_remove_table(int nl_fd);
 /* Remove what is shared and used by nobody. 0 or -errno. */
 int sbx_attach_remove_unused(int nl_fd);
 

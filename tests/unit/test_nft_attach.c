@@ -232,6 +232,21 @@ static void add_list_remove(void)
 }
 NETNS_TEST(add_list_remove)
 
+/* The kernel refuses, whatever was seen before: who was added a moment ago stays. */
+static void in_use(void)
+{
+	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
+	CHECK(add("aa", 2, 1001, NULL) == 0);
+	CHECK(sbx_attach_remove_level("level2", nl) == -EBUSY);
+	CHECK(sbx_attach_remove_table(nl) == -EBUSY);
+	CHECK(sbx_attach_has("level2", 1001, "sb-aa", nl) == 0);
+	CHECK(sbx_attach_has("level2", 1001, "sb-bb", nl) == -EPROTO);
+	CHECK(sbx_attach_has("level2", 1002, "sb-aa", nl) == -ENOENT);
+	CHECK(sbx_attach_remove("aa", 2, 1001, nl, NULL) == 0);
+	CHECK(sbx_attach_remove_level("level2", nl) == -ENOENT);
+}
+NETNS_TEST(in_use)
+
 #define PIN(host, port_, age_, ms)                                                                 \
 	{                                                                                          \
 		.addr = V4(192, 0, 2, host), .proto = SBX_PROTO_TCP, .port = port_, .age = age_,   \
@@ -378,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_every_chain_ends_in_a_refusal),
 		cmocka_unit_test(test_floors_do_not_overlap),
 		cmocka_unit_test(test_add_list_remove),
+		cmocka_unit_test(test_in_use),
 		cmocka_unit_test(test_pins),
 		cmocka_unit_test(test_racing),
 		cmocka_unit_test(test_killed_anywhere),
