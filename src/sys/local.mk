@@ -5,6 +5,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 %canon_reldir%_libsbx_sys_a_SOURCES = \
 	%reldir%/net.c %reldir%/net.h \
 	%reldir%/net_nflog.c \
+	%reldir%/net_open.c \
 	%reldir%/net_sock.c \
 	%reldir%/netlink.c %reldir%/netlink.h \
 	%reldir%/nflog.c \

@@ -13,7 +13,7 @@
 
 /* The sandbox's network namespace and sockets. All fds returned are CLOEXEC and the caller's. */
 
-/* netlink sockets: protocol NETLINK_ROUTE or NETLINK_NETFILTER, bound, with extended errors on.
+/* netlink sockets: protocol NETLINK_ROUTE, _NETFILTER or _SOCK_DIAG, bound, with extended errors on.
  * fd or -errno (EPROTONOSUPPORT: the kernel has no such netlink). */
 int sbx_net_netlink_open(int protocol);
 
@@ -92,5 +92,12 @@ int sbx_net_own_addresses(int rtnl_fd, struct sbx_addr *v, size_t n_max);
 /* A non-blocking NETLINK_ROUTE socket subscribed to address changes: readable when they changed
  * (read it empty, ENOBUFS counts as a change, and ask again). fd or -errno. */
 int sbx_net_own_addresses_watch(void);
+
+/* The remote end of every TCP connection (that is not closed) and connected UDP socket of this network
+ * namespace, of whichever process: @fn is called for each. @diag_fd: sbx_net_netlink_open(NETLINK_SOCK_DIAG).
+ * 0 or -errno, after some calls perhaps: not all were seen (-ENOENT: a kernel without inet_diag, udp_diag). */
+typedef void (*sbx_net_remote_fn)(void *userdata, const struct sbx_addr *addr, enum sbx_proto proto,
+				  uint16_t port);
+int sbx_net_open_remotes(int diag_fd, sbx_net_remote_fn fn, void *userdata);
 
 #endif

@@ -369,6 +369,69 @@ static void groups(void)
 }
 NETNS_TEST(groups)
 
+/* --- what is open --- */
+
+struct remote {
+	const char *text;
+	enum sbx_proto proto;
+	uint16_t port;
+	unsigned n;
+};
+
+static void on_remote(void *userdata, const struct sbx_addr *addr, enum sbx_proto proto, uint16_t port)
+{
+	struct remote *r = userdata;
+	struct sbx_addr want;
+
+	CHECK(sbx_addr_parse(r->text, &want) == 0);
+	r->n += sbx_addr_equal(addr, &want) && proto == r->proto && port == r->port;
+}
+
+static unsigned n_open(const char *text, enum sbx_proto proto, uint16_t port)
+{
+	SBX_AUTO_CLOSE int fd = must(sbx_net_netlink_open(NETLINK_SOCK_DIAG));
+	struct remote r = { text, proto, port, 0 };
+	int error = sbx_net_open_remotes(fd, on_remote, &r);
+
+	if (error == -ENOENT) {
+		fprintf(stderr, "# this kernel has no inet_diag or udp_diag\n");
+		_exit(77);
+	}
+	CHECK(error == 0);
+	return r.n;
+}
+
+static void open_remotes(void)
+{
+	SBX_AUTO_CLOSE int rtnl = must(sbx_net_netlink_open(NETLINK_ROUTE));
+	int ipv6, server, client, accepted, udp4, udp6;
+
+	CHECK(sbx_net_setup_loopback(rtnl, &ipv6, NULL) == 0 && ipv6 == 1);
+	CHECK(n_open("192.0.2.7", SBX_PROTO_TCP, 443) == 0);
+	server = socket_for("0.0.0.0", SOCK_STREAM);
+	CHECK(bind_to(server, "0.0.0.0", 443) == 0 && listen(server, 4) == 0);
+	client = socket_for("192.0.2.7", SOCK_STREAM);
+	CHECK(connect_to(client, "192.0.2.7", 443) == 0);
+	accepted = must(accept(server, NULL, NULL));
+	CHECK(n_open("192.0.2.7", SBX_PROTO_TCP, 443) == 1);
+	CHECK(n_open("192.0.2.7", SBX_PROTO_TCP, 80) == 0 && n_open("192.0.2.7", SBX_PROTO_UDP, 443) == 0);
+	udp4 = socket_for("192.0.2.8", SOCK_DGRAM);
+	udp6 = socket_for("2001:db8::8", SOCK_DGRAM);
+	CHECK(connect_to(udp4, "192.0.2.8", 443) == 0 && connect_to(udp6, "2001:db8::8", 443) == 0);
+	CHECK(n_open("192.0.2.8", SBX_PROTO_UDP, 443) == 1);
+	CHECK(n_open("2001:db8::8", SBX_PROTO_UDP, 443) == 1);
+	close(accepted);
+	close(client);
+	close(udp4);
+	CHECK(n_open("192.0.2.7", SBX_PROTO_TCP, 443) == 0 && n_open("192.0.2.8", SBX_PROTO_UDP, 443) == 0);
+	/* By an IPv6 socket to an IPv4 address. */
+	client = socket_for("::", SOCK_STREAM);
+	CHECK(connect_to(client, "::ffff:192.0.2.7", 443) == 0);
+	CHECK(n_open("192.0.2.7", SBX_PROTO_TCP, 443) == 1);
+	close(udp6);
+}
+NETNS_TEST(open_remotes)
+
 static void without_rights(void)
 {
 	struct sbx_err err = { 0 };
@@ -398,6 +461,7 @@ int main(void)
 		cmocka_unit_test(test_racing),
 		cmocka_unit_test(test_killed_anywhere),
 		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_open_remotes),
 		cmocka_unit_test(test_without_rights),
 	};
 
