@@ -4,5 +4,6 @@ dist_doc_DATA = \
 	README.md NEWS.md SECURITY.md \
 	%reldir%/ARCHITECTURE.md \
 	%reldir%/HACKING.md \
+	%reldir%/SLURM.md \
 	%reldir%/SYSTEMD.md \
 	%reldir%/THREATS.md
