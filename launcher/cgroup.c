@@ -230,3 +230,17 @@ void sbx_cgroup_end(struct sbx_run *r)
 	sbx_cgroup_usage_read(r->cgroup.command_fd, &r->usage);
 	judge_oom(r);
 }
+
+int sbx_cgroup_gc(struct sbx_gc *gc, struct sbx_err *err)
+{
+	struct sbx_cgroup_facts facts;
+	int e = sbx_cgroup_facts_read(&facts), n;
+
+	(void)err;
+	if (e < 0)
+		return e;
+	n = sbx_cgroup_sweep_all(&facts);
+	if (n > 0)
+		sbx_gc_say(gc, "%d cgroup%s", n, n == 1 ? "" : "s");
+	return 0;
+}

@@ -2,6 +2,7 @@
 #ifndef SBX_LAUNCHER_CGROUP_H
 #define SBX_LAUNCHER_CGROUP_H
 
+#include "launcher/gc.h"
 #include "launcher/run.h"
 
 /* The sandbox's control group: made before anything that runs in it, ended with it. */
@@ -14,5 +15,8 @@ bool sbx_cgroup_expected(const struct sbx_facts *f);
 int sbx_cgroup_begin(struct sbx_run *r);
 /* Kill what is in it, read what it used, and say so where it was killed for its memory. */
 void sbx_cgroup_end(struct sbx_run *r);
+
+/* A sweeper of --gc, and what a guard does. */
+int sbx_cgroup_gc(struct sbx_gc *gc, struct sbx_err *err);
 
 #endif

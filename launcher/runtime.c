@@ -37,6 +37,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/cgroup.h"
 #include "launcher/facts.h"
 #include "launcher/record.h"
 #include "launcher/runtime_dir.h"
@@ -207,6 +208,7 @@ static int start_guard(struct sbx_run *r)
 int sbx_runtime_lost(const char *id)
 {
 	struct sbx_facts facts;
+	struct sbx_gc gc = { .facts = &facts };
 	struct sbx_err err = { 0 };
 	int parent_fd, e;
 
@@ -219,6 +221,8 @@ int sbx_runtime_lost(const char *id)
 	parent_fd = e == 0 ? open(facts.runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 	if (parent_fd >= 0)
 		remove_dead(&facts, parent_fd, id);
+	if (e == 0)
+		sbx_cgroup_gc(&gc, &err);
 	sbx_fd_close(parent_fd);
 	sbx_facts_fini(&facts);
 	return parent_fd < 0 ? 125 : 0;

@@ -32,6 +32,7 @@
 #include "sys/proc.h"
 
 #define PREFIX	      "sbx-"
+#define SLICE	      "sbx.slice"
 #define FILE_MAX      8192 /* of what is read; cgroup.procs of a crowded cgroup is longer, and says enough */
 #define MAKE_TRIES    16
 #define SWEEP_WAIT_MS 1000
@@ -214,8 +215,10 @@ static bool is_real_root(const char *path)
 	return access(file, F_OK) < 0;
 }
 
-/* From our own cgroup upwards. */
-static bool find_delegated(const struct sbx_cgroup_facts *f, struct sbx_cgroup_place *place)
+/* Call @fn for our own cgroup and those above it, up to what was delegated to us, until it says true. */
+static bool each_delegated(const struct sbx_cgroup_facts *f,
+			   bool (*fn)(const char *path, bool own, struct sbx_cgroup_place *place),
+			   struct sbx_cgroup_place *place)
 {
 	size_t n_mount = strlen(f->mount), n_stop, n;
 	char path[SBX_CGROUP_PATH_MAX];
@@ -236,27 +239,27 @@ static bool find_delegated(const struct sbx_cgroup_facts *f, struct sbx_cgroup_p
 		path[n] = '\0';
 		if (n == n_mount && is_real_root(path))
 			return false;
-		if (usable(path, own, place)) {
-			snprintf(place->path, sizeof(place->path), "%s", path);
+		snprintf(place->path, sizeof(place->path), "%s", path);
+		if (fn(path, own, place))
 			return true;
-		}
 		if (n == n_stop)
-			return false;
+			break;
 		while (path[n] != '/')
 			n--;
 	}
+	place->path[0] = '\0';
 	return false;
 }
 
 void sbx_cgroup_find(const struct sbx_cgroup_facts *f, struct sbx_cgroup_place *place)
 {
 	memset(place, 0, sizeof(*place));
-	if (!f->mount[0] || find_delegated(f, place))
+	if (!f->mount[0] || each_delegated(f, usable, place))
 		return;
 	if (f->systemd || geteuid() != 0 || !is_real_root(f->mount) || access(f->mount, W_OK) < 0)
 		return;
 	place->source = SBX_CGROUP_DIRECT;
-	snprintf(place->path, sizeof(place->path), "%s/sbx.slice", f->mount);
+	snprintf(place->path, sizeof(place->path), "%s/" SLICE, f->mount);
 	SBX_AUTO_CLOSE int fd = open(f->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	place->controllers = fd < 0 ? 0 : controllers_in(fd, "cgroup.controllers");
 }
@@ -308,7 +311,7 @@ static uint32_t open_controllers(int dir_fd)
 static int make_place(const struct sbx_cgroup_place *place)
 {
 	if (place->source == SBX_CGROUP_DIRECT) {
-		SBX_AUTO_FREE char *root = strndup(place->path, strlen(place->path) - strlen("/sbx.slice"));
+		SBX_AUTO_FREE char *root = strndup(place->path, strlen(place->path) - strlen("/" SLICE));
 		SBX_AUTO_CLOSE int fd = root ? open_dir(AT_FDCWD, root) : -ENOMEM;
 
 		if (fd < 0)
@@ -553,6 +556,35 @@ int sbx_cgroup_sweep(const struct sbx_cgroup_place *place)
 		if (is_sandbox(e->d_name))
 			n += sweep_one(fd, e->d_name);
 	closedir(d);
+	return n;
+}
+
+static bool sweep_here(const char *path, bool own, struct sbx_cgroup_place *place)
+{
+	int n = sbx_cgroup_sweep(place);
+
+	(void)path;
+	(void)own;
+	if (n > 0)
+		place->controllers += (uint32_t)n; /* the count: nothing else is asked of this place */
+	return false;
+}
+
+int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f)
+{
+	struct sbx_cgroup_place place = { .source = SBX_CGROUP_NONE };
+	int n;
+
+	if (!f->mount[0])
+		return 0;
+	each_delegated(f, sweep_here, &place);
+	n = (int)place.controllers;
+	snprintf(place.path, sizeof(place.path), "%s/" SLICE, f->mount);
+	if (!f->systemd && is_real_root(f->mount)) {
+		int more = sbx_cgroup_sweep(&place);
+
+		n += more > 0 ? more : 0;
+	}
 	return n;
 }
 

@@ -124,6 +124,10 @@ void sbx_cgroup_forget(struct sbx_cgroup *cg);
 /* Remove what dead launchers left in the place: kill, then remove. The number of sandboxes, or -errno. */
 int sbx_cgroup_sweep(const struct sbx_cgroup_place *place);
 
+/* The same wherever we may have made one: from our own cgroup up to the delegated unit, and below sbx.slice. Those
+ * in scopes are systemd's to remove. */
+int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f);
+
 /* What it used; -1: the kernel does not tell. */
 struct sbx_cgroup_usage {
 	int64_t cpu_us, memory_peak_bytes, pids_peak;
