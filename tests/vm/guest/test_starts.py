@@ -52,6 +52,12 @@ def test_exit_statuses(start, way):
     assert sbx.run(["--limit", "wall_time=1s"], ["sleep", "600"]).rc == 124
     assert sbx.last()["state"] == "timed_out"
     assert sbx.run([], ["sh", "-c", "kill -KILL $$"]).rc == 137
+    assert sbx.leftovers() == []
+
+
+@pytest.mark.parametrize("way", ["unit", "user-unit"])
+def test_exit_statuses_of_what_did_not_run(start, way):
+    sbx = start(way)
     assert sbx.run(["--profile", "nosuch"], ["true"]).rc == 125
     assert sbx.run([], ["no-such-command"]).rc == 127
     assert sbx.leftovers() == []
