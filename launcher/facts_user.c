@@ -274,28 +274,41 @@ static int take_unknown(struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx_er
 	return take_user(f, &u, err);
 }
 
+/* A number that root says, and that the user database does not know: the pool may have given it away. */
+static int take_number(struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx_err *err)
+{
+	int r = f->privileged ? sbx_uid_pool_share(f->uid_pool, uid, err) : 0;
+
+	if (r > 0)
+		sbx_err_set(err, "uid %u is another sandbox's, from uid_pool: name a user, or a number outside of it",
+			    uid);
+	return r != 0 ? r : take_unknown(f, uid, gid, err);
+}
+
 static int user_asked_for(struct lookup *l, const char *name, struct sbx_facts *f,
 			  struct sbx_err *err)
 {
-	struct sbx_user u;
-	uid_t uid;
+	struct sbx_user u = { .uid = (uid_t)-1 };
+	bool number = false;
 	int r = find(l, name, 0, &u);
 
-	if (r == 1 && parse_id(name, &uid)) {
+	if (r == 1 && parse_id(name, &u.uid)) {
+		uid_t uid = u.uid;
+
 		r = find(l, NULL, uid, &u);
-		if (r == 1)
-			return take_unknown(f, uid, uid, err);
+		number = r == 1;
+		u.uid = uid;
 	}
-	if (r == 1)
+	if (r == 1 && !number)
 		sbx_err_set(err, "--user '%s': there is no such user", name);
-	if (r != 0)
+	if (r < 0 || (r == 1 && !number))
 		return r;
 	if (!f->privileged && u.uid != f->caller_uid) {
 		sbx_err_set(err, "--user '%s': only root may run a sandbox as somebody else", name);
 		sbx_user_fini(&u);
 		return 1;
 	}
-	return take_user(f, &u, err);
+	return number ? take_number(f, u.uid, u.uid, err) : take_user(f, &u, err);
 }
 
 static int user_of_caller(struct lookup *l, struct sbx_facts *f, struct sbx_err *err)
@@ -320,7 +333,7 @@ static int user_of_sudo(struct lookup *l, uid_t uid, gid_t gid, struct sbx_facts
 	if (r < 0)
 		return r;
 	if (r == 1)
-		return take_unknown(f, uid, gid, err);
+		return take_number(f, uid, gid, err);
 	u.gid = gid;
 	return take_user(f, &u, err);
 }

@@ -244,6 +244,26 @@ static bool is_dynamic_user(uid_t uid)
 	return access(path, F_OK) == 0;
 }
 
+/* 0, SBX_UID_POOL_E_BUSY, -errno with @err. */
+static int take_lock(struct sbx_uid_pool *p, uid_t uid, short type, struct sbx_err *err)
+{
+	int r = p->fd < 0 ? open_leases(p, err) : 0;
+
+	if (r < 0)
+		return r;
+	r = set_lock(p, uid, type);
+	if (r == -EAGAIN || r == -EACCES)
+		return SBX_UID_POOL_E_BUSY;
+	if (r < 0)
+		sbx_err_set(err, "cannot lock uid %u: %s", uid, strerror(-r));
+	return r;
+}
+
+int sbx_uid_pool_share(struct sbx_uid_pool *p, uid_t uid, struct sbx_err *err)
+{
+	return p->dir && uid >= p->range.first && uid <= p->range.last ? take_lock(p, uid, F_RDLCK, err) : 0;
+}
+
 int sbx_uid_pool_lease(struct sbx_uid_pool *p, uid_t uid, struct sbx_err *err)
 {
 	int r;
@@ -252,20 +272,15 @@ int sbx_uid_pool_lease(struct sbx_uid_pool *p, uid_t uid, struct sbx_err *err)
 		return SBX_UID_POOL_E_BUSY;
 	if (!p->dir)
 		return 0;
-	r = p->fd < 0 ? open_leases(p, err) : 0;
-	if (r < 0)
+	r = take_lock(p, uid, F_WRLCK, err);
+	if (r != 0)
 		return r;
-	r = set_lock(p, uid, F_WRLCK);
-	if (r == -EAGAIN || r == -EACCES)
+	r = sbx_ids_unused(uid, uid);
+	if (r > 0)
+		return 0;
+	set_lock(p, uid, F_UNLCK);
+	if (r == 0)
 		return SBX_UID_POOL_E_BUSY;
-	if (r == 0) {
-		r = sbx_ids_unused(uid, uid);
-		if (r > 0)
-			return 0;
-		set_lock(p, uid, F_UNLCK);
-		if (r == 0)
-			return SBX_UID_POOL_E_BUSY;
-	}
 	sbx_err_set(err, "cannot lease uid %u: %s%s", uid, strerror(-r),
 		    r == -EINVAL ? " (it has no place in this user namespace: set uid_pool in system.yaml)" : "");
 	return r;

@@ -44,6 +44,10 @@ bool sbx_uid_pool_is_known(const struct sbx_uid_pool *p, uid_t uid);
  * it, or processes of it live still; -errno with @err. Makes the runtime directory. */
 int sbx_uid_pool_lease(struct sbx_uid_pool *p, uid_t uid, struct sbx_err *err);
 
+/* Somebody names @uid himself: it may be others' who do so too, but not a lease, now or until
+ * sbx_uid_pool_free(). Nothing to do outside the range. The same results. */
+int sbx_uid_pool_share(struct sbx_uid_pool *p, uid_t uid, struct sbx_err *err);
+
 /* PURE. The uid that @id (hex digits) begins with in @range, moved on by @attempt: over range->last -
  * range->first + 1 attempts each once. */
 uid_t sbx_uid_pool_candidate(const struct sbx_id_range *range, const char *id, uint32_t attempt);

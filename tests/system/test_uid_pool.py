@@ -149,6 +149,26 @@ def test_the_broker_has_one_too(sbx, pool):
     assert sbx.run([], ["true"], root=True).rc == 0
 
 
+def test_a_number_that_root_names(sbx, pool):
+    """It may be shared with who names it too, not with a lease, whoever comes first."""
+    pool("20001-20003")
+    p = start(sbx)
+    uid = uid_of(command_of(p))
+    r = sbx.run(["--user", str(uid)], ["true"], root=True)
+    end(p)
+    assert r.rc == 125 and f"uid {uid} is another sandbox's" in r.err, r
+    pool("20001-20002")
+    named = start(sbx, ["--user", "20001"])
+    try:
+        r = sbx.run([], ["true"], root=True)
+        assert r.rc == 125 and "is free" in r.err, r
+        pool("20001-20004")
+        assert sbx.run(["--user", "20001"], ["id", "-u"], root=True).out == "20001\n"
+        assert sbx.run([], ["true"], root=True).rc == 0
+    finally:
+        end(named)
+
+
 def test_fifty_at_once(sbx, pool):
     """100 uids for 50 sandboxes and 50 brokers: each must find the last free ones."""
     pool("20001-20100")

@@ -198,6 +198,13 @@ static void test_user_flag(void **state)
 	assert_int_equal(sbx_facts_user(&o, NULL, NULL, &f, &err), 1);
 	assert_non_null(strstr(err.msg, "only root"));
 	sbx_facts_fini(&f);
+	memset(&err, 0, sizeof(err));
+	f = as_user(4711);
+	o.user = "4712"; /* nor a number that nobody has */
+	assert_int_equal(sbx_facts_user(&o, NULL, NULL, &f, &err), 1);
+	assert_non_null(strstr(err.msg, "only root"));
+	sbx_facts_fini(&f);
+	o.user = "nobody";
 	f = as_user(65534);
 	assert_int_equal(sbx_facts_user(&o, NULL, NULL, &f, &err), 0);
 	assert_int_equal(f.broker_uid, 65534);

@@ -150,6 +150,13 @@ static void test_locked(void **state)
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(fcntl(fd, F_OFD_SETLK, &l), 0);
 	assert_int_equal(sbx_uid_pool_lease(p, 20001, &err), SBX_UID_POOL_E_BUSY);
+	assert_int_equal(sbx_uid_pool_share(p, 20001, &err), SBX_UID_POOL_E_BUSY);
+	assert_int_equal(sbx_uid_pool_share(p, 20002, &err), 0);
+	assert_int_equal(sbx_uid_pool_share(p, 20003, &err), 0); /* not of the range */
+	l.l_start = 20002;
+	assert_true(fcntl(fd, F_OFD_SETLK, &l) < 0);
+	l.l_type = F_RDLCK;
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &l), 0);
 	close(fd);
 	if (geteuid() == 0)
 		assert_int_equal(sbx_uid_pool_lease(p, 20001, &err), 0);
