@@ -281,6 +281,19 @@ static int check_ceilings(struct sbx_plan *p, struct sbx_err_list *errs)
 	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
 }
 
+static int check_attach(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+	int r = sbx_profile_check_attach(p->profile, &err);
+
+	/* Until the launcher has the steps for it. */
+	if (r == 0 && p->profile->network.attach == SBX_NET_ATTACH_CGROUP) {
+		sbx_err_set(&err, "network.attach: cgroup is not supported by this sbx-run: use netns");
+		r = SBX_PROFILE_E_INVALID;
+	}
+	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
+}
+
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	int r = sbx_plan_system(p->facts, errs, &p->system, &p->system_file);
@@ -291,6 +304,8 @@ int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 		r = merge_flags(p, errs);
 	if (r == 0)
 		r = check_ceilings(p, errs);
+	if (r == 0)
+		r = check_attach(p, errs);
 	return r;
 }
 

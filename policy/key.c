@@ -117,6 +117,11 @@ static const char *check_expect(const char *s)
 		       : "at most 63 bytes are compared";
 }
 
+static const char *check_port(const char *s)
+{
+	return sbx_port_parse(s) ? NULL : "a port is a number from 1 to 65535";
+}
+
 static const char *check_id_range(const char *s)
 {
 	struct sbx_id_range range;
@@ -136,6 +141,8 @@ static const char *check_id_range(const char *s)
 
 static const char *const mode_words[] = { "offline", "fetch", "full", NULL };
 static_assert(SBX_N_ELEMENTS(mode_words) == SBX_N_MODES + 1, "a word per mode");
+static const char *const attach_words[] = { "netns", "cgroup", NULL };
+static_assert(SBX_N_ELEMENTS(attach_words) == SBX_N_NET_ATTACHES + 1, "a word per attach");
 static const char *const action_words[] = { "deny", "allow", NULL };
 static const char *const enforce_words[] = { "best-effort", "strict", NULL };
 static const char *const flag_words[] = { "false", "true", NULL };
@@ -283,6 +290,15 @@ static const struct sbx_key network_rows[] = {
 	  .block = &sbx_net_item_keys,
 	  .help = "Names and networks that may not; the most specific entry wins, on a tie deny." },
 	{ "dns", SBX_KEY_BLOCK, .block = &dns_keys, .help = "How names are resolved outside." },
+	{ "attach", SBX_KEY_WORD, PROFILE(network.attach), .words = attach_words,
+	  .help = "netns: a network of its own, every flow carried by the broker. cgroup: the host's "
+		  "network under rules for the sandbox's cgroup, at the kernel's speed, by address (root)." },
+	{ "repin_interval", SBX_KEY_TIME, PROFILE(network.repin_interval_ms), 30 * 1000, DAY_MS,
+	  .help = "With attach cgroup: how often names are resolved anew, besides by their TTL; 5m "
+		  "unless said." },
+	{ "loopback_ports", SBX_KEY_STRINGS, PROFILE(network.loopback_ports),
+	  .max = SBX_LOOPBACK_PORTS_MAX, .check = check_port,
+	  .help = "With attach cgroup: ports of the host's loopback that may be reached and served." },
 	{ "upstream_proxy", SBX_KEY_PROXY,
 	  .help = "An HTTP proxy that is this host's only way out, `http://HOST:PORT`." },
 };

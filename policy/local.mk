@@ -8,6 +8,7 @@ SBX_MD_LIBS = $(MD_LIBS)
 
 noinst_LIBRARIES += %reldir%/libsbx-policy.a
 %canon_reldir%_libsbx_policy_a_SOURCES = \
+	%reldir%/attach.c \
 	%reldir%/endpoint.c %reldir%/endpoint.h \
 	%reldir%/job.c %reldir%/job.h \
 	%reldir%/key.c %reldir%/key.h \

@@ -41,6 +41,14 @@ struct sbx_verdict {
  * a tie deny), the default. Names are normalised; port 0 asks about the name on any port (DNS). */
 struct sbx_verdict sbx_policy_decide_name(const struct sbx_policy *p, const char *name,
 					  enum sbx_proto proto, uint16_t port);
+/* The ports and protocols that list entries allow @name: at most @n_max are written; how many there are, or
+ * n_max + 1 where they are more. Defaults (mode full, default: allow) are not listed. */
+struct sbx_policy_port {
+	enum sbx_proto proto; /* tcp or udp */
+	uint16_t port;
+};
+size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name, struct sbx_policy_port *v,
+			     size_t n_max);
 /* A literal address as a flow's destination: explicit cidr entries, in mode full the default; what
  * they allow must also be of a class that may be dialled (as below). */
 struct sbx_verdict sbx_policy_decide_addr(const struct sbx_policy *p, const struct sbx_addr *addr,

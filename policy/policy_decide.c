@@ -309,6 +309,59 @@ struct sbx_verdict sbx_policy_decide_name(const struct sbx_policy *p, const char
 	return question ? decide_question(p, &lists) : decide_flow(p, &lists, proto, port);
 }
 
+struct ports {
+	struct sbx_policy_port *v;
+	size_t n, n_max; /* n == n_max + 1: there are more */
+};
+
+static void add_port(struct ports *ports, enum sbx_proto proto, uint16_t port)
+{
+	for (size_t i = 0; i < ports->n; i++)
+		if (ports->v[i].proto == proto && ports->v[i].port == port)
+			return;
+	if (ports->n < ports->n_max)
+		ports->v[ports->n] = (struct sbx_policy_port){ proto, port };
+	ports->n++;
+}
+
+/* Those of a rule's ports that are decided for by the whole policy: a more specific rule may deny them. */
+static void add_rule_ports(const struct sbx_policy *p, const char *name, const struct sbx_blob_rule *r,
+			   enum sbx_proto proto, struct ports *ports)
+{
+	for (unsigned i = 0; i < r->n_ports; i++) {
+		const struct sbx_blob_ports *range = &p->ports[r->ports + i];
+
+		for (uint32_t port = range->first; port <= range->last && ports->n <= ports->n_max; port++) {
+			struct sbx_verdict v =
+				sbx_policy_decide_name(p, name, proto, (uint16_t)port);
+
+			if (v.action == SBX_ALLOW && v.reason == SBX_REASON_LIST_ALLOW)
+				add_port(ports, proto, (uint16_t)port);
+		}
+	}
+}
+
+size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name, struct sbx_policy_port *v,
+			     size_t n_max)
+{
+	static const enum sbx_proto protos[] = { SBX_PROTO_TCP, SBX_PROTO_UDP };
+	struct ports ports = { .v = v, .n_max = n_max };
+	struct levels floors, lists;
+
+	floors.n = lists.n = 0;
+	if (!walk_name(p, name, &floors, &lists))
+		return 0;
+	for (size_t i = lists.n; i-- > 0;) {
+		const struct sbx_blob_run *run = &lists.v[i];
+
+		for (uint32_t r = run->first; r < run->first + run->n; r++)
+			for (int k = 0; k < 2 && p->rules[r].action == SBX_ALLOW; k++)
+				if (p->rules[r].protos & proto_bit(protos[k]))
+					add_rule_ports(p, name, &p->rules[r], protos[k], &ports);
+	}
+	return ports.n;
+}
+
 /* --- addresses --- */
 
 /* The most specific rule of a table for @addr; NO_RULE. *ret_other: a rule that allows the address

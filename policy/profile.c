@@ -50,6 +50,7 @@ struct sbx_profile *sbx_profile_free(struct sbx_profile *p)
 	sbx_net_list_fini(&p->network.allow);
 	sbx_net_list_fini(&p->network.deny);
 	free(p->network.proxy_host);
+	str_list_fini(&p->network.loopback_ports);
 	str_list_fini(&p->environment.pass);
 	for (size_t i = 0; i < p->environment.n_set; i++) {
 		free(p->environment.set[i].name);

@@ -24,6 +24,12 @@ struct sbx_port_range {
 
 #define SBX_PORTS_MAX 16
 
+/* Where the sandbox's network is (DESIGN sections 6 and 7). */
+enum sbx_net_attach { SBX_NET_ATTACH_NETNS = 0, SBX_NET_ATTACH_CGROUP, SBX_N_NET_ATTACHES };
+#define SBX_REPIN_INTERVAL_MS (300 * 1000)
+#define SBX_LOOPBACK_PORTS_MAX 64
+#define SBX_ATTACH_ENTRY_PORTS_MAX 64 /* of one name with attach cgroup: each is a pin of its own */
+
 /* One allow or deny entry of the network lists. */
 struct sbx_net_entry {
 	char *text; /* as written, canonical: "*.example.org:443", "10.1.2.0/24:5432" */
@@ -96,6 +102,9 @@ struct sbx_profile {
 		struct sbx_net_list allow, deny;
 		size_t n_resolvers; /* dns.resolvers */
 		struct sbx_resolver resolvers[SBX_RESOLVERS_MAX];
+		enum sbx_net_attach attach;   /* default netns */
+		uint64_t repin_interval_ms;   /* 0: not set, SBX_REPIN_INTERVAL_MS */
+		struct sbx_str_list loopback_ports; /* each a port in digits (sbx_port_parse) */
 		char *proxy_host; /* upstream_proxy; NULL none */
 		uint16_t proxy_port;
 	} network;
@@ -146,6 +155,11 @@ int sbx_net_list_add_pattern(struct sbx_net_list *list, const char *pattern, con
 			     struct sbx_err *err);
 /* Parse one --limit KEY=VALUE through the key table. 0, SBX_PROFILE_E_INVALID. */
 int sbx_limit_set(struct sbx_limit_values *limits, const char *key_value, struct sbx_err *err);
+/* "8080"; 0: not a port. */
+uint16_t sbx_port_parse(const char *text);
+/* Can the network part be had with its attach? What needs the broker in every flow cannot with cgroup. 0, or
+ * SBX_PROFILE_E_INVALID with @err naming the key or entry and what to do. */
+int sbx_profile_check_attach(const struct sbx_profile *p, struct sbx_err *err);
 /* Ask against ceiling (0: none), naming both in @err. 0 or SBX_PROFILE_E_INVALID. */
 int sbx_limits_check(const struct sbx_limit_values *ask, const struct sbx_limit_values *ceilings,
 		     struct sbx_err *err);

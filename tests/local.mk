@@ -44,9 +44,11 @@ EXTRA_DIST += \
 	%reldir%/fuzz/smoke.sh \
 	%reldir%/golden \
 	%reldir%/net/test_registry.py \
+	%reldir%/system/attach_world.py \
 	%reldir%/system/conftest.py \
 	%reldir%/system/inside.py \
 	%reldir%/system/test_addresses.py \
+	%reldir%/system/test_attach_rules.py \
 	%reldir%/system/test_attacks.py \
 	%reldir%/system/test_broker_standalone.py \
 	%reldir%/system/test_clients.py \

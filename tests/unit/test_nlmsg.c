@@ -76,6 +76,39 @@ static void test_as_libmnl(void **state)
 	assert_memory_equal(ours, theirs, BYTES);
 }
 
+static void test_nested_as_libmnl(void **state)
+{
+	_Alignas(struct nlmsghdr) char theirs[256] = { 0 };
+	uint8_t ours[256];
+	struct sbx_writer w = sbx_writer(ours, sizeof(ours));
+	struct nlmsghdr *h = mnl_nlmsg_put_header(theirs);
+	struct nlattr *outer, *inner;
+	size_t begin, a, b;
+
+	(void)state;
+	h->nlmsg_type = first.nlmsg_type;
+	h->nlmsg_flags = first.nlmsg_flags;
+	h->nlmsg_seq = first.nlmsg_seq;
+	memcpy(mnl_nlmsg_put_extra_header(h, sizeof(family)), &family, sizeof(family));
+	outer = mnl_attr_nest_start(h, 7);
+	inner = mnl_attr_nest_start(h, 8);
+	mnl_attr_put(h, 1, 3, "abc");
+	mnl_attr_nest_end(h, inner);
+	mnl_attr_nest_end(h, mnl_attr_nest_start(h, 9));
+	mnl_attr_nest_end(h, outer);
+	begin = sbx_nlmsg_begin(&w, &first, &family, sizeof(family));
+	a = sbx_nlattr_begin(&w, NLA_F_NESTED | 7);
+	b = sbx_nlattr_begin(&w, NLA_F_NESTED | 8);
+	sbx_nlattr_put(&w, 1, "abc", 3);
+	sbx_nlattr_end(&w, b);
+	sbx_nlattr_end(&w, sbx_nlattr_begin(&w, NLA_F_NESTED | 9));
+	sbx_nlattr_end(&w, a);
+	sbx_nlmsg_end(&w, begin);
+	assert_false(w.failed);
+	assert_int_equal(w.pos, h->nlmsg_len);
+	assert_memory_equal(ours, theirs, w.pos);
+}
+
 /* A buffer of any other size either holds all of it or is refused, and nothing is written past it. */
 static void test_every_capacity(void **state)
 {
@@ -213,7 +246,8 @@ static void test_every_length(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_libmnl),    cmocka_unit_test(test_every_capacity),
+		cmocka_unit_test(test_as_libmnl),
+		cmocka_unit_test(test_nested_as_libmnl),    cmocka_unit_test(test_every_capacity),
 		cmocka_unit_test(test_read_back),    cmocka_unit_test(test_every_prefix),
 		cmocka_unit_test(test_every_length),
 	};

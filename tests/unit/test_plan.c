@@ -126,6 +126,22 @@ static void test_ceilings(void **state)
 	plan_world_must(w, "--limit", "cpus=2", "--", "true");
 }
 
+static void test_attach(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_write(w, "config/profiles/u.yaml",
+			 "name: u\nnetwork: {attach: cgroup, upstream_proxy: \"http://p.example:1\"}\n",
+			 0644);
+	plan_world_refused(w, 125, "network.upstream_proxy", "--profile", "u", "--", "true");
+	plan_world_write(w, "config/profiles/u.yaml",
+			 "name: u\nnetwork: {attach: netns, upstream_proxy: \"http://p.example:1\"}\n",
+			 0644);
+	plan_world_must(w, "--profile", "u", "--", "true");
+	plan_world_write(w, "config/profiles/u.yaml", "name: u\nnetwork: {attach: cgroup}\n", 0644);
+	plan_world_refused(w, 125, "network.attach", "--profile", "u", "--", "true");
+}
+
 static void test_modes(void **state)
 {
 	struct plan_world *w = *state;
@@ -264,6 +280,7 @@ int main(void)
 		TEST(test_system_policy),
 		TEST(test_flags),
 		TEST(test_ceilings),
+		TEST(test_attach),
 		TEST(test_modes),
 		TEST(test_resolvers),
 		TEST(test_creates_nothing),

@@ -38,6 +38,41 @@ static void check(struct sbx_verdict v, const char *what, enum sbx_action action
 		      SBX_REASON_##reason);                                                        \
 	} while (0)
 
+/* "tcp/443 udp/53", or "more" past four. */
+static void ports(const struct world *w, const char *name, const char *want)
+{
+	struct sbx_policy_port v[4];
+	size_t n = sbx_policy_name_ports(w->p, name, v, 4);
+	char got[128] = "";
+
+	for (size_t i = 0; i < n && n <= 4; i++)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s/%u", i ? " " : "",
+			 sbx_proto_str(v[i].proto), v[i].port);
+	assert_true(n <= 5);
+	assert_string_equal(n > 4 ? "more" : got, want);
+}
+
+static void test_name_ports(void **state)
+{
+	SBX_CLEANUP(world_fini) struct world w = world_of(
+		"network:\n"
+		"  allow: [example.org, \"*.example.org:1000-1003\", \"b.example.org:53/udp\",\n"
+		"          \"c.example.org:*\", \"d.example.org:443,1001\", ipinfo.io]\n"
+		"  deny: [\"a.example.org:1001-1002\", \"no.example.org\"]\n",
+		NULL);
+
+	(void)state;
+	ports(&w, "example.org", "tcp/443 tcp/80");
+	ports(&w, "x.example.org", "tcp/1000 tcp/1001 tcp/1002 tcp/1003");
+	ports(&w, "a.example.org", "tcp/1000 tcp/1003");
+	ports(&w, "b.example.org", "more");
+	ports(&w, "c.example.org", "more");
+	ports(&w, "no.example.org", "");
+	ports(&w, "other.org", "");
+	ports(&w, "Example.org", "");
+	ports(&w, "ipinfo.io", ""); /* a built-in floor */
+}
+
 static void test_exact(void **state)
 {
 	SBX_CLEANUP(world_fini) struct world w = world_of("network: {allow: [example.org]}", NULL);
@@ -635,6 +670,7 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_name_ports),
 		cmocka_unit_test(test_exact),	       cmocka_unit_test(test_wildcard),
 		cmocka_unit_test(test_not_normalised), cmocka_unit_test(test_normalised_entries),
 		cmocka_unit_test(test_specificity),    cmocka_unit_test(test_ports),

@@ -73,6 +73,9 @@ static const char everything[] =
 	"    - {host: ads.example.com}\n"
 	"  dns:\n"
 	"    resolvers: [192.0.2.53, \"[2001:db8::53]:5353\"]\n"
+	"  attach: cgroup\n"
+	"  repin_interval: 10m\n"
+	"  loopback_ports: [8080, 5432]\n"
 	"  upstream_proxy: http://proxy.example:3128\n"
 	"environment:\n"
 	"  pass: [TERM, LC_*]\n"
@@ -118,6 +121,10 @@ static void test_everything(void **state)
 	assert_int_equal(p->network.n_resolvers, 2);
 	assert_int_equal(p->network.resolvers[0].port, 53);
 	assert_int_equal(p->network.resolvers[1].port, 5353);
+	assert_int_equal(p->network.attach, SBX_NET_ATTACH_CGROUP);
+	assert_int_equal(p->network.repin_interval_ms, 600000);
+	assert_int_equal(p->network.loopback_ports.n, 2);
+	assert_string_equal(p->network.loopback_ports.v[1], "5432");
 	assert_string_equal(p->network.proxy_host, "proxy.example");
 	assert_int_equal(p->network.proxy_port, 3128);
 	assert_int_equal(p->environment.n_set, 3);
@@ -189,6 +196,11 @@ static void test_values(void **state)
 	refused("network: {allow: [{host: a.example, protocol: ''}]}\n", 1, 47, "one of tcp, udp");
 	refused("network: {dns: {resolvers: [dns.example]}}\n", 1, 29, "not ADDRESS[:PORT]");
 	refused("network: {dns: {resolvers: [192.0.2.1/udp]}}\n", 1, 29, "not ADDRESS[:PORT]");
+	refused("network: {attach: host}\n", 1, 19, "netns, cgroup");
+	refused("network: {repin_interval: 10s}\n", 1, 27, "30s");
+	refused("network: {loopback_ports: [0]}\n", 1, 28, "a port is a number");
+	refused("network: {loopback_ports: [8000-8010]}\n", 1, 28, "a port is a number");
+	refused("network: {loopback_ports: [65536]}\n", 1, 28, "a port is a number");
 	refused("network: {upstream_proxy: https://p.example:1}\n", 1, 27, "a URL such as");
 	refused("network: {upstream_proxy: http://p.example}\n", 1, 27, "a URL such as");
 	refused("network: {upstream_proxy: 'http://u:p@p.example:1'}\n", 1, 27, "password");
@@ -436,6 +448,50 @@ static void test_ceilings(void **state)
 			    "the system policy)");
 }
 
+/* @yaml is the network part, with the attach that @said says; "" for one that is fine. */
+static void attach(const char *said, const char *yaml)
+{
+	char text[512];
+	struct sbx_err err = { 0 };
+	int r;
+
+	snprintf(text, sizeof(text), "network:\n  attach: %s\n%s", said[0] ? "cgroup" : "netns", yaml);
+	SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = good_profile(text);
+
+	r = sbx_profile_check_attach(p, &err);
+	if (said[0] == '\0' || strcmp(said, "cgroup") == 0)
+		assert_int_equal(r, 0);
+	else if (r != SBX_PROFILE_E_INVALID || !strstr(err.msg, said))
+		fail_msg("expected '%s', not '%s'", said, err.msg);
+}
+
+static void test_attach(void **state)
+{
+	struct sbx_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(sbx_port_parse("65535"), 65535);
+	assert_int_equal(sbx_port_parse("080"), 0);
+	assert_int_equal(sbx_port_parse(""), 0);
+	attach("", "");
+	attach("cgroup", "  loopback_ports: [8080]\n  repin_interval: 1m\n  mode: full\n");
+	attach("", "  upstream_proxy: http://p.example:3128\n");
+	attach("network.upstream_proxy", "  upstream_proxy: http://p.example:3128\n");
+	attach("", "  default: allow\n");
+	attach("network.default", "  default: allow\n");
+	attach("", "  allow: [{host: a.example, ports: [443], check: tls}]\n");
+	attach("entry a.example:443: its check", "  allow: [{host: a.example, ports: [443], check: tls}]\n");
+	attach("cgroup", "  allow: [{host: a.example, ports: [443], check: none}, a.example]\n");
+	attach("cgroup", "  allow: [\"a.example:1000-1063\", \"10.1.2.0/24:1-65535\"]\n");
+	attach("64 ports", "  allow: [\"a.example:1000-1063,443\"]\n");
+	attach("64 ports", "  allow: [\"a.example:*\"]\n");
+	attach("", "  allow: [\"a.example:*\"]\n");
+	SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p =
+		good_profile("network: {loopback_ports: [8080]}\n");
+	assert_int_equal(sbx_profile_check_attach(p, &err), SBX_PROFILE_E_INVALID);
+	assert_non_null(strstr(err.msg, "network.loopback_ports"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -443,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_values),	    cmocka_unit_test(test_all_errors),
 		cmocka_unit_test(test_error_flood), cmocka_unit_test(test_list_bounds),
 		cmocka_unit_test(test_extends),	    cmocka_unit_test(test_extends_refused),
+		cmocka_unit_test(test_attach),
 		cmocka_unit_test(test_limit_set),   cmocka_unit_test(test_ceilings),
 	};
 
