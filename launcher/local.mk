@@ -15,10 +15,13 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/getent.c %reldir%/getent.h \
 	%reldir%/idmap.c %reldir%/idmap.h \
 	%reldir%/job.c %reldir%/job.h \
+	%reldir%/keep_copy.c %reldir%/keep_copy.h \
 	%reldir%/options.c %reldir%/options.h \
 	%reldir%/orders.c %reldir%/orders.h \
+	%reldir%/overlay.c %reldir%/overlay.h \
 	%reldir%/plan.c %reldir%/plan.h %reldir%/plan_internal.h \
 	%reldir%/plan_json.c \
+	%reldir%/plan_keep.c \
 	%reldir%/plan_limits.c %reldir%/plan_limits.h \
 	%reldir%/plan_profile.c \
 	%reldir%/probes.c \
@@ -28,15 +31,17 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/uid_pool.c %reldir%/uid_pool.h \
 	%reldir%/view.c %reldir%/view.h \
 	%reldir%/view_grants.c \
-	%reldir%/view_mounts.c
+	%reldir%/view_mounts.c \
+	%reldir%/view_scratch.c
 launcher_plan_libs = \
 	%reldir%/libsbx-plan.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 
 launcher_plan_tests = \
 	tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
-	tests/unit/test_facts tests/unit/test_getent tests/unit/test_options tests/unit/test_plan \
-	tests/unit/test_plan_json tests/unit/test_probes tests/unit/test_rights tests/unit/test_uid_pool tests/unit/test_view
+	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
+	tests/unit/test_plan tests/unit/test_plan_json tests/unit/test_probes tests/unit/test_rights \
+	tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
 SBX_GOLDEN_TESTS += tests/unit/test_plan_json
 EXTRA_DIST += \
@@ -64,6 +69,8 @@ tests_unit_test_facts_SOURCES = tests/unit/test_facts.c
 tests_unit_test_facts_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_getent_SOURCES = tests/unit/test_getent.c
 tests_unit_test_getent_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_keep_copy_SOURCES = tests/unit/test_keep_copy.c
+tests_unit_test_keep_copy_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_options_SOURCES = tests/unit/test_options.c
 tests_unit_test_options_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_plan_SOURCES = tests/unit/test_plan.c
@@ -76,6 +83,8 @@ tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_uid_pool_SOURCES = tests/unit/test_uid_pool.c
 tests_unit_test_uid_pool_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_workspace_SOURCES = tests/unit/test_workspace.c
+tests_unit_test_workspace_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_view_SOURCES = tests/unit/test_view.c
 tests_unit_test_view_LDADD = $(launcher_plan_test_libs)
 
@@ -85,6 +94,7 @@ launcher_common_sources = \
 	%reldir%/broker_process.c %reldir%/broker_process.h \
 	%reldir%/factory.c %reldir%/factory.h \
 	%reldir%/gc.c %reldir%/gc.h \
+	%reldir%/keep.c %reldir%/keep.h \
 	%reldir%/main.c \
 	%reldir%/receipt.c %reldir%/receipt.h \
 	%reldir%/record.c %reldir%/record.h \

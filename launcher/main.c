@@ -19,6 +19,7 @@
 #include "launcher/facts.h"
 #include "launcher/gc.h"
 #include "launcher/job.h"
+#include "launcher/keep.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
 #include "launcher/receipt.h"
@@ -72,6 +73,20 @@ static void print_times(const struct sbx_run *r)
 			r->step_us[i] / 1000.0);
 }
 
+static void tell_kept(const struct sbx_run *r)
+{
+	struct sbx_err err = { 0 };
+
+	if (sbx_keep_failed(r)) {
+		sbx_err_set(&err, "the result is not kept, or not whole, in %s: %s", r->plan->keep.path,
+			    r->keep_err.msg);
+		complain(&err);
+	} else if (r->keep_counts.left_out && !r->options->quiet) {
+		fprintf(stderr, "sbx-run: --keep left out %llu sockets, fifos or devices\n",
+			(unsigned long long)r->keep_counts.left_out);
+	}
+}
+
 static int carry_out(struct sbx_run *run)
 {
 	const struct sbx_plan *plan = run->plan;
@@ -85,6 +100,7 @@ static int carry_out(struct sbx_run *run)
 	status = e < 0 ? EXIT_NOT_SET_UP : sbx_run_carry_out(run);
 	if (run->err.msg[0])
 		complain(&run->err);
+	tell_kept(run);
 	if (o->verbose)
 		print_times(run);
 	return status;

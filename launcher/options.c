@@ -38,6 +38,8 @@ enum option_key {
 	KEY_HOSTNAME,
 	KEY_USER,
 	KEY_RECEIPT,
+	KEY_OVERLAY,
+	KEY_KEEP,
 	KEY_DRY_RUN,
 	KEY_GC,
 	KEY_VERSION,
@@ -62,6 +64,8 @@ static const struct option long_options[] = {
 	{ "hostname", required_argument, NULL, KEY_HOSTNAME },
 	{ "user", required_argument, NULL, KEY_USER },
 	{ "receipt", required_argument, NULL, KEY_RECEIPT },
+	{ "overlay", no_argument, NULL, KEY_OVERLAY },
+	{ "keep", required_argument, NULL, KEY_KEEP },
 	{ "dry-run", no_argument, NULL, KEY_DRY_RUN },
 	{ "gc", no_argument, NULL, KEY_GC },
 	{ "version", no_argument, NULL, KEY_VERSION },
@@ -89,6 +93,8 @@ static const char help_text[] =
 	"  --air-gap               nothing leaves, whatever the profile says\n"
 	"  --env NAME[=VALUE]      pass a variable of the caller's, or set one\n"
 	"  --limit KEY=VALUE       wall_time=30s, open_files=1024, tmp=256M, home=1G, ...\n"
+	"  --overlay               writes to the current directory stay in the sandbox\n"
+	"  --keep DIR              the same, and copy what was written to DIR at the end\n"
 	"  --chdir DIR             start in this directory of the sandbox\n"
 	"  --hostname NAME         the sandbox's host name (default: sandbox)\n"
 	"  --user NAME             as root: the user the command runs as\n"
@@ -102,7 +108,8 @@ static const char help_text[] =
 	"  --version, --help\n"
 	"\n"
 	"Exit status: the command's own; 128+N: killed by signal N; 124: wall time; 125: nothing\n"
-	"ran, it was not set up; 126: refused or not executable; 127: not found.\n"
+	"ran, it was not set up; 126: refused or not executable; 127: not found; 123: it ended\n"
+	"well, but what it wrote could not be kept.\n"
 	"Profiles are described in sbx-profile(5), everything else in sbx-run(1).\n";
 
 const char *sbx_options_help(void)
@@ -240,6 +247,8 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 		return set_once(&o->user, name, value, sbx_form_not_empty, err);
 	case KEY_RECEIPT:
 		return set_once(&o->receipt, name, value, sbx_form_not_empty, err);
+	case KEY_KEEP:
+		return set_once(&o->keep, name, value, sbx_form_not_empty, err);
 	case KEY_BIND:
 		return add_bind(o, name, value, true, err);
 	case KEY_RO_BIND:
@@ -252,6 +261,9 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 		return set_checked(&o->env, &o->n_env, name, value, sbx_form_env, err);
 	case KEY_LIMIT:
 		return set_checked(&o->limits, &o->n_limits, name, value, sbx_form_key_value, err);
+	case KEY_OVERLAY:
+		o->overlay = true;
+		return 0;
 	case KEY_AIR_GAP:
 		o->air_gap = true;
 		return 0;

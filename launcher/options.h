@@ -23,12 +23,12 @@ struct sbx_job;
 struct sbx_options {
 	const char *job; /* NAME or FILE; NULL: none */
 	const char *profile; /* default "default" */
-	const char *workspace, *analysis_id, *id, *chdir, *hostname, *user, *receipt;
+	const char *workspace, *analysis_id, *id, *chdir, *hostname, *user, *receipt, *keep;
 	size_t n_binds;
 	struct sbx_bind_option *binds;
 	size_t n_allow, n_deny, n_env, n_limits;
 	const char **allow, **deny, **env, **limits;
-	bool air_gap, dry_run, gc, quiet, help, version;
+	bool air_gap, overlay, dry_run, gc, quiet, help, version;
 	int verbose;
 	int argc;
 	char **argv; /* the command; NULL-terminated */

@@ -83,6 +83,8 @@ int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *
 		.carries = p->carries,
 		.open_files = p->profile->limits.open_files,
 		.wall_ms = p->profile->limits.wall_time_ms,
+		.scratch_bytes = p->scratch_bytes,
+		.keep = p->keep.path != NULL,
 		.nft = p->nft,
 		.n_mounts = p->n_mounts,
 		.mounts = (struct sbx_mount_op *)(void *)mounts,

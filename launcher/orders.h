@@ -17,6 +17,8 @@ struct sbx_orders {
 	uint32_t open_files; /* RLIMIT_NOFILE of the command; 0: as it is */
 	uint32_t processes;  /* RLIMIT_NPROC, where no cgroup holds limits.pids; 0: as it is */
 	uint64_t wall_ms;    /* 0: no limit */
+	uint64_t scratch_bytes; /* 0: none */
+	bool keep;		/* the launcher wants to see the overlay's upper layer */
 	struct sbx_nft_input nft;
 	size_t n_mounts;
 	struct sbx_mount_op *mounts; /* source.fd is -1; id-mapped ones come as fds, in this order, with ORDERS */

@@ -25,7 +25,7 @@ SBX_DEFINE_CLEANUP(struct sbx_plan, sbx_plan_free);
 const char *sbx_mount_op_kind_str(enum sbx_mount_op_kind k)
 {
 	static const char *const names[] = {
-		"bind", "etc", "tmpfs", "symlink", "dir", "proc", "dev", "file", "remount_ro",
+		"bind", "etc", "overlay", "scratch", "tmpfs", "symlink", "dir", "proc", "dev", "file", "remount_ro",
 	};
 
 	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_MOUNT_OP_KINDS, "every kind has its name");
@@ -38,6 +38,12 @@ const char *sbx_mount_origin_str(enum sbx_mount_origin o)
 
 	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_ORIGINS, "every origin has its name");
 	return o < SBX_N_ORIGINS ? names[o] : "?";
+}
+
+bool sbx_plan_wants_overlay(const struct sbx_plan *p)
+{
+	return p->options->overlay || p->options->keep ||
+	       p->profile->filesystem.workspace == SBX_WORKSPACE_OVERLAY;
 }
 
 int sbx_plan_refuse(struct sbx_err_list *errs, const struct sbx_err *err)
@@ -152,6 +158,7 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 	if (!p)
 		return -ENOMEM;
 	p->host_etc_fd = -1;
+	p->keep.fd = -1;
 	p->options = o;
 	p->facts = f;
 	p->argv = o->argv;
@@ -190,6 +197,9 @@ struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
 	}
 	free(p->mounts);
 	sbx_fd_close(p->host_etc_fd);
+	sbx_fd_close(p->keep.fd);
+	free(p->keep.path);
+	free(p->keep.name);
 	for (size_t i = 0; i < p->n_env; i++)
 		free(p->env[i]);
 	free(p->env);

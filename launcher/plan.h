@@ -67,6 +67,8 @@ struct sbx_facts {
 enum sbx_mount_op_kind {
 	SBX_MOUNT_BIND,	      /* source, dest, writable */
 	SBX_MOUNT_ETC,	      /* dest; source.fd is -1 until sbx_etc_prepare() */
+	SBX_MOUNT_OVERLAY,    /* source, dest: writes go to the scratch space */
+	SBX_MOUNT_SCRATCH,    /* dest, mode: a directory of the scratch space */
 	SBX_MOUNT_TMPFS,      /* dest, size, mode */
 	SBX_MOUNT_SYMLINK,    /* text, dest */
 	SBX_MOUNT_DIR,	      /* dest, mode */
@@ -93,9 +95,9 @@ struct sbx_mount_op {
 	enum sbx_mount_op_kind kind;
 	enum sbx_mount_origin origin;
 	bool writable;
-	bool idmap;  /* BIND: the source's owner appears as the sandbox's user, and the other way round */
+	bool idmap;  /* BIND, OVERLAY: the source's owner appears as the sandbox's user, and the other way round */
 	int mount_fd; /* with idmap: the mount, made and not attached yet (owned by the plan); else -1 */
-	struct sbx_path source; /* BIND: the judged object (fd owned by the plan) */
+	struct sbx_path source; /* BIND, OVERLAY: the judged object (fd owned by the plan) */
 	char *text;		/* SYMLINK target, FILE content */
 	size_t n_text;
 	char *dest;
@@ -109,6 +111,13 @@ enum sbx_env_origin {
 	SBX_ENV_PASSED,	 /* the caller's: a value is never shown */
 	SBX_ENV_FLAG,	 /* --env NAME=VALUE: never shown either */
 	SBX_N_ENV_ORIGINS,
+};
+
+/* Where --keep goes. */
+struct sbx_keep_target {
+	char *path; /* resolved; NULL: nothing is kept */
+	int fd;	    /* O_PATH: the empty directory itself, or the one that it will be made in */
+	char *name; /* to be made in fd; NULL: it is there */
 };
 
 struct sbx_plan {
@@ -127,6 +136,9 @@ struct sbx_plan {
 	struct sbx_nft_input nft; /* ports are 0 until the stage has its listeners; cidrs owned */
 	size_t n_mounts;
 	struct sbx_mount_op *mounts; /* in the order they are made */
+	uint64_t scratch_bytes; /* of the scratch space (overlay.h); 0: no mount needs it */
+	bool tmp_shared, home_shared; /* in it: limits.tmp and limits.home bound nothing by themselves */
+	struct sbx_keep_target keep;
 	int host_etc_fd; /* O_PATH of the host's /etc, where sbx_etc_prepare() copies from */
 	size_t n_env;
 	char **env;	     /* "NAME=VALUE" for the command, NULL-terminated */

@@ -33,7 +33,14 @@ int sbx_plan_command(struct sbx_plan *p, struct sbx_err_list *errs);
 /* probes.c */
 int sbx_plan_probes(struct sbx_plan *p, struct sbx_err_list *errs);
 
+/* plan_keep.c: where --keep goes, by its judged path; fd -1: it will be made. 0; SBX_PLAN_REFUSED with @err;
+ * -errno. */
+int sbx_plan_keep(struct sbx_plan *p, const struct sbx_path *judged, struct sbx_err *err);
+
 /* --- shared helpers (plan.c) --- */
+
+/* Is the workspace an overlay, by profile or flag? */
+bool sbx_plan_wants_overlay(const struct sbx_plan *p);
 
 /* Move what an err says to the list; returns SBX_PLAN_REFUSED. */
 int sbx_plan_refuse(struct sbx_err_list *errs, const struct sbx_err *err);

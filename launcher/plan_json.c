@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "launcher/bwrap_argv.h"
 #include "launcher/etc.h"
+#include "launcher/overlay.h"
 #include "launcher/plan_internal.h"
 #include "launcher/plan_limits.h"
 #include "policy/shipped.h"
@@ -93,6 +94,7 @@ static json_t *mount_op(const struct sbx_plan *p, const struct sbx_mount_op *op)
 
 	switch (op->kind) {
 	case SBX_MOUNT_BIND:
+	case SBX_MOUNT_OVERLAY:
 		json_object_set_new(o, "source", text(op->source.resolved));
 		json_object_set_new(o, "writable", json_boolean(op->writable));
 		if (op->idmap)
@@ -107,6 +109,7 @@ static json_t *mount_op(const struct sbx_plan *p, const struct sbx_mount_op *op)
 		json_object_set_new(o, "size_bytes", json_integer((json_int_t)op->size_bytes));
 		/* fallthrough */
 	case SBX_MOUNT_DIR:
+	case SBX_MOUNT_SCRATCH:
 		snprintf(mode, sizeof(mode), "%04o", (unsigned)op->mode & 07777);
 		json_object_set_new(o, "mode", json_string(mode));
 		break;
@@ -129,6 +132,15 @@ static json_t *mounts(const struct sbx_plan *p)
 	for (size_t i = 0; i < p->n_mounts; i++)
 		json_array_append_new(list, mount_op(p, &p->mounts[i]));
 	return list;
+}
+
+/* Null where no mount needs it. */
+static json_t *scratch(const struct sbx_plan *p)
+{
+	return p->scratch_bytes ?
+		       json_pack("{s:I, s:I}", "size_bytes", (json_int_t)p->scratch_bytes, "files",
+				 (json_int_t)sbx_scratch_inodes(p->scratch_bytes)) :
+		       json_null();
 }
 
 /* --- environment --- */
@@ -322,8 +334,13 @@ static json_t *limits(const struct sbx_plan *p)
 						   by_cgroup(held, SBX_CGROUP_CPU, "nothing")));
 	json_object_set_new(o, "pids", limit(a->pids, c->pids, by_cgroup(held, SBX_CGROUP_PIDS, "rlimit")));
 	json_object_set_new(o, "disk_bytes", limit(a->disk_bytes, c->disk_bytes, "tmpfs size"));
-	json_object_set_new(o, "tmp_bytes", limit(a->tmp_bytes, c->tmp_bytes, "tmpfs size"));
-	json_object_set_new(o, "home_bytes", limit(a->home_bytes, c->home_bytes, "tmpfs size"));
+	if (c->disk_bytes) /* a ceiling on what is shared by all holds by itself */
+		json_object_set_new(json_object_get(o, "disk_bytes"), "enforced_by",
+				    json_string("tmpfs size"));
+	json_object_set_new(o, "tmp_bytes", limit(a->tmp_bytes, c->tmp_bytes,
+					     p->tmp_shared ? "disk" : "tmpfs size"));
+	json_object_set_new(o, "home_bytes", limit(a->home_bytes, c->home_bytes,
+					      p->home_shared ? "disk" : "tmpfs size"));
 	json_object_set_new(o, "open_files", limit(a->open_files, c->open_files, "rlimit"));
 	json_object_set_new(o, "wall_time_ms", limit(a->wall_time_ms, c->wall_time_ms, "sbx-run"));
 	return o;
@@ -393,8 +410,8 @@ static json_t *probes(const struct sbx_plan *p)
 
 static json_t *steps(void)
 {
-	static const char *const names[] = { "record",	"cgroup",  "stage",    "broker",   "command",
-					     "rights",	"runtime", "firewall", "selftest", "release" };
+	static const char *const names[] = { "record", "cgroup",  "keep",	   "stage",    "broker", "command",
+					     "rights", "runtime", "firewall", "selftest", "release" };
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)
@@ -419,6 +436,8 @@ static json_t *build(const struct sbx_plan *p)
 	r |= json_object_set_new(o, "command", command(p));
 	r |= json_object_set_new(o, "chdir", text(p->chdir));
 	r |= json_object_set_new(o, "mounts", mounts(p));
+	r |= json_object_set_new(o, "scratch", scratch(p));
+	r |= json_object_set_new(o, "keep", text(p->keep.path));
 	r |= json_object_set_new(o, "environment", environment(p));
 	r |= json_object_set_new(o, "network", network(p));
 	r |= json_object_set_new(o, "policy", policy(p));

@@ -127,6 +127,18 @@ static void bwrap_version(const char *path, char *buf, size_t n_buf)
 		;
 }
 
+/* Null where nothing was to be kept, or nothing ran. */
+static json_t *kept(const struct sbx_run *r)
+{
+	const struct sbx_keep_counts *c = &r->keep_counts;
+
+	if (!r->plan->keep.path || !r->released)
+		return json_null();
+	return json_pack("{s:b, s:I, s:I, s:I, s:I, s:s}", "whole", r->kept, "entries", (json_int_t)c->entries,
+			 "bytes", (json_int_t)c->bytes, "removed", (json_int_t)c->removed, "left_out",
+			 (json_int_t)c->left_out, "message", r->keep_err.msg);
+}
+
 static json_t *build(const struct sbx_run *r)
 {
 	SBX_AUTO_FREE char *plan_text = sbx_plan_json(r->plan);
@@ -146,6 +158,7 @@ static json_t *build(const struct sbx_run *r)
 	json_object_set_new(o, "selftest", verdicts(r));
 	json_object_set_new(o, "step_us", step_times(r));
 	json_object_set_new(o, "traffic", traffic(&r->stats));
+	json_object_set_new(o, "kept", kept(r));
 	json_object_set_new(o, "outcome",
 			    json_pack("{s:s, s:i, s:s, s:b, s:I}", "state", sbx_record_state(r),
 				      "exit_status", sbx_run_exit_status(r), "message", r->err.msg,

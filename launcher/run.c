@@ -16,6 +16,7 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	r->seccomp_fd = r->seccomp_peer_fd = -1;
 	r->cgroup = SBX_CGROUP_INIT;
 	r->usage = SBX_CGROUP_USAGE_UNKNOWN;
+	r->keep_fd = r->upper_fd = -1;
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		r->sandbox_fds[i] = -1;

@@ -10,6 +10,7 @@
 #include "base/fold.h"
 #include "ipc/messages.h"
 #include "launcher/bwrap_argv.h"
+#include "launcher/keep_copy.h"
 #include "launcher/orders.h"
 #include "launcher/plan.h"
 #include "store/store.h"
@@ -77,6 +78,14 @@ struct sbx_run {
 	struct sbx_msg_verdicts verdicts; /* none before has_verdicts */
 	bool exec_failed;
 	struct sbx_msg_exec_failed exec_error;
+
+	/* --keep (keep.c) */
+	pid_t keeper_pid;
+	int keep_fd;  /* channel to the keeper */
+	int upper_fd; /* the overlay's upper directory */
+	bool kept;
+	struct sbx_keep_counts keep_counts;
+	struct sbx_err keep_err; /* why not, when the command ran and it is not */
 
 	int receipt_dir_fd; /* where --receipt goes; -1: none asked for */
 

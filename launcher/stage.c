@@ -211,6 +211,19 @@ static int send_ready(int channel, struct stage_sockets *s)
 	return r > 0 ? -EPIPE : r;
 }
 
+/* With --keep: the upper layer outlives us in the launcher's hands. */
+static int send_upper(int channel, const struct sbx_orders *o, const struct sbx_scratch *s)
+{
+	uint8_t packet[16];
+	ssize_t n = sbx_msg_encode_simple(SBX_MSG_STAGE_UPPER, 0, packet, sizeof(packet));
+	int r;
+
+	if (!o->keep || s->upper < 0)
+		return 0;
+	r = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, &s->upper, 1);
+	return r > 0 ? -EPIPE : r;
+}
+
 /* --- bwrap --- */
 
 struct bwrap_child {
@@ -351,16 +364,20 @@ static void wait_for_orders(int channel, struct mapped *mapped)
 }
 
 /* The view first: bwrap waits for it. */
-static int carry_out(const struct sbx_orders *o, const struct sbx_tree *tree, struct mapped *mapped,
-		     pid_t bwrap, int *args_fd, struct stage_sockets *s, const char **ret_step,
-		     struct sbx_err *err)
+static int carry_out(const struct sbx_orders *o, const struct sbx_tree *tree, int channel,
+		     struct mapped *mapped, pid_t bwrap, int *args_fd, struct stage_sockets *s,
+		     const char **ret_step, struct sbx_err *err)
 {
+	struct sbx_scratch scratch = { .size_bytes = o->scratch_bytes, .root = -1, .upper = -1 };
 	int e;
 
 	*ret_step = "view";
-	e = sbx_tree_build(tree, o->mounts, o->n_mounts, mapped->fds, mapped->n, err);
+	e = sbx_tree_build(tree, o->mounts, o->n_mounts, mapped->fds, mapped->n, &scratch, err);
 	for (size_t i = 0; i < mapped->n; i++)
 		sbx_fd_close(mapped->fds[i]);
+	if (e == 0)
+		e = send_upper(channel, o, &scratch);
+	sbx_scratch_fini(&scratch);
 	if (e < 0)
 		return e;
 	*ret_step = "limits";
@@ -398,7 +415,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	error = prepare(r, &bwrap, &args_fd, &tree, &step, &err);
 	if (error == 0) {
 		wait_for_orders(channel, &mapped);
-		error = carry_out(o, &tree, &mapped, bwrap, &args_fd, &s, &step, &err);
+		error = carry_out(o, &tree, channel, &mapped, bwrap, &args_fd, &s, &step, &err);
 	}
 	if (error == 0)
 		error = send_ready(channel, &s);

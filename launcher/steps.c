@@ -28,6 +28,7 @@
 #include "launcher/broker_process.h"
 #include "launcher/cgroup.h"
 #include "launcher/etc.h"
+#include "launcher/keep.h"
 #include "launcher/receipt.h"
 #include "launcher/record.h"
 #include "launcher/run.h"
@@ -299,6 +300,7 @@ static int release_apply(struct sbx_run *r)
 const struct sbx_step sbx_steps[] = {
 	{ "record", sbx_record_prepare, record_undo },
 	{ "cgroup", sbx_cgroup_begin, sbx_cgroup_end },
+	{ "keep", sbx_keep_begin, sbx_keep_end }, /* undone after the stage */
 	{ "stage", stage_apply, sbx_stage_stop },
 	{ "broker", sbx_broker_start, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
@@ -342,6 +344,8 @@ int sbx_run_exit_status(const struct sbx_run *r)
 		return 128 + r->interrupted;
 	switch (r->outcome) {
 	case SBX_OUTCOME_DONE:
+		if (r->wait_status == 0 && sbx_keep_failed(r))
+			return SBX_EXIT_NOT_KEPT;
 		if (WIFEXITED(r->wait_status))
 			return WEXITSTATUS(r->wait_status);
 		return 128 + WTERMSIG(r->wait_status);

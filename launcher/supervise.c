@@ -71,6 +71,21 @@ static void on_stage_ready(struct sbx_run *r, struct sbx_span span, const int *f
 	r->stage_ready = true;
 }
 
+/* Once, and only where it was asked for. */
+static void on_stage_upper(struct sbx_run *r, struct sbx_span span, int *fds, size_t n_fds)
+{
+	uint32_t zero;
+
+	if (n_fds == 1 && r->upper_fd < 0 && r->plan->keep.path &&
+	    sbx_msg_decode_simple(span, SBX_MSG_STAGE_UPPER, &zero) == 0) {
+		r->upper_fd = fds[0];
+		return;
+	}
+	for (size_t i = 0; i < n_fds; i++)
+		sbx_fd_close(fds[i]);
+	broken(r, "the stage");
+}
+
 /* The stage saw no such signal of its own: it was meant for us alone, so the command must get it. */
 static void forward(struct sbx_run *r, uint32_t sig)
 {
@@ -95,6 +110,9 @@ static void on_stage(struct sbx_run *r)
 	switch (sbx_msg_type(span)) {
 	case SBX_MSG_STAGE_READY:
 		on_stage_ready(r, span, fds, n_fds);
+		return;
+	case SBX_MSG_STAGE_UPPER:
+		on_stage_upper(r, span, fds, n_fds);
 		return;
 	case SBX_MSG_STAGE_FAILED:
 		if (sbx_msg_decode_stage_failed(span, &r->stage_failed) != 0)

@@ -119,11 +119,11 @@ static int set_attr(int fd, unsigned int flags, uint64_t attr, uint64_t propagat
 	return mount_setattr(fd, "", AT_EMPTY_PATH | flags, &a, sizeof(a)) < 0 ? -errno : 0;
 }
 
-/* A detached copy of the mounts at @path. fd or -errno. */
-static int copy_mounts(const char *path, struct stat *ret_st)
+/* A detached copy of the mounts at @path, with those below it unless @recursive is 0. fd or -errno. */
+static int copy_mounts(const char *path, unsigned int recursive, struct stat *ret_st)
 {
 	SBX_AUTO_CLOSE int fd = open_tree(AT_FDCWD, path,
-					  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
+					  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | recursive |
 						  AT_SYMLINK_NOFOLLOW);
 
 	return fd < 0 || fstat(fd, ret_st) < 0 ? -errno : sbx_fd_steal(&fd);
@@ -133,7 +133,8 @@ static int take_judged(const struct sbx_mount_op *op)
 {
 	const struct stat *judged = &op->source.st;
 	struct stat st;
-	SBX_AUTO_CLOSE int fd = copy_mounts(op->source.resolved, &st);
+	bool lower = op->kind == SBX_MOUNT_OVERLAY; /* an overlay shows one file system */
+	SBX_AUTO_CLOSE int fd = copy_mounts(op->source.resolved, lower ? 0 : AT_RECURSIVE, &st);
 	int r;
 
 	if (fd < 0)
@@ -141,7 +142,7 @@ static int take_judged(const struct sbx_mount_op *op)
 	if (st.st_dev != judged->st_dev || st.st_ino != judged->st_ino)
 		return -ESTALE;
 	r = set_attr(fd, AT_RECURSIVE,
-		     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (op->writable ? 0 : MOUNT_ATTR_RDONLY),
+		     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (op->writable && !lower ? 0 : MOUNT_ATTR_RDONLY),
 		     MS_PRIVATE);
 	return r < 0 ? r : sbx_fd_steal(&fd);
 }
@@ -153,6 +154,9 @@ static int take_source(const struct sbx_mount_op *op, struct sbx_err *err)
 	if (fd == -ESTALE)
 		sbx_err_set(err, "%s is not what it was when it was checked: something replaces it; try "
 			    "again", op->source.resolved);
+	else if (fd == -EINVAL && op->kind == SBX_MOUNT_OVERLAY)
+		sbx_err_set(err, "%s cannot be an overlay: another file system is mounted below it",
+			    op->source.resolved);
 	else if (fd < 0)
 		sbx_err_set(err, "cannot mount %s: %s", op->source.resolved, strerror(-fd));
 	return fd;
@@ -174,6 +178,27 @@ static int attach(const struct sbx_tree *t, int copy, const char *dest, bool dir
 		return target;
 	return move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ?
 		       -errno : 0;
+}
+
+/* The lower layer stays where it is, read-only, and the overlay covers it. */
+static int attach_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int lower, const char *dest,
+			  struct sbx_err *err)
+{
+	int r = attach(t, lower, dest, true);
+	SBX_AUTO_CLOSE int fd = -1;
+
+	if (r == 0)
+		r = set_attr(lower, 0, MOUNT_ATTR_RDONLY, 0); /* an id-mapped one comes as it was granted */
+	if (r == 0)
+		r = fd = sbx_overlay_mount(s, lower, err);
+	return r < 0 ? r : attach(t, fd, dest, true);
+}
+
+static int attach_scratch(const struct sbx_tree *t, struct sbx_scratch *s, const struct sbx_mount_op *op)
+{
+	SBX_AUTO_CLOSE int fd = sbx_scratch_dir(s, op->mode);
+
+	return fd < 0 ? fd : attach(t, fd, op->dest, true);
 }
 
 static int mount_fresh(const struct sbx_tree *t, const char *type, const char *dest, unsigned long flags,
@@ -253,7 +278,7 @@ static int make_read_only(const struct sbx_tree *t, const char *dest)
 static int add_device(int dev, const char *host, const char *name)
 {
 	struct stat st;
-	SBX_AUTO_CLOSE int copy = copy_mounts(host, &st);
+	SBX_AUTO_CLOSE int copy = copy_mounts(host, AT_RECURSIVE, &st);
 
 	if (copy < 0)
 		return copy;
@@ -340,12 +365,17 @@ int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err)
 	return r;
 }
 
-static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, int copy)
+static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, int copy,
+		     struct sbx_scratch *s, struct sbx_err *err)
 {
 	switch (op->kind) {
 	case SBX_MOUNT_BIND:
 	case SBX_MOUNT_ETC:
 		return attach(t, copy, op->dest, S_ISDIR(op->source.st.st_mode));
+	case SBX_MOUNT_OVERLAY:
+		return attach_overlay(t, s, copy, op->dest, err);
+	case SBX_MOUNT_SCRATCH:
+		return attach_scratch(t, s, op);
 	case SBX_MOUNT_TMPFS:
 		return mount_tmpfs(t, op->dest, op->size_bytes, op->mode);
 	case SBX_MOUNT_SYMLINK:
@@ -367,10 +397,10 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 }
 
 static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *copies,
-		 struct sbx_err *err)
+		 struct sbx_scratch *s, struct sbx_err *err)
 {
 	for (size_t i = 0; i < n; i++) {
-		int r = carry_out(t, &ops[i], copies[i]);
+		int r = carry_out(t, &ops[i], copies[i], s, err);
 
 		if (r < 0) {
 			sbx_err_set(err, "cannot make %s (%s) in the sandbox: %s", ops[i].dest,
@@ -382,7 +412,7 @@ static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_
 }
 
 int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *mapped,
-		   size_t n_mapped, struct sbx_err *err)
+		   size_t n_mapped, struct sbx_scratch *s, struct sbx_err *err)
 {
 	int copies[SBX_PLAN_MOUNTS_MAX], r = 0;
 	size_t used = 0;
@@ -392,7 +422,8 @@ int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, siz
 	memset(copies, -1, sizeof(copies));
 	/* All are taken before the first is attached: none comes from what we mount ourselves. */
 	for (size_t i = 0; i < n && r == 0; i++)
-		if (ops[i].kind == SBX_MOUNT_BIND || ops[i].kind == SBX_MOUNT_ETC) {
+		if (ops[i].kind == SBX_MOUNT_BIND || ops[i].kind == SBX_MOUNT_ETC ||
+		    ops[i].kind == SBX_MOUNT_OVERLAY) {
 			copies[i] = ops[i].idmap ? take_mapped(mapped, n_mapped, used++) :
 						   take_source(&ops[i], err);
 			r = copies[i] < 0 ? copies[i] : 0;
@@ -400,7 +431,9 @@ int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, siz
 	if (r == 0 && used != n_mapped)
 		r = -EINVAL;
 	if (r == 0)
-		r = build(t, ops, n, copies, err);
+		r = sbx_scratch_mount(s, err);
+	if (r == 0)
+		r = build(t, ops, n, copies, s, err);
 	for (size_t i = 0; i < n; i++)
 		sbx_fd_close(copies[i]);
 	return r;

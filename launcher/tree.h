@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "launcher/overlay.h"
 #include "launcher/plan.h"
 
 /* Where the view is put together, in the stage's own mount namespace; bwrap takes it from there. Nothing
@@ -28,9 +29,10 @@ int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err);
  * Carry out @ops, a plan's mounts, in order. SBX_MOUNT_PROC stays a directory: bwrap's pid namespace is
  * another. Sources are opened anew by their resolved path, in this mount namespace, and must be the very
  * objects that were judged (op->source.st, which the caller's open fds keep from being reused). Id-mapped ones
- * are attached as they are: @mapped, borrowed, are theirs in order. 0 or -errno with @err.
+ * are attached as they are: @mapped, borrowed, are theirs in order. The scratch space is made with them, where @s
+ * has a size; sbx_scratch_fini() is the caller's. 0 or -errno with @err.
  */
 int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *mapped,
-		   size_t n_mapped, struct sbx_err *err);
+		   size_t n_mapped, struct sbx_scratch *s, struct sbx_err *err);
 
 #endif

@@ -150,6 +150,7 @@ static int look(const struct sbx_plan *p, const char *path, struct node *ret_n)
 	below += strspn(below, "/");
 	switch (op ? op->kind : SBX_N_MOUNT_OP_KINDS) {
 	case SBX_MOUNT_BIND:
+	case SBX_MOUNT_OVERLAY: /* at the start it shows its lower layer */
 		if (below[0]) {
 			r = host_node(p, op, op->source.fd, below, &n);
 		} else { /* looked at when it was judged */
@@ -170,6 +171,7 @@ static int look(const struct sbx_plan *p, const char *path, struct node *ret_n)
 	case SBX_MOUNT_FILE:
 		n.mode = below[0] ? 0 : S_IFREG | 0444;
 		break;
+	case SBX_MOUNT_SCRATCH:
 	case SBX_MOUNT_TMPFS:
 	case SBX_MOUNT_DIR:
 	case SBX_MOUNT_PROC:

@@ -55,6 +55,12 @@ struct sbx_mount_op *sbx_view_add(struct sbx_plan *p, enum sbx_mount_op_kind kin
 int sbx_view_add_plain(struct sbx_plan *p, enum sbx_mount_op_kind kind, const char *dest);
 int sbx_view_add_tmpfs(struct sbx_plan *p, const char *dest, uint64_t size_bytes, mode_t mode);
 
+/* Append where the sandbox may write without a grant (view_scratch.c), and size p->scratch_bytes. 0,
+ * SBX_PLAN_REFUSED with @errs, -errno. */
+int sbx_view_add_scratch(struct sbx_plan *p, struct sbx_err_list *errs);
+/* When all mounts are there: none of them may need it. */
+void sbx_view_drop_unused_scratch(struct sbx_plan *p);
+
 /* Append what is granted (view_grants.c). @why gets the reason when the current directory is not
  * among it, "" otherwise. 0, SBX_PLAN_REFUSED with @errs, -errno. */
 int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why, size_t n_why);

@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/idmap.h"
+#include "launcher/overlay.h"
 #include "launcher/plan_internal.h"
 
 #define GRANTS_MAX   (SBX_PLAN_MOUNTS_MAX / 2)
@@ -43,6 +44,7 @@ struct builder {
 	struct sbx_plan *p;
 	struct sbx_err_list *errs;
 	size_t n_grants;
+	const struct grant *overlay; /* what the workspace is; NULL: it is direct, or there is none */
 	struct grant grants[GRANTS_MAX];
 	char *prefixes[PREFIXES_MAX + 1]; /* of the system policy, or the default ones */
 	const char *blocked[2 * PREFIXES_MAX + 1];
@@ -167,14 +169,37 @@ static int refuse_own_dirs(const struct builder *b, const char *resolved, bool w
 	return 0;
 }
 
-/* 0, SBX_PATH_E_*, -errno. */
-static int judge(const struct builder *b, const struct grant *g, struct sbx_path *ret_path,
-		 struct sbx_err *err)
+/* 0, SBX_PATH_E_* (_MISSING, too, only for what would pass; its path is handed out all the same), -errno. */
+static int judge_source(const struct builder *b, const char *source, bool writable,
+			struct sbx_path *ret_path, struct sbx_err *err)
 {
 	struct sbx_path_rules rules = { .prefixes = (const char *const *)b->prefixes,
 					.blocked_segments = b->blocked,
 					.home = b->p->facts->home,
-					.writable = g->writable };
+					.writable = writable };
+	struct sbx_path path = { .fd = -1 };
+	struct sbx_err why = { 0 };
+	int r = sbx_path_judge(source, &rules, err, &path), more = 0;
+
+	if (r == 0 || r == SBX_PATH_E_MISSING)
+		more = check_profile_prefixes(b, path.resolved, &why);
+	if ((r == 0 || r == SBX_PATH_E_MISSING) && more == 0)
+		more = refuse_own_dirs(b, path.resolved, writable, &why);
+	if (more != 0) {
+		*err = why;
+		r = more;
+	}
+	if (r != 0 && r != SBX_PATH_E_MISSING)
+		sbx_path_fini(&path);
+	else
+		*ret_path = path;
+	return r;
+}
+
+/* 0, SBX_PATH_E_*, -errno. */
+static int judge(const struct builder *b, const struct grant *g, struct sbx_path *ret_path,
+		 struct sbx_err *err)
+{
 	struct sbx_path path = { .fd = -1 };
 	const char *problem = sbx_view_target_problem(g->target);
 	int r;
@@ -186,11 +211,7 @@ static int judge(const struct builder *b, const struct grant *g, struct sbx_path
 		sbx_err_set(err, "nothing can be mounted at '%s': %s", g->target, problem);
 		return SBX_PATH_E_FORBIDDEN;
 	}
-	r = sbx_path_judge(g->source, &rules, err, &path);
-	if (r == 0)
-		r = check_profile_prefixes(b, path.resolved, err);
-	if (r == 0)
-		r = refuse_own_dirs(b, path.resolved, g->writable, err);
+	r = judge_source(b, g->source, g->writable, &path, err);
 	if (r != 0) {
 		sbx_path_fini(&path);
 		return r;
@@ -204,6 +225,7 @@ static int judge(const struct builder *b, const struct grant *g, struct sbx_path
 static int refuse_grant(struct builder *b, const struct grant *g, const struct sbx_err *err)
 {
 	const char *who = g->origin == SBX_ORIGIN_PROFILE ? "filesystem.mounts"
+			  : g->origin == SBX_ORIGIN_CWD	    ? "the current directory"
 			  : g->writable			  ? "--bind"
 							  : "--ro-bind";
 
@@ -362,9 +384,15 @@ static int mount_grant(struct builder *b, struct grant *g, struct sbx_path *path
 	struct sbx_mount_op *op;
 	int r = check_mount_point(b, g, path->st.st_mode, err);
 
+	if (r == 0 && g == b->overlay && sbx_overlay_has_mounts_below(path->resolved)) {
+		sbx_err_set(err, "'%s' cannot be an overlay: another file system is mounted below it",
+			    path->resolved);
+		r = SBX_PLAN_REFUSED;
+	}
 	if (r == 0)
 		r = map_grant(b, g, path, &mount_fd, err);
-	op = r == 0 ? sbx_view_add(b->p, SBX_MOUNT_BIND, g->target) : NULL;
+	op = r == 0 ? sbx_view_add(b->p, g == b->overlay && g->writable ? SBX_MOUNT_OVERLAY : SBX_MOUNT_BIND,
+				   g->target) : NULL;
 	if (!op) {
 		sbx_path_fini(path);
 		return r ? r : -ENOMEM;
@@ -438,12 +466,26 @@ static bool covered_by_grant(const struct builder *b, const char *path)
 	return false;
 }
 
+/* The grant the current directory is in: the innermost, if it is writable. When they are sorted. */
+static void choose_overlay(struct builder *b)
+{
+	const char *cwd = b->p->facts->cwd;
+	const struct grant *innermost = NULL;
+
+	for (size_t i = 0; i < b->n_grants && cwd; i++)
+		if (sbx_path_in_prefix(cwd, b->grants[i].target))
+			innermost = &b->grants[i];
+	if (sbx_plan_wants_overlay(b->p) && innermost && innermost->writable)
+		b->overlay = innermost;
+}
+
 /* Judge and mount all grants in order, @cwd_path (fd -1: none) among them. */
 static int mount_all(struct builder *b, struct sbx_path *cwd_path)
 {
 	size_t n_before = b->errs->n;
 
 	qsort(b->grants, b->n_grants, sizeof(b->grants[0]), compare_targets);
+	choose_overlay(b);
 	for (size_t i = 0; i < b->n_grants; i++) {
 		struct grant *g = &b->grants[i];
 		struct sbx_path path = { .fd = -1 };
@@ -467,6 +509,38 @@ static int mount_all(struct builder *b, struct sbx_path *cwd_path)
 			refuse_grant(b, g, &err);
 	}
 	return b->errs->n > n_before ? SBX_PLAN_REFUSED : 0;
+}
+
+/* --- where --keep goes: judged as a writable grant is, by whoever the sandbox runs as --- */
+
+static int judge_keep(struct builder *b, const char *why)
+{
+	const char *asked = b->p->options->keep;
+	struct sbx_path path = { .fd = -1 };
+	struct sbx_err err = { 0 };
+	SBX_AUTO_FREE char *absolute = NULL;
+	bool overlay = false;
+	int r = SBX_PLAN_REFUSED;
+
+	for (size_t i = 0; i < b->p->n_mounts; i++)
+		overlay = overlay || b->p->mounts[i].kind == SBX_MOUNT_OVERLAY;
+	if (asprintf(&absolute, "%s%s%s", asked[0] == '/' ? "" : b->p->facts->cwd ? b->p->facts->cwd : "",
+		     asked[0] == '/' ? "" : "/", asked) < 0)
+		return -ENOMEM;
+	if (!overlay) {
+		sbx_err_set(&err, "there is nothing to keep: %s", why[0] ? why :
+			    "the current directory is not granted writable");
+	} else {
+		r = judge_source(b, absolute, true, &path, &err);
+		if (r == 0 || r == SBX_PATH_E_MISSING) {
+			err = (struct sbx_err){ 0 };
+			r = sbx_plan_keep(b->p, &path, &err);
+		}
+	}
+	sbx_path_fini(&path);
+	if (r > 0)
+		sbx_err_list_add(b->errs, "", 0, 0, "--keep: %s", err.msg);
+	return r > 0 ? SBX_PLAN_REFUSED : r;
 }
 
 static void builder_free(struct builder *b)
@@ -509,6 +583,8 @@ int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why
 		b->grants[b->n_grants - 1].mount_fd = sbx_fd_steal(&cwd_mount_fd);
 	if (r == 0)
 		r = mount_all(b, &cwd);
+	if (r == 0 && p->options->keep)
+		r = judge_keep(b, why);
 	sbx_path_fini(&cwd);
 	return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The mounts of a sandbox, in the order they are made: what every sandbox has (the host's /usr, the
- * synthetic /etc, /proc, /dev, size-limited tmpfs), then what it is granted (view_grants.c), then
+ * synthetic /etc, /proc, /dev, size-limited tmpfs (view_scratch.c)), then what it is granted (view_grants.c), then
  * the root itself turns read-only, so that no file system without a size limit is left to write to.
  */
 #include "launcher/view.h"
@@ -16,9 +16,7 @@
 #include "base/cleanup.h"
 #include "launcher/plan_internal.h"
 
-#define SCRATCH_BYTES_DEFAULT (1ull << 30) /* each of /tmp, /var/tmp and the home, unless limited */
-#define SHM_BYTES	      (64ull << 20)
-#define DEFAULT_HOSTNAME      "sandbox"
+#define DEFAULT_HOSTNAME "sandbox"
 
 /* --- ops --- */
 
@@ -153,34 +151,13 @@ static int add_files(struct sbx_plan *p)
 	return r;
 }
 
-static uint64_t scratch_bytes(const struct sbx_plan *p, uint64_t asked)
+static int add_fresh(struct sbx_plan *p, struct sbx_err_list *errs)
 {
-	uint64_t disk = p->profile->limits.disk_bytes;
-
-	if (asked)
-		return asked;
-	return disk && disk < SCRATCH_BYTES_DEFAULT ? disk : SCRATCH_BYTES_DEFAULT;
-}
-
-static int add_fresh(struct sbx_plan *p)
-{
-	uint64_t tmp = scratch_bytes(p, p->profile->limits.tmp_bytes);
 	int r = sbx_view_add_plain(p, SBX_MOUNT_PROC, SBX_VIEW_PROC);
 
 	if (r == 0)
 		r = sbx_view_add_plain(p, SBX_MOUNT_DEV, SBX_VIEW_DEV);
-	if (r == 0)
-		r = sbx_view_add_tmpfs(p, SBX_VIEW_DEV "/shm", SHM_BYTES < tmp ? SHM_BYTES : tmp, 01777);
-	if (r == 0)
-		r = sbx_view_add_plain(p, SBX_MOUNT_REMOUNT_RO, SBX_VIEW_DEV);
-	if (r == 0)
-		r = sbx_view_add_tmpfs(p, "/tmp", tmp, 01777);
-	if (r == 0)
-		r = sbx_view_add_tmpfs(p, "/var/tmp", tmp, 01777);
-	if (r == 0)
-		r = sbx_view_add_tmpfs(p, p->facts->home,
-				       scratch_bytes(p, p->profile->limits.home_bytes), 0700);
-	return r;
+	return r == 0 ? sbx_view_add_scratch(p, errs) : r;
 }
 
 /* --- where the command starts --- */
@@ -227,12 +204,13 @@ int sbx_plan_view(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (r == 0)
 		r = add_files(p);
 	if (r == 0)
-		r = add_fresh(p);
+		r = add_fresh(p, errs);
 	if (r == 0)
 		r = sbx_view_add_grants(p, errs, why, sizeof(why));
 	if (r == 0)
 		r = sbx_view_add_plain(p, SBX_MOUNT_REMOUNT_RO, "/");
 	if (r != 0)
 		return r;
+	sbx_view_drop_unused_scratch(p);
 	return choose_chdir(p, why, errs);
 }

@@ -148,6 +148,8 @@ static const char *const enforce_words[] = { "best-effort", "strict", NULL };
 static const char *const flag_words[] = { "false", "true", NULL };
 static const char *const idmap_words[] = { "required", "read-only", NULL };
 static const char *const shipped_words[] = { "keep", "drop", NULL };
+static const char *const workspace_words[] = { "direct", "overlay", NULL };
+static_assert(SBX_N_ELEMENTS(workspace_words) == SBX_N_WORKSPACES + 1, "a word per workspace");
 /* The empty word stands for "not said" and matches nothing that can be written. */
 static const char *const protocol_words[] = { "", "tcp", "udp", NULL };
 static const char *const check_words[] = { "", "none", "tls", "http", NULL };
@@ -256,6 +258,9 @@ static const struct sbx_key filesystem_rows[] = {
 	  .check = check_host_path,
 	  .help = "Mount sources must lie below one of these; the system policy's list unless "
 		  "said." },
+	{ "workspace", SBX_KEY_WORD, PROFILE(filesystem.workspace), .words = workspace_words,
+	  .help = "What becomes of writes to the granted current directory. direct: they are made. "
+		  "overlay: they go to a layer in memory, dropped at the end or kept by --keep." },
 	{ "blocked_segments", SBX_KEY_STRINGS, PROFILE(filesystem.blocked_segments), .max = 1024,
 	  .check = check_segment,
 	  .help = "Names that no mount source may have in its path, besides the system policy's." },

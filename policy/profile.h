@@ -84,6 +84,13 @@ struct sbx_limit_values {
 	bool strict; /* limits.enforce: strict; default best-effort */
 };
 
+/* What becomes of what is written to the granted current directory. */
+enum sbx_workspace {
+	SBX_WORKSPACE_DIRECT = 0, /* it is written */
+	SBX_WORKSPACE_OVERLAY,	  /* it goes to a layer of its own, which is dropped or kept elsewhere */
+	SBX_N_WORKSPACES,
+};
+
 struct sbx_profile {
 	char *name, *description;
 	struct {
@@ -91,6 +98,7 @@ struct sbx_profile {
 		struct sbx_mount_entry *mounts;
 		struct sbx_str_list allowed_prefixes; /* empty: the system policy's */
 		struct sbx_str_list blocked_segments; /* added to the system policy's */
+		enum sbx_workspace workspace;
 	} filesystem;
 	struct {
 		struct sbx_str_list allow, deny; /* names, absolute paths */

@@ -356,6 +356,7 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_INIT_HELLO:
 	case SBX_MSG_RELEASE:
 	case SBX_MSG_ORDERS:
+	case SBX_MSG_STAGE_UPPER:
 		*ret_number = false;
 		return 0;
 	case SBX_MSG_STAGE_READY:

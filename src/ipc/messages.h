@@ -20,7 +20,7 @@
  *
  *   launcher -> broker   CONFIG, RELEASE (the self-test is over), STOP
  *   broker -> launcher   READY, RELEASE (in answer), EVENT..., STATS (in answer to STOP, last)
- *   stage -> launcher    STAGE_READY (with the sandbox's sockets), STAGE_FAILED, COMMAND_EXIT
+ *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the sandbox's sockets), STAGE_FAILED, COMMAND_EXIT
  *   launcher -> stage    ORDERS (they are in shared memory, launcher/orders.h), SIGNAL
  *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
  *   launcher -> init     PROBES, RELEASE
@@ -57,6 +57,7 @@ enum sbx_msg_type {
 	SBX_MSG_UDP_SOCKET_MADE,
 	SBX_MSG_UDP_SOCKET_FAILED,
 	SBX_MSG_ORDERS,
+	SBX_MSG_STAGE_UPPER,
 	SBX_N_MSG_TYPES,
 };
 

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import INST
 
-STEPS = ["record", "cgroup", "stage", "broker", "command", "rights", "runtime", "firewall", "selftest",
+STEPS = ["record", "cgroup", "keep", "stage", "broker", "command", "rights", "runtime", "firewall", "selftest",
          "release"]
 
 

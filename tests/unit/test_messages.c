@@ -255,7 +255,8 @@ static void test_header(void **state)
 	assert_int_equal(sbx_msg_type(sbx_span("\1\0\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x11\0\0", 4)), SBX_MSG_UDP_SOCKET_FAILED);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x12\0\0", 4)), SBX_MSG_ORDERS);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x13\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x13\0\0", 4)), SBX_MSG_STAGE_UPPER);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x14\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
 	memcpy(packet, "\1\1\0\0", 4);

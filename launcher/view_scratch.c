@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Where the sandbox writes what is no grant, and how much.
+ *
+ * Without limits.disk each of /tmp, /var/tmp and the home is a tmpfs with a size of its own. limits.disk is
+ * a bound on all scratch space together, and file systems that only each have a size cannot keep it unless
+ * the sizes are cut up in advance. So with it there is one file system of that size, the scratch space
+ * (overlay.h), of which /tmp, /var/tmp, /dev/shm, the home and the overlay's upper layer are directories:
+ * any of them may grow as far as the others leave room. limits.tmp or limits.home that ask for less still
+ * make a file system of its own, whose size is then set aside from the scratch space. What the host's owner
+ * set as a ceiling bounds those who ask for nothing.
+ */
+#include "launcher/view.h"
+
+#include <errno.h>
+
+#include "launcher/plan_internal.h"
+#include "policy/units.h"
+
+#define SCRATCH_BYTES_DEFAULT (1ull << 30) /* each file system, unless limited */
+#define SCRATCH_BYTES_MIN     (1ull << 20) /* what must be left when the others have theirs */
+#define SHM_BYTES	      (64ull << 20)
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a && (!b || a < b) ? a : b;
+}
+
+/* 0: no bound. */
+static uint64_t disk_limit(const struct sbx_plan *p)
+{
+	return lesser(p->profile->limits.disk_bytes, p->system->ceilings.disk_bytes);
+}
+
+/* The sizes of the file systems of their own; 0: a directory of the scratch space. */
+struct sizes {
+	uint64_t shm, tmp, home;
+};
+
+static int size_without_disk(struct sbx_plan *p, struct sizes *s)
+{
+	const struct sbx_limit_values *a = &p->profile->limits, *c = &p->system->ceilings;
+
+	s->tmp = a->tmp_bytes ? a->tmp_bytes : lesser(SCRATCH_BYTES_DEFAULT, c->tmp_bytes);
+	s->home = a->home_bytes ? a->home_bytes : lesser(SCRATCH_BYTES_DEFAULT, c->home_bytes);
+	s->shm = lesser(SHM_BYTES, s->tmp);
+	if (sbx_plan_wants_overlay(p))
+		p->scratch_bytes = SCRATCH_BYTES_DEFAULT;
+	return 0;
+}
+
+static int refuse_or_note(struct sbx_plan *p, uint64_t disk, struct sbx_err_list *errs)
+{
+	char text[SBX_UNIT_STR_MAX];
+
+	sbx_size_format(disk, text, sizeof(text));
+	if (!p->profile->limits.strict)
+		return sbx_plan_note(p, "limits.tmp and limits.home do not fit into limits.disk (%s): /tmp, "
+					"/var/tmp and the home share it", text);
+	sbx_err_list_add(errs, "", 0, 0, "limits.tmp, for /tmp and for /var/tmp, and limits.home do not fit "
+					 "into limits.disk (%s): ask for less of them or for more of it", text);
+	return SBX_PLAN_REFUSED;
+}
+
+static int size_with_disk(struct sbx_plan *p, uint64_t disk, struct sizes *s, struct sbx_err_list *errs)
+{
+	const struct sbx_limit_values *a = &p->profile->limits;
+	uint64_t aside;
+
+	s->tmp = a->tmp_bytes < disk ? a->tmp_bytes : 0;
+	s->home = a->home_bytes < disk ? a->home_bytes : 0;
+	aside = 2 * s->tmp + s->home;
+	p->scratch_bytes = disk;
+	if (aside + SCRATCH_BYTES_MIN > disk) {
+		*s = (struct sizes){ 0 };
+		p->tmp_shared = p->home_shared = true;
+		return refuse_or_note(p, disk, errs);
+	}
+	p->tmp_shared = s->tmp == 0;
+	p->home_shared = s->home == 0;
+	p->scratch_bytes -= aside;
+	return 0;
+}
+
+static int add(struct sbx_plan *p, const char *dest, uint64_t size_bytes, mode_t mode)
+{
+	struct sbx_mount_op *op;
+
+	if (size_bytes)
+		return sbx_view_add_tmpfs(p, dest, size_bytes, mode);
+	op = sbx_view_add(p, SBX_MOUNT_SCRATCH, dest);
+	if (!op)
+		return -ENOMEM;
+	op->mode = mode;
+	return 0;
+}
+
+int sbx_view_add_scratch(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	uint64_t disk = disk_limit(p);
+	struct sizes s = { 0 };
+	int r = disk ? size_with_disk(p, disk, &s, errs) : size_without_disk(p, &s);
+
+	if (r == 0)
+		r = add(p, SBX_VIEW_DEV "/shm", s.shm, 01777);
+	if (r == 0)
+		r = sbx_view_add_plain(p, SBX_MOUNT_REMOUNT_RO, SBX_VIEW_DEV);
+	if (r == 0)
+		r = add(p, "/tmp", s.tmp, 01777);
+	if (r == 0)
+		r = add(p, "/var/tmp", s.tmp, 01777);
+	return r == 0 ? add(p, p->facts->home, s.home, 0700) : r;
+}
+
+void sbx_view_drop_unused_scratch(struct sbx_plan *p)
+{
+	for (size_t i = 0; i < p->n_mounts; i++)
+		if (p->mounts[i].kind == SBX_MOUNT_SCRATCH || p->mounts[i].kind == SBX_MOUNT_OVERLAY)
+			return;
+	p->scratch_bytes = 0;
+}
