@@ -371,6 +371,18 @@ def test_the_keeper_has_nothing_else(box, clean):  # noqa: F811
     p.communicate("\n", timeout=30)
 
 
+def test_a_signal_for_the_command_is_not_for_the_copying(box, clean):  # noqa: F811
+    for i in range(10):
+        out = f"{box.out}-{i}"
+        p = box.running(["--keep", out], "trap 'echo x > f; exit 0' INT; echo up; while :; do sleep 0.01; done",
+                        start_new_session=True)
+        for _ in range(3):
+            os.killpg(launcher_pid(p), signal.SIGINT)
+        _, err = p.communicate(timeout=10)
+        assert p.returncode in (0, 130) and err == "", (p.returncode, err)
+        assert removed(out) == []
+
+
 @pytest.mark.parametrize("how", ["kill", "interrupt", "go on"])
 def test_copying_that_is_broken_off(box, clean, how):  # noqa: F811
     p = box.running(["--keep", box.out], "echo up; echo x > f; read x", stdin=subprocess.PIPE)
