@@ -409,7 +409,8 @@ static int from_job(const struct sbx_job *j, struct sbx_options *ret_o, struct s
 		{ KEY_PROFILE, j->profile, NULL },   { KEY_WORKSPACE, j->workspace, NULL },
 		{ KEY_ANALYSIS_ID, j->analysis_id, NULL }, { KEY_USER, j->user, NULL },
 		{ KEY_CHDIR, j->chdir, NULL },	     { KEY_HOSTNAME, j->hostname, NULL },
-		{ KEY_RECEIPT, j->receipt, NULL },   { KEY_BIND, NULL, &j->bind },
+		{ KEY_RECEIPT, j->receipt, NULL },   { KEY_KEEP, j->keep, NULL },
+		{ KEY_BIND, NULL, &j->bind },
 		{ KEY_RO_BIND, NULL, &j->ro_bind },  { KEY_ALLOW, NULL, &j->allow },
 		{ KEY_DENY, NULL, &j->deny },	     { KEY_ENV, NULL, &j->env },
 		{ KEY_LIMIT, NULL, &j->limit },
@@ -420,6 +421,7 @@ static int from_job(const struct sbx_job *j, struct sbx_options *ret_o, struct s
 		r = values[i].list ? from_list(ret_o, values[i].key, values[i].list, err)
 				   : from_string(ret_o, values[i].key, values[i].value, err);
 	ret_o->air_gap = j->air_gap;
+	ret_o->overlay = j->overlay;
 	return r;
 }
 
@@ -459,7 +461,7 @@ static int merge(struct sbx_options *o, struct sbx_options *job, struct sbx_err 
 		{ &o->profile, &job->profile },	      { &o->workspace, &job->workspace },
 		{ &o->analysis_id, &job->analysis_id }, { &o->chdir, &job->chdir },
 		{ &o->hostname, &job->hostname },     { &o->user, &job->user },
-		{ &o->receipt, &job->receipt },
+		{ &o->receipt, &job->receipt },	      { &o->keep, &job->keep },
 	};
 	struct sbx_options old = *o;
 	int r;
@@ -480,6 +482,7 @@ static int merge(struct sbx_options *o, struct sbx_options *job, struct sbx_err 
 		if (!*scalars[i][0])
 			*scalars[i][0] = *scalars[i][1];
 	o->air_gap |= job->air_gap;
+	o->overlay |= job->overlay;
 	o->n_binds = job->n_binds, o->binds = job->binds;
 	o->n_allow = job->n_allow, o->allow = job->allow;
 	o->n_deny = job->n_deny, o->deny = job->deny;

@@ -51,7 +51,7 @@ static int judge_limit(const char *text, struct sbx_err *err)
 	return r;
 }
 
-static const char *const air_gap_words[] = { "false", "true", NULL };
+static const char *const flag_words[] = { "false", "true", NULL };
 
 #define JOB(field) .offset = offsetof(struct sbx_job, field)
 static const struct sbx_key job_rows[] = {
@@ -79,8 +79,12 @@ static const struct sbx_key job_rows[] = {
 	  .help = "Where the command starts, inside." },
 	{ "hostname", SBX_KEY_STRING, JOB(hostname), .check = sbx_form_hostname,
 	  .help = "The host name inside." },
-	{ "air_gap", SBX_KEY_SWITCH, JOB(air_gap), .words = air_gap_words,
+	{ "air_gap", SBX_KEY_SWITCH, JOB(air_gap), .words = flag_words,
 	  .help = "Refuse every exit, whatever the profile says." },
+	{ "overlay", SBX_KEY_SWITCH, JOB(overlay), .words = flag_words,
+	  .help = "Writes to the current directory stay in the sandbox." },
+	{ "keep", SBX_KEY_STRING, JOB(keep), .check = sbx_form_not_empty,
+	  .help = "The same, and the directory that they are copied to at the end." },
 	{ "receipt", SBX_KEY_STRING, JOB(receipt), .check = sbx_form_not_empty,
 	  .help = "The file that the receipt is written to." },
 	{ "command", SBX_KEY_WORDS, JOB(command), .max = SBX_JOB_WORDS_MAX,

@@ -62,6 +62,7 @@ static void test_all(void **state)
 			       "--allow", "x.org", "--allow", "y.org", "--deny", "z.org",
 			       "--air-gap", "--env", "A=1", "--env", "B", "--limit", "tmp=1M",
 			       "--chdir", "/d", "--hostname", "h", "--user", "u", "--receipt", "r",
+			       "--overlay", "--keep", "k",
 			       "--dry-run", "-v", "-v", "cmd", "--profile", "q"),
 			 0);
 	assert_string_equal(o.profile, "p");
@@ -72,6 +73,8 @@ static void test_all(void **state)
 	assert_string_equal(o.hostname, "h");
 	assert_string_equal(o.user, "u");
 	assert_string_equal(o.receipt, "r");
+	assert_string_equal(o.keep, "k");
+	assert_true(o.overlay);
 	assert_int_equal(o.n_binds, 2);
 	assert_string_equal(o.binds[0].source, "/a");
 	assert_string_equal(o.binds[0].target, "/b");
@@ -265,7 +268,7 @@ static void test_job_alone(void **state)
 	assert_int_equal(PARSE(&o, &err, "--job", "nightly"), 0);
 	assert_string_equal(o.job, "nightly");
 	assert_int_equal(sbx_options_add_job(&o, job("profile: p\nworkspace: w\nanalysis_id: a\nuser: u\n"
-						     "chdir: /c\nhostname: h\nreceipt: r\nair_gap: true\n"
+						     "chdir: /c\nhostname: h\nreceipt: r\nair_gap: true\noverlay: true\nkeep: k\n"
 						     "bind: ['/a\\:b:/c']\nro_bind: [/d]\nallow: [x.org]\n"
 						     "deny: [y.org]\nenv: [A=1]\nlimit: [tmp=1M]\n"
 						     "command: [ls, -l]\n"), &err), 0);
@@ -276,7 +279,8 @@ static void test_job_alone(void **state)
 	assert_string_equal(o.chdir, "/c");
 	assert_string_equal(o.hostname, "h");
 	assert_string_equal(o.receipt, "r");
-	assert_true(o.air_gap);
+	assert_string_equal(o.keep, "k");
+	assert_true(o.air_gap && o.overlay);
 	assert_int_equal(o.n_binds, 2);
 	assert_string_equal(o.binds[0].source, "/a:b");
 	assert_string_equal(o.binds[0].target, "/c");
