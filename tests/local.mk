@@ -58,6 +58,8 @@ EXTRA_DIST += \
 	%reldir%/system/test_jobs.py \
 	%reldir%/system/test_kernel_refusals.py \
 	%reldir%/system/test_lifecycle.py \
+	%reldir%/system/test_limits.py \
+	%reldir%/system/test_many.py \
 	%reldir%/system/test_mounts.py \
 	%reldir%/system/test_names.py \
 	%reldir%/system/test_nft_equal.py \
