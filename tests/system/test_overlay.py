@@ -467,3 +467,37 @@ def test_dry_run_tells(sbx):
     plan = json.loads(sbx.run(["--dry-run"], ["true"]).out)
     assert plan["scratch"] is None and plan["keep"] is None
     assert "overlay" not in {m["kind"] for m in plan["mounts"]}
+
+
+def test_a_sandbox_with_a_uid_of_its_own(sbx):
+    """Root without --user: the workspace and the kept result are its owner's, by id-mapped mounts."""
+    owner, group = 41001, 41002
+    sbx.own(0)
+    fill(sbx.work)
+    os.chmod(sbx.work + "/a", 0o600)
+    out, roots = sbx.tmp + "/out", sbx.tmp + "/roots"
+    os.mkdir(out, 0o700)
+    os.mkdir(roots)
+
+    def give(top):
+        for at, dirs, files in os.walk(top):
+            for name in [at] + [os.path.join(at, n) for n in dirs + files]:
+                os.lchown(name, owner, group)
+    give(sbx.work)
+    give(out)
+    os.chmod(sbx.work, 0o700)
+    before = tree_of(sbx.work)
+    r = sbx.run(["--keep", out], ["sh", "-c", "id -u; " + CHANGES], root=True)
+    assert r.rc == 0 and r.out not in ("0\n", f"{owner}\n"), r
+    assert tree_of(sbx.work) == before
+    assert {(os.lstat(os.path.join(out, n)).st_uid, os.lstat(os.path.join(out, n)).st_gid)
+            for n in tree_of(out)} == {(owner, group)}
+    copy = sbx.tmp + "/copy"
+    shutil.copytree(sbx.work, copy, symlinks=True)
+    apply(out, copy)
+    assert sbx.run([], ["sh", "-c", CHANGES], root=True).rc == 0
+    assert tree_of(copy) == tree_of(sbx.work)
+    for place, part in ((roots, "belongs to"), (sbx.tmp + "/missing", "must be there"), (out, "not empty")):
+        r = sbx.run(["--keep", place], ["echo", "ran"], root=True)
+        assert (r.rc, r.out) == (125, "") and part in r.err, (place, r)
+    assert os.listdir(roots) == []
