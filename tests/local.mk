@@ -48,11 +48,13 @@ EXTRA_DIST += \
 	%reldir%/system/conftest.py \
 	%reldir%/system/inside.py \
 	%reldir%/system/test_addresses.py \
+	%reldir%/system/test_ambient.py \
 	%reldir%/system/test_attach_rules.py \
 	%reldir%/system/test_attacks.py \
 	%reldir%/system/test_broker_standalone.py \
 	%reldir%/system/test_clients.py \
 	%reldir%/system/test_gc.py \
+	%reldir%/system/test_idmap.py \
 	%reldir%/system/test_inside.py \
 	%reldir%/system/test_install.py \
 	%reldir%/system/test_jobs.py \
@@ -68,6 +70,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \
 	%reldir%/system/test_tls_http.py \
+	%reldir%/system/test_uid_pool.py \
 	%reldir%/system/world.py \
 	%reldir%/reachable.sh \
 	%reldir%/tap.sh \
