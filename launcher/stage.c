@@ -397,7 +397,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	const char *step = "start";
 	int args_fd = -1, error;
 	struct sbx_tree tree = { .root = -1 };
-	struct stage_sockets s;
+	struct stage_sockets s = { .factory = -1 };
 	struct mapped mapped;
 	pid_t bwrap = 0;
 
