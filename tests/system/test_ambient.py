@@ -83,6 +83,31 @@ def test_more_than_needed_is_let_go(service):
         p.communicate(timeout=20)
 
 
+def test_what_is_executed_has_none(sbx, service):
+    """getent is the first program, asked who the service user is, long before anything else is dropped."""
+    seen, script, nsswitch = (os.path.join(sbx.tmp, n) for n in ("seen", "getent-script", "nsswitch"))
+    shutil.copy("/usr/bin/getent", sbx.tmp + "/getent")
+    with open(script, "w") as f:
+        f.write(f"#!/bin/sh\ngrep ^Cap /proc/self/status >{seen}\nexec {sbx.tmp}/getent \"$@\"\n")
+    os.chmod(script, 0o755)
+    with open(nsswitch, "w") as f:
+        f.write("passwd: files systemd\n")
+    os.chown(sbx.tmp, SERVICE, SERVICE)
+    binds = {script: "/usr/bin/getent", nsswitch: "/etc/nsswitch.conf"}
+    for source, target in binds.items():
+        subprocess.run(sbx.world.ns() + ["mount", "--bind", source, target], check=True)
+    try:
+        rc, _, err = service([], ["true"], caps=(*NEEDED, "net_admin"))
+    finally:
+        for target in binds.values():
+            subprocess.run(sbx.world.ns() + ["umount", target], check=True)
+    assert rc == 0, err
+    with open(seen) as f:
+        caps = dict(line.split() for line in f)
+    assert {name: int(caps[name], 16) for name in ("CapInh:", "CapPrm:", "CapEff:", "CapAmb:")} == \
+        {"CapInh:": 0, "CapPrm:": 0, "CapEff:": 0, "CapAmb:": 0}
+
+
 @pytest.mark.parametrize("missing", NEEDED)
 def test_one_is_missing(service, missing):
     rc, out, err = service([], ["echo", "ran"], caps=[c for c in NEEDED if c != missing])
