@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What attach.py measures with: `bench_attach udp ADDR PORT N` sends N datagrams and prints the nanoseconds
- * of processor time of one (both ends: a loopback delivers within the send); `sink ADDR PORT` takes in TCP connections and drops what they bring, until stdin ends; `tcp ADDR
- * PORT MS` sends for so long and prints GiB/s.
+ * of processor time of one (both ends: a loopback delivers within the send); `sink ADDR PORT` takes in TCP connections and drops what they bring, until stdin ends; `pair ADDR
+ * PORT MS CGROUP` sends for so long over a connection made here, and over one made in CGROUP, and prints for
+ * each GiB/s and the sender's processor seconds of a GiB.
  */
 #include <arpa/inet.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BLOCK (256 * 1024)
+#define BLOCK	 (256 * 1024)
+#define SLICE_MS 50
 
 static char block[BLOCK];
 
@@ -48,23 +51,58 @@ static int udp(const struct sockaddr_in *to, long n)
 	return 0;
 }
 
-static int tcp(const struct sockaddr_in *to, long ms)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	double start, total = 0, seconds = (double)ms / 1e3, took;
+struct stream {
+	int fd;
+	double bytes, seconds, cpu;
+};
 
-	if (fd < 0 || connect(fd, (const struct sockaddr *)to, sizeof(*to)) < 0)
-		return fail("connect");
-	start = now(CLOCK_MONOTONIC);
+static int send_for(struct stream *s, double seconds)
+{
+	double start = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID), took;
+
 	do {
-		ssize_t n = send(fd, block, sizeof(block), 0);
+		ssize_t n = send(s->fd, block, sizeof(block), 0);
 
 		if (n < 0)
 			return fail("send");
-		total += (double)n;
+		s->bytes += (double)n;
 		took = now(CLOCK_MONOTONIC) - start;
 	} while (took < seconds);
-	printf("%.3f\n", total / took / (1 << 30));
+	s->seconds += took;
+	s->cpu += now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	return 0;
+}
+
+static int enter(const char *cgroup)
+{
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+	f = fopen(path, "we");
+	if (!f || fputs("0", f) < 0 || fclose(f) != 0)
+		return fail(path);
+	return 0;
+}
+
+/* A socket belongs to the cgroup it was made in. In turns, so that what else the machine does is shared. */
+static int pair(const struct sockaddr_in *to, long ms, const char *cgroup)
+{
+	struct stream streams[2] = { { .fd = -1 }, { .fd = -1 } };
+
+	for (int i = 0; i < 2; i++) {
+		if (i == 1 && enter(cgroup) != 0)
+			return 1;
+		streams[i].fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (connect(streams[i].fd, (const struct sockaddr *)to, sizeof(*to)) < 0)
+			return fail("connect");
+	}
+	for (long slices = 2 * ms / SLICE_MS; slices > 0; slices--)
+		if (send_for(&streams[slices % 2], SLICE_MS / 1e3) != 0)
+			return 1;
+	for (int i = 0; i < 2; i++)
+		printf("%.3f %.3f\n", streams[i].bytes / streams[i].seconds / (1 << 30),
+		       streams[i].cpu / (streams[i].bytes / (1 << 30)));
 	return 0;
 }
 
@@ -73,6 +111,7 @@ static int sink(const struct sockaddr_in *at)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 	struct pollfd fds[2] = { { .fd = fd, .events = POLLIN }, { .fd = 0, .events = POLLIN } };
 
+	signal(SIGCHLD, SIG_IGN);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (const struct sockaddr *)at, sizeof(*at)) < 0 || listen(fd, 8) < 0)
 		return fail("listen");
@@ -81,8 +120,11 @@ static int sink(const struct sockaddr_in *at)
 	while (poll(fds, 2, -1) > 0 && !fds[1].revents) {
 		int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 
-		while (recv(c, block, sizeof(block), MSG_TRUNC) > 0)
-			;
+		if (fork() == 0) {
+			while (recv(c, block, sizeof(block), MSG_TRUNC) > 0)
+				;
+			_exit(0);
+		}
 		close(c);
 	}
 	return 0;
@@ -101,7 +143,7 @@ int main(int argc, char **argv)
 		return sink(&addr);
 	if (strcmp(mode, "udp") == 0 && n > 0)
 		return udp(&addr, n);
-	if (strcmp(mode, "tcp") == 0 && n > 0)
-		return tcp(&addr, n);
+	if (strcmp(mode, "pair") == 0 && n > 0 && argc == 6)
+		return pair(&addr, n, argv[5]);
 	return 2;
 }
