@@ -166,13 +166,15 @@ def test_memory(start, no_cgroup_left, way):
     said = [line for line in r.err.splitlines() if line.startswith("sbx-run: ") and "memory" in line]
     assert len(said) == 1 and re.search(r"\b64(\.0)? ?M", said[0]) and "peak" in said[0], r.err
     assert (sbx.last()["state"], sbx.last()["exit_status"]) == ("oom_killed", 137)
+    assert sbx.leftovers() == []
+    if way in ("unit", "user-unit"):
+        return  # the twin of both is that of root and session
     r = sbx.run(limits(memory="512M"), python(HOG, 256))
     assert (r.rc, r.out, r.err) == (0, "alive 256\n", "")
     assert sbx.last()["state"] == "done"
-    assert sbx.leftovers() == []
 
 
-@pytest.mark.parametrize("way", ["root", "session", "delegated", "user-delegated"])
+@pytest.mark.parametrize("way", ["session", "delegated"])
 def test_the_neighbour_lives(start, no_cgroup_left, way):
     """The same limit, the same way; and all processes of the one that is over it end, not the largest only."""
     sbx = start(way)
@@ -194,7 +196,7 @@ def test_a_kill_that_is_not_the_limits(start):
 
 # --- pids and cpus ---
 
-@pytest.mark.parametrize("way", ["root", "session", "delegated", "user-delegated"])
+@pytest.mark.parametrize("way", ["root", "session", "user-delegated"])
 def test_pids_and_cpus(start, no_cgroup_left, way):
     sbx = start(way)
     [few] = sbx.run(limits(pids=40, cpus="0.5"), python(FORKS_AND_BUSY, 60, 3)).lines()
@@ -309,10 +311,10 @@ def test_nothing_is_left_of_a_run(start, no_cgroup_left, way):
     assert sbx.leftovers() == []
 
 
-@pytest.mark.parametrize("guard", [False, True], ids=["launcher", "launcher-and-guard"])
-@pytest.mark.parametrize("way", ["root", "delegated", "session", "user-delegated"])
+@pytest.mark.parametrize("way,guard", [("root", False), ("root", True), ("delegated", True), ("session", False),
+                                       ("session", True), ("user-delegated", True)])
 def test_sigkill_of_the_launcher(start, no_cgroup_left, way, guard):
-    """Nothing runs on, and the next start leaves nothing of it."""
+    """Nothing runs on, and the next start leaves nothing of it, whether or not the guard went with it."""
     sbx = start(way)
     args = ["--env", "WHO=killed", "--id", ID, *limits(memory="64M", pids=50)]
     p = sbx.popen(args, ["sh", "-c", "echo up; sleep 600 & exec sleep 600"])
