@@ -8,10 +8,11 @@
  *                   the sandbox too, and a packet of anybody else costs one lookup, however many sandboxes
  *                   there are. A base chain per depth: one sandbox inside another must please both, for
  *                   accept ends one base chain only.
- *   chain ID        floors are refused; loopback has its own chain; what leads to any address of this
- *                   host (all of it goes out by lo, whichever address that is, also one that the host gets
- *                   later) is refused unless the system policy admits it; pins pass; then the entries.
- *   chain ID-lo     what goes to 127/8 and ::1: the stub, the listed ports; the rest is refused.
+ *   chain ID        what goes out by lo has its own chain; floors are refused, pins pass; then the entries.
+ *                   Each packet of a flow walks this as far as its pin: three rules for IPv4.
+ *   chain ID-lo     what is for this host, whichever address that is, also one that the host gets later:
+ *                   refused, but for loopback and what the system policy admits. Floors first, here too.
+ *   chain ID-lp     what goes to 127/8 and ::1: the stub, the listed ports; the rest is refused.
  *   chain ID-no     logged to the sandbox's group and refused: TCP by a reset, the rest by ICMP.
  *
  * No chain but the base chain may end without a verdict: behind it the policy is accept. Each ends in
@@ -273,36 +274,51 @@ struct family_sets {
 	struct sbx_nft_set *floors, *pins, *old;
 };
 
+static void refuse_floors(struct sbx_nft_chain *c, const struct sbx_nft_set *floors, const char *no)
+{
+	struct sbx_nft_rule *r;
+
+	if (!floors->n_nets)
+		return;
+	r = add_rule(c);
+	add_set_match(r, SBX_NFT_DADDR_IN, floors);
+	add_goto(r, no);
+}
+
+static void fill_local(struct sbx_nft_chain *c, const struct sbx_attach_input *in,
+		       const struct family_sets sets[2], const char *ports, const char *no)
+{
+	const struct sbx_cidr *loopback[] = { &loopback4, &loopback6 };
+
+	for (int f = 0; f < 2; f++)
+		refuse_floors(c, sets[f].floors, no);
+	for (int f = 0; f < 2; f++) {
+		struct sbx_nft_rule *r = add_rule(c);
+
+		add_daddr(r, loopback[f]);
+		add_goto(r, ports);
+	}
+	fill_cidrs(c, in->admitted, in->n_admitted, no);
+	add_goto(add_rule(c), no);
+}
+
 static void fill_sandbox(struct sbx_nft_chain *c, const struct sbx_attach_input *in,
 			 const struct family_sets sets[2], const char *lo, const char *no)
 {
-	const struct sbx_cidr *loopback[] = { &loopback4, &loopback6 };
 	struct sbx_nft_rule *r;
 
-	for (int f = 0; f < 2; f++) {
-		if (!sets[f].floors->n_nets)
-			continue;
-		r = add_rule(c);
-		add_set_match(r, SBX_NFT_DADDR_IN, sets[f].floors);
-		add_goto(r, no);
-	}
-	for (int f = 0; f < 2; f++) {
-		r = add_rule(c);
-		add_item(r, SBX_NFT_OIFNAME)->u.name = "lo";
-		add_daddr(r, loopback[f]);
-		add_goto(r, lo);
-	}
-	fill_cidrs(c, in->admitted, in->n_admitted, no);
 	r = add_rule(c);
 	add_item(r, SBX_NFT_OIFNAME)->u.name = "lo";
-	add_goto(r, no);
+	add_goto(r, lo);
 	for (int f = 0; f < 2; f++) {
+		refuse_floors(c, sets[f].floors, no);
 		r = add_rule(c);
 		add_set_match(r, SBX_NFT_PIN_IN, sets[f].pins);
 		add_item(r, SBX_NFT_ACCEPT);
 	}
 	for (int f = 0; f < 2; f++)
 		fill_old(c, sets[f].old);
+	fill_cidrs(c, in->admitted, in->n_admitted, no);
 	fill_cidrs(c, in->cidrs, in->n_cidrs, no);
 	if (in->all_destinations) {
 		static const enum sbx_proto protos[] = { SBX_PROTO_TCP, SBX_PROTO_UDP };
@@ -332,7 +348,7 @@ static int fill(struct sbx_nft_ruleset *rs, const struct sbx_attach_input *in)
 	const char *level = name(rs, "level%u", (unsigned)in->level);
 	const char *sandbox = name(rs, "sb-%s", in->id);
 	struct sbx_nft_set *map = add_set(rs, SBX_NFT_SET_CGROUPS, level, 0);
-	struct sbx_nft_chain *no, *lo, *own, *base;
+	struct sbx_nft_chain *no, *ports, *lo, *own, *base;
 	struct family_sets sets[2];
 	struct sbx_nft_item *i;
 
@@ -348,13 +364,15 @@ static int fill(struct sbx_nft_ruleset *rs, const struct sbx_attach_input *in)
 		return -ENOMEM;
 	/* Each before those that go to it, as text must have them. */
 	no = add_chain(rs, name(rs, "sb-%s-no", in->id), 0);
-	lo = no ? add_chain(rs, name(rs, "sb-%s-lo", in->id), in->n_loopback_ports * 3) : NULL;
+	ports = no ? add_chain(rs, name(rs, "sb-%s-lp", in->id), in->n_loopback_ports * 3) : NULL;
+	lo = ports ? add_chain(rs, name(rs, "sb-%s-lo", in->id), in->n_admitted) : NULL;
 	own = lo ? add_chain(rs, sandbox, in->n_admitted + in->n_cidrs) : NULL;
 	base = own ? add_chain(rs, level, 0) : NULL;
 	if (!base)
 		return -ENOMEM;
 	fill_no(no, in, sandbox);
-	fill_loopback(lo, in, no->name);
+	fill_loopback(ports, in, no->name);
+	fill_local(lo, in, sets, ports->name, no->name);
 	fill_sandbox(own, in, sets, lo->name, no->name);
 	base->shared = true;
 	base->hook_name = "output";

@@ -219,7 +219,7 @@ int sbx_attach_pin(const char *id, const struct sbx_attach_pin *v, size_t n, int
 /* All that a sandbox has; -ENOENT where some of it is not there (then all of it is not). */
 static int remove_sandbox(const char *id, const char *map, uint64_t cgroup_id, int fd)
 {
-	static const char *const chains[] = { "", "-lo", "-no" }; /* each before those it goes to */
+	static const char *const chains[] = { "", "-lo", "-lp", "-no" }; /* each before those it goes to */
 	static const char *const sets[] = { "-floor4", "-pins4", "-old4", "-floor6", "-pins6", "-old6" };
 	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
 	struct sbx_nft_refusal refusal;

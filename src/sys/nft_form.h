@@ -111,7 +111,7 @@ struct sbx_nft_set {
 	const char *chain;
 };
 
-#define SBX_NFT_CHAINS_MAX 4
+#define SBX_NFT_CHAINS_MAX 5
 #define SBX_NFT_SETS_MAX   8
 #define SBX_NFT_NAME_MAX   40
 

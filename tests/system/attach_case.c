@@ -208,13 +208,15 @@ static int nflog(uint64_t seed)
 	}
 	printf("group %u\n", group);
 	fflush(stdout);
-	while (poll(fds, 2, -1) > 0 && !fds[1].revents) {
+	while (poll(fds, 2, -1) > 0) {
 		char buf[8192];
-		ssize_t n = recv(fd, buf, sizeof(buf), 0);
+		ssize_t n;
 
-		if (n > 0)
+		while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
 			sbx_nflog_parse(sbx_span(buf, (size_t)n), print_packet, NULL);
 		fflush(stdout);
+		if (fds[1].revents)
+			break;
 	}
 	return 0;
 }
