@@ -291,7 +291,7 @@ static int gather_cgroup(struct sbx_facts *f)
 	sbx_cgroup_find(&f->cgroup, &f->cgroup_place);
 	if (!f->cgroup.systemd)
 		return 0;
-	if (!f->privileged)
+	if (f->caller_uid != 0)
 		snprintf(bus, sizeof(bus), "%s/bus", runtime ? runtime : "");
 	if (asprintf(&f->scope_helper, "%s/sbx-scope", f->libexec_dir) < 0) {
 		f->scope_helper = NULL;

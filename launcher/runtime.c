@@ -129,7 +129,7 @@ int sbx_runtime_gc(struct sbx_gc *gc, struct sbx_err *err)
 		sbx_err_set(err, "cannot open %s: %s", path, strerror(errno));
 		return -errno;
 	}
-	e = sbx_runtime_dir_make(path, err); /* they are there: are they ours? */
+	e = sbx_runtime_dir_make(path, gc->facts->privileged, err); /* they are there: are they ours? */
 	if (e == 0)
 		sweep(gc->facts, fd, gc);
 	return e;
@@ -252,7 +252,7 @@ static int claim(struct sbx_run *r, int parent_fd)
 
 int sbx_runtime_parents(struct sbx_run *r)
 {
-	return sbx_runtime_dir_make(r->plan->facts->runtime_dir, &r->err);
+	return sbx_runtime_dir_make(r->plan->facts->runtime_dir, r->plan->facts->privileged, &r->err);
 }
 
 int sbx_runtime_make(struct sbx_run *r)

@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int sbx_runtime_dir_make(const char *path, struct sbx_err *err)
+int sbx_runtime_dir_make(const char *path, bool privileged, struct sbx_err *err)
 {
-	/* A user's own group is often on the user's own directories; root's never needs to be. */
-	mode_t others = geteuid() == 0 ? 022 : 002;
+	/* A user's own group is often on the user's own directories; root's, a service's never needs to be. */
+	mode_t others = privileged ? 022 : 002;
 	char buf[512], *slash;
 	struct stat st;
 

@@ -2,10 +2,13 @@
 #ifndef SBX_LAUNCHER_RUNTIME_DIR_H
 #define SBX_LAUNCHER_RUNTIME_DIR_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 /* Make the runtime directory @path (absolute) with what is above it, where it is missing. Nobody but root and
- * us may be able to replace it or anything on the way. 0 or -errno with @err. */
-int sbx_runtime_dir_make(const char *path, struct sbx_err *err);
+ * us may be able to replace it or anything on the way; @privileged: not our group either. 0 or -errno with
+ * @err. */
+int sbx_runtime_dir_make(const char *path, bool privileged, struct sbx_err *err);
 
 #endif

@@ -210,7 +210,7 @@ static int open_leases(struct sbx_uid_pool *p, struct sbx_err *err)
 {
 	char path[4096];
 	struct stat st;
-	int r = sbx_runtime_dir_make(p->dir, err);
+	int r = sbx_runtime_dir_make(p->dir, true, err);
 
 	if (r < 0)
 		return r;

@@ -131,8 +131,19 @@ static bool has_mark(const char *path, const char *name)
 	return getxattr(path, name, value, sizeof(value)) == 1 && value[0] == '1';
 }
 
+/* The owner of a directory can mark it, so the mark of somebody else's says nothing: root stays out of a
+ * subtree that was delegated to a user. */
+static bool is_ours(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_uid == geteuid();
+}
+
 static bool is_delegated(const char *path)
 {
+	if (!is_ours(path))
+		return false;
 	return has_mark(path, "user.delegate") || has_mark(path, "trusted.delegate");
 }
 
@@ -169,7 +180,7 @@ static bool usable(const char *path, bool own, struct sbx_cgroup_place *place)
 	uint32_t available, given;
 	enum who who;
 
-	if (fd < 0 || !may_change(fd))
+	if (fd < 0 || !is_ours(path) || !may_change(fd))
 		return false;
 	available = controllers_in(fd, "cgroup.controllers");
 	given = controllers_in(fd, "cgroup.subtree_control");
@@ -330,7 +341,8 @@ static int make_locked(int place_fd, const char *name)
 		SBX_AUTO_CLOSE int fd = -1;
 		struct stat ours, there;
 
-		if (mkdirat(place_fd, name, 0755) < 0 && errno != EEXIST)
+		/* Nobody else may open it: whoever can, can hold the lock. */
+		if (mkdirat(place_fd, name, 0700) < 0 && errno != EEXIST)
 			return -errno;
 		fd = open_dir(place_fd, name);
 		if (fd == -ENOENT)
@@ -341,6 +353,8 @@ static int make_locked(int place_fd, const char *name)
 			return errno == EWOULDBLOCK ? -EEXIST : -errno;
 		if (fstat(fd, &ours) < 0)
 			return -errno;
+		if (ours.st_uid != geteuid())
+			return -EEXIST;
 		if (fstatat(place_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    there.st_ino == ours.st_ino)
 			return sbx_fd_steal(&fd);

@@ -43,7 +43,11 @@
  * host's dnat is before it.
  *
  * The last packets: when the cgroup is empty, sockets that were closed may still have data to send to
- * where they were connected, which was allowed. Removing the rules then opens nothing.
+ * where they were connected, which was allowed.
+ *
+ * What is missing before a launcher may use this: a socket that was passed out of the sandbox (SCM_RIGHTS)
+ * keeps the id of its cgroup, and is free once the rules are gone. The map's element has to stay, with a
+ * verdict that refuses: ids are not used again before the next boot.
  */
 #include "sys/nft_attach.h"
 
