@@ -21,8 +21,8 @@ EXTRA_DIST += \
 	%reldir%/packages \
 	%reldir%/run
 
-# Files of tests/vm/guest, all when empty; how long the machine may live. pytest is told first, so that it can still write
-# down what it knows.
+# Files of tests/vm/guest, all when empty; how long the machine may live, on a host that is busy with other
+# things. pytest is told first, so that it can still write down what it knows.
 VM_TESTS =
 VM_SECONDS = 840
 check-vm: all install-for-tests
