@@ -5,7 +5,8 @@
  * Who sees it: the upper layer is on a tmpfs of the stage's mount namespace, which ends with the stage. The
  * stage sends the launcher a descriptor of the directory (STAGE_UPPER); a descriptor keeps the mount it was
  * opened in, also when the namespace is gone. When: the stage has been reaped, and as pid 1 of the sandbox's
- * pid namespace it is reaped after all that was in there; so nothing changes what is copied. Who copies: the
+ * pid namespace it is reaped after all that was in there. A process outside that the command passed a
+ * directory to may still write to the overlay: keep_copy.c does not rely on its being at rest. Who copies: the
  * keeper, a fork of the launcher with the rights of the sandbox's user and of nobody else. A privileged
  * launcher has none of its own left by then, and must not write where a user's directory leads. It holds the
  * two directories that planning judged, the channel, and nothing else.

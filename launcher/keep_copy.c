@@ -8,6 +8,12 @@
  * content, and never more than 0777; what is written is counted against bounds that the caller knows. A
  * symlink is copied as its text. Nothing else acts on what a name says.
  *
+ * The sandbox is gone, but others can be at work on both sides. A process outside that was passed a directory
+ * of the overlay still writes through it; and the target lies on the host, where whatever runs as the same
+ * user writes, another sandbox with a grant above it too. So no path of several components is walked as it
+ * was, and what is changed or linked to is a descriptor that was looked at, by /proc/self/fd: what a name has
+ * come to be by then can spoil the copy, and reach nothing else.
+ *
  * The marks of an overlay without privileges (Documentation/filesystems/overlayfs.rst): a character device 0:0
  * is a whiteout, what it names is gone; a directory with user.overlay.opaque hides what is below it in the
  * lower layer. The command can make neither by hand: the overlay refuses the device, and refuses attributes of
@@ -21,12 +27,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -38,10 +46,17 @@
 #define CHUNK	       (1u << 20)
 #define PROBE_BYTES    (1 << 20)
 
-/* The first name of a file that has several, where it was copied to. */
+/* A file that has several names, and its copy. */
 struct link {
 	ino_t ino;
-	char *path; /* from files/; NULL: a free place */
+	char *path; /* of the copy, from files/; NULL: a free place */
+	dev_t copy_dev;
+	ino_t copy_ino;
+};
+
+/* What a descriptor is open on, as a path. */
+struct fd_path {
+	char text[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
 };
 
 struct copy {
@@ -95,14 +110,41 @@ static int list_removed(struct copy *c)
 	return fwrite(c->path, 1, c->n_path + 1, c->list) == c->n_path + 1 ? 0 : fail(c, -errno, NULL);
 }
 
-/* What has no permission for its owner is given it: it is about to go. A stat has shown that @name is no
- * symlink, and nobody changes that. */
-static int open_upper(int dir, const char *name, int flags, mode_t mode)
+static struct fd_path fd_path(int fd)
+{
+	struct fd_path p;
+
+	snprintf(p.text, sizeof(p.text), "/proc/self/fd/%d", fd);
+	return p;
+}
+
+/* What has no permission for its owner is given it: it is about to go. Only what is of the kind that is
+ * wanted, and is no symlink now, whatever the name was before. fd or -errno. */
+static int open_closed(int dir, const char *name, int flags)
+{
+	SBX_AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	bool want_dir = flags & O_DIRECTORY;
+	struct fd_path path = fd_path(fd);
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if ((st.st_mode & S_IFMT) != (want_dir ? S_IFDIR : S_IFREG))
+		return -ESTALE;
+	if (chmod(path.text, want_dir ? 0700 : 0600) < 0)
+		return -errno;
+	r = open(path.text, O_RDONLY | O_CLOEXEC | flags);
+	return r < 0 ? -errno : r;
+}
+
+/* A directory with O_DIRECTORY, else a file. fd or -errno. */
+static int open_upper(int dir, const char *name, int flags)
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | flags);
 
-	if (fd < 0 && errno == EACCES && fchmodat(dir, name, mode, 0) == 0)
-		fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | flags);
+	if (fd < 0 && errno == EACCES)
+		return open_closed(dir, name, flags);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -136,26 +178,53 @@ static int grow_links(struct copy *c)
 	return 0;
 }
 
-/* Made as another name of what was copied before: 1. 0: it is to be copied, as the first or because the
- * first cannot be linked to. */
-static int link_again(struct copy *c, const struct stat *st, int out, const char *name)
+/* The copy itself, if it is still where it was made. fd (O_PATH) or -1. */
+static int open_copy(const struct copy *c, const struct link *l)
 {
-	struct link *l;
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
+	int fd = (int)syscall(SYS_openat2, c->files, l->path, &how, sizeof(how));
+	struct stat st;
 
-	if (st->st_nlink < 2)
+	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_dev != l->copy_dev || st.st_ino != l->copy_ino))
+		fd = sbx_fd_close(fd);
+	return fd;
+}
+
+/* Is it made, as another name of what was copied before? If not, it is to be copied: as the first, or because
+ * that one cannot be linked to. */
+static bool link_again(const struct copy *c, const struct stat *st, int out, const char *name)
+{
+	const struct link *l = st->st_nlink > 1 && c->n_places ? find_link(c, st->st_ino) : NULL;
+	SBX_AUTO_CLOSE int fd = l && l->path ? open_copy(c, l) : -1;
+	struct fd_path path = fd_path(fd);
+
+	return fd >= 0 && linkat(AT_FDCWD, path.text, out, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* @fd is the copy of @st's file, which the next of its names is linked to. */
+static int remember_copy(struct copy *c, const struct stat *st, int fd)
+{
+	struct stat copied;
+	struct link *l;
+	char *path;
+
+	if (st->st_nlink < 2 || c->n_path >= PATH_MAX)
 		return 0;
+	if (fstat(fd, &copied) < 0)
+		return fail(c, -errno, NULL);
 	if (2 * c->n_links >= c->n_places && grow_links(c) < 0)
 		return fail(c, -ENOMEM, NULL);
-	l = find_link(c, st->st_ino);
-	if (l->path)
-		return linkat(c->files, l->path, out, name, 0) == 0;
-	if (c->n_path >= PATH_MAX)
-		return 0;
-	l->ino = st->st_ino;
-	l->path = strdup(c->path);
-	if (!l->path)
+	path = strdup(c->path);
+	if (!path)
 		return fail(c, -ENOMEM, NULL);
-	c->n_links++;
+	l = find_link(c, st->st_ino);
+	c->n_links += !l->path;
+	free(l->path);
+	l->path = path;
+	l->ino = st->st_ino;
+	l->copy_dev = copied.st_dev;
+	l->copy_ino = copied.st_ino;
 	return 0;
 }
 
@@ -177,7 +246,8 @@ static int copy_range(struct copy *c, int from, int to, off_t at, off_t end)
 	return 0;
 }
 
-/* Holes stay holes: a file may say that it has a size which no disk has. */
+/* Holes stay holes: a file may say that it has a size which no disk has. One that grows meanwhile is copied up
+ * to the @size that was looked at. */
 static int copy_content(struct copy *c, int from, int to, off_t size)
 {
 	off_t at = 0;
@@ -186,11 +256,13 @@ static int copy_content(struct copy *c, int from, int to, off_t size)
 	while (at < size && r == 0) {
 		off_t data = lseek(from, at, SEEK_DATA), end;
 
-		if (data < 0 && errno == ENXIO)
+		if (data >= size || (data < 0 && errno == ENXIO))
 			break;
 		end = data < 0 ? -1 : lseek(from, data, SEEK_HOLE);
 		if (end < 0)
 			return fail(c, -errno, NULL);
+		if (end > size)
+			end = size;
 		if (c->holes)
 			r = spend(c, (uint64_t)(end - data));
 		if (r == 0)
@@ -213,17 +285,19 @@ static void set_times(int fd, const struct stat *st)
 static int copy_file(struct copy *c, const struct place *p, const char *name, const struct stat *st)
 {
 	SBX_AUTO_CLOSE int from = -1, to = -1;
-	int r = link_again(c, st, p->out, name);
+	int r;
 
-	if (r != 0)
-		return r > 0 ? 0 : r;
-	from = open_upper(p->upper, name, O_NONBLOCK, 0600);
+	if (link_again(c, st, p->out, name))
+		return 0;
+	from = open_upper(p->upper, name, O_NONBLOCK);
 	if (from < 0)
 		return fail(c, from, NULL);
 	to = openat(p->out, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)
 		return fail(c, -errno, NULL);
 	r = copy_content(c, from, to, st->st_size);
+	if (r == 0)
+		r = remember_copy(c, st, to);
 	if (r < 0)
 		return r;
 	if (fchmod(to, allowed(c, st->st_mode)) < 0)
@@ -273,7 +347,7 @@ static int make_dir(int at, const char *name)
 static int copy_subdir(struct copy *c, const struct place *p, const char *name, const struct stat *st,
 		       const struct stat *low, unsigned int depth)
 {
-	SBX_AUTO_CLOSE int upper = open_upper(p->upper, name, O_DIRECTORY, 0700), out = -1, lower = -1;
+	SBX_AUTO_CLOSE int upper = open_upper(p->upper, name, O_DIRECTORY), out = -1, lower = -1;
 	struct place below;
 	bool opaque;
 	int r = 0;

@@ -32,12 +32,13 @@ struct sbx_keep_counts {
 };
 
 /*
- * Copy @upper, an overlay's upper directory that nobody writes to any more but whose content is hostile,
- * to @dir, which must be empty. @lower is what it lay on; -1: nothing. All three are borrowed; @upper must be
- * open for reading, and its owner be us: what its owner may not read is made readable there. Nothing in it
- * is followed or executed; file modes are kept up to 0777 and the umask, directories stay open to their owner;
- * times are kept, owners, attributes and ACLs are not. 0, or -errno with @err naming the file (the text may
- * hold any byte of its name: escape it) and what is there left as it is. @ret_counts is set in any case.
+ * Copy @upper, an overlay's upper directory whose content is hostile, to @dir, which must be empty. The sandbox
+ * that wrote to @upper is gone; what others change in either meanwhile spoils the copy and nothing else. @lower
+ * is what it lay on; -1: nothing. All three are borrowed; @upper must be open for reading, and its owner be us:
+ * what its owner may not read is made readable there. Nothing in it is followed or executed; file modes are
+ * kept up to 0777 and the umask, directories stay open to their owner; times are kept, owners, attributes and
+ * ACLs are not. 0, or -errno with @err naming the file (the text may hold any byte of its name: escape it) and
+ * what is there left as it is. @ret_counts is set in any case.
  */
 int sbx_keep_copy(int upper, int lower, int dir, const struct sbx_keep_bounds *bounds,
 		  struct sbx_keep_counts *ret_counts, struct sbx_err *err);

@@ -71,6 +71,7 @@ tests_unit_test_getent_SOURCES = tests/unit/test_getent.c
 tests_unit_test_getent_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_keep_copy_SOURCES = tests/unit/test_keep_copy.c
 tests_unit_test_keep_copy_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_keep_copy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=futimens,--wrap=chmod,--wrap=fchmodat
 tests_unit_test_options_SOURCES = tests/unit/test_options.c
 tests_unit_test_options_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_plan_SOURCES = tests/unit/test_plan.c

@@ -60,6 +60,23 @@ static int setup(void **state)
 	return 0;
 }
 
+/* As somebody whom a file's mode keeps out. */
+static int setup_user(void **state)
+{
+	const uid_t nobody = 65534;
+	struct layers *l;
+
+	if (setup(state) < 0)
+		return -1;
+	l = *state;
+	if (geteuid() != 0)
+		return 0;
+	if (chown(l->path, nobody, nobody) < 0 || fchown(l->upper, nobody, nobody) < 0 ||
+	    fchown(l->lower, nobody, nobody) < 0 || fchown(l->out, nobody, nobody) < 0)
+		return -1;
+	return seteuid(nobody);
+}
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st;
@@ -72,6 +89,8 @@ static int teardown(void **state)
 {
 	struct layers *l = *state;
 
+	if (getuid() == 0 && seteuid(0) < 0)
+		return -1;
 	close(l->upper);
 	close(l->lower);
 	close(l->out);
@@ -325,6 +344,199 @@ static void test_hard_links(void **state)
 	assert_int_equal(out_stat(l, "a7").st_nlink, 2);
 }
 
+/* --- somebody else is at work meanwhile --- */
+
+/* What is done, once, when a directory of files/ is whole, and before a mode is changed. */
+static void (*when_whole)(const struct layers *l, const char *name);
+static void (*before_chmod)(const struct layers *l);
+static const struct layers *meddled;
+static bool done;
+
+int __real_futimens(int fd, const struct timespec times[2]);
+int __real_chmod(const char *path, mode_t mode);
+int __real_fchmodat(int dir, const char *path, mode_t mode, int flags);
+int __wrap_futimens(int fd, const struct timespec times[2]);
+int __wrap_chmod(const char *path, mode_t mode);
+int __wrap_fchmodat(int dir, const char *path, mode_t mode, int flags);
+
+int __wrap_futimens(int fd, const struct timespec times[2])
+{
+	int r = __real_futimens(fd, times);
+	struct stat st, named;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	for (const char *name = "a"; when_whole && !done && *name <= 'b'; name = *name == 'a' ? "b" : "c") {
+		char path[] = "files/?";
+
+		path[6] = *name;
+		if (fstatat(meddled->out, path, &named, AT_SYMLINK_NOFOLLOW) < 0 || named.st_ino != st.st_ino)
+			continue;
+		done = true;
+		when_whole(meddled, path);
+	}
+	return r;
+}
+
+static void meddle_before_chmod(void)
+{
+	if (before_chmod && !done) {
+		done = true;
+		before_chmod(meddled);
+	}
+}
+
+int __wrap_chmod(const char *path, mode_t mode)
+{
+	meddle_before_chmod();
+	return __real_chmod(path, mode);
+}
+
+int __wrap_fchmodat(int dir, const char *path, mode_t mode, int flags)
+{
+	meddle_before_chmod();
+	return __real_fchmodat(dir, path, mode, flags);
+}
+
+static int copy_meddled(struct layers *l)
+{
+	int r;
+
+	meddled = l;
+	done = false;
+	r = copy(l);
+	when_whole = NULL;
+	before_chmod = NULL;
+	assert_true(done);
+	return r;
+}
+
+/* Beside the layers: no link to it and no other mode may come of what is done here. */
+static void put_victim(const struct layers *l)
+{
+	SBX_AUTO_CLOSE int victim = -1;
+
+	assert_int_equal(mkdirat(l->upper, "../victim", 0755), 0);
+	victim = openat(l->upper, "../victim", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(victim >= 0);
+	put(victim, "same", "the victim's", 0444);
+}
+
+static void expect_victim(const struct layers *l, nlink_t links)
+{
+	struct stat st;
+
+	assert_int_equal(fstatat(l->upper, "../victim", &st, 0), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0755);
+	assert_int_equal(fstatat(l->upper, "../victim/same", &st, 0), 0);
+	assert_int_equal(st.st_mode, S_IFREG | 0444);
+	assert_int_equal(st.st_nlink, links);
+	expect(l, "../victim/same", "the victim's");
+}
+
+static void dir_to_victim(const struct layers *l, const char *name)
+{
+	assert_int_equal(renameat(l->out, name, l->out, "moved"), 0);
+	assert_int_equal(symlinkat("../../victim", l->out, name), 0);
+}
+
+static void dir_to_itself(const struct layers *l, const char *name)
+{
+	assert_int_equal(renameat(l->out, name, l->out, "files/moved"), 0);
+	assert_int_equal(symlinkat("moved", l->out, name), 0);
+}
+
+static void file_to_victim(const struct layers *l, const char *name)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "%s/same", name);
+	assert_int_equal(renameat(l->out, path, l->out, "moved"), 0);
+	assert_int_equal(linkat(l->out, "../victim/same", l->out, path, 0), 0);
+}
+
+/* One file with a name in each of two directories; which is first is the file system's choice. The one that
+ * was not meddled with has a copy of its own, and the victim not one link more than @links. */
+static void link_meddled(struct layers *l, void (*how)(const struct layers *l, const char *name), nlink_t links)
+{
+	SBX_AUTO_CLOSE int a = make_dir(l->upper, "a"), b = make_dir(l->upper, "b");
+	struct stat st, victim;
+	unsigned int n = 0;
+
+	put(a, "same", "the command's", 0644);
+	assert_int_equal(linkat(a, "same", b, "same", 0), 0);
+	put_victim(l);
+	when_whole = how;
+	if (copy_meddled(l) < 0)
+		fail_msg("%s", l->err.msg);
+	expect_victim(l, links);
+	assert_int_equal(fstatat(l->out, "../victim/same", &victim, 0), 0);
+	for (const char *name = "a"; *name <= 'b'; name = *name == 'a' ? "b" : "c") {
+		char path[] = "files/?/same";
+
+		path[6] = *name;
+		st = out_stat(l, path + 6);
+		if (st.st_ino == victim.st_ino || st.st_nlink != 1)
+			continue;
+		expect(l, path, "the command's");
+		n++;
+	}
+	assert_true(n > 0);
+}
+
+static void test_dir_led_to_victim(void **state)
+{
+	link_meddled(*state, dir_to_victim, 1);
+}
+
+static void test_dir_behind_symlink(void **state)
+{
+	link_meddled(*state, dir_to_itself, 1);
+}
+
+static void test_copy_is_the_victim(void **state)
+{
+	link_meddled(*state, file_to_victim, 2); /* one is the meddler's own */
+}
+
+static void closed_dir_to_victim(const struct layers *l)
+{
+	assert_int_equal(renameat(l->upper, "closed", l->upper, "moved"), 0);
+	assert_int_equal(symlinkat("../victim", l->upper, "closed"), 0);
+}
+
+static void closed_file_to_victim(const struct layers *l)
+{
+	assert_int_equal(renameat(l->upper, "closed", l->upper, "moved"), 0);
+	assert_int_equal(symlinkat("../victim/same", l->upper, "closed"), 0);
+}
+
+/* What was opened is copied; the rest of the copy may fail, at a name that is there twice. */
+static void test_closed_dir_led_to_victim(void **state)
+{
+	struct layers *l = *state;
+	SBX_AUTO_CLOSE int d = make_dir(l->upper, "closed");
+
+	put(d, "below", "deep", 0600);
+	assert_int_equal(fchmod(d, 0), 0);
+	put_victim(l);
+	before_chmod = closed_dir_to_victim;
+	copy_meddled(l);
+	expect_victim(l, 1);
+	expect(l, "files/closed/below", "deep");
+}
+
+static void test_closed_file_led_to_victim(void **state)
+{
+	struct layers *l = *state;
+
+	put(l->upper, "closed", "unread", 0);
+	put_victim(l);
+	before_chmod = closed_file_to_victim;
+	copy_meddled(l);
+	expect_victim(l, 1);
+	assert_int_equal(out_stat(l, "closed").st_size, 6);
+}
+
 static void test_sparse(void **state)
 {
 	struct layers *l = *state;
@@ -402,18 +614,22 @@ static void test_too_deep(void **state)
 	refused(l, -ELOOP, "in each other");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f)	     cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST_USER(f) cmocka_unit_test_setup_teardown(f, setup_user, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_empty),	   TEST(test_files),
-		TEST(test_closed_directory), TEST(test_removed),
+		TEST(test_empty),	   TEST_USER(test_files),
+		TEST_USER(test_closed_directory), TEST(test_removed),
 		TEST(test_left_out),	   TEST(test_names),
 		TEST(test_error_names_are_escaped), TEST(test_hard_links),
 		TEST(test_sparse),	   TEST(test_bounds),
 		TEST(test_too_many_bytes), TEST(test_too_many_files),
 		TEST(test_depth),	   TEST(test_too_deep),
+		TEST(test_dir_led_to_victim), TEST(test_dir_behind_symlink),
+		TEST(test_copy_is_the_victim),
+		TEST_USER(test_closed_dir_led_to_victim), TEST_USER(test_closed_file_led_to_victim),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
