@@ -10,7 +10,8 @@
  *
  * Never mapped are uid 0 and gid 0. A sandbox may set the setuid bit of a file it owns, and nosuid holds on
  * its own mount only: outside that would be a program that anybody runs as root. So a writable grant of
- * root's directory is refused; a read-only one is bound as it is, with everybody's rights.
+ * root's directory is refused; a read-only one is bound as it is, with everybody's rights. The same goes for a
+ * setgid bit and the groups of the system (owner.h).
  *
  * The mapping makes the launcher a deputy: it opens what only the owner may open. So the way to the source
  * must be root's or that owner's own (struct sbx_path_steering): a symlink or a directory of a third
@@ -31,6 +32,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/facts.h"
+#include "launcher/owner.h"
 #include "sys/idmap.h"
 
 bool sbx_idmap_applies(const struct sbx_facts *f)
@@ -48,6 +50,8 @@ static int check_owner(const struct sbx_path *path, struct sbx_err *err)
 			    st->st_uid == 0 ? "user" : "group");
 		return SBX_IDMAP_E_UNABLE;
 	}
+	if (sbx_owner_check_group(path, err) != 0)
+		return SBX_IDMAP_E_UNABLE;
 	if (path->steering.by_others || (path->steering.by != 0 && path->steering.by != st->st_uid)) {
 		sbx_err_set(err, "'%s' belongs to uid %u, but others than root and that user can change what is "
 			    "at that path: their directories, or symlinks, are on the way", path->resolved,
@@ -126,12 +130,11 @@ int sbx_idmap_grant(struct sbx_plan *p, const struct sbx_path *path, bool writab
 	*ret_fd = -1;
 	if (!writable && path->st.st_uid == 0)
 		return 0;
-	r = check_owner(path, err);
-	if (r != 0)
-		return r;
 	if (p->eyes)
 		sbx_as_user_end(p->eyes);
-	r = make(p->facts, path, writable, ret_fd, err);
+	r = check_owner(path, err);
+	if (r == 0)
+		r = make(p->facts, path, writable, ret_fd, err);
 	back = p->eyes ? sbx_as_user_begin(p->facts, p->eyes) : 0;
 	return back < 0 ? back : r;
 }

@@ -19,6 +19,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/options.c %reldir%/options.h \
 	%reldir%/orders.c %reldir%/orders.h \
 	%reldir%/overlay.c %reldir%/overlay.h \
+	%reldir%/owner.c %reldir%/owner.h \
 	%reldir%/plan.c %reldir%/plan.h %reldir%/plan_internal.h \
 	%reldir%/plan_json.c \
 	%reldir%/plan_keep.c \

@@ -3,10 +3,10 @@
  * What a sandbox is granted: the profile's mounts, the flags' and the current directory, outer ones
  * first.
  *
- * A grant is judged by sys/path and kept as the O_PATH fd that was judged. Two more rules are ours:
- * it may not be the state or runtime directory of sbx, and where one of those lies below a grant an
- * empty file system covers it: it holds what other sandboxes run with (their /etc) and control
- * sockets.
+ * A grant is judged by sys/path and kept as the O_PATH fd that was judged; one that will be id-mapped is judged for
+ * its owner too (owner.h). Two more rules are ours: it may not be the state or runtime directory of sbx, and where
+ * one of those lies below a grant an empty file system covers it: it holds what other sandboxes run with (their
+ * /etc) and control sockets.
  *
  * An explicit mount that is refused ends the run. The current directory is a convenience: refused,
  * it is a note and the command starts in the scratch home.
@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "launcher/idmap.h"
 #include "launcher/overlay.h"
+#include "launcher/owner.h"
 #include "launcher/plan_internal.h"
 
 #define GRANTS_MAX   (SBX_PLAN_MOUNTS_MAX / 2)
@@ -63,31 +64,6 @@ static char *expand_home(const struct sbx_plan *p, const char *path)
 	return asprintf(&s, "%s%s", p->facts->home, path + 1) < 0 ? NULL : s;
 }
 
-/* Where a directory that may not exist yet will be. malloc'ed. */
-static char *real_location(const char *dir)
-{
-	SBX_AUTO_FREE char *existing = strdup(dir);
-
-	while (existing) {
-		char *real = realpath(existing, NULL), *slash = strrchr(existing, '/'), *s;
-
-		if (real) {
-			const char *rest = dir + strlen(existing);
-
-			if (!*rest)
-				return real;
-			if (asprintf(&s, "%s%s", strcmp(real, "/") == 0 ? "" : real, rest) < 0)
-				s = NULL;
-			free(real);
-			return s;
-		}
-		if (!slash || slash == existing)
-			return strdup(dir);
-		*slash = '\0';
-	}
-	return NULL;
-}
-
 static int collect_rules(struct builder *b)
 {
 	static const char *const defaults[] = { "~",	 "/tmp", "/var/tmp", "/srv",
@@ -104,7 +80,7 @@ static int collect_rules(struct builder *b)
 	size_t n = prefixes->n ? prefixes->n : SBX_N_ELEMENTS(defaults), n_blocked = 0;
 
 	for (size_t i = 0; i < N_OWN; i++) {
-		b->own[i] = real_location(own_dirs[i]);
+		b->own[i] = sbx_path_real_location(own_dirs[i]);
 		if (!b->own[i])
 			return -ENOMEM;
 	}
@@ -185,6 +161,8 @@ static int judge_source(const struct builder *b, const char *source, bool writab
 		more = check_profile_prefixes(b, path.resolved, &why);
 	if ((r == 0 || r == SBX_PATH_E_MISSING) && more == 0)
 		more = refuse_own_dirs(b, path.resolved, writable, &why);
+	if (r == 0 && more == 0)
+		more = sbx_owner_judge(b->p, &path, writable, &why);
 	if (more != 0) {
 		*err = why;
 		r = more;

@@ -20,6 +20,7 @@
 #include "sys/path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +157,11 @@ static const char *describe(const char *source, const char *resolved, char *buf,
 	return buf;
 }
 
+bool sbx_path_exists(const char *path)
+{
+	return faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0;
+}
+
 static bool home_holds_socket(const char *path, const char *home)
 {
 	for (size_t i = 0; i < SBX_N_ELEMENTS(home_sockets); i++) {
@@ -163,7 +169,7 @@ static bool home_holds_socket(const char *path, const char *home)
 		int n = snprintf(socket, sizeof(socket), "%s/%s", home, home_sockets[i]);
 
 		if (n < (int)sizeof(socket) && sbx_path_in_prefix(socket, path) &&
-		    access(socket, F_OK) == 0)
+		    sbx_path_exists(socket))
 			return true;
 	}
 	return false;
@@ -192,19 +198,19 @@ static int check_home(const char *what, const char *path, const char *home, bool
 }
 
 /* The home directory as written and, where it leads through symlinks, as it is. */
-static int check_homes(const char *what, const char *path, const struct sbx_path_rules *rules,
+static int check_homes(const char *what, const char *path, const char *asked, bool writable,
 		       struct sbx_err *err)
 {
 	struct sbx_resolved home;
 	int r;
 
-	if (!rules->home || rules->home[0] != '/')
+	if (!asked || asked[0] != '/')
 		return 0;
-	r = check_home(what, path, rules->home, rules->writable, err);
-	if (r != 0 || sbx_path_resolve(rules->home, NULL, &home) != 0)
+	r = check_home(what, path, asked, writable, err);
+	if (r != 0 || sbx_path_resolve(asked, NULL, &home) != 0)
 		return r;
-	if (strcmp(home.path, rules->home) != 0)
-		r = check_home(what, path, home.path, rules->writable, err);
+	if (strcmp(home.path, asked) != 0)
+		r = check_home(what, path, home.path, writable, err);
 	sbx_resolved_fini(&home);
 	return r;
 }
@@ -235,7 +241,7 @@ static int check_forbidden(const char *what, const char *path, const struct sbx_
 				    what, control_sockets[i].what, control_sockets[i].path);
 			return SBX_PATH_E_FORBIDDEN;
 		}
-	return check_homes(what, path, rules, err);
+	return check_homes(what, path, rules->home, rules->writable, err);
 }
 
 static bool prefix_admits(const char *path, const char *prefix)
@@ -342,6 +348,38 @@ int sbx_path_judge(const char *source, const struct sbx_path_rules *rules, struc
 	}
 	sbx_resolved_fini(&found);
 	return r;
+}
+
+int sbx_path_check_home(const struct sbx_path *path, const char *home, bool writable, struct sbx_err *err)
+{
+	char what[PATH_MAX + 2];
+
+	snprintf(what, sizeof(what), "'%s'", path->resolved);
+	return check_homes(what, path->resolved, home, writable, err);
+}
+
+char *sbx_path_real_location(const char *dir)
+{
+	SBX_AUTO_FREE char *existing = strdup(dir);
+
+	while (existing) {
+		char *real = realpath(existing, NULL), *slash = strrchr(existing, '/'), *s;
+
+		if (real) {
+			const char *rest = dir + strlen(existing);
+
+			if (!*rest)
+				return real;
+			if (asprintf(&s, "%s%s", strcmp(real, "/") == 0 ? "" : real, rest) < 0)
+				s = NULL;
+			free(real);
+			return s;
+		}
+		if (!slash || slash == existing)
+			return strdup(dir);
+		*slash = '\0';
+	}
+	return NULL;
 }
 
 void sbx_path_fini(struct sbx_path *p)

@@ -53,6 +53,14 @@ struct sbx_path {
 int sbx_path_judge(const char *source, const struct sbx_path_rules *rules, struct sbx_err *err,
 		   struct sbx_path *ret_path);
 void sbx_path_fini(struct sbx_path *p);
+/* The rules for a home directory, applied to @path, judged already, for another user's @home (absolute,
+ * normalised), with the effective ids of that user. 0, or SBX_PATH_E_FORBIDDEN with @err. */
+int sbx_path_check_home(const struct sbx_path *path, const char *home, bool writable, struct sbx_err *err);
+
+/* Where a directory that may not exist yet will be. malloc'ed; NULL: out of memory. */
+char *sbx_path_real_location(const char *dir);
+/* Can the effective user tell that it exists? Symlinks are followed. */
+bool sbx_path_exists(const char *path);
 
 /* PURE: is @path @prefix or below it, by whole components? Both normalised. */
 bool sbx_path_in_prefix(const char *path, const char *prefix);

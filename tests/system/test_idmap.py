@@ -221,3 +221,119 @@ def test_many(sbx, fs):
     assert r.out == "done\n", r
     assert [os.stat(f"{fs}/d{i}/f").st_uid for i in range(60)] == [OWNER + i for i in range(60)]
     shutil.rmtree(fs + "/d0")
+
+
+def passwd_entry(sbx, uid, gid, home):
+    """A user in the world only, until end_passwd()."""
+    with open("/etc/passwd") as src, open(sbx.tmp + "/passwd", "w") as dst:
+        dst.write(f"jobowner:x:{uid}:{gid}::{home}:/bin/sh\n" + src.read())
+    os.chmod(sbx.tmp + "/passwd", 0o644)
+    in_world(sbx, f"mount --bind {sbx.tmp}/passwd /etc/passwd")
+
+
+def end_passwd(sbx):
+    in_world(sbx, "umount /etc/passwd")
+
+
+@pytest.fixture
+def home(sbx, fs):
+    """A job's directory that is its owner's home, with one below it."""
+    job = make(sbx, fs)
+    in_world(sbx, f"mkdir {job}/work; chown {OWNER}:{GROUP} {job}/work; chmod 755 {job}; ln -s {job} {fs}/alias")
+    passwd_entry(sbx, OWNER, GROUP, fs + "/alias")
+    yield job
+    end_passwd(sbx)
+
+
+def test_the_home_of_the_owner(sbx, fs, home):
+    """By its real name, though the user database has it by a symlink; with what is above it, and as the current directory."""
+    in_world(sbx, f"chown {OWNER}:{GROUP} {fs}")
+    for source, what in ((home, "is the home directory"), (fs, "above the home directory")):
+        r = sbx.run(["--bind", source + ":/job"], ["true"], root=True)
+        assert r.rc == 125 and what in r.err and r.err.count("\n") == 1, r
+    assert sbx.run(["--bind", home + "/work:/job"], ["sh", "-c", "echo x >/job/new"], root=True).rc == 0
+    assert sbx.run(["--ro-bind", home + ":/job"], ["cat", "/job/mine"], root=True).out == "mine\n"
+    for where, out in ((home, "/home/sandbox\n"), (home + "/work", home + "/work\n")):
+        argv = sbx.world.ns() + ["env", "-C", where, INST + "/bin/sbx-run", "--", "pwd"]
+        r = subprocess.run(argv, capture_output=True, text=True, env=sbx.env(user=False), timeout=30)
+        assert r.stdout == out and ("home directory" in r.stderr) == (where == home), r
+    argv = sbx.world.ns() + ["env", "-C", home + "/work", INST + "/bin/sbx-run", "--keep", home, "--", "true"]
+    r = subprocess.run(argv, capture_output=True, text=True, env=sbx.env(user=False), timeout=30)
+    assert r.returncode == 125 and "--keep: " in r.stderr and "is the home directory" in r.stderr, r
+    end_passwd(sbx)
+    try:  # nobody's home: what is refused is that, not the directory
+        assert sbx.run(["--bind", home + ":/job"], ["true"], root=True).rc == 0
+    finally:
+        passwd_entry(sbx, OWNER, GROUP, home)
+
+
+def test_the_agents_of_the_owner(sbx, fs, home):
+    """Read-only too: a read-only mount keeps nobody from connecting. Closed to all but the owner."""
+    in_world(sbx, f"mkdir -m 700 {home}/.1password; touch {home}/.1password/agent.sock; chown -R {OWNER}:{GROUP} {home}/.1password")
+    for source, rc in ((home, 125), (home + "/.1password", 125), (home + "/work", 0)):
+        r = sbx.run(["--ro-bind", source + ":/job"], ["true"], root=True)
+        assert r.rc == rc and (rc == 0 or "key agent" in r.err), (source, r)
+    os.unlink(home + "/.1password/agent.sock")
+    assert sbx.run(["--ro-bind", home + ":/job"], ["true"], root=True).rc == 0
+
+
+@pytest.mark.parametrize("below,own,flag,rc", [
+    (".local/state/sbx/x", ".local/state/sbx", "--ro-bind", 125), (".local", ".local/state/sbx", "--ro-bind", 125),
+    (".local", ".local/state/sbx", "--bind", 125), (".local", ".local/other", "--ro-bind", 0),
+    (".local", ".local/state/sbx-other", "--ro-bind", 0), (".config/sbx", ".config/sbx", "--bind", 125),
+    (".config", ".config/other", "--bind", 125),  # its sbx directory could be made
+    (".config/sbx", ".config/sbx", "--ro-bind", 0), (".config/other", ".config/other", "--bind", 0)])
+def test_the_own_files_of_the_owners_sbx(sbx, fs, home, below, own, flag, rc):
+    in_world(sbx, f"cd {home}; mkdir -p {own}/x .local/state; chown -R {OWNER}:{GROUP} .[a-z]*; chmod 755 .[a-z]*")
+    if below == ".local":
+        in_world(sbx, f"chmod 700 {home}/.local/state")  # only its owner can look
+    r = sbx.run([flag, f"{home}/{below}:/job"], ["true"], root=True)
+    assert r.rc == rc and (rc == 0 or "owner's sbx" in r.err and r.err.count("\n") == 1), r
+
+
+def test_a_home_that_is_not_clear(sbx, fs):
+    job = make(sbx, fs)
+    for home, rc in ((fs + "/x/../job", 125), ("", 0), ("/nonexistent", 0)):
+        passwd_entry(sbx, OWNER, GROUP, home)
+        r = sbx.run(["--bind", job + ":/job"], ["true"], root=True)
+        end_passwd(sbx)
+        assert r.rc == rc and (rc == 0 or "is not clear" in r.err), (home, r)
+
+
+def test_a_user_database_that_cannot_be_asked(sbx, fs):
+    """--bind of a number's directory needs getent only where nsswitch.conf names more than files."""
+    job = make(sbx, fs)
+    slow = sbx.tmp + "/getent"  # knows what root's run asks first, and fails for the owner
+    with open(slow, "w") as f:
+        f.write(f"#!/bin/sh\ncase \" $* \" in *' {OWNER} '*) exit 5;; esac\nexit 2\n")
+    os.chmod(slow, 0o755)
+    in_world(sbx, f"mount --bind {slow} /usr/bin/getent")
+    try:
+        for services, rc in (("files systemd", 125), ("files", 0)):
+            with open(sbx.tmp + "/nsswitch", "w") as f:
+                f.write(f"passwd: {services}\n")
+            in_world(sbx, f"mount --bind {sbx.tmp}/nsswitch /etc/nsswitch.conf")
+            r = sbx.run(["--bind", job + ":/job"], ["true"], root=True)
+            in_world(sbx, "umount /etc/nsswitch.conf")
+            assert r.rc == rc and (rc == 0 or "cannot be asked" in r.err), (services, r)
+    finally:
+        in_world(sbx, "umount /usr/bin/getent")
+
+
+@pytest.mark.parametrize("gid,primary,rc", [(42, GROUP, 125), (999, GROUP, 125), (1000, GROUP, 0), (GROUP, 42, 0),
+                                            (42, 42, 0), (42, None, 125)])
+@pytest.mark.parametrize("flag", ["--bind", "--ro-bind"])
+def test_groups_of_the_system(sbx, fs, flag, gid, primary, rc):
+    """Outside a setgid file would give them to anybody; the owner's own group he could give himself."""
+    job = make(sbx, fs)
+    os.chown(job, OWNER, gid)
+    if primary is not None:
+        passwd_entry(sbx, OWNER, primary, "/nonexistent")
+    r = sbx.run([flag, job + ":/job"], ["sh", "-c", "cp /usr/bin/id /job/i && chmod 6755 /job/i; true"], root=True)
+    if primary is not None:
+        end_passwd(sbx)
+    assert r.rc == rc and os.path.exists(job + "/i") == (rc == 0 and flag == "--bind"), r
+    if rc:
+        assert r.err.count("\n") == 1 and "chgrp" in r.err and (gid != 42 or "group shadow" in r.err), r
+    elif flag == "--bind":
+        assert (os.stat(job + "/i").st_uid, os.stat(job + "/i").st_gid) == (OWNER, gid)
