@@ -105,6 +105,8 @@ int sbx_nflog_new(struct sbx_broker *b, int fd); /* borrows fd */
 int sbx_nflog_start(struct sbx_nflog *n);
 /* Take in all that is there now, also before the start. Accepts NULL. */
 void sbx_nflog_drain(struct sbx_nflog *n);
+/* The same when nothing more can come, and count what was lost since the last that was read. */
+void sbx_nflog_finish(struct sbx_nflog *n);
 void sbx_nflog_free(struct sbx_nflog *n);
 
 #endif

@@ -223,7 +223,7 @@ static void stop(struct sbx_control *c)
 {
 	struct timeval tv = { .tv_sec = STOP_SEND_MS / 1000 };
 
-	sbx_nflog_drain(c->b->nflog);
+	sbx_nflog_finish(c->b->nflog);
 	c->stopping = true;
 	event_del(&c->ev_flush);
 	if (evtimer_assign(&c->ev_flush, c->b->base, on_stop_timeout, c) == 0)

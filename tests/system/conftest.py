@@ -59,6 +59,17 @@ class Result:
     seconds: float
 
 
+def status(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def descendants(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        children = [int(p) for p in f.read().split()]
+    return children + [p for c in children for p in descendants(c)]
+
+
 class World:
     """The running world and what it logged."""
 

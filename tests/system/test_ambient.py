@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import INST
+from conftest import INST, descendants, status
 
 SERVICE = 42001
 OWNER = 42002
@@ -39,17 +39,6 @@ def service(sbx):
         return p.returncode, out, err
     run.popen = popen
     return run
-
-
-def status(pid):
-    with open(f"/proc/{pid}/status") as f:
-        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
-
-
-def descendants(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as f:
-        children = [int(p) for p in f.read().split()]
-    return children + [p for c in children for p in descendants(c)]
 
 
 @pytest.mark.parametrize("keep_bounding", [True, False])

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import INST, USER
+from conftest import INST, USER, descendants, status
 
 PYTHON = "/usr/bin/python3"
 
@@ -278,6 +278,34 @@ for worker in range(4):
     assert sbx.run([], ["python3", "-c", code]).rc == 0
     (row,) = sbx.rows("SELECT count(*) AS n_rows, sum(raw_pkts) AS n FROM sandbox_egress_event WHERE action = 'deny'")
     assert row["n"] == 20000 and row["n_rows"] <= 1100, row
+
+
+def test_the_end_of_a_flood_is_counted(sbx):
+    """What was lost last, with nothing after it whose number would tell."""
+    code = r"""
+import socket, sys
+print("up", flush=True)
+sys.stdin.readline()
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(20000):
+    try:
+        s.sendto(b"x" * 200, ("203.0.113.%d" % (i % 250 + 1), 9))
+    except OSError:
+        pass
+print("done", flush=True)
+sys.stdin.readline()
+"""
+    p = sbx.popen([], ["python3", "-c", code], stdin=subprocess.PIPE)
+    assert p.stdout.readline() == "up\n"
+    (broker,) = [pid for pid in descendants(p.pid) if status(pid)["Name"] == "sbx-broker"]
+    os.kill(broker, signal.SIGSTOP)
+    p.stdin.write("\n")
+    p.stdin.flush()
+    assert p.stdout.readline() == "done\n"
+    os.kill(broker, signal.SIGCONT)
+    assert p.communicate("\n", timeout=60)[1] == "" and p.returncode == 0
+    (row,) = sbx.rows("SELECT sum(raw_pkts) AS n FROM sandbox_egress_event WHERE action = 'deny'")
+    assert row["n"] == 20000, row
 
 
 # --- limits ---

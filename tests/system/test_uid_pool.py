@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from conftest import descendants, status
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 PTRACE_CONT, PTRACE_SEIZE, PTRACE_O_TRACEEXIT, PR_SET_CHILD_SUBREAPER, WALL = 7, 0x4206, 0x40, 36, 0x40000000
 
@@ -50,17 +52,6 @@ def start(sbx, args=(), script="echo up; sleep 60", **kw):
     p = sbx.popen(list(args), ["sh", "-c", script], root=True, **kw)
     assert p.stdout.readline() == "up\n", p.stderr.read()
     return p
-
-
-def status(pid):
-    with open(f"/proc/{pid}/status") as f:
-        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
-
-
-def descendants(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as f:
-        children = [int(p) for p in f.read().split()]
-    return children + [p for c in children for p in descendants(c)]
 
 
 def command_of(p):

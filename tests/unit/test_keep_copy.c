@@ -246,6 +246,7 @@ static void test_removed(void **state)
 	SBX_AUTO_CLOSE int replaced = make_dir(l->upper, "replaced"), low = make_dir(l->lower, "replaced");
 	SBX_AUTO_CLOSE int was_dir = make_dir(l->lower, "was-dir"), was_file = make_dir(l->upper, "was-file");
 
+	assert_true(was_dir >= 0 && was_file >= 0);
 	put(l->lower, "gone", "", 0644);
 	whiteout(l->upper, "gone");
 	put(low_d, "gone\nbelow", "", 0644);
