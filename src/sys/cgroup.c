@@ -105,6 +105,14 @@ static bool is_cgroup2(const char *path)
 	return statfs(path, &s) == 0 && s.f_type == CGROUP2_SUPER_MAGIC;
 }
 
+static uint32_t root_controllers(const char *mount)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/cgroup.controllers", mount);
+	return controllers_in(AT_FDCWD, path);
+}
+
 int sbx_cgroup_facts_read(struct sbx_cgroup_facts *f)
 {
 	static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
@@ -115,7 +123,9 @@ int sbx_cgroup_facts_read(struct sbx_cgroup_facts *f)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(mounts) && !f->mount[0]; i++)
 		if (is_cgroup2(mounts[i]))
 			snprintf(f->mount, sizeof(f->mount), "%s", mounts[i]);
-	if (!f->mount[0])
+	/* Where its root has none of our controllers, as in a hybrid, nothing below has: the rest, which costs
+	 * the kernel a walk over all hierarchies, is not asked. */
+	if (!f->mount[0] || !root_controllers(f->mount))
 		return 0;
 	n = read_text(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
 	if (n < 0 || !sbx_cgroup_parse_own(text, f->own, sizeof(f->own)))
