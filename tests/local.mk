@@ -66,6 +66,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_names.py \
 	%reldir%/system/test_nft_equal.py \
 	%reldir%/system/test_scope.py \
+	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A sandbox that is not what it should be: the command never starts. bwrap is one that builds it wrongly, or the
+profile asks for what is not so."""
+import json
+import os
+import subprocess
+
+import pytest
+
+from conftest import INST, USER
+
+# In the place of bwrap: hands its options on to the real one with some left out or put in.
+WRAPPER = """#!/usr/bin/python3
+import os, sys
+REAL, DROP, ADD, LEAK = {real!r}, {drop!r}, {add!r}, {leak!r}
+if sys.argv[1:2] != ["--args"]:
+    os.execv(REAL, sys.argv)
+fd = int(sys.argv[2])
+with open(fd, "rb", closefd=False) as f:
+    options = f.read().decode().split("\\0")[:-1]
+for name, n_values in DROP:
+    at = options.index(name)
+    for value in options[at + 1:at + 1 + n_values]:
+        os.close(int(value))
+    del options[at:at + 1 + n_values]
+new = os.memfd_create("args")
+os.write(new, "\\0".join(ADD + options).encode() + b"\\0")
+os.lseek(new, 0, 0)
+os.dup2(new, fd)
+os.close(new)
+if LEAK:
+    os.set_inheritable(os.open("/etc", os.O_RDONLY), True)
+os.execv(REAL, sys.argv)
+"""
+
+
+def run_with(sbx, root=False, drop=(), add=(), leak=False):
+    real, wrapper = os.path.join(sbx.tmp, "bwrap"), os.path.join(sbx.tmp, "wrapper")
+    subprocess.run(["cp", "/usr/bin/bwrap", real], check=True)
+    with open(wrapper, "w") as f:
+        f.write(WRAPPER.format(real=real, drop=list(drop), add=list(add), leak=leak))
+    os.chmod(wrapper, 0o755)
+    user = [] if root else ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"]
+    argv = sbx.world.ns() + ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                             f'mount --bind {wrapper} /usr/bin/bwrap && exec "$@"', "sh", *user, "env", "-C", sbx.work,
+                             os.path.join(INST, "bin", "sbx-run"), "-q", "--", "echo", "ran"]
+    return subprocess.run(argv, capture_output=True, text=True, env=sbx.env(user=not root), timeout=60, check=False)
+
+
+def expect_never_started(sbx, r, probe):
+    assert (r.returncode, r.stdout) == (125, ""), r
+    lines = [line for line in r.stderr.splitlines() if line.startswith("sbx-run: ")]
+    assert len(lines) == 1 and f"({probe}" in lines[0] and "self-test probe " in lines[0], r
+    (row,) = sbx.sandboxes()
+    assert (row["state"], row["exit_status"], row["released_ms"]) == ("failed_safety_setup", 125, None)
+    (event,) = sbx.events(action="panic")
+    assert event["reason"] == "selftest" and probe in event["rule"], event
+    assert [ok for kind, ok, _ in json.loads(row["selftest"]) if kind == probe and not ok]
+    assert sbx.leftovers() in ([], ["uids"])
+
+
+WRONG = {
+    "seccomp": {"drop": [("--add-seccomp-fd", 1)]},
+    "caps": {"add": ["--cap-add", "CAP_NET_RAW"]},
+    "fds": {"leak": True},
+    "dns_allowed": {"add": ["--unshare-net"]},
+}
+
+
+@pytest.mark.parametrize("root", [False, True])
+@pytest.mark.parametrize("probe", WRONG)
+def test_a_sandbox_built_wrongly(sbx, probe, root):
+    if root:
+        sbx.own(0)
+    expect_never_started(sbx, run_with(sbx, root, **WRONG[probe]), probe)
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_the_same_built_rightly(sbx, root):
+    if root:
+        sbx.own(0)
+    r = run_with(sbx, root)
+    assert (r.returncode, r.stdout) == (0, "ran\n"), r
+    assert [s["state"] for s in sbx.sandboxes()] == ["done"] and not sbx.events(action="panic")
+
+
+# A profile's own probe, and the flags with which it fails and holds.
+OWN = {
+    "dns_refused": ("{dns_refused: allowed.test}", ["--allow", "allowed.test"], []),
+    "dns_allowed": ("{dns_allowed: allowed.test}", [], ["--allow", "allowed.test"]),
+    "connect_refused": ('{connect_refused: "203.0.113.10:7000/tcp"}', ["--allow", "203.0.113.0/24:7000"], []),
+    "connect_name": ('{connect_name: "allowed.test:443"}', [], ["--allow", "allowed.test:443"]),
+    "path_absent": ("{path_absent: /srv}", ["--ro-bind", "/srv"], []),
+    "path_readonly": ("{path_readonly: /var/tmp/sbx-probe}", ["--bind", "DIR:/var/tmp/sbx-probe"],
+                      ["--ro-bind", "DIR:/var/tmp/sbx-probe"]),
+}
+
+
+@pytest.mark.parametrize("probe", OWN)
+def test_a_profiles_own_probe(sbx, probe):
+    item, fails, holds = OWN[probe]
+    sbx.profile("own", f"name: own\nselftest:\n  - {item}\n")
+    directory = os.path.join(sbx.tmp, "work", "dir")
+    os.mkdir(directory)
+    sbx.own(sbx.world.user.pw_uid)
+    def run(flags):
+        flags = [f.replace("DIR", directory) for f in flags]
+        r = sbx.run(["--profile", "own", *flags], ["echo", "ran"])
+        return subprocess.CompletedProcess([], r.rc, r.out, r.err)
+    expect_never_started(sbx, run(fails), probe)
+    r = run(holds)
+    assert (r.returncode, r.stdout) == (0, "ran\n"), r
