@@ -173,6 +173,11 @@ static void config_fields(struct codec *c, struct sbx_msg_config *m)
 	f_str(c, m->proxy_host, sizeof(m->proxy_host));
 	f_u16(c, &m->proxy_port);
 	f_str(c, m->selftest_name, sizeof(m->selftest_name));
+	f_u8(c, &m->real_pins, 1);
+	f_u32(c, &m->repin_interval_s, UINT32_MAX);
+	f_addr(c, &m->stub_addr);
+	if (m->real_pins != (m->stub_addr.family != 0))
+		c->bad = true;
 }
 
 static void event_fields(struct codec *c, struct sbx_event *m)
@@ -258,6 +263,28 @@ static void udp_socket_fields(struct codec *c, struct sbx_msg_udp_socket *m)
 	if (m->local.family == 0 || m->local.family != m->peer.family)
 		c->bad = true;
 }
+
+static void pins_fields(struct codec *c, struct sbx_msg_pins *m)
+{
+	f_u32(c, &m->serial, UINT32_MAX);
+	f_u32(c, &m->n_pins, SBX_MSG_PINS_MAX);
+	if (m->n_pins == 0)
+		c->bad = true;
+	for (uint32_t i = 0; i < m->n_pins && !codec_failed(c); i++) {
+		struct sbx_msg_pin *p = &m->v[i];
+
+		clear_element(c, p, sizeof(*p));
+		f_addr(c, &p->addr);
+		f_u16(c, &p->port);
+		f_u8(c, &p->proto, SBX_N_PROTOS - 1);
+		f_u8(c, &p->old, 1);
+		f_u32(c, &p->timeout_ms, UINT32_MAX);
+		if (p->addr.family == 0 || p->port == 0 ||
+		    (p->proto != SBX_PROTO_TCP && p->proto != SBX_PROTO_UDP))
+			c->bad = true;
+	}
+}
+_Static_assert(HEADER_SIZE + 8 + SBX_MSG_PINS_MAX * 25 <= SBX_MSG_MAX, "all pins fit one packet");
 
 /* --- packets --- */
 
@@ -345,6 +372,7 @@ DEFINE_LIST(verdicts, struct sbx_msg_verdicts, SBX_MSG_VERDICTS, v)
 DEFINE_MESSAGE(exec_failed, struct sbx_msg_exec_failed, SBX_MSG_EXEC_FAILED)
 DEFINE_MESSAGE(stage_failed, struct sbx_msg_stage_failed, SBX_MSG_STAGE_FAILED)
 DEFINE_MESSAGE(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)
+DEFINE_LIST(pins, struct sbx_msg_pins, SBX_MSG_PINS, v)
 
 /* --- messages of a type and at most a number --- */
 
@@ -364,6 +392,8 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_COMMAND_EXIT:
 	case SBX_MSG_UDP_SOCKET_MADE:
 	case SBX_MSG_UDP_SOCKET_FAILED:
+	case SBX_MSG_PINNED:
+	case SBX_MSG_PINS_FAILED:
 		*ret_number = true;
 		return 0;
 	default:

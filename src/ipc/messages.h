@@ -18,8 +18,8 @@
 /*
  * What the programs of one sandbox say to each other. PURE: encode to and decode from bytes.
  *
- *   launcher -> broker   CONFIG, RELEASE (the self-test is over), STOP
- *   broker -> launcher   READY, RELEASE (in answer), EVENT..., STATS (in answer to STOP, last)
+ *   launcher -> broker   CONFIG, RELEASE (the self-test is over), PINNED or PINS_FAILED (in answer), STOP
+ *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., STATS (in answer to STOP, last)
  *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the sandbox's sockets), STAGE_FAILED, COMMAND_EXIT
  *   launcher -> stage    ORDERS (they are in shared memory, launcher/orders.h), SIGNAL
  *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
@@ -58,6 +58,9 @@ enum sbx_msg_type {
 	SBX_MSG_UDP_SOCKET_FAILED,
 	SBX_MSG_ORDERS,
 	SBX_MSG_STAGE_UPPER,
+	SBX_MSG_PINS,
+	SBX_MSG_PINNED,
+	SBX_MSG_PINS_FAILED,
 	SBX_N_MSG_TYPES,
 };
 
@@ -75,6 +78,8 @@ enum sbx_broker_fd {
 	SBX_BFD_UDP6,
 	SBX_BFD_NFLOG,   /* nfnetlink_log socket, group bound in the sandbox's namespace */
 	SBX_BFD_FACTORY, /* channel to the socket factory */
+	SBX_BFD_MARK,    /* attach cgroup: a UDP socket of the sandbox's cgroup (io_nflog.c) */
+	SBX_BFD_DIAG,	 /* attach cgroup: NETLINK_SOCK_DIAG, to ask which flows are open */
 	SBX_N_BROKER_FDS,
 };
 
@@ -92,6 +97,28 @@ struct sbx_msg_config {
 	uint16_t proxy_port;
 	char selftest_name[SBX_HOSTNAME_MAX + 1]; /* served by the broker itself: any TCP port answers
 	                                             "sbx " id "\n" and closes */
+	uint8_t real_pins; /* 1, attach cgroup: DNS gives out real addresses, which PINS asks the kernel to let
+	                      pass; no flow comes here */
+	uint32_t repin_interval_s; /* with real_pins */
+	struct sbx_addr stub_addr; /* with real_pins: where the stub is; what selftest_name resolves to */
+};
+
+#define SBX_MSG_PINS_MAX 1024 /* of one message */
+
+struct sbx_msg_pin {
+	struct sbx_addr addr;
+	uint16_t port;
+	uint8_t proto; /* enum sbx_proto, tcp or udp */
+	uint8_t old;   /* 1: only what is open may use it */
+	uint32_t timeout_ms; /* from now; 0: taken away */
+};
+
+/* Changes to carry out as one transaction; answered by PINNED or PINS_FAILED with the serial. One at a time is
+ * under way. */
+struct sbx_msg_pins {
+	uint32_t serial;
+	uint32_t n_pins; /* from 1 */
+	struct sbx_msg_pin v[SBX_MSG_PINS_MAX];
 };
 
 struct sbx_msg_stats {
@@ -141,7 +168,7 @@ enum sbx_msg_type sbx_msg_type(struct sbx_span packet);
 /*
  * Encoders return the bytes written, -EMSGSIZE (no room, or over SBX_MSG_MAX) or -EINVAL (the
  * struct holds what a decoder would refuse). Decoders return 0, or -EBADMSG with *ret_m all zero; of
- * the lists of PROBES and VERDICTS what is past the count stays as it was. Text meant for people (an
+ * the lists of PROBES, VERDICTS and PINS what is past the count stays as it was. Text meant for people (an
  * event's name and rule; every step and detail) is decoded with what sbx_text_unit() refuses replaced
  * by '?': it comes from less trusted processes and ends in a terminal or the database.
  */
@@ -157,10 +184,11 @@ SBX_MSG_DECLARE(verdicts, struct sbx_msg_verdicts);
 SBX_MSG_DECLARE(exec_failed, struct sbx_msg_exec_failed);
 SBX_MSG_DECLARE(stage_failed, struct sbx_msg_stage_failed);
 SBX_MSG_DECLARE(udp_socket, struct sbx_msg_udp_socket); /* its two answers are simple messages */
+SBX_MSG_DECLARE(pins, struct sbx_msg_pins);		/* as are these */
 
 /* Messages with nothing but a type (STOP, READY, INIT_HELLO, RELEASE) and with one number
  * (STAGE_READY: which of enum sbx_broker_fd ride along, as bits; SIGNAL: the signal; COMMAND_EXIT: a
- * wait status; UDP_SOCKET_MADE/FAILED: the cookie). */
+ * wait status; UDP_SOCKET_MADE/FAILED: the cookie; PINNED, PINS_FAILED: the serial). */
 ssize_t sbx_msg_encode_simple(enum sbx_msg_type type, uint32_t value, void *p, size_t n);
 int sbx_msg_decode_simple(struct sbx_span packet, enum sbx_msg_type type, uint32_t *ret_value);
 

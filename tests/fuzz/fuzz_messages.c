@@ -58,6 +58,7 @@ DEFINE_FUZZ(verdicts, struct sbx_msg_verdicts)
 DEFINE_FUZZ(exec_failed, struct sbx_msg_exec_failed)
 DEFINE_FUZZ(stage_failed, struct sbx_msg_stage_failed)
 DEFINE_FUZZ(udp_socket, struct sbx_msg_udp_socket)
+DEFINE_FUZZ(pins, struct sbx_msg_pins)
 
 static void fuzz_simple(struct sbx_span in)
 {
@@ -77,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static void (*const decoders[])(struct sbx_span) = {
 		fuzz_config,	  fuzz_event,	     fuzz_stats,      fuzz_probes, fuzz_verdicts,
 		fuzz_exec_failed, fuzz_stage_failed, fuzz_udp_socket, fuzz_simple,
+		fuzz_pins,
 	};
 
 	if (size == 0)

@@ -26,7 +26,8 @@
 	X(verdicts, struct sbx_msg_verdicts, SBX_MSG_VERDICTS)                                     \
 	X(exec_failed, struct sbx_msg_exec_failed, SBX_MSG_EXEC_FAILED)                            \
 	X(stage_failed, struct sbx_msg_stage_failed, SBX_MSG_STAGE_FAILED)                         \
-	X(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)
+	X(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)                               \
+	X(pins, struct sbx_msg_pins, SBX_MSG_PINS)
 
 union any {
 #define X(name, type, id) type name;
@@ -57,6 +58,9 @@ static void sample_config(struct sbx_msg_config *m)
 	strcpy(m->proxy_host, "proxy.example");
 	m->proxy_port = 3128;
 	strcpy(m->selftest_name, "selftest.example");
+	m->real_pins = 1;
+	m->repin_interval_s = 300;
+	m->stub_addr = addr("127.53.1.2");
 }
 
 static void sample_event(struct sbx_event *m)
@@ -126,6 +130,19 @@ static void sample_udp_socket(struct sbx_msg_udp_socket *m)
 	m->cookie = 0xfeedface;
 }
 
+static void sample_pins(struct sbx_msg_pins *m)
+{
+	m->serial = 7;
+	m->n_pins = 3;
+	for (uint32_t i = 0; i < m->n_pins; i++) {
+		m->v[i].addr = i ? addr("2001:db8::7") : addr("203.0.113.7");
+		m->v[i].port = (uint16_t)(80 + i);
+		m->v[i].proto = i == 2 ? SBX_PROTO_UDP : SBX_PROTO_TCP;
+		m->v[i].old = i == 1;
+		m->v[i].timeout_ms = i * 1000;
+	}
+}
+
 static const struct kind {
 	const char *name;
 	enum sbx_msg_type type;
@@ -185,6 +202,8 @@ static size_t used(const struct kind *k)
 		return offsetof(struct sbx_msg_probes, probes[in.probes.n_probes]);
 	if (k->type == SBX_MSG_VERDICTS)
 		return offsetof(struct sbx_msg_verdicts, v[in.verdicts.n_verdicts]);
+	if (k->type == SBX_MSG_PINS)
+		return offsetof(struct sbx_msg_pins, v[in.pins.n_pins]);
 	return k->size;
 }
 
@@ -256,7 +275,8 @@ static void test_header(void **state)
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x11\0\0", 4)), SBX_MSG_UDP_SOCKET_FAILED);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x12\0\0", 4)), SBX_MSG_ORDERS);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x13\0\0", 4)), SBX_MSG_STAGE_UPPER);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x14\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x16\0\0", 4)), SBX_MSG_PINS_FAILED);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x17\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
 	memcpy(packet, "\1\1\0\0", 4);
@@ -338,6 +358,15 @@ static void test_encode_refuses(void **state)
 	refuses(exec_failed, in.exec_failed.error = UINT32_MAX);
 	refuses(udp_socket, in.udp_socket.peer = addr("2001:db8::1"));
 	refuses(udp_socket, in.udp_socket.local.family = 0);
+	refuses(config, in.config.real_pins = 2);
+	refuses(config, in.config.real_pins = 0); /* and yet an address of the stub */
+	refuses(config, in.config.stub_addr.family = 0);
+	refuses(pins, in.pins.n_pins = SBX_MSG_PINS_MAX + 1);
+	refuses(pins, in.pins.n_pins = 0);
+	refuses(pins, in.pins.v[1].addr.family = 0);
+	refuses(pins, in.pins.v[1].port = 0);
+	refuses(pins, in.pins.v[1].proto = SBX_PROTO_DNS);
+	refuses(pins, in.pins.v[1].old = 2);
 }
 
 /* And what a hostile sender sends all the same is refused: one past each bound, by its place in the
@@ -444,6 +473,8 @@ static void test_simple(void **state)
 		{ SBX_MSG_COMMAND_EXIT, 1 },
 		{ SBX_MSG_UDP_SOCKET_MADE, 1 },
 		{ SBX_MSG_UDP_SOCKET_FAILED, 1 },
+		{ SBX_MSG_PINNED, 1 },
+		{ SBX_MSG_PINS_FAILED, 1 },
 		{ SBX_MSG_ORDERS, 0 },
 	};
 	uint32_t v;
