@@ -211,7 +211,7 @@ DIR *sbx_etc_open_dir(int fd)
 
 int sbx_etc_names(int host_etc_fd, char ***ret_names, size_t *ret_n)
 {
-	SBX_CLEANUP(sbx_closedirp) DIR *dir = sbx_etc_open_dir(host_etc_fd);
+	SBX_AUTO_CLOSEDIR DIR *dir = sbx_etc_open_dir(host_etc_fd);
 	const struct dirent *e;
 	const char *link;
 	char **names;
@@ -392,7 +392,7 @@ static int copy_dir(int src, const char *name, int dst, int depth, struct budget
 	SBX_AUTO_CLOSE int from =
 		openat(src, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	SBX_AUTO_CLOSE int to = -1;
-	SBX_CLEANUP(sbx_closedirp) DIR *dir = from < 0 ? NULL : sbx_etc_open_dir(from);
+	SBX_AUTO_CLOSEDIR DIR *dir = from < 0 ? NULL : sbx_etc_open_dir(from);
 	const struct dirent *e;
 	int r = 0;
 
@@ -437,7 +437,7 @@ static void remove_tree(int parent, const char *name)
 {
 	SBX_AUTO_CLOSE int fd =
 		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	SBX_CLEANUP(sbx_closedirp) DIR *dir = fd < 0 ? NULL : sbx_etc_open_dir(fd);
+	SBX_AUTO_CLOSEDIR DIR *dir = fd < 0 ? NULL : sbx_etc_open_dir(fd);
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
@@ -460,7 +460,7 @@ static bool is_ours(const char *name)
 
 static void prune(int cache)
 {
-	SBX_CLEANUP(sbx_closedirp) DIR *dir = sbx_etc_open_dir(cache);
+	SBX_AUTO_CLOSEDIR DIR *dir = sbx_etc_open_dir(cache);
 	const struct dirent *e;
 	struct stat st;
 	time_t now = time(NULL);

@@ -7,12 +7,6 @@
 
 /* Between etc.c and etc_names.c. */
 
-static inline void sbx_closedirp(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
 /* A DIR of its own for the directory behind @fd (which may be O_PATH). NULL: errno. */
 DIR *sbx_etc_open_dir(int fd);
 

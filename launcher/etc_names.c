@@ -83,7 +83,7 @@ static int read_names(int cache, const char *file, char ***ret_names, size_t *re
 /* Those of an /etc that is no more. */
 static void remove_names(int cache)
 {
-	SBX_CLEANUP(sbx_closedirp) DIR *dir = sbx_etc_open_dir(cache);
+	SBX_AUTO_CLOSEDIR DIR *dir = sbx_etc_open_dir(cache);
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir)))

@@ -65,12 +65,6 @@ static bool parse_id(const char *s, uid_t *ret_id)
 	return true;
 }
 
-static void fclosep(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
 /* One line of passwd(5); it is taken apart. */
 static bool parse_line(char *line, struct passwd *ret_pw)
 {
@@ -90,7 +84,7 @@ static bool parse_line(char *line, struct passwd *ret_pw)
 /* @name NULL: by @uid. Read line by line: fgetpwent(3) costs a system call per entry. */
 static int find_in_file(const char *name, uid_t uid, struct sbx_user *ret_user)
 {
-	SBX_CLEANUP(fclosep) FILE *file = fopen("/etc/passwd", "re");
+	SBX_AUTO_FCLOSE FILE *file = fopen("/etc/passwd", "re");
 	SBX_AUTO_FREE char *line = NULL;
 	struct passwd pw;
 	size_t size = 0;

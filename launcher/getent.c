@@ -143,15 +143,9 @@ static bool is_files_only(char *services)
 	return files;
 }
 
-static void fclosep(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
 bool sbx_nsswitch_files_only(const char *path)
 {
-	SBX_CLEANUP(fclosep) FILE *file = fopen(path, "re");
+	SBX_AUTO_FCLOSE FILE *file = fopen(path, "re");
 	SBX_AUTO_FREE char *line = NULL;
 	bool files = false;
 	size_t size = 0, n_lines = 0;

@@ -61,12 +61,6 @@ static int check_owner(const struct sbx_path *path, struct sbx_err *err)
 	return 0;
 }
 
-static void fclosep(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
 static bool can_be_mapped(const char *mount_point, int userns)
 {
 	SBX_AUTO_CLOSE int fd = open(mount_point, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -78,7 +72,7 @@ static bool can_be_mapped(const char *mount_point, int userns)
 /* Which file system it was: the one that the source is on, else one mounted below. */
 static void explain(const struct sbx_path *path, int userns, int error, struct sbx_err *err)
 {
-	SBX_CLEANUP(fclosep) FILE *file = fopen("/proc/self/mountinfo", "re");
+	SBX_AUTO_FCLOSE FILE *file = fopen("/proc/self/mountinfo", "re");
 	char where[PATH_MAX] = "", type[64] = "unknown";
 	SBX_AUTO_FREE char *line = NULL;
 	const char *point, *fs;

@@ -402,12 +402,6 @@ static int copy_entry(struct copy *c, const struct place *p, const char *name, u
 	return r;
 }
 
-static void close_dirp(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
 static int copy_entries(struct copy *c, const struct place *p, DIR *dir, unsigned int depth)
 {
 	size_t n_path = c->n_path;
@@ -437,7 +431,7 @@ static int copy_entries(struct copy *c, const struct place *p, DIR *dir, unsigne
 static int copy_dir(struct copy *c, struct place *p, unsigned int depth)
 {
 	int fd = fcntl(p->upper, F_DUPFD_CLOEXEC, 0);
-	SBX_CLEANUP(close_dirp) DIR *dir = NULL;
+	SBX_AUTO_CLOSEDIR DIR *dir = NULL;
 
 	if (depth >= SBX_KEEP_DEPTH_MAX) {
 		sbx_fd_close(fd);
@@ -458,7 +452,7 @@ static int copy_dir(struct copy *c, struct place *p, unsigned int depth)
 int sbx_keep_is_empty(int dir)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	SBX_CLEANUP(close_dirp) DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	SBX_AUTO_CLOSEDIR DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
 	if (!d) {

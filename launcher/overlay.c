@@ -36,7 +36,7 @@ uint64_t sbx_scratch_inodes(uint64_t size_bytes)
 
 bool sbx_overlay_has_mounts_below(const char *path)
 {
-	FILE *file = fopen("/proc/self/mountinfo", "re");
+	SBX_AUTO_FCLOSE FILE *file = fopen("/proc/self/mountinfo", "re");
 	SBX_AUTO_FREE char *line = NULL;
 	const char *point, *type;
 	size_t size = 0;
@@ -45,8 +45,6 @@ bool sbx_overlay_has_mounts_below(const char *path)
 	while (file && !found && getline(&line, &size, file) > 0)
 		found = sbx_idmap_mountinfo_line(line, &point, &type) && sbx_path_in_prefix(point, path) &&
 			strcmp(point, path) != 0;
-	if (file)
-		fclose(file);
 	return found || !file;
 }
 

@@ -113,16 +113,10 @@ int sbx_owner_judge(struct sbx_plan *p, const struct sbx_path *path, bool writab
 	return back < 0 ? back : r;
 }
 
-static void fclosep(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
 /* As group(5) says; a number where it says nothing: it is for a message only. */
 static void name_group(gid_t gid, char *buf, size_t n_buf)
 {
-	SBX_CLEANUP(fclosep) FILE *file = fopen("/etc/group", "re");
+	SBX_AUTO_FCLOSE FILE *file = fopen("/etc/group", "re");
 	SBX_AUTO_FREE char *line = NULL;
 	size_t size = 0;
 

@@ -87,12 +87,6 @@ uid_t sbx_uid_pool_candidate(const struct sbx_id_range *range, const char *id, u
 
 /* --- who has ids --- */
 
-static void fclosep(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
 /* NULL with *ret_error 0: there is no such file. */
 static FILE *open_file(const char *etc, const char *name, int *ret_error, struct sbx_err *err)
 {
@@ -143,7 +137,7 @@ static int add_known(struct sbx_uid_pool *p, uint64_t id)
 static int load_known(struct sbx_uid_pool *p, const char *etc, const char *name, struct sbx_err *err)
 {
 	int r;
-	SBX_CLEANUP(fclosep) FILE *file = open_file(etc, name, &r, err);
+	SBX_AUTO_FCLOSE FILE *file = open_file(etc, name, &r, err);
 	SBX_AUTO_FREE char *line = NULL;
 	size_t size = 0;
 	uint64_t id;
@@ -158,7 +152,7 @@ static int check_subordinate(const struct sbx_uid_pool *p, const char *etc, cons
 			     struct sbx_err *err)
 {
 	int r;
-	SBX_CLEANUP(fclosep) FILE *file = open_file(etc, name, &r, err);
+	SBX_AUTO_FCLOSE FILE *file = open_file(etc, name, &r, err);
 	SBX_AUTO_FREE char *line = NULL;
 	uint64_t first, count;
 	size_t size = 0;

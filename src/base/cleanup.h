@@ -7,9 +7,11 @@
  * given away with a steal helper. Header-only, so the pure archives stay free of close(2).
  */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -39,6 +41,20 @@ static inline void sbx_fd_closep(int *fd)
 	*fd = sbx_fd_close(*fd);
 }
 #define SBX_AUTO_CLOSE SBX_CLEANUP(sbx_fd_closep)
+
+static inline void sbx_fclosep(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+#define SBX_AUTO_FCLOSE SBX_CLEANUP(sbx_fclosep)
+
+static inline void sbx_closedirp(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+#define SBX_AUTO_CLOSEDIR SBX_CLEANUP(sbx_closedirp)
 
 static inline int sbx_fd_steal(int *fd)
 {

@@ -30,12 +30,6 @@
 #define MIGRATION_MAX (1 << 20) /* bytes of one file */
 #define NAME_MAX_LEN  255
 
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 /* The number of "NNNN-name.sql", 0 for any other name. */
 static int file_number(const char *name)
 {
@@ -55,7 +49,7 @@ static int file_number(const char *name)
 /* The name of file number @want in @path, which must be complete as far as it goes. */
 static int find(const char *path, int want, struct sbx_err *err, char ret_name[NAME_MAX_LEN + 1])
 {
-	SBX_CLEANUP(closedirp) DIR *dir = opendir(path);
+	SBX_AUTO_CLOSEDIR DIR *dir = opendir(path);
 	int n_files = 0, newest = 0;
 
 	ret_name[0] = '\0';
