@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "sys/file_text.h"
 #include "sys/journal.h"
 #include "sys/notify.h"
 
@@ -110,14 +110,10 @@ bool sbx_announce_unit(const char *cgroups, char *ret_unit, size_t n_unit)
 
 static bool own_unit(char *ret_unit, size_t n_unit)
 {
-	SBX_AUTO_CLOSE int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
 	char text[4096];
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	return sbx_announce_unit(text, ret_unit, n_unit);
+	return sbx_file_text_read(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) > 0 &&
+	       sbx_announce_unit(text, ret_unit, n_unit);
 }
 
 static void add(struct sbx_journal_entry *e, const char *name, const char *value)

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/file_text.h"
 #include "sys/proc.h"
 
 #define PREFIX	      "sbx-"
@@ -42,46 +43,6 @@
 
 /* --- files --- */
 
-/* The text of a file, cut at n - 1 bytes. Its length or -errno. */
-static ssize_t read_text(int dir_fd, const char *name, char *buf, size_t n)
-{
-	SBX_AUTO_CLOSE int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
-	size_t done = 0;
-
-	buf[0] = '\0';
-	if (fd < 0)
-		return -errno;
-	while (done < n - 1) {
-		ssize_t r = read(fd, buf + done, n - 1 - done);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -errno;
-		if (r == 0)
-			break;
-		done += (size_t)r;
-	}
-	buf[done] = '\0';
-	return (ssize_t)done;
-}
-
-static int write_text(int dir_fd, const char *name, const char *text)
-{
-	SBX_AUTO_CLOSE int fd = openat(dir_fd, name, O_WRONLY | O_CLOEXEC);
-	size_t n = strlen(text);
-	ssize_t r;
-
-	if (fd < 0)
-		return -errno;
-	do {
-		r = write(fd, text, n);
-	} while (r < 0 && errno == EINTR);
-	if (r < 0)
-		return -errno;
-	return (size_t)r == n ? 0 : -EIO;
-}
-
 static int open_dir(int dir_fd, const char *name)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -93,7 +54,8 @@ static uint32_t controllers_in(int dir_fd, const char *file)
 {
 	char text[512];
 
-	return read_text(dir_fd, file, text, sizeof(text)) < 0 ? 0 : sbx_cgroup_parse_controllers(text);
+	sbx_file_text_read(dir_fd, file, text, sizeof(text));
+	return sbx_cgroup_parse_controllers(text);
 }
 
 /* --- finding a place --- */
@@ -127,7 +89,7 @@ int sbx_cgroup_facts_read(struct sbx_cgroup_facts *f)
 	 * the kernel a walk over all hierarchies, is not asked. */
 	if (!f->mount[0] || !root_controllers(f->mount))
 		return 0;
-	n = read_text(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
+	n = sbx_file_text_read(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
 	if (n < 0 || !sbx_cgroup_parse_own(text, f->own, sizeof(f->own)))
 		f->own[0] = '\0';
 	f->systemd = access("/run/systemd/system", F_OK) == 0; /* sd_booted(3) */
@@ -173,7 +135,7 @@ enum who { NOBODY, ONLY_US, OTHERS };
 static enum who who_is_in(int dir_fd)
 {
 	char text[FILE_MAX], *end;
-	ssize_t n = read_text(dir_fd, "cgroup.procs", text, sizeof(text));
+	ssize_t n = sbx_file_text_read(dir_fd, "cgroup.procs", text, sizeof(text));
 	long pid;
 
 	if (n < 0)
@@ -323,7 +285,7 @@ static uint32_t open_controllers(int dir_fd)
 
 		snprintf(text, sizeof(text), "+%s", sbx_cgroup_controller_str(c));
 		if (missing & SBX_CGROUP_BIT(c) &&
-		    write_text(dir_fd, "cgroup.subtree_control", text) == 0)
+		    sbx_file_text_write(dir_fd, "cgroup.subtree_control", text) == 0)
 			opened |= SBX_CGROUP_BIT(c);
 	}
 	return opened;
@@ -386,7 +348,7 @@ static int leave_place(struct sbx_cgroup *cg)
 	int r = make_child(cg->dir_fd, "launcher", &fd);
 
 	if (r == 0)
-		r = write_text(fd, "cgroup.procs", "0");
+		r = sbx_file_text_write(fd, "cgroup.procs", "0");
 	cg->moved = r == 0;
 	return r;
 }
@@ -426,7 +388,7 @@ int sbx_cgroup_make(const struct sbx_cgroup_place *place, const char *id, struct
 int sbx_cgroup_apply(int dir_fd, const struct sbx_cgroup_write *v, size_t n, struct sbx_err *err)
 {
 	for (size_t i = 0; i < n; i++) {
-		int r = write_text(dir_fd, v[i].file, v[i].value);
+		int r = sbx_file_text_write(dir_fd, v[i].file, v[i].value);
 
 		if (r < 0 && !v[i].optional) {
 			sbx_err_set(err, "cannot set %s to %s in the sandbox's cgroup: %s", v[i].file,
@@ -444,7 +406,7 @@ static void kill_each(int dir_fd)
 {
 	char text[FILE_MAX];
 
-	if (read_text(dir_fd, "cgroup.procs", text, sizeof(text)) <= 0)
+	if (sbx_file_text_read(dir_fd, "cgroup.procs", text, sizeof(text)) <= 0)
 		return;
 	for (char *p = text, *end; *p; p = end + (*end == '\n')) {
 		long pid = strtol(p, &end, 10);
@@ -475,7 +437,7 @@ int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms)
 		return -errno;
 	if (!is_populated(events))
 		return 0;
-	by_hand = write_text(dir_fd, "cgroup.kill", "1") < 0;
+	by_hand = sbx_file_text_write(dir_fd, "cgroup.kill", "1") < 0;
 	while (is_populated(events)) {
 		struct pollfd p = { .fd = events, .events = POLLPRI };
 		uint64_t now = sbx_clock_monotonic_us();
@@ -499,11 +461,11 @@ static void return_to_place(struct sbx_cgroup *cg)
 
 		snprintf(text, sizeof(text), "-%s", sbx_cgroup_controller_str(c));
 		if (controllers_in(cg->dir_fd, "cgroup.subtree_control") & SBX_CGROUP_BIT(c))
-			write_text(cg->dir_fd, "cgroup.subtree_control", text);
+			sbx_file_text_write(cg->dir_fd, "cgroup.subtree_control", text);
 		if (cg->opened & SBX_CGROUP_BIT(c))
-			write_text(cg->place_fd, "cgroup.subtree_control", text);
+			sbx_file_text_write(cg->place_fd, "cgroup.subtree_control", text);
 	}
-	if (write_text(cg->place_fd, "cgroup.procs", "0") == 0)
+	if (sbx_file_text_write(cg->place_fd, "cgroup.procs", "0") == 0)
 		cg->moved = false;
 }
 
@@ -633,7 +595,7 @@ void sbx_cgroup_usage_read(int dir_fd, struct sbx_cgroup_usage *u)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++) {
 		char text[FILE_MAX + 2] = "= ";
 		bool whole = !rows[i].key;
-		ssize_t n = read_text(dir_fd, rows[i].file, text + (whole ? 2 : 0), FILE_MAX);
+		ssize_t n = sbx_file_text_read(dir_fd, rows[i].file, text + (whole ? 2 : 0), FILE_MAX);
 
 		*rows[i].value = n < 0 ? -1 : sbx_cgroup_parse_value(text, whole ? "=" : rows[i].key);
 	}

@@ -23,6 +23,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/cgroup.c %reldir%/cgroup.h \
 	%reldir%/cgroup_plan.c \
 	%reldir%/datagram.c %reldir%/datagram.h \
+	%reldir%/file_text.c %reldir%/file_text.h \
 	%reldir%/idmap.c %reldir%/idmap.h \
 	%reldir%/ids.c \
 	%reldir%/journal.c %reldir%/journal.h \
@@ -54,8 +55,10 @@ CLEANFILES += %reldir%/seccomp_programs.c
 check_PROGRAMS += tests/unit/test_cgroup
 tests_unit_test_cgroup_SOURCES = tests/unit/test_cgroup.c
 tests_unit_test_cgroup_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-check_PROGRAMS += tests/unit/test_idmap tests/unit/test_journal tests/unit/test_notify tests/unit/test_path \
-	tests/unit/test_proc tests/unit/test_seccomp
+check_PROGRAMS += tests/unit/test_file_text tests/unit/test_idmap tests/unit/test_journal tests/unit/test_notify \
+	tests/unit/test_path tests/unit/test_proc tests/unit/test_seccomp
+tests_unit_test_file_text_SOURCES = tests/unit/test_file_text.c
+tests_unit_test_file_text_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_idmap_SOURCES = tests/unit/test_idmap.c
 tests_unit_test_idmap_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_journal_SOURCES = tests/unit/test_journal.c

@@ -15,21 +15,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/file_text.h"
 #include "sys/proc.h"
 
 static long long read_number(const char *path)
 {
-	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char text[32], *end;
 	long long v;
-	ssize_t n;
 
-	if (fd < 0)
+	if (sbx_file_text_read(AT_FDCWD, path, text, sizeof(text)) <= 0)
 		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
 	v = strtoll(text, &end, 10);
 	return end == text ? -1 : v;
 }
