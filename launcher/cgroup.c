@@ -26,7 +26,6 @@
 
 #define SCOPE_TIMEOUT_MS 15000
 #define KILL_TIMEOUT_MS	 5000
-#define SLICE		 "sbx.slice"
 
 static const struct sbx_cgroup_limits broker_limits = { .memory_bytes = UINT64_C(512) << 20, .pids = 16 };
 
@@ -85,7 +84,7 @@ static ssize_t read_line(int fd, char *buf, size_t n)
 static int ask_scope(struct sbx_run *r, struct sbx_cgroup_place *place)
 {
 	const struct sbx_facts *f = r->plan->facts;
-	char name[64], pid[16], description[64], path[SBX_CGROUP_PATH_MAX], manager[16], slice[] = SLICE;
+	char name[64], pid[16], description[64], path[SBX_CGROUP_PATH_MAX], manager[16], slice[] = SBX_CGROUP_SLICE;
 	char *argv[] = { f->scope_helper, manager, name, slice, pid, description, NULL };
 	struct scope_child c = { .path = f->scope_helper, .argv = argv };
 	SBX_AUTO_CLOSE int read_end = -1, write_end = -1;
@@ -157,7 +156,7 @@ static int make(struct sbx_run *r, const struct sbx_cgroup_place *place)
 	size_t n;
 	int e;
 
-	sbx_cgroup_sweep(place);
+	sbx_cgroup_sweep(place->path);
 	e = sbx_cgroup_make(place, r->plan->id, &r->cgroup, &r->err);
 	if (e < 0)
 		return e;

@@ -33,7 +33,6 @@
 #include "sys/proc.h"
 
 #define PREFIX	      "sbx-"
-#define SLICE	      "sbx.slice"
 #define FILE_MAX      8192 /* of what is read; cgroup.procs of a crowded cgroup is longer, and says enough */
 #define MAKE_TRIES    16
 #define SWEEP_WAIT_MS 1000
@@ -146,8 +145,9 @@ static enum who who_is_in(int dir_fd)
 	return pid == getpid() && strcmp(end, "\n") == 0 ? ONLY_US : OTHERS;
 }
 
-static bool usable(const char *path, bool own, struct sbx_cgroup_place *place)
+static bool usable(const char *path, bool own, void *userdata)
 {
+	struct sbx_cgroup_place *place = userdata;
 	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	uint32_t available, given;
 	enum who who;
@@ -162,6 +162,7 @@ static bool usable(const char *path, bool own, struct sbx_cgroup_place *place)
 	if (who == OTHERS || (who == ONLY_US && !own))
 		return false;
 	place->source = SBX_CGROUP_DELEGATED;
+	snprintf(place->path, sizeof(place->path), "%s", path);
 	place->controllers = available;
 	place->inside = who == ONLY_US;
 	return true;
@@ -200,8 +201,7 @@ static bool is_real_root(const char *path)
 
 /* Call @fn for our own cgroup and those above it, up to what was delegated to us, until it says true. */
 static bool each_delegated(const struct sbx_cgroup_facts *f,
-			   bool (*fn)(const char *path, bool own, struct sbx_cgroup_place *place),
-			   struct sbx_cgroup_place *place)
+			   bool (*fn)(const char *path, bool own, void *userdata), void *userdata)
 {
 	size_t n_mount = strlen(f->mount), n_stop, n;
 	char path[SBX_CGROUP_PATH_MAX];
@@ -222,15 +222,13 @@ static bool each_delegated(const struct sbx_cgroup_facts *f,
 		path[n] = '\0';
 		if (n == n_mount && is_real_root(path))
 			return false;
-		snprintf(place->path, sizeof(place->path), "%s", path);
-		if (fn(path, own, place))
+		if (fn(path, own, userdata))
 			return true;
 		if (n == n_stop)
 			break;
 		while (path[n] != '/')
 			n--;
 	}
-	place->path[0] = '\0';
 	return false;
 }
 
@@ -242,7 +240,7 @@ void sbx_cgroup_find(const struct sbx_cgroup_facts *f, struct sbx_cgroup_place *
 	if (f->systemd || geteuid() != 0 || !is_real_root(f->mount) || access(f->mount, W_OK) < 0)
 		return;
 	place->source = SBX_CGROUP_DIRECT;
-	snprintf(place->path, sizeof(place->path), "%s/" SLICE, f->mount);
+	snprintf(place->path, sizeof(place->path), "%s/" SBX_CGROUP_SLICE, f->mount);
 	SBX_AUTO_CLOSE int fd = open(f->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	place->controllers = fd < 0 ? 0 : controllers_in(fd, "cgroup.controllers");
 }
@@ -294,7 +292,8 @@ static uint32_t open_controllers(int dir_fd)
 static int make_place(const struct sbx_cgroup_place *place)
 {
 	if (place->source == SBX_CGROUP_DIRECT) {
-		SBX_AUTO_FREE char *root = strndup(place->path, strlen(place->path) - strlen("/" SLICE));
+		size_t n = strlen(place->path) - strlen("/" SBX_CGROUP_SLICE);
+		SBX_AUTO_FREE char *root = strndup(place->path, n);
 		SBX_AUTO_CLOSE int fd = root ? open_dir(AT_FDCWD, root) : -ENOMEM;
 
 		if (fd < 0)
@@ -524,9 +523,9 @@ static int sweep_one(int place_fd, const char *name)
 	return unlinkat(place_fd, name, AT_REMOVEDIR) == 0;
 }
 
-int sbx_cgroup_sweep(const struct sbx_cgroup_place *place)
+int sbx_cgroup_sweep(const char *place)
 {
-	SBX_AUTO_CLOSE int fd = open_dir(AT_FDCWD, place->path);
+	SBX_AUTO_CLOSE int fd = open_dir(AT_FDCWD, place);
 	int list_fd = fd < 0 ? -1 : open_dir(fd, "."), n = 0;
 	struct dirent *e;
 	DIR *d;
@@ -545,32 +544,26 @@ int sbx_cgroup_sweep(const struct sbx_cgroup_place *place)
 	return n;
 }
 
-static bool sweep_here(const char *path, bool own, struct sbx_cgroup_place *place)
+static bool sweep_here(const char *path, bool own, void *userdata)
 {
-	int n = sbx_cgroup_sweep(place);
+	int *n = userdata, removed = sbx_cgroup_sweep(path);
 
-	(void)path;
 	(void)own;
-	if (n > 0)
-		place->controllers += (uint32_t)n; /* the count: nothing else is asked of this place */
+	*n += removed > 0 ? removed : 0;
 	return false;
 }
 
 int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f)
 {
-	struct sbx_cgroup_place place = { .source = SBX_CGROUP_NONE };
-	int n;
+	char slice[SBX_CGROUP_PATH_MAX];
+	int n = 0;
 
 	if (!f->mount[0])
 		return 0;
-	each_delegated(f, sweep_here, &place);
-	n = (int)place.controllers;
-	snprintf(place.path, sizeof(place.path), "%s/" SLICE, f->mount);
-	if (!f->systemd && is_real_root(f->mount)) {
-		int more = sbx_cgroup_sweep(&place);
-
-		n += more > 0 ? more : 0;
-	}
+	each_delegated(f, sweep_here, &n);
+	snprintf(slice, sizeof(slice), "%s/" SBX_CGROUP_SLICE, f->mount);
+	if (!f->systemd && is_real_root(f->mount))
+		sweep_here(slice, false, &n);
 	return n;
 }
 

@@ -35,12 +35,13 @@ enum sbx_cgroup_source {
 	SBX_CGROUP_NONE = 0,
 	SBX_CGROUP_DELEGATED, /* where we run: a unit with Delegate=yes, a container's own */
 	SBX_CGROUP_SCOPE,     /* a transient scope that systemd is asked for */
-	SBX_CGROUP_DIRECT,    /* root without systemd: below sbx.slice */
+	SBX_CGROUP_DIRECT,    /* root without systemd: below SBX_CGROUP_SLICE */
 	SBX_N_CGROUP_SOURCES,
 };
 const char *sbx_cgroup_source_str(enum sbx_cgroup_source s);
 
 #define SBX_CGROUP_PATH_MAX 2048
+#define SBX_CGROUP_SLICE    "sbx.slice"
 
 struct sbx_cgroup_place {
 	enum sbx_cgroup_source source;
@@ -121,9 +122,8 @@ int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms);
 void sbx_cgroup_remove(struct sbx_cgroup *cg);
 /* Only give back the fds: in a child, which has copies of them. */
 void sbx_cgroup_forget(struct sbx_cgroup *cg);
-/* Remove what dead launchers left in the place: kill, then remove. The number of sandboxes, or -errno. */
-int sbx_cgroup_sweep(const struct sbx_cgroup_place *place);
-
+/* Remove what dead launchers left in a place, by its path: kill, then remove. How many, or -errno. */
+int sbx_cgroup_sweep(const char *place);
 /* The same wherever we may have made one: from our own cgroup up to the delegated unit, and below sbx.slice. Those
  * in scopes are systemd's to remove. */
 int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f);
