@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Control groups, what asks the kernel: finding a place, making and ending a sandbox's cgroup.
- *
- * cgroup2 allows processes only in leaves of the tree that controllers are given down in ("no internal
- * processes"). So a place is one that holds no process, or only us, who then move into a leaf of our own;
- * one that holds others (a unit's own shell script) is left alone, and its parent is looked at, up to the
- * unit that was delegated (systemd marks it with an extended attribute, systemd.resource-control(5)) and
- * never above: that belongs to somebody else.
+ * Control groups: making and ending a sandbox's own (cgroup_find.c: where).
  *
  * A sandbox's directory is locked from the moment it is made until the launcher is gone; a sweep takes
  * only what it can lock. Between mkdir and lock a sweep may remove a new one: the maker looks again.
@@ -16,7 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,8 +17,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -36,11 +27,8 @@
 #define FILE_MAX      8192 /* of what is read; cgroup.procs of a crowded cgroup is longer, and says enough */
 #define MAKE_TRIES    16
 #define SWEEP_WAIT_MS 1000
-#define CORE                                                                                        \
-	(SBX_CGROUP_BIT(SBX_CGROUP_CPU) | SBX_CGROUP_BIT(SBX_CGROUP_MEMORY) |                       \
-	 SBX_CGROUP_BIT(SBX_CGROUP_PIDS))
 
-/* --- files --- */
+/* --- making --- */
 
 static int open_dir(int dir_fd, const char *name)
 {
@@ -49,232 +37,11 @@ static int open_dir(int dir_fd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static uint32_t controllers_in(int dir_fd, const char *file)
-{
-	char text[512];
-
-	sbx_file_text_read(dir_fd, file, text, sizeof(text));
-	return sbx_cgroup_parse_controllers(text);
-}
-
-/* --- finding a place --- */
-
-static bool is_cgroup2(const char *path)
-{
-	struct statfs s;
-
-	return statfs(path, &s) == 0 && s.f_type == CGROUP2_SUPER_MAGIC;
-}
-
-static uint32_t root_controllers(const char *mount)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/cgroup.controllers", mount);
-	return controllers_in(AT_FDCWD, path);
-}
-
-int sbx_cgroup_facts_read(struct sbx_cgroup_facts *f)
-{
-	static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
-	char text[FILE_MAX];
-	ssize_t n;
-
-	memset(f, 0, sizeof(*f));
-	for (size_t i = 0; i < SBX_N_ELEMENTS(mounts) && !f->mount[0]; i++)
-		if (is_cgroup2(mounts[i]))
-			snprintf(f->mount, sizeof(f->mount), "%s", mounts[i]);
-	/* Where its root has none of our controllers, as in a hybrid, nothing below has: the rest, which costs
-	 * the kernel a walk over all hierarchies, is not asked. */
-	if (!f->mount[0] || !root_controllers(f->mount))
-		return 0;
-	n = sbx_file_text_read(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
-	if (n < 0 || !sbx_cgroup_parse_own(text, f->own, sizeof(f->own)))
-		f->own[0] = '\0';
-	f->systemd = access("/run/systemd/system", F_OK) == 0; /* sd_booted(3) */
-	return n < 0 ? (int)n : 0;
-}
-
-static bool has_mark(const char *path, const char *name)
-{
-	char value[4];
-
-	return getxattr(path, name, value, sizeof(value)) == 1 && value[0] == '1';
-}
-
-/* The owner of a directory can mark it, so the mark of somebody else's says nothing: root stays out of a
- * subtree that was delegated to a user. */
-static bool is_ours(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && st.st_uid == geteuid();
-}
-
-static bool is_delegated(const char *path)
-{
-	if (!is_ours(path))
-		return false;
-	return has_mark(path, "user.delegate") || has_mark(path, "trusted.delegate");
-}
-
-static bool may_change(int dir_fd)
-{
-	static const char *const names[] = { ".", "cgroup.procs", "cgroup.subtree_control" };
-
-	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)
-		if (faccessat(dir_fd, names[i], W_OK, AT_EACCESS) < 0)
-			return false;
-	return true;
-}
-
-/* Which processes are in it: none, only this one, others. */
-enum who { NOBODY, ONLY_US, OTHERS };
-
-static enum who who_is_in(int dir_fd)
-{
-	char text[FILE_MAX], *end;
-	ssize_t n = sbx_file_text_read(dir_fd, "cgroup.procs", text, sizeof(text));
-	long pid;
-
-	if (n < 0)
-		return OTHERS;
-	if (n == 0)
-		return NOBODY;
-	pid = strtol(text, &end, 10);
-	return pid == getpid() && strcmp(end, "\n") == 0 ? ONLY_US : OTHERS;
-}
-
-static bool usable(const char *path, bool own, void *userdata)
-{
-	struct sbx_cgroup_place *place = userdata;
-	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	uint32_t available, given;
-	enum who who;
-
-	if (fd < 0 || !is_ours(path) || !may_change(fd))
-		return false;
-	available = controllers_in(fd, "cgroup.controllers");
-	given = controllers_in(fd, "cgroup.subtree_control");
-	if (!available)
-		return false;
-	who = (given & CORE) == (available & CORE) ? NOBODY : who_is_in(fd);
-	if (who == OTHERS || (who == ONLY_US && !own))
-		return false;
-	place->source = SBX_CGROUP_DELEGATED;
-	snprintf(place->path, sizeof(place->path), "%s", path);
-	place->controllers = available;
-	place->inside = who == ONLY_US;
-	return true;
-}
-
-/* The length of the path up to the unit's directory, or to the mount itself. */
-static size_t boundary(const char *path, size_t n_mount, bool *ret_unit)
-{
-	size_t n = strlen(path);
-
-	while (n > n_mount) {
-		size_t n_up = n;
-		char name[256];
-
-		while (n_up > n_mount && path[n_up - 1] != '/')
-			n_up--;
-		snprintf(name, sizeof(name), "%.*s", (int)(n - n_up), path + n_up);
-		if (sbx_cgroup_is_unit(name)) {
-			*ret_unit = true;
-			return n;
-		}
-		n = n_up > n_mount ? n_up - 1 : n_mount;
-	}
-	*ret_unit = false;
-	return n_mount;
-}
-
-/* The root of the hierarchy, as opposed to that of a cgroup namespace: it has no type. */
-static bool is_real_root(const char *path)
-{
-	char file[SBX_CGROUP_PATH_MAX + 16];
-
-	snprintf(file, sizeof(file), "%s/cgroup.type", path);
-	return access(file, F_OK) < 0;
-}
-
-/* Call @fn for our own cgroup and those above it, up to what was delegated to us, until it says true. */
-static bool each_delegated(const struct sbx_cgroup_facts *f,
-			   bool (*fn)(const char *path, bool own, void *userdata), void *userdata)
-{
-	size_t n_mount = strlen(f->mount), n_stop, n;
-	char path[SBX_CGROUP_PATH_MAX];
-	bool unit, own = true;
-
-	n = (size_t)snprintf(path, sizeof(path), "%s%s", f->mount, strcmp(f->own, "/") ? f->own : "");
-	if (!f->own[0] || n >= sizeof(path))
-		return false;
-	n_stop = boundary(path, n_mount, &unit);
-	if (unit || f->systemd) {
-		char stop[SBX_CGROUP_PATH_MAX];
-
-		snprintf(stop, sizeof(stop), "%.*s", (int)n_stop, path);
-		if (!is_delegated(stop))
-			return false;
-	}
-	for (; n >= n_stop; own = false) {
-		path[n] = '\0';
-		if (n == n_mount && is_real_root(path))
-			return false;
-		if (fn(path, own, userdata))
-			return true;
-		if (n == n_stop)
-			break;
-		while (path[n] != '/')
-			n--;
-	}
-	return false;
-}
-
-void sbx_cgroup_find(const struct sbx_cgroup_facts *f, struct sbx_cgroup_place *place)
-{
-	memset(place, 0, sizeof(*place));
-	if (!f->mount[0] || each_delegated(f, usable, place))
-		return;
-	if (f->systemd || geteuid() != 0 || !is_real_root(f->mount) || access(f->mount, W_OK) < 0)
-		return;
-	place->source = SBX_CGROUP_DIRECT;
-	snprintf(place->path, sizeof(place->path), "%s/" SBX_CGROUP_SLICE, f->mount);
-	SBX_AUTO_CLOSE int fd = open(f->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	place->controllers = fd < 0 ? 0 : controllers_in(fd, "cgroup.controllers");
-}
-
-int sbx_cgroup_place_scope(const struct sbx_cgroup_facts *f, const char *control_group,
-			   struct sbx_cgroup_place *place)
-{
-	SBX_AUTO_CLOSE int fd = -1;
-
-	memset(place, 0, sizeof(*place));
-	if (control_group[0] != '/' || strstr(control_group, "/../") ||
-	    snprintf(place->path, sizeof(place->path), "%s%s", f->mount, control_group) >=
-		    (int)sizeof(place->path))
-		return -EINVAL;
-	fd = open_dir(AT_FDCWD, place->path);
-	if (fd < 0)
-		return fd;
-	if (!may_change(fd))
-		return -EACCES;
-	if (who_is_in(fd) != ONLY_US)
-		return -EBUSY; /* place->source is still NONE */
-	place->source = SBX_CGROUP_SCOPE;
-	place->controllers = controllers_in(fd, "cgroup.controllers");
-	place->inside = true;
-	return 0;
-}
-
-/* --- making --- */
-
 /* Let children have what is there to give. Bits that were turned on now. */
 static uint32_t open_controllers(int dir_fd)
 {
-	uint32_t missing = controllers_in(dir_fd, "cgroup.controllers") &
-			   ~controllers_in(dir_fd, "cgroup.subtree_control");
+	uint32_t missing = sbx_cgroup_controllers(dir_fd, "cgroup.controllers") &
+			   ~sbx_cgroup_controllers(dir_fd, "cgroup.subtree_control");
 	uint32_t opened = 0;
 
 	/* One by one: a write of several is all or nothing. */
@@ -380,7 +147,7 @@ int sbx_cgroup_make(const struct sbx_cgroup_place *place, const char *id, struct
 		sbx_err_set(err, "cgroup %s: %s: %s", place->path, what, strerror(-r));
 		return r;
 	}
-	cg->controllers = controllers_in(cg->command_fd, "cgroup.controllers");
+	cg->controllers = sbx_cgroup_controllers(cg->command_fd, "cgroup.controllers");
 	return 0;
 }
 
@@ -459,7 +226,7 @@ static void return_to_place(struct sbx_cgroup *cg)
 		char text[16];
 
 		snprintf(text, sizeof(text), "-%s", sbx_cgroup_controller_str(c));
-		if (controllers_in(cg->dir_fd, "cgroup.subtree_control") & SBX_CGROUP_BIT(c))
+		if (sbx_cgroup_controllers(cg->dir_fd, "cgroup.subtree_control") & SBX_CGROUP_BIT(c))
 			sbx_file_text_write(cg->dir_fd, "cgroup.subtree_control", text);
 		if (cg->opened & SBX_CGROUP_BIT(c))
 			sbx_file_text_write(cg->place_fd, "cgroup.subtree_control", text);
@@ -541,29 +308,6 @@ int sbx_cgroup_sweep(const char *place)
 		if (is_sandbox(e->d_name))
 			n += sweep_one(fd, e->d_name);
 	closedir(d);
-	return n;
-}
-
-static bool sweep_here(const char *path, bool own, void *userdata)
-{
-	int *n = userdata, removed = sbx_cgroup_sweep(path);
-
-	(void)own;
-	*n += removed > 0 ? removed : 0;
-	return false;
-}
-
-int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f)
-{
-	char slice[SBX_CGROUP_PATH_MAX];
-	int n = 0;
-
-	if (!f->mount[0])
-		return 0;
-	each_delegated(f, sweep_here, &n);
-	snprintf(slice, sizeof(slice), "%s/" SBX_CGROUP_SLICE, f->mount);
-	if (!f->systemd && is_real_root(f->mount))
-		sweep_here(slice, false, &n);
 	return n;
 }
 

@@ -69,6 +69,8 @@ uint32_t sbx_cgroup_parse_controllers(const char *text);
 /* PURE. Is this the name of a systemd unit's cgroup? */
 bool sbx_cgroup_is_unit(const char *name);
 
+/* The controllers that a file of a cgroup names, as bits; 0 where it cannot be read. */
+uint32_t sbx_cgroup_controllers(int dir_fd, const char *file);
 /* Where a sandbox's cgroup can be made without asking anybody: from our own cgroup up to the unit that was
  * delegated to us, the first that may be changed and can give its children controllers; root where no
  * systemd runs: below sbx.slice. NONE: nowhere. Looks, changes nothing. */

@@ -21,6 +21,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/nft_text.c \
 	%reldir%/caps.c \
 	%reldir%/cgroup.c %reldir%/cgroup.h \
+	%reldir%/cgroup_find.c \
 	%reldir%/cgroup_plan.c \
 	%reldir%/datagram.c %reldir%/datagram.h \
 	%reldir%/file_text.c %reldir%/file_text.h \
