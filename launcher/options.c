@@ -15,11 +15,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/sandbox_id.h"
 #include "policy/job.h"
 #include "policy/option_form.h"
 #include "policy/suggest.h"
-
-#define SANDBOX_ID_LEN 12
 
 enum option_key {
 	KEY_PROFILE = 1,
@@ -128,9 +127,7 @@ bool sbx_options_profile_is_file(const char *profile)
 
 static const char *check_id(const char *s)
 {
-	size_t n = strspn(s, "0123456789abcdef");
-
-	return n == SANDBOX_ID_LEN && !s[n] ? NULL : "it must be 12 hex digits, lower-case";
+	return sbx_id_is_valid(s) ? NULL : "it must be 12 hex digits, lower-case";
 }
 
 /* --- storing --- */

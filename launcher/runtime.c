@@ -92,14 +92,8 @@ static bool is_abandoned(int parent_fd, const char *name)
 	       st.st_ctime + 60 < (time_t)(sbx_clock_realtime_ms() / 1000);
 }
 
-/* A sandbox's id: what a sandbox did not make is not touched. */
-static bool is_id(const char *name)
-{
-	return strlen(name) == SBX_ID_LEN && strspn(name, "0123456789abcdef") == SBX_ID_LEN;
-}
-
-/* Directories whose lock is free belong to launchers that are dead along with their guards. @gc: NULL but for
- * --gc, which looks at all of them. */
+/* Directories whose lock is free belong to launchers that are dead along with their guards. What a sandbox did
+ * not make is not touched. @gc: NULL but for --gc, which looks at all of them. */
 static void sweep(const struct sbx_facts *f, int parent_fd, struct sbx_gc *gc)
 {
 	int scan_fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -111,7 +105,7 @@ static void sweep(const struct sbx_facts *f, int parent_fd, struct sbx_gc *gc)
 		return;
 	}
 	for (int n = 0; (n < SWEEP_MAX || gc) && (e = readdir(dir)); n++)
-		if ((is_id(e->d_name) || is_abandoned(parent_fd, e->d_name)) &&
+		if ((sbx_id_is_valid(e->d_name) || is_abandoned(parent_fd, e->d_name)) &&
 		    remove_dead(f, parent_fd, e->d_name) && gc)
 			sbx_gc_say(gc, "%s/%s: its launcher is dead", f->runtime_dir, e->d_name);
 	closedir(dir);
@@ -213,7 +207,7 @@ int sbx_runtime_lost(const char *id)
 	int parent_fd, e;
 
 	prctl(PR_SET_DUMPABLE, 0);
-	if (!is_id(id))
+	if (!sbx_id_is_valid(id))
 		return 125;
 	e = sbx_facts_gather_places(&facts, &err);
 	if (e == 0 && facts.privileged)

@@ -12,6 +12,7 @@ noinst_LIBRARIES += %reldir%/libsbx-base.a
 	%reldir%/limits.c %reldir%/limits.h \
 	%reldir%/probe.c %reldir%/probe.h \
 	%reldir%/reason.c %reldir%/reason.h \
+	%reldir%/sandbox_id.h \
 	%reldir%/span.c %reldir%/span.h
 
 check_PROGRAMS += tests/unit/test_addr

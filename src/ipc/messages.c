@@ -122,7 +122,7 @@ static void f_addr(struct codec *c, struct sbx_addr *a)
 static void f_id(struct codec *c, char id[SBX_ID_LEN + 1])
 {
 	f_str(c, id, SBX_ID_LEN + 1);
-	if (!codec_failed(c) && strspn(id, "0123456789abcdef") != SBX_ID_LEN)
+	if (!codec_failed(c) && !sbx_id_is_valid(id))
 		c->bad = true;
 }
 

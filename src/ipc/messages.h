@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/probe.h"
 #include "base/reason.h"
+#include "base/sandbox_id.h"
 #include "base/span.h"
 
 /*
@@ -35,7 +36,6 @@
 
 #define SBX_MSG_VERSION 1
 #define SBX_MSG_MAX 65536 /* bytes of one packet */
-#define SBX_ID_LEN 12     /* hex digits of a sandbox id */
 
 enum sbx_msg_type {
 	SBX_MSG_NONE = 0,

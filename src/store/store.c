@@ -34,12 +34,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sandbox_id.h"
 #include "store/migrate.h"
 #include "store/sql.h"
 
 #define CHECKPOINT_PAGES 256
 #define LIVE_MAX	 4096
-#define ID_LEN		 12
 #define OPEN_FLAGS	 (SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX)
 
 static const char *const state_names[] = {
@@ -389,7 +389,7 @@ int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct 
 /* --- what seems to be up --- */
 
 struct live_row {
-	char id[ID_LEN + 1];
+	char id[SBX_ID_LEN + 1];
 	struct sbx_store_live live;
 };
 

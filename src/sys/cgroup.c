@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sandbox_id.h"
 #include "sys/file_text.h"
 #include "sys/proc.h"
 
@@ -263,10 +264,7 @@ void sbx_cgroup_forget(struct sbx_cgroup *cg)
 
 static bool is_sandbox(const char *name)
 {
-	const size_t n_prefix = strlen(PREFIX), n_id = 12;
-
-	return strncmp(name, PREFIX, n_prefix) == 0 && strlen(name) == n_prefix + n_id &&
-	       strspn(name + n_prefix, "0123456789abcdef") == n_id;
+	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && sbx_id_is_valid(name + strlen(PREFIX));
 }
 
 /* 1: it was a leftover, and is gone. */
