@@ -388,18 +388,15 @@ static int mount_grant(struct builder *b, struct grant *g, struct sbx_path *path
 /* A user made up for this run gets the directory of somebody else by an id-map, or not at all. */
 static int map_cwd(struct builder *b, const struct sbx_path *path, int *ret_mount_fd, struct sbx_err *err)
 {
-	const struct sbx_facts *f = b->p->facts;
 	struct sbx_err why = { 0 };
 	int r;
 
-	if (!f->throwaway_user)
+	if (!sbx_idmap_applies(b->p->facts))
 		return 0;
-	if (!sbx_idmap_applies(f))
-		sbx_err_set(&why, "it is somebody else's");
-	r = sbx_idmap_applies(f) ? sbx_idmap_grant(b->p, path, true, ret_mount_fd, &why) : SBX_IDMAP_E_UNABLE;
-	if (r > 0 || (r == 0 && *ret_mount_fd < 0))
+	r = sbx_idmap_grant(b->p, path, true, ret_mount_fd, &why);
+	if (r > 0)
 		sbx_err_set(err, "'%s' is not granted to a user made up for this run (%s): name one with --user",
-			    f->cwd, why.msg);
+			    b->p->facts->cwd, why.msg);
 	return r;
 }
 
