@@ -62,7 +62,7 @@ tests_unit_test_policy_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=call
 	-Wl,--wrap=realloc,--wrap=strdup,--wrap=strndup
 tests_unit_test_profile_SOURCES = tests/unit/test_profile.c tests/unit/policy_world.h
 tests_unit_test_profile_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_profile_golden_SOURCES = tests/unit/test_profile_golden.c tests/unit/policy_world.h
+tests_unit_test_profile_golden_SOURCES = tests/unit/test_profile_golden.c tests/unit/golden.h tests/unit/policy_world.h
 tests_unit_test_profile_golden_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_profile_man_SOURCES = tests/unit/test_profile_man.c tests/unit/policy_world.h
 tests_unit_test_profile_man_LDADD = $(SBX_POLICY_TEST_LIBS)

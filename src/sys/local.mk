@@ -70,7 +70,7 @@ tests_unit_test_path_SOURCES = tests/unit/test_path.c
 tests_unit_test_path_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_proc_SOURCES = tests/unit/test_proc.c
 tests_unit_test_proc_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_seccomp_SOURCES = tests/unit/test_seccomp.c
+tests_unit_test_seccomp_SOURCES = tests/unit/test_seccomp.c tests/unit/golden.h
 tests_unit_test_seccomp_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/test_seccomp
 EXTRA_DIST += \
@@ -100,7 +100,7 @@ tests_unit_test_nlmsg_SOURCES = tests/unit/test_nlmsg.c
 tests_unit_test_nlmsg_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(MNL_LIBS) $(CMOCKA_LIBS)
 tests_unit_test_mnl_static_SOURCES = tests/unit/test_mnl_static.c %reldir%/mnl_static.c
 tests_unit_test_mnl_static_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_nft_SOURCES = tests/unit/test_nft.c
+tests_unit_test_nft_SOURCES = tests/unit/test_nft.c tests/unit/golden.h
 tests_unit_test_nft_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/test_nft
 EXTRA_DIST += \
@@ -113,7 +113,8 @@ EXTRA_DIST += \
 	tests/golden/nft-offline.txt
 
 check_PROGRAMS += tests/unit/test_nft_attach
-tests_unit_test_nft_attach_SOURCES = tests/unit/test_nft_attach.c tests/unit/attach_cases.h tests/unit/netns.h
+tests_unit_test_nft_attach_SOURCES = \
+	tests/unit/test_nft_attach.c tests/unit/attach_cases.h tests/unit/golden.h tests/unit/netns.h
 tests_unit_test_nft_attach_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/test_nft_attach
 EXTRA_DIST += \

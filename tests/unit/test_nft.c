@@ -15,55 +15,23 @@
 #include <stdlib.h>
 
 #include "sys/nft_form.h"
+#include "tests/unit/golden.h"
 #include "tests/unit/nft_cases.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_nft_ruleset, sbx_nft_ruleset_free);
 
-static char *read_file(const char *path)
-{
-	SBX_AUTO_FREE char *text = calloc(1, 65536);
-	FILE *f = fopen(path, "re");
-	size_t n;
-
-	if (!f || !text)
-		return NULL;
-	n = fread(text, 1, 65535, f);
-	text[n] = '\0';
-	fclose(f);
-	return sbx_steal_ptr(&text);
-}
-
-static void write_file(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "we");
-
-	assert_non_null(f);
-	assert_true(fputs(text, f) >= 0);
-	assert_int_equal(fclose(f), 0);
-}
-
 static void test_golden(void **state)
 {
-	const char *srcdir = getenv("SBX_SRCDIR");
-
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(nft_cases); i++) {
 		SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
 		SBX_AUTO_FREE char *text = NULL;
-		SBX_AUTO_FREE char *want = NULL;
-		char path[4096];
+		char name[64];
 
 		assert_int_equal(sbx_nft_ruleset_new(&nft_cases[i].in, &rs), 0);
 		text = sbx_nft_ruleset_text(rs);
-		assert_non_null(text);
-		snprintf(path, sizeof(path), "%s/tests/golden/nft-%s.txt", srcdir ? srcdir : ".",
-			 nft_cases[i].name);
-		if (getenv("SBX_UPDATE_GOLDEN"))
-			write_file(path, text);
-		want = read_file(path);
-		if (!want)
-			fail_msg("%s is missing: make update-golden writes it", path);
-		assert_string_equal(text, want);
+		snprintf(name, sizeof(name), "nft-%s.txt", nft_cases[i].name);
+		golden_compare(name, text);
 	}
 }
 

@@ -13,54 +13,26 @@
 
 #include "sys/nft_form.h"
 #include "tests/unit/attach_cases.h"
+#include "tests/unit/golden.h"
 #include "tests/unit/netns.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_nft_ruleset, sbx_nft_ruleset_free);
 
-static char *read_file(const char *path)
-{
-	SBX_AUTO_FREE char *text = calloc(1, 65536);
-	FILE *f = fopen(path, "re");
-	size_t n;
-
-	if (!f || !text)
-		return NULL;
-	n = fread(text, 1, 65535, f);
-	text[n] = '\0';
-	fclose(f);
-	return sbx_steal_ptr(&text);
-}
-
 static void test_golden(void **state)
 {
-	const char *srcdir = getenv("SBX_SRCDIR");
-
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(attach_cases); i++) {
 		SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
 		SBX_AUTO_FREE char *text = NULL;
-		SBX_AUTO_FREE char *want = NULL;
 		struct sbx_attach_input in = attach_cases[i].in;
-		char path[4096];
+		char name[64];
 
 		if (i > 0)
 			in.cgroup_path = "sbx.slice/sbx-0123456789ab";
 		assert_int_equal(sbx_attach_ruleset_new(&in, &rs), 0);
 		text = sbx_nft_ruleset_text(rs);
-		assert_non_null(text);
-		snprintf(path, sizeof(path), "%s/tests/golden/attach-%s.txt", srcdir ? srcdir : ".",
-			 attach_cases[i].name);
-		if (getenv("SBX_UPDATE_GOLDEN")) {
-			FILE *f = fopen(path, "we");
-
-			assert_non_null(f);
-			assert_true(fputs(text, f) >= 0);
-			assert_int_equal(fclose(f), 0);
-		}
-		want = read_file(path);
-		if (!want)
-			fail_msg("%s is missing: make update-golden writes it", path);
-		assert_string_equal(text, want);
+		snprintf(name, sizeof(name), "attach-%s.txt", attach_cases[i].name);
+		golden_compare(name, text);
 	}
 }
 

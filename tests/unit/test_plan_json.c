@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "tests/unit/golden.h"
 
 /* Every @from in @s becomes @to; takes @s. */
 static char *replace_all(char *s, const char *from, const char *to)
@@ -27,18 +28,6 @@ static char *replace_all(char *s, const char *from, const char *to)
 		s = next;
 	}
 	return s;
-}
-
-static char *read_file(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char *text = calloc(1, 1 << 20);
-	size_t n = f && text ? fread(text, 1, (1 << 20) - 1, f) : 0;
-
-	if (f)
-		fclose(f);
-	(void)n;
-	return text;
 }
 
 static char *plan_text(const struct plan_world *w)
@@ -60,33 +49,15 @@ static char *plan_text(const struct plan_world *w)
 
 static void compare_golden(struct plan_world *w, const char *name)
 {
-	SBX_AUTO_FREE char *json = plan_text(w), *want = NULL;
-	char path[512];
+	SBX_AUTO_FREE char *json = plan_text(w), *lines = NULL;
+	char file[64];
 
 	assert_non_null(json);
 	json = replace_all(json, w->dir, "@WORLD@");
 	json = replace_all(json, w->facts.data_dir, "@DATA@");
-	assert_true(snprintf(path, sizeof(path), "%s/tests/golden/plan-%s.json", w->facts.data_dir,
-			     name) < (int)sizeof(path));
-	if (getenv("SBX_UPDATE_GOLDEN")) {
-		FILE *f = fopen(path, "we");
-
-		assert_non_null(f);
-		assert_true(fprintf(f, "%s\n", json) > 0);
-		assert_int_equal(fclose(f), 0);
-	}
-	want = read_file(path);
-	assert_non_null(want);
-	if (strlen(want) > 0)
-		want[strlen(want) - 1] = '\0';
-	if (strcmp(want, json) != 0) {
-		size_t at = 0;
-
-		while (want[at] && want[at] == json[at])
-			at++;
-		fail_msg("%s differs at byte %zu: wanted ...%.60s... got ...%.60s...", path, at,
-			 want + at, json + at);
-	}
+	assert_true(asprintf(&lines, "%s\n", json) > 0);
+	snprintf(file, sizeof(file), "plan-%s.json", name);
+	golden_compare(file, lines);
 }
 
 static void test_shipped(void **state)

@@ -3,39 +3,23 @@
  * command under them gets. SBX_UPDATE_GOLDEN=1 writes the golden files. */
 
 #include "policy_world.h"
+#include "tests/unit/golden.h"
 
 static const char *const names[] = {
 	"ai-bash", "build", "default", "full", "install", "none", "notebook", "vite-preview",
 };
-
-static void write_golden(const char *path, const char *text)
-{
-	char name[4096];
-	FILE *f;
-
-	snprintf(name, sizeof(name), "%s/%s", getenv("SBX_SRCDIR"), path);
-	f = fopen(name, "we");
-	assert_non_null(f);
-	assert_int_equal(fputs(text, f) >= 0, 1);
-	assert_int_equal(fclose(f), 0);
-}
 
 static void test_golden(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++) {
 		SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = shipped_profile(names[i]);
-		SBX_AUTO_FREE char *text = sbx_profile_print(p), *golden = NULL;
-		char path[64];
-		size_t n;
+		SBX_AUTO_FREE char *text = sbx_profile_print(p);
+		char file[64];
 
 		assert_string_equal(p->name, names[i]);
-		snprintf(path, sizeof(path), "tests/golden/profile-%s.yaml", names[i]);
-		if (getenv("SBX_UPDATE_GOLDEN"))
-			write_golden(path, text);
-		golden = read_source_file(path, &n);
-		assert_non_null(golden);
-		assert_string_equal(text, golden);
+		snprintf(file, sizeof(file), "profile-%s.yaml", names[i]);
+		golden_compare(file, text);
 	}
 }
 

@@ -35,6 +35,7 @@
 #include "base/cleanup.h"
 #include "sys/seccomp.h"
 #include "sys/seccomp_table.h"
+#include "tests/unit/golden.h"
 
 #if defined(__x86_64__)
 #define NATIVE	AUDIT_ARCH_X86_64
@@ -157,35 +158,21 @@ static void test_rows(void **state)
 	}
 }
 
-/* tests/golden/seccomp-NAME.txt is the listing; SBX_UPDATE_GOLDEN writes it anew. */
+/* tests/golden/seccomp-NAME.txt is the listing. */
 static void test_golden(void **state)
 {
-	const char *srcdir = getenv("SBX_SRCDIR");
-
 	(void)state;
 	for (int w = 0; w < SBX_N_SECCOMP_PROFILES; w++) {
-		char path[4096], *have = NULL, want[32768] = "";
-		size_t n_have = 0, n;
+		char name[64], *have = NULL;
+		size_t n_have = 0;
 		FILE *f = open_memstream(&have, &n_have);
 		const char *row;
 
 		for (size_t i = 0; (row = sbx_seccomp_row(w, i)); i++)
 			fprintf(f, "%s\n", row);
 		fclose(f);
-		snprintf(path, sizeof(path), "%s/tests/golden/seccomp-%s.txt",
-			 srcdir ? srcdir : ".", names[w]);
-		if (getenv("SBX_UPDATE_GOLDEN")) {
-			f = fopen(path, "we");
-			assert_non_null(f);
-			assert_int_equal(fwrite(have, 1, n_have, f), n_have);
-			assert_int_equal(fclose(f), 0);
-		}
-		f = fopen(path, "re");
-		assert_non_null(f);
-		n = fread(want, 1, sizeof(want) - 1, f);
-		fclose(f);
-		want[n] = '\0';
-		assert_string_equal(have, want);
+		snprintf(name, sizeof(name), "seccomp-%s.txt", names[w]);
+		golden_compare(name, have);
 		free(have);
 	}
 }
