@@ -56,7 +56,8 @@ EXTRA_DIST += \
 	tests/golden/plan-notebook.json \
 	tests/golden/plan-vite-preview.json
 check_LIBRARIES += %reldir%/libsbx-plan-world.a
-%canon_reldir%_libsbx_plan_world_a_SOURCES = tests/unit/plan_world.c tests/unit/plan_world.h
+%canon_reldir%_libsbx_plan_world_a_SOURCES = \
+	tests/unit/plan_world.c tests/unit/plan_world.h tests/unit/scratch.h
 launcher_plan_test_libs = %reldir%/libsbx-plan-world.a $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_bwrap_argv_SOURCES = tests/unit/test_bwrap_argv.c
 tests_unit_test_bwrap_argv_LDADD = $(launcher_plan_test_libs)
@@ -70,7 +71,7 @@ tests_unit_test_facts_SOURCES = tests/unit/test_facts.c
 tests_unit_test_facts_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_getent_SOURCES = tests/unit/test_getent.c
 tests_unit_test_getent_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_keep_copy_SOURCES = tests/unit/test_keep_copy.c
+tests_unit_test_keep_copy_SOURCES = tests/unit/test_keep_copy.c tests/unit/scratch.h
 tests_unit_test_keep_copy_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_keep_copy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=futimens,--wrap=chmod,--wrap=fchmodat
 tests_unit_test_options_SOURCES = tests/unit/test_options.c
@@ -83,7 +84,7 @@ tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
 tests_unit_test_probes_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_uid_pool_SOURCES = tests/unit/test_uid_pool.c
+tests_unit_test_uid_pool_SOURCES = tests/unit/test_uid_pool.c tests/unit/scratch.h
 tests_unit_test_uid_pool_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_workspace_SOURCES = tests/unit/test_workspace.c
 tests_unit_test_workspace_LDADD = $(launcher_plan_test_libs)

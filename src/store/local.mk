@@ -9,6 +9,6 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 	%reldir%/store_events.c
 
 check_PROGRAMS += tests/unit/test_store
-tests_unit_test_store_SOURCES = tests/unit/test_store.c
+tests_unit_test_store_SOURCES = tests/unit/test_store.c tests/unit/scratch.h
 tests_unit_test_store_LDADD = src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) \
 	$(CMOCKA_LIBS)

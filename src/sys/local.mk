@@ -54,7 +54,7 @@ CLEANFILES += %reldir%/seccomp_programs.c
 	$(AM_V_GEN)%reldir%/seccomp_generate$(EXEEXT) >$@.tmp && mv $@.tmp $@
 
 check_PROGRAMS += tests/unit/test_cgroup
-tests_unit_test_cgroup_SOURCES = tests/unit/test_cgroup.c
+tests_unit_test_cgroup_SOURCES = tests/unit/test_cgroup.c tests/unit/scratch.h
 tests_unit_test_cgroup_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 check_PROGRAMS += tests/unit/test_file_text tests/unit/test_idmap tests/unit/test_journal tests/unit/test_notify \
 	tests/unit/test_path tests/unit/test_proc tests/unit/test_seccomp
@@ -66,7 +66,7 @@ tests_unit_test_journal_SOURCES = tests/unit/test_journal.c
 tests_unit_test_journal_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_notify_SOURCES = tests/unit/test_notify.c
 tests_unit_test_notify_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_path_SOURCES = tests/unit/test_path.c
+tests_unit_test_path_SOURCES = tests/unit/test_path.c tests/unit/scratch.h
 tests_unit_test_path_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_proc_SOURCES = tests/unit/test_proc.c
 tests_unit_test_proc_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)

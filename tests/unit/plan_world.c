@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "tests/unit/scratch.h"
 
 #define N_PATHS 256
 static char *paths[N_PATHS];
@@ -180,14 +180,6 @@ int plan_world_setup(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static void forget_plan(struct plan_world *w)
 {
 	w->plan = sbx_plan_free(w->plan);
@@ -205,7 +197,7 @@ int plan_world_teardown(void **state)
 				  f->hosts,	  f->root };
 
 	forget_plan(w);
-	nftw(w->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(w->dir);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(strings); i++)
 		free(strings[i]);
 	for (size_t i = 0; w->environ[i]; i++)

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "sys/cgroup.h"
+#include "tests/unit/scratch.h"
 
 static void test_parse_own(void **state)
 {
@@ -136,13 +136,9 @@ static void path_of(const struct tree *t, const char *cgroup, const char *file, 
 static void put(const struct tree *t, const char *cgroup, const char *file, const char *text)
 {
 	char path[512];
-	FILE *fp;
 
 	path_of(t, cgroup, file, path);
-	fp = fopen(path, "we");
-	assert_non_null(fp);
-	fputs(text, fp);
-	fclose(fp);
+	scratch_write(path, text);
 }
 
 /* A cgroup with controllers; @given: those of its children; @procs: who is in it. */
@@ -192,19 +188,11 @@ static int setup(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	struct tree *t = *state;
 
-	nftw(t->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(t->dir);
 	free(t);
 	return 0;
 }

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/keep_copy.h"
+#include "tests/unit/scratch.h"
 
 struct layers {
 	char path[64];
@@ -77,14 +77,6 @@ static int setup_user(void **state)
 	return seteuid(nobody);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	struct layers *l = *state;
@@ -94,7 +86,7 @@ static int teardown(void **state)
 	close(l->upper);
 	close(l->lower);
 	close(l->out);
-	nftw(l->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(l->path);
 	free(l);
 	return 0;
 }

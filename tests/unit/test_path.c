@@ -26,6 +26,7 @@
 #include "base/cleanup.h"
 #include "sys/path.h"
 #include "sys/path_resolve.h"
+#include "tests/unit/scratch.h"
 
 /*
  * The world: @base is a fresh directory, resolved.
@@ -115,10 +116,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct world *w = *state;
-	char command[PATH_MAX + 16];
 
-	snprintf(command, sizeof(command), "rm -rf '%s'", w->base);
-	assert_int_equal(system(command), 0);
+	scratch_remove(w->base);
 	free(w);
 	return 0;
 }

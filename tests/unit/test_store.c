@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sqlite3.h>
@@ -24,6 +23,7 @@
 #include "base/cleanup.h"
 #include "store/migrate.h"
 #include "store/store.h"
+#include "tests/unit/scratch.h"
 
 #define ID "0123456789ab"
 
@@ -50,17 +50,11 @@ static int setup(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st, (void)flag, (void)ftw;
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	nftw(f->root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(f->root);
 	free(f);
 	return 0;
 }

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/uid_pool.h"
+#include "tests/unit/scratch.h"
 
 static char dir[64];
 
@@ -28,27 +29,17 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-	static const char *const names[] = { "passwd", "group", "subuid", "subgid", "uids" };
-	char path[128];
-
 	(void)state;
-	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-		unlink(path);
-	}
-	return rmdir(dir);
+	scratch_remove(dir);
+	return 0;
 }
 
 static void write_file(const char *name, const char *text)
 {
 	char path[128];
-	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	assert_int_equal(fclose(f), 0);
+	scratch_write(path, text);
 }
 
 static void test_candidates(void **state)
