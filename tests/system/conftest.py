@@ -64,10 +64,14 @@ def status(pid):
         return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
 
 
-def descendants(pid):
+def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as f:
-        children = [int(p) for p in f.read().split()]
-    return children + [p for c in children for p in descendants(c)]
+        return [int(p) for p in f.read().split()]
+
+
+def descendants(pid):
+    below = children(pid)
+    return below + [p for c in below for p in descendants(c)]
 
 
 class World:

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import INST
+from conftest import INST, children, descendants, status
 
 STEPS = ["record", "cgroup", "keep", "stage", "broker", "command", "rights", "runtime", "firewall", "selftest",
          "release"]
@@ -60,15 +60,6 @@ def sandboxes(sbx):
         return sbx.sandboxes()
     except sqlite3.OperationalError:
         return []
-
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as f:
-        return [int(p) for p in f.read().split()]
-
-
-def tree(pid):
-    return [pid] + [p for c in children(pid) for p in tree(c)]
 
 
 def running(sbx, args=(), cmd=("sh", "-c", "echo up; sleep 60"), **kw):
@@ -147,7 +138,7 @@ def test_sigkill_of_each_process(sbx, clean):
     killed = []
     while True:
         p = running(sbx, cmd=("sh", "-c", "echo up; exec sleep 60"))
-        pids = tree(launcher_pid(p))
+        pids = [p.pid] + descendants(p.pid)
         if len(killed) == len(pids):
             break
         killed.append(comm(pids[len(killed)]))
@@ -183,15 +174,14 @@ def test_pid_1_inside_keeps_nothing(sbx, clean, root):
         "ls /proc/1/fd/ && echo listed; readlink /proc/1/exe && echo linked; cat /proc/1/comm; echo up; sleep 60"
     p = sbx.popen([], ["sh", "-c", script], root=root)
     assert [p.stdout.readline(), p.stdout.readline()] == ["sbx-init\n", "up\n"], p.stderr.read()
-    pids = [pid for pid in tree(launcher_pid(p)) if comm(pid) == "sbx-init"]
+    pids = [pid for pid in descendants(p.pid) if comm(pid) == "sbx-init"]
     assert len(pids) == 1
     init = pids[0]
-    with open(f"/proc/{init}/status") as f:
-        status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+    of_init = status(init)
     assert os.listdir(f"/proc/{init}/fd") == [] and os.readlink(f"/proc/{init}/cwd") == "/"
-    assert status["State"].startswith("S") and status["NSpid"].endswith("\t1")
-    assert {status[k].strip("0") for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {""}
-    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+    assert of_init["State"].startswith("S") and of_init["NSpid"].endswith("\t1")
+    assert {of_init[k].strip("0") for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {""}
+    assert (of_init["NoNewPrivs"], of_init["Seccomp"]) == ("1", "2")
     os.kill(p.pid, signal.SIGTERM)
     p.communicate(timeout=10)
     assert p.returncode == 143
@@ -262,7 +252,7 @@ def test_the_guards_mode_by_hand(sbx, clean):
 
 def test_broker_killed_means_no_egress_and_the_end(sbx, clean):
     p = running(sbx, ["--allow", "allowed.test"])
-    pids = [pid for pid in tree(launcher_pid(p)) if processes(sbx.tmp).get(pid) == "sbx-broker"]
+    pids = [pid for pid in descendants(p.pid) if processes(sbx.tmp).get(pid) == "sbx-broker"]
     assert len(pids) == 1
     os.kill(pids[0], signal.SIGKILL)
     out, err = p.communicate(timeout=10)

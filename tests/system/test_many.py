@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from test_lifecycle import wait_until
+
 N, AT_ONCE = 200, 50
 
 
@@ -64,9 +66,7 @@ def test_many(sbx, root):
         assert uids == {str(sbx.world.user.pw_uid)}
     assert [s["state"] for s in sbx.sandboxes()] == ["done"] * N
     assert sbx.leftovers() in ([], ["uids"])
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and (ours(sbx) or namespaces() - before or cgroups() - trees):
-        time.sleep(0.1)
+    wait_until(lambda: not (ours(sbx) or namespaces() - before or cgroups() - trees), 10)
     assert ours(sbx) == []
     assert namespaces() - before == set()
     assert cgroups() - trees == set()

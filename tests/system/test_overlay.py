@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from conftest import USER
-from test_lifecycle import STEPS, children, clean, launcher_pid, processes, running, wait_until  # noqa: F401
+from conftest import USER, children
+from test_lifecycle import STEPS, clean, launcher_pid, processes, running, wait_until  # noqa: F401
 
 
 @pytest.fixture(params=[False, True], ids=["user", "root"])

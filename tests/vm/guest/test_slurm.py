@@ -4,9 +4,10 @@ step's, so the job's limits hold for it too."""
 import json
 import os
 import subprocess
-import time
 
 import pytest
+
+from machine import wait_until
 
 CONF = """ClusterName=sbx
 SlurmctldHost=localhost
@@ -38,15 +39,6 @@ ConstrainCores=no
 AllowedSwapSpace=0
 """
 ETC = "/etc/slurm"
-
-
-def wait_until(condition, seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.5)
-    return False
 
 
 def idle():
