@@ -2,7 +2,6 @@
 #ifndef SBX_LAUNCHER_FACTS_USER_H
 #define SBX_LAUNCHER_FACTS_USER_H
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"

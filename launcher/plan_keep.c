@@ -4,7 +4,6 @@
  * the command is over, wherever the command may have led the path by then. Looked at with the rights of the
  * sandbox's user, who is the one to write.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>

@@ -10,7 +10,6 @@
  */
 #include "launcher/rights.h"
 
-#include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>

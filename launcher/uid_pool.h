@@ -3,7 +3,6 @@
 #define SBX_LAUNCHER_UID_POOL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

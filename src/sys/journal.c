@@ -2,6 +2,7 @@
 #include "sys/journal.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 

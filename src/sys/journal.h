@@ -2,7 +2,6 @@
 #ifndef SBX_SYS_JOURNAL_H
 #define SBX_SYS_JOURNAL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /*

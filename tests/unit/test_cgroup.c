@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "sys/cgroup.h"
 #include "tests/unit/scratch.h"
 

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "sys/idmap.h"
