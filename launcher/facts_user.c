@@ -171,13 +171,6 @@ int sbx_user_by_uid(uid_t uid, struct sbx_user *ret_user)
 	return find(&l, NULL, uid, ret_user);
 }
 
-int sbx_user_by_name(const char *name, struct sbx_user *ret_user)
-{
-	struct lookup l = { .n_ahead = 0 };
-
-	return find(&l, name, 0, ret_user);
-}
-
 /* May the sandbox, or its broker, have @uid? 0 and it is ours; 1 no; -errno. */
 static int try_uid(struct lookup *l, struct sbx_facts *f, uid_t uid, struct sbx_err *err)
 {

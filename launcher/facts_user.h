@@ -22,7 +22,6 @@ struct sbx_user {
 /* 0, 1 when there is no such user, -errno. /etc/passwd is read first; then getent is asked, which
  * costs a process. */
 int sbx_user_by_uid(uid_t uid, struct sbx_user *ret_user);
-int sbx_user_by_name(const char *name, struct sbx_user *ret_user);
 /* The one in @text, lines of passwd(5), who is called @name, or if that is NULL, has @uid. An answer of
  * getent holds others: it takes a name of digits for a uid, a name service may not tell case apart.
  * 0, 1 when there is none (lines that are not passwd(5)'s are passed over), -ENOMEM. */
