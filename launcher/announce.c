@@ -70,7 +70,7 @@ static const char *priority_of(enum sbx_store_state state)
 	}
 }
 
-/* The component @s..@end, if it is a unit that processes are in. */
+/* Is the component a unit that processes are in? */
 static bool is_unit(const char *s, size_t n)
 {
 	return (n > 8 && memcmp(s + n - 8, ".service", 8) == 0) ||

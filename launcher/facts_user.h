@@ -29,8 +29,8 @@ int sbx_user_in_text(const char *text, const char *name, uid_t uid, struct sbx_u
 void sbx_user_fini(struct sbx_user *u);
 
 /* Fill the uid, gid, user_name, home, shell and broker fields; what comes from @f->uid_pool is leased there.
- * @f->caller_uid, privileged and id are set already; without a pool the default range serves, unleased. @sudo_uid and @sudo_gid are the variables' values, or NULL. 0, 1 with @err,
- * -errno. */
+ * @f->caller_uid, privileged and id are set already; without a pool the default range serves, unleased.
+ * @sudo_uid and @sudo_gid are the variables' values, or NULL. 0, 1 with @err, -errno. */
 int sbx_facts_user(const struct sbx_options *o, const char *sudo_uid, const char *sudo_gid,
 		   struct sbx_facts *f, struct sbx_err *err);
 

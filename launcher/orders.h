@@ -9,8 +9,8 @@
 /*
  * What the stage does with a plan that did not exist yet when the stage was started: a deep copy of the
  * parts it needs, in memory that launcher and stage share. The launcher writes it once, then says ORDERS
- * on the channel; the stage only reads, and the launcher reads nothing of it. Pointers lead into the same mapping, which is at the same address
- * in both.
+ * on the channel; the stage only reads, and the launcher reads nothing of it. Pointers lead into the same
+ * mapping, which is at the same address in both.
  */
 struct sbx_orders {
 	bool carries;	     /* flows leave through the broker */

@@ -49,7 +49,8 @@ struct sbx_key {
 	const char *const *def_list; /* STRINGS: when the key is nowhere; NULL-terminated */
 	/* STRING, STRINGS, WORDS, ENV (names): what is wrong with a value, or NULL. */
 	const char *(*check)(const char *value);
-	/* STRINGS, WORDS: the same where the reason needs words of its own. 0, SBX_PROFILE_E_INVALID with @err, -ENOMEM. */
+	/* STRINGS, WORDS: the same where the reason needs words of its own. 0, SBX_PROFILE_E_INVALID with
+	 * @err, -ENOMEM. */
 	int (*judge)(const char *value, struct sbx_err *err);
 	const struct sbx_key_block
 		*block;	  /* BLOCK: its keys; MOUNTS, NET_LIST, PROBES: an item's keys */

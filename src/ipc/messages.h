@@ -21,7 +21,8 @@
  *
  *   launcher -> broker   CONFIG, RELEASE (the self-test is over), PINNED or PINS_FAILED (in answer), STOP
  *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., STATS (in answer to STOP, last)
- *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the sandbox's sockets), STAGE_FAILED, COMMAND_EXIT
+ *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the sandbox's
+ *                        sockets), STAGE_FAILED, COMMAND_EXIT
  *   launcher -> stage    ORDERS (they are in shared memory, launcher/orders.h), SIGNAL
  *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
  *   launcher -> init     PROBES, RELEASE
