@@ -316,11 +316,6 @@ static json_t *limit(uint64_t asked, uint64_t ceiling, const char *enforced_by)
 			 asked ? enforced_by : "nothing");
 }
 
-static const char *by_cgroup(uint32_t held, enum sbx_cgroup_controller c, const char *otherwise)
-{
-	return held & SBX_CGROUP_BIT(c) ? "cgroup" : otherwise;
-}
-
 static json_t *limits(const struct sbx_plan *p)
 {
 	const struct sbx_limit_values *a = &p->profile->limits, *c = &p->system->ceilings;
@@ -329,10 +324,11 @@ static json_t *limits(const struct sbx_plan *p)
 
 	json_object_set_new(o, "enforce", json_string(a->strict ? "strict" : "best-effort"));
 	json_object_set_new(o, "memory_bytes", limit(a->memory_bytes, c->memory_bytes,
-						     by_cgroup(held, SBX_CGROUP_MEMORY, "nothing")));
+						     sbx_limits_enforced_by(held, SBX_CGROUP_MEMORY)));
 	json_object_set_new(o, "cpus_milli", limit(a->cpus_milli, c->cpus_milli,
-						   by_cgroup(held, SBX_CGROUP_CPU, "nothing")));
-	json_object_set_new(o, "pids", limit(a->pids, c->pids, by_cgroup(held, SBX_CGROUP_PIDS, "rlimit")));
+						   sbx_limits_enforced_by(held, SBX_CGROUP_CPU)));
+	json_object_set_new(o, "pids", limit(a->pids, c->pids,
+					     sbx_limits_enforced_by(held, SBX_CGROUP_PIDS)));
 	json_object_set_new(o, "disk_bytes", limit(a->disk_bytes, c->disk_bytes, "tmpfs size"));
 	if (c->disk_bytes) /* a ceiling on what is shared by all holds by itself */
 		json_object_set_new(json_object_get(o, "disk_bytes"), "enforced_by",

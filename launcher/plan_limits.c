@@ -13,6 +13,11 @@ bool sbx_limits_want_scope(const struct sbx_facts *f, const struct sbx_limit_val
 	return f->scope_helper && sbx_limits_need(l) & ~f->cgroup_place.controllers;
 }
 
+const char *sbx_limits_enforced_by(uint32_t held, enum sbx_cgroup_controller c)
+{
+	return held & SBX_CGROUP_BIT(c) ? "cgroup" : c == SBX_CGROUP_PIDS ? "rlimit" : "nothing";
+}
+
 uint32_t sbx_limits_held(const struct sbx_facts *f, const struct sbx_limit_values *l)
 {
 	uint32_t asked = sbx_limits_need(l) | (l->pids ? SBX_CGROUP_BIT(SBX_CGROUP_PIDS) : 0);

@@ -12,5 +12,7 @@ uint32_t sbx_limits_need(const struct sbx_limit_values *l);
 bool sbx_limits_want_scope(const struct sbx_facts *f, const struct sbx_limit_values *l);
 /* The limits that will be held by a cgroup, as far as can be told before it is made. */
 uint32_t sbx_limits_held(const struct sbx_facts *f, const struct sbx_limit_values *l);
+/* What bounds a controller's limit that was asked for, where cgroups hold those in @held: for plan and receipt. */
+const char *sbx_limits_enforced_by(uint32_t held, enum sbx_cgroup_controller c);
 
 #endif

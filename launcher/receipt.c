@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/plan_limits.h"
 #include "launcher/record.h"
 #include "sys/proc.h"
 
@@ -60,11 +61,10 @@ static void set_limits(json_t *receipt, const struct sbx_run *r)
 	static const struct {
 		const char *limit;
 		enum sbx_cgroup_controller controller;
-		const char *otherwise;
 	} rows[] = {
-		{ "memory_bytes", SBX_CGROUP_MEMORY, "nothing" },
-		{ "cpus_milli", SBX_CGROUP_CPU, "nothing" },
-		{ "pids", SBX_CGROUP_PIDS, "rlimit" },
+		{ "memory_bytes", SBX_CGROUP_MEMORY },
+		{ "cpus_milli", SBX_CGROUP_CPU },
+		{ "pids", SBX_CGROUP_PIDS },
 	};
 	json_t *limits = json_object_get(receipt, "limits");
 
@@ -73,9 +73,8 @@ static void set_limits(json_t *receipt, const struct sbx_run *r)
 
 		if (json_is_integer(json_object_get(limit, "asked")))
 			json_object_set_new(limit, "enforced_by",
-					    json_string(r->limited & SBX_CGROUP_BIT(rows[i].controller) ?
-								"cgroup" :
-								rows[i].otherwise));
+					    json_string(sbx_limits_enforced_by(r->limited,
+									       rows[i].controller)));
 	}
 }
 
