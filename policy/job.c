@@ -95,13 +95,6 @@ const struct sbx_key_block sbx_job_keys = { "", job_rows, SBX_N_ELEMENTS(job_row
 
 /* --- parsing --- */
 
-static void str_list_fini(struct sbx_str_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free(list->v[i]);
-	free(list->v);
-}
-
 struct sbx_job *sbx_job_free(struct sbx_job *j)
 {
 	if (!j)
@@ -111,7 +104,7 @@ struct sbx_job *sbx_job_free(struct sbx_job *j)
 		void *field = (char *)j + key->offset;
 
 		if (key->type == SBX_KEY_STRINGS || key->type == SBX_KEY_WORDS)
-			str_list_fini(field);
+			sbx_str_list_fini(field);
 		else if (key->type == SBX_KEY_STRING)
 			free(*(char **)field);
 	}

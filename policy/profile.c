@@ -25,7 +25,7 @@
 
 #define EXTENDS_MAX 8
 
-static void str_list_fini(struct sbx_str_list *list)
+void sbx_str_list_fini(struct sbx_str_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
 		free(list->v[i]);
@@ -43,15 +43,15 @@ struct sbx_profile *sbx_profile_free(struct sbx_profile *p)
 		free(p->filesystem.mounts[i].target);
 	}
 	free(p->filesystem.mounts);
-	str_list_fini(&p->filesystem.allowed_prefixes);
-	str_list_fini(&p->filesystem.blocked_segments);
-	str_list_fini(&p->commands.allow);
-	str_list_fini(&p->commands.deny);
+	sbx_str_list_fini(&p->filesystem.allowed_prefixes);
+	sbx_str_list_fini(&p->filesystem.blocked_segments);
+	sbx_str_list_fini(&p->commands.allow);
+	sbx_str_list_fini(&p->commands.deny);
 	sbx_net_list_fini(&p->network.allow);
 	sbx_net_list_fini(&p->network.deny);
 	free(p->network.proxy_host);
-	str_list_fini(&p->network.loopback_ports);
-	str_list_fini(&p->environment.pass);
+	sbx_str_list_fini(&p->network.loopback_ports);
+	sbx_str_list_fini(&p->environment.pass);
 	for (size_t i = 0; i < p->environment.n_set; i++) {
 		free(p->environment.set[i].name);
 		free(p->environment.set[i].value);

@@ -58,6 +58,7 @@ struct sbx_str_list {
 	size_t n;
 	char **v; /* NULL: not said anywhere (where a default list stands in for that) */
 };
+void sbx_str_list_fini(struct sbx_str_list *list);
 
 struct sbx_mount_entry {
 	char *source; /* as written: absolute, or "~/..." expanded by the planner */

@@ -17,20 +17,13 @@
 #include "policy/shipped.h"
 #include "policy/yaml_tree.h"
 
-static void str_list_fini(struct sbx_str_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free(list->v[i]);
-	free(list->v);
-}
-
 struct sbx_system_policy *sbx_system_policy_free(struct sbx_system_policy *s)
 {
 	if (!s)
 		return NULL;
-	str_list_fini(&s->allowed_prefixes);
-	str_list_fini(&s->blocked_segments);
-	str_list_fini(&s->commands_deny);
+	sbx_str_list_fini(&s->allowed_prefixes);
+	sbx_str_list_fini(&s->blocked_segments);
+	sbx_str_list_fini(&s->commands_deny);
 	sbx_net_list_fini(&s->floors);
 	sbx_net_list_fini(&s->admit);
 	free(s->uid_pool);
