@@ -182,7 +182,7 @@ static uint32_t set_flags(const struct sbx_nft_set *set)
 						: NFT_SET_TIMEOUT;
 }
 
-void sbx_nft_put_set(struct sbx_nft_batch *b, const struct sbx_nft_set *set, uint32_t id)
+static void put_set(struct sbx_nft_batch *b, const struct sbx_nft_set *set, uint32_t id)
 {
 	struct message m =
 		message_begin(b, NFT_MSG_NEWSET, NLM_F_CREATE | NLM_F_EXCL, MESSAGE_BYTES);
@@ -217,7 +217,7 @@ static void put_key(struct message *m, const void *key, size_t n)
 
 #define NET_BYTES 52 /* one end of a network: lists, a key of 16 bytes, flags, a note */
 
-size_t sbx_nft_nets_bytes(const struct sbx_nft_set *set)
+static size_t nets_bytes(const struct sbx_nft_set *set)
 {
 	return MESSAGE_BYTES + (2 * set->n_nets + 1) * NET_BYTES;
 }
@@ -252,10 +252,10 @@ static bool next_addr(const struct sbx_cidr *c, uint8_t out[16])
 }
 
 /* An interval is its first address and, as an element of its own, the address after its last. */
-void sbx_nft_put_nets(struct sbx_nft_batch *b, const struct sbx_nft_set *set)
+static void put_nets(struct sbx_nft_batch *b, const struct sbx_nft_set *set)
 {
 	static const uint8_t zero[16];
-	struct message m = message_begin(b, NFT_MSG_NEWSETELEM, NLM_F_CREATE, sbx_nft_nets_bytes(set));
+	struct message m = message_begin(b, NFT_MSG_NEWSETELEM, NLM_F_CREATE, nets_bytes(set));
 	size_t list = elements_begin(&m, set->name), n = set_key_bytes(set);
 	bool from_zero = false;
 
@@ -404,9 +404,9 @@ static int put_everything(struct sbx_nft_batch *b, const struct sbx_nft_ruleset 
 	for (size_t i = 0; r == 0 && i < rs->n_sets; i++) {
 		if (rs->sets[i].shared && !shared)
 			continue;
-		sbx_nft_put_set(b, &rs->sets[i], (uint32_t)i + 1);
+		put_set(b, &rs->sets[i], (uint32_t)i + 1);
 		if (rs->sets[i].n_nets)
-			sbx_nft_put_nets(b, &rs->sets[i]);
+			put_nets(b, &rs->sets[i]);
 	}
 	for (size_t i = 0; r == 0 && i < rs->n_chains; i++)
 		if (!rs->chains[i].shared || shared)
@@ -437,7 +437,7 @@ static int batch_init(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *rs,
 	int r;
 
 	for (size_t i = 0; i < rs->n_sets; i++)
-		n_max += sbx_nft_nets_bytes(&rs->sets[i]);
+		n_max += nets_bytes(&rs->sets[i]);
 	for (size_t i = 0; i < rs->n_chains; i++)
 		n_max += rs->chains[i].n_rules * RULE_BYTES;
 	r = sbx_nft_batch_begin(b, n_max, first_seq);

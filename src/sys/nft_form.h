@@ -154,9 +154,6 @@ const struct nlmsghdr *sbx_nft_batch_message(const struct sbx_nft_batch *b, uint
 int sbx_nft_batch_begin(struct sbx_nft_batch *b, size_t n_max, uint32_t first_seq);
 void sbx_nft_batch_end(struct sbx_nft_batch *b);
 #define SBX_NFT_MESSAGE_BYTES 512 /* room for any message but a rule or elements */
-void sbx_nft_put_set(struct sbx_nft_batch *b, const struct sbx_nft_set *set, uint32_t id);
-size_t sbx_nft_nets_bytes(const struct sbx_nft_set *set);
-void sbx_nft_put_nets(struct sbx_nft_batch *b, const struct sbx_nft_set *set);
 /* Put or take a cgroup's element of the map @map; @chain NULL: take. */
 void sbx_nft_put_cgroup(struct sbx_nft_batch *b, const char *map, uint64_t id, const char *chain);
 /* Pins: type NFT_MSG_NEWSETELEM or NFT_MSG_DELSETELEM, the same for all of @v. */
