@@ -32,6 +32,7 @@ pkglibexec_PROGRAMS += %reldir%/sbx-broker
 	%reldir%/tcp_proxy.c \
 	%reldir%/tcp_refuse.c \
 	%reldir%/tcp_relay.c \
+	%reldir%/tcp_tls.c \
 	%reldir%/udp_factory.c \
 	%reldir%/udp_flow.c %reldir%/udp_flow.h
 if SBX_BROKER_STATIC

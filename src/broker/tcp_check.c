@@ -74,17 +74,25 @@ static int grow(struct sbx_tcp_check *c)
 	return 0;
 }
 
-/* Passed: what was read goes first, and where requests are judged the judge goes with it. */
+/* Passed: what was read goes first, and where requests are judged the judge goes with it. Behind a ClientHello
+ * another may come. */
 static bool pass(struct sbx_tcp_flow *f, bool opaque)
 {
 	struct sbx_tcp_check *c = f->check;
+	size_t n = c->n;
 
 	if (c->kind == SBX_CHECK_HTTP && !opaque) {
 		f->up.gate = sbx_http_gate_new(&c->judge, c->buf, c->n, c->n_judged);
 		if (!f->up.gate)
 			return sbx_tcp_refuse_reason(f, SBX_REASON_RESOURCE);
 	} else {
-		sbx_tcp_relay_preload(&f->up, c->buf, 0, c->n);
+		if (c->kind == SBX_CHECK_TLS && !opaque && sbx_tls_watch_needed(&c->hello)) {
+			n = c->hello.n_consumed;
+			f->up.tls = sbx_tls_gate_new(&c->hello, c->limit, c->buf + n, c->n - n);
+			if (!f->up.tls)
+				return sbx_tcp_refuse_reason(f, SBX_REASON_RESOURCE);
+		}
+		sbx_tcp_relay_preload(&f->up, c->buf, 0, n);
 	}
 	c->buf = NULL;
 	sbx_tcp_check_free(c);
@@ -103,6 +111,9 @@ static struct sbx_verdict judge(struct sbx_tcp_flow *f, size_t n, bool *ret_more
 	if (c->kind == SBX_CHECK_TLS) {
 		r = sbx_tls_hello_feed(&c->hello, sbx_span(c->buf + c->n - n, n));
 		*ret_more = r == SBX_TLS_E_MORE;
+		/* Where the flow is carried all the same, what comes behind this is known only if it was
+		 * read to its end. */
+		*ret_opaque = r != 0 && c->hello.reason != SBX_REASON_SNI_ABSENT;
 		return sbx_core_judge_hello(&f->b->core, &f->target, r, &c->hello);
 	}
 	r = sbx_http_judge_next(&c->judge, sbx_span(c->buf, c->n), &event);

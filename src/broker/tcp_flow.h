@@ -62,6 +62,7 @@ struct sbx_tcp_dir {
 	uint8_t *spill; /* judged bytes that dst had no room for; heap */
 	size_t spill_at, n_spill;
 	struct sbx_http_gate *gate; /* client to server, where requests are judged; NULL: opaque */
+	struct sbx_tls_gate *tls;   /* the same, while another ClientHello may come */
 	uint64_t n_bytes;
 	bool bulk; /* the last read filled the buffer: splice */
 	bool eof;  /* src is at its end */
@@ -191,5 +192,15 @@ void sbx_http_gate_free(struct sbx_http_gate *g);
 enum sbx_pump sbx_http_gate_pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d);
 /* The server is done: tell the client why its last request went nowhere. Always returns false. */
 bool sbx_http_gate_refuse(struct sbx_tcp_flow *f);
+
+/* --- tcp_tls.c --- */
+
+/* For a flow that began with @first; @p: the @n bytes that came behind it, which are copied. NULL: no memory. */
+struct sbx_tls_gate *sbx_tls_gate_new(const struct sbx_tls_hello *first, size_t limit_bytes,
+				      const uint8_t *p, size_t n);
+void sbx_tls_gate_free(struct sbx_tls_gate *g);
+
+/* One turn of the up direction. Frees the gate, and sets d->tls to NULL, when there is nothing more to judge. */
+enum sbx_pump sbx_tls_gate_pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d);
 
 #endif

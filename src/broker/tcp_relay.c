@@ -92,6 +92,8 @@ void sbx_tcp_dir_fini(struct sbx_tcp *t, struct sbx_tcp_dir *d)
 	d->spill = NULL;
 	sbx_http_gate_free(d->gate);
 	d->gate = NULL;
+	sbx_tls_gate_free(d->tls);
+	d->tls = NULL;
 }
 
 /* --- moving --- */
@@ -263,6 +265,8 @@ static enum sbx_pump pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d)
 			return SBX_PUMP_WAIT;
 		if (d->gate)
 			r = sbx_http_gate_pump(f, d);
+		else if (d->tls)
+			r = sbx_tls_gate_pump(f, d);
 		else if (!d->src->readable)
 			return SBX_PUMP_WAIT;
 		else

@@ -13,24 +13,38 @@
  * Only server_name, ALPN and supported_versions are gathered; key shares and the like pass unread,
  * so the work is linear in the bytes, whatever the pieces, and the memory is the struct.
  *
- * What this does not see: a second ClientHello after a HelloRetryRequest (it goes to the server
- * that the first one named), and anything encrypted. A server that serves other names than the one
- * in the SNI to whoever asks inside (domain fronting) is out of reach without terminating TLS.
+ * A second ClientHello, after a HelloRetryRequest, is read by the same machine (sbx_tls_watch_next): servers
+ * go by the name in that one. Only TLS 1.3 asks for it. Behind the first hello only its like, CCS and alerts
+ * come in the clear then; application data means that there will be none, but where early data was offered,
+ * which a server that asks for a second hello passes over. A client that offered 1.3 may find itself in TLS
+ * 1.2, where a resumed session's next handshake record is a short one of random bytes: one in 256 begins as
+ * a hello does. Few of those have a length that any server takes, and those that do end in application data.
+ *
+ * What this does not see: anything encrypted. A server that serves other names than the one in the SNI to
+ * whoever asks inside (domain fronting) is out of reach without terminating TLS.
  */
 
 #include "wire/tls_client_hello.h"
 
 #include <string.h>
 
+#define RECORD_CCS	       20
+#define RECORD_ALERT	       21
 #define RECORD_HANDSHAKE       22
+#define RECORD_DATA	       23
+#define RECORD_HEAD_LEN	       5
+#define RECORD_PROTECTED_MAX   (RECORD_FRAGMENT_MAX + 2048u) /* RFC 5246 section 6.2.3 */
 #define RECORD_FRAGMENT_MAX    16384u
 #define HANDSHAKE_HEAD_LEN     4
 #define HANDSHAKE_CLIENT_HELLO 1
+#define SERVERS_HELLO_MAX      131396u /* OpenSSL's, the largest: longer ones are refused by servers */
+#define VERSION_TLS13	       0x0304u
 
 /* IANA "TLS ExtensionType Values". */
 enum {
 	EXT_SERVER_NAME = 0,
 	EXT_ALPN = 16,
+	EXT_EARLY_DATA = 42,
 	EXT_SUPPORTED_VERSIONS = 43,
 	EXT_ECH = 0xfe0d,
 	EXT_ESNI = 0xffce, /* draft-ietf-tls-esni up to 06 */
@@ -226,6 +240,7 @@ static void on_ext_head(struct sbx_tls_hello *h)
 	if (!note_type(h, type))
 		return;
 	h->ext_type = type;
+	h->early_data |= type == EXT_EARLY_DATA;
 	if (n > h->body_left)
 		malformed(h);
 	else if (is_read && n > sizeof(h->buf))
@@ -413,6 +428,109 @@ int sbx_tls_hello_feed(struct sbx_tls_hello *h, struct sbx_span bytes)
 	if (h->state == ST_DONE)
 		return 0;
 	return h->state == ST_REJECTED ? SBX_TLS_E_REJECT : SBX_TLS_E_MORE;
+}
+
+/* --- behind the first hello --- */
+
+void sbx_tls_watch_init(struct sbx_tls_watch *w, const struct sbx_tls_hello *first,
+			size_t limit_bytes)
+{
+	*w = (struct sbx_tls_watch){ .limit = limit_bytes, .early_data = first->early_data };
+}
+
+bool sbx_tls_watch_needed(const struct sbx_tls_hello *first)
+{
+	return first->version_max >= VERSION_TLS13;
+}
+
+/* Application data where the rest of a hello should be: it was none, and the session is resumed. */
+static bool is_resumed(const struct sbx_tls_watch *w, struct sbx_span bytes)
+{
+	return !w->early_data && w->hello.n_record_head == 1 &&
+	       bytes.p[w->hello.n_consumed - 1] == RECORD_DATA;
+}
+
+static int read_another(struct sbx_tls_watch *w, struct sbx_span bytes)
+{
+	if (!w->n_fed)
+		sbx_tls_hello_init(&w->hello, w->limit);
+	w->result = sbx_tls_hello_feed(&w->hello, sbx_span(bytes.p + w->n_fed, bytes.n - w->n_fed));
+	w->n_fed = bytes.n;
+	if (w->result == SBX_TLS_E_MORE)
+		return SBX_TLS_WATCH_MORE;
+	return w->result != 0 && is_resumed(w, bytes) ? SBX_TLS_WATCH_OVER : SBX_TLS_WATCH_HELLO;
+}
+
+/* A handshake record begins at @bytes, with @n bytes of fragment. */
+static int read_handshake(struct sbx_tls_watch *w, struct sbx_span bytes, size_t n)
+{
+	const uint8_t *p = bytes.p + RECORD_HEAD_LEN;
+	size_t n_hello;
+
+	if (p[0] != HANDSHAKE_CLIENT_HELLO)
+		return SBX_TLS_WATCH_OVER;
+	if (n < HANDSHAKE_HEAD_LEN) /* nobody's random bytes are so few */
+		return read_another(w, bytes);
+	if (bytes.n < RECORD_HEAD_LEN + HANDSHAKE_HEAD_LEN)
+		return SBX_TLS_WATCH_MORE;
+	n_hello = (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+	if (n_hello > SERVERS_HELLO_MAX)
+		return SBX_TLS_WATCH_OVER;
+	/* Too long for us: wait for what comes behind the record, before it is refused for that. */
+	if (n_hello > w->limit && n_hello > n && !w->early_data) {
+		if (bytes.n <= RECORD_HEAD_LEN + n)
+			return SBX_TLS_WATCH_MORE;
+		if (bytes.p[RECORD_HEAD_LEN + n] == RECORD_DATA)
+			return SBX_TLS_WATCH_OVER;
+	}
+	return read_another(w, bytes);
+}
+
+/* A record begins at @bytes. *ret_n: its size, when it is to pass and there may be others. */
+static int judge_record(struct sbx_tls_watch *w, struct sbx_span bytes, size_t *ret_n)
+{
+	size_t n;
+
+	*ret_n = 0;
+	if (bytes.n < RECORD_HEAD_LEN + 1) /* with what kind of handshake message it begins */
+		return SBX_TLS_WATCH_MORE;
+	n = (size_t)bytes.p[3] << 8 | bytes.p[4];
+	if (bytes.p[1] != 3 || n == 0 || n > RECORD_PROTECTED_MAX)
+		return SBX_TLS_WATCH_REJECT;
+	switch (bytes.p[0]) {
+	case RECORD_HANDSHAKE:
+		return read_handshake(w, bytes, n);
+	case RECORD_DATA:
+		if (!w->early_data)
+			return SBX_TLS_WATCH_OVER;
+		break;
+	case RECORD_CCS:
+	case RECORD_ALERT:
+		break;
+	default:
+		return SBX_TLS_WATCH_REJECT;
+	}
+	*ret_n = RECORD_HEAD_LEN + n;
+	return SBX_TLS_WATCH_MORE;
+}
+
+int sbx_tls_watch_next(struct sbx_tls_watch *w, struct sbx_span bytes, size_t *ret_n)
+{
+	size_t pos = 0;
+	int r;
+
+	for (;;) {
+		size_t n = min(w->pass, bytes.n - pos);
+
+		pos += n;
+		w->pass -= n;
+		*ret_n = pos;
+		if (pos == bytes.n)
+			return SBX_TLS_WATCH_MORE;
+		r = judge_record(w, sbx_span(bytes.p + pos, bytes.n - pos), &w->pass);
+		if (r != SBX_TLS_WATCH_MORE || !w->pass)
+			return r;
+	}
 }
 
 void sbx_tls_alert_write(enum sbx_tls_alert alert, uint8_t ret_record[SBX_TLS_ALERT_LEN])

@@ -32,6 +32,7 @@ struct sbx_tls_hello {
 	/* The largest of supported_versions, else legacy_version; 0x0304 is TLS 1.3. */
 	uint16_t version_max;
 	bool alpn_h2, alpn_http11, alpn_other; /* offered protocols; all false: no ALPN */
+	bool early_data;   /* offered: records of application data may come before a second hello */
 	size_t n_consumed; /* bytes of the stream up to the end of the ClientHello's last record */
 
 	/* Valid once feed returned SBX_TLS_E_REJECT: TLS_MALFORMED, SNI_ABSENT, SNI_DUPLICATE,
@@ -67,6 +68,43 @@ void sbx_tls_hello_init(struct sbx_tls_hello *h, size_t limit_bytes);
  * encrypted_client_hello (also as GREASE: it cannot be told apart) and its predecessor ESNI.
  */
 int sbx_tls_hello_feed(struct sbx_tls_hello *h, struct sbx_span bytes);
+
+/*
+ * What a client sends behind its first ClientHello, as long as another one may come in the clear: a server that
+ * asks for it (HelloRetryRequest, RFC 8446 section 4.1.4) takes the name out of the second, and we do not see
+ * the asking.
+ */
+enum {
+	SBX_TLS_WATCH_OVER = 0, /* no other can come: what follows needs no look */
+	SBX_TLS_WATCH_MORE,	/* not known yet */
+	SBX_TLS_WATCH_HELLO,	/* another one was read: judge .hello by .result */
+	SBX_TLS_WATCH_REJECT,	/* nothing that belongs there */
+};
+
+struct sbx_tls_watch {
+	struct sbx_tls_hello hello; /* valid with SBX_TLS_WATCH_HELLO */
+	int result;		    /* what feeding it returned: 0 or SBX_TLS_E_REJECT */
+
+	/* Private. */
+	size_t limit;
+	size_t pass;	 /* bytes to come of a record that is of no interest */
+	size_t n_fed;	 /* bytes of another hello that were looked at */
+	bool early_data; /* application data says nothing */
+};
+
+/* May a server ask for another one after @first? */
+bool sbx_tls_watch_needed(const struct sbx_tls_hello *first);
+
+/* @first was read to its end: accepted, or rejected with SNI_ABSENT. @limit_bytes bounds the second as in sbx_tls_hello_init(). */
+void sbx_tls_watch_init(struct sbx_tls_watch *w, const struct sbx_tls_hello *first,
+			size_t limit_bytes);
+
+/*
+ * Judge what comes after the first hello's last record. *ret_n bytes from the start are good to go; the rest,
+ * at most the limit and a few bytes, is to be shown again, with more behind it. Returns SBX_TLS_WATCH_*; after
+ * any but MORE it is not called again.
+ */
+int sbx_tls_watch_next(struct sbx_tls_watch *w, struct sbx_span bytes, size_t *ret_n);
 
 /* RFC 8446 section 6: what a refused client is told. */
 enum sbx_tls_alert {

@@ -64,8 +64,35 @@ static void check_limit(const uint8_t *data, size_t size, size_t limit)
 	CHECK((r == SBX_TLS_E_REJECT) == (whole.reason != SBX_REASON_UNKNOWN));
 }
 
+/* Any bytes behind a first hello: what is good only grows, and one outcome however they are cut. */
+static void check_watch(const uint8_t *data, size_t size, bool early_data)
+{
+	const struct sbx_tls_hello first = { .early_data = early_data };
+	struct sbx_tls_watch whole, cut;
+	size_t n_whole, n = 0, n_good = 0;
+	int r, again = SBX_TLS_WATCH_MORE;
+
+	sbx_tls_watch_init(&whole, &first, LIMIT);
+	r = sbx_tls_watch_next(&whole, sbx_span(data, size), &n_whole);
+	CHECK(n_whole <= size);
+	sbx_tls_watch_init(&cut, &first, LIMIT);
+	while (n_good + n < size && again == SBX_TLS_WATCH_MORE) {
+		size_t more;
+
+		again = sbx_tls_watch_next(&cut, sbx_span(data + n_good, ++n), &more);
+		CHECK(more <= n);
+		n_good += more;
+		n -= more;
+	}
+	CHECK(again == r);
+	CHECK(r != SBX_TLS_WATCH_HELLO || (n_good == n_whole && cut.result == whole.result &&
+					   !strcmp(cut.hello.sni, whole.hello.sni)));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	check_watch(data, size, false);
+	check_watch(data, size, true);
 	check_limit(data, size, LIMIT);
 	check_limit(data, size, 200);
 	return 0;

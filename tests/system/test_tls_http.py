@@ -178,6 +178,56 @@ def test_client_hellos(sbx, world, how, reason):
         assert world.log("tls") == []
 
 
+SECOND_HELLO = HELLO.split("s = socket")[0] + r"""
+def rebuilt(replace):  # some of the extensions, by type
+    def change(e):
+        out = b""
+        while e:
+            kind, n = int.from_bytes(e[:2], "big"), 4 + int.from_bytes(e[2:4], "big")
+            out, e = out + replace.get(kind, e[:n]), e[n:]
+        return out + replace.get("more", b"")
+    return with_extensions(change)
+early, name = {"early_data": b"\0\x2a\0\0"}.get(how, b""), sys.argv[2]
+first = rebuilt({51: b"\0\x33\0\x02\0\0", "more": early})  # no key share: the server has to ask again
+second = rebuilt({0: sni(name)})
+s = socket.create_connection(("allowed.test", 443), 15)
+s.settimeout(15)
+s.sendall(first)
+assert b"\xcf\x21\xad\x74\xe5\x9a\x61\x11" in s.recv(4096), "no HelloRetryRequest"
+ccs = b"\x14\x03\x03\0\x01\x01"
+if how == "records":
+    body = second[5:]
+    second = b"".join(record(body[i:i + 1]) for i in range(len(body)))
+if how == "early_data":
+    ccs += b"\x17\x03\x03\0\x20" + bytes(32)
+if how == "bytes":
+    for i in range(len(second)):
+        s.send(second[i:i + 1])
+else:
+    s.sendall(ccs + second)
+try:
+    answer = s.recv(100)
+except OSError:
+    answer = b""
+print("server" if answer[:1] == b"\x16" else "nothing")
+"""
+
+
+@pytest.mark.parametrize("how", ["whole", "bytes", "records", "early_data"])
+def test_a_second_hello_names_the_same(sbx, world, how):
+    """A server that asks for another ClientHello (HelloRetryRequest) goes by the name in that one."""
+    world.mark()
+    r = sbx.run(ARGS, ["python3", "-c", SECOND_HELLO, how, "allowed.test"])
+    assert r.out == "server\n", r
+    assert {e["sni"] for e in world.log("tls")} == {"allowed.test"}
+    assert sbx.events(action="deny") == []
+    world.mark()
+    r = sbx.run(ARGS, ["python3", "-c", SECOND_HELLO, how, "denied.test"])
+    assert r.rc == 0 and r.out == "nothing\n", r
+    assert {e["sni"] for e in world.log("tls")} == {"allowed.test"}
+    assert sbx.events(action="deny", reason="sni_mismatch", fqdn_pinned="allowed.test"), sbx.events()
+
+
 def test_half_close_is_kept(sbx):
     r = sbx.inside(["--allow", "allowed.test:7000"], "tcp", "allowed.test", 7000, "12345")
     assert r["ok"] and r["data"] == "12345eof after 5\n", r

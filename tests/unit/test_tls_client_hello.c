@@ -605,6 +605,143 @@ static void test_limits(void **state)
 	}
 }
 
+/* --- behind the first hello --- */
+
+/* What becomes of @p behind @first, cut in two at every place. *ret_good: bytes that were let go without a hello. */
+static int watch(const struct sbx_tls_hello *first, const uint8_t *p, size_t n, size_t limit, struct sbx_tls_watch *w,
+		 size_t *ret_good)
+{
+	int whole, r;
+
+	sbx_tls_watch_init(w, first, limit);
+	whole = sbx_tls_watch_next(w, sbx_span(p, n), ret_good);
+	for (size_t at = 0; at <= n; at++) {
+		struct sbx_tls_watch cut;
+		size_t good, more = 0;
+
+		sbx_tls_watch_init(&cut, first, limit);
+		r = sbx_tls_watch_next(&cut, sbx_span(p, at), &good);
+		if (r == SBX_TLS_WATCH_MORE)
+			r = sbx_tls_watch_next(&cut, sbx_span(p + good, n - good), &more);
+		assert_int_equal(r, whole);
+		if (r == SBX_TLS_WATCH_MORE)
+			assert_int_equal(good + more, *ret_good);
+		if (r != SBX_TLS_WATCH_HELLO)
+			continue;
+		assert_int_equal(good + more, *ret_good);
+		assert_int_equal(cut.result, w->result);
+		assert_string_equal(cut.hello.sni, w->hello.sni);
+	}
+	return whole;
+}
+
+static struct sbx_tls_hello first_hello(bool early_data, const char *versions, size_t n)
+{
+	struct outcome o;
+
+	begin();
+	server_name(NAME);
+	if (early_data)
+		extension(42, NULL, 0);
+	extension(43, versions, n);
+	end();
+	o = judge(hello.records, hello.n_records);
+	assert_int_equal(o.result, 0);
+	assert_int_equal(o.h.early_data, early_data);
+	return o.h;
+}
+
+/* @before, then a hello for @name in records of @fragment bytes. */
+static size_t second_flight(const char *before, size_t n, const char *name, size_t fragment, uint8_t *out)
+{
+	begin();
+	server_name(name);
+	fix_lengths();
+	records(fragment);
+	memcpy(out, before, n);
+	memcpy(out + n, hello.records, hello.n_records);
+	return n + hello.n_records;
+}
+
+#define CCS  "\x14\3\3\0\1\1"
+#define DATA "\x17\3\3\0\3abc"
+
+static void test_second_hello(void **state)
+{
+	struct sbx_tls_hello first = first_hello(false, "\2\3\4", 3), early = first_hello(true, "\2\3\4", 3);
+	static uint8_t out[HELLO_MAX];
+	struct sbx_tls_watch w;
+	size_t n, good;
+
+	(void)state;
+	assert_true(sbx_tls_watch_needed(&first));
+	for (size_t fragment = 1; fragment < 200; fragment += 1 + fragment / 2) {
+		n = second_flight(CCS, 6, "other.example.org", fragment, out);
+		assert_int_equal(watch(&first, out, n, LIMIT, &w, &good), SBX_TLS_WATCH_HELLO);
+		assert_int_equal(w.result, 0);
+		assert_string_equal(w.hello.sni, "other.example.org");
+		assert_int_equal(good, 6);
+	}
+	/* What was offered as early data hides nothing; what was not ends the search, as with the server. */
+	n = second_flight(DATA DATA, 16, NAME, 50, out);
+	assert_int_equal(watch(&early, out, n, LIMIT, &w, &good), SBX_TLS_WATCH_HELLO);
+	assert_int_equal(good, 16);
+	assert_int_equal(watch(&first, out, n, LIMIT, &w, &good), SBX_TLS_WATCH_OVER);
+	/* One past the limit. */
+	n = second_flight("", 0, NAME, 50, out);
+	assert_int_equal(watch(&first, out, n, n, &w, &good), SBX_TLS_WATCH_HELLO);
+	assert_int_equal(w.result, 0);
+	assert_int_equal(watch(&first, out, n, n - 1, &w, &good), SBX_TLS_WATCH_HELLO);
+	assert_int_equal(w.result, SBX_TLS_E_REJECT);
+	assert_int_equal(w.hello.reason, SBX_REASON_OVERSIZED);
+}
+
+static void test_behind_the_first(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		int early, result;
+	} streams[] = {
+		{ CCS CCS, 12, false, SBX_TLS_WATCH_MORE },
+		{ "\x15\3\3\0\2\1\0", 7, false, SBX_TLS_WATCH_MORE },
+		{ CCS DATA, 14, false, SBX_TLS_WATCH_OVER },
+		{ CCS DATA DATA, 22, true, SBX_TLS_WATCH_MORE },
+		{ "\x16\3\3\0\4\x10\0\0\0", 9, false, SBX_TLS_WATCH_OVER }, /* TLS 1.2: a key */
+		/* random bytes that begin as a hello does: too long for one, or followed by data */
+		{ CCS "\x16\3\3\0\5\1\2\1\x45x", 16, false, SBX_TLS_WATCH_OVER },
+		{ CCS "\x16\3\3\0\5\1\0\1\x44\3" DATA, 24, false, SBX_TLS_WATCH_OVER },
+		{ CCS "\x16\3\3\0\5\1\1\0\0x" DATA, 24, false, SBX_TLS_WATCH_OVER },
+		{ CCS "\x16\3\3\0\5\1\1\0\0x", 16, false, SBX_TLS_WATCH_MORE },
+		{ CCS "\x16\3\3\0\5\1\1\0\0x" CCS, 22, false, SBX_TLS_WATCH_HELLO },
+		{ CCS "\x16\3\3\0\5\1\1\0\0x" DATA, 24, true, SBX_TLS_WATCH_HELLO },
+		{ CCS "\x16\3\3\0\5\1\0\1\x44\3" DATA, 24, true, SBX_TLS_WATCH_HELLO },
+		{ CCS "\x16\3\3\0\5\1\0\1\x44\3" CCS, 22, false, SBX_TLS_WATCH_HELLO },
+		{ "\x16\3\3\0\6\1\0\1\x44xx", 11, false, SBX_TLS_WATCH_HELLO },
+		{ "\x16\3\3\0\3\1\2\1", 8, false, SBX_TLS_WATCH_MORE },
+		{ "\x16\3\3\0\0\1", 6, false, SBX_TLS_WATCH_REJECT },
+		{ "\x14\3\3\0\0" CCS, 11, false, SBX_TLS_WATCH_REJECT },
+		{ "\x18\3\3\0\1x", 6, false, SBX_TLS_WATCH_REJECT }, /* a heartbeat */
+		{ "GET / HTTP", 10, false, SBX_TLS_WATCH_REJECT },
+		{ "\x17\3\3\xff\xff\0", 6, true, SBX_TLS_WATCH_REJECT },
+	};
+	struct sbx_tls_hello old = first_hello(false, "\2\3\3", 3), first[] = { first_hello(false, "\2\3\4", 3),
+										 first_hello(true, "\2\3\4", 3) };
+
+	(void)state;
+	assert_false(sbx_tls_watch_needed(&old));
+	for (size_t i = 0; i < SBX_N_ELEMENTS(streams); i++) {
+		struct sbx_tls_watch w;
+		size_t good;
+
+		assert_int_equal(watch(&first[streams[i].early], (const uint8_t *)streams[i].bytes, streams[i].n, LIMIT,
+				       &w, &good),
+				 streams[i].result);
+		if (streams[i].result == SBX_TLS_WATCH_HELLO)
+			assert_int_equal(w.result, SBX_TLS_E_REJECT);
+	}
+}
+
 static void test_alert(void **state)
 {
 	uint8_t r[SBX_TLS_ALERT_LEN];
@@ -631,6 +768,8 @@ int main(void)
 		cmocka_unit_test(test_lengths_add_up),
 		cmocka_unit_test(test_fixed_fields),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_second_hello),
+		cmocka_unit_test(test_behind_the_first),
 		cmocka_unit_test(test_alert),
 	};
 
