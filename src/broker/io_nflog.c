@@ -9,8 +9,8 @@
  *
  * How many were lost is told by the number of the next one that comes. At the end of a flood there is none:
  * so at the end of the sandbox, if anything was lost, we send one that the filter refuses ourselves, from the
- * stub's socket, which is in the sandbox's namespace and keeps it alive. (In mode full nothing of UDP is
- * refused, and nothing comes.)
+ * stub's socket, which is in the sandbox's namespace and keeps it alive. It goes to IPv4's reserved block, which
+ * is refused in every mode. (Only an entry for all networks and ports of UDP carries that, and nothing comes.)
  */
 
 #include "broker/broker.h"
@@ -27,8 +27,8 @@
 #define BATCH 16
 #define DRAIN 65536 /* more than its receive buffer holds */
 
-/* Where that one goes: nowhere (RFC 863, RFC 5737). */
-#define MARK_ADDR 0xc0000201
+/* Where that one goes: nowhere (RFC 863, RFC 1112 section 4). */
+#define MARK_ADDR 0xf0000001
 #define MARK_PORT 9
 
 struct sbx_nflog {

@@ -280,8 +280,10 @@ for worker in range(4):
     assert row["n"] == 20000 and row["n_rows"] <= 1100, row
 
 
-def test_the_end_of_a_flood_is_counted(sbx):
-    """What was lost last, with nothing after it whose number would tell."""
+@pytest.mark.parametrize("network", ["{}", "{mode: full}", "{allow: [{cidr: 192.0.2.0/24, ports: [9], protocol: udp}]}"])
+def test_the_end_of_a_flood_is_counted(sbx, network):
+    """What was lost last, with nothing after it whose number would tell, whatever is allowed."""
+    sbx.profile("flood", f"name: flood\nnetwork: {network}\n")
     code = r"""
 import socket, sys
 print("up", flush=True)
@@ -289,13 +291,13 @@ sys.stdin.readline()
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for i in range(20000):
     try:
-        s.sendto(b"x" * 200, ("203.0.113.%d" % (i % 250 + 1), 9))
+        s.sendto(b"x" * 200, ("239.0.113.%d" % (i % 250 + 1), 9))
     except OSError:
         pass
 print("done", flush=True)
 sys.stdin.readline()
 """
-    p = sbx.popen([], ["python3", "-c", code], stdin=subprocess.PIPE)
+    p = sbx.popen(["--profile", "flood"], ["python3", "-c", code], stdin=subprocess.PIPE)
     assert p.stdout.readline() == "up\n"
     (broker,) = [pid for pid in descendants(p.pid) if status(pid)["Name"] == "sbx-broker"]
     os.kill(broker, signal.SIGSTOP)
