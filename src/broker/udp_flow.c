@@ -29,6 +29,7 @@
 #define WAITING_MAX	8
 #define OPEN_TIMEOUT_MS 10000
 #define EVICT_IDLE_MS	5000
+#define STUB_PORT	53 /* bound for all addresses of the namespace */
 
 struct sbx_udp_datagram {
 	struct sbx_udp_datagram *next;
@@ -363,11 +364,13 @@ static struct sbx_udp_flow *new_flow(struct sbx_udp *u, const struct sbx_flow_ta
 
 /* Every address is local in the sandbox, so a datagram may come from any. Answers to a source that is a
  * destination itself would come back here as a new flow: two servers outside, or one, would answer each
- * other for ever. */
-static bool is_of_sandbox(const struct sbx_addr *peer)
+ * other for ever. So would our stub and a server: what comes from its port is an answer to a query that
+ * somebody made in the server's name. */
+static bool is_of_sandbox(const struct sbx_addr *peer, uint16_t port)
 {
-	return sbx_addr_equal(peer, &sbx_self4) || sbx_addr_equal(peer, &sbx_self6) ||
-	       sbx_addr_class(peer) == SBX_ADDR_LOOPBACK;
+	return port != STUB_PORT &&
+	       (sbx_addr_equal(peer, &sbx_self4) || sbx_addr_equal(peer, &sbx_self6) ||
+		sbx_addr_class(peer) == SBX_ADDR_LOOPBACK);
 }
 
 static void take_datagram(struct sbx_udp *u, const struct sbx_addr *peer, uint16_t peer_port,
@@ -387,7 +390,7 @@ static void take_datagram(struct sbx_udp *u, const struct sbx_addr *peer, uint16
 		return;
 	}
 	sbx_core_decide_flow(&u->b->core, SBX_PROTO_UDP, dst, dst_port, sbx_now_ms(), &target);
-	if (!is_of_sandbox(peer)) {
+	if (!is_of_sandbox(peer, peer_port)) {
 		refuse_new(u, &target, spoofed);
 		return;
 	}

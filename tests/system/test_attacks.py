@@ -441,6 +441,39 @@ else:
     assert sbx.run(["--profile", "pair"], ["python3", "pair.py", "once"]).out == "b'echo x'\n"
 
 
+@pytest.mark.parametrize("family", ["INET", "INET6"])
+def test_an_answer_of_the_stub_is_no_flow(sbx, world, family):
+    """A query in the name of an allowed server: the stub would answer there, the server the stub, and so on."""
+    sbx.profile("named", "name: named\nnetwork:\n  allow:\n  - {host: allowed.test, ports: [7000], protocol: udp}\n")
+    code = r"""
+import socket, struct, sys, time
+family = getattr(socket, "AF_" + sys.argv[1])
+stub = ("100.64.0.1" if family == socket.AF_INET else "fd00:5b::1", 53)
+pin = socket.getaddrinfo("allowed.test", 7000, family, socket.SOCK_DGRAM)[0][4][:2]
+with socket.socket(family, socket.SOCK_DGRAM) as s:
+    if sys.argv[2] == "server":
+        if family == socket.AF_INET6:
+            s.setsockopt(socket.IPPROTO_IPV6, 78, 1)  # IPV6_FREEBIND, nobody's privilege
+        s.bind(pin)
+    s.sendto(struct.pack("!HHHHHH", 7, 256, 1, 0, 0, 0) + b"\6secret\6denied\4test\0\0\1\0\1", stub)
+    s.settimeout(0.5)
+    try:
+        print("answered", s.recv(500)[3] & 15)
+    except socket.timeout:
+        print("silence")
+with socket.socket(family, socket.SOCK_DGRAM) as s:
+    s.settimeout(5)
+    s.sendto(b"hello", pin)
+    print(s.recv(100))
+"""
+    for name, first in (("server", "silence"), ("own", "answered 5")):
+        world.mark()
+        r = sbx.run(["--profile", "named"], ["python3", "-c", code, family, name])
+        assert r.out == first + "\nb'echo hello'\n", r
+        assert [e["n"] for e in world.log("udp", port=7000)] == [len("hello")]
+    assert sbx.events(action="deny", reason="firewall", fqdn_pinned="allowed.test")
+
+
 def test_stdin_that_is_a_directory(sbx):
     """A directory's fd is a way past the view; the self-test finds it. A file is fine."""
     for path, rc in (("/", 125), ("/etc/hostname", 0)):
