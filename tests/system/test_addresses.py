@@ -145,7 +145,10 @@ def test_full_carries_everything_but_floors(sbx, world):
     world.mark()
     for name in ("ipinfo.io", "www.ipinfo.io", "metadata.google.internal"):
         assert not sbx.inside(full, "resolve", name)["ok"]
-    for addr in ("127.0.0.1", "10.0.0.1", "169.254.1.1", "192.0.2.2", "fd00::1", "::ffff:127.0.0.1"):
+    # with an IPv4 address in each place that a translator, tunnel or kernel would take it out of
+    for addr in ("127.0.0.1", "10.0.0.1", "169.254.1.1", "192.0.2.2", "fd00::1", "::ffff:127.0.0.1", "0.1.2.3",
+                 "::ffff:192.0.2.2", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::a00:1", "64:ff9b:1:7f00:0:100::",
+                 "2002:7f00:1::1", "2001:0:7f00:1::1", "2001:0:5db8:1::80ff:fffe", "fec0::1", "100::1"):
         r = sbx.inside(full, "tcp", addr, 7000, "hi\\n")
         assert not r["ok"] or "eof after" not in r["data"], (addr, r)
     r = sbx.inside(full, "tls", "203.0.113.66", 443, "ipinfo.io")

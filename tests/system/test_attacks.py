@@ -474,6 +474,81 @@ with socket.socket(family, socket.SOCK_DGRAM) as s:
     assert sbx.events(action="deny", reason="firewall", fqdn_pinned="allowed.test")
 
 
+def test_pins_are_not_given_twice(sbx, world):
+    """Every address of the pool taken: what a name has it keeps, and there is none for another."""
+    code = r"""
+import collections, json, socket, struct
+def ask(name):
+    labels = b"".join(bytes([len(x)]) + x.encode() for x in name.split("."))
+    s.send(struct.pack("!HHHHHH", 7, 256, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!HH", 1, 1))
+    answer = s.recv(600)
+    return answer[3] & 15, answer[-4:]
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+    s.settimeout(10)
+    s.connect(("100.64.0.1", 53))
+    first = ask("allowed.test")
+    answers = [ask("n%d.wild.test" % i) for i in range(16500)]
+    again = [ask("allowed.test"), ask("n7.wild.test")] == [first, answers[7]]
+given = {address for rcode, address in answers if rcode == 0}
+with socket.create_connection((socket.inet_ntoa(first[1]), 7000), 10) as c:
+    c.sendall(b"hi\n")
+    said = c.recv(10).decode()
+print(json.dumps([collections.Counter(r for r, _ in answers), len(given), first[1] in given, again, said]))
+"""
+    r = sbx.run(["--allow", "allowed.test:7000", "--allow", "*.wild.test:7000"], ["python3", "-c", code])
+    rcodes, n_given, mixed, again, said = json.loads(r.out)
+    assert set(rcodes) == {"0", "2"} and rcodes["0"] == n_given and not mixed and again and said == "hi\n", r.out
+    assert sbx.events(action="deny", reason="pins_exhausted")
+    assert {e["name"] for e in world.log("dns") if e["name"] != "allowed.test"} & {"n7.wild.test"} == set()
+
+
+def test_a_flood_of_flows(sbx, world):
+    """More at once than are carried, in every state: they fail, the broker stays small, and then all is as before."""
+    code = r"""
+import select, socket, sys, time
+addrs = [a[4][:2] for a in socket.getaddrinfo("allowed.test", 80, type=socket.SOCK_STREAM)]
+said = [b"", b"GET / HTTP/1.1\r\nHost: allo",
+        b"POST / HTTP/1.1\r\nHost: allowed.test\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 60000,
+        b"GET /big/9000000 HTTP/1.1\r\nHost: allowed.test\r\n\r\n", b"GET / HTTP/1.1\r\nHost: denied.test\r\n\r\n"]
+flows = []
+for i in range(1500):
+    s = socket.socket(socket.AF_INET6 if ":" in addrs[i % 2][0] else socket.AF_INET)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    s.settimeout(10)
+    try:
+        s.connect(addrs[i % 2])
+        s.settimeout(0)
+        s.send(said[i % len(said)])
+    except OSError:
+        pass
+    flows.append(s)
+print("up", flush=True)
+sys.stdin.readline()
+for s in flows:
+    s.close()
+end = time.monotonic() + 20
+while time.monotonic() < end:
+    try:
+        with socket.create_connection(addrs[0], 5) as s:
+            s.sendall(b"GET /after HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n\r\n")
+            if b"/after" in b"".join(iter(lambda: s.recv(65536), b"")):
+                print("after")
+                break
+    except OSError:
+        time.sleep(0.2)
+"""
+    world.mark()
+    p = sbx.popen(["--allow", "allowed.test"], ["python3", "-c", code], stdin=subprocess.PIPE)
+    assert p.stdout.readline() == "up\n"
+    (broker,) = [pid for pid in descendants(p.pid) if status(pid)["Name"] == "sbx-broker"]
+    held = int(status(broker)["VmRSS"].split()[0])
+    out, err = p.communicate("\n", timeout=60)
+    assert (out, err, p.returncode) == ("after\n", "", 0)
+    assert held < 64 << 10, held
+    assert sbx.events(action="deny", reason="flow_limit") and sbx.events(action="allow", fqdn_pinned="allowed.test")
+    assert {e["host"] for e in world.log("http")} == {"allowed.test"}
+
+
 def test_stdin_that_is_a_directory(sbx):
     """A directory's fd is a way past the view; the self-test finds it. A file is fine."""
     for path, rc in (("/", 125), ("/etc/hostname", 0)):

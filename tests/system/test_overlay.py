@@ -267,6 +267,33 @@ def test_hostile_content(box):
     assert not os.path.lexists(files + "fifo") and not os.path.lexists(files + "sock")
 
 
+def test_a_name_does_not_write_to_the_terminal(box):
+    box.give(box.work)
+    deep = "import os\nfor i in range(300): os.mkdir('\\x1b]0;x\\x07\\nsbx-run: \\u202e'); os.chdir(os.listdir()[0])"
+    r = box.run(["--keep", box.out], f"rm -f *; python3 -c \"{deep}\"")
+    assert r.rc == 0 or "not whole" in r.err, r
+    assert "\\x1b]0;x\\x07" in r.err and r.err.count("\n") == 1 and not set(r.err) & set("\x1b\x07\u202e"), r
+
+
+def test_marks_of_an_earlier_run(box):
+    """Where the workspace is writable a command can make an overlay's marks in it: they lead no later one astray."""
+    box.give(box.work)
+    make = r"""python3 -c "
+import os
+os.mkdir('opaque'); open('opaque/in', 'w').write('in'); os.setxattr('opaque', 'user.overlay.opaque', b'y')
+os.mkdir('led'); os.setxattr('led', 'user.overlay.redirect', b'/opaque')
+open('meta', 'w').write('meta'); os.setxattr('meta', 'user.overlay.metacopy', b'')
+os.setxattr('meta', 'user.overlay.redirect', b'/opaque/in')
+os.mknod('gone', 0o20644, 0)" """
+    assert box.run([], make).rc == 0
+    before = tree_of(box.work)
+    r = box.run(["--keep", box.out], "ls opaque led; cat meta 2>/dev/null | grep -c in; ls gone 2>/dev/null; "
+                "touch opaque/new led/new; ls led opaque")
+    assert r.rc == 0 and r.out == "led:\n\nopaque:\nin\n0\nled:\nnew\n\nopaque:\nin\nnew\n", r
+    assert tree_of(box.work) == before and removed(box.out) == []
+    assert sorted(tree_of(box.out + "/files")) == ["led", "led/new", "opaque", "opaque/new"]
+
+
 @pytest.mark.parametrize("script,part", [
     ("python3 -c \"import os\nfor i in range(300): os.mkdir('d'); os.chdir('d')\"", "in each other"),
     # what the list of the removed may hold is bounded like everything

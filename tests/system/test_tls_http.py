@@ -72,6 +72,25 @@ def test_host_is_compared_for_every_request(sbx, world):
     ("POST / HTTP/1.1\\r\\nHost: allowed.test\\r\\nContent-Length: 4\\r\\n"
      "Transfer-Encoding: chunked\\r\\n\\r\\n0\\r\\n\\r\\n", "http_malformed"),
     ("SSH-2.0-x\\r\\n", "http_malformed"),
+    # what another reader takes for a second host, a length or the end of a line
+    ("GET / HTTP/1.1\\r\\nHost: allowed.test\\r\\n Host: denied.test\\r\\n\\r\\n", "http_malformed"),
+    ("GET / HTTP/1.1\\r\\nX: y\\nHost: denied.test\\r\\nHost: allowed.test\\r\\n\\r\\n", "http_malformed"),
+    ("GET / HTTP/1.1\\r\\nX: y\\rHost: denied.test\\r\\nHost: allowed.test\\r\\n\\r\\n", "http_malformed"),
+    ("GET / HTTP/1.1\\r\\nHost: allowed.test\\r\\nHost\\x00: denied.test\\r\\n\\r\\n", "http_malformed"),
+    ("GET / HTTP/1.1\\r\\nHost: allowed.test, denied.test\\r\\n\\r\\n", "http_malformed"),
+    ("GET / HTTP/1.1\\r\\nHost: allowed.test:80@denied.test\\r\\n\\r\\n", "http_malformed"),
+    ("GET http://denied.test\\\\@allowed.test/ HTTP/1.1\\r\\nHost: allowed.test\\r\\n\\r\\n", "http_malformed"),
+    ("GET / HTTP/1.1\\r\\nHost: allowed.test\\r\\nConnection: close, Host\\r\\n\\r\\n", "http_malformed"),
+    ("\\r\\nGET / HTTP/1.1\\r\\nHost: allowed.test\\r\\n\\r\\n", "http_malformed"),
+    ("GET /\\r\\n", "http_malformed"),
+    ("POST / HTTP/1.1\\r\\nHost: allowed.test\\r\\nTransfer_Encoding: chunked\\r\\n\\r\\n", "http_malformed"),
+    ("POST / HTTP/1.1\\r\\nHost: allowed.test\\r\\nTransfer-Encoding: gzip, chunked\\r\\n\\r\\n", "http_malformed"),
+    ("POST / HTTP/1.1\\r\\nHost: allowed.test\\r\\nTransfer-Encoding: \\x0bchunked\\r\\n\\r\\n", "http_malformed"),
+    ("POST / HTTP/1.0\\r\\nHost: allowed.test\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n", "http_malformed"),
+    ("POST / HTTP/1.1\\r\\nHost: allowed.test\\r\\nContent-Length: 3\\r\\nContent-Length: 3\\r\\n\\r\\n",
+     "http_malformed"),
+    ("POST / HTTP/1.1\\r\\nHost: allowed.test\\r\\nContent-Length: +3\\r\\n\\r\\n", "http_malformed"),
+    ("GET / HTTP/1.1\\r\\nHost: allowed.test\\r\\nX: " + "y" * 40000, "oversized"),
 ])
 def test_hostile_heads(sbx, world, head, reason):
     world.mark()
@@ -92,6 +111,26 @@ def test_bodies_pass_and_hide_nothing(sbx, world):
     r = sbx.inside(ARGS, "tcp", "allowed.test", 80, script)
     assert r["ok"]
     assert [e["path"] for e in served(world)] == ["/1", "/2", "/3"]
+
+
+@pytest.mark.parametrize("chunks,ok", [
+    ("5;a=b\\r\\nhello\\r\\n0\\r\\n\\r\\n", True),
+    ("5;a\\nhello\\r\\n0\\r\\n\\r\\n", False),  # a bare LF ends the line for some
+    ("5 \\r\\nhello\\r\\n0\\r\\n\\r\\n", False),
+    ("0x5\\r\\nhello\\r\\n0\\r\\n\\r\\n", False),
+    ("5\\nhello\\n0\\n\\n", False),
+    ("5\\r\\nhelloXX0\\r\\n\\r\\n", False),
+    ("10000000000000005\\r\\nhello\\r\\n0\\r\\n\\r\\n", False),
+    ("0\\r\\nHost: denied.test\\r\\n\\r\\n", False),
+    ("0\\r\\n\\n", False),
+])
+def test_chunks_that_others_read_otherwise(sbx, world, chunks, ok):
+    world.mark()
+    sbx.inside(ARGS, "tcp", "allowed.test", 80,
+               "POST /1 HTTP/1.1\\r\\nHost: allowed.test\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n" + chunks +
+               "GET /2 HTTP/1.1\\r\\nHost: allowed.test\\r\\nConnection: close\\r\\n\\r\\n")
+    assert [e["path"] for e in served(world) if e["path"] == "/2"] == (["/2"] if ok else [])
+    assert bool(sbx.events(action="deny", reason="http_malformed")) is not ok
 
 
 HELLO = r"""
@@ -146,6 +185,17 @@ elif how == "http":
     parts = [b"GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n"]
 elif how == "alert-first":
     parts = [b"\x15\x03\x01\0\x02\x01\0" + hello]
+elif how == "two-names":
+    parts = [with_extensions(lambda e: e.replace(sni("allowed.test"), b"") +
+                              b"\0\0\0\x1f\0\x1d\0\0\x0callowed.test\0\0\x0bdenied.test")]
+elif how == "type-one":
+    parts = [with_extensions(lambda e: e.replace(b"\0\x0f\0\0\x0callowed", b"\0\x0f\1\0\x0callowed"))]
+elif how == "another-between":
+    parts = [record(body[:50]), b"\x14\x03\x03\0\x01\x01", record(body[50:])]
+elif how == "another-behind":
+    parts = [record(body + body)]
+elif how == "empty-record":
+    parts = [record(b""), hello]
 elif how == "half":
     parts = [hello[:50]]
 for p in parts:
@@ -164,7 +214,8 @@ print("server" if answer[:1] == b"\x16" else "alert" if answer[:1] == b"\x15" el
     ("plain", None), ("bytes", None), ("records", None), ("tiny-records", None),
     ("duplicate", "sni_duplicate"), ("ech", "ech"), ("oversized", "oversized"),
     ("nul", "tls_malformed"), ("http", "tls_malformed"), ("alert-first", "tls_malformed"),
-    ("half", "tls_malformed"),
+    ("half", "tls_malformed"), ("two-names", "sni_duplicate"), ("type-one", "tls_malformed"),
+    ("another-between", "tls_malformed"), ("another-behind", "tls_malformed"), ("empty-record", "tls_malformed"),
 ])
 def test_client_hellos(sbx, world, how, reason):
     world.mark()
