@@ -172,7 +172,7 @@ static const struct sbx_key net_item_rows[] = {
 	  .help = "The name may resolve to private addresses (an intranet host)." },
 	{ "check", SBX_KEY_WORD, ITEM(check), .words = check_words,
 	  .help = "What a connection must begin with, naming the same host: tls on port 443 and "
-		  "http on port 80 unless said." },
+		  "http on port 80 unless said, for a cidr nothing." },
 };
 #undef ITEM
 const struct sbx_key_block sbx_net_item_keys = { "entry", net_item_rows,
