@@ -125,29 +125,25 @@ static enum sbx_addr_class class_teredo(const uint8_t b[16])
 	return worse(class_v4(b + 4), class_v4(client));
 }
 
-static bool is_metadata6(const uint8_t b[16])
-{
-	static const uint8_t known[][16] = {
-		{ 0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, 0x54 }, /* AWS fd00:ec2::254 */
-		{ 0xfd, 0x00, 0x0e, 0xc2, [14] = 0x00, 0x23 }, /* AWS EKS pods fd00:ec2::23 */
-		{ 0xfd, 0x20, 0x00, 0xce, [14] = 0x02, 0x54 }, /* GCP fd20:ce::254 */
-	};
-
-	for (size_t i = 0; i < SBX_N_ELEMENTS(known); i++) {
-		if (memcmp(b, known[i], 16) == 0)
-			return true;
-	}
-	return false;
-}
-
 struct class6 {
 	uint8_t prefix[16];
 	uint8_t bits;
 	enum sbx_addr_class class; /* of the range itself */
-	enum { EMBEDS_NONE, EMBEDS_AT_2, EMBEDS_AT_12, EMBEDS_NAT64, EMBEDS_TEREDO } embeds;
+	enum sbx_addr_embedding embeds;
 };
 
+#define EMBEDS_NONE   SBX_ADDR_EMBEDS_NONE
+#define EMBEDS_AT_2   SBX_ADDR_EMBEDS_AT_2
+#define EMBEDS_AT_12  SBX_ADDR_EMBEDS_AT_12
+#define EMBEDS_NAT64  SBX_ADDR_EMBEDS_NAT64
+#define EMBEDS_TEREDO SBX_ADDR_EMBEDS_TEREDO
+
+/* First match wins, as in table4. */
 static const struct class6 table6[] = {
+	/* AWS fd00:ec2::254, AWS EKS pods fd00:ec2::23, GCP fd20:ce::254 */
+	{ { 0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, 0x54 }, 128, SBX_ADDR_METADATA, EMBEDS_NONE },
+	{ { 0xfd, 0x00, 0x0e, 0xc2, [14] = 0x00, 0x23 }, 128, SBX_ADDR_METADATA, EMBEDS_NONE },
+	{ { 0xfd, 0x20, 0x00, 0xce, [14] = 0x02, 0x54 }, 128, SBX_ADDR_METADATA, EMBEDS_NONE },
 	{ { 0 }, 128, SBX_ADDR_UNSPECIFIED, EMBEDS_NONE },
 	{ { [15] = 1 }, 128, SBX_ADDR_LOOPBACK, EMBEDS_NONE },
 	/* IPv4-mapped: the kernel dials the IPv4 address. */
@@ -171,8 +167,6 @@ static enum sbx_addr_class class_v6(const uint8_t b[16])
 {
 	const struct class6 *row = table6;
 
-	if (is_metadata6(b))
-		return SBX_ADDR_METADATA;
 	while (!prefix_equal(b, row->prefix, row->bits))
 		row++;
 	switch (row->embeds) {
@@ -197,6 +191,30 @@ enum sbx_addr_class sbx_addr_class(const struct sbx_addr *a)
 	if (a->family == 6)
 		return class_v6(a->b);
 	return SBX_ADDR_UNSPECIFIED;
+}
+
+bool sbx_addr_range_at(size_t i, struct sbx_addr_range *ret_range)
+{
+	struct sbx_addr_range r = { 0 };
+
+	if (i < SBX_N_ELEMENTS(table4)) {
+		r.cidr.addr.family = 4;
+		memcpy(r.cidr.addr.b, table4[i].prefix, sizeof(table4[i].prefix));
+		r.cidr.prefix = table4[i].bits;
+		r.class = (enum sbx_addr_class)table4[i].class;
+	} else if (i - SBX_N_ELEMENTS(table4) < SBX_N_ELEMENTS(table6)) {
+		const struct class6 *row = &table6[i - SBX_N_ELEMENTS(table4)];
+
+		r.cidr.addr.family = 6;
+		memcpy(r.cidr.addr.b, row->prefix, sizeof(row->prefix));
+		r.cidr.prefix = row->bits;
+		r.class = row->class;
+		r.embeds = row->embeds;
+	} else {
+		return false;
+	}
+	*ret_range = r;
+	return true;
 }
 
 const char *sbx_addr_class_str(enum sbx_addr_class c)

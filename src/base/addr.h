@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -43,6 +44,23 @@ enum sbx_addr_class {
 
 enum sbx_addr_class sbx_addr_class(const struct sbx_addr *a);
 const char *sbx_addr_class_str(enum sbx_addr_class c);
+
+/* The ranges that sbx_addr_class() goes by, for who needs the same as networks (a packet filter): the
+ * first of them that holds an address says its class, or a worse one by what it embeds. */
+enum sbx_addr_embedding {
+	SBX_ADDR_EMBEDS_NONE = 0,
+	SBX_ADDR_EMBEDS_AT_2,  /* the IPv4 address is bytes 2 to 5: a network of its own for each IPv4 one */
+	SBX_ADDR_EMBEDS_AT_12, /* bytes 12 to 15 */
+	SBX_ADDR_EMBEDS_NAT64, /* in one of several places */
+	SBX_ADDR_EMBEDS_TEREDO, /* two of them, one inverted */
+};
+struct sbx_addr_range {
+	struct sbx_cidr cidr;
+	enum sbx_addr_class class; /* of the range itself */
+	enum sbx_addr_embedding embeds;
+};
+/* @i from 0 until false: IPv4, then IPv6; an IPv4 address in none of them is public. */
+bool sbx_addr_range_at(size_t i, struct sbx_addr_range *ret_range);
 
 /* Parse "192.0.2.1" or "2001:db8::1" (inet_pton forms: no octal, no short forms). 0 or -EINVAL. */
 int sbx_addr_parse(const char *s, struct sbx_addr *ret_addr);

@@ -166,6 +166,34 @@ static void test_classes(void **state)
 	assert_string_equal(sbx_addr_class_str((enum sbx_addr_class)SBX_ADDR_N_CLASSES), "unknown");
 }
 
+/* The first range that holds an address says what it is, but for what it embeds. */
+static void test_ranges(void **state)
+{
+	struct sbx_addr_range r = { 0 };
+	size_t n = 0;
+
+	(void)state;
+	for (; sbx_addr_range_at(n, &r); n++) {
+		assert_true(r.cidr.addr.family == 4 || r.cidr.addr.family == 6);
+		assert_true(sbx_cidr_contains(&r.cidr, &r.cidr.addr));
+	}
+	assert_int_equal(r.cidr.addr.family, 6);
+	assert_int_equal(r.cidr.prefix, 0); /* every IPv6 address is in one */
+	assert_false(sbx_addr_range_at(n + 1, &r));
+	assert_false(sbx_addr_range_at(SIZE_MAX, &r));
+	for (size_t i = 0; i < SBX_N_ELEMENTS(classes); i++) {
+		struct sbx_addr a = addr(classes[i].text);
+		size_t k = 0;
+
+		while (k < n && !(sbx_addr_range_at(k, &r) && sbx_cidr_contains(&r.cidr, &a)))
+			k++;
+		if (k == n)
+			assert_int_equal(classes[i].class, SBX_ADDR_PUBLIC);
+		else if (r.embeds == SBX_ADDR_EMBEDS_NONE)
+			assert_int_equal(classes[i].class, r.class);
+	}
+}
+
 /* Whatever is refused as IPv4 is refused in every wrapping; RFC 6052's /96 place for NAT64. */
 static void test_wrapping_never_helps(void **state)
 {
@@ -378,6 +406,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_classes),		cmocka_unit_test(test_wrapping_never_helps),
+		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_parse_refuses),	cmocka_unit_test(test_format),
 		cmocka_unit_test(test_cidr_parse),	cmocka_unit_test(test_cidr_contains),
 		cmocka_unit_test(test_equal_and_unmap), cmocka_unit_test(test_sockaddr),
