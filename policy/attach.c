@@ -68,5 +68,11 @@ int sbx_profile_check_attach(const struct sbx_profile *p, struct sbx_err *err)
 			      "allow cannot be had by address: use mode full, or attach netns");
 	for (size_t i = 0; r == 0 && i < p->network.allow.n; i++)
 		r = check_entry(&p->network.allow.v[i], err);
+	/* In mode fetch a name that is denied is not pinned, and what is not pinned is refused. */
+	for (size_t i = 0; r == 0 && p->network.mode == SBX_MODE_FULL && i < p->network.deny.n; i++)
+		if (!p->network.deny.v[i].is_cidr)
+			r = refuse(err, "network.deny: entry", p->network.deny.v[i].text,
+				   "a name cannot be refused by address in mode full: deny its network, "
+				   "or use mode fetch or attach netns");
 	return r;
 }

@@ -486,6 +486,11 @@ static void test_attach(void **state)
 	attach("64 ports", "  allow: [\"a.example:1000-1063,443\"]\n");
 	attach("64 ports", "  allow: [\"a.example:*\"]\n");
 	attach("", "  allow: [\"a.example:*\"]\n");
+	attach("network.deny: entry *.a.example: a name", "  mode: full\n  deny: [\"*.a.example\"]\n");
+	attach("network.deny: entry a.example:25: a name", "  mode: full\n  deny: [192.0.2.0/24, \"a.example:25\"]\n");
+	attach("cgroup", "  mode: full\n  deny: [192.0.2.0/24]\n");
+	attach("cgroup", "  mode: fetch\n  deny: [a.example]\n");
+	attach("", "  mode: full\n  deny: [a.example]\n");
 	SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p =
 		good_profile("network: {loopback_ports: [8080]}\n");
 	assert_int_equal(sbx_profile_check_attach(p, &err), SBX_PROFILE_E_INVALID);
