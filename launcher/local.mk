@@ -21,6 +21,8 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/overlay.c %reldir%/overlay.h \
 	%reldir%/owner.c %reldir%/owner.h \
 	%reldir%/plan.c %reldir%/plan.h %reldir%/plan_internal.h \
+	%reldir%/plan_attach.c %reldir%/plan_attach.h %reldir%/plan_attach_internal.h \
+	%reldir%/plan_attach_rules.c \
 	%reldir%/plan_json.c \
 	%reldir%/plan_keep.c \
 	%reldir%/plan_limits.c %reldir%/plan_limits.h \
@@ -41,7 +43,9 @@ launcher_plan_libs = \
 launcher_plan_tests = \
 	tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
-	tests/unit/test_plan tests/unit/test_plan_json tests/unit/test_probes tests/unit/test_rights \
+	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
+	tests/unit/test_plan_json \
+	tests/unit/test_probes tests/unit/test_rights \
 	tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
 SBX_GOLDEN_TESTS += tests/unit/test_plan_json
@@ -78,6 +82,11 @@ tests_unit_test_options_SOURCES = tests/unit/test_options.c
 tests_unit_test_options_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_plan_SOURCES = tests/unit/test_plan.c
 tests_unit_test_plan_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_plan_attach_SOURCES = tests/unit/test_plan_attach.c tests/unit/attach_walk.h
+tests_unit_test_plan_attach_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_test_plan_attach_random_SOURCES = \
+	tests/unit/test_plan_attach_random.c tests/unit/attach_walk.h
+tests_unit_test_plan_attach_random_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_plan_json_SOURCES = tests/unit/test_plan_json.c tests/unit/golden.h
 tests_unit_test_plan_json_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
