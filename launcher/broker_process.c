@@ -113,6 +113,12 @@ static void fill_config(const struct sbx_plan *plan, struct sbx_msg_config *m)
 		snprintf(m->proxy_host, sizeof(m->proxy_host), "%s", p->network.proxy_host);
 		m->proxy_port = p->network.proxy_port;
 	}
+	if (plan->attach.on) {
+		m->real_pins = 1;
+		m->repin_interval_s = (uint32_t)((p->network.repin_interval_ms ? p->network.repin_interval_ms :
+							     SBX_REPIN_INTERVAL_MS) / 1000);
+		m->stub_addr = plan->attach.stub;
+	}
 	snprintf(m->selftest_name, sizeof(m->selftest_name), "%s", SBX_SELFTEST_NAME);
 }
 

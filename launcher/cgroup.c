@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/attach.h"
 #include "launcher/plan_limits.h"
 #include "sys/proc.h"
 
@@ -140,6 +141,8 @@ static int check_limits(struct sbx_run *r, const char *why)
 		e = complain(r, "memory", why);
 	if (e == 0 && missing & SBX_CGROUP_BIT(SBX_CGROUP_CPU))
 		e = complain(r, "cpus", why);
+	if (e == 0 && missing & SBX_CGROUP_BIT(SBX_CGROUP_IO))
+		e = complain(r, "io_weight", why);
 	return e;
 }
 
@@ -150,24 +153,37 @@ static int make(struct sbx_run *r, const struct sbx_cgroup_place *place)
 		.memory_bytes = l->memory_bytes,
 		.cpus_milli = l->cpus_milli,
 		.pids = l->pids,
+		.io_weight = l->io_weight,
 	};
 	struct sbx_cgroup_write v[SBX_CGROUP_WRITES_MAX];
 	size_t n;
 	int e;
 
-	sbx_cgroup_sweep(place->path);
+	sbx_cgroup_sweep(place->path, sbx_run_attach_release());
 	e = sbx_cgroup_make(place, r->plan->id, &r->cgroup, &r->err);
+	if (e == 0 && r->plan->attach.on)
+		e = sbx_cgroup_add_run(&r->cgroup);
 	if (e < 0)
 		return e;
 	n = sbx_cgroup_plan(&limits, r->cgroup.controllers, v);
 	e = sbx_cgroup_apply(r->cgroup.command_fd, v, n, &r->err);
 	for (size_t i = 0; i < n && e == 0; i++)
-		r->limited |= SBX_CGROUP_BIT(v[i].controller);
+		if (v[i].done)
+			r->limited |= SBX_CGROUP_BIT(v[i].controller);
 	if (e == 0) {
 		n = sbx_cgroup_plan(&broker_limits, r->cgroup.controllers, v);
 		e = sbx_cgroup_apply(r->cgroup.broker_fd, v, n, &r->err);
 	}
 	return e;
+}
+
+/* Attach cgroup needs no controller. */
+static void find_bare(struct sbx_cgroup_place *place)
+{
+	struct sbx_cgroup_facts facts;
+
+	if (sbx_cgroup_facts_read(&facts, true) == 0)
+		sbx_cgroup_find(&facts, true, place);
 }
 
 int sbx_cgroup_begin(struct sbx_run *r)
@@ -179,16 +195,24 @@ int sbx_cgroup_begin(struct sbx_run *r)
 						"that has its controller" :
 						"we are in no delegated cgroup (systemd-run -p Delegate=yes), and "
 						"there is no manager to ask for a scope";
+	bool attach = r->plan->attach.on;
 	int e = 0;
 
-	if (sbx_limits_want_scope(f, &r->plan->profile->limits)) {
+	if (attach && place.source == SBX_CGROUP_NONE)
+		find_bare(&place);
+	if (sbx_limits_want_scope(f, &r->plan->profile->limits) ||
+	    (attach && place.source == SBX_CGROUP_NONE && f->scope_helper)) {
 		e = ask_scope(r, &place);
 		if (e < 0) {
 			why = "systemd gave no scope for it";
 			place = f->cgroup_place;
 		}
 	}
-	if (place.source == SBX_CGROUP_NONE || !place.controllers)
+	if (attach && place.source == SBX_CGROUP_NONE) {
+		sbx_err_set(&r->err, "network.attach: cgroup needs a cgroup of its own: %s", why);
+		return -EOPNOTSUPP;
+	}
+	if (!attach && (place.source == SBX_CGROUP_NONE || !place.controllers))
 		return check_limits(r, why);
 	e = make(r, &place);
 	if (e == 0)
@@ -232,12 +256,12 @@ void sbx_cgroup_end(struct sbx_run *r)
 int sbx_cgroup_gc(struct sbx_gc *gc, struct sbx_err *err)
 {
 	struct sbx_cgroup_facts facts;
-	int e = sbx_cgroup_facts_read(&facts), n;
+	int e = sbx_cgroup_facts_read(&facts, true), n;
 
 	(void)err;
 	if (e < 0)
 		return e;
-	n = sbx_cgroup_sweep_all(&facts);
+	n = sbx_cgroup_sweep_all(&facts, sbx_run_attach_release());
 	if (n > 0)
 		sbx_gc_say(gc, "%d cgroup%s", n, n == 1 ? "" : "s");
 	return 0;

@@ -36,7 +36,7 @@
 #include "launcher/facts.h"
 #include "launcher/view.h"
 
-#define FORMAT		 "sbx-etc 1" /* goes into the key: change it when what is made changes */
+#define FORMAT		 "sbx-etc 2" /* goes into the key: change it when what is made changes */
 #define FILE_BYTES_MAX	 (8u << 20)
 #define TREE_BYTES_MAX	 (64u << 20)
 #define TREE_ENTRIES_MAX 16384u
@@ -146,9 +146,7 @@ static const struct made {
 	  "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
 	  "protocols: files\nservices: files\nethers: files\nrpc: files\n" },
 	{ "passwd", "../run/sbx/passwd", NULL },
-	/* The broker's stub answers on every address; this is the sandbox's own (DESIGN section
-	 * 6). */
-	{ "resolv.conf", NULL, "nameserver 100.64.0.1\n" },
+	{ "resolv.conf", "../run/sbx/resolv.conf", NULL },
 };
 
 bool sbx_etc_is_made(const char *name, const char **ret_link)

@@ -120,7 +120,7 @@ static void on_broker(struct factory *f)
 /* Let go of all that building needed: stdio (a pipe the caller waits on), fds, rights, system calls. */
 static int shed(struct factory *f)
 {
-	const int fds[] = { 0, 1, 2, f->launcher, f->broker, f->signals };
+	const int fds[] = { 0, 1, 2, f->launcher, f->signals, f->broker };
 	const int numbers[] = { 0, 1, 2, 3, 4, 5 };
 	struct sbx_err err = { 0 };
 	int null_fd, r;
@@ -131,12 +131,12 @@ static int shed(struct factory *f)
 	for (int i = 0; i < 3; i++)
 		if (dup2(null_fd, i) < 0)
 			return -errno;
-	r = sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds));
+	r = sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds) - (f->broker < 0));
 	if (r < 0)
 		return r;
 	f->launcher = 3;
-	f->broker = 4;
-	f->signals = 5;
+	f->signals = 4;
+	f->broker = f->broker < 0 ? -1 : 5;
 	prctl(PR_SET_DUMPABLE, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
@@ -180,7 +180,8 @@ _Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, uint64_t 
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (f.signals < 0 || sbx_fd_set_nonblocking(launcher) < 0 || sbx_fd_set_nonblocking(broker) < 0 ||
+	if (f.signals < 0 || sbx_fd_set_nonblocking(launcher) < 0 ||
+	    (broker >= 0 && sbx_fd_set_nonblocking(broker) < 0) ||
 	    shed(&f) < 0)
 		_exit(125);
 	drain_signals(&f); /* the child may have ended while we shed */

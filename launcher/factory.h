@@ -12,7 +12,7 @@
  * the seccomp table SBX_SECCOMP_FACTORY.
  *
  * @launcher: channel to the launcher; its end of file ends the process, and with it the sandbox.
- * @broker: channel to the broker (its requests are untrusted); its end of file is ignored.
+ * @broker: channel to the broker (its requests are untrusted), or -1; its end of file is ignored.
  * @child: bwrap. @limit_ms: after which the sandbox ends even if the launcher
  * cannot end it; 0: never. Takes both fds.
  */

@@ -25,6 +25,7 @@
 #include "launcher/facts_user.h"
 #include "launcher/plan_internal.h"
 #include "launcher/rights.h"
+#include "sys/landlock.h"
 #include "sys/proc.h"
 
 #define RESOLV_CONF_MAX (64u << 10)
@@ -284,11 +285,11 @@ static int gather_cgroup(struct sbx_facts *f)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char bus[512] = "/run/dbus/system_bus_socket";
-	int r = sbx_cgroup_facts_read(&f->cgroup);
+	int r = sbx_cgroup_facts_read(&f->cgroup, false);
 
 	if (r < 0)
 		return r;
-	sbx_cgroup_find(&f->cgroup, &f->cgroup_place);
+	sbx_cgroup_find(&f->cgroup, false, &f->cgroup_place);
 	if (!f->cgroup.systemd)
 		return 0;
 	if (f->caller_uid != 0)
@@ -306,6 +307,9 @@ static int gather_cgroup(struct sbx_facts *f)
 
 static int gather_caller(struct sbx_facts *f, struct sbx_err *err)
 {
+	uint64_t caps = 0;
+	int r;
+
 	f->caller_uid = getuid();
 	f->caller_gid = getgid();
 	if (geteuid() != f->caller_uid || getegid() != f->caller_gid) {
@@ -315,7 +319,12 @@ static int gather_caller(struct sbx_facts *f, struct sbx_err *err)
 		return SBX_FACTS_E_UNUSABLE;
 	}
 	f->privileged = f->caller_uid == 0;
-	return f->privileged ? 0 : sbx_rights_take(&f->privileged, err);
+	r = f->privileged ? 0 : sbx_rights_take(&f->privileged, err);
+	if (r == 0 && f->privileged)
+		r = sbx_caps_permitted(&caps);
+	f->may_attach = (caps & sbx_rights_attach_mask()) == sbx_rights_attach_mask();
+	f->landlock_abi = sbx_landlock_abi();
+	return r;
 }
 
 static int gather_sandbox(const struct sbx_options *o, struct sbx_facts *f, struct sbx_err *err)

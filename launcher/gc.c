@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "launcher/attach.h"
 #include "launcher/cgroup.h"
 #include "launcher/facts.h"
 #include "launcher/record.h"
@@ -14,7 +15,8 @@
 static const struct sbx_sweeper sweepers[] = {
 	{ "runtime", sbx_runtime_gc },
 	{ "rows", sbx_record_gc },
-	{ "cgroups", sbx_cgroup_gc },
+	{ "cgroups", sbx_cgroup_gc }, /* with the rules of their own */
+	{ "rules", sbx_run_attach_gc },
 };
 
 void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...)

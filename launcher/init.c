@@ -175,7 +175,7 @@ static void keep_signals_in(void)
 		close(tty);
 	else
 		setpgid(0, 0);
-	r = sbx_landlock_scope_signals();
+	r = sbx_landlock_scope();
 	if (r < 0 && r != -EOPNOTSUPP) /* a kernel before 6.12 leaves it at the group */
 		die("cannot confine signals to the sandbox");
 }

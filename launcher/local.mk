@@ -5,6 +5,7 @@
 # Options, facts, the plan and what is derived from it: everything that happens before anything is made.
 noinst_LIBRARIES += %reldir%/libsbx-plan.a
 %canon_reldir%_libsbx_plan_a_SOURCES = \
+	%reldir%/attach_input.c %reldir%/attach_input.h \
 	%reldir%/bwrap_argv.c %reldir%/bwrap_argv.h \
 	%reldir%/command.c \
 	%reldir%/env.c \
@@ -101,6 +102,7 @@ tests_unit_test_view_SOURCES = tests/unit/test_view.c
 tests_unit_test_view_LDADD = $(launcher_plan_test_libs)
 
 launcher_common_sources = \
+	%reldir%/attach.c %reldir%/attach.h \
 	%reldir%/cgroup.c %reldir%/cgroup.h \
 	%reldir%/announce.c %reldir%/announce.h \
 	%reldir%/broker_process.c %reldir%/broker_process.h \

@@ -81,6 +81,7 @@ int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *
 	bool ok = mounts;
 	struct sbx_orders all = {
 		.carries = p->carries,
+		.host_network = p->attach.on,
 		.open_files = p->profile->limits.open_files,
 		.wall_ms = p->profile->limits.wall_time_ms,
 		.scratch_bytes = p->scratch_bytes,

@@ -14,6 +14,7 @@
  */
 struct sbx_orders {
 	bool carries;	     /* flows leave through the broker */
+	bool host_network;   /* attach cgroup: there is no network namespace to furnish */
 	uint32_t open_files; /* RLIMIT_NOFILE of the command; 0: as it is */
 	uint32_t processes;  /* RLIMIT_NPROC, where no cgroup holds limits.pids; 0: as it is */
 	uint64_t wall_ms;    /* 0: no limit */

@@ -189,6 +189,7 @@ struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
 	free(p->profile_file);
 	free(p->system_file);
 	free((void *)p->nft.cidrs);
+	sbx_attach_lists_fini(&p->attach.lists);
 	for (size_t i = 0; i < p->n_mounts; i++) {
 		sbx_path_fini(&p->mounts[i].source);
 		sbx_fd_close(p->mounts[i].mount_fd);

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "ipc/messages.h"
 #include "launcher/options.h"
+#include "launcher/plan_attach.h"
 #include "launcher/uid_pool.h"
 #include "policy/policy.h"
 #include "policy/profile.h"
@@ -43,6 +44,8 @@ struct sbx_facts {
 	/* Of the pool: an unprivileged uid with no rights to anything, leased until sbx_facts_fini(). */
 	bool throwaway_user;
 	struct sbx_uid_pool *uid_pool; /* NULL: not privileged */
+	bool may_attach;     /* has what attach cgroup needs (rights.h) */
+	int landlock_abi;    /* 0: none */
 	uid_t broker_uid;    /* own user when privileged */
 	gid_t broker_gid;
 	/* Of uid; a throwaway user's home exists only in the sandbox. */
@@ -120,6 +123,13 @@ struct sbx_keep_target {
 	char *name; /* to be made in fd; NULL: it is there */
 };
 
+/* attach cgroup */
+struct sbx_plan_attach {
+	bool on;
+	struct sbx_attach_lists lists;
+	struct sbx_addr stub; /* an address of 127/8; another where somebody has it */
+};
+
 struct sbx_plan {
 	char id[SBX_ID_LEN + 1];
 	const struct sbx_options *options; /* borrowed */
@@ -133,7 +143,8 @@ struct sbx_plan {
 	struct sbx_policy *policy;
 	bool air_gap;
 	bool carries;		  /* flows leave through the broker: not offline, no air gap */
-	struct sbx_nft_input nft; /* ports are 0 until the stage has its listeners; cidrs owned */
+	struct sbx_plan_attach attach;
+	struct sbx_nft_input nft; /* attach netns; ports are 0 until the stage has its listeners; cidrs owned */
 	size_t n_mounts;
 	struct sbx_mount_op *mounts; /* in the order they are made */
 	uint64_t scratch_bytes; /* of the scratch space (overlay.h); 0: no mount needs it */

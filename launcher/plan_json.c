@@ -17,6 +17,7 @@
 #include "launcher/etc.h"
 #include "launcher/overlay.h"
 #include "launcher/plan_internal.h"
+#include "launcher/attach_input.h"
 #include "launcher/plan_limits.h"
 #include "policy/shipped.h"
 #include "sys/seccomp.h"
@@ -244,7 +245,8 @@ static json_t *network(const struct sbx_plan *p)
 {
 	const struct sbx_profile *profile = p->profile;
 	json_t *o = json_pack(
-		"{s:s, s:s, s:b, s:b, s:b, s:o}", "mode", sbx_mode_str(profile->network.mode),
+		"{s:s, s:s, s:s, s:b, s:b, s:b, s:o}", "attach", p->attach.on ? "cgroup" : "netns", "mode",
+		sbx_mode_str(profile->network.mode),
 		"default", sbx_action_str(profile->network.default_action), "air_gap", p->air_gap,
 		"carries", p->carries, "dns_real", p->dns_real, "resolvers", resolvers(p));
 
@@ -279,6 +281,28 @@ static json_t *policy(const struct sbx_plan *p)
 			 "allow", net_list(&p->profile->network.allow));
 }
 
+/* With the cgroup and the stub that it would have; level and group are those of the real one only by chance. */
+static char *attach_text(const struct sbx_plan *p)
+{
+	const struct sbx_facts *f = p->facts;
+	char path[SBX_CGROUP_PATH_MAX + 64];
+	struct sbx_nft_ruleset *rs = NULL;
+	struct sbx_attach_input in;
+	char *s;
+
+	sbx_plan_attach_input(p, &in);
+	snprintf(path, sizeof(path), "%s/sbx-%s/command", f->cgroup_place.path, p->id);
+	if (f->cgroup_place.path[0] && strncmp(path, "/sys/fs/cgroup/", 15) == 0) {
+		in.level = sbx_plan_attach_level(f->cgroup.mount, path);
+		in.cgroup_path = path + 15;
+	}
+	if (sbx_attach_ruleset_new(&in, &rs) < 0)
+		return NULL;
+	s = sbx_nft_ruleset_text(rs);
+	sbx_nft_ruleset_free(rs);
+	return s;
+}
+
 /* The ruleset with the ports there are, or with examples for those there will be. */
 static char *ruleset_text(const struct sbx_plan *p)
 {
@@ -286,6 +310,8 @@ static char *ruleset_text(const struct sbx_plan *p)
 	struct sbx_nft_ruleset *rs = NULL;
 	char *s;
 
+	if (p->attach.on)
+		return attach_text(p);
 	if (p->carries && !in.tcp_port4 && !in.tcp_port6) {
 		in.tcp_port4 = EXAMPLE_TCP4;
 		in.tcp_port6 = EXAMPLE_TCP6;
@@ -327,6 +353,8 @@ static json_t *limits(const struct sbx_plan *p)
 						     sbx_limits_enforced_by(held, SBX_CGROUP_MEMORY)));
 	json_object_set_new(o, "cpus_milli", limit(a->cpus_milli, c->cpus_milli,
 						   sbx_limits_enforced_by(held, SBX_CGROUP_CPU)));
+	json_object_set_new(o, "io_weight", limit(a->io_weight, c->io_weight,
+						  sbx_limits_enforced_by(held, SBX_CGROUP_IO)));
 	json_object_set_new(o, "pids", limit(a->pids, c->pids,
 					     sbx_limits_enforced_by(held, SBX_CGROUP_PIDS)));
 	json_object_set_new(o, "disk_bytes", limit(a->disk_bytes, c->disk_bytes, "tmpfs size"));
@@ -406,7 +434,7 @@ static json_t *probes(const struct sbx_plan *p)
 
 static json_t *steps(void)
 {
-	static const char *const names[] = { "record", "cgroup",  "keep",	   "stage",    "broker", "command",
+	static const char *const names[] = { "record", "attach", "cgroup",  "keep",	   "stage",    "broker", "command",
 					     "rights", "runtime", "firewall", "selftest", "release" };
 	json_t *list = json_array();
 

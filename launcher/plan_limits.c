@@ -5,7 +5,8 @@
 uint32_t sbx_limits_need(const struct sbx_limit_values *l)
 {
 	return (l->memory_bytes ? SBX_CGROUP_BIT(SBX_CGROUP_MEMORY) : 0) |
-	       (l->cpus_milli ? SBX_CGROUP_BIT(SBX_CGROUP_CPU) : 0);
+	       (l->cpus_milli ? SBX_CGROUP_BIT(SBX_CGROUP_CPU) : 0) |
+	       (l->io_weight ? SBX_CGROUP_BIT(SBX_CGROUP_IO) : 0);
 }
 
 bool sbx_limits_want_scope(const struct sbx_facts *f, const struct sbx_limit_values *l)

@@ -19,8 +19,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/attach_input.h"
 #include "launcher/plan_internal.h"
 #include "policy/suggest.h"
+#include "sys/landlock.h"
 
 #define CONFIG_FILE_MAX	  (1u << 20)
 #define PROFILE_NAME_MAX  64
@@ -281,16 +283,35 @@ static int check_ceilings(struct sbx_plan *p, struct sbx_err_list *errs)
 	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
 }
 
+/* What attach cgroup needs of this host and caller. */
+static int check_host(struct sbx_plan *p, struct sbx_err *err)
+{
+	const struct sbx_facts *f = p->facts;
+
+	if (!f->privileged || !f->may_attach) {
+		sbx_err_set(err, "network.attach: cgroup needs root or a service with its capabilities (CAP_NET_ADMIN and "
+				 "those beside it in README.md): use attach netns");
+		return SBX_PROFILE_E_INVALID;
+	}
+	if (f->landlock_abi >= SBX_LANDLOCK_ABI_SCOPES)
+		return 0;
+	if (p->profile->limits.strict) {
+		sbx_err_set(err, "network.attach: cgroup leaves the host's abstract unix sockets within reach on this kernel "
+				 "(Landlock's scopes need Linux 6.12), and limits.enforce is strict: use attach netns");
+		return SBX_PROFILE_E_INVALID;
+	}
+	return sbx_plan_note(p, "the host's abstract unix sockets are within the sandbox's reach: attach cgroup needs "
+				"Linux 6.12 (Landlock's scopes) to close them");
+}
+
 static int check_attach(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	struct sbx_err err = { 0 };
 	int r = sbx_profile_check_attach(p->profile, &err);
 
-	/* Until the launcher has the steps for it. */
-	if (r == 0 && p->profile->network.attach == SBX_NET_ATTACH_CGROUP) {
-		sbx_err_set(&err, "network.attach: cgroup is not supported by this sbx-run: use netns");
-		r = SBX_PROFILE_E_INVALID;
-	}
+	p->attach.on = p->profile->network.attach == SBX_NET_ATTACH_CGROUP;
+	if (r == 0 && p->attach.on)
+		r = check_host(p, &err);
 	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
 }
 
@@ -360,6 +381,18 @@ static int collect_cidrs(struct sbx_plan *p)
 	return 0;
 }
 
+/* Nothing comes to the broker but DNS: the kernel judges. */
+static int plan_attach(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+	int r = sbx_attach_lists_new(p->profile, p->system, p->air_gap, &p->attach.lists, &err);
+
+	if (r != 0)
+		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+	p->attach.stub = sbx_plan_attach_stub(p->id, 0);
+	return 0;
+}
+
 static bool wants_udp(const struct sbx_profile *profile)
 {
 	if (profile->network.mode == SBX_MODE_FULL || profile->network.default_action == SBX_ALLOW)
@@ -385,7 +418,7 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 				 strerror(-r));
 		return r == -ENOMEM ? r : SBX_PLAN_REFUSED;
 	}
-	p->carries = mode != SBX_MODE_OFFLINE && !p->air_gap;
+	p->carries = mode != SBX_MODE_OFFLINE && !p->air_gap && !p->attach.on;
 	p->dns_real = !p->air_gap && (mode == SBX_MODE_FULL || (mode == SBX_MODE_OFFLINE &&
 								profile->network.n_resolvers > 0));
 	p->nft.all_destinations = p->carries && mode == SBX_MODE_FULL;
@@ -399,5 +432,7 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 	} else {
 		resolvers_of_host(p);
 	}
+	if (p->attach.on)
+		return plan_attach(p, errs);
 	return p->carries ? collect_cidrs(p) : 0;
 }

@@ -143,7 +143,7 @@ void sbx_probe_connect_name(struct sbx_probe_run *r)
 		if (i == 1 && !r->have_ipv6)
 			continue;
 		sbx_lane_open(lane, i == 0 ? 4 : 6);
-		e = sbx_lane_ask(lane, r->probe->name);
+		e = sbx_lane_ask(lane, r->probe);
 		if (e < 0) {
 			sbx_probe_fail(r, "asking for it: %s", strerror(-e));
 			return;

@@ -29,7 +29,7 @@ int sbx_dns_answer(struct sbx_span packet, const char *name, uint8_t family, uin
 		   struct sbx_dns_answer *ret_answer);
 
 /* Ask the sandbox's resolver on @lane for lane->family. 0, or -errno: what the kernel said. */
-int sbx_lane_ask(struct sbx_lane *lane, const char *name);
+int sbx_lane_ask(struct sbx_lane *lane, const struct sbx_probe *probe);
 /* The lane is ready: take the answer. 0, -EAGAIN (not yet), -EBADMSG, or what the kernel said. */
 int sbx_lane_answer(struct sbx_lane *lane, const char *name, struct sbx_dns_answer *ret_answer);
 

@@ -64,6 +64,7 @@ static void set_limits(json_t *receipt, const struct sbx_run *r)
 	} rows[] = {
 		{ "memory_bytes", SBX_CGROUP_MEMORY },
 		{ "cpus_milli", SBX_CGROUP_CPU },
+		{ "io_weight", SBX_CGROUP_IO },
 		{ "pids", SBX_CGROUP_PIDS },
 	};
 	json_t *limits = json_object_get(receipt, "limits");

@@ -18,20 +18,34 @@
 
 /* README.md and docs/ARCHITECTURE.md have this table. */
 const struct sbx_right sbx_rights[] = {
-	{ CAP_SETUID, "CAP_SETUID", "the sandbox and the broker become other users; user namespaces map uids" },
-	{ CAP_SETGID, "CAP_SETGID", "and groups; supplementary ones are dropped" },
-	{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "maps of the sandbox's user namespace; id-mapped mounts" },
-	{ CAP_KILL, "CAP_KILL", "signals for, and the end of, processes of other users" },
+	{ CAP_SETUID, "CAP_SETUID", "the sandbox and the broker become other users; user namespaces map uids", false },
+	{ CAP_SETGID, "CAP_SETGID", "and groups; supplementary ones are dropped", false },
+	{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "maps of the sandbox's user namespace; id-mapped mounts", false },
+	{ CAP_KILL, "CAP_KILL", "signals for, and the end of, processes of other users", false },
+	{ CAP_NET_ADMIN, "CAP_NET_ADMIN", "attach cgroup: the host's rules, as long as the sandbox runs", true },
+	{ CAP_NET_BIND_SERVICE, "CAP_NET_BIND_SERVICE", "attach cgroup: the stub's port 53", true },
+	{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "attach cgroup: cgroups by their id, which --gc asks for", true },
 };
 const size_t sbx_n_rights = SBX_N_ELEMENTS(sbx_rights);
 
-uint64_t sbx_rights_mask(void)
+static uint64_t mask_of(bool optional)
 {
 	uint64_t mask = 0;
 
 	for (size_t i = 0; i < sbx_n_rights; i++)
-		mask |= 1ull << sbx_rights[i].cap;
+		if (sbx_rights[i].optional == optional)
+			mask |= 1ull << sbx_rights[i].cap;
 	return mask;
+}
+
+uint64_t sbx_rights_mask(void)
+{
+	return mask_of(false);
+}
+
+uint64_t sbx_rights_attach_mask(void)
+{
+	return mask_of(true);
 }
 
 int sbx_rights_judge(const struct sbx_caps *caps, bool *ret_privileged, struct sbx_err *err)
@@ -46,7 +60,7 @@ int sbx_rights_judge(const struct sbx_caps *caps, bool *ret_privileged, struct s
 		return SBX_RIGHTS_E_UNUSABLE;
 	}
 	for (size_t i = 0; i < sbx_n_rights; i++)
-		if (!(have & 1ull << sbx_rights[i].cap) && n < sizeof(missing))
+		if (mask & ~have & 1ull << sbx_rights[i].cap && n < sizeof(missing))
 			n += (size_t)snprintf(missing + n, sizeof(missing) - n, "%s%s", n ? " " : "",
 					      sbx_rights[i].name);
 	if (have != 0 && have != mask) {
@@ -78,7 +92,7 @@ int sbx_rights_take(bool *ret_privileged, struct sbx_err *err)
 			return r;
 	}
 	if (r == 0)
-		r = sbx_caps_keep(*ret_privileged ? sbx_rights_mask() : 0);
+		r = sbx_caps_keep(*ret_privileged ? (mask_of(false) | mask_of(true)) & caps.permitted : 0);
 	if (r == 0)
 		taken = *ret_privileged;
 	if (r < 0)

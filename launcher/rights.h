@@ -15,10 +15,12 @@ struct sbx_right {
 	int cap;
 	const char *name; /* as systemd.exec(5) writes it */
 	const char *why;
+	bool optional; /* only for attach cgroup */
 };
 extern const struct sbx_right sbx_rights[];
 extern const size_t sbx_n_rights;
-uint64_t sbx_rights_mask(void);
+uint64_t sbx_rights_mask(void); /* without the optional ones */
+uint64_t sbx_rights_attach_mask(void);
 
 /* PURE. Who calls with @caps, and not as uid 0? *ret_privileged on 0; SBX_RIGHTS_E_UNUSABLE with @err: some of the
  * table's and not all, or capabilities that the program's file gave. */

@@ -18,8 +18,9 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	r->usage = SBX_CGROUP_USAGE_UNKNOWN;
 	r->keep_fd = r->upper_fd = -1;
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;
+	r->attach.nl_fd = r->attach.watch_fd = r->attach.probe_fds[0] = r->attach.probe_fds[1] = -1;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		r->sandbox_fds[i] = -1;
+		r->sandbox_fds[i] = r->attach.fds[i] = -1;
 }
 
 void sbx_run_fini(struct sbx_run *r)

@@ -50,6 +50,20 @@ struct sbx_run {
 	char cgroup_path[SBX_CGROUP_PATH_MAX + 64];
 	uint32_t limited; /* SBX_CGROUP_BITs of the limits that the cgroup holds */
 
+	/* attach cgroup (attach.c) */
+	struct sbx_run_attach {
+		int nl_fd;	  /* nfnetlink; kept open: closing one after a removal waits */
+		int watch_fd;	  /* the kernel tells changes of rulesets */
+		int probe_fds[2]; /* listeners that the self-test must not reach */
+		int fds[SBX_N_BROKER_FDS]; /* for the broker, until the stage has its own */
+		struct sbx_nft_ruleset *rules;
+		uint32_t level;
+		uint64_t cgroup_id;
+		bool added;	 /* the rules may be there */
+		bool changed;	 /* by somebody else: the sandbox was ended */
+		bool complained; /* about pins, once */
+	} attach;
+
 	/* stage (stage.c) */
 	pid_t stage_pid;
 	int stage_fd;                       /* channel */

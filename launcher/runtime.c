@@ -37,6 +37,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/attach.h"
 #include "launcher/cgroup.h"
 #include "launcher/facts.h"
 #include "launcher/record.h"
@@ -143,6 +144,7 @@ bool sbx_runtime_exists(const struct sbx_facts *f, const char *id)
 static struct {
 	int pipe_read;
 	bool privileged;
+	struct __user_cap_data_struct caps[2]; /* what it keeps */
 	char id[SBX_ID_LEN + 1];
 	char *argv[4];
 } guard;
@@ -154,7 +156,6 @@ static _Alignas(16) char guard_stack[16384];
 SBX_PROC_BESIDE static int guard_main(void *arg)
 {
 	static struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	static struct __user_cap_data_struct no_caps[2];
 	static uint64_t all = ~0ull;
 	static char byte;
 	int fd = guard.pipe_read;
@@ -164,10 +165,11 @@ SBX_PROC_BESIDE static int guard_main(void *arg)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
 	if (syscall(SYS_dup3, fd, 0, 0) != 0 || syscall(SYS_close_range, 1, ~0u, 0) != 0)
 		return 1;
-	/* uid 0 owns what there is to remove; no_new_privs, or the exec would make it all of root again. */
+	/* uid 0 owns what there is to remove but rules of the host's firewall; no_new_privs, or the exec would make it
+	 * all of root again. */
 	syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (guard.privileged)
-		syscall(SYS_capset, &header, no_caps);
+		syscall(SYS_capset, &header, guard.caps);
 	if (syscall(SYS_read, 0, &byte, 1) != 0) /* nobody writes */
 		return 1;
 	syscall(SYS_execve, "/proc/self/exe", guard.argv, environ);
@@ -184,6 +186,7 @@ static int start_guard(struct sbx_run *r)
 		return e;
 	guard.pipe_read = read_end;
 	guard.privileged = r->plan->facts->privileged;
+	guard.caps[0].permitted = guard.caps[0].effective = (uint32_t)sbx_run_attach_caps(r->plan);
 	snprintf(guard.id, sizeof(guard.id), "%s", r->plan->id);
 	guard.argv[0] = name;
 	guard.argv[1] = mode;
@@ -204,6 +207,7 @@ int sbx_runtime_lost(const char *id)
 	struct sbx_facts facts;
 	struct sbx_gc gc = { .facts = &facts };
 	struct sbx_err err = { 0 };
+	uint64_t caps = 0;
 	int parent_fd, e;
 
 	prctl(PR_SET_DUMPABLE, 0);
@@ -211,7 +215,9 @@ int sbx_runtime_lost(const char *id)
 		return 125;
 	e = sbx_facts_gather_places(&facts, &err);
 	if (e == 0 && facts.privileged)
-		e = sbx_caps_keep(0);
+		e = sbx_caps_permitted(&caps);
+	if (e == 0 && facts.privileged) /* what start_guard() left to us */
+		e = sbx_caps_keep(caps & 1ull << CAP_NET_ADMIN);
 	parent_fd = e == 0 ? open(facts.runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 	if (parent_fd >= 0)
 		remove_dead(&facts, parent_fd, id);

@@ -40,6 +40,7 @@
 
 #include "base/cleanup.h"
 #include "ipc/channel.h"
+#include "launcher/attach.h"
 #include "launcher/factory.h"
 #include "launcher/tree.h"
 #include "sys/net.h"
@@ -153,6 +154,11 @@ static int build_network(const struct sbx_orders *o, struct stage_sockets *s, co
 	struct sbx_nft_input nft = o->nft;
 	int ipv6 = 0, r;
 
+	if (o->host_network) { /* made here it belongs to the sandbox's cgroup */
+		*ret_step = "mark";
+		s->fds[SBX_BFD_MARK] = r = sbx_net_udp_open();
+		return r < 0 ? r : 0;
+	}
 	*ret_step = "addresses";
 	r = setup_loopback(&ipv6, err);
 	if (r < 0)
@@ -336,7 +342,8 @@ static int prepare(struct sbx_run *r, pid_t *ret_bwrap, int *ret_args_fd, struct
 	if (e < 0)
 		return e;
 	*ret_step = SBX_STAGE_NETWORK;
-	if (unshare(CLONE_NEWNET) < 0)
+	/* With attach cgroup the stage is begun when there is a plan (steps.c), and stays where it is. */
+	if (!(r->plan && r->plan->attach.on) && unshare(CLONE_NEWNET) < 0)
 		return -errno;
 	*ret_step = "bwrap";
 	*ret_bwrap = start_bwrap(r, ret_args_fd);
@@ -408,6 +415,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sbx_fd_close(r->stage_fd);
 	sbx_cgroup_forget(&r->cgroup);
+	sbx_run_attach_forget(r);
 	sbx_fd_close(r->init_fd);
 	sbx_fd_close(r->seccomp_fd); /* or bwrap would never see its end */
 	sbx_uid_pool_close_copy(r->facts->uid_pool);
@@ -483,7 +491,7 @@ static int start_as_user(struct sbx_run *r, int channel)
 		e = sbx_fd_pipe(&r->stage_go_fd, &go_write);
 	if (e < 0)
 		return e;
-	helper = sbx_proc_clone_into(0, r->cgroup.command_fd, NULL, &r->err); /* and with it the stage */
+	helper = sbx_proc_clone_into(0, sbx_cgroup_birthplace(&r->cgroup), NULL, &r->err); /* and with it the stage */
 	if (helper < 0)
 		return helper;
 	if (helper == 0) {
@@ -514,7 +522,7 @@ static int clone_stage(struct sbx_run *r)
 	r->stage_fd = sbx_fd_steal(&ours);
 	if (r->facts->privileged)
 		return start_as_user(r, theirs);
-	error = sbx_proc_clone_into(STAGE_FLAGS, r->cgroup.command_fd, NULL, &r->err);
+	error = sbx_proc_clone_into(STAGE_FLAGS, sbx_cgroup_birthplace(&r->cgroup), NULL, &r->err);
 	if (error == 0)
 		stage_main(r, theirs);
 	if (error < 0)

@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "ipc/channel.h"
 #include "launcher/announce.h"
+#include "launcher/attach.h"
 #include "launcher/broker_process.h"
 #include "launcher/cgroup.h"
 #include "launcher/etc.h"
@@ -120,7 +121,8 @@ static int firewall_apply(struct sbx_run *r)
 
 	if (e == 0) {
 		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
-		return sbx_broker_configure(r);
+		e = sbx_run_attach_install(r);
+		return e < 0 ? e : sbx_broker_configure(r);
 	}
 	if (strcmp(r->stage_failed.step, SBX_STAGE_NETWORK) == 0)
 		explain_namespace(r);
@@ -166,7 +168,7 @@ static void command_undo(struct sbx_run *r)
  * belongs to uid 0 (database, runtime directory) it owns. */
 static int rights_apply(struct sbx_run *r)
 {
-	uint64_t keep = 1ull << CAP_KILL;
+	uint64_t keep = 1ull << CAP_KILL | sbx_run_attach_caps(r->plan);
 	int e;
 
 	if (!r->plan->facts->privileged)
@@ -228,6 +230,15 @@ static int send_probes(struct sbx_run *r)
 	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
 }
 
+/* Its processes were killed when that was seen. */
+static int rules_changed(struct sbx_run *r)
+{
+	panic_event(r, SBX_REASON_RULES_CHANGED, "inet sbx");
+	sbx_err_set(&r->err, "somebody changed or flushed the host's firewall under the sandbox (table inet sbx); "
+			     "the sandbox was ended");
+	return -ECONNABORTED;
+}
+
 /* The database is opened here, while bwrap builds: what cannot be recorded is not released. */
 static int selftest_apply(struct sbx_run *r)
 {
@@ -238,8 +249,11 @@ static int selftest_apply(struct sbx_run *r)
 	if (e < 0)
 		return e;
 	e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
+	sbx_run_attach_tested(r);
 	if (e == 0)
 		return judge_verdicts(r);
+	if (r->attach.changed)
+		return rules_changed(r);
 	if (r->interrupted) {
 		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
 		return -EINTR;
@@ -299,6 +313,7 @@ static int release_apply(struct sbx_run *r)
 
 const struct sbx_step sbx_steps[] = {
 	{ "record", sbx_record_prepare, record_undo },
+	{ "attach", sbx_run_attach_begin, sbx_run_attach_end }, /* undone when the cgroup is empty */
 	{ "cgroup", sbx_cgroup_begin, sbx_cgroup_end },
 	{ "keep", sbx_keep_begin, sbx_keep_end }, /* undone after the stage */
 	{ "stage", stage_apply, sbx_stage_stop },
@@ -323,9 +338,11 @@ static void wait_for_command(struct sbx_run *r)
 		r->outcome = SBX_OUTCOME_TIMED_OUT;
 		sbx_err_set(&r->err, "the command was ended at its wall_time of %llu s",
 			    (unsigned long long)(r->plan->profile->limits.wall_time_ms / 1000));
-	} else if (e != 0) {
+	} else if (e != 0 || r->attach.changed) {
 		r->outcome = SBX_OUTCOME_LOST;
-		if (r->broker_gone && !r->protocol_broken) {
+		if (r->attach.changed) {
+			rules_changed(r);
+		} else if (r->broker_gone && !r->protocol_broken) {
 			panic_event(r, SBX_REASON_BROKER_LOST, "while the command ran");
 			sbx_err_set(&r->err, "the broker ended under the command; the sandbox was ended");
 		} else if (r->protocol_broken) {

@@ -22,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "ipc/channel.h"
+#include "launcher/attach.h"
 #include "launcher/record.h"
 #include "launcher/signals.h"
 #include "sys/proc.h"
@@ -138,6 +139,7 @@ static void on_stage(struct sbx_run *r)
 
 static void on_broker_packet(struct sbx_run *r, struct sbx_span span)
 {
+	static struct sbx_msg_pins pins; /* large */
 	struct sbx_event event;
 	uint32_t zero;
 
@@ -157,6 +159,12 @@ static void on_broker_packet(struct sbx_run *r, struct sbx_span span)
 		if (sbx_msg_decode_event(span, &event) != 0)
 			break;
 		sbx_record_event(r, &event);
+		return;
+	case SBX_MSG_PINS:
+		if (!r->plan->attach.on || sbx_msg_decode_pins(span, &pins) != 0)
+			break;
+		if (sbx_run_attach_pins(r, &pins) < 0)
+			r->broker_gone = true;
 		return;
 	case SBX_MSG_STATS:
 		if (sbx_msg_decode_stats(span, &r->stats) != 0)
@@ -319,7 +327,7 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 		return 1;
 	if (r->protocol_broken || r->stage_gone || (r->interrupted && !r->released))
 		return -1;
-	if (r->broker_gone || r->guard_gone)
+	if (r->broker_gone || r->guard_gone || r->attach.changed)
 		return -1;
 	switch (what) {
 	case SBX_WAIT_STAGE:
@@ -366,9 +374,10 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		{ .fd = r->signal_fd, .events = POLLIN },
 		{ .fd = r->wall_fd, .events = POLLIN },
 		{ .fd = waits_for_command(r) ? r->init_pidfd : -1, .events = 0 }, /* POLLHUP: reaped */
+		{ .fd = r->attach.watch_fd, .events = POLLIN },
 	};
 	void (*const handlers[])(struct sbx_run *) = { on_stage, on_broker, on_init, on_signal,
-						       on_wall_clock, on_command };
+						       on_wall_clock, on_command, sbx_run_attach_changed };
 	uint64_t now;
 
 	if (poll(p, SBX_N_ELEMENTS(p), poll_timeout(r, deadline_us)) < 0)

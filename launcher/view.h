@@ -16,6 +16,7 @@
 
 /* The files that differ from sandbox to sandbox live here; /etc has symlinks to them. */
 #define SBX_VIEW_RUN_DIR "/run/sbx"
+#define SBX_RESOLV_CONF SBX_VIEW_RUN_DIR "/resolv.conf"
 #define SBX_VIEW_PROC "/proc"
 #define SBX_VIEW_DEV "/dev"
 

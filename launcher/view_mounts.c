@@ -148,6 +148,11 @@ static int add_files(struct sbx_plan *p)
 		r = add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/hosts", hosts);
 	if (r == 0)
 		r = add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/hostname", hostname);
+	/* In its own network the broker's stub answers on every address; this is the sandbox's own (DESIGN section 6).
+	 * With attach cgroup the stub's is known later, and takes no more room (attach.c). */
+	if (r == 0)
+		r = add_text(p, SBX_MOUNT_FILE, SBX_RESOLV_CONF,
+			     p->attach.on ? "nameserver 255.255.255.255\n" : "nameserver 100.64.0.1\n");
 	return r;
 }
 

@@ -225,6 +225,8 @@ static const struct sbx_key limit_rows[] = {
 	  .help = "Memory of all processes." },
 	{ "cpus", SBX_KEY_CPUS, LIMIT(cpus_milli), 10, 4096000,
 	  .help = "Processors' worth of time." },
+	{ "io_weight", SBX_KEY_COUNT, LIMIT(io_weight), 1, 10000,
+	  .help = "Share of a busy disk, against 100 of each other cgroup beside it." },
 	{ "pids", SBX_KEY_COUNT, LIMIT(pids), 1, 4194304,
 	  .help = "Processes and threads at once." },
 	{ "disk", SBX_KEY_SIZE, LIMIT(disk_bytes), MIB, PIB,

@@ -286,8 +286,8 @@ int sbx_limit_set(struct sbx_limit_values *limits, const char *key_value, struct
 	if (!key) {
 		sbx_err_set(
 			err,
-			"--limit '%s': write KEY=VALUE with one of memory, cpus, pids, disk, tmp, "
-			"home, open_files, wall_time, enforce",
+			"--limit '%s': write KEY=VALUE with one of memory, cpus, io_weight, pids, disk, "
+			"tmp, home, open_files, wall_time, enforce",
 			key_value);
 		return SBX_PROFILE_E_INVALID;
 	}

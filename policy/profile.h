@@ -77,6 +77,7 @@ struct sbx_limit_values {
 	uint64_t memory_bytes; /* 0: not set (everywhere here) */
 	uint32_t cpus_milli;   /* 1500 = 1.5 cpus */
 	uint32_t pids;
+	uint32_t io_weight; /* against 100 of others */
 	uint64_t disk_bytes;
 	uint64_t tmp_bytes;  /* size of /tmp's tmpfs */
 	uint64_t home_bytes; /* size of the scratch home's tmpfs */

@@ -49,6 +49,8 @@ EXTRA_DIST += \
 	%reldir%/system/inside.py \
 	%reldir%/system/test_addresses.py \
 	%reldir%/system/test_ambient.py \
+	%reldir%/system/attached.py \
+	%reldir%/system/test_attach.py \
 	%reldir%/system/test_attach_rules.py \
 	%reldir%/system/test_attacks.py \
 	%reldir%/system/test_broker_standalone.py \

@@ -21,7 +21,7 @@ struct sbx_resolver {
 /* --- self-test probes (init runs them, in order) --- */
 enum sbx_probe_kind {
 	SBX_PROBE_DNS_REFUSED = 0, /* name: must not resolve (A and AAAA) */
-	SBX_PROBE_DNS_ALLOWED,     /* name: must resolve (A and AAAA) to a synthetic address */
+	SBX_PROBE_DNS_ALLOWED,     /* name: must resolve, A and AAAA to a synthetic address; with addr A, to any */
 	SBX_PROBE_CONNECT_REFUSED, /* addr, port, proto tcp|udp: must be refused at once */
 	SBX_PROBE_CONNECT_NAME,    /* name, port: must resolve, connect and answer `expect` */
 	SBX_PROBE_LOOPBACK,        /* a TCP listener on 127.0.0.1 and ::1 must be reachable from itself */
@@ -44,7 +44,7 @@ struct sbx_probe {
 	uint8_t kind;  /* enum sbx_probe_kind */
 	uint8_t proto; /* enum sbx_proto, tcp or udp */
 	uint16_t port;
-	struct sbx_addr addr;
+	struct sbx_addr addr; /* of those that ask for a name: the resolver; none: the sandbox's own */
 	char name[SBX_PROBE_NAME_MAX]; /* host name or path */
 	char expect[64];
 };

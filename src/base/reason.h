@@ -48,7 +48,8 @@ enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS
 	X(FIREWALL, "firewall", "the packet filter refused it")                                   \
 	X(OVERFLOW, "overflow", "too many different refusals in a second to list each")           \
 	X(BROKER_LOST, "broker_lost", "the broker ended before the sandbox")                      \
-	X(PROTOCOL, "protocol", "a helper process broke its protocol")
+	X(PROTOCOL, "protocol", "a helper process broke its protocol")                            \
+	X(RULES_CHANGED, "rules_changed", "the host's firewall was changed under the sandbox")
 
 enum sbx_reason {
 #define X(id, word, help) SBX_REASON_##id,

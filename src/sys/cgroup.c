@@ -26,8 +26,10 @@
 
 #define PREFIX	      "sbx-"
 #define FILE_MAX      8192 /* of what is read; cgroup.procs of a crowded cgroup is longer, and says enough */
+#define RUN	      "run"
 #define MAKE_TRIES    16
 #define SWEEP_WAIT_MS 1000
+#define SETTLE_STEP_MS 2
 
 /* --- making --- */
 
@@ -152,11 +154,22 @@ int sbx_cgroup_make(const struct sbx_cgroup_place *place, const char *id, struct
 	return 0;
 }
 
-int sbx_cgroup_apply(int dir_fd, const struct sbx_cgroup_write *v, size_t n, struct sbx_err *err)
+int sbx_cgroup_add_run(struct sbx_cgroup *cg)
+{
+	return make_child(cg->command_fd, RUN, &cg->run_fd);
+}
+
+int sbx_cgroup_birthplace(const struct sbx_cgroup *cg)
+{
+	return cg->run_fd >= 0 ? cg->run_fd : cg->command_fd;
+}
+
+int sbx_cgroup_apply(int dir_fd, struct sbx_cgroup_write *v, size_t n, struct sbx_err *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		int r = sbx_file_text_write(dir_fd, v[i].file, v[i].value);
 
+		v[i].done = r == 0;
 		if (r < 0 && !v[i].optional) {
 			sbx_err_set(err, "cannot set %s to %s in the sandbox's cgroup: %s", v[i].file,
 				    v[i].value, strerror(-r));
@@ -220,6 +233,35 @@ int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms)
 	return 0;
 }
 
+int64_t sbx_cgroup_dying(int dir_fd)
+{
+	char text[FILE_MAX];
+
+	if (sbx_file_text_read(dir_fd, "cgroup.stat", text, sizeof(text)) < 0)
+		return -1;
+	return sbx_cgroup_parse_value(text, "nr_dying_descendants");
+}
+
+int sbx_cgroup_settle(int command_fd, uint32_t timeout_ms)
+{
+	uint64_t end = sbx_clock_monotonic_us() + timeout_ms * UINT64_C(1000);
+
+	if (unlinkat(command_fd, RUN, AT_REMOVEDIR) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	/* The kernel tells nobody when it is done. */
+	while (sbx_cgroup_dying(command_fd) != 0) {
+		if (sbx_clock_monotonic_us() >= end)
+			return sbx_cgroup_unsettle(command_fd) < 0 ? -errno : -EBUSY;
+		poll(NULL, 0, SETTLE_STEP_MS);
+	}
+	return 0;
+}
+
+int sbx_cgroup_unsettle(int command_fd)
+{
+	return mkdirat(command_fd, RUN, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
 /* Go back to the place; where nothing else is below it, what we turned on goes off again. */
 static void return_to_place(struct sbx_cgroup *cg)
 {
@@ -238,6 +280,7 @@ static void return_to_place(struct sbx_cgroup *cg)
 
 void sbx_cgroup_remove(struct sbx_cgroup *cg)
 {
+	cg->run_fd = sbx_fd_close(cg->run_fd);
 	cg->command_fd = sbx_fd_close(cg->command_fd);
 	cg->broker_fd = sbx_fd_close(cg->broker_fd);
 	if (cg->dir_fd >= 0) {
@@ -259,6 +302,7 @@ void sbx_cgroup_forget(struct sbx_cgroup *cg)
 		.dir_fd = sbx_fd_close(cg->dir_fd),
 		.command_fd = sbx_fd_close(cg->command_fd),
 		.broker_fd = sbx_fd_close(cg->broker_fd),
+		.run_fd = sbx_fd_close(cg->run_fd),
 	};
 }
 
@@ -267,8 +311,23 @@ static bool is_sandbox(const char *name)
 	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && sbx_id_is_valid(name + strlen(PREFIX));
 }
 
+/* Nobody is in it any more. May it be removed? */
+static bool may_remove_command(int command_fd, const struct sbx_cgroup_release *release)
+{
+	struct stat st;
+
+	if (faccessat(command_fd, RUN, F_OK, 0) < 0 && errno == ENOENT)
+		return true;
+	if (!release || fstat(command_fd, &st) < 0 || sbx_cgroup_settle(command_fd, SWEEP_WAIT_MS) < 0)
+		return false;
+	if (release->fn(release->userdata, st.st_ino) == 0)
+		return true;
+	sbx_cgroup_unsettle(command_fd); /* for the next who sweeps */
+	return false;
+}
+
 /* 1: it was a leftover, and is gone. */
-static int sweep_one(int place_fd, const char *name)
+static int sweep_one(int place_fd, const char *name, const struct sbx_cgroup_release *release)
 {
 	static const char *const children[] = { "command", "broker", "launcher" };
 	enum { N_KILLED = 2 };
@@ -283,12 +342,14 @@ static int sweep_one(int place_fd, const char *name)
 		/* Not the dead launcher's own: its guard may be there, and be who sweeps. */
 		if (child >= 0 && i < N_KILLED && sbx_cgroup_kill(child, SWEEP_WAIT_MS) < 0)
 			return 0;
+		if (child >= 0 && i == 0 && !may_remove_command(child, release))
+			return 0;
 		unlinkat(fd, children[i], AT_REMOVEDIR);
 	}
 	return unlinkat(place_fd, name, AT_REMOVEDIR) == 0;
 }
 
-int sbx_cgroup_sweep(const char *place)
+int sbx_cgroup_sweep(const char *place, const struct sbx_cgroup_release *release)
 {
 	SBX_AUTO_CLOSE int fd = open_dir(AT_FDCWD, place);
 	int list_fd = fd < 0 ? -1 : open_dir(fd, "."), n = 0;
@@ -304,7 +365,7 @@ int sbx_cgroup_sweep(const char *place)
 	}
 	while ((e = readdir(d)))
 		if (is_sandbox(e->d_name))
-			n += sweep_one(fd, e->d_name);
+			n += sweep_one(fd, e->d_name, release);
 	closedir(d);
 	return n;
 }

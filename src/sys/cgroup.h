@@ -15,6 +15,7 @@
  *
  *	sbx-ID/			locked (flock) for the launcher's life: a directory that is not is a leftover
  *	sbx-ID/command/		the stage and all that the sandbox is; has the limits
+ *	sbx-ID/command/run/	with attach cgroup they are here (sbx_cgroup_settle)
  *	sbx-ID/broker/		sbx-broker, in small limits of its own
  *	sbx-ID/launcher/	the launcher, only where it had to leave the place: a cgroup that gives
  *				controllers to its children may hold no process
@@ -48,6 +49,7 @@ struct sbx_cgroup_place {
 	char path[SBX_CGROUP_PATH_MAX]; /* directory; SCOPE: "" until systemd made it */
 	uint32_t controllers;		/* bits: what a child of it can be given */
 	bool inside; /* we are in it ourselves, alone, and have to leave it for a child of it */
+	bool bare;   /* one without any controller does too */
 };
 
 /* --- finding a place --- */
@@ -59,8 +61,8 @@ struct sbx_cgroup_facts {
 	bool systemd;		       /* runs the machine */
 };
 
-/* 0 or -errno; nothing that is missing is an error. */
-int sbx_cgroup_facts_read(struct sbx_cgroup_facts *ret_f);
+/* 0 or -errno; nothing that is missing is an error. @bare: also where no cgroup can have a controller. */
+int sbx_cgroup_facts_read(struct sbx_cgroup_facts *ret_f, bool bare);
 
 /* PURE. The "0::" line of /proc/PID/cgroup (cgroups(7)). False: none, or not below the mount ("/../"). */
 bool sbx_cgroup_parse_own(const char *text, char *ret_own, size_t n);
@@ -73,8 +75,8 @@ bool sbx_cgroup_is_unit(const char *name);
 uint32_t sbx_cgroup_controllers(int dir_fd, const char *file);
 /* Where a sandbox's cgroup can be made without asking anybody: from our own cgroup up to the unit that was
  * delegated to us, the first that may be changed and can give its children controllers; root where no
- * systemd runs: below sbx.slice. NONE: nowhere. Looks, changes nothing. */
-void sbx_cgroup_find(const struct sbx_cgroup_facts *f, struct sbx_cgroup_place *ret_place);
+ * systemd runs: below sbx.slice. NONE: nowhere. @bare: one without controllers will do. Looks, changes nothing. */
+void sbx_cgroup_find(const struct sbx_cgroup_facts *f, bool bare, struct sbx_cgroup_place *ret_place);
 /* The same for a scope that systemd has just made and put us in. 0 or -errno. */
 int sbx_cgroup_place_scope(const struct sbx_cgroup_facts *f, const char *control_group,
 			   struct sbx_cgroup_place *ret_place);
@@ -90,7 +92,8 @@ struct sbx_cgroup_limits { /* 0: not asked */
 struct sbx_cgroup_write {
 	const char *file;
 	enum sbx_cgroup_controller controller;
-	bool optional; /* a refinement: a kernel may lack the file */
+	bool optional; /* a kernel may lack the file */
+	bool done;     /* it was written */
 	char value[48];
 };
 #define SBX_CGROUP_WRITES_MAX 8
@@ -104,31 +107,56 @@ size_t sbx_cgroup_plan(const struct sbx_cgroup_limits *l, uint32_t controllers,
 struct sbx_cgroup {
 	int place_fd, dir_fd; /* the directories; dir_fd has the lock */
 	int command_fd, broker_fd;
+	int run_fd; /* command/run; -1: processes are in command itself */
 	char name[32];
 	uint32_t controllers; /* that the command's cgroup has */
 	uint32_t opened;      /* that we turned on in the place */
 	bool moved;	      /* we went from the place to launcher/ */
 };
 #define SBX_CGROUP_INIT                                                                             \
-	((struct sbx_cgroup){ .place_fd = -1, .dir_fd = -1, .command_fd = -1, .broker_fd = -1 })
+	((struct sbx_cgroup){ .place_fd = -1, .dir_fd = -1, .command_fd = -1, .broker_fd = -1, .run_fd = -1 })
 
 /* Make sbx-ID in the place, and move this process if it must leave. No limits yet. 0 or -errno with @err;
  * what was made is for sbx_cgroup_remove() whatever the result. */
 int sbx_cgroup_make(const struct sbx_cgroup_place *place, const char *id, struct sbx_cgroup *cg,
 		    struct sbx_err *err);
+/* Let what is born in it be born in command/run. 0 or -errno. */
+int sbx_cgroup_add_run(struct sbx_cgroup *cg);
+/* Where the sandbox's processes are to be born; -1: there is no cgroup. */
+int sbx_cgroup_birthplace(const struct sbx_cgroup *cg);
+/*
+ * Is nothing left that belongs to command/run? Not only no process: a socket is its cgroup's for life, also in the
+ * hands of somebody else whom it was passed to, and is judged by it (attach cgroup). Such a socket keeps the removed
+ * cgroup from going away, which its parent counts as dying. Memory does not: it is charged to `command`, for `run`
+ * has no controllers. Removes command/run; with -EBUSY (something is left after @timeout_ms; an empty cgroup takes
+ * the kernel some 50 ms) it is there again. 0, -EBUSY, -errno. Accepts one without.
+ */
+int sbx_cgroup_settle(int command_fd, uint32_t timeout_ms);
+/* Not yet, then: command/run is there again, so that a sweep asks once more. */
+int sbx_cgroup_unsettle(int command_fd);
+/* Cgroups that were removed and are still there in the kernel, below a directory; -1: unknown. */
+int64_t sbx_cgroup_dying(int dir_fd);
 /* Write a plan into one of its directories. A write that fails is an error unless it is optional. */
-int sbx_cgroup_apply(int dir_fd, const struct sbx_cgroup_write *v, size_t n, struct sbx_err *err);
+int sbx_cgroup_apply(int dir_fd, struct sbx_cgroup_write *v, size_t n, struct sbx_err *err);
 /* SIGKILL to all in it and below, and wait until nothing lives. 0, -ETIMEDOUT or -errno. */
 int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms);
-/* Remove all of it that is empty; go back to where we came from. Accepts any state, gives back all fds. */
+/* Remove all of it that is empty, but not command/run; go back to where we came from. Accepts any state, gives
+ * back all fds. */
 void sbx_cgroup_remove(struct sbx_cgroup *cg);
 /* Only give back the fds: in a child, which has copies of them. */
 void sbx_cgroup_forget(struct sbx_cgroup *cg);
-/* Remove what dead launchers left in a place, by its path: kill, then remove. How many, or -errno. */
-int sbx_cgroup_sweep(const char *place);
+/* Who removes what a sandbox of attach cgroup has beside its cgroup, by the id (inode) of `command`. */
+struct sbx_cgroup_release {
+	int (*fn)(void *userdata, uint64_t cgroup_id); /* below 0: it stays, and so does the cgroup */
+	void *userdata;
+};
+/* Remove what dead launchers left in a place, by its path: kill, then remove. A command/run that does not settle stays, and
+ * all do where @release is NULL. The number of sandboxes, or -errno. */
+int sbx_cgroup_sweep(const char *place, const struct sbx_cgroup_release *release);
+
 /* The same wherever we may have made one: from our own cgroup up to the delegated unit, and below sbx.slice. Those
  * in scopes are systemd's to remove. */
-int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f);
+int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f, const struct sbx_cgroup_release *release);
 
 /* What it used; -1: the kernel does not tell. */
 struct sbx_cgroup_usage {

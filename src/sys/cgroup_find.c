@@ -52,7 +52,7 @@ static uint32_t root_controllers(const char *mount)
 	return sbx_cgroup_controllers(AT_FDCWD, path);
 }
 
-int sbx_cgroup_facts_read(struct sbx_cgroup_facts *f)
+int sbx_cgroup_facts_read(struct sbx_cgroup_facts *f, bool bare)
 {
 	static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 	char text[FILE_MAX];
@@ -64,7 +64,7 @@ int sbx_cgroup_facts_read(struct sbx_cgroup_facts *f)
 			snprintf(f->mount, sizeof(f->mount), "%s", mounts[i]);
 	/* Where its root has none of our controllers, as in a hybrid, nothing below has: the rest, which costs
 	 * the kernel a walk over all hierarchies, is not asked. */
-	if (!f->mount[0] || !root_controllers(f->mount))
+	if (!f->mount[0] || (!bare && !root_controllers(f->mount)))
 		return 0;
 	n = sbx_file_text_read(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
 	if (n < 0 || !sbx_cgroup_parse_own(text, f->own, sizeof(f->own)))
@@ -134,7 +134,7 @@ static bool usable(const char *path, bool own, void *userdata)
 		return false;
 	available = sbx_cgroup_controllers(fd, "cgroup.controllers");
 	given = sbx_cgroup_controllers(fd, "cgroup.subtree_control");
-	if (!available)
+	if (!available && !place->bare)
 		return false;
 	who = (given & CORE) == (available & CORE) ? NOBODY : who_is_in(fd);
 	if (who == OTHERS || (who == ONLY_US && !own))
@@ -210,9 +210,10 @@ static bool each_delegated(const struct sbx_cgroup_facts *f,
 	return false;
 }
 
-void sbx_cgroup_find(const struct sbx_cgroup_facts *f, struct sbx_cgroup_place *place)
+void sbx_cgroup_find(const struct sbx_cgroup_facts *f, bool bare, struct sbx_cgroup_place *place)
 {
 	memset(place, 0, sizeof(*place));
+	place->bare = bare;
 	if (!f->mount[0] || each_delegated(f, usable, place))
 		return;
 	if (f->systemd || geteuid() != 0 || !is_real_root(f->mount) || access(f->mount, W_OK) < 0)
@@ -246,25 +247,31 @@ int sbx_cgroup_place_scope(const struct sbx_cgroup_facts *f, const char *control
 	return 0;
 }
 
+struct sweep {
+	const struct sbx_cgroup_release *release;
+	int n;
+};
+
 static bool sweep_here(const char *path, bool own, void *userdata)
 {
-	int *n = userdata, removed = sbx_cgroup_sweep(path);
+	struct sweep *s = userdata;
+	int n = sbx_cgroup_sweep(path, s->release);
 
 	(void)own;
-	*n += removed > 0 ? removed : 0;
+	s->n += n > 0 ? n : 0;
 	return false;
 }
 
-int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f)
+int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f, const struct sbx_cgroup_release *release)
 {
+	struct sweep s = { .release = release };
 	char slice[SBX_CGROUP_PATH_MAX];
-	int n = 0;
 
 	if (!f->mount[0])
 		return 0;
-	each_delegated(f, sweep_here, &n);
+	each_delegated(f, sweep_here, &s);
 	snprintf(slice, sizeof(slice), "%s/" SBX_CGROUP_SLICE, f->mount);
 	if (!f->systemd && is_real_root(f->mount))
-		sweep_here(slice, false, &n);
-	return n;
+		sweep_here(slice, false, &s);
+	return s.n;
 }

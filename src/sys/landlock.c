@@ -16,8 +16,8 @@
 #define NR_CREATE_RULESET	444
 #define NR_RESTRICT_SELF	446
 #define CREATE_RULESET_VERSION	1u
+#define SCOPE_ABSTRACT_UNIX	1u
 #define SCOPE_SIGNAL		2u
-#define ABI_WITH_SCOPES		6
 
 struct ruleset_attr {
 	uint64_t handled_access_fs, handled_access_net, scoped;
@@ -30,12 +30,12 @@ int sbx_landlock_abi(void)
 	return abi < 0 ? 0 : (int)abi;
 }
 
-int sbx_landlock_scope_signals(void)
+int sbx_landlock_scope(void)
 {
-	const struct ruleset_attr attr = { .scoped = SCOPE_SIGNAL };
+	const struct ruleset_attr attr = { .scoped = SCOPE_SIGNAL | SCOPE_ABSTRACT_UNIX };
 	SBX_AUTO_CLOSE int fd = -1;
 
-	if (sbx_landlock_abi() < ABI_WITH_SCOPES)
+	if (sbx_landlock_abi() < SBX_LANDLOCK_ABI_SCOPES)
 		return -EOPNOTSUPP;
 	fd = (int)syscall(NR_CREATE_RULESET, &attr, sizeof(attr), 0u);
 	if (fd < 0 || syscall(NR_RESTRICT_SELF, fd, 0u) < 0)

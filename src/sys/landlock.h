@@ -7,9 +7,12 @@
 /* The ABI of the running kernel; 0: it has no Landlock, or a filter hides it. */
 int sbx_landlock_abi(void);
 
-/* From now on this process and its children can send signals to one another only: not to whoever else
- * is in their process group, whatever pid namespace that is in. Needs no_new_privs. Inherited over
- * exec, for good. 0; -EOPNOTSUPP: ABI below 6 (Linux 6.12); -errno. */
-int sbx_landlock_scope_signals(void);
+#define SBX_LANDLOCK_ABI_SCOPES 6 /* Linux 6.12 */
+
+/* From now on this process and its children can send signals, and connect by abstract unix sockets, to one
+ * another only: not to whoever else is in their process group, whatever pid namespace that is in, nor to
+ * what else is in their network namespace. Needs no_new_privs. Inherited over exec, for good. 0;
+ * -EOPNOTSUPP: ABI below SBX_LANDLOCK_ABI_SCOPES; -errno. */
+int sbx_landlock_scope(void);
 
 #endif

@@ -15,6 +15,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/nft_attach.c %reldir%/nft_attach.h \
 	%reldir%/nft_attach_apply.c \
 	%reldir%/nft_attach_list.c \
+	%reldir%/nft_attach_watch.c \
 	%reldir%/nft_batch.c \
 	%reldir%/nft_explain.c \
 	%reldir%/nft_expr.c \

@@ -52,6 +52,14 @@ enum sbx_listener {
  */
 int sbx_net_listener_open(enum sbx_listener which, uint16_t *ret_port);
 
+/* Attach cgroup: the stub's socket (SBX_LISTEN_DNS_UDP4 or _TCP4) at one address of the host's loopback, port 53.
+ * fd, non-blocking, or -errno: -EADDRINUSE: somebody has it, or all addresses; -EACCES: no CAP_NET_BIND_SERVICE. */
+int sbx_net_stub_open(enum sbx_listener which, const struct sbx_addr *addr);
+/* A TCP listener at a port that the kernel chooses. fd or -errno. */
+int sbx_net_listen_at(const struct sbx_addr *addr, uint16_t *ret_port);
+/* A UDP socket with a port of its own, bound to no address. IPv4. fd or -errno. */
+int sbx_net_udp_open(void);
+
 /* The factory's only product: a UDP socket bound to @local (transparent) and connected to @peer.
  * Non-blocking. fd or -errno: -EADDRINUSE when a process in the sandbox has bound @local itself.
  * Needs CAP_NET_RAW, and CAP_NET_BIND_SERVICE for a local port below 1024; nothing else. */

@@ -118,6 +118,54 @@ int sbx_net_listener_open(enum sbx_listener which, uint16_t *ret_port)
 	return r < 0 ? r : sbx_fd_steal(&fd);
 }
 
+static int bind_to(int fd, const struct sbx_addr *addr, uint16_t port)
+{
+	struct sockaddr_storage ss;
+	socklen_t n = sbx_addr_to_sockaddr(addr, port, &ss);
+
+	return bind(fd, (struct sockaddr *)&ss, n) < 0 ? -errno : 0;
+}
+
+int sbx_net_stub_open(enum sbx_listener which, const struct sbx_addr *addr)
+{
+	int type = kinds[which].type;
+	SBX_AUTO_CLOSE int fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = type == SOCK_DGRAM ? set_destination_info(fd, AF_INET, false) : set_on(fd, SOL_SOCKET, SO_REUSEADDR);
+	if (r == 0)
+		r = bind_to(fd, addr, 53);
+	if (r == 0 && type == SOCK_STREAM && listen(fd, BACKLOG) < 0)
+		r = -errno;
+	return r < 0 ? r : sbx_fd_steal(&fd);
+}
+
+int sbx_net_listen_at(const struct sbx_addr *addr, uint16_t *ret_port)
+{
+	SBX_AUTO_CLOSE int fd =
+		socket(addr->family == 6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = bind_to(fd, addr, 0);
+	if (r == 0 && listen(fd, 1) < 0)
+		r = -errno;
+	if (r == 0)
+		r = bound_port(fd, ret_port);
+	return r < 0 ? r : sbx_fd_steal(&fd);
+}
+
+int sbx_net_udp_open(void)
+{
+	SBX_AUTO_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r = fd < 0 ? -errno : bind_any(fd, AF_INET, 0);
+
+	return r < 0 ? r : sbx_fd_steal(&fd);
+}
+
 int sbx_net_udp_flow_open(const struct sbx_addr *local, uint16_t local_port,
 			  const struct sbx_addr *peer, uint16_t peer_port)
 {

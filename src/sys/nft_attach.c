@@ -20,6 +20,10 @@
  *
  * Why the policy of the base chain is accept: it sees every packet of the host.
  *
+ *   chain levelN-in base chain on input: the same for a SYN that comes from another host to a listener of the
+ *                   sandbox. A listener's SYN-ACK tells some of what its owner chose (window, segment size, TTL),
+ *                   so who calls is answered only where the sandbox may talk to everybody.
+ *
  * What is matched: the cgroup in which the socket was made, also when it is passed on. Packets without
  * a full socket (SYN-ACK of a listener, the last ACKs of a closed connection, resets and ICMP errors) are
  * the kernel's and pass; data of an accepted connection does not: nobody outside is served. Exception: a
@@ -45,9 +49,8 @@
  * The last packets: when the cgroup is empty, sockets that were closed may still have data to send to
  * where they were connected, which was allowed.
  *
- * What is missing before a launcher may use this: a socket that was passed out of the sandbox (SCM_RIGHTS)
- * keeps the id of its cgroup, and is free once the rules are gone. The map's element has to stay, with a
- * verdict that refuses: ids are not used again before the next boot.
+ * A socket that was passed out of the sandbox (SCM_RIGHTS) keeps its cgroup and would be free once the rules
+ * are gone: they stay until nothing holds that cgroup (sbx_cgroup_settle()).
  */
 #include "sys/nft_attach.h"
 
@@ -347,14 +350,44 @@ static int add_family(struct sbx_nft_ruleset *rs, const struct sbx_attach_input 
 	return fill_floors(ret->floors, in);
 }
 
+/* A shared base chain's only rule. */
+static struct sbx_nft_rule *hook_in(struct sbx_nft_chain *c, const char *hook_name, uint32_t hook)
+{
+	c->shared = true;
+	c->hook_name = hook_name;
+	c->priority_name = "filter";
+	c->hook = hook;
+	c->priority = NF_IP_PRI_FILTER;
+	return add_rule(c);
+}
+
+/* Connections that somebody on another host opens. */
+static struct sbx_nft_rule *of_callers(struct sbx_nft_rule *r)
+{
+	struct sbx_nft_item *i = add_item(r, SBX_NFT_IIFNAME);
+
+	i->u.name = "lo";
+	i->negate = true;
+	add_item(r, SBX_NFT_L4PROTO)->u.port.proto = SBX_PROTO_TCP;
+	add_item(r, SBX_NFT_TCP_OPENED)->negate = true;
+	return r;
+}
+
+static void add_dispatch(struct sbx_nft_rule *r, uint32_t level, const char *map)
+{
+	struct sbx_nft_item *i = add_item(r, SBX_NFT_CGROUP_VMAP);
+
+	i->u.cgroup.level = level;
+	i->u.cgroup.map = map;
+}
+
 static int fill(struct sbx_nft_ruleset *rs, const struct sbx_attach_input *in)
 {
 	const char *level = name(rs, "level%u", (unsigned)in->level);
 	const char *sandbox = name(rs, "sb-%s", in->id);
 	struct sbx_nft_set *map = add_set(rs, SBX_NFT_SET_CGROUPS, level, 0);
-	struct sbx_nft_chain *no, *ports, *lo, *own, *base;
+	struct sbx_nft_chain *no, *ports, *lo, *own, *base, *in_base;
 	struct family_sets sets[2];
-	struct sbx_nft_item *i;
 
 	map->shared = true;
 	map->cgroup_id = in->cgroup_id;
@@ -372,20 +405,15 @@ static int fill(struct sbx_nft_ruleset *rs, const struct sbx_attach_input *in)
 	lo = ports ? add_chain(rs, name(rs, "sb-%s-lo", in->id), in->n_admitted) : NULL;
 	own = lo ? add_chain(rs, sandbox, in->n_admitted + in->n_cidrs) : NULL;
 	base = own ? add_chain(rs, level, 0) : NULL;
-	if (!base)
+	in_base = base ? add_chain(rs, name(rs, "%s-in", level), 0) : NULL;
+	if (!in_base)
 		return -ENOMEM;
 	fill_no(no, in, sandbox);
 	fill_loopback(ports, in, no->name);
 	fill_local(lo, in, sets, ports->name, no->name);
 	fill_sandbox(own, in, sets, lo->name, no->name);
-	base->shared = true;
-	base->hook_name = "output";
-	base->priority_name = "filter";
-	base->hook = NF_INET_LOCAL_OUT;
-	base->priority = NF_IP_PRI_FILTER;
-	i = add_item(add_rule(base), SBX_NFT_CGROUP_VMAP);
-	i->u.cgroup.level = in->level;
-	i->u.cgroup.map = level;
+	add_dispatch(hook_in(base, "output", NF_INET_LOCAL_OUT), in->level, level);
+	add_dispatch(of_callers(hook_in(in_base, "input", NF_INET_LOCAL_IN)), in->level, level);
 	return 0;
 }
 

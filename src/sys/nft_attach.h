@@ -68,6 +68,15 @@ int sbx_attach_ruleset_new(const struct sbx_attach_input *in, struct sbx_nft_rul
  */
 int sbx_attach_add(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *err);
 
+/* Is all of it there as it was added, and does the cgroup lead to it? 0, or -errno with @err. */
+int sbx_attach_verify(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *err);
+
+/* A host's firewall is its owner's, who may flush it: then nothing is refused any more. A socket (non-blocking) that
+ * becomes readable when the kernel's rulesets change. fd or -errno. Needs CAP_NET_ADMIN. */
+int sbx_attach_watch_open(void);
+/* Read it empty. 1: something that @rs stands on may have changed, sbx_attach_verify() tells; 0: nothing has. */
+int sbx_attach_watch_read(int fd, const struct sbx_nft_ruleset *rs);
+
 enum sbx_attach_age {
 	SBX_ATTACH_CURRENT = 0, /* new flows too */
 	SBX_ATTACH_OLD,		/* TCP that is open already, and UDP */
@@ -107,7 +116,11 @@ int sbx_attach_list(int nl_fd, struct sbx_attach_entry *v, size_t n_max);
  * needs CAP_DAC_READ_SEARCH). */
 int sbx_attach_cgroup_exists(int cgroup2_fd, uint64_t cgroup_id);
 
-/* Remove the rules of cgroups that are gone; a cgroup that is there, or that cannot be asked about,
+/* Remove the rules of one, which nothing is left of (sbx_cgroup_settle). 0, also when there are none; or -errno. */
+int sbx_attach_release(uint64_t cgroup_id, int nl_fd, struct sbx_err *err);
+
+/* Remove the rules of cgroups that somebody else removed, once nothing is left of any removed cgroup of the host: a
+ * socket of theirs may live on, and would be free. A cgroup that is there, or that cannot be asked about,
  * keeps its own. The number removed, or -errno of the first that failed, after trying the rest. */
 int sbx_attach_gc(int nl_fd, int cgroup2_fd, struct sbx_err *err);
 

@@ -58,7 +58,7 @@ static int try_add(const struct sbx_nft_ruleset *rs, const char *map, int fd, bo
 	return r;
 }
 
-static const struct sbx_nft_set *map_of(const struct sbx_nft_ruleset *rs)
+const struct sbx_nft_set *sbx_attach_map(const struct sbx_nft_ruleset *rs)
 {
 	for (size_t i = 0; i < rs->n_sets; i++)
 		if (rs->sets[i].kind == SBX_NFT_SET_CGROUPS)
@@ -66,12 +66,29 @@ static const struct sbx_nft_set *map_of(const struct sbx_nft_ruleset *rs)
 	return NULL;
 }
 
+int sbx_attach_verify(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *err)
+{
+	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
+	const struct sbx_nft_set *map = sbx_attach_map(rs);
+	int r = sbx_nft_batch_init(&b, rs, 1);
+
+	if (r == 0)
+		r = sbx_nft_batch_read_back(&b, rs, nl_fd, err);
+	if (r == 0)
+		r = sbx_attach_has(map->name, map->cgroup_id, map->chain, nl_fd);
+	if (r == 0)
+		r = sbx_attach_is_awake(nl_fd);
+	if (r < 0)
+		sbx_err_set(err, "the host's firewall does not lead the sandbox's cgroup to its rules: %s",
+			    strerror(-r));
+	return r;
+}
+
 static int remove_sandbox(const char *id, const char *map, uint64_t cgroup_id, int fd);
 
 int sbx_attach_add(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *err)
 {
-	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
-	const struct sbx_nft_set *map = map_of(rs);
+	const struct sbx_nft_set *map = sbx_attach_map(rs);
 	bool again = true;
 	int r = -EINVAL;
 
@@ -87,16 +104,9 @@ int sbx_attach_add(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *
 		sbx_err_set(err, "the host's firewall refused the sandbox's rules: %s", strerror(-r));
 		return r;
 	}
-	r = sbx_nft_batch_init(&b, rs, 1);
-	if (r == 0)
-		r = sbx_nft_batch_read_back(&b, rs, nl_fd, err);
-	if (r == 0)
-		r = sbx_attach_has(map->name, map->cgroup_id, map->chain, nl_fd);
-	if (r < 0) {
-		sbx_err_set(err, "the host's firewall does not lead the sandbox's cgroup to its rules: %s",
-			    strerror(-r));
+	r = sbx_attach_verify(rs, nl_fd, err);
+	if (r < 0)
 		remove_sandbox(map->chain + strlen("sb-"), map->name, map->cgroup_id, nl_fd);
-	}
 	return r;
 }
 
@@ -249,10 +259,14 @@ int sbx_attach_remove_level(const char *map, int fd)
 {
 	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
 	struct sbx_nft_refusal refusal;
-	int r = sbx_nft_batch_begin(&b, 3 * SBX_NFT_MESSAGE_BYTES, 1);
+	int r = sbx_nft_batch_begin(&b, 5 * SBX_NFT_MESSAGE_BYTES, 1);
+	char in[SBX_NFT_NAME_MAX];
 
 	if (r < 0)
 		return r;
+	snprintf(in, sizeof(in), "%s-in", map);
+	sbx_nft_put_delete(&b, NFT_MSG_DELRULE, in, 0);
+	sbx_nft_put_delete(&b, NFT_MSG_DELCHAIN, in, NLM_F_NONREC);
 	sbx_nft_put_delete(&b, NFT_MSG_DELRULE, map, 0);
 	sbx_nft_put_delete(&b, NFT_MSG_DELCHAIN, map, NLM_F_NONREC);
 	sbx_nft_put_delete(&b, NFT_MSG_DELSET, map, NLM_F_NONREC);

@@ -4,7 +4,8 @@
  *
  * The maps are the truth: a sandbox's chains exist exactly as long as its element does, for they are made
  * and removed in one transaction. A cgroup is asked for by its id, as a file handle of kernfs: no path
- * needs to be known, and an id is not given twice.
+ * needs to be known, and an id is not given twice. That it is gone does not say that nothing is left of it: a socket
+ * that was passed on is judged by it as long as it lives, and would be free without the rules.
  */
 #include "sys/nft_attach.h"
 
@@ -14,21 +15,24 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "sys/cgroup.h"
 #include "sys/netlink.h"
 #include "sys/nft_form.h"
 #include "sys/nlmsg.h"
 
 #define DUMP_TRIES  16
+#define GONE_WAIT_MS 10
 #define FILEID_KERNFS 0xfe /* linux/exportfs.h: the handle is the 64-bit id */
 
 /* --- reading --- */
 
-static bool attr_find(struct sbx_span attrs, uint16_t type, struct sbx_span *ret_value)
+bool sbx_nft_attr_find(struct sbx_span attrs, uint16_t type, struct sbx_span *ret_value)
 {
 	struct nlattr header;
 	bool bad = false;
@@ -39,17 +43,16 @@ static bool attr_find(struct sbx_span attrs, uint16_t type, struct sbx_span *ret
 	return false;
 }
 
-/* A NUL-terminated string within the attribute; NULL: it is none. */
-static const char *attr_str(struct sbx_span attrs, uint16_t type)
+const char *sbx_nft_attr_str(struct sbx_span attrs, uint16_t type)
 {
 	struct sbx_span value;
 
-	if (!attr_find(attrs, type, &value) || value.n == 0 || value.p[value.n - 1] != '\0')
+	if (!sbx_nft_attr_find(attrs, type, &value) || value.n == 0 || value.p[value.n - 1] != '\0')
 		return NULL;
 	return (const char *)value.p;
 }
 
-static bool message_attrs(const struct nlmsghdr *nlh, uint16_t type, struct sbx_span *ret_attrs)
+bool sbx_nft_message_attrs(const struct nlmsghdr *nlh, uint16_t type, struct sbx_span *ret_attrs)
 {
 	size_t n_head = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(struct nfgenmsg));
 
@@ -95,9 +98,9 @@ static int on_set(const struct nlmsghdr *nlh, void *userdata)
 
 	if (sbx_netlink_error(nlh) < 0)
 		return sbx_netlink_error(nlh);
-	if (!message_attrs(nlh, NFT_MSG_NEWSET, &attrs))
+	if (!sbx_nft_message_attrs(nlh, NFT_MSG_NEWSET, &attrs))
 		return 0;
-	level = parse_level(attr_str(attrs, NFTA_SET_NAME));
+	level = parse_level(sbx_nft_attr_str(attrs, NFTA_SET_NAME));
 	if (level && levels->n < levels->n_max)
 		levels->v[levels->n++] = level;
 	return 0;
@@ -115,12 +118,12 @@ static void read_element(struct sbx_span attrs, const struct elements *e)
 	struct sbx_span key, value, data, verdict;
 	uint64_t id;
 
-	if (!attr_find(attrs, NFTA_SET_ELEM_KEY, &key) || !attr_find(key, NFTA_DATA_VALUE, &value) ||
-	    value.n != sizeof(id) || !attr_find(attrs, NFTA_SET_ELEM_DATA, &data) ||
-	    !attr_find(data, NFTA_DATA_VERDICT, &verdict))
+	if (!sbx_nft_attr_find(attrs, NFTA_SET_ELEM_KEY, &key) || !sbx_nft_attr_find(key, NFTA_DATA_VALUE, &value) ||
+	    value.n != sizeof(id) || !sbx_nft_attr_find(attrs, NFTA_SET_ELEM_DATA, &data) ||
+	    !sbx_nft_attr_find(data, NFTA_DATA_VERDICT, &verdict))
 		return;
 	memcpy(&id, value.p, sizeof(id));
-	e->fn(e->userdata, id, attr_str(verdict, NFTA_VERDICT_CHAIN));
+	e->fn(e->userdata, id, sbx_nft_attr_str(verdict, NFTA_VERDICT_CHAIN));
 }
 
 static int on_elements(const struct nlmsghdr *nlh, void *userdata)
@@ -131,8 +134,8 @@ static int on_elements(const struct nlmsghdr *nlh, void *userdata)
 
 	if (sbx_netlink_error(nlh) < 0)
 		return sbx_netlink_error(nlh);
-	if (!message_attrs(nlh, NFT_MSG_NEWSETELEM, &attrs) ||
-	    !attr_find(attrs, NFTA_SET_ELEM_LIST_ELEMENTS, &list))
+	if (!sbx_nft_message_attrs(nlh, NFT_MSG_NEWSETELEM, &attrs) ||
+	    !sbx_nft_attr_find(attrs, NFTA_SET_ELEM_LIST_ELEMENTS, &list))
 		return 0;
 	while (sbx_nlattr_next(&list, &header, &element, &bad))
 		read_element(element, userdata);
@@ -201,6 +204,29 @@ int sbx_attach_level_exists(const char *map, int nl_fd)
 	struct levels none = { 0 };
 
 	return ask(nl_fd, NFT_MSG_GETSET, NLM_F_ACK, map, NULL, on_set, &none);
+}
+
+static int on_table(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct sbx_span attrs, value;
+	uint32_t flags;
+
+	if (sbx_netlink_error(nlh) < 0)
+		return sbx_netlink_error(nlh);
+	if (!sbx_nft_message_attrs(nlh, NFT_MSG_NEWTABLE, &attrs) ||
+	    !sbx_nft_attr_find(attrs, NFTA_TABLE_FLAGS, &value) || value.n != sizeof(flags))
+		return 0;
+	memcpy(&flags, value.p, sizeof(flags));
+	*(bool *)userdata = (ntohl(flags) & NFT_TABLE_F_DORMANT) == 0;
+	return 0;
+}
+
+int sbx_attach_is_awake(int nl_fd)
+{
+	bool awake = false;
+	int r = ask(nl_fd, NFT_MSG_GETTABLE, NLM_F_ACK, NULL, NULL, on_table, &awake);
+
+	return r < 0 ? r : awake ? 0 : -EPROTO;
 }
 
 static void on_any(void *userdata, uint64_t cgroup_id, const char *chain)
@@ -303,11 +329,39 @@ int sbx_attach_cgroup_exists(int cgroup2_fd, uint64_t cgroup_id)
 	return errno == ESTALE || errno == ENOENT ? 0 : -errno;
 }
 
+/* Those whose cgroups are gone: may a socket of theirs be left? The kernel counts what was removed and is still
+ * there, not what; who has just been removed is counted a moment later. */
+static bool may_be_held(int cgroup2_fd)
+{
+	SBX_AUTO_CLOSE int root = openat(cgroup2_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	poll(NULL, 0, GONE_WAIT_MS);
+	return root < 0 || sbx_cgroup_dying(root) != 0;
+}
+
+int sbx_attach_release(uint64_t cgroup_id, int nl_fd, struct sbx_err *err)
+{
+	SBX_AUTO_FREE struct sbx_attach_entry *v = NULL;
+	int n = sbx_attach_list(nl_fd, NULL, 0), r = 0;
+	size_t n_max = n < 0 ? 0 : (size_t)n;
+
+	if (n <= 0)
+		return n;
+	v = calloc(n_max, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	n = sbx_attach_list(nl_fd, v, n_max);
+	for (size_t i = 0; r == 0 && n > 0 && i < (size_t)n && i < n_max; i++)
+		if (v[i].cgroup_id == cgroup_id)
+			r = sbx_attach_remove(v[i].id, v[i].level, cgroup_id, nl_fd, err);
+	return n < 0 ? n : r;
+}
+
 int sbx_attach_gc(int nl_fd, int cgroup2_fd, struct sbx_err *err)
 {
 	SBX_AUTO_FREE struct sbx_attach_entry *v = NULL;
 	int n = sbx_attach_list(nl_fd, NULL, 0), n_removed = 0, failed = 0;
-	size_t n_max;
+	size_t n_max, n_gone = 0;
 
 	if (n < 0)
 		return n;
@@ -320,12 +374,14 @@ int sbx_attach_gc(int nl_fd, int cgroup2_fd, struct sbx_err *err)
 	n = sbx_attach_list(nl_fd, v, n_max);
 	if (n < 0)
 		return n;
-	for (size_t i = 0; i < (size_t)n && i < n_max; i++) {
-		int r;
+	for (size_t i = 0; i < (size_t)n && i < n_max; i++)
+		if (sbx_attach_cgroup_exists(cgroup2_fd, v[i].cgroup_id) == 0)
+			v[n_gone++] = v[i];
+	if (n_gone > 0 && may_be_held(cgroup2_fd))
+		return 0;
+	for (size_t i = 0; i < n_gone; i++) {
+		int r = sbx_attach_remove(v[i].id, v[i].level, v[i].cgroup_id, nl_fd, err);
 
-		if (sbx_attach_cgroup_exists(cgroup2_fd, v[i].cgroup_id) != 0)
-			continue;
-		r = sbx_attach_remove(v[i].id, v[i].level, v[i].cgroup_id, nl_fd, err);
 		if (r == 0)
 			n_removed++;
 		else if (failed == 0)

@@ -226,13 +226,13 @@ static void add_pin_in(struct builder *b, uint8_t family, const char *set)
 	add_lookup(b, set, false);
 }
 
-static void add_tcp_opened(struct builder *b)
+static void add_tcp_opened(struct builder *b, bool opening_one)
 {
 	uint8_t mask = TCP_SYN | TCP_ACK, opening = TCP_SYN;
 
 	add_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_FLAGS_OFFSET, sizeof(mask));
 	add_mask(b, &mask, sizeof(mask));
-	add_cmp(b, NFT_CMP_NEQ, &opening, sizeof(opening));
+	add_cmp(b, opening_one ? NFT_CMP_EQ : NFT_CMP_NEQ, &opening, sizeof(opening));
 }
 
 static void add_cgroup_vmap(struct builder *b, uint32_t level, const char *map)
@@ -305,7 +305,7 @@ static void add_item(struct builder *b, const struct sbx_nft_item *i)
 		add_port(b, 0, i->u.port.first, i->u.port.last);
 		return;
 	case SBX_NFT_TCP_OPENED:
-		add_tcp_opened(b);
+		add_tcp_opened(b, i->negate);
 		return;
 	case SBX_NFT_DADDR_IN:
 		add_daddr_in(b, i->u.set.family, i->u.set.name);

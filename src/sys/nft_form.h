@@ -9,6 +9,7 @@
 #include "base/addr.h"
 #include "base/err.h"
 #include "base/reason.h"
+#include "base/span.h"
 #include "sys/nft.h"
 
 struct nlmsghdr;
@@ -29,7 +30,7 @@ enum sbx_nft_item_kind {
 	SBX_NFT_L4PROTO,     /* u.port.proto */
 	SBX_NFT_DPORT,	     /* u.port, all of it; implies the protocol */
 	SBX_NFT_SPORT,	     /* the same */
-	SBX_NFT_TCP_OPENED,  /* not a SYN that opens a connection; only after a match of tcp */
+	SBX_NFT_TCP_OPENED,  /* not a SYN that opens a connection (negate: one); only after a match of tcp */
 	SBX_NFT_DADDR_IN,    /* u.set: networks; implies the family */
 	SBX_NFT_PIN_IN,	     /* u.set: destination address . protocol . port; implies the family */
 	SBX_NFT_CGROUP_VMAP, /* u.cgroup: the verdict is the map's */
@@ -111,7 +112,7 @@ struct sbx_nft_set {
 	const char *chain;
 };
 
-#define SBX_NFT_CHAINS_MAX 5
+#define SBX_NFT_CHAINS_MAX 6
 #define SBX_NFT_SETS_MAX   8
 #define SBX_NFT_NAME_MAX   40
 
@@ -164,8 +165,17 @@ void sbx_nft_put_pins(struct sbx_nft_batch *b, uint16_t type, const char *set,
 /* A message about a name: NFT_MSG_DELRULE (all of a chain), NFT_MSG_DELCHAIN, NFT_MSG_DELSET,
  * NFT_MSG_DELTABLE (@name NULL). @flags: NLM_F_NONREC to refuse what is in use. */
 void sbx_nft_put_delete(struct sbx_nft_batch *b, uint16_t type, const char *name, uint16_t flags);
+/* Messages that come: the attributes of one of @type (false: it is another); the first of a type among attributes; its
+ * value as a NUL-terminated string (NULL: it is none). */
+bool sbx_nft_message_attrs(const struct nlmsghdr *nlh, uint16_t type, struct sbx_span *ret_attrs);
+bool sbx_nft_attr_find(struct sbx_span attrs, uint16_t type, struct sbx_span *ret_value);
+const char *sbx_nft_attr_str(struct sbx_span attrs, uint16_t type);
 /* Does @map lead the cgroup to @chain? 0, -ENOENT, -EPROTO (elsewhere), -errno. */
 int sbx_attach_has(const char *map, uint64_t cgroup_id, const char *chain, int nl_fd);
+/* The level's map among the ruleset's sets; NULL: it is not one of attach cgroup. */
+const struct sbx_nft_set *sbx_attach_map(const struct sbx_nft_ruleset *rs);
+/* Is the table there, and not dormant (nft(8): then it judges nothing)? 0, -EPROTO, -errno. */
+int sbx_attach_is_awake(int nl_fd);
 /* Is there such a map? 0, -ENOENT, -errno. Has it an element? 1, 0, -errno. */
 int sbx_attach_level_exists(const char *map, int nl_fd);
 int sbx_attach_level_is_used(const char *map, int nl_fd);

@@ -71,7 +71,7 @@ static void print_item(FILE *f, const struct sbx_nft_item *i)
 		print_port(f, "sport", i);
 		return;
 	case SBX_NFT_TCP_OPENED:
-		fputs("tcp flags != syn / syn,ack", f);
+		fputs(i->negate ? "tcp flags syn / syn,ack" : "tcp flags != syn / syn,ack", f);
 		return;
 	case SBX_NFT_DADDR_IN:
 		fprintf(f, "%s daddr @%s", ip_word(i->u.set.family), i->u.set.name);

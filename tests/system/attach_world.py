@@ -174,6 +174,106 @@ def do_echo():
     return "ok"
 
 
+ZONE, QUERIES, DNS_PORT = {}, [], 5353
+
+
+def do_zone(name, addrs, ttl=60, rcode=0, rotate=0, per_answer=0, cname=None):
+    """What a name resolves to. rotate: each answer begins that much further on; per_answer: so many at once."""
+    ZONE[name] = {"addrs": addrs, "ttl": ttl, "rcode": rcode, "rotate": rotate, "per_answer": per_answer,
+                  "cname": cname, "n": 0}
+    return "ok"
+
+
+def do_queries():
+    seen = QUERIES[:]
+    QUERIES.clear()
+    return seen
+
+
+def wire_name(name):
+    return b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\0"
+
+
+def dns_answer(query, udp):
+    labels, at = [], 12
+    while query[at]:
+        labels.append(query[at + 1:at + 1 + query[at]].decode("latin-1").lower())
+        at += 1 + query[at]
+    qtype, = struct.unpack("!H", query[at + 1:at + 3])
+    name, question = ".".join(labels), query[12:at + 5]
+    QUERIES.append([name, qtype, "udp" if udp else "tcp"])
+    entry = ZONE.get(name)
+    records, rcode = [], 3
+    if entry:
+        rcode = entry["rcode"]
+        addrs = [a for a in entry["addrs"] if (":" in a) == (qtype == 28)] if qtype in (1, 28) else []
+        if addrs and entry["rotate"]:
+            first = entry["n"] * entry["rotate"] % len(addrs)
+            addrs = addrs[first:] + addrs[:first]
+        entry["n"] += qtype == 1
+        if entry["per_answer"]:
+            addrs = addrs[:entry["per_answer"]]
+        records = [(qtype, socket.inet_pton(family_of(a), a)) for a in addrs]
+        owner = b"\xc0\x0c"
+        if entry["cname"] and records:
+            records.insert(0, (5, wire_name(entry["cname"])))
+            owner = wire_name(entry["cname"])
+    body = b""
+    for i, (kind, data) in enumerate(records):
+        body += (b"\xc0\x0c" if i == 0 else owner) + struct.pack("!HHIH", kind, 1, entry["ttl"], len(data)) + data
+    head = struct.pack("!2sHHHHH", query[:2], 0x8180 | rcode, 1, len(records), 0, 0)
+    if udp and len(head + question + body) > 512:
+        return struct.pack("!2sHHHHH", query[:2], 0x8380 | rcode, 1, 0, 0, 0) + question
+    return head + question + body
+
+
+def dns_udp(s):
+    while True:
+        data, peer = s.recvfrom(4096)
+        s.sendto(dns_answer(data, True), peer)
+
+
+def dns_tcp_client(c):
+    with c, c.makefile("rb") as f:
+        while len(head := f.read(2)) == 2:
+            answer = dns_answer(f.read(struct.unpack("!H", head)[0]), False)
+            c.sendall(struct.pack("!H", len(answer)) + answer)
+
+
+def dns_tcp(s):
+    while True:
+        c, _ = s.accept()
+        threading.Thread(target=dns_tcp_client, args=(c,), daemon=True).start()
+
+
+def do_dns():
+    for kind, fn in ((socket.SOCK_DGRAM, dns_udp), (socket.SOCK_STREAM, dns_tcp)):
+        s = serve(WORLD4, DNS_PORT, kind)
+        s.setblocking(True)
+        threading.Thread(target=fn, args=(s,), daemon=True).start()
+    return "ok"
+
+
+def do_secret(port):
+    """A service of the host for its own: on its loopback, and at an abstract unix socket."""
+    for host in ("127.0.0.1", "::1"):
+        s = serve(host, port, socket.SOCK_STREAM)
+        s.setblocking(True)
+        threading.Thread(target=tell_secret, args=(s,), daemon=True).start()
+    s = socket.socket(socket.AF_UNIX)
+    s.bind("\0sbx-attach-secret")
+    s.listen()
+    threading.Thread(target=tell_secret, args=(s,), daemon=True).start()
+    return "ok"
+
+
+def tell_secret(s):
+    while True:
+        c, _ = s.accept()
+        c.sendall(b"hello")
+        c.close()
+
+
 def run_inside():
     for line in sys.stdin:
         op, *args = json.loads(line)

@@ -11,8 +11,8 @@ import pytest
 
 from conftest import INST, children, descendants, status
 
-STEPS = ["record", "cgroup", "keep", "stage", "broker", "command", "rights", "runtime", "firewall", "selftest",
-         "release"]
+STEPS = ["record", "attach", "cgroup", "keep", "stage", "broker", "command", "rights", "runtime", "firewall",
+         "selftest", "release"]
 
 
 def ours(pid, tmp):

@@ -165,7 +165,7 @@ static void delegate(const struct tree *t, const char *name)
 static const char *found(struct tree *t, const char *own, struct sbx_cgroup_place *p)
 {
 	snprintf(t->f.own, sizeof(t->f.own), "%s", own);
-	sbx_cgroup_find(&t->f, p);
+	sbx_cgroup_find(&t->f, false, p);
 	if (p->source == SBX_CGROUP_NONE)
 		return "";
 	assert_int_equal(p->source, SBX_CGROUP_DELEGATED);

@@ -95,7 +95,7 @@ static void test_contents(void **state)
 	expect_link(fd, "hosts", "../run/sbx/hosts");
 	expect_link(fd, "localtime", "/usr/share/zoneinfo/UTC");
 	expect_link(fd, "alternatives/awk", "/usr/bin/mawk");
-	expect_text(fd, "resolv.conf", "nameserver 100.64.0.1");
+	expect_link(fd, "resolv.conf", "../run/sbx/resolv.conf");
 	expect_text(fd, "nsswitch.conf", "hosts: files dns");
 	expect_text(fd, "ssl/certs/ca-certificates.crt", "certificates");
 	expect_text(fd, "gitconfig", "[init]"); /* its twin with a token, npmrc, is left out */
@@ -250,6 +250,8 @@ static void test_table(void **state)
 	assert_true(sbx_etc_is_made("passwd", &link));
 	assert_non_null(link);
 	assert_true(sbx_etc_is_made("resolv.conf", &link));
+	assert_non_null(link);
+	assert_true(sbx_etc_is_made("nsswitch.conf", &link));
 	assert_null(link);
 	assert_false(sbx_etc_is_made("passwd-", &link));
 }

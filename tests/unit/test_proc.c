@@ -488,11 +488,11 @@ static void test_signal_scope(void **state)
 	if (pid == 0) {
 		CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 		if (sbx_landlock_abi() < 6) {
-			CHECK(sbx_landlock_scope_signals() == -EOPNOTSUPP);
+			CHECK(sbx_landlock_scope() == -EOPNOTSUPP);
 			_exit(0);
 		}
 		CHECK(kill(getppid(), 0) == 0);
-		CHECK(sbx_landlock_scope_signals() == 0);
+		CHECK(sbx_landlock_scope() == 0);
 		CHECK(kill(getppid(), 0) < 0 && errno == EPERM);
 		pid = fork();
 		if (pid == 0) {

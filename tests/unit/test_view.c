@@ -48,7 +48,7 @@ static void test_resolve(void **state)
 	expect(w, "/usr/bin/npm", "/usr/lib/npm/npm-cli.js");
 	expect(w, "/usr/bin/awk", "/usr/bin/mawk"); /* by /etc/alternatives */
 	expect(w, "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/certs/ca-certificates.crt");
-	expect(w, "/etc/resolv.conf", "/etc/resolv.conf");
+	expect(w, "/etc/resolv.conf", "/run/sbx/resolv.conf");
 	expect(w, "/etc/passwd", "/run/sbx/passwd");
 	expect(w, "/../../usr", "/usr");
 	expect(w, w->facts.cwd, w->facts.cwd);

@@ -258,6 +258,24 @@ def test_the_commands_cgroup(start, no_cgroup_left, way):
         assert launcher != cgroup and not launcher.startswith(cgroup + "/"), (launcher, cgroup)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_io_weight(start, no_cgroup_left, way):
+    """Where the controller was delegated, and the kernel has weights; elsewhere a word about it, or no run."""
+    sbx = start(way)
+    with sbx.running(["--env", "WHO=weighed", *limits(io_weight=50)], ["sh", "-c", "echo up; exec sleep 600"], ID) as p:
+        assert wait_until(lambda: "sleep" in map(comm, processes("WHO=weighed")))
+        [pid] = [pid for pid in processes("WHO=weighed") if comm(pid) == "sleep"]
+        path = f"{CGROUP}{cgroup_of(pid)}/io.weight"
+        held = os.path.exists(path)
+        if held:
+            with open(path) as f:
+                assert f.readline() == "default 50\n"
+        os.kill(sbx.row(ID)["pid"], signal.SIGTERM)
+        assert ("io_weight is not enforced" in p.communicate(timeout=30)[1]) != held
+    r = sbx.run(limits(io_weight=50, enforce="strict"), ["true"])
+    assert (r.rc, "limits.io_weight" in r.err) == ((0, False) if held else (125, True))
+
+
 STRICT = "name: held\nlimits: {memory: 64M, cpus: 0.5, pids: 50, enforce: %s}\nnetwork: {mode: offline}\n"
 
 

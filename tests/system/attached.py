@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Runs in a sandbox of attach cgroup (test_attach.py): one JSON list a line on stdin, an answer a line."""
+import array
+import errno
+import json
+import socket
+import struct
+import sys
+import time
+
+KEPT = {}
+
+
+def family_of(addr):
+    return socket.AF_INET6 if ":" in addr else socket.AF_INET
+
+
+def talk(s):
+    s.sendall(b"hello")
+    return "ok" if s.recv(10) == b"hello" else "wrong answer"
+
+
+def do_tcp(addr, port, keep=None):
+    s = socket.socket(family_of(addr), socket.SOCK_STREAM)
+    s.settimeout(3)
+    s.connect((addr, port))
+    answer = talk(s)
+    if keep:
+        KEPT[keep] = s
+    else:
+        s.close()
+    return answer
+
+
+def do_udp(addr, port, keep=None):
+    s = socket.socket(family_of(addr), socket.SOCK_DGRAM)
+    s.settimeout(1)
+    s.connect((addr, port))
+    if keep:
+        KEPT[keep] = s
+    return talk(s)
+
+
+def do_kept(name):
+    return talk(KEPT[name])
+
+
+def do_resolve(name, family=None):
+    found = socket.getaddrinfo(name, 80, {4: socket.AF_INET, 6: socket.AF_INET6, None: 0}[family],
+                               socket.SOCK_STREAM)
+    return sorted({a[4][0] for a in found})
+
+
+def do_connect(name, port):
+    """By name, as a program does: resolve, and try what was found."""
+    s = socket.create_connection((name, port), 3)
+    with s:
+        return [talk(s), s.getpeername()[0]]
+
+
+def do_query(name, qtype, server=None, port=53):
+    """[rcode, number of answers] of a question asked by hand."""
+    if server is None:
+        with open("/etc/resolv.conf") as f:
+            server = f.read().split()[1]
+    s = socket.socket(family_of(server), socket.SOCK_DGRAM)
+    s.settimeout(3)
+    s.connect((server, port))
+    labels = b"".join(bytes([len(part)]) + part.encode("latin-1") for part in name.split("."))
+    s.send(struct.pack("!HHHHHH", 7, 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!HH", qtype, 1))
+    answer = s.recv(4096)
+    return [answer[3] & 15, struct.unpack("!H", answer[6:8])[0]]
+
+
+def do_unix(name):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(2)
+    s.connect("\0" + name)
+    return s.recv(10).decode()
+
+
+def do_own_unix():
+    server, client = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    server.bind("\0sbx-own")
+    server.listen()
+    client.connect("\0sbx-own")
+    return "ok"
+
+
+def do_socket(proto):
+    """An IPv4 socket of a protocol, connected; what is not TCP or UDP."""
+    kind = socket.SOCK_STREAM if proto in (132, 262) else socket.SOCK_DGRAM
+    s = socket.socket(socket.AF_INET, kind, proto)
+    s.settimeout(2)
+    s.connect(("203.0.113.66", 80))
+    s.sendall(b"hello")
+    return s.recv(10).decode()
+
+
+def do_listen(port):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("0.0.0.0", port))
+    s.listen()
+    KEPT["listener"] = s
+    return "ok"
+
+
+def do_serve_once(port):
+    do_listen(port)
+    KEPT["listener"].settimeout(5)
+    c, _ = KEPT["listener"].accept()
+    c.settimeout(2)
+    c.sendall(b"from inside")
+    return "ok"
+
+
+def do_pass(path, kind):
+    """Make a socket and hand it to whoever listens at @path."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM)
+    u = socket.socket(socket.AF_UNIX)
+    u.connect(path)
+    u.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [s.fileno()]))])
+    return "ok"
+
+
+def do_sleep(seconds):
+    time.sleep(seconds)
+    return "ok"
+
+
+def main():
+    print(json.dumps("up"), flush=True)
+    for line in sys.stdin:
+        op, *args = json.loads(line)
+        try:
+            answer = globals()["do_" + op](*args)
+        except socket.gaierror as e:
+            answer = f"gai {e.errno}"
+        except socket.timeout:
+            answer = "timeout"
+        except OSError as e:
+            answer = errno.errorcode.get(e.errno, str(e))
+        print(json.dumps(answer), flush=True)
+
+
+main()
