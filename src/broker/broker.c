@@ -19,7 +19,8 @@
  *   dns_tcp      the same over TCP                   tcp_proxy    out through an HTTP proxy
  *   dns_forward  real answers, where given           tcp_relay    carrying bytes
  *   resolve      names to addresses, outside         tcp_http     requests, judged one by one
- *   udp_flow     UDP                                 tcp_refuse   refusals, explained
+ *   resolve_ares the resolver library                tcp_refuse   refusals, explained
+ *   udp_flow     UDP
  *   udp_factory  its sockets
  */
 

@@ -10,6 +10,7 @@ noinst_LIBRARIES += %reldir%/libsbx-broker-core.a
 	%reldir%/core_leases.c %reldir%/core_leases.h \
 	%reldir%/core_pins.c %reldir%/core_pins.h \
 	%reldir%/core_realpins.c %reldir%/core_realpins.h \
+	%reldir%/core_resolved.c %reldir%/core_resolved.h \
 	%reldir%/core_timeouts.c %reldir%/core_timeouts.h
 
 pkglibexec_PROGRAMS += %reldir%/sbx-broker
@@ -23,6 +24,7 @@ pkglibexec_PROGRAMS += %reldir%/sbx-broker
 	%reldir%/io_own.c \
 	%reldir%/io_timers.c \
 	%reldir%/resolve.c %reldir%/resolve.h \
+	%reldir%/resolve_ares.c %reldir%/resolve_ares.h \
 	%reldir%/tcp_check.c \
 	%reldir%/tcp_dial.c \
 	%reldir%/tcp_flow.c %reldir%/tcp_flow.h \
@@ -52,7 +54,9 @@ tests_system_broker_standalone_LDADD = policy/libsbx-policy.a src/sys/libsbx-sys
 	$(sys_nftnl_libs)
 
 check_PROGRAMS += tests/unit/test_broker_core tests/unit/test_broker_hosts tests/unit/test_broker_leases \
-	tests/unit/test_broker_pins tests/unit/test_broker_realpins
+	tests/unit/test_broker_pins tests/unit/test_broker_realpins tests/unit/test_broker_resolved
+tests_unit_test_broker_resolved_SOURCES = tests/unit/test_broker_resolved.c
+tests_unit_test_broker_resolved_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_broker_realpins_SOURCES = tests/unit/test_broker_realpins.c
 tests_unit_test_broker_realpins_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_broker_core_SOURCES = tests/unit/test_broker_core.c tests/unit/policy_world.h

@@ -2,20 +2,17 @@
 /*
  * Names to addresses, outside.
  *
- * c-ares is given everything by options, so that it opens no file and reads no environment
- * (broker.c clears it): servers from CONFIG, lookups "b" (DNS only; the hosts file is ours), no
- * search domains, no aliases. A and AAAA are asked side by side; a family that fails or does not
- * exist is fine while the other has an address.
+ * The hosts file first, then the resolvers, A and AAAA side by side; a family that fails or does not
+ * exist is fine while the other has an address. What comes truncated is asked for again by TCP; where
+ * that does not help, the beginning is what there is (`partial`).
  *
- * One entry per name, found by a chained hash; it is asked once however many flows wait for it. At
+ * One entry per name, found by a chained hash; it is asked once however many wait for it. At
  * most ENTRIES_MAX entries: past that the oldest that nobody waits for makes room, and when all are
- * waited for the name fails. c-ares' sockets are registered with the loop as it opens them; its
- * earliest timeout is one timer.
+ * waited for the name fails.
  */
 
 #include "broker/resolve.h"
 
-#include <ares.h>
 #include <arpa/nameser.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -26,15 +23,22 @@
 #include "base/cleanup.h"
 #include "broker/broker.h"
 #include "broker/core_hosts.h"
+#include "broker/resolve_ares.h"
 
-#define ENTRIES_MAX	 1024
-#define N_BUCKETS	 256 /* a power of two */
-#define TTL_MIN_S	 1
-#define TTL_MAX_S	 60
-#define TTL_FAILED_S	 2
-#define QUERY_TIMEOUT_MS 2500
-#define QUERY_TRIES	 3
-#define SOCKETS_MAX	 32
+#define ENTRIES_MAX  1024
+#define N_BUCKETS    256 /* a power of two */
+#define TTL_MIN_S    1	 /* what is kept here; programs are told what came */
+#define TTL_MAX_S    60
+#define TTL_FAILED_S 2
+#define TTL_HOSTS_S  3600 /* the hosts file was read once */
+
+/* One family of a name that is being asked for. */
+struct question {
+	struct sbx_resolve_entry *e;
+	uint8_t family;
+	bool by_tcp; /* the second time: `answer` has what came by UDP */
+	struct sbx_resolve_answer answer;
+};
 
 struct sbx_resolve_entry {
 	struct sbx_resolve *r;
@@ -42,133 +46,26 @@ struct sbx_resolve_entry {
 	struct sbx_resolve_entry *older, *newer;
 	struct sbx_resolve_waiter *first; /* who waits */
 	struct sbx_resolved result;
-	uint64_t until_ms; /* the result's */
-	uint32_t ttl_s;	   /* the smallest that came */
-	uint8_t n_running; /* queries; 0: the result is complete */
-	bool starting;	   /* inside ares_query, which may answer at once */
+	uint64_t since_ms, until_ms; /* the result's */
+	uint32_t ttl_s;		     /* of the result, when it came */
+	struct question *questions;  /* 4, 6; while n_running */
+	uint8_t n_running;	     /* queries; 0: the result is complete */
+	bool starting;		     /* while they are sent: an answer may come at once */
 	char name[];
-};
-
-struct ares_socket {
-	int fd; /* -1: free */
-	struct event ev;
 };
 
 struct sbx_resolve {
 	struct sbx_broker *b;
-	ares_channel channel;
-	bool have_channel;
-	struct event ev_timeout;
-	struct ares_socket sockets[SOCKETS_MAX];
+	struct sbx_ares *ares;
 	struct sbx_resolve_entry *buckets[N_BUCKETS];
 	struct sbx_resolve_entry *oldest, *newest;
 	size_t n_entries;
 	struct sbx_resolved literal; /* an address in text */
 };
 
-/* --- c-ares and the loop --- */
-
-static void set_timeout(struct sbx_resolve *r)
-{
-	struct timeval tv, *next = ares_timeout(r->channel, NULL, &tv);
-
-	if (next)
-		event_add(&r->ev_timeout, next);
-	else
-		event_del(&r->ev_timeout);
-}
-
-static void on_socket(evutil_socket_t fd, short what, void *userdata)
-{
-	struct sbx_resolve *r = userdata;
-
-	ares_process_fd(r->channel, what & EV_READ ? fd : ARES_SOCKET_BAD,
-			what & EV_WRITE ? fd : ARES_SOCKET_BAD);
-	set_timeout(r);
-}
-
-static void on_timeout(evutil_socket_t fd, short what, void *userdata)
-{
-	struct sbx_resolve *r = userdata;
-
-	(void)fd;
-	(void)what;
-	ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	set_timeout(r);
-}
-
-/* c-ares opened, changed or is about to close a socket. One for which there is no room is not
- * watched: its query times out. */
-static void on_socket_state(void *userdata, ares_socket_t fd, int readable, int writable)
-{
-	struct sbx_resolve *r = userdata;
-	struct ares_socket *s = NULL;
-	short what = (short)((readable ? EV_READ : 0) | (writable ? EV_WRITE : 0) | EV_PERSIST);
-
-	for (size_t i = 0; i < SOCKETS_MAX; i++) {
-		if (r->sockets[i].fd == fd) {
-			s = &r->sockets[i];
-			break;
-		}
-		if (r->sockets[i].fd < 0 && !s)
-			s = &r->sockets[i];
-	}
-	if (!s)
-		return;
-	if (s->fd >= 0)
-		event_del(&s->ev);
-	s->fd = -1;
-	if ((readable || writable) &&
-	    event_assign(&s->ev, r->b->base, fd, what, on_socket, r) == 0 &&
-	    event_add(&s->ev, NULL) == 0)
-		s->fd = fd;
-}
-
 int sbx_resolve_configure(struct sbx_broker *b)
 {
-	const struct sbx_msg_config *config = &b->config;
-	struct ares_addr_port_node nodes[SBX_RESOLVERS_MAX] = { 0 };
-
-	for (size_t i = 0; i < config->n_resolvers; i++) {
-		const struct sbx_resolver *from = &config->resolvers[i];
-
-		nodes[i].next = i + 1 < config->n_resolvers ? &nodes[i + 1] : NULL;
-		nodes[i].udp_port = nodes[i].tcp_port = from->port;
-		nodes[i].family = from->addr.family == 4 ? AF_INET : AF_INET6;
-		memcpy(&nodes[i].addr, from->addr.b, from->addr.family == 4 ? 4 : 16);
-	}
-	return ares_set_servers_ports(b->resolve->channel, config->n_resolvers ? nodes : NULL) ==
-			       ARES_SUCCESS
-		       ? 0
-		       : -EIO;
-}
-
-static int open_channel(struct sbx_resolve *r)
-{
-	char lookups[] = "b";
-	char *no_domains[1] = { NULL };
-	struct ares_options options = {
-		.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES,
-		.timeout = QUERY_TIMEOUT_MS,
-		.tries = QUERY_TRIES,
-		.ndots = 1,
-		.lookups = lookups,
-		.domains = no_domains,
-		.sock_state_cb = on_socket_state,
-		.sock_state_cb_data = r,
-	};
-	/* Servers, domains and sort list are given, and empty: with all of these set c-ares 1.18
-	 * has nothing left to look for in resolv.conf. */
-	int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_NDOTS |
-		   ARES_OPT_LOOKUPS | ARES_OPT_DOMAINS | ARES_OPT_SERVERS | ARES_OPT_SORTLIST |
-		   ARES_OPT_NOROTATE | ARES_OPT_SOCK_STATE_CB;
-
-	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
-		return -EIO;
-	if (ares_init_options(&r->channel, &options, mask) != ARES_SUCCESS)
-		return -EIO;
-	r->have_channel = true;
-	return 0;
+	return sbx_ares_set_servers(b->resolve->ares, b->config.resolvers, b->config.n_resolvers);
 }
 
 /* --- entries --- */
@@ -203,6 +100,12 @@ static void unlink_entry(struct sbx_resolve *r, struct sbx_resolve_entry *e)
 	r->n_entries--;
 }
 
+static void free_entry(struct sbx_resolve_entry *e)
+{
+	free(e->questions);
+	free(e);
+}
+
 static bool make_room(struct sbx_resolve *r)
 {
 	struct sbx_resolve_entry *e = r->oldest;
@@ -214,7 +117,7 @@ static bool make_room(struct sbx_resolve *r)
 	if (!e)
 		return false;
 	unlink_entry(r, e);
-	free(e);
+	free_entry(e);
 	return true;
 }
 
@@ -241,16 +144,27 @@ static struct sbx_resolve_entry *add_entry(struct sbx_resolve *r, const char *na
 /* Everything that was asked is answered. */
 static void complete(struct sbx_resolve_entry *e)
 {
-	uint32_t ttl_s = e->ttl_s;
-	struct sbx_resolved result = e->result;
+	uint32_t keep_s = e->ttl_s;
+	struct sbx_resolved result;
 
+	if (e->questions) {
+		uint8_t first_family = e->result.first_family;
+
+		sbx_resolved_merge(&e->questions[0].answer, &e->questions[1].answer, &e->result);
+		e->result.first_family = first_family;
+		free(e->questions);
+		e->questions = NULL;
+		keep_s = e->ttl_s = e->result.ttl_s;
+	}
 	if (e->result.n == 0)
-		ttl_s = TTL_FAILED_S;
-	else if (ttl_s < TTL_MIN_S)
-		ttl_s = TTL_MIN_S;
-	else if (ttl_s > TTL_MAX_S)
-		ttl_s = TTL_MAX_S;
-	e->until_ms = sbx_now_ms() + 1000ull * ttl_s;
+		keep_s = TTL_FAILED_S;
+	else if (keep_s < TTL_MIN_S)
+		keep_s = TTL_MIN_S;
+	else if (keep_s > TTL_MAX_S)
+		keep_s = TTL_MAX_S;
+	e->since_ms = sbx_now_ms();
+	e->until_ms = e->since_ms + 1000ull * keep_s;
+	result = e->result;
 	/* A waiter may ask again, for this name too: the entry stays, the list shrinks. */
 	while (e->first) {
 		struct sbx_resolve_waiter *w = e->first;
@@ -260,96 +174,157 @@ static void complete(struct sbx_resolve_entry *e)
 	}
 }
 
-static void add_addr(struct sbx_resolve_entry *e, const struct sbx_addr *addr, int ttl_s)
-{
-	if (e->result.n >= SBX_RESOLVE_ADDRS_MAX)
-		return;
-	e->result.v[e->result.n++] = *addr;
-	if (ttl_s >= 0 && (uint32_t)ttl_s < e->ttl_s)
-		e->ttl_s = (uint32_t)ttl_s;
-}
-
 static void finish_one(struct sbx_resolve_entry *e)
 {
 	if (--e->n_running == 0 && !e->starting)
 		complete(e);
 }
 
-static void on_a(void *userdata, int status, int timeouts, unsigned char *answer, int n_answer)
+/* --- answers --- */
+
+static void add_addr(struct sbx_resolve_answer *a, uint8_t family, const void *addr, int ttl_s)
 {
-	struct sbx_resolve_entry *e = userdata;
-	struct ares_addrttl found[SBX_RESOLVE_ADDRS_MAX / 2];
-	int n = (int)SBX_N_ELEMENTS(found);
+	uint32_t ttl = ttl_s > 0 ? (uint32_t)ttl_s : 0;
 
-	(void)timeouts;
-	if (status == ARES_EDESTRUCTION)
+	if (a->n == SBX_RESOLVE_ADDRS_MAX) {
+		a->partial = true;
 		return;
-	if (status != ARES_SUCCESS ||
-	    ares_parse_a_reply(answer, n_answer, NULL, found, &n) != ARES_SUCCESS)
-		n = 0;
-	for (int i = 0; i < n; i++) {
-		struct sbx_addr addr = { .family = 4 };
-
-		memcpy(addr.b, &found[i].ipaddr, 4);
-		add_addr(e, &addr, found[i].ttl);
 	}
-	finish_one(e);
+	if (a->n == 0 || ttl < a->ttl_s)
+		a->ttl_s = ttl;
+	a->v[a->n] = (struct sbx_addr){ .family = family };
+	memcpy(a->v[a->n++].b, addr, family == 4 ? 4 : 16);
 }
 
-static void on_aaaa(void *userdata, int status, int timeouts, unsigned char *answer, int n_answer)
+/* The addresses of a message. Returns c-ares' status. */
+static int read_addrs(uint8_t family, const unsigned char *p, int n_p, struct sbx_resolve_answer *a)
 {
-	struct sbx_resolve_entry *e = userdata;
-	struct ares_addr6ttl found[SBX_RESOLVE_ADDRS_MAX / 2];
-	int n = (int)SBX_N_ELEMENTS(found);
+	struct ares_addrttl v4[SBX_RESOLVE_ADDRS_MAX + 1];
+	struct ares_addr6ttl v6[SBX_RESOLVE_ADDRS_MAX + 1];
+	int n = SBX_RESOLVE_ADDRS_MAX + 1, r;
+
+	if (family == 4)
+		r = ares_parse_a_reply(p, n_p, NULL, v4, &n);
+	else
+		r = ares_parse_aaaa_reply(p, n_p, NULL, v6, &n);
+	for (int i = 0; r == ARES_SUCCESS && i < n; i++) {
+		if (family == 4)
+			add_addr(a, 4, &v4[i].ipaddr, v4[i].ttl);
+		else
+			add_addr(a, 6, &v6[i].ip6addr, v6[i].ttl);
+	}
+	return r;
+}
+
+/* What @status and the message say. False: there is more than was sent. */
+static bool read_answer(uint8_t family, int status, const unsigned char *p, int n_p,
+			struct sbx_resolve_answer *a)
+{
+	bool has_message = (status == ARES_SUCCESS || status == ARES_ENODATA) && n_p >= NS_HFIXEDSZ;
+	bool truncated = has_message && p[2] & 0x02;
+
+	*a = (struct sbx_resolve_answer){ .status = SBX_RESOLVE_FAILED };
+	if (status == ARES_ENOTFOUND)
+		a->status = SBX_RESOLVE_NXDOMAIN;
+	if (status == ARES_ENODATA)
+		a->status = SBX_RESOLVE_FOUND;
+	if (status == ARES_SUCCESS) {
+		int r = read_addrs(family, p, n_p, a);
+
+		/* c-ares takes no more than 512 bytes of a datagram, and cuts what is longer. */
+		truncated |= r != ARES_SUCCESS && r != ARES_ENODATA;
+		if (r == ARES_SUCCESS || r == ARES_ENODATA)
+			a->status = SBX_RESOLVE_FOUND;
+	}
+	if (truncated && a->n == 0)
+		a->status = SBX_RESOLVE_FAILED;
+	return !truncated;
+}
+
+static void send_question(struct question *q, enum sbx_ares_way way);
+
+static void on_answer(void *userdata, int status, int timeouts, unsigned char *p, int n_p)
+{
+	struct question *q = userdata;
+	struct sbx_resolve_answer answer;
+	bool whole;
 
 	(void)timeouts;
 	if (status == ARES_EDESTRUCTION)
 		return;
-	if (status != ARES_SUCCESS ||
-	    ares_parse_aaaa_reply(answer, n_answer, NULL, found, &n) != ARES_SUCCESS)
-		n = 0;
-	for (int i = 0; i < n; i++) {
-		struct sbx_addr addr = { .family = 6 };
-
-		memcpy(addr.b, &found[i].ip6addr, 16);
-		add_addr(e, &addr, found[i].ttl);
+	whole = read_answer(q->family, status, p, n_p, &answer);
+	if (!q->by_tcp) {
+		q->answer = answer;
+		if (!whole) {
+			q->answer.partial = true;
+			q->by_tcp = true;
+			send_question(q, SBX_ARES_TCP);
+			return;
+		}
+	} else if (answer.status != SBX_RESOLVE_FAILED) {
+		answer.partial |= !whole;
+		q->answer = answer;
 	}
-	finish_one(e);
+	finish_one(q->e);
+}
+
+static void send_question(struct question *q, enum sbx_ares_way way)
+{
+	sbx_ares_query(q->e->r->ares, way, q->e->name, q->family == 4 ? ns_t_a : ns_t_aaaa, on_answer,
+		       q);
+}
+
+static bool look_up_hosts(struct sbx_resolve_entry *e)
+{
+	struct sbx_resolved *result = &e->result;
+
+	result->n = sbx_hosts_lookup(sbx_span(e->r->b->hosts, e->r->b->n_hosts), e->name, result->v,
+				     SBX_RESOLVE_ADDRS_MAX);
+	if (result->n == 0)
+		return false;
+	result->status4 = result->status6 = SBX_RESOLVE_FOUND;
+	result->partial = result->n == SBX_RESOLVE_ADDRS_MAX;
+	result->ttl_s = e->ttl_s = TTL_HOSTS_S;
+	return true;
 }
 
 /* Fill the entry anew. The result is complete on return when the hosts file has the name, or when
  * c-ares failed at once. */
 static void ask(struct sbx_resolve_entry *e)
 {
-	struct sbx_resolve *r = e->r;
-
-	e->result.n = sbx_hosts_lookup(sbx_span(r->b->hosts, r->b->n_hosts), e->name, e->result.v,
-				       SBX_RESOLVE_ADDRS_MAX);
-	e->ttl_s = TTL_MAX_S;
-	if (e->result.n == 0 && r->b->config.n_resolvers) {
+	if (!look_up_hosts(e)) {
+		e->result = (struct sbx_resolved){ .first_family = e->result.first_family };
+		e->questions = e->r->b->config.n_resolvers ? calloc(2, sizeof(*e->questions)) : NULL;
+	}
+	if (e->questions) {
 		e->starting = true;
 		e->n_running = 2;
-		ares_query(r->channel, e->name, ns_c_in, ns_t_aaaa, on_aaaa, e);
-		ares_query(r->channel, e->name, ns_c_in, ns_t_a, on_a, e);
+		for (int i = 1; i >= 0; i--) {
+			e->questions[i].e = e;
+			e->questions[i].family = i == 0 ? 4 : 6;
+			send_question(&e->questions[i], SBX_ARES_UDP);
+		}
 		e->starting = false;
-		set_timeout(r);
 	}
 	if (e->n_running == 0)
 		complete(e);
 }
 
-/* --- for the flows --- */
+/* --- for who asks --- */
 
-const struct sbx_resolved *sbx_resolve_name(struct sbx_resolve *r, const char *name,
-					    struct sbx_resolve_waiter *w, sbx_resolve_fn done)
+static const struct sbx_resolved *resolve(struct sbx_resolve *r, const char *name, bool anew,
+					  struct sbx_resolve_waiter *w, sbx_resolve_fn done)
 {
 	static const struct sbx_resolved failed = { .n = 0 };
 	struct sbx_resolve_entry *e;
+	uint64_t age_s;
 
 	sbx_resolve_cancel(w);
 	if (sbx_addr_parse(name, &r->literal.v[0]) == 0) {
 		r->literal.n = 1;
 		r->literal.first_family = r->literal.v[0].family;
+		r->literal.status4 = r->literal.status6 = SBX_RESOLVE_FOUND;
+		r->literal.ttl_s = TTL_HOSTS_S;
 		return &r->literal;
 	}
 	e = find(r, name);
@@ -358,10 +333,13 @@ const struct sbx_resolved *sbx_resolve_name(struct sbx_resolve *r, const char *n
 		if (!e)
 			return &failed;
 	}
-	if (e->n_running == 0 && sbx_now_ms() >= e->until_ms)
+	if (e->n_running == 0 && (anew || sbx_now_ms() >= e->until_ms))
 		ask(e);
-	if (e->n_running == 0)
+	if (e->n_running == 0) {
+		age_s = (sbx_now_ms() - e->since_ms) / 1000;
+		e->result.ttl_s = e->ttl_s > age_s ? e->ttl_s - (uint32_t)age_s : 0;
 		return &e->result;
+	}
 	w->entry = e;
 	w->done = done;
 	w->prev = NULL;
@@ -372,17 +350,27 @@ const struct sbx_resolved *sbx_resolve_name(struct sbx_resolve *r, const char *n
 	return NULL;
 }
 
+const struct sbx_resolved *sbx_resolve_name(struct sbx_resolve *r, const char *name,
+					    struct sbx_resolve_waiter *w, sbx_resolve_fn done)
+{
+	return resolve(r, name, false, w, done);
+}
+
+const struct sbx_resolved *sbx_resolve_anew(struct sbx_resolve *r, const char *name,
+					    struct sbx_resolve_waiter *w, sbx_resolve_fn done)
+{
+	return resolve(r, name, true, w, done);
+}
+
 void sbx_resolve_send(struct sbx_resolve *r, const uint8_t *query, size_t n_query,
 		      void (*done)(void *userdata, int status, int timeouts, unsigned char *answer,
 				   int n_answer),
 		      void *userdata)
 {
-	if (r->b->config.n_resolvers == 0) {
+	if (r->b->config.n_resolvers == 0)
 		done(userdata, ARES_ESERVFAIL, 0, NULL, 0);
-		return;
-	}
-	ares_send(r->channel, query, (int)n_query, done, userdata);
-	set_timeout(r);
+	else
+		sbx_ares_send(r->ares, SBX_ARES_AUTO, query, n_query, done, userdata);
 }
 
 void sbx_resolve_cancel(struct sbx_resolve_waiter *w)
@@ -419,26 +407,19 @@ int sbx_resolve_new(struct sbx_broker *b)
 		return -ENOMEM;
 	b->resolve = r;
 	r->b = b;
-	for (size_t i = 0; i < SOCKETS_MAX; i++)
-		r->sockets[i].fd = -1;
-	if (evtimer_assign(&r->ev_timeout, b->base, on_timeout, r) < 0)
-		return -ENOMEM;
-	return open_channel(r);
+	return sbx_ares_new(b->base, &r->ares);
 }
 
 void sbx_resolve_free(struct sbx_resolve *r)
 {
 	if (!r)
 		return;
-	if (r->have_channel)
-		ares_destroy(r->channel);
-	ares_library_cleanup();
-	event_del(&r->ev_timeout);
+	sbx_ares_free(r->ares);
 	while (r->oldest) {
 		struct sbx_resolve_entry *e = r->oldest;
 
 		unlink_entry(r, e);
-		free(e);
+		free_entry(e);
 	}
 	free(r);
 }

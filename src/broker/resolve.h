@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "broker/core_resolved.h"
 
 struct sbx_broker;
 struct sbx_resolve;
@@ -13,16 +14,8 @@ struct sbx_resolve;
 /*
  * Names to addresses, outside: the host's hosts file first, then its resolvers by c-ares, A and
  * AAAA side by side. What was found is kept for its TTL (1 to 60 s; nothing found: 2 s). The
- * addresses are not judged here: every use is, by sbx_core_candidates().
+ * addresses are not judged here: every use is, by sbx_core_candidates() or sbx_core_may_pin().
  */
-
-#define SBX_RESOLVE_ADDRS_MAX 32
-
-struct sbx_resolved {
-	size_t n;	      /* 0: the name did not resolve */
-	uint8_t first_family; /* which to try first: 6, or the one that was reached last */
-	struct sbx_addr v[SBX_RESOLVE_ADDRS_MAX];
-};
 
 struct sbx_resolve_waiter;
 typedef void (*sbx_resolve_fn)(struct sbx_resolve_waiter *w, const struct sbx_resolved *result);
@@ -44,6 +37,9 @@ void sbx_resolve_free(struct sbx_resolve *r);
  * until the next call here); otherwise NULL, and @w->done is called later, once, never from inside
  * this call. */
 const struct sbx_resolved *sbx_resolve_name(struct sbx_resolve *r, const char *name,
+					    struct sbx_resolve_waiter *w, sbx_resolve_fn done);
+/* The same, but what is kept does not count: it is asked for now, unless it is already. */
+const struct sbx_resolved *sbx_resolve_anew(struct sbx_resolve *r, const char *name,
 					    struct sbx_resolve_waiter *w, sbx_resolve_fn done);
 /* Ask the resolvers a query of the caller's own (DNS message; c-ares gives it its id). @done is
  * called once, maybe from inside this call: an ares_callback (ares_send(3)). */
