@@ -10,7 +10,9 @@
  * How many were lost is told by the number of the next one that comes. At the end of a flood there is none:
  * so at the end of the sandbox, if anything was lost, we send one that the filter refuses ourselves, from the
  * stub's socket, which is in the sandbox's namespace and keeps it alive. It goes to IPv4's reserved block, which
- * is refused in every mode. (Only an entry for all networks and ports of UDP carries that, and nothing comes.)
+ * is refused in every mode. (Only an entry for all networks and ports of UDP carries that, and nothing comes.) With
+ * attach cgroup the stub is the host's: there it comes from a socket that belongs to the sandbox's cgroup, and goes
+ * to a floor of every policy, which has a route where there is any.
  */
 
 #include "broker/broker.h"
@@ -27,9 +29,10 @@
 #define BATCH 16
 #define DRAIN 65536 /* more than its receive buffer holds */
 
-/* Where that one goes: nowhere (RFC 863, RFC 1112 section 4). */
-#define MARK_ADDR 0xf0000001
-#define MARK_PORT 9
+/* Where that one goes: nowhere (RFC 863, RFC 1112 section 4), or to the metadata address. */
+#define MARK_ADDR	 0xf0000001
+#define MARK_ADDR_CGROUP 0xa9fea9fe
+#define MARK_PORT	 9
 
 struct sbx_nflog {
 	struct sbx_broker *b;
@@ -37,16 +40,36 @@ struct sbx_nflog {
 	uint32_t next_seq;
 	bool lost_some; /* the kernel said so */
 	bool marking;	/* our own is on its way */
+	int mark_fd;	/* borrowed: it is sent from here; -1: it cannot be */
+	struct sockaddr_in mark_from, mark_to;
 };
 
-static bool is_mark(const struct sbx_nflog_packet *p)
+/* The port it comes from is that socket's alone. */
+static bool is_mark(const struct sbx_nflog *n, const struct sbx_nflog_packet *p)
 {
-	static const uint8_t addr[4] = { MARK_ADDR >> 24, MARK_ADDR >> 16 & 0xff, MARK_ADDR >> 8 & 0xff,
-					 MARK_ADDR & 0xff };
+	return p->proto == SBX_PROTO_UDP && p->sport == ntohs(n->mark_from.sin_port) &&
+	       p->dport == MARK_PORT && p->dst.family == 4 &&
+	       memcmp(p->dst.b, &n->mark_to.sin_addr, 4) == 0;
+}
 
-	/* Port 53 of the namespace is ours. */
-	return p->proto == SBX_PROTO_UDP && p->sport == 53 && p->dport == MARK_PORT && p->dst.family == 4 &&
-	       memcmp(p->dst.b, addr, sizeof(addr)) == 0;
+static int choose_mark(struct sbx_nflog *n)
+{
+	bool cgroup = n->b->config.real_pins;
+	socklen_t size = sizeof(n->mark_from);
+
+	n->mark_fd = n->b->fds[cgroup ? SBX_BFD_MARK : SBX_BFD_DNS_UDP4];
+	n->mark_to = (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons(MARK_PORT),
+		.sin_addr.s_addr = htonl(cgroup ? MARK_ADDR_CGROUP : MARK_ADDR),
+	};
+	n->mark_from = (struct sockaddr_in){ .sin_family = AF_INET };
+	if (n->mark_fd < 0)
+		return 0;
+	if (cgroup && bind(n->mark_fd, (const struct sockaddr *)&n->mark_from, size) < 0 &&
+	    errno != EINVAL) /* it has a port */
+		return -errno;
+	return getsockname(n->mark_fd, (struct sockaddr *)&n->mark_from, &size) < 0 ? -errno : 0;
 }
 
 static void on_packet(void *userdata, const struct sbx_nflog_packet *p)
@@ -58,7 +81,7 @@ static void on_packet(void *userdata, const struct sbx_nflog_packet *p)
 
 	if (n_lost)
 		sbx_broker_event_lost(b, n_lost);
-	if (n->marking && is_mark(p)) {
+	if (n->marking && is_mark(n, p)) {
 		n->marking = false;
 		return;
 	}
@@ -95,25 +118,20 @@ void sbx_nflog_drain(struct sbx_nflog *n)
 
 void sbx_nflog_finish(struct sbx_nflog *n)
 {
-	const struct sockaddr_in to = {
-		.sin_family = AF_INET,
-		.sin_port = htons(MARK_PORT),
-		.sin_addr.s_addr = htonl(MARK_ADDR),
-	};
-
 	sbx_nflog_drain(n);
-	if (!n || !n->lost_some)
+	if (!n || !n->lost_some || n->mark_fd < 0)
 		return;
 	n->marking = true;
 	/* Refused (EPERM), as it is meant to be. */
-	(void)!sendto(n->b->fds[SBX_BFD_DNS_UDP4], "", 0, MSG_DONTWAIT | MSG_NOSIGNAL,
-		      (const struct sockaddr *)&to, sizeof(to));
+	(void)!sendto(n->mark_fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL,
+		      (const struct sockaddr *)&n->mark_to, sizeof(n->mark_to));
 	sbx_nflog_drain(n);
 }
 
 int sbx_nflog_new(struct sbx_broker *b, int fd)
 {
 	struct sbx_nflog *n;
+	int r;
 
 	if (fd < 0)
 		return 0;
@@ -122,9 +140,10 @@ int sbx_nflog_new(struct sbx_broker *b, int fd)
 		return -ENOMEM;
 	b->nflog = n;
 	n->b = b;
-	if (event_assign(&n->ev, b->base, fd, EV_READ | EV_PERSIST, on_read, n) < 0)
-		return -ENOMEM;
-	return 0;
+	r = choose_mark(n);
+	if (r == 0 && event_assign(&n->ev, b->base, fd, EV_READ | EV_PERSIST, on_read, n) < 0)
+		r = -ENOMEM;
+	return r;
 }
 
 int sbx_nflog_start(struct sbx_nflog *n)
