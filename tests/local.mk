@@ -53,6 +53,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_attach.py \
 	%reldir%/system/test_attach_rules.py \
 	%reldir%/system/test_attacks.py \
+	%reldir%/system/test_broker_pins.py \
 	%reldir%/system/test_broker_standalone.py \
 	%reldir%/system/test_clients.py \
 	%reldir%/system/test_gc.py \

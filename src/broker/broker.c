@@ -15,13 +15,16 @@
  *   io_timers    every deadline on one timer         tcp_flow     a flow's life
  *   io_own       the host's own addresses            tcp_open     from accept to dial
  *   io_nflog     what the packet filter refused      tcp_check    the first bytes: SNI, Host
- *   dns_stub     the sandbox's DNS                   tcp_dial     happy eyeballs
- *   dns_tcp      the same over TCP                   tcp_proxy    out through an HTTP proxy
- *   dns_forward  real answers, where given           tcp_relay    carrying bytes
- *   resolve      names to addresses, outside         tcp_http     requests, judged one by one
- *   resolve_ares the resolver library                tcp_refuse   refusals, explained
- *   udp_flow     UDP
- *   udp_factory  its sockets
+ *   io_realpins  attach cgroup: pins in the kernel   tcp_dial     happy eyeballs
+ *   dns_stub     the sandbox's DNS                   tcp_proxy    out through an HTTP proxy
+ *   dns_tcp      the same over TCP                   tcp_relay    carrying bytes
+ *   dns_forward  real answers, where given           tcp_http     requests, judged one by one
+ *   dns_pin      real answers that are pinned        tcp_refuse   refusals, explained
+ *   resolve      names to addresses, outside         udp_flow     UDP
+ *   resolve_ares the resolver library                udp_factory  its sockets
+ *
+ * With attach cgroup (config.real_pins) the sandbox is in our own network namespace, the kernel judges its
+ * packets and no flow comes here: of the above DNS, pins and the packet log are at work.
  */
 
 #include "broker/broker.h"
@@ -39,6 +42,7 @@
 
 #include "base/cleanup.h"
 #include "broker/dns_stub.h"
+#include "broker/io_realpins.h"
 #include "broker/resolve.h"
 #include "broker/tcp_flow.h"
 #include "broker/udp_flow.h"
@@ -220,6 +224,8 @@ static const struct part after[] = {
 	{ "pins", new_core },
 	{ "resolvers", sbx_resolve_configure },
 	{ "forwarder", sbx_forward_new },
+	{ "real pins", sbx_pinner_new },
+	{ "real answers", sbx_dns_pins_new },
 	{ "DNS stub", sbx_stub_new },
 	{ "TCP flows", sbx_tcp_new },
 	{ "UDP flows", sbx_udp_new },
@@ -267,6 +273,8 @@ static void fini(struct sbx_broker *b)
 	sbx_udp_free(b->udp);
 	sbx_tcp_free(b->tcp);
 	sbx_stub_free(b->stub);
+	sbx_dns_pins_free(b->dns_pins);
+	sbx_pinner_free(b->pinner);
 	sbx_resolve_free(b->resolve);
 	sbx_forward_free(b->forward);
 	sbx_nflog_free(b->nflog);

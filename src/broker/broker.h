@@ -26,7 +26,7 @@ enum sbx_timer {
 	SBX_TIMER_DRAIN,	 /* a refused request's earlier answers */
 	SBX_TIMER_LINGER,	 /* a refusal being read by the client */
 	SBX_TIMER_DNS_TCP,
-	SBX_TIMER_DNS_FORWARD,
+	SBX_TIMER_DNS_PIN, /* a query whose name is resolved and pinned */
 	SBX_TIMER_UDP_OPEN, /* a UDP flow before its socket came and its address is known */
 	SBX_TIMER_UDP_IDLE,
 	SBX_N_TIMERS,
@@ -64,6 +64,8 @@ struct sbx_broker {
 	struct sbx_resolve *resolve; /* resolve.c */
 	struct sbx_stub *stub;	     /* dns_stub.c */
 	struct sbx_forward *forward; /* dns_forward.c */
+	struct sbx_dns_pins *dns_pins; /* dns_pin.c */
+	struct sbx_pinner *pinner;   /* io_realpins.c; NULL without real pins */
 	struct sbx_tcp *tcp;	     /* tcp_listen.c */
 	struct sbx_udp *udp;	     /* udp_flow.c */
 	struct sbx_nflog *nflog;     /* io_nflog.c */
@@ -88,6 +90,9 @@ uint64_t sbx_now_ms(void);
 /* Take over @fd (non-blocking from here on): STOP, end of file, events. 0 or -errno. */
 int sbx_control_new(struct sbx_broker *b, int fd);
 void sbx_control_free(struct sbx_control *c);
+/* Send one packet, now or as soon as the launcher reads; borrowed until then, and there is one at a time. 0,
+ * or -errno: the channel is broken. */
+int sbx_control_send(struct sbx_broker *b, struct sbx_span packet);
 /* Record one refusal or one carried flow. @addr may be NULL, @name NULL. Never fails: what cannot
  * be told apart any more is still counted. */
 void sbx_broker_event(struct sbx_broker *b, enum sbx_proto proto, const struct sbx_verdict *v,

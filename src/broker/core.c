@@ -215,6 +215,19 @@ static struct sbx_verdict judge_address(const struct sbx_core *core,
 	return v;
 }
 
+bool sbx_core_may_pin(const struct sbx_core *core, const char *name, const struct sbx_addr *addr,
+		      enum sbx_proto proto, uint16_t port)
+{
+	struct sbx_flow_target target = {
+		.proto = proto,
+		.port = port,
+		.verdict = sbx_policy_decide_name(core->policy, name, proto, port),
+	};
+
+	return !core->config->air_gap && target.verdict.action == SBX_ALLOW &&
+	       judge_address(core, &target, addr).action == SBX_ALLOW;
+}
+
 static bool have(const struct sbx_candidates *c, const struct sbx_addr *addr)
 {
 	for (size_t i = 0; i < c->n; i++)

@@ -10,6 +10,7 @@
 #include "base/reason.h"
 #include "broker/core_leases.h"
 #include "broker/core_pins.h"
+#include "broker/core_resolved.h"
 #include "ipc/messages.h"
 #include "policy/policy.h"
 #include "wire/dns.h"
@@ -37,12 +38,14 @@ bool sbx_core_is_own(const struct sbx_core *core, const struct sbx_addr *addr);
 /* --- DNS --- */
 
 enum sbx_dns_action {
-	SBX_DNS_REFUSE = 0, /* rcode, an event with verdict's reason */
-	SBX_DNS_ANSWER,	    /* rcode NOERROR, n_addrs synthetic addresses (0: NODATA) */
+	SBX_DNS_REFUSE = 0, /* rcode, an event with verdict's reason and (n_addrs 1) the address */
+	SBX_DNS_ANSWER,	    /* rcode, n_addrs addresses of our own (0: none) */
 	SBX_DNS_FORWARD,    /* ask a resolver */
+	SBX_DNS_PIN,	    /* resolve the name, and then sbx_core_decide_pinned() */
 };
 
 #define SBX_DNS_PIN_TTL_S 300 /* a pin lasts as long as the sandbox; programs may ask again */
+#define SBX_DNS_REAL_TTL_MAX_S 60 /* real pins: programs shall ask again before theirs gets old */
 
 struct sbx_dns_decision {
 	enum sbx_dns_action action;
@@ -56,6 +59,11 @@ struct sbx_dns_decision {
  * for. */
 void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query *query,
 			 struct sbx_dns_decision *ret_decision);
+/* The name of a query for SBX_DNS_PIN was resolved; @pinned are those of its addresses that may be told (any
+ * family): ANSWER with the rcode to say, or REFUSE. */
+void sbx_core_decide_pinned(const struct sbx_core *core, const struct sbx_dns_query *query,
+			    const struct sbx_resolved *result, const struct sbx_addr *pinned,
+			    size_t n_pinned, struct sbx_dns_decision *ret_decision);
 /* A resolver's answer to a forwarded query: is every name of its CNAME chain one that no floor and
  * no deny entry names? */
 struct sbx_verdict sbx_core_judge_cnames(const struct sbx_core *core,
@@ -111,6 +119,10 @@ struct sbx_candidates {
 void sbx_core_candidates(const struct sbx_core *core, const struct sbx_flow_target *target,
 			 const struct sbx_addr *addrs, size_t n, uint8_t first_family,
 			 struct sbx_candidates *ret_candidates);
+
+/* May the kernel let @addr pass, an address that @name resolved to? As the flow would be judged. */
+bool sbx_core_may_pin(const struct sbx_core *core, const char *name, const struct sbx_addr *addr,
+		      enum sbx_proto proto, uint16_t port);
 
 /* The reason to record for a packet that the sandbox's filter refused. */
 struct sbx_verdict sbx_core_judge_logged(const struct sbx_core *core, enum sbx_proto proto,

@@ -3,7 +3,9 @@
  * What the stub answers. PURE.
  *
  * An allowed name gets its synthetic address and nothing is asked upstream, so a query for a
- * refused name never leaves the host whatever it encodes. Only where the profile hands out real
+ * refused name never leaves the host whatever it encodes. With real pins (attach cgroup) an allowed
+ * name is resolved, by our own questions for A and AAAA, and what passes is told; a refused one
+ * never is. Only where the profile hands out real
  * answers (config->dns_real) is a query passed on; floors and deny entries hold there too, for the
  * name asked and for every name of the answer's CNAME chain.
  */
@@ -23,6 +25,41 @@ static void refuse(struct sbx_dns_decision *d, enum sbx_dns_rcode rcode, enum sb
 	d->verdict = (struct sbx_verdict){ .reason = reason, .rule = UINT32_MAX };
 }
 
+static bool asks_for_addresses(const struct sbx_dns_query *query)
+{
+	return query->qtype == SBX_DNS_TYPE_A || query->qtype == SBX_DNS_TYPE_AAAA;
+}
+
+/* Real pins: there is no flow that could come here, and the stub is what the sandbox sees of us. */
+static void answer_selftest(const struct sbx_core *core, const struct sbx_dns_query *query,
+			    struct sbx_dns_decision *d)
+{
+	const struct sbx_addr *stub = &core->config->stub_addr;
+
+	d->action = SBX_DNS_ANSWER;
+	d->rcode = SBX_DNS_NOERROR;
+	if (query->qtype != (stub->family == 4 ? SBX_DNS_TYPE_A : SBX_DNS_TYPE_AAAA))
+		return;
+	d->n_addrs = 1;
+	d->addrs[0] = *stub;
+}
+
+/* The kernel judges by address and port: a name that has no ports of its own has no pins. */
+static void pin_real(const struct sbx_core *core, const struct sbx_dns_query *query,
+		     struct sbx_dns_decision *d)
+{
+	struct sbx_policy_port port;
+
+	d->action = asks_for_addresses(query) ? SBX_DNS_PIN : SBX_DNS_ANSWER;
+	d->rcode = SBX_DNS_NOERROR;
+	if (d->action == SBX_DNS_PIN && !sbx_policy_name_ports(core->policy, query->name, &port, 1)) {
+		d->action = SBX_DNS_REFUSE;
+		d->rcode = SBX_DNS_REFUSED;
+		d->verdict.action = SBX_DENY;
+		d->verdict.reason = SBX_REASON_PORT;
+	}
+}
+
 static void answer_pin(const struct sbx_core *core, const struct sbx_dns_query *query,
 		       struct sbx_dns_decision *d)
 {
@@ -31,7 +68,7 @@ static void answer_pin(const struct sbx_core *core, const struct sbx_dns_query *
 
 	d->action = SBX_DNS_ANSWER;
 	d->rcode = SBX_DNS_NOERROR;
-	if (query->qtype != SBX_DNS_TYPE_A && query->qtype != SBX_DNS_TYPE_AAAA)
+	if (!asks_for_addresses(query))
 		return;
 	r = sbx_pins_add(core->pins, query->name, &index);
 	if (r != 0) {
@@ -65,7 +102,10 @@ void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query
 	}
 	if (query->is_hostname && strcmp(query->name, core->config->selftest_name) == 0) {
 		d->verdict = (struct sbx_verdict){ .action = SBX_ALLOW, .rule = UINT32_MAX };
-		answer_pin(core, query, d);
+		if (core->config->real_pins)
+			answer_selftest(core, query, d);
+		else
+			answer_pin(core, query, d);
 		return;
 	}
 	if (core->config->air_gap) {
@@ -84,10 +124,66 @@ void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query
 
 		d->action = hidden ? SBX_DNS_ANSWER : SBX_DNS_FORWARD;
 		d->rcode = SBX_DNS_NOERROR;
+	} else if (d->verdict.action == SBX_ALLOW && core->config->real_pins) {
+		pin_real(core, query, d);
 	} else if (d->verdict.action == SBX_ALLOW) {
 		answer_pin(core, query, d);
 	} else {
 		d->action = SBX_DNS_REFUSE;
+	}
+}
+
+/* --- real pins --- */
+
+/* Every address was refused: why, as a flow would be told. */
+static void refuse_addresses(const struct sbx_core *core, const struct sbx_dns_query *query,
+			     const struct sbx_resolved *result, struct sbx_dns_decision *d)
+{
+	struct sbx_policy_port first = { .proto = SBX_PROTO_TCP };
+	struct sbx_flow_target target;
+	struct sbx_candidates c;
+
+	sbx_policy_name_ports(core->policy, query->name, &first, 1);
+	target = (struct sbx_flow_target){
+		.proto = first.proto,
+		.port = first.port,
+		.verdict = sbx_policy_decide_name(core->policy, query->name, first.proto, first.port),
+	};
+	sbx_core_candidates(core, &target, result->v, result->n, 6, &c);
+	if (c.n) { /* nothing is wrong with some, so there was no room */
+		refuse(d, SBX_DNS_SERVFAIL, SBX_REASON_PINS_EXHAUSTED);
+		return;
+	}
+	d->rcode = SBX_DNS_REFUSED;
+	d->verdict = c.refused;
+	d->n_addrs = 1;
+	d->addrs[0] = c.refused_addr;
+}
+
+void sbx_core_decide_pinned(const struct sbx_core *core, const struct sbx_dns_query *query,
+			    const struct sbx_resolved *result, const struct sbx_addr *pinned,
+			    size_t n_pinned, struct sbx_dns_decision *ret_decision)
+{
+	bool v4 = query->qtype == SBX_DNS_TYPE_A;
+	enum sbx_resolve_status status = v4 ? result->status4 : result->status6;
+	struct sbx_dns_decision *d = ret_decision;
+	size_t n_of_family = 0;
+
+	*d = (struct sbx_dns_decision){ .action = SBX_DNS_REFUSE, .rcode = SBX_DNS_SERVFAIL };
+	for (size_t i = 0; i < n_pinned; i++)
+		n_of_family += pinned[i].family == (v4 ? 4 : 6);
+	if (n_pinned == 0 && result->n > 0) {
+		refuse_addresses(core, query, result, d);
+	} else if (n_pinned == 0 && (result->status4 == SBX_RESOLVE_NXDOMAIN ||
+				     result->status6 == SBX_RESOLVE_NXDOMAIN)) {
+		refuse(d, SBX_DNS_NXDOMAIN, SBX_REASON_RESOLVE_FAILED);
+	} else if (n_of_family > 0 || status != SBX_RESOLVE_FAILED) {
+		d->action = SBX_DNS_ANSWER;
+		d->rcode = SBX_DNS_NOERROR;
+	} else if (n_pinned > 0) { /* of this family nothing is known: "none" would be kept as true */
+		d->action = SBX_DNS_ANSWER;
+	} else {
+		refuse(d, SBX_DNS_SERVFAIL, SBX_REASON_RESOLVE_FAILED);
 	}
 }
 

@@ -32,13 +32,6 @@ struct forwarded {
 	struct sbx_dns_query query;
 };
 
-static void refuse(struct sbx_broker *b, const struct forwarded *w, const struct sbx_verdict *v)
-{
-	b->stats.dns_refused++;
-	sbx_broker_event(b, SBX_PROTO_DNS, v, NULL, 53, w->query.name);
-	sbx_stub_send_rcode(b, &w->asker, &w->query, SBX_DNS_REFUSED);
-}
-
 /* Has this host a way there? Asked of the routes, by a connect that sends nothing. */
 static bool is_routable(const struct sbx_addr *addr)
 {
@@ -72,7 +65,7 @@ static bool judge(struct sbx_broker *b, const struct forwarded *w, struct sbx_sp
 	}
 	v = sbx_core_judge_cnames(&b->core, &answer);
 	if (v.action != SBX_ALLOW) {
-		refuse(b, w, &v);
+		sbx_stub_refuse(b, &w->asker, &w->query, SBX_DNS_REFUSED, &v, NULL);
 		return false;
 	}
 	if (is_useless(&answer)) {

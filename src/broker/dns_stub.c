@@ -4,8 +4,9 @@
  *
  * Its sockets are bound to port 53 of every address in the sandbox's namespace, so whatever
  * resolver the sandbox asks, it asks us; PKTINFO tells which address that was, and the answer comes
- * from it. What to answer is decided in core_dns.c, from memory. At most BATCH messages are taken
- * per event, so that a flood of queries leaves the flows their turns.
+ * from it. What to answer is decided in core_dns.c, from memory; where real addresses are told,
+ * dns_forward.c or dns_pin.c goes on. At most BATCH messages are taken per event, so that a flood of
+ * queries leaves the flows their turns.
  */
 
 #include "broker/dns_stub.h"
@@ -18,6 +19,7 @@
 #include "base/cleanup.h"
 
 #define BATCH 32
+#define OUT_MAX 4096 /* the longest answer: SBX_RESOLVE_ADDRS_MAX addresses of 28 bytes, and its question */
 
 struct sbx_stub {
 	struct sbx_broker *b;
@@ -81,32 +83,31 @@ void sbx_stub_send(struct sbx_broker *b, const struct sbx_asker *asker, struct s
 		sbx_dns_tcp_send(b->stub->tcp, asker->connection, message);
 }
 
-static void answer(struct sbx_broker *b, const struct sbx_asker *asker,
-		   const struct sbx_dns_query *query, enum sbx_dns_rcode rcode,
-		   const struct sbx_addr *addrs, size_t n_addrs)
+void sbx_stub_answer(struct sbx_broker *b, const struct sbx_asker *asker,
+		     const struct sbx_dns_query *query, enum sbx_dns_rcode rcode,
+		     const struct sbx_addr *addrs, size_t n_addrs, uint32_t ttl_s)
 {
-	uint8_t out[SBX_DNS_UDP_MAX];
+	uint8_t out[OUT_MAX];
 	size_t n, limit = asker->fd >= 0 ? sbx_dns_udp_limit(query) : sizeof(out);
 
-	if (sbx_dns_write_answer(query, rcode, addrs, n_addrs, SBX_DNS_PIN_TTL_S, limit, out,
-				 sizeof(out), &n) == 0)
+	if (sbx_dns_write_answer(query, rcode, addrs, n_addrs, ttl_s, limit, out, sizeof(out), &n) == 0)
 		sbx_stub_send(b, asker, sbx_span(out, n));
 }
 
 void sbx_stub_send_rcode(struct sbx_broker *b, const struct sbx_asker *asker,
 			 const struct sbx_dns_query *query, enum sbx_dns_rcode rcode)
 {
-	answer(b, asker, query, rcode, NULL, 0);
+	sbx_stub_answer(b, asker, query, rcode, NULL, 0, 0);
 }
 
-static void refuse(struct sbx_broker *b, const struct sbx_asker *asker,
-		   const struct sbx_dns_query *query, enum sbx_dns_rcode rcode,
-		   const struct sbx_verdict *v)
+void sbx_stub_refuse(struct sbx_broker *b, const struct sbx_asker *asker,
+		     const struct sbx_dns_query *query, enum sbx_dns_rcode rcode,
+		     const struct sbx_verdict *v, const struct sbx_addr *addr)
 {
 	b->stats.dns_refused++;
 	if (v->reason == SBX_REASON_PINS_EXHAUSTED || v->reason == SBX_REASON_RESOURCE)
 		b->stats.limits_hit++;
-	sbx_broker_event(b, SBX_PROTO_DNS, v, NULL, 53, query->name);
+	sbx_broker_event(b, SBX_PROTO_DNS, v, addr, 53, query->name);
 	sbx_stub_send_rcode(b, asker, query, rcode);
 }
 
@@ -118,7 +119,7 @@ static void refuse_malformed(struct sbx_broker *b, const struct sbx_asker *asker
 				   : r == SBX_DNS_E_BADVERS ? SBX_DNS_BADVERS
 							    : SBX_DNS_FORMERR;
 
-	refuse(b, asker, query, rcode, &v);
+	sbx_stub_refuse(b, asker, query, rcode, &v, NULL);
 }
 
 void sbx_stub_message(struct sbx_broker *b, const struct sbx_asker *asker, struct sbx_span message)
@@ -137,13 +138,16 @@ void sbx_stub_message(struct sbx_broker *b, const struct sbx_asker *asker, struc
 	sbx_core_decide_dns(&b->core, &query, &d);
 	switch (d.action) {
 	case SBX_DNS_ANSWER:
-		answer(b, asker, &query, d.rcode, d.addrs, d.n_addrs);
+		sbx_stub_answer(b, asker, &query, d.rcode, d.addrs, d.n_addrs, SBX_DNS_PIN_TTL_S);
 		break;
 	case SBX_DNS_FORWARD:
 		sbx_forward_query(b->forward, asker, &query);
 		break;
 	case SBX_DNS_REFUSE:
-		refuse(b, asker, &query, d.rcode, &d.verdict);
+		sbx_stub_refuse(b, asker, &query, d.rcode, &d.verdict, NULL);
+		break;
+	case SBX_DNS_PIN:
+		sbx_dns_pin_query(b->dns_pins, asker, &query);
 		break;
 	}
 }

@@ -10,7 +10,7 @@
 #include "broker/broker.h"
 
 /* The DNS server that the sandbox sees: dns_stub.c (UDP, and what both transports do), dns_tcp.c,
- * dns_forward.c (real answers). */
+ * dns_forward.c (real answers), dns_pin.c (real answers that are pinned). */
 
 /* Where an answer goes. Copied freely; the connection may be gone by then. */
 struct sbx_asker {
@@ -25,10 +25,18 @@ struct sbx_asker {
 
 int sbx_stub_new(struct sbx_broker *b); /* 0 or -errno */
 void sbx_stub_free(struct sbx_stub *s);
-/* One message of the sandbox: answered now, dropped, or handed to the forwarder. */
+/* One message of the sandbox: answered now, dropped, or handed to the forwarder or to the pins. */
 void sbx_stub_message(struct sbx_broker *b, const struct sbx_asker *asker, struct sbx_span message);
 /* Send one answer, if the asker is still there. */
 void sbx_stub_send(struct sbx_broker *b, const struct sbx_asker *asker, struct sbx_span message);
+/* Answer with those of @addrs that were asked for. */
+void sbx_stub_answer(struct sbx_broker *b, const struct sbx_asker *asker,
+		     const struct sbx_dns_query *query, enum sbx_dns_rcode rcode,
+		     const struct sbx_addr *addrs, size_t n_addrs, uint32_t ttl_s);
+/* Answer without records, and record why. @addr: what was judged, or NULL. */
+void sbx_stub_refuse(struct sbx_broker *b, const struct sbx_asker *asker,
+		     const struct sbx_dns_query *query, enum sbx_dns_rcode rcode,
+		     const struct sbx_verdict *v, const struct sbx_addr *addr);
 /* Answer without records. */
 void sbx_stub_send_rcode(struct sbx_broker *b, const struct sbx_asker *asker,
 			 const struct sbx_dns_query *query, enum sbx_dns_rcode rcode);
@@ -44,6 +52,13 @@ int sbx_forward_new(struct sbx_broker *b);
 void sbx_forward_free(struct sbx_forward *f);
 /* Ask the resolvers what @query asks and pass the answer on. */
 void sbx_forward_query(struct sbx_forward *f, const struct sbx_asker *asker,
+		       const struct sbx_dns_query *query);
+
+/* --- dns_pin.c --- */
+int sbx_dns_pins_new(struct sbx_broker *b);
+void sbx_dns_pins_free(struct sbx_dns_pins *d);
+/* Resolve the name, have its addresses pinned and tell them. */
+void sbx_dns_pin_query(struct sbx_dns_pins *d, const struct sbx_asker *asker,
 		       const struct sbx_dns_query *query);
 
 #endif

@@ -2,6 +2,8 @@
 /*
  * The channel to the launcher: READY and events go up, RELEASE and STOP come down.
  *
+ * Where real pins are (io_realpins.c), PINS go up, each answered by PINNED or PINS_FAILED, also before RELEASE.
+ *
  * The launcher is trusted; still a message that is not expected ends the broker, and with it every
  * flow. End of file means the launcher is gone: leave at once, the sandbox is being killed.
  *
@@ -28,6 +30,7 @@
 
 #include "base/cleanup.h"
 #include "base/fold.h"
+#include "broker/io_realpins.h"
 #include "ipc/channel.h"
 #include "sys/proc.h"
 
@@ -42,6 +45,7 @@ struct sbx_control {
 	uint64_t clock_ms;	 /* the fold's: stands still while `queue` is not empty */
 	struct sbx_event *queue; /* came out of the fold, not sent yet: [first, n) */
 	size_t first, n, n_max;
+	struct sbx_span packet;	 /* borrowed, not sent yet (PINS); n 0: none */
 	bool released; /* RELEASE came: what is recorded is the command's, and is sent */
 	bool stopping; /* STOP came: send everything, then STATS, then leave */
 };
@@ -94,6 +98,28 @@ static int send_queue(struct sbx_control *c)
 	c->queue = NULL;
 	c->first = c->n = c->n_max = 0;
 	return 0;
+}
+
+/* The same for the packet that waits. */
+static int send_packet(struct sbx_control *c)
+{
+	int r = c->packet.n ? sbx_channel_send(c->fd, c->packet.p, c->packet.n, NULL, 0) : 0;
+
+	if (r == 0)
+		c->packet.n = 0;
+	return r;
+}
+
+int sbx_control_send(struct sbx_broker *b, struct sbx_span packet)
+{
+	struct sbx_control *c = b->control;
+	int r;
+
+	c->packet = packet;
+	r = send_packet(c);
+	if (r == SBX_CHANNEL_E_AGAIN)
+		return event_add(&c->ev_write, NULL) < 0 ? -ENOMEM : 0;
+	return r > 0 ? -EPIPE : r;
 }
 
 static int send_stats(struct sbx_control *c)
@@ -159,9 +185,17 @@ static void push(struct sbx_control *c)
 
 static void on_push(evutil_socket_t fd, short what, void *userdata)
 {
+	struct sbx_control *c = userdata;
+	int r = c->stopping ? 0 : send_packet(c);
+
 	(void)fd;
 	(void)what;
-	push(userdata);
+	if (r == SBX_CHANNEL_E_AGAIN)
+		event_add(&c->ev_write, NULL);
+	else if (r != 0)
+		sbx_broker_exit(c->b, 1);
+	else
+		push(c);
 }
 
 static void record(struct sbx_control *c, const struct sbx_event *e)
@@ -223,6 +257,7 @@ static void stop(struct sbx_control *c)
 {
 	struct timeval tv = { .tv_sec = STOP_SEND_MS / 1000 };
 
+	sbx_pinner_stop(c->b->pinner);
 	sbx_nflog_finish(c->b->nflog);
 	c->stopping = true;
 	event_del(&c->ev_flush);
@@ -255,12 +290,20 @@ static void release(struct sbx_control *c)
 static void on_read(evutil_socket_t fd, short what, void *userdata)
 {
 	struct sbx_control *c = userdata;
+	struct sbx_pinner *pinner = c->b->pinner;
 	uint8_t packet[64];
+	uint32_t serial;
 	size_t n;
 	int r = sbx_channel_recv(fd, packet, sizeof(packet), &n, NULL, 0, NULL, NULL);
 
 	(void)what;
 	if (r == SBX_CHANNEL_E_AGAIN)
+		return;
+	if (r == 0 && sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_PINNED, &serial) == 0 &&
+	    sbx_pinner_answered(pinner, serial, true))
+		return;
+	if (r == 0 && sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_PINS_FAILED, &serial) == 0 &&
+	    sbx_pinner_answered(pinner, serial, false))
 		return;
 	if (r == 0 && sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_STOP, NULL) == 0)
 		stop(c);

@@ -6,7 +6,14 @@
  *
  *   broker_standalone BROKER [--profile FILE] [--hosts FILE] [--resolver ADDR PORT] [--proxy HOST
  * PORT]
- *       [--air-gap] [--limit NAME VALUE]... [--events FILE] [--pid FILE] -- COMMAND [ARG...]
+ *       [--air-gap] [--limit NAME VALUE]... [--events FILE] [--pid FILE] [--real-pins ADDR]
+ *       [--pins ANSWER,...] [--deaf MS] -- COMMAND [ARG...]
+ *
+ * With --real-pins (attach cgroup) the command is in this program's network namespace, with a DNS server at
+ * ADDR, and what the broker wants pinned is printed ("pins SERIAL COUNT SECONDS", a line each) and answered by --pins, in
+ * turns, the last for all that follow: ok, fail, wrong (another serial), twice, never, or a number: ok, so
+ * many milliseconds later. --pins early,...: a PINNED that nobody asked for, at the start. --deaf: nothing is
+ * read for so long at the start.
  *
  * Exit status: the command's; 125 when the setup failed or the broker ended early.
  */
@@ -22,6 +29,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -36,7 +44,7 @@
 #define CIDRS_MAX 64
 
 struct harness {
-	const char *broker, *profile, *hosts, *events, *pid_file;
+	const char *broker, *profile, *hosts, *events, *pid_file, *pins;
 	char **command;
 	struct sbx_msg_config config;
 	struct sbx_policy *policy;
@@ -48,6 +56,9 @@ struct harness {
 	uid_t uid;
 	gid_t gid;
 	FILE *out;
+	uint32_t serial; /* of the PINS that is answered later */
+	int64_t answer_ms; /* when; 0: none is */
+	int64_t deaf_ms;
 };
 
 static _Noreturn void die(const char *what, int r, const char *detail)
@@ -141,6 +152,15 @@ static void parse(struct harness *h, char **argv)
 			h->events = *++argv;
 		} else if (strcmp(*argv, "--pid") == 0) {
 			h->pid_file = *++argv;
+		} else if (strcmp(*argv, "--pins") == 0) {
+			h->pins = *++argv;
+		} else if (strcmp(*argv, "--deaf") == 0) {
+			h->deaf_ms = atoi(*++argv);
+		} else if (strcmp(*argv, "--real-pins") == 0) {
+			h->config.real_pins = 1;
+			h->config.repin_interval_s = 300;
+			if (sbx_addr_parse(*++argv, &h->config.stub_addr) < 0)
+				die(*argv, -EINVAL, NULL);
 		} else if (strcmp(*argv, "--air-gap") == 0) {
 			h->config.air_gap = 1;
 		} else if (strcmp(*argv, "--limit") == 0) {
@@ -218,6 +238,28 @@ static void open_network(struct harness *h, struct listeners *l)
 		die("nflog", l->fds[SBX_BFD_NFLOG], NULL);
 }
 
+/* Attach cgroup: a DNS server at one address of the host, and the two sockets that go with it. */
+static void open_host(struct harness *h, struct listeners *l)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = sbx_addr_to_sockaddr(&h->config.stub_addr, 53, &sa);
+	int udp = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int tcp = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
+		l->fds[i] = -1;
+	if (bind(udp, (struct sockaddr *)&sa, n) < 0 || bind(tcp, (struct sockaddr *)&sa, n) < 0 ||
+	    listen(tcp, 128) < 0)
+		die("stub", -errno, NULL);
+	l->fds[SBX_BFD_DNS_UDP4] = udp;
+	l->fds[SBX_BFD_DNS_TCP4] = tcp;
+	l->fds[SBX_BFD_MARK] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	l->fds[SBX_BFD_DIAG] = sbx_net_netlink_open(NETLINK_SOCK_DIAG);
+	l->fds[SBX_BFD_NFLOG] = sbx_net_nflog_open(5, 128);
+	if (l->fds[SBX_BFD_DIAG] < 0 || l->fds[SBX_BFD_NFLOG] < 0)
+		die("netlink", l->fds[SBX_BFD_DIAG], NULL);
+}
+
 static void make_sockets(int channel)
 {
 	struct sbx_msg_udp_socket m;
@@ -242,19 +284,23 @@ static _Noreturn void stage(struct harness *h, int channel)
 {
 	struct sbx_err err = { 0 };
 	struct listeners l;
-	int fds[SBX_N_BROKER_FDS], factory, r;
+	int fds[SBX_N_BROKER_FDS], factory = -1, r;
 	uint32_t mask = 0;
 	size_t n_fds = 0, n;
 	char byte;
 	pid_t pid;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	r = sbx_userns_map_self(h->uid, h->gid, &err);
-	if (r < 0)
-		die("user namespace", r, err.msg);
-	open_network(h, &l);
-	if (sbx_channel_pair(&factory, &l.fds[SBX_BFD_FACTORY]) < 0)
-		die("factory", -errno, NULL);
+	if (h->config.real_pins) {
+		open_host(h, &l);
+	} else {
+		r = sbx_userns_map_self(h->uid, h->gid, &err);
+		if (r < 0)
+			die("user namespace", r, err.msg);
+		open_network(h, &l);
+		if (sbx_channel_pair(&factory, &l.fds[SBX_BFD_FACTORY]) < 0)
+			die("factory", -errno, NULL);
+	}
 	for (uint32_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		if (l.fds[i] >= 0) {
 			mask |= 1u << i;
@@ -265,12 +311,12 @@ static _Noreturn void stage(struct harness *h, int channel)
 		exit(125);
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
-	pid = fork();
+	pid = factory < 0 ? getpid() : fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		make_sockets(factory);
 	}
-	close(factory);
+	sbx_fd_close(factory);
 	close(channel);
 	execvp(h->command[0], h->command);
 	die(h->command[0], -errno, NULL);
@@ -329,17 +375,89 @@ static void configure(struct harness *h, int broker, int stage_channel)
 	}
 }
 
+/* --- pins --- */
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void say(int broker, enum sbx_msg_type type, uint32_t serial)
+{
+	uint8_t packet[16];
+	ssize_t n = sbx_msg_encode_simple(type, serial, packet, sizeof(packet));
+
+	sbx_channel_send(broker, packet, (size_t)n, NULL, 0);
+}
+
+static void answer_pins(struct harness *h, int broker, uint32_t serial)
+{
+	char what[16] = "ok";
+	const char *comma;
+
+	if (h->pins) {
+		comma = strchr(h->pins, ',');
+		snprintf(what, sizeof(what), "%.*s",
+			 comma ? (int)(comma - h->pins) : (int)strlen(h->pins), h->pins);
+		if (comma)
+			h->pins = comma + 1;
+	}
+	fprintf(h->out, "answer %u %s\n", serial, what);
+	if (strcmp(what, "ok") == 0 || strcmp(what, "twice") == 0)
+		say(broker, SBX_MSG_PINNED, serial);
+	if (strcmp(what, "twice") == 0)
+		say(broker, SBX_MSG_PINNED, serial);
+	if (strcmp(what, "wrong") == 0)
+		say(broker, SBX_MSG_PINNED, serial + 1);
+	if (strcmp(what, "fail") == 0)
+		say(broker, SBX_MSG_PINS_FAILED, serial);
+	if (what[0] >= '0' && what[0] <= '9') {
+		h->serial = serial;
+		h->answer_ms = now_ms() + atoi(what);
+	}
+}
+
+static void answer_late(struct harness *h, int broker)
+{
+	if (!h->answer_ms || now_ms() < h->answer_ms)
+		return;
+	h->answer_ms = 0;
+	say(broker, SBX_MSG_PINNED, h->serial);
+}
+
+static void print_pins(struct harness *h, const struct sbx_msg_pins *m)
+{
+	char addr[SBX_ADDR_STR_MAX];
+
+	fprintf(h->out, "pins %u %u %.3f\n", m->serial, m->n_pins, (double)now_ms() / 1000);
+	for (uint32_t i = 0; i < m->n_pins; i++)
+		fprintf(h->out, "pin %u %s %s %s %s %u %u\n", m->serial,
+			m->v[i].timeout_ms ? "put" : "take", m->v[i].old ? "old" : "current",
+			sbx_addr_format(&m->v[i].addr, addr, sizeof(addr)),
+			sbx_proto_str((enum sbx_proto)m->v[i].proto), m->v[i].port,
+			m->v[i].timeout_ms);
+}
+
 /* Print one message of the broker. False: it was the last. */
 static bool print_message(struct harness *h, int broker)
 {
+	static struct sbx_msg_pins pins;
 	struct sbx_event e;
 	struct sbx_msg_stats s;
-	uint8_t packet[4096];
+	static uint8_t packet[SBX_MSG_MAX];
 	char addr[SBX_ADDR_STR_MAX];
 	size_t n;
 
 	if (sbx_channel_recv(broker, packet, sizeof(packet), &n, NULL, 0, NULL, NULL) != 0)
 		return false;
+	if (h->config.real_pins && sbx_msg_decode_pins(sbx_span(packet, n), &pins) == 0) {
+		print_pins(h, &pins);
+		answer_pins(h, broker, pins.serial);
+		return true;
+	}
 	if (sbx_msg_decode_event(sbx_span(packet, n), &e) == 0) {
 		fprintf(h->out, "event %s %s %s %s %u %s '%s' x%llu\n", sbx_action_str(e.action),
 			sbx_proto_str(e.proto), sbx_reason_str(e.reason),
@@ -365,11 +483,17 @@ static int run(struct harness *h, int broker, pid_t broker_pid, pid_t command)
 	int status = 0, broker_status;
 	uint8_t packet[16];
 	ssize_t n;
+	int64_t hear_ms = now_ms() + h->deaf_ms;
 	pid_t pid = 0;
 
+	while (now_ms() < hear_ms)
+		usleep(10000);
+	if (h->pins && strncmp(h->pins, "early", 5) == 0)
+		say(broker, SBX_MSG_PINNED, 1);
 	while (pid == 0) {
 		struct pollfd p = { .fd = broker, .events = POLLIN };
 
+		answer_late(h, broker);
 		if (poll(&p, 1, 20) > 0 && !print_message(h, broker)) {
 			waitpid(broker_pid, &broker_status, 0);
 			fprintf(h->out, "broker ended early: status %#x\n",
@@ -411,7 +535,7 @@ int main(int argc, char **argv)
 		die("channels", -errno, NULL);
 	broker = start_broker(&h, broker_theirs);
 	close(broker_theirs);
-	command = sbx_proc_clone(CLONE_NEWUSER | CLONE_NEWNET, NULL, &err);
+	command = sbx_proc_clone(h.config.real_pins ? 0 : CLONE_NEWUSER | CLONE_NEWNET, NULL, &err);
 	if (command < 0)
 		die("namespaces", command, err.msg);
 	if (command == 0)

@@ -17,6 +17,10 @@ static const char fetch_yaml[] = "name: t\n"
 				 "    - bad.example.com\n"
 				 "    - 192.0.2.66/32\n";
 
+static const char open_yaml[] = "name: t\n"
+				"network:\n"
+				"  default: allow\n"
+				"  allow: [example.org]\n";
 static const char full_yaml[] = "name: t\nnetwork:\n  mode: full\n  deny:\n    - bad.example.com\n";
 static const char offline_yaml[] = "name: t\nnetwork:\n  mode: offline\n";
 
@@ -212,6 +216,159 @@ static void test_dns_real(void **state)
 	assert_int_equal(ask(&off, "ipinfo.io", SBX_DNS_TYPE_A).action, SBX_DNS_REFUSE);
 	off.config.air_gap = 1;
 	assert_int_equal(ask(&off, "anything.example", SBX_DNS_TYPE_A).action, SBX_DNS_REFUSE);
+}
+
+/* --- real pins --- */
+
+static void test_dns_pins(void **state)
+{
+	FIXTURE f;
+	FIXTURE open;
+	FIXTURE full;
+	struct sbx_dns_decision d;
+
+	(void)state;
+	fixture_init(&f, fetch_yaml);
+	f.config.real_pins = 1;
+	f.config.stub_addr = addr_of("127.83.0.1");
+	assert_int_equal(ask(&f, "example.org", SBX_DNS_TYPE_A).action, SBX_DNS_PIN);
+	assert_int_equal(ask(&f, "a.example.com", SBX_DNS_TYPE_AAAA).action, SBX_DNS_PIN);
+	d = ask(&f, "example.org", 16);
+	assert_int_equal(d.action, SBX_DNS_ANSWER);
+	assert_int_equal(d.n_addrs, 0);
+	assert_int_equal(ask(&f, "example.com", SBX_DNS_TYPE_A).action, SBX_DNS_REFUSE);
+	d = ask(&f, "bad.example.com", SBX_DNS_TYPE_A);
+	assert_int_equal(d.verdict.reason, SBX_REASON_LIST_DENY);
+	assert_int_equal(d.rcode, SBX_DNS_REFUSED);
+	assert_int_equal(ask(&f, "ipinfo.io", SBX_DNS_TYPE_A).action, SBX_DNS_REFUSE);
+	d = ask(&f, "selftest.sbx.invalid", SBX_DNS_TYPE_A);
+	assert_int_equal(d.action, SBX_DNS_ANSWER);
+	assert_int_equal(d.n_addrs, 1);
+	assert_true(sbx_addr_equal(&d.addrs[0], &f.config.stub_addr));
+	d = ask(&f, "selftest.sbx.invalid", SBX_DNS_TYPE_AAAA);
+	assert_int_equal(d.action, SBX_DNS_ANSWER);
+	assert_int_equal(d.rcode, SBX_DNS_NOERROR);
+	assert_int_equal(d.n_addrs, 0);
+	assert_int_equal(sbx_pins_count(f.core.pins), 0);
+	f.config.air_gap = 1;
+	assert_int_equal(ask(&f, "example.org", SBX_DNS_TYPE_A).verdict.reason, SBX_REASON_AIR_GAP);
+
+	fixture_init(&open, open_yaml); /* allowed by default, on no port that could be pinned */
+	d = ask(&open, "other.org", SBX_DNS_TYPE_A);
+	assert_int_equal(d.action, SBX_DNS_ANSWER);
+	open.config.real_pins = 1;
+	d = ask(&open, "other.org", SBX_DNS_TYPE_A);
+	assert_int_equal(d.action, SBX_DNS_REFUSE);
+	assert_int_equal(d.verdict.action, SBX_DENY);
+	assert_int_equal(d.verdict.reason, SBX_REASON_PORT);
+	assert_int_equal(ask(&open, "example.org", SBX_DNS_TYPE_A).action, SBX_DNS_PIN);
+
+	fixture_init(&full, full_yaml);
+	full.config.real_pins = 1;
+	assert_int_equal(ask(&full, "anything.example", SBX_DNS_TYPE_A).action, SBX_DNS_FORWARD);
+}
+
+/* What is said of @name, which resolved to @text (NULL: nothing), of which @n_pinned may be told. */
+static struct sbx_dns_decision say(struct fixture *f, const char *name, uint16_t qtype,
+				   enum sbx_resolve_status status4, enum sbx_resolve_status status6,
+				   const char *const *text, size_t n_pinned)
+{
+	struct sbx_resolved r = { .status4 = status4, .status6 = status6 };
+	struct sbx_dns_query q = query(name, qtype);
+	struct sbx_dns_decision d;
+
+	for (; text && text[r.n]; r.n++)
+		r.v[r.n] = addr_of(text[r.n]);
+	sbx_core_decide_pinned(&f->core, &q, &r, r.v, n_pinned, &d);
+	return d;
+}
+
+static void assert_says(struct sbx_dns_decision d, enum sbx_dns_action action, enum sbx_dns_rcode rcode,
+			enum sbx_reason reason)
+{
+	assert_int_equal(d.action, action);
+	assert_int_equal(d.rcode, rcode);
+	assert_int_equal(d.verdict.action, SBX_DENY);
+	assert_int_equal(d.verdict.reason, reason);
+}
+
+static void test_dns_pinned(void **state)
+{
+	static const char *const v4[] = { "203.0.113.5", NULL }, *const none[] = { NULL };
+	static const char *const bad[] = { "10.0.0.7", "fd00::7", NULL };
+	static const char *const own[] = { "198.51.100.7", NULL }, *const meta[] = { "169.254.169.254", NULL };
+	static const char *const denied[] = { "192.0.2.66", NULL };
+	const enum sbx_resolve_status found = SBX_RESOLVE_FOUND, failed = SBX_RESOLVE_FAILED,
+				      nx = SBX_RESOLVE_NXDOMAIN;
+	const enum sbx_dns_action answer = SBX_DNS_ANSWER, refuse = SBX_DNS_REFUSE;
+	const uint16_t a = SBX_DNS_TYPE_A, aaaa = SBX_DNS_TYPE_AAAA;
+	struct sbx_dns_decision d;
+	FIXTURE f;
+
+	(void)state;
+	fixture_init(&f, fetch_yaml);
+	f.config.real_pins = 1;
+#define SAY(...) say(&f, "example.org", __VA_ARGS__)
+	assert_says(SAY(a, found, found, v4, 1), answer, SBX_DNS_NOERROR, 0);
+	assert_says(SAY(aaaa, found, found, v4, 1), answer, SBX_DNS_NOERROR, 0);
+	assert_says(SAY(aaaa, found, failed, v4, 1), answer, SBX_DNS_SERVFAIL, 0);
+	assert_says(SAY(a, found, failed, v4, 1), answer, SBX_DNS_NOERROR, 0);
+	assert_says(SAY(aaaa, found, nx, v4, 1), answer, SBX_DNS_NOERROR, 0);
+	assert_says(SAY(a, found, found, none, 0), answer, SBX_DNS_NOERROR, 0);
+	assert_says(SAY(a, nx, nx, none, 0), refuse, SBX_DNS_NXDOMAIN, SBX_REASON_RESOLVE_FAILED);
+	assert_says(SAY(a, failed, nx, none, 0), refuse, SBX_DNS_NXDOMAIN, SBX_REASON_RESOLVE_FAILED);
+	assert_says(SAY(a, failed, failed, none, 0), refuse, SBX_DNS_SERVFAIL, SBX_REASON_RESOLVE_FAILED);
+	assert_says(SAY(a, failed, found, none, 0), refuse, SBX_DNS_SERVFAIL, SBX_REASON_RESOLVE_FAILED);
+	assert_says(SAY(aaaa, failed, found, none, 0), answer, SBX_DNS_NOERROR, 0);
+	assert_says(SAY(a, found, found, bad, 0), refuse, SBX_DNS_REFUSED, SBX_REASON_ADDRESS_CLASS);
+	d = SAY(aaaa, found, found, own, 0);
+	assert_says(d, refuse, SBX_DNS_REFUSED, SBX_REASON_ADDRESS_CLASS);
+	assert_int_equal(d.n_addrs, 1);
+	assert_true(sbx_addr_equal(&d.addrs[0], &f.own[0]));
+	assert_says(SAY(a, found, found, meta, 0), refuse, SBX_DNS_REFUSED, SBX_REASON_FLOOR);
+	assert_says(SAY(a, found, found, denied, 0), refuse, SBX_DNS_REFUSED, SBX_REASON_ADDRESS_DENIED);
+	/* Nothing is wrong with it, so there was no room. */
+	assert_says(SAY(a, found, found, v4, 0), refuse, SBX_DNS_SERVFAIL, SBX_REASON_PINS_EXHAUSTED);
+	assert_says(say(&f, "lan.example.net", a, found, found, bad, 0), refuse, SBX_DNS_SERVFAIL,
+		    SBX_REASON_PINS_EXHAUSTED);
+#undef SAY
+}
+
+static bool may_pin(struct fixture *f, const char *name, const char *addr, enum sbx_proto proto,
+		    uint16_t port)
+{
+	struct sbx_addr a = addr_of(addr);
+
+	return sbx_core_may_pin(&f->core, name, &a, proto, port);
+}
+
+static void test_may_pin(void **state)
+{
+	FIXTURE f;
+
+	(void)state;
+	fixture_init(&f, fetch_yaml);
+	assert_true(may_pin(&f, "example.org", "203.0.113.5", SBX_PROTO_TCP, 443));
+	assert_false(may_pin(&f, "example.org", "203.0.113.5", SBX_PROTO_TCP, 22));
+	assert_false(may_pin(&f, "example.org", "203.0.113.5", SBX_PROTO_UDP, 443));
+	assert_false(may_pin(&f, "other.org", "203.0.113.5", SBX_PROTO_TCP, 443));
+	assert_false(may_pin(&f, "bad.example.com", "203.0.113.5", SBX_PROTO_TCP, 443));
+	assert_true(may_pin(&f, "good.example.com", "203.0.113.5", SBX_PROTO_TCP, 443));
+	assert_false(may_pin(&f, "example.org", "192.0.2.66", SBX_PROTO_TCP, 443)); /* a deny entry */
+	assert_true(may_pin(&f, "example.org", "192.0.2.67", SBX_PROTO_TCP, 443));
+	assert_false(may_pin(&f, "example.org", "198.51.100.7", SBX_PROTO_TCP, 443)); /* ours */
+	assert_false(may_pin(&f, "example.org", "::ffff:198.51.100.7", SBX_PROTO_TCP, 443));
+	assert_true(may_pin(&f, "example.org", "198.51.100.8", SBX_PROTO_TCP, 443));
+	assert_false(may_pin(&f, "example.org", "10.0.0.7", SBX_PROTO_TCP, 443));
+	assert_true(may_pin(&f, "lan.example.net", "10.0.0.7", SBX_PROTO_TCP, 443));
+	assert_false(may_pin(&f, "lan.example.net", "127.0.0.1", SBX_PROTO_TCP, 443));
+	assert_false(may_pin(&f, "lan.example.net", "169.254.169.254", SBX_PROTO_TCP, 443));
+	assert_true(may_pin(&f, "udp.example.net", "203.0.113.5", SBX_PROTO_UDP, 9999));
+	f.config.air_gap = 1;
+	assert_false(may_pin(&f, "example.org", "203.0.113.5", SBX_PROTO_TCP, 443));
+	f.config.air_gap = 0;
+	f.core.own_unknown = true;
+	assert_false(may_pin(&f, "example.org", "203.0.113.5", SBX_PROTO_TCP, 443));
 }
 
 /* --- where to --- */
@@ -548,7 +705,8 @@ int main(void)
 		cmocka_unit_test(test_flow_full),      cmocka_unit_test(test_hello),
 		cmocka_unit_test(test_request),	       cmocka_unit_test(test_candidates),
 		cmocka_unit_test(test_candidates_own), cmocka_unit_test(test_candidates_many),
-		cmocka_unit_test(test_logged),
+		cmocka_unit_test(test_logged),	       cmocka_unit_test(test_dns_pins),
+		cmocka_unit_test(test_dns_pinned),     cmocka_unit_test(test_may_pin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
