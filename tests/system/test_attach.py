@@ -1,0 +1,455 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Attach cgroup, end to end: sbx-run as root in a host's network namespace, beyond which a world answers on every
+address, and a resolver whose answers the tests choose. Every refusal stands beside the same request allowed."""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+from attach_world import DNS_PORT, HOST4, WORLD4, AttachWorld, cgroup2_mount
+import conftest
+from conftest import HERE, INST, Sbx
+
+ATTACH_CASE = os.path.join(os.environ.get("SBX_BUILDDIR", "."), "tests", "system", "attach_case")
+A, B, C = "203.0.113.10", "203.0.113.66", "198.51.100.7"
+V, W = "2001:db8:1::10", "2001:db8:2::66"
+SECRET_PORT, OPEN_PORT = 9999, 9998
+STEPS = ["record", "attach", "cgroup", "keep", "stage", "broker", "command", "rights", "runtime", "firewall",
+         "selftest", "release"]
+
+BASE = f"""
+network:
+  attach: cgroup
+  dns: {{resolvers: ["{WORLD4}:{DNS_PORT}"]}}
+"""
+NAMES = BASE + """
+  allow:
+    - {host: a.test, ports: [80, 8080]}
+    - {host: "*.wild.test", ports: [80]}
+    - {host: u.test, ports: [8080], protocol: udp}
+"""
+
+
+class Host:
+    """What sbx-run in conftest.py takes for its world: the host's network namespace."""
+
+    def __init__(self, attach_world):
+        self.attach_world, self.user = attach_world, conftest.test_user()
+
+    def ns(self, _user=None):
+        return self.attach_world.enter
+
+
+class Sandbox:
+    """A sandbox that does what it is told."""
+
+    def __init__(self, sbx, args, **kw):
+        self.sbx = sbx
+        self.p = sbx.popen(args, ["/usr/bin/python3", "attached.py"], root=True, stdin=subprocess.PIPE, **kw)
+        first = self.p.stdout.readline()
+        assert first == '"up"\n', (first, self.p.stderr.read())
+
+    def __call__(self, *op):
+        self.p.stdin.write(json.dumps(op) + "\n")
+        self.p.stdin.flush()
+        return json.loads(self.p.stdout.readline())
+
+    def end(self):
+        out, err = self.p.communicate(timeout=30)
+        return self.p.returncode, out, err
+
+
+@pytest.fixture(scope="module")
+def host():
+    if not cgroup2_mount():
+        pytest.skip("no cgroup2 file system is mounted")
+    w = AttachWorld(ATTACH_CASE)
+    try:
+        assert w.servers("dns") == "ok"
+        w.local = w.inside()
+        assert w.local("secret", SECRET_PORT) == "ok"
+        yield w
+        w.local.close()
+    finally:
+        w.close()
+
+
+def cgroups():
+    return sorted(d for top, dirs, _ in os.walk(cgroup2_mount()) for d in dirs if d.startswith("sbx-"))
+
+
+def wait_until(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.fixture
+def sbx(host):
+    """As conftest.py's, in the host; and nothing is left of it: no rules, no cgroup, no runtime directory."""
+    before = cgroups()
+    tmp = tempfile.mkdtemp(prefix="sbx-test-", dir="/var/tmp")
+    os.chmod(tmp, 0o755)
+    s = Sbx(Host(host), tmp)
+    s.is_clean = lambda: (s.leftovers() == [] and cgroups() == before and
+                          "table inet sbx" not in host.nft("list", "ruleset"))
+    shutil.copy(os.path.join(HERE, "attached.py"), s.work)
+    s.own(0)
+    for path in (s.work, os.path.join(s.work, "attached.py")):  # a job's: what is root's is not granted writable
+        os.chown(path, s.world.user.pw_uid, s.world.user.pw_gid)
+    for name, addrs in (("a.test", [A, V]), ("x.wild.test", [C]), ("u.test", [A]), ("b.test", [B, W])):
+        host.servers("zone", name, addrs)
+    host.servers("queries")
+    yield s
+    assert s.is_clean(), (s.leftovers(), cgroups(), host.nft("list", "ruleset"))
+    shutil.rmtree(tmp, ignore_errors=True)
+
+
+@pytest.fixture
+def start(sbx):
+    started = []
+
+    def go(profile=NAMES, *args, name="att", **kw):
+        sbx.profile(name, profile)
+        started.append(Sandbox(sbx, ["--profile", name, *args], **kw))
+        return started[-1]
+
+    yield go
+    for s in started:
+        if s.p.poll() is None:
+            s.end()
+
+
+def denied(sbx, **match):
+    return [e for e in sbx.events(action="deny") if all(e[k] == v for k, v in match.items())]
+
+
+# --- what is reached and what is not ---
+
+def test_allowed_names_reach_others_do_not(sbx, start):
+    run = start()
+    assert run("tcp", A, 80) == "ECONNREFUSED", "before the name was asked for"
+    assert run("connect", "a.test", 80) == ["ok", A] or run("connect", "a.test", 80) == ["ok", V]
+    assert run("resolve", "a.test") == sorted([A, V])
+    for addr in (A, V):
+        assert run("tcp", addr, 80) == "ok"
+        assert run("tcp", addr, 8080) == "ok"
+        assert run("tcp", addr, 443) == "ECONNREFUSED", "a port that is not listed"
+    assert run("udp", A, 8080) == "EPERM", "a protocol that is not listed"
+    assert run("resolve", "u.test") == [A]
+    assert run("udp", A, 8080) == "ok"
+    assert run("resolve", "x.wild.test") == [C]
+    assert run("tcp", C, 80) == "ok"
+    for addr in (B, W, "169.254.169.254", "10.0.0.1", HOST4):
+        assert run("tcp", addr, 80) == "ECONNREFUSED", addr
+    assert run("udp", B, 80) == "EPERM"
+    assert run("udp", "8.8.8.8", 53) == "EPERM", "a resolver of its own"
+    assert run.end()[0] == 0
+    [event] = denied(sbx, remote_ip=B, protocol="tcp")
+    assert event["remote_port"] == 80 and event["raw_pkts"] == 1
+    [event] = denied(sbx, remote_ip="169.254.169.254")
+    assert event["reason"] == "floor"
+    assert denied(sbx, remote_ip="8.8.8.8", remote_port=53)
+    assert [e for e in sbx.events(action="allow") if e["fqdn_pinned"] == "a.test" and e["remote_ip"] == A]
+
+
+def test_refused_names_never_leave_the_host(host, sbx, start):
+    run = start()
+    assert run("resolve", "a.test")
+    assert run("query", "b.test", 1) == [5, 0]
+    assert run("query", "c2VjcmV0.exfil.test", 16) == [5, 0]
+    assert run("query", "wild.test", 1) == [5, 0], "the apex"
+    assert run("query", "a.test", 16) == [0, 0], "no data: neither asked for"
+    assert run.end()[0] == 0
+    assert {(n, t) for n, t, _ in host.servers("queries")} == {("a.test", 1), ("a.test", 28)}
+    assert denied(sbx, fqdn_pinned="b.test", protocol="dns")
+    assert denied(sbx, fqdn_pinned="c2vjcmv0.exfil.test", protocol="dns")
+
+
+@pytest.mark.parametrize("addr", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "fe80::1", "::ffff:10.0.0.1",
+                                  "64:ff9b::a9fe:a9fe", HOST4])
+def test_a_name_leads_nowhere_it_must_not(host, sbx, start, addr):
+    host.servers("zone", "a.test", [addr])
+    host.servers("zone", "x.wild.test", [A, addr])
+    run = start()
+    family = 6 if ":" in addr else 4
+    assert isinstance(run("resolve", "a.test", family), str), "its only address is not given out"
+    assert run("resolve", "x.wild.test") == [A], "the other one is"
+    assert run("tcp", addr, 80) in ("ECONNREFUSED", "ENETUNREACH", "EINVAL", "EADDRNOTAVAIL", "EHOSTUNREACH",
+                                    "EPERM", "EACCES")
+    assert run("tcp", A, 80) == "ok"
+    assert run.end()[0] == 0
+
+
+def test_the_hosts_doors_are_closed(sbx, start):
+    run = start()
+    for addr in ("127.0.0.1", "::1"):
+        assert run("tcp", addr, SECRET_PORT) == "ECONNREFUSED"
+    assert run("unix", "sbx-attach-secret") == "EPERM"
+    assert run("own_unix") == "ok"
+    for proto in (132, 136, 262, 33):  # SCTP, UDP-Lite, MPTCP, DCCP
+        assert run("socket", proto) not in ("ok", "hello"), proto
+    assert run.end()[0] == 0
+    run = start(BASE + f"  loopback_ports: [{SECRET_PORT}]\n", name="open")
+    for addr in ("127.0.0.1", "::1"):
+        assert run("tcp", addr, SECRET_PORT) == "ok"
+        assert run("tcp", addr, OPEN_PORT) == "ECONNREFUSED"
+    assert run.end()[0] == 0
+
+
+def test_nobody_is_served_from_inside(host, sbx, start):
+    """A listener in the sandbox is the host's to see; what it sends is not."""
+    run = start()
+    assert run("listen", 7777) == "ok"
+    r = subprocess.run([*host.enter, "/usr/bin/python3", "-c", "import socket; s = socket.create_connection("
+                        "('127.0.0.1', 7777), 2); s.sendall(b'x'); s.settimeout(1); print(s.recv(9))"],
+                       capture_output=True, text=True, timeout=20)
+    assert r.returncode != 0 and "b'" not in r.stdout
+    assert run.end()[0] == 0
+
+
+# --- modes ---
+
+def test_mode_full(host, sbx, start):
+    run = start(BASE.replace("network:", "network:\n  mode: full") + '  deny:\n    - {cidr: 198.51.100.0/24}\n')
+    assert run("tcp", B, 80) == "ok" and run("udp", B, 8080) == "ok"
+    assert run("resolve", "b.test", 4) == [B]
+    assert run("tcp", C, 80) == "ECONNREFUSED", "denied"
+    for addr in ("169.254.169.254", "10.0.0.1", "127.0.0.1", HOST4, "100.64.0.1"):
+        assert run("tcp", addr, 80) == "ECONNREFUSED", addr
+    assert run.end()[0] == 0
+    assert not denied(sbx, remote_ip=B)
+
+
+def test_mode_offline(host, sbx, start):
+    run = start("network: {attach: cgroup, mode: offline}\n")
+    assert isinstance(run("resolve", "a.test"), str)
+    assert run("tcp", A, 80) == "ECONNREFUSED"
+    assert run.end()[0] == 0
+    assert host.servers("queries") == []
+
+
+def test_cidr_entries(sbx, start):
+    run = start(BASE + "  allow:\n    - {cidr: 203.0.113.0/24, ports: [80]}\n  deny:\n    - {cidr: 203.0.113.66/32}\n")
+    assert run("tcp", A, 80) == "ok"
+    assert run("tcp", A, 8080) == "ECONNREFUSED"
+    assert run("tcp", B, 80) == "ECONNREFUSED", "the more specific one denies"
+    assert run.end()[0] == 0
+
+
+# --- names as they are in the world ---
+
+def test_many_rotating_truncated_addresses(host, sbx, start):
+    many = [f"203.0.113.{i}" for i in range(100, 150)]
+    host.servers("zone", "many.wild.test", many)              # more than 512 bytes: again over TCP
+    host.servers("zone", "spin.wild.test", many[:8], 0, 0, 1, 1)  # another one with each answer, TTL 0
+    host.servers("zone", "cdn.wild.test", [C], 60, 0, 0, 0, "edge.cdn.test")
+    run = start()
+    found = run("resolve", "many.wild.test", 4)
+    assert len(found) >= 30 and set(found) <= set(many)
+    assert ["many.wild.test", 1, "tcp"] in host.servers("queries")
+    assert all(run("tcp", addr, 80) == "ok" for addr in found[:3] + found[-3:])
+    seen = set()
+    for _ in range(4):
+        addrs = run("resolve", "spin.wild.test", 4)
+        assert all(run("tcp", addr, 80) == "ok" for addr in addrs)
+        seen |= set(addrs)
+        time.sleep(0.1)
+    assert all(run("tcp", addr, 80) == "ok" for addr in seen), "those of earlier answers, too"
+    assert run("resolve", "cdn.wild.test") == [C] and run("tcp", C, 80) == "ok"
+    assert isinstance(run("resolve", "nothere.wild.test"), str)
+    assert run.end()[0] == 0
+
+
+def test_an_address_that_changes_is_followed(host, sbx, start):
+    """The new one within the interval, without a question from inside; what is open to the old one goes on, and
+    nothing new is opened there."""
+    host.servers("zone", "a.test", [A], 30)
+    run = start(NAMES + "  repin_interval: 30s\n")
+    assert run("resolve", "a.test") == [A]
+    assert run("tcp", A, 80, "open") == "ok"
+    assert run("tcp", B, 80) == "ECONNREFUSED"
+    host.servers("zone", "a.test", [B], 30)
+    assert wait_until(lambda: run("tcp", B, 80) == "ok", 50), "the new address"
+    assert run("kept", "open") == "ok", "the open flow"
+    assert run.end()[0] == 0
+
+
+# --- two sandboxes ---
+
+def test_the_sandbox_next_door(host, sbx, start):
+    one = start()
+    two = start(BASE + "  allow:\n    - {host: b.test, ports: [80]}\n", name="two")
+    assert one("resolve", "a.test", 4) == [A] and two("resolve", "b.test", 4) == [B]
+    assert one("tcp", A, 80) == "ok" and two("tcp", B, 80) == "ok"
+    assert one("tcp", B, 80) == "ECONNREFUSED" and two("tcp", A, 80) == "ECONNREFUSED"
+    stubs = re.findall(r"127\.53\.\d+\.\d+", host.nft("list", "ruleset"))
+    assert len(set(stubs)) == 2
+    own = one("query", "a.test", 1)
+    assert own[0] == 0
+    assert all(two("query", "a.test", 1, s) == [5, 0] or two("query", "a.test", 1, s) == "EPERM" for s in set(stubs))
+    assert one("listen", 7778) == "ok"
+    assert two("tcp", "127.0.0.1", 7778) == "ECONNREFUSED"
+    assert one.end()[0] == 0
+    assert two("tcp", B, 80) == "ok", "its rules are its own"
+    assert two.end()[0] == 0
+
+
+# --- the host's firewall changes under it ---
+
+@pytest.mark.parametrize("change", ["flush ruleset", "delete table inet sbx", "flush chain inet sbx {chain}",
+                                    "insert rule inet sbx {chain} accept",
+                                    "add table inet sbx {{ flags dormant ; }}"])
+def test_a_flushed_firewall_ends_the_sandbox(host, sbx, start, change):
+    run = start()
+    assert run("resolve", "a.test")
+    chain = re.search(r"chain (sb-[0-9a-f]{12}) ", host.nft("list", "ruleset")).group(1)
+    host.nft("add", "table", "inet", "other")
+    host.nft("delete", "table", "inet", "other")
+    assert run("tcp", A, 80) == "ok", "somebody else's table is nobody's business"
+    host.nft(change.format(chain=chain))
+    rc, _, err = run.end()
+    assert rc == 137, err
+    assert "firewall" in err and "inet sbx" in err
+    assert [e["reason"] for e in sbx.events(action="panic")] == ["rules_changed"]
+    assert sbx.sandboxes()[-1]["state"] == "killed"
+    if "dormant" in change or "insert" in change or "chain" in change:
+        subprocess.run([*host.enter, "nft", "delete", "table", "inet", "sbx"], check=False)
+
+
+# --- sockets that outlive it ---
+
+def listen_for_sockets(sbx, path):
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(path)
+    os.chown(path, sbx.world.user.pw_uid, sbx.world.user.pw_gid)  # root's is nobody's in the id-mapped grant
+    s.listen()
+    s.settimeout(20)
+    return s
+
+
+def receive_socket(listener, kind=socket.SOCK_DGRAM):
+    c, _ = listener.accept()
+    with c:
+        _, fds, _, _ = socket.recv_fds(c, 1, 1)
+    return socket.socket(socket.AF_INET, kind, fileno=fds[0])
+
+
+@pytest.mark.parametrize("end", ["normal", "killed"])
+def test_a_socket_that_was_passed_out_is_never_free(host, sbx, start, end):
+    """Its cgroup is what it is judged by, as long as it lives; the rules stay with it, and go after it."""
+    listener = listen_for_sockets(sbx, os.path.join(sbx.work, "door"))
+    run = start()
+    assert run("pass", os.path.join(sbx.work, "door"), "udp") == "ok"
+    with receive_socket(listener) as s, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
+        listener.close()
+        s.settimeout(1)
+
+        def refused():
+            with pytest.raises(PermissionError):
+                s.sendto(b"secret", (B, 8080))
+            return True
+
+        assert refused()
+        if end == "killed":
+            run.p.kill()
+        run.end()
+        assert refused(), "after its sandbox's end"
+        sbx.run(["--gc"], [], root=True)
+        assert refused(), "after gc"
+        sbx.run(["--profile", "att"], ["true"], root=True)
+        assert refused(), "after the sweep of the next start"
+        assert "sb-" in host.nft("list", "ruleset")
+    assert gc(sbx)
+
+
+# --- ends ---
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_failed_step_undoes_everything(sbx, step):
+    sbx.profile("att", NAMES)
+    r = sbx.run(["--profile", "att"], ["sh", "-c", "echo ran; sleep 0.3"], root=True,
+                program="bin/sbx-run-faults", env={"SBX_FAULT": f"fail:{step}"})
+    assert f"step {step}" in r.err, r.err
+    if step != "release":
+        assert (r.rc, r.out) == (125, "")
+
+
+def gc(sbx):
+    """Until all is as it was: processes that were killed take their time, and sockets of theirs too."""
+    return wait_until(lambda: sbx.run(["--gc"], [], root=True).rc == 0 and sbx.is_clean())
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_killed_launcher_leaves_it_closed(host, sbx, step):
+    """SIGKILL after each step: what is left refuses, and gc leaves all as it was."""
+    sbx.profile("att", NAMES)
+    marker = os.path.join(sbx.work, "ran")
+    r = sbx.run(["--profile", "att"], ["sh", "-c", f"sleep 0.2; echo x >{marker}"], root=True,
+                program="bin/sbx-run-faults", env={"SBX_FAULT": f"kill:{step}"})
+    assert r.rc == -signal.SIGKILL
+    assert not os.path.exists(marker)
+    assert gc(sbx)
+    if os.path.exists(f"{sbx.state}/sbx.db"):
+        assert [row["state"] for row in sbx.sandboxes()] in ([], ["lost"])
+
+
+def test_the_sweep_of_the_next_start(host, sbx):
+    sbx.profile("att", NAMES)
+    r = sbx.run(["--profile", "att"], ["sleep", "60"], root=True, program="bin/sbx-run-faults",
+                env={"SBX_FAULT": "kill:release"})
+    assert r.rc == -signal.SIGKILL
+    assert wait_until(lambda: sbx.run(["--profile", "att"], ["true"], root=True).rc == 0 and sbx.is_clean())
+
+
+# --- what it says ---
+
+def test_an_ordinary_user_is_refused(sbx):
+    sbx.profile("att", NAMES)
+    assert sbx.run(["--profile", "att"], ["true"], root=True).rc == 0
+    sbx.own(sbx.world.user.pw_uid)
+    r = subprocess.run([*sbx.world.ns(), "setpriv", "--reuid", "sbxtest", "--regid", "sbxtest", "--clear-groups",
+                        os.path.join(INST, "bin/sbx-run"), "--profile", "att", "--", "true"], text=True,
+                       capture_output=True, env=sbx.env(), cwd=sbx.work, timeout=60)
+    assert r.returncode == 125 and "root" in r.stderr and "attach netns" in r.stderr, r.stderr
+
+
+def test_the_ruleset_can_be_read(host, sbx, start):
+    """--dry-run and the runtime directory show it, in nft's own language."""
+    run = start()
+    [name] = sbx.leftovers()
+    path = os.path.join(sbx.runtime, name, "ruleset.nft")
+    with open(path) as f:
+        text = f.read()
+    assert f"sb-{name}" in text and "socket cgroupv2 level" in text
+    subprocess.run(["unshare", "-n", "nft", "-c", "-f", path], check=True)
+    r = sbx.run(["--profile", "att", "--id", name, "--dry-run"], ["true"], root=True)
+    plan = json.loads(r.out)
+    assert plan["network"]["attach"] == "cgroup"
+    same = lambda t: re.sub(r"group \d+", "group N", t)  # noqa: E731
+    if f"sbx.slice/sbx-{name}" in text and "sbx.slice" in plan["nft"]:
+        assert same(plan["nft"]) == same(text)
+    assert run.end()[0] == 0
+
+
+def test_the_port_is_taken(host, sbx):
+    """Somebody's DNS server on all addresses: one line says what to do."""
+    sbx.profile("att", NAMES)
+    taker = subprocess.Popen([*host.enter, "/usr/bin/python3", "-c", "import socket, sys; "
+                              "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('0.0.0.0', 53)); "
+                              "print(flush=True); sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    taker.stdout.readline()
+    r = sbx.run(["--profile", "att"], ["true"], root=True)
+    taker.communicate()
+    assert r.rc == 125 and "port 53" in r.err, r.err
+    assert sbx.run(["--profile", "att"], ["true"], root=True).rc == 0
