@@ -453,3 +453,39 @@ def test_the_port_is_taken(host, sbx):
     taker.communicate()
     assert r.rc == 125 and "port 53" in r.err, r.err
     assert sbx.run(["--profile", "att"], ["true"], root=True).rc == 0
+
+
+# --- the self-test, and many at once ---
+
+@pytest.mark.parametrize("where", ["its own", "another"])
+def test_rules_that_match_nothing_are_found(host, sbx, where):
+    """What a wrong level of a cgroup namespace would do: processes that the rules do not know. Nothing starts."""
+    sbx.profile("att", NAMES)
+    elsewhere = host.cgroup("elsewhere")
+    p = sbx.popen(["--profile", "att"], ["echo", "ran"], root=True, program="bin/sbx-run-faults",
+                  env={"SBX_FAULT": "stop:firewall"})
+    assert wait_until(lambda: conftest.status(p.pid)["State"].startswith("T"))
+    for pid in conftest.descendants(p.pid) if where == "another" else []:
+        with open(f"{elsewhere}/cgroup.procs", "w") as f:
+            f.write(str(pid))
+    os.kill(p.pid, signal.SIGCONT)
+    out, err = p.communicate(timeout=30)
+    if where == "its own":
+        assert (p.returncode, out) == (0, "ran\n"), err
+        return
+    assert (p.returncode, out) == (125, "") and "self-test probe" in err, err
+    assert [e["reason"] for e in sbx.events(action="panic")] == ["selftest"]
+    assert sbx.sandboxes()[-1]["state"] == "failed_safety_setup"
+
+
+def test_many_at_once(host, sbx):
+    """Each with a stub, a group and rules of its own; none fails, nothing stays."""
+    sbx.profile("att", NAMES)
+    script = ("import socket; s = socket.create_connection(('a.test', 80), 5); s.sendall(b'hello'); "
+              "assert s.recv(9) == b'hello'\n"
+              "try: socket.create_connection(('203.0.113.66', 80), 5)\nexcept ConnectionRefusedError: print('fine')")
+    for _ in range(3):
+        ps = [sbx.popen(["--profile", "att", "-q"], ["/usr/bin/python3", "-c", script], root=True) for _ in range(25)]
+        found = [(p.communicate(timeout=120), p.returncode) for p in ps]
+        assert found == [(("fine\n", ""), 0)] * 25
+    assert len(sbx.sandboxes()) == 75 and {s["state"] for s in sbx.sandboxes()} == {"done"}
