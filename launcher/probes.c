@@ -6,9 +6,9 @@
  * name and address is put to the compiled policy first, and the next candidate is taken when it is
  * allowed. The metadata addresses are floors: there is always one that is refused.
  *
- * Where every destination goes to the broker (mode full) a refused TCP flow is reset by it, which
- * the probe sees; a refused UDP datagram vanishes without an answer, which cannot be told from a
- * slow one, so there UDP is probed only to addresses that the packet filter itself refuses: none.
+ * What goes to the broker (in mode full all, otherwise cidr entries) is, if it is TCP, reset by it when it is
+ * refused, which the probe sees; a refused UDP datagram vanishes without an answer, which cannot be told from a
+ * slow one, so UDP is probed only to addresses that the packet filter itself refuses, if there are any.
  * With attach cgroup the filter refuses everything itself.
  */
 #include <errno.h>
@@ -80,10 +80,26 @@ static int add_dns(const struct sbx_plan *p, struct sbx_msg_probes *m)
 
 /* --- addresses --- */
 
+/* A datagram that goes to the broker, which refuses it without a word. */
+static bool is_carried(const struct sbx_plan *p, const struct sbx_addr *addr, uint16_t port)
+{
+	if (p->nft.all_destinations)
+		return true;
+	for (size_t i = 0; i < p->nft.n_cidrs; i++) {
+		const struct sbx_nft_cidr *c = &p->nft.cidrs[i];
+
+		if (c->proto == SBX_PROTO_UDP && c->port_first <= port && port <= c->port_last &&
+		    sbx_cidr_contains(&c->cidr, addr))
+			return true;
+	}
+	return false;
+}
+
 static bool is_refused(const struct sbx_plan *p, const struct sbx_addr *addr, enum sbx_proto proto,
 		       uint16_t port)
 {
-	return sbx_policy_decide_addr(p->policy, addr, proto, port).action == SBX_DENY;
+	return sbx_policy_decide_addr(p->policy, addr, proto, port).action == SBX_DENY &&
+	       !(proto == SBX_PROTO_UDP && is_carried(p, addr, port));
 }
 
 /* One address of each family that nobody has a reason to allow, TCP and UDP. */
@@ -103,14 +119,14 @@ static int add_denied(const struct sbx_plan *p, struct sbx_msg_probes *m)
 			size_t i = 0;
 			int r;
 
-			if (protos[t] == SBX_PROTO_UDP && p->nft.all_destinations)
-				continue;
 			for (; i < SBX_N_ELEMENTS(families[f].candidates); i++) {
 				if (sbx_addr_parse(families[f].candidates[i], &addr) < 0)
 					return -EINVAL;
 				if (is_refused(p, &addr, protos[t], PROBE_PORT))
 					break;
 			}
+			if (i == SBX_N_ELEMENTS(families[f].candidates))
+				continue; /* only UDP: of TCP the last is always refused */
 			r = add_connect(m, &addr, protos[t], PROBE_PORT);
 			if (r < 0)
 				return r;
@@ -131,7 +147,7 @@ static int add_metadata(const struct sbx_plan *p, struct sbx_msg_probes *m)
 		if (sbx_addr_parse(addresses[i], &addr) < 0)
 			return -EINVAL;
 		r = add_connect(m, &addr, SBX_PROTO_TCP, METADATA_PORT);
-		if (r == 0 && i == 0 && !p->nft.all_destinations)
+		if (r == 0 && i == 0 && !is_carried(p, &addr, METADATA_PORT))
 			r = add_connect(m, &addr, SBX_PROTO_UDP, METADATA_PORT);
 		if (r < 0)
 			return r;

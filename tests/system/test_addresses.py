@@ -75,6 +75,15 @@ def test_udp_with_an_entry(sbx, world):
     assert sbx.events(action="allow", protocol="udp", fqdn_pinned="allowed.test", remote_port=7000)
 
 
+def test_udp_everywhere(sbx):
+    """All networks and ports of UDP: it starts, and reaches; a floor is not reached."""
+    sbx.profile("udp", "network: {allow: [{cidr: 0.0.0.0/0, ports: 1-65535, protocol: udp},"
+                       "{cidr: '::/0', ports: 1-65535, protocol: udp}]}\n")
+    r = sbx.inside(["--profile", "udp"], "udp", "203.0.113.10", 7000, "ping")
+    assert r == {**r, "ok": True, "data": "echo ping"}
+    assert not sbx.inside(["--profile", "udp"], "udp", "169.254.169.254", 7000, "ping")["ok"]
+
+
 def test_ping_and_raw_sockets(sbx):
     for family, kind, proto in [("AF_INET", "SOCK_RAW", 1), ("AF_INET6", "SOCK_RAW", 58),
                                 ("AF_INET", "SOCK_RAW", 255), ("AF_PACKET", "SOCK_RAW", 3),

@@ -98,6 +98,21 @@ static void test_allowed_candidates(void **state)
 	assert_true(connects(w, "169.254.169.254", SBX_PROTO_TCP));
 }
 
+/* The broker refuses a datagram without a word: only what the packet filter refuses is probed. */
+static void test_carried_datagrams(void **state)
+{
+	static const char text[] = "name: x\nnetwork: {allow: [{cidr: 0.0.0.0/0, ports: 1-65535, protocol: udp}]}\n";
+	struct plan_world *w = *state;
+
+	plan_world_write(w, "config/profiles/x.yaml", text, 0644);
+	plan_world_must(w, "--profile", "x", "--", "true");
+	check_refusals(w);
+	assert_false(connects(w, "192.0.2.1", SBX_PROTO_UDP));
+	assert_false(connects(w, "169.254.169.254", SBX_PROTO_UDP));
+	assert_true(connects(w, "169.254.169.254", SBX_PROTO_TCP));
+	assert_true(connects(w, "2001:db8::1", SBX_PROTO_UDP));
+}
+
 static void test_name(void **state)
 {
 	struct plan_world *w = *state;
@@ -141,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_shipped), TEST(test_families), TEST(test_allowed_candidates),
+		TEST(test_carried_datagrams),
 		TEST(test_name),    TEST(test_extra),
 	};
 
