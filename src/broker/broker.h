@@ -93,6 +93,8 @@ void sbx_control_free(struct sbx_control *c);
 /* Send one packet, now or as soon as the launcher reads; borrowed until then, and there is one at a time. 0,
  * or -errno: the channel is broken. */
 int sbx_control_send(struct sbx_broker *b, struct sbx_span packet);
+/* Did RELEASE come? What is recorded before it is dropped. */
+bool sbx_control_is_released(const struct sbx_control *c);
 /* Record one refusal or one carried flow. @addr may be NULL, @name NULL. Never fails: what cannot
  * be told apart any more is still counted. */
 void sbx_broker_event(struct sbx_broker *b, enum sbx_proto proto, const struct sbx_verdict *v,

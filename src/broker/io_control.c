@@ -266,6 +266,11 @@ static void stop(struct sbx_control *c)
 	push(c);
 }
 
+bool sbx_control_is_released(const struct sbx_control *c)
+{
+	return c->released;
+}
+
 static void drop(const struct sbx_event *v, void *userdata)
 {
 	(void)v;

@@ -27,12 +27,14 @@
 #include "broker/resolve.h"
 #include "sys/net.h"
 
-#define NAMES_MAX    1024
-#define REFRESHES_MAX 16 /* names resolved anew at once */
-#define WAIT_MIN_MS  50	 /* between two looks at what is due */
-#define PAUSE_MS     1000 /* after PINS_FAILED; doubled up to PAUSE_MAX_MS while they fail */
-#define PAUSE_MAX_MS 4000
-#define PACKET_MAX   (64 + SBX_MSG_PINS_MAX * 32)
+#define NAMES_MAX     1024
+#define INTERVAL_MIN_S 30 /* of core_realpins.h */
+#define INTERVAL_MAX_S 86400
+#define REFRESHES_MAX 16   /* names resolved anew at once */
+#define WAIT_MIN_MS   50   /* between two looks at what is due */
+#define PAUSE_MS      1000 /* after PINS_FAILED; doubled up to PAUSE_MAX_MS while they fail */
+#define PAUSE_MAX_MS  4000
+#define PACKET_MAX    (64 + SBX_MSG_PINS_MAX * 32)
 
 /* A name that is resolved anew. */
 struct refresh {
@@ -91,6 +93,8 @@ static void record(struct sbx_pinner *p, const struct sbx_pinned *w)
 {
 	struct sbx_verdict v = sbx_policy_decide_name(p->b->policy, w->name, SBX_PROTO_DNS, 0);
 
+	if (!sbx_control_is_released(p->b->control)) /* the command's asking for it shall be recorded */
+		return;
 	for (size_t i = 0; i < w->n; i++)
 		if (sbx_told_add(p->told, w->name, &w->v[i]))
 			sbx_broker_event(p->b, SBX_PROTO_DNS, &v, &w->v[i], 53, w->name);
@@ -380,6 +384,10 @@ int sbx_pinner_new(struct sbx_broker *b)
 
 	if (!b->config.real_pins || b->config.dns_real)
 		return 0;
+	if (config.repin_interval_s < INTERVAL_MIN_S)
+		config.repin_interval_s = INTERVAL_MIN_S;
+	if (config.repin_interval_s > INTERVAL_MAX_S)
+		config.repin_interval_s = INTERVAL_MAX_S;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;

@@ -7,13 +7,13 @@
  *   broker_standalone BROKER [--profile FILE] [--hosts FILE] [--resolver ADDR PORT] [--proxy HOST
  * PORT]
  *       [--air-gap] [--limit NAME VALUE]... [--events FILE] [--pid FILE] [--real-pins ADDR]
- *       [--pins ANSWER,...] [--deaf MS] -- COMMAND [ARG...]
+ *       [--pins ANSWER,...] [--deaf MS] [--before NAME] -- COMMAND [ARG...]
  *
  * With --real-pins (attach cgroup) the command is in this program's network namespace, with a DNS server at
  * ADDR, and what the broker wants pinned is printed ("pins SERIAL COUNT SECONDS", a line each) and answered by --pins, in
  * turns, the last for all that follow: ok, fail, wrong (another serial), twice, never, or a number: ok, so
  * many milliseconds later. --pins early,...: a PINNED that nobody asked for, at the start. --deaf: nothing is
- * read for so long at the start.
+ * read for so long at the start. --before: the name is asked for before RELEASE, and answered.
  *
  * Exit status: the command's; 125 when the setup failed or the broker ended early.
  */
@@ -44,7 +44,7 @@
 #define CIDRS_MAX 64
 
 struct harness {
-	const char *broker, *profile, *hosts, *events, *pid_file, *pins;
+	const char *broker, *profile, *hosts, *events, *pid_file, *pins, *before;
 	char **command;
 	struct sbx_msg_config config;
 	struct sbx_policy *policy;
@@ -154,6 +154,8 @@ static void parse(struct harness *h, char **argv)
 			h->pid_file = *++argv;
 		} else if (strcmp(*argv, "--pins") == 0) {
 			h->pins = *++argv;
+		} else if (strcmp(*argv, "--before") == 0) {
+			h->before = *++argv;
 		} else if (strcmp(*argv, "--deaf") == 0) {
 			h->deaf_ms = atoi(*++argv);
 		} else if (strcmp(*argv, "--real-pins") == 0) {
@@ -337,6 +339,38 @@ static pid_t start_broker(struct harness *h, int channel)
 	_exit(125);
 }
 
+static bool print_message(struct harness *h, int broker);
+
+/* Ask the stub for the name, and answer what is to be pinned until there is an answer. */
+static void ask_before(struct harness *h, int broker)
+{
+	uint8_t packet[512] = { 0x12, 0x34, 1, 0, 0, 1 };
+	struct sockaddr_storage sa;
+	socklen_t n_sa = sbx_addr_to_sockaddr(&h->config.stub_addr, 53, &sa);
+	SBX_AUTO_CLOSE int fd = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct pollfd p[] = { { .fd = broker, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
+	size_t n = 12;
+
+	for (const char *label = h->before; *label; label += strcspn(label, ".") + 1) {
+		size_t n_label = strcspn(label, ".");
+
+		packet[n++] = (uint8_t)n_label;
+		memcpy(packet + n, label, n_label);
+		n += n_label;
+		if (!label[n_label])
+			break;
+	}
+	memcpy(packet + n, "\0\0\1\0\1", 5);
+	if (sendto(fd, packet, n + 5, 0, (struct sockaddr *)&sa, n_sa) < 0)
+		die("stub", -errno, NULL);
+	while (poll(p, 2, 5000) > 0 && !p[1].revents)
+		if (!print_message(h, broker))
+			die("the broker ended", -EPIPE, NULL);
+	if (recv(fd, packet, sizeof(packet), MSG_DONTWAIT) < 12 || packet[3] & 15 || !packet[7])
+		die(h->before, -ENOENT, "no address before the release");
+	fprintf(h->out, "before\n");
+}
+
 static void configure(struct harness *h, int broker, int stage_channel)
 {
 	int fds[SBX_N_BROKER_FDS];
@@ -361,6 +395,8 @@ static void configure(struct harness *h, int broker, int stage_channel)
 	if (sbx_channel_recv(broker, packet, sizeof(packet), &n, NULL, 0, NULL, NULL) != 0 ||
 	    sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_READY, NULL) != 0)
 		die("the broker is not ready", -EPIPE, NULL);
+	if (h->before)
+		ask_before(h, broker);
 	/* There is no self-test here: what it records is the command's from the start. */
 	size = sbx_msg_encode_simple(SBX_MSG_RELEASE, 0, packet, sizeof(packet));
 	if (size < 0 || sbx_channel_send(broker, packet, (size_t)size, NULL, 0) != 0 ||

@@ -509,6 +509,21 @@ class Repinned(Case):
         assert r.log.count("udp rotates.wild.example 1") > 20 and not r.taken("192.0.2.53")
 
 
+class BeforeRelease(Case):
+    """Pins work, and what is recorded is the command's: also of what was pinned by then."""
+    args = ("--before", "web.example")
+    zone = AfterPinned.zone
+
+    def inside(self):
+        assert ask("a.wild.example").addrs == ["192.0.2.11"]
+        assert ask("web.example").addrs == ["192.0.2.10"]
+
+    def check(self, r):
+        assert r.lines.index("answer 1 ok") < r.lines.index("before") < r.lines.index("answer 2 ok")
+        assert r.allowed("192.0.2.10", "web.example") == 1 and r.allowed("192.0.2.11", "a.wild.example") == 1
+        assert r.serials == [1, 2]
+
+
 class Deaf(Case):
     """While the launcher does not read, what is to be pinned waits, behind events that fill the channel."""
     args = ("--deaf", "4000")
