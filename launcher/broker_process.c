@@ -5,7 +5,7 @@
  *
  * It cannot outlive us: PDEATHSIG is set after its ids are dropped (a change of ids clears it), and
  * its channel's end of file ends it as well. It gets fds 0-2 (/dev/null, stderr stays for its one-line
- * errors), its channel as 3, and nothing else; no environment, no arguments.
+ * errors), its channel as 3, and nothing else; no environment, one argument at most.
  */
 #include "launcher/broker_process.h"
 
@@ -31,6 +31,7 @@ struct broker_child {
 	int channel;
 	pid_t parent;
 	int cgroup_fd; /* -1: ours */
+	bool follows;  /* attach cgroup */
 };
 
 /* The broker's process until it is the broker. It may share our memory (sbx_proc_spawn). */
@@ -40,7 +41,8 @@ static void exec_broker(void *arg)
 	const struct sbx_facts *f = c->facts;
 	int fds[] = { 2, c->channel }, numbers[] = { 2, 3 };
 	static char *no_env[] = { NULL };
-	char name[] = "sbx-broker", *argv[] = { name, NULL };
+	char name[] = "sbx-broker", follow[] = SBX_BROKER_FOLLOWS;
+	char *argv[] = { name, c->follows ? follow : NULL, NULL };
 
 	if (f->privileged && sbx_ids_drop(f->broker_uid, f->broker_gid) < 0)
 		_exit(125);
@@ -74,7 +76,8 @@ int sbx_broker_start(struct sbx_run *r)
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
 	struct broker_child child = { .facts = r->plan->facts, .parent = getpid(),
-				      .cgroup_fd = r->cgroup.broker_fd };
+				      .cgroup_fd = r->cgroup.broker_fd,
+				      .follows = r->plan->attach.on };
 	char path[4096];
 	int e;
 

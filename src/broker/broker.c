@@ -291,10 +291,11 @@ static void fini(struct sbx_broker *b)
 		sbx_fd_close(b->fds[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static struct sbx_broker b;
 
+	b.follows = argc > 1 && strcmp(argv[1], SBX_BROKER_FOLLOWS) == 0;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		b.fds[i] = -1;
 	if (harden() < 0 || make_parts(&b, before, SBX_N_ELEMENTS(before)) < 0 || confine() < 0)

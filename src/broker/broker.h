@@ -46,6 +46,7 @@ struct sbx_timers {
 
 struct sbx_broker {
 	struct event_base *base;
+	bool follows;	 /* names are resolved to be pinned, and followed (attach cgroup) */
 	int exit_status; /* of the loop's end */
 
 	/* broker.c */

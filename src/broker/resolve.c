@@ -255,8 +255,8 @@ static void on_answer(void *userdata, int status, int timeouts, unsigned char *p
 	whole = read_answer(q->family, status, p, n_p, &answer);
 	if (!q->by_tcp) {
 		q->answer = answer;
-		if (!whole) {
-			q->answer.partial = true;
+		if (!whole && q->e->r->b->follows) {
+			q->answer.partial = true; /* the beginning of an answer is better than none */
 			q->by_tcp = true;
 			send_question(q, SBX_ARES_TCP);
 			return;
@@ -302,7 +302,7 @@ static void ask(struct sbx_resolve_entry *e)
 		for (int i = 1; i >= 0; i--) {
 			e->questions[i].e = e;
 			e->questions[i].family = i == 0 ? 4 : 6;
-			send_question(&e->questions[i], SBX_ARES_UDP);
+			send_question(&e->questions[i], e->r->b->follows ? SBX_ARES_UDP : SBX_ARES_AUTO);
 		}
 		e->starting = false;
 	}
@@ -407,7 +407,7 @@ int sbx_resolve_new(struct sbx_broker *b)
 		return -ENOMEM;
 	b->resolve = r;
 	r->b = b;
-	return sbx_ares_new(b->base, &r->ares);
+	return sbx_ares_new(b->base, b->follows ? SBX_ARES_N_WAYS : 1, &r->ares);
 }
 
 void sbx_resolve_free(struct sbx_resolve *r)

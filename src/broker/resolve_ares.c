@@ -135,7 +135,7 @@ static int open_channel(struct channel *c, enum sbx_ares_way way)
 	return 0;
 }
 
-int sbx_ares_new(struct event_base *base, struct sbx_ares **ret_ares)
+int sbx_ares_new(struct event_base *base, int n_ways, struct sbx_ares **ret_ares)
 {
 	struct sbx_ares *a = calloc(1, sizeof(*a));
 	int r = 0;
@@ -151,7 +151,7 @@ int sbx_ares_new(struct event_base *base, struct sbx_ares **ret_ares)
 	}
 	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
 		return -EIO;
-	for (int i = 0; r == 0 && i < SBX_ARES_N_WAYS; i++)
+	for (int i = 0; r == 0 && i < n_ways; i++)
 		r = open_channel(&a->v[i], (enum sbx_ares_way)i);
 	return r;
 }
@@ -181,7 +181,8 @@ int sbx_ares_set_servers(struct sbx_ares *a, const struct sbx_resolver *v, size_
 		memcpy(&nodes[i].addr, v[i].addr.b, v[i].addr.family == 4 ? 4 : 16);
 	}
 	for (int i = 0; i < SBX_ARES_N_WAYS; i++)
-		if (ares_set_servers_ports(a->v[i].channel, n ? nodes : NULL) != ARES_SUCCESS)
+		if (a->v[i].is_open &&
+		    ares_set_servers_ports(a->v[i].channel, n ? nodes : NULL) != ARES_SUCCESS)
 			return -EIO;
 	return 0;
 }

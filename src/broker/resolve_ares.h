@@ -22,8 +22,8 @@ enum sbx_ares_way {
 struct sbx_ares;
 
 /* 0, -ENOMEM, -EIO. Before seccomp: c-ares seeds itself from /dev/urandom. Half made after an error: to
- * be freed all the same. */
-int sbx_ares_new(struct event_base *base, struct sbx_ares **ret_ares);
+ * be freed all the same. @n_ways: SBX_ARES_N_WAYS, or 1 for AUTO alone: each costs the start some 40 us. */
+int sbx_ares_new(struct event_base *base, int n_ways, struct sbx_ares **ret_ares);
 void sbx_ares_free(struct sbx_ares *ares);
 int sbx_ares_set_servers(struct sbx_ares *ares, const struct sbx_resolver *v, size_t n); /* 0 or -EIO */
 

@@ -106,6 +106,9 @@ struct sbx_msg_config {
 
 #define SBX_MSG_PINS_MAX 1024 /* of one message */
 
+/* The broker's only argument, with real_pins: what it opens for them it must open before its CONFIG comes. */
+#define SBX_BROKER_FOLLOWS "follow"
+
 struct sbx_msg_pin {
 	struct sbx_addr addr;
 	uint16_t port;

@@ -335,7 +335,7 @@ static pid_t start_broker(struct harness *h, int channel)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (sbx_proc_arrange_fds(fds, numbers, 4) == 0)
-		execl(h->broker, "sbx-broker", (char *)NULL);
+		execl(h->broker, "sbx-broker", h->config.real_pins ? SBX_BROKER_FOLLOWS : NULL, (char *)NULL);
 	_exit(125);
 }
 
