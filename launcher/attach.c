@@ -34,6 +34,7 @@
 #include "launcher/attach_input.h"
 #include "launcher/broker_process.h"
 #include "launcher/view.h"
+#include "sys/dns_capture.h"
 #include "sys/net.h"
 #include "sys/proc.h"
 
@@ -149,6 +150,15 @@ int sbx_run_attach_begin(struct sbx_run *r)
 	if (e == 0)
 		set_resolv_conf(r->plan);
 	return e;
+}
+
+void sbx_run_attach_capture(struct sbx_run *r)
+{
+	int e = r->plan->attach.on ? sbx_dns_capture(r->cgroup.command_fd, &r->plan->attach.stub) : 0;
+
+	if (e < 0 && r->options->verbose)
+		fprintf(stderr, "sbx-run: DNS to other servers than the sandbox's own is refused, and not led there: %s\n",
+			strerror(-e));
 }
 
 /* --- the rules --- */

@@ -10,6 +10,8 @@
 /* The step, before anything of the sandbox exists: sockets of the stub and of the self-test, whose address and
  * ports go into the plan. 0 or -errno with r->err. */
 int sbx_run_attach_begin(struct sbx_run *r);
+/* When there is a cgroup: DNS to whichever server leads to the stub, where the kernel can. Elsewhere it is refused. */
+void sbx_run_attach_capture(struct sbx_run *r);
 /* When the stage is there: the rules, and what the broker needs into r->sandbox_fds. 0 or -errno with r->err. */
 int sbx_run_attach_install(struct sbx_run *r);
 /* The self-test is over: what only it needed is closed. */

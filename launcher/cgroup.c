@@ -163,6 +163,8 @@ static int make(struct sbx_run *r, const struct sbx_cgroup_place *place)
 	e = sbx_cgroup_make(place, r->plan->id, &r->cgroup, &r->err);
 	if (e == 0 && r->plan->attach.on)
 		e = sbx_cgroup_add_run(&r->cgroup);
+	if (e == 0)
+		sbx_run_attach_capture(r);
 	if (e < 0)
 		return e;
 	n = sbx_cgroup_plan(&limits, r->cgroup.controllers, v);

@@ -24,6 +24,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/cgroup.c %reldir%/cgroup.h \
 	%reldir%/cgroup_find.c \
 	%reldir%/cgroup_plan.c \
+	%reldir%/dns_capture.c %reldir%/dns_capture.h \
 	%reldir%/datagram.c %reldir%/datagram.h \
 	%reldir%/file_text.c %reldir%/file_text.h \
 	%reldir%/idmap.c %reldir%/idmap.h \

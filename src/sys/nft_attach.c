@@ -39,9 +39,10 @@
  * Why not one map with a verdict for each age: each change of a map of verdicts makes the kernel walk the
  * rules of every sandbox, of a set none.
  *
- * DNS: to the stub's own address and port; port 53 elsewhere is refused like any port. Sending it to the
- * stub instead would need nat on output, and with it connection tracking of every packet of the
- * host (or policy routing by packet marks): too much to do to a host that is not ours.
+ * DNS: to the stub's own address and port; port 53 elsewhere is refused like any port. Leading it to the
+ * stub here would need nat on output, and with it connection tracking of every packet of the
+ * host (or policy routing by packet marks): too much to do to a host that is not ours. It is done before there
+ * is a packet (dns_capture.c).
  *
  * After priority filter nothing rewrites a destination, so what is judged is what is sent: a
  * host's dnat is before it.

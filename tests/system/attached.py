@@ -72,6 +72,23 @@ def do_query(name, qtype, server=None, port=53):
     return [answer[3] & 15, struct.unpack("!H", answer[6:8])[0]]
 
 
+def do_ask(name, server, way):
+    """[rcode, whom an unconnected socket has the answer from, whether there are addresses]."""
+    labels = b"".join(bytes([len(part)]) + part.encode() for part in name.split("."))
+    query = struct.pack("!HHHHHH", 9, 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!HH", 1, 1)
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM if way == "tcp" else socket.SOCK_DGRAM)
+    s.settimeout(3)
+    peer = None
+    if way == "unconnected":
+        s.sendto(query, (server, 53))
+        answer, (peer, _) = s.recvfrom(4096)
+    else:
+        s.connect((server, 53))
+        s.sendall(struct.pack("!H", len(query)) + query if way == "tcp" else query)
+        answer = s.recv(4096)[2 if way == "tcp" else 0:]
+    return [answer[3] & 15, peer, answer[6:8] != b"\0\0"]
+
+
 def do_unix(name):
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(2)

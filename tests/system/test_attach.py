@@ -153,13 +153,11 @@ def test_allowed_names_reach_others_do_not(sbx, start):
     for addr in (B, W, "169.254.169.254", "10.0.0.1", HOST4):
         assert run("tcp", addr, 80) == "ECONNREFUSED", addr
     assert run("udp", B, 80) == "EPERM"
-    assert run("udp", "8.8.8.8", 53) == "EPERM", "a resolver of its own"
     assert run.end()[0] == 0
     [event] = denied(sbx, remote_ip=B, protocol="tcp")
     assert event["remote_port"] == 80 and event["raw_pkts"] == 1
     [event] = denied(sbx, remote_ip="169.254.169.254")
     assert event["reason"] == "floor"
-    assert denied(sbx, remote_ip="8.8.8.8", remote_port=53)
     assert [e for e in sbx.events(action="allow") if e["fqdn_pinned"] == "a.test" and e["remote_ip"] == A]
 
 
@@ -174,6 +172,20 @@ def test_refused_names_never_leave_the_host(host, sbx, start):
     assert {(n, t) for n, t, _ in host.servers("queries")} == {("a.test", 1), ("a.test", 28)}
     assert denied(sbx, fqdn_pinned="b.test", protocol="dns")
     assert denied(sbx, fqdn_pinned="c2vjcmv0.exfil.test", protocol="dns")
+
+
+@pytest.mark.parametrize("server", ["8.8.8.8", "203.0.113.66", "127.0.0.53"])
+@pytest.mark.parametrize("way", ["connected", "unconnected", "tcp"])
+def test_whichever_server_is_asked_the_stub_answers(host, sbx, start, server, way):
+    """And the answer comes from the server that was asked. Other ports of it are refused."""
+    run = start()
+    for name, rcode in (("a.test", 0), ("b.test", 5)):
+        assert run("ask", name, server, way) == [rcode, server if way == "unconnected" else None, rcode == 0]
+    assert run("tcp", server, 80) == "ECONNREFUSED" and run("udp", server, 54) == "EPERM"
+    assert run("udp", "2001:4860:4860::8888", 53) == "EPERM", "not over IPv6"
+    assert run.end()[0] == 0
+    assert {n for n, _, _ in host.servers("queries")} == {"a.test"}
+    assert denied(sbx, fqdn_pinned="b.test") and not denied(sbx, remote_port=53, remote_ip=server)
 
 
 @pytest.mark.parametrize("addr", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "fe80::1", "::ffff:10.0.0.1",
