@@ -42,7 +42,7 @@ launcher_plan_libs = \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 
 launcher_plan_tests = \
-	tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
+	tests/unit/test_attach_input tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
@@ -64,6 +64,8 @@ check_LIBRARIES += %reldir%/libsbx-plan-world.a
 %canon_reldir%_libsbx_plan_world_a_SOURCES = \
 	tests/unit/plan_world.c tests/unit/plan_world.h tests/unit/scratch.h
 launcher_plan_test_libs = %reldir%/libsbx-plan-world.a $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_test_attach_input_SOURCES = tests/unit/test_attach_input.c
+tests_unit_test_attach_input_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_bwrap_argv_SOURCES = tests/unit/test_bwrap_argv.c
 tests_unit_test_bwrap_argv_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_command_SOURCES = tests/unit/test_command.c
