@@ -257,7 +257,7 @@ static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
 
 		r = sbx_limit_set(&p->profile->limits, o->limits[i], &err);
 		if (r > 0)
-			sbx_plan_refuse(errs, &err);
+			sbx_err_list_add(errs, "", 0, 0, "--limit %s", err.msg);
 	}
 	if (r < 0)
 		return r;

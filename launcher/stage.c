@@ -5,8 +5,8 @@
  * It is a fork of the launcher in a new user, network, pid and mount namespace, made before there is a
  * plan, so that what takes long and depends on nothing is done while the launcher plans: the namespaces;
  * identity maps for one uid; a /proc for bwrap; bwrap itself, which waits for its arguments; the root of
- * the view. Then it waits for its orders (orders.h). A launcher that refuses the plan ends it, and nothing of it was ever
- * visible outside. With the orders: the view (tree.c); bwrap's arguments; lo, addresses and routes; the
+ * the view. Then it waits for its orders (orders.h). A launcher that refuses the plan ends it, and nothing
+ * of it was ever visible outside. With the orders: the view (tree.c); bwrap's arguments; lo, addresses and routes; the
  * ruleset; the broker's sockets, which go to the launcher; then it turns into the socket factory
  * (factory.c) until the command ends. Nothing of the command runs until the launcher says so to init.
  *
@@ -591,9 +591,9 @@ int sbx_stage_order(struct sbx_run *r)
 		return 0; /* there is none; it said why on the channel */
 	if (e == 0)
 		e = sbx_orders_fill(r->orders, p, args, n_args);
-	/* Counted per user namespace (Linux 5.14), in which the stage, bwrap and sbx-init are too. */
+	/* Counted per user namespace (Linux 5.14). */
 	if (e == 0 && pids && !(r->limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)))
-		r->orders->processes = pids + 3;
+		r->orders->processes = pids + SBX_CGROUP_PIDS_OURS;
 	if (e < 0) {
 		sbx_err_set(&r->err, "cannot give the stage its orders: %s", strerror(-e));
 		return e;

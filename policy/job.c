@@ -40,15 +40,9 @@ static int judge_deny(const char *text, struct sbx_err *err)
 
 static int judge_limit(const char *text, struct sbx_err *err)
 {
-	static const char flag[] = "--limit ";
 	struct sbx_limit_values limits = { 0 };
-	struct sbx_err why = { 0 };
-	int r = sbx_limit_set(&limits, text, &why);
 
-	if (r > 0)
-		sbx_err_set(err, "%s", strncmp(why.msg, flag, sizeof(flag) - 1) == 0 ?
-			    why.msg + sizeof(flag) - 1 : why.msg);
-	return r;
+	return sbx_limit_set(&limits, text, err);
 }
 
 static const char *const flag_words[] = { "false", "true", NULL };

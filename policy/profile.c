@@ -275,9 +275,7 @@ int sbx_limit_set(struct sbx_limit_values *limits, const char *key_value, struct
 {
 	const char *equals = strchr(key_value, '=');
 	const struct sbx_key *key = NULL;
-	struct sbx_err why = { 0 };
 	char name[32];
-	int r;
 
 	if (equals && (size_t)(equals - key_value) < sizeof(name)) {
 		snprintf(name, sizeof(name), "%.*s", (int)(equals - key_value), key_value);
@@ -286,15 +284,12 @@ int sbx_limit_set(struct sbx_limit_values *limits, const char *key_value, struct
 	if (!key) {
 		sbx_err_set(
 			err,
-			"--limit '%s': write KEY=VALUE with one of memory, cpus, io_weight, pids, disk, "
+			"'%s': write KEY=VALUE with one of memory, cpus, io_weight, pids, disk, "
 			"tmp, home, open_files, wall_time, enforce",
 			key_value);
 		return SBX_PROFILE_E_INVALID;
 	}
-	r = sbx_key_set(&sbx_limits_keys, key, equals + 1, limits, &why);
-	if (r == SBX_PROFILE_E_INVALID)
-		sbx_err_set(err, "--limit %s", why.msg);
-	return r;
+	return sbx_key_set(&sbx_limits_keys, key, equals + 1, limits, err);
 }
 
 int sbx_limits_check(const struct sbx_limit_values *ask, const struct sbx_limit_values *ceilings,

@@ -163,7 +163,7 @@ struct sbx_system_policy *sbx_system_policy_free(struct sbx_system_policy *s);
  * the order). @what names the flag in the message. 0, SBX_PROFILE_E_INVALID, -ENOMEM. */
 int sbx_net_list_add_pattern(struct sbx_net_list *list, const char *pattern, const char *what,
 			     struct sbx_err *err);
-/* Parse one --limit KEY=VALUE through the key table. 0, SBX_PROFILE_E_INVALID. */
+/* Parse one KEY=VALUE through the key table. 0, SBX_PROFILE_E_INVALID. */
 int sbx_limit_set(struct sbx_limit_values *limits, const char *key_value, struct sbx_err *err);
 /* "8080"; 0: not a port. */
 uint16_t sbx_port_parse(const char *text);

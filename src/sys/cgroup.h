@@ -83,6 +83,9 @@ int sbx_cgroup_place_scope(const struct sbx_cgroup_facts *f, const char *control
 
 /* --- limits --- */
 
+/* The stage, bwrap and sbx-init are counted too, wherever processes are. */
+#define SBX_CGROUP_PIDS_OURS 3
+
 struct sbx_cgroup_limits { /* 0: not asked */
 	uint64_t memory_bytes;
 	uint32_t cpus_milli, pids, io_weight;
@@ -150,8 +153,8 @@ struct sbx_cgroup_release {
 	int (*fn)(void *userdata, uint64_t cgroup_id); /* below 0: it stays, and so does the cgroup */
 	void *userdata;
 };
-/* Remove what dead launchers left in a place, by its path: kill, then remove. A command/run that does not settle stays, and
- * all do where @release is NULL. The number of sandboxes, or -errno. */
+/* Remove what dead launchers left in a place, by its path: kill, then remove. A command/run that does not settle
+ * stays, and all do where @release is NULL. The number of sandboxes, or -errno. */
 int sbx_cgroup_sweep(const char *place, const struct sbx_cgroup_release *release);
 
 /* The same wherever we may have made one: from our own cgroup up to the delegated unit, and below sbx.slice. Those

@@ -13,9 +13,6 @@
 #define CPU_PERIOD_US	 100000
 #define CPU_QUOTA_MIN_US 1000 /* kernel/sched/core.c: min_cfs_quota_period */
 
-/* Beside the command's own processes in its cgroup: the stage, bwrap, and sbx-init. */
-#define PIDS_OURS 3
-
 static const char *const controller_names[] = {
 	[SBX_CGROUP_CPU] = "cpu",
 	[SBX_CGROUP_MEMORY] = "memory",
@@ -127,7 +124,7 @@ size_t sbx_cgroup_plan(const struct sbx_cgroup_limits *l, uint32_t controllers,
 		    quota < CPU_QUOTA_MIN_US ? CPU_QUOTA_MIN_US : quota, CPU_PERIOD_US);
 	}
 	if (l->pids && controllers & SBX_CGROUP_BIT(SBX_CGROUP_PIDS))
-		put(v, &n, SBX_CGROUP_PIDS, "pids.max", "%" PRIu64, (uint64_t)l->pids + PIDS_OURS);
+		put(v, &n, SBX_CGROUP_PIDS, "pids.max", "%" PRIu64, (uint64_t)l->pids + SBX_CGROUP_PIDS_OURS);
 	if (l->io_weight && controllers & SBX_CGROUP_BIT(SBX_CGROUP_IO)) {
 		put(v, &n, SBX_CGROUP_IO, "io.weight", "default %" PRIu32, l->io_weight);
 		v[n - 1].optional = true; /* only where the disk's scheduler knows weights */

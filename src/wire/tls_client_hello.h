@@ -95,7 +95,8 @@ struct sbx_tls_watch {
 /* May a server ask for another one after @first? */
 bool sbx_tls_watch_needed(const struct sbx_tls_hello *first);
 
-/* @first was read to its end: accepted, or rejected with SNI_ABSENT. @limit_bytes bounds the second as in sbx_tls_hello_init(). */
+/* @first was read to its end: accepted, or rejected with SNI_ABSENT. @limit_bytes bounds the second as in
+ * sbx_tls_hello_init(). */
 void sbx_tls_watch_init(struct sbx_tls_watch *w, const struct sbx_tls_hello *first,
 			size_t limit_bytes);
 

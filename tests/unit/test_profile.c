@@ -421,7 +421,7 @@ static void test_limit_set(void **state)
 	assert_int_equal(sbx_limit_set(&l, "enforce=strict", &err), 0);
 	assert_true(l.strict);
 	assert_int_equal(sbx_limit_set(&l, "memory=2X", &err), SBX_PROFILE_E_INVALID);
-	assert_string_equal(err.msg, "--limit limits.memory: '2X' is not a size such as 512M");
+	assert_string_equal(err.msg, "limits.memory: '2X' is not a size such as 512M");
 	for (const char *const *s = (const char *const[]){ "memory", "=2G", "mem=2G", "", NULL };
 	     *s; s++) {
 		err.msg[0] = '\0';
