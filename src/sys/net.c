@@ -22,7 +22,6 @@
 #include "sys/netlink.h"
 #include "sys/nlmsg.h"
 
-#define LO_IFINDEX 1 /* the first interface of every network namespace (net/core/dev.c) */
 
 #define SETUP_BYTES 1024 /* five requests of less than 100 bytes */
 #define DUMP_TRIES  8	 /* an address that changes during a dump makes it start again */
@@ -88,7 +87,7 @@ static void put_link_up(struct setup *s)
 {
 	const struct ifinfomsg ifi = {
 		.ifi_family = AF_UNSPEC,
-		.ifi_index = LO_IFINDEX,
+		.ifi_index = SBX_NET_LO_IFINDEX,
 		.ifi_flags = IFF_UP,
 		.ifi_change = IFF_UP,
 	};
@@ -104,7 +103,7 @@ static void put_address(struct setup *s, enum step step, const struct sbx_addr *
 		/* No duplicate detection: the route names the address at once. */
 		.ifa_flags = a->family == 6 ? IFA_F_NODAD : 0,
 		.ifa_scope = RT_SCOPE_UNIVERSE,
-		.ifa_index = LO_IFINDEX,
+		.ifa_index = SBX_NET_LO_IFINDEX,
 	};
 	size_t at = begin(s, step, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &ifa, sizeof(ifa));
 
@@ -129,7 +128,7 @@ static void put_route(struct setup *s, enum step step, const struct sbx_addr *so
 	};
 	size_t at = begin(s, step, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL | flags, &rtm, sizeof(rtm));
 
-	sbx_nlattr_put_u32(&s->w, RTA_OIF, LO_IFINDEX);
+	sbx_nlattr_put_u32(&s->w, RTA_OIF, SBX_NET_LO_IFINDEX);
 	sbx_nlattr_put(&s->w, RTA_PREFSRC, source->b, size_of(source));
 	sbx_nlattr_put(&m, RTAX_CC_ALGO, SBX_NET_CONGESTION, sizeof(SBX_NET_CONGESTION));
 	sbx_nlattr_put(&s->w, RTA_METRICS, metrics, m.pos);

@@ -269,7 +269,6 @@ int sbx_nft_ruleset_new(const struct sbx_nft_input *in, struct sbx_nft_ruleset *
 		return -ENOMEM;
 	if (carries(in)) {
 		struct sbx_nft_rule *rule;
-		struct sbx_nft_item *i;
 
 		c = add_chain(rs,
 			      (struct sbx_nft_chain){ .name = "prerouting",
@@ -281,9 +280,7 @@ int sbx_nft_ruleset_new(const struct sbx_nft_input *in, struct sbx_nft_ruleset *
 		if (!c)
 			return -ENOMEM;
 		rule = add_rule(c);
-		i = add_item(rule, SBX_NFT_IIFNAME);
-		i->u.name = "lo";
-		i->negate = true;
+		add_item(rule, SBX_NFT_IIF_LO)->negate = true;
 		add_item(rule, SBX_NFT_ACCEPT);
 		pass(c, in);
 	}

@@ -316,7 +316,7 @@ static void fill_sandbox(struct sbx_nft_chain *c, const struct sbx_attach_input 
 	struct sbx_nft_rule *r;
 
 	r = add_rule(c);
-	add_item(r, SBX_NFT_OIFNAME)->u.name = "lo";
+	add_item(r, SBX_NFT_OIF_LO);
 	add_goto(r, lo);
 	for (int f = 0; f < 2; f++) {
 		refuse_floors(c, sets[f].floors, no);
@@ -365,10 +365,7 @@ static struct sbx_nft_rule *hook_in(struct sbx_nft_chain *c, const char *hook_na
 /* Connections that somebody on another host opens. */
 static struct sbx_nft_rule *of_callers(struct sbx_nft_rule *r)
 {
-	struct sbx_nft_item *i = add_item(r, SBX_NFT_IIFNAME);
-
-	i->u.name = "lo";
-	i->negate = true;
+	add_item(r, SBX_NFT_IIF_LO)->negate = true;
 	add_item(r, SBX_NFT_L4PROTO)->u.port.proto = SBX_PROTO_TCP;
 	add_item(r, SBX_NFT_TCP_OPENED)->negate = true;
 	return r;

@@ -5,6 +5,7 @@
  * is the only one used, but for a concatenation, whose parts follow each other in registers of 4 bytes;
  * each is named as the kernel names it when it lists the rule.
  */
+#include "sys/net.h"
 #include "sys/nft_form.h"
 
 #include <assert.h>
@@ -113,14 +114,12 @@ static void add_verdict(struct builder *b, uint32_t verdict)
 	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_VERDICT, verdict);
 }
 
-static void add_ifname(struct builder *b, uint32_t key, const char *name, bool negate)
+static void add_lo(struct builder *b, uint32_t key, bool negate)
 {
-	char padded[IFNAMSIZ] = { 0 };
+	uint32_t index = SBX_NET_LO_IFINDEX;
 
-	assert(strlen(name) < sizeof(padded));
-	memcpy(padded, name, strlen(name));
 	add_meta(b, key);
-	add_cmp(b, negate ? NFT_CMP_NEQ : NFT_CMP_EQ, padded, sizeof(padded));
+	add_cmp(b, negate ? NFT_CMP_NEQ : NFT_CMP_EQ, &index, sizeof(index));
 }
 
 /* A prefix of whole bytes is compared by loading only those, any other under a mask. */
@@ -284,11 +283,11 @@ static void add_goto(struct builder *b, const char *chain)
 static void add_item(struct builder *b, const struct sbx_nft_item *i)
 {
 	switch (i->kind) {
-	case SBX_NFT_IIFNAME:
-		add_ifname(b, NFT_META_IIFNAME, i->u.name, i->negate);
+	case SBX_NFT_IIF_LO:
+		add_lo(b, NFT_META_IIF, i->negate);
 		return;
-	case SBX_NFT_OIFNAME:
-		add_ifname(b, NFT_META_OIFNAME, i->u.name, i->negate);
+	case SBX_NFT_OIF_LO:
+		add_lo(b, NFT_META_OIF, i->negate);
 		return;
 	case SBX_NFT_DADDR:
 		add_daddr(b, &i->u.cidr, i->negate);

@@ -24,8 +24,8 @@ struct nftnl_rule;
 #define SBX_NFT_TABLE "sbx" /* family inet */
 
 enum sbx_nft_item_kind {
-	SBX_NFT_IIFNAME = 0, /* u.name, negate */
-	SBX_NFT_OIFNAME,     /* u.name, negate */
+	SBX_NFT_IIF_LO = 0, /* negate; by its index, 1 in every namespace: cheaper than by name */
+	SBX_NFT_OIF_LO,	    /* negate */
 	SBX_NFT_DADDR,	     /* u.cidr, negate; implies the family; prefix 0: the family alone */
 	SBX_NFT_L4PROTO,     /* u.port.proto */
 	SBX_NFT_DPORT,	     /* u.port, all of it; implies the protocol */
@@ -48,7 +48,7 @@ struct sbx_nft_item {
 	enum sbx_nft_item_kind kind;
 	bool negate;
 	union {
-		const char *name; /* static text, shorter than IFNAMSIZ; GOTO: as long as the ruleset */
+		const char *name; /* GOTO: as long as the ruleset */
 		struct sbx_cidr cidr;
 		struct {
 			enum sbx_proto proto; /* tcp or udp */

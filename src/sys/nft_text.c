@@ -52,11 +52,11 @@ static void print_port(FILE *f, const char *which, const struct sbx_nft_item *i)
 static void print_item(FILE *f, const struct sbx_nft_item *i)
 {
 	switch (i->kind) {
-	case SBX_NFT_IIFNAME:
-		fprintf(f, "iifname %s\"%s\"", i->negate ? "!= " : "", i->u.name);
+	case SBX_NFT_IIF_LO:
+		fprintf(f, "iif %s\"lo\"", i->negate ? "!= " : "");
 		return;
-	case SBX_NFT_OIFNAME:
-		fprintf(f, "oifname %s\"%s\"", i->negate ? "!= " : "", i->u.name);
+	case SBX_NFT_OIF_LO:
+		fprintf(f, "oif %s\"lo\"", i->negate ? "!= " : "");
 		return;
 	case SBX_NFT_DADDR:
 		print_daddr(f, i);

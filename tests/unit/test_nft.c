@@ -111,7 +111,7 @@ static bool item_matches(const struct sbx_nft_item *i, const struct packet *p)
 	struct sbx_addr addr;
 
 	switch (i->kind) {
-	case SBX_NFT_IIFNAME: /* all there is comes by lo */
+	case SBX_NFT_IIF_LO: /* all there is comes by lo */
 		return !i->negate;
 	case SBX_NFT_DADDR:
 		assert_int_equal(sbx_addr_parse(p->to, &addr), 0);
