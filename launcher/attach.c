@@ -216,15 +216,15 @@ int sbx_run_attach_install(struct sbx_run *r)
 				     "CONFIG_NETFILTER_NETLINK_LOG): %s", strerror(-e));
 		return e;
 	}
-	a->watch_fd = sbx_attach_watch_open(); /* first: no change is missed */
-	if (a->watch_fd < 0) {
-		sbx_err_set(&r->err, "attach cgroup: cannot watch the host's rulesets: %s", strerror(-a->watch_fd));
-		return a->watch_fd;
-	}
 	e = make_rules(r, group);
 	if (e < 0) {
 		sbx_err_set(&r->err, "attach cgroup: the rules cannot be made: %s", strerror(-e));
 		return e;
+	}
+	a->watch_fd = sbx_attach_watch_open(); /* before they are there: no change is missed */
+	if (a->watch_fd < 0) {
+		sbx_err_set(&r->err, "attach cgroup: cannot watch the host's rulesets: %s", strerror(-a->watch_fd));
+		return a->watch_fd;
 	}
 	a->added = true; /* whatever the kernel answers: removing what is not there is no error */
 	e = sbx_attach_add(a->rules, a->nl_fd, &r->err);

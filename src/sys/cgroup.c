@@ -224,8 +224,13 @@ int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms)
 
 		if (now >= end)
 			return -ETIMEDOUT;
-		if (by_hand)
+		if (by_hand) {
+			SBX_AUTO_CLOSE int run = open_dir(dir_fd, RUN);
+
 			kill_each(dir_fd);
+			if (run >= 0)
+				kill_each(run);
+		}
 		/* The file wakes us (kernfs); not for what was forked while we killed by hand. */
 		if (poll(&p, 1, by_hand ? 5 : (int)((end - now) / 1000) + 1) < 0 && errno != EINTR)
 			return -errno;
