@@ -24,6 +24,7 @@
  * fail on its exit call too and end as a crash that explains nothing.
  */
 #include <linux/netlink.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -41,6 +42,8 @@
 
 #define REFUSE_CLONE(flag, what) \
 	REFUSE_IF(clone, #flag, EPERM, what, ARG_BITS(CLONE_FLAGS_ARG, flag, flag))
+
+#define REPORTED "the kernel reports the group to the network: data of the caller's choice, from no socket of his"
 
 /* Numbers are the same everywhere from 424 on; libseccomp 2.5 knows names up to Linux 5.17. */
 #define NR_OPEN_TREE_ATTR 467
@@ -164,6 +167,19 @@ static const struct sbx_seccomp_row rows[] = {
 		  ARG_IS(2, 256)),
 	REFUSE_IF(socketpair, "not AF_UNIX", EAFNOSUPPORT, "no other family has pairs worth having",
 		  ARG_NOT(0, AF_UNIX)),
+
+	/* With attach cgroup the host's interfaces are there. A bit tells a join of a source from one of all. */
+	REFUSE_IF(setsockopt, "SO_BROADCAST", 0,
+		  "says it did: a broadcast reaches this host's own services, too",
+		  ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_BROADCAST)),
+	REFUSE_IF(setsockopt, "IP_ADD_MEMBERSHIP, IP_ADD_SOURCE_MEMBERSHIP", ENODEV, REPORTED,
+		  ARG_IS(1, IPPROTO_IP), ARG_BITS(2, ~4u, IP_ADD_MEMBERSHIP)),
+	REFUSE_IF(setsockopt, "IP, MCAST_JOIN_GROUP, MCAST_JOIN_SOURCE_GROUP", ENODEV, REPORTED,
+		  ARG_IS(1, IPPROTO_IP), ARG_BITS(2, ~4u, MCAST_JOIN_GROUP)),
+	REFUSE_IF(setsockopt, "IPV6_JOIN_GROUP", ENODEV, REPORTED,
+		  ARG_IS(1, IPPROTO_IPV6), ARG_IS(2, IPV6_JOIN_GROUP)),
+	REFUSE_IF(setsockopt, "IPV6, MCAST_JOIN_GROUP, MCAST_JOIN_SOURCE_GROUP", ENODEV, REPORTED,
+		  ARG_IS(1, IPPROTO_IPV6), ARG_BITS(2, ~4u, MCAST_JOIN_GROUP)),
 #ifdef __NR_socketcall
 	REFUSE_AS(socketcall, ENOSYS, "its arguments are behind a pointer"),
 #endif

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs in a sandbox of attach cgroup (test_attach.py): one JSON list a line on stdin, an answer a line."""
 import array
+import ctypes
 import errno
 import json
 import socket
@@ -87,6 +88,28 @@ def do_ask(name, server, way):
         s.sendall(struct.pack("!H", len(query)) + query if way == "tcp" else query)
         answer = s.recv(4096)[2 if way == "tcp" else 0:]
     return [answer[3] & 15, peer, answer[6:8] != b"\0\0"]
+
+
+def do_odd(how, addr, port, options=(), proto=0):
+    """By a socket with options ([level, number, value in hex]); @how: tcp, udp, fastopen, cork (a datagram begun to
+    203.0.113.10), again (a socket that was connected there)."""
+    s = socket.socket(family_of(addr), socket.SOCK_STREAM if how in ("tcp", "fastopen", "again") else
+                      socket.SOCK_DGRAM, proto)
+    s.settimeout(1)
+    for level, number, value in options:
+        s.setsockopt(level, number, bytes.fromhex(value))
+    if how == "fastopen":
+        s.setblocking(True)
+        s.sendto(b"hello", 0x20000000, (addr, port))
+        return s.recv(10).decode()
+    if how == "cork":
+        s.connect(("203.0.113.10", port))
+        s.send(b"x", socket.MSG_MORE)
+    if how == "again":
+        s.connect(("203.0.113.10", port))
+        ctypes.CDLL(None).connect(s.fileno(), bytes(16), 16)
+    s.connect((addr, port))
+    return talk(s)
 
 
 def do_unix(name):

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from attach_world import DNS_PORT, HOST4, WORLD4, AttachWorld, cgroup2_mount
+from attach_world import DNS_PORT, HOST4, HOST6, WORLD4, AttachWorld, cgroup2_mount
 import conftest
 from conftest import HERE, INST, Sbx
 
@@ -227,6 +227,45 @@ def test_nobody_is_served_from_inside(host, sbx, start):
                         "('127.0.0.1', 7777), 2); s.sendall(b'x'); s.settimeout(1); print(s.recv(9))"],
                        capture_output=True, text=True, timeout=20)
     assert r.returncode != 0 and "b'" not in r.stdout
+    assert run.end()[0] == 0
+
+
+BROADCAST, BOUND_UP0, BOUND_LO = [1, 6, "01000000"], [1, 25, b"up0\0".hex()], [1, 25, b"lo\0\0".hex()]
+SRC_ROUTE = [0, 4, bytes([131, 7, 4, 203, 0, 113, 10, 0]).hex()]
+OUTSIDE = ["ECONNREFUSED", "EPERM", "EACCES", "ENETUNREACH"]
+
+
+def test_odd_ways_to_somewhere_else(sbx, start):
+    """Each beside the same to an address that is pinned."""
+    run = start()
+    assert run("resolve", "a.test") == sorted([A, V]) and run("resolve", "u.test") == [A]
+    for how, port in (("tcp", 80), ("udp", 8080), ("again", 80), ("cork", 8080)):
+        if how != "cork":  # goes where it was begun
+            assert run("odd", how, A, port) == "ok", how
+        for addr in (B, "::ffff:" + B, "0.0.0.0", "127.0.0.1", HOST4):
+            assert run("odd", how, addr, port) in OUTSIDE or how in ("again", "cork") and ":" in addr, (how, addr)
+    for bound in (BOUND_UP0, BOUND_LO):
+        for addr in (B, W, "127.0.0.1", "::1", HOST4, HOST6):
+            assert run("odd", "tcp", addr, SECRET_PORT, [bound]) in OUTSIDE, addr
+            assert run("odd", "udp", addr, SECRET_PORT, [bound]) in OUTSIDE, addr
+    assert run("odd", "tcp", A, 80, [BOUND_UP0]) == "ok"
+    assert run("odd", "fastopen", B, 80) in OUTSIDE
+    assert run("odd", "tcp", B, 80, [], 262) in OUTSIDE, "MPTCP"
+    assert run("odd", "tcp", A, 80, [], 262) == "ok"
+    assert run("odd", "udp", B, 8080, [SRC_ROUTE]) == "EPERM"
+    assert run("odd", "udp", B, 8080, [[17, 103, "04000000"]]) == "EPERM", "UDP_SEGMENT"
+    assert run.end()[0] == 0
+
+
+def test_what_the_kernel_says_to_the_network_is_not_its_to_choose(sbx, start):
+    """Reports of groups that were joined; broadcasts, which this host's services get too."""
+    run = start(BASE.replace("network:", "network:\n  mode: full"))
+    for addr, level, number, value in ((A, 0, 35, b"\xe9secret\0"), (A, 0, 39, b"\xe9secret     "),
+                                       (V, 41, 20, b"\xff\x02a secret here." + bytes(4))):
+        assert run("odd", "udp", addr, 8080, [[level, number, value.hex()]]) == "ENODEV"
+        assert run("odd", "udp", addr, 8080) == "ok"
+    assert run("odd", "udp", "192.0.2.3", 8080, [BROADCAST]) == "EACCES"
+    assert run("odd", "udp", A, 8080, [BROADCAST]) == "ok"
     assert run.end()[0] == 0
 
 

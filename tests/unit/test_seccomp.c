@@ -261,6 +261,39 @@ static void test_command_ioctl(void **state)
 		assert_int_equal(COMMAND(SYS_ioctl, 0, allowed[i], 0, 0), SECCOMP_RET_ALLOW);
 }
 
+/* Data in what the kernel itself sends to the network, and to this host. */
+static void test_command_groups(void **state)
+{
+	static const struct {
+		int level, option;
+		uint32_t want;
+	} rows[] = {
+		{ IPPROTO_IP, IP_ADD_MEMBERSHIP, ERRNO(ENODEV) },
+		{ IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP, ERRNO(ENODEV) },
+		{ IPPROTO_IP, MCAST_JOIN_GROUP, ERRNO(ENODEV) },
+		{ IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP, ERRNO(ENODEV) },
+		{ IPPROTO_IPV6, IPV6_JOIN_GROUP, ERRNO(ENODEV) },
+		{ IPPROTO_IPV6, MCAST_JOIN_GROUP, ERRNO(ENODEV) },
+		{ IPPROTO_IPV6, MCAST_JOIN_SOURCE_GROUP, ERRNO(ENODEV) },
+		{ SOL_SOCKET, SO_BROADCAST, ERRNO(0) },
+		{ IPPROTO_IP, IP_TOS, SECCOMP_RET_ALLOW },
+		{ IPPROTO_IP, IP_MULTICAST_TTL, SECCOMP_RET_ALLOW },
+		{ IPPROTO_IP, IP_DROP_MEMBERSHIP, SECCOMP_RET_ALLOW },
+		{ IPPROTO_IPV6, IPV6_V6ONLY, SECCOMP_RET_ALLOW },
+		{ IPPROTO_TCP, SO_BROADCAST, SECCOMP_RET_ALLOW },
+		{ SOL_SOCKET, SO_REUSEADDR, SECCOMP_RET_ALLOW },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++) {
+		uint32_t got = COMMAND(SYS_setsockopt, 3, rows[i].level, rows[i].option, 0x1000);
+
+		assert_int_equal(got, rows[i].want);
+		got = COMMAND(SYS_setsockopt, 3, HIGH | rows[i].level, HIGH | rows[i].option, 0x1000);
+		assert_int_equal(got, rows[i].want);
+	}
+}
+
 /* What was asked for is there already, so the answer is a success that changes nothing. */
 static void test_command_core_limit(void **state)
 {
@@ -567,6 +600,7 @@ int main(void)
 		cmocka_unit_test(test_command_clone),
 		cmocka_unit_test(test_command_ioctl),
 		cmocka_unit_test(test_command_core_limit),
+		cmocka_unit_test(test_command_groups),
 		cmocka_unit_test(test_command_socket),
 		cmocka_unit_test(test_helpers_cannot),
 		cmocka_unit_test(test_command_real),
