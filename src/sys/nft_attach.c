@@ -293,11 +293,22 @@ static void refuse_floors(struct sbx_nft_chain *c, const struct sbx_nft_set *flo
 	add_goto(r, no);
 }
 
+/* A routing header has the address that is meant; the one that is judged is the next to pass it on. (IPv4's source
+ * routes take CAP_NET_RAW.) */
+static void refuse_routed(struct sbx_nft_chain *c, const char *no)
+{
+	struct sbx_nft_rule *r = add_rule(c);
+
+	add_item(r, SBX_NFT_IP6_ROUTED);
+	add_goto(r, no);
+}
+
 static void fill_local(struct sbx_nft_chain *c, const struct sbx_attach_input *in,
 		       const struct family_sets sets[2], const char *ports, const char *no)
 {
 	const struct sbx_cidr *loopback[] = { &loopback4, &loopback6 };
 
+	refuse_routed(c, no);
 	for (int f = 0; f < 2; f++)
 		refuse_floors(c, sets[f].floors, no);
 	for (int f = 0; f < 2; f++) {
@@ -319,6 +330,8 @@ static void fill_sandbox(struct sbx_nft_chain *c, const struct sbx_attach_input 
 	add_item(r, SBX_NFT_OIF_LO);
 	add_goto(r, lo);
 	for (int f = 0; f < 2; f++) {
+		if (f == 1)
+			refuse_routed(c, no);
 		refuse_floors(c, sets[f].floors, no);
 		r = add_rule(c);
 		add_set_match(r, SBX_NFT_PIN_IN, sets[f].pins);

@@ -234,6 +234,16 @@ static void add_tcp_opened(struct builder *b, bool opening_one)
 	add_cmp(b, opening_one ? NFT_CMP_EQ : NFT_CMP_NEQ, &opening, sizeof(opening));
 }
 
+/* The first header behind IPv6's own: what would be before a routing header takes CAP_NET_RAW. */
+static void add_ip6_routed(struct builder *b)
+{
+	uint8_t routing = IPPROTO_ROUTING;
+
+	add_family(b, 6);
+	add_payload(b, NFT_PAYLOAD_NETWORK_HEADER, 6, sizeof(routing));
+	add_cmp(b, NFT_CMP_EQ, &routing, sizeof(routing));
+}
+
 static void add_cgroup_vmap(struct builder *b, uint32_t level, const char *map)
 {
 	struct nftnl_expr *e = add_expr(b, "socket");
@@ -311,6 +321,9 @@ static void add_item(struct builder *b, const struct sbx_nft_item *i)
 		return;
 	case SBX_NFT_PIN_IN:
 		add_pin_in(b, i->u.set.family, i->u.set.name);
+		return;
+	case SBX_NFT_IP6_ROUTED:
+		add_ip6_routed(b);
 		return;
 	case SBX_NFT_CGROUP_VMAP:
 		add_cgroup_vmap(b, i->u.cgroup.level, i->u.cgroup.map);

@@ -33,6 +33,7 @@ enum sbx_nft_item_kind {
 	SBX_NFT_TCP_OPENED,  /* not a SYN that opens a connection (negate: one); only after a match of tcp */
 	SBX_NFT_DADDR_IN,    /* u.set: networks; implies the family */
 	SBX_NFT_PIN_IN,	     /* u.set: destination address . protocol . port; implies the family */
+	SBX_NFT_IP6_ROUTED,  /* has a routing header; implies the family */
 	SBX_NFT_CGROUP_VMAP, /* u.cgroup: the verdict is the map's */
 	SBX_NFT_TPROXY,	     /* u.tproxy; only after matches of a family and a protocol */
 	SBX_NFT_LOG,	     /* u.log */

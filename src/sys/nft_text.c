@@ -80,6 +80,9 @@ static void print_item(FILE *f, const struct sbx_nft_item *i)
 		fprintf(f, "%s daddr . meta l4proto . th dport @%s", ip_word(i->u.set.family),
 			i->u.set.name);
 		return;
+	case SBX_NFT_IP6_ROUTED:
+		fputs("ip6 nexthdr ipv6-route", f);
+		return;
 	case SBX_NFT_CGROUP_VMAP:
 		fprintf(f, "socket cgroupv2 level %u vmap @%s", (unsigned)i->u.cgroup.level,
 			i->u.cgroup.map);

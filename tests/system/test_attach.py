@@ -232,6 +232,8 @@ def test_nobody_is_served_from_inside(host, sbx, start):
 
 BROADCAST, BOUND_UP0, BOUND_LO = [1, 6, "01000000"], [1, 25, b"up0\0".hex()], [1, 25, b"lo\0\0".hex()]
 SRC_ROUTE = [0, 4, bytes([131, 7, 4, 203, 0, 113, 10, 0]).hex()]
+# A segment routing header (RFC 8754): by way of V
+ROUTED = [41, 57, (bytes([0, 4, 4, 1, 1, 0, 0, 0]) + bytes(16) + socket.inet_pton(socket.AF_INET6, V)).hex()]
 OUTSIDE = ["ECONNREFUSED", "EPERM", "EACCES", "ENETUNREACH"]
 
 
@@ -254,6 +256,14 @@ def test_odd_ways_to_somewhere_else(sbx, start):
     assert run("odd", "tcp", A, 80, [], 262) == "ok"
     assert run("odd", "udp", B, 8080, [SRC_ROUTE]) == "EPERM"
     assert run("odd", "udp", B, 8080, [[17, 103, "04000000"]]) == "EPERM", "UDP_SEGMENT"
+    assert run.end()[0] == 0
+
+
+def test_a_routing_header_leads_nowhere(sbx, start):
+    """What is judged would be the first stop, what is meant the last."""
+    run = start(BASE.replace("network:", "network:\n  mode: full"))
+    assert wait_until(lambda: run("odd", "udp", V, 8080) == run("odd", "udp", W, 8080) == "ok")
+    assert run("odd", "udp", W, 8080, [ROUTED]) == "EPERM"
     assert run.end()[0] == 0
 
 
