@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -53,6 +54,25 @@ static int open_stdio(void)
 			return 0;
 		}
 	}
+}
+
+/* A network socket could be disconnected and connected elsewhere by the command: it is in the host's network
+ * namespace, and belongs to its maker's cgroup. */
+static int check_stdio(struct sbx_err *err)
+{
+	static const char *const what[] = { "input", "output", "error" };
+
+	for (int fd = 0; fd < 3; fd++) {
+		int family = AF_UNIX;
+		socklen_t n = sizeof(family);
+
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &n) < 0 || family == AF_UNIX)
+			continue;
+		sbx_err_set(err, "standard %s is a network socket, with which the command could connect to anything: "
+				 "put a pipe between (... | cat | sbx-run ... | cat)", what[fd]);
+		return -EPERM;
+	}
+	return 0;
 }
 
 static int dry_run(const struct sbx_plan *plan)
@@ -176,7 +196,7 @@ static int run(const struct sbx_options *o, uint64_t started_us)
 	struct sbx_plan *p = NULL;
 	int status;
 
-	if (sbx_facts_gather(o, &facts, &err) != 0) {
+	if (check_stdio(&err) < 0 || sbx_facts_gather(o, &facts, &err) != 0) {
 		complain(&err);
 		status = EXIT_NOT_SET_UP;
 	} else if (o->dry_run) {

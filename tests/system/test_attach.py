@@ -279,6 +279,22 @@ def test_what_the_kernel_says_to_the_network_is_not_its_to_choose(sbx, start):
     assert run.end()[0] == 0
 
 
+@pytest.mark.parametrize("attach", ["cgroup", "netns"])
+def test_a_network_socket_is_no_stdin(host, sbx, attach):
+    """It is in the host's network namespace and no cgroup of ours, and can be connected again, to anything."""
+    sbx.profile("att", NAMES.replace("cgroup", attach))
+    # The call is the host's: its socket has a cgroup that no rule is for.
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        with socket.create_connection(listener.getsockname()) as inet:
+            r = sbx.run(["--profile", "att"], ["true"], root=True, stdin=inet)
+        assert r.rc == 125 and "network socket" in r.err, r.err
+    for unix in socket.socketpair():
+        with unix:
+            assert sbx.run(["--profile", "att"], ["true"], root=True, stdin=unix).rc == 0
+
+
 # --- modes ---
 
 def test_mode_full(host, sbx, start):
