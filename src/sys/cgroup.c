@@ -323,7 +323,9 @@ static bool may_remove_command(int command_fd, const struct sbx_cgroup_release *
 
 	if (faccessat(command_fd, RUN, F_OK, 0) < 0 && errno == ENOENT)
 		return true;
-	if (!release || fstat(command_fd, &st) < 0 || sbx_cgroup_settle(command_fd, SWEEP_WAIT_MS) < 0)
+	/* Held when it was looked at before: not waited for, or each start would. */
+	if (!release || sbx_cgroup_dying(command_fd) != 0 || fstat(command_fd, &st) < 0 ||
+	    sbx_cgroup_settle(command_fd, SWEEP_WAIT_MS) < 0)
 		return false;
 	if (release->fn(release->userdata, st.st_ino) == 0)
 		return true;

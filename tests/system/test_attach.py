@@ -450,6 +450,25 @@ def test_a_socket_that_was_passed_out_is_never_free(host, sbx, start, end):
     assert gc(sbx)
 
 
+def test_sockets_that_are_held_do_not_slow_others(sbx, start):
+    """A start looks at what an ended sandbox left, and does not wait for it each time."""
+    held = []
+    for i in range(3):
+        path = os.path.join(sbx.work, f"door{i}")
+        listener = listen_for_sockets(sbx, path)
+        run = start()
+        assert run("pass", path, "udp") == "ok"
+        held.append(receive_socket(listener))
+        listener.close()
+        run.end()
+    began = time.monotonic()
+    assert sbx.run(["--profile", "att"], ["true"], root=True).rc == 0
+    assert time.monotonic() - began < 2
+    for s in held:
+        s.close()
+    assert gc(sbx)
+
+
 # --- ends ---
 
 @pytest.mark.parametrize("step", STEPS)
