@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "ipc/channel.h"
 #include "launcher/attach_input.h"
 #include "launcher/broker_process.h"
@@ -41,6 +42,7 @@
 #define NFLOG_COPY     128
 #define SETTLE_MS      500
 #define RULESET_FILE   "ruleset.nft"
+#define PINS_PER_LIMIT 4 /* of limits.n_pins: current and old, and as many put before they are counted again */
 
 /* Of cgroups that somebody else removed. The number of sandboxes; 0 where there is nothing to ask; -errno. */
 static int gc_rules(struct sbx_err *err)
@@ -132,6 +134,7 @@ int sbx_run_attach_begin(struct sbx_run *r)
 
 	if (!r->plan->attach.on)
 		return 0;
+	a->room.n_max = PINS_PER_LIMIT * (size_t)sbx_limits_default.n_pins;
 	a->nl_fd = sbx_net_netlink_open(NETLINK_NETFILTER);
 	if (a->nl_fd < 0) {
 		sbx_err_set(&r->err, "this kernel has no nfnetlink (CONFIG_NETFILTER_NETLINK): %s", strerror(-a->nl_fd));
@@ -262,7 +265,11 @@ int sbx_run_attach_pins(struct sbx_run *r, const struct sbx_msg_pins *m)
 			.age = m->v[i].old ? SBX_ATTACH_OLD : SBX_ATTACH_CURRENT,
 			.timeout_ms = m->v[i].timeout_ms,
 		};
-	e = sbx_attach_pin(r->plan->id, v, m->n_pins, r->attach.nl_fd, &err);
+	e = sbx_attach_take_room(&r->attach.room, r->plan->id, v, m->n_pins, r->attach.nl_fd);
+	if (e == -ENOSPC)
+		sbx_err_set(&err, "more than %zu addresses to let pass", r->attach.room.n_max);
+	if (e == 0)
+		e = sbx_attach_pin(r->plan->id, v, m->n_pins, r->attach.nl_fd, &err);
 	if (e < 0 && !r->attach.complained) {
 		fprintf(stderr, "sbx-run: %s; names do not resolve meanwhile\n", err.msg[0] ? err.msg : strerror(-e));
 		r->attach.complained = true;

@@ -59,6 +59,7 @@ struct sbx_run {
 		struct sbx_nft_ruleset *rules;
 		uint32_t level;
 		uint64_t cgroup_id;
+		struct sbx_attach_room room; /* for pins */
 		bool added;	 /* the rules may be there */
 		bool changed;	 /* by somebody else: the sandbox was ended */
 		bool complained; /* about pins, once */

@@ -97,6 +97,17 @@ struct sbx_attach_pin {
 int sbx_attach_pin(const char *id, const struct sbx_attach_pin *v, size_t n, int nl_fd,
 		   struct sbx_err *err);
 
+/* How many pins there may be: the kernel's memory is not the sandbox's, and who asks for pins may be hostile. */
+struct sbx_attach_room {
+	size_t n_max;
+	size_t n; /* there are at most so many; 0 at first */
+};
+
+/* Before sbx_attach_pin() with @v: they are counted as put. Only when those put since the kernel was asked would be too
+ * many it is asked again. 0, -ENOSPC, -errno. */
+int sbx_attach_take_room(struct sbx_attach_room *room, const char *id, const struct sbx_attach_pin *v, size_t n,
+			 int nl_fd);
+
 /* Remove a sandbox's rules, once its cgroup is empty; then the level's map and base chain and the table
  * if nobody has any there. 0, also when they were gone already; or -errno. */
 int sbx_attach_remove(const char *id, uint32_t level, uint64_t cgroup_id, int nl_fd,

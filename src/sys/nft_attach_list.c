@@ -312,6 +312,64 @@ int sbx_attach_list(int nl_fd, struct sbx_attach_entry *v, size_t n_max)
 	return r < 0 ? r : (int)l.n;
 }
 
+/* --- pins --- */
+
+static int on_pins(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct sbx_span attrs, list, element;
+	struct nlattr header;
+	bool bad = false;
+
+	if (sbx_netlink_error(nlh) < 0)
+		return sbx_netlink_error(nlh);
+	if (!sbx_nft_message_attrs(nlh, NFT_MSG_NEWSETELEM, &attrs) ||
+	    !sbx_nft_attr_find(attrs, NFTA_SET_ELEM_LIST_ELEMENTS, &list))
+		return 0;
+	while (sbx_nlattr_next(&list, &header, &element, &bad))
+		++*(size_t *)userdata;
+	return bad ? -EBADMSG : 0;
+}
+
+static int count_pins(const char *id, int fd, size_t *ret_n)
+{
+	static const char *const sets[] = { "pins4", "old4", "pins6", "old6" };
+	size_t n_all = 0;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(sets); i++) {
+		char set[SBX_NFT_NAME_MAX];
+		size_t n = 0;
+		int r = -EINTR;
+
+		snprintf(set, sizeof(set), "sb-%s-%s", id, sets[i]);
+		for (int k = 0; r == -EINTR && k < DUMP_TRIES; k++) {
+			n = 0;
+			r = ask(fd, NFT_MSG_GETSETELEM, NLM_F_DUMP, set, NULL, on_pins, &n);
+		}
+		if (r < 0)
+			return r;
+		n_all += n;
+	}
+	*ret_n = n_all;
+	return 0;
+}
+
+int sbx_attach_take_room(struct sbx_attach_room *room, const char *id, const struct sbx_attach_pin *v, size_t n,
+			 int nl_fd)
+{
+	size_t n_put = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_put += v[i].timeout_ms > 0;
+	if (n_put > 0 && room->n + n_put > room->n_max)
+		r = count_pins(id, nl_fd, &room->n);
+	if (r == 0 && n_put > 0 && room->n + n_put > room->n_max)
+		r = -ENOSPC;
+	if (r == 0)
+		room->n += n_put;
+	return r;
+}
+
 /* --- sweeping --- */
 
 int sbx_attach_cgroup_exists(int cgroup2_fd, uint64_t cgroup_id)

@@ -263,6 +263,38 @@ static void pins(void)
 }
 NETNS_TEST(pins)
 
+static void fill_pins(struct sbx_attach_pin *v, int n, int host, uint64_t timeout_ms)
+{
+	for (int i = 0; i < n; i++)
+		v[i] = (struct sbx_attach_pin)PIN((uint8_t)host, (uint16_t)(i + 1), i % 2, timeout_ms);
+}
+
+/* Who asks for pins without end gets so many, and others when those ran out. */
+static void room(void)
+{
+	struct sbx_attach_room room = { .n_max = 130 };
+	struct sbx_attach_pin v[80];
+
+	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
+	CHECK(add("aa", 2, 1001, NULL) == 0);
+	for (int i = 0; i < 5; i++) { /* the same 60 */
+		fill_pins(v, 60, 9, i < 4 ? 60000 : 1000);
+		CHECK(sbx_attach_take_room(&room, "aa", v, 60, nl) == 0);
+		CHECK(sbx_attach_pin("aa", v, 60, nl, NULL) == 0);
+	}
+	fill_pins(v, 80, 8, 60000);
+	CHECK(sbx_attach_take_room(&room, "aa", v, 80, nl) == -ENOSPC && room.n == 60);
+	CHECK(sbx_attach_take_room(&room, "aa", v, 70, nl) == 0 && room.n == 130);
+	CHECK(sbx_attach_take_room(&room, "bb", v, 40, nl) == -ENOENT);
+	fill_pins(v, 80, 8, 0);
+	CHECK(sbx_attach_take_room(&room, "aa", v, 80, nl) == 0); /* to take away needs none */
+	poll(NULL, 0, 1200);
+	fill_pins(v, 80, 8, 60000);
+	CHECK(sbx_attach_take_room(&room, "aa", v, 80, nl) == 0 && room.n == 80);
+	CHECK(sbx_attach_remove("aa", 2, 1001, nl, NULL) == 0 && !has_table());
+}
+NETNS_TEST(room)
+
 static void add_and_remove(int child, int times)
 {
 	char id[16];
@@ -430,6 +462,7 @@ int main(void)
 		cmocka_unit_test(test_add_list_remove),
 		cmocka_unit_test(test_in_use),
 		cmocka_unit_test(test_pins),
+		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_racing),
 		cmocka_unit_test(test_killed_anywhere),
 		cmocka_unit_test(test_groups),
