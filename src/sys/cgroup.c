@@ -251,8 +251,9 @@ int sbx_cgroup_settle(int command_fd, uint32_t timeout_ms)
 {
 	uint64_t end = sbx_clock_monotonic_us() + timeout_ms * UINT64_C(1000);
 
-	if (unlinkat(command_fd, RUN, AT_REMOVEDIR) < 0)
-		return errno == ENOENT ? 0 : -errno;
+	/* Who else removed it did not look what it leaves. */
+	if (unlinkat(command_fd, RUN, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		return -errno;
 	/* The kernel tells nobody when it is done. */
 	while (sbx_cgroup_dying(command_fd) != 0) {
 		if (sbx_clock_monotonic_us() >= end)

@@ -450,6 +450,26 @@ def test_a_socket_that_was_passed_out_is_never_free(host, sbx, start, end):
     assert gc(sbx)
 
 
+def test_a_cgroup_that_somebody_else_removes_frees_no_socket(host, sbx, start):
+    """While the launcher is about to ask what is left of it."""
+    listener = listen_for_sockets(sbx, os.path.join(sbx.work, "door"))
+    run = start(program="bin/sbx-run-faults", env={"SBX_FAULT": "rest:attach"})
+    assert run("pass", os.path.join(sbx.work, "door"), "udp") == "ok"
+    with receive_socket(listener) as s, open(f"/proc/{run.p.pid}/stat") as stat:
+        listener.close()
+        [sandbox] = sbx.leftovers()
+        run.p.stdin.close()
+        assert wait_until(lambda: stat.seek(0) == 0 and stat.read().split(") ")[1][0] == "T")
+        [path] = [os.path.join(top, "run") for top, dirs, _ in os.walk(cgroup2_mount())
+                  if top.endswith(f"sbx-{sandbox}/command") and "run" in dirs]
+        os.rmdir(path)
+        run.p.send_signal(signal.SIGCONT)
+        run.p.wait(30)
+        with pytest.raises(PermissionError):
+            s.sendto(b"secret", (B, 8080))
+    assert gc(sbx)
+
+
 def test_sockets_that_are_held_do_not_slow_others(sbx, start):
     """A start looks at what an ended sandbox left, and does not wait for it each time."""
     held = []
