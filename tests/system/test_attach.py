@@ -385,7 +385,8 @@ def test_the_sandbox_next_door(host, sbx, start):
 # --- the host's firewall changes under it ---
 
 @pytest.mark.parametrize("change", ["flush ruleset", "delete table inet sbx", "flush chain inet sbx {chain}",
-                                    "insert rule inet sbx {chain} accept",
+                                    "insert rule inet sbx {chain} accept", "insert rule inet sbx {chain}-no accept",
+                                    "insert rule inet sbx {level} accept", "flush map inet sbx {level}",
                                     "add table inet sbx {{ flags dormant ; }}"])
 def test_a_flushed_firewall_ends_the_sandbox(host, sbx, start, change):
     run = start()
@@ -394,13 +395,14 @@ def test_a_flushed_firewall_ends_the_sandbox(host, sbx, start, change):
     host.nft("add", "table", "inet", "other")
     host.nft("delete", "table", "inet", "other")
     assert run("tcp", A, 80) == "ok", "somebody else's table is nobody's business"
-    host.nft(change.format(chain=chain))
+    level = re.search(r"map (level[0-9]+) ", host.nft("list", "ruleset")).group(1)
+    host.nft(change.format(chain=chain, level=level))
     rc, _, err = run.end()
     assert rc == 137, err
     assert "firewall" in err and "inet sbx" in err
     assert [e["reason"] for e in sbx.events(action="panic")] == ["rules_changed"]
     assert sbx.sandboxes()[-1]["state"] == "killed"
-    if "dormant" in change or "insert" in change or "chain" in change:
+    if "dormant" in change or "insert" in change or "chain" in change or "map" in change:
         subprocess.run([*host.enter, "nft", "delete", "table", "inet", "sbx"], check=False)
 
 
