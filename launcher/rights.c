@@ -18,13 +18,13 @@
 
 /* README.md and docs/ARCHITECTURE.md have this table. */
 const struct sbx_right sbx_rights[] = {
-	{ CAP_SETUID, "CAP_SETUID", "the sandbox and the broker become other users; user namespaces map uids", false },
-	{ CAP_SETGID, "CAP_SETGID", "and groups; supplementary ones are dropped", false },
-	{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "maps of the sandbox's user namespace; id-mapped mounts", false },
-	{ CAP_KILL, "CAP_KILL", "signals for, and the end of, processes of other users", false },
-	{ CAP_NET_ADMIN, "CAP_NET_ADMIN", "attach cgroup: the host's rules, as long as the sandbox runs", true },
-	{ CAP_NET_BIND_SERVICE, "CAP_NET_BIND_SERVICE", "attach cgroup: the stub's port 53", true },
-	{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "attach cgroup: cgroups by their id, which --gc asks for", true },
+	{ "CAP_SETUID", "the sandbox and the broker become other users; user namespaces map uids", CAP_SETUID, false },
+	{ "CAP_SETGID", "and groups; supplementary ones are dropped", CAP_SETGID, false },
+	{ "CAP_SYS_ADMIN", "maps of the sandbox's user namespace; id-mapped mounts", CAP_SYS_ADMIN, false },
+	{ "CAP_KILL", "signals for, and the end of, processes of other users", CAP_KILL, false },
+	{ "CAP_NET_ADMIN", "attach cgroup: the host's rules, as long as the sandbox runs", CAP_NET_ADMIN, true },
+	{ "CAP_NET_BIND_SERVICE", "attach cgroup: the stub's port 53", CAP_NET_BIND_SERVICE, true },
+	{ "CAP_DAC_READ_SEARCH", "attach cgroup: cgroups by their id, which --gc asks for", CAP_DAC_READ_SEARCH, true },
 };
 const size_t sbx_n_rights = SBX_N_ELEMENTS(sbx_rights);
 

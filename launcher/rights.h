@@ -12,9 +12,9 @@
 /* What makes sbx-run a privileged launcher: uid 0, or the ambient capabilities of this table. */
 
 struct sbx_right {
-	int cap;
 	const char *name; /* as systemd.exec(5) writes it */
 	const char *why;
+	int cap;
 	bool optional; /* only for attach cgroup */
 };
 extern const struct sbx_right sbx_rights[];
