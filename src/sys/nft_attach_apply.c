@@ -226,7 +226,7 @@ int sbx_attach_pin(const char *id, const struct sbx_attach_pin *v, size_t n, int
 
 /* --- removing --- */
 
-/* All that a sandbox has; -ENOENT where some of it is not there (then all of it is not). */
+/* All that a sandbox has; -ENOENT where some of it is not there. @map NULL: nothing leads to it any more. */
 static int remove_sandbox(const char *id, const char *map, uint64_t cgroup_id, int fd)
 {
 	static const char *const chains[] = { "", "-lo", "-lp", "-no" }; /* each before those it goes to */
@@ -240,7 +240,8 @@ static int remove_sandbox(const char *id, const char *map, uint64_t cgroup_id, i
 
 	if (r < 0)
 		return r;
-	sbx_nft_put_cgroup(&b, map, cgroup_id, NULL);
+	if (map)
+		sbx_nft_put_cgroup(&b, map, cgroup_id, NULL);
 	for (size_t i = 0; i < 2 * SBX_N_ELEMENTS(chains); i++) {
 		bool rules = i < SBX_N_ELEMENTS(chains);
 
@@ -325,6 +326,8 @@ int sbx_attach_remove(const char *id, uint32_t level, uint64_t cgroup_id, int nl
 		return -EINVAL;
 	snprintf(map, sizeof(map), "level%u", (unsigned)level);
 	r = remove_sandbox(id, map, cgroup_id, nl_fd);
+	if (r == -ENOENT) /* the host's owner took its element, or it was removed */
+		r = remove_sandbox(id, NULL, 0, nl_fd);
 	if (r == 0 || r == -ENOENT)
 		r = sbx_attach_remove_unused(nl_fd);
 	if (r == -EPERM || r == -EACCES)
