@@ -191,7 +191,7 @@ static void find_bare(struct sbx_cgroup_place *place)
 int sbx_cgroup_begin(struct sbx_run *r)
 {
 	const struct sbx_facts *f = r->plan->facts;
-	struct sbx_cgroup_place place = f->cgroup_place;
+	struct sbx_cgroup_place place = f->cgroup_place, own;
 	const char *why = !f->cgroup.mount[0] ? "no cgroup v2 is mounted" :
 			  !f->cgroup.systemd  ? "there is no cgroup v2 here that we may change and "
 						"that has its controller" :
@@ -202,12 +202,13 @@ int sbx_cgroup_begin(struct sbx_run *r)
 
 	if (attach && place.source == SBX_CGROUP_NONE)
 		find_bare(&place);
+	own = place;
 	if (sbx_limits_want_scope(f, &r->plan->profile->limits) ||
 	    (attach && place.source == SBX_CGROUP_NONE && f->scope_helper)) {
 		e = ask_scope(r, &place);
 		if (e < 0) {
 			why = "systemd gave no scope for it";
-			place = f->cgroup_place;
+			place = own;
 		}
 	}
 	if (attach && place.source == SBX_CGROUP_NONE) {
@@ -220,7 +221,8 @@ int sbx_cgroup_begin(struct sbx_run *r)
 	if (e == 0)
 		snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s/%s", place.path, r->cgroup.name);
 	r->cgroup_source = place.source;
-	return e == 0 ? check_limits(r, "the cgroup lacks its controller") : e;
+	return e == 0 ? check_limits(r, place.shared ? "other processes are in our cgroup, which can then give no controller "
+						       "to a sandbox's" : "the cgroup lacks its controller") : e;
 }
 
 /* --- its end --- */

@@ -140,7 +140,7 @@ int sbx_cgroup_make(const struct sbx_cgroup_place *place, const char *id, struct
 	}
 	if (r >= 0) {
 		what = "making the sandbox's";
-		cg->opened = open_controllers(cg->place_fd);
+		cg->opened = place->shared ? 0 : open_controllers(cg->place_fd);
 		open_controllers(cg->dir_fd);
 		r = make_child(cg->dir_fd, "command", &cg->command_fd);
 	}

@@ -50,6 +50,7 @@ struct sbx_cgroup_place {
 	uint32_t controllers;		/* bits: what a child of it can be given */
 	bool inside; /* we are in it ourselves, alone, and have to leave it for a child of it */
 	bool bare;   /* one without any controller does too */
+	bool shared; /* others are in it: no controller may be turned on (a threaded one would take our processes out) */
 };
 
 /* --- finding a place --- */

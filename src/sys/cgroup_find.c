@@ -6,7 +6,8 @@
  * processes"). So a place is one that holds no process, or only us, who then move into a leaf of our own;
  * one that holds others (a unit's own shell script) is left alone, and its parent is looked at, up to the
  * unit that was delegated (systemd marks it with an extended attribute, systemd.resource-control(5)) and
- * never above: that belongs to somebody else.
+ * never above: that belongs to somebody else. Who needs a cgroup and no controller in it can have one beside
+ * others' processes, too.
  */
 #include "sys/cgroup.h"
 
@@ -137,12 +138,13 @@ static bool usable(const char *path, bool own, void *userdata)
 	if (!available && !place->bare)
 		return false;
 	who = (given & CORE) == (available & CORE) ? NOBODY : who_is_in(fd);
-	if (who == OTHERS || (who == ONLY_US && !own))
+	if ((who == OTHERS && (!place->bare || given)) || (who == ONLY_US && !own))
 		return false;
 	place->source = SBX_CGROUP_DELEGATED;
 	snprintf(place->path, sizeof(place->path), "%s", path);
-	place->controllers = available;
+	place->controllers = who == OTHERS ? 0 : available;
 	place->inside = who == ONLY_US;
+	place->shared = who == OTHERS;
 	return true;
 }
 

@@ -215,6 +215,14 @@ static void test_find_unit(void **state)
 	assert_string_equal(found(t, "/system.slice/a.service", &p), "");
 	put(t, "/system.slice/a.service", "cgroup.procs", "1\n");
 	assert_string_equal(found(t, "/system.slice/a.service", &p), "");
+	/* Who needs no controller can be beside it; not where a child may have one. */
+	sbx_cgroup_find(&t->f, true, &p);
+	assert_string_equal(p.path + strlen(t->dir), "/system.slice/a.service");
+	assert_true(p.shared && !p.inside && p.controllers == 0);
+	put(t, "/system.slice/a.service", "cgroup.subtree_control", "pids\n");
+	sbx_cgroup_find(&t->f, true, &p);
+	assert_int_equal(p.source, SBX_CGROUP_NONE);
+	put(t, "/system.slice/a.service", "cgroup.subtree_control", "\n");
 	/* No controllers there. */
 	put(t, "/system.slice/a.service", "cgroup.procs", "");
 	put(t, "/system.slice/a.service", "cgroup.controllers", "\n");
