@@ -12,7 +12,8 @@
  * At the end the rules go when nothing is left that they judge: no process, and no socket that was passed to somebody
  * else, who would be free with it. What is left (also a connection that its peer does not let end) keeps its rules and
  * an empty cgroup; the next start or --gc looks again. A launcher that is killed leaves both, closed: what is pinned
- * runs out, nothing new is pinned.
+ * runs out, nothing new is pinned. A scope is systemd's to remove as soon as nobody is in it, and then nobody could
+ * look again: there the guard stays and looks (runtime.c).
  *
  * The host's owner may flush his firewall. That is seen at once, and the sandbox's processes are killed first and
  * asked about later.
@@ -41,6 +42,7 @@
 
 #define NFLOG_COPY     128
 #define SETTLE_MS      500
+#define OOM_SETTLE_MS  4000 /* the kernel holds who was killed for memory 2 s longer (OOM_REAPER_DELAY) */
 #define RULESET_FILE   "ruleset.nft"
 #define PINS_PER_LIMIT 4 /* of limits.n_pins: current and old, and as many put before they are counted again */
 
@@ -316,13 +318,15 @@ void sbx_run_attach_end(struct sbx_run *r)
 		sbx_broker_kill(r);
 		sbx_proc_reap(&r->broker_pid);
 		sbx_proc_reap(&r->stage_pid);
-		e = sbx_cgroup_settle(r->cgroup.command_fd, SETTLE_MS);
+		e = sbx_cgroup_settle(r->cgroup.command_fd, r->usage.oom_kills > 0 ? OOM_SETTLE_MS : SETTLE_MS);
 		if (e == 0 && a->added)
 			e = sbx_attach_remove(r->plan->id, a->level, a->cgroup_id, a->nl_fd, &err);
 		if (e < 0)
 			sbx_cgroup_unsettle(r->cgroup.command_fd);
+		r->guard_stays = e < 0 && r->cgroup_source == SBX_CGROUP_SCOPE;
 		if (e < 0 && r->options->verbose)
-			fprintf(stderr, "sbx-run: the sandbox's rules stay until the next start or --gc: %s\n",
+			fprintf(stderr, "sbx-run: the sandbox's rules stay%s: %s\n",
+				r->guard_stays ? ", and its guard looks after them" : " until the next start or --gc",
 				err.msg[0] ? err.msg : e == -EBUSY ? "sockets of it are still open" : strerror(-e));
 	}
 	close_all(a);

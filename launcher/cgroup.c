@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@
 
 #define SCOPE_TIMEOUT_MS 15000
 #define KILL_TIMEOUT_MS	 5000
+#define GC_STEP_MS	 100 /* doubled each time */
+#define GC_STEP_MAX_MS	 5000
 
 static const struct sbx_cgroup_limits broker_limits = { .memory_bytes = UINT64_C(512) << 20, .pids = 16 };
 
@@ -269,4 +272,25 @@ int sbx_cgroup_gc(struct sbx_gc *gc, struct sbx_err *err)
 	if (n > 0)
 		sbx_gc_say(gc, "%d cgroup%s", n, n == 1 ? "" : "s");
 	return 0;
+}
+
+void sbx_cgroup_gc_scope(const char *id, uint32_t timeout_ms)
+{
+	uint64_t end = sbx_clock_monotonic_us() + timeout_ms * UINT64_C(1000);
+	char leaf[80], path[SBX_CGROUP_PATH_MAX + 128];
+	struct sbx_cgroup_facts facts;
+	size_t n_leaf, n_own, step = GC_STEP_MS;
+
+	if (sbx_cgroup_facts_read(&facts, true) < 0)
+		return;
+	n_leaf = (size_t)snprintf(leaf, sizeof(leaf), "/sbx-%s.scope/sbx-%s/launcher", id, id);
+	n_own = strlen(facts.own);
+	if (n_own < n_leaf || strcmp(facts.own + n_own - n_leaf, leaf) != 0)
+		return;
+	snprintf(path, sizeof(path), "%s%.*s/command", facts.mount, (int)(n_own - strlen("/launcher")), facts.own);
+	while (access(path, F_OK) == 0 && sbx_clock_monotonic_us() < end) {
+		poll(NULL, 0, (int)step);
+		step = step * 2 < GC_STEP_MAX_MS ? step * 2 : GC_STEP_MAX_MS;
+		sbx_cgroup_sweep_all(&facts, sbx_run_attach_release());
+	}
 }

@@ -42,6 +42,7 @@ struct sbx_run {
 	int guard_fd;           /* write end of a pipe; the guard acts when it closes */
 	pid_t guard_pid;
 	bool guard_gone;
+	bool guard_stays; /* when we are done: it has something to wait for */
 
 	/* cgroup (cgroup.c) */
 	struct sbx_cgroup cgroup;

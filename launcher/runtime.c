@@ -20,6 +20,9 @@
  * does. Who may look into the guard's memory sees the launcher's: where the launcher is root and keeps
  * capabilities that the guard does not, neither is dumpable, so that being uid 0 is not enough for that.
  * The kernel's OOM killer takes processes that share their memory together; the next start sweeps then, too.
+ *
+ * In a scope (attach cgroup) a guard whose sandbox left rules that cannot go yet stays for a while, also when the
+ * launcher was not killed: with the last process systemd removes the scope, and with it what says that they can.
  */
 #include "launcher/runtime.h"
 
@@ -46,6 +49,8 @@
 
 /* A directory of ours holds at most this many entries; a sweep never recurses. */
 #define SWEEP_MAX 1024
+/* A connection whose peer is gone takes the kernel some minutes to give up. */
+#define SCOPE_GC_MS (15 * 60 * 1000)
 
 /* Remove NAME, one level deep. The names inside are ours; a directory in there would be a bug. */
 static void remove_dir(int parent_fd, const char *name)
@@ -208,6 +213,7 @@ int sbx_runtime_lost(const char *id)
 	struct sbx_gc gc = { .facts = &facts };
 	struct sbx_err err = { 0 };
 	uint64_t caps = 0;
+	sigset_t none;
 	int parent_fd, e;
 
 	prctl(PR_SET_DUMPABLE, 0);
@@ -221,8 +227,12 @@ int sbx_runtime_lost(const char *id)
 	parent_fd = e == 0 ? open(facts.runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 	if (parent_fd >= 0)
 		remove_dead(&facts, parent_fd, id);
-	if (e == 0)
+	if (e == 0) {
 		sbx_cgroup_gc(&gc, &err);
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL); /* who stops the scope is not kept waiting */
+		sbx_cgroup_gc_scope(id, SCOPE_GC_MS);
+	}
 	sbx_fd_close(parent_fd);
 	sbx_facts_fini(&facts);
 	return parent_fd < 0 ? 125 : 0;
@@ -289,6 +299,8 @@ void sbx_runtime_remove(struct sbx_run *r)
 		remove_dir(parent_fd, r->plan->id);
 		r->runtime_path[0] = '\0';
 	}
+	if (r->guard_pid > 0 && r->guard_stays)
+		r->guard_pid = -1; /* the end of file below is what it waits for */
 	if (r->guard_pid > 0)
 		kill(r->guard_pid, SIGKILL); /* our child, not yet reaped */
 	r->guard_fd = sbx_fd_close(r->guard_fd);
