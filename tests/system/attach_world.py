@@ -322,13 +322,16 @@ class Nflog:
 
 
 class AttachWorld:
-    def __init__(self, attach_case):
+    """@attach_case: the program, for those who make rules with it. @own: this process' namespace is the host."""
+
+    def __init__(self, attach_case=None, own=False):
         self.attach_case = attach_case
         self.stack = contextlib.ExitStack()
         self.top = os.path.join(cgroup2_mount(), f"sbx-attach-{os.getpid()}")
         with contextlib.ExitStack() as undo:
-            self.host, self.world = self.namespace(undo), self.namespace(undo)
+            self.host, self.world = os.getpid() if own else self.namespace(undo), self.namespace(undo)
             self.enter = ["nsenter", "-t", str(self.host), "-n"]
+            undo.callback(subprocess.run, [*self.enter, "ip", "link", "del", "up0"], stderr=subprocess.DEVNULL)
             self.cable()
             os.mkdir(self.top)
             undo.callback(self.remove_cgroups)

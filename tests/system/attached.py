@@ -4,6 +4,8 @@ import array
 import ctypes
 import errno
 import json
+import os
+import signal
 import socket
 import struct
 import sys
@@ -162,6 +164,30 @@ def do_pass(path, kind):
     u.connect(path)
     u.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [s.fileno()]))])
     return "ok"
+
+
+def do_memory(mib):
+    """Written to, and kept."""
+    KEPT["memory"] = [b"x" * (1 << 20) for _ in range(mib)]
+    return "ok"
+
+
+def do_processes(n):
+    """How many of so many there can be beside this one, and why there are not more."""
+    pids, error = [], None
+    for _ in range(n):
+        try:
+            pid = os.fork()
+        except OSError as e:
+            error = errno.errorcode[e.errno]
+            break
+        if pid == 0:
+            time.sleep(600)
+        pids.append(pid)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return [len(pids), error]
 
 
 def do_sleep(seconds):

@@ -13,6 +13,7 @@ EXTRA_DIST += \
 	%reldir%/guest/machine.py \
 	%reldir%/guest/scope.sh \
 	%reldir%/guest/test_apart.py \
+	%reldir%/guest/test_attach.py \
 	%reldir%/guest/test_limits.py \
 	%reldir%/guest/test_slurm.py \
 	%reldir%/guest/test_starts.py \

@@ -48,6 +48,13 @@ def world():
     proc.wait(30)
 
 
+@pytest.fixture(scope="session")
+def installed():
+    """As a package's installation does it: users and directories."""
+    for argv in (["systemd-sysusers"], ["systemd-tmpfiles", "--create", "sbx.conf"], ["systemctl", "daemon-reload"]):
+        subprocess.run(argv, stdin=subprocess.DEVNULL, check=True, timeout=90)
+
+
 @pytest.fixture
 def start():
     """start(WAY): an Sbx. Not below /tmp, which is another one in a sandbox."""

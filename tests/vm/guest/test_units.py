@@ -17,6 +17,7 @@ from machine import CGROUP, PREFIX, wait_until
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATE, RUNTIME, JOBS = "/var/lib/sbx", "/run/sbx", "/etc/sbx/jobs"
 CGROUP_OF_SLICE = CGROUP + "/sbx.slice"
+pytestmark = pytest.mark.usefixtures("installed")
 
 
 def run(*argv, timeout=90):
@@ -47,14 +48,6 @@ def journal(**match):
     """Entries, oldest first: what journald has is what arrived."""
     out = run("journalctl", "-b", "-o", "json", *(f"{k}={v}" for k, v in match.items())).stdout
     return [json.loads(line) for line in out.splitlines()]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def installed():
-    """As a package's installation does it."""
-    assert run("systemd-sysusers").returncode == 0
-    assert run("systemd-tmpfiles", "--create", "sbx.conf").returncode == 0
-    assert run("systemctl", "daemon-reload").returncode == 0
 
 
 @pytest.fixture
