@@ -281,13 +281,14 @@ void sbx_cgroup_gc_scope(const char *id, uint32_t timeout_ms)
 	struct sbx_cgroup_facts facts;
 	size_t n_leaf, n_own, step = GC_STEP_MS;
 
-	if (sbx_cgroup_facts_read(&facts, true) < 0)
+	if (!sbx_run_attach_release() || sbx_cgroup_facts_read(&facts, true) < 0)
 		return;
 	n_leaf = (size_t)snprintf(leaf, sizeof(leaf), "/sbx-%s.scope/sbx-%s/launcher", id, id);
 	n_own = strlen(facts.own);
 	if (n_own < n_leaf || strcmp(facts.own + n_own - n_leaf, leaf) != 0)
 		return;
-	snprintf(path, sizeof(path), "%s%.*s/command", facts.mount, (int)(n_own - strlen("/launcher")), facts.own);
+	/* It is there until the rules are not. */
+	snprintf(path, sizeof(path), "%s%.*s/command/run", facts.mount, (int)(n_own - strlen("/launcher")), facts.own);
 	while (access(path, F_OK) == 0 && sbx_clock_monotonic_us() < end) {
 		poll(NULL, 0, (int)step);
 		step = step * 2 < GC_STEP_MAX_MS ? step * 2 : GC_STEP_MAX_MS;

@@ -18,8 +18,8 @@ void sbx_cgroup_end(struct sbx_run *r);
 
 /* A sweeper of --gc, and what a guard does. */
 int sbx_cgroup_gc(struct sbx_gc *gc, struct sbx_err *err);
-/* In the scope that was made for sandbox @id: sweep, until nothing is left of it or @timeout_ms are over. Where we are
- * elsewhere: nothing. */
+/* In the scope that was made for sandbox @id of attach cgroup: sweep, until its rules are gone or @timeout_ms are over.
+ * Where we are elsewhere, or have no right over rules: nothing. */
 void sbx_cgroup_gc_scope(const char *id, uint32_t timeout_ms);
 
 #endif

@@ -82,7 +82,8 @@ def host():
 
 
 def cgroups():
-    return sorted(d for top, dirs, _ in os.walk(cgroup2_mount()) for d in dirs if d.startswith("sbx-"))
+    """Of sandboxes: not the world's, of which others may have one."""
+    return sorted(d for top, dirs, _ in os.walk(cgroup2_mount()) for d in dirs if re.fullmatch("sbx-[0-9a-f]{12}", d))
 
 
 def wait_until(condition, seconds=10):
