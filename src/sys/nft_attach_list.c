@@ -113,8 +113,9 @@ struct elements {
 	void *userdata;
 };
 
-static void read_element(struct sbx_span attrs, const struct elements *e)
+static void read_element(struct sbx_span attrs, void *userdata)
 {
+	const struct elements *e = userdata;
 	struct sbx_span key, value, data, verdict;
 	uint64_t id;
 
@@ -126,7 +127,8 @@ static void read_element(struct sbx_span attrs, const struct elements *e)
 	e->fn(e->userdata, id, sbx_nft_attr_str(verdict, NFTA_VERDICT_CHAIN));
 }
 
-static int on_elements(const struct nlmsghdr *nlh, void *userdata)
+/* Call @fn with the attributes of each element of a message. */
+static int each_element(const struct nlmsghdr *nlh, void (*fn)(struct sbx_span attrs, void *userdata), void *userdata)
 {
 	struct sbx_span attrs, list, element;
 	struct nlattr header;
@@ -138,8 +140,13 @@ static int on_elements(const struct nlmsghdr *nlh, void *userdata)
 	    !sbx_nft_attr_find(attrs, NFTA_SET_ELEM_LIST_ELEMENTS, &list))
 		return 0;
 	while (sbx_nlattr_next(&list, &header, &element, &bad))
-		read_element(element, userdata);
+		fn(element, userdata);
 	return bad ? -EBADMSG : 0;
+}
+
+static int on_elements(const struct nlmsghdr *nlh, void *userdata)
+{
+	return each_element(nlh, read_element, userdata);
 }
 
 /* --- asking --- */
@@ -314,20 +321,15 @@ int sbx_attach_list(int nl_fd, struct sbx_attach_entry *v, size_t n_max)
 
 /* --- pins --- */
 
+static void count_element(struct sbx_span attrs, void *userdata)
+{
+	(void)attrs;
+	++*(size_t *)userdata;
+}
+
 static int on_pins(const struct nlmsghdr *nlh, void *userdata)
 {
-	struct sbx_span attrs, list, element;
-	struct nlattr header;
-	bool bad = false;
-
-	if (sbx_netlink_error(nlh) < 0)
-		return sbx_netlink_error(nlh);
-	if (!sbx_nft_message_attrs(nlh, NFT_MSG_NEWSETELEM, &attrs) ||
-	    !sbx_nft_attr_find(attrs, NFTA_SET_ELEM_LIST_ELEMENTS, &list))
-		return 0;
-	while (sbx_nlattr_next(&list, &header, &element, &bad))
-		++*(size_t *)userdata;
-	return bad ? -EBADMSG : 0;
+	return each_element(nlh, count_element, userdata);
 }
 
 static int count_pins(const char *id, int fd, size_t *ret_n)
