@@ -13,6 +13,7 @@ EXTRA_DIST += \
 	%reldir%/attach.py \
 	%reldir%/common.py \
 	%reldir%/decide.py \
+	%reldir%/mask.py \
 	%reldir%/memory.py \
 	%reldir%/net.py \
 	%reldir%/run.py \

@@ -16,11 +16,12 @@ sys.dont_write_bytecode = True
 import attach  # noqa: E402
 import common  # noqa: E402
 import decide  # noqa: E402
+import mask  # noqa: E402
 import memory  # noqa: E402
 import net  # noqa: E402
 import start  # noqa: E402
 
-PARTS = {"start": start.run, "net": net.run, "mem": memory.run, "decide": decide.run,
+PARTS = {"start": start.run, "mask": mask.run, "net": net.run, "mem": memory.run, "decide": decide.run,
          "attach": attach.run}
 DEADLINE_S = 300
 

@@ -65,6 +65,13 @@ def crun_bundle(places):
     return ["crun", f"--root={places.own('crun-state')}", "--cgroup-manager=disabled", "run", "bench"]
 
 
+def repository(places):
+    """A workspace where there is something to protect, not only to keep from being made."""
+    path = places.own("repository")
+    subprocess.run(["git", "init", "-q"], check=True, timeout=TIMEOUT_S, **{**places.as_user(), "cwd": path})
+    return path
+
+
 def candidates(places):
     found = [
         Candidate("true alone", ["true"]),
@@ -74,6 +81,8 @@ def candidates(places):
                   ours=True),
         Candidate("sbx-run --profile install", [common.SBX_RUN, "--profile", "install", "--", "true"],
                   ours=True),
+        Candidate("sbx-run --profile install, in a git repository",
+                  [common.SBX_RUN, "--profile", "install", "--", "true"], ours=True, cwd=repository(places)),
     ]
     if shutil.which("nsjail", path=common.PATH):
         found.append(Candidate("nsjail -Mo", ["nsjail", "-Mo", "-Q", "--chroot", "/", "--",

@@ -35,12 +35,28 @@ static void notify(const char *what, const char *text)
 	sbx_notify_send(address, state);
 }
 
+/* As many as there is room for. */
+static void add_published(const struct sbx_plan *p, char *text, size_t n_text)
+{
+	for (size_t i = 0; i < p->n_publish; i++) {
+		size_t n = strlen(text);
+		char where[SBX_PUBLISH_STR_MAX];
+
+		sbx_publish_format(&p->publish[i], where, sizeof(where));
+		if (n + strlen(", at ") + strlen(where) >= n_text)
+			return;
+		snprintf(text + n, n_text - n, "%s%s", i ? ", " : ", at ", where);
+	}
+}
+
 void sbx_announce_ready(const struct sbx_run *r)
 {
-	char text[256];
+	char text[480];
 
 	snprintf(text, sizeof(text), "sandbox %s runs its command (profile %.128s)", r->plan->id,
 		 r->options->profile);
+	if (getenv("NOTIFY_SOCKET"))
+		add_published(r->plan, text, sizeof(text));
 	notify("READY=1\n", text);
 }
 

@@ -122,6 +122,8 @@ static void fill_config(const struct sbx_plan *plan, struct sbx_msg_config *m)
 							     SBX_REPIN_INTERVAL_MS) / 1000);
 		m->stub_addr = plan->attach.stub;
 	}
+	for (size_t i = 0; i < plan->n_publish; i++)
+		m->publish[m->n_publish++] = plan->publish[i].inside;
 	snprintf(m->selftest_name, sizeof(m->selftest_name), "%s", SBX_SELFTEST_NAME);
 }
 

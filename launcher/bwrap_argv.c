@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "launcher/init_argv.h"
 #include "launcher/tree.h"
 
 const char *sbx_bwrap_fd_str(int number)
@@ -141,12 +142,12 @@ int sbx_bwrap_args(const struct sbx_plan *p, char **ret_args, size_t *ret_n)
 #define STRING(x) STRING_(x)
 
 /* bwrap --args N -- /proc/self/fd/EXE CTL EXE -- command... */
-char **sbx_bwrap_argv(char *const *command)
+char **sbx_bwrap_argv(char *const *command, bool wait_all)
 {
 	static char bwrap[] = "bwrap", args[] = "--args", args_fd[] = STRING(SBX_BWRAP_ARGS_NUMBER),
-		    end[] = "--", path[] = "/proc/self/fd/" STRING(SBX_BWRAP_EXE_NUMBER),
+		    end[] = "--", all[] = SBX_INIT_WAIT_ALL, path[] = "/proc/self/fd/" STRING(SBX_BWRAP_EXE_NUMBER),
 		    ctl_fd[] = STRING(SBX_BWRAP_CTL_NUMBER), exe_fd[] = STRING(SBX_BWRAP_EXE_NUMBER);
-	static char *const words[] = { bwrap, args, args_fd, end, path, ctl_fd, exe_fd, end };
+	char *const words[] = { bwrap, args, args_fd, end, path, ctl_fd, exe_fd, wait_all ? all : end };
 	size_t n = 0, n_command = 0;
 	char **argv;
 

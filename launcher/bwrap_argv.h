@@ -2,6 +2,7 @@
 #ifndef SBX_LAUNCHER_BWRAP_ARGV_H
 #define SBX_LAUNCHER_BWRAP_ARGV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "launcher/plan.h"
@@ -12,7 +13,7 @@
  * Everything but the command goes through --args, so that the environment does not show in
  * /proc/PID/cmdline, and so that bwrap can be started before there is a plan: it reads them from a pipe.
  * What bwrap runs is sbx-init, through its fd: it needs no place in the sandbox. init's argv is
- * {"/proc/self/fd/EXE", CTL, EXE, "--", command...}.
+ * {"/proc/self/fd/EXE", CTL, EXE, "--", command...}; init_argv.h has what may stand in place of the "--".
  */
 
 /* init gets the first two; bwrap closes the others before it starts init (checked by a probe). */
@@ -25,8 +26,8 @@ const char *sbx_bwrap_fd_str(int number);
 
 /* PURE. What --args reads, NUL-separated, malloc'ed. 0 or -ENOMEM. */
 int sbx_bwrap_args(const struct sbx_plan *p, char **ret_args, size_t *ret_n);
-/* PURE. NULL-terminated, for exec; free() the array, the strings of @command are borrowed. NULL: out of
- * memory. */
-char **sbx_bwrap_argv(char *const *command);
+/* PURE. NULL-terminated, for exec; free() the array, the strings of @command are borrowed. @wait_all: the sandbox
+ * lasts until every process in it has ended. NULL: out of memory. */
+char **sbx_bwrap_argv(char *const *command, bool wait_all);
 
 #endif

@@ -200,10 +200,13 @@ static int set_no_retries(struct sbx_plan *p)
 /* The caller's PATH as far as its directories are in the sandbox, then the system's. */
 static int set_path(struct sbx_plan *p)
 {
-	static const char system_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
+	/* Where /bin is no link into /usr it has programs of its own. */
+	static const char host_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
+	static const char other_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	const char *system_path = p->root.kind == SBX_ROOT_HOST ? host_path : other_path;
 	const char *caller = sbx_facts_getenv(p->facts, "PATH");
 	const char *const sources[] = { caller ? caller : "", system_path };
-	size_t size = strlen(sources[0]) + sizeof(system_path) + 2, pos = 0;
+	size_t size = strlen(sources[0]) + strlen(system_path) + 3, pos = 0;
 	SBX_AUTO_FREE char *path = calloc(1, size);
 
 	if (!path)
@@ -220,7 +223,17 @@ static int set_path(struct sbx_plan *p)
 							pos ? ":" : "", one);
 			dir += n + (dir[n] == ':');
 		}
-	return set(p, "PATH", path, SBX_ENV_SBX);
+	/* None of them is there: nothing to find, but an empty PATH would mean the current directory. */
+	return set(p, "PATH", pos ? path : "/usr/bin:/bin", SBX_ENV_SBX);
+}
+
+/* The search for leaks, which address sanitizers do at a program's end unless told otherwise, is a thread that traces
+ * the others. The filter refuses ptrace, and then the program ends with a failure that is none of its own. */
+static int set_no_leak_search(struct sbx_plan *p)
+{
+	if (p->seccomp_lifts & SBX_SECCOMP_BIT(SBX_SECCOMP_LIFT_PTRACE))
+		return 0;
+	return set(p, "LSAN_OPTIONS", "detect_leaks=0", SBX_ENV_SBX);
 }
 
 static int set_basics(struct sbx_plan *p)
@@ -236,6 +249,8 @@ static int set_basics(struct sbx_plan *p)
 		r = set(p, "LOGNAME", f->user_name, SBX_ENV_SBX);
 	if (r == 0)
 		r = set(p, "SHELL", shell ? f->shell : "/bin/sh", SBX_ENV_SBX);
+	if (r == 0)
+		r = set_no_leak_search(p);
 	return r ? r : set_path(p);
 }
 

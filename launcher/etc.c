@@ -11,8 +11,8 @@
  * What is in it: the entries of the table below, copied, and only what everyone on the host may
  * read (so ssl/private stays out, also when root does the copying); configuration in which people
  * keep passwords is left out when it looks as if it had one; resolv.conf and nsswitch.conf of our
- * own; and symlinks into /run/sbx for the four files that differ from sandbox to sandbox. Never:
- * shadow, sudoers, ssh, machine-id, the host's name, users and hosts.
+ * own; symlinks into /run/sbx for the four files that differ from sandbox to sandbox; and what browsers
+ * have to be told. Never: shadow, sudoers, ssh, machine-id, the host's name, users and hosts.
  *
  * A copy is made under a temporary name and renamed, so a half-made one is never found. Directories
  * over 30 days old are removed by whoever makes a new one.
@@ -36,7 +36,7 @@
 #include "launcher/facts.h"
 #include "launcher/view.h"
 
-#define FORMAT		 "sbx-etc 2" /* goes into the key: change it when what is made changes */
+#define FORMAT		 "sbx-etc 3" /* goes into the key: change it when what is made changes */
 #define FILE_BYTES_MAX	 (8u << 20)
 #define TREE_BYTES_MAX	 (64u << 20)
 #define TREE_ENTRIES_MAX 16384u
@@ -53,12 +53,15 @@ static const char *const taken[] = {
 	"ImageMagick-7",
 	"OpenCL",
 	"R",
+	"X11",
 	"alternatives",
 	"bash.bashrc",
 	"bash_completion",
 	"bash_completion.d",
 	"ca-certificates",
 	"ca-certificates.conf",
+	"chromium",
+	"chromium.d",
 	"crypto-policies",
 	"dconf",
 	"debian_version",
@@ -72,8 +75,10 @@ static const char *const taken[] = {
 	"gitconfig",
 	"glvnd",
 	"groff",
+	"groovy",
 	"gtk-2.0",
 	"gtk-3.0",
+	"gtk-4.0",
 	"host.conf",
 	"inputrc",
 	"issue",
@@ -92,14 +97,19 @@ static const char *const taken[] = {
 	"magic.mime",
 	"mailcap",
 	"manpath.config",
+	"matplotlibrc",
+	"maven",
 	"mime.types",
+	"mono",
 	"nanorc",
 	"networks",
 	"npmrc",
+	"odbcinst.ini",
 	"openmpi",
 	"os-release",
 	"papersize",
 	"perl",
+	"php",
 	"pip.conf",
 	"pki",
 	"profile",
@@ -116,6 +126,7 @@ static const char *const taken[] = {
 	"terminfo",
 	"texmf",
 	"timezone",
+	"tmux.conf",
 	"vdpau_wrapper.cfg",
 	"vim",
 	"vulkan",
@@ -125,11 +136,19 @@ static const char *const taken[] = {
 	"zsh",
 };
 
-/* Versioned: "java-17-openjdk", "python3.11". */
-static const char *const taken_prefixes[] = { "java-", "python3", "postgresql-common" };
+/* Versioned: "fpc-3.2.2.cfg", "java-17-openjdk", "python3.11". */
+static const char *const taken_prefixes[] = { "firefox", "fpc", "gnucobol", "java-", "postgresql-common", "python3" };
 
 /* Where people write passwords and tokens. */
-static const char *const screened[] = { "gitconfig", "npmrc", "pip.conf", "wgetrc" };
+static const char *const screened[] = {
+	"apikeys", /* of chromium.d */
+	"gitconfig",
+	"npmrc",
+	"php.ini",
+	"pip.conf",
+	"settings.xml", /* of maven */
+	"wgetrc",
+};
 
 /* What may change without its directory's time changing, or lies deeper than the listing looks. */
 static const char *const watched[] = { "fonts/conf.d", "pki/tls/certs", "ssl/certs",
@@ -149,6 +168,18 @@ static const struct made {
 	{ "resolv.conf", "../run/sbx/resolv.conf", NULL },
 };
 
+/* Put into programs' directories, beside what the host has there. Chrome greets every server with a random Encrypted
+ * Client Hello, which nothing outside of the server tells from one that hides a name: the broker refuses both. */
+#define NO_ECH "{\"EncryptedClientHelloEnabled\": false}\n"
+
+static const struct {
+	const char *path, *text;
+} added[] = {
+	{ "chromium/policies/managed/sbx.json", NO_ECH },
+	{ "opt/chrome/policies/managed/sbx.json", NO_ECH },
+	{ "opt/chrome_for_testing/policies/managed/sbx.json", NO_ECH },
+};
+
 bool sbx_etc_is_made(const char *name, const char **ret_link)
 {
 	for (size_t i = 0; i < SBX_N_ELEMENTS(made); i++)
@@ -157,6 +188,15 @@ bool sbx_etc_is_made(const char *name, const char **ret_link)
 			return true;
 		}
 	return false;
+}
+
+const char *sbx_etc_made_at(size_t i, const char **ret_link, const char **ret_text)
+{
+	if (i >= SBX_N_ELEMENTS(made))
+		return NULL;
+	*ret_link = made[i].link;
+	*ret_text = made[i].text;
+	return made[i].name;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -243,6 +283,8 @@ struct key {
 	uint64_t a, b;
 };
 
+#define KEY_BEGINS { 0xcbf29ce484222325u, 0x84222325cbf29ce4u }
+
 static void key_add(struct key *k, const void *p, size_t n)
 {
 	const uint8_t *s = p;
@@ -251,6 +293,17 @@ static void key_add(struct key *k, const void *p, size_t n)
 		k->a = (k->a ^ s[i]) * 0x100000001b3u;
 		k->b = (k->b ^ s[i] ^ 0x5b) * 0x100000001b3u;
 	}
+}
+
+uint64_t sbx_etc_table_hash(void)
+{
+	struct key k = KEY_BEGINS;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(taken); i++)
+		key_add(&k, taken[i], strlen(taken[i]) + 1);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(taken_prefixes); i++)
+		key_add(&k, taken_prefixes[i], strlen(taken_prefixes[i]) + 1);
+	return k.a;
 }
 
 static void key_add_stat(struct key *k, int fd, const char *name)
@@ -269,7 +322,7 @@ static void key_add_stat(struct key *k, int fd, const char *name)
 
 static void key_text(int etc_fd, char *const *names, size_t n, char ret_hex[KEY_LEN + 1])
 {
-	struct key k = { 0xcbf29ce484222325u, 0x84222325cbf29ce4u };
+	struct key k = KEY_BEGINS;
 
 	key_add(&k, FORMAT, sizeof(FORMAT));
 	for (size_t i = 0; i < n; i++)
@@ -409,6 +462,34 @@ static int copy_dir(int src, const char *name, int dst, int depth, struct budget
 	return r;
 }
 
+/* Where the host has something odd on the way, or its own file of that name, that is left. */
+static int add_below(int dst, const char *path, const char *text)
+{
+	SBX_AUTO_CLOSE int dir = openat(dst, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	for (size_t n; path[n = strcspn(path, "/")]; path += n + 1) {
+		SBX_AUTO_FREE char *name = strndup(path, n);
+		int next;
+
+		if (dir < 0 || !name)
+			return dir < 0 ? -errno : -ENOMEM;
+		if (mkdirat(dir, name, 0755) == 0)
+			r = fchmodat(dir, name, 0755, 0); /* whatever the umask */
+		else
+			r = errno == EEXIST ? 0 : -1;
+		if (r < 0)
+			return -errno;
+		next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
+			return errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
+		sbx_fd_close(dir);
+		dir = next;
+	}
+	r = write_file(dir, path, text, strlen(text), 0444);
+	return r == -EEXIST ? 0 : r;
+}
+
 static int fill(int etc_fd, char *const *names, size_t n, int dst)
 {
 	struct budget budget = { TREE_BYTES_MAX, TREE_ENTRIES_MAX };
@@ -422,6 +503,8 @@ static int fill(int etc_fd, char *const *names, size_t n, int dst)
 		else
 			r = write_file(dst, made[i].name, made[i].text, strlen(made[i].text), 0444);
 	}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(added) && r == 0; i++)
+		r = add_below(dst, added[i].path, added[i].text);
 	if (r == 0 && fchmod(dst, 0755) < 0)
 		r = -errno;
 	if (r == 0)

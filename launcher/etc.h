@@ -18,6 +18,8 @@
 /* PURE. Is @name (below /etc) a file that we write ourselves? *ret_link: the symlink's text, or
  * NULL for a regular file. */
 bool sbx_etc_is_made(const char *name, const char **ret_link);
+/* PURE. The i-th of them: its name; *ret_link, or *ret_text of a regular file. NULL: there are no more. */
+const char *sbx_etc_made_at(size_t i, const char **ret_link, const char **ret_text);
 /* PURE. Is the host's @name (below /etc), or the directory it is in, taken over? */
 bool sbx_etc_has(const char *name);
 

@@ -4,11 +4,15 @@
 
 #include <dirent.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Between etc.c and etc_names.c. */
 
 /* A DIR of its own for the directory behind @fd (which may be O_PATH). NULL: errno. */
 DIR *sbx_etc_open_dir(int fd);
+
+/* Of the names that sbx_etc_has() knows: another version of sbx has another. */
+uint64_t sbx_etc_table_hash(void);
 
 /* sbx_etc_names(), from the file that the last run left in @cache where /etc has not changed since; else
  * read, and left there. @id makes a temporary name. */

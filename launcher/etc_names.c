@@ -3,8 +3,8 @@
  * Which of the names that the synthetic /etc takes (etc.c) the host has, remembered.
  *
  * Reading a directory of 250 entries for the 50 that matter is a tenth of what planning costs. So the list
- * is kept in the cache directory, in a file that is named by the times of /etc: a name that comes or goes
- * changes them. The file is ours, in a directory that only we can write; still nothing in it is believed
+ * is kept in the cache directory, in a file that is named by the table of what matters and by the times of
+ * /etc: a name that comes or goes changes them. The file is ours, in a directory that only we can write; still nothing in it is believed
  * that the table does not have.
  */
 #include <errno.h>
@@ -32,8 +32,8 @@ static bool names_file(int etc_fd, char ret_name[NAME_MAX])
 
 	if (fstat(etc_fd, &st) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0)
 		return false;
-	snprintf(ret_name, NAME_MAX, "names-%llx-%llx-%llx.%lx-%llx.%lx",
-		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+	snprintf(ret_name, NAME_MAX, "names-%llx-%llx-%llx-%llx.%lx-%llx.%lx",
+		 (unsigned long long)sbx_etc_table_hash(), (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
 		 (unsigned long long)st.st_mtim.tv_sec, (unsigned long)st.st_mtim.tv_nsec,
 		 (unsigned long long)st.st_ctim.tv_sec, (unsigned long)st.st_ctim.tv_nsec);
 	return (now.tv_sec - st.st_ctim.tv_sec) * 1000000000ll + now.tv_nsec - st.st_ctim.tv_nsec >

@@ -6,7 +6,8 @@
  * terminal or to the group reaches the command by itself; a signal to the launcher alone must be
  * forwarded. The launcher cannot tell the two apart, this process can: a group signal is pending here
  * too (they are blocked, so they queue). Asked by SIGNAL, it answers SIGNAL when it saw none, and
- * only then does the launcher forward: the command gets each signal once.
+ * only then does the launcher forward: the command gets each signal once. With --wait-all there may be others
+ * when the command has ended: SIGNAL_ALL is for all of them, whatever group they are in.
  */
 #include "launcher/factory.h"
 
@@ -35,18 +36,19 @@
 struct factory {
 	int launcher, broker, signals;
 	pid_t child;
+	const struct sbx_orders *orders;
 	bool own_group;      /* of the command: it has no terminal (init.c) */
 	uint64_t end_at_us;  /* monotonic: nothing runs past it; 0: no limit */
 	uint32_t seen[65]; /* group signals not yet accounted for, by number */
 };
 
-static void say(int fd, enum sbx_msg_type type, uint32_t value, const int *pass)
+/* Was it sent? */
+static bool say(int fd, enum sbx_msg_type type, uint32_t value, const int *pass)
 {
 	uint8_t packet[64];
 	ssize_t n = sbx_msg_encode_simple(type, value, packet, sizeof(packet));
 
-	if (n > 0)
-		sbx_channel_send(fd, packet, (size_t)n, pass, pass ? 1 : 0);
+	return n > 0 && sbx_channel_send(fd, packet, (size_t)n, pass, pass ? 1 : 0) == 0;
 }
 
 static void reap(struct factory *f)
@@ -73,6 +75,16 @@ static void drain_signals(struct factory *f)
 	}
 }
 
+/* Everybody in our pid namespace but us: bwrap and pid 1 of the inner one take none of these. */
+static void signal_all(uint32_t sig)
+{
+	sigset_t set;
+
+	sbx_signals_forwarded(&set);
+	if (sig < _NSIG && sigismember(&set, (int)sig) == 1)
+		kill(-1, (int)sig);
+}
+
 static void on_launcher(struct factory *f)
 {
 	uint8_t packet[64];
@@ -83,7 +95,13 @@ static void on_launcher(struct factory *f)
 	r = sbx_channel_recv(f->launcher, packet, sizeof(packet), &n, NULL, 0, NULL, NULL);
 	if (r == SBX_CHANNEL_E_AGAIN || r == -EINTR)
 		return;
-	if (r != 0 || sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SIGNAL, &sig) != 0)
+	if (r != 0)
+		_exit(0);
+	if (sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SIGNAL_ALL, &sig) == 0) {
+		signal_all(sig);
+		return;
+	}
+	if (sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SIGNAL, &sig) != 0)
 		_exit(0);
 	drain_signals(f);
 	if (!f->own_group && sig < SBX_N_ELEMENTS(f->seen) && f->seen[sig] > 0)
@@ -92,29 +110,44 @@ static void on_launcher(struct factory *f)
 		say(f->launcher, SBX_MSG_SIGNAL, sig, NULL);
 }
 
-/* One request: one socket, or a refusal with the same cookie. The broker is not trusted: the most it
- * gets is a UDP socket of this namespace, where there is nothing but the sandbox. */
+static bool is_published(const struct sbx_orders *o, uint16_t port)
+{
+	for (size_t i = 0; i < o->n_publish; i++)
+		if (o->publish[i] == port)
+			return true;
+	return false;
+}
+
+/* One socket, or a refusal with the same cookie. */
+static void answer(struct factory *f, int fd, enum sbx_msg_type made, enum sbx_msg_type failed, uint32_t cookie)
+{
+	if (fd < 0 || !say(f->broker, made, cookie, &fd)) /* too many fds are under way, perhaps */
+		say(f->broker, failed, cookie, NULL);
+	sbx_fd_close(fd);
+}
+
+/* One request. The broker is not trusted: the most it gets is a socket of this namespace, where there is nothing but
+ * the sandbox. */
 static void on_broker(struct factory *f)
 {
-	struct sbx_msg_udp_socket m;
+	struct sbx_msg_udp_socket udp;
+	struct sbx_msg_tcp_socket tcp;
 	uint8_t packet[256];
 	size_t n;
-	int r, fd;
+	int r;
 
 	r = sbx_channel_recv(f->broker, packet, sizeof(packet), &n, NULL, 0, NULL, NULL);
 	if (r == SBX_CHANNEL_E_AGAIN || r == -EINTR)
 		return;
-	if (r != 0 || sbx_msg_decode_udp_socket(sbx_span(packet, n), &m) != 0) {
+	if (r == 0 && sbx_msg_decode_udp_socket(sbx_span(packet, n), &udp) == 0)
+		answer(f, sbx_net_udp_flow_open(&udp.local, udp.local_port, &udp.peer, udp.peer_port),
+		       SBX_MSG_UDP_SOCKET_MADE, SBX_MSG_UDP_SOCKET_FAILED, udp.cookie);
+	else if (r == 0 && sbx_msg_decode_tcp_socket(sbx_span(packet, n), &tcp) == 0 &&
+		 is_published(f->orders, tcp.port))
+		answer(f, sbx_net_tcp_inside_open(tcp.family, tcp.port), SBX_MSG_TCP_SOCKET_MADE,
+		       SBX_MSG_TCP_SOCKET_FAILED, tcp.cookie);
+	else
 		f->broker = sbx_fd_close(f->broker); /* gone or broken: the launcher sees its end */
-		return;
-	}
-	fd = sbx_net_udp_flow_open(&m.local, m.local_port, &m.peer, m.peer_port);
-	if (fd < 0) {
-		say(f->broker, SBX_MSG_UDP_SOCKET_FAILED, m.cookie, NULL);
-		return;
-	}
-	say(f->broker, SBX_MSG_UDP_SOCKET_MADE, m.cookie, &fd);
-	sbx_fd_close(fd);
 }
 
 /* Let go of all that building needed: stdio (a pipe the caller waits on), fds, rights, system calls. */
@@ -143,7 +176,7 @@ static int shed(struct factory *f)
 	r = sbx_caps_keep((1ull << CAP_NET_RAW) | (1ull << CAP_NET_BIND_SERVICE));
 	if (r < 0)
 		return r;
-	return sbx_seccomp_install(SBX_SECCOMP_FACTORY, &err);
+	return sbx_seccomp_install(f->orders->n_publish ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY, &err);
 }
 
 /* In ms until the end, for poll(). The launcher keeps the wall time; a command that stopped it (it may
@@ -167,9 +200,10 @@ static bool has_terminal(void)
 	return tty >= 0;
 }
 
-_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, uint64_t limit_ms)
+_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const struct sbx_orders *orders,
+				uint64_t limit_ms)
 {
-	struct factory f = { .launcher = launcher, .broker = broker, .child = child, .signals = -1 };
+	struct factory f = { .launcher = launcher, .broker = broker, .child = child, .orders = orders, .signals = -1 };
 	sigset_t set;
 
 	f.own_group = !has_terminal();

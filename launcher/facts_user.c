@@ -221,13 +221,22 @@ static bool usable_name(const char *name)
 	return name[0] && strlen(name) <= 64 && !strpbrk(name, ":\n\r/ ");
 }
 
+/* So does the home. */
+static bool usable_home(const char *home)
+{
+	for (; *home; home++)
+		if ((unsigned char)*home < 0x20 || *home == 0x7f || *home == ':')
+			return false;
+	return true;
+}
+
 /* Take over a user; its home must be a place a sandbox can have. */
 static int take_user(struct sbx_facts *f, struct sbx_user *u, struct sbx_err *err)
 {
 	f->uid = u->uid;
 	f->gid = u->gid;
-	f->home = sbx_plan_normalise(u->home);
-	if (!f->home || sbx_view_target_problem(f->home)) { /* service users live in odd places */
+	f->home = usable_home(u->home) ? sbx_plan_normalise(u->home) : NULL;
+	if (!f->home || sbx_view_target_problem(SBX_ROOT_HOST, f->home)) { /* service users live in odd places */
 		free(f->home);
 		f->home = strdup(SBX_THROWAWAY_HOME);
 	}

@@ -2,19 +2,19 @@
 /*
  * sbx-init: pid 1 of the sandbox, and the first process below it, which becomes the command.
  *
- * 	sbx-init CTL_FD EXE_FD -- COMMAND [ARG...]
+ * 	sbx-init CTL_FD EXE_FD --|--wait-all COMMAND [ARG...]
  *
  * bwrap turns into it where the command will run: with its ids, namespaces, view of files, filter and
  * environment. Before all else it forks, so that what is tested is the process that will be the command.
  *
- * The child says hello, takes the probes, runs them and tells the verdicts; while the launcher judges it
+ * The child says hello, takes the probes, puts on the list of programs where there is one, runs the probes and tells the verdicts; while the launcher judges it
  * does all that must be done before the exec, and then it waits. Only a RELEASE lets it become the
  * command; the end of the channel or anything else ends it with status 125, so whatever happens to the
  * launcher, nothing runs.
  *
  * Pid 1 keeps nothing: no fd (a pipe the caller waits on, the channel), no directory, no signal. It reaps,
  * the orphans too, and ends as the command ended, with 128 + N for a signal N; the kernel ends all others
- * with it. Nobody in the sandbox can end it: a namespace's init gets only signals it has handlers for,
+ * with it. With --wait-all it ends when nobody is left, with the same status. Nobody in the sandbox can end it: a namespace's init gets only signals it has handlers for,
  * and it has none. bwrap could do this (without --as-pid-1), by a copy of its much larger self.
  *
  * CTL_FD is a channel (ipc/channel.h) to the launcher, close-on-exec from here on: the launcher
@@ -36,6 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,7 +44,9 @@
 #include "base/span.h"
 #include "ipc/channel.h"
 #include "ipc/messages.h"
+#include "launcher/init_argv.h"
 #include "launcher/init_probes.h"
+#include "launcher/init_programs.h"
 #include "sys/landlock.h"
 
 enum {
@@ -54,7 +57,10 @@ enum {
 
 struct init {
 	int ctl_fd;
+	bool wait_all;
 	char **command;
+	struct sbx_msg_programs programs;
+	bool held; /* by a list of programs */
 	struct sbx_msg_probes probes;
 	struct sbx_probe_run runs[SBX_PROBES_MAX];
 	struct sbx_msg_verdicts verdicts;
@@ -83,8 +89,9 @@ static void parse(struct init *in, int argc, char **argv)
 {
 	int exe_fd;
 
-	if (argc < 5 || strcmp(argv[3], "--") != 0)
-		die("usage: sbx-init CTL_FD EXE_FD -- COMMAND [ARG...] (sbx-run starts it)");
+	if (argc < 5 || (strcmp(argv[3], "--") != 0 && strcmp(argv[3], SBX_INIT_WAIT_ALL) != 0))
+		die("usage: sbx-init CTL_FD EXE_FD --|" SBX_INIT_WAIT_ALL " COMMAND [ARG...] (sbx-run starts it)");
+	in->wait_all = argv[3][2] != '\0';
 	in->ctl_fd = parse_fd(argv[1]);
 	exe_fd = parse_fd(argv[2]);
 	in->command = argv + 4;
@@ -120,14 +127,53 @@ static struct sbx_span receive(struct init *in)
 	return sbx_span(in->packet, n);
 }
 
+/* What the probe will find refused is not refused yet: it is the list that does it. */
+static void look_before_holding(const struct init *in)
+{
+	for (uint32_t i = 0; i < in->probes.n_probes; i++)
+		if (in->probes.probes[i].kind == SBX_PROBE_EXEC_REFUSED &&
+		    !sbx_probe_can_exec(in->probes.probes[i].name))
+			die("what tries the list of programs is refused without it");
+}
+
+static void hold_programs(struct init *in)
+{
+	char why[SBX_PROBE_NAME_MAX];
+
+	look_before_holding(in);
+	if (sbx_init_hold(&in->programs, why, sizeof(why)) < 0)
+		die(why);
+	in->held = true;
+}
+
 static void self_test(struct init *in)
 {
+	struct sbx_span packet;
+	bool hold;
+
 	send_simple(in, SBX_MSG_INIT_HELLO);
-	if (sbx_msg_decode_probes(receive(in), &in->probes) < 0)
+	packet = receive(in);
+	hold = sbx_msg_type(packet) == SBX_MSG_PROGRAMS;
+	if (hold && sbx_msg_decode_programs(packet, &in->programs) < 0)
+		die("the launcher sent a list of programs that is none");
+	if (hold)
+		packet = receive(in);
+	if (sbx_msg_decode_probes(packet, &in->probes) < 0)
 		die("the launcher sent something else than probes");
+	if (hold)
+		hold_programs(in);
 	sbx_probes_run(&in->probes, in->ctl_fd, in->runs, &in->verdicts);
 	send_packet(in, sbx_msg_encode_verdicts(&in->verdicts, in->packet, sizeof(in->packet)));
 	sbx_probes_close(in->runs, in->probes.n_probes);
+}
+
+/* What was mounted since bwrap went there (launcher/tree_cover.c) may lie between the root and here. */
+static void enter_directory_again(struct init *in)
+{
+	char *path = (char *)in->packet;
+
+	if (syscall(SYS_getcwd, path, sizeof(in->packet)) < 0 || path[0] != '/' || chdir(path) < 0)
+		die("cannot enter the working directory again");
 }
 
 static void wait_for_release(struct init *in)
@@ -136,6 +182,7 @@ static void wait_for_release(struct init *in)
 
 	if (sbx_msg_decode_simple(receive(in), SBX_MSG_RELEASE, &value) < 0)
 		_exit(EXIT_NOT_SET_UP);
+	enter_directory_again(in);
 }
 
 /* By the bare call: libc keeps two signals to itself, and a parent may have left them ignored. The room
@@ -167,7 +214,7 @@ static void unblock_signals(void)
  * with the launcher and a script's other children. Where the kernel can, signals end at the sandbox
  * (Landlock, Linux 6.12). Where there is no terminal whose job control needs the shared group, the
  * command gets a group of its own; the factory then knows that group signals do not reach it. */
-static void keep_signals_in(void)
+static void keep_signals_in(const struct init *in)
 {
 	int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC), r;
 
@@ -175,7 +222,7 @@ static void keep_signals_in(void)
 		close(tty);
 	else
 		setpgid(0, 0);
-	r = sbx_landlock_scope();
+	r = in->held ? 0 : sbx_landlock_scope();
 	if (r < 0 && r != -EOPNOTSUPP) /* a kernel before 6.12 leaves it at the group */
 		die("cannot confine signals to the sandbox");
 }
@@ -264,22 +311,33 @@ static int become_command(struct init *in)
 
 /* --- pid 1 --- */
 
-static _Noreturn void reap(pid_t command)
+/* Whoever is our child is the command or an orphan: nobody below us is left when there is none. A stop is told
+ * of who made us his tracer (PTRACE_TRACEME, where seccomp.allow has ptrace); we are none. */
+static _Noreturn void reap(pid_t command, bool wait_all)
 {
-	int status;
+	int status, end = EXIT_NOT_SET_UP;
 	pid_t pid;
 
 	for (;;) {
 		pid = waitpid(-1, &status, 0);
-		if (pid == command)
-			_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
-		if (pid < 0 && errno != EINTR)
-			_exit(EXIT_NOT_SET_UP);
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid < 0)
+			_exit(end);
+		if (WIFSTOPPED(status)) {
+			syscall(SYS_ptrace, PTRACE_DETACH, pid, 0, 0);
+			continue;
+		}
+		if (pid != command)
+			continue;
+		end = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+		if (!wait_all)
+			_exit(end);
 	}
 }
 
 /* The name is what a list of processes shows; by its exec it would be that of an fd. */
-static _Noreturn void stay(pid_t command)
+static _Noreturn void stay(pid_t command, bool wait_all)
 {
 	sigset_t all;
 
@@ -288,11 +346,11 @@ static _Noreturn void stay(pid_t command)
 	if (syscall(SYS_close_range, 0, ~0u, 0) < 0 || chdir("/") < 0)
 		_exit(EXIT_NOT_SET_UP);
 	prctl(PR_SET_NAME, "sbx-init");
-	reap(command);
+	reap(command, wait_all);
 }
 
 /* Returns in the child. */
-static void split(void)
+static void split(bool wait_all)
 {
 	pid_t pid;
 
@@ -301,7 +359,7 @@ static void split(void)
 	if (pid < 0)
 		die("cannot start a process");
 	if (pid > 0)
-		stay(pid);
+		stay(pid, wait_all);
 }
 
 int main(int argc, char **argv)
@@ -311,9 +369,9 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_DUMPABLE, 0);
 	parse(&in, argc, argv);
-	split();
+	split(in.wait_all);
 	self_test(&in);
-	keep_signals_in();
+	keep_signals_in(&in);
 	reset_signals();
 	wait_for_release(&in);
 	_exit(become_command(&in));

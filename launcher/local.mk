@@ -7,10 +7,16 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 %canon_reldir%_libsbx_plan_a_SOURCES = \
 	%reldir%/attach_input.c %reldir%/attach_input.h \
 	%reldir%/bwrap_argv.c %reldir%/bwrap_argv.h \
-	%reldir%/command.c \
+	%reldir%/command.c %reldir%/command_internal.h \
+	%reldir%/command_expand.c \
+	%reldir%/command_files.c \
+	%reldir%/command_follow.c \
+	%reldir%/command_masks.c \
+	%reldir%/command_names.c \
 	%reldir%/env.c \
 	%reldir%/etc.c %reldir%/etc.h %reldir%/etc_internal.h \
 	%reldir%/etc_names.c \
+	%reldir%/exec_format.c %reldir%/exec_format.h \
 	%reldir%/facts.c %reldir%/facts.h \
 	%reldir%/facts_user.c %reldir%/facts_user.h \
 	%reldir%/getent.c %reldir%/getent.h \
@@ -28,14 +34,22 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/plan_keep.c \
 	%reldir%/plan_limits.c %reldir%/plan_limits.h \
 	%reldir%/plan_profile.c \
+	%reldir%/plan_publish.c \
 	%reldir%/probes.c \
 	%reldir%/rights.c %reldir%/rights.h \
 	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \
-	%reldir%/tree.c %reldir%/tree.h \
+	%reldir%/session_sockets.c %reldir%/session_sockets.h \
+	%reldir%/tree.c %reldir%/tree.h %reldir%/tree_cover.c %reldir%/tree_cover.h \
 	%reldir%/uid_pool.c %reldir%/uid_pool.h \
 	%reldir%/view.c %reldir%/view.h \
+	%reldir%/view_covers.c \
+	%reldir%/view_devices.c %reldir%/view_devices.h \
 	%reldir%/view_grants.c \
+	%reldir%/view_home.c %reldir%/view_home.h \
 	%reldir%/view_mounts.c \
+	%reldir%/view_protect.c %reldir%/view_protect.h %reldir%/view_protect_internal.h \
+	%reldir%/view_protect_git.c %reldir%/view_protect_path.c \
+	%reldir%/view_root.c %reldir%/view_root.h \
 	%reldir%/view_scratch.c
 launcher_plan_libs = \
 	%reldir%/libsbx-plan.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a \
@@ -43,11 +57,12 @@ launcher_plan_libs = \
 
 launcher_plan_tests = \
 	tests/unit/test_attach_input tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
+	tests/unit/test_exec_format \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
-	tests/unit/test_probes tests/unit/test_rights \
-	tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_workspace
+	tests/unit/test_probes tests/unit/test_rights tests/unit/test_session_sockets \
+	tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
 SBX_GOLDEN_TESTS += tests/unit/test_plan_json
 EXTRA_DIST += \
@@ -74,6 +89,8 @@ tests_unit_test_env_SOURCES = tests/unit/test_env.c
 tests_unit_test_env_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_etc_SOURCES = tests/unit/test_etc.c
 tests_unit_test_etc_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_exec_format_SOURCES = tests/unit/test_exec_format.c
+tests_unit_test_exec_format_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_facts_SOURCES = tests/unit/test_facts.c
 tests_unit_test_facts_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_getent_SOURCES = tests/unit/test_getent.c
@@ -96,15 +113,20 @@ tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
 tests_unit_test_probes_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
+tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_uid_pool_SOURCES = tests/unit/test_uid_pool.c tests/unit/scratch.h
 tests_unit_test_uid_pool_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_workspace_SOURCES = tests/unit/test_workspace.c
 tests_unit_test_workspace_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_view_SOURCES = tests/unit/test_view.c
 tests_unit_test_view_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_views_SOURCES = tests/unit/test_views.c
+tests_unit_test_views_LDADD = $(launcher_plan_test_libs)
 
 launcher_common_sources = \
 	%reldir%/attach.c %reldir%/attach.h \
+	%reldir%/caretaker.c %reldir%/caretaker.h \
 	%reldir%/cgroup.c %reldir%/cgroup.h \
 	%reldir%/announce.c %reldir%/announce.h \
 	%reldir%/broker_process.c %reldir%/broker_process.h \
@@ -112,9 +134,11 @@ launcher_common_sources = \
 	%reldir%/gc.c %reldir%/gc.h \
 	%reldir%/keep.c %reldir%/keep.h \
 	%reldir%/main.c \
+	%reldir%/publish.c %reldir%/publish.h \
 	%reldir%/receipt.c %reldir%/receipt.h \
 	%reldir%/record.c %reldir%/record.h \
 	%reldir%/run.c %reldir%/run.h \
+	%reldir%/placeholders.c %reldir%/placeholders.h \
 	%reldir%/runtime.c %reldir%/runtime.h \
 	%reldir%/signals.h \
 	%reldir%/stage.c %reldir%/stage.h \
@@ -163,6 +187,7 @@ endif
 noinst_LIBRARIES += %reldir%/libsbx-init.a
 %canon_reldir%_libsbx_init_a_SOURCES = \
 	%reldir%/init_probes.c %reldir%/init_probes.h \
+	%reldir%/init_programs.c %reldir%/init_programs.h \
 	%reldir%/probe_connect.c \
 	%reldir%/probe_dns.c %reldir%/probe_dns.h \
 	%reldir%/probe_files.c \
@@ -188,7 +213,7 @@ tests_unit_test_bare_text_LDADD = $(CMOCKA_LIBS)
 endif
 
 pkglibexec_PROGRAMS += %reldir%/sbx-init
-%canon_reldir%_sbx_init_SOURCES = %reldir%/init.c
+%canon_reldir%_sbx_init_SOURCES = %reldir%/init.c %reldir%/init_argv.h
 %canon_reldir%_sbx_init_LDFLAGS = $(SBX_LDFLAGS) $(SBX_INIT_LDFLAGS)
 %canon_reldir%_sbx_init_LDADD = $(launcher_init_libs)
 
@@ -210,3 +235,7 @@ check_PROGRAMS += tests/fuzz/fuzz_init_dns
 tests_fuzz_fuzz_init_dns_SOURCES = tests/fuzz/fuzz_init_dns.c
 tests_fuzz_fuzz_init_dns_LDADD = \
 	$(SBX_FUZZ_LIBS) %reldir%/libsbx-init.a src/sys/libsbx-sys.a src/base/libsbx-base.a
+
+check_PROGRAMS += tests/fuzz/fuzz_exec_format
+tests_fuzz_fuzz_exec_format_SOURCES = tests/fuzz/fuzz_exec_format.c
+tests_fuzz_fuzz_exec_format_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-plan.a src/base/libsbx-base.a

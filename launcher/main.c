@@ -218,6 +218,7 @@ int main(int argc, char **argv)
 	struct sbx_err err = { 0 };
 	int status;
 
+	prctl(PR_SET_DUMPABLE, 0); /* nobody of the same uid reads what is planned, or attaches; and no core */
 	signal(SIGCHLD, SIG_DFL); /* ignored, as a caller may leave it, children vanish without a status */
 	if (open_stdio() < 0)
 		return EXIT_NOT_SET_UP;

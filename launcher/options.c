@@ -28,8 +28,13 @@ enum option_key {
 	KEY_ID,
 	KEY_BIND,
 	KEY_RO_BIND,
+	KEY_ROOT,
+	KEY_TMPFS,
+	KEY_HOME,
+	KEY_DEVICE,
 	KEY_ALLOW,
 	KEY_DENY,
+	KEY_PUBLISH,
 	KEY_AIR_GAP,
 	KEY_ENV,
 	KEY_LIMIT,
@@ -37,6 +42,7 @@ enum option_key {
 	KEY_HOSTNAME,
 	KEY_USER,
 	KEY_RECEIPT,
+	KEY_WAIT_ALL,
 	KEY_OVERLAY,
 	KEY_KEEP,
 	KEY_DRY_RUN,
@@ -54,8 +60,13 @@ static const struct option long_options[] = {
 	{ "id", required_argument, NULL, KEY_ID },
 	{ "bind", required_argument, NULL, KEY_BIND },
 	{ "ro-bind", required_argument, NULL, KEY_RO_BIND },
+	{ "root", required_argument, NULL, KEY_ROOT },
+	{ "tmpfs", required_argument, NULL, KEY_TMPFS },
+	{ "home", required_argument, NULL, KEY_HOME },
+	{ "device", required_argument, NULL, KEY_DEVICE },
 	{ "allow", required_argument, NULL, KEY_ALLOW },
 	{ "deny", required_argument, NULL, KEY_DENY },
+	{ "publish", required_argument, NULL, KEY_PUBLISH },
 	{ "air-gap", no_argument, NULL, KEY_AIR_GAP },
 	{ "env", required_argument, NULL, KEY_ENV },
 	{ "limit", required_argument, NULL, KEY_LIMIT },
@@ -63,6 +74,7 @@ static const struct option long_options[] = {
 	{ "hostname", required_argument, NULL, KEY_HOSTNAME },
 	{ "user", required_argument, NULL, KEY_USER },
 	{ "receipt", required_argument, NULL, KEY_RECEIPT },
+	{ "wait-all", no_argument, NULL, KEY_WAIT_ALL },
 	{ "overlay", no_argument, NULL, KEY_OVERLAY },
 	{ "keep", required_argument, NULL, KEY_KEEP },
 	{ "dry-run", no_argument, NULL, KEY_DRY_RUN },
@@ -86,12 +98,21 @@ static const char help_text[] =
 	"  --job NAME|FILE         flags and command from a file; flags given here come on top\n"
 	"  --bind SRC[:DST]        grant a file or directory, writable; \\: is a colon in a path\n"
 	"  --ro-bind SRC[:DST]     the same, read-only\n"
+	"  --root KIND|DIR         host (default), minimal (only what is granted), or a directory\n"
+	"                          with a system in it, read-only\n"
+	"  --tmpfs DIR[:SIZE]      an empty directory in memory\n"
+	"  --home DIR              a home that stays, instead of a scratch one\n"
+	"  --device PATTERN        device nodes of the host: '/dev/nvidia*', /dev/dri\n"
 	"  --allow PATTERN         reach this too: example.org, '*.example.org:443',\n"
 	"                          192.0.2.0/24:5432\n"
 	"  --deny PATTERN          never reach this\n"
+	"  --publish [ADDR:]PORT[:PORT]\n"
+	"                          let programs outside connect to a server inside: this host's\n"
+	"                          port (0: any), then the sandbox's\n"
 	"  --air-gap               nothing leaves, whatever the profile says\n"
 	"  --env NAME[=VALUE]      pass a variable of the caller's, or set one\n"
 	"  --limit KEY=VALUE       wall_time=30s, open_files=1024, tmp=256M, home=1G, ...\n"
+	"  --wait-all              wait for every process of the sandbox, not only for COMMAND\n"
 	"  --overlay               writes to the current directory stay in the sandbox\n"
 	"  --keep DIR              the same, and copy what was written to DIR at the end\n"
 	"  --chdir DIR             start in this directory of the sandbox\n"
@@ -154,18 +175,6 @@ static int list_add(const char ***list, size_t *n, const char *option, const cha
 	return 0;
 }
 
-/* Copies @n bytes and a NUL; "\:" and "\\" lose their backslash. Returns what follows in @out. */
-static char *bind_unescape(const char *s, size_t n, char *out)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '\\' && i + 1 < n && (s[i + 1] == ':' || s[i + 1] == '\\'))
-			i++;
-		*out++ = s[i];
-	}
-	*out++ = '\0';
-	return out;
-}
-
 static int add_bind(struct sbx_options *o, const char *option, const char *value, bool writable,
 		    struct sbx_err *err)
 {
@@ -192,10 +201,10 @@ static int add_bind(struct sbx_options *o, const char *option, const char *value
 	b = &o->binds[o->n_binds++];
 	b->source = block;
 	b->writable = writable;
-	block = bind_unescape(value, n, block);
+	block = sbx_form_bind_unescape(value, n, block);
 	if (colon) {
 		b->target = block;
-		bind_unescape(colon + 1, strlen(colon + 1), block);
+		sbx_form_bind_unescape(colon + 1, strlen(colon + 1), block);
 	}
 	return 0;
 }
@@ -246,18 +255,31 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 		return set_once(&o->receipt, name, value, sbx_form_not_empty, err);
 	case KEY_KEEP:
 		return set_once(&o->keep, name, value, sbx_form_not_empty, err);
+	case KEY_ROOT:
+		return set_once(&o->root, name, value, sbx_form_root, err);
+	case KEY_HOME:
+		return set_once(&o->home, name, value, sbx_form_home, err);
 	case KEY_BIND:
 		return add_bind(o, name, value, true, err);
 	case KEY_RO_BIND:
 		return add_bind(o, name, value, false, err);
+	case KEY_TMPFS:
+		return set_checked(&o->tmpfs, &o->n_tmpfs, name, value, sbx_form_tmpfs, err);
+	case KEY_DEVICE:
+		return set_checked(&o->devices, &o->n_devices, name, value, sbx_form_device, err);
 	case KEY_ALLOW:
 		return set_checked(&o->allow, &o->n_allow, name, value, sbx_form_not_empty, err);
 	case KEY_DENY:
 		return set_checked(&o->deny, &o->n_deny, name, value, sbx_form_not_empty, err);
+	case KEY_PUBLISH:
+		return set_checked(&o->publish, &o->n_publish, name, value, sbx_form_not_empty, err);
 	case KEY_ENV:
 		return set_checked(&o->env, &o->n_env, name, value, sbx_form_env, err);
 	case KEY_LIMIT:
 		return set_checked(&o->limits, &o->n_limits, name, value, sbx_form_key_value, err);
+	case KEY_WAIT_ALL:
+		o->wait_all = true;
+		return 0;
 	case KEY_OVERLAY:
 		o->overlay = true;
 		return 0;
@@ -407,10 +429,12 @@ static int from_job(const struct sbx_job *j, struct sbx_options *ret_o, struct s
 		{ KEY_ANALYSIS_ID, j->analysis_id, NULL }, { KEY_USER, j->user, NULL },
 		{ KEY_CHDIR, j->chdir, NULL },	     { KEY_HOSTNAME, j->hostname, NULL },
 		{ KEY_RECEIPT, j->receipt, NULL },   { KEY_KEEP, j->keep, NULL },
+		{ KEY_ROOT, j->root, NULL },	     { KEY_HOME, j->home, NULL },
 		{ KEY_BIND, NULL, &j->bind },
 		{ KEY_RO_BIND, NULL, &j->ro_bind },  { KEY_ALLOW, NULL, &j->allow },
-		{ KEY_DENY, NULL, &j->deny },	     { KEY_ENV, NULL, &j->env },
-		{ KEY_LIMIT, NULL, &j->limit },
+		{ KEY_TMPFS, NULL, &j->tmpfs },	     { KEY_DEVICE, NULL, &j->device },
+		{ KEY_DENY, NULL, &j->deny },	     { KEY_PUBLISH, NULL, &j->publish },
+		{ KEY_ENV, NULL, &j->env },	     { KEY_LIMIT, NULL, &j->limit },
 	};
 	int r = 0;
 
@@ -419,6 +443,7 @@ static int from_job(const struct sbx_job *j, struct sbx_options *ret_o, struct s
 				   : from_string(ret_o, values[i].key, values[i].value, err);
 	ret_o->air_gap = j->air_gap;
 	ret_o->overlay = j->overlay;
+	ret_o->wait_all = j->wait_all;
 	return r;
 }
 
@@ -459,34 +484,45 @@ static int merge(struct sbx_options *o, struct sbx_options *job, struct sbx_err 
 		{ &o->analysis_id, &job->analysis_id }, { &o->chdir, &job->chdir },
 		{ &o->hostname, &job->hostname },     { &o->user, &job->user },
 		{ &o->receipt, &job->receipt },	      { &o->keep, &job->keep },
+		{ &o->root, &job->root },	      { &o->home, &job->home },
 	};
-	struct sbx_options old = *o;
-	int r;
+	const struct {
+		const char *name, ***flags;
+		size_t *n_flags;
+		const char ***job;
+		size_t *n_job;
+	} lists[] = {
+		{ "tmpfs", &o->tmpfs, &o->n_tmpfs, &job->tmpfs, &job->n_tmpfs },
+		{ "device", &o->devices, &o->n_devices, &job->devices, &job->n_devices },
+		{ "allow", &o->allow, &o->n_allow, &job->allow, &job->n_allow },
+		{ "deny", &o->deny, &o->n_deny, &job->deny, &job->n_deny },
+		{ "publish", &o->publish, &o->n_publish, &job->publish, &job->n_publish },
+		{ "env", &o->env, &o->n_env, &job->env, &job->n_env },
+		{ "limit", &o->limits, &o->n_limits, &job->limits, &job->n_limits },
+	};
+	struct sbx_options old;
+	int r = append_binds(job, o, err);
 
-	r = append_binds(job, o, err);
-	if (r == 0)
-		r = append(&job->allow, &job->n_allow, "allow", o->allow, o->n_allow, err);
-	if (r == 0)
-		r = append(&job->deny, &job->n_deny, "deny", o->deny, o->n_deny, err);
-	if (r == 0)
-		r = append(&job->env, &job->n_env, "env", o->env, o->n_env, err);
-	if (r == 0)
-		r = append(&job->limits, &job->n_limits, "limit", o->limits, o->n_limits, err);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(lists) && r == 0; i++)
+		r = append(lists[i].job, lists[i].n_job, lists[i].name, *lists[i].flags, *lists[i].n_flags, err);
 	if (r != 0)
 		return r;
-	old.n_binds = o->n_binds;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(scalars); i++)
 		if (!*scalars[i][0])
 			*scalars[i][0] = *scalars[i][1];
 	o->air_gap |= job->air_gap;
 	o->overlay |= job->overlay;
+	o->wait_all |= job->wait_all;
+	old = *o;
 	o->n_binds = job->n_binds, o->binds = job->binds;
-	o->n_allow = job->n_allow, o->allow = job->allow;
-	o->n_deny = job->n_deny, o->deny = job->deny;
-	o->n_env = job->n_env, o->env = job->env;
-	o->n_limits = job->n_limits, o->limits = job->limits;
 	job->n_binds = old.n_binds, job->binds = old.binds;
-	job->allow = old.allow, job->deny = old.deny, job->env = old.env, job->limits = old.limits;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(lists); i++) { /* each keeps what the other had: to be freed */
+		const char **had = *lists[i].flags;
+
+		*lists[i].flags = *lists[i].job;
+		*lists[i].n_flags = *lists[i].n_job;
+		*lists[i].job = had;
+	}
 	return 0;
 }
 
@@ -518,8 +554,11 @@ void sbx_options_fini(struct sbx_options *o)
 	free(o->binds);
 	free(o->allow);
 	free(o->deny);
+	free(o->publish);
 	free(o->env);
 	free(o->limits);
+	free(o->tmpfs);
+	free(o->devices);
 	sbx_job_free(o->job_values);
 	memset(o, 0, sizeof(*o));
 }

@@ -23,12 +23,12 @@ struct sbx_job;
 struct sbx_options {
 	const char *job; /* NAME or FILE; NULL: none */
 	const char *profile; /* default "default" */
-	const char *workspace, *analysis_id, *id, *chdir, *hostname, *user, *receipt, *keep;
+	const char *workspace, *analysis_id, *id, *chdir, *hostname, *user, *receipt, *keep, *root, *home;
 	size_t n_binds;
 	struct sbx_bind_option *binds;
-	size_t n_allow, n_deny, n_env, n_limits;
-	const char **allow, **deny, **env, **limits;
-	bool air_gap, overlay, dry_run, gc, quiet, help, version;
+	size_t n_allow, n_deny, n_publish, n_env, n_limits, n_tmpfs, n_devices;
+	const char **allow, **deny, **publish, **env, **limits, **tmpfs, **devices;
+	bool air_gap, overlay, wait_all, dry_run, gc, quiet, help, version;
 	int verbose;
 	int argc;
 	char **argv; /* the command; NULL-terminated */

@@ -21,6 +21,8 @@ struct sbx_orders {
 	uint64_t scratch_bytes; /* 0: none */
 	bool keep;		/* the launcher wants to see the overlay's upper layer */
 	struct sbx_nft_input nft;
+	size_t n_publish;
+	uint16_t publish[SBX_PUBLISH_MAX]; /* ports of the sandbox that the factory may connect to */
 	size_t n_mounts;
 	struct sbx_mount_op *mounts; /* source.fd is -1; id-mapped ones come as fds, in this order, with ORDERS */
 	const char *args;	     /* of bwrap, NUL-separated (bwrap_argv.h) */
@@ -29,6 +31,8 @@ struct sbx_orders {
 
 struct sbx_orders *sbx_orders_new(void); /* empty; NULL: errno */
 struct sbx_orders *sbx_orders_free(struct sbx_orders *o);
+/* After that: what @st says is what mount @i, a mask, covers. For a stage that has not been told COVER. */
+void sbx_orders_set_covered(struct sbx_orders *o, size_t i, const struct stat *st);
 /* 0, or -E2BIG: more than the mapping holds (64 MiB). */
 int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *args, size_t n_args);
 

@@ -184,3 +184,20 @@ int sbx_overlay_mount(struct sbx_scratch *s, int lower, struct sbx_err *err)
 		sbx_err_set(err, "cannot mount the overlay: %s", strerror(-fd));
 	return fd;
 }
+
+int sbx_overlay_merge(int top, int beneath, struct sbx_err *err)
+{
+	SBX_AUTO_CLOSE int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+	char layers[64];
+	int fd = fs < 0 ? -errno : 0;
+
+	snprintf(layers, sizeof(layers), "/proc/self/fd/%d:/proc/self/fd/%d", top, beneath);
+	if (fd == 0)
+		fd = set(fs, "lowerdir", layers);
+	if (fd == 0)
+		fd = create(fs);
+	if (fd < 0)
+		sbx_err_set(err, "cannot lay the sandbox's own files over the root's /etc (an overlay file system): %s%s",
+			    strerror(-fd), fd == -EINVAL ? " (the root's file system cannot be below an overlay)" : "");
+	return fd;
+}

@@ -39,4 +39,8 @@ int sbx_overlay_mount(struct sbx_scratch *s, int lower, struct sbx_err *err);
 /* Closes the directories; the mount stays. */
 void sbx_scratch_fini(struct sbx_scratch *s);
 
+/* A detached, read-only mount of two directories, entries of @top (O_PATH) over those of @beneath; both are mounted
+ * in the caller's namespace. fd, or -errno with @err. */
+int sbx_overlay_merge(int top, int beneath, struct sbx_err *err);
+
 #endif

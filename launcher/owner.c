@@ -113,6 +113,25 @@ int sbx_owner_judge(struct sbx_plan *p, const struct sbx_path *path, bool writab
 	return back < 0 ? back : r;
 }
 
+int sbx_owner_check_set_id(struct sbx_plan *p, const struct sbx_path *path, struct sbx_err *err)
+{
+	struct sbx_as_user saved;
+	int r, back;
+
+	if (!sbx_idmap_applies(p->facts))
+		return sbx_path_check_set_id(path, p->facts->uid, p->facts->gid, err);
+	if (path->st.st_uid == 0)
+		return 0; /* never mapped, so not written either */
+	if (p->eyes)
+		sbx_as_user_end(p->eyes);
+	r = sbx_as_ids_begin(p->facts, path->st.st_uid, path->st.st_gid, &saved);
+	if (r == 0)
+		r = sbx_path_check_set_id(path, path->st.st_uid, path->st.st_gid, err);
+	sbx_as_user_end(&saved);
+	back = p->eyes ? sbx_as_user_begin(p->facts, p->eyes) : 0;
+	return back < 0 ? back : r;
+}
+
 /* As group(5) says; a number where it says nothing: it is for a message only. */
 static void name_group(gid_t gid, char *buf, size_t n_buf)
 {

@@ -16,6 +16,9 @@
  */
 int sbx_owner_judge(struct sbx_plan *p, const struct sbx_path *path, bool writable, struct sbx_err *err);
 
+/* sbx_path_check_set_id() by the eyes of, and for, whoever the sandbox acts as there. Called as sbx_owner_judge() is. */
+int sbx_owner_check_set_id(struct sbx_plan *p, const struct sbx_path *path, struct sbx_err *err);
+
 /* May the group of @path be mapped for its owner? 0, or 1 with @err. With our own rights. */
 int sbx_owner_check_group(const struct sbx_path *path, struct sbx_err *err);
 

@@ -25,7 +25,8 @@ SBX_DEFINE_CLEANUP(struct sbx_plan, sbx_plan_free);
 const char *sbx_mount_op_kind_str(enum sbx_mount_op_kind k)
 {
 	static const char *const names[] = {
-		"bind", "etc", "overlay", "scratch", "tmpfs", "symlink", "dir", "proc", "dev", "file", "remount_ro",
+		"bind", "etc", "merge", "overlay", "scratch", "tmpfs", "symlink", "dir", "proc", "dev", "device", "file",
+		"remount_ro", "mask", "pin",
 	};
 
 	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_MOUNT_OP_KINDS, "every kind has its name");
@@ -34,16 +35,47 @@ const char *sbx_mount_op_kind_str(enum sbx_mount_op_kind k)
 
 const char *sbx_mount_origin_str(enum sbx_mount_origin o)
 {
-	static const char *const names[] = { "view", "profile", "cwd", "flag", "mask" };
+	static const char *const names[] = { "view", "profile", "cwd", "flag", "mask", "protect" };
 
 	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_ORIGINS, "every origin has its name");
 	return o < SBX_N_ORIGINS ? names[o] : "?";
+}
+
+bool sbx_placeholder_is_one(const struct stat *st)
+{
+	return st->st_mode == SBX_PLACEHOLDER_SOCKET_MODE ||
+	       (st->st_mode == SBX_PLACEHOLDER_FILE_MODE && st->st_size <= 2 && st->st_nlink == 1);
+}
+
+const char *sbx_program_why_str(enum sbx_program_why w)
+{
+	static const char *const names[] = { "entry", "interpreter", "loader" };
+
+	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_PROGRAM_WHYS, "every reason has its name");
+	return w < SBX_N_PROGRAM_WHYS ? names[w] : "?";
+}
+
+const char *sbx_masked_why_str(enum sbx_masked_why w)
+{
+	static const char *const names[] = { "name", "link", "copy" };
+
+	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_MASKED_WHYS, "every reason has its name");
+	return w < SBX_N_MASKED_WHYS ? names[w] : "?";
 }
 
 bool sbx_plan_wants_overlay(const struct sbx_plan *p)
 {
 	return p->options->overlay || p->options->keep ||
 	       p->profile->filesystem.workspace == SBX_WORKSPACE_OVERLAY;
+}
+
+const char *sbx_plan_asked(const struct sbx_str_list *profile, const char *const *flags, size_t n_flags, size_t i,
+			   enum sbx_mount_origin *ret_origin)
+{
+	*ret_origin = i < profile->n ? SBX_ORIGIN_PROFILE : SBX_ORIGIN_FLAG;
+	if (i < profile->n)
+		return profile->v[i];
+	return i - profile->n < n_flags ? flags[i - profile->n] : NULL;
 }
 
 int sbx_plan_refuse(struct sbx_err_list *errs, const struct sbx_err *err)
@@ -108,9 +140,6 @@ char *sbx_plan_normalise(const char *path)
 
 		s += strspn(s, "/");
 		len = strcspn(s, "/");
-		for (size_t i = 0; i < len; i++)
-			if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
-				return NULL;
 		if (len == 2 && s[0] == '.' && s[1] == '.')
 			return NULL;
 		if (len > 0 && !(len == 1 && s[0] == '.')) {
@@ -158,7 +187,7 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 	if (!p)
 		return -ENOMEM;
 	p->host_etc_fd = -1;
-	p->keep.fd = -1;
+	p->keep.fd = p->root.dir.fd = -1;
 	p->options = o;
 	p->facts = f;
 	p->argv = o->argv;
@@ -197,6 +226,17 @@ struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
 		free(p->mounts[i].dest);
 	}
 	free(p->mounts);
+	for (size_t i = 0; i < p->n_placeholders; i++)
+		free(p->placeholders[i].name);
+	free(p->placeholders);
+	for (size_t i = 0; i < p->n_placeholder_dirs; i++) {
+		sbx_fd_close(p->placeholder_dirs[i].fd);
+		sbx_fd_close(p->placeholder_dirs[i].lock_fd);
+		sbx_fd_close(p->placeholder_dirs[i].model_fd);
+		free(p->placeholder_dirs[i].path);
+	}
+	free(p->placeholder_dirs);
+	sbx_path_fini(&p->root.dir);
 	sbx_fd_close(p->host_etc_fd);
 	sbx_fd_close(p->keep.fd);
 	free(p->keep.path);
@@ -208,6 +248,14 @@ struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
 	free(p->chdir);
 	free(p->hostname);
 	free(p->command_path);
+	for (size_t i = 0; i < p->n_programs; i++) {
+		free(p->programs[i].path);
+		free(p->programs[i].for_what);
+	}
+	free(p->programs);
+	for (size_t i = 0; i < p->n_masked; i++)
+		sbx_masked_fini(&p->masked[i]);
+	free(p->masked);
 	free(p->probes);
 	for (size_t i = 0; i < p->n_notes; i++)
 		free(p->notes[i]);

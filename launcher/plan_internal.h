@@ -24,6 +24,10 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs);
  * @errs, -errno. */
 int sbx_plan_system(const struct sbx_facts *f, struct sbx_err_list *errs,
 		    struct sbx_system_policy **ret_system, char **ret_file);
+/* plan_publish.c: the flags' ports into the profile's list, and what becomes of that list. Both: 0;
+ * SBX_PLAN_REFUSED with @errs; -ENOMEM. */
+int sbx_plan_publish_merge(struct sbx_plan *p, struct sbx_err_list *errs);
+int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs);
 /* view.c: mounts, chdir, hostname. */
 int sbx_plan_view(struct sbx_plan *p, struct sbx_err_list *errs);
 /* env.c */
@@ -42,6 +46,11 @@ int sbx_plan_keep(struct sbx_plan *p, const struct sbx_path *judged, struct sbx_
 /* Is the workspace an overlay, by profile or flag? */
 bool sbx_plan_wants_overlay(const struct sbx_plan *p);
 
+/* The i-th of what the profile's list and then a flag's values ask for; NULL: there are no more. *ret_origin is
+ * SBX_ORIGIN_PROFILE or _FLAG. */
+const char *sbx_plan_asked(const struct sbx_str_list *profile, const char *const *flags, size_t n_flags, size_t i,
+			   enum sbx_mount_origin *ret_origin);
+
 /* Move what an err says to the list; returns SBX_PLAN_REFUSED. */
 int sbx_plan_refuse(struct sbx_err_list *errs, const struct sbx_err *err);
 /* One more line for stderr. 0 or -ENOMEM; past SBX_PLAN_NOTES_MAX it is dropped. */
@@ -58,8 +67,8 @@ int sbx_plan_read_config(const char *path, const struct sbx_facts *f, bool owned
 /* PURE. The name of a profile or job, which becomes part of a path. */
 bool sbx_plan_is_name(const char *name);
 
-/* PURE. The path without doubled and trailing slashes and "." parts. malloc'ed; NULL when it is
- * relative, has a "..", a control byte, or there is no memory. */
+/* PURE. The path without doubled and trailing slashes and "." parts. Other bytes are as they are.
+ * malloc'ed; NULL when it is relative, has a "..", or there is no memory. */
 char *sbx_plan_normalise(const char *path);
 
 #endif

@@ -19,6 +19,7 @@
 #include "launcher/plan_internal.h"
 #include "launcher/attach_input.h"
 #include "launcher/plan_limits.h"
+#include "launcher/view_home.h"
 #include "policy/shipped.h"
 #include "sys/seccomp.h"
 
@@ -38,6 +39,21 @@ static json_t *text(const char *s)
 	if (j || !escaped)
 		return j;
 	return json_string(sbx_escape(s, strlen(s), escaped, n));
+}
+
+/* A path, so that it can be read back: where its bytes could not be shown as they are, or could be taken for such,
+ * all backslashes begin a \xNN. A backslash in it means that, always. */
+static json_t *path(const char *s)
+{
+	size_t n = s ? strlen(s) : 0, unit = 1;
+	SBX_AUTO_FREE char *escaped = NULL;
+
+	for (size_t i = 0; i < n && unit > 0; i += unit)
+		unit = s[i] == '\\' ? 0 : sbx_text_unit(s + i, n - i);
+	if (!s || unit > 0)
+		return s ? json_string(s) : json_null();
+	escaped = malloc(4 * n + 1);
+	return escaped ? json_string(sbx_escape(s, n, escaped, 4 * n + 1)) : NULL;
 }
 
 static json_t *text_list(char *const *v, size_t n)
@@ -90,18 +106,24 @@ static json_t *etc_entries(const struct sbx_plan *p)
 static json_t *mount_op(const struct sbx_plan *p, const struct sbx_mount_op *op)
 {
 	json_t *o = json_pack("{s:s, s:o, s:s}", "kind", sbx_mount_op_kind_str(op->kind), "dest",
-			      text(op->dest), "origin", sbx_mount_origin_str(op->origin));
+			      path(op->dest), "origin", sbx_mount_origin_str(op->origin));
 	char mode[8];
 
+	if (op->noexec)
+		json_object_set_new(o, "noexec", json_true());
 	switch (op->kind) {
 	case SBX_MOUNT_BIND:
+	case SBX_MOUNT_MERGE:
 	case SBX_MOUNT_OVERLAY:
-		json_object_set_new(o, "source", text(op->source.resolved));
+		json_object_set_new(o, "source", path(op->source.resolved));
 		json_object_set_new(o, "writable", json_boolean(op->writable));
 		if (op->idmap)
 			json_object_set_new(o, "idmap", json_pack("{s:i, s:i}", "uid",
 								  (int)op->source.st.st_uid, "gid",
 								  (int)op->source.st.st_gid));
+		break;
+	case SBX_MOUNT_DEVICE:
+		json_object_set_new(o, "source", text(op->source.resolved));
 		break;
 	case SBX_MOUNT_ETC:
 		json_object_set_new(o, "from_host", etc_entries(p));
@@ -115,10 +137,17 @@ static json_t *mount_op(const struct sbx_plan *p, const struct sbx_mount_op *op)
 		json_object_set_new(o, "mode", json_string(mode));
 		break;
 	case SBX_MOUNT_SYMLINK:
-		json_object_set_new(o, "target", text(op->text));
+		json_object_set_new(o, "target", path(op->text));
 		break;
 	case SBX_MOUNT_FILE:
 		json_object_set_new(o, "text", text(op->text));
+		break;
+	case SBX_MOUNT_MASK:
+		json_object_set_new(o, "as", json_string(S_ISDIR(op->mode)  ? "directory" :
+							 S_ISSOCK(op->mode) ? "socket" : "file"));
+		break;
+	case SBX_MOUNT_PIN:
+		json_object_set_new(o, "writable", json_boolean(op->writable));
 		break;
 	default:
 		break;
@@ -133,6 +162,13 @@ static json_t *mounts(const struct sbx_plan *p)
 	for (size_t i = 0; i < p->n_mounts; i++)
 		json_array_append_new(list, mount_op(p, &p->mounts[i]));
 	return list;
+}
+
+static const char *root_of(const struct sbx_plan *p)
+{
+	static const char *const kinds[] = { "host", "minimal" };
+
+	return p->root.kind == SBX_ROOT_DIR ? p->root.dir.resolved : kinds[p->root.kind];
 }
 
 /* Null where no mount needs it. */
@@ -199,7 +235,7 @@ static json_t *bwrap_args(const struct sbx_plan *p, const char *args, size_t n)
 
 static json_t *bwrap(const struct sbx_plan *p)
 {
-	SBX_AUTO_FREE char **argv = sbx_bwrap_argv(p->argv);
+	SBX_AUTO_FREE char **argv = sbx_bwrap_argv(p->argv, p->options->wait_all);
 	SBX_AUTO_FREE char *args = NULL;
 	json_t *fds;
 	size_t n;
@@ -241,14 +277,30 @@ static json_t *resolvers(const struct sbx_plan *p)
 	return list;
 }
 
+static json_t *published(const struct sbx_plan *p)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->n_publish; i++) {
+		char addr[SBX_ADDR_STR_MAX];
+
+		json_array_append_new(
+			list, json_pack("{s:s, s:i, s:i}", "address",
+					sbx_addr_format(&p->publish[i].addr, addr, sizeof(addr)), "port",
+					(int)p->publish[i].port, "inside", (int)p->publish[i].inside));
+	}
+	return list;
+}
+
 static json_t *network(const struct sbx_plan *p)
 {
 	const struct sbx_profile *profile = p->profile;
 	json_t *o = json_pack(
-		"{s:s, s:s, s:s, s:b, s:b, s:b, s:o}", "attach", p->attach.on ? "cgroup" : "netns", "mode",
+		"{s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o}", "attach", p->attach.on ? "cgroup" : "netns", "mode",
 		sbx_mode_str(profile->network.mode),
 		"default", sbx_action_str(profile->network.default_action), "air_gap", p->air_gap,
-		"carries", p->carries, "dns_real", p->dns_real, "resolvers", resolvers(p));
+		"carries", p->carries, "dns_real", p->dns_real, "resolvers", resolvers(p),
+		"publish", published(p));
 
 	if (profile->network.proxy_host)
 		json_object_set_new(o, "upstream_proxy",
@@ -346,6 +398,7 @@ static json_t *limits(const struct sbx_plan *p)
 {
 	const struct sbx_limit_values *a = &p->profile->limits, *c = &p->system->ceilings;
 	uint32_t held = sbx_limits_held(p->facts, a);
+	enum sbx_mount_origin origin;
 	json_t *o = json_object();
 
 	json_object_set_new(o, "enforce", json_string(a->strict ? "strict" : "best-effort"));
@@ -364,6 +417,7 @@ static json_t *limits(const struct sbx_plan *p)
 	json_object_set_new(o, "tmp_bytes", limit(a->tmp_bytes, c->tmp_bytes,
 					     p->tmp_shared ? "disk" : "tmpfs size"));
 	json_object_set_new(o, "home_bytes", limit(a->home_bytes, c->home_bytes,
+					      sbx_view_home_asked(p, &origin) ? "nothing" :
 					      p->home_shared ? "disk" : "tmpfs size"));
 	json_object_set_new(o, "open_files", limit(a->open_files, c->open_files, "rlimit"));
 	json_object_set_new(o, "wall_time_ms", limit(a->wall_time_ms, c->wall_time_ms, "sbx-run"));
@@ -389,20 +443,70 @@ static json_t *command(const struct sbx_plan *p)
 	json_t *o = json_object();
 
 	json_object_set_new(o, "argv", text_list(p->argv, count(p->argv)));
-	json_object_set_new(o, "path", text(p->command_path));
+	json_object_set_new(o, "path", path(p->command_path));
 	json_object_set_new(o, "allow", str_list(&p->profile->commands.allow));
 	json_object_set_new(o, "deny_profile", str_list(&p->profile->commands.deny));
 	json_object_set_new(o, "deny_system", str_list(&p->system->commands_deny));
 	return o;
 }
 
-static json_t *seccomp(void)
+/* What executes. Null where there is no allow list: whatever may be executed by its mode. */
+static json_t *programs(const struct sbx_plan *p)
+{
+	json_t *list = p->n_programs ? json_array() : json_null();
+
+	for (size_t i = 0; i < p->n_programs; i++) {
+		const struct sbx_program *program = &p->programs[i];
+
+		json_array_append_new(list, json_pack("{s:o, s:s, s:o}", "path", text(program->path), "why",
+						      sbx_program_why_str(program->why), "for",
+						      text(program->for_what)));
+	}
+	return list;
+}
+
+/* What does not, wherever it would: what the entries of profile and system.yaml mean. */
+static json_t *masked(const struct sbx_plan *p)
 {
 	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->n_masked; i++) {
+		const struct sbx_masked *m = &p->masked[i];
+
+		json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:s, s:o}", "path", text(m->path), "by",
+						      m->by_system ? "system" : "profile", "entry", text(m->entry),
+						      "why", sbx_masked_why_str(m->why), "of", text(m->of)));
+	}
+	return list;
+}
+
+static json_t *commands(const struct sbx_plan *p)
+{
+	return json_pack("{s:o, s:o}", "execute", programs(p), "masked", masked(p));
+}
+
+/* The rows in force. */
+static json_t *seccomp(const struct sbx_plan *p)
+{
+	json_t *list = json_array();
+	uint32_t lifts = 0;
 	const char *row;
 
-	for (size_t i = 0; (row = sbx_seccomp_row(SBX_SECCOMP_COMMAND, i)); i++)
-		json_array_append_new(list, json_string(row));
+	for (size_t i = 0; (row = sbx_seccomp_row(SBX_SECCOMP_COMMAND, i, &lifts)); i++)
+		if (!(lifts & p->seccomp_lifts))
+			json_array_append_new(list, json_string(row));
+	if (p->n_programs)
+		json_array_append_new(list, json_string(SBX_SECCOMP_MEMFD_ROW));
+	return list;
+}
+
+static json_t *seccomp_allow(const struct sbx_plan *p)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < SBX_N_SECCOMP_LIFTS; i++)
+		if (p->seccomp_lifts & SBX_SECCOMP_BIT(i))
+			json_array_append_new(list, json_string(sbx_seccomp_lift_str((enum sbx_seccomp_lift)i)));
 	return list;
 }
 
@@ -435,7 +539,7 @@ static json_t *probes(const struct sbx_plan *p)
 static json_t *steps(void)
 {
 	static const char *const names[] = { "record", "attach", "cgroup",  "keep",	   "stage",    "broker", "command",
-					     "rights", "runtime", "firewall", "selftest", "release" };
+					     "publish", "rights", "runtime", "firewall", "selftest", "release" };
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)
@@ -451,24 +555,28 @@ static json_t *build(const struct sbx_plan *p)
 	r |= json_object_set_new(o, "id", text(p->id));
 	r |= json_object_set_new(o, "profile",
 				 text(p->profile->name ? p->profile->name : p->options->profile));
-	r |= json_object_set_new(o, "profile_file", text(p->profile_file));
-	r |= json_object_set_new(o, "system_policy", text(p->system_file));
+	r |= json_object_set_new(o, "profile_file", path(p->profile_file));
+	r |= json_object_set_new(o, "system_policy", path(p->system_file));
 	r |= json_object_set_new(o, "workspace", text(p->options->workspace));
 	r |= json_object_set_new(o, "analysis_id", text(p->options->analysis_id));
 	r |= json_object_set_new(o, "user", user(p->facts));
 	r |= json_object_set_new(o, "hostname", text(p->hostname));
+	r |= json_object_set_new(o, "root", text(root_of(p)));
 	r |= json_object_set_new(o, "command", command(p));
-	r |= json_object_set_new(o, "chdir", text(p->chdir));
+	r |= json_object_set_new(o, "commands", commands(p));
+	r |= json_object_set_new(o, "wait_all", json_boolean(p->options->wait_all));
+	r |= json_object_set_new(o, "chdir", path(p->chdir));
 	r |= json_object_set_new(o, "mounts", mounts(p));
 	r |= json_object_set_new(o, "scratch", scratch(p));
-	r |= json_object_set_new(o, "keep", text(p->keep.path));
+	r |= json_object_set_new(o, "keep", path(p->keep.path));
 	r |= json_object_set_new(o, "environment", environment(p));
 	r |= json_object_set_new(o, "network", network(p));
 	r |= json_object_set_new(o, "policy", policy(p));
 	r |= json_object_set_new(o, "nft", nft(p));
 	r |= json_object_set_new(o, "limits", limits(p));
 	r |= json_object_set_new(o, "cgroup", cgroup_place(p));
-	r |= json_object_set_new(o, "seccomp", seccomp());
+	r |= json_object_set_new(o, "seccomp", seccomp(p));
+	r |= json_object_set_new(o, "seccomp_allow", seccomp_allow(p));
 	r |= json_object_set_new(o, "bwrap", bwrap(p));
 	r |= json_object_set_new(o, "selftest_probes", probes(p));
 	r |= json_object_set_new(o, "steps", steps());

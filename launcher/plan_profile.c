@@ -263,6 +263,9 @@ static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
 		return r;
 	if (errs->n > n_before)
 		return SBX_PLAN_REFUSED;
+	r = sbx_plan_publish_merge(p, errs);
+	if (r != 0)
+		return r;
 	if (o->n_allow && p->profile->network.mode == SBX_MODE_OFFLINE)
 		return sbx_plan_note(p, "--allow changes nothing: profile '%s' is offline",
 				     o->profile);
@@ -281,6 +284,32 @@ static int check_ceilings(struct sbx_plan *p, struct sbx_err_list *errs)
 		ceilings.cpus_milli = p->facts->machine_cpus_milli;
 	r = sbx_limits_check(&p->profile->limits, &ceilings, &err);
 	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
+}
+
+static bool has_name(const struct sbx_str_list *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->v[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int check_seccomp(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const struct sbx_str_list *asked = &p->profile->seccomp.allow;
+	int r = 0;
+
+	for (size_t i = 0; i < asked->n; i++) {
+		if (has_name(&p->system->seccomp_allow, asked->v[i])) {
+			p->seccomp_lifts |= SBX_SECCOMP_BIT((unsigned)sbx_seccomp_lift_find(asked->v[i]));
+			continue;
+		}
+		sbx_err_list_add(errs, p->profile_file, 0, 0,
+				 "seccomp.allow: '%s' is not among what this host's system policy lets a profile ask for "
+				 "(seccomp.allow of %s/system.yaml)", asked->v[i], p->facts->config_dir);
+		r = SBX_PLAN_REFUSED;
+	}
+	return r;
 }
 
 /* What attach cgroup needs of this host and caller. */
@@ -326,7 +355,11 @@ int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (r == 0)
 		r = check_ceilings(p, errs);
 	if (r == 0)
+		r = check_seccomp(p, errs);
+	if (r == 0)
 		r = check_attach(p, errs);
+	if (r == 0)
+		r = sbx_plan_publish(p, errs);
 	return r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the process holds and sees of files. */
+/* What the process holds, sees and executes of files. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -99,4 +99,38 @@ void sbx_probe_path_readonly(struct sbx_probe_run *r)
 		sbx_probe_pass(r, "%s", strerror(errno));
 	else
 		sbx_probe_fail(r, "%s", strerror(errno));
+}
+
+/* --- exec_refused --- */
+
+static void try_exec(const char *path)
+{
+	char *const argv[] = { (char *)(uintptr_t)path, NULL }, *const no_env[] = { NULL };
+
+	execve(path, argv, no_env);
+}
+
+bool sbx_probe_can_exec(const char *path)
+{
+	try_exec(path);
+	return errno == ENOEXEC;
+}
+
+/* That it was not refused before the list was put on, init has seen (init.c). */
+void sbx_probe_exec_refused(struct sbx_probe_run *r)
+{
+	SBX_AUTO_CLOSE int fd = -1;
+
+	try_exec(r->probe->name);
+	if (errno != EACCES) {
+		sbx_probe_fail(r, "executing it: %s", errno == ENOEXEC ? "nothing holds it back" : strerror(errno));
+		return;
+	}
+	fd = (int)syscall(SYS_memfd_create, "sbx", 0u);
+	if (fd >= 0)
+		sbx_probe_fail(r, "a memfd could be made, which nothing keeps from executing");
+	else if (errno != EACCES)
+		sbx_probe_fail(r, "memfd_create: %s", strerror(errno));
+	else
+		sbx_probe_pass(r, "%s", strerror(EACCES));
 }

@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/plan_internal.h"
+#include "launcher/view.h"
 
 #define PROBE_TIMEOUT_MS                                                                           \
 	5000 /* far above what an answer takes: a loaded machine is not a failure */
@@ -202,6 +203,11 @@ static int add_loopback(const struct sbx_plan *p, struct sbx_msg_probes *m)
 	return r;
 }
 
+static int add_programs(const struct sbx_plan *p, struct sbx_msg_probes *m)
+{
+	return p->n_programs ? add_name(m, SBX_PROBE_EXEC_REFUSED, SBX_VIEW_UNLISTED) : 0;
+}
+
 static int add_extra(const struct sbx_plan *p, struct sbx_msg_probes *m)
 {
 	for (size_t i = 0; i < p->profile->n_probes; i++) {
@@ -233,6 +239,8 @@ int sbx_plan_probes(struct sbx_plan *p, struct sbx_err_list *errs)
 		r = add_allowed(p, m);
 	if (r == 0)
 		r = add_loopback(p, m);
+	if (r == 0)
+		r = add_programs(p, m);
 	if (r == 0)
 		r = add_extra(p, m);
 	if (r == -E2BIG) {

@@ -49,10 +49,14 @@ static json_t *step_times(const struct sbx_run *r)
 
 static json_t *traffic(const struct sbx_msg_stats *s)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "flows", (json_int_t)s->flows, "flows_denied",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}}", "flows", (json_int_t)s->flows,
+			 "flows_denied",
 			 (json_int_t)s->flows_denied, "dns_queries", (json_int_t)s->dns_queries,
 			 "dns_refused", (json_int_t)s->dns_refused, "bytes_out",
-			 (json_int_t)s->bytes_out, "bytes_in", (json_int_t)s->bytes_in);
+			 (json_int_t)s->bytes_out, "bytes_in", (json_int_t)s->bytes_in, "published",
+			 "connections", (json_int_t)s->published, "failed", (json_int_t)s->published_failed,
+			 "bytes_out", (json_int_t)s->published_bytes_out, "bytes_in",
+			 (json_int_t)s->published_bytes_in);
 }
 
 /* What the plan expected, as it came. */
@@ -237,6 +241,7 @@ void sbx_receipt_write(struct sbx_run *r)
 {
 	const char *path = r->plan->options->receipt;
 	SBX_AUTO_FREE char *text = NULL;
+	struct sbx_err err = { 0 };
 	json_t *o;
 	int e;
 
@@ -246,6 +251,8 @@ void sbx_receipt_write(struct sbx_run *r)
 	text = o ? json_dumps(o, JSON_INDENT(2)) : NULL;
 	json_decref(o);
 	e = text ? write_file(r->receipt_dir_fd, base_name(path), text) : -ENOMEM;
-	if (e < 0)
-		fprintf(stderr, "sbx-run: cannot write the receipt %s: %s\n", path, strerror(-e));
+	if (e < 0) {
+		sbx_err_set(&err, "cannot write the receipt %s: %s", path, strerror(-e));
+		fprintf(stderr, "sbx-run: %s\n", err.msg);
+	}
 }

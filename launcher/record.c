@@ -317,7 +317,8 @@ void sbx_record_end(struct sbx_run *r, int exit_status)
 		fprintf(stderr, "sbx-run: %llu refusals and %llu others are not in the database\n",
 			(unsigned long long)r->unrecorded[SBX_DENY],
 			(unsigned long long)r->unrecorded[SBX_ALLOW] +
-				(unsigned long long)r->unrecorded[SBX_PANIC]);
+				(unsigned long long)r->unrecorded[SBX_PANIC] +
+				(unsigned long long)r->unrecorded[SBX_NOTICE]);
 	if (r->row && sbx_store_sandbox_end(r->store, r->plan->id, &end, &err) != 0)
 		complain_once(r, &err);
 	announce(r, end.state, exit_status);

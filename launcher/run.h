@@ -66,15 +66,26 @@ struct sbx_run {
 		bool complained; /* about pins, once */
 	} attach;
 
+	/* caretaker.c */
+	struct sbx_run_caretaker {
+		pid_t pid;
+		int fd; /* channel */
+		uid_t writer;
+	} caretakers[SBX_PLAN_GRANTS_MAX];
+	size_t n_caretakers;
+	unsigned int n_notices;
+
 	/* stage (stage.c) */
 	pid_t stage_pid;
 	int stage_fd;                       /* channel */
 	int stage_go_fd;                    /* read end: a byte when a privileged launcher has mapped its ids */
-	int stage_error;                    /* -errno of sbx_stage_begin(), with err */
 	struct sbx_orders *orders;          /* shared with the stage */
 	char **bwrap_argv;
+	int stage_error;                    /* -errno of sbx_stage_begin(), with err */
 	int sandbox_fds[SBX_N_BROKER_FDS];  /* what the stage made, on its way to the broker */
 	bool stage_begun, stage_ready, stage_gone;
+	bool swept_later;     /* placeholders are left: the runtime directory stays, for who sweeps it */
+	bool covers, covered; /* the plan has masks or pins; the stage has made them */
 	struct sbx_msg_stage_failed stage_failed;
 
 	/* broker */
@@ -87,19 +98,20 @@ struct sbx_run {
 	int init_fd, init_peer_fd; /* the peer goes to the child */
 	int init_exe_fd;
 	int seccomp_fd, seccomp_peer_fd; /* pipe: the command's seccomp program, for bwrap */
+	/* Pipe: bwrap's arguments, from the stage. Ours to hold until the orders: a bwrap that saw the end of it, because
+	 * the stage was given up, would complain before it is killed. */
+	int args_fd, args_peer_fd;
 	pid_t init_pid;  /* of what becomes the command: in our pid namespace, as the kernel vouches */
 	int init_pidfd;
-	bool init_hello, has_verdicts, init_gone;
+	bool init_hello, has_verdicts, init_gone, exec_failed;
 	bool exit_by_stage; /* the kernel does not tell how the command ended: the stage will */
 	struct sbx_msg_verdicts verdicts; /* none before has_verdicts */
-	bool exec_failed;
 	struct sbx_msg_exec_failed exec_error;
 
 	/* --keep (keep.c) */
 	pid_t keeper_pid;
 	int keep_fd;  /* channel to the keeper */
 	int upper_fd; /* the overlay's upper directory */
-	bool kept;
 	struct sbx_keep_counts keep_counts;
 	struct sbx_err keep_err; /* why not, when the command ran and it is not */
 
@@ -107,14 +119,17 @@ struct sbx_run {
 
 	/* supervision */
 	int signal_fd, wall_fd;
+	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
 	int interrupted;      /* signal that ended the run before the release */
 	bool released, wall_expired, command_exited, protocol_broken;
+	bool command_gone;    /* with --wait-all: it ended, and others may be left; command_exited: nobody is */
+	bool has_status;      /* wait_status is the kernel's word */
 	int wait_status;      /* of the command; as bwrap reports it, or the kernel */
-	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
 
 	/* records (record.c) */
 	struct sbx_store *store;
 	struct sbx_fold *fold;
+	bool kept;	      /* --keep */
 	bool row;             /* the sandbox has its row */
 	bool store_failed;    /* said once */
 	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of events that could not be written yet */

@@ -17,8 +17,8 @@
  * sbx-run in its mode SBX_GUARD_MODE, whose memory owes nothing to how the launcher died. The mode takes an
  * id and nothing else, directories come from the environment as they do for every sbx-run: so somebody
  * who calls it by hand, even by a sudo rule that lets him call sbx-run, gets what the sweep of any start
- * does. Who may look into the guard's memory sees the launcher's: where the launcher is root and keeps
- * capabilities that the guard does not, neither is dumpable, so that being uid 0 is not enough for that.
+ * does. Who may look into the guard's memory sees the launcher's: neither is dumpable, so that having the same
+ * uid is not enough for that.
  * The kernel's OOM killer takes processes that share their memory together; the next start sweeps then, too.
  *
  * In a scope (attach cgroup) a guard whose sandbox left rules that cannot go yet stays for a while, also when the
@@ -43,6 +43,7 @@
 #include "launcher/attach.h"
 #include "launcher/cgroup.h"
 #include "launcher/facts.h"
+#include "launcher/placeholders.h"
 #include "launcher/record.h"
 #include "launcher/runtime_dir.h"
 #include "sys/proc.h"
@@ -84,6 +85,8 @@ static bool remove_dead(const struct sbx_facts *f, int parent_fd, const char *na
 		return false;
 	if (name[0] != '.')
 		sbx_record_lost(f, name);
+	if (!sbx_placeholders_sweep(fd))
+		return false;
 	remove_dir(parent_fd, name);
 	return true;
 }
@@ -196,7 +199,7 @@ static int start_guard(struct sbx_run *r)
 	guard.argv[0] = name;
 	guard.argv[1] = mode;
 	guard.argv[2] = guard.id;
-	if (guard.privileged && prctl(PR_SET_DUMPABLE, 0) < 0)
+	if (prctl(PR_SET_DUMPABLE, 0) < 0) /* again: a change of ids undoes it where fs.suid_dumpable says so */
 		return -errno;
 	e = sbx_proc_beside(guard_main, NULL, guard_stack, sizeof(guard_stack));
 	if (e < 0)
@@ -216,7 +219,6 @@ int sbx_runtime_lost(const char *id)
 	sigset_t none;
 	int parent_fd, e;
 
-	prctl(PR_SET_DUMPABLE, 0);
 	if (!sbx_id_is_valid(id))
 		return 125;
 	e = sbx_facts_gather_places(&facts, &err);
@@ -292,17 +294,28 @@ int sbx_runtime_make(struct sbx_run *r)
 
 void sbx_runtime_remove(struct sbx_run *r)
 {
-	if (r->runtime_path[0]) {
+	if (r->runtime_path[0] && !r->swept_later) {
 		SBX_AUTO_CLOSE int parent_fd =
 			open(r->plan->facts->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		remove_dir(parent_fd, r->plan->id);
 		r->runtime_path[0] = '\0';
 	}
+	sbx_runtime_dismiss(r);
+}
+
+void sbx_runtime_dismiss(struct sbx_run *r)
+{
 	if (r->guard_pid > 0 && r->guard_stays)
 		r->guard_pid = -1; /* the end of file below is what it waits for */
 	if (r->guard_pid > 0)
 		kill(r->guard_pid, SIGKILL); /* our child, not yet reaped */
+	r->guard_fd = sbx_fd_close(r->guard_fd);
+}
+
+void sbx_runtime_forget(struct sbx_run *r)
+{
+	r->runtime_fd = sbx_fd_close(r->runtime_fd);
 	r->guard_fd = sbx_fd_close(r->guard_fd);
 }
 

@@ -42,7 +42,10 @@
 #include "ipc/channel.h"
 #include "launcher/attach.h"
 #include "launcher/factory.h"
+#include "launcher/placeholders.h"
+#include "launcher/runtime.h"
 #include "launcher/tree.h"
+#include "launcher/tree_cover.h"
 #include "sys/net.h"
 #include "sys/proc.h"
 
@@ -53,7 +56,7 @@
 #define STAGE_FLAGS (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS)
 
 _Static_assert(SBX_N_BROKER_FDS <= SBX_CHANNEL_MAX_FDS, "the sandbox's sockets fit one packet");
-_Static_assert(SBX_PLAN_MOUNTS_MAX / 2 <= SBX_CHANNEL_MAX_FDS, "all grants, if id-mapped, fit one packet");
+_Static_assert(SBX_PLAN_GRANTS_MAX <= SBX_CHANNEL_MAX_FDS, "all grants, if id-mapped, fit one packet");
 
 static _Noreturn void stage_fail(int channel, int error, const char *step, const struct sbx_err *err)
 {
@@ -261,16 +264,11 @@ static void exec_bwrap(void *child)
 /* It waits for its arguments, which come through *ret_args_fd. The pid or -errno. */
 static pid_t start_bwrap(struct sbx_run *r, int *ret_args_fd)
 {
-	struct bwrap_child c = { .run = r };
-	SBX_AUTO_CLOSE int read_end = -1, write_end = -1;
-	pid_t pid = sbx_fd_pipe(&read_end, &write_end);
+	struct bwrap_child c = { .run = r, .args_fd = r->args_peer_fd };
+	pid_t pid = sbx_proc_spawn(exec_bwrap, &c);
 
-	if (pid < 0)
-		return pid;
-	c.args_fd = read_end;
-	pid = sbx_proc_spawn(exec_bwrap, &c);
-	if (pid > 0)
-		*ret_args_fd = sbx_fd_steal(&write_end);
+	r->args_peer_fd = sbx_fd_close(r->args_peer_fd);
+	*ret_args_fd = sbx_fd_steal(&r->args_fd);
 	return pid;
 }
 
@@ -322,6 +320,16 @@ static void wait_for_maps(const struct sbx_run *r)
 		_exit(125); /* the launcher is gone, or says itself what was wrong */
 }
 
+static int map_own(const struct sbx_facts *f, struct sbx_err *err)
+{
+	int e;
+
+	prctl(PR_SET_DUMPABLE, 1);
+	e = sbx_userns_map_self(f->uid, f->gid, err);
+	prctl(PR_SET_DUMPABLE, 0);
+	return e;
+}
+
 /* What needs no plan. 0 or -errno. */
 static int prepare(struct sbx_run *r, pid_t *ret_bwrap, int *ret_args_fd, struct sbx_tree *ret_tree,
 		   const char **ret_step, struct sbx_err *err)
@@ -329,12 +337,13 @@ static int prepare(struct sbx_run *r, pid_t *ret_bwrap, int *ret_args_fd, struct
 	const struct sbx_facts *f = r->facts;
 	int e;
 
-	/* Coming from root we are not dumpable and stay so: our memory and fds are the launcher's, and uid
-	 * f->uid may have processes outside. So /proc/self/uid_map is root's, and the launcher writes it. */
+	/* We are not dumpable: our memory and fds are the launcher's, and uid f->uid may have processes outside. So
+	 * /proc/self/uid_map is root's, and a privileged launcher writes it. Elsewhere the memory is the user's own,
+	 * and the file must be ours for as long as it takes. */
 	*ret_step = "uid_map";
 	if (f->privileged)
 		wait_for_maps(r);
-	e = f->privileged ? 0 : sbx_userns_map_self(f->uid, f->gid, err);
+	e = f->privileged ? 0 : map_own(f, err);
 	if (e < 0)
 		return e;
 	*ret_step = "proc";
@@ -397,6 +406,32 @@ static int carry_out(const struct sbx_orders *o, const struct sbx_tree *tree, in
 	return build_network(o, s, ret_step, err);
 }
 
+/* When init says that the view is its own. */
+static int cover_view(const struct sbx_orders *o, int channel, pid_t bwrap, struct sbx_err *err)
+{
+	struct sbx_covers covers;
+	uint8_t packet[64];
+	uint32_t zero;
+	ssize_t n;
+	size_t len;
+	int e = sbx_covers_prepare(&covers, o->mounts, o->n_mounts, err);
+
+	if (e < 0)
+		return e;
+	do {
+		e = sbx_channel_recv(channel, packet, sizeof(packet), &len, NULL, 0, NULL, NULL);
+	} while (e == -EINTR);
+	if (e != 0 || sbx_msg_decode_simple(sbx_span(packet, len), SBX_MSG_COVER, &zero) != 0)
+		_exit(125);
+	e = sbx_covers_make(&covers, bwrap, err);
+	sbx_covers_fini(&covers);
+	if (e < 0)
+		return e;
+	n = sbx_msg_encode_simple(SBX_MSG_COVERED, 0, packet, sizeof(packet));
+	e = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, NULL, 0);
+	return e > 0 ? -EPIPE : e;
+}
+
 static _Noreturn void stage_main(struct sbx_run *r, int channel)
 {
 	const struct sbx_orders *o = r->orders;
@@ -419,6 +454,8 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	sbx_fd_close(r->init_fd);
 	sbx_fd_close(r->seccomp_fd); /* or bwrap would never see its end */
 	sbx_uid_pool_close_copy(r->facts->uid_pool);
+	sbx_runtime_forget(r);
+	sbx_placeholders_forget(r);
 
 	error = prepare(r, &bwrap, &args_fd, &tree, &step, &err);
 	if (error == 0) {
@@ -427,11 +464,15 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	}
 	if (error == 0)
 		error = send_ready(channel, &s);
+	if (error == 0 && sbx_cover_any(o->mounts, o->n_mounts)) {
+		step = "view";
+		error = cover_view(o, channel, bwrap, &err);
+	}
 	if (error < 0) {
 		sbx_err_set(&err, "%s", strerror(-error));
 		stage_fail(channel, error, step, &err);
 	}
-	sbx_factory_main(channel, s.factory, bwrap, o->wall_ms ? o->wall_ms + SETUP_SLACK_MS : 0);
+	sbx_factory_main(channel, s.factory, bwrap, o, o->wall_ms ? o->wall_ms + SETUP_SLACK_MS : 0);
 }
 
 /* The launcher's environment is root's and may hold what the sandbox's user must not read; the plan has
@@ -536,6 +577,9 @@ static int make_channels(struct sbx_run *r)
 {
 	int e = sbx_channel_pair(&r->init_fd, &r->init_peer_fd);
 
+	r->args_fd = sbx_fd_close(r->args_fd); /* of a stage that was given up, and reaped */
+	if (e == 0)
+		e = sbx_fd_pipe(&r->args_peer_fd, &r->args_fd);
 	return e < 0 ? e : sbx_fd_pipe(&r->seccomp_peer_fd, &r->seccomp_fd);
 }
 
@@ -558,7 +602,7 @@ int sbx_stage_begin(struct sbx_run *r)
 
 	r->stage_begun = true;
 	r->orders = sbx_orders_new();
-	r->bwrap_argv = sbx_bwrap_argv(r->options->argv);
+	r->bwrap_argv = sbx_bwrap_argv(r->options->argv, r->options->wait_all);
 	if (e == 0 && (!r->orders || !r->bwrap_argv))
 		e = -ENOMEM;
 	if (e == 0)
@@ -573,6 +617,7 @@ int sbx_stage_begin(struct sbx_run *r)
 		sbx_err_set(&r->err, "cannot start the stage: %s", strerror(-e));
 	r->init_peer_fd = sbx_fd_close(r->init_peer_fd);
 	r->seccomp_peer_fd = sbx_fd_close(r->seccomp_peer_fd);
+	r->args_peer_fd = sbx_fd_close(r->args_peer_fd);
 	return e;
 }
 
@@ -603,6 +648,7 @@ int sbx_stage_order(struct sbx_run *r)
 			mapped[n_mapped++] = p->mounts[i].mount_fd;
 	n = sbx_msg_encode_simple(SBX_MSG_ORDERS, 0, packet, sizeof(packet));
 	e = n < 0 ? (int)n : sbx_channel_send(r->stage_fd, packet, (size_t)n, mapped, n_mapped);
+	r->args_fd = sbx_fd_close(r->args_fd);
 	return e > 0 ? 0 : e; /* a stage that failed before says why on the channel */
 }
 

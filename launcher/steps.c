@@ -27,9 +27,11 @@
 #include "launcher/announce.h"
 #include "launcher/attach.h"
 #include "launcher/broker_process.h"
+#include "launcher/caretaker.h"
 #include "launcher/cgroup.h"
 #include "launcher/etc.h"
 #include "launcher/keep.h"
+#include "launcher/publish.h"
 #include "launcher/receipt.h"
 #include "launcher/record.h"
 #include "launcher/run.h"
@@ -37,6 +39,7 @@
 #include "launcher/stage.h"
 #include "launcher/step_hook.h"
 #include "launcher/supervise.h"
+#include "launcher/tree_cover.h"
 #include "sys/proc.h"
 #include "sys/seccomp.h"
 #include "sys/userns.h"
@@ -80,6 +83,7 @@ static int stage_apply(struct sbx_run *r)
 		return e;
 	if (snprintf(etc, sizeof(etc), "%s/etc", r->facts->runtime_dir) >= (int)sizeof(etc))
 		return -ENAMETOOLONG;
+	r->covers = sbx_cover_any(r->plan->mounts, r->plan->n_mounts);
 	e = sbx_runtime_parents(r);
 	if (e == 0)
 		e = sbx_etc_prepare(r->plan, etc, &r->err);
@@ -93,8 +97,15 @@ static int stage_apply(struct sbx_run *r)
  * row has its state: a directory without a launcher is what the guard and a sweep go by. */
 static void record_undo(struct sbx_run *r)
 {
+	sbx_caretaker_look(r);
 	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
+	if (r->plan->n_placeholders > 0) {
+		sbx_runtime_dismiss(r); /* all end at the same time */
+		sbx_broker_kill(r);
+		sbx_proc_reap(&r->stage_pid);
+	}
+	sbx_caretaker_end(r);
 	sbx_runtime_remove(r);
 	sbx_broker_kill(r);
 	sbx_runtime_end(r);
@@ -147,7 +158,7 @@ static void firewall_undo(struct sbx_run *r)
 static int command_apply(struct sbx_run *r)
 {
 	struct sbx_err err = { 0 };
-	int e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->seccomp_fd, &err);
+	int e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->plan->seccomp_lifts, r->seccomp_fd, &err);
 
 	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
 	if (e == -EPIPE)
@@ -215,6 +226,32 @@ static int judge_verdicts(struct sbx_run *r)
 	return 0;
 }
 
+/* Where there is an allow list: init waits for it if it comes first. */
+static int send_programs(struct sbx_run *r)
+{
+	static struct sbx_msg_programs m;
+	static uint8_t packet[SBX_MSG_MAX];
+	const struct sbx_plan *p = r->plan;
+	uint32_t at = 0;
+	ssize_t n;
+	int e;
+
+	if (p->n_programs == 0)
+		return 0;
+	for (; m.n_programs < p->n_programs; m.n_programs++) {
+		const struct sbx_program *program = &p->programs[m.n_programs];
+
+		m.v[m.n_programs] = (struct sbx_msg_program){ program->dev, program->ino, at };
+		strcpy(m.text + at, program->path); /* they fit: command_files.c */
+		at += (uint32_t)strlen(program->path) + 1;
+	}
+	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));
+	e = n < 0 ? (int)n : sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
+	if (e < 0)
+		sbx_err_set(&r->err, "cannot send the list of programs: %s", strerror(-e));
+	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
+}
+
 static int send_probes(struct sbx_run *r)
 {
 	static uint8_t packet[SBX_MSG_MAX]; /* large for a stack */
@@ -242,13 +279,22 @@ static int rules_changed(struct sbx_run *r)
 /* The database is opened here, while bwrap builds: what cannot be recorded is not released. */
 static int selftest_apply(struct sbx_run *r)
 {
-	int e = send_probes(r);
+	/* A profile's own probes may be of what is covered; ours are not. */
+	bool later = r->covers && r->plan->profile->n_probes > 0;
+	int e = send_programs(r);
 
+	if (e == 0 && !later)
+		e = send_probes(r);
 	if (e == 0)
 		e = sbx_record_begin(r);
 	if (e < 0)
 		return e;
-	e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
+	if (later)
+		e = sbx_supervise(r, SBX_WAIT_COVERED, SELFTEST_TIMEOUT_MS);
+	if (e == 0 && later)
+		e = send_probes(r);
+	if (e == 0)
+		e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
 	sbx_run_attach_tested(r);
 	if (e == 0)
 		return judge_verdicts(r);
@@ -263,6 +309,8 @@ static int selftest_apply(struct sbx_run *r)
 		sbx_err_set(&r->err, "the broker ended during setup");
 	} else if (r->protocol_broken) {
 		panic_event(r, SBX_REASON_PROTOCOL, r->err.msg);
+	} else if (r->stage_failed.step[0]) {
+		sbx_err_set(&r->err, "%s: %s", r->stage_failed.step, r->stage_failed.detail);
 	} else if (r->init_hello) {
 		r->outcome = SBX_OUTCOME_SELFTEST_FAILED;
 		panic_event(r, SBX_REASON_SELFTEST, "no verdict");
@@ -299,6 +347,7 @@ static int release_apply(struct sbx_run *r)
 		sbx_err_set(&r->err, "cannot start the wall clock: %s", strerror(-e));
 		return e;
 	}
+	sbx_publish_tell(r->plan);
 	e = send_simple(r->init_fd, SBX_MSG_RELEASE);
 	if (e) {
 		sbx_err_set(&r->err, "the sandbox's init ended before the release");
@@ -319,8 +368,10 @@ const struct sbx_step sbx_steps[] = {
 	{ "stage", stage_apply, sbx_stage_stop },
 	{ "broker", sbx_broker_start, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
-	{ "rights", rights_apply, NULL },
+	{ "publish", sbx_publish_open, sbx_publish_close }, /* after all forks but those of guard and caretakers, which close what they have */
 	{ "runtime", sbx_runtime_make, NULL },
+	{ "protect", sbx_caretaker_begin, NULL }, /* ended when the stage has */
+	{ "rights", rights_apply, NULL },
 	{ "firewall", firewall_apply, firewall_undo },
 	{ "selftest", selftest_apply, NULL },
 	{ "release", release_apply, NULL },

@@ -49,7 +49,7 @@ static int take(struct sbx_run *r, int fd, size_t *ret_n, int *fds, size_t fds_m
 		return 1;
 	if (e == SBX_CHANNEL_E_AGAIN || e == -EINTR)
 		return 0;
-	if (e == SBX_CHANNEL_E_BROKEN)
+	if (e == SBX_CHANNEL_E_BROKEN || e == SBX_CHANNEL_E_NO_FDS)
 		broken(r, who);
 	return -1;
 }
@@ -60,7 +60,7 @@ static void on_stage_ready(struct sbx_run *r, struct sbx_span span, const int *f
 	size_t used = 0;
 
 	if (r->stage_ready || sbx_msg_decode_simple(span, SBX_MSG_STAGE_READY, &mask) != 0 ||
-	    (size_t)__builtin_popcount(mask) != n_fds || mask >> SBX_N_BROKER_FDS) {
+	    (size_t)__builtin_popcount(mask) != n_fds || mask >> SBX_BFD_PUBLISH) {
 		for (size_t i = 0; i < n_fds; i++)
 			sbx_fd_close(fds[i]);
 		broken(r, "the stage");
@@ -87,10 +87,22 @@ static void on_stage_upper(struct sbx_run *r, struct sbx_span span, int *fds, si
 	broken(r, "the stage");
 }
 
-/* The stage saw no such signal of its own: it was meant for us alone, so the command must get it. */
+static void tell_stage(struct sbx_run *r, enum sbx_msg_type type, uint32_t sig)
+{
+	uint8_t out[64];
+	ssize_t n = sbx_msg_encode_simple(type, sig, out, sizeof(out));
+
+	if (n > 0)
+		sbx_channel_send(r->stage_fd, out, (size_t)n, NULL, 0);
+}
+
+/* The stage saw no such signal of its own: it was meant for us alone, so the command must get it; or those that
+ * it left behind and that we wait for. */
 static void forward(struct sbx_run *r, uint32_t sig)
 {
-	if (r->init_pidfd >= 0)
+	if (r->command_gone)
+		tell_stage(r, SBX_MSG_SIGNAL_ALL, sig);
+	else if (r->init_pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, r->init_pidfd, (int)sig, NULL, 0);
 }
 
@@ -125,11 +137,17 @@ static void on_stage(struct sbx_run *r)
 			break;
 		forward(r, value);
 		return;
+	case SBX_MSG_COVERED:
+		if (!r->covers || r->covered || sbx_msg_decode_simple(span, SBX_MSG_COVERED, &value) != 0)
+			break;
+		r->covered = true;
+		return;
 	case SBX_MSG_COMMAND_EXIT:
 		if (sbx_msg_decode_simple(span, SBX_MSG_COMMAND_EXIT, &value) != 0)
 			break;
 		r->command_exited = true;
-		r->wait_status = (int)value;
+		if (!r->has_status)
+			r->wait_status = (int)value;
 		return;
 	default:
 		break;
@@ -198,6 +216,8 @@ static void on_hello(struct sbx_run *r, pid_t pid)
 	r->init_pid = pid;
 	if (pid > 0)
 		r->init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (r->covers)
+		tell_stage(r, SBX_MSG_COVER, 0);
 }
 
 /* All of them, once. */
@@ -275,6 +295,7 @@ static void on_command(struct sbx_run *r)
 {
 	int status;
 
+	r->command_gone = r->options->wait_all;
 	if (sbx_proc_exit_status(r->init_pidfd, &status) < 0 ||
 	    (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
 		r->exit_by_stage = true;
@@ -282,15 +303,14 @@ static void on_command(struct sbx_run *r)
 	}
 	if (r->init_fd >= 0)
 		on_init(r); /* why there was no exec */
-	r->command_exited = true;
+	r->command_exited = !r->command_gone; /* the stage tells when nobody is left */
+	r->has_status = true;
 	r->wait_status = status;
 }
 
 static void on_signal(struct sbx_run *r)
 {
 	struct signalfd_siginfo si;
-	uint8_t out[64];
-	ssize_t n;
 
 	while (read(r->signal_fd, &si, sizeof(si)) == sizeof(si)) {
 		if (si.ssi_signo == SIGCHLD) {
@@ -301,9 +321,7 @@ static void on_signal(struct sbx_run *r)
 			r->interrupted = (int)si.ssi_signo;
 			continue;
 		}
-		n = sbx_msg_encode_simple(SBX_MSG_SIGNAL, si.ssi_signo, out, sizeof(out));
-		if (n > 0)
-			sbx_channel_send(r->stage_fd, out, (size_t)n, NULL, 0);
+		tell_stage(r, r->command_gone ? SBX_MSG_SIGNAL_ALL : SBX_MSG_SIGNAL, si.ssi_signo);
 	}
 }
 
@@ -316,6 +334,12 @@ static void on_wall_clock(struct sbx_run *r)
 	r->wall_expired = true;
 	forward(r, SIGTERM);
 	r->kill_at_us = sbx_clock_monotonic_us() + WALL_GRACE_US;
+}
+
+/* Before the release. When it said hello, the stage is there and says why it ended: that is waited for. */
+static bool init_ended(const struct sbx_run *r)
+{
+	return r->command_exited || (r->init_gone && !r->init_hello);
 }
 
 /* 0: not yet; 1: came; -1: will never come. */
@@ -333,9 +357,11 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 	case SBX_WAIT_STAGE:
 		return r->stage_ready;
 	case SBX_WAIT_SELFTEST:
-		if (r->command_exited || r->init_gone)
+		if (init_ended(r))
 			return -1;
-		return r->has_verdicts && r->init_hello && r->broker_ready;
+		return r->has_verdicts && r->init_hello && r->broker_ready && r->covered == r->covers;
+	case SBX_WAIT_COVERED:
+		return init_ended(r) ? -1 : r->covered == r->covers;
 	case SBX_WAIT_RELEASE:
 		if (r->command_exited || r->init_gone)
 			return -1;
@@ -362,7 +388,7 @@ static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 
 static bool waits_for_command(const struct sbx_run *r)
 {
-	return r->released && !r->command_exited && !r->exit_by_stage;
+	return r->released && !r->command_exited && !r->exit_by_stage && !r->command_gone;
 }
 
 static int turn(struct sbx_run *r, uint64_t deadline_us)

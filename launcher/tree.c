@@ -13,8 +13,9 @@
  * Private: what the host mounts later below a granted directory does not appear in the sandbox, where it
  * would come without those flags.
  *
- * Paths inside the tree are resolved with RESOLVE_IN_ROOT: a symlink in a granted directory cannot lead
- * a mount point out of it, and an object once resolved is used by its fd.
+ * Paths inside the tree are resolved with RESOLVE_IN_ROOT and without symlinks: one in a granted directory, which
+ * may have come there since it was planned, leads a mount point neither out of the tree nor to another place in it.
+ * An object once resolved is used by its fd.
  */
 #include "launcher/tree.h"
 
@@ -31,16 +32,17 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/tree_cover.h"
 #include "launcher/view.h"
 
 #define OPEN_ATTEMPTS 100
 
 /* --- paths in the tree --- */
 
-static int open_in(const struct sbx_tree *t, const char *path, uint64_t flags)
+int sbx_tree_open(const struct sbx_tree *t, const char *path, uint64_t flags)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
 	long fd = -1;
 
 	/* EAGAIN: something was renamed or mounted while a ".." was walked (openat2(2)). */
@@ -49,13 +51,16 @@ static int open_in(const struct sbx_tree *t, const char *path, uint64_t flags)
 		if (fd >= 0 || errno != EAGAIN)
 			break;
 	}
-	return fd < 0 ? -errno : (int)fd;
+	/* Nothing here is denied to us; the filter of an old container runtime says EPERM to calls it does not know. */
+	if (fd < 0)
+		return errno == EPERM ? -ENOSYS : -errno;
+	return (int)fd;
 }
 
 /* Make the directories of @path that are missing. The last one's fd, or -errno. */
 static int make_dirs(const struct sbx_tree *t, char *path)
 {
-	int at = open_in(t, "/", O_PATH | O_DIRECTORY);
+	int at = sbx_tree_open(t, "/", O_PATH | O_DIRECTORY);
 
 	for (char *end = path; at >= 0 && end;) {
 		char *part = end + 1;
@@ -64,10 +69,10 @@ static int make_dirs(const struct sbx_tree *t, char *path)
 		end = strchr(part, '/');
 		if (end)
 			*end = '\0';
-		next = open_in(t, path, O_PATH | O_DIRECTORY);
+		next = sbx_tree_open(t, path, O_PATH | O_DIRECTORY);
 		if (next == -ENOENT)
 			next = mkdirat(at, part, 0755) < 0 ? -errno :
-							     open_in(t, path, O_PATH | O_DIRECTORY);
+							     sbx_tree_open(t, path, O_PATH | O_DIRECTORY);
 		sbx_fd_close(at);
 		at = next;
 		if (end)
@@ -89,7 +94,7 @@ static int open_parent(const struct sbx_tree *t, const char *dest, const char **
 		return -ENAMETOOLONG;
 	memcpy(path, dest, n);
 	path[n > 1 ? n - 1 : 1] = '\0';
-	fd = open_in(t, path, O_PATH | O_DIRECTORY);
+	fd = sbx_tree_open(t, path, O_PATH | O_DIRECTORY);
 	return fd == -ENOENT ? make_dirs(t, path) : fd;
 }
 
@@ -97,7 +102,7 @@ static int open_parent(const struct sbx_tree *t, const char *dest, const char **
 static int open_target(const struct sbx_tree *t, const char *dest, bool dir)
 {
 	SBX_AUTO_CLOSE int parent = -1;
-	int fd = open_in(t, dest, O_PATH | (dir ? O_DIRECTORY : 0));
+	int fd = sbx_tree_open(t, dest, O_PATH | (dir ? O_DIRECTORY : 0));
 	const char *name;
 
 	if (fd != -ENOENT)
@@ -107,7 +112,7 @@ static int open_target(const struct sbx_tree *t, const char *dest, bool dir)
 		return parent;
 	if ((dir ? mkdirat(parent, name, 0755) : mknodat(parent, name, S_IFREG | 0444, 0)) < 0)
 		return -errno;
-	return open_in(t, dest, O_PATH | (dir ? O_DIRECTORY : 0));
+	return sbx_tree_open(t, dest, O_PATH | (dir ? O_DIRECTORY : 0));
 }
 
 /* --- mounts --- */
@@ -133,7 +138,8 @@ static int take_judged(const struct sbx_mount_op *op)
 {
 	const struct stat *judged = &op->source.st;
 	struct stat st;
-	bool lower = op->kind == SBX_MOUNT_OVERLAY; /* an overlay shows one file system */
+	/* an overlay shows one file system */
+	bool lower = op->kind == SBX_MOUNT_OVERLAY || op->kind == SBX_MOUNT_MERGE;
 	SBX_AUTO_CLOSE int fd = copy_mounts(op->source.resolved, lower ? 0 : AT_RECURSIVE, &st);
 	int r;
 
@@ -147,9 +153,26 @@ static int take_judged(const struct sbx_mount_op *op)
 	return r < 0 ? r : sbx_fd_steal(&fd);
 }
 
+/* A node without nodev: the one thing that is mounted so. */
+static int take_device(const struct sbx_mount_op *op)
+{
+	const struct stat *judged = &op->source.st;
+	struct stat st;
+	SBX_AUTO_CLOSE int fd = copy_mounts(op->source.resolved, 0, &st);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	if (st.st_dev != judged->st_dev || st.st_ino != judged->st_ino || !S_ISCHR(st.st_mode) ||
+	    st.st_rdev != judged->st_rdev)
+		return -ESTALE;
+	r = set_attr(fd, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, MS_PRIVATE);
+	return r < 0 ? r : sbx_fd_steal(&fd);
+}
+
 static int take_source(const struct sbx_mount_op *op, struct sbx_err *err)
 {
-	int fd = take_judged(op);
+	int fd = op->kind == SBX_MOUNT_DEVICE ? take_device(op) : take_judged(op);
 
 	if (fd == -ESTALE)
 		sbx_err_set(err, "%s is not what it was when it was checked: something replaces it; try "
@@ -191,6 +214,17 @@ static int attach_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int l
 		r = set_attr(lower, 0, MOUNT_ATTR_RDONLY, 0); /* an id-mapped one comes as it was granted */
 	if (r == 0)
 		r = fd = sbx_overlay_mount(s, lower, err);
+	return r < 0 ? r : attach(t, fd, dest, true);
+}
+
+/* What is at @dest already, with @beneath, which stays where it is and is covered. */
+static int attach_merged(const struct sbx_tree *t, int beneath, const char *dest, struct sbx_err *err)
+{
+	SBX_AUTO_CLOSE int top = sbx_tree_open(t, dest, O_PATH | O_DIRECTORY), fd = -1;
+	int r = top < 0 ? top : attach(t, beneath, dest, true);
+
+	if (r == 0)
+		r = fd = sbx_overlay_merge(top, beneath, err);
 	return r < 0 ? r : attach(t, fd, dest, true);
 }
 
@@ -268,7 +302,7 @@ static int make_file(const struct sbx_tree *t, const struct sbx_mount_op *op)
 
 static int make_read_only(const struct sbx_tree *t, const char *dest)
 {
-	SBX_AUTO_CLOSE int fd = open_in(t, dest, O_PATH | O_DIRECTORY);
+	SBX_AUTO_CLOSE int fd = sbx_tree_open(t, dest, O_PATH | O_DIRECTORY);
 
 	return fd < 0 ? fd : set_attr(fd, 0, MOUNT_ATTR_RDONLY, 0);
 }
@@ -333,7 +367,7 @@ static int make_dev(const struct sbx_tree *t)
 
 	if (r < 0)
 		return r;
-	dev = open_in(t, SBX_VIEW_DEV, O_PATH | O_DIRECTORY);
+	dev = sbx_tree_open(t, SBX_VIEW_DEV, O_PATH | O_DIRECTORY);
 	return dev < 0 ? dev : fill_dev(t, dev);
 }
 
@@ -358,8 +392,8 @@ int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err)
 	int r = begin(t);
 
 	if (r == -ENOSYS)
-		sbx_err_set(err, "this kernel cannot build the sandbox's view (mount_setattr(2)): Linux "
-			    "5.12 or newer is needed");
+		sbx_err_set(err, "this kernel cannot build the sandbox's view (openat2(2), mount_setattr(2)): Linux "
+			    "5.12 or newer is needed, and no seccomp filter that hides it");
 	else if (r < 0)
 		sbx_err_set(err, "cannot mount the sandbox's root at %s: %s", SBX_TREE_BASE, strerror(-r));
 	return r;
@@ -371,7 +405,10 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 	switch (op->kind) {
 	case SBX_MOUNT_BIND:
 	case SBX_MOUNT_ETC:
+	case SBX_MOUNT_DEVICE:
 		return attach(t, copy, op->dest, S_ISDIR(op->source.st.st_mode));
+	case SBX_MOUNT_MERGE:
+		return attach_merged(t, copy, op->dest, err);
 	case SBX_MOUNT_OVERLAY:
 		return attach_overlay(t, s, copy, op->dest, err);
 	case SBX_MOUNT_SCRATCH:
@@ -390,10 +427,21 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 		return make_file(t, op);
 	case SBX_MOUNT_REMOUNT_RO:
 		return make_read_only(t, op->dest);
+	case SBX_MOUNT_MASK: /* in the end (tree_cover.h) */
+	case SBX_MOUNT_PIN:
+		return 0;
 	case SBX_N_MOUNT_OP_KINDS:
 		break;
 	}
 	return -EINVAL;
+}
+
+/* When it is attached: an id-mapped mount is the launcher's until then. */
+static int forbid_execution(const struct sbx_tree *t, const char *dest)
+{
+	SBX_AUTO_CLOSE int fd = sbx_tree_open(t, dest, O_PATH);
+
+	return fd < 0 ? fd : set_attr(fd, AT_RECURSIVE, MOUNT_ATTR_NOEXEC, 0);
 }
 
 static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *copies,
@@ -402,6 +450,8 @@ static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_
 	for (size_t i = 0; i < n; i++) {
 		int r = carry_out(t, &ops[i], copies[i], s, err);
 
+		if (r == 0 && ops[i].noexec)
+			r = forbid_execution(t, ops[i].dest);
 		if (r < 0) {
 			sbx_err_set(err, "cannot make %s (%s) in the sandbox: %s", ops[i].dest,
 				    sbx_mount_op_kind_str(ops[i].kind), strerror(-r));
@@ -409,6 +459,12 @@ static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_
 		}
 	}
 	return 0;
+}
+
+static bool has_source(const struct sbx_mount_op *op)
+{
+	return op->kind == SBX_MOUNT_BIND || op->kind == SBX_MOUNT_ETC || op->kind == SBX_MOUNT_OVERLAY ||
+	       op->kind == SBX_MOUNT_MERGE || op->kind == SBX_MOUNT_DEVICE;
 }
 
 int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *mapped,
@@ -422,8 +478,7 @@ int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, siz
 	memset(copies, -1, sizeof(copies));
 	/* All are taken before the first is attached: none comes from what we mount ourselves. */
 	for (size_t i = 0; i < n && r == 0; i++)
-		if (ops[i].kind == SBX_MOUNT_BIND || ops[i].kind == SBX_MOUNT_ETC ||
-		    ops[i].kind == SBX_MOUNT_OVERLAY) {
+		if (has_source(&ops[i])) {
 			copies[i] = ops[i].idmap ? take_mapped(mapped, n_mapped, used++) :
 						   take_source(&ops[i], err);
 			r = copies[i] < 0 ? copies[i] : 0;

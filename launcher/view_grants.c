@@ -23,13 +23,20 @@
 #include "launcher/overlay.h"
 #include "launcher/owner.h"
 #include "launcher/plan_internal.h"
+#include "launcher/session_sockets.h"
+#include "launcher/view_home.h"
+#include "launcher/view_root.h"
+#include "policy/option_form.h"
 
-#define GRANTS_MAX   (SBX_PLAN_MOUNTS_MAX / 2)
+#define GRANTS_MAX   SBX_PLAN_GRANTS_MAX
 #define PREFIXES_MAX 128
 
 struct grant {
-	char *source, *target; /* absolute; the target normalised */
+	char *source, *target; /* absolute; the target normalised. No source: an empty directory in memory */
+	uint64_t size_bytes;   /* of that; 0: not said */
+	const char *who;       /* what asked for it, in messages; NULL: by its origin */
 	bool writable, optional;
+	bool home;		 /* what stays at the home's place */
 	bool idmap_or_read_only; /* a source that cannot be id-mapped is mounted read-only */
 	enum sbx_mount_origin origin;
 	int mount_fd; /* made already: the current directory's; else -1 */
@@ -40,6 +47,10 @@ struct grant {
  * whoever writes there decides how the next sandbox is built. */
 enum { OWN_STATE, OWN_RUNTIME, N_OWN_HIDDEN, OWN_CONFIG = N_OWN_HIDDEN, OWN_USER_CONFIG, OWN_LIBEXEC, OWN_DATA, N_OWN };
 
+/* What every sandbox sees of the host in the host's root may be read in a minimal one: no prefix need say so. */
+static const char *const system_dirs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+enum { N_SYSTEM_DIRS = SBX_N_ELEMENTS(system_dirs) };
+
 /* What the parts of this file share while the view is built. */
 struct builder {
 	struct sbx_plan *p;
@@ -48,8 +59,10 @@ struct builder {
 	const struct grant *overlay; /* what the workspace is; NULL: it is direct, or there is none */
 	struct grant grants[GRANTS_MAX];
 	char *prefixes[PREFIXES_MAX + 1]; /* of the system policy, or the default ones */
+	const char *read_prefixes[PREFIXES_MAX + N_SYSTEM_DIRS + 1]; /* in a minimal root: these, and the system's */
 	const char *blocked[2 * PREFIXES_MAX + 1];
 	char *own[N_OWN]; /* real paths */
+	struct sbx_session_sockets sockets;
 };
 
 /* --- rules for grants --- */
@@ -91,6 +104,8 @@ static int collect_rules(struct builder *b)
 		if (!b->prefixes[i])
 			return -ENOMEM;
 	}
+	memcpy(b->read_prefixes, b->prefixes, n * sizeof(b->prefixes[0]));
+	memcpy(b->read_prefixes + n, system_dirs, sizeof(system_dirs));
 	for (size_t l = 0; l < SBX_N_ELEMENTS(blocked); l++)
 		for (size_t i = 0; i < blocked[l]->n; i++) {
 			/* Cutting this list short would grant more: refuse instead. */
@@ -102,7 +117,19 @@ static int collect_rules(struct builder *b)
 			}
 			b->blocked[n_blocked++] = blocked[l]->v[i];
 		}
-	return 0;
+	return sbx_session_sockets_find(f, &b->sockets);
+}
+
+static struct sbx_path_rules rules_for(const struct builder *b, bool writable)
+{
+	bool system = b->p->root.kind == SBX_ROOT_MINIMAL && !writable;
+
+	return (struct sbx_path_rules){ .prefixes = system ? b->read_prefixes : (const char *const *)b->prefixes,
+					.blocked_segments = b->blocked,
+					.home = b->p->facts->home,
+					.sockets = b->sockets.v,
+					.n_sockets = b->sockets.n,
+					.writable = writable };
 }
 
 /* The profile's own prefixes narrow the system's. */
@@ -110,15 +137,14 @@ static int check_profile_prefixes(const struct builder *b, const char *resolved,
 				  struct sbx_err *err)
 {
 	const struct sbx_str_list *l = &b->p->profile->filesystem.allowed_prefixes;
+	const struct sbx_path_rules rules = rules_for(b, true);
 
 	for (size_t i = 0; i < l->n; i++) {
 		SBX_AUTO_FREE char *prefix = expand_home(b->p, l->v[i]);
-		SBX_AUTO_FREE char *real = prefix ? realpath(prefix, NULL) : NULL;
 
 		if (!prefix)
 			return -ENOMEM;
-		if (sbx_path_in_prefix(resolved, prefix) ||
-		    (real && sbx_path_in_prefix(resolved, real)))
+		if (sbx_path_prefix_admits(resolved, prefix, &rules))
 			return 0;
 	}
 	if (l->n == 0)
@@ -145,14 +171,24 @@ static int refuse_own_dirs(const struct builder *b, const char *resolved, bool w
 	return 0;
 }
 
+/* A directory as root is read-only, also at another place. */
+static int refuse_root_dir(const struct builder *b, const char *resolved, struct sbx_err *err)
+{
+	const char *root = b->p->root.dir.resolved, *where;
+
+	if (!root || (!sbx_path_in_prefix(root, resolved) && !sbx_path_in_prefix(resolved, root)))
+		return 0;
+	where = strcmp(root, resolved) == 0 ? "is" : sbx_path_in_prefix(root, resolved) ? "holds" : "is in";
+	sbx_err_set(err, "'%s' %s the sandbox's root '%s', which is read-only: grant it read-only, or a directory "
+		    "beside it", resolved, where, root);
+	return SBX_PATH_E_FORBIDDEN;
+}
+
 /* 0, SBX_PATH_E_* (_MISSING, too, only for what would pass; its path is handed out all the same), -errno. */
 static int judge_source(const struct builder *b, const char *source, bool writable,
 			struct sbx_path *ret_path, struct sbx_err *err)
 {
-	struct sbx_path_rules rules = { .prefixes = (const char *const *)b->prefixes,
-					.blocked_segments = b->blocked,
-					.home = b->p->facts->home,
-					.writable = writable };
+	const struct sbx_path_rules rules = rules_for(b, writable);
 	struct sbx_path path = { .fd = -1 };
 	struct sbx_err why = { 0 };
 	int r = sbx_path_judge(source, &rules, err, &path), more = 0;
@@ -161,6 +197,8 @@ static int judge_source(const struct builder *b, const char *source, bool writab
 		more = check_profile_prefixes(b, path.resolved, &why);
 	if ((r == 0 || r == SBX_PATH_E_MISSING) && more == 0)
 		more = refuse_own_dirs(b, path.resolved, writable, &why);
+	if ((r == 0 || r == SBX_PATH_E_MISSING) && more == 0 && writable)
+		more = refuse_root_dir(b, path.resolved, &why);
 	if (r == 0 && more == 0)
 		more = sbx_owner_judge(b->p, &path, writable, &why);
 	if (more != 0) {
@@ -174,22 +212,38 @@ static int judge_source(const struct builder *b, const char *source, bool writab
 	return r;
 }
 
+/* 0, or SBX_PATH_E_FORBIDDEN. */
+static int judge_target(const struct builder *b, const struct grant *g, struct sbx_err *err)
+{
+	const char *problem = sbx_view_target_problem(b->p->root.kind, g->target);
+
+	if (!problem && strcmp(g->target, b->p->facts->home) != 0 &&
+	    sbx_path_in_prefix(b->p->facts->home, g->target))
+		problem = "it would hide the scratch home";
+	if (!problem)
+		return 0;
+	sbx_err_set(err, "nothing can be mounted at '%s': %s", g->target, problem);
+	return SBX_PATH_E_FORBIDDEN;
+}
+
+/* An overlay's writes do not arrive there. */
+static bool is_written(const struct builder *b, const struct grant *g)
+{
+	return g->writable && g != b->overlay && !(g->origin == SBX_ORIGIN_CWD && sbx_plan_wants_overlay(b->p));
+}
+
 /* 0, SBX_PATH_E_*, -errno. */
 static int judge(const struct builder *b, const struct grant *g, struct sbx_path *ret_path,
 		 struct sbx_err *err)
 {
 	struct sbx_path path = { .fd = -1 };
-	const char *problem = sbx_view_target_problem(g->target);
-	int r;
+	int r = judge_target(b, g, err);
 
-	if (!problem && strcmp(g->target, b->p->facts->home) != 0 &&
-	    sbx_path_in_prefix(b->p->facts->home, g->target))
-		problem = "it would hide the scratch home";
-	if (problem) {
-		sbx_err_set(err, "nothing can be mounted at '%s': %s", g->target, problem);
-		return SBX_PATH_E_FORBIDDEN;
-	}
+	if (r != 0)
+		return r;
 	r = judge_source(b, g->source, g->writable, &path, err);
+	if (r == 0 && is_written(b, g))
+		r = sbx_owner_check_set_id(b->p, &path, err);
 	if (r != 0) {
 		sbx_path_fini(&path);
 		return r;
@@ -202,7 +256,8 @@ static int judge(const struct builder *b, const struct grant *g, struct sbx_path
 
 static int refuse_grant(struct builder *b, const struct grant *g, const struct sbx_err *err)
 {
-	const char *who = g->origin == SBX_ORIGIN_PROFILE ? "filesystem.mounts"
+	const char *who = g->who			      ? g->who
+			  : g->origin == SBX_ORIGIN_PROFILE ? "filesystem.mounts"
 			  : g->origin == SBX_ORIGIN_CWD	    ? "the current directory"
 			  : g->writable			  ? "--bind"
 							  : "--ro-bind";
@@ -212,12 +267,12 @@ static int refuse_grant(struct builder *b, const struct grant *g, const struct s
 	return SBX_PLAN_REFUSED;
 }
 
-static int collect(struct builder *b, const char *source, const char *target,
+static int collect(struct builder *b, const char *who, const char *source, const char *target,
 		   enum sbx_mount_origin origin, bool writable, bool optional)
 {
 	struct grant *g;
 	struct sbx_err err = { 0 };
-	struct grant said = { .origin = origin, .writable = writable };
+	struct grant said = { .origin = origin, .writable = writable, .who = who };
 	SBX_AUTO_FREE char *asked = NULL;
 
 	if (b->n_grants >= GRANTS_MAX) {
@@ -225,10 +280,11 @@ static int collect(struct builder *b, const char *source, const char *target,
 		return refuse_grant(b, &said, &err);
 	}
 	g = &b->grants[b->n_grants];
-	g->source = expand_home(b->p, source);
-	asked = expand_home(b->p, target ? target : source);
-	if (!g->source || !asked)
+	g->source = source ? expand_home(b->p, source) : NULL;
+	asked = target || source ? expand_home(b->p, target ? target : source) : NULL;
+	if ((source && !g->source) || !asked)
 		return -ENOMEM;
+	g->who = who;
 	b->n_grants++;
 	g->origin = origin;
 	g->writable = writable;
@@ -245,6 +301,69 @@ static int collect(struct builder *b, const char *source, const char *target,
 	return 0;
 }
 
+static int collect_tmpfs(struct builder *b)
+{
+	enum sbx_mount_origin origin;
+	const char *text;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && (text = sbx_view_tmpfs_at(b->p, i, &origin)); i++) {
+		uint64_t size;
+		SBX_AUTO_FREE char *dir = strndup(text, sbx_form_tmpfs_split(text, &size));
+
+		if (!dir)
+			return -ENOMEM;
+		r = collect(b, origin == SBX_ORIGIN_FLAG ? "--tmpfs" : "filesystem.tmpfs", NULL, dir, origin, true,
+			    false);
+		if (r == 0)
+			b->grants[b->n_grants - 1].size_bytes = size;
+	}
+	return r;
+}
+
+static bool is_collected(const struct builder *b, const char *who, const char *source)
+{
+	for (size_t i = 0; i < b->n_grants; i++)
+		if (b->grants[i].who == who && strcmp(b->grants[i].source, source) == 0)
+			return true;
+	return false;
+}
+
+/* A file of the user's home at its place. A profile and the one that it extends may both name it. */
+static int collect_home_read(struct builder *b, const char *name)
+{
+	static const char who[] = "filesystem.home_read";
+	SBX_AUTO_FREE char *path = NULL, *source = NULL;
+
+	if (asprintf(&path, "%s/%s", b->p->facts->home, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	source = sbx_plan_normalise(path);
+	return source && is_collected(b, who, source) ? 0 :
+	       collect(b, who, source ? source : path, NULL, SBX_ORIGIN_PROFILE, false, true);
+}
+
+static int collect_homes(struct builder *b)
+{
+	const struct sbx_str_list *read = &b->p->profile->filesystem.home_read;
+	enum sbx_mount_origin origin;
+	const char *home = sbx_view_home_asked(b->p, &origin);
+	int r = 0;
+
+	if (home) {
+		r = collect(b, origin == SBX_ORIGIN_FLAG ? "--home" : "filesystem.home", home, b->p->facts->home,
+			    origin, true, false);
+		if (r == 0)
+			b->grants[b->n_grants - 1].home = true;
+	}
+	if (r == 0 && read->n > 0 && b->p->facts->throwaway_user)
+		return sbx_plan_note(b->p, "filesystem.home_read: a user made up for this run has no home to read");
+	for (size_t i = 0; i < read->n && r == 0; i++)
+		r = collect_home_read(b, read->v[i]);
+	return r;
+}
+
 static int collect_all(struct builder *b)
 {
 	const struct sbx_profile *profile = b->p->profile;
@@ -256,14 +375,16 @@ static int collect_all(struct builder *b)
 
 		size_t n = b->n_grants;
 
-		r = collect(b, m->source, m->target, SBX_ORIGIN_PROFILE, m->writable, m->optional);
+		r = collect(b, NULL, m->source, m->target, SBX_ORIGIN_PROFILE, m->writable, m->optional);
 		if (b->n_grants > n)
 			b->grants[n].idmap_or_read_only = m->idmap_or_read_only;
 	}
 	for (size_t i = 0; i < o->n_binds && r == 0; i++)
-		r = collect(b, o->binds[i].source, o->binds[i].target, SBX_ORIGIN_FLAG,
+		r = collect(b, NULL, o->binds[i].source, o->binds[i].target, SBX_ORIGIN_FLAG,
 			    o->binds[i].writable, false);
-	return r;
+	if (r == 0)
+		r = collect_tmpfs(b);
+	return r == 0 ? collect_homes(b) : r;
 }
 
 /* Outer targets before what lies below them: a byte order does that, '/' sorts low enough among the
@@ -277,15 +398,23 @@ static int compare_targets(const void *a, const void *b)
 
 /* --- mounting grants --- */
 
-/* Something to mount on must be there already where a grant lies inside another one: bwrap would
- * make it, on the host. */
+/* A place to mount on can be made in it without leaving anything on the host. */
+static bool is_fresh(const struct sbx_mount_op *op)
+{
+	return (op->kind == SBX_MOUNT_TMPFS || op->kind == SBX_MOUNT_SCRATCH) && op->origin != SBX_ORIGIN_MASK;
+}
+
+/* Something to mount on must be there already where a grant lies inside another one: it would be made on the
+ * host. */
 static int check_mount_point(struct builder *b, const struct grant *g, mode_t mode,
 			     struct sbx_err *err)
 {
 	struct sbx_view_hit hit;
-	bool inside = false;
-	int r;
+	bool inside = false, in_home = false;
+	int r = sbx_view_root_make_room(b->p, g->target, mode, err);
 
+	if (r != 0)
+		return r;
 	for (size_t i = 0; i < b->p->n_mounts; i++) {
 		const struct sbx_mount_op *op = &b->p->mounts[i];
 
@@ -295,8 +424,11 @@ static int check_mount_point(struct builder *b, const struct grant *g, mode_t mo
 			sbx_err_set(err, "two mounts at '%s'", g->target);
 			return SBX_PLAN_REFUSED;
 		}
-		inside = true;
+		in_home = sbx_view_home_is(b->p, op);
+		inside = !is_fresh(op);
 	}
+	if (in_home)
+		return sbx_view_home_check_place(b->p, g->target, mode, err);
 	if (!inside)
 		return 0;
 	r = sbx_view_resolve(b->p, g->target, NULL, NULL, &hit);
@@ -385,6 +517,15 @@ static int mount_grant(struct builder *b, struct grant *g, struct sbx_path *path
 	return mask_own_dirs(b, op->source.resolved, g->target);
 }
 
+static int mount_tmpfs(struct builder *b, const struct grant *g, struct sbx_err *err)
+{
+	int r = judge_target(b, g, err);
+
+	if (r == 0)
+		r = check_mount_point(b, g, S_IFDIR, err);
+	return r == 0 ? sbx_view_add_tmpfs_asked(b->p, g->target, g->size_bytes, g->origin) : r;
+}
+
 /* A user made up for this run gets the directory of somebody else by an id-map, or not at all. */
 static int map_cwd(struct builder *b, const struct sbx_path *path, int *ret_mount_fd, struct sbx_err *err)
 {
@@ -400,7 +541,8 @@ static int map_cwd(struct builder *b, const struct sbx_path *path, int *ret_moun
 	return r;
 }
 
-/* May the current directory be granted at its own path? Why not goes to @why. */
+/* May the current directory be granted at its own path? Why not goes to @why: places where nobody expects their work,
+ * such as /. One that would be granted but for what is in it is refused: results would be lost in the scratch home. */
 static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_mount_fd, char *why, size_t n_why,
 			bool *ret_granted)
 {
@@ -421,6 +563,8 @@ static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_m
 		r = SBX_PATH_E_FORBIDDEN;
 	}
 	if (r == 0)
+		r = sbx_view_root_make_room(b->p, f->cwd, S_IFDIR, &err);
+	if (r == 0)
 		r = map_cwd(b, ret_path, ret_mount_fd, &err);
 	if (r != 0) {
 		sbx_path_fini(ret_path);
@@ -428,6 +572,8 @@ static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_m
 	}
 	if (r < 0)
 		return r;
+	if (r == SBX_PATH_E_SET_ID)
+		return refuse_grant(b, &g, &err);
 	*ret_granted = r == 0;
 	snprintf(why, n_why, "%s", err.msg);
 	return 0;
@@ -436,7 +582,7 @@ static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_m
 static bool covered_by_grant(const struct builder *b, const char *path)
 {
 	for (size_t i = 0; i < b->n_grants; i++)
-		if (sbx_path_in_prefix(path, b->grants[i].target))
+		if (!b->grants[i].home && sbx_path_in_prefix(path, b->grants[i].target))
 			return true;
 	return false;
 }
@@ -448,9 +594,9 @@ static void choose_overlay(struct builder *b)
 	const struct grant *innermost = NULL;
 
 	for (size_t i = 0; i < b->n_grants && cwd; i++)
-		if (sbx_path_in_prefix(cwd, b->grants[i].target))
+		if (!b->grants[i].home && sbx_path_in_prefix(cwd, b->grants[i].target))
 			innermost = &b->grants[i];
-	if (sbx_plan_wants_overlay(b->p) && innermost && innermost->writable)
+	if (sbx_plan_wants_overlay(b->p) && innermost && innermost->source && innermost->writable)
 		b->overlay = innermost;
 }
 
@@ -472,11 +618,15 @@ static int mount_all(struct builder *b, struct sbx_path *cwd_path)
 			cwd_path->fd = -1;
 			cwd_path->resolved = NULL;
 		} else {
-			r = judge(b, g, &path, &err);
+			r = g->source ? judge(b, g, &path, &err) : mount_tmpfs(b, g, &err);
 		}
 		if (r == SBX_PATH_E_MISSING && g->optional)
 			continue;
-		if (r == 0)
+		if (r == 0 && g->home)
+			r = sbx_view_home_judge(b->p, &path, &err);
+		if (r != 0)
+			sbx_path_fini(&path);
+		if (r == 0 && g->source)
 			r = mount_grant(b, g, &path, &err);
 		if (r < 0)
 			return r;
@@ -529,6 +679,7 @@ static void builder_free(struct builder *b)
 		free(b->prefixes[i]);
 	for (size_t i = 0; i < N_OWN; i++)
 		free(b->own[i]);
+	sbx_session_sockets_fini(&b->sockets);
 	free(b);
 }
 SBX_DEFINE_CLEANUP(struct builder, builder_free);
@@ -553,7 +704,7 @@ int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why
 	if (r == 0 && !(b->p->facts->cwd && covered_by_grant(b, b->p->facts->cwd)))
 		r = consider_cwd(b, &cwd, &cwd_mount_fd, why, n_why, &granted);
 	if (r == 0 && granted)
-		r = collect(b, b->p->facts->cwd, NULL, SBX_ORIGIN_CWD, true, false);
+		r = collect(b, NULL, b->p->facts->cwd, NULL, SBX_ORIGIN_CWD, true, false);
 	if (r == 0 && granted)
 		b->grants[b->n_grants - 1].mount_fd = sbx_fd_steal(&cwd_mount_fd);
 	if (r == 0)
@@ -562,4 +713,41 @@ int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why
 		r = judge_keep(b, why);
 	sbx_path_fini(&cwd);
 	return r;
+}
+
+/* What sbx keeps of other sandboxes is in no root: it is not masked there, as it is below a grant. */
+static int refuse_own_below(const struct builder *b, const struct sbx_path *path, struct sbx_err *err)
+{
+	for (size_t i = 0; i < N_OWN_HIDDEN; i++)
+		if (sbx_path_in_prefix(b->own[i], path->resolved)) {
+			sbx_err_set(err, "'%s' holds sbx's own '%s'", path->resolved, b->own[i]);
+			return SBX_PATH_E_FORBIDDEN;
+		}
+	if (S_ISDIR(path->st.st_mode))
+		return 0;
+	sbx_err_set(err, "'%s' is no directory", path->resolved);
+	return SBX_PATH_E_FORBIDDEN;
+}
+
+int sbx_view_judge_root(struct sbx_plan *p, const char *source, struct sbx_path *ret_path, struct sbx_err_list *errs)
+{
+	SBX_CLEANUP(builder_freep) struct builder *b = calloc(1, sizeof(*b));
+	SBX_AUTO_FREE char *path = expand_home(p, source);
+	struct sbx_err err = { 0 };
+	int r;
+
+	if (!b || !path)
+		return -ENOMEM;
+	b->p = p;
+	b->errs = errs;
+	r = collect_rules(b);
+	if (r != 0)
+		return r;
+	r = judge_source(b, path, false, ret_path, &err);
+	if (r == 0)
+		r = refuse_own_below(b, ret_path, &err);
+	if (r > 0)
+		sbx_err_list_add(errs, p->options->root ? "" : p->profile_file, 0, 0, "%s: %s",
+				 p->options->root ? "--root" : "filesystem.root", err.msg);
+	return r > 0 ? SBX_PLAN_REFUSED : r;
 }

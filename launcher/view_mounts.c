@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The mounts of a sandbox, in the order they are made: what every sandbox has (the host's /usr, the
- * synthetic /etc, /proc, /dev, size-limited tmpfs (view_scratch.c)), then what it is granted (view_grants.c), then
- * the root itself turns read-only, so that no file system without a size limit is left to write to.
+ * The mounts of a sandbox, in the order they are made: its system (view_root.c), what every sandbox has (/proc, /dev,
+ * files of its own, size-limited tmpfs (view_scratch.c)), then what it is granted (view_grants.c), then the root
+ * itself turns read-only, so that no file system without a size limit is left to write to.
  */
 #include "launcher/view.h"
 
@@ -15,6 +15,9 @@
 
 #include "base/cleanup.h"
 #include "launcher/plan_internal.h"
+#include "launcher/view_devices.h"
+#include "launcher/view_home.h"
+#include "launcher/view_root.h"
 
 #define DEFAULT_HOSTNAME "sandbox"
 
@@ -56,8 +59,21 @@ int sbx_view_add_tmpfs(struct sbx_plan *p, const char *dest, uint64_t size_bytes
 	return 0;
 }
 
-static int add_text(struct sbx_plan *p, enum sbx_mount_op_kind kind, const char *dest,
-		    const char *text)
+int sbx_view_add_mask(struct sbx_plan *p, const char *dest, const struct stat *covered)
+{
+	struct sbx_mount_op *op = sbx_view_add(p, SBX_MOUNT_MASK, dest);
+
+	if (!op)
+		return -ENOMEM;
+	op->origin = SBX_ORIGIN_MASK;
+	op->source.st = *covered;
+	op->mode = S_ISDIR(covered->st_mode)  ? S_IFDIR | 0555
+		   : S_ISSOCK(covered->st_mode) ? S_IFSOCK | 0444
+						: S_IFREG | 0555;
+	return 0;
+}
+
+int sbx_view_add_text(struct sbx_plan *p, enum sbx_mount_op_kind kind, const char *dest, const char *text)
 {
 	struct sbx_mount_op *op = sbx_view_add(p, kind, dest);
 
@@ -71,57 +87,13 @@ static int add_text(struct sbx_plan *p, enum sbx_mount_op_kind kind, const char 
 
 /* --- what every sandbox has --- */
 
-/* A directory of the host's that is bound as it is, without judging: it is the system's. */
-static int add_system_dir(struct sbx_plan *p, int root, const char *name, const char *dest)
+static int add_unlisted(struct sbx_plan *p)
 {
-	SBX_AUTO_CLOSE int fd = openat(root, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct sbx_mount_op *op;
+	int r = sbx_view_add_text(p, SBX_MOUNT_FILE, SBX_VIEW_UNLISTED, "\n");
 
-	if (fd < 0)
-		return -errno;
-	op = sbx_view_add(p, SBX_MOUNT_BIND, dest);
-	if (!op)
-		return -ENOMEM;
-	if (fstat(fd, &op->source.st) < 0)
-		return -errno;
-	op->source.fd = sbx_fd_steal(&fd);
-	return asprintf(&op->source.resolved, "%s/%s", p->facts->root, name) < 0 ? -ENOMEM : 0;
-}
-
-/* /bin, /lib64 and so on: symlinks into /usr where the host merged them, else directories. */
-static int add_loader_dir(struct sbx_plan *p, int root, const char *name)
-{
-	char dest[16], text[256];
-	ssize_t n = readlinkat(root, name, text, sizeof(text) - 1);
-
-	snprintf(dest, sizeof(dest), "/%s", name);
-	if (n > 0) {
-		text[n] = '\0';
-		return add_text(p, SBX_MOUNT_SYMLINK, dest, text);
-	}
-	return errno == EINVAL ? add_system_dir(p, root, name, dest) : 0;
-}
-
-static int add_system(struct sbx_plan *p)
-{
-	static const char *const loader_dirs[] = {
-		"bin", "sbin", "lib", "lib32", "lib64", "libx32"
-	};
-	SBX_AUTO_CLOSE int root =
-		open(p->facts->root[0] ? p->facts->root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int r;
-
-	if (root < 0)
-		return -errno;
-	r = add_system_dir(p, root, "usr", "/usr");
-	for (size_t i = 0; i < SBX_N_ELEMENTS(loader_dirs) && r == 0; i++)
-		r = add_loader_dir(p, root, loader_dirs[i]);
-	if (r < 0)
-		return r;
-	p->host_etc_fd = openat(root, "etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (p->host_etc_fd < 0)
-		return -errno;
-	return sbx_view_add_plain(p, SBX_MOUNT_ETC, "/etc");
+	if (r == 0)
+		p->mounts[p->n_mounts - 1].mode = 0555;
+	return r;
 }
 
 /* The files that differ from sandbox to sandbox; /etc has symlinks to them. */
@@ -141,19 +113,23 @@ static int add_files(struct sbx_plan *p)
 		     p->hostname) < 0 ||
 	    asprintf(&hostname, "%s\n", p->hostname) < 0)
 		return -ENOMEM;
-	r = add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/passwd", passwd);
+	r = sbx_view_root_add_users(p, "passwd", &passwd);
 	if (r == 0)
-		r = add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/group", group);
+		r = sbx_view_root_add_users(p, "group", &group);
 	if (r == 0)
-		r = add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/hosts", hosts);
+		r = sbx_view_add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/passwd", passwd);
 	if (r == 0)
-		r = add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/hostname", hostname);
+		r = sbx_view_add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/group", group);
+	if (r == 0)
+		r = sbx_view_add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/hosts", hosts);
+	if (r == 0)
+		r = sbx_view_add_text(p, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/hostname", hostname);
 	/* In its own network the broker's stub answers on every address; this is the sandbox's own (DESIGN section 6).
 	 * With attach cgroup the stub's is known later, and takes no more room (attach.c). */
 	if (r == 0)
-		r = add_text(p, SBX_MOUNT_FILE, SBX_RESOLV_CONF,
+		r = sbx_view_add_text(p, SBX_MOUNT_FILE, SBX_RESOLV_CONF,
 			     p->attach.on ? "nameserver 255.255.255.255\n" : "nameserver 100.64.0.1\n");
-	return r;
+	return r == 0 && p->profile->commands.allow.n ? add_unlisted(p) : r;
 }
 
 static int add_fresh(struct sbx_plan *p, struct sbx_err_list *errs)
@@ -162,6 +138,8 @@ static int add_fresh(struct sbx_plan *p, struct sbx_err_list *errs)
 
 	if (r == 0)
 		r = sbx_view_add_plain(p, SBX_MOUNT_DEV, SBX_VIEW_DEV);
+	if (r == 0)
+		r = sbx_view_add_devices(p, errs);
 	return r == 0 ? sbx_view_add_scratch(p, errs) : r;
 }
 
@@ -170,6 +148,7 @@ static int add_fresh(struct sbx_plan *p, struct sbx_err_list *errs)
 static int choose_chdir(struct sbx_plan *p, const char *why, struct sbx_err_list *errs)
 {
 	const char *asked = p->options->chdir, *cwd = p->facts->cwd;
+	enum sbx_mount_origin origin;
 	struct sbx_view_hit hit;
 	int r;
 
@@ -193,25 +172,33 @@ static int choose_chdir(struct sbx_plan *p, const char *why, struct sbx_err_list
 	p->chdir = strdup(p->facts->home);
 	if (!p->chdir)
 		return -ENOMEM;
-	return sbx_plan_note(p, "starting in the scratch home %s: %s", p->facts->home,
+	return sbx_plan_note(p, "starting in the %s %s: %s", sbx_view_home_asked(p, &origin) ? "home" : "scratch home",
+			     p->facts->home,
 			     why[0] ? why : "the current directory is not in the sandbox");
 }
 
 int sbx_plan_view(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	char why[SBX_ERR_MSG_MAX] = "";
+	struct sbx_err err = { 0 };
 	int r;
+
+	/* Said once, and not of each thing that is looked at. */
+	if (sbx_path_check_support(&err) != 0)
+		return sbx_plan_refuse(errs, &err);
 
 	p->hostname = strdup(p->options->hostname ? p->options->hostname : DEFAULT_HOSTNAME);
 	if (!p->hostname)
 		return -ENOMEM;
-	r = add_system(p);
+	r = sbx_view_add_root(p, errs);
 	if (r == 0)
 		r = add_files(p);
 	if (r == 0)
 		r = add_fresh(p, errs);
 	if (r == 0)
 		r = sbx_view_add_grants(p, errs, why, sizeof(why));
+	if (r == 0)
+		r = sbx_view_add_covers(p, errs);
 	if (r == 0)
 		r = sbx_view_add_plain(p, SBX_MOUNT_REMOUNT_RO, "/");
 	if (r != 0)

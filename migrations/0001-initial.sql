@@ -73,7 +73,7 @@ CREATE TABLE sandbox_egress_event (
 	sandbox_id TEXT NOT NULL REFERENCES sandbox (id) ON DELETE CASCADE,
 	analysis_id TEXT,
 	ts TEXT NOT NULL,
-	action TEXT NOT NULL CHECK (action IN ('allow', 'deny', 'panic')),
+	action TEXT NOT NULL CHECK (action IN ('allow', 'deny', 'panic', 'notice')),
 	protocol TEXT NOT NULL,
 	remote_ip TEXT,
 	remote_port INTEGER,

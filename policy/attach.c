@@ -59,6 +59,10 @@ int sbx_profile_check_attach(const struct sbx_profile *p, struct sbx_err *err)
 				      "its own loopback");
 		return 0;
 	}
+	if (p->network.publish.n)
+		return refuse(err, "publish", p->network.publish.v[0],
+			      "only with attach: netns; with attach: cgroup a server is on this host's network already: "
+			      "list its port in network.loopback_ports");
 	if (p->network.proxy_host)
 		return refuse(err, "network.upstream_proxy", NULL,
 			      "needs the broker, which attach cgroup does not have in the way: use attach "

@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "policy/key.h"
 #include "policy/key_read.h"
 #include "policy/net_entry.h"
 #include "policy/option_form.h"
+#include "policy/publish.h"
 #include "policy/yaml_tree.h"
 
 /* --- the keys --- */
@@ -36,6 +38,13 @@ static int judge_allow(const char *text, struct sbx_err *err)
 static int judge_deny(const char *text, struct sbx_err *err)
 {
 	return judge_pattern(text, true, err);
+}
+
+static int judge_publish(const char *text, struct sbx_err *err)
+{
+	struct sbx_publish p;
+
+	return sbx_publish_parse(text, &p, err);
 }
 
 static int judge_limit(const char *text, struct sbx_err *err)
@@ -61,10 +70,16 @@ static const struct sbx_key job_rows[] = {
 	  .help = "Writable files and directories, `SRC[:DST]`." },
 	{ "ro_bind", SBX_KEY_STRINGS, JOB(ro_bind), .max = SBX_JOB_LIST_MAX, .check = sbx_form_bind,
 	  .help = "The same, read-only." },
+	{ "tmpfs", SBX_KEY_STRINGS, JOB(tmpfs), .max = SBX_JOB_LIST_MAX, .check = sbx_form_tmpfs,
+	  .help = "Empty writable directories in memory, `DIR[:SIZE]`." },
+	{ "device", SBX_KEY_STRINGS, JOB(device), .max = SBX_JOB_LIST_MAX, .check = sbx_form_device,
+	  .help = "Device nodes of the host, as in `/dev/nvidia*`." },
 	{ "allow", SBX_KEY_STRINGS, JOB(allow), .max = SBX_JOB_LIST_MAX, .judge = judge_allow,
 	  .help = "Names and networks to reach, besides the profile's." },
 	{ "deny", SBX_KEY_STRINGS, JOB(deny), .max = SBX_JOB_LIST_MAX, .judge = judge_deny,
 	  .help = "Names and networks never to reach." },
+	{ "publish", SBX_KEY_STRINGS, JOB(publish), .max = SBX_PUBLISH_MAX, .judge = judge_publish,
+	  .help = "Ports of the sandbox to reach from outside, `[ADDR:]PORT[:PORT]`." },
 	{ "env", SBX_KEY_WORDS, JOB(env), .max = SBX_JOB_LIST_MAX, .check = sbx_form_env,
 	  .help = "Variables, `NAME` to pass the caller's or `NAME=VALUE`." },
 	{ "limit", SBX_KEY_STRINGS, JOB(limit), .max = SBX_JOB_LIST_MAX, .judge = judge_limit,
@@ -75,10 +90,16 @@ static const struct sbx_key job_rows[] = {
 	  .help = "The host name inside." },
 	{ "air_gap", SBX_KEY_SWITCH, JOB(air_gap), .words = flag_words,
 	  .help = "Refuse every exit, whatever the profile says." },
+	{ "wait_all", SBX_KEY_SWITCH, JOB(wait_all), .words = flag_words,
+	  .help = "Wait for every process of the sandbox, not only for the command." },
 	{ "overlay", SBX_KEY_SWITCH, JOB(overlay), .words = flag_words,
 	  .help = "Writes to the current directory stay in the sandbox." },
 	{ "keep", SBX_KEY_STRING, JOB(keep), .check = sbx_form_not_empty,
 	  .help = "The same, and the directory that they are copied to at the end." },
+	{ "root", SBX_KEY_STRING, JOB(root), .check = sbx_form_root,
+	  .help = "The root inside: host, minimal or a directory." },
+	{ "home", SBX_KEY_STRING, JOB(home), .check = sbx_form_home,
+	  .help = "A directory that is the home inside, and stays." },
 	{ "receipt", SBX_KEY_STRING, JOB(receipt), .check = sbx_form_not_empty,
 	  .help = "The file that the receipt is written to." },
 	{ "command", SBX_KEY_WORDS, JOB(command), .max = SBX_JOB_WORDS_MAX,

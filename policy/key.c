@@ -13,8 +13,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
+#include "base/seccomp_lift.h"
+#include "policy/option_form.h"
 #include "policy/profile.h"
+#include "policy/publish.h"
 #include "policy/shipped.h"
+#include "policy/suggest.h"
 #include "policy/units.h"
 
 /* --- checks --- */
@@ -57,11 +62,36 @@ static const char *check_host_path(const char *s)
 	return check_target_path(s);
 }
 
+/* What is below the home: no way around it, and not all of it. */
+static const char *check_below_home(const char *s)
+{
+	if (s[0] == '/' || s[0] == '~' || !s[0])
+		return "a path below the home directory is needed, without '~/' or '/' in front";
+	for (const char *part = s; *part; part += strspn(part, "/")) {
+		size_t n = strcspn(part, "/");
+
+		if (strncmp(part, "..", n) == 0) /* or "." */
+			return "'.' and '..' are not allowed in it";
+		part += n;
+	}
+	return NULL;
+}
+
 static const char *check_segment(const char *s)
 {
 	if (!*s || strcmp(s, ".") == 0 || strcmp(s, "..") == 0)
 		return "a segment is one name in a path";
 	return strchr(s, '/') ? "a segment is one name in a path, without '/'" : NULL;
+}
+
+/* A path below a grant. */
+static const char *check_relative_path(const char *s)
+{
+	if (s[0] == '/' || !*s)
+		return "a path relative to the granted directory is needed";
+	if (strcmp(s, ".") == 0 || strncmp(s, "./", 2) == 0 || strstr(s, "//") || s[strlen(s) - 1] == '/')
+		return "a plain path such as .git/hooks is needed";
+	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
 }
 
 static const char *check_command(const char *s)
@@ -137,6 +167,41 @@ static const char *check_id_range(const char *s)
 	}
 }
 
+static int judge_publish(const char *s, struct sbx_err *err)
+{
+	struct sbx_publish p;
+
+	return sbx_publish_parse(s, &p, err);
+}
+
+#define SECCOMP_ALLOW_MAX 64 /* profiles that extend each other may repeat them */
+
+/* " ptrace perf_event_open ..." */
+static const char lift_names[] =
+#define X(id, word, help) " " word
+	SBX_SECCOMP_LIFTS(X);
+#undef X
+
+static int judge_seccomp(const char *s, struct sbx_err *err)
+{
+	struct sbx_suggest suggest = sbx_suggest(s);
+	const char *never = sbx_seccomp_lift_never(s);
+	char hint[SBX_KEY_PATH_MAX];
+
+	if (sbx_seccomp_lift_find(s) >= 0)
+		return 0;
+	if (never) {
+		sbx_err_set(err, "'%s' can never be allowed: %s", s, never);
+		return SBX_PROFILE_E_INVALID;
+	}
+	for (int i = 0; i < SBX_N_SECCOMP_LIFTS; i++)
+		sbx_suggest_offer(&suggest, sbx_seccomp_lift_str((enum sbx_seccomp_lift)i));
+	sbx_suggest_text(&suggest, hint, sizeof(hint));
+	sbx_err_set(err, "'%s' is not a group of system calls that can be allowed%s; there are%s", s, hint,
+		    lift_names);
+	return SBX_PROFILE_E_INVALID;
+}
+
 /* --- words --- */
 
 static const char *const mode_words[] = { "offline", "fetch", "full", NULL };
@@ -147,6 +212,8 @@ static const char *const action_words[] = { "deny", "allow", NULL };
 static const char *const enforce_words[] = { "best-effort", "strict", NULL };
 static const char *const flag_words[] = { "false", "true", NULL };
 static const char *const idmap_words[] = { "required", "read-only", NULL };
+static const char *const publish_words[] = { "loopback", "none", "any", NULL };
+static_assert(SBX_N_ELEMENTS(publish_words) == SBX_N_PUBLISH_SCOPES + 1, "a word per scope");
 static const char *const shipped_words[] = { "keep", "drop", NULL };
 static const char *const workspace_words[] = { "direct", "overlay", NULL };
 static_assert(SBX_N_ELEMENTS(workspace_words) == SBX_N_WORKSPACES + 1, "a word per workspace");
@@ -180,9 +247,9 @@ const struct sbx_key_block sbx_net_item_keys = { "entry", net_item_rows,
 
 #define ITEM(field) .offset = offsetof(struct sbx_mount_entry, field)
 static const struct sbx_key mount_rows[] = {
-	{ "source", SBX_KEY_STRING, ITEM(source), .check = check_host_path,
+	{ "source", SBX_KEY_STRING, ITEM(source), .any_char = true, .check = check_host_path,
 	  .help = "A path outside; `~/` is the home directory." },
-	{ "target", SBX_KEY_STRING, ITEM(target), .check = check_target_path,
+	{ "target", SBX_KEY_STRING, ITEM(target), .any_char = true, .check = check_target_path,
 	  .help = "The path inside; the same as outside unless said." },
 	{ "writable", SBX_KEY_SWITCH, ITEM(writable), .words = flag_words,
 	  .help = "The command may write there." },
@@ -232,7 +299,7 @@ static const struct sbx_key limit_rows[] = {
 	{ "disk", SBX_KEY_SIZE, LIMIT(disk_bytes), MIB, PIB,
 	  .help = "All scratch space together." },
 	{ "tmp", SBX_KEY_SIZE, LIMIT(tmp_bytes), MIB, PIB,
-	  .help = "Size of /tmp, kept in memory." },
+	  .help = "Size of /tmp, /var/tmp and /dev/shm, of each, kept in memory." },
 	{ "home", SBX_KEY_SIZE, LIMIT(home_bytes), MIB, PIB,
 	  .help = "Size of the scratch home, kept in memory." },
 	{ "open_files", SBX_KEY_COUNT, LIMIT(open_files), 16, 1048576,
@@ -253,6 +320,9 @@ static const struct sbx_key_block ceiling_keys = { "ceilings", limit_rows,
 #define NET_ENTRIES_MAX 20000
 #define PROFILE(field)	.offset = offsetof(struct sbx_profile, field)
 static const struct sbx_key filesystem_rows[] = {
+	{ "root", SBX_KEY_STRING, PROFILE(filesystem.root), .check = sbx_form_root,
+	  .help = "host: the host's /usr and what of /etc programs need. minimal: nothing but what is granted. A "
+		  "directory: an unpacked image or the like, read-only. host unless said." },
 	{ "mounts", SBX_KEY_MOUNTS, .max = 256, .block = &sbx_mount_keys,
 	  .help = "What of the host is seen inside: `SOURCE[:TARGET][:ro|:rw]`, read-only unless "
 		  "said." },
@@ -265,14 +335,31 @@ static const struct sbx_key filesystem_rows[] = {
 		  "overlay: they go to a layer in memory, dropped at the end or kept by --keep." },
 	{ "blocked_segments", SBX_KEY_STRINGS, PROFILE(filesystem.blocked_segments), .max = 1024,
 	  .check = check_segment,
-	  .help = "Names that no mount source may have in its path, besides the system policy's." },
+	  .help = "Names that no mount source may have in its path, besides the system policy's; below a "
+		  "granted directory they are masked." },
+	{ "mask_depth", SBX_KEY_COUNT, PROFILE(filesystem.mask_depth), 1, 16,
+	  .help = "How many levels below a granted directory blocked segments are looked for; 3 unless said." },
+	{ "protected_paths", SBX_KEY_STRINGS, PROFILE(filesystem.protected_paths), .max = 256,
+	  .check = check_relative_path,
+	  .help = "Paths below writable grants that stay as they are, besides the system policy's." },
+	{ "tmpfs", SBX_KEY_STRINGS, PROFILE(filesystem.tmpfs), .max = 64, .check = sbx_form_tmpfs,
+	  .help = "Empty writable directories in memory, `DIR[:SIZE]`; a size is that of /tmp unless said." },
+	{ "devices", SBX_KEY_STRINGS, PROFILE(filesystem.devices), .max = 64, .check = sbx_form_device,
+	  .help = "Device nodes of the host, as in `/dev/nvidia*` or `/dev/dri` (what is in it); of those that the system "
+		  "policy lists." },
+	{ "home", SBX_KEY_STRING, PROFILE(filesystem.home), .check = check_host_path,
+	  .help = "A directory of the user's own that is the home inside, and stays; a scratch one unless said." },
+	{ "home_read", SBX_KEY_STRINGS, PROFILE(filesystem.home_read), .max = 256, .check = check_below_home,
+	  .help = "Files and directories below the user's home, as in `.gitconfig`, that are seen at the same place "
+		  "in the home inside, read-only; what does not exist is skipped." },
 };
 static const struct sbx_key_block filesystem_keys = { "filesystem", filesystem_rows,
 						      SBX_N_ELEMENTS(filesystem_rows) };
 
 static const struct sbx_key command_rows[] = {
 	{ "allow", SBX_KEY_STRINGS, PROFILE(commands.allow), .max = 1024, .check = check_command,
-	  .help = "Only these commands may run, by name or absolute path; all unless said." },
+	  .help = "Only these commands may run, by name, absolute path or a pattern of either; all unless "
+		  "said." },
 	{ "deny", SBX_KEY_STRINGS, PROFILE(commands.deny), .max = 1024, .check = check_command,
 	  .help = "These may not, besides the system policy's." },
 };
@@ -306,6 +393,10 @@ static const struct sbx_key network_rows[] = {
 	{ "loopback_ports", SBX_KEY_STRINGS, PROFILE(network.loopback_ports),
 	  .max = SBX_LOOPBACK_PORTS_MAX, .check = check_port,
 	  .help = "With attach cgroup: ports of the host's loopback that may be reached and served." },
+	{ "publish", SBX_KEY_STRINGS, PROFILE(network.publish), .max = SBX_PUBLISH_MAX, .judge = judge_publish,
+	  .help = "Ports of the sandbox that programs outside may connect to, `[ADDR:]PORT[:PORT]`: this host's "
+		  "address (127.0.0.1 unless said) and port, then the sandbox's port, the same unless said. 0 as "
+		  "the host's port takes any free one." },
 	{ "upstream_proxy", SBX_KEY_PROXY,
 	  .help = "An HTTP proxy that is this host's only way out, `http://HOST:PORT`." },
 };
@@ -322,6 +413,13 @@ static const struct sbx_key environment_rows[] = {
 static const struct sbx_key_block environment_keys = { "environment", environment_rows,
 						       SBX_N_ELEMENTS(environment_rows) };
 
+static const struct sbx_key seccomp_rows[] = {
+	{ "allow", SBX_KEY_STRINGS, PROFILE(seccomp.allow), .max = SECCOMP_ALLOW_MAX, .judge = judge_seccomp,
+	  .help = "Groups of system calls that are not refused, of those that the system policy lets a profile ask "
+		  "for (see SYSTEM CALLS)." },
+};
+static const struct sbx_key_block seccomp_keys = { "seccomp", seccomp_rows, SBX_N_ELEMENTS(seccomp_rows) };
+
 static const struct sbx_key profile_rows[] = {
 	{ "name", SBX_KEY_STRING, PROFILE(name), .check = check_profile_name,
 	  .help = "The profile's name; the file's without `.yaml` unless said." },
@@ -336,6 +434,7 @@ static const struct sbx_key profile_rows[] = {
 	{ "network", SBX_KEY_BLOCK, .block = &network_keys, .help = "The network." },
 	{ "environment", SBX_KEY_BLOCK, .block = &environment_keys,
 	  .help = "Environment variables." },
+	{ "seccomp", SBX_KEY_BLOCK, .block = &seccomp_keys, .help = "System calls." },
 	{ "selftest", SBX_KEY_PROBES, .max = SBX_PROBES_MAX / 2, .block = &sbx_probe_item_keys,
 	  .help = "More probes that must pass inside before the command starts." },
 };
@@ -347,10 +446,18 @@ const struct sbx_key_block sbx_profile_keys = { "", profile_rows, SBX_N_ELEMENTS
 #define SYSTEM(field) .offset = offsetof(struct sbx_system_policy, field)
 static const struct sbx_key system_command_rows[] = {
 	{ "deny", SBX_KEY_STRINGS, SYSTEM(commands_deny), .max = 1024, .check = check_command,
-	  .help = "Commands that no profile may run, by name or absolute path." },
+	  .help = "Commands that no profile may run, by name, absolute path or a pattern of either." },
 };
 static const struct sbx_key_block system_command_keys = { "commands", system_command_rows,
 							  SBX_N_ELEMENTS(system_command_rows) };
+
+static const struct sbx_key system_seccomp_rows[] = {
+	{ "allow", SBX_KEY_STRINGS, SYSTEM(seccomp_allow), .max = SECCOMP_ALLOW_MAX, .judge = judge_seccomp,
+	  .def_list = sbx_shipped_seccomp_allow,
+	  .help = "The groups of system calls that a profile may ask for (see SYSTEM CALLS)." },
+};
+static const struct sbx_key_block system_seccomp_keys = { "seccomp", system_seccomp_rows,
+							  SBX_N_ELEMENTS(system_seccomp_rows) };
 
 static const struct sbx_key system_rows[] = {
 	{ "ceilings", SBX_KEY_BLOCK, SYSTEM(ceilings), .block = &ceiling_keys,
@@ -360,17 +467,31 @@ static const struct sbx_key system_rows[] = {
 	  .help = "Mount sources must lie below one of these. Unless said: the caller's home, "
 		  "/tmp, /var/tmp, /srv, /data, /mnt and /opt." },
 	{ "shipped", SBX_KEY_SWITCH, SYSTEM(drop_shipped), .words = shipped_words,
-	  .help = "Whether the shipped blocked segments and denied commands hold besides the ones "
-		  "here." },
+	  .help = "Whether the shipped blocked segments, protected paths and denied commands hold besides "
+		  "the ones here." },
 	{ "blocked_segments", SBX_KEY_STRINGS, SYSTEM(blocked_segments), .max = 1024,
-	  .check = check_segment, .help = "Names that no mount source may have in its path." },
+	  .check = check_segment,
+	  .help = "Names that no mount source may have in its path, and that are masked below one." },
+	{ "protected_paths", SBX_KEY_STRINGS, SYSTEM(protected_paths), .max = 256,
+	  .check = check_relative_path,
+	  .help = "Paths below writable grants that no sandbox changes." },
+	{ "unprotected_paths", SBX_KEY_STRINGS, SYSTEM(unprotected_paths), .max = 256,
+	  .check = check_relative_path, .help = "Shipped protected paths that do not hold here." },
+	{ "devices", SBX_KEY_STRINGS, SYSTEM(devices), .max = 256, .check = sbx_form_device,
+	  .def_list = sbx_shipped_devices,
+	  .help = "Patterns of the device nodes that a profile or --device may ask for; only character devices are "
+		  "granted." },
 	{ "commands", SBX_KEY_BLOCK, .block = &system_command_keys, .help = "Commands." },
+	{ "seccomp", SBX_KEY_BLOCK, .block = &system_seccomp_keys, .help = "System calls." },
 	{ "floors", SBX_KEY_NET_LIST, SYSTEM(floors), .max = NET_ENTRIES_MAX,
 	  .block = &sbx_net_item_keys,
 	  .help = "Names and networks that nothing lifts, besides the built-in ones." },
 	{ "admit", SBX_KEY_NET_LIST, SYSTEM(admit), .max = NET_ENTRIES_MAX,
 	  .block = &sbx_net_item_keys,
 	  .help = "Private and link-local networks that allowed names may resolve to." },
+	{ "publish", SBX_KEY_WORD, SYSTEM(publish), .words = publish_words, .def = SBX_PUBLISH_LOOPBACK,
+	  .help = "Where profiles and --publish may publish ports of a sandbox. loopback: for this host alone. none: "
+		  "nowhere. any: on every address of this host." },
 	{ "uid_pool", SBX_KEY_STRING, SYSTEM(uid_pool), .check = check_id_range,
 	  .help = "Where a privileged sbx-run takes uids (and the gids of the same numbers) from that no "
 		  "two live sandboxes share, `FIRST-LAST`; 10001-65000 unless said. Numbers that belong "

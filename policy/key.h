@@ -42,6 +42,7 @@ struct sbx_key_block;
 struct sbx_key {
 	const char *name;
 	enum sbx_key_type type;
+	bool any_char;		     /* STRING: tabs and newlines, too: names of files have them */
 	size_t offset;		     /* of the value in the struct the block is read into */
 	uint64_t min, max;	     /* bounds of a number; max: entries of a list */
 	uint64_t def;		     /* default of a WORD or SWITCH; a number's is 0: not set */

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "policy/endpoint.h"
 #include "policy/key_scalar.h"
+#include "policy/option_form.h"
 #include "policy/profile.h"
 
 /* --- mounts --- */
@@ -35,7 +36,15 @@ static int set_mount_field(struct sbx_key_reader *r, const struct sbx_yaml_node 
 	return ret < 0 ? ret : 0;
 }
 
-/* SOURCE[:TARGET][:ro|:rw] */
+static char *unescaped_colon(char *text)
+{
+	for (char *s = text; (s = strchr(s, ':')); s++)
+		if (!sbx_form_is_escaped(text, (size_t)(s - text)))
+			return s;
+	return NULL;
+}
+
+/* SOURCE[:TARGET][:ro|:rw], as --bind has it: "\:" is a colon in a name. */
 static int read_mount_string(struct sbx_key_reader *r, const struct sbx_yaml_node *node,
 			     struct sbx_mount_entry *m)
 {
@@ -46,15 +55,18 @@ static int read_mount_string(struct sbx_key_reader *r, const struct sbx_yaml_nod
 	if (!text)
 		return -ENOMEM;
 	colon = strrchr(text, ':');
-	if (colon && (strcmp(colon, ":rw") == 0 || strcmp(colon, ":ro") == 0)) {
+	if (colon && !sbx_form_is_escaped(text, (size_t)(colon - text)) &&
+	    (strcmp(colon, ":rw") == 0 || strcmp(colon, ":ro") == 0)) {
 		m->writable = colon[2] == 'w';
 		*colon = '\0';
 	}
-	colon = strchr(text, ':');
+	colon = unescaped_colon(text);
 	if (colon) {
 		*colon = '\0';
+		sbx_form_bind_unescape(colon + 1, strlen(colon + 1), colon + 1);
 		ret = set_mount_field(r, node, "target", colon + 1, m);
 	}
+	sbx_form_bind_unescape(text, strlen(text), text);
 	return ret < 0 ? ret : set_mount_field(r, node, "source", text, m);
 }
 

@@ -142,7 +142,7 @@ static int set_string(const struct sbx_key_block *block, const struct sbx_key *k
 		fold(copy);
 	else if (!*copy)
 		why = "must not be empty";
-	else if (strpbrk(copy, "\t\n"))
+	else if (!key->any_char && strpbrk(copy, "\t\n"))
 		why = "tabs and newlines are not allowed";
 	if (!why && key->check)
 		why = key->check(copy);

@@ -26,6 +26,7 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/policy_hash.c \
 	%reldir%/policy_load.c %reldir%/policy_load.h \
 	%reldir%/profile.c %reldir%/profile.h \
+	%reldir%/publish.c %reldir%/publish.h \
 	%reldir%/shipped.c %reldir%/shipped.h \
 	%reldir%/suggest.c %reldir%/suggest.h \
 	%reldir%/system.c \
@@ -44,6 +45,7 @@ check_PROGRAMS += \
 	tests/unit/test_profile \
 	tests/unit/test_profile_golden \
 	tests/unit/test_profile_man \
+	tests/unit/test_publish \
 	tests/unit/test_suggest \
 	tests/unit/test_system \
 	tests/unit/test_units \
@@ -66,6 +68,8 @@ tests_unit_test_profile_golden_SOURCES = tests/unit/test_profile_golden.c tests/
 tests_unit_test_profile_golden_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_profile_man_SOURCES = tests/unit/test_profile_man.c tests/unit/policy_world.h
 tests_unit_test_profile_man_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_publish_SOURCES = tests/unit/test_publish.c
+tests_unit_test_publish_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_suggest_SOURCES = tests/unit/test_suggest.c
 tests_unit_test_suggest_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_system_SOURCES = tests/unit/test_system.c tests/unit/policy_world.h
@@ -76,13 +80,16 @@ tests_unit_test_yaml_tree_SOURCES = tests/unit/test_yaml_tree.c
 tests_unit_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/test_profile_golden tests/unit/test_profile_man
 
-check_PROGRAMS += tests/fuzz/fuzz_job tests/fuzz/fuzz_profile tests/fuzz/fuzz_policy_blob tests/fuzz/fuzz_pattern
+check_PROGRAMS += tests/fuzz/fuzz_job tests/fuzz/fuzz_profile tests/fuzz/fuzz_policy_blob tests/fuzz/fuzz_pattern \
+	tests/fuzz/fuzz_publish
 tests_fuzz_fuzz_job_SOURCES = tests/fuzz/fuzz_job.c
 tests_fuzz_fuzz_job_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
 tests_fuzz_fuzz_profile_SOURCES = tests/fuzz/fuzz_profile.c
 tests_fuzz_fuzz_profile_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
 tests_fuzz_fuzz_policy_blob_SOURCES = tests/fuzz/fuzz_policy_blob.c
 tests_fuzz_fuzz_policy_blob_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
+tests_fuzz_fuzz_publish_SOURCES = tests/fuzz/fuzz_publish.c
+tests_fuzz_fuzz_publish_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
 tests_fuzz_fuzz_pattern_SOURCES = tests/fuzz/fuzz_pattern.c
 tests_fuzz_fuzz_pattern_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
 

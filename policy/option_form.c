@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "policy/option_form.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
+#include "policy/units.h"
+
+#define TMPFS_BYTES_MIN	  (UINT64_C(1) << 20) /* as limits.tmp */
+#define TMPFS_BYTES_MAX	  (UINT64_C(1) << 50)
+#define DEVICE_DEPTH_MAX  3
 #define HOST_NAME_LEN_MAX 64 /* HOST_NAME_MAX, sethostname(2) */
 
 static bool is_alpha(char c)
@@ -77,22 +80,90 @@ const char *sbx_form_absolute(const char *s)
 	return s[0] == '/' ? NULL : "it must be an absolute path";
 }
 
+const char *sbx_form_home(const char *s)
+{
+	return s[0] == '/' || strncmp(s, "~/", 2) == 0 ? NULL :
+							 "it must be an absolute path, or one that starts with ~/";
+}
+
+const char *sbx_form_root(const char *s)
+{
+	if (strcmp(s, "host") == 0 || strcmp(s, "minimal") == 0 || !sbx_form_home(s))
+		return NULL;
+	return "it must be host, minimal or a directory's absolute path, or one that starts with ~/";
+}
+
+const char *sbx_form_device(const char *s)
+{
+	size_t depth = 0;
+
+	if (strncmp(s, "/dev/", 5) != 0)
+		return "it must be a path below /dev";
+	if (strchr(s, '\\'))
+		return "no device has a backslash in its name";
+	for (const char *part = s + 5;; part++) {
+		size_t n = strcspn(part, "/");
+
+		if (n == 0 || strncmp(part, "..", n) == 0 || ++depth > DEVICE_DEPTH_MAX) /* or "." */
+			return "it must be one to three names below /dev, without '.' and '..'";
+		part += n;
+		if (!*part)
+			return NULL;
+	}
+}
+
+bool sbx_form_is_escaped(const char *s, size_t at)
+{
+	size_t slashes = 0;
+
+	while (slashes < at && s[at - 1 - slashes] == '\\')
+		slashes++;
+	return slashes % 2 == 1;
+}
+
 const char *sbx_form_bind_colon(const char *s)
 {
-	for (size_t i = strlen(s); i > 0; i--) {
-		size_t slashes = 0;
-
-		if (s[i - 1] != ':' || s[i] != '/')
-			continue;
-		while (slashes < i - 1 && s[i - 2 - slashes] == '\\')
-			slashes++;
-		if (slashes % 2 == 0)
+	for (size_t i = strlen(s); i > 0; i--)
+		if (s[i - 1] == ':' && s[i] == '/' && !sbx_form_is_escaped(s, i - 1))
 			return s + i - 1;
-	}
 	return NULL;
+}
+
+char *sbx_form_bind_unescape(const char *s, size_t n, char *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '\\' && i + 1 < n && (s[i + 1] == ':' || s[i + 1] == '\\'))
+			i++;
+		*out++ = s[i];
+	}
+	*out++ = '\0';
+	return out;
 }
 
 const char *sbx_form_bind(const char *s)
 {
 	return s[0] && sbx_form_bind_colon(s) != s ? NULL : "it must be SRC or SRC:DST";
+}
+
+size_t sbx_form_tmpfs_split(const char *s, uint64_t *ret_size_bytes)
+{
+	const char *colon = strrchr(s, ':');
+
+	*ret_size_bytes = 0;
+	if (!colon)
+		return strlen(s);
+	sbx_size_parse(colon + 1, ret_size_bytes);
+	return (size_t)(colon - s);
+}
+
+const char *sbx_form_tmpfs(const char *s)
+{
+	const char *colon = strrchr(s, ':');
+	uint64_t size;
+
+	if (s[0] != '/' && strncmp(s, "~/", 2) != 0)
+		return "it must be DIR or DIR:SIZE with an absolute DIR, or one that starts with ~/";
+	if (colon && (sbx_size_parse(colon + 1, &size) != 0 || size < TMPFS_BYTES_MIN || size > TMPFS_BYTES_MAX))
+		return "what follows the colon must be a size from 1M to 1024T";
+	return NULL;
 }

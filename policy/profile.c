@@ -45,12 +45,20 @@ struct sbx_profile *sbx_profile_free(struct sbx_profile *p)
 	free(p->filesystem.mounts);
 	sbx_str_list_fini(&p->filesystem.allowed_prefixes);
 	sbx_str_list_fini(&p->filesystem.blocked_segments);
+	sbx_str_list_fini(&p->filesystem.protected_paths);
+	sbx_str_list_fini(&p->filesystem.tmpfs);
+	sbx_str_list_fini(&p->filesystem.devices);
+	free(p->filesystem.root);
+	free(p->filesystem.home);
+	sbx_str_list_fini(&p->filesystem.home_read);
 	sbx_str_list_fini(&p->commands.allow);
 	sbx_str_list_fini(&p->commands.deny);
 	sbx_net_list_fini(&p->network.allow);
 	sbx_net_list_fini(&p->network.deny);
 	free(p->network.proxy_host);
 	sbx_str_list_fini(&p->network.loopback_ports);
+	sbx_str_list_fini(&p->network.publish);
+	sbx_str_list_fini(&p->seccomp.allow);
 	sbx_str_list_fini(&p->environment.pass);
 	for (size_t i = 0; i < p->environment.n_set; i++) {
 		free(p->environment.set[i].name);

@@ -93,6 +93,8 @@ enum sbx_workspace {
 	SBX_N_WORKSPACES,
 };
 
+#define SBX_MASK_DEPTH 3
+
 struct sbx_profile {
 	char *name, *description;
 	struct {
@@ -100,7 +102,14 @@ struct sbx_profile {
 		struct sbx_mount_entry *mounts;
 		struct sbx_str_list allowed_prefixes; /* empty: the system policy's */
 		struct sbx_str_list blocked_segments; /* added to the system policy's */
+		struct sbx_str_list protected_paths;  /* the same; relative */
+		uint32_t mask_depth; /* 0: not set, SBX_MASK_DEPTH */
 		enum sbx_workspace workspace;
+		char *root;		   /* "minimal" or a directory; NULL: "host" */
+		struct sbx_str_list tmpfs; /* "DIR[:SIZE]" (option_form.h) */
+		struct sbx_str_list devices; /* "/dev/nvidia*" (sbx_form_device) */
+		char *home;		   /* as a mount's source; NULL: a scratch home */
+		struct sbx_str_list home_read; /* relative to the user's home */
 	} filesystem;
 	struct {
 		struct sbx_str_list allow, deny; /* names, absolute paths */
@@ -115,9 +124,13 @@ struct sbx_profile {
 		enum sbx_net_attach attach;   /* default netns */
 		uint64_t repin_interval_ms;   /* 0: not set, SBX_REPIN_INTERVAL_MS */
 		struct sbx_str_list loopback_ports; /* each a port in digits (sbx_port_parse) */
+		struct sbx_str_list publish;	    /* each for sbx_publish_parse() */
 		char *proxy_host; /* upstream_proxy; NULL none */
 		uint16_t proxy_port;
 	} network;
+	struct {
+		struct sbx_str_list allow; /* names of base/seccomp_lift.h */
+	} seccomp;
 	struct {
 		struct sbx_str_list pass; /* names, a trailing * allowed ("LC_*") */
 		size_t n_set;
@@ -127,17 +140,31 @@ struct sbx_profile {
 	struct sbx_probe *probes;
 };
 
+/* Where a sandbox's ports may be published. */
+enum sbx_publish_scope {
+	SBX_PUBLISH_LOOPBACK = 0, /* on loopback addresses */
+	SBX_PUBLISH_NONE,
+	SBX_PUBLISH_ANY, /* on any address of the host */
+	SBX_N_PUBLISH_SCOPES,
+};
+
 /* system.yaml; without the file: sbx_system_policy_default(). */
 struct sbx_system_policy {
 	struct sbx_limit_values ceilings;     /* max memory, cpus, disk, pids; 0: the machine's */
 	struct sbx_str_list allowed_prefixes; /* empty: the planner's default list */
-	bool drop_shipped; /* shipped: drop; the next two without the shipped lists */
+	struct sbx_str_list devices; /* patterns of what may be granted; sbx_shipped_devices unless said */
+	bool drop_shipped; /* shipped: drop; the next three without the shipped lists */
 	struct sbx_str_list blocked_segments;
+	struct sbx_str_list protected_paths;   /* relative to a writable grant */
+	struct sbx_str_list unprotected_paths; /* left out of the shipped ones */
 	struct sbx_str_list commands_deny;
+	size_t n_own_commands_deny; /* of those, the file's own, which come first; the rest is the shipped list */
+	struct sbx_str_list seccomp_allow; /* what profiles may ask for */
 	struct sbx_net_list floors; /* denied for everyone, on top of the built-in ones */
 	struct sbx_net_list
 		admit; /* cidr entries whose addresses may be dialled whatever their class
 	                                  (metadata and loopback stay refused) */
+	enum sbx_publish_scope publish;
 	char *uid_pool; /* "FIRST-LAST", checked (sbx_id_range_parse); NULL: the launcher's default */
 };
 

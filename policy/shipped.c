@@ -80,6 +80,35 @@ const char *const sbx_shipped_blocked_segments[] = {
 };
 
 /*
+ * What somebody's git, shell, direnv, editor or coding agent executes or obeys when it is next used there, without
+ * asking. commondir and config.worktree lead git to another configuration; HEAD is what makes a directory without
+ * .git a repository, whose configuration git then obeys.
+ */
+const char *const sbx_shipped_protected_paths[] = {
+	".git/hooks",
+	".git/config",
+	".git/config.worktree",
+	".git/commondir",
+	".gitmodules",
+	"HEAD",
+	".envrc",
+	".vscode",
+	".idea",
+	".claude",
+	".mcp.json",
+	/* where the granted directory is, or is copied to, a home */
+	".bashrc",
+	".bash_profile",
+	".bash_login",
+	".profile",
+	".zshenv",
+	".zprofile",
+	".zshrc",
+	".zlogin",
+	NULL,
+};
+
+/*
  * Most of these could do no harm inside (no capabilities, no_new_privs, seccomp); they are refused
  * so that the refusal names the reason instead of a strange failure later. Both what people type
  * and what the links resolve to (iptables is xtables-nft-multi, modprobe is kmod).
@@ -159,3 +188,27 @@ const char *const sbx_shipped_env_pass[] = {
 	"LINES",       "LANG",	    "LANGUAGE",		 "LC_*",
 	"TZ",	       "CI",	    "SOURCE_DATE_EPOCH", NULL,
 };
+
+/*
+ * What computes and is made to be shared by users who do not trust each other. Not here, and for the host's owner to
+ * list: dri/card* and nvidia-modeset (who opens a card first may become its master, and read and set the screen), kvm
+ * (a large part of the kernel that seccomp's table then says nothing about), fuse and net/tun (of no use without rights
+ * that no sandbox has), video*, sound (cameras and microphones), ttyS*, ttyUSB*, usb (whatever is at the other end).
+ * Nobody should list mem, port, tty*, console, input, uinput, uhid, vhost*, vfio, loop-control, mapper/control, sg*,
+ * nvme*, hidraw*, watchdog*: each of them is the machine.
+ */
+const char *const sbx_shipped_devices[] = {
+	"/dev/nvidia[0-9]*",
+	"/dev/nvidiactl",
+	"/dev/nvidia-uvm*",
+	"/dev/nvidia-caps/*", /* MIG */
+	"/dev/dri/renderD*",
+	"/dev/kfd",	     /* AMD ROCm, beside renderD* */
+	"/dev/accel/accel*", /* neural accelerators */
+	"/dev/dxg",	     /* WSL */
+	NULL,
+};
+
+/* A debugger sees the sandbox's own processes and no others. The rest is the host's owner's to weigh: it opens
+ * kernel code that breakouts were built on, or leaves something outside. */
+const char *const sbx_shipped_seccomp_allow[] = { "ptrace", NULL };

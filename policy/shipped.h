@@ -11,9 +11,16 @@
 extern const char *const sbx_shipped_floors[];
 /* Names in a path behind which credentials lie. system.yaml: `shipped: drop` leaves them out. */
 extern const char *const sbx_shipped_blocked_segments[];
+/* Below a writable grant: what tools of the host execute later. system.yaml: `shipped: drop` and
+ * `unprotected_paths` leave them out. */
+extern const char *const sbx_shipped_protected_paths[];
 /* Commands that are for administering the host. system.yaml: `shipped: drop` leaves them out. */
 extern const char *const sbx_shipped_commands_deny[];
 /* What a profile without environment.pass hands on: nothing in it may hold a secret. */
 extern const char *const sbx_shipped_env_pass[];
+/* Patterns of device nodes that a sandbox may be granted. system.yaml: `devices` is instead of them. */
+extern const char *const sbx_shipped_devices[];
+/* What a profile may ask for with seccomp.allow where system.yaml does not say. */
+extern const char *const sbx_shipped_seccomp_allow[];
 
 #endif

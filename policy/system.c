@@ -22,8 +22,12 @@ struct sbx_system_policy *sbx_system_policy_free(struct sbx_system_policy *s)
 	if (!s)
 		return NULL;
 	sbx_str_list_fini(&s->allowed_prefixes);
+	sbx_str_list_fini(&s->devices);
 	sbx_str_list_fini(&s->blocked_segments);
+	sbx_str_list_fini(&s->protected_paths);
+	sbx_str_list_fini(&s->unprotected_paths);
 	sbx_str_list_fini(&s->commands_deny);
+	sbx_str_list_fini(&s->seccomp_allow);
 	sbx_net_list_fini(&s->floors);
 	sbx_net_list_fini(&s->admit);
 	free(s->uid_pool);
@@ -42,7 +46,16 @@ static struct sbx_system_policy *system_new(void)
 	return s;
 }
 
-static int append(struct sbx_str_list *list, const char *const *names)
+static bool has(const struct sbx_str_list *list, const char *name)
+{
+	for (size_t i = 0; list && i < list->n; i++)
+		if (strcmp(list->v[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* All of @names but those on @except (NULL: none). */
+static int append(struct sbx_str_list *list, const char *const *names, const struct sbx_str_list *except)
 {
 	size_t n = 0;
 	char **v;
@@ -54,6 +67,8 @@ static int append(struct sbx_str_list *list, const char *const *names)
 		return -ENOMEM;
 	list->v = v;
 	for (size_t i = 0; i < n; i++) {
+		if (has(except, names[i]))
+			continue;
 		v[list->n] = strdup(names[i]);
 		if (!v[list->n])
 			return -ENOMEM;
@@ -64,11 +79,17 @@ static int append(struct sbx_str_list *list, const char *const *names)
 
 static int append_shipped(struct sbx_system_policy *s)
 {
+	s->n_own_commands_deny = s->commands_deny.n;
+	if (!s->devices.v && append(&s->devices, sbx_shipped_devices, NULL) < 0)
+		return -ENOMEM;
+	if (!s->seccomp_allow.v && append(&s->seccomp_allow, sbx_shipped_seccomp_allow, NULL) < 0)
+		return -ENOMEM;
 	if (s->drop_shipped)
 		return 0;
-	if (append(&s->blocked_segments, sbx_shipped_blocked_segments) < 0)
+	if (append(&s->blocked_segments, sbx_shipped_blocked_segments, NULL) < 0 ||
+	    append(&s->protected_paths, sbx_shipped_protected_paths, &s->unprotected_paths) < 0)
 		return -ENOMEM;
-	return append(&s->commands_deny, sbx_shipped_commands_deny);
+	return append(&s->commands_deny, sbx_shipped_commands_deny, NULL);
 }
 
 struct sbx_system_policy *sbx_system_policy_default(void)

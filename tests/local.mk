@@ -46,7 +46,9 @@ EXTRA_DIST += \
 	%reldir%/net/test_registry.py \
 	%reldir%/system/attach_world.py \
 	%reldir%/system/conftest.py \
+	%reldir%/system/execs.py \
 	%reldir%/system/inside.py \
+	%reldir%/system/kernel_probes.py \
 	%reldir%/system/test_addresses.py \
 	%reldir%/system/test_ambient.py \
 	%reldir%/system/attached.py \
@@ -54,27 +56,42 @@ EXTRA_DIST += \
 	%reldir%/system/test_attach_rules.py \
 	%reldir%/system/test_attacks.py \
 	%reldir%/system/test_broker_pins.py \
+	%reldir%/system/test_broker_published.py \
 	%reldir%/system/test_broker_standalone.py \
 	%reldir%/system/test_clients.py \
+	%reldir%/system/test_commands.py \
 	%reldir%/system/test_gc.py \
 	%reldir%/system/test_idmap.py \
 	%reldir%/system/test_inside.py \
 	%reldir%/system/test_install.py \
 	%reldir%/system/test_jobs.py \
+	%reldir%/system/test_kernel_probes.py \
 	%reldir%/system/test_kernel_refusals.py \
 	%reldir%/system/test_lifecycle.py \
 	%reldir%/system/test_limits.py \
 	%reldir%/system/test_many.py \
+	%reldir%/system/test_mount_matrix.py \
+	%reldir%/system/test_mount_names.py \
+	%reldir%/system/test_mount_races.py \
+	%reldir%/system/test_masks.py \
 	%reldir%/system/test_mounts.py \
 	%reldir%/system/test_names.py \
 	%reldir%/system/test_nft_equal.py \
+	%reldir%/system/test_process.py \
+	%reldir%/system/test_protect.py \
+	%reldir%/system/test_publish.py \
+	%reldir%/system/test_readme.py \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \
 	%reldir%/system/test_tls_http.py \
+	%reldir%/system/test_tools.py \
 	%reldir%/system/test_uid_pool.py \
+	%reldir%/system/test_views.py \
+	%reldir%/system/without.py \
+	%reldir%/system/workspaces.py \
 	%reldir%/system/world.py \
 	%reldir%/reachable.sh \
 	%reldir%/tap.sh \

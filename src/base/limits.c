@@ -9,6 +9,7 @@
 
 const struct sbx_limits sbx_limits_default = {
 	.n_flows = 512,
+	.n_published = 512,
 	.n_udp_flows = 256,
 	.n_pins = 16384,
 	.n_dns_tcp = 32,
@@ -24,3 +25,36 @@ const struct sbx_limits sbx_limits_default = {
 	.dns_tcp_timeout_ms = 10 * 1000,
 	.n_addresses = 16,
 };
+
+/* Files that one holds without its pipes: both sides and, while it is dialled, a second address. */
+#define FLOW_FILES	3
+#define PUBLISHED_FILES 2
+#define UDP_FILES	2
+#define DNS_FILES	1
+
+static uint64_t needed(const struct sbx_limits *l, bool published)
+{
+	return (uint64_t)l->n_flows * FLOW_FILES + (published ? (uint64_t)l->n_published * PUBLISHED_FILES : 0) +
+	       (uint64_t)l->n_udp_flows * UDP_FILES + (uint64_t)l->n_dns_tcp * DNS_FILES;
+}
+
+static void lower(uint32_t *n, uint64_t part, uint64_t whole)
+{
+	uint64_t less = *n * part / whole;
+
+	*n = less ? (uint32_t)less : *n ? 1 : 0;
+}
+
+uint32_t sbx_limits_fit(struct sbx_limits *l, bool published, uint32_t n_files)
+{
+	uint64_t whole = needed(l, published), part = n_files - n_files / 4; /* a quarter is for pipes */
+
+	if (whole > part) {
+		lower(&l->n_flows, part, whole);
+		lower(&l->n_published, part, whole);
+		lower(&l->n_udp_flows, part, whole);
+		lower(&l->n_dns_tcp, part, whole);
+		whole = needed(l, published);
+	}
+	return whole < n_files ? (uint32_t)((n_files - whole) / 2) : 0;
+}

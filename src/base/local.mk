@@ -13,6 +13,7 @@ noinst_LIBRARIES += %reldir%/libsbx-base.a
 	%reldir%/probe.c %reldir%/probe.h \
 	%reldir%/reason.c %reldir%/reason.h \
 	%reldir%/sandbox_id.h \
+	%reldir%/seccomp_lift.c %reldir%/seccomp_lift.h \
 	%reldir%/span.c %reldir%/span.h
 
 check_PROGRAMS += tests/unit/test_addr
@@ -43,6 +44,10 @@ tests_unit_test_probe_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 check_PROGRAMS += tests/unit/test_reason
 tests_unit_test_reason_SOURCES = tests/unit/test_reason.c
 tests_unit_test_reason_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_seccomp_lift
+tests_unit_test_seccomp_lift_SOURCES = tests/unit/test_seccomp_lift.c
+tests_unit_test_seccomp_lift_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_span
 tests_unit_test_span_SOURCES = tests/unit/test_span.c

@@ -13,6 +13,7 @@ static const char *const action_names[] = {
 	[SBX_DENY] = "deny",
 	[SBX_ALLOW] = "allow",
 	[SBX_PANIC] = "panic",
+	[SBX_NOTICE] = "notice",
 };
 static_assert(SBX_N_ELEMENTS(action_names) == SBX_N_ACTIONS, "a word per action");
 

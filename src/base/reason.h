@@ -7,7 +7,7 @@
  * broker, the database and the documents. Deny is value 0, so every default and error denies.
  */
 
-enum sbx_action { SBX_DENY = 0, SBX_ALLOW = 1, SBX_PANIC = 2, SBX_N_ACTIONS };
+enum sbx_action { SBX_DENY = 0, SBX_ALLOW = 1, SBX_PANIC = 2, SBX_NOTICE = 3, SBX_N_ACTIONS };
 enum sbx_proto { SBX_PROTO_TCP = 0, SBX_PROTO_UDP, SBX_PROTO_DNS, SBX_PROTO_ICMP, SBX_PROTO_OTHER, SBX_N_PROTOS };
 /* What must be found at the start of a flow before it is carried. */
 enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS };
@@ -49,7 +49,8 @@ enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS
 	X(OVERFLOW, "overflow", "too many different refusals in a second to list each")           \
 	X(BROKER_LOST, "broker_lost", "the broker ended before the sandbox")                      \
 	X(PROTOCOL, "protocol", "a helper process broke its protocol")                            \
-	X(RULES_CHANGED, "rules_changed", "the host's firewall was changed under the sandbox")
+	X(RULES_CHANGED, "rules_changed", "the host's firewall was changed under the sandbox")    \
+	X(BLOCKED_NAME, "blocked_name", "a name that sandboxes do not see appeared in a writable grant")
 
 enum sbx_reason {
 #define X(id, word, help) SBX_REASON_##id,
@@ -58,7 +59,7 @@ enum sbx_reason {
 	SBX_N_REASONS
 };
 
-const char *sbx_action_str(enum sbx_action a);   /* "deny", "allow", "panic" */
+const char *sbx_action_str(enum sbx_action a);   /* "deny", "allow", "panic", "notice" */
 const char *sbx_proto_str(enum sbx_proto p);     /* "tcp", ... */
 const char *sbx_check_str(enum sbx_check c);     /* "none", "tls", "http" */
 const char *sbx_reason_str(enum sbx_reason r);   /* the word */

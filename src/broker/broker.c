@@ -20,8 +20,9 @@
  *   dns_tcp      the same over TCP                   tcp_relay    carrying bytes
  *   dns_forward  real answers, where given           tcp_http     requests, judged one by one
  *   dns_pin      real answers that are pinned        tcp_refuse   refusals, explained
- *   resolve      names to addresses, outside         udp_flow     UDP
- *   resolve_ares the resolver library                udp_factory  its sockets
+ *   resolve      names to addresses, outside         tcp_publish  connections from outside
+ *   resolve_ares the resolver library                udp_flow     UDP
+ *   factory      sockets made inside
  *
  * With attach cgroup (config.real_pins) the sandbox is in our own network namespace, the kernel judges its
  * packets and no flow comes here: of the above DNS, pins and the packet log are at work.
@@ -30,6 +31,7 @@
 #include "broker/broker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +44,7 @@
 
 #include "base/cleanup.h"
 #include "broker/dns_stub.h"
+#include "broker/factory.h"
 #include "broker/io_realpins.h"
 #include "broker/resolve.h"
 #include "broker/tcp_flow.h"
@@ -53,6 +56,8 @@
 #define CHANNEL_FD 3
 #define POLICY_MAX (64u << 20)
 #define HOSTS_MAX  (1u << 20)
+
+#define RESOLVER_FILES 16
 
 void sbx_broker_exit(struct sbx_broker *b, int status)
 {
@@ -68,7 +73,7 @@ static int fail(const char *what, int r)
 
 /* Nothing of the caller's is wanted but fds 0-3, and the launcher's end is ours. (Where it ended
  * before PDEATHSIG was set, the channel is at its end of file, and that is read next.) */
-static int harden(void)
+static int harden(struct sbx_broker *b)
 {
 	struct rlimit no_core = { 0, 0 }, n_files;
 
@@ -85,6 +90,7 @@ static int harden(void)
 	n_files.rlim_cur = n_files.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &n_files) < 0)
 		return fail("cannot raise the limit of open files", -errno);
+	b->n_files_max = n_files.rlim_max < UINT32_MAX ? (uint32_t)n_files.rlim_max : UINT32_MAX;
 	return 0;
 }
 
@@ -207,6 +213,19 @@ static int new_control(struct sbx_broker *b)
 	return sbx_control_new(b, CHANNEL_FD);
 }
 
+/* The last part: what is open now stays, and the resolver's sockets come and go. */
+static int fit_limits(struct sbx_broker *b)
+{
+	SBX_AUTO_CLOSE int next = fcntl(CHANNEL_FD, F_DUPFD_CLOEXEC, CHANNEL_FD);
+	uint32_t taken = (uint32_t)next + RESOLVER_FILES;
+
+	if (next < 0)
+		return -errno;
+	b->n_pipes_max = sbx_limits_fit(&b->config.limits, b->config.n_publish > 0,
+					b->n_files_max > taken ? b->n_files_max - taken : 0);
+	return 0;
+}
+
 struct part {
 	const char *what;
 	int (*make)(struct sbx_broker *b);
@@ -227,10 +246,12 @@ static const struct part after[] = {
 	{ "real pins", sbx_pinner_new },
 	{ "real answers", sbx_dns_pins_new },
 	{ "DNS stub", sbx_stub_new },
+	{ "socket factory", sbx_factory_new },
 	{ "TCP flows", sbx_tcp_new },
 	{ "UDP flows", sbx_udp_new },
 	{ "packet log", new_nflog },
 	{ "control channel", new_control },
+	{ "limits", fit_limits },
 };
 
 static int make_parts(struct sbx_broker *b, const struct part *parts, size_t n)
@@ -270,6 +291,7 @@ static int say_ready(void)
 
 static void fini(struct sbx_broker *b)
 {
+	sbx_factory_free(b->factory);
 	sbx_udp_free(b->udp);
 	sbx_tcp_free(b->tcp);
 	sbx_stub_free(b->stub);
@@ -298,7 +320,7 @@ int main(int argc, char **argv)
 	b.follows = argc > 1 && strcmp(argv[1], SBX_BROKER_FOLLOWS) == 0;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		b.fds[i] = -1;
-	if (harden() < 0 || make_parts(&b, before, SBX_N_ELEMENTS(before)) < 0 || confine() < 0)
+	if (harden(&b) < 0 || make_parts(&b, before, SBX_N_ELEMENTS(before)) < 0 || confine() < 0)
 		return 1;
 	if (receive_config(&b) < 0 || make_parts(&b, after, SBX_N_ELEMENTS(after)) < 0)
 		return 1;

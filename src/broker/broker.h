@@ -48,9 +48,11 @@ struct sbx_broker {
 	struct event_base *base;
 	bool follows;	 /* names are resolved to be pinned, and followed (attach cgroup) */
 	int exit_status; /* of the loop's end */
+	uint32_t n_files_max; /* RLIMIT_NOFILE */
 
 	/* broker.c */
-	struct sbx_msg_config config;
+	struct sbx_msg_config config; /* its limits as low as n_files_max makes them */
+	uint32_t n_pipes_max;	      /* of all flows together */
 	int fds[SBX_N_BROKER_FDS]; /* -1: not there */
 	void *policy_blob;
 	struct sbx_policy *policy;
@@ -69,6 +71,7 @@ struct sbx_broker {
 	struct sbx_pinner *pinner;   /* io_realpins.c; NULL without real pins */
 	struct sbx_tcp *tcp;	     /* tcp_listen.c */
 	struct sbx_udp *udp;	     /* udp_flow.c */
+	struct sbx_factory *factory; /* factory.c */
 	struct sbx_nflog *nflog;     /* io_nflog.c */
 
 	/* One buffer for every copy: nothing stays in it between two callbacks. */

@@ -11,6 +11,9 @@
  * dropped when RELEASE comes (shown when it never does); the answer to RELEASE tells the launcher that
  * what comes from now on is the command's.
  *
+ * STOP comes when the sandbox was killed. What a server said in its last moment to who is connected to a published
+ * port may still be on its way: it gets DRAIN_MS.
+ *
  * The answer to STOP is every event held and then STATS, after which nothing moves here: no flow, no event.
  *
  * Events are folded for a second (base/fold.h). What the fold gives out is queued and sent; while
@@ -31,22 +34,26 @@
 #include "base/cleanup.h"
 #include "base/fold.h"
 #include "broker/io_realpins.h"
+#include "broker/tcp_flow.h"
 #include "ipc/channel.h"
 #include "sys/proc.h"
 
 #define EVENT_PACKET_MAX 1024
 #define STOP_SEND_MS	 3000 /* how long the last events may take to be read */
+#define DRAIN_MS	 1000
+#define DRAIN_LOOK_MS	 2
 
 struct sbx_control {
 	struct sbx_broker *b;
 	int fd;
-	struct event ev_read, ev_write, ev_flush;
+	struct event ev_read, ev_write, ev_flush, ev_drain;
 	struct sbx_fold *fold;
 	uint64_t clock_ms;	 /* the fold's: stands still while `queue` is not empty */
 	struct sbx_event *queue; /* came out of the fold, not sent yet: [first, n) */
 	size_t first, n, n_max;
 	struct sbx_span packet;	 /* borrowed, not sent yet (PINS); n 0: none */
 	bool released; /* RELEASE came: what is recorded is the command's, and is sent */
+	uint64_t drain_until_ms; /* STOP came, and flows are looked after until then; 0: not (any more) */
 	bool stopping; /* STOP came: send everything, then STATS, then leave */
 };
 
@@ -127,6 +134,7 @@ static int send_stats(struct sbx_control *c)
 	uint8_t packet[EVENT_PACKET_MAX];
 	ssize_t n;
 
+	sbx_tcp_count(c->b->tcp);
 	c->b->stats.events_folded = sbx_fold_n_folded(c->fold);
 	c->b->stats.limits_hit += sbx_fold_n_overflowed(c->fold);
 	n = sbx_msg_encode_stats(&c->b->stats, packet, sizeof(packet));
@@ -253,7 +261,7 @@ static void on_stop_timeout(evutil_socket_t fd, short what, void *userdata)
 
 /* The last words: every event held, then the numbers. The launcher reads until STATS or end of
  * file. */
-static void stop(struct sbx_control *c)
+static void finish(struct sbx_control *c)
 {
 	struct timeval tv = { .tv_sec = STOP_SEND_MS / 1000 };
 
@@ -264,6 +272,25 @@ static void stop(struct sbx_control *c)
 	if (evtimer_assign(&c->ev_flush, c->b->base, on_stop_timeout, c) == 0)
 		evtimer_add(&c->ev_flush, &tv);
 	push(c);
+}
+
+/* STOP came, or it is time to look again whether flows still have something to say. */
+static void stop(struct sbx_control *c)
+{
+	struct timeval tv = { .tv_usec = DRAIN_LOOK_MS * 1000 };
+	uint64_t now_ms = sbx_now_ms();
+
+	if (!c->drain_until_ms)
+		c->drain_until_ms = now_ms + DRAIN_MS;
+	if (sbx_tcp_publish_is_drained(c->b->tcp) || now_ms >= c->drain_until_ms || event_add(&c->ev_drain, &tv) < 0)
+		finish(c);
+}
+
+static void on_drain(evutil_socket_t fd, short what, void *userdata)
+{
+	(void)fd;
+	(void)what;
+	stop(userdata);
 }
 
 bool sbx_control_is_released(const struct sbx_control *c)
@@ -310,7 +337,7 @@ static void on_read(evutil_socket_t fd, short what, void *userdata)
 	if (r == 0 && sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_PINS_FAILED, &serial) == 0 &&
 	    sbx_pinner_answered(pinner, serial, false))
 		return;
-	if (r == 0 && sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_STOP, NULL) == 0)
+	if (r == 0 && !c->drain_until_ms && sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_STOP, NULL) == 0)
 		stop(c);
 	else if (r == 0 && !c->released &&
 		 sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_RELEASE, NULL) == 0)
@@ -340,6 +367,7 @@ int sbx_control_new(struct sbx_broker *b, int fd)
 	if (event_assign(&c->ev_read, b->base, fd, EV_READ | EV_PERSIST, on_read, c) < 0 ||
 	    event_assign(&c->ev_write, b->base, fd, EV_WRITE, on_push, c) < 0 ||
 	    evtimer_assign(&c->ev_flush, b->base, on_push, c) < 0 ||
+	    evtimer_assign(&c->ev_drain, b->base, on_drain, c) < 0 ||
 	    event_add(&c->ev_read, NULL) < 0)
 		return -ENOMEM;
 	return 0;
@@ -352,6 +380,8 @@ void sbx_control_free(struct sbx_control *c)
 	event_del(&c->ev_read);
 	event_del(&c->ev_write);
 	event_del(&c->ev_flush);
+	if (event_initialized(&c->ev_drain))
+		event_del(&c->ev_drain);
 	sbx_fold_free(c->fold);
 	free(c->queue);
 	free(c);

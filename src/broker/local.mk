@@ -21,6 +21,7 @@ pkglibexec_PROGRAMS += %reldir%/sbx-broker
 	%reldir%/dns_pin.c \
 	%reldir%/dns_stub.c %reldir%/dns_stub.h \
 	%reldir%/dns_tcp.c \
+	%reldir%/factory.c %reldir%/factory.h \
 	%reldir%/io_control.c \
 	%reldir%/io_nflog.c \
 	%reldir%/io_own.c \
@@ -35,10 +36,10 @@ pkglibexec_PROGRAMS += %reldir%/sbx-broker
 	%reldir%/tcp_listen.c \
 	%reldir%/tcp_open.c \
 	%reldir%/tcp_proxy.c \
+	%reldir%/tcp_publish.c \
 	%reldir%/tcp_refuse.c \
 	%reldir%/tcp_relay.c \
 	%reldir%/tcp_tls.c \
-	%reldir%/udp_factory.c \
 	%reldir%/udp_flow.c %reldir%/udp_flow.h
 if SBX_BROKER_STATIC
 %canon_reldir%_sbx_broker_SOURCES += %reldir%/no_nss.c

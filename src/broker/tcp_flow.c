@@ -58,6 +58,21 @@ static void close_side(struct sbx_tcp_side *s)
 	s->fd = sbx_fd_close(s->fd);
 }
 
+static void count(struct sbx_tcp_flow *f)
+{
+	struct sbx_msg_stats *s = &f->b->stats;
+
+	*(f->inside ? &s->published_bytes_out : &s->bytes_out) += f->up.n_bytes;
+	*(f->inside ? &s->published_bytes_in : &s->bytes_in) += f->down.n_bytes;
+	f->up.n_bytes = f->down.n_bytes = 0;
+}
+
+void sbx_tcp_count(struct sbx_tcp *t)
+{
+	for (struct sbx_tcp_flow *f = t ? t->first : NULL; f; f = f->next)
+		count(f);
+}
+
 void sbx_tcp_close(struct sbx_tcp_flow *f)
 {
 	struct sbx_tcp *t;
@@ -65,8 +80,7 @@ void sbx_tcp_close(struct sbx_tcp_flow *f)
 	if (!f)
 		return;
 	t = f->b->tcp;
-	f->b->stats.bytes_out += f->up.n_bytes;
-	f->b->stats.bytes_in += f->down.n_bytes;
+	count(f);
 	sbx_resolve_cancel(&f->waiter);
 	sbx_timeout_disarm(&f->timeout);
 	unlink_again(f);
@@ -83,7 +97,10 @@ void sbx_tcp_close(struct sbx_tcp_flow *f)
 		t->first = f->next;
 	if (f->next)
 		f->next->prev = f->prev;
-	t->n_flows--;
+	if (f->inside)
+		t->n_published--;
+	else
+		t->n_flows--;
 	free(f->lease_name);
 	free(f);
 }
@@ -122,6 +139,7 @@ static void dispatch(struct sbx_tcp_flow *f)
 			sbx_tcp_check_event(f);
 		break;
 	case SBX_TCP_DIALLING:
+	case SBX_TCP_ENTERING:
 		break;
 	case SBX_TCP_PROXYING:
 		sbx_tcp_proxy_event(f);
@@ -170,7 +188,10 @@ static void on_in(evutil_socket_t fd, short what, void *userdata)
 
 	(void)fd;
 	note(&f->in, what);
-	dispatch(f);
+	if (f->state == SBX_TCP_ENTERING)
+		sbx_tcp_publish_event(f, what);
+	else
+		dispatch(f);
 }
 
 static void on_out(evutil_socket_t fd, short what, void *userdata)
@@ -195,30 +216,50 @@ int sbx_tcp_watch(struct sbx_tcp_flow *f, struct sbx_tcp_side *s)
 	return 0;
 }
 
-struct sbx_tcp_flow *sbx_tcp_flow_new(struct sbx_tcp *t, int fd,
-				      const struct sbx_flow_target *target)
+/* Without sockets. */
+static struct sbx_tcp_flow *new_flow(struct sbx_tcp *t)
 {
 	struct sbx_tcp_flow *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
 	f->b = t->b;
-	f->target = *target;
-	if (target->kind == SBX_FLOW_ADDRESS && target->name) {
-		f->target.name = f->lease_name = strdup(target->name);
-		if (!f->lease_name) {
-			free(f);
-			return NULL;
-		}
-	}
-	f->in.fd = fd;
-	f->out.fd = -1;
+	f->in.fd = f->out.fd = -1;
 	f->up.src = f->down.dst = &f->in;
 	f->up.dst = f->down.src = &f->out;
 	f->next = t->first;
 	if (t->first)
 		t->first->prev = f;
 	t->first = f;
+	return f;
+}
+
+struct sbx_tcp_flow *sbx_tcp_flow_new_inward(struct sbx_tcp *t, int fd, uint16_t inside)
+{
+	struct sbx_tcp_flow *f = new_flow(t);
+
+	if (!f)
+		return NULL;
+	f->state = SBX_TCP_ENTERING;
+	f->inside = inside;
+	f->out.fd = fd;
+	t->n_published++;
+	return f;
+}
+
+struct sbx_tcp_flow *sbx_tcp_flow_new(struct sbx_tcp *t, int fd,
+				      const struct sbx_flow_target *target)
+{
+	bool copy = target->kind == SBX_FLOW_ADDRESS && target->name;
+	SBX_AUTO_FREE char *name = copy ? strdup(target->name) : NULL;
+	struct sbx_tcp_flow *f = copy && !name ? NULL : new_flow(t);
+
+	if (!f)
+		return NULL;
+	f->target = *target;
+	if (copy)
+		f->target.name = f->lease_name = sbx_steal_ptr(&name);
+	f->in.fd = fd;
 	t->n_flows++;
 	return f;
 }
@@ -238,7 +279,9 @@ static void expire_connect(struct sbx_broker *b, struct sbx_timeout *t)
 	struct sbx_tcp_flow *f = sbx_container_of(t, struct sbx_tcp_flow, timeout);
 	bool proxy = sbx_tcp_uses_proxy(b);
 
-	if (f->state == SBX_TCP_OPENING && !proxy)
+	if (f->state == SBX_TCP_ENTERING)
+		sbx_tcp_publish_fail(f);
+	else if (f->state == SBX_TCP_OPENING && !proxy)
 		sbx_tcp_refuse_reason(f, SBX_REASON_RESOLVE_FAILED);
 	else
 		sbx_tcp_refuse_reason(f,

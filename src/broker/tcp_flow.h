@@ -10,7 +10,7 @@
 #include "broker/resolve.h"
 
 /*
- * One TCP connection of the sandbox and what it became outside. A flow is owned by the list of all
+ * One TCP connection of the sandbox and what it became outside, or one from outside to a published port. A flow is owned by the list of all
  * flows (tcp_flow.c); every function that may end it returns false when it did, and then nobody
  * touches it again.
  *
@@ -21,8 +21,11 @@
  *              -> RELAYING, PROXYING. Gone: nobody answered
  *   PROXYING   connected to the upstream proxy: CONNECT sent, its answer awaited (tcp_proxy.c).
  *              -> RELAYING. Gone: the proxy refused
+ *   ENTERING   entered by accept at a published port (tcp_publish.c). The factory is asked for a socket inside,
+ *              which connects to the sandbox's loopback.
+ *              -> RELAYING. Gone: nobody listens inside, timeout
  *   RELAYING   bytes flow both ways (tcp_relay.c).
- *              -> DRAINING. Gone: both ends done, RST, idle
+ *              -> DRAINING. Gone: both ends done, RST, idle (a published port's flow may be)
  *   DRAINING   a later HTTP request was refused: our side to the server is shut, what it still
  *              answers to earlier ones is carried.
  *              -> LINGERING: the server is done. Gone: too slow
@@ -34,6 +37,7 @@ enum sbx_tcp_state {
 	SBX_TCP_OPENING = 0,
 	SBX_TCP_DIALLING,
 	SBX_TCP_PROXYING,
+	SBX_TCP_ENTERING,
 	SBX_TCP_RELAYING,
 	SBX_TCP_DRAINING,
 	SBX_TCP_LINGERING,
@@ -89,22 +93,36 @@ struct sbx_tcp_flow {
 	struct sbx_tcp_dial *dial;   /* tcp_dial.c */
 	struct sbx_tcp_proxy *proxy; /* tcp_proxy.c */
 	struct sbx_addr reached;     /* what was dialled */
+	uint16_t inside; /* the sandbox's port, of a flow from outside, which has no target; else 0 */
+	uint8_t family;	 /* ENTERING: of the address inside that is tried */
+	uint32_t cookie; /* ENTERING: of the factory's answer; 0: it came */
+};
+
+/* Where flows come from. */
+struct sbx_tcp_listener {
+	struct sbx_tcp *t;
+	struct event ev; /* initialised: there is one */
+	uint16_t inside; /* as the flow's */
 };
 
 /* All flows and where they come from. */
 struct sbx_tcp {
 	struct sbx_broker *b;
 	struct sbx_tcp_flow *first;
-	size_t n_flows;
+	size_t n_flows;	    /* of the sandbox */
+	size_t n_published; /* from outside */
+	size_t n_asked;	    /* sockets that the factory owes us */
+	bool publish_waits; /* a published port's connections wait until it has answered */
 	struct event ev_again;
 	struct sbx_tcp_flow *again_first, *again_last; /* in order of asking */
 	/* tcp_relay.c: empty pipes kept for the next one */
 	struct sbx_pipe *pipes;
 	size_t n_pipes;
+	size_t n_pipes_open; /* those in use too */
 	/* tcp_listen.c */
-	struct event ev_listen[2]; /* v4, v6 */
-	struct event ev_resume;	   /* accept again */
-	int listen_fd;		   /* either listener: what the spare fd is a copy of */
+	struct sbx_tcp_listener listeners[2 + SBX_PUBLISH_MAX]; /* v4, v6, published */
+	struct event ev_resume;					/* accept again */
+	int listen_fd; /* any listener: what the spare fd is a copy of; -1: there is none */
 	int spare_fd;
 };
 
@@ -114,6 +132,10 @@ void sbx_tcp_free(struct sbx_tcp *t);
 /* A flow for the accepted connection @fd, which it then owns. NULL: out of memory. */
 struct sbx_tcp_flow *sbx_tcp_flow_new(struct sbx_tcp *t, int fd,
 				      const struct sbx_flow_target *target);
+/* The same for one to a published port, ENTERING. */
+struct sbx_tcp_flow *sbx_tcp_flow_new_inward(struct sbx_tcp *t, int fd, uint16_t inside);
+/* What open flows carried goes into the stats now. Accepts NULL. */
+void sbx_tcp_count(struct sbx_tcp *t);
 /* End the flow: FIN on what is still open. NULL is fine. */
 void sbx_tcp_close(struct sbx_tcp_flow *f);
 /* End the flow with RST on both sides. */
@@ -129,6 +151,20 @@ void sbx_tcp_again(struct sbx_tcp_flow *f);
 /* --- tcp_listen.c --- */
 int sbx_tcp_listen(struct sbx_tcp *t); /* 0 or -errno */
 void sbx_tcp_unlisten(struct sbx_tcp *t);
+/* There is room with the factory: accept connections to published ports again. */
+void sbx_tcp_publish_resume(struct sbx_tcp *t);
+
+/* --- tcp_publish.c --- */
+/* A connection to a published port was accepted. Closes @fd in the end. */
+void sbx_tcp_publish_take_consume(struct sbx_tcp *t, uint16_t inside, int fd);
+/* There is no room for it: reset. */
+void sbx_tcp_publish_turn_away_consume(struct sbx_tcp *t, int fd);
+bool sbx_tcp_publish_has_room(const struct sbx_tcp *t);
+void sbx_tcp_publish_event(struct sbx_tcp_flow *f, short what); /* of f->in, while ENTERING */
+/* Has every one passed on what the sandbox said, and its end? Accepts NULL. */
+bool sbx_tcp_publish_is_drained(const struct sbx_tcp *t);
+/* Nothing came of it: reset, and gone. */
+void sbx_tcp_publish_fail(struct sbx_tcp_flow *f);
 
 /* --- tcp_open.c --- */
 bool sbx_tcp_open(struct sbx_tcp_flow *f);

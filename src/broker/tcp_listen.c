@@ -2,8 +2,9 @@
 /*
  * Where TCP flows come from.
  *
- * The listeners were made in the sandbox's network namespace; what tproxy hands them is a
- * connection whose getsockname() is the address that the sandbox dialled. Accepting is
+ * Two listeners were made in the sandbox's network namespace; what tproxy hands them is a
+ * connection whose getsockname() is the address that the sandbox dialled. The others are published
+ * ports, on the host (tcp_publish.c). Accepting is
  * level-triggered and in batches. Past limits.n_flows, or without a file descriptor left,
  * connections are still accepted, with a spare fd that is given up for the moment, and reset: a
  * backlog that nobody empties would make clients hang where they should fail, and the loop spin.
@@ -69,16 +70,27 @@ static void take_flow(struct sbx_tcp *t, int fd)
 		turn_away_consume(t, fd, SBX_REASON_RESOURCE);
 }
 
+static void take(struct sbx_tcp_listener *l, int fd)
+{
+	if (l->inside)
+		sbx_tcp_publish_take_consume(l->t, l->inside, fd);
+	else
+		take_flow(l->t, fd);
+}
+
 /* No fd left (the kernel says so even while nobody waits): accept with the spare one, reset, and
  * get the spare back. 0: shed one; 1: nobody waits; -1: there is not even a spare. */
-static int shed(struct sbx_tcp *t, int listen_fd)
+static int shed(struct sbx_tcp_listener *l, int listen_fd)
 {
+	struct sbx_tcp *t = l->t;
 	int fd, error;
 
 	t->spare_fd = sbx_fd_close(t->spare_fd);
 	fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	error = errno;
-	if (fd >= 0)
+	if (fd >= 0 && l->inside)
+		sbx_tcp_publish_turn_away_consume(t, fd);
+	else if (fd >= 0)
 		turn_away_consume(t, fd, SBX_REASON_RESOURCE);
 	t->spare_fd = fcntl(t->listen_fd, F_DUPFD_CLOEXEC, 3);
 	if (t->spare_fd < 0 || (fd < 0 && error != EAGAIN))
@@ -86,13 +98,18 @@ static int shed(struct sbx_tcp *t, int listen_fd)
 	return fd < 0;
 }
 
+static bool is_there(const struct sbx_tcp_listener *l)
+{
+	return event_initialized(&l->ev);
+}
+
 static void pause_listening(struct sbx_tcp *t)
 {
 	struct timeval tv = { .tv_usec = PAUSE_MS * 1000 };
 
-	for (size_t i = 0; i < SBX_N_ELEMENTS(t->ev_listen); i++)
-		if (event_initialized(&t->ev_listen[i]))
-			event_del(&t->ev_listen[i]);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(t->listeners); i++)
+		if (is_there(&t->listeners[i]))
+			event_del(&t->listeners[i].ev);
 	event_add(&t->ev_resume, &tv);
 }
 
@@ -104,24 +121,41 @@ static void on_resume(evutil_socket_t fd, short what, void *userdata)
 	(void)what;
 	if (t->spare_fd < 0)
 		t->spare_fd = fcntl(t->listen_fd, F_DUPFD_CLOEXEC, 3);
-	for (size_t i = 0; i < SBX_N_ELEMENTS(t->ev_listen); i++)
-		if (event_initialized(&t->ev_listen[i]))
-			event_add(&t->ev_listen[i], NULL);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(t->listeners); i++)
+		if (is_there(&t->listeners[i]))
+			event_add(&t->listeners[i].ev, NULL);
+}
+
+void sbx_tcp_publish_resume(struct sbx_tcp *t)
+{
+	if (!t->publish_waits || evtimer_pending(&t->ev_resume, NULL))
+		return;
+	t->publish_waits = false;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(t->listeners); i++)
+		if (is_there(&t->listeners[i]) && t->listeners[i].inside)
+			event_add(&t->listeners[i].ev, NULL);
 }
 
 static void on_listen(evutil_socket_t listen_fd, short what, void *userdata)
 {
-	struct sbx_tcp *t = userdata;
+	struct sbx_tcp_listener *l = userdata;
+	struct sbx_tcp *t = l->t;
 
 	(void)what;
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
-		int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd;
 
+		if (l->inside && !sbx_tcp_publish_has_room(t)) {
+			t->publish_waits = true;
+			event_del(&l->ev);
+			return;
+		}
+		fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
-			take_flow(t, fd);
+			take(l, fd);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 			   errno == ENOBUFS) {
-			int r = shed(t, listen_fd);
+			int r = shed(l, listen_fd);
 
 			if (r < 0)
 				pause_listening(t);
@@ -133,49 +167,61 @@ static void on_listen(evutil_socket_t listen_fd, short what, void *userdata)
 	}
 }
 
-static int listen_on(struct sbx_tcp *t, struct event *ev, int fd)
+static int listen_on(struct sbx_tcp *t, struct sbx_tcp_listener *l, int fd)
+{
+	if (fd < 0)
+		return 0;
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	l->t = t;
+	t->listen_fd = fd;
+	if (event_assign(&l->ev, t->b->base, fd, EV_READ | EV_PERSIST, on_listen, l) < 0 ||
+	    event_add(&l->ev, NULL) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+/* Inherited by every connection accepted. There is no network between us and the sandbox to
+ * congest: what paces or models one (BBR) only costs. */
+static int listen_inside(struct sbx_tcp *t, struct sbx_tcp_listener *l, int fd)
 {
 	int on = 1;
 
 	if (fd < 0)
 		return 0;
-	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
-		return -errno;
-	/* Inherited by every connection accepted. There is no network between us and the sandbox to
-	 * congest: what paces or models one (BBR) only costs. */
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0)
 		return -errno;
 	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
-	if (event_assign(ev, t->b->base, fd, EV_READ | EV_PERSIST, on_listen, t) < 0 ||
-	    event_add(ev, NULL) < 0)
-		return -ENOMEM;
-	return 0;
+	return listen_on(t, l, fd);
 }
 
 int sbx_tcp_listen(struct sbx_tcp *t)
 {
+	const struct sbx_msg_config *config = &t->b->config;
 	const int *fds = t->b->fds;
 	int r;
 
+	t->listen_fd = -1;
 	if (evtimer_assign(&t->ev_resume, t->b->base, on_resume, t) < 0)
 		return -ENOMEM;
-	t->listen_fd = fds[SBX_BFD_TCP4] >= 0 ? fds[SBX_BFD_TCP4] : fds[SBX_BFD_TCP6];
-	if (t->listen_fd < 0)
-		return 0; /* nothing is carried */
-	r = listen_on(t, &t->ev_listen[0], fds[SBX_BFD_TCP4]);
+	r = listen_inside(t, &t->listeners[0], fds[SBX_BFD_TCP4]);
 	if (r == 0)
-		r = listen_on(t, &t->ev_listen[1], fds[SBX_BFD_TCP6]);
-	if (r < 0)
-		return r;
+		r = listen_inside(t, &t->listeners[1], fds[SBX_BFD_TCP6]);
+	for (uint32_t i = 0; i < config->n_publish && r == 0; i++) {
+		t->listeners[2 + i].inside = config->publish[i];
+		r = listen_on(t, &t->listeners[2 + i], fds[SBX_BFD_PUBLISH + i]);
+	}
+	if (r < 0 || t->listen_fd < 0)
+		return r; /* nothing is carried */
 	t->spare_fd = fcntl(t->listen_fd, F_DUPFD_CLOEXEC, 3);
 	return t->spare_fd < 0 ? -errno : 0;
 }
 
 void sbx_tcp_unlisten(struct sbx_tcp *t)
 {
-	for (size_t i = 0; i < SBX_N_ELEMENTS(t->ev_listen); i++)
-		if (event_initialized(&t->ev_listen[i]))
-			event_del(&t->ev_listen[i]);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(t->listeners); i++)
+		if (is_there(&t->listeners[i]))
+			event_del(&t->listeners[i].ev);
 	if (event_initialized(&t->ev_resume))
 		event_del(&t->ev_resume);
 	t->spare_fd = sbx_fd_close(t->spare_fd);

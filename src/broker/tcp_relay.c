@@ -11,7 +11,7 @@
  * each way.
  *
  * Pipes are held only while bytes are in them and come from a small pool; an idle flow has two
- * sockets and this struct. One flow gets a bounded number of turns per event (TURNS), then waits
+ * sockets and this struct. There are as many as the flows leave files for; without one a direction copies. One flow gets a bounded number of turns per event (TURNS), then waits
  * for the next round of the loop, so that a bulk transfer starves nobody.
  *
  * End of file is passed on as such, each way by itself (half-close); a reset as a reset.
@@ -44,7 +44,7 @@ static struct sbx_pipe *pipe_get(struct sbx_tcp *t)
 		t->n_pipes--;
 		return p;
 	}
-	p = malloc(sizeof(*p));
+	p = t->n_pipes_open < t->b->n_pipes_max ? malloc(sizeof(*p)) : NULL;
 	if (!p)
 		return NULL;
 	if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0) {
@@ -52,12 +52,14 @@ static struct sbx_pipe *pipe_get(struct sbx_tcp *t)
 		return NULL;
 	}
 	*p = (struct sbx_pipe){ .r = fds[0], .w = fds[1] };
+	t->n_pipes_open++;
 	fcntl(p->w, F_SETPIPE_SZ, PIPE_BYTES); /* past the user's limit it stays as it is */
 	return p;
 }
 
-static void pipe_free(struct sbx_pipe *p)
+static void pipe_free(struct sbx_tcp *t, struct sbx_pipe *p)
 {
+	t->n_pipes_open--;
 	sbx_fd_close(p->r);
 	sbx_fd_close(p->w);
 	free(p);
@@ -67,7 +69,7 @@ static void pipe_free(struct sbx_pipe *p)
 static void pipe_put(struct sbx_tcp *t, struct sbx_pipe *p)
 {
 	if (t->n_pipes == POOL_MAX) {
-		pipe_free(p);
+		pipe_free(t, p);
 		return;
 	}
 	p->next = t->pipes;
@@ -78,13 +80,13 @@ static void pipe_put(struct sbx_tcp *t, struct sbx_pipe *p)
 void sbx_tcp_pipes_free(struct sbx_tcp *t)
 {
 	while (t->pipes)
-		pipe_free(pipe_get(t));
+		pipe_free(t, pipe_get(t));
 }
 
 void sbx_tcp_dir_fini(struct sbx_tcp *t, struct sbx_tcp_dir *d)
 {
 	if (d->pipe && d->n_pipe)
-		pipe_free(d->pipe);
+		pipe_free(t, d->pipe);
 	else if (d->pipe)
 		pipe_put(t, d->pipe);
 	d->pipe = NULL;
@@ -313,7 +315,7 @@ bool sbx_tcp_relay_event(struct sbx_tcp_flow *f)
 		return false;
 	if (up == SBX_PUMP_ON || down == SBX_PUMP_ON)
 		sbx_tcp_again(f);
-	if (f->state == SBX_TCP_RELAYING)
+	if (f->state == SBX_TCP_RELAYING && !f->inside)
 		sbx_timer_arm(f->b, SBX_TIMER_IDLE, &f->timeout);
 	return true;
 }

@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "broker/factory.h"
 
 #define BATCH		32
 #define N_BUCKETS	256 /* a power of two */
@@ -40,7 +41,6 @@ struct sbx_udp_datagram {
 struct sbx_udp {
 	struct sbx_broker *b;
 	struct event ev_listen[2];
-	struct sbx_udp_factory *factory;
 	struct sbx_udp_flow *buckets[N_BUCKETS];
 	size_t n;
 };
@@ -275,8 +275,10 @@ static void on_resolved(struct sbx_resolve_waiter *w, const struct sbx_resolved 
 		on_addresses(f, result->v, result->n, result->first_family);
 }
 
-static void on_made(struct sbx_udp *u, uint32_t cookie, int fd_take)
+void sbx_udp_made(struct sbx_broker *b, uint32_t cookie, int fd_take)
 {
+	struct sbx_udp *u = b->udp;
+
 	for (size_t i = 0; i < N_BUCKETS; i++)
 		for (struct sbx_udp_flow *f = u->buckets[i]; f; f = f->chain) {
 			if (f->cookie != cookie)
@@ -292,13 +294,25 @@ static void on_made(struct sbx_udp *u, uint32_t cookie, int fd_take)
 	sbx_fd_close(fd_take); /* the flow is gone already */
 }
 
+static uint32_t ask(struct sbx_udp_flow *f)
+{
+	struct sbx_msg_udp_socket m = {
+		.local = f->target.addr,
+		.local_port = f->target.port,
+		.peer = f->peer,
+		.peer_port = f->peer_port,
+	};
+
+	return sbx_factory_ask_udp(f->u->b->factory, &m);
+}
+
 static void open_flow(struct sbx_udp_flow *f)
 {
 	struct sbx_broker *b = f->u->b;
 	const struct sbx_resolved *result;
 
 	b->stats.flows++;
-	f->cookie = sbx_udp_factory_ask(f->u->factory, f);
+	f->cookie = ask(f);
 	if (!f->cookie) {
 		refuse_reason(f, SBX_REASON_RESOURCE);
 		return;
@@ -499,9 +513,7 @@ int sbx_udp_new(struct sbx_broker *b)
 	u->b = b;
 	sbx_timers_on(b, SBX_TIMER_UDP_OPEN, OPEN_TIMEOUT_MS, expire_open);
 	sbx_timers_on(b, SBX_TIMER_UDP_IDLE, b->config.limits.udp_idle_timeout_ms, expire_idle);
-	r = sbx_udp_factory_new(b, b->fds[SBX_BFD_FACTORY], on_made, &u->factory);
-	if (r == 0)
-		r = listen_on(u, &u->ev_listen[0], b->fds[SBX_BFD_UDP4]);
+	r = listen_on(u, &u->ev_listen[0], b->fds[SBX_BFD_UDP4]);
 	return r < 0 ? r : listen_on(u, &u->ev_listen[1], b->fds[SBX_BFD_UDP6]);
 }
 
@@ -515,6 +527,5 @@ void sbx_udp_free(struct sbx_udp *u)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(u->ev_listen); i++)
 		if (event_initialized(&u->ev_listen[i]))
 			event_del(&u->ev_listen[i]);
-	sbx_udp_factory_free(u->factory);
 	free(u);
 }

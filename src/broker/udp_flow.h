@@ -36,14 +36,4 @@ struct sbx_udp_flow {
 int sbx_udp_new(struct sbx_broker *b); /* 0 or -errno */
 void sbx_udp_free(struct sbx_udp *u);
 
-/* --- udp_factory.c --- */
-struct sbx_udp_factory;
-/* @made is called with an inside socket (@fd, taken over) or -1, and the cookie of the request. */
-typedef void (*sbx_udp_made_fn)(struct sbx_udp *u, uint32_t cookie, int fd_take);
-int sbx_udp_factory_new(struct sbx_broker *b, int fd, sbx_udp_made_fn made,
-			struct sbx_udp_factory **ret_f);
-void sbx_udp_factory_free(struct sbx_udp_factory *f);
-/* Ask for a socket. Returns the cookie, never 0; 0: it cannot be asked for now. */
-uint32_t sbx_udp_factory_ask(struct sbx_udp_factory *f, const struct sbx_udp_flow *flow);
-
 #endif

@@ -10,6 +10,7 @@
 #include "ipc/channel.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -144,6 +145,7 @@ int sbx_channel_recv(int fd, void *p, size_t n_max, size_t *ret_n, int *fds, siz
 		.msg_control = control.room,
 		.msg_controllen = sizeof(control.room),
 	};
+	bool reset = false, cut;
 	ssize_t n;
 
 	*ret_n = 0;
@@ -155,11 +157,18 @@ int sbx_channel_recv(int fd, void *p, size_t n_max, size_t *ret_n, int *fds, siz
 		return -EINVAL;
 	do {
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+		/* Said once, when the peer closed with something unread, and before what it sent us last: why it ended. */
+		if (n < 0 && errno == ECONNRESET && !reset) {
+			reset = true;
+			errno = EINTR;
+		}
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return from_errno(errno);
 	collect(&a, &msg);
-	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || a.overflow || a.n_fds > fds_max)
+	/* The room for fds is for more than any caller takes: where they were cut off within it, by our own table. */
+	cut = msg.msg_flags & MSG_CTRUNC;
+	if (msg.msg_flags & MSG_TRUNC || a.overflow || a.n_fds > fds_max || (cut && fds_max == 0))
 		return SBX_CHANNEL_E_BROKEN;
 	/* The end of the stream; an empty packet cannot be told from it and is nothing we send. */
 	if (n == 0)
@@ -167,6 +176,8 @@ int sbx_channel_recv(int fd, void *p, size_t n_max, size_t *ret_n, int *fds, siz
 	*ret_n = (size_t)n;
 	if (ret_pid)
 		*ret_pid = a.pid;
+	if (cut)
+		return SBX_CHANNEL_E_NO_FDS;
 	if (ret_n_fds)
 		*ret_n_fds = a.n_fds;
 	for (; a.n_fds; a.n_fds--)

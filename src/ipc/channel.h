@@ -16,8 +16,10 @@
 enum {
 	SBX_CHANNEL_E_CLOSED = 1, /* the peer is gone (end of file, EPIPE, ECONNRESET) */
 	SBX_CHANNEL_E_AGAIN,      /* non-blocking: nothing to read, or no room to write */
-	SBX_CHANNEL_E_BROKEN,     /* truncated packet or fd list, or more fds than the caller takes: a
-	                             protocol violation; the fds that came are closed */
+	SBX_CHANNEL_E_BROKEN,     /* truncated packet, or more fds than the caller takes: a protocol
+	                             violation; the fds that came are closed */
+	SBX_CHANNEL_E_NO_FDS,     /* the packet is whole, its fds are not: no room in our own table, which
+	                             is not the sender's doing; those that came are closed */
 };
 
 /* A connected pair, both ends CLOEXEC and blocking, with SO_PASSCRED on ret_a. 0 or -errno. */
@@ -31,7 +33,8 @@ int sbx_channel_send(int fd, const void *p, size_t n, const int *fds, size_t n_f
 /* Receive one packet into @p (capacity n_max). The fds (CLOEXEC) are the caller's. *ret_pid gets the
  * sender's pid in our pid namespace where SO_PASSCRED is on, else 0. ret_pid may be NULL; with
  * fds_max 0 any fd is a violation. 0, SBX_CHANNEL_E_*, or -errno; unless 0, no fd is handed out and
- * the counts are 0. ret_n_fds may be NULL when fds_max is 0. */
+ * the counts are 0, but with SBX_CHANNEL_E_NO_FDS *ret_n and *ret_pid are as with 0. ret_n_fds may be NULL when
+ * fds_max is 0. */
 int sbx_channel_recv(int fd, void *p, size_t n_max, size_t *ret_n, int *fds, size_t fds_max,
 		     size_t *ret_n_fds, pid_t *ret_pid);
 

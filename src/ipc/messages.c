@@ -139,6 +139,7 @@ static void clear_element(const struct codec *c, void *p, size_t n)
 static void limits_fields(struct codec *c, struct sbx_limits *l)
 {
 	f_u32(c, &l->n_flows, UINT32_MAX);
+	f_u32(c, &l->n_published, UINT32_MAX);
 	f_u32(c, &l->n_udp_flows, UINT32_MAX);
 	f_u32(c, &l->n_pins, UINT32_MAX);
 	f_u32(c, &l->n_dns_tcp, UINT32_MAX);
@@ -152,7 +153,7 @@ static void limits_fields(struct codec *c, struct sbx_limits *l)
 	f_u32(c, &l->dns_tcp_timeout_ms, UINT32_MAX);
 	f_u32(c, &l->n_addresses, UINT32_MAX);
 }
-_Static_assert(sizeof(struct sbx_limits) == 13 * sizeof(uint32_t),
+_Static_assert(sizeof(struct sbx_limits) == 14 * sizeof(uint32_t),
 	       "limits_fields visits every limit");
 
 static void config_fields(struct codec *c, struct sbx_msg_config *m)
@@ -177,6 +178,15 @@ static void config_fields(struct codec *c, struct sbx_msg_config *m)
 	f_u32(c, &m->repin_interval_s, UINT32_MAX);
 	f_addr(c, &m->stub_addr);
 	if (m->real_pins != (m->stub_addr.family != 0))
+		c->bad = true;
+	f_u32(c, &m->n_publish, SBX_PUBLISH_MAX);
+	for (uint32_t i = 0; i < m->n_publish && !codec_failed(c); i++) {
+		f_u16(c, &m->publish[i]);
+		if (m->publish[i] == 0)
+			c->bad = true;
+	}
+	if (!codec_failed(c) && (m->fd_mask >> SBX_BFD_PUBLISH != (UINT32_C(1) << m->n_publish) - 1 ||
+	    (m->real_pins && m->n_publish)))
 		c->bad = true;
 }
 
@@ -205,6 +215,10 @@ static void stats_fields(struct codec *c, struct sbx_msg_stats *m)
 	f_u64(c, &m->bytes_in);
 	f_u64(c, &m->events_folded);
 	f_u64(c, &m->limits_hit);
+	f_u64(c, &m->published);
+	f_u64(c, &m->published_failed);
+	f_u64(c, &m->published_bytes_out);
+	f_u64(c, &m->published_bytes_in);
 }
 
 static void probes_fields(struct codec *c, struct sbx_msg_probes *m)
@@ -223,6 +237,36 @@ static void probes_fields(struct codec *c, struct sbx_msg_probes *m)
 		f_str(c, p->expect, sizeof(p->expect));
 	}
 }
+
+static void programs_fields(struct codec *c, struct sbx_msg_programs *m)
+{
+	uint32_t at = 0;
+
+	f_u32(c, &m->n_programs, SBX_PROGRAMS_MAX);
+	if (m->n_programs == 0)
+		c->bad = true;
+	for (uint32_t i = 0; i < m->n_programs && !codec_failed(c); i++) {
+		struct sbx_msg_program *p = &m->v[i];
+
+		clear_element(c, p, sizeof(*p));
+		f_u64(c, &p->dev);
+		f_u64(c, &p->ino);
+		if (!c->writing)
+			p->path = at;
+		if (p->path != at || at >= sizeof(m->text)) {
+			c->bad = true;
+			return;
+		}
+		f_str(c, m->text + at, sizeof(m->text) - at);
+		if (codec_failed(c))
+			return;
+		if (m->text[at] != '/')
+			c->bad = true;
+		at += (uint32_t)strlen(m->text + at) + 1;
+	}
+}
+_Static_assert(HEADER_SIZE + 4 + SBX_PROGRAMS_MAX * 18 + SBX_PROGRAMS_TEXT_MAX <= SBX_MSG_MAX,
+	       "all programs fit one packet");
 
 static void verdicts_fields(struct codec *c, struct sbx_msg_verdicts *m)
 {
@@ -261,6 +305,15 @@ static void udp_socket_fields(struct codec *c, struct sbx_msg_udp_socket *m)
 	f_u32(c, &m->cookie, UINT32_MAX);
 	/* One socket serves both ends, so both are of one family. */
 	if (m->local.family == 0 || m->local.family != m->peer.family)
+		c->bad = true;
+}
+
+static void tcp_socket_fields(struct codec *c, struct sbx_msg_tcp_socket *m)
+{
+	f_u8(c, &m->family, 6);
+	f_u16(c, &m->port);
+	f_u32(c, &m->cookie, UINT32_MAX);
+	if ((m->family != 4 && m->family != 6) || m->port == 0)
 		c->bad = true;
 }
 
@@ -368,10 +421,12 @@ DEFINE_MESSAGE(config, struct sbx_msg_config, SBX_MSG_CONFIG)
 DEFINE_MESSAGE(event, struct sbx_event, SBX_MSG_EVENT)
 DEFINE_MESSAGE(stats, struct sbx_msg_stats, SBX_MSG_STATS)
 DEFINE_LIST(probes, struct sbx_msg_probes, SBX_MSG_PROBES, probes)
+DEFINE_LIST(programs, struct sbx_msg_programs, SBX_MSG_PROGRAMS, v)
 DEFINE_LIST(verdicts, struct sbx_msg_verdicts, SBX_MSG_VERDICTS, v)
 DEFINE_MESSAGE(exec_failed, struct sbx_msg_exec_failed, SBX_MSG_EXEC_FAILED)
 DEFINE_MESSAGE(stage_failed, struct sbx_msg_stage_failed, SBX_MSG_STAGE_FAILED)
 DEFINE_MESSAGE(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)
+DEFINE_MESSAGE(tcp_socket, struct sbx_msg_tcp_socket, SBX_MSG_TCP_SOCKET)
 DEFINE_LIST(pins, struct sbx_msg_pins, SBX_MSG_PINS, v)
 
 /* --- messages of a type and at most a number --- */
@@ -385,15 +440,20 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_RELEASE:
 	case SBX_MSG_ORDERS:
 	case SBX_MSG_STAGE_UPPER:
+	case SBX_MSG_COVER:
+	case SBX_MSG_COVERED:
 		*ret_number = false;
 		return 0;
 	case SBX_MSG_STAGE_READY:
 	case SBX_MSG_SIGNAL:
+	case SBX_MSG_SIGNAL_ALL:
 	case SBX_MSG_COMMAND_EXIT:
 	case SBX_MSG_UDP_SOCKET_MADE:
 	case SBX_MSG_UDP_SOCKET_FAILED:
 	case SBX_MSG_PINNED:
 	case SBX_MSG_PINS_FAILED:
+	case SBX_MSG_TCP_SOCKET_MADE:
+	case SBX_MSG_TCP_SOCKET_FAILED:
 		*ret_number = true;
 		return 0;
 	default:

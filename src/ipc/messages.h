@@ -22,12 +22,12 @@
  *   launcher -> broker   CONFIG, RELEASE (the self-test is over), PINNED or PINS_FAILED (in answer), STOP
  *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., STATS (in answer to STOP, last)
  *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the sandbox's
- *                        sockets), STAGE_FAILED, COMMAND_EXIT
- *   launcher -> stage    ORDERS (they are in shared memory, launcher/orders.h), SIGNAL
+ *                        sockets), COVERED (in answer), STAGE_FAILED, COMMAND_EXIT
+ *   launcher -> stage    ORDERS (they are in shared memory, launcher/orders.h), COVER, SIGNAL, SIGNAL_ALL
  *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
- *   launcher -> init     PROBES, RELEASE
- *   broker -> factory    UDP_SOCKET (the stage, once it is ready, is the socket factory)
- *   factory -> broker    UDP_SOCKET_MADE (with one fd), UDP_SOCKET_FAILED
+ *   launcher -> init     PROGRAMS (where there is an allow list), PROBES, RELEASE
+ *   broker -> factory    UDP_SOCKET, TCP_SOCKET (the stage, once it is ready, is the socket factory)
+ *   factory -> broker    UDP_SOCKET_MADE (with one fd), UDP_SOCKET_FAILED, and the same of TCP; in the order asked
  *
  * A message is one packet: u8 version (SBX_MSG_VERSION), u8 type, u16 zero, then the fields in the
  * order of the struct, network byte order, strings as u16 length and bytes. A decoder refuses another
@@ -62,6 +62,13 @@ enum sbx_msg_type {
 	SBX_MSG_PINS,
 	SBX_MSG_PINNED,
 	SBX_MSG_PINS_FAILED,
+	SBX_MSG_PROGRAMS,
+	SBX_MSG_TCP_SOCKET,
+	SBX_MSG_TCP_SOCKET_MADE,
+	SBX_MSG_TCP_SOCKET_FAILED,
+	SBX_MSG_SIGNAL_ALL,
+	SBX_MSG_COVER,
+	SBX_MSG_COVERED,
 	SBX_N_MSG_TYPES,
 };
 
@@ -81,8 +88,10 @@ enum sbx_broker_fd {
 	SBX_BFD_FACTORY, /* channel to the socket factory */
 	SBX_BFD_MARK,    /* attach cgroup: a UDP socket of the sandbox's cgroup (io_nflog.c) */
 	SBX_BFD_DIAG,	 /* attach cgroup: NETLINK_SOCK_DIAG, to ask which flows are open */
-	SBX_N_BROKER_FDS,
+	SBX_BFD_PUBLISH, /* and SBX_PUBLISH_MAX - 1 more: listening on the host */
+	SBX_N_BROKER_FDS = SBX_BFD_PUBLISH + SBX_PUBLISH_MAX,
 };
+_Static_assert(SBX_N_BROKER_FDS < 32, "a bit of fd_mask for each");
 
 struct sbx_msg_config {
 	char id[SBX_ID_LEN + 1];
@@ -102,6 +111,8 @@ struct sbx_msg_config {
 	                      pass; no flow comes here */
 	uint32_t repin_interval_s; /* with real_pins */
 	struct sbx_addr stub_addr; /* with real_pins: where the stub is; what selftest_name resolves to */
+	uint32_t n_publish;	   /* as many SBX_BFD_PUBLISH fds are there */
+	uint16_t publish[SBX_PUBLISH_MAX]; /* the sandbox's port that each of them leads to */
 };
 
 #define SBX_MSG_PINS_MAX 1024 /* of one message */
@@ -128,12 +139,29 @@ struct sbx_msg_pins {
 struct sbx_msg_stats {
 	uint64_t flows, flows_denied, dns_queries, dns_refused, bytes_out, bytes_in, events_folded;
 	uint64_t limits_hit; /* refusals for want of room, all kinds */
+	uint64_t published, published_failed; /* connections from outside; those that came to nothing */
+	uint64_t published_bytes_out, published_bytes_in; /* from the sandbox, to it */
 };
 
 struct sbx_msg_probes {
 	uint32_t timeout_ms; /* for each probe */
 	uint32_t n_probes;
 	struct sbx_probe probes[SBX_PROBES_MAX];
+};
+
+#define SBX_PROGRAMS_MAX      1024
+#define SBX_PROGRAMS_TEXT_MAX 40000 /* bytes of all paths, with a NUL each */
+
+/* The files that may execute; nothing else will. */
+struct sbx_msg_program {
+	uint64_t dev, ino; /* of what the launcher judged */
+	uint32_t path;	   /* where it begins in text */
+};
+
+struct sbx_msg_programs {
+	uint32_t n_programs; /* from 1 */
+	char text[SBX_PROGRAMS_TEXT_MAX]; /* absolute paths, one after the other in the order of v */
+	struct sbx_msg_program v[SBX_PROGRAMS_MAX];
 };
 
 struct sbx_msg_verdict {
@@ -166,13 +194,20 @@ struct sbx_msg_udp_socket {
 	uint32_t cookie; /* echoed in the answer */
 };
 
+/* A socket that connects to a published port, on the sandbox's loopback. */
+struct sbx_msg_tcp_socket {
+	uint8_t family; /* 4 or 6 */
+	uint16_t port;
+	uint32_t cookie; /* echoed in the answer */
+};
+
 /* The type of a packet: SBX_MSG_NONE when it is not one of ours. */
 enum sbx_msg_type sbx_msg_type(struct sbx_span packet);
 
 /*
  * Encoders return the bytes written, -EMSGSIZE (no room, or over SBX_MSG_MAX) or -EINVAL (the
  * struct holds what a decoder would refuse). Decoders return 0, or -EBADMSG with *ret_m all zero; of
- * the lists of PROBES, VERDICTS and PINS what is past the count stays as it was. Text meant for people (an
+ * the lists of PROBES, PROGRAMS, VERDICTS and PINS what is past the count stays as it was. Text meant for people (an
  * event's name and rule; every step and detail) is decoded with what sbx_text_unit() refuses replaced
  * by '?': it comes from less trusted processes and ends in a terminal or the database.
  */
@@ -184,15 +219,17 @@ SBX_MSG_DECLARE(config, struct sbx_msg_config);
 SBX_MSG_DECLARE(event, struct sbx_event);
 SBX_MSG_DECLARE(stats, struct sbx_msg_stats);
 SBX_MSG_DECLARE(probes, struct sbx_msg_probes);
+SBX_MSG_DECLARE(programs, struct sbx_msg_programs);
 SBX_MSG_DECLARE(verdicts, struct sbx_msg_verdicts);
 SBX_MSG_DECLARE(exec_failed, struct sbx_msg_exec_failed);
 SBX_MSG_DECLARE(stage_failed, struct sbx_msg_stage_failed);
 SBX_MSG_DECLARE(udp_socket, struct sbx_msg_udp_socket); /* its two answers are simple messages */
+SBX_MSG_DECLARE(tcp_socket, struct sbx_msg_tcp_socket); /* the same */
 SBX_MSG_DECLARE(pins, struct sbx_msg_pins);		/* as are these */
 
 /* Messages with nothing but a type (STOP, READY, INIT_HELLO, RELEASE) and with one number
- * (STAGE_READY: which of enum sbx_broker_fd ride along, as bits; SIGNAL: the signal; COMMAND_EXIT: a
- * wait status; UDP_SOCKET_MADE/FAILED: the cookie; PINNED, PINS_FAILED: the serial). */
+ * (STAGE_READY: which of enum sbx_broker_fd ride along, as bits; SIGNAL, SIGNAL_ALL: the signal; COMMAND_EXIT: a
+ * wait status; UDP_SOCKET_MADE/FAILED, TCP_SOCKET_MADE/FAILED: the cookie; PINNED, PINS_FAILED: the serial). */
 ssize_t sbx_msg_encode_simple(enum sbx_msg_type type, uint32_t value, void *p, size_t n);
 int sbx_msg_decode_simple(struct sbx_span packet, enum sbx_msg_type type, uint32_t *ret_value);
 

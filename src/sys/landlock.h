@@ -15,4 +15,19 @@ int sbx_landlock_abi(void);
  * -EOPNOTSUPP: ABI below SBX_LANDLOCK_ABI_SCOPES; -errno. */
 int sbx_landlock_scope(void);
 
+/*
+ * The same, where the kernel can, and besides: nothing executes but files that are named, and nothing is read but what
+ * is. Needs an ABI of 1. A ruleset is made, filled and enforced once.
+ */
+#define SBX_LANDLOCK_EXECUTE (1u << 0) /* of a file; its reader executes it, too: give both */
+#define SBX_LANDLOCK_READ    (1u << 2) /* of a file, or of all files below a directory */
+#define SBX_LANDLOCK_REFER   (1u << 13) /* of a directory: files move between the directories below it; ABI 2 */
+/* The ruleset's fd or -errno. */
+int sbx_landlock_programs_begin(void);
+/* @access to what @fd (borrowed, may be O_PATH) is, and below it. What the ABI does not know is left out. 0 or -errno;
+ * -EBADFD: nothing that has a place in a file system (a pipe, a socket), which is not held anyway. */
+int sbx_landlock_allow(int ruleset, int fd, unsigned int access);
+/* From now on, for this process and its children. Needs no_new_privs. 0 or -errno. */
+int sbx_landlock_enforce(int ruleset);
+
 #endif

@@ -26,6 +26,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/cgroup_plan.c \
 	%reldir%/dns_capture.c %reldir%/dns_capture.h \
 	%reldir%/datagram.c %reldir%/datagram.h \
+	%reldir%/dir_walk.c %reldir%/dir_walk.h \
 	%reldir%/file_text.c %reldir%/file_text.h \
 	%reldir%/idmap.c %reldir%/idmap.h \
 	%reldir%/ids.c \
@@ -35,11 +36,13 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/notify.c %reldir%/notify.h \
 	%reldir%/path.c %reldir%/path.h \
 	%reldir%/path_resolve.c %reldir%/path_resolve.h \
+	%reldir%/path_set_id.c \
 	%reldir%/proc.c %reldir%/proc.h \
 	%reldir%/proc_fds.c \
 	%reldir%/seccomp.c %reldir%/seccomp.h \
 	%reldir%/seccomp_command.c \
 	%reldir%/seccomp_helpers.c \
+	%reldir%/seccomp_memfd.c \
 	%reldir%/seccomp_program.h \
 	%reldir%/seccomp_rows.c \
 	%reldir%/seccomp_table.h \
@@ -54,6 +57,10 @@ noinst_PROGRAMS += %reldir%/seccomp_generate
 CLEANFILES += %reldir%/seccomp_programs.c
 %reldir%/seccomp_programs.c: %reldir%/seccomp_generate$(EXEEXT)
 	$(AM_V_GEN)%reldir%/seccomp_generate$(EXEEXT) >$@.tmp && mv $@.tmp $@
+
+check_PROGRAMS += tests/unit/test_dir_walk
+tests_unit_test_dir_walk_SOURCES = tests/unit/test_dir_walk.c tests/unit/scratch.h
+tests_unit_test_dir_walk_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_cgroup
 tests_unit_test_cgroup_SOURCES = tests/unit/test_cgroup.c tests/unit/scratch.h
@@ -78,7 +85,8 @@ SBX_GOLDEN_TESTS += tests/unit/test_seccomp
 EXTRA_DIST += \
 	tests/golden/seccomp-broker.txt \
 	tests/golden/seccomp-command.txt \
-	tests/golden/seccomp-factory.txt
+	tests/golden/seccomp-factory.txt \
+	tests/golden/seccomp-factory_tcp.txt
 
 # The network: sockets, rulesets, NFLOG. What links libnftnl lists $(sys_nftnl_libs): beside it libmnl, or,
 # where sbx-run is static, what stands in for it, so that the tests of rulesets try that too.
@@ -136,3 +144,8 @@ tests_system_attach_case_SOURCES = \
 tests_system_attach_case_LDADD = $(sys_net_test_libs)
 tests_system_nft_case_SOURCES = tests/system/nft_case.c
 tests_system_nft_case_LDADD = $(sys_net_test_libs)
+
+# The attack of tests/system/test_mount_races.py.
+noinst_PROGRAMS += tests/system/exchange
+tests_system_exchange_SOURCES = tests/system/exchange.c
+tests_system_exchange_LDADD = -lpthread

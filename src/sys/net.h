@@ -59,14 +59,23 @@ int sbx_net_listener_open(enum sbx_listener which, uint16_t *ret_port);
 int sbx_net_stub_open(enum sbx_listener which, const struct sbx_addr *addr);
 /* A TCP listener at a port that the kernel chooses. fd or -errno. */
 int sbx_net_listen_at(const struct sbx_addr *addr, uint16_t *ret_port);
+/* A published port: a TCP listener at an address of this host, SO_REUSEADDR (what a former one left in TIME_WAIT is
+ * no hindrance, a listener is), with keepalive for what is accepted. *ret_port: @port, or the kernel's choice for 0.
+ * fd, non-blocking, or -errno: -EADDRINUSE, -EACCES (below ip_unprivileged_port_start), -EADDRNOTAVAIL,
+ * -EAFNOSUPPORT (no IPv6). */
+int sbx_net_publish_open(const struct sbx_addr *addr, uint16_t port, uint16_t *ret_port);
 /* A UDP socket with a port of its own, bound to no address. IPv4. fd or -errno. */
 int sbx_net_udp_open(void);
 
-/* The factory's only product: a UDP socket bound to @local (transparent) and connected to @peer.
+/* One of the factory's two products: a UDP socket bound to @local (transparent) and connected to @peer.
  * Non-blocking. fd or -errno: -EADDRINUSE when a process in the sandbox has bound @local itself.
  * Needs CAP_NET_RAW, and CAP_NET_BIND_SERVICE for a local port below 1024; nothing else. */
 int sbx_net_udp_flow_open(const struct sbx_addr *local, uint16_t local_port,
 			  const struct sbx_addr *peer, uint16_t peer_port);
+
+/* The other: a TCP socket that connects to @port of the loopback of @family (4 or 6). Non-blocking, mostly not
+ * connected yet. fd or -errno; -ECONNREFUSED also when it had met itself, as happens where nobody listens. */
+int sbx_net_tcp_inside_open(uint8_t family, uint16_t port);
 
 /* NFLOG: bind @group on an nfnetlink socket (non-blocking afterwards), copy_range bytes of each
  * packet, each packet sent at once and numbered. fd or -errno (-EPERM: no CAP_NET_ADMIN over the

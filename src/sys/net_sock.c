@@ -23,6 +23,11 @@
 
 #include "base/cleanup.h"
 
+/* Of connections from outside: a peer that is gone without a word is found out after two minutes. */
+#define KEEPALIVE_IDLE_S     60
+#define KEEPALIVE_INTERVAL_S 10
+#define KEEPALIVE_PROBES     6
+
 #define BACKLOG 4096 /* the kernel caps it at net.core.somaxconn */
 
 static const struct {
@@ -158,6 +163,44 @@ int sbx_net_listen_at(const struct sbx_addr *addr, uint16_t *ret_port)
 	return r < 0 ? r : sbx_fd_steal(&fd);
 }
 
+static int set_number(int fd, int option, int value)
+{
+	return setsockopt(fd, IPPROTO_TCP, option, &value, sizeof(value)) < 0 ? -errno : 0;
+}
+
+static int set_keepalive(int fd)
+{
+	int r = set_on(fd, SOL_SOCKET, SO_KEEPALIVE);
+
+	if (r == 0)
+		r = set_number(fd, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+	if (r == 0)
+		r = set_number(fd, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+	return r < 0 ? r : set_number(fd, TCP_KEEPCNT, KEEPALIVE_PROBES);
+}
+
+int sbx_net_publish_open(const struct sbx_addr *addr, uint16_t port, uint16_t *ret_port)
+{
+	SBX_AUTO_CLOSE int fd =
+		socket(addr->family == 6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r = fd < 0 ? -errno : set_on(fd, SOL_SOCKET, SO_REUSEADDR);
+
+	if (r == 0 && addr->family == 6)
+		r = set_on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+	if (r == 0)
+		r = set_keepalive(fd);
+	if (r == 0)
+		r = set_on(fd, IPPROTO_TCP, TCP_NODELAY);
+	if (r == 0)
+		r = bind_to(fd, addr, port);
+	/* At once: two that are bound and do not listen yet would share the port. */
+	if (r == 0 && listen(fd, BACKLOG) < 0)
+		r = -errno;
+	if (r == 0)
+		r = bound_port(fd, ret_port);
+	return r < 0 ? r : sbx_fd_steal(&fd);
+}
+
 int sbx_net_udp_open(void)
 {
 	SBX_AUTO_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -194,4 +237,36 @@ int sbx_net_udp_flow_open(const struct sbx_addr *local, uint16_t local_port,
 	    connect(fd, (struct sockaddr *)&to, n_to) < 0)
 		return -errno;
 	return sbx_fd_steal(&fd);
+}
+
+int sbx_net_tcp_inside_open(uint8_t family, uint16_t port)
+{
+	static const struct sbx_addr loopback4 = { 4, { 127, 0, 0, 1 } }, loopback6 = { 6, { [15] = 1 } };
+	const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	SBX_AUTO_CLOSE int fd = -1;
+	struct sockaddr_storage to;
+	uint16_t own_port = 0;
+	socklen_t n;
+	int r;
+
+	if ((family != 4 && family != 6) || port == 0)
+		return -EINVAL;
+	n = sbx_addr_to_sockaddr(family == 4 ? &loopback4 : &loopback6, port, &to);
+	fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	r = set_on(fd, IPPROTO_TCP, TCP_NODELAY);
+	if (r < 0)
+		return r;
+	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, SBX_NET_CONGESTION, sizeof(SBX_NET_CONGESTION) - 1);
+	if (connect(fd, (struct sockaddr *)&to, n) < 0 && errno != EINPROGRESS)
+		return -errno;
+	/* Where nobody listens the kernel may give us that very port, and connect us to ourselves (RFC 9293 section
+	 * 3.5): whoever connected from outside would get back what he says, and the server could not start. */
+	r = bound_port(fd, &own_port);
+	if (r == 0 && own_port == port) {
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		r = -ECONNREFUSED;
+	}
+	return r < 0 ? r : sbx_fd_steal(&fd);
 }

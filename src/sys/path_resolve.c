@@ -44,8 +44,9 @@ struct walk {
 	char path[PATH_MAX]; /* of fd; "" is / */
 	size_t n_path;
 	char todo[PATH_MAX]; /* what is left, without the components walked */
-	unsigned int n_links;
 	struct sbx_path_steering steering;
+	struct sbx_path_steering here; /* of the directories of `path`, and those left by `..` since the root */
+	struct sbx_resolved *out; /* hops are noted there as they are made */
 };
 
 /* File systems whose files are handles to the kernel or to other processes. */
@@ -103,10 +104,8 @@ static int refuse_open(const struct walk *w, const char *name, int error, struct
 {
 	switch (error) {
 	case -ENOSYS:
-		sbx_err_set(
-			err,
-			"this kernel has no openat2 (Linux 5.6): paths cannot be checked safely, "
-			"so none is granted");
+		sbx_err_set(err, "this kernel has no openat2 (Linux 5.6), or a seccomp filter hides it: paths "
+				 "cannot be checked safely, so none is granted");
 		return SBX_PATH_E_UNSUPPORTED;
 	case -ENOTDIR:
 		sbx_err_set(err, "%s is not a directory, so '%s' cannot be in it", shown(w), name);
@@ -170,6 +169,7 @@ static int go_root(struct walk *w)
 	w->fd = fd;
 	w->n_path = 0;
 	w->path[0] = '\0';
+	w->here = (struct sbx_path_steering){ 0 };
 	return fstat(fd, &w->st) < 0 ? -errno : 0;
 }
 
@@ -191,24 +191,47 @@ static int go_up(struct walk *w)
 	return fstat(fd, &w->st) < 0 ? -errno : 0;
 }
 
-static void steered_by(struct walk *w, uid_t uid)
+static void steered_by(struct sbx_path_steering *s, uid_t uid)
 {
 	if (uid == 0)
 		return;
-	if (w->steering.by != 0 && w->steering.by != uid)
-		w->steering.by_others = true;
-	w->steering.by = uid;
+	if (s->by != 0 && s->by != uid)
+		s->by_others = true;
+	s->by = uid;
 }
 
-/* Who may say what @name is: who may write the directory, and whose symlink it is. In a sticky directory
- * everybody may add a name, but it stays its owner's. */
+/* Who may say what a name in @dir is. In a sticky directory everybody may add a name, but it stays its owner's. */
+static void steered_through(struct sbx_path_steering *s, const struct stat *dir)
+{
+	steered_by(s, dir->st_uid);
+	if ((dir->st_mode & 0022) && !(dir->st_mode & S_ISVTX))
+		s->by_others = true;
+}
+
 static void note_steering(struct walk *w, const struct stat *child)
 {
-	steered_by(w, w->st.st_uid);
+	steered_through(&w->here, &w->st);
+	steered_through(&w->steering, &w->st);
 	if (S_ISLNK(child->st_mode))
-		steered_by(w, child->st_uid);
-	if ((w->st.st_mode & 0022) && !(w->st.st_mode & S_ISVTX))
-		w->steering.by_others = true;
+		steered_by(&w->steering, child->st_uid);
+}
+
+static int note_hop(struct walk *w, const struct stat *link_st, const char *name, const char *text)
+{
+	struct sbx_resolved *out = w->out;
+	struct sbx_path_hop *hop;
+
+	if (!out->hops)
+		out->hops = calloc(SBX_PATH_LINKS_MAX, sizeof(*out->hops));
+	if (!out->hops)
+		return -ENOMEM;
+	hop = &out->hops[out->n_hops++];
+	hop->steering = w->here;
+	steered_by(&hop->steering, link_st->st_uid);
+	hop->text = strdup(text);
+	if (asprintf(&hop->at, "%s/%s", w->path, name) < 0)
+		hop->at = NULL;
+	return hop->at && hop->text ? 0 : -ENOMEM;
 }
 
 static int follow_link(struct walk *w, int link_fd, const struct stat *link_st, const char *name,
@@ -217,6 +240,7 @@ static int follow_link(struct walk *w, int link_fd, const struct stat *link_st, 
 	char text[PATH_MAX];
 	size_t n_rest = strlen(w->todo);
 	ssize_t n;
+	int r;
 
 	if ((w->st.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) &&
 	    link_st->st_uid != geteuid() && link_st->st_uid != w->st.st_uid) {
@@ -226,7 +250,7 @@ static int follow_link(struct walk *w, int link_fd, const struct stat *link_st, 
 			w->path, name);
 		return SBX_PATH_E_ACCESS;
 	}
-	if (++w->n_links > SBX_PATH_LINKS_MAX) {
+	if (w->out->n_hops >= SBX_PATH_LINKS_MAX) {
 		sbx_err_set(err, "more than %d symlinks on the way, the last at %s/%s",
 			    SBX_PATH_LINKS_MAX, w->path, name);
 		return SBX_PATH_E_LOOP;
@@ -237,6 +261,9 @@ static int follow_link(struct walk *w, int link_fd, const struct stat *link_st, 
 	text[n] = '\0';
 	if (n == 0 || (size_t)n + 1 + n_rest >= sizeof(w->todo))
 		return refuse_open(w, name, n == 0 ? -EACCES : -ENAMETOOLONG, err);
+	r = note_hop(w, link_st, name, text);
+	if (r < 0)
+		return r;
 	memmove(w->todo + n + 1, w->todo, n_rest + 1);
 	memcpy(w->todo, text, (size_t)n);
 	w->todo[n] = '/';
@@ -356,12 +383,20 @@ static int walk_all(struct walk *w, struct sbx_resolved *out, struct sbx_err *er
 	return too_long ? refuse_open(w, "...", -ENAMETOOLONG, err) : 0;
 }
 
+/* Container runtimes refuse by EPERM what they do not know; / itself nobody refuses. */
+int sbx_path_check_support(struct sbx_err *err)
+{
+	SBX_AUTO_CLOSE int fd = open2(AT_FDCWD, "/", O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
+
+	return fd == -ENOSYS || fd == -EPERM ? refuse_open(NULL, "/", -ENOSYS, err) : 0;
+}
+
 static int resolve_once(const char *path, struct walk *w, struct sbx_err *err,
 			struct sbx_resolved *out)
 {
 	int r;
 
-	*w = (struct walk){ .fd = -1 };
+	*w = (struct walk){ .fd = -1, .out = out };
 	*out = (struct sbx_resolved){ .fd = -1 };
 	memcpy(w->todo, path, strlen(path) + 1);
 	r = walk_all(w, out, err);
@@ -408,5 +443,12 @@ void sbx_resolved_fini(struct sbx_resolved *r)
 	r->fd = sbx_fd_close(r->fd);
 	free(r->path);
 	free(r->parent);
+	for (size_t i = 0; i < r->n_hops; i++) {
+		free(r->hops[i].at);
+		free(r->hops[i].text);
+	}
+	free(r->hops);
 	r->path = r->parent = NULL;
+	r->hops = NULL;
+	r->n_hops = 0;
 }

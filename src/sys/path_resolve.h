@@ -8,10 +8,17 @@
 #include "base/err.h"
 #include "sys/path.h"
 
-/* Resolution without judgement; path.c decides. For src/sys only. */
+/* Resolution without judgement; path.c decides what may be granted. */
 
 /* Symlinks in one resolution, as the kernel's own limit: path_resolution(7). */
 #define SBX_PATH_LINKS_MAX 40
+
+/* A symlink that was followed. */
+struct sbx_path_hop {
+	char *at;   /* where it is: absolute, without symlinks */
+	char *text; /* what it says */
+	struct sbx_path_steering steering; /* who could have put another in its place */
+};
 
 struct sbx_resolved {
 	int fd;         /* O_PATH|O_CLOEXEC; when @missing of the nearest existing ancestor */
@@ -20,6 +27,8 @@ struct sbx_resolved {
 	struct stat st; /* of fd */
 	bool missing;
 	struct sbx_path_steering steering;
+	struct sbx_path_hop *hops; /* in the order they were followed */
+	size_t n_hops;
 };
 
 /* Resolve the absolute path @path from /. 0 (also when missing), SBX_PATH_E_LOOP, _ACCESS, _TYPE,

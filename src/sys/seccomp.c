@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -22,6 +23,7 @@ static const char *const names[] = {
 	[SBX_SECCOMP_COMMAND] = "command",
 	[SBX_SECCOMP_BROKER] = "broker",
 	[SBX_SECCOMP_FACTORY] = "factory",
+	[SBX_SECCOMP_FACTORY_TCP] = "factory_tcp",
 };
 _Static_assert(SBX_N_ELEMENTS(names) == SBX_N_SECCOMP_PROFILES, "a name for each profile");
 
@@ -40,14 +42,14 @@ int sbx_seccomp_install(enum sbx_seccomp_profile which, struct sbx_err *err)
 	return -error;
 }
 
-int sbx_seccomp_write(enum sbx_seccomp_profile which, int fd, struct sbx_err *err)
+static int write_program(enum sbx_seccomp_profile which, const struct sock_filter *filter, int fd,
+			 struct sbx_err *err)
 {
-	const struct sock_fprog *program = &sbx_seccomp_programs[which];
-	const size_t size = program->len * sizeof(*program->filter);
+	const size_t size = sbx_seccomp_programs[which].len * sizeof(*filter);
 	ssize_t n;
 
 	do {
-		n = write(fd, program->filter, size);
+		n = write(fd, filter, size);
 	} while (n < 0 && errno == EINTR);
 	if (n == (ssize_t)size)
 		return 0;
@@ -55,4 +57,21 @@ int sbx_seccomp_write(enum sbx_seccomp_profile which, int fd, struct sbx_err *er
 	sbx_err_set(err, "cannot write the seccomp filter '%s': %s", names[which],
 		    strerror((int)-n));
 	return (int)n;
+}
+
+int sbx_seccomp_write(enum sbx_seccomp_profile which, uint32_t lifts, int fd, struct sbx_err *err)
+{
+	const struct sock_fprog *program = &sbx_seccomp_programs[which];
+	SBX_AUTO_FREE struct sock_filter *copy = NULL;
+
+	if (!lifts)
+		return write_program(which, program->filter, fd, err);
+	copy = calloc(program->len, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, program->filter, program->len * sizeof(*copy));
+	for (const struct sbx_seccomp_place *p = sbx_seccomp_places[which]; p->lifts; p++)
+		if (p->lifts & lifts)
+			copy[p->at].k = SECCOMP_RET_ALLOW;
+	return write_program(which, copy, fd, err);
 }

@@ -110,13 +110,22 @@ static const struct sbx_seccomp_row broker_rows[] = {
 	REFUSE(prlimit64, "limits are set before"),
 };
 
+#define FACTORY_ROWS                                                                             \
+	RUNTIME_ROWS,                                                                            \
+	ALLOW(wait4, "the command's end"),                                                       \
+	ALLOW(waitid, "the command's end"),                                                      \
+	ALLOW(kill, "the command; it is the init of its pid namespace and sees no other"),       \
+	ALLOW(pidfd_send_signal, "the command"),                                                 \
+	ABSENT(newfstatat)
+
 static const struct sbx_seccomp_row factory_rows[] = {
-	RUNTIME_ROWS,
-	ALLOW(wait4, "the command's end"),
-	ALLOW(waitid, "the command's end"),
-	ALLOW(kill, "the command; it is the init of its pid namespace and sees no other"),
-	ALLOW(pidfd_send_signal, "the command"),
-	ABSENT(newfstatat),
+	FACTORY_ROWS,
+};
+
+static const struct sbx_seccomp_row factory_tcp_rows[] = {
+	FACTORY_ROWS,
+	SOCKET_OF(AF_INET, SOCK_STREAM, "connections to published ports"),
+	SOCKET_OF(AF_INET6, SOCK_STREAM, "connections to published ports"),
 };
 
 const struct sbx_seccomp_table sbx_seccomp_broker_table = {
@@ -129,4 +138,10 @@ const struct sbx_seccomp_table sbx_seccomp_factory_table = {
 	.default_action = SCMP_ACT_KILL_PROCESS,
 	.rows = factory_rows,
 	.n_rows = SBX_N_ELEMENTS(factory_rows),
+};
+
+const struct sbx_seccomp_table sbx_seccomp_factory_tcp_table = {
+	.default_action = SCMP_ACT_KILL_PROCESS,
+	.rows = factory_tcp_rows,
+	.n_rows = SBX_N_ELEMENTS(factory_tcp_rows),
 };

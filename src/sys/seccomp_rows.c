@@ -11,12 +11,17 @@ static const struct sbx_seccomp_table *const tables[] = {
 	[SBX_SECCOMP_COMMAND] = &sbx_seccomp_command_table,
 	[SBX_SECCOMP_BROKER] = &sbx_seccomp_broker_table,
 	[SBX_SECCOMP_FACTORY] = &sbx_seccomp_factory_table,
+	[SBX_SECCOMP_FACTORY_TCP] = &sbx_seccomp_factory_tcp_table,
 };
 _Static_assert(SBX_N_ELEMENTS(tables) == SBX_N_SECCOMP_PROFILES, "a table for each profile");
 
-const char *sbx_seccomp_row(enum sbx_seccomp_profile which, size_t i)
+const char *sbx_seccomp_row(enum sbx_seccomp_profile which, size_t i, uint32_t *ret_lifts)
 {
 	const struct sbx_seccomp_table *table = tables[which];
 
-	return i < table->n_rows ? table->rows[i].text : NULL;
+	if (i >= table->n_rows)
+		return NULL;
+	if (ret_lifts)
+		*ret_lifts = table->rows[i].lifts;
+	return table->rows[i].text;
 }

@@ -58,7 +58,9 @@ DEFINE_FUZZ(verdicts, struct sbx_msg_verdicts)
 DEFINE_FUZZ(exec_failed, struct sbx_msg_exec_failed)
 DEFINE_FUZZ(stage_failed, struct sbx_msg_stage_failed)
 DEFINE_FUZZ(udp_socket, struct sbx_msg_udp_socket)
+DEFINE_FUZZ(tcp_socket, struct sbx_msg_tcp_socket)
 DEFINE_FUZZ(pins, struct sbx_msg_pins)
+DEFINE_FUZZ(programs, struct sbx_msg_programs)
 
 static void fuzz_simple(struct sbx_span in)
 {
@@ -78,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static void (*const decoders[])(struct sbx_span) = {
 		fuzz_config,	  fuzz_event,	     fuzz_stats,      fuzz_probes, fuzz_verdicts,
 		fuzz_exec_failed, fuzz_stage_failed, fuzz_udp_socket, fuzz_simple,
-		fuzz_pins,
+		fuzz_pins,	  fuzz_programs,     fuzz_tcp_socket,
 	};
 
 	if (size == 0)

@@ -7,13 +7,18 @@
  *   broker_standalone BROKER [--profile FILE] [--hosts FILE] [--resolver ADDR PORT] [--proxy HOST
  * PORT]
  *       [--air-gap] [--limit NAME VALUE]... [--events FILE] [--pid FILE] [--real-pins ADDR]
- *       [--pins ANSWER,...] [--deaf MS] [--before NAME] -- COMMAND [ARG...]
+ *       [--pins ANSWER,...] [--deaf MS] [--before NAME] [--publish PORT INSIDE]... [--factory HOW] [--early PORT]
+ *       -- COMMAND [ARG...]
  *
  * With --real-pins (attach cgroup) the command is in this program's network namespace, with a DNS server at
  * ADDR, and what the broker wants pinned is printed ("pins SERIAL COUNT SECONDS", a line each) and answered by --pins, in
  * turns, the last for all that follow: ok, fail, wrong (another serial), twice, never, or a number: ok, so
  * many milliseconds later. --pins early,...: a PINNED that nobody asked for, at the start. --deaf: nothing is
  * read for so long at the start. --before: the name is asked for before RELEASE, and answered.
+ *
+ * --publish: 127.0.0.1:PORT outside leads to the sandbox's port INSIDE. --factory: how the factory answers about TCP
+ * sockets: honest, or silent, refuse, late (after 300 ms), stall (1.5 s, the first time), twice, bare (MADE without
+ * one), zero (a cookie that nobody has any more). --early: who connects there before RELEASE must be reset.
  *
  * Exit status: the command's; 125 when the setup failed or the broker ended early.
  */
@@ -44,7 +49,9 @@
 #define CIDRS_MAX 64
 
 struct harness {
-	const char *broker, *profile, *hosts, *events, *pid_file, *pins, *before;
+	const char *broker, *profile, *hosts, *events, *pid_file, *pins, *before, *factory;
+	int published[SBX_PUBLISH_MAX];
+	uint16_t early;
 	char **command;
 	struct sbx_msg_config config;
 	struct sbx_policy *policy;
@@ -118,7 +125,7 @@ static const struct {
 	{                                                                                          \
 #x, offsetof(struct sbx_limits, x)                                                 \
 	}
-	L(n_flows),	    L(n_udp_flows),	     L(n_pins),
+	L(n_flows),	    L(n_published),	     L(n_udp_flows),	     L(n_pins),
 	L(n_dns_tcp),	    L(n_event_keys),	     L(client_hello_bytes),
 	L(http_head_bytes), L(handshake_timeout_ms), L(connect_timeout_ms),
 	L(idle_timeout_ms), L(udp_idle_timeout_ms),  L(dns_tcp_timeout_ms),
@@ -135,6 +142,18 @@ static void set_limit(struct harness *h, const char *name, const char *value)
 			return;
 		}
 	die(name, -EINVAL, NULL);
+}
+
+static void publish(struct harness *h, const char *port, const char *inside)
+{
+	const struct sbx_addr loopback = { 4, { 127, 0, 0, 1 } };
+	uint16_t bound;
+	int fd = sbx_net_publish_open(&loopback, (uint16_t)atoi(port), &bound);
+
+	if (fd < 0)
+		die(port, fd, NULL);
+	h->published[h->config.n_publish] = fd;
+	h->config.publish[h->config.n_publish++] = (uint16_t)atoi(inside);
 }
 
 static void parse(struct harness *h, char **argv)
@@ -163,6 +182,13 @@ static void parse(struct harness *h, char **argv)
 			h->config.repin_interval_s = 300;
 			if (sbx_addr_parse(*++argv, &h->config.stub_addr) < 0)
 				die(*argv, -EINVAL, NULL);
+		} else if (strcmp(*argv, "--early") == 0) {
+			h->early = (uint16_t)atoi(*++argv);
+		} else if (strcmp(*argv, "--factory") == 0) {
+			h->factory = *++argv;
+		} else if (strcmp(*argv, "--publish") == 0) {
+			publish(h, argv[1], argv[2]);
+			argv += 2;
 		} else if (strcmp(*argv, "--air-gap") == 0) {
 			h->config.air_gap = 1;
 		} else if (strcmp(*argv, "--limit") == 0) {
@@ -262,21 +288,52 @@ static void open_host(struct harness *h, struct listeners *l)
 		die("netlink", l->fds[SBX_BFD_DIAG], NULL);
 }
 
-static void make_sockets(int channel)
+static void answer(int channel, enum sbx_msg_type type, uint32_t cookie, int fd)
 {
-	struct sbx_msg_udp_socket m;
+	uint8_t packet[64];
+	ssize_t n = sbx_msg_encode_simple(type, cookie, packet, sizeof(packet));
+
+	sbx_channel_send(channel, packet, (size_t)n, &fd, fd >= 0);
+}
+
+static void answer_tcp(const char *how, int channel, const struct sbx_msg_tcp_socket *m)
+{
+	SBX_AUTO_CLOSE int fd = sbx_net_tcp_inside_open(m->family, m->port);
+
+	if (strcmp(how, "silent") == 0)
+		return;
+	if (strcmp(how, "late") == 0)
+		usleep(300000);
+	if (strcmp(how, "stall") == 0 && m->cookie == 1)
+		usleep(1500000);
+	if (strcmp(how, "refuse") == 0 || fd < 0) {
+		answer(channel, SBX_MSG_TCP_SOCKET_FAILED, m->cookie, -1);
+		return;
+	}
+	answer(channel, SBX_MSG_TCP_SOCKET_MADE, strcmp(how, "zero") == 0 ? 0 : m->cookie, strcmp(how, "bare") == 0 ? -1 : fd);
+	if (strcmp(how, "twice") == 0)
+		answer(channel, SBX_MSG_TCP_SOCKET_MADE, m->cookie, fd);
+}
+
+static void make_sockets(const struct harness *h, int channel)
+{
+	struct sbx_msg_udp_socket udp;
+	struct sbx_msg_tcp_socket tcp;
 	uint8_t packet[256];
 	size_t n;
 
-	while (sbx_channel_recv(channel, packet, sizeof(packet), &n, NULL, 0, NULL, NULL) == 0 &&
-	       sbx_msg_decode_udp_socket(sbx_span(packet, n), &m) == 0) {
-		SBX_AUTO_CLOSE int fd =
-			sbx_net_udp_flow_open(&m.local, m.local_port, &m.peer, m.peer_port);
-		ssize_t size = sbx_msg_encode_simple(fd < 0 ? SBX_MSG_UDP_SOCKET_FAILED
-							    : SBX_MSG_UDP_SOCKET_MADE,
-						     m.cookie, packet, sizeof(packet));
+	while (sbx_channel_recv(channel, packet, sizeof(packet), &n, NULL, 0, NULL, NULL) == 0) {
+		if (sbx_msg_decode_udp_socket(sbx_span(packet, n), &udp) == 0) {
+			SBX_AUTO_CLOSE int fd =
+				sbx_net_udp_flow_open(&udp.local, udp.local_port, &udp.peer, udp.peer_port);
 
-		sbx_channel_send(channel, packet, (size_t)size, &fd, fd >= 0);
+			answer(channel, fd < 0 ? SBX_MSG_UDP_SOCKET_FAILED : SBX_MSG_UDP_SOCKET_MADE, udp.cookie,
+			       fd);
+		} else if (sbx_msg_decode_tcp_socket(sbx_span(packet, n), &tcp) == 0) {
+			answer_tcp(h->factory ? h->factory : "honest", channel, &tcp);
+		} else {
+			break;
+		}
 	}
 	exit(0);
 }
@@ -316,7 +373,7 @@ static _Noreturn void stage(struct harness *h, int channel)
 	pid = factory < 0 ? getpid() : fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		make_sockets(factory);
+		make_sockets(h, factory);
 	}
 	sbx_fd_close(factory);
 	close(channel);
@@ -371,6 +428,20 @@ static void ask_before(struct harness *h, int broker)
 	fprintf(h->out, "before\n");
 }
 
+static void connect_early(struct harness *h)
+{
+	const struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(h->early),
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	SBX_AUTO_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) < 0 && errno == ECONNRESET)
+		return;
+	if (poll(&p, 1, 2000) != 1 || recv(fd, &byte, 1, 0) != -1 || errno != ECONNRESET)
+		die("early", -EISCONN, "a connection before the release was not reset");
+}
+
 static void configure(struct harness *h, int broker, int stage_channel)
 {
 	int fds[SBX_N_BROKER_FDS];
@@ -380,12 +451,16 @@ static void configure(struct harness *h, int broker, int stage_channel)
 	char *hosts = h->hosts ? read_file(h->hosts, &n_hosts) : NULL;
 	ssize_t size;
 
-	if (sbx_channel_recv(stage_channel, &mask, sizeof(mask), &n, fds + 2, SBX_N_BROKER_FDS - 2,
+	if (sbx_channel_recv(stage_channel, &mask, sizeof(mask), &n, fds + 2, SBX_BFD_PUBLISH - 2,
 			     &n_fds, NULL) != 0)
 		die("stage", -EPIPE, NULL);
 	fds[0] = sbx_memfd_new("policy", h->blob, h->n_blob);
 	fds[1] = sbx_memfd_new("hosts", hosts ? hosts : "", n_hosts);
 	h->config.fd_mask = mask | 1u << SBX_BFD_POLICY | 1u << SBX_BFD_HOSTS;
+	for (uint32_t i = 0; i < h->config.n_publish; i++) {
+		h->config.fd_mask |= 1u << (SBX_BFD_PUBLISH + i);
+		fds[2 + n_fds++] = h->published[i];
+	}
 	size = sbx_msg_encode_config(&h->config, packet, sizeof(packet));
 	if (size < 0 || sbx_channel_send(broker, packet, (size_t)size, fds, n_fds + 2) != 0)
 		die("broker", (int)size, NULL);
@@ -397,6 +472,8 @@ static void configure(struct harness *h, int broker, int stage_channel)
 		die("the broker is not ready", -EPIPE, NULL);
 	if (h->before)
 		ask_before(h, broker);
+	if (h->early)
+		connect_early(h);
 	/* There is no self-test here: what it records is the command's from the start. */
 	size = sbx_msg_encode_simple(SBX_MSG_RELEASE, 0, packet, sizeof(packet));
 	if (size < 0 || sbx_channel_send(broker, packet, (size_t)size, NULL, 0) != 0 ||
@@ -505,11 +582,13 @@ static bool print_message(struct harness *h, int broker)
 		fprintf(h->out,
 			"stats flows=%llu denied=%llu dns=%llu refused=%llu out=%llu in=%llu "
 			"folded=%llu "
-			"limits=%llu\n",
+			"limits=%llu published=%llu failed=%llu pout=%llu pin=%llu\n",
 			(unsigned long long)s.flows, (unsigned long long)s.flows_denied,
 			(unsigned long long)s.dns_queries, (unsigned long long)s.dns_refused,
 			(unsigned long long)s.bytes_out, (unsigned long long)s.bytes_in,
-			(unsigned long long)s.events_folded, (unsigned long long)s.limits_hit);
+			(unsigned long long)s.events_folded, (unsigned long long)s.limits_hit,
+			(unsigned long long)s.published, (unsigned long long)s.published_failed,
+			(unsigned long long)s.published_bytes_out, (unsigned long long)s.published_bytes_in);
 	return false;
 }
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Fixtures of the system tests: the hermetic world, a test user, and sbx-run in it."""
 import dataclasses
+import hashlib
+import io
 import json
 import os
 import pwd
@@ -9,8 +11,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
+import zipfile
 
 import pytest
 
@@ -118,11 +122,55 @@ def world():
     shutil.rmtree(directory, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def www(world):
+    """A git repository, a Python package index and an npm registry, as files."""
+    root = os.path.join(world.dir, "www")
+    os.makedirs(root, exist_ok=True)
+    git = os.path.join(root, "repo.git")
+    work = os.path.join(world.dir, "repo")
+    env = {**os.environ, "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@t", "GIT_COMMITTER_NAME": "t",
+           "GIT_COMMITTER_EMAIL": "t@t", "HOME": world.dir}
+    for argv in (["init", "-q", work], ["-C", work, "commit", "-q", "--allow-empty", "-m", "first"],
+                 ["clone", "-q", "--bare", work, git], ["-C", git, "update-server-info"]):
+        subprocess.run(["git", *argv], check=True, env=env)
+    # pip: one wheel
+    wheel = os.path.join(root, "simple", "sbxdemo")
+    os.makedirs(wheel)
+    name = "sbxdemo-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(wheel, name), "w") as z:
+        z.writestr("sbxdemo.py", "value = 42\n")
+        z.writestr("sbxdemo-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: sbxdemo\nVersion: 1.0\n")
+        z.writestr("sbxdemo-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\n"
+                   "Tag: py3-none-any\n")
+        z.writestr("sbxdemo-1.0.dist-info/RECORD", "")
+    with open(os.path.join(wheel, "index.html"), "w") as f:
+        f.write(f'<a href="/simple/sbxdemo/{name}">{name}</a>')
+    # npm: one package
+    tgz = io.BytesIO()
+    with tarfile.open(fileobj=tgz, mode="w:gz") as t:
+        for path, text in (("package/package.json", '{"name":"sbx-demo","version":"1.0.0"}'),
+                           ("package/index.js", "module.exports = 42\n")):
+            info = tarfile.TarInfo(path)
+            info.size = len(text)
+            t.addfile(info, io.BytesIO(text.encode()))
+    os.makedirs(os.path.join(root, "sbx-demo"), exist_ok=True)
+    with open(os.path.join(root, "sbx-demo", "sbx-demo-1.0.0.tgz"), "wb") as f:
+        f.write(tgz.getvalue())
+    with open(os.path.join(root, "sbx-demo", "index.html"), "w") as f:
+        json.dump({"name": "sbx-demo", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {
+            "name": "sbx-demo", "version": "1.0.0", "dist": {
+                "tarball": "https://files.test/sbx-demo/sbx-demo-1.0.0.tgz",
+                "shasum": hashlib.sha1(tgz.getvalue()).hexdigest()}}}}, f)
+    return root
+
+
 class Sbx:
     """sbx-run in the world: as the test user (default), or as root."""
 
     def __init__(self, world, tmp):
         self.world, self.tmp = world, tmp
+        self.wrapper = []  # what runs sbx-run, if something does
         self.state, self.runtime, self.config = (os.path.join(tmp, d) for d in
                                                  ("state", "run", "config"))
         self.work = os.path.join(tmp, "work")
@@ -154,7 +202,7 @@ class Sbx:
 
     def argv(self, args, cmd, program="bin/sbx-run", root=False):
         return (self.world.ns(None if root else USER) + ["env", "-C", self.work] +
-                [os.path.join(INST, program)] + list(args) + (["--", *cmd] if cmd else []))
+                [*self.wrapper, os.path.join(INST, program)] + list(args) + (["--", *cmd] if cmd else []))
 
     def popen(self, args, cmd, *, root=False, env=None, program="bin/sbx-run", **kw):
         kw.setdefault("stdin", subprocess.DEVNULL)

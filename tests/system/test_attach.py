@@ -21,7 +21,7 @@ ATTACH_CASE = os.path.join(os.environ.get("SBX_BUILDDIR", "."), "tests", "system
 A, B, C = "203.0.113.10", "203.0.113.66", "198.51.100.7"
 V, W = "2001:db8:1::10", "2001:db8:2::66"
 SECRET_PORT, OPEN_PORT = 9999, 9998
-STEPS = ["record", "attach", "cgroup", "keep", "stage", "broker", "command", "rights", "runtime", "firewall",
+STEPS = ["record", "attach", "cgroup", "keep", "stage", "broker", "command", "publish", "rights", "runtime", "firewall",
          "selftest", "release"]
 
 BASE = f"""

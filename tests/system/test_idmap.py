@@ -40,10 +40,10 @@ def make(sbx, fs):
         mkdir shared; chmod 777 shared
         echo halves >halves; chmod 666 halves
         echo secret >secret; chmod 600 secret
-        cp /usr/bin/id id; cp /usr/bin/id idother
+        mkdir bin; cp /usr/bin/id bin/id; cp /usr/bin/id bin/idother  # below: at the top they are not granted writable
         printf '#!/bin/sh\\necho ran\\n' >run; chmod 700 run
-        chown -R {OWNER}:{GROUP} .; chown {OTHER}:{OTHER} others shared secret idother; chown {OWNER}:{OTHER} halves
-        chmod 4755 id idother; chmod 700 .""")
+        chown -R {OWNER}:{GROUP} .; chown {OTHER}:{OTHER} others shared secret bin/idother; chown {OWNER}:{OTHER} halves
+        chmod 4755 bin/id bin/idother; chmod 700 .""")
     return fs + "/job"
 
 
@@ -89,10 +89,15 @@ def test_others_below_stay_unwritable(sbx, fs):
 @KINDS
 def test_setuid_files_give_nothing(sbx, fs):
     job = make(sbx, fs)
-    r = sbx.run(["--bind", job + ":/job"], ["sh", "-c", "id -u; /job/id -u; /job/idother -u; grep -c nosuid /proc/self/mountinfo"],
+    r = sbx.run(["--bind", job + ":/job"], ["sh", "-c", "id -u; /job/bin/id -u; /job/bin/idother -u; grep -c nosuid /proc/self/mountinfo"],
                 root=True)
     a, b, c, _ = r.out.split()
     assert a == b == c, r
+    # looked for as the owner: the directory is closed to everybody else
+    in_world(sbx, f"mv {job}/bin/id {job}/id")
+    r = sbx.run(["--bind", job + ":/job"], ["true"], root=True)
+    assert r.rc == 125 and "set-id program" in r.err and r.err.count("\n") == 1, r
+    assert sbx.run(["--ro-bind", job + ":/job"], ["true"], root=True).rc == 0
 
 
 @KINDS

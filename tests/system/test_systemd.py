@@ -95,6 +95,20 @@ def test_ready_when_the_command_is_released(sbx, notify, root):
     assert ready[0][0] == stopping[0][0] == p.pid
 
 
+def test_published_ports_are_named(sbx, notify):
+    args = ["--profile", "none", "--id", "0123456789ab", "--publish", "0:80", "--publish", "[::1]:0:80"]
+    r = sbx.run(args, ["true"], env={"NOTIFY_SOCKET": notify.path})
+    assert r.rc == 0
+    ports = [line.split()[2] for line in r.err.splitlines() if line.startswith("sbx-run: published ")]
+    assert len(ports) == 2 and ports[1].startswith("[::1]:")
+    assert notify.messages(timeout=5, until=until_stopping)[0][1].decode() == \
+        f"READY=1\nSTATUS=sandbox 0123456789ab runs its command (profile none), at {ports[0]}, {ports[1]}"
+    args = ["--profile", "none"] + [a for i in range(16) for a in ("--publish", f"[::1]:0:{80 + i}")]
+    r = sbx.run(args, ["true"], env={"NOTIFY_SOCKET": notify.path})
+    assert r.rc == 0
+    assert notify.messages(timeout=5, until=until_stopping)[0][1].count(b"[::1]:") == 16
+
+
 @pytest.mark.parametrize("args, cmd", [([], ["/nonexistent"]), (["--frobnicate"], ["true"]),
                                        (["--profile", "nosuch"], ["true"])])
 def test_never_ready_when_nothing_runs(sbx, notify, args, cmd):

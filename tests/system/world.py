@@ -56,6 +56,9 @@ ZONE = {
     "linklocal.test": (["169.254.1.1"], ["fe80::1"]),
     "cgnat.test": (["100.64.0.1"], []),
     "mixed.test": (["127.0.0.1", A1, "10.0.0.1"], []),
+    # README.md's examples
+    "pypi.org": ([A1], [V1]),
+    "example.org": ([A2], [V2]),
     # floors by name, so that a leak would show
     "ipinfo.io": ([A2], [V2]),
     "www.ipinfo.io": ([A2], []),
@@ -239,7 +242,7 @@ async def http(world, reader, writer):
             if data is None:
                 data = json.dumps({"method": method, "path": path, "host": headers.get("host"),
                                    "body": body.decode("latin-1")[:1000], "tls": tls}).encode()
-            kind = b"text/html" if data[:2] == b"<a" else b"application/json"
+            kind = b"text/html" if data[:2] in (b"<a", b"<!") else b"application/json"
             writer.write(b"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n" %
                          (status, kind, len(data)) +
                          (b"" if method == "HEAD" else data))

@@ -84,11 +84,13 @@ static inline void as_bwrap(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
+static bool init_wait_all;
+
 /* Start init with @command; @prepare runs before the exec, in its process. */
 static inline void start(struct init_process *in, void (*prepare)(void),
 			 const char *const command[])
 {
-	const char *argv[16] = { "sbx-init", "3", "4", "--" };
+	const char *argv[16] = { "sbx-init", "3", "4", init_wait_all ? "--wait-all" : "--" };
 	int theirs, out[2];
 
 	for (size_t i = 0; (argv[4 + i] = command[i]); i++)

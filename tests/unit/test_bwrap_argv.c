@@ -60,10 +60,14 @@ static void test_argv(void **state)
 	SBX_AUTO_FREE char **argv = NULL;
 
 	plan_world_must(w, "--", "true", "--profile", "");
-	argv = sbx_bwrap_argv(w->plan->argv);
+	argv = sbx_bwrap_argv(w->plan->argv, false);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(want); i++)
 		assert_string_equal(argv[i], want[i]);
 	assert_null(argv[SBX_N_ELEMENTS(want)]);
+	free(argv);
+	argv = sbx_bwrap_argv(w->plan->argv, true);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(want); i++)
+		assert_string_equal(argv[i], i == 7 ? "--wait-all" : want[i]);
 }
 
 static void test_fixed(void **state)
@@ -128,7 +132,7 @@ static void test_secrets(void **state)
 
 	plan_world_must(w, "--env", "AWS_SECRET_ACCESS_KEY", "--", "true");
 	a = build(w);
-	argv = sbx_bwrap_argv(w->plan->argv);
+	argv = sbx_bwrap_argv(w->plan->argv, false);
 	for (size_t i = 0; argv[i]; i++)
 		assert_null(strstr(argv[i], "hush"));
 	assert_true(find(&a, "hush", 0) > 0);

@@ -2,10 +2,15 @@
 /* The primary binary: found as the sandbox finds it, judged by every name it goes by. */
 #include "tests/unit/plan_world.h"
 
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
 
 #define REFUSED	  126
 #define NOT_FOUND 127
@@ -106,13 +111,18 @@ static void test_profile_deny(void **state)
 static void test_profile_allow(void **state)
 {
 	struct plan_world *w = *state;
-	char tool[256];
+	char tool[256], *bind = plan_world_path(w, "home/project/tool");
 
+	w->facts.landlock_abi = 6;
 	snprintf(tool, sizeof(tool), "  allow: [python3, \"%s/home/project/tool\"]\n", w->dir);
 	profile(w, tool);
 	plan_world_must(w, "--profile", "c", "--", "python3");
+	assert_true(plan_world_noted(w, "/home/project/tool is where the sandbox may write"));
 	plan_world_must(w, "--profile", "c", "--", "/usr/bin/python3");
-	plan_world_must(w, "--profile", "c", "--", "./tool");
+	plan_world_must(w, "--profile", "c", "--ro-bind", bind, "--", "./tool");
+	assert_int_equal(w->plan->n_notes, 0);
+	/* What it may write does not execute. */
+	plan_world_refused(w, REFUSED, "nothing there executes", "--profile", "c", "--", "./tool");
 	plan_world_refused(w, REFUSED, "not on the commands.allow list", "--profile", "c", "--",
 			   "true");
 	/* Deny goes before allow. */
@@ -123,6 +133,373 @@ static void test_profile_allow(void **state)
 	profile(w, "  allow: [python3]\n");
 	plan_world_write(w, "home/project/python3", "", 0755);
 	plan_world_refused(w, REFUSED, "allow list", "--profile", "c", "--", "./python3");
+	/* Nor does /usr in front of its path make it one; the system's is it by any path. */
+	plan_world_must(w, "--profile", "c", "--", "/usr/bin/../bin/python3");
+	plan_world_mkdir(w, "home/ro");
+	plan_world_write(w, "home/ro/python3", "", 0755);
+	bind = plan_world_path(w, "home/ro:/srv/ro");
+	plan_world_refused(w, REFUSED, "allow list", "--profile", "c", "--ro-bind", bind, "--", "/usr/../srv/ro/python3");
+	plan_world_refused(w, REFUSED, "allow list", "--profile", "c", "--ro-bind", bind, "--chdir", "/usr", "--",
+			   "../srv/ro/python3");
+	plan_world_must(w, "--profile", "c", "--chdir", "/usr", "--", "bin/python3");
+	profile(w, "  allow: [/srv/ro/python3]\n");
+	plan_world_must(w, "--profile", "c", "--ro-bind", bind, "--", "/srv/ro/python3");
+}
+
+static const struct sbx_program *program(const struct plan_world *w, const char *path)
+{
+	for (size_t i = 0; i < w->plan->n_programs; i++)
+		if (strcmp(w->plan->programs[i].path, path) == 0)
+			return &w->plan->programs[i];
+	return NULL;
+}
+
+/* An ELF file that names @loader, or none. */
+static void write_elf(struct plan_world *w, const char *name, const char *loader)
+{
+	struct {
+		Elf64_Ehdr h;
+		Elf64_Phdr p[2];
+		char loader[64];
+	} file = { .h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB },
+			  .e_phoff = sizeof(Elf64_Ehdr),
+			  .e_phentsize = sizeof(Elf64_Phdr),
+			  .e_phnum = loader ? 2 : 1 },
+		   .p = { { .p_type = PT_LOAD },
+			  { .p_type = PT_INTERP,
+			    .p_offset = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr),
+			    .p_filesz = loader ? strlen(loader) + 1 : 0 } } };
+	char *path = plan_world_path(w, name);
+	SBX_AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+
+	if (loader)
+		strcpy(file.loader, loader);
+	assert_int_equal(write(fd, &file, sizeof(file)), sizeof(file));
+}
+
+#define LOADER "/lib64/ld-linux-x86-64.so.2"
+
+/* Entries, their interpreters and loaders; what is denied or may be written is not among them. */
+static void test_files(void **state)
+{
+	struct plan_world *w = *state;
+
+	w->facts.landlock_abi = 6;
+	write_elf(w, "root/usr/lib64/ld-linux-x86-64.so.2", NULL);
+	write_elf(w, "root/usr/bin/mawk", LOADER);
+	write_elf(w, "root/usr/bin/cat", NULL);
+	write_elf(w, "root/usr/bin/broken", "/lib64/nothing.so");
+	plan_world_write(w, "root/usr/bin/script", "#!/bin/awk -f\n", 0755);
+	plan_world_write(w, "root/usr/bin/dangling", "#!/nothing\n", 0755);
+	plan_world_link(w, "root/usr/bin/kitten", "cat");
+	assert_int_equal(link(plan_world_path(w, "root/usr/bin/cat"), plan_world_path(w, "root/usr/bin/hard")), 0);
+	profile(w, "  allow: [script, broken, dangling, \"k*n\", hard, \"/usr/sbin/*\", unexecutable, absent]\n");
+	plan_world_must(w, "--profile", "c", "--", "kitten");
+	assert_int_equal(w->plan->n_programs, 6);
+	assert_int_equal(program(w, "/usr/bin/script")->why, SBX_PROGRAM_ENTRY);
+	assert_int_equal(program(w, "/usr/bin/cat")->why, SBX_PROGRAM_ENTRY);
+	assert_int_equal(program(w, "/usr/bin/mawk")->why, SBX_PROGRAM_INTERPRETER);
+	assert_string_equal(program(w, "/usr/bin/mawk")->for_what, "/usr/bin/script");
+	assert_int_equal(program(w, "/usr/lib64/ld-linux-x86-64.so.2")->why, SBX_PROGRAM_LOADER);
+	assert_string_equal(program(w, "/usr/lib64/ld-linux-x86-64.so.2")->for_what, "/usr/bin/mawk");
+	assert_non_null(program(w, "/usr/bin/broken"));
+	assert_non_null(program(w, "/usr/bin/dangling"));
+	/* nft, in /usr/sbin, is denied. */
+	plan_world_write(w, "root/usr/sbin/admin", "", 0755);
+	plan_world_must(w, "--profile", "c", "--", "kitten");
+	assert_non_null(program(w, "/usr/sbin/admin"));
+	assert_null(program(w, "/usr/sbin/nft"));
+	/* The command's own loader must be there. */
+	plan_world_refused(w, NOT_FOUND, "needs the loader '/lib64/nothing.so'", "--profile", "c", "--", "broken");
+}
+
+/* Granted read-only, and yet within reach of a writable grant. */
+static void test_written_elsewhere(void **state)
+{
+	struct plan_world *w = *state;
+	char list[256], *other, *again;
+
+	w->facts.landlock_abi = 6;
+	w->facts.uid = getuid(); /* whose the files are */
+	plan_world_write(w, "home/other/tool", "", 0755);
+	other = plan_world_path(w, "home/other");
+	again = plan_world_path(w, "home/other:/srv/again");
+	snprintf(list, sizeof(list), "  allow: [\"%s/tool\"]\n", other);
+	profile(w, list);
+	snprintf(list, sizeof(list), "%s/tool", other);
+	plan_world_must(w, "--profile", "c", "--ro-bind", other, "--", list);
+	plan_world_refused(w, REFUSED, "grant a copy", "--profile", "c", "--ro-bind", other, "--bind", again, "--", list);
+	/* The file is in the way of the writable grant around it. */
+	plan_world_must(w, "--profile", "c", "--bind", other, "--ro-bind", list, "--", list);
+	assert_int_equal(link(list, plan_world_path(w, "home/project/hard")), 0);
+	plan_world_refused(w, REFUSED, "hard link", "--profile", "c", "--ro-bind", other, "--", list);
+	/* With the overlay nothing is written to it. */
+	plan_world_must(w, "--profile", "c", "--overlay", "--ro-bind", other, "--", list);
+	/* Nor by who may not. */
+	w->facts.uid = getuid() + 1;
+	plan_world_must(w, "--profile", "c", "--ro-bind", other, "--", list);
+}
+
+/* A path's pattern sees what the view will have: mount points, directories that lead to them, and nothing of /etc. */
+static void test_globs_over_mounts(void **state)
+{
+	struct plan_world *w = *state;
+	char *bind = plan_world_path(w, "home/other:/srv/x");
+
+	w->facts.landlock_abi = 6;
+	plan_world_write(w, "home/other/o", "", 0755);
+	plan_world_write(w, "root/etc/ssl/tool", "", 0755);
+	profile(w, "  allow: [\"true\", \"/s*/*/o\", \"/usr/*/npm/*.js\", \"/etc/*/*\", \"/*/*/*/*/*/*/*/*\"]\n");
+	plan_world_must(w, "--profile", "c", "--ro-bind", bind, "--", "true");
+	assert_string_equal(program(w, "/srv/x/o")->for_what, "/s*/*/o");
+	assert_non_null(program(w, "/usr/lib/npm/npm-cli.js"));
+	assert_null(program(w, "/etc/ssl/tool"));
+	plan_world_must(w, "--profile", "c", "--", "true");
+	assert_null(program(w, "/srv/x/o"));
+}
+
+static void test_noexec(void **state)
+{
+	struct plan_world *w = *state;
+	size_t n = 0;
+
+	w->facts.landlock_abi = 6;
+	profile(w, "  allow: [\"true\"]\n");
+	for (int overlay = 0; overlay < 2; overlay++) {
+		plan_world_must(w, "--profile", "c", overlay ? "--overlay" : "--hostname=x", "--ro-bind",
+				plan_world_path(w, "home/other"), "--", "true");
+		for (size_t i = 0; i < w->plan->n_mounts; i++) {
+			const struct sbx_mount_op *op = &w->plan->mounts[i];
+			bool writable = op->writable || op->kind == SBX_MOUNT_TMPFS || op->kind == SBX_MOUNT_SCRATCH;
+
+			assert_int_equal(op->noexec, writable);
+			n += writable;
+		}
+	}
+	assert_true(n >= 6);
+	plan_world_must(w, "--", "true");
+	for (size_t i = 0; i < w->plan->n_mounts; i++)
+		assert_false(w->plan->mounts[i].noexec);
+	assert_int_equal(w->plan->n_programs, 0);
+}
+
+static const struct sbx_masked *masked(const struct plan_world *w, const char *path)
+{
+	for (size_t i = 0; i < w->plan->n_masked; i++)
+		if (strcmp(w->plan->masked[i].path, path) == 0)
+			return &w->plan->masked[i];
+	return NULL;
+}
+
+/* By name, through a symlink, by inode, by content; what is none of them stays. */
+static void test_masks(void **state)
+{
+	struct plan_world *w = *state;
+	const struct sbx_mount_op *op;
+
+	plan_world_write(w, "root/usr/bin/wget", "the program", 0755);
+	plan_world_write(w, "root/usr/sbin/renamed", "the program", 0755);
+	plan_world_write(w, "root/usr/bin/other", "the_program", 0755);
+	plan_world_write(w, "root/usr/bin/data", "the program", 0644);
+	assert_int_equal(link(plan_world_path(w, "root/usr/bin/wget"), plan_world_path(w, "root/usr/local/bin/hard")), 0);
+	plan_world_write(w, "home/project/wget", "#!/usr/bin/true\n", 0755);
+	profile(w, "  deny: [wget, npm, \"/usr/bin/python*\", nothing]\n");
+	plan_world_must(w, "--profile", "c", "--", "true");
+	assert_int_equal(w->plan->n_masked, 7);
+	assert_true(masked(w, "/usr/bin/sudo")->by_system); /* the shipped list's, beside one that somebody wrote */
+	assert_int_equal(masked(w, "/usr/bin/wget")->why, SBX_MASKED_NAME);
+	assert_int_equal(masked(w, "/usr/sbin/renamed")->why, SBX_MASKED_COPY);
+	assert_int_equal(masked(w, "/usr/local/bin/hard")->why, SBX_MASKED_LINK);
+	assert_string_equal(masked(w, "/usr/local/bin/hard")->of, "/usr/bin/wget");
+	assert_non_null(masked(w, "/usr/lib/npm/npm-cli.js"));
+	assert_string_equal(masked(w, "/usr/bin/python3.11")->entry, "/usr/bin/python*");
+	op = plan_world_mount(w, "/usr/bin/wget");
+	assert_true(op && op->kind == SBX_MOUNT_MASK && op->source.st.st_ino == masked(w, "/usr/bin/wget")->st.st_ino);
+	/* The command is refused by each of its names. */
+	plan_world_refused(w, REFUSED, "is denied by profile 'c'", "--profile", "c", "--", "wget");
+	plan_world_refused(w, REFUSED, "is masked", "--profile", "c", "--", "renamed");
+	plan_world_refused(w, REFUSED, "is masked", "--profile", "c", "--", "hard");
+	plan_world_must(w, "--profile", "c", "--", "other");
+	/* And by what interprets it. */
+	plan_world_write(w, "home/project/s", "#!/usr/sbin/renamed\n", 0755);
+	plan_world_refused(w, REFUSED, "'/usr/sbin/renamed', which is masked", "--profile", "c", "--", "./s");
+	/* The shipped list makes none by itself. */
+	plan_world_must(w, "--", "true");
+	assert_int_equal(w->plan->n_masked, 0);
+	assert_null(plan_world_mount(w, "/usr/bin/sudo"));
+	plan_world_write(w, "config/system.yaml", "commands:\n  deny: [sudo]\n", 0644);
+	plan_world_must(w, "--", "true");
+	assert_int_equal(w->plan->n_masked, 2); /* with what is the same file */
+	assert_true(masked(w, "/usr/bin/sudo")->by_system);
+}
+
+/* On a system with one program of many names. */
+static void test_masks_of_multicall(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_write(w, "root/usr/bin/busybox", "many", 0755);
+	plan_world_link(w, "root/usr/bin/wget", "busybox");
+	plan_world_link(w, "root/usr/bin/cat", "busybox");
+	profile(w, "  deny: [wget]\n");
+	plan_world_must(w, "--profile", "c", "--", "true");
+	assert_non_null(masked(w, "/usr/bin/busybox"));
+	plan_world_refused(w, REFUSED, "command 'cat' is masked", "--profile", "c", "--", "cat");
+}
+
+static void test_too_many_masks(void **state)
+{
+	struct plan_world *w = *state;
+
+	profile(w, "  deny: [\"f*\"]\n");
+	for (int i = 0; i < SBX_PLAN_MOUNTS_MAX; i++) {
+		char path[128];
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/root/usr/bin/f%d", w->dir, i);
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+		assert_true(fd >= 0 && close(fd) == 0);
+	}
+	plan_world_refused(w, 125, "more files than can be masked", "--profile", "c", "--", "true");
+}
+
+/* Files of a size that only look large, and copies: who may write to a directory of PATH decides how many. */
+static void test_many_lookalikes(void **state)
+{
+	struct plan_world *w = *state;
+	char path[256];
+
+	plan_world_write(w, "root/usr/bin/wget", "the program", 0755);
+	assert_int_equal(truncate(plan_world_path(w, "root/usr/bin/wget"), 1 << 30), 0);
+	plan_world_mkdir(w, "home/project/bin");
+	for (int i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "home/project/bin/f%d", i);
+		plan_world_write(w, path, "another", 0755);
+		assert_int_equal(truncate(plan_world_path(w, path), 1 << 30), 0);
+	}
+	profile(w, "  deny: [wget]\n");
+	snprintf(path, sizeof(path), "PATH=%s/home/project/bin:/usr/bin:/bin", w->dir);
+	plan_world_must(w, "--profile", "c", "--env", path, "--", "true");
+	assert_int_equal(w->plan->n_masked, 3); /* and sudo, and what is the same file */
+	plan_world_write(w, "root/usr/bin/wget", "the program", 0755);
+	for (int i = 0; i < SBX_PLAN_MOUNTS_MAX; i++) {
+		char name[256];
+		SBX_AUTO_CLOSE int fd = -1;
+
+		snprintf(name, sizeof(name), "%s/home/project/bin/f%d", w->dir, i);
+		fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+		assert_true(fd >= 0 && write(fd, "the program", 11) == 11 && fchmod(fd, 0755) == 0);
+	}
+	plan_world_refused(w, 125, "home/project/bin: name fewer, or take that directory off PATH", "--profile", "c", "--env",
+			   path, "--", "true");
+	plan_world_must(w, "--profile", "c", "--", "true");
+}
+
+static void test_landlock_is_needed(void **state)
+{
+	struct plan_world *w = *state;
+
+	profile(w, "  allow: [\"true\"]\n");
+	plan_world_refused(w, 125, "cannot be held on this kernel", "--profile", "c", "--", "true");
+	w->facts.landlock_abi = 1;
+	plan_world_must(w, "--profile", "c", "--", "true");
+	assert_true(plan_world_noted(w, "cannot be renamed"));
+	profile(w, "  allow: []\n");
+	w->facts.landlock_abi = 0;
+	plan_world_must(w, "--profile", "c", "--", "true");
+}
+
+static void test_too_many_files(void **state)
+{
+	struct plan_world *w = *state;
+
+	w->facts.landlock_abi = 6;
+	profile(w, "  allow: [\"f*\", \"true\"]\n");
+	for (int i = 0; i < SBX_PROGRAMS_MAX; i++) {
+		char path[128];
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/root/usr/bin/f%d", w->dir, i);
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+		assert_true(fd >= 0 && close(fd) == 0);
+	}
+	plan_world_refused(w, 125, "more than 1024 files", "--profile", "c", "--", "true");
+}
+
+static void test_globs(void **state)
+{
+	struct plan_world *w = *state;
+
+	profile(w, "  deny: [\"py*\", \"/usr/lib/*/npm-cli.js\", \"[\"]\n");
+	plan_world_write(w, "root/usr/bin/[", "", 0755);
+	plan_world_refused(w, REFUSED, "'py*'", "--profile", "c", "--", "python3");
+	plan_world_refused(w, REFUSED, "'/usr/lib/*/npm-cli.js'", "--profile", "c", "--", "npm");
+	plan_world_refused(w, REFUSED, "'['", "--profile", "c", "--", "[");
+	plan_world_must(w, "--profile", "c", "--", "true");
+	/* A star ends at a '/'. */
+	profile(w, "  deny: [\"/usr/*\"]\n");
+	plan_world_must(w, "--profile", "c", "--", "true");
+	profile(w, "  deny: [\"/usr/*/*\"]\n");
+	plan_world_refused(w, REFUSED, "denied", "--profile", "c", "--", "true");
+}
+
+/* Scripts that need, in this order, what is there, what is not, and what is denied. */
+static void test_interpreters(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_write(w, "home/project/s", "#!/usr/bin/python3 -u\n", 0755);
+	found(w, "./s", plan_world_path(w, "home/project/s"));
+	plan_world_write(w, "home/project/s", "#!/usr/bin/nothing\n", 0755);
+	plan_world_refused(w, NOT_FOUND, "needs the interpreter '/usr/bin/nothing', which is not in the sandbox", "--",
+			   "./s");
+	plan_world_write(w, "home/project/s", "#!/usr/bin/unexecutable\n", 0755);
+	plan_world_refused(w, REFUSED, "which is not executable", "--", "./s");
+	plan_world_write(w, "home/project/s", "#! /bin/sudo sh\n", 0755);
+	plan_world_refused(w, REFUSED, "is interpreted by '/bin/sudo', which is denied by the system policy", "--",
+			   "./s");
+	plan_world_write(w, "home/project/s", "#!link\n", 0755); /* from the working directory; to sudo */
+	plan_world_refused(w, REFUSED, "commands.deny 'sudo'", "--", "./s");
+	plan_world_write(w, "home/project/s", "#!\n", 0755);
+	plan_world_refused(w, REFUSED, "names no interpreter", "--", "./s");
+	/* One that may not be read is nobody's script. */
+	plan_world_write(w, "home/project/s", "#!/usr/bin/nothing\n", 0311);
+	if (getuid() != 0)
+		found(w, "./s", plan_world_path(w, "home/project/s"));
+}
+
+static void test_env_scripts(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_write(w, "root/usr/bin/env", "", 0755);
+	plan_world_write(w, "home/project/s", "#!/usr/bin/env python3\n", 0755);
+	found(w, "./s", plan_world_path(w, "home/project/s"));
+	plan_world_write(w, "home/project/s", "#!/usr/bin/env nothing\n", 0755);
+	plan_world_refused(w, NOT_FOUND, "the interpreter 'nothing', which is not in the sandbox's PATH", "--", "./s");
+	plan_world_write(w, "home/project/s", "#!/usr/bin/env -S A=b sudo -u root sh\n", 0755);
+	plan_world_refused(w, REFUSED, "is interpreted by 'sudo'", "--", "./s");
+	/* What it finds may be a script in turn. */
+	plan_world_write(w, "root/usr/local/bin/tool", "#!/usr/bin/sudo\n", 0755);
+	plan_world_write(w, "home/project/s", "#!/usr/bin/env tool\n", 0755);
+	plan_world_refused(w, REFUSED, "/usr/local/bin/tool is interpreted by '/usr/bin/sudo'", "--", "./s");
+}
+
+static void test_many_interpreters(void **state)
+{
+	struct plan_world *w = *state;
+	char name[32], text[PATH_MAX];
+
+	plan_world_write(w, "home/project/0", "#!/usr/bin/true\n", 0755);
+	for (int i = 1; i <= 5; i++) {
+		snprintf(name, sizeof(name), "home/project/%d", i);
+		snprintf(text, sizeof(text), "#!%s/%d\n", w->facts.cwd, i - 1);
+		plan_world_write(w, name, text, 0755);
+	}
+	found(w, "./4", plan_world_path(w, "home/project/4"));
+	plan_world_refused(w, REFUSED, "more than 5 scripts", "--", "./5");
+	plan_world_write(w, "home/project/loop", "#!./loop\n", 0755);
+	plan_world_refused(w, REFUSED, "more than 5 scripts", "--", "./loop");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, plan_world_setup, plan_world_teardown)
@@ -132,6 +509,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_found),  TEST(test_not_found),    TEST(test_not_executable),
 		TEST(test_denied), TEST(test_profile_deny), TEST(test_profile_allow),
+		TEST(test_globs),  TEST(test_interpreters), TEST(test_env_scripts),
+		TEST(test_many_interpreters), TEST(test_files), TEST(test_noexec), TEST(test_landlock_is_needed),
+		TEST(test_too_many_files), TEST(test_masks), TEST(test_masks_of_multicall), TEST(test_too_many_masks),
+		TEST(test_many_lookalikes), TEST(test_written_elsewhere), TEST(test_globs_over_mounts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,8 +30,14 @@ static void test_basics(void **state)
 	assert_string_equal(get(w, "LOGNAME"), "dev");
 	assert_string_equal(get(w, "SHELL"), "/bin/sh");
 	assert_string_equal(get(w, "SBX_SANDBOX_ID"), "0123456789ab");
+	assert_string_equal(get(w, "LSAN_OPTIONS"), "detect_leaks=0");
 	assert_null(get(w, "AWS_SECRET_ACCESS_KEY"));
 	assert_null(get(w, "https_proxy"));
+	plan_world_must(w, "--env", "LSAN_OPTIONS=verbosity=1", "--", "true");
+	assert_string_equal(get(w, "LSAN_OPTIONS"), "verbosity=1");
+	plan_world_write(w, "config/profiles/debug.yaml", "extends: none\nseccomp: {allow: [ptrace]}\n", 0644);
+	plan_world_must(w, "--profile", "debug", "--", "true");
+	assert_null(get(w, "LSAN_OPTIONS"));
 }
 
 /* Only directories that are in the sandbox, each once, the system's at the end. */

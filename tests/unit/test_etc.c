@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/etc.h"
+#include "launcher/etc_internal.h"
 
 static struct sbx_mount_op *etc_op(struct plan_world *w)
 {
@@ -143,6 +144,52 @@ static void test_screened(void **state)
 	assert_false(there(etc_op(w)->source.fd, "gitconfig"));
 }
 
+/* A program's directory is there as a whole, but for the file in it that has a secret. */
+static void test_screened_below(void **state)
+{
+	struct plan_world *w = *state;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s", plan_world_path(w, "root/etc/chromium.d"));
+	assert_int_equal(mkdir(path, 0755), 0);
+	plan_world_write(w, "root/etc/chromium.d/apikeys", "export ID=x\nexport CLIENT_SECRET=y\n", 0644);
+	plan_world_write(w, "root/etc/chromium.d/default-flags", "export FLAGS=--x\n", 0644);
+	assert_true(there(prepare(w), "chromium.d/default-flags"));
+	assert_false(there(etc_op(w)->source.fd, "chromium.d/apikeys"));
+	plan_world_write(w, "root/etc/chromium.d/new", "", 0644);
+	plan_world_write(w, "root/etc/chromium.d/apikeys", "export ID=x\n", 0644);
+	assert_true(there(prepare(w), "chromium.d/apikeys"));
+}
+
+/* Beside the host's own, and not where it has something else. */
+static void test_added(void **state)
+{
+	static const char *const dirs[] = { "chromium", "chromium/policies", "chromium/policies/managed" };
+	struct plan_world *w = *state;
+	char path[4096];
+
+	expect_text(prepare(w), "chromium/policies/managed/sbx.json", "{\"EncryptedClientHelloEnabled\": false}\n");
+	expect_text(etc_op(w)->source.fd, "opt/chrome/policies/managed/sbx.json", "EncryptedClientHello");
+	for (size_t i = 0; i < SBX_N_ELEMENTS(dirs); i++) {
+		snprintf(path, sizeof(path), "%s/%s", plan_world_path(w, "root/etc"), dirs[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	plan_world_write(w, "root/etc/chromium/policies/managed/host.json", "host", 0644);
+	expect_text(prepare(w), "chromium/policies/managed/host.json", "host");
+	expect_text(etc_op(w)->source.fd, "chromium/policies/managed/sbx.json", "EncryptedClientHello");
+	plan_world_write(w, "root/etc/chromium/policies/managed/sbx.json", "mine", 0644);
+	plan_world_write(w, "root/etc/timezone", "another key", 0644);
+	expect_text(prepare(w), "chromium/policies/managed/sbx.json", "mine");
+	snprintf(path, sizeof(path), "%s/chromium", plan_world_path(w, "root/etc"));
+	assert_int_equal(rename(path, plan_world_path(w, "root/etc/elsewhere")), 0);
+	plan_world_link(w, "root/etc/chromium", "/etc/elsewhere");
+	assert_false(there(prepare(w), "chromium/policies"));
+	assert_true(there(etc_op(w)->source.fd, "opt/chrome/policies/managed/sbx.json"));
+	assert_int_equal(unlink(path), 0);
+	plan_world_write(w, "root/etc/chromium", "a file", 0644);
+	expect_text(prepare(w), "chromium", "a file");
+}
+
 /* The same host, the same directory; a changed one, another. */
 static void test_reuse(void **state)
 {
@@ -199,6 +246,9 @@ static void test_names_kept(void **state)
 	prepare(w);
 	assert_int_equal(names_path(w, path, sizeof(path)), 1);
 	assert_true(there(etc_op(w)->source.fd, "services"));
+	/* A version with a longer table looks for another file. */
+	snprintf(again, sizeof(again), "/names-%llx-", (unsigned long long)sbx_etc_table_hash());
+	assert_non_null(strstr(path, again));
 
 	assert_int_equal(chmod(path, 0600), 0);
 	fd = open(path, O_WRONLY | O_TRUNC);
@@ -243,6 +293,8 @@ static void test_table(void **state)
 	assert_true(sbx_etc_has("zsh"));
 	assert_true(sbx_etc_has("java-17-openjdk"));
 	assert_true(sbx_etc_has("python3.11"));
+	assert_true(sbx_etc_has("fpc.cfg"));
+	assert_true(sbx_etc_has("chromium.d/default-flags"));
 	assert_false(sbx_etc_has("sslx"));
 	assert_false(sbx_etc_has("ss"));
 	assert_false(sbx_etc_has(""));
@@ -261,9 +313,9 @@ static void test_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_contents), TEST(test_odd_entries), TEST(test_screened),
-		TEST(test_reuse),
-		TEST(test_names_kept),    TEST(test_untrusted),   cmocka_unit_test(test_table),
+		TEST(test_contents), TEST(test_odd_entries), TEST(test_screened), TEST(test_screened_below),
+		TEST(test_added), TEST(test_reuse), TEST(test_names_kept), TEST(test_untrusted),
+		cmocka_unit_test(test_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,6 +243,56 @@ static void orphans_are_reaped(void)
 	close(in.output);
 }
 
+/* The status is the command's, whoever is the last to end. */
+static void waits_for_all(void)
+{
+	const char *const command[] = { "sh", "-c", "exec 5<&0; (sh -c 'read line <&5; exit 3' &); kill -TERM $$", NULL };
+	const char *const alone[] = { "sh", "-c", "exit 6", NULL };
+	struct init_process in;
+	siginfo_t si;
+	int input[2];
+
+	init_wait_all = true;
+	release(&in, as_pid_1, alone);
+	CHECK(exit_status(&in) == 6);
+	close(in.output);
+
+	CHECK(pipe2(input, O_CLOEXEC) == 0);
+	CHECK(dup2(input[0], 0) == 0 && close(input[0]) == 0);
+	release(&in, as_pid_1, command);
+	CHECK(receive(&in).n == 0);
+	while (kill(in.command, 0) == 0) /* it ends, and is reaped */
+		sched_yield();
+	usleep(50000);
+	CHECK(waitpid(in.pid, NULL, WNOHANG) == 0);
+	CHECK(write(input[1], "\n", 1) == 1);
+	CHECK(waitid(P_PID, (id_t)in.pid, &si, WEXITED | WNOWAIT) == 0);
+	CHECK(exit_status(&in) == 128 + SIGTERM);
+	close(in.output);
+
+	init_wait_all = false; /* the twin: the same, not waited for */
+	CHECK(pipe2(input, O_CLOEXEC) == 0);
+	CHECK(dup2(input[0], 0) == 0);
+	release(&in, as_pid_1, command);
+	CHECK(exit_status(&in) == 128 + SIGTERM);
+	close(in.output);
+}
+
+/* Who makes pid 1 his tracer has no tracer: his stops are not his end. */
+static void pid_1_traces_nobody(void)
+{
+	static const char code[] = "import ctypes, os, signal\n"
+				   "if ctypes.CDLL(None).ptrace(0, 0, 0, 0): os._exit(1)\n"
+				   "os.kill(os.getpid(), signal.SIGSTOP)\n"
+				   "os.execl('/bin/sh', 'sh', '-c', 'exit 4')\n";
+	const char *const command[] = { "python3", "-c", code, NULL };
+	struct init_process in;
+
+	release(&in, as_pid_1, command);
+	CHECK(exit_status(&in) == 4);
+	close(in.output);
+}
+
 /* What the command closes is closed, though pid 1 was given it too. */
 static void pid_1_holds_no_fd(void)
 {
@@ -313,6 +363,8 @@ PLAIN_TEST(signals_are_reset)
 PLAIN_TEST(early_signal_counts)
 PLAIN_TEST(statuses_are_handed_on)
 PLAIN_TEST(orphans_are_reaped)
+PLAIN_TEST(waits_for_all)
+PLAIN_TEST(pid_1_traces_nobody)
 PLAIN_TEST(pid_1_holds_no_fd)
 PLAIN_TEST(pid_1_takes_no_signals)
 
@@ -328,6 +380,8 @@ int main(void)
 		cmocka_unit_test(test_early_signal_counts),
 		cmocka_unit_test(test_statuses_are_handed_on),
 		cmocka_unit_test(test_orphans_are_reaped),
+		cmocka_unit_test(test_waits_for_all),
+		cmocka_unit_test(test_pid_1_traces_nobody),
 		cmocka_unit_test(test_pid_1_holds_no_fd),
 		cmocka_unit_test(test_pid_1_takes_no_signals),
 	};

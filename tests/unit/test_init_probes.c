@@ -134,6 +134,67 @@ static void paths(void)
 	CHECK(unlink(file) == 0 && unlink(ro) == 0 && unlink(sock) == 0 && rmdir(dir) == 0);
 }
 
+/* --- a list of programs --- */
+
+/* What init does with @list, and with @unlisted as the probe's file: the exit status before any verdict; 0: one came. */
+static int hold(const char *unlisted, const struct sbx_msg_programs *list, bool cut, char *said, size_t n_said)
+{
+	static uint8_t packet[SBX_MSG_MAX];
+	static struct sbx_msg_probes m;
+	struct init_process in;
+	ssize_t n = sbx_msg_encode_programs(list, packet, sizeof(packet));
+	int status;
+
+	m = (struct sbx_msg_probes){ .timeout_ms = TIMEOUT_MS,
+				     .n_probes = 1,
+				     .probes = { named(SBX_PROBE_EXEC_REFUSED, unlisted) } };
+	start(&in, as_bwrap, command_true);
+	expect_hello(&in);
+	CHECK(n > 0 && sbx_channel_send(in.fd, packet, (size_t)n - cut, NULL, 0) == 0);
+	n = sbx_msg_encode_probes(&m, packet, sizeof(packet));
+	sbx_channel_send(in.fd, packet, (size_t)n, NULL, 0);
+	if (sbx_msg_decode_verdicts(receive(&in), &in.verdicts) < 0) {
+		status = exit_status(&in);
+		read_output(&in, said, n_said);
+		return status;
+	}
+	CHECK(in.verdicts.n_verdicts == 1);
+	snprintf(said, n_said, "%s", in.verdicts.v[0].detail);
+	CHECK(in.verdicts.v[0].ok == 1);
+	shutdown(in.fd, SHUT_RDWR);
+	CHECK(exit_status(&in) == 125);
+	close(in.output);
+	return 0;
+}
+
+static void programs(void)
+{
+	static struct sbx_msg_programs list = { .n_programs = 1, .text = "/bin/true" };
+	char dir[] = "/tmp/sbx-init-XXXXXX", file[64], said[512];
+	struct stat st;
+
+	CHECK(mkdtemp(dir));
+	snprintf(file, sizeof(file), "%s/unlisted", dir);
+	make_script(file, "\n", 0755);
+	CHECK(stat("/usr/bin/true", &st) == 0);
+	strcpy(list.text, "/usr/bin/true");
+	list.v[0].dev = st.st_dev;
+	list.v[0].ino = st.st_ino;
+	expect_wrong(named(SBX_PROBE_EXEC_REFUSED, file), "nothing holds it back");
+	CHECK(hold(file, &list, false, said, sizeof(said)) == 0);
+	CHECK(strstr(said, "ermission"));
+	CHECK(hold(file, &list, true, said, sizeof(said)) == 125);
+	CHECK(strstr(said, "that is none"));
+	list.v[0].ino++;
+	CHECK(hold(file, &list, false, said, sizeof(said)) == 125);
+	CHECK(strstr(said, "/usr/bin/true to execute: it is not what it was"));
+	list.v[0].ino--;
+	make_script(file, "\n", 0644); /* refused by itself: that would prove nothing */
+	CHECK(hold(file, &list, false, said, sizeof(said)) == 125);
+	CHECK(strstr(said, "refused without it"));
+	CHECK(unlink(file) == 0 && rmdir(dir) == 0);
+}
+
 /* In fresh user and network namespaces, as their root, with every right over them. */
 static void unprotected(void)
 {
@@ -427,6 +488,7 @@ static void whole_self_test(void)
 
 PLAIN_TEST(fds)
 PLAIN_TEST(paths)
+PLAIN_TEST(programs)
 NETNS_TEST(unprotected)
 NETNS_TEST(connect_refused)
 NETNS_TEST(names)
@@ -438,6 +500,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fds),
 		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_unprotected),
 		cmocka_unit_test(test_connect_refused),
 		cmocka_unit_test(test_names),

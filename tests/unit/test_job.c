@@ -46,6 +46,7 @@ static void test_everything(void **state)
 			  "ro_bind: [/data/c]\n"
 			  "allow: [example.org, '*.example.net:443', 192.0.2.0/24:5432]\n"
 			  "deny: [evil.example]\n"
+			  "publish: [8888, '0:80', '[::1]:8080:80']\n"
 			  "env: [LANG, A=b=c, 'EMPTY=']\n"
 			  "limit: [memory=1G, wall_time=30s]\n"
 			  "chdir: /data/a\n"
@@ -53,6 +54,7 @@ static void test_everything(void **state)
 			  "air_gap: true\n"
 			  "receipt: out/receipt.json\n"
 			  "overlay: true\n"
+			  "wait_all: true\n"
 			  "keep: out/kept\n"
 			  "command: [sh, -c, \"echo 'a\tb'\\nexit 1\\n\", '', 10]\n");
 
@@ -65,7 +67,7 @@ static void test_everything(void **state)
 	assert_string_equal(j->hostname, "box");
 	assert_string_equal(j->receipt, "out/receipt.json");
 	assert_true(j->air_gap);
-	assert_true(j->overlay);
+	assert_true(j->overlay && j->wait_all);
 	assert_string_equal(j->keep, "out/kept");
 	assert_int_equal(j->bind.n, 2);
 	assert_string_equal(j->bind.v[1], "/data/b:/b");
@@ -73,6 +75,8 @@ static void test_everything(void **state)
 	assert_int_equal(j->allow.n, 3);
 	assert_string_equal(j->allow.v[2], "192.0.2.0/24:5432");
 	assert_int_equal(j->deny.n, 1);
+	assert_int_equal(j->publish.n, 3);
+	assert_string_equal(j->publish.v[2], "[::1]:8080:80");
 	assert_int_equal(j->env.n, 3);
 	assert_string_equal(j->env.v[1], "A=b=c");
 	assert_int_equal(j->limit.n, 2);
@@ -92,7 +96,7 @@ static void test_nothing(void **state)
 	assert_null(j->profile);
 	assert_null(j->command.v);
 	assert_false(j->air_gap);
-	assert_false(j->overlay);
+	assert_false(j->overlay || j->wait_all);
 	assert_int_equal(empty->command.n, 0);
 	assert_int_equal(empty->bind.n, 0);
 	assert_null(parse(""));

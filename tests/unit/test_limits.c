@@ -15,6 +15,7 @@ static void test_defaults(void **state)
 
 	(void)state;
 	assert_in_range(l->n_flows, 1, 4096);
+	assert_in_range(l->n_published, 1, 4096);
 	assert_in_range(l->n_udp_flows, 1, 4096);
 	assert_in_range(l->n_pins, 1, 131072); /* addresses of 198.18.0.0/15 */
 	assert_in_range(l->n_dns_tcp, 1, 1024);
@@ -27,9 +28,37 @@ static void test_defaults(void **state)
 	assert_true(l->idle_timeout_ms > l->udp_idle_timeout_ms);
 }
 
+/* However few files there may be: what is allowed at once fits them, and each kind has its share. */
+static void test_fit(void **state)
+{
+	static const uint32_t n_files[] = { 16, 64, 100, 500, 900, 1500, 2592, 3000, 4200, 65536, UINT32_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(n_files) / sizeof(n_files[0]); i++)
+		for (int published = 0; published < 2; published++) {
+			struct sbx_limits l = sbx_limits_default;
+			uint32_t n_pipes = sbx_limits_fit(&l, published, n_files[i]);
+
+			assert_in_range(3ull * l.n_flows + (published ? 2ull * l.n_published : 0) +
+						2ull * l.n_udp_flows + l.n_dns_tcp + 2ull * n_pipes,
+					8, n_files[i]);
+			assert_true(l.n_flows && l.n_published && l.n_udp_flows && l.n_dns_tcp);
+			assert_true(n_pipes >= n_files[i] / 8 - 2);
+			assert_int_equal(l.n_pins, sbx_limits_default.n_pins);
+			if (n_files[i] >= 4200)
+				assert_memory_equal(&l, &sbx_limits_default, sizeof(l));
+		}
+	for (uint32_t n = 0; n < 8; n++) { /* too few for anything: nothing is 0 */
+		struct sbx_limits l = sbx_limits_default;
+
+		sbx_limits_fit(&l, true, n);
+		assert_true(l.n_flows == 1 && l.n_published == 1 && l.n_udp_flows == 1 && l.n_dns_tcp == 1);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults), cmocka_unit_test(test_fit) };
 
 	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
 }

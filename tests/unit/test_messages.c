@@ -23,10 +23,12 @@
 	X(event, struct sbx_event, SBX_MSG_EVENT)                                                  \
 	X(stats, struct sbx_msg_stats, SBX_MSG_STATS)                                              \
 	X(probes, struct sbx_msg_probes, SBX_MSG_PROBES)                                           \
+	X(programs, struct sbx_msg_programs, SBX_MSG_PROGRAMS)                                     \
 	X(verdicts, struct sbx_msg_verdicts, SBX_MSG_VERDICTS)                                     \
 	X(exec_failed, struct sbx_msg_exec_failed, SBX_MSG_EXEC_FAILED)                            \
 	X(stage_failed, struct sbx_msg_stage_failed, SBX_MSG_STAGE_FAILED)                         \
 	X(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)                               \
+	X(tcp_socket, struct sbx_msg_tcp_socket, SBX_MSG_TCP_SOCKET)                               \
 	X(pins, struct sbx_msg_pins, SBX_MSG_PINS)
 
 union any {
@@ -63,6 +65,17 @@ static void sample_config(struct sbx_msg_config *m)
 	m->stub_addr = addr("127.53.1.2");
 }
 
+static void sample_publishing(struct sbx_msg_config *m)
+{
+	sample_config(m);
+	m->real_pins = 0;
+	m->stub_addr = (struct sbx_addr){ 0 };
+	m->n_publish = 2;
+	m->publish[0] = 8888;
+	m->publish[1] = 80;
+	m->fd_mask |= 3u << SBX_BFD_PUBLISH;
+}
+
 static void sample_event(struct sbx_event *m)
 {
 	m->ts_ms = UINT64_C(1700000000123);
@@ -78,7 +91,7 @@ static void sample_event(struct sbx_event *m)
 
 static void sample_stats(struct sbx_msg_stats *m)
 {
-	*m = (struct sbx_msg_stats){ 1, 2, 3, 4, UINT64_MAX, 6, 7, 8 };
+	*m = (struct sbx_msg_stats){ 1, 2, 3, 4, UINT64_MAX, 6, 7, 8, 9, 10, 11, 12 };
 }
 
 static void sample_probes(struct sbx_msg_probes *m)
@@ -96,6 +109,20 @@ static void sample_probes(struct sbx_msg_probes *m)
 		snprintf(p->name, sizeof(p->name), "/path/%u\n", i);
 		strcpy(p->expect, "sbx 0123456789ab\n");
 	}
+}
+
+static void sample_programs(struct sbx_msg_programs *m)
+{
+	static const char text[] = "/usr/bin/sh\0/usr/bin/cat\0/lib64/ld-linux-x86-64.so.2";
+
+	m->n_programs = 3;
+	for (uint32_t i = 0; i < m->n_programs; i++) {
+		m->v[i].dev = 0xfe01;
+		m->v[i].ino = UINT64_MAX - i;
+	}
+	m->v[1].path = 12;
+	m->v[2].path = 25;
+	memcpy(m->text, text, sizeof(text));
 }
 
 static void sample_verdicts(struct sbx_msg_verdicts *m)
@@ -127,6 +154,13 @@ static void sample_udp_socket(struct sbx_msg_udp_socket *m)
 	m->local_port = 443;
 	m->peer = addr("100.64.0.1");
 	m->peer_port = 40000;
+	m->cookie = 0xfeedface;
+}
+
+static void sample_tcp_socket(struct sbx_msg_tcp_socket *m)
+{
+	m->family = 6;
+	m->port = 8888;
 	m->cookie = 0xfeedface;
 }
 
@@ -200,6 +234,8 @@ static size_t used(const struct kind *k)
 {
 	if (k->type == SBX_MSG_PROBES)
 		return offsetof(struct sbx_msg_probes, probes[in.probes.n_probes]);
+	if (k->type == SBX_MSG_PROGRAMS)
+		return offsetof(struct sbx_msg_programs, v[in.programs.n_programs]);
 	if (k->type == SBX_MSG_VERDICTS)
 		return offsetof(struct sbx_msg_verdicts, v[in.verdicts.n_verdicts]);
 	if (k->type == SBX_MSG_PINS)
@@ -218,6 +254,31 @@ static void test_round_trip(void **state)
 		assert_int_equal(decode_copy(k, n), 0);
 		assert_memory_equal(&in, &out, used(k));
 	}
+}
+
+/* All of them at their longest, together; one byte more is refused. */
+static void test_many_programs(void **state)
+{
+	struct sbx_msg_programs *m = &in.programs;
+	uint32_t at = 0;
+	ssize_t n;
+
+	(void)state;
+	memset(&in, 0, sizeof(in));
+	m->n_programs = SBX_PROGRAMS_MAX;
+	memset(m->text, 'x', sizeof(m->text));
+	for (uint32_t i = 0; i < SBX_PROGRAMS_MAX; i++) {
+		m->v[i].path = at;
+		m->text[at] = '/';
+		at += i + 1 < SBX_PROGRAMS_MAX ? 39 : SBX_PROGRAMS_TEXT_MAX - at;
+		m->text[at - 1] = '\0';
+	}
+	n = sbx_msg_encode_programs(m, packet, sizeof(packet));
+	assert_true(n > 0);
+	assert_int_equal(sbx_msg_decode_programs(sbx_span(packet, (size_t)n), &out.programs), 0);
+	assert_memory_equal(&in.programs, &out.programs, sizeof(in.programs));
+	m->text[at - 1] = 'x';
+	assert_int_equal(sbx_msg_encode_programs(m, packet, sizeof(packet)), -EINVAL);
 }
 
 static void test_every_prefix_and_tail(void **state)
@@ -276,7 +337,11 @@ static void test_header(void **state)
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x12\0\0", 4)), SBX_MSG_ORDERS);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x13\0\0", 4)), SBX_MSG_STAGE_UPPER);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x16\0\0", 4)), SBX_MSG_PINS_FAILED);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x17\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x17\0\0", 4)), SBX_MSG_PROGRAMS);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x1a\0\0", 4)), SBX_MSG_TCP_SOCKET_FAILED);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x1b\0\0", 4)), SBX_MSG_SIGNAL_ALL);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x1d\0\0", 4)), SBX_MSG_COVERED);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x1e\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
 	memcpy(packet, "\1\1\0\0", 4);
@@ -317,6 +382,50 @@ static void test_every_byte_changed(void **state)
 }
 
 /* What the decoder would refuse is not sent. */
+/* Ports and listeners come in pairs, in their order, and not with real pins. */
+static void test_publishing(void **state)
+{
+	static const struct {
+		uint32_t n, slots;
+		bool port_zero, real_pins, fine;
+	} cases[] = {
+		{ 0, 0, false, false, true },	{ 1, 1, false, false, true },
+		{ 2, 3, false, false, true },	{ 2, 3, true, false, false },
+		{ 2, 1, false, false, false },	{ 1, 3, false, false, false },
+		{ 2, 5, false, false, false },	{ 0, 1, false, false, false },
+		{ 1, 2, false, false, false },	{ 1, 1, false, true, false },
+		{ SBX_PUBLISH_MAX, (1u << SBX_PUBLISH_MAX) - 1, false, false, true },
+		{ SBX_PUBLISH_MAX + 1, (1u << SBX_PUBLISH_MAX) - 1, false, false, false },
+		{ UINT32_MAX, 0, false, false, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		struct sbx_msg_config m = { 0 }, again;
+		ssize_t n;
+
+		sample_publishing(&m);
+		for (size_t k = 0; k < SBX_PUBLISH_MAX; k++)
+			m.publish[k] = k < cases[i].n ? (uint16_t)(8000 + k) : 0;
+		if (cases[i].port_zero)
+			m.publish[1] = 0;
+		m.n_publish = cases[i].n;
+		m.fd_mask = 1 << SBX_BFD_POLICY | cases[i].slots << SBX_BFD_PUBLISH;
+		if (cases[i].real_pins) {
+			m.real_pins = 1;
+			m.stub_addr = addr("127.53.1.2");
+		}
+		n = sbx_msg_encode_config(&m, packet, sizeof(packet));
+		if (!cases[i].fine) {
+			assert_int_equal(n, -EINVAL);
+			continue;
+		}
+		assert_true(n > 0);
+		assert_int_equal(sbx_msg_decode_config(sbx_span(packet, (size_t)n), &again), 0);
+		assert_memory_equal(&m, &again, sizeof(m));
+	}
+}
+
 #define refuses(name, change)                                                                      \
 	do {                                                                                       \
 		memset(&in, 0, sizeof(in));                                                        \
@@ -342,6 +451,7 @@ static void test_encode_refuses(void **state)
 	refuses(config, in.config.id[3] = '/');
 	refuses(config, in.config.id[12] = '0');
 	refuses(config, memset(in.config.proxy_host, 'x', sizeof(in.config.proxy_host)));
+	refuses(config, in.config.n_publish = 1);
 	refuses(event, in.event.action = SBX_N_ACTIONS);
 	refuses(event, in.event.proto = SBX_N_PROTOS);
 	refuses(event, in.event.reason = SBX_N_REASONS);
@@ -358,9 +468,18 @@ static void test_encode_refuses(void **state)
 	refuses(exec_failed, in.exec_failed.error = UINT32_MAX);
 	refuses(udp_socket, in.udp_socket.peer = addr("2001:db8::1"));
 	refuses(udp_socket, in.udp_socket.local.family = 0);
+	refuses(tcp_socket, in.tcp_socket.family = 0);
+	refuses(tcp_socket, in.tcp_socket.family = 5);
+	refuses(tcp_socket, in.tcp_socket.family = 10);
+	refuses(tcp_socket, in.tcp_socket.port = 0);
 	refuses(config, in.config.real_pins = 2);
 	refuses(config, in.config.real_pins = 0); /* and yet an address of the stub */
 	refuses(config, in.config.stub_addr.family = 0);
+	refuses(programs, in.programs.n_programs = SBX_PROGRAMS_MAX + 1);
+	refuses(programs, in.programs.n_programs = 0);
+	refuses(programs, in.programs.v[1].path = 11);
+	refuses(programs, in.programs.text[12] = 'u'); /* not absolute */
+	refuses(programs, in.programs.text[12] = '\0');
 	refuses(pins, in.pins.n_pins = SBX_MSG_PINS_MAX + 1);
 	refuses(pins, in.pins.n_pins = 0);
 	refuses(pins, in.pins.v[1].addr.family = 0);
@@ -393,7 +512,7 @@ static void test_decode_refuses(void **state)
 	decode_refuses_at("config", 4 + 15, 2);
 	decode_refuses_at("config", 4 + 16, 2);
 	decode_refuses_at("config", 4 + 17 + 2, 0xff);
-	decode_refuses_at("config", 4 + 21 + 52 + 3, SBX_RESOLVERS_MAX + 1);
+	decode_refuses_at("config", 4 + 21 + 56 + 3, SBX_RESOLVERS_MAX + 1);
 	decode_refuses_at("event", 4 + 8, SBX_N_ACTIONS);
 	decode_refuses_at("event", 4 + 9, SBX_N_PROTOS);
 	decode_refuses_at("event", 4 + 10, SBX_N_REASONS);
@@ -470,12 +589,15 @@ static void test_simple(void **state)
 		{ SBX_MSG_INIT_HELLO, 0 },
 		{ SBX_MSG_RELEASE, 0 },
 		{ SBX_MSG_SIGNAL, 1 },
+		{ SBX_MSG_SIGNAL_ALL, 1 },
 		{ SBX_MSG_COMMAND_EXIT, 1 },
 		{ SBX_MSG_UDP_SOCKET_MADE, 1 },
 		{ SBX_MSG_UDP_SOCKET_FAILED, 1 },
 		{ SBX_MSG_PINNED, 1 },
 		{ SBX_MSG_PINS_FAILED, 1 },
 		{ SBX_MSG_ORDERS, 0 },
+		{ SBX_MSG_COVER, 0 },
+		{ SBX_MSG_COVERED, 0 },
 	};
 	uint32_t v;
 
@@ -517,10 +639,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_many_programs),
 		cmocka_unit_test(test_every_prefix_and_tail),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_every_byte_changed),
+		cmocka_unit_test(test_publishing),
 		cmocka_unit_test(test_encode_refuses),
 		cmocka_unit_test(test_decode_refuses),
 		cmocka_unit_test(test_text_is_cleaned),

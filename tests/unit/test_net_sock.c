@@ -489,6 +489,117 @@ static void factory_capabilities(void)
 	(void)n;
 }
 
+/* --- published ports --- */
+
+static struct sbx_addr parsed(const char *text)
+{
+	struct sbx_addr a;
+
+	CHECK(sbx_addr_parse(text, &a) == 0);
+	return a;
+}
+
+static int error_of(int fd)
+{
+	socklen_t n = sizeof(int);
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	int error = 0;
+
+	CHECK(poll(&p, 1, 1000) == 1);
+	CHECK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0);
+	return error;
+}
+
+/* The factory's connection reaches a server of the sandbox's own, from loopback; with no rights at all. */
+static void inside(void)
+{
+	struct netns n = netns_setup("offline");
+
+	keep_caps(0);
+	FOR_FAMILIES (f) {
+		uint8_t family = strchr(f->loopback, ':') ? 6 : 4;
+		SBX_AUTO_CLOSE int server = socket_for(f->loopback, SOCK_STREAM);
+		SBX_AUTO_CLOSE int fd = -1, accepted = -1;
+
+		CHECK(bind_to(server, f->loopback, 8888) == 0);
+		fd = must(sbx_net_tcp_inside_open(family, 8888)); /* bound and not listening */
+		CHECK(error_of(fd) == ECONNREFUSED);
+		fd = sbx_fd_close(fd);
+		CHECK(listen(server, 4) == 0);
+		fd = must(sbx_net_tcp_inside_open(family, 8888));
+		CHECK(error_of(fd) == 0 && readable(server, 1000));
+		CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC && fcntl(fd, F_GETFL) & O_NONBLOCK);
+		accepted = must(accept4(server, NULL, NULL, SOCK_CLOEXEC));
+		CHECK(name_is(accepted, false, f->loopback, 8888));
+		CHECK(name_is(fd, true, f->loopback, 8888));
+		expect_talk(fd, accepted);
+		fd = sbx_fd_close(fd);
+		fd = must(sbx_net_tcp_inside_open(family, 8889));
+		CHECK(error_of(fd) == ECONNREFUSED);
+	}
+	CHECK(sbx_net_tcp_inside_open(0, 80) == -EINVAL);
+	CHECK(sbx_net_tcp_inside_open(4, 0) == -EINVAL);
+	expect_no_nflog(&n);
+}
+
+/* The only port there is for a client is the one it connects to: it would meet itself. */
+static void inside_not_itself(void)
+{
+	SBX_AUTO_CLOSE int server = -1, fd = -1;
+
+	netns_setup("offline");
+	write_file("/proc/sys/net/ipv4/ip_local_port_range", "40000 40000");
+	server = socket_for("127.0.0.1", SOCK_STREAM);
+	CHECK(connect_to(server, "127.0.0.1", 40000) == 0); /* it does happen */
+	server = sbx_fd_close(server);
+	write_file("/proc/sys/net/ipv4/ip_local_port_range", "40001 40001");
+	FOR_FAMILIES (f)
+		CHECK(sbx_net_tcp_inside_open(strchr(f->loopback, ':') ? 6 : 4, 40001) == -ECONNREFUSED);
+	/* And the port is free for the server. */
+	server = socket_for("127.0.0.1", SOCK_STREAM);
+	CHECK(bind_to(server, "127.0.0.1", 40001) == 0 && listen(server, 4) == 0);
+	write_file("/proc/sys/net/ipv4/ip_local_port_range", "40002 40002");
+	fd = must(sbx_net_tcp_inside_open(4, 40001));
+	CHECK(error_of(fd) == 0);
+}
+
+static void publishing(void)
+{
+	struct sbx_addr v4 = parsed("127.0.0.1"), v6 = parsed("::1"), any6 = parsed("::"), other = parsed("2001:db8::77");
+	SBX_AUTO_CLOSE int fd = -1, second = -1, six = -1, client = -1, accepted = -1;
+	SBX_AUTO_CLOSE int rtnl = must(sbx_net_netlink_open(NETLINK_ROUTE));
+	struct sbx_err err = { 0 };
+	uint16_t port = 0, port6 = 0;
+	socklen_t n = sizeof(int);
+	int ipv6, value = 0;
+
+	CHECK(sbx_net_setup_loopback(rtnl, &ipv6, &err) == 0);
+	CHECK(sbx_net_publish_open(&other, 8888, &port) == -EADDRNOTAVAIL);
+	fd = must(sbx_net_publish_open(&v4, 0, &port));
+	CHECK(port != 0);
+	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC && fcntl(fd, F_GETFL) & O_NONBLOCK);
+	CHECK(sbx_net_publish_open(&v4, port, &port) == -EADDRINUSE); /* though both may share an old port */
+	six = must(sbx_net_publish_open(&v6, port, &port6));	      /* a port of its own */
+	CHECK(port6 == port);
+	client = socket_for("127.0.0.1", SOCK_STREAM);
+	CHECK(connect_to(client, "127.0.0.1", port) == 0);
+	accepted = must(accept4(fd, NULL, NULL, SOCK_CLOEXEC));
+	CHECK(getsockopt(accepted, SOL_SOCKET, SO_KEEPALIVE, &value, &n) == 0 && value);
+	expect_talk(client, accepted);
+	/* Ended on our side first, what is left of it does not keep the port. */
+	accepted = sbx_fd_close(accepted);
+	client = sbx_fd_close(client);
+	fd = sbx_fd_close(fd);
+	second = must(sbx_net_publish_open(&v4, port, &port));
+	/* :: is not 0.0.0.0 as well. */
+	six = sbx_fd_close(six);
+	six = must(sbx_net_publish_open(&any6, port, &port6));
+	keep_caps(0);
+	CHECK(sbx_net_publish_open(&v4, 1023, &port) == -EACCES);
+	second = sbx_fd_close(second);
+	second = must(sbx_net_publish_open(&v4, 1024, &port));
+}
+
 static void flow_arguments(void)
 {
 	struct sbx_addr four = { 4, { 198, 18, 0, 5 } }, six = { 6, { 0xfd } }, none = { 0 };
@@ -513,6 +624,9 @@ NETNS_TEST(connected_udp_refused)
 NETNS_TEST(spoofed_source)
 NETNS_TEST(listeners_are_exclusive)
 NETNS_TEST(factory_capabilities)
+NETNS_TEST(inside)
+NETNS_TEST(inside_not_itself)
+NETNS_TEST(publishing)
 NETNS_TEST(flow_arguments)
 
 int main(void)
@@ -532,6 +646,9 @@ int main(void)
 		cmocka_unit_test(test_spoofed_source),
 		cmocka_unit_test(test_listeners_are_exclusive),
 		cmocka_unit_test(test_factory_capabilities),
+		cmocka_unit_test(test_inside),
+		cmocka_unit_test(test_inside_not_itself),
+		cmocka_unit_test(test_publishing),
 		cmocka_unit_test(test_flow_arguments),
 	};
 

@@ -59,10 +59,11 @@ static void test_all(void **state)
 	(void)state;
 	assert_int_equal(PARSE(&o, &err, "--profile", "p", "--workspace=w", "--analysis-id", "a",
 			       "--id", "0123456789ab", "--bind", "/a:/b", "--ro-bind", "/c",
-			       "--allow", "x.org", "--allow", "y.org", "--deny", "z.org",
+			       "--allow", "x.org", "--allow", "y.org", "--deny", "z.org", "--publish", "8888", "--publish", "0:80",
 			       "--air-gap", "--env", "A=1", "--env", "B", "--limit", "tmp=1M",
 			       "--chdir", "/d", "--hostname", "h", "--user", "u", "--receipt", "r",
-			       "--overlay", "--keep", "k",
+			       "--overlay", "--keep", "k", "--tmpfs", "/t", "--tmpfs=~/u:2M", "--home", "/o", "--device", "/dev/dri", "--root=minimal",
+			       "--wait-all",
 			       "--dry-run", "-v", "-v", "cmd", "--profile", "q"),
 			 0);
 	assert_string_equal(o.profile, "p");
@@ -75,6 +76,7 @@ static void test_all(void **state)
 	assert_string_equal(o.receipt, "r");
 	assert_string_equal(o.keep, "k");
 	assert_true(o.overlay);
+	assert_true(o.wait_all);
 	assert_int_equal(o.n_binds, 2);
 	assert_string_equal(o.binds[0].source, "/a");
 	assert_string_equal(o.binds[0].target, "/b");
@@ -85,8 +87,15 @@ static void test_all(void **state)
 	assert_int_equal(o.n_allow, 2);
 	assert_string_equal(o.allow[1], "y.org");
 	assert_int_equal(o.n_deny, 1);
+	assert_int_equal(o.n_publish, 2);
+	assert_string_equal(o.publish[1], "0:80");
 	assert_int_equal(o.n_env, 2);
 	assert_int_equal(o.n_limits, 1);
+	assert_int_equal(o.n_tmpfs, 2);
+	assert_string_equal(o.tmpfs[1], "~/u:2M");
+	assert_string_equal(o.home, "/o");
+	assert_int_equal(o.n_devices, 1);
+	assert_string_equal(o.root, "minimal");
 	assert_true(o.air_gap);
 	assert_true(o.dry_run);
 	assert_int_equal(o.verbose, 2);
@@ -165,6 +174,28 @@ static void test_usage_errors(void **state)
 		{ { "--chdir", "rel", "ls", NULL }, "absolute" },
 		{ { "--bind", "", "ls", NULL }, "SRC" },
 		{ { "--bind", ":/x", "ls", NULL }, "SRC" },
+		{ { "--device", "nvidia0", "ls", NULL }, "below /dev" },
+		{ { "--device", "/dev", "ls", NULL }, "below /dev" },
+		{ { "--device", "/dev/", "ls", NULL }, "one to three names" },
+		{ { "--device", "/dev//x", "ls", NULL }, "one to three names" },
+		{ { "--device", "/dev/dri/", "ls", NULL }, "one to three names" },
+		{ { "--device", "/dev/../etc", "ls", NULL }, "one to three names" },
+		{ { "--device", "/dev/./x", "ls", NULL }, "one to three names" },
+		{ { "--device", "/dev/a/b/c/d", "ls", NULL }, "one to three names" },
+		{ { "--device", "/dev/a\\*", "ls", NULL }, "backslash" },
+		{ { "--root", "mini", "ls", NULL }, "host, minimal or" },
+		{ { "--root", "", "ls", NULL }, "host, minimal or" },
+		{ { "--root", "./image", "ls", NULL }, "host, minimal or" },
+		{ { "--home", "rel", "ls", NULL }, "absolute" },
+		{ { "--home", "~x/y", "ls", NULL }, "absolute" },
+		{ { "--home", "/a", "--home", "/b", "ls", NULL }, "already" },
+		{ { "--tmpfs", "", "ls", NULL }, "absolute DIR" },
+		{ { "--tmpfs", "x:2M", "ls", NULL }, "absolute DIR" },
+		{ { "--tmpfs", "/x:", "ls", NULL }, "a size from 1M" },
+		{ { "--tmpfs", "/x:1", "ls", NULL }, "a size from 1M" },
+		{ { "--tmpfs", "/x:-2M", "ls", NULL }, "a size from 1M" },
+		{ { "--tmpfs", "/x:1025T", "ls", NULL }, "a size from 1M" },
+		{ { "--tmpfs", "/x:99999999999999999999T", "ls", NULL }, "a size from 1M" },
 		{ { "-v", "-q", "ls", NULL }, "exclude" },
 	};
 
@@ -268,9 +299,10 @@ static void test_job_alone(void **state)
 	assert_int_equal(PARSE(&o, &err, "--job", "nightly"), 0);
 	assert_string_equal(o.job, "nightly");
 	assert_int_equal(sbx_options_add_job(&o, job("profile: p\nworkspace: w\nanalysis_id: a\nuser: u\n"
-						     "chdir: /c\nhostname: h\nreceipt: r\nair_gap: true\noverlay: true\nkeep: k\n"
+						     "chdir: /c\nhostname: h\nreceipt: r\nair_gap: true\noverlay: true\nwait_all: true\nkeep: k\n"
 						     "bind: ['/a\\:b:/c']\nro_bind: [/d]\nallow: [x.org]\n"
-						     "deny: [y.org]\nenv: [A=1]\nlimit: [tmp=1M]\n"
+						     "deny: [y.org]\npublish: [1]\nenv: [A=1]\nlimit: [tmp=1M]\n"
+						     "tmpfs: [/t]\nhome: /o\ndevice: [/dev/kfd]\nroot: /r\n"
 						     "command: [ls, -l]\n"), &err), 0);
 	assert_string_equal(o.profile, "p");
 	assert_string_equal(o.workspace, "w");
@@ -280,15 +312,23 @@ static void test_job_alone(void **state)
 	assert_string_equal(o.hostname, "h");
 	assert_string_equal(o.receipt, "r");
 	assert_string_equal(o.keep, "k");
-	assert_true(o.air_gap && o.overlay);
+	assert_true(o.air_gap && o.overlay && o.wait_all);
 	assert_int_equal(o.n_binds, 2);
 	assert_string_equal(o.binds[0].source, "/a:b");
 	assert_string_equal(o.binds[0].target, "/c");
 	assert_true(o.binds[0].writable && !o.binds[1].writable);
 	assert_int_equal(o.n_allow, 1);
 	assert_int_equal(o.n_deny, 1);
+	assert_int_equal(o.n_publish, 1);
+	assert_string_equal(o.publish[0], "1");
 	assert_string_equal(o.env[0], "A=1");
 	assert_string_equal(o.limits[0], "tmp=1M");
+	assert_int_equal(o.n_tmpfs, 1);
+	assert_string_equal(o.tmpfs[0], "/t");
+	assert_string_equal(o.home, "/o");
+	assert_int_equal(o.n_devices, 1);
+	assert_string_equal(o.devices[0], "/dev/kfd");
+	assert_string_equal(o.root, "/r");
 	assert_int_equal(o.argc, 2);
 	assert_string_equal(o.argv[1], "-l");
 	assert_null(o.argv[2]);
@@ -303,11 +343,15 @@ static void test_job_and_flags(void **state)
 
 	(void)state;
 	assert_int_equal(PARSE(&o, &err, "--job", "./x.yaml", "--profile", "mine", "--bind", "/e", "--allow",
-			       "z.org", "--env", "A=2", "--limit", "tmp=2M", "--limit", "home=1M"), 0);
+			       "z.org", "--publish", "3", "--tmpfs", "/u", "--home", "/mine", "--env", "A=2", "--limit", "tmp=2M", "--limit", "home=1M"), 0);
 	assert_int_equal(sbx_options_add_job(&o, job("profile: p\nhostname: h\nair_gap: true\nbind: [/a]\n"
-						     "allow: [x.org]\ndeny: [y.org]\nenv: [A=1]\n"
-						     "limit: [tmp=1M]\ncommand: [ls]\n"), &err), 0);
+						     "allow: [x.org]\ndeny: [y.org]\npublish: [1, 2]\nenv: [A=1]\n"
+						     "limit: [tmp=1M]\ntmpfs: [/t]\nhome: /o\ncommand: [ls]\n"), &err), 0);
 	assert_string_equal(o.profile, "mine");
+	assert_string_equal(o.home, "/mine");
+	assert_int_equal(o.n_tmpfs, 2);
+	assert_string_equal(o.tmpfs[0], "/t");
+	assert_string_equal(o.tmpfs[1], "/u");
 	assert_string_equal(o.hostname, "h");
 	assert_true(o.air_gap);
 	assert_int_equal(o.n_binds, 2);
@@ -317,6 +361,9 @@ static void test_job_and_flags(void **state)
 	assert_string_equal(o.allow[0], "x.org");
 	assert_string_equal(o.allow[1], "z.org");
 	assert_int_equal(o.n_deny, 1);
+	assert_int_equal(o.n_publish, 3);
+	assert_string_equal(o.publish[0], "1");
+	assert_string_equal(o.publish[2], "3");
 	assert_string_equal(o.env[0], "A=1");
 	assert_string_equal(o.env[1], "A=2");
 	assert_int_equal(o.n_limits, 3);

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -315,6 +316,28 @@ static void test_forbidden(void **state)
 		"/tmp",
 		"/run/user",
 		"/run/user/12345",
+		"/run/user/12345/anything",
+		"/run/user/12345/doc/by-app",
+		"/tmp/ssh-XXXXabcd",
+		"/tmp/tmux-1000",
+		"/tmp/.X11-unix",
+		"/run/systemd",
+		"/run/systemd/journal",
+		"/run/dbus",
+		"/run/containerd",
+		"/run/podman",
+		"/var/run/docker",
+		"/nix",
+		"/nix/var/nix/daemon-socket",
+		NULL,
+	};
+	static const char *const twins[] = { /* a word changed, and not there */
+		"/tmp/ssx-XXXXabcd",
+		"/tmp/ssh-XXXXabcd/agenda",
+		"/run/users/12345",
+		"/run/systemd/journal2",
+		"/run/containers",
+		"/nix/store-of-nobody",
 		NULL,
 	};
 	struct world *w = *state;
@@ -331,6 +354,115 @@ static void test_forbidden(void **state)
 	expect(w, "ws/proc", SBX_PATH_E_FORBIDDEN,
 	       NULL); /* through /proc, though what it names is allowed */
 	expect(w, "/usr", 0, NULL);
+	for (const char *const *p = twins; *p; p++) {
+		struct sbx_path out;
+		int r = judge(w, *p, &out);
+
+		if (r != SBX_PATH_E_MISSING)
+			print_error("%s: %d\n", *p, r);
+		assert_int_equal(r, SBX_PATH_E_MISSING);
+		sbx_path_fini(&out);
+	}
+}
+
+/* What a symlink on the way says, wherever it ends: not through a blocked segment. */
+static void test_hop_segment(void **state)
+{
+	const struct world *w = *state;
+
+	assert_int_equal(symlink("../dir", at(w, "ws/.ssh/back")), 0);
+	assert_int_equal(symlink(".ssh/back", at(w, "ws/through")), 0);
+	assert_int_equal(symlink(".ssh/../dir", at(w, "ws/past")), 0);
+	assert_int_equal(symlink("through", at(w, "ws/twice")), 0);
+	assert_int_equal(symlink("in", at(w, "ws/fine")), 0);
+	assert_int_equal(symlink(".sshd/none", at(w, "ws/namesake")), 0);
+	expect(w, "ws/through", SBX_PATH_E_SEGMENT, NULL);
+	expect(w, "ws/through/file", SBX_PATH_E_SEGMENT, NULL);
+	expect(w, "ws/twice", SBX_PATH_E_SEGMENT, NULL);
+	expect(w, "ws/past", SBX_PATH_E_SEGMENT, NULL);
+	expect(w, "ws/fine", 0, "ws/dir");
+	expect(w, "ws/namesake", SBX_PATH_E_MISSING, "ws/.sshd/none");
+}
+
+/* A symlink outside of the prefixes that leads into one: root's and one's own, nobody else's. */
+static void test_hop_outside(void **state)
+{
+	const struct world *w = *state;
+
+	assert_int_equal(mkdir(at(w, "elsewhere"), 0755), 0);
+	assert_int_equal(symlink(at(w, "ws/dir"), at(w, "elsewhere/link")), 0);
+	assert_int_equal(symlink(at(w, "elsewhere/link"), at(w, "ws/round")), 0);
+	expect(w, "elsewhere/link", 0, "ws/dir");
+	expect(w, "ws/round", 0, "ws/dir");
+	assert_int_equal(chmod(at(w, "elsewhere"), 0775), 0);
+	expect(w, "elsewhere/link", SBX_PATH_E_PREFIX, NULL);
+	expect(w, "ws/round/file", SBX_PATH_E_PREFIX, NULL);
+	assert_int_equal(chmod(at(w, "elsewhere"), 0755), 0);
+	/* In a prefix it may be anybody's. */
+	assert_int_equal(chmod(at(w, "ws"), 0775), 0);
+	expect(w, "ws/round", 0, "ws/dir");
+	expect(w, "ws/in", 0, "ws/dir");
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(lchown(at(w, "elsewhere/link"), 4711, 4711), 0);
+	expect(w, "elsewhere/link", SBX_PATH_E_PREFIX, NULL);
+	assert_int_equal(chown(at(w, "ws/dir"), 4711, 4711), 0); /* who owns it may lead there */
+	expect(w, "elsewhere/link", 0, "ws/dir");
+	assert_int_equal(chown(at(w, "elsewhere"), 4712, 4712), 0);
+	expect(w, "elsewhere/link", SBX_PATH_E_PREFIX, NULL);
+	assert_int_equal(lchown(at(w, "elsewhere/link"), 0, 0), 0);
+	expect(w, "elsewhere/link", SBX_PATH_E_PREFIX, NULL);
+	assert_int_equal(chown(at(w, "elsewhere"), 0, 0), 0);
+	expect(w, "elsewhere/link", 0, "ws/dir");
+}
+
+/* A prefix that a sandbox could have turned into a symlink, because another prefix lets it write there. */
+static void test_prefix_made_by_sandbox(void **state)
+{
+	struct world *w = *state;
+	char link[PATH_MAX * 2], own[PATH_MAX * 2];
+	const char *prefixes[3] = { w->home, NULL, NULL };
+	uid_t user = geteuid() == 0 ? 4711 : geteuid();
+
+	w->rules.prefixes = prefixes;
+	w->rules.home = w->home;
+	snprintf(link, sizeof(link), "%s/home/user/work/deep/is", w->base);
+	snprintf(own, sizeof(own), "%s/home/user/own", w->base);
+	assert_int_equal(mkdir(at(w, "home/user/work/deep"), 0755), 0);
+	assert_int_equal(symlink(at(w, "ws-evil"), link), 0);
+	assert_int_equal(symlink(at(w, "ws-evil"), own), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(lchown(link, user, user), 0);
+		assert_int_equal(lchown(own, user, user), 0);
+	}
+	expect(w, "ws-evil", SBX_PATH_E_PREFIX, NULL);
+	prefixes[1] = link;
+	expect(w, "ws-evil", SBX_PATH_E_PREFIX, NULL);
+	expect(w, "home/user/work/deep/is/file", SBX_PATH_E_PREFIX, NULL);
+	prefixes[1] = own; /* the home directory itself is no sandbox's to write */
+	expect(w, "ws-evil", 0, "ws-evil");
+	prefixes[1] = link;
+	prefixes[0] = w->prefix; /* nor what no prefix admits */
+	expect(w, "ws-evil", 0, "ws-evil");
+}
+
+/* Sockets that only the caller's session knows of. */
+static void test_session_sockets(void **state)
+{
+	struct world *w = *state;
+	char path[PATH_MAX * 2];
+	struct sbx_path_socket socket = { .path = path, .said = "SSH_AUTH_SOCK" };
+
+	snprintf(path, sizeof(path), "%s/ws/dir/agent.1", w->base);
+	expect(w, "ws/dir", 0, "ws/dir");
+	w->rules.sockets = &socket;
+	w->rules.n_sockets = 1;
+	expect(w, "ws/dir", SBX_PATH_E_FORBIDDEN, NULL);
+	expect(w, "ws/in", SBX_PATH_E_FORBIDDEN, NULL);
+	expect(w, "ws", SBX_PATH_E_FORBIDDEN, NULL);
+	expect(w, "ws/dir/file", 0, "ws/dir/file");
+	snprintf(path, sizeof(path), "%s/ws/dir-2/agent.1", w->base);
+	expect(w, "ws/dir", 0, "ws/dir");
 }
 
 /* A chain of SBX_PATH_LINKS_MAX symlinks passes, one more does not. */
@@ -396,17 +528,16 @@ static void test_protected_symlink(void **state)
 	expect(w, "ws/shared/link", 0, "ws/dir");
 }
 
-/* Without openat2 nothing is granted. In a child, under a filter that takes it away. */
-static void test_unsupported(void **state)
+/* In a child, under a filter that takes openat2 away as @error says. */
+static int without_openat2(const struct world *w, unsigned int error, bool ask_first)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* seccomp_data.nr */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog prog = { .len = 4, .filter = code };
-	const struct world *w = *state;
 	int status;
 	pid_t pid = fork();
 
@@ -417,11 +548,25 @@ static void test_unsupported(void **state)
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 		    prctl(PR_SET_SECCOMP, 2, &prog) != 0)
 			_exit(99);
-		_exit(sbx_path_judge(w->prefix, &w->rules, &err, &p));
+		_exit(ask_first ? sbx_path_check_support(&err) : sbx_path_judge(w->prefix, &w->rules, &err, &p));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), SBX_PATH_E_UNSUPPORTED);
+	return WEXITSTATUS(status);
+}
+
+/* Without openat2 nothing is granted. */
+static void test_unsupported(void **state)
+{
+	const struct world *w = *state;
+	struct sbx_err err = { 0 };
+
+	assert_int_equal(without_openat2(w, ENOSYS, false), SBX_PATH_E_UNSUPPORTED);
+	assert_int_equal(without_openat2(w, EPERM, false), SBX_PATH_E_ACCESS);
+	assert_int_equal(without_openat2(w, ENOSYS, true), SBX_PATH_E_UNSUPPORTED);
+	assert_int_equal(without_openat2(w, EPERM, true), SBX_PATH_E_UNSUPPORTED);
+	assert_int_equal(without_openat2(w, EMFILE, true), 0); /* it is there */
+	assert_int_equal(sbx_path_check_support(&err), 0);
 }
 
 struct race {
@@ -521,6 +666,93 @@ static void test_steering(void **state)
 	}
 }
 
+static int set_id_for(const struct world *w, const char *source, uid_t uid, gid_t gid)
+{
+	struct sbx_err err = { 0 };
+	struct sbx_path p;
+	int r;
+
+	assert_int_equal(judge(w, at(w, source), &p), 0);
+	r = sbx_path_check_set_id(&p, uid, gid, &err);
+	assert_int_equal(r != 0, err.msg[0] != '\0');
+	sbx_path_fini(&p);
+	return r;
+}
+
+/* To somebody else than their owner. */
+static int set_id(const struct world *w, const char *source)
+{
+	return set_id_for(w, source, geteuid(), getegid() + 1);
+}
+
+/* What is not granted writable because of set-id programs, and how far that is looked for. */
+static void test_set_id(void **state)
+{
+	static const struct {
+		mode_t mode;
+		int want;
+	} modes[] = {
+		{ 0755, 0 },
+		{ 04755, SBX_PATH_E_SET_ID },
+		{ 04600, SBX_PATH_E_SET_ID },
+		{ 02755, SBX_PATH_E_SET_ID },
+		{ 02745, 0 }, /* locking, no rights */
+		{ 01755, 0 },
+	};
+	const struct world *w = *state;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(modes); i++) {
+		assert_int_equal(chmod(at(w, "ws/dir/file"), modes[i].mode), 0);
+		assert_int_equal(set_id(w, "ws/dir"), modes[i].want);
+		assert_int_equal(set_id(w, "ws/dir/file"), modes[i].want);
+		assert_int_equal(set_id(w, "ws"), 0); /* it is not in ws itself */
+		/* What one may set oneself is no reason. */
+		assert_int_equal(set_id_for(w, "ws/dir", geteuid(), getegid()),
+				 modes[i].mode == 02755 ? 0 : modes[i].want);
+		assert_int_equal(set_id_for(w, "ws/dir/file", geteuid(), getegid()),
+				 modes[i].mode == 02755 ? 0 : modes[i].want);
+		assert_int_equal(set_id_for(w, "ws/dir", geteuid() + 1, getegid()), modes[i].want);
+	}
+	assert_int_equal(chmod(at(w, "ws/dir/file"), 04755), 0);
+	assert_int_equal(symlink("dir/file", at(w, "ws/to-it")), 0);
+	assert_int_equal(set_id(w, "ws"), 0);
+	assert_int_equal(link(at(w, "ws/dir/file"), at(w, "ws/again")), 0);
+	assert_int_equal(set_id(w, "ws"), SBX_PATH_E_SET_ID);
+	assert_int_equal(unlink(at(w, "ws/again")), 0);
+	assert_int_equal(chmod(at(w, "ws/dir"), 02775), 0); /* what directories inherit by is no program */
+	assert_int_equal(set_id(w, "ws"), 0);
+	if (geteuid() == 0)
+		return; /* nothing is hidden from root */
+	assert_int_equal(chmod(at(w, "ws/dir"), 0333), 0);
+	assert_int_equal(set_id(w, "ws/dir"), SBX_PATH_E_SET_ID);
+	assert_int_equal(set_id_for(w, "ws/dir", geteuid() + 1, getegid()), SBX_PATH_E_ACCESS);
+	assert_int_equal(chmod(at(w, "ws/dir"), 0755), 0);
+}
+
+/* The look ends: a directory of a million files is granted as fast as one of some hundred. */
+static void test_set_id_bound(void **state)
+{
+	const struct world *w = *state;
+	int found = 0;
+
+	for (int i = 0; i < 500; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "ws/dir/%d", i);
+		make_file(at(w, name));
+	}
+	assert_int_equal(set_id(w, "ws/dir"), 0);
+	for (int i = 0; i < 500; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "ws/dir/%d", i);
+		assert_int_equal(chmod(at(w, name), 04755), 0);
+		found += set_id(w, "ws/dir") == SBX_PATH_E_SET_ID;
+		assert_int_equal(chmod(at(w, name), 0644), 0);
+	}
+	assert_in_range(found, 250, 256); /* `.`, `..` and file count */
+}
+
 /* No fd is left behind, on any outcome. */
 static void test_no_leak(void **state)
 {
@@ -555,12 +787,18 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_prefix_symlink, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_home, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forbidden, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hop_segment, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hop_outside, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_prefix_made_by_sandbox, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_session_sockets, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_link_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_length_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_protected_symlink, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unsupported, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_race, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_steering, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_set_id, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_set_id_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_leak, setup, teardown),
 	};
 

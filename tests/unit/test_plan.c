@@ -126,6 +126,35 @@ static void test_ceilings(void **state)
 	plan_world_must(w, "--limit", "cpus=2", "--", "true");
 }
 
+/* A profile has of seccomp.allow what the system policy lets it ask for: ptrace, where that says nothing. */
+static void test_seccomp(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_must(w, "--", "true");
+	assert_int_equal(w->plan->seccomp_lifts, 0);
+	plan_world_write(w, "config/profiles/s.yaml", "name: s\nseccomp: {allow: [ptrace]}\n", 0644);
+	plan_world_must(w, "--profile", "s", "--", "true");
+	assert_int_equal(w->plan->seccomp_lifts, SBX_SECCOMP_BIT(SBX_SECCOMP_LIFT_PTRACE));
+	plan_world_write(w, "config/system.yaml", "seccomp: {allow: []}\n", 0644);
+	plan_world_refused(w, 125, "seccomp.allow: 'ptrace' is not among", "--profile", "s", "--", "true");
+	plan_world_said(w, "config/system.yaml");
+	plan_world_write(w, "config/system.yaml", "seccomp: {allow: [ptrace]}\n", 0644);
+	plan_world_must(w, "--profile", "s", "--", "true");
+	unlink(plan_world_path(w, "config/system.yaml"));
+
+	plan_world_write(w, "config/profiles/s2.yaml", "name: s2\nextends: s\nseccomp: {allow: [move_pages]}\n", 0644);
+	plan_world_refused(w, 125, "'move_pages' is not among", "--profile", "s2", "--", "true");
+	plan_world_write(w, "config/system.yaml", "seccomp: {allow: [move_pages, ptrace]}\n", 0644);
+	plan_world_must(w, "--profile", "s2", "--", "true");
+	assert_int_equal(w->plan->seccomp_lifts, SBX_SECCOMP_BIT(SBX_SECCOMP_LIFT_PTRACE) |
+			 SBX_SECCOMP_BIT(SBX_SECCOMP_LIFT_MOVE_PAGES));
+	plan_world_write(w, "config/profiles/s.yaml", "name: s\nseccomp: {allow: [ptrac]}\n", 0644);
+	plan_world_refused(w, 125, "did you mean 'ptrace'", "--profile", "s", "--", "true");
+	plan_world_write(w, "config/profiles/s.yaml", "name: s\nseccomp: {allow: [mount]}\n", 0644);
+	plan_world_refused(w, 125, "'mount' can never be allowed: the view of files", "--profile", "s", "--", "true");
+}
+
 static void test_attach(void **state)
 {
 	struct plan_world *w = *state;
@@ -140,6 +169,125 @@ static void test_attach(void **state)
 	plan_world_must(w, "--profile", "u", "--", "true");
 	plan_world_write(w, "config/profiles/u.yaml", "name: u\nnetwork: {attach: cgroup}\n", 0644);
 	plan_world_refused(w, 125, "network.attach", "--profile", "u", "--", "true");
+}
+
+static void publishes(const struct plan_world *w, size_t i, const char *outside, unsigned inside)
+{
+	char buf[SBX_PUBLISH_STR_MAX];
+
+	assert_true(i < w->plan->n_publish);
+	assert_string_equal(sbx_publish_format(&w->plan->publish[i], buf, sizeof(buf)), outside);
+	assert_int_equal(w->plan->publish[i].inside, inside);
+}
+
+static void test_publish(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_must(w, "--", "true");
+	assert_int_equal(w->plan->n_publish, 0);
+	plan_world_must(w, "--publish", "8888", "--publish", "[::1]:0:8888", "--", "true");
+	assert_int_equal(w->plan->n_publish, 2);
+	publishes(w, 0, "127.0.0.1:8888", 8888);
+	publishes(w, 1, "[::1]:0", 8888);
+	/* Not a way out. */
+	plan_world_must(w, "--profile", "none", "--publish", "8888", "--", "true");
+	assert_int_equal(w->plan->n_publish, 1);
+	assert_false(w->plan->carries);
+	plan_world_refused(w, 125, "--publish 'x'", "--publish", "x", "--", "true");
+	plan_world_refused(w, 125, "published already", "--publish", "1:80", "--publish", "1:81", "--", "true");
+	plan_world_must(w, "--publish", "1:80", "--publish", "127.0.0.2:1:81", "--", "true");
+	plan_world_must(w, "--publish", "0:80", "--publish", "0:81", "--", "true");
+	plan_world_refused(w, 125, "sbx's own", "--publish", "8053:53", "--", "true");
+	plan_world_must(w, "--publish", "53:54", "--", "true");
+	plan_world_refused(w, 125, "sbx's own", "--publish", "61053", "--", "true");
+	plan_world_must(w, "--publish", "61053:61054", "--", "true");
+}
+
+/* A flag about a port of the sandbox takes the profile's place. */
+static void test_publish_profile(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_write(w, "config/profiles/p.yaml", "network: {publish: [8080, \"9090:90\", \"9091:90\"]}\n", 0644);
+	plan_world_must(w, "--profile", "p", "--", "true");
+	assert_int_equal(w->plan->n_publish, 3);
+	publishes(w, 1, "127.0.0.1:9090", 90);
+	plan_world_must(w, "--profile", "p", "--publish", "0:90", "--publish", "7070", "--", "true");
+	assert_int_equal(w->plan->n_publish, 3);
+	publishes(w, 0, "127.0.0.1:8080", 8080);
+	publishes(w, 1, "127.0.0.1:0", 90);
+	publishes(w, 2, "127.0.0.1:7070", 7070);
+	plan_world_refused(w, 125, "published already", "--profile", "p", "--publish", "8080:1", "--", "true");
+	plan_world_must(w, "--profile", "p", "--publish", "8080:8080", "--", "true");
+	/* An air gap beats a profile, and contradicts a flag. */
+	plan_world_must(w, "--profile", "p", "--air-gap", "--", "true");
+	assert_int_equal(w->plan->n_publish, 0);
+	assert_true(plan_world_noted(w, "nothing is published"));
+	plan_world_refused(w, 125, "exclude each other", "--profile", "p", "--air-gap", "--publish", "1", "--", "true");
+	/* The host's network needs no publishing. */
+	plan_world_write(w, "config/profiles/c.yaml", "network: {attach: cgroup}\n", 0644);
+	plan_world_refused(w, 125, "publish 80: only with attach: netns", "--profile", "c", "--publish", "80", "--",
+			   "true");
+	plan_world_write(w, "config/profiles/c.yaml", "network: {attach: netns}\n", 0644);
+	plan_world_must(w, "--profile", "c", "--publish", "80", "--", "true");
+}
+
+static void test_publish_bounds(void **state)
+{
+	struct plan_world *w = *state;
+	char text[512] = "network: {publish: [0:1000";
+
+	for (int i = 1; i < SBX_PUBLISH_MAX; i++)
+		sprintf(text + strlen(text), ", 0:%d", 1000 + i);
+	strcat(text, "]}\n");
+	plan_world_write(w, "config/profiles/p.yaml", text, 0644);
+	plan_world_must(w, "--profile", "p", "--", "true");
+	assert_int_equal(w->plan->n_publish, SBX_PUBLISH_MAX);
+	plan_world_must(w, "--profile", "p", "--publish", "1:1000", "--", "true");
+	plan_world_refused(w, 125, "at most 16 ports", "--profile", "p", "--publish", "1", "--", "true");
+	sprintf(text + strlen(text) - 3, ", 0:2000]}\n");
+	plan_world_write(w, "config/profiles/p.yaml", text, 0644);
+	plan_world_refused(w, 125, "network.publish has more than 16 entries", "--profile", "p", "--", "true");
+}
+
+/* Who may connect is the host's owner's decision. */
+static void test_publish_scope(void **state)
+{
+	static const struct {
+		const char *system, *ask, *why;
+	} cases[] = {
+		{ "", "127.9.9.9:80", NULL },
+		{ "", "0.0.0.0:80", "publish: any" },
+		{ "", "192.0.2.1:80", "publish: any" },
+		{ "", "[::]:80", "publish: any" },
+		{ "", "[::1]:80", NULL },
+		{ "", "[::ffff:127.0.0.1]:80", "publish: any" },
+		{ "publish: loopback\n", "0.0.0.0:80", "publish: any" },
+		{ "publish: any\n", "0.0.0.0:80", NULL },
+		{ "publish: any\n", "[::]:80", NULL },
+		{ "publish: none\n", "80", "publishes nothing" },
+		{ "publish: any\n", "80", NULL },
+	};
+	struct plan_world *w = *state;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		SBX_AUTO_FREE char *profile = NULL;
+
+		assert_true(asprintf(&profile, "network: {publish: [\"%s\"]}\n", cases[i].ask) > 0);
+		plan_world_write(w, "config/system.yaml", cases[i].system, 0644);
+		plan_world_write(w, "config/profiles/p.yaml", profile, 0644);
+		if (cases[i].why) {
+			plan_world_refused(w, 125, cases[i].why, "--publish", cases[i].ask, "--", "true");
+			plan_world_refused(w, 125, cases[i].why, "--profile", "p", "--", "true");
+			continue;
+		}
+		plan_world_must(w, "--publish", cases[i].ask, "--", "true");
+		plan_world_must(w, "--profile", "p", "--", "true");
+		assert_int_equal(w->plan->n_publish, 1);
+	}
+	plan_world_write(w, "config/system.yaml", "publish: none\n", 0644);
+	plan_world_must(w, "--", "true");
 }
 
 static void test_modes(void **state)
@@ -221,7 +369,7 @@ static void test_normalise(void **state)
 		{ "/a/../b", NULL },
 		{ "a", NULL },
 		{ "", NULL },
-		{ "/a\nb", NULL },
+		{ "/a\nb/\xff\\:", "/a\nb/\xff\\:" },
 		{ "/..", NULL },
 	};
 
@@ -281,6 +429,11 @@ int main(void)
 		TEST(test_flags),
 		TEST(test_ceilings),
 		TEST(test_attach),
+		TEST(test_publish),
+		TEST(test_publish_profile),
+		TEST(test_publish_bounds),
+		TEST(test_publish_scope),
+		TEST(test_seccomp),
 		TEST(test_modes),
 		TEST(test_resolvers),
 		TEST(test_creates_nothing),

@@ -76,6 +76,7 @@ static const char everything[] =
 	"  attach: cgroup\n"
 	"  repin_interval: 10m\n"
 	"  loopback_ports: [8080, 5432]\n"
+	"  publish: [8888, 0:80, \"127.0.0.2:8080:80\", \"[::1]:8080\"]\n"
 	"  upstream_proxy: http://proxy.example:3128\n"
 	"environment:\n"
 	"  pass: [TERM, LC_*]\n"
@@ -125,6 +126,9 @@ static void test_everything(void **state)
 	assert_int_equal(p->network.repin_interval_ms, 600000);
 	assert_int_equal(p->network.loopback_ports.n, 2);
 	assert_string_equal(p->network.loopback_ports.v[1], "5432");
+	assert_int_equal(p->network.publish.n, 4);
+	assert_string_equal(p->network.publish.v[1], "0:80");
+	assert_string_equal(p->network.publish.v[3], "[::1]:8080");
 	assert_string_equal(p->network.proxy_host, "proxy.example");
 	assert_int_equal(p->network.proxy_port, 3128);
 	assert_int_equal(p->environment.n_set, 3);
@@ -136,6 +140,41 @@ static void test_everything(void **state)
 	assert_string_equal(p->probes[2].name, "pypi.org");
 	assert_string_equal(p->probes[2].expect, "hello");
 	round_trip(p);
+}
+
+/* Colons and backslashes in names, as --bind has them; newlines are YAML's. */
+static void test_mount_strings(void **state)
+{
+	static const struct {
+		const char *yaml, *source, *target;
+		bool writable;
+	} cases[] = {
+		{ "'/a\\:b'", "/a:b", NULL, false },
+		{ "'/a\\:/b:/c\\:ro'", "/a:/b", "/c:ro", false },
+		{ "'/a\\:/b:/c\\:ro:rw'", "/a:/b", "/c:ro", true },
+		{ "'/a\\:rw'", "/a:rw", NULL, false },
+		{ "'/a\\\\:rw'", "/a\\", NULL, true },
+		{ "'/a\\b:/c d'", "/a\\b", "/c d", false },
+		{ "\"/a\\nb:/c\\n:rw\"", "/a\nb", "/c\n", true },
+		{ "{source: '/a:/b\\:c', target: '/d:e'}", "/a:/b\\:c", "/d:e", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = NULL;
+		char yaml[256];
+
+		snprintf(yaml, sizeof(yaml), "filesystem: {mounts: [%s]}\n", cases[i].yaml);
+		p = good_profile(yaml);
+		assert_int_equal(p->filesystem.n_mounts, 1);
+		assert_string_equal(p->filesystem.mounts[0].source, cases[i].source);
+		if (cases[i].target)
+			assert_string_equal(p->filesystem.mounts[0].target, cases[i].target);
+		else
+			assert_null(p->filesystem.mounts[0].target);
+		assert_int_equal(p->filesystem.mounts[0].writable, cases[i].writable);
+		round_trip(p);
+	}
 }
 
 static void test_defaults(void **state)
@@ -201,6 +240,9 @@ static void test_values(void **state)
 	refused("network: {loopback_ports: [0]}\n", 1, 28, "a port is a number");
 	refused("network: {loopback_ports: [8000-8010]}\n", 1, 28, "a port is a number");
 	refused("network: {loopback_ports: [65536]}\n", 1, 28, "a port is a number");
+	refused("network: {publish: [0]}\n", 1, 21, "the sandbox's must be said");
+	refused("network: {publish: [localhost:80:80]}\n", 1, 21, "an address of this host");
+	refused("network: {publish: [8000-8010]}\n", 1, 21, "network.publish: '8000-8010': a port is a number");
 	refused("network: {upstream_proxy: https://p.example:1}\n", 1, 27, "a URL such as");
 	refused("network: {upstream_proxy: http://p.example}\n", 1, 27, "a URL such as");
 	refused("network: {upstream_proxy: 'http://u:p@p.example:1'}\n", 1, 27, "password");
@@ -210,6 +252,7 @@ static void test_values(void **state)
 	refused("limits: {wall_time: 30}\n", 1, 21, "a time such as 30s");
 	refused("limits: {cpus: 0}\n", 1, 16, "out of range (0.01 to 4096)");
 	refused("limits: {enforce: stirct}\n", 1, 19, "did you mean 'strict'?");
+	refused("filesystem: {mounts: ['/a\\\\:b']}\n", 1, 23, "absolute path"); /* an escaped backslash */
 	refused("filesystem: {mounts: [data]}\n", 1, 23, "absolute path");
 	refused("filesystem: {mounts: [/data/../etc]}\n", 1, 23, "'..'");
 	refused("filesystem: {mounts: ['/data:in']}\n", 1, 23,
@@ -475,6 +518,8 @@ static void test_attach(void **state)
 	assert_int_equal(sbx_port_parse(""), 0);
 	attach("", "");
 	attach("cgroup", "  loopback_ports: [8080]\n  repin_interval: 1m\n  mode: full\n");
+	attach("", "  publish: [8080]\n");
+	attach("publish 8080: only with attach: netns", "  publish: [8080]\n");
 	attach("", "  upstream_proxy: http://p.example:3128\n");
 	attach("network.upstream_proxy", "  upstream_proxy: http://p.example:3128\n");
 	attach("", "  default: allow\n");
@@ -504,7 +549,7 @@ int main(void)
 		cmocka_unit_test(test_values),	    cmocka_unit_test(test_all_errors),
 		cmocka_unit_test(test_error_flood), cmocka_unit_test(test_list_bounds),
 		cmocka_unit_test(test_extends),	    cmocka_unit_test(test_extends_refused),
-		cmocka_unit_test(test_attach),
+		cmocka_unit_test(test_attach),	    cmocka_unit_test(test_mount_strings),
 		cmocka_unit_test(test_limit_set),   cmocka_unit_test(test_ceilings),
 	};
 

@@ -9,6 +9,7 @@
 
 #include "policy_world.h"
 
+#include "base/seccomp_lift.h"
 #include "policy/key.h"
 #include "policy/key_scalar.h"
 
@@ -179,8 +180,27 @@ static void test_every_key(void **state)
 	for (size_t i = n_profile + 1; i < n; i++) {
 		if (strcmp(titles[i], "commands") == 0)
 			titles[i] = "commands of the system policy";
+		if (strcmp(titles[i], "seccomp") == 0)
+			titles[i] = "seccomp of the system policy";
 	}
 	check_page("man/sbx-profile.5", blocks, titles, n);
+}
+
+static void test_seccomp(void **state)
+{
+	SBX_AUTO_FREE char *page = NULL;
+	size_t n_page;
+
+	(void)state;
+	page = read_source_file("man/sbx-profile.5", &n_page);
+	assert_non_null(page);
+	for (int i = 0; i < SBX_N_SECCOMP_LIFTS; i++) {
+		char item[64];
+
+		snprintf(item, sizeof(item), ".It Ic %s\n", sbx_seccomp_lift_str((enum sbx_seccomp_lift)i));
+		if (!strstr(strstr(page, ".Sh SYSTEM CALLS"), item))
+			fail_msg("man/sbx-profile.5 does not explain '%s'", sbx_seccomp_lift_str((enum sbx_seccomp_lift)i));
+	}
 }
 
 static void test_jobs(void **state)
@@ -196,6 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_key),
+		cmocka_unit_test(test_seccomp),
 		cmocka_unit_test(test_jobs),
 	};
 

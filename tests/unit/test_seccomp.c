@@ -9,6 +9,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -58,20 +59,20 @@ struct program {
 
 static struct program programs[SBX_N_SECCOMP_PROFILES];
 
-static const char *const names[] = { "command", "broker", "factory" };
+static const char *const names[] = { "command", "broker", "factory", "factory_tcp" };
 static const struct sbx_seccomp_table *const tables[] = { &sbx_seccomp_command_table,
 							  &sbx_seccomp_broker_table,
-							  &sbx_seccomp_factory_table };
+							  &sbx_seccomp_factory_table,
+							  &sbx_seccomp_factory_tcp_table };
 
-static void load(enum sbx_seccomp_profile which)
+static void load(enum sbx_seccomp_profile which, uint32_t lifts, struct program *p)
 {
 	struct sbx_err err = { 0 };
-	struct program *p = &programs[which];
 	ssize_t n;
 	int fd = memfd_create("test-seccomp", MFD_CLOEXEC);
 
 	assert_true(fd >= 0);
-	if (sbx_seccomp_write(which, fd, &err) < 0)
+	if (sbx_seccomp_write(which, lifts, fd, &err) < 0)
 		print_error("%s\n", err.msg);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	n = read(fd, p->code, sizeof(p->code));
@@ -84,7 +85,7 @@ static int load_all(void **state)
 {
 	(void)state;
 	for (int i = 0; i < SBX_N_SECCOMP_PROFILES; i++)
-		load(i);
+		load(i, 0, &programs[i]);
 	return 0;
 }
 
@@ -142,6 +143,7 @@ static uint32_t call(enum sbx_seccomp_profile which, long nr, uint64_t a0, uint6
 #define COMMAND(nr, ...) call(SBX_SECCOMP_COMMAND, nr, __VA_ARGS__)
 #define BROKER(nr, ...)	 call(SBX_SECCOMP_BROKER, nr, __VA_ARGS__)
 #define FACTORY(nr, ...) call(SBX_SECCOMP_FACTORY, nr, __VA_ARGS__)
+#define FACTORY_TCP(nr, ...) call(SBX_SECCOMP_FACTORY_TCP, nr, __VA_ARGS__)
 
 static void test_rows(void **state)
 {
@@ -149,7 +151,7 @@ static void test_rows(void **state)
 	for (int w = 0; w < SBX_N_SECCOMP_PROFILES; w++) {
 		size_t n = 0;
 
-		for (const char *row; (row = sbx_seccomp_row(w, n)); n++) {
+		for (const char *row; (row = sbx_seccomp_row(w, n, NULL)); n++) {
 			assert_non_null(strstr(row, ": "));
 			assert_non_null(strstr(strstr(row, ": ") + 2, ": "));
 			assert_null(strchr(row, '\n'));
@@ -168,7 +170,7 @@ static void test_golden(void **state)
 		FILE *f = open_memstream(&have, &n_have);
 		const char *row;
 
-		for (size_t i = 0; (row = sbx_seccomp_row(w, i)); i++)
+		for (size_t i = 0; (row = sbx_seccomp_row(w, i, NULL)); i++)
 			fprintf(f, "%s\n", row);
 		fclose(f);
 		snprintf(name, sizeof(name), "seccomp-%s.txt", names[w]);
@@ -202,6 +204,152 @@ static void test_every_number(void **state)
 				fail_msg("%s: call %d: %#x, expected %#x", names[w], nr,
 					 call(w, nr, 0, 0, 0, 0), want);
 		}
+}
+
+/* --- set-id files, and what a profile may lift --- */
+
+enum { CREATES = 1, FILE_MODE = 2 };
+
+#define NR_FCHMODAT2 452
+
+static const struct {
+	const char *name;
+	long nr; /* -1: not here */
+	int mode_arg, flags_arg; /* -1: none */
+	int what;
+} mode_calls[] = {
+	{ "fchmod", SYS_fchmod, 1, -1, 0 },
+	{ "fchmodat", SYS_fchmodat, 2, -1, 0 },
+	{ "fchmodat2", NR_FCHMODAT2, 2, -1, 0 },
+	{ "openat", SYS_openat, 3, 2, FILE_MODE },
+	{ "mknodat", SYS_mknodat, 2, -1, FILE_MODE },
+#if defined(__x86_64__)
+	{ "chmod", SYS_chmod, 1, -1, 0 },
+	{ "open", SYS_open, 2, 1, FILE_MODE },
+	{ "creat", SYS_creat, 1, -1, FILE_MODE },
+	{ "mknod", SYS_mknod, 1, -1, FILE_MODE },
+#endif
+};
+
+static uint32_t with_mode(const struct program *p, size_t i, uint64_t mode, uint64_t flags)
+{
+	struct seccomp_data data = { .nr = (int)mode_calls[i].nr, .arch = NATIVE };
+
+	data.args[mode_calls[i].mode_arg] = mode;
+	if (mode_calls[i].flags_arg >= 0)
+		data.args[mode_calls[i].flags_arg] = flags;
+	return run(p, &data);
+}
+
+static void test_command_setid(void **state)
+{
+	const struct program *p = &programs[SBX_SECCOMP_COMMAND];
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(mode_calls); i++) {
+		const uint64_t flags[] = { O_CREAT | O_WRONLY, HIGH | O_CREAT, O_TMPFILE | O_RDWR };
+		const uint32_t setgid = mode_calls[i].what & FILE_MODE ? ERRNO(EPERM) : SECCOMP_RET_ALLOW;
+
+		for (size_t f = 0; f < SBX_N_ELEMENTS(flags); f++)
+			for (uint64_t rest = 0; rest < 01000; rest += 0111) {
+				assert_int_equal(with_mode(p, i, S_ISUID | rest, flags[f]), ERRNO(EPERM));
+				assert_int_equal(with_mode(p, i, HIGH | S_ISUID | rest, flags[f]), ERRNO(EPERM));
+				assert_int_equal(with_mode(p, i, S_ISUID | S_ISGID | rest, flags[f]), ERRNO(EPERM));
+				assert_int_equal(with_mode(p, i, S_ISGID | rest, flags[f]), setgid);
+				assert_int_equal(with_mode(p, i, HIGH | S_ISGID | rest, flags[f]), setgid);
+				assert_int_equal(with_mode(p, i, S_ISVTX | rest, flags[f]), SECCOMP_RET_ALLOW);
+				assert_int_equal(with_mode(p, i, HIGH | rest, flags[f]), SECCOMP_RET_ALLOW);
+			}
+		/* Without a file to make, whatever is in the register of the mode is not one. */
+		if (mode_calls[i].flags_arg >= 0) {
+			assert_int_equal(with_mode(p, i, 07777, O_RDWR | O_DIRECTORY | O_CLOEXEC), SECCOMP_RET_ALLOW);
+			assert_int_equal(with_mode(p, i, ~0ull, O_TRUNC | O_WRONLY), SECCOMP_RET_ALLOW);
+		}
+	}
+	assert_int_equal(COMMAND(SYS_openat2, 0, 0, 0, 0), ERRNO(ENOSYS));
+	assert_int_equal(COMMAND(SYS_mkdirat, 0, 0, 02775, 0), SECCOMP_RET_ALLOW);
+}
+
+static void test_command_devices(void **state)
+{
+	static const uint64_t types[] = { 0, S_IFREG, S_IFIFO, S_IFSOCK, S_IFDIR, S_IFLNK };
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(types); i++)
+		assert_int_equal(COMMAND(SYS_mknodat, 0, 0, types[i] | 0777, 0), SECCOMP_RET_ALLOW);
+	assert_int_equal(COMMAND(SYS_mknodat, 0, 0, S_IFCHR | 0600, 0), ERRNO(EPERM));
+	assert_int_equal(COMMAND(SYS_mknodat, 0, 0, HIGH | S_IFBLK, 0), ERRNO(EPERM));
+}
+
+/* Each lift takes away its rows, and they alone. */
+static void test_lifts(void **state)
+{
+	static struct program lifted;
+	static const uint64_t words[] = { 0, 1, HIGH, ~0ull, 07777, S_ISUID | 0755, O_CREAT, O_TMPFILE,
+					  AF_NETLINK, TIOCSTI, CLONE_NEWUSER, S_IFCHR };
+
+	(void)state;
+	for (int lift = 0; lift < SBX_N_SECCOMP_LIFTS; lift++) {
+		size_t n_changed = 0, n_rows = 0;
+
+		load(SBX_SECCOMP_COMMAND, SBX_SECCOMP_BIT(lift), &lifted);
+		for (int nr = 0; nr < NR_MAX; nr++) {
+			bool has_row = false, changed = false;
+
+			for (size_t i = 0; i < sbx_seccomp_command_table.n_rows; i++) {
+				const struct sbx_seccomp_row *row = &sbx_seccomp_command_table.rows[i];
+
+				if (row_covers(row, nr) && (row->lifts & SBX_SECCOMP_BIT(lift)))
+					has_row = true;
+			}
+			for (size_t a = 0; a < SBX_N_ELEMENTS(words); a++)
+				for (size_t b = 0; b < SBX_N_ELEMENTS(words); b++) {
+					struct seccomp_data data = {
+						.nr = nr, .arch = NATIVE,
+						.args = { words[a], words[b], words[a], words[b] },
+					};
+					uint32_t was = run(&programs[SBX_SECCOMP_COMMAND], &data);
+					uint32_t is = run(&lifted, &data);
+
+					if (was == is)
+						continue;
+					changed = true;
+					if (!has_row || is != SECCOMP_RET_ALLOW)
+						fail_msg("%s: call %d: %#x to %#x", sbx_seccomp_lift_str(lift), nr, was, is);
+				}
+			n_changed += changed;
+			n_rows += has_row;
+		}
+		assert_true(n_rows > 0);
+		assert_int_equal(n_changed, n_rows);
+		for (int nr = 0; nr < 512; nr++) { /* and the foreign ABIs are as foreign as before */
+			struct seccomp_data data = { .nr = nr, .arch = FOREIGN };
+
+			assert_int_equal(run(&lifted, &data), SECCOMP_RET_KILL_PROCESS);
+		}
+	}
+}
+
+/* All of them together let nothing pass that is not to be had by any. */
+static void test_lifts_leave(void **state)
+{
+	static const long never[] = { SYS_mount, SYS_unshare, SYS_setns, SYS_bpf, SYS_io_uring_setup, SYS_io_uring_enter,
+				      SYS_keyctl, SYS_add_key, SYS_init_module, SYS_open_by_handle_at, SYS_move_mount };
+	static struct program lifted;
+	struct seccomp_data data = { .arch = NATIVE };
+
+	(void)state;
+	load(SBX_SECCOMP_COMMAND, ~0u, &lifted);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(never); i++) {
+		data.nr = (int)never[i];
+		assert_int_equal(run(&lifted, &data), ERRNO(EPERM));
+	}
+	data.nr = SYS_clone3;
+	assert_int_equal(run(&lifted, &data), ERRNO(ENOSYS));
+	data = (struct seccomp_data){ .nr = SYS_ioctl, .arch = NATIVE, .args = { 0, HIGH | TIOCSTI } };
+	assert_int_equal(run(&lifted, &data), ERRNO(EPERM));
+	data = (struct seccomp_data){ .nr = SYS_socket, .arch = NATIVE, .args = { 40, 1 } };
+	assert_int_equal(run(&lifted, &data), ERRNO(EAFNOSUPPORT));
 }
 
 static void test_foreign_abi(void **state)
@@ -245,9 +393,11 @@ static void test_command_clone(void **state)
 
 static void test_command_ioctl(void **state)
 {
-	static const uint64_t refused[] = { TIOCSTI, TIOCLINUX, TIOCSETD };
+	/* KDFONTOP, KDSKBSENT, VT_ACTIVATE */
+	static const uint64_t refused[] = { TIOCSTI, TIOCLINUX, TIOCSETD, 0x4b72, 0x4b49, 0x5606 };
 	static const uint64_t allowed[] = {
-		TCGETS, TCSETSW, TIOCGWINSZ, TIOCSPGRP, TIOCSCTTY, FIONREAD, 0,
+		TCGETS, TCSETSW, TIOCGWINSZ, TIOCSPGRP, TIOCSCTTY, FIONREAD, 0, 0x4a00, 0x4c00, 0x5700,
+		0x80045600, /* one of video4linux's */
 	};
 
 	(void)state;
@@ -281,6 +431,8 @@ static void test_command_groups(void **state)
 		{ IPPROTO_IP, IP_DROP_MEMBERSHIP, SECCOMP_RET_ALLOW },
 		{ IPPROTO_IPV6, IPV6_V6ONLY, SECCOMP_RET_ALLOW },
 		{ IPPROTO_TCP, SO_BROADCAST, SECCOMP_RET_ALLOW },
+		{ IPPROTO_TCP, TCP_ULP, ERRNO(ENOENT) },
+		{ IPPROTO_TCP, TCP_NODELAY, SECCOMP_RET_ALLOW },
 		{ SOL_SOCKET, SO_REUSEADDR, SECCOMP_RET_ALLOW },
 	};
 
@@ -337,6 +489,8 @@ static void test_command_socket(void **state)
 		}
 		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_STREAM, HIGH | 132, 0),
 				 ERRNO(EPROTONOSUPPORT));
+		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_DGRAM, 115, 0), ERRNO(EPROTONOSUPPORT));
+		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_DGRAM, HIGH | 136, 0), ERRNO(EPROTONOSUPPORT));
 		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_STREAM, IPPROTO_MPTCP, 0),
 				 SECCOMP_RET_ALLOW);
 		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_DGRAM, IPPROTO_ICMP, 0),
@@ -402,7 +556,7 @@ static void test_helpers_cannot(void **state)
 	};
 
 	(void)state;
-	for (int w = SBX_SECCOMP_BROKER; w <= SBX_SECCOMP_FACTORY; w++) {
+	for (int w = SBX_SECCOMP_BROKER; w <= SBX_SECCOMP_FACTORY_TCP; w++) {
 		for (size_t i = 0; i < SBX_N_ELEMENTS(calls); i++)
 			assert_int_equal(call(w, calls[i], 0, 0, 0, 0), SECCOMP_RET_KILL_PROCESS);
 		assert_int_equal(call(w, SYS_mmap, 0, 4096, PROT_READ | PROT_EXEC, 0),
@@ -424,9 +578,18 @@ static void test_helpers_cannot(void **state)
 		assert_int_equal(call(w, SYS_socket, AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0, 0),
 				 SECCOMP_RET_ALLOW);
 	}
+}
+
+/* Where they differ. */
+static void test_helpers_apart(void **state)
+{
+	(void)state;
 	assert_int_equal(BROKER(SYS_socket, AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0, 0),
 			 SECCOMP_RET_ALLOW);
 	assert_int_equal(FACTORY(SYS_socket, AF_INET, SOCK_STREAM, 0, 0), SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(FACTORY_TCP(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, 0), SECCOMP_RET_ALLOW);
+	assert_int_equal(FACTORY_TCP(SYS_socket, AF_INET6, SOCK_STREAM, 0, 0), SECCOMP_RET_ALLOW);
+	assert_int_equal(FACTORY_TCP(SYS_accept4, 3, 0, 0, 0), SECCOMP_RET_KILL_PROCESS);
 	assert_int_equal(BROKER(SYS_kill, 1, 9, 0, 0), SECCOMP_RET_KILL_PROCESS);
 	assert_int_equal(BROKER(SYS_newfstatat, 3, 0, 0, AT_EMPTY_PATH), SECCOMP_RET_ALLOW);
 }
@@ -474,7 +637,7 @@ static int command_body(void)
 {
 	pthread_t t;
 	void *got = NULL;
-	int status;
+	int status, fd;
 	pid_t pid;
 
 	FAILS_WITH(EPERM, unshare(CLONE_NEWUSER));
@@ -486,6 +649,11 @@ static int command_body(void)
 	FAILS_WITH(EPROTONOSUPPORT, socket(AF_NETLINK, SOCK_RAW, 12));
 	FAILS_WITH(EPERM, socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
 	FAILS_WITH(ENOSYS, syscall(470, 0, 0));
+	WORKS(fd = memfd_create("setid", MFD_CLOEXEC));
+	FAILS_WITH(EPERM, fchmod(fd, 04755));
+	WORKS(fchmod(fd, 0755));
+	FAILS_WITH(EPERM, openat(AT_FDCWD, "/tmp", O_TMPFILE | O_RDWR, 04700));
+	WORKS(openat(AT_FDCWD, "/tmp", O_TMPFILE | O_RDWR, 0700));
 	WORKS(socket(AF_INET, SOCK_STREAM, 0));
 	WORKS(socket(AF_NETLINK, SOCK_RAW, 0));
 	if (pthread_create(&t, NULL, thread, &status) != 0 || pthread_join(t, &got) != 0 ||
@@ -566,6 +734,7 @@ static void test_helpers_real(void **state)
 	(void)state;
 	assert_int_equal(in_child(SBX_SECCOMP_BROKER, broker_body), 0);
 	assert_int_equal(in_child(SBX_SECCOMP_FACTORY, helper_body), 0);
+	assert_int_equal(in_child(SBX_SECCOMP_FACTORY_TCP, helper_body), 0);
 	assert_int_equal(in_child(SBX_SECCOMP_BROKER, exec_body), 128 + SIGSYS);
 	assert_int_equal(in_child(SBX_SECCOMP_BROKER, fork_body), 128 + SIGSYS);
 	assert_int_equal(in_child(SBX_SECCOMP_FACTORY, exec_body), 128 + SIGSYS);
@@ -596,6 +765,10 @@ int main(void)
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_every_number),
+		cmocka_unit_test(test_command_setid),
+		cmocka_unit_test(test_command_devices),
+		cmocka_unit_test(test_lifts),
+		cmocka_unit_test(test_lifts_leave),
 		cmocka_unit_test(test_foreign_abi),
 		cmocka_unit_test(test_command_clone),
 		cmocka_unit_test(test_command_ioctl),
@@ -603,6 +776,7 @@ int main(void)
 		cmocka_unit_test(test_command_groups),
 		cmocka_unit_test(test_command_socket),
 		cmocka_unit_test(test_helpers_cannot),
+		cmocka_unit_test(test_helpers_apart),
 		cmocka_unit_test(test_command_real),
 		cmocka_unit_test(test_helpers_real),
 #if defined(__x86_64__)

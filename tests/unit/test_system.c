@@ -42,8 +42,13 @@ static void test_default(void **state)
 		assert_true(has(&s->commands_deny, *w));
 	assert_int_equal(s->ceilings.memory_bytes, 0);
 	assert_int_equal(s->allowed_prefixes.n, 0);
+	assert_int_equal(s->publish, SBX_PUBLISH_LOOPBACK);
+	assert_int_equal(empty->publish, SBX_PUBLISH_LOOPBACK);
 	assert_int_equal(empty->blocked_segments.n, s->blocked_segments.n);
 	assert_int_equal(empty->commands_deny.n, s->commands_deny.n);
+	assert_int_equal(s->seccomp_allow.n, 1);
+	assert_true(has(&s->seccomp_allow, "ptrace"));
+	assert_true(has(&empty->seccomp_allow, "ptrace"));
 }
 
 static void test_file(void **state)
@@ -56,7 +61,11 @@ static void test_file(void **state)
 		      "commands: {deny: [docker]}\n"
 		      "floors: [\"*.evil.example\", \"*.xyz\", 203.0.113.0/24]\n"
 		      "admit: [10.0.0.0/8, \"fd12::/16\"]\n"
+		      "publish: any\n"
+		      "seccomp: {allow: []}\n"
 		      "uid_pool: 20001-30000\n");
+	SBX_CLEANUP(sbx_system_policy_freep)
+	struct sbx_system_policy *two = parse("seccomp: {allow: [setuid_files, perf_event_open]}\n");
 	SBX_CLEANUP(sbx_system_policy_freep)
 	struct sbx_system_policy *dropped = parse("shipped: drop\nblocked_segments: [phi]\n");
 
@@ -74,6 +83,9 @@ static void test_file(void **state)
 	assert_string_equal(s->uid_pool, "20001-30000");
 	assert_int_equal(dropped->blocked_segments.n, 1);
 	assert_int_equal(dropped->commands_deny.n, 0);
+	assert_int_equal(s->seccomp_allow.n, 0);
+	assert_int_equal(two->seccomp_allow.n, 2);
+	assert_true(has(&two->seccomp_allow, "setuid_files") && has(&two->seccomp_allow, "perf_event_open"));
 }
 
 static void refused(const char *yaml, int line, int column, const char *message)
@@ -99,6 +111,8 @@ static void test_refused(void **state)
 	refused("celings: {}\n", 1, 1, "did you mean 'ceilings'?");
 	refused("network: {mode: full}\n", 1, 1, "unknown key 'network'");
 	refused("floors: x\n", 1, 9, "floors must be a list");
+	refused("seccomp: {allow: [ptrac]}\n", 1, 19, "(did you mean 'ptrace'?)");
+	refused("seccomp: {allow: [io_uring]}\n", 1, 19, "can never be allowed: it opens and connects sockets");
 	refused("a: &x\n", 1, 4, "anchors");
 }
 

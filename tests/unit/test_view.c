@@ -336,6 +336,51 @@ static void test_loader_dirs(void **state)
 	assert_null(plan_world_mount(w, "/libx32"));
 }
 
+/* A directory of set-id programs: for reading, or as an overlay, which is not written through. */
+static void test_set_id(void **state)
+{
+	struct plan_world *w = *state;
+
+	plan_world_write(w, "home/other/tool", "", 0755);
+	plan_world_must(w, "--bind", spec(w, "home/other", "/x"), "--", "true");
+	assert_int_equal(chmod(plan_world_path(w, "home/other/tool"), 04755), 0);
+	plan_world_refused(w, 125, "set-id program", "--bind", spec(w, "home/other", "/x"), "--", "true");
+	plan_world_refused(w, 125, "is a set-id program", "--bind", spec(w, "home/other/tool", "/x"), "--", "true");
+	plan_world_must(w, "--ro-bind", spec(w, "home/other", "/x"), "--", "true");
+	plan_world_set(&w->facts.cwd, plan_world_path(w, "home/other"));
+	plan_world_refused(w, 125, "set-id program", "--", "true");
+	plan_world_must(w, "--overlay", "--", "true");
+	assert_int_equal(plan_world_mount(w, w->facts.cwd)->kind, SBX_MOUNT_OVERLAY);
+	plan_world_must(w, "--overlay", "--bind", spec(w, "home/other", NULL), "--", "true");
+	assert_int_equal(plan_world_mount(w, w->facts.cwd)->kind, SBX_MOUNT_OVERLAY);
+}
+
+/* The profile's prefix leads through a link that a sandbox may have made: it admits nothing by it. */
+static void test_profile_prefix_by_link(void **state)
+{
+	struct plan_world *w = *state;
+	char text[512];
+
+	plan_world_mkdir(w, "home/project/data");
+	snprintf(text, sizeof(text), "allowed_prefixes: [\"%s/home\"]\n", w->dir);
+	plan_world_write(w, "config/system.yaml", text, 0644);
+	snprintf(text, sizeof(text), "name: p\nfilesystem:\n  allowed_prefixes: [\"%s/home/project/data\", "
+				     "\"%s/home/own\"]\n", w->dir, w->dir);
+	plan_world_write(w, "config/profiles/p.yaml", text, 0644);
+	plan_world_must(w, "--profile", "p", "--bind", spec(w, "home/project/data", "/x"), "--", "true");
+	plan_world_refused(w, 125, "allowed_prefixes", "--profile", "p", "--bind", spec(w, "home/other", "/x"), "--",
+			   "true");
+	assert_int_equal(rmdir(plan_world_path(w, "home/project/data")), 0);
+	plan_world_link(w, "home/project/data", "../other");
+	if (geteuid() == 0) /* root's own links are the host owner's */
+		assert_int_equal(lchown(plan_world_path(w, "home/project/data"), 4711, 4711), 0);
+	plan_world_refused(w, 125, "allowed_prefixes", "--profile", "p", "--bind", spec(w, "home/project/data", "/x"),
+			   "--", "true");
+	/* In the home directory itself no sandbox writes. */
+	plan_world_link(w, "home/own", "other");
+	plan_world_must(w, "--profile", "p", "--bind", spec(w, "home/own", "/x"), "--", "true");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, plan_world_setup, plan_world_teardown)
 
 int main(void)
@@ -346,7 +391,7 @@ int main(void)
 		TEST(test_prefixes),	   TEST(test_binds),	  TEST(test_binds_refused),
 		TEST(test_cwd_covered),	   TEST(test_nested),	  TEST(test_masks),
 		TEST(test_profile_mounts), TEST(test_chdir),	  TEST(test_sizes),
-		TEST(test_loader_dirs),
+		TEST(test_loader_dirs),	   TEST(test_set_id),	  TEST(test_profile_prefix_by_link),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Placeholders.
+ *
+ * A mount needs something to be mounted on, on the host, where other people and other sandboxes see it. So a
+ * placeholder is a socket file wherever that will do: git, editors and shells pass it by or fail to open it at once,
+ * nobody can put anything into it, and most are hard links of the first (4 us; a directory takes ext4 70 to 600).
+ * Its mode (no write permission, and a sticky bit that means nothing) is a mark: who finds one that a power cut left
+ * takes it for his own and removes it in the end.
+ *
+ * Sandboxes that share a workspace share its placeholders. Each holds a shared lock (flock(2)) on the directory they
+ * are in; removing asks for an exclusive one, so the last one removes. That matters: removing a file takes away the
+ * masks that other mount namespaces have on it.
+ *
+ * They are made as whoever may write there, the sandbox's user or the owner of an id-mapped grant, and removed by the
+ * descriptor of the directory, only what has the inode that was made (caretaker.c says by whom). What a killed
+ * launcher leaves its caretaker takes away, or the guard, or the next start, by the list in the runtime directory: the
+ * directory must be the same one, reached without symlinks, and what is removed must look as it was made. A lock that
+ * is free says that the launcher is dead, and its sandbox a moment later, which is waited for.
+ */
+#include "launcher/placeholders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/facts.h"
+#include "launcher/orders.h"
+#include "launcher/view.h"
+
+#define LIST_NAME  "placeholders"
+#define LIST_BYTES (1u << 20)
+#define ATTEMPTS   50 /* of 1 ms: somebody else is removing them */
+
+static const struct {
+	char letter;
+	mode_t mode;
+	const char *text;
+} kinds[] = {
+	[SBX_PLACEHOLDER_SOCKET] = { 's', SBX_PLACEHOLDER_SOCKET_MODE, "" },
+	[SBX_PLACEHOLDER_FILE] = { 'f', SBX_PLACEHOLDER_FILE_MODE, "" },
+	[SBX_PLACEHOLDER_DOT] = { '.', SBX_PLACEHOLDER_FILE_MODE, ".\n" },
+};
+_Static_assert(SBX_N_ELEMENTS(kinds) == SBX_N_PLACEHOLDER_KINDS, "a row for each kind");
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Nothing is lost when it goes. Not by its mode, which some file systems do not keep. */
+static bool holds_nothing(const struct stat *st, enum sbx_placeholder_kind kind)
+{
+	return (st->st_mode & S_IFMT) == (kinds[kind].mode & S_IFMT) &&
+	       (!S_ISREG(st->st_mode) || (st->st_nlink == 1 && (size_t)st->st_size == strlen(kinds[kind].text)));
+}
+
+/* --- removing --- */
+
+enum { LAST, SHARED, UNKNOWN }; /* who uses what is in a directory */
+
+static int users_of(int lock_fd)
+{
+	if (lock_fd < 0)
+		return UNKNOWN;
+	return flock(lock_fd, LOCK_EX | LOCK_NB) == 0 ? LAST : errno == EWOULDBLOCK ? SHARED : UNKNOWN;
+}
+
+static bool is_gone(int e)
+{
+	return e == ENOENT || e == ENOTDIR || e == ESTALE;
+}
+
+bool sbx_placeholders_remove_of(const struct sbx_plan *p, const uid_t *writer)
+{
+	SBX_AUTO_FREE uint8_t *users = calloc(p->n_placeholder_dirs + 1, 1);
+	bool done = users;
+
+	for (size_t i = 0; users && i < p->n_placeholder_dirs; i++) {
+		const struct sbx_mount_op *grant = &p->mounts[p->placeholder_dirs[i].grant];
+
+		users[i] = writer && sbx_view_writer(p, grant) != *writer ? SHARED :
+									    (uint8_t)users_of(p->placeholder_dirs[i].lock_fd);
+	}
+	for (size_t i = 0; users && i < p->n_placeholders; i++) {
+		const struct sbx_placeholder *h = &p->placeholders[i];
+		int dir = p->placeholder_dirs[h->dir].fd;
+		struct stat st;
+
+		if (h->made && users[h->dir] == UNKNOWN)
+			done = false;
+		if (!h->made || users[h->dir] != LAST)
+			continue;
+		if (fstatat(dir, h->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			done = done && is_gone(errno);
+		else if (is_same(&st, &h->st) && holds_nothing(&st, h->kind) && unlinkat(dir, h->name, 0) < 0)
+			done = done && is_gone(errno);
+	}
+	return done;
+}
+
+void sbx_placeholders_forget(struct sbx_run *r)
+{
+	for (size_t i = 0; r->plan && i < r->plan->n_placeholder_dirs; i++) {
+		struct sbx_placeholder_dir *d = &r->plan->placeholder_dirs[i];
+
+		d->lock_fd = sbx_fd_close(d->lock_fd);
+		d->model_fd = sbx_fd_close(d->model_fd);
+	}
+}
+
+/* --- the list --- */
+
+static int write_list(const struct sbx_run *r)
+{
+	const struct sbx_plan *p = r->plan;
+	SBX_AUTO_CLOSE int fd = openat(r->runtime_fd, LIST_NAME, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	SBX_AUTO_FREE char *text = NULL;
+	struct stat st;
+	size_t n = 0;
+	FILE *f;
+
+	if (fd < 0 || !(f = open_memstream(&text, &n)))
+		return -errno;
+	for (size_t i = 0; i < p->n_placeholders; i++) {
+		const struct sbx_placeholder_dir *d = &p->placeholder_dirs[p->placeholders[i].dir];
+
+		if (fstat(d->fd, &st) == 0)
+			fprintf(f, "%c %ju %ju %s/%s%c", kinds[p->placeholders[i].kind].letter, (uintmax_t)st.st_dev,
+				(uintmax_t)st.st_ino, d->path, p->placeholders[i].name, '\0');
+	}
+	if (fclose(f) != 0 || n > LIST_BYTES)
+		return -E2BIG;
+	return write(fd, text, n) == (ssize_t)n ? 0 : -EIO;
+}
+
+void sbx_placeholders_settled(struct sbx_run *r)
+{
+	if (r->plan->n_placeholders > 0 && r->runtime_fd >= 0)
+		unlinkat(r->runtime_fd, LIST_NAME, 0);
+}
+
+static int open_plain(const char *path)
+{
+	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+
+	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
+/* False: it could not be looked at, or removed, by us. */
+static bool sweep_one(char *line)
+{
+	SBX_AUTO_CLOSE int dir = -1;
+	int kind = 0, n = 0;
+	uintmax_t dev, ino;
+	struct stat st;
+	char letter, *name;
+
+	if (sscanf(line, "%c %ju %ju %n", &letter, &dev, &ino, &n) != 3 || n == 0)
+		return true;
+	while (kind < SBX_N_PLACEHOLDER_KINDS && kinds[kind].letter != letter)
+		kind++;
+	name = strrchr(line + n, '/');
+	if (kind == SBX_N_PLACEHOLDER_KINDS || line[n] != '/' || name == line + n)
+		return true;
+	*name++ = '\0';
+	dir = open_plain(line + n);
+	if (dir < 0)
+		return is_gone(errno) || errno == ELOOP;
+	if (fstat(dir, &st) < 0 || (uintmax_t)st.st_dev != dev || (uintmax_t)st.st_ino != ino || users_of(dir) == SHARED)
+		return true;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !sbx_placeholder_is_one(&st) ||
+	    !holds_nothing(&st, (enum sbx_placeholder_kind)kind))
+		return true;
+	return unlinkat(dir, name, 0) == 0 || is_gone(errno);
+}
+
+bool sbx_placeholders_sweep(int dir_fd)
+{
+	SBX_AUTO_CLOSE int fd = openat(dir_fd, LIST_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	SBX_AUTO_FREE char *text = fd >= 0 ? malloc(LIST_BYTES + 1) : NULL;
+	ssize_t n = text ? read(fd, text, LIST_BYTES) : -1;
+	const struct timespec death = { .tv_nsec = 100000000 };
+	bool done = true;
+
+	if (n <= 0)
+		return true;
+	nanosleep(&death, NULL);
+	text[n] = '\0'; /* a list that was cut short ends in a path that is not there */
+	for (char *line = text; line < text + n;) {
+		size_t len = strlen(line);
+
+		done = sweep_one(line) && done;
+		line += len + 1;
+	}
+	return done;
+}
+
+/* --- making --- */
+
+/* Who holds the lock keeps others from removing; they keep it exclusively for no longer than that takes. Somebody else
+ * who does, for longer, keeps us from removing, and that is all: -1. */
+static int lock_dir(struct sbx_placeholder_dir *d)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	d->lock_fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->lock_fd < 0)
+		return -errno;
+	for (int i = 0; i < ATTEMPTS; i++) {
+		if (flock(d->lock_fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+			return 0;
+		nanosleep(&pause, NULL);
+	}
+	d->lock_fd = sbx_fd_close(d->lock_fd);
+	return 0;
+}
+
+static int make_file(int dir, const char *name, enum sbx_placeholder_kind kind)
+{
+	const char *text = kinds[kind].text;
+	SBX_AUTO_CLOSE int fd = openat(dir, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
+				       kinds[kind].mode & 07777);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		return -EIO;
+	return fchmod(fd, kinds[kind].mode & 07777) < 0 ? -errno : 0; /* a default ACL may have said another */
+}
+
+static int make_first_socket(struct sbx_placeholder_dir *d, const char *name)
+{
+	char path[32];
+	struct stat st;
+
+	if (mknodat(d->fd, name, SBX_PLACEHOLDER_SOCKET_MODE, 0) < 0)
+		return -errno;
+	sbx_fd_close(d->model_fd);
+	d->model_fd = openat(d->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (d->model_fd < 0 || fstat(d->model_fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return -ESTALE;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", d->model_fd);
+	/* A default ACL may have said another mode; a file system without modes says what it likes. */
+	return st.st_mode != SBX_PLACEHOLDER_SOCKET_MODE && chmod(path, SBX_PLACEHOLDER_SOCKET_MODE & 07777) < 0 ?
+		       -errno : 0;
+}
+
+static int make_socket(struct sbx_placeholder_dir *d, const char *name)
+{
+	char model[32];
+
+	snprintf(model, sizeof(model), "/proc/self/fd/%d", d->model_fd);
+	if (d->model_fd >= 0 && linkat(AT_FDCWD, model, d->fd, name, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	return d->model_fd >= 0 && errno == EEXIST ? -EEXIST : make_first_socket(d, name);
+}
+
+static int make_one(struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
+{
+	int r = h->kind == SBX_PLACEHOLDER_SOCKET ? make_socket(d, h->name) : make_file(d->fd, h->name, h->kind);
+
+	if (r < 0 && r != -EEXIST)
+		return r;
+	if (fstatat(d->fd, h->name, &h->st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -ESTALE;
+	if (r == -EEXIST && !(sbx_placeholder_is_one(&h->st) && holds_nothing(&h->st, h->kind)))
+		return -ESTALE;
+	h->made = true;
+	return 0;
+}
+
+/* With the ids of who may write there. 0 or -errno with r->err. */
+static int make_in(struct sbx_run *r, size_t dir)
+{
+	SBX_CLEANUP(sbx_as_user_end) struct sbx_as_user saved = { 0 };
+	struct sbx_plan *p = r->plan;
+	struct sbx_placeholder_dir *d = &p->placeholder_dirs[dir];
+	const struct sbx_mount_op *grant = &p->mounts[d->grant];
+	int e = grant->idmap ? sbx_as_ids_begin(r->facts, grant->source.st.st_uid, grant->source.st.st_gid, &saved) :
+			       sbx_as_user_begin(r->facts, &saved);
+
+	if (e == 0)
+		e = lock_dir(d);
+	if (e < 0)
+		sbx_err_set(&r->err, "cannot lock %s, for placeholders of what is protected there: %s", d->path,
+			    strerror(-e));
+	for (size_t i = 0; i < p->n_placeholders && e == 0; i++) {
+		struct sbx_placeholder *h = &p->placeholders[i];
+
+		if (h->dir != dir)
+			continue;
+		e = make_one(d, h);
+		p->mounts[h->op].source.st = h->st;
+		if (e == 0)
+			sbx_orders_set_covered(r->orders, h->op, &h->st);
+		if (e == -ESTALE)
+			sbx_err_set(&r->err, "%s/%s appeared while it was to be protected: try again", d->path, h->name);
+		else if (e < 0)
+			sbx_err_set(&r->err, "cannot protect %s/%s, which does not exist, by a placeholder: %s",
+				    d->path, h->name, strerror(-e));
+	}
+	d->model_fd = sbx_fd_close(d->model_fd);
+	return e;
+}
+
+static int make_all(struct sbx_run *r)
+{
+	mode_t mask = umask(0);
+	int e = 0;
+
+	for (size_t i = 0; i < r->plan->n_placeholder_dirs && e == 0; i++)
+		e = make_in(r, i);
+	umask(mask);
+	return e;
+}
+
+int sbx_placeholders_make(struct sbx_run *r)
+{
+	int e;
+
+	if (r->plan->n_placeholders == 0)
+		return 0;
+	e = write_list(r);
+	if (e < 0)
+		sbx_err_set(&r->err, "cannot write the list of placeholders: %s", strerror(-e));
+	return e < 0 ? e : make_all(r);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A home that stays: a directory of the host's at the place of the scratch home.
+ *
+ * It is a writable grant like any other, but for two things. It must be the user's own, since whoever else can
+ * write there decides what the command runs (.profile). And places to mount on (the current directory below the
+ * home, files of filesystem.home_read) are made in it where they are missing: it is the sandbox's, to write and to
+ * keep. What a run left there, the next one meets: so such a place must not be reached over a symlink, by what
+ * planning sees and again when it is mounted (tree.c).
+ */
+#include "launcher/view_home.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "launcher/idmap.h"
+#include "launcher/plan_internal.h"
+#include "launcher/view.h"
+
+const char *sbx_view_home_asked(const struct sbx_plan *p, enum sbx_mount_origin *ret_origin)
+{
+	*ret_origin = p->options->home ? SBX_ORIGIN_FLAG : SBX_ORIGIN_PROFILE;
+	return p->options->home ? p->options->home : p->profile->filesystem.home;
+}
+
+int sbx_view_home_judge(const struct sbx_plan *p, const struct sbx_path *path, struct sbx_err *err)
+{
+	if (!S_ISDIR(path->st.st_mode)) {
+		sbx_err_set(err, "'%s' is no directory", path->resolved);
+		return SBX_PATH_E_FORBIDDEN;
+	}
+	/* Id-mapped it is the sandbox's user's whosever it is (owner.h). */
+	if (path->st.st_uid == p->facts->uid || sbx_idmap_applies(p->facts))
+		return 0;
+	sbx_err_set(err, "'%s' belongs to uid %u and the sandbox's user is %u: a home must be its user's own",
+		    path->resolved, path->st.st_uid, p->facts->uid);
+	return SBX_PATH_E_FORBIDDEN;
+}
+
+bool sbx_view_home_is(const struct sbx_plan *p, const struct sbx_mount_op *op)
+{
+	enum sbx_mount_origin origin;
+
+	return sbx_view_home_asked(p, &origin) && op->kind == SBX_MOUNT_BIND && op->writable &&
+	       strcmp(op->dest, p->facts->home) == 0;
+}
+
+int sbx_view_home_check_place(const struct sbx_plan *p, const char *target, mode_t mode, struct sbx_err *err)
+{
+	size_t n = strlen(p->facts->home);
+	char part[PATH_MAX];
+
+	if (strlen(target) >= sizeof(part))
+		return -ENAMETOOLONG;
+	/* Each directory on the way, then the place itself. */
+	while (target[n]) {
+		struct sbx_view_hit hit;
+		int r;
+
+		n += 1 + strcspn(target + n + 1, "/");
+		memcpy(part, target, n);
+		part[n] = '\0';
+		r = sbx_view_resolve(p, part, NULL, NULL, &hit);
+		if (r == SBX_VIEW_E_MISSING)
+			return 0;
+		if (r < 0)
+			return r;
+		if (r == 0 && strcmp(hit.path, part) == 0 && S_ISDIR(hit.mode) == (target[n] ? true : S_ISDIR(mode)))
+			continue;
+		sbx_err_set(err, "'%s' in the sandbox's home is no %s, so nothing can be mounted at '%s'", part,
+			    target[n] || S_ISDIR(mode) ? "directory" : "file", target);
+		return SBX_PLAN_REFUSED;
+	}
+	return 0;
+}

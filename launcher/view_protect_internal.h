@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_VIEW_PROTECT_INTERNAL_H
+#define SBX_LAUNCHER_VIEW_PROTECT_INTERNAL_H
+
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "launcher/view_protect.h"
+
+/* What the files of view_protect share. */
+
+#define SBX_GIT	     ".git"
+#define SBX_GIT_HEAD "HEAD"
+
+#define SBX_PROTECT_BASES_MAX 256
+#define SBX_PROTECT_PARTS_MAX 64 /* of one path below a grant */
+
+/* A directory that protected paths are relative to. */
+struct sbx_protect_base {
+	char *path; /* below the grant; "" is its top */
+	bool top;   /* what is absent is covered as well */
+};
+
+struct sbx_protect {
+	struct sbx_plan *p;
+	size_t grant, n_bases;
+	struct sbx_protect_base bases[SBX_PROTECT_BASES_MAX];
+	unsigned int n_git_dirs;
+};
+
+/* --- the list (view_protect.c) --- */
+
+/* Entry @i of the lists, first the system policy's; NULL: there are no more. */
+const char *sbx_protect_entry(const struct sbx_protect *x, size_t i);
+/* PURE. What comes behind `.git/`; NULL: it is no entry of a git directory. */
+const char *sbx_protect_git_entry(const char *e);
+const struct sbx_mount_op *sbx_protect_grant(const struct sbx_protect *x);
+
+/* --- a path below the grant (view_protect_path.c) --- */
+
+/* A path as far as it was followed. */
+struct sbx_trail {
+	char dest[PATH_MAX]; /* in the sandbox */
+	size_t n_dest;
+	int fd; /* the directory reached, O_PATH */
+	size_t n;
+	struct {
+		size_t n_dest;
+		struct stat st;
+	} dirs[SBX_PROTECT_PARTS_MAX]; /* on the way */
+};
+
+/* What is at the end of it; out of reach is what is not this grant's or may not be looked at. */
+enum { SBX_TRAIL_FOUND, SBX_TRAIL_ABSENT, SBX_TRAIL_OUT_OF_REACH };
+
+int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t);
+void sbx_trail_fini(struct sbx_trail *t);
+/* Follow @path, directories all. 0: t->fd is its end; 1: it ends before, at t->dest, which is *ret_st or, with
+ * *ret_what SBX_TRAIL_ABSENT, nothing; -errno. */
+int sbx_trail_follow(const struct sbx_protect *x, const char *path, struct sbx_trail *t, struct stat *ret_st,
+		     int *ret_what);
+/* The same from the beginning, without the last part of @path. */
+int sbx_trail_follow_parent(const struct sbx_protect *x, const char *path, struct sbx_trail *t, struct stat *ret_st,
+			    int *ret_what);
+/* Pin the directories on the way. 0 or -errno; -E2BIG: no more mounts can be had (everywhere here). */
+int sbx_trail_pin(struct sbx_protect *x, struct sbx_trail *t);
+/* What is found at the end of a trail stays as it is. 0 or -errno. */
+int sbx_trail_hold(struct sbx_protect *x, struct sbx_trail *t, const struct stat *st);
+/* A mask at @dest, in @parent, where there is nothing yet. 0 or -errno. */
+int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, enum sbx_placeholder_kind kind);
+
+/* @dir/@rest below the grant is held; @absent: covered where it is not there. 0 or -errno. */
+int sbx_protect_below(struct sbx_protect *x, const char *dir, const char *rest, bool absent);
+/* A file or directory below the grant, with open(2)'s @flags, through no symlink. fd or -errno. */
+int sbx_protect_open(const struct sbx_protect *x, const char *path, int flags);
+/* A placeholder, of a sandbox next door, does not count. */
+bool sbx_protect_exists(const struct sbx_protect *x, const char *dir, const char *name);
+/* PURE. "a/b", of which either may be "". malloc'ed; NULL: out of memory. */
+char *sbx_protect_join(const char *a, const char *b);
+
+/* --- git (view_protect_git.c) --- */
+
+/* Does the list say anything of git directories? */
+bool sbx_protect_has_git(const struct sbx_protect *x);
+/* `.git` of a directory; *ret_git_file: it is a file, behind which git looks no further. 0 or -errno. */
+int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, bool *ret_git_file);
+/* What would make the directory a repository itself: entry HEAD of the list. 0 or -errno. */
+int sbx_protect_head(struct sbx_protect *x, const struct sbx_protect_base *b, bool git_file);
+
+#endif

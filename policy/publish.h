@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_POLICY_PUBLISH_H
+#define SBX_POLICY_PUBLISH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/err.h"
+
+/* A port of the sandbox that is reached from outside, as --publish and network.publish say it. PURE. */
+
+struct sbx_publish {
+	struct sbx_addr addr; /* of this host; 127.0.0.1 unless said */
+	uint16_t port;	      /* of this host; 0: any that is free */
+	uint16_t inside;      /* of the sandbox's loopback; never 0 */
+};
+
+/* Parse "[ADDR:]PORT[:PORT]", where an IPv6 ADDR is in brackets and the second PORT, the sandbox's, is the first
+ * unless said. @text is untrusted. 0, or SBX_PROFILE_E_INVALID with @err. */
+int sbx_publish_parse(const char *text, struct sbx_publish *ret_publish, struct sbx_err *err);
+/* The address and port outside, "127.0.0.1:8888". Returns @buf. */
+#define SBX_PUBLISH_STR_MAX (SBX_ADDR_STR_MAX + 16)
+const char *sbx_publish_format(const struct sbx_publish *p, char *buf, size_t n_buf);
+/* Does nobody but this host get there? */
+bool sbx_publish_is_loopback(const struct sbx_publish *p);
+
+#endif
