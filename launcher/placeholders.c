@@ -136,9 +136,10 @@ static int write_list(const struct sbx_run *r)
 	for (size_t i = 0; i < p->n_placeholders; i++) {
 		const struct sbx_placeholder_dir *d = &p->placeholder_dirs[p->placeholders[i].dir];
 
-		if (fstat(d->fd, &st) == 0)
-			fprintf(f, "%c %ju %ju %s/%s%c", kinds[p->placeholders[i].kind].letter, (uintmax_t)st.st_dev,
-				(uintmax_t)st.st_ino, d->path, p->placeholders[i].name, '\0');
+		if ((i == 0 || p->placeholders[i].dir != p->placeholders[i - 1].dir) && fstat(d->fd, &st) < 0)
+			st.st_ino = 0; /* no directory's */
+		fprintf(f, "%c %ju %ju %s/%s%c", kinds[p->placeholders[i].kind].letter, (uintmax_t)st.st_dev,
+			(uintmax_t)st.st_ino, d->path, p->placeholders[i].name, '\0');
 	}
 	if (fclose(f) != 0 || n > LIST_BYTES)
 		return -E2BIG;
@@ -254,27 +255,32 @@ static int make_first_socket(struct sbx_placeholder_dir *d, const char *name)
 		return -ESTALE;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", d->model_fd);
 	/* A default ACL may have said another mode; a file system without modes says what it likes. */
-	return st.st_mode != SBX_PLACEHOLDER_SOCKET_MODE && chmod(path, SBX_PLACEHOLDER_SOCKET_MODE & 07777) < 0 ?
-		       -errno : 0;
+	if (st.st_mode != SBX_PLACEHOLDER_SOCKET_MODE && chmod(path, SBX_PLACEHOLDER_SOCKET_MODE & 07777) < 0)
+		return -errno;
+	return fstat(d->model_fd, &d->model_st) < 0 ? -errno : 0;
 }
 
-static int make_socket(struct sbx_placeholder_dir *d, const char *name)
+/* One inode for all, so that one look at it is enough. */
+static int make_socket(struct sbx_placeholder_dir *d, const char *name, struct stat *ret_st)
 {
 	char model[32];
+	int r = 0;
 
 	snprintf(model, sizeof(model), "/proc/self/fd/%d", d->model_fd);
-	if (d->model_fd >= 0 && linkat(AT_FDCWD, model, d->fd, name, AT_SYMLINK_FOLLOW) == 0)
-		return 0;
-	return d->model_fd >= 0 && errno == EEXIST ? -EEXIST : make_first_socket(d, name);
+	if (d->model_fd < 0 || linkat(AT_FDCWD, model, d->fd, name, AT_SYMLINK_FOLLOW) < 0)
+		r = d->model_fd >= 0 && errno == EEXIST ? -EEXIST : make_first_socket(d, name);
+	*ret_st = d->model_st;
+	return r;
 }
 
 static int make_one(struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
 {
-	int r = h->kind == SBX_PLACEHOLDER_SOCKET ? make_socket(d, h->name) : make_file(d->fd, h->name, h->kind);
+	bool socket = h->kind == SBX_PLACEHOLDER_SOCKET;
+	int r = socket ? make_socket(d, h->name, &h->st) : make_file(d->fd, h->name, h->kind);
 
 	if (r < 0 && r != -EEXIST)
 		return r;
-	if (fstatat(d->fd, h->name, &h->st, AT_SYMLINK_NOFOLLOW) < 0)
+	if ((!socket || r == -EEXIST) && fstatat(d->fd, h->name, &h->st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -ESTALE;
 	if (r == -EEXIST && !(sbx_placeholder_is_one(&h->st) && holds_nothing(&h->st, h->kind)))
 		return -ESTALE;

@@ -148,6 +148,7 @@ struct sbx_placeholder_dir {
 	int fd;	      /* O_PATH, owned */
 	int lock_fd;  /* shared lock on it; -1: not yet, or it cannot be had */
 	int model_fd; /* O_PATH of a socket that others are hard links of; -1 */
+	struct stat model_st;
 	char *path;   /* on the host, for messages and sweeps */
 	size_t grant; /* in the plan's mounts: who may write there */
 };
@@ -242,6 +243,8 @@ struct sbx_plan {
 	struct sbx_mount_op *mounts; /* in the order they are made */
 	uint64_t n_walked; /* entries looked at below grants */
 	int64_t walked_s;  /* when that began, real time */
+	int walked_fd;	   /* the file of walk_cache, in the runtime directory; -1: none */
+	struct sbx_dir_cache *walk_cache; /* what is known of large trees (sys/dir_cache.h) */
 	size_t n_placeholders, n_placeholder_dirs;
 	struct sbx_placeholder *placeholders;
 	struct sbx_placeholder_dir *placeholder_dirs;
@@ -249,6 +252,7 @@ struct sbx_plan {
 	bool tmp_shared, home_shared; /* in it: limits.tmp and limits.home bound nothing by themselves */
 	bool tmpfs_shared; /* what --tmpfs made is in it: the sizes asked for did not fit */
 	struct sbx_keep_target keep;
+	bool etc_guessed; /* the SBX_MOUNT_ETC op has what the last start had */
 	int host_etc_fd; /* O_PATH of the host's /etc, where sbx_etc_prepare() copies from */
 	size_t n_env;
 	char **env;	     /* "NAME=VALUE" for the command, NULL-terminated */

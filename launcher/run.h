@@ -101,8 +101,8 @@ struct sbx_run {
 	/* Pipe: bwrap's arguments, from the stage. Ours to hold until the orders: a bwrap that saw the end of it, because
 	 * the stage was given up, would complain before it is killed. */
 	int args_fd, args_peer_fd;
-	pid_t init_pid;  /* of what becomes the command: in our pid namespace, as the kernel vouches */
-	int init_pidfd;
+	int init_pidfd; /* of what becomes the command, as the kernel vouches */
+	int pid1_fd; /* pidfd of pid 1 in the sandbox, which ends when everything there has */
 	bool init_hello, has_verdicts, init_gone, exec_failed;
 	bool exit_by_stage; /* the kernel does not tell how the command ended: the stage will */
 	struct sbx_msg_verdicts verdicts; /* none before has_verdicts */

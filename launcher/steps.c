@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,11 +41,13 @@
 #include "launcher/step_hook.h"
 #include "launcher/supervise.h"
 #include "launcher/tree_cover.h"
+#include "launcher/view.h"
 #include "sys/proc.h"
 #include "sys/seccomp.h"
 #include "sys/userns.h"
 
 #define STAGE_TIMEOUT_MS 10000
+#define PID1_TIMEOUT_MS 1000
 #define RELEASE_TIMEOUT_MS 5000
 #define SELFTEST_TIMEOUT_MS 20000 /* all probes; each has its own, shorter one */
 
@@ -70,11 +73,33 @@ static int begin_in_cgroup(struct sbx_run *r)
 	return sbx_stage_begin(r);
 }
 
+/* What the stage mounts from the runtime directory. */
+static int prepare_files(struct sbx_run *r, const char *etc)
+{
+	int e = sbx_runtime_parents(r);
+
+	if (e == 0)
+		sbx_view_keep_walked(r->plan);
+	return e == 0 ? sbx_etc_prepare(r->plan, etc, &r->err) : e;
+}
+
+/* The host's /etc is not what it was at the last start. */
+static int order_anew(struct sbx_run *r)
+{
+	int e;
+
+	sbx_stage_stop(r);
+	sbx_proc_reap(&r->stage_pid);
+	e = sbx_stage_begin(r);
+	return e < 0 ? e : sbx_stage_order(r);
+}
+
 /* It was begun before there was a plan (main.c); why that failed is told now, after what is wrong with the
  * plan. */
 static int stage_apply(struct sbx_run *r)
 {
 	char etc[4096];
+	bool guessed;
 	int e = r->stage_error;
 
 	if (e == 0)
@@ -84,13 +109,30 @@ static int stage_apply(struct sbx_run *r)
 	if (snprintf(etc, sizeof(etc), "%s/etc", r->facts->runtime_dir) >= (int)sizeof(etc))
 		return -ENAMETOOLONG;
 	r->covers = sbx_cover_any(r->plan->mounts, r->plan->n_mounts);
-	e = sbx_runtime_parents(r);
+	/* Who is privileged gives mounts away with its orders, and has them once. */
+	guessed = !r->facts->privileged && sbx_etc_guess(r->plan, etc);
+	if (!guessed)
+		e = prepare_files(r, etc);
 	if (e == 0)
-		e = sbx_etc_prepare(r->plan, etc, &r->err);
-	return e == 0 ? sbx_stage_order(r) : e;
+		e = sbx_stage_order(r);
+	if (e < 0 || !guessed)
+		return e;
+	e = prepare_files(r, etc); /* while the stage works */
+	return e == SBX_ETC_GUESS_WRONG ? order_anew(r) : e;
 }
 
 /* --- record: the row comes later, what becomes of it is the last thing settled --- */
+
+/* Until nothing runs in the sandbox. Pid 1 of a namespace ends when all others in it are reaped
+ * (pid_namespaces(7)); taking the rest apart costs the kernel as long again. */
+static void wait_until_empty(struct sbx_run *r)
+{
+	struct pollfd p = { .fd = r->pid1_fd, .events = POLLIN };
+
+	if (r->pid1_fd < 0 || poll(&p, 1, PID1_TIMEOUT_MS) != 1 || !(p.revents & POLLIN))
+		sbx_proc_reap(&r->stage_pid);
+	r->pid1_fd = sbx_fd_close(r->pid1_fd);
+}
 
 /* SIGKILL went to the stage before, and the broker said its last, so what is recorded is final; the kernel
  * takes its time to take the sandbox apart, in which the record is written. The directory goes after the
@@ -103,7 +145,7 @@ static void record_undo(struct sbx_run *r)
 	if (r->plan->n_placeholders > 0) {
 		sbx_runtime_dismiss(r); /* all end at the same time */
 		sbx_broker_kill(r);
-		sbx_proc_reap(&r->stage_pid);
+		wait_until_empty(r);
 	}
 	sbx_caretaker_end(r);
 	sbx_runtime_remove(r);

@@ -213,15 +213,14 @@ static void on_broker(struct sbx_run *r)
 static void on_hello(struct sbx_run *r, pid_t pid)
 {
 	r->init_hello = true;
-	r->init_pid = pid;
 	if (pid > 0)
-		r->init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		r->pid1_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (r->covers)
 		tell_stage(r, SBX_MSG_COVER, 0);
 }
 
 /* All of them, once. */
-static int on_verdicts(struct sbx_run *r, struct sbx_span span)
+static int on_verdicts(struct sbx_run *r, struct sbx_span span, pid_t pid)
 {
 	if (r->has_verdicts || sbx_msg_decode_verdicts(span, &r->verdicts) != 0)
 		return -1;
@@ -230,6 +229,8 @@ static int on_verdicts(struct sbx_run *r, struct sbx_span span)
 		return -1;
 	}
 	r->has_verdicts = true;
+	if (pid > 0)
+		r->init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return 0;
 }
 
@@ -244,7 +245,7 @@ static void on_init_packet(struct sbx_run *r, struct sbx_span span, pid_t pid)
 		on_hello(r, pid);
 		return;
 	case SBX_MSG_VERDICTS:
-		if (on_verdicts(r, span) < 0)
+		if (on_verdicts(r, span, pid) < 0)
 			break;
 		return;
 	case SBX_MSG_EXEC_FAILED:

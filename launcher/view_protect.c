@@ -113,7 +113,7 @@ int sbx_protect_found(struct sbx_protect *x, const char *path, const char *name)
 
 int sbx_protect_way(struct sbx_protect *x, const char *path)
 {
-	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = { .fd = -1 };
+	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
 	struct stat st;
 	int what, r = sbx_trail_follow_parent(x, path, &t, &st, &what);
 

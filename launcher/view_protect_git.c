@@ -148,13 +148,15 @@ static int protect_git_dir(struct sbx_protect *x, const char *dir, bool worktree
 /* `.git` of a directory; *ret_repository: there is one. */
 int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, bool *ret_git_file)
 {
-	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = { .fd = -1 };
+	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
 	SBX_AUTO_FREE char *path = sbx_protect_join(b->path, SBX_GIT);
 	struct stat st;
-	int what, r = path ? sbx_trail_begin(x, &t) : -ENOMEM;
+	int what, r;
 
-	if (r == 0)
-		r = sbx_trail_follow(x, path, &t, &st, &what);
+	if (!path)
+		return -ENOMEM;
+	sbx_trail_begin(x, &t);
+	r = sbx_trail_follow(x, path, &t, &st, &what);
 	if (r < 0)
 		return r;
 	*ret_git_file = r > 0 && what == SBX_TRAIL_FOUND && S_ISREG(st.st_mode);
@@ -175,13 +177,15 @@ int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, boo
 /* Nothing of that name comes to be in the base. */
 static int keep_absent(struct sbx_protect *x, const struct sbx_protect_base *b, const char *name)
 {
-	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = { .fd = -1 };
+	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
 	SBX_AUTO_FREE char *path = sbx_protect_join(b->path, name);
 	struct stat st;
-	int what = SBX_TRAIL_OUT_OF_REACH, r = path ? sbx_trail_begin(x, &t) : -ENOMEM;
+	int what = SBX_TRAIL_OUT_OF_REACH, r;
 
-	if (r == 0)
-		r = sbx_trail_follow(x, path, &t, &st, &what);
+	if (!path)
+		return -ENOMEM;
+	sbx_trail_begin(x, &t);
+	r = sbx_trail_follow(x, path, &t, &st, &what);
 	if (r <= 0 || what != SBX_TRAIL_ABSENT || strcmp(strrchr(t.dest, '/') + 1, name) != 0)
 		return r < 0 ? r : 0;
 	r = sbx_trail_pin(x, &t);

@@ -42,18 +42,20 @@ const struct sbx_mount_op *sbx_protect_grant(const struct sbx_protect *x);
 struct sbx_trail {
 	char dest[PATH_MAX]; /* in the sandbox */
 	size_t n_dest;
-	int fd; /* the directory reached, O_PATH */
+	int fd;	    /* the directory reached, O_PATH; the grant's own at first */
+	int own_fd; /* the same, when it is to be closed; else -1 */
 	size_t n;
-	struct {
+	struct sbx_trail_dir {
 		size_t n_dest;
 		struct stat st;
-	} dirs[SBX_PROTECT_PARTS_MAX]; /* on the way */
+	} *dirs; /* on the way; room for SBX_PROTECT_PARTS_MAX */
 };
+#define SBX_TRAIL_NONE { .fd = -1, .own_fd = -1 }
 
 /* What is at the end of it; out of reach is what is not this grant's or may not be looked at. */
 enum { SBX_TRAIL_FOUND, SBX_TRAIL_ABSENT, SBX_TRAIL_OUT_OF_REACH };
 
-int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t);
+void sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t);
 void sbx_trail_fini(struct sbx_trail *t);
 /* Follow @path, directories all. 0: t->fd is its end; 1: it ends before, at t->dest, which is *ret_st or, with
  * *ret_what SBX_TRAIL_ABSENT, nothing; -errno. */

@@ -66,28 +66,39 @@ static int mask(struct sbx_protect *x, const char *dest, const struct stat *st)
 	return 0;
 }
 
-/* The index of the directory @fd, which is that of @dest's parent. -errno */
-static int placeholder_dir(struct sbx_protect *x, int fd, const char *dest)
+/* @dest's parent, on the host. malloc'ed; NULL: out of memory. */
+static char *parent_path(const struct sbx_protect *x, const char *dest)
 {
 	const struct sbx_mount_op *grant = sbx_protect_grant(x);
 	const char *below = dest + (grant->dest[1] ? strlen(grant->dest) : 0);
-	struct sbx_plan *p = x->p;
-	struct sbx_placeholder_dir *d;
-	SBX_AUTO_FREE char *path = NULL;
+	char *path;
 
-	if (asprintf(&path, "%s%.*s", grant->source.resolved, (int)(strrchr(below, '/') - below), below) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < p->n_placeholder_dirs; i++)
-		if (p->placeholder_dirs[i].grant == x->grant && strcmp(p->placeholder_dirs[i].path, path) == 0)
-			return (int)i;
-	d = &p->placeholder_dirs[p->n_placeholder_dirs];
+	return asprintf(&path, "%s%.*s", grant->source.resolved, (int)(strrchr(below, '/') - below), below) < 0 ? NULL :
+														  path;
+}
+
+/* The index of the directory @path; -ENOENT: nothing is to be made in it yet. */
+static int find_placeholder_dir(const struct sbx_protect *x, const char *path)
+{
+	const struct sbx_plan *p = x->p;
+
+	for (size_t i = p->n_placeholder_dirs; i > 0; i--)
+		if (p->placeholder_dirs[i - 1].grant == x->grant && strcmp(p->placeholder_dirs[i - 1].path, path) == 0)
+			return (int)i - 1;
+	return -ENOENT;
+}
+
+/* The same for the directory @fd, of which there is none. Takes @path. */
+static int add_placeholder_dir(struct sbx_protect *x, int fd, char **path)
+{
+	struct sbx_plan *p = x->p;
+	struct sbx_placeholder_dir *d = &p->placeholder_dirs[p->n_placeholder_dirs];
+
 	*d = (struct sbx_placeholder_dir){ .grant = x->grant, .lock_fd = -1, .model_fd = -1 };
 	d->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (d->fd < 0)
 		return -errno;
-	d->path = sbx_steal_ptr(&path);
+	d->path = sbx_steal_ptr(path);
 	return (int)p->n_placeholder_dirs++;
 }
 
@@ -116,13 +127,18 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 {
 	struct sbx_plan *p = x->p;
 	const struct stat st = { .st_mode = kind == SBX_PLACEHOLDER_SOCKET ? S_IFSOCK : S_IFREG };
+	SBX_AUTO_FREE char *path = NULL;
 	struct sbx_placeholder *h;
 	struct sbx_mount_op *op;
 	int r, dir;
 
 	if (cover_at(x, dest))
 		return 0;
-	if (faccessat(parent, ".", W_OK | X_OK, AT_EACCESS) < 0)
+	path = parent_path(x, dest);
+	if (!path)
+		return -ENOMEM;
+	dir = find_placeholder_dir(x, path);
+	if (dir < 0 && faccessat(parent, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		return errno == EACCES ? hold_closed(x, parent, dest) : errno == EROFS ? 0 : -errno;
 	if (p->n_placeholders >= SBX_PLAN_PLACEHOLDERS_MAX)
 		return -E2BIG;
@@ -132,7 +148,8 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 		p->placeholder_dirs = calloc(SBX_PLAN_PLACEHOLDERS_MAX, sizeof(*p->placeholder_dirs));
 	if (!p->placeholders || !p->placeholder_dirs)
 		return -ENOMEM;
-	dir = placeholder_dir(x, parent, dest);
+	if (dir < 0)
+		dir = add_placeholder_dir(x, parent, &path);
 	r = dir < 0 ? dir : mask(x, dest, &st);
 	if (r < 0)
 		return r;
@@ -156,10 +173,13 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 
 void sbx_trail_fini(struct sbx_trail *t)
 {
-	t->fd = sbx_fd_close(t->fd);
+	t->own_fd = sbx_fd_close(t->own_fd);
+	t->fd = -1;
+	free(t->dirs);
+	t->dirs = NULL;
 }
 
-int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t)
+void sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t)
 {
 	const struct sbx_mount_op *grant = sbx_protect_grant(x);
 
@@ -168,8 +188,8 @@ int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t)
 	memcpy(t->dest, grant->dest, t->n_dest + 1);
 	if (t->n_dest == 1)
 		t->n_dest = 0;
-	t->fd = openat(grant->source.fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return t->fd < 0 ? -errno : 0;
+	t->fd = grant->source.fd;
+	t->own_fd = sbx_fd_close(t->own_fd);
 }
 
 static int trail_append(struct sbx_trail *t, const char *name, size_t n)
@@ -216,12 +236,12 @@ static int trail_enter(struct sbx_trail *t, const struct stat *st)
 
 	if (fd < 0)
 		return errno == EACCES ? SBX_TRAIL_OUT_OF_REACH : -errno;
-	if (t->n >= SBX_PROTECT_PARTS_MAX) {
-		sbx_fd_close(fd);
+	sbx_fd_close(t->own_fd);
+	t->fd = t->own_fd = fd;
+	if (t->n >= SBX_PROTECT_PARTS_MAX)
 		return -E2BIG;
-	}
-	sbx_fd_close(t->fd);
-	t->fd = fd;
+	if (!t->dirs && !(t->dirs = calloc(SBX_PROTECT_PARTS_MAX, sizeof(*t->dirs))))
+		return -ENOMEM;
 	t->dirs[t->n].n_dest = t->n_dest;
 	t->dirs[t->n++].st = *st;
 	return 0;
@@ -288,15 +308,17 @@ int sbx_trail_follow_parent(const struct sbx_protect *x, const char *path, struc
 {
 	const char *slash = strrchr(path, '/');
 	SBX_AUTO_FREE char *way = strndup(path, slash ? (size_t)(slash - path) : 0);
-	int r = way ? sbx_trail_begin(x, t) : -ENOMEM;
 
-	return r == 0 ? sbx_trail_follow(x, way, t, ret_st, ret_what) : r;
+	if (!way)
+		return -ENOMEM;
+	sbx_trail_begin(x, t);
+	return sbx_trail_follow(x, way, t, ret_st, ret_what);
 }
 
 /* @path below the grant: directories, then the last part. @absent: cover what is not there. */
 static int protect_path(struct sbx_protect *x, const char *path, bool absent)
 {
-	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = { .fd = -1 };
+	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
 	const char *name = last_part(path);
 	enum sbx_placeholder_kind kind = SBX_PLACEHOLDER_SOCKET;
 	struct stat st;
@@ -332,7 +354,7 @@ int sbx_protect_below(struct sbx_protect *x, const char *dir, const char *rest, 
 
 int sbx_protect_open(const struct sbx_protect *x, const char *path, int flags)
 {
-	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = { .fd = -1 };
+	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
 	struct stat st;
 	int what, r = sbx_trail_follow_parent(x, path, &t, &st, &what), fd;
 

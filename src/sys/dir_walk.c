@@ -16,8 +16,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/dir_cache.h"
 
 #define BUFFER_BYTES 32768
+#define FEW	     64 /* directories: read without asking what is known of them */
+#define LARGE	     32768 /* bytes of a directory */
 
 /* As getdents64(2) writes it. */
 struct entry {
@@ -32,11 +35,13 @@ struct walk {
 	struct sbx_dir_walk *rules;
 	sbx_dir_walk_hit hit;
 	void *userdata;
+	uid_t uid; /* effective */
 	size_t n_names;
 	size_t first[257]; /* names[first[c]] to names[first[c + 1] - 1] begin with byte c */
 	char *buffers[SBX_DIR_WALK_DEPTH_MAX];
 	char path[PATH_MAX];
 	size_t n_path;
+	size_t n_dirs, n_known; /* met: directories, names */
 };
 
 static int compare(const void *a, const void *b)
@@ -145,6 +150,7 @@ static int look_at(struct walk *w, int dir, const struct entry *e, unsigned int 
 	size_t was;
 	int r, told = 0;
 
+	w->n_known += known != NULL;
 	if (!known && e->type != DT_DIR && e->type != DT_UNKNOWN)
 		return 0;
 	if (!known && level + 1 >= w->rules->depth)
@@ -188,16 +194,21 @@ static int walk_entries(struct walk *w, int dir, unsigned int level)
 	return n < 0 && !is_gone(errno) ? -errno : 0;
 }
 
-/* Two links: no directory in it, where file systems count so; others have one. */
-static bool is_unchanged(const struct walk *w, const struct stat *st)
+/* Nothing below it is to be looked at: two links, where file systems count so (others have one), are no directory. */
+static bool is_last(const struct walk *w, const struct stat *st, unsigned int level)
 {
-	return w->rules->changed_since && st->st_nlink == 2 && st->st_ctim.tv_sec < w->rules->changed_since;
+	return st->st_nlink == 2 || level + 1 >= w->rules->depth;
+}
+
+static bool is_unchanged(const struct walk *w, const struct stat *st, unsigned int level)
+{
+	return w->rules->changed_since && st->st_ctim.tv_sec < w->rules->changed_since && is_last(w, st, level);
 }
 
 /* Its owner may open it again (chmod(2)), whatever it says now. */
-static bool is_closed(const struct stat *st)
+static bool is_closed(const struct walk *w, const struct stat *st)
 {
-	return st->st_uid == geteuid() && (st->st_mode & (S_IRUSR | S_IXUSR)) != (S_IRUSR | S_IXUSR);
+	return st->st_uid == w->uid && (st->st_mode & (S_IRUSR | S_IXUSR)) != (S_IRUSR | S_IXUSR);
 }
 
 static int tell_closed(struct walk *w, const struct stat *st)
@@ -207,33 +218,82 @@ static int tell_closed(struct walk *w, const struct stat *st)
 	return r < 0 ? r : 0;
 }
 
+/* What is known of the directory makes reading it unnecessary; the walk goes on with *ret_r. */
+static bool is_settled(struct walk *w, const struct stat *st, unsigned int level, int *ret_r)
+{
+	uint32_t n;
+
+	*ret_r = 0;
+	if (is_unchanged(w, st, level))
+		return true;
+	if (!w->rules->cache || !is_last(w, st, level) || !sbx_dir_cache_has(w->rules->cache, st, &n))
+		return false;
+	if (w->rules->n_left < n) /* a walk ends at the same place, known or not */
+		*ret_r = SBX_DIR_WALK_E_LIMIT;
+	w->rules->n_left -= *ret_r ? w->rules->n_left : n;
+	return true;
+}
+
+static int read_dir(struct walk *w, int dir, const struct stat *st, unsigned int level)
+{
+	uint64_t n_left = w->rules->n_left;
+	size_t n_known = w->n_known;
+	int r;
+
+	if (!w->buffers[level] && !(w->buffers[level] = malloc(BUFFER_BYTES)))
+		return -ENOMEM;
+	r = walk_entries(w, dir, level);
+	if (r == 0 && w->rules->cache && is_last(w, st, level) && w->n_known == n_known)
+		sbx_dir_cache_add(w->rules->cache, dir, st, (uint32_t)(n_left - w->rules->n_left));
+	return r;
+}
+
+/* Asking costs less than opening it, where many answers can be expected. */
+static bool is_asked_first(struct walk *w)
+{
+	return w->rules->changed_since ||
+	       (w->rules->cache && ++w->n_dirs > FEW && sbx_dir_cache_is_filled(w->rules->cache));
+}
+
+/* is_settled() of what has not been opened. */
+static bool is_settled_at(struct walk *w, int at, const char *name, unsigned int level, int *ret_r)
+{
+	struct stat st;
+
+	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) && !is_closed(w, &st) &&
+	       is_settled(w, &st, level, ret_r);
+}
+
 static int walk_dir(struct walk *w, int at, const char *name, unsigned int level)
 {
 	const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	SBX_AUTO_CLOSE int dir = openat(at, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
-	bool listed = dir >= 0;
+	bool asked = is_asked_first(w), listed;
+	SBX_AUTO_CLOSE int dir = -1;
 	struct stat st;
+	int r;
 
+	if (asked && is_settled_at(w, at, name, level, &r))
+		return r;
+	dir = openat(at, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
+	listed = dir >= 0;
 	if (dir < 0 && errno == EACCES)
 		dir = openat(at, name, O_PATH | flags);
 	if (dir < 0)
 		return is_gone(errno) ? 0 : -errno;
 	if (fstat(dir, &st) < 0)
 		return -errno;
-	if (is_closed(&st))
+	if (is_closed(w, &st))
 		return tell_closed(w, &st);
 	if (!listed)
 		return ask(w, dir);
-	if (is_unchanged(w, &st))
-		return 0;
-	if (!w->buffers[level] && !(w->buffers[level] = malloc(BUFFER_BYTES)))
-		return -ENOMEM;
-	return walk_entries(w, dir, level);
+	if (!asked && st.st_size >= LARGE && is_settled(w, &st, level, &r))
+		return r;
+	return read_dir(w, dir, &st, level);
 }
 
 int sbx_dir_walk(int root_fd, struct sbx_dir_walk *rules, sbx_dir_walk_hit hit, void *userdata)
 {
-	struct walk w = { .rules = rules, .hit = hit, .userdata = userdata };
+	struct walk w = { .rules = rules, .hit = hit, .userdata = userdata, .uid = geteuid() };
 	struct stat st;
 	int r;
 
@@ -241,7 +301,7 @@ int sbx_dir_walk(int root_fd, struct sbx_dir_walk *rules, sbx_dir_walk_hit hit, 
 		return -EINVAL;
 	if (fstat(root_fd, &st) < 0)
 		return -errno;
-	if (is_closed(&st)) /* without x it cannot be opened anew by any way */
+	if (is_closed(&w, &st)) /* without x it cannot be opened anew by any way */
 		return tell_closed(&w, &st);
 	index_names(&w);
 	r = walk_dir(&w, root_fd, ".", 0);

@@ -7,6 +7,7 @@ import tempfile
 
 import pytest
 
+from conftest import INST
 
 
 @pytest.fixture(params=[False, True], ids=["user", "root"])
@@ -530,3 +531,16 @@ def test_directory_of_debian(sbx, tmp_path):
     os.unlink(image + [line.split()[0] for line in subprocess.run(
         ["ldd", "/usr/bin/dash"], capture_output=True, text=True, check=True).stdout.splitlines() if "ld-linux" in line][0])
     assert sbx.run(["--root", image], ["sh", "-c", "true"]).rc in (126, 127)
+
+
+def test_etc_that_changed_since_the_last_start(sbx):
+    """The start begins with the /etc that the last one had, and again where that is not the host's any more."""
+    script = """cp -a /etc "$1/etc"; mount --bind "$1/etc" /etc; shift
+                "$@"; echo "# changed once" >>/etc/services; "$@"; "$@"; echo "# changed twice" >>/etc/services; "$@" """
+    user = str(sbx.world.user.pw_uid)
+    argv = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "env", "-C", sbx.work,
+            os.path.join(INST, "bin/sbx-run"), "-q", "--", "grep", "-c", "^# changed", "/etc/services"]
+    r = subprocess.run([*sbx.world.ns(), "unshare", "-m", "sh", "-c", script, "sh", sbx.tmp, *argv], env=sbx.env(),
+                       capture_output=True, text=True, timeout=60)
+    assert (r.stdout, r.stderr) == ("0\n1\n1\n2\n", ""), r
+    assert not sbx.leftovers()
