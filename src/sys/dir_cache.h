@@ -33,6 +33,14 @@ bool sbx_dir_cache_has(struct sbx_dir_cache *c, const struct stat *st, uint32_t 
 /* It was read: @fd, @st from before that. */
 void sbx_dir_cache_add(struct sbx_dir_cache *c, int fd, const struct stat *st, uint32_t n_entries);
 
+/* Is there much in the file? */
+bool sbx_dir_cache_is_large(struct sbx_dir_cache *c);
+
+/* One that has the same and can be asked and added to at the same time, by another thread; merged into @c and gone
+ * afterwards. NULL: no memory. */
+struct sbx_dir_cache *sbx_dir_cache_share(struct sbx_dir_cache *c);
+void sbx_dir_cache_merge(struct sbx_dir_cache *c, struct sbx_dir_cache *shared);
+
 /* Is there enough that is new? */
 bool sbx_dir_cache_is_worth_storing(const struct sbx_dir_cache *c);
 

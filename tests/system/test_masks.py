@@ -176,6 +176,10 @@ def test_what_is_known_of_a_large_tree(space):
     script = "cat d*/e*/.ssh/id 2>/dev/null; cat d*/e*/secrets 2>/dev/null; echo end"
     assert space.run(script).out == "end\n"
     file = os.path.join(space.sbx.runtime, "walked")
+    if subprocess.run(["stat", "-f", "-c", "%T", space.dir], capture_output=True, text=True,
+                      check=True).stdout.strip() not in ("ext2/ext3", "xfs", "btrfs", "tmpfs", "f2fs"):
+        assert not os.path.exists(file)  # its times are not trusted
+        return
     kept = os.stat(file)
     assert kept.st_size > 300 * 32 and stat.S_IMODE(kept.st_mode) == 0o600 and kept.st_uid == (0 if space.root else
                                                                                           space.sbx.world.user.pw_uid)

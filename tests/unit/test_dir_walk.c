@@ -218,6 +218,67 @@ static void test_unchanged(void **state)
 	assert_true(found(w, "a/b/secrets") && found(w, "a/b/c/secrets"));
 }
 
+/* A tree that two threads share: everything is found, once, and counted as by one. */
+static void test_large(void **state)
+{
+	enum { N_OUTER = 9, N_INNER = 101, N_ALL = N_OUTER * N_INNER * 3 + N_OUTER };
+	static const char *const hits[] = { "big/o0/i3/.ssh", "big/o4/i0/.ssh", "big/o4/i1/.aws", "big/o7/i100/secrets",
+					    "big/o8/i99/.ssh", "big/o8/.ssh", "big/o7/.aws" };
+	struct world *w = *state;
+	struct sbx_dir_walk rules = { .names = names, .depth = 4, .n_left = 100000 };
+	SBX_AUTO_CLOSE int fd = -1;
+	char path[256];
+
+	make(w, "big", 1);
+	for (int i = 0; i < N_OUTER; i++) {
+		snprintf(path, sizeof(path), "big/o%d", i);
+		make(w, path, 1);
+		for (int k = 0; k < N_INNER; k++) {
+			snprintf(path, sizeof(path), "big/o%d/i%d", i, k);
+			make(w, path, 1);
+			snprintf(path, sizeof(path), "big/o%d/i%d/d", i, k);
+			make(w, path, 1);
+			snprintf(path, sizeof(path), "big/o%d/i%d/f", i, k);
+			make(w, path, 0);
+		}
+	}
+	snprintf(path, sizeof(path), "%s/big", w->dir);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (int turn = 0; turn < 2; turn++) {
+		assert_int_equal(sbx_dir_walk(fd, &rules, on_hit, w), 0);
+		assert_string_equal(w->found, "");
+		assert_int_equal(rules.n_left, 100000 - N_ALL);
+		rules.n_left = N_ALL; /* just enough */
+		assert_int_equal(sbx_dir_walk(fd, &rules, on_hit, w), 0);
+		assert_int_equal(rules.n_left, 0);
+		for (unsigned int less = 1; less < N_ALL; less += 97) {
+			rules.n_left = N_ALL - less;
+			assert_int_equal(sbx_dir_walk(fd, &rules, on_hit, w), SBX_DIR_WALK_E_LIMIT);
+		}
+		rules.n_left = 100000;
+		rules.changed_since = 1; /* nothing is that old, and from the first directory on there are two */
+	}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(hits); i++)
+		make(w, hits[i], 1);
+	for (int turn = 0; turn < 2; turn++) {
+		size_t n = 0;
+
+		w->found[0] = '\0';
+		w->answer = 1;
+		assert_int_equal(sbx_dir_walk(fd, &rules, on_hit, w), 0);
+		for (const char *s = w->found; (s = strchr(s, ';')); s++)
+			n++;
+		assert_int_equal(n, SBX_N_ELEMENTS(hits));
+		for (size_t i = 0; i < SBX_N_ELEMENTS(hits); i++)
+			assert_true(found(w, hits[i] + strlen("big/")));
+		rules.changed_since = 0;
+	}
+	/* Who tells ends the walk. */
+	w->answer = -ENODATA;
+	for (int turn = 0; turn < 20; turn++)
+		assert_int_equal(sbx_dir_walk(fd, &rules, on_hit, w), -ENODATA);
+}
+
 static void test_sort(void **state)
 {
 	const char *v[] = { "b", "a", "b", "aa", "a" };
@@ -240,6 +301,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unlistable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_closed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unchanged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_large, setup, teardown),
 		cmocka_unit_test(test_sort),
 	};
 
