@@ -628,14 +628,15 @@ static struct sbx_mount_op *find_op(const struct sbx_plan *p)
 static int set_source(struct sbx_mount_op *op, int fd, const char *dir, const char *key)
 {
 	sbx_path_fini(&op->source);
-	op->source.fd = fd;
-	if (fstat(fd, &op->source.st) < 0)
-		return -errno;
-	if (asprintf(&op->source.resolved, "%s/%s", dir, key) < 0) {
+	if (asprintf(&op->source.resolved, "%s/%s", dir, key) < 0)
 		op->source.resolved = NULL;
-		return -ENOMEM;
+	if (op->source.resolved && fstat(fd, &op->source.st) == 0) {
+		op->source.fd = fd;
+		return 0;
 	}
-	return 0;
+	sbx_fd_close(fd);
+	sbx_path_fini(&op->source);
+	return -ENOMEM;
 }
 
 /* The name of the directory that the last start had. */

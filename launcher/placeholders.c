@@ -127,7 +127,7 @@ static int write_list(const struct sbx_run *r)
 	const struct sbx_plan *p = r->plan;
 	SBX_AUTO_CLOSE int fd = openat(r->runtime_fd, LIST_NAME, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 	SBX_AUTO_FREE char *text = NULL;
-	struct stat st;
+	struct stat st = { 0 };
 	size_t n = 0;
 	FILE *f;
 
@@ -260,30 +260,34 @@ static int make_first_socket(struct sbx_placeholder_dir *d, const char *name)
 	return fstat(d->model_fd, &d->model_st) < 0 ? -errno : 0;
 }
 
-/* One inode for all, so that one look at it is enough. */
-static int make_socket(struct sbx_placeholder_dir *d, const char *name, struct stat *ret_st)
+/* *ret_known: *ret_st is what it is. One inode for all, so that looking at the first link is enough. */
+static int make_socket(struct sbx_placeholder_dir *d, const char *name, struct stat *ret_st, bool *ret_known)
 {
 	char model[32];
-	int r = 0;
 
-	snprintf(model, sizeof(model), "/proc/self/fd/%d", d->model_fd);
-	if (d->model_fd < 0 || linkat(AT_FDCWD, model, d->fd, name, AT_SYMLINK_FOLLOW) < 0)
-		r = d->model_fd >= 0 && errno == EEXIST ? -EEXIST : make_first_socket(d, name);
+	*ret_known = d->links_are_alike;
 	*ret_st = d->model_st;
-	return r;
+	snprintf(model, sizeof(model), "/proc/self/fd/%d", d->model_fd);
+	if (d->model_fd >= 0 && linkat(AT_FDCWD, model, d->fd, name, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	*ret_known = false;
+	return d->model_fd >= 0 && errno == EEXIST ? -EEXIST : make_first_socket(d, name);
 }
 
 static int make_one(struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
 {
-	bool socket = h->kind == SBX_PLACEHOLDER_SOCKET;
-	int r = socket ? make_socket(d, h->name, &h->st) : make_file(d->fd, h->name, h->kind);
+	bool known = false;
+	int r = h->kind == SBX_PLACEHOLDER_SOCKET ? make_socket(d, h->name, &h->st, &known) :
+						    make_file(d->fd, h->name, h->kind);
 
 	if (r < 0 && r != -EEXIST)
 		return r;
-	if ((!socket || r == -EEXIST) && fstatat(d->fd, h->name, &h->st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (!known && fstatat(d->fd, h->name, &h->st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -ESTALE;
 	if (r == -EEXIST && !(sbx_placeholder_is_one(&h->st) && holds_nothing(&h->st, h->kind)))
 		return -ESTALE;
+	if (!known && r == 0 && h->st.st_nlink > 1)
+		d->links_are_alike = is_same(&h->st, &d->model_st);
 	h->made = true;
 	return 0;
 }

@@ -88,8 +88,11 @@ static int order_anew(struct sbx_run *r)
 {
 	int e;
 
-	sbx_stage_stop(r);
+	/* Dead before its channels close: bwrap, which has its arguments, would complain. */
+	if (r->stage_pid > 0)
+		kill(r->stage_pid, SIGKILL);
 	sbx_proc_reap(&r->stage_pid);
+	sbx_stage_stop(r);
 	e = sbx_stage_begin(r);
 	return e < 0 ? e : sbx_stage_order(r);
 }

@@ -102,7 +102,6 @@ static int add_placeholder_dir(struct sbx_protect *x, int fd, char **path)
 	return (int)p->n_placeholder_dirs++;
 }
 
-/* A mask at @dest, in @parent, where there is nothing yet. */
 static bool is_own(int fd, struct stat *ret_st)
 {
 	return fstat(fd, ret_st) == 0 && ret_st->st_uid == geteuid();

@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/file_text.h"
 
 #define ENTRIES_MAX 65536u /* 2 MiB; past that those of other trees are forgotten */
 #define NAMES_MAX   65536u
@@ -29,16 +31,24 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
-static const char magic[8] = "sbxdirs1";
+#define BOOT_ID	    "/proc/sys/kernel/random/boot_id"
+#define BOOT_LEN    40 /* with zeros */
+
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000u /* linux/stat.h */
+#endif
+
+static const char magic[8] = "sbxdirs2";
 
 struct head {
 	char magic[8];
+	char boot[BOOT_LEN]; /* ids of mounts are given again after the next */
 	uint32_t n_names; /* bytes, with the zeros */
 	uint32_t n_entries;
 };
 
 struct entry {
-	uint64_t ino, dev;
+	uint64_t ino, mount;
 	int64_t ctime_s;
 	uint32_t ctime_ns, n_entries;
 };
@@ -58,8 +68,8 @@ struct sbx_dir_cache {
 	size_t n_kept;
 	struct entries seen; /* in this walk */
 	uint64_t n_new;	     /* entries of what was not in the file */
-	dev_t dev;	     /* the last one asked for */
-	bool dev_is_good, dev_is_known;
+	uint64_t mount;	     /* the last one asked for; 0: none */
+	bool mount_is_good;
 };
 
 static int compare(const void *a, const void *b)
@@ -68,7 +78,7 @@ static int compare(const void *a, const void *b)
 
 	if (x->ino != y->ino)
 		return x->ino < y->ino ? -1 : 1;
-	return x->dev < y->dev ? -1 : x->dev > y->dev;
+	return x->mount < y->mount ? -1 : x->mount > y->mount;
 }
 
 static int join_names(struct sbx_dir_cache *c, const char *const *names)
@@ -126,6 +136,12 @@ static bool is_ours(const struct stat *st)
 	       st->st_size <= (off_t)(sizeof(struct head) + NAMES_MAX + ENTRIES_MAX * sizeof(struct entry));
 }
 
+static bool read_boot(char ret_boot[BOOT_LEN])
+{
+	memset(ret_boot, 0, BOOT_LEN);
+	return sbx_file_text_read(AT_FDCWD, BOOT_ID, ret_boot, BOOT_LEN) > 0;
+}
+
 static bool is_in_order(const struct entry *v, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
@@ -136,10 +152,12 @@ static bool is_in_order(const struct entry *v, size_t n)
 
 static void take(struct sbx_dir_cache *c, size_t n)
 {
+	char boot[BOOT_LEN];
 	struct head h;
 
 	memcpy(&h, c->text, sizeof(h));
-	if (memcmp(h.magic, magic, sizeof(magic)) != 0 || h.n_names != c->n_names || h.n_entries > ENTRIES_MAX ||
+	if (!read_boot(boot) || memcmp(h.magic, magic, sizeof(magic)) != 0 || memcmp(h.boot, boot, sizeof(boot)) != 0 ||
+	    h.n_names != c->n_names || h.n_entries > ENTRIES_MAX ||
 	    n != sizeof(h) + h.n_names + h.n_entries * sizeof(struct entry) ||
 	    memcmp(c->text + sizeof(h), c->names, c->n_names) != 0)
 		return;
@@ -185,18 +203,34 @@ static void append(struct entries *e, const struct entry *new)
 	e->v[e->n++] = *new;
 }
 
-static struct entry entry_of(const struct stat *st)
+int sbx_dir_cache_stat(int dir, const char *name, struct stat *ret_st, uint64_t *ret_mount)
 {
-	return (struct entry){ .ino = st->st_ino, .dev = st->st_dev, .ctime_s = st->st_ctim.tv_sec,
+	const int flags = AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH);
+	struct statx x;
+
+	if (statx(dir, name, flags, STATX_BASIC_STATS | STATX_MNT_ID_UNIQUE, &x) < 0)
+		return -errno;
+	*ret_st = (struct stat){
+		.st_mode = x.stx_mode, .st_nlink = x.stx_nlink, .st_uid = x.stx_uid, .st_gid = x.stx_gid,
+		.st_ino = x.stx_ino, .st_size = (off_t)x.stx_size, .st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
+		.st_ctim = { .tv_sec = x.stx_ctime.tv_sec, .tv_nsec = x.stx_ctime.tv_nsec },
+	};
+	*ret_mount = (x.stx_mask & STATX_MNT_ID_UNIQUE) && !(x.stx_attributes & STATX_ATTR_ENCRYPTED) ? x.stx_mnt_id : 0;
+	return 0;
+}
+
+static struct entry entry_of(const struct stat *st, uint64_t mount)
+{
+	return (struct entry){ .ino = st->st_ino, .mount = mount, .ctime_s = st->st_ctim.tv_sec,
 			       .ctime_ns = (uint32_t)st->st_ctim.tv_nsec };
 }
 
-bool sbx_dir_cache_has(struct sbx_dir_cache *c, const struct stat *st, uint32_t *ret_entries)
+bool sbx_dir_cache_has(struct sbx_dir_cache *c, const struct stat *st, uint64_t mount, uint32_t *ret_entries)
 {
-	struct entry e = entry_of(st);
+	struct entry e = entry_of(st, mount);
 	const struct entry *found;
 
-	if (!sbx_dir_cache_is_filled(c))
+	if (!mount || !sbx_dir_cache_is_filled(c))
 		return false;
 	found = bsearch(&e, c->kept, c->n_kept, sizeof(e), compare);
 	if (!found || found->ctime_s != e.ctime_s || found->ctime_ns != e.ctime_ns)
@@ -225,16 +259,18 @@ static bool tells_changes(int fd)
 	}
 }
 
-void sbx_dir_cache_add(struct sbx_dir_cache *c, int fd, const struct stat *st, uint32_t n_entries)
+void sbx_dir_cache_add(struct sbx_dir_cache *c, int fd, const struct stat *st, uint64_t mount, uint32_t n_entries)
 {
-	struct entry e = entry_of(st);
+	struct entry e = entry_of(st, mount);
 
-	if (!c->dev_is_known || c->dev != st->st_dev) {
-		c->dev = st->st_dev;
-		c->dev_is_known = true;
-		c->dev_is_good = tells_changes(fd);
+	if (!mount)
+		return;
+	if (c->mount != mount) {
+		c->mount = mount;
+		c->mount_is_good = tells_changes(fd);
 	}
-	if (!c->dev_is_good || e.ctime_s >= c->settled_s)
+	/* No nanoseconds: a file system that has none, or an image that a tool made. */
+	if (!c->mount_is_good || e.ctime_ns == 0 || e.ctime_s >= c->settled_s)
 		return;
 	e.n_entries = n_entries;
 	append(&c->seen, &e);
@@ -265,6 +301,11 @@ void sbx_dir_cache_merge(struct sbx_dir_cache *c, struct sbx_dir_cache *shared)
 
 /* --- storing --- */
 
+static bool is_older(const struct entry *a, const struct entry *b)
+{
+	return a->ctime_s != b->ctime_s ? a->ctime_s < b->ctime_s : a->ctime_ns < b->ctime_ns;
+}
+
 /* Doubles away: of one directory, the entry that says what was seen last. */
 static void settle(struct entries *e)
 {
@@ -275,7 +316,7 @@ static void settle(struct entries *e)
 	qsort(e->v, e->n, sizeof(*e->v), compare);
 	for (size_t i = 0; i < e->n; i++)
 		if (n > 0 && compare(&e->v[n - 1], &e->v[i]) == 0) {
-			if (e->v[n - 1].ctime_s < e->v[i].ctime_s)
+			if (is_older(&e->v[n - 1], &e->v[i]))
 				e->v[n - 1] = e->v[i];
 		} else {
 			e->v[n++] = e->v[i];
@@ -317,6 +358,8 @@ static int write_file(const struct sbx_dir_cache *c, int fd)
 	int r;
 
 	memcpy(h.magic, magic, sizeof(magic));
+	if (!read_boot(h.boot))
+		return -EIO;
 	r = write_all(fd, &h, sizeof(h));
 	if (r == 0)
 		r = write_all(fd, c->names, c->n_names);

@@ -363,13 +363,14 @@ static int walk_listing(struct walk *w, int dir, unsigned int level, ssize_t n)
 	return r;
 }
 
-static int walk_entries(struct walk *w, int dir, unsigned int level)
+static int walk_entries(struct walk *w, int dir, unsigned int level, bool *ret_whole)
 {
-	ssize_t n;
+	ssize_t n = 0;
 	int r = 0;
 
 	while (r == 0 && (n = syscall(SYS_getdents64, dir, w->buffers[level], BUFFER_BYTES)) > 0)
 		r = walk_listing(w, dir, level, n);
+	*ret_whole = r == 0 && n == 0;
 	return r == 0 && n < 0 && !is_gone(errno) ? -errno : r;
 }
 
@@ -398,14 +399,14 @@ static int tell_closed(struct walk *w, const struct stat *st)
 }
 
 /* What is known of the directory makes reading it unnecessary; the walk goes on with *ret_r. */
-static bool is_settled(struct walk *w, const struct stat *st, unsigned int level, int *ret_r)
+static bool is_settled(struct walk *w, const struct stat *st, uint64_t mount, unsigned int level, int *ret_r)
 {
 	uint32_t n;
 
 	*ret_r = 0;
 	if (is_unchanged(w, st, level))
 		return true;
-	if (!w->rules->cache || !is_last(w, st, level) || !sbx_dir_cache_has(w->rules->cache, st, &n))
+	if (!w->rules->cache || !is_last(w, st, level) || !sbx_dir_cache_has(w->rules->cache, st, mount, &n))
 		return false;
 	if (w->rules->n_left < n) /* a walk ends at the same place, known or not */
 		*ret_r = SBX_DIR_WALK_E_LIMIT;
@@ -413,17 +414,18 @@ static bool is_settled(struct walk *w, const struct stat *st, unsigned int level
 	return true;
 }
 
-static int read_dir(struct walk *w, int dir, const struct stat *st, unsigned int level)
+static int read_dir(struct walk *w, int dir, const struct stat *st, uint64_t mount, unsigned int level)
 {
 	uint64_t n_left = w->rules->n_left;
 	size_t n_known = w->n_known;
+	bool whole = false;
 	int r;
 
 	if (!w->buffers[level] && !(w->buffers[level] = malloc(BUFFER_BYTES)))
 		return -ENOMEM;
-	r = walk_entries(w, dir, level);
-	if (r == 0 && w->rules->cache && is_last(w, st, level) && w->n_known == n_known)
-		sbx_dir_cache_add(w->rules->cache, dir, st, (uint32_t)(n_left - w->rules->n_left));
+	r = walk_entries(w, dir, level, &whole);
+	if (whole && w->rules->cache && is_last(w, st, level) && w->n_known == n_known)
+		sbx_dir_cache_add(w->rules->cache, dir, st, mount, (uint32_t)(n_left - w->rules->n_left));
 	return r;
 }
 
@@ -435,13 +437,25 @@ static bool is_asked_first(struct walk *w)
 	       (w->rules->cache && w->n_dirs > FEW && sbx_dir_cache_is_filled(w->rules->cache));
 }
 
+/* @name may be "": @at itself. */
+static int look(const struct walk *w, int at, const char *name, struct stat *ret_st, uint64_t *ret_mount)
+{
+	const int flags = AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH);
+
+	*ret_mount = 0;
+	if (w->rules->cache)
+		return sbx_dir_cache_stat(at, name, ret_st, ret_mount);
+	return fstatat(at, name, ret_st, flags) < 0 ? -errno : 0;
+}
+
 /* is_settled() of what has not been opened. */
 static bool is_settled_at(struct walk *w, int at, const char *name, unsigned int level, int *ret_r)
 {
 	struct stat st;
+	uint64_t mount;
 
-	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) && !is_closed(w, &st) &&
-	       is_settled(w, &st, level, ret_r);
+	return look(w, at, name, &st, &mount) == 0 && S_ISDIR(st.st_mode) && !is_closed(w, &st) &&
+	       is_settled(w, &st, mount, level, ret_r);
 }
 
 static int walk_dir(struct walk *w, int at, const char *name, unsigned int level)
@@ -449,6 +463,7 @@ static int walk_dir(struct walk *w, int at, const char *name, unsigned int level
 	const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	bool asked = is_asked_first(w), listed;
 	SBX_AUTO_CLOSE int dir = -1;
+	uint64_t mount;
 	struct stat st;
 	int r;
 
@@ -460,15 +475,16 @@ static int walk_dir(struct walk *w, int at, const char *name, unsigned int level
 		dir = openat(at, name, O_PATH | flags);
 	if (dir < 0)
 		return is_gone(errno) ? 0 : -errno;
-	if (fstat(dir, &st) < 0)
-		return -errno;
+	r = look(w, dir, "", &st, &mount);
+	if (r < 0)
+		return r;
 	if (is_closed(w, &st))
 		return tell_closed(w, &st);
 	if (!listed)
 		return ask(w, dir);
-	if (!asked && st.st_size >= LARGE && is_settled(w, &st, level, &r))
+	if (!asked && st.st_size >= LARGE && is_settled(w, &st, mount, level, &r))
 		return r;
-	return read_dir(w, dir, &st, level);
+	return read_dir(w, dir, &st, mount, level);
 }
 
 int sbx_dir_walk(int root_fd, struct sbx_dir_walk *rules, sbx_dir_walk_hit hit, void *userdata)

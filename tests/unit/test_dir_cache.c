@@ -107,10 +107,18 @@ static bool walk(struct world *w, const char *const *for_names, unsigned int dep
 	return stored;
 }
 
-/* Times in the past are nobody's to set; so the clock is waited for. */
-static void settle(void)
+/* Times in the past are nobody's to set; so the clock is waited for. False: a kernel that does not tell mounts apart,
+ * before Linux 6.8, on which nothing is kept. */
+static bool settled(struct world *w)
 {
+	uint64_t mount;
+	struct stat st;
+
 	sleep(7);
+	assert_int_equal(sbx_dir_cache_stat(w->at, "", &st, &mount), 0);
+	if (!mount)
+		assert_false(walk(w, names, 3, 100000));
+	return mount != 0;
 }
 
 static void test_fresh_is_not_kept(void **state)
@@ -128,7 +136,8 @@ static void test_kept(void **state)
 	struct stat st;
 	int fd;
 
-	settle();
+	if (!settled(w))
+		return;
 	assert_true(walk(w, names, 3, 100000));
 	left = w->n_left;
 	assert_int_equal(left, 100000 - N_DIRS * 17);
@@ -184,7 +193,8 @@ static void test_hostile_files(void **state)
 	ssize_t n;
 	int fd;
 
-	settle();
+	if (!settled(w))
+		return;
 	assert_true(walk(w, names, 3, 100000));
 	fd = kept(w);
 	n = read(fd, text, sizeof(text));
