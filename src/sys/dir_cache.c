@@ -184,9 +184,9 @@ bool sbx_dir_cache_is_filled(struct sbx_dir_cache *c)
 	return c->n_kept > 0;
 }
 
-bool sbx_dir_cache_is_large(struct sbx_dir_cache *c)
+bool sbx_dir_cache_is_large(const struct sbx_dir_cache *c)
 {
-	return sbx_dir_cache_is_filled(c) && c->n_kept >= LARGE;
+	return c->n_kept >= LARGE;
 }
 
 static void append(struct entries *e, const struct entry *new)

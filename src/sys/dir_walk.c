@@ -28,7 +28,8 @@
 #define FEW	     64 /* directories: read without asking what is known of them */
 #define LARGE	     32768 /* bytes of a directory */
 #define LARGE_TREE   100 /* directories */
-#define WORTH_SHARING 8 /* directories in a listing */
+#define WORTH_SHARING 64 /* directories in a listing; a thread costs as much as reading 5 */
+#define WORTH_MORE    8	 /* the same in a tree that is known to be large */
 #define LISTED_MAX   (BUFFER_BYTES / 24) /* by the size of the smallest entry */
 #define STACK_BYTES  (256 * 1024)
 
@@ -274,11 +275,11 @@ static bool begin_help(struct walk *w, int dir, unsigned int level, ssize_t n, p
 	size_t n_shared = 0;
 	bool begun;
 
-	if (w->alone || level + 1 >= w->rules->depth || !is_large(w))
+	if (w->alone || level + 1 >= w->rules->depth)
 		return false;
 	for (ssize_t pos = 0; (e = next_entry(w->buffers[level], n, &pos));)
 		n_shared += is_shared(w, e);
-	if (n_shared < WORTH_SHARING || (!w->helper && !(w->helper = new_helper(w))))
+	if (n_shared < (is_large(w) ? WORTH_MORE : WORTH_SHARING) || (!w->helper && !(w->helper = new_helper(w))))
 		return false;
 	h = w->helper;
 	h->dir = dir;
