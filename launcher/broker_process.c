@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The broker as the launcher sees it: spawned early, configured when the stage has its sockets, asked
- * for its last events at the end.
+ * The broker as the launcher sees it: spawned, configured when the stage has its sockets, asked for its
+ * last events at the end.
  *
  * It cannot outlive us: PDEATHSIG is set after its ids are dropped (a change of ids clears it), and
  * its channel's end of file ends it as well. It gets fds 0-2 (/dev/null, stderr stays for its one-line

@@ -4,7 +4,7 @@
 
 #include "launcher/run.h"
 
-/* Spawn sbx-broker (it links and initialises while the stage builds). 0 or -errno with r->err. */
+/* Spawn sbx-broker. 0 or -errno with r->err. */
 int sbx_broker_start(struct sbx_run *r);
 /* Hand over the policy and the sandbox's sockets. 0 or -errno with r->err. */
 int sbx_broker_configure(struct sbx_run *r);

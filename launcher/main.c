@@ -169,7 +169,7 @@ static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct s
 static int plan_and_carry_out(const struct sbx_options *o, const struct sbx_facts *f,
 			      uint64_t started_us)
 {
-	struct sbx_run run;
+	static struct sbx_run run; /* large, and mostly never touched */
 	int status;
 
 	sbx_run_init(&run, o, f);

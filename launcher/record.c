@@ -117,6 +117,24 @@ static void complain_once(struct sbx_run *r, const struct sbx_err *err)
 	r->store_failed = true;
 }
 
+/* The verdicts, compactly: [["dns_refused", true, "REFUSED"], ...]. malloc'ed or NULL. */
+static char *verdicts_json(const struct sbx_run *r)
+{
+	json_t *list = json_array();
+	char *text;
+
+	for (uint32_t i = 0; i < r->verdicts.n_verdicts; i++)
+		json_array_append_new(
+			list, json_pack("[s, b, s]",
+					sbx_probe_kind_str(r->plan->probes->probes[i].kind),
+					r->verdicts.v[i].ok, r->verdicts.v[i].detail));
+	text = json_dumps(list, JSON_COMPACT);
+	json_decref(list);
+	return text;
+}
+
+/* The command runs beside: what the row's end needs is made now. It is written then, because a row that is
+ * larger than a page costs more pages each time. */
 void sbx_record_released(struct sbx_run *r)
 {
 	struct sbx_err err = { 0 };
@@ -124,6 +142,8 @@ void sbx_record_released(struct sbx_run *r)
 	if (sbx_store_sandbox_release(r->store, r->plan->id, (int64_t)sbx_clock_realtime_ms(), NULL,
 				      &err) != 0)
 		complain_once(r, &err);
+	sbx_store_prepare_end(r->store, NULL); /* what is wrong comes up again at the end */
+	r->selftest = verdicts_json(r);
 	announce(r, SBX_STATE_RUNNING, -1);
 }
 
@@ -278,25 +298,9 @@ const char *sbx_record_state(const struct sbx_run *r)
 	return sbx_store_state_str(final_state(r));
 }
 
-/* The verdicts, compactly: [["dns_refused", true, "REFUSED"], ...]. malloc'ed or NULL. */
-static char *verdicts_json(const struct sbx_run *r)
-{
-	json_t *list = json_array();
-	char *text;
-
-	for (uint32_t i = 0; i < r->verdicts.n_verdicts; i++)
-		json_array_append_new(
-			list, json_pack("[s, b, s]",
-					sbx_probe_kind_str(r->plan->probes->probes[i].kind),
-					r->verdicts.v[i].ok, r->verdicts.v[i].detail));
-	text = json_dumps(list, JSON_COMPACT);
-	json_decref(list);
-	return text;
-}
-
 void sbx_record_end(struct sbx_run *r, int exit_status)
 {
-	SBX_AUTO_FREE char *selftest = r->row ? verdicts_json(r) : NULL;
+	SBX_AUTO_FREE char *selftest = r->selftest || !r->row ? r->selftest : verdicts_json(r);
 	struct sbx_err err = { 0 };
 	struct sbx_store_end end = {
 		.state = final_state(r),
@@ -323,6 +327,7 @@ void sbx_record_end(struct sbx_run *r, int exit_status)
 		complain_once(r, &err);
 	announce(r, end.state, exit_status);
 	r->row = false;
+	r->selftest = NULL;
 	r->store = sbx_store_close(r->store);
 	r->fold = sbx_fold_free(r->fold);
 }

@@ -2,13 +2,10 @@
 /* The run's context: made empty, taken down. What it holds in between belongs to the steps. */
 #include "launcher/run.h"
 
-#include <string.h>
-
 #include "base/cleanup.h"
 
 void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct sbx_facts *f)
 {
-	memset(r, 0, sizeof(*r));
 	r->options = o;
 	r->facts = f;
 	r->runtime_fd = r->guard_fd = r->stage_fd = r->stage_go_fd = r->broker_fd = -1;

@@ -132,6 +132,7 @@ struct sbx_run {
 	bool kept;	      /* --keep */
 	bool row;             /* the sandbox has its row */
 	bool store_failed;    /* said once */
+	char *selftest;       /* the verdicts for the row, when they are made already; malloc'ed */
 	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of events that could not be written yet */
 	uint64_t flush_at_us; /* when events go to the database next; 0: none wait */
 
@@ -141,6 +142,7 @@ struct sbx_run {
 	struct sbx_err err;   /* why, for the one line on stderr and the receipt */
 };
 
+/* @r is zero. */
 void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct sbx_facts *f);
 void sbx_run_fini(struct sbx_run *r);
 

@@ -292,6 +292,15 @@ int sbx_runtime_make(struct sbx_run *r)
 	return error;
 }
 
+static void dismiss_guard(struct sbx_run *r)
+{
+	if (r->guard_pid > 0 && r->guard_stays)
+		r->guard_pid = -1; /* the end of file below is what it waits for */
+	if (r->guard_pid > 0)
+		kill(r->guard_pid, SIGKILL); /* our child, not yet reaped */
+	r->guard_fd = sbx_fd_close(r->guard_fd);
+}
+
 void sbx_runtime_remove(struct sbx_run *r)
 {
 	if (r->runtime_path[0] && !r->swept_later) {
@@ -301,16 +310,7 @@ void sbx_runtime_remove(struct sbx_run *r)
 		remove_dir(parent_fd, r->plan->id);
 		r->runtime_path[0] = '\0';
 	}
-	sbx_runtime_dismiss(r);
-}
-
-void sbx_runtime_dismiss(struct sbx_run *r)
-{
-	if (r->guard_pid > 0 && r->guard_stays)
-		r->guard_pid = -1; /* the end of file below is what it waits for */
-	if (r->guard_pid > 0)
-		kill(r->guard_pid, SIGKILL); /* our child, not yet reaped */
-	r->guard_fd = sbx_fd_close(r->guard_fd);
+	dismiss_guard(r);
 }
 
 void sbx_runtime_forget(struct sbx_run *r)

@@ -14,8 +14,6 @@ int sbx_runtime_make(struct sbx_run *r);
 /* Remove the directory; SIGKILL to the guard, which has nothing left to undo then: the sandbox's row must have
  * its final state. */
 void sbx_runtime_remove(struct sbx_run *r);
-/* SIGKILL to the guard before that, where what is left to undo may be left to the next start's sweep. */
-void sbx_runtime_dismiss(struct sbx_run *r);
 /* In a fork of the launcher: the lock and the guard are the launcher's alone. */
 void sbx_runtime_forget(struct sbx_run *r);
 /* What takes its time, while others end: let go of what was removed (a disk's file system frees it now, 0.14 ms)

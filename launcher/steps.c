@@ -32,6 +32,7 @@
 #include "launcher/cgroup.h"
 #include "launcher/etc.h"
 #include "launcher/keep.h"
+#include "launcher/orders.h"
 #include "launcher/publish.h"
 #include "launcher/receipt.h"
 #include "launcher/record.h"
@@ -142,21 +143,39 @@ static void wait_until_empty(struct sbx_run *r)
  * row has its state: a directory without a launcher is what the guard and a sweep go by. */
 static void record_undo(struct sbx_run *r)
 {
-	sbx_caretaker_look(r);
 	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
-	if (r->plan->n_placeholders > 0) {
-		sbx_runtime_dismiss(r); /* all end at the same time */
-		sbx_broker_kill(r);
-		wait_until_empty(r);
-	}
-	sbx_caretaker_end(r);
-	sbx_runtime_remove(r);
 	sbx_broker_kill(r);
+	sbx_runtime_remove(r);
 	sbx_runtime_end(r);
 	sbx_proc_reap(&r->broker_pid);
 	sbx_proc_reap(&r->stage_pid); /* the kernel lets go of pid 1 of a namespace last */
 	sbx_cgroup_remove(&r->cgroup);
+}
+
+/* --- protect --- */
+
+/* Beside the broker, which sums up: its word is waited for afterwards. */
+static void protect_undo(struct sbx_run *r)
+{
+	sbx_caretaker_look(r);
+	if (r->plan->n_placeholders > 0)
+		wait_until_empty(r);
+	sbx_caretaker_end(r);
+}
+
+/* --- broker --- */
+
+/* When the stage is done: before that the processors are for what is on the way to the command, and the self-test,
+ * the first to ask it anything, comes later. Who gives up rights before the stage is heard has to start it now. */
+static bool starts_late(const struct sbx_run *r)
+{
+	return !r->facts->privileged;
+}
+
+static int broker_apply(struct sbx_run *r)
+{
+	return starts_late(r) ? 0 : sbx_broker_start(r);
 }
 
 /* --- firewall: the stage builds it; here we wait for the proof --- */
@@ -176,8 +195,10 @@ static int firewall_apply(struct sbx_run *r)
 	int e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
 
 	if (e == 0) {
+		e = starts_late(r) ? sbx_broker_start(r) : 0;
 		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
-		e = sbx_run_attach_install(r);
+		if (e == 0)
+			e = sbx_run_attach_install(r);
 		return e < 0 ? e : sbx_broker_configure(r);
 	}
 	if (strcmp(r->stage_failed.step, SBX_STAGE_NETWORK) == 0)
@@ -332,6 +353,7 @@ static int selftest_apply(struct sbx_run *r)
 		e = send_probes(r);
 	if (e == 0)
 		e = sbx_record_begin(r);
+	r->orders = sbx_orders_free(r->orders); /* the stage has its own mapping; at the end it would be waited for */
 	if (e < 0)
 		return e;
 	if (later)
@@ -411,11 +433,11 @@ const struct sbx_step sbx_steps[] = {
 	{ "cgroup", sbx_cgroup_begin, sbx_cgroup_end },
 	{ "keep", sbx_keep_begin, sbx_keep_end }, /* undone after the stage */
 	{ "stage", stage_apply, sbx_stage_stop },
-	{ "broker", sbx_broker_start, sbx_broker_stop },
+	{ "broker", broker_apply, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
-	{ "publish", sbx_publish_open, sbx_publish_close }, /* after all forks but those of guard and caretakers, which close what they have */
+	{ "publish", sbx_publish_open, sbx_publish_close }, /* after the stage's fork; later ones close what they have */
 	{ "runtime", sbx_runtime_make, NULL },
-	{ "protect", sbx_caretaker_begin, NULL }, /* ended when the stage has */
+	{ "protect", sbx_caretaker_begin, protect_undo },
 	{ "rights", rights_apply, NULL },
 	{ "firewall", firewall_apply, firewall_undo },
 	{ "selftest", selftest_apply, NULL },
@@ -476,9 +498,9 @@ int sbx_run_exit_status(const struct sbx_run *r)
  * sums up meanwhile. */
 static void end_sandbox(struct sbx_run *r)
 {
+	sbx_broker_ask(r);
 	if (r->stage_pid > 0)
 		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped */
-	sbx_broker_ask(r);
 }
 
 int sbx_run_carry_out(struct sbx_run *r)

@@ -41,13 +41,25 @@ struct covers {
 	struct sbx_err_list *errs;
 	struct sbx_protect *protect;
 	struct sbx_dir_walk rules;
-	const char *names[NAMES_MAX + 1];
 	size_t grant; /* the one at hand */
 	const char *from; /* where the walk began, below it; "" is its top */
 	bool writable;
 	int (*tell)(void *userdata, const char *path); /* of sbx_view_new_blocked() */
 	void *userdata;
+	const char *names[NAMES_MAX + 1]; /* last: mostly never touched, so it is not cleared either */
 };
+
+/* malloc'ed or NULL. */
+static struct covers *new_covers(struct sbx_plan *p)
+{
+	struct covers *c = malloc(sizeof(*c));
+
+	if (c) {
+		memset(c, 0, offsetof(struct covers, names));
+		c->p = p;
+	}
+	return c;
+}
 
 static bool is_blocked(const struct sbx_plan *p, const char *name)
 {
@@ -225,13 +237,12 @@ static int cover_grant(struct covers *c)
 
 int sbx_view_add_covers(struct sbx_plan *p, struct sbx_err_list *errs)
 {
-	SBX_AUTO_FREE struct covers *c = calloc(1, sizeof(*c));
+	SBX_AUTO_FREE struct covers *c = new_covers(p);
 	size_t n = p->n_mounts;
 	int r;
 
 	if (!c)
 		return -ENOMEM;
-	c->p = p;
 	c->errs = errs;
 	p->walked_s = (int64_t)time(NULL);
 	c->protect = sbx_protect_new(p);
@@ -323,12 +334,11 @@ static int on_late_hit(void *userdata, const char *path, const char *name, const
 void sbx_view_new_blocked(const struct sbx_plan *p, const uid_t *writer, int (*tell)(void *userdata, const char *path),
 			  void *userdata)
 {
-	SBX_AUTO_FREE struct covers *c = calloc(1, sizeof(*c));
+	SBX_AUTO_FREE struct covers *c = new_covers((struct sbx_plan *)(uintptr_t)p); /* not written */
 	int r = c ? 0 : -ENOMEM;
 
 	if (r < 0)
 		return;
-	c->p = (struct sbx_plan *)(uintptr_t)p; /* not written */
 	c->tell = tell;
 	c->userdata = userdata;
 	r = collect_names(c);

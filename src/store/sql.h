@@ -13,6 +13,7 @@
 
 struct sbx_store {
 	sqlite3 *db;
+	sqlite3_stmt *end; /* of sbx_store_sandbox_end(); NULL: not compiled yet */
 };
 
 /* What SQLite's @rc is as a negative errno. */

@@ -101,6 +101,8 @@ struct sbx_store_end {
 };
 #define SBX_STORE_USAGE_UNKNOWN { -1, -1, -1, -1, -1 }
 
+/* Optional, while nobody waits: what the next call needs compiled. 0 or -errno. */
+int sbx_store_prepare_end(struct sbx_store *store, struct sbx_err *err);
 /* `preparing` or `running` becomes a final state. 0, SBX_STORE_E_UNKNOWN or -errno. */
 int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct sbx_store_end *end,
 			  struct sbx_err *err);

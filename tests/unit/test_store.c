@@ -455,6 +455,28 @@ static void test_states_only_go_forward(void **state)
 	sbx_store_close(store);
 }
 
+/* The statement is made ahead and used again: it sees what others did since, and keeps nothing of the last row. */
+static void test_end_ahead(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+	struct sbx_store_end end = { .state = SBX_STATE_DONE, .selftest_json = "[1]", .receipt_json = "{}" };
+
+	assert_int_equal(begin(store, "000000000001", NULL), 0);
+	assert_int_equal(begin(store, "000000000002", NULL), 0);
+	assert_int_equal(sbx_store_prepare_end(store, &f->err), 0);
+	assert_int_equal(sbx_store_prepare_end(store, &f->err), 0);
+	query(f, "CREATE INDEX another ON sandbox (uid)");
+	assert_int_equal(sbx_store_sandbox_end(store, "000000000001", &end, &f->err), 0);
+	end.selftest_json = end.receipt_json = NULL;
+	end.usage.cpu_us = 5;
+	assert_int_equal(sbx_store_sandbox_end(store, "000000000002", &end, &f->err), 0);
+	assert_string_equal(query(f, "SELECT group_concat(ifnull(selftest, '-') || ifnull(receipt, '-') || cpu_us) "
+				     "FROM (SELECT * FROM sandbox ORDER BY id)"),
+			    "[1]{}0,--5");
+	sbx_store_close(store);
+}
+
 static void test_every_final_state(void **state)
 {
 	struct fixture *f = *state;
@@ -872,6 +894,7 @@ int main(void)
 		T(test_migrate_at_once),
 		T(test_life),
 		T(test_states_only_go_forward),
+		T(test_end_ahead),
 		T(test_every_final_state),
 		T(test_id_exists),
 		T(test_live_each),
