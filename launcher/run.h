@@ -15,6 +15,7 @@
 #include "launcher/plan.h"
 #include "store/store.h"
 #include "sys/cgroup.h"
+#include "sys/cpus.h"
 
 /*
  * The one context of a run. Every fd is -1 and every pid 0 until a step fills it in; an undo accepts
@@ -79,6 +80,7 @@ struct sbx_run {
 	pid_t stage_pid;
 	int stage_fd;                       /* channel */
 	int stage_go_fd;                    /* read end: a byte when a privileged launcher has mapped its ids */
+	struct sbx_cpus cpus;               /* what all may use once init is there; unknown: what they have */
 	struct sbx_orders *orders;          /* shared with the stage */
 	char **bwrap_argv;
 	int stage_error;                    /* -errno of sbx_stage_begin(), with err */
@@ -119,6 +121,7 @@ struct sbx_run {
 
 	/* supervision */
 	int signal_fd, wall_fd;
+	int cpus_error;       /* -errno: the command may not use all of cpus */
 	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
 	int interrupted;      /* signal that ended the run before the release */
 	bool released, wall_expired, command_exited, protocol_broken;

@@ -46,6 +46,7 @@
 #include "launcher/runtime.h"
 #include "launcher/tree.h"
 #include "launcher/tree_cover.h"
+#include "sys/cpus.h"
 #include "sys/net.h"
 #include "sys/proc.h"
 
@@ -238,6 +239,7 @@ static int send_upper(int channel, const struct sbx_orders *o, const struct sbx_
 struct bwrap_child {
 	const struct sbx_run *run;
 	int args_fd; /* where it reads its arguments */
+	struct sbx_cpus here;
 };
 
 /* bwrap's process until it is bwrap: arrange the fds, exec. It shares our memory (sbx_proc_spawn):
@@ -255,18 +257,27 @@ static void exec_bwrap(void *child)
 	struct rlimit core = { 1, 1 };
 	static char *no_env[] = { NULL };
 
+	sbx_cpus_use(0, &c->here);
 	setrlimit(RLIMIT_CORE, &core);
 	if (sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds)) == 0)
 		execve(r->facts->bwrap, r->bwrap_argv, no_env);
 	_exit(125);
 }
 
-/* It waits for its arguments, which come through *ret_args_fd. The pid or -errno. */
+/* It waits for its arguments, which come through *ret_args_fd. The pid or -errno. The processor that we are on is
+ * bwrap's and its children's until init says that it is there; we and the launcher (steps.c) leave it to them. */
 static pid_t start_bwrap(struct sbx_run *r, int *ret_args_fd)
 {
 	struct bwrap_child c = { .run = r, .args_fd = r->args_peer_fd };
-	pid_t pid = sbx_proc_spawn(exec_bwrap, &c);
+	struct sbx_cpus others;
+	pid_t pid;
 
+	sbx_cpus_split(&r->cpus, &c.here, &others);
+	pid = sbx_proc_spawn(exec_bwrap, &c);
+	if (others.known)
+		sbx_cpus_use(0, &others);
+	else
+		sbx_cpus_spread(0);
 	r->args_peer_fd = sbx_fd_close(r->args_peer_fd);
 	*ret_args_fd = sbx_fd_steal(&r->args_fd);
 	return pid;
@@ -358,7 +369,6 @@ static int prepare(struct sbx_run *r, pid_t *ret_bwrap, int *ret_args_fd, struct
 	*ret_bwrap = start_bwrap(r, ret_args_fd);
 	if (*ret_bwrap < 0)
 		return *ret_bwrap;
-	sbx_proc_spread(0); /* it is being loaded where we are */
 	*ret_step = "view";
 	return sbx_tree_begin(ret_tree, err);
 }
@@ -472,6 +482,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 		sbx_err_set(&err, "%s", strerror(-error));
 		stage_fail(channel, error, step, &err);
 	}
+	sbx_cpus_use(bwrap, &r->cpus);
 	sbx_factory_main(channel, s.factory, bwrap, o, o->wall_ms ? o->wall_ms + SETUP_SLACK_MS : 0);
 }
 
@@ -563,13 +574,14 @@ static int clone_stage(struct sbx_run *r)
 	r->stage_fd = sbx_fd_steal(&ours);
 	if (r->facts->privileged)
 		return start_as_user(r, theirs);
+	sbx_cpus_read(0, &r->cpus);
 	error = sbx_proc_clone_into(STAGE_FLAGS, sbx_cgroup_birthplace(&r->cgroup), NULL, &r->err);
 	if (error == 0)
 		stage_main(r, theirs);
 	if (error < 0)
 		return error;
 	r->stage_pid = error;
-	sbx_proc_spread(r->stage_pid);
+	sbx_cpus_spread(r->stage_pid);
 	return 0;
 }
 

@@ -190,10 +190,24 @@ static void explain_namespace(struct sbx_run *r)
 		    sbx_userns_explain((int)r->stage_failed.error, &facts, why, sizeof(why)));
 }
 
+/* Until init is there one processor is for what the command waits for, bwrap and its children: the stage keeps off
+ * it since it started bwrap, and so do we, and the broker, from now on (on_hello in supervise.c ends that). */
+static void keep_off(struct sbx_run *r)
+{
+	struct sbx_cpus others;
+
+	if (!r->cpus.known || r->stage_pid <= 0 || r->init_hello)
+		return;
+	sbx_cpus_read(r->stage_pid, &others);
+	sbx_cpus_use(0, &others);
+}
+
 static int firewall_apply(struct sbx_run *r)
 {
-	int e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
+	int e;
 
+	keep_off(r);
+	e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
 	if (e == 0) {
 		e = starts_late(r) ? sbx_broker_start(r) : 0;
 		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
@@ -363,6 +377,10 @@ static int selftest_apply(struct sbx_run *r)
 	if (e == 0)
 		e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
 	sbx_run_attach_tested(r);
+	if (e == 0 && r->cpus_error) {
+		sbx_err_set(&r->err, "cannot let the command have all processors: %s", strerror(-r->cpus_error));
+		return r->cpus_error;
+	}
 	if (e == 0)
 		return judge_verdicts(r);
 	if (r->attach.changed)

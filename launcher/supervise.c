@@ -210,11 +210,25 @@ static void on_broker(struct sbx_run *r)
 	}
 }
 
+/* The view is there: all may run everywhere again (stage.c gives bwrap itself its own back). Its child, which was
+ * there before we heard of this, follows in on_verdicts(). */
+static void use_all_cpus(struct sbx_run *r, pid_t pid1)
+{
+	sbx_cpus_use(0, &r->cpus);
+	if (r->stage_pid > 0)
+		sbx_cpus_use(r->stage_pid, &r->cpus);
+	if (r->broker_pid > 0)
+		sbx_cpus_use(r->broker_pid, &r->cpus);
+	if (pid1 > 0)
+		sbx_cpus_use(pid1, &r->cpus);
+}
+
 static void on_hello(struct sbx_run *r, pid_t pid)
 {
 	r->init_hello = true;
 	if (pid > 0)
 		r->pid1_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	use_all_cpus(r, pid);
 	if (r->covers)
 		tell_stage(r, SBX_MSG_COVER, 0);
 }
@@ -229,8 +243,10 @@ static int on_verdicts(struct sbx_run *r, struct sbx_span span, pid_t pid)
 		return -1;
 	}
 	r->has_verdicts = true;
-	if (pid > 0)
+	if (pid > 0) {
 		r->init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		r->cpus_error = sbx_cpus_use(pid, &r->cpus);
+	}
 	return 0;
 }
 

@@ -132,18 +132,6 @@ pid_t sbx_proc_beside(int (*fn)(void *arg), void *arg, void *stack, size_t n_sta
 /* The kernel's choice at fork takes an idle processor only if it is sure that it is idle, and in a virtual
  * machine it is not: a halted one looks like one the host took away (available_idle_cpu() in
  * kernel/sched/syscalls.c). The child then waits behind us: 0.7 ms were seen. */
-void sbx_proc_spread(pid_t pid)
-{
-	cpu_set_t had, others;
-	unsigned int here;
-
-	if (sched_getaffinity(0, sizeof(had), &had) < 0 || getcpu(&here, NULL) < 0 || here >= CPU_SETSIZE)
-		return;
-	others = had;
-	CPU_CLR(here, &others);
-	if (CPU_COUNT(&others) > 0 && sched_setaffinity(pid, sizeof(others), &others) == 0)
-		sched_setaffinity(pid, sizeof(had), &had);
-}
 
 /* struct pidfd_info and its call (linux/pidfd.h since Linux 6.13; the exit status since 6.15), as they were
  * first released: the kernel takes any later length. */

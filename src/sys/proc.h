@@ -85,10 +85,6 @@ void sbx_proc_reap(pid_t *pid);
  * kernel does not tell (before Linux 6.15). */
 int sbx_proc_exit_status(int pidfd, int *ret_status);
 
-/* Hint: let @pid, just made, or we ourselves (0), run on another processor than this one, where there is
- * one that may be used. Its affinity is as before when this returns. */
-void sbx_proc_spread(pid_t pid);
-
 /* 12 hex digits from getrandom. */
 void sbx_random_id(char ret_id[13]);
 

@@ -224,3 +224,35 @@ def test_nobody_of_ours_is_dumpable(sbx, world, sandbox):
     finally:
         p.terminate()
         p.communicate(timeout=20)
+
+
+@pytest.mark.parametrize("allowed", ["all", "one"])
+def test_processors(sbx, sandbox, allowed):
+    """While it starts, processes are kept apart on processors of their own (sys/cpus.h). Afterwards each has what
+    sbx-run was given, the command above all."""
+    had = os.sched_getaffinity(0)
+    given = had if allowed == "all" else {max(had)}
+    os.sched_setaffinity(0, given)
+    try:
+        p = sbx.popen(["--allow", "allowed.test"], ["sh", "-c", "nproc; exec sleep 30"], root=sandbox)
+    finally:
+        os.sched_setaffinity(0, had)
+    try:
+        assert p.stdout.readline() == f"{len(given)}\n"
+        seen = {}
+
+        def settled():
+            """Those that only help are gone."""
+            try:
+                seen.clear()
+                seen.update((pid, status(pid)["Name"]) for pid in [p.pid, *descendants(p.pid)])
+            except (FileNotFoundError, ProcessLookupError):
+                return False
+            return "sleep" in seen.values()
+
+        wait_for(settled)
+        assert {"sbx-run", "sbx-broker", "bwrap", "sbx-init"} <= set(seen.values())
+        assert {pid: os.sched_getaffinity(pid) for pid in seen} == {pid: given for pid in seen}, seen
+    finally:
+        p.terminate()
+        p.communicate(timeout=20)

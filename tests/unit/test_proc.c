@@ -25,6 +25,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "sys/cpus.h"
 #include "sys/landlock.h"
 #include "sys/proc.h"
 #include "sys/userns.h"
@@ -508,6 +509,42 @@ static void test_signal_scope(void **state)
 	reap_ok(pid);
 }
 
+/* --- processors --- */
+
+static void test_cpus(void **state)
+{
+	struct sbx_cpus all, here, others, one = { .known = true }, now;
+
+	(void)state;
+	sbx_cpus_read(0, &all);
+	assert_true(all.known);
+	sbx_cpus_spread(0);
+	sbx_cpus_read(0, &now);
+	assert_true(CPU_EQUAL(&all.set, &now.set));
+
+	sbx_cpus_split(&all, &here, &others);
+	assert_int_equal(here.known, CPU_COUNT(&all.set) > 1);
+	assert_int_equal(others.known, here.known);
+	if (here.known) {
+		assert_int_equal(CPU_COUNT(&here.set), 1);
+		assert_int_equal(CPU_COUNT(&others.set), CPU_COUNT(&all.set) - 1);
+		assert_int_equal(sbx_cpus_use(0, &here), 0);
+		/* where there is one there are no others, and what is unknown changes nothing */
+		one = here;
+		sbx_cpus_split(&one, &here, &others);
+		assert_false(here.known || others.known);
+		assert_int_equal(sbx_cpus_use(0, &others), 0);
+		sbx_cpus_spread(0);
+		sbx_cpus_read(0, &now);
+		assert_true(CPU_EQUAL(&one.set, &now.set));
+		assert_int_equal(sbx_cpus_use(0, &all), 0);
+	}
+	CPU_ZERO(&one.set);
+	assert_int_equal(sbx_cpus_use(0, &one), -EINVAL);
+	sbx_cpus_read(-1, &now);
+	assert_false(now.known);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -527,6 +564,7 @@ int main(void)
 		cmocka_unit_test(test_ids_drop),
 		cmocka_unit_test(test_ids_drop_surviving_caps),
 		cmocka_unit_test(test_signal_scope),
+		cmocka_unit_test(test_cpus),
 	};
 
 	return cmocka_run_group_tests_name("proc", tests, NULL, NULL);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sys/cpus.h"
+
+#include <errno.h>
+
+void sbx_cpus_read(pid_t pid, struct sbx_cpus *ret_cpus)
+{
+	ret_cpus->known = sched_getaffinity(pid, sizeof(ret_cpus->set), &ret_cpus->set) == 0;
+}
+
+void sbx_cpus_split(const struct sbx_cpus *all, struct sbx_cpus *ret_here, struct sbx_cpus *ret_others)
+{
+	unsigned int here;
+
+	*ret_others = *all;
+	ret_here->known = ret_others->known = false;
+	CPU_ZERO(&ret_here->set);
+	if (!all->known || getcpu(&here, NULL) < 0 || here >= CPU_SETSIZE)
+		return;
+	CPU_SET(here, &ret_here->set);
+	CPU_CLR(here, &ret_others->set);
+	ret_here->known = ret_others->known = CPU_COUNT(&ret_others->set) > 0;
+}
+
+int sbx_cpus_use(pid_t pid, const struct sbx_cpus *cpus)
+{
+	if (!cpus->known)
+		return 0;
+	return sched_setaffinity(pid, sizeof(cpus->set), &cpus->set) < 0 ? -errno : 0;
+}
+
+void sbx_cpus_spread(pid_t pid)
+{
+	struct sbx_cpus all, here, others;
+
+	sbx_cpus_read(0, &all);
+	sbx_cpus_split(&all, &here, &others);
+	if (others.known && sbx_cpus_use(pid, &others) == 0)
+		sbx_cpus_use(pid, &all);
+}
