@@ -155,12 +155,12 @@ static void record_undo(struct sbx_run *r)
 
 /* --- protect --- */
 
-/* Beside the broker, which sums up: its word is waited for afterwards. */
+/* Beside the broker, which sums up: its word is waited for afterwards. Until nothing runs inside, names may appear
+ * and placeholders must stay. */
 static void protect_undo(struct sbx_run *r)
 {
+	wait_until_empty(r);
 	sbx_caretaker_look(r);
-	if (r->plan->n_placeholders > 0)
-		wait_until_empty(r);
 	sbx_caretaker_end(r);
 }
 
