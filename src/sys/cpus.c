@@ -24,9 +24,14 @@ void sbx_cpus_split(const struct sbx_cpus *all, struct sbx_cpus *ret_here, struc
 
 int sbx_cpus_use(pid_t pid, const struct sbx_cpus *cpus)
 {
-	if (!cpus->known)
+	struct sbx_cpus now;
+	int e;
+
+	if (!cpus->known || sched_setaffinity(pid, sizeof(cpus->set), &cpus->set) == 0)
 		return 0;
-	return sched_setaffinity(pid, sizeof(cpus->set), &cpus->set) < 0 ? -errno : 0;
+	e = errno;
+	sbx_cpus_read(pid, &now);
+	return now.known && CPU_EQUAL(&now.set, &cpus->set) ? 0 : -e; /* who may set none may have had these */
 }
 
 void sbx_cpus_spread(pid_t pid)
