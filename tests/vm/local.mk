@@ -25,7 +25,7 @@ EXTRA_DIST += \
 # Files of tests/vm/guest, all when empty; how long the machine may live, on a host that is busy with other
 # things. pytest is told first, so that it can still write down what it knows.
 VM_TESTS =
-VM_SECONDS = 840
+VM_SECONDS = 1380
 check-vm: all install-for-tests
 	@rm -rf check-vm.xml vm/results
 	@set --; for file in $(VM_TESTS); do set -- "$$@" "tests/vm/guest/$$file"; done; \
