@@ -300,7 +300,7 @@ const char *sbx_record_state(const struct sbx_run *r)
 
 void sbx_record_end(struct sbx_run *r, int exit_status)
 {
-	SBX_AUTO_FREE char *selftest = r->selftest || !r->row ? r->selftest : verdicts_json(r);
+	SBX_AUTO_FREE char *selftest = r->selftest ? sbx_steal_ptr(&r->selftest) : r->row ? verdicts_json(r) : NULL;
 	struct sbx_err err = { 0 };
 	struct sbx_store_end end = {
 		.state = final_state(r),
@@ -327,7 +327,6 @@ void sbx_record_end(struct sbx_run *r, int exit_status)
 		complain_once(r, &err);
 	announce(r, end.state, exit_status);
 	r->row = false;
-	r->selftest = NULL;
 	r->store = sbx_store_close(r->store);
 	r->fold = sbx_fold_free(r->fold);
 }

@@ -129,10 +129,6 @@ pid_t sbx_proc_beside(int (*fn)(void *arg), void *arg, void *stack, size_t n_sta
 	return pid < 0 ? -errno : pid;
 }
 
-/* The kernel's choice at fork takes an idle processor only if it is sure that it is idle, and in a virtual
- * machine it is not: a halted one looks like one the host took away (available_idle_cpu() in
- * kernel/sched/syscalls.c). The child then waits behind us: 0.7 ms were seen. */
-
 /* struct pidfd_info and its call (linux/pidfd.h since Linux 6.13; the exit status since 6.15), as they were
  * first released: the kernel takes any later length. */
 struct pidfd_info_v0 {
