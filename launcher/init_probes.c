@@ -4,7 +4,7 @@
  *
  * They are run for speed in phases: first what must see the process as it was started; then every
  * probe that talks over the network is started, those that the broker answers before the others;
- * while the answers are on the way those that only ask the kernel run; then one poll() loop takes
+ * while the answers are on the way those that only ask the kernel run; then one loop takes
  * the answers. A probe that hears nothing in time is wrong, whatever it waited for: silence proves
  * nothing. Sockets are closed last, when the verdicts are on their way and the launcher judges them.
  *
@@ -25,6 +25,9 @@
 
 #include "base/addr.h"
 #include "base/cleanup.h"
+#include "sys/linger.h"
+
+#define LINGER_US 300 /* the broker answers in less */
 
 static const struct sbx_probe_ops ops_table[] = {
 	[SBX_PROBE_DNS_REFUSED] = { SBX_PHASE_ASK, sbx_probe_dns_refused,
@@ -176,7 +179,7 @@ static void wait_for_answers(struct sbx_probe_run *runs, size_t n, uint32_t time
 	int wait_ms;
 
 	while ((n_fds = gather(runs, n, timeout_ms, p, lanes, owners, &wait_ms)) > 0) {
-		if (poll(p, n_fds, wait_ms) <= 0)
+		if (sbx_linger_poll(p, n_fds, wait_ms, LINGER_US) <= 0)
 			continue; /* a deadline, or EINTR: gather() looks at the clock */
 		for (size_t i = 0; i < n_fds; i++)
 			if (p[i].revents && !owners[i]->done && lanes[i]->open)

@@ -183,8 +183,8 @@ static int plan_and_carry_out(const struct sbx_options *o, const struct sbx_fact
 	if (status == 0)
 		status = carry_out(&run);
 	sbx_stage_stop(&run);
+	sbx_plan_free(run.plan); /* while the kernel takes the stage apart */
 	sbx_proc_reap(&run.stage_pid);
-	sbx_plan_free(run.plan);
 	sbx_run_fini(&run);
 	return status;
 }

@@ -298,6 +298,19 @@ const char *sbx_record_state(const struct sbx_run *r)
 	return sbx_store_state_str(final_state(r));
 }
 
+/* At the end, so what could not be written by now is lost. */
+static void flush_last(struct sbx_run *r)
+{
+	flush(r, true);
+	if (has_unrecorded(r))
+		fprintf(stderr, "sbx-run: %llu refusals and %llu others are not in the database\n",
+			(unsigned long long)r->unrecorded[SBX_DENY],
+			(unsigned long long)r->unrecorded[SBX_ALLOW] +
+				(unsigned long long)r->unrecorded[SBX_PANIC] +
+				(unsigned long long)r->unrecorded[SBX_NOTICE]);
+	memset(r->unrecorded, 0, sizeof(r->unrecorded));
+}
+
 void sbx_record_end(struct sbx_run *r, int exit_status)
 {
 	SBX_AUTO_FREE char *selftest = r->selftest ? sbx_steal_ptr(&r->selftest) : r->row ? verdicts_json(r) : NULL;
@@ -316,16 +329,15 @@ void sbx_record_end(struct sbx_run *r, int exit_status)
 		},
 	};
 
-	flush(r, true);
-	if (has_unrecorded(r))
-		fprintf(stderr, "sbx-run: %llu refusals and %llu others are not in the database\n",
-			(unsigned long long)r->unrecorded[SBX_DENY],
-			(unsigned long long)r->unrecorded[SBX_ALLOW] +
-				(unsigned long long)r->unrecorded[SBX_PANIC] +
-				(unsigned long long)r->unrecorded[SBX_NOTICE]);
+	flush_last(r);
 	if (r->row && sbx_store_sandbox_end(r->store, r->plan->id, &end, &err) != 0)
 		complain_once(r, &err);
 	announce(r, end.state, exit_status);
+}
+
+void sbx_record_close(struct sbx_run *r)
+{
+	flush_last(r);
 	r->row = false;
 	r->store = sbx_store_close(r->store);
 	r->fold = sbx_fold_free(r->fold);

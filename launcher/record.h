@@ -18,8 +18,10 @@ void sbx_record_released(struct sbx_run *r);
 void sbx_record_event(struct sbx_run *r, const struct sbx_event *e);
 /* Write what has been taken in. */
 void sbx_record_flush(struct sbx_run *r);
-/* Last events and the final state; closes the database. */
+/* Last events and the final state. */
 void sbx_record_end(struct sbx_run *r, int exit_status);
+/* What was taken in since; closes the database. */
+void sbx_record_close(struct sbx_run *r);
 
 /* A row for a run that policy refused: nothing else of it exists. Errors are ignored: the refusal stands. */
 void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, const char *why);

@@ -80,12 +80,14 @@ struct sbx_run {
 	pid_t stage_pid;
 	int stage_fd;                       /* channel */
 	int stage_go_fd;                    /* read end: a byte when a privileged launcher has mapped its ids */
-	struct sbx_cpus cpus;               /* what all may use once init is there; unknown: what they have */
+	struct sbx_cpus cpus;               /* what all may use in the end; unknown: what they have */
+	struct sbx_cpus others;             /* without the one that is bwrap's until the verdicts are there */
 	struct sbx_orders *orders;          /* shared with the stage */
 	char **bwrap_argv;
 	int stage_error;                    /* -errno of sbx_stage_begin(), with err */
 	int sandbox_fds[SBX_N_BROKER_FDS];  /* what the stage made, on its way to the broker */
 	bool stage_begun, stage_ready, stage_gone;
+	bool protecting;      /* placeholders may be there */
 	bool swept_later;     /* placeholders are left: the runtime directory stays, for who sweeps it */
 	bool covers, covered; /* the plan has masks or pins; the stage has made them */
 	struct sbx_msg_stage_failed stage_failed;
@@ -104,7 +106,8 @@ struct sbx_run {
 	 * the stage was given up, would complain before it is killed. */
 	int args_fd, args_peer_fd;
 	int init_pidfd; /* of what becomes the command, as the kernel vouches */
-	int pid1_fd; /* pidfd of pid 1 in the sandbox, which ends when everything there has */
+	pid_t pid1;  /* of the sandbox, where the kernel told: not for kill() */
+	int pid1_fd; /* its pidfd: it ends when everything there has */
 	bool init_hello, has_verdicts, init_gone, exec_failed;
 	bool exit_by_stage; /* the kernel does not tell how the command ended: the stage will */
 	struct sbx_msg_verdicts verdicts; /* none before has_verdicts */

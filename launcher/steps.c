@@ -43,6 +43,7 @@
 #include "launcher/supervise.h"
 #include "launcher/tree_cover.h"
 #include "launcher/view.h"
+#include "sys/cpus.h"
 #include "sys/proc.h"
 #include "sys/seccomp.h"
 #include "sys/userns.h"
@@ -133,35 +134,55 @@ static void wait_until_empty(struct sbx_run *r)
 {
 	struct pollfd p = { .fd = r->pid1_fd, .events = POLLIN };
 
-	if (r->pid1_fd < 0 || poll(&p, 1, PID1_TIMEOUT_MS) != 1 || !(p.revents & POLLIN))
+	if (r->stage_pid > 0 &&
+	    (r->pid1_fd < 0 || poll(&p, 1, PID1_TIMEOUT_MS) != 1 || !(p.revents & POLLIN)))
 		sbx_proc_reap(&r->stage_pid);
-	r->pid1_fd = sbx_fd_close(r->pid1_fd);
+}
+
+/* Until nothing runs inside, names may appear and placeholders must stay. */
+static void protect_end(struct sbx_run *r)
+{
+	if (!r->protecting)
+		return;
+	wait_until_empty(r);
+	sbx_caretaker_look(r);
+	sbx_caretaker_end(r);
 }
 
 /* SIGKILL went to the stage before, and the broker said its last, so what is recorded is final; the kernel
  * takes its time to take the sandbox apart, in which the record is written. The directory goes after the
- * row has its state: a directory without a launcher is what the guard and a sweep go by. */
+ * row has its state and the placeholders are away: a directory without a launcher is what the guard and a sweep go
+ * by. */
 static void record_undo(struct sbx_run *r)
 {
 	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
 	sbx_broker_kill(r);
+	protect_end(r);
+	sbx_record_close(r);
 	sbx_runtime_remove(r);
 	sbx_runtime_end(r);
 	sbx_proc_reap(&r->broker_pid);
-	sbx_proc_reap(&r->stage_pid); /* the kernel lets go of pid 1 of a namespace last */
+	if (!r->released || r->cgroup.command_fd >= 0)
+		sbx_proc_reap(&r->stage_pid); /* the kernel lets go of pid 1 of a namespace last: others wait in main.c */
 	sbx_cgroup_remove(&r->cgroup);
 }
 
-/* --- protect --- */
+/* --- keep: what is kept is copied when nobody changes it any more --- */
 
-/* Beside the broker, which sums up: its word is waited for afterwards. Until nothing runs inside, names may appear
- * and placeholders must stay. */
-static void protect_undo(struct sbx_run *r)
+static void keep_undo(struct sbx_run *r)
 {
-	wait_until_empty(r);
-	sbx_caretaker_look(r);
-	sbx_caretaker_end(r);
+	if (r->keeper_pid > 0)
+		wait_until_empty(r);
+	sbx_keep_end(r);
+}
+
+/* --- protect: undone in record_undo(), which has something else to do until nothing runs inside --- */
+
+static int protect_apply(struct sbx_run *r)
+{
+	r->protecting = true;
+	return sbx_caretaker_begin(r);
 }
 
 /* --- broker --- */
@@ -190,16 +211,26 @@ static void explain_namespace(struct sbx_run *r)
 		    sbx_userns_explain((int)r->stage_failed.error, &facts, why, sizeof(why)));
 }
 
-/* Until init is there one processor is for what the command waits for, bwrap and its children: the stage keeps off
- * it since it started bwrap, and so do we, and the broker, from now on (on_hello in supervise.c ends that). */
+/* Until the verdicts are there one processor is for what the command waits for, bwrap and its children: the stage
+ * keeps off it since it started bwrap, and so do we, and the broker, from now on. Early, the stage may not have started
+ * it yet. */
 static void keep_off(struct sbx_run *r)
 {
-	struct sbx_cpus others;
-
-	if (!r->cpus.known || r->stage_pid <= 0 || r->init_hello)
+	if (!r->cpus.known || r->stage_pid <= 0)
 		return;
-	sbx_cpus_read(r->stage_pid, &others);
-	sbx_cpus_use(0, &others);
+	sbx_cpus_read(r->stage_pid, &r->others);
+	r->others.known = r->others.known && !CPU_EQUAL(&r->others.set, &r->cpus.set);
+	sbx_cpus_use(0, &r->others);
+}
+
+/* All may run everywhere again; what runs inside was told in on_verdicts(), bwrap is by the stage. */
+static void use_all_cpus(const struct sbx_run *r)
+{
+	sbx_cpus_use(0, &r->cpus);
+	if (r->stage_pid > 0)
+		sbx_cpus_use(r->stage_pid, &r->cpus);
+	if (r->broker_pid > 0)
+		sbx_cpus_use(r->broker_pid, &r->cpus);
 }
 
 static int firewall_apply(struct sbx_run *r)
@@ -209,6 +240,7 @@ static int firewall_apply(struct sbx_run *r)
 	keep_off(r);
 	e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
 	if (e == 0) {
+		keep_off(r);
 		e = starts_late(r) ? sbx_broker_start(r) : 0;
 		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
 		if (e == 0)
@@ -433,6 +465,7 @@ static int release_apply(struct sbx_run *r)
 		return e;
 	}
 	sbx_publish_tell(r->plan);
+	use_all_cpus(r);
 	e = send_simple(r->init_fd, SBX_MSG_RELEASE);
 	if (e) {
 		sbx_err_set(&r->err, "the sandbox's init ended before the release");
@@ -449,13 +482,13 @@ const struct sbx_step sbx_steps[] = {
 	{ "record", sbx_record_prepare, record_undo },
 	{ "attach", sbx_run_attach_begin, sbx_run_attach_end }, /* undone when the cgroup is empty */
 	{ "cgroup", sbx_cgroup_begin, sbx_cgroup_end },
-	{ "keep", sbx_keep_begin, sbx_keep_end }, /* undone after the stage */
+	{ "keep", sbx_keep_begin, keep_undo }, /* undone after the stage */
 	{ "stage", stage_apply, sbx_stage_stop },
 	{ "broker", broker_apply, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
 	{ "publish", sbx_publish_open, sbx_publish_close }, /* after the stage's fork; later ones close what they have */
 	{ "runtime", sbx_runtime_make, NULL },
-	{ "protect", sbx_caretaker_begin, protect_undo },
+	{ "protect", protect_apply, NULL }, /* undone in record_undo() */
 	{ "rights", rights_apply, NULL },
 	{ "firewall", firewall_apply, firewall_undo },
 	{ "selftest", selftest_apply, NULL },
@@ -512,10 +545,18 @@ int sbx_run_exit_status(const struct sbx_run *r)
 	}
 }
 
-/* Everything in the sandbox ends before anything it stands on is undone; record_undo reaps. The broker
+/* Everything in the sandbox ends before anything it stands on is undone; record_undo waits for it. The broker
  * sums up meanwhile. */
 static void end_sandbox(struct sbx_run *r)
 {
+	struct sbx_cpus here, others;
+
+	/* What ends because we say so does it where we wait for it; another processor would first have to wake up. */
+	sbx_cpus_split(&r->cpus, &here, &others);
+	if (r->broker_pid > 0)
+		sbx_cpus_use(r->broker_pid, &here);
+	if (r->guard_pid > 0)
+		sbx_cpus_use(r->guard_pid, &here);
 	sbx_broker_ask(r);
 	if (r->stage_pid > 0)
 		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped */

@@ -25,9 +25,11 @@
 #include "launcher/attach.h"
 #include "launcher/record.h"
 #include "launcher/signals.h"
+#include "sys/linger.h"
 #include "sys/proc.h"
 
 #define PACKETS_PER_TURN 64
+#define LINGER_US 1500 /* the probes take less */
 #define WALL_GRACE_US 2000000 /* between SIGTERM and SIGKILL at the wall time */
 
 /* The one packet at hand; on a stack it would be 16 pages to fault in, and to clear, per call. */
@@ -210,25 +212,12 @@ static void on_broker(struct sbx_run *r)
 	}
 }
 
-/* The view is there: all may run everywhere again (stage.c gives bwrap itself its own back). Its child, which was
- * there before we heard of this, follows in on_verdicts(). */
-static void use_all_cpus(struct sbx_run *r, pid_t pid1)
-{
-	sbx_cpus_use(0, &r->cpus);
-	if (r->stage_pid > 0)
-		sbx_cpus_use(r->stage_pid, &r->cpus);
-	if (r->broker_pid > 0)
-		sbx_cpus_use(r->broker_pid, &r->cpus);
-	if (pid1 > 0)
-		sbx_cpus_use(pid1, &r->cpus);
-}
-
 static void on_hello(struct sbx_run *r, pid_t pid)
 {
 	r->init_hello = true;
+	r->pid1 = pid;
 	if (pid > 0)
 		r->pid1_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	use_all_cpus(r, pid);
 	if (r->covers)
 		tell_stage(r, SBX_MSG_COVER, 0);
 }
@@ -247,6 +236,8 @@ static int on_verdicts(struct sbx_run *r, struct sbx_span span, pid_t pid)
 		r->init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		r->cpus_error = sbx_cpus_use(pid, &r->cpus);
 	}
+	if (r->pid1 > 0)
+		sbx_cpus_use(r->pid1, &r->cpus);
 	return 0;
 }
 
@@ -408,7 +399,15 @@ static bool waits_for_command(const struct sbx_run *r)
 	return r->released && !r->command_exited && !r->exit_by_stage && !r->command_gone;
 }
 
-static int turn(struct sbx_run *r, uint64_t deadline_us)
+/* While nothing but the self-test is left to wait for, and there is more than one processor for it and us. */
+static uint32_t linger_us(const struct sbx_run *r, enum sbx_wait what)
+{
+	bool tested = what == SBX_WAIT_SELFTEST && r->init_hello && r->covered == r->covers;
+
+	return r->others.known && (tested || what == SBX_WAIT_RELEASE) ? LINGER_US : 0;
+}
+
+static int turn(struct sbx_run *r, enum sbx_wait what, uint64_t deadline_us)
 {
 	struct pollfd p[] = {
 		{ .fd = r->stage_gone ? -1 : r->stage_fd, .events = POLLIN },
@@ -423,7 +422,7 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 						       on_wall_clock, on_command, sbx_run_attach_changed };
 	uint64_t now;
 
-	if (poll(p, SBX_N_ELEMENTS(p), poll_timeout(r, deadline_us)) < 0)
+	if (sbx_linger_poll(p, SBX_N_ELEMENTS(p), poll_timeout(r, deadline_us), linger_us(r, what)) < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(p); i++)
 		if (p[i].revents)
@@ -450,7 +449,7 @@ int sbx_supervise(struct sbx_run *r, enum sbx_wait what, uint32_t timeout_ms)
 			return a > 0 ? 0 : 1;
 		if (deadline_us && sbx_clock_monotonic_us() >= deadline_us)
 			return -ETIMEDOUT;
-		error = turn(r, deadline_us);
+		error = turn(r, what, deadline_us);
 		if (error < 0)
 			return error;
 	}
