@@ -371,27 +371,48 @@ static int gather_who_and_where(const struct sbx_options *o, struct sbx_facts *f
 	return r == 0 ? gather_sandbox(o, f, err) : r;
 }
 
-int sbx_facts_gather(const struct sbx_options *o, struct sbx_facts *ret_f, struct sbx_err *err)
+static int explained(int r, struct sbx_err *err)
+{
+	if (r < 0)
+		sbx_err_set(err, "cannot find out about the host: %s", strerror(-r));
+	return r;
+}
+
+int sbx_facts_gather_first(const struct sbx_options *o, struct sbx_facts *ret_f, struct sbx_err *err)
 {
 	int r;
 
 	memset(ret_f, 0, sizeof(*ret_f));
 	r = gather_caller(ret_f, err);
-	if (r == 0)
+	ret_f->uid = ret_f->caller_uid;
+	ret_f->gid = ret_f->caller_gid;
+	if (r == 0 && ret_f->privileged)
 		r = gather_who_and_where(o, ret_f, err);
 	if (r == 0)
 		r = gather_installation(ret_f);
 	if (r == 0)
 		r = gather_bwrap(ret_f, err);
 	if (r == 0)
-		r = gather_texts(ret_f);
-	if (r == 0)
-		gather_machine(ret_f);
-	if (r == 0)
 		r = gather_cgroup(ret_f);
-	if (r < 0)
-		sbx_err_set(err, "cannot find out about the host: %s", strerror(-r));
-	return r;
+	return explained(r, err);
+}
+
+int sbx_facts_gather_rest(const struct sbx_options *o, struct sbx_facts *f, struct sbx_err *err)
+{
+	int r = f->privileged ? 0 : gather_who_and_where(o, f, err);
+
+	if (r == 0)
+		r = gather_texts(f);
+	if (r == 0)
+		gather_machine(f);
+	return explained(r, err);
+}
+
+int sbx_facts_gather(const struct sbx_options *o, struct sbx_facts *ret_f, struct sbx_err *err)
+{
+	int r = sbx_facts_gather_first(o, ret_f, err);
+
+	return r == 0 ? sbx_facts_gather_rest(o, ret_f, err) : r;
 }
 
 int sbx_facts_gather_places(struct sbx_facts *ret_f, struct sbx_err *err)

@@ -7,8 +7,8 @@
  * bwrap turns into it where the command will run: with its ids, namespaces, view of files, filter and
  * environment. Before all else it forks, so that what is tested is the process that will be the command.
  *
- * The child says hello, takes the probes, puts on the list of programs where there is one, runs the probes and tells the verdicts; while the launcher judges it
- * does all that must be done before the exec, and then it waits. Only a RELEASE lets it become the
+ * The child takes the probes, puts on the list of programs where there is one, runs the probes and tells the
+ * verdicts; while the launcher judges it does what is left to do before the exec, and then it waits. Only a RELEASE lets it become the
  * command; the end of the channel or anything else ends it with status 125, so whatever happens to the
  * launcher, nothing runs.
  *
@@ -375,9 +375,9 @@ int main(int argc, char **argv)
 	parse(&in, argc, argv);
 	send_simple(&in, SBX_MSG_INIT_HELLO); /* by pid 1, which the launcher watches; the verdicts are the command's */
 	split(in.wait_all);
+	reset_signals();
 	self_test(&in);
 	keep_signals_in(&in);
-	reset_signals();
 	wait_for_release(&in);
 	_exit(become_command(&in));
 }

@@ -6,7 +6,8 @@
  * probe that talks over the network is started, those that the broker answers before the others;
  * while the answers are on the way those that only ask the kernel run; then one loop takes
  * the answers. A probe that hears nothing in time is wrong, whatever it waited for: silence proves
- * nothing. Sockets are closed last, when the verdicts are on their way and the launcher judges them.
+ * nothing. Sockets are closed while there is something to wait for, and the others last, when the verdicts are on
+ * their way and the launcher judges them.
  *
  * A verdict is right only where a probe said so in so many words (sbx_probe_pass); every early
  * return, error and timeout leaves it wrong.
@@ -139,6 +140,22 @@ static void start_phase(struct sbx_probe_run *runs, size_t n, enum sbx_probe_pha
 	}
 }
 
+static void close_lanes(struct sbx_probe_run *r)
+{
+	for (size_t l = 0; l < SBX_PROBE_LANES; l++) {
+		/* A listener before what is connected to it: a reset, no farewells. */
+		r->lanes[l].second_fd = sbx_fd_close(r->lanes[l].second_fd);
+		sbx_lane_take_fd(&r->lanes[l], -1, 0);
+	}
+}
+
+static void close_done(struct sbx_probe_run *runs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (runs[i].done)
+			close_lanes(&runs[i]);
+}
+
 /* The fds of all lanes that wait. The time to the next deadline in ms, rounded up. */
 static size_t gather(struct sbx_probe_run *runs, size_t n, uint32_t timeout_ms, struct pollfd *p,
 		     struct sbx_lane **lanes, struct sbx_probe_run **owners, int *ret_wait_ms)
@@ -179,6 +196,7 @@ static void wait_for_answers(struct sbx_probe_run *runs, size_t n, uint32_t time
 	int wait_ms;
 
 	while ((n_fds = gather(runs, n, timeout_ms, p, lanes, owners, &wait_ms)) > 0) {
+		close_done(runs, n);
 		if (sbx_linger_poll(p, n_fds, wait_ms, LINGER_US) <= 0)
 			continue; /* a deadline, or EINTR: gather() looks at the clock */
 		for (size_t i = 0; i < n_fds; i++)
@@ -216,9 +234,5 @@ void sbx_probes_run(const struct sbx_msg_probes *m, int ctl_fd, struct sbx_probe
 void sbx_probes_close(struct sbx_probe_run *runs, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		for (size_t l = 0; l < SBX_PROBE_LANES; l++) {
-			/* A listener before what is connected to it: a reset, no farewells. */
-			runs[i].lanes[l].second_fd = sbx_fd_close(runs[i].lanes[l].second_fd);
-			sbx_lane_take_fd(&runs[i].lanes[l], -1, 0);
-		}
+		close_lanes(&runs[i]);
 }

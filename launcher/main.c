@@ -166,10 +166,10 @@ static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct s
 
 /* The stage is started before the plan is made, and ended unused when there is none; where it will be born in
  * a cgroup, that comes first. */
-static int plan_and_carry_out(const struct sbx_options *o, const struct sbx_facts *f,
-			      uint64_t started_us)
+static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, uint64_t started_us)
 {
 	static struct sbx_run run; /* large, and mostly never touched */
+	struct sbx_err err = { 0 };
 	int status;
 
 	sbx_run_init(&run, o, f);
@@ -179,7 +179,11 @@ static int plan_and_carry_out(const struct sbx_options *o, const struct sbx_fact
 		run.stage_error = sbx_stage_begin(&run);
 	if (run.stage_error == 0)
 		run.stage_error = sbx_step_hook("begin");
-	status = plan(o, f, &run.plan);
+	status = sbx_facts_gather_rest(o, f, &err) == 0 ? 0 : EXIT_NOT_SET_UP;
+	if (status == 0)
+		status = plan(o, f, &run.plan);
+	else
+		complain(&err);
 	if (status == 0)
 		status = carry_out(&run);
 	sbx_stage_stop(&run);
@@ -194,9 +198,11 @@ static int run(const struct sbx_options *o, uint64_t started_us)
 	struct sbx_facts facts = { 0 };
 	struct sbx_err err = { 0 };
 	struct sbx_plan *p = NULL;
+	int (*gather)(const struct sbx_options *, struct sbx_facts *, struct sbx_err *) =
+		o->dry_run ? sbx_facts_gather : sbx_facts_gather_first;
 	int status;
 
-	if (check_stdio(&err) < 0 || sbx_facts_gather(o, &facts, &err) != 0) {
+	if (check_stdio(&err) < 0 || gather(o, &facts, &err) != 0) {
 		complain(&err);
 		status = EXIT_NOT_SET_UP;
 	} else if (o->dry_run) {

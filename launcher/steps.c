@@ -61,6 +61,18 @@ static int send_simple(int fd, enum sbx_msg_type type)
 	return n < 0 ? (int)n : sbx_channel_send(fd, packet, (size_t)n, NULL, 0);
 }
 
+/* Until the verdicts are there one processor is for what the command waits for, bwrap and its children: the stage
+ * keeps off it since it started bwrap, and so do we, and the broker, from now on. Early, the stage may not have started
+ * it yet. */
+static void keep_off(struct sbx_run *r)
+{
+	if (!r->cpus.known || r->stage_pid <= 0)
+		return;
+	sbx_cpus_read(r->stage_pid, &r->others);
+	r->others.known = r->others.known && !CPU_EQUAL(&r->others.set, &r->cpus.set);
+	sbx_cpus_use(0, &r->others);
+}
+
 /* --- stage --- */
 
 /* Where there is a cgroup, the stage is born in it; one that was begun before is given up. */
@@ -211,18 +223,6 @@ static void explain_namespace(struct sbx_run *r)
 		    sbx_userns_explain((int)r->stage_failed.error, &facts, why, sizeof(why)));
 }
 
-/* Until the verdicts are there one processor is for what the command waits for, bwrap and its children: the stage
- * keeps off it since it started bwrap, and so do we, and the broker, from now on. Early, the stage may not have started
- * it yet. */
-static void keep_off(struct sbx_run *r)
-{
-	if (!r->cpus.known || r->stage_pid <= 0)
-		return;
-	sbx_cpus_read(r->stage_pid, &r->others);
-	r->others.known = r->others.known && !CPU_EQUAL(&r->others.set, &r->cpus.set);
-	sbx_cpus_use(0, &r->others);
-}
-
 /* All may run everywhere again; what runs inside was told in on_verdicts(), bwrap is by the stage. */
 static void use_all_cpus(const struct sbx_run *r)
 {
@@ -233,15 +233,65 @@ static void use_all_cpus(const struct sbx_run *r)
 		sbx_cpus_use(r->broker_pid, &r->cpus);
 }
 
+/* Where there is an allow list: init waits for it if it comes first. */
+static int send_programs(struct sbx_run *r)
+{
+	static struct sbx_msg_programs m;
+	static uint8_t packet[SBX_MSG_MAX];
+	const struct sbx_plan *p = r->plan;
+	uint32_t at = 0;
+	ssize_t n;
+	int e;
+
+	if (p->n_programs == 0)
+		return 0;
+	for (; m.n_programs < p->n_programs; m.n_programs++) {
+		const struct sbx_program *program = &p->programs[m.n_programs];
+
+		m.v[m.n_programs] = (struct sbx_msg_program){ program->dev, program->ino, at };
+		strcpy(m.text + at, program->path); /* they fit: command_files.c */
+		at += (uint32_t)strlen(program->path) + 1;
+	}
+	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));
+	e = n < 0 ? (int)n : sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
+	if (e < 0)
+		sbx_err_set(&r->err, "cannot send the list of programs: %s", strerror(-e));
+	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
+}
+
+static int send_probes(struct sbx_run *r)
+{
+	static uint8_t packet[SBX_MSG_MAX]; /* large for a stack */
+	ssize_t n = sbx_msg_encode_probes(r->plan->probes, packet, sizeof(packet));
+	int e;
+
+	if (n < 0) {
+		sbx_err_set(&r->err, "the self-test's probes do not fit one message");
+		return (int)n;
+	}
+	/* They wait in the channel until init is there. */
+	e = sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
+	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
+}
+
+/* A profile's own probes may be of what is covered; ours are not. */
+static bool probes_come_later(const struct sbx_run *r)
+{
+	return r->covers && r->plan->profile->n_probes > 0;
+}
+
 static int firewall_apply(struct sbx_run *r)
 {
 	int e;
 
-	keep_off(r);
 	e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
 	if (e == 0) {
 		keep_off(r);
-		e = starts_late(r) ? sbx_broker_start(r) : 0;
+		e = send_programs(r);
+		if (e == 0 && !probes_come_later(r))
+			e = send_probes(r);
+		if (e == 0 && starts_late(r))
+			e = sbx_broker_start(r);
 		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
 		if (e == 0)
 			e = sbx_run_attach_install(r);
@@ -270,7 +320,10 @@ static void firewall_undo(struct sbx_run *r)
 static int command_apply(struct sbx_run *r)
 {
 	struct sbx_err err = { 0 };
-	int e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->plan->seccomp_lifts, r->seccomp_fd, &err);
+	int e;
+
+	keep_off(r);
+	e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->plan->seccomp_lifts, r->seccomp_fd, &err);
 
 	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
 	if (e == -EPIPE)
@@ -338,47 +391,6 @@ static int judge_verdicts(struct sbx_run *r)
 	return 0;
 }
 
-/* Where there is an allow list: init waits for it if it comes first. */
-static int send_programs(struct sbx_run *r)
-{
-	static struct sbx_msg_programs m;
-	static uint8_t packet[SBX_MSG_MAX];
-	const struct sbx_plan *p = r->plan;
-	uint32_t at = 0;
-	ssize_t n;
-	int e;
-
-	if (p->n_programs == 0)
-		return 0;
-	for (; m.n_programs < p->n_programs; m.n_programs++) {
-		const struct sbx_program *program = &p->programs[m.n_programs];
-
-		m.v[m.n_programs] = (struct sbx_msg_program){ program->dev, program->ino, at };
-		strcpy(m.text + at, program->path); /* they fit: command_files.c */
-		at += (uint32_t)strlen(program->path) + 1;
-	}
-	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));
-	e = n < 0 ? (int)n : sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
-	if (e < 0)
-		sbx_err_set(&r->err, "cannot send the list of programs: %s", strerror(-e));
-	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
-}
-
-static int send_probes(struct sbx_run *r)
-{
-	static uint8_t packet[SBX_MSG_MAX]; /* large for a stack */
-	ssize_t n = sbx_msg_encode_probes(r->plan->probes, packet, sizeof(packet));
-	int e;
-
-	if (n < 0) {
-		sbx_err_set(&r->err, "the self-test's probes do not fit one message");
-		return (int)n;
-	}
-	/* They wait in the channel until init is there. */
-	e = sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
-	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
-}
-
 /* Its processes were killed when that was seen. */
 static int rules_changed(struct sbx_run *r)
 {
@@ -391,14 +403,12 @@ static int rules_changed(struct sbx_run *r)
 /* The database is opened here, while bwrap builds: what cannot be recorded is not released. */
 static int selftest_apply(struct sbx_run *r)
 {
-	/* A profile's own probes may be of what is covered; ours are not. */
-	bool later = r->covers && r->plan->profile->n_probes > 0;
-	int e = send_programs(r);
+	bool later = probes_come_later(r);
+	int e;
 
-	if (e == 0 && !later)
-		e = send_probes(r);
-	if (e == 0)
-		e = sbx_record_begin(r);
+	if (r->others.known)
+		sbx_supervise(r, SBX_WAIT_BROKER_READY, 2);
+	e = sbx_record_begin(r);
 	r->orders = sbx_orders_free(r->orders); /* the stage has its own mapping; at the end it would be waited for */
 	if (e < 0)
 		return e;
@@ -465,8 +475,8 @@ static int release_apply(struct sbx_run *r)
 		return e;
 	}
 	sbx_publish_tell(r->plan);
-	use_all_cpus(r);
 	e = send_simple(r->init_fd, SBX_MSG_RELEASE);
+	use_all_cpus(r);
 	if (e) {
 		sbx_err_set(&r->err, "the sandbox's init ended before the release");
 		return e < 0 ? e : -EPIPE;

@@ -215,6 +215,12 @@ static void on_broker(struct sbx_run *r)
 static void on_hello(struct sbx_run *r, pid_t pid)
 {
 	r->init_hello = true;
+	if (r->others.known && CPU_COUNT(&r->others.set) == 1) {
+		struct sbx_cpus here = r->cpus;
+
+		CPU_XOR(&here.set, &here.set, &r->others.set);
+		sbx_cpus_use(r->stage_pid, &here);
+	}
 	r->pid1 = pid;
 	if (pid > 0)
 		r->pid1_fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -364,6 +370,8 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 	switch (what) {
 	case SBX_WAIT_STAGE:
 		return r->stage_ready;
+	case SBX_WAIT_BROKER_READY:
+		return r->broker_ready;
 	case SBX_WAIT_SELFTEST:
 		if (init_ended(r))
 			return -1;
