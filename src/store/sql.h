@@ -14,6 +14,7 @@
 struct sbx_store {
 	sqlite3 *db;
 	sqlite3_stmt *end; /* of sbx_store_sandbox_end(); NULL: not compiled yet */
+	int wal_pages;     /* after our last commit */
 };
 
 /* What SQLite's @rc is as a negative errno. */

@@ -6,8 +6,8 @@
  * Every launcher of a user writes the same file, so writes are short: one statement, or one BEGIN
  * IMMEDIATE transaction per batch of events; readers never wait (WAL). A run must not pay for a
  * disk flush: with synchronous=NORMAL a commit only appends to the WAL, closing neither checkpoints
- * nor deletes it, and every CHECKPOINT_PAGES pages some commit moves it into the database and
- * flushes. So a crash of a process loses nothing, and a loss of power at most the newest rows,
+ * nor deletes it. Who has nobody waiting moves it into the database and flushes (sbx_store_tidy), or
+ * a commit does, where nobody ever has time. So a crash of a process loses nothing, and a loss of power at most the newest rows,
  * never the file.
  *
  * What a run pays is mostly what SQLite does when nobody else has the database open, as between two
@@ -38,8 +38,9 @@
 #include "store/migrate.h"
 #include "store/sql.h"
 
-/* A run writes 8, and reads anew (2 us for each) what is there; moving them is 2 ms. So together they cost least. */
-#define CHECKPOINT_PAGES 128
+/* A run writes 8, and reads anew (2 us and more for each) what is there; moving them is 2 ms. */
+#define TIDY_PAGES	 40
+#define CHECKPOINT_PAGES 256
 #define LIVE_MAX	 4096
 #define OPEN_FLAGS	 (SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX)
 
@@ -168,7 +169,6 @@ static int configure(sqlite3 *db, struct sbx_err *err)
 
 	sqlite3_extended_result_codes(db, 1);
 	sqlite3_busy_timeout(db, SBX_STORE_BUSY_MS);
-	sqlite3_wal_autocheckpoint(db, CHECKPOINT_PAGES);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
 	sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
@@ -220,6 +220,17 @@ static int make_or_migrate(const char *state_dir, const char *path, const char *
 	return r ? r : sbx_migrate(*ret_db, migrations_dir, SBX_STORE_VERSION, err);
 }
 
+/* The database has it; whether the checkpoint works is for the next one to see. */
+static int on_commit(void *userdata, sqlite3 *db, const char *name, int pages)
+{
+	struct sbx_store *store = userdata;
+
+	store->wal_pages = pages;
+	if (pages >= CHECKPOINT_PAGES)
+		sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	return SQLITE_OK;
+}
+
 int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx_err *err,
 		   struct sbx_store **ret_store)
 {
@@ -257,8 +268,16 @@ int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx
 		sbx_store_close(store);
 		return r;
 	}
+	sqlite3_wal_hook(store->db, on_commit, store);
 	*ret_store = store;
 	return 0;
+}
+
+void sbx_store_tidy(struct sbx_store *store)
+{
+	if (store->wal_pages >= TIDY_PAGES &&
+	    sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) == SQLITE_OK)
+		store->wal_pages = 0;
 }
 
 struct sbx_store *sbx_store_close(struct sbx_store *store)
