@@ -488,12 +488,30 @@ int sbx_path_check_home(const struct sbx_path *path, const char *home, bool writ
 	return check_homes(what, path->resolved, &rules, err);
 }
 
+/* As realpath(3), which asks for each component; the kernel knows the whole. malloc'ed or NULL. */
+static char *real_path(const char *path)
+{
+	SBX_AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
+	char link[32], real[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, real, sizeof(real));
+	/* "(unreachable)/..." and "/... (deleted)" are no paths */
+	if (n <= 0 || n >= (ssize_t)sizeof(real) || real[0] != '/' || fstat(fd, &st) < 0 || st.st_nlink == 0)
+		return realpath(path, NULL);
+	return strndup(real, (size_t)n);
+}
+
 char *sbx_path_real_location(const char *dir)
 {
 	SBX_AUTO_FREE char *existing = strdup(dir);
 
 	while (existing) {
-		char *real = realpath(existing, NULL), *slash = strrchr(existing, '/'), *s;
+		char *real = real_path(existing), *slash = strrchr(existing, '/'), *s;
 
 		if (real) {
 			const char *rest = dir + strlen(existing);
