@@ -215,7 +215,7 @@ static void on_broker(struct sbx_run *r)
 static void on_hello(struct sbx_run *r, pid_t pid)
 {
 	r->init_hello = true;
-	if (r->others.known && CPU_COUNT(&r->others.set) == 1) {
+	if (r->others.known && CPU_COUNT(&r->others.set) == 1 && !r->row) {
 		struct sbx_cpus here = r->cpus;
 
 		CPU_XOR(&here.set, &here.set, &r->others.set);
