@@ -559,14 +559,6 @@ int sbx_run_exit_status(const struct sbx_run *r)
  * sums up meanwhile. */
 static void end_sandbox(struct sbx_run *r)
 {
-	struct sbx_cpus here, others;
-
-	/* What ends because we say so does it where we wait for it; another processor would first have to wake up. */
-	sbx_cpus_split(&r->cpus, &here, &others);
-	if (r->broker_pid > 0)
-		sbx_cpus_use(r->broker_pid, &here);
-	if (r->guard_pid > 0)
-		sbx_cpus_use(r->guard_pid, &here);
 	sbx_broker_ask(r);
 	if (r->stage_pid > 0)
 		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped */
