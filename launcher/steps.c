@@ -11,7 +11,9 @@
  * is a plan, in it bwrap, and then the broker. bwrap takes over the view while the stage builds the
  * network and the launcher the rest;
  * init, at the end of that chain, does nothing before it gets its probes, which are sent when the
- * firewall has been read back and the broker has its policy. The database is opened meanwhile.
+ * firewall has been read back. The broker comes next, because the probes ask it; then the database. On two
+ * processors all of this is work for both, so who waits for what comes at once does not sleep (sys/linger.h),
+ * and what nobody waits for yet comes last.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +53,7 @@
 #define STAGE_TIMEOUT_MS 10000
 #define PID1_TIMEOUT_MS 1000
 #define RELEASE_TIMEOUT_MS 5000
+#define BROKER_FIRST_MS 2 /* on a processor that we share */
 #define SELFTEST_TIMEOUT_MS 20000 /* all probes; each has its own, shorter one */
 
 static int send_simple(int fd, enum sbx_msg_type type)
@@ -287,14 +290,14 @@ static int firewall_apply(struct sbx_run *r)
 	e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
 	if (e == 0) {
 		keep_off(r);
-		e = send_programs(r);
+		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
+		e = sbx_run_attach_install(r);
+		if (e == 0)
+			e = send_programs(r);
 		if (e == 0 && !probes_come_later(r))
-			e = send_probes(r);
+			e = send_probes(r); /* what the broker is asked waits until it has its policy */
 		if (e == 0 && starts_late(r))
 			e = sbx_broker_start(r);
-		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
-		if (e == 0)
-			e = sbx_run_attach_install(r);
 		return e < 0 ? e : sbx_broker_configure(r);
 	}
 	if (strcmp(r->stage_failed.step, SBX_STAGE_NETWORK) == 0)
@@ -407,7 +410,7 @@ static int selftest_apply(struct sbx_run *r)
 	int e;
 
 	if (r->others.known)
-		sbx_supervise(r, SBX_WAIT_BROKER_READY, 2);
+		sbx_supervise(r, SBX_WAIT_BROKER_READY, BROKER_FIRST_MS); /* whatever becomes of it is seen below */
 	e = sbx_record_begin(r);
 	r->orders = sbx_orders_free(r->orders); /* the stage has its own mapping; at the end it would be waited for */
 	if (e < 0)

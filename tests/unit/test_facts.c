@@ -261,6 +261,24 @@ static void test_gather(void **state)
 	assert_true(f.machine_memory_bytes > 0 && f.machine_cpus_milli >= 1000);
 	sbx_facts_fini(&f);
 
+	/* in two parts: who, and with what, and then the rest */
+	assert_int_equal(sbx_facts_gather_first(&o, &f, &err), 0);
+	assert_string_equal(f.bwrap, "/usr/bin/bwrap");
+	assert_non_null(f.libexec_dir);
+	assert_int_equal(f.caller_uid, getuid());
+	if (!f.privileged) {
+		assert_int_equal(f.uid, getuid());
+		assert_int_equal(f.gid, getgid());
+		assert_null(f.user_name);
+		assert_null(f.runtime_dir);
+	}
+	assert_null(f.hosts);
+	assert_int_equal(sbx_facts_gather_rest(&o, &f, &err), 0);
+	assert_non_null(f.user_name);
+	assert_non_null(f.hosts);
+	assert_non_null(f.runtime_dir);
+	sbx_facts_fini(&f);
+
 	setenv("SBX_STATE_DIR", "/a/state", 1);
 	setenv("SBX_RUNTIME_DIR", "/a/run", 1);
 	setenv("SBX_CONFIG_DIR", "/a/config", 1);

@@ -775,6 +775,42 @@ static void test_no_leak(void **state)
 	assert_int_equal(before, after);
 }
 
+/* As realpath(3) where there is something, and with what is missing where there is not. */
+static void test_real_location(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "ws/in/file", "ws/dir/file" },     { "ws/in", "ws/dir" },
+		{ "alias/crooked", "ws/dir/file" },  { "alias/none/more", "ws/none/more" },
+		{ "ws/loop-a/x", "ws/loop-a/x" },    { "ws/fifo", "ws/fifo" },
+		{ "ws/dir/../dir/none", "ws/dir/none" },
+	};
+	const struct world *w = *state;
+	char gone[PATH_MAX];
+	char *s;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++) {
+		s = sbx_path_real_location(at(w, rows[i][0]));
+		assert_string_equal(s, at(w, rows[i][1]));
+		free(s);
+	}
+	s = sbx_path_real_location("/");
+	assert_string_equal(s, "/");
+	free(s);
+	/* a name that looks as if it was gone */
+	strcpy(gone, at(w, "ws/a (deleted)"));
+	assert_int_equal(mkdir(gone, 0755), 0);
+	s = sbx_path_real_location(gone);
+	assert_string_equal(s, gone);
+	free(s);
+	/* and one that is: there is nothing at its path any more */
+	assert_int_equal(chdir(gone), 0);
+	assert_int_equal(rmdir(gone), 0);
+	s = sbx_path_real_location(".");
+	assert_string_equal(s, ".");
+	free(s);
+	assert_int_equal(chdir("/"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -800,6 +836,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_set_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_set_id_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_leak, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_real_location, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("path", tests, NULL, NULL);

@@ -22,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "store/migrate.h"
+#include "store/sql.h"
 #include "store/store.h"
 #include "tests/unit/scratch.h"
 
@@ -477,6 +478,36 @@ static void test_end_ahead(void **state)
 	sbx_store_close(store);
 }
 
+/* It is moved by who has time, before it is long; a commit moves one that nobody moved. */
+static void test_tidy(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+	struct sbx_event v[8];
+	int before, most = 0;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(v); i++)
+		v[i] = event("example.com");
+	assert_int_equal(begin(store, ID, NULL), 0);
+	before = store->wal_pages;
+	assert_true(before > 0);
+	sbx_store_tidy(store);
+	assert_int_equal(store->wal_pages, before); /* not worth it */
+	while (store->wal_pages < 100)
+		assert_int_equal(sbx_store_events_add(store, ID, NULL, v, SBX_N_ELEMENTS(v), &f->err), 0);
+	sbx_store_tidy(store);
+	assert_int_equal(sbx_store_events_add(store, ID, NULL, v, 1, &f->err), 0);
+	assert_in_range(store->wal_pages, 1, 20);
+	for (int i = 0; i < 400; i++) {
+		assert_int_equal(sbx_store_events_add(store, ID, NULL, v, SBX_N_ELEMENTS(v), &f->err), 0);
+		if (store->wal_pages > most)
+			most = store->wal_pages;
+	}
+	assert_in_range(most, 100, 300);
+	assert_string_equal(query(f, "PRAGMA integrity_check"), "ok");
+	sbx_store_close(store);
+}
+
 static void test_every_final_state(void **state)
 {
 	struct fixture *f = *state;
@@ -895,6 +926,7 @@ int main(void)
 		T(test_life),
 		T(test_states_only_go_forward),
 		T(test_end_ahead),
+		T(test_tidy),
 		T(test_every_final_state),
 		T(test_id_exists),
 		T(test_live_each),
