@@ -11,7 +11,7 @@
  * is a plan, in it bwrap, and then the broker. bwrap takes over the view while the stage builds the
  * network and the launcher the rest;
  * init, at the end of that chain, does nothing before it gets its probes, which are sent when the
- * firewall has been read back. The broker comes next, because the probes ask it; then the database. On two
+ * firewall has been read back and the broker has its policy. The database is opened meanwhile. On two
  * processors all of this is work for both, so who waits for what comes at once does not sleep (sys/linger.h),
  * and what nobody waits for yet comes last.
  */
@@ -229,58 +229,12 @@ static void explain_namespace(struct sbx_run *r)
 /* All may run everywhere again; what runs inside was told in on_verdicts(), bwrap is by the stage. */
 static void use_all_cpus(const struct sbx_run *r)
 {
+	const pid_t ours[] = { r->stage_pid, r->guard_pid, r->broker_pid };
+
 	sbx_cpus_use(0, &r->cpus);
-	if (r->stage_pid > 0)
-		sbx_cpus_use(r->stage_pid, &r->cpus);
-	if (r->broker_pid > 0)
-		sbx_cpus_use(r->broker_pid, &r->cpus);
-}
-
-/* Where there is an allow list: init waits for it if it comes first. */
-static int send_programs(struct sbx_run *r)
-{
-	static struct sbx_msg_programs m;
-	static uint8_t packet[SBX_MSG_MAX];
-	const struct sbx_plan *p = r->plan;
-	uint32_t at = 0;
-	ssize_t n;
-	int e;
-
-	if (p->n_programs == 0)
-		return 0;
-	for (; m.n_programs < p->n_programs; m.n_programs++) {
-		const struct sbx_program *program = &p->programs[m.n_programs];
-
-		m.v[m.n_programs] = (struct sbx_msg_program){ program->dev, program->ino, at };
-		strcpy(m.text + at, program->path); /* they fit: command_files.c */
-		at += (uint32_t)strlen(program->path) + 1;
-	}
-	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));
-	e = n < 0 ? (int)n : sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
-	if (e < 0)
-		sbx_err_set(&r->err, "cannot send the list of programs: %s", strerror(-e));
-	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
-}
-
-static int send_probes(struct sbx_run *r)
-{
-	static uint8_t packet[SBX_MSG_MAX]; /* large for a stack */
-	ssize_t n = sbx_msg_encode_probes(r->plan->probes, packet, sizeof(packet));
-	int e;
-
-	if (n < 0) {
-		sbx_err_set(&r->err, "the self-test's probes do not fit one message");
-		return (int)n;
-	}
-	/* They wait in the channel until init is there. */
-	e = sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
-	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
-}
-
-/* A profile's own probes may be of what is covered; ours are not. */
-static bool probes_come_later(const struct sbx_run *r)
-{
-	return r->covers && r->plan->profile->n_probes > 0;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(ours); i++)
+		if (ours[i] > 0)
+			sbx_cpus_use(ours[i], &r->cpus);
 }
 
 static int firewall_apply(struct sbx_run *r)
@@ -290,14 +244,10 @@ static int firewall_apply(struct sbx_run *r)
 	e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
 	if (e == 0) {
 		keep_off(r);
+		e = starts_late(r) ? sbx_broker_start(r) : 0;
 		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
-		e = sbx_run_attach_install(r);
 		if (e == 0)
-			e = send_programs(r);
-		if (e == 0 && !probes_come_later(r))
-			e = send_probes(r); /* what the broker is asked waits until it has its policy */
-		if (e == 0 && starts_late(r))
-			e = sbx_broker_start(r);
+			e = sbx_run_attach_install(r);
 		return e < 0 ? e : sbx_broker_configure(r);
 	}
 	if (strcmp(r->stage_failed.step, SBX_STAGE_NETWORK) == 0)
@@ -394,6 +344,47 @@ static int judge_verdicts(struct sbx_run *r)
 	return 0;
 }
 
+/* Where there is an allow list: init waits for it if it comes first. */
+static int send_programs(struct sbx_run *r)
+{
+	static struct sbx_msg_programs m;
+	static uint8_t packet[SBX_MSG_MAX];
+	const struct sbx_plan *p = r->plan;
+	uint32_t at = 0;
+	ssize_t n;
+	int e;
+
+	if (p->n_programs == 0)
+		return 0;
+	for (; m.n_programs < p->n_programs; m.n_programs++) {
+		const struct sbx_program *program = &p->programs[m.n_programs];
+
+		m.v[m.n_programs] = (struct sbx_msg_program){ program->dev, program->ino, at };
+		strcpy(m.text + at, program->path); /* they fit: command_files.c */
+		at += (uint32_t)strlen(program->path) + 1;
+	}
+	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));
+	e = n < 0 ? (int)n : sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
+	if (e < 0)
+		sbx_err_set(&r->err, "cannot send the list of programs: %s", strerror(-e));
+	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
+}
+
+static int send_probes(struct sbx_run *r)
+{
+	static uint8_t packet[SBX_MSG_MAX]; /* large for a stack */
+	ssize_t n = sbx_msg_encode_probes(r->plan->probes, packet, sizeof(packet));
+	int e;
+
+	if (n < 0) {
+		sbx_err_set(&r->err, "the self-test's probes do not fit one message");
+		return (int)n;
+	}
+	/* They wait in the channel until init is there. */
+	e = sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
+	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
+}
+
 /* Its processes were killed when that was seen. */
 static int rules_changed(struct sbx_run *r)
 {
@@ -406,12 +397,16 @@ static int rules_changed(struct sbx_run *r)
 /* The database is opened here, while bwrap builds: what cannot be recorded is not released. */
 static int selftest_apply(struct sbx_run *r)
 {
-	bool later = probes_come_later(r);
-	int e;
+	/* A profile's own probes may be of what is covered; ours are not. */
+	bool later = r->covers && r->plan->profile->n_probes > 0;
+	int e = send_programs(r);
 
+	if (e == 0 && !later)
+		e = send_probes(r);
 	if (r->others.known)
 		sbx_supervise(r, SBX_WAIT_BROKER_READY, BROKER_FIRST_MS); /* whatever becomes of it is seen below */
-	e = sbx_record_begin(r);
+	if (e == 0)
+		e = sbx_record_begin(r);
 	r->orders = sbx_orders_free(r->orders); /* the stage has its own mapping; at the end it would be waited for */
 	if (e < 0)
 		return e;
