@@ -304,7 +304,11 @@ static int user_asked_for(struct lookup *l, const char *name, struct sbx_facts *
 		sbx_user_fini(&u);
 		return 1;
 	}
-	return number ? take_number(f, u.uid, u.uid, err) : take_user(f, &u, err);
+	if (!f->privileged) /* who asks for himself is who he is, in the group that he is in */
+		u.gid = f->caller_gid;
+	else if (number)
+		u.gid = u.uid;
+	return number ? take_number(f, u.uid, u.gid, err) : take_user(f, &u, err);
 }
 
 static int user_of_caller(struct lookup *l, struct sbx_facts *f, struct sbx_err *err)

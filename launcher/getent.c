@@ -41,7 +41,11 @@ static void exec_getent(void *arg)
 	const struct getent *g = arg;
 	static char *no_env[] = { NULL };
 	int number = 1;
+	sigset_t none;
 
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == g->parent && sbx_proc_arrange_fds(&g->pipe, &number, 1) == 0 &&
 	    open("/dev/null", O_RDWR) == 0 && dup2(0, 2) == 2)

@@ -145,7 +145,8 @@ void sbx_record_released(struct sbx_run *r)
 	sbx_store_prepare_end(r->store, NULL); /* what is wrong comes up again at the end */
 	r->selftest = verdicts_json(r);
 	announce(r, SBX_STATE_RUNNING, -1);
-	sbx_store_tidy(r->store);
+	if (!r->plan->attach.on) /* where the command may be waiting for its first pins */
+		sbx_store_tidy(r->store);
 }
 
 static bool has_unrecorded(const struct sbx_run *r)

@@ -69,7 +69,7 @@ static int send_simple(int fd, enum sbx_msg_type type)
  * it yet. */
 static void keep_off(struct sbx_run *r)
 {
-	if (!r->cpus.known || r->stage_pid <= 0)
+	if (!r->cpus.known || r->stage_pid <= 0 || r->others.known || r->init_hello)
 		return;
 	sbx_cpus_read(r->stage_pid, &r->others);
 	r->others.known = r->others.known && !CPU_EQUAL(&r->others.set, &r->cpus.set);
@@ -159,6 +159,7 @@ static void protect_end(struct sbx_run *r)
 {
 	if (!r->protecting)
 		return;
+	r->protecting = false;
 	wait_until_empty(r);
 	sbx_caretaker_look(r);
 	sbx_caretaker_end(r);
@@ -170,6 +171,8 @@ static void protect_end(struct sbx_run *r)
  * by. */
 static void record_undo(struct sbx_run *r)
 {
+	if (r->receipt_dir_fd >= 0)
+		wait_until_empty(r); /* it may be written where the command could write */
 	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
 	sbx_broker_kill(r);
@@ -183,12 +186,14 @@ static void record_undo(struct sbx_run *r)
 	sbx_cgroup_remove(&r->cgroup);
 }
 
-/* --- keep: what is kept is copied when nobody changes it any more --- */
+/* --- keep: what is kept is copied when nobody changes it any more, and where nothing of ours is left --- */
 
 static void keep_undo(struct sbx_run *r)
 {
-	if (r->keeper_pid > 0)
+	if (r->keeper_pid > 0) {
 		wait_until_empty(r);
+		protect_end(r);
+	}
 	sbx_keep_end(r);
 }
 

@@ -218,7 +218,7 @@ static void place_stage(const struct sbx_run *r)
 {
 	struct sbx_cpus here = r->cpus;
 
-	if (!r->others.known || CPU_COUNT(&r->others.set) != 1 || r->row)
+	if (!r->covers || r->row || !r->others.known || CPU_COUNT(&r->others.set) != 1)
 		return;
 	CPU_XOR(&here.set, &here.set, &r->others.set);
 	sbx_cpus_use(r->stage_pid, &here);

@@ -356,6 +356,16 @@ def test_target_cannot_be_led_elsewhere(box, first, swap):
         assert "not kept" in r.err and r.err.count("\n") == 1
 
 
+def test_kept_in_a_grant(box):
+    """Placeholders of protected paths, which a writable grant has while the command runs, are no part of the result,
+    and not in its way."""
+    os.mkdir(box.out)
+    os.chown(box.out, *(os.stat(box.work).st_uid, os.stat(box.work).st_gid))
+    r = box.run(["--bind", box.out, "--keep", box.out], "echo x > f")
+    assert (r.rc, r.err) == (0, "") and os.listdir(box.out + "/files") == ["f"], r
+    assert sorted(os.listdir(box.out)) == ["files", "removed"]
+
+
 def test_keep_refused_before_anything_runs(box):
     data = os.path.dirname(box.out)
     os.makedirs(data + "/used/x")

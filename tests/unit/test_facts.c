@@ -207,6 +207,11 @@ static void test_user_flag(void **state)
 	assert_int_equal(f.broker_uid, 65534);
 	assert_string_not_equal(f.shell, "/usr/sbin/nologin"); /* usable in a sandbox */
 	sbx_facts_fini(&f);
+	f = as_user(65534);
+	f.caller_gid = 4242; /* newgrp(1): oneself is who one is now */
+	assert_int_equal(sbx_facts_user(&o, NULL, NULL, &f, &err), 0);
+	assert_int_equal(f.gid, 4242);
+	sbx_facts_fini(&f);
 	f = as_user(4711);
 	o.user = NULL;
 	assert_int_equal(sbx_facts_user(&o, "1", "1", &f, &err), 0); /* SUDO_UID is root's affair */
