@@ -133,7 +133,7 @@ import os, time
 def state(pid):
     try:
         return open(f"/proc/{pid}/stat").read().split(") ")[1][0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # before the open, or after it
         return "gone"
 def orphan():
     "The pid of a process whose parent is dead and that ends at once."
