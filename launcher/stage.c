@@ -265,7 +265,7 @@ static void exec_bwrap(void *child)
 }
 
 /* It waits for its arguments, which come through *ret_args_fd. The pid or -errno. The processor that we are on is
- * bwrap's and its children's until init says that it is there; we and the launcher (steps.c) leave it to them. */
+ * bwrap's and its children's until the verdicts are there; we and the launcher (steps.c) leave it to them. */
 static pid_t start_bwrap(struct sbx_run *r, int *ret_args_fd)
 {
 	struct bwrap_child c = { .run = r, .args_fd = r->args_peer_fd };
