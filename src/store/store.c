@@ -39,10 +39,11 @@
 #include "store/sql.h"
 
 /* A run writes 8, and reads anew (2 us and more for each) what is there; moving them is 2 ms. */
-#define TIDY_PAGES	 40
-#define CHECKPOINT_PAGES 256
-#define LIVE_MAX	 4096
-#define OPEN_FLAGS	 (SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX)
+#define TIDY_PAGES	  40
+#define CHECKPOINT_PAGES  256
+#define LIVE_MAX	  4096
+#define FOREIGN_READER_MS 100
+#define OPEN_FLAGS	  (SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX)
 
 static const char *const state_names[] = {
 	[SBX_STATE_PREPARING] = "preparing",
@@ -209,15 +210,42 @@ static int lock_dir(const char *dir, struct sbx_err *err)
 	return r;
 }
 
-static int make_or_migrate(const char *state_dir, const char *path, const char *migrations_dir,
-			   struct sbx_err *err, sqlite3 **ret_db)
+static int open_and_migrate(const char *path, const char *migrations_dir, struct sbx_err *err,
+			    sqlite3 **ret_db)
 {
-	SBX_AUTO_CLOSE int lock = lock_dir(state_dir, err);
-	int r = lock < 0 ? lock : open_file(path, err, ret_db);
+	int r = open_file(path, err, ret_db);
 
 	if (!r)
 		r = configure(*ret_db, err);
 	return r ? r : sbx_migrate(*ret_db, migrations_dir, SBX_STORE_VERSION, err);
+}
+
+/*
+ * Who reads a WAL database makes its -wal and -shm where there are none yet. When root does (a backup, sqlite3
+ * -readonly), SQLite gives them to the database's owner, but a moment later: until then they are files that
+ * we cannot open, or cannot write.
+ */
+static int make_or_migrate(const char *state_dir, const char *path, const char *migrations_dir,
+			   struct sbx_err *err, sqlite3 **ret_db)
+{
+	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
+	SBX_AUTO_CLOSE int lock = lock_dir(state_dir, err);
+	struct sbx_err why = { 0 };
+	int r;
+
+	if (lock < 0)
+		return lock;
+	r = open_and_migrate(path, migrations_dir, &why, ret_db);
+	for (int left = FOREIGN_READER_MS / 5; (r == -EROFS || r == -ENOENT) && left; left--) {
+		sqlite3_close(*ret_db);
+		*ret_db = NULL;
+		why = (struct sbx_err){ 0 };
+		nanosleep(&pause, NULL);
+		r = open_and_migrate(path, migrations_dir, &why, ret_db);
+	}
+	if (r)
+		sbx_err_set(err, "%s", why.msg);
+	return r;
 }
 
 /* The database has it; whether the checkpoint works is for the next one to see. */
@@ -276,7 +304,8 @@ int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx
 void sbx_store_tidy(struct sbx_store *store)
 {
 	if (store->wal_pages >= TIDY_PAGES &&
-	    sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) == SQLITE_OK)
+	    sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) ==
+		    SQLITE_OK)
 		store->wal_pages = 0;
 }
 
@@ -378,14 +407,15 @@ int sbx_store_prepare_end(struct sbx_store *store, struct sbx_err *err)
 {
 	if (store->end)
 		return 0;
-	return sbx_sql_prepare(store->db,
-			       "UPDATE sandbox SET state = ?1, ended_ms = ?2, "
-			       "exit_status = ?3, "
-			       "selftest = coalesce(?4, selftest), receipt = coalesce(?5, receipt), "
-			       "cpu_us = ?6, memory_peak_bytes = ?7, cpu_pressure_us = ?8, "
-			       "memory_pressure_us = ?9, io_pressure_us = ?10 "
-			       "WHERE id = ?11 AND state IN ('preparing', 'running')",
-			       "updating the sandbox", err, &store->end);
+	return sbx_sql_prepare(
+		store->db,
+		"UPDATE sandbox SET state = ?1, ended_ms = ?2, "
+		"exit_status = ?3, "
+		"selftest = coalesce(?4, selftest), receipt = coalesce(?5, receipt), "
+		"cpu_us = ?6, memory_peak_bytes = ?7, cpu_pressure_us = ?8, "
+		"memory_pressure_us = ?9, io_pressure_us = ?10 "
+		"WHERE id = ?11 AND state IN ('preparing', 'running')",
+		"updating the sandbox", err, &store->end);
 }
 
 int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct sbx_store_end *end,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Fixtures of the system tests: the hermetic world, a test user, and sbx-run in it."""
+import contextlib
 import dataclasses
 import hashlib
 import io
@@ -74,8 +75,26 @@ def children(pid):
 
 
 def descendants(pid):
+    """Of a process that lives; one below it may end while one looks, and then has none."""
     below = children(pid)
-    return below + [p for c in below for p in descendants(c)]
+    for child in list(below):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # before the open, or after it
+            below += descendants(child)
+    return below
+
+
+def statuses(pid):
+    """The status of each descendant, but of those that end while one looks."""
+    seen = {}
+    for below in descendants(pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            seen[below] = status(below)
+    return seen
+
+
+def named(pid, *names):
+    """The descendants that have one of these names."""
+    return [below for below, s in statuses(pid).items() if s["Name"] in names]
 
 
 class World:

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import INST, USER, descendants, status
+from conftest import INST, USER, named, status
 
 PYTHON = "/usr/bin/python3"
 
@@ -299,7 +299,7 @@ sys.stdin.readline()
 """
     p = sbx.popen(["--profile", "flood"], ["python3", "-c", code], stdin=subprocess.PIPE)
     assert p.stdout.readline() == "up\n"
-    (broker,) = [pid for pid in descendants(p.pid) if status(pid)["Name"] == "sbx-broker"]
+    (broker,) = named(p.pid, "sbx-broker")
     os.kill(broker, signal.SIGSTOP)
     p.stdin.write("\n")
     p.stdin.flush()
@@ -540,7 +540,7 @@ while time.monotonic() < end:
     world.mark()
     p = sbx.popen(["--allow", "allowed.test"], ["python3", "-c", code], stdin=subprocess.PIPE)
     assert p.stdout.readline() == "up\n"
-    (broker,) = [pid for pid in descendants(p.pid) if status(pid)["Name"] == "sbx-broker"]
+    (broker,) = named(p.pid, "sbx-broker")
     held = int(status(broker)["VmRSS"].split()[0])
     out, err = p.communicate("\n", timeout=60)
     assert (out, err, p.returncode) == ("after\n", "", 0)

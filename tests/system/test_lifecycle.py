@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import INST, children, descendants, status
+from conftest import INST, children, descendants, named, status
 
 STEPS = ["record", "attach", "cgroup", "keep", "stage", "broker", "command", "publish", "rights", "runtime", "firewall",
          "selftest", "release"]
@@ -174,7 +174,7 @@ def test_pid_1_inside_keeps_nothing(sbx, clean, root):
         "ls /proc/1/fd/ && echo listed; readlink /proc/1/exe && echo linked; cat /proc/1/comm; echo up; sleep 60"
     p = sbx.popen([], ["sh", "-c", script], root=root)
     assert [p.stdout.readline(), p.stdout.readline()] == ["sbx-init\n", "up\n"], p.stderr.read()
-    pids = [pid for pid in descendants(p.pid) if comm(pid) == "sbx-init"]
+    pids = named(p.pid, "sbx-init")
     assert len(pids) == 1
     init = pids[0]
     of_init = status(init)

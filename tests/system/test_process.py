@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import descendants, status
+from conftest import descendants, named, status, statuses
 
 PYTHON = "/usr/bin/python3"
 
@@ -119,8 +119,8 @@ def test_wait_all_killed(sbx):
     """SIGKILL of the launcher takes what is left with it."""
     p = sbx.popen(["--wait-all"], ["sh", "-c", "setsid sleep 60 & echo gone; exit 0"])
     assert p.stdout.readline() == "gone\n"
-    wait_for(lambda: "sleep" in [status(pid)["Name"] for pid in descendants(p.pid)])
-    left = [pid for pid in descendants(p.pid) if status(pid)["Name"] == "sleep"]
+    wait_for(lambda: named(p.pid, "sleep"))
+    left = named(p.pid, "sleep")
     p.kill()
     p.communicate(timeout=20)
     wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in left))
@@ -199,14 +199,15 @@ def test_nobody_of_ours_is_dumpable(sbx, world, sandbox):
     p = sbx.popen(["--allow", "allowed.test"], ["sh", "-c", "echo up; exec sleep 30"], root=sandbox)
     try:
         assert p.stdout.readline() == "up\n"
-        wait_for(lambda: any(status(pid)["Name"] == "sleep" for pid in descendants(p.pid)))
-        pids = [p.pid, *descendants(p.pid)]
-        names = {pid: status(pid)["Name"] for pid in pids}
+        wait_for(lambda: named(p.pid, "sleep"))
+        found = {p.pid: status(p.pid), **statuses(p.pid)}
+        pids = list(found)
+        names = {pid: s["Name"] for pid, s in found.items()}
         ours = [pid for pid in pids if names[pid] in ("sbx-run", "sbx-broker")]
         seen = [names[pid] for pid in ours]
         assert seen.count("sbx-broker") == 1 and seen.count("sbx-run") >= 3, names  # and guard and stage
         (command,) = [pid for pid in pids if names[pid] == "sleep"]
-        uid = {pid: int(status(pid)["Uid"].split()[0]) for pid in pids}
+        uid = {pid: int(s["Uid"].split()[0]) for pid, s in found.items()}
         if not sandbox:
             assert set(uid.values()) == {world.user.pw_uid}
         for of in set(uid.values()):

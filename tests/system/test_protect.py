@@ -9,7 +9,7 @@ import time
 import pytest
 
 import workspaces
-from conftest import descendants, status
+from conftest import descendants, statuses
 from test_lifecycle import wait_until
 from workspaces import space  # noqa: F401
 
@@ -467,7 +467,7 @@ def test_stopped_caretaker(sbx):
     space = workspaces.Workspace(sbx, "pool")
     p = space.popen("echo up; sleep 0.5")
     assert p.stdout.readline() == "up\n"
-    mine = [pid for pid in descendants(p.pid) if status(pid)["Uid"].split()[1] == str(sbx.world.user.pw_uid)]
+    mine = [pid for pid, s in statuses(p.pid).items() if s["Uid"].split()[1] == str(sbx.world.user.pw_uid)]
     assert mine
     for pid in mine:
         os.kill(pid, signal.SIGSTOP)

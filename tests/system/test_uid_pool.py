@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import descendants, status
+from conftest import named, status, statuses
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PTRACE_CONT, PTRACE_SEIZE, PTRACE_O_TRACEEXIT, PR_SET_CHILD_SUBREAPER, WALL = 7, 0x4206, 0x40, 36, 0x40000000
@@ -56,10 +56,9 @@ def start(sbx, args=(), script="echo up; sleep 60", **kw):
 
 def command_of(p):
     """The sandbox's first process that is the command and not one of ours."""
-    for pid in descendants(p.pid):
-        if status(pid)["Name"] in ("sh", "sleep"):
-            return pid
-    raise AssertionError("no command")
+    found = named(p.pid, "sh", "sleep")
+    assert found, "no command"
+    return found[0]
 
 
 def uid_of(pid):
@@ -131,7 +130,7 @@ def test_the_broker_has_one_too(sbx, pool):
     pool("20001-20002")
     p = start(sbx)
     try:
-        uids = {uid_of(pid) for pid in descendants(p.pid)} - {0}
+        uids = {int(s["Uid"].split()[0]) for s in statuses(p.pid).values()} - {0}
         assert uids == {20001, 20002}
         r = sbx.run([], ["true"], root=True)
         assert r.rc == 125 and r.err.count("\n") == 1 and "no uid of uid_pool 20001-20002 is free" in r.err, r
