@@ -28,7 +28,7 @@
 #include "base/cleanup.h"
 #include "sys/linger.h"
 
-#define LINGER_US 300 /* the broker answers in less */
+#define LINGER_US 1500 /* the broker answers in less */
 
 static const struct sbx_probe_ops ops_table[] = {
 	[SBX_PROBE_DNS_REFUSED] = { SBX_PHASE_ASK, sbx_probe_dns_refused,
@@ -149,11 +149,17 @@ static void close_lanes(struct sbx_probe_run *r)
 	}
 }
 
-static void close_done(struct sbx_probe_run *runs, size_t n)
+/* True: there was one that is done and had something to close. */
+static bool close_one(struct sbx_probe_run *runs, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (runs[i].done)
-			close_lanes(&runs[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (!runs[i].done || runs[i].closed)
+			continue;
+		runs[i].closed = true;
+		close_lanes(&runs[i]);
+		return true;
+	}
+	return false;
 }
 
 /* The fds of all lanes that wait. The time to the next deadline in ms, rounded up. */
@@ -196,8 +202,11 @@ static void wait_for_answers(struct sbx_probe_run *runs, size_t n, uint32_t time
 	int wait_ms;
 
 	while ((n_fds = gather(runs, n, timeout_ms, p, lanes, owners, &wait_ms)) > 0) {
-		close_done(runs, n);
-		if (sbx_linger_poll(p, n_fds, wait_ms, LINGER_US) <= 0)
+		int ready = poll(p, n_fds, 0);
+
+		if (ready == 0 && !close_one(runs, n))
+			ready = sbx_linger_poll(p, n_fds, wait_ms, LINGER_US);
+		if (ready <= 0)
 			continue; /* a deadline, or EINTR: gather() looks at the clock */
 		for (size_t i = 0; i < n_fds; i++)
 			if (p[i].revents && !owners[i]->done && lanes[i]->open)

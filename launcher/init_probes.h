@@ -33,7 +33,7 @@ struct sbx_probe_run {
 	struct sbx_msg_verdict *verdict; /* wrong until said otherwise */
 	int ctl_fd;			 /* ours, and open while probing */
 	bool have_ipv6;			 /* the sandbox has its IPv6 address */
-	bool done;
+	bool done, closed;
 	uint64_t started_us;
 	struct sbx_lane lanes[SBX_PROBE_LANES];
 };

@@ -191,7 +191,9 @@ static void write_pending(struct pending *p)
 	struct sbx_err err = { 0 };
 	int e = 0;
 
-	if (r->row && has_unrecorded(r))
+	if (r->row && !r->store && (p->n > 0 || has_unrecorded(r)))
+		e = open_store(r->plan->facts, &err, &r->store);
+	if (r->row && e == 0 && has_unrecorded(r))
 		e = write_unrecorded(r, &err);
 	if (r->row && e == 0 && p->n > 0)
 		e = sbx_store_events_add(r->store, r->plan->id, r->plan->options->analysis_id, p->v,
@@ -335,6 +337,8 @@ void sbx_record_end(struct sbx_run *r, int exit_status)
 	if (r->row && sbx_store_sandbox_end(r->store, r->plan->id, &end, &err) != 0)
 		complain_once(r, &err);
 	announce(r, end.state, exit_status);
+	if (!r->facts->privileged && !has_unrecorded(r))
+		r->store = sbx_store_close(r->store);
 }
 
 void sbx_record_close(struct sbx_run *r)

@@ -18,9 +18,11 @@ void sbx_record_released(struct sbx_run *r);
 void sbx_record_event(struct sbx_run *r, const struct sbx_event *e);
 /* Write what has been taken in. */
 void sbx_record_flush(struct sbx_run *r);
-/* Last events and the final state. */
+/* Last events and the final state. The database is closed while there is time for it, which there is until the kernel
+ * has taken the sandbox apart; what is taken in after that is rare, and opens it again. Who gave up privileges may not
+ * be able to, and keeps it. */
 void sbx_record_end(struct sbx_run *r, int exit_status);
-/* What was taken in since; closes the database. */
+/* What was taken in since; closes the database for good. */
 void sbx_record_close(struct sbx_run *r);
 
 /* A row for a run that policy refused: nothing else of it exists. Errors are ignored: the refusal stands. */

@@ -482,6 +482,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 		sbx_err_set(&err, "%s", strerror(-error));
 		stage_fail(channel, error, step, &err);
 	}
+	sched_yield(); /* who waited for this goes first: for the rest nobody waits */
 	sbx_cpus_use(bwrap, &r->cpus);
 	sbx_factory_main(channel, s.factory, bwrap, o, o->wall_ms ? o->wall_ms + SETUP_SLACK_MS : 0);
 }

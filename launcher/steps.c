@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,12 +47,14 @@
 #include "launcher/tree_cover.h"
 #include "launcher/view.h"
 #include "sys/cpus.h"
+#include "sys/linger.h"
 #include "sys/proc.h"
 #include "sys/seccomp.h"
 #include "sys/userns.h"
 
 #define STAGE_TIMEOUT_MS 10000
 #define PID1_TIMEOUT_MS 1000
+#define PID1_LINGER_US 1500 /* it takes less where the command is all there was */
 #define RELEASE_TIMEOUT_MS 5000
 #define BROKER_FIRST_MS 2 /* on a processor that we share */
 #define SELFTEST_TIMEOUT_MS 20000 /* all probes; each has its own, shorter one */
@@ -137,6 +140,7 @@ static int stage_apply(struct sbx_run *r)
 		e = sbx_stage_order(r);
 	if (e < 0 || !guessed)
 		return e;
+	sched_yield(); /* the stage goes first where we share a processor: bwrap waits for it, and nobody for what follows */
 	e = prepare_files(r, etc); /* while the stage works */
 	return e == SBX_ETC_GUESS_WRONG ? order_anew(r) : e;
 }
@@ -148,9 +152,10 @@ static int stage_apply(struct sbx_run *r)
 static void wait_until_empty(struct sbx_run *r)
 {
 	struct pollfd p = { .fd = r->pid1_fd, .events = POLLIN };
+	uint32_t linger_us = r->others.known ? PID1_LINGER_US : 0;
 
-	if (r->stage_pid > 0 &&
-	    (r->pid1_fd < 0 || poll(&p, 1, PID1_TIMEOUT_MS) != 1 || !(p.revents & POLLIN)))
+	if (r->stage_pid > 0 && (r->pid1_fd < 0 || sbx_linger_poll(&p, 1, PID1_TIMEOUT_MS, linger_us) != 1 ||
+				 !(p.revents & POLLIN)))
 		sbx_proc_reap(&r->stage_pid);
 }
 
@@ -408,8 +413,10 @@ static int selftest_apply(struct sbx_run *r)
 
 	if (e == 0 && !later)
 		e = send_probes(r);
-	if (r->others.known)
+	if (r->others.known) {
 		sbx_supervise(r, SBX_WAIT_BROKER_READY, BROKER_FIRST_MS); /* whatever becomes of it is seen below */
+		sched_yield();	/* the probes wait for its first answers */
+	}
 	if (e == 0)
 		e = sbx_record_begin(r);
 	r->orders = sbx_orders_free(r->orders); /* the stage has its own mapping; at the end it would be waited for */
@@ -485,6 +492,7 @@ static int release_apply(struct sbx_run *r)
 		return e < 0 ? e : -EPIPE;
 	}
 	r->released = true;
+	r->linger_until_us = r->others.known ? sbx_clock_monotonic_us() + SBX_SUPERVISE_LINGER_US : 0;
 	r->outcome = SBX_OUTCOME_DONE;
 	sbx_announce_ready(r);
 	sbx_record_released(r);

@@ -29,7 +29,6 @@
 #include "sys/proc.h"
 
 #define PACKETS_PER_TURN 64
-#define LINGER_US 1500 /* the probes take less */
 #define WALL_GRACE_US 2000000 /* between SIGTERM and SIGKILL at the wall time */
 
 /* The one packet at hand; on a stack it would be 16 pages to fault in, and to clear, per call. */
@@ -414,12 +413,15 @@ static bool waits_for_command(const struct sbx_run *r)
 	return r->released && !r->command_exited && !r->exit_by_stage && !r->command_gone;
 }
 
-/* While nothing but the self-test is left to wait for, and there is more than one processor for it and us. */
-static uint32_t linger_us(const struct sbx_run *r, enum sbx_wait what)
+/* While nothing but the self-test is left to wait for, and there is more than one processor for it and us; and for as
+ * long as a short command takes. */
+static uint32_t linger_us(const struct sbx_run *r, enum sbx_wait what, uint64_t now)
 {
 	bool tested = what == SBX_WAIT_SELFTEST && r->init_hello && r->covered == r->covers;
 
-	return r->others.known && (tested || what == SBX_WAIT_RELEASE) ? LINGER_US : 0;
+	if (what == SBX_WAIT_COMMAND)
+		return r->linger_until_us > now ? (uint32_t)(r->linger_until_us - now) : 0;
+	return r->others.known && (tested || what == SBX_WAIT_RELEASE) ? SBX_SUPERVISE_LINGER_US : 0;
 }
 
 static int turn(struct sbx_run *r, enum sbx_wait what, uint64_t deadline_us)
@@ -435,9 +437,9 @@ static int turn(struct sbx_run *r, enum sbx_wait what, uint64_t deadline_us)
 	};
 	void (*const handlers[])(struct sbx_run *) = { on_stage, on_broker, on_init, on_signal,
 						       on_wall_clock, on_command, sbx_run_attach_changed };
-	uint64_t now;
+	uint64_t now = sbx_clock_monotonic_us();
 
-	if (sbx_linger_poll(p, SBX_N_ELEMENTS(p), poll_timeout(r, deadline_us), linger_us(r, what)) < 0)
+	if (sbx_linger_poll(p, SBX_N_ELEMENTS(p), poll_timeout(r, deadline_us), linger_us(r, what, now)) < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(p); i++)
 		if (p[i].revents)

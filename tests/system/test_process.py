@@ -258,3 +258,24 @@ def test_processors(sbx, sandbox, allowed):
     finally:
         p.terminate()
         p.communicate(timeout=20)
+
+def ran_ns(pid):
+    """What a process has had of the processors (schedstat: Documentation/scheduler/sched-stats.rst)."""
+    with open(f"/proc/{pid}/schedstat") as f:
+        return int(f.read().split()[0])
+
+
+def test_waiting_takes_no_processor(sbx, sandbox):
+    """Who waits for what comes at once does not sleep (sys/linger.h), and who waits for a command soon does."""
+    p = sbx.popen(["--allow", "allowed.test"], ["sh", "-c", "echo up; exec sleep 30"], root=sandbox)
+    try:
+        assert p.stdout.readline() == "up\n"
+        wait_for(lambda: named(p.pid, "sleep"))
+        time.sleep(0.3)
+        pids = [p.pid, *descendants(p.pid)]
+        before = {pid: ran_ns(pid) for pid in pids}
+        time.sleep(1)
+        assert {pid: (ran_ns(pid) - before[pid]) // 50_000_000 for pid in pids} == {pid: 0 for pid in pids}
+    finally:
+        p.terminate()
+        p.communicate(timeout=20)

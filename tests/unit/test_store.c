@@ -404,85 +404,6 @@ static void test_migrate_at_once(void **state)
 	assert_string_equal(query(f, "PRAGMA user_version"), "2");
 }
 
-/* Where anybody may read them, wherever the source is. */
-static void copy_migrations(struct fixture *f)
-{
-	struct dirent *e;
-	DIR *dir = opendir(f->migrations);
-	char to[128];
-
-	assert_non_null(dir);
-	snprintf(to, sizeof(to), "%s/migrations", f->root);
-	assert_int_equal(mkdir(to, 0755), 0);
-	while ((e = readdir(dir))) {
-		char path[1024], text[16384];
-		FILE *in;
-
-		if (!strstr(e->d_name, ".sql"))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", f->migrations, e->d_name);
-		in = fopen(path, "r");
-		assert_non_null(in);
-		text[fread(text, 1, sizeof(text) - 1, in)] = '\0';
-		assert_true(feof(in));
-		fclose(in);
-		snprintf(path, sizeof(path), "%s/%s", to, e->d_name);
-		scratch_write(path, text);
-	}
-	closedir(dir);
-	strcpy(f->migrations, to);
-}
-
-/* Another's -wal or -shm, as root's reader makes it; @release: after 30 ms it is ours, as SQLite does it. */
-static int open_beside(struct fixture *f, const char *suffix, mode_t mode, bool release)
-{
-	struct sbx_store *store = NULL;
-	char path[160];
-	pid_t pid;
-	int status, fd, r;
-
-	scratch_remove(f->state);
-	assert_int_equal(mkdir(f->state, 0755), 0);
-	assert_int_equal(chown(f->state, 65534, 65534), 0);
-	snprintf(path, sizeof(path), "%s%s", f->db, suffix);
-	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
-	assert_true(fd >= 0);
-	sbx_fd_close(fd);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		usleep(30 * 1000);
-		_exit(release && chown(path, 65534, 65534) < 0);
-	}
-	memset(&f->err, 0, sizeof(f->err));
-	assert_int_equal(seteuid(65534), 0);
-	r = sbx_store_open(f->state, f->migrations, &f->err, &store);
-	assert_int_equal(seteuid(0), 0);
-	sbx_store_close(store);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	return r;
-}
-
-/* Root's reader at the moment we make it: its files are waited for, and not for ever. */
-static void test_create_beside_a_reader(void **state)
-{
-	struct fixture *f = *state;
-
-	if (geteuid() != 0)
-		skip();
-	assert_int_equal(chmod(f->root, 0755), 0);
-	snprintf(f->state, sizeof(f->state), "%s/state", f->root);
-	snprintf(f->db, sizeof(f->db), "%s/sbx.db", f->state);
-	copy_migrations(f);
-	assert_int_equal(open_beside(f, "-shm", 0644, true), 0);
-	assert_int_equal(open_beside(f, "-shm", 0600, true), 0);
-	assert_int_equal(open_beside(f, "-shm", 0644, false), -EROFS);
-	assert_non_null(strstr(f->err.msg, "readonly"));
-	assert_int_equal(open_beside(f, "-shm", 0600, false), -ENOENT);
-	assert_non_null(strstr(f->err.msg, "unable to open"));
-}
-
 /* --- sandboxes --- */
 
 static void test_life(void **state)
@@ -1001,7 +922,6 @@ int main(void)
 		T(test_newer_is_refused),
 		T(test_bad_migrations),
 		T(test_create_at_once),
-		T(test_create_beside_a_reader),
 		T(test_migrate_at_once),
 		T(test_life),
 		T(test_states_only_go_forward),
