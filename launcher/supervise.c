@@ -323,7 +323,8 @@ static void on_command(struct sbx_run *r)
 	}
 	if (r->init_fd >= 0)
 		on_init(r); /* why there was no exec */
-	r->command_exited = !r->command_gone; /* the stage tells when nobody is left */
+	if (!r->command_gone)
+		r->command_exited = true; /* else the stage tells when nobody is left, and may have in this very turn */
 	r->has_status = true;
 	r->wait_status = status;
 }

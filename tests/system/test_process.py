@@ -71,6 +71,18 @@ def test_wait_all_alone(sbx):
         assert sbx.run([], command).rc == rc, command
 
 
+def test_wait_all_told_at_once(sbx):
+    """The launcher hears of the command's end and that nobody is left in the same turn."""
+    p = sbx.popen(["--wait-all"], ["sh", "-c", "echo up; sleep 0.5; exit 9"])
+    assert p.stdout.readline() == "up\n"
+    os.kill(p.pid, signal.SIGSTOP)
+    try:
+        wait_for(lambda: not named(p.pid, "bwrap", "sbx-init", "sh", "sleep"))
+    finally:
+        os.kill(p.pid, signal.SIGCONT)
+    assert p.wait(20) == 9
+
+
 def test_wait_all_after_a_kill(sbx):
     """The command was killed, which the launcher has only pid 1's word for; others are waited for."""
     p = sbx.popen(["--wait-all"], ["sh", "-c", LEFT["setsid"] + " echo gone; kill -KILL $$"])

@@ -61,11 +61,14 @@ class Workspace:
         for at, dirs, files in os.walk(self.dir):
             for name in dirs + files:
                 path = os.path.join(at, name)
-                st = os.lstat(path)
                 text = None
-                if stat.S_ISREG(st.st_mode):
-                    with open(path, "rb") as f:
-                        text = f.read()
+                try:
+                    st = os.lstat(path)
+                    if stat.S_ISREG(st.st_mode):
+                        with open(path, "rb") as f:
+                            text = f.read()
+                except FileNotFoundError:  # removed while we look: so it is not there
+                    continue
                 found[os.path.relpath(path, self.dir)] = (stat.S_IFMT(st.st_mode), stat.S_IMODE(st.st_mode), text)
         return found
 
