@@ -23,6 +23,12 @@
 
 #define PENDING_MAX 256 /* folded events waiting for their transaction */
 
+/* Moving the WAL into the database is 2.5 ms, four flushes of a disk. A command as short as that would be waited
+ * for, so it is done beside one that is not, and beside a short one only where no other came for long. */
+#define TIDY_AFTER_US	100000
+#define WAL_PAGES_WORTH 40
+#define WAL_PAGES_LONG	200
+
 /* Most calls find nothing that is due: the room is made with the first event that is. */
 struct pending {
 	struct sbx_run *run;
@@ -145,8 +151,17 @@ void sbx_record_released(struct sbx_run *r)
 	sbx_store_prepare_end(r->store, NULL); /* what is wrong comes up again at the end */
 	r->selftest = verdicts_json(r);
 	announce(r, SBX_STATE_RUNNING, -1);
-	if (!r->plan->attach.on) /* where the command may be waiting for its first pins */
-		sbx_store_tidy(r->store);
+	if (r->plan->attach.on)
+		return; /* the command may be waiting for its pins */
+	sbx_store_tidy(r->store, WAL_PAGES_LONG);
+	r->tidy_at_us = sbx_clock_monotonic_us() + TIDY_AFTER_US;
+}
+
+void sbx_record_tidy(struct sbx_run *r)
+{
+	r->tidy_at_us = 0;
+	if (r->store)
+		sbx_store_tidy(r->store, WAL_PAGES_WORTH);
 }
 
 static bool has_unrecorded(const struct sbx_run *r)

@@ -16,6 +16,8 @@ void sbx_record_released(struct sbx_run *r);
 /* Take in one event (from the broker, or our own); it is written within a second. Never fails: what
  * the database refuses is said once on stderr. */
 void sbx_record_event(struct sbx_run *r, const struct sbx_event *e);
+/* The command has run for a while, so nobody waits for us: the database is put in order. */
+void sbx_record_tidy(struct sbx_run *r);
 /* Write what has been taken in. */
 void sbx_record_flush(struct sbx_run *r);
 /* Last events and the final state. The database is closed while there is time for it, which there is until the kernel

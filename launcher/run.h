@@ -142,6 +142,7 @@ struct sbx_run {
 	char *selftest;       /* the verdicts for the row, when they are made already; malloc'ed */
 	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of events that could not be written yet */
 	uint64_t flush_at_us; /* when events go to the database next; 0: none wait */
+	uint64_t tidy_at_us;  /* when the command is not a short one (sbx_record_tidy); 0: not, or done */
 
 	uint64_t started_us;  /* monotonic */
 	uint32_t step_us[16]; /* time taken per step, by index into the table */

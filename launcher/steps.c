@@ -415,6 +415,12 @@ static int selftest_apply(struct sbx_run *r)
 		e = send_probes(r);
 	if (r->others.known) {
 		sbx_supervise(r, SBX_WAIT_BROKER_READY, BROKER_FIRST_MS); /* whatever becomes of it is seen below */
+		if (CPU_COUNT(&r->others.set) == 1 && r->broker_pid > 0) {
+			struct sbx_cpus here = r->cpus;
+
+			CPU_XOR(&here.set, &here.set, &r->others.set);
+			sbx_cpus_use(r->broker_pid, &here);
+		}
 		sched_yield();	/* the probes wait for its first answers */
 	}
 	if (e == 0)
@@ -524,6 +530,7 @@ static void wait_for_command(struct sbx_run *r)
 {
 	int e = sbx_supervise(r, SBX_WAIT_COMMAND, 0);
 
+	r->tidy_at_us = 0;
 	if (r->wall_expired) {
 		r->outcome = SBX_OUTCOME_TIMED_OUT;
 		sbx_err_set(&r->err, "the command was ended at its wall_time of %llu s",

@@ -401,7 +401,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 {
-	uint64_t at = earlier(deadline_us, earlier(r->flush_at_us, r->kill_at_us));
+	uint64_t at = earlier(earlier(deadline_us, r->tidy_at_us), earlier(r->flush_at_us, r->kill_at_us));
 	uint64_t now = sbx_clock_monotonic_us();
 
 	if (!at)
@@ -448,6 +448,8 @@ static int turn(struct sbx_run *r, enum sbx_wait what, uint64_t deadline_us)
 	now = sbx_clock_monotonic_us();
 	if (r->flush_at_us && r->flush_at_us <= now)
 		sbx_record_flush(r);
+	if (r->tidy_at_us && r->tidy_at_us <= now)
+		sbx_record_tidy(r);
 	if (r->kill_at_us && r->kill_at_us <= now) {
 		if (r->stage_pid > 0)
 			kill(r->stage_pid, SIGKILL);

@@ -39,7 +39,8 @@
 
 /* --- paths in the tree --- */
 
-int sbx_tree_open(const struct sbx_tree *t, const char *path, uint64_t flags)
+/* @path from @dir, which it does not leave; "": @dir. */
+static int open_in(int dir, const char *path, uint64_t flags)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
@@ -47,7 +48,7 @@ int sbx_tree_open(const struct sbx_tree *t, const char *path, uint64_t flags)
 
 	/* EAGAIN: something was renamed or mounted while a ".." was walked (openat2(2)). */
 	for (int i = 0; i < OPEN_ATTEMPTS; i++) {
-		fd = syscall(SYS_openat2, t->root, path[1] ? path + 1 : ".", &how, sizeof(how));
+		fd = syscall(SYS_openat2, dir, path[0] ? path : ".", &how, sizeof(how));
 		if (fd >= 0 || errno != EAGAIN)
 			break;
 	}
@@ -57,62 +58,87 @@ int sbx_tree_open(const struct sbx_tree *t, const char *path, uint64_t flags)
 	return (int)fd;
 }
 
-/* Make the directories of @path that are missing. The last one's fd, or -errno. */
-static int make_dirs(const struct sbx_tree *t, char *path)
+int sbx_tree_open(const struct sbx_tree *t, const char *path, uint64_t flags)
 {
-	int at = sbx_tree_open(t, "/", O_PATH | O_DIRECTORY);
+	return open_in(t->root, path + 1, flags);
+}
 
-	for (char *end = path; at >= 0 && end;) {
-		char *part = end + 1;
-		int next;
+/* A directory, to be used by its fd: the root's own, or one that was opened. */
+struct place {
+	int fd;
+	int opened; /* -1: none */
+};
 
+static void place_fini(struct place *p)
+{
+	sbx_fd_close(p->opened);
+}
+#define AUTO_PLACE __attribute__((cleanup(place_fini))) struct place
+
+static int place_set(struct place *p, int fd)
+{
+	if (fd < 0)
+		return fd;
+	sbx_fd_close(p->opened);
+	p->fd = p->opened = fd;
+	return 0;
+}
+
+/* Each part of @path from where @p is, made where it is missing. 0 or -errno. */
+static int make_dirs(struct place *p, char *path)
+{
+	int r = 0;
+
+	for (char *part = path, *end; r == 0 && part; part = end ? end + 1 : NULL) {
 		end = strchr(part, '/');
 		if (end)
 			*end = '\0';
-		next = sbx_tree_open(t, path, O_PATH | O_DIRECTORY);
-		if (next == -ENOENT)
-			next = mkdirat(at, part, 0755) < 0 ? -errno :
-							     sbx_tree_open(t, path, O_PATH | O_DIRECTORY);
-		sbx_fd_close(at);
-		at = next;
+		r = place_set(p, open_in(p->fd, part, O_PATH | O_DIRECTORY));
+		if (r == -ENOENT)
+			r = mkdirat(p->fd, part, 0755) < 0 ? -errno :
+							     place_set(p, open_in(p->fd, part, O_PATH | O_DIRECTORY));
 		if (end)
 			*end = '/';
 	}
-	return at;
+	return r;
 }
 
-/* The directory that @dest is in, made where it is missing. fd or -errno. */
-static int open_parent(const struct sbx_tree *t, const char *dest, const char **ret_name)
+/* The directory that @dest is in, made where it is missing. 0 or -errno. */
+static int find_parent(const struct sbx_tree *t, const char *dest, struct place *ret_parent, const char **ret_name)
 {
 	const char *name = strrchr(dest, '/') + 1;
-	size_t n = (size_t)(name - dest);
+	size_t n = (size_t)(name - dest) - 1;
 	char path[PATH_MAX];
-	int fd;
+	int r;
 
 	*ret_name = name;
+	*ret_parent = (struct place){ .fd = t->root, .opened = -1 };
 	if (n >= sizeof(path))
 		return -ENAMETOOLONG;
-	memcpy(path, dest, n);
-	path[n > 1 ? n - 1 : 1] = '\0';
-	fd = sbx_tree_open(t, path, O_PATH | O_DIRECTORY);
-	return fd == -ENOENT ? make_dirs(t, path) : fd;
+	if (n == 0)
+		return 0;
+	memcpy(path, dest + 1, n - 1);
+	path[n - 1] = '\0';
+	r = place_set(ret_parent, open_in(t->root, path, O_PATH | O_DIRECTORY));
+	return r == -ENOENT ? make_dirs(ret_parent, path) : r;
 }
 
 /* Something to mount on: what is there, or a new directory or file. O_PATH fd or -errno. */
 static int open_target(const struct sbx_tree *t, const char *dest, bool dir)
 {
-	SBX_AUTO_CLOSE int parent = -1;
-	int fd = sbx_tree_open(t, dest, O_PATH | (dir ? O_DIRECTORY : 0));
+	uint64_t flags = O_PATH | (dir ? O_DIRECTORY : 0);
+	AUTO_PLACE parent = { .opened = -1 };
 	const char *name;
+	int r = find_parent(t, dest, &parent, &name), fd;
 
+	if (r < 0)
+		return r;
+	fd = open_in(parent.fd, name, flags);
 	if (fd != -ENOENT)
 		return fd;
-	parent = open_parent(t, dest, &name);
-	if (parent < 0)
-		return parent;
-	if ((dir ? mkdirat(parent, name, 0755) : mknodat(parent, name, S_IFREG | 0444, 0)) < 0)
+	if ((dir ? mkdirat(parent.fd, name, 0755) : mknodat(parent.fd, name, S_IFREG | 0444, 0)) < 0)
 		return -errno;
-	return sbx_tree_open(t, dest, O_PATH | (dir ? O_DIRECTORY : 0));
+	return open_in(parent.fd, name, flags);
 }
 
 /* --- mounts --- */
@@ -259,34 +285,38 @@ static int mount_tmpfs(const struct sbx_tree *t, const char *dest, uint64_t size
 
 static int make_symlink(const struct sbx_tree *t, const char *text, const char *dest)
 {
+	AUTO_PLACE parent = { .opened = -1 };
 	const char *name;
-	SBX_AUTO_CLOSE int parent = open_parent(t, dest, &name);
+	int r = find_parent(t, dest, &parent, &name);
 
-	if (parent < 0)
-		return parent;
-	return symlinkat(text, parent, name) < 0 ? -errno : 0;
+	if (r < 0)
+		return r;
+	return symlinkat(text, parent.fd, name) < 0 ? -errno : 0;
 }
 
 /* One that is there stays as it is: it may be the host's. */
 static int make_dir(const struct sbx_tree *t, const char *dest, mode_t mode)
 {
+	AUTO_PLACE parent = { .opened = -1 };
 	const char *name;
-	SBX_AUTO_CLOSE int parent = open_parent(t, dest, &name);
+	int r = find_parent(t, dest, &parent, &name);
 
-	if (parent < 0)
-		return parent;
-	return mkdirat(parent, name, mode) < 0 && errno != EEXIST ? -errno : 0;
+	if (r < 0)
+		return r;
+	return mkdirat(parent.fd, name, mode) < 0 && errno != EEXIST ? -errno : 0;
 }
 
 static int make_file(const struct sbx_tree *t, const struct sbx_mount_op *op)
 {
+	AUTO_PLACE parent = { .opened = -1 };
 	const char *name, *s = op->text;
-	SBX_AUTO_CLOSE int parent = open_parent(t, op->dest, &name), fd = -1;
+	SBX_AUTO_CLOSE int fd = -1;
 	size_t left = op->n_text;
+	int r = find_parent(t, op->dest, &parent, &name);
 
-	if (parent < 0)
-		return parent;
-	fd = openat(parent, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, op->mode);
+	if (r < 0)
+		return r;
+	fd = openat(parent.fd, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, op->mode);
 	if (fd < 0)
 		return -errno;
 	while (left > 0) {

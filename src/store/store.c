@@ -7,8 +7,8 @@
  * IMMEDIATE transaction per batch of events; readers never wait (WAL). A run must not pay for a
  * disk flush: with synchronous=NORMAL a commit only appends to the WAL, closing neither checkpoints
  * nor deletes it. Who has nobody waiting moves it into the database and flushes (sbx_store_tidy), or
- * a commit does, where nobody ever has time. So a crash of a process loses nothing, and a loss of power at most the newest rows,
- * never the file.
+ * a commit does, where nobody ever has time. So a crash of a process loses nothing, and a loss of power
+ * at most the newest rows, never the file.
  *
  * What a run pays is mostly what SQLite does when nobody else has the database open, as between two
  * runs in a row: it builds the WAL's index anew from the whole WAL, and parses the whole schema. So
@@ -38,8 +38,6 @@
 #include "store/migrate.h"
 #include "store/sql.h"
 
-/* A run writes 8, and reads anew (2 us and more for each) what is there; moving them is 2 ms. */
-#define TIDY_PAGES	  40
 #define CHECKPOINT_PAGES  256
 #define LIVE_MAX	  4096
 #define FOREIGN_READER_MS 100
@@ -301,9 +299,9 @@ int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx
 	return 0;
 }
 
-void sbx_store_tidy(struct sbx_store *store)
+void sbx_store_tidy(struct sbx_store *store, int at_least)
 {
-	if (store->wal_pages >= TIDY_PAGES &&
+	if (store->wal_pages >= at_least &&
 	    sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) ==
 		    SQLITE_OK)
 		store->wal_pages = 0;

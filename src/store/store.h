@@ -101,9 +101,10 @@ struct sbx_store_end {
 };
 #define SBX_STORE_USAGE_UNKNOWN { -1, -1, -1, -1, -1 }
 
-/* While nobody waits: what was committed is moved into the database where it has become much, up to some
- * milliseconds. What fails is done by somebody else, or later. */
-void sbx_store_tidy(struct sbx_store *store);
+/* While nobody waits: what was committed is moved into the database where it has become @at_least that many
+ * pages, and flushed: some milliseconds. A start reads each page anew, about 1 us, and a run writes 8. What
+ * fails is done by somebody else, or later. */
+void sbx_store_tidy(struct sbx_store *store, int at_least);
 /* Optional, while nobody waits: what the next call needs compiled. 0 or -errno. */
 int sbx_store_prepare_end(struct sbx_store *store, struct sbx_err *err);
 /* `preparing` or `running` becomes a final state. 0, SBX_STORE_E_UNKNOWN or -errno. */
