@@ -260,15 +260,28 @@ static int make_first_socket(struct sbx_placeholder_dir *d, const char *name)
 	return fstat(d->model_fd, &d->model_st) < 0 ? -errno : 0;
 }
 
-/* *ret_known: *ret_st is what it is. One inode for all, so that looking at the first link is enough. */
-static int make_socket(struct sbx_placeholder_dir *d, const char *name, struct stat *ret_st, bool *ret_known)
+/* Of who opened it himself, Linux 6.10 and later take the descriptor (ENOENT: not this one). 0, or -1 with errno. */
+static int link_model(struct sbx_placeholder_dir *d, const char *name)
 {
 	char model[32];
 
+	if (!d->links_by_path) {
+		if (linkat(d->model_fd, "", d->fd, name, AT_EMPTY_PATH) == 0)
+			return 0;
+		if (errno == EEXIST)
+			return -1;
+		d->links_by_path = true;
+	}
+	snprintf(model, sizeof(model), "/proc/self/fd/%d", d->model_fd);
+	return linkat(AT_FDCWD, model, d->fd, name, AT_SYMLINK_FOLLOW);
+}
+
+/* *ret_known: *ret_st is what it is. One inode for all, so that looking at the first link is enough. */
+static int make_socket(struct sbx_placeholder_dir *d, const char *name, struct stat *ret_st, bool *ret_known)
+{
 	*ret_known = d->links_are_alike;
 	*ret_st = d->model_st;
-	snprintf(model, sizeof(model), "/proc/self/fd/%d", d->model_fd);
-	if (d->model_fd >= 0 && linkat(AT_FDCWD, model, d->fd, name, AT_SYMLINK_FOLLOW) == 0)
+	if (d->model_fd >= 0 && link_model(d, name) == 0)
 		return 0;
 	*ret_known = false;
 	return d->model_fd >= 0 && errno == EEXIST ? -EEXIST : make_first_socket(d, name);

@@ -149,6 +149,7 @@ struct sbx_placeholder_dir {
 	int lock_fd;  /* shared lock on it; -1: not yet, or it cannot be had */
 	int model_fd; /* O_PATH of a socket that others are hard links of; -1 */
 	struct stat model_st;
+	bool links_by_path;   /* the kernel wants a path of the model, and no descriptor */
 	bool links_are_alike; /* the first link had the model's number, as not in every FUSE */
 	char *path;   /* on the host, for messages and sweeps */
 	size_t grant; /* in the plan's mounts: who may write there */

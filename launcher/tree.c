@@ -93,10 +93,9 @@ static int make_dirs(struct place *p, char *path)
 		end = strchr(part, '/');
 		if (end)
 			*end = '\0';
-		r = place_set(p, open_in(p->fd, part, O_PATH | O_DIRECTORY));
-		if (r == -ENOENT)
-			r = mkdirat(p->fd, part, 0755) < 0 ? -errno :
-							     place_set(p, open_in(p->fd, part, O_PATH | O_DIRECTORY));
+		/* Most are missing, so making them is tried first. */
+		r = mkdirat(p->fd, part, 0755) < 0 && errno != EEXIST ?
+			    -errno : place_set(p, open_in(p->fd, part, O_PATH | O_DIRECTORY));
 		if (end)
 			*end = '/';
 	}
@@ -129,14 +128,12 @@ static int open_target(const struct sbx_tree *t, const char *dest, bool dir)
 	uint64_t flags = O_PATH | (dir ? O_DIRECTORY : 0);
 	AUTO_PLACE parent = { .opened = -1 };
 	const char *name;
-	int r = find_parent(t, dest, &parent, &name), fd;
+	int r = find_parent(t, dest, &parent, &name);
 
 	if (r < 0)
 		return r;
-	fd = open_in(parent.fd, name, flags);
-	if (fd != -ENOENT)
-		return fd;
-	if ((dir ? mkdirat(parent.fd, name, 0755) : mknodat(parent.fd, name, S_IFREG | 0444, 0)) < 0)
+	if (*name && (dir ? mkdirat(parent.fd, name, 0755) : mknodat(parent.fd, name, S_IFREG | 0444, 0)) < 0 &&
+	    errno != EEXIST)
 		return -errno;
 	return open_in(parent.fd, name, flags);
 }
@@ -265,11 +262,13 @@ static int mount_fresh(const struct sbx_tree *t, const char *type, const char *d
 		       const char *options)
 {
 	SBX_AUTO_CLOSE int target = open_target(t, dest, true);
-	char path[32];
+	char path[32] = ".";
 
 	if (target < 0)
 		return target;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", target);
+	/* Working there is the shorter way to what was resolved; we may not in a directory that is closed to us. */
+	if (fchdir(target) < 0)
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", target);
 	return mount(type, path, type, flags, options) < 0 ? -errno : 0;
 }
 

@@ -391,6 +391,34 @@ int sbx_path_check_support(struct sbx_err *err)
 	return fd == -ENOSYS || fd == -EPERM ? refuse_open(NULL, "/", -ENOSYS, err) : 0;
 }
 
+/* Absolute, and of names alone. */
+static bool is_normalised(const char *path)
+{
+	if (path[0] != '/')
+		return false;
+	for (const char *name = path + 1;;) {
+		size_t n = strcspn(name, "/");
+
+		if (n == 0)
+			return path[1] == '\0';
+		if (name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.')))
+			return false;
+		if (!name[n])
+			return true;
+		name += n + 1;
+	}
+}
+
+bool sbx_path_is_resolved(const char *path)
+{
+	SBX_AUTO_CLOSE int fd = -1;
+
+	if (!is_normalised(path))
+		return false;
+	fd = open2(AT_FDCWD, path, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	return fd >= 0;
+}
+
 static int resolve_once(const char *path, struct walk *w, struct sbx_err *err,
 			struct sbx_resolved *out)
 {

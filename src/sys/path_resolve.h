@@ -37,4 +37,8 @@ struct sbx_resolved {
 int sbx_path_resolve(const char *path, struct sbx_err *err, struct sbx_resolved *ret_resolved);
 void sbx_resolved_fini(struct sbx_resolved *r);
 
+/* By one look: @path is absolute and normalised, it is there, and no symlink is on it, so that it is its own resolved
+ * path. False says nothing. */
+bool sbx_path_is_resolved(const char *path);
+
 #endif
