@@ -154,6 +154,9 @@ struct sbx_run {
 void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct sbx_facts *f);
 void sbx_run_fini(struct sbx_run *r);
 
+/* Wait for those that were killed: the stage, and the guard, which is given the time. */
+void sbx_run_reap(struct sbx_run *r);
+
 /* The steps (steps.c): apply in order; on failure, and at the end, undo in reverse. */
 struct sbx_step {
 	const char *name;

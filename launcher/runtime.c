@@ -322,5 +322,4 @@ void sbx_runtime_forget(struct sbx_run *r)
 void sbx_runtime_end(struct sbx_run *r)
 {
 	r->runtime_fd = sbx_fd_close(r->runtime_fd);
-	sbx_proc_reap(&r->guard_pid);
 }

@@ -16,8 +16,7 @@ int sbx_runtime_make(struct sbx_run *r);
 void sbx_runtime_remove(struct sbx_run *r);
 /* In a fork of the launcher: the lock and the guard are the launcher's alone. */
 void sbx_runtime_forget(struct sbx_run *r);
-/* What takes its time, while others end: let go of what was removed (a disk's file system frees it now, 0.14 ms)
- * and of the guard. */
+/* What takes its time, while others end: let go of what was removed (a disk's file system frees it now, 0.14 ms). */
 void sbx_runtime_end(struct sbx_run *r);
 
 /* What the guard of a killed launcher does, as a program: sbx-run SBX_GUARD_MODE ID. Removes the directory of

@@ -170,6 +170,12 @@ static void protect_end(struct sbx_run *r)
 	sbx_caretaker_end(r);
 }
 
+void sbx_run_reap(struct sbx_run *r)
+{
+	sbx_proc_reap(&r->stage_pid);
+	sbx_proc_reap_soon(&r->guard_pid);
+}
+
 /* SIGKILL went to the stage before, and the broker said its last, so what is recorded is final; the kernel
  * takes its time to take the sandbox apart, in which the record is written. The directory goes after the
  * row has its state and the placeholders are away: a directory without a launcher is what the guard and a sweep go
@@ -187,7 +193,7 @@ static void record_undo(struct sbx_run *r)
 	sbx_runtime_end(r);
 	sbx_proc_reap(&r->broker_pid);
 	if (!r->released || r->cgroup.command_fd >= 0)
-		sbx_proc_reap(&r->stage_pid); /* the kernel lets go of pid 1 of a namespace last: others wait in main.c */
+		sbx_run_reap(r); /* the kernel lets go of pid 1 of a namespace last: others wait in main.c */
 	sbx_cgroup_remove(&r->cgroup);
 }
 
