@@ -422,12 +422,6 @@ static int selftest_apply(struct sbx_run *r)
 	if (r->others.known) {
 		sbx_supervise(r, SBX_WAIT_BROKER_READY, BROKER_FIRST_MS); /* whatever becomes of it is seen below */
 		sched_yield();	/* the probes wait for its first answers */
-		if (CPU_COUNT(&r->others.set) == 1 && r->broker_pid > 0) {
-			struct sbx_cpus here = r->cpus;
-
-			CPU_XOR(&here.set, &here.set, &r->others.set);
-			sbx_cpus_use(r->broker_pid, &here);
-		}
 	}
 	if (e == 0)
 		e = sbx_record_begin(r);

@@ -211,25 +211,12 @@ static void on_broker(struct sbx_run *r)
 	}
 }
 
-/* Where it covers: with the self-test, which will wait for the broker and the database; or with us, who have them
- * behind us. */
-static void place_stage(const struct sbx_run *r)
-{
-	struct sbx_cpus here = r->cpus;
-
-	if (!r->covers || r->row || !r->others.known || CPU_COUNT(&r->others.set) != 1)
-		return;
-	CPU_XOR(&here.set, &here.set, &r->others.set);
-	sbx_cpus_use(r->stage_pid, &here);
-}
-
 static void on_hello(struct sbx_run *r, pid_t pid)
 {
 	r->init_hello = true;
 	r->pid1 = pid;
 	if (pid > 0)
 		r->pid1_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	place_stage(r);
 	if (r->covers)
 		tell_stage(r, SBX_MSG_COVER, 0);
 }
