@@ -73,7 +73,6 @@ static void place_fini(struct place *p)
 {
 	sbx_fd_close(p->opened);
 }
-#define AUTO_PLACE __attribute__((cleanup(place_fini))) struct place
 
 static int place_set(struct place *p, int fd)
 {
@@ -94,8 +93,9 @@ static int make_dirs(struct place *p, char *path)
 		if (end)
 			*end = '\0';
 		/* Most are missing, so making them is tried first. */
-		r = mkdirat(p->fd, part, 0755) < 0 && errno != EEXIST ?
-			    -errno : place_set(p, open_in(p->fd, part, O_PATH | O_DIRECTORY));
+		r = mkdirat(p->fd, part, 0755) < 0 && errno != EEXIST ? -errno : 0;
+		if (r == 0)
+			r = place_set(p, open_in(p->fd, part, O_PATH | O_DIRECTORY));
 		if (end)
 			*end = '/';
 	}
@@ -126,7 +126,7 @@ static int find_parent(const struct sbx_tree *t, const char *dest, struct place 
 static int open_target(const struct sbx_tree *t, const char *dest, bool dir)
 {
 	uint64_t flags = O_PATH | (dir ? O_DIRECTORY : 0);
-	AUTO_PLACE parent = { .opened = -1 };
+	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
 	const char *name;
 	int r = find_parent(t, dest, &parent, &name);
 
@@ -284,7 +284,7 @@ static int mount_tmpfs(const struct sbx_tree *t, const char *dest, uint64_t size
 
 static int make_symlink(const struct sbx_tree *t, const char *text, const char *dest)
 {
-	AUTO_PLACE parent = { .opened = -1 };
+	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
 	const char *name;
 	int r = find_parent(t, dest, &parent, &name);
 
@@ -296,7 +296,7 @@ static int make_symlink(const struct sbx_tree *t, const char *text, const char *
 /* One that is there stays as it is: it may be the host's. */
 static int make_dir(const struct sbx_tree *t, const char *dest, mode_t mode)
 {
-	AUTO_PLACE parent = { .opened = -1 };
+	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
 	const char *name;
 	int r = find_parent(t, dest, &parent, &name);
 
@@ -307,7 +307,7 @@ static int make_dir(const struct sbx_tree *t, const char *dest, mode_t mode)
 
 static int make_file(const struct sbx_tree *t, const struct sbx_mount_op *op)
 {
-	AUTO_PLACE parent = { .opened = -1 };
+	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
 	const char *name, *s = op->text;
 	SBX_AUTO_CLOSE int fd = -1;
 	size_t left = op->n_text;

@@ -351,3 +351,24 @@ def test_fd_hygiene(sbx, clean):
         os.close(fd)
     status = json.loads(r.out)
     assert status["fds"] in ([0, 1, 2, 3], [0, 1, 2]), status["fds"]  # 3: the listing itself
+
+
+# --- the database between the runs ---
+
+def test_a_short_command_moves_nothing(sbx, clean):
+    """What runs wrote stays in the WAL while they are short; one that lasts has it moved beside it, and one of many
+    when it has become long."""
+    database = sbx.state + "/sbx.db"
+    sbx.run([], ["true"])
+    before = os.stat(database)
+    for _ in range(7):
+        sbx.run([], ["true"])
+    assert os.stat(database).st_mtime_ns == before.st_mtime_ns
+    sbx.run([], ["sleep", "0.5"])
+    moved = os.stat(database)
+    assert moved.st_mtime_ns > before.st_mtime_ns
+    for _ in range(40):
+        sbx.run([], ["true"])
+    assert os.stat(database).st_mtime_ns > moved.st_mtime_ns
+    assert os.stat(database + "-wal").st_size < 400 * 1024
+    assert [s["state"] for s in sbx.sandboxes()] == ["done"] * 49

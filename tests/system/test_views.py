@@ -51,6 +51,17 @@ def test_tmpfs_over_a_grant(sbx):
     assert sorted(os.listdir(sbx.work + "/cache")) == ["new", "old"]
 
 
+def test_tmpfs_over_what_is_closed_to_us(sbx, image, root):
+    """A mount hides what nobody of ours may enter, or read; the twin is refused it."""
+    os.chmod(image + "/root", 0o700)
+    os.chmod(image + "/opt/app", 0o700)
+    for closed in "/root", "/opt/app":
+        os.chown(image + closed, 4711, 4711)
+    args = ["--root", image, "--tmpfs", "/root"]
+    r = sbx.run(args, ["touch", "/root/new", "/opt/app/new"], root=root)
+    assert [line.split(": ")[1] for line in r.out.splitlines()] == ["made", "Permission denied"], r
+
+
 def test_tmpfs_within_limits_disk(sbx):
     """Two that ask for no size fill the one that limits.disk bounds; the twin has room for both."""
     script = "for d in /a /b; do dd if=/dev/zero of=$d/f bs=1M count=12 2>/dev/null && echo fits; done; true"

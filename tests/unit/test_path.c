@@ -775,6 +775,33 @@ static void test_no_leak(void **state)
 	assert_int_equal(before, after);
 }
 
+/* Says so of names alone that lead straight there, and of nothing else. */
+static void test_is_resolved(void **state)
+{
+	static const char *const yes[] = { "ws", "ws/dir/file", "ws/fifo", "ws/.ssh/key" };
+	static const char *const no[] = {
+		"ws/in",     "ws/in/file", "alias",  "alias/dir",   "ws/none",	"ws/dir/file/x", "ws/loop-a",
+		"ws/dir/..", "ws/./dir",   "ws/dir/", "ws//dir",    "ws/dir/.", "ws/../ws/dir",	 "ws/proc",
+	};
+	const struct world *w = *state;
+	char dots[PATH_MAX];
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(yes); i++)
+		assert_true(sbx_path_is_resolved(at(w, yes[i])));
+	for (size_t i = 0; i < SBX_N_ELEMENTS(no); i++)
+		if (sbx_path_is_resolved(at(w, no[i])))
+			fail_msg("%s", no[i]);
+	assert_true(sbx_path_is_resolved("/"));
+	assert_false(sbx_path_is_resolved("//"));
+	assert_false(sbx_path_is_resolved("/."));
+	assert_false(sbx_path_is_resolved(""));
+	assert_false(sbx_path_is_resolved("tmp"));
+	/* dots that are a name */
+	strcpy(dots, at(w, "ws/..."));
+	assert_int_equal(mkdir(dots, 0755), 0);
+	assert_true(sbx_path_is_resolved(dots));
+}
+
 /* As realpath(3) where there is something, and with what is missing where there is not. */
 static void test_real_location(void **state)
 {
@@ -836,6 +863,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_set_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_set_id_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_leak, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_is_resolved, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_real_location, setup, teardown),
 	};
 
