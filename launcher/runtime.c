@@ -33,7 +33,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -46,6 +45,7 @@
 #include "launcher/placeholders.h"
 #include "launcher/record.h"
 #include "launcher/runtime_dir.h"
+#include "sys/file_lock.h"
 #include "sys/proc.h"
 
 /* A directory of ours holds at most this many entries; a sweep never recurses. */
@@ -81,7 +81,8 @@ static bool remove_dead(const struct sbx_facts *f, int parent_fd, const char *na
 	SBX_AUTO_CLOSE int fd =
 		openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	/* A launcher that ended before we had the lock left nothing, and the name may be the next one's. */
+	if (fd < 0 || sbx_file_lock(parent_fd, name, fd) < 0)
 		return false;
 	if (name[0] != '.')
 		sbx_record_lost(f, name);
@@ -240,7 +241,8 @@ int sbx_runtime_lost(const char *id)
 	return parent_fd < 0 ? 125 : 0;
 }
 
-/* Make, lock and rename. 0 or -errno: -EEXIST or -EWOULDBLOCK when another sandbox has the id. */
+/* Make, lock and rename. 0 or -errno: -EEXIST, -EWOULDBLOCK or -ESTALE when another sandbox has the id, or had it
+ * just now. */
 static int claim(struct sbx_run *r, int parent_fd)
 {
 	const char *id = r->plan->id;
@@ -251,8 +253,11 @@ static int claim(struct sbx_run *r, int parent_fd)
 	if (mkdirat(parent_fd, temporary, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	r->runtime_fd = openat(parent_fd, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (r->runtime_fd < 0 || flock(r->runtime_fd, LOCK_EX | LOCK_NB) < 0)
+	if (r->runtime_fd < 0)
 		return -errno;
+	error = sbx_file_lock(parent_fd, temporary, r->runtime_fd);
+	if (error < 0)
+		return error;
 	if (renameat2(parent_fd, temporary, parent_fd, id, RENAME_NOREPLACE) < 0) {
 		error = -errno;
 		unlinkat(parent_fd, temporary, AT_REMOVEDIR);
@@ -285,7 +290,7 @@ int sbx_runtime_make(struct sbx_run *r)
 	}
 	sweep(r->plan->facts, parent_fd, NULL);
 	error = claim(r, parent_fd);
-	if (error == -EEXIST || error == -EWOULDBLOCK)
+	if (error == -EEXIST || error == -EWOULDBLOCK || error == -ESTALE)
 		sbx_err_set(&r->err, "a sandbox with id %s is up already (leave out --id)", r->plan->id);
 	else if (error < 0)
 		sbx_err_set(&r->err, "cannot make %s/%s: %s", dir, r->plan->id, strerror(-error));

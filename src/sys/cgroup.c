@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/sandbox_id.h"
+#include "sys/file_lock.h"
 #include "sys/file_text.h"
 #include "sys/proc.h"
 
@@ -80,7 +80,8 @@ static int make_locked(int place_fd, const char *name)
 {
 	for (int tries = 0; tries < MAKE_TRIES; tries++) {
 		SBX_AUTO_CLOSE int fd = -1;
-		struct stat ours, there;
+		struct stat ours;
+		int r;
 
 		/* Nobody else may open it: whoever can, can hold the lock. */
 		if (mkdirat(place_fd, name, 0700) < 0 && errno != EEXIST)
@@ -90,15 +91,14 @@ static int make_locked(int place_fd, const char *name)
 			continue;
 		if (fd < 0)
 			return fd;
-		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-			return errno == EWOULDBLOCK ? -EEXIST : -errno;
+		r = sbx_file_lock(place_fd, name, fd);
+		if (r == -ESTALE)
+			continue;
+		if (r < 0)
+			return r == -EWOULDBLOCK ? -EEXIST : r;
 		if (fstat(fd, &ours) < 0)
 			return -errno;
-		if (ours.st_uid != geteuid())
-			return -EEXIST;
-		if (fstatat(place_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    there.st_ino == ours.st_ino)
-			return sbx_fd_steal(&fd);
+		return ours.st_uid == geteuid() ? sbx_fd_steal(&fd) : -EEXIST;
 	}
 	return -EAGAIN;
 }
@@ -342,7 +342,7 @@ static int sweep_one(int place_fd, const char *name, const struct sbx_cgroup_rel
 	SBX_AUTO_CLOSE int fd = open_dir(place_fd, name);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || sbx_file_lock(place_fd, name, fd) < 0)
 		return 0;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(children); i++) {
 		SBX_AUTO_CLOSE int child = open_dir(fd, children[i]);

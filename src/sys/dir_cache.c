@@ -11,13 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/file_lock.h"
 #include "sys/file_text.h"
 
 #define ENTRIES_MAX 65536u /* 2 MiB; past that those of other trees are forgotten */
@@ -370,15 +370,10 @@ static int write_file(const struct sbx_dir_cache *c, int fd)
 static int open_locked(int dir_fd, const char *name)
 {
 	SBX_AUTO_CLOSE int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	struct stat st, now;
+	int r = fd < 0 ? -errno : sbx_file_lock(dir_fd, name, fd); /* it may have got its final name meanwhile */
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return -errno;
-	/* It may have got its final name before it was ours. */
-	if (fstat(fd, &st) < 0 || fstatat(dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	if (st.st_ino != now.st_ino || st.st_dev != now.st_dev)
-		return -EBUSY;
+	if (r < 0)
+		return r;
 	return ftruncate(fd, 0) < 0 ? -errno : sbx_fd_steal(&fd);
 }
 

@@ -30,6 +30,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/datagram.c %reldir%/datagram.h \
 	%reldir%/dir_cache.c %reldir%/dir_cache.h \
 	%reldir%/dir_walk.c %reldir%/dir_walk.h \
+	%reldir%/file_lock.c %reldir%/file_lock.h \
 	%reldir%/file_text.c %reldir%/file_text.h \
 	%reldir%/idmap.c %reldir%/idmap.h \
 	%reldir%/ids.c \
@@ -65,6 +66,10 @@ CLEANFILES += %reldir%/seccomp_programs.c
 check_PROGRAMS += tests/unit/test_dir_cache
 tests_unit_test_dir_cache_SOURCES = tests/unit/test_dir_cache.c tests/unit/scratch.h
 tests_unit_test_dir_cache_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_file_lock
+tests_unit_test_file_lock_SOURCES = tests/unit/test_file_lock.c tests/unit/scratch.h
+tests_unit_test_file_lock_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_dir_walk
 tests_unit_test_dir_walk_SOURCES = tests/unit/test_dir_walk.c tests/unit/scratch.h

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """sbx-run --gc: what dead launchers left goes, what lives stays."""
+import contextlib
 import os
 import shutil
 import signal
@@ -7,6 +8,7 @@ import threading
 
 import pytest
 
+from conftest import children
 from test_lifecycle import clean, guard_of, launcher_pid, processes, running, sandboxes, wait_until  # noqa: F401
 
 DEAD, LIVE = "dddddddddddd", "aaaaaaaaaaaa"
@@ -137,3 +139,39 @@ def test_beside_starts_and_ends(sbx, clean):
     assert {(r.rc, r.err) for r in results} == {(0, "")}
     assert set(said) == {(0, "sbx-run: gc: 0 removed\n")} and len(said) > 5
     assert {s["state"] for s in sandboxes(sbx)} == {"done"}
+
+
+@pytest.mark.parametrize("next_one", [False, True])
+def test_it_ends_between_the_look_and_the_lock(sbx, clean, next_one):
+    """What was opened is gone by the time its lock is free: there is nothing to undo, and what is called so by then is
+    another's."""
+    first = running(sbx, ["--id", LIVE])
+    directory = os.path.join(sbx.runtime, LIVE)
+    was = os.stat(directory)
+    sbx.wrapper = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=flock", "-e", "inject=flock:delay_enter=3s"]
+    sweep = sbx.popen(["--gc", "-v"], [])
+    sbx.wrapper = []
+
+    def has_it_open():
+        for pid in children(sweep.pid):
+            with contextlib.suppress(FileNotFoundError):
+                for fd in os.listdir(f"/proc/{pid}/fd"):
+                    st = os.stat(f"/proc/{pid}/fd/{fd}")
+                    if (st.st_dev, st.st_ino) == (was.st_dev, was.st_ino):
+                        return True
+        return False
+
+    try:
+        assert wait_until(has_it_open)
+        os.kill(first.pid, signal.SIGTERM)
+        first.communicate(timeout=10)
+        assert first.returncode == 143 and not os.path.exists(directory)
+        if next_one:
+            os.mkdir(directory)
+            os.chown(directory, sbx.world.user.pw_uid, sbx.world.user.pw_gid)
+        assert sweep.communicate(timeout=60)[1] == "sbx-run: gc: 0 removed\n" and sweep.returncode == 0
+    finally:
+        sweep.kill()
+        sweep.wait()
+    assert state_of(sbx, LIVE) == "done" and sbx.leftovers() == [LIVE] * next_one
+    assert gc(sbx).rc == 0 and sbx.leftovers() == []
