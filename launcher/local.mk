@@ -137,6 +137,7 @@ launcher_common_sources = \
 	%reldir%/publish.c %reldir%/publish.h \
 	%reldir%/receipt.c %reldir%/receipt.h \
 	%reldir%/record.c %reldir%/record.h \
+	%reldir%/record_events.c %reldir%/record_internal.h \
 	%reldir%/run.c %reldir%/run.h \
 	%reldir%/placeholders.c %reldir%/placeholders.h \
 	%reldir%/runtime.c %reldir%/runtime.h \

@@ -59,11 +59,17 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Nothing is lost when it goes. Not by its mode, which some file systems do not keep. */
+/* Nothing is lost when it goes, whole or not. Not by its mode, which some file systems do not keep. */
 static bool holds_nothing(const struct stat *st, enum sbx_placeholder_kind kind)
 {
 	return (st->st_mode & S_IFMT) == (kinds[kind].mode & S_IFMT) &&
-	       (!S_ISREG(st->st_mode) || (st->st_nlink == 1 && (size_t)st->st_size == strlen(kinds[kind].text)));
+	       (!S_ISREG(st->st_mode) || (st->st_nlink == 1 && (size_t)st->st_size <= strlen(kinds[kind].text)));
+}
+
+/* Of one that holds nothing. What is not was left between its making and its text: git dies of an empty commondir. */
+static bool is_whole(const struct stat *st, enum sbx_placeholder_kind kind)
+{
+	return !S_ISREG(st->st_mode) || (size_t)st->st_size == strlen(kinds[kind].text);
 }
 
 /* --- removing --- */
@@ -232,13 +238,15 @@ static int lock_dir(struct sbx_placeholder_dir *d)
 static int make_file(int dir, const char *name, enum sbx_placeholder_kind kind)
 {
 	const char *text = kinds[kind].text;
+	ssize_t n;
 	SBX_AUTO_CLOSE int fd = openat(dir, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
 				       kinds[kind].mode & 07777);
 
 	if (fd < 0)
 		return -errno;
-	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		return -EIO;
+	n = write(fd, text, strlen(text));
+	if (n != (ssize_t)strlen(text))
+		return n < 0 ? -errno : -EIO;
 	return fchmod(fd, kinds[kind].mode & 07777) < 0 ? -errno : 0; /* a default ACL may have said another */
 }
 
@@ -251,7 +259,9 @@ static int make_first_socket(struct sbx_placeholder_dir *d, const char *name)
 		return -errno;
 	sbx_fd_close(d->model_fd);
 	d->model_fd = openat(d->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (d->model_fd < 0 || fstat(d->model_fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+	if (d->model_fd < 0)
+		return errno == ENOENT || errno == ELOOP ? -ESTALE : -errno;
+	if (fstat(d->model_fd, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return -ESTALE;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", d->model_fd);
 	/* A default ACL may have said another mode; a file system without modes says what it likes. */
@@ -287,17 +297,41 @@ static int make_socket(struct sbx_placeholder_dir *d, const char *name, struct s
 	return d->model_fd >= 0 && errno == EEXIST ? -EEXIST : make_first_socket(d, name);
 }
 
+/* One that is not whole goes if nobody else is here who may be making it: who else has the lock waits for that. */
+static bool remove_part(const struct sbx_placeholder_dir *d, const struct sbx_placeholder *h)
+{
+	return !is_whole(&h->st, h->kind) && users_of(d->lock_fd) == LAST && unlinkat(d->fd, h->name, 0) == 0 &&
+	       flock(d->lock_fd, LOCK_SH | LOCK_NB) == 0;
+}
+
+static int make_new(struct sbx_placeholder_dir *d, struct sbx_placeholder *h, bool *ret_known)
+{
+	*ret_known = false;
+	return h->kind == SBX_PLACEHOLDER_SOCKET ? make_socket(d, h->name, &h->st, ret_known) :
+						   make_file(d->fd, h->name, h->kind);
+}
+
+/* It is there, and is one of ours. */
+static bool look_at(const struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
+{
+	return fstatat(d->fd, h->name, &h->st, AT_SYMLINK_NOFOLLOW) == 0 && sbx_placeholder_is_one(&h->st) &&
+	       holds_nothing(&h->st, h->kind);
+}
+
 static int make_one(struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
 {
-	bool known = false;
-	int r = h->kind == SBX_PLACEHOLDER_SOCKET ? make_socket(d, h->name, &h->st, &known) :
-						    make_file(d->fd, h->name, h->kind);
+	bool known;
+	int r = make_new(d, h, &known);
 
-	if (r < 0 && r != -EEXIST)
+	if (r == -EEXIST && look_at(d, h) && remove_part(d, h))
+		r = make_new(d, h, &known);
+	if (r < 0 && r != -EEXIST) {
+		h->made = look_at(d, h); /* half of it: the undo takes it away */
 		return r;
-	if (!known && fstatat(d->fd, h->name, &h->st, AT_SYMLINK_NOFOLLOW) < 0)
+	}
+	if (r == -EEXIST && !(look_at(d, h) && is_whole(&h->st, h->kind)))
 		return -ESTALE;
-	if (r == -EEXIST && !(sbx_placeholder_is_one(&h->st) && holds_nothing(&h->st, h->kind)))
+	if (r == 0 && !known && fstatat(d->fd, h->name, &h->st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -ESTALE;
 	if (!known && r == 0 && h->st.st_nlink > 1)
 		d->links_are_alike = is_same(&h->st, &d->model_st);

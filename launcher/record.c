@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The sandbox's row and events. Events arrive folded from the broker and are folded once more here
- * (the launcher adds its own), then written at most once a second in one transaction. A database that
- * cannot be opened at the start stops the run: nothing that cannot be recorded is released. One that
- * fails later is said once on stderr; the sandbox goes on, its refusals stand.
+ * The sandbox's row; record_events.c has its events. A database that cannot be opened at the start stops the run:
+ * nothing that cannot be recorded is released. One that fails later is said once on stderr; the sandbox goes on, its
+ * refusals stand.
  */
 #include "launcher/record.h"
 
@@ -18,10 +17,9 @@
 
 #include "base/cleanup.h"
 #include "launcher/announce.h"
+#include "launcher/record_internal.h"
 #include "launcher/runtime.h"
 #include "sys/proc.h"
-
-#define PENDING_MAX 256 /* folded events waiting for their transaction */
 
 /* Moving the WAL into the database is 2.5 ms, four flushes of a disk. A command as short as that would be waited
  * for, so it is done beside one that is not, and beside a short one only where no other came for long. */
@@ -29,12 +27,8 @@
 #define WAL_PAGES_WORTH 40
 #define WAL_PAGES_LONG	200
 
-/* Most calls find nothing that is due: the room is made with the first event that is. */
-struct pending {
-	struct sbx_run *run;
-	size_t n;
-	struct sbx_event *v; /* PENDING_MAX; NULL: none yet */
-};
+/* Who else writes is waited for no longer while something runs: signals and the wall clock wait meanwhile. */
+#define BUSY_MS 100
 
 static int open_store(const struct sbx_facts *f, struct sbx_err *err, struct sbx_store **ret_store)
 {
@@ -87,6 +81,15 @@ static void announce(const struct sbx_run *r, enum sbx_store_state state, int ex
 						       .exit_status = exit_status, .why = r->err.msg });
 }
 
+int sbx_record_open(struct sbx_run *r, struct sbx_err *err)
+{
+	int e = r->store ? 0 : open_store(r->plan->facts, err, &r->store);
+
+	if (e == 0)
+		sbx_store_set_busy_ms(r->store, r->at_end && !r->failing_since_us ? SBX_STORE_BUSY_MS : BUSY_MS);
+	return e;
+}
+
 int sbx_record_prepare(struct sbx_run *r)
 {
 	uint64_t seed;
@@ -116,13 +119,6 @@ int sbx_record_begin(struct sbx_run *r)
 	return e > 0 ? -EEXIST : e;
 }
 
-static void complain_once(struct sbx_run *r, const struct sbx_err *err)
-{
-	if (!r->store_failed)
-		fprintf(stderr, "sbx-run: events are not recorded: %s\n", err->msg);
-	r->store_failed = true;
-}
-
 /* The verdicts, compactly: [["dns_refused", true, "REFUSED"], ...]. malloc'ed or NULL. */
 static char *verdicts_json(const struct sbx_run *r)
 {
@@ -143,15 +139,13 @@ static char *verdicts_json(const struct sbx_run *r)
  * larger than a page costs more pages each time. */
 void sbx_record_released(struct sbx_run *r)
 {
-	struct sbx_err err = { 0 };
-
-	if (sbx_store_sandbox_release(r->store, r->plan->id, (int64_t)sbx_clock_realtime_ms(), NULL,
-				      &err) != 0)
-		complain_once(r, &err);
-	sbx_store_prepare_end(r->store, NULL); /* what is wrong comes up again at the end */
+	r->released_ms = (int64_t)sbx_clock_realtime_ms();
+	sbx_record_write(r);
+	if (r->store)
+		sbx_store_prepare_end(r->store, NULL); /* what is wrong comes up again at the end */
 	r->selftest = verdicts_json(r);
 	announce(r, SBX_STATE_RUNNING, -1);
-	if (r->plan->attach.on)
+	if (r->plan->attach.on || !r->store)
 		return; /* the command may be waiting for its pins */
 	sbx_store_tidy(r->store, WAL_PAGES_LONG);
 	r->tidy_at_us = sbx_clock_monotonic_us() + TIDY_AFTER_US;
@@ -162,136 +156,6 @@ void sbx_record_tidy(struct sbx_run *r)
 	r->tidy_at_us = 0;
 	if (r->store)
 		sbx_store_tidy(r->store, WAL_PAGES_WORTH);
-}
-
-static bool has_unrecorded(const struct sbx_run *r)
-{
-	for (size_t i = 0; i < SBX_N_ACTIONS; i++)
-		if (r->unrecorded[i])
-			return true;
-	return false;
-}
-
-/* What could not be written (a full disk: the command may have filled it) is kept as counts and goes
- * into the database as overflow rows with the next batch that can be. */
-static int write_unrecorded(struct sbx_run *r, struct sbx_err *err)
-{
-	struct sbx_event v[SBX_N_ACTIONS];
-	size_t n = 0;
-	int e;
-
-	for (size_t i = 0; i < SBX_N_ACTIONS; i++)
-		if (r->unrecorded[i])
-			v[n++] = (struct sbx_event){ .ts_ms = sbx_clock_realtime_ms(),
-						     .action = (uint8_t)i,
-						     .proto = SBX_PROTO_OTHER,
-						     .reason = SBX_REASON_OVERFLOW,
-						     .count = r->unrecorded[i] };
-	e = sbx_store_events_add(r->store, r->plan->id, r->plan->options->analysis_id, v, n, err);
-	if (e == 0)
-		memset(r->unrecorded, 0, sizeof(r->unrecorded));
-	return e;
-}
-
-static void count_unrecorded(struct sbx_run *r, const struct sbx_event *e)
-{
-	uint64_t *sum = &r->unrecorded[e->action < SBX_N_ACTIONS ? e->action : SBX_DENY];
-
-	*sum = *sum > UINT64_MAX - e->count ? UINT64_MAX : *sum + e->count;
-}
-
-static void write_pending(struct pending *p)
-{
-	struct sbx_run *r = p->run;
-	struct sbx_err err = { 0 };
-	int e = 0;
-
-	if (r->row && !r->store && (p->n > 0 || has_unrecorded(r)))
-		e = open_store(r->plan->facts, &err, &r->store);
-	if (r->row && e == 0 && has_unrecorded(r))
-		e = write_unrecorded(r, &err);
-	if (r->row && e == 0 && p->n > 0)
-		e = sbx_store_events_add(r->store, r->plan->id, r->plan->options->analysis_id, p->v,
-					 p->n, &err);
-	if (e != 0)
-		complain_once(r, &err);
-	for (size_t i = 0; i < p->n && (e != 0 || !r->row); i++)
-		count_unrecorded(r, &p->v[i]);
-	p->n = 0;
-}
-
-static void emit(const struct sbx_event *e, void *userdata)
-{
-	struct pending *p = userdata;
-
-	if (!p->v)
-		p->v = calloc(PENDING_MAX, sizeof(*p->v));
-	if (!p->v) {
-		count_unrecorded(p->run, e);
-		return;
-	}
-	if (p->n == PENDING_MAX)
-		write_pending(p);
-	p->v[p->n++] = *e;
-}
-
-static uint64_t now_ms(void)
-{
-	return sbx_clock_monotonic_us() / 1000;
-}
-
-static void schedule(struct sbx_run *r)
-{
-	uint64_t next = sbx_fold_next_ms(r->fold);
-
-	r->flush_at_us = next == SBX_FOLD_IDLE ? 0 : next * 1000 + 1000;
-}
-
-static void print_event(const struct sbx_event *e)
-{
-	char where[SBX_ADDR_STR_MAX] = "";
-
-	if (e->addr.family)
-		sbx_addr_format(&e->addr, where, sizeof(where));
-	fprintf(stderr, "sbx-run: %s %s %s%s%s port %u: %s%s%s\n", sbx_action_str(e->action),
-		sbx_proto_str(e->proto), e->name, e->name[0] && where[0] ? " " : "", where, e->port,
-		sbx_reason_str(e->reason), e->rule[0] ? ": " : "", e->rule);
-}
-
-void sbx_record_event(struct sbx_run *r, const struct sbx_event *e)
-{
-	struct pending p = { .run = r };
-
-	if (r->plan->options->verbose)
-		print_event(e);
-	if (!r->fold)
-		return;
-	sbx_fold_add(r->fold, e, now_ms(), emit, &p);
-	write_pending(&p);
-	free(p.v);
-	schedule(r);
-}
-
-static void flush(struct sbx_run *r, bool all)
-{
-	struct pending p = { .run = r };
-
-	if (!r->fold || (sbx_fold_next_ms(r->fold) == SBX_FOLD_IDLE && !has_unrecorded(r))) {
-		r->flush_at_us = 0;
-		return;
-	}
-	if (all)
-		sbx_fold_flush_all(r->fold, emit, &p);
-	else
-		sbx_fold_flush(r->fold, now_ms(), emit, &p);
-	write_pending(&p);
-	free(p.v);
-	schedule(r);
-}
-
-void sbx_record_flush(struct sbx_run *r)
-{
-	flush(r, false);
 }
 
 static enum sbx_store_state final_state(const struct sbx_run *r)
@@ -317,28 +181,15 @@ const char *sbx_record_state(const struct sbx_run *r)
 	return sbx_store_state_str(final_state(r));
 }
 
-/* At the end, so what could not be written by now is lost. */
-static void flush_last(struct sbx_run *r)
+/* The store is closed while there is time for it: see record.h. */
+static void write_end(struct sbx_run *r)
 {
-	flush(r, true);
-	if (has_unrecorded(r))
-		fprintf(stderr, "sbx-run: %llu refusals and %llu others are not in the database\n",
-			(unsigned long long)r->unrecorded[SBX_DENY],
-			(unsigned long long)r->unrecorded[SBX_ALLOW] +
-				(unsigned long long)r->unrecorded[SBX_PANIC] +
-				(unsigned long long)r->unrecorded[SBX_NOTICE]);
-	memset(r->unrecorded, 0, sizeof(r->unrecorded));
-}
-
-void sbx_record_end(struct sbx_run *r, int exit_status)
-{
-	SBX_AUTO_FREE char *selftest = r->selftest ? sbx_steal_ptr(&r->selftest) : r->row ? verdicts_json(r) : NULL;
 	struct sbx_err err = { 0 };
 	struct sbx_store_end end = {
 		.state = final_state(r),
-		.ended_ms = (int64_t)sbx_clock_realtime_ms(),
-		.exit_status = exit_status,
-		.selftest_json = selftest,
+		.ended_ms = r->ended_ms,
+		.exit_status = r->exit_status,
+		.selftest_json = r->selftest,
 		.usage = {
 			r->usage.cpu_us,
 			r->usage.memory_peak_bytes,
@@ -347,21 +198,47 @@ void sbx_record_end(struct sbx_run *r, int exit_status)
 			r->usage.io_pressure_us,
 		},
 	};
+	int e = sbx_record_open(r, &err);
 
-	flush_last(r);
-	if (r->row && sbx_store_sandbox_end(r->store, r->plan->id, &end, &err) != 0)
-		complain_once(r, &err);
-	announce(r, end.state, exit_status);
-	if (!r->facts->privileged && !has_unrecorded(r))
+	if (e == 0)
+		e = sbx_store_sandbox_end(r->store, r->plan->id, &end, &err);
+	r->end_written = e == 0 || e == SBX_STORE_E_UNKNOWN;
+	if (e != 0)
+		sbx_record_failed(r, e, &err);
+}
+
+void sbx_record_end(struct sbx_run *r, int exit_status)
+{
+	r->ended_ms = (int64_t)sbx_clock_realtime_ms();
+	r->exit_status = exit_status;
+	if (!r->selftest && r->row)
+		r->selftest = verdicts_json(r);
+	r->at_end = true;
+	r->failing_since_us = 0;
+	sbx_record_flush_all(r);
+	if (r->row)
+		write_end(r);
+	announce(r, final_state(r), exit_status);
+	if (!r->facts->privileged && r->end_written && !sbx_record_is_due(r))
 		r->store = sbx_store_close(r->store);
 }
 
 void sbx_record_close(struct sbx_run *r)
 {
-	flush_last(r);
+	sbx_record_flush_all(r);
+	if (r->row && !r->end_written)
+		write_end(r);
+	sbx_record_forget_events(r);
+	if (r->row && !r->end_written) {
+		fprintf(stderr, "sbx-run: the end of sandbox %s is not in the database: the next start, or --gc, puts "
+			"it there as lost\n", r->plan->id);
+		r->swept_later = true;
+	}
 	r->row = false;
 	r->store = sbx_store_close(r->store);
 	r->fold = sbx_fold_free(r->fold);
+	free(r->selftest);
+	r->selftest = NULL;
 }
 
 void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, const char *why)
@@ -385,27 +262,30 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
 						       .exit_status = end.exit_status, .why = why });
 }
 
-/* `lost`, and the journal hears of it. False: it has ended before. */
-static bool end_lost(struct sbx_store *store, const char *id)
+/* `lost`, and the journal hears of it. 0; SBX_STORE_E_UNKNOWN: it has ended before; -errno. */
+static int end_lost(struct sbx_store *store, const char *id, struct sbx_err *err)
 {
+	int e;
 	struct sbx_store_end end = { .state = SBX_STATE_LOST, .exit_status = -1,
 				     .usage = SBX_STORE_USAGE_UNKNOWN };
 
 	end.ended_ms = (int64_t)sbx_clock_realtime_ms();
-	if (sbx_store_sandbox_end(store, id, &end, NULL) != 0)
-		return false;
-	sbx_announce_state(&(struct sbx_state_change){ .id = id, .state = end.state, .exit_status = -1,
-						       .why = "its launcher is dead" });
-	return true;
+	e = sbx_store_sandbox_end(store, id, &end, err);
+	if (e == 0)
+		sbx_announce_state(&(struct sbx_state_change){ .id = id, .state = end.state, .exit_status = -1,
+							       .why = "its launcher is dead" });
+	return e;
 }
 
-void sbx_record_lost(const struct sbx_facts *f, const char *id)
+int sbx_record_lost(const struct sbx_facts *f, const char *id, struct sbx_err *err)
 {
 	struct sbx_store *store = NULL;
+	int e = open_store(f, err, &store);
 
-	if (open_store(f, NULL, &store) == 0)
-		end_lost(store, id);
+	if (e == 0)
+		e = end_lost(store, id, err);
 	sbx_store_close(store);
+	return e == SBX_STORE_E_UNKNOWN ? 0 : e > 0 ? -EUCLEAN : e;
 }
 
 struct gc_rows {
@@ -421,7 +301,7 @@ static int end_if_dead(const struct sbx_store_live *s, void *userdata)
 	struct gc_rows *rows = userdata;
 	bool alive = s->created_ms >= rows->boot_ms && (kill(s->pid, 0) == 0 || errno != ESRCH);
 
-	if (!alive && !sbx_runtime_exists(rows->gc->facts, s->id) && end_lost(rows->store, s->id))
+	if (!alive && !sbx_runtime_exists(rows->gc->facts, s->id) && end_lost(rows->store, s->id, NULL) == 0)
 		sbx_gc_say(rows->gc, "sandbox %s is recorded as lost", s->id);
 	return 0;
 }

@@ -13,25 +13,26 @@ int sbx_record_prepare(struct sbx_run *r);
 int sbx_record_begin(struct sbx_run *r);
 /* State `running`. */
 void sbx_record_released(struct sbx_run *r);
-/* Take in one event (from the broker, or our own); it is written within a second. Never fails: what
- * the database refuses is said once on stderr. */
+/* Take in one event (from the broker, or our own); it is written within a second, or as soon as the database lets us.
+ * Never fails: what that refuses for longer is said once on stderr. */
 void sbx_record_event(struct sbx_run *r, const struct sbx_event *e);
 /* The command has run for a while, so nobody waits for us: the database is put in order. */
 void sbx_record_tidy(struct sbx_run *r);
-/* Write what has been taken in. */
+/* At flush_at_us: write what has been taken in. */
 void sbx_record_flush(struct sbx_run *r);
 /* Last events and the final state. The database is closed while there is time for it, which there is until the kernel
  * has taken the sandbox apart; what is taken in after that is rare, and opens it again. Who gave up privileges may not
  * be able to, and keeps it. */
 void sbx_record_end(struct sbx_run *r, int exit_status);
-/* What was taken in since; closes the database for good. */
+/* What was taken in since, and what could not be written; closes the database for good. When the row has not got its
+ * state, the runtime directory stays for who gives it one later. */
 void sbx_record_close(struct sbx_run *r);
 
 /* A row for a run that policy refused: nothing else of it exists. Errors are ignored: the refusal stands. */
 void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, const char *why);
-/* For guards and sweeps: the sandbox @id ended without its launcher: state `lost`. Opens its own
- * connection. Errors are ignored: there is nobody to tell. */
-void sbx_record_lost(const struct sbx_facts *f, const char *id);
+/* For guards and sweeps: the sandbox @id ended without its launcher: state `lost`. Opens its own connection. 0, also
+ * when it has a final state already, or no row; or -errno: it has none, and cannot be given one now. */
+int sbx_record_lost(const struct sbx_facts *f, const char *id, struct sbx_err *err);
 
 /* Rows of runs that are over though nobody said so (gc.h): a reboot emptied the runtime directory. */
 int sbx_record_gc(struct sbx_gc *gc, struct sbx_err *err);

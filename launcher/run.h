@@ -139,9 +139,18 @@ struct sbx_run {
 	bool kept;	      /* --keep */
 	bool row;             /* the sandbox has its row */
 	bool store_failed;    /* said once */
+	bool end_written;     /* the row has its final state */
+	bool at_end;	      /* nothing runs any more: the database may be waited for */
+	int exit_status;      /* of sbx-run, and when: for the row's end */
+	int64_t ended_ms;
+	int64_t released_ms;  /* when, if the row does not say so yet */
+	struct sbx_event *pending; /* folded events that are not written yet; malloc'ed, or NULL */
+	size_t n_pending;
+	uint64_t failing_since_us; /* monotonic: writing has failed from then on; 0: it has not */
+	uint64_t retry_at_us; /* when it is tried again */
 	char *selftest;       /* the verdicts for the row, when they are made already; malloc'ed */
-	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of events that could not be written yet */
-	uint64_t flush_at_us; /* when events go to the database next; 0: none wait */
+	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of those there was no room for */
+	uint64_t flush_at_us; /* when sbx_record_flush() is due; 0: it is not */
 	uint64_t tidy_at_us;  /* when the command is not a short one (sbx_record_tidy); 0: not, or done */
 
 	uint64_t started_us;  /* monotonic */

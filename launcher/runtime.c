@@ -75,21 +75,23 @@ static void remove_dir(int parent_fd, const char *name)
 	unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
 
-/* Remove NAME and give its sandbox a final state, unless its launcher holds the lock. True: it did. */
-static bool remove_dead(const struct sbx_facts *f, int parent_fd, const char *name)
+/* Remove NAME and give its sandbox a final state, unless its launcher holds the lock. 1: it is gone; 0: it stays; -errno:
+ * it stays, because there is no way now to give it that state. */
+static int remove_dead(const struct sbx_facts *f, int parent_fd, const char *name, struct sbx_err *err)
 {
+	int e = 0;
 	SBX_AUTO_CLOSE int fd =
 		openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	/* A launcher that ended before we had the lock left nothing, and the name may be the next one's. */
 	if (fd < 0 || sbx_file_lock(parent_fd, name, fd) < 0)
-		return false;
+		return 0;
 	if (name[0] != '.')
-		sbx_record_lost(f, name);
-	if (!sbx_placeholders_sweep(fd))
-		return false;
+		e = sbx_record_lost(f, name, err);
+	if (!sbx_placeholders_sweep(fd) || e < 0)
+		return e;
 	remove_dir(parent_fd, name);
-	return true;
+	return 1;
 }
 
 /* A name of claim() that was never renamed: its maker was killed in between, a minute ago or more. */
@@ -103,22 +105,27 @@ static bool is_abandoned(int parent_fd, const char *name)
 }
 
 /* Directories whose lock is free belong to launchers that are dead along with their guards. What a sandbox did
- * not make is not touched. @gc: NULL but for --gc, which looks at all of them. */
-static void sweep(const struct sbx_facts *f, int parent_fd, struct sbx_gc *gc)
+ * not make is not touched. @gc: NULL but for --gc, which looks at all of them. 0, or -errno: the rest is for later. */
+static int sweep(const struct sbx_facts *f, int parent_fd, struct sbx_gc *gc, struct sbx_err *err)
 {
 	int scan_fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = scan_fd >= 0 ? fdopendir(scan_fd) : NULL;
 	struct dirent *e;
+	int r = 0;
 
 	if (!dir) {
 		sbx_fd_close(scan_fd);
-		return;
+		return 0;
 	}
-	for (int n = 0; (n < SWEEP_MAX || gc) && (e = readdir(dir)); n++)
-		if ((sbx_id_is_valid(e->d_name) || is_abandoned(parent_fd, e->d_name)) &&
-		    remove_dead(f, parent_fd, e->d_name) && gc)
+	for (int n = 0; r >= 0 && (n < SWEEP_MAX || gc) && (e = readdir(dir)); n++) {
+		if (!sbx_id_is_valid(e->d_name) && !is_abandoned(parent_fd, e->d_name))
+			continue;
+		r = remove_dead(f, parent_fd, e->d_name, err);
+		if (r > 0 && gc)
 			sbx_gc_say(gc, "%s/%s: its launcher is dead", f->runtime_dir, e->d_name);
+	}
 	closedir(dir);
+	return r < 0 ? r : 0;
 }
 
 int sbx_runtime_gc(struct sbx_gc *gc, struct sbx_err *err)
@@ -135,7 +142,7 @@ int sbx_runtime_gc(struct sbx_gc *gc, struct sbx_err *err)
 	}
 	e = sbx_runtime_dir_make(path, gc->facts->privileged, err); /* they are there: are they ours? */
 	if (e == 0)
-		sweep(gc->facts, fd, gc);
+		e = sweep(gc->facts, fd, gc, err);
 	return e;
 }
 
@@ -229,7 +236,7 @@ int sbx_runtime_lost(const char *id)
 		e = sbx_caps_keep(caps & 1ull << CAP_NET_ADMIN);
 	parent_fd = e == 0 ? open(facts.runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 	if (parent_fd >= 0)
-		remove_dead(&facts, parent_fd, id);
+		remove_dead(&facts, parent_fd, id, NULL);
 	if (e == 0) {
 		sbx_cgroup_gc(&gc, &err);
 		sigemptyset(&none);
@@ -239,6 +246,21 @@ int sbx_runtime_lost(const char *id)
 	sbx_fd_close(parent_fd);
 	sbx_facts_fini(&facts);
 	return parent_fd < 0 ? 125 : 0;
+}
+
+static int lock_and_rename(struct sbx_run *r, int parent_fd, const char *temporary)
+{
+	int error;
+
+	r->runtime_fd = openat(parent_fd, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (r->runtime_fd < 0) /* another start with this id has renamed it */
+		return errno == ENOENT ? -ESTALE : -errno;
+	error = sbx_file_lock(parent_fd, temporary, r->runtime_fd);
+	if (error < 0)
+		return error;
+	if (renameat2(parent_fd, temporary, parent_fd, r->plan->id, RENAME_NOREPLACE) < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	return 0;
 }
 
 /* Make, lock and rename. 0 or -errno: -EEXIST, -EWOULDBLOCK or -ESTALE when another sandbox has the id, or had it
@@ -252,15 +274,10 @@ static int claim(struct sbx_run *r, int parent_fd)
 	snprintf(temporary, sizeof(temporary), ".new-%s", id);
 	if (mkdirat(parent_fd, temporary, 0700) < 0 && errno != EEXIST)
 		return -errno;
-	r->runtime_fd = openat(parent_fd, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (r->runtime_fd < 0)
-		return -errno;
-	error = sbx_file_lock(parent_fd, temporary, r->runtime_fd);
-	if (error < 0)
-		return error;
-	if (renameat2(parent_fd, temporary, parent_fd, id, RENAME_NOREPLACE) < 0) {
-		error = -errno;
-		unlinkat(parent_fd, temporary, AT_REMOVEDIR);
+	error = lock_and_rename(r, parent_fd, temporary);
+	if (error < 0) {
+		if (error != -EWOULDBLOCK) /* somebody is about to rename it */
+			unlinkat(parent_fd, temporary, AT_REMOVEDIR);
 		return error;
 	}
 	snprintf(r->runtime_path, sizeof(r->runtime_path), "%s/%s", r->plan->facts->runtime_dir, id);
@@ -288,7 +305,7 @@ int sbx_runtime_make(struct sbx_run *r)
 		sbx_err_set(&r->err, "cannot open %s: %s", dir, strerror(errno));
 		return -errno;
 	}
-	sweep(r->plan->facts, parent_fd, NULL);
+	sweep(r->plan->facts, parent_fd, NULL, NULL); /* what it cannot do now is for the next one */
 	error = claim(r, parent_fd);
 	if (error == -EEXIST || error == -EWOULDBLOCK || error == -ESTALE)
 		sbx_err_set(&r->err, "a sandbox with id %s is up already (leave out --id)", r->plan->id);
@@ -309,10 +326,7 @@ static void dismiss_guard(struct sbx_run *r)
 void sbx_runtime_remove(struct sbx_run *r)
 {
 	if (r->runtime_path[0] && !r->swept_later) {
-		SBX_AUTO_CLOSE int parent_fd =
-			open(r->plan->facts->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		remove_dir(parent_fd, r->plan->id);
+		remove_dir(AT_FDCWD, r->runtime_path);
 		r->runtime_path[0] = '\0';
 	}
 	dismiss_guard(r);

@@ -575,7 +575,7 @@ static int clone_stage(struct sbx_run *r)
 	r->stage_fd = sbx_fd_steal(&ours);
 	if (r->facts->privileged)
 		return start_as_user(r, theirs);
-	sbx_cpus_read(0, &r->cpus);
+	sbx_cpus_own(&r->cpus);
 	error = sbx_proc_clone_into(STAGE_FLAGS, sbx_cgroup_birthplace(&r->cgroup), NULL, &r->err);
 	if (error == 0)
 		stage_main(r, theirs);

@@ -234,6 +234,8 @@ static int on_verdicts(struct sbx_run *r, struct sbx_span span, pid_t pid)
 	if (pid > 0) {
 		r->init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		r->cpus_error = sbx_cpus_use(pid, &r->cpus);
+		if (r->cpus_error == -ESRCH)
+			r->cpus_error = 0; /* it ended: why is still to come */
 	}
 	if (r->pid1 > 0)
 		sbx_cpus_use(r->pid1, &r->cpus);
@@ -416,15 +418,16 @@ static int turn(struct sbx_run *r, enum sbx_wait what, uint64_t deadline_us)
 {
 	struct pollfd p[] = {
 		{ .fd = r->stage_gone ? -1 : r->stage_fd, .events = POLLIN },
-		{ .fd = r->broker_gone ? -1 : r->broker_fd, .events = POLLIN },
 		{ .fd = r->init_fd, .events = POLLIN },
 		{ .fd = r->signal_fd, .events = POLLIN },
 		{ .fd = r->wall_fd, .events = POLLIN },
 		{ .fd = waits_for_command(r) ? r->init_pidfd : -1, .events = 0 }, /* POLLHUP: reaped */
 		{ .fd = r->attach.watch_fd, .events = POLLIN },
+		{ .fd = r->broker_gone ? -1 : r->broker_fd, .events = POLLIN },
 	};
-	void (*const handlers[])(struct sbx_run *) = { on_stage, on_broker, on_init, on_signal,
-						       on_wall_clock, on_command, sbx_run_attach_changed };
+	/* The broker last: what it tells is written. */
+	void (*const handlers[])(struct sbx_run *) = { on_stage,      on_init,	  on_signal,		  on_wall_clock,
+						       on_command, sbx_run_attach_changed, on_broker };
 	uint64_t now = sbx_clock_monotonic_us();
 
 	if (sbx_linger_poll(p, SBX_N_ELEMENTS(p), poll_timeout(r, deadline_us), linger_us(r, what, now)) < 0)

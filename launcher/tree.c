@@ -83,26 +83,36 @@ static int place_set(struct place *p, int fd)
 	return 0;
 }
 
-/* Each part of @path from where @p is, made where it is missing. 0 or -errno. */
+/* What is there is not made: on a file system that is frozen (fsfreeze(8)) that would wait, also with EEXIST. */
+static int make_and_open(int dir, const char *name, bool is_dir)
+{
+	if ((is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0444, 0)) < 0 && errno != EEXIST)
+		return -errno;
+	return open_in(dir, name, O_PATH | (is_dir ? O_DIRECTORY : 0));
+}
+
+/* Each part of @path from where @p is, made from the first that is missing. 0 or -errno. */
 static int make_dirs(struct place *p, char *path)
 {
+	bool making = false;
 	int r = 0;
 
-	for (char *part = path, *end; r == 0 && part; part = end ? end + 1 : NULL) {
+	for (char *part = path, *end; r >= 0 && part; part = end ? end + 1 : NULL) {
 		end = strchr(part, '/');
 		if (end)
 			*end = '\0';
-		/* Most are missing, so making them is tried first. */
-		r = mkdirat(p->fd, part, 0755) < 0 && errno != EEXIST ? -errno : 0;
-		if (r == 0)
-			r = place_set(p, open_in(p->fd, part, O_PATH | O_DIRECTORY));
+		r = making ? -ENOENT : open_in(p->fd, part, O_PATH | O_DIRECTORY);
+		making = r == -ENOENT;
+		if (making)
+			r = make_and_open(p->fd, part, true);
+		r = place_set(p, r);
 		if (end)
 			*end = '/';
 	}
 	return r;
 }
 
-/* The directory that @dest is in, made where it is missing. 0 or -errno. */
+/* The directory that @dest is in, made where it is missing. 0; 1: it was made; -errno. */
 static int find_parent(const struct sbx_tree *t, const char *dest, struct place *ret_parent, const char **ret_name)
 {
 	const char *name = strrchr(dest, '/') + 1;
@@ -119,23 +129,23 @@ static int find_parent(const struct sbx_tree *t, const char *dest, struct place 
 	memcpy(path, dest + 1, n - 1);
 	path[n - 1] = '\0';
 	r = place_set(ret_parent, open_in(t->root, path, O_PATH | O_DIRECTORY));
-	return r == -ENOENT ? make_dirs(ret_parent, path) : r;
+	if (r != -ENOENT)
+		return r;
+	r = make_dirs(ret_parent, path);
+	return r < 0 ? r : 1;
 }
 
 /* Something to mount on: what is there, or a new directory or file. O_PATH fd or -errno. */
 static int open_target(const struct sbx_tree *t, const char *dest, bool dir)
 {
-	uint64_t flags = O_PATH | (dir ? O_DIRECTORY : 0);
 	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
 	const char *name;
 	int r = find_parent(t, dest, &parent, &name);
+	int fd = r == 0 ? open_in(parent.fd, name, O_PATH | (dir ? O_DIRECTORY : 0)) : -ENOENT;
 
 	if (r < 0)
 		return r;
-	if (*name && (dir ? mkdirat(parent.fd, name, 0755) : mknodat(parent.fd, name, S_IFREG | 0444, 0)) < 0 &&
-	    errno != EEXIST)
-		return -errno;
-	return open_in(parent.fd, name, flags);
+	return fd == -ENOENT ? make_and_open(parent.fd, name, dir) : fd;
 }
 
 /* --- mounts --- */
@@ -298,9 +308,10 @@ static int make_dir(const struct sbx_tree *t, const char *dest, mode_t mode)
 {
 	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
 	const char *name;
+	struct stat st;
 	int r = find_parent(t, dest, &parent, &name);
 
-	if (r < 0)
+	if (r < 0 || (r == 0 && fstatat(parent.fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0))
 		return r;
 	return mkdirat(parent.fd, name, mode) < 0 && errno != EEXIST ? -errno : 0;
 }

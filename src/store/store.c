@@ -218,6 +218,21 @@ static int open_and_migrate(const char *path, const char *migrations_dir, struct
 	return r ? r : sbx_migrate(*ret_db, migrations_dir, SBX_STORE_VERSION, err);
 }
 
+/* Beside a database that is ours a file of its that we may not write. */
+static bool has_foreign(const char *path)
+{
+	static const char *const suffixes[] = { "-wal", "-shm" };
+	char name[4096];
+
+	if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) < 0)
+		return false;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(suffixes); i++)
+		if (snprintf(name, sizeof(name), "%s%s", path, suffixes[i]) < (int)sizeof(name) &&
+		    faccessat(AT_FDCWD, name, R_OK | W_OK, AT_EACCESS) < 0 && errno == EACCES)
+			return true;
+	return false;
+}
+
 /*
  * Who reads a WAL database makes its -wal and -shm where there are none yet. When root does (a backup, sqlite3
  * -readonly), SQLite gives them to the database's owner, but a moment later: until then they are files that
@@ -229,16 +244,20 @@ static int make_or_migrate(const char *state_dir, const char *path, const char *
 	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
 	SBX_AUTO_CLOSE int lock = lock_dir(state_dir, err);
 	struct sbx_err why = { 0 };
+	bool foreign = true;
 	int r;
 
 	if (lock < 0)
 		return lock;
 	r = open_and_migrate(path, migrations_dir, &why, ret_db);
-	for (int left = FOREIGN_READER_MS / 5; (r == -EROFS || r == -ENOENT) && left; left--) {
+	/* Once more when they are ours by now, or gone: that may have been a moment too late. */
+	for (int left = FOREIGN_READER_MS / 5; (r == -EROFS || r == -ENOENT) && foreign && left; left--) {
+		foreign = has_foreign(path);
 		sqlite3_close(*ret_db);
 		*ret_db = NULL;
 		why = (struct sbx_err){ 0 };
-		nanosleep(&pause, NULL);
+		if (foreign)
+			nanosleep(&pause, NULL);
 		r = open_and_migrate(path, migrations_dir, &why, ret_db);
 	}
 	if (r)

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -78,6 +79,9 @@ static int make_place(const struct sbx_cgroup_place *place)
 /* Ours, locked, and still there once it is. The fd or -errno. */
 static int make_locked(int place_fd, const char *name)
 {
+	/* Somebody who sweeps has the lock for a moment. */
+	const struct timespec sweep = { .tv_nsec = 1000000 };
+
 	for (int tries = 0; tries < MAKE_TRIES; tries++) {
 		SBX_AUTO_CLOSE int fd = -1;
 		struct stat ours;
@@ -94,6 +98,10 @@ static int make_locked(int place_fd, const char *name)
 		r = sbx_file_lock(place_fd, name, fd);
 		if (r == -ESTALE)
 			continue;
+		if (r == -EWOULDBLOCK && tries + 1 < MAKE_TRIES) {
+			nanosleep(&sweep, NULL);
+			continue;
+		}
 		if (r < 0)
 			return r == -EWOULDBLOCK ? -EEXIST : r;
 		if (fstat(fd, &ours) < 0)

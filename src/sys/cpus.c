@@ -6,6 +6,32 @@
 void sbx_cpus_read(pid_t pid, struct sbx_cpus *ret_cpus)
 {
 	ret_cpus->known = sched_getaffinity(pid, sizeof(ret_cpus->set), &ret_cpus->set) == 0;
+	ret_cpus->whole = false;
+}
+
+/* The kernel remembers what was asked for, and gives what of that the cpuset has, now and whenever that changes. What
+ * was never limited is asked for so, too, or it would stay what it is today. */
+static int use_whole(pid_t pid)
+{
+	cpu_set_t every;
+
+	for (size_t i = 0; i < CPU_SETSIZE; i++)
+		CPU_SET(i, &every);
+	return sched_setaffinity(pid, sizeof(every), &every);
+}
+
+void sbx_cpus_own(struct sbx_cpus *ret_cpus)
+{
+	struct sbx_cpus whole;
+
+	sbx_cpus_read(0, ret_cpus);
+	ret_cpus->known = ret_cpus->known && CPU_COUNT(&ret_cpus->set) > 1;
+	if (!ret_cpus->known || use_whole(0) < 0)
+		return;
+	sbx_cpus_read(0, &whole);
+	ret_cpus->whole = whole.known && CPU_EQUAL(&whole.set, &ret_cpus->set);
+	if (!ret_cpus->whole)
+		sched_setaffinity(0, sizeof(ret_cpus->set), &ret_cpus->set);
 }
 
 void sbx_cpus_split(const struct sbx_cpus *all, struct sbx_cpus *ret_here, struct sbx_cpus *ret_others)
@@ -13,6 +39,7 @@ void sbx_cpus_split(const struct sbx_cpus *all, struct sbx_cpus *ret_here, struc
 	unsigned int here;
 
 	*ret_others = *all;
+	ret_here->whole = ret_others->whole = false;
 	ret_here->known = ret_others->known = false;
 	CPU_ZERO(&ret_here->set);
 	if (!all->known || getcpu(&here, NULL) < 0 || here >= CPU_SETSIZE)
@@ -27,7 +54,7 @@ int sbx_cpus_use(pid_t pid, const struct sbx_cpus *cpus)
 	struct sbx_cpus now;
 	int e;
 
-	if (!cpus->known || sched_setaffinity(pid, sizeof(cpus->set), &cpus->set) == 0)
+	if (!cpus->known || (cpus->whole ? use_whole(pid) : sched_setaffinity(pid, sizeof(cpus->set), &cpus->set)) == 0)
 		return 0;
 	e = errno;
 	sbx_cpus_read(pid, &now);
@@ -41,7 +68,7 @@ void sbx_cpus_spread(pid_t pid)
 {
 	struct sbx_cpus all, here, others;
 
-	sbx_cpus_read(0, &all);
+	sbx_cpus_own(&all);
 	sbx_cpus_split(&all, &here, &others);
 	if (others.known && sbx_cpus_use(pid, &others) == 0)
 		sbx_cpus_use(pid, &all);

@@ -14,10 +14,13 @@
 struct sbx_cpus {
 	cpu_set_t set;
 	bool known; /* false where the kernel does not tell (more than CPU_SETSIZE): nothing is done with them */
+	bool whole; /* they are all that its cpuset has (cpuset(7)): who is given them has those that are added later, too */
 };
 
 /* Those of @pid; 0: ours. */
 void sbx_cpus_read(pid_t pid, struct sbx_cpus *ret_cpus);
+/* Ours, to be given back when others were used. Unknown where there is only one, and nothing to give back. */
+void sbx_cpus_own(struct sbx_cpus *ret_cpus);
 /* The one that we are on, and the others of @all. Both unknown where there are no others. */
 void sbx_cpus_split(const struct sbx_cpus *all, struct sbx_cpus *ret_here, struct sbx_cpus *ret_others);
 /* @pid (0: we) may run on these. 0 or -errno. */

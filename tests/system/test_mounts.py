@@ -234,3 +234,21 @@ def test_errors_are_one_line_each_with_a_place(sbx):
     assert any(":3:" in line and "alow" in line and "allow" in line for line in lines), lines
     assert any(":4:" in line and "*.com" in line for line in lines), lines
     assert [s["state"] for s in sbx.sandboxes()] == ["failed_policy"]
+
+
+def test_what_is_there_is_not_made(sbx):
+    """Making what exists waits where a file system is frozen (fsfreeze(8)), with nobody who could end it."""
+    for name in ("outer/there", "inner"):
+        os.makedirs(os.path.join(sbx.tmp, name))
+    sbx.own(sbx.world.user.pw_uid)
+    log = os.path.join(sbx.tmp, "calls")
+    sbx.wrapper = ["strace", "-f", "-qq", "-o", log, "-e", "trace=mkdirat,mknodat"]
+    args = ["--ro-bind", sbx.tmp + "/outer:/mnt/a", "--ro-bind", sbx.tmp + "/inner:/mnt/a/there",
+            "--ro-bind", sbx.tmp + "/inner:/mnt/b/missing"]
+    r = sbx.run(args, ["ls", "-d", "/mnt/a/there", "/mnt/b/missing"])
+    assert r.rc == 0, r
+    with open(log) as f:
+        everybody = [line.split(None, 1) for line in f]
+    pids = [pid for pid, _ in everybody]
+    calls = [call for pid, call in everybody if pid == max(pids, key=pids.count)]  # the stage's
+    assert len(calls) > 10 and not [line for line in calls if "EEXIST" in line], calls

@@ -512,6 +512,37 @@ static void test_signal_scope(void **state)
 
 /* --- processors --- */
 
+/* Fewer than all, and more than one, as taskset(1) gives them: not whole, and still the same afterwards. */
+static void test_cpus_of_who_is_limited(void **state)
+{
+	struct sbx_cpus all, own, now, few;
+	int n = 0;
+
+	(void)state;
+	sbx_cpus_own(&all);
+	if (!all.known || !all.whole)
+		return; /* one processor, or limited ourselves */
+	sbx_cpus_read(0, &now);
+	assert_true(CPU_EQUAL(&all.set, &now.set));
+	assert_int_equal(sbx_cpus_use(0, &all), 0);
+	sbx_cpus_read(0, &now);
+	assert_true(CPU_EQUAL(&all.set, &now.set));
+	few = all;
+	few.whole = false;
+	for (int i = 0; i < CPU_SETSIZE && !n; i++)
+		if (CPU_ISSET(i, &few.set)) {
+			CPU_CLR(i, &few.set);
+			n++;
+		}
+	assert_int_equal(sbx_cpus_use(0, &few), 0);
+	sbx_cpus_own(&own);
+	assert_false(own.whole);
+	assert_int_equal(own.known, CPU_COUNT(&few.set) > 1);
+	sbx_cpus_read(0, &now);
+	assert_true(CPU_EQUAL(&few.set, &now.set));
+	assert_int_equal(sbx_cpus_use(0, &all), 0);
+}
+
 static void test_cpus(void **state)
 {
 	struct sbx_cpus all, here, others, one = { .known = true }, now;
@@ -538,7 +569,12 @@ static void test_cpus(void **state)
 		sbx_cpus_spread(0);
 		sbx_cpus_read(0, &now);
 		assert_true(CPU_EQUAL(&one.set, &now.set));
+		/* who was limited stays so, to look changes nothing */
+		sbx_cpus_own(&now);
+		assert_false(now.known || now.whole);
 		assert_int_equal(sbx_cpus_use(0, &all), 0);
+		sbx_cpus_read(0, &now);
+		assert_true(CPU_EQUAL(&all.set, &now.set));
 	}
 	CPU_ZERO(&one.set);
 	assert_int_equal(sbx_cpus_use(0, &one), -EINVAL);
@@ -609,6 +645,7 @@ int main(void)
 		cmocka_unit_test(test_ids_drop_surviving_caps),
 		cmocka_unit_test(test_signal_scope),
 		cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_cpus_of_who_is_limited),
 		cmocka_unit_test(test_linger),
 	};
 

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Others hold the database, disks are full, calls fail: nobody waits for it who must not, and nothing is lost."""
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from conftest import USER
+from test_lifecycle import clean, guard_of, processes, running, wait_until  # noqa: F401
+
+ID = "dadadadadada"
+NOISY = "(n=0; while :; do n=$((n + 1)); getent hosts $n.nope.test; sleep 0.1; done) & echo up; "
+
+
+@contextlib.contextmanager
+def held(sbx):
+    """Another writer, who takes his time (as root: it is the file that counts)."""
+    db = sqlite3.connect(sbx.state + "/sbx.db", isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        db.execute("ROLLBACK")
+        db.close()
+
+
+def refusals(sbx):
+    return sum(e["raw_pkts"] for e in sbx.events(action="deny") if e["fqdn_pinned"].endswith(".nope.test"))
+
+
+def row(sbx):
+    (found,) = [s for s in sbx.sandboxes() if s["id"] == ID]
+    return found
+
+
+@pytest.mark.parametrize("way", ["signal", "wall time"])
+def test_held_while_it_runs(sbx, clean, way):
+    """Signals and clocks do not wait for it; what was refused meanwhile is written when it can be."""
+    args = ["--id", ID] + (["--limit", "wall_time=2s"] if way == "wall time" else [])
+    start = time.monotonic()
+    p = running(sbx, args, ("sh", "-c", "trap '' TERM; trap 'kill %1; exit 3' INT; " + NOISY + "while :; do sleep 0.1; done"))
+    with held(sbx):
+        time.sleep(1.5)
+        if way == "signal":
+            start = time.monotonic()
+            os.kill(p.pid, signal.SIGINT)
+        assert wait_until(lambda: not [n for n in processes(sbx.tmp).values() if n == "sh"], 6)
+        took = time.monotonic() - start
+    _out, err = p.communicate(timeout=20)
+    assert p.returncode == (3 if way == "signal" else 124) and took < (2 if way == "signal" else 5.5), (took, err)
+    assert row(sbx)["state"] == ("done" if way == "signal" else "timed_out")
+    assert refusals(sbx) > 3 and "not in the database" not in err and "locked" not in err, err
+
+
+def test_held_over_the_end(sbx, clean):
+    """The end is waited for; what cannot be written then is said, and the next start finds it."""
+    p = running(sbx, ["--id", ID], ("sh", "-c", "echo up; sleep 0.3; exit 7"))
+    with held(sbx):
+        _out, err = p.communicate(timeout=30)
+        assert p.returncode == 7 and "is not in the database" in err and err.count("\n") == 2, err
+    assert row(sbx)["state"] == "running" and sbx.leftovers() == [ID]
+    assert sbx.run([], ["true"]).rc == 0
+    assert row(sbx)["state"] == "lost" and sbx.leftovers() == []
+
+
+def test_held_for_a_moment_at_the_end(sbx, clean):
+    p = running(sbx, ["--id", ID], ("sh", "-c", "echo up; sleep 0.3; exit 7"))
+    with held(sbx):
+        time.sleep(1.5)
+    _out, err = p.communicate(timeout=30)
+    assert (p.returncode, err) == (7, "") and (row(sbx)["state"], row(sbx)["exit_status"]) == ("done", 7)
+
+
+def test_held_when_the_launcher_is_killed(sbx, clean):
+    """Its guard cannot write either; what it leaves says so to the next."""
+    p = running(sbx, ["--id", ID])
+    guard = guard_of(p.pid)
+    with held(sbx):
+        os.kill(p.pid, signal.SIGKILL)
+        p.communicate(timeout=10)
+        assert wait_until(lambda: guard not in processes(sbx.tmp), 15)
+        r = sbx.run(["--gc", "-v"], [])
+        assert r.rc == 125 and "gc: runtime:" in r.err and "locked" in r.err, r
+    assert row(sbx)["state"] == "running" and sbx.leftovers() == [ID]
+    r = sbx.run(["--gc", "-v"], [])
+    assert r.rc == 0 and r.err.endswith("gc: 1 removed\n") and row(sbx)["state"] == "lost"
+
+
+# --- a full disk ---
+
+@pytest.fixture
+def small(sbx):
+    """1 MiB below the directory that is granted, or that has the database."""
+    def mount(path):
+        user = sbx.world.user
+        options = f"size=1M,mode=0700,uid={user.pw_uid},gid={user.pw_gid}"
+        subprocess.run([*sbx.world.ns(), "mount", "-t", "tmpfs", "-o", options, "small", path], check=True)
+        mounted.append(path)
+
+    mounted = []
+    yield mount
+    for path in mounted:
+        subprocess.run([*sbx.world.ns(), "umount", "-l", path], check=True)
+
+
+def shell(sbx, script, directory):
+    """On the host, as the user; what is mounted there is seen."""
+    r = subprocess.run([*sbx.world.ns(USER), "env", "-C", directory, "HOME=/nonexistent", "sh", "-c", script],
+                       capture_output=True, text=True, timeout=30, check=False)
+    return r.returncode, r.stdout + r.stderr
+
+
+FILL = "dd if=/dev/zero of=fill bs=4k 2>/dev/null; rm -f x; ! echo full 2>/dev/null >x; rm -f x"
+
+
+def test_a_full_workspace(sbx, clean, small):
+    """What protects it cannot be made: refused, with the reason, and git finds everything as it was."""
+    small(sbx.work)
+    made = shell(sbx, "git init -q . && git -c user.name=x -c user.email=x commit -q --allow-empty -m x; " + FILL, sbx.work)
+    assert made == (0, "")
+    before = shell(sbx, "find . | sort; git log --oneline", sbx.work)
+    r = sbx.run([], ["true"])
+    assert r.rc == 125 and ".git/commondir" in r.err and "No space left on device" in r.err, r
+    assert shell(sbx, "find . | sort; git log --oneline", sbx.work) == before and before[0] == 0
+    assert shell(sbx, "rm fill", sbx.work) == (0, "")
+    r = sbx.run([], ["git", "log", "--oneline"])
+    assert r.rc == 0 and r.out in before[1], r
+
+
+def test_a_placeholder_that_was_left_empty(sbx, clean):
+    """As by a power cut before its text was there; what only looks like it stays."""
+    assert shell(sbx, "git init -q .; : >.git/commondir; chmod 1444 .git/commondir", sbx.work)[0] == 0
+    r = sbx.run([], ["git", "status", "--porcelain"])
+    assert r.rc == 0 and not os.path.exists(sbx.work + "/.git/commondir"), r
+    assert shell(sbx, ": >.git/commondir; chmod 444 .git/commondir", sbx.work)[0] == 0
+    assert sbx.run([], ["true"]).rc == 0
+    assert os.path.exists(sbx.work + "/.git/commondir")
+
+
+def test_a_full_state_directory(sbx, clean, small):
+    """A run that was recorded at its start and cannot be at its end."""
+    small(sbx.state)
+    assert sbx.run([], ["true"]).rc == 0
+    p = running(sbx, ["--id", ID], ("sh", "-c", "echo up; read x; exit 7"), stdin=subprocess.PIPE)
+    assert shell(sbx, FILL, sbx.state) == (0, "")
+    _out, err = p.communicate("\n", timeout=30)
+    assert p.returncode == 7 and "is not in the database" in err, err
+    assert sbx.leftovers() == [ID]
+    assert shell(sbx, "rm fill", sbx.state) == (0, "")
+    assert sbx.run([], ["true"]).rc == 0 and sbx.leftovers() == []
+    code = f"import sqlite3; print(sqlite3.connect('sbx.db').execute(\"SELECT state FROM sandbox WHERE id = '{ID}'\").fetchall())"
+    r = subprocess.run([*sbx.world.ns(USER), "env", "-C", sbx.state, "/usr/bin/python3", "-c", code], capture_output=True,
+                       text=True, check=True, timeout=30)
+    assert r.stdout == "[('lost',)]\n", r
+
+
+# --- calls that fail ---
+
+@pytest.mark.parametrize("call, error", [("openat", "EMFILE"), ("mknodat", "ENOSPC"), ("linkat", "EMLINK"), ("write", "ENOSPC")])
+def test_each_call_fails_once(sbx, call, error):
+    """Of the launcher's own, the first to the last: it starts or it does not, and nothing is left either way."""
+    def leftovers():
+        return sorted(os.path.join(at, n)[len(sbx.work):] for at, dirs, files in os.walk(sbx.work) for n in dirs + files)
+
+    assert shell(sbx, "git init -q .", sbx.work)[0] == 0
+    before, codes = leftovers(), set()
+    for n in range(1, 400):
+        log = os.path.join(sbx.tmp, "calls")
+        sbx.wrapper = ["strace", "-qq", "-o", log, "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={n}"]
+        if os.path.exists(log):
+            os.unlink(log)
+        r = sbx.run([], ["true"])
+        codes.add(r.rc)
+        assert r.rc in (0, 125) and "ignal" not in r.err, (n, r)
+        assert leftovers() == before and not sbx.leftovers(), (n, r)
+        with open(log) as f:
+            if "INJECTED" not in f.read():
+                break
+    else:
+        pytest.fail("it never ended")
+    assert n > 1 and 0 in codes, n
