@@ -269,15 +269,17 @@ static void exec_bwrap(void *child)
 static pid_t start_bwrap(struct sbx_run *r, int *ret_args_fd)
 {
 	struct bwrap_child c = { .run = r, .args_fd = r->args_peer_fd };
-	struct sbx_cpus others;
+	struct sbx_cpus all, others;
 	pid_t pid;
 
 	sbx_cpus_split(&r->cpus, &c.here, &others);
 	pid = sbx_proc_spawn(exec_bwrap, &c);
-	if (others.known)
+	if (others.known) {
 		sbx_cpus_use(0, &others);
-	else
-		sbx_cpus_spread(0);
+	} else {
+		sbx_cpus_own(&all);
+		sbx_cpus_spread(0, &all);
+	}
 	r->args_peer_fd = sbx_fd_close(r->args_peer_fd);
 	*ret_args_fd = sbx_fd_steal(&r->args_fd);
 	return pid;
@@ -582,7 +584,7 @@ static int clone_stage(struct sbx_run *r)
 	if (error < 0)
 		return error;
 	r->stage_pid = error;
-	sbx_cpus_spread(r->stage_pid);
+	sbx_cpus_spread(r->stage_pid, &r->cpus);
 	return 0;
 }
 
@@ -688,7 +690,7 @@ void sbx_stage_ports(const int fds[SBX_N_BROKER_FDS], struct sbx_nft_input *nft)
 
 void sbx_stage_stop(struct sbx_run *r)
 {
-	if (r->stage_pid > 0)
+	if (r->stage_pid > 0 && !r->ends_by_itself)
 		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped: the pid is still its own */
 	r->stage_fd = sbx_fd_close(r->stage_fd);
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)

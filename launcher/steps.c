@@ -176,8 +176,8 @@ void sbx_run_reap(struct sbx_run *r)
 	sbx_proc_reap_soon(&r->guard_pid);
 }
 
-/* SIGKILL went to the stage before, and the broker said its last, so what is recorded is final; the kernel
- * takes its time to take the sandbox apart, in which the record is written. The directory goes after the
+/* The sandbox has ended or SIGKILL went to the stage, and the broker said its last, so what is recorded is final; the
+ * kernel takes its time to take the sandbox apart, in which the record is written. The directory goes after the
  * row has its state and the placeholders are away: a directory without a launcher is what the guard and a sweep go
  * by. */
 static void record_undo(struct sbx_run *r)
@@ -186,6 +186,8 @@ static void record_undo(struct sbx_run *r)
 		wait_until_empty(r); /* it may be written where the command could write */
 	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
+	if (r->ends_by_itself && r->stage_pid > 0)
+		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped */
 	sbx_broker_kill(r);
 	protect_end(r);
 	sbx_record_close(r);
@@ -574,11 +576,14 @@ int sbx_run_exit_status(const struct sbx_run *r)
 }
 
 /* Everything in the sandbox ends before anything it stands on is undone; record_undo waits for it. The broker
- * sums up meanwhile. */
+ * sums up meanwhile. When the command has ended pid 1 ends, too, and with it whatever is left: then the stage, whose
+ * end takes as much of a processor as all that is written, is killed after that. */
 static void end_sandbox(struct sbx_run *r)
 {
 	sbx_broker_ask(r);
-	if (r->stage_pid > 0)
+	r->ends_by_itself = r->released && r->outcome == SBX_OUTCOME_DONE && r->command_exited && r->has_status &&
+			    r->cgroup.command_fd < 0 && r->keeper_pid <= 0;
+	if (r->stage_pid > 0 && !r->ends_by_itself)
 		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped */
 }
 

@@ -64,12 +64,11 @@ int sbx_cpus_use(pid_t pid, const struct sbx_cpus *cpus)
 /* The kernel's choice at fork takes an idle processor only if it is sure that it is idle, and in a virtual
  * machine it is not: a halted one looks like one the host took away (available_idle_cpu() in
  * kernel/sched/syscalls.c). The child then waits behind us: 0.7 ms were seen. */
-void sbx_cpus_spread(pid_t pid)
+void sbx_cpus_spread(pid_t pid, const struct sbx_cpus *all)
 {
-	struct sbx_cpus all, here, others;
+	struct sbx_cpus here, others;
 
-	sbx_cpus_own(&all);
-	sbx_cpus_split(&all, &here, &others);
+	sbx_cpus_split(all, &here, &others);
 	if (others.known && sbx_cpus_use(pid, &others) == 0)
-		sbx_cpus_use(pid, &all);
+		sbx_cpus_use(pid, all);
 }

@@ -25,8 +25,8 @@ void sbx_cpus_own(struct sbx_cpus *ret_cpus);
 void sbx_cpus_split(const struct sbx_cpus *all, struct sbx_cpus *ret_here, struct sbx_cpus *ret_others);
 /* @pid (0: we) may run on these. 0 or -errno. */
 int sbx_cpus_use(pid_t pid, const struct sbx_cpus *cpus);
-/* Let @pid, just made, or us (0), start on another than this one, where there is one. It may use all of ours
- * again when this returns. */
-void sbx_cpus_spread(pid_t pid);
+/* Let @pid, just made, or us (0), start on another than this one, where there is one. It may use all of ours, as
+ * sbx_cpus_own() has them, again when this returns. */
+void sbx_cpus_spread(pid_t pid, const struct sbx_cpus *all);
 
 #endif

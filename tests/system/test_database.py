@@ -58,8 +58,10 @@ def test_held_while_it_runs(sbx, clean, way):
 
 def test_held_over_the_end(sbx, clean):
     """The end is waited for; what cannot be written then is said, and the next start finds it."""
-    p = running(sbx, ["--id", ID], ("sh", "-c", "echo up; sleep 0.3; exit 7"))
+    p = running(sbx, ["--id", ID], ("sh", "-c", "sleep 60 & echo up; sleep 0.3; exit 7"))
     with held(sbx):
+        assert wait_until(lambda: not {"sh", "sleep", "sbx-init"} & set(processes(sbx.tmp).values()), 2)
+        assert p.poll() is None
         _out, err = p.communicate(timeout=30)
         assert p.returncode == 7 and "is not in the database" in err and err.count("\n") == 2, err
     assert row(sbx)["state"] == "running" and sbx.leftovers() == [ID]

@@ -550,7 +550,7 @@ static void test_cpus(void **state)
 	(void)state;
 	sbx_cpus_read(0, &all);
 	assert_true(all.known);
-	sbx_cpus_spread(0);
+	sbx_cpus_spread(0, &all);
 	sbx_cpus_read(0, &now);
 	assert_true(CPU_EQUAL(&all.set, &now.set));
 
@@ -566,7 +566,8 @@ static void test_cpus(void **state)
 		sbx_cpus_split(&one, &here, &others);
 		assert_false(here.known || others.known);
 		assert_int_equal(sbx_cpus_use(0, &others), 0);
-		sbx_cpus_spread(0);
+		sbx_cpus_own(&now);
+		sbx_cpus_spread(0, &now);
 		sbx_cpus_read(0, &now);
 		assert_true(CPU_EQUAL(&one.set, &now.set));
 		/* who was limited stays so, to look changes nothing */
