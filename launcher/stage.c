@@ -688,10 +688,16 @@ void sbx_stage_ports(const int fds[SBX_N_BROKER_FDS], struct sbx_nft_input *nft)
 	nft->udp_port6 = bound_port(fds[SBX_BFD_UDP6]);
 }
 
+void sbx_stage_kill(const struct sbx_run *r)
+{
+	if (r->stage_pid > 0)
+		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped: the pid is still its own */
+}
+
 void sbx_stage_stop(struct sbx_run *r)
 {
-	if (r->stage_pid > 0 && !r->ends_by_itself)
-		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped: the pid is still its own */
+	if (!r->ends_by_itself)
+		sbx_stage_kill(r);
 	r->stage_fd = sbx_fd_close(r->stage_fd);
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);

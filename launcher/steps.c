@@ -109,8 +109,7 @@ static int order_anew(struct sbx_run *r)
 	int e;
 
 	/* Dead before its channels close: bwrap, which has its arguments, would complain. */
-	if (r->stage_pid > 0)
-		kill(r->stage_pid, SIGKILL);
+	sbx_stage_kill(r);
 	sbx_proc_reap(&r->stage_pid);
 	sbx_stage_stop(r);
 	e = sbx_stage_begin(r);
@@ -155,8 +154,10 @@ static void wait_until_empty(struct sbx_run *r)
 	uint32_t linger_us = r->others.known ? PID1_LINGER_US : 0;
 
 	if (r->stage_pid > 0 && (r->pid1_fd < 0 || sbx_linger_poll(&p, 1, PID1_TIMEOUT_MS, linger_us) != 1 ||
-				 !(p.revents & POLLIN)))
+				 !(p.revents & POLLIN))) {
+		sbx_stage_kill(r);
 		sbx_proc_reap(&r->stage_pid);
+	}
 }
 
 /* Until nothing runs inside, names may appear and placeholders must stay. */
@@ -186,8 +187,7 @@ static void record_undo(struct sbx_run *r)
 		wait_until_empty(r); /* it may be written where the command could write */
 	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
-	if (r->ends_by_itself && r->stage_pid > 0)
-		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped */
+	sbx_stage_kill(r);
 	sbx_broker_kill(r);
 	protect_end(r);
 	sbx_record_close(r);
@@ -583,8 +583,8 @@ static void end_sandbox(struct sbx_run *r)
 	sbx_broker_ask(r);
 	r->ends_by_itself = r->released && r->outcome == SBX_OUTCOME_DONE && r->command_exited && r->has_status &&
 			    r->cgroup.command_fd < 0 && r->keeper_pid <= 0;
-	if (r->stage_pid > 0 && !r->ends_by_itself)
-		kill(r->stage_pid, SIGKILL); /* our child, not yet reaped */
+	if (!r->ends_by_itself)
+		sbx_stage_kill(r);
 }
 
 int sbx_run_carry_out(struct sbx_run *r)

@@ -25,6 +25,7 @@
 #include "launcher/attach.h"
 #include "launcher/record.h"
 #include "launcher/signals.h"
+#include "launcher/stage.h"
 #include "sys/linger.h"
 #include "sys/proc.h"
 
@@ -441,8 +442,7 @@ static int turn(struct sbx_run *r, enum sbx_wait what, uint64_t deadline_us)
 	if (r->tidy_at_us && r->tidy_at_us <= now)
 		sbx_record_tidy(r);
 	if (r->kill_at_us && r->kill_at_us <= now) {
-		if (r->stage_pid > 0)
-			kill(r->stage_pid, SIGKILL);
+		sbx_stage_kill(r);
 		r->kill_at_us = 0;
 	}
 	return 0;
