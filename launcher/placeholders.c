@@ -297,13 +297,6 @@ static int make_socket(struct sbx_placeholder_dir *d, const char *name, struct s
 	return d->model_fd >= 0 && errno == EEXIST ? -EEXIST : make_first_socket(d, name);
 }
 
-/* One that is not whole goes if nobody else is here who may be making it: who else has the lock waits for that. */
-static bool remove_part(const struct sbx_placeholder_dir *d, const struct sbx_placeholder *h)
-{
-	return !is_whole(&h->st, h->kind) && users_of(d->lock_fd) == LAST && unlinkat(d->fd, h->name, 0) == 0 &&
-	       flock(d->lock_fd, LOCK_SH | LOCK_NB) == 0;
-}
-
 static int make_new(struct sbx_placeholder_dir *d, struct sbx_placeholder *h, bool *ret_known)
 {
 	*ret_known = false;
@@ -318,19 +311,40 @@ static bool look_at(const struct sbx_placeholder_dir *d, struct sbx_placeholder 
 	       holds_nothing(&h->st, h->kind);
 }
 
+/* One that is whole is shared. What is not is being made, by somebody who has the lock as we do, or was left by somebody
+ * who had: then nobody else has it, and it goes. 0: shared; -ENOENT: it went; -ESTALE: neither. */
+static int share(const struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	bool locked = true;
+
+	for (int i = 0; i < ATTEMPTS && look_at(d, h); i++) {
+		if (is_whole(&h->st, h->kind) && locked)
+			return 0;
+		if (!is_whole(&h->st, h->kind) && users_of(d->lock_fd) == LAST)
+			return unlinkat(d->fd, h->name, 0) == 0 && flock(d->lock_fd, LOCK_SH | LOCK_NB) == 0 ? -ENOENT : -ESTALE;
+		/* Asking for it alone has lost it. */
+		locked = d->lock_fd < 0 || flock(d->lock_fd, LOCK_SH | LOCK_NB) == 0;
+		nanosleep(&pause, NULL);
+	}
+	return -ESTALE;
+}
+
 static int make_one(struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
 {
 	bool known;
-	int r = make_new(d, h, &known);
+	int r = make_new(d, h, &known), shared = r == -EEXIST ? share(d, h) : 0;
 
-	if (r == -EEXIST && look_at(d, h) && remove_part(d, h))
+	if (shared == -ESTALE)
+		return shared;
+	if (shared == -ENOENT)
 		r = make_new(d, h, &known);
 	if (r < 0 && r != -EEXIST) {
 		h->made = look_at(d, h); /* half of it: the undo takes it away */
 		return r;
 	}
-	if (r == -EEXIST && !(look_at(d, h) && is_whole(&h->st, h->kind)))
-		return -ESTALE;
+	if (r == -EEXIST && shared == -ENOENT)
+		return -ESTALE; /* again */
 	if (r == 0 && !known && fstatat(d->fd, h->name, &h->st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -ESTALE;
 	if (!known && r == 0 && h->st.st_nlink > 1)

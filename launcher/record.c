@@ -114,6 +114,7 @@ int sbx_record_begin(struct sbx_run *r)
 			    r->plan->id);
 	if (e == 0) {
 		r->row = true;
+		sbx_record_write(r); /* what came before the row */
 		announce(r, SBX_STATE_PREPARING, -1);
 	}
 	return e > 0 ? -EEXIST : e;
@@ -277,19 +278,22 @@ static int end_lost(struct sbx_store *store, const char *id, struct sbx_err *err
 	return e;
 }
 
-int sbx_record_lost(const struct sbx_facts *f, const char *id, struct sbx_err *err)
+int sbx_record_lost(const struct sbx_facts *f, const char *id, int busy_ms, struct sbx_err *err)
 {
 	struct sbx_store *store = NULL;
 	int e = open_store(f, err, &store);
 
-	if (e == 0)
+	if (e == 0) {
+		sbx_store_set_busy_ms(store, busy_ms);
 		e = end_lost(store, id, err);
+	}
 	sbx_store_close(store);
 	return e == SBX_STORE_E_UNKNOWN ? 0 : e > 0 ? -EUCLEAN : e;
 }
 
 struct gc_rows {
 	struct sbx_gc *gc;
+	struct sbx_err *err;
 	struct sbx_store *store;
 	int64_t boot_ms;
 };
@@ -301,14 +305,19 @@ static int end_if_dead(const struct sbx_store_live *s, void *userdata)
 	struct gc_rows *rows = userdata;
 	bool alive = s->created_ms >= rows->boot_ms && (kill(s->pid, 0) == 0 || errno != ESRCH);
 
-	if (!alive && !sbx_runtime_exists(rows->gc->facts, s->id) && end_lost(rows->store, s->id, NULL) == 0)
+	int e;
+
+	if (alive || sbx_runtime_exists(rows->gc->facts, s->id))
+		return 0;
+	e = end_lost(rows->store, s->id, rows->err);
+	if (e == 0)
 		sbx_gc_say(rows->gc, "sandbox %s is recorded as lost", s->id);
-	return 0;
+	return e == SBX_STORE_E_UNKNOWN ? 0 : e;
 }
 
 int sbx_record_gc(struct sbx_gc *gc, struct sbx_err *err)
 {
-	struct gc_rows rows = { .gc = gc };
+	struct gc_rows rows = { .gc = gc, .err = err };
 	struct timespec up = { 0 };
 	char path[4096];
 	int e;

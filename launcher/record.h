@@ -30,9 +30,10 @@ void sbx_record_close(struct sbx_run *r);
 
 /* A row for a run that policy refused: nothing else of it exists. Errors are ignored: the refusal stands. */
 void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, const char *why);
-/* For guards and sweeps: the sandbox @id ended without its launcher: state `lost`. Opens its own connection. 0, also
- * when it has a final state already, or no row; or -errno: it has none, and cannot be given one now. */
-int sbx_record_lost(const struct sbx_facts *f, const char *id, struct sbx_err *err);
+/* For guards and sweeps: the sandbox @id ended without its launcher: state `lost`. Opens its own connection, and waits
+ * @busy_ms for another writer. 0, also when it has a final state already, or no row; or -errno: it has none, and cannot be
+ * given one now. */
+int sbx_record_lost(const struct sbx_facts *f, const char *id, int busy_ms, struct sbx_err *err);
 
 /* Rows of runs that are over though nobody said so (gc.h): a reboot emptied the runtime directory. */
 int sbx_record_gc(struct sbx_gc *gc, struct sbx_err *err);

@@ -95,7 +95,8 @@ static int write_pending(struct sbx_run *r, struct sbx_err *err)
 	return e;
 }
 
-void sbx_record_write(struct sbx_run *r)
+/* Unless it failed a moment ago. */
+static void write_due(struct sbx_run *r)
 {
 	struct sbx_err err = { 0 };
 	int e;
@@ -128,7 +129,7 @@ static void emit(const struct sbx_event *e, void *userdata)
 	struct sbx_run *r = userdata;
 
 	if (r->n_pending == PENDING_MAX)
-		sbx_record_write(r);
+		write_due(r);
 	if (!r->pending)
 		r->pending = calloc(PENDING_MAX, sizeof(*r->pending));
 	if (!r->pending || r->n_pending == PENDING_MAX)
@@ -151,6 +152,12 @@ static void schedule(struct sbx_run *r)
 		r->flush_at_us = r->retry_at_us;
 }
 
+void sbx_record_write(struct sbx_run *r)
+{
+	write_due(r);
+	schedule(r);
+}
+
 static void print_event(const struct sbx_event *e)
 {
 	char where[SBX_ADDR_STR_MAX] = "";
@@ -170,7 +177,6 @@ void sbx_record_event(struct sbx_run *r, const struct sbx_event *e)
 		return;
 	sbx_fold_add(r->fold, e, now_ms(), emit, r);
 	sbx_record_write(r);
-	schedule(r);
 }
 
 void sbx_record_flush(struct sbx_run *r)
@@ -178,16 +184,15 @@ void sbx_record_flush(struct sbx_run *r)
 	if (r->fold)
 		sbx_fold_flush(r->fold, now_ms(), emit, r);
 	sbx_record_write(r);
-	schedule(r);
 }
 
 void sbx_record_flush_all(struct sbx_run *r)
 {
+	r->retry_at_us = 0;
 	if (r->fold)
 		sbx_fold_flush_all(r->fold, emit, r);
 	r->retry_at_us = 0;
 	sbx_record_write(r);
-	schedule(r);
 }
 
 void sbx_record_forget_events(struct sbx_run *r)

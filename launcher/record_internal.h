@@ -15,7 +15,7 @@ void sbx_record_failed(struct sbx_run *r, int error, const struct sbx_err *err);
 
 /* Something waits to be written. */
 bool sbx_record_is_due(const struct sbx_run *r);
-/* Write that, unless it failed a moment ago. */
+/* Write that, unless it failed a moment ago; then that is tried again when sbx_record_flush() is due. */
 void sbx_record_write(struct sbx_run *r);
 /* All that was taken in, folded or not, whatever failed a moment ago. */
 void sbx_record_flush_all(struct sbx_run *r);

@@ -87,7 +87,7 @@ struct sbx_run {
 	int stage_error;                    /* -errno of sbx_stage_begin(), with err */
 	int sandbox_fds[SBX_N_BROKER_FDS];  /* what the stage made, on its way to the broker */
 	bool stage_begun, stage_ready, stage_gone;
-	bool ends_by_itself;  /* nothing runs inside, and nobody waits for the stage: it is killed in record_undo() */
+	bool ends_by_itself;  /* the sandbox does: the stage is let go, and killed only later, in record_undo() */
 	bool protecting;      /* placeholders may be there */
 	bool swept_later;     /* placeholders are left: the runtime directory stays, for who sweeps it */
 	bool covers, covered; /* the plan has masks or pins; the stage has made them */

@@ -50,6 +50,8 @@
 
 /* A directory of ours holds at most this many entries; a sweep never recurses. */
 #define SWEEP_MAX 1024
+/* A start is waited for: what the database does not take by then is for the next one, or --gc. */
+#define START_BUSY_MS 100
 /* A connection whose peer is gone takes the kernel some minutes to give up. */
 #define SCOPE_GC_MS (15 * 60 * 1000)
 
@@ -77,7 +79,7 @@ static void remove_dir(int parent_fd, const char *name)
 
 /* Remove NAME and give its sandbox a final state, unless its launcher holds the lock. 1: it is gone; 0: it stays; -errno:
  * it stays, because there is no way now to give it that state. */
-static int remove_dead(const struct sbx_facts *f, int parent_fd, const char *name, struct sbx_err *err)
+static int remove_dead(const struct sbx_facts *f, int parent_fd, const char *name, int busy_ms, struct sbx_err *err)
 {
 	int e = 0;
 	SBX_AUTO_CLOSE int fd =
@@ -87,7 +89,7 @@ static int remove_dead(const struct sbx_facts *f, int parent_fd, const char *nam
 	if (fd < 0 || sbx_file_lock(parent_fd, name, fd) < 0)
 		return 0;
 	if (name[0] != '.')
-		e = sbx_record_lost(f, name, err);
+		e = sbx_record_lost(f, name, busy_ms, err);
 	if (!sbx_placeholders_sweep(fd) || e < 0)
 		return e;
 	remove_dir(parent_fd, name);
@@ -120,7 +122,7 @@ static int sweep(const struct sbx_facts *f, int parent_fd, struct sbx_gc *gc, st
 	for (int n = 0; r >= 0 && (n < SWEEP_MAX || gc) && (e = readdir(dir)); n++) {
 		if (!sbx_id_is_valid(e->d_name) && !is_abandoned(parent_fd, e->d_name))
 			continue;
-		r = remove_dead(f, parent_fd, e->d_name, err);
+		r = remove_dead(f, parent_fd, e->d_name, gc ? SBX_STORE_BUSY_MS : START_BUSY_MS, err);
 		if (r > 0 && gc)
 			sbx_gc_say(gc, "%s/%s: its launcher is dead", f->runtime_dir, e->d_name);
 	}
@@ -236,7 +238,7 @@ int sbx_runtime_lost(const char *id)
 		e = sbx_caps_keep(caps & 1ull << CAP_NET_ADMIN);
 	parent_fd = e == 0 ? open(facts.runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 	if (parent_fd >= 0)
-		remove_dead(&facts, parent_fd, id, NULL);
+		remove_dead(&facts, parent_fd, id, SBX_STORE_BUSY_MS, NULL);
 	if (e == 0) {
 		sbx_cgroup_gc(&gc, &err);
 		sigemptyset(&none);
@@ -268,9 +270,11 @@ static int lock_and_rename(struct sbx_run *r, int parent_fd, const char *tempora
 static int claim(struct sbx_run *r, int parent_fd)
 {
 	const char *id = r->plan->id;
-	char temporary[SBX_ID_LEN + 8];
+	char temporary[SBX_ID_LEN + 8], path[sizeof(r->runtime_path)];
 	int error;
 
+	if (snprintf(path, sizeof(path), "%s/%s", r->plan->facts->runtime_dir, id) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
 	snprintf(temporary, sizeof(temporary), ".new-%s", id);
 	if (mkdirat(parent_fd, temporary, 0700) < 0 && errno != EEXIST)
 		return -errno;
@@ -280,7 +284,7 @@ static int claim(struct sbx_run *r, int parent_fd)
 			unlinkat(parent_fd, temporary, AT_REMOVEDIR);
 		return error;
 	}
-	snprintf(r->runtime_path, sizeof(r->runtime_path), "%s/%s", r->plan->facts->runtime_dir, id);
+	memcpy(r->runtime_path, path, sizeof(path));
 	return 0;
 }
 

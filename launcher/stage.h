@@ -23,7 +23,8 @@ void sbx_stage_ports(const int fds[SBX_N_BROKER_FDS], struct sbx_nft_input *nft)
 /* SIGKILL: with the stage, pid 1 of its pid namespace, everything in the sandbox ends. Reaping it is the
  * caller's. */
 void sbx_stage_kill(const struct sbx_run *r);
-/* The same, unless the sandbox ends by itself; and what there is for it in this process goes. */
+/* The same, but where the sandbox ends by itself; there the end of its channel is the stage's. What there is for it in
+ * this process goes. */
 void sbx_stage_stop(struct sbx_run *r);
 
 #endif

@@ -577,7 +577,8 @@ int sbx_run_exit_status(const struct sbx_run *r)
 
 /* Everything in the sandbox ends before anything it stands on is undone; record_undo waits for it. The broker
  * sums up meanwhile. When the command has ended pid 1 ends, too, and with it whatever is left: then the stage, whose
- * end takes as much of a processor as all that is written, is killed after that. */
+ * end takes a processor as long as the broker's last word and the record, is not in the way of the first. It ends when
+ * its channel does (sbx_stage_stop()), and is killed for certain when the record is written. */
 static void end_sandbox(struct sbx_run *r)
 {
 	sbx_broker_ask(r);

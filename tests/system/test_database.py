@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import USER
+from conftest import USER, status
 from test_lifecycle import clean, guard_of, processes, running, wait_until  # noqa: F401
 
 ID = "dadadadadada"
@@ -56,6 +56,21 @@ def test_held_while_it_runs(sbx, clean, way):
     assert refusals(sbx) > 3 and "not in the database" not in err and "locked" not in err, err
 
 
+def test_held_at_the_release(sbx, clean):
+    """The row says `running` as soon as it can, though nothing else is to be written."""
+    p = sbx.popen(["--id", ID], ["sh", "-c", "echo up; exec sleep 20"], program="bin/sbx-run-faults",
+                  env={"SBX_FAULT": "stop:selftest"})
+    assert wait_until(lambda: status(p.pid)["State"].startswith("T"))
+    with held(sbx):
+        os.kill(p.pid, signal.SIGCONT)
+        assert p.stdout.readline() == "up\n"
+        time.sleep(0.5)
+        assert row(sbx)["state"] == "preparing"
+    assert wait_until(lambda: row(sbx)["state"] == "running", 2)
+    os.kill(p.pid, signal.SIGTERM)
+    assert p.communicate(timeout=10)[1] == "" and p.returncode == 143
+
+
 def test_held_over_the_end(sbx, clean):
     """The end is waited for; what cannot be written then is said, and the next start finds it."""
     p = running(sbx, ["--id", ID], ("sh", "-c", "sleep 60 & echo up; sleep 0.3; exit 7"))
@@ -90,6 +105,20 @@ def test_held_when_the_launcher_is_killed(sbx, clean):
     assert row(sbx)["state"] == "running" and sbx.leftovers() == [ID]
     r = sbx.run(["--gc", "-v"], [])
     assert r.rc == 0 and r.err.endswith("gc: 1 removed\n") and row(sbx)["state"] == "lost"
+
+
+def test_rows_that_cannot_be_ended(sbx, clean):
+    """Where there are rows and no directories: said, once for all of them."""
+    assert sbx.run([], ["true"]).rc == 0
+    with sqlite3.connect(sbx.state + "/sbx.db") as db:
+        for i in range(3):
+            db.execute("INSERT INTO sandbox (id, profile, state, pid, pid_start, uid, command, created_ms) "
+                       "VALUES (?, 'none', 'running', 4000000, 0, 0, '[]', 1)", (f"dead{i:08d}",))
+    with held(sbx):
+        r = sbx.run(["--gc", "-v"], [])
+    assert r.rc == 125 and "gc: rows:" in r.err and "locked" in r.err and r.seconds < 9, r
+    r = sbx.run(["--gc", "-v"], [])
+    assert r.rc == 0 and r.err.endswith("gc: 3 removed\n"), r
 
 
 # --- a full disk ---

@@ -372,3 +372,18 @@ def test_a_short_command_moves_nothing(sbx, clean):
     assert os.stat(database).st_mtime_ns > moved.st_mtime_ns
     assert os.stat(database + "-wal").st_size < 400 * 1024
     assert [s["state"] for s in sbx.sandboxes()] == ["done"] * 49
+
+
+@pytest.mark.parametrize("length", [480, 498, 499, 505, 510, 511, 512])
+def test_a_long_runtime_directory(sbx, length):
+    """It works or it is refused; what else is there stays."""
+    directory = os.path.join(sbx.tmp, "r" * 200, "s" * 200)
+    directory = os.path.join(directory, "t" * (length - len(directory) - 1))
+    os.makedirs(directory)
+    victim = os.path.join(directory, "victim")
+    with open(victim, "w", encoding="ascii"):
+        pass
+    sbx.own(sbx.world.user.pw_uid)
+    r = sbx.run([], ["true"], env={"SBX_RUNTIME_DIR": directory})
+    assert r.rc == (0 if length <= 498 else 125) and r.err.count("\n") == (r.rc != 0), r
+    assert set(os.listdir(directory)) - {"etc", "uids", "walked"} == {"victim"}, r
