@@ -2,6 +2,7 @@
 #include "sys/cpus.h"
 
 #include <errno.h>
+#include <string.h>
 
 void sbx_cpus_read(pid_t pid, struct sbx_cpus *ret_cpus)
 {
@@ -15,8 +16,7 @@ static int use_whole(pid_t pid)
 {
 	cpu_set_t every;
 
-	for (size_t i = 0; i < CPU_SETSIZE; i++)
-		CPU_SET(i, &every);
+	memset(&every, 0xff, sizeof(every));
 	return sched_setaffinity(pid, sizeof(every), &every);
 }
 
