@@ -33,6 +33,8 @@
 #include "sys/proc.h"
 #include "sys/seccomp.h"
 
+#define FILTER_AFTER_MS 50
+
 struct factory {
 	int launcher, broker, signals;
 	pid_t child;
@@ -150,12 +152,11 @@ static void on_broker(struct factory *f)
 		f->broker = sbx_fd_close(f->broker); /* gone or broken: the launcher sees its end */
 }
 
-/* Let go of all that building needed: stdio (a pipe the caller waits on), fds, rights, system calls. */
+/* Let go of all that building needed: stdio (a pipe the caller waits on), fds, rights. */
 static int shed(struct factory *f)
 {
 	const int fds[] = { 0, 1, 2, f->launcher, f->signals, f->broker };
 	const int numbers[] = { 0, 1, 2, 3, 4, 5 };
-	struct sbx_err err = { 0 };
 	int null_fd, r;
 
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -173,10 +174,7 @@ static int shed(struct factory *f)
 	prctl(PR_SET_DUMPABLE, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	r = sbx_caps_keep((1ull << CAP_NET_RAW) | (1ull << CAP_NET_BIND_SERVICE));
-	if (r < 0)
-		return r;
-	return sbx_seccomp_install(f->orders->n_publish ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY, &err);
+	return sbx_caps_keep((1ull << CAP_NET_RAW) | (1ull << CAP_NET_BIND_SERVICE));
 }
 
 /* In ms until the end, for poll(). The launcher keeps the wall time; a command that stopped it (it may
@@ -200,10 +198,25 @@ static bool has_terminal(void)
 	return tty >= 0;
 }
 
+/* To install the filter takes 0.1 ms of a processor that is wanted: it is done before the first thing that comes is looked
+ * at, and soon in any case. Until then there is nothing to filter: we only wait. */
+static void wait_for_something(const struct factory *f)
+{
+	struct pollfd p[] = {
+		{ .fd = f->signals, .events = POLLIN },
+		{ .fd = f->launcher, .events = POLLIN },
+		{ .fd = f->broker, .events = POLLIN }, /* negative: ignored */
+	};
+
+	if (poll(p, SBX_N_ELEMENTS(p), FILTER_AFTER_MS) > 0 && (p[1].revents & POLLHUP))
+		_exit(0); /* the end, as in on_launcher() */
+}
+
 _Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const struct sbx_orders *orders,
 				uint64_t limit_ms)
 {
 	struct factory f = { .launcher = launcher, .broker = broker, .child = child, .orders = orders, .signals = -1 };
+	struct sbx_err err = { 0 };
 	sigset_t set;
 
 	f.own_group = !has_terminal();
@@ -215,10 +228,11 @@ _Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const str
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (f.signals < 0 || sbx_fd_set_nonblocking(launcher) < 0 ||
-	    (broker >= 0 && sbx_fd_set_nonblocking(broker) < 0) ||
-	    shed(&f) < 0)
+	    (broker >= 0 && sbx_fd_set_nonblocking(broker) < 0) || shed(&f) < 0)
 		_exit(125);
-	drain_signals(&f); /* the child may have ended while we shed */
+	wait_for_something(&f);
+	if (sbx_seccomp_install(orders->n_publish ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY, &err) < 0)
+		_exit(125);
 	for (;;) {
 		struct pollfd p[] = {
 			{ .fd = f.signals, .events = POLLIN },

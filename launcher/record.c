@@ -25,7 +25,7 @@
  * for, so it is done beside one that is not, and beside a short one only where no other came for long. */
 #define TIDY_AFTER_US	100000
 #define WAL_PAGES_WORTH 40
-#define WAL_PAGES_LONG	200
+#define WAL_PAGES_LONG	128
 
 /* Who else writes is waited for no longer while something runs: signals and the wall clock wait meanwhile. */
 #define BUSY_MS 100
