@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import descendants, named, status, statuses
+from conftest import children, descendants, named, status, statuses
 
 PYTHON = "/usr/bin/python3"
 
@@ -270,6 +270,23 @@ def test_processors(sbx, sandbox, allowed):
     finally:
         p.terminate()
         p.communicate(timeout=20)
+
+def test_helpers_are_confined(sbx, sandbox):
+    """The stage's filter comes before the first thing that it looks at, and soon in any case (factory.c)."""
+    p = sbx.popen(["--allow", "allowed.test"], ["sh", "-c", "echo up; exec sleep 30"], root=sandbox)
+    try:
+        assert p.stdout.readline() == "up\n"
+        bwrap = min(named(p.pid, "bwrap"))
+        (stage,) = [pid for pid in children(p.pid) if bwrap in children(pid)]
+        (broker,) = named(p.pid, "sbx-broker")
+        wait_for(lambda: status(stage)["Seccomp"] == "2")
+        assert status(broker)["Seccomp"] == "2"
+        assert (int(status(stage)["CapEff"], 16), int(status(broker)["CapEff"], 16)) == (1 << 10 | 1 << 13, 0)
+        assert {status(pid)["NoNewPrivs"] for pid in (stage, broker)} == {"1"}
+    finally:
+        p.terminate()
+        p.communicate(timeout=20)
+
 
 def ran_ns(pid):
     """What a process has had of the processors (schedstat: Documentation/scheduler/sched-stats.rst)."""
