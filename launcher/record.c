@@ -27,9 +27,6 @@
 #define WAL_PAGES_WORTH 40
 #define WAL_PAGES_LONG	128
 
-/* Who else writes is waited for no longer while something runs: signals and the wall clock wait meanwhile. */
-#define BUSY_MS 100
-
 static int open_store(const struct sbx_facts *f, struct sbx_err *err, struct sbx_store **ret_store)
 {
 	char migrations[4096];
@@ -86,7 +83,7 @@ int sbx_record_open(struct sbx_run *r, struct sbx_err *err)
 	int e = r->store ? 0 : open_store(r->plan->facts, err, &r->store);
 
 	if (e == 0)
-		sbx_store_set_busy_ms(r->store, r->at_end && !r->failing_since_us ? SBX_STORE_BUSY_MS : BUSY_MS);
+		sbx_store_set_busy_ms(r->store, r->at_end && !r->failing_since_us ? SBX_STORE_BUSY_MS : SBX_RECORD_BUSY_MS);
 	return e;
 }
 
@@ -183,13 +180,13 @@ const char *sbx_record_state(const struct sbx_run *r)
 }
 
 /* The store is closed while there is time for it: see record.h. */
-static void write_end(struct sbx_run *r)
+static void write_end(struct sbx_run *r, int exit_status)
 {
 	struct sbx_err err = { 0 };
 	struct sbx_store_end end = {
 		.state = final_state(r),
 		.ended_ms = r->ended_ms,
-		.exit_status = r->exit_status,
+		.exit_status = exit_status,
 		.selftest_json = r->selftest,
 		.usage = {
 			r->usage.cpu_us,
@@ -211,14 +208,13 @@ static void write_end(struct sbx_run *r)
 void sbx_record_end(struct sbx_run *r, int exit_status)
 {
 	r->ended_ms = (int64_t)sbx_clock_realtime_ms();
-	r->exit_status = exit_status;
 	if (!r->selftest && r->row)
 		r->selftest = verdicts_json(r);
 	r->at_end = true;
 	r->failing_since_us = 0;
 	sbx_record_flush_all(r);
 	if (r->row)
-		write_end(r);
+		write_end(r, exit_status);
 	announce(r, final_state(r), exit_status);
 	if (!r->facts->privileged && r->end_written && !sbx_record_is_due(r))
 		r->store = sbx_store_close(r->store);
@@ -228,7 +224,7 @@ void sbx_record_close(struct sbx_run *r)
 {
 	sbx_record_flush_all(r);
 	if (r->row && !r->end_written)
-		write_end(r);
+		write_end(r, sbx_run_exit_status(r));
 	sbx_record_forget_events(r);
 	if (r->row && !r->end_written) {
 		fprintf(stderr, "sbx-run: the end of sandbox %s is not in the database: the next start, or --gc, puts "

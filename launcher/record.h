@@ -7,6 +7,9 @@
 
 /* The sandbox's row and events in the database; a thin layer between struct sbx_run and src/store. */
 
+/* While somebody waits for us, who else writes is waited for no longer: signals and the wall clock wait meanwhile. */
+#define SBX_RECORD_BUSY_MS 100
+
 /* From here on events are taken in. 0 or -errno. */
 int sbx_record_prepare(struct sbx_run *r);
 /* Open the database and insert the row, state `preparing`. 0 or -errno with r->err. */

@@ -142,8 +142,7 @@ struct sbx_run {
 	bool store_failed;    /* said once */
 	bool end_written;     /* the row has its final state */
 	bool at_end;	      /* nothing runs any more: the database may be waited for */
-	int exit_status;      /* of sbx-run, and when: for the row's end */
-	int64_t ended_ms;
+	int64_t ended_ms;     /* for the row */
 	int64_t released_ms;  /* when, if the row does not say so yet */
 	struct sbx_event *pending; /* folded events that are not written yet; malloc'ed, or NULL */
 	size_t n_pending;

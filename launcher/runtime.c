@@ -50,8 +50,6 @@
 
 /* A directory of ours holds at most this many entries; a sweep never recurses. */
 #define SWEEP_MAX 1024
-/* A start is waited for: what the database does not take by then is for the next one, or --gc. */
-#define START_BUSY_MS 100
 /* A connection whose peer is gone takes the kernel some minutes to give up. */
 #define SCOPE_GC_MS (15 * 60 * 1000)
 
@@ -122,7 +120,7 @@ static int sweep(const struct sbx_facts *f, int parent_fd, struct sbx_gc *gc, st
 	for (int n = 0; r >= 0 && (n < SWEEP_MAX || gc) && (e = readdir(dir)); n++) {
 		if (!sbx_id_is_valid(e->d_name) && !is_abandoned(parent_fd, e->d_name))
 			continue;
-		r = remove_dead(f, parent_fd, e->d_name, gc ? SBX_STORE_BUSY_MS : START_BUSY_MS, err);
+		r = remove_dead(f, parent_fd, e->d_name, gc ? SBX_STORE_BUSY_MS : SBX_RECORD_BUSY_MS, err);
 		if (r > 0 && gc)
 			sbx_gc_say(gc, "%s/%s: its launcher is dead", f->runtime_dir, e->d_name);
 	}
