@@ -92,12 +92,11 @@ static int set_number(const struct sbx_key_block *block, const struct sbx_key *k
 static int set_word(const struct sbx_key_block *block, const struct sbx_key *key, const char *text,
 		    void *base, struct sbx_err *err)
 {
-	struct sbx_suggest s = sbx_suggest(text);
 	char path[SBX_KEY_PATH_MAX], words[128], hint[64];
 	uint8_t *field = (uint8_t *)base + key->offset;
+	struct sbx_suggest s;
 
 	for (uint32_t i = 0; *text && key->words[i]; i++) {
-		sbx_suggest_offer(&s, key->words[i]);
 		if (strcmp(text, key->words[i]) != 0)
 			continue;
 		if (key->type == SBX_KEY_SWITCH)
@@ -106,6 +105,9 @@ static int set_word(const struct sbx_key_block *block, const struct sbx_key *key
 			*(uint32_t *)(void *)field = i;
 		return 0;
 	}
+	s = sbx_suggest(text);
+	for (uint32_t i = 0; *text && key->words[i]; i++)
+		sbx_suggest_offer(&s, key->words[i]);
 	sbx_err_set(err, "%s: '%s' is not one of %s%s",
 		    sbx_key_path(block, key, path, sizeof(path)), text,
 		    sbx_key_range(key, words, sizeof(words)),
