@@ -4,9 +4,10 @@
  *
  * The batch is one datagram and one transaction: all of it takes effect or nothing. Then the
  * table's chains and rules are dumped and held against what was sent: as many, in the same order,
- * the same hook, priority and policy, and each rule's expressions the same in libnftnl's printed
- * form, which has every register, offset and byte. So a kernel that accepts a message and keeps
- * something else is found before anything runs. Success costs seven system calls.
+ * the same hook, priority and policy, and each rule's expressions the same: attribute by attribute, as
+ * most come back, or else in libnftnl's printed form, which has every register, offset and byte. So a kernel
+ * that accepts a message and keeps something else is found before anything runs. Success costs seven
+ * system calls.
  *
  * Reading the ruleset is not a check against the sandbox (which can change nothing): it is one
  * against ourselves and the kernel.
@@ -198,6 +199,61 @@ static int on_chain(const struct nlmsghdr *nlh, void *userdata)
 	return 0;
 }
 
+static bool same_attrs(const void *sent, size_t n_sent, const void *got, size_t n_got);
+
+/* The kernel does not mark what is nested, libnftnl does. */
+static bool same_attr(const struct nlattr *sent, const struct nlattr *got)
+{
+	const void *a = mnl_attr_get_payload(sent), *b = mnl_attr_get_payload(got);
+	size_t n = mnl_attr_get_payload_len(sent);
+
+	if (mnl_attr_get_type(sent) != mnl_attr_get_type(got) || n != mnl_attr_get_payload_len(got))
+		return false;
+	return sent->nla_type & NLA_F_NESTED ? same_attrs(a, n, b, n) : memcmp(a, b, n) == 0;
+}
+
+/* All of them, in the same order. */
+static bool same_attrs(const void *sent, size_t n_sent, const void *got, size_t n_got)
+{
+	const struct nlattr *a = sent, *b = got;
+	int left = (int)n_sent;
+
+	if (n_sent != n_got)
+		return false;
+	while (mnl_attr_ok(a, left) && mnl_attr_ok(b, left)) {
+		if (!same_attr(a, b))
+			return false;
+		left -= (int)MNL_ALIGN(a->nla_len);
+		a = mnl_attr_next(a);
+		b = mnl_attr_next(b);
+	}
+	return left <= 0;
+}
+
+static const struct nlattr *find_attr(const struct nlmsghdr *nlh, uint16_t type)
+{
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, nlh, sizeof(struct nfgenmsg))
+		if (mnl_attr_get_type(a) == type)
+			return a;
+	return NULL;
+}
+
+/* What tells a rule from others, as it was sent? If not, it may be the same all the same. */
+static bool same_message(const struct nlmsghdr *sent, const struct nlmsghdr *got)
+{
+	static const uint16_t types[] = { NFTA_RULE_TABLE, NFTA_RULE_CHAIN, NFTA_RULE_EXPRESSIONS };
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(types); i++) {
+		const struct nlattr *a = find_attr(sent, types[i]), *b = find_attr(got, types[i]);
+
+		if (!a || !b || !same_attr(a, b))
+			return false;
+	}
+	return true;
+}
+
 static bool same_exprs(const struct nftnl_rule *a, const struct nftnl_rule *b)
 {
 	SBX_CLEANUP(iter_freep) struct nftnl_expr_iter *ia = nftnl_expr_iter_create(a);
@@ -234,6 +290,11 @@ static int on_rule(const struct nlmsghdr *nlh, void *userdata)
 		return r;
 	if (nlh->nlmsg_type != (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWRULE))
 		return 0;
+	sent_nlh = rb->next_seq < rb->end_seq ? sbx_nft_batch_message(rb->batch, rb->next_seq) : NULL;
+	if (sent_nlh && same_message(sent_nlh, nlh)) {
+		rb->next_seq++;
+		return 0;
+	}
 	got = nftnl_rule_alloc();
 	sent = nftnl_rule_alloc();
 	if (!got || !sent)
