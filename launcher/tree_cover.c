@@ -13,8 +13,8 @@
  * entered anew afterwards (init.c): it may lie below a pin. Who is root in the command's user namespace has no rights
  * over the mount namespace, which belongs to one further up (bwrap --disable-userns).
  *
- * A mask is a part of one small file system, read-only, in which there are an empty directory, an empty file, a file
- * with a dot and a socket that nobody listens to. It is attached in the stage's own mount namespace, at
+ * A mask is a part of one small file system, read-only, in which there is what is needed of an empty directory, an empty
+ * file, a file with a dot and a socket that nobody listens to. It is attached in the stage's own mount namespace, at
  * SBX_SCRATCH_BASE, because only what is attached can be copied (before Linux 6.15).
  */
 #include "launcher/tree_cover.h"
@@ -33,22 +33,34 @@
 #include "launcher/overlay.h"
 #include "sys/file_text.h"
 
+enum part { PART_DIR, PART_FILE, PART_DOT, PART_SOCKET, N_PARTS };
+
 static const struct {
 	const char *name;
 	mode_t mode;
 	const char *text;
-} parts[] = {
-	{ "dir", S_IFDIR | 0555, NULL },
-	{ "file", S_IFREG | 0555, "" }, /* executing one is refused, not "not found" */
-	{ "dot", S_IFREG | 0444, ".\n" },
-	{ "socket", S_IFSOCK | 0444, NULL },
+} parts[N_PARTS] = {
+	[PART_DIR] = { "dir", S_IFDIR | 0555, NULL },
+	[PART_FILE] = { "file", S_IFREG | 0555, "" }, /* executing one is refused, not "not found" */
+	[PART_DOT] = { "dot", S_IFREG | 0444, ".\n" },
+	[PART_SOCKET] = { "socket", S_IFSOCK | 0444, NULL },
 };
 
-static int fill(int fs)
+static enum part part_of(const struct sbx_mount_op *mask)
 {
-	for (size_t i = 0; i < SBX_N_ELEMENTS(parts); i++) {
+	if (S_ISDIR(mask->mode))
+		return PART_DIR;
+	return S_ISSOCK(mask->mode) ? PART_SOCKET : mask->n_text ? PART_DOT : PART_FILE;
+}
+
+/* Most workspaces need one of them. */
+static int fill(int fs, const bool wanted[N_PARTS])
+{
+	for (size_t i = 0; i < N_PARTS; i++) {
 		SBX_AUTO_CLOSE int fd = -1;
 
+		if (!wanted[i])
+			continue;
 		if (S_ISDIR(parts[i].mode) && mkdirat(fs, parts[i].name, parts[i].mode & 0777) < 0)
 			return -errno;
 		if (S_ISSOCK(parts[i].mode) && mknodat(fs, parts[i].name, parts[i].mode, 0) < 0)
@@ -70,21 +82,25 @@ static int set_attr(int fd, unsigned int recursive, uint64_t flags)
 	return mount_setattr(fd, "", AT_EMPTY_PATH | recursive, &a, sizeof(a)) < 0 ? -errno : 0;
 }
 
-/* The file system of masks. fd or -errno. */
-static int make_parts(void)
+/* The file system of the masks among @ops. fd or -errno. */
+static int make_parts(const struct sbx_mount_op *ops, size_t n)
 {
+	bool wanted[N_PARTS] = { false };
 	SBX_AUTO_CLOSE int fs = fsopen("tmpfs", FSOPEN_CLOEXEC), at = -1, fd = -1;
 	int r;
 
 	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0555", 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -errno;
+	for (size_t i = 0; i < n; i++)
+		if (ops[i].kind == SBX_MOUNT_MASK)
+			wanted[part_of(&ops[i])] = true;
 	fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 	at = open(SBX_SCRATCH_BASE, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || at < 0 ||
 	    move_mount(fd, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return -errno;
-	r = fill(fd);
+	r = fill(fd, wanted);
 	if (r == 0)
 		r = set_attr(fd, 0, MOUNT_ATTR_RDONLY);
 	return r < 0 ? r : sbx_fd_steal(&fd);
@@ -113,8 +129,7 @@ static int put_over(int copy, int target)
 
 static int copy_part(int parts_fd, const struct sbx_mount_op *op)
 {
-	const char *part = S_ISDIR(op->mode) ? "dir" : S_ISSOCK(op->mode) ? "socket" : op->n_text ? "dot" : "file";
-	int fd = open_tree(parts_fd, part, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+	int fd = open_tree(parts_fd, parts[part_of(op)].name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -214,7 +229,7 @@ static int copy_masks(struct sbx_covers *c)
 		if (c->n_masks == SBX_COVER_AT_ONCE)
 			break;
 		if (c->parts < 0)
-			c->parts = make_parts();
+			c->parts = make_parts(c->ops, c->n);
 		fd = c->parts < 0 ? c->parts : copy_part(c->parts, &c->ops[c->end]);
 		if (fd < 0)
 			return fd;
