@@ -34,6 +34,7 @@
 #include "base/cleanup.h"
 #include "launcher/etc_internal.h"
 #include "launcher/facts.h"
+#include "launcher/runtime_dir.h"
 #include "launcher/view.h"
 
 #define FORMAT		 "sbx-etc 3" /* goes into the key: change it when what is made changes */
@@ -590,10 +591,10 @@ static int make(int cache, const char *key, const struct sbx_plan *p, char *cons
 
 static int open_cache(const char *dir)
 {
-	int fd;
+	int r = sbx_runtime_mkdir(dir, 0711), fd;
 
-	if (mkdir(dir, 0711) < 0 && errno != EEXIST)
-		return -errno;
+	if (r < 0)
+		return r;
 	fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

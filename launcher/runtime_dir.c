@@ -8,18 +8,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+int sbx_runtime_mkdir(const char *path, mode_t mode)
+{
+	if (mkdir(path, mode) == 0)
+		return chmod(path, mode) < 0 ? -errno : 0;
+	return errno == EEXIST ? 0 : -errno;
+}
+
 int sbx_runtime_dir_make(const char *path, bool privileged, struct sbx_err *err)
 {
 	/* A user's own group is often on the user's own directories; root's, a service's never needs to be. */
 	mode_t others = privileged ? 022 : 002;
 	char buf[512], *slash;
 	struct stat st;
+	int r;
 
 	if (snprintf(buf, sizeof(buf), "%s", path) >= (int)sizeof(buf))
 		return -ENAMETOOLONG;
 	for (slash = buf + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
 		*slash = '\0';
-		if (mkdir(buf, 0755) < 0 && errno != EEXIST)
+		if (sbx_runtime_mkdir(buf, 0755) < 0)
 			break; /* the mkdir below says what is wrong */
 		/* Who can rename a directory on the way can lead us elsewhere. */
 		if (stat(buf, &st) == 0 && ((st.st_uid != 0 && st.st_uid != geteuid()) ||
@@ -30,10 +38,11 @@ int sbx_runtime_dir_make(const char *path, bool privileged, struct sbx_err *err)
 		}
 	}
 	/* Others may pass, not list: a sandbox's user must reach the shared etc below it (etc.h). */
-	if (mkdir(path, 0711) < 0 && errno != EEXIST) {
+	r = sbx_runtime_mkdir(path, 0711);
+	if (r < 0) {
 		sbx_err_set(err, "cannot make the runtime directory %s: %s (set SBX_RUNTIME_DIR)", path,
-			    strerror(errno));
-		return -errno;
+			    strerror(-r));
+		return r;
 	}
 	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
 	    (st.st_mode & 022)) {

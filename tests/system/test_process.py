@@ -271,6 +271,21 @@ def test_processors(sbx, sandbox, allowed):
         p.terminate()
         p.communicate(timeout=20)
 
+
+@pytest.mark.parametrize("mask", [0o002, 0o027, 0o077])
+def test_umask(sbx, sandbox, mask):
+    """The command has its caller's; what is made around it has one of its own. What it leaves in a workspace others may
+    read, or write, would be theirs."""
+    had = os.umask(mask)
+    try:
+        p = sbx.popen([], ["sh", "-c", "umask; touch made; mkdir below; stat -c %a made below"], root=sandbox)
+    finally:
+        os.umask(had)
+    out, err = p.communicate(timeout=20)
+    assert p.returncode == 0, err
+    assert [int(line, 8) for line in out.split()] == [mask, 0o666 & ~mask, 0o777 & ~mask]
+
+
 def test_helpers_are_confined(sbx, sandbox):
     """The stage's filter comes before the first thing that it looks at, and soon in any case (factory.c)."""
     p = sbx.popen(["--allow", "allowed.test"], ["sh", "-c", "echo up; exec sleep 30"], root=sandbox)
