@@ -167,6 +167,9 @@ static void protect_end(struct sbx_run *r)
 		return;
 	r->protecting = false;
 	wait_until_empty(r);
+	sbx_stage_end(r);
+	if (r->plan->n_publish > 0 || r->n_caretakers > 0)
+		sbx_broker_kill(r); /* its ports are free when we say that it is over; and caretakers can be made to wait */
 	sbx_caretaker_look(r);
 	sbx_caretaker_end(r);
 }
@@ -177,19 +180,19 @@ void sbx_run_reap(struct sbx_run *r)
 	sbx_proc_reap_soon(&r->guard_pid);
 }
 
-/* The sandbox has ended or SIGKILL went to the stage, and the broker said its last, so what is recorded is final; the
- * kernel takes its time to take the sandbox apart, in which the record is written. The directory goes after the
- * row has its state and the placeholders are away: a directory without a launcher is what the guard and a sweep go
- * by. */
+/* The sandbox has ended, or does (ends_by_itself), or SIGKILL went to the stage, and the broker said its last, so what is
+ * recorded is final; the kernel takes its time to take the sandbox apart, in which the record is written. The directory
+ * goes after the row has its state and the placeholders are away: a directory without a launcher is what the guard and a
+ * sweep go by. */
 static void record_undo(struct sbx_run *r)
 {
 	if (r->receipt_dir_fd >= 0)
 		wait_until_empty(r); /* it may be written where the command could write */
 	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
-	sbx_stage_kill(r);
-	sbx_broker_kill(r);
 	protect_end(r);
+	sbx_stage_end(r);
+	sbx_broker_kill(r);
 	sbx_record_close(r);
 	sbx_runtime_remove(r);
 	sbx_runtime_end(r);
@@ -576,9 +579,9 @@ int sbx_run_exit_status(const struct sbx_run *r)
 }
 
 /* Everything in the sandbox ends before anything it stands on is undone; record_undo waits for it. The broker
- * sums up meanwhile. When the command has ended pid 1 ends, too, and with it whatever is left: then the stage, whose
- * end takes a processor as long as the broker's last word and the record, is not in the way of the first. It ends when
- * its channel does (sbx_stage_stop()), and is killed for certain when the record is written. */
+ * sums up meanwhile. When the command has ended pid 1 ends, too, and with it whatever is left: then the stage and the
+ * broker, whose ends take a processor as long as the record, are not in the way of it, nor of pid 1, which we wait for.
+ * They are killed for certain after it (record_undo()). */
 static void end_sandbox(struct sbx_run *r)
 {
 	sbx_broker_ask(r);

@@ -45,6 +45,7 @@ def run(sbx, setting):
     ("/proc/sys/user/max_user_namespaces=0", "max_user_namespaces"),
     ("/proc/sys/user/max_net_namespaces=0", "max_net_namespaces"),
     ("/proc/sys/user/max_pid_namespaces=0", "max_pid_namespaces"),
+    ("/proc/sys/user/max_mnt_namespaces=0", "max_mnt_namespaces"),
 ])
 def test_namespace_limits(sbx, setting, word):
     r = run(sbx, setting)
