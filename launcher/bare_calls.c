@@ -223,6 +223,11 @@ int getsockname(int fd, struct sockaddr *restrict sa, socklen_t *restrict n)
 	return (int)call(SYS_getsockname, fd, PTR(sa), PTR(n), 0, 0, 0);
 }
 
+int setsockopt(int fd, int level, int option, const void *value, socklen_t n)
+{
+	return (int)call(SYS_setsockopt, fd, level, option, PTR(value), (long)n, 0);
+}
+
 int getsockopt(int fd, int level, int option, void *restrict value, socklen_t *restrict n)
 {
 	return (int)call(SYS_getsockopt, fd, level, option, PTR(value), PTR(n), 0);

@@ -110,3 +110,13 @@ def test_a_profiles_own_probe(sbx, probe):
     expect_never_started(sbx, run(fails), probe)
     r = run(holds)
     assert (r.returncode, r.stdout) == (0, "ran\n"), r
+
+
+def test_it_leaves_nothing(sbx):
+    """Its connections are gone when the command starts: one in TIME_WAIT is paid for by the whole host when the network
+    namespace ends."""
+    r = sbx.run(["--allow", "allowed.test"], ["cat", "/proc/net/sockstat"])
+    (tcp,) = [line.split()[1:] for line in r.out.splitlines() if line.startswith("TCP:")]
+    counts = dict(zip(tcp[::2], map(int, tcp[1::2])))
+    assert (counts["tw"], counts["orphan"]) == (0, 0), r.out
+    assert counts["inuse"] > 0, r.out  # the broker's listeners
