@@ -418,29 +418,34 @@ static int carry_out(const struct sbx_orders *o, const struct sbx_tree *tree, in
 	return build_network(o, s, ret_step, err);
 }
 
-/* When init says that the view is its own. */
-static int cover_view(const struct sbx_orders *o, int channel, pid_t bwrap, struct sbx_err *err)
+/* When init says that the view is its own; the launcher knows who that is. */
+static int cover_view(const struct sbx_orders *o, int channel, struct sbx_err *err)
 {
 	struct sbx_covers covers;
 	uint8_t packet[64];
 	uint32_t zero;
 	ssize_t n;
-	size_t len;
-	int e = sbx_covers_prepare(&covers, o->mounts, o->n_mounts, err);
+	size_t len, n_fds;
+	int e = sbx_covers_prepare(&covers, o->mounts, o->n_mounts, err), init = -1;
 
 	if (e < 0)
 		return e;
 	do {
-		e = sbx_channel_recv(channel, packet, sizeof(packet), &len, NULL, 0, NULL, NULL);
+		e = sbx_channel_recv(channel, packet, sizeof(packet), &len, &init, 1, &n_fds, NULL);
 	} while (e == -EINTR);
 	if (e != 0 || sbx_msg_decode_simple(sbx_span(packet, len), SBX_MSG_COVER, &zero) != 0)
 		_exit(125);
-	e = sbx_covers_make(&covers, bwrap, err);
-	sbx_covers_fini(&covers);
-	if (e < 0)
-		return e;
-	n = sbx_msg_encode_simple(SBX_MSG_COVERED, 0, packet, sizeof(packet));
-	e = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, NULL, 0);
+	if (n_fds == 0) {
+		sbx_err_set(err, "the launcher cannot say by a pidfd (Linux 5.3) which process is the sandbox's init");
+		return -ESRCH;
+	}
+	e = sbx_covers_make(&covers, init, err);
+	if (e == 0) {
+		n = sbx_msg_encode_simple(SBX_MSG_COVERED, 0, packet, sizeof(packet));
+		e = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, NULL, 0);
+	}
+	sbx_covers_fini(&covers); /* the launcher need not wait for this */
+	sbx_fd_close(init);
 	return e > 0 ? -EPIPE : e;
 }
 
@@ -478,7 +483,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 		error = send_ready(channel, &s);
 	if (error == 0 && sbx_cover_any(o->mounts, o->n_mounts)) {
 		step = "view";
-		error = cover_view(o, channel, bwrap, &err);
+		error = cover_view(o, channel, &err);
 	}
 	if (error < 0) {
 		sbx_err_set(&err, "%s", strerror(-error));

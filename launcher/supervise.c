@@ -212,6 +212,16 @@ static void on_broker(struct sbx_run *r)
 	}
 }
 
+/* Without a pidfd the stage says what is wrong. */
+static void ask_for_covers(struct sbx_run *r)
+{
+	uint8_t out[16];
+	ssize_t n = sbx_msg_encode_simple(SBX_MSG_COVER, 0, out, sizeof(out));
+
+	if (n > 0)
+		sbx_channel_send(r->stage_fd, out, (size_t)n, &r->pid1_fd, r->pid1_fd >= 0);
+}
+
 static void on_hello(struct sbx_run *r, pid_t pid)
 {
 	r->init_hello = true;
@@ -219,7 +229,7 @@ static void on_hello(struct sbx_run *r, pid_t pid)
 	if (pid > 0)
 		r->pid1_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (r->covers)
-		tell_stage(r, SBX_MSG_COVER, 0);
+		ask_for_covers(r);
 }
 
 /* All of them, once. */

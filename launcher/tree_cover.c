@@ -23,7 +23,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -31,7 +30,6 @@
 
 #include "base/cleanup.h"
 #include "launcher/overlay.h"
-#include "sys/file_text.h"
 
 enum part { PART_DIR, PART_FILE, PART_DOT, PART_SOCKET, N_PARTS };
 
@@ -170,20 +168,6 @@ bool sbx_cover_any(const struct sbx_mount_op *ops, size_t n)
 	return false;
 }
 
-/* The mount namespace of @bwrap's child. fd or -errno. */
-static int open_namespace(pid_t bwrap)
-{
-	char path[64], text[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)bwrap, (int)bwrap);
-	if (sbx_file_text_read(AT_FDCWD, path, text, sizeof(text)) <= 0)
-		return -ESRCH;
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", atoi(text));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* The ops from @first to before @end, with the masks that are prepared. 0 or -errno with @err. */
 static int cover_there(const struct sbx_covers *c, size_t first, size_t end, struct sbx_err *err)
 {
@@ -247,18 +231,18 @@ static int failed(int e, struct sbx_err *err)
 
 int sbx_covers_prepare(struct sbx_covers *c, const struct sbx_mount_op *ops, size_t n, struct sbx_err *err)
 {
-	*c = (struct sbx_covers){ .ops = ops, .n = n, .parts = -1, .there = -1 };
+	*c = (struct sbx_covers){ .ops = ops, .n = n, .parts = -1 };
 	c->here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	return failed(c->here < 0 ? -errno : copy_masks(c), err);
 }
 
-int sbx_covers_make(struct sbx_covers *c, pid_t bwrap, struct sbx_err *err)
+int sbx_covers_make(struct sbx_covers *c, int there, struct sbx_err *err)
 {
 	size_t first = 0;
 	int r;
 
-	c->there = open_namespace(bwrap);
-	r = c->there < 0 ? c->there : cover_there(c, first, c->end, err);
+	c->there = there;
+	r = cover_there(c, first, c->end, err);
 	while (r == 0 && c->end < c->n) {
 		first = c->end;
 		close_masks(c);
@@ -273,6 +257,5 @@ void sbx_covers_fini(struct sbx_covers *c)
 {
 	close_masks(c);
 	c->parts = sbx_fd_close(c->parts);
-	c->there = sbx_fd_close(c->there);
 	c->here = sbx_fd_close(c->here);
 }

@@ -18,7 +18,7 @@ bool sbx_cover_any(const struct sbx_mount_op *ops, size_t n);
 struct sbx_covers {
 	const struct sbx_mount_op *ops; /* borrowed */
 	size_t n, end, n_masks;		/* masks are for the ops before end */
-	int parts, here, there;		/* what masks are copies of; mount namespaces: ours, the sandbox's */
+	int parts, here, there;		/* what masks are copies of; ours, and who is in the sandbox's */
 	int masks[SBX_COVER_AT_ONCE];
 };
 
@@ -26,12 +26,13 @@ struct sbx_covers {
 int sbx_covers_prepare(struct sbx_covers *c, const struct sbx_mount_op *ops, size_t n, struct sbx_err *err);
 
 /*
- * All of them, in order, in the sandbox's own mount namespace: that of @bwrap's child, which bwrap has finished. With
+ * All of them, in order, in the sandbox's own mount namespace: that of the process of which @there is a pidfd, the init
+ * that bwrap has executed; it stays the caller's (setns(2), Linux 5.8). With
  * CAP_SYS_ADMIN over the user namespace above the one that owns it, and a file system of one's own. The caller's
  * working directory and root are those of its mount namespace afterwards. 0 or -errno with @err; -ESTALE: something
  * else is there now.
  */
-int sbx_covers_make(struct sbx_covers *c, pid_t bwrap, struct sbx_err *err);
+int sbx_covers_make(struct sbx_covers *c, int there, struct sbx_err *err);
 void sbx_covers_fini(struct sbx_covers *c);
 
 /* tree.c: a path of the view, symlinks resolved in it, none of them magic. fd or -errno. */
