@@ -113,8 +113,7 @@ def test_a_profiles_own_probe(sbx, probe):
 
 
 def test_it_leaves_nothing(sbx):
-    """Its connections are gone when the command starts: one in TIME_WAIT is paid for by the whole host when the network
-    namespace ends."""
+    """Its connections are gone when the command starts, also from the list that it can read."""
     r = sbx.run(["--allow", "allowed.test"], ["cat", "/proc/net/sockstat"])
     (tcp,) = [line.split()[1:] for line in r.out.splitlines() if line.startswith("TCP:")]
     counts = dict(zip(tcp[::2], map(int, tcp[1::2])))

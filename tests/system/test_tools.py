@@ -428,6 +428,8 @@ def test_vim(place):
     t.send(":call writefile([&lines . 'x' . &columns . ' ' . &encoding], 'size') | echo 'a-' . (40 + 2)\r")
     t.expect("a-42")
     t.resize(31, 91)
+    # vim looks for a change of size when it is told or something is typed; told between the two, it waits for a key.
+    t.expect("\x1b[H\x1b[2J", again="h")
     t.send(":call writefile([&lines . 'x' . &columns], 'size', 'a') | echo 'b-' . (40 + 2)\r")
     t.expect("b-42")
     t.send(":r !echo from-$((40+2))\r")
