@@ -440,6 +440,10 @@ static int selftest_apply(struct sbx_run *r)
 	if (e == 0)
 		e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
 	sbx_run_attach_tested(r);
+	if (e == 0 && r->watch_error) { /* it would get no signal, not that of its wall time either */
+		sbx_err_set(&r->err, "cannot watch the command: pidfd_open: %s", strerror(-r->watch_error));
+		return r->watch_error;
+	}
 	if (e == 0 && r->cpus_error) {
 		sbx_err_set(&r->err, "cannot let the command have all processors: %s", strerror(-r->cpus_error));
 		return r->cpus_error;

@@ -226,8 +226,7 @@ static void on_hello(struct sbx_run *r, pid_t pid)
 {
 	r->init_hello = true;
 	r->pid1 = pid;
-	if (pid > 0)
-		r->pid1_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	r->pid1_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (r->covers)
 		ask_for_covers(r);
 }
@@ -235,21 +234,19 @@ static void on_hello(struct sbx_run *r, pid_t pid)
 /* All of them, once. */
 static int on_verdicts(struct sbx_run *r, struct sbx_span span, pid_t pid)
 {
-	if (r->has_verdicts || sbx_msg_decode_verdicts(span, &r->verdicts) != 0)
+	if (r->has_verdicts || !r->init_hello || pid <= 0 || sbx_msg_decode_verdicts(span, &r->verdicts) != 0)
 		return -1;
 	if (r->verdicts.n_verdicts != r->plan->probes->n_probes) {
 		memset(&r->verdicts, 0, sizeof(r->verdicts));
 		return -1;
 	}
 	r->has_verdicts = true;
-	if (pid > 0) {
-		r->init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-		r->cpus_error = sbx_cpus_use(pid, &r->cpus);
-		if (r->cpus_error == -ESRCH)
-			r->cpus_error = 0; /* it ended: why is still to come */
-	}
-	if (r->pid1 > 0)
-		sbx_cpus_use(r->pid1, &r->cpus);
+	r->init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	r->watch_error = r->init_pidfd < 0 ? -errno : 0;
+	r->cpus_error = sbx_cpus_use(pid, &r->cpus);
+	if (r->cpus_error == -ESRCH)
+		r->watch_error = r->cpus_error = 0; /* it ended: why is still to come */
+	sbx_cpus_use(r->pid1, &r->cpus);
 	return 0;
 }
 
@@ -259,7 +256,7 @@ static void on_init_packet(struct sbx_run *r, struct sbx_span span, pid_t pid)
 
 	switch (sbx_msg_type(span)) {
 	case SBX_MSG_INIT_HELLO:
-		if (r->init_hello || sbx_msg_decode_simple(span, SBX_MSG_INIT_HELLO, &zero) != 0)
+		if (r->init_hello || pid <= 0 || sbx_msg_decode_simple(span, SBX_MSG_INIT_HELLO, &zero) != 0)
 			break;
 		on_hello(r, pid);
 		return;

@@ -191,6 +191,17 @@ def test_a_full_state_directory(sbx, clean, small):
 
 # --- calls that fail ---
 
+@pytest.mark.parametrize("n, why", [(1, "which process is the sandbox's init"), (2, "cannot watch the command"), (3, None)])
+def test_nobody_runs_unwatched(sbx, n, why):
+    """Who has no pidfd of the command could not pass it a signal; the third would be one too many."""
+    assert shell(sbx, "git init -q .", sbx.work)[0] == 0
+    sbx.wrapper = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=pidfd_open", "-e",
+                   f"inject=pidfd_open:error=EMFILE:when={n}"]
+    r = sbx.run([], ["echo", "ran"])
+    assert (r.rc, r.out) == ((125, "") if why else (0, "ran\n")) and (why or "") in r.err, r
+    assert sbx.leftovers() == []
+
+
 @pytest.mark.parametrize("call, error", [("openat", "EMFILE"), ("mknodat", "ENOSPC"), ("linkat", "EMLINK"), ("write", "ENOSPC")])
 def test_each_call_fails_once(sbx, call, error):
     """Of the launcher's own, the first to the last: it starts or it does not, and nothing is left either way."""
