@@ -89,13 +89,18 @@ static void on_stage_upper(struct sbx_run *r, struct sbx_span span, int *fds, si
 	broken(r, "the stage");
 }
 
-static void tell_stage(struct sbx_run *r, enum sbx_msg_type type, uint32_t sig)
+static void tell_stage_with(struct sbx_run *r, enum sbx_msg_type type, uint32_t value, const int *fds, size_t n_fds)
 {
 	uint8_t out[64];
-	ssize_t n = sbx_msg_encode_simple(type, sig, out, sizeof(out));
+	ssize_t n = sbx_msg_encode_simple(type, value, out, sizeof(out));
 
 	if (n > 0)
-		sbx_channel_send(r->stage_fd, out, (size_t)n, NULL, 0);
+		sbx_channel_send(r->stage_fd, out, (size_t)n, fds, n_fds);
+}
+
+static void tell_stage(struct sbx_run *r, enum sbx_msg_type type, uint32_t sig)
+{
+	tell_stage_with(r, type, sig, NULL, 0);
 }
 
 /* The stage saw no such signal of its own: it was meant for us alone, so the command must get it; or those that
@@ -212,23 +217,13 @@ static void on_broker(struct sbx_run *r)
 	}
 }
 
-/* Without a pidfd the stage says what is wrong. */
-static void ask_for_covers(struct sbx_run *r)
-{
-	uint8_t out[16];
-	ssize_t n = sbx_msg_encode_simple(SBX_MSG_COVER, 0, out, sizeof(out));
-
-	if (n > 0)
-		sbx_channel_send(r->stage_fd, out, (size_t)n, &r->pid1_fd, r->pid1_fd >= 0);
-}
-
 static void on_hello(struct sbx_run *r, pid_t pid)
 {
 	r->init_hello = true;
 	r->pid1 = pid;
 	r->pid1_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (r->covers)
-		ask_for_covers(r);
+	if (r->covers) /* without a pidfd the stage says what is wrong */
+		tell_stage_with(r, SBX_MSG_COVER, 0, &r->pid1_fd, r->pid1_fd >= 0);
 }
 
 /* All of them, once. */
