@@ -92,6 +92,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_uid_pool.py \
 	%reldir%/system/test_views.py \
 	%reldir%/system/without.py \
+	%reldir%/system/worker.py \
 	%reldir%/system/workspaces.py \
 	%reldir%/system/world.py \
 	%reldir%/reachable.sh \
@@ -134,12 +135,17 @@ install-for-tests: _inst.stamp launcher/sbx-run-faults
 SBX_PYTEST = $(SBX_TEST_ENVIRONMENT) $(PYTHON3) -m pytest \
 	-p no:cacheprovider -ra $(PYTEST_FLAGS)
 
-# Files of tests/system; all when empty.
+# Files of tests/system; all when empty. Most of a test is waiting, so there are more workers than processors;
+# 0: one after the other, in this process.
 SYSTEM_TESTS =
+SYSTEM_WORKERS = 4
 check-system: all install-for-tests
-	@dir='$(srcdir)/%reldir%/system'; set --; \
+	@dir='$(abs_srcdir)/%reldir%/system'; set --; \
 	for file in $(SYSTEM_TESTS); do set -- "$$@" "$$dir/$$file"; done; \
-	[ $$# -gt 0 ] || set -- "$$dir"; $(SBX_PYTEST) "$$@"
+	[ $$# -gt 0 ] || set -- "$$dir"; \
+	[ '$(SYSTEM_WORKERS)' -eq 0 ] || set -- --dist loadgroup \
+		--tx "$(SYSTEM_WORKERS)*popen//python='$(PYTHON3)' '$$dir/worker.py'" "$$@"; \
+	$(SBX_PYTEST) "$$@"
 
 check-net: all install-for-tests
 	$(SBX_PYTEST) '$(srcdir)/%reldir%/net'

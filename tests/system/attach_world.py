@@ -327,7 +327,8 @@ class AttachWorld:
     def __init__(self, attach_case=None, own=False):
         self.attach_case = attach_case
         self.stack = contextlib.ExitStack()
-        self.top = os.path.join(cgroup2_mount(), f"sbx-attach-{os.getpid()}")
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "")  # each has pids of its own
+        self.top = os.path.join(cgroup2_mount(), f"sbx-attach-{worker}{os.getpid()}")
         with contextlib.ExitStack() as undo:
             self.host, self.world = os.getpid() if own else self.namespace(undo), self.namespace(undo)
             self.enter = ["nsenter", "-t", str(self.host), "-n"]

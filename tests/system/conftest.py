@@ -2,6 +2,7 @@
 """Fixtures of the system tests: the hermetic world, a test user, and sbx-run in it."""
 import contextlib
 import dataclasses
+import fcntl
 import hashlib
 import io
 import json
@@ -21,7 +22,8 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 INST = os.environ.get("SBX_INST", "")
-USER = "sbxtest"
+# One for each worker: its home is changed, and its processes are counted.
+USER = "sbxtest" + os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
 TEST_SECONDS = 240   # of one test; the slowest that passes takes a tenth of it
 TEARDOWN_SECONDS = 30  # of its fixtures after that
 
@@ -54,11 +56,13 @@ def pytest_runtest_protocol(item):
 
 
 def test_user():
-    try:
-        return pwd.getpwnam(USER)
-    except KeyError:
-        subprocess.run(["useradd", "-m", "-s", "/bin/bash", USER], check=True)
-        return pwd.getpwnam(USER)
+    with open("/etc/passwd") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # useradd does not wait for another one
+        try:
+            return pwd.getpwnam(USER)
+        except KeyError:
+            subprocess.run(["useradd", "-m", "-s", "/bin/bash", USER], check=True)
+            return pwd.getpwnam(USER)
 
 
 @dataclasses.dataclass

@@ -15,7 +15,7 @@ import pytest
 
 from attach_world import DNS_PORT, HOST4, HOST6, WORLD4, AttachWorld, cgroup2_mount
 import conftest
-from conftest import HERE, INST, Sbx
+from conftest import HERE, INST, USER, Sbx
 
 ATTACH_CASE = os.path.join(os.environ.get("SBX_BUILDDIR", "."), "tests", "system", "attach_case")
 A, B, C = "203.0.113.10", "203.0.113.66", "198.51.100.7"
@@ -23,6 +23,9 @@ V, W = "2001:db8:1::10", "2001:db8:2::66"
 SECRET_PORT, OPEN_PORT = 9999, 9998
 STEPS = ["record", "attach", "cgroup", "keep", "stage", "broker", "command", "publish", "rights", "runtime", "firewall",
          "selftest", "release"]
+
+# The cgroups of sandboxes are the machine's, and test_many.py looks for them, too.
+pytestmark = pytest.mark.xdist_group("cgroups")
 
 BASE = f"""
 network:
@@ -535,7 +538,7 @@ def test_an_ordinary_user_is_refused(sbx):
     sbx.profile("att", NAMES)
     assert sbx.run(["--profile", "att"], ["true"], root=True).rc == 0
     sbx.own(sbx.world.user.pw_uid)
-    r = subprocess.run([*sbx.world.ns(), "setpriv", "--reuid", "sbxtest", "--regid", "sbxtest", "--clear-groups",
+    r = subprocess.run([*sbx.world.ns(), "setpriv", "--reuid", USER, "--regid", USER, "--clear-groups",
                         os.path.join(INST, "bin/sbx-run"), "--profile", "att", "--", "true"], text=True,
                        capture_output=True, env=sbx.env(), cwd=sbx.work, timeout=60)
     assert r.returncode == 125 and "root" in r.stderr and "attach netns" in r.stderr, r.stderr

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from conftest import USER
+
 SYSCALLS = r"""
 import ctypes, errno, json, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -81,7 +83,7 @@ def test_status(sbx, world, root):
 def test_root_with_user(sbx, world):
     sbx.own(0)
     os.chown(sbx.work, world.user.pw_uid, world.user.pw_gid)
-    r = sbx.run(["--user", "sbxtest"], ["sh", "-c", "id -u; pwd; touch here && echo wrote"], root=True)
+    r = sbx.run(["--user", USER], ["sh", "-c", "id -u; pwd; touch here && echo wrote"], root=True)
     assert r.out.split("\n")[:3] == [str(world.user.pw_uid), sbx.work, "wrote"], r
     assert os.stat(os.path.join(sbx.work, "here")).st_uid == world.user.pw_uid
 

@@ -213,6 +213,7 @@ def service(request):
         os.rmdir(directory)
 
 
+@pytest.mark.xdist_group("services")  # their places are the machine's
 @pytest.mark.parametrize("path,variable", [
     ("/run/user/UID/bus", "DBUS_SESSION_BUS_ADDRESS"),
     ("/run/user/UID/gnupg-sbxtest/S.gpg-agent", "GPG_AGENT_INFO"),

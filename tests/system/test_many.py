@@ -7,6 +7,8 @@ import pytest
 
 from test_lifecycle import wait_until
 
+# Its cgroups are the machine's, and for those of attach cgroup test_attach.py looks, too.
+pytestmark = pytest.mark.xdist_group("cgroups")
 N, AT_ONCE = 200, 50
 
 

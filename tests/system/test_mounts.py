@@ -8,6 +8,8 @@ import threading
 
 import pytest
 
+from conftest import USER
+
 
 @pytest.fixture
 def tree(sbx, world):
@@ -38,11 +40,11 @@ def tree(sbx, world):
     ("{}/ws/.ssh", False), ("{}/ws/fifo", False), ("{}/ws/sock", False), ("{}/ws/missing", False),
     ("{}/other", False), ("/", False), ("/etc", False), ("/proc/self", False), ("/sys", False),
     ("/dev/null", False), ("/run", False), ("/var/run", False), ("relative", False), ("", False),
-    ("/proc/self/root{}/ws", False), ("/proc/1/cwd", False), ("/home/sbxtest", False),
+    ("/proc/self/root{}/ws", False), ("/proc/1/cwd", False), ("{HOME}", False),
 ])
 @pytest.mark.parametrize("flag", ["--bind", "--ro-bind"])
 def test_sources(sbx, tree, source, ok, flag):
-    r = sbx.run([flag, source.format(tree) + ":/granted"], ["sh", "-c", "ls -d /granted"])
+    r = sbx.run([flag, source.format(tree, HOME="/home/" + USER) + ":/granted"], ["sh", "-c", "ls -d /granted"])
     assert (r.rc == 0) is ok, r
     if not ok:
         assert r.rc == 125 and r.err.startswith("sbx-run: ") and r.err.count("\n") == 1, r
@@ -140,10 +142,10 @@ def test_devices(sbx):
 def test_cwd(sbx, world):
     r = sbx.run([], ["sh", "-c", "pwd; touch made"])
     assert r.out == sbx.work + "\n" and r.err == "" and os.path.exists(sbx.work + "/made")
-    p = subprocess.run(world.ns("sbxtest") + ["env", "-C", world.user.pw_dir, *sbx.argv([], ["pwd"])[-3:]],
+    p = subprocess.run(world.ns(USER) + ["env", "-C", world.user.pw_dir, *sbx.argv([], ["pwd"])[-3:]],
                        env=sbx.env(), capture_output=True, text=True, timeout=30)
     assert p.returncode == 0 and p.stderr.count("sbx-run: ") == 1, p
-    p = subprocess.run(world.ns("sbxtest") + ["env", "-C", "/", *sbx.argv([], ["pwd"])[-3:]],
+    p = subprocess.run(world.ns(USER) + ["env", "-C", "/", *sbx.argv([], ["pwd"])[-3:]],
                        env=sbx.env(), capture_output=True, text=True, timeout=30)
     assert p.returncode == 0 and p.stdout.strip() != "/" and p.stderr.count("sbx-run: ") == 1, p
 

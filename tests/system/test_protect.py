@@ -9,7 +9,7 @@ import time
 import pytest
 
 import workspaces
-from conftest import descendants, statuses
+from conftest import USER, descendants, statuses
 from test_lifecycle import wait_until
 from workspaces import space  # noqa: F401
 
@@ -189,7 +189,7 @@ def test_starts_and_ends_of_many(space):
 
 # --- git ---
 
-MARK = "/var/tmp/sbx-protect-mark-{}"
+MARK = "/var/tmp/sbx-protect-mark-" + USER + "-{}"
 
 
 def repository(space, path="."):

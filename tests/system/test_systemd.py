@@ -10,6 +10,8 @@ import subprocess
 import pytest
 
 JOURNAL_DIR = "/run/systemd/journal"
+# Made where there is none, and removed, in the machine's /run.
+pytestmark = pytest.mark.xdist_group("journal")
 
 
 class Receiver:

@@ -12,6 +12,8 @@ import pytest
 from conftest import named, status, statuses
 
 LIBC = ctypes.CDLL(None, use_errno=True)
+# Whether a uid is in use is the kernel's count of its processes, and that one is the machine's.
+pytestmark = pytest.mark.xdist_group("uids")
 PTRACE_CONT, PTRACE_SEIZE, PTRACE_O_TRACEEXIT, PR_SET_CHILD_SUBREAPER, WALL = 7, 0x4206, 0x40, 36, 0x40000000
 
 

@@ -223,6 +223,9 @@ def test_home_read_of_secrets(sbx, world):
 
 # --- devices ---
 
+device_nodes = pytest.mark.xdist_group("device nodes")  # /dev is the machine's
+
+
 @pytest.fixture
 def nodes():
     """Nodes with a GPU's names and /dev/null's and /dev/full's numbers, and what must not be granted."""
@@ -237,6 +240,7 @@ def nodes():
         os.unlink(path)
 
 
+@device_nodes
 def test_devices(sbx, root, nodes):
     """A granted node works and is what it is outside; all others stay what they were: not there."""
     script = """for f in 250 251 252 253; do (echo x >/dev/nvidia$f) 2>/dev/null && echo wrote $f; done; ls /dev
@@ -255,6 +259,7 @@ def test_devices(sbx, root, nodes):
     assert "nvidia" not in r.out and "wrote" not in r.out, r
 
 
+@device_nodes
 @pytest.mark.parametrize("asked,ok", [
     ("/dev/nvidia250", True), ("/dev/nvidia25[0-9]", True), ("/dev/sbxtest", False), ("/dev/sbx*", False),
     ("/dev/nvidia253", False), ("/dev/full", False), ("/dev/mem", False), ("/dev/kmsg", False), ("/dev/*", False),
@@ -272,6 +277,7 @@ def test_which_devices(sbx, nodes, asked, ok):
     assert ok or ("not among the devices" in r.err and r.err.count("\n") == 1), r
 
 
+@device_nodes
 def test_devices_of_the_hosts_owner(sbx, nodes):
     """Listed by the owner it is granted; a block device or a file of that name is not."""
     with open(sbx.config + "/system.yaml", "w") as f:
