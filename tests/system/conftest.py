@@ -23,7 +23,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 INST = os.environ.get("SBX_INST", "")
 # One for each worker: its home is changed, and its processes are counted.
-USER = "sbxtest" + os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+USER = os.environ.get("SBX_TEST_USER", "sbxtest") + os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
 TEST_SECONDS = 240   # of one test; the slowest that passes takes a tenth of it
 TEARDOWN_SECONDS = 30  # of its fixtures after that
 
