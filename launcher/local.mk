@@ -145,7 +145,8 @@ launcher_common_sources = \
 	%reldir%/stage.c %reldir%/stage.h \
 	%reldir%/step_hook.h \
 	%reldir%/steps.c \
-	%reldir%/supervise.c %reldir%/supervise.h
+	%reldir%/supervise.c %reldir%/supervise.h \
+	%reldir%/terminal.c %reldir%/terminal.h
 launcher_common_libs = \
 	%reldir%/libsbx-plan.a \
 	src/store/libsbx-store.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a \

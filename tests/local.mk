@@ -87,6 +87,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \
+	%reldir%/system/test_terminal.py \
 	%reldir%/system/test_tls_http.py \
 	%reldir%/system/test_tools.py \
 	%reldir%/system/test_uid_pool.py \
