@@ -80,6 +80,8 @@ EXTRA_DIST += \
 	%reldir%/system/test_nft_equal.py \
 	%reldir%/system/test_process.py \
 	%reldir%/system/test_protect.py \
+	%reldir%/system/test_protect_git.py \
+	%reldir%/system/test_protect_ways.py \
 	%reldir%/system/test_publish.py \
 	%reldir%/system/test_readme.py \
 	%reldir%/system/test_scope.py \
