@@ -93,6 +93,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_terminal.py \
 	%reldir%/system/test_tls_http.py \
 	%reldir%/system/test_tools.py \
+	%reldir%/system/test_trust.py \
 	%reldir%/system/test_uid_pool.py \
 	%reldir%/system/test_views.py \
 	%reldir%/system/without.py \
