@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +143,7 @@ static int close_whole(struct covers *c, const char *path, const char *dest, con
 					 dest);
 }
 
-/* The path below the grant and in the sandbox of what a walk found. 0 or -ENOMEM. */
+/* The path below the grant and in the sandbox of what a walk found. 0, -ENAMETOOLONG, -ENOMEM. */
 static int locate(const struct covers *c, const char *found, char **ret_path, char **ret_dest)
 {
 	const char *dest = c->p->mounts[c->grant].dest;
@@ -155,16 +156,17 @@ static int locate(const struct covers *c, const char *found, char **ret_path, ch
 		*ret_dest = NULL;
 		return -ENOMEM;
 	}
-	return 0;
+	return strlen(*ret_dest) < PATH_MAX ? 0 : -ENAMETOOLONG; /* longer, nothing can be mounted there */
 }
 
 static int on_hit(void *userdata, const char *found, const char *name, const struct stat *st)
 {
 	struct covers *c = userdata;
 	SBX_AUTO_FREE char *path = NULL, *dest = NULL;
+	int r = locate(c, found, &path, &dest);
 
-	if (locate(c, found, &path, &dest) < 0)
-		return -ENOMEM;
+	if (r < 0)
+		return r;
 	if (sbx_view_covering(c->p, dest) != &c->p->mounts[c->grant])
 		return 1;
 	if (!name)

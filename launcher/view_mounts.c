@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ struct sbx_mount_op *sbx_view_add(struct sbx_plan *p, enum sbx_mount_op_kind kin
 
 	if (!p->mounts)
 		p->mounts = calloc(SBX_PLAN_MOUNTS_MAX, sizeof(*p->mounts));
-	if (!p->mounts || p->n_mounts >= SBX_PLAN_MOUNTS_MAX)
+	if (!p->mounts || p->n_mounts >= SBX_PLAN_MOUNTS_MAX || strlen(dest) >= PATH_MAX)
 		return NULL;
 	op = &p->mounts[p->n_mounts];
 	memset(op, 0, sizeof(*op));
