@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "ipc/channel.h"
 #include "launcher/announce.h"
 #include "launcher/attach.h"
@@ -381,7 +382,7 @@ static int send_programs(struct sbx_run *r)
 		const struct sbx_program *program = &p->programs[m.n_programs];
 
 		m.v[m.n_programs] = (struct sbx_msg_program){ program->dev, program->ino, at };
-		strcpy(m.text + at, program->path); /* they fit: command_files.c */
+		sbx_text_fit(m.text + at, sizeof(m.text) - at, "%s", program->path); /* command_files.c */
 		at += (uint32_t)strlen(program->path) + 1;
 	}
 	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));

@@ -119,6 +119,8 @@ static int mask(struct covers *c, const char *path, const char *dest, const stru
 
 	if (hides_mount(c->p, dest))
 		return refuse(c, dest, "is blocked, and another mount lies below it");
+	if (strlen(dest) >= PATH_MAX)
+		return refuse(c, dest, "is blocked, and a path that is too long for a mount to cover it");
 	if (c->p->mounts[c->grant].kind == SBX_MOUNT_OVERLAY)
 		covered.st_ino = 0; /* the overlay has numbers of its own */
 	if (sbx_view_add_mask(c->p, dest, &covered) < 0)
@@ -143,7 +145,7 @@ static int close_whole(struct covers *c, const char *path, const char *dest, con
 					 dest);
 }
 
-/* The path below the grant and in the sandbox of what a walk found. 0, -ENAMETOOLONG, -ENOMEM. */
+/* The path below the grant and in the sandbox of what a walk found. 0 or -ENOMEM. */
 static int locate(const struct covers *c, const char *found, char **ret_path, char **ret_dest)
 {
 	const char *dest = c->p->mounts[c->grant].dest;
@@ -156,17 +158,16 @@ static int locate(const struct covers *c, const char *found, char **ret_path, ch
 		*ret_dest = NULL;
 		return -ENOMEM;
 	}
-	return strlen(*ret_dest) < PATH_MAX ? 0 : -ENAMETOOLONG; /* longer, nothing can be mounted there */
+	return 0;
 }
 
 static int on_hit(void *userdata, const char *found, const char *name, const struct stat *st)
 {
 	struct covers *c = userdata;
 	SBX_AUTO_FREE char *path = NULL, *dest = NULL;
-	int r = locate(c, found, &path, &dest);
 
-	if (r < 0)
-		return r;
+	if (locate(c, found, &path, &dest) < 0)
+		return -ENOMEM;
 	if (sbx_view_covering(c->p, dest) != &c->p->mounts[c->grant])
 		return 1;
 	if (!name)

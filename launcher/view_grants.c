@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/idmap.h"
 #include "launcher/overlay.h"
 #include "launcher/owner.h"
@@ -582,7 +583,7 @@ static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_m
 	if (r == SBX_PATH_E_SET_ID)
 		return refuse_grant(b, &g, &err);
 	*ret_granted = r == 0;
-	snprintf(why, n_why, "%s", err.msg);
+	sbx_text_cut(why, n_why, "%s", err.msg);
 	return 0;
 }
 
@@ -635,6 +636,10 @@ static int mount_all(struct builder *b, struct sbx_path *cwd_path)
 			sbx_path_fini(&path);
 		if (r == 0 && g->source)
 			r = mount_grant(b, g, &path, &err);
+		if (r == -ENAMETOOLONG) {
+			sbx_err_set(&err, "what leads to '%s' is too long", g->target);
+			r = SBX_PLAN_REFUSED;
+		}
 		if (r < 0)
 			return r;
 		if (r > 0)

@@ -9,6 +9,7 @@
  */
 
 #include "base/err.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -199,6 +200,6 @@ const char *sbx_err_format(const struct sbx_err *err, char *buf, size_t n_buf)
 				      err->line);
 	if (err->line > 0 && err->column > 0)
 		n += (size_t)snprintf(where + n, sizeof(where) - n, "%d:", err->column);
-	snprintf(buf, n_buf, "%s%s%s", where, n ? " " : "", err->msg);
+	sbx_text_cut(buf, n_buf, "%s%s%s", where, n ? " " : "", err->msg);
 	return buf;
 }

@@ -2,6 +2,7 @@
 #ifndef SBX_BASE_TEXT_H
 #define SBX_BASE_TEXT_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /*
@@ -20,7 +21,11 @@ int sbx_text_copy_n(char *out, size_t n_out, const char *s, size_t n) __attribut
 int sbx_text_format(char *out, size_t n_out, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), warn_unused_result));
 
-/* The same for people: what does not fit is left out. */
+/* What is known to fit; abort(): our own bug. */
+void sbx_text_fit(char *out, size_t n_out, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* For people: what does not fit is left out. */
 void sbx_text_cut(char *out, size_t n_out, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void sbx_text_vcut(char *out, size_t n_out, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
 
 #endif

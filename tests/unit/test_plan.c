@@ -355,22 +355,6 @@ static void test_resolvers(void **state)
 	}
 }
 
-/* A path of @n bytes that begins with @begin and has no name longer than @name_max. */
-static char *long_path(const char *begin, size_t n, size_t name_max)
-{
-	char *path = malloc(n + 1);
-	size_t at = strlen(begin);
-
-	assert_non_null(path);
-	memcpy(path, begin, at);
-	for (size_t in_name = name_max; at < n; at++) {
-		path[at] = in_name == name_max && at + 1 < n ? '/' : 'a';
-		in_name = path[at] == '/' ? 0 : in_name + 1;
-	}
-	path[n] = '\0';
-	return path;
-}
-
 static void test_normalise(void **state)
 {
 	static const struct {
@@ -401,7 +385,7 @@ static void test_normalise(void **state)
 	}
 	/* Lengths count as the path comes out. */
 	for (size_t n = 4090; n <= 4100; n++) {
-		SBX_AUTO_FREE char *path = long_path("", n, 255), *slashes = long_path("/a", n, 0);
+		SBX_AUTO_FREE char *path = plan_world_long_path("", n, 255), *slashes = plan_world_long_path("/a", n, 0);
 		SBX_AUTO_FREE char *out = sbx_plan_normalise(path), *pattern = sbx_plan_normalise_pattern(path);
 
 		assert_int_equal(!!out, n < PATH_MAX);
@@ -412,7 +396,7 @@ static void test_normalise(void **state)
 		assert_string_equal(out, "/a");
 	}
 	for (size_t n = 250; n <= 260; n++) {
-		SBX_AUTO_FREE char *path = long_path("", n, 1000), *out = sbx_plan_normalise(path);
+		SBX_AUTO_FREE char *path = plan_world_long_path("", n, 1000), *out = sbx_plan_normalise(path);
 
 		assert_int_equal(!!out, n <= 1 + NAME_MAX);
 	}
@@ -444,13 +428,13 @@ static void test_long_targets(void **state)
 	struct plan_world *w = *state;
 
 	for (size_t n = 4075; n <= 4100 + SBX_N_ELEMENTS(more); n++) {
-		SBX_AUTO_FREE char *target = long_path("", n <= 4100 ? n : more[n - 4101], 200);
+		SBX_AUTO_FREE char *target = plan_world_long_path("", n <= 4100 ? n : more[n - 4101], 200);
 
 		try_target(w, target, false);
 		try_target(w, target, true);
 	}
 	for (size_t n = 250; n <= 260; n++) {
-		SBX_AUTO_FREE char *target = long_path("/x", n, 1000), *name = NULL;
+		SBX_AUTO_FREE char *target = plan_world_long_path("/x", n, 1000), *name = NULL;
 
 		assert_true(asprintf(&name, "/y/%s", target + 1) > 0);
 		try_target(w, name, false);
