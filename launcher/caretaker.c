@@ -187,6 +187,12 @@ static int start_all(struct sbx_run *r)
 	return e;
 }
 
+void sbx_caretaker_forget(struct sbx_run *r)
+{
+	for (size_t i = 0; i < r->n_caretakers; i++)
+		r->caretakers[i].fd = sbx_fd_close(r->caretakers[i].fd);
+}
+
 int sbx_caretaker_begin(struct sbx_run *r)
 {
 	int e = sbx_placeholders_make(r);

@@ -50,6 +50,7 @@ static const struct sbx_probe_ops ops_table[] = {
 	[SBX_PROBE_FDS] = { SBX_PHASE_FIRST, sbx_probe_fds, NULL },
 	[SBX_PROBE_PATH_ABSENT] = { SBX_PHASE_AT_ONCE, sbx_probe_path_absent, NULL },
 	[SBX_PROBE_PATH_READONLY] = { SBX_PHASE_AT_ONCE, sbx_probe_path_readonly, NULL },
+	[SBX_PROBE_MOUNTS] = { SBX_PHASE_AT_ONCE, sbx_probe_mounts, NULL },
 	[SBX_PROBE_EXEC_REFUSED] = { SBX_PHASE_AT_ONCE, sbx_probe_exec_refused, NULL },
 };
 _Static_assert(SBX_N_ELEMENTS(ops_table) == SBX_N_PROBE_KINDS, "a function for each kind of probe");

@@ -105,11 +105,11 @@ static int allow_stdio(int ruleset)
 	return 0;
 }
 
-static int allow_moving(int ruleset)
+static int allow_changes(int ruleset)
 {
 	SBX_AUTO_CLOSE int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	return fd < 0 ? -errno : sbx_landlock_allow(ruleset, fd, SBX_LANDLOCK_REFER);
+	return fd < 0 ? -errno : sbx_landlock_allow(ruleset, fd, SBX_LANDLOCK_CHANGE_DIRS);
 }
 
 static int allow_program(int ruleset, const struct sbx_msg_program *p, const char *path)
@@ -166,7 +166,7 @@ int sbx_init_hold(const struct sbx_msg_programs *m, char *why, size_t n_why)
 	int r = ruleset < 0 ? ruleset : allow_stdio(ruleset);
 
 	if (r == 0)
-		r = allow_moving(ruleset);
+		r = allow_changes(ruleset);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(parents) && r == 0; i++)
 		r = allow_children(ruleset, parents[i]);
 	for (uint32_t i = 0; i < m->n_programs && r == 0; i++) {

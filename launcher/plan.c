@@ -232,6 +232,7 @@ struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
 	sbx_system_policy_free(p->system);
 	free(p->profile_file);
 	free(p->system_file);
+	sbx_plan_sources_fini(&p->sources);
 	free((void *)p->nft.cidrs);
 	sbx_attach_lists_fini(&p->attach.lists);
 	for (size_t i = 0; i < p->n_mounts; i++) {

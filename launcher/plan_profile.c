@@ -143,7 +143,7 @@ static int find_profile(const struct sbx_facts *f, const char *name, char **ret_
 }
 
 struct loader {
-	const struct sbx_facts *facts;
+	struct sbx_plan *p;
 	struct sbx_err err; /* of a file that is there but cannot be read */
 };
 
@@ -155,8 +155,12 @@ static char *load_extended(void *userdata, const char *name, size_t *ret_n, char
 	char *text = NULL;
 
 	if (!sbx_plan_is_name(name) ||
-	    find_profile(l->facts, name, &text, ret_n, &path, &l->err) != 0)
+	    find_profile(l->p->facts, name, &text, ret_n, &path, &l->err) != 0)
 		return NULL;
+	if (sbx_plan_sources_add(l->p, path, &l->err) < 0) {
+		free(text);
+		return NULL;
+	}
 	sbx_text_cut(ret_file, n_file, "%s", path);
 	return text;
 }
@@ -199,7 +203,7 @@ static int refuse_unknown(const struct sbx_plan *p, const char *name, struct sbx
 static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	const char *name = p->options->profile;
-	struct loader loader = { .facts = p->facts };
+	struct loader loader = { .p = p };
 	SBX_AUTO_FREE char *text = NULL;
 	struct sbx_err err = { 0 };
 	size_t n = 0;
@@ -220,6 +224,8 @@ static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 		if (r == 1)
 			return refuse_unknown(p, name, errs);
 	}
+	if (r == 0)
+		r = sbx_plan_sources_add(p, p->profile_file, &err);
 	if (r != 0)
 		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
 	r = sbx_profile_parse(sbx_span(text, n), p->profile_file, load_extended, &loader, errs,
@@ -346,12 +352,25 @@ static int check_attach(struct sbx_plan *p, struct sbx_err_list *errs)
 	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
 }
 
+/* Besides the profile and what it extends. */
+static int note_sources(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+	int r = p->system_file ? sbx_plan_sources_add(p, p->system_file, &err) : 0;
+
+	if (r == 0)
+		r = sbx_plan_sources_add_rest(p, &err);
+	return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+}
+
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	int r = sbx_plan_system(p->facts, errs, &p->system, &p->system_file);
 
 	if (r == 0)
 		r = load_profile(p, errs);
+	if (r == 0)
+		r = note_sources(p, errs);
 	if (r == 0)
 		r = merge_flags(p, errs);
 	if (r == 0)

@@ -163,7 +163,7 @@ static int add_rights(struct sbx_msg_probes *m)
 {
 	static const enum sbx_probe_kind kinds[] = {
 		SBX_PROBE_RAW_SOCKET,	SBX_PROBE_RULESET, SBX_PROBE_USERNS, SBX_PROBE_CAPS,
-		SBX_PROBE_NO_NEW_PRIVS, SBX_PROBE_SECCOMP, SBX_PROBE_FDS,
+		SBX_PROBE_NO_NEW_PRIVS, SBX_PROBE_SECCOMP, SBX_PROBE_FDS,     SBX_PROBE_MOUNTS,
 	};
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds); i++)

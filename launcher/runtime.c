@@ -287,17 +287,14 @@ static int claim(struct sbx_run *r, int parent_fd)
 	return 0;
 }
 
-int sbx_runtime_parents(struct sbx_run *r)
-{
-	return sbx_runtime_dir_make(r->plan->facts->runtime_dir, r->plan->facts->privileged, &r->err);
-}
-
 int sbx_runtime_make(struct sbx_run *r)
 {
 	const char *dir = r->plan->facts->runtime_dir;
 	SBX_AUTO_CLOSE int parent_fd = -1;
-	int error;
+	int error = sbx_runtime_dir_make(dir, r->plan->facts->privileged, &r->err);
 
+	if (error < 0)
+		return error;
 	error = start_guard(r);
 	if (error < 0) {
 		sbx_err_set(&r->err, "cannot start the guard: %s", strerror(-error));

@@ -369,3 +369,68 @@ bool sbx_protect_exists(const struct sbx_protect *x, const char *dir, const char
 
 	return fd >= 0 && fstat(fd, &st) == 0 && !sbx_placeholder_is_one(&st);
 }
+
+int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name)
+{
+	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
+	SBX_AUTO_FREE char *path = sbx_protect_join(dir, name);
+	struct stat st;
+	int what, r;
+
+	if (!path)
+		return -ENOMEM;
+	sbx_trail_begin(x, &t);
+	r = sbx_trail_follow(x, path, &t, &st, &what);
+	return r != 0 ? r < 0 ? r : 0 : sbx_trail_pin(x, &t);
+}
+
+int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list)
+{
+	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_RDONLY | O_DIRECTORY);
+
+	*ret_list = NULL;
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP ? 0 : fd;
+	*ret_list = fdopendir(fd);
+	if (!*ret_list)
+		return -ENOMEM;
+	sbx_fd_steal(&fd);
+	return 0;
+}
+
+bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path)
+{
+	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_PATH | O_DIRECTORY);
+
+	return fd >= 0;
+}
+
+/* @path, outside and without symlinks on the way, is held in each writable grant that has it. */
+static int hold_outside(struct sbx_protect *x, const char *path)
+{
+	const size_t was = x->grant;
+	int r = 0;
+
+	for (size_t i = 0; i < x->p->n_mounts && r == 0; i++) {
+		const struct sbx_mount_op *op = &x->p->mounts[i];
+		size_t n;
+
+		if (!sbx_view_is_writable_dir(op) || !sbx_path_in_prefix(path, op->source.resolved))
+			continue;
+		n = strlen(op->source.resolved);
+		x->grant = i;
+		if (path[n])
+			r = protect_path(x, path + n + 1, false);
+	}
+	x->grant = was;
+	return r;
+}
+
+int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < found->n_hops && r == 0; i++)
+		r = hold_outside(x, found->hops[i].at);
+	return r;
+}

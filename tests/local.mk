@@ -82,11 +82,14 @@ EXTRA_DIST += \
 	%reldir%/system/test_nft_equal.py \
 	%reldir%/system/test_process.py \
 	%reldir%/system/test_protect.py \
+	%reldir%/system/test_protect_git.py \
+	%reldir%/system/test_protect_ways.py \
 	%reldir%/system/test_publish.py \
 	%reldir%/system/test_readme.py \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
+	%reldir%/system/test_passed_directories.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \
 	%reldir%/system/test_tls_http.py \

@@ -162,7 +162,7 @@ def test_environment(box):
         assert (r.rc, r.err) == (0, ""), (name, r)
     for name in OWN_DIRS:
         for n in (4080, 5000):
-            refused(box.run([], env={name: path_of(n)}), "directory has a path of more than")
+            refused(box.run([], env={name: path_of(n, box.src)}), "directory has a path of more than")
 
 
 def test_receipt(box):
