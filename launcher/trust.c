@@ -29,17 +29,18 @@ static bool is_trusted(const struct sbx_facts *f, uid_t uid)
 }
 
 /* Of a file, or of a directory in which a name is to be made. 0 or -EPERM with @err. */
-static int judge_object(const struct sbx_facts *f, const struct stat *st, bool strict, struct sbx_err *err)
+static int judge_object(const struct sbx_facts *f, const char *what, const struct stat *st, bool strict,
+			struct sbx_err *err)
 {
 	mode_t others = strict || f->privileged ? 0022 : 0002;
 
 	if (!is_trusted(f, st->st_uid)) {
-		sbx_err_set(err, "it belongs to uid %u, who can change it", st->st_uid);
+		sbx_err_set(err, "%s belongs to uid %u, who can change it", what, st->st_uid);
 		return -EPERM;
 	}
 	if (!(st->st_mode & others) || (S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX)))
 		return 0;
-	sbx_err_set(err, "others than its owner can write it (mode %03o), and so change it", st->st_mode & 0777);
+	sbx_err_set(err, "others than its owner can write %s (mode %03o), and so change it", what, st->st_mode & 0777);
 	return -EPERM;
 }
 
@@ -87,7 +88,7 @@ int sbx_trust_file(const struct sbx_facts *f, const char *path, const struct sta
 		return -EPERM;
 	}
 	r = judge_way(f, &found.steering, err);
-	return r < 0 ? r : judge_object(f, opened, strict, err);
+	return r < 0 ? r : judge_object(f, "it", opened, strict, err);
 }
 
 int sbx_trust_dir(const struct sbx_facts *f, const char *path, struct sbx_err *err)
@@ -97,5 +98,5 @@ int sbx_trust_dir(const struct sbx_facts *f, const char *path, struct sbx_err *e
 
 	if (r == 0)
 		r = judge_way(f, &found.steering, err);
-	return r < 0 || !found.missing ? r : judge_object(f, &found.st, true, err);
+	return r < 0 || !found.missing ? r : judge_object(f, found.parent, &found.st, true, err);
 }
