@@ -57,6 +57,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_attacks.py \
 	%reldir%/system/test_broker_pins.py \
 	%reldir%/system/test_broker_published.py \
+	%reldir%/system/test_broker_resets.py \
 	%reldir%/system/test_broker_standalone.py \
 	%reldir%/system/test_clients.py \
 	%reldir%/system/test_commands.py \

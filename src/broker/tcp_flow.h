@@ -45,11 +45,10 @@ enum sbx_tcp_state {
 
 struct sbx_tcp_flow;
 
-/* One socket of a flow. Edge-triggered: a bit stays set until a call says EAGAIN. */
+/* One socket of a flow. Edge-triggered: a bit stays set until a call says EAGAIN. A reset sets both. */
 struct sbx_tcp_side {
 	int fd; /* -1: not there (any more) */
 	bool readable, writable;
-	bool hup; /* the peer shut its side: read until 0, a short read is not the end */
 	struct event ev;
 };
 
