@@ -40,13 +40,22 @@ void sbx_core_sort_addrs(struct sbx_addr *v, size_t n)
 		qsort(v, n, sizeof(*v), compare_addrs);
 }
 
+static bool is_listed(const struct sbx_core *core, const struct sbx_addr *addr)
+{
+	return core->n_own && bsearch(addr, core->own, core->n_own, sizeof(*addr), compare_addrs);
+}
+
 bool sbx_core_is_own(const struct sbx_core *core, const struct sbx_addr *addr)
 {
-	struct sbx_addr a = sbx_addr_unmap(addr);
+	struct sbx_addr v4[SBX_ADDR_EMBEDDED_MAX];
+	size_t n = sbx_addr_embedded(addr, v4);
 
-	if (core->own_unknown)
+	if (core->own_unknown || is_listed(core, addr))
 		return true;
-	return core->n_own && bsearch(&a, core->own, core->n_own, sizeof(a), compare_addrs);
+	for (size_t i = 0; i < n; i++)
+		if (is_listed(core, &v4[i]))
+			return true;
+	return false;
 }
 
 /* --- where to --- */

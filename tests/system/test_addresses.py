@@ -157,9 +157,15 @@ def test_full_carries_everything_but_floors(sbx, world):
     # with an IPv4 address in each place that a translator, tunnel or kernel would take it out of
     for addr in ("127.0.0.1", "10.0.0.1", "169.254.1.1", "192.0.2.2", "fd00::1", "::ffff:127.0.0.1", "0.1.2.3",
                  "::ffff:192.0.2.2", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::a00:1", "64:ff9b:1:7f00:0:100::",
+                 "64:ff9b::192.0.2.2", "64:ff9b:1:c000:2:200::", "2002:c000:202::1", "2001:0:c000:202::f7f7:f7f7",
                  "2002:7f00:1::1", "2001:0:7f00:1::1", "2001:0:5db8:1::80ff:fffe", "fec0::1", "100::1"):
         r = sbx.inside(full, "tcp", addr, 7000, "hi\\n")
         assert not r["ok"] or "eof after" not in r["data"], (addr, r)
+    # the same with an address that is not this host's
+    for addr in ("64:ff9b::192.0.2.3", "64:ff9b:1:c000:2:300::", "2002:c000:203::1", "2001:0:c000:203::f7f7:f7f7"):
+        r = sbx.inside(full, "tcp", addr, 25, "hi\\n")
+        assert r["ok"] and "eof after" in r["data"], (addr, r)
+    world.mark()
     r = sbx.inside(full, "tls", "203.0.113.66", 443, "ipinfo.io")
     assert not r["ok"], r
     assert world.log("echo") == [] and world.log("http") == []

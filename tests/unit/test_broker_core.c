@@ -2,6 +2,7 @@
 #include "tests/unit/policy_world.h"
 
 #include "broker/core.h"
+#include "tests/unit/embeddings.h"
 
 static const char fetch_yaml[] = "name: t\n"
 				 "network:\n"
@@ -340,6 +341,22 @@ static bool may_pin(struct fixture *f, const char *name, const char *addr, enum 
 	struct sbx_addr a = addr_of(addr);
 
 	return sbx_core_may_pin(&f->core, name, &a, proto, port);
+}
+
+/* A translator or tunnel that this host's packets meet would bring them back to it. */
+static void test_own_embedded(void **state)
+{
+	FIXTURE f;
+
+	(void)state;
+	fixture_init(&f, fetch_yaml);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(embeddings); i++) {
+		struct sbx_addr own = embed(&embeddings[i], "198.51.100.7"),
+				other = embed(&embeddings[i], "198.51.100.8");
+
+		if (!sbx_core_is_own(&f.core, &own) || sbx_core_is_own(&f.core, &other))
+			fail_msg("%s", embeddings[i].name);
+	}
 }
 
 static void test_may_pin(void **state)
@@ -706,7 +723,7 @@ int main(void)
 		cmocka_unit_test(test_request),	       cmocka_unit_test(test_candidates),
 		cmocka_unit_test(test_candidates_own), cmocka_unit_test(test_candidates_many),
 		cmocka_unit_test(test_logged),	       cmocka_unit_test(test_dns_pins),
-		cmocka_unit_test(test_dns_pinned),     cmocka_unit_test(test_may_pin),
+		cmocka_unit_test(test_dns_pinned),     cmocka_unit_test(test_may_pin), cmocka_unit_test(test_own_embedded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
