@@ -495,8 +495,14 @@ static struct sbx_verdict bad_hello(struct fixture *f, const struct sbx_flow_tar
 				    enum sbx_reason reason)
 {
 	struct sbx_tls_hello h = { .reason = reason };
+	struct sbx_verdict v;
 
-	return sbx_core_judge_hello(&f->core, t, SBX_TLS_E_REJECT, &h);
+	h.is_tls = true; /* makes one difference: test_hello() */
+	v = sbx_core_judge_hello(&f->core, t, SBX_TLS_E_REJECT, &h);
+	h.is_tls = false;
+	if (reason != SBX_REASON_TLS_MALFORMED)
+		assert_int_equal(sbx_core_judge_hello(&f->core, t, SBX_TLS_E_REJECT, &h).action, v.action);
+	return v;
 }
 
 static void test_hello(void **state)
@@ -525,7 +531,13 @@ static void test_hello(void **state)
 	assert_int_equal(hello(&full, &t, "anything.example").action, SBX_ALLOW);
 	assert_int_equal(hello(&full, &t, "www.ipinfo.io").reason, SBX_REASON_FLOOR);
 	assert_int_equal(hello(&full, &t, "bad.example.com").reason, SBX_REASON_LIST_DENY);
-	assert_int_equal(bad_hello(&full, &t, SBX_REASON_TLS_MALFORMED).action, SBX_ALLOW);
+	/* What is not TLS is carried, what is nearly TLS is not. */
+	assert_int_equal(sbx_core_judge_hello(&full.core, &t, SBX_TLS_E_REJECT,
+					      &(struct sbx_tls_hello){ .reason = SBX_REASON_TLS_MALFORMED })
+				 .action,
+			 SBX_ALLOW);
+	assert_int_equal(bad_hello(&full, &t, SBX_REASON_TLS_MALFORMED).action, SBX_DENY);
+	assert_int_equal(bad_hello(&full, &t, SBX_REASON_TLS_MALFORMED).reason, SBX_REASON_TLS_MALFORMED);
 	assert_int_equal(bad_hello(&full, &t, SBX_REASON_SNI_ABSENT).action, SBX_ALLOW);
 	assert_int_equal(bad_hello(&full, &t, SBX_REASON_SNI_MISMATCH).action, SBX_ALLOW);
 	assert_int_equal(bad_hello(&full, &t, SBX_REASON_ECH).action, SBX_DENY);
@@ -537,16 +549,16 @@ static struct sbx_verdict request(struct fixture *f, const struct sbx_flow_targe
 				  const char *host, uint16_t port, bool *opaque)
 {
 	struct sbx_http_judge j = { 0 };
-	struct sbx_http_event e = { .host_port = port };
+	struct sbx_http_event e = { .host_port = port, .upgrade = port == 2 };
 
 	strcpy(e.host, host);
 	return sbx_core_judge_request(&f->core, t, 0, &j, &e, opaque);
 }
 
 static struct sbx_verdict bad_request(struct fixture *f, const struct sbx_flow_target *t,
-				      enum sbx_reason reason, bool *opaque)
+				      enum sbx_reason reason, bool is_http, bool *opaque)
 {
-	struct sbx_http_judge j = { .reason = reason };
+	struct sbx_http_judge j = { .reason = reason, .is_http = is_http };
 
 	return sbx_core_judge_request(&f->core, t, SBX_HTTP_E_REJECT, &j, NULL, opaque);
 }
@@ -568,7 +580,9 @@ static void test_request(void **state)
 	assert_int_equal(request(&f, &t, "a.example.com", 0, &opaque).reason,
 			 SBX_REASON_HOST_MISMATCH);
 	for (int r = SBX_REASON_HTTP_MALFORMED; r <= SBX_REASON_HTTP_UPGRADE; r++) {
-		assert_int_equal(bad_request(&f, &t, (enum sbx_reason)r, &opaque).action, SBX_DENY);
+		assert_int_equal(bad_request(&f, &t, (enum sbx_reason)r, false, &opaque).action, SBX_DENY);
+		assert_false(opaque);
+		assert_int_equal(bad_request(&f, &t, (enum sbx_reason)r, true, &opaque).action, SBX_DENY);
 		assert_false(opaque);
 	}
 
@@ -576,16 +590,34 @@ static void test_request(void **state)
 	t = decide(&full, SBX_PROTO_TCP, addr_of("192.0.2.80"), 80);
 	assert_int_equal(request(&full, &t, "any.example", 1, &opaque).action, SBX_ALLOW);
 	assert_int_equal(request(&full, &t, "ipinfo.io", 0, &opaque).reason, SBX_REASON_FLOOR);
-	assert_int_equal(bad_request(&full, &t, SBX_REASON_HTTP_MALFORMED, &opaque).action,
-			 SBX_ALLOW);
-	assert_true(opaque);
-	assert_int_equal(bad_request(&full, &t, SBX_REASON_HTTP_UPGRADE, &opaque).action,
-			 SBX_ALLOW);
-	assert_true(opaque);
-	assert_int_equal(bad_request(&full, &t, SBX_REASON_HOST_DUPLICATE, &opaque).action,
-			 SBX_DENY);
-	assert_int_equal(bad_request(&full, &t, SBX_REASON_OVERSIZED, &opaque).action, SBX_DENY);
 	assert_false(opaque);
+	assert_int_equal(request(&full, &t, "", 0, &opaque).action, SBX_ALLOW);
+	assert_false(opaque);
+	/* Port 2: it asks to leave HTTP. */
+	assert_int_equal(request(&full, &t, "any.example", 2, &opaque).action, SBX_ALLOW);
+	assert_true(opaque);
+	assert_int_equal(request(&full, &t, "ipinfo.io", 2, &opaque).reason, SBX_REASON_FLOOR);
+	assert_false(opaque);
+	assert_int_equal(request(&full, &t, "", 2, &opaque).action, SBX_ALLOW);
+	assert_true(opaque);
+	/* What is not HTTP is carried, what is nearly HTTP is not. */
+	assert_int_equal(bad_request(&full, &t, SBX_REASON_HTTP_MALFORMED, false, &opaque).action,
+			 SBX_ALLOW);
+	assert_true(opaque);
+	assert_int_equal(bad_request(&full, &t, SBX_REASON_HTTP_MALFORMED, true, &opaque).reason,
+			 SBX_REASON_HTTP_MALFORMED);
+	assert_false(opaque);
+	assert_int_equal(bad_request(&full, &t, SBX_REASON_HTTP_UPGRADE, true, &opaque).action,
+			 SBX_ALLOW);
+	assert_true(opaque);
+	for (int is_http = 0; is_http < 2; is_http++) {
+		assert_int_equal(bad_request(&full, &t, SBX_REASON_HOST_DUPLICATE, is_http, &opaque).action,
+				 SBX_DENY);
+		assert_int_equal(bad_request(&full, &t, SBX_REASON_HOST_MISMATCH, is_http, &opaque).action,
+				 SBX_DENY);
+		assert_int_equal(bad_request(&full, &t, SBX_REASON_OVERSIZED, is_http, &opaque).action, SBX_DENY);
+		assert_false(opaque);
+	}
 }
 
 /* --- what to dial --- */
