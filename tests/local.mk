@@ -56,6 +56,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_attach_rules.py \
 	%reldir%/system/test_attacks.py \
 	%reldir%/system/test_broker_full.py \
+	%reldir%/system/test_broker_own.py \
 	%reldir%/system/test_broker_pins.py \
 	%reldir%/system/test_broker_published.py \
 	%reldir%/system/test_broker_resets.py \

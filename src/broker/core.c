@@ -43,6 +43,9 @@ void sbx_core_sort_addrs(struct sbx_addr *v, size_t n)
 
 static bool is_listed(const struct sbx_core *core, const struct sbx_addr *addr)
 {
+	for (size_t i = 0; i < core->n_own_nets; i++)
+		if (sbx_cidr_contains(&core->own_nets[i], addr))
+			return true;
 	return core->n_own && bsearch(addr, core->own, core->n_own, sizeof(*addr), compare_addrs);
 }
 

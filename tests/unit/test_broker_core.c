@@ -359,6 +359,33 @@ static void test_own_embedded(void **state)
 	}
 }
 
+static void test_own_networks(void **state)
+{
+	static const struct sbx_cidr nets[] = { { { 4, { 203, 0, 113, 64 } }, 26 },
+						{ { 6, { 0x20, 1, 0xd, 0xb8, 0, 9 } }, 48 } };
+	static const char *const own[] = { "203.0.113.64", "203.0.113.127", "2001:db8:9::", "2001:db8:9:ffff::1",
+					   "::ffff:203.0.113.65", "64:ff9b::203.0.113.65", "2002:cb00:7141::1",
+					   "198.51.100.7", "2001:db8:7::7" };
+	static const char *const others[] = { "203.0.113.63", "203.0.113.128", "2001:db8:a::", "64:ff9b::203.0.113.63",
+					      "198.51.100.8" };
+	FIXTURE f;
+
+	(void)state;
+	fixture_init(&f, fetch_yaml);
+	f.core.own_nets = nets;
+	f.core.n_own_nets = 2;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(own); i++) {
+		struct sbx_addr a = addr_of(own[i]);
+
+		assert_true(sbx_core_is_own(&f.core, &a));
+	}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(others); i++) {
+		struct sbx_addr a = addr_of(others[i]);
+
+		assert_false(sbx_core_is_own(&f.core, &a));
+	}
+}
+
 static void test_may_pin(void **state)
 {
 	FIXTURE f;
@@ -756,6 +783,7 @@ int main(void)
 		cmocka_unit_test(test_candidates_own), cmocka_unit_test(test_candidates_many),
 		cmocka_unit_test(test_logged),	       cmocka_unit_test(test_dns_pins),
 		cmocka_unit_test(test_dns_pinned),     cmocka_unit_test(test_may_pin), cmocka_unit_test(test_own_embedded),
+		cmocka_unit_test(test_own_networks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
