@@ -216,9 +216,13 @@ static void local_routes(void)
 	CHECK(sbx_net_local_routes(fd, v, 16) == 0);
 	CHECK(setup_loopback(&ipv6, &err) == 0);
 	CHECK(own_changed(watch));
-	/* Those of the four addresses and 127.0.0.0/8; not the ones that make everything local. */
-	n = sbx_net_local_routes(fd, v, 16);
+	/* Those of the four addresses and 127.0.0.0/8; not the ones that make everything local. IPv6's come a moment later,
+	 * each with word of it. */
+	while ((n = sbx_net_local_routes(fd, v, 16)) < 5)
+		CHECK(n > 0 && own_changed(watch));
 	CHECK(n == 5);
+	while (readable(watch, 50))
+		own_changed(watch);
 	CHECK(sbx_net_local_routes(fd, v, 4) == -EOVERFLOW && sbx_net_local_routes(fd, v, 0) == -EOVERFLOW);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(extra); i++) {
 		add_route(other, RTM_NEWROUTE, RTN_LOCAL, extra[i]);
