@@ -500,3 +500,20 @@ struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 	v.private_ok = private_ok;
 	return v;
 }
+
+bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port, bool own)
+{
+	struct sbx_addr a = sbx_addr_unmap(addr);
+	enum sbx_addr_class class = sbx_addr_class(&a);
+	struct sbx_verdict v;
+	uint32_t other;
+
+	if (addr_floor(p, &a, SBX_BLOB_TCP, port, &v))
+		return false;
+	if (class == SBX_ADDR_PUBLIC && !own)
+		return true;
+	if (class != SBX_ADDR_PUBLIC && class != SBX_ADDR_PRIVATE && class != SBX_ADDR_LINK_LOCAL &&
+	    class != SBX_ADDR_LOOPBACK)
+		return false;
+	return match_addr(p, SBX_BLOB_GROUPS_ADMIT, &a, SBX_BLOB_TCP, port, &other) != NO_RULE;
+}

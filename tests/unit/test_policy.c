@@ -528,6 +528,66 @@ static void test_resolved(void **state)
 	RESOLVED(&w, "fd12::1", true, SBX_ALLOW, LIST_ALLOW);
 }
 
+static void test_proxy(void **state)
+{
+	static const struct {
+		const char *addr;
+		uint16_t port;
+		bool own, closed, narrow, wide; /* without an admit, with two addresses, with everything */
+	} cases[] = {
+		{ "192.0.2.9", 3128, false, true, true, true },
+		{ "2001:db8::9", 3128, false, true, true, true },
+		{ "192.0.2.9", 3128, true, false, false, true },
+		{ "192.0.2.2", 3128, true, false, true, true },
+		{ "10.0.0.7", 3128, false, false, true, true },
+		{ "10.0.0.7", 3129, false, false, false, true },
+		{ "10.0.0.7", 3128, true, false, true, true },
+		{ "::ffff:10.0.0.7", 3128, false, false, true, true },
+		{ "64:ff9b::10.0.0.7", 3128, false, false, false, true },
+		{ "10.0.0.8", 3128, false, false, false, true },
+		{ "169.254.1.1", 3128, false, false, false, true },
+		{ "fe80::1", 3128, false, false, false, true },
+		{ "127.0.0.1", 3128, true, false, true, true },
+		{ "127.0.0.1", 3128, false, false, true, true },
+		{ "127.0.0.1", 22, true, false, false, true },
+		{ "127.0.0.2", 3128, true, false, false, true },
+		{ "::1", 3128, true, false, false, true },
+		/* nowhere */
+		{ "0.0.0.0", 3128, false, false, false, false },
+		{ "::", 3128, false, false, false, false },
+		{ "224.0.0.1", 3128, false, false, false, false },
+		{ "255.255.255.255", 3128, false, false, false, false },
+		{ "169.254.169.254", 3128, false, false, false, false },
+		{ "64:ff9b::169.254.169.254", 3128, false, false, false, false },
+		{ "fd00:ec2::254", 3128, false, false, false, false },
+		{ "::10.0.0.7", 3128, false, false, false, false },
+		/* floors of the system policy */
+		{ "203.0.113.7", 3128, false, false, false, false },
+		{ "2002:cb00:7107::1", 3128, false, false, false, false },
+		{ "192.0.2.9", 25, false, false, false, false },
+	};
+	static const char profile[] = "network: {allow: [a.example, 0.0.0.0/0], deny: [192.0.2.9]}";
+#define FLOORS "floors: [203.0.113.0/24, \"192.0.2.0/24:25\"]\n"
+	SBX_CLEANUP(world_fini) struct world closed = world_of(profile, FLOORS);
+	SBX_CLEANUP(world_fini)
+	struct world narrow = world_of(
+		profile, FLOORS "admit: [\"10.0.0.7:3128\", \"127.0.0.1:3128\", 192.0.2.2, \"10.0.0.8:3128/udp\"]");
+	SBX_CLEANUP(world_fini) struct world wide = world_of(profile, FLOORS "admit: [0.0.0.0/0, \"::/0\"]");
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		struct sbx_addr a = addr_of(cases[i].addr);
+
+		if (sbx_policy_admits_proxy(closed.p, &a, cases[i].port, cases[i].own) != cases[i].closed ||
+		    sbx_policy_admits_proxy(narrow.p, &a, cases[i].port, cases[i].own) != cases[i].narrow ||
+		    sbx_policy_admits_proxy(wide.p, &a, cases[i].port, cases[i].own) != cases[i].wide)
+			fail_msg("%s", cases[i].addr);
+	}
+	/* What a proxy may be at is no destination of a flow for that. */
+	ADDR(&narrow, "127.0.0.1", TCP, 3128, SBX_DENY, ADDRESS_CLASS);
+	RESOLVED(&wide, "127.0.0.1", true, SBX_DENY, ADDRESS_CLASS);
+}
+
 static void test_firewall(void **state)
 {
 	SBX_CLEANUP(world_fini)
@@ -720,7 +780,7 @@ int main(void)
 		cmocka_unit_test(test_specificity),    cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_verdict_fields), cmocka_unit_test(test_deny_is_wide),
 		cmocka_unit_test(test_floors),	       cmocka_unit_test(test_system_floors),
-		cmocka_unit_test(test_embedded),
+		cmocka_unit_test(test_embedded),       cmocka_unit_test(test_proxy),
 		cmocka_unit_test(test_modes),	       cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_resolved),       cmocka_unit_test(test_firewall),
 		cmocka_unit_test(test_hash),	       cmocka_unit_test(test_explain),
