@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "ipc/channel.h"
 #include "launcher/placeholders.h"
 #include "launcher/record.h"
@@ -186,6 +187,12 @@ static int start_all(struct sbx_run *r)
 	return e;
 }
 
+void sbx_caretaker_forget(struct sbx_run *r)
+{
+	for (size_t i = 0; i < r->n_caretakers; i++)
+		r->caretakers[i].fd = sbx_fd_close(r->caretakers[i].fd);
+}
+
 int sbx_caretaker_begin(struct sbx_run *r)
 {
 	int e = sbx_placeholders_make(r);
@@ -200,7 +207,7 @@ static int notice(void *userdata, const char *path)
 			       .reason = SBX_REASON_BLOCKED_NAME, .count = 1 };
 	struct sbx_err line = { 0 };
 
-	snprintf(e.rule, sizeof(e.rule), "%s", path);
+	sbx_text_cut(e.rule, sizeof(e.rule), "%s", path);
 	sbx_record_event(r, &e);
 	if (++r->n_notices <= LINES_MAX && !r->options->quiet) {
 		sbx_err_set(&line, "'%s' appeared, which is a blocked name: the next sandbox will not see it", path);

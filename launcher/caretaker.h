@@ -12,6 +12,8 @@
 /* A step. Placeholders; and a privileged launcher, which will have no rights left, starts a process for each user as
  * whom grants are written. 0 or -errno with r->err. */
 int sbx_caretaker_begin(struct sbx_run *r);
+/* In a fork of the launcher: a caretaker must see the launcher's end. */
+void sbx_caretaker_forget(struct sbx_run *r);
 /* Events, and lines on stderr, for blocked names that are new. Everything in the sandbox was sent its SIGKILL. */
 void sbx_caretaker_look(struct sbx_run *r);
 /* Placeholders away. Everything in the sandbox has ended. */

@@ -41,6 +41,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/span.h"
 #include "ipc/channel.h"
 #include "ipc/messages.h"
@@ -169,15 +170,6 @@ static void self_test(struct init *in)
 	sbx_probes_close(in->runs, in->probes.n_probes);
 }
 
-/* What was mounted since bwrap went there (launcher/tree_cover.c) may lie between the root and here. */
-static void enter_directory_again(struct init *in)
-{
-	char *path = (char *)in->packet;
-
-	if (syscall(SYS_getcwd, path, sizeof(in->packet)) < 0 || path[0] != '/' || chdir(path) < 0)
-		die("cannot enter the working directory again");
-}
-
 static void wait_for_release(struct init *in)
 {
 	struct pollfd p = { .fd = in->ctl_fd, .events = POLLIN };
@@ -186,7 +178,6 @@ static void wait_for_release(struct init *in)
 	sbx_linger_poll(&p, 1, -1, LINGER_US);
 	if (sbx_msg_decode_simple(receive(in), SBX_MSG_RELEASE, &value) < 0)
 		_exit(EXIT_NOT_SET_UP);
-	enter_directory_again(in);
 }
 
 /* By the bare call: libc keeps two signals to itself, and a parent may have left them ignored. The room
@@ -214,21 +205,28 @@ static void unblock_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* kill(0, ...) reaches a process group, whoever's namespace its members are in: ours is the caller's,
+/* kill(0, ...) reaches a process group, whichever namespace its members are in: ours is the caller's,
  * with the launcher and a script's other children. Where the kernel can, signals end at the sandbox
  * (Landlock, Linux 6.12). Where there is no terminal whose job control needs the shared group, the
  * command gets a group of its own; the factory then knows that group signals do not reach it. */
-static void keep_signals_in(const struct init *in)
+static void choose_group(void)
 {
-	int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC), r;
+	int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
 
 	if (tty >= 0)
 		close(tty);
 	else
 		setpgid(0, 0);
-	r = in->held ? 0 : sbx_landlock_scope();
-	if (r < 0 && r != -EOPNOTSUPP) /* a kernel before 6.12 leaves it at the group */
-		die("cannot confine signals to the sandbox");
+}
+
+/* An allow list's ruleset does the same. */
+static void confine(const struct init *in)
+{
+	SBX_AUTO_CLOSE int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = in->held ? 0 : root < 0 ? -errno : sbx_landlock_confine(root);
+
+	if (r < 0 && r != -EOPNOTSUPP) /* THREATS says what a kernel before 5.19 leaves open, or 6.12 */
+		die("cannot confine the command to the sandbox (Landlock)");
 }
 
 /* --- the exec, as execvp(3) does it --- */
@@ -377,7 +375,8 @@ int main(int argc, char **argv)
 	split(in.wait_all);
 	reset_signals();
 	self_test(&in);
-	keep_signals_in(&in);
+	choose_group();
+	confine(&in);
 	wait_for_release(&in);
 	_exit(become_command(&in));
 }

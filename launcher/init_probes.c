@@ -26,6 +26,7 @@
 
 #include "base/addr.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "sys/linger.h"
 
 #define LINGER_US 1500 /* the broker answers in less */
@@ -49,6 +50,7 @@ static const struct sbx_probe_ops ops_table[] = {
 	[SBX_PROBE_FDS] = { SBX_PHASE_FIRST, sbx_probe_fds, NULL },
 	[SBX_PROBE_PATH_ABSENT] = { SBX_PHASE_AT_ONCE, sbx_probe_path_absent, NULL },
 	[SBX_PROBE_PATH_READONLY] = { SBX_PHASE_AT_ONCE, sbx_probe_path_readonly, NULL },
+	[SBX_PROBE_MOUNTS] = { SBX_PHASE_AT_ONCE, sbx_probe_mounts, NULL },
 	[SBX_PROBE_EXEC_REFUSED] = { SBX_PHASE_AT_ONCE, sbx_probe_exec_refused, NULL },
 };
 _Static_assert(SBX_N_ELEMENTS(ops_table) == SBX_N_PROBE_KINDS, "a function for each kind of probe");
@@ -69,7 +71,7 @@ __attribute__((format(printf, 3, 0))) static void finish(struct sbx_probe_run *r
 	r->done = true;
 	r->verdict->ok = ok;
 	r->verdict->elapsed_us = (uint32_t)(now_us() - r->started_us);
-	vsnprintf(r->verdict->detail, sizeof(r->verdict->detail), fmt, ap);
+	sbx_text_vcut(r->verdict->detail, sizeof(r->verdict->detail), fmt, ap);
 }
 
 void sbx_probe_pass(struct sbx_probe_run *r, const char *fmt, ...)

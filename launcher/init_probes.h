@@ -94,6 +94,7 @@ void sbx_probe_fds(struct sbx_probe_run *r);
 void sbx_probe_path_absent(struct sbx_probe_run *r);
 void sbx_probe_path_readonly(struct sbx_probe_run *r);
 void sbx_probe_exec_refused(struct sbx_probe_run *r);
+void sbx_probe_mounts(struct sbx_probe_run *r);
 /* Does the kernel get as far as looking at @path's bytes, which are of no format? Executes nothing. */
 bool sbx_probe_can_exec(const char *path);
 

@@ -15,7 +15,7 @@
 #include "launcher/plan_internal.h"
 #include "policy/job.h"
 
-static int find(const struct sbx_options *o, const struct sbx_facts *f, char **ret_path, struct sbx_err *err)
+int sbx_job_path(const struct sbx_options *o, const struct sbx_facts *f, char **ret_path, struct sbx_err *err)
 {
 	if (sbx_options_profile_is_file(o->job)) {
 		*ret_path = strdup(o->job);
@@ -36,7 +36,7 @@ static int load(struct sbx_options *o, const struct sbx_facts *f, struct sbx_err
 	size_t n = 0;
 	int r;
 
-	r = find(o, f, &path, &err);
+	r = sbx_job_path(o, f, &path, &err);
 	if (r == 0)
 		r = sbx_plan_read_config(path, f, f->privileged, &text, &n, &err);
 	if (r == 1)

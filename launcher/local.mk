@@ -35,6 +35,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/plan_limits.c %reldir%/plan_limits.h \
 	%reldir%/plan_profile.c \
 	%reldir%/plan_publish.c \
+	%reldir%/plan_sources.c %reldir%/plan_sources.h \
 	%reldir%/probes.c \
 	%reldir%/rights.c %reldir%/rights.h \
 	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \

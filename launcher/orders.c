@@ -7,7 +7,6 @@
 #include "launcher/orders.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -103,15 +102,4 @@ int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *
 		return -E2BIG;
 	memcpy(o, &all, sizeof(all));
 	return 0;
-}
-
-/* The mounts are the first that is taken of the arena; where the stage may write is not asked. */
-void sbx_orders_set_covered(struct sbx_orders *o, size_t i, const struct stat *st)
-{
-	struct arena a = { (uint8_t *)o, sizeof(*o) };
-	uint8_t *mounts = take(&a, 0);
-
-	if (mounts && i < SBX_PLAN_MOUNTS_MAX)
-		memcpy(mounts + i * sizeof(struct sbx_mount_op) + offsetof(struct sbx_mount_op, source.st), st,
-		       sizeof(*st));
 }

@@ -31,8 +31,6 @@ struct sbx_orders {
 
 struct sbx_orders *sbx_orders_new(void); /* empty; NULL: errno */
 struct sbx_orders *sbx_orders_free(struct sbx_orders *o);
-/* After that: what @st says is what mount @i, a mask, covers. For a stage that has not been told COVER. */
-void sbx_orders_set_covered(struct sbx_orders *o, size_t i, const struct stat *st);
 /* 0, or -E2BIG: more than the mapping holds (64 MiB). */
 int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *args, size_t n_args);
 

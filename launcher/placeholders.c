@@ -36,7 +36,6 @@
 
 #include "base/cleanup.h"
 #include "launcher/facts.h"
-#include "launcher/orders.h"
 #include "launcher/view.h"
 
 #define LIST_NAME  "placeholders"
@@ -375,8 +374,6 @@ static int make_in(struct sbx_run *r, size_t dir)
 			continue;
 		e = make_one(d, h);
 		p->mounts[h->op].source.st = h->st;
-		if (e == 0)
-			sbx_orders_set_covered(r->orders, h->op, &h->st);
 		if (e == -ESTALE)
 			sbx_err_set(&r->err, "%s/%s appeared while it was to be protected: try again", d->path, h->name);
 		else if (e < 0)

@@ -10,6 +10,7 @@
 #include "ipc/messages.h"
 #include "launcher/options.h"
 #include "launcher/plan_attach.h"
+#include "launcher/plan_sources.h"
 #include "launcher/uid_pool.h"
 #include "policy/policy.h"
 #include "policy/profile.h"
@@ -230,6 +231,7 @@ struct sbx_plan {
 	char *profile_file;		   /* where it was read from */
 	struct sbx_system_policy *system;
 	char *system_file; /* NULL: the built-in one */
+	struct sbx_plan_sources sources;
 	void *policy_blob;
 	size_t n_policy_blob;
 	struct sbx_policy *policy;

@@ -9,6 +9,7 @@
  */
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/attach_input.h"
 #include "launcher/plan_internal.h"
 #include "policy/endpoint.h"
@@ -142,7 +144,7 @@ static int find_profile(const struct sbx_facts *f, const char *name, char **ret_
 }
 
 struct loader {
-	const struct sbx_facts *facts;
+	struct sbx_plan *p;
 	struct sbx_err err; /* of a file that is there but cannot be read */
 };
 
@@ -154,9 +156,13 @@ static char *load_extended(void *userdata, const char *name, size_t *ret_n, char
 	char *text = NULL;
 
 	if (!sbx_plan_is_name(name) ||
-	    find_profile(l->facts, name, &text, ret_n, &path, &l->err) != 0)
+	    find_profile(l->p->facts, name, &text, ret_n, &path, &l->err) != 0)
 		return NULL;
-	snprintf(ret_file, n_file, "%s", path);
+	if (sbx_plan_sources_add(l->p, path, &l->err) < 0) {
+		free(text);
+		return NULL;
+	}
+	sbx_text_cut(ret_file, n_file, "%s", path);
 	return text;
 }
 
@@ -181,7 +187,7 @@ static int refuse_unknown(const struct sbx_plan *p, const char *name, struct sbx
 			snprintf(candidate, sizeof(candidate), "%.*s", (int)(n - 5), e->d_name);
 			sbx_suggest_offer(&s, candidate);
 			if (s.best == candidate) {
-				snprintf(best, sizeof(best), "%s", candidate);
+				sbx_text_cut(best, sizeof(best), "%s", candidate);
 				s.best = best;
 			}
 		}
@@ -198,7 +204,7 @@ static int refuse_unknown(const struct sbx_plan *p, const char *name, struct sbx
 static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	const char *name = p->options->profile;
-	struct loader loader = { .facts = p->facts };
+	struct loader loader = { .p = p };
 	SBX_AUTO_FREE char *text = NULL;
 	struct sbx_err err = { 0 };
 	size_t n = 0;
@@ -219,6 +225,8 @@ static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 		if (r == 1)
 			return refuse_unknown(p, name, errs);
 	}
+	if (r == 0)
+		r = sbx_plan_sources_add(p, p->profile_file, &err);
 	if (r != 0)
 		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
 	r = sbx_profile_parse(sbx_span(text, n), p->profile_file, load_extended, &loader, errs,
@@ -345,12 +353,25 @@ static int check_attach(struct sbx_plan *p, struct sbx_err_list *errs)
 	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
 }
 
+/* Besides the profile and what it extends. */
+static int note_sources(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+	int r = p->system_file ? sbx_plan_sources_add(p, p->system_file, &err) : 0;
+
+	if (r == 0)
+		r = sbx_plan_sources_add_rest(p, &err);
+	return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+}
+
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	int r = sbx_plan_system(p->facts, errs, &p->system, &p->system_file);
 
 	if (r == 0)
 		r = load_profile(p, errs);
+	if (r == 0)
+		r = note_sources(p, errs);
 	if (r == 0)
 		r = merge_flags(p, errs);
 	if (r == 0)
@@ -380,8 +401,8 @@ static void resolvers_of_host(struct sbx_plan *p)
 		if (strncmp(line, "nameserver", 10) == 0 && (line[10] == ' ' || line[10] == '\t')) {
 			const char *s = line + 10 + strspn(line + 10, " \t");
 
-			snprintf(text, sizeof(text), "%.*s", (int)strcspn(s, " \t\r\n"), s);
-			if (sbx_addr_parse(text, &addr) == 0)
+			if (sbx_text_copy_n(text, sizeof(text), s, strcspn(s, " \t\r\n")) == 0 &&
+			    sbx_addr_parse(text, &addr) == 0)
 				p->resolvers[p->n_resolvers++] =
 					(struct sbx_resolver){ .addr = addr, .port = 53 };
 		}
@@ -500,8 +521,8 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 	p->nft.dns = 1;
 	if (profile->network.n_resolvers > 0) {
 		p->n_resolvers = (uint32_t)profile->network.n_resolvers;
-		memcpy(p->resolvers, profile->network.resolvers,
-		       profile->network.n_resolvers * sizeof(p->resolvers[0]));
+		static_assert(sizeof(p->resolvers) == sizeof(profile->network.resolvers), "copied as a whole");
+		memcpy(p->resolvers, profile->network.resolvers, sizeof(p->resolvers));
 	} else {
 		resolvers_of_host(p);
 	}

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -99,6 +100,19 @@ void sbx_probe_path_readonly(struct sbx_probe_run *r)
 		sbx_probe_pass(r, "%s", strerror(errno));
 	else
 		sbx_probe_fail(r, "%s", strerror(errno));
+}
+
+/* --- mounts --- */
+
+/* The stage, which has the rights for it, tries it too (tree_cover.c). */
+void sbx_probe_mounts(struct sbx_probe_run *r)
+{
+	if (syscall(SYS_umount2, "/proc", MNT_DETACH) == 0)
+		sbx_probe_fail(r, "a mount could be removed from inside");
+	else if (errno == EPERM)
+		sbx_probe_pass(r, "%s, and all are locked", strerror(errno));
+	else
+		sbx_probe_fail(r, "removing one: %s", strerror(errno));
 }
 
 /* --- exec_refused --- */

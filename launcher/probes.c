@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
 
@@ -55,7 +56,7 @@ static int add_name(struct sbx_msg_probes *m, enum sbx_probe_kind kind, const ch
 
 	if (!probe)
 		return -E2BIG;
-	snprintf(probe->name, sizeof(probe->name), "%s", name);
+	sbx_text_fit(probe->name, sizeof(probe->name), "%s", name);
 	return 0;
 }
 
@@ -162,7 +163,7 @@ static int add_rights(struct sbx_msg_probes *m)
 {
 	static const enum sbx_probe_kind kinds[] = {
 		SBX_PROBE_RAW_SOCKET,	SBX_PROBE_RULESET, SBX_PROBE_USERNS, SBX_PROBE_CAPS,
-		SBX_PROBE_NO_NEW_PRIVS, SBX_PROBE_SECCOMP, SBX_PROBE_FDS,
+		SBX_PROBE_NO_NEW_PRIVS, SBX_PROBE_SECCOMP, SBX_PROBE_FDS,     SBX_PROBE_MOUNTS,
 	};
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds); i++)
@@ -184,8 +185,8 @@ static int add_allowed(const struct sbx_plan *p, struct sbx_msg_probes *m)
 	if (!probe)
 		return -E2BIG;
 	probe->port = SBX_SELFTEST_PORT;
-	snprintf(probe->name, sizeof(probe->name), "%s", SBX_SELFTEST_NAME);
-	snprintf(probe->expect, sizeof(probe->expect), "sbx %s\n", p->id);
+	sbx_text_fit(probe->name, sizeof(probe->name), "%s", SBX_SELFTEST_NAME);
+	sbx_text_fit(probe->expect, sizeof(probe->expect), "sbx %s\n", p->id);
 	return 0;
 }
 

@@ -90,7 +90,8 @@ struct sbx_run {
 	bool ends_by_itself;  /* the sandbox does: the stage is let go, and killed only later, in record_undo() */
 	bool protecting;      /* placeholders may be there */
 	bool swept_later;     /* placeholders are left: the runtime directory stays, for who sweeps it */
-	bool covers, covered; /* the plan has masks or pins; the stage has made them */
+	bool mounts_checked;
+	uint32_t open_mount; /* then: 0: all mounts of the sandbox are locked; n: the plan's mount n - 1 is not */
 	struct sbx_msg_stage_failed stage_failed;
 
 	/* broker */

@@ -5,10 +5,8 @@
 #include "launcher/gc.h"
 #include "launcher/run.h"
 
-/* Make the directory that holds them all, when it is missing. 0 or -errno with r->err. */
-int sbx_runtime_parents(struct sbx_run *r);
-
-/* Start the guard, sweep what dead launchers left, make the sandbox's directory (mode 0700, locked).
+/* Make the directory that holds them all where it is missing, start the guard, sweep what dead launchers left, make the
+ * sandbox's directory (mode 0700, locked).
  * 0 or -errno with r->err (-EEXIST: a sandbox with this id is up). */
 int sbx_runtime_make(struct sbx_run *r);
 /* Remove the directory; SIGKILL to the guard, which has nothing left to undo then: the sandbox's row must have

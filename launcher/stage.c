@@ -39,8 +39,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "ipc/channel.h"
 #include "launcher/attach.h"
+#include "launcher/caretaker.h"
 #include "launcher/factory.h"
 #include "launcher/placeholders.h"
 #include "launcher/runtime.h"
@@ -65,7 +67,7 @@ static _Noreturn void stage_fail(int channel, int error, const char *step, const
 	uint8_t packet[1024];
 	ssize_t n;
 
-	snprintf(m.step, sizeof(m.step), "%s", step);
+	sbx_text_cut(m.step, sizeof(m.step), "%s", step);
 	snprintf(m.detail, sizeof(m.detail), "%.*s", (int)sizeof(m.detail) - 1, err->msg);
 	n = sbx_msg_encode_stage_failed(&m, packet, sizeof(packet));
 	if (n > 0)
@@ -418,34 +420,33 @@ static int carry_out(const struct sbx_orders *o, const struct sbx_tree *tree, in
 	return build_network(o, s, ret_step, err);
 }
 
-/* When init says that the view is its own; the launcher knows who that is. */
-static int cover_view(const struct sbx_orders *o, int channel, struct sbx_err *err)
+/* The launcher says which process is the sandbox's init once that has said hello, and hears whether the mounts there are
+ * locked: 0, or 1 + the index of one that is not. */
+static int check_mounts(const struct sbx_orders *o, int channel, struct sbx_err *err)
 {
-	struct sbx_covers covers;
+	SBX_AUTO_CLOSE int init = -1;
 	uint8_t packet[64];
+	size_t len, n_fds, open_mount = 0;
 	uint32_t zero;
 	ssize_t n;
-	size_t len, n_fds;
-	int e = sbx_covers_prepare(&covers, o->mounts, o->n_mounts, err), init = -1;
+	int e;
 
-	if (e < 0)
-		return e;
 	do {
 		e = sbx_channel_recv(channel, packet, sizeof(packet), &len, &init, 1, &n_fds, NULL);
 	} while (e == -EINTR);
-	if (e != 0 || sbx_msg_decode_simple(sbx_span(packet, len), SBX_MSG_COVER, &zero) != 0)
+	if (e != 0 || sbx_msg_decode_simple(sbx_span(packet, len), SBX_MSG_CHECK_MOUNTS, &zero) != 0)
 		_exit(125);
 	if (n_fds == 0) {
 		sbx_err_set(err, "the launcher cannot say by a pidfd (Linux 5.3) which process is the sandbox's init");
 		return -ESRCH;
 	}
-	e = sbx_covers_make(&covers, init, err);
-	if (e == 0) {
-		n = sbx_msg_encode_simple(SBX_MSG_COVERED, 0, packet, sizeof(packet));
-		e = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, NULL, 0);
+	e = sbx_covers_check_locked(o->mounts, o->n_mounts, init, &open_mount);
+	if (e < 0) {
+		sbx_err_set(err, "cannot look at the sandbox's mounts: %s", strerror(-e));
+		return e;
 	}
-	sbx_covers_fini(&covers); /* the launcher need not wait for this */
-	sbx_fd_close(init);
+	n = sbx_msg_encode_simple(SBX_MSG_MOUNTS_CHECKED, e ? (uint32_t)open_mount + 1 : 0, packet, sizeof(packet));
+	e = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, NULL, 0);
 	return e > 0 ? -EPIPE : e;
 }
 
@@ -473,6 +474,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	sbx_uid_pool_close_copy(r->facts->uid_pool);
 	sbx_runtime_forget(r);
 	sbx_placeholders_forget(r);
+	sbx_caretaker_forget(r);
 
 	error = prepare(r, &bwrap, &args_fd, &tree, &step, &err);
 	if (error == 0) {
@@ -481,9 +483,9 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	}
 	if (error == 0)
 		error = send_ready(channel, &s);
-	if (error == 0 && sbx_cover_any(o->mounts, o->n_mounts)) {
+	if (error == 0) {
 		step = "view";
-		error = cover_view(o, channel, &err);
+		error = check_mounts(o, channel, &err);
 	}
 	if (error < 0) {
 		sbx_err_set(&err, "%s", strerror(-error));

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "ipc/channel.h"
 #include "launcher/announce.h"
 #include "launcher/attach.h"
@@ -44,7 +45,6 @@
 #include "launcher/stage.h"
 #include "launcher/step_hook.h"
 #include "launcher/supervise.h"
-#include "launcher/tree_cover.h"
 #include "launcher/view.h"
 #include "sys/cpus.h"
 #include "sys/linger.h"
@@ -96,11 +96,8 @@ static int begin_in_cgroup(struct sbx_run *r)
 /* What the stage mounts from the runtime directory. */
 static int prepare_files(struct sbx_run *r, const char *etc)
 {
-	int e = sbx_runtime_parents(r);
-
-	if (e == 0)
-		sbx_view_keep_walked(r->plan);
-	return e == 0 ? sbx_etc_prepare(r->plan, etc, &r->err) : e;
+	sbx_view_keep_walked(r->plan);
+	return sbx_etc_prepare(r->plan, etc, &r->err);
 }
 
 /* The host's /etc is not what it was at the last start. */
@@ -130,7 +127,6 @@ static int stage_apply(struct sbx_run *r)
 		return e;
 	if (snprintf(etc, sizeof(etc), "%s/etc", r->facts->runtime_dir) >= (int)sizeof(etc))
 		return -ENAMETOOLONG;
-	r->covers = sbx_cover_any(r->plan->mounts, r->plan->n_mounts);
 	/* Who is privileged gives mounts away with its orders, and has them once. */
 	guessed = !r->facts->privileged && sbx_etc_guess(r->plan, etc);
 	if (!guessed)
@@ -342,10 +338,23 @@ static void panic_event(struct sbx_run *r, enum sbx_reason reason, const char *w
 	sbx_record_event(r, &e);
 }
 
+/* The stage's half of the probe. */
+static void judge_mounts(struct sbx_run *r, struct sbx_msg_verdict *v)
+{
+	if (!r->open_mount)
+		return;
+	v->ok = 0;
+	sbx_text_cut(v->detail, sizeof(v->detail), "the mount at %s is not locked, so it can be removed",
+		     r->plan->mounts[r->open_mount - 1].dest);
+}
+
 static int judge_verdicts(struct sbx_run *r)
 {
 	const struct sbx_msg_probes *p = r->plan->probes;
 
+	for (uint32_t i = 0; i < p->n_probes; i++)
+		if (p->probes[i].kind == SBX_PROBE_MOUNTS)
+			judge_mounts(r, &r->verdicts.v[i]);
 	for (uint32_t i = 0; i < p->n_probes; i++) {
 		const struct sbx_msg_verdict *v = &r->verdicts.v[i];
 		char where[SBX_ADDR_STR_MAX] = "";
@@ -381,7 +390,7 @@ static int send_programs(struct sbx_run *r)
 		const struct sbx_program *program = &p->programs[m.n_programs];
 
 		m.v[m.n_programs] = (struct sbx_msg_program){ program->dev, program->ino, at };
-		strcpy(m.text + at, program->path); /* they fit: command_files.c */
+		sbx_text_fit(m.text + at, sizeof(m.text) - at, "%s", program->path); /* command_files.c */
 		at += (uint32_t)strlen(program->path) + 1;
 	}
 	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));
@@ -418,11 +427,9 @@ static int rules_changed(struct sbx_run *r)
 /* The database is opened here, while bwrap builds: what cannot be recorded is not released. */
 static int selftest_apply(struct sbx_run *r)
 {
-	/* A profile's own probes may be of what is covered; ours are not. */
-	bool later = r->covers && r->plan->profile->n_probes > 0;
 	int e = send_programs(r);
 
-	if (e == 0 && !later)
+	if (e == 0)
 		e = send_probes(r);
 	if (r->others.known) {
 		sbx_supervise(r, SBX_WAIT_BROKER_READY, BROKER_FIRST_MS); /* whatever becomes of it is seen below */
@@ -433,10 +440,6 @@ static int selftest_apply(struct sbx_run *r)
 	r->orders = sbx_orders_free(r->orders); /* the stage has its own mapping; at the end it would be waited for */
 	if (e < 0)
 		return e;
-	if (later)
-		e = sbx_supervise(r, SBX_WAIT_COVERED, SELFTEST_TIMEOUT_MS);
-	if (e == 0 && later)
-		e = send_probes(r);
 	if (e == 0)
 		e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
 	sbx_run_attach_tested(r);
@@ -519,12 +522,12 @@ const struct sbx_step sbx_steps[] = {
 	{ "attach", sbx_run_attach_begin, sbx_run_attach_end }, /* undone when the cgroup is empty */
 	{ "cgroup", sbx_cgroup_begin, sbx_cgroup_end },
 	{ "keep", sbx_keep_begin, keep_undo }, /* undone after the stage */
+	{ "runtime", sbx_runtime_make, NULL },
+	{ "protect", protect_apply, NULL }, /* undone in record_undo() */
 	{ "stage", stage_apply, sbx_stage_stop },
 	{ "broker", broker_apply, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
-	{ "publish", sbx_publish_open, sbx_publish_close }, /* after the stage's fork; later ones close what they have */
-	{ "runtime", sbx_runtime_make, NULL },
-	{ "protect", protect_apply, NULL }, /* undone in record_undo() */
+	{ "publish", sbx_publish_open, sbx_publish_close }, /* after all forks that must not have its sockets */
 	{ "rights", rights_apply, NULL },
 	{ "firewall", firewall_apply, firewall_undo },
 	{ "selftest", selftest_apply, NULL },

@@ -144,10 +144,12 @@ static void on_stage(struct sbx_run *r)
 			break;
 		forward(r, value);
 		return;
-	case SBX_MSG_COVERED:
-		if (!r->covers || r->covered || sbx_msg_decode_simple(span, SBX_MSG_COVERED, &value) != 0)
+	case SBX_MSG_MOUNTS_CHECKED:
+		if (r->mounts_checked || !r->init_hello || sbx_msg_decode_simple(span, SBX_MSG_MOUNTS_CHECKED, &value) != 0 ||
+		    value > r->plan->n_mounts)
 			break;
-		r->covered = true;
+		r->mounts_checked = true;
+		r->open_mount = value;
 		return;
 	case SBX_MSG_COMMAND_EXIT:
 		if (sbx_msg_decode_simple(span, SBX_MSG_COMMAND_EXIT, &value) != 0)
@@ -222,8 +224,8 @@ static void on_hello(struct sbx_run *r, pid_t pid)
 	r->init_hello = true;
 	r->pid1 = pid;
 	r->pid1_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (r->covers) /* without a pidfd the stage says what is wrong */
-		tell_stage_with(r, SBX_MSG_COVER, 0, &r->pid1_fd, r->pid1_fd >= 0);
+	/* Without a pidfd the stage says what is wrong. */
+	tell_stage_with(r, SBX_MSG_CHECK_MOUNTS, 0, &r->pid1_fd, r->pid1_fd >= 0);
 }
 
 /* All of them, once. */
@@ -374,9 +376,7 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 	case SBX_WAIT_SELFTEST:
 		if (init_ended(r))
 			return -1;
-		return r->has_verdicts && r->init_hello && r->broker_ready && r->covered == r->covers;
-	case SBX_WAIT_COVERED:
-		return init_ended(r) ? -1 : r->covered == r->covers;
+		return r->has_verdicts && r->init_hello && r->broker_ready && r->mounts_checked;
 	case SBX_WAIT_RELEASE:
 		if (r->command_exited || r->init_gone)
 			return -1;
@@ -410,7 +410,7 @@ static bool waits_for_command(const struct sbx_run *r)
  * long as a short command takes. */
 static uint32_t linger_us(const struct sbx_run *r, enum sbx_wait what, uint64_t now)
 {
-	bool tested = what == SBX_WAIT_SELFTEST && r->init_hello && r->covered == r->covers;
+	bool tested = what == SBX_WAIT_SELFTEST && r->init_hello && r->mounts_checked;
 
 	if (what == SBX_WAIT_COMMAND)
 		return r->linger_until_us > now ? (uint32_t)(r->linger_until_us - now) : 0;

@@ -440,7 +440,7 @@ int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err)
 }
 
 static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, int copy,
-		     struct sbx_scratch *s, struct sbx_err *err)
+		     struct sbx_scratch *s, struct sbx_covers *covers, struct sbx_err *err)
 {
 	switch (op->kind) {
 	case SBX_MOUNT_BIND:
@@ -467,9 +467,9 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 		return make_file(t, op);
 	case SBX_MOUNT_REMOUNT_RO:
 		return make_read_only(t, op->dest);
-	case SBX_MOUNT_MASK: /* in the end (tree_cover.h) */
+	case SBX_MOUNT_MASK:
 	case SBX_MOUNT_PIN:
-		return 0;
+		return sbx_cover_make(covers, t, op);
 	case SBX_N_MOUNT_OP_KINDS:
 		break;
 	}
@@ -487,18 +487,21 @@ static int forbid_execution(const struct sbx_tree *t, const char *dest)
 static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *copies,
 		 struct sbx_scratch *s, struct sbx_err *err)
 {
-	for (size_t i = 0; i < n; i++) {
-		int r = carry_out(t, &ops[i], copies[i], s, err);
+	SBX_CLEANUP(sbx_covers_fini) struct sbx_covers covers = { .parts = -1 };
+	int r = 0;
 
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = carry_out(t, &ops[i], copies[i], s, &covers, err);
 		if (r == 0 && ops[i].noexec)
 			r = forbid_execution(t, ops[i].dest);
-		if (r < 0) {
+		if (r == -ESTALE)
+			sbx_err_set(err, "%s is not what it was when it was looked at: something replaces it; try "
+				    "again", ops[i].dest);
+		else if (r < 0)
 			sbx_err_set(err, "cannot make %s (%s) in the sandbox: %s", ops[i].dest,
 				    sbx_mount_op_kind_str(ops[i].kind), strerror(-r));
-			return r;
-		}
 	}
-	return 0;
+	return r;
 }
 
 static bool has_source(const struct sbx_mount_op *op)

@@ -3,6 +3,7 @@
 #define SBX_LAUNCHER_TREE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "launcher/overlay.h"
@@ -21,6 +22,9 @@
 struct sbx_tree {
 	int root; /* O_PATH; -1: none yet */
 };
+
+/* What is at @path (absolute, normalised) in the tree, with open(2)'s @flags, through no symlink. fd or -errno. */
+int sbx_tree_open(const struct sbx_tree *t, const char *path, uint64_t flags);
 
 /* Sets the umask to 0. 0 or -errno with @err. */
 int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err);

@@ -2,19 +2,21 @@
 /*
  * Masks and pins.
  *
- * What is masked or pinned was found by name, and others may rename it before it is mounted over: its device and
- * inode are compared, and a difference ends the start. A mount point cannot be renamed or removed by who sees the
- * mount; that is what a pin is for, and why a mask needs none. It goes with its dentry, so a directory above may
- * be renamed: what is below stays covered.
+ * A mask hides what is at a path: an empty directory or file is mounted over it. A pin mounts what is there over
+ * itself: a mount point cannot be renamed or removed in the mount namespace that has the mount, so a directory that is
+ * pinned keeps its place. Both were found by name, and others may rename them before the mount is made: device and
+ * inode are compared, and a difference ends the start.
  *
- * They are made last, when bwrap has finished the sandbox's mount namespace and before anything of the command runs,
- * by the stage, which goes there for it: bwrap would copy each of them twice and read all of them (some 25 us for
- * each, on the way to the command), and this is done beside the self-test. The command's working directory must be
- * entered anew afterwards (init.c): it may lie below a pin. Who is root in the command's user namespace has no rights
- * over the mount namespace, which belongs to one further up (bwrap --disable-userns).
+ * Masks and pins are the last mounts of the view, and are made before bwrap copies the view. bwrap makes its copy in a
+ * user namespace below ours, and the kernel locks the mounts of such a copy to one another (MNT_LOCKED, "propagated as a
+ * unit" in mount_namespaces(7)). A locked mount
+ * - cannot be removed by anybody in the sandbox, whatever rights it has there;
+ * - stays on what it covers when the sandbox's mount namespace ends. Without that, a process of another sandbox that was
+ *   passed a directory of this one would see below the masks from then on.
+ * sbx_covers_check_locked() tries it, for the self-test.
  *
- * A mask is a part of one small file system, read-only, in which there is what is needed of an empty directory, an empty
- * file, a file with a dot and a socket that nobody listens to. It is attached in the stage's own mount namespace, at
+ * All masks are copies of the parts of one small read-only file system: an empty directory, an empty file, a file with
+ * a dot, and a socket that nobody listens to. It is attached in the stage's own mount namespace, at
  * SBX_SCRATCH_BASE, because only what is attached can be copied (before Linux 6.15).
  */
 #include "launcher/tree_cover.h"
@@ -22,7 +24,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -51,21 +52,18 @@ static enum part part_of(const struct sbx_mount_op *mask)
 	return S_ISSOCK(mask->mode) ? PART_SOCKET : mask->n_text ? PART_DOT : PART_FILE;
 }
 
-/* Most workspaces need one of them. */
-static int fill(int fs, const bool wanted[N_PARTS])
+static int fill(int fs)
 {
 	for (size_t i = 0; i < N_PARTS; i++) {
 		SBX_AUTO_CLOSE int fd = -1;
 
-		if (!wanted[i])
-			continue;
 		if (S_ISDIR(parts[i].mode) && mkdirat(fs, parts[i].name, parts[i].mode & 0777) < 0)
 			return -errno;
 		if (S_ISSOCK(parts[i].mode) && mknodat(fs, parts[i].name, parts[i].mode, 0) < 0)
 			return -errno;
 		if (!S_ISREG(parts[i].mode))
 			continue;
-		fd = openat(fs, parts[i].name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444);
+		fd = openat(fs, parts[i].name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, parts[i].mode & 0777);
 		if (fd < 0 || write(fd, parts[i].text, strlen(parts[i].text)) < 0)
 			return -errno;
 	}
@@ -80,25 +78,21 @@ static int set_attr(int fd, unsigned int recursive, uint64_t flags)
 	return mount_setattr(fd, "", AT_EMPTY_PATH | recursive, &a, sizeof(a)) < 0 ? -errno : 0;
 }
 
-/* The file system of the masks among @ops. fd or -errno. */
-static int make_parts(const struct sbx_mount_op *ops, size_t n)
+/* The file system of the masks. fd or -errno. */
+static int make_parts(void)
 {
-	bool wanted[N_PARTS] = { false };
 	SBX_AUTO_CLOSE int fs = fsopen("tmpfs", FSOPEN_CLOEXEC), at = -1, fd = -1;
 	int r;
 
 	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0555", 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -errno;
-	for (size_t i = 0; i < n; i++)
-		if (ops[i].kind == SBX_MOUNT_MASK)
-			wanted[part_of(&ops[i])] = true;
 	fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 	at = open(SBX_SCRATCH_BASE, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || at < 0 ||
 	    move_mount(fd, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return -errno;
-	r = fill(fd, wanted);
+	r = fill(fd);
 	if (r == 0)
 		r = set_attr(fd, 0, MOUNT_ATTR_RDONLY);
 	return r < 0 ? r : sbx_fd_steal(&fd);
@@ -120,18 +114,20 @@ static int open_judged(const struct sbx_tree *t, const struct sbx_mount_op *op)
 	return sbx_fd_steal(&fd);
 }
 
-static int put_over(int copy, int target)
+/* A detached mount of the part that @op shows. fd or -errno. */
+static int copy_part(struct sbx_covers *c, const struct sbx_mount_op *op)
 {
-	return move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno : 0;
-}
+	int fd;
 
-static int copy_part(int parts_fd, const struct sbx_mount_op *op)
-{
-	int fd = open_tree(parts_fd, parts[part_of(op)].name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
-
+	if (c->parts < 0)
+		c->parts = make_parts();
+	if (c->parts < 0)
+		return c->parts;
+	fd = open_tree(c->parts, parts[part_of(op)].name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
 	return fd < 0 ? -errno : fd;
 }
 
+/* A detached mount of what @target is, with the mounts below it. fd or -errno. */
 static int copy_self(int target, bool writable)
 {
 	SBX_AUTO_CLOSE int fd = open_tree(target, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH);
@@ -140,122 +136,53 @@ static int copy_self(int target, bool writable)
 	return r < 0 ? r : sbx_fd_steal(&fd);
 }
 
-/* @mask: what goes over it; -1 with a pin. */
-static int cover(const struct sbx_tree *t, const struct sbx_mount_op *op, int mask)
+int sbx_cover_make(struct sbx_covers *c, const struct sbx_tree *t, const struct sbx_mount_op *op)
 {
 	SBX_AUTO_CLOSE int target = open_judged(t, op), copy = -1;
 
 	if (target < 0)
 		return target;
-	if (op->kind == SBX_MOUNT_MASK)
-		return put_over(mask, target);
-	copy = copy_self(target, op->writable);
-	return copy < 0 ? copy : put_over(copy, target);
-}
-
-/* --- the two namespaces --- */
-
-static bool is_cover(const struct sbx_mount_op *op)
-{
-	return op->kind == SBX_MOUNT_MASK || op->kind == SBX_MOUNT_PIN;
-}
-
-bool sbx_cover_any(const struct sbx_mount_op *ops, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (is_cover(&ops[i]))
-			return true;
-	return false;
-}
-
-/* The ops from @first to before @end, with the masks that are prepared. 0 or -errno with @err. */
-static int cover_there(const struct sbx_covers *c, size_t first, size_t end, struct sbx_err *err)
-{
-	struct sbx_tree t = { .root = -1 };
-	size_t used = 0;
-	int r = 0;
-
-	if (setns(c->there, CLONE_NEWNS) < 0)
-		return -errno;
-	t.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (t.root < 0)
-		r = -errno;
-	for (size_t i = first; i < end && r == 0; i++) {
-		if (!is_cover(&c->ops[i]))
-			continue;
-		r = cover(&t, &c->ops[i], c->ops[i].kind == SBX_MOUNT_MASK ? c->masks[used++] : -1);
-		if (r == -ESTALE)
-			sbx_err_set(err, "%s is not what it was when it was looked at: something replaces it; try "
-				    "again", c->ops[i].dest);
-		else if (r < 0)
-			sbx_err_set(err, "cannot cover %s in the sandbox: %s", c->ops[i].dest, strerror(-r));
-	}
-	sbx_fd_close(t.root);
-	if (setns(c->here, CLONE_NEWNS) < 0)
-		return -errno;
-	return r;
-}
-
-static void close_masks(struct sbx_covers *c)
-{
-	while (c->n_masks > 0)
-		sbx_fd_close(c->masks[--c->n_masks]);
-}
-
-/* Copies of masks for the ops from c->end on, as many as there is room for. */
-static int copy_masks(struct sbx_covers *c)
-{
-	for (; c->end < c->n; c->end++) {
-		int fd;
-
-		if (c->ops[c->end].kind != SBX_MOUNT_MASK)
-			continue;
-		if (c->n_masks == SBX_COVER_AT_ONCE)
-			break;
-		if (c->parts < 0)
-			c->parts = make_parts(c->ops, c->n);
-		fd = c->parts < 0 ? c->parts : copy_part(c->parts, &c->ops[c->end]);
-		if (fd < 0)
-			return fd;
-		c->masks[c->n_masks++] = fd;
-	}
-	return 0;
-}
-
-static int failed(int e, struct sbx_err *err)
-{
-	if (e < 0)
-		sbx_err_set(err, "cannot cover what the sandbox is not to see: %s", strerror(-e));
-	return e;
-}
-
-int sbx_covers_prepare(struct sbx_covers *c, const struct sbx_mount_op *ops, size_t n, struct sbx_err *err)
-{
-	*c = (struct sbx_covers){ .ops = ops, .n = n, .parts = -1 };
-	c->here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	return failed(c->here < 0 ? -errno : copy_masks(c), err);
-}
-
-int sbx_covers_make(struct sbx_covers *c, int there, struct sbx_err *err)
-{
-	size_t first = 0;
-	int r;
-
-	c->there = there;
-	r = cover_there(c, first, c->end, err);
-	while (r == 0 && c->end < c->n) {
-		first = c->end;
-		close_masks(c);
-		r = copy_masks(c);
-		if (r == 0)
-			r = cover_there(c, first, c->end, err);
-	}
-	return failed(r, err);
+	copy = op->kind == SBX_MOUNT_MASK ? copy_part(c, op) : copy_self(target, op->writable);
+	if (copy < 0)
+		return copy;
+	return move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
 void sbx_covers_fini(struct sbx_covers *c)
 {
-	close_masks(c);
 	c->parts = sbx_fd_close(c->parts);
-	c->here = sbx_fd_close(c->here);
+}
+
+/* --- the check --- */
+
+static bool covers_something(const struct sbx_mount_op *op)
+{
+	return op->kind == SBX_MOUNT_MASK || op->kind == SBX_MOUNT_PIN || op->kind == SBX_MOUNT_BIND ||
+	       op->kind == SBX_MOUNT_OVERLAY || op->kind == SBX_MOUNT_TMPFS;
+}
+
+/* In the sandbox's mount namespace. A mount that is locked cannot be removed, not by us either: EINVAL (umount(2)). */
+static bool is_locked(const char *dest)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, dest, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE, &st) < 0 ||
+	    !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+		return false;
+	return umount2(dest, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno == EINVAL;
+}
+
+int sbx_covers_check_locked(const struct sbx_mount_op *ops, size_t n, int init, size_t *ret_open)
+{
+	SBX_AUTO_CLOSE int here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	size_t i = 0;
+
+	if (here < 0 || setns(init, CLONE_NEWNS) < 0)
+		return -errno;
+	while (i < n && (!covers_something(&ops[i]) || is_locked(ops[i].dest)))
+		i++;
+	*ret_open = i;
+	if (setns(here, CLONE_NEWNS) < 0)
+		return -errno;
+	return i < n;
 }

@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,8 @@ static int mask(struct covers *c, const char *path, const char *dest, const stru
 
 	if (hides_mount(c->p, dest))
 		return refuse(c, dest, "is blocked, and another mount lies below it");
+	if (strlen(dest) >= PATH_MAX)
+		return refuse(c, dest, "is blocked, and a path that is too long for a mount to cover it");
 	if (c->p->mounts[c->grant].kind == SBX_MOUNT_OVERLAY)
 		covered.st_ino = 0; /* the overlay has numbers of its own */
 	if (sbx_view_add_mask(c->p, dest, &covered) < 0)
@@ -217,6 +220,7 @@ static int search_below_cwd(struct covers *c, const struct sbx_mount_op *op)
 static int cover_grant(struct covers *c)
 {
 	const struct sbx_mount_op *op = &c->p->mounts[c->grant];
+	bool searched = is_searched(c->p, op);
 	struct sbx_as_user owner;
 	int began, r, back;
 
@@ -225,11 +229,13 @@ static int cover_grant(struct covers *c)
 	if (began < 0)
 		return began;
 	r = c->writable ? sbx_protect_begin(c->protect, c->grant) : 0;
-	if (r == 0)
+	if (r == 0 && c->writable)
+		r = sbx_protect_sources(c->protect);
+	if (r == 0 && searched)
 		r = search(c, op->source.fd, "");
-	if (r == 0)
+	if (r == 0 && searched)
 		r = search_below_cwd(c, op);
-	if (c->writable && (r == 0 || r == -E2BIG))
+	if (c->writable && searched && (r == 0 || r == -E2BIG))
 		r = sbx_protect_end(c->protect, r, c->errs);
 	back = sbx_view_look_as_user_again(c->p, began, &owner);
 	return r != 0 ? r : back;
@@ -247,12 +253,14 @@ int sbx_view_add_covers(struct sbx_plan *p, struct sbx_err_list *errs)
 	p->walked_s = (int64_t)time(NULL);
 	c->protect = sbx_protect_new(p);
 	r = c->protect ? collect_names(c) : -ENOMEM;
+	if (r == 0 && sbx_plan_sources_check(p, errs) != 0)
+		r = -ECANCELED;
 	if (r == 0)
 		c->rules.cache = p->walk_cache = sbx_dir_cache_new(sbx_fd_steal(&p->walked_fd), c->names);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct sbx_mount_op *op = &p->mounts[i];
 
-		if (!is_searched(p, op))
+		if (!is_searched(p, op) && !sbx_view_is_writable_dir(op))
 			continue;
 		c->grant = i;
 		r = cover_grant(c);

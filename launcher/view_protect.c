@@ -91,7 +91,6 @@ int sbx_protect_begin(struct sbx_protect *x, size_t grant)
 
 	forget_bases(x);
 	x->grant = grant;
-	x->n_git_dirs = 0;
 	r = add_base(x, "", 0, true);
 	if (r == 0)
 		r = add_base_of(x, x->p->facts->cwd);
@@ -120,6 +119,29 @@ int sbx_protect_way(struct sbx_protect *x, const char *path)
 	return r < 0 ? r : r > 0 ? -ESTALE : sbx_trail_pin(x, &t);
 }
 
+/* A mount inside the grant shows what it is for only as long as the way to it stays: what is above it keeps its place. */
+static int hold_inner_mounts(struct sbx_protect *x)
+{
+	const struct sbx_mount_op *grant = sbx_protect_grant(x);
+	size_t n = grant->dest[1] ? strlen(grant->dest) : 0;
+	int r = 0;
+
+	for (size_t i = x->grant + 1; i < x->p->n_mounts && r == 0; i++) {
+		const struct sbx_mount_op *op = &x->p->mounts[i];
+		SBX_AUTO_FREE char *parent = NULL;
+
+		if (op->kind == SBX_MOUNT_PIN || op->kind == SBX_MOUNT_MASK || !sbx_path_in_prefix(op->dest, grant->dest) ||
+		    !op->dest[n])
+			continue;
+		parent = strndup(op->dest, (size_t)(strrchr(op->dest, '/') - op->dest));
+		if (!parent)
+			return -ENOMEM;
+		if (sbx_view_covering(x->p, *parent ? parent : "/") == grant)
+			r = sbx_protect_way(x, op->dest + n + 1);
+	}
+	return r;
+}
+
 static int protect_base(struct sbx_protect *x, const struct sbx_protect_base *b)
 {
 	bool git_file = false;
@@ -134,8 +156,38 @@ static int protect_base(struct sbx_protect *x, const struct sbx_protect_base *b)
 	return r;
 }
 
+/* By inode: the grant may be reached by another path than the file was. */
+static int hold_source(struct sbx_protect *x, const struct sbx_plan_source *s)
+{
+	const struct stat *top = &sbx_protect_grant(x)->source.st;
+	SBX_AUTO_FREE char *path = strdup(s->path);
+	struct stat st;
+	int r = 0;
+
+	if (!path)
+		return -ENOMEM;
+	for (char *end = path; r == 0 && (end = strchr(end + 1, '/'));) {
+		*end = '\0';
+		if (lstat(path, &st) == 0 && st.st_dev == top->st_dev && st.st_ino == top->st_ino)
+			r = sbx_protect_below(x, "", end + 1, false);
+		*end = '/';
+	}
+	return r;
+}
+
+int sbx_protect_sources(struct sbx_protect *x)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < x->p->sources.n && r == 0; i++)
+		r = hold_source(x, &x->p->sources.v[i]);
+	return r;
+}
+
 int sbx_protect_end(struct sbx_protect *x, int r, struct sbx_err_list *errs)
 {
+	if (r == 0)
+		r = hold_inner_mounts(x);
 	for (size_t i = 0; i < x->n_bases && r == 0; i++)
 		r = protect_base(x, &x->bases[i]);
 	if (r != -E2BIG)
@@ -145,9 +197,21 @@ int sbx_protect_end(struct sbx_protect *x, int r, struct sbx_err_list *errs)
 	return -ECANCELED;
 }
 
+static bool is_listed(const struct sbx_protect *x, const char *entry)
+{
+	const char *e;
+
+	for (size_t i = 0; (e = sbx_protect_entry(x, i)); i++)
+		if (strcmp(e, entry) == 0)
+			return true;
+	return false;
+}
+
 size_t sbx_protect_names(const struct sbx_protect *x, const char **names, size_t n_max)
 {
-	/* Only whole entries, and the directory of git's: others begin with a directory that may be anywhere. */
+	/* Only whole entries, and the directory of git's: others begin with a directory that may be anywhere. A repository by
+	 * itself is found by more than its HEAD, which a command could have moved away. */
+	static const char *const marks[] = { "commondir", "refs" };
 	const char *e;
 	size_t n = 0;
 
@@ -156,6 +220,8 @@ size_t sbx_protect_names(const struct sbx_protect *x, const char **names, size_t
 			names[n++] = SBX_GIT;
 		else if (!strchr(e, '/'))
 			names[n++] = e;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(marks) && is_listed(x, SBX_GIT_HEAD) && n < n_max; i++)
+		names[n++] = marks[i];
 	return n;
 }
 
@@ -170,8 +236,10 @@ struct sbx_protect *sbx_protect_new(struct sbx_plan *p)
 
 struct sbx_protect *sbx_protect_free(struct sbx_protect *x)
 {
-	if (x)
+	if (x) {
 		forget_bases(x);
+		sbx_protect_forget_git(x);
+	}
 	free(x);
 	return NULL;
 }

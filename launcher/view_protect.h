@@ -23,6 +23,8 @@ int sbx_protect_begin(struct sbx_protect *x, size_t grant);
 int sbx_protect_found(struct sbx_protect *x, const char *path, const char *name);
 /* Pin what is above @path, below the grant. 0 or -errno. */
 int sbx_protect_way(struct sbx_protect *x, const char *path);
+/* Hold what the run is configured by, where it lies below the grant. 0 or -errno. */
+int sbx_protect_sources(struct sbx_protect *x);
 /* Append what protects it, unless @r, of what was before, is -E2BIG. 0 or -errno. */
 int sbx_protect_end(struct sbx_protect *x, int r, struct sbx_err_list *errs);
 

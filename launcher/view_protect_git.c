@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Git directories: the one of a `.git`, wherever that leads, those of submodules and worktrees in it, and directories
- * that are one themselves. What their configuration says is not followed.
+ * Git directories, wherever they are. What the list says of `.git/` holds for each of them:
+ *
+ * - the one that `.git` is, or that a file `.git` names;
+ * - the one that its commondir names (git follows one such file, not a chain);
+ * - each entry of worktrees/ of any of them;
+ * - those of submodules, below modules/ of any of them. A submodule's name may have slashes, so every directory there is
+ *   looked at, however deep. One with any of HEAD, config, commondir, objects and refs is a git directory;
+ * - a directory that is a repository by itself (sbx_protect_head).
+ *
+ * A run must not hide one from the next. So no rule here goes by what a command could move away alone: `config` and
+ * `hooks` are mount points once they are held, and so are `objects` and `refs` where nothing but marks tells that a directory
+ * is a git directory.
+ *
+ * More than GIT_DIRS_MAX git directories are refused. Where modules/ has more directories than MODULES_MAX, or deeper
+ * ones than MODULES_DEPTH, modules/ is read-only as a whole, and a line says so.
+ *
+ * Beyond the way to a git directory, what its configuration says is not followed.
  */
 #include "launcher/view_protect_internal.h"
 
@@ -18,9 +33,13 @@
 #include "launcher/view.h"
 #include "sys/path_resolve.h"
 
-#define GIT_DIRS_MAX 256 /* submodules and worktrees of one repository */
-#define GIT_DEPTH    4	 /* modules of modules; names of modules with slashes */
-#define GIT_FILE_MAX 4096
+#define GIT_DIRS_MAX  512
+#define MODULES_MAX   20000
+#define MODULES_DEPTH 48
+#define GIT_FILE_MAX  4096
+
+/* What a directory has of a git directory's. */
+enum { MARK_HEAD = 1, MARK_CONFIG = 2, MARK_COMMONDIR = 4, MARK_OBJECTS = 8, MARK_REFS = 16 };
 
 bool sbx_protect_has_git(const struct sbx_protect *x)
 {
@@ -32,43 +51,62 @@ bool sbx_protect_has_git(const struct sbx_protect *x)
 	return false;
 }
 
-static int protect_git_dir(struct sbx_protect *x, const char *dir, bool worktree, unsigned int depth);
-
-/* Modules have names with slashes: a directory without a HEAD may lead to one. */
-static int protect_sub_dirs(struct sbx_protect *x, const char *dir, const char *kind, bool worktree,
-			    unsigned int depth)
+static bool is_dots(const char *name)
 {
-	SBX_AUTO_FREE char *path = sbx_protect_join(dir, kind);
-	SBX_AUTO_CLOSEDIR DIR *list = NULL;
-	const struct dirent *e;
-	int r = 0, fd;
-
-	if (!path)
-		return -ENOMEM;
-	fd = depth < GIT_DEPTH ? sbx_protect_open(x, path, O_RDONLY | O_DIRECTORY) : -ENOENT;
-	if (fd < 0)
-		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP ? 0 : fd;
-	list = fdopendir(fd);
-	if (!list) {
-		sbx_fd_close(fd);
-		return -ENOMEM;
-	}
-	while (r == 0 && (e = readdir(list))) {
-		SBX_AUTO_FREE char *sub = e->d_name[0] == '.' && (!e->d_name[1] || strcmp(e->d_name, "..") == 0) ?
-						  NULL : sbx_protect_join(path, e->d_name);
-
-		if (!sub || (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
-			continue;
-		if (++x->n_git_dirs > GIT_DIRS_MAX)
-			return -E2BIG;
-		r = sbx_protect_exists(x, sub, SBX_GIT_HEAD) ? protect_git_dir(x, sub, worktree, depth + 1) :
-					   protect_sub_dirs(x, sub, "", worktree, depth + 1);
-	}
-	return r;
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* The git directory @path, outside, in whichever writable grants have it. */
-static int protect_outside(struct sbx_protect *x, const char *path, unsigned int depth)
+/* --- those that are held already --- */
+
+static bool is_known(const struct sbx_protect *x, const char *dir)
+{
+	for (size_t i = 0; i < x->n_git_dirs; i++)
+		if (x->git_dirs[i].grant == x->grant && strcmp(x->git_dirs[i].path, dir) == 0)
+			return true;
+	return false;
+}
+
+static int remember(struct sbx_protect *x, const char *dir)
+{
+	if (x->n_git_dirs >= GIT_DIRS_MAX)
+		return -E2BIG;
+	if (!x->git_dirs && !(x->git_dirs = calloc(GIT_DIRS_MAX, sizeof(*x->git_dirs))))
+		return -ENOMEM;
+	x->git_dirs[x->n_git_dirs].path = strdup(dir);
+	if (!x->git_dirs[x->n_git_dirs].path)
+		return -ENOMEM;
+	x->git_dirs[x->n_git_dirs++].grant = x->grant;
+	return 0;
+}
+
+void sbx_protect_forget_git(struct sbx_protect *x)
+{
+	while (x->n_git_dirs > 0)
+		free(x->git_dirs[--x->n_git_dirs].path);
+	free(x->git_dirs);
+	x->git_dirs = NULL;
+}
+
+/* In a git directory that is held, names below refs/ and logs/ are those of branches. */
+static bool is_among_refs(const struct sbx_protect *x, const char *path)
+{
+	for (size_t i = 0; i < x->n_git_dirs; i++) {
+		const char *dir = x->git_dirs[i].path;
+		size_t n = strlen(dir);
+
+		if (x->git_dirs[i].grant == x->grant && strncmp(path, dir, n) == 0 &&
+		    (strncmp(path + n, "/refs/", 6) == 0 || strncmp(path + n, "/logs", 5) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* --- files that name a git directory --- */
+
+static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks);
+
+/* The git directory @path, outside, in all writable grants that have it. */
+static int protect_outside(struct sbx_protect *x, const char *path)
 {
 	const size_t was = x->grant;
 	int r = 0;
@@ -81,92 +119,245 @@ static int protect_outside(struct sbx_protect *x, const char *path, unsigned int
 			continue;
 		n = strlen(op->source.resolved);
 		x->grant = i;
-		r = protect_git_dir(x, path + n + (path[n] == '/'), false, depth);
+		r = protect_git_dir(x, path + n + (path[n] == '/'), false);
 	}
 	x->grant = was;
 	return r;
 }
 
-/* @path is a file below the grant that names a git directory, behind @prefix, from the directory that @from is. */
-static int protect_named(struct sbx_protect *x, const char *path, const char *prefix, const char *from,
-			 unsigned int depth)
+/* The text of the file @path below the grant behind @prefix, without what git cuts off at its end. malloc'ed in
+ * *ret_text; NULL: there is none that git would take. 0 or -ENOMEM. */
+static int read_name(const struct sbx_protect *x, const char *path, const char *prefix, char **ret_text)
 {
 	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_RDONLY);
-	SBX_AUTO_FREE char *there = NULL;
-	char text[GIT_FILE_MAX + 1];
-	struct sbx_resolved found;
+	SBX_AUTO_FREE char *text = malloc(GIT_FILE_MAX + 1);
 	size_t n_prefix = strlen(prefix);
 	ssize_t n;
-	int r;
 
-	if (fd < 0 || depth >= GIT_DEPTH)
-		return 0;
-	n = pread(fd, text, sizeof(text) - 1, 0);
+	*ret_text = NULL;
+	if (!text)
+		return -ENOMEM;
+	n = fd < 0 ? -1 : pread(fd, text, GIT_FILE_MAX, 0);
 	if (n <= (ssize_t)n_prefix || strncmp(text, prefix, n_prefix) != 0)
-		return 0; /* git does not take it either */
-	n = (ssize_t)strnlen(text, (size_t)n); /* where git stops, too */
+		return 0;
+	n = (ssize_t)strnlen(text, (size_t)n);
 	while (n > (ssize_t)n_prefix && (text[n - 1] == '\n' || text[n - 1] == '\r'))
 		n--;
 	text[n] = '\0';
-	if (text[n_prefix] == '/')
-		there = strdup(text + n_prefix);
-	else if (asprintf(&there, "%s/%s/%s", sbx_protect_grant(x)->source.resolved, from, text + n_prefix) < 0)
-		there = NULL;
-	if (!there)
+	*ret_text = strdup(text + n_prefix);
+	return *ret_text ? 0 : -ENOMEM;
+}
+
+/* @path below the grant is a file that names a git directory behind @prefix, from the directory @from. *ret_elsewhere: it
+ * names one, and another than @from. */
+static int protect_named(struct sbx_protect *x, const char *path, const char *prefix, const char *from, bool *ret_elsewhere)
+{
+	const char *top = sbx_protect_grant(x)->source.resolved;
+	SBX_AUTO_FREE char *name = NULL, *there = NULL, *here = NULL;
+	struct sbx_resolved found;
+	int r = read_name(x, path, prefix, &name);
+
+	*ret_elsewhere = false;
+	if (r < 0 || !name)
+		return r;
+	if (asprintf(&here, "%s%s%s", top, *from ? "/" : "", from) < 0) {
+		here = NULL;
 		return -ENOMEM;
-	if (sbx_path_resolve(there, NULL, &found) != 0)
+	}
+	if (name[0] != '/' && asprintf(&there, "%s/%s", here, name) < 0) {
+		there = NULL;
+		return -ENOMEM;
+	}
+	if (sbx_path_resolve(there ? there : name, NULL, &found) != 0)
 		return 0;
-	r = protect_outside(x, found.path, depth + 1); /* missing, it must not be made either */
+	*ret_elsewhere = strcmp(found.path, here) != 0;
+	r = sbx_protect_hops(x, &found);
+	if (r == 0)
+		r = protect_outside(x, found.path); /* missing, it must not be made either */
 	sbx_resolved_fini(&found);
 	return r;
 }
 
-/* Only these are a linked worktree's own. */
+/* --- one git directory --- */
+
+/* A linked worktree's own: its common directory has the rest. */
 static bool is_of_worktree(const char *name)
 {
 	return strcmp(name, "commondir") == 0 || strcmp(name, "config.worktree") == 0;
 }
 
-static int protect_git_dir(struct sbx_protect *x, const char *dir, bool worktree, unsigned int depth)
+/* Every entry is one, whatever it holds now. */
+static int protect_worktrees(struct sbx_protect *x, const char *dir)
 {
-	SBX_AUTO_FREE char *common = sbx_protect_join(dir, "commondir");
-	const char *e;
-	int r = 0;
+	SBX_AUTO_FREE char *path = sbx_protect_join(dir, "worktrees");
+	SBX_AUTO_CLOSEDIR DIR *list = NULL;
+	const struct dirent *e;
+	int r = path ? sbx_protect_list(x, path, &list) : -ENOMEM;
 
-	if (!common)
-		return -ENOMEM;
-	for (size_t i = 0; (e = sbx_protect_entry(x, i)) && r == 0; i++)
-		if (sbx_protect_git_entry(e) && (!worktree || is_of_worktree(sbx_protect_git_entry(e))))
-			r = sbx_protect_below(x, dir, sbx_protect_git_entry(e), true);
-	if (r == 0)
-		r = protect_named(x, common, "", dir, depth);
-	if (r == 0)
-		r = protect_sub_dirs(x, dir, "modules", false, depth);
-	return r < 0 ? r : protect_sub_dirs(x, dir, "worktrees", true, depth);
+	while (r == 0 && list && (e = readdir(list))) {
+		SBX_AUTO_FREE char *sub = is_dots(e->d_name) ? NULL : sbx_protect_join(path, e->d_name);
+
+		if (is_dots(e->d_name))
+			continue;
+		if (!sub)
+			return -ENOMEM;
+		r = sbx_protect_is_dir(x, sub) ? protect_git_dir(x, sub, false) :
+						 sbx_protect_below(x, path, e->d_name, false);
+	}
+	return r;
 }
 
-/* `.git` of a directory; *ret_repository: there is one. */
+/* All but its modules. @by_marks: it has nothing but its entries to be known by. */
+static int protect_one(struct sbx_protect *x, const char *dir, bool by_marks)
+{
+	SBX_AUTO_FREE char *common = sbx_protect_join(dir, "commondir");
+	bool linked = false;
+	const char *e;
+	int r = common ? remember(x, dir) : -ENOMEM;
+
+	if (r == 0)
+		r = protect_named(x, common, "", dir, &linked);
+	for (size_t i = 0; (e = sbx_protect_entry(x, i)) && r == 0; i++)
+		if (sbx_protect_git_entry(e))
+			r = sbx_protect_below(x, dir, sbx_protect_git_entry(e),
+					      !linked || is_of_worktree(sbx_protect_git_entry(e)));
+	if (r == 0 && by_marks)
+		r = sbx_protect_keep(x, dir, "objects");
+	if (r == 0 && by_marks)
+		r = sbx_protect_keep(x, dir, "refs");
+	return r < 0 ? r : protect_worktrees(x, dir);
+}
+
+/* --- modules --- */
+
+struct modules {
+	struct sbx_protect *x;
+	size_t n_left;
+};
+
+static unsigned int mark_of(const struct dirent *e)
+{
+	static const struct {
+		const char *name;
+		unsigned int mark;
+		bool is_dir;
+	} marks[] = {
+		{ "HEAD", MARK_HEAD, false },	  { "config", MARK_CONFIG, false }, { "commondir", MARK_COMMONDIR, false },
+		{ "objects", MARK_OBJECTS, true }, { "refs", MARK_REFS, true },
+	};
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(marks); i++)
+		if (strcmp(e->d_name, marks[i].name) == 0 && e->d_type != (marks[i].is_dir ? DT_REG : DT_DIR) &&
+		    e->d_type != DT_SOCK)
+			return marks[i].mark;
+	return 0;
+}
+
+/* @strict: in a git directory, but not in its modules/: there names of branches and objects could be such marks. */
+static bool is_git_dir(DIR *list, bool strict)
+{
+	const unsigned int both = MARK_OBJECTS | MARK_REFS;
+	const struct dirent *e;
+	unsigned int marks = 0;
+
+	while ((e = readdir(list)))
+		marks |= mark_of(e);
+	rewinddir(list);
+	return strict ? (marks & both) == both : marks != 0;
+}
+
+static int look_at_modules(struct modules *m, const char *path, bool in_git_dir, bool strict, unsigned int depth);
+
+static int look_at_entry(struct modules *m, const char *path, const struct dirent *e, bool in_git_dir, bool strict,
+			 unsigned int depth)
+{
+	SBX_AUTO_FREE char *sub = NULL;
+	bool is_dir = e->d_type == DT_DIR;
+
+	if (is_dots(e->d_name) || (e->d_type != DT_DIR && e->d_type != DT_LNK && e->d_type != DT_UNKNOWN))
+		return 0;
+	sub = sbx_protect_join(path, e->d_name);
+	if (!sub)
+		return -ENOMEM;
+	if (e->d_type == DT_UNKNOWN)
+		is_dir = sbx_protect_is_dir(m->x, sub);
+	if (is_dir)
+		return look_at_modules(m, sub, false, in_git_dir ? strcmp(e->d_name, "modules") != 0 : strict, depth + 1);
+	/* A symlink where a module could be. */
+	return in_git_dir || strict ? 0 : sbx_protect_below(m->x, path, e->d_name, false);
+}
+
+/* 0, -errno; -EOVERFLOW: more than is looked at. @in_git_dir: @path is one that is held already. */
+static int look_at_modules(struct modules *m, const char *path, bool in_git_dir, bool strict, unsigned int depth)
+{
+	SBX_AUTO_CLOSEDIR DIR *list = NULL;
+	const struct dirent *e;
+	int r;
+
+	if (m->n_left == 0 || depth > MODULES_DEPTH)
+		return -EOVERFLOW;
+	m->n_left--;
+	r = sbx_protect_list(m->x, path, &list);
+	if (r < 0 || !list)
+		return r == -ENAMETOOLONG || r == -EMFILE ? -EOVERFLOW : r;
+	if (!in_git_dir && is_git_dir(list, strict)) {
+		in_git_dir = true;
+		r = is_known(m->x, path) ? 0 : protect_one(m->x, path, true);
+	}
+	while (r == 0 && (e = readdir(list)))
+		r = look_at_entry(m, path, e, in_git_dir, strict, depth);
+	return r;
+}
+
+static int protect_modules(struct sbx_protect *x, const char *dir)
+{
+	struct modules m = { .x = x, .n_left = MODULES_MAX };
+	SBX_AUTO_FREE char *path = sbx_protect_join(dir, "modules");
+	/* Marks in modules/ itself say nothing of what is below it. */
+	int r = path ? look_at_modules(&m, path, false, false, 0) : -ENOMEM;
+
+	if (r != -EOVERFLOW)
+		return r;
+	r = sbx_protect_below(x, dir, "modules", false);
+	return r < 0 ? r : sbx_plan_note(x->p, "'%s/%s' is read-only: it has more directories than are looked at for what git "
+					 "would execute", sbx_protect_grant(x)->dest, path);
+}
+
+static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks)
+{
+	int r;
+
+	if (!sbx_protect_has_git(x) || is_known(x, dir))
+		return 0;
+	r = protect_one(x, dir, by_marks);
+	return r < 0 ? r : protect_modules(x, dir);
+}
+
+/* --- what the list asks for --- */
+
 int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, bool *ret_git_file)
 {
 	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
 	SBX_AUTO_FREE char *path = sbx_protect_join(b->path, SBX_GIT);
 	struct stat st;
+	bool elsewhere;
 	int what, r;
 
 	if (!path)
 		return -ENOMEM;
-	sbx_trail_begin(x, &t);
-	r = sbx_trail_follow(x, path, &t, &st, &what);
+	r = sbx_trail_begin(x, &t);
+	if (r == 0)
+		r = sbx_trail_follow(x, path, &t, &st, &what);
 	if (r < 0)
 		return r;
 	*ret_git_file = r > 0 && what == SBX_TRAIL_FOUND && S_ISREG(st.st_mode);
 	if (r == 0)
-		return protect_git_dir(x, path, false, 0);
+		return protect_git_dir(x, path, false);
 	if (what == SBX_TRAIL_OUT_OF_REACH || strcmp(strrchr(t.dest, '/') + 1, SBX_GIT) != 0)
 		return 0;
 	if (what == SBX_TRAIL_FOUND) {
 		r = sbx_trail_hold(x, &t, &st);
-		return r < 0 || !S_ISREG(st.st_mode) ? r : protect_named(x, path, "gitdir: ", b->path, 0);
+		return r < 0 || !S_ISREG(st.st_mode) ? r : protect_named(x, path, "gitdir: ", b->path, &elsewhere);
 	}
 	if (!b->top)
 		return 0;
@@ -184,8 +375,9 @@ static int keep_absent(struct sbx_protect *x, const struct sbx_protect_base *b, 
 
 	if (!path)
 		return -ENOMEM;
-	sbx_trail_begin(x, &t);
-	r = sbx_trail_follow(x, path, &t, &st, &what);
+	r = sbx_trail_begin(x, &t);
+	if (r == 0)
+		r = sbx_trail_follow(x, path, &t, &st, &what);
 	if (r <= 0 || what != SBX_TRAIL_ABSENT || strcmp(strrchr(t.dest, '/') + 1, name) != 0)
 		return r < 0 ? r : 0;
 	r = sbx_trail_pin(x, &t);
@@ -199,14 +391,14 @@ static int keep_absent(struct sbx_protect *x, const struct sbx_protect_base *b, 
  */
 int sbx_protect_head(struct sbx_protect *x, const struct sbx_protect_base *b, bool git_file)
 {
-	bool refs = sbx_protect_exists(x, b->path, "refs");
+	bool refs = sbx_protect_exists(x, b->path, "refs"), objects = sbx_protect_exists(x, b->path, "objects");
+	bool alone = sbx_protect_exists(x, b->path, SBX_GIT_HEAD) || sbx_protect_exists(x, b->path, "commondir");
 	int r;
 
 	if (git_file)
 		return 0;
-	if (sbx_protect_exists(x, b->path, SBX_GIT_HEAD) || sbx_protect_exists(x, b->path, "commondir") ||
-	    (refs && sbx_protect_exists(x, b->path, "objects")))
-		return protect_git_dir(x, b->path, false, 0);
+	if ((refs && objects) || (alone && !is_among_refs(x, b->path)))
+		return protect_git_dir(x, b->path, true);
 	if (!b->top)
 		return 0;
 	r = keep_absent(x, b, refs ? "objects" : "refs");

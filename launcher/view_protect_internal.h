@@ -2,10 +2,12 @@
 #ifndef SBX_LAUNCHER_VIEW_PROTECT_INTERNAL_H
 #define SBX_LAUNCHER_VIEW_PROTECT_INTERNAL_H
 
+#include <dirent.h>
 #include <limits.h>
 #include <sys/stat.h>
 
 #include "launcher/view_protect.h"
+#include "sys/path_resolve.h"
 
 /* What the files of view_protect share. */
 
@@ -25,7 +27,11 @@ struct sbx_protect {
 	struct sbx_plan *p;
 	size_t grant, n_bases;
 	struct sbx_protect_base bases[SBX_PROTECT_BASES_MAX];
-	unsigned int n_git_dirs;
+	size_t n_git_dirs; /* of all grants */
+	struct sbx_protect_git_dir {
+		size_t grant;
+		char *path; /* below it */
+	} *git_dirs; /* that are held already */
 };
 
 /* --- the list (view_protect.c) --- */
@@ -55,7 +61,8 @@ struct sbx_trail {
 /* What is at the end of it; out of reach is what is not this grant's or may not be looked at. */
 enum { SBX_TRAIL_FOUND, SBX_TRAIL_ABSENT, SBX_TRAIL_OUT_OF_REACH };
 
-void sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t);
+/* 0; -ENAMETOOLONG. */
+int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t);
 void sbx_trail_fini(struct sbx_trail *t);
 /* Follow @path, directories all. 0: t->fd is its end; 1: it ends before, at t->dest, which is *ret_st or, with
  * *ret_what SBX_TRAIL_ABSENT, nothing; -errno. */
@@ -75,6 +82,15 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 int sbx_protect_below(struct sbx_protect *x, const char *dir, const char *rest, bool absent);
 /* A file or directory below the grant, with open(2)'s @flags, through no symlink. fd or -errno. */
 int sbx_protect_open(const struct sbx_protect *x, const char *path, int flags);
+/* What is at @dir/@name below the grant, a directory, keeps its place and stays writable; what is no directory, or is not
+ * there, is left alone. 0 or -errno. */
+int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name);
+/* The entries of the directory @path below the grant; *ret_list NULL: it is none, or is reached through a symlink. 0 or
+ * -errno. */
+int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list);
+bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path);
+/* The symlinks that were followed to @found, where they lie in writable grants, cannot be replaced. 0 or -errno. */
+int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found);
 /* A placeholder, of a sandbox next door, does not count. */
 bool sbx_protect_exists(const struct sbx_protect *x, const char *dir, const char *name);
 /* PURE. "a/b", of which either may be "". malloc'ed; NULL: out of memory. */
@@ -84,6 +100,7 @@ char *sbx_protect_join(const char *a, const char *b);
 
 /* Does the list say anything of git directories? */
 bool sbx_protect_has_git(const struct sbx_protect *x);
+void sbx_protect_forget_git(struct sbx_protect *x);
 /* `.git` of a directory; *ret_git_file: it is a file, behind which git looks no further. 0 or -errno. */
 int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, bool *ret_git_file);
 /* What would make the directory a repository itself: entry HEAD of the list. 0 or -errno. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
 
@@ -178,17 +179,15 @@ void sbx_trail_fini(struct sbx_trail *t)
 	t->dirs = NULL;
 }
 
-void sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t)
+int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t)
 {
 	const struct sbx_mount_op *grant = sbx_protect_grant(x);
 
 	t->n = 0;
-	t->n_dest = strlen(grant->dest);
-	memcpy(t->dest, grant->dest, t->n_dest + 1);
-	if (t->n_dest == 1)
-		t->n_dest = 0;
+	t->n_dest = grant->dest[1] ? strlen(grant->dest) : 0;
 	t->fd = grant->source.fd;
 	t->own_fd = sbx_fd_close(t->own_fd);
+	return sbx_text_copy(t->dest, sizeof(t->dest), grant->dest);
 }
 
 static int trail_append(struct sbx_trail *t, const char *name, size_t n)
@@ -307,11 +306,9 @@ int sbx_trail_follow_parent(const struct sbx_protect *x, const char *path, struc
 {
 	const char *slash = strrchr(path, '/');
 	SBX_AUTO_FREE char *way = strndup(path, slash ? (size_t)(slash - path) : 0);
+	int r = way ? sbx_trail_begin(x, t) : -ENOMEM;
 
-	if (!way)
-		return -ENOMEM;
-	sbx_trail_begin(x, t);
-	return sbx_trail_follow(x, way, t, ret_st, ret_what);
+	return r < 0 ? r : sbx_trail_follow(x, way, t, ret_st, ret_what);
 }
 
 /* @path below the grant: directories, then the last part. @absent: cover what is not there. */
@@ -371,4 +368,69 @@ bool sbx_protect_exists(const struct sbx_protect *x, const char *dir, const char
 	struct stat st;
 
 	return fd >= 0 && fstat(fd, &st) == 0 && !sbx_placeholder_is_one(&st);
+}
+
+int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name)
+{
+	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
+	SBX_AUTO_FREE char *path = sbx_protect_join(dir, name);
+	struct stat st;
+	int what, r;
+
+	if (!path)
+		return -ENOMEM;
+	sbx_trail_begin(x, &t);
+	r = sbx_trail_follow(x, path, &t, &st, &what);
+	return r != 0 ? r < 0 ? r : 0 : sbx_trail_pin(x, &t);
+}
+
+int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list)
+{
+	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_RDONLY | O_DIRECTORY);
+
+	*ret_list = NULL;
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP ? 0 : fd;
+	*ret_list = fdopendir(fd);
+	if (!*ret_list)
+		return -ENOMEM;
+	sbx_fd_steal(&fd);
+	return 0;
+}
+
+bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path)
+{
+	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_PATH | O_DIRECTORY);
+
+	return fd >= 0;
+}
+
+/* @path, outside and without symlinks on the way, is held in each writable grant that has it. */
+static int hold_outside(struct sbx_protect *x, const char *path)
+{
+	const size_t was = x->grant;
+	int r = 0;
+
+	for (size_t i = 0; i < x->p->n_mounts && r == 0; i++) {
+		const struct sbx_mount_op *op = &x->p->mounts[i];
+		size_t n;
+
+		if (!sbx_view_is_writable_dir(op) || !sbx_path_in_prefix(path, op->source.resolved))
+			continue;
+		n = strlen(op->source.resolved);
+		x->grant = i;
+		if (path[n])
+			r = protect_path(x, path + n + 1, false);
+	}
+	x->grant = was;
+	return r;
+}
+
+int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < found->n_hops && r == 0; i++)
+		r = hold_outside(x, found->hops[i].at);
+	return r;
 }

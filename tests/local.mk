@@ -26,6 +26,7 @@ SBX_FUZZ_LIBS = %reldir%/fuzz/libsbx-replay.a
 endif
 
 SBX_CHECKS = \
+	%reldir%/check/copies.py \
 	%reldir%/check/hardening.py \
 	%reldir%/check/headers.py \
 	%reldir%/check/layers.py \
@@ -55,6 +56,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_attach.py \
 	%reldir%/system/test_attach_rules.py \
 	%reldir%/system/test_attacks.py \
+	%reldir%/system/test_bounds.py \
 	%reldir%/system/test_broker_full.py \
 	%reldir%/system/test_broker_own.py \
 	%reldir%/system/test_broker_pins.py \
@@ -83,11 +85,14 @@ EXTRA_DIST += \
 	%reldir%/system/test_nft_equal.py \
 	%reldir%/system/test_process.py \
 	%reldir%/system/test_protect.py \
+	%reldir%/system/test_protect_git.py \
+	%reldir%/system/test_protect_ways.py \
 	%reldir%/system/test_publish.py \
 	%reldir%/system/test_readme.py \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
+	%reldir%/system/test_passed_directories.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \
 	%reldir%/system/test_tls_http.py \

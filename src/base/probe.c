@@ -30,6 +30,7 @@ static const char *const probe_names[] = {
 	[SBX_PROBE_FDS] = "fds",
 	[SBX_PROBE_PATH_ABSENT] = "path_absent",
 	[SBX_PROBE_PATH_READONLY] = "path_readonly",
+	[SBX_PROBE_MOUNTS] = "mounts",
 	[SBX_PROBE_EXEC_REFUSED] = "exec_refused",
 };
 static_assert(SBX_N_ELEMENTS(probe_names) == SBX_N_PROBE_KINDS, "a word per probe");

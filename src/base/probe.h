@@ -34,6 +34,7 @@ enum sbx_probe_kind {
 	SBX_PROBE_FDS,             /* nothing open but 0-2 and our own */
 	SBX_PROBE_PATH_ABSENT,     /* path (in name): must not exist or not be readable */
 	SBX_PROBE_PATH_READONLY,   /* path (in name): must not be writable */
+	SBX_PROBE_MOUNTS,          /* no mount of the view can be removed: from inside, nor (locked) by the stage */
 	SBX_PROBE_EXEC_REFUSED,    /* path (in name), executable and of no format: must be refused (EACCES), and a memfd, too */
 	SBX_N_PROBE_KINDS,
 };

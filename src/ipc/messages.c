@@ -116,7 +116,7 @@ static void f_addr(struct codec *c, struct sbx_addr *a)
 	}
 	s = sbx_read_bytes(&c->r, n);
 	if (s.n)
-		memcpy(a->b, s.p, s.n);
+		memcpy(a->b, s.p, n);
 }
 
 static void f_id(struct codec *c, char id[SBX_ID_LEN + 1])
@@ -440,14 +440,14 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_RELEASE:
 	case SBX_MSG_ORDERS:
 	case SBX_MSG_STAGE_UPPER:
-	case SBX_MSG_COVER:
-	case SBX_MSG_COVERED:
+	case SBX_MSG_CHECK_MOUNTS:
 		*ret_number = false;
 		return 0;
 	case SBX_MSG_STAGE_READY:
 	case SBX_MSG_SIGNAL:
 	case SBX_MSG_SIGNAL_ALL:
 	case SBX_MSG_COMMAND_EXIT:
+	case SBX_MSG_MOUNTS_CHECKED:
 	case SBX_MSG_UDP_SOCKET_MADE:
 	case SBX_MSG_UDP_SOCKET_FAILED:
 	case SBX_MSG_PINNED:

@@ -22,8 +22,8 @@
  *   launcher -> broker   CONFIG, RELEASE (the self-test is over), PINNED or PINS_FAILED (in answer), STOP
  *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., STATS (in answer to STOP, last)
  *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the sandbox's
- *                        sockets), COVERED (in answer), STAGE_FAILED, COMMAND_EXIT
- *   launcher -> stage    ORDERS (they are in shared memory, launcher/orders.h), COVER, SIGNAL, SIGNAL_ALL
+ *                        sockets), MOUNTS_CHECKED (in answer), STAGE_FAILED, COMMAND_EXIT
+ *   launcher -> stage    ORDERS (they are in shared memory, launcher/orders.h), CHECK_MOUNTS, SIGNAL, SIGNAL_ALL
  *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
  *   launcher -> init     PROGRAMS (where there is an allow list), PROBES, RELEASE
  *   broker -> factory    UDP_SOCKET, TCP_SOCKET (the stage, once it is ready, is the socket factory)
@@ -67,8 +67,8 @@ enum sbx_msg_type {
 	SBX_MSG_TCP_SOCKET_MADE,
 	SBX_MSG_TCP_SOCKET_FAILED,
 	SBX_MSG_SIGNAL_ALL,
-	SBX_MSG_COVER,
-	SBX_MSG_COVERED,
+	SBX_MSG_CHECK_MOUNTS,
+	SBX_MSG_MOUNTS_CHECKED,
 	SBX_N_MSG_TYPES,
 };
 

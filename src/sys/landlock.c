@@ -38,48 +38,58 @@ int sbx_landlock_abi(void)
 	return abi < 0 ? 0 : (int)abi;
 }
 
-int sbx_landlock_scope(void)
+/* Moving files between directories is denied by any ruleset that handles files, unless the ruleset handles and allows
+ * it, which needs ABI 2. */
+static uint64_t handled(unsigned int access, int abi)
 {
-	const struct ruleset_attr attr = { .scoped = SCOPE_SIGNAL | SCOPE_ABSTRACT_UNIX };
+	return abi >= ABI_REFER ? access | SBX_LANDLOCK_CHANGE_DIRS : access;
+}
+
+/* The fd of a ruleset that handles @access, and the scopes where the kernel has them. */
+static int create(uint64_t access, int abi)
+{
+	const struct ruleset_attr attr = {
+		.handled_access_fs = access,
+		.scoped = abi >= SBX_LANDLOCK_ABI_SCOPES ? SCOPE_SIGNAL | SCOPE_ABSTRACT_UNIX : 0,
+	};
+	int fd = (int)syscall(NR_CREATE_RULESET, &attr, sizeof(attr), 0u);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int allow(int ruleset, int fd, uint64_t access)
+{
+	const struct path_beneath_attr attr = { .allowed_access = access, .parent_fd = fd };
+
+	return syscall(NR_ADD_RULE, ruleset, RULE_PATH_BENEATH, &attr, 0u) < 0 ? -errno : 0;
+}
+
+int sbx_landlock_confine(int root)
+{
+	int abi = sbx_landlock_abi(), r;
 	SBX_AUTO_CLOSE int fd = -1;
 
-	if (sbx_landlock_abi() < SBX_LANDLOCK_ABI_SCOPES)
+	if (abi < ABI_REFER)
 		return -EOPNOTSUPP;
-	fd = (int)syscall(NR_CREATE_RULESET, &attr, sizeof(attr), 0u);
-	if (fd < 0 || syscall(NR_RESTRICT_SELF, fd, 0u) < 0)
-		return -errno;
-	return 0;
+	fd = create(SBX_LANDLOCK_CHANGE_DIRS, abi);
+	r = fd < 0 ? fd : allow(fd, root, SBX_LANDLOCK_CHANGE_DIRS);
+	return r < 0 ? r : sbx_landlock_enforce(fd);
 }
 
 /* --- programs --- */
 
-/* Moving between directories is denied by whatever handles files at all, unless it is handled and allowed. */
-static uint64_t handled(int abi)
-{
-	return SBX_LANDLOCK_EXECUTE | SBX_LANDLOCK_READ | (abi >= ABI_REFER ? SBX_LANDLOCK_REFER : 0);
-}
-
 int sbx_landlock_programs_begin(void)
 {
-	int abi = sbx_landlock_abi(), fd;
-	const struct ruleset_attr attr = {
-		.handled_access_fs = handled(abi),
-		.scoped = abi >= SBX_LANDLOCK_ABI_SCOPES ? SCOPE_SIGNAL | SCOPE_ABSTRACT_UNIX : 0,
-	};
+	int abi = sbx_landlock_abi();
 
-	if (abi < 1)
-		return -EOPNOTSUPP;
-	fd = (int)syscall(NR_CREATE_RULESET, &attr, sizeof(attr), 0u);
-	return fd < 0 ? -errno : fd;
+	return abi < 1 ? -EOPNOTSUPP : create(handled(SBX_LANDLOCK_EXECUTE | SBX_LANDLOCK_READ, abi), abi);
 }
 
 int sbx_landlock_allow(int ruleset, int fd, unsigned int access)
 {
-	const struct path_beneath_attr attr = { .allowed_access = access & handled(sbx_landlock_abi()), .parent_fd = fd };
+	uint64_t known = access & handled(SBX_LANDLOCK_EXECUTE | SBX_LANDLOCK_READ, sbx_landlock_abi());
 
-	if (!attr.allowed_access)
-		return 0;
-	return syscall(NR_ADD_RULE, ruleset, RULE_PATH_BENEATH, &attr, 0u) < 0 ? -errno : 0;
+	return known ? allow(ruleset, fd, known) : 0;
 }
 
 int sbx_landlock_enforce(int ruleset)

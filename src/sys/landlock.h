@@ -9,19 +9,26 @@ int sbx_landlock_abi(void);
 
 #define SBX_LANDLOCK_ABI_SCOPES 6 /* Linux 6.12 */
 
-/* From now on this process and its children can send signals, and connect by abstract unix sockets, to one
- * another only: not to whoever else is in their process group, whatever pid namespace that is in, nor to
- * what else is in their network namespace. Needs no_new_privs. Inherited over exec, for good. 0;
- * -EOPNOTSUPP: ABI below SBX_LANDLOCK_ABI_SCOPES; -errno. */
-int sbx_landlock_scope(void);
-
-/*
- * The same, where the kernel can, and besides: nothing executes but files that are named, and nothing is read but what
- * is. Needs an ABI of 1. A ruleset is made, filled and enforced once.
- */
+/* linux/landlock.h: LANDLOCK_ACCESS_FS_*. */
 #define SBX_LANDLOCK_EXECUTE (1u << 0) /* of a file; its reader executes it, too: give both */
 #define SBX_LANDLOCK_READ    (1u << 2) /* of a file, or of all files below a directory */
-#define SBX_LANDLOCK_REFER   (1u << 13) /* of a directory: files move between the directories below it; ABI 2 */
+/* Of a directory: names below it are made, removed and moved (REMOVE_DIR to MAKE_SYM, and REFER of ABI 2). */
+#define SBX_LANDLOCK_CHANGE_DIRS (0x1ff0u | 1u << 13)
+
+/*
+ * From now on this process and its children
+ * - make, remove and move names only below @root, a directory (borrowed, may be O_PATH): not in a directory of another
+ *   sandbox that was passed to them (ABI 2);
+ * - send signals, and connect by abstract unix sockets, only to one another: not to the rest of their process group,
+ *   and not to other processes in their network namespace (ABI 6).
+ * Needs no_new_privs. Inherited over exec, for good. 0; -EOPNOTSUPP: the kernel has no ABI of 2; -errno.
+ */
+int sbx_landlock_confine(int root);
+
+/*
+ * The same, as far as the kernel can, and besides: only files that are named execute, and only what is named is read.
+ * Needs an ABI of 1. A ruleset is made, filled and enforced once.
+ */
 /* The ruleset's fd or -errno. */
 int sbx_landlock_programs_begin(void);
 /* @access to what @fd (borrowed, may be O_PATH) is, and below it. What the ABI does not know is left out. 0 or -errno;

@@ -12,7 +12,7 @@ from conftest import INST, USER
 # In the place of bwrap: hands its options on to the real one with some left out or put in.
 WRAPPER = """#!/usr/bin/python3
 import os, sys
-REAL, DROP, ADD, LEAK = {real!r}, {drop!r}, {add!r}, {leak!r}
+REAL, DROP, ADD, LAST, LEAK = {real!r}, {drop!r}, {add!r}, {last!r}, {leak!r}
 if sys.argv[1:2] != ["--args"]:
     os.execv(REAL, sys.argv)
 fd = int(sys.argv[2])
@@ -24,7 +24,7 @@ for name, n_values in DROP:
         os.close(int(value))
     del options[at:at + 1 + n_values]
 new = os.memfd_create("args")
-os.write(new, "\\0".join(ADD + options).encode() + b"\\0")
+os.write(new, "\\0".join(ADD + options + LAST).encode() + b"\\0")
 os.lseek(new, 0, 0)
 os.dup2(new, fd)
 os.close(new)
@@ -34,11 +34,11 @@ os.execv(REAL, sys.argv)
 """
 
 
-def run_with(sbx, root=False, drop=(), add=(), leak=False):
+def run_with(sbx, root=False, drop=(), add=(), last=(), leak=False):
     real, wrapper = os.path.join(sbx.tmp, "bwrap"), os.path.join(sbx.tmp, "wrapper")
     subprocess.run(["cp", "/usr/bin/bwrap", real], check=True)
     with open(wrapper, "w") as f:
-        f.write(WRAPPER.format(real=real, drop=list(drop), add=list(add), leak=leak))
+        f.write(WRAPPER.format(real=real, drop=list(drop), add=list(add), last=list(last), leak=leak))
     os.chmod(wrapper, 0o755)
     user = [] if root else ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"]
     argv = sbx.world.ns() + ["unshare", "--mount", "--propagation", "private", "sh", "-c",
@@ -64,6 +64,7 @@ WRONG = {
     "caps": {"add": ["--cap-add", "CAP_NET_RAW"]},
     "fds": {"leak": True},
     "dns_allowed": {"add": ["--unshare-net"]},
+    "mounts": {"last": ["--tmpfs", "/tmp"]},  # bwrap's own mounts are not locked
 }
 
 

@@ -340,7 +340,7 @@ static void test_header(void **state)
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x17\0\0", 4)), SBX_MSG_PROGRAMS);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x1a\0\0", 4)), SBX_MSG_TCP_SOCKET_FAILED);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x1b\0\0", 4)), SBX_MSG_SIGNAL_ALL);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x1d\0\0", 4)), SBX_MSG_COVERED);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x1d\0\0", 4)), SBX_MSG_MOUNTS_CHECKED);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x1e\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
@@ -596,8 +596,8 @@ static void test_simple(void **state)
 		{ SBX_MSG_PINNED, 1 },
 		{ SBX_MSG_PINS_FAILED, 1 },
 		{ SBX_MSG_ORDERS, 0 },
-		{ SBX_MSG_COVER, 0 },
-		{ SBX_MSG_COVERED, 0 },
+		{ SBX_MSG_CHECK_MOUNTS, 0 },
+		{ SBX_MSG_MOUNTS_CHECKED, 1 },
 	};
 	uint32_t v;
 

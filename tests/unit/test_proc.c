@@ -30,6 +30,7 @@
 #include "sys/linger.h"
 #include "sys/proc.h"
 #include "sys/userns.h"
+#include "tests/unit/scratch.h"
 
 /* In children: a condition that fails becomes the exit status. */
 #define CHECK(condition)                                                                           \
@@ -482,19 +483,20 @@ static void test_ids_drop_surviving_caps(void **state)
  * does not get it. */
 static void test_signal_scope(void **state)
 {
-	int status;
+	int status, root;
 	pid_t pid;
 
 	(void)state;
 	pid = fork();
 	if (pid == 0) {
 		CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-		if (sbx_landlock_abi() < 6) {
-			CHECK(sbx_landlock_scope() == -EOPNOTSUPP);
+		root = open("/", O_PATH | O_CLOEXEC);
+		if (sbx_landlock_abi() < 2)
+			CHECK(sbx_landlock_confine(root) == -EOPNOTSUPP);
+		if (sbx_landlock_abi() < 6)
 			_exit(0);
-		}
 		CHECK(kill(getppid(), 0) == 0);
-		CHECK(sbx_landlock_scope() == 0);
+		CHECK(sbx_landlock_confine(root) == 0);
 		CHECK(kill(getppid(), 0) < 0 && errno == EPERM);
 		pid = fork();
 		if (pid == 0) {
@@ -508,6 +510,42 @@ static void test_signal_scope(void **state)
 		_exit(0);
 	}
 	reap_ok(pid);
+}
+
+/* Names are made, moved and removed below the root that was given, and nowhere else; what is there can be written. */
+static void test_directory_scope(void **state)
+{
+	char dir[] = "/tmp/sbx-test-XXXXXX";
+	pid_t pid;
+	int top, fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	top = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(top >= 0 && mkdirat(top, "in", 0700) == 0 && mkdirat(top, "in/sub", 0700) == 0 &&
+		    mkdirat(top, "out", 0700) == 0);
+	assert_true((fd = openat(top, "out/file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) >= 0 && close(fd) == 0);
+	pid = fork();
+	if (pid == 0) {
+		if (sbx_landlock_abi() < 2)
+			_exit(0);
+		CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+		CHECK(sbx_landlock_confine(openat(top, "in", O_PATH | O_CLOEXEC)) == 0);
+		CHECK(openat(top, "out/new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0 && errno == EACCES);
+		CHECK(mkdirat(top, "out/new", 0700) < 0 && errno == EACCES);
+		CHECK(unlinkat(top, "out/file", 0) < 0 && errno == EACCES);
+		CHECK(renameat(top, "out/file", top, "out/moved") < 0 && errno == EACCES);
+		CHECK(renameat(top, "out/file", top, "in/moved") < 0);
+		CHECK(openat(top, "out/file", O_WRONLY | O_CLOEXEC) >= 0);
+		CHECK(openat(top, "in/new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) >= 0);
+		CHECK(renameat(top, "in/new", top, "in/sub/moved") == 0);
+		CHECK(linkat(top, "in/sub/moved", top, "in/again", 0) == 0);
+		CHECK(unlinkat(top, "in/again", 0) == 0 && mkfifoat(top, "in/fifo", 0600) == 0);
+		_exit(0);
+	}
+	reap_ok(pid);
+	close(top);
+	scratch_remove(dir);
 }
 
 /* --- processors --- */
@@ -645,6 +683,7 @@ int main(void)
 		cmocka_unit_test(test_ids_drop),
 		cmocka_unit_test(test_ids_drop_surviving_caps),
 		cmocka_unit_test(test_signal_scope),
+		cmocka_unit_test(test_directory_scope),
 		cmocka_unit_test(test_cpus),
 		cmocka_unit_test(test_cpus_of_who_is_limited),
 		cmocka_unit_test(test_linger),

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Git directories in all places where git has them: the configuration and hooks that the host's git obeys stay what they
+were, whatever the names of modules are, and over several runs in one workspace."""
+import os
+import subprocess
+
+import pytest
+
+import workspaces
+from conftest import USER
+from test_protect import config, repository, unprotect
+from workspaces import space  # noqa: F401
+
+MARK = "/var/tmp/sbx-protect-git-mark-" + USER
+GIT_PATHS = [".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", "HEAD"]
+
+
+@pytest.fixture(autouse=True)
+def mark():
+    subprocess.run(["rm", "-f", MARK], check=True)
+    yield
+    subprocess.run(["rm", "-f", MARK], check=True)
+
+
+def submodule(space, name, at=None):
+    """A repository at the top with a submodule called @name."""
+    repository(space, "source")
+    repository(space)
+    space.outside("git", "-c", "protocol.file.allow=always", "submodule", "add", "-q", "--name", name, "./source", at or name)
+    space.outside("rm", "-rf", "source")
+
+
+def host_uses_git(space, *more):
+    for argv in (["git", "status"], *more):
+        space.outside(*argv, check=False)
+    hit = os.path.exists(MARK)
+    subprocess.run(["rm", "-f", MARK], check=True)
+    return hit
+
+
+def attacked(space, runs, *use):
+    """Each of @runs in a sandbox of its own, one after the other; then the host uses git. Did it run what they left?"""
+    for script in runs:
+        space.run(script)
+    return host_uses_git(space, *use)
+
+
+def holds(space, runs, *use):
+    """The attack gets nowhere; with the protection taken away it succeeds."""
+    assert not attacked(space, runs, *use), "it got through"
+    unprotect(space, GIT_PATHS)
+    assert attacked(space, runs, *use), "the attack itself does not work"
+
+
+NAMES = ["lib", "third_party/x/y/z/lib", "a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/lib", "refs/heads/lib", "objects/ab/lib", "hooks/logs/lib",
+         "modules/worktrees/lib"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_modules_name(space, name):
+    submodule(space, name)
+    holds(space, [f"git config -f .git/modules/{name}/config core.fsmonitor 'touch {MARK}; false'"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_that_is_checked_out_later(space, name):
+    """No gitfile leads to it, and `git submodule update` makes one for the directory that is there."""
+    submodule(space, name)
+    space.outside("git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "module")
+    space.outside("git", "submodule", "deinit", "-q", "-f", name)
+    holds(space, [f"git config -f .git/modules/{name}/config core.fsmonitor 'touch {MARK}; false'"],
+          ["git", "submodule", "update", "-q", "--init"], ["git", "-C", name, "status"])
+
+
+@pytest.mark.parametrize("name", ["third_party/x/lib", "x/refs/lib", "x/worktrees/y/lib", "x/modules/y/lib"])
+def test_a_module_below_what_looks_like_one(space, name):
+    """What one run makes of the directory above hides nothing from the next one."""
+    submodule(space, name)
+    top = name.split("/", maxsplit=1)[0]
+    plant = f"cd .git/modules/{top}; echo 'ref: refs/heads/main' >HEAD; mkdir objects refs; touch config"
+    holds(space, [plant, f"git config -f .git/modules/{name}/config core.fsmonitor 'touch {MARK}; false'"])
+
+
+SWITCHED_OFF = {
+    "module": ("d=.git/modules/lib; mv $d/HEAD $d/x", "d=.git/modules/lib; printf '{config}' >$d/config; mv $d/x $d/HEAD"),
+    "module, all that can be moved": (
+        "cd .git/modules/lib; mkdir x; for f in HEAD objects refs config hooks index packed-refs logs info; do mv $f x; done",
+        "cd .git/modules/lib; printf '{config}' >x/config; printf '{config}' >config; for f in x/*; do mv $f .; done"),
+    "worktree": ("d=.git/worktrees/wt; mv $d/HEAD $d/x",
+                 "d=.git/worktrees/wt; cp -r .git evil; rm -rf evil/worktrees; printf '{config}' >evil/config; "
+                 "echo $PWD/evil >$d/commondir; mv $d/x $d/HEAD"),
+    "bare": ("mv x.git/HEAD x.git/x", "printf '{config}' >x.git/config; mv x.git/x x.git/HEAD"),
+    "bare, all that can be moved": ("cd x.git; mkdir x; mv HEAD objects refs config hooks x",
+                                    "cd x.git; printf '{config}' >x/config; printf '{config}' >config; mv x/* ."),
+    "the bare directory": ("mv x.git y", "printf '{config}' >y/config; mv y x.git"),
+}
+
+
+@pytest.mark.parametrize("attack", SWITCHED_OFF)
+def test_two_runs(space, attack):
+    """Nothing that one run does keeps the next one from knowing the git directory."""
+    use = []
+    if attack.startswith("module"):
+        submodule(space, "lib")
+    elif attack == "worktree":
+        repository(space)
+        space.outside("git", "worktree", "add", "-q", "wt")
+        use = [["git", "-C", "wt", "status"]]
+    else:
+        space.outside("git", "init", "-q", "--bare", "x.git")
+        use = [["git", "-C", "x.git", "config", "-l"], ["git", "-C", "x.git", "--no-pager", "log"],
+               ["git", "-C", "x.git", "-p", "config", "-l"]]
+        space.outside("git", "-C", "x.git", "config", "core.bare", "false")
+        space.outside("git", "-C", "x.git", "config", "core.worktree", "..")
+        use.append(["git", "-C", "x.git", "status"])
+    bare = "\\tbare = false\\n\\tworktree = ..\\n"
+    holds(space, [s.format(config=config(MARK) + (bare if "x.git" in "".join(SWITCHED_OFF[attack]) else ""))
+                  for s in SWITCHED_OFF[attack]], *use)
+
+
+def test_separate_git_dir_among_packages(space):
+    """node_modules is not searched, and a gitfile that leads there is followed all the same."""
+    space.make({"node_modules/p/x": ""})
+    space.outside("git", "init", "-q", "--separate-git-dir", "node_modules/real", ".")
+    holds(space, [f"printf '{config(MARK)}' >>node_modules/real/config"])
+
+
+def test_a_way_by_a_symlink(space):
+    """What a gitfile names by way of a symlink in the workspace."""
+    space.outside("git", "init", "-q", "--separate-git-dir", "real", ".")
+    space.make({"link": (".",), ".git": "gitdir: link/real\n"})
+    holds(space, [f"mkdir evil; cp -r real evil; printf '{config(MARK)}' >>evil/real/config; rm link; ln -s evil link"])
+
+
+def test_a_git_directory_that_says_it_is_its_own_common_one(space):
+    repository(space)
+    space.make({".git/commondir": ".\n"})
+    holds(space, [f"printf '{config(MARK)}' >>.git/config"])
+
+
+def test_a_repository_by_its_commondir_alone(space):
+    """No HEAD, which a later run could put there, and a commondir that leads to what git obeys."""
+    repository(space, "other")
+    space.outside("sh", "-c", "cp other/.git/HEAD other/.git/index top_head 2>/dev/null; mkdir top; echo ../other/.git >top/commondir; true")
+    holds(space, [f"mkdir evil; cp -r other/.git/. evil; printf '{config(MARK)}' >>evil/config; echo ../evil >top/commondir; "
+                  "cp other/.git/HEAD top/HEAD"],
+          ["git", "--git-dir=top", "--work-tree=.", "status"])
+
+
+def test_more_modules_than_are_looked_at(space):
+    """Read-only as a whole, and a line says so; fewer of them can be written."""
+    submodule(space, "lib")
+    attack = "touch .git/modules/lib/objects/x && echo wrote"
+    assert space.run(attack).out == "wrote\n"
+    subprocess.run(["sh", "-c", f"cd {space.dir}/.git/modules && seq -f %05.0f 1 21000 | xargs mkdir"], check=True)
+    subprocess.run(["chown", "-R", USER + ":", space.dir], check=True)
+    r = space.run(attack)
+    assert r.out == "" and "'" + space.dir + "/.git/modules' is read-only" in r.err and r.rc != 125, r
+    r = space.run(f"git config -f .git/modules/lib/config core.fsmonitor 'touch {MARK}; false'")
+    assert r.rc != 0 and not host_uses_git(space)
+
+
+def test_git_works_in_a_module(space):
+    submodule(space, "third_party/x/lib")
+    r = space.run("export HOME=/tmp; git config --global user.name t; git config --global user.email t@t; cd lib; echo 1 >f; "
+                  "git add f && git commit -qm two && git checkout -q -b next && git gc -q && git status --porcelain && "
+                  "git log --oneline | wc -l")
+    assert (r.out, r.rc) == ("2\n", 0), r
