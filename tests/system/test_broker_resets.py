@@ -13,9 +13,9 @@ from test_broker_standalone import (ECHO, PROXY, WEB, Case, connect, echo, hello
                                     run_case, talk)
 
 
-def broker_sockets():
-    """How many the broker has: two for each flow, and what it was given."""
-    n, directory = 0, f"/proc/{broker_pid()}/fd"
+def broker_sockets(pid=None):
+    """How many the broker has (@pid, or the one below this process): two for each flow, and what it was given."""
+    n, directory = 0, f"/proc/{pid or broker_pid()}/fd"
     for fd in os.listdir(directory):
         try:
             n += os.readlink(f"{directory}/{fd}").startswith("socket:")
