@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "sys/file_text.h"
 #include "sys/journal.h"
 #include "sys/notify.h"
@@ -31,7 +32,7 @@ static void notify(const char *what, const char *text)
 	if (!address)
 		return;
 	sbx_escape(text, strlen(text), clean, sizeof(clean));
-	snprintf(state, sizeof(state), "%sSTATUS=%s", what, clean);
+	sbx_text_cut(state, sizeof(state), "%sSTATUS=%s", what, clean);
 	sbx_notify_send(address, state);
 }
 
@@ -45,7 +46,7 @@ static void add_published(const struct sbx_plan *p, char *text, size_t n_text)
 		sbx_publish_format(&p->publish[i], where, sizeof(where));
 		if (n + strlen(", at ") + strlen(where) >= n_text)
 			return;
-		snprintf(text + n, n_text - n, "%s%s", i ? ", " : ", at ", where);
+		sbx_text_cut(text + n, n_text - n, "%s%s", i ? ", " : ", at ", where);
 	}
 }
 
@@ -53,8 +54,8 @@ void sbx_announce_ready(const struct sbx_run *r)
 {
 	char text[480];
 
-	snprintf(text, sizeof(text), "sandbox %s runs its command (profile %.128s)", r->plan->id,
-		 r->options->profile);
+	sbx_text_cut(text, sizeof(text), "sandbox %s runs its command (profile %.128s)", r->plan->id,
+		     r->options->profile);
 	if (getenv("NOTIFY_SOCKET"))
 		add_published(r->plan, text, sizeof(text));
 	notify("READY=1\n", text);
@@ -64,8 +65,8 @@ void sbx_announce_stopping(const struct sbx_run *r)
 {
 	char text[sizeof(r->err.msg) + 64];
 
-	snprintf(text, sizeof(text), "sandbox %s ends%s%s", r->plan->id, r->err.msg[0] ? ": " : "",
-		 r->err.msg);
+	sbx_text_cut(text, sizeof(text), "sandbox %s ends%s%s", r->plan->id, r->err.msg[0] ? ": " : "",
+		     r->err.msg);
 	notify(r->released ? "STOPPING=1\n" : "", text);
 }
 
@@ -152,8 +153,8 @@ static void add_message(struct sbx_journal_entry *e, const struct sbx_state_chan
 
 	if (c->exit_status >= 0)
 		snprintf(status, sizeof(status), ", exit status %d", c->exit_status);
-	snprintf(text, sizeof(text), "sandbox %s: %s%s%s%s", c->id, sbx_store_state_str(c->state), status,
-		 c->why && c->why[0] ? ": " : "", c->why ? c->why : "");
+	sbx_text_cut(text, sizeof(text), "sandbox %s: %s%s%s%s", c->id, sbx_store_state_str(c->state), status,
+		     c->why && c->why[0] ? ": " : "", c->why ? c->why : "");
 	add(e, "MESSAGE", text);
 }
 

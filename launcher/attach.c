@@ -32,6 +32,7 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "ipc/channel.h"
 #include "launcher/attach_input.h"
 #include "launcher/broker_process.h"
@@ -194,7 +195,7 @@ static int make_rules(struct sbx_run *r, uint16_t group)
 	if (fstat(r->cgroup.command_fd, &st) < 0)
 		return -errno;
 	sbx_plan_attach_input(r->plan, &in);
-	snprintf(path, sizeof(path), "%s/command", r->cgroup_path);
+	sbx_text_fit(path, sizeof(path), "%s/command", r->cgroup_path);
 	in.nflog_group = group;
 	in.cgroup_id = a->cgroup_id = st.st_ino;
 	in.level = a->level = sbx_plan_attach_level(mount, path);

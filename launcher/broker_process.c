@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "ipc/channel.h"
 #include "launcher/supervise.h"
 #include "sys/proc.h"
@@ -105,7 +106,7 @@ static void fill_config(const struct sbx_plan *plan, struct sbx_msg_config *m)
 {
 	const struct sbx_profile *p = plan->profile;
 
-	snprintf(m->id, sizeof(m->id), "%s", plan->id);
+	sbx_text_fit(m->id, sizeof(m->id), "%s", plan->id);
 	m->mode = (uint8_t)p->network.mode;
 	m->air_gap = plan->air_gap;
 	m->dns_real = plan->dns_real;
@@ -113,7 +114,7 @@ static void fill_config(const struct sbx_plan *plan, struct sbx_msg_config *m)
 	m->n_resolvers = plan->n_resolvers;
 	memcpy(m->resolvers, plan->resolvers, sizeof(m->resolvers));
 	if (p->network.proxy_host) {
-		snprintf(m->proxy_host, sizeof(m->proxy_host), "%s", p->network.proxy_host);
+		sbx_text_fit(m->proxy_host, sizeof(m->proxy_host), "%s", p->network.proxy_host);
 		m->proxy_port = p->network.proxy_port;
 	}
 	if (plan->attach.on) {
@@ -124,7 +125,7 @@ static void fill_config(const struct sbx_plan *plan, struct sbx_msg_config *m)
 	}
 	for (size_t i = 0; i < plan->n_publish; i++)
 		m->publish[m->n_publish++] = plan->publish[i].inside;
-	snprintf(m->selftest_name, sizeof(m->selftest_name), "%s", SBX_SELFTEST_NAME);
+	sbx_text_fit(m->selftest_name, sizeof(m->selftest_name), "%s", SBX_SELFTEST_NAME);
 }
 
 int sbx_broker_configure(struct sbx_run *r)

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "ipc/channel.h"
 #include "launcher/placeholders.h"
 #include "launcher/record.h"
@@ -206,7 +207,7 @@ static int notice(void *userdata, const char *path)
 			       .reason = SBX_REASON_BLOCKED_NAME, .count = 1 };
 	struct sbx_err line = { 0 };
 
-	snprintf(e.rule, sizeof(e.rule), "%s", path);
+	sbx_text_cut(e.rule, sizeof(e.rule), "%s", path);
 	sbx_record_event(r, &e);
 	if (++r->n_notices <= LINES_MAX && !r->options->quiet) {
 		sbx_err_set(&line, "'%s' appeared, which is a blocked name: the next sandbox will not see it", path);

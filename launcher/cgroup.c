@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/attach.h"
 #include "launcher/plan_limits.h"
 #include "sys/proc.h"
@@ -97,10 +98,10 @@ static int ask_scope(struct sbx_run *r, struct sbx_cgroup_place *place)
 
 	if (e < 0)
 		return e;
-	snprintf(manager, sizeof(manager), "%s", f->caller_uid == 0 ? "--system" : "--user");
-	snprintf(name, sizeof(name), "sbx-%s.scope", r->plan->id);
+	sbx_text_fit(manager, sizeof(manager), "%s", f->caller_uid == 0 ? "--system" : "--user");
+	sbx_text_fit(name, sizeof(name), "sbx-%s.scope", r->plan->id);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	snprintf(description, sizeof(description), "sbx sandbox %s", r->plan->id);
+	sbx_text_cut(description, sizeof(description), "sbx sandbox %s", r->plan->id);
 	c.out = write_end;
 	child = sbx_proc_spawn(exec_scope, &c);
 	if (child < 0)
@@ -222,7 +223,7 @@ int sbx_cgroup_begin(struct sbx_run *r)
 		return check_limits(r, why);
 	e = make(r, &place);
 	if (e == 0)
-		snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s/%s", place.path, r->cgroup.name);
+		sbx_text_fit(r->cgroup_path, sizeof(r->cgroup_path), "%s/%s", place.path, r->cgroup.name);
 	r->cgroup_source = place.source;
 	return e == 0 ? check_limits(r, place.shared ? "other processes are in our cgroup, which can then give no controller "
 						       "to a sandbox's" : "the cgroup lacks its controller") : e;
@@ -288,7 +289,7 @@ void sbx_cgroup_gc_scope(const char *id, uint32_t timeout_ms)
 	if (n_own < n_leaf || strcmp(facts.own + n_own - n_leaf, leaf) != 0)
 		return;
 	/* It is there until the rules are not. */
-	snprintf(path, sizeof(path), "%s%.*s/command/run", facts.mount, (int)(n_own - strlen("/launcher")), facts.own);
+	sbx_text_fit(path, sizeof(path), "%s%.*s/command/run", facts.mount, (int)(n_own - strlen("/launcher")), facts.own);
 	while (access(path, F_OK) == 0 && sbx_clock_monotonic_us() < end) {
 		poll(NULL, 0, (int)step);
 		step = step * 2 < GC_STEP_MAX_MS ? step * 2 : GC_STEP_MAX_MS;

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/command_internal.h"
 #include "launcher/plan_internal.h"
 
@@ -53,11 +54,11 @@ static int refuse_denied(const struct sbx_plan *p, const char *command, const st
 	char what[PATH_MAX + 32] = "", by[128];
 
 	if (strcmp(sbx_base_name(command), entry) != 0 && strcmp(command, entry) != 0 && names->n > 0)
-		snprintf(what, sizeof(what), " (it is %s)", names->v[names->n - 1]);
+		sbx_text_cut(what, sizeof(what), " (it is %s)", names->v[names->n - 1]);
 	if (denied->by_system)
 		snprintf(by, sizeof(by), "the system policy");
 	else
-		snprintf(by, sizeof(by), "profile '%s'", p->options->profile);
+		sbx_text_cut(by, sizeof(by), "profile '%s'", p->options->profile);
 	sbx_err_list_add(errs, "", 0, 0, "command '%s'%s is denied by %s: commands.deny '%s'",
 			 command, what, by, entry);
 	return SBX_PLAN_NOT_EXECUTABLE;

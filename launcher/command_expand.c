@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/command_internal.h"
 #include "launcher/plan_internal.h"
 
@@ -106,7 +107,7 @@ static int match_name(void *userdata, const char *name)
 	if (++l->x->n_looked_at > NAMES_LOOKED_AT_MAX)
 		return -E2BIG;
 	if (join(path, l->dir, name) < 0)
-		return 0;
+		return -E2BIG; /* it could be gone to in steps */
 	if (!l->part)
 		return match_bare(l->x, path);
 	return fnmatch(l->part, name, 0) == 0 ? expand_path(l->x, l->entry, path, l->rest) : 0;
@@ -134,14 +135,12 @@ static int expand_path(struct expander *x, const char *entry, const char *prefix
 	n = strcspn(rest, "/");
 	if (n == 0)
 		return x->each(x->userdata, entry, prefix);
-	if (n >= sizeof(part))
-		return 0;
-	memcpy(part, rest, n);
-	part[n] = '\0';
+	if (sbx_text_copy_n(part, sizeof(part), rest, n) < 0)
+		return -E2BIG;
 	l.rest = rest + n;
 	if (sbx_entry_is_glob(part))
 		return list(x, prefix, &l);
-	return join(path, prefix, part) < 0 ? 0 : expand_path(x, entry, path, l.rest);
+	return join(path, prefix, part) < 0 ? -E2BIG : expand_path(x, entry, path, l.rest);
 }
 
 static int expand_entry(struct expander *x, const struct sbx_program_dirs *dirs, const char *entry)
@@ -155,6 +154,8 @@ static int expand_entry(struct expander *x, const struct sbx_program_dirs *dirs,
 
 		if (join(path, dirs->v[i], entry) == 0)
 			r = x->each(x->userdata, entry, path);
+		else if (strlen(entry) <= NAME_MAX)
+			r = -E2BIG;
 	}
 	return r;
 }

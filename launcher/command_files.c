@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/command_internal.h"
 #include "launcher/plan_internal.h"
 
@@ -57,16 +58,19 @@ static bool may_change(const struct sbx_plan *p, const struct sbx_view_hit *hit)
 /* Does a writable grant lead to the very file, or to a place where another name of it may be? */
 static bool is_within(const struct sbx_plan *p, const struct sbx_mount_op *grant, const struct sbx_view_hit *hit)
 {
-	char path[2 * PATH_MAX], inside[2 * PATH_MAX];
+	char path[2 * PATH_MAX], inside[PATH_MAX];
 	struct sbx_view_hit other;
+	int r;
 
 	if (hit->st.st_nlink > 1 && grant->source.st.st_dev == hit->st.st_dev)
 		return true;
-	snprintf(path, sizeof(path), "%s%s%s", hit->op->source.resolved, hit->below[0] ? "/" : "", hit->below);
+	sbx_text_fit(path, sizeof(path), "%s%s%s", hit->op->source.resolved, hit->below[0] ? "/" : "", hit->below);
 	if (!sbx_path_in_prefix(path, grant->source.resolved))
 		return false;
-	snprintf(inside, sizeof(inside), "%s%s", grant->dest, path + strlen(grant->source.resolved));
-	return sbx_view_resolve(p, inside, NULL, NULL, &other) == 0 && sbx_view_writable(&other);
+	if (sbx_text_format(inside, sizeof(inside), "%s%s", grant->dest, path + strlen(grant->source.resolved)) < 0)
+		return true;
+	r = sbx_view_resolve(p, inside, NULL, NULL, &other);
+	return r < 0 || (r == 0 && sbx_view_writable(&other)); /* a long path may be gone in steps */
 }
 
 static bool is_written_elsewhere(const struct sbx_plan *p, const struct sbx_view_hit *hit)

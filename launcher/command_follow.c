@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/command_internal.h"
 #include "launcher/exec_format.h"
 #include "launcher/plan_internal.h"
@@ -65,7 +66,7 @@ static int search_path(const struct sbx_plan *p, const char *name, struct sbx_na
 			if (r == 0)
 				return 0;
 			if (r == SBX_PLAN_NOT_EXECUTABLE)
-				strcpy(remembered, path);
+				sbx_text_fit(remembered, sizeof(remembered), "%s", path);
 		}
 		dir += n + (dir[n] == ':');
 	}

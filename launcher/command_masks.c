@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/command_internal.h"
 #include "launcher/plan_internal.h"
 
@@ -144,7 +145,7 @@ static bool is_copy(struct masker *m, const struct sbx_view_hit *hit, const stru
 
 	if (masked->st.st_size != hit->st.st_size || hit->st.st_size == 0)
 		return false;
-	snprintf(original.below, sizeof(original.below), "%s", masked->below);
+	sbx_text_fit(original.below, sizeof(original.below), "%s", masked->below);
 	a = sbx_view_open(m->p, hit);
 	b = sbx_view_open(m->p, &original);
 	return a >= 0 && b >= 0 && is_same(m, a, b);
@@ -171,7 +172,9 @@ static int look_at_name(void *userdata, const char *name)
 
 	if (++m->n_names > NAMES_MAX || m->n_compared > COMPARED_MAX)
 		return -E2BIG;
-	return r != 0 || !is_program(&m->hit) ? (r < 0 && r != -ENAMETOOLONG ? r : 0) : look_at(m, &m->hit);
+	if (r != 0)
+		return r == -ENAMETOOLONG ? -E2BIG : r < 0 ? r : 0;
+	return is_program(&m->hit) ? look_at(m, &m->hit) : 0;
 }
 
 static int look_through(struct masker *m, const char *path)
@@ -183,7 +186,7 @@ static int look_through(struct masker *m, const char *path)
 	if (r >= 0 && m->n_compared > COMPARED_MAX)
 		r = -E2BIG;
 	if (r == -E2BIG)
-		snprintf(m->where, sizeof(m->where), " in %s", path);
+		sbx_text_cut(m->where, sizeof(m->where), " in %s", path);
 	return r < 0 ? r : 0;
 }
 
@@ -199,17 +202,18 @@ static int mask_list(struct masker *m, const struct sbx_str_list *list, bool by_
 /* Where @op has @masked, which is @path on the host. */
 static int mask_in(struct masker *m, const struct sbx_masked *masked, const char *path, const struct sbx_mount_op *op)
 {
-	char inside[SBX_VIEW_PATH_MAX];
+	char inside[PATH_MAX];
 	int r;
 
 	if (op->kind != SBX_MOUNT_BIND && op->kind != SBX_MOUNT_MERGE && op->kind != SBX_MOUNT_OVERLAY)
 		return 0;
 	if (!sbx_path_in_prefix(path, op->source.resolved))
 		return 0;
-	snprintf(inside, sizeof(inside), "%s%s", op->dest, path + strlen(op->source.resolved));
-	r = sbx_view_resolve(m->p, inside, NULL, NULL, &m->hit);
+	r = sbx_text_format(inside, sizeof(inside), "%s%s", op->dest, path + strlen(op->source.resolved));
+	if (r == 0)
+		r = sbx_view_resolve(m->p, inside, NULL, NULL, &m->hit);
 	if (r != 0)
-		return r < 0 && r != -ENAMETOOLONG ? r : 0;
+		return r == -ENAMETOOLONG ? -E2BIG : r < 0 ? r : 0; /* such a path may be gone in steps */
 	if (!is_program(&m->hit) || m->hit.st.st_dev != masked->st.st_dev || m->hit.st.st_ino != masked->st.st_ino)
 		return 0;
 	return mask(m, &m->hit, SBX_MASKED_LINK, masked->entry, masked);
@@ -225,8 +229,8 @@ static int mask_elsewhere(struct masker *m)
 		const struct sbx_masked *masked = &m->p->masked[i];
 		char path[SBX_VIEW_PATH_MAX];
 
-		snprintf(path, sizeof(path), "%s%s%s", masked->op->source.resolved, masked->below[0] ? "/" : "",
-			 masked->below);
+		sbx_text_fit(path, sizeof(path), "%s%s%s", masked->op->source.resolved, masked->below[0] ? "/" : "",
+			     masked->below);
 		for (size_t j = 0; j < n_mounts && r == 0; j++) /* mask() may move p->masked */
 			r = mask_in(m, &m->p->masked[i], path, &m->p->mounts[j]);
 	}
@@ -266,7 +270,8 @@ int sbx_plan_masks(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (r != -E2BIG)
 		return r;
 	sbx_err_list_add(errs, "", 0, 0, "commands.deny (of system.yaml and profile '%s') means more files than can be masked "
-			 "(%d), or there are too many to look for copies among in the sandbox's PATH%s: %s",
+			 "(%d), or ones with very long paths, or there are too many to look for copies among in the sandbox's "
+			 "PATH%s: %s",
 			 p->options->profile, SBX_PLAN_MOUNTS_MAX, m->where,
 			 m->where[0] ? "name fewer, or take that directory off PATH" : "name fewer");
 	return SBX_PLAN_REFUSED;

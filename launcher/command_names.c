@@ -55,7 +55,7 @@ bool sbx_entry_matches(const char *entry, const char *path)
 
 	if (!strchr(entry, '/'))
 		return matches(entry, sbx_base_name(path));
-	a = sbx_plan_normalise(entry);
+	a = sbx_plan_normalise_pattern(entry);
 	b = sbx_plan_normalise(path);
 	return a && b && matches(a, b);
 }

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/etc_internal.h"
 #include "launcher/facts.h"
 #include "launcher/runtime_dir.h"
@@ -576,7 +577,7 @@ static int make(int cache, const char *key, const struct sbx_plan *p, char *cons
 	int r;
 
 	prune(cache);
-	snprintf(temporary, sizeof(temporary), "new-%s", p->id);
+	sbx_text_fit(temporary, sizeof(temporary), "new-%s", p->id);
 	remove_tree(cache, temporary);
 	if (mkdirat(cache, temporary, 0700) < 0)
 		return -errno;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/etc.h"
 #include "launcher/etc_internal.h"
 
@@ -107,7 +108,7 @@ static void keep_names(int cache, const char *file, const char *id, char *const 
 		used += len;
 	}
 	remove_names(cache);
-	snprintf(temporary, sizeof(temporary), "names-%s", id);
+	sbx_text_fit(temporary, sizeof(temporary), "names-%s", id);
 	fd = openat(cache, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
 	if (fd < 0)
 		return;

@@ -6,8 +6,11 @@
  */
 #include "launcher/exec_format.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <string.h>
+
+#include "base/text.h"
 
 _Static_assert(sizeof(Elf64_Phdr) == SBX_EXEC_PHDR_BYTES, "as the header says");
 
@@ -26,6 +29,7 @@ static bool is_blank(char c)
 
 static void copy(char to[SBX_EXEC_HEAD_MAX], const char *from, const char *end)
 {
+	assert(end >= from && end - from < SBX_EXEC_HEAD_MAX);
 	memcpy(to, from, (size_t)(end - from));
 	to[end - from] = '\0';
 }
@@ -152,6 +156,5 @@ bool sbx_exec_env_program(const char *arg, char ret_name[SBX_EXEC_HEAD_MAX])
 	/* One argument, blanks and all. */
 	if (!arg[0] || arg[0] == '-' || strchr(arg, '='))
 		return false;
-	strcpy(ret_name, arg);
-	return true;
+	return sbx_text_copy(ret_name, SBX_EXEC_HEAD_MAX, arg) == 0;
 }

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/facts_user.h"
 #include "launcher/plan_internal.h"
 #include "launcher/rights.h"
@@ -104,6 +105,28 @@ static char *caller_home(const struct sbx_facts *f)
 	return home ? home : strdup("/");
 }
 
+/* Files in them have paths as well, and SQLite takes none that is longer than 512 bytes. */
+static int check_lengths(const struct sbx_facts *f, struct sbx_err *err)
+{
+	const struct {
+		const char *what, *dir;
+		size_t max;
+	} dirs[] = {
+		{ "state directory", f->state_dir, 480 },
+		{ "runtime directory", f->runtime_dir, PATH_MAX - 512 },
+		{ "configuration directory", f->config_dir, PATH_MAX - 512 },
+		{ "user's configuration directory", f->user_config_dir, PATH_MAX - 512 },
+	};
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(dirs); i++)
+		if (strlen(dirs[i].dir) > dirs[i].max) {
+			sbx_err_set(err, "the %s has a path of more than %zu bytes: %s", dirs[i].what, dirs[i].max,
+				    dirs[i].dir);
+			return SBX_FACTS_E_UNUSABLE;
+		}
+	return 0;
+}
+
 static int gather_dirs(struct sbx_facts *f, struct sbx_err *err)
 {
 	SBX_AUTO_FREE char *home = caller_home(f);
@@ -126,7 +149,9 @@ static int gather_dirs(struct sbx_facts *f, struct sbx_err *err)
 	if (!f->config_dir)
 		f->config_dir = strdup(CONFIG_DIR);
 	f->user_config_dir = xdg_dir("XDG_CONFIG_HOME", home, ".config/sbx");
-	return f->state_dir && f->runtime_dir && f->config_dir && f->user_config_dir ? 0 : -ENOMEM;
+	if (!f->state_dir || !f->runtime_dir || !f->config_dir || !f->user_config_dir)
+		return -ENOMEM;
+	return check_lengths(f, err);
 }
 
 /* --- where sbx itself is --- */
@@ -293,12 +318,12 @@ static int gather_cgroup(struct sbx_facts *f)
 	if (!f->cgroup.systemd)
 		return 0;
 	if (f->caller_uid != 0)
-		snprintf(bus, sizeof(bus), "%s/bus", runtime ? runtime : "");
+		r = sbx_text_format(bus, sizeof(bus), "%s/bus", runtime ? runtime : "");
 	if (asprintf(&f->scope_helper, "%s/sbx-scope", f->libexec_dir) < 0) {
 		f->scope_helper = NULL;
 		return -ENOMEM;
 	}
-	if (access(f->scope_helper, X_OK) < 0 || access(bus, F_OK) < 0) {
+	if (r < 0 || access(f->scope_helper, X_OK) < 0 || access(bus, F_OK) < 0) {
 		free(f->scope_helper);
 		f->scope_helper = NULL;
 	}
@@ -330,7 +355,7 @@ static int gather_caller(struct sbx_facts *f, struct sbx_err *err)
 static int gather_sandbox(const struct sbx_options *o, struct sbx_facts *f, struct sbx_err *err)
 {
 	if (o->id)
-		snprintf(f->id, sizeof(f->id), "%s", o->id);
+		sbx_text_fit(f->id, sizeof(f->id), "%s", o->id);
 	else
 		sbx_random_id(f->id);
 	f->environ = environ;

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/getent.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
@@ -393,7 +394,7 @@ static void look_ahead(struct lookup *l, const struct sbx_facts *f)
 {
 	if (!f->privileged)
 		return;
-	snprintf(l->ahead[0], sizeof(l->ahead[0]), "%s", BROKER_USER);
+	sbx_text_fit(l->ahead[0], sizeof(l->ahead[0]), "%s", BROKER_USER);
 	for (uint32_t i = 0; i < 2; i++)
 		snprintf(l->ahead[1 + i], sizeof(l->ahead[1 + i]), "%u",
 			 sbx_uid_pool_candidate(sbx_uid_pool_range(f->uid_pool), f->id, i));

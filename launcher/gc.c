@@ -22,16 +22,14 @@ static const struct sbx_sweeper sweepers[] = {
 void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...)
 {
 	struct sbx_err line = { 0 };
-	char text[SBX_ERR_MSG_MAX];
 	va_list ap;
 
 	gc->n++;
 	if (!gc->verbose)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	sbx_err_vset(&line, fmt, ap); /* escapes */
 	va_end(ap);
-	sbx_err_set(&line, "%s", text); /* escapes */
 	fprintf(stderr, "sbx-run: gc: %s\n", line.msg);
 }
 

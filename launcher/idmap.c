@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/facts.h"
 #include "launcher/owner.h"
 #include "sys/idmap.h"
@@ -82,11 +83,11 @@ static void explain(const struct sbx_path *path, int userns, int error, struct s
 		if (!sbx_idmap_mountinfo_line(line, &point, &fs))
 			continue;
 		if (sbx_path_in_prefix(path->resolved, point) && strlen(point) >= strlen(where)) {
-			snprintf(where, sizeof(where), "%s", point);
-			snprintf(type, sizeof(type), "%s", fs);
+			sbx_text_cut(where, sizeof(where), "%s", point);
+			sbx_text_cut(type, sizeof(type), "%s", fs);
 		} else if (sbx_path_in_prefix(point, path->resolved) && !can_be_mapped(point, userns)) {
-			snprintf(where, sizeof(where), "%s", point);
-			snprintf(type, sizeof(type), "%s", fs);
+			sbx_text_cut(where, sizeof(where), "%s", point);
+			sbx_text_cut(type, sizeof(type), "%s", fs);
 			break;
 		}
 	}

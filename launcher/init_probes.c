@@ -26,6 +26,7 @@
 
 #include "base/addr.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "sys/linger.h"
 
 #define LINGER_US 1500 /* the broker answers in less */
@@ -70,7 +71,7 @@ __attribute__((format(printf, 3, 0))) static void finish(struct sbx_probe_run *r
 	r->done = true;
 	r->verdict->ok = ok;
 	r->verdict->elapsed_us = (uint32_t)(now_us() - r->started_us);
-	vsnprintf(r->verdict->detail, sizeof(r->verdict->detail), fmt, ap);
+	sbx_text_vcut(r->verdict->detail, sizeof(r->verdict->detail), fmt, ap);
 }
 
 void sbx_probe_pass(struct sbx_probe_run *r, const char *fmt, ...)

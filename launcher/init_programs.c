@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "sys/landlock.h"
 #include "sys/seccomp.h"
 
@@ -152,8 +153,8 @@ static int refuse_stdio(char *why, size_t n_why)
 
 		if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || is_noexec(fd) || !opens(fd, &st))
 			continue;
-		snprintf(why, n_why, "commands.allow: standard %s is a file that the command could open again and execute: "
-			 "redirect through a pipe (cat), or grant its directory deeper in the view", names[fd]);
+		sbx_text_cut(why, n_why, "commands.allow: standard %s is a file that the command could open again and execute: "
+			     "redirect through a pipe (cat), or grant its directory deeper in the view", names[fd]);
 		return -EPERM;
 	}
 	return 0;
@@ -173,8 +174,8 @@ int sbx_init_hold(const struct sbx_msg_programs *m, char *why, size_t n_why)
 
 		r = allow_program(ruleset, &m->v[i], path);
 		if (r < 0) {
-			snprintf(why, n_why, "cannot allow %s to execute: %s", path,
-				 r == -ESTALE ? "it is not what it was when it was checked; try again" : strerror(-r));
+			sbx_text_cut(why, n_why, "cannot allow %s to execute: %s", path,
+				     r == -ESTALE ? "it is not what it was when it was checked; try again" : strerror(-r));
 			return r;
 		}
 	}
@@ -183,6 +184,6 @@ int sbx_init_hold(const struct sbx_msg_programs *m, char *why, size_t n_why)
 	if (r == 0)
 		r = sbx_seccomp_hold_memfd();
 	if (r < 0)
-		snprintf(why, n_why, "cannot hold commands.allow: %s", strerror(-r));
+		sbx_text_cut(why, n_why, "cannot hold commands.allow: %s", strerror(-r));
 	return r < 0 ? r : refuse_stdio(why, n_why);
 }

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/facts.h"
 #include "launcher/facts_user.h"
 #include "launcher/idmap.h"
@@ -146,7 +147,7 @@ static void name_group(gid_t gid, char *buf, size_t n_buf)
 		if (!rest || !strsep(&rest, ":") || !(number = strsep(&rest, ":")) || number[0] < '0' ||
 		    number[0] > '9' || strtoul(number, NULL, 10) != gid)
 			continue;
-		snprintf(buf, n_buf, "%s", name);
+		sbx_text_cut(buf, n_buf, "%s", name);
 		return;
 	}
 }

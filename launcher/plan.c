@@ -12,6 +12,7 @@
 #include "launcher/plan.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,6 @@ int sbx_plan_refuse(struct sbx_err_list *errs, const struct sbx_err *err)
 int sbx_plan_note(struct sbx_plan *p, const char *fmt, ...)
 {
 	struct sbx_err text = { 0 };
-	char raw[SBX_ERR_MSG_MAX];
 	va_list ap;
 
 	if (p->n_notes >= SBX_PLAN_NOTES_MAX)
@@ -100,9 +100,8 @@ int sbx_plan_note(struct sbx_plan *p, const char *fmt, ...)
 			return -ENOMEM;
 	}
 	va_start(ap, fmt);
-	vsnprintf(raw, sizeof(raw), fmt, ap);
+	sbx_err_vset(&text, fmt, ap); /* escapes what could drive a terminal */
 	va_end(ap);
-	sbx_err_set(&text, "%s", raw); /* escapes what could drive a terminal */
 	p->notes[p->n_notes] = strdup(text.msg);
 	if (!p->notes[p->n_notes])
 		return -ENOMEM;
@@ -130,7 +129,7 @@ const char *sbx_facts_getenv(const struct sbx_facts *f, const char *name)
 	return value_of(f->environ, name);
 }
 
-char *sbx_plan_normalise(const char *path)
+char *sbx_plan_normalise_pattern(const char *path)
 {
 	size_t n = strlen(path), pos = 0;
 	SBX_AUTO_FREE char *out = malloc(n + 2);
@@ -154,6 +153,18 @@ char *sbx_plan_normalise(const char *path)
 	if (pos == 0)
 		out[pos++] = '/';
 	out[pos] = '\0';
+	return sbx_steal_ptr(&out);
+}
+
+char *sbx_plan_normalise(const char *path)
+{
+	SBX_AUTO_FREE char *out = sbx_plan_normalise_pattern(path);
+
+	if (!out || strlen(out) >= PATH_MAX)
+		return NULL;
+	for (const char *part = out; *part; part += strcspn(part, "/"))
+		if (strcspn(++part, "/") > NAME_MAX)
+			return NULL;
 	return sbx_steal_ptr(&out);
 }
 
@@ -184,10 +195,14 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 		 struct sbx_plan **ret_plan)
 {
 	SBX_CLEANUP(sbx_plan_freep) struct sbx_plan *p = calloc(1, sizeof(*p));
+	struct sbx_err err = { 0 };
 	int r;
 
 	if (!p)
 		return -ENOMEM;
+	/* Said once, and not of each path that is looked at. */
+	if (sbx_path_check_support(&err) != 0)
+		return sbx_plan_refuse(errs, &err);
 	p->host_etc_fd = p->walked_fd = -1;
 	p->keep.fd = p->root.dir.fd = -1;
 	p->options = o;

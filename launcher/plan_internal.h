@@ -68,7 +68,10 @@ int sbx_plan_read_config(const char *path, const struct sbx_facts *f, bool owned
 bool sbx_plan_is_name(const char *name);
 
 /* PURE. The path without doubled and trailing slashes and "." parts. Other bytes are as they are.
- * malloc'ed; NULL when it is relative, has a "..", or there is no memory. */
+ * malloc'ed; NULL when it is relative, has a "..", is then too long for the kernel (PATH_MAX, NAME_MAX for each
+ * part), or there is no memory. */
 char *sbx_plan_normalise(const char *path);
+/* The same of any length: a pattern may be longer than what it matches. */
+char *sbx_plan_normalise_pattern(const char *path);
 
 #endif

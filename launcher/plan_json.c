@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/bwrap_argv.h"
 #include "launcher/etc.h"
 #include "launcher/overlay.h"
@@ -343,7 +344,7 @@ static char *attach_text(const struct sbx_plan *p)
 	char *s;
 
 	sbx_plan_attach_input(p, &in);
-	snprintf(path, sizeof(path), "%s/sbx-%s/command", f->cgroup_place.path, p->id);
+	sbx_text_fit(path, sizeof(path), "%s/sbx-%s/command", f->cgroup_place.path, p->id);
 	if (f->cgroup_place.path[0] && strncmp(path, "/sys/fs/cgroup/", 15) == 0) {
 		in.level = sbx_plan_attach_level(f->cgroup.mount, path);
 		in.cgroup_path = path + 15;

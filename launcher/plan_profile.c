@@ -9,6 +9,7 @@
  */
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/attach_input.h"
 #include "launcher/plan_internal.h"
 #include "policy/suggest.h"
@@ -159,7 +161,7 @@ static char *load_extended(void *userdata, const char *name, size_t *ret_n, char
 		free(text);
 		return NULL;
 	}
-	snprintf(ret_file, n_file, "%s", path);
+	sbx_text_cut(ret_file, n_file, "%s", path);
 	return text;
 }
 
@@ -184,7 +186,7 @@ static int refuse_unknown(const struct sbx_plan *p, const char *name, struct sbx
 			snprintf(candidate, sizeof(candidate), "%.*s", (int)(n - 5), e->d_name);
 			sbx_suggest_offer(&s, candidate);
 			if (s.best == candidate) {
-				snprintf(best, sizeof(best), "%s", candidate);
+				sbx_text_cut(best, sizeof(best), "%s", candidate);
 				s.best = best;
 			}
 		}
@@ -398,8 +400,8 @@ static void resolvers_of_host(struct sbx_plan *p)
 		if (strncmp(line, "nameserver", 10) == 0 && (line[10] == ' ' || line[10] == '\t')) {
 			const char *s = line + 10 + strspn(line + 10, " \t");
 
-			snprintf(text, sizeof(text), "%.*s", (int)strcspn(s, " \t\r\n"), s);
-			if (sbx_addr_parse(text, &addr) == 0)
+			if (sbx_text_copy_n(text, sizeof(text), s, strcspn(s, " \t\r\n")) == 0 &&
+			    sbx_addr_parse(text, &addr) == 0)
 				p->resolvers[p->n_resolvers++] =
 					(struct sbx_resolver){ .addr = addr, .port = 53 };
 		}
@@ -479,8 +481,8 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 	p->nft.dns = 1;
 	if (profile->network.n_resolvers > 0) {
 		p->n_resolvers = (uint32_t)profile->network.n_resolvers;
-		memcpy(p->resolvers, profile->network.resolvers,
-		       profile->network.n_resolvers * sizeof(p->resolvers[0]));
+		static_assert(sizeof(p->resolvers) == sizeof(profile->network.resolvers), "copied as a whole");
+		memcpy(p->resolvers, profile->network.resolvers, sizeof(p->resolvers));
 	} else {
 		resolvers_of_host(p);
 	}

@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "base/hostname.h"
+#include "base/text.h"
 
 #define HEADER_SIZE    12
 #define FLAG_RESPONSE  0x8000
@@ -196,7 +197,7 @@ static const char *describe(const struct sbx_dns_answer *a, char *buf, size_t n_
 
 	if (a->n_addrs)
 		sbx_addr_format(&a->v[0], addr, sizeof(addr));
-	snprintf(buf, n_buf, "%s with %s", rcode, addr);
+	sbx_text_cut(buf, n_buf, "%s with %s", rcode, addr);
 	return buf;
 }
 

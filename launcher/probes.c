@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
 
@@ -55,7 +56,7 @@ static int add_name(struct sbx_msg_probes *m, enum sbx_probe_kind kind, const ch
 
 	if (!probe)
 		return -E2BIG;
-	snprintf(probe->name, sizeof(probe->name), "%s", name);
+	sbx_text_fit(probe->name, sizeof(probe->name), "%s", name);
 	return 0;
 }
 
@@ -184,8 +185,8 @@ static int add_allowed(const struct sbx_plan *p, struct sbx_msg_probes *m)
 	if (!probe)
 		return -E2BIG;
 	probe->port = SBX_SELFTEST_PORT;
-	snprintf(probe->name, sizeof(probe->name), "%s", SBX_SELFTEST_NAME);
-	snprintf(probe->expect, sizeof(probe->expect), "sbx %s\n", p->id);
+	sbx_text_fit(probe->name, sizeof(probe->name), "%s", SBX_SELFTEST_NAME);
+	sbx_text_fit(probe->expect, sizeof(probe->expect), "sbx %s\n", p->id);
 	return 0;
 }
 

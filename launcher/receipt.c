@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/plan_limits.h"
 #include "launcher/record.h"
 #include "sys/proc.h"
@@ -225,7 +226,7 @@ static int write_file(int dir_fd, const char *base, const char *text)
 	int e;
 
 	sbx_random_id(random); /* and not the sandbox's id: the command knows that, and could be there first */
-	snprintf(temporary, sizeof(temporary), ".%s.%s", base, random);
+	sbx_text_fit(temporary, sizeof(temporary), ".%s.%s", base, random);
 	fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;

@@ -39,6 +39,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/attach.h"
 #include "launcher/cgroup.h"
 #include "launcher/facts.h"
@@ -203,7 +204,7 @@ static int start_guard(struct sbx_run *r)
 	guard.pipe_read = read_end;
 	guard.privileged = r->plan->facts->privileged;
 	guard.caps[0].permitted = guard.caps[0].effective = (uint32_t)sbx_run_attach_caps(r->plan);
-	snprintf(guard.id, sizeof(guard.id), "%s", r->plan->id);
+	sbx_text_fit(guard.id, sizeof(guard.id), "%s", r->plan->id);
 	guard.argv[0] = name;
 	guard.argv[1] = mode;
 	guard.argv[2] = guard.id;
@@ -273,7 +274,7 @@ static int claim(struct sbx_run *r, int parent_fd)
 
 	if (snprintf(path, sizeof(path), "%s/%s", r->plan->facts->runtime_dir, id) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	snprintf(temporary, sizeof(temporary), ".new-%s", id);
+	sbx_text_fit(temporary, sizeof(temporary), ".new-%s", id);
 	if (mkdirat(parent_fd, temporary, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	error = lock_and_rename(r, parent_fd, temporary);

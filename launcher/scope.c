@@ -27,6 +27,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "launcher/scope_args.h"
 #include "sys/proc.h"
 
@@ -119,7 +120,7 @@ static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *error
 	(void)error;
 	if (sd_bus_message_read(m, "uoss", &id, &path, NULL, &result) >= 0 && job->path &&
 	    strcmp(path, job->path) == 0)
-		snprintf(job->result, sizeof(job->result), "%s", result[0] ? result : "nothing");
+		sbx_text_cut(job->result, sizeof(job->result), "%s", result[0] ? result : "nothing");
 	return 0;
 }
 

@@ -39,6 +39,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "ipc/channel.h"
 #include "launcher/attach.h"
 #include "launcher/caretaker.h"
@@ -66,7 +67,7 @@ static _Noreturn void stage_fail(int channel, int error, const char *step, const
 	uint8_t packet[1024];
 	ssize_t n;
 
-	snprintf(m.step, sizeof(m.step), "%s", step);
+	sbx_text_cut(m.step, sizeof(m.step), "%s", step);
 	snprintf(m.detail, sizeof(m.detail), "%.*s", (int)sizeof(m.detail) - 1, err->msg);
 	n = sbx_msg_encode_stage_failed(&m, packet, sizeof(packet));
 	if (n > 0)

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "ipc/channel.h"
 #include "launcher/announce.h"
 #include "launcher/attach.h"
@@ -343,8 +344,8 @@ static void judge_mounts(struct sbx_run *r, struct sbx_msg_verdict *v)
 	if (!r->open_mount)
 		return;
 	v->ok = 0;
-	snprintf(v->detail, sizeof(v->detail), "the mount at %s is not locked, so it can be removed",
-		 r->plan->mounts[r->open_mount - 1].dest);
+	sbx_text_cut(v->detail, sizeof(v->detail), "the mount at %s is not locked, so it can be removed",
+		     r->plan->mounts[r->open_mount - 1].dest);
 }
 
 static int judge_verdicts(struct sbx_run *r)
@@ -389,7 +390,7 @@ static int send_programs(struct sbx_run *r)
 		const struct sbx_program *program = &p->programs[m.n_programs];
 
 		m.v[m.n_programs] = (struct sbx_msg_program){ program->dev, program->ino, at };
-		strcpy(m.text + at, program->path); /* they fit: command_files.c */
+		sbx_text_fit(m.text + at, sizeof(m.text) - at, "%s", program->path); /* command_files.c */
 		at += (uint32_t)strlen(program->path) + 1;
 	}
 	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/runtime_dir.h"
 #include "sys/proc.h"
 
@@ -93,7 +94,7 @@ static FILE *open_file(const char *etc, const char *name, int *ret_error, struct
 	char path[512];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%s", etc, name);
+	sbx_text_fit(path, sizeof(path), "%s/%s", etc, name);
 	f = fopen(path, "re");
 	*ret_error = f || errno == ENOENT ? 0 : -errno;
 	if (*ret_error < 0)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/etc.h"
 #include "launcher/facts.h"
 
@@ -38,7 +39,7 @@ const char *sbx_view_strerror(int e)
 	case SBX_VIEW_E_LOOP:
 		return "too many symbolic links";
 	default:
-		return e < 0 ? "it cannot be looked up" : "";
+		return e == -ENAMETOOLONG ? "the path is too long" : e < 0 ? "it cannot be looked up" : "";
 	}
 }
 
@@ -274,12 +275,8 @@ static int read_link(const struct sbx_plan *p, const struct node *n, char *out, 
 	ssize_t len = -1;
 	int began, error = 0, r;
 
-	if (n->target) {
-		if (strlen(n->target) >= n_out)
-			return -ENAMETOOLONG;
-		strcpy(out, n->target);
-		return 0;
-	}
+	if (n->target)
+		return sbx_text_copy(out, n_out, n->target);
 	began = sbx_view_look_as_owner(p, n->op, &owner);
 	if (began >= 0 && (len = readlinkat(n->fd, n->below, out, n_out - 1)) < 0)
 		error = -errno;
@@ -330,9 +327,10 @@ int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop ho
 	struct node n = { .mode = S_IFDIR | 0755, .fd = -1, .below = "" };
 	int links = 0, r;
 
-	if (path[0] != '/' || strlen(path) >= sizeof(rest))
-		return path[0] == '/' ? -ENAMETOOLONG : -EINVAL;
-	strcpy(rest, path);
+	if (path[0] != '/')
+		return -EINVAL;
+	if (sbx_text_copy(rest, sizeof(rest), path) < 0)
+		return -ENAMETOOLONG;
 	for (;;) {
 		size_t len = next_part(rest, part, sizeof(part)), at = strlen(cur);
 
@@ -351,7 +349,7 @@ int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop ho
 				return r;
 			continue;
 		}
-		snprintf(cur + at, sizeof(cur) - at, "/%s", part);
+		sbx_text_fit(cur + at, sizeof(cur) - at, "/%s", part);
 		r = look(p, cur, &n);
 		if (r != 0)
 			return r;
@@ -373,15 +371,12 @@ int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop ho
 		n.fd = -1;
 		n.below = "";
 	}
-	if (!cur[0])
-		strcpy(cur, "/");
-	strcpy(ret_hit->path, cur);
+	sbx_text_fit(ret_hit->path, sizeof(ret_hit->path), "%s", cur[0] ? cur : "/");
 	ret_hit->mode = n.mode;
 	ret_hit->st = n.st;
 	ret_hit->fd = n.fd;
 	ret_hit->op = n.op;
-	snprintf(ret_hit->below, sizeof(ret_hit->below), "%s", n.below);
-	return 0;
+	return sbx_text_copy(ret_hit->below, sizeof(ret_hit->below), n.below);
 }
 
 bool sbx_view_executable(const struct sbx_plan *p, const struct sbx_view_hit *hit)

@@ -88,7 +88,7 @@ const char *sbx_view_target_problem(enum sbx_root_kind root, const char *target)
 
 /* --- how the plan's mounts are put together --- */
 
-/* Append one op (view_mounts.c). NULL, or -ENOMEM: out of memory or places. */
+/* Append one op (view_mounts.c). NULL, or -ENOMEM: out of memory or places, or @dest is PATH_MAX bytes or more. */
 struct sbx_mount_op *sbx_view_add(struct sbx_plan *p, enum sbx_mount_op_kind kind,
 				  const char *dest);
 /* SYMLINK, FILE (0444). 0 or -ENOMEM. */

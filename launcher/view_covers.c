@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,8 @@ static int mask(struct covers *c, const char *path, const char *dest, const stru
 
 	if (hides_mount(c->p, dest))
 		return refuse(c, dest, "is blocked, and another mount lies below it");
+	if (strlen(dest) >= PATH_MAX)
+		return refuse(c, dest, "is blocked, and a path that is too long for a mount to cover it");
 	if (c->p->mounts[c->grant].kind == SBX_MOUNT_OVERLAY)
 		covered.st_ino = 0; /* the overlay has numbers of its own */
 	if (sbx_view_add_mask(c->p, dest, &covered) < 0)

@@ -14,11 +14,13 @@
 #include "launcher/view.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/idmap.h"
 #include "launcher/overlay.h"
 #include "launcher/owner.h"
@@ -294,8 +296,9 @@ static int collect(struct builder *b, const char *who, const char *source, const
 	if (!g->target) {
 		sbx_err_set(
 			&err,
-			"'%s' is no place for a mount: it must be an absolute path without '..'",
-			asked);
+			"a mount needs a place that is an absolute path without '..', of at most %d bytes and with "
+			"names of at most %d, and not '%s'",
+			PATH_MAX - 1, NAME_MAX, asked);
 		return refuse_grant(b, &said, &err);
 	}
 	return 0;
@@ -441,8 +444,8 @@ static int check_mount_point(struct builder *b, const struct grant *g, mode_t mo
 	return SBX_PLAN_REFUSED;
 }
 
-/* Cover the directories of sbx below a grant. */
-static int mask_own_dirs(struct builder *b, const char *source, const char *target)
+/* Cover the directories of sbx below a grant. 0, SBX_PLAN_REFUSED with @err, -ENOMEM. */
+static int mask_own_dirs(struct builder *b, const char *source, const char *target, struct sbx_err *err)
 {
 	for (size_t i = 0; i < N_OWN_HIDDEN; i++) {
 		SBX_AUTO_FREE char *dest = NULL;
@@ -455,6 +458,11 @@ static int mask_own_dirs(struct builder *b, const char *source, const char *targ
 			continue;
 		if (asprintf(&dest, "%s%s", target, b->own[i] + strlen(source)) < 0)
 			return -ENOMEM;
+		if (strlen(dest) >= PATH_MAX) {
+			sbx_err_set(err, "nothing can be mounted at '%s': sbx's own '%s' is below '%s' and could not "
+				    "be covered there: the path is too long", target, b->own[i], source);
+			return SBX_PLAN_REFUSED;
+		}
 		if (sbx_view_add_tmpfs(b->p, dest, 4096, 0500) < 0)
 			return -ENOMEM;
 		b->p->mounts[b->p->n_mounts - 1].origin = SBX_ORIGIN_MASK;
@@ -514,7 +522,7 @@ static int mount_grant(struct builder *b, struct grant *g, struct sbx_path *path
 	op->source = *path;
 	path->fd = -1;
 	path->resolved = NULL;
-	return mask_own_dirs(b, op->source.resolved, g->target);
+	return mask_own_dirs(b, op->source.resolved, g->target, err);
 }
 
 static int mount_tmpfs(struct builder *b, const struct grant *g, struct sbx_err *err)
@@ -575,7 +583,7 @@ static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_m
 	if (r == SBX_PATH_E_SET_ID)
 		return refuse_grant(b, &g, &err);
 	*ret_granted = r == 0;
-	snprintf(why, n_why, "%s", err.msg);
+	sbx_text_cut(why, n_why, "%s", err.msg);
 	return 0;
 }
 
@@ -628,6 +636,10 @@ static int mount_all(struct builder *b, struct sbx_path *cwd_path)
 			sbx_path_fini(&path);
 		if (r == 0 && g->source)
 			r = mount_grant(b, g, &path, &err);
+		if (r == -ENAMETOOLONG) {
+			sbx_err_set(&err, "what leads to '%s' is too long", g->target);
+			r = SBX_PLAN_REFUSED;
+		}
 		if (r < 0)
 			return r;
 		if (r > 0)

@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "launcher/idmap.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
@@ -51,16 +52,14 @@ int sbx_view_home_check_place(const struct sbx_plan *p, const char *target, mode
 	size_t n = strlen(p->facts->home);
 	char part[PATH_MAX];
 
-	if (strlen(target) >= sizeof(part))
-		return -ENAMETOOLONG;
 	/* Each directory on the way, then the place itself. */
 	while (target[n]) {
 		struct sbx_view_hit hit;
 		int r;
 
 		n += 1 + strcspn(target + n + 1, "/");
-		memcpy(part, target, n);
-		part[n] = '\0';
+		if (sbx_text_copy_n(part, sizeof(part), target, n) < 0)
+			return -ENAMETOOLONG;
 		r = sbx_view_resolve(p, part, NULL, NULL, &hit);
 		if (r == SBX_VIEW_E_MISSING)
 			return 0;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ struct sbx_mount_op *sbx_view_add(struct sbx_plan *p, enum sbx_mount_op_kind kin
 
 	if (!p->mounts)
 		p->mounts = calloc(SBX_PLAN_MOUNTS_MAX, sizeof(*p->mounts));
-	if (!p->mounts || p->n_mounts >= SBX_PLAN_MOUNTS_MAX)
+	if (!p->mounts || p->n_mounts >= SBX_PLAN_MOUNTS_MAX || strlen(dest) >= PATH_MAX)
 		return NULL;
 	op = &p->mounts[p->n_mounts];
 	memset(op, 0, sizeof(*op));
@@ -180,12 +181,7 @@ static int choose_chdir(struct sbx_plan *p, const char *why, struct sbx_err_list
 int sbx_plan_view(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	char why[SBX_ERR_MSG_MAX] = "";
-	struct sbx_err err = { 0 };
 	int r;
-
-	/* Said once, and not of each thing that is looked at. */
-	if (sbx_path_check_support(&err) != 0)
-		return sbx_plan_refuse(errs, &err);
 
 	p->hostname = strdup(p->options->hostname ? p->options->hostname : DEFAULT_HOSTNAME);
 	if (!p->hostname)

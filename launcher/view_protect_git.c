@@ -346,8 +346,9 @@ int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, boo
 
 	if (!path)
 		return -ENOMEM;
-	sbx_trail_begin(x, &t);
-	r = sbx_trail_follow(x, path, &t, &st, &what);
+	r = sbx_trail_begin(x, &t);
+	if (r == 0)
+		r = sbx_trail_follow(x, path, &t, &st, &what);
 	if (r < 0)
 		return r;
 	*ret_git_file = r > 0 && what == SBX_TRAIL_FOUND && S_ISREG(st.st_mode);
@@ -375,8 +376,9 @@ static int keep_absent(struct sbx_protect *x, const struct sbx_protect_base *b, 
 
 	if (!path)
 		return -ENOMEM;
-	sbx_trail_begin(x, &t);
-	r = sbx_trail_follow(x, path, &t, &st, &what);
+	r = sbx_trail_begin(x, &t);
+	if (r == 0)
+		r = sbx_trail_follow(x, path, &t, &st, &what);
 	if (r <= 0 || what != SBX_TRAIL_ABSENT || strcmp(strrchr(t.dest, '/') + 1, name) != 0)
 		return r < 0 ? r : 0;
 	r = sbx_trail_pin(x, &t);

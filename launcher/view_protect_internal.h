@@ -73,7 +73,8 @@ struct sbx_trail {
 /* What is at the end of it; out of reach is what is not this grant's or may not be looked at. */
 enum { SBX_TRAIL_FOUND, SBX_TRAIL_ABSENT, SBX_TRAIL_OUT_OF_REACH };
 
-void sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t);
+/* 0; -ENAMETOOLONG. */
+int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t);
 void sbx_trail_fini(struct sbx_trail *t);
 /* Follow @path, directories all. 0: t->fd is its end; 1: it ends before, at t->dest, which is *ret_st or, with
  * *ret_what SBX_TRAIL_ABSENT, nothing; -errno. */

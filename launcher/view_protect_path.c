@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
 
@@ -178,17 +179,15 @@ void sbx_trail_fini(struct sbx_trail *t)
 	t->dirs = NULL;
 }
 
-void sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t)
+int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t)
 {
 	const struct sbx_mount_op *grant = sbx_protect_grant(x);
 
 	t->n = 0;
-	t->n_dest = strlen(grant->dest);
-	memcpy(t->dest, grant->dest, t->n_dest + 1);
-	if (t->n_dest == 1)
-		t->n_dest = 0;
+	t->n_dest = grant->dest[1] ? strlen(grant->dest) : 0;
 	t->fd = grant->source.fd;
 	t->own_fd = sbx_fd_close(t->own_fd);
+	return sbx_text_copy(t->dest, sizeof(t->dest), grant->dest);
 }
 
 static int trail_append(struct sbx_trail *t, const char *name, size_t n)
@@ -307,11 +306,9 @@ int sbx_trail_follow_parent(const struct sbx_protect *x, const char *path, struc
 {
 	const char *slash = strrchr(path, '/');
 	SBX_AUTO_FREE char *way = strndup(path, slash ? (size_t)(slash - path) : 0);
+	int r = way ? sbx_trail_begin(x, t) : -ENOMEM;
 
-	if (!way)
-		return -ENOMEM;
-	sbx_trail_begin(x, t);
-	return sbx_trail_follow(x, way, t, ret_st, ret_what);
+	return r < 0 ? r : sbx_trail_follow(x, way, t, ret_st, ret_what);
 }
 
 /* @path below the grant: directories, then the last part. @absent: cover what is not there. */

@@ -17,6 +17,7 @@
  */
 #include "launcher/view_root.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/etc.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
@@ -71,10 +73,10 @@ static int add_system_dir(struct sbx_plan *p, int root, const char *name, const 
 /* /bin, /lib64 and so on: symlinks into /usr where the host merged them, else directories. */
 static int add_loader_dir(struct sbx_plan *p, int root, const char *name)
 {
-	char dest[16], text[256];
+	char dest[16], text[PATH_MAX];
 	ssize_t n = readlinkat(root, name, text, sizeof(text) - 1);
 
-	snprintf(dest, sizeof(dest), "/%s", name);
+	sbx_text_fit(dest, sizeof(dest), "/%s", name);
 	if (n > 0) {
 		text[n] = '\0';
 		return sbx_view_add_text(p, SBX_MOUNT_SYMLINK, dest, text);
@@ -118,7 +120,7 @@ static int add_made_etc(struct sbx_plan *p, int own)
 
 		if (!link && own >= 0 && fstatat(own, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
 			continue;
-		snprintf(dest, sizeof(dest), "/etc/%s", name);
+		sbx_text_fit(dest, sizeof(dest), "/etc/%s", name);
 		r = sbx_view_add_text(p, link ? SBX_MOUNT_SYMLINK : SBX_MOUNT_FILE, dest, link ? link : text);
 	}
 	return r;
@@ -339,6 +341,7 @@ static int split(struct sbx_plan *p, const struct sbx_mount_op *op)
 		return -ENOMEM;
 	dir->mode = 0755;
 	r = add_entries(p, whole.source.fd, whole.source.resolved, whole.dest);
+	assert(at < n && n <= p->n_mounts);
 	n_new = p->n_mounts - n;
 	parts = calloc(n_new, sizeof(*parts));
 	if (r < 0 || !parts)

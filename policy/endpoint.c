@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "policy/profile.h"
 #include "policy/units.h"
 
@@ -26,9 +27,8 @@ int sbx_endpoint_parse(const char *text, struct sbx_endpoint *ret_endpoint, stru
 	uint64_t v;
 	int r;
 
-	if (strlen(text) > TEXT_MAX)
+	if (sbx_text_copy(copy, sizeof(copy), text) < 0)
 		return bad(err, text, "too long for a name and a port");
-	strcpy(copy, text);
 	slash = strchr(copy, '/');
 	if (slash) {
 		*slash++ = '\0';
@@ -74,11 +74,11 @@ const char *sbx_endpoint_format(const struct sbx_endpoint *e, char *buf, size_t 
 
 	if (e->port)
 		snprintf(port, sizeof(port), ":%u", e->port);
-	snprintf(buf, n_buf, "%s%s%s%s%s", brackets ? "[" : "",
-		 e->is_addr ? sbx_addr_format(&e->addr, addr, sizeof(addr)) : e->host,
-		 brackets ? "]" : "", port,
-		 !e->proto_set		     ? ""
-		 : e->proto == SBX_PROTO_UDP ? "/udp"
-					     : "/tcp");
+	sbx_text_fit(buf, n_buf, "%s%s%s%s%s", brackets ? "[" : "",
+		     e->is_addr ? sbx_addr_format(&e->addr, addr, sizeof(addr)) : e->host,
+		     brackets ? "]" : "", port,
+		     !e->proto_set		     ? ""
+		     : e->proto == SBX_PROTO_UDP ? "/udp"
+						 : "/tcp");
 	return buf;
 }

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/seccomp_lift.h"
+#include "base/text.h"
 #include "policy/option_form.h"
 #include "policy/profile.h"
 #include "policy/publish.h"
@@ -519,7 +520,7 @@ const struct sbx_key *sbx_key_find(const struct sbx_key_block *block, const char
 const char *sbx_key_path(const struct sbx_key_block *block, const struct sbx_key *key, char *buf,
 			 size_t n_buf)
 {
-	snprintf(buf, n_buf, "%s%s%s", block->path, *block->path ? "." : "", key->name);
+	sbx_text_cut(buf, n_buf, "%s%s%s", block->path, *block->path ? "." : "", key->name);
 	return buf;
 }
 

@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "policy/endpoint.h"
 #include "policy/key_scalar.h"
 #include "policy/net_entry.h"
@@ -297,7 +298,7 @@ static void print_proxy(struct printer *p, const struct sbx_key *key,
 
 	if (!profile->network.proxy_host)
 		return;
-	snprintf(text, sizeof(text), "http://%s%s%s:%u", brackets ? "[" : "",
+	sbx_text_fit(text, sizeof(text), "http://%s%s%s:%u", brackets ? "[" : "",
 		 profile->network.proxy_host, brackets ? "]" : "", profile->network.proxy_port);
 	pair(p, "", key->name, text);
 }

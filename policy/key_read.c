@@ -25,13 +25,11 @@
 void sbx_key_read_error(struct sbx_key_reader *r, const struct sbx_yaml_node *node, const char *fmt,
 			...)
 {
-	char text[SBX_ERR_MSG_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	sbx_err_list_vadd(r->errs, r->file, node->line, node->column, fmt, ap);
 	va_end(ap);
-	sbx_err_list_add(r->errs, r->file, node->line, node->column, "%s", text);
 	r->n_errors++;
 }
 

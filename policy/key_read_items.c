@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "policy/endpoint.h"
 #include "policy/key_scalar.h"
 #include "policy/option_form.h"
@@ -208,11 +209,10 @@ int sbx_key_read_proxy(struct sbx_key_reader *r, const struct sbx_key_block *blo
 	struct sbx_endpoint e;
 	char *host;
 
-	if (strncmp(text, "http://", 7) != 0 || n - 7 >= sizeof(copy)) {
+	if (strncmp(text, "http://", 7) != 0 || sbx_text_copy(copy, sizeof(copy), text + 7) < 0) {
 		sbx_key_read_wrong_kind(r, block, key, node);
 		return 0;
 	}
-	strcpy(copy, text + 7);
 	if (copy[0] && copy[n - 8] == '/')
 		copy[n - 8] = '\0';
 	if (strchr(copy, '@')) {
@@ -276,18 +276,16 @@ static const char *compose_probe(const struct sbx_probe_item *item, struct sbx_p
 		return "a probe is a mapping such as {dns_refused: example.org}";
 	if (item->expect && probe->kind != SBX_PROBE_CONNECT_NAME)
 		return "expect belongs to connect_name";
-	if (item->expect)
-		strcpy(probe->expect, item->expect); /* its length was checked by the key's row */
-	if (probe->kind == SBX_PROBE_PATH_ABSENT || probe->kind == SBX_PROBE_PATH_READONLY) {
-		strcpy(probe->name, text);
-		return NULL;
-	}
+	if (item->expect && sbx_text_copy(probe->expect, sizeof(probe->expect), item->expect) < 0)
+		return "expect is too long";
+	if (probe->kind == SBX_PROBE_PATH_ABSENT || probe->kind == SBX_PROBE_PATH_READONLY)
+		return sbx_text_copy(probe->name, sizeof(probe->name), text) == 0 ? NULL : "the path is too long";
 	if (sbx_endpoint_parse(text, &e, err) != 0)
 		return err->msg;
 	probe->addr = e.addr;
 	probe->port = e.port;
 	probe->proto = (uint8_t)e.proto;
-	strcpy(probe->name, e.host);
+	sbx_text_fit(probe->name, sizeof(probe->name), "%s", e.host);
 	if (probe->kind == SBX_PROBE_CONNECT_REFUSED)
 		return e.is_addr && e.port ? NULL : "connect_refused takes ADDRESS:PORT[/tcp|/udp]";
 	if (probe->kind == SBX_PROBE_CONNECT_NAME)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "policy/profile.h"
 #include "policy/suggest.h"
 #include "policy/units.h"
@@ -51,8 +52,8 @@ const char *sbx_key_range(const struct sbx_key *key, char *buf, size_t n_buf)
 
 	buf[0] = '\0';
 	if (kind->format) {
-		snprintf(buf, n_buf, "%s to %s", kind->format(key->min, low, sizeof(low)),
-			 kind->format(key->max, high, sizeof(high)));
+		sbx_text_cut(buf, n_buf, "%s to %s", kind->format(key->min, low, sizeof(low)),
+			     kind->format(key->max, high, sizeof(high)));
 		return buf;
 	}
 	for (const char *const *w = key->words; w && *w && pos < n_buf; w++) {

@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/hostname.h"
+#include "base/text.h"
 #include "policy/units.h"
 
 /* The list that libpsl was built with: no file is read. */
@@ -306,8 +307,8 @@ static int set_text(struct sbx_net_entry *e)
 	e->text = malloc(n);
 	if (!e->text)
 		return -ENOMEM;
-	snprintf(e->text, n, "%s%s%s%s%s%s", brackets ? "[" : "", target, brackets ? "]" : "",
-		 *ports ? ":" : "", ports, proto);
+	sbx_text_fit(e->text, n, "%s%s%s%s%s%s", brackets ? "[" : "", target, brackets ? "]" : "",
+		     *ports ? ":" : "", ports, proto);
 	return 0;
 }
 
@@ -389,12 +390,12 @@ const char *sbx_net_entry_target(const struct sbx_net_entry *e, char *buf, size_
 	unsigned full = e->cidr.addr.family == 4 ? 32 : 128;
 
 	if (!e->is_cidr)
-		snprintf(buf, n_buf, "%s%s", e->wildcard ? "*." : "", e->host);
+		sbx_text_fit(buf, n_buf, "%s%s", e->wildcard ? "*." : "", e->host);
 	else if (e->cidr.prefix == full)
-		snprintf(buf, n_buf, "%s", sbx_addr_format(&e->cidr.addr, addr, sizeof(addr)));
+		sbx_text_fit(buf, n_buf, "%s", sbx_addr_format(&e->cidr.addr, addr, sizeof(addr)));
 	else
-		snprintf(buf, n_buf, "%s/%u", sbx_addr_format(&e->cidr.addr, addr, sizeof(addr)),
-			 e->cidr.prefix);
+		sbx_text_fit(buf, n_buf, "%s/%u", sbx_addr_format(&e->cidr.addr, addr, sizeof(addr)),
+			     e->cidr.prefix);
 	return buf;
 }
 

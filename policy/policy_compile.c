@@ -166,6 +166,7 @@ static size_t item_ports(const struct item *it, struct sbx_port_range *ret_ports
 	const struct sbx_net_entry *e = it->entry;
 
 	if (e->n_ports > 0) {
+		assert(e->n_ports <= SBX_PORTS_MAX);
 		memcpy(ret_ports, e->ports, e->n_ports * sizeof(*ret_ports));
 		return e->n_ports;
 	}
@@ -289,6 +290,7 @@ static uint32_t add_string(struct compiler *c, const char *prefix, const char *t
 	char *strings = section(c, SBX_BLOB_STRINGS);
 	size_t at = c->filled[SBX_BLOB_STRINGS], n_prefix = strlen(prefix), n_text = strlen(text);
 
+	assert(n_prefix + n_text < c->n[SBX_BLOB_STRINGS] - at);
 	memcpy(strings + at, prefix, n_prefix);
 	memcpy(strings + at + n_prefix, text, n_text + 1);
 	c->filled[SBX_BLOB_STRINGS] += n_prefix + n_text + 1;

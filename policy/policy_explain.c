@@ -10,6 +10,7 @@
 #include "base/addr.h"
 #include "base/err.h"
 #include "base/hostname.h"
+#include "base/text.h"
 #include "policy/policy_load.h"
 
 #define WHAT_MAX (4 * (SBX_HOSTNAME_MAX + 32))
@@ -81,16 +82,16 @@ static void explain_allow(const struct sbx_policy *p, const struct sbx_verdict *
 	const char *rule = sbx_policy_rule_text(p, v->rule);
 
 	if (v->reason == SBX_REASON_LIST_ALLOW && *rule)
-		snprintf(buf, n_buf, "%s is allowed by the entry '%s'", what, rule);
+		sbx_text_cut(buf, n_buf, "%s is allowed by the entry '%s'", what, rule);
 	else if (v->reason == SBX_REASON_DEFAULT_ALLOW && p->h->mode == SBX_MODE_FULL)
-		snprintf(buf, n_buf,
-			 "%s is allowed: the profile's mode is full and nothing denies it", what);
+		sbx_text_cut(buf, n_buf,
+			     "%s is allowed: the profile's mode is full and nothing denies it", what);
 	else if (v->reason == SBX_REASON_DEFAULT_ALLOW)
-		snprintf(buf, n_buf,
-			 "%s is allowed: the profile's default is allow and no entry denies it",
-			 what);
+		sbx_text_cut(buf, n_buf,
+			     "%s is allowed: the profile's default is allow and no entry denies it",
+			     what);
 	else
-		snprintf(buf, n_buf, "%s is allowed", what);
+		sbx_text_cut(buf, n_buf, "%s is allowed", what);
 }
 
 static void explain_air_gap(const struct sbx_policy *p, const char *what, char *buf, size_t n_buf)
@@ -99,14 +100,14 @@ static void explain_air_gap(const struct sbx_policy *p, const char *what, char *
 
 	as_entry(what, entry, sizeof(entry));
 	if (p->h->air_gap)
-		snprintf(buf, n_buf,
-			 "%s is refused: the sandbox is air-gapped; run it without --air-gap",
-			 what);
+		sbx_text_cut(buf, n_buf,
+			     "%s is refused: the sandbox is air-gapped; run it without --air-gap",
+			     what);
 	else
-		snprintf(buf, n_buf,
-			 "%s is refused: the profile's mode is offline; use a profile with "
-			 "network.mode: fetch that lists `- %s%s%s` under network.allow",
-			 what, quoted(entry), entry, quoted(entry));
+		sbx_text_cut(buf, n_buf,
+			     "%s is refused: the profile's mode is offline; use a profile with "
+			     "network.mode: fetch that lists `- %s%s%s` under network.allow",
+			     what, quoted(entry), entry, quoted(entry));
 }
 
 static void explain_deny(const struct sbx_policy *p, const struct sbx_verdict *v, const char *what,
@@ -119,34 +120,34 @@ static void explain_deny(const struct sbx_policy *p, const struct sbx_verdict *v
 	q = quoted(entry);
 	switch (v->reason) {
 	case SBX_REASON_FLOOR:
-		snprintf(buf, n_buf, "%s is refused by %s, which no profile, rule or flag lifts",
-			 what, *rule ? rule : "the floor under cloud metadata addresses");
+		sbx_text_cut(buf, n_buf, "%s is refused by %s, which no profile, rule or flag lifts",
+			     what, *rule ? rule : "the floor under cloud metadata addresses");
 		return;
 	case SBX_REASON_AIR_GAP:
 		explain_air_gap(p, what, buf, n_buf);
 		return;
 	case SBX_REASON_LIST_DENY:
-		snprintf(buf, n_buf,
-			 "%s is refused by the deny entry '%s'; remove it, or allow something more "
-			 "specific under network.allow",
-			 what, rule);
+		sbx_text_cut(buf, n_buf,
+			     "%s is refused by the deny entry '%s'; remove it, or allow something more "
+			     "specific under network.allow",
+			     what, rule);
 		return;
 	case SBX_REASON_DEFAULT_DENY:
-		snprintf(buf, n_buf,
-			 "%s is not in the profile's allow list; add `- %s%s%s` under "
-			 "network.allow or pass --allow %s%s%s",
-			 what, q, entry, q, *q ? "'" : "", entry, *q ? "'" : "");
+		sbx_text_cut(buf, n_buf,
+			     "%s is not in the profile's allow list; add `- %s%s%s` under "
+			     "network.allow or pass --allow %s%s%s",
+			     what, q, entry, q, *q ? "'" : "", entry, *q ? "'" : "");
 		return;
 	case SBX_REASON_PORT:
-		snprintf(buf, n_buf,
-			 "%s is not among the ports that the entry '%s' allows; add `- %s%s%s` "
-			 "under network.allow or pass --allow %s%s%s",
-			 what, rule, q, entry, q, *q ? "'" : "", entry, *q ? "'" : "");
+		sbx_text_cut(buf, n_buf,
+			     "%s is not among the ports that the entry '%s' allows; add `- %s%s%s` "
+			     "under network.allow or pass --allow %s%s%s",
+			     what, rule, q, entry, q, *q ? "'" : "", entry, *q ? "'" : "");
 		return;
 	default:
-		snprintf(buf, n_buf, "%s was refused: %s%s%s%s%s%s", what,
-			 sbx_reason_help(v->reason), *rule ? " (entry '" : "", rule,
-			 *rule ? "')" : "", hint ? "; " : "", hint ? hint : "");
+		sbx_text_cut(buf, n_buf, "%s was refused: %s%s%s%s%s%s", what,
+			     sbx_reason_help(v->reason), *rule ? " (entry '" : "", rule,
+			     *rule ? "')" : "", hint ? "; " : "", hint ? hint : "");
 	}
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "policy/key.h"
 #include "policy/key_print.h"
 #include "policy/key_read.h"
@@ -98,7 +99,7 @@ static int chain_add(struct chain *c, struct sbx_span text, const char *file)
 	int r;
 
 	assert(c->n < SBX_N_ELEMENTS(c->v));
-	snprintf(s->file, sizeof(s->file), "%s", file);
+	sbx_text_cut(s->file, sizeof(s->file), "%s", file);
 	r = sbx_yaml_parse(text, s->file, c->errs, &s->yaml);
 	if (r == 0)
 		c->n++;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "policy/profile.h"
 
 #define TEXT_MAX (SBX_ADDR_STR_MAX + 16)
@@ -46,9 +47,8 @@ int sbx_publish_parse(const char *text, struct sbx_publish *ret_publish, struct 
 	char copy[TEXT_MAX + 1], *rest, *inside;
 	const char *addr;
 
-	if (strlen(text) > TEXT_MAX)
+	if (sbx_text_copy(copy, sizeof(copy), text) < 0)
 		return bad(err, text, "too long for [ADDR:]PORT[:PORT]");
-	strcpy(copy, text);
 	rest = split_address(copy, &addr);
 	if (!rest || (addr && (sbx_addr_parse(addr, &p.addr) < 0 || (p.addr.family == 6) != (*copy == '['))))
 		return bad(err, text, "write [ADDR:]PORT[:PORT], with an address of this host, one of IPv6 in brackets: "
@@ -73,8 +73,8 @@ const char *sbx_publish_format(const struct sbx_publish *p, char *buf, size_t n_
 	bool brackets = p->addr.family == 6;
 	char addr[SBX_ADDR_STR_MAX];
 
-	snprintf(buf, n_buf, "%s%s%s:%u", brackets ? "[" : "", sbx_addr_format(&p->addr, addr, sizeof(addr)),
-		 brackets ? "]" : "", p->port);
+	sbx_text_fit(buf, n_buf, "%s%s%s:%u", brackets ? "[" : "", sbx_addr_format(&p->addr, addr, sizeof(addr)),
+		     brackets ? "]" : "", p->port);
 	return buf;
 }
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define WORD_MAX_LEN 32
 
 static size_t min3(size_t a, size_t b, size_t c)
@@ -60,8 +62,8 @@ void sbx_suggest_offer(struct sbx_suggest *s, const char *candidate)
 const char *sbx_suggest_text(const struct sbx_suggest *s, char *buf, size_t n_buf)
 {
 	if (s->best)
-		snprintf(buf, n_buf, " (did you mean '%s'?)", s->best);
+		sbx_text_cut(buf, n_buf, " (did you mean '%s'?)", s->best);
 	else
-		snprintf(buf, n_buf, "%s", "");
+		sbx_text_cut(buf, n_buf, "%s", "");
 	return buf;
 }

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
+
 struct suffix {
 	const char *text;
 	uint64_t factor;
@@ -75,7 +77,7 @@ static const char *format(uint64_t v, const struct suffix *suffixes, char *buf, 
 {
 	while (suffixes->factor > 1 && (v == 0 || v % suffixes->factor != 0))
 		suffixes++;
-	snprintf(buf, n_buf, "%" PRIu64 "%s", v / suffixes->factor, suffixes->text);
+	sbx_text_fit(buf, n_buf, "%" PRIu64 "%s", v / suffixes->factor, suffixes->text);
 	return buf;
 }
 
@@ -134,7 +136,7 @@ const char *sbx_cpus_format(uint64_t v, char *buf, size_t n_buf)
 
 	while (n > 1 && fraction[n - 1] == '0')
 		fraction[--n] = '\0';
-	snprintf(buf, n_buf, "%" PRIu64 "%s", v / 1000, n > 1 ? fraction : "");
+	sbx_text_fit(buf, n_buf, "%" PRIu64 "%s", v / 1000, n > 1 ? fraction : "");
 	return buf;
 }
 

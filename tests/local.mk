@@ -26,6 +26,7 @@ SBX_FUZZ_LIBS = %reldir%/fuzz/libsbx-replay.a
 endif
 
 SBX_CHECKS = \
+	%reldir%/check/copies.py \
 	%reldir%/check/hardening.py \
 	%reldir%/check/headers.py \
 	%reldir%/check/layers.py \
@@ -55,6 +56,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_attach.py \
 	%reldir%/system/test_attach_rules.py \
 	%reldir%/system/test_attacks.py \
+	%reldir%/system/test_bounds.py \
 	%reldir%/system/test_broker_pins.py \
 	%reldir%/system/test_broker_published.py \
 	%reldir%/system/test_broker_standalone.py \

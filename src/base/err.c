@@ -4,15 +4,20 @@
  * Error texts. They quote what untrusted parties wrote (names, paths, YAML) and end on terminals
  * and in logs, so nothing that could move a cursor, forge a second line or reorder text gets
  * through: C0 and C1 controls, the line and bidirectional controls of Unicode, and bytes that are
- * not valid UTF-8 come out as \xNN. Texts are cut at whole characters and whole escapes.
+ * not valid UTF-8 come out as \xNN. Texts are cut at whole characters and whole escapes. A message that
+ * is too long, most often for a path in it, loses its middle: its end says why.
  */
 
 #include "base/err.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+/* A message before its middle is cut out; two paths and words. */
+#define RAW_MAX (3 * 4096)
 
 /* Code points that are valid but change how the text around them is shown. */
 static int is_hostile(uint32_t c)
@@ -95,11 +100,25 @@ const char *sbx_escape(const void *in, size_t n_in, char *out, size_t n_out)
 	return out;
 }
 
+/* @n_out is SBX_ERR_MSG_MAX, of which each half has room for some characters. */
+static void escape_ends(const uint8_t *in, size_t n_in, char *out, size_t n_out)
+{
+	size_t half = n_out / 2, from = n_in > half ? n_in - half : 0;
+
+	if (escape(in, n_in, out, n_out, 0))
+		return;
+	escape(in, n_in, out, half - 3, 0);
+	out += strlen(out);
+	memcpy(out, "...", 3);
+	out += 3;
+	while ((in[from] & 0xc0) == 0x80 || !escape(in + from, n_in - from, out, half, 0))
+		from++; /* at the end nothing is left, which fits */
+}
+
 __attribute__((format(printf, 5, 0))) static void
 err_vset(struct sbx_err *err, const char *file, int line, int column, const char *fmt, va_list ap)
 {
-	/* Twice the room, so that the cut is made below, at a whole character. */
-	char text[2 * SBX_ERR_MSG_MAX];
+	char text[RAW_MAX];
 	int saved = errno, n;
 
 	if (!err || err->msg[0])
@@ -113,10 +132,13 @@ err_vset(struct sbx_err *err, const char *file, int line, int column, const char
 		sbx_escape(file, strlen(file), err->file, sizeof(err->file));
 	err->line = line;
 	err->column = column;
-	if (!escape((const uint8_t *)text, strlen(text), err->msg, sizeof(err->msg) - 3, 0) ||
-	    n >= (int)sizeof(text))
-		strcat(err->msg, "...");
+	escape_ends((const uint8_t *)text, strlen(text), err->msg, sizeof(err->msg));
 	errno = saved;
+}
+
+void sbx_err_vset(struct sbx_err *err, const char *fmt, va_list ap)
+{
+	err_vset(err, NULL, 0, 0, fmt, ap);
 }
 
 void sbx_err_set(struct sbx_err *err, const char *fmt, ...)
@@ -138,11 +160,10 @@ void sbx_err_set_at(struct sbx_err *err, const char *file, int line, int column,
 	va_end(ap);
 }
 
-void sbx_err_list_add(struct sbx_err_list *list, const char *file, int line, int column,
-		      const char *fmt, ...)
+void sbx_err_list_vadd(struct sbx_err_list *list, const char *file, int line, int column,
+		       const char *fmt, va_list ap)
 {
 	struct sbx_err *err;
-	va_list ap;
 
 	if (!list)
 		return;
@@ -152,8 +173,16 @@ void sbx_err_list_add(struct sbx_err_list *list, const char *file, int line, int
 	}
 	err = &list->v[list->n++];
 	err->msg[0] = '\0';
-	va_start(ap, fmt);
 	err_vset(err, file, line, column, fmt, ap);
+}
+
+void sbx_err_list_add(struct sbx_err_list *list, const char *file, int line, int column,
+		      const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	sbx_err_list_vadd(list, file, line, column, fmt, ap);
 	va_end(ap);
 }
 
@@ -171,6 +200,6 @@ const char *sbx_err_format(const struct sbx_err *err, char *buf, size_t n_buf)
 				      err->line);
 	if (err->line > 0 && err->column > 0)
 		n += (size_t)snprintf(where + n, sizeof(where) - n, "%d:", err->column);
-	snprintf(buf, n_buf, "%s%s%s", where, n ? " " : "", err->msg);
+	sbx_text_cut(buf, n_buf, "%s%s%s", where, n ? " " : "", err->msg);
 	return buf;
 }

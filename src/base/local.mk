@@ -14,7 +14,8 @@ noinst_LIBRARIES += %reldir%/libsbx-base.a
 	%reldir%/reason.c %reldir%/reason.h \
 	%reldir%/sandbox_id.h \
 	%reldir%/seccomp_lift.c %reldir%/seccomp_lift.h \
-	%reldir%/span.c %reldir%/span.h
+	%reldir%/span.c %reldir%/span.h \
+	%reldir%/text.c %reldir%/text.h
 
 check_PROGRAMS += tests/unit/test_addr
 tests_unit_test_addr_SOURCES = tests/unit/test_addr.c
@@ -52,6 +53,10 @@ tests_unit_test_seccomp_lift_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 check_PROGRAMS += tests/unit/test_span
 tests_unit_test_span_SOURCES = tests/unit/test_span.c
 tests_unit_test_span_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_text
+tests_unit_test_text_SOURCES = tests/unit/test_text.c
+tests_unit_test_text_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/fuzz/fuzz_hostname
 tests_fuzz_fuzz_hostname_SOURCES = tests/fuzz/fuzz_hostname.c

@@ -33,6 +33,7 @@
 
 #include "base/cleanup.h"
 #include "base/fold.h"
+#include "base/text.h"
 #include "broker/io_realpins.h"
 #include "broker/tcp_flow.h"
 #include "ipc/channel.h"
@@ -232,8 +233,8 @@ void sbx_broker_event(struct sbx_broker *b, enum sbx_proto proto, const struct s
 	if (addr)
 		e.addr = *addr;
 	if (name)
-		strncpy(e.name, name, sizeof(e.name) - 1);
-	strncpy(e.rule, sbx_policy_rule_text(b->policy, v->rule), sizeof(e.rule) - 1);
+		sbx_text_cut(e.name, sizeof(e.name), "%s", name);
+	sbx_text_cut(e.rule, sizeof(e.rule), "%s", sbx_policy_rule_text(b->policy, v->rule));
 	record(b->control, &e);
 }
 

@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "broker/broker.h"
 #include "broker/core_told.h"
 #include "broker/resolve.h"
@@ -263,7 +264,7 @@ void sbx_pinner_resolved(struct sbx_pinner *p, const char *name, bool asked,
 			 (result->status4 == SBX_RESOLVE_FOUND && result->status6 == SBX_RESOLVE_FOUND);
 
 	ret_p->n = 0;
-	strncpy(ret_p->name, name, sizeof(ret_p->name) - 1);
+	sbx_text_fit(ret_p->name, sizeof(ret_p->name), "%s", name);
 	answer.n_ports = ports_of(p->b, name, ports);
 	if (!is_answer || sbx_realpins_resolved(p->pins, &answer, sbx_now_ms(), ret_p->v, &ret_p->n) < 0)
 		sbx_realpins_failed(p->pins, name, sbx_now_ms());
@@ -308,7 +309,7 @@ static bool refresh(struct sbx_pinner *p, const char *name)
 		return false;
 	}
 	f->pinner = p;
-	strncpy(f->name, name, sizeof(f->name) - 1);
+	sbx_text_fit(f->name, sizeof(f->name), "%s", name);
 	f->next = p->refreshes;
 	if (f->next)
 		f->next->prev = f;

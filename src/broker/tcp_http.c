@@ -113,16 +113,14 @@ static bool reserve(const struct sbx_tcp_flow *f, struct sbx_http_gate *g)
 /* Keep the @n bytes at @p, which may lie in held itself, for when more has come. */
 static bool hold(struct sbx_tcp_flow *f, struct sbx_http_gate *g, const uint8_t *p, size_t n)
 {
+	bool is_held = g->held && p >= g->held && p < g->held + g->n_max;
+
 	g->n = n;
 	if (n == 0)
 		return true;
-	if (g->held && p >= g->held && p < g->held + g->n_max) {
-		memmove(g->held, p, n);
-		return true;
-	}
-	if (!reserve(f, g))
+	if ((!is_held && !reserve(f, g)) || n > g->n_max)
 		return false;
-	memcpy(g->held, p, n);
+	memmove(g->held, p, n);
 	return true;
 }
 

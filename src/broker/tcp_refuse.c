@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "wire/http_answer.h"
 
 #define TEXT_MAX 1024
@@ -48,12 +49,12 @@ static bool say_forbidden(struct sbx_tcp_flow *f, const struct sbx_verdict *v)
 	uint8_t message[TEXT_MAX + 512];
 	size_t n;
 
-	snprintf(what, sizeof(what), "%s:%u",
-		 f->target.name ? f->target.name
-				: sbx_addr_format(&f->target.addr, addr, sizeof(addr)),
-		 f->target.port);
+	sbx_text_cut(what, sizeof(what), "%s:%u",
+		     f->target.name ? f->target.name
+				    : sbx_addr_format(&f->target.addr, addr, sizeof(addr)),
+		     f->target.port);
 	sbx_policy_explain(f->b->policy, v, what, text, sizeof(text));
-	snprintf(body, sizeof(body), "sbx: %s\n", text);
+	sbx_text_cut(body, sizeof(body), "sbx: %s\n", text);
 	if (sbx_http_forbidden_write(body, message, sizeof(message), &n) < 0) {
 		sbx_tcp_abort(f);
 		return false;

@@ -95,7 +95,7 @@ static enum sbx_pump judge_and_put(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d
 		sbx_tls_gate_free(g);
 		d->tls = NULL;
 	} else if (p == g->held) {
-		memmove(g->held, p + n_good, n - n_good);
+		memmove(g->held, g->held + n_good, n - n_good);
 		g->n = n - n_good;
 	} else if (n > n_good && !hold(g, p + n_good, n - n_good)) {
 		return SBX_PUMP_RESET;

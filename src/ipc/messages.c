@@ -116,7 +116,7 @@ static void f_addr(struct codec *c, struct sbx_addr *a)
 	}
 	s = sbx_read_bytes(&c->r, n);
 	if (s.n)
-		memcpy(a->b, s.p, s.n);
+		memcpy(a->b, s.p, n);
 }
 
 static void f_id(struct codec *c, char id[SBX_ID_LEN + 1])

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "store/sql.h"
 #include "store/store.h"
 
@@ -77,7 +78,7 @@ static int find(const char *path, int want, struct sbx_err *err, char ret_name[N
 					    number);
 				return -EINVAL;
 			}
-			snprintf(ret_name, NAME_MAX_LEN + 1, "%s", e->d_name);
+			sbx_text_fit(ret_name, NAME_MAX_LEN + 1, "%s", e->d_name);
 		}
 	}
 	if (n_files == 0) {
@@ -198,7 +199,7 @@ static int apply_in_transaction(sqlite3 *db, int number, const char *name, const
 	r = sbx_migrate_version(db, err, &version);
 	if (r || version >= number)
 		return r;
-	snprintf(what, sizeof(what), "migration %s", name);
+	sbx_text_cut(what, sizeof(what), "migration %s", name);
 	r = sbx_sql_exec(db, text, what, err);
 	if (r)
 		return r;

@@ -35,6 +35,7 @@
 
 #include "base/cleanup.h"
 #include "base/sandbox_id.h"
+#include "base/text.h"
 #include "store/migrate.h"
 #include "store/sql.h"
 
@@ -485,10 +486,12 @@ static int live_collect(struct sbx_store *store, struct live_row *rows, size_t *
 	if (r)
 		return r;
 	for (rc = sqlite3_step(stmt); rc == SQLITE_ROW && n < LIVE_MAX; rc = sqlite3_step(stmt)) {
-		struct live_row *row = &rows[n++];
+		const char *id = (const char *)sqlite3_column_text(stmt, 0);
+		struct live_row *row = &rows[n];
 
-		snprintf(row->id, sizeof(row->id), "%s",
-			 (const char *)sqlite3_column_text(stmt, 0));
+		if (!id || sbx_text_copy(row->id, sizeof(row->id), id) < 0)
+			continue; /* nothing that sbx-run wrote */
+		n++;
 		row->live = (struct sbx_store_live){
 			.id = row->id,
 			.state = sqlite3_column_int(stmt, 1) ? SBX_STATE_RUNNING

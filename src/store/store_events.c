@@ -10,6 +10,7 @@
 
 #include "store/store.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -39,6 +40,7 @@ static const char *clean(const char *s, size_t size, char *buf)
 	for (size_t i = 0; i < n;) {
 		size_t unit = sbx_text_unit(s + i, n - i);
 
+		assert(unit <= n - i);
 		memcpy(buf + i, unit ? s + i : "?", unit ? unit : 1);
 		i += unit ? unit : 1;
 	}

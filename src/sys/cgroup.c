@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/sandbox_id.h"
+#include "base/text.h"
 #include "sys/file_lock.h"
 #include "sys/file_text.h"
 #include "sys/proc.h"
@@ -52,7 +53,7 @@ static uint32_t open_controllers(int dir_fd)
 	for (int c = 0; c < SBX_N_CGROUP_CONTROLLERS; c++) {
 		char text[16];
 
-		snprintf(text, sizeof(text), "+%s", sbx_cgroup_controller_str(c));
+		sbx_text_fit(text, sizeof(text), "+%s", sbx_cgroup_controller_str(c));
 		if (missing & SBX_CGROUP_BIT(c) &&
 		    sbx_file_text_write(dir_fd, "cgroup.subtree_control", text) == 0)
 			opened |= SBX_CGROUP_BIT(c);
@@ -136,7 +137,7 @@ int sbx_cgroup_make(const struct sbx_cgroup_place *place, const char *id, struct
 	const char *what = "opening it";
 	int r;
 
-	snprintf(cg->name, sizeof(cg->name), PREFIX "%s", id);
+	sbx_text_fit(cg->name, sizeof(cg->name), PREFIX "%s", id);
 	r = cg->place_fd = make_place(place);
 	if (r >= 0) {
 		what = "making a directory in it";
@@ -282,7 +283,7 @@ static void return_to_place(struct sbx_cgroup *cg)
 	for (int c = 0; c < SBX_N_CGROUP_CONTROLLERS; c++) {
 		char text[16];
 
-		snprintf(text, sizeof(text), "-%s", sbx_cgroup_controller_str(c));
+		sbx_text_fit(text, sizeof(text), "-%s", sbx_cgroup_controller_str(c));
 		if (sbx_cgroup_controllers(cg->dir_fd, "cgroup.subtree_control") & SBX_CGROUP_BIT(c))
 			sbx_file_text_write(cg->dir_fd, "cgroup.subtree_control", text);
 		if (cg->opened & SBX_CGROUP_BIT(c))

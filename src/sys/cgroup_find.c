@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "sys/file_text.h"
 
 #define FILE_MAX 8192 /* of what is read; cgroup.procs of a crowded cgroup is longer, and says enough */
@@ -49,7 +50,7 @@ static uint32_t root_controllers(const char *mount)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/cgroup.controllers", mount);
+	sbx_text_fit(path, sizeof(path), "%s/cgroup.controllers", mount);
 	return sbx_cgroup_controllers(AT_FDCWD, path);
 }
 
@@ -62,7 +63,7 @@ int sbx_cgroup_facts_read(struct sbx_cgroup_facts *f, bool bare)
 	memset(f, 0, sizeof(*f));
 	for (size_t i = 0; i < SBX_N_ELEMENTS(mounts) && !f->mount[0]; i++)
 		if (is_cgroup2(mounts[i]))
-			snprintf(f->mount, sizeof(f->mount), "%s", mounts[i]);
+			sbx_text_fit(f->mount, sizeof(f->mount), "%s", mounts[i]);
 	/* Where its root has none of our controllers, as in a hybrid, nothing below has: the rest, which costs
 	 * the kernel a walk over all hierarchies, is not asked. */
 	if (!f->mount[0] || (!bare && !root_controllers(f->mount)))
@@ -141,7 +142,7 @@ static bool usable(const char *path, bool own, void *userdata)
 	if ((who == OTHERS && (!place->bare || given)) || (who == ONLY_US && !own))
 		return false;
 	place->source = SBX_CGROUP_DELEGATED;
-	snprintf(place->path, sizeof(place->path), "%s", path);
+	sbx_text_fit(place->path, sizeof(place->path), "%s", path);
 	place->controllers = who == OTHERS ? 0 : available;
 	place->inside = who == ONLY_US;
 	place->shared = who == OTHERS;
@@ -175,7 +176,7 @@ static bool is_real_root(const char *path)
 {
 	char file[SBX_CGROUP_PATH_MAX + 16];
 
-	snprintf(file, sizeof(file), "%s/cgroup.type", path);
+	sbx_text_fit(file, sizeof(file), "%s/cgroup.type", path);
 	return access(file, F_OK) < 0;
 }
 
@@ -221,7 +222,7 @@ void sbx_cgroup_find(const struct sbx_cgroup_facts *f, bool bare, struct sbx_cgr
 	if (f->systemd || geteuid() != 0 || !is_real_root(f->mount) || access(f->mount, W_OK) < 0)
 		return;
 	place->source = SBX_CGROUP_DIRECT;
-	snprintf(place->path, sizeof(place->path), "%s/" SBX_CGROUP_SLICE, f->mount);
+	sbx_text_fit(place->path, sizeof(place->path), "%s/" SBX_CGROUP_SLICE, f->mount);
 	SBX_AUTO_CLOSE int fd = open(f->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	place->controllers = fd < 0 ? 0 : sbx_cgroup_controllers(fd, "cgroup.controllers");
 }
@@ -272,7 +273,7 @@ int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f, const struct sbx_cgro
 	if (!f->mount[0])
 		return 0;
 	each_delegated(f, sweep_here, &s);
-	snprintf(slice, sizeof(slice), "%s/" SBX_CGROUP_SLICE, f->mount);
+	sbx_text_fit(slice, sizeof(slice), "%s/" SBX_CGROUP_SLICE, f->mount);
 	if (!f->systemd && is_real_root(f->mount))
 		sweep_here(slice, false, &s);
 	return s.n;

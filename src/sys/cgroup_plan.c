@@ -99,7 +99,8 @@ put(struct sbx_cgroup_write *v, size_t *n, enum sbx_cgroup_controller c, const c
 
 	v[*n] = (struct sbx_cgroup_write){ .file = file, .controller = c };
 	va_start(ap, fmt);
-	vsnprintf(v[*n].value, sizeof(v[*n].value), fmt, ap);
+	if (vsnprintf(v[*n].value, sizeof(v[*n].value), fmt, ap) >= (int)sizeof(v[*n].value))
+		abort(); /* numbers and words of ours */
 	va_end(ap);
 	(*n)++;
 }

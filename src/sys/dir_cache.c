@@ -5,6 +5,7 @@
  */
 #include "sys/dir_cache.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -98,6 +99,7 @@ static int join_names(struct sbx_dir_cache *c, const char *const *names)
 	for (size_t i = 0; names[i]; i++) {
 		size_t len = strlen(names[i]) + 1;
 
+		assert(len <= c->n_names - n);
 		memcpy(c->names + n, names[i], len);
 		n += len;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sys/journal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,8 +22,9 @@ static bool is_name(const char *s)
 	return n > 0 && n <= SBX_JOURNAL_NAME_MAX && !s[n] && s[0] >= 'A' && s[0] <= 'Z';
 }
 
-static char *put(char *out, const void *p, size_t n)
+static char *put(char *out, const char *end, const void *p, size_t n)
 {
+	assert(n <= (size_t)(end - out));
 	memcpy(out, p, n);
 	return out + n;
 }
@@ -34,18 +36,19 @@ int sbx_journal_add(struct sbx_journal_entry *e, const char *name, const char *v
 	bool binary = strchr(value, '\n') != NULL;
 	uint8_t length[8];
 	char *out = e->buf + e->n;
+	const char *end = e->buf + sizeof(e->buf);
 
 	if (!is_name(name))
 		return -EINVAL;
 	if (n > sizeof(e->buf) || n_name + 1 + (binary ? sizeof(length) : 0) + n + 1 > sizeof(e->buf) - e->n)
 		return -EMSGSIZE;
-	out = put(out, name, n_name);
+	out = put(out, end, name, n_name);
 	*out++ = binary ? '\n' : '=';
 	for (size_t i = 0; i < sizeof(length); i++)
 		length[i] = (uint8_t)((uint64_t)n >> (8 * i));
 	if (binary)
-		out = put(out, length, sizeof(length));
-	out = put(out, value, n);
+		out = put(out, end, length, sizeof(length));
+	out = put(out, end, value, n);
 	*out++ = '\n';
 	e->n = (size_t)(out - e->buf);
 	return 0;

@@ -10,6 +10,7 @@
  *
  * Netlink is in host byte order, its NFULA_* numbers and the packet in network byte order.
  */
+#include <assert.h>
 #include <errno.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_log.h>
@@ -60,6 +61,7 @@ static void read_addr(struct sbx_reader *r, uint8_t family, struct sbx_addr *a)
 	if (r->failed)
 		return;
 	a->family = family;
+	assert(bytes.n <= sizeof(a->b));
 	memcpy(a->b, bytes.p, bytes.n);
 }
 

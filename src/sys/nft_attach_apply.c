@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "sys/net.h"
 #include "sys/nft_form.h"
 
@@ -146,8 +147,8 @@ static void put_run(struct sbx_nft_batch *b, const char *id, uint16_t type,
 
 	if (n == 0)
 		return;
-	snprintf(set, sizeof(set), "sb-%s-%s%u", id,
-		 sorted[0]->age == SBX_ATTACH_CURRENT ? "pins" : "old", sorted[0]->addr.family);
+	sbx_text_fit(set, sizeof(set), "sb-%s-%s%u", id,
+		     sorted[0]->age == SBX_ATTACH_CURRENT ? "pins" : "old", sorted[0]->addr.family);
 	for (size_t i = 0; i < n; i += PINS_CHUNK)
 		sbx_nft_put_pins(b, type, set, sorted + i, n - i < PINS_CHUNK ? n - i : PINS_CHUNK);
 }
@@ -245,11 +246,11 @@ static int remove_sandbox(const char *id, const char *map, uint64_t cgroup_id, i
 	for (size_t i = 0; i < 2 * SBX_N_ELEMENTS(chains); i++) {
 		bool rules = i < SBX_N_ELEMENTS(chains);
 
-		snprintf(text, sizeof(text), "sb-%s%s", id, chains[i % SBX_N_ELEMENTS(chains)]);
+		sbx_text_fit(text, sizeof(text), "sb-%s%s", id, chains[i % SBX_N_ELEMENTS(chains)]);
 		sbx_nft_put_delete(&b, rules ? NFT_MSG_DELRULE : NFT_MSG_DELCHAIN, text, 0);
 	}
 	for (size_t i = 0; i < SBX_N_ELEMENTS(sets); i++) {
-		snprintf(text, sizeof(text), "sb-%s%s", id, sets[i]);
+		sbx_text_fit(text, sizeof(text), "sb-%s%s", id, sets[i]);
 		sbx_nft_put_delete(&b, NFT_MSG_DELSET, text, 0);
 	}
 	sbx_nft_batch_end(&b);
@@ -265,7 +266,7 @@ int sbx_attach_remove_level(const char *map, int fd)
 
 	if (r < 0)
 		return r;
-	snprintf(in, sizeof(in), "%s-in", map);
+	sbx_text_fit(in, sizeof(in), "%s-in", map);
 	sbx_nft_put_delete(&b, NFT_MSG_DELRULE, in, 0);
 	sbx_nft_put_delete(&b, NFT_MSG_DELCHAIN, in, NLM_F_NONREC);
 	sbx_nft_put_delete(&b, NFT_MSG_DELRULE, map, 0);

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "sys/cgroup.h"
 #include "sys/netlink.h"
 #include "sys/nft_form.h"
@@ -282,7 +283,7 @@ static void on_entry(void *userdata, uint64_t cgroup_id, const char *chain)
 		return;
 	if (l->n < l->n_max) {
 		l->v[l->n] = (struct sbx_attach_entry){ .level = l->level, .cgroup_id = cgroup_id };
-		memcpy(l->v[l->n].id, id, strlen(id) + 1);
+		sbx_text_fit(l->v[l->n].id, sizeof(l->v[l->n].id), "%s", id);
 	}
 	l->n++;
 }
@@ -342,7 +343,7 @@ static int count_pins(const char *id, int fd, size_t *ret_n)
 		size_t n = 0;
 		int r = -EINTR;
 
-		snprintf(set, sizeof(set), "sb-%s-%s", id, sets[i]);
+		sbx_text_fit(set, sizeof(set), "sb-%s-%s", id, sets[i]);
 		for (int k = 0; r == -EINTR && k < DUMP_TRIES; k++) {
 			n = 0;
 			r = ask(fd, NFT_MSG_GETSETELEM, NLM_F_DUMP, set, NULL, on_pins, &n);

@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "sys/path_resolve.h"
 
 /* At the end of a component `*` is any more of it. */
@@ -191,9 +192,9 @@ static int check_asked(const char *source, const struct sbx_path_rules *rules, s
 static const char *describe(const char *source, const char *resolved, char *buf, size_t n_buf)
 {
 	if (strcmp(source, resolved) == 0)
-		snprintf(buf, n_buf, "'%s'", source);
+		sbx_text_cut(buf, n_buf, "'%s'", source);
 	else
-		snprintf(buf, n_buf, "'%s', which is '%s',", source, resolved);
+		sbx_text_cut(buf, n_buf, "'%s', which is '%s',", source, resolved);
 	return buf;
 }
 
@@ -338,7 +339,7 @@ static bool may_be_a_sandbox_s(const struct sbx_path_hop *hop, const struct sbx_
 
 	if (only_root(&hop->steering))
 		return false;
-	snprintf(dir, sizeof(dir), "%.*s", slash == hop->at ? 1 : (int)(slash - hop->at), hop->at);
+	sbx_text_fit(dir, sizeof(dir), "%.*s", slash == hop->at ? 1 : (int)(slash - hop->at), hop->at);
 	return is_in_any(dir, rules) && !(rules->home && sbx_path_in_prefix(rules->home, dir));
 }
 
@@ -488,7 +489,7 @@ int sbx_path_check_home(const struct sbx_path *path, const char *home, bool writ
 	const struct sbx_path_rules rules = { .home = home, .writable = writable };
 	char what[PATH_MAX + 2];
 
-	snprintf(what, sizeof(what), "'%s'", path->resolved);
+	sbx_text_cut(what, sizeof(what), "'%s'", path->resolved);
 	return check_homes(what, path->resolved, &rules, err);
 }
 

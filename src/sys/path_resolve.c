@@ -34,6 +34,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #define TRIES_MAX                                                                                  \
 	8 /* a rename between the walk and the question is rare; eight in a row is an attack */
@@ -147,15 +148,14 @@ static int check_filesystem(const struct walk *w, int fd, const char *name, stru
 /* Take the next component off w->todo into @name (NAME_MAX + 1). False: nothing is left. */
 static bool next_component(struct walk *w, char *name, bool *ret_too_long)
 {
-	const char *p = w->todo + strspn(w->todo, "/");
-	size_t n = strcspn(p, "/");
+	size_t at = strspn(w->todo, "/"), n = strcspn(w->todo + at, "/"), end = at + n;
 
 	*ret_too_long = n > NAME_MAX;
 	if (n == 0 || n > NAME_MAX)
 		return false;
-	memcpy(name, p, n);
+	memcpy(name, w->todo + at, n);
 	name[n] = '\0';
-	memmove(w->todo, p + n, strlen(p + n) + 1);
+	memmove(w->todo, w->todo + end, strlen(w->todo + end) + 1);
 	return true;
 }
 
@@ -426,7 +426,7 @@ static int resolve_once(const char *path, struct walk *w, struct sbx_err *err,
 
 	*w = (struct walk){ .fd = -1, .out = out };
 	*out = (struct sbx_resolved){ .fd = -1 };
-	memcpy(w->todo, path, strlen(path) + 1);
+	sbx_text_fit(w->todo, sizeof(w->todo), "%s", path);
 	r = walk_all(w, out, err);
 	out->fd = w->fd;
 	out->st = w->st;

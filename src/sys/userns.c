@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "sys/file_text.h"
 #include "sys/proc.h"
 
@@ -36,7 +37,7 @@ static const char *exhausted_kind(void)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds); i++) {
 		char path[64];
 
-		snprintf(path, sizeof(path), "/proc/sys/user/max_%s_namespaces", kinds[i]);
+		sbx_text_fit(path, sizeof(path), "/proc/sys/user/max_%s_namespaces", kinds[i]);
 		if (read_number(path) == 0)
 			return kinds[i];
 	}
@@ -63,10 +64,10 @@ const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, 
 			 "user namespaces are turned off (user.max_user_namespaces is 0); as root: "
 			 "sysctl -w user.max_user_namespaces=15000");
 	else if ((error == ENOSPC || error == EUSERS) && facts->none_of)
-		snprintf(buf, n_buf,
-			 "%s namespaces are turned off (user.max_%s_namespaces is 0); as root: "
-			 "sysctl -w user.max_%s_namespaces=15000",
-			 facts->none_of, facts->none_of, facts->none_of);
+		sbx_text_cut(buf, n_buf,
+			     "%s namespaces are turned off (user.max_%s_namespaces is 0); as root: "
+			     "sysctl -w user.max_%s_namespaces=15000",
+			     facts->none_of, facts->none_of, facts->none_of);
 	else if (error == ENOSPC || error == EUSERS)
 		snprintf(buf, n_buf,
 			 "no more user namespaces (user.max_user_namespaces is %lld, or more than "
@@ -91,13 +92,13 @@ const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, 
 			 "with 'userns,' for this program, or sysctl -w "
 			 "kernel.apparmor_restrict_unprivileged_userns=0");
 	else if (error == EPERM || error == EACCES || error == ENOSYS)
-		snprintf(buf, n_buf,
-			 "user namespaces are refused here (%s), as the filter of a container or a "
-			 "chroot does; run outside of it, or give the container --security-opt "
-			 "seccomp=unconfined",
-			 strerror(error));
+		sbx_text_cut(buf, n_buf,
+			     "user namespaces are refused here (%s), as the filter of a container or a "
+			     "chroot does; run outside of it, or give the container --security-opt "
+			     "seccomp=unconfined",
+			     strerror(error));
 	else
-		snprintf(buf, n_buf, "%s", strerror(error));
+		sbx_text_cut(buf, n_buf, "%s", strerror(error));
 	return buf;
 }
 
@@ -140,7 +141,7 @@ static int map_in(const char *dir, const char *const text[3], struct sbx_err *er
 
 		if (!text[i])
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		sbx_text_fit(path, sizeof(path), "%s/%s", dir, names[i]);
 		r = write_map(path, text[i]);
 		if (r < 0) {
 			struct sbx_userns_facts facts;

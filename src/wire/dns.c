@@ -146,6 +146,7 @@ static bool name_hostname(struct name_cursor c, char *ret_name)
 		/* A dot inside a label must not turn into a separator. */
 		if (memchr(label.p, '.', label.n))
 			return false;
+		assert(label.n < sizeof(text) - n); /* name_next() counts */
 		memcpy(text + n, label.p, label.n);
 		n += label.n;
 		text[n++] = '.';
@@ -210,6 +211,7 @@ static int read_question(struct sbx_reader *r, struct sbx_dns_query *q)
 		return SBX_DNS_E_FORMERR;
 
 	q->n_question = (uint16_t)(r->pos - start);
+	assert(q->n_question <= sizeof(q->question));
 	memcpy(q->question, r->p + start, q->n_question);
 	q->is_hostname = name_hostname(name_cursor(message, start), q->name);
 	if (!q->is_hostname)
@@ -510,6 +512,7 @@ static int follow(struct sbx_span message, const struct record *records, size_t 
 			continue;
 		}
 		addr->family = qtype == SBX_DNS_TYPE_A ? 4 : 6;
+		assert(rec->n_rdata <= sizeof(addr->b)); /* read_record() looked */
 		memcpy(addr->b, message.p + rec->rdata, rec->n_rdata);
 		a->n_addrs++;
 	}

@@ -26,6 +26,7 @@
 
 #include "wire/tls_client_hello.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define RECORD_CCS	       20
@@ -394,8 +395,10 @@ static size_t message_bytes(struct sbx_tls_hello *h, struct sbx_span bytes)
 	size_t n = min(min(bytes.n, h->record_left), h->want - h->have);
 
 	n = min(n, h->limit - h->n_consumed);
-	if (!states[h->state].pass)
+	if (!states[h->state].pass) {
+		assert(n <= sizeof(h->buf) - h->have);
 		memcpy(h->buf + h->have, bytes.p, n);
+	}
 	h->have += n;
 	h->record_left -= (uint16_t)n;
 	h->n_consumed += n;

@@ -7,6 +7,7 @@ import os
 import tempfile
 
 import common
+import copies
 import hardening
 import headers
 import layers
@@ -134,8 +135,40 @@ def check_style(tap):
         tree_check(tap, style.check, f"style notices {what}", "src/base/a.c", good, bad)
 
 
+COPIES = (
+    # what, in a function with these variables it is refused, and its harmless twin
+    ("a string of any length", "strcpy(x->buf, s)", "r = sbx_text_copy(x->buf, sizeof(x->buf), s)"),
+    ("strcat", "strcat(x->buf, s)", "sbx_text_cut(x->buf, sizeof(x->buf), \"%s\", s)"),
+    ("strncpy", "strncpy(x->buf, s, sizeof(x->buf) - 1)", "memset(x->buf, 0, sizeof(x->buf))"),
+    ("sprintf", "sprintf(x->buf, \"%d\", r)", "snprintf(x->buf, sizeof(x->buf), \"%d\", r)"),
+    ("a stack as long as somebody likes", "s = alloca(n)", "s = malloc(n)"),
+    ("what is cut and nobody looks", "snprintf(x->buf, sizeof(x->buf), \"%s/%d\", s, r)",
+     "if (snprintf(x->buf, sizeof(x->buf), \"%s/%d\", s, r) >= (int)sizeof(x->buf))\n\t\treturn -1"),
+    ("the same, cast away", "(void)snprintf(x->buf, 4, \"%-*s\", r, s)", "(void)snprintf(x->buf, 4, \"%.3s\", s)"),
+    ("the same in a switch", "case 1:\n\t\tsnprintf(x->buf, 4, \"%s\", s)", "case 1:\n\t\tsnprintf(x->buf, 4, \"%%s\")"),
+    # the one that was in sbx_trail_begin()
+    ("a length that nothing bounds", "x->n = strlen(s);\n\tmemcpy(x->buf, s, x->n + 1);\n\tif (x->n == 1)\n\t\tx->n = 0",
+     "x->n = strlen(s);\n\tif (x->n >= sizeof(x->buf))\n\t\treturn -1;\n\tmemcpy(x->buf, s, x->n + 1)"),
+    ("a bound of another length", "if (x->n < 4)\n\t\tmemcpy(x->buf, s, n)", "if (n < 4)\n\t\tmemcpy(x->buf, s, n)"),
+    ("a loop up to it", "for (size_t i = 0; i < n; i++)\n\t\tr++;\n\tmemcpy(x->buf, s, n)",
+     "assert(n <= sizeof(x->buf));\n\tmemcpy(x->buf, s, n)"),
+    ("a length above 0", "if (n > 0)\n\t\tmemcpy(x->buf, s, n)", "x->p = malloc(n);\n\tmemcpy(x->p, s, n)"),
+    ("a bound behind it", "memcpy(x->buf, s, n);\n\tif (n > 4)\n\t\tr = 1", "memcpy(x->buf, s, r ? 4 : 16)"),
+    ("a string's length", "memcpy(x->buf, s, strlen(s) + 1)", "memmove(x->buf, x->buf + 2, strlen(x->buf + 2) + 1)"),
+)
+
+
+def check_copies(tap):
+    for what, bad, good in COPIES:
+        texts = [SPDX + "/* strcpy(a, b) in a comment */\n"
+                 f"static int f(struct x *x, char *s, size_t n, int r)\n{{\n\t{code};\n\treturn r;\n}}\n"
+                 for code in (good, bad)]
+        tree_check(tap, copies.check, f"copies notices {what}", "src/base/a.c", *texts)
+
+
 def check(tap, _root, _build):
     check_layers(tap)
+    check_copies(tap)
     check_headers(tap)
     check_purity(tap)
     check_hardening(tap)

@@ -26,6 +26,21 @@ char *plan_world_path(struct plan_world *w, const char *name)
 	return s;
 }
 
+char *plan_world_long_path(const char *begin, size_t n, size_t name_max)
+{
+	char *path = malloc(n + 1);
+	size_t at = strlen(begin);
+
+	assert_non_null(path);
+	memcpy(path, begin, at);
+	for (size_t in_name = name_max; at < n; at++) {
+		path[at] = in_name == name_max && at + 1 < n ? '/' : 'a';
+		in_name = path[at] == '/' ? 0 : in_name + 1;
+	}
+	path[n] = '\0';
+	return path;
+}
+
 void plan_world_mkdir(struct plan_world *w, const char *name)
 {
 	char *path = plan_world_path(w, name);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,9 +92,9 @@ static void test_denied(void **state)
 
 static void profile(struct plan_world *w, const char *commands)
 {
-	char text[512];
+	char text[8192];
 
-	snprintf(text, sizeof(text), "name: c\ncommands:\n%s", commands);
+	assert_true(snprintf(text, sizeof(text), "name: c\ncommands:\n%s", commands) < (int)sizeof(text));
 	plan_world_write(w, "config/profiles/c.yaml", text, 0644);
 }
 
@@ -395,6 +396,48 @@ static void test_many_lookalikes(void **state)
 	plan_world_must(w, "--profile", "c", "--", "true");
 }
 
+/* What is below a long target has no path that can be used at once, and is gone to in steps. */
+static void test_long_ways(void **state)
+{
+	struct plan_world *w = *state;
+	SBX_AUTO_FREE char *target = plan_world_long_path("", 4000, 200), *name = plan_world_long_path("d", 92, 200);
+	SBX_AUTO_FREE char *file = NULL, *tools = NULL, *other = NULL, *path = NULL, *pattern = NULL;
+
+	memset(name, 'd', 92);
+	assert_true(asprintf(&file, "home/other/%s/tool", name) > 0);
+	assert_true(asprintf(&tools, "%s/home/other/%s:/tools", w->dir, name) > 0);
+	assert_true(asprintf(&other, "%s/home/other:%s", w->dir, target) > 0);
+	assert_true(asprintf(&path, "PATH=%s/%s:/usr/bin", target, name) > 0);
+	*strrchr(file, '/') = '\0';
+	plan_world_mkdir(w, file);
+	file[strlen(file)] = '/';
+	plan_world_write(w, file, "a tool", 0777);
+	w->facts.landlock_abi = 6;
+	/* A listed program that could be written there. */
+	profile(w, "  allow: [/tools/tool, python3]\n");
+	plan_world_must(w, "--profile", "c", "--ro-bind", tools, "--ro-bind", other, "--", "/tools/tool");
+	plan_world_refused(w, REFUSED, "a writable grant may lead to the same file", "--profile", "c", "--ro-bind", tools,
+			   "--bind", other, "--", "/tools/tool");
+	plan_world_must(w, "--profile", "c", "--ro-bind", tools, "--bind", other, "--", "python3");
+	for (size_t i = 0; i < w->plan->n_programs; i++)
+		assert_string_not_equal(w->plan->programs[i].path, "/tools/tool");
+	/* One that is denied, and could be executed there. */
+	profile(w, "  deny: [/tools/tool]\n");
+	plan_world_must(w, "--profile", "c", "--ro-bind", tools, "--", "true");
+	assert_non_null(masked(w, "/tools/tool"));
+	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--ro-bind", tools, "--ro-bind", other, "--",
+			   "true");
+	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--ro-bind", tools, "--bind", other, "--", "true");
+	/* By a pattern, and by its name in PATH. */
+	assert_true(asprintf(&pattern, "  deny: [\"%s/%s/to*\"]\n", target, name) > 0);
+	profile(w, pattern);
+	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--ro-bind", other, "--", "true");
+	profile(w, "  deny: [tool]\n");
+	plan_world_must(w, "--profile", "c", "--ro-bind", other, "--", "true");
+	plan_world_must(w, "--profile", "c", "--env", path, "--", "true");
+	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--env", path, "--ro-bind", other, "--", "true");
+}
+
 static void test_landlock_is_needed(void **state)
 {
 	struct plan_world *w = *state;
@@ -512,7 +555,7 @@ int main(void)
 		TEST(test_globs),  TEST(test_interpreters), TEST(test_env_scripts),
 		TEST(test_many_interpreters), TEST(test_files), TEST(test_noexec), TEST(test_landlock_is_needed),
 		TEST(test_too_many_files), TEST(test_masks), TEST(test_masks_of_multicall), TEST(test_too_many_masks),
-		TEST(test_many_lookalikes), TEST(test_written_elsewhere), TEST(test_globs_over_mounts),
+		TEST(test_many_lookalikes), TEST(test_long_ways), TEST(test_written_elsewhere), TEST(test_globs_over_mounts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,9 +152,38 @@ static void test_set_overlong(void **state)
 		sbx_err_set(&err, "%s", text);
 		got = strlen(err.msg);
 		assert_true(got < SBX_ERR_MSG_MAX);
-		if (n >= SBX_ERR_MSG_MAX)
-			assert_string_equal(err.msg + got - 3, "...");
+		assert_memory_equal(err.msg, text, 40);
+		if (n % 2) /* half a character */
+			assert_string_equal(err.msg + got - 5, "\xa9\\xc3");
+		else
+			assert_string_equal(err.msg + got - 40, text + n - 40);
+		assert_int_equal(!!strstr(err.msg, "..."), n + n % 2 * 3 >= SBX_ERR_MSG_MAX);
 	}
+}
+
+/* A path in the middle, of any length; what is said about it is kept. */
+static void test_set_long_path(void **state)
+{
+	static const char *const units[] = { "/aaaaaaaaa", "\xe2\x82\xac", "\xff", "\x1b", "\xa9", "\\" };
+	char path[8192];
+
+	(void)state;
+	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++)
+		for (size_t n = 0; n + 16 < sizeof(path); n += n < 800 ? 1 : 613) {
+			struct sbx_err err = { 0 };
+			size_t at = 0;
+
+			while (at < n) {
+				strcpy(path + at, units[u]);
+				at += strlen(units[u]);
+			}
+			path[at] = '\0';
+			sbx_err_set(&err, "--bind: '%s': it is %s", path, "too long");
+			assert_int_equal(strncmp(err.msg, "--bind: '", 9), 0);
+			assert_string_equal(err.msg + strlen(err.msg) - 17, "': it is too long");
+			for (size_t i = 0; err.msg[i]; i += sbx_text_unit(err.msg + i, 4))
+				assert_true(sbx_text_unit(err.msg + i, 4) > 0);
+		}
 }
 
 static void test_list(void **state)
@@ -207,6 +236,7 @@ int main(void)
 		cmocka_unit_test(test_set_keeps_escapes),
 		cmocka_unit_test(test_set_empty_is_filled),
 		cmocka_unit_test(test_set_overlong),
+		cmocka_unit_test(test_set_long_path),
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_format),
 	};

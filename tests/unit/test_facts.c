@@ -245,6 +245,41 @@ static void set_environment(void)
 	unsetenv("XDG_CONFIG_HOME");
 }
 
+/* Each to its last byte, and one more. */
+static void test_long_dirs(void **state)
+{
+	static const struct {
+		const char *name, *below;
+		size_t max;
+	} dirs[] = {
+		{ "SBX_STATE_DIR", "", 480 },
+		{ "XDG_STATE_HOME", "/sbx", 480 },
+		{ "SBX_RUNTIME_DIR", "", 4096 - 512 },
+		{ "SBX_CONFIG_DIR", "", 4096 - 512 },
+		{ "XDG_CONFIG_HOME", "/sbx", 4096 - 512 },
+	};
+
+	(void)state;
+	unsetenv("SBX_STATE_DIR");
+	for (size_t i = 0; i < SBX_N_ELEMENTS(dirs); i++)
+		for (size_t more = 0; more < 2; more++) {
+			size_t n = dirs[i].max + more - strlen(dirs[i].below);
+			bool is_root_s = getuid() == 0 && strcmp(dirs[i].name, "XDG_STATE_HOME") == 0; /* not looked at */
+			SBX_AUTO_FREE char *path = calloc(1, n + 1);
+			struct sbx_err err = { 0 };
+			struct sbx_facts f;
+
+			assert_non_null(path);
+			memset(path, 'd', n);
+			path[0] = '/';
+			setenv(dirs[i].name, path, 1);
+			assert_int_equal(sbx_facts_gather_places(&f, &err), more && !is_root_s ? SBX_FACTS_E_UNUSABLE : 0);
+			assert_int_equal(!!strstr(err.msg, "directory has a path of more than"), more && !is_root_s);
+			sbx_facts_fini(&f);
+			unsetenv(dirs[i].name);
+		}
+}
+
 static void test_gather(void **state)
 {
 	struct sbx_options o = { .id = "0123456789ab", .dry_run = true };
@@ -337,7 +372,7 @@ int main(void)
 		cmocka_unit_test(test_user_database), cmocka_unit_test(test_root_alone),
 		cmocka_unit_test(test_sudo),	      cmocka_unit_test(test_never_root),
 		cmocka_unit_test(test_user_flag),     cmocka_unit_test(test_odd_homes),
-		cmocka_unit_test(test_gather),	      cmocka_unit_test(test_as_user),
+		cmocka_unit_test(test_long_dirs), cmocka_unit_test(test_gather),	      cmocka_unit_test(test_as_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

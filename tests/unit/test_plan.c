@@ -2,6 +2,7 @@
 /* Profile, system policy, flags, ceilings, network: the plan as a whole. */
 #include "tests/unit/plan_world.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,6 +383,63 @@ static void test_normalise(void **state)
 		else
 			assert_null(out);
 	}
+	/* Lengths count as the path comes out. */
+	for (size_t n = 4090; n <= 4100; n++) {
+		SBX_AUTO_FREE char *path = plan_world_long_path("", n, 255), *slashes = plan_world_long_path("/a", n, 0);
+		SBX_AUTO_FREE char *out = sbx_plan_normalise(path), *pattern = sbx_plan_normalise_pattern(path);
+
+		assert_int_equal(!!out, n < PATH_MAX);
+		assert_string_equal(pattern, path);
+		free(out);
+		memset(slashes + 2, '/', n - 2);
+		out = sbx_plan_normalise(slashes);
+		assert_string_equal(out, "/a");
+	}
+	for (size_t n = 250; n <= 260; n++) {
+		SBX_AUTO_FREE char *path = plan_world_long_path("", n, 1000), *out = sbx_plan_normalise(path);
+
+		assert_int_equal(!!out, n <= 1 + NAME_MAX);
+	}
+}
+
+/* A grant at @target, which has room for what is protected below it or not. */
+static void try_target(struct plan_world *w, const char *target, bool read_only)
+{
+	const char *limits = "a place that is an absolute path without '..', of at most 4095 bytes and with names of at most 255";
+	SBX_AUTO_FREE char *bind = NULL;
+	int r;
+
+	assert_true(asprintf(&bind, "%s:%s", plan_world_path(w, "home/other"), target) > 0);
+	r = plan_world_plan(w, read_only ? "--ro-bind" : "--bind", bind, "--", "true", NULL);
+	if (strlen(target) >= PATH_MAX || strlen(strrchr(target, '/') + 1) > NAME_MAX) {
+		assert_int_equal(r, 125);
+		plan_world_said(w, limits);
+	} else if (read_only || strlen(target) + strlen("/.git/commondir") < PATH_MAX) {
+		assert_int_equal(r, 0);
+		assert_non_null(plan_world_mount(w, target));
+	} else if (r != 0) { /* what is to be protected there has no name that can be used */
+		plan_world_said(w, "File name too long");
+	}
+}
+
+static void test_long_targets(void **state)
+{
+	static const size_t more[] = { 1000, 5000, 9000, 70000 };
+	struct plan_world *w = *state;
+
+	for (size_t n = 4075; n <= 4100 + SBX_N_ELEMENTS(more); n++) {
+		SBX_AUTO_FREE char *target = plan_world_long_path("", n <= 4100 ? n : more[n - 4101], 200);
+
+		try_target(w, target, false);
+		try_target(w, target, true);
+	}
+	for (size_t n = 250; n <= 260; n++) {
+		SBX_AUTO_FREE char *target = plan_world_long_path("/x", n, 1000), *name = NULL;
+
+		assert_true(asprintf(&name, "/y/%s", target + 1) > 0);
+		try_target(w, name, false);
+		try_target(w, name, true);
+	}
 }
 
 /* Planning creates nothing: the world is the same afterwards. */
@@ -436,6 +494,7 @@ int main(void)
 		TEST(test_seccomp),
 		TEST(test_modes),
 		TEST(test_resolvers),
+		TEST(test_long_targets),
 		TEST(test_creates_nothing),
 		TEST(test_fds),
 		cmocka_unit_test(test_normalise),
