@@ -44,6 +44,9 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .source = "gitrepository-layout(5); tests/system/test_protect.py does it" },
 	{ ROW(VCS, "git", NO, ".gitmodules"), .cover_absent = true,
 	  .acts = "git submodule: where submodules come from", .source = "gitmodules(5)" },
+	{ ROW(VCS, "git", NO, ".gitconfig", ".config/git"),
+	  .acts = "any git command, where the directory is, or is copied to, a home",
+	  .source = "git-config(1), FILES" },
 	{ ROW(VCS, "Mercurial", NO, ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/requires",
 	      ".hg/sharedpath"),
 	  .acts = "any hg command: hooks, extensions, aliases; the last two say where else an hgrc "
@@ -70,7 +73,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .source = "fish, The fish language: Configuration files" },
 
 	/* --- directories that change what a shell there runs --- */
-	{ ROW(DIRECTORIES, "direnv", YES, ".envrc"), .cover_absent = true,
+	{ ROW(DIRECTORIES, "direnv", EACH, ".envrc"), .cover_absent = true,
 	  .acts = "the directory is entered; asks again for each content", .source = "direnv(1)" },
 	{ ROW(DIRECTORIES, "direnv", NO, ".envrc.local"),
 	  .acts = "the directory is entered, if an allowed .envrc has source_env_if_exists",
@@ -81,7 +84,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	{ ROW(DIRECTORIES, "nix-direnv", NO, ".direnv/*.rc"),
 	  .acts = "the directory is entered: the environment kept from last time is evaluated",
 	  .source = "nix-direnv, direnvrc: _nix_import_env" },
-	{ ROW(DIRECTORIES, "mise", YES, "mise.toml", ".mise.toml", "mise.local.toml",
+	{ ROW(DIRECTORIES, "mise", ONCE, "mise.toml", ".mise.toml", "mise.local.toml",
 	      ".mise.local.toml", "mise.*.toml", ".mise.*.toml", ".mise", "mise/config.toml",
 	      "mise/conf.d", ".config/mise", ".config/mise.toml", ".config/mise.*.toml"),
 	  .acts = "the directory is entered, a tool of mise runs; asks once for a path, mise run "
@@ -92,43 +95,43 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .source = "asdf, Configuration; mise, Configuration: Scopes" },
 
 	/* --- editors --- */
-	{ ROW(EDITORS, "VS Code and its kin", YES, ".vscode"), .cover_absent = true,
+	{ ROW(EDITORS, "VS Code and its kin", ONCE, ".vscode"), .cover_absent = true,
 	  .acts = "the directory is opened: tasks, settings that name programs, MCP servers; asks "
 		  "once for a directory",
 	  .source = "VS Code, Workspace Trust" },
-	{ ROW(EDITORS, "VS Code and its kin", YES, "*.code-workspace"),
+	{ ROW(EDITORS, "VS Code and its kin", ONCE, "*.code-workspace"),
 	  .acts = "the workspace is opened: the same", .source = "VS Code, Workspace Trust" },
 	{ ROW(EDITORS, "Dev Containers", UNKNOWN, ".devcontainer", ".devcontainer.json"),
 	  .acts = "its container is made or started: initializeCommand runs on the host",
 	  .source = "Development Container Specification, devcontainer.json reference" },
-	{ ROW(EDITORS, "JetBrains IDEs", YES, ".idea"), .cover_absent = true,
+	{ ROW(EDITORS, "JetBrains IDEs", ONCE, ".idea"), .cover_absent = true,
 	  .acts = "the directory is opened; asks once for a directory",
 	  .source = "IntelliJ IDEA, Project security" },
-	{ ROW(EDITORS, "JetBrains IDEs", YES, ".run"), .acts = "a run configuration is started",
+	{ ROW(EDITORS, "JetBrains IDEs", ONCE, ".run"), .acts = "a run configuration is started",
 	  .source = "IntelliJ IDEA, Project security" },
-	{ ROW(EDITORS, "Zed", YES, ".zed"),
+	{ ROW(EDITORS, "Zed", ONCE, ".zed"),
 	  .acts = "the directory is opened: language and MCP servers; asks once for a directory",
 	  .source = "Zed, Trusted worktrees" },
-	{ ROW(EDITORS, "Helix", YES, ".helix"),
+	{ ROW(EDITORS, "Helix", EACH, ".helix"),
 	  .acts = "a file there is opened; asks again for each content (versions before workspace "
 		  "trust do not ask)",
 	  .source = "Helix, Workspace trust" },
-	{ ROW(EDITORS, "Neovim", YES, ".nvim.lua", ".nvimrc"),
+	{ ROW(EDITORS, "Neovim", EACH, ".nvim.lua", ".nvimrc"),
 	  .acts = "nvim starts there, with 'exrc' set; asks again for each content",
 	  .source = "exrc.nvim, README, on 'exrc' and vim.secure" },
 	{ ROW(EDITORS, "Vim", NO, ".vimrc", ".exrc", ".gvimrc"),
 	  .acts = "vim starts there, with 'exrc' set",
 	  .source = "Vim, options.txt: 'exrc' and 'secure'" },
-	{ ROW(EDITORS, "lazy.nvim", YES, ".lazy.lua"),
+	{ ROW(EDITORS, "lazy.nvim", EACH, ".lazy.lua"),
 	  .acts = "nvim starts there; asks again for each content",
 	  .source = "lazy.nvim, lua/lazy/core/plugin.lua: find_local_spec" },
 	{ ROW(EDITORS, "coc.nvim", UNKNOWN, ".vim/coc-settings.json"),
 	  .acts = "a file there is opened: language servers",
 	  .source = "coc.nvim, doc/coc.txt: coc-configuration" },
-	{ ROW(EDITORS, "YouCompleteMe", YES, ".ycm_extra_conf.py"),
+	{ ROW(EDITORS, "YouCompleteMe", ONCE, ".ycm_extra_conf.py"),
 	  .acts = "a file there is opened; asks once for a path",
 	  .source = "YouCompleteMe, README" },
-	{ ROW(EDITORS, "Emacs", YES, ".dir-locals.el", ".dir-locals-2.el"),
+	{ ROW(EDITORS, "Emacs", EACH, ".dir-locals.el", ".dir-locals-2.el"),
 	  .acts = "a file there is opened; asks for variables that are not known to be safe",
 	  .source = "Emacs manual, Safety of File Variables" },
 	{ ROW(EDITORS, "Sublime Text with LSP", UNKNOWN, "*.sublime-project"),
@@ -139,7 +142,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .source = "hie-bios, README" },
 
 	/* --- agents --- */
-	{ ROW(AGENTS, "Claude Code", YES, ".claude", ".mcp.json"), .cover_absent = true,
+	{ ROW(AGENTS, "Claude Code", ONCE, ".claude", ".mcp.json"), .cover_absent = true,
 	  .acts = "a session starts or a tool is used: hooks, MCP servers; asks once for a "
 		  "directory and a server",
 	  .source = "Claude Code, Settings and MCP (as others quote them)" },
@@ -151,11 +154,11 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .source = "Gemini CLI, Trusted Folders (off unless set, in older versions)" },
 	{ ROW(AGENTS, "Qwen Code", SET, ".qwen"), .acts = "a session starts: MCP servers, hooks",
 	  .source = "Qwen Code, Trusted Folders (off unless set)" },
-	{ ROW(AGENTS, "Codex", YES, ".codex"),
+	{ ROW(AGENTS, "Codex", ONCE, ".codex"),
 	  .acts = "a session starts: MCP servers; hooks; asks once for a directory, for hooks "
 		  "again for each content",
 	  .source = "Codex, MCP (as others quote it)" },
-	{ ROW(AGENTS, "Windsurf", YES, ".windsurf"),
+	{ ROW(AGENTS, "Windsurf", ONCE, ".windsurf"),
 	  .acts = "Cascade acts: hooks; asks once for a directory",
 	  .source = "Windsurf, Cascade Hooks" },
 	{ ROW(AGENTS, "Devin", UNKNOWN, ".devin"),
@@ -196,7 +199,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	{ ROW(AGENTS, "Factory Droid", UNKNOWN, ".factory"),
 	  .acts = "a session starts or a tool is used: hooks, MCP servers",
 	  .source = "Factory, Hooks guide (as others quote it)" },
-	{ ROW(AGENTS, "Amp", YES, ".amp"),
+	{ ROW(AGENTS, "Amp", ONCE, ".amp"),
 	  .acts = "a session starts: MCP servers; asks once for a server",
 	  .source = "Amp, manual, MCP (as others quote it)" },
 	{ ROW(AGENTS, "Trae", UNKNOWN, ".trae"), .acts = "the directory is opened: MCP servers",
@@ -277,7 +280,8 @@ const char *sbx_protected_asks_str(enum sbx_protected_asks asks)
 {
 	static const char *const names[] = {
 		[SBX_PROTECTED_ASKS_NO] = "no",
-		[SBX_PROTECTED_ASKS_YES] = "yes",
+		[SBX_PROTECTED_ASKS_ONCE] = "once",
+		[SBX_PROTECTED_ASKS_EACH] = "each content",
 		[SBX_PROTECTED_ASKS_SET] = "if configured",
 		[SBX_PROTECTED_ASKS_UNKNOWN] = "not verified",
 	};
@@ -303,13 +307,20 @@ const char *sbx_protected_group_str(enum sbx_protected_group group)
 	return names[group];
 }
 
-bool sbx_protected_path_covers_absent(const char *entry)
+const struct sbx_protected_row *sbx_protected_row_of(const char *entry)
 {
 	for (size_t i = 0; i < sbx_n_protected_rows; i++)
 		for (const char *const *path = sbx_protected_rows[i].paths; *path; path++)
 			if (strcmp(*path, entry) == 0)
-				return sbx_protected_rows[i].cover_absent;
-	return !sbx_protected_path_is_pattern(entry);
+				return &sbx_protected_rows[i];
+	return NULL;
+}
+
+bool sbx_protected_path_covers_absent(const char *entry)
+{
+	const struct sbx_protected_row *row = sbx_protected_row_of(entry);
+
+	return row ? row->cover_absent : !sbx_protected_path_is_pattern(entry);
 }
 
 static const char *last_part(const char *path)

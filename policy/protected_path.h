@@ -15,9 +15,10 @@
 /* Does the tool ask its user before it acts on what it finds? */
 enum sbx_protected_asks {
 	SBX_PROTECTED_ASKS_NO = 0,
-	SBX_PROTECTED_ASKS_YES, /* once for a directory, a path or a content: sbx_protected_row.acts says for which */
+	SBX_PROTECTED_ASKS_UNKNOWN, /* nothing that was read says so: take it for NO */
 	SBX_PROTECTED_ASKS_SET,	    /* where it is configured to */
-	SBX_PROTECTED_ASKS_UNKNOWN, /* nothing that was read says so */
+	SBX_PROTECTED_ASKS_ONCE,    /* for a directory, path or server: what is written there later runs without a word */
+	SBX_PROTECTED_ASKS_EACH,    /* again for each content */
 	SBX_N_PROTECTED_ASKS,
 };
 const char *sbx_protected_asks_str(enum sbx_protected_asks asks);
@@ -51,6 +52,9 @@ struct sbx_protected_row {
 
 extern const struct sbx_protected_row sbx_protected_rows[];
 extern const size_t sbx_n_protected_rows;
+
+/* The row that has exactly this entry; NULL: none. */
+const struct sbx_protected_row *sbx_protected_row_of(const char *entry);
 
 /* Is a path that is absent covered? What the table says; for an entry that it does not have, true unless it is a
  * pattern. */

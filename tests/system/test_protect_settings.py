@@ -24,12 +24,14 @@ def listed(absent):
 
 
 SETTINGS = listed("-")
+# Those of a git directory need one: test_protect.py and test_protect_git.py have them.
+COVERED = [p for p in listed("covered") if not p.startswith(".git/") and p != "HEAD"]
 NAMES = [p.replace("*", "any") for p in SETTINGS]
 
 
 def test_the_table_is_read():
     assert len(SETTINGS) > 100 and {".cursor", "*.code-workspace", ".cargo/config.toml", ".npmrc"} <= set(SETTINGS)
-    assert ".vscode" in listed("covered") and ".vscode" not in SETTINGS
+    assert {".vscode", ".envrc", ".mcp.json", ".zshrc"} <= set(COVERED) and ".vscode" not in SETTINGS
 
 
 # Says what it could do to each of the paths, which are files or directories with a file x. Names travel as numbers.
@@ -82,20 +84,24 @@ def unprotect(space, paths):
 
 
 def test_every_path(space):
-    """As a directory at the top, and as a file in a directory below. What is absent can be made."""
-    space.make({"free": "was", "freedir/y": "was", **{f"{n}/x": "was" for n in NAMES}, **{f"sub/{n}": "was" for n in NAMES}})
-    paths = NAMES + ["sub/" + n for n in NAMES]
+    """As a directory at the top, and as a file in a directory below."""
+    names = NAMES + COVERED
+    space.make({"free": "was", "freedir/y": "was", **{f"{n}/x": "was" for n in names}, **{f"sub/{n}": "was" for n in names}})
+    paths = names + ["sub/" + n for n in names]
     before = space.snapshot()
     assert attack(space, paths) == []
     assert space.snapshot() == before
-    unprotect(space, SETTINGS)
+    unprotect(space, SETTINGS + COVERED)
     assert attack(space, paths, "write") == [(p, "write") for p in paths], "the attack itself works"
-    os.unlink(os.path.join(space.sbx.config, "system.yaml"))
-    for name in os.listdir(space.dir):
-        subprocess.run(["rm", "-rf", space.path(name)], check=True)
-    r = space.run("for n; do mkdir -p $(dirname $n) && echo made >$n || echo $n; done; "
-                  "for n in .vscode .envrc; do echo made >$n && echo $n; done; true", cmd=NAMES)
-    assert r.out == "", r
+
+
+def test_every_absent_path(space):
+    """Made inside, at the top: what the table covers cannot be, and leaves nothing behind; the rest can be."""
+    make = "for n; do mkdir -p $(dirname $n); (echo made >$n || ln -s /etc/passwd $n || mkdir $n) 2>/dev/null && echo $n; done; true"
+    assert space.run(make, cmd=NAMES + COVERED).out.split() == NAMES
+    assert [n for n in COVERED if os.path.lexists(space.path(n))] == []
+    unprotect(space, COVERED)
+    assert space.run(make, cmd=COVERED).out.split() == COVERED
 
 
 # --- patterns ---
@@ -105,16 +111,18 @@ HOSTILE = ["x.code-workspace", ".code-workspace", "a b\n*?[\\'\"\x01\udcff\udc80
 
 
 def test_patterns(space):
-    """They match what is there, of any name and kind, at the top and where something else led to."""
+    """They match what is there, of any name and kind, at the top and where something else led to. A symlink on the way is
+    covered if there is a match behind it."""
     held = HOSTILE + ["dir.code-workspace", "repo/y.code-workspace", ".direnv/flake-profile-1.rc", "gen/a.sql", "gen/.sql"]
     free = ["x.code-workspac", "x.code-workspace.bak", "plain/z.code-workspace", "gen/a.txt", ".direnv/bin", "gen/deep/a.sql",
             "x.CODE-WORKSPACE"]
     space.make({"free": "was", "freedir/y": "was", "dir.code-workspace/x": "was", "repo/.git/HEAD": "ref: refs/heads/main\n",
-                "l.code-workspace": ("free",), "away.code-workspace": ("/etc/passwd",), "link": ("freedir",),
+                "l.code-workspace": ("free",), "away.code-workspace": ("/etc/passwd",), "link": ("freedir",), "freedir/b.sql": "was",
+                "idle": ("plain",),
                 **{n: "was" for n in held + free if n != "dir.code-workspace"}})
     os.mkfifo(space.path("fifo.code-workspace"))
     space.give()
-    profile = "extends: none\nfilesystem: {protected_paths: ['gen/*.sql', 'link/*.sql']}\n"
+    profile = "extends: none\nfilesystem: {protected_paths: ['gen/*.sql', 'link/*.sql', 'idle/*.sql']}\n"
     args = ["--profile", space.sbx.profile("patterns", profile)]
     before = space.snapshot()
     assert attack(space, held, args=args) == []
@@ -124,6 +132,7 @@ def test_patterns(space):
     assert {n: v for n, v in space.snapshot().items() if not n.startswith("gone")} == \
         {n: v for n, v in before.items() if not n.startswith("freedir")}
     os.rename(space.path("gone"), space.path("freedir"))
+    assert space.run("cat idle/z.code-workspace && rm idle", args).out == "was"
     assert attack(space, free, "write", args) == [(p, "write") for p in free]
     new = "new.code-workspace gen/new.sql .direnv/new.rc"
     assert space.run(f"for n in {new}; do echo made >$n || exit 1; done", args).rc == 0

@@ -128,6 +128,16 @@ static void test_covers_absent(void **state)
 		assert_false(sbx_protected_path_covers_absent(uncovered[i]));
 }
 
+static void test_row_of(void **state)
+{
+	(void)state;
+	assert_string_equal(sbx_protected_row_of("mise.*.toml")->tool, "mise");
+	assert_int_equal(sbx_protected_row_of(".envrc")->asks, SBX_PROTECTED_ASKS_EACH);
+	assert_int_equal(sbx_protected_row_of(".vscode")->asks, SBX_PROTECTED_ASKS_ONCE);
+	assert_null(sbx_protected_row_of("mise.dev.toml")); /* an entry, not a name that one matches */
+	assert_null(sbx_protected_row_of(""));
+}
+
 static void test_is_pattern(void **state)
 {
 	(void)state;
@@ -330,7 +340,7 @@ int main(void)
 		cmocka_unit_test(test_covers_absent),	cmocka_unit_test(test_is_pattern),
 		cmocka_unit_test(test_matches),		cmocka_unit_test(test_matches_as_fnmatch),
 		cmocka_unit_test(test_matches_in_time), cmocka_unit_test(test_in_a_file),
-		cmocka_unit_test(test_document),
+		cmocka_unit_test(test_row_of),		cmocka_unit_test(test_document),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
