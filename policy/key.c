@@ -404,7 +404,8 @@ static const struct sbx_key network_rows[] = {
 		  "address (127.0.0.1 unless said) and port, then the sandbox's port, the same unless said. 0 as "
 		  "the host's port takes any free one." },
 	{ "upstream_proxy", SBX_KEY_PROXY,
-	  .help = "An HTTP proxy that is this host's only way out, `http://HOST:PORT`." },
+	  .help = "An HTTP proxy that is this host's only way out, `http://HOST:PORT`. At a private or link-local "
+		  "address, or one of this host, only where admit of the system policy has it." },
 };
 static const struct sbx_key_block network_keys = { "network", network_rows,
 						   SBX_N_ELEMENTS(network_rows) };
@@ -494,7 +495,8 @@ static const struct sbx_key system_rows[] = {
 	  .help = "Names and networks that nothing lifts, besides the built-in ones." },
 	{ "admit", SBX_KEY_NET_LIST, SYSTEM(admit), .max = NET_ENTRIES_MAX,
 	  .block = &sbx_net_item_keys,
-	  .help = "Private and link-local networks that allowed names may resolve to." },
+	  .help = "Private and link-local networks that allowed names may resolve to, and where a profile's "
+		  "upstream_proxy may be; for that also a port of this host's loopback, `127.0.0.1:3128`." },
 	{ "publish", SBX_KEY_WORD, SYSTEM(publish), .words = publish_words, .def = SBX_PUBLISH_LOOPBACK,
 	  .help = "Where profiles and --publish may publish ports of a sandbox. loopback: for this host alone. none: "
 		  "nowhere. any: on every address of this host." },

@@ -57,8 +57,11 @@ EXTRA_DIST += \
 	%reldir%/system/test_attach_rules.py \
 	%reldir%/system/test_attacks.py \
 	%reldir%/system/test_bounds.py \
+	%reldir%/system/test_broker_full.py \
+	%reldir%/system/test_broker_own.py \
 	%reldir%/system/test_broker_pins.py \
 	%reldir%/system/test_broker_published.py \
+	%reldir%/system/test_broker_resets.py \
 	%reldir%/system/test_broker_standalone.py \
 	%reldir%/system/test_clients.py \
 	%reldir%/system/test_commands.py \

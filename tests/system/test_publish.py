@@ -588,6 +588,30 @@ def test_bulk_both_ways(sbx, world, who):
         assert s.traffic() == {"connections": 1, "failed": 0, "bytes_out": BULK + 128, "bytes_in": BULK}
 
 
+@pytest.mark.parametrize("launcher", ["user", "root", "pool"])
+def test_900_resets(sbx, world, launcher):
+    """Clients that say something and reset, more than there may be at once: they leave nothing, and the port is open."""
+    port, args = free_port(world), []
+    if launcher != "user":
+        sbx.own(0)
+    if launcher == "root":
+        args = ["--user", world.user.pw_name]
+    with Served(sbx, [*args, "--publish", f"{port}:8888"], "tells_end", root=launcher != "user") as s:
+        for _ in range(900):
+            c = connect(world, port)
+            c.sendall(b"x")
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            c.close()
+        with connect(world, port) as c:
+            c.sendall(b"last")
+            c.shutdown(socket.SHUT_WR)
+            assert c.recv(1) == b""
+        out, _ = s.end()
+        # One that was reset before it was carried has been seen by nobody inside.
+        seen = out.splitlines()
+        assert "end b'last'" in seen and 0 < seen.count("reset") <= 900, seen[-3:]
+
+
 def test_slow_client(sbx, world):
     """What it does not read stays with the server, not with the broker; and another client is not kept waiting."""
     port = free_port(world)
