@@ -90,14 +90,17 @@ EXTRA_DIST += \
 	%reldir%/system/test_protect_ways.py \
 	%reldir%/system/test_publish.py \
 	%reldir%/system/test_readme.py \
+	%reldir%/system/test_receipt.py \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_passed_directories.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \
+	%reldir%/system/test_terminal.py \
 	%reldir%/system/test_tls_http.py \
 	%reldir%/system/test_tools.py \
+	%reldir%/system/test_trust.py \
 	%reldir%/system/test_uid_pool.py \
 	%reldir%/system/test_views.py \
 	%reldir%/system/without.py \
