@@ -174,6 +174,7 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 
 	sbx_run_init(&run, o, f);
 	run.started_us = started_us;
+	sbx_terminals_save(&run.terminals);
 	run.stage_error = sbx_supervise_signals(&run);
 	if (run.stage_error == 0 && !sbx_cgroup_expected(f))
 		run.stage_error = sbx_stage_begin(&run);

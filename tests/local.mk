@@ -86,9 +86,11 @@ EXTRA_DIST += \
 	%reldir%/system/test_process.py \
 	%reldir%/system/test_protect.py \
 	%reldir%/system/test_protect_git.py \
+	%reldir%/system/test_protect_settings.py \
 	%reldir%/system/test_protect_ways.py \
 	%reldir%/system/test_publish.py \
 	%reldir%/system/test_readme.py \
+	%reldir%/system/test_receipt.py \
 	%reldir%/system/test_resets.py \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_selftest.py \
@@ -96,8 +98,10 @@ EXTRA_DIST += \
 	%reldir%/system/test_passed_directories.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \
+	%reldir%/system/test_terminal.py \
 	%reldir%/system/test_tls_http.py \
 	%reldir%/system/test_tools.py \
+	%reldir%/system/test_trust.py \
 	%reldir%/system/test_uid_pool.py \
 	%reldir%/system/test_views.py \
 	%reldir%/system/without.py \

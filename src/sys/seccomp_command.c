@@ -39,6 +39,7 @@
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -181,9 +182,12 @@ static const struct sbx_seccomp_row rows[] = {
 	REFUSE_SETID(mknodat, 2),
 	REFUSE_SETGID(mknodat, 2),
 	REFUSE_AS_BUT(SETUID_FILES, openat2, ENOSYS, "the mode of a new file is behind a pointer; openat does for it"),
-	/* Without CAP_MKNOD one device can be made, 0:0: to an overlay of the host it says that a file is gone. */
+	/* Without CAP_MKNOD one device can be made, 0:0: to an overlay of the host it says that a file is gone. A rename
+	 * with RENAME_WHITEOUT makes it, too. */
 	REFUSE_IF(mknod, "a device", EPERM, "devices are the host's", ARG_BITS(1, IS_DEVICE_MASK, IS_DEVICE)),
 	REFUSE_IF(mknodat, "a device", EPERM, "devices are the host's", ARG_BITS(2, IS_DEVICE_MASK, IS_DEVICE)),
+	REFUSE_IF(renameat2, "RENAME_WHITEOUT", EPERM, "leaves a device, and devices are the host's",
+		  ARG_BITS(4, RENAME_WHITEOUT, RENAME_WHITEOUT)),
 
 	/* The launcher set it to 1, which alone keeps a core_pattern helper, a program that runs as root
 	 * outside, from being started for what crashes here (fs/coredump.c). Programs that forbid their

@@ -81,6 +81,8 @@ PROBES = [
     ("abstract socket", ["connect", "@sbx-test-secret"], USER, True),
     # files
     ("device", ["device", "DIR/device"], USER, True),
+    ("whiteout", ["rename", "DIR/whiteout", "4"], USER, True),
+    ("whiteout, high bits", ["rename", "DIR/whiteout2", "deadbeef00000004"], USER, True),
     ("set-uid by chmod", ["set_id", "DIR/chmod", "4755", "chmod"], USER, True),
     ("set-uid by open", ["set_id", "DIR/open", "4755", "open"], USER, True),
     ("set-gid by open", ["set_id", "DIR/open2", "2755", "open"], USER, True),
@@ -97,6 +99,8 @@ ALLOWED = [
     ("stream", ["family", "2", "1"]),
     ("UDP_SEGMENT", ["option", "2", "17", "103", "1000"]),
     ("fork", ["clone", "0"]),
+    ("rename", ["rename", "DIR/r", "0"]),
+    ("exchange", ["rename", "DIR/x", "2"]),
     ("chmod", ["set_id", "DIR/a", "755", "chmod"]),
     ("set-gid by chmod, as on a directory", ["set_id", "DIR/b", "2755", "chmod"]),
     ("open", ["set_id", "DIR/c", "755", "open"]),

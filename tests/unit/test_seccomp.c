@@ -280,6 +280,15 @@ static void test_command_devices(void **state)
 		assert_int_equal(COMMAND(SYS_mknodat, 0, 0, types[i] | 0777, 0), SECCOMP_RET_ALLOW);
 	assert_int_equal(COMMAND(SYS_mknodat, 0, 0, S_IFCHR | 0600, 0), ERRNO(EPERM));
 	assert_int_equal(COMMAND(SYS_mknodat, 0, 0, HIGH | S_IFBLK, 0), ERRNO(EPERM));
+	/* What a rename may leave behind is such a device. */
+	for (uint64_t flags = 0; flags < 8; flags++) {
+		struct seccomp_data data = { .nr = SYS_renameat2, .arch = NATIVE, .args = { [4] = flags } };
+		uint32_t answer = flags & RENAME_WHITEOUT ? ERRNO(EPERM) : SECCOMP_RET_ALLOW;
+
+		assert_int_equal(run(&programs[SBX_SECCOMP_COMMAND], &data), answer);
+		data.args[4] |= HIGH;
+		assert_int_equal(run(&programs[SBX_SECCOMP_COMMAND], &data), answer);
+	}
 }
 
 /* Each lift takes away its rows, and they alone. */
