@@ -381,7 +381,8 @@ static const struct sbx_key_block dns_keys = { "network.dns", dns_rows, SBX_N_EL
 static const struct sbx_key network_rows[] = {
 	{ "mode", SBX_KEY_WORD, PROFILE(network.mode), .words = mode_words, .def = SBX_MODE_FETCH,
 	  .help = "offline: loopback only. fetch: what the lists allow. full: everything but "
-		  "floors, forbidden addresses and the deny list." },
+		  "floors, forbidden addresses and the deny list; where no entry's check says "
+		  "otherwise, the broker reads names on TCP ports 443 and 80 only." },
 	{ "default", SBX_KEY_WORD, PROFILE(network.default_action), .words = action_words,
 	  .help = "In mode fetch: what happens to names that no entry matches." },
 	{ "allow", SBX_KEY_NET_LIST, PROFILE(network.allow), .max = NET_ENTRIES_MAX,
