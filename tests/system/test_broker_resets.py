@@ -139,8 +139,11 @@ class ResetProxy(Case):
     def inside(self):
         for n in range(90):
             begin = time.monotonic()
-            with connect("echo.example", 7000 + n % 3) as s:
-                assert is_reset_behind_data(s)
+            try:
+                with connect("echo.example", 7000 + n % 3) as s:
+                    assert is_reset_behind_data(s)
+            except ConnectionResetError:  # it came before connect() looked
+                pass
             assert time.monotonic() - begin < 3, n  # before anything times out
 
 
