@@ -90,6 +90,7 @@ tests_unit_test_notify_SOURCES = tests/unit/test_notify.c
 tests_unit_test_notify_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_path_SOURCES = tests/unit/test_path.c tests/unit/scratch.h
 tests_unit_test_path_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_path_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fstatfs -Wl,--wrap=readlink
 tests_unit_test_proc_SOURCES = tests/unit/test_proc.c
 tests_unit_test_proc_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_seccomp_SOURCES = tests/unit/test_seccomp.c tests/unit/golden.h
