@@ -62,7 +62,7 @@ struct sbx_trail {
 enum { SBX_TRAIL_FOUND, SBX_TRAIL_ABSENT, SBX_TRAIL_OUT_OF_REACH };
 
 /* 0; -ENAMETOOLONG. */
-int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t);
+int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t) __attribute__((warn_unused_result));
 void sbx_trail_fini(struct sbx_trail *t);
 /* Follow @path, directories all. 0: t->fd is its end; 1: it ends before, at t->dest, which is *ret_st or, with
  * *ret_what SBX_TRAIL_ABSENT, nothing; -errno. */

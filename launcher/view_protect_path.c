@@ -379,8 +379,9 @@ int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name)
 
 	if (!path)
 		return -ENOMEM;
-	sbx_trail_begin(x, &t);
-	r = sbx_trail_follow(x, path, &t, &st, &what);
+	r = sbx_trail_begin(x, &t);
+	if (r == 0)
+		r = sbx_trail_follow(x, path, &t, &st, &what);
 	return r != 0 ? r < 0 ? r : 0 : sbx_trail_pin(x, &t);
 }
 

@@ -119,9 +119,11 @@ class Tree:
                 path = os.path.relpath(os.path.join(at, name), TOP)
                 seen.add(path)
                 mine = f"{self.top}/{path}"
-                if not os.path.lexists(mine) or self.read(mine, "rb") != self.read(f"{TOP}/{path}", "rb"):
+                if not os.path.lexists(mine):
                     os.makedirs(os.path.dirname(mine), exist_ok=True)
                     shutil.copy2(f"{TOP}/{path}", mine)
+                elif self.read(mine, "rb") != self.read(f"{TOP}/{path}", "rb"):
+                    shutil.copyfile(f"{TOP}/{path}", mine)  # new for make: it may be a mutant that a kill left
         for at, _dirs, files in os.walk(self.top):
             for name in files:
                 if os.path.relpath(os.path.join(at, name), self.top) not in seen:
