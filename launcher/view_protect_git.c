@@ -148,6 +148,34 @@ static int read_name(const struct sbx_protect *x, const char *path, const char *
 	return *ret_text ? 0 : -ENOMEM;
 }
 
+/* @path, outside, as far as it can be followed; it is cut there, and *ret_rest is what comes next or NULL. 0, 1: not at
+ * all; -errno. */
+static int resolve_some(char *path, struct sbx_resolved *ret_found, const char **ret_rest)
+{
+	char *slash;
+	int r;
+
+	*ret_rest = NULL;
+	for (size_t i = 0; (r = sbx_path_resolve(path, NULL, ret_found)) != 0; i++) {
+		slash = strrchr(path, '/');
+		if (r == -ENOMEM || !slash || slash == path)
+			return r == -ENOMEM ? r : 1;
+		if (i >= SBX_PROTECT_PARTS_MAX)
+			return -E2BIG;
+		*slash = '\0';
+		*ret_rest = slash + 1;
+	}
+	return 0;
+}
+
+/* What keeps git from following a path: @name in @dir, or @dir itself, which is no directory. It stays so. */
+static int hold_end(struct sbx_protect *x, const char *dir, const char *name)
+{
+	SBX_AUTO_FREE char *path = sbx_protect_join(dir, is_dots(name) ? "" : name);
+
+	return path ? sbx_protect_hold_outside(x, path) : -ENOMEM;
+}
+
 /* @path below the grant is a file that names a git directory behind @prefix, from the directory @from. *ret_elsewhere: it
  * names one, and another than @from. */
 static int protect_named(struct sbx_protect *x, const char *path, const char *prefix, const char *from, bool *ret_elsewhere)
@@ -155,6 +183,7 @@ static int protect_named(struct sbx_protect *x, const char *path, const char *pr
 	const char *top = sbx_protect_grant(x)->source.resolved;
 	SBX_AUTO_FREE char *name = NULL, *there = NULL, *here = NULL;
 	struct sbx_resolved found;
+	const char *rest;
 	int r = read_name(x, path, prefix, &name);
 
 	*ret_elsewhere = false;
@@ -168,12 +197,15 @@ static int protect_named(struct sbx_protect *x, const char *path, const char *pr
 		there = NULL;
 		return -ENOMEM;
 	}
-	if (sbx_path_resolve(there ? there : name, NULL, &found) != 0)
-		return 0;
-	*ret_elsewhere = strcmp(found.path, here) != 0;
+	r = resolve_some(there ? there : name, &found, &rest);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	*ret_elsewhere = !rest && strcmp(found.path, here) != 0;
 	r = sbx_protect_hops(x, &found);
-	if (r == 0)
+	if (r == 0 && (!rest || found.missing))
 		r = protect_outside(x, found.path); /* missing, it must not be made either */
+	else if (r == 0)
+		r = hold_end(x, found.path, rest);
 	sbx_resolved_fini(&found);
 	return r;
 }

@@ -89,6 +89,8 @@ int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name);
  * -errno. */
 int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list);
 bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path);
+/* @path, outside and without symlinks on the way, is held in each writable grant that has it. 0 or -errno. */
+int sbx_protect_hold_outside(struct sbx_protect *x, const char *path);
 /* The symlinks that were followed to @found, where they lie in writable grants, cannot be replaced. 0 or -errno. */
 int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found);
 /* A placeholder, of a sandbox next door, does not count. */

@@ -132,6 +132,15 @@ def test_a_way_by_a_symlink(space):
     holds(space, [f"mkdir evil; cp -r real evil; printf '{config(MARK)}' >>evil/real/config; rm link; ln -s evil link"])
 
 
+@pytest.mark.parametrize("gone", ["gone/../node_modules/real", "gone/../gone/../node_modules/real", "file/../node_modules/real"])
+def test_a_way_that_leads_nowhere(space, gone):
+    """What a gitfile names is not there as long as a directory on its way is not: nobody makes that one."""
+    space.make({"node_modules/p/x": "", "file": ""})
+    space.outside("git", "init", "-q", "--separate-git-dir", "node_modules/real", ".")
+    space.make({".git": f"gitdir: {gone}\n"})
+    holds(space, [f"rm -f file; mkdir -p gone file; printf '{config(MARK)}' >>node_modules/real/config"])
+
+
 def test_a_git_directory_that_says_it_is_its_own_common_one(space):
     repository(space)
     space.make({".git/commondir": ".\n"})
