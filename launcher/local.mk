@@ -243,3 +243,12 @@ tests_fuzz_fuzz_init_dns_LDADD = \
 check_PROGRAMS += tests/fuzz/fuzz_exec_format
 tests_fuzz_fuzz_exec_format_SOURCES = tests/fuzz/fuzz_exec_format.c
 tests_fuzz_fuzz_exec_format_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-plan.a src/base/libsbx-base.a
+
+# Both make files, in a file system of their own (tests/fuzz/plan_fuzz.h).
+check_PROGRAMS += tests/fuzz/fuzz_plan tests/fuzz/fuzz_view_protect_git
+launcher_plan_fuzz_sources = \
+	tests/fuzz/plan_check.c tests/fuzz/plan_check.h tests/fuzz/plan_fuzz.c tests/fuzz/plan_fuzz.h
+tests_fuzz_fuzz_plan_SOURCES = tests/fuzz/fuzz_plan.c $(launcher_plan_fuzz_sources)
+tests_fuzz_fuzz_plan_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)
+tests_fuzz_fuzz_view_protect_git_SOURCES = tests/fuzz/fuzz_view_protect_git.c $(launcher_plan_fuzz_sources)
+tests_fuzz_fuzz_view_protect_git_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)
