@@ -63,7 +63,7 @@ launcher_plan_tests = \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
-	tests/unit/test_probes tests/unit/test_rights tests/unit/test_session_sockets \
+	tests/unit/test_probes tests/unit/test_rights tests/unit/test_session_sockets tests/unit/test_tree \
 	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
 SBX_GOLDEN_TESTS += tests/unit/test_plan_json
@@ -117,6 +117,8 @@ tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
 tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_tree_SOURCES = tests/unit/test_tree.c
+tests_unit_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_trust_SOURCES = tests/unit/test_trust.c tests/unit/scratch.h
 tests_unit_test_trust_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_uid_pool_SOURCES = tests/unit/test_uid_pool.c tests/unit/scratch.h
@@ -245,3 +247,12 @@ tests_fuzz_fuzz_init_dns_LDADD = \
 check_PROGRAMS += tests/fuzz/fuzz_exec_format
 tests_fuzz_fuzz_exec_format_SOURCES = tests/fuzz/fuzz_exec_format.c
 tests_fuzz_fuzz_exec_format_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-plan.a src/base/libsbx-base.a
+
+# Both make files, in a file system of their own (tests/fuzz/plan_fuzz.h).
+check_PROGRAMS += tests/fuzz/fuzz_plan tests/fuzz/fuzz_view_protect_git
+launcher_plan_fuzz_sources = \
+	tests/fuzz/plan_check.c tests/fuzz/plan_check.h tests/fuzz/plan_fuzz.c tests/fuzz/plan_fuzz.h
+tests_fuzz_fuzz_plan_SOURCES = tests/fuzz/fuzz_plan.c $(launcher_plan_fuzz_sources)
+tests_fuzz_fuzz_plan_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)
+tests_fuzz_fuzz_view_protect_git_SOURCES = tests/fuzz/fuzz_view_protect_git.c $(launcher_plan_fuzz_sources)
+tests_fuzz_fuzz_view_protect_git_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)

@@ -74,7 +74,7 @@ struct sbx_trail {
 enum { SBX_TRAIL_FOUND, SBX_TRAIL_ABSENT, SBX_TRAIL_OUT_OF_REACH };
 
 /* 0; -ENAMETOOLONG. */
-int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t);
+int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t) __attribute__((warn_unused_result));
 void sbx_trail_fini(struct sbx_trail *t);
 /* Follow @path, directories all. 0: t->fd is its end; 1: it ends before, at t->dest, which is *ret_st or, with
  * *ret_what SBX_TRAIL_ABSENT, nothing; -errno. */
@@ -101,6 +101,8 @@ int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name);
  * -errno. */
 int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list);
 bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path);
+/* @path, outside and without symlinks on the way, is held in each writable grant that has it. 0 or -errno. */
+int sbx_protect_hold_outside(struct sbx_protect *x, const char *path);
 /* The symlinks that were followed to @found, where they lie in writable grants, cannot be replaced. 0 or -errno. */
 int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found);
 /* A placeholder, of a sandbox next door, does not count. */

@@ -39,6 +39,7 @@ EXTRA_DIST += \
 	%reldir%/check/common.py \
 	%reldir%/check/coverage.py \
 	%reldir%/check/lint.sh \
+	%reldir%/check/mutate.py \
 	%reldir%/check/totals.py \
 	%reldir%/clean/run.sh \
 	%reldir%/fuzz/corpus \

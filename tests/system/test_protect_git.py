@@ -132,6 +132,34 @@ def test_a_way_by_a_symlink(space):
     holds(space, [f"mkdir evil; cp -r real evil; printf '{config(MARK)}' >>evil/real/config; rm link; ln -s evil link"])
 
 
+@pytest.mark.parametrize("flag", [["--ro-bind", "{}/lib"], ["--tmpfs", "{}/lib"], ["--ro-bind", "{}/lib:/srv/lib"]])
+@pytest.mark.parametrize("kind", ["gitfile", "commondir"])
+def test_a_gitfile_that_is_out_of_reach(space, flag, kind):
+    """What the command cannot write, because another mount is there, leads the host's git all the same."""
+    space.make({"node_modules/p/x": ""})
+    repository(space)
+    space.outside("git", "init", "-q", "--separate-git-dir", "node_modules/real", "lib")
+    if kind == "commondir":
+        space.outside("sh", "-c", "rm lib/.git; mkdir lib/.git; cp node_modules/real/HEAD lib/.git; "
+                      "echo ../../node_modules/real >lib/.git/commondir")
+    args = [flag[0], flag[1].format(space.dir)]
+    attack = f"printf '{config(MARK)}' >>node_modules/real/config"
+    space.run(attack, args)
+    assert not host_uses_git(space, ["git", "-C", "lib", "status"]), "it got through"
+    unprotect(space, GIT_PATHS)
+    space.run(attack, args)
+    assert host_uses_git(space, ["git", "-C", "lib", "status"]), "the attack itself does not work"
+
+
+@pytest.mark.parametrize("gone", ["gone/../node_modules/real", "gone/../gone/../node_modules/real", "file/../node_modules/real"])
+def test_a_way_that_leads_nowhere(space, gone):
+    """What a gitfile names is not there as long as a directory on its way is not: nobody makes that one."""
+    space.make({"node_modules/p/x": "", "file": ""})
+    space.outside("git", "init", "-q", "--separate-git-dir", "node_modules/real", ".")
+    space.make({".git": f"gitdir: {gone}\n"})
+    holds(space, [f"rm -f file; mkdir -p gone file; printf '{config(MARK)}' >>node_modules/real/config"])
+
+
 def test_a_git_directory_that_says_it_is_its_own_common_one(space):
     repository(space)
     space.make({".git/commondir": ".\n"})
