@@ -99,14 +99,23 @@ static const char *check_relative_path(const char *s)
 	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
 }
 
+/* Each part of a path is a step of recursion where the launcher looks for the files that are meant. */
+#define COMMAND_PARTS_MAX 64
+
 static const char *check_command(const char *s)
 {
+	size_t n_parts = 0;
+
 	if (!*s)
 		return "a command is a name or an absolute path";
 	if (!strchr(s, '/'))
 		return NULL;
 	if (s[0] != '/' || s[1] == '\0')
 		return "a command is a name or an absolute path";
+	for (const char *slash = s; slash; slash = strchr(slash + 1, '/'))
+		n_parts++;
+	if (n_parts > COMMAND_PARTS_MAX)
+		return "the path of a command has at most 64 parts";
 	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
 }
 

@@ -79,6 +79,7 @@ static int harden(struct sbx_broker *b)
 
 	clearenv();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	if (close_range(CHANNEL_FD + 1, ~0u, 0) < 0)
 		return fail("cannot close inherited files", -errno);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
