@@ -5,7 +5,8 @@
  * What is there is mounted over itself read-only; what is not is covered by a placeholder that a mask is mounted on
  * (placeholders.h), so that nobody can make it. A directory on the way is mounted over itself, writable: a mount
  * point cannot be renamed, so none can be moved away with what it protects and made anew without. A symlink on the
- * way or at the end cannot be held in place like that; a mask covers it, and what it leads to is not looked for.
+ * way or at the end cannot be held in place like that; a mask covers it, and what the one at the end leads to is
+ * read-only (view_protect_links.c).
  *
  * Where: at the top of a writable grant, at the current directory and at other writable grants below it (one
  * directory by two ways) all of it; where the walk finds one of the names deeper down, what is there. Not in
@@ -152,7 +153,7 @@ static int protect_base(struct sbx_protect *x, const struct sbx_protect_base *b)
 		if (strcmp(e, SBX_GIT_HEAD) == 0)
 			r = sbx_protect_head(x, b, git_file);
 		else if (!sbx_protect_git_entry(e))
-			r = sbx_protect_below(x, b->path, e, b->top);
+			r = sbx_protect_obeyed(x, b->path, e, b->top);
 	return r;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Git directories, wherever they are. What the list says of `.git/` holds for each of them:
  *
- * - the one that `.git` is, or that a file `.git` names;
+ * - the one that `.git` is, or that a file `.git` names or a symlink `.git` leads to;
  * - the one that its commondir names (git follows one such file, not a chain);
  * - each entry of worktrees/ of any of them;
  * - those of submodules, below modules/ of any of them. A submodule's name may have slashes, so every directory there is
@@ -219,8 +219,8 @@ static int protect_one(struct sbx_protect *x, const char *dir, bool by_marks)
 		r = protect_named(x, common, "", dir, &linked);
 	for (size_t i = 0; (e = sbx_protect_entry(x, i)) && r == 0; i++)
 		if (sbx_protect_git_entry(e))
-			r = sbx_protect_below(x, dir, sbx_protect_git_entry(e),
-					      !linked || is_of_worktree(sbx_protect_git_entry(e)));
+			r = sbx_protect_obeyed(x, dir, sbx_protect_git_entry(e),
+					       !linked || is_of_worktree(sbx_protect_git_entry(e)));
 	if (r == 0 && by_marks)
 		r = sbx_protect_keep(x, dir, "objects");
 	if (r == 0 && by_marks)
@@ -335,6 +335,17 @@ static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks
 
 /* --- what the list asks for --- */
 
+/* `.git` at @path is a symlink. */
+static int protect_linked(struct sbx_protect *x, const char *path)
+{
+	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
+	int r = sbx_protect_lead(x, path, &found);
+
+	if (r <= 0)
+		return r;
+	return S_ISDIR(found.st.st_mode) ? protect_outside(x, found.path) : sbx_protect_outside(x, found.path);
+}
+
 int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, bool *ret_git_file)
 {
 	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
@@ -357,6 +368,8 @@ int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, boo
 		return 0;
 	if (what == SBX_TRAIL_FOUND) {
 		r = sbx_trail_hold(x, &t, &st);
+		if (r == 0 && S_ISLNK(st.st_mode))
+			return protect_linked(x, path);
 		return r < 0 || !S_ISREG(st.st_mode) ? r : protect_named(x, path, "gitdir: ", b->path, &elsewhere);
 	}
 	if (!b->top)

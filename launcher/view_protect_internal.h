@@ -89,12 +89,22 @@ int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name);
  * -errno. */
 int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list);
 bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path);
+/* @path, outside and without symlinks on the way, is held in each writable grant that has it. 0 or -errno. */
+int sbx_protect_outside(struct sbx_protect *x, const char *path);
 /* The symlinks that were followed to @found, where they lie in writable grants, cannot be replaced. 0 or -errno. */
 int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found);
 /* A placeholder, of a sandbox next door, does not count. */
 bool sbx_protect_exists(const struct sbx_protect *x, const char *dir, const char *name);
 /* PURE. "a/b", of which either may be "". malloc'ed; NULL: out of memory. */
 char *sbx_protect_join(const char *a, const char *b);
+
+/* --- symlinks (view_protect_links.c) --- */
+
+/* 1: @path below the grant, a symlink that is held, leads to *ret_found, and what steers it is held; 0: it is none, or there
+ * is nothing to hold; -errno. Release *ret_found in any case. */
+int sbx_protect_lead(struct sbx_protect *x, const char *path, struct sbx_resolved *ret_found);
+/* sbx_protect_below(), and what symlinks there lead to is held too. 0 or -errno. */
+int sbx_protect_obeyed(struct sbx_protect *x, const char *dir, const char *rest, bool absent);
 
 /* --- git (view_protect_git.c) --- */
 

@@ -405,8 +405,7 @@ bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path)
 	return fd >= 0;
 }
 
-/* @path, outside and without symlinks on the way, is held in each writable grant that has it. */
-static int hold_outside(struct sbx_protect *x, const char *path)
+int sbx_protect_outside(struct sbx_protect *x, const char *path)
 {
 	const size_t was = x->grant;
 	int r = 0;
@@ -431,6 +430,6 @@ int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found)
 	int r = 0;
 
 	for (size_t i = 0; i < found->n_hops && r == 0; i++)
-		r = hold_outside(x, found->hops[i].at);
+		r = sbx_protect_outside(x, found->hops[i].at);
 	return r;
 }

@@ -12,6 +12,8 @@ from test_protect import config, repository, unprotect
 from workspaces import space  # noqa: F401
 
 MARK = "/var/tmp/sbx-protect-git-mark-" + USER
+ME = ["-c", "user.name=x", "-c", "user.email=x@x"]
+HOOK = f"rm -f {{0}}; printf '#!/bin/sh\\necho x >{MARK}\\n' >{{0}}; chmod 755 {{0}}"
 GIT_PATHS = [".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", "HEAD"]
 
 
@@ -130,6 +132,39 @@ def test_a_way_by_a_symlink(space):
     space.outside("git", "init", "-q", "--separate-git-dir", "real", ".")
     space.make({"link": (".",), ".git": "gitdir: link/real\n"})
     holds(space, [f"mkdir evil; cp -r real evil; printf '{config(MARK)}' >>evil/real/config; rm link; ln -s evil link"])
+
+
+SYMLINKS = {
+    "git directory": (".git", "node_modules/real", f"printf '{config(MARK)}' >>node_modules/real/config"),
+    "deep git directory": (".git", "a/b/c/d/real", f"printf '{config(MARK)}' >>a/b/c/d/real/config"),
+    "configuration": (".git/config", "shared/config", f"printf '{config(MARK)}' >>shared/config"),
+    "hooks": (".git/hooks", "tools/hooks", HOOK.format("tools/hooks/pre-commit")),
+    "hook": (".git/hooks/pre-commit", "tools/check", HOOK.format("tools/check")),
+    "moved": (".git/hooks/pre-commit", "tools/check", "mv tools was; mkdir tools; " + HOOK.format("tools/check")),
+}
+
+
+@pytest.mark.parametrize("name", SYMLINKS)
+def test_what_is_a_symlink_into_the_workspace(space, name):
+    """What the host's git obeys is what the link leads to."""
+    link, target, attack = SYMLINKS[name]
+    repository(space)
+    if name in ("hook", "moved"):
+        space.make({link: "#!/bin/sh\n"})
+        os.chmod(space.path(link), 0o755)
+    os.makedirs(os.path.dirname(space.path(target)))
+    os.rename(space.path(link), space.path(target))
+    os.symlink(os.path.relpath(target, os.path.dirname(link)), space.path(link))
+    space.give()
+    holds(space, [attack], ["git", *ME, "commit", "-q", "--allow-empty", "-m", "x"])
+
+
+def test_a_link_that_stays_writable(space):
+    """A symlink that leads to nothing protected, out of the workspace or nowhere holds nothing."""
+    repository(space)
+    space.make({"d/file": "", "d/link": ("file",), ".git/hooks/a": ("nowhere",), ".git/hooks/b": ("/etc/passwd",)})
+    r = space.run("echo x >d/link && mv d e && mv e d && git status -s >/dev/null && echo works")
+    assert (r.out, r.rc) == ("works\n", 0), r
 
 
 def test_a_git_directory_that_says_it_is_its_own_common_one(space):
