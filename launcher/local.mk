@@ -41,6 +41,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \
 	%reldir%/session_sockets.c %reldir%/session_sockets.h \
 	%reldir%/tree.c %reldir%/tree.h %reldir%/tree_cover.c %reldir%/tree_cover.h \
+	%reldir%/trust.c %reldir%/trust.h \
 	%reldir%/uid_pool.c %reldir%/uid_pool.h \
 	%reldir%/view.c %reldir%/view.h \
 	%reldir%/view_covers.c \
@@ -63,7 +64,7 @@ launcher_plan_tests = \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
 	tests/unit/test_probes tests/unit/test_rights tests/unit/test_session_sockets tests/unit/test_tree \
-	tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
+	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
 SBX_GOLDEN_TESTS += tests/unit/test_plan_json
 EXTRA_DIST += \
@@ -118,6 +119,8 @@ tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
 tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_tree_SOURCES = tests/unit/test_tree.c
 tests_unit_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_test_trust_SOURCES = tests/unit/test_trust.c tests/unit/scratch.h
+tests_unit_test_trust_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_uid_pool_SOURCES = tests/unit/test_uid_pool.c tests/unit/scratch.h
 tests_unit_test_uid_pool_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_workspace_SOURCES = tests/unit/test_workspace.c
@@ -148,7 +151,8 @@ launcher_common_sources = \
 	%reldir%/stage.c %reldir%/stage.h \
 	%reldir%/step_hook.h \
 	%reldir%/steps.c \
-	%reldir%/supervise.c %reldir%/supervise.h
+	%reldir%/supervise.c %reldir%/supervise.h \
+	%reldir%/terminal.c %reldir%/terminal.h
 launcher_common_libs = \
 	%reldir%/libsbx-plan.a \
 	src/store/libsbx-store.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a \

@@ -195,10 +195,14 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 		 struct sbx_plan **ret_plan)
 {
 	SBX_CLEANUP(sbx_plan_freep) struct sbx_plan *p = calloc(1, sizeof(*p));
+	struct sbx_err err = { 0 };
 	int r;
 
 	if (!p)
 		return -ENOMEM;
+	/* Said once, and not of each path that is looked at. */
+	if (sbx_path_check_support(&err) != 0)
+		return sbx_plan_refuse(errs, &err);
 	p->host_etc_fd = p->walked_fd = -1;
 	p->keep.fd = p->root.dir.fd = -1;
 	p->options = o;

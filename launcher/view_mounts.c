@@ -181,12 +181,7 @@ static int choose_chdir(struct sbx_plan *p, const char *why, struct sbx_err_list
 int sbx_plan_view(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	char why[SBX_ERR_MSG_MAX] = "";
-	struct sbx_err err = { 0 };
 	int r;
-
-	/* Said once, and not of each thing that is looked at. */
-	if (sbx_path_check_support(&err) != 0)
-		return sbx_plan_refuse(errs, &err);
 
 	p->hostname = strdup(p->options->hostname ? p->options->hostname : DEFAULT_HOSTNAME);
 	if (!p->hostname)

@@ -652,11 +652,15 @@ static void test_steering(void **state)
 		sbx_path_fini(&p);
 		assert_int_equal(chmod(at(w, "ws"), 0775), 0);
 		assert_int_equal(judge(w, at(w, sources[i]), &p), 0);
-		assert_true(p.steering.by_others);
+		assert_true(p.steering.by_others && !p.steering.by_strangers);
+		sbx_path_fini(&p);
+		assert_int_equal(chmod(at(w, "ws"), 0757), 0);
+		assert_int_equal(judge(w, at(w, sources[i]), &p), 0);
+		assert_true(p.steering.by_others && p.steering.by_strangers);
 		sbx_path_fini(&p);
 		assert_int_equal(chmod(at(w, "ws"), 01777), 0);
 		assert_int_equal(judge(w, at(w, sources[i]), &p), 0);
-		assert_false(p.steering.by_others);
+		assert_false(p.steering.by_others || p.steering.by_strangers);
 		sbx_path_fini(&p);
 		assert_int_equal(chmod(at(w, "ws"), 0755), 0);
 	}
