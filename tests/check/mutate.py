@@ -222,7 +222,7 @@ class Run:
     def go(self, end):
         self.measure()
         try:
-            for a, b, new in self.all:
+            for a, b, new in self.all[:self.args.count]:
                 if time.monotonic() > end:
                     break
                 mutant = self.text[:a] + new + self.text[b:]
@@ -244,6 +244,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("files", nargs="+", metavar="FILE[:FIRST-LAST]")
     p.add_argument("-t", "--seconds", type=float, default=600, help="of all files together (%(default)s)")
+    p.add_argument("-n", "--count", type=int, default=10**9, help="mutants of each file at most")
     p.add_argument("-s", "--seed", type=int, default=1)
     p.add_argument("-j", "--jobs", type=int, default=2)
     p.add_argument("--tests", metavar="PATTERN", help="of the names of unit tests and replays, instead of all that matter")
