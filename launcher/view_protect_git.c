@@ -96,7 +96,8 @@ static bool is_among_refs(const struct sbx_protect *x, const char *path)
 		size_t n = strlen(dir);
 
 		if (x->git_dirs[i].grant == x->grant && strncmp(path, dir, n) == 0 &&
-		    (strncmp(path + n, "/refs/", 6) == 0 || strncmp(path + n, "/logs/", 6) == 0))
+		    (strncmp(path + n, "/refs/", 6) == 0 || strncmp(path + n, "/logs/", 6) == 0 ||
+		     strcmp(path + n, "/logs") == 0))
 			return true;
 	}
 	return false;
