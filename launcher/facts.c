@@ -28,6 +28,7 @@
 #include "launcher/plan_internal.h"
 #include "launcher/rights.h"
 #include "launcher/trust.h"
+#include "sys/path_resolve.h"
 #include "sys/landlock.h"
 #include "sys/proc.h"
 
@@ -148,6 +149,9 @@ static int gather_dirs(struct sbx_facts *f, struct sbx_err *err)
 
 	if (!home)
 		return -ENOMEM;
+	/* Said once, and not of each directory. */
+	if (f->privileged && sbx_path_check_support(err) != 0)
+		return SBX_FACTS_E_UNUSABLE;
 	r = dir_from_env("SBX_STATE_DIR", &f->state_dir, err);
 	if (r == 0)
 		r = dir_from_env("SBX_RUNTIME_DIR", &f->runtime_dir, err);

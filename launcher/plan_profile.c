@@ -25,6 +25,7 @@
 #include "launcher/facts.h"
 #include "launcher/plan_internal.h"
 #include "launcher/trust.h"
+#include "policy/endpoint.h"
 #include "policy/suggest.h"
 #include "sys/landlock.h"
 
@@ -475,6 +476,45 @@ static bool wants_udp(const struct sbx_profile *profile)
 	return false;
 }
 
+static bool is_localhost(const char *host)
+{
+	static const char name[] = ".localhost";
+	size_t n = strlen(host);
+
+	return strcmp(host, name + 1) == 0 || (n >= sizeof(name) && strcmp(host + n - sizeof(name) + 1, name) == 0);
+}
+
+/* A proxy at a literal address where no flow may lead. By a name, and on an address of this host that is public, the
+ * broker finds it when it connects. */
+static int check_proxy(const struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const char *host = p->profile->network.proxy_host;
+	uint16_t port = p->profile->network.proxy_port;
+	struct sbx_endpoint e = { .is_addr = true, .port = port };
+	char text[SBX_ENDPOINT_STR_MAX];
+	enum sbx_addr_class class;
+	const char *name;
+
+	if (!host || sbx_addr_parse(is_localhost(host) ? "127.0.0.1" : host, &e.addr) < 0 ||
+	    sbx_policy_admits_proxy(p->policy, &e.addr, port, false))
+		return 0;
+	e.addr = sbx_addr_unmap(&e.addr);
+	class = sbx_addr_class(&e.addr);
+	name = sbx_addr_class_str(class);
+	sbx_endpoint_format(&e, text, sizeof(text));
+	if (class == SBX_ADDR_LOOPBACK || class == SBX_ADDR_PRIVATE || class == SBX_ADDR_LINK_LOCAL)
+		sbx_err_list_add(errs, p->profile_file, 0, 0,
+				 "network.upstream_proxy: %s is a %s address, and only the host's owner may have a proxy "
+				 "there: add '%s' under admit in %s/system.yaml",
+				 text, name, text, p->facts->config_dir);
+	else
+		sbx_err_list_add(errs, p->profile_file, 0, 0,
+				 "network.upstream_proxy: no proxy is used at %s (%s): write the proxy's own address or "
+				 "name",
+				 text, class == SBX_ADDR_PUBLIC ? "a floor of the system policy" : name);
+	return SBX_PLAN_REFUSED;
+}
+
 int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	const struct sbx_profile *profile = p->profile;
@@ -506,5 +546,6 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 	}
 	if (p->attach.on)
 		return plan_attach(p, errs);
-	return p->carries ? collect_cidrs(p) : 0;
+	r = p->carries ? check_proxy(p, errs) : 0;
+	return r == 0 && p->carries ? collect_cidrs(p) : r;
 }

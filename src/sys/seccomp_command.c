@@ -37,6 +37,7 @@
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -58,6 +59,8 @@
 	REFUSE_IF(clone, #flag, EPERM, what, ARG_BITS(CLONE_FLAGS_ARG, flag, flag))
 
 #define REPORTED "the kernel reports the group to the network: data of the caller's choice, from no socket of his"
+
+#define ENCAPSULATES "what arrives goes to the kernel's IPsec and tunnels, without a right to set them up"
 
 #define RUNS_AS		       "somebody else who runs it would get the rights of the sandbox's user"
 #define MODE_HAS(arg, bit)     ARG_BITS(arg, bit, bit)
@@ -243,6 +246,10 @@ static const struct sbx_seccomp_row rows[] = {
 		  ARG_IS(1, IPPROTO_IPV6), ARG_BITS(2, ~4u, MCAST_JOIN_GROUP)),
 	REFUSE_IF(setsockopt, "TCP_ULP", ENOENT, "TLS in the kernel: much code; libraries do it themselves",
 		  ARG_IS(1, IPPROTO_TCP), ARG_IS(2, TCP_ULP)),
+	/* A UDP socket takes its options at the level of UDP-Lite as well. */
+	REFUSE_IF(setsockopt, "UDP_ENCAP", ENOPROTOOPT, ENCAPSULATES, ARG_IS(1, IPPROTO_UDP), ARG_IS(2, UDP_ENCAP)),
+	REFUSE_IF(setsockopt, "UDP_ENCAP of UDP-Lite", ENOPROTOOPT, ENCAPSULATES, ARG_IS(1, IPPROTO_UDPLITE),
+		  ARG_IS(2, UDP_ENCAP)),
 #ifdef __NR_socketcall
 	REFUSE_AS(socketcall, ENOSYS, "its arguments are behind a pointer"),
 #endif

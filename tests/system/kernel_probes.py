@@ -134,6 +134,14 @@ def family(number, kind, protocol="0"):
     return True
 
 
+def option(kind, level, name, value):
+    """An option of an IPv4 socket, and of an IPv6 one."""
+    for domain in socket.AF_INET, socket.AF_INET6:
+        with socket.socket(domain, int(kind)) as s:
+            s.setsockopt(int(level), int(name), int(value))
+    return True
+
+
 # --- processes ---
 
 def trace():

@@ -174,7 +174,7 @@ def test_receipt(box):
         if n <= 200:
             assert r.rc == 0 and os.path.exists(name), r
         else:
-            refused(r, "is not the name of a file")
+            refused(r, ("is not the name of a file", "longer than 4095 bytes"))
 
 
 WRITE = """

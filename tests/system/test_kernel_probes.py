@@ -75,6 +75,8 @@ PROBES = [
     ("netlink nfnetlink", ["family", "16", "3", "12"], USER, True),
     ("netlink uevent", ["family", "16", "3", "15"], USER, True),
     ("netlink generic", ["family", "16", "3", "16"], USER, True),
+    ("UDP_ENCAP", ["option", "2", "17", "100", "2"], USER, True),
+    ("UDP_ENCAP by UDP-Lite's level", ["option", "2", "136", "100", "2"], USER, True),
     # the test world's, which is the host of these sandboxes
     ("abstract socket", ["connect", "@sbx-test-secret"], USER, True),
     # files
@@ -95,6 +97,7 @@ ALLOWED = [
     ("own mem", ["memory", "self"]),
     ("netlink route", ["family", "16", "3", "0"]),
     ("stream", ["family", "2", "1"]),
+    ("UDP_SEGMENT", ["option", "2", "17", "103", "1000"]),
     ("fork", ["clone", "0"]),
     ("rename", ["rename", "DIR/r", "0"]),
     ("exchange", ["rename", "DIR/x", "2"]),

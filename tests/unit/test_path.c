@@ -526,6 +526,14 @@ static void test_protected_symlink(void **state)
 	expect(w, "ws/shared/link", SBX_PATH_E_ACCESS, NULL);
 	assert_int_equal(chmod(at(w, "ws/shared"), 0777), 0);
 	expect(w, "ws/shared/link", 0, "ws/dir");
+	/* One's own, and the directory's owner's. */
+	assert_int_equal(chown(at(w, "ws/shared"), 12345, 12345), 0);
+	assert_int_equal(chmod(at(w, "ws/shared"), 01777), 0);
+	expect(w, "ws/shared/link", 0, "ws/dir");
+	assert_int_equal(lchown(at(w, "ws/shared/link"), 0, 0), 0);
+	expect(w, "ws/shared/link", 0, "ws/dir");
+	assert_int_equal(lchown(at(w, "ws/shared/link"), 12346, 12346), 0);
+	expect(w, "ws/shared/link", SBX_PATH_E_ACCESS, NULL);
 }
 
 /* In a child, under a filter that takes openat2 away as @error says. */

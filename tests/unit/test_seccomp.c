@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -442,6 +443,12 @@ static void test_command_groups(void **state)
 		{ IPPROTO_TCP, SO_BROADCAST, SECCOMP_RET_ALLOW },
 		{ IPPROTO_TCP, TCP_ULP, ERRNO(ENOENT) },
 		{ IPPROTO_TCP, TCP_NODELAY, SECCOMP_RET_ALLOW },
+		{ IPPROTO_UDP, UDP_ENCAP, ERRNO(ENOPROTOOPT) },
+		{ IPPROTO_UDPLITE, UDP_ENCAP, ERRNO(ENOPROTOOPT) }, /* of a UDP socket, too */
+		{ IPPROTO_UDP, UDP_CORK, SECCOMP_RET_ALLOW },
+		{ IPPROTO_UDP, UDP_SEGMENT, SECCOMP_RET_ALLOW },
+		{ IPPROTO_UDPLITE, UDP_CORK, SECCOMP_RET_ALLOW },
+		{ IPPROTO_TCP, UDP_ENCAP, SECCOMP_RET_ALLOW },
 		{ SOL_SOCKET, SO_REUSEADDR, SECCOMP_RET_ALLOW },
 	};
 
