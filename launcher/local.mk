@@ -50,7 +50,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/view_home.c %reldir%/view_home.h \
 	%reldir%/view_mounts.c \
 	%reldir%/view_protect.c %reldir%/view_protect.h %reldir%/view_protect_internal.h \
-	%reldir%/view_protect_git.c %reldir%/view_protect_path.c \
+	%reldir%/view_protect_git.c %reldir%/view_protect_links.c %reldir%/view_protect_path.c \
 	%reldir%/view_root.c %reldir%/view_root.h \
 	%reldir%/view_scratch.c
 launcher_plan_libs = \

@@ -2,7 +2,7 @@
 /*
  * Git directories, wherever they are. What the list says of `.git/` holds for each of them:
  *
- * - the one that `.git` is, or that a file `.git` names;
+ * - the one that `.git` is, or that a file `.git` names or a symlink `.git` leads to;
  * - the one that its commondir names (git follows one such file, not a chain);
  * - each entry of worktrees/ of any of them;
  * - those of submodules, below modules/ of any of them. A submodule's name may have slashes, so every directory there is
@@ -96,7 +96,8 @@ static bool is_among_refs(const struct sbx_protect *x, const char *path)
 		size_t n = strlen(dir);
 
 		if (x->git_dirs[i].grant == x->grant && strncmp(path, dir, n) == 0 &&
-		    (strncmp(path + n, "/refs/", 6) == 0 || strncmp(path + n, "/logs", 5) == 0))
+		    (strncmp(path + n, "/refs/", 6) == 0 || strncmp(path + n, "/logs/", 6) == 0 ||
+		     strcmp(path + n, "/logs") == 0))
 			return true;
 	}
 	return false;
@@ -255,6 +256,8 @@ static int protect_worktrees(struct sbx_protect *x, const char *dir)
 	const struct dirent *e;
 	int r = path ? sbx_protect_list(x, path, &list) : -ENOMEM;
 
+	if (r == 0 && !list)
+		return sbx_protect_obeyed(x, dir, "worktrees", false); /* a symlink */
 	while (r == 0 && list && (e = readdir(list))) {
 		SBX_AUTO_FREE char *sub = is_dots(e->d_name) ? NULL : sbx_protect_join(path, e->d_name);
 
@@ -283,7 +286,7 @@ static int protect_one(struct sbx_protect *x, const char *dir, bool by_marks)
 
 		if (entry)
 			r = e->pattern ? sbx_protect_matches(x, dir, fd, entry) :
-					 sbx_protect_below(x, dir, entry, e->absent && (!linked || is_of_worktree(entry)));
+					 sbx_protect_obeyed(x, dir, entry, e->absent && (!linked || is_of_worktree(entry)));
 	}
 	if (r == 0 && by_marks)
 		r = sbx_protect_keep(x, dir, "objects");
@@ -377,9 +380,14 @@ static int protect_modules(struct sbx_protect *x, const char *dir)
 {
 	struct modules m = { .x = x, .n_left = MODULES_MAX };
 	SBX_AUTO_FREE char *path = sbx_protect_join(dir, "modules");
-	/* Marks in modules/ itself say nothing of what is below it. */
-	int r = path ? look_at_modules(&m, path, false, false, 0) : -ENOMEM;
+	int r;
 
+	if (!path)
+		return -ENOMEM;
+	if (!sbx_protect_is_dir(x, path))
+		return sbx_protect_obeyed(x, dir, "modules", false); /* a symlink */
+	/* Marks in modules/ itself say nothing of what is below it. */
+	r = look_at_modules(&m, path, false, false, 0);
 	if (r != -EOVERFLOW)
 		return r;
 	r = sbx_protect_below(x, dir, "modules", false);
@@ -398,6 +406,17 @@ static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks
 }
 
 /* --- what the list asks for --- */
+
+/* `.git` at @path is a symlink. */
+static int protect_linked(struct sbx_protect *x, const char *path)
+{
+	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
+	int r = sbx_protect_lead(x, path, &found);
+
+	if (r <= 0)
+		return r;
+	return S_ISDIR(found.st.st_mode) ? protect_outside(x, found.path) : sbx_protect_hold_outside(x, found.path);
+}
 
 int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, bool *ret_git_file)
 {
@@ -421,6 +440,8 @@ int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, boo
 		return 0;
 	if (what == SBX_TRAIL_FOUND) {
 		r = sbx_trail_hold(x, &t, &st);
+		if (r == 0 && S_ISLNK(st.st_mode))
+			return protect_linked(x, path);
 		return r < 0 || !S_ISREG(st.st_mode) ? r : protect_named_below(x, path, "gitdir: ", b->path, &elsewhere);
 	}
 	if (!b->top)

@@ -382,7 +382,9 @@ int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name)
 	r = sbx_trail_begin(x, &t);
 	if (r == 0)
 		r = sbx_trail_follow(x, path, &t, &st, &what);
-	return r != 0 ? r < 0 ? r : 0 : sbx_trail_pin(x, &t);
+	if (r > 0)
+		return what == SBX_TRAIL_FOUND && S_ISLNK(st.st_mode) ? sbx_trail_hold(x, &t, &st) : 0;
+	return r < 0 ? r : sbx_trail_pin(x, &t);
 }
 
 int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list)

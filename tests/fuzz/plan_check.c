@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "launcher/bwrap_argv.h"
 #include "launcher/plan_internal.h"
+#include "policy/protected_path.h"
 
 static void must(bool fine, const char *what, const char *path)
 {
@@ -223,7 +224,17 @@ static void search(const struct sbx_plan *p, const struct sbx_mount_op *grant, c
 	}
 }
 
-/* What the lists name at the top is read-only, also where it is not there. */
+/* A pattern holds what is there; of what is absent only some is covered. */
+static bool is_covered(const char *entry, bool shipped, const char *path)
+{
+	struct stat st;
+
+	if (sbx_protected_path_is_pattern(entry))
+		return false;
+	return !shipped || sbx_protected_path_covers_absent(entry) || lstat(path, &st) == 0;
+}
+
+/* What the lists name at the top is read-only. */
 static void check_lists(const struct sbx_plan *p, const struct sbx_mount_op *grant)
 {
 	const struct sbx_str_list *lists[] = { &p->system->protected_paths, &p->profile->filesystem.protected_paths };
@@ -235,7 +246,8 @@ static void check_lists(const struct sbx_plan *p, const struct sbx_mount_op *gra
 			if (strncmp(lists[l]->v[i], ".git/", 5) == 0 || strcmp(lists[l]->v[i], "HEAD") == 0)
 				continue;
 			must(asprintf(&path, "%s/%s", grant->source.resolved, lists[l]->v[i]) >= 0, "out of memory", grant->dest);
-			must(!plan_check_changes(p, grant, path), "is protected and can be changed", path);
+			must(!is_covered(lists[l]->v[i], l == 0, path) || !plan_check_changes(p, grant, path),
+			     "is protected and can be changed", path);
 		}
 }
 

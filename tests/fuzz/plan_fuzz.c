@@ -107,7 +107,8 @@ static void remove_all(int dir)
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || unlinkat(fd, e->d_name, 0) == 0)
 			continue;
-		fchmodat(fd, e->d_name, 0700, 0);
+		if (fchmodat(fd, e->d_name, 0700, 0) < 0)
+			continue;
 		sub = openat(fd, e->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (sub >= 0)
 			remove_all(sub);
