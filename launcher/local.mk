@@ -146,7 +146,8 @@ launcher_common_sources = \
 	%reldir%/stage.c %reldir%/stage.h \
 	%reldir%/step_hook.h \
 	%reldir%/steps.c \
-	%reldir%/supervise.c %reldir%/supervise.h
+	%reldir%/supervise.c %reldir%/supervise.h \
+	%reldir%/unresolved.c %reldir%/unresolved.h
 launcher_common_libs = \
 	%reldir%/libsbx-plan.a \
 	src/store/libsbx-store.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a \

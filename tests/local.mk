@@ -86,6 +86,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_protect_ways.py \
 	%reldir%/system/test_publish.py \
 	%reldir%/system/test_readme.py \
+	%reldir%/system/test_refused_names.py \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Refusing a flow so that whoever looks at the client's error understands it: a TLS client gets the
- * alert access_denied, an HTTP client a 403 with the rule and how to allow it, any other a RST. A
- * server that cannot be reached is no refusal of ours and looks like what it is: a RST.
+ * alert access_denied, an HTTP client a 403 with the rule and how to allow it, any other a RST. Where
+ * policy allowed the flow and something failed (the name does not resolve, no server answers), it is
+ * the alert internal_error, a 502 with the reason, or a RST.
  *
  * Something can be said only while nothing was carried yet and the client waits for an answer to
  * its first bytes, or after all answers to its earlier requests are through (DRAINING).
@@ -21,6 +22,9 @@
 
 #define TEXT_MAX 1024
 
+#define FORBIDDEN   "403 Forbidden"
+#define BAD_GATEWAY "502 Bad Gateway"
+
 /* Say @n bytes, then wait for the client to read them and close. */
 static bool say_and_linger(struct sbx_tcp_flow *f, const void *p, size_t n)
 {
@@ -34,15 +38,15 @@ static bool say_and_linger(struct sbx_tcp_flow *f, const void *p, size_t n)
 	return false;
 }
 
-static bool say_alert(struct sbx_tcp_flow *f)
+static bool say_alert(struct sbx_tcp_flow *f, enum sbx_tls_alert alert)
 {
 	uint8_t record[SBX_TLS_ALERT_LEN];
 
-	sbx_tls_alert_write(SBX_TLS_ALERT_ACCESS_DENIED, record);
+	sbx_tls_alert_write(alert, record);
 	return say_and_linger(f, record, sizeof(record));
 }
 
-static bool say_forbidden(struct sbx_tcp_flow *f, const struct sbx_verdict *v)
+static bool say_why(struct sbx_tcp_flow *f, const char *status, const struct sbx_verdict *v)
 {
 	char what[SBX_HOSTNAME_MAX + 16], text[TEXT_MAX], body[TEXT_MAX + 16],
 		addr[SBX_ADDR_STR_MAX];
@@ -55,7 +59,7 @@ static bool say_forbidden(struct sbx_tcp_flow *f, const struct sbx_verdict *v)
 		     f->target.port);
 	sbx_policy_explain(f->b->policy, v, what, text, sizeof(text));
 	sbx_text_cut(body, sizeof(body), "sbx: %s\n", text);
-	if (sbx_http_forbidden_write(body, message, sizeof(message), &n) < 0) {
+	if (sbx_http_refusal_write(status, body, message, sizeof(message), &n) < 0) {
 		sbx_tcp_abort(f);
 		return false;
 	}
@@ -80,6 +84,7 @@ bool sbx_tcp_refuse(struct sbx_tcp_flow *f, const struct sbx_verdict *v,
 {
 	struct sbx_verdict denied = *v;
 	bool said_something = f->check_pending || f->up.n_spill || f->up.gate;
+	bool failed = is_failure(v->reason);
 
 	denied.action = SBX_DENY;
 	f->b->stats.flows_denied++;
@@ -89,12 +94,12 @@ bool sbx_tcp_refuse(struct sbx_tcp_flow *f, const struct sbx_verdict *v,
 	sbx_tcp_dial_free(f->dial);
 	f->dial = NULL;
 	drop_out(f);
-	if (!is_failure(denied.reason) && said_something) {
+	if (said_something) {
 		f->check_pending = false;
 		if (f->target.check == SBX_CHECK_TLS)
-			return say_alert(f);
+			return say_alert(f, failed ? SBX_TLS_ALERT_INTERNAL_ERROR : SBX_TLS_ALERT_ACCESS_DENIED);
 		if (f->target.check == SBX_CHECK_HTTP)
-			return say_forbidden(f, &denied);
+			return say_why(f, failed ? BAD_GATEWAY : FORBIDDEN, &denied);
 	}
 	sbx_tcp_abort(f);
 	return false;
@@ -110,7 +115,7 @@ bool sbx_tcp_refuse_reason(struct sbx_tcp_flow *f, enum sbx_reason reason)
 bool sbx_tcp_refuse_drained(struct sbx_tcp_flow *f, const struct sbx_verdict *v)
 {
 	drop_out(f);
-	return say_forbidden(f, v);
+	return say_why(f, FORBIDDEN, v);
 }
 
 void sbx_tcp_linger_event(struct sbx_tcp_flow *f)

@@ -28,11 +28,11 @@ static void test_forbidden(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(sbx_http_forbidden_write("why\n\n", out, sizeof(out), &n), 0);
+	assert_int_equal(sbx_http_refusal_write("403 Forbidden", "why\n\n", out, sizeof(out), &n), 0);
 	assert_int_equal(n, sizeof(want) - 1);
 	assert_string_equal(out, want);
 	for (size_t cap = 0; cap < sizeof(want); cap++)
-		assert_int_equal(sbx_http_forbidden_write("why\n\n", out, cap, &n), -EMSGSIZE);
+		assert_int_equal(sbx_http_refusal_write("403 Forbidden", "why\n\n", out, cap, &n), -EMSGSIZE);
 }
 
 static void test_connect(void **state)
