@@ -154,7 +154,7 @@ check-system: all install-for-tests
 	$(SBX_PYTEST) "$$@"
 
 check-net: all install-for-tests
-	$(SBX_PYTEST) '$(srcdir)/%reldir%/net'
+	$(SBX_PYTEST) '$(abs_srcdir)/%reldir%/net'
 
 update-golden: all $(SBX_GOLDEN_TESTS)
 	SBX_UPDATE_GOLDEN=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SBX_GOLDEN_TESTS)'

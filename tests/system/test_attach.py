@@ -108,6 +108,7 @@ def sbx(host):
     s.is_clean = lambda: (s.leftovers() == [] and set(cgroups()) <= set(before) and
                           "table inet sbx" not in host.nft("list", "ruleset"))
     shutil.copy(os.path.join(HERE, "attached.py"), s.work)
+    os.chmod(os.path.join(s.work, "attached.py"), 0o644)  # a clone made with umask 077
     s.own(0)
     for path in (s.work, os.path.join(s.work, "attached.py")):  # a job's: what is root's is not granted writable
         os.chown(path, s.world.user.pw_uid, s.world.user.pw_gid)
