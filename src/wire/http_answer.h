@@ -2,6 +2,7 @@
 #ifndef SBX_WIRE_HTTP_ANSWER_H
 #define SBX_WIRE_HTTP_ANSWER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
