@@ -184,16 +184,26 @@ static bool path_has(const char *path, const char *dir, size_t n)
 	return false;
 }
 
-/* Without a way out a client that tries again for a minute only hides that the refusal came at once. The
+/* Package managers take every error for a passing one, a refusal too, and by themselves try again for a minute. The
  * profile and --env come later and win. */
-static int set_no_retries(struct sbx_plan *p)
+static int set_retries(struct sbx_plan *p)
 {
-	static const char *const names[] = { "npm_config_fetch_retries", "PIP_RETRIES",
-					     "CARGO_NET_RETRY" };
+	static const struct {
+		const char *name, *value;
+		bool carries; /* where there is a way out; the others where there is none */
+	} rows[] = {
+		{ "npm_config_fetch_retries", "0", false },
+		{ "PIP_RETRIES", "0", false },
+		{ "CARGO_NET_RETRY", "0", false },
+		{ "npm_config_fetch_retry_mintimeout", "200", true }, /* ms; 10 s and then 60 by itself */
+		{ "npm_config_fetch_retry_factor", "4", true },
+		{ "PIP_RETRIES", "2", true }, /* 0.5 s; 5, and 7.5 s, by itself */
+	};
 	int r = 0;
 
-	for (size_t i = 0; i < SBX_N_ELEMENTS(names) && r == 0 && !p->carries; i++)
-		r = set(p, names[i], "0", SBX_ENV_SBX);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rows) && r == 0; i++)
+		if (rows[i].carries == p->carries)
+			r = set(p, rows[i].name, rows[i].value, SBX_ENV_SBX);
 	return r;
 }
 
@@ -357,7 +367,7 @@ int sbx_plan_env(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (r == 0)
 		r = pass_certificates(p);
 	if (r == 0)
-		r = set_no_retries(p);
+		r = set_retries(p);
 	if (r == 0)
 		r = apply_profile(p);
 	for (size_t i = 0; i < p->options->n_env && r == 0; i++)

@@ -156,7 +156,8 @@ launcher_common_sources = \
 	%reldir%/step_hook.h \
 	%reldir%/steps.c \
 	%reldir%/supervise.c %reldir%/supervise.h \
-	%reldir%/terminal.c %reldir%/terminal.h
+	%reldir%/terminal.c %reldir%/terminal.h \
+	%reldir%/unresolved.c %reldir%/unresolved.h
 launcher_common_libs = \
 	%reldir%/libsbx-plan.a \
 	src/store/libsbx-store.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a \

@@ -25,6 +25,9 @@
 #define FLAG_RESPONSE  0x8000
 #define FLAG_TRUNCATED 0x0200
 #define OPCODE_MASK    0x7800
+#define OPT_SIZE       11 /* of our queries: without options */
+#define OPTION_EDE     15 /* RFC 8914 section 2 */
+#define EDE_BLOCKED    15 /* RFC 8914 section 4.16 */
 
 static uint16_t type_of(uint8_t family)
 {
@@ -55,12 +58,17 @@ int sbx_dns_query(const char *name, uint8_t family, uint16_t id, uint8_t *p, siz
 	sbx_write_u16(&w, id);
 	sbx_write_u16(&w, 0x0100); /* recursion desired */
 	sbx_write_u16(&w, 1);
-	for (int i = 0; i < 3; i++)
-		sbx_write_u16(&w, 0);
+	sbx_write_u32(&w, 0);
+	sbx_write_u16(&w, 1);
 	if (name[0] == '\0' || write_name(&w, name) < 0)
 		return -EINVAL;
 	sbx_write_u16(&w, type_of(family));
 	sbx_write_u16(&w, ns_c_in);
+	sbx_write_u8(&w, 0); /* OPT (RFC 6891 section 6.1.2): extended errors are told only to who asks so */
+	sbx_write_u16(&w, ns_t_opt);
+	sbx_write_u16(&w, SBX_DNS_MAX);
+	sbx_write_u32(&w, 0);
+	sbx_write_u16(&w, 0);
 	return w.failed ? -EINVAL : (int)w.pos;
 }
 
@@ -83,6 +91,20 @@ static void skip_name(struct sbx_reader *r)
 	r->failed = 1;
 }
 
+static void read_options(struct sbx_span data, struct sbx_dns_answer *a)
+{
+	struct sbx_reader r = sbx_reader(data);
+
+	while (!r.failed && r.pos < r.n) {
+		uint16_t code = sbx_read_u16(&r);
+		struct sbx_span option = sbx_read_bytes(&r, sbx_read_u16(&r));
+		struct sbx_reader error = sbx_reader(option);
+
+		if (!r.failed && code == OPTION_EDE && sbx_read_u16(&error) == EDE_BLOCKED && !error.failed)
+			a->blocked = true;
+	}
+}
+
 static void read_record(struct sbx_reader *r, uint8_t family, struct sbx_dns_answer *a)
 {
 	const size_t size = family == 6 ? 16 : 4;
@@ -94,6 +116,8 @@ static void read_record(struct sbx_reader *r, uint8_t family, struct sbx_dns_ans
 	class = sbx_read_u16(r);
 	sbx_read_u32(r); /* TTL */
 	data = sbx_read_bytes(r, sbx_read_u16(r));
+	if (!r->failed && type == ns_t_opt)
+		read_options(data, a);
 	if (r->failed || type != type_of(family) || class != ns_c_in)
 		return;
 	if (data.n != size) {
@@ -127,9 +151,11 @@ int sbx_dns_answer(struct sbx_span packet, const char *name, uint8_t family, uin
 {
 	struct sbx_reader r = sbx_reader(packet);
 	struct sbx_dns_answer a = { 0 };
-	uint8_t query[HEADER_SIZE + SBX_HOSTNAME_MAX + 2 + 4];
+	uint8_t query[HEADER_SIZE + SBX_HOSTNAME_MAX + 2 + 4 + OPT_SIZE];
 	struct sbx_span question;
 	uint16_t flags, n_answers;
+	uint32_t n_others;
+	struct sbx_dns_answer others = { 0 };
 	int n;
 
 	n = sbx_dns_query(name, family, id, query, sizeof(query));
@@ -142,15 +168,19 @@ int sbx_dns_answer(struct sbx_span packet, const char *name, uint8_t family, uin
 	    sbx_read_u16(&r) != 1)
 		return -EBADMSG;
 	n_answers = sbx_read_u16(&r);
-	sbx_read_u32(&r); /* how many authorities and additionals: not looked at */
-	question = sbx_read_bytes(&r, (size_t)n - HEADER_SIZE);
+	n_others = sbx_read_u16(&r);
+	n_others += sbx_read_u16(&r);
+	question = sbx_read_bytes(&r, (size_t)n - HEADER_SIZE - OPT_SIZE);
 	if (r.failed || !same_question(question, query + HEADER_SIZE))
 		return -EBADMSG;
 	a.rcode = flags & 0x0f;
 	for (uint16_t i = 0; i < n_answers && !r.failed; i++)
 		read_record(&r, family, &a);
+	for (uint32_t i = 0; i < n_others && !r.failed; i++)
+		read_record(&r, family, &others); /* their addresses answer nothing */
 	if (r.failed)
 		return -EBADMSG;
+	a.blocked = others.blocked;
 	*ret_answer = a;
 	return 0;
 }
@@ -197,7 +227,7 @@ static const char *describe(const struct sbx_dns_answer *a, char *buf, size_t n_
 
 	if (a->n_addrs)
 		sbx_addr_format(&a->v[0], addr, sizeof(addr));
-	sbx_text_cut(buf, n_buf, "%s with %s", rcode, addr);
+	sbx_text_cut(buf, n_buf, "%s%s with %s", rcode, a->blocked ? " (Blocked)" : "", addr);
 	return buf;
 }
 
@@ -244,10 +274,12 @@ void sbx_probe_dns_refused_ready(struct sbx_probe_run *r, struct sbx_lane *lane)
 		refused_error(r, lane, -e);
 		return;
 	}
-	if (a.rcode == ns_r_refused && a.n_addrs == 0)
-		sbx_lane_pass(r, lane, "REFUSED");
+	/* Without Blocked it may be another resolver's word, which the name has reached then. */
+	if (a.rcode == ns_r_nxdomain && a.blocked && a.n_addrs == 0)
+		sbx_lane_pass(r, lane, "blocked");
 	else
-		sbx_probe_fail(r, "expected REFUSED, got %s", describe(&a, text, sizeof(text)));
+		sbx_probe_fail(r, "expected NXDOMAIN with the error Blocked, got %s",
+			       describe(&a, text, sizeof(text)));
 }
 
 /* --- dns_allowed --- */

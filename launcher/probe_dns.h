@@ -2,6 +2,7 @@
 #ifndef SBX_LAUNCHER_PROBE_DNS_H
 #define SBX_LAUNCHER_PROBE_DNS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,11 +17,12 @@
 
 struct sbx_dns_answer {
 	uint8_t rcode;
+	bool blocked;	/* with the extended error Blocked (RFC 8914): policy refused the name */
 	size_t n_addrs; /* A or AAAA records, whichever was asked; v has the first of them */
 	struct sbx_addr v[SBX_DNS_ADDRS_MAX];
 };
 
-/* PURE. A query for the A (@family 4) or AAAA (6) records of @name; bytes written, or -EINVAL when
+/* PURE. A query, with OPT, for the A (@family 4) or AAAA (6) records of @name; bytes written, or -EINVAL when
  * @name is not a name. */
 int sbx_dns_query(const char *name, uint8_t family, uint16_t id, uint8_t *p, size_t n);
 /* PURE. Read the answer to that query. 0, or -EBADMSG: not an answer to it, truncated or

@@ -117,7 +117,7 @@ int sbx_record_begin(struct sbx_run *r)
 	return e > 0 ? -EEXIST : e;
 }
 
-/* The verdicts, compactly: [["dns_refused", true, "REFUSED"], ...]. malloc'ed or NULL. */
+/* The verdicts, compactly: [["dns_refused", true, "blocked"], ...]. malloc'ed or NULL. */
 static char *verdicts_json(const struct sbx_run *r)
 {
 	json_t *list = json_array();

@@ -3,6 +3,7 @@
 #include "launcher/run.h"
 
 #include "base/cleanup.h"
+#include "launcher/unresolved.h"
 
 void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct sbx_facts *f)
 {
@@ -29,5 +30,6 @@ void sbx_run_fini(struct sbx_run *r)
 	r->args_fd = sbx_fd_close(r->args_fd);
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
 	r->pid1_fd = sbx_fd_close(r->pid1_fd);
+	sbx_unresolved_free(r);
 	sbx_terminals_fini(&r->terminals);
 }

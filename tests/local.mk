@@ -92,6 +92,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_publish.py \
 	%reldir%/system/test_readme.py \
 	%reldir%/system/test_receipt.py \
+	%reldir%/system/test_refused_names.py \
 	%reldir%/system/test_resets.py \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_selftest.py \
@@ -162,7 +163,7 @@ check-system: all install-for-tests
 	$(SBX_PYTEST) "$$@"
 
 check-net: all install-for-tests
-	$(SBX_PYTEST) '$(srcdir)/%reldir%/net'
+	$(SBX_PYTEST) '$(abs_srcdir)/%reldir%/net'
 
 update-golden: all $(SBX_GOLDEN_TESTS)
 	SBX_UPDATE_GOLDEN=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SBX_GOLDEN_TESTS)'

@@ -3,7 +3,8 @@
  * What the stub answers. PURE.
  *
  * An allowed name gets its synthetic address and nothing is asked upstream, so a query for a
- * refused name never leaves the host whatever it encodes. With real pins (attach cgroup) an allowed
+ * refused name never leaves the host whatever it encodes. A refused one does not exist (NXDOMAIN, RFC
+ * 8914 Blocked): REFUSED would have clients wait and ask again. With real pins (attach cgroup) an allowed
  * name is resolved, by our own questions for A and AAAA, and what passes is told; a refused one
  * never is. Only where the profile hands out real
  * answers (config->dns_real) is a query passed on; floors and deny entries hold there too, for the
@@ -54,7 +55,7 @@ static void pin_real(const struct sbx_core *core, const struct sbx_dns_query *qu
 	d->rcode = SBX_DNS_NOERROR;
 	if (d->action == SBX_DNS_PIN && !sbx_policy_name_ports(core->policy, query->name, &port, 1)) {
 		d->action = SBX_DNS_REFUSE;
-		d->rcode = SBX_DNS_REFUSED;
+		d->rcode = SBX_DNS_NXDOMAIN;
 		d->verdict.action = SBX_DENY;
 		d->verdict.reason = SBX_REASON_PORT;
 	}
@@ -95,7 +96,7 @@ void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query
 {
 	struct sbx_dns_decision *d = ret_decision;
 
-	*d = (struct sbx_dns_decision){ .rcode = SBX_DNS_REFUSED };
+	*d = (struct sbx_dns_decision){ .rcode = SBX_DNS_NXDOMAIN };
 	if (query->qclass != SBX_DNS_CLASS_IN) {
 		refuse(d, SBX_DNS_REFUSED, SBX_REASON_DEFAULT_DENY);
 		return;
@@ -109,11 +110,11 @@ void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query
 		return;
 	}
 	if (core->config->air_gap) {
-		refuse(d, SBX_DNS_REFUSED, SBX_REASON_AIR_GAP);
+		refuse(d, SBX_DNS_NXDOMAIN, SBX_REASON_AIR_GAP);
 		return;
 	}
 	if (!query->is_hostname) { /* no entry can name it: only a mode that passes all on does */
-		refuse(d, SBX_DNS_REFUSED, SBX_REASON_DEFAULT_DENY);
+		refuse(d, SBX_DNS_NXDOMAIN, SBX_REASON_DEFAULT_DENY);
 		if (core->config->dns_real && query->n_question)
 			d->action = SBX_DNS_FORWARD;
 		return;
@@ -154,7 +155,7 @@ static void refuse_addresses(const struct sbx_core *core, const struct sbx_dns_q
 		refuse(d, SBX_DNS_SERVFAIL, SBX_REASON_PINS_EXHAUSTED);
 		return;
 	}
-	d->rcode = SBX_DNS_REFUSED;
+	d->rcode = SBX_DNS_NXDOMAIN;
 	d->verdict = c.refused;
 	d->n_addrs = 1;
 	d->addrs[0] = c.refused_addr;

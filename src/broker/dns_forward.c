@@ -65,7 +65,7 @@ static bool judge(struct sbx_broker *b, const struct forwarded *w, struct sbx_sp
 	}
 	v = sbx_core_judge_cnames(&b->core, &answer);
 	if (v.action != SBX_ALLOW) {
-		sbx_stub_refuse(b, &w->asker, &w->query, SBX_DNS_REFUSED, &v, NULL);
+		sbx_stub_refuse(b, &w->asker, &w->query, SBX_DNS_NXDOMAIN, &v, NULL);
 		return false;
 	}
 	if (is_useless(&answer)) {
@@ -95,6 +95,7 @@ static void on_answer(void *userdata, int status, int timeouts, unsigned char *p
 	struct forwarded *w = userdata;
 	struct sbx_broker *b = w->f->b;
 	bool has_addrs = w->query.qtype == SBX_DNS_TYPE_A || w->query.qtype == SBX_DNS_TYPE_AAAA;
+	const struct sbx_verdict failed = { .reason = SBX_REASON_RESOLVE_FAILED, .rule = UINT32_MAX };
 	struct sbx_span message = sbx_span(p, n > 0 ? (size_t)n : 0);
 
 	(void)timeouts;
@@ -104,7 +105,7 @@ static void on_answer(void *userdata, int status, int timeouts, unsigned char *p
 		return;
 	}
 	if (status != ARES_SUCCESS || message.n < SBX_DNS_HEADER_LEN) {
-		sbx_stub_send_rcode(b, &w->asker, &w->query, SBX_DNS_SERVFAIL);
+		sbx_stub_refuse(b, &w->asker, &w->query, SBX_DNS_SERVFAIL, &failed, NULL);
 	} else if (!has_addrs || judge(b, w, message)) {
 		size_t n_out = cut(w, p, message.n);
 

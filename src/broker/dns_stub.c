@@ -100,6 +100,18 @@ void sbx_stub_send_rcode(struct sbx_broker *b, const struct sbx_asker *asker,
 	sbx_stub_answer(b, asker, query, rcode, NULL, 0, 0);
 }
 
+static void send_blocked(struct sbx_broker *b, const struct sbx_asker *asker,
+			 const struct sbx_dns_query *query, const struct sbx_verdict *v)
+{
+	uint8_t out[SBX_DNS_UDP_DEFAULT];
+	char text[4 * SBX_DNS_BLOCKED_MAX];
+	size_t n;
+
+	sbx_policy_explain(b->core.policy, v, query->name, text, sizeof(text));
+	if (sbx_dns_write_blocked(query, text, out, sizeof(out), &n) == 0)
+		sbx_stub_send(b, asker, sbx_span(out, n));
+}
+
 void sbx_stub_refuse(struct sbx_broker *b, const struct sbx_asker *asker,
 		     const struct sbx_dns_query *query, enum sbx_dns_rcode rcode,
 		     const struct sbx_verdict *v, const struct sbx_addr *addr)
@@ -108,7 +120,10 @@ void sbx_stub_refuse(struct sbx_broker *b, const struct sbx_asker *asker,
 	if (v->reason == SBX_REASON_PINS_EXHAUSTED || v->reason == SBX_REASON_RESOURCE)
 		b->stats.limits_hit++;
 	sbx_broker_event(b, SBX_PROTO_DNS, v, addr, 53, query->name);
-	sbx_stub_send_rcode(b, asker, query, rcode);
+	if (rcode == SBX_DNS_NXDOMAIN && v->reason != SBX_REASON_RESOLVE_FAILED)
+		send_blocked(b, asker, query, v);
+	else
+		sbx_stub_send_rcode(b, asker, query, rcode);
 }
 
 static void refuse_malformed(struct sbx_broker *b, const struct sbx_asker *asker,

@@ -33,7 +33,8 @@ void sbx_stub_send(struct sbx_broker *b, const struct sbx_asker *asker, struct s
 void sbx_stub_answer(struct sbx_broker *b, const struct sbx_asker *asker,
 		     const struct sbx_dns_query *query, enum sbx_dns_rcode rcode,
 		     const struct sbx_addr *addrs, size_t n_addrs, uint32_t ttl_s);
-/* Answer without records, and record why. @addr: what was judged, or NULL. */
+/* Answer without records, and record why. NXDOMAIN of a name that policy refuses says why, too. @addr: what was
+ * judged, or NULL. */
 void sbx_stub_refuse(struct sbx_broker *b, const struct sbx_asker *asker,
 		     const struct sbx_dns_query *query, enum sbx_dns_rcode rcode,
 		     const struct sbx_verdict *v, const struct sbx_addr *addr);

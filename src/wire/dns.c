@@ -35,6 +35,7 @@
 
 #define EDNS_DO 0x8000u	    /* in the OPT record's TTL field, RFC 6891 section 6.1.4 */
 #define OPT_LEN 11u	    /* an OPT record without options */
+#define BLOCKED_HEAD 6u	    /* code, length and INFO-CODE of an extended error, RFC 8914 section 2 */
 #define TTL_MAX 0x7fffffffu /* RFC 2181 section 8: a TTL with the top bit set counts as 0 */
 
 #define LABEL_POINTER 0xc0u
@@ -324,13 +325,35 @@ static void write_header(struct sbx_writer *w, uint16_t id, unsigned flags, bool
 	sbx_write_u16(w, opt);
 }
 
-static void write_opt(struct sbx_writer *w, unsigned rcode, bool dnssec_ok)
+/* The bytes of @text to send: not more than there is room for, and no piece of a character (RFC 3629 section 3). */
+static size_t blocked_len(const char *text)
 {
+	size_t n = strnlen(text, SBX_DNS_BLOCKED_MAX + 1);
+
+	if (n <= SBX_DNS_BLOCKED_MAX)
+		return n;
+	n = SBX_DNS_BLOCKED_MAX;
+	while (n && ((uint8_t)text[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
+/* @blocked: the text of the extended error Blocked, or NULL for no option. */
+static void write_opt(struct sbx_writer *w, unsigned rcode, bool dnssec_ok, const char *blocked)
+{
+	size_t n = blocked ? blocked_len(blocked) : 0;
+
 	sbx_write_u8(w, 0);
 	sbx_write_u16(w, SBX_DNS_TYPE_OPT);
 	sbx_write_u16(w, SBX_DNS_UDP_MAX);
 	sbx_write_u32(w, (uint32_t)(rcode >> 4) << 24 | (dnssec_ok ? EDNS_DO : 0));
-	sbx_write_u16(w, 0);
+	sbx_write_u16(w, blocked ? (uint16_t)(BLOCKED_HEAD + n) : 0);
+	if (!blocked)
+		return;
+	sbx_write_u16(w, SBX_DNS_OPTION_EDE);
+	sbx_write_u16(w, (uint16_t)(2 + n));
+	sbx_write_u16(w, SBX_DNS_EDE_BLOCKED);
+	sbx_write_bytes(w, blocked, n);
 }
 
 /* Bytes of @a's record data when it is of type @qtype, else 0. */
@@ -407,8 +430,29 @@ int sbx_dns_write_answer(const struct sbx_dns_query *query, enum sbx_dns_rcode r
 		n_answers--;
 	}
 	if (query->edns)
-		write_opt(&w, rcode, query->edns_do);
+		write_opt(&w, rcode, query->edns_do, NULL);
 	assert(!w.failed);
+	*ret_n = w.pos;
+	return 0;
+}
+
+static_assert(SBX_DNS_HEADER_LEN + SBX_DNS_QUESTION_MAX + OPT_LEN + BLOCKED_HEAD + SBX_DNS_BLOCKED_MAX <=
+		      SBX_DNS_UDP_DEFAULT,
+	      "a refusal fits where nothing longer may be sent");
+
+int sbx_dns_write_blocked(const struct sbx_dns_query *query, const char *text, void *out, size_t n_out,
+			  size_t *ret_n)
+{
+	struct sbx_writer w = sbx_writer(out, n_out);
+	unsigned flags = FLAG_QR | (unsigned)query->opcode << FLAG_OPCODE_SHIFT | FLAG_RA | SBX_DNS_NXDOMAIN |
+			 (query->rd ? FLAG_RD : 0) | (query->cd ? FLAG_CD : 0);
+
+	write_header(&w, query->id, flags, query->n_question > 0, 0, query->edns);
+	sbx_write_bytes(&w, query->question, query->n_question);
+	if (query->edns)
+		write_opt(&w, SBX_DNS_NXDOMAIN, query->edns_do, text);
+	if (w.failed)
+		return -EMSGSIZE;
 	*ret_n = w.pos;
 	return 0;
 }
@@ -423,7 +467,7 @@ int sbx_dns_write_query(const struct sbx_dns_query *query, uint16_t id, void *ou
 	write_header(&w, id, FLAG_RD | (query->cd ? FLAG_CD : 0), true, 0, query->edns);
 	sbx_write_bytes(&w, query->question, query->n_question);
 	if (query->edns)
-		write_opt(&w, 0, query->edns_do);
+		write_opt(&w, 0, query->edns_do, NULL);
 	if (w.failed)
 		return -EMSGSIZE;
 	*ret_n = w.pos;

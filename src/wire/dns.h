@@ -25,8 +25,7 @@ enum {
 	SBX_DNS_E_MISMATCH, /* (answers) not for this question: ignore it and keep waiting */
 };
 
-/* RFC 1035 section 4.1.1, RFC 6891 section 9. Refused names get REFUSED; NODATA is NOERROR with no
- * records. */
+/* RFC 1035 section 4.1.1, RFC 6891 section 9. NODATA is NOERROR with no records. */
 enum sbx_dns_rcode {
 	SBX_DNS_NOERROR = 0,
 	SBX_DNS_FORMERR = 1,
@@ -39,6 +38,7 @@ enum sbx_dns_rcode {
 
 enum { SBX_DNS_TYPE_A = 1, SBX_DNS_TYPE_CNAME = 5, SBX_DNS_TYPE_AAAA = 28, SBX_DNS_TYPE_OPT = 41 };
 enum { SBX_DNS_CLASS_IN = 1 };
+enum { SBX_DNS_OPTION_EDE = 15, SBX_DNS_EDE_BLOCKED = 15 }; /* RFC 8914 sections 2 and 4.16 */
 
 #define SBX_DNS_HEADER_LEN     12
 #define SBX_DNS_NAME_MAX       255 /* wire form with the root label, RFC 1035 2.3.4 */
@@ -51,6 +51,7 @@ enum { SBX_DNS_CLASS_IN = 1 };
 #define SBX_DNS_ADDRS_MAX      32   /* addresses kept of an answer */
 #define SBX_DNS_CNAMES_MAX     12   /* links of a CNAME chain followed */
 #define SBX_DNS_RECORDS_MAX    128  /* records of an answer section looked at */
+#define SBX_DNS_BLOCKED_MAX    200  /* bytes of the text that says why a name is blocked */
 
 struct sbx_dns_query {
 	uint16_t id;
@@ -91,6 +92,15 @@ size_t sbx_dns_udp_limit(const struct sbx_dns_query *query);
 int sbx_dns_write_answer(const struct sbx_dns_query *query, enum sbx_dns_rcode rcode,
 			 const struct sbx_addr *addrs, size_t n_addrs, uint32_t ttl_s, size_t limit,
 			 void *out, size_t n_out, size_t *ret_n);
+
+/*
+ * Write the answer to @query for a name that policy refuses: NXDOMAIN, which clients take as final (REFUSED they
+ * take for a fault that passes), and where the query had OPT the extended error Blocked (RFC 8914) with @text,
+ * UTF-8, of which at most SBX_DNS_BLOCKED_MAX bytes are sent. It always fits into SBX_DNS_UDP_DEFAULT bytes.
+ * 0 with *ret_n set, or -EMSGSIZE.
+ */
+int sbx_dns_write_blocked(const struct sbx_dns_query *query, const char *text, void *out, size_t n_out,
+			  size_t *ret_n);
 
 /*
  * Write a query of our own for what @query asked: a fresh @id, RD set, the question, and OPT where

@@ -17,7 +17,7 @@ static int printed(int n, size_t n_out, size_t *ret_n)
 	return 0;
 }
 
-int sbx_http_refusal_write(bool bad, const char *body, void *out, size_t n_out, size_t *ret_n)
+int sbx_http_refusal_write(const char *status, const char *body, void *out, size_t n_out, size_t *ret_n)
 {
 	int n = snprintf(out, n_out,
 			 "HTTP/1.1 %s\r\n"
@@ -27,7 +27,7 @@ int sbx_http_refusal_write(bool bad, const char *body, void *out, size_t n_out, 
 			 "Connection: close\r\n"
 			 "\r\n"
 			 "%s",
-			 bad ? "400 Bad Request" : "403 Forbidden", strlen(body), body);
+			 status, strlen(body), body);
 
 	return printed(n, n_out, ret_n);
 }

@@ -207,6 +207,7 @@ class Sbx:
             os.makedirs(d, exist_ok=True)
         self.own(world.user.pw_uid)
         shutil.copy(os.path.join(HERE, "inside.py"), self.work)
+        os.chmod(os.path.join(self.work, "inside.py"), 0o644)  # a clone made with umask 077
 
     def own(self, uid):
         for root, dirs, files in os.walk(self.tmp):

@@ -63,11 +63,12 @@ def resolve(name):
     return result
 
 
-def dns(server, name, qtype="1", transport="udp"):
-    """One raw query to a server of our choice: rcode and answers count."""
+def dns(server, name, qtype="1", transport="udp", edns=""):
+    """One raw query to a server of our choice: rcode, answers count and, of the answer to a query with EDNS, the
+    extended error (RFC 8914) if there is one."""
     labels = b"".join(bytes([len(x)]) + x.encode("latin-1") for x in name.split(".") if x)
-    query = struct.pack("!HHHHHH", 0x1234, 0x0100, 1, 0, 0, 0) + labels + b"\0" + \
-        struct.pack("!HH", int(qtype), 1)
+    query = struct.pack("!HHHHHH", 0x1234, 0x0100, 1, 0, 0, 1 if edns else 0) + labels + b"\0" + \
+        struct.pack("!HH", int(qtype), 1) + (b"\0" + struct.pack("!HHIH", 41, 1232, 0, 0) if edns else b"")
     family = socket.AF_INET6 if ":" in server else socket.AF_INET
     kind = socket.SOCK_DGRAM if transport == "udp" else socket.SOCK_STREAM
     try:
@@ -81,7 +82,13 @@ def dns(server, name, qtype="1", transport="udp"):
                     answer += s.recv(4096)
                 answer = answer[2:]
         flags, _, n = struct.unpack("!HHH", answer[2:8])
-        return {"ok": True, "rcode": flags & 15, "answers": n, "id": answer[:2].hex()}
+        result = {"ok": True, "rcode": flags & 15, "answers": n, "id": answer[:2].hex()}
+        opt = answer[12 + len(labels) + 1 + 4:] if edns and n == 0 else b""
+        if len(opt) > 11 + 6:
+            code, size, info = struct.unpack("!HHH", opt[11:17])
+            assert code == 15 and len(opt) == 11 + 4 + size, opt
+            result["ede"] = [info, opt[17:].decode()]
+        return result
     except OSError as e:
         return {"ok": False, "errno": errno.errorcode.get(e.errno, str(e))}
 

@@ -26,8 +26,7 @@ CLIENTS = {
     "pip": (["sh", "-c", "python3 -m pip install -q --no-cache-dir --disable-pip-version-check --target /tmp/p "
              "--index-url https://allowed.test/simple sbxdemo && PYTHONPATH=/tmp/p python3 -c "
              "'import sbxdemo; print(sbxdemo.value)'"], "42"),
-    # One try: by itself npm tries a failed lookup again after 10 s and after 60 s more.
-    "npm": (["sh", "-c", "cd /tmp && npm install --no-audit --no-fund --loglevel=error --fetch-retries=0 "
+    "npm": (["sh", "-c", "cd /tmp && npm install --no-audit --no-fund --loglevel=error "
              "--registry https://allowed.test/ sbx-demo && node -p 'require(\"sbx-demo\")'"], "42"),
 }
 

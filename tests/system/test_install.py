@@ -93,6 +93,30 @@ def test_without_its_helpers_it_says_so(sbx, world, prefix):
     assert r.returncode == 125 and "sbx-broker" in r.stderr, r
 
 
+def bootstrap(*args, **kw):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run([os.path.join(os.environ["SBX_SRCDIR"], "bootstrap"), *args], env=env, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=200, **kw)
+
+
+def test_bootstrap_install(prefix):
+    """What make installs, under a name given from the current directory; a prefix that cannot be written is refused."""
+    directory = tempfile.mkdtemp(prefix="sbx-prefix-", dir="/var/tmp")
+    try:
+        r = bootstrap("install", "a/new one", cwd=directory)
+        there = os.path.join(directory, "a/new one")
+        assert r.returncode == 0 and f"installed {there}/bin/sbx-run" in r.stdout and "not in PATH" in r.stdout, r
+        assert tree(there) == tree(prefix)
+        assert oct(os.stat(there + "/bin/sbx-run").st_mode) == "0o100755"
+        r = subprocess.run([there + "/bin/sbx-run", "--version"], capture_output=True, text=True)
+        assert r.returncode == 0 and r.stdout.startswith("sbx-run "), r
+        r = bootstrap("install", "/etc/passwd/sbx")
+        assert r.returncode == 1 and r.stdout.count("\n") == 1 and "/etc/passwd is no directory" in r.stdout, r
+        assert bootstrap("install", "/a", "/b").returncode == 1
+    finally:
+        shutil.rmtree(directory)
+
+
 def test_uninstall_leaves_nothing():
     """But the folders that the prefix shares with others."""
     directory = tempfile.mkdtemp(prefix="sbx-prefix-", dir="/var/tmp")

@@ -85,6 +85,7 @@ def tools():
     directory = tempfile.mkdtemp(prefix="sbx-tools-", dir="/var/tmp")
     os.chmod(directory, 0o755)
     shutil.copy(os.path.join(HERE, "without.py"), directory)
+    os.chmod(os.path.join(directory, "without.py"), 0o644)  # a clone made with umask 077
     yield directory
     shutil.rmtree(directory)
 

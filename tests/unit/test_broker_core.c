@@ -134,7 +134,7 @@ static void test_dns_fetch(void **state)
 
 	d = ask(&f, "other.org", SBX_DNS_TYPE_A);
 	assert_int_equal(d.action, SBX_DNS_REFUSE);
-	assert_int_equal(d.rcode, SBX_DNS_REFUSED);
+	assert_int_equal(d.rcode, SBX_DNS_NXDOMAIN);
 	assert_int_equal(d.verdict.reason, SBX_REASON_DEFAULT_DENY);
 	d = ask(&f, "example.com", SBX_DNS_TYPE_A);
 	assert_int_equal(d.action, SBX_DNS_REFUSE);
@@ -147,10 +147,12 @@ static void test_dns_fetch(void **state)
 	q.qclass = 3; /* CH */
 	sbx_core_decide_dns(&f.core, &q, &d);
 	assert_int_equal(d.action, SBX_DNS_REFUSE);
+	assert_int_equal(d.rcode, SBX_DNS_REFUSED); /* nothing is said about the name */
 	q = query("exa mple.org", SBX_DNS_TYPE_A);
 	q.is_hostname = false;
 	sbx_core_decide_dns(&f.core, &q, &d);
 	assert_int_equal(d.action, SBX_DNS_REFUSE);
+	assert_int_equal(d.rcode, SBX_DNS_NXDOMAIN);
 	assert_int_equal(sbx_pins_count(f.core.pins), 1);
 }
 
@@ -240,7 +242,7 @@ static void test_dns_pins(void **state)
 	assert_int_equal(ask(&f, "example.com", SBX_DNS_TYPE_A).action, SBX_DNS_REFUSE);
 	d = ask(&f, "bad.example.com", SBX_DNS_TYPE_A);
 	assert_int_equal(d.verdict.reason, SBX_REASON_LIST_DENY);
-	assert_int_equal(d.rcode, SBX_DNS_REFUSED);
+	assert_int_equal(d.rcode, SBX_DNS_NXDOMAIN);
 	assert_int_equal(ask(&f, "ipinfo.io", SBX_DNS_TYPE_A).action, SBX_DNS_REFUSE);
 	d = ask(&f, "selftest.sbx.invalid", SBX_DNS_TYPE_A);
 	assert_int_equal(d.action, SBX_DNS_ANSWER);
@@ -321,13 +323,13 @@ static void test_dns_pinned(void **state)
 	assert_says(SAY(a, failed, failed, none, 0), refuse, SBX_DNS_SERVFAIL, SBX_REASON_RESOLVE_FAILED);
 	assert_says(SAY(a, failed, found, none, 0), refuse, SBX_DNS_SERVFAIL, SBX_REASON_RESOLVE_FAILED);
 	assert_says(SAY(aaaa, failed, found, none, 0), answer, SBX_DNS_NOERROR, 0);
-	assert_says(SAY(a, found, found, bad, 0), refuse, SBX_DNS_REFUSED, SBX_REASON_ADDRESS_CLASS);
+	assert_says(SAY(a, found, found, bad, 0), refuse, SBX_DNS_NXDOMAIN, SBX_REASON_ADDRESS_CLASS);
 	d = SAY(aaaa, found, found, own, 0);
-	assert_says(d, refuse, SBX_DNS_REFUSED, SBX_REASON_ADDRESS_CLASS);
+	assert_says(d, refuse, SBX_DNS_NXDOMAIN, SBX_REASON_ADDRESS_CLASS);
 	assert_int_equal(d.n_addrs, 1);
 	assert_true(sbx_addr_equal(&d.addrs[0], &f.own[0]));
-	assert_says(SAY(a, found, found, meta, 0), refuse, SBX_DNS_REFUSED, SBX_REASON_FLOOR);
-	assert_says(SAY(a, found, found, denied, 0), refuse, SBX_DNS_REFUSED, SBX_REASON_ADDRESS_DENIED);
+	assert_says(SAY(a, found, found, meta, 0), refuse, SBX_DNS_NXDOMAIN, SBX_REASON_FLOOR);
+	assert_says(SAY(a, found, found, denied, 0), refuse, SBX_DNS_NXDOMAIN, SBX_REASON_ADDRESS_DENIED);
 	/* Nothing is wrong with it, so there was no room. */
 	assert_says(SAY(a, found, found, v4, 0), refuse, SBX_DNS_SERVFAIL, SBX_REASON_PINS_EXHAUSTED);
 	assert_says(say(&f, "lan.example.net", a, found, found, bad, 0), refuse, SBX_DNS_SERVFAIL,

@@ -380,6 +380,54 @@ static void test_answer_bytes(void **state)
 	assert_memory_equal(out, "\x12\x34\x81\x80\0\1\0\0\0\0\0\0", 12);
 }
 
+/* A name that policy refuses does not exist, and who can read it is told why. */
+static void test_blocked(void **state)
+{
+	static const char long_text[] =
+		"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+		"012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678"
+		"\xc3\xbc and more";
+	struct sbx_dns_query q = make_query("wWw.a", SBX_DNS_TYPE_A);
+	uint8_t out[512];
+	size_t n;
+
+	(void)state;
+	assert_int_equal(sbx_dns_write_blocked(&q, "why", out, sizeof(out), &n), 0);
+	assert_int_equal(n, 12 + 11);
+	assert_memory_equal(out, "\x12\x34\x81\x83\0\1\0\0\0\0\0\0\3wWw\1a\0\0\1\0\1", n);
+	for (size_t cap = 0; cap < n; cap++)
+		assert_int_equal(sbx_dns_write_blocked(&q, "why", out, cap, &n), -EMSGSIZE);
+
+	begin(0x1234, 0x0110, 1, 0, 0, 1);
+	question("a", SBX_DNS_TYPE_AAAA);
+	opt(512, 0x8000, "", 0);
+	assert_int_equal(parse(&q), 0);
+	assert_int_equal(sbx_dns_write_blocked(&q, "why", out, sizeof(out), &n), 0);
+	assert_int_equal(n, 12 + 7 + 11 + 6 + 3);
+	assert_memory_equal(out,
+			    "\x12\x34\x81\x93\0\1\0\0\0\0\0\1"
+			    "\1a\0\0\x1c\0\1"
+			    "\0\0\x29\x04\xd0\0\0\x80\0\0\x09"
+			    "\0\x0f\0\5\0\x0f"
+			    "why",
+			    n);
+	for (size_t cap = 0; cap < n; cap++)
+		assert_int_equal(sbx_dns_write_blocked(&q, "why", out, cap, &n), -EMSGSIZE);
+
+	/* Cut between characters, at SBX_DNS_BLOCKED_MAX bytes at most. */
+	assert_int_equal(sbx_dns_write_blocked(&q, long_text, out, sizeof(out), &n), 0);
+	assert_int_equal(n, 12 + 7 + 11 + 6 + 199);
+	assert_memory_equal(out + n - 3, "678", 3);
+
+	begin(1, 0, 1, 0, 0, 1); /* the longest of all */
+	filled_name(255, 63, 'a');
+	sbx_write_u32(&w, 0x00010001);
+	opt(512, 0, "", 0);
+	assert_int_equal(parse(&q), 0);
+	assert_int_equal(sbx_dns_write_blocked(&q, long_text + 2, out, sizeof(out), &n), 0);
+	assert_true(n <= SBX_DNS_UDP_DEFAULT);
+}
+
 static void test_answer_errors(void **state)
 {
 	struct sbx_dns_query q;
@@ -738,6 +786,7 @@ int main(void)
 		cmocka_unit_test(test_query_limits),
 		cmocka_unit_test(test_query_additional),
 		cmocka_unit_test(test_answer_bytes),
+		cmocka_unit_test(test_blocked),
 		cmocka_unit_test(test_answer_errors),
 		cmocka_unit_test(test_answer_truncation),
 		cmocka_unit_test(test_udp_limit),

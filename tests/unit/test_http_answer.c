@@ -30,13 +30,14 @@ static void test_refusal(void **state)
 
 	(void)state;
 	for (int bad = 0; bad < 2; bad++) {
+		static const char *const status[] = { "403 Forbidden", "400 Bad Request" };
 		size_t n_want = strlen(want[bad]);
 
-		assert_int_equal(sbx_http_refusal_write(bad, "why\n\n", out, n_want + 1, &n), 0);
+		assert_int_equal(sbx_http_refusal_write(status[bad], "why\n\n", out, n_want + 1, &n), 0);
 		assert_int_equal(n, n_want);
 		assert_string_equal(out, want[bad]);
 		for (size_t cap = 0; cap <= n_want; cap++)
-			assert_int_equal(sbx_http_refusal_write(bad, "why\n\n", out, cap, &n), -EMSGSIZE);
+			assert_int_equal(sbx_http_refusal_write(status[bad], "why\n\n", out, cap, &n), -EMSGSIZE);
 	}
 }
 

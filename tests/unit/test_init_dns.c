@@ -42,7 +42,8 @@ static void test_query(void **state)
 {
 	/* clang-format off */
 	static const uint8_t want[] = {
-		0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'a', 2, 'b', 'c', 0, 0, 28, 0, 1,
+		0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 'a', 2, 'b', 'c', 0, 0, 28, 0, 1,
+		0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 0,
 	};
 	/* clang-format on */
 	uint8_t p[512];
@@ -139,16 +140,39 @@ static void test_damage(void **state)
 
 static void test_refused(void **state)
 {
-	uint8_t p[29];
+	uint8_t p[29 + 11 + 7];
 	struct sbx_dns_answer a;
 
 	(void)state;
-	memcpy(p, good, sizeof(p));
-	p[3] = 0x85;
+	memcpy(p, good, 29);
+	p[3] = 0x83;
 	p[7] = 0;
-	assert_int_equal(parse(p, sizeof(p), &a), 0);
-	assert_int_equal(a.rcode, 5);
+	assert_int_equal(parse(p, 29, &a), 0);
+	assert_int_equal(a.rcode, 3);
 	assert_int_equal(a.n_addrs, 0);
+	assert_false(a.blocked);
+
+	/* OPT with one option, in the additional section and, which is none of its places, among the answers. */
+	memcpy(p + 29, (uint8_t[]){ 0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 7, 0, 15, 0, 3, 0, 15, '!' }, 18);
+	p[11] = 1;
+	assert_int_equal(parse(p, sizeof(p), &a), 0);
+	assert_int_equal(a.rcode, 3);
+	assert_true(a.blocked);
+	for (size_t n = 29; n < sizeof(p); n++)
+		assert_int_equal(parse(p, n, &a), -EBADMSG);
+	p[11] = 0, p[7] = 1;
+	assert_int_equal(parse(p, sizeof(p), &a), 0);
+	assert_false(a.blocked);
+	p[11] = 1, p[7] = 0;
+	for (size_t i = 0; i < 4; i++) { /* another option, or another error; and one that does not end */
+		p[40 + i] ^= 16;
+		if (parse(p, sizeof(p), &a) == 0)
+			assert_false(a.blocked);
+		p[40 + i] ^= 16;
+	}
+	p[45] = 14;
+	assert_int_equal(parse(p, sizeof(p), &a), 0);
+	assert_false(a.blocked);
 }
 
 /* More addresses than there is room for are counted, not kept. */

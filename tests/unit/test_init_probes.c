@@ -291,20 +291,27 @@ static void connect_refused(void)
 
 /* --- a stand-in for the broker --- */
 
-/* The answer to a query is in its first label: allowed, denied, leak, nx, silent, junk, empty;
+/* The answer to a query is in its first label: allowed, denied, refused, leak, nx, silent, junk, empty;
  * half4 and half6 are allowed in one family only. */
 static size_t answer(const uint8_t *query, size_t n, uint8_t *p)
 {
 	static const uint8_t a4[] = { 198, 18, 0, 9 }, leak4[] = { 192, 0, 2, 9 };
 	static const uint8_t a6[16] = { 0xfd, 0, 0, 0x5b, 0, 1, [15] = 9 };
+	static const uint8_t blocked[] = { 0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 7, 0, 15, 0, 3, 0, 15, '!' };
 	const char *label = (const char *)query + 13;
-	bool v6 = query[n - 3] == 28;
+	bool v6 = query[(n -= 11) - 3] == 28; /* OPT comes last */
 	const uint8_t *addr = v6 ? a6 : a4;
 	size_t n_addr = v6 ? 16 : 4;
 
 	memcpy(p, query, n);
 	p[2] |= 0x80;
-	if (strncmp(label, "denied", 6) == 0 || strncmp(label, v6 ? "half4" : "half6", 5) == 0)
+	p[11] = 0;
+	if (strncmp(label, "denied", 6) == 0 || strncmp(label, v6 ? "half4" : "half6", 5) == 0) {
+		p[3] = 3, p[11] = 1;
+		memcpy(p + n, blocked, sizeof(blocked));
+		return n + sizeof(blocked);
+	}
+	if (strncmp(label, "refused", 7) == 0)
 		return p[3] = 5, n;
 	if (strncmp(label, "nx", 2) == 0)
 		return p[3] = 3, n;
@@ -381,7 +388,8 @@ static void names(void)
 	struct sbx_probe p = named(SBX_PROBE_CONNECT_NAME, "allowed.test");
 
 	start_broker(&n);
-	expect_ok(named(SBX_PROBE_DNS_REFUSED, "denied.test"), "REFUSED");
+	expect_ok(named(SBX_PROBE_DNS_REFUSED, "denied.test"), "blocked");
+	expect_wrong(named(SBX_PROBE_DNS_REFUSED, "refused.test"), "REFUSED");
 	expect_wrong(named(SBX_PROBE_DNS_REFUSED, "allowed.test"), "NOERROR with 198.18.0.9");
 	expect_wrong(named(SBX_PROBE_DNS_REFUSED, "nx.test"), "NXDOMAIN");
 	expect_wrong(named(SBX_PROBE_DNS_REFUSED, "empty.test"), "NOERROR with no address");
@@ -394,7 +402,7 @@ static void names(void)
 	expect_wrong(named(SBX_PROBE_DNS_ALLOWED, "half6.test"), "(A)");
 	expect_ok(named(SBX_PROBE_DNS_ALLOWED, "allowed.test"), "synthetic");
 	expect_wrong(named(SBX_PROBE_DNS_ALLOWED, "leak.test"), "192.0.2.9");
-	expect_wrong(named(SBX_PROBE_DNS_ALLOWED, "denied.test"), "REFUSED");
+	expect_wrong(named(SBX_PROBE_DNS_ALLOWED, "denied.test"), "NXDOMAIN (Blocked)");
 	expect_wrong(named(SBX_PROBE_DNS_ALLOWED, "empty.test"), "no address");
 	expect_wrong(named(SBX_PROBE_DNS_ALLOWED, "silent.test"), "no answer within");
 	p.port = 7;

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A refused name is refused at once and for good, whoever asks; an allowed one that does not resolve says so."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+SECONDS = 2  # with the start of the sandbox and of the client; a client that asks again takes 5 to 70
+C_CODE = r"""
+#include <netdb.h>
+#include <stdio.h>
+#include <sys/socket.h>
+int main(int n, char **v)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
+	int e = getaddrinfo(v[n - 1], "443", &hints, &found);
+	puts(e == 0 ? "resolved" : e == EAI_NONAME ? "final" : gai_strerror(e));
+	return 0;
+}
+"""
+NODE = "const d = require('dns'), done = e => console.log(!e ? 'resolved' : e.code == 'ENOTFOUND' ? 'final' : e.code);"
+CLIENTS = {
+    "glibc": ["./gai-gcc", "NAME"],
+    "musl": ["./gai-musl-gcc", "NAME"],
+    "node": ["node", "-e", NODE + "d.lookup('NAME', done)"],
+    "c-ares": ["node", "-e", NODE + "d.resolve4('NAME', done)"],
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("allowed", [True, False])
+def test_resolvers(sbx, client, allowed):
+    if client in ("glibc", "musl"):
+        compiler = CLIENTS[client][0].removeprefix("./gai-")
+        assert shutil.which(compiler), f"{compiler} is not installed: ./bootstrap check installs it"
+        subprocess.run([compiler, "-static" if client == "musl" else "-O1", "-x", "c", "-", "-o",
+                        os.path.join(sbx.work, f"gai-{compiler}")], input=C_CODE, text=True, check=True)
+    argv = [a.replace("NAME", "allowed.test") for a in CLIENTS[client]]
+    r = sbx.run(["--allow", "allowed.test" if allowed else "denied.test"], argv)
+    assert r.out == ("resolved\n" if allowed else "final\n") and r.seconds < SECONDS, r
+
+
+PACKAGES = {
+    "pip": ["python3", "-m", "pip", "install", "--disable-pip-version-check", "--target", "/tmp/p", "--index-url", "https://denied.test/simple",
+            "sbxdemo"],
+    "npm": ["npm", "view", "--registry", "https://denied.test/", "sbx-demo"],
+}
+
+
+@pytest.mark.parametrize("tool", PACKAGES)
+@pytest.mark.parametrize("profile", ["default", "install", "build", "notebook", "ai-bash"])
+def test_installers(sbx, tool, profile):
+    """They try every error again; less long here. Their own start is most of the time on a busy machine."""
+    r = sbx.run(["--profile", profile], PACKAGES[tool])
+    assert r.rc not in (0, 125) and r.seconds < 20, r  # npm by itself: 70
+    if tool == "pip":
+        assert r.err.count("Retrying (Retry(") == 2, r  # 0 s and 0.5; by itself 5 times, 7.5 s
+
+
+def test_reason_is_in_the_answer(sbx):
+    """Who asks with EDNS is told; who asks without gets the bare answer."""
+    def ask(*args):
+        return sbx.inside(["--allow", "allowed.test", "--deny", "no.allowed.test"], "dns", "100.64.0.1", *args)
+
+    for transport in ("udp", "tcp"):
+        code, text = ask("denied.test", 1, transport, "edns")["ede"]
+        assert code == 15 and "--allow denied.test" in text, text
+        code, text = ask("no.allowed.test", 28, transport, "edns")["ede"]
+        assert code == 15 and "the deny entry 'no.allowed.test'" in text, text
+        assert "which no profile, rule or flag lifts" in ask("ipinfo.io", 1, transport, "edns")["ede"][1]
+        r = ask("denied.test", 1, transport)
+        assert r["rcode"] == 3 and "ede" not in r, r
+        r = ask("allowed.test", 16, transport, "edns")
+        assert r["rcode"] == 0 and "ede" not in r, r
+    long = ".".join(["a" * 60] * 4) + ".test"
+    assert long.startswith(ask(long, 1, "udp", "edns")["ede"][1][:200])
+
+
+def lines_about(r, name):
+    return [line for line in r.err.splitlines() if name in line]
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_allowed_name_that_does_not_resolve(sbx, root):
+    if root:
+        sbx.own(0)
+    args = ["--allow", "gone.test", "--allow", "allowed.test"]
+    r = sbx.run(args, ["sh", "-c", "curl -s -o /tmp/o -w '%{http_code}' http://gone.test; cat /tmp/o"], root=root)
+    assert r.out.startswith("502sbx: gone.test:80 ") and "did not resolve outside" in r.out, r
+    assert lines_about(r, "gone.test") == ["sbx-run: gone.test is allowed, but does not resolve: check the name and "
+                                           "this host's own DNS"], r
+    # told once, and not with -q; the twin says nothing
+    again = "for i in 1 2 3; do curl -s -o /dev/null http://gone.test; done; curl -s http://allowed.test/ok"
+    r = sbx.run(args, ["sh", "-c", again], root=root)
+    assert len(lines_about(r, "gone.test")) == 1 and '"/ok"' in r.out and "allowed.test" not in r.err, r
+    assert lines_about(sbx.run(["-q", *args], ["sh", "-c", again], root=root), "gone.test") == []
+    # TLS: an alert, which is not the one of a refusal
+    r = sbx.run(args, ["curl", "-sS", "https://gone.test"], root=root)
+    assert "alert internal error" in r.err and len(lines_about(r, "sbx-run: gone.test")) == 1, r
+    assert "access denied" in sbx.run(args, ["curl", "-sS", "--connect-to", "allowed.test:443:gone.test:443",
+                                             "https://allowed.test"], root=root).err
+
+
+def test_lines_are_bounded(sbx):
+    r = sbx.run(["--allow", "*.wild.test:80"], ["sh", "-c", "for i in $(seq 20); do curl -s -o /dev/null "
+                "http://gone$i.wild.test; done"])
+    assert len(lines_about(r, "does not resolve")) == 10, r
+
+
+def test_unreachable_server_says_so(sbx):
+    r = sbx.run(["--allow", "refusing.test:80"], ["curl", "-s", "-w", "%{http_code}", "http://refusing.test"])
+    assert "could not be reached" in r.out and r.out.endswith("502"), r
