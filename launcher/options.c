@@ -96,7 +96,8 @@ static const char help_text[] =
 	"  --profile NAME|FILE     what is granted (default: default); a value with a '/' or\n"
 	"                          ending in .yaml is a file\n"
 	"  --job NAME|FILE         flags and command from a file; flags given here come on top\n"
-	"  --bind SRC[:DST]        grant a file or directory, writable; \\: is a colon in a path\n"
+	"  --bind SRC[:DST][:ro]   grant a file or directory, writable unless ':ro' is said;\n"
+	"                          \\: is a colon in a path\n"
 	"  --ro-bind SRC[:DST]     the same, read-only\n"
 	"  --root KIND|DIR         host (default), minimal (only what is granted), or a directory\n"
 	"                          with a system in it, read-only\n"
@@ -178,13 +179,15 @@ static int list_add(const char ***list, size_t *n, const char *option, const cha
 static int add_bind(struct sbx_options *o, const char *option, const char *value, bool writable,
 		    struct sbx_err *err)
 {
-	const char *colon = sbx_form_bind_colon(value);
-	size_t n = colon ? (size_t)(colon - value) : strlen(value);
+	const char *why = writable ? sbx_form_bind(value) : sbx_form_ro_bind(value);
+	struct sbx_bind_form form;
 	struct sbx_bind_option *b;
 	char *block;
 
-	if (n == 0)
-		return usage(err, option, value, "it must be SRC or SRC:DST");
+	if (!why)
+		why = sbx_form_bind_split(value, &form);
+	if (why)
+		return usage(err, option, value, why);
 	if (o->n_binds >= SBX_OPTIONS_LIST_MAX) {
 		sbx_err_set(err, "--bind and --ro-bind were given more than %d times",
 			    SBX_OPTIONS_LIST_MAX);
@@ -200,11 +203,11 @@ static int add_bind(struct sbx_options *o, const char *option, const char *value
 		return -ENOMEM;
 	b = &o->binds[o->n_binds++];
 	b->source = block;
-	b->writable = writable;
-	block = sbx_form_bind_unescape(value, n, block);
-	if (colon) {
+	b->writable = writable && strcmp(form.mode, "ro") != 0;
+	block = sbx_form_bind_unescape(value, form.n_source, block);
+	if (form.target) {
 		b->target = block;
-		sbx_form_bind_unescape(colon + 1, strlen(colon + 1), block);
+		sbx_form_bind_unescape(form.target, form.n_target, block);
 	}
 	return 0;
 }

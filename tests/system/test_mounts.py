@@ -56,6 +56,38 @@ def test_ro_and_rw(sbx, tree):
     assert sbx.run(["--ro-bind", tree + "/ws:/granted"], w).out == ""
 
 
+@pytest.mark.parametrize("args,wrote", [
+    (["--bind", "{}/ws:/granted"], True), (["--bind", "{}/ws:/granted:rw"], True),
+    (["--bind", "{}/ws:/granted:ro"], False), (["--ro-bind", "{}/ws:/granted:ro"], False),
+])
+def test_mode_as_docker_has_it(sbx, tree, args, wrote):
+    """A third part once was the end of the target's name, and the directory writable there."""
+    r = sbx.run([a.format(tree) for a in args], ["sh", "-c", "ls -d /granted*; echo x > /granted/new && echo wrote"])
+    assert r.out == "/granted\n" + ("wrote\n" if wrote else ""), r
+
+
+@pytest.mark.parametrize("args", [["--bind", "{}/ws:/granted:z"], ["--bind", "{}/ws:/granted:ro,z"],
+                                  ["--bind", "{}/ws:/granted:"], ["--ro-bind", "{}/ws:/granted:rw"]])
+def test_another_mode_is_an_error(sbx, tree, args):
+    r = sbx.run([a.format(tree) for a in args], ["true"])
+    assert r.rc == 125 and r.err.count("\n") == 1, r
+
+
+def test_mode_in_profiles_and_jobs(sbx, tree, world):
+    """The same words, the same meaning."""
+    script = ["sh", "-c", "ls -d /granted*; echo x > /granted/new && echo wrote"]
+    for mode, out in (("", ""), (":ro", ""), (":rw", "wrote\n")):
+        sbx.profile("m", f"name: m\nfilesystem: {{mounts: ['{tree}/ws:/granted{mode}']}}\n")
+        r = sbx.run(["--profile", "m"], script)
+        assert r.out == "/granted\n" + out, r
+    sbx.profile("m", f"name: m\nfilesystem: {{mounts: ['{tree}/ws:/granted:z']}}\n")
+    r = sbx.run(["--profile", "m"], ["true"])
+    assert r.rc == 125 and "m.yaml:2:" in r.err and "ro or rw" in r.err and r.err.count("\n") == 1, r
+    with open(sbx.tmp + "/job.yaml", "w") as f:
+        f.write(f"bind: ['{tree}/ws:/granted:ro']\n")
+    assert sbx.run(["--job", sbx.tmp + "/job.yaml"], script).out == "/granted\n"
+
+
 @pytest.mark.parametrize("target,ok", [("/granted", True), ("/srv/x/y", True), ("relative", False),
                                        ("/a/../b", False), ("/proc/x", False), ("/", False),
                                        ("/etc/passwd", False), ("/usr/bin", False), ("/dev/shm", False)])
