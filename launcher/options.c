@@ -47,6 +47,7 @@ enum option_key {
 	KEY_KEEP,
 	KEY_DRY_RUN,
 	KEY_GC,
+	KEY_LIST_PROFILES,
 	KEY_VERSION,
 	KEY_HELP,
 	N_KEYS,
@@ -79,6 +80,7 @@ static const struct option long_options[] = {
 	{ "keep", required_argument, NULL, KEY_KEEP },
 	{ "dry-run", no_argument, NULL, KEY_DRY_RUN },
 	{ "gc", no_argument, NULL, KEY_GC },
+	{ "list-profiles", no_argument, NULL, KEY_LIST_PROFILES },
 	{ "version", no_argument, NULL, KEY_VERSION },
 	{ "help", no_argument, NULL, KEY_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -88,7 +90,7 @@ _Static_assert(SBX_N_ELEMENTS(long_options) == N_KEYS, "every key has its row");
 static const char help_text[] =
 	"usage: sbx-run [OPTION...] -- COMMAND [ARG...]\n"
 	"       sbx-run [OPTION...] --job NAME|FILE\n"
-	"       sbx-run --gc [-v]\n"
+	"       sbx-run --gc [-v] | --list-profiles\n"
 	"\n"
 	"Runs COMMAND so that it touches only the files and reaches only the names its profile\n"
 	"grants, and proves that from inside before it starts.\n"
@@ -125,8 +127,9 @@ static const char help_text[] =
 	"  --receipt FILE          write what was planned, proved and done there, as JSON\n"
 	"  --dry-run               print the plan as JSON and stop\n"
 	"  --gc                    remove what killed runs left behind, and stop\n"
+	"  --list-profiles         print the profiles there are, and stop\n"
 	"  -v, -q                  say more, or only what went wrong\n"
-	"  --version, --help\n"
+	"  -V, --version; -h, --help\n"
 	"\n"
 	"Exit status: the command's own; 128+N: killed by signal N; 124: wall time; 125: nothing\n"
 	"ran, it was not set up; 126: refused or not executable; 127: not found; 123: it ended\n"
@@ -295,6 +298,9 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 	case KEY_GC:
 		o->gc = true;
 		return 0;
+	case KEY_LIST_PROFILES:
+		o->list_profiles = true;
+		return 0;
 	case KEY_VERSION:
 		o->version = true;
 		return 0;
@@ -366,11 +372,11 @@ static int finish(struct sbx_options *o, int argc, char **argv, int n_options, s
 	}
 	o->argc = argc - optind;
 	o->argv = argv + optind;
-	if (o->gc && (o->argc > 0 || n_options > 1)) {
-		sbx_err_set(err, "--gc stands alone, or with -v");
+	if ((o->gc || o->list_profiles) && (o->argc > 0 || n_options > 1)) {
+		sbx_err_set(err, "--%s stands alone, or with -v", o->gc ? "gc" : "list-profiles");
 		return SBX_OPTIONS_E_USAGE;
 	}
-	return o->job || o->gc ? 0 : complete(o, err);
+	return o->job || o->gc || o->list_profiles ? 0 : complete(o, err);
 }
 
 int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct sbx_err *err)
@@ -383,7 +389,7 @@ int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct s
 	for (;;) {
 		int at = optind > 0 ? optind : 1, index = -1, c, r;
 
-		c = getopt_long(argc, argv, "+:vq", long_options, &index);
+		c = getopt_long(argc, argv, "+:vqhV", long_options, &index);
 		if (c == -1)
 			return finish(ret_o, argc, argv, n_options, err);
 		if (c == '?' || c == ':')
@@ -395,6 +401,11 @@ int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct s
 		if (c == 'q') {
 			ret_o->quiet = true;
 			continue;
+		}
+		if (c == 'h' || c == 'V') {
+			ret_o->help = c == 'h';
+			ret_o->version = c == 'V';
+			return 0;
 		}
 		n_options++;
 		r = set_option(ret_o, (enum option_key)c, long_options[index].name, optarg, err);

@@ -367,6 +367,29 @@ static int collect_homes(struct builder *b)
 	return r;
 }
 
+/* "." and "./x" of a flag are of the caller's directory. 0; -ENOMEM; SBX_PLAN_REFUSED where it has no name. */
+static int from_cwd(struct builder *b, const char *source, char **ret_path)
+{
+	const char *cwd = b->p->facts->cwd;
+
+	*ret_path = NULL;
+	if (strcmp(source, ".") != 0 && strncmp(source, "./", 2) != 0)
+		return 0;
+	if (!cwd) {
+		sbx_err_list_add(b->errs, "", 0, 0, "'%s': the current directory has no name (was it removed?)", source);
+		return SBX_PLAN_REFUSED;
+	}
+	return asprintf(ret_path, "%s%s", cwd, source + 1) < 0 ? -ENOMEM : 0;
+}
+
+static int collect_bind(struct builder *b, const struct sbx_bind_option *bind)
+{
+	SBX_AUTO_FREE char *path = NULL;
+	int r = from_cwd(b, bind->source, &path);
+
+	return r ? r : collect(b, NULL, path ? path : bind->source, bind->target, SBX_ORIGIN_FLAG, bind->writable, false);
+}
+
 static int collect_all(struct builder *b)
 {
 	const struct sbx_profile *profile = b->p->profile;
@@ -383,8 +406,7 @@ static int collect_all(struct builder *b)
 			b->grants[n].idmap_or_read_only = m->idmap_or_read_only;
 	}
 	for (size_t i = 0; i < o->n_binds && r == 0; i++)
-		r = collect(b, NULL, o->binds[i].source, o->binds[i].target, SBX_ORIGIN_FLAG,
-			    o->binds[i].writable, false);
+		r = collect_bind(b, &o->binds[i]);
 	if (r == 0)
 		r = collect_tmpfs(b);
 	return r == 0 ? collect_homes(b) : r;

@@ -297,6 +297,17 @@ static void test_help_and_version(void **state)
 	assert_int_equal(PARSE(&o, &err, "--version", "--no-such"), 0);
 	assert_true(o.version);
 	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "-h"), 0);
+	assert_true(o.help && !o.version);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "-vV", "--no-such"), 0);
+	assert_true(o.version && !o.help);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--list-profiles"), 0);
+	assert_true(o.list_profiles);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--list-profiles", "ls"), SBX_OPTIONS_E_USAGE);
+	sbx_options_fini(&o);
 	assert_int_equal(PARSE(&o, &err, "--", "x", "--help"), 0);
 	assert_false(o.help);
 	sbx_options_fini(&o);
