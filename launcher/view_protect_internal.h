@@ -23,8 +23,17 @@ struct sbx_protect_base {
 	bool top;   /* what is absent is covered as well */
 };
 
+/* One of the lists, the system policy's first. */
+struct sbx_protect_entry {
+	const char *path;
+	bool pattern;
+	bool absent; /* is covered where it is absent at the top */
+};
+
 struct sbx_protect {
 	struct sbx_plan *p;
+	struct sbx_protect_entry *entries; /* path NULL ends them */
+	bool has_names; /* some are patterns of names in the place itself */
 	size_t grant, n_bases;
 	struct sbx_protect_base bases[SBX_PROTECT_BASES_MAX];
 	size_t n_git_dirs; /* of all grants */
@@ -36,8 +45,11 @@ struct sbx_protect {
 
 /* --- the list (view_protect.c) --- */
 
-/* Entry @i of the lists, first the system policy's; NULL: there are no more. */
-const char *sbx_protect_entry(const struct sbx_protect *x, size_t i);
+/* Does the list have exactly this path? */
+bool sbx_protect_is_listed(const struct sbx_protect *x, const char *path);
+/* Files that match @pattern (NULL: any pattern of a name) are held. @dir is below the grant, and open as @fd (borrowed; -1:
+ * there is nothing). 0 or -errno. */
+int sbx_protect_matches(struct sbx_protect *x, const char *dir, int fd, const char *pattern);
 /* PURE. What comes behind `.git/`; NULL: it is no entry of a git directory. */
 const char *sbx_protect_git_entry(const char *e);
 const struct sbx_mount_op *sbx_protect_grant(const struct sbx_protect *x);
@@ -62,7 +74,7 @@ struct sbx_trail {
 enum { SBX_TRAIL_FOUND, SBX_TRAIL_ABSENT, SBX_TRAIL_OUT_OF_REACH };
 
 /* 0; -ENAMETOOLONG. */
-int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t);
+int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t) __attribute__((warn_unused_result));
 void sbx_trail_fini(struct sbx_trail *t);
 /* Follow @path, directories all. 0: t->fd is its end; 1: it ends before, at t->dest, which is *ret_st or, with
  * *ret_what SBX_TRAIL_ABSENT, nothing; -errno. */
@@ -82,19 +94,29 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 int sbx_protect_below(struct sbx_protect *x, const char *dir, const char *rest, bool absent);
 /* A file or directory below the grant, with open(2)'s @flags, through no symlink. fd or -errno. */
 int sbx_protect_open(const struct sbx_protect *x, const char *path, int flags);
-/* What is at @dir/@name below the grant, a directory, keeps its place and stays writable; what is no directory, or is not
- * there, is left alone. 0 or -errno. */
+/* A directory at @dir/@name below the grant keeps its place and stays writable; a symlink is covered. Anything else is left
+ * alone. 0 or -errno. */
 int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name);
 /* The entries of the directory @path below the grant; *ret_list NULL: it is none, or is reached through a symlink. 0 or
  * -errno. */
 int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list);
 bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path);
+/* @path, outside and without symlinks on the way, is held in each writable grant that has it. 0 or -errno. */
+int sbx_protect_hold_outside(struct sbx_protect *x, const char *path);
 /* The symlinks that were followed to @found, where they lie in writable grants, cannot be replaced. 0 or -errno. */
 int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found);
 /* A placeholder, of a sandbox next door, does not count. */
 bool sbx_protect_exists(const struct sbx_protect *x, const char *dir, const char *name);
 /* PURE. "a/b", of which either may be "". malloc'ed; NULL: out of memory. */
 char *sbx_protect_join(const char *a, const char *b);
+
+/* --- symlinks (view_protect_links.c) --- */
+
+/* 1: @path below the grant, a symlink that is held, leads to *ret_found, and what steers it is held; 0: it is none, or there
+ * is nothing to hold; -errno. Release *ret_found in any case. */
+int sbx_protect_lead(struct sbx_protect *x, const char *path, struct sbx_resolved *ret_found);
+/* sbx_protect_below(), and what symlinks there lead to is held too. 0 or -errno. */
+int sbx_protect_obeyed(struct sbx_protect *x, const char *dir, const char *rest, bool absent);
 
 /* --- git (view_protect_git.c) --- */
 

@@ -156,14 +156,15 @@ struct sbx_system_policy {
 	bool drop_shipped; /* shipped: drop; the next three without the shipped lists */
 	struct sbx_str_list blocked_segments;
 	struct sbx_str_list protected_paths;   /* relative to a writable grant */
+	size_t n_own_protected_paths; /* of those, the file's own, which come first */
 	struct sbx_str_list unprotected_paths; /* left out of the shipped ones */
 	struct sbx_str_list commands_deny;
 	size_t n_own_commands_deny; /* of those, the file's own, which come first; the rest is the shipped list */
 	struct sbx_str_list seccomp_allow; /* what profiles may ask for */
 	struct sbx_net_list floors; /* denied for everyone, on top of the built-in ones */
 	struct sbx_net_list
-		admit; /* cidr entries whose addresses may be dialled whatever their class
-	                                  (metadata and loopback stay refused) */
+		admit; /* cidr entries whose addresses may be dialled whatever their class (metadata and
+	                  loopback stay refused); where upstream_proxy may be, loopback too */
 	enum sbx_publish_scope publish;
 	char *uid_pool; /* "FIRST-LAST", checked (sbx_id_range_parse); NULL: the launcher's default */
 };

@@ -14,6 +14,7 @@
 #include "policy/key_read.h"
 #include "policy/net_entry.h"
 #include "policy/profile.h"
+#include "policy/protected_path.h"
 #include "policy/shipped.h"
 #include "policy/yaml_tree.h"
 
@@ -42,7 +43,7 @@ static struct sbx_system_policy *system_new(void)
 	struct sbx_system_policy *s = calloc(1, sizeof(*s));
 
 	if (s)
-		s->floors.deny = true;
+		s->floors.deny = s->admit.deny = true; /* check_admit() says what admit may not have */
 	return s;
 }
 
@@ -77,17 +78,26 @@ static int append(struct sbx_str_list *list, const char *const *names, const str
 	return 0;
 }
 
+static int append_protected(struct sbx_system_policy *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < sbx_n_protected_rows && r == 0; i++)
+		r = append(&s->protected_paths, sbx_protected_rows[i].paths, &s->unprotected_paths);
+	return r;
+}
+
 static int append_shipped(struct sbx_system_policy *s)
 {
 	s->n_own_commands_deny = s->commands_deny.n;
+	s->n_own_protected_paths = s->protected_paths.n;
 	if (!s->devices.v && append(&s->devices, sbx_shipped_devices, NULL) < 0)
 		return -ENOMEM;
 	if (!s->seccomp_allow.v && append(&s->seccomp_allow, sbx_shipped_seccomp_allow, NULL) < 0)
 		return -ENOMEM;
 	if (s->drop_shipped)
 		return 0;
-	if (append(&s->blocked_segments, sbx_shipped_blocked_segments, NULL) < 0 ||
-	    append(&s->protected_paths, sbx_shipped_protected_paths, &s->unprotected_paths) < 0)
+	if (append(&s->blocked_segments, sbx_shipped_blocked_segments, NULL) < 0 || append_protected(s) < 0)
 		return -ENOMEM;
 	return append(&s->commands_deny, sbx_shipped_commands_deny, NULL);
 }
@@ -101,16 +111,27 @@ struct sbx_system_policy *sbx_system_policy_default(void)
 	return sbx_steal_ptr(&s);
 }
 
+/* A port of this host's loopback: an upstream proxy may be there, and nothing else is led there. */
+static bool is_loopback_port(const struct sbx_net_entry *e)
+{
+	static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 }, loopback6 = { { 6, { [15] = 1 } }, 128 };
+
+	return e->n_ports > 0 && (sbx_cidr_contains(&loopback4, &e->cidr.addr) ||
+				  sbx_cidr_contains(&loopback6, &e->cidr.addr));
+}
+
 /* An address class is lifted by address: what a name resolves to is its owner's choice. */
 static void check_admit(struct sbx_key_reader *r, const struct sbx_net_list *admit)
 {
 	for (size_t i = 0; i < admit->n; i++) {
 		const struct sbx_net_entry *e = &admit->v[i];
+		struct sbx_err err = { 0 };
 
-		if (e->is_cidr)
+		if (!e->is_cidr)
+			sbx_err_set(&err, "'%s': only addresses and networks", e->text);
+		else if (is_loopback_port(e) || sbx_net_entry_check_reachable(e->text, e, &err) == 0)
 			continue;
-		sbx_err_list_add(r->errs, r->file, e->line, e->column,
-				 "admit: '%s': only addresses and networks", e->text);
+		sbx_err_list_add(r->errs, r->file, e->line, e->column, "admit: %s", err.msg);
 		r->n_errors++;
 	}
 }

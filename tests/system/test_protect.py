@@ -462,6 +462,24 @@ def test_locks_of_somebody_else(space):
     assert space.snapshot() == before
 
 
+def test_a_lock_while_a_sandbox_starts(space):
+    """Who locks the workspace for that moment does not have the next sandbox to end remove what this one relies on."""
+    before = space.snapshot()
+    os.chmod(space.dir, 0o755)
+    holder = subprocess.Popen(["flock", "-x", space.dir, "sh", "-c", "echo up; read x"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "up\n"
+    p = space.popen("echo up; read x; mkdir .vscode || echo evil >.envrc || echo kept", stdin=subprocess.PIPE)
+    try:
+        assert p.stdout.readline() == "up\n"
+    finally:
+        holder.communicate("\n", timeout=10)
+    assert space.run("true").rc == 0
+    out, err = p.communicate("\n", timeout=30)
+    assert (out, p.returncode) == ("kept\n", 0), err
+    assert space.snapshot() == before
+
+
 def test_stopped_caretaker(sbx):
     """It is its user's process: whoever stops it does not stop root's launcher."""
     space = workspaces.Workspace(sbx, "pool")
