@@ -108,6 +108,16 @@ static void tell_kept(const struct sbx_run *r)
 	}
 }
 
+static void tell_discarded(const struct sbx_run *r)
+{
+	if (!r->options->scratch || !r->released || r->options->quiet || r->scratch_files <= 0)
+		return;
+	fprintf(stderr, "sbx-run: %lld file%s of the scratch %s discarded (without --scratch, in a directory that can be "
+		"granted, they stay)\n", (long long)r->scratch_files, r->scratch_files == 1 ? "" : "s",
+		r->plan->home_shared ? r->scratch_files == 1 ? "space was" : "space were" :
+		r->scratch_files == 1 ? "home was" : "home were");
+}
+
 static int carry_out(struct sbx_run *run)
 {
 	const struct sbx_plan *plan = run->plan;
@@ -122,6 +132,7 @@ static int carry_out(struct sbx_run *run)
 	if (run->err.msg[0])
 		complain(&run->err);
 	tell_kept(run);
+	tell_discarded(run);
 	if (o->verbose)
 		print_times(run);
 	return status;

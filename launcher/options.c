@@ -45,6 +45,7 @@ enum option_key {
 	KEY_WAIT_ALL,
 	KEY_OVERLAY,
 	KEY_KEEP,
+	KEY_SCRATCH,
 	KEY_DRY_RUN,
 	KEY_GC,
 	KEY_LIST_PROFILES,
@@ -78,6 +79,7 @@ static const struct option long_options[] = {
 	{ "wait-all", no_argument, NULL, KEY_WAIT_ALL },
 	{ "overlay", no_argument, NULL, KEY_OVERLAY },
 	{ "keep", required_argument, NULL, KEY_KEEP },
+	{ "scratch", no_argument, NULL, KEY_SCRATCH },
 	{ "dry-run", no_argument, NULL, KEY_DRY_RUN },
 	{ "gc", no_argument, NULL, KEY_GC },
 	{ "list-profiles", no_argument, NULL, KEY_LIST_PROFILES },
@@ -118,6 +120,7 @@ static const char help_text[] =
 	"  --wait-all              wait for every process of the sandbox, not only for COMMAND\n"
 	"  --overlay               writes to the current directory stay in the sandbox\n"
 	"  --keep DIR              the same, and copy what was written to DIR at the end\n"
+	"  --scratch               grant no current directory: work in the home, discarded at the end\n"
 	"  --chdir DIR             start in this directory of the sandbox\n"
 	"  --hostname NAME         the sandbox's host name (default: sandbox)\n"
 	"  --user NAME             as root: the user the command runs as\n"
@@ -289,6 +292,9 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 	case KEY_OVERLAY:
 		o->overlay = true;
 		return 0;
+	case KEY_SCRATCH:
+		o->scratch = true;
+		return 0;
 	case KEY_AIR_GAP:
 		o->air_gap = true;
 		return 0;
@@ -356,6 +362,10 @@ static int complete(struct sbx_options *o, struct sbx_err *err)
 {
 	if (!o->profile)
 		o->profile = "default";
+	if (o->scratch && (o->overlay || o->keep)) {
+		sbx_err_set(err, "--scratch and --%s exclude each other", o->keep ? "keep" : "overlay");
+		return SBX_OPTIONS_E_USAGE;
+	}
 	if (o->argc < 1 || !o->argv[0][0]) {
 		sbx_err_set(err, "no command was given: sbx-run [OPTION...] -- COMMAND [ARG...]");
 		return SBX_OPTIONS_E_USAGE;
@@ -457,6 +467,7 @@ static int from_job(const struct sbx_job *j, struct sbx_options *ret_o, struct s
 				   : from_string(ret_o, values[i].key, values[i].value, err);
 	ret_o->air_gap = j->air_gap;
 	ret_o->overlay = j->overlay;
+	ret_o->scratch = j->scratch;
 	ret_o->wait_all = j->wait_all;
 	return r;
 }
@@ -526,6 +537,7 @@ static int merge(struct sbx_options *o, struct sbx_options *job, struct sbx_err 
 			*scalars[i][0] = *scalars[i][1];
 	o->air_gap |= job->air_gap;
 	o->overlay |= job->overlay;
+	o->scratch |= job->scratch;
 	o->wait_all |= job->wait_all;
 	old = *o;
 	o->n_binds = job->n_binds, o->binds = job->binds;

@@ -8,8 +8,8 @@
  * one of those lies below a grant an empty file system covers it: it holds what other sandboxes run with (their
  * /etc) and control sockets.
  *
- * An explicit mount that is refused ends the run. The current directory is a convenience: refused,
- * it is a note and the command starts in the scratch home.
+ * An explicit mount that is refused ends the run, and so does a current directory that is refused, unless --scratch,
+ * --chdir or a home that stays say where the command works: what it made in the scratch home would be lost.
  */
 #include "launcher/view.h"
 
@@ -738,7 +738,7 @@ int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why
 		r = collect_all(b);
 	/* An explicit mount there says more than the default does: --ro-bind of it stays
 	 * read-only. */
-	if (r == 0 && !(b->p->facts->cwd && covered_by_grant(b, b->p->facts->cwd)))
+	if (r == 0 && !p->options->scratch && !(b->p->facts->cwd && covered_by_grant(b, b->p->facts->cwd)))
 		r = consider_cwd(b, &cwd, &cwd_mount_fd, why, n_why, &granted);
 	if (r == 0 && granted)
 		r = collect(b, NULL, b->p->facts->cwd, NULL, SBX_ORIGIN_CWD, true, false);

@@ -174,12 +174,39 @@ def test_devices(sbx):
 def test_cwd(sbx, world):
     r = sbx.run([], ["sh", "-c", "pwd; touch made"])
     assert r.out == sbx.work + "\n" and r.err == "" and os.path.exists(sbx.work + "/made")
-    p = subprocess.run(world.ns(USER) + ["env", "-C", world.user.pw_dir, *sbx.argv([], ["pwd"])[-3:]],
-                       env=sbx.env(), capture_output=True, text=True, timeout=30)
-    assert p.returncode == 0 and p.stderr.count("sbx-run: ") == 1, p
-    p = subprocess.run(world.ns(USER) + ["env", "-C", "/", *sbx.argv([], ["pwd"])[-3:]],
-                       env=sbx.env(), capture_output=True, text=True, timeout=30)
-    assert p.returncode == 0 and p.stdout.strip() != "/" and p.stderr.count("sbx-run: ") == 1, p
+
+
+@pytest.mark.parametrize("where", ["/", "home", "/etc", "/tmp"])
+def test_cwd_that_cannot_be_granted(sbx, world, where):
+    """It once meant a scratch home, status 0, and results that were gone."""
+    def run(*args):
+        cwd = world.user.pw_dir if where == "home" else where
+        return subprocess.run(world.ns(USER) + ["env", "-C", cwd, *sbx.argv(args, ["sh", "-c", script])[-len(args) - 5:]],
+                              env=sbx.env(), capture_output=True, text=True, timeout=30)
+
+    script = "pwd; echo ran > made; mkdir d; echo x > d/f"
+    p = run()
+    assert (p.returncode, p.stdout, p.stderr.count("\n")) == (125, "", 1), p
+    assert all(way in p.stderr for way in ("cd to", "--bind", "--scratch")), p
+    p = run("--scratch")
+    assert (p.returncode, p.stdout) == (0, world.user.pw_dir + "\n"), p
+    assert p.stderr == "sbx-run: 3 files of the scratch home were discarded (without --scratch, in a directory that can be " \
+        "granted, they stay)\n", p
+    assert run("-q", "--scratch").stderr == ""
+    p = run("--bind", sbx.work, "--chdir", sbx.work)
+    assert (p.returncode, p.stdout, p.stderr) == (0, sbx.work + "\n", ""), p
+    assert os.path.exists(sbx.work + "/made")
+
+
+def test_scratch_where_the_directory_could_be_granted(sbx, world):
+    r = sbx.run(["--scratch"], ["sh", "-c", f"pwd; ls {sbx.work} || echo none; touch made; rm made"])
+    assert r.rc == 0 and r.out == world.user.pw_dir + "\nnone\n" and "discarded" not in r.err, r
+    with open(sbx.tmp + "/job.yaml", "w") as f:
+        f.write("scratch: true\nlimit: [disk=64M]\ncommand: [sh, -c, 'pwd; touch made']\n")
+    r = sbx.run(["--job", sbx.tmp + "/job.yaml"], [])
+    assert r.out == world.user.pw_dir + "\n" and "1 file of the scratch" in r.err, r
+    assert not os.path.exists(sbx.work + "/made")
+    assert sbx.run(["--scratch", "--keep", "out"], ["true"]).rc == 125
 
 
 @pytest.mark.parametrize("argv,rc", [

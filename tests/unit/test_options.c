@@ -241,6 +241,8 @@ static void test_usage_errors(void **state)
 		{ { "--tmpfs", "/x:1025T", "ls", NULL }, "a size from 1M" },
 		{ { "--tmpfs", "/x:99999999999999999999T", "ls", NULL }, "a size from 1M" },
 		{ { "-v", "-q", "ls", NULL }, "exclude" },
+		{ { "--scratch", "--overlay", "ls", NULL }, "exclude" },
+		{ { "--scratch", "--keep", "x", "ls", NULL }, "exclude" },
 	};
 
 	(void)state;
