@@ -88,7 +88,12 @@ static int refuse_missing(const struct sbx_plan *p, const char *command, struct 
 {
 	const char *path = sbx_plan_getenv(p, "PATH");
 
-	if (strchr(command, '/'))
+	if (p->root.kind == SBX_ROOT_MINIMAL)
+		sbx_err_list_add(errs, "", 0, 0,
+				 "command '%s' is not in the sandbox: with root minimal it has only what is granted "
+				 "(--ro-bind /usr --ro-bind /bin --ro-bind /lib --ro-bind /lib64 are the host's programs)",
+				 command);
+	else if (strchr(command, '/'))
 		sbx_err_list_add(errs, "", 0, 0,
 				 "command '%s' is not in the sandbox (grant its directory with --ro-bind)",
 				 command);

@@ -2,7 +2,7 @@
 /*
  * The command's environment: empty, and then what is named. In order, a later one replacing an
  * earlier: what every program expects (HOME, PATH, ...), the certificate variables where their
- * files are in the sandbox, what the profile passes, what the profile sets, --env, and the
+ * files are in the sandbox, what is always passed and what the profile passes, what the profile sets, --env, and the
  * sandbox's id.
  *
  * Three kinds of variables are harder to pass. What makes a program run other code (LD_PRELOAD,
@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
+#include "policy/shipped.h"
 
 /* A '*' at either end stands for anything. */
 static const char *const never_passed[] = {
@@ -349,6 +350,8 @@ static int apply_profile(struct sbx_plan *p)
 	const struct sbx_profile *profile = p->profile;
 	int r = 0;
 
+	for (const char *const *name = sbx_shipped_env_pass; *name && r == 0; name++)
+		r = pass_pattern(p, *name);
 	for (size_t i = 0; i < profile->environment.pass.n && r == 0; i++)
 		r = pass_pattern(p, profile->environment.pass.v[i]);
 	for (size_t i = 0; i < profile->environment.n_set && r == 0; i++) {

@@ -37,6 +37,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/plan_publish.c \
 	%reldir%/plan_sources.c %reldir%/plan_sources.h \
 	%reldir%/probes.c \
+	%reldir%/profile_list.c %reldir%/profile_list.h \
 	%reldir%/rights.c %reldir%/rights.h \
 	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \
 	%reldir%/session_sockets.c %reldir%/session_sockets.h \

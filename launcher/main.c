@@ -23,6 +23,7 @@
 #include "launcher/keep.h"
 #include "launcher/options.h"
 #include "launcher/plan.h"
+#include "launcher/profile_list.h"
 #include "launcher/receipt.h"
 #include "launcher/record.h"
 #include "launcher/run.h"
@@ -107,6 +108,16 @@ static void tell_kept(const struct sbx_run *r)
 	}
 }
 
+static void tell_discarded(const struct sbx_run *r)
+{
+	if (!r->options->scratch || !r->released || r->options->quiet || r->scratch_files <= 0)
+		return;
+	fprintf(stderr, "sbx-run: %lld file%s of the scratch %s discarded (without --scratch, in a directory that can be "
+		"granted, they stay)\n", (long long)r->scratch_files, r->scratch_files == 1 ? "" : "s",
+		r->plan->home_shared ? r->scratch_files == 1 ? "space was" : "space were" :
+		r->scratch_files == 1 ? "home was" : "home were");
+}
+
 static int carry_out(struct sbx_run *run)
 {
 	const struct sbx_plan *plan = run->plan;
@@ -121,6 +132,7 @@ static int carry_out(struct sbx_run *run)
 	if (run->err.msg[0])
 		complain(&run->err);
 	tell_kept(run);
+	tell_discarded(run);
 	if (o->verbose)
 		print_times(run);
 	return status;
@@ -193,6 +205,24 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 	return status;
 }
 
+static int list_profiles(void)
+{
+	struct sbx_facts facts = { 0 };
+	struct sbx_err err = { 0 };
+	int e = sbx_facts_gather_places(&facts, &err);
+
+	if (e == 0)
+		e = sbx_profile_list_print(&facts, stdout);
+	if (e == 0 && fflush(stdout) != 0)
+		e = -errno;
+	if (e != 0)
+		sbx_err_set(&err, "cannot list the profiles: %s", strerror(e < 0 ? -e : EIO));
+	if (e != 0)
+		complain(&err);
+	sbx_facts_fini(&facts);
+	return e == 0 ? 0 : EXIT_NOT_SET_UP;
+}
+
 static int run(const struct sbx_options *o, uint64_t started_us)
 {
 	struct sbx_facts facts = { 0 };
@@ -240,6 +270,8 @@ int main(int argc, char **argv)
 		status = puts("sbx-run " PACKAGE_VERSION) < 0 ? EXIT_NOT_SET_UP : 0;
 	} else if (options.gc) {
 		status = sbx_gc_run(options.verbose > 0);
+	} else if (options.list_profiles) {
+		status = list_profiles();
 	} else {
 		status = load_job(&options);
 		if (status == 0)

@@ -45,8 +45,10 @@ enum option_key {
 	KEY_WAIT_ALL,
 	KEY_OVERLAY,
 	KEY_KEEP,
+	KEY_SCRATCH,
 	KEY_DRY_RUN,
 	KEY_GC,
+	KEY_LIST_PROFILES,
 	KEY_VERSION,
 	KEY_HELP,
 	N_KEYS,
@@ -77,8 +79,10 @@ static const struct option long_options[] = {
 	{ "wait-all", no_argument, NULL, KEY_WAIT_ALL },
 	{ "overlay", no_argument, NULL, KEY_OVERLAY },
 	{ "keep", required_argument, NULL, KEY_KEEP },
+	{ "scratch", no_argument, NULL, KEY_SCRATCH },
 	{ "dry-run", no_argument, NULL, KEY_DRY_RUN },
 	{ "gc", no_argument, NULL, KEY_GC },
+	{ "list-profiles", no_argument, NULL, KEY_LIST_PROFILES },
 	{ "version", no_argument, NULL, KEY_VERSION },
 	{ "help", no_argument, NULL, KEY_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -88,7 +92,7 @@ _Static_assert(SBX_N_ELEMENTS(long_options) == N_KEYS, "every key has its row");
 static const char help_text[] =
 	"usage: sbx-run [OPTION...] -- COMMAND [ARG...]\n"
 	"       sbx-run [OPTION...] --job NAME|FILE\n"
-	"       sbx-run --gc [-v]\n"
+	"       sbx-run --gc [-v] | --list-profiles\n"
 	"\n"
 	"Runs COMMAND so that it touches only the files and reaches only the names its profile\n"
 	"grants, and proves that from inside before it starts.\n"
@@ -96,7 +100,8 @@ static const char help_text[] =
 	"  --profile NAME|FILE     what is granted (default: default); a value with a '/' or\n"
 	"                          ending in .yaml is a file\n"
 	"  --job NAME|FILE         flags and command from a file; flags given here come on top\n"
-	"  --bind SRC[:DST]        grant a file or directory, writable; \\: is a colon in a path\n"
+	"  --bind SRC[:DST][:ro]   grant a file or directory, writable unless ':ro' is said;\n"
+	"                          \\: is a colon in a path\n"
 	"  --ro-bind SRC[:DST]     the same, read-only\n"
 	"  --root KIND|DIR         host (default), minimal (only what is granted), or a directory\n"
 	"                          with a system in it, read-only\n"
@@ -115,6 +120,7 @@ static const char help_text[] =
 	"  --wait-all              wait for every process of the sandbox, not only for COMMAND\n"
 	"  --overlay               writes to the current directory stay in the sandbox\n"
 	"  --keep DIR              the same, and copy what was written to DIR at the end\n"
+	"  --scratch               grant no current directory: work in the home, discarded at the end\n"
 	"  --chdir DIR             start in this directory of the sandbox\n"
 	"  --hostname NAME         the sandbox's host name (default: sandbox)\n"
 	"  --user NAME             as root: the user the command runs as\n"
@@ -124,8 +130,9 @@ static const char help_text[] =
 	"  --receipt FILE          write what was planned, proved and done there, as JSON\n"
 	"  --dry-run               print the plan as JSON and stop\n"
 	"  --gc                    remove what killed runs left behind, and stop\n"
+	"  --list-profiles         print the profiles there are, and stop\n"
 	"  -v, -q                  say more, or only what went wrong\n"
-	"  --version, --help\n"
+	"  -V, --version; -h, --help\n"
 	"\n"
 	"Exit status: the command's own; 128+N: killed by signal N; 124: wall time; 125: nothing\n"
 	"ran, it was not set up; 126: refused or not executable; 127: not found; 123: it ended\n"
@@ -178,13 +185,15 @@ static int list_add(const char ***list, size_t *n, const char *option, const cha
 static int add_bind(struct sbx_options *o, const char *option, const char *value, bool writable,
 		    struct sbx_err *err)
 {
-	const char *colon = sbx_form_bind_colon(value);
-	size_t n = colon ? (size_t)(colon - value) : strlen(value);
+	const char *why = writable ? sbx_form_bind(value) : sbx_form_ro_bind(value);
+	struct sbx_bind_form form;
 	struct sbx_bind_option *b;
 	char *block;
 
-	if (n == 0)
-		return usage(err, option, value, "it must be SRC or SRC:DST");
+	if (!why)
+		why = sbx_form_bind_split(value, &form);
+	if (why)
+		return usage(err, option, value, why);
 	if (o->n_binds >= SBX_OPTIONS_LIST_MAX) {
 		sbx_err_set(err, "--bind and --ro-bind were given more than %d times",
 			    SBX_OPTIONS_LIST_MAX);
@@ -200,11 +209,11 @@ static int add_bind(struct sbx_options *o, const char *option, const char *value
 		return -ENOMEM;
 	b = &o->binds[o->n_binds++];
 	b->source = block;
-	b->writable = writable;
-	block = sbx_form_bind_unescape(value, n, block);
-	if (colon) {
+	b->writable = writable && strcmp(form.mode, "ro") != 0;
+	block = sbx_form_bind_unescape(value, form.n_source, block);
+	if (form.target) {
 		b->target = block;
-		sbx_form_bind_unescape(colon + 1, strlen(colon + 1), block);
+		sbx_form_bind_unescape(form.target, form.n_target, block);
 	}
 	return 0;
 }
@@ -283,6 +292,9 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 	case KEY_OVERLAY:
 		o->overlay = true;
 		return 0;
+	case KEY_SCRATCH:
+		o->scratch = true;
+		return 0;
 	case KEY_AIR_GAP:
 		o->air_gap = true;
 		return 0;
@@ -291,6 +303,9 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 		return 0;
 	case KEY_GC:
 		o->gc = true;
+		return 0;
+	case KEY_LIST_PROFILES:
+		o->list_profiles = true;
 		return 0;
 	case KEY_VERSION:
 		o->version = true;
@@ -347,6 +362,10 @@ static int complete(struct sbx_options *o, struct sbx_err *err)
 {
 	if (!o->profile)
 		o->profile = "default";
+	if (o->scratch && (o->overlay || o->keep)) {
+		sbx_err_set(err, "--scratch and --%s exclude each other", o->keep ? "keep" : "overlay");
+		return SBX_OPTIONS_E_USAGE;
+	}
 	if (o->argc < 1 || !o->argv[0][0]) {
 		sbx_err_set(err, "no command was given: sbx-run [OPTION...] -- COMMAND [ARG...]");
 		return SBX_OPTIONS_E_USAGE;
@@ -363,11 +382,11 @@ static int finish(struct sbx_options *o, int argc, char **argv, int n_options, s
 	}
 	o->argc = argc - optind;
 	o->argv = argv + optind;
-	if (o->gc && (o->argc > 0 || n_options > 1)) {
-		sbx_err_set(err, "--gc stands alone, or with -v");
+	if ((o->gc || o->list_profiles) && (o->argc > 0 || n_options > 1)) {
+		sbx_err_set(err, "--%s stands alone, or with -v", o->gc ? "gc" : "list-profiles");
 		return SBX_OPTIONS_E_USAGE;
 	}
-	return o->job || o->gc ? 0 : complete(o, err);
+	return o->job || o->gc || o->list_profiles ? 0 : complete(o, err);
 }
 
 int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct sbx_err *err)
@@ -380,7 +399,7 @@ int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct s
 	for (;;) {
 		int at = optind > 0 ? optind : 1, index = -1, c, r;
 
-		c = getopt_long(argc, argv, "+:vq", long_options, &index);
+		c = getopt_long(argc, argv, "+:vqhV", long_options, &index);
 		if (c == -1)
 			return finish(ret_o, argc, argv, n_options, err);
 		if (c == '?' || c == ':')
@@ -392,6 +411,11 @@ int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct s
 		if (c == 'q') {
 			ret_o->quiet = true;
 			continue;
+		}
+		if (c == 'h' || c == 'V') {
+			ret_o->help = c == 'h';
+			ret_o->version = c == 'V';
+			return 0;
 		}
 		n_options++;
 		r = set_option(ret_o, (enum option_key)c, long_options[index].name, optarg, err);
@@ -443,6 +467,7 @@ static int from_job(const struct sbx_job *j, struct sbx_options *ret_o, struct s
 				   : from_string(ret_o, values[i].key, values[i].value, err);
 	ret_o->air_gap = j->air_gap;
 	ret_o->overlay = j->overlay;
+	ret_o->scratch = j->scratch;
 	ret_o->wait_all = j->wait_all;
 	return r;
 }
@@ -512,6 +537,7 @@ static int merge(struct sbx_options *o, struct sbx_options *job, struct sbx_err 
 			*scalars[i][0] = *scalars[i][1];
 	o->air_gap |= job->air_gap;
 	o->overlay |= job->overlay;
+	o->scratch |= job->scratch;
 	o->wait_all |= job->wait_all;
 	old = *o;
 	o->n_binds = job->n_binds, o->binds = job->binds;

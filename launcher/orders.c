@@ -86,6 +86,8 @@ int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *
 		.wall_ms = p->profile->limits.wall_time_ms,
 		.scratch_bytes = p->scratch_bytes,
 		.keep = p->keep.path != NULL,
+		.scratch_home = p->options->scratch ?
+				copy_text(&a, p->facts->home, strlen(p->facts->home) + 1, &ok) : NULL,
 		.nft = p->nft,
 		.n_mounts = p->n_mounts,
 		.mounts = (struct sbx_mount_op *)(void *)mounts,

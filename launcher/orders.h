@@ -20,6 +20,7 @@ struct sbx_orders {
 	uint64_t wall_ms;    /* 0: no limit */
 	uint64_t scratch_bytes; /* 0: none */
 	bool keep;		/* the launcher wants to see the overlay's upper layer */
+	const char *scratch_home; /* the launcher wants to know how full it becomes; NULL: not */
 	struct sbx_nft_input nft;
 	size_t n_publish;
 	uint16_t publish[SBX_PUBLISH_MAX]; /* ports of the sandbox that the factory may connect to */

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "base/cleanup.h"
 #include "sys/idmap.h"
@@ -31,6 +32,13 @@ uint64_t sbx_scratch_inodes(uint64_t size_bytes)
 	uint64_t n = size_bytes / 4096;
 
 	return n < INODES_MIN ? INODES_MIN : n > INODES_MAX ? INODES_MAX : n;
+}
+
+int64_t sbx_scratch_files(int fd)
+{
+	struct statfs st;
+
+	return fstatfs(fd, &st) < 0 || st.f_files == 0 ? -1 : (int64_t)(st.f_files - st.f_ffree);
 }
 
 bool sbx_overlay_has_mounts_below(const char *path)

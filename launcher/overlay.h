@@ -24,6 +24,8 @@ struct sbx_scratch {
 
 /* PURE. How many files a scratch space of that size may hold: one per 4 KiB, as the kernel's own default. */
 uint64_t sbx_scratch_inodes(uint64_t size_bytes);
+/* The files and directories of the file system in memory that @fd is in; -1: it does not say. */
+int64_t sbx_scratch_files(int fd);
 
 /* Is something mounted below @path (resolved)? An overlay would show what lies under it. */
 bool sbx_overlay_has_mounts_below(const char *path);

@@ -71,6 +71,11 @@ int sbx_plan_read_config(const char *path, const struct sbx_facts *f, enum sbx_c
 			 size_t *ret_n, struct sbx_err *err);
 /* PURE. The name of a profile or job, which becomes part of a path. */
 bool sbx_plan_is_name(const char *name);
+/* @i from 0 until NULL: where profiles are looked for, in order. malloc'ed. (plan_profile.c) */
+char *sbx_plan_profile_dir(const struct sbx_facts *f, size_t i);
+/* As sbx_plan_read_config(), in these directories; *ret_path is where it was found. */
+int sbx_plan_find_profile(const struct sbx_facts *f, const char *name, char **ret_text, size_t *ret_n,
+			  char **ret_path, struct sbx_err *err);
 
 /* PURE. The path without doubled and trailing slashes and "." parts. Other bytes are as they are.
  * malloc'ed; NULL when it is relative, has a "..", is then too long for the kernel (PATH_MAX, NAME_MAX for each

@@ -128,9 +128,8 @@ bool sbx_plan_is_name(const char *name)
 	return n > 0 && n <= PROFILE_NAME_MAX && !name[n] && name[0] != '.';
 }
 
-/* i from 0 until NULL: where profiles are looked for, in order. malloc'ed. */
 #define INSTALLED_DIR 2
-static char *profile_dir(const struct sbx_facts *f, size_t i)
+char *sbx_plan_profile_dir(const struct sbx_facts *f, size_t i)
 {
 	const char *const dirs[] = { f->config_dir, f->user_config_dir, f->data_dir };
 	char *s;
@@ -140,12 +139,11 @@ static char *profile_dir(const struct sbx_facts *f, size_t i)
 	return s;
 }
 
-/* As sbx_plan_read_config(); *ret_path is where it was found. */
-static int find_profile(const struct sbx_facts *f, const char *name, char **ret_text, size_t *ret_n,
-			char **ret_path, struct sbx_err *err)
+int sbx_plan_find_profile(const struct sbx_facts *f, const char *name, char **ret_text, size_t *ret_n,
+			  char **ret_path, struct sbx_err *err)
 {
 	for (size_t i = 0;; i++) {
-		SBX_AUTO_FREE char *dir = profile_dir(f, i), *path = NULL;
+		SBX_AUTO_FREE char *dir = sbx_plan_profile_dir(f, i), *path = NULL;
 		int r;
 
 		if (!dir)
@@ -174,7 +172,7 @@ static char *load_extended(void *userdata, const char *name, size_t *ret_n, char
 	char *text = NULL;
 
 	if (!sbx_plan_is_name(name) ||
-	    find_profile(l->p->facts, name, &text, ret_n, &path, &l->err) != 0)
+	    sbx_plan_find_profile(l->p->facts, name, &text, ret_n, &path, &l->err) != 0)
 		return NULL;
 	if (sbx_plan_sources_add(l->p, path, &l->err) < 0) {
 		free(text);
@@ -191,7 +189,7 @@ static int refuse_unknown(const struct sbx_plan *p, const char *name, struct sbx
 	char best[PROFILE_NAME_MAX + 1] = "", hint[160] = "";
 	char *dir_name;
 
-	for (size_t i = 0; (dir_name = profile_dir(p->facts, i)); i++) {
+	for (size_t i = 0; (dir_name = sbx_plan_profile_dir(p->facts, i)); i++) {
 		DIR *dir = opendir(dir_name);
 		struct dirent *e;
 
@@ -239,7 +237,7 @@ static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 			    name);
 		r = 1;
 	} else {
-		r = find_profile(p->facts, name, &text, &n, &p->profile_file, &err);
+		r = sbx_plan_find_profile(p->facts, name, &text, &n, &p->profile_file, &err);
 		if (r == 1)
 			return refuse_unknown(p, name, errs);
 	}
@@ -258,6 +256,36 @@ static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 
 /* --- flags and ceilings --- */
 
+/* Would a network that a flag allows be refused all the same? A profile's may say private: true. */
+static bool is_unreachable(const struct sbx_plan *p, const struct sbx_net_entry *e)
+{
+	enum sbx_addr_class class = sbx_addr_class(&e->cidr.addr);
+
+	if (!e->is_cidr || (class != SBX_ADDR_PRIVATE && class != SBX_ADDR_LINK_LOCAL))
+		return false;
+	for (size_t i = 0; i < p->system->admit.n; i++) {
+		const struct sbx_cidr *admitted = &p->system->admit.v[i].cidr;
+
+		if (sbx_cidr_contains(admitted, &e->cidr.addr) || sbx_cidr_contains(&e->cidr, &admitted->addr))
+			return false;
+	}
+	return true;
+}
+
+static void check_allowed_by_flag(const struct sbx_plan *p, const char *flag, struct sbx_err_list *errs)
+{
+	const struct sbx_net_list *list = &p->profile->network.allow;
+	const struct sbx_net_entry *e = &list->v[list->n - 1];
+
+	if (is_unreachable(p, e))
+		sbx_err_list_add(errs, "", 0, 0,
+				 "--allow %s: %s addresses are reached only where the host's owner admits them "
+				 "(admit: [%s] in %s/system.yaml)%s", flag,
+				 sbx_addr_class_str(sbx_addr_class(&e->cidr.addr)), flag, p->facts->config_dir,
+				 sbx_addr_class(&e->cidr.addr) == SBX_ADDR_PRIVATE ?
+				 ", or by an entry of a profile that says private: true" : "");
+}
+
 static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	const struct sbx_options *o = p->options;
@@ -271,6 +299,8 @@ static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
 					     &err);
 		if (r > 0)
 			sbx_plan_refuse(errs, &err);
+		if (r == 0)
+			check_allowed_by_flag(p, o->allow[i], errs);
 	}
 	for (size_t i = 0; i < o->n_deny && r >= 0; i++) {
 		struct sbx_err err = { 0 };

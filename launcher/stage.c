@@ -223,16 +223,18 @@ static int send_ready(int channel, struct stage_sockets *s)
 	return r > 0 ? -EPIPE : r;
 }
 
-/* With --keep: the upper layer outlives us in the launcher's hands. */
-static int send_upper(int channel, const struct sbx_orders *o, const struct sbx_scratch *s)
+/* With --keep the overlay's upper layer, with --scratch the scratch home outlives us in the launcher's hands. */
+static int send_upper(int channel, const struct sbx_orders *o, const struct sbx_tree *tree, const struct sbx_scratch *s)
 {
+	SBX_AUTO_CLOSE int home = o->scratch_home ? sbx_tree_open(tree, o->scratch_home, O_PATH | O_DIRECTORY) : -1;
+	const int *fd = o->keep ? &s->upper : &home;
 	uint8_t packet[16];
 	ssize_t n = sbx_msg_encode_simple(SBX_MSG_STAGE_UPPER, 0, packet, sizeof(packet));
 	int r;
 
-	if (!o->keep || s->upper < 0)
+	if (*fd < 0)
 		return 0;
-	r = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, &s->upper, 1);
+	r = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, fd, 1);
 	return r > 0 ? -EPIPE : r;
 }
 
@@ -406,7 +408,7 @@ static int carry_out(const struct sbx_orders *o, const struct sbx_tree *tree, in
 	for (size_t i = 0; i < mapped->n; i++)
 		sbx_fd_close(mapped->fds[i]);
 	if (e == 0)
-		e = send_upper(channel, o, &scratch);
+		e = send_upper(channel, o, tree, &scratch);
 	sbx_scratch_fini(&scratch);
 	if (e < 0)
 		return e;

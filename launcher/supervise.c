@@ -10,6 +10,8 @@
  */
 #include "launcher/supervise.h"
 
+#include "launcher/overlay.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -80,9 +82,10 @@ static void on_stage_upper(struct sbx_run *r, struct sbx_span span, int *fds, si
 {
 	uint32_t zero;
 
-	if (n_fds == 1 && r->upper_fd < 0 && r->plan->keep.path &&
+	if (n_fds == 1 && r->upper_fd < 0 && (r->plan->keep.path || r->plan->options->scratch) &&
 	    sbx_msg_decode_simple(span, SBX_MSG_STAGE_UPPER, &zero) == 0) {
 		r->upper_fd = fds[0];
+		r->scratch_files = sbx_scratch_files(r->upper_fd);
 		return;
 	}
 	for (size_t i = 0; i < n_fds; i++)

@@ -8,8 +8,8 @@
  * one of those lies below a grant an empty file system covers it: it holds what other sandboxes run with (their
  * /etc) and control sockets.
  *
- * An explicit mount that is refused ends the run. The current directory is a convenience: refused,
- * it is a note and the command starts in the scratch home.
+ * An explicit mount that is refused ends the run, and so does a current directory that is refused, unless --scratch,
+ * --chdir or a home that stays say where the command works: what it made in the scratch home would be lost.
  */
 #include "launcher/view.h"
 
@@ -367,6 +367,29 @@ static int collect_homes(struct builder *b)
 	return r;
 }
 
+/* "." and "./x" of a flag are of the caller's directory. 0; -ENOMEM; SBX_PLAN_REFUSED where it has no name. */
+static int from_cwd(struct builder *b, const char *source, char **ret_path)
+{
+	const char *cwd = b->p->facts->cwd;
+
+	*ret_path = NULL;
+	if (strcmp(source, ".") != 0 && strncmp(source, "./", 2) != 0)
+		return 0;
+	if (!cwd) {
+		sbx_err_list_add(b->errs, "", 0, 0, "'%s': the current directory has no name (was it removed?)", source);
+		return SBX_PLAN_REFUSED;
+	}
+	return asprintf(ret_path, "%s%s", cwd, source + 1) < 0 ? -ENOMEM : 0;
+}
+
+static int collect_bind(struct builder *b, const struct sbx_bind_option *bind)
+{
+	SBX_AUTO_FREE char *path = NULL;
+	int r = from_cwd(b, bind->source, &path);
+
+	return r ? r : collect(b, NULL, path ? path : bind->source, bind->target, SBX_ORIGIN_FLAG, bind->writable, false);
+}
+
 static int collect_all(struct builder *b)
 {
 	const struct sbx_profile *profile = b->p->profile;
@@ -383,8 +406,7 @@ static int collect_all(struct builder *b)
 			b->grants[n].idmap_or_read_only = m->idmap_or_read_only;
 	}
 	for (size_t i = 0; i < o->n_binds && r == 0; i++)
-		r = collect(b, NULL, o->binds[i].source, o->binds[i].target, SBX_ORIGIN_FLAG,
-			    o->binds[i].writable, false);
+		r = collect_bind(b, &o->binds[i]);
 	if (r == 0)
 		r = collect_tmpfs(b);
 	return r == 0 ? collect_homes(b) : r;
@@ -716,7 +738,7 @@ int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why
 		r = collect_all(b);
 	/* An explicit mount there says more than the default does: --ro-bind of it stays
 	 * read-only. */
-	if (r == 0 && !(b->p->facts->cwd && covered_by_grant(b, b->p->facts->cwd)))
+	if (r == 0 && !p->options->scratch && !(b->p->facts->cwd && covered_by_grant(b, b->p->facts->cwd)))
 		r = consider_cwd(b, &cwd, &cwd_mount_fd, why, n_why, &granted);
 	if (r == 0 && granted)
 		r = collect(b, NULL, b->p->facts->cwd, NULL, SBX_ORIGIN_CWD, true, false);

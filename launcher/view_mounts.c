@@ -165,17 +165,23 @@ static int choose_chdir(struct sbx_plan *p, const char *why, struct sbx_err_list
 		p->chdir = sbx_plan_normalise(hit.path);
 		return p->chdir ? 0 : -ENOMEM;
 	}
-	if (cwd && !why[0] && sbx_view_resolve(p, cwd, NULL, NULL, &hit) == 0 &&
+	if (cwd && !p->options->scratch && !why[0] && sbx_view_resolve(p, cwd, NULL, NULL, &hit) == 0 &&
 	    S_ISDIR(hit.mode)) {
 		p->chdir = strdup(cwd);
 		return p->chdir ? 0 : -ENOMEM;
 	}
+	if (!why[0])
+		why = "the current directory is not in the sandbox";
+	if (!p->options->scratch && !sbx_view_home_asked(p, &origin)) {
+		sbx_err_list_add(errs, "", 0, 0,
+				 "the current directory: %s; cd to a directory that can be granted, grant one with --bind DIR --chdir DIR, or say "
+				 "--scratch to work in a home that is discarded", why);
+		return SBX_PLAN_REFUSED;
+	}
 	p->chdir = strdup(p->facts->home);
 	if (!p->chdir)
 		return -ENOMEM;
-	return sbx_plan_note(p, "starting in the %s %s: %s", sbx_view_home_asked(p, &origin) ? "home" : "scratch home",
-			     p->facts->home,
-			     why[0] ? why : "the current directory is not in the sandbox");
+	return p->options->scratch ? 0 : sbx_plan_note(p, "starting in the home %s: %s", p->facts->home, why);
 }
 
 int sbx_plan_view(struct sbx_plan *p, struct sbx_err_list *errs)

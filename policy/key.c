@@ -422,8 +422,9 @@ static const struct sbx_key_block network_keys = { "network", network_rows,
 
 static const struct sbx_key environment_rows[] = {
 	{ "pass", SBX_KEY_STRINGS, PROFILE(environment.pass), .max = 256,
-	  .check = check_env_pattern, .def_list = sbx_shipped_env_pass,
-	  .help = "Variables handed on from the caller; a `*` at the end stands for any rest." },
+	  .check = check_env_pattern, .besides = sbx_shipped_env_pass,
+	  .help = "Variables handed on from the caller, besides those that always are; a `*` at the end stands for any "
+		  "rest." },
 	{ "set", SBX_KEY_ENV, .max = 256, .check = check_env_name,
 	  .help = "Variables and their values, `NAME: value`." },
 };

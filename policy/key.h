@@ -48,6 +48,7 @@ struct sbx_key {
 	uint64_t def;		     /* default of a WORD or SWITCH; a number's is 0: not set */
 	const char *const *words;    /* WORD, SWITCH: NULL-terminated */
 	const char *const *def_list; /* STRINGS: when the key is nowhere; NULL-terminated */
+	const char *const *besides;  /* STRINGS: what holds whatever the key says; for the manual */
 	/* STRING, STRINGS, WORDS, ENV (names): what is wrong with a value, or NULL. */
 	const char *(*check)(const char *value);
 	/* STRINGS, WORDS: the same where the reason needs words of its own. 0, SBX_PROFILE_E_INVALID with

@@ -37,38 +37,29 @@ static int set_mount_field(struct sbx_key_reader *r, const struct sbx_yaml_node 
 	return ret < 0 ? ret : 0;
 }
 
-static char *unescaped_colon(char *text)
-{
-	for (char *s = text; (s = strchr(s, ':')); s++)
-		if (!sbx_form_is_escaped(text, (size_t)(s - text)))
-			return s;
-	return NULL;
-}
-
 /* SOURCE[:TARGET][:ro|:rw], as --bind has it: "\:" is a colon in a name. */
 static int read_mount_string(struct sbx_key_reader *r, const struct sbx_yaml_node *node,
 			     struct sbx_mount_entry *m)
 {
-	SBX_AUTO_FREE char *text = strdup(sbx_yaml_text(r->yaml, node));
-	char *colon;
+	const char *text = sbx_yaml_text(r->yaml, node), *why;
+	SBX_AUTO_FREE char *path = malloc(strlen(text) + 1);
+	struct sbx_bind_form form;
 	int ret = 0;
 
-	if (!text)
+	if (!path)
 		return -ENOMEM;
-	colon = strrchr(text, ':');
-	if (colon && !sbx_form_is_escaped(text, (size_t)(colon - text)) &&
-	    (strcmp(colon, ":rw") == 0 || strcmp(colon, ":ro") == 0)) {
-		m->writable = colon[2] == 'w';
-		*colon = '\0';
+	why = sbx_form_bind_split(text, &form);
+	if (why) {
+		sbx_key_read_error(r, node, "mount '%s': %s", text, why);
+		return 0;
 	}
-	colon = unescaped_colon(text);
-	if (colon) {
-		*colon = '\0';
-		sbx_form_bind_unescape(colon + 1, strlen(colon + 1), colon + 1);
-		ret = set_mount_field(r, node, "target", colon + 1, m);
+	m->writable = strcmp(form.mode, "rw") == 0;
+	if (form.target) {
+		sbx_form_bind_unescape(form.target, form.n_target, path);
+		ret = set_mount_field(r, node, "target", path, m);
 	}
-	sbx_form_bind_unescape(text, strlen(text), text);
-	return ret < 0 ? ret : set_mount_field(r, node, "source", text, m);
+	sbx_form_bind_unescape(text, form.n_source, path);
+	return ret < 0 ? ret : set_mount_field(r, node, "source", path, m);
 }
 
 int sbx_key_read_mounts(struct sbx_key_reader *r, const struct sbx_key_block *block,

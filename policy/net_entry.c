@@ -102,6 +102,14 @@ static int to_ascii(const char *pattern, const char *name, char *out, struct sbx
 	return 0;
 }
 
+/* RFC 6761 section 6.3: it and what is below it is always loopback. */
+static bool is_localhost(const char *host)
+{
+	size_t n = strlen(host), n_name = strlen("localhost");
+
+	return n >= n_name && strcmp(host + n - n_name, "localhost") == 0 && (n == n_name || host[n - n_name - 1] == '.');
+}
+
 static int parse_host(const char *pattern, const char *text, bool deny, struct sbx_net_entry *e,
 		      struct sbx_err *err)
 {
@@ -123,6 +131,10 @@ static int parse_host(const char *pattern, const char *text, bool deny, struct s
 	r = to_ascii(pattern, text, host, err);
 	if (r != 0)
 		return r;
+	if (!deny && is_localhost(host))
+		return bad(err, pattern,
+			   "inside, it is the sandbox's own loopback, and no entry leads to this host's: run the server in "
+			   "the sandbox, or let it listen on an address of the network that the system policy admits");
 	if (e->wildcard && !deny && is_public_suffix(host))
 		return bad(err, pattern,
 			   "anyone can register names there (a public suffix); name the hosts, or "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "policy/option_form.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "policy/units.h"
@@ -112,7 +113,8 @@ const char *sbx_form_device(const char *s)
 	}
 }
 
-bool sbx_form_is_escaped(const char *s, size_t at)
+/* An odd number of backslashes before a byte takes it by itself. */
+static bool is_escaped(const char *s, size_t at)
 {
 	size_t slashes = 0;
 
@@ -121,11 +123,43 @@ bool sbx_form_is_escaped(const char *s, size_t at)
 	return slashes % 2 == 1;
 }
 
-const char *sbx_form_bind_colon(const char *s)
+/* The length of the part of @s that begins at @at: up to the next colon that is no name's. */
+static size_t part_len(const char *s, size_t at)
 {
-	for (size_t i = strlen(s); i > 0; i--)
-		if (s[i - 1] == ':' && s[i] == '/' && !sbx_form_is_escaped(s, i - 1))
-			return s + i - 1;
+	size_t end = at;
+
+	while (s[end] && (s[end] != ':' || is_escaped(s, end)))
+		end++;
+	return end - at;
+}
+
+static bool is_mode(const char *part, size_t n)
+{
+	return n == 2 && (memcmp(part, "ro", n) == 0 || memcmp(part, "rw", n) == 0);
+}
+
+const char *sbx_form_bind_split(const char *s, struct sbx_bind_form *ret)
+{
+	static const char form[] = "it must be SRC[:DST][:ro|:rw], and a colon in a path is written \\:";
+	struct sbx_bind_form f = { .n_source = part_len(s, 0), .mode = "" };
+	const char *rest = s + f.n_source;
+
+	if (f.n_source == 0)
+		return form;
+	if (*rest && !is_mode(rest + 1, part_len(s, f.n_source + 1))) {
+		f.target = rest + 1;
+		f.n_target = part_len(s, f.n_source + 1);
+		rest = f.target + f.n_target;
+		if (f.n_target == 0)
+			return form;
+		if (*rest && !is_mode(rest + 1, strlen(rest + 1)))
+			return "what follows the second colon must be ro or rw, and a colon in a path is written \\:";
+	}
+	if (*rest)
+		f.mode = rest + 1;
+	if (strlen(f.mode) > 2)
+		return form;
+	*ret = f;
 	return NULL;
 }
 
@@ -142,7 +176,22 @@ char *sbx_form_bind_unescape(const char *s, size_t n, char *out)
 
 const char *sbx_form_bind(const char *s)
 {
-	return s[0] && sbx_form_bind_colon(s) != s ? NULL : "it must be SRC or SRC:DST";
+	struct sbx_bind_form f;
+	const char *why = sbx_form_bind_split(s, &f);
+
+	if (!why && f.target && f.target[0] != '/' && f.target[0] != '~')
+		why = "DST must be an absolute path, or one that starts with ~/ (a colon in a path is written \\:)";
+	return why;
+}
+
+const char *sbx_form_ro_bind(const char *s)
+{
+	struct sbx_bind_form f;
+	const char *why = sbx_form_bind(s);
+
+	if (!why)
+		why = sbx_form_bind_split(s, &f);
+	return !why && strcmp(f.mode, "rw") == 0 ? "it is read-only: grant it with --bind, or leave out :rw" : why;
 }
 
 size_t sbx_form_tmpfs_split(const char *s, uint64_t *ret_size_bytes)

@@ -2,9 +2,6 @@
 #ifndef SBX_POLICY_OPTION_FORM_H
 #define SBX_POLICY_OPTION_FORM_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 /* The forms of what is written on sbx-run's command line or in a job: what is wrong with a value, or NULL.
  * What a value means is looked at by the planner. */
 
@@ -23,17 +20,22 @@ const char *sbx_form_absolute(const char *s);  /* a path */
 const char *sbx_form_root(const char *s);      /* host, minimal or a path as for a home */
 const char *sbx_form_home(const char *s);      /* a path, or one that starts with ~/ */
 const char *sbx_form_device(const char *s);    /* /dev/NAME, at most 3 deep, '*', '?' and '[...]' as in glob(7) */
-const char *sbx_form_bind(const char *s);      /* SRC or SRC:DST */
+const char *sbx_form_bind(const char *s);      /* SRC[:DST][:ro|:rw] */
+const char *sbx_form_ro_bind(const char *s);   /* the same without rw */
 const char *sbx_form_tmpfs(const char *s);     /* DIR or DIR:SIZE */
 
 /* The two halves of what sbx_form_tmpfs() passed: how long DIR is, and SIZE in bytes, 0 where it is not said. */
 size_t sbx_form_tmpfs_split(const char *s, uint64_t *ret_size_bytes);
 
-/* The colon between SRC and DST, in @s; NULL: there is none. It is the last that has a '/' after it and no
- * backslash before it. */
-const char *sbx_form_bind_colon(const char *s);
-/* Is the byte at @s + @at taken by itself, because of an odd number of backslashes before it? */
-bool sbx_form_is_escaped(const char *s, size_t at);
+/* The parts of SRC[:DST][:ro|:rw], as --bind and a profile's mounts have it. A colon with no backslash before it ends a
+ * part. What is wrong, or NULL: then @ret points into @s. The paths are still escaped, and not looked at. */
+struct sbx_bind_form {
+	size_t n_source;
+	const char *target; /* NULL: not said */
+	size_t n_target;
+	const char *mode; /* "ro", "rw", or "": not said */
+};
+const char *sbx_form_bind_split(const char *s, struct sbx_bind_form *ret);
 /* Copies @n bytes of such a path, and a NUL, to @out, which has room for that: "\:" and "\\" lose their backslash,
  * any other backslash is one. @out may be @s. Returns what follows the NUL. */
 char *sbx_form_bind_unescape(const char *s, size_t n, char *out);

@@ -203,28 +203,6 @@ static int default_name(struct sbx_profile *p, const char *file)
 	return p->name ? 0 : -ENOMEM;
 }
 
-static int default_pass(struct sbx_profile *p)
-{
-	struct sbx_str_list *list = &p->environment.pass;
-	const struct sbx_key_block *block = sbx_key_find(&sbx_profile_keys, "environment")->block;
-	const char *const *names = sbx_key_find(block, "pass")->def_list;
-	size_t n = 0;
-
-	if (list->v)
-		return 0;
-	while (names[n])
-		n++;
-	list->v = calloc(n + 1, sizeof(*list->v));
-	if (!list->v)
-		return -ENOMEM;
-	for (; list->n < n; list->n++) {
-		list->v[list->n] = strdup(names[list->n]);
-		if (!list->v[list->n])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 int sbx_profile_parse(struct sbx_span yaml, const char *file, sbx_profile_loader load,
 		      void *userdata, struct sbx_err_list *errs, struct sbx_profile **ret_profile)
 {
@@ -252,7 +230,7 @@ int sbx_profile_parse(struct sbx_span yaml, const char *file, sbx_profile_loader
 	}
 	if (c.invalid)
 		return SBX_PROFILE_E_INVALID;
-	if (default_name(p, file) < 0 || default_pass(p) < 0)
+	if (default_name(p, file) < 0)
 		return -ENOMEM;
 	*ret_profile = sbx_steal_ptr(&p);
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Published ports as they are written. Addresses and no names: what a name leads to could change between the
+ * Published ports as they are written. Addresses and no names but localhost, which is 127.0.0.1: what a name leads to could change between the
  * judgement and the listener, and a listener on more addresses than one reads as one.
  */
 
@@ -33,6 +33,10 @@ static char *split_address(char *s, const char **ret_addr)
 		*end = '\0';
 		*ret_addr = s + 1;
 		return end + 2;
+	}
+	if (strncmp(s, "localhost:", 10) == 0) {
+		*ret_addr = "127.0.0.1";
+		return s + 10;
 	}
 	if (!colon || (!memchr(s, '.', (size_t)(colon - s)) && !strchr(colon + 1, ':')))
 		return s;

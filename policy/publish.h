@@ -17,7 +17,7 @@ struct sbx_publish {
 };
 
 /* Parse "[ADDR:]PORT[:PORT]", where an IPv6 ADDR is in brackets and the second PORT, the sandbox's, is the first
- * unless said. @text is untrusted. 0, or SBX_PROFILE_E_INVALID with @err. */
+ * unless said, and "localhost" is 127.0.0.1. @text is untrusted. 0, or SBX_PROFILE_E_INVALID with @err. */
 int sbx_publish_parse(const char *text, struct sbx_publish *ret_publish, struct sbx_err *err);
 /* The address and port outside, "127.0.0.1:8888". Returns @buf. */
 #define SBX_PUBLISH_STR_MAX (SBX_ADDR_STR_MAX + 16)

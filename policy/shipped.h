@@ -13,7 +13,7 @@ extern const char *const sbx_shipped_floors[];
 extern const char *const sbx_shipped_blocked_segments[];
 /* Commands that are for administering the host. system.yaml: `shipped: drop` leaves them out. */
 extern const char *const sbx_shipped_commands_deny[];
-/* What a profile without environment.pass hands on: nothing in it may hold a secret. */
+/* Handed on in every profile, besides its environment.pass: nothing in it may hold a secret. */
 extern const char *const sbx_shipped_env_pass[];
 /* Patterns of device nodes that a sandbox may be granted. system.yaml: `devices` is instead of them. */
 extern const char *const sbx_shipped_devices[];

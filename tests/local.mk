@@ -66,6 +66,8 @@ EXTRA_DIST += \
 	%reldir%/system/test_broker_standalone.py \
 	%reldir%/system/test_clients.py \
 	%reldir%/system/test_commands.py \
+	%reldir%/system/test_completion.py \
+	%reldir%/system/test_first_steps.py \
 	%reldir%/system/test_database.py \
 	%reldir%/system/test_gc.py \
 	%reldir%/system/test_idmap.py \

@@ -41,7 +41,7 @@ static void check_job(const struct sbx_job *j)
 	check_string(j->hostname, sbx_form_hostname);
 	check_string(j->receipt, sbx_form_not_empty);
 	check_list(&j->bind, SBX_JOB_LIST_MAX, sbx_form_bind);
-	check_list(&j->ro_bind, SBX_JOB_LIST_MAX, sbx_form_bind);
+	check_list(&j->ro_bind, SBX_JOB_LIST_MAX, sbx_form_ro_bind);
 	check_list(&j->allow, SBX_JOB_LIST_MAX, sbx_form_not_empty);
 	check_list(&j->deny, SBX_JOB_LIST_MAX, sbx_form_not_empty);
 	check_list(&j->env, SBX_JOB_LIST_MAX, sbx_form_env);

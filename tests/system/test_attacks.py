@@ -182,9 +182,11 @@ def test_a_grant_that_holds_our_own(sbx, world, what):
     attack = ["sh", "-c", "mv inner was && mkdir -p inner/sbx/profiles && echo taken"]
     r = sbx.run(["--bind", above, "--chdir", above], attack, env=env)
     assert r.rc == 125 and "sbx's own" in r.err and r.out == "", r
-    # the current directory is a convenience: not granted, said
+    # the current directory is not granted, which is said
     r = sbx.run([], ["sh", "-c", "ls -A"], env=env)
-    assert r.rc == 0 and "scratch home" in r.err and "above" not in r.out, r
+    assert r.rc == 125 and "sbx's own" in r.err and "--scratch" in r.err and r.out == "", r
+    r = sbx.run(["--scratch"], ["sh", "-c", "ls -A"], env=env)
+    assert r.rc == 0 and "above" not in r.out, r
     # read-only it may be had, and beside it writable
     r = sbx.run(["--ro-bind", above], ["sh", "-c", f"ls {above} && touch {above}/x"], env=env)
     assert r.rc == 1 and r.out == "inner\n", r

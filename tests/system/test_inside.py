@@ -114,6 +114,15 @@ def test_environment_is_scrubbed(sbx):
     assert not {"AWS_SECRET_ACCESS_KEY", "LD_PRELOAD", "http_proxy", "GITHUB_TOKEN"} & set(inside)
 
 
+def test_pass_adds(sbx):
+    """A profile with environment.pass lost TERM and LANG: full-screen programs and umlauts broke."""
+    env = {"TERM": "xterm-direct", "LANG": "C.UTF-8", "LC_TIME": "C", "MINE": "yes"}
+    for text, mine in (("pass: [MINE]", "yes"), ("pass: []", None)):
+        sbx.profile("p", f"name: p\nenvironment: {{{text}}}\n")
+        inside = sbx.inside(["--profile", "p"], "status", env=env)["env"]
+        assert [inside.get(n) for n in ("TERM", "LANG", "LC_TIME", "MINE")] == ["xterm-direct", "C.UTF-8", "C", mine]
+
+
 @pytest.mark.parametrize("path", ["/etc/shadow", "/root/.bashrc", "/var/lib/dpkg/status", "/run/dbus",
                                   "/proc/kcore", "/sys/kernel", "/etc/ssh", "/home/cloudsdk",
                                   "/proc/sysrq-trigger", "/var/run/docker.sock", "/dev/kmsg",

@@ -56,6 +56,38 @@ def test_ro_and_rw(sbx, tree):
     assert sbx.run(["--ro-bind", tree + "/ws:/granted"], w).out == ""
 
 
+@pytest.mark.parametrize("args,wrote", [
+    (["--bind", "{}/ws:/granted"], True), (["--bind", "{}/ws:/granted:rw"], True),
+    (["--bind", "{}/ws:/granted:ro"], False), (["--ro-bind", "{}/ws:/granted:ro"], False),
+])
+def test_mode_as_docker_has_it(sbx, tree, args, wrote):
+    """A third part once was the end of the target's name, and the directory writable there."""
+    r = sbx.run([a.format(tree) for a in args], ["sh", "-c", "ls -d /granted*; echo x > /granted/new && echo wrote"])
+    assert r.out == "/granted\n" + ("wrote\n" if wrote else ""), r
+
+
+@pytest.mark.parametrize("args", [["--bind", "{}/ws:/granted:z"], ["--bind", "{}/ws:/granted:ro,z"],
+                                  ["--bind", "{}/ws:/granted:"], ["--ro-bind", "{}/ws:/granted:rw"]])
+def test_another_mode_is_an_error(sbx, tree, args):
+    r = sbx.run([a.format(tree) for a in args], ["true"])
+    assert r.rc == 125 and r.err.count("\n") == 1, r
+
+
+def test_mode_in_profiles_and_jobs(sbx, tree, world):
+    """The same words, the same meaning."""
+    script = ["sh", "-c", "ls -d /granted*; echo x > /granted/new && echo wrote"]
+    for mode, out in (("", ""), (":ro", ""), (":rw", "wrote\n")):
+        sbx.profile("m", f"name: m\nfilesystem: {{mounts: ['{tree}/ws:/granted{mode}']}}\n")
+        r = sbx.run(["--profile", "m"], script)
+        assert r.out == "/granted\n" + out, r
+    sbx.profile("m", f"name: m\nfilesystem: {{mounts: ['{tree}/ws:/granted:z']}}\n")
+    r = sbx.run(["--profile", "m"], ["true"])
+    assert r.rc == 125 and "m.yaml:2:" in r.err and "ro or rw" in r.err and r.err.count("\n") == 1, r
+    with open(sbx.tmp + "/job.yaml", "w") as f:
+        f.write(f"bind: ['{tree}/ws:/granted:ro']\n")
+    assert sbx.run(["--job", sbx.tmp + "/job.yaml"], script).out == "/granted\n"
+
+
 @pytest.mark.parametrize("target,ok", [("/granted", True), ("/srv/x/y", True), ("relative", False),
                                        ("/a/../b", False), ("/proc/x", False), ("/", False),
                                        ("/etc/passwd", False), ("/usr/bin", False), ("/dev/shm", False)])
@@ -142,12 +174,39 @@ def test_devices(sbx):
 def test_cwd(sbx, world):
     r = sbx.run([], ["sh", "-c", "pwd; touch made"])
     assert r.out == sbx.work + "\n" and r.err == "" and os.path.exists(sbx.work + "/made")
-    p = subprocess.run(world.ns(USER) + ["env", "-C", world.user.pw_dir, *sbx.argv([], ["pwd"])[-3:]],
-                       env=sbx.env(), capture_output=True, text=True, timeout=30)
-    assert p.returncode == 0 and p.stderr.count("sbx-run: ") == 1, p
-    p = subprocess.run(world.ns(USER) + ["env", "-C", "/", *sbx.argv([], ["pwd"])[-3:]],
-                       env=sbx.env(), capture_output=True, text=True, timeout=30)
-    assert p.returncode == 0 and p.stdout.strip() != "/" and p.stderr.count("sbx-run: ") == 1, p
+
+
+@pytest.mark.parametrize("where", ["/", "home", "/etc", "/tmp"])
+def test_cwd_that_cannot_be_granted(sbx, world, where):
+    """It once meant a scratch home, status 0, and results that were gone."""
+    def run(*args):
+        cwd = world.user.pw_dir if where == "home" else where
+        return subprocess.run(world.ns(USER) + ["env", "-C", cwd, *sbx.argv(args, ["sh", "-c", script])[-len(args) - 5:]],
+                              env=sbx.env(), capture_output=True, text=True, timeout=30)
+
+    script = "pwd; echo ran > made; mkdir d; echo x > d/f"
+    p = run()
+    assert (p.returncode, p.stdout, p.stderr.count("\n")) == (125, "", 1), p
+    assert all(way in p.stderr for way in ("cd to", "--bind", "--scratch")), p
+    p = run("--scratch")
+    assert (p.returncode, p.stdout) == (0, world.user.pw_dir + "\n"), p
+    assert p.stderr == "sbx-run: 3 files of the scratch home were discarded (without --scratch, in a directory that can be " \
+        "granted, they stay)\n", p
+    assert run("-q", "--scratch").stderr == ""
+    p = run("--bind", sbx.work, "--chdir", sbx.work)
+    assert (p.returncode, p.stdout, p.stderr) == (0, sbx.work + "\n", ""), p
+    assert os.path.exists(sbx.work + "/made")
+
+
+def test_scratch_where_the_directory_could_be_granted(sbx, world):
+    r = sbx.run(["--scratch"], ["sh", "-c", f"pwd; ls {sbx.work} || echo none; touch made; rm made"])
+    assert r.rc == 0 and r.out == world.user.pw_dir + "\nnone\n" and "discarded" not in r.err, r
+    with open(sbx.tmp + "/job.yaml", "w") as f:
+        f.write("scratch: true\nlimit: [disk=64M]\ncommand: [sh, -c, 'pwd; touch made']\n")
+    r = sbx.run(["--job", sbx.tmp + "/job.yaml"], [])
+    assert r.out == world.user.pw_dir + "\n" and "1 file of the scratch" in r.err, r
+    assert not os.path.exists(sbx.work + "/made")
+    assert sbx.run(["--scratch", "--keep", "out"], ["true"]).rc == 125
 
 
 @pytest.mark.parametrize("argv,rc", [

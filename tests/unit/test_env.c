@@ -92,7 +92,28 @@ static void test_profile(void **state)
 	assert_string_equal(get(w, "TERM"), "dumb"); /* set after pass */
 	assert_string_equal(get(w, "COLOR"), "2");   /* the flag after both */
 	assert_null(get(w, "OTHER"));
-	assert_null(get(w, "LANG"));
+}
+
+/* What a profile passes comes on top of what terminals and languages need. */
+static void test_always_passed(void **state)
+{
+	static const char *const passes[] = { "  pass: [OTHER]\n", "  pass: []\n", "  set: {A: b}\n" };
+	struct plan_world *w = *state;
+
+	plan_world_env(w, "TERM=xterm-direct");
+	plan_world_env(w, "LANG=de_DE.UTF-8");
+	plan_world_env(w, "LC_ALL=C");
+	plan_world_env(w, "NO_COLOR=1");
+	plan_world_env(w, "OTHER=x");
+	for (size_t i = 0; i < SBX_N_ELEMENTS(passes); i++) {
+		profile(w, passes[i]);
+		plan_world_must(w, "--profile", "e", "--", "true");
+		assert_string_equal(get(w, "TERM"), "xterm-direct");
+		assert_string_equal(get(w, "LANG"), "de_DE.UTF-8");
+		assert_string_equal(get(w, "LC_ALL"), "C");
+		assert_string_equal(get(w, "NO_COLOR"), "1");
+		assert_int_equal(get(w, "OTHER") != NULL, i == 0);
+	}
 }
 
 /* A pattern takes no secrets along, whatever their name; spelt out they pass. */
@@ -182,6 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_basics),   TEST(test_path),  TEST(test_certificates), TEST(test_profile),
+		TEST(test_always_passed),
 		TEST(test_patterns), TEST(test_flags), TEST(test_unique),
 	};
 

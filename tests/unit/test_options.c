@@ -108,18 +108,25 @@ static void test_bind_split(void **state)
 {
 	static const struct {
 		const char *in, *source, *target;
+		bool read_only;
 	} cases[] = {
-		{ "/a", "/a", NULL },
-		{ "/a:/b", "/a", "/b" },
-		{ "/a:/b:/c", "/a:/b", "/c" },
-		{ "/a:b", "/a:b", NULL }, /* no '/' after the colon */
-		{ "/a:b:/c", "/a:b", "/c" },
-		{ "/a\\:/b", "/a:/b", NULL }, /* an escaped colon never splits */
-		{ "/a\\:/b:/c\\:d", "/a:/b", "/c:d" },
-		{ "/a\\\\:/b", "/a\\", "/b" }, /* an escaped backslash before a real colon */
-		{ "/a\\\\\\:/b", "/a\\:/b", NULL },
-		{ "/a\\b", "/a\\b", NULL }, /* a backslash before anything else is itself */
-		{ "/a\\", "/a\\", NULL },
+		{ "/a", "/a", NULL, false },
+		{ "/a:/b", "/a", "/b", false },
+		{ "/a:~/b", "/a", "~/b", false },
+		{ "/a:/b:ro", "/a", "/b", true }, /* as docker has it */
+		{ "/a:/b:rw", "/a", "/b", false },
+		{ "/a:ro", "/a", NULL, true },
+		{ "/a:rw", "/a", NULL, false },
+		{ "/a:/ro", "/a", "/ro", false },
+		{ "/a:/b\\:ro", "/a", "/b:ro", false },
+		{ "/a\\:ro", "/a:ro", NULL, false },
+		{ "/a\\:/b", "/a:/b", NULL, false }, /* an escaped colon never splits */
+		{ "/a\\:/b:/c\\:d", "/a:/b", "/c:d", false },
+		{ "/a\\:/b:/c\\:d:ro", "/a:/b", "/c:d", true },
+		{ "/a\\\\:/b", "/a\\", "/b", false }, /* an escaped backslash before a real colon */
+		{ "/a\\\\\\:/b", "/a\\:/b", NULL, false },
+		{ "/a\\b", "/a\\b", NULL, false }, /* a backslash before anything else is itself */
+		{ "/a\\", "/a\\", NULL, false },
 	};
 
 	(void)state;
@@ -133,16 +140,55 @@ static void test_bind_split(void **state)
 			assert_string_equal(o.binds[0].target, cases[i].target);
 		else
 			assert_null(o.binds[0].target);
+		assert_int_equal(o.binds[0].writable, !cases[i].read_only);
 		sbx_options_fini(&o);
 	}
 }
 
+struct bad_case {
+	const char *words[6];
+	const char *says;
+};
+
+static void must_be_refused(const struct bad_case *cases, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct sbx_options o;
+		struct sbx_err err;
+
+		if (parse(&o, &err, cases[i].words) != SBX_OPTIONS_E_USAGE)
+			fail_msg("case %zu (%s) was taken", i, cases[i].says);
+		if (!strstr(err.msg, cases[i].says))
+			fail_msg("case %zu: '%s' is not in '%s'", i, cases[i].says, err.msg);
+		sbx_options_fini(&o);
+	}
+}
+
+static void test_bind_errors(void **state)
+{
+	static const struct bad_case cases[] = {
+		{ { "--bind", "", "ls", NULL }, "SRC" },
+		{ { "--bind", ":/x", "ls", NULL }, "SRC" },
+		{ { "--bind", "/a:", "ls", NULL }, "SRC[:DST][:ro|:rw]" },
+		{ { "--bind", "/a:b", "ls", NULL }, "\\:" },
+		{ { "--bind", "/a:/b:", "ls", NULL }, "ro or rw" },
+		{ { "--bind", "/a:/b:RO", "ls", NULL }, "ro or rw" },
+		{ { "--bind", "/a:/b:/c", "ls", NULL }, "ro or rw" },
+		{ { "--bind", "/a:/b:z", "ls", NULL }, "ro or rw" },
+		{ { "--bind", "/a:ro:ro", "ls", NULL }, "SRC[:DST][:ro|:rw]" },
+		{ { "--bind", "/a:/b:ro:ro", "ls", NULL }, "ro or rw" },
+		{ { "--bind", "/a:/b:ro,z", "ls", NULL }, "ro or rw" },
+		{ { "--ro-bind", "/a:/b:rw", "ls", NULL }, "--bind" },
+		{ { "--ro-bind", "/a:rw", "ls", NULL }, "--bind" },
+	};
+
+	(void)state;
+	must_be_refused(cases, SBX_N_ELEMENTS(cases));
+}
+
 static void test_usage_errors(void **state)
 {
-	static const struct {
-		const char *words[6];
-		const char *says;
-	} cases[] = {
+	static const struct bad_case cases[] = {
 		{ { NULL }, "no command" },
 		{ { "--", NULL }, "no command" },
 		{ { "", NULL }, "no command" },
@@ -172,8 +218,6 @@ static void test_usage_errors(void **state)
 		{ { "--limit", "tmp", "ls", NULL }, "KEY=VALUE" },
 		{ { "--limit", "=1", "ls", NULL }, "KEY=VALUE" },
 		{ { "--chdir", "rel", "ls", NULL }, "absolute" },
-		{ { "--bind", "", "ls", NULL }, "SRC" },
-		{ { "--bind", ":/x", "ls", NULL }, "SRC" },
 		{ { "--device", "nvidia0", "ls", NULL }, "below /dev" },
 		{ { "--device", "/dev", "ls", NULL }, "below /dev" },
 		{ { "--device", "/dev/", "ls", NULL }, "one to three names" },
@@ -197,19 +241,12 @@ static void test_usage_errors(void **state)
 		{ { "--tmpfs", "/x:1025T", "ls", NULL }, "a size from 1M" },
 		{ { "--tmpfs", "/x:99999999999999999999T", "ls", NULL }, "a size from 1M" },
 		{ { "-v", "-q", "ls", NULL }, "exclude" },
+		{ { "--scratch", "--overlay", "ls", NULL }, "exclude" },
+		{ { "--scratch", "--keep", "x", "ls", NULL }, "exclude" },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
-		struct sbx_options o;
-		struct sbx_err err;
-
-		if (parse(&o, &err, cases[i].words) != SBX_OPTIONS_E_USAGE)
-			fail_msg("case %zu (%s) was taken", i, cases[i].says);
-		if (!strstr(err.msg, cases[i].says))
-			fail_msg("case %zu: '%s' is not in '%s'", i, cases[i].says, err.msg);
-		sbx_options_fini(&o);
-	}
+	must_be_refused(cases, SBX_N_ELEMENTS(cases));
 }
 
 /* One below, at and past each bound. */
@@ -261,6 +298,17 @@ static void test_help_and_version(void **state)
 	sbx_options_fini(&o);
 	assert_int_equal(PARSE(&o, &err, "--version", "--no-such"), 0);
 	assert_true(o.version);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "-h"), 0);
+	assert_true(o.help && !o.version);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "-vV", "--no-such"), 0);
+	assert_true(o.version && !o.help);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--list-profiles"), 0);
+	assert_true(o.list_profiles);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--list-profiles", "ls"), SBX_OPTIONS_E_USAGE);
 	sbx_options_fini(&o);
 	assert_int_equal(PARSE(&o, &err, "--", "x", "--help"), 0);
 	assert_false(o.help);
@@ -444,7 +492,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),	cmocka_unit_test(test_all),
-		cmocka_unit_test(test_bind_split),	cmocka_unit_test(test_usage_errors),
+		cmocka_unit_test(test_bind_split),	cmocka_unit_test(test_bind_errors),
+			cmocka_unit_test(test_usage_errors),
 		cmocka_unit_test(test_bounds),		cmocka_unit_test(test_help_and_version),
 		cmocka_unit_test(test_profile_is_file),
 		cmocka_unit_test(test_job_alone),

@@ -74,17 +74,23 @@ static void put_form(FILE *out, const struct sbx_key *key)
 	fputs(".\n", out);
 }
 
+static void put_list(FILE *out, const char *head, const char *const *list)
+{
+	if (!list)
+		return;
+	fputs(head, out);
+	for (const char *const *s = list; *s; s++)
+		fprintf(out, "%s%s", s == list ? "\n" : ",\n", *s);
+	fputs(".\n", out);
+}
+
 static void put_key(FILE *out, const struct sbx_key *key)
 {
 	fprintf(out, ".It Ic %s\n", key->name);
 	put_prose(out, key->help);
 	put_form(out, key);
-	if (!key->def_list)
-		return;
-	fputs("Unless said:", out);
-	for (const char *const *s = key->def_list; *s; s++)
-		fprintf(out, "%s%s", s == key->def_list ? "\n" : ",\n", *s);
-	fputs(".\n", out);
+	put_list(out, "Unless said:", key->def_list);
+	put_list(out, "Always:", key->besides);
 }
 
 /* Every block below @block, itself first: blocks in blocks, and items of lists. */

@@ -50,6 +50,8 @@ static void test_forms(void **state)
 	good("[::1]:8888", "[::1]:8888", 8888, true);
 	good("[::1]:0:80", "[::1]:0", 80, true);
 	good("[0:0::0:1]:1:2", "[::1]:1", 2, true);
+	good("localhost:8080", "127.0.0.1:8080", 8080, true);
+	good("localhost:0:80", "127.0.0.1:0", 80, true);
 }
 
 /* Taken here; the planner asks the system policy about them. */
@@ -75,7 +77,7 @@ static void test_refused(void **state)
 					     "80/tcp", "1-2", "0x50" };
 	static const char *const inside[] = { "80:", "80:0", "80:65536", "80:x", "127.0.0.1:80:", "[::1]:80:0",
 					      "127.0.0.1:1:2:3", "[::1]:1:2:3", "1: 2" };
-	static const char *const addrs[] = { "localhost:1:2", "1:2:3", "::1:80", "[::1]", "[::1]80", "[::1", "[]:80",
+	static const char *const addrs[] = { "myhost:1:2", "localhost.:1:2", "1:2:3", "::1:80", "[::1]", "[::1]80", "[::1", "[]:80",
 					     "[127.0.0.1]:80", "127.1:80", "127.0.0.1.:80", "0x7f.0.0.1:80", ".:80",
 					     "[::1%lo]:80", "[fe80::1%eth0]:80", "*:80:80", "1:2:3:4", "[[::1]]:80", ":::" };
 	char longest[256];

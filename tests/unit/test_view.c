@@ -91,7 +91,7 @@ static void test_cwd(void **state)
 	assert_int_equal(w->plan->n_notes, 0);
 }
 
-/* Refused, it is a note and the scratch home. */
+/* Refused, it ends the run, unless the scratch home was asked for, or a home that stays. */
 static void test_cwd_refused(void **state)
 {
 	struct plan_world *w = *state;
@@ -100,18 +100,24 @@ static void test_cwd_refused(void **state)
 	plan_world_mkdir(w, "run/inner");
 	for (size_t i = 0; i < SBX_N_ELEMENTS(places); i++) {
 		plan_world_set(&w->facts.cwd, plan_world_path(w, places[i]));
-		plan_world_must(w, "--", "true");
+		plan_world_refused(w, 125, "--scratch", "--", "true");
+		plan_world_must(w, "--scratch", "--", "true");
 		assert_string_equal(w->plan->chdir, w->facts.home);
-		assert_true(plan_world_noted(w, "starting in the scratch home"));
+		assert_int_equal(w->plan->n_notes, 0);
 		if (strcmp(places[i], "home") != 0)
 			assert_null(plan_world_mount(w, w->facts.cwd));
 	}
 	plan_world_set(&w->facts.cwd, "/");
-	plan_world_must(w, "--", "true");
-	assert_string_equal(w->plan->chdir, w->facts.home);
+	plan_world_refused(w, 125, "--scratch", "--", "true");
+	plan_world_must(w, "--chdir", "/tmp", "--", "true"); /* who says where it starts knows what stays */
+	assert_string_equal(w->plan->chdir, "/tmp");
 	plan_world_set(&w->facts.cwd, NULL);
-	plan_world_must(w, "--", "true");
-	assert_true(plan_world_noted(w, "no name"));
+	plan_world_refused(w, 125, "no name", "--", "true");
+	plan_world_must(w, "--scratch", "--", "true");
+	plan_world_set(&w->facts.cwd, plan_world_path(w, "home/project"));
+	plan_world_must(w, "--scratch", "--", "true");
+	assert_null(plan_world_mount(w, w->facts.cwd));
+	assert_string_equal(w->plan->chdir, w->facts.home);
 }
 
 static void test_cwd_shared(void **state)
@@ -121,8 +127,7 @@ static void test_cwd_shared(void **state)
 	plan_world_mkdir(w, "shared");
 	assert_int_equal(chmod(plan_world_path(w, "shared"), 01777), 0);
 	plan_world_set(&w->facts.cwd, plan_world_path(w, "shared"));
-	plan_world_must(w, "--", "true");
-	assert_true(plan_world_noted(w, "everybody's"));
+	plan_world_refused(w, 125, "everybody's", "--", "true");
 	assert_int_equal(chmod(plan_world_path(w, "shared"), 0777), 0);
 	plan_world_must(w, "--", "true");
 	assert_string_equal(w->plan->chdir, w->facts.cwd);
@@ -136,9 +141,9 @@ static void test_throwaway(void **state)
 	w->facts.throwaway_user = w->facts.privileged = true;
 	w->facts.caller_uid = getuid() + 1;
 	plan_world_set(&w->facts.home, "/home/sandbox");
-	plan_world_must(w, "--", "true");
+	plan_world_refused(w, 125, "--user", "--", "true");
+	plan_world_must(w, "--scratch", "--", "true");
 	assert_null(plan_world_mount(w, w->facts.cwd));
-	assert_true(plan_world_noted(w, "--user"));
 	assert_string_equal(w->plan->chdir, "/home/sandbox");
 	assert_int_equal(plan_world_mount(w, "/home/sandbox")->kind, SBX_MOUNT_TMPFS);
 }
@@ -150,8 +155,7 @@ static void test_prefixes(void **state)
 	char text[256];
 
 	plan_world_write(w, "config/system.yaml", "allowed_prefixes: [/nowhere]\n", 0644);
-	plan_world_must(w, "--", "true");
-	assert_string_equal(w->plan->chdir, w->facts.home);
+	plan_world_refused(w, 125, "outside the allowed prefixes", "--", "true");
 	plan_world_refused(w, 125, "--bind", "--bind", spec(w, "home/other", NULL), "--", "true");
 	snprintf(text, sizeof(text), "allowed_prefixes: [\"%s/home\"]\n", w->dir);
 	plan_world_write(w, "config/system.yaml", text, 0644);
@@ -259,8 +263,7 @@ static void test_masks(void **state)
 	expect(w, inside, inside);
 	plan_world_set(&w->facts.state_dir, state_dir);
 	/* Writable, what is above it could be renamed. */
-	plan_world_must(w, "--", "true");
-	assert_string_equal(w->plan->chdir, w->facts.home);
+	plan_world_refused(w, 125, "holds sbx's own", "--", "true");
 	plan_world_refused(w, 125, "holds sbx's own", "--bind", spec(w, "home/project", NULL), "--",
 			   "true");
 	plan_world_must(w, "--ro-bind", spec(w, "home/project", NULL), "--", "true");
@@ -367,7 +370,7 @@ static void test_profile_prefix_by_link(void **state)
 	snprintf(text, sizeof(text), "name: p\nfilesystem:\n  allowed_prefixes: [\"%s/home/project/data\", "
 				     "\"%s/home/own\"]\n", w->dir, w->dir);
 	plan_world_write(w, "config/profiles/p.yaml", text, 0644);
-	plan_world_must(w, "--profile", "p", "--bind", spec(w, "home/project/data", "/x"), "--", "true");
+	plan_world_must(w, "--scratch", "--profile", "p", "--bind", spec(w, "home/project/data", "/x"), "--", "true");
 	plan_world_refused(w, 125, "allowed_prefixes", "--profile", "p", "--bind", spec(w, "home/other", "/x"), "--",
 			   "true");
 	assert_int_equal(rmdir(plan_world_path(w, "home/project/data")), 0);
@@ -378,7 +381,7 @@ static void test_profile_prefix_by_link(void **state)
 			   "--", "true");
 	/* In the home directory itself no sandbox writes. */
 	plan_world_link(w, "home/own", "other");
-	plan_world_must(w, "--profile", "p", "--bind", spec(w, "home/own", "/x"), "--", "true");
+	plan_world_must(w, "--scratch", "--profile", "p", "--bind", spec(w, "home/own", "/x"), "--", "true");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, plan_world_setup, plan_world_teardown)

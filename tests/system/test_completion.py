@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What shells complete is what sbx-run takes."""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import INST
+
+COMPLETION = os.path.join(os.environ["SBX_SRCDIR"], "completion")
+
+
+@pytest.fixture(scope="module")
+def options():
+    text = subprocess.run([INST + "/bin/sbx-run", "--help"], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text.split("Runs COMMAND")[1]))
+
+
+def complete(*words):
+    """What bash offers for the last word."""
+    script = f'. "$1"; shift; PATH={INST}/bin:$PATH; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sbx_run; ' \
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    r = subprocess.run(["bash", "--norc", "-c", script, "bash", COMPLETION + "/sbx-run", "sbx-run", *words],
+                       capture_output=True, text=True, timeout=30, cwd="/")
+    assert (r.returncode, r.stderr) == (0, ""), r
+    return set(r.stdout.split())
+
+
+def test_options(options):
+    assert len(options) > 25
+    assert complete("--") == options
+    assert complete("--profile", "none", "--net") == set()
+    with open(COMPLETION + "/_sbx-run") as f:
+        assert set(re.findall(r"'?\*?(--[a-z-]+)(?=\[|}')", f.read())) == options
+    if shutil.which("zsh"):
+        subprocess.run(["zsh", "-n", COMPLETION + "/_sbx-run"], check=True)
+
+
+def test_values():
+    assert complete("--profile", "n") == {"none", "notebook"}
+    assert "minimal" in complete("--root", "m")
+    assert "/etc/" in {f"{w}/" for w in complete("--bind", "/et")}
+    assert complete("--limit", "wall") == {"wall_time="}
+
+
+def test_command():
+    """Behind the options it is somebody else's word: no option of ours is offered."""
+    assert "true" in complete("--profile", "none", "--", "tru")
+    assert "true" in complete("--profile", "none", "tru")
+    assert complete("--profile", "none", "--", "ls", "--prof") == set()
+    assert complete("-v", "ls", "--prof") == set()
