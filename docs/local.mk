@@ -4,6 +4,7 @@ dist_doc_DATA = \
 	README.md NEWS.md SECURITY.md \
 	%reldir%/ARCHITECTURE.md \
 	%reldir%/HACKING.md \
+	%reldir%/PROTECTED.md \
 	%reldir%/SECCOMP.md \
 	%reldir%/SLURM.md \
 	%reldir%/SYSTEMD.md \

@@ -43,10 +43,8 @@ enum { MARK_HEAD = 1, MARK_CONFIG = 2, MARK_COMMONDIR = 4, MARK_OBJECTS = 8, MAR
 
 bool sbx_protect_has_git(const struct sbx_protect *x)
 {
-	const char *e;
-
-	for (size_t i = 0; (e = sbx_protect_entry(x, i)); i++)
-		if (sbx_protect_git_entry(e))
+	for (const struct sbx_protect_entry *e = x->entries; e->path; e++)
+		if (sbx_protect_git_entry(e->path))
 			return true;
 	return false;
 }
@@ -211,16 +209,19 @@ static int protect_worktrees(struct sbx_protect *x, const char *dir)
 static int protect_one(struct sbx_protect *x, const char *dir, bool by_marks)
 {
 	SBX_AUTO_FREE char *common = sbx_protect_join(dir, "commondir");
+	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, dir, O_PATH | O_DIRECTORY);
 	bool linked = false;
-	const char *e;
 	int r = common ? remember(x, dir) : -ENOMEM;
 
 	if (r == 0)
 		r = protect_named(x, common, "", dir, &linked);
-	for (size_t i = 0; (e = sbx_protect_entry(x, i)) && r == 0; i++)
-		if (sbx_protect_git_entry(e))
-			r = sbx_protect_below(x, dir, sbx_protect_git_entry(e),
-					      !linked || is_of_worktree(sbx_protect_git_entry(e)));
+	for (const struct sbx_protect_entry *e = x->entries; e->path && r == 0; e++) {
+		const char *entry = sbx_protect_git_entry(e->path);
+
+		if (entry)
+			r = e->pattern ? sbx_protect_matches(x, dir, fd, entry) :
+					 sbx_protect_below(x, dir, entry, e->absent && (!linked || is_of_worktree(entry)));
+	}
 	if (r == 0 && by_marks)
 		r = sbx_protect_keep(x, dir, "objects");
 	if (r == 0 && by_marks)

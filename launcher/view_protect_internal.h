@@ -23,8 +23,17 @@ struct sbx_protect_base {
 	bool top;   /* what is absent is covered as well */
 };
 
+/* One of the lists, the system policy's first. */
+struct sbx_protect_entry {
+	const char *path;
+	bool pattern;
+	bool absent; /* is covered where it is absent at the top */
+};
+
 struct sbx_protect {
 	struct sbx_plan *p;
+	struct sbx_protect_entry *entries; /* path NULL ends them */
+	bool has_names; /* some are patterns of names in the place itself */
 	size_t grant, n_bases;
 	struct sbx_protect_base bases[SBX_PROTECT_BASES_MAX];
 	size_t n_git_dirs; /* of all grants */
@@ -36,8 +45,11 @@ struct sbx_protect {
 
 /* --- the list (view_protect.c) --- */
 
-/* Entry @i of the lists, first the system policy's; NULL: there are no more. */
-const char *sbx_protect_entry(const struct sbx_protect *x, size_t i);
+/* Does the list have exactly this path? */
+bool sbx_protect_is_listed(const struct sbx_protect *x, const char *path);
+/* Files that match @pattern (NULL: any pattern of a name) are held. @dir is below the grant, and open as @fd (borrowed; -1:
+ * there is nothing). 0 or -errno. */
+int sbx_protect_matches(struct sbx_protect *x, const char *dir, int fd, const char *pattern);
 /* PURE. What comes behind `.git/`; NULL: it is no entry of a git directory. */
 const char *sbx_protect_git_entry(const char *e);
 const struct sbx_mount_op *sbx_protect_grant(const struct sbx_protect *x);

@@ -356,7 +356,7 @@ int sbx_protect_open(const struct sbx_protect *x, const char *path, int flags)
 
 	if (r != 0)
 		return r < 0 ? r : -ENOENT;
-	fd = openat(t.fd, last_part(path), flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = openat(t.fd, *path ? last_part(path) : ".", flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -85,13 +85,17 @@ static const char *check_segment(const char *s)
 	return strchr(s, '/') ? "a segment is one name in a path, without '/'" : NULL;
 }
 
-/* A path below a grant. */
+/* A path below a grant; a `*` in its last part makes it a pattern (protected_path.h). */
 static const char *check_relative_path(const char *s)
 {
+	const char *slash = strrchr(s, '/');
+
 	if (s[0] == '/' || !*s)
 		return "a path relative to the granted directory is needed";
 	if (strcmp(s, ".") == 0 || strncmp(s, "./", 2) == 0 || strstr(s, "//") || s[strlen(s) - 1] == '/')
 		return "a plain path such as .git/hooks is needed";
+	if (slash && memchr(s, '*', (size_t)(slash - s)))
+		return "a '*' can stand only in the last part of a path";
 	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
 }
 
@@ -342,7 +346,8 @@ static const struct sbx_key filesystem_rows[] = {
 	  .help = "How many levels below a granted directory blocked segments are looked for; 3 unless said." },
 	{ "protected_paths", SBX_KEY_STRINGS, PROFILE(filesystem.protected_paths), .max = 256,
 	  .check = check_relative_path,
-	  .help = "Paths below writable grants that stay as they are, besides the system policy's." },
+	  .help = "Paths below writable grants that stay as they are, besides the system policy's; with a `*` in the last "
+		  "part, names that match." },
 	{ "tmpfs", SBX_KEY_STRINGS, PROFILE(filesystem.tmpfs), .max = 64, .check = sbx_form_tmpfs,
 	  .help = "Empty writable directories in memory, `DIR[:SIZE]`; a size is that of /tmp unless said." },
 	{ "devices", SBX_KEY_STRINGS, PROFILE(filesystem.devices), .max = 64, .check = sbx_form_device,
@@ -475,7 +480,7 @@ static const struct sbx_key system_rows[] = {
 	  .help = "Names that no mount source may have in its path, and that are masked below one." },
 	{ "protected_paths", SBX_KEY_STRINGS, SYSTEM(protected_paths), .max = 256,
 	  .check = check_relative_path,
-	  .help = "Paths below writable grants that no sandbox changes." },
+	  .help = "Paths below writable grants that no sandbox changes; with a `*` in the last part, names that match." },
 	{ "unprotected_paths", SBX_KEY_STRINGS, SYSTEM(unprotected_paths), .max = 256,
 	  .check = check_relative_path, .help = "Shipped protected paths that do not hold here." },
 	{ "devices", SBX_KEY_STRINGS, SYSTEM(devices), .max = 256, .check = sbx_form_device,

@@ -27,6 +27,7 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/policy_hash.c \
 	%reldir%/policy_load.c %reldir%/policy_load.h \
 	%reldir%/profile.c %reldir%/profile.h \
+	%reldir%/protected_path.c %reldir%/protected_path.h \
 	%reldir%/publish.c %reldir%/publish.h \
 	%reldir%/shipped.c %reldir%/shipped.h \
 	%reldir%/suggest.c %reldir%/suggest.h \
@@ -47,6 +48,7 @@ check_PROGRAMS += \
 	tests/unit/test_profile \
 	tests/unit/test_profile_golden \
 	tests/unit/test_profile_man \
+	tests/unit/test_protected_path \
 	tests/unit/test_publish \
 	tests/unit/test_suggest \
 	tests/unit/test_system \
@@ -72,6 +74,8 @@ tests_unit_test_profile_golden_SOURCES = tests/unit/test_profile_golden.c tests/
 tests_unit_test_profile_golden_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_profile_man_SOURCES = tests/unit/test_profile_man.c tests/unit/policy_world.h
 tests_unit_test_profile_man_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_test_protected_path_SOURCES = tests/unit/test_protected_path.c tests/unit/policy_world.h
+tests_unit_test_protected_path_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_publish_SOURCES = tests/unit/test_publish.c
 tests_unit_test_publish_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_suggest_SOURCES = tests/unit/test_suggest.c
@@ -82,7 +86,7 @@ tests_unit_test_units_SOURCES = tests/unit/test_units.c
 tests_unit_test_units_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_yaml_tree_SOURCES = tests/unit/test_yaml_tree.c
 tests_unit_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
-SBX_GOLDEN_TESTS += tests/unit/test_profile_golden tests/unit/test_profile_man
+SBX_GOLDEN_TESTS += tests/unit/test_profile_golden tests/unit/test_profile_man tests/unit/test_protected_path
 
 check_PROGRAMS += tests/fuzz/fuzz_job tests/fuzz/fuzz_profile tests/fuzz/fuzz_policy_blob tests/fuzz/fuzz_pattern \
 	tests/fuzz/fuzz_publish

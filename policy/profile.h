@@ -156,6 +156,7 @@ struct sbx_system_policy {
 	bool drop_shipped; /* shipped: drop; the next three without the shipped lists */
 	struct sbx_str_list blocked_segments;
 	struct sbx_str_list protected_paths;   /* relative to a writable grant */
+	size_t n_own_protected_paths; /* of those, the file's own, which come first */
 	struct sbx_str_list unprotected_paths; /* left out of the shipped ones */
 	struct sbx_str_list commands_deny;
 	size_t n_own_commands_deny; /* of those, the file's own, which come first; the rest is the shipped list */

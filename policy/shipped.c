@@ -80,35 +80,6 @@ const char *const sbx_shipped_blocked_segments[] = {
 };
 
 /*
- * What somebody's git, shell, direnv, editor or coding agent executes or obeys when it is next used there, without
- * asking. commondir and config.worktree lead git to another configuration; HEAD is what makes a directory without
- * .git a repository, whose configuration git then obeys.
- */
-const char *const sbx_shipped_protected_paths[] = {
-	".git/hooks",
-	".git/config",
-	".git/config.worktree",
-	".git/commondir",
-	".gitmodules",
-	"HEAD",
-	".envrc",
-	".vscode",
-	".idea",
-	".claude",
-	".mcp.json",
-	/* where the granted directory is, or is copied to, a home */
-	".bashrc",
-	".bash_profile",
-	".bash_login",
-	".profile",
-	".zshenv",
-	".zprofile",
-	".zshrc",
-	".zlogin",
-	NULL,
-};
-
-/*
  * Most of these could do no harm inside (no capabilities, no_new_privs, seccomp); they are refused
  * so that the refusal names the reason instead of a strange failure later. Both what people type
  * and what the links resolve to (iptables is xtables-nft-multi, modprobe is kmod).

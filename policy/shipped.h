@@ -11,9 +11,6 @@
 extern const char *const sbx_shipped_floors[];
 /* Names in a path behind which credentials lie. system.yaml: `shipped: drop` leaves them out. */
 extern const char *const sbx_shipped_blocked_segments[];
-/* Below a writable grant: what tools of the host execute later. system.yaml: `shipped: drop` and
- * `unprotected_paths` leave them out. */
-extern const char *const sbx_shipped_protected_paths[];
 /* Commands that are for administering the host. system.yaml: `shipped: drop` leaves them out. */
 extern const char *const sbx_shipped_commands_deny[];
 /* What a profile without environment.pass hands on: nothing in it may hold a secret. */

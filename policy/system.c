@@ -14,6 +14,7 @@
 #include "policy/key_read.h"
 #include "policy/net_entry.h"
 #include "policy/profile.h"
+#include "policy/protected_path.h"
 #include "policy/shipped.h"
 #include "policy/yaml_tree.h"
 
@@ -77,17 +78,26 @@ static int append(struct sbx_str_list *list, const char *const *names, const str
 	return 0;
 }
 
+static int append_protected(struct sbx_system_policy *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < sbx_n_protected_rows && r == 0; i++)
+		r = append(&s->protected_paths, sbx_protected_rows[i].paths, &s->unprotected_paths);
+	return r;
+}
+
 static int append_shipped(struct sbx_system_policy *s)
 {
 	s->n_own_commands_deny = s->commands_deny.n;
+	s->n_own_protected_paths = s->protected_paths.n;
 	if (!s->devices.v && append(&s->devices, sbx_shipped_devices, NULL) < 0)
 		return -ENOMEM;
 	if (!s->seccomp_allow.v && append(&s->seccomp_allow, sbx_shipped_seccomp_allow, NULL) < 0)
 		return -ENOMEM;
 	if (s->drop_shipped)
 		return 0;
-	if (append(&s->blocked_segments, sbx_shipped_blocked_segments, NULL) < 0 ||
-	    append(&s->protected_paths, sbx_shipped_protected_paths, &s->unprotected_paths) < 0)
+	if (append(&s->blocked_segments, sbx_shipped_blocked_segments, NULL) < 0 || append_protected(s) < 0)
 		return -ENOMEM;
 	return append(&s->commands_deny, sbx_shipped_commands_deny, NULL);
 }

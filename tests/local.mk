@@ -83,6 +83,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_process.py \
 	%reldir%/system/test_protect.py \
 	%reldir%/system/test_protect_git.py \
+	%reldir%/system/test_protect_settings.py \
 	%reldir%/system/test_protect_ways.py \
 	%reldir%/system/test_publish.py \
 	%reldir%/system/test_readme.py \

@@ -44,8 +44,8 @@ class Workspace:
     def args(self, args=()):
         return (["--user", USER] if self.way == "root" else []) + list(args)
 
-    def run(self, script, args=(), **kw):
-        return self.sbx.run(self.args(args), ["sh", "-c", script], root=self.root, **kw)
+    def run(self, script, args=(), cmd=(), **kw):
+        return self.sbx.run(self.args(args), ["sh", "-c", script, "sh", *cmd], root=self.root, **kw)
 
     def popen(self, script, args=(), **kw):
         return self.sbx.popen(self.args(args), ["sh", "-c", script], root=self.root, **kw)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_POLICY_PROTECTED_PATH_H
+#define SBX_POLICY_PROTECTED_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The shipped protected paths, with the reason for each, and what an entry of protected_paths means. PURE.
+ *
+ * An entry is a path relative to a directory. A `*` in its last component makes it a pattern: it stands for every name
+ * in that directory that matches, and `*` matches any bytes, also none, also a dot at the beginning.
+ */
+
+/* Does the tool ask its user before it acts on what it finds? */
+enum sbx_protected_asks {
+	SBX_PROTECTED_ASKS_NO = 0,
+	SBX_PROTECTED_ASKS_UNKNOWN, /* nothing that was read says so: take it for NO */
+	SBX_PROTECTED_ASKS_SET,	    /* where it is configured to */
+	SBX_PROTECTED_ASKS_ONCE,    /* for a directory, path or server: what is written there later runs without a word */
+	SBX_PROTECTED_ASKS_EACH,    /* again for each content */
+	SBX_N_PROTECTED_ASKS,
+};
+const char *sbx_protected_asks_str(enum sbx_protected_asks asks);
+
+enum sbx_protected_group {
+	SBX_PROTECTED_VCS,
+	SBX_PROTECTED_SHELLS,
+	SBX_PROTECTED_DIRECTORIES,
+	SBX_PROTECTED_EDITORS,
+	SBX_PROTECTED_AGENTS,
+	SBX_PROTECTED_HOOKS,
+	SBX_PROTECTED_PACKAGES,
+	SBX_PROTECTED_INTERPRETERS,
+	SBX_N_PROTECTED_GROUPS,
+};
+const char *sbx_protected_group_str(enum sbx_protected_group group);
+
+#define SBX_PROTECTED_PATHS_MAX 12 /* of one row */
+
+struct sbx_protected_row {
+	enum sbx_protected_group group;
+	const char *paths[SBX_PROTECTED_PATHS_MAX + 1]; /* NULL ends them */
+	const char *tool;
+	const char *acts; /* what makes the tool execute something */
+	enum sbx_protected_asks asks;
+	/* A path that is absent at the top of a grant is covered, so that nobody inside can make it. Only for tools that
+	 * mind neither a socket nor an empty file of that name. */
+	bool cover_absent;
+	const char *source; /* what was read (or run) to know this */
+};
+
+extern const struct sbx_protected_row sbx_protected_rows[];
+extern const size_t sbx_n_protected_rows;
+
+/* The row that has exactly this entry; NULL: none. */
+const struct sbx_protected_row *sbx_protected_row_of(const char *entry);
+
+/* Is a path that is absent covered? What the table says; for an entry that it does not have, true unless it is a
+ * pattern. */
+bool sbx_protected_path_covers_absent(const char *entry);
+
+bool sbx_protected_path_is_pattern(const char *entry);
+/* Does @name, of one component, match the last component of @entry? */
+bool sbx_protected_path_matches(const char *entry, const char *name);
+
+#endif
