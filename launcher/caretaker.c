@@ -212,13 +212,14 @@ static bool wait_for_word(int channel, struct sbx_new_watch *watch)
 			      { .fd = watch ? sbx_new_watch_fd(watch) : -1, .events = POLLIN } };
 
 	for (;;) {
-		if (poll(p, SBX_N_ELEMENTS(p), -1) < 0 && errno != EINTR)
+		int n = poll(p, SBX_N_ELEMENTS(p), watch ? sbx_new_watch_timeout_ms(watch) : -1);
+
+		if (n < 0 && errno != EINTR)
 			return false;
-		if (p[0].revents)
+		if (n > 0 && p[0].revents)
 			return true;
-		if (p[1].revents)
+		if (n >= 0 && watch)
 			sbx_new_watch_read(watch);
-		p[0].revents = p[1].revents = 0;
 	}
 }
 

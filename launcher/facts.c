@@ -5,7 +5,8 @@
  * function of what it is given.
  *
  * Trust: root's environment is root's (sudo scrubs it); an ordinary user's steers only his own run.
- * A directory from the environment must be absolute. bwrap is executed with the sandbox's rights,
+ * A directory from the environment must be absolute, and a privileged launcher's be out of others' reach (trust.h): sudo
+ * may have been told to leave the environment alone. bwrap is executed with the sandbox's rights,
  * yet it must belong to root or to us and be writable by nobody else.
  */
 #include "launcher/facts.h"
@@ -26,12 +27,13 @@
 #include "launcher/facts_user.h"
 #include "launcher/plan_internal.h"
 #include "launcher/rights.h"
+#include "launcher/trust.h"
+#include "sys/path_resolve.h"
 #include "sys/landlock.h"
 #include "sys/proc.h"
 
 #define RESOLV_CONF_MAX (64u << 10)
 #define HOSTS_MAX	(1u << 20)
-#define CONFIG_DIR	"/etc/sbx"
 #define BWRAP		"/usr/bin/bwrap"
 
 static char *join(const char *dir, const char *name)
@@ -105,6 +107,19 @@ static char *caller_home(const struct sbx_facts *f)
 	return home ? home : strdup("/");
 }
 
+/* An ordinary user's are looked at when they are made. */
+static int check_place(const struct sbx_facts *f, const char *dir, const char *what, const char *variable,
+		       struct sbx_err *err)
+{
+	struct sbx_err why = { 0 };
+	int r = f->privileged ? sbx_trust_dir(f, dir, &why) : 0;
+
+	if (r == 0 || !why.msg[0])
+		return r;
+	sbx_err_set(err, "the %s directory %s: %s (set %s)", what, dir, why.msg, variable);
+	return SBX_FACTS_E_UNUSABLE;
+}
+
 /* Files in them have paths as well, and SQLite takes none that is longer than 512 bytes. */
 static int check_lengths(const struct sbx_facts *f, struct sbx_err *err)
 {
@@ -134,6 +149,9 @@ static int gather_dirs(struct sbx_facts *f, struct sbx_err *err)
 
 	if (!home)
 		return -ENOMEM;
+	/* Said once, and not of each directory. */
+	if (f->privileged && sbx_path_check_support(err) != 0)
+		return SBX_FACTS_E_UNUSABLE;
 	r = dir_from_env("SBX_STATE_DIR", &f->state_dir, err);
 	if (r == 0)
 		r = dir_from_env("SBX_RUNTIME_DIR", &f->runtime_dir, err);
@@ -147,11 +165,14 @@ static int gather_dirs(struct sbx_facts *f, struct sbx_err *err)
 	if (!f->runtime_dir && f->state_dir)
 		f->runtime_dir = runtime_dir(f);
 	if (!f->config_dir)
-		f->config_dir = strdup(CONFIG_DIR);
+		f->config_dir = strdup(SBX_DEFAULT_CONFIG_DIR);
 	f->user_config_dir = xdg_dir("XDG_CONFIG_HOME", home, ".config/sbx");
 	if (!f->state_dir || !f->runtime_dir || !f->config_dir || !f->user_config_dir)
 		return -ENOMEM;
-	return check_lengths(f, err);
+	r = check_lengths(f, err);
+	if (r == 0)
+		r = check_place(f, f->state_dir, "state", "SBX_STATE_DIR", err);
+	return r == 0 ? check_place(f, f->runtime_dir, "runtime", "SBX_RUNTIME_DIR", err) : r;
 }
 
 /* --- where sbx itself is --- */
@@ -214,19 +235,19 @@ static int gather_installation(struct sbx_facts *f)
 
 /* --- bwrap --- */
 
-static bool is_trusted_program(const char *path, uid_t uid)
+static bool is_trusted_program(const char *path, uid_t uid, struct stat *ret_st)
 {
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111) &&
-	       (st.st_uid == 0 || st.st_uid == uid) && !(st.st_mode & 0022);
+	return stat(path, ret_st) == 0 && S_ISREG(ret_st->st_mode) && (ret_st->st_mode & 0111) &&
+	       (ret_st->st_uid == 0 || ret_st->st_uid == uid) && !(ret_st->st_mode & 0022);
 }
 
 static int gather_bwrap(struct sbx_facts *f, struct sbx_err *err)
 {
 	const char *path = getenv("PATH");
+	struct sbx_err why = { 0 };
+	struct stat st;
 
-	if (is_trusted_program(BWRAP, f->caller_uid)) {
+	if (is_trusted_program(BWRAP, f->caller_uid, &st)) {
 		f->bwrap = strdup(BWRAP);
 		return f->bwrap ? 0 : -ENOMEM;
 	}
@@ -236,7 +257,7 @@ static int gather_bwrap(struct sbx_facts *f, struct sbx_err *err)
 
 		if (path[0] == '/' &&
 		    snprintf(file, sizeof(file), "%.*s/bwrap", (int)n, path) < (int)sizeof(file) &&
-		    is_trusted_program(file, f->caller_uid)) {
+		    is_trusted_program(file, f->caller_uid, &st) && sbx_trust_file(f, file, &st, true, &why) == 0) {
 			f->bwrap = strdup(file);
 			return f->bwrap ? 0 : -ENOMEM;
 		}

@@ -8,6 +8,8 @@
 #include "launcher/options.h"
 #include "launcher/plan.h"
 
+#define SBX_DEFAULT_CONFIG_DIR "/etc/sbx"
+
 /* What the planner must know of the host and the caller, read once. */
 
 /* 0; SBX_FACTS_E_UNUSABLE with @err (exit status 125); -errno with @err. @ret_f is for

@@ -46,6 +46,7 @@ static void exec_getent(void *arg)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == g->parent && sbx_proc_arrange_fds(&g->pipe, &number, 1) == 0 &&
 	    open("/dev/null", O_RDWR) == 0 && dup2(0, 2) == 2)

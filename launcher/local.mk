@@ -43,6 +43,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \
 	%reldir%/session_sockets.c %reldir%/session_sockets.h \
 	%reldir%/tree.c %reldir%/tree.h %reldir%/tree_cover.c %reldir%/tree_cover.h \
+	%reldir%/trust.c %reldir%/trust.h \
 	%reldir%/uid_pool.c %reldir%/uid_pool.h \
 	%reldir%/view.c %reldir%/view.h \
 	%reldir%/view_covers.c \
@@ -51,7 +52,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/view_home.c %reldir%/view_home.h \
 	%reldir%/view_mounts.c \
 	%reldir%/view_protect.c %reldir%/view_protect.h %reldir%/view_protect_internal.h \
-	%reldir%/view_protect_git.c %reldir%/view_protect_path.c \
+	%reldir%/view_protect_git.c %reldir%/view_protect_links.c %reldir%/view_protect_path.c \
 	%reldir%/view_root.c %reldir%/view_root.h \
 	%reldir%/view_scratch.c
 launcher_plan_libs = \
@@ -64,8 +65,9 @@ launcher_plan_tests = \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
-	tests/unit/test_probes tests/unit/test_rights tests/unit/test_session_sockets \
-	tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
+	tests/unit/test_probes tests/unit/test_rights tests/unit/test_session_sockets tests/unit/test_supervise \
+	tests/unit/test_tree \
+	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
 SBX_GOLDEN_TESTS += tests/unit/test_plan_json
 EXTRA_DIST += \
@@ -118,6 +120,13 @@ tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
 tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run.c %reldir%/supervise.c %reldir%/terminal.c
+tests_unit_test_supervise_LDADD = \
+	src/ipc/libsbx-ipc.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a $(sys_nftnl_libs) $(CMOCKA_LIBS)
+tests_unit_test_tree_SOURCES = tests/unit/test_tree.c
+tests_unit_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_test_trust_SOURCES = tests/unit/test_trust.c tests/unit/scratch.h
+tests_unit_test_trust_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_uid_pool_SOURCES = tests/unit/test_uid_pool.c tests/unit/scratch.h
 tests_unit_test_uid_pool_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_workspace_SOURCES = tests/unit/test_workspace.c
@@ -150,7 +159,8 @@ launcher_common_sources = \
 	%reldir%/stage.c %reldir%/stage.h \
 	%reldir%/step_hook.h \
 	%reldir%/steps.c \
-	%reldir%/supervise.c %reldir%/supervise.h
+	%reldir%/supervise.c %reldir%/supervise.h \
+	%reldir%/terminal.c %reldir%/terminal.h
 launcher_common_libs = \
 	%reldir%/libsbx-plan.a \
 	src/store/libsbx-store.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a \
@@ -245,3 +255,12 @@ tests_fuzz_fuzz_init_dns_LDADD = \
 check_PROGRAMS += tests/fuzz/fuzz_exec_format
 tests_fuzz_fuzz_exec_format_SOURCES = tests/fuzz/fuzz_exec_format.c
 tests_fuzz_fuzz_exec_format_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-plan.a src/base/libsbx-base.a
+
+# Both make files, in a file system of their own (tests/fuzz/plan_fuzz.h).
+check_PROGRAMS += tests/fuzz/fuzz_plan tests/fuzz/fuzz_view_protect_git
+launcher_plan_fuzz_sources = \
+	tests/fuzz/plan_check.c tests/fuzz/plan_check.h tests/fuzz/plan_fuzz.c tests/fuzz/plan_fuzz.h
+tests_fuzz_fuzz_plan_SOURCES = tests/fuzz/fuzz_plan.c $(launcher_plan_fuzz_sources)
+tests_fuzz_fuzz_plan_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)
+tests_fuzz_fuzz_view_protect_git_SOURCES = tests/fuzz/fuzz_view_protect_git.c $(launcher_plan_fuzz_sources)
+tests_fuzz_fuzz_view_protect_git_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)

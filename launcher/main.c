@@ -174,6 +174,7 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 
 	sbx_run_init(&run, o, f);
 	run.started_us = started_us;
+	sbx_terminals_save(&run.terminals);
 	run.stage_error = sbx_supervise_signals(&run);
 	if (run.stage_error == 0 && !sbx_cgroup_expected(f))
 		run.stage_error = sbx_stage_begin(&run);
@@ -227,6 +228,7 @@ int main(int argc, char **argv)
 
 	prctl(PR_SET_DUMPABLE, 0); /* nobody of the same uid reads what is planned, or attaches; and no core */
 	signal(SIGCHLD, SIG_DFL); /* ignored, as a caller may leave it, children vanish without a status */
+	signal(SIGXFSZ, SIG_IGN); /* a file past `ulimit -f` is an error, which the database has; init resets it */
 	if (open_stdio() < 0)
 		return EXIT_NOT_SET_UP;
 	if (argc == 3 && strcmp(argv[1], SBX_GUARD_MODE) == 0)

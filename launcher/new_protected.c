@@ -250,11 +250,14 @@ static void look_at_git_file(struct sbx_new *x, size_t grant, const char *place,
 {
 	SBX_AUTO_FREE char *path = join(place, ".git"), *text = NULL, *there = NULL;
 	size_t where;
+	int r = -EINVAL;
 
 	text = path ? sbx_git_read_name(x, grant, path, "gitdir: ") : NULL;
-	if (text && sbx_new_resolve(x, grant, place, text, &where, &there) == 0)
+	if (text)
+		r = sbx_new_resolve(x, grant, place, text, &where, &there);
+	if (r == 0)
 		sbx_git_look(x, where, there, true, on_git_found);
-	else if (!held && (text || x->ended))
+	else if (!held && (x->ended || r == -EXDEV)) /* git makes the file before the directory that it names */
 		move_aside(x, grant, place, ".git", "it leads out of what is granted, or to nothing");
 }
 

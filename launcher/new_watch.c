@@ -6,6 +6,7 @@
  * node_modules). What appears in one is looked at by its name; a directory that appears is a place, too, if it is not too
  * deep. Git directories: each `.git`, each bare repository, hooks/, modules/ and worktrees/ of them and what is below the last
  * two. Whatever changes there in a part that git obeys, the git directory is judged anew.
+ * A `.git` that is a file is watched itself, with the git directory that it names.
  *
  * First the watch, then the look: so nothing that comes between them is missed. Where events were lost (the queue is full)
  * everything is looked at again. A directory that was moved keeps its watch and gets its new path.
@@ -32,8 +33,11 @@
 
 #define WATCHES_MAX 4096
 #define DEPTH_MAX   64 /* below a git directory */
+#define RETRY_MS    20
+#define TRIES	    250 /* then it is found in the end */
 
 #define PLACE_MASK (IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_EXCL_UNLINK)
+#define FILE_MASK  (IN_MODIFY | IN_CLOSE_WRITE)
 #define GIT_MASK   (PLACE_MASK | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB)
 
 /* What is watched for; a directory can be a place and a git directory. */
@@ -42,6 +46,7 @@ enum {
 	GIT = 2,
 	HOOKS = 4,   /* of the git directory above it */
 	MODULES = 8, /* modules/ or worktrees/ of a git directory, or below one of them */
+	GIT_FILE = 16, /* a `.git` that is a file: it is empty first, and then names a git directory */
 };
 
 struct watched {
@@ -50,13 +55,15 @@ struct watched {
 	unsigned int depth; /* of a place: levels below where the search begins */
 	size_t grant;
 	char *path;
-	size_t n_owner; /* bytes of the path: the git directory that is judged */
+	unsigned int tries; /* left, of a file that leads to nothing yet */
+	size_t n_owner; /* bytes of the path: the git directory, or the place, that is judged */
 };
 
 struct sbx_new_watch {
 	struct sbx_new *x;
 	int fd;
-	bool full; /* said once */
+	bool full;  /* said once */
+	bool waits; /* some have tries left */
 	size_t n;  /* entries in use, from the first */
 	struct watched v[WATCHES_MAX];
 };
@@ -120,7 +127,8 @@ struct dir {
 /* Watch the directory, or note that it is at another path now. False: it is not watched. */
 static bool add(struct sbx_new_watch *w, const struct dir *d, unsigned int kind)
 {
-	SBX_AUTO_CLOSE int fd = sbx_new_open(w->x, d->grant, d->path, O_PATH | O_DIRECTORY);
+	const uint32_t mask = kind == PLACE ? PLACE_MASK : kind == GIT_FILE ? FILE_MASK : GIT_MASK;
+	SBX_AUTO_CLOSE int fd = sbx_new_open(w->x, d->grant, d->path, O_PATH | (kind == GIT_FILE ? 0 : O_DIRECTORY));
 	struct watched *v = fd >= 0 ? room(w) : NULL, *known;
 	unsigned int kinds = kind;
 	char self[32];
@@ -131,7 +139,7 @@ static bool add(struct sbx_new_watch *w, const struct dir *d, unsigned int kind)
 	if (!v)
 		return false;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	wd = inotify_add_watch(w->fd, self, (kind == PLACE ? PLACE_MASK : GIT_MASK) | IN_MASK_ADD);
+	wd = inotify_add_watch(w->fd, self, mask | IN_MASK_ADD);
 	if (wd < 0 && errno == ENOSPC)
 		tell_limit(w, d->grant, "fs.inotify.max_user_watches");
 	if (wd < 0)
@@ -206,6 +214,35 @@ static void watch_git(struct sbx_new_watch *w, size_t grant, const char *path, u
 
 	if (add(w, &d, GIT))
 		for_dirs(w, &parts, watch_part);
+}
+
+/* Git makes the file first. */
+static void try_later(struct sbx_new_watch *w, size_t grant, const char *path)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->v[i].wd && w->v[i].grant == grant && strcmp(w->v[i].path, path) == 0)
+			w->v[i].tries = TRIES;
+	w->waits = true;
+}
+
+static void watch_git_or_file(struct sbx_new_watch *w, size_t grant, const char *path, bool is_dir)
+{
+	const char *slash = strrchr(path, '/');
+	const struct dir file = { grant, path, 0, slash ? (size_t)(slash - path) : 0 };
+	SBX_AUTO_FREE char *place = strndup(path, file.n_owner), *text = NULL, *there = NULL;
+	size_t where;
+
+	if (is_dir) {
+		watch_git(w, grant, path, 0);
+		return;
+	}
+	if (!add(w, &file, GIT_FILE))
+		return;
+	text = place ? sbx_git_read_name(w->x, grant, path, "gitdir: ") : NULL;
+	if (text && sbx_new_resolve(w->x, grant, place, text, &where, &there) == 0)
+		watch_git(w, where, there, 0);
+	else if (text)
+		try_later(w, grant, path);
 }
 
 static bool is_place(const struct sbx_new_watch *w, const struct dir *d)
@@ -290,7 +327,7 @@ static void on_place_event(struct sbx_new_watch *w, const struct watched *v, con
 	if (!path)
 		return;
 	if (is_git)
-		watch_git(w, v->grant, path, 0);
+		watch_git_or_file(w, v->grant, path, e->mask & IN_ISDIR);
 	else if (e->mask & IN_ISDIR)
 		watch_place(w, &d);
 	if (sbx_new_is_of_bare(e->name) && may_be_bare(w, &place))
@@ -311,6 +348,39 @@ static void start(struct sbx_new_watch *w, bool look)
 	}
 }
 
+static void on_git_file(struct sbx_new_watch *w, const struct watched *v)
+{
+	SBX_AUTO_FREE char *place = strndup(v->path, v->n_owner);
+
+	watch_git_or_file(w, v->grant, v->path, false);
+	if (place)
+		sbx_new_look(w->x, v->grant, place, ".git");
+}
+
+int sbx_new_watch_timeout_ms(const struct sbx_new_watch *w)
+{
+	return w->waits ? RETRY_MS : -1;
+}
+
+/* Files that led to nothing: do they lead somewhere now? */
+static void try_again(struct sbx_new_watch *w)
+{
+	w->waits = false;
+	for (size_t i = 0; i < w->n; i++) {
+		struct watched v = w->v[i];
+		SBX_AUTO_FREE char *path = v.wd && v.tries > 0 ? strdup(v.path) : NULL;
+
+		if (!path)
+			continue;
+		v.path = path; /* the entry may change meanwhile */
+		on_git_file(w, &v);
+		if (w->v[i].wd == v.wd && w->v[i].tries > 0) {
+			w->v[i].tries = v.tries - 1;
+			w->waits = true;
+		}
+	}
+}
+
 static void on_event(struct sbx_new_watch *w, const struct inotify_event *e)
 {
 	struct watched *found = e->mask & IN_Q_OVERFLOW ? NULL : find(w, e->wd);
@@ -323,10 +393,15 @@ static void on_event(struct sbx_new_watch *w, const struct inotify_event *e)
 		return;
 	if (e->mask & IN_IGNORED)
 		forget(found);
-	if (e->mask & IN_IGNORED || e->len == 0)
+	if (e->mask & IN_IGNORED)
 		return;
 	v = *found; /* the entry may change meanwhile */
 	v.path = path;
+	if (e->len == 0) { /* of what is watched itself */
+		if (v.kinds & GIT_FILE)
+			on_git_file(w, &v);
+		return;
+	}
 	if (v.kinds & (GIT | HOOKS | MODULES))
 		on_git_event(w, &v, e);
 	if (v.kinds & PLACE)
@@ -338,6 +413,8 @@ void sbx_new_watch_read(struct sbx_new_watch *w)
 	_Alignas(struct inotify_event) char buffer[65536];
 	ssize_t n = read(w->fd, buffer, sizeof(buffer));
 
+	if (w->waits)
+		try_again(w);
 	for (const char *at = buffer; n > 0 && at < buffer + n;) {
 		const struct inotify_event *e = (const struct inotify_event *)(const void *)at;
 

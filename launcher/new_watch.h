@@ -14,7 +14,9 @@ struct sbx_new_watch *sbx_new_watch_open(struct sbx_new *x);
 struct sbx_new_watch *sbx_new_watch_close(struct sbx_new_watch *w); /* NULL */
 /* For poll(2): it is readable when something happened. */
 int sbx_new_watch_fd(const struct sbx_new_watch *w);
-/* Take in what happened. */
+/* ..., or after that many milliseconds; -1: only then. */
+int sbx_new_watch_timeout_ms(const struct sbx_new_watch *w);
+/* Take in what happened, if anything did. */
 void sbx_new_watch_read(struct sbx_new_watch *w);
 
 #endif

@@ -10,7 +10,8 @@
  *
  * Sandboxes that share a workspace share its placeholders. Each holds a shared lock (flock(2)) on the directory they
  * are in; removing asks for an exclusive one, so the last one removes. That matters: removing a file takes away the
- * masks that other mount namespaces have on it.
+ * masks that other mount namespaces have on it. Whoever may read a directory may keep others from that lock, so each has a
+ * read lock as well (F_OFD_SETLK, fcntl(2)), which nobody can be kept from, and who would remove looks for both.
  *
  * They are made as whoever may write there, the sandbox's user or the owner of an id-mapped grant, and removed by the
  * descriptor of the directory, only what has the inode that was made (caretaker.c says by whom). What a killed
@@ -75,11 +76,45 @@ static bool is_whole(const struct stat *st, enum sbx_placeholder_kind kind)
 
 enum { LAST, SHARED, UNKNOWN }; /* who uses what is in a directory */
 
+/* Nobody can be kept from this one: on a directory there are read locks only, for want of a descriptor to write with. */
+static void mark_use(int lock_fd, bool used)
+{
+	struct flock l = { .l_type = used ? F_RDLCK : F_UNLCK, .l_whence = SEEK_SET };
+
+	fcntl(lock_fd, F_OFD_SETLK, &l); /* a file system without such locks has the others */
+}
+
+static bool is_used(int lock_fd)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(lock_fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
+}
+
+/* Asking for it alone has lost it. */
+static bool lock_again(const struct sbx_placeholder_dir *d)
+{
+	mark_use(d->lock_fd, true);
+	return flock(d->lock_fd, LOCK_SH | LOCK_NB) == 0 || d->lock_is_others;
+}
+
+/* Asking has given up what @lock_fd shared: of two who ask at once, one is the last. */
 static int users_of(int lock_fd)
 {
 	if (lock_fd < 0)
 		return UNKNOWN;
-	return flock(lock_fd, LOCK_EX | LOCK_NB) == 0 ? LAST : errno == EWOULDBLOCK ? SHARED : UNKNOWN;
+	mark_use(lock_fd, false);
+	if (flock(lock_fd, LOCK_EX | LOCK_NB) == 0)
+		return is_used(lock_fd) ? SHARED : LAST;
+	return errno == EWOULDBLOCK ? SHARED : UNKNOWN;
+}
+
+/* Of a sandbox that ends: whether others will remove what it leaves. */
+static int users_at_end(const struct sbx_placeholder_dir *d)
+{
+	int users = users_of(d->lock_fd);
+
+	return users == SHARED && d->lock_is_others ? UNKNOWN : users;
 }
 
 static bool is_gone(int e)
@@ -96,7 +131,7 @@ bool sbx_placeholders_remove_of(const struct sbx_plan *p, const uid_t *writer)
 		const struct sbx_mount_op *grant = &p->mounts[p->placeholder_dirs[i].grant];
 
 		users[i] = writer && sbx_view_writer(p, grant) != *writer ? SHARED :
-									    (uint8_t)users_of(p->placeholder_dirs[i].lock_fd);
+									    (uint8_t)users_at_end(&p->placeholder_dirs[i]);
 	}
 	for (size_t i = 0; users && i < p->n_placeholders; i++) {
 		const struct sbx_placeholder *h = &p->placeholders[i];
@@ -217,7 +252,7 @@ bool sbx_placeholders_sweep(int dir_fd)
 /* --- making --- */
 
 /* Who holds the lock keeps others from removing; they keep it exclusively for no longer than that takes. Somebody else
- * who does, for longer, keeps us from removing, and that is all: -1. */
+ * who does, for longer, keeps us from removing, and that is all: when he gives it up, others see our mark. */
 static int lock_dir(struct sbx_placeholder_dir *d)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -225,12 +260,13 @@ static int lock_dir(struct sbx_placeholder_dir *d)
 	d->lock_fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d->lock_fd < 0)
 		return -errno;
+	mark_use(d->lock_fd, true);
 	for (int i = 0; i < ATTEMPTS; i++) {
 		if (flock(d->lock_fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 			return 0;
 		nanosleep(&pause, NULL);
 	}
-	d->lock_fd = sbx_fd_close(d->lock_fd);
+	d->lock_is_others = true;
 	return 0;
 }
 
@@ -321,9 +357,8 @@ static int share(const struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
 		if (is_whole(&h->st, h->kind) && locked)
 			return 0;
 		if (!is_whole(&h->st, h->kind) && users_of(d->lock_fd) == LAST)
-			return unlinkat(d->fd, h->name, 0) == 0 && flock(d->lock_fd, LOCK_SH | LOCK_NB) == 0 ? -ENOENT : -ESTALE;
-		/* Asking for it alone has lost it. */
-		locked = d->lock_fd < 0 || flock(d->lock_fd, LOCK_SH | LOCK_NB) == 0;
+			return unlinkat(d->fd, h->name, 0) == 0 && lock_again(d) ? -ENOENT : -ESTALE;
+		locked = lock_again(d);
 		nanosleep(&pause, NULL);
 	}
 	return -ESTALE;

@@ -147,9 +147,10 @@ enum sbx_placeholder_kind {
 /* A directory that placeholders are in. */
 struct sbx_placeholder_dir {
 	int fd;	      /* O_PATH, owned */
-	int lock_fd;  /* shared lock on it; -1: not yet, or it cannot be had */
+	int lock_fd;  /* shared lock on it; -1: not yet */
 	int model_fd; /* O_PATH of a socket that others are hard links of; -1 */
 	struct stat model_st;
+	bool lock_is_others;  /* somebody locked it exclusively, and does not let go; lock_fd has the mark of use alone */
 	bool links_by_path;   /* the kernel wants a path of the model, and no descriptor */
 	bool links_are_alike; /* the first link had the model's number, as not in every FUSE */
 	char *path;   /* on the host, for messages and sweeps */

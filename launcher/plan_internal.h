@@ -61,8 +61,13 @@ const char *sbx_plan_getenv(const struct sbx_plan *p, const char *name);
 const char *sbx_facts_getenv(const struct sbx_facts *f, const char *name);
 
 /* The text of a configuration file, malloc'ed, with a NUL. 0; 1 when there is no such file; otherwise @err and
- * -errno. @owned: it must belong to root or the caller and be writable by nobody else. (plan_profile.c) */
-int sbx_plan_read_config(const char *path, const struct sbx_facts *f, bool owned, char **ret_text,
+ * -errno. Only root and the caller may be able to change it (trust.h). (plan_profile.c) */
+enum sbx_config {
+	SBX_CONFIG_INSTALLED, /* beside the program: not judged */
+	SBX_CONFIG_USER,      /* an ordinary user's group may write it */
+	SBX_CONFIG_SYSTEM,    /* and this one not */
+};
+int sbx_plan_read_config(const char *path, const struct sbx_facts *f, enum sbx_config which, char **ret_text,
 			 size_t *ret_n, struct sbx_err *err);
 /* PURE. The name of a profile or job, which becomes part of a path. */
 bool sbx_plan_is_name(const char *name);

@@ -22,7 +22,10 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/attach_input.h"
+#include "launcher/facts.h"
 #include "launcher/plan_internal.h"
+#include "launcher/trust.h"
+#include "policy/endpoint.h"
 #include "policy/suggest.h"
 #include "sys/landlock.h"
 
@@ -32,13 +35,29 @@
 
 /* --- files --- */
 
-int sbx_plan_read_config(const char *path, const struct sbx_facts *f, bool owned, char **ret_text,
+static int check_trust(const char *path, const struct sbx_facts *f, enum sbx_config which, const struct stat *st,
+		       struct sbx_err *err)
+{
+	struct sbx_err why = { 0 };
+	int r = sbx_trust_file(f, path, st, which == SBX_CONFIG_SYSTEM, &why);
+
+	if (r == 0 || !why.msg[0])
+		return r;
+	sbx_err_set_at(err, path, 0, 0, "%s: %s", why.msg,
+		       f->privileged ? "a privileged sbx-run takes only what nobody else can change: copy it to a directory "
+				       "below " SBX_DEFAULT_CONFIG_DIR ", chown root and chmod go-w it" :
+				       "copy it to a directory of your own, or chmod o-w it");
+	return r;
+}
+
+int sbx_plan_read_config(const char *path, const struct sbx_facts *f, enum sbx_config which, char **ret_text,
 			 size_t *ret_n, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	SBX_AUTO_FREE char *text = NULL;
 	struct stat st;
 	size_t n = 0;
+	int r;
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 1;
@@ -50,26 +69,24 @@ int sbx_plan_read_config(const char *path, const struct sbx_facts *f, bool owned
 		sbx_err_set_at(err, path, 0, 0, "is not a regular file of at most 1 MiB");
 		return -EINVAL;
 	}
-	if (owned && ((st.st_uid != 0 && st.st_uid != f->caller_uid) || (st.st_mode & 0022))) {
-		sbx_err_set_at(err, path, 0, 0,
-			       "others than its owner can write it: chown root and chmod go-w it");
-		return -EPERM;
-	}
+	r = which == SBX_CONFIG_INSTALLED ? 0 : check_trust(path, f, which, &st, err);
+	if (r < 0)
+		return r;
 	text = malloc((size_t)st.st_size + 1);
 	if (!text)
 		return -ENOMEM;
 	while (n < (size_t)st.st_size) {
-		ssize_t r = read(fd, text + n, (size_t)st.st_size - n);
+		ssize_t got = read(fd, text + n, (size_t)st.st_size - n);
 
-		if (r < 0 && errno == EINTR)
+		if (got < 0 && errno == EINTR)
 			continue;
-		if (r < 0) {
+		if (got < 0) {
 			sbx_err_set_at(err, path, 0, 0, "cannot be read: %s", strerror(errno));
 			return -EIO;
 		}
-		if (r == 0)
+		if (got == 0)
 			break;
-		n += (size_t)r;
+		n += (size_t)got;
 	}
 	text[n] = '\0';
 	*ret_text = sbx_steal_ptr(&text);
@@ -87,7 +104,7 @@ int sbx_plan_system(const struct sbx_facts *f, struct sbx_err_list *errs,
 
 	if (asprintf(&path, "%s/system.yaml", f->config_dir) < 0)
 		return -ENOMEM;
-	r = sbx_plan_read_config(path, f, true, &text, &n, &err);
+	r = sbx_plan_read_config(path, f, SBX_CONFIG_SYSTEM, &text, &n, &err);
 	if (r == 1) {
 		*ret_system = sbx_system_policy_default();
 		return *ret_system ? 0 : -ENOMEM;
@@ -112,6 +129,7 @@ bool sbx_plan_is_name(const char *name)
 }
 
 /* i from 0 until NULL: where profiles are looked for, in order. malloc'ed. */
+#define INSTALLED_DIR 2
 static char *profile_dir(const struct sbx_facts *f, size_t i)
 {
 	const char *const dirs[] = { f->config_dir, f->user_config_dir, f->data_dir };
@@ -134,7 +152,8 @@ static int find_profile(const struct sbx_facts *f, const char *name, char **ret_
 			return 1;
 		if (asprintf(&path, "%s/%s.yaml", dir, name) < 0)
 			return -ENOMEM;
-		r = sbx_plan_read_config(path, f, false, ret_text, ret_n, err);
+		r = sbx_plan_read_config(path, f, i == INSTALLED_DIR ? SBX_CONFIG_INSTALLED : SBX_CONFIG_USER, ret_text,
+					 ret_n, err);
 		if (r == 0)
 			*ret_path = sbx_steal_ptr(&path);
 		if (r != 1)
@@ -210,7 +229,7 @@ static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 	int r;
 
 	if (sbx_options_profile_is_file(name)) {
-		r = sbx_plan_read_config(name, p->facts, false, &text, &n, &err);
+		r = sbx_plan_read_config(name, p->facts, SBX_CONFIG_USER, &text, &n, &err);
 		if (r == 1)
 			sbx_err_set_at(&err, name, 0, 0, "there is no such profile");
 		if (r == 0 && !(p->profile_file = strdup(name)))
@@ -471,6 +490,45 @@ static bool wants_udp(const struct sbx_profile *profile)
 	return false;
 }
 
+static bool is_localhost(const char *host)
+{
+	static const char name[] = ".localhost";
+	size_t n = strlen(host);
+
+	return strcmp(host, name + 1) == 0 || (n >= sizeof(name) && strcmp(host + n - sizeof(name) + 1, name) == 0);
+}
+
+/* A proxy at a literal address where no flow may lead. By a name, and on an address of this host that is public, the
+ * broker finds it when it connects. */
+static int check_proxy(const struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const char *host = p->profile->network.proxy_host;
+	uint16_t port = p->profile->network.proxy_port;
+	struct sbx_endpoint e = { .is_addr = true, .port = port };
+	char text[SBX_ENDPOINT_STR_MAX];
+	enum sbx_addr_class class;
+	const char *name;
+
+	if (!host || sbx_addr_parse(is_localhost(host) ? "127.0.0.1" : host, &e.addr) < 0 ||
+	    sbx_policy_admits_proxy(p->policy, &e.addr, port, false))
+		return 0;
+	e.addr = sbx_addr_unmap(&e.addr);
+	class = sbx_addr_class(&e.addr);
+	name = sbx_addr_class_str(class);
+	sbx_endpoint_format(&e, text, sizeof(text));
+	if (class == SBX_ADDR_LOOPBACK || class == SBX_ADDR_PRIVATE || class == SBX_ADDR_LINK_LOCAL)
+		sbx_err_list_add(errs, p->profile_file, 0, 0,
+				 "network.upstream_proxy: %s is a %s address, and only the host's owner may have a proxy "
+				 "there: add '%s' under admit in %s/system.yaml",
+				 text, name, text, p->facts->config_dir);
+	else
+		sbx_err_list_add(errs, p->profile_file, 0, 0,
+				 "network.upstream_proxy: no proxy is used at %s (%s): write the proxy's own address or "
+				 "name",
+				 text, class == SBX_ADDR_PUBLIC ? "a floor of the system policy" : name);
+	return SBX_PLAN_REFUSED;
+}
+
 int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	const struct sbx_profile *profile = p->profile;
@@ -502,5 +560,6 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 	}
 	if (p->attach.on)
 		return plan_attach(p, errs);
-	return p->carries ? collect_cidrs(p) : 0;
+	r = p->carries ? check_proxy(p, errs) : 0;
+	return r == 0 && p->carries ? collect_cidrs(p) : r;
 }

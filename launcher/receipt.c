@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The receipt of a run: what was planned, what was proved, how it ended. */
+/*
+ * The receipt of a run: what was planned, what was proved, how it ended.
+ *
+ * The launcher opens the directory before anything runs, and writes the receipt to that descriptor at the end, wherever
+ * the path leads by then. An earlier command may have planted symlinks on the path, so the only symlinks that are
+ * followed are root's own, in places where only root can make one. A directory on the path can be renamed as well. A
+ * user who can do that gains nothing if the directory belongs to that user anyway; so the directory must belong to that
+ * user, or nobody but root and the caller may be able to change the path.
+ */
 #include "launcher/receipt.h"
 
 #include <errno.h>
@@ -17,6 +25,7 @@
 #include "base/text.h"
 #include "launcher/plan_limits.h"
 #include "launcher/record.h"
+#include "sys/path_resolve.h"
 #include "sys/proc.h"
 
 static json_t *verdicts(const struct sbx_run *r)
@@ -179,22 +188,69 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* 0 or -EPERM with @err. */
+static int judge_way(const struct sbx_run *r, const struct sbx_resolved *found, struct sbx_err *err)
+{
+	const struct sbx_path_steering *way = &found->steering;
+
+	for (size_t i = 0; i < found->n_hops; i++) {
+		if (found->hops[i].steering.by == 0 && !found->hops[i].steering.by_others)
+			continue;
+		sbx_err_set(err, "a command could have made the symlink '%s' on the way: name what it leads to",
+			    found->hops[i].at);
+		return -EPERM;
+	}
+	if (!way->by_strangers && (way->by == 0 || way->by == r->facts->caller_uid || way->by == found->st.st_uid))
+		return 0;
+	if (way->by_strangers)
+		sbx_err_set(err, "others can put another directory in its place: name one that nobody else can");
+	else
+		sbx_err_set(err, "uid %u can put another directory in its place: name one of that user, or one that only "
+				 "root can replace", way->by);
+	return -EPERM;
+}
+
+/* The directory of @path, whose last part is @base. 0 or -errno with @err. */
+static int open_dir(const struct sbx_run *r, const char *path, const char *base, int *ret_fd, struct sbx_err *err)
+{
+	const char *cwd = path[0] == '/' ? "" : r->facts->cwd ? r->facts->cwd : "/nonexistent";
+	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
+	SBX_AUTO_FREE char *dir = NULL;
+	int e;
+
+	if (asprintf(&dir, "%s/%.*s", cwd, (int)(base - path), path) < 0) {
+		dir = NULL;
+		return -ENOMEM;
+	}
+	e = sbx_path_resolve(dir, err, &found);
+	if (e == 0)
+		e = judge_way(r, &found, err);
+	if (e == 0 && !S_ISDIR(found.st.st_mode))
+		e = -ENOTDIR;
+	if (e == 0 && found.missing)
+		e = -ENOENT;
+	if (e == 0 && faccessat(found.fd, ".", W_OK, AT_EACCESS) < 0)
+		e = -errno;
+	if (e == 0)
+		*ret_fd = sbx_fd_steal(&found.fd);
+	return e > 0 ? -EPERM : e;
+}
+
 int sbx_receipt_prepare(struct sbx_run *r)
 {
 	const char *path = r->plan->options->receipt, *base = base_name(path);
-	SBX_AUTO_FREE char *dir = base == path ? strdup(".") : strndup(path, (size_t)(base - path));
+	struct sbx_err why = { 0 };
 	struct stat st;
+	int e;
 
-	if (!dir)
-		return -ENOMEM;
 	if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0 || strlen(base) > 200) {
 		sbx_err_set(&r->err, "--receipt %s is not the name of a file", path);
 		return -EINVAL;
 	}
-	r->receipt_dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r->receipt_dir_fd < 0 || faccessat(r->receipt_dir_fd, ".", W_OK, AT_EACCESS) < 0) {
-		sbx_err_set(&r->err, "cannot write the receipt %s: %s", path, strerror(errno));
-		return -errno;
+	e = open_dir(r, path, base, &r->receipt_dir_fd, &why);
+	if (e < 0) {
+		sbx_err_set(&r->err, "cannot write the receipt %s: %s", path, why.msg[0] ? why.msg : strerror(-e));
+		return e;
 	}
 	if (fstatat(r->receipt_dir_fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode)) {
 		sbx_err_set(&r->err, "the receipt %s is there already and not a regular file", path);

@@ -14,6 +14,7 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	r->args_fd = r->args_peer_fd = -1;
 	r->cgroup = SBX_CGROUP_INIT;
 	r->usage = SBX_CGROUP_USAGE_UNKNOWN;
+	r->terminals = SBX_TERMINALS_NONE;
 	r->keep_fd = r->upper_fd = -1;
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;
 	r->attach.nl_fd = r->attach.watch_fd = r->attach.probe_fds[0] = r->attach.probe_fds[1] = -1;
@@ -28,4 +29,5 @@ void sbx_run_fini(struct sbx_run *r)
 	r->args_fd = sbx_fd_close(r->args_fd);
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
 	r->pid1_fd = sbx_fd_close(r->pid1_fd);
+	sbx_terminals_fini(&r->terminals);
 }

@@ -14,6 +14,7 @@
 #include "launcher/new_protected.h"
 #include "launcher/orders.h"
 #include "launcher/plan.h"
+#include "launcher/terminal.h"
 #include "store/store.h"
 #include "sys/cgroup.h"
 #include "sys/cpus.h"
@@ -130,6 +131,8 @@ struct sbx_run {
 	int upper_fd; /* the overlay's upper directory */
 	struct sbx_keep_counts keep_counts;
 	struct sbx_err keep_err; /* why not, when the command ran and it is not */
+
+	struct sbx_terminals terminals; /* as they were before anything of ours had them */
 
 	int receipt_dir_fd; /* where --receipt goes; -1: none asked for */
 

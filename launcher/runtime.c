@@ -5,12 +5,12 @@
  * The directory RUNTIME/ID exists as long as its sandbox. It is made under another name, locked
  * (flock) and renamed, so that whoever sees an ID that is not locked knows its launcher is dead.
  *
- * The guard is a process that holds the read end of a pipe and nothing else. End of file means that the
- * launcher was killed (one that is done ends the guard first). The kernel has then ended the stage and the
- * broker already (PDEATHSIG); the guard removes the directory (if its lock is free: it may be another
- * sandbox's) and gives the sandbox's row its final state. It is in a session of its own, so a SIGKILL to
- * the launcher's process group misses it; if both are killed, the next start sweeps. It is there before
- * the directory is, and goes after the row has its state and the directory is gone.
+ * The guard is a process that holds the read end of a pipe, the terminal if there is one (with a pidfd of the stage), and
+ * nothing else. End of file means that the launcher was killed (one that is done ends the guard first). The kernel has
+ * then ended the stage and the broker already (PDEATHSIG); the guard lets others use the terminal again, removes the
+ * directory (if its lock is free: it may be another sandbox's) and gives the sandbox's row its final state. It is in a
+ * session of its own, so a SIGKILL to the launcher's process group misses it; if both are killed, the next start
+ * sweeps. It is there before the directory is, and goes after the row has its state and the directory is gone.
  *
  * While the launcher lives the guard shares its memory (a copy costs more than all it ever does) and so
  * does nothing but a read: see sbx_proc_beside(). When the launcher is dead it becomes a new program,
@@ -30,12 +30,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -172,6 +175,7 @@ bool sbx_runtime_exists(const struct sbx_facts *f, const char *id)
 /* What it reads is written before it starts. */
 static struct {
 	int pipe_read;
+	int tty_fd, stage_pidfd; /* -1: no terminal to look after */
 	bool privileged;
 	struct __user_cap_data_struct caps[2]; /* what it keeps */
 	char id[SBX_ID_LEN + 1];
@@ -180,6 +184,20 @@ static struct {
 
 static _Alignas(16) char guard_stack[16384];
 
+/* The launcher was killed: others can open the terminal again, and its output goes on, when the last one in the sandbox
+ * is gone who could change that. */
+SBX_PROC_BESIDE static void free_terminal(int tty_fd, int stage_pidfd)
+{
+	static struct pollfd p = { .events = POLLIN };
+	static struct timespec limit = { .tv_sec = 1 };
+
+	p.fd = stage_pidfd;
+	syscall(SYS_ppoll, &p, 1, &limit, NULL, 0);
+	syscall(SYS_ioctl, tty_fd, TIOCNXCL, 0);
+	syscall(SYS_ioctl, tty_fd, TCXONC, TCOON);
+	syscall(SYS_close_range, 1, ~0u, 0);
+}
+
 /* Shares the launcher's memory (sbx_proc_beside). 0-2 are closed as well: somebody may wait for the end
  * of the launcher's output. */
 SBX_PROC_BESIDE static int guard_main(void *arg)
@@ -187,12 +205,16 @@ SBX_PROC_BESIDE static int guard_main(void *arg)
 	static struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	static uint64_t all = ~0ull;
 	static char byte;
+	bool has_tty = guard.tty_fd >= 0;
 	int fd = guard.pipe_read;
 
 	(void)arg;
 	syscall(SYS_setsid);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
-	if (syscall(SYS_dup3, fd, 0, 0) != 0 || syscall(SYS_close_range, 1, ~0u, 0) != 0)
+	/* All three are above 2. */
+	if (syscall(SYS_dup3, fd, 0, 0) != 0 || (has_tty && syscall(SYS_dup3, guard.tty_fd, 1, 0) != 1) ||
+	    (has_tty && syscall(SYS_dup3, guard.stage_pidfd, 2, 0) != 2) ||
+	    syscall(SYS_close_range, has_tty ? 3 : 1, ~0u, 0) != 0)
 		return 1;
 	/* uid 0 owns what there is to remove but rules of the host's firewall; no_new_privs, or the exec would make it
 	 * all of root again. */
@@ -201,6 +223,8 @@ SBX_PROC_BESIDE static int guard_main(void *arg)
 		syscall(SYS_capset, &header, guard.caps);
 	if (syscall(SYS_read, 0, &byte, 1) != 0) /* nobody writes */
 		return 1;
+	if (has_tty)
+		free_terminal(1, 2);
 	syscall(SYS_execve, "/proc/self/exe", guard.argv, environ);
 	return 1;
 }
@@ -208,12 +232,18 @@ SBX_PROC_BESIDE static int guard_main(void *arg)
 static int start_guard(struct sbx_run *r)
 {
 	static char name[] = "sbx-run", mode[] = SBX_GUARD_MODE;
-	SBX_AUTO_CLOSE int read_end = -1, write_end = -1;
-	int e = sbx_fd_pipe(&read_end, &write_end);
+	SBX_AUTO_CLOSE int read_end = -1, write_end = -1, tty_fd = -1, stage_pidfd = -1;
+	int e = sbx_fd_pipe(&read_end, &write_end), terminal = sbx_terminals_guarded(&r->terminals);
 
 	if (e < 0)
 		return e;
+	if (terminal >= 0 && r->stage_pid > 0) {
+		tty_fd = fcntl(terminal, F_DUPFD_CLOEXEC, 3);
+		stage_pidfd = (int)syscall(SYS_pidfd_open, r->stage_pid, 0);
+	}
 	guard.pipe_read = read_end;
+	guard.tty_fd = stage_pidfd >= 0 ? tty_fd : -1;
+	guard.stage_pidfd = stage_pidfd;
 	guard.privileged = r->plan->facts->privileged;
 	guard.caps[0].permitted = guard.caps[0].effective = (uint32_t)sbx_run_attach_caps(r->plan);
 	sbx_text_fit(guard.id, sizeof(guard.id), "%s", r->plan->id);

@@ -154,6 +154,7 @@ static void wait_until_empty(struct sbx_run *r)
 		sbx_stage_kill(r);
 		sbx_proc_reap(&r->stage_pid);
 	}
+	sbx_terminals_restore(&r->terminals); /* for good: nobody is left who could change them again */
 }
 
 /* Until nothing runs inside, names may appear and placeholders must stay. */
@@ -630,6 +631,7 @@ int sbx_run_carry_out(struct sbx_run *r)
 	else if (r->outcome == SBX_OUTCOME_DONE)
 		r->outcome = SBX_OUTCOME_LOST; /* released, and then a step failed */
 	end_sandbox(r);
+	sbx_terminals_restore(&r->terminals); /* a message to a terminal whose output the command stopped would wait */
 	sbx_announce_stopping(r);
 	while (done > 0) {
 		done--;

@@ -161,6 +161,14 @@ static int locate(const struct covers *c, const char *found, char **ret_path, ch
 	return 0;
 }
 
+/* A name that the command does not reach, or cannot write: what a `.git` leads to may be in a writable grant. @r. */
+static int on_closed(struct covers *c, const char *path, const char *name, int r)
+{
+	int led = name && strcmp(name, ".git") == 0 ? sbx_protect_led(c->protect, &c->p->mounts[c->grant], path) : 0;
+
+	return led < 0 ? led : r;
+}
+
 static int on_hit(void *userdata, const char *found, const char *name, const struct stat *st)
 {
 	struct covers *c = userdata;
@@ -169,12 +177,12 @@ static int on_hit(void *userdata, const char *found, const char *name, const str
 	if (locate(c, found, &path, &dest) < 0)
 		return -ENOMEM;
 	if (sbx_view_covering(c->p, dest) != &c->p->mounts[c->grant])
-		return 1;
+		return on_closed(c, path, name, 1);
 	if (!name)
 		return close_whole(c, path, dest, st);
 	if (is_blocked(c->p, name))
 		return mask(c, path, dest, st);
-	return c->writable ? sbx_protect_found(c->protect, path, name) : 0;
+	return c->writable ? sbx_protect_found(c->protect, path, name) : on_closed(c, path, name, 0);
 }
 
 static int tell_limit(struct covers *c)

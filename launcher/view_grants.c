@@ -612,6 +612,7 @@ static void choose_overlay(struct builder *b)
 static int mount_all(struct builder *b, struct sbx_path *cwd_path)
 {
 	size_t n_before = b->errs->n;
+	struct sbx_err overlap = { 0 };
 
 	qsort(b->grants, b->n_grants, sizeof(b->grants[0]), compare_targets);
 	choose_overlay(b);
@@ -645,6 +646,8 @@ static int mount_all(struct builder *b, struct sbx_path *cwd_path)
 		if (r > 0)
 			refuse_grant(b, g, &err);
 	}
+	if (b->errs->n == n_before && sbx_view_home_check_overlap(b->p, &overlap) != 0)
+		sbx_err_list_add(b->errs, "", 0, 0, "%s", overlap.msg);
 	return b->errs->n > n_before ? SBX_PLAN_REFUSED : 0;
 }
 

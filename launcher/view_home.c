@@ -47,6 +47,39 @@ bool sbx_view_home_is(const struct sbx_plan *p, const struct sbx_mount_op *op)
 	       strcmp(op->dest, p->facts->home) == 0;
 }
 
+/* What is in a home is neither masked nor protected. So it must not hold what is so where another grant shows it. */
+static bool overlaps(const struct sbx_mount_op *home, const struct sbx_mount_op *other)
+{
+	const struct stat *a = &home->source.st, *b = &other->source.st;
+
+	if (!sbx_view_is_grant(other) || !S_ISDIR(b->st_mode))
+		return false;
+	if ((a->st_dev == b->st_dev && a->st_ino == b->st_ino) ||
+	    sbx_path_in_prefix(home->source.resolved, other->source.resolved))
+		return true;
+	return (other->writable || other->kind == SBX_MOUNT_OVERLAY) &&
+	       sbx_path_in_prefix(other->source.resolved, home->source.resolved);
+}
+
+int sbx_view_home_check_overlap(const struct sbx_plan *p, struct sbx_err *err)
+{
+	const struct sbx_mount_op *home = NULL;
+
+	for (size_t i = 0; i < p->n_mounts; i++)
+		if (sbx_view_home_is(p, &p->mounts[i]))
+			home = &p->mounts[i];
+	for (size_t i = 0; home && i < p->n_mounts; i++) {
+		const struct sbx_mount_op *op = &p->mounts[i];
+
+		if (op == home || !overlaps(home, op))
+			continue;
+		sbx_err_set(err, "the home '%s' and '%s', which is granted too, hold the same files, and nothing is protected in "
+			    "a home: name a directory beside it, or start elsewhere", home->source.resolved, op->source.resolved);
+		return SBX_PLAN_REFUSED;
+	}
+	return 0;
+}
+
 int sbx_view_home_check_place(const struct sbx_plan *p, const char *target, mode_t mode, struct sbx_err *err)
 {
 	size_t n = strlen(p->facts->home);

@@ -12,6 +12,10 @@ const char *sbx_view_home_asked(const struct sbx_plan *p, enum sbx_mount_origin 
 /* Is @path, judged as a writable grant, fit for a home? 0, or SBX_PATH_E_FORBIDDEN with @err. */
 int sbx_view_home_judge(const struct sbx_plan *p, const struct sbx_path *path, struct sbx_err *err);
 
+/* Once all grants are mounted: does nothing else that is granted lead to what is in the home? 0, or SBX_PLAN_REFUSED
+ * with @err. */
+int sbx_view_home_check_overlap(const struct sbx_plan *p, struct sbx_err *err);
+
 /* Is @op such a home? A place to mount on that is missing there is made in it. */
 bool sbx_view_home_is(const struct sbx_plan *p, const struct sbx_mount_op *op);
 

@@ -6,7 +6,8 @@
  * with new_protected: refuse, and in a git directory, it is covered by a placeholder that a mask is mounted on
  * (placeholders.h), so that nobody can make it. A directory on the way is mounted over itself, writable: a mount
  * point cannot be renamed, so none can be moved away with what it protects and made anew without. A symlink on the
- * way or at the end cannot be held in place like that; a mask covers it, and what it leads to is not looked for.
+ * way or at the end cannot be held in place like that; a mask covers it, and what the one at the end leads to is
+ * read-only (view_protect_links.c).
  *
  * What is absent is covered only where the list says so; a pattern stands for what is there (protected_path.h).
  *
@@ -221,7 +222,7 @@ int sbx_protect_matches(struct sbx_protect *x, const char *dir, int fd, const ch
 		if (!is_match(x, pattern, e->d_name))
 			continue;
 		rest = sbx_protect_join(way, e->d_name);
-		r = rest ? sbx_protect_below(x, dir, rest, false) : -ENOMEM;
+		r = rest ? sbx_protect_obeyed(x, dir, rest, false) : -ENOMEM;
 	}
 	return r;
 }
@@ -244,8 +245,8 @@ static int protect_name(struct sbx_protect *x, const struct sbx_protect_base *b,
 			const struct sbx_protect_entry *e)
 {
 	if (sbx_protect_covers_absent(x, b) && e->absent)
-		return sbx_protect_below(x, b->path, e->path, true);
-	return is_absent(fd, e->path) ? 0 : sbx_protect_below(x, b->path, e->path, false);
+		return sbx_protect_obeyed(x, b->path, e->path, true);
+	return is_absent(fd, e->path) ? 0 : sbx_protect_obeyed(x, b->path, e->path, false);
 }
 
 static int protect_base(struct sbx_protect *x, const struct sbx_protect_base *b)

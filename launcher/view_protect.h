@@ -21,6 +21,9 @@ size_t sbx_protect_names(const struct sbx_protect *x, const char **names, size_t
 int sbx_protect_begin(struct sbx_protect *x, size_t grant);
 /* @name was found at @path below it. Positive: there is nothing to look for below. */
 int sbx_protect_found(struct sbx_protect *x, const char *path, const char *name);
+/* @path below the mount @op is a `.git` that the command cannot write: what it leads to may be in a writable grant. 0 or
+ * -errno. */
+int sbx_protect_led(struct sbx_protect *x, const struct sbx_mount_op *op, const char *path);
 /* Pin what is above @path, below the grant. 0 or -errno. */
 int sbx_protect_way(struct sbx_protect *x, const char *path);
 /* Hold what the run is configured by, where it lies below the grant. 0 or -errno. */

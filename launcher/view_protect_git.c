@@ -2,12 +2,15 @@
 /*
  * Git directories, wherever they are. What the list says of `.git/` holds for each of them:
  *
- * - the one that `.git` is, or that a file `.git` names;
+ * - the one that `.git` is, or that a file `.git` names or a symlink `.git` leads to;
  * - the one that its commondir names (git follows one such file, not a chain);
  * - each entry of worktrees/ of any of them;
  * - those of submodules, below modules/ of any of them. A submodule's name may have slashes, so every directory there is
  *   looked at, however deep. One with any of HEAD, config, commondir, objects and refs is a git directory;
  * - a directory that is a repository by itself (sbx_protect_head).
+ *
+ * A `.git` that the command cannot reach or write, because another mount is there, leads to one all the same: the host's
+ * git reads it.
  *
  * A run must not hide one from the next. So no rule here goes by what a command could move away alone: `config` and
  * `hooks` are mount points once they are held, and so are `objects` and `refs` where nothing but marks tells that a directory
@@ -93,7 +96,8 @@ static bool is_among_refs(const struct sbx_protect *x, const char *path)
 		size_t n = strlen(dir);
 
 		if (x->git_dirs[i].grant == x->grant && strncmp(path, dir, n) == 0 &&
-		    (strncmp(path + n, "/refs/", 6) == 0 || strncmp(path + n, "/logs", 5) == 0))
+		    (strncmp(path + n, "/refs/", 6) == 0 || strncmp(path + n, "/logs/", 6) == 0 ||
+		     strcmp(path + n, "/logs") == 0))
 			return true;
 	}
 	return false;
@@ -123,11 +127,10 @@ static int protect_outside(struct sbx_protect *x, const char *path)
 	return r;
 }
 
-/* The text of the file @path below the grant behind @prefix, without what git cuts off at its end. malloc'ed in
- * *ret_text; NULL: there is none that git would take. 0 or -ENOMEM. */
-static int read_name(const struct sbx_protect *x, const char *path, const char *prefix, char **ret_text)
+/* The text of the file @fd (-1: none) behind @prefix, without what git cuts off at its end. malloc'ed in *ret_text; NULL: there
+ * is none that git would take. 0 or -ENOMEM. */
+static int read_name(int fd, const char *prefix, char **ret_text)
 {
-	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_RDONLY);
 	SBX_AUTO_FREE char *text = malloc(GIT_FILE_MAX + 1);
 	size_t n_prefix = strlen(prefix);
 	ssize_t n;
@@ -146,34 +149,95 @@ static int read_name(const struct sbx_protect *x, const char *path, const char *
 	return *ret_text ? 0 : -ENOMEM;
 }
 
-/* @path below the grant is a file that names a git directory behind @prefix, from the directory @from. *ret_elsewhere: it
- * names one, and another than @from. */
-static int protect_named(struct sbx_protect *x, const char *path, const char *prefix, const char *from, bool *ret_elsewhere)
+/* @path, outside, as far as it can be followed; it is cut there, and *ret_rest is what comes next or NULL. 0, 1: not at
+ * all; -errno. */
+static int resolve_some(char *path, struct sbx_resolved *ret_found, const char **ret_rest)
 {
-	const char *top = sbx_protect_grant(x)->source.resolved;
-	SBX_AUTO_FREE char *name = NULL, *there = NULL, *here = NULL;
+	char *slash;
+	int r;
+
+	*ret_rest = NULL;
+	for (size_t i = 0; (r = sbx_path_resolve(path, NULL, ret_found)) != 0; i++) {
+		slash = strrchr(path, '/');
+		if (r == -ENOMEM || !slash || slash == path)
+			return r == -ENOMEM ? r : 1;
+		if (i >= SBX_PROTECT_PARTS_MAX)
+			return -E2BIG;
+		*slash = '\0';
+		*ret_rest = slash + 1;
+	}
+	return 0;
+}
+
+/* What keeps git from following a path: @name in @dir, or @dir itself, which is no directory. It stays so. A name that is
+ * too long stays so by itself. */
+static int hold_end(struct sbx_protect *x, const char *dir, const char *name)
+{
+	SBX_AUTO_FREE char *path = sbx_protect_join(dir, is_dots(name) ? "" : name);
+	int r = path ? sbx_protect_hold_outside(x, path) : -ENOMEM;
+
+	return r == -ENAMETOOLONG ? 0 : r;
+}
+
+/* The file @fd (-1: none) names a git directory behind @prefix, from the directory @from, outside. *ret_elsewhere: it names
+ * one, and another than @from. */
+static int protect_named(struct sbx_protect *x, int fd, const char *prefix, const char *from, bool *ret_elsewhere)
+{
+	SBX_AUTO_FREE char *name = NULL, *there = NULL;
 	struct sbx_resolved found;
-	int r = read_name(x, path, prefix, &name);
+	const char *rest;
+	int r = read_name(fd, prefix, &name);
 
 	*ret_elsewhere = false;
 	if (r < 0 || !name)
 		return r;
-	if (asprintf(&here, "%s%s%s", top, *from ? "/" : "", from) < 0) {
-		here = NULL;
-		return -ENOMEM;
-	}
-	if (name[0] != '/' && asprintf(&there, "%s/%s", here, name) < 0) {
+	if (name[0] != '/' && asprintf(&there, "%s/%s", from, name) < 0) {
 		there = NULL;
 		return -ENOMEM;
 	}
-	if (sbx_path_resolve(there ? there : name, NULL, &found) != 0)
-		return 0;
-	*ret_elsewhere = strcmp(found.path, here) != 0;
+	r = resolve_some(there ? there : name, &found, &rest);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	*ret_elsewhere = !rest && strcmp(found.path, from) != 0;
 	r = sbx_protect_hops(x, &found);
-	if (r == 0)
+	if (r == 0 && (!rest || found.missing))
 		r = protect_outside(x, found.path); /* missing, it must not be made either */
+	else if (r == 0)
+		r = hold_end(x, found.path, rest);
 	sbx_resolved_fini(&found);
 	return r;
+}
+
+/* The same of the file @path below the grant; @from is below it, too. */
+static int protect_named_below(struct sbx_protect *x, const char *path, const char *prefix, const char *from,
+			       bool *ret_elsewhere)
+{
+	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_RDONLY);
+	SBX_AUTO_FREE char *outside = sbx_protect_join(sbx_protect_grant(x)->source.resolved, from);
+
+	return outside ? protect_named(x, fd, prefix, outside, ret_elsewhere) : -ENOMEM;
+}
+
+static int protect_named_at(struct sbx_protect *x, int dir, const char *path, const char *name, const char *prefix,
+			    const char *from)
+{
+	SBX_AUTO_FREE char *file = sbx_protect_join(path, name);
+	SBX_AUTO_CLOSE int fd =
+		file ? openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
+	bool elsewhere;
+
+	return file ? protect_named(x, fd, prefix, from, &elsewhere) : -ENOMEM;
+}
+
+int sbx_protect_led(struct sbx_protect *x, const struct sbx_mount_op *op, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	SBX_AUTO_FREE char *dir = strndup(path, slash ? (size_t)(slash - path) : 0);
+	SBX_AUTO_FREE char *from = dir ? sbx_protect_join(op->source.resolved, dir) : NULL;
+	SBX_AUTO_FREE char *git = from ? sbx_protect_join(from, SBX_GIT) : NULL;
+	int r = git ? protect_named_at(x, op->source.fd, path, "", "gitdir: ", from) : -ENOMEM;
+
+	return r < 0 ? r : protect_named_at(x, op->source.fd, path, "commondir", "", git);
 }
 
 /* --- one git directory --- */
@@ -192,6 +256,8 @@ static int protect_worktrees(struct sbx_protect *x, const char *dir)
 	const struct dirent *e;
 	int r = path ? sbx_protect_list(x, path, &list) : -ENOMEM;
 
+	if (r == 0 && !list)
+		return sbx_protect_obeyed(x, dir, "worktrees", false); /* a symlink */
 	while (r == 0 && list && (e = readdir(list))) {
 		SBX_AUTO_FREE char *sub = is_dots(e->d_name) ? NULL : sbx_protect_join(path, e->d_name);
 
@@ -214,13 +280,13 @@ static int protect_one(struct sbx_protect *x, const char *dir, bool by_marks)
 	int r = common ? remember(x, dir) : -ENOMEM;
 
 	if (r == 0)
-		r = protect_named(x, common, "", dir, &linked);
+		r = protect_named_below(x, common, "", dir, &linked);
 	for (const struct sbx_protect_entry *e = x->entries; e->path && r == 0; e++) {
 		const char *entry = sbx_protect_git_entry(e->path);
 
 		if (entry)
 			r = e->pattern ? sbx_protect_matches(x, dir, fd, entry) :
-					 sbx_protect_below(x, dir, entry, e->absent && (!linked || is_of_worktree(entry)));
+					 sbx_protect_obeyed(x, dir, entry, e->absent && (!linked || is_of_worktree(entry)));
 	}
 	if (r == 0 && by_marks)
 		r = sbx_protect_keep(x, dir, "objects");
@@ -314,9 +380,14 @@ static int protect_modules(struct sbx_protect *x, const char *dir)
 {
 	struct modules m = { .x = x, .n_left = MODULES_MAX };
 	SBX_AUTO_FREE char *path = sbx_protect_join(dir, "modules");
-	/* Marks in modules/ itself say nothing of what is below it. */
-	int r = path ? look_at_modules(&m, path, false, false, 0) : -ENOMEM;
+	int r;
 
+	if (!path)
+		return -ENOMEM;
+	if (!sbx_protect_is_dir(x, path))
+		return sbx_protect_obeyed(x, dir, "modules", false); /* a symlink */
+	/* Marks in modules/ itself say nothing of what is below it. */
+	r = look_at_modules(&m, path, false, false, 0);
 	if (r != -EOVERFLOW)
 		return r;
 	r = sbx_protect_below(x, dir, "modules", false);
@@ -335,6 +406,17 @@ static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks
 }
 
 /* --- what the list asks for --- */
+
+/* `.git` at @path is a symlink. */
+static int protect_linked(struct sbx_protect *x, const char *path)
+{
+	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
+	int r = sbx_protect_lead(x, path, &found);
+
+	if (r <= 0)
+		return r;
+	return S_ISDIR(found.st.st_mode) ? protect_outside(x, found.path) : sbx_protect_hold_outside(x, found.path);
+}
 
 int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, bool *ret_git_file)
 {
@@ -358,7 +440,9 @@ int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, boo
 		return 0;
 	if (what == SBX_TRAIL_FOUND) {
 		r = sbx_trail_hold(x, &t, &st);
-		return r < 0 || !S_ISREG(st.st_mode) ? r : protect_named(x, path, "gitdir: ", b->path, &elsewhere);
+		if (r == 0 && S_ISLNK(st.st_mode))
+			return protect_linked(x, path);
+		return r < 0 || !S_ISREG(st.st_mode) ? r : protect_named_below(x, path, "gitdir: ", b->path, &elsewhere);
 	}
 	if (!sbx_protect_covers_absent(x, b))
 		return 0;

@@ -76,7 +76,7 @@ struct sbx_trail {
 enum { SBX_TRAIL_FOUND, SBX_TRAIL_ABSENT, SBX_TRAIL_OUT_OF_REACH };
 
 /* 0; -ENAMETOOLONG. */
-int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t);
+int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t) __attribute__((warn_unused_result));
 void sbx_trail_fini(struct sbx_trail *t);
 /* Follow @path, directories all. 0: t->fd is its end; 1: it ends before, at t->dest, which is *ret_st or, with
  * *ret_what SBX_TRAIL_ABSENT, nothing; -errno. */
@@ -96,19 +96,29 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 int sbx_protect_below(struct sbx_protect *x, const char *dir, const char *rest, bool absent);
 /* A file or directory below the grant, with open(2)'s @flags, through no symlink. fd or -errno. */
 int sbx_protect_open(const struct sbx_protect *x, const char *path, int flags);
-/* What is at @dir/@name below the grant, a directory, keeps its place and stays writable; what is no directory, or is not
- * there, is left alone. 0 or -errno. */
+/* A directory at @dir/@name below the grant keeps its place and stays writable; a symlink is covered. Anything else is left
+ * alone. 0 or -errno. */
 int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name);
 /* The entries of the directory @path below the grant; *ret_list NULL: it is none, or is reached through a symlink. 0 or
  * -errno. */
 int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list);
 bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path);
+/* @path, outside and without symlinks on the way, is held in each writable grant that has it. 0 or -errno. */
+int sbx_protect_hold_outside(struct sbx_protect *x, const char *path);
 /* The symlinks that were followed to @found, where they lie in writable grants, cannot be replaced. 0 or -errno. */
 int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found);
 /* A placeholder, of a sandbox next door, does not count. */
 bool sbx_protect_exists(const struct sbx_protect *x, const char *dir, const char *name);
 /* PURE. "a/b", of which either may be "". malloc'ed; NULL: out of memory. */
 char *sbx_protect_join(const char *a, const char *b);
+
+/* --- symlinks (view_protect_links.c) --- */
+
+/* 1: @path below the grant, a symlink that is held, leads to *ret_found, and what steers it is held; 0: it is none, or there
+ * is nothing to hold; -errno. Release *ret_found in any case. */
+int sbx_protect_lead(struct sbx_protect *x, const char *path, struct sbx_resolved *ret_found);
+/* sbx_protect_below(), and what symlinks there lead to is held too. 0 or -errno. */
+int sbx_protect_obeyed(struct sbx_protect *x, const char *dir, const char *rest, bool absent);
 
 /* --- git (view_protect_git.c) --- */
 

@@ -379,9 +379,12 @@ int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name)
 
 	if (!path)
 		return -ENOMEM;
-	sbx_trail_begin(x, &t);
-	r = sbx_trail_follow(x, path, &t, &st, &what);
-	return r != 0 ? r < 0 ? r : 0 : sbx_trail_pin(x, &t);
+	r = sbx_trail_begin(x, &t);
+	if (r == 0)
+		r = sbx_trail_follow(x, path, &t, &st, &what);
+	if (r > 0)
+		return what == SBX_TRAIL_FOUND && S_ISLNK(st.st_mode) ? sbx_trail_hold(x, &t, &st) : 0;
+	return r < 0 ? r : sbx_trail_pin(x, &t);
 }
 
 int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list)
@@ -405,8 +408,7 @@ bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path)
 	return fd >= 0;
 }
 
-/* @path, outside and without symlinks on the way, is held in each writable grant that has it. */
-static int hold_outside(struct sbx_protect *x, const char *path)
+int sbx_protect_hold_outside(struct sbx_protect *x, const char *path)
 {
 	const size_t was = x->grant;
 	int r = 0;
@@ -431,6 +433,6 @@ int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found)
 	int r = 0;
 
 	for (size_t i = 0; i < found->n_hops && r == 0; i++)
-		r = hold_outside(x, found->hops[i].at);
+		r = sbx_protect_hold_outside(x, found->hops[i].at);
 	return r;
 }

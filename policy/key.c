@@ -99,14 +99,23 @@ static const char *check_relative_path(const char *s)
 	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
 }
 
+/* Each part of a path is a step of recursion where the launcher looks for the files that are meant. */
+#define COMMAND_PARTS_MAX 64
+
 static const char *check_command(const char *s)
 {
+	size_t n_parts = 0;
+
 	if (!*s)
 		return "a command is a name or an absolute path";
 	if (!strchr(s, '/'))
 		return NULL;
 	if (s[0] != '/' || s[1] == '\0')
 		return "a command is a name or an absolute path";
+	for (const char *slash = s; slash; slash = strchr(slash + 1, '/'))
+		n_parts++;
+	if (n_parts > COMMAND_PARTS_MAX)
+		return "the path of a command has at most 64 parts";
 	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
 }
 
@@ -392,7 +401,8 @@ static const struct sbx_key_block dns_keys = { "network.dns", dns_rows, SBX_N_EL
 static const struct sbx_key network_rows[] = {
 	{ "mode", SBX_KEY_WORD, PROFILE(network.mode), .words = mode_words, .def = SBX_MODE_FETCH,
 	  .help = "offline: loopback only. fetch: what the lists allow. full: everything but "
-		  "floors, forbidden addresses and the deny list." },
+		  "floors, forbidden addresses and the deny list; where no entry's check says "
+		  "otherwise, the broker reads names on TCP ports 443 and 80 only." },
 	{ "default", SBX_KEY_WORD, PROFILE(network.default_action), .words = action_words,
 	  .help = "In mode fetch: what happens to names that no entry matches." },
 	{ "allow", SBX_KEY_NET_LIST, PROFILE(network.allow), .max = NET_ENTRIES_MAX,
@@ -415,7 +425,8 @@ static const struct sbx_key network_rows[] = {
 		  "address (127.0.0.1 unless said) and port, then the sandbox's port, the same unless said. 0 as "
 		  "the host's port takes any free one." },
 	{ "upstream_proxy", SBX_KEY_PROXY,
-	  .help = "An HTTP proxy that is this host's only way out, `http://HOST:PORT`." },
+	  .help = "An HTTP proxy that is this host's only way out, `http://HOST:PORT`. At a private or link-local "
+		  "address, or one of this host, only where admit of the system policy has it." },
 };
 static const struct sbx_key_block network_keys = { "network", network_rows,
 						   SBX_N_ELEMENTS(network_rows) };
@@ -509,7 +520,8 @@ static const struct sbx_key system_rows[] = {
 	  .help = "Names and networks that nothing lifts, besides the built-in ones." },
 	{ "admit", SBX_KEY_NET_LIST, SYSTEM(admit), .max = NET_ENTRIES_MAX,
 	  .block = &sbx_net_item_keys,
-	  .help = "Private and link-local networks that allowed names may resolve to." },
+	  .help = "Private and link-local networks that allowed names may resolve to, and where a profile's "
+		  "upstream_proxy may be; for that also a port of this host's loopback, `127.0.0.1:3128`." },
 	{ "publish", SBX_KEY_WORD, SYSTEM(publish), .words = publish_words, .def = SBX_PUBLISH_LOOPBACK,
 	  .help = "Where profiles and --publish may publish ports of a sandbox. loopback: for this host alone. none: "
 		  "nowhere. any: on every address of this host." },

@@ -148,8 +148,9 @@ static struct sbx_addr masked(const struct sbx_addr *a, unsigned prefix, bool on
 }
 
 /* A range all of whose addresses are refused whatever an entry says would allow nothing. */
-static int check_reachable(const char *pattern, const struct sbx_cidr *c, struct sbx_err *err)
+int sbx_net_entry_check_reachable(const char *pattern, const struct sbx_net_entry *e, struct sbx_err *err)
 {
+	const struct sbx_cidr *c = &e->cidr;
 	struct sbx_addr last = masked(&c->addr, c->prefix, true);
 	enum sbx_addr_class class = sbx_addr_class(&c->addr);
 	struct sbx_cidr synthetic = c->addr.family == 4 ? sbx_synthetic4 : sbx_synthetic6;
@@ -198,7 +199,7 @@ static int parse_cidr(const char *pattern, char *text, bool deny, struct sbx_net
 	if (unmapped.family != network.family)
 		return bad(err, pattern, "an IPv4 address in IPv6 clothes; write it as IPv4");
 	e->is_cidr = true;
-	return deny ? 0 : check_reachable(pattern, &e->cidr, err);
+	return deny ? 0 : sbx_net_entry_check_reachable(pattern, e, err);
 }
 
 /* --- ports and protocol --- */

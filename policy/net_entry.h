@@ -32,6 +32,10 @@ int sbx_net_entry_parse(const char *pattern, enum sbx_pattern_form form, bool de
 			struct sbx_net_entry *ret_entry, struct sbx_err *err);
 void sbx_net_entry_fini(struct sbx_net_entry *e);
 
+/* Can anything in the network of @e (is_cidr) be reached from a sandbox? 0, or SBX_PROFILE_E_INVALID with @err naming it
+ * @pattern. Parsing asks that of what is not for a deny list. */
+int sbx_net_entry_check_reachable(const char *pattern, const struct sbx_net_entry *e, struct sbx_err *err);
+
 /* "443,1000-2000"; "" for the default ports. Returns @buf (SBX_PORTS_STR_MAX bytes are enough). */
 #define SBX_PORTS_STR_MAX (SBX_PORTS_MAX * 12)
 const char *sbx_net_entry_ports(const struct sbx_net_entry *e, char *buf, size_t n_buf);

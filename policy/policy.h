@@ -60,6 +60,12 @@ struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 					      const struct sbx_addr *addr, enum sbx_proto proto,
 					      uint16_t port, bool private_ok);
 
+/* May the broker connect to an upstream proxy at @addr? Where its class is public and it is not this host's own
+ * (@own); elsewhere, on this host's loopback too, where the system policy admits it. Nothing lifts a floor, nor what
+ * reaches nobody. */
+bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port,
+			     bool own);
+
 /* The entry as it was written ("*.example.org:443", "floor 169.254.169.254"); "" for UINT32_MAX. */
 const char *sbx_policy_rule_text(const struct sbx_policy *p, uint32_t rule);
 uint64_t sbx_policy_generation(const struct sbx_policy *p);

@@ -397,42 +397,13 @@ static uint32_t match_addr(const struct sbx_policy *p, enum sbx_blob_section s,
 	return NO_RULE;
 }
 
-/* The IPv4 addresses inside @a that a translator or tunnel would send to: 0 to 2. */
-static size_t embedded(const struct sbx_addr *a, struct sbx_addr ret_v4[2])
-{
-	static const uint8_t nat64[12] = { 0x00, 0x64, 0xff, 0x9b }; /* RFC 6052: 64:ff9b::/96 */
-	static const uint8_t nat64_local[6] = { 0x00, 0x64, 0xff, 0x9b, 0, 1 }; /* RFC 8215 */
-	static const uint8_t teredo[4] = { 0x20, 0x01, 0, 0 };			/* RFC 4380 */
-	static const uint8_t zeros[12];
-
-	ret_v4[0] = ret_v4[1] = (struct sbx_addr){ .family = 4 };
-	if (a->family != 6)
-		return 0;
-	if (memcmp(a->b, nat64, sizeof(nat64)) == 0 ||
-	    memcmp(a->b, nat64_local, sizeof(nat64_local)) == 0 ||
-	    memcmp(a->b, zeros, sizeof(zeros)) == 0) {
-		memcpy(ret_v4[0].b, a->b + 12, 4);
-		return 1;
-	}
-	if (a->b[0] == 0x20 && a->b[1] == 0x02) { /* RFC 3056: 2002::/16 */
-		memcpy(ret_v4[0].b, a->b + 2, 4);
-		return 1;
-	}
-	if (memcmp(a->b, teredo, sizeof(teredo)) != 0)
-		return 0;
-	memcpy(ret_v4[0].b, a->b + 4, 4);
-	for (int i = 0; i < 4; i++)
-		ret_v4[1].b[i] = (uint8_t)~a->b[12 + i];
-	return 2;
-}
-
 /* A rule of @s that denies @addr or what it embeds; NO_RULE. */
 static uint32_t match_deny(const struct sbx_policy *p, enum sbx_blob_section s,
 			   const struct sbx_addr *addr, uint8_t proto, uint16_t port)
 {
-	struct sbx_addr v4[2];
+	struct sbx_addr v4[SBX_ADDR_EMBEDDED_MAX];
 	uint32_t other, r = match_addr(p, s, addr, proto, port, &other);
-	size_t n = embedded(addr, v4);
+	size_t n = sbx_addr_embedded(addr, v4);
 
 	if (r != NO_RULE && p->rules[r].action == SBX_DENY)
 		return r;
@@ -528,4 +499,21 @@ struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 	v = allow(SBX_REASON_LIST_ALLOW, rule);
 	v.private_ok = private_ok;
 	return v;
+}
+
+bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port, bool own)
+{
+	struct sbx_addr a = sbx_addr_unmap(addr);
+	enum sbx_addr_class class = sbx_addr_class(&a);
+	struct sbx_verdict v;
+	uint32_t other;
+
+	if (addr_floor(p, &a, SBX_BLOB_TCP, port, &v))
+		return false;
+	if (class == SBX_ADDR_PUBLIC && !own)
+		return true;
+	if (class != SBX_ADDR_PUBLIC && class != SBX_ADDR_PRIVATE && class != SBX_ADDR_LINK_LOCAL &&
+	    class != SBX_ADDR_LOOPBACK)
+		return false;
+	return match_addr(p, SBX_BLOB_GROUPS_ADMIT, &a, SBX_BLOB_TCP, port, &other) != NO_RULE;
 }

@@ -69,6 +69,8 @@ static const char *remedy(enum sbx_reason reason)
 	case SBX_REASON_RESOLVE_FAILED:
 	case SBX_REASON_CONNECT_FAILED:
 		return "check the name and this host's own network";
+	case SBX_REASON_PROXY_ADDRESS:
+		return "the host's owner can add it under admit in system.yaml";
 	case SBX_REASON_PROXY_FAILED:
 		return "check network.upstream_proxy";
 	default:

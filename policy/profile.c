@@ -142,7 +142,7 @@ static int chain_extend(struct chain *c, const struct sbx_yaml_node *node, sbx_p
 		text = load ? load(userdata, name, &n_text, file, sizeof(file)) : NULL;
 		file[sizeof(file) - 1] = '\0';
 		if (!text)
-			why = "there is no such profile to extend";
+			why = "there is no such profile, or it cannot be used";
 	}
 	for (size_t i = 0; !why && i < c->n; i++) {
 		if (strcmp(c->v[i].file, file) == 0)

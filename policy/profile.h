@@ -175,8 +175,8 @@ struct sbx_system_policy {
 	struct sbx_str_list seccomp_allow; /* what profiles may ask for */
 	struct sbx_net_list floors; /* denied for everyone, on top of the built-in ones */
 	struct sbx_net_list
-		admit; /* cidr entries whose addresses may be dialled whatever their class
-	                                  (metadata and loopback stay refused) */
+		admit; /* cidr entries whose addresses may be dialled whatever their class (metadata and
+	                  loopback stay refused); where upstream_proxy may be, loopback too */
 	enum sbx_publish_scope publish;
 	char *uid_pool; /* "FIRST-LAST", checked (sbx_id_range_parse); NULL: the launcher's default */
 };

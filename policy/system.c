@@ -44,7 +44,7 @@ static struct sbx_system_policy *system_new(void)
 
 	if (!s)
 		return NULL;
-	s->floors.deny = true;
+	s->floors.deny = s->admit.deny = true; /* check_admit() says what admit may not have */
 	s->new_protected = SBX_NEW_PROTECTED_KEEP;
 	return s;
 }
@@ -113,16 +113,27 @@ struct sbx_system_policy *sbx_system_policy_default(void)
 	return sbx_steal_ptr(&s);
 }
 
+/* A port of this host's loopback: an upstream proxy may be there, and nothing else is led there. */
+static bool is_loopback_port(const struct sbx_net_entry *e)
+{
+	static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 }, loopback6 = { { 6, { [15] = 1 } }, 128 };
+
+	return e->n_ports > 0 && (sbx_cidr_contains(&loopback4, &e->cidr.addr) ||
+				  sbx_cidr_contains(&loopback6, &e->cidr.addr));
+}
+
 /* An address class is lifted by address: what a name resolves to is its owner's choice. */
 static void check_admit(struct sbx_key_reader *r, const struct sbx_net_list *admit)
 {
 	for (size_t i = 0; i < admit->n; i++) {
 		const struct sbx_net_entry *e = &admit->v[i];
+		struct sbx_err err = { 0 };
 
-		if (e->is_cidr)
+		if (!e->is_cidr)
+			sbx_err_set(&err, "'%s': only addresses and networks", e->text);
+		else if (is_loopback_port(e) || sbx_net_entry_check_reachable(e->text, e, &err) == 0)
 			continue;
-		sbx_err_list_add(r->errs, r->file, e->line, e->column,
-				 "admit: '%s': only addresses and networks", e->text);
+		sbx_err_list_add(r->errs, r->file, e->line, e->column, "admit: %s", err.msg);
 		r->n_errors++;
 	}
 }

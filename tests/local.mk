@@ -39,6 +39,7 @@ EXTRA_DIST += \
 	%reldir%/check/common.py \
 	%reldir%/check/coverage.py \
 	%reldir%/check/lint.sh \
+	%reldir%/check/mutate.py \
 	%reldir%/check/totals.py \
 	%reldir%/clean/run.sh \
 	%reldir%/fuzz/corpus \
@@ -57,8 +58,11 @@ EXTRA_DIST += \
 	%reldir%/system/test_attach_rules.py \
 	%reldir%/system/test_attacks.py \
 	%reldir%/system/test_bounds.py \
+	%reldir%/system/test_broker_full.py \
+	%reldir%/system/test_broker_own.py \
 	%reldir%/system/test_broker_pins.py \
 	%reldir%/system/test_broker_published.py \
+	%reldir%/system/test_broker_resets.py \
 	%reldir%/system/test_broker_standalone.py \
 	%reldir%/system/test_clients.py \
 	%reldir%/system/test_commands.py \
@@ -88,14 +92,18 @@ EXTRA_DIST += \
 	%reldir%/system/test_protect_ways.py \
 	%reldir%/system/test_publish.py \
 	%reldir%/system/test_readme.py \
+	%reldir%/system/test_receipt.py \
+	%reldir%/system/test_resets.py \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_passed_directories.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \
+	%reldir%/system/test_terminal.py \
 	%reldir%/system/test_tls_http.py \
 	%reldir%/system/test_tools.py \
+	%reldir%/system/test_trust.py \
 	%reldir%/system/test_uid_pool.py \
 	%reldir%/system/test_views.py \
 	%reldir%/system/without.py \

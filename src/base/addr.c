@@ -91,40 +91,6 @@ static enum sbx_addr_class worse(enum sbx_addr_class a, enum sbx_addr_class b)
 	return rank[a] >= rank[b] ? a : b;
 }
 
-/*
- * 64:ff9b:1::/48 (RFC 8215) is for translators of the network's own choosing, and the prefix they
- * use may be 48, 56, 64 or 96 bits long: RFC 6052 section 2.2 puts the IPv4 address elsewhere for
- * each (and leaves byte 8 out). We cannot know which, so every reading counts, except those in 0/8:
- * the true reading leaves zeros where the shorter ones look, and no translator forwards to 0/8.
- */
-static enum sbx_addr_class class_local_nat64(const uint8_t b[16])
-{
-	const uint8_t readings[][4] = {
-		{ b[6], b[7], b[9], b[10] },
-		{ b[7], b[9], b[10], b[11] },
-		{ b[9], b[10], b[11], b[12] },
-		{ b[12], b[13], b[14], b[15] },
-	};
-	enum sbx_addr_class c = SBX_ADDR_PUBLIC;
-	bool judged = false;
-
-	for (size_t i = 0; i < SBX_N_ELEMENTS(readings); i++) {
-		if (readings[i][0] == 0)
-			continue;
-		c = worse(c, class_v4(readings[i]));
-		judged = true;
-	}
-	return judged ? c : SBX_ADDR_UNSPECIFIED;
-}
-
-/* RFC 4380 section 4: bytes 4-7 are the Teredo server, 12-15 the client's address inverted. */
-static enum sbx_addr_class class_teredo(const uint8_t b[16])
-{
-	const uint8_t client[4] = { b[12] ^ 0xff, b[13] ^ 0xff, b[14] ^ 0xff, b[15] ^ 0xff };
-
-	return worse(class_v4(b + 4), class_v4(client));
-}
-
 struct class6 {
 	uint8_t prefix[16];
 	uint8_t bits;
@@ -163,25 +129,80 @@ static const struct class6 table6[] = {
 	{ { 0 }, 0, SBX_ADDR_UNSPECIFIED, EMBEDS_NONE }, /* not assigned to anyone yet */
 };
 
-static enum sbx_addr_class class_v6(const uint8_t b[16])
+static const struct class6 *row_of(const uint8_t b[16])
 {
 	const struct class6 *row = table6;
 
 	while (!prefix_equal(b, row->prefix, row->bits))
 		row++;
-	switch (row->embeds) {
+	return row;
+}
+
+static void add_embedded(struct sbx_addr ret_v4[SBX_ADDR_EMBEDDED_MAX], size_t *n, uint8_t b0, uint8_t b1, uint8_t b2,
+			 uint8_t b3)
+{
+	ret_v4[(*n)++] = (struct sbx_addr){ 4, { b0, b1, b2, b3 } };
+}
+
+/*
+ * 64:ff9b:1::/48 (RFC 8215) is for translators of the network's own choosing, and the prefix they
+ * use may be 48, 56, 64 or 96 bits long: RFC 6052 section 2.2 puts the IPv4 address elsewhere for
+ * each (and leaves byte 8 out). We cannot know which, so every reading counts, except those in 0/8:
+ * the true reading leaves zeros where the shorter ones look, and no translator forwards to 0/8.
+ */
+static size_t local_nat64(const uint8_t b[16], struct sbx_addr ret_v4[SBX_ADDR_EMBEDDED_MAX])
+{
+	size_t n = 0;
+
+	if (b[6])
+		add_embedded(ret_v4, &n, b[6], b[7], b[9], b[10]);
+	if (b[7])
+		add_embedded(ret_v4, &n, b[7], b[9], b[10], b[11]);
+	if (b[9])
+		add_embedded(ret_v4, &n, b[9], b[10], b[11], b[12]);
+	if (b[12])
+		add_embedded(ret_v4, &n, b[12], b[13], b[14], b[15]);
+	return n;
+}
+
+size_t sbx_addr_embedded(const struct sbx_addr *a, struct sbx_addr ret_v4[SBX_ADDR_EMBEDDED_MAX])
+{
+	const uint8_t *b = a->b;
+	size_t n = 0;
+
+	if (a->family != 6)
+		return 0;
+	switch (row_of(b)->embeds) {
 	case EMBEDS_AT_2:
-		return worse(row->class, class_v4(b + 2));
+		add_embedded(ret_v4, &n, b[2], b[3], b[4], b[5]);
+		break;
 	case EMBEDS_AT_12:
-		return worse(row->class, class_v4(b + 12));
+		add_embedded(ret_v4, &n, b[12], b[13], b[14], b[15]);
+		break;
 	case EMBEDS_NAT64:
-		return worse(row->class, class_local_nat64(b));
-	case EMBEDS_TEREDO:
-		return worse(row->class, class_teredo(b));
+		return local_nat64(b, ret_v4);
+	case EMBEDS_TEREDO: /* RFC 4380 section 4: the server, and the client's address inverted */
+		add_embedded(ret_v4, &n, b[4], b[5], b[6], b[7]);
+		add_embedded(ret_v4, &n, b[12] ^ 0xff, b[13] ^ 0xff, b[14] ^ 0xff, b[15] ^ 0xff);
+		break;
 	case EMBEDS_NONE:
 		break;
 	}
-	return row->class;
+	return n;
+}
+
+static enum sbx_addr_class class_v6(const struct sbx_addr *a)
+{
+	const struct class6 *row = row_of(a->b);
+	enum sbx_addr_class c = row->class;
+	struct sbx_addr v4[SBX_ADDR_EMBEDDED_MAX];
+	size_t n = sbx_addr_embedded(a, v4);
+
+	if (row->embeds == EMBEDS_NAT64 && n == 0)
+		return SBX_ADDR_UNSPECIFIED;
+	for (size_t i = 0; i < n; i++)
+		c = worse(c, class_v4(v4[i].b));
+	return c;
 }
 
 enum sbx_addr_class sbx_addr_class(const struct sbx_addr *a)
@@ -189,7 +210,7 @@ enum sbx_addr_class sbx_addr_class(const struct sbx_addr *a)
 	if (a->family == 4)
 		return class_v4(a->b);
 	if (a->family == 6)
-		return class_v6(a->b);
+		return class_v6(a);
 	return SBX_ADDR_UNSPECIFIED;
 }
 

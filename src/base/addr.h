@@ -43,6 +43,13 @@ enum sbx_addr_class {
 };
 
 enum sbx_addr_class sbx_addr_class(const struct sbx_addr *a);
+
+/* The IPv4 addresses that an IPv6 address embeds (as above): where a packet to it may end. Whatever refuses an IPv4
+ * address refuses what embeds it. Returns how many were written; 0 for IPv4. In 64:ff9b:1::/48 it is one for each
+ * length of prefix that RFC 6052 has, but those in 0/8. */
+#define SBX_ADDR_EMBEDDED_MAX 4
+size_t sbx_addr_embedded(const struct sbx_addr *a, struct sbx_addr ret_v4[SBX_ADDR_EMBEDDED_MAX]);
+
 const char *sbx_addr_class_str(enum sbx_addr_class c);
 
 /* The ranges that sbx_addr_class() goes by, for who needs the same as networks (a packet filter): the

@@ -18,7 +18,7 @@ noinst_LIBRARIES += %reldir%/libsbx-base.a
 	%reldir%/text.c %reldir%/text.h
 
 check_PROGRAMS += tests/unit/test_addr
-tests_unit_test_addr_SOURCES = tests/unit/test_addr.c
+tests_unit_test_addr_SOURCES = tests/unit/test_addr.c tests/unit/embeddings.h
 tests_unit_test_addr_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_err

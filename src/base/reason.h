@@ -42,6 +42,7 @@ enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS
 	X(ADDRESS_DENIED, "address_denied", "the name resolves to addresses that a cidr entry denies") \
 	X(CONNECT_FAILED, "connect_failed", "the server could not be reached")                    \
 	X(PROXY_FAILED, "proxy_failed", "the upstream proxy did not connect")                     \
+	X(PROXY_ADDRESS, "proxy_address", "the upstream proxy is at an address that the system policy does not admit") \
 	X(FLOW_LIMIT, "flow_limit", "too many flows at once")                                     \
 	X(RESOURCE, "resource", "out of memory or file descriptors")                              \
 	X(SELFTEST, "selftest", "a probe of the self-test failed")                                \

@@ -79,6 +79,7 @@ static int harden(struct sbx_broker *b)
 
 	clearenv();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	if (close_range(CHANNEL_FD + 1, ~0u, 0) < 0)
 		return fail("cannot close inherited files", -errno);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
@@ -183,7 +184,7 @@ static int new_base(struct sbx_broker *b)
 		return -ENOMEM;
 	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV |
 					      EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
-	event_config_require_features(config, EV_FEATURE_ET | EV_FEATURE_EARLY_CLOSE);
+	event_config_require_features(config, EV_FEATURE_ET);
 	b->base = event_base_new_with_config(config);
 	event_config_free(config);
 	return b->base ? sbx_timers_init(b) : -ENOMEM;

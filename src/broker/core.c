@@ -10,7 +10,8 @@
  *      pinned name it must (must_match, must_parse). To an address there is no name to compare:
  *      whatever server it names must not be refused by a floor or deny entry, and in mode full what
  *      is neither TLS nor HTTP is carried all the same. Hidden names (ECH) and ones that two
- *      readers could understand differently are refused everywhere.
+ *      readers could understand differently are refused everywhere, and so is what begins as TLS or
+ *      HTTP and then is neither: a server that takes things easy may read a name in it.
  *   3. sbx_core_candidates: may the addresses be dialled? Floors, deny cidrs, address classes
  *      (policy), the host's own addresses (ours).
  */
@@ -40,13 +41,25 @@ void sbx_core_sort_addrs(struct sbx_addr *v, size_t n)
 		qsort(v, n, sizeof(*v), compare_addrs);
 }
 
+static bool is_listed(const struct sbx_core *core, const struct sbx_addr *addr)
+{
+	for (size_t i = 0; i < core->n_own_nets; i++)
+		if (sbx_cidr_contains(&core->own_nets[i], addr))
+			return true;
+	return core->n_own && bsearch(addr, core->own, core->n_own, sizeof(*addr), compare_addrs);
+}
+
 bool sbx_core_is_own(const struct sbx_core *core, const struct sbx_addr *addr)
 {
-	struct sbx_addr a = sbx_addr_unmap(addr);
+	struct sbx_addr v4[SBX_ADDR_EMBEDDED_MAX];
+	size_t n = sbx_addr_embedded(addr, v4);
 
-	if (core->own_unknown)
+	if (core->own_unknown || is_listed(core, addr))
 		return true;
-	return core->n_own && bsearch(&a, core->own, core->n_own, sizeof(a), compare_addrs);
+	for (size_t i = 0; i < n; i++)
+		if (is_listed(core, &v4[i]))
+			return true;
+	return false;
 }
 
 /* --- where to --- */
@@ -160,7 +173,7 @@ struct sbx_verdict sbx_core_judge_hello(const struct sbx_core *core,
 
 		if (unnamed && !target->must_match)
 			return target->verdict;
-		if (hello->reason == SBX_REASON_TLS_MALFORMED && !target->must_parse)
+		if (hello->reason == SBX_REASON_TLS_MALFORMED && !hello->is_tls && !target->must_parse)
 			return target->verdict;
 		return deny(hello->reason);
 	}
@@ -172,11 +185,10 @@ struct sbx_verdict sbx_core_judge_hello(const struct sbx_core *core,
 }
 
 /* The judge refused the request: is it one that is carried as opaque bytes all the same? */
-static bool may_be_opaque(const struct sbx_flow_target *target, enum sbx_reason reason)
+static bool may_be_opaque(const struct sbx_flow_target *target, const struct sbx_http_judge *judge)
 {
-	return !target->must_parse &&
-	       (reason == SBX_REASON_HTTP_MALFORMED || reason == SBX_REASON_HOST_ABSENT ||
-		reason == SBX_REASON_HTTP_UPGRADE);
+	return !target->must_parse && (judge->reason == SBX_REASON_HTTP_UPGRADE ||
+				       (judge->reason == SBX_REASON_HTTP_MALFORMED && !judge->is_http));
 }
 
 struct sbx_verdict sbx_core_judge_request(const struct sbx_core *core,
@@ -184,16 +196,21 @@ struct sbx_verdict sbx_core_judge_request(const struct sbx_core *core,
 					  const struct sbx_http_judge *judge,
 					  const struct sbx_http_event *event, bool *ret_opaque)
 {
+	struct sbx_verdict v = target->verdict;
+
 	*ret_opaque = false;
 	if (r != 0) {
-		if (!may_be_opaque(target, judge->reason))
+		if (!may_be_opaque(target, judge))
 			return deny(judge->reason);
 		*ret_opaque = true;
 		return target->verdict;
 	}
-	if (!target->must_match)
-		return event->host_addr.family ? target->verdict
-					       : judge_loose_name(core, target, event->host);
+	if (!target->must_match) {
+		if (event->host[0] && !event->host_addr.family)
+			v = judge_loose_name(core, target, event->host);
+		*ret_opaque = v.action == SBX_ALLOW && event->upgrade;
+		return v;
+	}
 	if (!target->name || strcmp(event->host, target->name) != 0)
 		return deny(SBX_REASON_HOST_MISMATCH);
 	if (event->host_port && event->host_port != target->port)

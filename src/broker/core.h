@@ -29,6 +29,8 @@ struct sbx_core {
 	struct sbx_leases *leases; /* NULL unless config->dns_real */
 	size_t n_own;		   /* the host's own addresses, sorted by sbx_core_sort_addrs() */
 	const struct sbx_addr *own;
+	size_t n_own_nets; /* and networks that are its own as a whole: few */
+	const struct sbx_cidr *own_nets;
 	bool own_unknown; /* they could not be read: nothing outside may be dialled */
 };
 

@@ -72,7 +72,7 @@ tests_unit_test_broker_told_SOURCES = tests/unit/test_broker_told.c
 tests_unit_test_broker_told_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_broker_realpins_SOURCES = tests/unit/test_broker_realpins.c
 tests_unit_test_broker_realpins_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_core_SOURCES = tests/unit/test_broker_core.c tests/unit/policy_world.h
+tests_unit_test_broker_core_SOURCES = tests/unit/test_broker_core.c tests/unit/embeddings.h tests/unit/policy_world.h
 tests_unit_test_broker_core_LDADD = %reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a \
 	$(SBX_POLICY_TEST_LIBS)
 tests_unit_test_broker_hosts_SOURCES = tests/unit/test_broker_hosts.c

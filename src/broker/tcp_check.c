@@ -53,7 +53,7 @@ int sbx_tcp_check_start(struct sbx_tcp_flow *f)
 		sbx_tls_hello_init(&c->hello, c->limit);
 	} else {
 		c->limit = limits->http_head_bytes;
-		sbx_http_judge_init(&c->judge, c->limit);
+		sbx_http_judge_init(&c->judge, c->limit, !f->target.must_parse);
 	}
 	f->check = c;
 	f->check_pending = true;

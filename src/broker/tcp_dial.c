@@ -187,7 +187,7 @@ bool sbx_tcp_dial_event(struct sbx_tcp_flow *f, short what)
 	struct sbx_addr addr = f->reached;
 
 	/* Writable and nothing else is a connection that stands; an error shows as readable too. */
-	if ((what & (EV_READ | EV_WRITE | EV_CLOSED)) == EV_WRITE || socket_error(f->out.fd) == 0)
+	if ((what & (EV_READ | EV_WRITE)) == EV_WRITE || socket_error(f->out.fd) == 0)
 		return won(f, &addr);
 	sbx_tcp_unwatch(&f->out);
 	sbx_fd_close(f->out.fd);

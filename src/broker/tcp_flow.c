@@ -174,12 +174,10 @@ static void on_again(evutil_socket_t fd, short what, void *userdata)
 
 static void note(struct sbx_tcp_side *s, short what)
 {
-	if (what & (EV_READ | EV_CLOSED))
+	if (what & EV_READ)
 		s->readable = true;
 	if (what & EV_WRITE)
 		s->writable = true;
-	if (what & EV_CLOSED)
-		s->hup = true;
 }
 
 static void on_in(evutil_socket_t fd, short what, void *userdata)
@@ -208,7 +206,7 @@ static void on_out(evutil_socket_t fd, short what, void *userdata)
 
 int sbx_tcp_watch(struct sbx_tcp_flow *f, struct sbx_tcp_side *s)
 {
-	const short what = EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST;
+	const short what = EV_READ | EV_WRITE | EV_ET | EV_PERSIST;
 
 	if (event_assign(&s->ev, f->b->base, s->fd, what, s == &f->in ? on_in : on_out, f) < 0 ||
 	    event_add(&s->ev, NULL) < 0)

@@ -45,11 +45,10 @@ enum sbx_tcp_state {
 
 struct sbx_tcp_flow;
 
-/* One socket of a flow. Edge-triggered: a bit stays set until a call says EAGAIN. */
+/* One socket of a flow. Edge-triggered: a bit stays set until a call says EAGAIN. A reset sets both. */
 struct sbx_tcp_side {
 	int fd; /* -1: not there (any more) */
 	bool readable, writable;
-	bool hup; /* the peer shut its side: read until 0, a short read is not the end */
 	struct event ev;
 };
 
@@ -184,7 +183,7 @@ void sbx_tcp_check_free(struct sbx_tcp_check *c);
 bool sbx_tcp_refuse(struct sbx_tcp_flow *f, const struct sbx_verdict *v,
 		    const struct sbx_addr *addr);
 bool sbx_tcp_refuse_reason(struct sbx_tcp_flow *f, enum sbx_reason reason);
-/* The answers to earlier requests are through: say 403 and linger. Always returns false. */
+/* The answers to earlier requests are through: say why and linger. Always returns false. */
 bool sbx_tcp_refuse_drained(struct sbx_tcp_flow *f, const struct sbx_verdict *v);
 void sbx_tcp_linger_event(struct sbx_tcp_flow *f);
 

@@ -8,7 +8,7 @@
  *
  * A refused request ends the direction: what came before it is still written, our side to the
  * server is shut, and the flow waits (DRAINING) until the server has answered the earlier requests
- * and closed. Then the client reads 403 where the answer to the refused request would stand.
+ * and closed. Then the client reads 403 or 400 where the answer to the refused request would stand.
  */
 
 #include "broker/tcp_flow.h"

@@ -45,14 +45,18 @@ static const char *name_to_resolve(const struct sbx_tcp_flow *f)
 	return f->target.kind == SBX_FLOW_NAME ? f->target.name : NULL;
 }
 
-/* A proxy is the operator's choice and may be anywhere but where credentials are handed out. */
-static void proxy_candidates(const struct sbx_resolved *result, struct sbx_candidates *c)
+/* A proxy is the profile's choice, and may be where the host's owner lets it be. */
+static void proxy_candidates(const struct sbx_broker *b, const struct sbx_resolved *result, struct sbx_candidates *c)
 {
 	c->n = 0;
-	c->refused = (struct sbx_verdict){ .reason = SBX_REASON_PROXY_FAILED, .rule = UINT32_MAX };
-	for (size_t i = 0; i < result->n && c->n < SBX_CANDIDATES_MAX; i++)
-		if (sbx_addr_class(&result->v[i]) != SBX_ADDR_METADATA)
-			c->v[c->n++] = result->v[i];
+	c->refused = (struct sbx_verdict){ .reason = SBX_REASON_PROXY_ADDRESS, .rule = UINT32_MAX };
+	for (size_t i = 0; i < result->n && c->n < SBX_CANDIDATES_MAX; i++) {
+		struct sbx_addr addr = sbx_addr_unmap(&result->v[i]);
+
+		c->refused_addr = addr;
+		if (sbx_policy_admits_proxy(b->policy, &addr, b->config.proxy_port, sbx_core_is_own(&b->core, &addr)))
+			c->v[c->n++] = addr;
+	}
 }
 
 static bool dial_resolved(struct sbx_tcp_flow *f, const struct sbx_resolved *result)
@@ -64,12 +68,12 @@ static bool dial_resolved(struct sbx_tcp_flow *f, const struct sbx_resolved *res
 		return sbx_tcp_refuse_reason(f, proxy ? SBX_REASON_PROXY_FAILED
 						      : SBX_REASON_RESOLVE_FAILED);
 	if (proxy)
-		proxy_candidates(result, &c);
+		proxy_candidates(f->b, result, &c);
 	else
 		sbx_core_candidates(&f->b->core, &f->target, result->v, result->n,
 				    result->first_family, &c);
 	if (c.n == 0)
-		return sbx_tcp_refuse(f, &c.refused, proxy ? NULL : &c.refused_addr);
+		return sbx_tcp_refuse(f, &c.refused, &c.refused_addr);
 	return sbx_tcp_dial_start(f, &c, proxy ? f->b->config.proxy_port : f->target.port);
 }
 

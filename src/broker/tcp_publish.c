@@ -136,7 +136,7 @@ void sbx_tcp_publish_event(struct sbx_tcp_flow *f, short what)
 	socklen_t n = sizeof(error);
 
 	/* Writable and nothing else is a connection that stands; an error shows as readable too. */
-	if ((what & (EV_READ | EV_WRITE | EV_CLOSED)) != EV_WRITE &&
+	if ((what & (EV_READ | EV_WRITE)) != EV_WRITE &&
 	    getsockopt(f->in.fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0)
 		error = errno;
 	if (error == ECONNREFUSED) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Refusing a flow so that whoever looks at the client's error understands it: a TLS client gets the
- * alert access_denied, an HTTP client a 403 with the rule and how to allow it, any other a RST. A
+ * alert access_denied, an HTTP client a 403 with the rule and how to allow it, or a 400, any other a RST. A
  * server that cannot be reached is no refusal of ours and looks like what it is: a RST.
  *
  * Something can be said only while nothing was carried yet and the client waits for an answer to
@@ -42,8 +42,10 @@ static bool say_alert(struct sbx_tcp_flow *f)
 	return say_and_linger(f, record, sizeof(record));
 }
 
-static bool say_forbidden(struct sbx_tcp_flow *f, const struct sbx_verdict *v)
+static bool say_refused(struct sbx_tcp_flow *f, const struct sbx_verdict *v)
 {
+	bool bad = v->reason == SBX_REASON_HTTP_MALFORMED || v->reason == SBX_REASON_HOST_ABSENT ||
+		   v->reason == SBX_REASON_HOST_DUPLICATE;
 	char what[SBX_HOSTNAME_MAX + 16], text[TEXT_MAX], body[TEXT_MAX + 16],
 		addr[SBX_ADDR_STR_MAX];
 	uint8_t message[TEXT_MAX + 512];
@@ -55,7 +57,7 @@ static bool say_forbidden(struct sbx_tcp_flow *f, const struct sbx_verdict *v)
 		     f->target.port);
 	sbx_policy_explain(f->b->policy, v, what, text, sizeof(text));
 	sbx_text_cut(body, sizeof(body), "sbx: %s\n", text);
-	if (sbx_http_forbidden_write(body, message, sizeof(message), &n) < 0) {
+	if (sbx_http_refusal_write(bad, body, message, sizeof(message), &n) < 0) {
 		sbx_tcp_abort(f);
 		return false;
 	}
@@ -94,7 +96,7 @@ bool sbx_tcp_refuse(struct sbx_tcp_flow *f, const struct sbx_verdict *v,
 		if (f->target.check == SBX_CHECK_TLS)
 			return say_alert(f);
 		if (f->target.check == SBX_CHECK_HTTP)
-			return say_forbidden(f, &denied);
+			return say_refused(f, &denied);
 	}
 	sbx_tcp_abort(f);
 	return false;
@@ -110,7 +112,7 @@ bool sbx_tcp_refuse_reason(struct sbx_tcp_flow *f, enum sbx_reason reason)
 bool sbx_tcp_refuse_drained(struct sbx_tcp_flow *f, const struct sbx_verdict *v)
 {
 	drop_out(f);
-	return say_forbidden(f, v);
+	return say_refused(f, v);
 }
 
 void sbx_tcp_linger_event(struct sbx_tcp_flow *f)

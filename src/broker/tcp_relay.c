@@ -15,12 +15,16 @@
  * for the next round of the loop, so that a bulk transfer starves nobody.
  *
  * End of file is passed on as such, each way by itself (half-close); a reset as a reset.
+ *
+ * Data and the reset behind it are one edge of the loop's, and libevent tells both as readable and writable, no more.
+ * So a read that got less than it asked for says nothing: only EAGAIN does.
  */
 
 #include "broker/tcp_flow.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -121,9 +125,6 @@ enum sbx_pump sbx_tcp_recv(struct sbx_tcp_side *s, void *p, size_t n, size_t *re
 		s->readable = false;
 		return SBX_PUMP_WAIT;
 	}
-	/* Edge-triggered: a short read took all there was. Behind a hang-up only 0 is the end. */
-	if ((size_t)r < n && r > 0 && !s->hup)
-		s->readable = false;
 	*ret_n = (size_t)r;
 	return SBX_PUMP_ON;
 }
@@ -303,17 +304,33 @@ static bool pass_on_eof(struct sbx_tcp_flow *f)
 	return true;
 }
 
+/* Was a side reset that nothing is read from? Its end was read, or no more is wanted of it; and a client that is gone
+ * need not wait until the server has room for what it said. What a server said before its reset is passed on first. */
+static bool is_reset_unread(const struct sbx_tcp_dir *d, bool from_client)
+{
+	struct pollfd p = { .fd = d->src->fd };
+
+	if (!d->src->readable || (in_flight(d) ? !from_client : !d->eof && !d->stop))
+		return false;
+	return poll(&p, 1, 0) == 1 && p.revents & POLLERR; /* SO_ERROR has errors that TCP survives, too */
+}
+
 bool sbx_tcp_relay_event(struct sbx_tcp_flow *f)
 {
-	enum sbx_pump up = pump(f, &f->up), down;
+	struct sbx_tcp_dir *said = f->inside ? &f->down : &f->up, *answered = f->inside ? &f->up : &f->down;
+	enum sbx_pump forth = pump(f, said), back;
 
-	if (up == SBX_PUMP_RESET || (down = pump(f, &f->down)) == SBX_PUMP_RESET) {
+	if (forth == SBX_PUMP_RESET) /* by the server perhaps, which may have said why */
+		answered->src->readable = true;
+	back = pump(f, answered);
+	if (forth == SBX_PUMP_RESET || back == SBX_PUMP_RESET || is_reset_unread(said, true) ||
+	    is_reset_unread(answered, false)) {
 		sbx_tcp_abort(f);
 		return false;
 	}
 	if (!pass_on_eof(f))
 		return false;
-	if (up == SBX_PUMP_ON || down == SBX_PUMP_ON)
+	if (back == SBX_PUMP_ON || forth == SBX_PUMP_ON)
 		sbx_tcp_again(f);
 	if (f->state == SBX_TCP_RELAYING && !f->inside)
 		sbx_timer_arm(f->b, SBX_TIMER_IDLE, &f->timeout);

@@ -79,7 +79,7 @@ check_PROGRAMS += tests/unit/test_cgroup
 tests_unit_test_cgroup_SOURCES = tests/unit/test_cgroup.c tests/unit/scratch.h
 tests_unit_test_cgroup_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 check_PROGRAMS += tests/unit/test_file_text tests/unit/test_idmap tests/unit/test_journal tests/unit/test_notify \
-	tests/unit/test_path tests/unit/test_proc tests/unit/test_seccomp
+	tests/unit/test_path tests/unit/test_path_resolve tests/unit/test_proc tests/unit/test_seccomp
 tests_unit_test_file_text_SOURCES = tests/unit/test_file_text.c
 tests_unit_test_file_text_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_idmap_SOURCES = tests/unit/test_idmap.c
@@ -90,6 +90,9 @@ tests_unit_test_notify_SOURCES = tests/unit/test_notify.c
 tests_unit_test_notify_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_path_SOURCES = tests/unit/test_path.c tests/unit/scratch.h
 tests_unit_test_path_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_path_resolve_SOURCES = tests/unit/test_path_resolve.c tests/unit/scratch.h
+tests_unit_test_path_resolve_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_path_resolve_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fstatfs -Wl,--wrap=readlink
 tests_unit_test_proc_SOURCES = tests/unit/test_proc.c
 tests_unit_test_proc_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_seccomp_SOURCES = tests/unit/test_seccomp.c tests/unit/golden.h

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Setting up the loopback of a sandbox's network namespace with rtnetlink(7), and asking the host's
- * namespace for its own addresses.
+ * namespace for its own addresses: those of interfaces, and those that a route alone makes local (AnyIP; load
+ * balancers have their addresses delivered so).
  *
  * The set-up is one datagram of requests and, when all goes well, one answer: errors always come
  * back, an acknowledgement only from the request that asks for it, the last one. The kernel handles
@@ -265,37 +266,142 @@ static int on_address(const struct nlmsghdr *nlh, void *userdata)
 	return 0;
 }
 
-int sbx_net_own_addresses(int rtnl_fd, struct sbx_addr *v, size_t n_max)
+/* Ask for a dump, again while it is disturbed; *n is the callback's count. */
+static int dump(int rtnl_fd, uint16_t type, const void *header, size_t n_header, sbx_netlink_cb cb, void *userdata,
+		size_t *n)
 {
-	const struct ifaddrmsg ifa = { .ifa_family = AF_UNSPEC };
-	struct addresses out = { .v = v, .n_max = n_max };
 	int r = -EINTR;
 
 	for (int i = 0; r == -EINTR && i < DUMP_TRIES; i++) {
 		const struct nlmsghdr nlh = {
-			.nlmsg_type = RTM_GETADDR,
+			.nlmsg_type = type,
 			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
 			.nlmsg_seq = i + 1,
 		};
 		uint8_t buf[64];
 		struct sbx_writer w = sbx_writer(buf, sizeof(buf));
+		size_t n_before = *n;
 
-		sbx_nlmsg_end(&w, sbx_nlmsg_begin(&w, &nlh, &ifa, sizeof(ifa)));
-		out.n = 0;
+		sbx_nlmsg_end(&w, sbx_nlmsg_begin(&w, &nlh, header, n_header));
 		r = w.failed ? -EMSGSIZE : sbx_netlink_send(rtnl_fd, buf, w.pos);
 		if (r == 0)
-			r = sbx_netlink_read(rtnl_fd, nlh.nlmsg_seq, on_address, &out);
+			r = sbx_netlink_read(rtnl_fd, nlh.nlmsg_seq, cb, userdata);
+		if (r == -EINTR)
+			*n = n_before;
+	}
+	return r;
+}
+
+int sbx_net_own_addresses(int rtnl_fd, struct sbx_addr *v, size_t n_max)
+{
+	const struct ifaddrmsg ifa = { .ifa_family = AF_UNSPEC };
+	struct addresses out = { .v = v, .n_max = n_max };
+	int r = dump(rtnl_fd, RTM_GETADDR, &ifa, sizeof(ifa), on_address, &out, &out.n);
+
+	return r < 0 ? r : (int)out.n;
+}
+
+/* --- what routes make local --- */
+
+struct networks {
+	struct sbx_cidr *v;
+	size_t n, n_max;
+};
+
+static bool is_local(const struct rtmsg *rtm)
+{
+	return (rtm->rtm_type == RTN_LOCAL || rtm->rtm_type == RTN_ANYCAST) && rtm->rtm_dst_len > 0 &&
+	       !(rtm->rtm_flags & RTM_F_CLONED);
+}
+
+static int read_destination(struct sbx_span attrs, const struct rtmsg *rtm, struct sbx_cidr *ret_cidr)
+{
+	struct sbx_cidr c = { .addr.family = rtm->rtm_family == AF_INET ? 4 : 6, .prefix = rtm->rtm_dst_len };
+	size_t size = c.addr.family == 4 ? 4 : 16;
+	struct nlattr header;
+	struct sbx_span value;
+	bool bad = false, found = false;
+
+	while (sbx_nlattr_next(&attrs, &header, &value, &bad)) {
+		if ((header.nla_type & NLA_TYPE_MASK) != RTA_DST || value.n != size)
+			continue;
+		memcpy(c.addr.b, value.p, size);
+		found = true;
+	}
+	if (bad || !found || c.prefix > size * 8)
+		return -EBADMSG;
+	*ret_cidr = c;
+	return 0;
+}
+
+static int on_route(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct networks *out = userdata;
+	const struct rtmsg *rtm = NLMSG_DATA(nlh);
+	struct sbx_cidr cidr;
+	int r = sbx_netlink_error(nlh);
+
+	if (r < 0)
+		return r;
+	if (nlh->nlmsg_type != RTM_NEWROUTE || nlh->nlmsg_len < NLMSG_SPACE(sizeof(*rtm)))
+		return 0;
+	if ((rtm->rtm_family != AF_INET && rtm->rtm_family != AF_INET6) || !is_local(rtm))
+		return 0;
+	r = read_destination(sbx_span(RTM_RTA(rtm), RTM_PAYLOAD(nlh)), rtm, &cidr);
+	if (r < 0)
+		return r;
+	if (out->n >= out->n_max)
+		return -EOVERFLOW;
+	out->v[out->n++] = cidr;
+	return 0;
+}
+
+int sbx_net_local_routes(int rtnl_fd, struct sbx_cidr *v, size_t n_max)
+{
+	static const struct {
+		uint8_t family, type;
+	} asked[] = { { AF_INET, RTN_LOCAL }, { AF_INET6, RTN_LOCAL }, { AF_INET6, RTN_ANYCAST } };
+	struct networks out = { .v = v, .n_max = n_max };
+	int on = 1, r = 0;
+
+	/* The kernel picks them then (Linux 4.20), which counts where there are a million routes; else on_route() does. */
+	setsockopt(rtnl_fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
+	for (size_t i = 0; r == 0 && i < SBX_N_ELEMENTS(asked); i++) {
+		const struct rtmsg rtm = { .rtm_family = asked[i].family, .rtm_type = asked[i].type };
+
+		r = dump(rtnl_fd, RTM_GETROUTE, &rtm, sizeof(rtm), on_route, &out, &out.n);
+		if (r == -EOPNOTSUPP || r == -EAFNOSUPPORT) /* no IPv6 here */
+			r = 0;
 	}
 	return r < 0 ? r : (int)out.n;
 }
 
-int sbx_net_own_addresses_watch(void)
+/* --- when they change --- */
+
+bool sbx_net_own_changed(struct sbx_span datagram)
+{
+	struct nlmsghdr header;
+	struct sbx_span body;
+	struct rtmsg rtm;
+	bool bad = false;
+
+	while (sbx_nlmsg_next(&datagram, &header, &body, &bad)) {
+		if ((header.nlmsg_type != RTM_NEWROUTE && header.nlmsg_type != RTM_DELROUTE) || body.n < sizeof(rtm))
+			return true;
+		memcpy(&rtm, body.p, sizeof(rtm));
+		if (is_local(&rtm))
+			return true;
+	}
+	return bad;
+}
+
+int sbx_net_own_watch(void)
 {
 	SBX_AUTO_CLOSE int fd =
 		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	struct sockaddr_nl changes = {
 		.nl_family = AF_NETLINK,
-		.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
+		.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE,
 	};
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&changes, sizeof(changes)) < 0)

@@ -108,9 +108,14 @@ uint32_t sbx_nflog_lost(uint32_t *next_seq, const struct sbx_nflog_packet *p);
 /* The host's own addresses: dump into @v (at most n_max). Count, or -errno (-EOVERFLOW: there
  * are more than n_max, and none may be left out). */
 int sbx_net_own_addresses(int rtnl_fd, struct sbx_addr *v, size_t n_max);
-/* A non-blocking NETLINK_ROUTE socket subscribed to address changes: readable when they changed
- * (read it empty, ENOBUFS counts as a change, and ask again). fd or -errno. */
-int sbx_net_own_addresses_watch(void);
+/* The networks and addresses that routes of any table make local (or anycast: IPv6 delivers it here, too). With those of
+ * interfaces; one of length 0, which is how transparent proxies take what is marked for them, is left out. As above. */
+int sbx_net_local_routes(int rtnl_fd, struct sbx_cidr *v, size_t n_max);
+/* A non-blocking NETLINK_ROUTE socket subscribed to changes of addresses and routes: where the answers of the two
+ * functions may have changed it is readable, and sbx_net_own_changed() (PURE) is true of a datagram, or recv says
+ * ENOBUFS. fd or -errno. */
+int sbx_net_own_watch(void);
+bool sbx_net_own_changed(struct sbx_span datagram);
 
 /* The remote end of every TCP connection (that is not closed) and connected UDP socket of this network
  * namespace, of whichever process: @fn is called for each. @diag_fd: sbx_net_netlink_open(NETLINK_SOCK_DIAG).

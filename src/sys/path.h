@@ -47,8 +47,9 @@ struct sbx_path_rules {
 /* Who, besides root, could have made the path lead to another object: by owning, or being let write,
  * directories and symlinks on the way. */
 struct sbx_path_steering {
-	uid_t by;	/* 0: nobody */
-	bool by_others; /* and more than that one */
+	uid_t by;	   /* 0: nobody */
+	bool by_others;	   /* and more than that one */
+	bool by_strangers; /* the same, where a group that may write is not counted */
 };
 
 struct sbx_path {

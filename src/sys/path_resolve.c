@@ -196,7 +196,7 @@ static void steered_by(struct sbx_path_steering *s, uid_t uid)
 	if (uid == 0)
 		return;
 	if (s->by != 0 && s->by != uid)
-		s->by_others = true;
+		s->by_others = s->by_strangers = true;
 	s->by = uid;
 }
 
@@ -204,8 +204,12 @@ static void steered_by(struct sbx_path_steering *s, uid_t uid)
 static void steered_through(struct sbx_path_steering *s, const struct stat *dir)
 {
 	steered_by(s, dir->st_uid);
-	if ((dir->st_mode & 0022) && !(dir->st_mode & S_ISVTX))
+	if (dir->st_mode & S_ISVTX)
+		return;
+	if (dir->st_mode & 0022)
 		s->by_others = true;
+	if (dir->st_mode & 0002)
+		s->by_strangers = true;
 }
 
 static void note_steering(struct walk *w, const struct stat *child)

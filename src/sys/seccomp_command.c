@@ -37,7 +37,9 @@
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -57,6 +59,8 @@
 	REFUSE_IF(clone, #flag, EPERM, what, ARG_BITS(CLONE_FLAGS_ARG, flag, flag))
 
 #define REPORTED "the kernel reports the group to the network: data of the caller's choice, from no socket of his"
+
+#define ENCAPSULATES "what arrives goes to the kernel's IPsec and tunnels, without a right to set them up"
 
 #define RUNS_AS		       "somebody else who runs it would get the rights of the sandbox's user"
 #define MODE_HAS(arg, bit)     ARG_BITS(arg, bit, bit)
@@ -178,9 +182,12 @@ static const struct sbx_seccomp_row rows[] = {
 	REFUSE_SETID(mknodat, 2),
 	REFUSE_SETGID(mknodat, 2),
 	REFUSE_AS_BUT(SETUID_FILES, openat2, ENOSYS, "the mode of a new file is behind a pointer; openat does for it"),
-	/* Without CAP_MKNOD one device can be made, 0:0: to an overlay of the host it says that a file is gone. */
+	/* Without CAP_MKNOD one device can be made, 0:0: to an overlay of the host it says that a file is gone. A rename
+	 * with RENAME_WHITEOUT makes it, too. */
 	REFUSE_IF(mknod, "a device", EPERM, "devices are the host's", ARG_BITS(1, IS_DEVICE_MASK, IS_DEVICE)),
 	REFUSE_IF(mknodat, "a device", EPERM, "devices are the host's", ARG_BITS(2, IS_DEVICE_MASK, IS_DEVICE)),
+	REFUSE_IF(renameat2, "RENAME_WHITEOUT", EPERM, "leaves a device, and devices are the host's",
+		  ARG_BITS(4, RENAME_WHITEOUT, RENAME_WHITEOUT)),
 
 	/* The launcher set it to 1, which alone keeps a core_pattern helper, a program that runs as root
 	 * outside, from being started for what crashes here (fs/coredump.c). Programs that forbid their
@@ -239,6 +246,10 @@ static const struct sbx_seccomp_row rows[] = {
 		  ARG_IS(1, IPPROTO_IPV6), ARG_BITS(2, ~4u, MCAST_JOIN_GROUP)),
 	REFUSE_IF(setsockopt, "TCP_ULP", ENOENT, "TLS in the kernel: much code; libraries do it themselves",
 		  ARG_IS(1, IPPROTO_TCP), ARG_IS(2, TCP_ULP)),
+	/* A UDP socket takes its options at the level of UDP-Lite as well. */
+	REFUSE_IF(setsockopt, "UDP_ENCAP", ENOPROTOOPT, ENCAPSULATES, ARG_IS(1, IPPROTO_UDP), ARG_IS(2, UDP_ENCAP)),
+	REFUSE_IF(setsockopt, "UDP_ENCAP of UDP-Lite", ENOPROTOOPT, ENCAPSULATES, ARG_IS(1, IPPROTO_UDPLITE),
+		  ARG_IS(2, UDP_ENCAP)),
 #ifdef __NR_socketcall
 	REFUSE_AS(socketcall, ENOSYS, "its arguments are behind a pointer"),
 #endif

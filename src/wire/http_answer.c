@@ -4,7 +4,6 @@
 #include "wire/http_answer.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,17 +17,17 @@ static int printed(int n, size_t n_out, size_t *ret_n)
 	return 0;
 }
 
-int sbx_http_forbidden_write(const char *body, void *out, size_t n_out, size_t *ret_n)
+int sbx_http_refusal_write(bool bad, const char *body, void *out, size_t n_out, size_t *ret_n)
 {
 	int n = snprintf(out, n_out,
-			 "HTTP/1.1 403 Forbidden\r\n"
+			 "HTTP/1.1 %s\r\n"
 			 "Content-Type: text/plain; charset=utf-8\r\n"
 			 "Content-Length: %zu\r\n"
 			 "Cache-Control: no-store\r\n"
 			 "Connection: close\r\n"
 			 "\r\n"
 			 "%s",
-			 strlen(body), body);
+			 bad ? "400 Bad Request" : "403 Forbidden", strlen(body), body);
 
 	return printed(n, n_out, ret_n);
 }

@@ -2,6 +2,7 @@
 #ifndef SBX_WIRE_HTTP_ANSWER_H
 #define SBX_WIRE_HTTP_ANSWER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,10 +15,11 @@
  */
 
 /*
- * Write "HTTP/1.1 403 Forbidden" with Connection: close and @body (text/plain, UTF-8) into @out.
+ * Write "HTTP/1.1 403 Forbidden", or where the request is one that RFC 9112 wants refused by every server (@bad)
+ * "400 Bad Request", with Connection: close and @body (text/plain, UTF-8) into @out.
  * 0 with *ret_n set, or -EMSGSIZE.
  */
-int sbx_http_forbidden_write(const char *body, void *out, size_t n_out, size_t *ret_n);
+int sbx_http_refusal_write(bool bad, const char *body, void *out, size_t n_out, size_t *ret_n);
 
 /*
  * Write "CONNECT @host:@port HTTP/1.1". @host is a normalised name or an address in text; an IPv6

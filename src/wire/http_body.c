@@ -79,10 +79,9 @@ static void size_byte(struct sbx_http_body *b, uint8_t c)
 		b->n_ext = 0;
 		return;
 	}
-	if (++b->n_digits > SBX_HTTP_CHUNK_DIGITS_MAX || b->left > SBX_HTTP_LENGTH_MAX >> 4)
+	b->left = b->left << 4 | (uint64_t)v;
+	if (++b->n_digits > SBX_HTTP_CHUNK_DIGITS_MAX || b->left > SBX_HTTP_LENGTH_MAX)
 		malformed(b);
-	else
-		b->left = b->left << 4 | (uint64_t)v;
 }
 
 static void ext_byte(struct sbx_http_body *b, uint8_t c)

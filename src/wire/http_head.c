@@ -30,7 +30,7 @@ enum state {
 	ST_REJECTED,
 };
 
-#define LENGTH_DIGITS_MAX 19 /* SBX_HTTP_LENGTH_MAX has as many */
+#define LENGTH_DIGITS_MAX 16 /* SBX_HTTP_LENGTH_MAX has as many */
 #define DEFAULT_PORT	  80
 
 /* Steps return 0 to go on or the reason to refuse; none of the reasons used here is 0. */
@@ -170,14 +170,17 @@ static int on_host(struct sbx_http_judge *j, struct sbx_span value)
 		return SBX_REASON_HOST_DUPLICATE;
 	j->host_seen = true;
 	/* Empty is for targets without an authority, and there are none in http. */
-	return value.n ? parse_authority(value, &j->host) : SBX_REASON_HOST_ABSENT;
+	if (!value.n)
+		return j->loose ? 0 : SBX_REASON_HOST_ABSENT;
+	return parse_authority(value, &j->host);
 }
 
 static int on_content_length(struct sbx_http_judge *j, struct sbx_span value)
 {
 	uint64_t n = 0;
 
-	if (j->length_seen || !value.n || value.n > LENGTH_DIGITS_MAX)
+	/* With leading zeros it is octal to some. */
+	if (j->length_seen || !value.n || value.n > LENGTH_DIGITS_MAX || (value.p[0] == '0' && value.n > 1))
 		return SBX_REASON_HTTP_MALFORMED;
 	for (size_t i = 0; i < value.n; i++) {
 		if (value.p[i] < '0' || value.p[i] > '9')
@@ -199,9 +202,15 @@ static int on_transfer_encoding(struct sbx_http_judge *j, struct sbx_span value)
 	return 0;
 }
 
+static int on_upgrade(struct sbx_http_judge *j)
+{
+	j->upgrade = true;
+	return j->loose ? 0 : SBX_REASON_HTTP_UPGRADE;
+}
+
 /* RFC 9110 section 7.6.1: fields named here are removed by the next proxy. One that removed Host or
  * a length would read another request than we did. */
-static int on_connection(struct sbx_span value)
+static int on_connection(struct sbx_http_judge *j, struct sbx_span value)
 {
 	while (value.n) {
 		const uint8_t *comma = memchr(value.p, ',', value.n);
@@ -209,11 +218,12 @@ static int on_connection(struct sbx_span value)
 		struct sbx_span option = sbx_http_trim(sbx_span(value.p, n));
 		enum sbx_http_field f = sbx_http_field_lookup(option);
 
-		if (f == SBX_HTTP_FIELD_UPGRADE || f == SBX_HTTP_FIELD_HTTP2_SETTINGS)
-			return SBX_REASON_HTTP_UPGRADE;
-		if (f != SBX_HTTP_FIELD_OTHER ||
-		    (option.n && !sbx_http_all(option, SBX_HTTP_TOKEN)))
+		if (f == SBX_HTTP_FIELD_UPGRADE || f == SBX_HTTP_FIELD_HTTP2_SETTINGS) {
+			if (on_upgrade(j))
+				return SBX_REASON_HTTP_UPGRADE;
+		} else if (f != SBX_HTTP_FIELD_OTHER || (option.n && !sbx_http_all(option, SBX_HTTP_TOKEN))) {
 			return SBX_REASON_HTTP_MALFORMED;
+		}
 		n += comma != NULL;
 		value = sbx_span(value.p + n, value.n - n);
 	}
@@ -240,10 +250,10 @@ static int parse_field(struct sbx_http_judge *j, struct sbx_span line)
 	case SBX_HTTP_FIELD_TRANSFER_ENCODING:
 		return on_transfer_encoding(j, value);
 	case SBX_HTTP_FIELD_CONNECTION:
-		return on_connection(value);
+		return on_connection(j, value);
 	case SBX_HTTP_FIELD_UPGRADE:
 	case SBX_HTTP_FIELD_HTTP2_SETTINGS:
-		return SBX_REASON_HTTP_UPGRADE;
+		return on_upgrade(j);
 	case SBX_HTTP_FIELD_DISGUISED:
 		return SBX_REASON_HTTP_MALFORMED;
 	case SBX_HTTP_FIELD_OTHER:
@@ -258,12 +268,14 @@ static uint16_t port_or_default(const struct sbx_http_authority *a)
 	return a->port ? a->port : DEFAULT_PORT;
 }
 
-static int check_head(const struct sbx_http_judge *j)
+static int check_head(struct sbx_http_judge *j)
 {
 	if (j->chunked && (j->length_seen || j->version_minor == 0))
 		return SBX_REASON_HTTP_MALFORMED;
-	if (!j->host_seen)
+	if (!j->host_seen && !j->loose)
 		return SBX_REASON_HOST_ABSENT;
+	if (!j->host_seen && j->target_seen)
+		j->host = j->target;
 	/* RFC 9112 section 3.2.2 has the target win, but not every server has read it. */
 	if (j->target_seen && (strcmp(j->target.host, j->host.host) ||
 			       port_or_default(&j->target) != port_or_default(&j->host)))
@@ -273,11 +285,27 @@ static int check_head(const struct sbx_http_judge *j)
 
 /* --- the judge --- */
 
-static int reject(struct sbx_http_judge *j, enum sbx_reason reason)
+static int reject(struct sbx_http_judge *j, enum sbx_reason reason, bool is_http)
 {
 	j->state = ST_REJECTED;
 	j->reason = reason;
+	j->is_http = is_http;
 	return SBX_HTTP_E_REJECT;
+}
+
+/* What was scanned of a head, which is no good: might a server that takes things easy go on with it? Where its first
+ * line has a version, or is empty, as lines before a request may be. */
+static bool resembles_http(const struct sbx_http_judge *j, struct sbx_span buffer)
+{
+	static const char version[] = "HTTP/";
+	const size_t n = sizeof(version) - 1;
+
+	if (buffer.p[0] == '\r' || buffer.p[0] == '\n')
+		return true;
+	for (size_t i = 0; i + n <= j->scanned; i++)
+		if (sbx_http_equal(sbx_span(buffer.p + i, n), version))
+			return true;
+	return false;
 }
 
 static void begin_head(struct sbx_http_judge *j)
@@ -286,13 +314,17 @@ static void begin_head(struct sbx_http_judge *j)
 	j->cr = false;
 	j->scanned = j->line = 0;
 	j->n_method = j->n_target = 0;
-	j->host_seen = j->target_seen = j->length_seen = j->chunked = false;
+	j->host_seen = j->target_seen = j->length_seen = j->chunked = j->upgrade = false;
+	j->host.host[0] = '\0';
+	j->host.addr.family = 0;
+	j->host.port = 0;
 }
 
-void sbx_http_judge_init(struct sbx_http_judge *j, size_t limit_bytes)
+void sbx_http_judge_init(struct sbx_http_judge *j, size_t limit_bytes, bool loose)
 {
 	memset(j, 0, sizeof(*j));
 	j->limit = limit_bytes;
+	j->loose = loose;
 	begin_head(j);
 }
 
@@ -317,6 +349,7 @@ static void finish_head(struct sbx_http_judge *j, struct sbx_span buffer,
 		.host_port = j->host.port,
 		.framing = framing,
 		.content_length = length,
+		.upgrade = j->upgrade,
 	};
 	memcpy(ret_event->host, j->host.host, sizeof(ret_event->host));
 
@@ -362,24 +395,24 @@ static int next_head(struct sbx_http_judge *j, struct sbx_span buffer,
 			if (j->scanned == end)
 				break;
 			if (buffer.p[j->scanned++] != '\r')
-				return reject(j, SBX_REASON_HTTP_MALFORMED);
+				return reject(j, SBX_REASON_HTTP_MALFORMED, resembles_http(j, buffer));
 			j->cr = true;
 			continue;
 		}
 		if (buffer.p[j->scanned++] != '\n')
-			return reject(j, SBX_REASON_HTTP_MALFORMED);
+			return reject(j, SBX_REASON_HTTP_MALFORMED, resembles_http(j, buffer));
 		line = sbx_span(buffer.p + j->line, j->scanned - 2 - j->line);
 		j->cr = false;
 		j->line = j->scanned;
 		e = on_line(j, line, &done);
 		if (e)
-			return reject(j, (enum sbx_reason)e);
+			return reject(j, (enum sbx_reason)e, resembles_http(j, buffer));
 		if (done) {
 			finish_head(j, buffer, ret_event);
 			return 0;
 		}
 	}
-	return j->scanned == j->limit ? reject(j, SBX_REASON_OVERSIZED) : SBX_HTTP_E_MORE;
+	return j->scanned == j->limit ? reject(j, SBX_REASON_OVERSIZED, true) : SBX_HTTP_E_MORE;
 }
 
 static int next_body(struct sbx_http_judge *j, struct sbx_span buffer,
@@ -390,7 +423,7 @@ static int next_body(struct sbx_http_judge *j, struct sbx_span buffer,
 
 	/* What was good before a wrong byte is an event of its own; the next call refuses. */
 	if (!n)
-		return e == SBX_HTTP_E_REJECT ? reject(j, j->body.reason) : e;
+		return e == SBX_HTTP_E_REJECT ? reject(j, j->body.reason, true) : e;
 	*ret_event = (struct sbx_http_event){ .kind = SBX_HTTP_BODY, .n = n };
 	if (!e)
 		begin_head(j);

@@ -39,19 +39,23 @@ struct sbx_http_event {
 	/* HEAD only. The spans borrow from the buffer. */
 	struct sbx_span method, target;	 /* as sent */
 	uint8_t version_minor;		 /* HTTP/1.x: 0 or 1 */
-	char host[SBX_HOSTNAME_MAX + 1]; /* normalised name, or an address as formatted by base */
+	/* Normalised name, or an address as formatted by base. Loose: "" where the request names none. */
+	char host[SBX_HOSTNAME_MAX + 1];
 	struct sbx_addr host_addr;	 /* the address when Host is one, else family 0 */
 	uint16_t host_port;		 /* as given; 0: none given */
 	enum sbx_http_framing framing;
 	uint64_t content_length; /* FRAMING_LENGTH */
+	bool upgrade;		 /* loose only: it asks to leave HTTP/1 */
 };
 
 struct sbx_http_judge {
 	/* Valid once next returned SBX_HTTP_E_REJECT: HTTP_MALFORMED, HOST_ABSENT, HOST_DUPLICATE,
 	 * HOST_MISMATCH (target and Host disagree), HTTP_UPGRADE or OVERSIZED. */
 	enum sbx_reason reason;
+	bool is_http; /* with it: a server may have taken these bytes for HTTP/1 */
 
 	/* Private. */
+	bool loose;
 	uint8_t state;
 	bool cr; /* the byte before scanned was a CR */
 	size_t limit;
@@ -59,7 +63,7 @@ struct sbx_http_judge {
 	size_t line;	/* where the line that is being scanned began */
 	size_t n_method, n_target; /* "METHOD SP TARGET SP ..."; n_method 0: no request line yet */
 	uint8_t version_minor;
-	bool host_seen, target_seen, length_seen, chunked;
+	bool host_seen, target_seen, length_seen, chunked, upgrade;
 	uint64_t content_length;
 	struct sbx_http_authority {
 		char host[SBX_HOSTNAME_MAX + 1];
@@ -71,8 +75,9 @@ struct sbx_http_judge {
 
 #define SBX_HTTP_METHOD_MAX 32
 
-/* @limit_bytes bounds each head. */
-void sbx_http_judge_init(struct sbx_http_judge *j, size_t limit_bytes);
+/* @limit_bytes bounds each head. @loose: the flow need not be HTTP/1 with a Host. A request that names no host, or asks
+ * to leave HTTP/1 (CONNECT and HTTP/2's preface apart), is an event as any other, so that a name in it is seen. */
+void sbx_http_judge_init(struct sbx_http_judge *j, size_t limit_bytes, bool loose);
 
 /* See above. Outcome and byte counts do not depend on how the stream was cut, only the pieces in
  * which BODY events come do. */

@@ -302,7 +302,13 @@ static void read_alpn(struct sbx_tls_hello *h, struct sbx_reader *r)
 	}
 }
 
-/* RFC 8446 section 4.2.1. Values of another major version are GREASE (RFC 8701) or drafts. */
+/* RFC 8701. */
+static bool is_grease(uint16_t v)
+{
+	return (v & 0x0f0f) == 0x0a0a && v >> 8 == (v & 0xff);
+}
+
+/* RFC 8446 section 4.2.1. Drafts of TLS 1.3 are 0x7f00 and more, or private numbers. */
 static void read_versions(struct sbx_tls_hello *h, struct sbx_reader *r)
 {
 	size_t n_list = sbx_read_u8(r);
@@ -315,7 +321,9 @@ static void read_versions(struct sbx_tls_hello *h, struct sbx_reader *r)
 	while (r->pos < r->n) {
 		uint16_t v = sbx_read_u16(r);
 
-		if (v >> 8 == 3 && v > max)
+		if (v >> 8 != 3)
+			v = is_grease(v) ? 0 : VERSION_TLS13;
+		if (v > max)
 			max = v;
 	}
 	h->version_max = max;
@@ -365,10 +373,14 @@ static void record_head_byte(struct sbx_tls_hello *h, uint8_t b)
 
 	switch (h->n_record_head++) {
 	case 0:
-		ok = b == RECORD_HANDSHAKE;
+		h->record_type = b;
+		/* Of a first record of another type the next byte tells whether it is TLS at all. */
+		ok = b == RECORD_HANDSHAKE || (h->n_consumed == 1 && b >= RECORD_CCS && b <= RECORD_DATA);
 		break;
 	case 1:
 		ok = b == 3; /* the minor version must be ignored, RFC 8446 section 5.1 */
+		h->is_tls |= ok;
+		ok = ok && h->record_type == RECORD_HANDSHAKE;
 		break;
 	case 3:
 		ok = b <= RECORD_FRAGMENT_MAX >> 8;

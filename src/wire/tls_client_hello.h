@@ -29,7 +29,8 @@ enum {
 struct sbx_tls_hello {
 	/* Results, valid once feed returned 0. */
 	char sni[SBX_HOSTNAME_MAX + 1]; /* the one host_name, normalised */
-	/* The largest of supported_versions, else legacy_version; 0x0304 is TLS 1.3. */
+	/* The largest of supported_versions, else legacy_version; 0x0304 is TLS 1.3, and what is none up to 1.2,
+	 * a draft say, counts as that. */
 	uint16_t version_max;
 	bool alpn_h2, alpn_http11, alpn_other; /* offered protocols; all false: no ALPN */
 	bool early_data;   /* offered: records of application data may come before a second hello */
@@ -38,9 +39,11 @@ struct sbx_tls_hello {
 	/* Valid once feed returned SBX_TLS_E_REJECT: TLS_MALFORMED, SNI_ABSENT, SNI_DUPLICATE,
 	 * SNI_MISMATCH (the name reads as an IPv4 address), ECH or OVERSIZED. */
 	enum sbx_reason reason;
+	bool is_tls; /* with it: it began as a record of TLS does, so a server may have taken it for a hello */
 
 	/* Private. */
 	uint8_t state;
+	uint8_t record_type;
 	bool sni_seen;
 	uint8_t n_record_head; /* bytes of the record header seen, 0..4 */
 	uint16_t record_left;  /* bytes of the record's fragment to come */

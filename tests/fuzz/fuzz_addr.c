@@ -48,7 +48,8 @@ static void fuzz_class(const uint8_t *data, size_t size)
 		{ 0, 0x64, 0xff, 0x9b }, /* NAT64 */
 		{ 0, 0x64, 0xff, 0x9b, 0, 1 },
 	};
-	struct sbx_addr a6 = { .family = 6 }, a4 = { .family = 4 }, u;
+	struct sbx_addr a6 = { .family = 6 }, a4 = { .family = 4 }, u, in[SBX_ADDR_EMBEDDED_MAX];
+	size_t n;
 
 	if (size < 16)
 		return;
@@ -56,6 +57,11 @@ static void fuzz_class(const uint8_t *data, size_t size)
 	check((unsigned)sbx_addr_class(&a6) < SBX_ADDR_N_CLASSES);
 	u = sbx_addr_unmap(&a6);
 	check(sbx_addr_class(&u) == sbx_addr_class(&a6));
+	n = sbx_addr_embedded(&a6, in);
+	check(n <= SBX_ADDR_EMBEDDED_MAX);
+	for (size_t i = 0; i < n; i++)
+		check(in[i].family == 4 && (sbx_addr_class(&in[i]) == SBX_ADDR_PUBLIC ||
+					    sbx_addr_class(&a6) != SBX_ADDR_PUBLIC));
 	memcpy(a4.b, data, 4);
 	if (sbx_addr_class(&a4) == SBX_ADDR_PUBLIC)
 		return;

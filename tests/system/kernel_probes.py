@@ -11,17 +11,19 @@ import json
 import os
 import signal
 import socket
+import stat
 import struct
 import sys
 
 libc = ctypes.CDLL(None, use_errno=True)
 NR = dict(zip(
     "ptrace syslog setns process_vm_readv unshare clone clone3 io_uring_setup pidfd_open pidfd_getfd bpf perf_event_open "
-    "keyctl add_key userfaultfd mknodat openat2 fchmodat kcmp move_pages open_by_handle_at name_to_handle_at".split(),
+    "keyctl add_key userfaultfd mknodat openat2 fchmodat kcmp move_pages open_by_handle_at name_to_handle_at "
+    "renameat2".split(),
     {"x86_64": (101, 103, 308, 310, 272, 56, 435, 425, 434, 438, 321, 298, 250, 248, 323, 259, 437, 268, 312, 279, 304,
-                303),
+                303, 316),
      "aarch64": (117, 116, 268, 270, 97, 220, 435, 425, 434, 438, 280, 241, 219, 217, 282, 33, 437, 53, 272, 239, 265,
-                 264)}[os.uname().machine]))
+                 264, 276)}[os.uname().machine]))
 
 
 def call(name, *args):
@@ -90,6 +92,15 @@ def device(path):
     return True
 
 
+def rename(path, flags):
+    """With RENAME_WHITEOUT (4) the device 0:0 stays where the file was. Bits above 32 are the caller's to choose."""
+    flags = int(flags, 16)
+    for name in (path, path + ".to"):  # RENAME_EXCHANGE (2) wants both
+        os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o600))
+    call("renameat2", -100, path.encode(), -100, (path + ".to").encode(), flags)
+    return not flags & 4 or stat.S_ISCHR(os.lstat(path).st_mode)
+
+
 def set_id(path, mode, how):
     """A file with that mode, by chmod, open, tmpfile, mknod or openat2."""
     mode = int(mode, 8)
@@ -120,6 +131,14 @@ def connect(path):
 
 def family(number, kind, protocol="0"):
     socket.socket(int(number), int(kind), int(protocol)).close()
+    return True
+
+
+def option(kind, level, name, value):
+    """An option of an IPv4 socket, and of an IPv6 one."""
+    for domain in socket.AF_INET, socket.AF_INET6:
+        with socket.socket(domain, int(kind)) as s:
+            s.setsockopt(int(level), int(name), int(value))
     return True
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Literal addresses, other protocols, metadata in every encoding, mode full, offline, air gap."""
+import os
 import time
 
 import pytest
@@ -157,9 +158,15 @@ def test_full_carries_everything_but_floors(sbx, world):
     # with an IPv4 address in each place that a translator, tunnel or kernel would take it out of
     for addr in ("127.0.0.1", "10.0.0.1", "169.254.1.1", "192.0.2.2", "fd00::1", "::ffff:127.0.0.1", "0.1.2.3",
                  "::ffff:192.0.2.2", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::a00:1", "64:ff9b:1:7f00:0:100::",
+                 "64:ff9b::192.0.2.2", "64:ff9b:1:c000:2:200::", "2002:c000:202::1", "2001:0:c000:202::f7f7:f7f7",
                  "2002:7f00:1::1", "2001:0:7f00:1::1", "2001:0:5db8:1::80ff:fffe", "fec0::1", "100::1"):
         r = sbx.inside(full, "tcp", addr, 7000, "hi\\n")
         assert not r["ok"] or "eof after" not in r["data"], (addr, r)
+    # the same with an address that is not this host's
+    for addr in ("64:ff9b::192.0.2.3", "64:ff9b:1:c000:2:300::", "2002:c000:203::1", "2001:0:c000:203::f7f7:f7f7"):
+        r = sbx.inside(full, "tcp", addr, 25, "hi\\n")
+        assert r["ok"] and "eof after" in r["data"], (addr, r)
+    world.mark()
     r = sbx.inside(full, "tls", "203.0.113.66", 443, "ipinfo.io")
     assert not r["ok"], r
     assert world.log("echo") == [] and world.log("http") == []
@@ -174,6 +181,58 @@ def test_upstream_proxy(sbx, world):
     assert [e["line"] for e in world.log("proxy")] == ["CONNECT allowed.test:443 HTTP/1.1"]
     assert world.log("dns") == []
     assert not sbx.inside(["--profile", "proxied"], "tls", "denied.test", 443, "denied.test")["ok"]
+
+
+def proxied(sbx, host, admit=None):
+    sbx.profile("proxied", f"name: proxied\nnetwork:\n  upstream_proxy: http://{host}:3128\n  allow: [allowed.test]\n")
+    with open(sbx.config + "/system.yaml", "w") as f:
+        f.write(f"admit: ['{admit}']\n" if admit else "admit: []\n")
+    os.chown(sbx.config + "/system.yaml", sbx.world.user.pw_uid, -1)
+    return ["--profile", "proxied"]
+
+
+@pytest.mark.parametrize("host,what,admit", [
+    ("127.0.0.1", "loopback", "127.0.0.1:3128"), ("localhost", "loopback", "127.0.0.1:3128"),
+    ("[::1]", "loopback", "[::1]:3128"), ("10.9.8.7", "private", "10.0.0.0/8"), ("[fd00::9]", "private", "fd00::/8"),
+    ("192.168.7.7", "private", "192.168.7.7:3128"), ("100.64.9.9", "private", "100.64.0.0/10:3000-4000/tcp"),
+    ("169.254.1.1", "link-local", "169.254.1.1"), ("[64:ff9b::10.9.8.7]", "private", "64:ff9b::/96"),
+])
+def test_upstream_proxy_at_a_forbidden_address(sbx, world, host, what, admit):
+    """The profile may not say so, the host's owner may: by the address, with its port or without."""
+    world.mark()
+    wrong = ["203.0.113.0/24"] + ([admit.replace("3128", "3129")] if "3128" in admit else [])
+    for other in [None, *wrong]:
+        r = sbx.run(proxied(sbx, host, other), ["true"])
+        assert r.rc == 125 and r.err.count("\n") == 1 and "network.upstream_proxy" in r.err, r
+        assert what in r.err and "admit" in r.err and "system.yaml" in r.err, r
+    assert connected(world) == []
+    r = sbx.inside(proxied(sbx, host, admit), "tls", "allowed.test", 443, "allowed.test")
+    assert r["ok"] and [e["line"] for e in world.log("proxy")] == ["CONNECT allowed.test:443 HTTP/1.1"]
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "[fd00:ec2::254]", "0.0.0.0", "224.0.0.1", "255.255.255.255",
+                                  "[::]", "[64:ff9b::a9fe:a9fe]", "[::10.0.0.1]"])
+def test_upstream_proxy_nowhere_at_all(sbx, host):
+    r = sbx.run(proxied(sbx, host, "0.0.0.0/0', '::/0"), ["true"])
+    assert r.rc == 125 and r.err.count("\n") == 1 and "network.upstream_proxy" in r.err and "admit" not in r.err, r
+
+
+@pytest.mark.parametrize("host,addr,admit", [
+    ("loop.test", "127.0.0.1", "127.0.0.1:3128"), ("private.test", "10.9.8.7", "10.9.8.7"),
+    ("own.test", "192.0.2.2", "192.0.2.2:3128"), ("192.0.2.2", "192.0.2.2", "192.0.2.2"), ("meta.test", None, None),
+])
+def test_upstream_proxy_by_a_name_that_leads_there(sbx, world, host, addr, admit):
+    """What a proxy's name resolves to, and whether that is this host, is judged when it is connected to."""
+    world.mark()
+    r = sbx.inside(proxied(sbx, host), "tls", "allowed.test", 443, "allowed.test")
+    assert not r["ok"] and world.log("proxy") == [], r
+    assert sbx.events(action="deny", reason="proxy_address", fqdn_pinned="allowed.test"), sbx.events()
+    if admit:
+        r = sbx.inside(proxied(sbx, host, admit), "tls", "allowed.test", 443, "allowed.test")
+        assert r["ok"] and {e["addr"] for e in world.log("proxy")} == {addr}, r
+    else:
+        r = sbx.inside(proxied(sbx, host, "0.0.0.0/0', '::/0"), "tls", "allowed.test", 443, "allowed.test")
+        assert not r["ok"] and world.log("proxy") == []
 
 
 def test_default_allow_still_has_floors_and_denies(sbx, world):

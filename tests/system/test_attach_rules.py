@@ -253,11 +253,16 @@ def test_own_addresses(world, sandbox, local_server):
     s.pin("now/192.0.2.2/tcp/443/60000", f"now/{A}/tcp/443/60000")
     assert [s.run("tcp", "192.0.2.2", 443), s.run("tcp", "192.0.2.2", 8080), s.run("tcp", "2001:db8:ff::2", 443),
             s.run("tcp", "0.0.0.0", 443), s.run("udp", "192.0.2.2", 443)] == ["ECONNREFUSED"] * 4 + ["EPERM"]
-    subprocess.run(world.enter + ["ip", "addr", "add", A + "/32", "dev", "lo"], check=True)
-    try:
-        assert s.run("tcp", A, 443) == "ECONNREFUSED"
-    finally:
-        subprocess.run(world.enter + ["ip", "addr", "del", A + "/32", "dev", "lo"], check=True)
+    s.pin(f"now/{V}/tcp/443/60000")
+    # Also what is local by a route only.
+    for addr, what, *words in ((A, "addr", A + "/32"), (A, "route", "local", A), (V, "route", "local", V + "/128"),
+                               (A, "route", "local", A + "/32", "table", "main")):
+        assert s.run("tcp", addr, 443) == "ok"
+        subprocess.run([*world.enter, "ip", what, "add", *words, "dev", "lo"], check=True)
+        try:
+            assert s.run("tcp", addr, 443) == "ECONNREFUSED", words
+        finally:
+            subprocess.run([*world.enter, "ip", what, "del", *words, "dev", "lo"], check=True)
     assert s.run("tcp", A, 443) == "ok"
 
 

@@ -585,8 +585,11 @@ def test_runtime_directory_below_somebody_elses(sbx, world):
     os.mkdir(theirs)
     give(theirs, world.user.pw_uid)
     r = sbx.run([], ["true"], root=True, env={"SBX_RUNTIME_DIR": theirs + "/run", "SBX_STATE_DIR": sbx.tmp + "/s"})
-    assert r.rc == 125 and "others can change" in r.err, r
+    assert r.rc == 125 and "who can change it" in r.err and "SBX_STATE_DIR" in r.err, r
     give(sbx.tmp, 0)
+    give(theirs, world.user.pw_uid)
+    r = sbx.run([], ["true"], root=True, env={"SBX_RUNTIME_DIR": theirs + "/run", "SBX_STATE_DIR": sbx.tmp + "/s"})
+    assert r.rc == 125 and f"{theirs} belongs to uid" in r.err and "SBX_RUNTIME_DIR" in r.err, r
     give(theirs, 0)
     r = sbx.run([], ["true"], root=True, env={"SBX_RUNTIME_DIR": theirs + "/run", "SBX_STATE_DIR": sbx.tmp + "/s"})
     assert r.rc == 0, r

@@ -13,8 +13,13 @@ from test_broker_standalone import Case, connect, echo, is_refused, is_reset, li
 
 
 def serve_inside(handle=None):
-    """A server in the sandbox, until the client outside says that it is done (on port 9001)."""
+    """A server in the sandbox, until the client outside says that it is done."""
     listen("127.0.0.1", 9000, handle or echo)
+    wait_for_end()
+
+
+def wait_for_end():
+    """Until the client outside connects to port 9001."""
     done = socket.socket()
     done.bind(("127.0.0.1", 9001))
     done.listen()

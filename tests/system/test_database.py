@@ -10,6 +10,7 @@ import time
 import pytest
 
 from conftest import USER, status
+from workspaces import space  # noqa: F401
 from test_lifecycle import clean, guard_of, processes, running, wait_until  # noqa: F401
 
 ID = "dadadadadada"
@@ -105,6 +106,40 @@ def test_held_when_the_launcher_is_killed(sbx, clean):
     assert row(sbx)["state"] == "running" and sbx.leftovers() == [ID]
     r = sbx.run(["--gc", "-v"], [])
     assert r.rc == 0 and r.err.endswith("gc: 1 removed\n") and row(sbx)["state"] == "lost"
+
+
+def limited(space, n_bytes, sandbox_id, script):
+    """`ulimit -f` of whoever starts sbx-run: no file of that user grows past it."""
+    argv = space.sbx.argv(space.args(["--id", sandbox_id]), ["sh", "-c", script], root=space.root)
+    return subprocess.run(["prlimit", f"--fsize={n_bytes}", "--", *argv], env=space.sbx.env(None, not space.root),
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("n_bytes,status,said", [
+    (4096, 125, "cannot make a memfd"), (60000, 7, "refusals and 0 others are not in the database"), (300000, 7, None)])
+def test_files_that_may_not_grow(space, clean, n_bytes, status, said):
+    """A database that may not grow is an error that is said, and no signal that ends the launcher."""
+    names = "for n in $(seq 150); do getent hosts $n.$n.a-long-name-that-is-not-allowed.nope.test; done; sleep 1.2; "
+    r = limited(space, 4096, ID, "exit 7")
+    assert r.returncode == 125 and "File too large" in r.stderr and r.stderr.count("\n") == 1, r
+    assert limited(space, 1 << 30, "dadadadadadb", "exit 7").returncode == 7  # it makes what all sandboxes share
+    r = limited(space, n_bytes, "dadadadadadc", names * 2 + "exit 7")
+    assert r.returncode == status and (said in r.stderr if said else r.stderr == ""), r
+    r = limited(space, 1 << 30, "dadadadadadd", "exit 7")
+    assert (r.returncode, r.stderr) == (7, ""), r
+    assert space.sbx.leftovers() == []
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_the_signal_is_the_commands(sbx, ignored):
+    """SIGXFSZ (25), which the launcher ignores, ends a command, as every signal but nohup's."""
+    script = "grep SigIgn: /proc/self/status; dd if=/dev/zero of=$HOME/f bs=9000 count=1 2>/dev/null; echo $?"
+    argv = ["sh", "-c", ("trap '' XFSZ; " if ignored else "") + 'exec "$@"', "sh"] + sbx.argv([], ["sh", "-c", script])
+    r = subprocess.run(["prlimit", "--fsize=2000000", "--", *argv], env=sbx.env(), capture_output=True, text=True, timeout=60,
+                       check=False)
+    assert r.stdout == "SigIgn:\t0000000000000000\n0\n", r
+    r = sbx.run([], ["prlimit", "--fsize=4096", "--", "sh", "-c", script])
+    assert r.rc == 0 and r.out == "SigIgn:\t0000000000000000\n153\n", r
 
 
 def test_rows_that_cannot_be_ended(sbx, clean):

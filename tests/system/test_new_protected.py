@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """filesystem.new_protected: protected paths that a command makes. Tools of the host execute nothing that it left, whatever is
 harmless stays as it is, and nothing is lost."""
+import contextlib
 import os
 import signal
 import subprocess
@@ -67,7 +68,7 @@ PLANTS = {
     "gitfile out": (f"git init -q /tmp/x; {EVIL} >>/tmp/x/.git/config; echo 'gitdir: /tmp/x/.git' >.git", [".git"], []),
     "bare": (f"git init -q --bare .; sed -i s/bare.=.true/bare=false/ config; {EVIL} >>config; printf '\\tworktree = .\\n' >>config",
              ["config"], []),
-    "bare below": (f"git init -q --bare x.git; {SEEN} x.git/config; {EVIL} >>x.git/config; {TREE} >>x.git/config", ["x.git/config"],
+    "bare below": (f"git init -q --bare x.git; {SEEN} x.git/config; {{ {EVIL}; {TREE}; }} >>x.git/config", ["x.git/config"],
                    [["git", "-C", "x.git", "status"]]),
     "a symlink": (f"git init -q x; {EVIL} >>x/.git/config; ln -s x/.git .git", [".git", "x/.git/config"], []),
     "closed": (f"git init -q .; {EVIL} >>.git/config; chmod 0500 .git", [".git/config"], []),
@@ -77,7 +78,7 @@ PLANTS = {
     "torn": (f"git init -q .; {EVIL} >>.git/config; printf '[broken' >>.git/config", [".git/config"], []),
     "two names": (f"git init -q .; {EVIL} >>.git/config; ln .git/config other", [".git/config"], []),
     "aside is taken": (f"git init -q .; ln -s /etc/passwd .git/config{ASIDE}; {EVIL} >>.git/config", [], []),
-    "modules": (f"git init -q .; git init -q --bare .git/modules/a/b; cd .git/modules/a/b; {SEEN} config; {EVIL} >>config; {TREE} >>config",
+    "modules": (f"git init -q .; git init -q --bare .git/modules/a/b; cd .git/modules/a/b; {SEEN} config; {{ {EVIL}; {TREE}; }} >>config",
                 [".git/modules/a/b/config"], [["git", "-C", ".git/modules/a/b", "status"]]),
 }
 
@@ -104,7 +105,7 @@ def test_new_git(space, plant):
 
 
 OLD_PLANTS = {
-    "submodule": (f"git init -q --bare .git/modules/lib; cd .git/modules/lib; {SEEN} config; {EVIL} >>config; {TREE} >>config",
+    "submodule": (f"git init -q --bare .git/modules/lib; cd .git/modules/lib; {SEEN} config; {{ {EVIL}; {TREE}; }} >>config",
                   [".git/modules/lib/config"], [["git", "-C", ".git/modules/lib", "status"]]),
     "worktree": (f"git worktree add -q wt; cp -r .git evil; rm -r evil/worktrees; {EVIL} >>evil/config; "
                  "echo $PWD/evil >.git/worktrees/wt/commondir", ["evil/config"], [["git", "-C", "wt", "status"]]),
@@ -275,6 +276,22 @@ def meanwhile(space, script, args=()):
     return p
 
 
+def test_a_git_file_that_is_written_slowly(space):
+    """It is empty when it appears, and stays open."""
+    p = meanwhile(space, "git init -q /tmp/x; exec 9>.git; sleep 0.3; echo 'gitdir: /tmp/x/.git' >&9")
+    assert wait_until(lambda: aside(space) == [".git" + ASIDE], 5), aside(space)
+    p.communicate("\n", timeout=30)
+
+
+def test_a_deep_git_directory(space):
+    """Deeper than places are watched, and named by a file that is not."""
+    deep = "a/b/c/d/e/real"
+    p = meanwhile(space, f"mkdir -p a/b/c/d/e; git init -q --separate-git-dir {deep} .; sleep 0.3; {EVIL} >>{deep}/config")
+    assert wait_until(lambda: aside(space) == [f"{deep}/config" + ASIDE], 5), aside(space)
+    assert not hit(space)
+    p.communicate("\n", timeout=30)
+
+
 @pytest.mark.parametrize("plant", LIVE)
 def test_while_it_runs(space, plant):
     """An editor or a prompt outside uses git at any moment: what would execute is gone within milliseconds."""
@@ -391,16 +408,20 @@ def test_nothing_can_be_watched(sbx):
 
 # --- launchers that are killed ---
 
+def kill(p, below):
+    """All at once; some may have ended by themselves."""
+    for sig, pids in ((signal.SIGSTOP, [p.pid, *below]), (signal.SIGKILL, [*below, p.pid])):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, sig)
+    p.wait()
+
+
 @pytest.mark.parametrize("sweep", ["helper", "start", "gc"])
 def test_killed(space, sweep):
     """The helper does the check when the launcher is killed; when it is killed, too, the next start or --gc."""
     p = meanwhile(space, "mkdir .continue; echo x >.npmrc; echo x >.mcp.json")
-    below = descendants(p.pid) if sweep != "helper" else []
-    for pid in [p.pid, *below]:
-        os.kill(pid, signal.SIGSTOP)
-    for pid in [*below, p.pid]:
-        os.kill(pid, signal.SIGKILL)
-    p.wait()
+    kill(p, descendants(p.pid) if sweep != "helper" else [])
     left = sorted([".continue" + ASIDE, ".npmrc" + ASIDE])
     if sweep == "helper":
         assert wait_until(lambda: aside(space) == left, 10), aside(space)
@@ -416,12 +437,7 @@ def test_killed_with_what_git_executes(space):
     """The next start in the same directory does not trip over what is moved aside before it."""
     p = meanwhile(space, "mkdir -p d/e/f/g; git init -q d/e/f/g; "
                          f"{EVIL} >>d/e/f/g/.git/config; mv d/e/f/g/.git .git; sleep 0")
-    pids = descendants(p.pid)
-    for pid in [p.pid, *pids]:
-        os.kill(pid, signal.SIGSTOP)
-    for pid in [*pids, p.pid]:
-        os.kill(pid, signal.SIGKILL)
-    p.wait()
+    kill(p, descendants(p.pid))
     time.sleep(0.5)
     r = space.run("git status --short")
     assert r.rc == 0 and ".git/config" + ASIDE in aside(space) and not hit(space), r

@@ -459,6 +459,24 @@ def test_locks_of_somebody_else(strict):
     assert strict.snapshot() == before
 
 
+def test_a_lock_while_a_sandbox_starts(strict):
+    """Who locks the workspace for that moment does not have the next sandbox to end remove what this one relies on."""
+    before = strict.snapshot()
+    os.chmod(strict.dir, 0o755)
+    holder = subprocess.Popen(["flock", "-x", strict.dir, "sh", "-c", "echo up; read x"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "up\n"
+    p = strict.popen("echo up; read x; mkdir .zshrc || echo evil >.bashrc || echo kept", stdin=subprocess.PIPE)
+    try:
+        assert p.stdout.readline() == "up\n"
+    finally:
+        holder.communicate("\n", timeout=10)
+    assert strict.run("true").rc == 0
+    out, err = p.communicate("\n", timeout=30)
+    assert (out, p.returncode) == ("kept\n", 0), err
+    assert strict.snapshot() == before
+
+
 def test_stopped_caretaker(sbx):
     """It is its user's process: whoever stops it does not stop root's launcher."""
     space = workspaces.Workspace(sbx, "pool", "refuse")

@@ -12,6 +12,8 @@ from test_protect import config, repository, unprotect
 from workspaces import space  # noqa: F401
 
 MARK = "/var/tmp/sbx-protect-git-mark-" + USER
+ME = ["-c", "user.name=x", "-c", "user.email=x@x"]
+HOOK = f"rm -f {{0}}; printf '#!/bin/sh\\necho x >{MARK}\\n' >{{0}}; chmod 755 {{0}}"
 GIT_PATHS = [".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", "HEAD"]
 
 
@@ -92,6 +94,9 @@ SWITCHED_OFF = {
     "bare": ("mv x.git/HEAD x.git/x", "printf '{config}' >x.git/config; mv x.git/x x.git/HEAD"),
     "bare, all that can be moved": ("cd x.git; mkdir x; mv HEAD objects refs config hooks x",
                                     "cd x.git; printf '{config}' >x/config; printf '{config}' >config; mv x/* ."),
+    "bare, objects elsewhere": (
+        "mv x.git/HEAD x.git/x; rm x.git/objects",
+        "printf '{config}' >x.git/config; mv x.git/x x.git/HEAD; rm -f x.git/objects; ln -s ../objects x.git/objects"),
     "the bare directory": ("mv x.git y", "printf '{config}' >y/config; mv y x.git"),
 }
 
@@ -113,6 +118,8 @@ def test_two_runs(space, attack):
         space.outside("git", "-C", "x.git", "config", "core.bare", "false")
         space.outside("git", "-C", "x.git", "config", "core.worktree", "..")
         use.append(["git", "-C", "x.git", "status"])
+        if attack == "bare, objects elsewhere":
+            space.outside("sh", "-c", "mv x.git/objects .; ln -s ../objects x.git/objects")
     bare = "\\tbare = false\\n\\tworktree = ..\\n"
     holds(space, [s.format(config=config(MARK) + (bare if "x.git" in "".join(SWITCHED_OFF[attack]) else ""))
                   for s in SWITCHED_OFF[attack]], *use)
@@ -130,6 +137,67 @@ def test_a_way_by_a_symlink(space):
     space.outside("git", "init", "-q", "--separate-git-dir", "real", ".")
     space.make({"link": (".",), ".git": "gitdir: link/real\n"})
     holds(space, [f"mkdir evil; cp -r real evil; printf '{config(MARK)}' >>evil/real/config; rm link; ln -s evil link"])
+
+
+@pytest.mark.parametrize("flag", [["--ro-bind", "{}/lib"], ["--tmpfs", "{}/lib"], ["--ro-bind", "{}/lib:/srv/lib"]])
+@pytest.mark.parametrize("kind", ["gitfile", "commondir"])
+def test_a_gitfile_that_is_out_of_reach(space, flag, kind):
+    """What the command cannot write, because another mount is there, leads the host's git all the same."""
+    space.make({"node_modules/p/x": ""})
+    repository(space)
+    space.outside("git", "init", "-q", "--separate-git-dir", "node_modules/real", "lib")
+    if kind == "commondir":
+        space.outside("sh", "-c", "rm lib/.git; mkdir lib/.git; cp node_modules/real/HEAD lib/.git; "
+                      "echo ../../node_modules/real >lib/.git/commondir")
+    args = [flag[0], flag[1].format(space.dir)]
+    attack = f"printf '{config(MARK)}' >>node_modules/real/config"
+    space.run(attack, args)
+    assert not host_uses_git(space, ["git", "-C", "lib", "status"]), "it got through"
+    unprotect(space, GIT_PATHS)
+    space.run(attack, args)
+    assert host_uses_git(space, ["git", "-C", "lib", "status"]), "the attack itself does not work"
+
+
+@pytest.mark.parametrize("gone", ["gone/../node_modules/real", "gone/../gone/../node_modules/real", "file/../node_modules/real"])
+def test_a_way_that_leads_nowhere(space, gone):
+    """What a gitfile names is not there as long as a directory on its way is not: nobody makes that one."""
+    space.make({"node_modules/p/x": "", "file": ""})
+    space.outside("git", "init", "-q", "--separate-git-dir", "node_modules/real", ".")
+    space.make({".git": f"gitdir: {gone}\n"})
+    holds(space, [f"rm -f file; mkdir -p gone file; printf '{config(MARK)}' >>node_modules/real/config"])
+
+
+SYMLINKS = {
+    "git directory": (".git", "node_modules/real", f"printf '{config(MARK)}' >>node_modules/real/config"),
+    "deep git directory": (".git", "a/b/c/d/real", f"printf '{config(MARK)}' >>a/b/c/d/real/config"),
+    "configuration": (".git/config", "shared/config", f"printf '{config(MARK)}' >>shared/config"),
+    "hooks": (".git/hooks", "tools/hooks", HOOK.format("tools/hooks/pre-commit")),
+    "hook": (".git/hooks/pre-commit", "tools/check", HOOK.format("tools/check")),
+    "moved": (".git/hooks/pre-commit", "tools/check", "mv tools was; mkdir tools; " + HOOK.format("tools/check")),
+}
+
+
+@pytest.mark.parametrize("name", SYMLINKS)
+def test_what_is_a_symlink_into_the_workspace(space, name):
+    """What the host's git obeys is what the link leads to."""
+    link, target, attack = SYMLINKS[name]
+    repository(space)
+    if name in ("hook", "moved"):
+        space.make({link: "#!/bin/sh\n"})
+        os.chmod(space.path(link), 0o755)
+    os.makedirs(os.path.dirname(space.path(target)))
+    os.rename(space.path(link), space.path(target))
+    os.symlink(os.path.relpath(target, os.path.dirname(link)), space.path(link))
+    space.give()
+    holds(space, [attack], ["git", *ME, "commit", "-q", "--allow-empty", "-m", "x"])
+
+
+def test_a_link_that_stays_writable(space):
+    """A symlink that leads to nothing protected, out of the workspace or nowhere holds nothing."""
+    repository(space)
+    space.make({"d/file": "", "d/link": ("file",), ".git/hooks/a": ("nowhere",), ".git/hooks/b": ("/etc/passwd",)})
+    r = space.run("echo x >d/link && mv d e && mv e d && git status -s >/dev/null && echo works")
+    assert (r.out, r.rc) == ("works\n", 0), r
 
 
 def test_a_git_directory_that_says_it_is_its_own_common_one(space):
@@ -166,3 +234,12 @@ def test_git_works_in_a_module(space):
                   "git add f && git commit -qm two && git checkout -q -b next && git gc -q && git status --porcelain && "
                   "git log --oneline | wc -l")
     assert (r.out, r.rc) == ("2\n", 0), r
+
+
+@pytest.mark.parametrize("name", ["worktrees", "modules"])
+def test_a_directory_of_git_directories_that_is_a_symlink(space, name):
+    repository(space)
+    space.make({"there/x/file": "", "other/x": ""})
+    space.outside("ln", "-s", "../there", f".git/{name}")
+    r = space.run(f"rm -f .git/{name}; echo x >there/x/file; echo x >other/x; cat other/x; cat there/x/file")
+    assert (r.out, os.readlink(space.path(f".git/{name}"))) == ("x\n", "../there"), r

@@ -99,6 +99,24 @@ def test_hostile_heads(sbx, world, head, reason):
     assert served(world) == []
 
 
+@pytest.mark.parametrize("host", ["a@ipinfo.io", "ipinfo%2eio", "allowed.test@ipinfo.io"])
+def test_malformed_hosts_in_every_mode(sbx, world, host):
+    """Some servers read a name there that a floor has."""
+    sbx.profile("open", "network: {default: allow}\n")
+    sbx.profile("cidr", "network: {allow: [{cidr: 203.0.113.10/32, ports: [80], check: http}]}\n")
+    good = "GET /ok HTTP/1.1\\r\\nHost: allowed.test\\r\\nConnection: close\\r\\n\\r\\n"
+    for profile, to in (("open", "allowed.test"), ("full", "allowed.test"), ("full", "203.0.113.10"),
+                        ("cidr", "203.0.113.10"), (None, "allowed.test")):
+        args = ["--profile", profile] if profile else ARGS
+        world.mark()
+        r = sbx.inside(args, "tcp", to, 80, f"GET / HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n")
+        assert r["ok"] and r["data"].startswith("HTTP/1.1 400 "), (args, r)
+        assert served(world) == []
+        assert sbx.events(action="deny", reason="http_malformed")
+        r = sbx.inside(args, "tcp", to, 80, good)
+        assert r["ok"] and [e["path"] for e in served(world)] == ["/ok"], (args, r)
+
+
 def test_bodies_pass_and_hide_nothing(sbx, world):
     """A body may look like a request: it is a body. Both framings, then another request."""
     world.mark()

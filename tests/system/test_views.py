@@ -8,6 +8,7 @@ import tempfile
 import pytest
 
 from conftest import INST
+from workspaces import space  # noqa: F401
 
 
 @pytest.fixture(params=[False, True], ids=["user", "root"])
@@ -164,6 +165,25 @@ def test_home_with_the_current_directory_in_it(sbx, world):
     finally:
         shutil.rmtree(project)
         os.unlink(home + "/.sbxtestrc")
+
+
+@pytest.mark.parametrize("home,args", [
+    (".", []), ("sub", []), ("sub/deep", []), (".", ["--overlay"]), ("sub", ["--overlay"]),
+    (".", ["--ro-bind", "{}:/other"]), ("sub", ["--bind", "{}/sub/deep:/other"])])
+def test_home_that_is_granted_twice(space, home, args):
+    """A home is not protected: it must not be another way to what is."""
+    space.make({".git/config": "was\n", ".git/HEAD": "ref: refs/heads/main\n", "sub/.envrc": "was\n", "sub/deep/.envrc": "was\n",
+                "sub/deep/.ssh/id": "secret\n"})
+    beside = make_home(space.sbx, space.sbx.world.user.pw_uid)
+    before = space.snapshot()
+    script = "cd; for f in .git/config .envrc deep/.envrc; do echo evil 2>&- >$f; done; cat .ssh/id deep/.ssh/id 2>&-; echo ran"
+    args = [a.format(space.dir) for a in args]
+    r = space.run(script, [*args, "--home", os.path.normpath(space.path(home))])
+    assert r.rc == 125 and r.out == "" and "name a directory beside it" in r.err and r.err.count("\n") == 1, r
+    assert space.snapshot() == before
+    r = space.run(script, [*args, "--home", beside])
+    assert r.rc == 0 and r.out == "ran\n", r
+    assert space.snapshot() == before
 
 
 def test_home_is_changed_while_a_run_starts(sbx, world):

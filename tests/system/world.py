@@ -306,7 +306,7 @@ async def connect_proxy(world, reader, writer):
     line = (await reader.readline()).decode("latin-1")
     while await reader.readline() not in (b"\r\n", b""):
         pass
-    world.log("proxy", line=line.strip())
+    world.log("proxy", line=line.strip(), addr=writer.get_extra_info("sockname")[0])
     method, target, _ = (line + "  ").split(" ", 2)
     host, _, port = target.rpartition(":")
     if method != "CONNECT" or host not in ZONE:

@@ -176,14 +176,14 @@ static void make_facts(struct plan_world *w)
 	plan_world_env(w, "AWS_SECRET_ACCESS_KEY=hush");
 }
 
-int plan_world_setup(void **state)
+int plan_world_setup_in(const char *dir, void **state)
 {
 	struct plan_world *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return -1;
 	umask(022);
-	strcpy(w->dir, "/tmp/sbx-plan-XXXXXX");
+	snprintf(w->dir, sizeof(w->dir), "%s/sbx-plan-XXXXXX", dir);
 	if (!mkdtemp(w->dir))
 		return -1;
 	chmod(w->dir, 0755);
@@ -193,6 +193,11 @@ int plan_world_setup(void **state)
 	make_facts(w);
 	*state = w;
 	return 0;
+}
+
+int plan_world_setup(void **state)
+{
+	return plan_world_setup_in("/tmp", state);
 }
 
 static void forget_plan(struct plan_world *w)

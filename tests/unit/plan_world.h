@@ -42,6 +42,8 @@ struct plan_world {
 /* cmocka setup and teardown: *state is the world. */
 int plan_world_setup(void **state);
 int plan_world_teardown(void **state);
+/* The same below @dir, which is short. */
+int plan_world_setup_in(const char *dir, void **state);
 
 /* Parse the words (NULL ends them) as sbx-run's arguments and plan. The status of
  * sbx_plan_new(). */

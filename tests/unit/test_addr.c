@@ -13,6 +13,7 @@
 
 #include "base/addr.h"
 #include "base/cleanup.h"
+#include "tests/unit/embeddings.h"
 
 static struct sbx_addr addr(const char *s)
 {
@@ -216,6 +217,49 @@ static void test_wrapping_never_helps(void **state)
 	}
 }
 
+static bool has_embedded(const struct sbx_addr *a, const char *text, size_t *ret_n)
+{
+	struct sbx_addr v4[SBX_ADDR_EMBEDDED_MAX], want = addr(text);
+	bool found = false;
+
+	*ret_n = sbx_addr_embedded(a, v4);
+	for (size_t i = 0; i < *ret_n; i++) {
+		assert_int_equal(v4[i].family, 4);
+		found |= sbx_addr_equal(&v4[i], &want);
+	}
+	return found;
+}
+
+static void test_embedded(void **state)
+{
+	static const char *const none[] = { "192.0.2.7", "::1", "::", "2606:4700::c000:207", "64:ff9b:2::192.0.2.7",
+					    "64:ff9b:0:1::192.0.2.7", "64:ff9b:1::", "2003:c000:207::",
+					    "2001:1:c000:207::", "fd00:ec2::254" };
+	static const char *const v4[] = { "192.0.2.7", "10.0.0.1", "255.255.255.255", "1.0.0.9" };
+	size_t n;
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(embeddings); i++)
+		for (size_t k = 0; k < SBX_N_ELEMENTS(v4); k++) {
+			struct sbx_addr a = embed(&embeddings[i], v4[k]);
+
+			if (!has_embedded(&a, v4[k], &n))
+				fail_msg("%s: %s", embeddings[i].name, v4[k]);
+			a.b[embeddings[i].at[3]] ^= 1;
+			assert_false(has_embedded(&a, v4[k], &n));
+		}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(none); i++) {
+		struct sbx_addr a = addr(none[i]);
+
+		has_embedded(&a, "192.0.2.7", &n);
+		assert_int_equal(n, 0);
+	}
+	has_embedded(&(struct sbx_addr){ 0 }, "192.0.2.7", &n);
+	assert_int_equal(n, 0);
+	has_embedded(&(struct sbx_addr){ .family = 5 }, "192.0.2.7", &n);
+	assert_int_equal(n, 0);
+}
+
 static void test_parse_refuses(void **state)
 {
 	static const char *const bad[] = {
@@ -294,9 +338,14 @@ static void test_cidr_parse(void **state)
 		"10/8",
 		"",
 		"10.0.0.0/8/8",
+		"0.0.0.0/1:", /* 20, if that were a digit, and 9 */
+		"0.0.0.0/1/",
+		"10.0.0.0/4294967304", /* 8, in 32 bits */
+		"10.0.0.0/18446744073709551624",
 		"10.0.0.0/99999999999999999999",
 		"2001:db8::1:2:3:4:5:6:7:8:9:a:b:c:d:e:f:0:1/64",
 	};
+	char text[4096];
 	struct sbx_cidr c;
 
 	(void)state;
@@ -304,6 +353,16 @@ static void test_cidr_parse(void **state)
 		if (sbx_cidr_parse(bad[i], &c) != -EINVAL)
 			fail_msg("'%s' was accepted", bad[i]);
 	}
+	/* Every length about that of the buffer, and far past it. */
+	memset(text, '1', sizeof(text));
+	for (size_t n = SBX_ADDR_STR_MAX - 3; n < sizeof(text) - 3; n += n < 64 ? 1 : 997) {
+		memcpy(text + n, "/8", 3);
+		assert_int_equal(sbx_cidr_parse(text, &c), -EINVAL);
+		text[n] = '\0';
+		assert_int_equal(sbx_cidr_parse(text, &c), -EINVAL);
+		memset(text + n, '1', 3);
+	}
+	assert_int_equal(sbx_cidr_parse("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128", &c), 0);
 	assert_int_equal(sbx_cidr_parse("0.0.0.0/0", &c), 0);
 	assert_int_equal(c.prefix, 0);
 	assert_int_equal(sbx_cidr_parse("::/0", &c), 0);
@@ -406,7 +465,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_classes),		cmocka_unit_test(test_wrapping_never_helps),
-		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_ranges),		cmocka_unit_test(test_embedded),
 		cmocka_unit_test(test_parse_refuses),	cmocka_unit_test(test_format),
 		cmocka_unit_test(test_cidr_parse),	cmocka_unit_test(test_cidr_contains),
 		cmocka_unit_test(test_equal_and_unmap), cmocka_unit_test(test_sockaddr),

@@ -2,6 +2,7 @@
 #include "tests/unit/policy_world.h"
 
 #include "broker/core.h"
+#include "tests/unit/embeddings.h"
 
 static const char fetch_yaml[] = "name: t\n"
 				 "network:\n"
@@ -342,6 +343,49 @@ static bool may_pin(struct fixture *f, const char *name, const char *addr, enum 
 	return sbx_core_may_pin(&f->core, name, &a, proto, port);
 }
 
+/* A translator or tunnel that this host's packets meet would bring them back to it. */
+static void test_own_embedded(void **state)
+{
+	FIXTURE f;
+
+	(void)state;
+	fixture_init(&f, fetch_yaml);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(embeddings); i++) {
+		struct sbx_addr own = embed(&embeddings[i], "198.51.100.7"),
+				other = embed(&embeddings[i], "198.51.100.8");
+
+		if (!sbx_core_is_own(&f.core, &own) || sbx_core_is_own(&f.core, &other))
+			fail_msg("%s", embeddings[i].name);
+	}
+}
+
+static void test_own_networks(void **state)
+{
+	static const struct sbx_cidr nets[] = { { { 4, { 203, 0, 113, 64 } }, 26 },
+						{ { 6, { 0x20, 1, 0xd, 0xb8, 0, 9 } }, 48 } };
+	static const char *const own[] = { "203.0.113.64", "203.0.113.127", "2001:db8:9::", "2001:db8:9:ffff::1",
+					   "::ffff:203.0.113.65", "64:ff9b::203.0.113.65", "2002:cb00:7141::1",
+					   "198.51.100.7", "2001:db8:7::7" };
+	static const char *const others[] = { "203.0.113.63", "203.0.113.128", "2001:db8:a::", "64:ff9b::203.0.113.63",
+					      "198.51.100.8" };
+	FIXTURE f;
+
+	(void)state;
+	fixture_init(&f, fetch_yaml);
+	f.core.own_nets = nets;
+	f.core.n_own_nets = 2;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(own); i++) {
+		struct sbx_addr a = addr_of(own[i]);
+
+		assert_true(sbx_core_is_own(&f.core, &a));
+	}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(others); i++) {
+		struct sbx_addr a = addr_of(others[i]);
+
+		assert_false(sbx_core_is_own(&f.core, &a));
+	}
+}
+
 static void test_may_pin(void **state)
 {
 	FIXTURE f;
@@ -478,8 +522,14 @@ static struct sbx_verdict bad_hello(struct fixture *f, const struct sbx_flow_tar
 				    enum sbx_reason reason)
 {
 	struct sbx_tls_hello h = { .reason = reason };
+	struct sbx_verdict v;
 
-	return sbx_core_judge_hello(&f->core, t, SBX_TLS_E_REJECT, &h);
+	h.is_tls = true; /* makes one difference: test_hello() */
+	v = sbx_core_judge_hello(&f->core, t, SBX_TLS_E_REJECT, &h);
+	h.is_tls = false;
+	if (reason != SBX_REASON_TLS_MALFORMED)
+		assert_int_equal(sbx_core_judge_hello(&f->core, t, SBX_TLS_E_REJECT, &h).action, v.action);
+	return v;
 }
 
 static void test_hello(void **state)
@@ -508,7 +558,13 @@ static void test_hello(void **state)
 	assert_int_equal(hello(&full, &t, "anything.example").action, SBX_ALLOW);
 	assert_int_equal(hello(&full, &t, "www.ipinfo.io").reason, SBX_REASON_FLOOR);
 	assert_int_equal(hello(&full, &t, "bad.example.com").reason, SBX_REASON_LIST_DENY);
-	assert_int_equal(bad_hello(&full, &t, SBX_REASON_TLS_MALFORMED).action, SBX_ALLOW);
+	/* What is not TLS is carried, what is nearly TLS is not. */
+	assert_int_equal(sbx_core_judge_hello(&full.core, &t, SBX_TLS_E_REJECT,
+					      &(struct sbx_tls_hello){ .reason = SBX_REASON_TLS_MALFORMED })
+				 .action,
+			 SBX_ALLOW);
+	assert_int_equal(bad_hello(&full, &t, SBX_REASON_TLS_MALFORMED).action, SBX_DENY);
+	assert_int_equal(bad_hello(&full, &t, SBX_REASON_TLS_MALFORMED).reason, SBX_REASON_TLS_MALFORMED);
 	assert_int_equal(bad_hello(&full, &t, SBX_REASON_SNI_ABSENT).action, SBX_ALLOW);
 	assert_int_equal(bad_hello(&full, &t, SBX_REASON_SNI_MISMATCH).action, SBX_ALLOW);
 	assert_int_equal(bad_hello(&full, &t, SBX_REASON_ECH).action, SBX_DENY);
@@ -520,16 +576,16 @@ static struct sbx_verdict request(struct fixture *f, const struct sbx_flow_targe
 				  const char *host, uint16_t port, bool *opaque)
 {
 	struct sbx_http_judge j = { 0 };
-	struct sbx_http_event e = { .host_port = port };
+	struct sbx_http_event e = { .host_port = port, .upgrade = port == 2 };
 
 	strcpy(e.host, host);
 	return sbx_core_judge_request(&f->core, t, 0, &j, &e, opaque);
 }
 
 static struct sbx_verdict bad_request(struct fixture *f, const struct sbx_flow_target *t,
-				      enum sbx_reason reason, bool *opaque)
+				      enum sbx_reason reason, bool is_http, bool *opaque)
 {
-	struct sbx_http_judge j = { .reason = reason };
+	struct sbx_http_judge j = { .reason = reason, .is_http = is_http };
 
 	return sbx_core_judge_request(&f->core, t, SBX_HTTP_E_REJECT, &j, NULL, opaque);
 }
@@ -551,7 +607,9 @@ static void test_request(void **state)
 	assert_int_equal(request(&f, &t, "a.example.com", 0, &opaque).reason,
 			 SBX_REASON_HOST_MISMATCH);
 	for (int r = SBX_REASON_HTTP_MALFORMED; r <= SBX_REASON_HTTP_UPGRADE; r++) {
-		assert_int_equal(bad_request(&f, &t, (enum sbx_reason)r, &opaque).action, SBX_DENY);
+		assert_int_equal(bad_request(&f, &t, (enum sbx_reason)r, false, &opaque).action, SBX_DENY);
+		assert_false(opaque);
+		assert_int_equal(bad_request(&f, &t, (enum sbx_reason)r, true, &opaque).action, SBX_DENY);
 		assert_false(opaque);
 	}
 
@@ -559,16 +617,34 @@ static void test_request(void **state)
 	t = decide(&full, SBX_PROTO_TCP, addr_of("192.0.2.80"), 80);
 	assert_int_equal(request(&full, &t, "any.example", 1, &opaque).action, SBX_ALLOW);
 	assert_int_equal(request(&full, &t, "ipinfo.io", 0, &opaque).reason, SBX_REASON_FLOOR);
-	assert_int_equal(bad_request(&full, &t, SBX_REASON_HTTP_MALFORMED, &opaque).action,
-			 SBX_ALLOW);
-	assert_true(opaque);
-	assert_int_equal(bad_request(&full, &t, SBX_REASON_HTTP_UPGRADE, &opaque).action,
-			 SBX_ALLOW);
-	assert_true(opaque);
-	assert_int_equal(bad_request(&full, &t, SBX_REASON_HOST_DUPLICATE, &opaque).action,
-			 SBX_DENY);
-	assert_int_equal(bad_request(&full, &t, SBX_REASON_OVERSIZED, &opaque).action, SBX_DENY);
 	assert_false(opaque);
+	assert_int_equal(request(&full, &t, "", 0, &opaque).action, SBX_ALLOW);
+	assert_false(opaque);
+	/* Port 2: it asks to leave HTTP. */
+	assert_int_equal(request(&full, &t, "any.example", 2, &opaque).action, SBX_ALLOW);
+	assert_true(opaque);
+	assert_int_equal(request(&full, &t, "ipinfo.io", 2, &opaque).reason, SBX_REASON_FLOOR);
+	assert_false(opaque);
+	assert_int_equal(request(&full, &t, "", 2, &opaque).action, SBX_ALLOW);
+	assert_true(opaque);
+	/* What is not HTTP is carried, what is nearly HTTP is not. */
+	assert_int_equal(bad_request(&full, &t, SBX_REASON_HTTP_MALFORMED, false, &opaque).action,
+			 SBX_ALLOW);
+	assert_true(opaque);
+	assert_int_equal(bad_request(&full, &t, SBX_REASON_HTTP_MALFORMED, true, &opaque).reason,
+			 SBX_REASON_HTTP_MALFORMED);
+	assert_false(opaque);
+	assert_int_equal(bad_request(&full, &t, SBX_REASON_HTTP_UPGRADE, true, &opaque).action,
+			 SBX_ALLOW);
+	assert_true(opaque);
+	for (int is_http = 0; is_http < 2; is_http++) {
+		assert_int_equal(bad_request(&full, &t, SBX_REASON_HOST_DUPLICATE, is_http, &opaque).action,
+				 SBX_DENY);
+		assert_int_equal(bad_request(&full, &t, SBX_REASON_HOST_MISMATCH, is_http, &opaque).action,
+				 SBX_DENY);
+		assert_int_equal(bad_request(&full, &t, SBX_REASON_OVERSIZED, is_http, &opaque).action, SBX_DENY);
+		assert_false(opaque);
+	}
 }
 
 /* --- what to dial --- */
@@ -706,7 +782,8 @@ int main(void)
 		cmocka_unit_test(test_request),	       cmocka_unit_test(test_candidates),
 		cmocka_unit_test(test_candidates_own), cmocka_unit_test(test_candidates_many),
 		cmocka_unit_test(test_logged),	       cmocka_unit_test(test_dns_pins),
-		cmocka_unit_test(test_dns_pinned),     cmocka_unit_test(test_may_pin),
+		cmocka_unit_test(test_dns_pinned),     cmocka_unit_test(test_may_pin), cmocka_unit_test(test_own_embedded),
+		cmocka_unit_test(test_own_networks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

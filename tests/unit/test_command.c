@@ -438,6 +438,34 @@ static void test_long_ways(void **state)
 	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--env", path, "--ro-bind", other, "--", "true");
 }
 
+/* Each part is a step down in the launcher; "x" at an odd end does not match, and "." is there. */
+static void test_many_parts(void **state)
+{
+	struct plan_world *w = *state;
+	static const char *const parts[] = { "/a", "/*", "/./" };
+	char text[4096];
+
+	w->facts.landlock_abi = 6;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(parts); i++)
+		for (int n = 64; n <= 1000; n += n == 64 ? 1 : 935) {
+			size_t at = 0;
+
+			for (int k = 0; k < n; k++)
+				at += (size_t)snprintf(text + at, sizeof(text) - at, "%.2s", parts[i]);
+			for (int allow = 0; allow < 2; allow++) {
+				SBX_AUTO_FREE char *list = NULL;
+
+				assert_true(asprintf(&list, "  %s: [\"%s\"%s]\n", allow ? "allow" : "deny", text,
+						     allow ? ", \"true\"" : "") > 0);
+				profile(w, list);
+				if (n == 64)
+					plan_world_must(w, "--profile", "c", "--", "true");
+				else
+					plan_world_refused(w, 125, "at most 64 parts", "--profile", "c", "--", "true");
+			}
+		}
+}
+
 static void test_landlock_is_needed(void **state)
 {
 	struct plan_world *w = *state;
@@ -553,7 +581,7 @@ int main(void)
 		TEST(test_found),  TEST(test_not_found),    TEST(test_not_executable),
 		TEST(test_denied), TEST(test_profile_deny), TEST(test_profile_allow),
 		TEST(test_globs),  TEST(test_interpreters), TEST(test_env_scripts),
-		TEST(test_many_interpreters), TEST(test_files), TEST(test_noexec), TEST(test_landlock_is_needed),
+		TEST(test_many_interpreters), TEST(test_files), TEST(test_noexec), TEST(test_landlock_is_needed), TEST(test_many_parts),
 		TEST(test_too_many_files), TEST(test_masks), TEST(test_masks_of_multicall), TEST(test_too_many_masks),
 		TEST(test_many_lookalikes), TEST(test_long_ways), TEST(test_written_elsewhere), TEST(test_globs_over_mounts),
 	};

@@ -15,24 +15,29 @@
 #include "base/cleanup.h"
 #include "wire/http_answer.h"
 
-static void test_forbidden(void **state)
+static void test_refusal(void **state)
 {
-	static const char want[] = "HTTP/1.1 403 Forbidden\r\n"
-				   "Content-Type: text/plain; charset=utf-8\r\n"
-				   "Content-Length: 5\r\n"
-				   "Cache-Control: no-store\r\n"
-				   "Connection: close\r\n"
-				   "\r\n"
-				   "why\n\n";
-	char out[sizeof(want)];
+#define REST                                        \
+	"Content-Type: text/plain; charset=utf-8\r\n" \
+	"Content-Length: 5\r\n"                       \
+	"Cache-Control: no-store\r\n"                 \
+	"Connection: close\r\n"                       \
+	"\r\n"                                        \
+	"why\n\n"
+	static const char *const want[] = { "HTTP/1.1 403 Forbidden\r\n" REST, "HTTP/1.1 400 Bad Request\r\n" REST };
+	char out[200];
 	size_t n;
 
 	(void)state;
-	assert_int_equal(sbx_http_forbidden_write("why\n\n", out, sizeof(out), &n), 0);
-	assert_int_equal(n, sizeof(want) - 1);
-	assert_string_equal(out, want);
-	for (size_t cap = 0; cap < sizeof(want); cap++)
-		assert_int_equal(sbx_http_forbidden_write("why\n\n", out, cap, &n), -EMSGSIZE);
+	for (int bad = 0; bad < 2; bad++) {
+		size_t n_want = strlen(want[bad]);
+
+		assert_int_equal(sbx_http_refusal_write(bad, "why\n\n", out, n_want + 1, &n), 0);
+		assert_int_equal(n, n_want);
+		assert_string_equal(out, want[bad]);
+		for (size_t cap = 0; cap <= n_want; cap++)
+			assert_int_equal(sbx_http_refusal_write(bad, "why\n\n", out, cap, &n), -EMSGSIZE);
+	}
 }
 
 static void test_connect(void **state)
@@ -130,7 +135,7 @@ static void test_connect_answer_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forbidden),
+		cmocka_unit_test(test_refusal),
 		cmocka_unit_test(test_connect),
 		cmocka_unit_test(test_connect_answer),
 		cmocka_unit_test(test_connect_answer_limit),

@@ -159,10 +159,13 @@ static void test_chunked_refused(void **state)
 		"0\r\nupgrade:",
 		"0\r\ncontent_length:",
 		"0\r\nconnection:",
-		"10000000000000000", /* 17 digits */
-		"00000000000000001",
-		"8000000000000000", /* over INT64_MAX */
-		"ffffffffffffffff",
+		"00000000000000001", /* 17 digits */
+		"20000000000001", /* over 2^53 */
+		"0020000000000001",
+		"3fffffffffffff",
+		"80000000000000",
+		"100000000000000",
+		"ffffffffffffff",
 	};
 
 	(void)state;
@@ -174,7 +177,8 @@ static void test_chunked_refused(void **state)
 		assert_int_equal(o.reason, SBX_REASON_HTTP_MALFORMED);
 		assert_int_equal(o.n, n - 1);
 	}
-	assert_int_equal(chunked("7fffffffffffffff\r\n").result, SBX_HTTP_E_MORE);
+	assert_int_equal(chunked("1fffffffffffff\r\n").result, SBX_HTTP_E_MORE);
+	assert_int_equal(chunked("20000000000000\r\n").result, SBX_HTTP_E_MORE);
 }
 
 static void test_limits(void **state)

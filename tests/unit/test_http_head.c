@@ -50,16 +50,19 @@ static void note_event(struct trace *t, const struct sbx_http_event *e)
 		t->n_body += e->n;
 		return;
 	}
-	note(t, "head %zu %.*s %.*s 1.%u %s%s:%u %s%" PRIu64 "\n", e->n, (int)e->method.n,
+	note(t, "head %zu %.*s %.*s 1.%u %s%s:%u %s%s%" PRIu64 "\n", e->n, (int)e->method.n,
 	     (const char *)e->method.p, (int)e->target.n, (const char *)e->target.p,
 	     e->version_minor, e->host_addr.family ? "addr " : "", e->host, e->host_port,
-	     e->framing == SBX_HTTP_FRAMING_CHUNKED ? "chunked " : "", e->content_length);
+	     e->framing == SBX_HTTP_FRAMING_CHUNKED ? "chunked " : "", e->upgrade ? "upgrade " : "",
+	     e->content_length);
 }
 
 /*
  * Run a stream through a judge as the broker does: @piece more bytes at a time behind what is in
  * the buffer; opaque bytes skipped when @skip. The trace ends with "more", "idle" or the reason.
  */
+static bool loose; /* of the judges that follow */
+
 static void run(const char *s, size_t n, size_t piece, size_t limit, bool skip, struct trace *t)
 {
 	size_t done = 0, have = 0; /* carried; received */
@@ -68,7 +71,7 @@ static void run(const char *s, size_t n, size_t piece, size_t limit, bool skip, 
 
 	t->n = t->n_body = 0;
 	t->text[0] = '\0';
-	sbx_http_judge_init(&j, limit);
+	sbx_http_judge_init(&j, limit, loose);
 	for (;;) {
 		struct sbx_http_event e;
 		uint64_t opaque = sbx_http_judge_opaque(&j);
@@ -91,7 +94,7 @@ static void run(const char *s, size_t n, size_t piece, size_t limit, bool skip, 
 			assert_true(e.n <= have - done);
 			done += e.n;
 		} else if (r == SBX_HTTP_E_REJECT) {
-			note(t, "%s", sbx_reason_str(j.reason));
+			note(t, "%s%s", sbx_reason_str(j.reason), loose && !j.is_http ? ", other" : "");
 			assert_int_equal(sbx_http_judge_next(&j, sbx_span(NULL, 0), &e),
 					 SBX_HTTP_E_REJECT);
 			return;
@@ -210,7 +213,18 @@ static void test_hosts(void **state)
 		{ "[2001:db8::1", "http_malformed" },
 		{ "[2001:db8::1]x", "http_malformed" },
 		{ "[fe80::1%eth0]", "http_malformed" },
+		{ "a@ipinfo.io", "http_malformed" },
+		{ "ipinfo%2eio", "http_malformed" },
+		{ "ipinfo%2Eio:80", "http_malformed" },
 		{ "[]", "http_malformed" },
+		/* as long as an address can be, and longer than its buffer */
+		{ "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]",
+		  "addr ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff:0" },
+		{ "[1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1]", "http_malformed" },
+		{ "[1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:11]", "http_malformed" },
+		{ "[1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1]", "http_malformed" },
+		{ "[1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1]",
+		  "http_malformed" },
 		{ "[", "http_malformed" },
 	};
 
@@ -323,31 +337,6 @@ static void test_fields(void **state)
 		{ HOST "X: a\ry\r\n", "http_malformed" },
 		{ HOST "X: a\ny: b\r\n", "http_malformed" },
 		{ HOST "X: a\r\r\n", "http_malformed" },
-		/* lengths */
-		{ HOST "Content-Length: 1\r\nContent-Length: 1\r\n", "http_malformed" },
-		{ HOST "Content-Length: 1, 1\r\n", "http_malformed" },
-		{ HOST "Content-Length:\r\n", "http_malformed" },
-		{ HOST "Content-Length: +1\r\n", "http_malformed" },
-		{ HOST "Content-Length: -1\r\n", "http_malformed" },
-		{ HOST "Content-Length: 0x1\r\n", "http_malformed" },
-		{ HOST "Content-Length: 1 1\r\n", "http_malformed" },
-		{ HOST "Content-Length: 1e1\r\n", "http_malformed" },
-		{ HOST "Content-Length: 9223372036854775808\r\n", "http_malformed" },
-		{ HOST "Content-Length: 00000000000000000001\r\n", "http_malformed" },
-		{ HOST "Content-Length: 18446744073709551617\r\n", "http_malformed" },
-		{ HOST "Content_Length: 1\r\n", "http_malformed" },
-		{ HOST "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n", "http_malformed" },
-		{ HOST "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n", "http_malformed" },
-		{ HOST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
-		  "http_malformed" },
-		{ HOST "Transfer-Encoding: gzip, chunked\r\n", "http_malformed" },
-		{ HOST "Transfer-Encoding: chunked, chunked\r\n", "http_malformed" },
-		{ HOST "Transfer-Encoding: identity\r\n", "http_malformed" },
-		{ HOST "Transfer-Encoding: chunked;q=1\r\n", "http_malformed" },
-		{ HOST "Transfer-Encoding:\r\n", "http_malformed" },
-		{ HOST "Transfer-Encoding: \"chunked\"\r\n", "http_malformed" },
-		{ HOST "Transfer-Encoding : chunked\r\n", "http_malformed" },
-		{ HOST "Transfer_Encoding: chunked\r\n", "http_malformed" },
 		/* leaving HTTP/1 */
 		{ HOST "Upgrade: websocket\r\n", "http_upgrade" },
 		{ HOST "upgrade:\r\n", "http_upgrade" },
@@ -367,11 +356,127 @@ static void test_fields(void **state)
 		snprintf(s, sizeof(s), "POST / HTTP/1.1\r\n%s\r\n", heads[i].fields);
 		assert_string_equal(judge(s), heads[i].want);
 	}
+}
+
+static void test_framing(void **state)
+{
+	static const struct {
+		const char *fields, *want;
+	} heads[] = {
+		{ HOST "Content-Length: 1\r\nContent-Length: 1\r\n", "http_malformed" },
+		{ HOST "Content-Length: 1, 1\r\n", "http_malformed" },
+		{ HOST "Content-Length:\r\n", "http_malformed" },
+		{ HOST "Content-Length: +1\r\n", "http_malformed" },
+		{ HOST "Content-Length: -1\r\n", "http_malformed" },
+		{ HOST "Content-Length: 0x1\r\n", "http_malformed" },
+		{ HOST "Content-Length: 1 1\r\n", "http_malformed" },
+		{ HOST "Content-Length: 1e1\r\n", "http_malformed" },
+		{ HOST "Content-Length: 00\r\n", "http_malformed" },
+		{ HOST "Content-Length: 01\r\n", "http_malformed" },
+		{ HOST "Content-Length: 010\r\n", "http_malformed" },
+		{ HOST "Content-Length: 0000000000000001\r\n", "http_malformed" },
+		{ HOST "Content-Length: 9007199254740993\r\n", "http_malformed" }, /* 2^53 + 1 */
+		{ HOST "Content-Length: 9999999999999999\r\n", "http_malformed" },
+		{ HOST "Content-Length: 10000000000000000\r\n", "http_malformed" },
+		{ HOST "Content-Length: 9223372036854775808\r\n", "http_malformed" },
+		{ HOST "Content-Length: 00000000000000000001\r\n", "http_malformed" },
+		{ HOST "Content-Length: 18446744073709551617\r\n", "http_malformed" },
+		{ HOST "Content_Length: 1\r\n", "http_malformed" },
+		{ HOST "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n", "http_malformed" },
+		{ HOST "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n", "http_malformed" },
+		{ HOST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+		  "http_malformed" },
+		{ HOST "Transfer-Encoding: gzip, chunked\r\n", "http_malformed" },
+		{ HOST "Transfer-Encoding: chunked, chunked\r\n", "http_malformed" },
+		{ HOST "Transfer-Encoding: identity\r\n", "http_malformed" },
+		{ HOST "Transfer-Encoding: chunked;q=1\r\n", "http_malformed" },
+		{ HOST "Transfer-Encoding:\r\n", "http_malformed" },
+		{ HOST "Transfer-Encoding: \"chunked\"\r\n", "http_malformed" },
+		{ HOST "Transfer-Encoding : chunked\r\n", "http_malformed" },
+		{ HOST "Transfer_Encoding: chunked\r\n", "http_malformed" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(heads); i++) {
+		char s[300];
+
+		snprintf(s, sizeof(s), "POST / HTTP/1.1\r\n%s\r\n", heads[i].fields);
+		assert_string_equal(judge(s), heads[i].want);
+	}
 	assert_string_equal(judge("POST / HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"),
 			    "http_malformed");
 	assert_string_equal(
-		judge("POST / HTTP/1.1\r\n" HOST "Content-Length: 9223372036854775807\r\n\r\n"),
-		"head 73 POST / 1.1 a.example:0 9223372036854775807\nmore");
+		judge("POST / HTTP/1.1\r\n" HOST "Content-Length: 9007199254740992\r\n\r\n"),
+		"head 70 POST / 1.1 a.example:0 9007199254740992\nmore");
+}
+
+/* Where HTTP is one of the things that a flow may be: no name is missed, and what is not HTTP is told apart. */
+static void test_loose(void **state)
+{
+	static const struct {
+		const char *stream, *want;
+	} streams[] = {
+		{ "GET / HTTP/1.1\r\n" HOST "\r\n", "head 35 GET / 1.1 a.example:0 0\nidle" },
+		{ "GET / HTTP/1.0\r\n\r\n", "head 18 GET / 1.0 :0 0\nidle" },
+		{ "GET / HTTP/1.1\r\nHost:\r\n\r\n", "head 25 GET / 1.1 :0 0\nidle" },
+		{ "GET http://b.example:8/ HTTP/1.0\r\n\r\n",
+		  "head 36 GET http://b.example:8/ 1.0 b.example:8 0\nidle" },
+		{ "GET http://[::1]/ HTTP/1.0\r\n\r\n", "head 30 GET http://[::1]/ 1.0 addr ::1:0 0\nidle" },
+		/* of a second request what it says itself */
+		{ "GET / HTTP/1.0\r\n" HOST "\r\nGET / HTTP/1.0\r\n\r\n",
+		  "head 35 GET / 1.0 a.example:0 0\nhead 18 GET / 1.0 :0 0\nidle" },
+		{ "GET / HTTP/1.0\r\nHost: [::1]:8\r\n\r\nGET / HTTP/1.0\r\n\r\n",
+		  "head 33 GET / 1.0 addr ::1:8 0\nhead 18 GET / 1.0 :0 0\nidle" },
+		{ "GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n" HOST "\r\n",
+		  "head 18 GET / 1.0 :0 0\nhead 35 GET / 1.0 a.example:0 0\nidle" },
+		/* the name is seen, wherever it stands */
+		{ "GET / HTTP/1.1\r\nUpgrade: x\r\n" HOST "\r\n", "head 47 GET / 1.1 a.example:0 upgrade 0\nidle" },
+		{ "GET / HTTP/1.1\r\nConnection: a, upgrade\r\n" HOST "\r\n",
+		  "head 59 GET / 1.1 a.example:0 upgrade 0\nidle" },
+		{ "GET / HTTP/1.1\r\nHTTP2-Settings: x\r\n" HOST "\r\nGET / HTTP/1.1\r\n" HOST "\r\n",
+		  "head 54 GET / 1.1 a.example:0 upgrade 0\nhead 35 GET / 1.1 a.example:0 0\nidle" },
+		{ "GET / HTTP/1.1\r\nUpgrade: x\r\nHost: u@a.example\r\n\r\n", "http_malformed" },
+		{ "GET / HTTP/1.1\r\nConnection: upgrade, host\r\n" HOST "\r\n", "http_malformed" },
+		{ "GET / HTTP/1.1\r\n" HOST HOST "\r\n", "host_duplicate" },
+		{ "GET / HTTP/1.1\r\nHost:\r\n" HOST "\r\n", "host_duplicate" },
+		{ "GET http://b.example/ HTTP/1.1\r\n" HOST "\r\n", "host_mismatch" },
+		{ "GET http://b.example/ HTTP/1.1\r\nHost:\r\n\r\n", "host_mismatch" },
+		/* HTTP to some */
+		{ "GET / HTTP/1.1\r\nHost: a@ipinfo.io\r\n\r\n", "http_malformed" },
+		{ "GET / HTTP/1.1\r\nHost: ipinfo%2eio\r\n\r\n", "http_malformed" },
+		{ "GET http://a@ipinfo.io/ HTTP/1.1\r\n" HOST "\r\n", "http_malformed" },
+		{ "GET / HTTP/1.1\n", "http_malformed" },
+		{ "GET / HTTP/1.1\rX", "http_malformed" },
+		{ "GET  / HTTP/1.1\r\n", "http_malformed" },
+		{ "GET\t/\tHTTP/1.1\r\n", "http_malformed" },
+		{ "GET / http/1.1\r\n", "http_malformed" },
+		{ "GET /\xe9 HTTP/1.1\r\n", "http_malformed" },
+		{ "GET / HTTP/3.0\r\n", "http_malformed" },
+		{ " GET / HTTP/1.1\r\n", "http_malformed" },
+		{ "HTTP/\n", "http_malformed" },
+		{ "\r\nGET / HTTP/1.1\r\n", "http_malformed" },
+		{ "\nGET / HTTP/1.1\r\n", "http_malformed" },
+		{ "GET / HTTP/1.1\r\nX\r\n", "http_malformed" },
+		{ "GET / HTTP/1.1\r\n" HOST "\r\n\r\n", "head 35 GET / 1.1 a.example:0 0\nhttp_malformed" },
+		{ "PUT / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nx",
+		  "head 63 PUT / 1.1 a.example:0 chunked 0\nhttp_malformed" },
+		{ "CONNECT a.example:443 HTTP/1.1\r\n", "http_upgrade" },
+		{ "PRI * HTTP/2.0\r\n", "http_upgrade" },
+		/* to nobody */
+		{ "SSH-2.0-x\r\n", "http_malformed, other" },
+		{ "GET /\r\n", "http_malformed, other" },
+		{ "\x16\3\1", "http_malformed, other" },
+		{ "EHLO a.example\n", "http_malformed, other" },
+		{ "GET / HTTP\n", "http_malformed, other" },
+		{ "GET / HTTP\1/", "http_malformed, other" },
+		{ "GET / HTTP/1.1\r\n" HOST "\r\n\1", "head 35 GET / 1.1 a.example:0 0\nhttp_malformed, other" },
+	};
+
+	(void)state;
+	loose = true;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(streams); i++)
+		assert_string_equal(judge(streams[i].stream), streams[i].want);
+	loose = false;
 }
 
 /* Refused with the byte that shows it, not at the end of the head. */
@@ -453,7 +558,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_requests),       cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_hosts),	       cmocka_unit_test(test_targets),
-		cmocka_unit_test(test_fields),	       cmocka_unit_test(test_earliest_byte),
+		cmocka_unit_test(test_fields), cmocka_unit_test(test_framing), cmocka_unit_test(test_loose),	       cmocka_unit_test(test_earliest_byte),
 		cmocka_unit_test(test_second_request), cmocka_unit_test(test_limits),
 	};
 

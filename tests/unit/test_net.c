@@ -7,10 +7,13 @@
 
 #include <cmocka.h>
 
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 
 #include "sys/nft_form.h"
+#include "sys/nlmsg.h"
 #include "tests/unit/netns.h"
 
 static int setup_loopback(int *ret_ipv6, struct sbx_err *err)
@@ -129,7 +132,7 @@ static void no_permission(void)
 static void own_addresses(void)
 {
 	SBX_AUTO_CLOSE int fd = must(sbx_net_netlink_open(NETLINK_ROUTE));
-	SBX_AUTO_CLOSE int watch = must(sbx_net_own_addresses_watch());
+	SBX_AUTO_CLOSE int watch = must(sbx_net_own_watch());
 	struct sbx_addr v[8];
 	struct sbx_err err;
 	int ipv6, n;
@@ -153,6 +156,98 @@ static void own_addresses(void)
 			found += sbx_addr_equal(&v[i], &a);
 		CHECK(found == 1);
 	}
+}
+
+/* `ip route add TYPE CIDR dev lo`, in the table of local ones. */
+static void add_route(int fd, uint16_t what, uint8_t type, const char *cidr)
+{
+	struct nlmsghdr nlh = { .nlmsg_type = what,
+				.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | (what == RTM_NEWROUTE ? NLM_F_CREATE : 0),
+				.nlmsg_seq = 1 };
+	struct rtmsg rtm = { .rtm_table = RT_TABLE_LOCAL, .rtm_type = type, .rtm_protocol = RTPROT_STATIC };
+	struct sbx_writer w;
+	struct sbx_cidr c;
+	uint8_t buf[128], answer[512];
+	struct nlmsgerr e;
+	size_t at;
+
+	CHECK(sbx_cidr_parse(cidr, &c) == 0);
+	rtm.rtm_family = c.addr.family == 4 ? AF_INET : AF_INET6;
+	rtm.rtm_dst_len = c.prefix;
+	rtm.rtm_scope = type == RTN_LOCAL ? RT_SCOPE_HOST : RT_SCOPE_UNIVERSE;
+	w = sbx_writer(buf, sizeof(buf));
+	at = sbx_nlmsg_begin(&w, &nlh, &rtm, sizeof(rtm));
+	sbx_nlattr_put(&w, RTA_DST, c.addr.b, c.addr.family == 4 ? 4 : 16);
+	if (type != RTN_BLACKHOLE)
+		sbx_nlattr_put_u32(&w, RTA_OIF, SBX_NET_LO_IFINDEX);
+	sbx_nlmsg_end(&w, at);
+	CHECK(send(fd, buf, w.pos, 0) == (ssize_t)w.pos);
+	CHECK(recv(fd, answer, sizeof(answer), 0) >= (ssize_t)NLMSG_LENGTH(sizeof(e)));
+	memcpy(&e, answer + NLMSG_HDRLEN, sizeof(e));
+	if (e.error)
+		fprintf(stderr, "# %s: %s\n", cidr, strerror(-e.error));
+	CHECK(e.error == 0);
+}
+
+/* Read @watch empty: was there anything that changes what is this host's own? */
+static bool own_changed(int watch)
+{
+	uint8_t buf[8192];
+	bool changed = false;
+	ssize_t n;
+
+	CHECK(readable(watch, 1000));
+	while ((n = recv(watch, buf, sizeof(buf), 0)) > 0)
+		changed |= sbx_net_own_changed(sbx_span(buf, (size_t)n));
+	return changed;
+}
+
+static void local_routes(void)
+{
+	static const char *const extra[] = { "203.0.113.7/32", "198.51.100.0/24", "2001:db8:1::/64", "2001:db8::7/128" };
+	SBX_AUTO_CLOSE int fd = must(sbx_net_netlink_open(NETLINK_ROUTE));
+	SBX_AUTO_CLOSE int other = must(sbx_net_netlink_open(NETLINK_ROUTE));
+	SBX_AUTO_CLOSE int watch = must(sbx_net_own_watch());
+	struct sbx_cidr v[16];
+	struct sbx_addr own[8];
+	struct sbx_err err;
+	int ipv6, n;
+
+	CHECK(sbx_net_local_routes(fd, v, 16) == 0);
+	CHECK(setup_loopback(&ipv6, &err) == 0);
+	CHECK(own_changed(watch));
+	/* Those of the four addresses and 127.0.0.0/8; not the ones that make everything local. IPv6's come a moment later,
+	 * each with word of it. */
+	while ((n = sbx_net_local_routes(fd, v, 16)) < 5)
+		CHECK(n > 0 && own_changed(watch));
+	CHECK(n == 5);
+	while (readable(watch, 50))
+		own_changed(watch);
+	CHECK(sbx_net_local_routes(fd, v, 4) == -EOVERFLOW && sbx_net_local_routes(fd, v, 0) == -EOVERFLOW);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(extra); i++) {
+		add_route(other, RTM_NEWROUTE, RTN_LOCAL, extra[i]);
+		CHECK(own_changed(watch));
+	}
+	add_route(other, RTM_NEWROUTE, RTN_ANYCAST, "2001:db8:2::/128");
+	CHECK(own_changed(watch));
+	add_route(other, RTM_NEWROUTE, RTN_BLACKHOLE, "192.0.2.0/24");
+	CHECK(!own_changed(watch));
+	n = sbx_net_local_routes(fd, v, 16);
+	CHECK(n == 5 + 5);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(extra); i++) {
+		struct sbx_cidr want;
+		int found = 0;
+
+		CHECK(sbx_cidr_parse(extra[i], &want) == 0);
+		for (int k = 0; k < n; k++)
+			found += v[k].prefix == want.prefix && sbx_addr_equal(&v[k].addr, &want.addr);
+		CHECK(found == 1);
+	}
+	/* Of what interfaces have there is no more for it; and the socket still answers that. */
+	CHECK(sbx_net_own_addresses(fd, own, 8) == 4);
+	add_route(other, RTM_DELROUTE, RTN_LOCAL, extra[0]);
+	CHECK(own_changed(watch));
+	CHECK(sbx_net_local_routes(fd, v, 16) == n - 1);
 }
 
 /* Nothing of the kernel's own (multicast reports, duplicate detection) is refused and reported. */
@@ -344,6 +439,7 @@ NETNS_TEST(congestion)
 NETNS_TEST(no_ipv6)
 NETNS_TEST(no_permission)
 NETNS_TEST(own_addresses)
+NETNS_TEST(local_routes)
 NETNS_TEST(quiet)
 NETNS_TEST(nflog_group_is_exclusive)
 NETNS_TEST(nflog_flood)
@@ -372,7 +468,7 @@ int main(void)
 		cmocka_unit_test(test_congestion),
 		cmocka_unit_test(test_no_ipv6),
 		cmocka_unit_test(test_no_permission),
-		cmocka_unit_test(test_own_addresses),
+		cmocka_unit_test(test_own_addresses), cmocka_unit_test(test_local_routes),
 		cmocka_unit_test(test_quiet),
 		cmocka_unit_test(test_nflog_group_is_exclusive),
 		cmocka_unit_test(test_nflog_flood),

@@ -526,6 +526,14 @@ static void test_protected_symlink(void **state)
 	expect(w, "ws/shared/link", SBX_PATH_E_ACCESS, NULL);
 	assert_int_equal(chmod(at(w, "ws/shared"), 0777), 0);
 	expect(w, "ws/shared/link", 0, "ws/dir");
+	/* One's own, and the directory's owner's. */
+	assert_int_equal(chown(at(w, "ws/shared"), 12345, 12345), 0);
+	assert_int_equal(chmod(at(w, "ws/shared"), 01777), 0);
+	expect(w, "ws/shared/link", 0, "ws/dir");
+	assert_int_equal(lchown(at(w, "ws/shared/link"), 0, 0), 0);
+	expect(w, "ws/shared/link", 0, "ws/dir");
+	assert_int_equal(lchown(at(w, "ws/shared/link"), 12346, 12346), 0);
+	expect(w, "ws/shared/link", SBX_PATH_E_ACCESS, NULL);
 }
 
 /* In a child, under a filter that takes openat2 away as @error says. */
@@ -644,11 +652,15 @@ static void test_steering(void **state)
 		sbx_path_fini(&p);
 		assert_int_equal(chmod(at(w, "ws"), 0775), 0);
 		assert_int_equal(judge(w, at(w, sources[i]), &p), 0);
-		assert_true(p.steering.by_others);
+		assert_true(p.steering.by_others && !p.steering.by_strangers);
+		sbx_path_fini(&p);
+		assert_int_equal(chmod(at(w, "ws"), 0757), 0);
+		assert_int_equal(judge(w, at(w, sources[i]), &p), 0);
+		assert_true(p.steering.by_others && p.steering.by_strangers);
 		sbx_path_fini(&p);
 		assert_int_equal(chmod(at(w, "ws"), 01777), 0);
 		assert_int_equal(judge(w, at(w, sources[i]), &p), 0);
-		assert_false(p.steering.by_others);
+		assert_false(p.steering.by_others || p.steering.by_strangers);
 		sbx_path_fini(&p);
 		assert_int_equal(chmod(at(w, "ws"), 0755), 0);
 	}

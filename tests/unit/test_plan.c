@@ -172,6 +172,51 @@ static void test_attach(void **state)
 	plan_world_refused(w, 125, "network.attach", "--profile", "u", "--", "true");
 }
 
+static void test_upstream_proxy(void **state)
+{
+	static const struct {
+		const char *url, *admit, *says; /* NULL: it is planned */
+	} cases[] = {
+		{ "http://proxy.example:3128", "", NULL },
+		{ "http://203.0.113.7:3128", "", NULL },
+		{ "http://10.0.0.7:3128", "", "10.0.0.7:3128 is a private address" },
+		{ "http://10.0.0.7:3128", "", "add '10.0.0.7:3128' under admit in" },
+		{ "http://10.0.0.7:3128", "10.0.0.0/8", NULL },
+		{ "http://10.0.0.7:3128", "\"10.0.0.7:3128\"", NULL },
+		{ "http://10.0.0.7:3128", "\"10.0.0.7:3128/udp\"", "a private address" },
+		{ "http://10.0.0.7:3128", "\"10.0.0.7:3127\"", "a private address" },
+		{ "http://127.0.0.1:3128", "", "127.0.0.1:3128 is a loopback address" },
+		{ "http://127.0.0.1:3128", "\"127.0.0.0/8:3128\"", NULL },
+		{ "http://localhost:3128", "", "127.0.0.1:3128 is a loopback address" },
+		{ "http://a.localhost:3128", "", "127.0.0.1:3128 is a loopback address" },
+		{ "http://localhost:3128", "\"127.0.0.1:3128\"", NULL },
+		{ "http://localhost.example:3128", "", NULL },
+		{ "http://notlocalhost:3128", "", NULL },
+		{ "http://[fd00::7]:3128", "", "add '[fd00::7]:3128' under admit in" },
+		{ "http://[::ffff:10.0.0.7]:3128", "", "a private address" },
+		{ "http://169.254.169.254:80", "0.0.0.0/0", "no proxy is used at 169.254.169.254:80 (metadata)" },
+		{ "http://0.0.0.0:80", "0.0.0.0/0", "no proxy is used at 0.0.0.0:80 (unspecified)" },
+		{ "http://203.0.113.7:3128", "]\nfloors: [203.0.113.0/24", "(a floor of the system policy)" },
+	};
+	struct plan_world *w = *state;
+	char text[300];
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		snprintf(text, sizeof(text), "name: u\nnetwork: {upstream_proxy: \"%s\"}\n", cases[i].url);
+		plan_world_write(w, "config/profiles/u.yaml", text, 0644);
+		snprintf(text, sizeof(text), "admit: [%s]\n", cases[i].admit);
+		plan_world_write(w, "config/system.yaml", text, 0644);
+		if (cases[i].says)
+			plan_world_refused(w, 125, cases[i].says, "--profile", "u", "--", "true");
+		else
+			plan_world_must(w, "--profile", "u", "--", "true");
+	}
+	/* It is not asked for where nothing is carried. */
+	plan_world_write(w, "config/profiles/u.yaml",
+			 "name: u\nnetwork: {mode: offline, upstream_proxy: \"http://127.0.0.1:3128\"}\n", 0644);
+	plan_world_must(w, "--profile", "u", "--", "true");
+}
+
 static void publishes(const struct plan_world *w, size_t i, const char *outside, unsigned inside)
 {
 	char buf[SBX_PUBLISH_STR_MAX];
@@ -487,6 +532,7 @@ int main(void)
 		TEST(test_flags),
 		TEST(test_ceilings),
 		TEST(test_attach),
+		TEST(test_upstream_proxy),
 		TEST(test_publish),
 		TEST(test_publish_profile),
 		TEST(test_publish_bounds),

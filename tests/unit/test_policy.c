@@ -2,6 +2,7 @@
 #include "policy_world.h"
 
 #include "base/hostname.h"
+#include "tests/unit/embeddings.h"
 #include "policy/policy_blob.h"
 
 #define TCP SBX_PROTO_TCP
@@ -367,6 +368,37 @@ static void test_system_floors(void **state)
 	assert_string_equal(sbx_policy_rule_text(w.p, v.rule), "floor 169.254.169.254");
 }
 
+/* What is not to be reached is not reached in IPv6 clothes either, and what may be is (but that nothing is
+ * mapped any more when it is judged, and ::/96 is nobody's). */
+static void test_embedded(void **state)
+{
+	SBX_CLEANUP(world_fini)
+	struct world w = world_of("network: {mode: full, deny: [198.51.100.0/24, \"192.0.2.0/24:25\"]}",
+				  "floors: [203.0.113.0/24, \"192.0.2.0/24:22\"]");
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(embeddings); i++) {
+		const struct embedding *e = &embeddings[i];
+		struct sbx_addr floor = embed(e, "203.0.113.7"), denied = embed(e, "198.51.100.7"),
+				fine = embed(e, "192.0.2.7");
+		bool nobodys = strcmp(e->name, "compatible") == 0;
+
+		check(sbx_policy_decide_addr(w.p, &floor, TCP, 443), e->name, SBX_DENY, SBX_REASON_FLOOR);
+		check(sbx_policy_decide_addr(w.p, &floor, SBX_PROTO_ICMP, 0), e->name, SBX_DENY, SBX_REASON_FLOOR);
+		check(sbx_policy_decide_resolved(w.p, &floor, TCP, 443, true), e->name, SBX_DENY, SBX_REASON_FLOOR);
+		check(sbx_policy_decide_addr(w.p, &denied, TCP, 443), e->name, SBX_DENY, SBX_REASON_LIST_DENY);
+		check(sbx_policy_decide_resolved(w.p, &denied, TCP, 443, true), e->name, SBX_DENY,
+		      SBX_REASON_ADDRESS_DENIED);
+		check(sbx_policy_decide_addr(w.p, &fine, TCP, 22), e->name, SBX_DENY, SBX_REASON_FLOOR);
+		check(sbx_policy_decide_addr(w.p, &fine, TCP, 25), e->name, SBX_DENY, SBX_REASON_LIST_DENY);
+		check(sbx_policy_decide_addr(w.p, &fine, TCP, 443), e->name, nobodys ? SBX_DENY : SBX_ALLOW,
+		      nobodys ? SBX_REASON_ADDRESS_CLASS : SBX_REASON_DEFAULT_ALLOW);
+		check(sbx_policy_decide_resolved(w.p, &fine, TCP, 443, false), e->name,
+		      nobodys ? SBX_DENY : SBX_ALLOW,
+		      nobodys ? SBX_REASON_ADDRESS_CLASS : SBX_REASON_LIST_ALLOW);
+	}
+}
+
 static void test_modes(void **state)
 {
 	SBX_CLEANUP(sbx_profile_freep)
@@ -393,6 +425,12 @@ static void test_modes(void **state)
 	NAME(&full, "evil.example", TCP, 443, SBX_DENY, LIST_DENY);
 	ADDR(&full, "192.0.2.1", TCP, 9, SBX_ALLOW, DEFAULT_ALLOW);
 	ADDR(&full, "2001:db8::1", UDP, 9, SBX_ALLOW, DEFAULT_ALLOW);
+	/* No more than what can be carried. */
+	ADDR(&full, "192.0.2.1", TCP, 0, SBX_DENY, LITERAL_ADDRESS);
+	ADDR(&full, "192.0.2.1", UDP, 0, SBX_DENY, LITERAL_ADDRESS);
+	ADDR(&full, "192.0.2.1", SBX_PROTO_ICMP, 9, SBX_DENY, LITERAL_ADDRESS);
+	ADDR(&full, "192.0.2.1", SBX_PROTO_DNS, 53, SBX_DENY, LITERAL_ADDRESS);
+	ADDR(&full, "192.0.2.1", SBX_PROTO_OTHER, 9, SBX_DENY, LITERAL_ADDRESS);
 	ADDR(&full, "192.0.2.66", TCP, 9, SBX_DENY, LIST_DENY);
 	ADDR(&full, "10.0.0.1", TCP, 9, SBX_DENY, ADDRESS_CLASS);
 	ADDR(&full, "127.0.0.1", TCP, 9, SBX_DENY, ADDRESS_CLASS);
@@ -453,8 +491,14 @@ static void test_resolved(void **state)
 	struct world plain = world_of("network: {allow: [a.example]}", NULL);
 	SBX_CLEANUP(world_fini)
 	struct world wide = world_of("{}", "admit: [0.0.0.0/0, \"::/0\"]");
+	SBX_CLEANUP(world_fini)
+	struct world all = world_of("network: {allow: [a.example, 0.0.0.0/0, \"::/0\"]}", NULL);
 
 	(void)state;
+	/* An entry that holds a private address does not say that it may be reached. */
+	RESOLVED(&all, "10.0.0.1", false, SBX_DENY, ADDRESS_CLASS);
+	RESOLVED(&all, "fd12::1", false, SBX_DENY, ADDRESS_CLASS);
+	RESOLVED(&all, "203.0.113.9", false, SBX_ALLOW, LIST_ALLOW);
 	RESOLVED(&w, "192.0.2.1", false, SBX_ALLOW, LIST_ALLOW);
 	RESOLVED(&w, "2001:db8::1", false, SBX_ALLOW, LIST_ALLOW);
 	RESOLVED(&w, "203.0.113.9", true, SBX_DENY, ADDRESS_DENIED);
@@ -482,6 +526,66 @@ static void test_resolved(void **state)
 	RESOLVED(&wide, "169.254.169.254", true, SBX_DENY, FLOOR);
 	RESOLVED(&w, "fd12::1", false, SBX_DENY, ADDRESS_CLASS);
 	RESOLVED(&w, "fd12::1", true, SBX_ALLOW, LIST_ALLOW);
+}
+
+static void test_proxy(void **state)
+{
+	static const struct {
+		const char *addr;
+		uint16_t port;
+		bool own, closed, narrow, wide; /* without an admit, with two addresses, with everything */
+	} cases[] = {
+		{ "192.0.2.9", 3128, false, true, true, true },
+		{ "2001:db8::9", 3128, false, true, true, true },
+		{ "192.0.2.9", 3128, true, false, false, true },
+		{ "192.0.2.2", 3128, true, false, true, true },
+		{ "10.0.0.7", 3128, false, false, true, true },
+		{ "10.0.0.7", 3129, false, false, false, true },
+		{ "10.0.0.7", 3128, true, false, true, true },
+		{ "::ffff:10.0.0.7", 3128, false, false, true, true },
+		{ "64:ff9b::10.0.0.7", 3128, false, false, false, true },
+		{ "10.0.0.8", 3128, false, false, false, true },
+		{ "169.254.1.1", 3128, false, false, false, true },
+		{ "fe80::1", 3128, false, false, false, true },
+		{ "127.0.0.1", 3128, true, false, true, true },
+		{ "127.0.0.1", 3128, false, false, true, true },
+		{ "127.0.0.1", 22, true, false, false, true },
+		{ "127.0.0.2", 3128, true, false, false, true },
+		{ "::1", 3128, true, false, false, true },
+		/* nowhere */
+		{ "0.0.0.0", 3128, false, false, false, false },
+		{ "::", 3128, false, false, false, false },
+		{ "224.0.0.1", 3128, false, false, false, false },
+		{ "255.255.255.255", 3128, false, false, false, false },
+		{ "169.254.169.254", 3128, false, false, false, false },
+		{ "64:ff9b::169.254.169.254", 3128, false, false, false, false },
+		{ "fd00:ec2::254", 3128, false, false, false, false },
+		{ "::10.0.0.7", 3128, false, false, false, false },
+		/* floors of the system policy */
+		{ "203.0.113.7", 3128, false, false, false, false },
+		{ "2002:cb00:7107::1", 3128, false, false, false, false },
+		{ "192.0.2.9", 25, false, false, false, false },
+	};
+	static const char profile[] = "network: {allow: [a.example, 0.0.0.0/0], deny: [192.0.2.9]}";
+#define FLOORS "floors: [203.0.113.0/24, \"192.0.2.0/24:25\"]\n"
+	SBX_CLEANUP(world_fini) struct world closed = world_of(profile, FLOORS);
+	SBX_CLEANUP(world_fini)
+	struct world narrow = world_of(
+		profile, FLOORS "admit: [\"10.0.0.7:3128\", \"127.0.0.1:3128\", 192.0.2.2, \"10.0.0.8:3128/udp\"]");
+	SBX_CLEANUP(world_fini) struct world wide = world_of(profile, FLOORS "admit: [0.0.0.0/0, \"::/0\"]");
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		struct sbx_addr a = addr_of(cases[i].addr);
+
+		if (sbx_policy_admits_proxy(closed.p, &a, cases[i].port, cases[i].own) != cases[i].closed ||
+		    sbx_policy_admits_proxy(narrow.p, &a, cases[i].port, cases[i].own) != cases[i].narrow ||
+		    sbx_policy_admits_proxy(wide.p, &a, cases[i].port, cases[i].own) != cases[i].wide)
+			fail_msg("%s", cases[i].addr);
+	}
+	/* What a proxy may be at is no destination of a flow for that. */
+	ADDR(&narrow, "127.0.0.1", TCP, 3128, SBX_DENY, ADDRESS_CLASS);
+	RESOLVED(&wide, "127.0.0.1", true, SBX_DENY, ADDRESS_CLASS);
 }
 
 static void test_firewall(void **state)
@@ -676,6 +780,7 @@ int main(void)
 		cmocka_unit_test(test_specificity),    cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_verdict_fields), cmocka_unit_test(test_deny_is_wide),
 		cmocka_unit_test(test_floors),	       cmocka_unit_test(test_system_floors),
+		cmocka_unit_test(test_embedded),       cmocka_unit_test(test_proxy),
 		cmocka_unit_test(test_modes),	       cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_resolved),       cmocka_unit_test(test_firewall),
 		cmocka_unit_test(test_hash),	       cmocka_unit_test(test_explain),

@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -279,6 +280,15 @@ static void test_command_devices(void **state)
 		assert_int_equal(COMMAND(SYS_mknodat, 0, 0, types[i] | 0777, 0), SECCOMP_RET_ALLOW);
 	assert_int_equal(COMMAND(SYS_mknodat, 0, 0, S_IFCHR | 0600, 0), ERRNO(EPERM));
 	assert_int_equal(COMMAND(SYS_mknodat, 0, 0, HIGH | S_IFBLK, 0), ERRNO(EPERM));
+	/* What a rename may leave behind is such a device. */
+	for (uint64_t flags = 0; flags < 8; flags++) {
+		struct seccomp_data data = { .nr = SYS_renameat2, .arch = NATIVE, .args = { [4] = flags } };
+		uint32_t answer = flags & RENAME_WHITEOUT ? ERRNO(EPERM) : SECCOMP_RET_ALLOW;
+
+		assert_int_equal(run(&programs[SBX_SECCOMP_COMMAND], &data), answer);
+		data.args[4] |= HIGH;
+		assert_int_equal(run(&programs[SBX_SECCOMP_COMMAND], &data), answer);
+	}
 }
 
 /* Each lift takes away its rows, and they alone. */
@@ -433,6 +443,12 @@ static void test_command_groups(void **state)
 		{ IPPROTO_TCP, SO_BROADCAST, SECCOMP_RET_ALLOW },
 		{ IPPROTO_TCP, TCP_ULP, ERRNO(ENOENT) },
 		{ IPPROTO_TCP, TCP_NODELAY, SECCOMP_RET_ALLOW },
+		{ IPPROTO_UDP, UDP_ENCAP, ERRNO(ENOPROTOOPT) },
+		{ IPPROTO_UDPLITE, UDP_ENCAP, ERRNO(ENOPROTOOPT) }, /* of a UDP socket, too */
+		{ IPPROTO_UDP, UDP_CORK, SECCOMP_RET_ALLOW },
+		{ IPPROTO_UDP, UDP_SEGMENT, SECCOMP_RET_ALLOW },
+		{ IPPROTO_UDPLITE, UDP_CORK, SECCOMP_RET_ALLOW },
+		{ IPPROTO_TCP, UDP_ENCAP, SECCOMP_RET_ALLOW },
 		{ SOL_SOCKET, SO_REUSEADDR, SECCOMP_RET_ALLOW },
 	};
 

@@ -102,6 +102,18 @@ static void refused(const char *yaml, int line, int column, const char *message)
 	}
 }
 
+/* For upstream_proxy, which one at its port may be on this host. */
+static void test_admit_loopback(void **state)
+{
+	SBX_CLEANUP(sbx_system_policy_freep)
+	struct sbx_system_policy *s =
+		parse("admit: [\"127.0.0.1:3128\", \"127.0.0.0/8:3128,8080/tcp\", \"[::1]:3128\", 10.1.0.0/16]\n");
+
+	(void)state;
+	assert_int_equal(s->admit.n, 4);
+	assert_string_equal(s->admit.v[0].text, "127.0.0.1:3128");
+}
+
 static void test_refused(void **state)
 {
 	(void)state;
@@ -109,6 +121,13 @@ static void test_refused(void **state)
 	refused("uid_pool: 10001\n", 1, 11, "a range of ids such as");
 	refused("uid_pool: 500-1500\n", 1, 11, "must begin at 1000");
 	refused("admit: [127.0.0.0/8]\n", 1, 9, "never reached");
+	refused("admit: [127.0.0.1]\n", 1, 9, "never reached");
+	refused("admit: ['::1']\n", 1, 9, "never reached");
+	refused("admit: [\"169.254.169.254:3128\"]\n", 1, 9, "never reached");
+	refused("admit: [\"0.0.0.0:3128\"]\n", 1, 9, "never reached");
+	refused("admit: [\"[64:ff9b::7f00:1]:3128\"]\n", 1, 9, "never reached");
+	refused("admit: [\"*.example:3128\"]\n", 1, 9, "only addresses and networks");
+	refused("admit: [10.0.0.0/8, \"corp.example:3128\", 127.0.0.1]\n", 1, 21, "only addresses");
 	refused("ceilings: {enforce: strict}\n", 1, 12, "unknown key 'enforce' in ceilings");
 	refused("celings: {}\n", 1, 1, "did you mean 'ceilings'?");
 	refused("network: {mode: full}\n", 1, 1, "unknown key 'network'");
@@ -123,7 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_default),
 		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_admit_loopback), cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -320,19 +320,24 @@ static void test_earliest_byte(void **state)
 	static const struct {
 		const char *bytes;
 		size_t n; /* the last one is the wrong one */
+		bool is_tls;
 	} streams[] = {
-		{ "G", 1 },	       /* HTTP */
-		{ "S", 1 },	       /* SSH */
-		{ "\x80", 1 },	       /* SSLv2 */
-		{ "\x15", 1 },	       /* an alert */
-		{ "\x17", 1 },	       /* application data */
-		{ "\x16\2", 2 },       /* another major version */
-		{ "\x16\3\1\0\0", 5 }, /* an empty fragment */
-		{ "\x16\3\1\x41", 4 }, /* over 2^14 */
-		{ "\x16\3\1\x40\1", 5 },
-		{ "\x16\3\1\0\x20\2", 6 },	     /* a ServerHello */
-		{ "\x16\3\1\0\1\1\x15", 7 },	     /* an alert between fragments */
-		{ "\x16\3\1\0\1\1\x16\3\1\0\0", 11 } /* an empty one between fragments */
+		{ "G", 1, false },	     /* HTTP */
+		{ "S", 1, false },	     /* SSH */
+		{ "\x80", 1, false },	     /* SSLv2 */
+		{ "\x13", 1, false },	     /* no type of a record */
+		{ "\x18", 1, false },	     /* a heartbeat */
+		{ "\x15\3", 2, true },	     /* an alert */
+		{ "\x14\3", 2, true },	     /* CCS */
+		{ "\x17\3", 2, true },	     /* application data */
+		{ "\x15\2", 2, false },
+		{ "\x16\2", 2, false },	     /* another major version */
+		{ "\x16\3\1\0\0", 5, true }, /* an empty fragment */
+		{ "\x16\3\1\x41", 4, true }, /* over 2^14 */
+		{ "\x16\3\1\x40\1", 5, true },
+		{ "\x16\3\1\0\x20\2", 6, true },	     /* a ServerHello */
+		{ "\x16\3\1\0\1\1\x15", 7, true },	     /* an alert between fragments */
+		{ "\x16\3\1\0\1\1\x16\3\1\0\0", 11, true } /* an empty one between fragments */
 	};
 
 	(void)state;
@@ -342,6 +347,7 @@ static void test_earliest_byte(void **state)
 
 		assert_int_equal(feed_in_pieces(p, n - 1, n, LIMIT).result, SBX_TLS_E_MORE);
 		assert_rejected(p, n, SBX_REASON_TLS_MALFORMED);
+		assert_int_equal(feed_in_pieces(p, n, n, LIMIT).h.is_tls, streams[i].is_tls);
 	}
 }
 
@@ -696,6 +702,40 @@ static void test_second_hello(void **state)
 	assert_int_equal(w.hello.reason, SBX_REASON_OVERSIZED);
 }
 
+/* Whoever offers a draft of TLS 1.3, and no more, may be asked for another hello as well. */
+static void test_versions(void **state)
+{
+	static const struct {
+		const char *list;
+		size_t n;
+		bool needed;
+	} lists[] = {
+		{ "\2\3\4", 3, true },
+		{ "\2\3\5", 3, true },
+		{ "\2\x7f\x1c", 3, true },		 /* draft 28 */
+		{ "\2\x7f\x01", 3, true },
+		{ "\4\x7f\x17\3\3", 5, true },
+		{ "\4\3\3\x7f\x17", 5, true },
+		{ "\2\xfb\x17", 3, true },		 /* a private number */
+		{ "\2\x7e\2", 3, true },
+		{ "\2\x7f\x7f", 3, true },
+		{ "\4\x0a\x0a\3\3", 5, false },	 /* GREASE */
+		{ "\4\xfa\xfa\3\3", 5, false },
+		{ "\4\x1a\x0a\3\3", 5, true },	 /* none */
+		{ "\4\xfa\xfb\3\3", 5, true },
+		{ "\4\3\3\3\2", 5, false },
+		{ "\2\3\0", 3, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(lists); i++) {
+		struct sbx_tls_hello first = first_hello(false, lists[i].list, lists[i].n);
+
+		if (sbx_tls_watch_needed(&first) != lists[i].needed)
+			fail_msg("list %zu", i);
+	}
+}
+
 static void test_behind_the_first(void **state)
 {
 	static const struct {
@@ -768,7 +808,7 @@ int main(void)
 		cmocka_unit_test(test_lengths_add_up),
 		cmocka_unit_test(test_fixed_fields),
 		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_second_hello),
+		cmocka_unit_test(test_versions), cmocka_unit_test(test_second_hello),
 		cmocka_unit_test(test_behind_the_first),
 		cmocka_unit_test(test_alert),
 	};
