@@ -20,9 +20,11 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/facts.c %reldir%/facts.h \
 	%reldir%/facts_user.c %reldir%/facts_user.h \
 	%reldir%/getent.c %reldir%/getent.h \
+	%reldir%/git_look.c \
 	%reldir%/idmap.c %reldir%/idmap.h \
 	%reldir%/job.c %reldir%/job.h \
 	%reldir%/keep_copy.c %reldir%/keep_copy.h \
+	%reldir%/new_protected.h %reldir%/new_protected_list.c \
 	%reldir%/options.c %reldir%/options.h \
 	%reldir%/orders.c %reldir%/orders.h \
 	%reldir%/overlay.c %reldir%/overlay.h \
@@ -145,6 +147,8 @@ launcher_common_sources = \
 	%reldir%/gc.c %reldir%/gc.h \
 	%reldir%/keep.c %reldir%/keep.h \
 	%reldir%/main.c \
+	%reldir%/new_protected.c \
+	%reldir%/new_watch.c %reldir%/new_watch.h \
 	%reldir%/publish.c %reldir%/publish.h \
 	%reldir%/receipt.c %reldir%/receipt.h \
 	%reldir%/record.c %reldir%/record.h \

@@ -194,6 +194,8 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 		run.stage_error = sbx_step_hook("begin");
 	status = sbx_facts_gather_rest(o, f, &err) == 0 ? 0 : EXIT_NOT_SET_UP;
 	if (status == 0)
+		sbx_runtime_sweep(f); /* what was left in the directories that the plan looks at, too */
+	if (status == 0)
 		status = plan(o, f, &run.plan);
 	else
 		complain(&err);

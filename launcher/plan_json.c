@@ -568,6 +568,7 @@ static json_t *build(const struct sbx_plan *p)
 	r |= json_object_set_new(o, "wait_all", json_boolean(p->options->wait_all));
 	r |= json_object_set_new(o, "chdir", path(p->chdir));
 	r |= json_object_set_new(o, "mounts", mounts(p));
+	r |= json_object_set_new(o, "new_protected", text(sbx_new_protected_str(p->new_protected)));
 	r |= json_object_set_new(o, "scratch", scratch(p));
 	r |= json_object_set_new(o, "keep", path(p->keep.path));
 	r |= json_object_set_new(o, "environment", environment(p));

@@ -412,6 +412,18 @@ static int note_sources(struct sbx_plan *p, struct sbx_err_list *errs)
 	return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
 }
 
+/* The stricter of the two holds. A profile that does not say gets it without a word. */
+static int choose_new_protected(struct sbx_plan *p)
+{
+	enum sbx_new_protected asked = p->profile->filesystem.new_protected, least = p->system->new_protected;
+
+	p->new_protected = asked < least ? asked : least;
+	if (asked != SBX_NEW_PROTECTED_KEEP || least == asked)
+		return 0;
+	return sbx_plan_note(p, "filesystem.new_protected is %s and not keep: the host's system policy says so",
+			     sbx_new_protected_str(least));
+}
+
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	int r = sbx_plan_system(p->facts, errs, &p->system, &p->system_file);
@@ -428,6 +440,8 @@ int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 		r = check_seccomp(p, errs);
 	if (r == 0)
 		r = check_attach(p, errs);
+	if (r == 0)
+		r = choose_new_protected(p);
 	if (r == 0)
 		r = sbx_plan_publish(p, errs);
 	return r;

@@ -11,6 +11,7 @@
 #include "ipc/messages.h"
 #include "launcher/bwrap_argv.h"
 #include "launcher/keep_copy.h"
+#include "launcher/new_protected.h"
 #include "launcher/orders.h"
 #include "launcher/plan.h"
 #include "launcher/terminal.h"
@@ -75,9 +76,17 @@ struct sbx_run {
 		pid_t pid;
 		int fd; /* channel */
 		uid_t writer;
+		bool ready;  /* it is at work */
+		bool gone;   /* it ended under us */
+		bool looked; /* at everything, at the end */
 	} caretakers[SBX_PLAN_GRANTS_MAX];
 	size_t n_caretakers;
-	unsigned int n_notices;
+	struct {
+		unsigned int blocked, appeared, moved, kept;
+	} n_notices;
+	struct sbx_new *new_protected; /* what the check goes by; NULL: there is none */
+	bool caretaker_gone; /* one of them, while the command ran */
+	struct sbx_err planted; /* the command did not give up: the sandbox is to be ended, for this reason */
 
 	/* stage (stage.c) */
 	pid_t stage_pid;

@@ -47,6 +47,7 @@
 #include "launcher/attach.h"
 #include "launcher/cgroup.h"
 #include "launcher/facts.h"
+#include "launcher/new_protected.h"
 #include "launcher/placeholders.h"
 #include "launcher/record.h"
 #include "launcher/runtime_dir.h"
@@ -55,6 +56,7 @@
 
 /* A directory of ours holds at most this many entries; a sweep never recurses. */
 #define SWEEP_MAX 1024
+#define LOST_TRIES 20
 /* A connection whose peer is gone takes the kernel some minutes to give up. */
 #define SCOPE_GC_MS (15 * 60 * 1000)
 
@@ -93,7 +95,7 @@ static int remove_dead(const struct sbx_facts *f, int parent_fd, const char *nam
 		return 0;
 	if (name[0] != '.')
 		e = sbx_record_lost(f, name, busy_ms, err);
-	if (!sbx_placeholders_sweep(fd) || e < 0)
+	if (!sbx_new_sweep(fd, f->privileged) || !sbx_placeholders_sweep(fd) || e < 0)
 		return e;
 	remove_dir(parent_fd, name);
 	return 1;
@@ -149,6 +151,15 @@ int sbx_runtime_gc(struct sbx_gc *gc, struct sbx_err *err)
 	if (e == 0)
 		e = sweep(gc->facts, fd, gc, err);
 	return e;
+}
+
+void sbx_runtime_sweep(const struct sbx_facts *f)
+{
+	SBX_AUTO_CLOSE int fd = open(f->runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct sbx_err err = { 0 };
+
+	if (fd >= 0 && sbx_runtime_dir_make(f->runtime_dir, f->privileged, &err) == 0) /* is it ours? */
+		sweep(f, fd, NULL, NULL); /* what cannot be done now is for the next start */
 }
 
 bool sbx_runtime_exists(const struct sbx_facts *f, const char *id)
@@ -249,6 +260,18 @@ static int start_guard(struct sbx_run *r)
 	return 0;
 }
 
+/* What needs a user's rights that we do not have a caretaker does meanwhile, unless it was killed, too. */
+static void remove_in_time(const struct sbx_facts *f, int parent_fd, const char *id)
+{
+	const struct timespec pause = { .tv_nsec = 50000000 };
+
+	for (int i = 0; i < LOST_TRIES; i++) {
+		if (remove_dead(f, parent_fd, id, SBX_STORE_BUSY_MS, NULL) != 0 || faccessat(parent_fd, id, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* Signals are blocked, no_new_privs is set. */
 int sbx_runtime_lost(const char *id)
 {
@@ -268,7 +291,7 @@ int sbx_runtime_lost(const char *id)
 		e = sbx_caps_keep(caps & 1ull << CAP_NET_ADMIN);
 	parent_fd = e == 0 ? open(facts.runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 	if (parent_fd >= 0)
-		remove_dead(&facts, parent_fd, id, SBX_STORE_BUSY_MS, NULL);
+		remove_in_time(&facts, parent_fd, id);
 	if (e == 0) {
 		sbx_cgroup_gc(&gc, &err);
 		sigemptyset(&none);
@@ -336,7 +359,6 @@ int sbx_runtime_make(struct sbx_run *r)
 		sbx_err_set(&r->err, "cannot open %s: %s", dir, strerror(errno));
 		return -errno;
 	}
-	sweep(r->plan->facts, parent_fd, NULL, NULL); /* what it cannot do now is for the next one */
 	error = claim(r, parent_fd);
 	if (error == -EEXIST || error == -EWOULDBLOCK || error == -ESTALE)
 		sbx_err_set(&r->err, "a sandbox with id %s is up already (leave out --id)", r->plan->id);

@@ -5,6 +5,9 @@
 #include "launcher/gc.h"
 #include "launcher/run.h"
 
+/* Before there is a plan: undo what launchers left that are dead along with their guards, as far as that is possible now. */
+void sbx_runtime_sweep(const struct sbx_facts *f);
+
 /* Make the directory that holds them all where it is missing, start the guard, sweep what dead launchers left, make the
  * sandbox's directory (mode 0700, locked).
  * 0 or -errno with r->err (-EEXIST: a sandbox with this id is up). */

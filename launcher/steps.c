@@ -183,6 +183,8 @@ void sbx_run_reap(struct sbx_run *r)
  * sweep go by. */
 static void record_undo(struct sbx_run *r)
 {
+	if (r->new_protected)
+		protect_end(r); /* its events are the sandbox's */
 	if (r->receipt_dir_fd >= 0)
 		wait_until_empty(r); /* it may be written where the command could write */
 	sbx_receipt_write(r);
@@ -496,6 +498,8 @@ static int release_apply(struct sbx_run *r)
 {
 	int e = release_broker(r);
 
+	if (e == 0)
+		e = sbx_caretaker_ready(r);
 	if (e < 0)
 		return e;
 	e = sbx_supervise_wall_clock(r);
@@ -552,11 +556,16 @@ static void wait_for_command(struct sbx_run *r)
 		r->outcome = SBX_OUTCOME_LOST;
 		if (r->attach.changed) {
 			rules_changed(r);
+		} else if (r->planted.msg[0]) {
+			sbx_err_set(&r->err, "%s", r->planted.msg);
+			panic_event(r, SBX_REASON_PLANTED, r->planted.msg);
 		} else if (r->broker_gone && !r->protocol_broken) {
 			panic_event(r, SBX_REASON_BROKER_LOST, "while the command ran");
 			sbx_err_set(&r->err, "the broker ended under the command; the sandbox was ended");
 		} else if (r->protocol_broken) {
 			panic_event(r, SBX_REASON_PROTOCOL, r->err.msg);
+		} else if (r->caretaker_gone) {
+			sbx_err_set(&r->err, "a caretaker of the writable grants ended under the command; the sandbox was ended");
 		} else if (r->guard_gone) {
 			sbx_err_set(&r->err, "the guard ended under the command; the sandbox was ended");
 		} else {

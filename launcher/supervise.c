@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "ipc/channel.h"
 #include "launcher/attach.h"
+#include "launcher/caretaker.h"
 #include "launcher/record.h"
 #include "launcher/signals.h"
 #include "launcher/stage.h"
@@ -33,6 +34,7 @@
 #include "sys/proc.h"
 
 #define PACKETS_PER_TURN 64
+#define N_FIXED 7 /* descriptors of a turn, besides those of caretakers */
 #define WALL_GRACE_US 2000000 /* between SIGTERM and SIGKILL at the wall time */
 
 /* The one packet at hand; on a stack it would be 16 pages to fault in, and to clear, per call. */
@@ -371,7 +373,7 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 		return 1;
 	if (r->protocol_broken || r->stage_gone || (r->interrupted && !r->released))
 		return -1;
-	if (r->broker_gone || r->guard_gone || r->attach.changed)
+	if (r->broker_gone || r->guard_gone || r->attach.changed || r->planted.msg[0] || r->caretaker_gone)
 		return -1;
 	switch (what) {
 	case SBX_WAIT_STAGE:
@@ -424,7 +426,7 @@ static uint32_t linger_us(const struct sbx_run *r, enum sbx_wait what, uint64_t 
 
 static int turn(struct sbx_run *r, enum sbx_wait what, uint64_t deadline_us)
 {
-	struct pollfd p[] = {
+	struct pollfd p[N_FIXED + SBX_PLAN_GRANTS_MAX] = {
 		{ .fd = r->stage_gone ? -1 : r->stage_fd, .events = POLLIN },
 		{ .fd = r->init_fd, .events = POLLIN },
 		{ .fd = r->signal_fd, .events = POLLIN },
@@ -438,11 +440,17 @@ static int turn(struct sbx_run *r, enum sbx_wait what, uint64_t deadline_us)
 						       on_command, sbx_run_attach_changed, on_broker };
 	uint64_t now = sbx_clock_monotonic_us();
 
-	if (sbx_linger_poll(p, SBX_N_ELEMENTS(p), poll_timeout(r, deadline_us), linger_us(r, what, now)) < 0)
+	_Static_assert(SBX_N_ELEMENTS(handlers) == N_FIXED, "a handler for each");
+	for (size_t i = 0; i < r->n_caretakers; i++)
+		p[N_FIXED + i] = (struct pollfd){ .fd = r->caretakers[i].gone ? -1 : r->caretakers[i].fd, .events = POLLIN };
+	if (sbx_linger_poll(p, N_FIXED + r->n_caretakers, poll_timeout(r, deadline_us), linger_us(r, what, now)) < 0)
 		return errno == EINTR ? 0 : -errno;
-	for (size_t i = 0; i < SBX_N_ELEMENTS(p); i++)
+	for (size_t i = 0; i < N_FIXED; i++)
 		if (p[i].revents)
 			handlers[i](r);
+	for (size_t i = 0; i < r->n_caretakers; i++)
+		if (p[N_FIXED + i].revents)
+			sbx_caretaker_hear(r, i);
 	now = sbx_clock_monotonic_us();
 	if (r->flush_at_us && r->flush_at_us <= now)
 		sbx_record_flush(r);

@@ -2,7 +2,8 @@
 /*
  * Protection of what the host's tools execute later.
  *
- * What is there is mounted over itself read-only; what is not is covered by a placeholder that a mask is mounted on
+ * What is there is mounted over itself read-only. What is not can be made, and new_protected.h says what becomes of it;
+ * with new_protected: refuse, and in a git directory, it is covered by a placeholder that a mask is mounted on
  * (placeholders.h), so that nobody can make it. A directory on the way is mounted over itself, writable: a mount
  * point cannot be renamed, so none can be moved away with what it protects and made anew without. A symlink on the
  * way or at the end cannot be held in place like that; a mask covers it, and what the one at the end leads to is
@@ -235,10 +236,15 @@ static bool is_absent(int fd, const char *path)
 	       (errno == ENOENT || errno == ENOTDIR);
 }
 
+bool sbx_protect_covers_absent(const struct sbx_protect *x, const struct sbx_protect_base *b)
+{
+	return b->top && x->p->new_protected == SBX_NEW_PROTECTED_REFUSE;
+}
+
 static int protect_name(struct sbx_protect *x, const struct sbx_protect_base *b, int fd,
 			const struct sbx_protect_entry *e)
 {
-	if (b->top && e->absent)
+	if (sbx_protect_covers_absent(x, b) && e->absent)
 		return sbx_protect_obeyed(x, b->path, e->path, true);
 	return is_absent(fd, e->path) ? 0 : sbx_protect_obeyed(x, b->path, e->path, false);
 }

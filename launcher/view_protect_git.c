@@ -444,10 +444,29 @@ int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, boo
 			return protect_linked(x, path);
 		return r < 0 || !S_ISREG(st.st_mode) ? r : protect_named_below(x, path, "gitdir: ", b->path, &elsewhere);
 	}
-	if (!b->top)
+	if (!sbx_protect_covers_absent(x, b))
 		return 0;
 	r = sbx_trail_pin(x, &t);
 	return r < 0 ? r : sbx_trail_cover_absent(x, t.fd, t.dest, SBX_PLACEHOLDER_SOCKET);
+}
+
+/* Is there a `.git` in the base, or in a directory above it on the host? */
+static bool is_in_repository(const struct sbx_protect *x, const struct sbx_protect_base *b)
+{
+	SBX_AUTO_FREE char *dir = sbx_protect_join(sbx_protect_grant(x)->source.resolved, b->path);
+	struct stat st;
+
+	while (dir && *dir) {
+		SBX_AUTO_FREE char *git = sbx_protect_join(dir, SBX_GIT);
+		char *slash = strrchr(dir, '/');
+
+		if (!git || (lstat(git, &st) == 0 && !sbx_placeholder_is_one(&st)))
+			return true;
+		if (!slash)
+			break;
+		*slash = '\0';
+	}
+	return !dir;
 }
 
 /* Nothing of that name comes to be in the base. */
@@ -472,7 +491,8 @@ static int keep_absent(struct sbx_protect *x, const struct sbx_protect_base *b, 
 /*
  * A directory is a repository by itself, also beside a `.git` that is none, when it has HEAD, refs and objects, or a
  * commondir that leads to the last two. One that is, or may be, gets what the list says of git directories. Any other
- * is kept from it: by refs (or objects) and commondir, because a file called HEAD would make `git log HEAD` ambiguous.
+ * is kept from it by a placeholder HEAD; in a repository, where a file of that name makes `git log HEAD` ambiguous, by refs
+ * (or objects) and commondir.
  */
 int sbx_protect_head(struct sbx_protect *x, const struct sbx_protect_base *b, bool git_file)
 {
@@ -484,8 +504,10 @@ int sbx_protect_head(struct sbx_protect *x, const struct sbx_protect_base *b, bo
 		return 0;
 	if ((refs && objects) || (alone && !is_among_refs(x, b->path)))
 		return protect_git_dir(x, b->path, true);
-	if (!b->top)
+	if (!sbx_protect_covers_absent(x, b))
 		return 0;
+	if (!is_in_repository(x, b))
+		return keep_absent(x, b, SBX_GIT_HEAD);
 	r = keep_absent(x, b, refs ? "objects" : "refs");
 	return r < 0 ? r : keep_absent(x, b, "commondir");
 }

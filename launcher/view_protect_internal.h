@@ -27,7 +27,7 @@ struct sbx_protect_base {
 struct sbx_protect_entry {
 	const char *path;
 	bool pattern;
-	bool absent; /* is covered where it is absent at the top */
+	bool absent; /* is covered where it is absent: at the top, or in a git directory */
 };
 
 struct sbx_protect {
@@ -50,6 +50,8 @@ bool sbx_protect_is_listed(const struct sbx_protect *x, const char *path);
 /* Files that match @pattern (NULL: any pattern of a name) are held. @dir is below the grant, and open as @fd (borrowed; -1:
  * there is nothing). 0 or -errno. */
 int sbx_protect_matches(struct sbx_protect *x, const char *dir, int fd, const char *pattern);
+/* PURE. Is what is absent in the base covered? */
+bool sbx_protect_covers_absent(const struct sbx_protect *x, const struct sbx_protect_base *b);
 /* PURE. What comes behind `.git/`; NULL: it is no entry of a git directory. */
 const char *sbx_protect_git_entry(const char *e);
 const struct sbx_mount_op *sbx_protect_grant(const struct sbx_protect *x);

@@ -231,10 +231,17 @@ static_assert(SBX_N_ELEMENTS(publish_words) == SBX_N_PUBLISH_SCOPES + 1, "a word
 static const char *const shipped_words[] = { "keep", "drop", NULL };
 static const char *const workspace_words[] = { "direct", "overlay", NULL };
 static_assert(SBX_N_ELEMENTS(workspace_words) == SBX_N_WORKSPACES + 1, "a word per workspace");
+static const char *const new_protected_words[] = { "refuse", "check", "keep", NULL };
+static_assert(SBX_N_ELEMENTS(new_protected_words) == SBX_N_NEW_PROTECTED + 1, "a word per answer");
 /* The empty word stands for "not said" and matches nothing that can be written. */
 static const char *const protocol_words[] = { "", "tcp", "udp", NULL };
 static const char *const check_words[] = { "", "none", "tls", "http", NULL };
 static_assert(SBX_N_ELEMENTS(check_words) == SBX_N_CHECKS + 2, "a word per check");
+
+const char *sbx_new_protected_str(enum sbx_new_protected n)
+{
+	return n < SBX_N_NEW_PROTECTED ? new_protected_words[n] : "?";
+}
 
 /* --- items --- */
 
@@ -357,6 +364,10 @@ static const struct sbx_key filesystem_rows[] = {
 	  .check = check_relative_path,
 	  .help = "Paths below writable grants that stay as they are, besides the system policy's; with a `*` in the last "
 		  "part, names that match." },
+	{ "new_protected", SBX_KEY_WORD, PROFILE(filesystem.new_protected), .words = new_protected_words,
+	  .def = SBX_NEW_PROTECTED_CHECK,
+	  .help = "What becomes of a protected path that is absent at the start and that the command makes. check: it is "
+		  "looked at, and moved aside where a tool would act on it unasked. refuse: it cannot be made. keep: nothing." },
 	{ "tmpfs", SBX_KEY_STRINGS, PROFILE(filesystem.tmpfs), .max = 64, .check = sbx_form_tmpfs,
 	  .help = "Empty writable directories in memory, `DIR[:SIZE]`; a size is that of /tmp unless said." },
 	{ "devices", SBX_KEY_STRINGS, PROFILE(filesystem.devices), .max = 64, .check = sbx_form_device,
@@ -495,6 +506,10 @@ static const struct sbx_key system_rows[] = {
 	  .help = "Paths below writable grants that no sandbox changes; with a `*` in the last part, names that match." },
 	{ "unprotected_paths", SBX_KEY_STRINGS, SYSTEM(unprotected_paths), .max = 256,
 	  .check = check_relative_path, .help = "Shipped protected paths that do not hold here." },
+	{ "new_protected", SBX_KEY_WORD, SYSTEM(new_protected), .words = new_protected_words,
+	  .def = SBX_NEW_PROTECTED_KEEP,
+	  .help = "The least strict filesystem.new_protected that holds here: refuse is stricter than check, and check than "
+		  "keep. A profile that asks for less gets this one." },
 	{ "devices", SBX_KEY_STRINGS, SYSTEM(devices), .max = 256, .check = sbx_form_device,
 	  .def_list = sbx_shipped_devices,
 	  .help = "Patterns of the device nodes that a profile or --device may ask for; only character devices are "

@@ -10,6 +10,7 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 %canon_reldir%_libsbx_policy_a_SOURCES = \
 	%reldir%/attach.c \
 	%reldir%/endpoint.c %reldir%/endpoint.h \
+	%reldir%/git_config.c %reldir%/git_config.h \
 	%reldir%/job.c %reldir%/job.h \
 	%reldir%/key.c %reldir%/key.h \
 	%reldir%/key_print.c %reldir%/key_print.h \
@@ -38,6 +39,7 @@ SBX_POLICY_TEST_LIBS = policy/libsbx-policy.a src/base/libsbx-base.a \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += \
+	tests/unit/test_git_config \
 	tests/unit/test_job \
 	tests/unit/test_net_entry \
 	tests/unit/test_policy \
@@ -52,6 +54,8 @@ check_PROGRAMS += \
 	tests/unit/test_system \
 	tests/unit/test_units \
 	tests/unit/test_yaml_tree
+tests_unit_test_git_config_SOURCES = tests/unit/test_git_config.c
+tests_unit_test_git_config_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_job_SOURCES = tests/unit/test_job.c tests/unit/policy_world.h
 tests_unit_test_job_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_test_net_entry_SOURCES = tests/unit/test_net_entry.c

@@ -214,6 +214,7 @@ int sbx_profile_parse(struct sbx_span yaml, const char *file, sbx_profile_loader
 	if (!p)
 		return -ENOMEM;
 	p->network.mode = SBX_MODE_FETCH;
+	p->filesystem.new_protected = SBX_NEW_PROTECTED_CHECK;
 	p->network.deny.deny = true;
 	r = chain_add(&c, yaml, file);
 	while (r == 0 && (extends = extends_of(&c.v[c.n - 1])))

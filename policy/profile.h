@@ -93,6 +93,16 @@ enum sbx_workspace {
 	SBX_N_WORKSPACES,
 };
 
+/* What becomes of a protected path that was not there at the start and that the command makes. The strictest first. */
+enum sbx_new_protected {
+	SBX_NEW_PROTECTED_REFUSE = 0, /* it cannot be made */
+	SBX_NEW_PROTECTED_CHECK,      /* it is looked at, and moved aside where a tool would act on it unasked */
+	SBX_NEW_PROTECTED_KEEP,	      /* nothing */
+	SBX_N_NEW_PROTECTED,
+};
+
+const char *sbx_new_protected_str(enum sbx_new_protected n);
+
 #define SBX_MASK_DEPTH 3
 
 struct sbx_profile {
@@ -104,6 +114,7 @@ struct sbx_profile {
 		struct sbx_str_list blocked_segments; /* added to the system policy's */
 		struct sbx_str_list protected_paths;  /* the same; relative */
 		uint32_t mask_depth; /* 0: not set, SBX_MASK_DEPTH */
+		enum sbx_new_protected new_protected; /* default check */
 		enum sbx_workspace workspace;
 		char *root;		   /* "minimal" or a directory; NULL: "host" */
 		struct sbx_str_list tmpfs; /* "DIR[:SIZE]" (option_form.h) */
@@ -158,6 +169,7 @@ struct sbx_system_policy {
 	struct sbx_str_list protected_paths;   /* relative to a writable grant */
 	size_t n_own_protected_paths; /* of those, the file's own, which come first */
 	struct sbx_str_list unprotected_paths; /* left out of the shipped ones */
+	enum sbx_new_protected new_protected;  /* the least strict that a profile gets; default keep */
 	struct sbx_str_list commands_deny;
 	size_t n_own_commands_deny; /* of those, the file's own, which come first; the rest is the shipped list */
 	struct sbx_str_list seccomp_allow; /* what profiles may ask for */

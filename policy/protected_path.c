@@ -14,8 +14,8 @@
  * - Programs that the file of a row names in turn, but for those that a package manager always keeps at the same place
  *   (.yarn/releases).
  *
- * Only the oldest rows cover an absent path (cover_absent): cargo, yarn, mise and others fail on a socket or an empty file
- * of that name, inside and outside.
+ * A placeholder covers an absent path (cover_absent) only for tools that act without asking and that work beside a
+ * placeholder: cargo, yarn, mise and others fail on a socket or an empty file of that name, inside and outside.
  *
  * A path without a slash is looked for everywhere (SBX_MASK_DEPTH), so its name must mean nothing else.
  * docs/PROTECTED.md is printed from this table.
@@ -73,7 +73,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .source = "fish, The fish language: Configuration files" },
 
 	/* --- directories that change what a shell there runs --- */
-	{ ROW(DIRECTORIES, "direnv", EACH, ".envrc"), .cover_absent = true,
+	{ ROW(DIRECTORIES, "direnv", EACH, ".envrc"),
 	  .acts = "the directory is entered; asks again for each content", .source = "direnv(1)" },
 	{ ROW(DIRECTORIES, "direnv", NO, ".envrc.local"),
 	  .acts = "the directory is entered, if an allowed .envrc has source_env_if_exists",
@@ -95,7 +95,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .source = "asdf, Configuration; mise, Configuration: Scopes" },
 
 	/* --- editors --- */
-	{ ROW(EDITORS, "VS Code and its kin", ONCE, ".vscode"), .cover_absent = true,
+	{ ROW(EDITORS, "VS Code and its kin", ONCE, ".vscode"),
 	  .acts = "the directory is opened: tasks, settings that name programs, MCP servers; asks "
 		  "once for a directory",
 	  .source = "VS Code, Workspace Trust" },
@@ -104,7 +104,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	{ ROW(EDITORS, "Dev Containers", UNKNOWN, ".devcontainer", ".devcontainer.json"),
 	  .acts = "its container is made or started: initializeCommand runs on the host",
 	  .source = "Development Container Specification, devcontainer.json reference" },
-	{ ROW(EDITORS, "JetBrains IDEs", ONCE, ".idea"), .cover_absent = true,
+	{ ROW(EDITORS, "JetBrains IDEs", ONCE, ".idea"),
 	  .acts = "the directory is opened; asks once for a directory",
 	  .source = "IntelliJ IDEA, Project security" },
 	{ ROW(EDITORS, "JetBrains IDEs", ONCE, ".run"), .acts = "a run configuration is started",
@@ -142,7 +142,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .source = "hie-bios, README" },
 
 	/* --- agents --- */
-	{ ROW(AGENTS, "Claude Code", ONCE, ".claude", ".mcp.json"), .cover_absent = true,
+	{ ROW(AGENTS, "Claude Code", ONCE, ".claude", ".mcp.json"),
 	  .acts = "a session starts or a tool is used: hooks, MCP servers; asks once for a "
 		  "directory and a server",
 	  .source = "Claude Code, Settings and MCP (as others quote them)" },

@@ -44,8 +44,8 @@ struct sbx_protected_row {
 	const char *tool;
 	const char *acts; /* what makes the tool execute something */
 	enum sbx_protected_asks asks;
-	/* A path that is absent at the top of a grant is covered, so that nobody inside can make it. Only for tools that
-	 * mind neither a socket nor an empty file of that name. */
+	/* With new_protected: refuse, a path that is absent at the top of a grant is covered, so that nobody inside can make
+	 * it. Only for tools that do not ask, and mind neither a socket nor an empty file of that name. */
 	bool cover_absent;
 	const char *source; /* what was read (or run) to know this */
 };

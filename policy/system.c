@@ -42,8 +42,10 @@ static struct sbx_system_policy *system_new(void)
 {
 	struct sbx_system_policy *s = calloc(1, sizeof(*s));
 
-	if (s)
-		s->floors.deny = s->admit.deny = true; /* check_admit() says what admit may not have */
+	if (!s)
+		return NULL;
+	s->floors.deny = s->admit.deny = true; /* check_admit() says what admit may not have */
+	s->new_protected = SBX_NEW_PROTECTED_KEEP;
 	return s;
 }
 

@@ -51,7 +51,10 @@ enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS
 	X(BROKER_LOST, "broker_lost", "the broker ended before the sandbox")                      \
 	X(PROTOCOL, "protocol", "a helper process broke its protocol")                            \
 	X(RULES_CHANGED, "rules_changed", "the host's firewall was changed under the sandbox")    \
-	X(BLOCKED_NAME, "blocked_name", "a name that sandboxes do not see appeared in a writable grant")
+	X(BLOCKED_NAME, "blocked_name", "a name that sandboxes do not see appeared in a writable grant") \
+	X(NEW_PROTECTED, "new_protected", "a protected path was made in a writable grant")        \
+	X(UNTRUSTED, "untrusted", "what tools of the host would execute was moved aside")         \
+	X(PLANTED, "planted", "what tools of the host would execute was made again and again")
 
 enum sbx_reason {
 #define X(id, word, help) SBX_REASON_##id,

@@ -393,7 +393,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (grants % 256 >= 240)
 		words[n++] = overlay;
-	p = plan_fuzz_run(words, n, "", NULL, grants & 16 ? "filesystem: {protected_paths: [.git/info/attributes]}\n" : "");
+	p = plan_fuzz_run(words, n, grants & 32 ? "" : "new_protected: refuse\n", NULL,
+			  grants & 16 ? "filesystem: {protected_paths: [.git/info/attributes]}\n" : "");
 	if (p)
 		check_git(p);
 	plan_fuzz_clear();

@@ -224,14 +224,16 @@ static void search(const struct sbx_plan *p, const struct sbx_mount_op *grant, c
 	}
 }
 
-/* A pattern holds what is there; of what is absent only some is covered. */
-static bool is_covered(const char *entry, bool shipped, const char *path)
+/* A pattern holds what is there; of what is absent only some is covered, and that only where it is refused. */
+static bool is_covered(const struct sbx_plan *p, const char *entry, bool shipped, const char *path)
 {
 	struct stat st;
 
 	if (sbx_protected_path_is_pattern(entry))
 		return false;
-	return !shipped || sbx_protected_path_covers_absent(entry) || lstat(path, &st) == 0;
+	if (lstat(path, &st) == 0 && !sbx_placeholder_is_one(&st))
+		return true;
+	return p->new_protected == SBX_NEW_PROTECTED_REFUSE && (!shipped || sbx_protected_path_covers_absent(entry));
 }
 
 /* What the lists name at the top is read-only. */
@@ -246,7 +248,7 @@ static void check_lists(const struct sbx_plan *p, const struct sbx_mount_op *gra
 			if (strncmp(lists[l]->v[i], ".git/", 5) == 0 || strcmp(lists[l]->v[i], "HEAD") == 0)
 				continue;
 			must(asprintf(&path, "%s/%s", grant->source.resolved, lists[l]->v[i]) >= 0, "out of memory", grant->dest);
-			must(!is_covered(lists[l]->v[i], l == 0, path) || !plan_check_changes(p, grant, path),
+			must(!is_covered(p, lists[l]->v[i], l == 0 && i >= p->system->n_own_protected_paths, path) || !plan_check_changes(p, grant, path),
 			     "is protected and can be changed", path);
 		}
 }

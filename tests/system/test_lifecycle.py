@@ -188,8 +188,8 @@ def test_pid_1_inside_keeps_nothing(sbx, clean, root):
 
 
 def guard_of(launcher):
-    """It is the one in a session of its own."""
-    pids = [p for p in children(launcher) if os.getsid(p) == p]
+    """It is the one in a session of its own that has its pipe and nothing else; caretakers have more."""
+    pids = [p for p in children(launcher) if os.getsid(p) == p and os.listdir(f"/proc/{p}/fd") == ["0"]]
     assert len(pids) == 1, pids
     return pids[0]
 

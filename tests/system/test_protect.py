@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What tools of the host execute later, below writable grants: it stays as it is, and what is absent stays absent."""
+"""What tools of the host execute later, below writable grants: what is there stays as it is, and with `new_protected: refuse`
+what is absent stays absent. test_new_protected.py has the other answers."""
 import os
 import signal
 import struct
@@ -11,7 +12,7 @@ import pytest
 import workspaces
 from conftest import USER, descendants, statuses
 from test_lifecycle import wait_until
-from workspaces import space  # noqa: F401
+from workspaces import space, strict  # noqa: F401
 
 FILES = [".envrc", ".gitmodules", ".mcp.json", ".bashrc", ".profile", ".zshenv"]
 DIRS = [".vscode", ".idea", ".claude"]
@@ -59,52 +60,52 @@ def test_directories_that_are_there(space, attack):
     "rm -rf {n} && echo evil >{n}", "perl -e 'rename(q(free), q({n})) or die'", "mv -T {n} y && echo evil >{n}",
     "cd .. && echo evil >work/{n}", "perl -e 'chmod(0777, q({n})) or die' && echo evil >{n}", "echo evil >{n}/x",
     "mkdir -p {n}/x", "umount {n}; echo evil >{n}"])
-def test_absent_ones(space, attack):
-    space.make(UNLISTED)
-    before = space.snapshot()
-    for name in (".envrc", ".vscode", ".git", "refs", "commondir"):
-        r = space.run(attack.format(n=name))
+def test_absent_ones(strict, attack):
+    strict.make(UNLISTED)
+    before = strict.snapshot()
+    for name in (".bashrc", ".zshrc", ".git", "HEAD", ".gitmodules"):
+        r = strict.run(attack.format(n=name))
         assert r.rc != 0, (name, r)
-        assert space.snapshot() == before, name
+        assert strict.snapshot() == before, name
     if "{n}" in attack and not attack.startswith(("perl -e 'chmod", "umount", "mv -T", "echo evil >{n}/x", "cd ..")):
-        assert space.run(attack.format(n="unlisted")).rc == 0, "the attack itself works"
+        assert strict.run(attack.format(n="unlisted")).rc == 0, "the attack itself works"
 
 
-def test_nothing_is_left(space):
+def test_nothing_is_left(strict):
     """However it ends."""
-    space.make({"dir/x": "1"})
-    before = space.snapshot()
-    for script in ("true", "exit 3", "kill -9 $$", "rm -rf .envrc .git; true"):
-        space.run(script)
-        assert space.snapshot() == before, script
-    space.sbx.run(space.args(), ["/no/such/command"], root=space.root)
-    assert space.snapshot() == before
-    seen = space.run("ls -A").out.split()
-    assert ".envrc" in seen and "dir" in seen and space.snapshot() == before
+    strict.make({"dir/x": "1"})
+    before = strict.snapshot()
+    for script in ("true", "exit 3", "kill -9 $$", "rm -rf .bashrc .git; true"):
+        strict.run(script)
+        assert strict.snapshot() == before, script
+    strict.sbx.run(strict.args(), ["/no/such/command"], root=strict.root)
+    assert strict.snapshot() == before
+    seen = strict.run("ls -A").out.split()
+    assert ".bashrc" in seen and "dir" in seen and strict.snapshot() == before
 
 
-def test_what_somebody_made_meanwhile_stays(space):
-    p = space.popen("echo up; read x", stdin=subprocess.PIPE)
+def test_what_somebody_made_meanwhile_stays(strict):
+    p = strict.popen("echo up; read x", stdin=subprocess.PIPE)
     assert p.stdout.readline() == "up\n"
-    os.unlink(space.path(".envrc"))
-    space.outside("sh", "-c", "echo mine >.envrc; rm refs")
+    os.unlink(strict.path(".bashrc"))
+    strict.outside("sh", "-c", "echo mine >.bashrc; rm HEAD")
     p.communicate("\n", timeout=30)
-    assert os.listdir(space.dir) == [".envrc"] and space.outside("cat", ".envrc").stdout == "mine\n"
+    assert os.listdir(strict.dir) == [".bashrc"] and strict.outside("cat", ".bashrc").stdout == "mine\n"
 
 
-def test_tools_of_the_host_do_not_mind(space):
+def test_tools_of_the_host_do_not_mind(strict):
     """While a sandbox runs: git sees nothing, a shell's `source` fails at once."""
-    space.outside("git", "init", "-q", "sub")
-    p = space.popen("echo up; read x", stdin=subprocess.PIPE)
+    strict.outside("git", "init", "-q", "sub")
+    p = strict.popen("echo up; read x", stdin=subprocess.PIPE)
     assert p.stdout.readline() == "up\n"
     try:
-        assert space.outside("git", "-C", "sub", "status", "--porcelain").stdout == ""
-        r = space.outside("sh", "-c", ". ./.envrc", check=False)
+        assert strict.outside("git", "-C", "sub", "status", "--porcelain").stdout == ""
+        r = strict.outside("sh", "-c", ". ./.bashrc", check=False)
         assert r.returncode != 0
-        space.outside("sh", "-c", "mkdir copy && cp -a . ../copied && tar cf /dev/null .", check=False)
+        strict.outside("sh", "-c", "mkdir copy && cp -a . ../copied && tar cf /dev/null .", check=False)
     finally:
         p.communicate("\n", timeout=30)
-    assert not [n for n in os.listdir(space.dir) if n in FILES + DIRS + [".git", "refs", "commondir"]]
+    assert not [n for n in os.listdir(strict.dir) if n in FILES + DIRS + [".git", "HEAD"]]
 
 
 # --- a launcher that is killed ---
@@ -117,22 +118,22 @@ def kill_all(pids):
             pass
 
 
-def test_killed_launcher(space):
-    space.make(UNLISTED)
-    before = space.snapshot()
-    p = space.popen("echo up; sleep 60")
-    assert p.stdout.readline() == "up\n" and space.snapshot() != before
+def test_killed_launcher(strict):
+    strict.make(UNLISTED)
+    before = strict.snapshot()
+    p = strict.popen("echo up; sleep 60")
+    assert p.stdout.readline() == "up\n" and strict.snapshot() != before
     os.kill(p.pid, signal.SIGKILL)
     p.wait()
-    assert wait_until(lambda: space.snapshot() == before)
+    assert wait_until(lambda: strict.snapshot() == before)
 
 
-def test_everything_killed(space):
+def test_everything_killed(strict):
     """Launcher, guard and caretaker at once: the next start in any directory removes what they left, or --gc."""
-    space.make(UNLISTED)
-    before = space.snapshot()
+    strict.make(UNLISTED)
+    before = strict.snapshot()
     for sweep in ("start", "gc"):
-        p = space.popen("echo up; sleep 60")
+        p = strict.popen("echo up; sleep 60")
         assert p.stdout.readline() == "up\n"
         below = descendants(p.pid)
         for pid in [p.pid, *below]:
@@ -140,32 +141,32 @@ def test_everything_killed(space):
         kill_all([*below, p.pid])
         p.wait()
         time.sleep(0.3)
-        assert space.snapshot() != before, "there is something to sweep"
+        assert strict.snapshot() != before, "there is something to sweep"
         if sweep == "gc":
-            r = space.sbx.run(["--gc"], [], root=space.root)
+            r = strict.sbx.run(["--gc"], [], root=strict.root)
         else:
-            r = space.run("true")
+            r = strict.run("true")
         assert r.rc == 0, r
-        assert space.snapshot() == before, sweep
+        assert strict.snapshot() == before, sweep
 
 
 @pytest.mark.parametrize("sweep", ["guard", "start", "gc"])
 @pytest.mark.parametrize("at_old_place", ["another", "nothing", "deep"])
-def test_killed_and_moved(space, sweep, at_old_place):
-    """The workspace, or what it is in, was renamed on the host: its placeholders are found beside the old place."""
-    space.make(UNLISTED)
-    old, top = space.dir, space.dir
+def test_killed_and_moved(strict, sweep, at_old_place):
+    """The workstrict, or what it is in, was renamed on the host: its placeholders are found beside the old place."""
+    strict.make(UNLISTED)
+    old, top = strict.dir, strict.dir
     if at_old_place == "deep":
-        top = os.path.join(space.sbx.tmp, "top")
+        top = os.path.join(strict.sbx.tmp, "top")
         os.makedirs(top)
-        os.chown(top, space.sbx.world.user.pw_uid, -1)
-        os.rename(space.dir, top + "/work")
+        os.chown(top, strict.sbx.world.user.pw_uid, -1)
+        os.rename(strict.dir, top + "/work")
         os.mkdir(old)
-        space.dir = top + "/work"
-    before = space.snapshot()
-    argv = space.sbx.argv(space.args(), ["sh", "-c", "echo up; sleep 60"], root=space.root)
-    argv[argv.index("-C") + 1] = space.dir
-    p = subprocess.Popen(argv, env=space.sbx.env(None, not space.root), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        strict.dir = top + "/work"
+    before = strict.snapshot()
+    argv = strict.sbx.argv(strict.args(), ["sh", "-c", "echo up; sleep 60"], root=strict.root)
+    argv[argv.index("-C") + 1] = strict.dir
+    p = subprocess.Popen(argv, env=strict.sbx.env(None, not strict.root), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
     assert p.stdout.readline() == "up\n", p.communicate()
     below = descendants(p.pid) if sweep != "guard" else []
@@ -174,59 +175,59 @@ def test_killed_and_moved(space, sweep, at_old_place):
     os.rename(top, top + "-moved")
     os.makedirs(old, exist_ok=True)  # of another inode: sbx-run is started here
     if at_old_place == "deep":
-        space.dir = top + "-moved/work"
+        strict.dir = top + "-moved/work"
     else:
-        space.dir = top + "-moved"
+        strict.dir = top + "-moved"
         if at_old_place == "another":
             os.mkdir(old + "/.git")
-    assert space.snapshot() != before
+    assert strict.snapshot() != before
     kill_all([*below, p.pid])
     p.wait()
     if sweep == "gc":
-        r = space.sbx.run(["--gc"], [], root=space.root)
+        r = strict.sbx.run(["--gc"], [], root=strict.root)
         assert r.rc == 0, r
     elif sweep == "start":
-        r = space.sbx.run(["--profile", "none"], ["true"], root=space.root)
+        r = strict.sbx.run(["--profile", "none"], ["true"], root=strict.root)
         assert r.rc == 0, r
-    assert wait_until(lambda: space.snapshot() == before, 5)
+    assert wait_until(lambda: strict.snapshot() == before, 5)
 
 
-def test_leftovers_of_a_power_cut(space):
+def test_leftovers_of_a_power_cut(strict):
     """No list of them is left: the next sandbox there takes them for its own."""
-    space.make(UNLISTED)
-    before = space.snapshot()
-    space.outside("python3", "-c", "import os, stat\n"
+    strict.make(UNLISTED)
+    before = strict.snapshot()
+    strict.outside("python3", "-c", "import os, stat\n"
                   "os.umask(0)\n"
-                  "for n in ('.envrc', '.git'): os.mknod(n, stat.S_IFSOCK | 0o1444)")
-    assert space.snapshot() != before
-    r = space.run("echo evil >.envrc")
-    assert r.rc != 0 and space.snapshot() == before
+                  "for n in ('.bashrc', '.git'): os.mknod(n, stat.S_IFSOCK | 0o1444)")
+    assert strict.snapshot() != before
+    r = strict.run("echo evil >.bashrc")
+    assert r.rc != 0 and strict.snapshot() == before
 
 
 # --- two sandboxes ---
 
-def test_shared_workspace(space):
-    space.make(UNLISTED)
-    before = space.snapshot()
-    first = space.popen("echo up; read x", stdin=subprocess.PIPE)
+def test_shared_workspace(strict):
+    strict.make(UNLISTED)
+    before = strict.snapshot()
+    first = strict.popen("echo up; read x", stdin=subprocess.PIPE)
     assert first.stdout.readline() == "up\n"
-    second = space.popen("echo up; read x; echo evil >.envrc; mkdir .git; mv .git x; ls -A", stdin=subprocess.PIPE)
+    second = strict.popen("echo up; read x; echo evil >.bashrc; mkdir .git; mv .git x; ls -A", stdin=subprocess.PIPE)
     assert second.stdout.readline() == "up\n"
     first.communicate("\n", timeout=30)
-    assert ".envrc" in os.listdir(space.dir), "the second one needs it"
+    assert ".bashrc" in os.listdir(strict.dir), "the second one needs it"
     out, err = second.communicate("\n", timeout=30)
     assert err.count("Permission denied") + err.count("File exists") + err.count("busy") == 3, err
-    assert space.snapshot() == before
+    assert strict.snapshot() == before
 
 
-def test_starts_and_ends_of_many(space):
+def test_starts_and_ends_of_many(strict):
     """They meet each other's placeholders in every state; nothing is left, nobody is refused."""
-    before = space.snapshot()
-    running = [space.popen("echo evil >.envrc || echo kept") for _ in range(16)]
+    before = strict.snapshot()
+    running = [strict.popen("echo evil >.bashrc || echo kept") for _ in range(16)]
     for p in running:
         out, err = p.communicate(timeout=60)
         assert (out, p.returncode) == ("kept\n", 0), err
-    assert space.snapshot() == before
+    assert strict.snapshot() == before
 
 
 # --- git ---
@@ -289,25 +290,21 @@ def test_git(space, attack):
 
 
 def unprotect(space, paths):
-    path = os.path.join(space.sbx.config, "system.yaml")
-    with open(path, "w") as f:
-        f.write("unprotected_paths: [" + ", ".join(f'"{p}"' for p in paths) + "]\n")
-    os.chmod(path, 0o644)
-    os.chown(path, 0, 0)
+    space.policy("unprotected_paths: [" + ", ".join(f'"{p}"' for p in paths) + "]\n")
 
 
-def test_a_directory_that_becomes_a_repository(space):
+def test_a_directory_that_becomes_a_repository(strict):
     """No .git: neither that, nor the directory as a bare repository."""
     mark = MARK.format(os.getpid())
     plant = (f"git init -q --bare /tmp/b; printf '{config(mark)}' >>/tmp/b/config; "
              "sed -i s/bare.=.true/bare=false/ /tmp/b/config; printf '\\tworktree = .\\n' >>/tmp/b/config; "
              "cp -r /tmp/b/. .; cp -r /tmp/b .git")
-    space.run(plant)
-    space.outside("git", "status", check=False)
+    strict.run(plant)
+    strict.outside("git", "status", check=False)
     assert not os.path.exists(mark)
-    unprotect(space, [".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", "HEAD"])
-    space.run(plant)
-    space.outside("git", "status", check=False)
+    unprotect(strict, [".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", "HEAD"])
+    strict.run(plant)
+    strict.outside("git", "status", check=False)
     assert os.path.exists(mark), "the attack itself does not work"
     os.unlink(mark)
 
@@ -369,21 +366,21 @@ def test_git_works_beside_it(space):
 
 # --- the list ---
 
-def test_the_list_is_extended_and_shortened(space):
-    space.make({"Makefile": "was\n", "sub/dir/x": "was\n", ".vscode/x": "was\n"})
-    assert space.run("echo evil >Makefile && echo evil >sub/dir/x && rm sub/dir/x && touch sub/new").rc == 0
-    space.make({"Makefile": "was\n", "sub/dir/x": "was\n"})
-    space.sbx.profile("more", "extends: none\nfilesystem: {protected_paths: [Makefile, sub/dir, no/such/thing]}\n")
+def test_the_list_is_extended_and_shortened(strict):
+    strict.make({"Makefile": "was\n", "sub/dir/x": "was\n", ".vscode/x": "was\n"})
+    assert strict.run("echo evil >Makefile && echo evil >sub/dir/x && rm sub/dir/x && touch sub/new").rc == 0
+    strict.make({"Makefile": "was\n", "sub/dir/x": "was\n"})
+    strict.sbx.profile("more", "extends: none\nfilesystem: {protected_paths: [Makefile, sub/dir, no/such/thing]}\n")
     args = ["--profile", "more"]
     for attack in ("echo evil >Makefile", "echo evil >sub/dir/x", "mv sub x", "mkdir -p no/such", "mkdir no"):
-        assert space.run(attack, args).rc != 0, attack
-    assert space.run("touch sub/other && mkdir nothing", args).rc == 0
-    assert space.run("echo evil >.vscode/x").rc != 0
-    unprotect(space, [".vscode"])
-    assert space.run("echo evil >.vscode/x").rc == 0 and space.run("echo evil >.envrc").rc != 0
+        assert strict.run(attack, args).rc != 0, attack
+    assert strict.run("touch sub/other && mkdir nothing", args).rc == 0
+    assert strict.run("echo evil >.vscode/x").rc != 0
+    unprotect(strict, [".vscode"])
+    assert strict.run("echo evil >.vscode/x").rc == 0 and strict.run("echo evil >.bashrc").rc != 0
     # a profile cannot shorten it
-    space.sbx.profile("less", "extends: none\nunprotected_paths: [.envrc]\n")
-    r = space.run("true", ["--profile", "less"])
+    strict.sbx.profile("less", "extends: none\nunprotected_paths: [.bashrc]\n")
+    r = strict.run("true", ["--profile", "less"])
     assert r.rc == 125 and "unknown key" in r.err, r
 
 
@@ -396,25 +393,25 @@ def test_paths_of_the_list(space, path):
 
 # --- more ways to the same place ---
 
-def test_one_directory_by_two_ways(space):
-    space.make({"p/x": "1", "q": "1"})
-    outer = ["--bind", space.dir + ":/all", "--bind", space.dir + "/p:/inner"]
-    before = space.snapshot()
-    for at in ("/all/.envrc", "/all/p/.envrc", "/inner/.envrc", space.dir + "/.envrc", space.dir + "/p/.envrc"):
-        r = space.run(f"echo evil >{at}", outer)
-        assert r.rc != 0 and space.snapshot() == before, (at, r)
-    assert space.run("echo ok >/all/p/y", outer).rc == 0
+def test_one_directory_by_two_ways(strict):
+    strict.make({"p/x": "1", "q": "1"})
+    outer = ["--bind", strict.dir + ":/all", "--bind", strict.dir + "/p:/inner"]
+    before = strict.snapshot()
+    for at in ("/all/.bashrc", "/all/p/.bashrc", "/inner/.bashrc", strict.dir + "/.bashrc", strict.dir + "/p/.bashrc"):
+        r = strict.run(f"echo evil >{at}", outer)
+        assert r.rc != 0 and strict.snapshot() == before, (at, r)
+    assert strict.run("echo ok >/all/p/y", outer).rc == 0
 
 
-def test_current_directory_below_a_grant(space):
-    space.make({"deep/er/x": "1"})
-    before = space.snapshot()
-    here = os.path.join(space.dir, "deep/er")
-    argv = space.sbx.argv(space.args(["--bind", space.dir]),
-                          ["sh", "-c", "echo evil >.envrc; mkdir .git; cd .. && mv er other; cd .. && mv deep other"], root=space.root)
+def test_current_directory_below_a_grant(strict):
+    strict.make({"deep/er/x": "1"})
+    before = strict.snapshot()
+    here = os.path.join(strict.dir, "deep/er")
+    argv = strict.sbx.argv(strict.args(["--bind", strict.dir]),
+                          ["sh", "-c", "echo evil >.bashrc; mkdir .git; cd .. && mv er other; cd .. && mv deep other"], root=strict.root)
     argv[argv.index("-C") + 1] = here
-    subprocess.run(argv, env=space.sbx.env(user=not space.root), capture_output=True, timeout=60)
-    assert space.snapshot() == before
+    subprocess.run(argv, env=strict.sbx.env(user=not strict.root), capture_output=True, timeout=60)
+    assert strict.snapshot() == before
 
 
 def test_overlays_need_none(space):
@@ -425,20 +422,20 @@ def test_overlays_need_none(space):
 
 
 @pytest.mark.parametrize("mode", [0o500, 0o555])
-def test_where_nothing_can_be_made(space, mode):
+def test_where_nothing_can_be_made(strict, mode):
     """A directory that is its user's own and not writable: it stays so, whatever the command says."""
-    os.mkdir(space.path("sub"))
-    space.give()
-    os.chmod(space.dir, mode)
-    attack = "chmod 700 .; echo evil >.envrc; mkdir .vscode; touch sub/x"
+    os.mkdir(strict.path("sub"))
+    strict.give()
+    os.chmod(strict.dir, mode)
+    attack = "chmod 700 .; echo evil >.bashrc; mkdir .zshrc; touch sub/x"
     try:
-        r = space.run(attack)
-        assert r.rc != 0 and "sbx-run" not in r.err and os.listdir(space.dir) == ["sub"], r
-        assert os.stat(space.dir).st_mode & 0o777 == mode
-        assert space.run("true").rc == 0
+        r = strict.run(attack)
+        assert r.rc != 0 and "sbx-run" not in r.err and os.listdir(strict.dir) == ["sub"], r
+        assert os.stat(strict.dir).st_mode & 0o777 == mode
+        assert strict.run("true").rc == 0
     finally:
-        os.chmod(space.dir, 0o755)
-    assert space.run("touch sub/x free").rc == 0
+        os.chmod(strict.dir, 0o755)
+    assert strict.run("touch sub/x free").rc == 0
 
 
 @pytest.mark.parametrize("mode", [0, 0o500, 0o400, 0o300])
@@ -454,19 +451,19 @@ def test_closed_git(space, mode):
     assert {n: v for n, v in space.snapshot().items() if n != ".git"} == {n: v for n, v in before.items() if n != ".git"}
 
 
-def test_git_beside_a_broken_repository(space):
+def test_git_beside_a_broken_repository(strict):
     """A `.git` that is none makes git look at the directory itself."""
     mark = MARK.format(os.getpid())
     plant = (f"cp .git/HEAD HEAD; cp -r .git/objects .git/refs .; printf '{config(mark)}\tbare = false\n\tworktree = %s\n' $PWD "
              ">config; mv .git/refs .git/refs2")
-    repository(space)
-    space.run(plant)
-    space.outside("git", "status", check=False)
+    repository(strict)
+    strict.run(plant)
+    strict.outside("git", "status", check=False)
     assert not os.path.exists(mark)
-    space.outside("sh", "-c", "mv .git/refs2 .git/refs; rm -rf HEAD objects config refs")
-    unprotect(space, ["HEAD"])
-    space.run(plant)
-    space.outside("git", "status", check=False)
+    strict.outside("sh", "-c", "mv .git/refs2 .git/refs; rm -rf HEAD objects config refs")
+    unprotect(strict, ["HEAD"])
+    strict.run(plant)
+    strict.outside("git", "status", check=False)
     assert os.path.exists(mark), "the attack itself does not work"
     os.unlink(mark)
 
@@ -488,43 +485,43 @@ def test_more_than_can_be_protected(space):
     assert space.run("true", ["--overlay"]).rc == 0
 
 
-def test_locks_of_somebody_else(space):
+def test_locks_of_somebody_else(strict):
     """Who may read the workspace may lock it: nobody is kept from starting, and what is left is swept."""
-    before = space.snapshot()
-    os.chmod(space.dir, 0o755)
-    holder = subprocess.Popen(["flock", "-x", space.dir, "sh", "-c", "echo up; read x"], stdin=subprocess.PIPE,
+    before = strict.snapshot()
+    os.chmod(strict.dir, 0o755)
+    holder = subprocess.Popen(["flock", "-x", strict.dir, "sh", "-c", "echo up; read x"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "up\n"
     try:
-        r = space.run("echo evil >.envrc || echo kept")
+        r = strict.run("echo evil >.bashrc || echo kept")
         assert (r.out, r.rc) == ("kept\n", 0) and "are left" in r.err, r
     finally:
         holder.communicate("\n", timeout=10)
-    assert space.run("true").rc == 0
-    assert space.snapshot() == before
+    assert strict.run("true").rc == 0
+    assert strict.snapshot() == before
 
 
-def test_a_lock_while_a_sandbox_starts(space):
+def test_a_lock_while_a_sandbox_starts(strict):
     """Who locks the workspace for that moment does not have the next sandbox to end remove what this one relies on."""
-    before = space.snapshot()
-    os.chmod(space.dir, 0o755)
-    holder = subprocess.Popen(["flock", "-x", space.dir, "sh", "-c", "echo up; read x"], stdin=subprocess.PIPE,
+    before = strict.snapshot()
+    os.chmod(strict.dir, 0o755)
+    holder = subprocess.Popen(["flock", "-x", strict.dir, "sh", "-c", "echo up; read x"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "up\n"
-    p = space.popen("echo up; read x; mkdir .vscode || echo evil >.envrc || echo kept", stdin=subprocess.PIPE)
+    p = strict.popen("echo up; read x; mkdir .zshrc || echo evil >.bashrc || echo kept", stdin=subprocess.PIPE)
     try:
         assert p.stdout.readline() == "up\n"
     finally:
         holder.communicate("\n", timeout=10)
-    assert space.run("true").rc == 0
+    assert strict.run("true").rc == 0
     out, err = p.communicate("\n", timeout=30)
     assert (out, p.returncode) == ("kept\n", 0), err
-    assert space.snapshot() == before
+    assert strict.snapshot() == before
 
 
 def test_stopped_caretaker(sbx):
     """It is its user's process: whoever stops it does not stop root's launcher."""
-    space = workspaces.Workspace(sbx, "pool")
+    space = workspaces.Workspace(sbx, "pool", "refuse")
     p = space.popen("echo up; sleep 0.5")
     assert p.stdout.readline() == "up\n"
     mine = [pid for pid, s in statuses(p.pid).items() if s["Uid"].split()[1] == str(sbx.world.user.pw_uid)]
@@ -536,18 +533,18 @@ def test_stopped_caretaker(sbx):
     assert space.run("true").rc == 0 and os.listdir(space.dir) == []
 
 
-def test_default_acls(space):
+def test_default_acls(strict):
     """They change the modes of what is made, and so the mark by which a second sandbox knows them."""
     entries = [(0x01, 7, 0xffffffff), (0x04, 0, 0xffffffff), (0x20, 0, 0xffffffff)]
     acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *e) for e in entries)
     try:
-        os.setxattr(space.dir, "system.posix_acl_default", acl)
+        os.setxattr(strict.dir, "system.posix_acl_default", acl)
     except OSError:
         pytest.skip("a file system with ACLs")
-    before = space.snapshot()
-    first = space.popen("echo up; read x", stdin=subprocess.PIPE)
+    before = strict.snapshot()
+    first = strict.popen("echo up; read x", stdin=subprocess.PIPE)
     assert first.stdout.readline() == "up\n"
-    r = space.run("echo evil >.envrc || echo kept")
-    assert (r.out, r.rc) == ("kept\n", 0) and ".envrc" in os.listdir(space.dir), r
+    r = strict.run("echo evil >.bashrc || echo kept")
+    assert (r.out, r.rc) == ("kept\n", 0) and ".bashrc" in os.listdir(strict.dir), r
     first.communicate("\n", timeout=30)
-    assert space.snapshot() == before
+    assert strict.snapshot() == before

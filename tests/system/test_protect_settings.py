@@ -9,7 +9,7 @@ import pytest
 
 import workspaces
 from conftest import HERE
-from workspaces import space  # noqa: F401
+from workspaces import space, strict  # noqa: F401
 
 
 def listed(absent):
@@ -31,7 +31,7 @@ NAMES = [p.replace("*", "any") for p in SETTINGS]
 
 def test_the_table_is_read():
     assert len(SETTINGS) > 100 and {".cursor", "*.code-workspace", ".cargo/config.toml", ".npmrc"} <= set(SETTINGS)
-    assert {".vscode", ".envrc", ".mcp.json", ".zshrc"} <= set(COVERED) and ".vscode" not in SETTINGS
+    assert {".gitmodules", ".bashrc", ".zshrc"} <= set(COVERED) and ".vscode" not in COVERED
 
 
 # Says what it could do to each of the paths, which are files or directories with a file x. Names travel as numbers.
@@ -71,16 +71,8 @@ def attack(space, paths, mode="all", args=()):
     return [(paths[i], what) for i, what in json.loads(r.out)]
 
 
-def policy(space, text):
-    path = os.path.join(space.sbx.config, "system.yaml")
-    with open(path, "w") as f:
-        f.write(text)
-    os.chmod(path, 0o644)
-    os.chown(path, 0, 0)
-
-
 def unprotect(space, paths):
-    policy(space, "unprotected_paths: " + json.dumps(paths) + "\n")
+    space.policy("unprotected_paths: " + json.dumps(paths) + "\n")
 
 
 def test_every_path(space):
@@ -95,13 +87,13 @@ def test_every_path(space):
     assert attack(space, paths, "write") == [(p, "write") for p in paths], "the attack itself works"
 
 
-def test_every_absent_path(space):
+def test_every_absent_path(strict):
     """Made inside, at the top: what the table covers cannot be, and leaves nothing behind; the rest can be."""
     make = "for n; do mkdir -p $(dirname $n); (echo made >$n || ln -s /etc/passwd $n || mkdir $n) 2>/dev/null && echo $n; done; true"
-    assert space.run(make, cmd=NAMES + COVERED).out.split() == NAMES
-    assert [n for n in COVERED if os.path.lexists(space.path(n))] == []
-    unprotect(space, COVERED)
-    assert space.run(make, cmd=COVERED).out.split() == COVERED
+    assert strict.run(make, cmd=NAMES + COVERED).out.split() == NAMES
+    assert [n for n in COVERED if os.path.lexists(strict.path(n))] == []
+    unprotect(strict, COVERED)
+    assert strict.run(make, cmd=COVERED).out.split() == COVERED
 
 
 # --- patterns ---
@@ -179,16 +171,16 @@ def test_cargo_below(space):
     assert attack(space, ["rust/.cargo/config.toml"], "write") == [("rust/.cargo/config.toml", "write")]
 
 
-def test_what_an_owner_lists_is_covered(space):
+def test_what_an_owner_lists_is_covered(strict):
     """Also what the table only holds where it is; a pattern never."""
-    space.make({"free": "was"})
+    strict.make({"free": "was"})
     script = "for n in .cursor .npmrc x.code-workspace; do mkdir $n && echo $n; done; true"
-    policy(space, "protected_paths: [.cursor, '*.code-workspace']\n")
-    assert space.run(script).out == ".npmrc\nx.code-workspace\n"
+    strict.policy("protected_paths: [.cursor, '*.code-workspace']\n")
+    assert strict.run(script).out == ".npmrc\nx.code-workspace\n"
     for name in (".npmrc", "x.code-workspace"):
-        os.rmdir(space.path(name))
-    args = ["--profile", space.sbx.profile("more", "extends: none\nfilesystem: {protected_paths: [.npmrc, 'x*']}\n")]
-    assert space.run(script, args).out == "x.code-workspace\n"
+        os.rmdir(strict.path(name))
+    args = ["--profile", strict.sbx.profile("more", "extends: none\nfilesystem: {protected_paths: [.npmrc, 'x*']}\n")]
+    assert strict.run(script, args).out == "x.code-workspace\n"
 
 
 # --- the tools themselves ---

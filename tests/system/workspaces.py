@@ -12,13 +12,23 @@ WAYS = ["user", "root", "pool"]
 
 
 class Workspace:
-    def __init__(self, sbx, way):
-        self.sbx, self.way, self.dir = sbx, way, sbx.work
+    def __init__(self, sbx, way, new_protected=None):
+        self.sbx, self.way, self.dir, self.new_protected = sbx, way, sbx.work, new_protected
         self.root = way != "user"
         os.unlink(os.path.join(sbx.work, "inside.py"))
         if self.root:
             sbx.own(0)
             self.give()
+        if new_protected:
+            self.policy("")
+
+    def policy(self, text):
+        """The host's system.yaml, which forces filesystem.new_protected where the test asked for one."""
+        path = os.path.join(self.sbx.config, "system.yaml")
+        with open(path, "w") as f:
+            f.write((f"new_protected: {self.new_protected}\n" if self.new_protected else "") + text)
+        os.chmod(path, 0o644)
+        os.chown(path, 0, 0)
 
     def give(self):
         user = self.sbx.world.user
@@ -76,3 +86,9 @@ class Workspace:
 @pytest.fixture(params=WAYS)
 def space(sbx, request):
     return Workspace(sbx, request.param)
+
+
+@pytest.fixture(params=WAYS)
+def strict(sbx, request):
+    """The same, where what is protected cannot be made."""
+    return Workspace(sbx, request.param, "refuse")

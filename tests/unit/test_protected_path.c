@@ -42,6 +42,7 @@ static void test_table(void **state)
 		for (const char *const *path = row->paths; *path; path++) {
 			check_path(*path);
 			assert_false(row->cover_absent && sbx_protected_path_is_pattern(*path));
+			assert_false(row->cover_absent && row->asks != SBX_PROTECTED_ASKS_NO);
 		}
 	}
 }
@@ -116,10 +117,9 @@ static void test_policy(void **state)
 
 static void test_covers_absent(void **state)
 {
-	static const char *const covered[] = { ".git/config", "HEAD",	 ".envrc", ".vscode",
-					       ".mcp.json",   ".bashrc", "mine",   "a/b" };
-	static const char *const uncovered[] = { ".cursor",	     ".npmrc", ".cargo/config.toml",
-						 "*.code-workspace", "*",      "a/*.sql" };
+	static const char *const covered[] = { ".git/config", "HEAD", ".gitmodules", ".bashrc", "mine", "a/b" };
+	static const char *const uncovered[] = { ".cursor", ".npmrc", ".cargo/config.toml", "*.code-workspace",
+						 ".envrc",  ".vscode", ".mcp.json", "*", "a/*.sql" };
 
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(covered); i++)

@@ -44,6 +44,8 @@ static void test_default(void **state)
 	assert_int_equal(s->allowed_prefixes.n, 0);
 	assert_int_equal(s->publish, SBX_PUBLISH_LOOPBACK);
 	assert_int_equal(empty->publish, SBX_PUBLISH_LOOPBACK);
+	assert_int_equal(s->new_protected, SBX_NEW_PROTECTED_KEEP);
+	assert_int_equal(empty->new_protected, SBX_NEW_PROTECTED_KEEP);
 	assert_int_equal(empty->blocked_segments.n, s->blocked_segments.n);
 	assert_int_equal(empty->commands_deny.n, s->commands_deny.n);
 	assert_int_equal(s->seccomp_allow.n, 1);
