@@ -246,6 +246,14 @@ static int set_no_leak_search(struct sbx_plan *p)
 	return set(p, "LSAN_OPTIONS", "detect_leaks=0", SBX_ENV_SBX);
 }
 
+static int set_git_identity(struct sbx_plan *p)
+{
+	for (size_t i = 0; i < p->n_mounts; i++)
+		if (strcmp(p->mounts[i].dest, SBX_VIEW_GITCONFIG) == 0)
+			return set(p, "GIT_CONFIG_SYSTEM", SBX_VIEW_GITCONFIG, SBX_ENV_SBX);
+	return 0;
+}
+
 static int set_basics(struct sbx_plan *p)
 {
 	const struct sbx_facts *f = p->facts;
@@ -261,6 +269,8 @@ static int set_basics(struct sbx_plan *p)
 		r = set(p, "SHELL", shell ? f->shell : "/bin/sh", SBX_ENV_SBX);
 	if (r == 0)
 		r = set_no_leak_search(p);
+	if (r == 0)
+		r = set_git_identity(p);
 	return r ? r : set_path(p);
 }
 

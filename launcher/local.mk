@@ -39,6 +39,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/probes.c \
 	%reldir%/rights.c %reldir%/rights.h \
 	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \
+	%reldir%/git_identity.c %reldir%/git_identity.h \
 	%reldir%/session_sockets.c %reldir%/session_sockets.h \
 	%reldir%/tree.c %reldir%/tree.h %reldir%/tree_cover.c %reldir%/tree_cover.h \
 	%reldir%/trust.c %reldir%/trust.h \
@@ -59,6 +60,7 @@ launcher_plan_libs = \
 
 launcher_plan_tests = \
 	tests/unit/test_attach_input tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
+	tests/unit/test_git_identity \
 	tests/unit/test_exec_format \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
@@ -98,6 +100,8 @@ tests_unit_test_facts_SOURCES = tests/unit/test_facts.c
 tests_unit_test_facts_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_getent_SOURCES = tests/unit/test_getent.c
 tests_unit_test_getent_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_git_identity_SOURCES = tests/unit/test_git_identity.c
+tests_unit_test_git_identity_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_keep_copy_SOURCES = tests/unit/test_keep_copy.c tests/unit/scratch.h
 tests_unit_test_keep_copy_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_keep_copy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=futimens,--wrap=chmod,--wrap=fchmodat
@@ -118,7 +122,8 @@ tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
 tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run.c %reldir%/supervise.c %reldir%/terminal.c
+tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run.c %reldir%/supervise.c %reldir%/terminal.c \
+	%reldir%/unresolved.c
 tests_unit_test_supervise_LDADD = \
 	src/ipc/libsbx-ipc.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a $(sys_nftnl_libs) $(CMOCKA_LIBS)
 tests_unit_test_tree_SOURCES = tests/unit/test_tree.c

@@ -420,12 +420,16 @@ static const struct sbx_key network_rows[] = {
 static const struct sbx_key_block network_keys = { "network", network_rows,
 						   SBX_N_ELEMENTS(network_rows) };
 
+static const char *const git_identity_words[] = { "pass", "hide", NULL };
 static const struct sbx_key environment_rows[] = {
 	{ "pass", SBX_KEY_STRINGS, PROFILE(environment.pass), .max = 256,
 	  .check = check_env_pattern, .def_list = sbx_shipped_env_pass,
 	  .help = "Variables handed on from the caller; a `*` at the end stands for any rest." },
 	{ "set", SBX_KEY_ENV, .max = 256, .check = check_env_name,
 	  .help = "Variables and their values, `NAME: value`." },
+	{ "git_identity", SBX_KEY_SWITCH, PROFILE(environment.hide_git_identity), .words = git_identity_words,
+	  .help = "pass: git inside commits under the user's name and mail address, where the repository or the home inside "
+		  "has no other." },
 };
 static const struct sbx_key_block environment_keys = { "environment", environment_rows,
 						       SBX_N_ELEMENTS(environment_rows) };
