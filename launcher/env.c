@@ -207,7 +207,8 @@ static int set_retries(struct sbx_plan *p)
 	return r;
 }
 
-/* The caller's PATH as far as its directories are in the sandbox, then the system's. */
+/* The caller's PATH as far as its directories are in the sandbox, then the system's, and last what was installed into a home
+ * that stays. */
 static int set_path(struct sbx_plan *p)
 {
 	/* Where /bin is no link into /usr it has programs of its own. */
@@ -217,8 +218,14 @@ static int set_path(struct sbx_plan *p)
 	const char *caller = sbx_facts_getenv(p->facts, "PATH");
 	const char *const sources[] = { caller ? caller : "", system_path };
 	size_t size = strlen(sources[0]) + strlen(system_path) + 3, pos = 0;
-	SBX_AUTO_FREE char *path = calloc(1, size);
+	SBX_AUTO_FREE char *local_bin = NULL, *path = NULL;
 
+	if (asprintf(&local_bin, "%s/.local/bin", p->facts->home) < 0) {
+		local_bin = NULL;
+		return -ENOMEM;
+	}
+	size += strlen(local_bin) + 1;
+	path = calloc(1, size);
 	if (!path)
 		return -ENOMEM;
 	for (size_t s = 0; s < SBX_N_ELEMENTS(sources); s++)
@@ -233,6 +240,8 @@ static int set_path(struct sbx_plan *p)
 							pos ? ":" : "", one);
 			dir += n + (dir[n] == ':');
 		}
+	if (!path_has(path, local_bin, strlen(local_bin)) && is_dir_in_view(p, local_bin))
+		pos += (size_t)snprintf(path + pos, size - pos, "%s%s", pos ? ":" : "", local_bin);
 	/* None of them is there: nothing to find, but an empty PATH would mean the current directory. */
 	return set(p, "PATH", pos ? path : "/usr/bin:/bin", SBX_ENV_SBX);
 }

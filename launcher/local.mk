@@ -45,6 +45,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/trust.c %reldir%/trust.h \
 	%reldir%/uid_pool.c %reldir%/uid_pool.h \
 	%reldir%/view.c %reldir%/view.h \
+	%reldir%/view_cache.c %reldir%/view_cache.h \
 	%reldir%/view_covers.c \
 	%reldir%/view_devices.c %reldir%/view_devices.h \
 	%reldir%/view_grants.c \
@@ -52,6 +53,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/view_mounts.c \
 	%reldir%/view_protect.c %reldir%/view_protect.h %reldir%/view_protect_internal.h \
 	%reldir%/view_protect_git.c %reldir%/view_protect_links.c %reldir%/view_protect_path.c \
+	%reldir%/view_repository.c %reldir%/view_repository.h \
 	%reldir%/view_root.c %reldir%/view_root.h \
 	%reldir%/view_scratch.c
 launcher_plan_libs = \

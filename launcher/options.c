@@ -44,6 +44,7 @@ enum option_key {
 	KEY_RECEIPT,
 	KEY_WAIT_ALL,
 	KEY_OVERLAY,
+	KEY_CACHE,
 	KEY_KEEP,
 	KEY_DRY_RUN,
 	KEY_GC,
@@ -76,6 +77,7 @@ static const struct option long_options[] = {
 	{ "receipt", required_argument, NULL, KEY_RECEIPT },
 	{ "wait-all", no_argument, NULL, KEY_WAIT_ALL },
 	{ "overlay", no_argument, NULL, KEY_OVERLAY },
+	{ "cache", no_argument, NULL, KEY_CACHE },
 	{ "keep", required_argument, NULL, KEY_KEEP },
 	{ "dry-run", no_argument, NULL, KEY_DRY_RUN },
 	{ "gc", no_argument, NULL, KEY_GC },
@@ -115,6 +117,8 @@ static const char help_text[] =
 	"  --wait-all              wait for every process of the sandbox, not only for COMMAND\n"
 	"  --overlay               writes to the current directory stay in the sandbox\n"
 	"  --keep DIR              the same, and copy what was written to DIR at the end\n"
+	"  --cache                 what npm, pip, cargo and go download stays for this profile's\n"
+	"                          next run\n"
 	"  --chdir DIR             start in this directory of the sandbox\n"
 	"  --hostname NAME         the sandbox's host name (default: sandbox)\n"
 	"  --user NAME             as root: the user the command runs as\n"
@@ -283,6 +287,9 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 	case KEY_OVERLAY:
 		o->overlay = true;
 		return 0;
+	case KEY_CACHE:
+		o->cache = true;
+		return 0;
 	case KEY_AIR_GAP:
 		o->air_gap = true;
 		return 0;
@@ -443,6 +450,7 @@ static int from_job(const struct sbx_job *j, struct sbx_options *ret_o, struct s
 				   : from_string(ret_o, values[i].key, values[i].value, err);
 	ret_o->air_gap = j->air_gap;
 	ret_o->overlay = j->overlay;
+	ret_o->cache = j->cache;
 	ret_o->wait_all = j->wait_all;
 	return r;
 }
@@ -512,6 +520,7 @@ static int merge(struct sbx_options *o, struct sbx_options *job, struct sbx_err 
 			*scalars[i][0] = *scalars[i][1];
 	o->air_gap |= job->air_gap;
 	o->overlay |= job->overlay;
+	o->cache |= job->cache;
 	o->wait_all |= job->wait_all;
 	old = *o;
 	o->n_binds = job->n_binds, o->binds = job->binds;

@@ -363,7 +363,7 @@ static const struct sbx_key filesystem_rows[] = {
 	  .help = "Device nodes of the host, as in `/dev/nvidia*` or `/dev/dri` (what is in it); of those that the system "
 		  "policy lists." },
 	{ "home", SBX_KEY_STRING, PROFILE(filesystem.home), .check = check_host_path,
-	  .help = "A directory of the user's own that is the home inside, and stays; a scratch one unless said." },
+	  .help = "A directory of the user's own that is the home inside, and stays; made when missing. A scratch one unless said." },
 	{ "home_read", SBX_KEY_STRINGS, PROFILE(filesystem.home_read), .max = 256, .check = check_below_home,
 	  .help = "Files and directories below the user's home, as in `.gitconfig`, that are seen at the same place "
 		  "in the home inside, read-only; what does not exist is skipped." },
