@@ -14,10 +14,12 @@
 #include "launcher/view.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -603,16 +605,7 @@ static int mount_tmpfs(struct builder *b, const struct grant *g, struct sbx_err 
 /* A user made up for this run gets the directory of somebody else by an id-map, or not at all. */
 static int map_cwd(struct builder *b, const struct sbx_path *path, int *ret_mount_fd, struct sbx_err *err)
 {
-	struct sbx_err why = { 0 };
-	int r;
-
-	if (!sbx_idmap_applies(b->p->facts))
-		return 0;
-	r = sbx_idmap_grant(b->p, path, true, ret_mount_fd, &why);
-	if (r > 0)
-		sbx_err_set(err, "'%s' is not granted to a user made up for this run (%s): name one with --user",
-			    b->p->facts->cwd, why.msg);
-	return r;
+	return sbx_idmap_applies(b->p->facts) ? sbx_idmap_grant(b->p, path, true, ret_mount_fd, err) : 0;
 }
 
 /* May @g be granted at its own path, as the directory to work in? 0; > 0 with @err; -errno. */
@@ -685,6 +678,14 @@ static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_m
 		return r;
 	if (r == SBX_PATH_E_SET_ID)
 		return refuse_grant(b, &g, &err);
+	/* Said once, and not by each of the command's tools. */
+	if (r == 0 && f->privileged && !sbx_idmap_applies(f) && !sbx_plan_wants_overlay(b->p) &&
+	    faccessat(ret_path->fd, "", W_OK, AT_EACCESS | AT_EMPTY_PATH) < 0 && errno == EACCES)
+		r = sbx_plan_note(b->p, "'%s' belongs to uid %u, and '%s', the sandbox's user, may not write there: give it to that user "
+				  "once (chown -R %s: '%s')", ret_path->resolved, ret_path->st.st_uid, f->user_name, f->user_name,
+				  ret_path->resolved);
+	if (r < 0)
+		return r;
 	sbx_text_cut(why, n_why, "%s", err.msg);
 	if (r == 0 && !(*ret_dir = strdup(f->cwd)))
 		return -ENOMEM;
