@@ -142,7 +142,8 @@ static bool refuse_outside(const struct sbx_plan *p, const char *command, struct
 	SBX_AUTO_FREE char *found = find_outside(p, command), *real = NULL, *first = NULL, *second = NULL;
 	bool two;
 
-	if (!found)
+	/* Another system's programs are not at home in a directory that is the root. */
+	if (!found || p->root.kind == SBX_ROOT_DIR)
 		return false;
 	real = sbx_path_real_location(found);
 	first = dir_to_grant(p, found);
@@ -150,8 +151,8 @@ static bool refuse_outside(const struct sbx_plan *p, const char *command, struct
 	if (!first || !second)
 		return false;
 	two = !sbx_path_in_prefix(real, first);
-	sbx_err_list_add(errs, "", 0, 0, "command '%s' is '%s'%s%s%s on the host, which the sandbox does not see: grant it with "
-			 "--ro-bind '%s'%s%s%s", command, found, strcmp(found, real) == 0 ? "" : " ('",
+	sbx_err_list_add(errs, "", 0, 0, "command '%s' %s: it is '%s'%s%s%s on the host, granted with --ro-bind '%s'%s%s%s", command,
+			 strchr(command, '/') ? "is not in the sandbox" : "was not found in the sandbox's PATH", found, strcmp(found, real) == 0 ? "" : " ('",
 			 strcmp(found, real) == 0 ? "" : real, strcmp(found, real) == 0 ? "" : "')", first,
 			 two ? " --ro-bind '" : "", two ? second : "", two ? "'" : "");
 	return true;

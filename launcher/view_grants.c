@@ -605,7 +605,19 @@ static int mount_tmpfs(struct builder *b, const struct grant *g, struct sbx_err 
 /* A user made up for this run gets the directory of somebody else by an id-map, or not at all. */
 static int map_cwd(struct builder *b, const struct sbx_path *path, int *ret_mount_fd, struct sbx_err *err)
 {
-	return sbx_idmap_applies(b->p->facts) ? sbx_idmap_grant(b->p, path, true, ret_mount_fd, err) : 0;
+	struct sbx_err why = { 0 };
+	int r;
+
+	if (!sbx_idmap_applies(b->p->facts))
+		return 0;
+	r = sbx_idmap_grant(b->p, path, true, ret_mount_fd, &why);
+	/* A user with a name may not write either where root is the owner. */
+	if (r > 0 && (path->st.st_uid == 0 || path->st.st_gid == 0))
+		*err = why;
+	else if (r > 0)
+		sbx_err_set(err, "'%s' is not granted to a user made up for this run (%s): name one with --user",
+			    path->resolved, why.msg);
+	return r;
 }
 
 /* May @g be granted at its own path, as the directory to work in? 0; > 0 with @err; -errno. */
