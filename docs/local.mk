@@ -2,6 +2,7 @@
 
 dist_doc_DATA = \
 	README.md NEWS.md SECURITY.md \
+	%reldir%/AGENTS.md \
 	%reldir%/ARCHITECTURE.md \
 	%reldir%/HACKING.md \
 	%reldir%/PROTECTED.md \

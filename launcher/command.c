@@ -14,9 +14,11 @@
  * (command_files.c), and by masks where there is a deny list (command_masks.c).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -84,10 +86,84 @@ static int judge(const struct sbx_plan *p, const char *command, const struct sbx
 	return 0;
 }
 
+/* Where the caller would find @command on the host: by the caller's PATH if it has no '/'. malloc'ed; NULL: nowhere. */
+static char *find_outside(const struct sbx_plan *p, const char *command)
+{
+	const char *dir = sbx_facts_getenv(p->facts, "PATH");
+	char *path;
+
+	if (strchr(command, '/')) {
+		bool absolute = command[0] == '/';
+
+		if (asprintf(&path, "%s%s%s", absolute || !p->facts->cwd ? "" : p->facts->cwd, absolute ? "" : "/", command) < 0)
+			return NULL;
+		if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0)
+			return path;
+		free(path);
+		return NULL;
+	}
+	for (; dir && *dir; dir += strspn(dir, ":")) {
+		size_t n = strcspn(dir, ":");
+
+		if (dir[0] == '/' && asprintf(&path, "%.*s/%s", (int)n, dir, command) >= 0) {
+			if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0)
+				return path;
+			free(path);
+		}
+		dir += n;
+	}
+	return NULL;
+}
+
+/* The directory to grant for a program at @path: where its libraries are beside bin/, unless that is the home or ~/.local,
+ * which hold more than programs. malloc'ed. */
+static char *dir_to_grant(const struct sbx_plan *p, const char *path)
+{
+	size_t n_home = strlen(p->facts->home);
+	char *dir = strdup(path), *slash;
+
+	slash = dir ? strrchr(dir, '/') : NULL;
+	if (!slash || slash == dir)
+		return dir;
+	*slash = '\0';
+	slash = strrchr(dir, '/');
+	if (slash == dir || strcmp(slash, "/bin") != 0)
+		return dir;
+	*slash = '\0';
+	if (sbx_path_in_prefix(p->facts->home, dir) ||
+	    (strncmp(dir, p->facts->home, n_home) == 0 && strcmp(dir + n_home, "/.local") == 0))
+		*slash = '/';
+	return dir;
+}
+
+/* A program that is on the host and not in the sandbox, with what would grant it. False: it is not there either. */
+static bool refuse_outside(const struct sbx_plan *p, const char *command, struct sbx_err_list *errs)
+{
+	SBX_AUTO_FREE char *found = find_outside(p, command), *real = NULL, *first = NULL, *second = NULL;
+	bool two;
+
+	/* Another system's programs are not at home in a directory that is the root. */
+	if (!found || p->root.kind == SBX_ROOT_DIR)
+		return false;
+	real = sbx_path_real_location(found);
+	first = dir_to_grant(p, found);
+	second = real ? dir_to_grant(p, real) : NULL;
+	if (!first || !second)
+		return false;
+	two = !sbx_path_in_prefix(real, first);
+	sbx_err_list_add(errs, "", 0, 0, "command '%s' %s: it is '%s'%s%s%s on the host, granted with --ro-bind '%s'%s%s%s", command,
+			 strchr(command, '/') ? "is not in the sandbox" : "was not found in the sandbox's PATH", found, strcmp(found, real) == 0 ? "" : " ('",
+			 strcmp(found, real) == 0 ? "" : real, strcmp(found, real) == 0 ? "" : "')", first,
+			 two ? " --ro-bind '" : "", two ? second : "", two ? "'" : "");
+	return true;
+}
+
 static int refuse_missing(const struct sbx_plan *p, const char *command, struct sbx_err_list *errs)
 {
 	const char *path = sbx_plan_getenv(p, "PATH");
 
+	if (p->root.kind != SBX_ROOT_MINIMAL && refuse_outside(p, command, errs))
+		return SBX_PLAN_NOT_FOUND;
 	if (p->root.kind == SBX_ROOT_MINIMAL)
 		sbx_err_list_add(errs, "", 0, 0,
 				 "command '%s' is not in the sandbox: with root minimal it has only what is granted "

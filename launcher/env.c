@@ -208,7 +208,8 @@ static int set_retries(struct sbx_plan *p)
 	return r;
 }
 
-/* The caller's PATH as far as its directories are in the sandbox, then the system's. */
+/* The caller's PATH as far as its directories are in the sandbox, then the system's, and last what was installed into a home
+ * that stays. */
 static int set_path(struct sbx_plan *p)
 {
 	/* Where /bin is no link into /usr it has programs of its own. */
@@ -218,8 +219,14 @@ static int set_path(struct sbx_plan *p)
 	const char *caller = sbx_facts_getenv(p->facts, "PATH");
 	const char *const sources[] = { caller ? caller : "", system_path };
 	size_t size = strlen(sources[0]) + strlen(system_path) + 3, pos = 0;
-	SBX_AUTO_FREE char *path = calloc(1, size);
+	SBX_AUTO_FREE char *local_bin = NULL, *path = NULL;
 
+	if (asprintf(&local_bin, "%s/.local/bin", p->facts->home) < 0) {
+		local_bin = NULL;
+		return -ENOMEM;
+	}
+	size += strlen(local_bin) + 1;
+	path = calloc(1, size);
 	if (!path)
 		return -ENOMEM;
 	for (size_t s = 0; s < SBX_N_ELEMENTS(sources); s++)
@@ -234,6 +241,8 @@ static int set_path(struct sbx_plan *p)
 							pos ? ":" : "", one);
 			dir += n + (dir[n] == ':');
 		}
+	if (!path_has(path, local_bin, strlen(local_bin)) && is_dir_in_view(p, local_bin))
+		pos += (size_t)snprintf(path + pos, size - pos, "%s%s", pos ? ":" : "", local_bin);
 	/* None of them is there: nothing to find, but an empty PATH would mean the current directory. */
 	return set(p, "PATH", pos ? path : "/usr/bin:/bin", SBX_ENV_SBX);
 }
@@ -245,6 +254,14 @@ static int set_no_leak_search(struct sbx_plan *p)
 	if (p->seccomp_lifts & SBX_SECCOMP_BIT(SBX_SECCOMP_LIFT_PTRACE))
 		return 0;
 	return set(p, "LSAN_OPTIONS", "detect_leaks=0", SBX_ENV_SBX);
+}
+
+static int set_git_identity(struct sbx_plan *p)
+{
+	for (size_t i = 0; i < p->n_mounts; i++)
+		if (strcmp(p->mounts[i].dest, SBX_VIEW_GITCONFIG) == 0)
+			return set(p, "GIT_CONFIG_SYSTEM", SBX_VIEW_GITCONFIG, SBX_ENV_SBX);
+	return 0;
 }
 
 static int set_basics(struct sbx_plan *p)
@@ -262,6 +279,8 @@ static int set_basics(struct sbx_plan *p)
 		r = set(p, "SHELL", shell ? f->shell : "/bin/sh", SBX_ENV_SBX);
 	if (r == 0)
 		r = set_no_leak_search(p);
+	if (r == 0)
+		r = set_git_identity(p);
 	return r ? r : set_path(p);
 }
 

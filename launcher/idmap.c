@@ -46,9 +46,9 @@ static int check_owner(const struct sbx_path *path, struct sbx_err *err)
 	const struct stat *st = &path->st;
 
 	if (st->st_uid == 0 || st->st_gid == 0) {
-		sbx_err_set(err, "'%s' belongs to %s root, for whom no sandbox may write: give it to another, or "
-			    "name the sandbox's user with --user", path->resolved,
-			    st->st_uid == 0 ? "user" : "group");
+		sbx_err_set(err, "'%s' belongs to %s root, for whom no sandbox may write: give it to a user once "
+			    "(chown -R NAME: '%s'; --user NAME runs as that one), or grant it read-only (--ro-bind)", path->resolved,
+			    st->st_uid == 0 ? "user" : "group", path->resolved);
 		return SBX_IDMAP_E_UNABLE;
 	}
 	if (sbx_owner_check_group(path, err) != 0)

@@ -42,11 +42,13 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/profile_list.c %reldir%/profile_list.h \
 	%reldir%/rights.c %reldir%/rights.h \
 	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \
+	%reldir%/git_identity.c %reldir%/git_identity.h \
 	%reldir%/session_sockets.c %reldir%/session_sockets.h \
 	%reldir%/tree.c %reldir%/tree.h %reldir%/tree_cover.c %reldir%/tree_cover.h \
 	%reldir%/trust.c %reldir%/trust.h \
 	%reldir%/uid_pool.c %reldir%/uid_pool.h \
 	%reldir%/view.c %reldir%/view.h \
+	%reldir%/view_cache.c %reldir%/view_cache.h \
 	%reldir%/view_covers.c \
 	%reldir%/view_devices.c %reldir%/view_devices.h \
 	%reldir%/view_grants.c \
@@ -54,6 +56,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/view_mounts.c \
 	%reldir%/view_protect.c %reldir%/view_protect.h %reldir%/view_protect_internal.h \
 	%reldir%/view_protect_git.c %reldir%/view_protect_links.c %reldir%/view_protect_path.c \
+	%reldir%/view_repository.c %reldir%/view_repository.h \
 	%reldir%/view_root.c %reldir%/view_root.h \
 	%reldir%/view_scratch.c
 launcher_plan_libs = \
@@ -62,6 +65,7 @@ launcher_plan_libs = \
 
 launcher_plan_tests = \
 	tests/unit/test_attach_input tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
+	tests/unit/test_git_identity \
 	tests/unit/test_exec_format \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
@@ -101,6 +105,8 @@ tests_unit_test_facts_SOURCES = tests/unit/test_facts.c
 tests_unit_test_facts_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_getent_SOURCES = tests/unit/test_getent.c
 tests_unit_test_getent_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_git_identity_SOURCES = tests/unit/test_git_identity.c
+tests_unit_test_git_identity_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_keep_copy_SOURCES = tests/unit/test_keep_copy.c tests/unit/scratch.h
 tests_unit_test_keep_copy_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_keep_copy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=futimens,--wrap=chmod,--wrap=fchmodat
@@ -121,7 +127,8 @@ tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
 tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run.c %reldir%/supervise.c %reldir%/terminal.c
+tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run.c %reldir%/supervise.c %reldir%/terminal.c \
+	%reldir%/unresolved.c
 tests_unit_test_supervise_LDADD = \
 	src/ipc/libsbx-ipc.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a $(sys_nftnl_libs) $(CMOCKA_LIBS)
 tests_unit_test_tree_SOURCES = tests/unit/test_tree.c

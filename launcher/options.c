@@ -44,6 +44,7 @@ enum option_key {
 	KEY_RECEIPT,
 	KEY_WAIT_ALL,
 	KEY_OVERLAY,
+	KEY_CACHE,
 	KEY_KEEP,
 	KEY_SCRATCH,
 	KEY_DRY_RUN,
@@ -78,6 +79,7 @@ static const struct option long_options[] = {
 	{ "receipt", required_argument, NULL, KEY_RECEIPT },
 	{ "wait-all", no_argument, NULL, KEY_WAIT_ALL },
 	{ "overlay", no_argument, NULL, KEY_OVERLAY },
+	{ "cache", no_argument, NULL, KEY_CACHE },
 	{ "keep", required_argument, NULL, KEY_KEEP },
 	{ "scratch", no_argument, NULL, KEY_SCRATCH },
 	{ "dry-run", no_argument, NULL, KEY_DRY_RUN },
@@ -121,6 +123,8 @@ static const char help_text[] =
 	"  --overlay               writes to the current directory stay in the sandbox\n"
 	"  --keep DIR              the same, and copy what was written to DIR at the end\n"
 	"  --scratch               grant no current directory: work in the home, discarded at the end\n"
+	"  --cache                 what npm, pip, cargo and go download stays for this profile's\n"
+	"                          next run\n"
 	"  --chdir DIR             start in this directory of the sandbox\n"
 	"  --hostname NAME         the sandbox's host name (default: sandbox)\n"
 	"  --user NAME             as root: the user the command runs as\n"
@@ -295,6 +299,9 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 	case KEY_SCRATCH:
 		o->scratch = true;
 		return 0;
+	case KEY_CACHE:
+		o->cache = true;
+		return 0;
 	case KEY_AIR_GAP:
 		o->air_gap = true;
 		return 0;
@@ -468,6 +475,7 @@ static int from_job(const struct sbx_job *j, struct sbx_options *ret_o, struct s
 	ret_o->air_gap = j->air_gap;
 	ret_o->overlay = j->overlay;
 	ret_o->scratch = j->scratch;
+	ret_o->cache = j->cache;
 	ret_o->wait_all = j->wait_all;
 	return r;
 }
@@ -538,6 +546,7 @@ static int merge(struct sbx_options *o, struct sbx_options *job, struct sbx_err 
 	o->air_gap |= job->air_gap;
 	o->overlay |= job->overlay;
 	o->scratch |= job->scratch;
+	o->cache |= job->cache;
 	o->wait_all |= job->wait_all;
 	old = *o;
 	o->n_binds = job->n_binds, o->binds = job->binds;

@@ -28,7 +28,7 @@ struct sbx_options {
 	struct sbx_bind_option *binds;
 	size_t n_allow, n_deny, n_publish, n_env, n_limits, n_tmpfs, n_devices;
 	const char **allow, **deny, **publish, **env, **limits, **tmpfs, **devices;
-	bool air_gap, overlay, scratch, wait_all, dry_run, gc, list_profiles, quiet, help, version;
+	bool air_gap, overlay, scratch, cache, wait_all, dry_run, gc, list_profiles, quiet, help, version;
 	int verbose;
 	int argc;
 	char **argv; /* the command; NULL-terminated */

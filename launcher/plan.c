@@ -38,7 +38,7 @@ const char *sbx_mount_op_kind_str(enum sbx_mount_op_kind k)
 
 const char *sbx_mount_origin_str(enum sbx_mount_origin o)
 {
-	static const char *const names[] = { "view", "profile", "cwd", "flag", "mask", "protect" };
+	static const char *const names[] = { "view", "profile", "cwd", "flag", "mask", "protect", "cache" };
 
 	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_ORIGINS, "every origin has its name");
 	return o < SBX_N_ORIGINS ? names[o] : "?";

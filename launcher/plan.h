@@ -108,6 +108,7 @@ enum sbx_mount_origin {
 	SBX_ORIGIN_FLAG,
 	SBX_ORIGIN_MASK, /* hides what nobody is granted: our own state, blocked segments, denied commands */
 	SBX_ORIGIN_PROTECT, /* what the host's tools would execute later */
+	SBX_ORIGIN_CACHE,   /* --cache */
 	SBX_N_ORIGINS,
 };
 const char *sbx_mount_origin_str(enum sbx_mount_origin o);

@@ -18,6 +18,8 @@
 #define SBX_VIEW_RUN_DIR "/run/sbx"
 #define SBX_RESOLV_CONF SBX_VIEW_RUN_DIR "/resolv.conf"
 /* With an allow list: executable, of no format and not on it, for the self-test. */
+/* git's system-wide configuration, where the user has an identity to pass (git_identity.h). */
+#define SBX_VIEW_GITCONFIG SBX_VIEW_RUN_DIR "/gitconfig"
 #define SBX_VIEW_UNLISTED SBX_VIEW_RUN_DIR "/unlisted"
 #define SBX_VIEW_PROC "/proc"
 #define SBX_VIEW_DEV "/dev"

@@ -14,10 +14,12 @@
 #include "launcher/view.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -26,7 +28,9 @@
 #include "launcher/owner.h"
 #include "launcher/plan_internal.h"
 #include "launcher/session_sockets.h"
+#include "launcher/view_cache.h"
 #include "launcher/view_home.h"
+#include "launcher/view_repository.h"
 #include "launcher/view_root.h"
 #include "policy/option_form.h"
 
@@ -234,7 +238,7 @@ static bool is_written(const struct builder *b, const struct grant *g)
 	return g->writable && g != b->overlay && !(g->origin == SBX_ORIGIN_CWD && sbx_plan_wants_overlay(b->p));
 }
 
-/* 0, SBX_PATH_E_*, -errno. */
+/* As judge_source(). */
 static int judge(const struct builder *b, const struct grant *g, struct sbx_path *ret_path,
 		 struct sbx_err *err)
 {
@@ -246,12 +250,12 @@ static int judge(const struct builder *b, const struct grant *g, struct sbx_path
 	r = judge_source(b, g->source, g->writable, &path, err);
 	if (r == 0 && is_written(b, g))
 		r = sbx_owner_check_set_id(b->p, &path, err);
-	if (r != 0) {
+	if (r != 0 && r != SBX_PATH_E_MISSING) {
 		sbx_path_fini(&path);
 		return r;
 	}
 	*ret_path = path;
-	return 0;
+	return r;
 }
 
 /* --- collecting grants --- */
@@ -360,6 +364,8 @@ static int collect_homes(struct builder *b)
 		if (r == 0)
 			b->grants[b->n_grants - 1].home = true;
 	}
+	if (r == 0 && !home && b->p->profile->filesystem.home && b->p->facts->throwaway_user)
+		r = sbx_plan_note(b->p, "a user made up for this run has no home that stays: name a user with --user");
 	if (r == 0 && read->n > 0 && b->p->facts->throwaway_user)
 		return sbx_plan_note(b->p, "filesystem.home_read: a user made up for this run has no home to read");
 	for (size_t i = 0; i < read->n && r == 0; i++)
@@ -410,6 +416,36 @@ static int collect_all(struct builder *b)
 	if (r == 0)
 		r = collect_tmpfs(b);
 	return r == 0 ? collect_homes(b) : r;
+}
+
+/* Behind all else, so that no current directory is taken for one of them. */
+static int collect_caches(struct builder *b)
+{
+	SBX_AUTO_FREE char *own = NULL, *dir = NULL;
+	const struct sbx_view_cache *c;
+	struct sbx_err err = { 0 };
+	int r = 0;
+
+	if (!b->p->options->cache)
+		return 0;
+	if (b->p->options->dry_run)
+		return sbx_plan_note(b->p, "--cache: its directories are made and mounted by a run");
+	/* Root's own state directory is closed to the sandbox's user, whose own is taken. */
+	if (b->p->facts->privileged && asprintf(&own, "%s/.local/state/sbx", b->p->facts->home) < 0) {
+		own = NULL;
+		return -ENOMEM;
+	}
+	r = sbx_view_cache_dir(b->p, own ? own : b->own[OWN_STATE], &dir, &err);
+	if (r > 0)
+		sbx_err_list_add(b->errs, "", 0, 0, "--cache: %s", err.msg);
+	for (size_t i = 0; r == 0 && (c = sbx_view_cache_at(i)); i++) {
+		SBX_AUTO_FREE char *source = NULL, *target = NULL;
+
+		if (asprintf(&source, "%s/%s", dir, c->name) < 0 || asprintf(&target, "%s/%s", b->p->facts->home, c->place) < 0)
+			return -ENOMEM;
+		r = collect(b, "--cache", source, target, SBX_ORIGIN_CACHE, true, false);
+	}
+	return r;
 }
 
 /* Outer targets before what lies below them: a byte order does that, '/' sorts low enough among the
@@ -547,6 +583,38 @@ static int mount_grant(struct builder *b, struct grant *g, struct sbx_path *path
 	return mask_own_dirs(b, op->source.resolved, g->target, err);
 }
 
+/* A cache at a place that something else has is not mounted, and a line says so. 0, > 0 with @err, -errno. */
+static int mount_cache(struct builder *b, struct grant *g, struct sbx_err *err)
+{
+	struct sbx_path path = { .fd = -1 };
+	struct sbx_err why = { 0 };
+	int r = check_mount_point(b, g, S_IFDIR, &why);
+
+	if (r > 0)
+		return sbx_plan_note(b->p, "--cache: none at '%s': %s", g->target, why.msg);
+	if (r == 0)
+		r = sbx_view_cache_open(b->p, g->source, &path, err);
+	return r == 0 ? mount_grant(b, g, &path, err) : r;
+}
+
+/* A home that is not there yet, in the place that was judged. --dry-run makes none. 0, SBX_PATH_E_* with @err, -errno. */
+static int make_home(struct builder *b, struct grant *g, struct sbx_path *path, struct sbx_err *err)
+{
+	int r;
+
+	*err = (struct sbx_err){ 0 };
+	if (b->p->options->dry_run) {
+		free(g->source);
+		g->source = NULL; /* nothing is there: an empty directory stands for it */
+		r = sbx_plan_note(b->p, "the home '%s' will be made", path->resolved);
+		return r == 0 ? sbx_view_add_tmpfs_asked(b->p, g->target, 0, g->origin) : r;
+	}
+	r = sbx_view_make_dirs(path->resolved, err);
+	sbx_path_fini(path);
+	path->fd = -1;
+	return r == 0 ? judge(b, g, path, err) : r;
+}
+
 static int mount_tmpfs(struct builder *b, const struct grant *g, struct sbx_err *err)
 {
 	int r = judge_target(b, g, err);
@@ -565,16 +633,65 @@ static int map_cwd(struct builder *b, const struct sbx_path *path, int *ret_moun
 	if (!sbx_idmap_applies(b->p->facts))
 		return 0;
 	r = sbx_idmap_grant(b->p, path, true, ret_mount_fd, &why);
-	if (r > 0)
+	/* A user with a name may not write either where root is the owner. */
+	if (r > 0 && (path->st.st_uid == 0 || path->st.st_gid == 0))
+		*err = why;
+	else if (r > 0)
 		sbx_err_set(err, "'%s' is not granted to a user made up for this run (%s): name one with --user",
-			    b->p->facts->cwd, why.msg);
+			    path->resolved, why.msg);
 	return r;
 }
 
-/* May the current directory be granted at its own path? Why not goes to @why: places where nobody expects their work,
- * such as /. One that would be granted but for what is in it is refused: results would be lost in the scratch home. */
+/* May @g be granted at its own path, as the directory to work in? 0; > 0 with @err; -errno. */
+static int judge_work_dir(struct builder *b, const struct grant *g, struct sbx_path *ret_path, int *ret_mount_fd,
+			  struct sbx_err *err)
+{
+	int r = judge(b, g, ret_path, err);
+
+	if (r == 0 && (ret_path->st.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH)) {
+		sbx_err_set(err, "'%s' is everybody's: work in a directory below it", g->source);
+		r = SBX_PATH_E_FORBIDDEN;
+	}
+	if (r == 0)
+		r = sbx_view_root_make_room(b->p, g->target, S_IFDIR, err);
+	if (r == 0)
+		r = map_cwd(b, ret_path, ret_mount_fd, err);
+	if (r != 0) {
+		sbx_path_fini(ret_path);
+		ret_path->fd = -1;
+	}
+	return r;
+}
+
+/* The repository that the current directory is in, whole, so that git works there. *ret_top NULL: that is not granted, or
+ * there is none. 0 or -errno. */
+static int consider_repository(struct builder *b, struct sbx_path *ret_path, int *ret_mount_fd, char **ret_top)
+{
+	SBX_AUTO_FREE char *top = NULL;
+	struct grant g = { .writable = true, .origin = SBX_ORIGIN_CWD };
+	struct sbx_err err = { 0 };
+	int r = sbx_view_repository(b->p->facts->cwd, &top);
+
+	if (r < 0 || !top)
+		return r;
+	g.source = g.target = top;
+	r = judge_work_dir(b, &g, ret_path, ret_mount_fd, &err);
+	if (r < 0)
+		return r;
+	if (r > 0)
+		return sbx_plan_note(b->p, "git finds no repository here: '%s', which the current directory is in, is not granted: "
+				     "%s", top, err.msg);
+	r = sbx_plan_note(b->p, "'%s' is granted, the git repository that the current directory is in (--bind \"$PWD\" grants "
+			  "that directory alone)", top);
+	*ret_top = sbx_steal_ptr(&top);
+	return r;
+}
+
+/* What is granted as the current directory, in *ret_dir; NULL: nothing. Why not goes to @why: places where nobody expects
+ * their work, such as /. One that would be granted but for what is in it is refused: results would be lost in the scratch
+ * home. */
 static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_mount_fd, char *why, size_t n_why,
-			bool *ret_granted)
+			char **ret_dir)
 {
 	const struct sbx_facts *f = b->p->facts;
 	struct grant g = {
@@ -587,25 +704,25 @@ static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_m
 		snprintf(why, n_why, "the current directory has no name (was it removed?)");
 		return 0;
 	}
-	r = judge(b, &g, ret_path, &err);
-	if (r == 0 && (ret_path->st.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH)) {
-		sbx_err_set(&err, "'%s' is everybody's: work in a directory below it", f->cwd);
-		r = SBX_PATH_E_FORBIDDEN;
-	}
-	if (r == 0)
-		r = sbx_view_root_make_room(b->p, f->cwd, S_IFDIR, &err);
-	if (r == 0)
-		r = map_cwd(b, ret_path, ret_mount_fd, &err);
-	if (r != 0) {
-		sbx_path_fini(ret_path);
-		ret_path->fd = -1;
-	}
+	r = consider_repository(b, ret_path, ret_mount_fd, ret_dir);
+	if (r != 0 || *ret_dir)
+		return r;
+	r = judge_work_dir(b, &g, ret_path, ret_mount_fd, &err);
 	if (r < 0)
 		return r;
 	if (r == SBX_PATH_E_SET_ID)
 		return refuse_grant(b, &g, &err);
-	*ret_granted = r == 0;
+	/* Said once, and not by each of the command's tools. */
+	if (r == 0 && f->privileged && !sbx_idmap_applies(f) && !sbx_plan_wants_overlay(b->p) &&
+	    faccessat(ret_path->fd, "", W_OK, AT_EACCESS | AT_EMPTY_PATH) < 0 && errno == EACCES)
+		r = sbx_plan_note(b->p, "'%s' belongs to uid %u, and '%s', the sandbox's user, may not write there: give it to that user "
+				  "once (chown -R %s: '%s')", ret_path->resolved, ret_path->st.st_uid, f->user_name, f->user_name,
+				  ret_path->resolved);
+	if (r < 0)
+		return r;
 	sbx_text_cut(why, n_why, "%s", err.msg);
+	if (r == 0 && !(*ret_dir = strdup(f->cwd)))
+		return -ENOMEM;
 	return 0;
 }
 
@@ -624,7 +741,8 @@ static void choose_overlay(struct builder *b)
 	const struct grant *innermost = NULL;
 
 	for (size_t i = 0; i < b->n_grants && cwd; i++)
-		if (!b->grants[i].home && sbx_path_in_prefix(cwd, b->grants[i].target))
+		if (!b->grants[i].home && b->grants[i].origin != SBX_ORIGIN_CACHE &&
+		    sbx_path_in_prefix(cwd, b->grants[i].target))
 			innermost = &b->grants[i];
 	if (sbx_plan_wants_overlay(b->p) && innermost && innermost->source && innermost->writable)
 		b->overlay = innermost;
@@ -648,16 +766,22 @@ static int mount_all(struct builder *b, struct sbx_path *cwd_path)
 			path = *cwd_path;
 			cwd_path->fd = -1;
 			cwd_path->resolved = NULL;
+		} else if (g->origin == SBX_ORIGIN_CACHE) {
+			r = mount_cache(b, g, &err);
 		} else {
 			r = g->source ? judge(b, g, &path, &err) : mount_tmpfs(b, g, &err);
 		}
-		if (r == SBX_PATH_E_MISSING && g->optional)
+		if (r == SBX_PATH_E_MISSING && g->optional) {
+			sbx_path_fini(&path);
 			continue;
-		if (r == 0 && g->home)
+		}
+		if (r == SBX_PATH_E_MISSING && g->home)
+			r = make_home(b, g, &path, &err);
+		if (r == 0 && g->home && g->source)
 			r = sbx_view_home_judge(b->p, &path, &err);
 		if (r != 0)
 			sbx_path_fini(&path);
-		if (r == 0 && g->source)
+		if (r == 0 && g->source && g->origin != SBX_ORIGIN_CACHE)
 			r = mount_grant(b, g, &path, &err);
 		if (r == -ENAMETOOLONG) {
 			sbx_err_set(&err, "what leads to '%s' is too long", g->target);
@@ -726,7 +850,7 @@ int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why
 	SBX_CLEANUP(builder_freep) struct builder *b = calloc(1, sizeof(*b));
 	struct sbx_path cwd = { .fd = -1 };
 	SBX_AUTO_CLOSE int cwd_mount_fd = -1;
-	bool granted = false;
+	SBX_AUTO_FREE char *dir = NULL;
 	int r;
 
 	if (!b)
@@ -739,11 +863,13 @@ int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why
 	/* An explicit mount there says more than the default does: --ro-bind of it stays
 	 * read-only. */
 	if (r == 0 && !p->options->scratch && !(b->p->facts->cwd && covered_by_grant(b, b->p->facts->cwd)))
-		r = consider_cwd(b, &cwd, &cwd_mount_fd, why, n_why, &granted);
-	if (r == 0 && granted)
-		r = collect(b, NULL, b->p->facts->cwd, NULL, SBX_ORIGIN_CWD, true, false);
-	if (r == 0 && granted)
+		r = consider_cwd(b, &cwd, &cwd_mount_fd, why, n_why, &dir);
+	if (r == 0 && dir)
+		r = collect(b, NULL, dir, NULL, SBX_ORIGIN_CWD, true, false);
+	if (r == 0 && dir)
 		b->grants[b->n_grants - 1].mount_fd = sbx_fd_steal(&cwd_mount_fd);
+	if (r == 0)
+		r = collect_caches(b);
 	if (r == 0)
 		r = mount_all(b, &cwd);
 	if (r == 0 && p->options->keep)

@@ -2,7 +2,7 @@
 /*
  * A home that stays: a directory of the host's at the place of the scratch home.
  *
- * It is a writable grant like any other, but for two things. It must be the user's own, since whoever else can
+ * It is a writable grant like any other, but for three things. It is made where it is missing. It must be the user's own, since whoever else can
  * write there decides what the command runs (.profile). And places to mount on (the current directory below the
  * home, files of filesystem.home_read) are made in it where they are missing: it is the sandbox's, to write and to
  * keep. What a run left there, the next one meets: so such a place must not be reached over a symlink, by what
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/text.h"
 #include "launcher/idmap.h"
@@ -21,8 +22,27 @@
 
 const char *sbx_view_home_asked(const struct sbx_plan *p, enum sbx_mount_origin *ret_origin)
 {
+	const char *home = p->options->home ? p->options->home : p->profile->filesystem.home;
+
 	*ret_origin = p->options->home ? SBX_ORIGIN_FLAG : SBX_ORIGIN_PROFILE;
-	return p->options->home ? p->options->home : p->profile->filesystem.home;
+	/* A profile for everybody: it starts in a scratch home then. */
+	return home && home[0] == '~' && !p->options->home && p->facts->throwaway_user ? NULL : home;
+}
+
+int sbx_view_make_dirs(const char *path, struct sbx_err *err)
+{
+	char part[PATH_MAX];
+
+	for (size_t n = 0; path[n];) {
+		n += 1 + strcspn(path + n + 1, "/");
+		if (sbx_text_copy_n(part, sizeof(part), path, n) < 0)
+			return -ENAMETOOLONG;
+		if (mkdir(part, 0700) == 0 || errno == EEXIST)
+			continue;
+		sbx_err_set(err, "'%s' cannot be made: %s", part, strerror(errno));
+		return SBX_PATH_E_ACCESS;
+	}
+	return 0;
 }
 
 int sbx_view_home_judge(const struct sbx_plan *p, const struct sbx_path *path, struct sbx_err *err)

@@ -9,6 +9,10 @@
 /* The directory that is the sandbox's home instead of a scratch one, as asked for; NULL: none. */
 const char *sbx_view_home_asked(const struct sbx_plan *p, enum sbx_mount_origin *ret_origin);
 
+/* Make the absolute @path and what leads to it, as far as they are missing, for their owner alone. 0, SBX_PATH_E_ACCESS with
+ * @err, -errno. */
+int sbx_view_make_dirs(const char *path, struct sbx_err *err);
+
 /* Is @path, judged as a writable grant, fit for a home? 0, or SBX_PATH_E_FORBIDDEN with @err. */
 int sbx_view_home_judge(const struct sbx_plan *p, const struct sbx_path *path, struct sbx_err *err);
 

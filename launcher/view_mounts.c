@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/git_identity.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view_devices.h"
 #include "launcher/view_home.h"
@@ -95,6 +96,20 @@ static int add_unlisted(struct sbx_plan *p)
 	if (r == 0)
 		p->mounts[p->n_mounts - 1].mode = 0555;
 	return r;
+}
+
+static int add_git_identity(struct sbx_plan *p)
+{
+	struct sbx_git_identity id;
+	SBX_AUTO_FREE char *text = NULL;
+
+	if (p->profile->environment.hide_git_identity)
+		return 0;
+	sbx_git_identity_read(p->facts, &id);
+	if (!id.name[0] && !id.email[0])
+		return 0;
+	text = sbx_git_identity_print(&id);
+	return text ? sbx_view_add_text(p, SBX_MOUNT_FILE, SBX_VIEW_GITCONFIG, text) : -ENOMEM;
 }
 
 /* The files that differ from sandbox to sandbox; /etc has symlinks to them. */
@@ -195,6 +210,8 @@ int sbx_plan_view(struct sbx_plan *p, struct sbx_err_list *errs)
 	r = sbx_view_add_root(p, errs);
 	if (r == 0)
 		r = add_files(p);
+	if (r == 0)
+		r = add_git_identity(p);
 	if (r == 0)
 		r = add_fresh(p, errs);
 	if (r == 0)

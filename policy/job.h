@@ -21,7 +21,7 @@ struct sbx_job {
 	char *profile, *workspace, *analysis_id, *user, *chdir, *hostname, *receipt, *keep, *root, *home;
 	struct sbx_str_list bind, ro_bind, tmpfs, device, allow, deny, publish, env, limit;
 	struct sbx_str_list command; /* v is NULL-terminated, or NULL when there is none */
-	bool air_gap, overlay, scratch, wait_all;
+	bool air_gap, overlay, scratch, cache, wait_all;
 };
 
 /* Parse and check @yaml (untrusted). Every problem goes to @errs under the name @file; 0; SBX_JOB_E_INVALID

@@ -374,7 +374,7 @@ static const struct sbx_key filesystem_rows[] = {
 	  .help = "Device nodes of the host, as in `/dev/nvidia*` or `/dev/dri` (what is in it); of those that the system "
 		  "policy lists." },
 	{ "home", SBX_KEY_STRING, PROFILE(filesystem.home), .check = check_host_path,
-	  .help = "A directory of the user's own that is the home inside, and stays; a scratch one unless said." },
+	  .help = "A directory of the user's own that is the home inside, and stays; made when missing. A scratch one unless said." },
 	{ "home_read", SBX_KEY_STRINGS, PROFILE(filesystem.home_read), .max = 256, .check = check_below_home,
 	  .help = "Files and directories below the user's home, as in `.gitconfig`, that are seen at the same place "
 		  "in the home inside, read-only; what does not exist is skipped." },
@@ -431,6 +431,7 @@ static const struct sbx_key network_rows[] = {
 static const struct sbx_key_block network_keys = { "network", network_rows,
 						   SBX_N_ELEMENTS(network_rows) };
 
+static const char *const git_identity_words[] = { "pass", "hide", NULL };
 static const struct sbx_key environment_rows[] = {
 	{ "pass", SBX_KEY_STRINGS, PROFILE(environment.pass), .max = 256,
 	  .check = check_env_pattern, .besides = sbx_shipped_env_pass,
@@ -438,6 +439,9 @@ static const struct sbx_key environment_rows[] = {
 		  "rest." },
 	{ "set", SBX_KEY_ENV, .max = 256, .check = check_env_name,
 	  .help = "Variables and their values, `NAME: value`." },
+	{ "git_identity", SBX_KEY_SWITCH, PROFILE(environment.hide_git_identity), .words = git_identity_words,
+	  .help = "pass: git inside commits under the user's name and mail address, where the repository or the home inside "
+		  "has no other." },
 };
 static const struct sbx_key_block environment_keys = { "environment", environment_rows,
 						       SBX_N_ELEMENTS(environment_rows) };

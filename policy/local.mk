@@ -104,6 +104,7 @@ tests_fuzz_fuzz_pattern_SOURCES = tests/fuzz/fuzz_pattern.c
 tests_fuzz_fuzz_pattern_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
 
 EXTRA_DIST += \
+	tests/golden/profile-agent.yaml \
 	tests/golden/profile-ai-bash.yaml \
 	tests/golden/profile-build.yaml \
 	tests/golden/profile-default.yaml \

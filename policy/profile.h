@@ -146,6 +146,7 @@ struct sbx_profile {
 		struct sbx_str_list pass; /* names, a trailing * allowed ("LC_*") */
 		size_t n_set;
 		struct sbx_env_entry *set;
+		bool hide_git_identity; /* environment.git_identity: hide */
 	} environment;
 	size_t n_probes; /* selftest: the extra ones */
 	struct sbx_probe *probes;

@@ -3,6 +3,7 @@
 
 profilesdir = $(pkgdatadir)/profiles
 dist_profiles_DATA = \
+	%reldir%/agent.yaml \
 	%reldir%/ai-bash.yaml \
 	%reldir%/build.yaml \
 	%reldir%/default.yaml \

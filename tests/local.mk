@@ -52,6 +52,7 @@ EXTRA_DIST += \
 	%reldir%/system/inside.py \
 	%reldir%/system/kernel_probes.py \
 	%reldir%/system/test_addresses.py \
+	%reldir%/system/test_agent.py \
 	%reldir%/system/test_ambient.py \
 	%reldir%/system/attached.py \
 	%reldir%/system/test_attach.py \
@@ -111,6 +112,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_trust.py \
 	%reldir%/system/test_uid_pool.py \
 	%reldir%/system/test_views.py \
+	%reldir%/system/test_where.py \
 	%reldir%/system/without.py \
 	%reldir%/system/worker.py \
 	%reldir%/system/workspaces.py \

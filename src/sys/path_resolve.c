@@ -112,6 +112,14 @@ static int refuse_open(const struct walk *w, const char *name, int error, struct
 		sbx_err_set(err, "%s is not a directory, so '%s' cannot be in it", shown(w), name);
 		return SBX_PATH_E_TYPE;
 	case -EACCES:
+		if (w->st.st_mode & S_IXOTH) {
+			sbx_err_set(err, "cannot reach '%s' in %s: %s", name, shown(w), strerror(EACCES));
+			return SBX_PATH_E_ACCESS;
+		}
+		sbx_err_set(err, "cannot reach '%s' in %s: %s: that directory has mode %04o and belongs to uid %u: work in one that the "
+			    "sandbox's user may enter, or open it (chmod o+x %s)", name, shown(w), strerror(EACCES),
+			    w->st.st_mode & 07777, w->st.st_uid, shown(w));
+		return SBX_PATH_E_ACCESS;
 	case -EPERM:
 	case -ENAMETOOLONG:
 	case -ESTALE:

@@ -54,6 +54,7 @@ static void test_everything(void **state)
 			  "air_gap: true\n"
 			  "receipt: out/receipt.json\n"
 			  "overlay: true\n"
+			  "cache: true\n"
 			  "wait_all: true\n"
 			  "keep: out/kept\n"
 			  "command: [sh, -c, \"echo 'a\tb'\\nexit 1\\n\", '', 10]\n");
@@ -67,7 +68,7 @@ static void test_everything(void **state)
 	assert_string_equal(j->hostname, "box");
 	assert_string_equal(j->receipt, "out/receipt.json");
 	assert_true(j->air_gap);
-	assert_true(j->overlay && j->wait_all);
+	assert_true(j->overlay && j->cache && j->wait_all);
 	assert_string_equal(j->keep, "out/kept");
 	assert_int_equal(j->bind.n, 2);
 	assert_string_equal(j->bind.v[1], "/data/b:/b");
@@ -96,7 +97,7 @@ static void test_nothing(void **state)
 	assert_null(j->profile);
 	assert_null(j->command.v);
 	assert_false(j->air_gap);
-	assert_false(j->overlay || j->wait_all);
+	assert_false(j->overlay || j->cache || j->wait_all);
 	assert_int_equal(empty->command.n, 0);
 	assert_int_equal(empty->bind.n, 0);
 	assert_null(parse(""));

@@ -63,7 +63,7 @@ static void test_all(void **state)
 			       "--air-gap", "--env", "A=1", "--env", "B", "--limit", "tmp=1M",
 			       "--chdir", "/d", "--hostname", "h", "--user", "u", "--receipt", "r",
 			       "--overlay", "--keep", "k", "--tmpfs", "/t", "--tmpfs=~/u:2M", "--home", "/o", "--device", "/dev/dri", "--root=minimal",
-			       "--wait-all",
+			       "--wait-all", "--cache",
 			       "--dry-run", "-v", "-v", "cmd", "--profile", "q"),
 			 0);
 	assert_string_equal(o.profile, "p");
@@ -75,7 +75,7 @@ static void test_all(void **state)
 	assert_string_equal(o.user, "u");
 	assert_string_equal(o.receipt, "r");
 	assert_string_equal(o.keep, "k");
-	assert_true(o.overlay);
+	assert_true(o.overlay && o.cache);
 	assert_true(o.wait_all);
 	assert_int_equal(o.n_binds, 2);
 	assert_string_equal(o.binds[0].source, "/a");
@@ -347,7 +347,7 @@ static void test_job_alone(void **state)
 	assert_int_equal(PARSE(&o, &err, "--job", "nightly"), 0);
 	assert_string_equal(o.job, "nightly");
 	assert_int_equal(sbx_options_add_job(&o, job("profile: p\nworkspace: w\nanalysis_id: a\nuser: u\n"
-						     "chdir: /c\nhostname: h\nreceipt: r\nair_gap: true\noverlay: true\nwait_all: true\nkeep: k\n"
+						     "chdir: /c\nhostname: h\nreceipt: r\nair_gap: true\noverlay: true\ncache: true\nwait_all: true\nkeep: k\n"
 						     "bind: ['/a\\:b:/c']\nro_bind: [/d]\nallow: [x.org]\n"
 						     "deny: [y.org]\npublish: [1]\nenv: [A=1]\nlimit: [tmp=1M]\n"
 						     "tmpfs: [/t]\nhome: /o\ndevice: [/dev/kfd]\nroot: /r\n"
@@ -360,7 +360,7 @@ static void test_job_alone(void **state)
 	assert_string_equal(o.hostname, "h");
 	assert_string_equal(o.receipt, "r");
 	assert_string_equal(o.keep, "k");
-	assert_true(o.air_gap && o.overlay && o.wait_all);
+	assert_true(o.air_gap && o.overlay && o.wait_all && o.cache);
 	assert_int_equal(o.n_binds, 2);
 	assert_string_equal(o.binds[0].source, "/a:b");
 	assert_string_equal(o.binds[0].target, "/c");

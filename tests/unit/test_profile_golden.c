@@ -8,7 +8,7 @@
 #include "tests/unit/golden.h"
 
 static const char *const names[] = {
-	"ai-bash", "build", "default", "full", "install", "none", "notebook", "vite-preview",
+	"agent", "ai-bash", "build", "default", "full", "install", "none", "notebook", "vite-preview",
 };
 
 static void test_golden(void **state)
@@ -70,6 +70,10 @@ static const struct expectation expectations[] = {
 	{ "build", "pypi.org", 443, SBX_DENY },
 	{ "vite-preview", "fonts.gstatic.com", 443, SBX_ALLOW },
 	{ "vite-preview", "www.gstatic.com", 443, SBX_DENY },
+	{ "agent", "api.anthropic.com", 443, SBX_ALLOW },
+	{ "agent", "generativelanguage.googleapis.com", 443, SBX_ALLOW },
+	{ "agent", "files.pythonhosted.org", 443, SBX_ALLOW },
+	{ "agent", "statsig.anthropic.com", 443, SBX_DENY },
 	{ "ai-bash", "api.anthropic.com", 443, SBX_ALLOW },
 	{ "ai-bash", "github.com", 80, SBX_ALLOW },
 	{ "ai-bash", "api.github.com", 443, SBX_DENY },

@@ -172,7 +172,6 @@ static void test_home_refused(void **state)
 	plan_world_refused(w, 125, "--home: '", "--home", w->facts.home, "--", "true");
 	plan_world_said(w, "the home directory and cannot be granted writable");
 	plan_world_refused(w, 125, "above the home directory", "--home", w->dir, "--", "true");
-	plan_world_refused(w, 125, "does not exist", "--home", plan_world_path(w, "missing"), "--", "true");
 	plan_world_refused(w, 125, "no directory", "--home", plan_world_path(w, "file"), "--", "true");
 	plan_world_refused(w, 125, "blocked segment", "--home", plan_world_path(w, "kept/.ssh"), "--", "true");
 	plan_world_refused(w, 125, "own files", "--home", plan_world_path(w, "state"), "--", "true");
@@ -180,6 +179,25 @@ static void test_home_refused(void **state)
 			   spec(w, "home/other", w->facts.home), "--", "true");
 	w->facts.uid = getuid() + 1;
 	plan_world_refused(w, 125, "a home must be its user's own", "--home", plan_world_path(w, "kept"), "--", "true");
+}
+
+/* With what leads to it, for its user alone; a plan that is only printed makes none. */
+static void test_home_is_made(void **state)
+{
+	struct plan_world *w = *state;
+	char *home = plan_world_path(w, "home/a/b");
+	struct stat st;
+
+	w->facts.uid = getuid();
+	plan_world_must(w, "--dry-run", "--home", home, "--", "true");
+	assert_true(plan_world_noted(w, "will be made"));
+	assert_true(stat(home, &st) < 0);
+	plan_world_must(w, "--home", home, "--", "true");
+	assert_true(stat(home, &st) == 0 && (st.st_mode & 07777) == 0700);
+	assert_int_equal(plan_world_mount(w, w->facts.home)->source.st.st_ino, st.st_ino);
+	assert_true(stat(plan_world_path(w, "home/a"), &st) == 0 && (st.st_mode & 07777) == 0700);
+	plan_world_write(w, "file", "", 0644);
+	plan_world_refused(w, 125, "is not a directory", "--home", plan_world_path(w, "file/x"), "--", "true");
 }
 
 /* What an earlier run left in it cannot choose where this one's mounts go. */
@@ -668,7 +686,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_tmpfs), TEST(test_tmpfs_refused), TEST(test_tmpfs_and_grants), TEST(test_tmpfs_and_disk),
-		TEST(test_home), TEST(test_home_refused), TEST(test_home_places), TEST(test_home_read),
+		TEST(test_home), TEST(test_home_refused), TEST(test_home_is_made), TEST(test_home_places), TEST(test_home_read),
 		TEST(test_home_read_forms), TEST(test_devices), TEST(test_devices_refused),
 		TEST(test_devices_of_the_system_policy), TEST(test_many_devices),
 		TEST(test_root_host), TEST(test_root_minimal), TEST(test_root_minimal_grants), TEST(test_root_dir),

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What agents need: the user's identity for commits, the whole repository, a home that is made and stays."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from workspaces import Workspace, space  # noqa: F401
+
+PROFILES = ["default", "notebook", "none", "install", "build", "vite-preview", "ai-bash", "agent", "full"]
+
+
+def outside(world, *argv, cwd, check=True):
+    return subprocess.run([*world.ns(world.user.pw_name), "env", "-C", cwd, *argv], capture_output=True, text=True, timeout=30,
+                          check=check, env={"PATH": "/usr/bin:/bin", "HOME": world.user.pw_dir})
+
+
+def make_repository(sbx, at=None):
+    top = at or sbx.work
+    os.makedirs(top, exist_ok=True)
+    sbx.own(sbx.world.user.pw_uid)
+    outside(sbx.world, "git", "init", "-q", "-b", "main", cwd=top)
+    return top
+
+
+@pytest.fixture
+def identity(sbx):
+    path = os.path.join(sbx.world.user.pw_dir, ".gitconfig")
+    with open(path, "w") as f:
+        f.write('[user]\n\tname = "Ada \\"A\\" L"\n\temail = ada@example.org\n[http]\n\textraHeader = token\n')
+    os.chown(path, sbx.world.user.pw_uid, sbx.world.user.pw_gid)
+    yield path
+    os.unlink(path)
+
+
+# --- git's identity ---
+
+COMMIT = ["sh", "-c", "git commit -q --allow-empty -m x && git log -1 --format='%an %ae %cn %ce'; git config http.extraHeader; true"]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_commit(sbx, identity, profile):
+    make_repository(sbx)
+    r = sbx.run(["--profile", profile], COMMIT)
+    assert r.out == 'Ada "A" L ada@example.org Ada "A" L ada@example.org\n', r
+
+
+def test_no_identity(sbx, identity):
+    """The twin: a profile that hides it, and a user without one."""
+    make_repository(sbx)
+    sbx.profile("hide", "extends: none\nenvironment: {git_identity: hide}\n")
+    r = sbx.run(["--profile", "hide"], COMMIT)
+    assert "tell me who you are" in r.err and "Ada" not in r.out + r.err, r
+    os.truncate(identity, 0)
+    r = sbx.run(["--profile", "none"], COMMIT)
+    assert "tell me who you are" in r.err, r
+
+
+def test_other_identities_come_first(sbx, identity):
+    """The repository's own, the home's, variables: stronger than what is passed, as on the host."""
+    make_repository(sbx)
+    outside(sbx.world, "git", "config", "user.email", "work@example.org", cwd=sbx.work)
+    assert "Ada \"A\" L work@example.org" in sbx.run(["--profile", "none"], COMMIT).out
+    home = ["sh", "-c", "git config --global user.name Home && " + COMMIT[2]]
+    assert "Home work@example.org" in sbx.run(["--profile", "none"], home).out
+    r = sbx.run(["--profile", "none", "--env", "GIT_AUTHOR_NAME=Var"], COMMIT)
+    assert "Var work@example.org" in r.out, r
+
+
+def test_identity_by_way(space, identity):
+    """A user that exists has it, as root's sandbox too; one made up for the run has none, and commits with variables."""
+    space.outside("git", "init", "-q")
+    r = space.run(COMMIT[2], ["--profile", "none"])
+    if space.way != "pool":
+        assert r.out == 'Ada "A" L ada@example.org Ada "A" L ada@example.org\n', r
+        return
+    assert "tell me who you are" in r.err, r
+    variables = ["GIT_AUTHOR_NAME=V", "GIT_AUTHOR_EMAIL=v@e", "GIT_COMMITTER_NAME=V", "GIT_COMMITTER_EMAIL=v@e"]
+    assert space.run(COMMIT[2], ["--profile", "none"] + [w for v in variables for w in ("--env", v)]).out == "V v@e V v@e\n"
+
+
+# --- a subdirectory of a repository ---
+
+
+def in_subdirectory(space, args=(), script="git rev-parse --show-prefix; touch ../../top.new here.new"):
+    """As if started in sub/deep."""
+    space.sbx.wrapper = ["env", "-C", space.path("sub/deep")]
+    return space.run(script, ["--profile", "none", *args])
+
+
+def make_tree(space):
+    space.outside("git", "init", "-q")
+    space.make({"sub/deep/": None, "file": "x"})
+
+
+def test_subdirectory(space):
+    """The whole repository, and a line; the twin has no repository around it."""
+    space.make({"sub/deep/": None})
+    r = in_subdirectory(space)
+    assert "not a git repository" in r.err and " is granted" not in r.err and not os.path.exists(space.path("top.new")), r
+    make_tree(space)
+    r = in_subdirectory(space)
+    assert r.out == "sub/deep/\n" and os.path.exists(space.path("top.new")) and os.path.exists(space.path("sub/deep/here.new")), r
+    assert f"'{space.dir}' is granted, the git repository" in r.err and r.err.count("\n") == 1, r
+
+
+def test_subdirectory_by_an_explicit_bind(space):
+    make_tree(space)
+    r = in_subdirectory(space, ["--bind", space.path("sub/deep")])
+    assert r.out == "" and "not a git repository" in r.err and " is granted" not in r.err, r
+    assert not os.path.exists(space.path("top.new")) and os.path.exists(space.path("sub/deep/here.new"))
+
+
+def test_subdirectory_by_policy(sbx):
+    """Where policy ends below the top, git finds no repository and the line says why."""
+    space = Workspace(sbx, "user")
+    make_tree(space)
+    sbx.profile("narrow", f"extends: none\nfilesystem: {{allowed_prefixes: [{space.dir}/sub]}}\n")
+    r = in_subdirectory(space)
+    assert r.out == "sub/deep/\n", r
+    os.unlink(space.path("top.new"))
+    sbx.wrapper = ["env", "-C", space.path("sub/deep")]
+    r = sbx.run(["--profile", "narrow"], ["sh", "-c", "git rev-parse --show-prefix; touch ../../top.new here.new"])
+    assert r.out == "" and "git finds no repository here" in r.err and "not a git repository" in r.err, r
+    assert "allowed_prefixes" in r.err and not os.path.exists(space.path("top.new")), r
+
+
+def test_subdirectory_of_somebody_elses(sbx):
+    """A .git that others may have made decides nothing; nor a socket or an empty directory of that name."""
+    space = Workspace(sbx, "user")
+    make_tree(space)
+    for at in [".git", "."]:
+        os.chown(space.path(at), 4711, 4711)
+        os.chmod(space.path(at), 0o777)
+        r = in_subdirectory(space)
+        assert " is granted" not in r.err and not os.path.exists(space.path("top.new")), (at, r)
+    space.give()
+    os.chmod(space.dir, 0o755)
+    assert in_subdirectory(space).out == "sub/deep/\n"
+    os.unlink(space.path("top.new"))
+    os.unlink(space.path(".git/HEAD"))
+    r = in_subdirectory(space)
+    assert " is granted" not in r.err and not os.path.exists(space.path("top.new")), r
+
+
+def test_submodule(sbx):
+    """Its git directory is in the repository around it."""
+    space = Workspace(sbx, "user")
+    make_tree(space)
+    space.make({".git/modules/": None})
+    space.outside("git", "init", "-q", "--separate-git-dir", space.path(".git/modules/sub"), "sub")
+    assert os.path.isfile(space.path("sub/.git"))
+    r = in_subdirectory(space)
+    assert r.out == "deep/\n" and f"'{space.dir}' is granted" in r.err, r
+
+
+def test_subdirectory_with_overlay(sbx):
+    space = Workspace(sbx, "user")
+    make_tree(space)
+    r = in_subdirectory(space, ["--overlay"])
+    assert r.out == "sub/deep/\n" and not os.path.exists(space.path("top.new")), r
+
+
+# --- a home that is made ---
+
+WRITE, READ = ["sh", "-c", "echo left >~/f"], ["sh", "-c", "cat ~/f; stat -c '%a %u' ~; id -u"]
+
+
+def test_home_is_made(space):
+    """With what leads to it, for its user alone; --dry-run makes nothing. The twin, a file at its place, is refused."""
+    home = space.sbx.world.user.pw_dir + "/.local/share/sbx-homes/agent"
+    shutil.rmtree(space.sbx.world.user.pw_dir + "/.local", ignore_errors=True)
+    args = ["--profile", "agent"]
+    r = space.sbx.run(space.args(args + ["--dry-run"]), ["true"], root=space.root)
+    assert r.rc == 0 and not os.path.exists(home), r
+    assert space.sbx.run(space.args(args), WRITE, root=space.root).rc == 0
+    r = space.sbx.run(space.args(args), READ, root=space.root)
+    if space.way == "pool":
+        assert "no home that stays: name a user with --user" in r.err and "No such file" in r.err, r
+        assert not os.path.exists(home)
+        return
+    words = r.out.split()
+    assert words[:2] == ["left", "700"] and words[2] == words[3] and r.err == "", r
+    made = [os.stat(home), os.stat(os.path.dirname(home))]
+    assert all(st.st_uid == space.sbx.world.user.pw_uid and st.st_mode & 0o777 == 0o700 for st in made)
+    os.rename(home, home + ".old")
+    with open(home, "w") as f:
+        f.write("x")
+    r = space.sbx.run(space.args(args), READ, root=space.root)
+    assert r.rc == 125 and "is no directory" in r.err, r
+    shutil.rmtree(space.sbx.world.user.pw_dir + "/.local")
+
+
+def test_home_that_cannot_be_made(sbx):
+    os.mkdir(sbx.tmp + "/closed", 0o755)
+    for at in sbx.tmp + "/closed/h", "/etc/h":
+        r = sbx.run(["--home", at], ["true"])
+        assert r.rc == 125 and r.err.startswith("sbx-run: --home: ") and r.err.count("\n") == 1, r
+
+
+def test_programs_of_the_home(sbx):
+    """Found last: none hides the system's."""
+    home = sbx.tmp + "/h"
+    make = "mkdir -p ~/.local/bin; for n in mine true; do printf '#!/bin/sh\\necho %s\\n' $n >~/.local/bin/$n; chmod +x ~/.local/bin/$n; done"
+    os.chown(sbx.tmp, sbx.world.user.pw_uid, -1)
+    assert sbx.run(["--home", home], ["sh", "-c", make]).rc == 0
+    assert sbx.run(["--home", home], ["mine"]).out == "mine\n"
+    assert sbx.run(["--home", home], ["true"]).out == ""
+    assert sbx.run([], ["mine"]).rc == 127
+
+
+# --- caches ---
+
+PLACES = [".npm", ".cache/pip", ".cargo/registry", ".cargo/git", "go/pkg/mod", ".cache/go-build"]
+FILL = "for d in %s; do mkdir -p ~/$d/credentials ~/$d/.git && echo kept >~/$d/f && echo c >~/$d/credentials/c && echo g >~/$d/.git/config; done" \
+    % " ".join(PLACES)
+COUNT = "cat %s 2>/dev/null | wc -l" % " ".join(f"~/{d}/f ~/{d}/credentials/c ~/{d}/.git/config" for d in PLACES)
+
+
+def test_cache(sbx):
+    """Stays for the profile, and for no other one; nothing of it is in the host's own caches. The twin keeps nothing."""
+    for args, found in [([], 0), (["--cache"], 18), (["--cache", "--overlay"], 18)]:
+        first = sbx.run(args, ["sh", "-ec", FILL])
+        assert first.rc == 0 and first.err == "", first
+        assert sbx.run(args, ["sh", "-c", COUNT]).out == f"{found}\n"
+    assert sbx.run([], ["sh", "-c", COUNT]).out == "0\n"
+    assert sbx.run(["--cache", "--profile", "none"], ["sh", "-c", COUNT]).out == "0\n"
+    assert not os.path.exists(sbx.world.user.pw_dir + "/.npm")
+    assert os.stat(sbx.state + "/cache/by-name/default/npm").st_mode & 0o777 == 0o700
+    r = sbx.run(["--cache"], ["sh", "-c", "touch ~/.cache/other ~/.cargo/x ~/go/x && ls " + sbx.state])
+    assert "Permission denied" not in r.err and "cache" not in r.out, r
+
+
+def test_cache_of_a_file(sbx):
+    """By its path: of the same name elsewhere is another one."""
+    for d in "a", "b":
+        os.mkdir(f"{sbx.tmp}/{d}")
+        with open(f"{sbx.tmp}/{d}/p.yaml", "w") as f:
+            f.write("name: default\nnetwork: {mode: offline}\n")
+    sbx.own(sbx.world.user.pw_uid)
+    assert sbx.run(["--cache", "--profile", f"{sbx.tmp}/a/p.yaml"], ["sh", "-ec", FILL]).rc == 0
+    assert sbx.run(["--cache", "--profile", "../a/p.yaml"], ["sh", "-c", COUNT]).out == "18\n"
+    assert sbx.run(["--cache", "--profile", f"{sbx.tmp}/b/p.yaml"], ["sh", "-c", COUNT]).out == "0\n"
+    assert sbx.run(["--cache"], ["sh", "-c", COUNT]).out == "0\n"
+
+
+def test_cache_and_home(sbx):
+    """A home that stays has its own place for each; the cache is seen there, and the home's is below."""
+    os.chown(sbx.tmp, sbx.world.user.pw_uid, -1)
+    home = ["--home", sbx.tmp + "/h"]
+    assert sbx.run(home, ["sh", "-c", "mkdir ~/.npm; echo home >~/.npm/f"]).rc == 0
+    assert sbx.run(home + ["--cache"], ["sh", "-ec", "test ! -e ~/.npm/f; echo cache >~/.npm/f"]).rc == 0
+    assert sbx.run(home, ["sh", "-c", "cat ~/.npm/f"]).out == "home\n"
+    assert sbx.run(["--cache"], ["sh", "-c", "cat ~/.npm/f"]).out == "cache\n"
+
+
+def test_cache_where_another_grant_is(sbx):
+    """It is left out, with a line; the others are there."""
+    os.mkdir(sbx.tmp + "/mine")
+    sbx.own(sbx.world.user.pw_uid)
+    npm = sbx.world.user.pw_dir + "/.npm"
+    r = sbx.run(["--cache", "--bind", f"{sbx.tmp}/mine:{npm}"], ["sh", "-ec", "echo x >~/.npm/f; echo x >~/.cache/pip/f"])
+    assert r.rc == 0 and r.err.count("\n") == 1 and f"none at '{npm}'" in r.err, r
+    assert os.listdir(sbx.tmp + "/mine") == ["f"]
+    assert os.listdir(sbx.state + "/cache/by-name/default/pip") == ["f"]
+
+
+def test_cache_as_root(space):
+    """In the user's own state directory; a user made up for the run can have none."""
+    state = space.sbx.world.user.pw_dir + "/.local/state/sbx"
+    r = space.run(FILL, ["--cache"])
+    if space.way == "pool":
+        assert r.rc == 125 and "name a user with --user" in r.err and r.err.count("\n") == 1, r
+        return
+    assert r.rc == 0 and space.run(COUNT, ["--cache"]).out == "18\n", r
+    if space.way == "root":
+        assert os.stat(state + "/cache/by-name/default/npm/f").st_uid == space.sbx.world.user.pw_uid
+        shutil.rmtree(space.sbx.world.user.pw_dir + "/.local")
+
+
+def test_cache_is_no_grant(sbx):
+    """Nothing else of the state directory is granted, also where a symlink of ours leads elsewhere."""
+    os.makedirs(sbx.state + "/cache/by-name/default")
+    os.symlink(sbx.tmp, sbx.state + "/cache/by-name/default/npm")
+    sbx.own(sbx.world.user.pw_uid)
+    r = sbx.run(["--cache"], ["true"])
+    assert r.rc == 125 and "--cache: " in r.err and r.err.count("\n") == 1, r
+    os.unlink(sbx.state + "/cache/by-name/default/npm")
+    assert sbx.run(["--cache"], ["true"]).rc == 0
+    assert sbx.run(["--bind", sbx.state + "/cache/by-name/default/npm"], ["true"]).rc == 125
