@@ -119,10 +119,13 @@ struct sbx_run {
 	/* --keep (keep.c) */
 	pid_t keeper_pid;
 	int keep_fd;  /* channel to the keeper */
-	int upper_fd; /* the overlay's upper directory, or with --scratch the home */
-	int64_t scratch_files; /* with --scratch: at the start, and when the home is gone what came to be there */
+	int upper_fd; /* the overlay's upper directory */
 	struct sbx_keep_counts keep_counts;
 	struct sbx_err keep_err; /* why not, when the command ran and it is not */
+
+	/* --scratch */
+	int scratch_fd;	       /* the scratch home */
+	int64_t scratch_files; /* in it at the start; when it is let go, what came to be there */
 
 	struct sbx_terminals terminals; /* as they were before anything of ours had them */
 
