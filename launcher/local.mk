@@ -38,6 +38,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/plan_sources.c %reldir%/plan_sources.h \
 	%reldir%/probes.c \
 	%reldir%/profile_list.c %reldir%/profile_list.h \
+	%reldir%/refusals.c %reldir%/refusals.h \
 	%reldir%/rights.c %reldir%/rights.h \
 	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \
 	%reldir%/session_sockets.c %reldir%/session_sockets.h \
@@ -64,7 +65,7 @@ launcher_plan_tests = \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
-	tests/unit/test_probes tests/unit/test_rights tests/unit/test_session_sockets tests/unit/test_tree \
+	tests/unit/test_probes tests/unit/test_refusals tests/unit/test_rights tests/unit/test_session_sockets tests/unit/test_tree \
 	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
 SBX_GOLDEN_TESTS += tests/unit/test_plan_json
@@ -114,6 +115,8 @@ tests_unit_test_plan_json_SOURCES = tests/unit/test_plan_json.c tests/unit/golde
 tests_unit_test_plan_json_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
 tests_unit_test_probes_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_refusals_SOURCES = tests/unit/test_refusals.c
+tests_unit_test_refusals_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
@@ -145,6 +148,7 @@ launcher_common_sources = \
 	%reldir%/receipt.c %reldir%/receipt.h \
 	%reldir%/record.c %reldir%/record.h \
 	%reldir%/record_events.c %reldir%/record_internal.h \
+	%reldir%/record_refusals.c \
 	%reldir%/run.c %reldir%/run.h \
 	%reldir%/placeholders.c %reldir%/placeholders.h \
 	%reldir%/runtime.c %reldir%/runtime.h \

@@ -29,5 +29,6 @@ void sbx_run_fini(struct sbx_run *r)
 	r->args_fd = sbx_fd_close(r->args_fd);
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
 	r->pid1_fd = sbx_fd_close(r->pid1_fd);
+	r->refusals = sbx_refusals_free(r->refusals);
 	sbx_terminals_fini(&r->terminals);
 }

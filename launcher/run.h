@@ -13,6 +13,7 @@
 #include "launcher/keep_copy.h"
 #include "launcher/orders.h"
 #include "launcher/plan.h"
+#include "launcher/refusals.h"
 #include "launcher/terminal.h"
 #include "store/store.h"
 #include "sys/cgroup.h"
@@ -158,6 +159,7 @@ struct sbx_run {
 	uint64_t failing_since_us; /* monotonic: writing has failed from then on; 0: it has not */
 	uint64_t retry_at_us; /* when it is tried again */
 	char *selftest;       /* the verdicts for the row, when they are made already; malloc'ed */
+	struct sbx_refusals *refusals; /* NULL: none */
 	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of those there was no room for */
 	uint64_t flush_at_us; /* when sbx_record_flush() is due; 0: it is not */
 	uint64_t tidy_at_us;  /* when the command is not a short one (sbx_record_tidy); 0: not, or done */
