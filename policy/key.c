@@ -317,7 +317,7 @@ static const struct sbx_key limit_rows[] = {
 	  .help = "Size of /tmp, /var/tmp and /dev/shm, of each, kept in memory." },
 	{ "home", SBX_KEY_SIZE, LIMIT(home_bytes), MIB, PIB,
 	  .help = "Size of the scratch home, kept in memory." },
-	{ "open_files", SBX_KEY_COUNT, LIMIT(open_files), 16, 1048576,
+	{ "open_files", SBX_KEY_COUNT, LIMIT(open_files), 64, 1048576,
 	  .help = "Open files of one process." },
 	{ "wall_time", SBX_KEY_TIME, LIMIT(wall_time_ms), 1, 365 * DAY_MS,
 	  .help = "Time until the command is ended." },
