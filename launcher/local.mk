@@ -65,7 +65,8 @@ launcher_plan_tests = \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
-	tests/unit/test_probes tests/unit/test_refusals tests/unit/test_rights tests/unit/test_session_sockets tests/unit/test_tree \
+	tests/unit/test_probes tests/unit/test_refusals tests/unit/test_rights tests/unit/test_session_sockets tests/unit/test_supervise \
+	tests/unit/test_tree \
 	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
 SBX_GOLDEN_TESTS += tests/unit/test_plan_json
@@ -121,6 +122,8 @@ tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
 tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run.c %reldir%/supervise.c %reldir%/terminal.c
+tests_unit_test_supervise_LDADD = src/ipc/libsbx-ipc.a $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_tree_SOURCES = tests/unit/test_tree.c
 tests_unit_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_trust_SOURCES = tests/unit/test_trust.c tests/unit/scratch.h

@@ -78,7 +78,7 @@ static void on_stage_ready(struct sbx_run *r, struct sbx_span span, const int *f
 /* Once, and only where it was asked for. */
 static void on_stage_upper(struct sbx_run *r, struct sbx_span span, int *fds, size_t n_fds)
 {
-	int *place = r->plan->keep.path ? &r->upper_fd : r->plan->options->scratch ? &r->scratch_fd : NULL;
+	int *place = r->plan->keep.path ? &r->upper_fd : r->options->scratch ? &r->scratch_fd : NULL;
 	uint32_t zero;
 
 	if (n_fds == 1 && place && *place < 0 && sbx_msg_decode_simple(span, SBX_MSG_STAGE_UPPER, &zero) == 0) {

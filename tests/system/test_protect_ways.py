@@ -72,6 +72,24 @@ def test_a_profile_in_the_workspace(mine, where, attack):
     assert not os.path.exists(mine.path(where)) or open(mine.path(where)).read() != PROFILE, "the attack itself does not work"
 
 
+@pytest.mark.parametrize("where,args", [("agent.yaml", ()), ("conf/deep/agent.yaml", ("--user", USER)), ("link.yaml", ())])
+def test_root_takes_no_profile_of_a_workspace(sbx, where, args):
+    """It is the user's, who can change it whatever a sandbox may: also by a symlink, or from a child of it in /etc."""
+    space = workspaces.Workspace(sbx, "root")
+    space.make({"agent.yaml": PROFILE, "conf/deep/agent.yaml": PROFILE, "link.yaml": ("conf/deep/agent.yaml",)})
+    for profile in ("./" + where, space.path(where)):
+        r = sbx.run([*args, "--profile", profile], ["echo", "ran"], root=True)
+        assert r.rc == 125 and r.out == "" and r.err.count("\n") == 1 and "who can change" in r.err and where in r.err, r
+    os.symlink(space.path(where), os.path.join(sbx.config, "profiles", "agent.yaml"))
+    sbx.profile("child", "extends: agent\n")
+    r = sbx.run([*args, "--profile", "child"], ["echo", "ran"], root=True)
+    assert r.rc == 125 and r.out == "" and "who can change" in r.err, r
+    # the same text, root's own
+    os.unlink(os.path.join(sbx.config, "profiles", "agent.yaml"))
+    sbx.profile("agent", PROFILE)
+    assert sbx.run(["--user", USER, "--profile", "child"], ["echo", "ran"], root=True).out == "ran\n"
+
+
 def test_a_profile_by_a_symlink(mine):
     mine.make({"real/agent.yaml": PROFILE, "agent.yaml": ("link/agent.yaml",), "link": ("real",)})
     before = mine.snapshot()

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,16 +160,72 @@ static void test_locked(void **state)
 /* Somebody else may not hold our locks for us. */
 static void test_file_of_others(void **state)
 {
-	struct sbx_uid_pool *p = sbx_uid_pool_new(NULL, dir);
+	static const mode_t modes[] = { 0666, 0640, 0620, 0610, 0604, 0602, 0601 };
 	struct sbx_err err = { 0 };
 	char path[128];
 
 	(void)state;
-	write_file("uids", "");
 	snprintf(path, sizeof(path), "%s/uids", dir);
-	assert_int_equal(chmod(path, 0666), 0);
-	assert_true(sbx_uid_pool_lease(p, 10001, &err) < 0);
-	assert_non_null(strstr(err.msg, "remove it"));
+	for (size_t i = 0; i < SBX_N_ELEMENTS(modes) + 3; i++) {
+		struct sbx_uid_pool *p = sbx_uid_pool_new(NULL, dir);
+		const size_t other = i - SBX_N_ELEMENTS(modes); /* past the modes */
+
+		unlink(path);
+		if (other == 0)
+			assert_int_equal(mkfifo(path, 0600), 0);
+		else
+			write_file("uids", "");
+		if (other != 0)
+			assert_int_equal(chmod(path, i < SBX_N_ELEMENTS(modes) ? modes[i] : 0600), 0);
+		if (other == 1 && geteuid() == 0)
+			assert_int_equal(chown(path, 10002, (gid_t)-1), 0);
+		if (other == 2 || (other == 1 && geteuid() != 0)) { /* the twin */
+			assert_int_equal(sbx_uid_pool_share(p, 10001, &err), 0);
+		} else {
+			assert_int_equal(sbx_uid_pool_share(p, 10001, &err), -EPERM);
+			assert_non_null(strstr(err.msg, "remove it"));
+		}
+		sbx_uid_pool_free(p);
+	}
+}
+
+/* The runtime directory is made, or what is wrong with it is said. */
+static void test_runtime_directory(void **state)
+{
+	struct sbx_err err = { 0 };
+	struct sbx_uid_pool *p;
+	char path[128];
+	struct stat st;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/run", dir);
+	p = sbx_uid_pool_new(NULL, path);
+	assert_int_equal(sbx_uid_pool_share(p, 10001, &err), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0711);
+	sbx_uid_pool_free(p);
+	/* Somebody could put another file of leases there. */
+	assert_int_equal(chmod(path, 0731), 0);
+	p = sbx_uid_pool_new(NULL, path);
+	err = (struct sbx_err){ 0 };
+	assert_int_equal(sbx_uid_pool_share(p, 10001, &err), -EPERM);
+	assert_non_null(strstr(err.msg, "runtime directory"));
+	sbx_uid_pool_free(p);
+	/* Or rename it: a group that may write above it is another user. */
+	assert_int_equal(chmod(path, 0711), 0);
+	assert_int_equal(chmod(dir, 0770), 0);
+	p = sbx_uid_pool_new(NULL, path);
+	err = (struct sbx_err){ 0 };
+	assert_int_equal(sbx_uid_pool_share(p, 10001, &err), -EPERM);
+	assert_non_null(strstr(err.msg, "which others can change"));
+	sbx_uid_pool_free(p);
+	assert_int_equal(chmod(dir, 0700), 0);
+	write_file("file", "");
+	snprintf(path, sizeof(path), "%s/file/run", dir);
+	p = sbx_uid_pool_new(NULL, path);
+	err = (struct sbx_err){ 0 };
+	assert_int_equal(sbx_uid_pool_share(p, 10001, &err), -ENOTDIR);
+	assert_non_null(strstr(err.msg, "cannot make the runtime directory"));
 	sbx_uid_pool_free(p);
 }
 
@@ -181,6 +238,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_subordinate, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_locked, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_file_of_others, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_runtime_directory, make_dir, remove_dir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
