@@ -11,6 +11,7 @@
 #include "launcher/cgroup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -192,15 +193,19 @@ static void find_bare(struct sbx_cgroup_place *place)
 		sbx_cgroup_find(&facts, true, place);
 }
 
+/* Of the whole hierarchy that is mounted. */
+static uint32_t mount_controllers(const struct sbx_facts *f)
+{
+	SBX_AUTO_CLOSE int fd = f->cgroup.mount[0] ? open(f->cgroup.mount, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	return fd < 0 ? 0 : sbx_cgroup_controllers(fd, "cgroup.controllers");
+}
+
 int sbx_cgroup_begin(struct sbx_run *r)
 {
 	const struct sbx_facts *f = r->plan->facts;
 	struct sbx_cgroup_place place = f->cgroup_place, own;
-	const char *why = !f->cgroup.mount[0] ? "no cgroup v2 is mounted" :
-			  !f->cgroup.systemd  ? "there is no cgroup v2 here that we may change and "
-						"that has its controller" :
-						"we are in no delegated cgroup (systemd-run -p Delegate=yes), and "
-						"there is no manager to ask for a scope";
+	const char *why = sbx_limits_way_out(f, mount_controllers(f));
 	bool attach = r->plan->attach.on;
 	int e = 0;
 
@@ -211,8 +216,7 @@ int sbx_cgroup_begin(struct sbx_run *r)
 	    (attach && place.source == SBX_CGROUP_NONE && f->scope_helper)) {
 		e = ask_scope(r, &place);
 		if (e < 0) {
-			why = "systemd gave no scope for it";
-			place = own;
+			place = own; /* whose way out is the same: a scope from elsewhere */
 		}
 	}
 	if (attach && place.source == SBX_CGROUP_NONE) {
@@ -226,7 +230,10 @@ int sbx_cgroup_begin(struct sbx_run *r)
 		sbx_text_fit(r->cgroup_path, sizeof(r->cgroup_path), "%s/%s", place.path, r->cgroup.name);
 	r->cgroup_source = place.source;
 	return e == 0 ? check_limits(r, place.shared ? "other processes are in our cgroup, which can then give no controller "
-						       "to a sandbox's" : "the cgroup lacks its controller") : e;
+						       "to a sandbox's: start it alone in a scope (systemd-run --scope, with "
+						       "--user for a user), or the service with DelegateSubgroup=" :
+						       "the cgroup lacks its controller: the unit above must delegate it "
+						       "(Delegate=cpu cpuset io memory pids, in a user's case of user@.service)") : e;
 }
 
 /* --- its end --- */

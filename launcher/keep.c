@@ -16,6 +16,7 @@
  * (keep_copy.h).
  */
 #include "launcher/keep.h"
+#include "launcher/overlay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,6 @@
 
 #include "base/cleanup.h"
 #include "ipc/channel.h"
-#include "launcher/overlay.h"
 #include "sys/proc.h"
 
 enum { KEEPER_CHANNEL, KEEPER_TARGET, KEEPER_LOWER, N_KEEPER_FDS };
@@ -204,11 +204,6 @@ void sbx_keep_end(struct sbx_run *r)
 		copy(r);
 	if (r->keeper_pid > 0)
 		kill(r->keeper_pid, SIGKILL); /* our child, not yet reaped */
-	if (r->plan->options->scratch && r->upper_fd >= 0) {
-		int64_t now = sbx_scratch_files(r->upper_fd);
-
-		r->scratch_files = r->scratch_files < 0 || now < r->scratch_files ? 0 : now - r->scratch_files;
-	}
 	r->upper_fd = sbx_fd_close(r->upper_fd);
 	r->keep_fd = sbx_fd_close(r->keep_fd);
 	sbx_proc_reap(&r->keeper_pid);

@@ -40,6 +40,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/plan_sources.c %reldir%/plan_sources.h \
 	%reldir%/probes.c \
 	%reldir%/profile_list.c %reldir%/profile_list.h \
+	%reldir%/refusals.c %reldir%/refusals.h \
 	%reldir%/rights.c %reldir%/rights.h \
 	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \
 	%reldir%/git_identity.c %reldir%/git_identity.h \
@@ -70,7 +71,7 @@ launcher_plan_tests = \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
-	tests/unit/test_probes tests/unit/test_rights tests/unit/test_session_sockets tests/unit/test_supervise \
+	tests/unit/test_probes tests/unit/test_refusals tests/unit/test_rights tests/unit/test_session_sockets tests/unit/test_supervise \
 	tests/unit/test_tree \
 	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
@@ -123,14 +124,15 @@ tests_unit_test_plan_json_SOURCES = tests/unit/test_plan_json.c tests/unit/golde
 tests_unit_test_plan_json_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
 tests_unit_test_probes_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_refusals_SOURCES = tests/unit/test_refusals.c
+tests_unit_test_refusals_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
 tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run.c %reldir%/supervise.c %reldir%/terminal.c \
 	%reldir%/unresolved.c
-tests_unit_test_supervise_LDADD = \
-	src/ipc/libsbx-ipc.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a $(sys_nftnl_libs) $(CMOCKA_LIBS)
+tests_unit_test_supervise_LDADD = src/ipc/libsbx-ipc.a $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_tree_SOURCES = tests/unit/test_tree.c
 tests_unit_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_trust_SOURCES = tests/unit/test_trust.c tests/unit/scratch.h
@@ -160,6 +162,7 @@ launcher_common_sources = \
 	%reldir%/receipt.c %reldir%/receipt.h \
 	%reldir%/record.c %reldir%/record.h \
 	%reldir%/record_events.c %reldir%/record_internal.h \
+	%reldir%/record_refusals.c \
 	%reldir%/run.c %reldir%/run.h \
 	%reldir%/placeholders.c %reldir%/placeholders.h \
 	%reldir%/runtime.c %reldir%/runtime.h \

@@ -26,6 +26,7 @@
 #include "launcher/profile_list.h"
 #include "launcher/receipt.h"
 #include "launcher/record.h"
+#include "launcher/refusals.h"
 #include "launcher/run.h"
 #include "launcher/runtime.h"
 #include "launcher/stage.h"
@@ -118,6 +119,26 @@ static void tell_discarded(const struct sbx_run *r)
 		r->scratch_files == 1 ? "home was" : "home were");
 }
 
+static void tell_refused(const struct sbx_run *r)
+{
+	size_t n = sbx_refusals_n(r->refusals), told = n < SBX_REFUSALS_TOLD ? n : SBX_REFUSALS_TOLD;
+	unsigned long long others = (unsigned long long)sbx_refusals_n_others(r->refusals);
+	char line[SBX_REFUSAL_LINE_MAX];
+	struct sbx_refusal refusal;
+
+	if (r->options->quiet)
+		return;
+	sbx_refusals_sort(r->refusals);
+	for (size_t i = 0; i < told; i++) {
+		sbx_refusals_at(r->refusals, i, r->options->profile, &refusal);
+		fprintf(stderr, "sbx-run: %s\n", sbx_refusal_line(&refusal, line, sizeof(line)));
+	}
+	if (n > told)
+		fprintf(stderr, "sbx-run: and %zu more (sbx-run --refusals %s)\n", n - told, r->plan->id);
+	if (others)
+		fprintf(stderr, "sbx-run: and %llu refusals that there was no room to tell apart\n", others);
+}
+
 static int carry_out(struct sbx_run *run)
 {
 	const struct sbx_plan *plan = run->plan;
@@ -131,6 +152,7 @@ static int carry_out(struct sbx_run *run)
 	status = e < 0 ? EXIT_NOT_SET_UP : sbx_run_carry_out(run);
 	if (run->err.msg[0])
 		complain(&run->err);
+	tell_refused(run);
 	tell_kept(run);
 	tell_discarded(run);
 	if (o->verbose)
@@ -225,6 +247,22 @@ static int list_profiles(void)
 	return e == 0 ? 0 : EXIT_NOT_SET_UP;
 }
 
+static int print_refusals(const struct sbx_options *o)
+{
+	struct sbx_facts facts = { 0 };
+	struct sbx_err err = { 0 };
+	int e = sbx_facts_gather_places(&facts, &err);
+
+	if (e == 0)
+		e = sbx_record_print_refusals(&facts, o->argc ? o->argv[0] : NULL, stdout, &err);
+	if (e != 0)
+		sbx_err_set(&err, "cannot print refusals: %s", strerror(e < 0 ? -e : EIO));
+	if (e != 0)
+		complain(&err);
+	sbx_facts_fini(&facts);
+	return e == 0 ? 0 : EXIT_NOT_SET_UP;
+}
+
 static int run(const struct sbx_options *o, uint64_t started_us)
 {
 	struct sbx_facts facts = { 0 };
@@ -272,6 +310,8 @@ int main(int argc, char **argv)
 		status = puts("sbx-run " PACKAGE_VERSION) < 0 ? EXIT_NOT_SET_UP : 0;
 	} else if (options.gc) {
 		status = sbx_gc_run(options.verbose > 0);
+	} else if (options.refusals) {
+		status = print_refusals(&options);
 	} else if (options.list_profiles) {
 		status = list_profiles();
 	} else {

@@ -50,6 +50,7 @@ enum option_key {
 	KEY_DRY_RUN,
 	KEY_GC,
 	KEY_LIST_PROFILES,
+	KEY_REFUSALS,
 	KEY_VERSION,
 	KEY_HELP,
 	N_KEYS,
@@ -85,6 +86,7 @@ static const struct option long_options[] = {
 	{ "dry-run", no_argument, NULL, KEY_DRY_RUN },
 	{ "gc", no_argument, NULL, KEY_GC },
 	{ "list-profiles", no_argument, NULL, KEY_LIST_PROFILES },
+	{ "refusals", no_argument, NULL, KEY_REFUSALS },
 	{ "version", no_argument, NULL, KEY_VERSION },
 	{ "help", no_argument, NULL, KEY_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -94,7 +96,7 @@ _Static_assert(SBX_N_ELEMENTS(long_options) == N_KEYS, "every key has its row");
 static const char help_text[] =
 	"usage: sbx-run [OPTION...] -- COMMAND [ARG...]\n"
 	"       sbx-run [OPTION...] --job NAME|FILE\n"
-	"       sbx-run --gc [-v] | --list-profiles\n"
+	"       sbx-run --gc [-v] | --list-profiles | --refusals [ID]\n"
 	"\n"
 	"Runs COMMAND so that it touches only the files and reaches only the names its profile\n"
 	"grants, and proves that from inside before it starts.\n"
@@ -135,6 +137,7 @@ static const char help_text[] =
 	"  --dry-run               print the plan as JSON and stop\n"
 	"  --gc                    remove what killed runs left behind, and stop\n"
 	"  --list-profiles         print the profiles there are, and stop\n"
+	"  --refusals [ID]         print what the last run, or sandbox ID, was refused, and stop\n"
 	"  -v, -q                  say more, or only what went wrong\n"
 	"  -V, --version; -h, --help\n"
 	"\n"
@@ -314,6 +317,9 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 	case KEY_LIST_PROFILES:
 		o->list_profiles = true;
 		return 0;
+	case KEY_REFUSALS:
+		o->refusals = true;
+		return 0;
 	case KEY_VERSION:
 		o->version = true;
 		return 0;
@@ -393,7 +399,11 @@ static int finish(struct sbx_options *o, int argc, char **argv, int n_options, s
 		sbx_err_set(err, "--%s stands alone, or with -v", o->gc ? "gc" : "list-profiles");
 		return SBX_OPTIONS_E_USAGE;
 	}
-	return o->job || o->gc || o->list_profiles ? 0 : complete(o, err);
+	if (o->refusals && (o->argc > 1 || n_options > 1 || (o->argc == 1 && check_id(o->argv[0])))) {
+		sbx_err_set(err, "--refusals stands alone, or with the id of a sandbox, 12 hex digits");
+		return SBX_OPTIONS_E_USAGE;
+	}
+	return o->job || o->gc || o->list_profiles || o->refusals ? 0 : complete(o, err);
 }
 
 int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct sbx_err *err)

@@ -28,16 +28,16 @@ struct sbx_options {
 	struct sbx_bind_option *binds;
 	size_t n_allow, n_deny, n_publish, n_env, n_limits, n_tmpfs, n_devices;
 	const char **allow, **deny, **publish, **env, **limits, **tmpfs, **devices;
-	bool air_gap, overlay, scratch, cache, wait_all, dry_run, gc, list_profiles, quiet, help, version;
+	bool air_gap, overlay, scratch, cache, wait_all, dry_run, gc, list_profiles, refusals, quiet, help, version;
 	int verbose;
 	int argc;
-	char **argv; /* the command; NULL-terminated */
+	char **argv; /* the command; NULL-terminated. With refusals: the id of a sandbox, or nothing */
 	struct sbx_job *job_values; /* owned: what else the strings are borrowed from */
 };
 
 /* 0, SBX_OPTIONS_E_USAGE with @err (exit status 125), -ENOMEM. @ret_o is for sbx_options_fini()
  * whatever the result. --help and --version end the parsing: the rest is not looked at.
- * With gc or list_profiles there is no command. */
+ * With gc, list_profiles or refusals there is no command. */
 enum { SBX_OPTIONS_E_USAGE = 1 };
 int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct sbx_err *err);
 void sbx_options_fini(struct sbx_options *o);

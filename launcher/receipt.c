@@ -153,6 +153,28 @@ static json_t *kept(const struct sbx_run *r)
 			 (json_int_t)c->left_out, "message", r->keep_err.msg);
 }
 
+/* The most frequent first; text as it would be shown. */
+static json_t *refusals(const struct sbx_run *r)
+{
+	json_t *list = json_array();
+
+	sbx_refusals_sort(r->refusals);
+	for (size_t i = 0; i < sbx_refusals_n(r->refusals); i++) {
+		char where[4 * sizeof(((struct sbx_refusal *)NULL)->where)], why[SBX_REFUSAL_LINE_MAX];
+		struct sbx_refusal refusal;
+
+		sbx_refusals_at(r->refusals, i, r->options->profile, &refusal);
+		sbx_escape(refusal.where, strlen(refusal.where), where, sizeof(where));
+		sbx_escape(refusal.why, strlen(refusal.why), why, sizeof(why));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "to", where, "protocol",
+						      sbx_proto_str((enum sbx_proto)refusal.event->proto), "count",
+						      (json_int_t)refusal.event->count, "reason",
+						      sbx_reason_str((enum sbx_reason)refusal.event->reason), "why", why,
+						      "allow", refusal.allow[0] ? json_string(refusal.allow) : json_null()));
+	}
+	return list;
+}
+
 static json_t *build(const struct sbx_run *r)
 {
 	SBX_AUTO_FREE char *plan_text = sbx_plan_json(r->plan);
@@ -172,6 +194,8 @@ static json_t *build(const struct sbx_run *r)
 	json_object_set_new(o, "selftest", verdicts(r));
 	json_object_set_new(o, "step_us", step_times(r));
 	json_object_set_new(o, "traffic", traffic(&r->stats));
+	json_object_set_new(o, "refusals", refusals(r));
+	json_object_set_new(o, "refusals_others", json_integer((json_int_t)sbx_refusals_n_others(r->refusals)));
 	json_object_set_new(o, "kept", kept(r));
 	json_object_set_new(o, "outcome",
 			    json_pack("{s:s, s:i, s:s, s:b, s:I}", "state", sbx_record_state(r),

@@ -27,7 +27,7 @@
 #define WAL_PAGES_WORTH 40
 #define WAL_PAGES_LONG	128
 
-static int open_store(const struct sbx_facts *f, struct sbx_err *err, struct sbx_store **ret_store)
+int sbx_record_open_store(const struct sbx_facts *f, struct sbx_err *err, struct sbx_store **ret_store)
 {
 	char migrations[4096];
 
@@ -80,7 +80,7 @@ static void announce(const struct sbx_run *r, enum sbx_store_state state, int ex
 
 int sbx_record_open(struct sbx_run *r, struct sbx_err *err)
 {
-	int e = r->store ? 0 : open_store(r->plan->facts, err, &r->store);
+	int e = r->store ? 0 : sbx_record_open_store(r->plan->facts, err, &r->store);
 
 	if (e == 0)
 		sbx_store_set_busy_ms(r->store, r->at_end && !r->failing_since_us ? SBX_STORE_BUSY_MS : SBX_RECORD_BUSY_MS);
@@ -101,7 +101,7 @@ int sbx_record_begin(struct sbx_run *r)
 	char hash[65];
 	int e;
 
-	e = open_store(r->plan->facts, &r->err, &r->store);
+	e = sbx_record_open_store(r->plan->facts, &r->err, &r->store);
 	if (e == 0) {
 		sbx_policy_hash(r->plan->policy, hash);
 		e = insert_row(r->store, r->plan->options, r->plan->facts, r->plan->id, hash, &r->err);
@@ -252,7 +252,7 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
 	sbx_random_id(id);
 	end.ended_ms = (int64_t)sbx_clock_realtime_ms();
 	end.receipt_json = reason;
-	if (open_store(f, NULL, &store) == 0 && insert_row(store, o, f, id, NULL, NULL) == 0)
+	if (sbx_record_open_store(f, NULL, &store) == 0 && insert_row(store, o, f, id, NULL, NULL) == 0)
 		sbx_store_sandbox_end(store, id, &end, NULL);
 	sbx_store_close(store);
 	sbx_announce_state(&(struct sbx_state_change){ .id = id, .state = end.state, .options = o,
@@ -277,7 +277,7 @@ static int end_lost(struct sbx_store *store, const char *id, struct sbx_err *err
 int sbx_record_lost(const struct sbx_facts *f, const char *id, int busy_ms, struct sbx_err *err)
 {
 	struct sbx_store *store = NULL;
-	int e = open_store(f, err, &store);
+	int e = sbx_record_open_store(f, err, &store);
 
 	if (e == 0) {
 		sbx_store_set_busy_ms(store, busy_ms);
@@ -324,7 +324,7 @@ int sbx_record_gc(struct sbx_gc *gc, struct sbx_err *err)
 		return 0; /* and none is made for it */
 	clock_gettime(CLOCK_BOOTTIME, &up);
 	rows.boot_ms = (int64_t)sbx_clock_realtime_ms() - (int64_t)up.tv_sec * 1000;
-	e = open_store(gc->facts, err, &rows.store);
+	e = sbx_record_open_store(gc->facts, err, &rows.store);
 	if (e == 0)
 		e = sbx_store_live_each(rows.store, end_if_dead, &rows, err);
 	sbx_store_close(rows.store);

@@ -2,6 +2,8 @@
 #ifndef SBX_LAUNCHER_RECORD_H
 #define SBX_LAUNCHER_RECORD_H
 
+#include <stdio.h>
+
 #include "launcher/gc.h"
 #include "launcher/run.h"
 
@@ -40,6 +42,9 @@ int sbx_record_lost(const struct sbx_facts *f, const char *id, int busy_ms, stru
 
 /* Rows of runs that are over though nobody said so (gc.h): a reboot emptied the runtime directory. */
 int sbx_record_gc(struct sbx_gc *gc, struct sbx_err *err);
+
+/* --refusals: what the run @id, or with NULL the last one, was refused. 0, or -errno with @err. */
+int sbx_record_print_refusals(const struct sbx_facts *f, const char *id, FILE *out, struct sbx_err *err);
 
 /* The state column for an outcome. */
 const char *sbx_record_state(const struct sbx_run *r);

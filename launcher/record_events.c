@@ -173,6 +173,8 @@ void sbx_record_event(struct sbx_run *r, const struct sbx_event *e)
 {
 	if (r->plan->options->verbose)
 		print_event(e);
+	if (e->action == SBX_DENY && r->released) /* before that they are the self-test's */
+		sbx_refusals_add(&r->refusals, e);
 	if (!r->fold)
 		return;
 	sbx_fold_add(r->fold, e, now_ms(), emit, r);

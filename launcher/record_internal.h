@@ -6,7 +6,10 @@
 
 #include "launcher/run.h"
 
-/* What record.c (the row) and record_events.c have in common. */
+/* What record.c (the row), record_events.c and record_refusals.c have in common. */
+
+/* The database of these places. As sbx_store_open(). */
+int sbx_record_open_store(const struct sbx_facts *f, struct sbx_err *err, struct sbx_store **ret_store);
 
 /* The database is open (again), and waits for others as long as may be waited now. 0, SBX_STORE_E_NEWER or -errno. */
 int sbx_record_open(struct sbx_run *r, struct sbx_err *err);

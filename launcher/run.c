@@ -16,7 +16,7 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	r->cgroup = SBX_CGROUP_INIT;
 	r->usage = SBX_CGROUP_USAGE_UNKNOWN;
 	r->terminals = SBX_TERMINALS_NONE;
-	r->keep_fd = r->upper_fd = -1;
+	r->keep_fd = r->upper_fd = r->scratch_fd = -1;
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;
 	r->attach.nl_fd = r->attach.watch_fd = r->attach.probe_fds[0] = r->attach.probe_fds[1] = -1;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
@@ -31,5 +31,6 @@ void sbx_run_fini(struct sbx_run *r)
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
 	r->pid1_fd = sbx_fd_close(r->pid1_fd);
 	sbx_unresolved_free(r);
+	r->refusals = sbx_refusals_free(r->refusals);
 	sbx_terminals_fini(&r->terminals);
 }

@@ -14,6 +14,7 @@
 #include "launcher/new_protected.h"
 #include "launcher/orders.h"
 #include "launcher/plan.h"
+#include "launcher/refusals.h"
 #include "launcher/terminal.h"
 #include "store/store.h"
 #include "sys/cgroup.h"
@@ -130,10 +131,13 @@ struct sbx_run {
 	/* --keep (keep.c) */
 	pid_t keeper_pid;
 	int keep_fd;  /* channel to the keeper */
-	int upper_fd; /* the overlay's upper directory, or with --scratch the home */
-	int64_t scratch_files; /* with --scratch: at the start, and when the home is gone what came to be there */
+	int upper_fd; /* the overlay's upper directory */
 	struct sbx_keep_counts keep_counts;
 	struct sbx_err keep_err; /* why not, when the command ran and it is not */
+
+	/* --scratch */
+	int scratch_fd;	       /* the scratch home */
+	int64_t scratch_files; /* in it at the start; when it is let go, what came to be there */
 
 	struct sbx_terminals terminals; /* as they were before anything of ours had them */
 
@@ -168,6 +172,7 @@ struct sbx_run {
 	char *selftest;       /* the verdicts for the row, when they are made already; malloc'ed */
 	char *unresolved[SBX_UNRESOLVED_MAX]; /* names that are told already (unresolved.c) */
 	size_t n_unresolved;
+	struct sbx_refusals *refusals; /* NULL: none */
 	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of those there was no room for */
 	uint64_t flush_at_us; /* when sbx_record_flush() is due; 0: it is not */
 	uint64_t tidy_at_us;  /* when the command is not a short one (sbx_record_tidy); 0: not, or done */

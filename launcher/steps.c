@@ -36,6 +36,7 @@
 #include "launcher/cgroup.h"
 #include "launcher/etc.h"
 #include "launcher/keep.h"
+#include "launcher/overlay.h"
 #include "launcher/orders.h"
 #include "launcher/publish.h"
 #include "launcher/receipt.h"
@@ -203,8 +204,19 @@ static void record_undo(struct sbx_run *r)
 
 /* --- keep: what is kept is copied when nobody changes it any more, and where nothing of ours is left --- */
 
+/* With --scratch: how many files and directories go with the home. */
+static void count_discarded(struct sbx_run *r)
+{
+	int64_t now = sbx_scratch_files(r->scratch_fd);
+
+	r->scratch_files = r->scratch_files < 0 || now < r->scratch_files ? 0 : now - r->scratch_files;
+	r->scratch_fd = sbx_fd_close(r->scratch_fd);
+}
+
 static void keep_undo(struct sbx_run *r)
 {
+	if (r->scratch_fd >= 0)
+		count_discarded(r);
 	if (r->keeper_pid > 0) {
 		wait_until_empty(r);
 		protect_end(r);

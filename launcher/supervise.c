@@ -10,8 +10,6 @@
  */
 #include "launcher/supervise.h"
 
-#include "launcher/overlay.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,6 +24,7 @@
 #include "ipc/channel.h"
 #include "launcher/attach.h"
 #include "launcher/caretaker.h"
+#include "launcher/overlay.h"
 #include "launcher/record.h"
 #include "launcher/signals.h"
 #include "launcher/stage.h"
@@ -82,12 +81,12 @@ static void on_stage_ready(struct sbx_run *r, struct sbx_span span, const int *f
 /* Once, and only where it was asked for. */
 static void on_stage_upper(struct sbx_run *r, struct sbx_span span, int *fds, size_t n_fds)
 {
+	int *place = r->plan->keep.path ? &r->upper_fd : r->options->scratch ? &r->scratch_fd : NULL;
 	uint32_t zero;
 
-	if (n_fds == 1 && r->upper_fd < 0 && (r->plan->keep.path || r->plan->options->scratch) &&
-	    sbx_msg_decode_simple(span, SBX_MSG_STAGE_UPPER, &zero) == 0) {
-		r->upper_fd = fds[0];
-		r->scratch_files = sbx_scratch_files(r->upper_fd);
+	if (n_fds == 1 && place && *place < 0 && sbx_msg_decode_simple(span, SBX_MSG_STAGE_UPPER, &zero) == 0) {
+		*place = fds[0];
+		r->scratch_files = r->scratch_fd < 0 ? 0 : sbx_scratch_files(r->scratch_fd);
 		return;
 	}
 	for (size_t i = 0; i < n_fds; i++)

@@ -22,16 +22,19 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/facts.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
 #include "launcher/view_home.h"
 #include "launcher/view_protect.h"
+#include "launcher/view_protect_internal.h"
 #include "sys/dir_cache.h"
 #include "sys/dir_walk.h"
 
 #define ENTRIES_MAX 300000u
 #define NAMES_MAX   4096
+#define HIDDEN_TOLD_MAX 3u
 /* Past that many entries the second look passes by what did not change, as far as the file system's clock tells. */
 #define MANY	 10000
 #define CLOCKS_S 5
@@ -45,6 +48,8 @@ struct covers {
 	size_t grant; /* the one at hand */
 	const char *from; /* where the walk began, below it; "" is its top */
 	bool writable;
+	size_t n_hidden; /* blocked names in the current directory that are masked */
+	char hidden[HIDDEN_TOLD_MAX][64]; /* the first of them in byte order, for people */
 	int (*tell)(void *userdata, const char *path); /* of sbx_view_new_blocked() */
 	void *userdata;
 	const char *names[NAMES_MAX + 1]; /* last: mostly never touched, so it is not cleared either */
@@ -92,6 +97,99 @@ static int collect_names(struct covers *c)
 	c->rules.depth = c->p->profile->filesystem.mask_depth ? c->p->profile->filesystem.mask_depth : SBX_MASK_DEPTH;
 	c->rules.n_left = ENTRIES_MAX;
 	return n == NAMES_MAX ? -E2BIG : 0;
+}
+
+/* --- what a profile shows all the same --- */
+
+static bool is_own_name(const struct sbx_plan *p, const char *name)
+{
+	for (size_t i = 0; i < p->system->n_own_blocked_segments; i++)
+		if (strcmp(p->system->blocked_segments.v[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* "~/x" below the home's real path: a home may be reached by a symlink, the rest may not. malloc'ed. */
+static char *unmask_path(const struct sbx_plan *p, const char *path)
+{
+	SBX_AUTO_FREE char *home = path[0] == '~' ? sbx_path_real_location(p->facts->home) : strdup(""), *joined = NULL;
+
+	if (!home || asprintf(&joined, "%s%s", home, path + (path[0] == '~')) < 0) {
+		joined = NULL;
+		return NULL;
+	}
+	return sbx_plan_normalise(joined);
+}
+
+static int check_unmask(struct covers *c)
+{
+	const struct sbx_str_list *l = &c->p->profile->filesystem.unmask;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const char *slash = strrchr(l->v[i], '/'), *name = slash ? slash + 1 : l->v[i];
+		const char *why = is_own_name(c->p, name) ? "blocked_segments names it" :
+				  c->p->system->no_unmask ? "unmask: deny" : NULL;
+
+		if (!why)
+			continue;
+		sbx_err_list_add(c->errs, c->p->profile_file, 0, 0,
+				 "filesystem.unmask: '%s': the host's owner does not let profiles show it (%s in %s/system.yaml)",
+				 l->v[i], why, c->p->facts->config_dir);
+		return -ECANCELED;
+	}
+	return 0;
+}
+
+/* The very path that was found, whose parts no symlink led to: a command may have made one. 1, 0 or -ENOMEM. */
+static int is_unmasked(const struct covers *c, const char *path)
+{
+	const struct sbx_str_list *l = &c->p->profile->filesystem.unmask;
+	const char *top = c->p->mounts[c->grant].source.resolved;
+	size_t n = top[1] ? strlen(top) : 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		SBX_AUTO_FREE char *shown = unmask_path(c->p, l->v[i]);
+
+		if (!shown)
+			return -ENOMEM;
+		if (strncmp(shown, top, n) == 0 && shown[n] == '/' && strcmp(shown + n + 1, path) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* --- masks --- */
+
+/* In the current directory, of which the command knows the names. */
+static void remember_hidden(struct covers *c, const char *dest, const struct stat *st)
+{
+	const char *cwd = c->p->facts->cwd;
+	size_t n = cwd ? strlen(cwd) : 0, at = c->n_hidden < HIDDEN_TOLD_MAX ? c->n_hidden : HIDDEN_TOLD_MAX;
+	char name[sizeof(c->hidden[0])];
+
+	if (!cwd || !cwd[1] || !sbx_path_in_prefix(dest, cwd) || !dest[n])
+		return;
+	c->n_hidden++;
+	sbx_text_cut(name, sizeof(name), "%s%s", dest + n + 1, S_ISDIR(st->st_mode) ? "/" : "");
+	for (; at > 0 && strcmp(c->hidden[at - 1], name) > 0; at--)
+		if (at < HIDDEN_TOLD_MAX)
+			memcpy(c->hidden[at], c->hidden[at - 1], sizeof(name));
+	if (at < HIDDEN_TOLD_MAX)
+		memcpy(c->hidden[at], name, sizeof(name));
+}
+
+static int tell_hidden(const struct covers *c)
+{
+	char more[64] = "";
+	size_t n = c->n_hidden < HIDDEN_TOLD_MAX ? c->n_hidden : HIDDEN_TOLD_MAX;
+
+	if (c->n_hidden == 0)
+		return 0;
+	if (c->n_hidden > n)
+		sbx_text_fit(more, sizeof(more), " and %zu more", c->n_hidden - n);
+	return sbx_plan_note(c->p, "%s%s%s%s%s%s %s hidden (sbx-profile(5), MASKS)", c->hidden[0], n > 1 ? ", " : "",
+			     n > 1 ? c->hidden[1] : "", n > 2 ? ", " : "", n > 2 ? c->hidden[2] : "", more,
+			     c->n_hidden > 1 ? "are" : "is");
 }
 
 static int refuse(struct covers *c, const char *what, const char *why)
@@ -180,8 +278,16 @@ static int on_hit(void *userdata, const char *found, const char *name, const str
 		return on_closed(c, path, name, 1);
 	if (!name)
 		return close_whole(c, path, dest, st);
-	if (is_blocked(c->p, name))
-		return mask(c, path, dest, st);
+	if (is_blocked(c->p, name)) {
+		int shown = is_unmasked(c, path);
+
+		if (shown == 0)
+			remember_hidden(c, dest, st);
+		if (shown <= 0)
+			return shown < 0 ? shown : mask(c, path, dest, st);
+		if (!sbx_protect_is_listed(c->protect, name))
+			return 0;
+	}
 	return c->writable ? sbx_protect_found(c->protect, path, name) : on_closed(c, path, name, 0);
 }
 
@@ -262,6 +368,8 @@ int sbx_view_add_covers(struct sbx_plan *p, struct sbx_err_list *errs)
 	p->walked_s = (int64_t)time(NULL);
 	c->protect = sbx_protect_new(p);
 	r = c->protect ? collect_names(c) : -ENOMEM;
+	if (r == 0)
+		r = check_unmask(c);
 	if (r == 0 && sbx_plan_sources_check(p, errs) != 0)
 		r = -ECANCELED;
 	if (r == 0)
@@ -281,6 +389,8 @@ int sbx_view_add_covers(struct sbx_plan *p, struct sbx_err_list *errs)
 		}
 	}
 	sbx_protect_free(c->protect);
+	if (r == 0)
+		r = tell_hidden(c);
 	return r == -ECANCELED ? SBX_PLAN_REFUSED : r;
 }
 
@@ -344,6 +454,9 @@ static int on_late_hit(void *userdata, const char *path, const char *name, const
 		return -ENOMEM;
 	if (is_masked(c->p, dest, st) || sbx_view_covering(c->p, dest) != grant)
 		return 1;
+	r = is_unmasked(c, path);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	r = c->tell(c->userdata, dest);
 	return r ? r : 1;
 }

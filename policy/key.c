@@ -228,6 +228,7 @@ static const char *const flag_words[] = { "false", "true", NULL };
 static const char *const idmap_words[] = { "required", "read-only", NULL };
 static const char *const publish_words[] = { "loopback", "none", "any", NULL };
 static_assert(SBX_N_ELEMENTS(publish_words) == SBX_N_PUBLISH_SCOPES + 1, "a word per scope");
+static const char *const unmask_words[] = { "allow", "deny", NULL };
 static const char *const shipped_words[] = { "keep", "drop", NULL };
 static const char *const workspace_words[] = { "direct", "overlay", NULL };
 static_assert(SBX_N_ELEMENTS(workspace_words) == SBX_N_WORKSPACES + 1, "a word per workspace");
@@ -323,7 +324,7 @@ static const struct sbx_key limit_rows[] = {
 	  .help = "Size of /tmp, /var/tmp and /dev/shm, of each, kept in memory." },
 	{ "home", SBX_KEY_SIZE, LIMIT(home_bytes), MIB, PIB,
 	  .help = "Size of the scratch home, kept in memory." },
-	{ "open_files", SBX_KEY_COUNT, LIMIT(open_files), 16, 1048576,
+	{ "open_files", SBX_KEY_COUNT, LIMIT(open_files), 64, 1048576,
 	  .help = "Open files of one process." },
 	{ "wall_time", SBX_KEY_TIME, LIMIT(wall_time_ms), 1, 365 * DAY_MS,
 	  .help = "Time until the command is ended." },
@@ -358,6 +359,9 @@ static const struct sbx_key filesystem_rows[] = {
 	  .check = check_segment,
 	  .help = "Names that no mount source may have in its path, besides the system policy's; below a "
 		  "granted directory they are masked." },
+	{ "unmask", SBX_KEY_STRINGS, PROFILE(filesystem.unmask), .max = 256, .check = check_host_path,
+	  .help = "Paths below granted directories, as in `~/app/secrets`, that are shown although their name is blocked (see "
+		  "MASKS)." },
 	{ "mask_depth", SBX_KEY_COUNT, PROFILE(filesystem.mask_depth), 1, 16,
 	  .help = "How many levels below a granted directory blocked segments are looked for; 3 unless said." },
 	{ "protected_paths", SBX_KEY_STRINGS, PROFILE(filesystem.protected_paths), .max = 256,
@@ -505,6 +509,9 @@ static const struct sbx_key system_rows[] = {
 	{ "blocked_segments", SBX_KEY_STRINGS, SYSTEM(blocked_segments), .max = 1024,
 	  .check = check_segment,
 	  .help = "Names that no mount source may have in its path, and that are masked below one." },
+	{ "unmask", SBX_KEY_SWITCH, SYSTEM(no_unmask), .words = unmask_words,
+	  .help = "Whether a profile's filesystem.unmask may show what has a shipped blocked name; never what has one of the "
+		  "names above." },
 	{ "protected_paths", SBX_KEY_STRINGS, SYSTEM(protected_paths), .max = 256,
 	  .check = check_relative_path,
 	  .help = "Paths below writable grants that no sandbox changes; with a `*` in the last part, names that match." },

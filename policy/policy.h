@@ -74,6 +74,9 @@ uint64_t sbx_policy_generation(const struct sbx_policy *p);
 const char *sbx_policy_explain(const struct sbx_policy *p, const struct sbx_verdict *v,
 			       const char *what, char *buf, size_t n_buf);
 
+/* What to do about a reason whose own words do not tell. Static text; NULL: nothing would help. */
+const char *sbx_policy_remedy(enum sbx_reason reason);
+
 /* The explicit cidr allow entries, for the firewall: one port range each, i from 0 until false. */
 struct sbx_policy_cidr {
 	struct sbx_cidr cidr;

@@ -34,8 +34,7 @@ static const char *quoted(const char *entry)
 	return strpbrk(entry, "*[]{}") ? "\"" : "";
 }
 
-/* What to do about a reason whose own words do not tell; NULL: nothing that would help. */
-static const char *remedy(enum sbx_reason reason)
+const char *sbx_policy_remedy(enum sbx_reason reason)
 {
 	switch (reason) {
 	case SBX_REASON_ADDRESS_CLASS:
@@ -115,7 +114,7 @@ static void explain_air_gap(const struct sbx_policy *p, const char *what, char *
 static void explain_deny(const struct sbx_policy *p, const struct sbx_verdict *v, const char *what,
 			 char *buf, size_t n_buf)
 {
-	const char *rule = sbx_policy_rule_text(p, v->rule), *hint = remedy(v->reason), *q;
+	const char *rule = sbx_policy_rule_text(p, v->rule), *hint = sbx_policy_remedy(v->reason), *q;
 	char entry[WHAT_MAX];
 
 	as_entry(what, entry, sizeof(entry));

@@ -46,6 +46,7 @@ struct sbx_profile *sbx_profile_free(struct sbx_profile *p)
 	free(p->filesystem.mounts);
 	sbx_str_list_fini(&p->filesystem.allowed_prefixes);
 	sbx_str_list_fini(&p->filesystem.blocked_segments);
+	sbx_str_list_fini(&p->filesystem.unmask);
 	sbx_str_list_fini(&p->filesystem.protected_paths);
 	sbx_str_list_fini(&p->filesystem.tmpfs);
 	sbx_str_list_fini(&p->filesystem.devices);

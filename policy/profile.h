@@ -112,6 +112,7 @@ struct sbx_profile {
 		struct sbx_mount_entry *mounts;
 		struct sbx_str_list allowed_prefixes; /* empty: the system policy's */
 		struct sbx_str_list blocked_segments; /* added to the system policy's */
+		struct sbx_str_list unmask; /* paths that are shown although their last part is blocked */
 		struct sbx_str_list protected_paths;  /* the same; relative */
 		uint32_t mask_depth; /* 0: not set, SBX_MASK_DEPTH */
 		enum sbx_new_protected new_protected; /* default check */
@@ -167,6 +168,8 @@ struct sbx_system_policy {
 	struct sbx_str_list devices; /* patterns of what may be granted; sbx_shipped_devices unless said */
 	bool drop_shipped; /* shipped: drop; the next three without the shipped lists */
 	struct sbx_str_list blocked_segments;
+	size_t n_own_blocked_segments; /* of those, the file's own, which come first; no profile unmasks them */
+	bool no_unmask;		       /* nor the shipped ones */
 	struct sbx_str_list protected_paths;   /* relative to a writable grant */
 	size_t n_own_protected_paths; /* of those, the file's own, which come first */
 	struct sbx_str_list unprotected_paths; /* left out of the shipped ones */

@@ -38,14 +38,24 @@ const char *const sbx_shipped_floors[] = {
 };
 
 /*
- * Single components only, exact bytes. Not here, on purpose: .npmrc, .config, .cargo, .m2 (projects
- * have them, with nothing secret in them), and names that a project directory may well have.
+ * Single components only, exact bytes: what is nothing but a credential, and what no build or server of a project needs.
+ * Not here, on purpose (sbx-profile(5), MASKS, has the reasons for people):
+ * .env: the program that is developed reads its settings there; without it, a dev server is another program.
+ * .npmrc, .config, .cargo, .m2: projects have them, with a registry's address and nothing secret.
+ * *.pem, *.key: certificates, CA bundles and the fixtures of every TLS library.
+ * id_*: only the names that ssh-keygen gives (id_map.c is a source file).
  */
 const char *const sbx_shipped_blocked_segments[] = {
 	/* keys and agents */
 	".ssh",
 	".gnupg",
 	".password-store",
+	"id_dsa",
+	"id_ecdsa",
+	"id_ecdsa_sk",
+	"id_ed25519",
+	"id_ed25519_sk",
+	"id_rsa",
 	".pki",
 	"keyrings",
 	/* clouds and clusters; ~/.config/gcloud is caught by its last component */

@@ -92,6 +92,7 @@ static int append_protected(struct sbx_system_policy *s)
 static int append_shipped(struct sbx_system_policy *s)
 {
 	s->n_own_commands_deny = s->commands_deny.n;
+	s->n_own_blocked_segments = s->blocked_segments.n;
 	s->n_own_protected_paths = s->protected_paths.n;
 	if (!s->devices.v && append(&s->devices, sbx_shipped_devices, NULL) < 0)
 		return -ENOMEM;

@@ -6,7 +6,8 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 	%reldir%/migrate.c %reldir%/migrate.h \
 	%reldir%/sql.c %reldir%/sql.h \
 	%reldir%/store.c %reldir%/store.h \
-	%reldir%/store_events.c
+	%reldir%/store_events.c \
+	%reldir%/store_refusals.c
 
 check_PROGRAMS += tests/unit/test_store tests/unit/test_store_events tests/unit/test_store_reader
 tests_unit_test_store_SOURCES = tests/unit/test_store.c tests/unit/store_world.h tests/unit/scratch.h

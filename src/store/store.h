@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/event.h"
+#include "base/sandbox_id.h"
 
 /*
  * The database: sandboxes and their events (DESIGN section 9, migrations/). One SQLite file in WAL
@@ -119,6 +120,20 @@ int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct 
  */
 int sbx_store_events_add(struct sbx_store *store, const char *sandbox_id, const char *analysis_id,
 			 const struct sbx_event *v, size_t n, struct sbx_err *err);
+
+/* A recorded run. */
+struct sbx_store_found {
+	char id[SBX_ID_LEN + 1];
+	char *profile, *command_json, *state; /* malloc'ed */
+	char *receipt_json;		      /* malloc'ed or NULL */
+};
+void sbx_store_found_fini(struct sbx_store_found *f);
+/* The run @id, or with NULL the last one that began. 0, SBX_STORE_E_UNKNOWN (none) or -errno. */
+int sbx_store_find(struct sbx_store *store, const char *id, struct sbx_store_found *ret_found, struct sbx_err *err);
+/* Call @fn with each different refusal of sandbox @id (action deny), its count summed up and ts_ms 0, in the order they
+ * came first. The text is as sbx_store_events_add() left it. 0 or -errno. */
+int sbx_store_denied_each(struct sbx_store *store, const char *id,
+			  void (*fn)(const struct sbx_event *e, void *userdata), void *userdata, struct sbx_err *err);
 
 /* The version of the SQLite library in use. Static text. */
 const char *sbx_store_library_version(void);

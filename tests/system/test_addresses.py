@@ -36,14 +36,17 @@ def test_literal_with_a_cidr_entry(sbx, world, addr, pattern):
 
 
 def test_private_cidr_needs_the_system_policy(sbx, world):
-    args = ["--allow", "10.0.0.0/8:7000"]
+    assert sbx.run(["--allow", "10.0.0.0/8:7000"], ["true"]).rc == 125  # said at once
+    sbx.profile("wide", "network:\n  allow: [10.0.0.0/8:7000]\n")
+    args = ["--profile", "wide"]
     assert not sbx.inside(args, "tcp", "10.9.8.7", 7000, "hi\\n")["ok"]
     with open(sbx.config + "/system.yaml", "w") as f:
         f.write("admit:\n  - 10.0.0.0/8\n")
     assert sbx.inside(args, "tcp", "10.9.8.7", 7000, "hi\\n")["ok"]
     sbx.profile("lan", "name: lan\nnetwork:\n  allow:\n    - {cidr: 192.168.0.0/16, ports: [7000], private: true}\n")
     assert sbx.inside(["--profile", "lan"], "tcp", "192.168.3.4", 7000, "hi\\n")["ok"]
-    assert not sbx.inside(["--allow", "192.168.0.0/16:7000"], "tcp", "192.168.3.4", 7000, "hi\\n")["ok"]
+    sbx.profile("lan", "network:\n  allow: [192.168.0.0/16:7000]\n")
+    assert not sbx.inside(["--profile", "lan"], "tcp", "192.168.3.4", 7000, "hi\\n")["ok"]
 
 
 @pytest.mark.parametrize("addr", ["169.254.169.254", "169.254.170.2", "100.100.100.200",
@@ -51,8 +54,9 @@ def test_private_cidr_needs_the_system_policy(sbx, world):
                                   "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe",
                                   "2002:a9fe:a9fe::1", "0xa9fea9fe", "2852039166", "0251.0376.0251.0376"])
 @pytest.mark.parametrize("args", [["--allow", "allowed.test"], ["--profile", "full"],
-                                  ["--allow", "169.254.0.0/16", "--allow", "allowed.test"]])
+                                  ["--profile", "wide", "--allow", "allowed.test"]])
 def test_metadata_in_every_encoding(sbx, world, addr, args):
+    sbx.profile("wide", "network:\n  allow: [169.254.0.0/16]\n")
     world.mark()
     r = sbx.inside(args, "tcp", addr, 80, "GET / HTTP/1.0\\r\\n\\r\\n")
     assert not r["ok"] or r["data"] == "", r

@@ -188,7 +188,7 @@ def test_a_grant_that_holds_our_own(sbx, world, what):
     r = sbx.run(["--scratch"], ["sh", "-c", "ls -A"], env=env)
     assert r.rc == 0 and "above" not in r.out, r
     # read-only it may be had, and beside it writable
-    r = sbx.run(["--ro-bind", above], ["sh", "-c", f"ls {above} && touch {above}/x"], env=env)
+    r = sbx.run(["--scratch", "--ro-bind", above], ["sh", "-c", f"ls {above} && touch {above}/x"], env=env)
     assert r.rc == 1 and r.out == "inner\n", r
     os.mkdir(above + "/beside")
     give(above, world.user.pw_uid)

@@ -110,7 +110,7 @@ def test_held_when_the_launcher_is_killed(sbx, clean):
 
 def limited(space, n_bytes, sandbox_id, script):
     """`ulimit -f` of whoever starts sbx-run: no file of that user grows past it."""
-    argv = space.sbx.argv(space.args(["--id", sandbox_id]), ["sh", "-c", script], root=space.root)
+    argv = space.sbx.argv(space.args(["-q", "--id", sandbox_id]), ["sh", "-c", script], root=space.root)
     return subprocess.run(["prlimit", f"--fsize={n_bytes}", "--", *argv], env=space.sbx.env(None, not space.root),
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
 

@@ -74,6 +74,31 @@ def test_not_enforced(sbx, limit):
 
 
 @no_controllers
+@pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
+def test_how_to_get_a_cgroup_is_said(sbx, root):
+    """One line, with what this machine and this user can do about it."""
+    if root:
+        sbx.own(0)
+    r = sbx.run(["--scratch", "--profile", "none", "--limit", "memory=64M"], ["true"], root=root)
+    assert r.rc == 0 and r.err.count("\n") == 1, r
+    ways = ("systemd.unified_cgroup_hierarchy=1", "systemd-run --" + ("scope" if root else "user --scope"),
+            "mount cgroup2 writable" if root else "start it as root")
+    assert sum(way in r.err for way in ways) == 1, r
+
+
+def test_too_few_open_files(sbx):
+    """Fewer than the self-test needs is not begun: the least that may be asked for is enough, for all of a profile's probes."""
+    r = sbx.run(["--limit", "open_files=63"], ["true"])
+    assert r.rc == 125 and "open_files" in r.err and "64" in r.err and r.err.count("\n") == 1, r
+    probes = "".join(f"  - {{connect_refused: '203.0.113.{i}:700/tcp'}}\n  - {{dns_refused: 'n{i}.test'}}\n" for i in range(1, 13))
+    sbx.profile("probes", f"limits: {{open_files: 64}}\nselftest:\n{probes}")
+    for args in (["--profile", "probes"], ["--profile", "probes", "--publish", "0:80"], ["--limit", "open_files=64", "--overlay"],
+                 ["--profile", "probes", "--allow", "allowed.test"]):
+        r = sbx.run(args, ["sh", "-c", "ulimit -n"])
+        assert (r.rc, r.out) == (0, "64\n"), (args, r)
+
+
+@no_controllers
 def test_receipt_tells(sbx):
     path = os.path.join(sbx.work, "receipt.json")
     args = ["--limit", "pids=20", "--limit", "memory=64M", "--limit", "open_files=100", "--receipt", path]

@@ -209,6 +209,18 @@ def test_scratch_where_the_directory_could_be_granted(sbx, world):
     assert sbx.run(["--scratch", "--keep", "out"], ["true"]).rc == 125
 
 
+@pytest.mark.parametrize("script,said", [("true", ""), ("touch f; rm f", ""), ("exit 3", ""), ("touch f; exit 3", "1 file "),
+                                         ("touch $HOME/f; mv $HOME/f $HOME/g", "1 file "), ("sleep 9 & touch f", "1 file ")])
+def test_what_counts_as_discarded(sbx, world, script, said):
+    """The command's own files, and not the places that were made for mounts in the home."""
+    d = sbx.tmp + "/d"
+    os.mkdir(d)
+    r = sbx.run(["--scratch", "--ro-bind", f"{d}:{world.user.pw_dir}/deep/er", "--tmpfs", f"{world.user.pw_dir}/t"],
+                ["sh", "-c", script])
+    assert r.rc == (3 if "exit" in script else 0) and r.err.startswith("sbx-run: " + said if said else ""), r
+    assert r.err.count("\n") == bool(said), r
+
+
 @pytest.mark.parametrize("argv,rc", [
     (["sudo", "true"], 126), (["/usr/bin/sudo", "true"], 126), (["su"], 126), (["mount"], 126),
     (["nft", "list", "ruleset"], 126), (["./mount-link"], 126), (["./notexec"], 126), (["/usr"], 126),

@@ -47,24 +47,29 @@ def table(lines):
     return [row[1:] for row in rows]
 
 
+def counted(line):
+    """A resolver asks more than once, as often as it likes."""
+    return re.sub(r"^(sbx-run: refused )\d+x", r"\g<1>Nx", line)
+
+
 def matches(printed, line):
     """"[...]" in the printed line stands for anything."""
     return re.fullmatch(".*".join(map(re.escape, printed.split("[...]"))), line) is not None
 
 
 def test_sixty_seconds(sbx):
-    """All is as printed, but for the times, and that the world's servers speak HTTP/1.1."""
+    """All is as printed, but for the times, how often a name was asked for, and that the world's servers speak HTTP/1.1."""
     script = "exec 2>&1; mark() { local status=$?; echo; echo @@; return $status; }\n"
     run = [e for e in examples(section("Sixty seconds")) if "jq" not in e[0]]
     assert len(run) == 6
     outputs = shell(sbx, script + "".join(f"mark\n{command}\n" for command, _ in run)).split("\n@@\n")[1:]
     assert len(outputs) == 6, outputs
     for (command, printed), output in zip(run, outputs):
-        lines = [line.replace("HTTP/1.1 200 X", "HTTP/2 200") for line in output.strip().split("\n") if line.strip()]
+        lines = [counted(line.replace("HTTP/1.1 200 X", "HTTP/2 200")) for line in output.strip().split("\n") if line.strip()]
         if table(printed):
             assert table(lines) == table(printed)
         else:
-            assert len(lines) == len(printed) and all(map(matches, printed, lines)), (command, printed, lines)
+            assert len(lines) == len(printed) and all(map(matches, [counted(line) for line in printed], lines)), (command, printed, lines)
 
 
 def test_dry_run(sbx):

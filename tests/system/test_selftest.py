@@ -43,7 +43,8 @@ def run_with(sbx, root=False, drop=(), add=(), last=(), leak=False):
     user = [] if root else ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"]
     argv = sbx.world.ns() + ["unshare", "--mount", "--propagation", "private", "sh", "-c",
                              f'mount --bind {wrapper} /usr/bin/bwrap && exec "$@"', "sh", *user, "env", "-C", sbx.work,
-                             os.path.join(INST, "bin", "sbx-run"), "-q", "--", "echo", "ran"]
+                             os.path.join(INST, "bin", "sbx-run"), "-q", *(["--scratch"] if root else []), "--", "echo",
+                             "ran"]
     return subprocess.run(argv, capture_output=True, text=True, env=sbx.env(user=not root), timeout=60, check=False)
 
 

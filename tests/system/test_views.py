@@ -59,7 +59,7 @@ def test_tmpfs_over_what_is_closed_to_us(sbx, image, root):
     os.chmod(image + "/opt/app", 0o700)
     for closed in "/root", "/opt/app":
         os.chown(image + closed, 4711, 4711)
-    args = ["--root", image, "--tmpfs", "/root"]
+    args = ["--scratch", "--root", image, "--tmpfs", "/root"]
     r = sbx.run(args, ["touch", "/root/new", "/opt/app/new"], root=root)
     assert [line.split(": ")[1] for line in r.out.splitlines()] == ["made", "Permission denied"], r
 
@@ -445,7 +445,7 @@ def test_minimal_with_the_systems_directories(sbx, root):
 
 def test_directory(sbx, root, image):
     """Its programs run, its /etc is there with the sandbox's files over it; none of the host's is."""
-    run = lambda *cmd: sbx.run(["--root", image], cmd, root=root)  # noqa: E731
+    run = lambda *cmd: sbx.run(["--scratch", "--root", image], cmd, root=root)  # noqa: E731
     assert run("cat", "/etc/os-release", "/etc/app/conf", "/opt/app/file", "/file").out == "ID=image\nown\napp\ntop\n"
     r = run("cat", "/etc/hosts", "/etc/passwd", "/etc/resolv.conf")
     assert "192.0.2.99" not in r.out and "www:x:33:33" in r.out and "nameserver 100.64.0.1" in r.out, r
@@ -467,10 +467,10 @@ def test_directory_with_a_home_and_grants(sbx, root, image, world):
     os.mkdir(data)
     shutil.copy(image + "/file", data + "/granted")
     os.chown(data, *[OWNER if root else world.user.pw_uid] * 2)
-    r = sbx.run(["--root", image, "--ro-bind", f"{data}:/srv/deep/er", "--tmpfs", "/var/lib/new"],
+    r = sbx.run(["--scratch", "--root", image, "--ro-bind", f"{data}:/srv/deep/er", "--tmpfs", "/var/lib/new"],
                 ["ls", "/srv/deep/er", "/var/lib", "/opt/app"], root=root)
     assert r.rc == 0 and sorted(r.out.split()) == ["app", "file", "granted", "new"], r
-    r = sbx.run(["--root", image, "--bind", f"{data}:/srv/deep/er"], ["touch", "/srv/deep/er/new"], root=root)
+    r = sbx.run(["--scratch", "--root", image, "--bind", f"{data}:/srv/deep/er"], ["touch", "/srv/deep/er/new"], root=root)
     assert r.out.endswith("made\n"), r
     assert os.path.exists(data + "/new")
     assert sorted(os.listdir(image + "/home") + os.listdir(image + "/srv") + os.listdir(image + "/var")) == before
@@ -478,7 +478,7 @@ def test_directory_with_a_home_and_grants(sbx, root, image, world):
 
 def test_hostile_directory(sbx, root, image):
     """Links, devices and setuid files in it give nothing; what is not hostile beside them works."""
-    run = lambda *cmd: sbx.run(["--root", image], cmd, root=root)  # noqa: E731
+    run = lambda *cmd: sbx.run(["--scratch", "--root", image], cmd, root=root)  # noqa: E731
     # Links are followed inside: to its own, or the sandbox's own, never out.
     assert run("cat", "/abs/conf", "/up/conf").out == "own\nown\n"
     assert run("cat", "/etc/out").out == "sandbox\n"
@@ -503,7 +503,7 @@ def test_etc_of_a_hostile_directory(sbx, root, image, etc, ok):
     os.rename(image + "/etc", image + "/etc.real")
     if etc:
         os.symlink(etc, image + "/etc")
-    r = sbx.run(["--root", image], ["cat", "/etc/hostname"], root=root)
+    r = sbx.run(["--scratch", "--root", image], ["cat", "/etc/hostname"], root=root)
     assert (r.rc, r.out) == ((0, "sandbox\n") if ok else (125, "")), r
     assert ok or ("an /etc that is no directory" in r.err and r.err.count("\n") == 1)
 

@@ -258,6 +258,15 @@ void plan_world_said(const struct plan_world *w, const char *part)
 	fail_msg("'%s' was not said, but: %s", part, w->errs.n ? w->errs.v[0].msg : "nothing");
 }
 
+size_t plan_world_n_notes(const struct plan_world *w)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; w->plan && i < w->plan->n_notes; i++)
+		n += !strstr(w->plan->notes[i], ".ssh/ is hidden");
+	return n;
+}
+
 bool plan_world_noted(const struct plan_world *w, const char *part)
 {
 	for (size_t i = 0; w->plan && i < w->plan->n_notes; i++)

@@ -121,7 +121,7 @@ static void test_profile_allow(void **state)
 	assert_true(plan_world_noted(w, "/home/project/tool is where the sandbox may write"));
 	plan_world_must(w, "--profile", "c", "--", "/usr/bin/python3");
 	plan_world_must(w, "--profile", "c", "--ro-bind", bind, "--", "./tool");
-	assert_int_equal(w->plan->n_notes, 0);
+	assert_int_equal(plan_world_n_notes(w), 0);
 	/* What it may write does not execute. */
 	plan_world_refused(w, REFUSED, "nothing there executes", "--profile", "c", "--", "./tool");
 	plan_world_refused(w, REFUSED, "not on the commands.allow list", "--profile", "c", "--",

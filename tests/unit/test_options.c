@@ -241,6 +241,9 @@ static void test_usage_errors(void **state)
 		{ { "--tmpfs", "/x:1025T", "ls", NULL }, "a size from 1M" },
 		{ { "--tmpfs", "/x:99999999999999999999T", "ls", NULL }, "a size from 1M" },
 		{ { "-v", "-q", "ls", NULL }, "exclude" },
+		{ { "--refusals", "ls", NULL }, "12 hex digits" },
+		{ { "--refusals", "0123456789ab", "ls", NULL }, "stands alone" },
+		{ { "--refusals", "--gc", NULL }, "stands alone" },
 		{ { "--scratch", "--overlay", "ls", NULL }, "exclude" },
 		{ { "--scratch", "--keep", "x", "ls", NULL }, "exclude" },
 	};

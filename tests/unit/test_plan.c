@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/plan_limits.h"
 #include "launcher/plan_internal.h"
 
 static void test_profile_search(void **state)
@@ -523,6 +524,37 @@ static void test_fds(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, plan_world_setup, plan_world_teardown)
 
+/* What is proposed is what this machine and this user have. */
+static void test_way_out(void **state)
+{
+	static const struct {
+		const char *mount;
+		uint32_t controllers;
+		bool systemd;
+		uid_t uid;
+		const char *said, *not_said;
+	} t[] = {
+		{ "", 0, true, 0, "systemd.unified_cgroup_hierarchy=1", "Delegate" },
+		{ "/sys/fs/cgroup/unified", 0, true, 1000, "v1 holds them", "Delegate" },
+		{ "/sys/fs/cgroup", 2, false, 0, "mount cgroup2 writable", "systemd" },
+		{ "/sys/fs/cgroup", 2, false, 1000, "start it as root", "systemd" },
+		{ "/sys/fs/cgroup", 2, true, 0, "systemd-run --scope -p Delegate=yes", "--user" },
+		{ "/sys/fs/cgroup", 2, true, 1000, "systemd-run --user --scope -p Delegate=yes", "unified" },
+		{ "/sys/fs/cgroup", 2, true, 1000, "loginctl enable-linger", "unified" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(t); i++) {
+		struct sbx_facts f = { .caller_uid = t[i].uid, .cgroup = { .systemd = t[i].systemd } };
+		const char *said;
+
+		snprintf(f.cgroup.mount, sizeof(f.cgroup.mount), "%s", t[i].mount);
+		said = sbx_limits_way_out(&f, t[i].controllers);
+		assert_non_null(strstr(said, t[i].said));
+		assert_null(strstr(said, t[i].not_said));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -544,6 +576,7 @@ int main(void)
 		TEST(test_creates_nothing),
 		TEST(test_fds),
 		cmocka_unit_test(test_normalise),
+		cmocka_unit_test(test_way_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static const char yaml[] =
 	"extends: parent\n"
 	"name: a\ndescription: b c\n"
 	"filesystem: {mounts: [/a, {source: /b, target: /c}], allowed_prefixes: [/a], "
-	"blocked_segments: [x]}\n"
+	"blocked_segments: [x], unmask: [/a/x]}\n"
 	"commands: {allow: [a], deny: [b]}\n"
 	"network: {allow: [a.example, \"*.b.example\", {host: c.example, ports: [1, 2]}, "
 	"192.0.2.0/24],\n"

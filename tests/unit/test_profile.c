@@ -52,6 +52,7 @@ static const char everything[] =
 	"    - {source: ~/cache, target: /cache, writable: true, optional: true, idmap: read-only}\n"
 	"  allowed_prefixes: [/data, ~/work]\n"
 	"  blocked_segments: [private, \"null\"]\n"
+	"  unmask: [~/app/secrets, /srv/x/private]\n"
 	"commands:\n"
 	"  allow: [python3, /usr/bin/env]\n"
 	"  deny: [gdb]\n"
@@ -117,7 +118,7 @@ static void test_everything(void **state)
 	assert_true(p->network.allow.v[4].private_ok);
 	assert_true(p->network.allow.v[4].check_set);
 	assert_int_equal(p->network.allow.v[4].check, SBX_CHECK_NONE);
-	assert_int_equal(p->network.allow.v[4].line, 25);
+	assert_int_equal(p->network.allow.v[4].line, 26);
 	assert_int_equal(p->network.allow.v[5].proto, SBX_PROTO_UDP);
 	assert_int_equal(p->network.n_resolvers, 2);
 	assert_int_equal(p->network.resolvers[0].port, 53);
@@ -253,6 +254,8 @@ static void test_values(void **state)
 	refused("limits: {wall_time: 30}\n", 1, 21, "a time such as 30s");
 	refused("limits: {cpus: 0}\n", 1, 16, "out of range (0.01 to 4096)");
 	refused("limits: {enforce: stirct}\n", 1, 19, "did you mean 'strict'?");
+	refused("filesystem: {unmask: [secrets]}\n", 1, 23, "an absolute path");
+	refused("filesystem: {unmask: [/a/../secrets]}\n", 1, 23, "'..'");
 	refused("filesystem: {blocked_segments: [a/b]}\n", 1, 33, "without '/'");
 	refused("filesystem: {allowed_prefixes: [/a, b]}\n", 1, 37, "absolute path");
 	refused("commands: {deny: [bin/sh]}\n", 1, 19, "a name or an absolute path");

@@ -12,6 +12,7 @@
 #include "base/seccomp_lift.h"
 #include "policy/key.h"
 #include "policy/key_scalar.h"
+#include "policy/shipped.h"
 
 /* Text without backquotes: each sentence on a line of its own, as mdoc wants it. */
 static void put_text(FILE *out, const char *s, size_t n)
@@ -218,12 +219,51 @@ static void test_jobs(void **state)
 	check_page("man/sbx-run.1", blocks, titles, 1);
 }
 
+/* MASKS has each shipped name. */
+static void test_masks(void **state)
+{
+	char *text, *end;
+	const char *src = getenv("SBX_SRCDIR");
+	char path[512], word[64];
+	FILE *f;
+	size_t n;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/man/sbx-profile.5", src ? src : ".");
+	f = fopen(path, "r");
+	assert_non_null(f);
+	text = calloc(1, 1 << 20);
+	assert_non_null(text);
+	n = fread(text, 1, (1 << 20) - 1, f);
+	assert_true(n > 0);
+	fclose(f);
+	for (char *c = text; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	end = strstr(text, ".Sh MASKS");
+	assert_non_null(end);
+	memmove(text, end, strlen(end) + 1);
+	end = strstr(text, "Not masked, with the reason");
+	assert_non_null(end);
+	*end = '\0';
+	for (const char *const *name = sbx_shipped_blocked_segments; *name; name++) {
+		char first[64]; /* of a line: \&.ssh */
+
+		snprintf(word, sizeof(word), " %s ", *name);
+		snprintf(first, sizeof(first), " \\&%s ", *name);
+		if (!strstr(text, word) && !strstr(text, first))
+			fail_msg("MASKS lacks %s", *name);
+	}
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_key),
 		cmocka_unit_test(test_seccomp),
 		cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_masks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

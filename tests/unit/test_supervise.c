@@ -261,6 +261,17 @@ static void test_upper_not_asked_for(void **state)
 	assert_int_equal(f->run.upper_fd, -1);
 }
 
+/* With --scratch it is the home. */
+static void test_upper_of_scratch(void **state)
+{
+	struct fixture *f = *state;
+
+	f->options.scratch = true;
+	say(f, STAGE, SBX_MSG_STAGE_UPPER, 0, 1);
+	is_fine(f);
+	assert_true(f->run.scratch_fd >= 0 && fcntl(f->run.scratch_fd, F_GETFD) >= 0);
+}
+
 static void test_upper_without(void **state)
 {
 	struct fixture *f = *state;
@@ -510,6 +521,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_silence),	      TEST(test_chatter),	    TEST(test_gone),
 		TEST(test_upper),	      TEST(test_upper_again),	    TEST(test_upper_not_asked_for),
+		TEST(test_upper_of_scratch),
 		TEST(test_upper_without),     TEST(test_upper_two),	    TEST(test_upper_long),
 		TEST(test_ready_counts),      TEST(test_ready_more),	    TEST(test_ready_fewer),
 		TEST(test_ready_unknown),     TEST(test_verdicts),	    TEST(test_verdicts_fewer),

@@ -34,7 +34,11 @@ static void test_default(void **state)
 					    "credentials", NULL };
 	     *w; w++)
 		assert_true(has(&s->blocked_segments, *w));
-	assert_false(has(&s->blocked_segments, ".npmrc"));
+	for (const char *const *w = (const char *const[]){ ".netrc", ".pypirc", "id_rsa", "id_ed25519", NULL }; *w; w++)
+		assert_true(has(&s->blocked_segments, *w));
+	for (const char *const *w = (const char *const[]){ ".npmrc", ".env", "cert.pem", "id_map", NULL }; *w; w++)
+		assert_false(has(&s->blocked_segments, *w));
+	assert_int_equal(s->n_own_blocked_segments, 0);
 	for (const char *const *w =
 		     (const char *const[]){ "sudo", "su", "doas", "pkexec", "iptables", "ip6tables",
 					    "nft", "mount", NULL };
@@ -77,6 +81,8 @@ static void test_file(void **state)
 	assert_int_equal(s->ceilings.cpus_milli, 4000);
 	assert_int_equal(s->allowed_prefixes.n, 2);
 	assert_true(has(&s->blocked_segments, "phi"));
+	assert_int_equal(s->n_own_blocked_segments, 1);
+	assert_false(s->no_unmask);
 	assert_true(has(&s->blocked_segments, ".ssh"));
 	assert_true(has(&s->commands_deny, "docker"));
 	assert_true(has(&s->commands_deny, "sudo"));

@@ -88,7 +88,7 @@ static void test_cwd(void **state)
 	assert_int_equal(op->origin, SBX_ORIGIN_CWD);
 	assert_true(op->source.fd >= 0);
 	assert_string_equal(w->plan->chdir, w->facts.cwd);
-	assert_int_equal(w->plan->n_notes, 0);
+	assert_int_equal(plan_world_n_notes(w), 0);
 }
 
 /* Refused, it ends the run, unless the scratch home was asked for, or a home that stays. */
@@ -103,7 +103,7 @@ static void test_cwd_refused(void **state)
 		plan_world_refused(w, 125, "--scratch", "--", "true");
 		plan_world_must(w, "--scratch", "--", "true");
 		assert_string_equal(w->plan->chdir, w->facts.home);
-		assert_int_equal(w->plan->n_notes, 0);
+		assert_int_equal(plan_world_n_notes(w), 0);
 		if (strcmp(places[i], "home") != 0)
 			assert_null(plan_world_mount(w, w->facts.cwd));
 	}
@@ -382,6 +382,52 @@ static void test_profile_prefix_by_link(void **state)
 	/* In the home directory itself no sandbox writes. */
 	plan_world_link(w, "home/own", "other");
 	plan_world_must(w, "--scratch", "--profile", "p", "--bind", spec(w, "home/own", "/x"), "--", "true");
+}
+
+/* What is hidden in the current directory is told; a profile shows the very path where the host's owner lets it. */
+static void test_unmask(void **state)
+{
+	struct plan_world *w = *state;
+	char text[512];
+
+	plan_world_must(w, "--", "true");
+	assert_true(plan_world_noted(w, ".ssh/ is hidden"));
+	plan_world_mkdir(w, "home/project/sub/secrets");
+	plan_world_mkdir(w, "home/project/sub/secrets/.aws");
+	plan_world_write(w, "home/project/id_rsa", "x", 0600);
+	plan_world_write(w, "home/project/id_map.c", "x", 0600);
+	plan_world_write(w, "home/project/.env", "x", 0600);
+	plan_world_must(w, "--", "true");
+	assert_true(plan_world_noted(w, ".ssh/, id_rsa, sub/secrets/ are hidden"));
+	expect(w, "home/project/sub/secrets", "home/project/sub/secrets");
+	assert_null(plan_world_mount(w, plan_world_path(w, "home/project/.env")));
+	snprintf(text, sizeof(text), "name: p\nfilesystem: {unmask: [\"%s/home/project/sub/secrets\", \"~/project/id_rsa\"]}\n",
+		 w->dir);
+	plan_world_write(w, "config/profiles/p.yaml", text, 0644);
+	plan_world_must(w, "--profile", "p", "--", "true");
+	assert_null(plan_world_mount(w, plan_world_path(w, "home/project/sub/secrets")));
+	assert_null(plan_world_mount(w, plan_world_path(w, "home/project/id_rsa")));
+	expect(w, "home/project/sub/secrets/.aws", "home/project/sub/secrets/.aws");
+	assert_true(plan_world_noted(w, ".ssh/, sub/secrets/.aws/ are hidden"));
+	/* In another directory, and by a symlink, it is another path. */
+	plan_world_mkdir(w, "home/other/sub");
+	plan_world_mkdir(w, "home/other/sub/secrets");
+	plan_world_link(w, "home/by-link", "project");
+	plan_world_set(&w->facts.cwd, plan_world_path(w, "home/other"));
+	plan_world_must(w, "--profile", "p", "--", "true");
+	expect(w, "home/other/sub/secrets", "home/other/sub/secrets");
+	plan_world_set(&w->facts.cwd, plan_world_path(w, "home/project"));
+	snprintf(text, sizeof(text), "name: p\nfilesystem: {unmask: [\"%s/home/by-link/sub/secrets\"]}\n", w->dir);
+	plan_world_write(w, "config/profiles/p.yaml", text, 0644);
+	plan_world_must(w, "--profile", "p", "--", "true");
+	expect(w, "home/project/sub/secrets", "home/project/sub/secrets");
+	/* The host's owner: none, or none of these. */
+	plan_world_write(w, "config/system.yaml", "unmask: deny\n", 0644);
+	plan_world_refused(w, 125, "unmask: deny", "--profile", "p", "--", "true");
+	plan_world_write(w, "config/system.yaml", "blocked_segments: [secrets]\n", 0644);
+	plan_world_refused(w, 125, "blocked_segments names it", "--profile", "p", "--", "true");
+	plan_world_write(w, "config/system.yaml", "blocked_segments: [secret]\n", 0644);
+	plan_world_must(w, "--profile", "p", "--", "true");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, plan_world_setup, plan_world_teardown)

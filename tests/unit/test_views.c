@@ -337,7 +337,7 @@ static void test_devices(void **state)
 	assert_int_equal(n_devices(w), 3); /* each once, without the card */
 	assert_non_null(plan_world_mount(w, "/dev/dri/renderD128"));
 	assert_int_equal(plan_world_mount(w, "/dev/kfd")->origin, SBX_ORIGIN_PROFILE);
-	assert_int_equal(w->plan->n_notes, 0);
+	assert_int_equal(plan_world_n_notes(w), 0);
 	plan_world_must(w, "--", "true");
 	assert_int_equal(n_devices(w), 0);
 }

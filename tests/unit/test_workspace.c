@@ -190,7 +190,7 @@ static void test_disk(void **state)
 	expect_sum(w, 64 * MIB);
 	assert_int_equal(size_at(w, "/tmp"), 0);
 	assert_int_equal(size_at(w, w->facts.home), 16 * MIB);
-	assert_int_equal(w->plan->n_notes, 0);
+	assert_int_equal(plan_world_n_notes(w), 0);
 }
 
 static void test_disk_too_small(void **state)
@@ -200,7 +200,7 @@ static void test_disk_too_small(void **state)
 	plan_world_write(w, "config/profiles/p.yaml", "name: p\n", 0644);
 	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=31M", "--limit", "home=1M",
 			"--", "true");
-	assert_int_equal(w->plan->n_notes, 0);
+	assert_int_equal(plan_world_n_notes(w), 0);
 	expect_sum(w, 64 * MIB);
 	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=31M", "--limit", "home=2M",
 			"--", "true");

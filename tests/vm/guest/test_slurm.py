@@ -89,7 +89,7 @@ def srun(*argv, mem="300M", **kw):
 
 def receipt_of(tmp, *flags, command=("true",)):
     path = os.path.join(tmp, "receipt.json")
-    r = srun("sbx-run", "--profile", "none", "--receipt", path, *flags, "--", *command)
+    r = srun("sbx-run", "--scratch", "--profile", "none", "--receipt", path, *flags, "--", *command)
     with open(path) as f:
         return r, json.load(f)
 
@@ -111,20 +111,20 @@ def test_its_limit_and_the_jobs_hold(slurm, tmp_path):
     assert r.returncode != 0 and "Out Of Memory" in r.stderr, r.stderr
     assert (receipt["outcome"]["state"], receipt["outcome"]["exit_status"]) == ("oom_killed", 137)
     # Without a limit of its own the job's is what ends it.
-    r = srun("sbx-run", "--profile", "none", "--", "python3", "-c", grow, mem="100M")
+    r = srun("sbx-run", "--scratch", "--profile", "none", "--", "python3", "-c", grow, mem="100M")
     assert r.returncode != 0, r.stderr
     # And within both it runs.
-    r = srun("sbx-run", "--profile", "none", "--limit", "memory=64M", "--", "echo", "within")
+    r = srun("sbx-run", "--scratch", "--profile", "none", "--limit", "memory=64M", "--", "echo", "within")
     assert (r.returncode, r.stdout) == (0, "within\n"), r.stderr
 
 
 def test_status_and_refusal(slurm):
-    assert srun("sbx-run", "--profile", "none", "--", "sh", "-c", "exit 7").returncode == 7, slurm()
-    r = srun("sbx-run", "--profile", "none", "--", "sudo", "id")
+    assert srun("sbx-run", "--scratch", "--profile", "none", "--", "sh", "-c", "exit 7").returncode == 7, slurm()
+    r = srun("sbx-run", "--scratch", "--profile", "none", "--", "sudo", "id")
     assert r.returncode == 126, r.stderr
 
 
 def test_nothing_is_left(slurm):
-    assert srun("sbx-run", "--profile", "none", "--limit", "memory=64M", "--", "true").returncode == 0, slurm()
+    assert srun("sbx-run", "--scratch", "--profile", "none", "--limit", "memory=64M", "--", "true").returncode == 0, slurm()
     assert wait_until(lambda: not [name for root, dirs, _ in os.walk("/sys/fs/cgroup") for name in dirs
                                    if name.startswith(("sbx-", "job_"))], 60)

@@ -67,8 +67,8 @@ def test_exit_statuses_of_what_did_not_run(start, way):
     (USER_MANAGER, TESTER.pw_dir + "/.local/state/sbx", f"/run/user/{TESTER.pw_uid}/sbx")])
 def test_a_units_own_places(manager, state, runtime):
     """Where nobody says where: a unit has no home directory's variables unless its manager has."""
-    r = subprocess.run([*manager, "--", os.path.join(PREFIX, "bin/sbx-run"), "--id", "0123456789ab", "--",
-                        "sh", "-c", "exit 5"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    r = subprocess.run([*manager, "--", os.path.join(PREFIX, "bin/sbx-run"), "--scratch", "--id", "0123456789ab",
+                        "--", "sh", "-c", "exit 5"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                        timeout=60)
     assert r.returncode == 5, r
     with sqlite3.connect(f"file:{state}/sbx.db?mode=ro", uri=True) as db:

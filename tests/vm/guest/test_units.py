@@ -87,7 +87,7 @@ def test_systemd_takes_the_units():
 
 
 def test_a_job_is_up_while_its_command_runs(job):
-    unit = job("up", "profile: none\nanalysis_id: up-1\nlimit: [memory=64M, pids=50]\ncommand: [sleep, '600']\n")
+    unit = job("up", "profile: none\nscratch: true\nanalysis_id: up-1\nlimit: [memory=64M, pids=50]\ncommand: [sleep, '600']\n")
     r = run("systemctl", "start", unit)  # comes back with READY=1
     assert r.returncode == 0, run("journalctl", "-b", "-u", unit).stdout
     row = last()
@@ -111,9 +111,9 @@ def test_a_job_is_up_while_its_command_runs(job):
 
 
 @pytest.mark.parametrize("text, status, result", [
-    ("profile: none\ncommand: ['true']\n", "0", "success"),
-    ("profile: none\ncommand: [sh, -c, 'exit 7']\n", "7", "exit-code"),
-    ("profile: none\nlimit: [wall_time=1s]\ncommand: [sleep, '600']\n", "124", "exit-code")])
+    ("profile: none\nscratch: true\ncommand: ['true']\n", "0", "success"),
+    ("profile: none\nscratch: true\ncommand: [sh, -c, 'exit 7']\n", "7", "exit-code"),
+    ("profile: none\nscratch: true\nlimit: [wall_time=1s]\ncommand: [sleep, '600']\n", "124", "exit-code")])
 def test_how_a_job_ends_is_how_the_unit_ends(job, text, status, result):
     unit = job("ends", text)
     run("systemctl", "start", unit)
@@ -123,7 +123,8 @@ def test_how_a_job_ends_is_how_the_unit_ends(job, text, status, result):
 
 @pytest.mark.parametrize("text, said", [("profil: x\ncommand: ['true']\n", "did you mean 'profile'"),
                                         ("profile: nosuch\ncommand: ['true']\n", "there is no profile"),
-                                        ("profile: none\nbind: [/proc]\ncommand: ['true']\n", "/proc")])
+                                        ("profile: none\nscratch: true\nbind: [/proc]\ncommand: ['true']\n", "/proc"),
+                                        ("profile: none\ncommand: ['true']\n", "--scratch")])
 def test_a_job_that_cannot_run_was_never_up(job, text, said):
     unit = job("never", text)
     r = run("systemctl", "start", unit)
@@ -134,8 +135,8 @@ def test_a_job_that_cannot_run_was_never_up(job, text, said):
 
 def test_the_whole_unit_is_killed(job):
     """Launcher, guard and all, in one blow: ExecStopPost= sweeps."""
-    unit = job("killed", "profile: none\ncommand: [sleep, '600']\n")
-    other = job("lives", "profile: none\ncommand: [sleep, '600']\n")
+    unit = job("killed", "profile: none\nscratch: true\ncommand: [sleep, '600']\n")
+    other = job("lives", "profile: none\nscratch: true\ncommand: [sleep, '600']\n")
     assert run("systemctl", "start", other).returncode == 0
     lives = last()["id"]
     assert run("systemctl", "start", unit).returncode == 0
@@ -152,7 +153,7 @@ def test_the_whole_unit_is_killed(job):
 
 
 def test_out_of_memory_ends_the_command_and_not_the_unit(job):
-    unit = job("oom", "profile: none\nlimit: [memory=32M]\n"
+    unit = job("oom", "profile: none\nscratch: true\nlimit: [memory=32M]\n"
                "command: [python3, -c, 'x = bytearray(200 << 20); print(len(x))']\n")
     run("systemctl", "start", unit)
     assert wait_until(lambda: show(unit, "ActiveState") in ("inactive", "failed"))
@@ -160,7 +161,7 @@ def test_out_of_memory_ends_the_command_and_not_the_unit(job):
 
 
 def test_a_job_reaches_what_it_may(job, world):
-    unit = job("net", "profile: fetching\nallow: [allowed.test]\n"
+    unit = job("net", "profile: fetching\nscratch: true\nallow: [allowed.test]\n"
                "command: [sh, -c, 'for n in allowed denied; do curl -sS -m 20 https://$n.test/ >/dev/null; echo $n $?; "
                "done']\n")
     os.makedirs("/etc/sbx/profiles", exist_ok=True)
