@@ -130,8 +130,7 @@ tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
 tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run.c %reldir%/supervise.c %reldir%/terminal.c \
-	%reldir%/unresolved.c
+tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run.c %reldir%/supervise.c %reldir%/terminal.c
 tests_unit_test_supervise_LDADD = src/ipc/libsbx-ipc.a $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_tree_SOURCES = tests/unit/test_tree.c
 tests_unit_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
@@ -171,8 +170,7 @@ launcher_common_sources = \
 	%reldir%/step_hook.h \
 	%reldir%/steps.c \
 	%reldir%/supervise.c %reldir%/supervise.h \
-	%reldir%/terminal.c %reldir%/terminal.h \
-	%reldir%/unresolved.c %reldir%/unresolved.h
+	%reldir%/terminal.c %reldir%/terminal.h
 launcher_common_libs = \
 	%reldir%/libsbx-plan.a \
 	src/store/libsbx-store.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a \

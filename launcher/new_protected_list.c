@@ -147,7 +147,7 @@ static int add_grants(struct sbx_new *x, const struct sbx_plan *p, const uid_t *
 		struct sbx_new_grant g = { .fd = op->source.fd, .uid = sbx_view_writer(p, op), .gid = p->facts->gid,
 					   .dev = op->source.st.st_dev, .ino = op->source.st.st_ino };
 
-		if (!sbx_view_is_writable_dir(op) || sbx_view_home_is(p, op) || is_hidden(p, i) ||
+		if (!sbx_view_is_writable_dir(op) || sbx_view_is_own(p, op) || is_hidden(p, i) ||
 		    (writer && g.uid != *writer))
 			continue;
 		if (op->idmap)

@@ -247,9 +247,42 @@ static int set_checked(const char ***list, size_t *n, const char *option, const 
 	return why ? usage(err, option, value, why) : list_add(list, n, option, value, err);
 }
 
+/* Of an option that has no value; NULL: it is another. */
+static bool *flag_of(struct sbx_options *o, enum option_key key)
+{
+	switch (key) {
+	case KEY_WAIT_ALL:
+		return &o->wait_all;
+	case KEY_OVERLAY:
+		return &o->overlay;
+	case KEY_SCRATCH:
+		return &o->scratch;
+	case KEY_CACHE:
+		return &o->cache;
+	case KEY_AIR_GAP:
+		return &o->air_gap;
+	case KEY_DRY_RUN:
+		return &o->dry_run;
+	case KEY_GC:
+		return &o->gc;
+	case KEY_LIST_PROFILES:
+		return &o->list_profiles;
+	case KEY_REFUSALS:
+		return &o->refusals;
+	case KEY_VERSION:
+		return &o->version;
+	case KEY_HELP:
+		return &o->help;
+	default:
+		return NULL;
+	}
+}
+
 static int set_option(struct sbx_options *o, enum option_key key, const char *name,
 		      const char *value, struct sbx_err *err)
 {
+	bool *flag;
+
 	switch (key) {
 	case KEY_PROFILE:
 		return set_once(&o->profile, name, value, sbx_form_not_empty, err);
@@ -293,43 +326,14 @@ static int set_option(struct sbx_options *o, enum option_key key, const char *na
 		return set_checked(&o->env, &o->n_env, name, value, sbx_form_env, err);
 	case KEY_LIMIT:
 		return set_checked(&o->limits, &o->n_limits, name, value, sbx_form_key_value, err);
-	case KEY_WAIT_ALL:
-		o->wait_all = true;
-		return 0;
-	case KEY_OVERLAY:
-		o->overlay = true;
-		return 0;
-	case KEY_SCRATCH:
-		o->scratch = true;
-		return 0;
-	case KEY_CACHE:
-		o->cache = true;
-		return 0;
-	case KEY_AIR_GAP:
-		o->air_gap = true;
-		return 0;
-	case KEY_DRY_RUN:
-		o->dry_run = true;
-		return 0;
-	case KEY_GC:
-		o->gc = true;
-		return 0;
-	case KEY_LIST_PROFILES:
-		o->list_profiles = true;
-		return 0;
-	case KEY_REFUSALS:
-		o->refusals = true;
-		return 0;
-	case KEY_VERSION:
-		o->version = true;
-		return 0;
-	case KEY_HELP:
-		o->help = true;
-		return 0;
-	case N_KEYS:
+	default:
 		break;
 	}
-	return -EINVAL;
+	flag = flag_of(o, key);
+	if (!flag)
+		return -EINVAL;
+	*flag = true;
+	return 0;
 }
 
 static int unknown_option(const char *word, struct sbx_err *err)

@@ -3,7 +3,6 @@
 #include "launcher/run.h"
 
 #include "base/cleanup.h"
-#include "launcher/unresolved.h"
 
 void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct sbx_facts *f)
 {
@@ -30,7 +29,6 @@ void sbx_run_fini(struct sbx_run *r)
 	r->args_fd = sbx_fd_close(r->args_fd);
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
 	r->pid1_fd = sbx_fd_close(r->pid1_fd);
-	sbx_unresolved_free(r);
 	r->refusals = sbx_refusals_free(r->refusals);
 	sbx_terminals_fini(&r->terminals);
 }

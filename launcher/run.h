@@ -170,8 +170,6 @@ struct sbx_run {
 	uint64_t failing_since_us; /* monotonic: writing has failed from then on; 0: it has not */
 	uint64_t retry_at_us; /* when it is tried again */
 	char *selftest;       /* the verdicts for the row, when they are made already; malloc'ed */
-	char *unresolved[SBX_UNRESOLVED_MAX]; /* names that are told already (unresolved.c) */
-	size_t n_unresolved;
 	struct sbx_refusals *refusals; /* NULL: none */
 	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of those there was no room for */
 	uint64_t flush_at_us; /* when sbx_record_flush() is due; 0: it is not */

@@ -28,7 +28,6 @@
 #include "launcher/record.h"
 #include "launcher/signals.h"
 #include "launcher/stage.h"
-#include "launcher/unresolved.h"
 #include "sys/linger.h"
 #include "sys/proc.h"
 
@@ -191,7 +190,6 @@ static void on_broker_packet(struct sbx_run *r, struct sbx_span span)
 		if (sbx_msg_decode_event(span, &event) != 0)
 			break;
 		sbx_record_event(r, &event);
-		sbx_unresolved_tell(r, &event);
 		return;
 	case SBX_MSG_PINS:
 		if (!r->plan->attach.on || sbx_msg_decode_pins(span, &pins) != 0)

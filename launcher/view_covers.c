@@ -301,11 +301,9 @@ static int tell_limit(struct covers *c)
 	return sbx_plan_note(c->p, "'%s' has more files than are searched for blocked names: some may be seen", dest);
 }
 
-/* A home that stays and a cache are the sandbox's own: what they hold, start-up files and keys, sandboxes made. */
 static bool is_searched(const struct sbx_plan *p, const struct sbx_mount_op *op)
 {
-	return sbx_view_is_grant(op) && S_ISDIR(op->source.st.st_mode) && !sbx_view_home_is(p, op) &&
-	       op->origin != SBX_ORIGIN_CACHE;
+	return sbx_view_is_grant(op) && S_ISDIR(op->source.st.st_mode) && !sbx_view_is_own(p, op);
 }
 
 static int search(struct covers *c, int fd, const char *from)

@@ -713,7 +713,7 @@ static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_m
 	if (r == SBX_PATH_E_SET_ID)
 		return refuse_grant(b, &g, &err);
 	/* Said once, and not by each of the command's tools. */
-	if (r == 0 && f->privileged && !sbx_idmap_applies(f) && !sbx_plan_wants_overlay(b->p) &&
+	if (r == 0 && f->privileged && ret_path->st.st_uid != f->uid && !sbx_idmap_applies(f) && !sbx_plan_wants_overlay(b->p) &&
 	    faccessat(ret_path->fd, "", W_OK, AT_EACCESS | AT_EMPTY_PATH) < 0 && errno == EACCES)
 		r = sbx_plan_note(b->p, "'%s' belongs to uid %u, and '%s', the sandbox's user, may not write there: give it to that user "
 				  "once (chown -R %s: '%s')", ret_path->resolved, ret_path->st.st_uid, f->user_name, f->user_name,

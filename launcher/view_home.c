@@ -67,6 +67,11 @@ bool sbx_view_home_is(const struct sbx_plan *p, const struct sbx_mount_op *op)
 	       strcmp(op->dest, p->facts->home) == 0;
 }
 
+bool sbx_view_is_own(const struct sbx_plan *p, const struct sbx_mount_op *op)
+{
+	return sbx_view_home_is(p, op) || op->origin == SBX_ORIGIN_CACHE;
+}
+
 /* What is in a home is neither masked nor protected. So it must not hold what is so where another grant shows it. */
 static bool overlaps(const struct sbx_mount_op *home, const struct sbx_mount_op *other)
 {

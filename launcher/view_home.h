@@ -22,6 +22,8 @@ int sbx_view_home_check_overlap(const struct sbx_plan *p, struct sbx_err *err);
 
 /* Is @op such a home? A place to mount on that is missing there is made in it. */
 bool sbx_view_home_is(const struct sbx_plan *p, const struct sbx_mount_op *op);
+/* A home that stays or a cache: sandboxes made what is in it, start-up files and keys too, and nobody else uses it. */
+bool sbx_view_is_own(const struct sbx_plan *p, const struct sbx_mount_op *op);
 
 /* May something of the type @mode be mounted at @target below the home? 0; SBX_PLAN_REFUSED with @err; -errno. */
 int sbx_view_home_check_place(const struct sbx_plan *p, const char *target, mode_t mode, struct sbx_err *err);

@@ -178,10 +178,10 @@ def test_profiles(login):
     """The example of sbx-profile(5), the agent of README.md, and the system policy."""
     profile, policy = literals("man/sbx-profile.5")
     readme = [textwrap.dedent(text) for text in re.findall(r"(?:^    .*\n)+", text_of("README.md"), re.M)]
-    agent, = [text for text in readme if text.startswith("name: agent")]
+    agent, = [text for text in readme if text.startswith("name: my-agent")]
     os.makedirs(login.sbx.tmp + "/srv/images/trixie")
     os.makedirs(login.home + "/sandboxes/agent")
-    for name, text in (("lab", profile), ("agent", agent)):
+    for name, text in (("lab", profile), ("my-agent", agent)):
         login.sbx.profile(name, text)
     with open(login.sbx.config + "/system.yaml", "w") as f:
         f.write(policy)
@@ -192,7 +192,7 @@ def test_profiles(login):
     os.unlink(login.sbx.config + "/system.yaml")
     plan = json.loads(login.run(config + "sbx-run --dry-run --profile lab -- true").stdout)
     assert {"data.example.org", "*.cdn.example.org"} <= set(plan["policy"]["allow"]) and plan["limits"]["wall_time_ms"]["asked"] == 7200000
-    plan = login.run(config + "sbx-run --dry-run --profile agent -- true")
+    plan = login.run(config + "sbx-run --dry-run --profile my-agent -- true")
     assert "/srv/images/trixie" in plan.stdout and "/sandboxes/agent" in plan.stdout
 
 

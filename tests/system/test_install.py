@@ -86,7 +86,7 @@ def test_without_its_helpers_it_says_so(sbx, world, prefix):
     broker = programs(prefix)["libexec/sbx/sbx-broker"]
     os.rename(broker, broker + ".gone")
     try:
-        r = subprocess.run(world.ns(world.user.pw_name) + [prefix + "/bin/sbx-run", "--", "true"],
+        r = subprocess.run(world.ns(world.user.pw_name) + [prefix + "/bin/sbx-run", "--scratch", "--", "true"],
                            env=sbx.env(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     finally:
         os.rename(broker + ".gone", broker)

@@ -56,7 +56,7 @@ class Track:
 
     def race(self, a, b, args, script):
         """Sandboxes that start side by side while @a and @b trade places: what each of them said."""
-        args = (["--user", USER] if self.who == "root" else []) + [x.format(d=self.d) for x in args]
+        args = ["--scratch", *(["--user", USER] if self.who == "root" else [])] + [x.format(d=self.d) for x in args]
         begin, results = time.monotonic(), []
 
         def start():

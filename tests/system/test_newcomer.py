@@ -52,18 +52,18 @@ class Day:
                 f.write(text)
         self.own()
 
-    def argv(self, script, args=()):
-        argv = self.sbx.argv(["--profile", "none", *args], ["bash", "-ec", script], root=self.root)
+    def argv(self, script, args=("--profile", "none")):
+        argv = self.sbx.argv(list(args), ["bash", "-ec", script], root=self.root)
         argv[argv.index("-C") + 1] = self.dir
         return argv
 
-    def sh(self, script, args=(), timeout=180):
+    def sh(self, script, args=("--profile", "none"), timeout=180):
         r = subprocess.run(self.argv(script, args), env=self.sbx.env(None, not self.root), stdin=subprocess.DEVNULL,
                            capture_output=True, text=True, timeout=timeout, check=False)
         assert r.returncode == 0, f"{r.returncode}\n{r.stdout}\n{r.stderr}"
         return r
 
-    def popen(self, script, args=()):
+    def popen(self, script, args=("--profile", "none")):
         return subprocess.Popen(self.argv(script, args), env=self.sbx.env(None, not self.root), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -100,7 +100,7 @@ def test_git(day):
     """A repository of one's own, with the identity that the host has; a clone into the directory itself."""
     need("git")
     day.outside("mkdir -p origin && cd origin && git init -q . && echo one >file && git add file && git commit -q -m one")
-    identity = [f"--env={name}={value}" for name, value in IDENTITY.items()]
+    identity = ["--profile", "none"] + [f"--env={name}={value}" for name, value in IDENTITY.items()]
     r = day.sh("""mkdir own copy; cd own; git init -q .; echo work >file; git add file; git commit -q -m work; git log --format=%s
                   cd ../copy; git clone -q ../origin .; cat file; git checkout -q -b topic; git status --short""", identity)
     assert r.stdout == "work\none\n", r.stderr
@@ -158,7 +158,7 @@ def test_vite(day, npm_cache):
     shutil.copytree(npm_cache + "/cache", cache, symlinks=True)
     shutil.copy(npm_cache + "/package-lock.json", day.sbx.tmp)
     subprocess.run(["chown", "-R", f"{USER}:{USER}", cache, day.sbx.tmp + "/package-lock.json"], check=True)
-    offline = [f"--env=npm_config_{k}={v}" for k, v in {"cache": cache, "offline": "true", "yes": "true", "audit": "false",
+    offline = ["--profile", "none"] + [f"--env=npm_config_{k}={v}" for k, v in {"cache": cache, "offline": "true", "yes": "true", "audit": "false",
                                                          "fund": "false", "update_notifier": "false"}.items()]
     grants = ["--bind", cache, "--ro-bind", day.sbx.tmp + "/package-lock.json"]
     r = day.sh(f"""npm create vite@latest . -- --template vanilla >/dev/null </dev/null; ls package.json index.html

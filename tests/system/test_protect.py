@@ -153,7 +153,7 @@ def test_everything_killed(strict):
 @pytest.mark.parametrize("sweep", ["guard", "start", "gc"])
 @pytest.mark.parametrize("at_old_place", ["another", "nothing", "deep"])
 def test_killed_and_moved(strict, sweep, at_old_place):
-    """The workstrict, or what it is in, was renamed on the host: its placeholders are found beside the old place."""
+    """The workspace, or what it is in, was renamed on the host: its placeholders are found beside the old place."""
     strict.make(UNLISTED)
     old, top = strict.dir, strict.dir
     if at_old_place == "deep":
@@ -162,6 +162,7 @@ def test_killed_and_moved(strict, sweep, at_old_place):
         os.chown(top, strict.sbx.world.user.pw_uid, -1)
         os.rename(strict.dir, top + "/work")
         os.mkdir(old)
+        os.chown(old, strict.sbx.world.user.pw_uid, -1)
         strict.dir = top + "/work"
     before = strict.snapshot()
     argv = strict.sbx.argv(strict.args(), ["sh", "-c", "echo up; sleep 60"], root=strict.root)

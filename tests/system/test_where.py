@@ -68,6 +68,7 @@ def test_root_in_a_closed_directory(sbx):
         os.chmod(f"{sbx.tmp}/{at}", 0o700)
     os.chown(sbx.tmp + "/closed/tree", sbx.world.user.pw_uid, sbx.world.user.pw_gid)
     sbx.wrapper = ["env", "-C", sbx.tmp + "/closed/tree"]
+    sbx.adds_scratch = False
     r = sbx.run(["--ro-bind", sbx.tmp + "/closed/tree"], ["true"], root=True)
     assert r.rc == 125 and f"in {sbx.tmp}/closed: Permission denied: that directory has mode 0700" in r.err, r
     os.chmod(sbx.tmp + "/closed", 0o701)
@@ -79,6 +80,7 @@ def test_root_in_a_closed_directory(sbx):
 def test_workspace_of_root(sbx, user):
     """One message with what to do once; done, the run writes there."""
     sbx.own(0)
+    sbx.adds_scratch = False
     r = sbx.run(user, ["touch", "x"], root=True)
     ours = [line for line in r.err.splitlines() if line.startswith("sbx-run: ")]
     assert len(ours) == 1 and f"'{sbx.work}' belongs to" in ours[0] and "chown -R" in ours[0], r
