@@ -196,7 +196,7 @@ static int set_retries(struct sbx_plan *p)
 		{ "npm_config_fetch_retries", "0", false },
 		{ "PIP_RETRIES", "0", false },
 		{ "CARGO_NET_RETRY", "0", false },
-		{ "npm_config_fetch_retry_mintimeout", "200", true }, /* ms; 10 s and then 60 by itself */
+		{ "npm_config_fetch_retry_mintimeout", "100", true }, /* ms; 10 s and then 60 by itself */
 		{ "npm_config_fetch_retry_factor", "4", true },
 		{ "PIP_RETRIES", "2", true }, /* 0.5 s; 5, and 7.5 s, by itself */
 	};

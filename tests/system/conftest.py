@@ -233,7 +233,7 @@ class Sbx:
     def argv(self, args, cmd, program="bin/sbx-run", root=False):
         # Root's own directory is granted to nobody: a run there says where it works instead.
         where = {"--user", "--scratch", "--overlay", "--keep", "--home", "--chdir"}
-        if root and cmd and self.adds_scratch and not where & set(args) and 0 in os.stat(self.work)[4:6]:
+        if root and (cmd or "--job" in args) and self.adds_scratch and not where & set(args) and 0 in os.stat(self.work)[4:6]:
             args = ["--scratch", *args]
         return (self.world.ns(None if root else USER) + ["env", "-C", self.work] +
                 [*self.wrapper, os.path.join(INST, program)] + list(args) + (["--", *cmd] if cmd else []))

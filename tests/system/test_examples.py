@@ -7,6 +7,7 @@ no table here fails the test that counts them.
 import json
 import os
 import re
+import shutil
 import subprocess
 import textwrap
 
@@ -179,7 +180,8 @@ def test_profiles(login):
     profile, policy = literals("man/sbx-profile.5")
     readme = [textwrap.dedent(text) for text in re.findall(r"(?:^    .*\n)+", text_of("README.md"), re.M)]
     agent, = [text for text in readme if text.startswith("name: my-agent")]
-    os.makedirs(login.sbx.tmp + "/srv/images/trixie")
+    os.makedirs(login.sbx.tmp + "/srv/images/trixie/usr/bin")
+    shutil.copy("/usr/bin/true", login.sbx.tmp + "/srv/images/trixie/usr/bin")
     os.makedirs(login.home + "/sandboxes/agent")
     for name, text in (("lab", profile), ("my-agent", agent)):
         login.sbx.profile(name, text)

@@ -274,16 +274,14 @@ def test_no_grant_without_openat2(place, error):
                 assert r.rc == 0 and r.out == "ran\n", r
 
 
-@pytest.mark.parametrize("script,rc", [
-    ("touch marker; chmod 2755 marker", 0),  # a command may, and closes nothing by it
-    ("chmod 311 .", 125)])
-def test_a_command_does_not_send_the_next_one_elsewhere(place, script, rc):
-    """What it leaves in the workspace: the next run works there or is refused, also where nobody reads what it says."""
+@pytest.mark.parametrize("script", ["touch marker; chmod 2755 marker", "chmod 311 ."])
+def test_a_command_does_not_send_the_next_one_elsewhere(place, script):
+    """Whatever it leaves in the workspace, the next run works there: a directory that its owner cannot read is opened by
+    the check in the end."""
     work = place.sbx.work
     assert place.run(["-q"], cmd=("sh", "-c", script)).rc == 0
-    assert rc or os.stat(work + "/marker").st_mode & 0o7777 == 0o2755
     r = place.run(["-q"], cmd=("sh", "-c", "echo result >result.txt"))
-    assert r.rc == rc and os.path.exists(work + "/result.txt") == (rc == 0) and r.err.count("\n") == (rc != 0), r
+    assert r.rc == 0 and os.path.exists(work + "/result.txt") and r.err == "", r
     os.chmod(work, 0o755)
     assert place.run(["-q"], cmd=("sh", "-c", "echo result >result.txt")).rc == 0
     os.remove(work + "/result.txt")

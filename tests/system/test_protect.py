@@ -162,7 +162,7 @@ def test_killed_and_moved(strict, sweep, at_old_place):
         os.chown(top, strict.sbx.world.user.pw_uid, -1)
         os.rename(strict.dir, top + "/work")
         os.mkdir(old)
-        os.chown(old, strict.sbx.world.user.pw_uid, -1)
+        os.chown(old, strict.sbx.world.user.pw_uid, strict.sbx.world.user.pw_gid)
         strict.dir = top + "/work"
     before = strict.snapshot()
     argv = strict.sbx.argv(strict.args(), ["sh", "-c", "echo up; sleep 60"], root=strict.root)
