@@ -119,8 +119,8 @@ static bool is_update_harmless(const char *value)
 struct reader {
 	const uint8_t *p, *end;
 	size_t line;
-	char section[64]; /* lower case; "": none yet */
-	bool sub, known;  /* not @known: a section whose name is too long for any of the list */
+	char section[64]; /* lower case; "": none yet, or one without a name */
+	bool sub, known;  /* not @known: nothing of the list, for a name that is too long, or a value with a NUL */
 	char key[64];
 	char value[VALUE_MAX];
 	bool cut; /* the value is longer */
@@ -174,7 +174,7 @@ static bool read_subsection(struct reader *r)
 	while ((c = next(r)) != '"') {
 		if (c == '\\')
 			c = next(r);
-		if (c < 0 || c == '\n' || c == 0)
+		if (c < 0 || c == '\n')
 			return false;
 	}
 	r->sub = true;
@@ -190,7 +190,7 @@ static bool read_section(struct reader *r)
 	r->sub = false;
 	r->known = true;
 	while ((c = next(r)) != ']') {
-		if (is_space(c) && c != '\n' && n > 0) {
+		if (is_space(c) && c != '\n') {
 			r->section[n] = '\0';
 			return read_subsection(r);
 		}
@@ -206,7 +206,7 @@ static bool read_section(struct reader *r)
 			r->known = false;
 	}
 	r->section[n] = '\0';
-	return n > 0;
+	return true; /* git takes one without a name, too */
 }
 
 static void add(struct reader *r, size_t *n, int c)
@@ -217,13 +217,14 @@ static void add(struct reader *r, size_t *n, int c)
 		r->cut = true;
 }
 
-/* After a backslash. -1: git refuses it; 0: the line goes on. */
+/* After a backslash. -1: git refuses it; 0: the line goes on, or the file ends. */
 static int read_escape(struct reader *r)
 {
 	int c = next(r);
 
 	switch (c) {
 	case '\n':
+	case -1: /* git takes it */
 		return 0;
 	case 't':
 		return '\t';
@@ -248,7 +249,7 @@ static bool read_value(struct reader *r)
 
 	while ((c = next(r)) >= 0 && c != '\n') {
 		if (c == 0)
-			return false;
+			r->known = false; /* git's value ends here, its line does not */
 		if (is_space(c) && !quoted) {
 			n_spaces += n > 0;
 			continue;
@@ -338,7 +339,7 @@ enum sbx_git_config_verdict sbx_git_config_judge(struct sbx_span text, struct sb
 		} else if (c == '[') {
 			if (!read_section(&r))
 				return SBX_GIT_CONFIG_UNCLEAR;
-		} else if (c >= 0x80 || !isalpha(c) || !r.section[0] || !read_key(&r, c)) {
+		} else if (c >= 0x80 || !isalpha(c) || !read_key(&r, c)) {
 			return SBX_GIT_CONFIG_UNCLEAR;
 		} else if (!r.known || !is_harmless(&r)) {
 			sbx_text_cut(ret->key, sizeof(ret->key), "%s.%s%s", r.section, r.sub ? "*." : "", r.key);

@@ -88,8 +88,10 @@ tests_unit_test_yaml_tree_SOURCES = tests/unit/test_yaml_tree.c
 tests_unit_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/test_profile_golden tests/unit/test_profile_man tests/unit/test_protected_path
 
-check_PROGRAMS += tests/fuzz/fuzz_job tests/fuzz/fuzz_profile tests/fuzz/fuzz_policy_blob tests/fuzz/fuzz_pattern \
-	tests/fuzz/fuzz_publish
+check_PROGRAMS += tests/fuzz/fuzz_git_config tests/fuzz/fuzz_job tests/fuzz/fuzz_profile tests/fuzz/fuzz_policy_blob \
+	tests/fuzz/fuzz_pattern tests/fuzz/fuzz_publish
+tests_fuzz_fuzz_git_config_SOURCES = tests/fuzz/fuzz_git_config.c
+tests_fuzz_fuzz_git_config_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
 tests_fuzz_fuzz_job_SOURCES = tests/fuzz/fuzz_job.c
 tests_fuzz_fuzz_job_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
 tests_fuzz_fuzz_profile_SOURCES = tests/fuzz/fuzz_profile.c
