@@ -8,6 +8,8 @@
  * - `.git`, and a directory that is a repository by itself: git_look.c judges the git directory, and the parts that git
  *   would execute are moved aside. A `.git` that cannot be judged, or leads out of the grants, is moved aside itself.
  * - `.gitmodules` is judged as a configuration.
+ * - Git directories deeper than that, or in node_modules, are looked for in the end. In these only files that changed since the
+ *   sandbox started are judged.
  * - A path whose tool asks before it acts stays, and is told. Any other is moved aside. Where a symlink on the way leads
  *   to one, the symlink is moved.
  *
@@ -40,6 +42,7 @@
 #include "sys/proc.h"
 
 #define ENTRIES_MAX   300000u /* of a walk, as view_covers.c */
+#define DEEP_ENTRIES_MAX 2000000u
 #define NAMES_MAX     1024
 #define NUMBERED_MAX  16      /* then the suffix is random */
 #define PLANTED_TIMES 3
@@ -189,11 +192,14 @@ static int rename_aside(int dir, const char *name, char ret_to[NAME_MAX + 1])
 static void move_aside(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *why)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, dir, O_PATH | O_DIRECTORY);
-	SBX_AUTO_FREE char *path = host_path(x, grant, dir, name);
+	SBX_AUTO_FREE char *path = host_path(x, grant, dir, name), *below = join(dir, name);
 	char to[NAME_MAX + 1];
-	int r = fd < 0 ? fd : rename_aside(fd, name, to);
+	int r;
 
-	if (!path || r == -ENOENT)
+	if (!path || !below || sbx_new_is_covered(x, grant, below)) /* not the command's, however we came here */
+		return;
+	r = fd < 0 ? fd : rename_aside(fd, name, to);
+	if (r == -ENOENT)
 		return;
 	if (r < 0)
 		tell(x, SBX_NEW_STUCK, path, "'%s' is new, and tools of this host would execute what it says (%s); it cannot be "
@@ -252,13 +258,14 @@ static void look_at_git_file(struct sbx_new *x, size_t grant, const char *place,
 	size_t where;
 	int r = -EINVAL;
 
-	text = path ? sbx_git_read_name(x, grant, path, "gitdir: ") : NULL;
-	if (text)
+	if (path)
+		r = sbx_git_read_name(x, grant, path, "gitdir: ", &text);
+	if (r == 0)
 		r = sbx_new_resolve(x, grant, place, text, &where, &there);
 	if (r == 0)
 		sbx_git_look(x, where, there, true, on_git_found);
 	else if (!held && (x->ended || r == -EXDEV)) /* git makes the file before the directory that it names */
-		move_aside(x, grant, place, ".git", "it leads out of what is granted, or to nothing");
+		move_aside(x, grant, place, ".git", "it leads out of what the command could write, or to nothing");
 }
 
 /* A git directory that was there at the start has something in it that is held. */
@@ -282,7 +289,7 @@ static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int 
 
 	if (!path || fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISSOCK(st.st_mode))
 		return;
-	held = sbx_new_is_held(x, grant, path, &st);
+	held = sbx_new_is_held(x, grant, path, &st) || sbx_new_is_old(x, &st);
 	if (S_ISDIR(st.st_mode)) {
 		if (!is_known(x, grant, path))
 			tell_appeared(x, grant, place, ".git");
@@ -451,6 +458,7 @@ struct search {
 	struct sbx_new *x;
 	size_t grant;
 	const char *from;
+	bool deep; /* for git directories only */
 	struct sbx_dir_walk rules;
 	const char *names[NAMES_MAX + 1];
 };
@@ -476,7 +484,7 @@ static void collect_names(struct search *s)
 	s->rules.names = s->names;
 }
 
-static void look_once(struct sbx_new *x, size_t grant, const char *place)
+static void look_once(struct sbx_new *x, size_t grant, const char *place, bool deep)
 {
 	SBX_AUTO_FREE char *key = NULL;
 
@@ -484,8 +492,11 @@ static void look_once(struct sbx_new *x, size_t grant, const char *place)
 		key = NULL;
 		return;
 	}
-	if (add_to_set(&x->places, key))
-		sbx_new_look(x, grant, place, NULL);
+	if (!add_to_set(&x->places, key))
+		return;
+	sbx_new_look(x, grant, place, deep ? ".git" : NULL);
+	if (deep)
+		sbx_new_look(x, grant, place, "HEAD");
 }
 
 static int on_hit(void *userdata, const char *found, const char *name, const struct stat *st);
@@ -515,6 +526,7 @@ static int on_hit(void *userdata, const char *found, const char *name, const str
 {
 	struct search *s = userdata;
 	SBX_AUTO_FREE char *path = join(s->from, found);
+	bool is_git;
 	char *slash;
 
 	(void)st;
@@ -524,12 +536,21 @@ static int on_hit(void *userdata, const char *found, const char *name, const str
 		return 1;
 	if (!name)
 		return search_closed(s, path);
+	is_git = strcmp(name, ".git") == 0;
+	if (!s->deep && (strncmp(path, "node_modules/", 13) == 0 || strstr(path, "/node_modules/")))
+		return is_git;
 	slash = strrchr(path, '/');
-	if (strncmp(path, "node_modules/", 13) == 0 || strstr(path, "/node_modules/"))
-		return strcmp(name, ".git") == 0;
 	*(slash ? slash : path) = '\0';
-	look_once(s->x, s->grant, path);
-	return strcmp(name, ".git") == 0;
+	look_once(s->x, s->grant, path, s->deep);
+	return is_git;
+}
+
+static void tell_unsearched(struct sbx_new *x, size_t grant, int why)
+{
+	const char *path = x->grants[grant].path;
+
+	tell(x, SBX_NEW_STUCK, path, "'%s' was not searched to its end for what tools of this host would execute: %s", path,
+	     why == SBX_DIR_WALK_E_LIMIT ? "it has too many files" : strerror(-why));
 }
 
 static void search_from(struct sbx_new *x, const struct sbx_new_path *start)
@@ -540,18 +561,41 @@ static void search_from(struct sbx_new *x, const struct sbx_new_path *start)
 
 	if (!s || fd < 0)
 		return;
-	look_once(x, start->grant, start->path);
+	look_once(x, start->grant, start->path, false);
 	s->x = x;
 	s->grant = start->grant;
 	s->from = start->path;
 	s->rules.depth = x->depth;
 	s->rules.n_left = ENTRIES_MAX;
+	s->rules.changed_since = x->since;
 	collect_names(s);
 	r = sbx_dir_walk(fd, &s->rules, on_hit, s);
 	if (r != 0)
-		tell(x, SBX_NEW_STUCK, x->grants[start->grant].path,
-		     "'%s' was not searched to its end for what tools of this host would execute: %s", x->grants[start->grant].path,
-		     r == SBX_DIR_WALK_E_LIMIT ? "it has too many files" : strerror(-r));
+		tell_unsearched(x, start->grant, r);
+}
+
+/* Git directories that are deeper, or in node_modules. The plan holds none of them, so what is older than the sandbox is the
+ * user's. */
+static void search_deep(struct sbx_new *x, size_t grant)
+{
+	static const char *const names[] = { ".git", "HEAD", NULL };
+	SBX_AUTO_FREE struct search *s = calloc(1, sizeof(*s));
+	SBX_AUTO_CLOSE int fd = sbx_new_open_dir(x, grant, "");
+	int r;
+
+	if (!s || fd < 0)
+		return;
+	s->x = x;
+	s->grant = grant;
+	s->from = "";
+	s->deep = true;
+	s->rules.names = names;
+	s->rules.depth = SBX_DIR_WALK_DEPTH_MAX;
+	s->rules.n_left = DEEP_ENTRIES_MAX;
+	s->rules.changed_since = x->since;
+	r = sbx_dir_walk(fd, &s->rules, on_hit, s);
+	if (r != 0)
+		tell_unsearched(x, grant, r);
 }
 
 void sbx_new_check(struct sbx_new *x)
@@ -559,6 +603,10 @@ void sbx_new_check(struct sbx_new *x)
 	x->ended = true;
 	for (size_t i = 0; i < x->starts.n; i++)
 		search_from(x, &x->starts.v[i]);
+	x->changed_only = true;
+	for (size_t i = 0; i < x->n_grants && has_git(x); i++)
+		search_deep(x, i);
+	x->changed_only = false;
 }
 
 /* --- after a crash --- */

@@ -27,6 +27,7 @@
 #include "launcher/view_home.h"
 #include "policy/protected_path.h"
 #include "sys/path.h"
+#include "sys/proc.h"
 
 #define LIST_BYTES (8u << 20)
 
@@ -183,6 +184,7 @@ struct sbx_new *sbx_new_of_plan(const struct sbx_plan *p, const uid_t *writer)
 	if (!x)
 		return NULL;
 	x->depth = p->profile->filesystem.mask_depth ? p->profile->filesystem.mask_depth : SBX_MASK_DEPTH;
+	x->since = sbx_clock_realtime_ms() / 1000 - 1; /* clocks of file systems are coarse */
 	if (add_entries(x, p) < 0 || add_grants(x, p, writer) < 0)
 		return sbx_new_free(x);
 	return x;
@@ -236,7 +238,7 @@ int sbx_new_write(const struct sbx_new *x, int dir_fd)
 
 	if (fd < 0 || !(f = open_memstream(&text, &n)))
 		return -errno;
-	fprintf(f, "d %u 0 0 %c", x->depth, '\0');
+	fprintf(f, "d %u %jd 0 %c", x->depth, (intmax_t)x->since, '\0');
 	for (size_t i = 0; i < x->n_grants; i++)
 		fprintf(f, "g %ju:%ju %ju %ju %s%c", (uintmax_t)x->grants[i].uid, (uintmax_t)x->grants[i].gid,
 			(uintmax_t)x->grants[i].dev, (uintmax_t)x->grants[i].ino, x->grants[i].path, '\0');
@@ -286,6 +288,7 @@ static int read_line(struct sbx_new *x, const char *line, bool *ret_whole)
 	switch (letter) {
 	case 'd':
 		x->depth = (unsigned int)a;
+		x->since = (int64_t)dev;
 		return 0;
 	case 'e':
 		return add_entry(x, line, a != 0);
@@ -372,6 +375,15 @@ int sbx_new_open_dir(const struct sbx_new *x, size_t grant, const char *path)
 	return chmod(self, (st.st_mode & 07777) | 0700) < 0 ? -errno : open_list(fd);
 }
 
+/* Is it there still? The host may have replaced a directory. */
+static bool is_at_its_place(const struct sbx_new *x, const struct sbx_new_path *held)
+{
+	SBX_AUTO_CLOSE int fd = sbx_new_open(x, held->grant, held->path, O_PATH);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == held->dev && st.st_ino == held->ino;
+}
+
 bool sbx_new_is_held(const struct sbx_new *x, size_t grant, const char *path, const struct stat *st)
 {
 	for (size_t i = 0; i < x->held.n; i++) {
@@ -382,10 +394,15 @@ bool sbx_new_is_held(const struct sbx_new *x, size_t grant, const char *path, co
 			continue;
 		if (path[n] == '\0' && h->dev == st->st_dev && h->ino == st->st_ino)
 			return true;
-		if (n == 0 || path[n] == '/')
+		if (path[n] == '/' && is_at_its_place(x, h))
 			return true;
 	}
 	return false;
+}
+
+bool sbx_new_is_old(const struct sbx_new *x, const struct stat *st)
+{
+	return x->changed_only && !S_ISDIR(st->st_mode) && st->st_ctime < x->since;
 }
 
 bool sbx_new_is_covered(const struct sbx_new *x, size_t grant, const char *path)
@@ -403,10 +420,14 @@ bool sbx_new_is_covered(const struct sbx_new *x, size_t grant, const char *path)
 bool sbx_new_is_aside(const char *name)
 {
 	const char *mark = NULL;
+	size_t n;
 
 	for (const char *s = name; (s = strstr(s, SBX_UNTRUSTED)); s++)
 		mark = s + strlen(SBX_UNTRUSTED);
-	return mark && (*mark == '\0' || (*mark == '.' && mark[1] && mark[1 + strspn(mark + 1, "0123456789abcdef")] == '\0'));
+	if (!mark || (*mark != '\0' && *mark != '.'))
+		return false;
+	n = *mark ? strspn(mark + 1, "0123456789abcdef") : 0; /* a number, or 16 digits: rename_aside() */
+	return *mark == '\0' || (mark[1 + n] == '\0' && (n == 16 || (n > 0 && strspn(mark + 1, "0123456789") == n)));
 }
 
 /* PURE. "a/../b" of the absolute @path, in place; what leads above / stays there. */
@@ -473,6 +494,8 @@ int sbx_new_resolve(const struct sbx_new *x, size_t grant, const char *from, con
 			continue;
 		rest = path + (top[1] ? strlen(top) : 0);
 		rest += *rest == '/';
+		if (sbx_new_is_covered(x, g, rest))
+			continue;
 		fd = sbx_new_open(x, g, rest, O_PATH | O_DIRECTORY);
 		if (fd < 0 && fd != -ENOENT && fd != -EACCES)
 			return -EXDEV;

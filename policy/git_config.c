@@ -176,6 +176,8 @@ static bool read_subsection(struct reader *r)
 			c = next(r);
 		if (c < 0 || c == '\n')
 			return false;
+		if (c == 0)
+			r->known = false; /* git's name ends here: "o.uploadpack\0" */
 	}
 	r->sub = true;
 	return next(r) == ']';

@@ -108,7 +108,8 @@ static void test_unclear(void **state)
 		"[core] bare: x\n",   "[core] ba_re = x\n",	"[core] =x\n",	      "[c\xc3\xb6re]\n",
 		"[core \"a\nb\"]\n", "[core] 1bare = true\n",	"[core] \"bare\" = 1", "[core]\n\fbare = 1",
 	};
-	static const uint8_t nul[] = "[remote \"o\"] url = a\0::b\n", nul_name[] = "[remote \"\0\"] fetch = a\n[core] fsmonitor = x";
+	static const uint8_t nul[] = "[remote \"o\"] url = a\0::b\n", nul_name[] = "[x \"\0\"]\n[core] fsmonitor = x",
+			     nul_key[] = "[remote \"o.uploadpack\0\"] url = x\n";
 	struct sbx_git_config found;
 
 	(void)state;
@@ -118,6 +119,7 @@ static void test_unclear(void **state)
 	assert_int_equal(sbx_git_config_judge(sbx_span(nul, sizeof(nul) - 1), &found), SBX_GIT_CONFIG_ACTS); /* git takes it */
 	assert_int_equal(sbx_git_config_judge(sbx_span(nul_name, sizeof(nul_name) - 1), &found), SBX_GIT_CONFIG_ACTS);
 	assert_string_equal(found.key, "core.fsmonitor");
+	assert_int_equal(sbx_git_config_judge(sbx_span(nul_key, sizeof(nul_key) - 1), &found), SBX_GIT_CONFIG_ACTS);
 }
 
 static void test_worktree(void **state)
