@@ -85,6 +85,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_names.py \
 	%reldir%/system/test_new_protected.py \
 	%reldir%/system/test_new_protected_attacks.py \
+	%reldir%/system/test_new_protected_tools.py \
 	%reldir%/system/test_nft_equal.py \
 	%reldir%/system/test_process.py \
 	%reldir%/system/test_protect.py \
