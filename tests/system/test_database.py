@@ -42,8 +42,8 @@ def row(sbx):
 def test_held_while_it_runs(sbx, clean, way):
     """Signals and clocks do not wait for it; what was refused meanwhile is written when it can be."""
     args = ["--id", ID] + (["--limit", "wall_time=2s"] if way == "wall time" else [])
-    start = time.monotonic()
     p = running(sbx, args, ("sh", "-c", "trap '' TERM; trap 'kill %1; exit 3' INT; " + NOISY + "while :; do sleep 0.1; done"))
+    start = time.monotonic()
     with held(sbx):
         time.sleep(1.5)
         if way == "signal":

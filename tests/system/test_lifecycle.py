@@ -305,6 +305,25 @@ def test_wall_time(sbx, clean):
     assert sbx.run(["--limit", "wall_time=30s"], ["true"]).rc == 0
 
 
+def test_wall_time_of_a_stopped_launcher(sbx, clean):
+    """It ends what is over its time as soon as it goes on; until then the factory does, 35 s past that time."""
+    start = time.monotonic()
+    stopped = [running(sbx, ["--limit", "wall_time=1s"]) for _ in range(2)]
+    for p in stopped:
+        os.kill(launcher_pid(p), signal.SIGSTOP)
+    time.sleep(2)
+    os.kill(launcher_pid(stopped[0]), signal.SIGCONT)
+    assert stopped[0].wait(5) == 124
+    assert "sleep" in processes(sbx.tmp).values()
+    assert wait_until(lambda: "sleep" not in processes(sbx.tmp).values(), 50)
+    assert 30 < time.monotonic() - start < 50
+    os.kill(launcher_pid(stopped[1]), signal.SIGCONT)
+    assert stopped[1].wait(5) == 124
+    for p in stopped:
+        assert p.communicate()[1].count("wall_time") == 1
+    assert {s["state"] for s in sbx.sandboxes()} == {"timed_out"}
+
+
 def test_background_processes_end_with_the_command(sbx, clean):
     r = sbx.run([], ["sh", "-c", "setsid sleep 300 & nohup sleep 300 & exit 3"])
     assert r.rc == 3

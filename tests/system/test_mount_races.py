@@ -111,7 +111,8 @@ def test_file(track):
 
 def test_target(track):
     """The place for an inner grant, in a directory that somebody else has, becomes a symlink to the sandbox's own
-    /tmp: what was to lie there does not appear elsewhere."""
+    /tmp: what was to lie there does not appear elsewhere. The way to it is pinned, so it is mounted twice, and what is
+    moved between the two has it at both places."""
     where = "awk '$5 ~ /at$/ { print $5 }' /proc/self/mountinfo | sort -u; ls /tmp"
     seen = track.race("ws/point", "ws/point-link", ["--bind", "{d}/ws:/granted", "--ro-bind",
                                                     "{d}/ws/real:/granted/point/at"], where)

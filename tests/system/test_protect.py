@@ -150,6 +150,49 @@ def test_everything_killed(strict):
         assert strict.snapshot() == before, sweep
 
 
+@pytest.mark.parametrize("sweep", ["guard", "start", "gc"])
+@pytest.mark.parametrize("at_old_place", ["another", "nothing", "deep"])
+def test_killed_and_moved(strict, sweep, at_old_place):
+    """The workspace, or what it is in, was renamed on the host: its placeholders are found beside the old place."""
+    space = strict
+    space.make(UNLISTED)
+    old, top = space.dir, space.dir
+    if at_old_place == "deep":
+        top = os.path.join(space.sbx.tmp, "top")
+        os.makedirs(top)
+        os.chown(top, space.sbx.world.user.pw_uid, -1)
+        os.rename(space.dir, top + "/work")
+        os.mkdir(old)
+        space.dir = top + "/work"
+    before = space.snapshot()
+    argv = space.sbx.argv(space.args(), ["sh", "-c", "echo up; sleep 60"], root=space.root)
+    argv[argv.index("-C") + 1] = space.dir
+    p = subprocess.Popen(argv, env=space.sbx.env(None, not space.root), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "up\n", p.communicate()
+    below = descendants(p.pid) if sweep != "guard" else []
+    for pid in [p.pid, *below]:
+        os.kill(pid, signal.SIGSTOP)
+    os.rename(top, top + "-moved")
+    os.makedirs(old, exist_ok=True)  # of another inode: sbx-run is started here
+    if at_old_place == "deep":
+        space.dir = top + "-moved/work"
+    else:
+        space.dir = top + "-moved"
+        if at_old_place == "another":
+            os.mkdir(old + "/.git")
+    assert space.snapshot() != before
+    kill_all([*below, p.pid])
+    p.wait()
+    if sweep == "gc":
+        r = space.sbx.run(["--gc"], [], root=space.root)
+        assert r.rc == 0, r
+    elif sweep == "start":
+        r = space.sbx.run(["--profile", "none"], ["true"], root=space.root)
+        assert r.rc == 0, r
+    assert wait_until(lambda: space.snapshot() == before, 5)
+
+
 def test_leftovers_of_a_power_cut(strict):
     """No list of them is left: the next sandbox there takes them for its own."""
     strict.make(UNLISTED)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Views that are not the host's: scratch directories, homes, devices, roots. As an ordinary user and as root's."""
+import contextlib
 import os
 import shutil
 import subprocess
@@ -251,6 +252,9 @@ def nodes():
     """Nodes with a GPU's names and /dev/null's and /dev/full's numbers, and what must not be granted."""
     made = {"/dev/nvidia250": (0o666, 1, 3), "/dev/nvidia251": (0o666, 1, 7), "/dev/nvidia252": (0o600, 1, 3),
             "/dev/sbxtest": (0o666, 1, 3)}
+    for path in [*made, "/dev/nvidia253"]:  # of a run that was killed
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
     for path, (mode, major, minor) in made.items():
         os.mknod(path, 0o020000 | mode, os.makedev(major, minor))
         os.chmod(path, mode)

@@ -319,6 +319,9 @@ static void test_format(void **state)
 		assert_string_equal(sbx_addr_format(&a, small, 2), "");
 	}
 	assert_string_equal(sbx_addr_format(&none, buf, sizeof(buf)), "");
+	buf[0] = 'x';
+	assert_ptr_equal(sbx_addr_format(&none, buf, 0), buf);
+	assert_int_equal(buf[0], 'x');
 }
 
 static void test_cidr_parse(void **state)
@@ -418,6 +421,9 @@ static void test_equal_and_unmap(void **state)
 	assert_true(sbx_addr_equal(&u, &c));
 	u = sbx_addr_unmap(&b);
 	assert_true(sbx_addr_equal(&u, &b));
+	c = addr("c000:201::"); /* its first four bytes are 192.0.2.1's */
+	assert_false(sbx_addr_equal(&b, &c));
+	assert_false(sbx_addr_equal(&c, &b));
 }
 
 static void test_sockaddr(void **state)
@@ -432,7 +438,10 @@ static void test_sockaddr(void **state)
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(texts); i++) {
 		a = addr(texts[i]);
+		memset(&ss, 0xff, sizeof(ss));
 		n = sbx_addr_to_sockaddr(&a, 4711, &ss);
+		for (size_t k = n; k < sizeof(ss); k++)
+			assert_int_equal(((const uint8_t *)&ss)[k], 0);
 		assert_int_equal(sbx_addr_from_sockaddr(sa, n, &b, &port), 0);
 		assert_true(sbx_addr_equal(&a, &b));
 		assert_int_equal(port, 4711);

@@ -207,6 +207,7 @@ static void test_dns_real(void **state)
 	assert_int_equal(sbx_core_judge_cnames(&f.core, &a).action, SBX_ALLOW);
 	strcpy(a.cnames[1], "www.ipinfo.io");
 	assert_int_equal(sbx_core_judge_cnames(&f.core, &a).reason, SBX_REASON_FLOOR);
+	assert_int_equal(sbx_core_judge_cnames(&f.core, &a).action, SBX_DENY);
 	strcpy(a.cnames[1], "bad.example.com");
 	assert_int_equal(sbx_core_judge_cnames(&f.core, &a).reason, SBX_REASON_LIST_DENY);
 
@@ -299,6 +300,7 @@ static void test_dns_pinned(void **state)
 	static const char *const bad[] = { "10.0.0.7", "fd00::7", NULL };
 	static const char *const own[] = { "198.51.100.7", NULL }, *const meta[] = { "169.254.169.254", NULL };
 	static const char *const denied[] = { "192.0.2.66", NULL };
+	static const char *const v6_told[] = { "2001:db8::5", "203.0.113.5", NULL };
 	const enum sbx_resolve_status found = SBX_RESOLVE_FOUND, failed = SBX_RESOLVE_FAILED,
 				      nx = SBX_RESOLVE_NXDOMAIN;
 	const enum sbx_dns_action answer = SBX_DNS_ANSWER, refuse = SBX_DNS_REFUSE;
@@ -314,6 +316,7 @@ static void test_dns_pinned(void **state)
 	assert_says(SAY(aaaa, found, found, v4, 1), answer, SBX_DNS_NOERROR, 0);
 	assert_says(SAY(aaaa, found, failed, v4, 1), answer, SBX_DNS_SERVFAIL, 0);
 	assert_says(SAY(a, found, failed, v4, 1), answer, SBX_DNS_NOERROR, 0);
+	assert_says(SAY(a, failed, found, v6_told, 1), answer, SBX_DNS_SERVFAIL, 0);
 	assert_says(SAY(aaaa, found, nx, v4, 1), answer, SBX_DNS_NOERROR, 0);
 	assert_says(SAY(a, found, found, none, 0), answer, SBX_DNS_NOERROR, 0);
 	assert_says(SAY(a, nx, nx, none, 0), refuse, SBX_DNS_NXDOMAIN, SBX_REASON_RESOLVE_FAILED);
@@ -749,6 +752,10 @@ static void test_candidates_many(void **state)
 	f.config.limits.n_addresses = 3;
 	sbx_core_candidates(&f.core, &t, v, 64, 6, &c);
 	assert_int_equal(c.n, 3);
+	c.refused = (struct sbx_verdict){ .action = SBX_ALLOW }; /* of an earlier flow */
+	sbx_core_candidates(&f.core, &t, v, 0, 6, &c);
+	assert_int_equal(c.refused.action, SBX_DENY);
+	assert_int_equal(c.refused.reason, SBX_REASON_UNKNOWN);
 }
 
 static void test_logged(void **state)

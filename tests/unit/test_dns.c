@@ -482,6 +482,7 @@ static void test_round_trip(void **state)
 			assert_int_equal(sbx_dns_write_query(&q, 77, buf, cap, &(size_t){ 0 }),
 					 -EMSGSIZE);
 		assert_int_equal(sbx_dns_write_query(&q, 77, buf, sizeof(buf), &n), 0);
+		assert_int_equal(buf[2] << 8 | buf[3], 0x0100); /* RD and nothing else */
 		assert_int_equal(parse_n(n, &again), 0);
 		assert_int_equal(again.id, 77);
 		assert_true(again.rd && again.edns && again.edns_do);

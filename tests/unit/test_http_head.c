@@ -194,6 +194,7 @@ static void test_hosts(void **state)
 		{ "a.example:080", "http_malformed" },
 		{ "a.example:65536", "http_malformed" },
 		{ "a.example:123456", "http_malformed" },
+		{ "a.example:4294967739", "http_malformed" }, /* 443 in 32 bits */
 		{ "a.example:+80", "http_malformed" },
 		{ "a.example:80:80", "http_malformed" },
 		{ ":80", "http_malformed" },

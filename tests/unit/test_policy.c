@@ -58,7 +58,7 @@ static void test_name_ports(void **state)
 	SBX_CLEANUP(world_fini) struct world w = world_of(
 		"network:\n"
 		"  allow: [example.org, \"*.example.org:1000-1003\", \"b.example.org:53/udp\",\n"
-		"          \"c.example.org:*\", \"d.example.org:443,1001\", ipinfo.io]\n"
+		"          \"c.example.org:*\", \"d.example.org:443,1001\", ipinfo.io, \"twice.example.org:1003\"]\n"
 		"  deny: [\"a.example.org:1001-1002\", \"no.example.org\"]\n",
 		NULL);
 
@@ -72,6 +72,7 @@ static void test_name_ports(void **state)
 	ports(&w, "other.org", "");
 	ports(&w, "Example.org", "");
 	ports(&w, "ipinfo.io", ""); /* a built-in floor */
+	ports(&w, "twice.example.org", "tcp/1003 tcp/1000 tcp/1001 tcp/1002");
 }
 
 static void test_exact(void **state)

@@ -97,6 +97,21 @@ static void test_overflow_fails(void **state)
 	sbx_store_close(store);
 }
 
+/* A sum has the time of the first event that is in it. */
+static void test_overflow_time(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+	struct sbx_event v[2] = { event("a.example"), event("b.example") };
+
+	v[0].ts_ms = 1000;
+	v[1].ts_ms = 2000;
+	fill(f, store);
+	assert_int_equal(sbx_store_events_add(store, ID, NULL, v, 2, &f->err), 0);
+	assert_string_equal(query(f, "SELECT ts FROM sandbox_egress_event"), "1970-01-01T00:00:01.000Z");
+	sbx_store_close(store);
+}
+
 /* SQLite runs out of memory at any point past the cap of rows, where events become a sum. */
 static void test_no_memory_for_sums(void **state)
 {
@@ -126,6 +141,7 @@ int main(void)
 		T(test_ports),
 		T(test_unknown_actions),
 		T(test_overflow_fails),
+		T(test_overflow_time),
 		T(test_no_memory_for_sums),
 	};
 
