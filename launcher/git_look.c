@@ -30,13 +30,6 @@
 #define NAME_FILE_MAX 4096
 #define WHY_MAX	      256
 
-static char *join(const char *a, const char *b)
-{
-	char *s;
-
-	return asprintf(&s, "%s%s%s", a, *a && *b ? "/" : "", b) < 0 ? NULL : s;
-}
-
 static bool is_dots(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
@@ -51,7 +44,7 @@ static bool ends_in(const char *s, const char *end)
 
 static bool is_listed(const struct sbx_new *x, const char *name)
 {
-	SBX_AUTO_FREE char *entry = join(".git", name);
+	SBX_AUTO_FREE char *entry = sbx_new_join(".git", name);
 
 	for (size_t i = 0; entry && i < x->n_entries; i++)
 		if (strcmp(x->entries[i].path, entry) == 0)
@@ -62,7 +55,7 @@ static bool is_listed(const struct sbx_new *x, const char *name)
 /* What @dir/@name is; false: nothing to judge. */
 static bool is_new(const struct sbx_new *x, size_t grant, const char *dir, const char *name, struct stat *ret_st)
 {
-	SBX_AUTO_FREE char *path = join(dir, name);
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, name);
 	SBX_AUTO_CLOSE int fd = path ? sbx_new_open(x, grant, dir, O_PATH | O_DIRECTORY) : -1;
 
 	return fd >= 0 && fstatat(fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISSOCK(ret_st->st_mode) &&
@@ -116,7 +109,7 @@ static bool leads_inside(const struct sbx_new *x, size_t grant, const char *dir,
 
 void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const char *name, sbx_git_found found)
 {
-	SBX_AUTO_FREE char *path = join(dir, name), *text = NULL;
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, name), *text = NULL;
 	struct sbx_git_config config = { 0 };
 	char why[WHY_MAX];
 	const char *odd;
@@ -162,7 +155,7 @@ static bool is_hook(const struct sbx_new *x, const struct dirent *e, int dir)
 
 static void look_at_hooks(struct sbx_new *x, size_t grant, const char *dir, sbx_git_found found)
 {
-	SBX_AUTO_FREE char *path = join(dir, "hooks");
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, "hooks");
 	SBX_AUTO_CLOSEDIR DIR *list = NULL;
 	const struct dirent *e;
 	struct stat st;
@@ -227,7 +220,7 @@ static void look_at_own(struct sbx_new *x, size_t grant, const char *path, sbx_g
 /* Git follows one such file, not a chain. */
 static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx_git_found found)
 {
-	SBX_AUTO_FREE char *path = join(dir, "commondir"), *text = NULL, *there = NULL;
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, "commondir"), *text = NULL, *there = NULL;
 	struct stat st;
 	size_t where;
 	int r;
@@ -296,7 +289,7 @@ static bool look_at_entry(struct modules *m, const char *path, int dir, const ch
 
 	if (is_dots(name) || sbx_new_is_aside(name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return true;
-	sub = join(path, name);
+	sub = sbx_new_join(path, name);
 	if (sub && S_ISDIR(st.st_mode))
 		return look_below(m, sub, in_git_dir ? strcmp(name, "modules") != 0 : strict, depth + 1);
 	/* Where a module could be. */
@@ -343,7 +336,7 @@ static bool look_at_worktrees(struct modules *m, const char *path)
 		return fd == -ENOENT;
 	}
 	while ((e = readdir(list))) {
-		SBX_AUTO_FREE char *sub = is_dots(e->d_name) || sbx_new_is_aside(e->d_name) ? NULL : join(path, e->d_name);
+		SBX_AUTO_FREE char *sub = is_dots(e->d_name) || sbx_new_is_aside(e->d_name) ? NULL : sbx_new_join(path, e->d_name);
 		struct stat st;
 
 		if (!sub || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -359,7 +352,7 @@ static bool look_at_worktrees(struct modules *m, const char *path)
 static void look_at_modules(struct sbx_new *x, size_t grant, const char *dir, const char *name, sbx_git_found found)
 {
 	struct modules m = { .x = x, .grant = grant, .n_left = MODULES_MAX, .found = found };
-	SBX_AUTO_FREE char *path = join(dir, name);
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, name);
 	struct stat st;
 
 	if (!path || !is_new(x, grant, dir, name, &st))

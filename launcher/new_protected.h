@@ -86,6 +86,8 @@ struct sbx_new *sbx_new_free(struct sbx_new *x); /* NULL */
 #define SBX_NEW_LIST "new_protected"
 int sbx_new_write(const struct sbx_new *x, int dir_fd);
 struct sbx_new *sbx_new_read(int dir_fd);
+/* "a/b"; malloc'ed. NULL: no memory. */
+char *sbx_new_join(const char *a, const char *b);
 int sbx_new_add_path(struct sbx_new_paths *list, size_t grant, const char *path, const struct stat *st);
 
 /* Open what is at @path below a grant, with open(2)'s @flags, by no symlink. fd or -errno. */
@@ -118,6 +120,15 @@ void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const
 /* The text of a gitfile or of commondir, behind @prefix; *ret_text is malloc'ed, or NULL. 0; -EAGAIN: nothing that git would
  * take, and it may be being written; -EXDEV: git would take it, and it is not to be judged. */
 int sbx_git_read_name(const struct sbx_new *x, size_t grant, const char *path, const char *prefix, char **ret_text);
+
+/* --- moving aside (new_aside.c) --- */
+
+/* @dir/@name below the grant, as it is on the host; malloc'ed. NULL: no memory. */
+char *sbx_new_host_path(const struct sbx_new *x, size_t grant, const char *dir, const char *name);
+void sbx_new_tell_text(const struct sbx_new *x, enum sbx_new_word word, const char *path, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* @name in @dir below the grant is renamed in its directory, and that is told, with @why. What the command could not write stays. */
+void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *why);
 
 /* --- finding and acting (new_protected.c) --- */
 

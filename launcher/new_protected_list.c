@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/moved_dir.h"
 #include "launcher/view.h"
 #include "launcher/view_home.h"
 #include "policy/protected_path.h"
@@ -30,6 +31,13 @@
 #include "sys/proc.h"
 
 #define LIST_BYTES (8u << 20)
+
+char *sbx_new_join(const char *a, const char *b)
+{
+	char *s;
+
+	return asprintf(&s, "%s%s%s", a, *a && *b ? "/" : "", b) < 0 ? NULL : s;
+}
 
 int sbx_new_add_path(struct sbx_new_paths *list, size_t grant, const char *path, const struct stat *st)
 {
@@ -253,17 +261,20 @@ int sbx_new_write(const struct sbx_new *x, int dir_fd)
 	return write(fd, text, n) == (ssize_t)n ? 0 : -EIO;
 }
 
-/* The same directory, by no symlink; gone otherwise. */
-static int open_grant(const char *path, dev_t dev, ino_t ino)
+/* Where the directory is now. */
+static void set_path(struct sbx_new_grant *g)
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	SBX_AUTO_CLOSE int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-	struct stat st;
+	char self[32], path[PATH_MAX];
+	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_dev != dev || st.st_ino != ino)
-		return -1;
-	return sbx_fd_steal(&fd);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", g->fd);
+	n = g->fd >= 0 ? readlink(self, path, sizeof(path)) : -1;
+	if (n > 0 && n < (ssize_t)sizeof(path)) {
+		char *now = strndup(path, (size_t)n);
+
+		free(now ? g->path : NULL);
+		g->path = now ? now : g->path;
+	}
 }
 
 static int read_line(struct sbx_new *x, const char *line, bool *ret_whole)
@@ -331,8 +342,10 @@ struct sbx_new *sbx_new_read(int dir_fd)
 		r = read_line(x, line, &whole);
 	if (r < 0 || !whole) /* its launcher was killed before the command ran */
 		return sbx_new_free(x);
-	for (size_t i = 0; i < x->n_grants; i++)
-		x->grants[i].fd = open_grant(x->grants[i].path, x->grants[i].dev, x->grants[i].ino);
+	for (size_t i = 0; i < x->n_grants; i++) {
+		x->grants[i].fd = sbx_moved_dir_open(x->grants[i].path, x->grants[i].dev, x->grants[i].ino);
+		set_path(&x->grants[i]);
+	}
 	return x;
 }
 

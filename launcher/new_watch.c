@@ -23,7 +23,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <search.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +32,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/new_due.h"
 #include "sys/proc.h"
 
 #define WATCHES_MAX 4096
@@ -67,32 +67,17 @@ struct watched {
 	size_t n_owner; /* bytes of the path: the git directory, or the place, that is judged */
 };
 
-/* A look that is due. */
-struct due {
-	size_t grant;
-	enum { LOOK_GIT, LOOK_DEEP, LOOK_NAME, LOOK_PLACE } what; /* LOOK_DEEP: a git directory with its modules */
-	unsigned int depth;
-	char *path, *name;
-};
-
 struct sbx_new_watch {
 	struct sbx_new *x;
 	int fd;
 	bool full;  /* said once */
 	bool waits; /* some have tries left */
 	uint64_t begun_us; /* 0: everything is watched */
-	void *due, *due_later; /* tsearch */
+	struct sbx_new_due due;
 	size_t n;  /* entries in use, from the first */
 	struct watched *free_ones, *buckets[WATCHES_MAX]; /* by wd */
 	struct watched v[WATCHES_MAX];
 };
-
-static char *join(const char *a, const char *b)
-{
-	char *s;
-
-	return asprintf(&s, "%s%s%s", a, *a && *b ? "/" : "", b) < 0 ? NULL : s;
-}
 
 static bool is_dots(const char *name)
 {
@@ -228,7 +213,7 @@ static void for_dirs(struct sbx_new_watch *w, const struct dir *d, on_dir each)
 
 		if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || is_dots(e->d_name))
 			continue;
-		path = join(d->path, e->d_name);
+		path = sbx_new_join(d->path, e->d_name);
 		if (path)
 			each(w, &(struct dir){ d->grant, path, d->depth + 1, d->n_owner });
 	}
@@ -304,7 +289,7 @@ static bool is_place(const struct sbx_new_watch *w, const struct dir *d)
 /* HEAD is there: a directory that is, or may become, a repository by itself. */
 static bool may_be_bare(struct sbx_new_watch *w, const struct dir *d)
 {
-	SBX_AUTO_FREE char *head = join(d->path, "HEAD");
+	SBX_AUTO_FREE char *head = sbx_new_join(d->path, "HEAD");
 	SBX_AUTO_CLOSE int fd = head ? sbx_new_open(w->x, d->grant, head, O_PATH) : -1;
 
 	return fd >= 0;
@@ -312,7 +297,7 @@ static bool may_be_bare(struct sbx_new_watch *w, const struct dir *d)
 
 static void watch_place(struct sbx_new_watch *w, const struct dir *d)
 {
-	SBX_AUTO_FREE char *git = join(d->path, ".git");
+	SBX_AUTO_FREE char *git = sbx_new_join(d->path, ".git");
 
 	if (w->begun_us && sbx_clock_monotonic_us() > w->begun_us + BEGIN_US) {
 		tell_limit(w, d->grant, "it takes too long");
@@ -329,67 +314,19 @@ static void watch_place(struct sbx_new_watch *w, const struct dir *d)
 
 /* --- looks that are due --- */
 
-/*
- * Events are taken in first, and each look is made once for all of them. First come looks at what git obeys, so that a
- * command that makes much else cannot put them off.
- */
-
-static int by_due(const void *a, const void *b)
-{
-	const struct due *x = a, *y = b;
-	int r = strcmp(x->path, y->path);
-
-	if (r == 0)
-		r = strcmp(x->name, y->name);
-	if (r == 0)
-		r = (x->what > y->what) - (x->what < y->what);
-	return r ? r : (x->grant > y->grant) - (x->grant < y->grant);
-}
-
-static struct due *free_due(struct due *d)
-{
-	if (d) {
-		free(d->path);
-		free(d->name);
-	}
-	free(d);
-	return NULL;
-}
-
-/* Can git obey it, or what is below it? */
-static bool is_urgent(const struct due *d)
-{
-	return d->what != LOOK_NAME || strcmp(d->name, ".git") == 0 || sbx_new_is_of_bare(d->name);
-}
-
-static void put_due(struct sbx_new_watch *w, const struct due *what)
-{
-	void **list = is_urgent(what) ? &w->due : &w->due_later;
-	struct due *d, **found;
-
-	if (tfind(what, list, by_due) || !(d = malloc(sizeof(*d))))
-		return;
-	*d = *what;
-	d->path = strdup(what->path);
-	d->name = strdup(what->name);
-	found = d->path && d->name ? tsearch(d, list, by_due) : NULL;
-	if (!found)
-		free_due(d); /* no memory: it is found in the end */
-}
-
 static void put_git(struct sbx_new_watch *w, size_t grant, char *path, bool deep)
 {
-	put_due(w, &(struct due){ grant, deep ? LOOK_DEEP : LOOK_GIT, 0, path, (char *)"" });
+	sbx_new_due_put(&w->due, &(struct sbx_new_look){ grant, deep ? SBX_NEW_LOOK_DEEP : SBX_NEW_LOOK_GIT, 0, path, (char *)"" });
 }
 
 static void put_name(struct sbx_new_watch *w, size_t grant, char *path, const char *name)
 {
-	put_due(w, &(struct due){ grant, LOOK_NAME, 0, path, (char *)name });
+	sbx_new_due_put(&w->due, &(struct sbx_new_look){ grant, SBX_NEW_LOOK_NAME, 0, path, (char *)name });
 }
 
 static void put_place(struct sbx_new_watch *w, const struct dir *d)
 {
-	put_due(w, &(struct due){ d->grant, LOOK_PLACE, d->depth, (char *)d->path, (char *)"" });
+	sbx_new_due_put(&w->due, &(struct sbx_new_look){ d->grant, SBX_NEW_LOOK_PLACE, d->depth, (char *)d->path, (char *)"" });
 }
 
 static void look_at_place(struct sbx_new_watch *w, const struct dir *d)
@@ -407,35 +344,24 @@ static void look_at_place(struct sbx_new_watch *w, const struct dir *d)
 		for_dirs(w, d, look_at_place);
 }
 
-static void look(struct sbx_new_watch *w, const struct due *d)
+static void look(struct sbx_new_watch *w, const struct sbx_new_look *l)
 {
-	if (d->what == LOOK_NAME)
-		sbx_new_look(w->x, d->grant, d->path, d->name);
-	else if (d->what == LOOK_PLACE)
-		look_at_place(w, &(struct dir){ d->grant, d->path, d->depth, 0 });
+	if (l->what == SBX_NEW_LOOK_NAME)
+		sbx_new_look(w->x, l->grant, l->path, l->name);
+	else if (l->what == SBX_NEW_LOOK_PLACE)
+		look_at_place(w, &(struct dir){ l->grant, l->path, l->depth, 0 });
 	else
-		sbx_new_look_git(w->x, d->grant, d->path, d->what == LOOK_DEEP);
+		sbx_new_look_git(w->x, l->grant, l->path, l->what == SBX_NEW_LOOK_DEEP);
 }
 
-/* At most @n of them. */
-static void look_at_due(struct sbx_new_watch *w, void **list, size_t n)
+/* All that cannot wait, and some of the rest. */
+static void look_at_due(struct sbx_new_watch *w)
 {
-	for (; *list && n > 0; n--) {
-		struct due *d = *(struct due **)*list;
+	struct sbx_new_look *l;
 
-		tdelete(d, list, by_due);
-		look(w, d);
-		free_due(d);
-	}
-}
-
-static void drop_due(void **list)
-{
-	while (*list) {
-		struct due *d = *(struct due **)*list;
-
-		tdelete(d, list, by_due);
-		free_due(d);
+	for (size_t n_later = 0; n_later < LOOKS && (l = sbx_new_due_take(&w->due)); sbx_new_look_free(l)) {
+		n_later += !sbx_new_look_is_urgent(l);
+		look(w, l);
 	}
 }
 
@@ -453,7 +379,7 @@ static bool is_obeyed(const char *name)
 
 static void on_git_event(struct sbx_new_watch *w, const struct watched *v, const struct inotify_event *e)
 {
-	SBX_AUTO_FREE char *path = join(v->path, e->name), *owner = strndup(v->path, v->n_owner);
+	SBX_AUTO_FREE char *path = sbx_new_join(v->path, e->name), *owner = strndup(v->path, v->n_owner);
 	const struct dir d = path ? (struct dir){ v->grant, path, 1, v->n_owner } : (struct dir){ 0 };
 	bool modules = v->kinds & MODULES, hooks = strcmp(last_part(v->path), "hooks") == 0;
 
@@ -469,7 +395,7 @@ static void on_git_event(struct sbx_new_watch *w, const struct watched *v, const
 
 static void on_place_event(struct sbx_new_watch *w, const struct watched *v, const struct inotify_event *e)
 {
-	SBX_AUTO_FREE char *path = join(v->path, e->name);
+	SBX_AUTO_FREE char *path = sbx_new_join(v->path, e->name);
 	const struct dir place = { v->grant, v->path, v->depth, 0 }, d = path ? (struct dir){ v->grant, path, v->depth + 1, 0 } : place;
 	bool is_git = strcmp(e->name, ".git") == 0;
 
@@ -508,7 +434,7 @@ static void on_git_file(struct sbx_new_watch *w, const struct watched *v)
 
 int sbx_new_watch_timeout_ms(const struct sbx_new_watch *w)
 {
-	return w->due || w->due_later ? 0 : w->waits ? RETRY_MS : -1;
+	return sbx_new_due_is_empty(&w->due) ? (w->waits ? RETRY_MS : -1) : 0;
 }
 
 /* Files that led to nothing: do they lead somewhere now? */
@@ -578,8 +504,7 @@ void sbx_new_watch_read(struct sbx_new_watch *w)
 		try_again(w);
 	for (int i = 0; i < BUFFERS && take_events(w); i++)
 		;
-	look_at_due(w, &w->due, SIZE_MAX);
-	look_at_due(w, &w->due_later, LOOKS);
+	look_at_due(w);
 }
 
 int sbx_new_watch_fd(const struct sbx_new_watch *w)
@@ -610,8 +535,7 @@ struct sbx_new_watch *sbx_new_watch_close(struct sbx_new_watch *w)
 	if (!w)
 		return NULL;
 	sbx_fd_close(w->fd);
-	drop_due(&w->due);
-	drop_due(&w->due_later);
+	sbx_new_due_fini(&w->due);
 	for (size_t i = 0; i < w->n; i++)
 		free(w->v[i].path);
 	free(w);
