@@ -35,7 +35,7 @@
 #include "sys/proc.h"
 
 #define ENTRIES_MAX   300000u /* of a walk, as view_covers.c */
-#define DEEP_ENTRIES_MAX 2000000u
+#define DEEP_ENTRIES_MAX 1000000u
 #define NAMES_MAX     1024
 #define TOLD_MAX      1000
 
@@ -318,7 +318,6 @@ struct search {
 	struct sbx_new *x;
 	size_t grant;
 	const char *from;
-	bool deep; /* for git directories only */
 	struct sbx_dir_walk rules;
 	const char *names[NAMES_MAX + 1];
 };
@@ -397,11 +396,11 @@ static int on_hit(void *userdata, const char *found, const char *name, const str
 	if (!name)
 		return search_closed(s, path);
 	is_git = strcmp(name, ".git") == 0;
-	if (!s->deep && (strncmp(path, "node_modules/", 13) == 0 || strstr(path, "/node_modules/")))
+	if (strncmp(path, "node_modules/", 13) == 0 || strstr(path, "/node_modules/"))
 		return is_git;
 	slash = strrchr(path, '/');
 	*(slash ? slash : path) = '\0';
-	look_once(s->x, s->grant, path, s->deep);
+	look_once(s->x, s->grant, path, false);
 	return is_git;
 }
 
@@ -434,26 +433,80 @@ static void search_from(struct sbx_new *x, const struct sbx_new_path *start)
 		tell_unsearched(x, start->grant, r);
 }
 
+/* --- deeper --- */
+
 /* Git directories that are deeper, or in node_modules. The plan holds none of them, so what is older than the sandbox is the
  * user's. */
+struct deep {
+	struct sbx_new *x;
+	size_t grant, n_left;
+	char **paths; /* of directories that are still to be read */
+	size_t n, n_max;
+};
+
+static int push(struct deep *d, const char *dir, const char *name)
+{
+	char **v, *path = sbx_new_join(dir, name);
+
+	if (!path)
+		return -ENOMEM;
+	if (d->n == d->n_max) {
+		v = realloc(d->paths, (d->n_max * 2 + 64) * sizeof(*v));
+		if (!v) {
+			free(path);
+			return -ENOMEM;
+		}
+		d->paths = v;
+		d->n_max = d->n_max * 2 + 64;
+	}
+	d->paths[d->n++] = path;
+	return 0;
+}
+
+/* Nothing came or went, and no directory is in it. */
+static bool is_settled(const struct sbx_new *x, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_nlink == 2 && st.st_ctime < x->since;
+}
+
+static int read_deep(struct deep *d, const char *path)
+{
+	int r = 0, fd = sbx_new_is_covered(d->x, d->grant, path) ? -1 : sbx_new_open_dir(d->x, d->grant, path);
+	SBX_AUTO_CLOSEDIR DIR *list = fd >= 0 && !is_settled(d->x, fd) ? fdopendir(fd) : NULL;
+	const struct dirent *e;
+	bool found = false;
+
+	if (!list)
+		sbx_fd_close(fd);
+	while (r == 0 && list && (e = readdir(list))) {
+		if (strcmp(e->d_name, ".git") == 0 || strcmp(e->d_name, "HEAD") == 0)
+			found = true;
+		else if ((e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) && strcmp(e->d_name, ".") != 0 &&
+			 strcmp(e->d_name, "..") != 0)
+			r = push(d, path, e->d_name);
+		if (r == 0 && d->n_left-- == 0)
+			r = SBX_DIR_WALK_E_LIMIT;
+	}
+	if (found)
+		look_once(d->x, d->grant, path, true);
+	return r;
+}
+
 static void search_deep(struct sbx_new *x, size_t grant)
 {
-	static const char *const names[] = { ".git", "HEAD", NULL };
-	SBX_AUTO_FREE struct search *s = calloc(1, sizeof(*s));
-	SBX_AUTO_CLOSE int fd = sbx_new_open_dir(x, grant, "");
-	int r;
+	struct deep d = { .x = x, .grant = grant, .n_left = DEEP_ENTRIES_MAX };
+	int r = push(&d, "", "");
 
-	if (!s || fd < 0)
-		return;
-	s->x = x;
-	s->grant = grant;
-	s->from = "";
-	s->deep = true;
-	s->rules.names = names;
-	s->rules.depth = SBX_DIR_WALK_DEPTH_MAX;
-	s->rules.n_left = DEEP_ENTRIES_MAX;
-	s->rules.changed_since = x->since;
-	r = sbx_dir_walk(fd, &s->rules, on_hit, s);
+	while (r == 0 && d.n > 0) {
+		SBX_AUTO_FREE char *path = d.paths[--d.n];
+
+		r = read_deep(&d, path);
+	}
+	while (d.n > 0)
+		free(d.paths[--d.n]);
+	free(d.paths);
 	if (r != 0)
 		tell_unsearched(x, grant, r);
 }

@@ -13,6 +13,7 @@ from workspaces import space  # noqa: F401
 
 NEWLINE = "N='\n'; "
 DEEP = "a/b/c/d/e/f/g"
+DEEPER = "/".join("abcdefghijklmnopqrst")
 GITLINK = ("git init -q .; git init -q {0}; echo 1 >{0}/f; git -C {0} add f; "
            "git -C {0} -c user.name=t -c user.email=t@t commit -qm x; git add {0} 2>/dev/null; " + EVIL + " >>{0}/.git/config")
 
@@ -45,6 +46,8 @@ PLANTS = {
 # Found when the sandbox has ended: they are where nothing is watched.
 LATE = {
     "deep": (f"git init -q {DEEP}; {EVIL} >>{DEEP}/.git/config", [["git", "-C", DEEP, "status"]]),
+    "deeper": (f"git init -q {DEEPER}; {EVIL} >>{DEEPER}/.git/config", [["git", "-C", DEEPER, "status"]]),
+    "deep and closed": (f"git init -q {DEEP}; {EVIL} >>{DEEP}/.git/config; chmod 0311 a/b/c/d/e", [["git", "-C", DEEP, "status"]]),
     "deep hook": (f"git init -q {DEEP}; cd {DEEP}/.git/hooks; {HOOK} >pre-commit; chmod +x pre-commit",
                   [["git", "-C", DEEP, "commit", "-q", "--allow-empty", "-m", "x"]]),
     "deep bare": (f"git init -q --bare {DEEP}; cd {DEEP}; {SEEN} config; {{ {EVIL}; {TREE}; }} >>config", [["git", "-C", DEEP, "status"]]),
@@ -157,6 +160,61 @@ def test_a_held_directory_that_the_host_replaced(space):
     space.outside("mv", "real", "old")
     _out, err = p.communicate("\n", timeout=30)
     assert p.returncode == 0 and not os.path.exists(space.path("real/.npmrc")), err
+
+
+def test_two_sandboxes_at_once(sbx):
+    """Each looks at the end; what one made and the other found is judged once."""
+    space = workspaces.Workspace(sbx, "user")
+    first, second = meanwhile(space, "true"), meanwhile(space, f"git init -q .; {EVIL} >>.git/config; echo x >.npmrc")
+    assert wait_until(lambda: aside(space) == [".git/config" + ASIDE], 5), aside(space)
+    for p in (second, first):
+        _out, err = p.communicate("\n", timeout=30)
+        assert p.returncode == 0, err
+        assert aside(space) == [".git/config" + ASIDE, ".npmrc" + ASIDE], err
+
+
+# --- again and again ---
+
+AGAIN = {
+    "one hook": f"git init -q .; while :; do {HOOK} >.git/hooks/pre-commit; done",
+    "many repositories": f"i=0; while [ $i -lt 400 ]; do i=$((i+1)); git init -q $i; {EVIL} >>$i/.git/config; done; sleep 5",
+}
+
+
+@pytest.mark.parametrize("again", AGAIN)
+def test_again_and_again(space, again):
+    r = space.run(AGAIN[again])
+    assert r.rc == 137 and "again and again" in r.err, r
+
+
+RACE = r"""
+import os, sys, time
+evil = "[core]\n\tfsmonitor = touch %s; false\n" % sys.argv[1]
+os.system("git init -q r; git init -q s; mkdir t")
+def replace():
+    with open("r/c", "w") as f: f.write(evil)
+    os.rename("r/c", "r/.git/config")
+def swap():
+    os.rename("r", "u"); os.rename("s", "r"); os.rename("u", "s")
+def link():
+    os.symlink("../s/.git", "t/l"); os.rename("t/l", "t/.git")
+def write():
+    with open("r/.git/config", "a") as f: f.write(evil)
+end = time.time() + 2
+while time.time() < end:
+    for act in (replace, swap, link, write):
+        try: act()
+        except OSError: pass
+        time.sleep(0.002)
+"""
+
+
+def test_races(space):
+    """Directories are swapped, files replaced and symlinks made while all that is judged; it is ended, and nothing is left."""
+    r = space.sbx.run(space.args(), ["python3", "-c", RACE, MARK], root=space.root)
+    assert r.rc in (0, 137), r
+    for name in "rstu":
+        assert not hit(space, ["git", "-C", name, "status"]), (name, r)
 
 
 # --- keeping the helper busy ---
