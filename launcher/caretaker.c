@@ -7,7 +7,7 @@
  * that user's rights and nothing else: the directories and their locks, and a channel. A launcher without privileges does
  * it all itself, unless new protected paths are checked (new_protected.h): that is done for a launcher that was killed, too.
  *
- * A caretaker is asked once (LOOK), answers with a packet per thing that it has to tell and END, and removes placeholders
+ * A caretaker watches until the sandbox ends (UNWATCH). It is asked once (LOOK), answers with a packet per thing that it has to tell and END, and removes placeholders
  * when the channel ends. While it works it sends BEATs, so that the launcher can tell a long search from a process that its
  * user stopped. The channel's end is also what it sees of a launcher that was killed: it waits until the kernel has told
  * that to the sandbox too (the parent's death comes after its files are closed), and then a while, because what a mask
@@ -43,6 +43,7 @@
 #include "sys/proc.h"
 
 #define LOOK		'l'
+#define UNWATCH		'w'
 #define END		'e' /* of an answer, and of a run that ended as it should */
 #define BEAT		'.'
 #define BLOCKED		'b' /* and a path; the others are enum sbx_new_word, a path and a text */
@@ -255,8 +256,7 @@ static _Noreturn void caretaker_main(struct sbx_run *r, int channel, uid_t uid, 
 			continue;
 		if (e != 0)
 			break;
-		if (said == LOOK)
-			watch = sbx_new_watch_close(watch);
+		watch = sbx_new_watch_close(watch); /* the sandbox is ending, or has ended */
 		if (said == LOOK)
 			look(p, x, uid);
 		ended = ended || said == END;
@@ -485,6 +485,14 @@ static void look_here(struct sbx_run *r)
 	sbx_new_check(r->new_protected);
 	for (size_t i = 0; i < r->n_caretakers; i++)
 		r->caretakers[i].looked = true;
+}
+
+void sbx_caretaker_unwatch(struct sbx_run *r)
+{
+	const char unwatch = UNWATCH;
+
+	for (size_t i = 0; r->new_protected && i < r->n_caretakers; i++)
+		sbx_channel_send(r->caretakers[i].fd, &unwatch, 1, NULL, 0);
 }
 
 void sbx_caretaker_look(struct sbx_run *r)

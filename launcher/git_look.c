@@ -26,15 +26,9 @@
 #define MODULES_MAX   20000
 #define MODULES_DEPTH 48
 #define HOOKS_MAX     32 /* found in one directory: more of them go with it */
+#define HOOKS_LISTED  1000
 #define NAME_FILE_MAX 4096
 #define WHY_MAX	      256
-
-static char *join(const char *a, const char *b)
-{
-	char *s;
-
-	return asprintf(&s, "%s%s%s", a, *a && *b ? "/" : "", b) < 0 ? NULL : s;
-}
 
 static bool is_dots(const char *name)
 {
@@ -50,7 +44,7 @@ static bool ends_in(const char *s, const char *end)
 
 static bool is_listed(const struct sbx_new *x, const char *name)
 {
-	SBX_AUTO_FREE char *entry = join(".git", name);
+	SBX_AUTO_FREE char *entry = sbx_new_join(".git", name);
 
 	for (size_t i = 0; entry && i < x->n_entries; i++)
 		if (strcmp(x->entries[i].path, entry) == 0)
@@ -61,11 +55,11 @@ static bool is_listed(const struct sbx_new *x, const char *name)
 /* What @dir/@name is; false: nothing to judge. */
 static bool is_new(const struct sbx_new *x, size_t grant, const char *dir, const char *name, struct stat *ret_st)
 {
-	SBX_AUTO_FREE char *path = join(dir, name);
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, name);
 	SBX_AUTO_CLOSE int fd = path ? sbx_new_open(x, grant, dir, O_PATH | O_DIRECTORY) : -1;
 
 	return fd >= 0 && fstatat(fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISSOCK(ret_st->st_mode) &&
-	       !sbx_new_is_held(x, grant, path, ret_st);
+	       !sbx_new_is_held(x, grant, path, ret_st) && !sbx_new_is_old(x, ret_st);
 }
 
 /* --- configuration --- */
@@ -115,7 +109,7 @@ static bool leads_inside(const struct sbx_new *x, size_t grant, const char *dir,
 
 void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const char *name, sbx_git_found found)
 {
-	SBX_AUTO_FREE char *path = join(dir, name), *text = NULL;
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, name), *text = NULL;
 	struct sbx_git_config config = { 0 };
 	char why[WHY_MAX];
 	const char *odd;
@@ -133,7 +127,7 @@ void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const
 	case SBX_GIT_CONFIG_HARMLESS:
 		if (!config.worktree[0] || leads_inside(x, grant, dir, config.worktree))
 			return;
-		sbx_text_cut(why, sizeof(why), "core.worktree leads out of what is granted");
+		sbx_text_cut(why, sizeof(why), "core.worktree leads out of what the command could write");
 		break;
 	case SBX_GIT_CONFIG_ACTS:
 		sbx_text_cut(why, sizeof(why), "%s, line %zu", config.key, config.line);
@@ -148,7 +142,7 @@ void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const
 
 /* --- hooks --- */
 
-static bool is_hook(const struct dirent *e, int dir)
+static bool is_hook(const struct sbx_new *x, const struct dirent *e, int dir)
 {
 	struct stat st;
 
@@ -156,16 +150,16 @@ static bool is_hook(const struct dirent *e, int dir)
 		return false;
 	if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno != ENOENT;
-	return !S_ISDIR(st.st_mode) && !S_ISSOCK(st.st_mode);
+	return !S_ISDIR(st.st_mode) && !S_ISSOCK(st.st_mode) && !sbx_new_is_old(x, &st);
 }
 
 static void look_at_hooks(struct sbx_new *x, size_t grant, const char *dir, sbx_git_found found)
 {
-	SBX_AUTO_FREE char *path = join(dir, "hooks");
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, "hooks");
 	SBX_AUTO_CLOSEDIR DIR *list = NULL;
 	const struct dirent *e;
 	struct stat st;
-	size_t n = 0;
+	size_t n = 0, n_listed = 0;
 	int fd;
 
 	if (!path || !is_listed(x, "hooks") || !is_new(x, grant, dir, "hooks", &st))
@@ -177,18 +171,18 @@ static void look_at_hooks(struct sbx_new *x, size_t grant, const char *dir, sbx_
 		found(x, grant, dir, "hooks", "it is no directory that can be looked at");
 		return;
 	}
-	while ((e = readdir(list)) && n <= HOOKS_MAX)
-		if (is_hook(e, fd)) {
+	while (n <= HOOKS_MAX && n_listed++ <= HOOKS_LISTED && (e = readdir(list)))
+		if (is_hook(x, e, fd)) {
 			n++;
 			found(x, grant, path, e->d_name, "a hook");
 		}
-	if (n > HOOKS_MAX)
-		found(x, grant, dir, "hooks", "many hooks");
+	if (n > HOOKS_MAX || n_listed > HOOKS_LISTED)
+		found(x, grant, dir, "hooks", "it has many files");
 }
 
 /* --- commondir --- */
 
-char *sbx_git_read_name(const struct sbx_new *x, size_t grant, const char *path, const char *prefix)
+int sbx_git_read_name(const struct sbx_new *x, size_t grant, const char *path, const char *prefix, char **ret_text)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, path, O_RDONLY);
 	SBX_AUTO_FREE char *text = malloc(NAME_FILE_MAX + 1);
@@ -196,16 +190,22 @@ char *sbx_git_read_name(const struct sbx_new *x, size_t grant, const char *path,
 	struct stat st;
 	ssize_t n;
 
-	if (!text || fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > NAME_FILE_MAX)
-		return NULL;
-	n = pread(fd, text, NAME_FILE_MAX, 0);
+	*ret_text = NULL;
+	if (!text || fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -EXDEV;
+	n = pread(fd, text, NAME_FILE_MAX + 1, 0);
+	if (n < 0 || n > NAME_FILE_MAX)
+		return -EXDEV;
 	if (n <= (ssize_t)n_prefix || strncmp(text, prefix, n_prefix) != 0)
-		return NULL;
-	n = (ssize_t)strnlen(text, (size_t)n);
+		return -EAGAIN;
+	if (memchr(text, '\0', (size_t)n)) /* where the name ends is then for each version of git to say */
+		return -EXDEV;
 	while (n > (ssize_t)n_prefix && (text[n - 1] == '\n' || text[n - 1] == '\r'))
 		n--;
-	text[n] = '\0';
-	return n > (ssize_t)n_prefix ? strdup(text + n_prefix) : NULL;
+	if (n == (ssize_t)n_prefix)
+		return -EAGAIN;
+	*ret_text = strndup(text + n_prefix, (size_t)n - n_prefix);
+	return *ret_text ? 0 : -EXDEV;
 }
 
 static void look_at_own(struct sbx_new *x, size_t grant, const char *path, sbx_git_found found)
@@ -220,17 +220,18 @@ static void look_at_own(struct sbx_new *x, size_t grant, const char *path, sbx_g
 /* Git follows one such file, not a chain. */
 static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx_git_found found)
 {
-	SBX_AUTO_FREE char *path = join(dir, "commondir"), *text = NULL, *there = NULL;
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, "commondir"), *text = NULL, *there = NULL;
 	struct stat st;
 	size_t where;
+	int r;
 
 	if (!path || !is_listed(x, "commondir") || !is_new(x, grant, dir, "commondir", &st))
 		return;
-	text = sbx_git_read_name(x, grant, path, "");
-	if (!text && !x->ended && S_ISREG(st.st_mode) && st.st_size == 0)
-		return; /* it is being written, and git dies of it */
-	if (!text || sbx_new_resolve(x, grant, dir, text, &where, &there) != 0)
-		found(x, grant, dir, "commondir", "it leads out of what is granted, or to nothing");
+	r = sbx_git_read_name(x, grant, path, "", &text);
+	if (r == -EAGAIN && !x->ended)
+		return; /* git dies of it */
+	if (r < 0 || sbx_new_resolve(x, grant, dir, text, &where, &there) != 0)
+		found(x, grant, dir, "commondir", "it leads out of what the command could write, or to nothing");
 	else if (where != grant || strcmp(there, dir) != 0)
 		look_at_own(x, where, there, found);
 }
@@ -288,11 +289,12 @@ static bool look_at_entry(struct modules *m, const char *path, int dir, const ch
 
 	if (is_dots(name) || sbx_new_is_aside(name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return true;
-	sub = join(path, name);
+	sub = sbx_new_join(path, name);
 	if (sub && S_ISDIR(st.st_mode))
 		return look_below(m, sub, in_git_dir ? strcmp(name, "modules") != 0 : strict, depth + 1);
 	/* Where a module could be. */
-	if (sub && S_ISLNK(st.st_mode) && !in_git_dir && !strict && !sbx_new_is_held(m->x, m->grant, sub, &st))
+	if (sub && S_ISLNK(st.st_mode) && !in_git_dir && !strict && !sbx_new_is_held(m->x, m->grant, sub, &st) &&
+	    !sbx_new_is_old(m->x, &st))
 		m->found(m->x, m->grant, path, name, "a symlink in place of a git directory");
 	return true;
 }
@@ -334,14 +336,14 @@ static bool look_at_worktrees(struct modules *m, const char *path)
 		return fd == -ENOENT;
 	}
 	while ((e = readdir(list))) {
-		SBX_AUTO_FREE char *sub = is_dots(e->d_name) || sbx_new_is_aside(e->d_name) ? NULL : join(path, e->d_name);
+		SBX_AUTO_FREE char *sub = is_dots(e->d_name) || sbx_new_is_aside(e->d_name) ? NULL : sbx_new_join(path, e->d_name);
 		struct stat st;
 
 		if (!sub || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (S_ISDIR(st.st_mode))
 			look_at_one(m->x, m->grant, sub, m->found);
-		else if (S_ISLNK(st.st_mode) && !sbx_new_is_held(m->x, m->grant, sub, &st))
+		else if (S_ISLNK(st.st_mode) && !sbx_new_is_held(m->x, m->grant, sub, &st) && !sbx_new_is_old(m->x, &st))
 			m->found(m->x, m->grant, path, e->d_name, "a symlink in place of a git directory");
 	}
 	return true;
@@ -350,7 +352,7 @@ static bool look_at_worktrees(struct modules *m, const char *path)
 static void look_at_modules(struct sbx_new *x, size_t grant, const char *dir, const char *name, sbx_git_found found)
 {
 	struct modules m = { .x = x, .grant = grant, .n_left = MODULES_MAX, .found = found };
-	SBX_AUTO_FREE char *path = join(dir, name);
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, name);
 	struct stat st;
 
 	if (!path || !is_new(x, grant, dir, name, &st))

@@ -24,6 +24,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/idmap.c %reldir%/idmap.h \
 	%reldir%/job.c %reldir%/job.h \
 	%reldir%/keep_copy.c %reldir%/keep_copy.h \
+	%reldir%/moved_dir.c %reldir%/moved_dir.h \
 	%reldir%/new_protected.h %reldir%/new_protected_list.c \
 	%reldir%/options.c %reldir%/options.h \
 	%reldir%/orders.c %reldir%/orders.h \
@@ -71,6 +72,7 @@ launcher_plan_tests = \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
+	tests/unit/test_git_look \
 	tests/unit/test_probes tests/unit/test_refusals tests/unit/test_rights tests/unit/test_session_sockets tests/unit/test_supervise \
 	tests/unit/test_tree \
 	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
@@ -122,6 +124,8 @@ tests_unit_test_plan_attach_random_SOURCES = \
 tests_unit_test_plan_attach_random_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_plan_json_SOURCES = tests/unit/test_plan_json.c tests/unit/golden.h
 tests_unit_test_plan_json_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_git_look_SOURCES = tests/unit/test_git_look.c tests/unit/scratch.h
+tests_unit_test_git_look_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
 tests_unit_test_probes_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_refusals_SOURCES = tests/unit/test_refusals.c
@@ -155,6 +159,8 @@ launcher_common_sources = \
 	%reldir%/gc.c %reldir%/gc.h \
 	%reldir%/keep.c %reldir%/keep.h \
 	%reldir%/main.c \
+	%reldir%/new_aside.c \
+	%reldir%/new_due.c %reldir%/new_due.h \
 	%reldir%/new_protected.c \
 	%reldir%/new_watch.c %reldir%/new_watch.h \
 	%reldir%/publish.c %reldir%/publish.h \

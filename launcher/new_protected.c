@@ -8,27 +8,22 @@
  * - `.git`, and a directory that is a repository by itself: git_look.c judges the git directory, and the parts that git
  *   would execute are moved aside. A `.git` that cannot be judged, or leads out of the grants, is moved aside itself.
  * - `.gitmodules` is judged as a configuration.
+ * - Git directories deeper than that, or in node_modules, are looked for in the end. In these only files that changed since the
+ *   sandbox started are judged.
  * - A path whose tool asks before it acts stays, and is told. Any other is moved aside. Where a symlink on the way leads
  *   to one, the symlink is moved.
  *
- * Moved aside is renamed to NAME.sbx-untrusted in the same directory, by its descriptor; nothing is overwritten, and nothing
- * removed. What is renamed may be another thing than was judged while the sandbox runs; the new one is looked at again
- * (new_watch.c), and in the end nobody changes it any more.
- *
- * The third time that a path is moved aside while the sandbox runs, the caller is told to end the sandbox.
+ * new_aside.c moves things aside.
  */
 #include "launcher/new_protected.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <search.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,33 +35,9 @@
 #include "sys/proc.h"
 
 #define ENTRIES_MAX   300000u /* of a walk, as view_covers.c */
+#define DEEP_ENTRIES_MAX 1000000u
 #define NAMES_MAX     1024
-#define NUMBERED_MAX  16      /* then the suffix is random */
-#define PLANTED_TIMES 3
-#define PLANTED_MAX   256     /* paths; one more ends the sandbox as well */
 #define TOLD_MAX      1000
-
-struct sbx_new_planted {
-	char *path;
-	unsigned int n;
-};
-
-static char *join(const char *a, const char *b)
-{
-	char *s;
-
-	return asprintf(&s, "%s%s%s", a, *a && *b ? "/" : "", b) < 0 ? NULL : s;
-}
-
-/* On the host. malloc'ed or NULL. */
-static char *host_path(const struct sbx_new *x, size_t grant, const char *dir, const char *name)
-{
-	SBX_AUTO_FREE char *below = join(dir, name);
-	const char *top = x->grants[grant].path;
-	char *s;
-
-	return !below || asprintf(&s, "%s%s%s", top[1] ? top : "", *below ? "/" : "", below) < 0 ? NULL : s;
-}
 
 static int by_text(const void *a, const void *b)
 {
@@ -85,130 +56,22 @@ static bool add_to_set(void **set, const char *text)
 	return true;
 }
 
-__attribute__((format(printf, 4, 5))) static void tell(struct sbx_new *x, enum sbx_new_word word, const char *path,
-						       const char *fmt, ...)
-{
-	SBX_AUTO_FREE char *text = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
-	va_end(ap);
-	if (x->tell && text)
-		x->tell(x->userdata, word, path, text);
-}
-
 static void tell_appeared(struct sbx_new *x, size_t grant, const char *dir, const char *name)
 {
-	SBX_AUTO_FREE char *path = host_path(x, grant, dir, name);
+	SBX_AUTO_FREE char *path = sbx_new_host_path(x, grant, dir, name);
 
 	if (x->ended || !path || x->n_told >= TOLD_MAX || !add_to_set(&x->told, path))
 		return;
 	x->n_told++;
-	tell(x, SBX_NEW_APPEARED, path, "'%s' appeared, which tools of this host obey: it is looked at when the sandbox has "
+	sbx_new_tell_text(x, SBX_NEW_APPEARED, path, "'%s' appeared, which tools of this host obey: it is looked at when the sandbox has "
 					"ended", path);
-}
-
-/* --- moving aside --- */
-
-/* The sandbox is ended when it does not give up. */
-static void count_planted(struct sbx_new *x, const char *path)
-{
-	struct sbx_new_planted *p = NULL;
-
-	if (x->ended)
-		return;
-	if (!x->planted && !(x->planted = calloc(PLANTED_MAX, sizeof(*x->planted))))
-		return;
-	for (size_t i = 0; i < x->n_planted && !p; i++)
-		if (strcmp(x->planted[i].path, path) == 0)
-			p = &x->planted[i];
-	if (!p && x->n_planted < PLANTED_MAX) {
-		p = &x->planted[x->n_planted];
-		p->path = strdup(path);
-		x->n_planted += p->path != NULL;
-	}
-	if (!p || ++p->n >= PLANTED_TIMES)
-		tell(x, SBX_NEW_PLANTED, path, "'%s' was made again and again with what tools of this host would execute: the "
-					       "sandbox was ended", path);
-}
-
-/* @name with the suffix, the @i-th try. */
-static void aside_name(const char *name, int i, char ret[NAME_MAX + 1])
-{
-	char suffix[48] = SBX_UNTRUSTED;
-	uint64_t any = 0;
-
-	if (i > 0 && i < NUMBERED_MAX)
-		snprintf(suffix, sizeof(suffix), SBX_UNTRUSTED ".%d", i + 1);
-	if (i >= NUMBERED_MAX && getrandom(&any, sizeof(any), 0) != sizeof(any))
-		any = (uint64_t)i;
-	if (i >= NUMBERED_MAX)
-		snprintf(suffix, sizeof(suffix), SBX_UNTRUSTED ".%016jx", (uintmax_t)any);
-	snprintf(ret, NAME_MAX + 1, "%.*s%.*s", (int)(NAME_MAX - strlen(suffix)), name, (int)sizeof(suffix), suffix);
-}
-
-static int rename_new(int dir, const char *from, const char *to)
-{
-	struct stat st;
-
-	if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EINVAL) /* a file system that cannot do that */
-		return -errno;
-	if (fstatat(dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return -EEXIST;
-	return renameat(dir, from, dir, to) < 0 ? -errno : 0;
-}
-
-/* 0, *ret_to is the new name; -errno. */
-static int rename_aside(int dir, const char *name, char ret_to[NAME_MAX + 1])
-{
-	char self[32];
-	struct stat st;
-	bool opened = false;
-	int r = -EEXIST;
-
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", dir);
-	for (int i = 0; i < 2 * NUMBERED_MAX && r == -EEXIST; i++) {
-		aside_name(name, i, ret_to);
-		r = rename_new(dir, name, ret_to);
-		/* A directory of the user's own that nothing may be renamed in. */
-		if (r == -EACCES && !opened && fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
-		    chmod(self, (st.st_mode & 07777) | 0300) == 0) {
-			opened = true;
-			r = rename_new(dir, name, ret_to);
-		}
-	}
-	if (opened)
-		chmod(self, st.st_mode & 07777);
-	return r;
-}
-
-static void move_aside(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *why)
-{
-	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, dir, O_PATH | O_DIRECTORY);
-	SBX_AUTO_FREE char *path = host_path(x, grant, dir, name);
-	char to[NAME_MAX + 1];
-	int r = fd < 0 ? fd : rename_aside(fd, name, to);
-
-	if (!path || r == -ENOENT)
-		return;
-	if (r < 0)
-		tell(x, SBX_NEW_STUCK, path, "'%s' is new, and tools of this host would execute what it says (%s); it cannot be "
-					     "moved aside (%s): look at it before you use the directory", path, why, strerror(-r));
-	else
-		tell(x, SBX_NEW_MOVED, path, "'%s' is new, and tools of this host would execute what it says (%s): it is now "
-					     "'%s', to look at and to move back", path, why, to);
-	count_planted(x, path);
 }
 
 /* --- one place --- */
 
 static void on_git_found(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *why)
 {
-	move_aside(x, grant, dir, name, why);
+	sbx_new_move_aside(x, grant, dir, name, why);
 }
 
 static bool is_listed(const struct sbx_new *x, const char *path)
@@ -248,17 +111,18 @@ static bool exists(int dir, const char *name)
 /* A file that names the git directory. */
 static void look_at_git_file(struct sbx_new *x, size_t grant, const char *place, bool held)
 {
-	SBX_AUTO_FREE char *path = join(place, ".git"), *text = NULL, *there = NULL;
+	SBX_AUTO_FREE char *path = sbx_new_join(place, ".git"), *text = NULL, *there = NULL;
 	size_t where;
 	int r = -EINVAL;
 
-	text = path ? sbx_git_read_name(x, grant, path, "gitdir: ") : NULL;
-	if (text)
+	if (path)
+		r = sbx_git_read_name(x, grant, path, "gitdir: ", &text);
+	if (r == 0)
 		r = sbx_new_resolve(x, grant, place, text, &where, &there);
 	if (r == 0)
 		sbx_git_look(x, where, there, true, on_git_found);
 	else if (!held && (x->ended || r == -EXDEV)) /* git makes the file before the directory that it names */
-		move_aside(x, grant, place, ".git", "it leads out of what is granted, or to nothing");
+		sbx_new_move_aside(x, grant, place, ".git", "it leads out of what the command could write, or to nothing");
 }
 
 /* A git directory that was there at the start has something in it that is held. */
@@ -275,20 +139,20 @@ static bool is_known(const struct sbx_new *x, size_t grant, const char *git_dir)
 
 static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int dir)
 {
-	SBX_AUTO_FREE char *path = join(place, ".git");
+	SBX_AUTO_FREE char *path = sbx_new_join(place, ".git");
 	SBX_AUTO_CLOSE int list = -1;
 	struct stat st;
 	bool held;
 
 	if (!path || fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISSOCK(st.st_mode))
 		return;
-	held = sbx_new_is_held(x, grant, path, &st);
+	held = sbx_new_is_held(x, grant, path, &st) || sbx_new_is_old(x, &st);
 	if (S_ISDIR(st.st_mode)) {
 		if (!is_known(x, grant, path))
 			tell_appeared(x, grant, place, ".git");
 		list = sbx_new_open_dir(x, grant, path);
 		if (list < 0 && list != -ENOENT && !held)
-			move_aside(x, grant, place, ".git", "it cannot be looked at");
+			sbx_new_move_aside(x, grant, place, ".git", "it cannot be looked at");
 		if (list >= 0)
 			sbx_git_look(x, grant, path, true, on_git_found);
 	} else if (S_ISREG(st.st_mode)) {
@@ -296,7 +160,7 @@ static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int 
 			tell_appeared(x, grant, place, ".git");
 		look_at_git_file(x, grant, place, held);
 	} else if (!held) {
-		move_aside(x, grant, place, ".git", "it is neither a directory nor a file");
+		sbx_new_move_aside(x, grant, place, ".git", "it is neither a directory nor a file");
 	}
 }
 
@@ -315,7 +179,7 @@ static bool find_entry(const struct sbx_new *x, size_t grant, const char *place,
 	if (fstatat(dir, way, ret_st, AT_SYMLINK_NOFOLLOW) < 0) /* symlinks on the way are followed */
 		return false;
 	for (const char *slash = strchr(way, '/'); slash; slash = strchr(slash + 1, '/')) {
-		SBX_AUTO_FREE char *part = strndup(way, (size_t)(slash - way)), *path = part ? join(place, part) : NULL;
+		SBX_AUTO_FREE char *part = strndup(way, (size_t)(slash - way)), *path = part ? sbx_new_join(place, part) : NULL;
 		struct stat st;
 
 		if (!path || fstatat(dir, part, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -334,8 +198,8 @@ static void act_on(struct sbx_new *x, size_t grant, const char *place, const cha
 {
 	const struct sbx_protected_row *row = sbx_protected_row_of(e->path);
 	const char *slash = strrchr(way, '/');
-	SBX_AUTO_FREE char *dir = strndup(way, slash ? (size_t)(slash - way) : 0), *full = dir ? join(place, dir) : NULL;
-	SBX_AUTO_FREE char *path = host_path(x, grant, place, way);
+	SBX_AUTO_FREE char *dir = strndup(way, slash ? (size_t)(slash - way) : 0), *full = dir ? sbx_new_join(place, dir) : NULL;
+	SBX_AUTO_FREE char *path = sbx_new_host_path(x, grant, place, way);
 
 	if (!full || !path)
 		return;
@@ -343,19 +207,22 @@ static void act_on(struct sbx_new *x, size_t grant, const char *place, const cha
 		sbx_git_look_config(x, grant, full, slash ? slash + 1 : way, on_git_found);
 		return;
 	}
+	/* hg init makes it. It leads nowhere without the files beside it, which are held or moved. */
+	if (strcmp(e->path, ".hg/requires") == 0 && strcmp(way, e->path) == 0)
+		return;
 	tell_appeared(x, grant, place, way);
 	if (!x->ended)
 		return;
 	if (e->keeps)
-		tell(x, SBX_NEW_KEPT, path, "'%s' is new: %s asks before it acts on it", path, row ? row->tool : "its tool");
+		sbx_new_tell_text(x, SBX_NEW_KEPT, path, "'%s' is new: %s asks before it acts on it", path, row ? row->tool : "its tool");
 	else
-		move_aside(x, grant, full, slash ? slash + 1 : way, row ? row->tool : "it is on the list of protected paths");
+		sbx_new_move_aside(x, grant, full, slash ? slash + 1 : way, row ? row->tool : "it is on the list of protected paths");
 }
 
 static void look_at_path(struct sbx_new *x, size_t grant, const char *place, int dir, const char *way,
 			 const struct sbx_new_entry *e)
 {
-	SBX_AUTO_FREE char *path = join(place, way), *link = NULL;
+	SBX_AUTO_FREE char *path = sbx_new_join(place, way), *link = NULL;
 	struct stat st;
 
 	if (!path || !find_entry(x, grant, place, dir, way, &st, &link) || S_ISSOCK(st.st_mode))
@@ -382,7 +249,7 @@ static void look_at_pattern(struct sbx_new *x, size_t grant, const char *place, 
 		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 || sbx_new_is_aside(d->d_name) ||
 		    !sbx_protected_path_matches(e->path, d->d_name))
 			continue;
-		found = join(way, d->d_name);
+		found = sbx_new_join(way, d->d_name);
 		if (found)
 			look_at_path(x, grant, place, dir, found, e);
 	}
@@ -476,7 +343,7 @@ static void collect_names(struct search *s)
 	s->rules.names = s->names;
 }
 
-static void look_once(struct sbx_new *x, size_t grant, const char *place)
+static void look_once(struct sbx_new *x, size_t grant, const char *place, bool deep)
 {
 	SBX_AUTO_FREE char *key = NULL;
 
@@ -484,8 +351,11 @@ static void look_once(struct sbx_new *x, size_t grant, const char *place)
 		key = NULL;
 		return;
 	}
-	if (add_to_set(&x->places, key))
-		sbx_new_look(x, grant, place, NULL);
+	if (!add_to_set(&x->places, key))
+		return;
+	sbx_new_look(x, grant, place, deep ? ".git" : NULL);
+	if (deep)
+		sbx_new_look(x, grant, place, "HEAD");
 }
 
 static int on_hit(void *userdata, const char *found, const char *name, const struct stat *st);
@@ -514,7 +384,8 @@ static int search_closed(struct search *s, const char *path)
 static int on_hit(void *userdata, const char *found, const char *name, const struct stat *st)
 {
 	struct search *s = userdata;
-	SBX_AUTO_FREE char *path = join(s->from, found);
+	SBX_AUTO_FREE char *path = sbx_new_join(s->from, found);
+	bool is_git;
 	char *slash;
 
 	(void)st;
@@ -524,12 +395,21 @@ static int on_hit(void *userdata, const char *found, const char *name, const str
 		return 1;
 	if (!name)
 		return search_closed(s, path);
-	slash = strrchr(path, '/');
+	is_git = strcmp(name, ".git") == 0;
 	if (strncmp(path, "node_modules/", 13) == 0 || strstr(path, "/node_modules/"))
-		return strcmp(name, ".git") == 0;
+		return is_git;
+	slash = strrchr(path, '/');
 	*(slash ? slash : path) = '\0';
-	look_once(s->x, s->grant, path);
-	return strcmp(name, ".git") == 0;
+	look_once(s->x, s->grant, path, false);
+	return is_git;
+}
+
+static void tell_unsearched(struct sbx_new *x, size_t grant, int why)
+{
+	const char *path = x->grants[grant].path;
+
+	sbx_new_tell_text(x, SBX_NEW_STUCK, path, "'%s' was not searched to its end for what tools of this host would execute: %s", path,
+	     why == SBX_DIR_WALK_E_LIMIT ? "it has too many files" : strerror(-why));
 }
 
 static void search_from(struct sbx_new *x, const struct sbx_new_path *start)
@@ -540,18 +420,95 @@ static void search_from(struct sbx_new *x, const struct sbx_new_path *start)
 
 	if (!s || fd < 0)
 		return;
-	look_once(x, start->grant, start->path);
+	look_once(x, start->grant, start->path, false);
 	s->x = x;
 	s->grant = start->grant;
 	s->from = start->path;
 	s->rules.depth = x->depth;
 	s->rules.n_left = ENTRIES_MAX;
+	s->rules.changed_since = x->since;
 	collect_names(s);
 	r = sbx_dir_walk(fd, &s->rules, on_hit, s);
 	if (r != 0)
-		tell(x, SBX_NEW_STUCK, x->grants[start->grant].path,
-		     "'%s' was not searched to its end for what tools of this host would execute: %s", x->grants[start->grant].path,
-		     r == SBX_DIR_WALK_E_LIMIT ? "it has too many files" : strerror(-r));
+		tell_unsearched(x, start->grant, r);
+}
+
+/* --- deeper --- */
+
+/* Git directories that are deeper, or in node_modules. The plan holds none of them, so what is older than the sandbox is the
+ * user's. */
+struct deep {
+	struct sbx_new *x;
+	size_t grant, n_left;
+	char **paths; /* of directories that are still to be read */
+	size_t n, n_max;
+};
+
+static int push(struct deep *d, const char *dir, const char *name)
+{
+	char **v, *path = sbx_new_join(dir, name);
+
+	if (!path)
+		return -ENOMEM;
+	if (d->n == d->n_max) {
+		v = realloc(d->paths, (d->n_max * 2 + 64) * sizeof(*v));
+		if (!v) {
+			free(path);
+			return -ENOMEM;
+		}
+		d->paths = v;
+		d->n_max = d->n_max * 2 + 64;
+	}
+	d->paths[d->n++] = path;
+	return 0;
+}
+
+/* Nothing came or went, and no directory is in it. */
+static bool is_settled(const struct sbx_new *x, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_nlink == 2 && st.st_ctime < x->since;
+}
+
+static int read_deep(struct deep *d, const char *path)
+{
+	int r = 0, fd = sbx_new_is_covered(d->x, d->grant, path) ? -1 : sbx_new_open_dir(d->x, d->grant, path);
+	SBX_AUTO_CLOSEDIR DIR *list = fd >= 0 && !is_settled(d->x, fd) ? fdopendir(fd) : NULL;
+	const struct dirent *e;
+	bool found = false;
+
+	if (!list)
+		sbx_fd_close(fd);
+	while (r == 0 && list && (e = readdir(list))) {
+		if (strcmp(e->d_name, ".git") == 0 || strcmp(e->d_name, "HEAD") == 0)
+			found = true;
+		else if ((e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) && strcmp(e->d_name, ".") != 0 &&
+			 strcmp(e->d_name, "..") != 0)
+			r = push(d, path, e->d_name);
+		if (r == 0 && d->n_left-- == 0)
+			r = SBX_DIR_WALK_E_LIMIT;
+	}
+	if (found)
+		look_once(d->x, d->grant, path, true);
+	return r;
+}
+
+static void search_deep(struct sbx_new *x, size_t grant)
+{
+	struct deep d = { .x = x, .grant = grant, .n_left = DEEP_ENTRIES_MAX };
+	int r = push(&d, "", "");
+
+	while (r == 0 && d.n > 0) {
+		SBX_AUTO_FREE char *path = d.paths[--d.n];
+
+		r = read_deep(&d, path);
+	}
+	while (d.n > 0)
+		free(d.paths[--d.n]);
+	free(d.paths);
+	if (r != 0)
+		tell_unsearched(x, grant, r);
 }
 
 void sbx_new_check(struct sbx_new *x)
@@ -559,6 +516,10 @@ void sbx_new_check(struct sbx_new *x)
 	x->ended = true;
 	for (size_t i = 0; i < x->starts.n; i++)
 		search_from(x, &x->starts.v[i]);
+	x->changed_only = true;
+	for (size_t i = 0; i < x->n_grants && has_git(x); i++)
+		search_deep(x, i);
+	x->changed_only = false;
 }
 
 /* --- after a crash --- */

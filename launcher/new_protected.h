@@ -65,6 +65,8 @@ struct sbx_new {
 	struct sbx_new_paths covered; /* another mount lies there: not this grant's */
 	struct sbx_new_paths starts;  /* where the search begins */
 	unsigned int depth;
+	int64_t since; /* real time in seconds: the sandbox was not there before */
+	bool changed_only; /* what did not change since then is not new */
 	sbx_new_tell tell;
 	void *userdata;
 	bool ended;    /* the sandbox has: nothing is being written any more */
@@ -84,6 +86,8 @@ struct sbx_new *sbx_new_free(struct sbx_new *x); /* NULL */
 #define SBX_NEW_LIST "new_protected"
 int sbx_new_write(const struct sbx_new *x, int dir_fd);
 struct sbx_new *sbx_new_read(int dir_fd);
+/* "a/b"; malloc'ed. NULL: no memory. */
+char *sbx_new_join(const char *a, const char *b);
 int sbx_new_add_path(struct sbx_new_paths *list, size_t grant, const char *path, const struct stat *st);
 
 /* Open what is at @path below a grant, with open(2)'s @flags, by no symlink. fd or -errno. */
@@ -92,12 +96,15 @@ int sbx_new_open(const struct sbx_new *x, size_t grant, const char *path, int fl
 int sbx_new_open_dir(const struct sbx_new *x, size_t grant, const char *path);
 /* Is @path, which is @st, read-only since the start, or below something that is? */
 bool sbx_new_is_held(const struct sbx_new *x, size_t grant, const char *path, const struct stat *st);
+/* Is it a file as it was before the sandbox, where that counts? */
+bool sbx_new_is_old(const struct sbx_new *x, const struct stat *st);
 /* Is it another mount's, or below one? */
 bool sbx_new_is_covered(const struct sbx_new *x, size_t grant, const char *path);
 /* PURE. Was it moved aside? */
 bool sbx_new_is_aside(const char *name);
 /* Where @text, which a file in the directory @from below the grant says, leads: below a grant, by no symlink. *ret_path is
- * malloc'ed. 0; -ENOENT: nothing is there (*ret_path is set); -EXDEV: out of the grants, or by a symlink; -ENOMEM. */
+ * malloc'ed. 0; -ENOENT: nothing is there (*ret_path is set); -EXDEV: out of what the command could write, or by a symlink;
+ * -ENOMEM. */
 int sbx_new_resolve(const struct sbx_new *x, size_t grant, const char *from, const char *text, size_t *ret_grant,
 		    char **ret_path);
 
@@ -110,8 +117,18 @@ typedef void (*sbx_git_found)(struct sbx_new *x, size_t grant, const char *dir, 
 void sbx_git_look(struct sbx_new *x, size_t grant, const char *path, bool deep, sbx_git_found found);
 /* Judge a git configuration, @name in @dir; one that is held, absent or harmless is passed by. */
 void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const char *name, sbx_git_found found);
-/* The text of a gitfile or of commondir, behind @prefix; malloc'ed. NULL: it has none that git would take. */
-char *sbx_git_read_name(const struct sbx_new *x, size_t grant, const char *path, const char *prefix);
+/* The text of a gitfile or of commondir, behind @prefix; *ret_text is malloc'ed, or NULL. 0; -EAGAIN: nothing that git would
+ * take, and it may be being written; -EXDEV: git would take it, and it is not to be judged. */
+int sbx_git_read_name(const struct sbx_new *x, size_t grant, const char *path, const char *prefix, char **ret_text);
+
+/* --- moving aside (new_aside.c) --- */
+
+/* @dir/@name below the grant, as it is on the host; malloc'ed. NULL: no memory. */
+char *sbx_new_host_path(const struct sbx_new *x, size_t grant, const char *dir, const char *name);
+void sbx_new_tell_text(const struct sbx_new *x, enum sbx_new_word word, const char *path, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* @name in @dir below the grant is renamed in its directory, and that is told, with @why. What the command could not write stays. */
+void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *why);
 
 /* --- finding and acting (new_protected.c) --- */
 

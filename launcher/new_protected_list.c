@@ -23,12 +23,21 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/moved_dir.h"
 #include "launcher/view.h"
 #include "launcher/view_home.h"
 #include "policy/protected_path.h"
 #include "sys/path.h"
+#include "sys/proc.h"
 
 #define LIST_BYTES (8u << 20)
+
+char *sbx_new_join(const char *a, const char *b)
+{
+	char *s;
+
+	return asprintf(&s, "%s%s%s", a, *a && *b ? "/" : "", b) < 0 ? NULL : s;
+}
 
 int sbx_new_add_path(struct sbx_new_paths *list, size_t grant, const char *path, const struct stat *st)
 {
@@ -183,6 +192,7 @@ struct sbx_new *sbx_new_of_plan(const struct sbx_plan *p, const uid_t *writer)
 	if (!x)
 		return NULL;
 	x->depth = p->profile->filesystem.mask_depth ? p->profile->filesystem.mask_depth : SBX_MASK_DEPTH;
+	x->since = sbx_clock_realtime_ms() / 1000 - 1; /* clocks of file systems are coarse */
 	if (add_entries(x, p) < 0 || add_grants(x, p, writer) < 0)
 		return sbx_new_free(x);
 	return x;
@@ -236,7 +246,7 @@ int sbx_new_write(const struct sbx_new *x, int dir_fd)
 
 	if (fd < 0 || !(f = open_memstream(&text, &n)))
 		return -errno;
-	fprintf(f, "d %u 0 0 %c", x->depth, '\0');
+	fprintf(f, "d %u %jd 0 %c", x->depth, (intmax_t)x->since, '\0');
 	for (size_t i = 0; i < x->n_grants; i++)
 		fprintf(f, "g %ju:%ju %ju %ju %s%c", (uintmax_t)x->grants[i].uid, (uintmax_t)x->grants[i].gid,
 			(uintmax_t)x->grants[i].dev, (uintmax_t)x->grants[i].ino, x->grants[i].path, '\0');
@@ -251,17 +261,20 @@ int sbx_new_write(const struct sbx_new *x, int dir_fd)
 	return write(fd, text, n) == (ssize_t)n ? 0 : -EIO;
 }
 
-/* The same directory, by no symlink; gone otherwise. */
-static int open_grant(const char *path, dev_t dev, ino_t ino)
+/* Where the directory is now. */
+static void set_path(struct sbx_new_grant *g)
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	SBX_AUTO_CLOSE int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-	struct stat st;
+	char self[32], path[PATH_MAX];
+	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_dev != dev || st.st_ino != ino)
-		return -1;
-	return sbx_fd_steal(&fd);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", g->fd);
+	n = g->fd >= 0 ? readlink(self, path, sizeof(path)) : -1;
+	if (n > 0 && n < (ssize_t)sizeof(path)) {
+		char *now = strndup(path, (size_t)n);
+
+		free(now ? g->path : NULL);
+		g->path = now ? now : g->path;
+	}
 }
 
 static int read_line(struct sbx_new *x, const char *line, bool *ret_whole)
@@ -286,6 +299,7 @@ static int read_line(struct sbx_new *x, const char *line, bool *ret_whole)
 	switch (letter) {
 	case 'd':
 		x->depth = (unsigned int)a;
+		x->since = (int64_t)dev;
 		return 0;
 	case 'e':
 		return add_entry(x, line, a != 0);
@@ -328,8 +342,10 @@ struct sbx_new *sbx_new_read(int dir_fd)
 		r = read_line(x, line, &whole);
 	if (r < 0 || !whole) /* its launcher was killed before the command ran */
 		return sbx_new_free(x);
-	for (size_t i = 0; i < x->n_grants; i++)
-		x->grants[i].fd = open_grant(x->grants[i].path, x->grants[i].dev, x->grants[i].ino);
+	for (size_t i = 0; i < x->n_grants; i++) {
+		x->grants[i].fd = sbx_moved_dir_open(x->grants[i].path, x->grants[i].dev, x->grants[i].ino);
+		set_path(&x->grants[i]);
+	}
 	return x;
 }
 
@@ -372,6 +388,15 @@ int sbx_new_open_dir(const struct sbx_new *x, size_t grant, const char *path)
 	return chmod(self, (st.st_mode & 07777) | 0700) < 0 ? -errno : open_list(fd);
 }
 
+/* Is it there still? The host may have replaced a directory. */
+static bool is_at_its_place(const struct sbx_new *x, const struct sbx_new_path *held)
+{
+	SBX_AUTO_CLOSE int fd = sbx_new_open(x, held->grant, held->path, O_PATH);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == held->dev && st.st_ino == held->ino;
+}
+
 bool sbx_new_is_held(const struct sbx_new *x, size_t grant, const char *path, const struct stat *st)
 {
 	for (size_t i = 0; i < x->held.n; i++) {
@@ -382,10 +407,15 @@ bool sbx_new_is_held(const struct sbx_new *x, size_t grant, const char *path, co
 			continue;
 		if (path[n] == '\0' && h->dev == st->st_dev && h->ino == st->st_ino)
 			return true;
-		if (n == 0 || path[n] == '/')
+		if (path[n] == '/' && is_at_its_place(x, h))
 			return true;
 	}
 	return false;
+}
+
+bool sbx_new_is_old(const struct sbx_new *x, const struct stat *st)
+{
+	return x->changed_only && !S_ISDIR(st->st_mode) && st->st_ctime < x->since;
 }
 
 bool sbx_new_is_covered(const struct sbx_new *x, size_t grant, const char *path)
@@ -403,10 +433,14 @@ bool sbx_new_is_covered(const struct sbx_new *x, size_t grant, const char *path)
 bool sbx_new_is_aside(const char *name)
 {
 	const char *mark = NULL;
+	size_t n;
 
 	for (const char *s = name; (s = strstr(s, SBX_UNTRUSTED)); s++)
 		mark = s + strlen(SBX_UNTRUSTED);
-	return mark && (*mark == '\0' || (*mark == '.' && mark[1] && mark[1 + strspn(mark + 1, "0123456789abcdef")] == '\0'));
+	if (!mark || (*mark != '\0' && *mark != '.'))
+		return false;
+	n = *mark ? strspn(mark + 1, "0123456789abcdef") : 0; /* a number, or 16 digits: rename_aside() */
+	return *mark == '\0' || (mark[1 + n] == '\0' && (n == 16 || (n > 0 && strspn(mark + 1, "0123456789") == n)));
 }
 
 /* PURE. "a/../b" of the absolute @path, in place; what leads above / stays there. */
@@ -473,6 +507,8 @@ int sbx_new_resolve(const struct sbx_new *x, size_t grant, const char *from, con
 			continue;
 		rest = path + (top[1] ? strlen(top) : 0);
 		rest += *rest == '/';
+		if (sbx_new_is_covered(x, g, rest))
+			continue;
 		fd = sbx_new_open(x, g, rest, O_PATH | O_DIRECTORY);
 		if (fd < 0 && fd != -ENOENT && fd != -EACCES)
 			return -EXDEV;

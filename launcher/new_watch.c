@@ -8,11 +8,12 @@
  * two. Whatever changes there in a part that git obeys, the git directory is judged anew.
  * A `.git` that is a file is watched itself, with the git directory that it names.
  *
- * First the watch, then the look: so nothing that comes between them is missed. Where events were lost (the queue is full)
+ * First the watch, then the look: so nothing that comes between them is missed. All events that there are come before the
+ * looks, and a look is made once for all that ask for it, git's first. Where events were lost (the queue is full)
  * everything is looked at again. A directory that was moved keeps its watch and gets its new path.
  *
- * Limits: WATCHES_MAX directories. What is beyond, or deeper, is found by the check in the end. So is what inotify does
- * not tell: writes through a mapping, or by a descriptor of a file that came by another name.
+ * Limits: WATCHES_MAX directories, and BEGIN_US to watch them. What is beyond, or deeper, is found by the check in the end.
+ * So is what inotify does not tell: writes through a mapping, or by a descriptor of a file that came by another name.
  *
  * Paths are of the moment: each look opens them anew, by no symlink and not out of the grant.
  */
@@ -22,6 +23,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,11 +32,16 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/new_due.h"
+#include "sys/proc.h"
 
 #define WATCHES_MAX 4096
 #define DEPTH_MAX   64 /* below a git directory */
 #define RETRY_MS    20
 #define TRIES	    250 /* then it is found in the end */
+#define BUFFERS	    16 /* of events, before something is looked at */
+#define LOOKS	    64 /* at what can wait, before events are taken in again */
+#define BEGIN_US    2000000 /* the command waits meanwhile */
 
 #define PLACE_MASK (IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_EXCL_UNLINK)
 #define FILE_MASK  (IN_MODIFY | IN_CLOSE_WRITE)
@@ -50,6 +57,7 @@ enum {
 };
 
 struct watched {
+	struct watched *next; /* in its bucket, or among the free ones */
 	int wd; /* 0: free */
 	unsigned int kinds;
 	unsigned int depth; /* of a place: levels below where the search begins */
@@ -64,43 +72,69 @@ struct sbx_new_watch {
 	int fd;
 	bool full;  /* said once */
 	bool waits; /* some have tries left */
+	uint64_t begun_us; /* 0: everything is watched */
+	struct sbx_new_due due;
 	size_t n;  /* entries in use, from the first */
+	struct watched *free_ones, *buckets[WATCHES_MAX]; /* by wd */
 	struct watched v[WATCHES_MAX];
 };
-
-static char *join(const char *a, const char *b)
-{
-	char *s;
-
-	return asprintf(&s, "%s%s%s", a, *a && *b ? "/" : "", b) < 0 ? NULL : s;
-}
 
 static bool is_dots(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-static struct watched *find(struct sbx_new_watch *w, int wd)
+static struct watched *find(const struct sbx_new_watch *w, int wd)
 {
-	for (size_t i = 0; i < w->n; i++)
-		if (w->v[i].wd == wd)
-			return &w->v[i];
-	return NULL;
+	struct watched *v = w->buckets[(unsigned int)wd % WATCHES_MAX];
+
+	while (v && v->wd != wd)
+		v = v->next;
+	return v;
 }
 
-static struct watched *room(struct sbx_new_watch *w)
+/* A free one; NULL: there is none. */
+static struct watched *take(struct sbx_new_watch *w)
 {
-	struct watched *free_one = find(w, 0);
+	struct watched *v = w->free_ones;
 
-	if (free_one || w->n == WATCHES_MAX)
-		return free_one;
-	return &w->v[w->n++];
+	if (v)
+		w->free_ones = v->next;
+	else if (w->n < WATCHES_MAX)
+		v = &w->v[w->n++];
+	return v;
 }
 
-static void forget(struct watched *v)
+static void give_back(struct sbx_new_watch *w, struct watched *v)
 {
+	*v = (struct watched){ .next = w->free_ones };
+	w->free_ones = v;
+}
+
+static void forget(struct sbx_new_watch *w, struct watched *v)
+{
+	struct watched **at = &w->buckets[(unsigned int)v->wd % WATCHES_MAX];
+
+	while (*at != v)
+		at = &(*at)->next;
+	*at = v->next;
 	free(v->path);
-	*v = (struct watched){ 0 };
+	give_back(w, v);
+}
+
+static bool set(struct sbx_new_watch *w, struct watched *v, const struct watched *to)
+{
+	struct watched **bucket = &w->buckets[(unsigned int)to->wd % WATCHES_MAX];
+
+	*v = *to;
+	v->path = strdup(to->path);
+	if (!v->path) {
+		give_back(w, v);
+		return false;
+	}
+	v->next = *bucket;
+	*bucket = v;
+	return true;
 }
 
 static void tell_limit(struct sbx_new_watch *w, size_t grant, const char *why)
@@ -129,32 +163,29 @@ static bool add(struct sbx_new_watch *w, const struct dir *d, unsigned int kind)
 {
 	const uint32_t mask = kind == PLACE ? PLACE_MASK : kind == GIT_FILE ? FILE_MASK : GIT_MASK;
 	SBX_AUTO_CLOSE int fd = sbx_new_open(w->x, d->grant, d->path, O_PATH | (kind == GIT_FILE ? 0 : O_DIRECTORY));
-	struct watched *v = fd >= 0 ? room(w) : NULL, *known;
-	unsigned int kinds = kind;
+	struct watched to = { .kinds = kind, .depth = d->depth, .grant = d->grant, .path = (char *)d->path, .n_owner = d->n_owner };
+	struct watched *known, *v;
 	char self[32];
-	int wd;
 
-	if (fd >= 0 && !v)
-		tell_limit(w, d->grant, "too many directories");
-	if (!v)
+	if (fd < 0)
 		return false;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	wd = inotify_add_watch(w->fd, self, mask | IN_MASK_ADD);
-	if (wd < 0 && errno == ENOSPC)
+	to.wd = inotify_add_watch(w->fd, self, mask | IN_MASK_ADD);
+	if (to.wd < 0 && errno == ENOSPC)
 		tell_limit(w, d->grant, "fs.inotify.max_user_watches");
-	if (wd < 0)
+	if (to.wd < 0)
 		return false;
-	known = find(w, wd);
+	known = find(w, to.wd);
 	if (known) {
-		kinds |= strcmp(known->path, d->path) == 0 ? known->kinds : 0;
-		forget(known);
-		v = known;
+		to.kinds |= strcmp(known->path, d->path) == 0 ? known->kinds : 0;
+		forget(w, known);
 	}
-	*v = (struct watched){ .wd = wd, .kinds = kinds, .depth = d->depth, .grant = d->grant, .path = strdup(d->path),
-			       .n_owner = d->n_owner };
-	if (!v->path)
-		forget(v);
-	return v->wd != 0;
+	v = take(w);
+	if (v)
+		return set(w, v, &to);
+	inotify_rm_watch(w->fd, to.wd);
+	tell_limit(w, d->grant, "too many directories");
+	return false;
 }
 
 /* --- what is watched --- */
@@ -182,7 +213,7 @@ static void for_dirs(struct sbx_new_watch *w, const struct dir *d, on_dir each)
 
 		if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || is_dots(e->d_name))
 			continue;
-		path = join(d->path, e->d_name);
+		path = sbx_new_join(d->path, e->d_name);
 		if (path)
 			each(w, &(struct dir){ d->grant, path, d->depth + 1, d->n_owner });
 	}
@@ -231,6 +262,7 @@ static void watch_git_or_file(struct sbx_new_watch *w, size_t grant, const char 
 	const struct dir file = { grant, path, 0, slash ? (size_t)(slash - path) : 0 };
 	SBX_AUTO_FREE char *place = strndup(path, file.n_owner), *text = NULL, *there = NULL;
 	size_t where;
+	int r = -ENOMEM;
 
 	if (is_dir) {
 		watch_git(w, grant, path, 0);
@@ -238,10 +270,11 @@ static void watch_git_or_file(struct sbx_new_watch *w, size_t grant, const char 
 	}
 	if (!add(w, &file, GIT_FILE))
 		return;
-	text = place ? sbx_git_read_name(w->x, grant, path, "gitdir: ") : NULL;
-	if (text && sbx_new_resolve(w->x, grant, place, text, &where, &there) == 0)
+	if (place)
+		r = sbx_git_read_name(w->x, grant, path, "gitdir: ", &text);
+	if (r == 0 && sbx_new_resolve(w->x, grant, place, text, &where, &there) == 0)
 		watch_git(w, where, there, 0);
-	else if (text)
+	else if (r == 0)
 		try_later(w, grant, path);
 }
 
@@ -256,7 +289,7 @@ static bool is_place(const struct sbx_new_watch *w, const struct dir *d)
 /* HEAD is there: a directory that is, or may become, a repository by itself. */
 static bool may_be_bare(struct sbx_new_watch *w, const struct dir *d)
 {
-	SBX_AUTO_FREE char *head = join(d->path, "HEAD");
+	SBX_AUTO_FREE char *head = sbx_new_join(d->path, "HEAD");
 	SBX_AUTO_CLOSE int fd = head ? sbx_new_open(w->x, d->grant, head, O_PATH) : -1;
 
 	return fd >= 0;
@@ -264,8 +297,12 @@ static bool may_be_bare(struct sbx_new_watch *w, const struct dir *d)
 
 static void watch_place(struct sbx_new_watch *w, const struct dir *d)
 {
-	SBX_AUTO_FREE char *git = join(d->path, ".git");
+	SBX_AUTO_FREE char *git = sbx_new_join(d->path, ".git");
 
+	if (w->begun_us && sbx_clock_monotonic_us() > w->begun_us + BEGIN_US) {
+		tell_limit(w, d->grant, "it takes too long");
+		return;
+	}
 	if (!is_place(w, d) || !add(w, d, PLACE))
 		return;
 	if (git)
@@ -275,7 +312,22 @@ static void watch_place(struct sbx_new_watch *w, const struct dir *d)
 	for_dirs(w, d, watch_place);
 }
 
-/* --- what happened --- */
+/* --- looks that are due --- */
+
+static void put_git(struct sbx_new_watch *w, size_t grant, char *path, bool deep)
+{
+	sbx_new_due_put(&w->due, &(struct sbx_new_look){ grant, deep ? SBX_NEW_LOOK_DEEP : SBX_NEW_LOOK_GIT, 0, path, (char *)"" });
+}
+
+static void put_name(struct sbx_new_watch *w, size_t grant, char *path, const char *name)
+{
+	sbx_new_due_put(&w->due, &(struct sbx_new_look){ grant, SBX_NEW_LOOK_NAME, 0, path, (char *)name });
+}
+
+static void put_place(struct sbx_new_watch *w, const struct dir *d)
+{
+	sbx_new_due_put(&w->due, &(struct sbx_new_look){ d->grant, SBX_NEW_LOOK_PLACE, d->depth, (char *)d->path, (char *)"" });
+}
 
 static void look_at_place(struct sbx_new_watch *w, const struct dir *d)
 {
@@ -292,6 +344,29 @@ static void look_at_place(struct sbx_new_watch *w, const struct dir *d)
 		for_dirs(w, d, look_at_place);
 }
 
+static void look(struct sbx_new_watch *w, const struct sbx_new_look *l)
+{
+	if (l->what == SBX_NEW_LOOK_NAME)
+		sbx_new_look(w->x, l->grant, l->path, l->name);
+	else if (l->what == SBX_NEW_LOOK_PLACE)
+		look_at_place(w, &(struct dir){ l->grant, l->path, l->depth, 0 });
+	else
+		sbx_new_look_git(w->x, l->grant, l->path, l->what == SBX_NEW_LOOK_DEEP);
+}
+
+/* All that cannot wait, and some of the rest. */
+static void look_at_due(struct sbx_new_watch *w)
+{
+	struct sbx_new_look *l;
+
+	for (size_t n_later = 0; n_later < LOOKS && (l = sbx_new_due_take(&w->due)); sbx_new_look_free(l)) {
+		n_later += !sbx_new_look_is_urgent(l);
+		look(w, l);
+	}
+}
+
+/* --- what happened --- */
+
 static bool is_obeyed(const char *name)
 {
 	static const char *const names[] = { "config", "config.worktree", "commondir", "hooks", "modules", "worktrees" };
@@ -304,7 +379,7 @@ static bool is_obeyed(const char *name)
 
 static void on_git_event(struct sbx_new_watch *w, const struct watched *v, const struct inotify_event *e)
 {
-	SBX_AUTO_FREE char *path = join(v->path, e->name), *owner = strndup(v->path, v->n_owner);
+	SBX_AUTO_FREE char *path = sbx_new_join(v->path, e->name), *owner = strndup(v->path, v->n_owner);
 	const struct dir d = path ? (struct dir){ v->grant, path, 1, v->n_owner } : (struct dir){ 0 };
 	bool modules = v->kinds & MODULES, hooks = strcmp(last_part(v->path), "hooks") == 0;
 
@@ -315,12 +390,12 @@ static void on_git_event(struct sbx_new_watch *w, const struct watched *v, const
 	else if (e->mask & IN_ISDIR)
 		watch_part(w, &d);
 	if (is_obeyed(e->name) || hooks || (modules && e->mask & IN_ISDIR))
-		sbx_new_look_git(w->x, v->grant, owner, modules || e->mask & IN_ISDIR);
+		put_git(w, v->grant, owner, modules || e->mask & IN_ISDIR);
 }
 
 static void on_place_event(struct sbx_new_watch *w, const struct watched *v, const struct inotify_event *e)
 {
-	SBX_AUTO_FREE char *path = join(v->path, e->name);
+	SBX_AUTO_FREE char *path = sbx_new_join(v->path, e->name);
 	const struct dir place = { v->grant, v->path, v->depth, 0 }, d = path ? (struct dir){ v->grant, path, v->depth + 1, 0 } : place;
 	bool is_git = strcmp(e->name, ".git") == 0;
 
@@ -332,19 +407,19 @@ static void on_place_event(struct sbx_new_watch *w, const struct watched *v, con
 		watch_place(w, &d);
 	if (sbx_new_is_of_bare(e->name) && may_be_bare(w, &place))
 		watch_git(w, v->grant, v->path, v->depth);
-	sbx_new_look(w->x, v->grant, v->path, e->name);
+	put_name(w, v->grant, v->path, e->name);
 	if (e->mask & IN_ISDIR && !is_git)
-		look_at_place(w, &d);
+		put_place(w, &d);
 }
 
-static void start(struct sbx_new_watch *w, bool look)
+static void start(struct sbx_new_watch *w, bool look_too)
 {
 	for (size_t i = 0; i < w->x->starts.n; i++) {
 		const struct dir d = { w->x->starts.v[i].grant, w->x->starts.v[i].path, 0, 0 };
 
 		watch_place(w, &d);
-		if (look)
-			look_at_place(w, &d);
+		if (look_too)
+			put_place(w, &d);
 	}
 }
 
@@ -354,12 +429,12 @@ static void on_git_file(struct sbx_new_watch *w, const struct watched *v)
 
 	watch_git_or_file(w, v->grant, v->path, false);
 	if (place)
-		sbx_new_look(w->x, v->grant, place, ".git");
+		put_name(w, v->grant, place, ".git");
 }
 
 int sbx_new_watch_timeout_ms(const struct sbx_new_watch *w)
 {
-	return w->waits ? RETRY_MS : -1;
+	return sbx_new_due_is_empty(&w->due) ? (w->waits ? RETRY_MS : -1) : 0;
 }
 
 /* Files that led to nothing: do they lead somewhere now? */
@@ -392,7 +467,7 @@ static void on_event(struct sbx_new_watch *w, const struct inotify_event *e)
 	if (!path)
 		return;
 	if (e->mask & IN_IGNORED)
-		forget(found);
+		forget(w, found);
 	if (e->mask & IN_IGNORED)
 		return;
 	v = *found; /* the entry may change meanwhile */
@@ -408,19 +483,28 @@ static void on_event(struct sbx_new_watch *w, const struct inotify_event *e)
 		on_place_event(w, &v, e);
 }
 
-void sbx_new_watch_read(struct sbx_new_watch *w)
+/* False: that was all. */
+static bool take_events(struct sbx_new_watch *w)
 {
 	_Alignas(struct inotify_event) char buffer[65536];
 	ssize_t n = read(w->fd, buffer, sizeof(buffer));
 
-	if (w->waits)
-		try_again(w);
 	for (const char *at = buffer; n > 0 && at < buffer + n;) {
 		const struct inotify_event *e = (const struct inotify_event *)(const void *)at;
 
 		on_event(w, e);
 		at += sizeof(*e) + e->len;
 	}
+	return n > 0;
+}
+
+void sbx_new_watch_read(struct sbx_new_watch *w)
+{
+	if (w->waits)
+		try_again(w);
+	for (int i = 0; i < BUFFERS && take_events(w); i++)
+		;
+	look_at_due(w);
 }
 
 int sbx_new_watch_fd(const struct sbx_new_watch *w)
@@ -438,7 +522,9 @@ struct sbx_new_watch *sbx_new_watch_open(struct sbx_new *x)
 	w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (w->fd < 0)
 		return sbx_new_watch_close(w);
+	w->begun_us = sbx_clock_monotonic_us();
 	start(w, false);
+	w->begun_us = 0;
 	return w;
 }
 
@@ -449,6 +535,7 @@ struct sbx_new_watch *sbx_new_watch_close(struct sbx_new_watch *w)
 	if (!w)
 		return NULL;
 	sbx_fd_close(w->fd);
+	sbx_new_due_fini(&w->due);
 	for (size_t i = 0; i < w->n; i++)
 		free(w->v[i].path);
 	free(w);

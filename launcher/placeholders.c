@@ -22,7 +22,6 @@
  */
 #include "launcher/placeholders.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,11 +39,11 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/facts.h"
+#include "launcher/moved_dir.h"
 #include "launcher/view.h"
 
 #define LIST_NAME  "placeholders"
 #define LIST_BYTES (1u << 20)
-#define MOVED_NAMES 1000 /* of a directory, in which one that was moved is looked for */
 #define ATTEMPTS   50 /* of 1 ms: somebody else is removing them */
 
 static const struct {
@@ -196,72 +195,6 @@ void sbx_placeholders_settled(struct sbx_run *r)
 		unlinkat(r->runtime_fd, LIST_NAME, 0);
 }
 
-static int open_plain(const char *path)
-{
-	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-
-	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-}
-
-static bool is_dir(int fd, uintmax_t dev, uintmax_t ino)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && (uintmax_t)st.st_dev == dev && (uintmax_t)st.st_ino == ino;
-}
-
-/* The directory @rest below any directory of @parent, which has n_parent bytes, if it is the one. fd or -1. */
-static int find_beside(const char *parent, size_t n_parent, const char *rest, uintmax_t dev, uintmax_t ino)
-{
-	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
-	char path[PATH_MAX];
-	SBX_AUTO_CLOSEDIR DIR *dir = NULL;
-	const struct dirent *e;
-	int at, fd;
-
-	if (sbx_text_copy_n(path, sizeof(path), n_parent ? parent : "/", n_parent ? n_parent : 1) < 0)
-		return -1;
-	at = open_plain(path);
-	dir = at >= 0 ? fdopendir(at) : NULL;
-	if (!dir) {
-		sbx_fd_close(at);
-		return -1;
-	}
-	for (int i = 0; i < MOVED_NAMES && (e = readdir(dir)); i++) {
-		if (e->d_name[0] == '.' && (!e->d_name[1] || (e->d_name[1] == '.' && !e->d_name[2])))
-			continue;
-		if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) ||
-		    sbx_text_format(path, sizeof(path), "%s%s", e->d_name, rest) < 0)
-			continue;
-		fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
-		if (fd >= 0 && is_dir(fd, dev, ino))
-			return fd;
-		sbx_fd_close(fd);
-	}
-	return -1;
-}
-
-/* The directory @path as it was listed. If it was moved, or a directory that it is in, to another name in the same
- * place, it is found there. fd, or -errno of what is at @path: -ENOENT where another directory is. */
-static int open_listed(const char *path, uintmax_t dev, uintmax_t ino)
-{
-	int fd = open_plain(path), e = fd < 0 ? -errno : -ENOENT;
-
-	if (fd >= 0 && is_dir(fd, dev, ino))
-		return fd;
-	sbx_fd_close(fd);
-	for (size_t end = strlen(path), slash; end > 0; end = slash) {
-		for (slash = end - 1; path[slash] != '/';)
-			slash--;
-		fd = find_beside(path, slash, path + end, dev, ino);
-		if (fd >= 0)
-			return fd;
-	}
-	return e;
-}
-
 /* False: it could not be looked at, or removed, by us. */
 static bool sweep_one(char *line)
 {
@@ -279,7 +212,7 @@ static bool sweep_one(char *line)
 	if (kind == SBX_N_PLACEHOLDER_KINDS || line[n] != '/' || name == line + n)
 		return true;
 	*name++ = '\0';
-	dir = open_listed(line + n, dev, ino);
+	dir = sbx_moved_dir_open(line + n, dev, ino);
 	if (dir < 0)
 		return is_gone(-dir) || dir == -ELOOP;
 	if (users_of(dir) == SHARED)

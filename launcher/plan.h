@@ -240,12 +240,12 @@ struct sbx_plan {
 	bool air_gap;
 	uint32_t seccomp_lifts;	  /* SBX_SECCOMP_BITs: rows of the command's filter that are not there */
 	bool carries;		  /* flows leave through the broker: not offline, no air gap */
+	enum sbx_new_protected new_protected; /* the stricter of the profile's and the system policy's */
 	struct sbx_plan_attach attach;
 	size_t n_publish;
 	struct sbx_publish publish[SBX_PUBLISH_MAX]; /* a port of 0 is the kernel's to choose (publish.h) */
 	struct sbx_nft_input nft; /* attach netns; ports are 0 until the stage has its listeners; cidrs owned */
 	struct sbx_plan_root root;
-	enum sbx_new_protected new_protected; /* the stricter of the profile's and the system policy's */
 	size_t n_mounts;
 	struct sbx_mount_op *mounts; /* in the order they are made */
 	uint64_t n_walked; /* entries looked at below grants */

@@ -102,6 +102,7 @@ struct sbx_run {
 	bool stage_begun, stage_ready, stage_gone;
 	bool ends_by_itself;  /* the sandbox does: the stage is let go, and killed only later, in record_undo() */
 	bool protecting;      /* placeholders may be there */
+	bool looked;          /* at what the command made, when it had ended */
 	bool swept_later;     /* placeholders are left: the runtime directory stays, for who sweeps it */
 	bool mounts_checked;
 	uint32_t open_mount; /* then: 0: all mounts of the sandbox are locked; n: the plan's mount n - 1 is not */

@@ -159,16 +159,24 @@ static void wait_until_empty(struct sbx_run *r)
 }
 
 /* Until nothing runs inside, names may appear and placeholders must stay. */
-static void protect_end(struct sbx_run *r)
+static void protect_look(struct sbx_run *r)
 {
-	if (!r->protecting)
+	if (!r->protecting || r->looked)
 		return;
-	r->protecting = false;
+	r->looked = true;
 	wait_until_empty(r);
 	sbx_stage_end(r);
 	if (r->plan->n_publish > 0 || r->n_caretakers > 0)
 		sbx_broker_kill(r); /* its ports are free when we say that it is over; and caretakers can be made to wait */
 	sbx_caretaker_look(r);
+}
+
+static void protect_end(struct sbx_run *r)
+{
+	if (!r->protecting)
+		return;
+	protect_look(r);
+	r->protecting = false;
 	sbx_caretaker_end(r);
 }
 
@@ -185,7 +193,7 @@ void sbx_run_reap(struct sbx_run *r)
 static void record_undo(struct sbx_run *r)
 {
 	if (r->new_protected)
-		protect_end(r); /* its events are the sandbox's */
+		protect_look(r); /* its events are the sandbox's */
 	if (r->receipt_dir_fd >= 0)
 		wait_until_empty(r); /* it may be written where the command could write */
 	sbx_receipt_write(r);
@@ -643,6 +651,7 @@ int sbx_run_carry_out(struct sbx_run *r)
 	else if (r->outcome == SBX_OUTCOME_DONE)
 		r->outcome = SBX_OUTCOME_LOST; /* released, and then a step failed */
 	end_sandbox(r);
+	sbx_caretaker_unwatch(r);
 	sbx_terminals_restore(&r->terminals); /* a message to a terminal whose output the command stopped would wait */
 	sbx_announce_stopping(r);
 	while (done > 0) {

@@ -30,61 +30,61 @@ enum rule {
 
 struct harmless {
 	const char *section; /* lower case */
-	bool sub;	     /* with a subsection, of any name */
 	const char *keys;    /* lower case, each between spaces; "*": all */
 	enum rule rule;
+	bool sub;	     /* with a subsection, of any name */
 };
 
 static const struct harmless list[] = {
-	{ "core", false,
+	{ "core",
 	  " repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode protecthfs protectntfs symlinks "
 	  "autocrlf eol safecrlf abbrev quotepath compression loosecompression bigfilethreshold commitgraph "
 	  "multipackindex untrackedcache sparsecheckout sparsecheckoutcone preloadindex trustctime checkstat whitespace fscache "
 	  "longpaths commentchar warnambiguousrefs splitindex ",
-	  ANY },
-	{ "core", false, " worktree ", WORKTREE },
-	{ "extensions", false,
+	  ANY, false },
+	{ "core", " worktree ", WORKTREE, false },
+	{ "extensions",
 	  " objectformat compatobjectformat partialclone worktreeconfig refstorage relativeworktrees preciousobjects noop ",
-	  ANY },
-	{ "remote", true,
+	  ANY, false },
+	{ "remote",
 	  " fetch push mirror prune prunetags tagopt promisor partialclonefilter skipdefaultupdate skipfetchall followremotehead "
 	  "gh-resolved ",
-	  ANY },
-	{ "remote", true, " url pushurl ", URL },
-	{ "branch", true, " merge rebase description vscode-merge-base github-pr-owner-number ", ANY },
-	{ "branch", true, " remote pushremote ", URL }, /* git takes a URL here, too */
-	{ "branch", false, " autosetupmerge autosetuprebase sort ", ANY },
-	{ "submodule", true, " active branch ignore fetchrecursesubmodules path shallow ", ANY },
-	{ "submodule", true, " url ", URL },
-	{ "submodule", true, " update ", UPDATE },
-	{ "submodule", false, " active recurse fetchjobs propagatebranches ", ANY },
-	{ "user", false, " name email useconfigonly ", ANY },
-	{ "author", false, " name email ", ANY },
-	{ "committer", false, " name email ", ANY },
-	{ "init", false, " defaultbranch ", ANY },
-	{ "pull", false, " rebase ff ", ANY },
-	{ "push", false, " default autosetupremote followtags ", ANY },
-	{ "fetch", false, " prune prunetags parallel writecommitgraph recursesubmodules ", ANY },
-	{ "merge", false, " conflictstyle ff log stat renames renamelimit directoryrenames ", ANY },
-	{ "rebase", false, " autosquash autostash updaterefs stat ", ANY },
-	{ "rerere", false, " enabled autoupdate ", ANY },
-	{ "diff", false, " algorithm renames renamelimit mnemonicprefix noprefix colormoved context submodule indentheuristic ",
-	  ANY },
-	{ "commit", false, " verbose cleanup status ", ANY },
-	{ "log", false, " date decorate follow abbrevcommit ", ANY },
-	{ "status", false, "*", ANY },
-	{ "advice", false, "*", ANY },
-	{ "color", false, "*", ANY },
-	{ "color", true, "*", ANY },
-	{ "column", false, "*", ANY },
-	{ "gc", false, " auto autodetach ", ANY },
-	{ "index", false, " version threads skiphash sparse ", ANY },
-	{ "pack", false, " threads window depth windowmemory usebitmaps writebitmaps compression ", ANY },
-	{ "feature", false, " manyfiles experimental ", ANY },
-	{ "transfer", false, " fsckobjects unpacklimit ", ANY },
-	{ "receive", false, " denycurrentbranch denydeletes denynonfastforwards fsckobjects ", ANY },
-	{ "http", false, " postbuffer ", ANY },
-	{ "lfs", false, " repositoryformatversion ", ANY },
+	  ANY, true },
+	{ "remote", " url pushurl ", URL, true },
+	{ "branch", " merge rebase description vscode-merge-base github-pr-owner-number ", ANY, true },
+	{ "branch", " remote pushremote ", URL, true }, /* git takes a URL here, too */
+	{ "branch", " autosetupmerge autosetuprebase sort ", ANY, false },
+	{ "submodule", " active branch ignore fetchrecursesubmodules path shallow ", ANY, true },
+	{ "submodule", " url ", URL, true },
+	{ "submodule", " update ", UPDATE, true },
+	{ "submodule", " active recurse fetchjobs propagatebranches ", ANY, false },
+	{ "user", " name email useconfigonly ", ANY, false },
+	{ "author", " name email ", ANY, false },
+	{ "committer", " name email ", ANY, false },
+	{ "init", " defaultbranch ", ANY, false },
+	{ "pull", " rebase ff ", ANY, false },
+	{ "push", " default autosetupremote followtags ", ANY, false },
+	{ "fetch", " prune prunetags parallel writecommitgraph recursesubmodules ", ANY, false },
+	{ "merge", " conflictstyle ff log stat renames renamelimit directoryrenames ", ANY, false },
+	{ "rebase", " autosquash autostash updaterefs stat ", ANY, false },
+	{ "rerere", " enabled autoupdate ", ANY, false },
+	{ "diff", " algorithm renames renamelimit mnemonicprefix noprefix colormoved context submodule indentheuristic ",
+	  ANY, false },
+	{ "commit", " verbose cleanup status ", ANY, false },
+	{ "log", " date decorate follow abbrevcommit ", ANY, false },
+	{ "status", "*", ANY, false },
+	{ "advice", "*", ANY, false },
+	{ "color", "*", ANY, false },
+	{ "color", "*", ANY, true },
+	{ "column", "*", ANY, false },
+	{ "gc", " auto autodetach ", ANY, false },
+	{ "index", " version threads skiphash sparse ", ANY, false },
+	{ "pack", " threads window depth windowmemory usebitmaps writebitmaps compression ", ANY, false },
+	{ "feature", " manyfiles experimental ", ANY, false },
+	{ "transfer", " fsckobjects unpacklimit ", ANY, false },
+	{ "receive", " denycurrentbranch denydeletes denynonfastforwards fsckobjects ", ANY, false },
+	{ "http", " postbuffer ", ANY, false },
+	{ "lfs", " repositoryformatversion ", ANY, false },
 };
 
 static bool has_word(const char *keys, const char *key)
@@ -119,8 +119,8 @@ static bool is_update_harmless(const char *value)
 struct reader {
 	const uint8_t *p, *end;
 	size_t line;
-	char section[64]; /* lower case; "": none yet */
-	bool sub, known;  /* not @known: a section whose name is too long for any of the list */
+	char section[64]; /* lower case; "": none yet, or one without a name */
+	bool sub, known;  /* not @known: nothing of the list, for a name that is too long, or a value with a NUL */
 	char key[64];
 	char value[VALUE_MAX];
 	bool cut; /* the value is longer */
@@ -174,8 +174,10 @@ static bool read_subsection(struct reader *r)
 	while ((c = next(r)) != '"') {
 		if (c == '\\')
 			c = next(r);
-		if (c < 0 || c == '\n' || c == 0)
+		if (c < 0 || c == '\n')
 			return false;
+		if (c == 0)
+			r->known = false; /* git's name ends here: "o.uploadpack\0" */
 	}
 	r->sub = true;
 	return next(r) == ']';
@@ -190,7 +192,7 @@ static bool read_section(struct reader *r)
 	r->sub = false;
 	r->known = true;
 	while ((c = next(r)) != ']') {
-		if (is_space(c) && c != '\n' && n > 0) {
+		if (is_space(c) && c != '\n') {
 			r->section[n] = '\0';
 			return read_subsection(r);
 		}
@@ -206,7 +208,7 @@ static bool read_section(struct reader *r)
 			r->known = false;
 	}
 	r->section[n] = '\0';
-	return n > 0;
+	return true; /* git takes one without a name, too */
 }
 
 static void add(struct reader *r, size_t *n, int c)
@@ -217,13 +219,14 @@ static void add(struct reader *r, size_t *n, int c)
 		r->cut = true;
 }
 
-/* After a backslash. -1: git refuses it; 0: the line goes on. */
+/* After a backslash. -1: git refuses it; 0: the line goes on, or the file ends. */
 static int read_escape(struct reader *r)
 {
 	int c = next(r);
 
 	switch (c) {
 	case '\n':
+	case -1: /* git takes it */
 		return 0;
 	case 't':
 		return '\t';
@@ -248,7 +251,7 @@ static bool read_value(struct reader *r)
 
 	while ((c = next(r)) >= 0 && c != '\n') {
 		if (c == 0)
-			return false;
+			r->known = false; /* git's value ends here, its line does not */
 		if (is_space(c) && !quoted) {
 			n_spaces += n > 0;
 			continue;
@@ -338,7 +341,7 @@ enum sbx_git_config_verdict sbx_git_config_judge(struct sbx_span text, struct sb
 		} else if (c == '[') {
 			if (!read_section(&r))
 				return SBX_GIT_CONFIG_UNCLEAR;
-		} else if (c >= 0x80 || !isalpha(c) || !r.section[0] || !read_key(&r, c)) {
+		} else if (c >= 0x80 || !isalpha(c) || !read_key(&r, c)) {
 			return SBX_GIT_CONFIG_UNCLEAR;
 		} else if (!r.known || !is_harmless(&r)) {
 			sbx_text_cut(ret->key, sizeof(ret->key), "%s.%s%s", r.section, r.sub ? "*." : "", r.key);

@@ -88,6 +88,8 @@ EXTRA_DIST += \
 	%reldir%/system/test_mounts.py \
 	%reldir%/system/test_names.py \
 	%reldir%/system/test_new_protected.py \
+	%reldir%/system/test_new_protected_attacks.py \
+	%reldir%/system/test_new_protected_tools.py \
 	%reldir%/system/test_newcomer.py \
 	%reldir%/system/test_nft_equal.py \
 	%reldir%/system/test_process.py \

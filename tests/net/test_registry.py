@@ -46,30 +46,31 @@ def extra(name):
     return []
 
 
-def npm_install(scratch, profile, who):
+def start_of(scratch, profile, who):
+    """sbx-run and its options, the environment, and a directory to work in."""
     argv = [os.path.join(INST, "bin", "sbx-run"), "--profile", profile, *extra(profile)]
-    home = pwd.getpwnam(USER).pw_dir
     state = {"SBX_STATE_DIR": os.path.join(scratch, "state"), "SBX_RUNTIME_DIR": os.path.join(scratch, "run")}
     env = {**{k: v for k, v in os.environ.items() if "proxy" not in k.lower() and not k.startswith("npm_")},
            **state}
-    command = ["npm", "install", "is-number@7.0.0"]
     if who == "user":
         if ROOT:
             argv = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", *argv]
-        env["HOME"] = home
+        env["HOME"] = pwd.getpwnam(USER).pw_dir
     elif who == "root --user":
         argv += ["--user", USER]
-    else:
-        command = ["sh", "-c", "npm install is-number@7.0.0 && cat node_modules/is-number/package.json"]
     work = os.path.join(scratch, "work")
     os.makedirs(work)
     if who != "root":
         os.chown(work, pwd.getpwnam(USER).pw_uid, -1)
-        os.chown(scratch, pwd.getpwnam(USER).pw_uid, -1)
-    else:
-        os.chown(scratch, 0, 0)
-    if who == "root --user":
-        os.chown(scratch, 0, 0)
+    os.chown(scratch, pwd.getpwnam(USER).pw_uid if who == "user" else 0, -1)
+    return argv, env, work
+
+
+def npm_install(scratch, profile, who):
+    argv, env, work = start_of(scratch, profile, who)
+    command = ["npm", "install", "is-number@7.0.0"]
+    if who == "root":
+        command = ["sh", "-c", "npm install is-number@7.0.0 && cat node_modules/is-number/package.json"]
     start = time.monotonic()
     r = subprocess.run([*argv, "--", *command], cwd=work, env=env, capture_output=True, text=True, timeout=300)
     return r, time.monotonic() - start, os.path.join(work, "node_modules", "is-number", "package.json")
@@ -91,3 +92,26 @@ def test_none_fails_at_once(scratch, who):
     assert r.returncode != 0 and not os.path.exists(package)
     # npm by itself tries again after 10 s and after 60 s more; offline sandboxes tell it not to
     assert seconds < 8, seconds
+
+
+@pytest.mark.parametrize("who", ["user", "root --user"] if ROOT else ["user"])
+def test_npm_create(scratch, who):
+    """`npm create vite .` makes its files in the directory, also on the host while a sandbox runs there."""
+    assert NPM, "npm is not installed: ./bootstrap check installs it"
+    create = ["npm", "create", "--yes", "vite@5", ".", "--", "--template", "vanilla"]
+    argv, env, work = start_of(scratch, "install", who)
+    home = os.path.join(scratch, "home")
+    os.makedirs(home)
+    os.chown(home, pwd.getpwnam(USER).pw_uid, -1)
+    as_user = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"] if ROOT else []
+    run = subprocess.Popen([*argv, "--", "sh", "-c", "echo up; read x; exec \"$@\"", "sh", *create], cwd=work, env=env, text=True,
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert run.stdout.readline() == "up\n", run.stderr.read()
+    outside = subprocess.run([*as_user, *create], cwd=work, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
+                             env={**env, "HOME": home, "npm_config_registry": registry()})
+    made = set(os.listdir(work))
+    assert outside.returncode == 0 and {"package.json", "index.html"} <= made, (outside, made)
+    subprocess.run(["find", work, "-mindepth", "1", "-delete"], check=True)
+    out, err = run.communicate("\n", timeout=300)
+    assert run.returncode == 0 and set(os.listdir(work)) == made, (out, err)
+    assert "sbx-untrusted" not in err, err

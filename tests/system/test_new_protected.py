@@ -158,6 +158,12 @@ def test_settings(space):
     assert r.rc != 0, "it is old now"
 
 
+def test_new_repository_of_mercurial(space):
+    """hg init makes requires, without which hg does not take it; the rest would execute."""
+    r = space.run("mkdir .hg; for n in requires hgrc sharedpath; do echo x >.hg/$n; done")
+    assert r.rc == 0 and sorted(os.listdir(space.path(".hg"))) == ["hgrc" + ASIDE, "requires", "sharedpath" + ASIDE], r
+
+
 def test_symlinks_on_the_way(space):
     """A directory that is a symlink: the tools of the host follow it."""
     r = space.run("mkdir -p real/git; echo x >real/git/config; ln -s real .config; ln -s /etc/passwd .npmrc; ln -s nowhere .yarnrc")
@@ -441,6 +447,19 @@ def test_killed_with_what_git_executes(space):
     time.sleep(0.5)
     r = space.run("git status --short")
     assert r.rc == 0 and ".git/config" + ASIDE in aside(space) and not hit(space), r
+
+
+@pytest.mark.parametrize("sweep", ["start", "gc"])
+def test_killed_and_moved(space, sweep):
+    """The workspace was renamed meanwhile: it is found beside its old place."""
+    p = meanwhile(space, "echo x >.npmrc")
+    kill(p, descendants(p.pid))
+    old = space.dir
+    os.rename(old, old + "-moved")
+    os.mkdir(old)  # sbx-run is started here
+    time.sleep(0.5)
+    r = space.sbx.run(["--gc"], [], root=space.root) if sweep == "gc" else space.sbx.run(["--profile", "none"], ["true"], root=space.root)
+    assert r.rc == 0 and os.listdir(old) == [] and os.listdir(old + "-moved") == [".npmrc" + ASIDE], r
 
 
 def test_stopped_helper(sbx):

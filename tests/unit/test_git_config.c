@@ -79,6 +79,13 @@ static void test_acts(void **state)
 		{ "[core \"x\"]\n bare = true", "core.*.bare", 2 }, /* nothing that git knows */
 		{ "[remote]\n url = x", "remote.url", 2 },
 		{ "# [core]\n[core]\n# bare\n fsmonitor = x", "core.fsmonitor", 4 },
+		/* Git takes a key before any section, and sections without a name. */
+		{ "bare = true\n[core]\n fsmonitor = x", ".bare", 1 },
+		{ "[]\n[core]\n fsmonitor = x", "core.fsmonitor", 3 },
+		{ "[ \"x\"]\n[core]\n fsmonitor = x", "core.fsmonitor", 3 },
+		{ "[.core]\n fsmonitor = x", ".*.fsmonitor", 2 },
+		{ "[]\n bare = true", ".bare", 2 },
+		{ "[core]\n fsmonitor = x\\", "core.fsmonitor", 2 }, /* and a backslash at the end */
 		{ "[core] bare = \"x\n", "", 1 }, /* and what git refuses */
 	};
 	struct sbx_git_config found;
@@ -96,19 +103,23 @@ static void test_acts(void **state)
 static void test_unclear(void **state)
 {
 	static const char *const texts[] = {
-		"bare = true\n",      "[core\n",		"[core] bare = \"x",  "[core] bare = a\\q\n",
-		"[]\n",		      "[ \"x\"]\n",		"[core \"x]\n",	      "[core \"x\" ]\n",
+		"[core\n",	      "[core] bare = \"x",	"[core] bare = a\\q\n", "[\n]\n",
+		"[core \"x]\n",	      "[core \"x\" ]\n",
 		"[core] bare: x\n",   "[core] ba_re = x\n",	"[core] =x\n",	      "[c\xc3\xb6re]\n",
 		"[core \"a\nb\"]\n", "[core] 1bare = true\n",	"[core] \"bare\" = 1", "[core]\n\fbare = 1",
 	};
-	static const uint8_t nul[] = "[remote \"o\"] url = a\0::b\n";
+	static const uint8_t nul[] = "[remote \"o\"] url = a\0::b\n", nul_name[] = "[x \"\0\"]\n[core] fsmonitor = x",
+			     nul_key[] = "[remote \"o.uploadpack\0\"] url = x\n";
 	struct sbx_git_config found;
 
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(texts); i++)
 		if (judge(texts[i], &found) != SBX_GIT_CONFIG_UNCLEAR)
 			fail_msg("'%s'", texts[i]);
-	assert_int_equal(sbx_git_config_judge(sbx_span(nul, sizeof(nul) - 1), &found), SBX_GIT_CONFIG_UNCLEAR);
+	assert_int_equal(sbx_git_config_judge(sbx_span(nul, sizeof(nul) - 1), &found), SBX_GIT_CONFIG_ACTS); /* git takes it */
+	assert_int_equal(sbx_git_config_judge(sbx_span(nul_name, sizeof(nul_name) - 1), &found), SBX_GIT_CONFIG_ACTS);
+	assert_string_equal(found.key, "core.fsmonitor");
+	assert_int_equal(sbx_git_config_judge(sbx_span(nul_key, sizeof(nul_key) - 1), &found), SBX_GIT_CONFIG_ACTS);
 }
 
 static void test_worktree(void **state)
