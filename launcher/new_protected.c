@@ -20,10 +20,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +35,10 @@
 #include "policy/protected_path.h"
 #include "sys/dir_walk.h"
 #include "sys/proc.h"
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
 
 #define ENTRIES_MAX   300000u /* of a walk, as view_covers.c */
 #define DEEP_ENTRIES_MAX 1000000u
@@ -426,7 +432,6 @@ static void search_from(struct sbx_new *x, const struct sbx_new_path *start)
 	s->from = start->path;
 	s->rules.depth = x->depth;
 	s->rules.n_left = ENTRIES_MAX;
-	s->rules.changed_since = x->since;
 	collect_names(s);
 	r = sbx_dir_walk(fd, &s->rules, on_hit, s);
 	if (r != 0)
@@ -436,7 +441,7 @@ static void search_from(struct sbx_new *x, const struct sbx_new_path *start)
 /* --- deeper --- */
 
 /* Git directories that are deeper, or in node_modules. The plan holds none of them, so what is older than the sandbox is the
- * user's. */
+ * user's, where a file system's times can be relied on. */
 struct deep {
 	struct sbx_new *x;
 	size_t grant, n_left;
@@ -468,7 +473,7 @@ static bool is_settled(const struct sbx_new *x, int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && st.st_nlink == 2 && st.st_ctime < x->since;
+	return x->changed_only && fstat(fd, &st) == 0 && st.st_nlink == 2 && st.st_ctime < x->since;
 }
 
 static int read_deep(struct deep *d, const char *path)
@@ -494,6 +499,26 @@ static int read_deep(struct deep *d, const char *path)
 	return r;
 }
 
+/* Does its st_ctime come from this machine, and from nobody else? */
+static bool has_our_clock(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	switch ((unsigned int)fs.f_type) {
+	case BTRFS_SUPER_MAGIC:
+	case EXT4_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case OVERLAYFS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+	case XFS_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void search_deep(struct sbx_new *x, size_t grant)
 {
 	struct deep d = { .x = x, .grant = grant, .n_left = DEEP_ENTRIES_MAX };
@@ -516,9 +541,10 @@ void sbx_new_check(struct sbx_new *x)
 	x->ended = true;
 	for (size_t i = 0; i < x->starts.n; i++)
 		search_from(x, &x->starts.v[i]);
-	x->changed_only = true;
-	for (size_t i = 0; i < x->n_grants && has_git(x); i++)
+	for (size_t i = 0; i < x->n_grants && has_git(x); i++) {
+		x->changed_only = has_our_clock(x->grants[i].fd);
 		search_deep(x, i);
+	}
 	x->changed_only = false;
 }
 

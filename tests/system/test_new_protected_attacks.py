@@ -244,10 +244,11 @@ def test_flood(sbx):
 
 
 def test_start_in_a_large_tree(sbx):
-    """Watches cost little."""
+    """Watches cost little: a bound for what grows with the square of the directories."""
     space = workspaces.Workspace(sbx, "user")
     for i in range(60):
         for k in range(60):
             os.makedirs(space.path(f"d{i}/e{k}"))
     space.give()
-    assert min(space.run("true").seconds for _ in range(3)) < 1
+    unwatched = min(space.run("true", keeping(space)).seconds for _ in range(3))
+    assert min(space.run("true").seconds for _ in range(3)) < 0.5 + 10 * unwatched
