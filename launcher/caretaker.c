@@ -7,8 +7,9 @@
  * that user's rights and nothing else: the directories and their locks, and a channel. A launcher without privileges does
  * it all itself, unless new protected paths are checked (new_protected.h): that is done for a launcher that was killed, too.
  *
- * A caretaker watches until the sandbox ends (UNWATCH). It is asked once (LOOK), answers with a packet per thing that it has to tell and END, and removes placeholders
- * when the channel ends. While it works it sends BEATs, so that the launcher can tell a long search from a process that its
+ * A caretaker watches until the sandbox ends (UNWATCH). It is asked once (LOOK), answers with a packet per thing that it
+ * has to tell and END. At END it removes placeholders, lets go of everything, says how that went, and exits; nobody waits
+ * for that, because the kernel takes 10 ms to take an inotify descriptor away. While it works it sends BEATs, so that the launcher can tell a long search from a process that its
  * user stopped. The channel's end is also what it sees of a launcher that was killed: it waits until the kernel has told
  * that to the sandbox too (the parent's death comes after its files are closed), and then a while, because what a mask
  * covers must not go before who is kept from it, and looks then.
@@ -52,7 +53,8 @@
 #define LOOK_MS		120000 /* however much it beats */
 #define LINES_MAX	8 /* on stderr; the rest is counted */
 #define DEATH_MS	100
-#define LEFT		2 /* exit status: some placeholders could not be removed */
+#define REMOVED		'r' /* a caretaker's last word, and */
+#define LEFT		'p' /* some placeholders could not be removed */
 
 static void pause_ms(long ms)
 {
@@ -132,33 +134,48 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Everything else is closed, stdio too: somebody may wait for its end. */
-static int keep_fds(const struct sbx_plan *p, int channel, int list, uid_t writer)
+/* Everything else is closed. Negative ones are none. */
+static int close_but(int *fds, size_t n)
 {
-	size_t n = 0, n_max = 2 + p->n_mounts + 2 * p->n_placeholder_dirs;
-	SBX_AUTO_FREE int *fds = calloc(n_max, sizeof(*fds));
 	unsigned int next = 0;
 
-	if (!fds)
-		return -ENOMEM;
-	fds[n++] = channel;
-	if (list >= 0)
-		fds[n++] = list;
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (sbx_view_is_writable_dir(&p->mounts[i]) && sbx_view_writer(p, &p->mounts[i]) == writer)
-			fds[n++] = p->mounts[i].source.fd;
-	for (size_t i = 0; i < p->n_placeholder_dirs; i++) {
-		fds[n++] = p->placeholder_dirs[i].fd;
-		if (p->placeholder_dirs[i].lock_fd >= 0)
-			fds[n++] = p->placeholder_dirs[i].lock_fd;
-	}
 	qsort(fds, n, sizeof(*fds), by_number);
 	for (size_t i = 0; i < n; i++) {
+		if (fds[i] < 0)
+			continue;
 		if ((unsigned int)fds[i] > next && syscall(SYS_close_range, next, (unsigned int)fds[i] - 1, 0) < 0)
 			return -errno;
 		next = (unsigned int)fds[i] + 1;
 	}
 	return syscall(SYS_close_range, next, ~0u, 0) < 0 ? -errno : 0;
+}
+
+/* Locks and mounts are free when the launcher hears our last word. */
+static int let_go(int channel, int watch)
+{
+	int fds[] = { channel, watch };
+
+	return close_but(fds, SBX_N_ELEMENTS(fds));
+}
+
+/* Stdio is closed too: somebody may wait for its end. */
+static int keep_fds(const struct sbx_plan *p, int channel, int list, uid_t writer)
+{
+	size_t n = 0, n_max = 2 + p->n_mounts + 2 * p->n_placeholder_dirs;
+	SBX_AUTO_FREE int *fds = calloc(n_max, sizeof(*fds));
+
+	if (!fds)
+		return -ENOMEM;
+	fds[n++] = channel;
+	fds[n++] = list;
+	for (size_t i = 0; i < p->n_mounts; i++)
+		if (sbx_view_is_writable_dir(&p->mounts[i]) && sbx_view_writer(p, &p->mounts[i]) == writer)
+			fds[n++] = p->mounts[i].source.fd;
+	for (size_t i = 0; i < p->n_placeholder_dirs; i++) {
+		fds[n++] = p->placeholder_dirs[i].fd;
+		fds[n++] = p->placeholder_dirs[i].lock_fd;
+	}
+	return close_but(fds, n);
 }
 
 static void wait_for_death(pid_t launcher)
@@ -231,9 +248,9 @@ static _Noreturn void caretaker_main(struct sbx_run *r, int channel, uid_t uid, 
 	struct sbx_new_watch *watch = NULL;
 	const char ready = LOOK;
 	bool ended = false;
-	int e, list = -1;
+	int e, list = -1, watch_fd = -1;
 	size_t n;
-	char said;
+	char said, last;
 
 	channel_fd = channel;
 	if (x && keep_grants(x, uid))
@@ -248,6 +265,8 @@ static _Noreturn void caretaker_main(struct sbx_run *r, int channel, uid_t uid, 
 	setsid(); /* a SIGKILL to the launcher's group is not for us */
 	if (e == 0 && x)
 		watch = start_watch(x);
+	if (watch)
+		watch_fd = sbx_new_watch_fd(watch);
 	if (e < 0 || sbx_channel_send(channel, &ready, 1, NULL, 0) != 0)
 		_exit(1);
 	while (!ended && wait_for_word(channel, watch)) {
@@ -256,14 +275,17 @@ static _Noreturn void caretaker_main(struct sbx_run *r, int channel, uid_t uid, 
 			continue;
 		if (e != 0)
 			break;
-		watch = sbx_new_watch_close(watch); /* the sandbox is ending, or has ended */
+		watch = NULL; /* the sandbox is ending, or has ended; the exit closes it */
 		if (said == LOOK)
 			look(p, x, uid);
 		ended = ended || said == END;
 	}
 	if (!ended)
 		look_alone(x, list, launcher);
-	_exit(sbx_placeholders_remove_of(p, &uid) ? 0 : LEFT);
+	last = sbx_placeholders_remove_of(p, &uid) ? REMOVED : LEFT;
+	if (let_go(channel, watch_fd) == 0)
+		sbx_channel_send(channel, &last, 1, NULL, 0);
+	_exit(0);
 }
 
 /* --- the launcher --- */
@@ -509,27 +531,26 @@ void sbx_caretaker_look(struct sbx_run *r)
 	count_rest(r);
 }
 
-/* Did it end well, and in time? Its user may stop it or end it. */
+/* Did it end well, and in time? Its user may stop it or end it. What said its last word is on its way out, and waited for
+ * by who adopts it. */
 static bool wait_for(struct sbx_run_caretaker *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
-	bool ended = false;
-	int status = -1;
-	char byte;
+	char byte = 0;
 	size_t n;
+	int e = 0;
 
-	while (!ended && poll(&p, 1, ANSWER_MS) > 0) {
-		int e = sbx_channel_recv(c->fd, &byte, 1, &n, NULL, 0, NULL, NULL);
-
-		ended = e != 0 && e != -EINTR && e != SBX_CHANNEL_E_BROKEN; /* what is longer is not read any more */
+	while (e == 0 && byte != REMOVED && byte != LEFT && poll(&p, 1, ANSWER_MS) > 0) {
+		e = sbx_channel_recv(c->fd, &byte, 1, &n, NULL, 0, NULL, NULL);
+		if (e == -EINTR || e == SBX_CHANNEL_E_BROKEN) /* what is longer is not read any more */
+			e = byte = 0;
 	}
-	if (!ended)
+	if (e != 0 || (byte != REMOVED && byte != LEFT)) {
 		kill(c->pid, SIGKILL); /* our child, not yet reaped */
-	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	c->pid = 0;
+		sbx_proc_reap(&c->pid);
+	}
 	c->fd = sbx_fd_close(c->fd);
-	return status == 0;
+	return byte == REMOVED;
 }
 
 /* A check that was not made is for a sweep. */

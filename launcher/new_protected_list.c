@@ -374,15 +374,16 @@ static int open_list(int fd)
 
 int sbx_new_open_dir(const struct sbx_new *x, size_t grant, const char *path)
 {
-	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, path, O_PATH | O_DIRECTORY);
+	int list = sbx_new_open(x, grant, path, O_RDONLY | O_DIRECTORY);
+	SBX_AUTO_CLOSE int fd = list == -EACCES ? sbx_new_open(x, grant, path, O_PATH | O_DIRECTORY) : -1;
 	char self[32];
 	struct stat st;
-	int list;
 
+	if (list != -EACCES)
+		return list;
 	if (fd < 0)
 		return fd;
-	list = open_list(fd);
-	if (list != -EACCES || fstat(fd, &st) < 0 || st.st_uid != geteuid())
+	if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
 		return list;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	return chmod(self, (st.st_mode & 07777) | 0700) < 0 ? -errno : open_list(fd);

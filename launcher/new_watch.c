@@ -158,17 +158,14 @@ struct dir {
 	size_t n_owner;
 };
 
-/* Watch the directory, or note that it is at another path now. False: it is not watched. */
-static bool add(struct sbx_new_watch *w, const struct dir *d, unsigned int kind)
+/* Watch the directory, or note that it is at another path now. @fd: it, borrowed. False: it is not watched. */
+static bool add_open(struct sbx_new_watch *w, const struct dir *d, unsigned int kind, int fd)
 {
 	const uint32_t mask = kind == PLACE ? PLACE_MASK : kind == GIT_FILE ? FILE_MASK : GIT_MASK;
-	SBX_AUTO_CLOSE int fd = sbx_new_open(w->x, d->grant, d->path, O_PATH | (kind == GIT_FILE ? 0 : O_DIRECTORY));
 	struct watched to = { .kinds = kind, .depth = d->depth, .grant = d->grant, .path = (char *)d->path, .n_owner = d->n_owner };
 	struct watched *known, *v;
 	char self[32];
 
-	if (fd < 0)
-		return false;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	to.wd = inotify_add_watch(w->fd, self, mask | IN_MASK_ADD);
 	if (to.wd < 0 && errno == ENOSPC)
@@ -186,6 +183,13 @@ static bool add(struct sbx_new_watch *w, const struct dir *d, unsigned int kind)
 	inotify_rm_watch(w->fd, to.wd);
 	tell_limit(w, d->grant, "too many directories");
 	return false;
+}
+
+static bool add(struct sbx_new_watch *w, const struct dir *d, unsigned int kind)
+{
+	SBX_AUTO_CLOSE int fd = sbx_new_open(w->x, d->grant, d->path, O_PATH | (kind == GIT_FILE ? 0 : O_DIRECTORY));
+
+	return fd >= 0 && add_open(w, d, kind, fd);
 }
 
 /* --- what is watched --- */
@@ -295,21 +299,44 @@ static bool may_be_bare(struct sbx_new_watch *w, const struct dir *d)
 	return fd >= 0;
 }
 
+static void watch_place(struct sbx_new_watch *w, const struct dir *d);
+
+static void watch_entry(struct sbx_new_watch *w, const struct dir *d, const char *name)
+{
+	SBX_AUTO_FREE char *path = sbx_new_join(d->path, name);
+
+	if (path && strcmp(name, ".git") == 0)
+		watch_git(w, d->grant, path, 0);
+	else if (path)
+		watch_place(w, &(struct dir){ d->grant, path, d->depth + 1, d->n_owner });
+}
+
+/* Everything that can make the command wait: one open, and one list, for each directory. */
 static void watch_place(struct sbx_new_watch *w, const struct dir *d)
 {
-	SBX_AUTO_FREE char *git = sbx_new_join(d->path, ".git");
+	SBX_AUTO_CLOSEDIR DIR *list = NULL;
+	const struct dirent *e;
+	bool has_head = false;
+	int fd;
 
 	if (w->begun_us && sbx_clock_monotonic_us() > w->begun_us + BEGIN_US) {
 		tell_limit(w, d->grant, "it takes too long");
 		return;
 	}
-	if (!is_place(w, d) || !add(w, d, PLACE))
+	fd = is_place(w, d) ? sbx_new_open(w->x, d->grant, d->path, O_RDONLY | O_DIRECTORY) : -1;
+	if (fd < 0)
 		return;
-	if (git)
-		watch_git(w, d->grant, git, 0);
-	if (may_be_bare(w, d))
+	if (add_open(w, d, PLACE, fd))
+		list = fdopendir(fd);
+	if (!list)
+		sbx_fd_close(fd);
+	while (list && (e = readdir(list))) {
+		has_head = has_head || strcmp(e->d_name, "HEAD") == 0;
+		if ((e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) && !is_dots(e->d_name))
+			watch_entry(w, d, e->d_name);
+	}
+	if (has_head && may_be_bare(w, d))
 		watch_git(w, d->grant, d->path, d->depth);
-	for_dirs(w, d, watch_place);
 }
 
 /* --- looks that are due --- */

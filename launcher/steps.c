@@ -537,8 +537,8 @@ static int release_apply(struct sbx_run *r)
 	r->released = true;
 	r->linger_until_us = r->others.known ? sbx_clock_monotonic_us() + SBX_SUPERVISE_LINGER_US : 0;
 	r->outcome = SBX_OUTCOME_DONE;
-	sbx_announce_ready(r);
 	sbx_record_released(r);
+	sbx_announce_ready(r); /* who heard it finds the row */
 	return 0;
 }
 

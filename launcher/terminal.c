@@ -85,11 +85,18 @@ static bool restore_foreground(const struct sbx_terminal *t)
 	return now == getpgrp();
 }
 
+static bool are_modes_equal(const struct termios *a, const struct termios *b)
+{
+	return a->c_iflag == b->c_iflag && a->c_oflag == b->c_oflag && a->c_cflag == b->c_cflag && a->c_lflag == b->c_lflag &&
+	       a->c_line == b->c_line && memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc)) == 0 &&
+	       cfgetispeed(a) == cfgetispeed(b) && cfgetospeed(a) == cfgetospeed(b);
+}
+
 static void restore_modes(const struct sbx_terminal *t)
 {
 	struct termios now;
 
-	if (tcgetattr(t->fd, &now) == 0 && memcmp(&now, &t->modes, sizeof(now)) != 0)
+	if (tcgetattr(t->fd, &now) == 0 && !are_modes_equal(&now, &t->modes))
 		tcsetattr(t->fd, TCSANOW, &t->modes);
 	if (t->flags >= 0 && fcntl(t->fd, F_GETFL) != t->flags)
 		fcntl(t->fd, F_SETFL, t->flags);

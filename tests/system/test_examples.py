@@ -182,7 +182,6 @@ def test_profiles(login):
     agent, = [text for text in readme if text.startswith("name: my-agent")]
     os.makedirs(login.sbx.tmp + "/srv/images/trixie/usr/bin")
     shutil.copy("/usr/bin/true", login.sbx.tmp + "/srv/images/trixie/usr/bin")
-    os.makedirs(login.home + "/sandboxes/agent")
     for name, text in (("lab", profile), ("my-agent", agent)):
         login.sbx.profile(name, text)
     with open(login.sbx.config + "/system.yaml", "w") as f:
@@ -195,7 +194,7 @@ def test_profiles(login):
     plan = json.loads(login.run(config + "sbx-run --dry-run --profile lab -- true").stdout)
     assert {"data.example.org", "*.cdn.example.org"} <= set(plan["policy"]["allow"]) and plan["limits"]["wall_time_ms"]["asked"] == 7200000
     plan = login.run(config + "sbx-run --dry-run --profile my-agent -- true")
-    assert "/srv/images/trixie" in plan.stdout and "/sandboxes/agent" in plan.stdout
+    assert "/srv/images/trixie" in plan.stdout and "/sandboxes/my-agent" in plan.stdout
 
 
 def test_job(login):
