@@ -342,7 +342,7 @@ static int prepare_check(struct sbx_run *r)
 {
 	int e;
 
-	if (r->plan->new_protected != SBX_NEW_PROTECTED_CHECK)
+	if (r->plan->new_protected == SBX_NEW_PROTECTED_KEEP)
 		return 0;
 	r->new_protected = sbx_new_of_plan(r->plan, NULL);
 	e = !r->new_protected ? -ENOMEM : r->new_protected->n_grants > 0 ? sbx_new_write(r->new_protected, r->runtime_fd) : 0;

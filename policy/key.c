@@ -371,7 +371,8 @@ static const struct sbx_key filesystem_rows[] = {
 	{ "new_protected", SBX_KEY_WORD, PROFILE(filesystem.new_protected), .words = new_protected_words,
 	  .def = SBX_NEW_PROTECTED_CHECK,
 	  .help = "What becomes of a protected path that is absent at the start and that the command makes. check: it is "
-		  "looked at, and moved aside where a tool would act on it unasked. refuse: it cannot be made. keep: nothing." },
+		  "looked at, and moved aside where a tool would act on it unasked. refuse: at the top of a grant and in the current "
+		  "directory it cannot be made; elsewhere as check. keep: nothing." },
 	{ "tmpfs", SBX_KEY_STRINGS, PROFILE(filesystem.tmpfs), .max = 64, .check = sbx_form_tmpfs,
 	  .help = "Empty writable directories in memory, `DIR[:SIZE]`; a size is that of /tmp unless said." },
 	{ "devices", SBX_KEY_STRINGS, PROFILE(filesystem.devices), .max = 64, .check = sbx_form_device,

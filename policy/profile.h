@@ -95,7 +95,7 @@ enum sbx_workspace {
 
 /* What becomes of a protected path that was not there at the start and that the command makes. The strictest first. */
 enum sbx_new_protected {
-	SBX_NEW_PROTECTED_REFUSE = 0, /* it cannot be made */
+	SBX_NEW_PROTECTED_REFUSE = 0, /* it cannot be made where it is covered; elsewhere as CHECK */
 	SBX_NEW_PROTECTED_CHECK,      /* it is looked at, and moved aside where a tool would act on it unasked */
 	SBX_NEW_PROTECTED_KEEP,	      /* nothing */
 	SBX_N_NEW_PROTECTED,

@@ -243,6 +243,15 @@ def test_the_system_policy_is_the_least(space):
     assert r.rc == 125 and "new_protected" in r.err, r
 
 
+def test_refuse_judges_what_it_does_not_cover(space):
+    """A new repository below the top, and a file on the list that has no placeholder."""
+    space.new_protected = "refuse"
+    space.policy("")
+    r = space.run(f"git init -q sub && {EVIL} >>sub/.git/config && git init -q good && echo x >.npmrc")
+    assert r.rc == 0 and aside(space) == [".npmrc" + ASIDE, "sub/.git/config" + ASIDE], r
+    assert os.path.exists(space.path("good/.git/config"))
+
+
 def test_tools_that_placeholders_broke(space):
     """Inside, and on the host meanwhile."""
     space.make({"sub/x": "x"})

@@ -178,7 +178,7 @@ def test_what_an_owner_lists_is_covered(strict):
     strict.policy("protected_paths: [.cursor, '*.code-workspace']\n")
     assert strict.run(script).out == ".npmrc\nx.code-workspace\n"
     for name in (".npmrc", "x.code-workspace"):
-        os.rmdir(strict.path(name))
+        os.rmdir(strict.path(name + ".sbx-untrusted"))
     args = ["--profile", strict.sbx.profile("more", "extends: none\nfilesystem: {protected_paths: [.npmrc, 'x*']}\n")]
     assert strict.run(script, args).out == "x.code-workspace\n"
 
