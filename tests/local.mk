@@ -45,6 +45,7 @@ EXTRA_DIST += \
 	%reldir%/fuzz/corpus \
 	%reldir%/fuzz/smoke.sh \
 	%reldir%/golden \
+	%reldir%/net/test_agents.py \
 	%reldir%/net/test_registry.py \
 	%reldir%/system/attach_world.py \
 	%reldir%/system/conftest.py \
