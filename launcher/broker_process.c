@@ -40,7 +40,9 @@ static void exec_broker(void *arg)
 {
 	const struct broker_child *c = arg;
 	const struct sbx_facts *f = c->facts;
-	int fds[] = { 2, c->channel }, numbers[] = { 2, 3 };
+	/* Its user may not be able to reach it by its path: a clone in root's home. */
+	int exe = open(c->path, O_PATH | O_CLOEXEC);
+	int fds[] = { 2, c->channel, exe }, numbers[] = { 2, 3, 4 };
 	static char *no_env[] = { NULL };
 	char name[] = "sbx-broker", follow[] = SBX_BROKER_FOLLOWS;
 	char *argv[] = { name, c->follows ? follow : NULL, NULL };
@@ -50,11 +52,15 @@ static void exec_broker(void *arg)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != c->parent)
 		_exit(125);
-	if (sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds)) < 0)
+	if (sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds) - (exe < 0)) < 0)
 		_exit(125);
+	if (exe >= 0)
+		fcntl(4, F_SETFD, FD_CLOEXEC);
 	if (open("/dev/null", O_RDWR) != 0 || dup2(0, 1) != 1)
 		_exit(125);
 	execve(c->path, argv, no_env);
+	if (errno == EACCES && exe >= 0)
+		execveat(4, "", argv, no_env, AT_EMPTY_PATH);
 	dprintf(2, "sbx-run: cannot run %s: %s (is sbx installed completely?)\n", c->path,
 		strerror(errno));
 	_exit(125);

@@ -536,21 +536,24 @@ void sbx_caretaker_look(struct sbx_run *r)
 static bool wait_for(struct sbx_run_caretaker *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
-	char byte = 0;
-	size_t n;
-	int e = 0;
+	char last = 0;
 
-	while (e == 0 && byte != REMOVED && byte != LEFT && poll(&p, 1, ANSWER_MS) > 0) {
-		e = sbx_channel_recv(c->fd, &byte, 1, &n, NULL, 0, NULL, NULL);
-		if (e == -EINTR || e == SBX_CHANNEL_E_BROKEN) /* what is longer is not read any more */
-			e = byte = 0;
+	while (last == 0 && poll(&p, 1, ANSWER_MS) > 0) {
+		char byte = 0;
+		size_t n;
+		int e = sbx_channel_recv(c->fd, &byte, 1, &n, NULL, 0, NULL, NULL);
+
+		if (e != 0 && e != -EINTR && e != SBX_CHANNEL_E_BROKEN) /* what is longer is not read any more */
+			break;
+		if (e == 0 && (byte == REMOVED || byte == LEFT))
+			last = byte;
 	}
-	if (e != 0 || (byte != REMOVED && byte != LEFT)) {
+	if (last == 0) {
 		kill(c->pid, SIGKILL); /* our child, not yet reaped */
 		sbx_proc_reap(&c->pid);
 	}
 	c->fd = sbx_fd_close(c->fd);
-	return byte == REMOVED;
+	return last == REMOVED;
 }
 
 /* A check that was not made is for a sweep. */

@@ -137,12 +137,12 @@ struct sbx_run {
 	struct sbx_err keep_err; /* why not, when the command ran and it is not */
 
 	/* --scratch */
-	int scratch_fd;	       /* the scratch home */
-	int64_t scratch_files; /* in it at the start; when it is let go, what came to be there */
+	int64_t scratch_files; /* in the scratch home at the start; when it is let go, what came to be there */
 
 	struct sbx_terminals terminals; /* as they were before anything of ours had them */
 
 	int receipt_dir_fd; /* where --receipt goes; -1: none asked for */
+	int scratch_fd;	    /* the scratch home, with --scratch */
 
 	/* supervision */
 	int signal_fd, wall_fd;

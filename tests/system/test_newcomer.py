@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from conftest import USER
+from conftest import INST, USER
 from test_lifecycle import wait_until
 from test_tools import need
 
@@ -228,3 +228,14 @@ def test_a_refused_port(day, tool):
     line, = [line for line in text.splitlines() if line.startswith("sbx-run: refused")]
     assert "allowed.test:22" in line and "--allow" in line, text
     assert seconds < 20, text
+
+
+def test_root_in_a_clone_that_nobody_else_can_enter(sbx):
+    """/root, say. The broker's user can reach nothing there."""
+    private = sbx.tmp + "/private"
+    shutil.copytree(INST, private + "/inst")
+    os.chmod(private, 0o700)
+    sbx.own(0)
+    for args in (["--scratch"], ["--scratch", "--user", USER]):
+        r = sbx.run(args, ["echo", "up"], program=private + "/inst/bin/sbx-run", root=True)
+        assert (r.rc, r.out) == (0, "up\n"), r
