@@ -53,8 +53,8 @@ static int print_all(const struct sbx_store_found *f, struct sbx_refusals *list,
 
 	command_text(f->command_json, command, sizeof(command));
 	refusal_of_run(f, why, sizeof(why));
-	sbx_text_cut(text, sizeof(text), "sandbox %s (%s), profile '%s', %s: %s%s", f->id, command, f->profile, f->state,
-		     why[0] ? "not started: " : sbx_refusals_n(list) || sbx_refusals_n_others(list) ? "" : "nothing was refused", why);
+	sbx_text_cut(text, sizeof(text), "sandbox %s (%s), profile '%s', %s%s%s", f->id, command, f->profile, f->state,
+		     why[0] ? ": not started: " : sbx_refusals_n(list) || sbx_refusals_n_others(list) ? ":" : ": nothing was refused", why);
 	text[strcspn(text, "\n")] = '\0';
 	fprintf(out, "%s\n", sbx_escape(text, strlen(text), line, sizeof(line)));
 	sbx_refusals_sort(list);

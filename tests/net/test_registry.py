@@ -58,6 +58,8 @@ def start_of(scratch, profile, who):
         env["HOME"] = pwd.getpwnam(USER).pw_dir
     elif who == "root --user":
         argv += ["--user", USER]
+    else:
+        argv += ["--scratch"]
     work = os.path.join(scratch, "work")
     os.makedirs(work)
     if who != "root":
