@@ -109,6 +109,7 @@ static void test_overflow_time(void **state)
 	fill(f, store);
 	assert_int_equal(sbx_store_events_add(store, ID, NULL, v, 2, &f->err), 0);
 	assert_string_equal(query(f, "SELECT ts FROM sandbox_egress_event"), "1970-01-01T00:00:01.000Z");
+	assert_string_equal(query(f, "SELECT protocol FROM sandbox_egress_event"), "other");
 	sbx_store_close(store);
 }
 
