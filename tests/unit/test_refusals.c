@@ -27,7 +27,6 @@ static struct sbx_event event(enum sbx_reason reason, enum sbx_proto proto, cons
 /* Each reason that says more than its own sentence; --allow only where it helps. */
 static void test_lines(void **state)
 {
-	enum { DNS = SBX_PROTO_DNS, TCP = SBX_PROTO_TCP, UDP = SBX_PROTO_UDP, ICMP = SBX_PROTO_ICMP };
 	static const struct {
 		enum sbx_reason reason;
 		enum sbx_proto proto;
@@ -35,39 +34,39 @@ static void test_lines(void **state)
 		uint16_t port;
 		const char *rule, *line;
 	} t[] = {
-		{ SBX_REASON_DEFAULT_DENY, DNS, "example.org", NULL, 53, NULL,
+		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "example.org", NULL, 53, NULL,
 		  "refused 1x example.org (not in profile 'p'); allow with --allow example.org" },
-		{ SBX_REASON_DEFAULT_DENY, TCP, "example.org", "100.64.0.9", 443, NULL,
+		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_TCP, "example.org", "100.64.0.9", 443, NULL,
 		  "refused 1x example.org:443 (not in profile 'p'); allow with --allow example.org" },
-		{ SBX_REASON_DEFAULT_DENY, TCP, "example.org", "100.64.0.9", 22, NULL,
+		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_TCP, "example.org", "100.64.0.9", 22, NULL,
 		  "refused 1x example.org:22 (not in profile 'p'); allow with --allow example.org:22" },
-		{ SBX_REASON_DEFAULT_DENY, DNS, "localhost", NULL, 53, NULL, "refused 1x localhost (not in profile 'p')" },
-		{ SBX_REASON_DEFAULT_DENY, DNS, "a b", NULL, 53, NULL, "refused 1x a b (not in profile 'p')" },
-		{ SBX_REASON_DEFAULT_DENY, DNS, "x\x1b[2J\xff", NULL, 53, NULL,
+		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "localhost", NULL, 53, NULL, "refused 1x localhost (not in profile 'p')" },
+		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "a b", NULL, 53, NULL, "refused 1x a b (not in profile 'p')" },
+		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "x\x1b[2J\xff", NULL, 53, NULL,
 		  "refused 1x x\\x1b[2J\\xff (not in profile 'p')" },
-		{ SBX_REASON_PORT, TCP, "example.org", NULL, 80, "example.org:443",
+		{ SBX_REASON_PORT, SBX_PROTO_TCP, "example.org", NULL, 80, "example.org:443",
 		  "refused 1x example.org:80 (not among the ports of the entry 'example.org:443'); allow with --allow "
 		  "example.org:80" },
-		{ SBX_REASON_PORT, UDP, "example.org", NULL, 443, "example.org",
+		{ SBX_REASON_PORT, SBX_PROTO_UDP, "example.org", NULL, 443, "example.org",
 		  "refused 1x example.org:443/udp (not among the ports of the entry 'example.org'); allow with --allow "
 		  "example.org:443/udp" },
-		{ SBX_REASON_LITERAL_ADDRESS, TCP, NULL, "192.0.2.1", 443, NULL,
+		{ SBX_REASON_LITERAL_ADDRESS, SBX_PROTO_TCP, NULL, "192.0.2.1", 443, NULL,
 		  "refused 1x 192.0.2.1:443 (an address was dialled that no allowed name gave); allow with --allow "
 		  "192.0.2.1:443" },
-		{ SBX_REASON_LITERAL_ADDRESS, TCP, NULL, "2a00::1", 443, NULL,
+		{ SBX_REASON_LITERAL_ADDRESS, SBX_PROTO_TCP, NULL, "2a00::1", 443, NULL,
 		  "refused 1x [2a00::1]:443 (an address was dialled that no allowed name gave); allow with --allow "
 		  "'[2a00::1]:443'" },
-		{ SBX_REASON_LITERAL_ADDRESS, TCP, NULL, "10.0.0.9", 443, NULL,
+		{ SBX_REASON_LITERAL_ADDRESS, SBX_PROTO_TCP, NULL, "10.0.0.9", 443, NULL,
 		  "refused 1x 10.0.0.9:443 (a private address, reached only where the system policy admits it)" },
-		{ SBX_REASON_LITERAL_ADDRESS, ICMP, NULL, "192.0.2.1", 0, NULL,
+		{ SBX_REASON_LITERAL_ADDRESS, SBX_PROTO_ICMP, NULL, "192.0.2.1", 0, NULL,
 		  "refused 1x 192.0.2.1 (icmp) (an address was dialled that no allowed name gave)" },
-		{ SBX_REASON_FLOOR, TCP, NULL, "169.254.169.254", 80, "floor 169.254.169.254",
+		{ SBX_REASON_FLOOR, SBX_PROTO_TCP, NULL, "169.254.169.254", 80, "floor 169.254.169.254",
 		  "refused 1x 169.254.169.254:80 (floor 169.254.169.254, which no profile and no flag lifts)" },
-		{ SBX_REASON_LIST_DENY, DNS, "example.org", NULL, 53, "*.org",
+		{ SBX_REASON_LIST_DENY, SBX_PROTO_DNS, "example.org", NULL, 53, "*.org",
 		  "refused 1x example.org (denied by the entry '*.org')" },
-		{ SBX_REASON_AIR_GAP, DNS, "example.org", NULL, 53, NULL,
+		{ SBX_REASON_AIR_GAP, SBX_PROTO_DNS, "example.org", NULL, 53, NULL,
 		  "refused 1x example.org (the sandbox is air-gapped or offline)" },
-		{ SBX_REASON_CONNECT_FAILED, TCP, "example.org", NULL, 443, "example.org",
+		{ SBX_REASON_CONNECT_FAILED, SBX_PROTO_TCP, "example.org", NULL, 443, "example.org",
 		  "failed 1x example.org:443 (the server could not be reached: check the name and this host's own network)" },
 	};
 
