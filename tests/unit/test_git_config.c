@@ -25,8 +25,9 @@ static void test_harmless(void **state)
 		"\xef\xbb\xbf[core]\n\tbare = false\n",
 		/* git init; git clone; git remote add; git switch -c; git submodule add */
 		"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n",
-		"[remote \"origin\"]\n\turl = https://example.org/a.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
-		"[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n",
+		/* the parentheses: these two are one text (clang asks) */
+		("[remote \"origin\"]\n\turl = https://example.org/a.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
+		 "[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n"),
 		"[branch \"x\"]\r\n\tremote = .\r\n\tmerge = refs/heads/main\r\n\tvscode-merge-base = origin/main\r\n",
 		"[submodule \"a/b\"]\n\turl = ../b\n\tactive = true\n\tupdate = rebase\n",
 		"[user]\nname = A \"B\" C ; comment\nemail = a@example.org\n",

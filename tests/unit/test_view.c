@@ -441,6 +441,7 @@ int main(void)
 		TEST(test_cwd_covered),	   TEST(test_nested),	  TEST(test_masks),
 		TEST(test_profile_mounts), TEST(test_chdir),	  TEST(test_sizes),
 		TEST(test_loader_dirs),	   TEST(test_set_id),	  TEST(test_profile_prefix_by_link),
+		TEST(test_unmask),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
