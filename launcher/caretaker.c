@@ -7,9 +7,11 @@
  * that user's rights and nothing else: the directories and their locks, and a channel. A launcher without privileges does
  * it all itself, unless new protected paths are checked (new_protected.h): that is done for a launcher that was killed, too.
  *
- * A caretaker watches until the sandbox ends (UNWATCH). It is asked once (LOOK), answers with a packet per thing that it
- * has to tell and END. At END it removes placeholders, lets go of everything, says how that went, and exits; nobody waits
- * for that, because the kernel takes 10 ms to take an inotify descriptor away. While it works it sends BEATs, so that the launcher can tell a long search from a process that its
+ * A caretaker begins to watch WATCH_AFTER_MS after its start and looks at what has appeared until then. A short
+ * command ends before that: closing an inotify descriptor takes the kernel 10 ms, and the launcher waits for each of its
+ * processes. The caretaker watches until the sandbox ends (UNWATCH). It is asked once (LOOK), answers with a packet per
+ * thing that it has to tell and END, removes placeholders when the channel ends or at END, and exits; its exit status
+ * says how that went. While it works it sends BEATs, so that the launcher can tell a long search from a process that its
  * user stopped. The channel's end is also what it sees of a launcher that was killed: it waits until the kernel has told
  * that to the sandbox too (the parent's death comes after its files are closed), and then a while, because what a mask
  * covers must not go before who is kept from it, and looks then.
@@ -53,8 +55,8 @@
 #define LOOK_MS		120000 /* however much it beats */
 #define LINES_MAX	8 /* on stderr; the rest is counted */
 #define DEATH_MS	100
-#define REMOVED		'r' /* a caretaker's last word, and */
-#define LEFT		'p' /* some placeholders could not be removed */
+#define LEFT		2 /* exit status: some placeholders could not be removed */
+#define WATCH_AFTER_MS	30 /* from the caretaker's start */
 
 static void pause_ms(long ms)
 {
@@ -150,14 +152,6 @@ static int close_but(int *fds, size_t n)
 	return syscall(SYS_close_range, next, ~0u, 0) < 0 ? -errno : 0;
 }
 
-/* Locks and mounts are free when the launcher hears our last word. */
-static int let_go(int channel, int watch)
-{
-	int fds[] = { channel, watch };
-
-	return close_but(fds, SBX_N_ELEMENTS(fds));
-}
-
 /* Stdio is closed too: somebody may wait for its end. */
 static int keep_fds(const struct sbx_plan *p, int channel, int list, uid_t writer)
 {
@@ -223,21 +217,25 @@ static struct sbx_new_watch *start_watch(struct sbx_new *x)
 	return NULL;
 }
 
-/* Until the launcher says something, or ended; meanwhile, what happens in the grants. */
-static bool wait_for_word(int channel, struct sbx_new_watch *watch)
+/* Until the launcher says something, or ended; meanwhile, what happens in the grants. @x NULL: nothing is watched. */
+static bool wait_for_word(int channel, struct sbx_new *x, struct sbx_new_watch **watch)
 {
-	struct pollfd p[] = { { .fd = channel, .events = POLLIN },
-			      { .fd = watch ? sbx_new_watch_fd(watch) : -1, .events = POLLIN } };
-
-	for (;;) {
-		int n = poll(p, SBX_N_ELEMENTS(p), watch ? sbx_new_watch_timeout_ms(watch) : -1);
+	for (bool tried = *watch != NULL;;) {
+		struct pollfd p[] = { { .fd = channel, .events = POLLIN },
+				      { .fd = *watch ? sbx_new_watch_fd(*watch) : -1, .events = POLLIN } };
+		int timeout_ms = *watch ? sbx_new_watch_timeout_ms(*watch) : x && !tried ? WATCH_AFTER_MS : -1;
+		int n = poll(p, SBX_N_ELEMENTS(p), timeout_ms);
 
 		if (n < 0 && errno != EINTR)
 			return false;
 		if (n > 0 && p[0].revents)
 			return true;
-		if (n >= 0 && watch)
-			sbx_new_watch_read(watch);
+		if (n == 0 && !*watch) {
+			*watch = start_watch(x);
+			tried = true;
+		}
+		if (n >= 0 && *watch)
+			sbx_new_watch_read(*watch);
 	}
 }
 
@@ -247,10 +245,10 @@ static _Noreturn void caretaker_main(struct sbx_run *r, int channel, uid_t uid, 
 	struct sbx_new *x = r->new_protected;
 	struct sbx_new_watch *watch = NULL;
 	const char ready = LOOK;
-	bool ended = false;
-	int e, list = -1, watch_fd = -1;
+	bool ended = false, looked = false;
+	int e, list = -1;
 	size_t n;
-	char said, last;
+	char said;
 
 	channel_fd = channel;
 	if (x && keep_grants(x, uid))
@@ -263,29 +261,23 @@ static _Noreturn void caretaker_main(struct sbx_run *r, int channel, uid_t uid, 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0);
 	setsid(); /* a SIGKILL to the launcher's group is not for us */
-	if (e == 0 && x)
-		watch = start_watch(x);
-	if (watch)
-		watch_fd = sbx_new_watch_fd(watch);
 	if (e < 0 || sbx_channel_send(channel, &ready, 1, NULL, 0) != 0)
 		_exit(1);
-	while (!ended && wait_for_word(channel, watch)) {
+	while (!ended && wait_for_word(channel, looked ? NULL : x, &watch)) {
 		e = sbx_channel_recv(channel, &said, 1, &n, NULL, 0, NULL, NULL);
 		if (e == -EINTR)
 			continue;
 		if (e != 0)
 			break;
-		watch = NULL; /* the sandbox is ending, or has ended; the exit closes it */
+		looked = true; /* the sandbox is ending, or has ended */
+		watch = sbx_new_watch_close(watch);
 		if (said == LOOK)
 			look(p, x, uid);
 		ended = ended || said == END;
 	}
 	if (!ended)
 		look_alone(x, list, launcher);
-	last = sbx_placeholders_remove_of(p, &uid) ? REMOVED : LEFT;
-	if (let_go(channel, watch_fd) == 0)
-		sbx_channel_send(channel, &last, 1, NULL, 0);
-	_exit(0);
+	_exit(sbx_placeholders_remove_of(p, &uid) ? 0 : LEFT);
 }
 
 /* --- the launcher --- */
@@ -531,29 +523,27 @@ void sbx_caretaker_look(struct sbx_run *r)
 	count_rest(r);
 }
 
-/* Did it end well, and in time? Its user may stop it or end it. What said its last word is on its way out, and waited for
- * by who adopts it. */
+/* Did it end well, and in time? Its user may stop it or end it. */
 static bool wait_for(struct sbx_run_caretaker *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
-	char last = 0;
+	bool ended = false;
+	int status = -1;
+	char byte;
+	size_t n;
 
-	while (last == 0 && poll(&p, 1, ANSWER_MS) > 0) {
-		char byte = 0;
-		size_t n;
+	while (!ended && poll(&p, 1, ANSWER_MS) > 0) {
 		int e = sbx_channel_recv(c->fd, &byte, 1, &n, NULL, 0, NULL, NULL);
 
-		if (e != 0 && e != -EINTR && e != SBX_CHANNEL_E_BROKEN) /* what is longer is not read any more */
-			break;
-		if (e == 0 && (byte == REMOVED || byte == LEFT))
-			last = byte;
+		ended = e != 0 && e != -EINTR && e != SBX_CHANNEL_E_BROKEN; /* what is longer is not read any more */
 	}
-	if (last == 0) {
+	if (!ended)
 		kill(c->pid, SIGKILL); /* our child, not yet reaped */
-		sbx_proc_reap(&c->pid);
-	}
+	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	c->pid = 0;
 	c->fd = sbx_fd_close(c->fd);
-	return last == REMOVED;
+	return status == 0;
 }
 
 /* A check that was not made is for a sweep. */

@@ -41,7 +41,7 @@
 #define TRIES	    250 /* then it is found in the end */
 #define BUFFERS	    16 /* of events, before something is looked at */
 #define LOOKS	    64 /* at what can wait, before events are taken in again */
-#define BEGIN_US    2000000 /* the command waits meanwhile */
+#define BEGIN_US    2000000 /* the launcher may have to wait meanwhile */
 
 #define PLACE_MASK (IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_EXCL_UNLINK)
 #define FILE_MASK  (IN_MODIFY | IN_CLOSE_WRITE)
@@ -301,17 +301,18 @@ static bool may_be_bare(struct sbx_new_watch *w, const struct dir *d)
 
 static void watch_place(struct sbx_new_watch *w, const struct dir *d);
 
-static void watch_entry(struct sbx_new_watch *w, const struct dir *d, const char *name)
+static void watch_entry(struct sbx_new_watch *w, const struct dir *d, const struct dirent *e)
 {
-	SBX_AUTO_FREE char *path = sbx_new_join(d->path, name);
+	bool is_git = strcmp(e->d_name, ".git") == 0, is_dir = e->d_type == DT_DIR || e->d_type == DT_UNKNOWN;
+	SBX_AUTO_FREE char *path = is_git || is_dir ? sbx_new_join(d->path, e->d_name) : NULL;
 
-	if (path && strcmp(name, ".git") == 0)
-		watch_git(w, d->grant, path, 0);
+	if (path && is_git)
+		watch_git_or_file(w, d->grant, path, is_dir);
 	else if (path)
 		watch_place(w, &(struct dir){ d->grant, path, d->depth + 1, d->n_owner });
 }
 
-/* Everything that can make the command wait: one open, and one list, for each directory. */
+/* One open, and one list, for each directory. */
 static void watch_place(struct sbx_new_watch *w, const struct dir *d)
 {
 	SBX_AUTO_CLOSEDIR DIR *list = NULL;
@@ -332,8 +333,8 @@ static void watch_place(struct sbx_new_watch *w, const struct dir *d)
 		sbx_fd_close(fd);
 	while (list && (e = readdir(list))) {
 		has_head = has_head || strcmp(e->d_name, "HEAD") == 0;
-		if ((e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) && !is_dots(e->d_name))
-			watch_entry(w, d, e->d_name);
+		if (!is_dots(e->d_name))
+			watch_entry(w, d, e);
 	}
 	if (has_head && may_be_bare(w, d))
 		watch_git(w, d->grant, d->path, d->depth);
@@ -439,14 +440,14 @@ static void on_place_event(struct sbx_new_watch *w, const struct watched *v, con
 		put_place(w, &d);
 }
 
-static void start(struct sbx_new_watch *w, bool look_too)
+/* Watch everything, and look at everything. */
+static void start(struct sbx_new_watch *w)
 {
 	for (size_t i = 0; i < w->x->starts.n; i++) {
 		const struct dir d = { w->x->starts.v[i].grant, w->x->starts.v[i].path, 0, 0 };
 
 		watch_place(w, &d);
-		if (look_too)
-			put_place(w, &d);
+		put_place(w, &d);
 	}
 }
 
@@ -490,7 +491,7 @@ static void on_event(struct sbx_new_watch *w, const struct inotify_event *e)
 	struct watched v;
 
 	if (e->mask & IN_Q_OVERFLOW)
-		start(w, true);
+		start(w);
 	if (!path)
 		return;
 	if (e->mask & IN_IGNORED)
@@ -550,7 +551,7 @@ struct sbx_new_watch *sbx_new_watch_open(struct sbx_new *x)
 	if (w->fd < 0)
 		return sbx_new_watch_close(w);
 	w->begun_us = sbx_clock_monotonic_us();
-	start(w, false);
+	start(w);
 	w->begun_us = 0;
 	return w;
 }

@@ -9,7 +9,8 @@
 
 struct sbx_new_watch;
 
-/* Watch the grants of @x (borrowed). Everything is there when it returns. NULL: there can be no watch at all, with errno. */
+/* Watch the grants of @x (borrowed). Every watch is there when it returns, and everything that was there before is due to
+ * be looked at by the next sbx_new_watch_read(). NULL: there can be no watch at all, with errno. */
 struct sbx_new_watch *sbx_new_watch_open(struct sbx_new *x);
 struct sbx_new_watch *sbx_new_watch_close(struct sbx_new_watch *w); /* NULL */
 /* For poll(2): it is readable when something happened. */

@@ -607,6 +607,7 @@ static int make_home(struct builder *b, struct grant *g, struct sbx_path *path, 
 		free(g->source);
 		g->source = NULL; /* nothing is there: an empty directory stands for it */
 		r = sbx_plan_note(b->p, "the home '%s' will be made", path->resolved);
+		sbx_path_fini(path);
 		return r == 0 ? sbx_view_add_tmpfs_asked(b->p, g->target, 0, g->origin) : r;
 	}
 	r = sbx_view_make_dirs(path->resolved, err);
