@@ -45,8 +45,6 @@
 #define TREE_DEPTH_MAX	 8
 #define KEEP_SECONDS	 (30 * 24 * 3600)
 #define KEY_LEN		 32 /* hex digits */
-#define LAST	     "last" /* a symlink; of use only when nothing changed */
-#define LAST_NEW "last.new"
 
 /* --- what is in it --- */
 
@@ -641,56 +639,16 @@ static int set_source(struct sbx_mount_op *op, int fd, const char *dir, const ch
 	return -ENOMEM;
 }
 
-/* The name of the directory that the last start had. */
-static int read_last(int cache, char ret_key[KEY_LEN + 1])
-{
-	ssize_t n = readlinkat(cache, LAST, ret_key, KEY_LEN + 1);
-
-	if (n != KEY_LEN)
-		return -ENOENT;
-	ret_key[n] = '\0';
-	return strspn(ret_key, "0123456789abcdef") == KEY_LEN ? 0 : -ENOENT;
-}
-
-static void keep_last(int cache, const char *key)
-{
-	char last[KEY_LEN + 1];
-
-	if (read_last(cache, last) == 0 && strcmp(last, key) == 0)
-		return;
-	unlinkat(cache, LAST_NEW, 0); /* of a start that was killed, or of one beside us, which does without then */
-	if (symlinkat(key, cache, LAST_NEW) == 0)
-		renameat(cache, LAST_NEW, cache, LAST);
-}
-
-bool sbx_etc_guess(struct sbx_plan *p, const char *dir)
-{
-	SBX_AUTO_CLOSE int cache = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct sbx_mount_op *op = find_op(p);
-	char key[KEY_LEN + 1];
-	struct stat st;
-	int fd;
-
-	if (!op || op->source.fd >= 0 || cache < 0 || fstat(cache, &st) < 0 || st.st_uid != geteuid() ||
-	    (st.st_mode & 0022) || read_last(cache, key) < 0)
-		return false;
-	fd = open_made(cache, key);
-	p->etc_guessed = fd >= 0 && set_source(op, fd, dir, key) == 0;
-	return p->etc_guessed;
-}
-
 int sbx_etc_prepare(struct sbx_plan *p, const char *dir, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int cache = -1;
 	struct sbx_mount_op *op = find_op(p);
 	char key[KEY_LEN + 1], **names;
-	struct stat guess;
 	size_t n;
 	int r;
 
-	if (!op || (op->source.fd >= 0 && !p->etc_guessed))
+	if (!op || op->source.fd >= 0)
 		return 0;
-	guess = op->source.st;
 	cache = open_cache(dir);
 	if (cache < 0) {
 		sbx_err_set(err, "cannot make %s: %s", dir, strerror(-cache));
@@ -715,10 +673,5 @@ int sbx_etc_prepare(struct sbx_plan *p, const char *dir, struct sbx_err *err)
 		sbx_err_set(err, "cannot make the sandbox's /etc in %s: %s", dir, strerror(-r));
 		return r;
 	}
-	keep_last(cache, key);
-	r = set_source(op, r, dir, key);
-	if (r < 0 || !p->etc_guessed)
-		return r;
-	p->etc_guessed = false;
-	return op->source.st.st_ino != guess.st_ino || op->source.st.st_dev != guess.st_dev ? SBX_ETC_GUESS_WRONG : 0;
+	return set_source(op, r, dir, key);
 }

@@ -33,13 +33,8 @@ void sbx_etc_names_free(char **names, size_t n);
  * for the host's /etc as it is now, and put an O_PATH fd of it into the plan's SBX_MOUNT_ETC op. A
  * step, not planning: it writes. Safe against others doing the same at once; what is found must
  * belong to the effective uid and be writable by nobody else. The sandbox's user must be able to
- * reach @dir. 0; SBX_ETC_GUESS_WRONG: what sbx_etc_guess() said was not so; or -errno with @err.
+ * reach @dir. 0, or -errno with @err.
  */
-enum { SBX_ETC_GUESS_WRONG = 1 };
 int sbx_etc_prepare(struct sbx_plan *p, const char *dir, struct sbx_err *err);
-
-/* Put into the plan's SBX_MOUNT_ETC op what the last start had, if that is there: most likely right, and sooner than
- * looking at each file of the host's. sbx_etc_prepare() must say so before the command is released. False: no guess. */
-bool sbx_etc_guess(struct sbx_plan *p, const char *dir);
 
 #endif

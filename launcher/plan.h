@@ -259,7 +259,6 @@ struct sbx_plan {
 	bool tmp_shared, home_shared; /* in it: limits.tmp and limits.home bound nothing by themselves */
 	bool tmpfs_shared; /* what --tmpfs made is in it: the sizes asked for did not fit */
 	struct sbx_keep_target keep;
-	bool etc_guessed; /* the SBX_MOUNT_ETC op has what the last start had */
 	int host_etc_fd; /* O_PATH of the host's /etc, where sbx_etc_prepare() copies from */
 	size_t n_env;
 	char **env;	     /* "NAME=VALUE" for the command, NULL-terminated */

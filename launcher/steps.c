@@ -94,32 +94,11 @@ static int begin_in_cgroup(struct sbx_run *r)
 	return sbx_stage_begin(r);
 }
 
-/* What the stage mounts from the runtime directory. */
-static int prepare_files(struct sbx_run *r, const char *etc)
-{
-	sbx_view_keep_walked(r->plan);
-	return sbx_etc_prepare(r->plan, etc, &r->err);
-}
-
-/* The host's /etc is not what it was at the last start. */
-static int order_anew(struct sbx_run *r)
-{
-	int e;
-
-	/* Dead before its channels close: bwrap, which has its arguments, would complain. */
-	sbx_stage_kill(r);
-	sbx_proc_reap(&r->stage_pid);
-	sbx_stage_stop(r);
-	e = sbx_stage_begin(r);
-	return e < 0 ? e : sbx_stage_order(r);
-}
-
 /* It was begun before there was a plan (main.c); why that failed is told now, after what is wrong with the
  * plan. */
 static int stage_apply(struct sbx_run *r)
 {
 	char etc[4096];
-	bool guessed;
 	int e = r->stage_error;
 
 	if (e == 0)
@@ -128,17 +107,11 @@ static int stage_apply(struct sbx_run *r)
 		return e;
 	if (snprintf(etc, sizeof(etc), "%s/etc", r->facts->runtime_dir) >= (int)sizeof(etc))
 		return -ENAMETOOLONG;
-	/* Who is privileged gives mounts away with its orders, and has them once. */
-	guessed = !r->facts->privileged && sbx_etc_guess(r->plan, etc);
-	if (!guessed)
-		e = prepare_files(r, etc);
+	e = sbx_etc_prepare(r->plan, etc, &r->err);
 	if (e == 0)
 		e = sbx_stage_order(r);
-	if (e < 0 || !guessed)
-		return e;
-	sched_yield(); /* the stage goes first where we share a processor: bwrap waits for it, and nobody for what follows */
-	e = prepare_files(r, etc); /* while the stage works */
-	return e == SBX_ETC_GUESS_WRONG ? order_anew(r) : e;
+	sbx_view_keep_walked(r->plan); /* while the stage works */
+	return e;
 }
 
 /* --- record: the row comes later, what becomes of it is the last thing settled --- */

@@ -575,7 +575,7 @@ def test_directory_of_debian(sbx, tmp_path):
 
 
 def test_etc_that_changed_since_the_last_start(sbx):
-    """The start begins with the /etc that the last one had, and again where that is not the host's any more."""
+    """Every start has the host's /etc of now."""
     script = """cp -a /etc "$1/etc"; mount --bind "$1/etc" /etc; : >>/etc/services; shift
                 "$@"; echo "# changed once" >>/etc/services; "$@"; "$@"; echo "# changed twice" >>/etc/services; "$@" """
     user = str(sbx.world.user.pw_uid)
