@@ -33,7 +33,6 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/etc_internal.h"
 #include "launcher/facts.h"
 #include "launcher/runtime_dir.h"
 #include "launcher/view.h"
@@ -239,7 +238,7 @@ void sbx_etc_names_free(char **names, size_t n)
 	free(names);
 }
 
-DIR *sbx_etc_open_dir(int fd)
+static DIR *open_dir(int fd)
 {
 	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = own < 0 ? NULL : fdopendir(own);
@@ -251,7 +250,7 @@ DIR *sbx_etc_open_dir(int fd)
 
 int sbx_etc_names(int host_etc_fd, char ***ret_names, size_t *ret_n)
 {
-	SBX_AUTO_CLOSEDIR DIR *dir = sbx_etc_open_dir(host_etc_fd);
+	SBX_AUTO_CLOSEDIR DIR *dir = open_dir(host_etc_fd);
 	const struct dirent *e;
 	const char *link;
 	char **names;
@@ -295,17 +294,6 @@ static void key_add(struct key *k, const void *p, size_t n)
 		k->a = (k->a ^ s[i]) * 0x100000001b3u;
 		k->b = (k->b ^ s[i] ^ 0x5b) * 0x100000001b3u;
 	}
-}
-
-uint64_t sbx_etc_table_hash(void)
-{
-	struct key k = KEY_BEGINS;
-
-	for (size_t i = 0; i < SBX_N_ELEMENTS(taken); i++)
-		key_add(&k, taken[i], strlen(taken[i]) + 1);
-	for (size_t i = 0; i < SBX_N_ELEMENTS(taken_prefixes); i++)
-		key_add(&k, taken_prefixes[i], strlen(taken_prefixes[i]) + 1);
-	return k.a;
 }
 
 static void key_add_stat(struct key *k, int fd, const char *name)
@@ -445,7 +433,7 @@ static int copy_dir(int src, const char *name, int dst, int depth, struct budget
 	SBX_AUTO_CLOSE int from =
 		openat(src, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	SBX_AUTO_CLOSE int to = -1;
-	SBX_AUTO_CLOSEDIR DIR *dir = from < 0 ? NULL : sbx_etc_open_dir(from);
+	SBX_AUTO_CLOSEDIR DIR *dir = from < 0 ? NULL : open_dir(from);
 	const struct dirent *e;
 	int r = 0;
 
@@ -520,7 +508,7 @@ static void remove_tree(int parent, const char *name)
 {
 	SBX_AUTO_CLOSE int fd =
 		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	SBX_AUTO_CLOSEDIR DIR *dir = fd < 0 ? NULL : sbx_etc_open_dir(fd);
+	SBX_AUTO_CLOSEDIR DIR *dir = fd < 0 ? NULL : open_dir(fd);
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
@@ -543,7 +531,7 @@ static bool is_ours(const char *name)
 
 static void prune(int cache)
 {
-	SBX_AUTO_CLOSEDIR DIR *dir = sbx_etc_open_dir(cache);
+	SBX_AUTO_CLOSEDIR DIR *dir = open_dir(cache);
 	const struct dirent *e;
 	struct stat st;
 	time_t now = time(NULL);
@@ -656,7 +644,7 @@ int sbx_etc_prepare(struct sbx_plan *p, const char *dir, struct sbx_err *err)
 	}
 	r = check_reachable(p, dir, err);
 	if (r == 0)
-		r = sbx_etc_names_kept(cache, p->host_etc_fd, p->id, &names, &n);
+		r = sbx_etc_names(p->host_etc_fd, &names, &n);
 	if (r < 0) {
 		sbx_err_set(err, "cannot read the host's /etc: %s", strerror(-r));
 		return r;

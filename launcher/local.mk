@@ -14,8 +14,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/command_masks.c \
 	%reldir%/command_names.c \
 	%reldir%/env.c \
-	%reldir%/etc.c %reldir%/etc.h %reldir%/etc_internal.h \
-	%reldir%/etc_names.c \
+	%reldir%/etc.c %reldir%/etc.h \
 	%reldir%/exec_format.c %reldir%/exec_format.h \
 	%reldir%/facts.c %reldir%/facts.h \
 	%reldir%/facts_user.c %reldir%/facts_user.h \

@@ -13,7 +13,6 @@
 
 #include "base/cleanup.h"
 #include "launcher/etc.h"
-#include "launcher/etc_internal.h"
 
 static struct sbx_mount_op *etc_op(struct plan_world *w)
 {
@@ -213,60 +212,6 @@ static void test_reuse(void **state)
 	assert_int_equal(count_dirs(w), 5);
 }
 
-static int names_path(struct plan_world *w, char *ret_path, size_t n)
-{
-	DIR *dir = opendir(plan_world_path(w, "state/etc"));
-	const struct dirent *e;
-	int found = 0;
-
-	assert_non_null(dir);
-	while ((e = readdir(dir)))
-		if (strncmp(e->d_name, "names-", 6) == 0) {
-			snprintf(ret_path, n, "%s/%s", plan_world_path(w, "state/etc"), e->d_name);
-			found++;
-		}
-	closedir(dir);
-	return found;
-}
-
-/* The list of names is kept once /etc has been quiet, is not believed beyond the table, and goes with the
- * /etc it was made of. */
-static void test_names_kept(void **state)
-{
-	static const char hostile[] = "services\0shadow\0";
-	struct plan_world *w = *state;
-	char path[4096], again[4096];
-	int fd;
-
-	plan_world_write(w, "root/etc/shadow", "root:x\n", 0644);
-	plan_world_write(w, "root/etc/services", "ssh 22/tcp\n", 0644);
-	prepare(w);
-	assert_int_equal(names_path(w, path, sizeof(path)), 0); /* changed just now */
-	usleep(2200000);
-	prepare(w);
-	assert_int_equal(names_path(w, path, sizeof(path)), 1);
-	assert_true(there(etc_op(w)->source.fd, "services"));
-	/* A version with a longer table looks for another file. */
-	snprintf(again, sizeof(again), "/names-%llx-", (unsigned long long)sbx_etc_table_hash());
-	assert_non_null(strstr(path, again));
-
-	assert_int_equal(chmod(path, 0600), 0);
-	fd = open(path, O_WRONLY | O_TRUNC);
-	assert_int_equal(write(fd, hostile, sizeof(hostile) - 1), sizeof(hostile) - 1);
-	close(fd);
-	prepare(w);
-	assert_true(there(etc_op(w)->source.fd, "services"));
-	assert_true(there(etc_op(w)->source.fd, "gitconfig"));
-	assert_false(there(etc_op(w)->source.fd, "shadow"));
-
-	plan_world_write(w, "root/etc/shells", "/bin/sh\n", 0644);
-	usleep(2200000);
-	prepare(w);
-	assert_true(there(etc_op(w)->source.fd, "shells"));
-	assert_int_equal(names_path(w, again, sizeof(again)), 1);
-	assert_string_not_equal(path, again);
-}
-
 /* What somebody else could have written is not used. */
 static void test_untrusted(void **state)
 {
@@ -314,7 +259,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_contents), TEST(test_odd_entries), TEST(test_screened), TEST(test_screened_below),
-		TEST(test_added), TEST(test_reuse), TEST(test_names_kept), TEST(test_untrusted),
+		TEST(test_added), TEST(test_reuse), TEST(test_untrusted),
 		cmocka_unit_test(test_table),
 	};
 
