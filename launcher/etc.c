@@ -37,7 +37,7 @@
 #include "launcher/runtime_dir.h"
 #include "launcher/view.h"
 
-#define FORMAT		 "sbx-etc 3" /* goes into the key: change it when what is made changes */
+#define FORMAT		 "sbx-etc 4" /* goes into the key: change it when what is made changes */
 #define FILE_BYTES_MAX	 (8u << 20)
 #define TREE_BYTES_MAX	 (64u << 20)
 #define TREE_ENTRIES_MAX 16384u
@@ -151,10 +151,6 @@ static const char *const screened[] = {
 	"wgetrc",
 };
 
-/* What may change without its directory's time changing, or lies deeper than the listing looks. */
-static const char *const watched[] = { "fonts/conf.d", "pki/tls/certs", "ssl/certs",
-				       "ssl/certs/ca-certificates.crt", "ssl/openssl.cnf" };
-
 static const struct made {
 	const char *name, *link, *text; /* one of the two */
 } made[] = {
@@ -238,9 +234,9 @@ void sbx_etc_names_free(char **names, size_t n)
 	free(names);
 }
 
-static DIR *open_dir(int fd)
+static DIR *open_dir(int fd, const char *name)
 {
-	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int own = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *dir = own < 0 ? NULL : fdopendir(own);
 
 	if (!dir)
@@ -250,7 +246,7 @@ static DIR *open_dir(int fd)
 
 int sbx_etc_names(int host_etc_fd, char ***ret_names, size_t *ret_n)
 {
-	SBX_AUTO_CLOSEDIR DIR *dir = open_dir(host_etc_fd);
+	SBX_AUTO_CLOSEDIR DIR *dir = open_dir(host_etc_fd, ".");
 	const struct dirent *e;
 	const char *link;
 	char **names;
@@ -296,29 +292,48 @@ static void key_add(struct key *k, const void *p, size_t n)
 	}
 }
 
-static void key_add_stat(struct key *k, int fd, const char *name)
+static void key_add_stat(struct key *k, const struct stat *st)
 {
+	key_add(k, &st->st_dev, sizeof(st->st_dev));
+	key_add(k, &st->st_ino, sizeof(st->st_ino));
+	key_add(k, &st->st_mode, sizeof(st->st_mode));
+	key_add(k, &st->st_size, sizeof(st->st_size));
+	key_add(k, &st->st_ctim, sizeof(st->st_ctim));
+}
+
+/* @name and all directories and files below it, within the bounds of the copying. A symlink below @name is never
+ * changed, only replaced, and that changes the time of its directory. The target of @name itself may be copied. */
+static void key_add_tree(struct key *k, int fd, const char *name, int depth, size_t *left)
+{
+	SBX_AUTO_CLOSEDIR DIR *dir = NULL;
+	const struct dirent *e;
 	struct stat st;
 
 	key_add(k, name, strlen(name) + 1);
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
-	key_add(k, &st.st_dev, sizeof(st.st_dev));
-	key_add(k, &st.st_ino, sizeof(st.st_ino));
-	key_add(k, &st.st_mode, sizeof(st.st_mode));
-	key_add(k, &st.st_size, sizeof(st.st_size));
-	key_add(k, &st.st_mtim, sizeof(st.st_mtim));
+	key_add_stat(k, &st);
+	if (S_ISLNK(st.st_mode) && fstatat(fd, name, &st, 0) == 0) {
+		key_add_stat(k, &st);
+		return;
+	}
+	if (S_ISDIR(st.st_mode) && (st.st_mode & 0005) == 0005 && depth < TREE_DEPTH_MAX)
+		dir = open_dir(fd, name);
+	while (dir && *left > 0 && (e = readdir(dir))) {
+		(*left)--;
+		if (e->d_type != DT_LNK && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			key_add_tree(k, dirfd(dir), e->d_name, depth + 1, left);
+	}
 }
 
 static void key_text(int etc_fd, char *const *names, size_t n, char ret_hex[KEY_LEN + 1])
 {
 	struct key k = KEY_BEGINS;
+	size_t left = TREE_ENTRIES_MAX;
 
 	key_add(&k, FORMAT, sizeof(FORMAT));
 	for (size_t i = 0; i < n; i++)
-		key_add_stat(&k, etc_fd, names[i]);
-	for (size_t i = 0; i < SBX_N_ELEMENTS(watched); i++)
-		key_add_stat(&k, etc_fd, watched[i]);
+		key_add_tree(&k, etc_fd, names[i], 0, &left);
 	snprintf(ret_hex, KEY_LEN + 1, "%016llx%016llx", (unsigned long long)k.a,
 		 (unsigned long long)k.b);
 }
@@ -430,10 +445,8 @@ static int copy_entry(int src, const char *name, int dst, int depth, struct budg
 
 static int copy_dir(int src, const char *name, int dst, int depth, struct budget *budget)
 {
-	SBX_AUTO_CLOSE int from =
-		openat(src, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	SBX_AUTO_CLOSEDIR DIR *dir = open_dir(src, name);
 	SBX_AUTO_CLOSE int to = -1;
-	SBX_AUTO_CLOSEDIR DIR *dir = from < 0 ? NULL : open_dir(from);
 	const struct dirent *e;
 	int r = 0;
 
@@ -446,7 +459,7 @@ static int copy_dir(int src, const char *name, int dst, int depth, struct budget
 		return -errno;
 	while (r == 0 && (e = readdir(dir)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			r = copy_entry(from, e->d_name, to, depth, budget);
+			r = copy_entry(dirfd(dir), e->d_name, to, depth, budget);
 	if (r == 0 && fchmod(to, 0755) < 0)
 		r = -errno;
 	return r;
@@ -506,15 +519,13 @@ static int fill(int etc_fd, char *const *names, size_t n, int dst)
 
 static void remove_tree(int parent, const char *name)
 {
-	SBX_AUTO_CLOSE int fd =
-		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	SBX_AUTO_CLOSEDIR DIR *dir = fd < 0 ? NULL : open_dir(fd);
+	SBX_AUTO_CLOSEDIR DIR *dir = open_dir(parent, name);
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-		    unlinkat(fd, e->d_name, 0) < 0)
-			remove_tree(fd, e->d_name);
+		    unlinkat(dirfd(dir), e->d_name, 0) < 0)
+			remove_tree(dirfd(dir), e->d_name);
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
@@ -531,7 +542,7 @@ static bool is_ours(const char *name)
 
 static void prune(int cache)
 {
-	SBX_AUTO_CLOSEDIR DIR *dir = open_dir(cache);
+	SBX_AUTO_CLOSEDIR DIR *dir = open_dir(cache, ".");
 	const struct dirent *e;
 	struct stat st;
 	time_t now = time(NULL);

@@ -576,12 +576,14 @@ def test_directory_of_debian(sbx, tmp_path):
 
 def test_etc_that_changed_since_the_last_start(sbx):
     """Every start has the host's /etc of now."""
-    script = """cp -a /etc "$1/etc"; mount --bind "$1/etc" /etc; : >>/etc/services; shift
-                "$@"; echo "# changed once" >>/etc/services; "$@"; "$@"; echo "# changed twice" >>/etc/services; "$@" """
+    script = """cp -a /etc "$1/etc"; mount --bind "$1/etc" /etc; mkdir -p /etc/vim; shift
+                add() { echo "# $1" | tee -a /etc/services >>/etc/vim/below; }
+                add new; chmod 755 /etc/vim; chmod 644 /etc/services /etc/vim/below
+                "$@"; add "changed once"; "$@"; "$@"; add "changed twice"; "$@" """
     user = str(sbx.world.user.pw_uid)
     argv = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "env", "-C", sbx.work,
-            os.path.join(INST, "bin/sbx-run"), "-q", "--", "grep", "-c", "^# changed", "/etc/services"]
+            os.path.join(INST, "bin/sbx-run"), "-q", "--", "grep", "-ch", "^# changed", "/etc/services", "/etc/vim/below"]
     r = subprocess.run([*sbx.world.ns(), "unshare", "-m", "sh", "-c", script, "sh", sbx.tmp, *argv], env=sbx.env(),
                        capture_output=True, text=True, timeout=60)
-    assert (r.stdout, r.stderr) == ("0\n1\n1\n2\n", ""), r
+    assert (r.stdout, r.stderr) == ("0\n0\n1\n1\n1\n1\n2\n2\n", ""), r
     assert not sbx.leftovers()

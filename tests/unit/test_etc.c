@@ -155,7 +155,6 @@ static void test_screened_below(void **state)
 	plan_world_write(w, "root/etc/chromium.d/default-flags", "export FLAGS=--x\n", 0644);
 	assert_true(there(prepare(w), "chromium.d/default-flags"));
 	assert_false(there(etc_op(w)->source.fd, "chromium.d/apikeys"));
-	plan_world_write(w, "root/etc/chromium.d/new", "", 0644);
 	plan_world_write(w, "root/etc/chromium.d/apikeys", "export ID=x\n", 0644);
 	assert_true(there(prepare(w), "chromium.d/apikeys"));
 }
@@ -177,7 +176,6 @@ static void test_added(void **state)
 	expect_text(prepare(w), "chromium/policies/managed/host.json", "host");
 	expect_text(etc_op(w)->source.fd, "chromium/policies/managed/sbx.json", "EncryptedClientHello");
 	plan_world_write(w, "root/etc/chromium/policies/managed/sbx.json", "mine", 0644);
-	plan_world_write(w, "root/etc/timezone", "another key", 0644);
 	expect_text(prepare(w), "chromium/policies/managed/sbx.json", "mine");
 	snprintf(path, sizeof(path), "%s/chromium", plan_world_path(w, "root/etc"));
 	assert_int_equal(rename(path, plan_world_path(w, "root/etc/elsewhere")), 0);
@@ -210,6 +208,16 @@ static void test_reuse(void **state)
 	prepare(w);
 	assert_true(there(etc_op(w)->source.fd, "services"));
 	assert_int_equal(count_dirs(w), 5);
+	assert_int_equal(mkdir(plan_world_path(w, "root/etc/vim"), 0755), 0);
+	assert_int_equal(mkdir(plan_world_path(w, "root/etc/vim/below"), 0755), 0);
+	plan_world_write(w, "root/etc/vim/below/file", "before", 0644);
+	expect_text(prepare(w), "vim/below/file", "before");
+	plan_world_write(w, "root/etc/vim/below/file", "after", 0644); /* in place */
+	expect_text(prepare(w), "vim/below/file", "after");
+	plan_world_link(w, "root/etc/papersize", plan_world_path(w, "home/project/data.txt"));
+	expect_text(prepare(w), "papersize", "");
+	plan_world_write(w, "home/project/data.txt", "of the target", 0644); /* it is copied */
+	expect_text(prepare(w), "papersize", "of the target");
 }
 
 /* What somebody else could have written is not used. */
