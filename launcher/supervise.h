@@ -4,10 +4,6 @@
 
 #include "launcher/run.h"
 
-/* For how long a wait that is near its end does not sleep (sys/linger.h): the probes take less, and so does a command
- * that only starts something and is gone. */
-#define SBX_SUPERVISE_LINGER_US 2000
-
 /* What a wait is for. Every wait also ends when the sandbox can no longer come to it. */
 enum sbx_wait {
 	SBX_WAIT_STAGE,    /* STAGE_READY */

@@ -310,7 +310,7 @@ def ran_ns(pid):
 
 
 def test_waiting_takes_no_processor(sbx, sandbox):
-    """Who waits for what comes at once does not sleep (sys/linger.h), and who waits for a command soon does."""
+    """While the command runs, every process of sbx sleeps until something happens."""
     p = sbx.popen(["--allow", "allowed.test"], ["sh", "-c", "echo up; exec sleep 30"], root=sandbox)
     try:
         assert p.stdout.readline() == "up\n"
