@@ -33,8 +33,6 @@
 #include "sys/proc.h"
 #include "sys/seccomp.h"
 
-#define FILTER_AFTER_MS 50
-
 struct factory {
 	int launcher, broker, signals;
 	pid_t child;
@@ -198,20 +196,6 @@ static bool has_terminal(void)
 	return tty >= 0;
 }
 
-/* To install the filter takes 0.1 ms of a processor that is wanted: it is done before the first thing that comes is looked
- * at, and soon in any case. Until then there is nothing to filter: we only wait. */
-static void wait_for_something(const struct factory *f)
-{
-	struct pollfd p[] = {
-		{ .fd = f->signals, .events = POLLIN },
-		{ .fd = f->launcher, .events = POLLIN },
-		{ .fd = f->broker, .events = POLLIN }, /* negative: ignored */
-	};
-
-	if (poll(p, SBX_N_ELEMENTS(p), FILTER_AFTER_MS) > 0 && (p[1].revents & POLLHUP))
-		_exit(0); /* the end, as in on_launcher() */
-}
-
 _Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const struct sbx_orders *orders,
 				uint64_t limit_ms)
 {
@@ -228,10 +212,8 @@ _Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const str
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (f.signals < 0 || sbx_fd_set_nonblocking(launcher) < 0 ||
-	    (broker >= 0 && sbx_fd_set_nonblocking(broker) < 0) || shed(&f) < 0)
-		_exit(125);
-	wait_for_something(&f);
-	if (sbx_seccomp_install(orders->n_publish ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY, &err) < 0)
+	    (broker >= 0 && sbx_fd_set_nonblocking(broker) < 0) || shed(&f) < 0 ||
+	    sbx_seccomp_install(orders->n_publish ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY, &err) < 0)
 		_exit(125);
 	for (;;) {
 		struct pollfd p[] = {

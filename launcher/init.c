@@ -49,9 +49,6 @@
 #include "launcher/init_probes.h"
 #include "launcher/init_programs.h"
 #include "sys/landlock.h"
-#include "sys/linger.h"
-
-#define LINGER_US 1500 /* the release comes in less, once the verdicts are right */
 
 enum {
 	EXIT_NOT_SET_UP = 125,
@@ -172,10 +169,8 @@ static void self_test(struct init *in)
 
 static void wait_for_release(struct init *in)
 {
-	struct pollfd p = { .fd = in->ctl_fd, .events = POLLIN };
 	uint32_t value;
 
-	sbx_linger_poll(&p, 1, -1, LINGER_US);
 	if (sbx_msg_decode_simple(receive(in), SBX_MSG_RELEASE, &value) < 0)
 		_exit(EXIT_NOT_SET_UP);
 }

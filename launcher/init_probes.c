@@ -27,9 +27,6 @@
 #include "base/addr.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "sys/linger.h"
-
-#define LINGER_US 1500 /* the broker answers in less */
 
 static const struct sbx_probe_ops ops_table[] = {
 	[SBX_PROBE_DNS_REFUSED] = { SBX_PHASE_ASK, sbx_probe_dns_refused,
@@ -207,7 +204,7 @@ static void wait_for_answers(struct sbx_probe_run *runs, size_t n, uint32_t time
 		int ready = poll(p, n_fds, 0);
 
 		if (ready == 0 && !close_one(runs, n))
-			ready = sbx_linger_poll(p, n_fds, wait_ms, LINGER_US);
+			ready = poll(p, n_fds, wait_ms);
 		if (ready <= 0)
 			continue; /* a deadline, or EINTR: gather() looks at the clock */
 		for (size_t i = 0; i < n_fds; i++)

@@ -148,7 +148,6 @@ struct sbx_run {
 	int signal_fd, wall_fd;
 	int cpus_error;       /* -errno: the command may not use all of cpus */
 	int watch_error;      /* -errno: there is no init_pidfd */
-	uint64_t linger_until_us; /* monotonic: a short command has ended by then (sys/linger.h); 0: not waited for so */
 	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
 	int interrupted;      /* signal that ended the run before the release */
 	bool released, wall_expired, command_exited, protocol_broken;

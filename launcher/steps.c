@@ -12,14 +12,12 @@
  * network and the launcher the rest;
  * init, at the end of that chain, does nothing before it gets its probes, which are sent when the
  * firewall has been read back and the broker has its policy. The database is opened meanwhile. On two
- * processors all of this is work for both, so who waits for what comes at once does not sleep (sys/linger.h),
- * and what nobody waits for yet comes last.
+ * processors all of this is work for both, so what nobody waits for yet comes last.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,16 +46,13 @@
 #include "launcher/supervise.h"
 #include "launcher/view.h"
 #include "sys/cpus.h"
-#include "sys/linger.h"
 #include "sys/proc.h"
 #include "sys/seccomp.h"
 #include "sys/userns.h"
 
 #define STAGE_TIMEOUT_MS 10000
 #define PID1_TIMEOUT_MS 1000
-#define PID1_LINGER_US 1500 /* it takes less where the command is all there was */
 #define RELEASE_TIMEOUT_MS 5000
-#define BROKER_FIRST_MS 2 /* on a processor that we share */
 #define SELFTEST_TIMEOUT_MS 20000 /* all probes; each has its own, shorter one */
 
 static int send_simple(int fd, enum sbx_msg_type type)
@@ -121,10 +116,8 @@ static int stage_apply(struct sbx_run *r)
 static void wait_until_empty(struct sbx_run *r)
 {
 	struct pollfd p = { .fd = r->pid1_fd, .events = POLLIN };
-	uint32_t linger_us = r->others.known ? PID1_LINGER_US : 0;
 
-	if (r->stage_pid > 0 && (r->pid1_fd < 0 || sbx_linger_poll(&p, 1, PID1_TIMEOUT_MS, linger_us) != 1 ||
-				 !(p.revents & POLLIN))) {
+	if (r->stage_pid > 0 && (r->pid1_fd < 0 || poll(&p, 1, PID1_TIMEOUT_MS) != 1 || !(p.revents & POLLIN))) {
 		sbx_stage_kill(r);
 		sbx_proc_reap(&r->stage_pid);
 	}
@@ -156,7 +149,7 @@ static void protect_end(struct sbx_run *r)
 void sbx_run_reap(struct sbx_run *r)
 {
 	sbx_proc_reap(&r->stage_pid);
-	sbx_proc_reap_soon(&r->guard_pid);
+	sbx_proc_reap(&r->guard_pid);
 }
 
 /* The sandbox has ended, or does (ends_by_itself), or SIGKILL went to the stage, and the broker said its last, so what is
@@ -427,10 +420,6 @@ static int selftest_apply(struct sbx_run *r)
 
 	if (e == 0)
 		e = send_probes(r);
-	if (r->others.known) {
-		sbx_supervise(r, SBX_WAIT_BROKER_READY, BROKER_FIRST_MS); /* whatever becomes of it is seen below */
-		sched_yield();	/* the probes wait for its first answers */
-	}
 	if (e == 0)
 		e = sbx_record_begin(r);
 	r->orders = sbx_orders_free(r->orders); /* the stage has its own mapping; at the end it would be waited for */
@@ -508,7 +497,6 @@ static int release_apply(struct sbx_run *r)
 		return e < 0 ? e : -EPIPE;
 	}
 	r->released = true;
-	r->linger_until_us = r->others.known ? sbx_clock_monotonic_us() + SBX_SUPERVISE_LINGER_US : 0;
 	r->outcome = SBX_OUTCOME_DONE;
 	sbx_record_released(r);
 	sbx_announce_ready(r); /* who heard it finds the row */

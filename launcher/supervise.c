@@ -28,7 +28,6 @@
 #include "launcher/record.h"
 #include "launcher/signals.h"
 #include "launcher/stage.h"
-#include "sys/linger.h"
 #include "sys/proc.h"
 
 #define PACKETS_PER_TURN 64
@@ -375,8 +374,6 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 	switch (what) {
 	case SBX_WAIT_STAGE:
 		return r->stage_ready;
-	case SBX_WAIT_BROKER_READY:
-		return r->broker_ready;
 	case SBX_WAIT_SELFTEST:
 		if (init_ended(r))
 			return -1;
@@ -410,18 +407,7 @@ static bool waits_for_command(const struct sbx_run *r)
 	return r->released && !r->command_exited && !r->exit_by_stage && !r->command_gone;
 }
 
-/* While nothing but the self-test is left to wait for, and there is more than one processor for it and us; and for as
- * long as a short command takes. */
-static uint32_t linger_us(const struct sbx_run *r, enum sbx_wait what, uint64_t now)
-{
-	bool tested = what == SBX_WAIT_SELFTEST && r->init_hello && r->mounts_checked;
-
-	if (what == SBX_WAIT_COMMAND)
-		return r->linger_until_us > now ? (uint32_t)(r->linger_until_us - now) : 0;
-	return r->others.known && (tested || what == SBX_WAIT_RELEASE) ? SBX_SUPERVISE_LINGER_US : 0;
-}
-
-static int turn(struct sbx_run *r, enum sbx_wait what, uint64_t deadline_us)
+static int turn(struct sbx_run *r, uint64_t deadline_us)
 {
 	struct pollfd p[N_FIXED + SBX_PLAN_GRANTS_MAX] = {
 		{ .fd = r->stage_gone ? -1 : r->stage_fd, .events = POLLIN },
@@ -435,12 +421,12 @@ static int turn(struct sbx_run *r, enum sbx_wait what, uint64_t deadline_us)
 	/* The broker last: what it tells is written. */
 	void (*const handlers[])(struct sbx_run *) = { on_stage,      on_init,	  on_signal,		  on_wall_clock,
 						       on_command, sbx_run_attach_changed, on_broker };
-	uint64_t now = sbx_clock_monotonic_us();
+	uint64_t now;
 
 	_Static_assert(SBX_N_ELEMENTS(handlers) == N_FIXED, "a handler for each");
 	for (size_t i = 0; i < r->n_caretakers; i++)
 		p[N_FIXED + i] = (struct pollfd){ .fd = r->caretakers[i].gone ? -1 : r->caretakers[i].fd, .events = POLLIN };
-	if (sbx_linger_poll(p, N_FIXED + r->n_caretakers, poll_timeout(r, deadline_us), linger_us(r, what, now)) < 0)
+	if (poll(p, N_FIXED + r->n_caretakers, poll_timeout(r, deadline_us)) < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (size_t i = 0; i < N_FIXED; i++)
 		if (p[i].revents)
@@ -471,7 +457,7 @@ int sbx_supervise(struct sbx_run *r, enum sbx_wait what, uint32_t timeout_ms)
 			return a > 0 ? 0 : 1;
 		if (deadline_us && sbx_clock_monotonic_us() >= deadline_us)
 			return -ETIMEDOUT;
-		error = turn(r, what, deadline_us);
+		error = turn(r, deadline_us);
 		if (error < 0)
 			return error;
 	}

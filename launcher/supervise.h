@@ -4,14 +4,9 @@
 
 #include "launcher/run.h"
 
-/* For how long a wait that is near its end does not sleep (sys/linger.h): the probes take less, and so does a command
- * that only starts something and is gone. */
-#define SBX_SUPERVISE_LINGER_US 2000
-
 /* What a wait is for. Every wait also ends when the sandbox can no longer come to it. */
 enum sbx_wait {
 	SBX_WAIT_STAGE,    /* STAGE_READY */
-	SBX_WAIT_BROKER_READY, /* it has its policy */
 	SBX_WAIT_SELFTEST, /* every verdict, MOUNTS_CHECKED, and the broker's READY */
 	SBX_WAIT_RELEASE,  /* the broker's word that it has put the self-test behind it */
 	SBX_WAIT_COMMAND,  /* its end: COMMAND_EXIT, or the kernel's word, whichever is first */

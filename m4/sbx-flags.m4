@@ -222,25 +222,6 @@ AC_DEFUN([SBX_FLAGS], [
 	AM_CONDITIONAL([SBX_FUZZERS], [test "$enable_fuzzers" != no])
 ])
 
-dnl Relative relocations as a bitmap (DT_RELR): a static program applies thousands of them each time it starts, and that
-dnl way it takes 75 us less. Only running one tells whether the C library's start code knows them (glibc 2.36).
-AC_DEFUN([SBX_RELR], [
-	SBX_RELR_LDFLAGS=
-	AS_IF([test "$sbx_static_pie" = yes], [
-		AC_MSG_CHECKING([whether static programs can have packed relocations])
-		sbx_save_LDFLAGS=$LDFLAGS
-		LDFLAGS="$LDFLAGS $SBX_LDFLAGS -static-pie -Wl,-z,pack-relative-relocs"
-		AC_RUN_IFELSE([AC_LANG_PROGRAM(
-			[[static int a = 1, b = 2; int *volatile table[] = { &a, &b, &a, &b };]],
-			[[return *table[0] + *table[3] == 3 ? 0 : 1;]])],
-			[SBX_RELR_LDFLAGS=-Wl,-z,pack-relative-relocs
-			AC_MSG_RESULT([yes])],
-			[AC_MSG_RESULT([no])],
-			[AC_MSG_RESULT([not when cross-compiling])])
-		LDFLAGS=$sbx_save_LDFLAGS
-	])
-])
-
 dnl SBX_STATIC_PROGRAM(PREFIX, NAME, LIBRARIES, FUNCTIONS, PROLOGUE): link the program sbx-NAME without ld.so where
 dnl its libraries have archives (FUNCTIONS, one of each, are found) and a static program can still be
 dnl position independent: SBX_PREFIX_LDFLAGS, the conditional SBX_PREFIX_STATIC and the word static-NAME
@@ -263,7 +244,7 @@ AC_DEFUN([SBX_STATIC_PROGRAM], [
 			[$5
 			m4_foreach_w([sbx_function], [$4], [void sbx_function (void); ])],
 			[m4_foreach_w([sbx_function], [$4], [sbx_function (); ])])],
-			[SBX_$1_LDFLAGS="-static-pie $SBX_RELR_LDFLAGS"
+			[SBX_$1_LDFLAGS=-static-pie
 			sbx_$2_static=yes
 			SBX_HARDENING="$SBX_HARDENING static-$2"
 			AC_MSG_RESULT([yes])],
@@ -280,7 +261,6 @@ AC_DEFUN([SBX_STATIC_PROGRAM], [
 dnl What the C library could not do in a static program is not asked of it: src/broker/no_nss.c,
 dnl launcher/no_loader.c, launcher/getent.c. libmnl has no archive: src/sys/mnl_static.c.
 AC_DEFUN([SBX_STATIC_PROGRAMS], [
-	AC_REQUIRE([SBX_RELR])
 	SBX_STATIC_PROGRAM([BROKER], [broker], [$CARES_LIBS $EVENT_LIBS],
 		[ares_library_init event_base_new])
 	SBX_STATIC_PROGRAM([RUN], [run],

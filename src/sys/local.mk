@@ -36,7 +36,6 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/ids.c \
 	%reldir%/journal.c %reldir%/journal.h \
 	%reldir%/landlock.c %reldir%/landlock.h \
-	%reldir%/linger.c %reldir%/linger.h \
 	%reldir%/memfd.c \
 	%reldir%/notify.c %reldir%/notify.h \
 	%reldir%/path.c %reldir%/path.h \

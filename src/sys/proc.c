@@ -90,7 +90,6 @@ pid_t sbx_proc_clone_into(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct 
 }
 
 #define SPAWN_STACK_SIZE (64u << 10)
-#define REAP_LINGER_US	 300
 
 struct spawn {
 	void (*fn)(void *arg);
@@ -176,17 +175,6 @@ void sbx_proc_reap(pid_t *pid)
 	while (*pid > 0 && waitpid(*pid, &status, 0) < 0 && errno == EINTR)
 		;
 	*pid = 0;
-}
-
-void sbx_proc_reap_soon(pid_t *pid)
-{
-	uint64_t end = sbx_clock_monotonic_us() + REAP_LINGER_US;
-	int status;
-
-	for (; *pid > 0 && sbx_clock_monotonic_us() < end; sched_yield())
-		if (waitpid(*pid, &status, WNOHANG) == *pid)
-			*pid = 0;
-	sbx_proc_reap(pid);
 }
 
 static struct timespec now(clockid_t clock)

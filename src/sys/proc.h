@@ -80,8 +80,6 @@ int sbx_proc_arrange_fds(const int *fds, const int *numbers, size_t n);
 
 /* Wait for child *pid, if it is positive, and make it 0. */
 void sbx_proc_reap(pid_t *pid);
-/* The same, of one that is ending at this moment: as in sys/linger.h. */
-void sbx_proc_reap_soon(pid_t *pid);
 
 /* The wait status of a process that was reaped, by anybody: poll() says POLLHUP. 0 or -errno: it was not, or the
  * kernel does not tell (before Linux 6.15). */

@@ -287,7 +287,7 @@ def test_umask(sbx, sandbox, mask):
 
 
 def test_helpers_are_confined(sbx, sandbox):
-    """The stage's filter comes before the first thing that it looks at, and soon in any case (factory.c)."""
+    """The stage installs its filter when its work is done, which may be just after the release."""
     p = sbx.popen(["--allow", "allowed.test"], ["sh", "-c", "echo up; exec sleep 30"], root=sandbox)
     try:
         assert p.stdout.readline() == "up\n"
@@ -310,7 +310,7 @@ def ran_ns(pid):
 
 
 def test_waiting_takes_no_processor(sbx, sandbox):
-    """Who waits for what comes at once does not sleep (sys/linger.h), and who waits for a command soon does."""
+    """While the command runs, every process of sbx sleeps until something happens."""
     p = sbx.popen(["--allow", "allowed.test"], ["sh", "-c", "echo up; exec sleep 30"], root=sandbox)
     try:
         assert p.stdout.readline() == "up\n"

@@ -27,7 +27,6 @@
 #include "base/cleanup.h"
 #include "sys/cpus.h"
 #include "sys/landlock.h"
-#include "sys/linger.h"
 #include "sys/proc.h"
 #include "sys/userns.h"
 #include "tests/unit/scratch.h"
@@ -621,49 +620,6 @@ static void test_cpus(void **state)
 	assert_false(now.known);
 }
 
-/* --- who lingers --- */
-
-/* As poll(2), whatever is asked for: what is there is seen at once, what comes is seen when it comes, and time ends. */
-static void test_linger(void **state)
-{
-	static const uint32_t lingers[] = { 0, 500, 20000 };
-	uint64_t begun;
-	int fds[2];
-
-	(void)state;
-	assert_int_equal(pipe(fds), 0);
-	for (size_t i = 0; i < SBX_N_ELEMENTS(lingers); i++) {
-		struct pollfd p[] = { { .fd = fds[0], .events = POLLIN }, { .fd = -1, .events = POLLIN } };
-		char byte;
-		pid_t pid;
-
-		begun = sbx_clock_monotonic_us();
-		assert_int_equal(sbx_linger_poll(p, 2, 0, lingers[i]), 0);
-		assert_true(sbx_clock_monotonic_us() - begun < 15000); /* it does not linger who has no time */
-		begun = sbx_clock_monotonic_us();
-		assert_int_equal(sbx_linger_poll(p, 2, 5, lingers[i]), 0);
-		assert_true(sbx_clock_monotonic_us() - begun >= 5000);
-
-		pid = fork();
-		if (pid == 0) {
-			usleep(10000);
-			CHECK(write(fds[1], "x", 1) == 1);
-			_exit(0);
-		}
-		assert_int_equal(sbx_linger_poll(p, 2, -1, lingers[i]), 1);
-		assert_int_equal(p[0].revents, POLLIN);
-		assert_int_equal(p[1].revents, 0);
-		reap_ok(pid);
-		assert_int_equal(sbx_linger_poll(p, 2, -1, lingers[i]), 1);
-		assert_int_equal(read(fds[0], &byte, 1), 1);
-	}
-	close(fds[1]);
-	assert_int_equal(sbx_linger_poll(&(struct pollfd){ .fd = fds[0] }, 1, -1, 500), 1);
-	close(fds[0]);
-	assert_int_equal(sbx_linger_poll(NULL, 1, 1000, 500), -1);
-	assert_int_equal(errno, EFAULT);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -686,7 +642,6 @@ int main(void)
 		cmocka_unit_test(test_directory_scope),
 		cmocka_unit_test(test_cpus),
 		cmocka_unit_test(test_cpus_of_who_is_limited),
-		cmocka_unit_test(test_linger),
 	};
 
 	return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
