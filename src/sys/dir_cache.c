@@ -26,7 +26,6 @@
 #define WORTH_IT    4096u  /* entries newly read: fewer are read faster than written */
 #define EACH_DIR    16u	/* as many as opening one costs */
 #define SETTLED_S   5
-#define LARGE	    1000u /* entries */
 
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
@@ -186,11 +185,6 @@ bool sbx_dir_cache_is_filled(struct sbx_dir_cache *c)
 	return c->n_kept > 0;
 }
 
-bool sbx_dir_cache_is_large(const struct sbx_dir_cache *c)
-{
-	return c->n_kept >= LARGE;
-}
-
 static void append(struct entries *e, const struct entry *new)
 {
 	if (e->n == e->room) {
@@ -277,28 +271,6 @@ void sbx_dir_cache_add(struct sbx_dir_cache *c, int fd, const struct stat *st, u
 	e.n_entries = n_entries;
 	append(&c->seen, &e);
 	c->n_new += EACH_DIR + n_entries;
-}
-
-struct sbx_dir_cache *sbx_dir_cache_share(struct sbx_dir_cache *c)
-{
-	struct sbx_dir_cache *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	sbx_dir_cache_is_filled(c); /* read now, by one */
-	s->fd = -1;
-	s->settled_s = c->settled_s;
-	s->kept = c->kept; /* c's */
-	s->n_kept = c->n_kept;
-	return s;
-}
-
-void sbx_dir_cache_merge(struct sbx_dir_cache *c, struct sbx_dir_cache *shared)
-{
-	for (size_t i = 0; i < shared->seen.n; i++)
-		append(&c->seen, &shared->seen.v[i]);
-	c->n_new += shared->n_new;
-	sbx_dir_cache_free(shared);
 }
 
 /* --- storing --- */

@@ -39,14 +39,6 @@ bool sbx_dir_cache_has(struct sbx_dir_cache *c, const struct stat *st, uint64_t 
 /* It was read to its end: @fd, @st and @mount from before that. */
 void sbx_dir_cache_add(struct sbx_dir_cache *c, int fd, const struct stat *st, uint64_t mount, uint32_t n_entries);
 
-/* Was the file read, and is there much in it? */
-bool sbx_dir_cache_is_large(const struct sbx_dir_cache *c);
-
-/* One that has the same and can be asked and added to at the same time, by another thread; merged into @c and gone
- * afterwards. NULL: no memory. */
-struct sbx_dir_cache *sbx_dir_cache_share(struct sbx_dir_cache *c);
-void sbx_dir_cache_merge(struct sbx_dir_cache *c, struct sbx_dir_cache *shared);
-
 /* Is there enough that is new? */
 bool sbx_dir_cache_is_worth_storing(const struct sbx_dir_cache *c);
 

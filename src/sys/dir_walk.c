@@ -2,10 +2,6 @@
 /*
  * The walk. Depth first, by descriptors: what is renamed meanwhile is found at its old place, its new one or not at
  * all; nothing outside the root is ever entered. Names are compared only with those that begin with the same byte.
- *
- * A large tree is walked by two threads. The second one takes every other directory of a listing and only says whether
- * there is nothing to tell of in it; where there is, the first one goes there itself. So what is found is told by one
- * thread, and the second decides nothing.
  */
 #include "sys/dir_walk.h"
 
@@ -13,8 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +21,6 @@
 #define BUFFER_BYTES 32768
 #define FEW	     64 /* directories: read without asking what is known of them */
 #define LARGE	     32768 /* bytes of a directory */
-#define LARGE_TREE   100 /* directories */
-#define WORTH_SHARING 64 /* directories in a listing; a thread costs as much as reading 5 */
-#define WORTH_MORE    8	 /* the same in a tree that is known to be large */
-#define LISTED_MAX   (BUFFER_BYTES / 24) /* by the size of the smallest entry */
-#define STACK_BYTES  (256 * 1024)
 
 /* As getdents64(2) writes it. */
 struct entry {
@@ -53,23 +42,7 @@ struct walk {
 	char path[PATH_MAX];
 	size_t n_path;
 	size_t n_dirs, n_known; /* met: directories, names */
-	struct helper *helper;	/* NULL: not yet */
-	bool alone;		/* no helper: this is one, or it is at work */
 };
-
-/* The second thread, and what it is at. */
-struct helper {
-	struct walk walk;
-	struct sbx_dir_walk rules;
-	int dir;
-	const char *listing;
-	ssize_t n_listing;
-	unsigned int level;
-	atomic_bool stop;
-	/* Of each directory in the listing, in order: entries in it, when there is nothing to tell of; else UNCLEAR. */
-	uint32_t n_entries[LISTED_MAX];
-};
-#define UNCLEAR UINT32_MAX
 
 static int compare(const void *a, const void *b)
 {
@@ -198,169 +171,21 @@ static int look_at(struct walk *w, int dir, const struct entry *e, unsigned int 
 	return told < 0 ? told : r;
 }
 
-/* --- the second thread --- */
-
-static const struct entry *next_entry(const char *listing, ssize_t n, ssize_t *pos)
-{
-	const struct entry *e;
-
-	do {
-		if (*pos >= n)
-			return NULL;
-		e = (const void *)(listing + *pos);
-		*pos += e->len;
-	} while (strcmp(e->name, ".") == 0 || strcmp(e->name, "..") == 0);
-	return e;
-}
-
-/* A directory that either thread may take. */
-static bool is_shared(const struct walk *w, const struct entry *e)
-{
-	return e->type == DT_DIR && !find(w, e->name);
-}
-
-static int give_up(void *userdata, const char *path, const char *name, const struct stat *st)
-{
-	(void)userdata;
-	(void)path;
-	(void)name;
-	(void)st;
-	return -EXDEV;
-}
-
-static void *help(void *userdata)
-{
-	struct helper *h = userdata;
-	const struct entry *e;
-	ssize_t pos = 0;
-
-	for (size_t i = 0; (e = next_entry(h->listing, h->n_listing, &pos)) && !atomic_load(&h->stop);) {
-		uint64_t n_left = h->rules.n_left;
-
-		if (!is_shared(&h->walk, e))
-			continue;
-		h->walk.n_path = 0;
-		if (i++ % 2 && walk_dir(&h->walk, h->dir, e->name, h->level) == 0)
-			h->n_entries[i - 1] = (uint32_t)(n_left - h->rules.n_left);
-	}
-	return NULL;
-}
-
-static struct helper *new_helper(const struct walk *w)
-{
-	struct helper *h = calloc(1, sizeof(*h));
-
-	if (!h)
-		return NULL;
-	h->rules = *w->rules;
-	h->rules.cache = w->rules->cache ? sbx_dir_cache_share(w->rules->cache) : NULL;
-	h->walk = (struct walk){ .rules = &h->rules, .hit = give_up, .uid = w->uid, .n_names = w->n_names,
-				 .n_dirs = w->n_dirs, .alone = true };
-	memcpy(h->walk.first, w->first, sizeof(h->walk.first));
-	return h;
-}
-
-static bool is_large(const struct walk *w)
-{
-	return w->rules->changed_since || w->n_dirs > LARGE_TREE ||
-	       (w->rules->cache && sbx_dir_cache_is_large(w->rules->cache));
-}
-
-/* False: nobody helps. */
-static bool begin_help(struct walk *w, int dir, unsigned int level, ssize_t n, pthread_t *ret_thread)
-{
-	struct helper *h;
-	const struct entry *e;
-	pthread_attr_t attr;
-	size_t n_shared = 0;
-	bool begun;
-
-	if (w->alone || level + 1 >= w->rules->depth)
-		return false;
-	for (ssize_t pos = 0; (e = next_entry(w->buffers[level], n, &pos));)
-		n_shared += is_shared(w, e);
-	if (n_shared < (is_large(w) ? WORTH_MORE : WORTH_SHARING) || (!w->helper && !(w->helper = new_helper(w))))
-		return false;
-	h = w->helper;
-	h->dir = dir;
-	h->listing = w->buffers[level];
-	h->n_listing = n;
-	h->level = level + 1;
-	h->rules.n_left = w->rules->n_left < UNCLEAR ? w->rules->n_left : UNCLEAR - 1;
-	atomic_store(&h->stop, false);
-	memset(h->n_entries, 0xff, n_shared * sizeof(h->n_entries[0]));
-	if (pthread_attr_init(&attr) != 0)
-		return false;
-	begun = pthread_attr_setstacksize(&attr, STACK_BYTES) == 0 && pthread_create(ret_thread, &attr, help, h) == 0;
-	pthread_attr_destroy(&attr);
-	w->alone = begun;
-	return begun;
-}
-
-/* What the second thread left, and what it did not: every other shared directory of the listing. */
-static int take_over(struct walk *w, int dir, unsigned int level, ssize_t n)
-{
-	const struct entry *e;
-	ssize_t pos = 0;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && (e = next_entry(w->buffers[level], n, &pos));) {
-		uint32_t n_entries;
-
-		if (!is_shared(w, e) || i++ % 2 == 0)
-			continue;
-		n_entries = w->helper->n_entries[i - 1];
-		if (n_entries == UNCLEAR)
-			r = look_at(w, dir, e, level);
-		else if (w->rules->n_left < n_entries)
-			r = SBX_DIR_WALK_E_LIMIT;
-		else
-			w->rules->n_left -= n_entries;
-	}
-	return r;
-}
-
-static void forget_helper(struct walk *w)
-{
-	struct helper *h = w->helper;
-
-	if (!h)
-		return;
-	if (h->rules.cache)
-		sbx_dir_cache_merge(w->rules->cache, h->rules.cache);
-	for (size_t i = 0; i < SBX_N_ELEMENTS(h->walk.buffers); i++)
-		free(h->walk.buffers[i]);
-	free(h);
-}
-
-/* --- the first --- */
-
 static int walk_listing(struct walk *w, int dir, unsigned int level, ssize_t n)
 {
-	pthread_t thread;
-	bool helped = begin_help(w, dir, level, n, &thread);
-	const struct entry *e;
-	ssize_t pos = 0;
-	size_t n_shared = 0;
 	int r = 0;
 
-	while (r == 0 && (e = next_entry(w->buffers[level], n, &pos))) {
-		if (w->rules->n_left == 0) {
-			r = SBX_DIR_WALK_E_LIMIT;
-			break;
-		}
+	for (ssize_t pos = 0; pos < n && r == 0;) {
+		const struct entry *e = (const void *)(w->buffers[level] + pos);
+
+		pos += e->len;
+		if (strcmp(e->name, ".") == 0 || strcmp(e->name, "..") == 0)
+			continue;
+		if (w->rules->n_left == 0)
+			return SBX_DIR_WALK_E_LIMIT;
 		w->rules->n_left--;
-		if (!helped || !is_shared(w, e) || n_shared++ % 2 == 0)
-			r = look_at(w, dir, e, level);
+		r = look_at(w, dir, e, level);
 	}
-	if (!helped)
-		return r;
-	if (r != 0)
-		atomic_store(&w->helper->stop, true);
-	pthread_join(thread, NULL);
-	if (r == 0)
-		r = take_over(w, dir, level, n); /* what the helper said is read until the end of this */
-	w->alone = false;
 	return r;
 }
 
@@ -502,7 +327,6 @@ int sbx_dir_walk(int root_fd, struct sbx_dir_walk *rules, sbx_dir_walk_hit hit, 
 		return tell_closed(&w, &st);
 	index_names(&w);
 	r = walk_dir(&w, root_fd, ".", 0);
-	forget_helper(&w);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(w.buffers); i++)
 		free(w.buffers[i]);
 	return r;
