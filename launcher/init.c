@@ -31,8 +31,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -70,11 +70,7 @@ struct init {
 
 static _Noreturn void die(const char *why)
 {
-	static const char prefix[] = "sbx-init: ";
-
-	if (write(STDERR_FILENO, prefix, sizeof(prefix) - 1) < 0 ||
-	    write(STDERR_FILENO, why, strlen(why)) < 0 || write(STDERR_FILENO, "\n", 1) < 0)
-		_exit(EXIT_NOT_SET_UP);
+	dprintf(STDERR_FILENO, "sbx-init: %s\n", why);
 	_exit(EXIT_NOT_SET_UP);
 }
 
@@ -224,72 +220,6 @@ static void confine(const struct init *in)
 		die("cannot confine the command to the sandbox (Landlock)");
 }
 
-/* --- the exec, as execvp(3) does it --- */
-
-/* A file without a format is /bin/sh's, as for a shell; its name goes where ours are no longer needed. */
-static void exec_file(char **command, const char *path)
-{
-	static char shell[] = "/bin/sh";
-
-	execve(path, command, environ);
-	if (errno != ENOEXEC)
-		return;
-	command[-1] = shell;
-	command[0] = (char *)(uintptr_t)path;
-	execve(shell, command - 1, environ);
-}
-
-static const char *search_path(void)
-{
-	for (char **e = environ; *e; e++)
-		if (strncmp(*e, "PATH=", 5) == 0)
-			return *e + 5;
-	return "/bin:/usr/bin";
-}
-
-/* Is it worth looking further when a candidate gave this error? */
-static bool is_elsewhere(int e)
-{
-	return e == EACCES || e == ENOENT || e == ENOTDIR || e == ESTALE || e == ENODEV ||
-	       e == ETIMEDOUT;
-}
-
-/* Returns only when it failed, with the reason in errno: EACCES when anything was found. */
-static void exec_command(struct init *in)
-{
-	const char *name = in->command[0], *dir = search_path();
-	const size_t n_name = strlen(name), n_max = sizeof(in->packet) - NAME_MAX - 2;
-	char *path = (char *)in->packet;
-	bool denied = false;
-
-	if (name[strcspn(name, "/")] == '/') {
-		exec_file(in->command, name);
-		return;
-	}
-	errno = n_name ? ENAMETOOLONG : ENOENT;
-	if (n_name == 0 || n_name > NAME_MAX)
-		return;
-	for (;;) {
-		size_t n = strcspn(dir, ":"), at = 0;
-
-		if (n < n_max) {
-			memcpy(path, dir, n);
-			at = n;
-			if (n)
-				path[at++] = '/'; /* an empty one is the current directory */
-			memcpy(path + at, name, n_name + 1);
-			exec_file(in->command, path);
-			if (!is_elsewhere(errno))
-				return;
-			denied = denied || errno == EACCES;
-		}
-		if (!dir[n])
-			break;
-		dir += n + 1;
-	}
-	errno = denied ? EACCES : ENOENT;
-}
-
 /* Returns only when the exec failed: the exit status. */
 static int become_command(struct init *in)
 {
@@ -297,7 +227,7 @@ static int become_command(struct init *in)
 	ssize_t n;
 
 	unblock_signals();
-	exec_command(in);
+	execvp(in->command[0], in->command); /* /bin/sh executes a file without a format */
 	m.error = (uint32_t)errno;
 	m.not_found = errno == ENOENT || errno == ENOTDIR;
 	n = sbx_msg_encode_exec_failed(&m, in->packet, sizeof(in->packet));
@@ -322,7 +252,7 @@ static _Noreturn void reap(pid_t command, bool wait_all)
 		if (pid < 0)
 			_exit(end);
 		if (WIFSTOPPED(status)) {
-			syscall(SYS_ptrace, PTRACE_DETACH, pid, 0, 0);
+			ptrace(PTRACE_DETACH, pid, NULL, NULL);
 			continue;
 		}
 		if (pid != command)
@@ -340,7 +270,7 @@ static _Noreturn void stay(pid_t command, bool wait_all)
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	if (syscall(SYS_close_range, 0, ~0u, 0) < 0 || chdir("/") < 0)
+	if (close_range(0, ~0u, 0) < 0 || chdir("/") < 0)
 		_exit(EXIT_NOT_SET_UP);
 	prctl(PR_SET_NAME, "sbx-init");
 	reap(command, wait_all);

@@ -21,12 +21,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/addr.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "sys/proc.h"
 
 static const struct sbx_probe_ops ops_table[] = {
 	[SBX_PROBE_DNS_REFUSED] = { SBX_PHASE_ASK, sbx_probe_dns_refused,
@@ -52,14 +52,6 @@ static const struct sbx_probe_ops ops_table[] = {
 };
 _Static_assert(SBX_N_ELEMENTS(ops_table) == SBX_N_PROBE_KINDS, "a function for each kind of probe");
 
-static uint64_t now_us(void)
-{
-	struct timespec t = { 0 };
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 __attribute__((format(printf, 3, 0))) static void finish(struct sbx_probe_run *r, bool ok,
 							 const char *fmt, va_list ap)
 {
@@ -67,7 +59,7 @@ __attribute__((format(printf, 3, 0))) static void finish(struct sbx_probe_run *r
 		return;
 	r->done = true;
 	r->verdict->ok = ok;
-	r->verdict->elapsed_us = (uint32_t)(now_us() - r->started_us);
+	r->verdict->elapsed_us = (uint32_t)(sbx_clock_monotonic_us() - r->started_us);
 	sbx_text_vcut(r->verdict->detail, sizeof(r->verdict->detail), fmt, ap);
 }
 
@@ -132,7 +124,7 @@ static void start_phase(struct sbx_probe_run *runs, size_t n, enum sbx_probe_pha
 	for (size_t i = 0; i < n; i++) {
 		if (runs[i].done || runs[i].ops->phase != phase)
 			continue;
-		runs[i].started_us = now_us();
+		runs[i].started_us = sbx_clock_monotonic_us();
 		runs[i].ops->start(&runs[i]);
 		if (!runs[i].ops->ready)
 			sbx_probe_fail(&runs[i], "the probe came to no verdict");
@@ -165,7 +157,7 @@ static bool close_one(struct sbx_probe_run *runs, size_t n)
 static size_t gather(struct sbx_probe_run *runs, size_t n, uint32_t timeout_ms, struct pollfd *p,
 		     struct sbx_lane **lanes, struct sbx_probe_run **owners, int *ret_wait_ms)
 {
-	uint64_t now = now_us(), wait_us = UINT64_MAX;
+	uint64_t now = sbx_clock_monotonic_us(), wait_us = UINT64_MAX;
 	size_t n_fds = 0;
 
 	for (size_t i = 0; i < n; i++) {

@@ -9,8 +9,6 @@
  * may write, but on the host's, and the loader would map what was written to one. Where a rule is for a directory on the
  * way to such a file, also on the host's mount (a grant at the top of the view), or for the file itself, it opens all the
  * same: it is tried once the rules hold, and the start is refused.
- *
- * Without a heap, as all of init.
  */
 #include "launcher/init_programs.h"
 
@@ -22,7 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -72,22 +69,16 @@ static int allow_child(int ruleset, const char *parent, const char *name)
 static int allow_children(int ruleset, const char *parent)
 {
 	SBX_AUTO_CLOSE int fd = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	union {
-		struct dirent64 align;
-		char room[2048];
-	} entries;
-	long n = 0;
+	SBX_AUTO_CLOSEDIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	int r = 0;
 
-	while (fd >= 0 && (n = syscall(SYS_getdents64, fd, &entries, sizeof(entries))) > 0)
-		for (long at = 0; at < n;) {
-			const struct dirent64 *e = (const void *)(entries.room + at);
-			int r = allow_child(ruleset, parent, e->d_name);
-
-			if (r < 0)
-				return r;
-			at += e->d_reclen;
-		}
-	return n < 0 ? -errno : 0;
+	if (!dir)
+		return fd < 0 ? 0 : -errno;
+	sbx_fd_steal(&fd); /* closedir() closes it */
+	while (r == 0 && (errno = 0, e = readdir(dir)))
+		r = allow_child(ruleset, parent, e->d_name);
+	return r < 0 ? r : -errno;
 }
 
 static int allow_stdio(int ruleset)
@@ -134,14 +125,14 @@ static bool opens(int fd, const struct stat *st)
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	again = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return again >= 0 || (st->st_uid == (uid_t)syscall(SYS_geteuid) && !(st->st_mode & S_IRUSR));
+	return again >= 0 || (st->st_uid == geteuid() && !(st->st_mode & S_IRUSR));
 }
 
 static bool is_noexec(int fd)
 {
 	struct statfs fs;
 
-	return syscall(SYS_fstatfs, fd, &fs) == 0 && (fs.f_flags & ST_NOEXEC);
+	return fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_NOEXEC);
 }
 
 static int refuse_stdio(char *why, size_t n_why)

@@ -225,28 +225,11 @@ noinst_LIBRARIES += %reldir%/libsbx-init.a
 	%reldir%/probe_kernel.c \
 	%reldir%/probe_ruleset.c
 
-# Where it can be, without a C library (bare.h): that starts faster still.
-launcher_init_libs = \
-	%reldir%/libsbx-init.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a
-if SBX_BARE
-noinst_LIBRARIES += %reldir%/libsbx-bare.a
-%canon_reldir%_libsbx_bare_a_SOURCES = \
-	%reldir%/bare.h \
-	%reldir%/bare_calls.c \
-	%reldir%/bare_start.c \
-	%reldir%/bare_text.c
-%canon_reldir%_libsbx_bare_a_CFLAGS = $(AM_CFLAGS) $(SBX_BARE_CFLAGS)
-launcher_init_libs += %reldir%/libsbx-bare.a
-
-check_PROGRAMS += tests/unit/test_bare_text
-tests_unit_test_bare_text_SOURCES = tests/unit/test_bare_text.c
-tests_unit_test_bare_text_LDADD = $(CMOCKA_LIBS)
-endif
-
 pkglibexec_PROGRAMS += %reldir%/sbx-init
 %canon_reldir%_sbx_init_SOURCES = %reldir%/init.c %reldir%/init_argv.h
 %canon_reldir%_sbx_init_LDFLAGS = $(SBX_LDFLAGS) $(SBX_INIT_LDFLAGS)
-%canon_reldir%_sbx_init_LDADD = $(launcher_init_libs)
+%canon_reldir%_sbx_init_LDADD = \
+	%reldir%/libsbx-init.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a
 
 check_PROGRAMS += tests/unit/test_init tests/unit/test_init_dns tests/unit/test_init_probes
 launcher_init_test_libs = \

@@ -9,6 +9,7 @@
 #include "launcher/probe_dns.h"
 
 #include <arpa/nameser.h>
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -133,15 +134,10 @@ static void read_record(struct sbx_reader *r, uint8_t family, struct sbx_dns_ans
 
 /* Is this the question that was asked? Names are equal in any case of their letters (RFC 1035
  * section 2.3.3); length bytes are below 'A', so folding all of it folds the letters only. */
-static uint8_t fold(uint8_t c)
-{
-	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
-}
-
 static bool same_question(struct sbx_span got, const uint8_t *asked)
 {
 	for (size_t i = 0; i < got.n; i++)
-		if (fold(got.p[i]) != fold(asked[i]))
+		if (tolower(got.p[i]) != tolower(asked[i]))
 			return false;
 	return true;
 }

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -45,29 +45,15 @@ static bool fd_is_fine(struct sbx_probe_run *r, int dir_fd, const char *name)
 	return false;
 }
 
-/* By the bare call: opendir() takes a heap, which this process otherwise does without. */
 void sbx_probe_fds(struct sbx_probe_run *r)
 {
-	SBX_AUTO_CLOSE int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	union {
-		struct dirent64 align;
-		char room[1024];
-	} entries;
-	long n;
+	SBX_AUTO_CLOSEDIR DIR *dir = opendir("/proc/self/fd");
+	struct dirent *e;
 
-	if (fd < 0) {
-		sbx_probe_fail(r, "cannot list them: %s", strerror(errno));
-		return;
-	}
-	while ((n = syscall(SYS_getdents64, fd, &entries, sizeof(entries))) > 0)
-		for (long at = 0; at < n;) {
-			const struct dirent64 *e = (const void *)(entries.room + at);
-
-			if (!fd_is_fine(r, fd, e->d_name))
-				return;
-			at += e->d_reclen;
-		}
-	if (n < 0)
+	while (dir && (errno = 0, e = readdir(dir)))
+		if (!fd_is_fine(r, dirfd(dir), e->d_name))
+			return;
+	if (!dir || errno)
 		sbx_probe_fail(r, "cannot list them: %s", strerror(errno));
 	else
 		sbx_probe_pass(r, "none but stdio");
@@ -107,7 +93,7 @@ void sbx_probe_path_readonly(struct sbx_probe_run *r)
 /* The stage, which has the rights for it, tries it too (tree_cover.c). */
 void sbx_probe_mounts(struct sbx_probe_run *r)
 {
-	if (syscall(SYS_umount2, "/proc", MNT_DETACH) == 0)
+	if (umount2("/proc", MNT_DETACH) == 0)
 		sbx_probe_fail(r, "a mount could be removed from inside");
 	else if (errno == EPERM)
 		sbx_probe_pass(r, "%s, and all are locked", strerror(errno));
@@ -140,7 +126,7 @@ void sbx_probe_exec_refused(struct sbx_probe_run *r)
 		sbx_probe_fail(r, "executing it: %s", errno == ENOEXEC ? "nothing holds it back" : strerror(errno));
 		return;
 	}
-	fd = (int)syscall(SYS_memfd_create, "sbx", 0u);
+	fd = memfd_create("sbx", 0);
 	if (fd >= 0)
 		sbx_probe_fail(r, "a memfd could be made, which nothing keeps from executing");
 	else if (errno != EACCES)

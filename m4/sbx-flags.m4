@@ -1,7 +1,7 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl
 dnl SBX_FLAGS: sbx's own compiler and linker flags, in SBX_CPPFLAGS, SBX_CFLAGS, SBX_LDFLAGS,
-dnl SBX_PIE_LDFLAGS, SBX_INIT_LDFLAGS, SBX_BARE_CFLAGS, SBX_BROKER_LDFLAGS and SBX_RUN_LDFLAGS; CFLAGS and its kin stay
+dnl SBX_PIE_LDFLAGS, SBX_INIT_LDFLAGS, SBX_BROKER_LDFLAGS and SBX_RUN_LDFLAGS; CFLAGS and its kin stay
 dnl the user's. A hardening flag is used when a program built with it (and with all those before it)
 dnl compiles, links and runs without a warning; tests/check/hardening then looks for it in what was
 dnl built, guided by SBX_HARDENING, the words for what was found here.
@@ -70,11 +70,6 @@ AC_DEFUN([SBX_OPTIONS], [
 		[AS_HELP_STRING([--enable-coverage], [build for gcov; `make coverage' prints the table])],
 		[], [enable_coverage=no])
 
-	AC_ARG_ENABLE([bare-init],
-		[AS_HELP_STRING([--disable-bare-init],
-			[link sbx-init with the C library, also where it starts faster without (x86-64)])],
-		[], [enable_bare_init=auto])
-
 	AS_CASE([$enable_sanitizers],
 		[no], [sbx_sanitizers=],
 		[yes], [sbx_sanitizers=address,undefined],
@@ -126,47 +121,6 @@ AC_DEFUN([SBX_HARDENING_FLAGS], [
 	])
 ])
 
-dnl sbx-init without a C library (launcher/bare.h): SBX_BARE_INIT. Where the machine is another, the
-dnl compiler cannot leave out the canary of one function, or an instrumented build needs the C library,
-dnl it is linked with it as everything else.
-AC_DEFUN([SBX_BARE_INIT], [
-	SBX_BARE_CFLAGS=-ffreestanding
-	sbx_bare_ldflags="-static-pie -nostdlib -nostartfiles -Wl,--gc-sections -Wl,-e,_start"
-	sbx_bare=no
-	AS_IF([test "$enable_bare_init" != no && test "$host_cpu" = x86_64 &&
-	       test "$sbx_static_pie" = yes && test "$enable_coverage" = no], [
-		AC_CACHE_CHECK([whether programs without a C library work], [sbx_cv_bare_init], [
-			sbx_save_CFLAGS=$CFLAGS
-			sbx_save_LDFLAGS=$LDFLAGS
-			CFLAGS="$CFLAGS $SBX_CFLAGS -Werror -ffunction-sections $SBX_BARE_CFLAGS"
-			LDFLAGS="$LDFLAGS $SBX_LDFLAGS $sbx_bare_ldflags"
-			AC_RUN_IFELSE([AC_LANG_SOURCE([[
-void _start(void);
-__attribute__((no_stack_protector)) void _start(void)
-{
-	__asm__ volatile("mov %0, %%eax; xor %%edi, %%edi; syscall" : : "i"(231) : "rax", "rdi");
-	for (;;)
-		;
-}
-			]])], [sbx_cv_bare_init=yes], [sbx_cv_bare_init=no], [sbx_cv_bare_init=no])
-			CFLAGS=$sbx_save_CFLAGS
-			LDFLAGS=$sbx_save_LDFLAGS
-		])
-		sbx_bare=$sbx_cv_bare_init
-	])
-	AS_IF([test "$sbx_bare" = no && test "$enable_bare_init" = yes],
-		[AC_MSG_ERROR([sbx-init cannot be linked without the C library here])])
-	AS_IF([test "$sbx_bare" = yes], [
-		dnl Or the function that clears bytes becomes a call of itself.
-		SBX_TRY_FLAGS([whether $CC takes -fno-tree-loop-distribute-patterns], [no_loop_patterns],
-			[], [-fno-tree-loop-distribute-patterns], [],
-			[SBX_BARE_CFLAGS="$SBX_BARE_CFLAGS -fno-tree-loop-distribute-patterns"])
-		SBX_CFLAGS="$SBX_CFLAGS -ffunction-sections"
-		SBX_INIT_LDFLAGS=$sbx_bare_ldflags
-		SBX_HARDENING="$SBX_HARDENING bare"
-	])
-])
-
 AC_DEFUN([SBX_INSTRUMENTATION], [
 	AS_IF([test -n "$sbx_sanitizers"], [
 		SBX_TRY_FLAGS([whether $CC has the sanitizers $sbx_sanitizers], [sanitizers], [],
@@ -205,7 +159,6 @@ AC_DEFUN([SBX_FLAGS], [
 	SBX_OPTIONS
 	SBX_WARNINGS
 	SBX_HARDENING_FLAGS
-	SBX_BARE_INIT
 	SBX_INSTRUMENTATION
 	AS_IF([test "$enable_werror" != no], [SBX_CFLAGS="$SBX_CFLAGS -Werror"])
 
@@ -214,11 +167,9 @@ AC_DEFUN([SBX_FLAGS], [
 	AC_SUBST([SBX_LDFLAGS])
 	AC_SUBST([SBX_PIE_LDFLAGS])
 	AC_SUBST([SBX_INIT_LDFLAGS])
-	AC_SUBST([SBX_BARE_CFLAGS])
 	AC_SUBST([SBX_HARDENING])
 	AC_SUBST([SBX_FUZZ_ENGINE])
 	AC_SUBST([SBX_SANITIZERS], [$sbx_sanitizers])
-	AM_CONDITIONAL([SBX_BARE], [test "$sbx_bare" = yes])
 	AM_CONDITIONAL([SBX_FUZZERS], [test "$enable_fuzzers" != no])
 ])
 

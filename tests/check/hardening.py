@@ -87,7 +87,6 @@ LOOK_FOR = {
     "canary": has_canary,
     "fortify": has_fortify,
     "cet": has_cet,
-    "bare": lambda p: "__libc_start" not in p.symbols,
 }
 
 # These leave no trace that readelf shows; gcc writes its flags into the debug information.
@@ -126,9 +125,7 @@ def check(tap, _root, build):
     for name in programs:
         program = Program(f"{build}/{name}")
         wanted = words - set(STATIC.values()) | words & {STATIC.get(os.path.basename(name))}
-        if not name.endswith("/sbx-init"):
-            wanted.discard("bare")
-        if "cet" in wanted and "bare" not in wanted and not toolchain_gives_cet(program.is_static()):
+        if "cet" in wanted and not toolchain_gives_cet(program.is_static()):
             wanted.remove("cet")
         gone = missing(program, wanted)
         tap.ok(not gone, f"{name} has {' '.join(sorted(wanted))}",
