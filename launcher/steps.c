@@ -94,13 +94,6 @@ static int begin_in_cgroup(struct sbx_run *r)
 	return sbx_stage_begin(r);
 }
 
-/* What the stage mounts from the runtime directory. */
-static int prepare_files(struct sbx_run *r, const char *etc)
-{
-	sbx_view_keep_walked(r->plan);
-	return sbx_etc_prepare(r->plan, etc, &r->err);
-}
-
 /* The host's /etc is not what it was at the last start. */
 static int order_anew(struct sbx_run *r)
 {
@@ -131,13 +124,13 @@ static int stage_apply(struct sbx_run *r)
 	/* Who is privileged gives mounts away with its orders, and has them once. */
 	guessed = !r->facts->privileged && sbx_etc_guess(r->plan, etc);
 	if (!guessed)
-		e = prepare_files(r, etc);
+		e = sbx_etc_prepare(r->plan, etc, &r->err);
 	if (e == 0)
 		e = sbx_stage_order(r);
 	if (e < 0 || !guessed)
 		return e;
 	sched_yield(); /* the stage goes first where we share a processor: bwrap waits for it, and nobody for what follows */
-	e = prepare_files(r, etc); /* while the stage works */
+	e = sbx_etc_prepare(r->plan, etc, &r->err); /* while the stage works */
 	return e == SBX_ETC_GUESS_WRONG ? order_anew(r) : e;
 }
 
