@@ -30,8 +30,6 @@ class Candidate:
     every: int = 1      # slow peers take part in every nth round only
     ours: bool = False
     cwd: str = ""
-    env: dict = dataclasses.field(default_factory=dict)
-    forget: str = ""    # a file that is removed before each run
 
 
 def bwrap_view(work):
@@ -106,7 +104,6 @@ def candidates(places):
 def usable(places, candidate):
     """Warm up, and leave out a peer that does not work here. Says why; ours fail loudly."""
     kw = {**places.as_user(), "cwd": candidate.cwd or places.work}
-    kw["env"] = {**kw["env"], **candidate.env}
     for _ in range(3):
         try:
             r = subprocess.run(candidate.argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -120,9 +117,6 @@ def usable(places, candidate):
 
 def time_once(candidate, env, actions):
     os.chdir(candidate.cwd)
-    env = {**env, **candidate.env}
-    if candidate.forget and os.path.exists(candidate.forget):
-        os.unlink(candidate.forget)
     begun = time.perf_counter_ns()
     pid = os.posix_spawn(candidate.argv[0], candidate.argv, env, file_actions=actions)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -21,7 +21,6 @@
 #include "launcher/facts.h"
 #include "launcher/plan_internal.h"
 #include "launcher/view.h"
-#include "sys/dir_cache.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_plan, sbx_plan_free);
 
@@ -203,7 +202,7 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 	/* Said once, and not of each path that is looked at. */
 	if (sbx_path_check_support(&err) != 0)
 		return sbx_plan_refuse(errs, &err);
-	p->host_etc_fd = p->walked_fd = -1;
+	p->host_etc_fd = -1;
 	p->keep.fd = p->root.dir.fd = -1;
 	p->options = o;
 	p->facts = f;
@@ -214,8 +213,6 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 	r = sbx_plan_profile(p, errs);
 	if (r == 0)
 		r = sbx_plan_network(p, errs);
-	if (r == 0)
-		sbx_view_open_walked(p);
 	if (r == 0)
 		r = plan_as_user(p, errs);
 	if (r == 0)
@@ -258,8 +255,6 @@ struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
 	free(p->placeholder_dirs);
 	sbx_path_fini(&p->root.dir);
 	sbx_fd_close(p->host_etc_fd);
-	sbx_fd_close(p->walked_fd);
-	sbx_dir_cache_free(p->walk_cache);
 	sbx_fd_close(p->keep.fd);
 	free(p->keep.path);
 	free(p->keep.name);

@@ -250,8 +250,6 @@ struct sbx_plan {
 	struct sbx_mount_op *mounts; /* in the order they are made */
 	uint64_t n_walked; /* entries looked at below grants */
 	int64_t walked_s;  /* when that began, real time */
-	int walked_fd;	   /* the file of walk_cache, in the runtime directory; -1: none */
-	struct sbx_dir_cache *walk_cache; /* what is known of large trees (sys/dir_cache.h) */
 	size_t n_placeholders, n_placeholder_dirs;
 	struct sbx_placeholder *placeholders;
 	struct sbx_placeholder_dir *placeholder_dirs;

@@ -105,7 +105,6 @@ static int stage_apply(struct sbx_run *r)
 	e = sbx_etc_prepare(r->plan, etc, &r->err);
 	if (e == 0)
 		e = sbx_stage_order(r);
-	sbx_view_keep_walked(r->plan); /* while the stage works */
 	return e;
 }
 

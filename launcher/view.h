@@ -120,9 +120,5 @@ int sbx_view_judge_root(struct sbx_plan *p, const char *source, struct sbx_path 
 int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why, size_t n_why);
 /* Then what is covered below them (view_covers.c). 0, SBX_PLAN_REFUSED with @errs, -errno. */
 int sbx_view_add_covers(struct sbx_plan *p, struct sbx_err_list *errs);
-/* What the search for covers learns of large trees is kept in the runtime directory: open it, as ourselves, before the
- * plan looks with other eyes; write it, when there is a runtime directory. No failure is one. */
-void sbx_view_open_walked(struct sbx_plan *p);
-void sbx_view_keep_walked(struct sbx_plan *p);
 
 #endif

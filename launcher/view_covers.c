@@ -29,7 +29,6 @@
 #include "launcher/view_home.h"
 #include "launcher/view_protect.h"
 #include "launcher/view_protect_internal.h"
-#include "sys/dir_cache.h"
 #include "sys/dir_walk.h"
 
 #define ENTRIES_MAX 300000u
@@ -38,7 +37,6 @@
 /* Past that many entries the second look passes by what did not change, as far as the file system's clock tells. */
 #define MANY	 10000
 #define CLOCKS_S 5
-#define WALKED	 "walked" /* in the runtime directory */
 
 struct covers {
 	struct sbx_plan *p;
@@ -370,8 +368,6 @@ int sbx_view_add_covers(struct sbx_plan *p, struct sbx_err_list *errs)
 		r = check_unmask(c);
 	if (r == 0 && sbx_plan_sources_check(p, errs) != 0)
 		r = -ECANCELED;
-	if (r == 0)
-		c->rules.cache = p->walk_cache = sbx_dir_cache_new(sbx_fd_steal(&p->walked_fd), c->names);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct sbx_mount_op *op = &p->mounts[i];
 
@@ -390,37 +386,6 @@ int sbx_view_add_covers(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (r == 0)
 		r = tell_hidden(c);
 	return r == -ECANCELED ? SBX_PLAN_REFUSED : r;
-}
-
-/* --- what is kept for the next start --- */
-
-static int open_runtime_dir(const struct sbx_plan *p)
-{
-	SBX_AUTO_CLOSE int dir = open(p->facts->runtime_dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
-
-	if (dir < 0 || fstat(dir, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 0022))
-		return -1;
-	return sbx_fd_steal(&dir);
-}
-
-void sbx_view_open_walked(struct sbx_plan *p)
-{
-	SBX_AUTO_CLOSE int dir = open_runtime_dir(p);
-
-	if (dir >= 0)
-		p->walked_fd = openat(dir, WALKED, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
-void sbx_view_keep_walked(struct sbx_plan *p)
-{
-	SBX_AUTO_CLOSE int dir = -1;
-
-	if (!p->walk_cache || !sbx_dir_cache_is_worth_storing(p->walk_cache))
-		return;
-	dir = open_runtime_dir(p);
-	if (dir >= 0)
-		sbx_dir_cache_store(p->walk_cache, dir, WALKED, WALKED ".new");
 }
 
 /* --- at the end --- */

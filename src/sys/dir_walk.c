@@ -16,11 +16,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "sys/dir_cache.h"
 
 #define BUFFER_BYTES 32768
-#define FEW	     64 /* directories: read without asking what is known of them */
-#define LARGE	     32768 /* bytes of a directory */
 
 /* As getdents64(2) writes it. */
 struct entry {
@@ -41,7 +38,6 @@ struct walk {
 	char *buffers[SBX_DIR_WALK_DEPTH_MAX];
 	char path[PATH_MAX];
 	size_t n_path;
-	size_t n_dirs, n_known; /* met: directories, names */
 };
 
 static int compare(const void *a, const void *b)
@@ -150,7 +146,6 @@ static int look_at(struct walk *w, int dir, const struct entry *e, unsigned int 
 	size_t was;
 	int r, told = 0;
 
-	w->n_known += known != NULL;
 	if (!known && e->type != DT_DIR && e->type != DT_UNKNOWN)
 		return 0;
 	if (!known && level + 1 >= w->rules->depth)
@@ -189,26 +184,16 @@ static int walk_listing(struct walk *w, int dir, unsigned int level, ssize_t n)
 	return r;
 }
 
-static int walk_entries(struct walk *w, int dir, unsigned int level, bool *ret_whole)
+static int read_dir(struct walk *w, int dir, unsigned int level)
 {
 	ssize_t n = 0;
 	int r = 0;
 
+	if (!w->buffers[level] && !(w->buffers[level] = malloc(BUFFER_BYTES)))
+		return -ENOMEM;
 	while (r == 0 && (n = syscall(SYS_getdents64, dir, w->buffers[level], BUFFER_BYTES)) > 0)
 		r = walk_listing(w, dir, level, n);
-	*ret_whole = r == 0 && n == 0;
 	return r == 0 && n < 0 && !is_gone(errno) ? -errno : r;
-}
-
-/* Nothing below it is to be looked at: two links, where file systems count so (others have one), are no directory. */
-static bool is_last(const struct walk *w, const struct stat *st, unsigned int level)
-{
-	return st->st_nlink == 2 || level + 1 >= w->rules->depth;
-}
-
-static bool is_unchanged(const struct walk *w, const struct stat *st, unsigned int level)
-{
-	return w->rules->changed_since && st->st_ctim.tv_sec < w->rules->changed_since && is_last(w, st, level);
 }
 
 /* Its owner may open it again (chmod(2)), whatever it says now. */
@@ -224,93 +209,37 @@ static int tell_closed(struct walk *w, const struct stat *st)
 	return r < 0 ? r : 0;
 }
 
-/* What is known of the directory makes reading it unnecessary; the walk goes on with *ret_r. */
-static bool is_settled(struct walk *w, const struct stat *st, uint64_t mount, unsigned int level, int *ret_r)
-{
-	uint32_t n;
-
-	*ret_r = 0;
-	if (is_unchanged(w, st, level))
-		return true;
-	if (!w->rules->cache || !is_last(w, st, level) || !sbx_dir_cache_has(w->rules->cache, st, mount, &n))
-		return false;
-	if (w->rules->n_left < n) /* a walk ends at the same place, known or not */
-		*ret_r = SBX_DIR_WALK_E_LIMIT;
-	w->rules->n_left -= *ret_r ? w->rules->n_left : n;
-	return true;
-}
-
-static int read_dir(struct walk *w, int dir, const struct stat *st, uint64_t mount, unsigned int level)
-{
-	uint64_t n_left = w->rules->n_left;
-	size_t n_known = w->n_known;
-	bool whole = false;
-	int r;
-
-	if (!w->buffers[level] && !(w->buffers[level] = malloc(BUFFER_BYTES)))
-		return -ENOMEM;
-	r = walk_entries(w, dir, level, &whole);
-	if (whole && w->rules->cache && is_last(w, st, level) && w->n_known == n_known)
-		sbx_dir_cache_add(w->rules->cache, dir, st, mount, (uint32_t)(n_left - w->rules->n_left));
-	return r;
-}
-
-/* Asking costs less than opening it, where many answers can be expected. */
-static bool is_asked_first(struct walk *w)
-{
-	w->n_dirs++;
-	return w->rules->changed_since ||
-	       (w->rules->cache && w->n_dirs > FEW && sbx_dir_cache_is_filled(w->rules->cache));
-}
-
-/* @name may be "": @at itself. */
-static int look(const struct walk *w, int at, const char *name, struct stat *ret_st, uint64_t *ret_mount)
-{
-	const int flags = AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH);
-
-	*ret_mount = 0;
-	if (w->rules->cache)
-		return sbx_dir_cache_stat(at, name, ret_st, ret_mount);
-	return fstatat(at, name, ret_st, flags) < 0 ? -errno : 0;
-}
-
-/* is_settled() of what has not been opened. */
-static bool is_settled_at(struct walk *w, int at, const char *name, unsigned int level, int *ret_r)
+/* No entry of @name came or went, and it has no directory that the walk would enter. Two links mean
+ * no directory, on file systems that count so; on others a directory has one. */
+static bool is_unchanged(const struct walk *w, int at, const char *name, unsigned int level)
 {
 	struct stat st;
-	uint64_t mount;
 
-	return look(w, at, name, &st, &mount) == 0 && S_ISDIR(st.st_mode) && !is_closed(w, &st) &&
-	       is_settled(w, &st, mount, level, ret_r);
+	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+	       !is_closed(w, &st) && st.st_ctim.tv_sec < w->rules->changed_since &&
+	       (st.st_nlink == 2 || level + 1 >= w->rules->depth);
 }
 
 static int walk_dir(struct walk *w, int at, const char *name, unsigned int level)
 {
 	const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	bool asked = is_asked_first(w), listed;
 	SBX_AUTO_CLOSE int dir = -1;
-	uint64_t mount;
 	struct stat st;
-	int r;
+	bool listed;
 
-	if (asked && is_settled_at(w, at, name, level, &r))
-		return r;
+	if (w->rules->changed_since && is_unchanged(w, at, name, level))
+		return 0;
 	dir = openat(at, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
 	listed = dir >= 0;
 	if (dir < 0 && errno == EACCES)
 		dir = openat(at, name, O_PATH | flags);
 	if (dir < 0)
 		return is_gone(errno) ? 0 : -errno;
-	r = look(w, dir, "", &st, &mount);
-	if (r < 0)
-		return r;
+	if (fstat(dir, &st) < 0)
+		return -errno;
 	if (is_closed(w, &st))
 		return tell_closed(w, &st);
-	if (!listed)
-		return ask(w, dir);
-	if (!asked && st.st_size >= LARGE && is_settled(w, &st, mount, level, &r))
-		return r;
-	return read_dir(w, dir, &st, mount, level);
+	return listed ? read_dir(w, dir, level) : ask(w, dir);
 }
 
 int sbx_dir_walk(int root_fd, struct sbx_dir_walk *rules, sbx_dir_walk_hit hit, void *userdata)

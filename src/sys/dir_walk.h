@@ -15,15 +15,12 @@
 
 #define SBX_DIR_WALK_DEPTH_MAX 16
 
-struct sbx_dir_cache;
-
 struct sbx_dir_walk {
 	const char *const *names; /* NULL-terminated; in the order of their bytes, without doubles */
 	unsigned int depth;	  /* levels looked at, 1 to SBX_DIR_WALK_DEPTH_MAX */
 	uint64_t n_left;	  /* entries that may still be looked at; counted down, over several walks */
 	/* Real time in seconds; not 0: a directory without directories whose st_ctime is before is not read again. */
 	int64_t changed_since;
-	struct sbx_dir_cache *cache; /* borrowed; NULL: none. What it has is not read again, in walks of many */
 };
 
 /* @path, below the root, is called @name and is @st (of a symlink: its own). Positive: do not look below it; 0: do;

@@ -28,7 +28,6 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/cpus.h \
 	%reldir%/dns_capture.c %reldir%/dns_capture.h \
 	%reldir%/datagram.c %reldir%/datagram.h \
-	%reldir%/dir_cache.c %reldir%/dir_cache.h \
 	%reldir%/dir_walk.c %reldir%/dir_walk.h \
 	%reldir%/file_lock.c %reldir%/file_lock.h \
 	%reldir%/file_text.c %reldir%/file_text.h \
@@ -61,10 +60,6 @@ noinst_PROGRAMS += %reldir%/seccomp_generate
 CLEANFILES += %reldir%/seccomp_programs.c
 %reldir%/seccomp_programs.c: %reldir%/seccomp_generate$(EXEEXT)
 	$(AM_V_GEN)%reldir%/seccomp_generate$(EXEEXT) >$@.tmp && mv $@.tmp $@
-
-check_PROGRAMS += tests/unit/test_dir_cache
-tests_unit_test_dir_cache_SOURCES = tests/unit/test_dir_cache.c tests/unit/scratch.h
-tests_unit_test_dir_cache_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_file_lock
 tests_unit_test_file_lock_SOURCES = tests/unit/test_file_lock.c tests/unit/scratch.h

@@ -277,7 +277,7 @@ class Sbx:
         return self.rows("SELECT * FROM sandbox ORDER BY rowid")
 
     def leftovers(self):
-        return [d for d in os.listdir(self.runtime) if d not in ("etc", "uids", "walked")]
+        return [d for d in os.listdir(self.runtime) if d not in ("etc", "uids")]
 
 
 @pytest.fixture

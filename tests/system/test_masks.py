@@ -3,7 +3,6 @@
 import ctypes
 import os
 import shutil
-import stat
 import subprocess
 import threading
 import time
@@ -197,34 +196,17 @@ def test_more_names_than_can_be_masked(space):
     assert space.run("cat */.ssh/* 2>/dev/null; echo end").out == "end\n"
 
 
-def kernel():
-    return tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2])
-
-
-def test_what_is_known_of_a_large_tree(space):
-    """Directories that were read are not read again; what comes into them is found all the same."""
-    space.make({f"d{i}/e{j}/f{k}": "" for i in range(10) for j in range(30) for k in range(10)})
-    time.sleep(7)  # two changes within a tick of the clock have one time: what is fresh is not kept
+def test_what_comes_into_a_large_tree(space):
+    """Each start reads all of it. The search at the end passes by unchanged directories."""
+    space.make({f"d{i}/e{j}/f{k}": "" for i in range(10) for j in range(30) for k in range(35)})
+    time.sleep(7)  # directories whose last change is under five seconds old are read in any case
     script = "cat d*/e*/.ssh/id 2>/dev/null; cat d*/e*/secrets 2>/dev/null; echo end"
     assert space.run(script).out == "end\n"
-    file = os.path.join(space.sbx.runtime, "walked")
-    if subprocess.run(["stat", "-f", "-c", "%T", space.dir], capture_output=True, text=True,
-                      check=True).stdout.strip() not in ("ext2/ext3", "xfs", "btrfs", "tmpfs", "f2fs") or kernel() < (6, 8):
-        assert not os.path.exists(file)  # its times are not trusted, or its mounts not told apart
-        return
-    kept = os.stat(file)
-    assert kept.st_size > 300 * 32 and stat.S_IMODE(kept.st_mode) == 0o600 and kept.st_uid == (0 if space.root else
-                                                                                          space.sbx.world.user.pw_uid)
     space.make({"d9/e29/.ssh/id": SECRET, "d0/e7/secrets": SECRET})
     r = space.run(script)
     assert (r.out, r.rc) == ("end\n", 0), r
-    assert os.stat(file).st_ino == kept.st_ino
     r = space.run("mkdir d5/e5/.ssh")
     assert "d5/e5/.ssh" in r.err, r
-    with open(file, "r+b") as f:  # somebody's nonsense is none of ours
-        f.write(b"\xff" * 4096)
-    r = space.run(script)
-    assert (r.out, r.rc) == ("end\n", 0), r
 
 
 # --- new ones ---
