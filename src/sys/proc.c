@@ -15,7 +15,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -88,28 +87,6 @@ pid_t sbx_proc_clone_into(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct 
 }
 
 #define REAP_LINGER_US	 300
-
-/* struct pidfd_info and its call (linux/pidfd.h since Linux 6.13; the exit status since 6.15), as they were
- * first released: the kernel takes any later length. */
-struct pidfd_info_v0 {
-	uint64_t mask, cgroup_id;
-	uint32_t ids[11];
-	int32_t exit_code;
-};
-#define PIDFD_GET_INFO_V0 _IOWR(0xff, 11, struct pidfd_info_v0)
-#define PIDFD_INFO_EXIT_V0 (1u << 3)
-
-int sbx_proc_exit_status(int pidfd, int *ret_status)
-{
-	struct pidfd_info_v0 info = { .mask = PIDFD_INFO_EXIT_V0 };
-
-	if (ioctl(pidfd, PIDFD_GET_INFO_V0, &info) < 0)
-		return -errno;
-	if (!(info.mask & PIDFD_INFO_EXIT_V0))
-		return -ENODATA;
-	*ret_status = info.exit_code;
-	return 0;
-}
 
 void sbx_random_id(char ret_id[13])
 {

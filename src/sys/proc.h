@@ -69,10 +69,6 @@ void sbx_proc_reap(pid_t *pid);
 /* The same, of one that is ending at this moment: as in sys/linger.h. */
 void sbx_proc_reap_soon(pid_t *pid);
 
-/* The wait status of a process that was reaped, by anybody: poll() says POLLHUP. 0 or -errno: it was not, or the
- * kernel does not tell (before Linux 6.15). */
-int sbx_proc_exit_status(int pidfd, int *ret_status);
-
 /* 12 hex digits from getrandom. */
 void sbx_random_id(char ret_id[13]);
 

@@ -94,39 +94,6 @@ static unsigned int count_fds(int max)
 	return n;
 }
 
-/* Not before it was reaped; where the kernel tells at all. */
-static void test_exit_status(void **state)
-{
-	static const struct {
-		int exit, sig;
-	} ends[] = { { 0, 0 }, { 7, 0 }, { 0, SIGTERM }, { 0, SIGKILL } };
-
-	(void)state;
-	for (size_t i = 0; i < SBX_N_ELEMENTS(ends); i++) {
-		int status = -1, told = -1, e;
-		pid_t pid = fork();
-		siginfo_t si;
-		int fd;
-
-		if (pid == 0) {
-			if (ends[i].sig)
-				raise(ends[i].sig);
-			_exit(ends[i].exit);
-		}
-		fd = (int)syscall(SYS_pidfd_open, pid, 0);
-		assert_true(fd >= 0);
-		assert_int_equal(waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT), 0);
-		assert_true(sbx_proc_exit_status(fd, &told) < 0);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		e = sbx_proc_exit_status(fd, &told);
-		if (e == 0)
-			assert_int_equal(told, status);
-		else /* before Linux 6.13, before 6.15 */
-			assert_true(e == -ENOTTY || e == -EINVAL || e == -ESRCH || e == -ENODATA);
-		close(fd);
-	}
-}
-
 /* Targets that are sources of others (a swap, a cycle), one that stays, a gap, and stdio closed. */
 static void test_arrange_fds(void **state)
 {
@@ -607,7 +574,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memfd),
-		cmocka_unit_test(test_exit_status),
 		cmocka_unit_test(test_arrange_fds),
 		cmocka_unit_test(test_arrange_fds_edges),
 		cmocka_unit_test(test_random_id),
