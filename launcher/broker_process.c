@@ -35,10 +35,9 @@ struct broker_child {
 	bool follows;  /* attach cgroup */
 };
 
-/* The broker's process until it is the broker. It may share our memory (sbx_proc_spawn). */
-static void exec_broker(void *arg)
+/* The broker's process until it is the broker. */
+static _Noreturn void exec_broker(const struct broker_child *c)
 {
-	const struct broker_child *c = arg;
 	const struct sbx_facts *f = c->facts;
 	/* Its user may not be able to reach it by its path: a clone in root's home. */
 	int exe = open(c->path, O_PATH | O_CLOEXEC);
@@ -66,19 +65,6 @@ static void exec_broker(void *arg)
 	_exit(125);
 }
 
-/* Who changes its ids gets a copy of our memory, not a share in it. */
-static pid_t start_process(struct broker_child *c)
-{
-	pid_t pid;
-
-	if (!c->facts->privileged && c->cgroup_fd < 0)
-		return sbx_proc_spawn(exec_broker, c);
-	pid = sbx_proc_clone_into(0, c->cgroup_fd, NULL, NULL);
-	if (pid == 0)
-		exec_broker(c);
-	return pid;
-}
-
 int sbx_broker_start(struct sbx_run *r)
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
@@ -98,7 +84,9 @@ int sbx_broker_start(struct sbx_run *r)
 		return e;
 	}
 	child.channel = theirs;
-	e = start_process(&child);
+	e = sbx_proc_clone_into(0, child.cgroup_fd, NULL, NULL);
+	if (e == 0)
+		exec_broker(&child);
 	if (e < 0) {
 		sbx_err_set(&r->err, "cannot fork: %s", strerror(-e));
 		return e;

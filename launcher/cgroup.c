@@ -47,9 +47,8 @@ struct scope_child {
 	int out;
 };
 
-static void exec_scope(void *p)
+static _Noreturn void exec_scope(const struct scope_child *c)
 {
-	const struct scope_child *c = p;
 	const int fds[] = { c->out, 2 }, numbers[] = { 1, 2 };
 	sigset_t none;
 
@@ -104,7 +103,9 @@ static int ask_scope(struct sbx_run *r, struct sbx_cgroup_place *place)
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	sbx_text_cut(description, sizeof(description), "sbx sandbox %s", r->plan->id);
 	c.out = write_end;
-	child = sbx_proc_spawn(exec_scope, &c);
+	child = sbx_proc_clone(0, NULL, NULL);
+	if (child == 0)
+		exec_scope(&c);
 	if (child < 0)
 		return child;
 	write_end = sbx_fd_close(write_end);

@@ -35,10 +35,9 @@ struct getent {
 	pid_t parent;
 };
 
-/* The child until it is getent; it shares our memory. */
-static void exec_getent(void *arg)
+/* The child until it is getent. */
+static _Noreturn void exec_getent(const struct getent *g)
 {
-	const struct getent *g = arg;
 	static char *no_env[] = { NULL };
 	int number = 1;
 	sigset_t none;
@@ -131,7 +130,9 @@ int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_ke
 	if (pid < 0)
 		return pid;
 	g.pipe = theirs;
-	pid = sbx_proc_spawn(exec_getent, &g);
+	pid = sbx_proc_clone(0, NULL, NULL);
+	if (pid == 0)
+		exec_getent(&g);
 	if (pid < 0)
 		return pid;
 	theirs = sbx_fd_close(theirs);

@@ -299,8 +299,6 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN); /* a file past `ulimit -f` is an error, which the database has; init resets it */
 	if (open_stdio() < 0)
 		return EXIT_NOT_SET_UP;
-	if (argc == 3 && strcmp(argv[1], SBX_GUARD_MODE) == 0)
-		return sbx_runtime_lost(argv[2]);
 	if (sbx_options_parse(argc, argv, &options, &err) != 0) {
 		complain(&err);
 		status = EXIT_NOT_SET_UP;

@@ -121,11 +121,10 @@ struct sbx_run {
 	/* Pipe: bwrap's arguments, from the stage. Ours to hold until the orders: a bwrap that saw the end of it, because
 	 * the stage was given up, would complain before it is killed. */
 	int args_fd, args_peer_fd;
-	int init_pidfd; /* of what becomes the command, as the kernel vouches */
+	int init_pidfd; /* of what becomes the command, as the kernel vouches: for signals */
 	pid_t pid1;  /* of the sandbox, where the kernel told: not for kill() */
 	int pid1_fd; /* its pidfd: it ends when everything there has */
 	bool init_hello, has_verdicts, init_gone, exec_failed;
-	bool exit_by_stage; /* the kernel does not tell how the command ended: the stage will */
 	struct sbx_msg_verdicts verdicts; /* none before has_verdicts */
 	struct sbx_msg_exec_failed exec_error;
 
@@ -151,9 +150,7 @@ struct sbx_run {
 	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
 	int interrupted;      /* signal that ended the run before the release */
 	bool released, wall_expired, command_exited, protocol_broken;
-	bool command_gone;    /* with --wait-all: it ended, and others may be left; command_exited: nobody is */
-	bool has_status;      /* wait_status is the kernel's word */
-	int wait_status;      /* of the command; as bwrap reports it, or the kernel */
+	int wait_status;      /* bwrap's, which ends as the command did; from command_exited on */
 
 	/* records (record.c) */
 	struct sbx_store *store;

@@ -5,21 +5,16 @@
  * The directory RUNTIME/ID exists as long as its sandbox. It is made under another name, locked
  * (flock) and renamed, so that whoever sees an ID that is not locked knows its launcher is dead.
  *
- * The guard is a process that holds the read end of a pipe, the terminal if there is one (with a pidfd of the stage), and
- * nothing else. End of file means that the launcher was killed (one that is done ends the guard first). The kernel has
- * then ended the stage and the broker already (PDEATHSIG); the guard lets others use the terminal again, removes the
- * directory (if its lock is free: it may be another sandbox's) and gives the sandbox's row its final state. It is in a
- * session of its own, so a SIGKILL to the launcher's process group misses it; if both are killed, the next start
- * sweeps. It is there before the directory is, and goes after the row has its state and the directory is gone.
+ * The guard is a fork of the launcher that holds the read end of a pipe, the terminal if there is one (with a pidfd of
+ * the stage), and no other descriptor. It has no capabilities but CAP_NET_ADMIN, and that only with attach cgroup. End of
+ * file means that the launcher was killed (one that is done ends the guard first). The kernel has then ended the stage and
+ * the broker already (PDEATHSIG); the guard lets others use the terminal again, removes the directory (if its lock is free:
+ * it may be another sandbox's) and gives the sandbox's row its final state. It is in a session of its own, so a SIGKILL to
+ * the launcher's process group misses it; if both are killed, the next start sweeps. It is there before the directory is,
+ * and goes after the row has its state and the directory is gone.
  *
- * While the launcher lives the guard shares its memory (a copy costs more than all it ever does) and so
- * does nothing but a read: see sbx_proc_beside(). When the launcher is dead it becomes a new program,
- * sbx-run in its mode SBX_GUARD_MODE, whose memory owes nothing to how the launcher died. The mode takes an
- * id and nothing else, directories come from the environment as they do for every sbx-run: so somebody
- * who calls it by hand, even by a sudo rule that lets him call sbx-run, gets what the sweep of any start
- * does. Who may look into the guard's memory sees the launcher's: neither is dumpable, so that having the same
- * uid is not enough for that.
- * The kernel's OOM killer takes processes that share their memory together; the next start sweeps then, too.
+ * The guard's memory is a copy of a launcher's that may be root's: neither is dumpable, so that having the same uid is not
+ * enough to read it.
  *
  * In a scope (attach cgroup) a guard whose sandbox left rules that cannot go yet stays for a while, also when the
  * launcher was not killed: with the last process systemd removes the scope, and with it what says that they can.
@@ -57,6 +52,7 @@
 /* A directory of ours holds at most this many entries; a sweep never recurses. */
 #define SWEEP_MAX 1024
 #define LOST_TRIES 20
+#define TERMINAL_WAIT_MS 1000
 /* A connection whose peer is gone takes the kernel some minutes to give up. */
 #define SCOPE_GC_MS (15 * 60 * 1000)
 
@@ -172,135 +168,92 @@ bool sbx_runtime_exists(const struct sbx_facts *f, const char *id)
 
 /* --- the guard --- */
 
-/* What it reads is written before it starts. */
-static struct {
-	int pipe_read;
-	int tty_fd, stage_pidfd; /* -1: no terminal to look after */
-	bool privileged;
-	struct __user_cap_data_struct caps[2]; /* what it keeps */
-	char id[SBX_ID_LEN + 1];
-	char *argv[4];
-} guard;
+enum { GUARD_PIPE, GUARD_TTY, GUARD_STAGE, N_GUARD_FDS };
 
-static _Alignas(16) char guard_stack[16384];
-
-/* The launcher was killed: others can open the terminal again, and its output goes on, when the last one in the sandbox
- * is gone who could change that. */
-SBX_PROC_BESIDE static void free_terminal(int tty_fd, int stage_pidfd)
+/* Others can open the terminal again, and its output goes on, when the last one in the sandbox is gone who could change
+ * that. */
+static void free_terminal(void)
 {
-	static struct pollfd p = { .events = POLLIN };
-	static struct timespec limit = { .tv_sec = 1 };
+	struct pollfd p = { .fd = GUARD_STAGE, .events = POLLIN };
 
-	p.fd = stage_pidfd;
-	syscall(SYS_ppoll, &p, 1, &limit, NULL, 0);
-	syscall(SYS_ioctl, tty_fd, TIOCNXCL, 0);
-	syscall(SYS_ioctl, tty_fd, TCXONC, TCOON);
-	syscall(SYS_close_range, 1, ~0u, 0);
-}
-
-/* Shares the launcher's memory (sbx_proc_beside). 0-2 are closed as well: somebody may wait for the end
- * of the launcher's output. */
-SBX_PROC_BESIDE static int guard_main(void *arg)
-{
-	static struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	static uint64_t all = ~0ull;
-	static char byte;
-	bool has_tty = guard.tty_fd >= 0;
-	int fd = guard.pipe_read;
-
-	(void)arg;
-	syscall(SYS_setsid);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
-	/* All three are above 2. */
-	if (syscall(SYS_dup3, fd, 0, 0) != 0 || (has_tty && syscall(SYS_dup3, guard.tty_fd, 1, 0) != 1) ||
-	    (has_tty && syscall(SYS_dup3, guard.stage_pidfd, 2, 0) != 2) ||
-	    syscall(SYS_close_range, has_tty ? 3 : 1, ~0u, 0) != 0)
-		return 1;
-	/* uid 0 owns what there is to remove but rules of the host's firewall; no_new_privs, or the exec would make it
-	 * all of root again. */
-	syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (guard.privileged)
-		syscall(SYS_capset, &header, guard.caps);
-	if (syscall(SYS_read, 0, &byte, 1) != 0) /* nobody writes */
-		return 1;
-	if (has_tty)
-		free_terminal(1, 2);
-	syscall(SYS_execve, "/proc/self/exe", guard.argv, environ);
-	return 1;
-}
-
-static int start_guard(struct sbx_run *r)
-{
-	static char name[] = "sbx-run", mode[] = SBX_GUARD_MODE;
-	SBX_AUTO_CLOSE int read_end = -1, write_end = -1, tty_fd = -1, stage_pidfd = -1;
-	int e = sbx_fd_pipe(&read_end, &write_end), terminal = sbx_terminals_guarded(&r->terminals);
-
-	if (e < 0)
-		return e;
-	if (terminal >= 0 && r->stage_pid > 0) {
-		tty_fd = fcntl(terminal, F_DUPFD_CLOEXEC, 3);
-		stage_pidfd = (int)syscall(SYS_pidfd_open, r->stage_pid, 0);
-	}
-	guard.pipe_read = read_end;
-	guard.tty_fd = stage_pidfd >= 0 ? tty_fd : -1;
-	guard.stage_pidfd = stage_pidfd;
-	guard.privileged = r->plan->facts->privileged;
-	guard.caps[0].permitted = guard.caps[0].effective = (uint32_t)sbx_run_attach_caps(r->plan);
-	sbx_text_fit(guard.id, sizeof(guard.id), "%s", r->plan->id);
-	guard.argv[0] = name;
-	guard.argv[1] = mode;
-	guard.argv[2] = guard.id;
-	if (prctl(PR_SET_DUMPABLE, 0) < 0) /* again: a change of ids undoes it where fs.suid_dumpable says so */
-		return -errno;
-	e = sbx_proc_beside(guard_main, NULL, guard_stack, sizeof(guard_stack));
-	if (e < 0)
-		return e;
-	r->guard_pid = e;
-	r->guard_fd = sbx_fd_steal(&write_end);
-	return 0;
+	poll(&p, 1, TERMINAL_WAIT_MS);
+	ioctl(GUARD_TTY, TIOCNXCL);
+	ioctl(GUARD_TTY, TCXONC, TCOON);
 }
 
 /* What needs a user's rights that we do not have a caretaker does meanwhile, unless it was killed, too. */
-static void remove_in_time(const struct sbx_facts *f, int parent_fd, const char *id)
+static void remove_in_time(const struct sbx_facts *f, const char *id)
 {
+	SBX_AUTO_CLOSE int parent_fd = open(f->runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	const struct timespec pause = { .tv_nsec = 50000000 };
 
-	for (int i = 0; i < LOST_TRIES; i++) {
+	for (int i = 0; i < LOST_TRIES && parent_fd >= 0; i++) {
 		if (remove_dead(f, parent_fd, id, SBX_STORE_BUSY_MS, NULL) != 0 || faccessat(parent_fd, id, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 			return;
 		nanosleep(&pause, NULL);
 	}
 }
 
-/* Signals are blocked, no_new_privs is set. */
-int sbx_runtime_lost(const char *id)
+/* The launcher was killed. */
+static void undo_lost(const struct sbx_facts *f, const char *id)
 {
-	struct sbx_facts facts;
-	struct sbx_gc gc = { .facts = &facts };
+	struct sbx_gc gc = { .facts = f };
 	struct sbx_err err = { 0 };
-	uint64_t caps = 0;
 	sigset_t none;
-	int parent_fd, e;
 
-	if (!sbx_id_is_valid(id))
-		return 125;
-	e = sbx_facts_gather_places(&facts, &err);
-	if (e == 0 && facts.privileged)
-		e = sbx_caps_permitted(&caps);
-	if (e == 0 && facts.privileged) /* what start_guard() left to us */
-		e = sbx_caps_keep(caps & 1ull << CAP_NET_ADMIN);
-	parent_fd = e == 0 ? open(facts.runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-	if (parent_fd >= 0)
-		remove_in_time(&facts, parent_fd, id);
-	if (e == 0) {
-		sbx_cgroup_gc(&gc, &err);
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL); /* who stops the scope is not kept waiting */
-		sbx_cgroup_gc_scope(id, SCOPE_GC_MS);
-	}
-	sbx_fd_close(parent_fd);
-	sbx_facts_fini(&facts);
-	return parent_fd < 0 ? 125 : 0;
+	remove_in_time(f, id);
+	sbx_cgroup_gc(&gc, &err);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL); /* who stops the scope is not kept waiting */
+	sbx_cgroup_gc_scope(id, SCOPE_GC_MS);
+}
+
+/* 0-2 are closed, unless they are the guard's own: somebody may wait for the end of the launcher's output. */
+static _Noreturn void guard_main(const struct sbx_run *r, const int *fds, size_t n_fds)
+{
+	static const int numbers[N_GUARD_FDS] = { GUARD_PIPE, GUARD_TTY, GUARD_STAGE };
+	sigset_t all;
+	char byte;
+	int null_fd;
+
+	setsid();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	/* uid 0 owns what there is to remove but rules of the host's firewall. */
+	if (sbx_proc_arrange_fds(fds, numbers, n_fds) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    sbx_caps_keep(sbx_run_attach_caps(r->plan)) < 0 || read(GUARD_PIPE, &byte, 1) != 0)
+		_exit(125);
+	if (n_fds == N_GUARD_FDS)
+		free_terminal();
+	/* 0-2 are open from here on: what is told there must not end up in the database. */
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < 3; fd++)
+		if (dup2(null_fd, fd) < 0)
+			_exit(125);
+	undo_lost(r->facts, r->plan->id);
+	_exit(0);
+}
+
+static int start_guard(struct sbx_run *r)
+{
+	SBX_AUTO_CLOSE int read_end = -1, write_end = -1, stage_pidfd = -1;
+	int e = sbx_fd_pipe(&read_end, &write_end), terminal = sbx_terminals_guarded(&r->terminals);
+	pid_t pid;
+
+	if (e < 0)
+		return e;
+	if (terminal >= 0 && r->stage_pid > 0)
+		stage_pidfd = (int)syscall(SYS_pidfd_open, r->stage_pid, 0);
+	if (prctl(PR_SET_DUMPABLE, 0) < 0) /* again: a change of ids undoes it where fs.suid_dumpable says so */
+		return -errno;
+	pid = sbx_proc_clone(0, NULL, &r->err);
+	if (pid == 0)
+		guard_main(r, (const int[]){ read_end, terminal, stage_pidfd }, stage_pidfd >= 0 ? N_GUARD_FDS : GUARD_PIPE + 1);
+	if (pid < 0)
+		return pid;
+	r->guard_pid = pid;
+	r->guard_fd = sbx_fd_steal(&write_end);
+	return 0;
 }
 
 static int lock_and_rename(struct sbx_run *r, int parent_fd, const char *temporary)

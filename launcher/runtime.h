@@ -20,11 +20,6 @@ void sbx_runtime_forget(struct sbx_run *r);
 /* What takes its time, while others end: let go of what was removed (a disk's file system frees it now, 0.14 ms). */
 void sbx_runtime_end(struct sbx_run *r);
 
-/* What the guard of a killed launcher does, as a program: sbx-run SBX_GUARD_MODE ID. Removes the directory of
- * sandbox @id (untrusted) and gives its row its final state, if no launcher holds the lock. Exit status. */
-#define SBX_GUARD_MODE "--internal-guard"
-int sbx_runtime_lost(const char *id);
-
 /* The sweep of every start, of all there are (gc.h). */
 int sbx_runtime_gc(struct sbx_gc *gc, struct sbx_err *err);
 /* Sandbox @id has its directory, or nobody can tell: from before its row is inserted until that has its final

@@ -246,11 +246,9 @@ struct bwrap_child {
 	struct sbx_cpus here;
 };
 
-/* bwrap's process until it is bwrap: arrange the fds, exec. It shares our memory (sbx_proc_spawn):
- * nothing here may write to what is not its own. */
-static void exec_bwrap(void *child)
+/* bwrap's process until it is bwrap: arrange the fds, exec. */
+static _Noreturn void exec_bwrap(const struct bwrap_child *c)
 {
-	const struct bwrap_child *c = child;
 	const struct sbx_run *r = c->run;
 	const int fds[] = { 0, 1, 2, r->init_peer_fd, r->init_exe_fd, r->seccomp_peer_fd, c->args_fd };
 	const int numbers[] = { 0, 1, 2, SBX_BWRAP_CTL_NUMBER, SBX_BWRAP_EXE_NUMBER,
@@ -277,7 +275,9 @@ static pid_t start_bwrap(struct sbx_run *r, int *ret_args_fd)
 	pid_t pid;
 
 	sbx_cpus_split(&r->cpus, &c.here, &others);
-	pid = sbx_proc_spawn(exec_bwrap, &c);
+	pid = sbx_proc_clone(0, NULL, NULL);
+	if (pid == 0)
+		exec_bwrap(&c);
 	if (others.known) {
 		sbx_cpus_use(0, &others);
 	} else {

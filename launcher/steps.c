@@ -582,7 +582,7 @@ int sbx_run_exit_status(const struct sbx_run *r)
 static void end_sandbox(struct sbx_run *r)
 {
 	sbx_broker_ask(r);
-	r->ends_by_itself = r->released && r->outcome == SBX_OUTCOME_DONE && r->command_exited && r->has_status &&
+	r->ends_by_itself = r->released && r->outcome == SBX_OUTCOME_DONE && r->command_exited &&
 			    r->cgroup.command_fd < 0 && r->keeper_pid <= 0;
 	if (!r->ends_by_itself)
 		sbx_stage_kill(r);

@@ -31,7 +31,7 @@
 #include "sys/proc.h"
 
 #define PACKETS_PER_TURN 64
-#define N_FIXED 7 /* descriptors of a turn, besides those of caretakers */
+#define N_FIXED 6 /* descriptors of a turn, besides those of caretakers */
 #define WALL_GRACE_US 2000000 /* between SIGTERM and SIGKILL at the wall time */
 
 /* The one packet at hand; on a stack it would be 16 pages to fault in, and to clear, per call. */
@@ -106,11 +106,18 @@ static void tell_stage(struct sbx_run *r, enum sbx_msg_type type, uint32_t sig)
 	tell_stage_with(r, type, sig, NULL, 0);
 }
 
+/* With --wait-all: the command was reaped, and others may be left. */
+static bool is_command_gone(const struct sbx_run *r)
+{
+	return r->options->wait_all && r->init_pidfd >= 0 &&
+	       syscall(SYS_pidfd_send_signal, r->init_pidfd, 0, NULL, 0) < 0 && errno == ESRCH;
+}
+
 /* The stage saw no such signal of its own: it was meant for us alone, so the command must get it; or those that
  * it left behind and that we wait for. */
 static void forward(struct sbx_run *r, uint32_t sig)
 {
-	if (r->command_gone)
+	if (is_command_gone(r))
 		tell_stage(r, SBX_MSG_SIGNAL_ALL, sig);
 	else if (r->init_pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, r->init_pidfd, (int)sig, NULL, 0);
@@ -158,8 +165,7 @@ static void on_stage(struct sbx_run *r)
 		if (sbx_msg_decode_simple(span, SBX_MSG_COMMAND_EXIT, &value) != 0)
 			break;
 		r->command_exited = true;
-		if (!r->has_status)
-			r->wait_status = (int)value;
+		r->wait_status = (int)value;
 		return;
 	default:
 		break;
@@ -306,26 +312,6 @@ static void on_child(struct sbx_run *r)
 	}
 }
 
-/* The command was reaped by pid 1 inside, whose end, bwrap's and the stage's word of it would cost 0.3 ms
- * more. Not after a SIGKILL: that may be the stage's end, which is not the command's own. */
-static void on_command(struct sbx_run *r)
-{
-	int status;
-
-	r->command_gone = r->options->wait_all;
-	if (sbx_proc_exit_status(r->init_pidfd, &status) < 0 ||
-	    (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
-		r->exit_by_stage = true;
-		return;
-	}
-	if (r->init_fd >= 0)
-		on_init(r); /* why there was no exec */
-	if (!r->command_gone)
-		r->command_exited = true; /* else the stage tells when nobody is left, and may have in this very turn */
-	r->has_status = true;
-	r->wait_status = status;
-}
-
 static void on_signal(struct sbx_run *r)
 {
 	struct signalfd_siginfo si;
@@ -339,7 +325,7 @@ static void on_signal(struct sbx_run *r)
 			r->interrupted = (int)si.ssi_signo;
 			continue;
 		}
-		tell_stage(r, r->command_gone ? SBX_MSG_SIGNAL_ALL : SBX_MSG_SIGNAL, si.ssi_signo);
+		tell_stage(r, is_command_gone(r) ? SBX_MSG_SIGNAL_ALL : SBX_MSG_SIGNAL, si.ssi_signo);
 	}
 }
 
@@ -402,11 +388,6 @@ static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 	return at <= now ? 0 : (int)((at - now) / 1000 + 1);
 }
 
-static bool waits_for_command(const struct sbx_run *r)
-{
-	return r->released && !r->command_exited && !r->exit_by_stage && !r->command_gone;
-}
-
 static int turn(struct sbx_run *r, uint64_t deadline_us)
 {
 	struct pollfd p[N_FIXED + SBX_PLAN_GRANTS_MAX] = {
@@ -414,13 +395,12 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		{ .fd = r->init_fd, .events = POLLIN },
 		{ .fd = r->signal_fd, .events = POLLIN },
 		{ .fd = r->wall_fd, .events = POLLIN },
-		{ .fd = waits_for_command(r) ? r->init_pidfd : -1, .events = 0 }, /* POLLHUP: reaped */
 		{ .fd = r->attach.watch_fd, .events = POLLIN },
 		{ .fd = r->broker_gone ? -1 : r->broker_fd, .events = POLLIN },
 	};
 	/* The broker last: what it tells is written. */
 	void (*const handlers[])(struct sbx_run *) = { on_stage,      on_init,	  on_signal,		  on_wall_clock,
-						       on_command, sbx_run_attach_changed, on_broker };
+						       sbx_run_attach_changed, on_broker };
 	uint64_t now;
 
 	_Static_assert(SBX_N_ELEMENTS(handlers) == N_FIXED, "a handler for each");

@@ -9,7 +9,7 @@ enum sbx_wait {
 	SBX_WAIT_STAGE,    /* STAGE_READY */
 	SBX_WAIT_SELFTEST, /* every verdict, MOUNTS_CHECKED, and the broker's READY */
 	SBX_WAIT_RELEASE,  /* the broker's word that it has put the self-test behind it */
-	SBX_WAIT_COMMAND,  /* its end: COMMAND_EXIT, or the kernel's word, whichever is first */
+	SBX_WAIT_COMMAND,  /* its end: COMMAND_EXIT */
 	SBX_WAIT_BROKER,   /* the broker's last word after STOP */
 };
 

@@ -12,12 +12,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/sched.h>
-#include <sanitizer/asan_interface.h> /* its macros are empty where nothing is sanitized */
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -89,67 +86,6 @@ pid_t sbx_proc_clone_into(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct 
 	return -error;
 }
 
-#define SPAWN_STACK_SIZE (64u << 10)
-
-struct spawn {
-	void (*fn)(void *arg);
-	void *arg;
-};
-
-static int spawned(void *p)
-{
-	const struct spawn *s = p;
-
-	s->fn(s->arg);
-	return 127; /* @fn returned; clone() makes it the exit status */
-}
-
-pid_t sbx_proc_spawn(void (*fn)(void *arg), void *arg)
-{
-	struct spawn s = { fn, arg };
-	char *stack = mmap(NULL, SPAWN_STACK_SIZE, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	pid_t pid;
-
-	if (stack == MAP_FAILED)
-		return -errno;
-	pid = clone(spawned, stack + SPAWN_STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, &s);
-	if (pid < 0)
-		pid = -errno;
-	/* The child left its frames by exec: no return has taken their marks away. */
-	ASAN_UNPOISON_MEMORY_REGION(stack, SPAWN_STACK_SIZE);
-	munmap(stack, SPAWN_STACK_SIZE);
-	return pid;
-}
-
-pid_t sbx_proc_beside(int (*fn)(void *arg), void *arg, void *stack, size_t n_stack)
-{
-	pid_t pid = clone(fn, (char *)stack + n_stack, CLONE_VM | SIGCHLD, arg);
-
-	return pid < 0 ? -errno : pid;
-}
-
-/* struct pidfd_info and its call (linux/pidfd.h since Linux 6.13; the exit status since 6.15), as they were
- * first released: the kernel takes any later length. */
-struct pidfd_info_v0 {
-	uint64_t mask, cgroup_id;
-	uint32_t ids[11];
-	int32_t exit_code;
-};
-#define PIDFD_GET_INFO_V0 _IOWR(0xff, 11, struct pidfd_info_v0)
-#define PIDFD_INFO_EXIT_V0 (1u << 3)
-
-int sbx_proc_exit_status(int pidfd, int *ret_status)
-{
-	struct pidfd_info_v0 info = { .mask = PIDFD_INFO_EXIT_V0 };
-
-	if (ioctl(pidfd, PIDFD_GET_INFO_V0, &info) < 0)
-		return -errno;
-	if (!(info.mask & PIDFD_INFO_EXIT_V0))
-		return -ENODATA;
-	*ret_status = info.exit_code;
-	return 0;
-}
 
 void sbx_random_id(char ret_id[13])
 {

@@ -56,20 +56,6 @@ pid_t sbx_proc_clone(uint64_t flags, int *ret_pidfd, struct sbx_err *err);
  * period: 11 ms were seen); -1: in ours. */
 pid_t sbx_proc_clone_into(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct sbx_err *err);
 
-/* Run @fn in a new process that shares our memory until it calls execve or _exit; we wait until
- * then. For a child that only arranges itself and execs: no page tables are copied. @fn must not
- * return, must write nothing but its own variables, and must not change its ids (it has our memory,
- * they would see it). The caller has one thread and no signal handlers. pid or -errno. */
-pid_t sbx_proc_spawn(void (*fn)(void *arg), void *arg);
-
-/* Run @fn in a new process that shares our memory while both live; nothing waits. It has fds of its own, a
- * copy of ours, and ends with what @fn returns, with _exit or with exec. @stack (16-byte aligned, untouched
- * by anybody else) must last as long as it does. errno and all of libc's state are the caller's too, which
- * runs at the same time: @fn must be SBX_PROC_BESIDE, call nothing but syscall(2), and only system calls
- * that do not fail as long as the caller lives. pid or -errno. */
-pid_t sbx_proc_beside(int (*fn)(void *arg), void *arg, void *stack, size_t n_stack);
-#define SBX_PROC_BESIDE __attribute__((no_sanitize("address", "undefined")))
-
 #define SBX_PROC_FDS_MAX 256
 
 /* Arrange the fds of a child about to exec: fds[i] becomes numbers[i] (not CLOEXEC), everything
@@ -80,10 +66,6 @@ int sbx_proc_arrange_fds(const int *fds, const int *numbers, size_t n);
 
 /* Wait for child *pid, if it is positive, and make it 0. */
 void sbx_proc_reap(pid_t *pid);
-
-/* The wait status of a process that was reaped, by anybody: poll() says POLLHUP. 0 or -errno: it was not, or the
- * kernel does not tell (before Linux 6.15). */
-int sbx_proc_exit_status(int pidfd, int *ret_status);
 
 /* 12 hex digits from getrandom. */
 void sbx_random_id(char ret_id[13]);

@@ -93,107 +93,6 @@ static unsigned int count_fds(int max)
 	return n;
 }
 
-static void child_body(void *arg)
-{
-	int *seen = arg;
-
-	*seen = getpid(); /* the memory is shared */
-	_exit(41);
-}
-
-struct beside {
-	int go, fd; /* pipe ends; to the child, and one of the parent's that it closes */
-	volatile int seen;
-};
-
-SBX_PROC_BESIDE static int beside_body(void *arg)
-{
-	struct beside *b = arg;
-	char c;
-
-	syscall(SYS_close, b->fd);
-	syscall(SYS_read, b->go, &c, 1);
-	b->seen = 1;
-	return 43;
-}
-
-/* It runs while we do, in our memory, with fds of its own. */
-static void test_beside(void **state)
-{
-	static _Alignas(16) char stack[16384];
-	int go[2], status;
-	struct beside b = { .seen = 0 };
-	pid_t pid;
-
-	(void)state;
-	assert_int_equal(pipe(go), 0);
-	b.go = go[0];
-	b.fd = dup(go[0]);
-	pid = sbx_proc_beside(beside_body, &b, stack, sizeof(stack));
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
-	assert_int_equal(b.seen, 0);
-	assert_int_equal(write(go[1], "g", 1), 1);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 43);
-	assert_int_equal(b.seen, 1);
-	assert_true(fcntl(b.fd, F_GETFD) >= 0);
-	close(b.fd);
-	close(go[0]);
-	close(go[1]);
-}
-
-/* Not before it was reaped; where the kernel tells at all. */
-static void test_exit_status(void **state)
-{
-	static const struct {
-		int exit, sig;
-	} ends[] = { { 0, 0 }, { 7, 0 }, { 0, SIGTERM }, { 0, SIGKILL } };
-
-	(void)state;
-	for (size_t i = 0; i < SBX_N_ELEMENTS(ends); i++) {
-		int status = -1, told = -1, e;
-		pid_t pid = fork();
-		siginfo_t si;
-		int fd;
-
-		if (pid == 0) {
-			if (ends[i].sig)
-				raise(ends[i].sig);
-			_exit(ends[i].exit);
-		}
-		fd = (int)syscall(SYS_pidfd_open, pid, 0);
-		assert_true(fd >= 0);
-		assert_int_equal(waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT), 0);
-		assert_true(sbx_proc_exit_status(fd, &told) < 0);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		e = sbx_proc_exit_status(fd, &told);
-		if (e == 0)
-			assert_int_equal(told, status);
-		else /* before Linux 6.13, before 6.15 */
-			assert_true(e == -ENOTTY || e == -EINVAL || e == -ESRCH || e == -ENODATA);
-		close(fd);
-	}
-}
-
-/* The child has run to its end (or exec) before the call returns; it is an ordinary child to wait for. */
-static void test_spawn(void **state)
-{
-	int seen = 0, status;
-	pid_t pid = sbx_proc_spawn(child_body, &seen);
-
-	(void)state;
-	assert_true(pid > 0);
-	assert_int_equal(seen, pid);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 41);
-	pid = sbx_proc_spawn(child_body, &seen);
-	sbx_proc_reap(&pid);
-	assert_int_equal(pid, 0);
-	sbx_proc_reap(&pid);
-	assert_int_equal(waitpid(seen, &status, 0), -1);
-}
-
 /* Targets that are sources of others (a swap, a cycle), one that stays, a gap, and stdio closed. */
 static void test_arrange_fds(void **state)
 {
@@ -283,6 +182,13 @@ static void test_clone(void **state)
 	assert_int_equal(poll(&p, 1, 10000), 1);
 	close(p.fd);
 	reap_ok(pid);
+	pid = sbx_proc_clone(0, NULL, NULL);
+	if (pid == 0)
+		_exit(0);
+	sbx_proc_reap(&pid);
+	assert_int_equal(pid, 0);
+	sbx_proc_reap(&pid);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
 /* A sibling: its parent is ours, and learns of its end. */
@@ -624,9 +530,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memfd),
-		cmocka_unit_test(test_spawn),
-		cmocka_unit_test(test_beside),
-		cmocka_unit_test(test_exit_status),
 		cmocka_unit_test(test_arrange_fds),
 		cmocka_unit_test(test_arrange_fds_edges),
 		cmocka_unit_test(test_random_id),
