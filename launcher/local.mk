@@ -5,61 +5,61 @@
 # Options, facts, the plan and what is derived from it: everything that happens before anything is made.
 noinst_LIBRARIES += %reldir%/libsbx-plan.a
 %canon_reldir%_libsbx_plan_a_SOURCES = \
-	%reldir%/attach_input.c %reldir%/attach_input.h \
-	%reldir%/bwrap_argv.c %reldir%/bwrap_argv.h \
-	%reldir%/command.c %reldir%/command_internal.h \
-	%reldir%/command_expand.c \
-	%reldir%/command_files.c \
-	%reldir%/command_follow.c \
-	%reldir%/command_masks.c \
-	%reldir%/command_names.c \
-	%reldir%/env.c \
-	%reldir%/etc.c %reldir%/etc.h \
-	%reldir%/exec_format.c %reldir%/exec_format.h \
-	%reldir%/facts.c %reldir%/facts.h \
-	%reldir%/facts_user.c %reldir%/facts_user.h \
-	%reldir%/getent.c %reldir%/getent.h \
-	%reldir%/git_look.c \
-	%reldir%/idmap.c %reldir%/idmap.h \
-	%reldir%/job.c %reldir%/job.h \
-	%reldir%/keep_copy.c %reldir%/keep_copy.h \
-	%reldir%/moved_dir.c %reldir%/moved_dir.h \
-	%reldir%/new_protected.h %reldir%/new_protected_list.c \
-	%reldir%/options.c %reldir%/options.h \
-	%reldir%/orders.c %reldir%/orders.h \
-	%reldir%/overlay.c %reldir%/overlay.h \
-	%reldir%/owner.c %reldir%/owner.h \
-	%reldir%/plan.c %reldir%/plan.h %reldir%/plan_internal.h \
-	%reldir%/plan_attach.c %reldir%/plan_attach.h %reldir%/plan_attach_internal.h \
-	%reldir%/plan_attach_rules.c \
-	%reldir%/plan_json.c \
-	%reldir%/plan_keep.c \
-	%reldir%/plan_limits.c %reldir%/plan_limits.h \
-	%reldir%/plan_profile.c \
-	%reldir%/plan_publish.c \
-	%reldir%/plan_sources.c %reldir%/plan_sources.h \
-	%reldir%/probes.c \
-	%reldir%/profile_list.c %reldir%/profile_list.h \
-	%reldir%/refusals.c %reldir%/refusals.h \
-	%reldir%/rights.c %reldir%/rights.h \
-	%reldir%/runtime_dir.c %reldir%/runtime_dir.h \
-	%reldir%/git_identity.c %reldir%/git_identity.h \
-	%reldir%/session_sockets.c %reldir%/session_sockets.h \
-	%reldir%/tree.c %reldir%/tree.h %reldir%/tree_cover.c %reldir%/tree_cover.h \
-	%reldir%/trust.c %reldir%/trust.h \
-	%reldir%/uid_pool.c %reldir%/uid_pool.h \
-	%reldir%/view.c %reldir%/view.h \
-	%reldir%/view_cache.c %reldir%/view_cache.h \
-	%reldir%/view_covers.c \
-	%reldir%/view_devices.c %reldir%/view_devices.h \
-	%reldir%/view_grants.c \
-	%reldir%/view_home.c %reldir%/view_home.h \
-	%reldir%/view_mounts.c \
-	%reldir%/view_protect.c %reldir%/view_protect.h %reldir%/view_protect_internal.h \
-	%reldir%/view_protect_git.c %reldir%/view_protect_links.c %reldir%/view_protect_path.c \
-	%reldir%/view_repository.c %reldir%/view_repository.h \
-	%reldir%/view_root.c %reldir%/view_root.h \
-	%reldir%/view_scratch.c
+	%reldir%/attach/attach_input.c %reldir%/attach/attach_input.h \
+	%reldir%/stage/bwrap_argv.c %reldir%/stage/bwrap_argv.h \
+	%reldir%/commands/command.c %reldir%/commands/command_internal.h \
+	%reldir%/commands/command_expand.c \
+	%reldir%/commands/command_files.c \
+	%reldir%/commands/command_follow.c \
+	%reldir%/commands/command_masks.c \
+	%reldir%/commands/command_names.c \
+	%reldir%/plan/env.c \
+	%reldir%/rootfs/etc.c %reldir%/rootfs/etc.h \
+	%reldir%/commands/exec_format.c %reldir%/commands/exec_format.h \
+	%reldir%/host/facts.c %reldir%/host/facts.h \
+	%reldir%/host/facts_user.c %reldir%/host/facts_user.h \
+	%reldir%/process/getent.c %reldir%/process/getent.h \
+	%reldir%/helpers/git_look.c \
+	%reldir%/grants/idmap.c %reldir%/grants/idmap.h \
+	%reldir%/cli/job.c %reldir%/cli/job.h \
+	%reldir%/helpers/keep_copy.c %reldir%/helpers/keep_copy.h \
+	%reldir%/protect/moved_dir.c %reldir%/protect/moved_dir.h \
+	%reldir%/helpers/new_protected.h %reldir%/helpers/new_protected_list.c \
+	%reldir%/cli/options.c %reldir%/cli/options.h \
+	%reldir%/stage/stage_config.c %reldir%/stage/stage_config.h \
+	%reldir%/rootfs/overlay.c %reldir%/rootfs/overlay.h \
+	%reldir%/grants/owner.c %reldir%/grants/owner.h \
+	%reldir%/plan/plan.c %reldir%/plan/plan.h %reldir%/plan/plan_internal.h \
+	%reldir%/attach/plan_attach.c %reldir%/attach/plan_attach.h %reldir%/attach/plan_attach_internal.h \
+	%reldir%/attach/plan_attach_rules.c \
+	%reldir%/plan/plan_json.c \
+	%reldir%/plan/plan_keep.c \
+	%reldir%/plan/plan_limits.c %reldir%/plan/plan_limits.h \
+	%reldir%/plan/plan_profile.c \
+	%reldir%/plan/plan_publish.c \
+	%reldir%/plan/plan_sources.c %reldir%/plan/plan_sources.h \
+	%reldir%/plan/probes.c \
+	%reldir%/cli/profile_list.c %reldir%/cli/profile_list.h \
+	%reldir%/record/refusals.c %reldir%/record/refusals.h \
+	%reldir%/process/privileges.c %reldir%/process/privileges.h \
+	%reldir%/process/runtime_dir.c %reldir%/process/runtime_dir.h \
+	%reldir%/grants/git_identity.c %reldir%/grants/git_identity.h \
+	%reldir%/grants/session_sockets.c %reldir%/grants/session_sockets.h \
+	%reldir%/stage/tree.c %reldir%/stage/tree.h %reldir%/stage/tree_overmount.c %reldir%/stage/tree_overmount.h \
+	%reldir%/host/trust.c %reldir%/host/trust.h \
+	%reldir%/process/uid_pool.c %reldir%/process/uid_pool.h \
+	%reldir%/rootfs/view.c %reldir%/rootfs/view.h \
+	%reldir%/grants/view_cache.c %reldir%/grants/view_cache.h \
+	%reldir%/protect/view_overmounts.c \
+	%reldir%/rootfs/view_devices.c %reldir%/rootfs/view_devices.h \
+	%reldir%/grants/view_grants.c \
+	%reldir%/rootfs/view_home.c %reldir%/rootfs/view_home.h \
+	%reldir%/rootfs/view_mounts.c \
+	%reldir%/protect/view_protect.c %reldir%/protect/view_protect.h %reldir%/protect/view_protect_internal.h \
+	%reldir%/protect/view_protect_git.c %reldir%/protect/view_protect_links.c %reldir%/protect/view_protect_path.c \
+	%reldir%/grants/view_repository.c %reldir%/grants/view_repository.h \
+	%reldir%/rootfs/view_root.c %reldir%/rootfs/view_root.h \
+	%reldir%/rootfs/view_scratch.c
 launcher_plan_libs = \
 	%reldir%/libsbx-plan.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
@@ -133,7 +133,7 @@ tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
 tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
 tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run.c %reldir%/supervise.c %reldir%/terminal.c
+tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run/run.c %reldir%/run/supervise.c %reldir%/process/terminal.c
 tests_unit_test_supervise_LDADD = src/ipc/libsbx-ipc.a $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_tree_SOURCES = tests/unit/test_tree.c
 tests_unit_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
@@ -149,33 +149,33 @@ tests_unit_test_views_SOURCES = tests/unit/test_views.c
 tests_unit_test_views_LDADD = $(launcher_plan_test_libs)
 
 launcher_common_sources = \
-	%reldir%/attach.c %reldir%/attach.h \
-	%reldir%/caretaker.c %reldir%/caretaker.h \
-	%reldir%/cgroup.c %reldir%/cgroup.h \
-	%reldir%/announce.c %reldir%/announce.h \
-	%reldir%/broker_process.c %reldir%/broker_process.h \
-	%reldir%/factory.c %reldir%/factory.h \
-	%reldir%/gc.c %reldir%/gc.h \
-	%reldir%/keep.c %reldir%/keep.h \
-	%reldir%/main.c \
-	%reldir%/new_aside.c \
-	%reldir%/new_due.c %reldir%/new_due.h \
-	%reldir%/new_protected.c \
-	%reldir%/new_watch.c %reldir%/new_watch.h \
-	%reldir%/publish.c %reldir%/publish.h \
-	%reldir%/receipt.c %reldir%/receipt.h \
-	%reldir%/record.c %reldir%/record.h \
-	%reldir%/record_events.c %reldir%/record_internal.h \
-	%reldir%/record_refusals.c \
-	%reldir%/run.c %reldir%/run.h \
-	%reldir%/placeholders.c %reldir%/placeholders.h \
-	%reldir%/runtime.c %reldir%/runtime.h \
-	%reldir%/signals.h \
-	%reldir%/stage.c %reldir%/stage.h \
-	%reldir%/step_hook.h \
-	%reldir%/steps.c \
-	%reldir%/supervise.c %reldir%/supervise.h \
-	%reldir%/terminal.c %reldir%/terminal.h
+	%reldir%/run/attach.c %reldir%/run/attach.h \
+	%reldir%/helpers/protect_helper.c %reldir%/helpers/protect_helper.h \
+	%reldir%/run/cgroup.c %reldir%/run/cgroup.h \
+	%reldir%/process/announce.c %reldir%/process/announce.h \
+	%reldir%/run/broker_process.c %reldir%/run/broker_process.h \
+	%reldir%/stage/factory.c %reldir%/stage/factory.h \
+	%reldir%/cleanup/gc.c %reldir%/cleanup/gc.h \
+	%reldir%/helpers/keep_helper.c %reldir%/helpers/keep_helper.h \
+	%reldir%/cli/main.c \
+	%reldir%/helpers/new_aside.c \
+	%reldir%/helpers/new_due.c %reldir%/helpers/new_due.h \
+	%reldir%/helpers/new_protected.c \
+	%reldir%/helpers/new_watch.c %reldir%/helpers/new_watch.h \
+	%reldir%/run/publish.c %reldir%/run/publish.h \
+	%reldir%/record/receipt.c %reldir%/record/receipt.h \
+	%reldir%/record/record.c %reldir%/record/record.h \
+	%reldir%/record/record_events.c %reldir%/record/record_internal.h \
+	%reldir%/record/record_refusals.c \
+	%reldir%/run/run.c %reldir%/run/run.h \
+	%reldir%/protect/placeholders.c %reldir%/protect/placeholders.h \
+	%reldir%/cleanup/runtime.c %reldir%/cleanup/runtime.h \
+	%reldir%/process/signals.h \
+	%reldir%/stage/stage.c %reldir%/stage/stage.h \
+	%reldir%/process/step_hook.h \
+	%reldir%/run/steps.c \
+	%reldir%/run/supervise.c %reldir%/run/supervise.h \
+	%reldir%/process/terminal.c %reldir%/process/terminal.h
 launcher_common_libs = \
 	%reldir%/libsbx-plan.a \
 	src/store/libsbx-store.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a \
@@ -184,15 +184,15 @@ launcher_common_libs = \
 	$(sys_nftnl_libs)
 
 if SBX_RUN_STATIC
-launcher_common_sources += %reldir%/no_loader.c
+launcher_common_sources += %reldir%/process/no_loader.c
 endif
 
 check_PROGRAMS += tests/unit/test_announce
-tests_unit_test_announce_SOURCES = tests/unit/test_announce.c %reldir%/announce.c
+tests_unit_test_announce_SOURCES = tests/unit/test_announce.c %reldir%/process/announce.c
 tests_unit_test_announce_LDADD = $(launcher_common_libs) $(CMOCKA_LIBS)
 
 bin_PROGRAMS += %reldir%/sbx-run
-%canon_reldir%_sbx_run_SOURCES = $(launcher_common_sources) %reldir%/step_hook.c
+%canon_reldir%_sbx_run_SOURCES = $(launcher_common_sources) %reldir%/process/step_hook.c
 %canon_reldir%_sbx_run_LDFLAGS = $(SBX_LDFLAGS) $(SBX_RUN_LDFLAGS)
 %canon_reldir%_sbx_run_LDADD = $(launcher_common_libs)
 
@@ -205,11 +205,11 @@ noinst_PROGRAMS += %reldir%/sbx-run-faults
 # Asks systemd for a scope; the one program that links libsystemd.
 check_PROGRAMS += tests/unit/test_scope_args
 tests_unit_test_scope_args_SOURCES = \
-	tests/unit/test_scope_args.c %reldir%/scope_args.c %reldir%/scope_args.h
+	tests/unit/test_scope_args.c %reldir%/cli/scope_args.c %reldir%/cli/scope_args.h
 tests_unit_test_scope_args_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 if SBX_SYSTEMD
 pkglibexec_PROGRAMS += %reldir%/sbx-scope
-%canon_reldir%_sbx_scope_SOURCES = %reldir%/scope.c %reldir%/scope_args.c %reldir%/scope_args.h
+%canon_reldir%_sbx_scope_SOURCES = %reldir%/cli/scope.c %reldir%/cli/scope_args.c %reldir%/cli/scope_args.h
 %canon_reldir%_sbx_scope_CFLAGS = $(AM_CFLAGS) $(SYSTEMD_CFLAGS)
 %canon_reldir%_sbx_scope_LDADD = src/sys/libsbx-sys.a src/base/libsbx-base.a $(SYSTEMD_LIBS)
 endif
@@ -217,16 +217,16 @@ endif
 # Static: it starts in a file system that is not the host's, and an exec without ld.so is faster.
 noinst_LIBRARIES += %reldir%/libsbx-init.a
 %canon_reldir%_libsbx_init_a_SOURCES = \
-	%reldir%/init_probes.c %reldir%/init_probes.h \
-	%reldir%/init_programs.c %reldir%/init_programs.h \
-	%reldir%/probe_connect.c \
-	%reldir%/probe_dns.c %reldir%/probe_dns.h \
-	%reldir%/probe_files.c \
-	%reldir%/probe_kernel.c \
-	%reldir%/probe_ruleset.c
+	%reldir%/init/init_probes.c %reldir%/init/init_probes.h \
+	%reldir%/init/init_programs.c %reldir%/init/init_programs.h \
+	%reldir%/init/probe_connect.c \
+	%reldir%/init/probe_dns.c %reldir%/init/probe_dns.h \
+	%reldir%/init/probe_files.c \
+	%reldir%/init/probe_kernel.c \
+	%reldir%/init/probe_ruleset.c
 
 pkglibexec_PROGRAMS += %reldir%/sbx-init
-%canon_reldir%_sbx_init_SOURCES = %reldir%/init.c %reldir%/init_argv.h
+%canon_reldir%_sbx_init_SOURCES = %reldir%/init/init.c %reldir%/init/init_argv.h
 %canon_reldir%_sbx_init_LDFLAGS = $(SBX_LDFLAGS) $(SBX_INIT_LDFLAGS)
 %canon_reldir%_sbx_init_LDADD = \
 	%reldir%/libsbx-init.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a

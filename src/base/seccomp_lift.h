@@ -7,7 +7,7 @@
 
 /*
  * What a profile may ask back of the command's seccomp filter (seccomp.allow), each a name for a few system calls
- * (src/sys/seccomp_command.c says which). Nothing on this list leads out of the sandbox: the network's rules, the
+ * (src/sys/seccomp/seccomp_command.c says which). Nothing on this list leads out of the sandbox: the network's rules, the
  * view of files and the namespaces hold without it.
  */
 #define SBX_SECCOMP_LIFTS(X)                                                                               \

@@ -4,45 +4,45 @@
 
 noinst_LIBRARIES += %reldir%/libsbx-broker-core.a
 %canon_reldir%_libsbx_broker_core_a_SOURCES = \
-	%reldir%/core.c %reldir%/core.h \
-	%reldir%/core_dns.c \
-	%reldir%/core_hosts.c %reldir%/core_hosts.h \
-	%reldir%/core_leases.c %reldir%/core_leases.h \
-	%reldir%/core_pins.c %reldir%/core_pins.h \
-	%reldir%/core_realpins.c %reldir%/core_realpins.h \
-	%reldir%/core_resolved.c %reldir%/core_resolved.h \
-	%reldir%/core_timeouts.c %reldir%/core_timeouts.h \
-	%reldir%/core_told.c %reldir%/core_told.h
+	%reldir%/core/core.c %reldir%/core/core.h \
+	%reldir%/core/core_dns.c \
+	%reldir%/core/core_hosts.c %reldir%/core/core_hosts.h \
+	%reldir%/core/core_leases.c %reldir%/core/core_leases.h \
+	%reldir%/core/core_pins.c %reldir%/core/core_pins.h \
+	%reldir%/core/core_resolved_pins.c %reldir%/core/core_resolved_pins.h \
+	%reldir%/core/core_resolved.c %reldir%/core/core_resolved.h \
+	%reldir%/core/core_timeouts.c %reldir%/core/core_timeouts.h \
+	%reldir%/core/core_told.c %reldir%/core/core_told.h
 
 pkglibexec_PROGRAMS += %reldir%/sbx-broker
 %canon_reldir%_sbx_broker_SOURCES = \
-	%reldir%/broker.c %reldir%/broker.h \
-	%reldir%/dns_forward.c \
-	%reldir%/dns_pin.c \
-	%reldir%/dns_stub.c %reldir%/dns_stub.h \
-	%reldir%/dns_tcp.c \
-	%reldir%/factory.c %reldir%/factory.h \
-	%reldir%/io_control.c \
-	%reldir%/io_nflog.c \
-	%reldir%/io_own.c \
-	%reldir%/io_realpins.c %reldir%/io_realpins.h \
-	%reldir%/io_timers.c \
-	%reldir%/resolve.c %reldir%/resolve.h \
-	%reldir%/resolve_ares.c %reldir%/resolve_ares.h \
-	%reldir%/tcp_check.c \
-	%reldir%/tcp_dial.c \
-	%reldir%/tcp_flow.c %reldir%/tcp_flow.h \
-	%reldir%/tcp_http.c \
-	%reldir%/tcp_listen.c \
-	%reldir%/tcp_open.c \
-	%reldir%/tcp_proxy.c \
-	%reldir%/tcp_publish.c \
-	%reldir%/tcp_refuse.c \
-	%reldir%/tcp_relay.c \
-	%reldir%/tcp_tls.c \
-	%reldir%/udp_flow.c %reldir%/udp_flow.h
+	%reldir%/io/broker.c %reldir%/io/broker.h \
+	%reldir%/dns/dns_forward.c \
+	%reldir%/dns/dns_pin.c \
+	%reldir%/dns/dns_stub.c %reldir%/dns/dns_stub.h \
+	%reldir%/dns/dns_tcp.c \
+	%reldir%/io/factory.c %reldir%/io/factory.h \
+	%reldir%/io/io_control.c \
+	%reldir%/io/io_nflog.c \
+	%reldir%/io/io_own.c \
+	%reldir%/io/io_resolved_pins.c %reldir%/io/io_resolved_pins.h \
+	%reldir%/io/io_timers.c \
+	%reldir%/dns/resolve.c %reldir%/dns/resolve.h \
+	%reldir%/dns/resolve_ares.c %reldir%/dns/resolve_ares.h \
+	%reldir%/tcp/tcp_check.c \
+	%reldir%/tcp/tcp_dial.c \
+	%reldir%/tcp/tcp_flow.c %reldir%/tcp/tcp_flow.h \
+	%reldir%/tcp/tcp_http.c \
+	%reldir%/tcp/tcp_listen.c \
+	%reldir%/tcp/tcp_open.c \
+	%reldir%/tcp/tcp_proxy.c \
+	%reldir%/tcp/tcp_publish.c \
+	%reldir%/tcp/tcp_refuse.c \
+	%reldir%/tcp/tcp_relay.c \
+	%reldir%/tcp/tcp_tls.c \
+	%reldir%/udp/udp_flow.c %reldir%/udp/udp_flow.h
 if SBX_BROKER_STATIC
-%canon_reldir%_sbx_broker_SOURCES += %reldir%/no_nss.c
+%canon_reldir%_sbx_broker_SOURCES += %reldir%/dns/no_nss.c
 endif
 %canon_reldir%_sbx_broker_LDFLAGS = $(SBX_LDFLAGS) $(SBX_BROKER_LDFLAGS)
 %canon_reldir%_sbx_broker_LDADD = \

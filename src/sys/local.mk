@@ -3,59 +3,59 @@
 
 noinst_LIBRARIES += %reldir%/libsbx-sys.a
 %canon_reldir%_libsbx_sys_a_SOURCES = \
-	%reldir%/net.c %reldir%/net.h \
-	%reldir%/net_nflog.c \
-	%reldir%/net_open.c \
-	%reldir%/net_sock.c \
-	%reldir%/netlink.c %reldir%/netlink.h \
-	%reldir%/nflog.c \
-	%reldir%/nlmsg.c %reldir%/nlmsg.h \
-	%reldir%/nft.c %reldir%/nft.h %reldir%/nft_form.h \
-	%reldir%/nft_apply.c \
-	%reldir%/nft_attach.c %reldir%/nft_attach.h \
-	%reldir%/nft_attach_apply.c \
-	%reldir%/nft_attach_list.c \
-	%reldir%/nft_attach_watch.c \
-	%reldir%/nft_batch.c \
-	%reldir%/nft_explain.c \
-	%reldir%/nft_expr.c \
-	%reldir%/nft_text.c \
-	%reldir%/caps.c \
-	%reldir%/cgroup.c %reldir%/cgroup.h \
-	%reldir%/cgroup_find.c \
-	%reldir%/cgroup_plan.c \
-	%reldir%/cpus.c \
-	%reldir%/cpus.h \
-	%reldir%/dns_capture.c %reldir%/dns_capture.h \
-	%reldir%/datagram.c %reldir%/datagram.h \
-	%reldir%/dir_walk.c %reldir%/dir_walk.h \
-	%reldir%/file_lock.c %reldir%/file_lock.h \
-	%reldir%/file_text.c %reldir%/file_text.h \
-	%reldir%/idmap.c %reldir%/idmap.h \
-	%reldir%/ids.c \
-	%reldir%/journal.c %reldir%/journal.h \
-	%reldir%/landlock.c %reldir%/landlock.h \
-	%reldir%/memfd.c \
-	%reldir%/notify.c %reldir%/notify.h \
-	%reldir%/path.c %reldir%/path.h \
-	%reldir%/path_resolve.c %reldir%/path_resolve.h \
-	%reldir%/path_set_id.c \
-	%reldir%/proc.c %reldir%/proc.h \
-	%reldir%/proc_fds.c \
-	%reldir%/seccomp.c %reldir%/seccomp.h \
-	%reldir%/seccomp_command.c \
-	%reldir%/seccomp_helpers.c \
-	%reldir%/seccomp_memfd.c \
-	%reldir%/seccomp_program.h \
-	%reldir%/seccomp_rows.c \
-	%reldir%/seccomp_table.h \
-	%reldir%/userns.c %reldir%/userns.h
+	%reldir%/net/net.c %reldir%/net/net.h \
+	%reldir%/net/net_nflog.c \
+	%reldir%/net/net_open.c \
+	%reldir%/net/net_sock.c \
+	%reldir%/net/netlink.c %reldir%/net/netlink.h \
+	%reldir%/net/nflog.c \
+	%reldir%/net/nlmsg.c %reldir%/net/nlmsg.h \
+	%reldir%/nft/nft.c %reldir%/nft/nft.h %reldir%/nft/nft_form.h \
+	%reldir%/nft/nft_apply.c \
+	%reldir%/nft/nft_attach.c %reldir%/nft/nft_attach.h \
+	%reldir%/nft/nft_attach_apply.c \
+	%reldir%/nft/nft_attach_list.c \
+	%reldir%/nft/nft_attach_watch.c \
+	%reldir%/nft/nft_batch.c \
+	%reldir%/nft/nft_explain.c \
+	%reldir%/nft/nft_expr.c \
+	%reldir%/nft/nft_text.c \
+	%reldir%/process/caps.c \
+	%reldir%/cgroup/cgroup.c %reldir%/cgroup/cgroup.h \
+	%reldir%/cgroup/cgroup_find.c \
+	%reldir%/cgroup/cgroup_plan.c \
+	%reldir%/process/cpus.c \
+	%reldir%/process/cpus.h \
+	%reldir%/net/dns_capture.c %reldir%/net/dns_capture.h \
+	%reldir%/net/datagram.c %reldir%/net/datagram.h \
+	%reldir%/fs/dir_walk.c %reldir%/fs/dir_walk.h \
+	%reldir%/fs/file_lock.c %reldir%/fs/file_lock.h \
+	%reldir%/fs/file_text.c %reldir%/fs/file_text.h \
+	%reldir%/fs/idmap.c %reldir%/fs/idmap.h \
+	%reldir%/process/ids.c \
+	%reldir%/process/journal.c %reldir%/process/journal.h \
+	%reldir%/seccomp/landlock.c %reldir%/seccomp/landlock.h \
+	%reldir%/fs/memfd.c \
+	%reldir%/process/notify.c %reldir%/process/notify.h \
+	%reldir%/fs/path.c %reldir%/fs/path.h \
+	%reldir%/fs/path_resolve.c %reldir%/fs/path_resolve.h \
+	%reldir%/fs/path_set_id.c \
+	%reldir%/process/proc.c %reldir%/process/proc.h \
+	%reldir%/process/proc_fds.c \
+	%reldir%/seccomp/seccomp.c %reldir%/seccomp/seccomp.h \
+	%reldir%/seccomp/seccomp_command.c \
+	%reldir%/seccomp/seccomp_helpers.c \
+	%reldir%/seccomp/seccomp_memfd.c \
+	%reldir%/seccomp/seccomp_program.h \
+	%reldir%/seccomp/seccomp_rows.c \
+	%reldir%/seccomp/seccomp_table.h \
+	%reldir%/process/userns.c %reldir%/process/userns.h
 nodist_%canon_reldir%_libsbx_sys_a_SOURCES = %reldir%/seccomp_programs.c
 
 # The seccomp programs, made from their tables by the one program that links libseccomp.
 noinst_PROGRAMS += %reldir%/seccomp_generate
 %canon_reldir%_seccomp_generate_SOURCES = \
-	%reldir%/seccomp_command.c %reldir%/seccomp_generate.c %reldir%/seccomp_helpers.c
+	%reldir%/seccomp/seccomp_command.c %reldir%/seccomp/seccomp_generate.c %reldir%/seccomp/seccomp_helpers.c
 %canon_reldir%_seccomp_generate_LDADD = $(SECCOMP_LIBS)
 CLEANFILES += %reldir%/seccomp_programs.c
 %reldir%/seccomp_programs.c: %reldir%/seccomp_generate$(EXEEXT)
@@ -102,7 +102,7 @@ EXTRA_DIST += \
 # where sbx-run is static, what stands in for it, so that the tests of rulesets try that too.
 if SBX_RUN_STATIC
 noinst_LIBRARIES += %reldir%/libsbx-mnl.a
-%canon_reldir%_libsbx_mnl_a_SOURCES = %reldir%/mnl_static.c
+%canon_reldir%_libsbx_mnl_a_SOURCES = %reldir%/net/mnl_static.c
 sys_nftnl_libs = $(NFTNL_LIBS) %reldir%/libsbx-mnl.a
 else
 sys_nftnl_libs = $(NFTNL_LIBS) $(MNL_LIBS)
@@ -118,7 +118,7 @@ tests_unit_test_nflog_SOURCES = tests/unit/test_nflog.c
 tests_unit_test_nflog_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_nlmsg_SOURCES = tests/unit/test_nlmsg.c
 tests_unit_test_nlmsg_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(MNL_LIBS) $(CMOCKA_LIBS)
-tests_unit_test_mnl_static_SOURCES = tests/unit/test_mnl_static.c %reldir%/mnl_static.c
+tests_unit_test_mnl_static_SOURCES = tests/unit/test_mnl_static.c %reldir%/net/mnl_static.c
 tests_unit_test_mnl_static_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_nft_SOURCES = tests/unit/test_nft.c tests/unit/golden.h
 tests_unit_test_nft_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)

@@ -25,7 +25,7 @@ CONSTANT = re.compile(r"\b(?:sizeof|SBX_N_ELEMENTS|offsetof)\s*\((?:[^()]|\([^()
                       r"\b(?:size_t|unsigned|int)\b|\b0x[0-9a-f]+u?\b|\b\d+u?\b")
 MAKES_ROOM = r"\b(?:malloc|calloc|realloc|reallocarray|take|grow)\s*\("
 # What has its bound by somebody else's contract.
-LISTED = {("src/sys/mnl_static.c", "len"): "libmnl's mnl_attr_put(), whose callers made room"}
+LISTED = {("src/sys/net/mnl_static.c", "len"): "libmnl's mnl_attr_put(), whose callers made room"}
 
 
 def without_comments(text):

@@ -59,7 +59,7 @@ if have cppcheck; then
 	cppcheck --quiet -j "$jobs" --std=c11 --enable=warning,performance,portability \
 		--inline-suppr --error-exitcode=1 --max-configs=4 -D__linux__ -D__x86_64__ -D_GNU_SOURCE \
 		--suppress=memleak --suppress=resourceLeak --suppress=readdirCalled \
-		--suppress=internalAstError --suppress=invalidFunctionArg:src/sys/proc.c --suppress=invalidFunctionArg:launcher/orders.c \
+		--suppress=internalAstError --suppress=invalidFunctionArg:src/sys/process/proc.c --suppress=invalidFunctionArg:launcher/stage/stage_config.c \
 		--library=posix -I. -Isrc "${sources[@]}" >"$log" 2>&1
 	result "cppcheck: ${#sources[@]} files"
 fi

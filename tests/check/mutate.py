@@ -3,8 +3,8 @@
 """Mutation testing, by hand: one small change at a time, and whether a test sees it.
 
     tests/check/mutate.py src/wire/http_head.c policy/policy_decide.c
-    tests/check/mutate.py -t 60 -s 7 src/sys/path_resolve.c:150-300
-    tests/check/mutate.py --system 'test_mounts.py test_masks.py' launcher/tree.c
+    tests/check/mutate.py -t 60 -s 7 src/sys/fs/path_resolve.c:150-300
+    tests/check/mutate.py --system 'test_mounts.py test_masks.py' launcher/stage/tree.c
 
 Works in a copy of the tree (_build-mutate, kept for the next run). For each mutant it builds and runs the unit tests
 and corpus replays that have code of the file in them, until one fails: killed. One that none sees is printed with its

@@ -53,7 +53,7 @@ def check_layers(tap):
             ("a library outside its layer", "src/store/a.c", "<sqlite3.h>", "<yaml.h>"),
             ("the broker reading the database", "src/broker/a.h", '"policy/policy.h"',
              '"store/store.h"'),
-            ("a header without its folder", "launcher/a.c", '"launcher/plan.h"', '"plan.h"')):
+            ("a header without its folder", "launcher/a.c", '"launcher/plan/plan.h"', '"plan.h"')):
         tree_check(tap, layers.check, f"layers notices {what}", path,
                    f"#include {good}\n", f"  #  include {bad}\n")
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/exec_format.h"
+#include "launcher/commands/exec_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* NFLOG datagrams: whatever the bytes, every packet reported is consistent. */
 #include <stdlib.h>
 
-#include "sys/net.h"
+#include "sys/net/net.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,8 +13,8 @@
 #include <jansson.h>
 
 #include "base/cleanup.h"
-#include "launcher/bwrap_argv.h"
-#include "launcher/plan_internal.h"
+#include "launcher/stage/bwrap_argv.h"
+#include "launcher/plan/plan_internal.h"
 #include "policy/protected_path.h"
 
 static void must(bool fine, const char *what, const char *path)

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 
 /* What must hold of every plan, told from its mounts and the host's files alone. */
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/plan_internal.h"
+#include "launcher/plan/plan_internal.h"
 #include "tests/fuzz/plan_check.h"
 #include "tests/unit/plan_world.h"
 

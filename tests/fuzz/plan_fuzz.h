@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 
 /*
  * What the fuzz targets of planning share: a small host (tests/unit/plan_world.h) with a directory `play` that is filled

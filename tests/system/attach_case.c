@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Helper of test_attach_rules.py and of the bench: the operations of sys/nft_attach.h in this network
+ * Helper of test_attach_rules.py and of the bench: the operations of sys/nft/nft_attach.h in this network
  * namespace. `attach_case` prints how it is called.
  */
 #include <linux/netlink.h>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "sys/net.h"
+#include "sys/net/net.h"
 #include "tests/unit/attach_cases.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_nft_ruleset, sbx_nft_ruleset_free);

@@ -42,9 +42,9 @@
 #include "ipc/messages.h"
 #include "policy/policy.h"
 #include "policy/profile.h"
-#include "sys/net.h"
-#include "sys/nft.h"
-#include "sys/proc.h"
+#include "sys/net/net.h"
+#include "sys/nft/nft.h"
+#include "sys/process/proc.h"
 
 #define CIDRS_MAX 64
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/step_hook.h"
+#include "launcher/process/step_hook.h"
 
 int sbx_step_hook(const char *step)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "sys/nft_attach.h"
+#include "sys/nft/nft_attach.h"
 #include "tests/unit/nft_cases.h"
 
 struct attach_case {

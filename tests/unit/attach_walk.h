@@ -2,12 +2,12 @@
 #ifndef SBX_TESTS_UNIT_ATTACH_WALK_H
 #define SBX_TESTS_UNIT_ATTACH_WALK_H
 
-/* What the kernel says to a packet by the lists of attach cgroup: the walk that src/sys/nft_attach.c
+/* What the kernel says to a packet by the lists of attach cgroup: the walk that src/sys/nft/nft_attach.c
  * describes. */
 
 #include "policy_world.h"
 
-#include "launcher/plan_attach.h"
+#include "launcher/attach/plan_attach.h"
 
 #define TCP SBX_PROTO_TCP
 #define UDP SBX_PROTO_UDP

@@ -24,7 +24,7 @@
 #include "base/cleanup.h"
 #include "ipc/channel.h"
 #include "ipc/messages.h"
-#include "sys/proc.h"
+#include "sys/process/proc.h"
 #include "tests/unit/netns.h"
 
 #define CTL	   3

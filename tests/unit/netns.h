@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "sys/net.h"
-#include "sys/nft.h"
+#include "sys/net/net.h"
+#include "sys/nft/nft.h"
 #include "tests/unit/nft_cases.h"
 
 #define CHECK(condition)                                                                           \

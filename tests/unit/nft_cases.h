@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "sys/net.h"
-#include "sys/nft.h"
+#include "sys/net/net.h"
+#include "sys/nft/nft.h"
 
 #define NFT_CASE_GROUP 91
 

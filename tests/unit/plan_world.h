@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "launcher/options.h"
-#include "launcher/plan.h"
+#include "launcher/cli/options.h"
+#include "launcher/plan/plan.h"
 
 /*
  * A small host in a temporary directory for the tests of planning: usr, etc, a home with a project

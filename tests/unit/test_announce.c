@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "launcher/announce.h"
+#include "launcher/process/announce.h"
 
 static void test_unit(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "tests/unit/policy_world.h"
 
-#include "broker/core.h"
+#include "broker/core/core.h"
 #include "tests/unit/embeddings.h"
 
 static const char fetch_yaml[] = "name: t\n"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "broker/core_resolved.h"
+#include "broker/core/core_resolved.h"
 
 static struct sbx_resolve_answer answer_of(uint8_t family, enum sbx_resolve_status status, size_t n,
 					   uint32_t ttl_s)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "broker/core_told.h"
+#include "broker/core/core_told.h"
 
 static struct sbx_addr a4(unsigned i)
 {

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/bwrap_argv.h"
-#include "launcher/etc.h"
-#include "launcher/orders.h"
-#include "launcher/tree.h"
+#include "launcher/stage/bwrap_argv.h"
+#include "launcher/rootfs/etc.h"
+#include "launcher/stage/stage_config.h"
+#include "launcher/stage/tree.h"
 
 struct args {
 	char *text;

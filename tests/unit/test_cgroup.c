@@ -15,7 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "sys/cgroup.h"
+#include "sys/cgroup/cgroup.h"
 #include "tests/unit/scratch.h"
 
 static void test_parse_own(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "sys/dir_walk.h"
+#include "sys/fs/dir_walk.h"
 
 #include <errno.h>
 #include <fcntl.h>

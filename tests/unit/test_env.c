@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/plan_internal.h"
+#include "launcher/plan/plan_internal.h"
 
 static const char *get(struct plan_world *w, const char *name)
 {

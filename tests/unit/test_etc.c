@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/etc.h"
+#include "launcher/rootfs/etc.h"
 
 static struct sbx_mount_op *etc_op(struct plan_world *w)
 {

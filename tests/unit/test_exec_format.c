@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/exec_format.h"
+#include "launcher/commands/exec_format.h"
 
 static int parse(const char *text, struct sbx_exec_format *f)
 {

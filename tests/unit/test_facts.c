@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/facts.h"
-#include "launcher/facts_user.h"
+#include "launcher/host/facts.h"
+#include "launcher/host/facts_user.h"
 
 static void test_relocate(void **state)
 {

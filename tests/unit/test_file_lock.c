@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "scratch.h"
-#include "sys/file_lock.h"
+#include "sys/fs/file_lock.h"
 
 struct world {
 	char dir[64];

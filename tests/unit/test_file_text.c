@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
-#include "sys/file_text.h"
+#include "sys/fs/file_text.h"
 
 static void test_text(void **state)
 {

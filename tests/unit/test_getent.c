@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/getent.h"
-#include "sys/proc.h"
+#include "launcher/process/getent.h"
+#include "sys/process/proc.h"
 
 static char dir[] = "/tmp/sbx-getent-XXXXXX";
 static char path[64];

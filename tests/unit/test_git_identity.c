@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/git_identity.h"
+#include "launcher/grants/git_identity.h"
 
 static void expect(const char *text, const char *name, const char *email)
 {

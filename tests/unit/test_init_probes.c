@@ -8,8 +8,8 @@
 
 #include <sys/un.h>
 
-#include "sys/net.h"
-#include "sys/seccomp.h"
+#include "sys/net/net.h"
+#include "sys/seccomp/seccomp.h"
 
 #define GREETING "sbx 0123456789ab\n"
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "sys/journal.h"
+#include "sys/process/journal.h"
 
 static struct sbx_journal_entry entry;
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/keep_copy.h"
+#include "launcher/helpers/keep_copy.h"
 #include "tests/unit/scratch.h"
 
 struct layers {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "sys/net.h"
+#include "sys/net/net.h"
 
 #define PACKETS_MAX 8
 

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sys/nft_form.h"
+#include "sys/nft/nft_form.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/nft_cases.h"
 

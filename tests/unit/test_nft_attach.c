@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "sys/nft_form.h"
+#include "sys/nft/nft_form.h"
 #include "tests/unit/attach_cases.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/netns.h"

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "sys/nlmsg.h"
+#include "sys/net/nlmsg.h"
 
 /* Two messages: one with three attributes of which two are padded, one without any. */
 #define FIRST_BYTES  (16 + 8 + 8 + 8 + 12)

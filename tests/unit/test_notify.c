@@ -16,9 +16,9 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "sys/datagram.h"
-#include "sys/notify.h"
-#include "sys/proc.h"
+#include "sys/net/datagram.h"
+#include "sys/process/notify.h"
+#include "sys/process/proc.h"
 
 static char dir[] = "/tmp/sbx-notify-XXXXXX";
 static char path[64];

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/options.h"
+#include "launcher/cli/options.h"
 #include "policy/job.h"
 #include "policy/option_form.h"
 

@@ -25,8 +25,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "sys/path.h"
-#include "sys/path_resolve.h"
+#include "sys/fs/path.h"
+#include "sys/fs/path_resolve.h"
 #include "tests/unit/scratch.h"
 
 /*

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "sys/path_resolve.h"
+#include "sys/fs/path_resolve.h"
 #include "tests/unit/scratch.h"
 
 /* The file system that everything is said to be on; 0: what it is. */

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/plan_limits.h"
-#include "launcher/plan_internal.h"
+#include "launcher/plan/plan_limits.h"
+#include "launcher/plan/plan_internal.h"
 
 static void test_profile_search(void **state)
 {

@@ -25,10 +25,10 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "sys/cpus.h"
-#include "sys/landlock.h"
-#include "sys/proc.h"
-#include "sys/userns.h"
+#include "sys/process/cpus.h"
+#include "sys/seccomp/landlock.h"
+#include "sys/process/proc.h"
+#include "sys/process/userns.h"
 #include "tests/unit/scratch.h"
 
 /* In children: a condition that fails becomes the exit status. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/refusals.h"
+#include "launcher/record/refusals.h"
 
 static struct sbx_event event(enum sbx_reason reason, enum sbx_proto proto, const char *name, const char *addr, uint16_t port,
 			      const char *rule)

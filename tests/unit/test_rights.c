@@ -9,7 +9,7 @@
 #include <linux/capability.h>
 #include <string.h>
 
-#include "launcher/rights.h"
+#include "launcher/process/privileges.h"
 
 #define ALL (1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_SYS_ADMIN | 1ull << CAP_KILL)
 

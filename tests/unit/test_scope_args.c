@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "launcher/scope_args.h"
+#include "launcher/cli/scope_args.h"
 
 static struct sbx_scope_args args;
 

@@ -35,8 +35,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "sys/seccomp.h"
-#include "sys/seccomp_table.h"
+#include "sys/seccomp/seccomp.h"
+#include "sys/seccomp/seccomp_table.h"
 #include "tests/unit/golden.h"
 
 #if defined(__x86_64__)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/session_sockets.h"
+#include "launcher/grants/session_sockets.h"
 
 /* @entry alone in the environment: the paths found, joined by blanks. */
 static void expect(const char *entry, const char *want)

@@ -15,12 +15,12 @@
 
 #include "base/cleanup.h"
 #include "ipc/channel.h"
-#include "launcher/attach.h"
-#include "launcher/caretaker.h"
-#include "launcher/record.h"
-#include "launcher/stage.h"
-#include "launcher/supervise.h"
-#include "sys/proc.h"
+#include "launcher/run/attach.h"
+#include "launcher/helpers/protect_helper.h"
+#include "launcher/record/record.h"
+#include "launcher/stage/stage.h"
+#include "launcher/run/supervise.h"
+#include "sys/process/proc.h"
 
 #define N_PROBES 3
 #define N_MOUNTS 5

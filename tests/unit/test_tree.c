@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/tree.h"
+#include "launcher/stage/tree.h"
 
 #define NO_NAMESPACES 77
 

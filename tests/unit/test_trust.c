@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/trust.h"
+#include "launcher/host/trust.h"
 #include "tests/unit/scratch.h"
 
 struct world {

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/uid_pool.h"
+#include "launcher/process/uid_pool.h"
 #include "tests/unit/scratch.h"
 
 static char dir[64];

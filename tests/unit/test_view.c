@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/view.h"
+#include "launcher/rootfs/view.h"
 
 static char *spec(struct plan_world *w, const char *source, const char *target)
 {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/view.h"
+#include "launcher/rootfs/view.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/overlay.h"
+#include "launcher/rootfs/overlay.h"
 
 static const struct sbx_mount_op *overlay(const struct plan_world *w)
 {

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Attach cgroup: the policy as lists of networks that the kernel walks. PURE.
+ *
+ * The policy is not told a second time here: it is asked. All that its judgement of an address depends on are
+ * networks (of entries, floors, admits, address classes, and the same networks embedded in IPv6 ones), and of
+ * two networks one holds the other or they are disjoint. So they cut the addresses into regions: a network
+ * without the smaller ones inside it. Within a region every address is judged alike, and the entries that hold
+ * it say at which ports the judgement may change. sbx_policy_decide_addr() is asked once for each region,
+ * protocol and run of ports; where the answer is the one that the next larger region gives there is no rule.
+ * The smaller network stands first in the list, so the first rule that matches is the address's own.
+ *
+ * Three lists come of it:
+ *
+ *   floors    what no entry, admit or pin of this policy leads to, whatever the port: floors, address classes,
+ *             networks to deny. It costs a packet one lookup, and binds whoever asks for pins. A class that
+ *             pins may lead to (`private: true`, an admit) is among the regions instead.
+ *   admitted  what the policy allows and the system policy admits. It is judged also for what goes by lo, and
+ *             before cidrs. An admit says nothing of itself: it lifts a class, or lets an address be this
+ *             host's. What a larger network admits, its parts admit: a refusal here is one of the policy.
+ *   cidrs     what the policy allows otherwise.
+ *
+ * plan_attach_rules.c makes the rules; here the networks are gathered.
+ *
+ * Only regions that some packet may reach are looked at: in mode full all, otherwise those that overlap with a
+ * network to allow. A profile of names alone has its floors and nothing else, and the policy is not compiled.
+ */
+#include "launcher/attach/plan_attach_internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/shipped.h"
+
+#define FORMS_MAX 4
+static_assert(SBX_LOOPBACK_PORTS_MAX <= SBX_ATTACH_PORTS_MAX, "what a profile may list has room");
+
+static const struct sbx_cidr loopbacks[] = { { { 4, { 127 } }, 8 }, { { 6, { [15] = 1 } }, 128 } };
+static const struct sbx_cidr mapped = { { 6, { [10] = 0xff, 0xff } }, 96 };
+
+void sbx_attach_lists_fini(struct sbx_attach_lists *l)
+{
+	free(l->floors);
+	free(l->admitted);
+	free(l->cidrs);
+	free(l->loopback_ports);
+	*l = (struct sbx_attach_lists){ 0 };
+}
+
+static void builder_fini(struct sbx_attach_builder *b)
+{
+	sbx_policy_free(b->policy);
+	free(b->blob);
+	free(b->regions);
+	free(b->sources);
+	free(b->admit);
+	free(b->starts);
+	sbx_attach_lists_fini(&b->lists);
+}
+
+int sbx_attach_too_many(struct sbx_err *err, const char *what, size_t n, const char *of, int max)
+{
+	sbx_err_set(
+		err,
+		"%s: %zu %s, and attach cgroup has room for %d: write fewer and wider networks and "
+		"port ranges, or use attach netns",
+		what, n, of, max);
+	return SBX_ATTACH_LISTS_E_TOO_MANY;
+}
+
+/* --- networks --- */
+
+static bool overlaps(const struct sbx_cidr *a, const struct sbx_cidr *b)
+{
+	return sbx_attach_is_inside(a, b) || sbx_attach_is_inside(b, a);
+}
+
+/* Of @at's first @prefix bits the last one turned: the other half of the network one bit shorter. */
+static struct sbx_cidr other_half(const struct sbx_addr *at, unsigned prefix)
+{
+	struct sbx_cidr c = { .addr = { .family = at->family }, .prefix = (uint8_t)prefix };
+
+	for (unsigned bit = 0; bit < prefix; bit++)
+		c.addr.b[bit / 8] |= at->b[bit / 8] & (0x80 >> bit % 8);
+	c.addr.b[(prefix - 1) / 8] ^= (uint8_t)(0x80 >> (prefix - 1) % 8);
+	return c;
+}
+
+/* @c, and if it is of IPv4 the networks that embed it. Returns how many. */
+static size_t forms_of(const struct sbx_cidr *c, struct sbx_cidr ret[FORMS_MAX])
+{
+	struct sbx_addr_range r;
+	size_t n = 0;
+
+	ret[n++] = *c;
+	for (size_t i = 0; c->addr.family == 4 && sbx_addr_range_at(i, &r); i++) {
+		unsigned at = r.embeds == SBX_ADDR_EMBEDS_AT_2	  ? 2
+			      : r.embeds == SBX_ADDR_EMBEDS_AT_12 ? 12
+								  : 0;
+
+		/* Where all is refused it is no use to know why. */
+		if (at == 0 || r.class != SBX_ADDR_PUBLIC || sbx_attach_is_inside(&r.cidr, &mapped))
+			continue;
+		if (n == FORMS_MAX)
+			abort();
+		ret[n] = r.cidr;
+		memcpy(ret[n].addr.b + at, c->addr.b, 4);
+		ret[n++].prefix = (uint8_t)(at * 8 + c->prefix);
+	}
+	return n;
+}
+
+bool sbx_attach_is_at(const struct sbx_net_entry *e, enum sbx_proto proto, uint16_t port)
+{
+	if (e->proto_set && e->proto != proto)
+		return false;
+	for (size_t i = 0; i < e->n_ports; i++)
+		if (e->ports[i].first <= port && port <= e->ports[i].last)
+			return true;
+	return e->n_ports == 0;
+}
+
+static bool covers_every_port(const struct sbx_net_entry *e)
+{
+	return !e->proto_set && (e->n_ports == 0 || (e->n_ports == 1 && e->ports[0].first == 1 &&
+						     e->ports[0].last == UINT16_MAX));
+}
+
+/* May a packet to @c be allowed? */
+static bool is_reachable(const struct sbx_attach_builder *b, const struct sbx_cidr *c)
+{
+	const struct sbx_net_list *allow = &b->profile->network.allow;
+
+	if (!b->carries || b->full)
+		return b->carries;
+	for (size_t i = 0; i < allow->n; i++)
+		if (allow->v[i].is_cidr && overlaps(&allow->v[i].cidr, c))
+			return true;
+	return false;
+}
+
+/* --- gathering --- */
+
+static int add_region(struct sbx_attach_builder *b, const struct sbx_cidr *cidr, bool floor,
+		      bool opaque)
+{
+	if (b->n_regions == b->n_regions_max) {
+		size_t n = b->n_regions_max ? b->n_regions_max * 2 : 128;
+		struct sbx_attach_region *v = reallocarray(b->regions, n, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		b->regions = v;
+		b->n_regions_max = n;
+	}
+	b->regions[b->n_regions++] =
+		(struct sbx_attach_region){ .cidr = *cidr, .floor = floor, .opaque = opaque };
+	return 0;
+}
+
+/* Loopback has its own rules, with the stub and the ports that are listed: floors stop around it. */
+static int add_floor(struct sbx_attach_builder *b, const struct sbx_cidr *cidr)
+{
+	for (size_t i = 0; i < SBX_N_ELEMENTS(loopbacks); i++) {
+		const struct sbx_cidr *l = &loopbacks[i];
+		int r = 0;
+
+		if (sbx_attach_is_inside(cidr, l))
+			return 0;
+		if (!sbx_attach_is_inside(l, cidr))
+			continue;
+		for (unsigned prefix = cidr->prefix + 1u; r == 0 && prefix <= l->prefix; prefix++) {
+			struct sbx_cidr half = other_half(&l->addr, prefix);
+
+			r = add_region(b, &half, true, false);
+		}
+		return r;
+	}
+	return add_region(b, cidr, true, false);
+}
+
+/* Floors that hold it are many networks. */
+static bool holds_loopback(const struct sbx_cidr *c)
+{
+	return sbx_attach_is_inside(&loopbacks[0], c) || sbx_attach_is_inside(&loopbacks[1], c);
+}
+
+static int add_floor_forms(struct sbx_attach_builder *b, const struct sbx_cidr *cidr)
+{
+	struct sbx_cidr forms[FORMS_MAX];
+	size_t n = forms_of(cidr, forms);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add_floor(b, &forms[i]);
+	return r;
+}
+
+/* Might an address of that class be connected to, by an entry or a pin? */
+static bool is_lifted(const struct sbx_attach_builder *b, enum sbx_addr_class class,
+		      const struct sbx_cidr *c)
+{
+	const struct sbx_net_list *allow = &b->profile->network.allow;
+
+	if (!b->carries || (class != SBX_ADDR_PRIVATE && class != SBX_ADDR_LINK_LOCAL))
+		return false;
+	for (size_t i = 0; i < allow->n && class == SBX_ADDR_PRIVATE; i++)
+		if (allow->v[i].private_ok &&
+		    (!allow->v[i].is_cidr || overlaps(&allow->v[i].cidr, c)))
+			return true;
+	for (size_t i = 0; b->system && i < b->system->admit.n; i++)
+		if (overlaps(&b->system->admit.v[i].cidr, c))
+			return true;
+	return false;
+}
+
+/* Is a public range, or loopback, inside the range at @index? Those that say more stand before it. */
+static bool has_holes(const struct sbx_addr_range *range, size_t index)
+{
+	struct sbx_addr_range r;
+
+	for (size_t i = 0; i < index && sbx_addr_range_at(i, &r); i++)
+		if ((r.class == SBX_ADDR_PUBLIC || r.class == SBX_ADDR_LOOPBACK) &&
+		    sbx_attach_is_inside(&r.cidr, &range->cidr))
+			return true;
+	return false;
+}
+
+static int add_class_floors(struct sbx_attach_builder *b)
+{
+	struct sbx_addr_range r;
+	int ret = add_floor(b, &mapped);
+
+	for (size_t i = 0; ret == 0 && sbx_addr_range_at(i, &r); i++) {
+		struct sbx_cidr forms[FORMS_MAX];
+		size_t n = forms_of(&r.cidr, forms);
+
+		if (r.class == SBX_ADDR_PUBLIC || has_holes(&r, i))
+			continue;
+		for (size_t k = 0; ret == 0 && k < n; k++)
+			if (!is_lifted(b, r.class, &forms[k]))
+				ret = add_floor(b, &forms[k]);
+	}
+	return ret;
+}
+
+/* Networks that are denied as a whole, while there is room: a lookup for all of them instead of three rules
+ * for each, and pins are not made there either. */
+static int add_denied(struct sbx_attach_builder *b)
+{
+	const struct sbx_net_list *allow = &b->profile->network.allow;
+	const struct sbx_net_list *deny = &b->profile->network.deny;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < deny->n; i++) {
+		const struct sbx_net_entry *e = &deny->v[i];
+		bool denied = e->is_cidr && covers_every_port(e) && is_reachable(b, &e->cidr) &&
+			      b->n_regions + FORMS_MAX <= SBX_ATTACH_FLOORS_MAX;
+
+		for (size_t k = 0; denied && k < allow->n; k++)
+			denied = !allow->v[k].is_cidr ||
+				 !sbx_attach_is_inside(&allow->v[k].cidr, &e->cidr) ||
+				 allow->v[k].cidr.prefix == e->cidr.prefix;
+		if (denied && !holds_loopback(&e->cidr))
+			r = add_floor_forms(b, &e->cidr);
+	}
+	return r;
+}
+
+static int add_floors(struct sbx_attach_builder *b)
+{
+	int r = add_class_floors(b);
+
+	for (const char *const *s = sbx_shipped_floors; r == 0 && *s; s++) {
+		struct sbx_cidr cidr;
+
+		if (sbx_cidr_parse(*s, &cidr) == 0)
+			r = add_floor_forms(b, &cidr);
+	}
+	for (size_t i = 0; b->system && r == 0 && i < b->system->floors.n; i++) {
+		const struct sbx_net_entry *e = &b->system->floors.v[i];
+
+		if (e->is_cidr && covers_every_port(e))
+			r = add_floor_forms(b, &e->cidr);
+	}
+	return r == 0 ? add_denied(b) : r;
+}
+
+static int add_source(struct sbx_attach_builder *b, const struct sbx_cidr *cidr,
+		      const struct sbx_net_entry *e)
+{
+	if (b->n_sources == b->n_sources_max) {
+		size_t n = b->n_sources_max ? b->n_sources_max * 2 : 64;
+		struct sbx_attach_source *v = reallocarray(b->sources, n, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		b->sources = v;
+		b->n_sources_max = n;
+	}
+	b->sources[b->n_sources++] = (struct sbx_attach_source){ *cidr, e };
+	return add_region(b, cidr, false, false);
+}
+
+/* What a list has to say about what can be reached. *@n: counts the entries that have. */
+static int add_entries(struct sbx_attach_builder *b, const struct sbx_net_list *list, size_t *n)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct sbx_net_entry *e = &list->v[i];
+		struct sbx_cidr forms[FORMS_MAX];
+		size_t n_forms = e->is_cidr ? forms_of(&e->cidr, forms) : 0;
+		bool counted = false;
+
+		for (size_t k = 0; k < n_forms; k++) {
+			if (!is_reachable(b, &forms[k]))
+				continue;
+			if (add_source(b, &forms[k], e) < 0)
+				return -ENOMEM;
+			counted = true;
+		}
+		*n += counted;
+	}
+	return 0;
+}
+
+static int add_admit(struct sbx_attach_builder *b)
+{
+	const struct sbx_net_list *list = &b->system->admit;
+
+	b->admit = calloc(list->n + 1, sizeof(const struct sbx_net_entry *));
+	if (!b->admit)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->n; i++) {
+		if (!is_reachable(b, &list->v[i].cidr))
+			continue;
+		b->admit[b->n_admit++] = &list->v[i];
+		if (add_source(b, &list->v[i].cidr, &list->v[i]) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_classes(struct sbx_attach_builder *b)
+{
+	struct sbx_addr_range r;
+
+	for (size_t i = 0; sbx_addr_range_at(i, &r); i++) {
+		bool opaque =
+			r.embeds == SBX_ADDR_EMBEDS_NAT64 || r.embeds == SBX_ADDR_EMBEDS_TEREDO;
+		struct sbx_cidr forms[FORMS_MAX];
+		size_t n = forms_of(&r.cidr, forms);
+
+		for (size_t k = 0; k < n; k++)
+			if (is_reachable(b, &forms[k]) &&
+			    add_region(b, &forms[k], false, opaque) < 0)
+				return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Everything but floors. Too many entries are refused here already: the work grows with their square. */
+static int add_policy(struct sbx_attach_builder *b, struct sbx_err *err)
+{
+	static const char networks[] = "networks";
+	const struct sbx_net_list *allow = &b->profile->network.allow;
+	size_t n_entries = 0, n_floors = 0;
+	int r;
+
+	for (size_t i = 0; i < allow->n; i++)
+		n_entries += allow->v[i].is_cidr;
+	if (n_entries > SBX_ATTACH_CIDRS_MAX)
+		return sbx_attach_too_many(err, "network.allow", n_entries, networks,
+					   SBX_ATTACH_CIDRS_MAX);
+	n_entries = 0;
+	r = add_classes(b);
+	if (r == 0)
+		r = add_entries(b, allow, &n_entries);
+	if (r == 0)
+		r = add_entries(b, &b->profile->network.deny, &n_entries);
+	if (r == 0 && b->system)
+		r = add_entries(b, &b->system->floors, &n_floors);
+	if (r == 0 && b->system)
+		r = add_admit(b);
+	if (r < 0)
+		return r;
+	if (n_entries > SBX_ATTACH_CIDRS_MAX)
+		return sbx_attach_too_many(err, "network.allow and network.deny", n_entries,
+					   networks, SBX_ATTACH_CIDRS_MAX);
+	if (n_floors > SBX_ATTACH_FLOORS_MAX)
+		return sbx_attach_too_many(err, "floors of the system policy", n_floors, networks,
+					   SBX_ATTACH_FLOORS_MAX);
+	if (b->n_admit > SBX_ATTACH_CIDRS_MAX)
+		return sbx_attach_too_many(err, "admit of the system policy", b->n_admit, networks,
+					   SBX_ATTACH_CIDRS_MAX);
+	return 0;
+}
+
+static int take_floors(struct sbx_attach_builder *b, struct sbx_err *err)
+{
+	struct sbx_attach_lists *l = &b->lists;
+
+	l->floors = calloc(b->n_regions + 1, sizeof(*l->floors));
+	if (!l->floors)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->n_regions; i++) {
+		const struct sbx_attach_region *r = &b->regions[i];
+
+		if (r->floor && !(r->up && r->up->floor))
+			l->floors[l->n_floors++] = r->cidr;
+	}
+	if (l->n_floors > SBX_ATTACH_FLOORS_MAX)
+		return sbx_attach_too_many(err, "floors of the system policy", l->n_floors,
+					   "networks with all that embed them",
+					   SBX_ATTACH_FLOORS_MAX);
+	return 0;
+}
+
+static int ask_policy(struct sbx_attach_builder *b, struct sbx_err *err)
+{
+	size_t n_blob = 0;
+	int r = sbx_policy_compile(b->profile, b->system, false, 1, &b->blob, &n_blob);
+
+	if (r == 0)
+		r = sbx_policy_load(sbx_span(b->blob, n_blob), &b->policy);
+	return r == 0 ? sbx_attach_fill_rules(b, err) : r;
+}
+
+/* --- loopback --- */
+
+/* Does a floor deny the port at some loopback address? Which one the rules do not tell. */
+static bool floor_denies_loopback(const struct sbx_attach_builder *b, uint16_t port)
+{
+	for (size_t i = 0; b->system && i < b->system->floors.n; i++) {
+		const struct sbx_net_entry *e = &b->system->floors.v[i];
+
+		if (!e->is_cidr ||
+		    !(overlaps(&e->cidr, &loopbacks[0]) || overlaps(&e->cidr, &loopbacks[1])))
+			continue;
+		if (sbx_attach_is_at(e, SBX_PROTO_TCP, port) ||
+		    sbx_attach_is_at(e, SBX_PROTO_UDP, port))
+			return true;
+	}
+	return false;
+}
+
+static int fill_loopback(struct sbx_attach_builder *b)
+{
+	const struct sbx_str_list *ports = &b->profile->network.loopback_ports;
+	struct sbx_attach_lists *l = &b->lists;
+
+	l->loopback_ports = calloc(ports->n + 1, sizeof(*l->loopback_ports));
+	if (!l->loopback_ports)
+		return -ENOMEM;
+	for (size_t i = 0; i < ports->n; i++) {
+		uint16_t port = sbx_port_parse(ports->v[i]);
+
+		if (port && !floor_denies_loopback(b, port))
+			l->loopback_ports[l->n_loopback_ports++] = port;
+	}
+	return 0;
+}
+
+/* --- all of it --- */
+
+/* Has the policy more to say by address than floors and that all else is refused? */
+static bool has_destinations(const struct sbx_attach_builder *b)
+{
+	static const struct sbx_cidr all[] = { { { 4, { 0 } }, 0 }, { { 6, { 0 } }, 0 } };
+
+	return is_reachable(b, &all[0]) || is_reachable(b, &all[1]);
+}
+
+int sbx_attach_lists_new(const struct sbx_profile *profile, const struct sbx_system_policy *system,
+			 bool air_gap, struct sbx_attach_lists *ret, struct sbx_err *err)
+{
+	SBX_CLEANUP(builder_fini)
+	struct sbx_attach_builder b = { .profile = profile, .system = system };
+	int r;
+
+	b.carries = !air_gap && profile->network.mode != SBX_MODE_OFFLINE;
+	b.full = b.carries && profile->network.mode == SBX_MODE_FULL;
+	r = add_floors(&b);
+	if (r == 0 && has_destinations(&b))
+		r = add_policy(&b, err);
+	if (r == 0) {
+		sbx_attach_arrange(&b);
+		r = take_floors(&b, err);
+	}
+	if (r == 0 && has_destinations(&b))
+		r = ask_policy(&b, err);
+	if (r == 0 && !air_gap)
+		r = fill_loopback(&b);
+	if (r != 0)
+		return r;
+	b.lists.all_destinations = b.full;
+	*ret = b.lists;
+	b.lists = (struct sbx_attach_lists){ 0 };
+	return 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "launcher/cleanup/gc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "launcher/run/attach.h"
+#include "launcher/run/cgroup.h"
+#include "launcher/host/facts.h"
+#include "launcher/record/record.h"
+#include "launcher/cleanup/runtime.h"
+
+static const struct sbx_sweeper sweepers[] = {
+	{ "runtime", sbx_runtime_gc },
+	{ "rows", sbx_record_gc },
+	{ "cgroups", sbx_cgroup_gc }, /* with the rules of their own */
+	{ "rules", sbx_run_attach_gc },
+};
+
+void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...)
+{
+	struct sbx_err line = { 0 };
+	va_list ap;
+
+	gc->n++;
+	if (!gc->verbose)
+		return;
+	va_start(ap, fmt);
+	sbx_err_vset(&line, fmt, ap); /* escapes */
+	va_end(ap);
+	fprintf(stderr, "sbx-run: gc: %s\n", line.msg);
+}
+
+static int complain(const char *what, const struct sbx_err *err, int error)
+{
+	fprintf(stderr, "sbx-run: gc: %s: %s\n", what, err->msg[0] ? err->msg : strerror(-error));
+	return 125;
+}
+
+int sbx_gc_run(bool verbose)
+{
+	struct sbx_facts facts;
+	struct sbx_gc gc = { .facts = &facts, .verbose = verbose };
+	struct sbx_err err = { 0 };
+	int status = 0, e = sbx_facts_gather_places(&facts, &err);
+
+	if (e != 0)
+		status = complain("the host", &err, e);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(sweepers) && e == 0; i++) {
+		struct sbx_err why = { 0 };
+		int failed = sweepers[i].sweep(&gc, &why);
+
+		if (failed)
+			status = complain(sweepers[i].name, &why, failed);
+	}
+	if (verbose)
+		fprintf(stderr, "sbx-run: gc: %zu removed\n", gc.n);
+	sbx_facts_fini(&facts);
+	return status;
+}

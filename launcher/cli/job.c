@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Finding a job: --job NAME is CONFIG/jobs/NAME.yaml, and what has a '/' or ends in .yaml is a file, as with
+ * profiles. A job says what runs and as whom.
+ */
+#include "launcher/cli/job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "launcher/host/facts.h"
+#include "launcher/plan/plan_internal.h"
+#include "policy/job.h"
+
+int sbx_job_path(const struct sbx_options *o, const struct sbx_facts *f, char **ret_path, struct sbx_err *err)
+{
+	if (sbx_options_profile_is_file(o->job)) {
+		*ret_path = strdup(o->job);
+		return *ret_path ? 0 : -ENOMEM;
+	}
+	if (!sbx_plan_is_name(o->job)) {
+		sbx_err_set(err, "--job '%s': a name has letters, digits, '.', '_' and '-'", o->job);
+		return SBX_PLAN_REFUSED;
+	}
+	return asprintf(ret_path, "%s/jobs/%s.yaml", f->config_dir, o->job) < 0 ? -ENOMEM : 0;
+}
+
+static int load(struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs)
+{
+	SBX_AUTO_FREE char *path = NULL, *text = NULL;
+	struct sbx_job *job = NULL;
+	struct sbx_err err = { 0 };
+	size_t n = 0;
+	int r;
+
+	r = sbx_job_path(o, f, &path, &err);
+	if (r == 0)
+		r = sbx_plan_read_config(path, f, SBX_CONFIG_USER, &text, &n, &err);
+	if (r == 1)
+		sbx_err_set_at(&err, path, 0, 0, "there is no such job");
+	if (r != 0)
+		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+	r = sbx_job_parse(sbx_span(text, n), path, errs, &job);
+	if (r == 0)
+		r = sbx_options_add_job(o, job, &err); /* takes it */
+	if (err.msg[0])
+		sbx_plan_refuse(errs, &err);
+	return r > 0 ? SBX_PLAN_REFUSED : r;
+}
+
+int sbx_job_load(struct sbx_options *o, struct sbx_err_list *errs)
+{
+	struct sbx_facts facts;
+	struct sbx_err err = { 0 };
+	int r;
+
+	if (!o->job)
+		return 0;
+	r = sbx_facts_gather_places(&facts, &err);
+	if (r == 0)
+		r = load(o, &facts, errs);
+	else if (err.msg[0])
+		r = sbx_plan_refuse(errs, &err);
+	sbx_facts_fini(&facts);
+	return r;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * sbx-run: a list of stages. Parse, gather facts, plan, carry out. Before sbx_run_carry_out() nothing is
+ * created but the stage, a child in namespaces of its own that waits for its orders and leaves nothing
+ * when it ends; what carrying out creates it undoes. The only file that writes to the terminal what the
+ * modules found wrong.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/run/cgroup.h"
+#include "launcher/host/facts.h"
+#include "launcher/cleanup/gc.h"
+#include "launcher/cli/job.h"
+#include "launcher/helpers/keep_helper.h"
+#include "launcher/cli/options.h"
+#include "launcher/plan/plan.h"
+#include "launcher/cli/profile_list.h"
+#include "launcher/record/receipt.h"
+#include "launcher/record/record.h"
+#include "launcher/record/refusals.h"
+#include "launcher/run/run.h"
+#include "launcher/cleanup/runtime.h"
+#include "launcher/stage/stage.h"
+#include "launcher/process/step_hook.h"
+#include "launcher/run/supervise.h"
+#include "sys/process/proc.h"
+
+#define EXIT_NOT_SET_UP 125
+
+static void complain(const struct sbx_err *err)
+{
+	char buf[SBX_ERR_FILE_MAX + SBX_ERR_MSG_MAX + 64];
+
+	fprintf(stderr, "sbx-run: %s\n", sbx_err_format(err, buf, sizeof(buf)));
+}
+
+/* 0-2 must be open, or the first socket we make would become the command's stdout. */
+static int open_stdio(void)
+{
+	for (;;) {
+		int fd = open("/dev/null", O_RDWR);
+
+		if (fd < 0)
+			return -errno;
+		if (fd > 2) {
+			close(fd);
+			return 0;
+		}
+	}
+}
+
+/* A network socket could be disconnected and connected elsewhere by the command: it is in the host's network
+ * namespace, and belongs to its maker's cgroup. */
+static int check_stdio(struct sbx_err *err)
+{
+	static const char *const what[] = { "input", "output", "error" };
+
+	for (int fd = 0; fd < 3; fd++) {
+		int family = AF_UNIX;
+		socklen_t n = sizeof(family);
+
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &n) < 0 || family == AF_UNIX)
+			continue;
+		sbx_err_set(err, "standard %s is a network socket, with which the command could connect to anything: "
+				 "put a pipe between (... | cat | sbx-run ... | cat)", what[fd]);
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int dry_run(const struct sbx_plan *plan)
+{
+	SBX_AUTO_FREE char *text = sbx_plan_json(plan);
+
+	if (!text || puts(text) < 0 || fflush(stdout) != 0) {
+		fprintf(stderr, "sbx-run: cannot print the plan\n");
+		return EXIT_NOT_SET_UP;
+	}
+	return 0;
+}
+
+static void print_times(const struct sbx_run *r)
+{
+	for (size_t i = 0; i < sbx_n_steps; i++)
+		fprintf(stderr, "sbx-run: step %-9s %6.2f ms\n", sbx_steps[i].name,
+			r->step_us[i] / 1000.0);
+}
+
+static void tell_kept(const struct sbx_run *r)
+{
+	struct sbx_err err = { 0 };
+
+	if (sbx_keep_failed(r)) {
+		sbx_err_set(&err, "the result is not kept, or not whole, in %s: %s", r->plan->keep.path,
+			    r->keep_err.msg);
+		complain(&err);
+	} else if (r->keep_counts.left_out && !r->options->quiet) {
+		fprintf(stderr, "sbx-run: --keep left out %llu sockets, fifos or devices\n",
+			(unsigned long long)r->keep_counts.left_out);
+	}
+}
+
+static void tell_discarded(const struct sbx_run *r)
+{
+	if (!r->options->scratch || !r->released || r->options->quiet || r->scratch_files <= 0)
+		return;
+	fprintf(stderr, "sbx-run: %lld file%s of the scratch %s discarded (without --scratch, in a directory that can be "
+		"granted, they stay)\n", (long long)r->scratch_files, r->scratch_files == 1 ? "" : "s",
+		r->plan->home_shared ? r->scratch_files == 1 ? "space was" : "space were" :
+		r->scratch_files == 1 ? "home was" : "home were");
+}
+
+static void tell_refused(const struct sbx_run *r)
+{
+	size_t n = sbx_refusals_n(r->refusals), told = n < SBX_REFUSALS_TOLD ? n : SBX_REFUSALS_TOLD;
+	unsigned long long others = (unsigned long long)sbx_refusals_n_others(r->refusals);
+	char line[SBX_REFUSAL_LINE_MAX];
+	struct sbx_refusal refusal;
+
+	if (r->options->quiet)
+		return;
+	sbx_refusals_sort(r->refusals);
+	for (size_t i = 0; i < told; i++) {
+		sbx_refusals_at(r->refusals, i, r->options->profile, &refusal);
+		fprintf(stderr, "sbx-run: %s\n", sbx_refusal_line(&refusal, line, sizeof(line)));
+	}
+	if (n > told)
+		fprintf(stderr, "sbx-run: and %zu more (sbx-run --refusals %s)\n", n - told, r->plan->id);
+	if (others)
+		fprintf(stderr, "sbx-run: and %llu refusals that there was no room to tell apart\n", others);
+}
+
+static int carry_out(struct sbx_run *run)
+{
+	const struct sbx_plan *plan = run->plan;
+	const struct sbx_options *o = plan->options;
+	int status, e = 0;
+
+	for (size_t i = 0; i < plan->n_notes && !o->quiet; i++)
+		fprintf(stderr, "sbx-run: %s\n", plan->notes[i]);
+	if (o->receipt)
+		e = sbx_receipt_prepare(run);
+	status = e < 0 ? EXIT_NOT_SET_UP : sbx_run_carry_out(run);
+	if (run->err.msg[0])
+		complain(&run->err);
+	tell_refused(run);
+	tell_kept(run);
+	tell_discarded(run);
+	if (o->verbose)
+		print_times(run);
+	return status;
+}
+
+static void complain_all(const struct sbx_err_list *errs)
+{
+	for (size_t i = 0; i < errs->n; i++)
+		complain(&errs->v[i]);
+	if (errs->n_dropped)
+		fprintf(stderr, "sbx-run: and %zu more\n", errs->n_dropped);
+}
+
+/* 0; or an exit status, with what is wrong said. */
+static int load_job(struct sbx_options *o)
+{
+	static struct sbx_err_list errs;
+	int r = sbx_job_load(o, &errs);
+
+	complain_all(&errs);
+	if (r < 0)
+		fprintf(stderr, "sbx-run: cannot read the job: %s\n", strerror(-r));
+	return r == 0 ? 0 : EXIT_NOT_SET_UP;
+}
+
+/* 0; or an exit status, with what is wrong said. */
+static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_plan **ret_plan)
+{
+	static struct sbx_err_list list; /* large, and mostly never touched */
+	struct sbx_err_list *errs = &list;
+	int status;
+
+	status = sbx_plan_new(o, f, errs, ret_plan);
+	complain_all(errs);
+	if (status < 0) {
+		fprintf(stderr, "sbx-run: cannot plan: %s\n", strerror(-status));
+		return EXIT_NOT_SET_UP;
+	}
+	if (status > 0 && !o->dry_run)
+		sbx_record_refused(o, f, errs->n ? errs->v[0].msg : "refused");
+	return status;
+}
+
+/* The stage is started before the plan is made, and ended unused when there is none; where it will be born in
+ * a cgroup, that comes first. */
+static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, uint64_t started_us)
+{
+	static struct sbx_run run; /* large, and mostly never touched */
+	struct sbx_err err = { 0 };
+	int status;
+
+	sbx_run_init(&run, o, f);
+	run.started_us = started_us;
+	sbx_terminals_save(&run.terminals);
+	run.stage_error = sbx_supervise_signals(&run);
+	if (run.stage_error == 0 && !sbx_cgroup_expected(f))
+		run.stage_error = sbx_stage_begin(&run);
+	if (run.stage_error == 0)
+		run.stage_error = sbx_step_hook("begin");
+	status = sbx_facts_gather_rest(o, f, &err) == 0 ? 0 : EXIT_NOT_SET_UP;
+	if (status == 0)
+		sbx_runtime_sweep(f); /* what was left in the directories that the plan looks at, too */
+	if (status == 0)
+		status = plan(o, f, &run.plan);
+	else
+		complain(&err);
+	if (status == 0)
+		status = carry_out(&run);
+	sbx_stage_stop(&run);
+	sbx_run_reap(&run); /* the plan goes with us: to free it piece by piece takes the kernel longer */
+	sbx_run_fini(&run);
+	return status;
+}
+
+static int list_profiles(void)
+{
+	struct sbx_facts facts = { 0 };
+	struct sbx_err err = { 0 };
+	int e = sbx_facts_gather_places(&facts, &err);
+
+	if (e == 0)
+		e = sbx_profile_list_print(&facts, stdout);
+	if (e == 0 && fflush(stdout) != 0)
+		e = -errno;
+	if (e != 0)
+		sbx_err_set(&err, "cannot list the profiles: %s", strerror(e < 0 ? -e : EIO));
+	if (e != 0)
+		complain(&err);
+	sbx_facts_fini(&facts);
+	return e == 0 ? 0 : EXIT_NOT_SET_UP;
+}
+
+static int print_refusals(const struct sbx_options *o)
+{
+	struct sbx_facts facts = { 0 };
+	struct sbx_err err = { 0 };
+	int e = sbx_facts_gather_places(&facts, &err);
+
+	if (e == 0)
+		e = sbx_record_print_refusals(&facts, o->argc ? o->argv[0] : NULL, stdout, &err);
+	if (e != 0)
+		sbx_err_set(&err, "cannot print refusals: %s", strerror(e < 0 ? -e : EIO));
+	if (e != 0)
+		complain(&err);
+	sbx_facts_fini(&facts);
+	return e == 0 ? 0 : EXIT_NOT_SET_UP;
+}
+
+static int run(const struct sbx_options *o, uint64_t started_us)
+{
+	struct sbx_facts facts = { 0 };
+	struct sbx_err err = { 0 };
+	struct sbx_plan *p = NULL;
+	int (*gather)(const struct sbx_options *, struct sbx_facts *, struct sbx_err *) =
+		o->dry_run ? sbx_facts_gather : sbx_facts_gather_first;
+	int status;
+
+	if (check_stdio(&err) < 0 || gather(o, &facts, &err) != 0) {
+		complain(&err);
+		status = EXIT_NOT_SET_UP;
+	} else if (o->dry_run) {
+		status = plan(o, &facts, &p);
+		if (status == 0)
+			status = dry_run(p);
+		sbx_plan_free(p);
+	} else {
+		status = plan_and_carry_out(o, &facts, started_us);
+	}
+	sbx_facts_fini(&facts);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t started_us = sbx_clock_monotonic_us();
+	struct sbx_options options = { 0 };
+	struct sbx_err err = { 0 };
+	int status;
+
+	prctl(PR_SET_DUMPABLE, 0); /* nobody of the same uid reads what is planned, or attaches; and no core */
+	signal(SIGCHLD, SIG_DFL); /* ignored, as a caller may leave it, children vanish without a status */
+	signal(SIGXFSZ, SIG_IGN); /* a file past `ulimit -f` is an error, which the database has; init resets it */
+	if (open_stdio() < 0)
+		return EXIT_NOT_SET_UP;
+	if (sbx_options_parse(argc, argv, &options, &err) != 0) {
+		complain(&err);
+		status = EXIT_NOT_SET_UP;
+	} else if (options.help) {
+		status = fputs(sbx_options_help(), stdout) < 0 ? EXIT_NOT_SET_UP : 0;
+	} else if (options.version) {
+		status = puts("sbx-run " PACKAGE_VERSION) < 0 ? EXIT_NOT_SET_UP : 0;
+	} else if (options.gc) {
+		status = sbx_gc_run(options.verbose > 0);
+	} else if (options.refusals) {
+		status = print_refusals(&options);
+	} else if (options.list_profiles) {
+		status = list_profiles();
+	} else {
+		status = load_job(&options);
+		if (status == 0)
+			status = run(&options, started_us);
+	}
+	sbx_options_fini(&options);
+	return status;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The primary binary: found as the sandbox will find it (its PATH, its mounts, its working
+ * directory), then judged by every name it goes by: as it was asked for, each symlink on the way,
+ * and what it is in the end. A deny entry that matches any of them refuses; where there is an allow
+ * list one entry must match. What interprets it (#!) is found in the same way; it must be there and not be
+ * denied, and need not be allowed by itself.
+ *
+ * A bare name on the allow list means the system's program of that name: it matches when the
+ * command was asked for by that bare name or lies below /usr, so that a file called python3 in the
+ * workspace does not pass for it.
+ *
+ * This is about what is started. What that starts in turn is held by Landlock where there is an allow list
+ * (command_files.c), and by masks where there is a deny list (command_masks.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "launcher/commands/command_internal.h"
+#include "launcher/plan/plan_internal.h"
+
+/* By each of its parts: "/usr/.." and what follows is not there. */
+static bool is_the_systems(const char *path)
+{
+	SBX_AUTO_FREE char *normal = sbx_plan_normalise(path);
+
+	return normal && sbx_path_in_prefix(normal, "/usr");
+}
+
+static bool is_allowed(const struct sbx_str_list *list, const char *command,
+		       const struct sbx_names *names)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		bool bare = !strchr(list->v[i], '/');
+
+		if (bare && !strchr(command, '/') && sbx_entry_matches(list->v[i], command))
+			return true;
+		for (size_t j = 0; j < names->n; j++)
+			if (sbx_entry_matches(list->v[i], names->v[j]) &&
+			    (!bare || is_the_systems(names->v[j])))
+				return true;
+	}
+	return list->n == 0;
+}
+
+static int refuse_denied(const struct sbx_plan *p, const char *command, const struct sbx_denied *denied,
+			 const struct sbx_names *names, struct sbx_err_list *errs)
+{
+	const char *entry = denied->entry;
+	char what[PATH_MAX + 32] = "", by[128];
+
+	if (strcmp(sbx_base_name(command), entry) != 0 && strcmp(command, entry) != 0 && names->n > 0)
+		sbx_text_cut(what, sizeof(what), " (it is %s)", names->v[names->n - 1]);
+	if (denied->by_system)
+		snprintf(by, sizeof(by), "the system policy");
+	else
+		sbx_text_cut(by, sizeof(by), "profile '%s'", p->options->profile);
+	sbx_err_list_add(errs, "", 0, 0, "command '%s'%s is denied by %s: commands.deny '%s'",
+			 command, what, by, entry);
+	return SBX_PLAN_NOT_EXECUTABLE;
+}
+
+static int judge(const struct sbx_plan *p, const char *command, const struct sbx_names *names,
+		 struct sbx_err_list *errs)
+{
+	const struct sbx_denied denied = sbx_command_denied(p, command, names);
+
+	if (denied.entry)
+		return refuse_denied(p, command, &denied, names, errs);
+	if (names->failed) {
+		sbx_err_list_add(errs, "", 0, 0, "command '%s' goes by too many names", command);
+		return SBX_PLAN_NOT_EXECUTABLE;
+	}
+	if (!is_allowed(&p->profile->commands.allow, command, names)) {
+		sbx_err_list_add(errs, "", 0, 0,
+				 "command '%s' is not on the commands.allow list of profile '%s'",
+				 command, p->options->profile);
+		return SBX_PLAN_NOT_EXECUTABLE;
+	}
+	return 0;
+}
+
+/* Where the caller would find @command on the host: by the caller's PATH if it has no '/'. malloc'ed; NULL: nowhere. */
+static char *find_outside(const struct sbx_plan *p, const char *command)
+{
+	const char *dir = sbx_facts_getenv(p->facts, "PATH");
+	char *path;
+
+	if (strchr(command, '/')) {
+		bool absolute = command[0] == '/';
+
+		if (asprintf(&path, "%s%s%s", absolute || !p->facts->cwd ? "" : p->facts->cwd, absolute ? "" : "/", command) < 0)
+			return NULL;
+		if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0)
+			return path;
+		free(path);
+		return NULL;
+	}
+	for (; dir && *dir; dir += strspn(dir, ":")) {
+		size_t n = strcspn(dir, ":");
+
+		if (dir[0] == '/' && asprintf(&path, "%.*s/%s", (int)n, dir, command) >= 0) {
+			if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0)
+				return path;
+			free(path);
+		}
+		dir += n;
+	}
+	return NULL;
+}
+
+/* The directory to grant for a program at @path: where its libraries are beside bin/, unless that is the home or ~/.local,
+ * which hold more than programs. malloc'ed. */
+static char *dir_to_grant(const struct sbx_plan *p, const char *path)
+{
+	size_t n_home = strlen(p->facts->home);
+	char *dir = strdup(path), *slash;
+
+	slash = dir ? strrchr(dir, '/') : NULL;
+	if (!slash || slash == dir)
+		return dir;
+	*slash = '\0';
+	slash = strrchr(dir, '/');
+	if (slash == dir || strcmp(slash, "/bin") != 0)
+		return dir;
+	*slash = '\0';
+	if (sbx_path_in_prefix(p->facts->home, dir) ||
+	    (strncmp(dir, p->facts->home, n_home) == 0 && strcmp(dir + n_home, "/.local") == 0))
+		*slash = '/';
+	return dir;
+}
+
+/* A program that is on the host and not in the sandbox, with what would grant it. False: it is not there either. */
+static bool refuse_outside(const struct sbx_plan *p, const char *command, struct sbx_err_list *errs)
+{
+	SBX_AUTO_FREE char *found = find_outside(p, command), *real = NULL, *first = NULL, *second = NULL;
+	bool two;
+
+	/* Another system's programs are not at home in a directory that is the root. */
+	if (!found || p->root.kind == SBX_ROOT_DIR)
+		return false;
+	real = sbx_path_real_location(found);
+	first = dir_to_grant(p, found);
+	second = real ? dir_to_grant(p, real) : NULL;
+	if (!first || !second)
+		return false;
+	two = !sbx_path_in_prefix(real, first);
+	sbx_err_list_add(errs, "", 0, 0, "command '%s' %s: it is '%s'%s%s%s on the host, granted with --ro-bind '%s'%s%s%s", command,
+			 strchr(command, '/') ? "is not in the sandbox" : "was not found in the sandbox's PATH", found, strcmp(found, real) == 0 ? "" : " ('",
+			 strcmp(found, real) == 0 ? "" : real, strcmp(found, real) == 0 ? "" : "')", first,
+			 two ? " --ro-bind '" : "", two ? second : "", two ? "'" : "");
+	return true;
+}
+
+static int refuse_missing(const struct sbx_plan *p, const char *command, struct sbx_err_list *errs)
+{
+	const char *path = sbx_plan_getenv(p, "PATH");
+
+	if (p->root.kind != SBX_ROOT_MINIMAL && refuse_outside(p, command, errs))
+		return SBX_PLAN_NOT_FOUND;
+	if (p->root.kind == SBX_ROOT_MINIMAL)
+		sbx_err_list_add(errs, "", 0, 0,
+				 "command '%s' is not in the sandbox: with root minimal it has only what is granted "
+				 "(--ro-bind /usr --ro-bind /bin --ro-bind /lib --ro-bind /lib64 are the host's programs)",
+				 command);
+	else if (strchr(command, '/'))
+		sbx_err_list_add(errs, "", 0, 0,
+				 "command '%s' is not in the sandbox (grant its directory with --ro-bind)",
+				 command);
+	else
+		sbx_err_list_add(errs, "", 0, 0, "command '%s' was not found in the sandbox's PATH, %s", command,
+				 path ? path : "");
+	return SBX_PLAN_NOT_FOUND;
+}
+
+/* --- what interprets it --- */
+
+struct judging {
+	const struct sbx_plan *p;
+	struct sbx_err *err;
+};
+
+static int judge_needed(void *userdata, const struct sbx_needed *needed)
+{
+	const struct judging *j = userdata;
+	const struct sbx_denied denied = sbx_command_denied(j->p, needed->asked, needed->names);
+
+	if (!denied.entry)
+		return 0;
+	sbx_err_set(j->err, "%s is interpreted by '%s', which is denied by %s%s%s: commands.deny '%s'", needed->by,
+		    needed->asked, denied.by_system ? "the system policy" : "profile '",
+		    denied.by_system ? "" : j->p->options->profile, denied.by_system ? "" : "'", denied.entry);
+	return SBX_PLAN_NOT_EXECUTABLE;
+}
+
+static int judge_interpreters(const struct sbx_plan *p, const struct sbx_view_hit *hit, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+	struct judging judging = { p, &err };
+	int r = sbx_command_follow(p, hit, false, judge_needed, &judging, &err);
+
+	if (r > 0)
+		sbx_err_list_add(errs, "", 0, 0, "command '%s': %s", p->argv[0], err.msg);
+	return r;
+}
+
+int sbx_plan_command(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const char *command = p->argv[0], *why = "";
+	SBX_CLEANUP(sbx_names_fini) struct sbx_names names = { 0 };
+	struct sbx_view_hit hit;
+	int r = sbx_plan_masks(p, errs), found;
+
+	if (r != 0)
+		return r;
+	found = sbx_command_find(p, command, &names, &hit, &why);
+	/* Judged also when it is nowhere: that sudo is denied is the better answer. */
+	r = judge(p, command, &names, errs);
+	if (r != 0)
+		return r;
+	if (found == SBX_PLAN_NOT_FOUND)
+		return refuse_missing(p, command, errs);
+	if (found != 0) {
+		sbx_err_list_add(errs, "", 0, 0, "command '%s' %s", command, why);
+		return found;
+	}
+	r = judge_interpreters(p, &hit, errs);
+	if (r != 0)
+		return r;
+	p->command_path = strdup(hit.path);
+	if (!p->command_path)
+		return -ENOMEM;
+	return p->profile->commands.allow.n ? sbx_plan_programs(p, &hit, errs) : 0;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The allow list as files. Landlock, put on by sbx-init before the self-test, lets exactly these execute: what the
+ * entries mean in the view, the command itself, the interpreters of those that are scripts, and the loaders of those
+ * that are ELF files. A file that a deny entry means is not among them, whatever allows it.
+ *
+ * What the sandbox may write does not execute at all: its mounts are noexec, which also keeps the loader, run as a
+ * command, from mapping it. So a listed file there is left out, and the command is refused if it is one.
+ *
+ * Files that the caller's 0-2 are lie on the host's mounts, without noexec, and init's rules, which are for directories
+ * wherever they are mounted, may hold for them there (init_programs.c).
+ *
+ * Files are told to init by path, device and inode: it opens them in the sandbox, and they must be the ones that were
+ * looked at here.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "launcher/commands/command_internal.h"
+#include "launcher/plan/plan_internal.h"
+
+struct files {
+	struct sbx_plan *p;
+	struct sbx_err err;
+	size_t n_text;
+};
+
+static int refuse_many(struct files *f)
+{
+	sbx_err_set(&f->err, "commands.allow of profile '%s' means more than %d files, or ones with very long paths: name "
+		    "fewer", f->p->options->profile, SBX_PROGRAMS_MAX);
+	return SBX_PLAN_REFUSED;
+}
+
+static bool is_known(const struct sbx_plan *p, const struct stat *st)
+{
+	for (size_t i = 0; i < p->n_programs; i++)
+		if (p->programs[i].dev == st->st_dev && p->programs[i].ino == st->st_ino)
+			return true;
+	return false;
+}
+
+/* Could the sandbox's user change the file if only a path let him? */
+static bool may_change(const struct sbx_plan *p, const struct sbx_view_hit *hit)
+{
+	uid_t owner = hit->op->idmap ? hit->op->source.st.st_uid : p->facts->uid;
+
+	return hit->st.st_uid == owner || (hit->st.st_mode & 0022);
+}
+
+/* Does a writable grant lead to the very file, or to a place where another name of it may be? */
+static bool is_within(const struct sbx_plan *p, const struct sbx_mount_op *grant, const struct sbx_view_hit *hit)
+{
+	char path[2 * PATH_MAX], inside[PATH_MAX];
+	struct sbx_view_hit other;
+	int r;
+
+	if (hit->st.st_nlink > 1 && grant->source.st.st_dev == hit->st.st_dev)
+		return true;
+	sbx_text_fit(path, sizeof(path), "%s%s%s", hit->op->source.resolved, hit->below[0] ? "/" : "", hit->below);
+	if (!sbx_path_in_prefix(path, grant->source.resolved))
+		return false;
+	if (sbx_text_format(inside, sizeof(inside), "%s%s", grant->dest, path + strlen(grant->source.resolved)) < 0)
+		return true;
+	r = sbx_view_resolve(p, inside, NULL, NULL, &other);
+	return r < 0 || (r == 0 && sbx_view_writable(&other)); /* a long path may be gone in steps */
+}
+
+static bool is_written_elsewhere(const struct sbx_plan *p, const struct sbx_view_hit *hit)
+{
+	for (size_t i = 0; i < p->n_mounts; i++)
+		if (p->mounts[i].kind == SBX_MOUNT_BIND && p->mounts[i].writable && may_change(p, hit) &&
+		    is_within(p, &p->mounts[i], hit))
+			return true;
+	return false;
+}
+
+/* Why what was found cannot execute whatever the list says; NULL. */
+static const char *problem(const struct sbx_plan *p, const struct sbx_view_hit *hit)
+{
+	if (!hit->op || hit->op->kind == SBX_MOUNT_ETC)
+		return "is made by sbx-run itself";
+	if (sbx_view_writable(hit))
+		return "is where the sandbox may write, and nothing there executes with a commands.allow list (grant it "
+		       "read-only: --ro-bind)";
+	return is_written_elsewhere(p, hit) ? "is granted read-only, but a writable grant may lead to the same file (by "
+					      "another path, or a hard link): grant a copy" : NULL;
+}
+
+/* Takes nothing of @hit. 1: it is there already. */
+static int add(struct files *f, const struct sbx_view_hit *hit, enum sbx_program_why why, const char *for_what)
+{
+	struct sbx_plan *p = f->p;
+	struct sbx_program *program;
+
+	if (is_known(p, &hit->st))
+		return 1;
+	f->n_text += strlen(hit->path) + 1;
+	if (p->n_programs >= SBX_PROGRAMS_MAX || f->n_text > SBX_PROGRAMS_TEXT_MAX)
+		return refuse_many(f);
+	if (!p->programs)
+		p->programs = calloc(SBX_PROGRAMS_MAX, sizeof(*p->programs));
+	if (!p->programs)
+		return -ENOMEM;
+	program = &p->programs[p->n_programs];
+	program->path = strdup(hit->path);
+	program->for_what = strdup(for_what);
+	p->n_programs++;
+	program->why = why;
+	program->dev = hit->st.st_dev;
+	program->ino = hit->st.st_ino;
+	return program->path && program->for_what ? 0 : -ENOMEM;
+}
+
+/* --- with each file --- */
+
+/* What a listed file needs; where it cannot be had, the file fails when it is run. */
+static int add_needed(void *userdata, const struct sbx_needed *needed)
+{
+	struct files *f = userdata;
+	int r;
+
+	if (problem(f->p, needed->hit) || sbx_command_denied(f->p, needed->asked, needed->names).entry)
+		return 0;
+	r = add(f, needed->hit, needed->loader ? SBX_PROGRAM_LOADER : SBX_PROGRAM_INTERPRETER, needed->by);
+	return r == 1 ? 0 : r;
+}
+
+static int add_needs(struct files *f, const struct sbx_view_hit *hit)
+{
+	struct sbx_err ignored = { 0 };
+	int r = sbx_command_follow(f->p, hit, true, add_needed, f, &ignored);
+
+	/* What is missing or malformed concerns that file alone. */
+	return r == SBX_PLAN_NOT_FOUND || r == SBX_PLAN_NOT_EXECUTABLE ? 0 : r;
+}
+
+static int add_entry(void *userdata, const char *entry, const char *path)
+{
+	struct files *f = userdata;
+	SBX_CLEANUP(sbx_names_fini) struct sbx_names names = { 0 };
+	struct sbx_view_hit hit;
+	const char *why;
+	int r = sbx_command_try(f->p, path, &names, &hit, &why);
+
+	if (r != 0 || names.failed || sbx_command_denied(f->p, NULL, &names).entry)
+		return 0;
+	why = problem(f->p, &hit);
+	if (why)
+		return strcmp(entry, path) == 0 ? sbx_plan_note(f->p, "commands.allow: %s %s", path, why) : 0;
+	r = add(f, &hit, SBX_PROGRAM_ENTRY, entry);
+	return r == 1 ? 0 : r != 0 ? r : add_needs(f, &hit);
+}
+
+/* --- the command itself, which must work --- */
+
+static int add_needed_by_command(void *userdata, const struct sbx_needed *needed)
+{
+	struct files *f = userdata;
+	const char *why = problem(f->p, needed->hit);
+
+	if (!why)
+		return add_needed(userdata, needed);
+	sbx_err_set(&f->err, "command '%s': what it needs, %s, %s", f->p->argv[0], needed->hit->path, why);
+	return SBX_PLAN_NOT_EXECUTABLE;
+}
+
+static int add_command(struct files *f, const struct sbx_view_hit *hit)
+{
+	const char *why = problem(f->p, hit);
+	struct sbx_err err = { 0 };
+	int r;
+
+	if (why) {
+		sbx_err_set(&f->err, "command '%s': %s %s", f->p->argv[0], hit->path, why);
+		return SBX_PLAN_NOT_EXECUTABLE;
+	}
+	r = add(f, hit, SBX_PROGRAM_ENTRY, f->p->argv[0]);
+	if (r == 0)
+		r = sbx_command_follow(f->p, hit, true, add_needed_by_command, f, &err);
+	if (err.msg[0])
+		sbx_err_set(&f->err, "command '%s': %s", f->p->argv[0], err.msg);
+	return r;
+}
+
+/* --- the whole --- */
+
+static int by_path(const void *a, const void *b)
+{
+	const struct sbx_program *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+static int check_host(struct files *f)
+{
+	if (f->p->facts->landlock_abi >= 2)
+		return 0;
+	if (f->p->facts->landlock_abi == 1)
+		return sbx_plan_note(f->p, "with a commands.allow list files cannot be renamed from one directory to another "
+				     "on this kernel (Landlock before Linux 5.19)");
+	sbx_err_set(&f->err, "commands.allow of profile '%s' cannot be held on this kernel: it has no Landlock (Linux 5.13, "
+		    "CONFIG_SECURITY_LANDLOCK, and 'landlock' in lsm=)", f->p->options->profile);
+	return SBX_PLAN_REFUSED;
+}
+
+/* Where init allows reading. */
+static bool is_at_top(const char *dest)
+{
+	size_t n = (size_t)(sbx_base_name(dest) - dest);
+
+	return (n == 1 && dest[0] == '/') || (n == 5 && strncmp(dest, "/usr/", n) == 0) ||
+	       (n == 11 && strncmp(dest, "/usr/local/", n) == 0);
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Is @path, or what it lies in, what is granted? Of a file that is gone only the name in its directory is not true. */
+static bool lies_in(char *path, const struct stat *file, const struct sbx_mount_op *op)
+{
+	struct stat st;
+
+	if (is_same_file(file, &op->source.st))
+		return true;
+	for (char *slash; (slash = strrchr(path, '/')) && slash > path;) {
+		*slash = '\0';
+		if (stat(path, &st) == 0 && is_same_file(&st, &op->source.st))
+			return true;
+	}
+	return false;
+}
+
+/* Init tries it too; but in an id-mapped grant the sandbox may change the mode of what it cannot open yet. */
+static int check_stdio_file(struct files *f, int fd, const struct stat *st)
+{
+	static const char *const names[] = { "input", "output", "error" };
+	char link[32], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	for (size_t i = 0; i < f->p->n_mounts; i++) {
+		const struct sbx_mount_op *op = &f->p->mounts[i];
+
+		if (op->kind != SBX_MOUNT_BIND || !op->writable || !is_at_top(op->dest))
+			continue;
+		n = readlink(link, path, sizeof(path) - 1);
+		path[n > 0 ? n : 0] = '\0';
+		if (!lies_in(path, st, op))
+			continue;
+		sbx_err_set(&f->err, "commands.allow: standard %s is a file in %s, which the command could open again and "
+			    "execute: redirect through a pipe (cat), or grant the directory deeper in the view than at %s",
+			    names[fd], op->source.resolved, op->dest);
+		return SBX_PLAN_REFUSED;
+	}
+	return 0;
+}
+
+static int check_stdio(struct files *f)
+{
+	int r = 0;
+
+	for (int fd = 0; fd <= STDERR_FILENO && r == 0; fd++) {
+		struct statvfs fs;
+		struct stat st;
+
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !(fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_NOEXEC)))
+			r = check_stdio_file(f, fd, &st);
+	}
+	return r;
+}
+
+static void forbid_execution_of_what_is_written(struct sbx_plan *p)
+{
+	for (size_t i = 0; i < p->n_mounts; i++) {
+		struct sbx_mount_op *op = &p->mounts[i];
+
+		op->noexec = op->kind == SBX_MOUNT_OVERLAY || op->kind == SBX_MOUNT_SCRATCH ||
+			     op->kind == SBX_MOUNT_TMPFS || (op->kind == SBX_MOUNT_BIND && op->writable);
+	}
+}
+
+int sbx_plan_programs(struct sbx_plan *p, const struct sbx_view_hit *hit, struct sbx_err_list *errs)
+{
+	SBX_CLEANUP(sbx_program_dirs_fini) struct sbx_program_dirs dirs = { 0 };
+	struct files f = { .p = p };
+	int r = check_host(&f);
+
+	if (r == 0)
+		r = check_stdio(&f);
+	if (r == 0)
+		r = add_command(&f, hit);
+	if (r == 0)
+		r = sbx_program_dirs(p, NULL, 0, &dirs);
+	if (r == 0)
+		r = sbx_entries_expand(p, &p->profile->commands.allow, &dirs, add_entry, &f);
+	if (r == -E2BIG)
+		r = refuse_many(&f);
+	if (r > 0)
+		sbx_err_list_add(errs, "", 0, 0, "%s", f.err.msg);
+	if (r != 0)
+		return r;
+	if (p->n_programs > 1)
+		qsort(p->programs, p->n_programs, sizeof(p->programs[0]), by_path);
+	forbid_execution_of_what_is_written(p);
+	return 0;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Deny lists as masks: what an entry means in the view is covered by an empty file, so that nothing in the sandbox
+ * executes it, by whatever name. A symlink means the file it leads to. What is covered is covered wherever else a grant
+ * leads to its path on the host. Other names of the same file, and copies of it, are looked for where programs are and
+ * covered too: a stat(2) of every file there, and a comparison of those of the same size.
+ *
+ * The shipped list is made masks along with a list that somebody wrote, and not for itself. Its names do no harm inside
+ * (policy/shipped.c), a mask costs 15 us, and a usual host has two dozen of them: a twentieth of every start.
+ *
+ * Without masks the command is judged by name all the same (command.c); with them it is also found not to be executable
+ * when it is a copy, or one of many names of one file.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "launcher/commands/command_internal.h"
+#include "launcher/plan/plan_internal.h"
+
+#define COMPARE_BYTES	  65536
+#define FIRST_BYTES	  4096 /* by which most files of one size differ */
+#define NAMES_MAX	  100000	      /* looked at */
+#define COMPARED_MAX	  (UINT64_C(2) << 30) /* bytes */
+
+struct masker {
+	struct sbx_plan *p;
+	bool by_system;
+	struct sbx_view_hit dir; /* that is being looked through */
+	struct sbx_view_hit hit;	/* what is being looked at there */
+	size_t n_names;
+	uint64_t n_compared;		/* bytes read */
+	char where[PATH_MAX + 4];	/* it became too much; "" */
+	uint8_t a[COMPARE_BYTES], b[COMPARE_BYTES];
+};
+
+const struct sbx_masked *sbx_command_masked(const struct sbx_plan *p, const char *path)
+{
+	for (size_t i = 0; i < p->n_masked; i++)
+		if (strcmp(p->masked[i].path, path) == 0)
+			return &p->masked[i];
+	return NULL;
+}
+
+void sbx_masked_fini(struct sbx_masked *m)
+{
+	free(m->path);
+	free(m->below);
+	free(m->entry);
+	free(m->of);
+}
+
+/* Takes @masked, whose strings may be NULL for want of memory, but for @masked->of. */
+static int append(struct sbx_plan *p, struct sbx_masked *masked)
+{
+	bool whole = masked->path && masked->below && masked->entry;
+	struct sbx_masked *v = whole ? realloc(p->masked, (p->n_masked + 1) * sizeof(*v)) : NULL;
+
+	if (!v) {
+		sbx_masked_fini(masked);
+		return -ENOMEM;
+	}
+	p->masked = v;
+	v[p->n_masked++] = *masked;
+	return 0;
+}
+
+/* @original: what it is another name or a copy of; NULL: @entry means it. 0; -E2BIG: there is no room for more
+ * mounts. */
+static int mask(struct masker *m, const struct sbx_view_hit *hit, enum sbx_masked_why why, const char *entry,
+		const struct sbx_masked *original)
+{
+	struct sbx_plan *p = m->p;
+	struct stat st = hit->st;
+	struct sbx_masked masked = { .why = why, .st = st, .op = hit->op };
+	int r;
+
+	if (sbx_command_masked(p, hit->path))
+		return 0;
+	if (p->n_mounts >= SBX_PLAN_MOUNTS_MAX)
+		return -E2BIG;
+	masked.by_system = original ? original->by_system : m->by_system;
+	masked.path = strdup(hit->path);
+	masked.below = strdup(hit->below);
+	masked.entry = strdup(entry);
+	masked.of = original ? strdup(original->path) : NULL;
+	r = append(p, &masked);
+	if (r < 0)
+		return r;
+	if (hit->op->kind == SBX_MOUNT_OVERLAY) /* there it has another device */
+		st.st_ino = 0;
+	return sbx_view_add_mask(p, hit->path, &st);
+}
+
+/* --- by name --- */
+
+static bool is_program(const struct sbx_view_hit *hit)
+{
+	return hit->fd >= 0 && hit->op && hit->op->kind != SBX_MOUNT_ETC && S_ISREG(hit->mode) && (hit->mode & 0111);
+}
+
+static int mask_entry(void *userdata, const char *entry, const char *path)
+{
+	struct masker *m = userdata;
+	int r = sbx_view_resolve(m->p, path, NULL, NULL, &m->hit);
+
+	if (r < 0)
+		return r == -ENAMETOOLONG ? 0 : r;
+	return r == 0 && is_program(&m->hit) ? mask(m, &m->hit, SBX_MASKED_NAME, entry, NULL) : 0;
+}
+
+/* --- by inode and content --- */
+
+/* All that is left of both files. */
+static bool is_same(struct masker *m, int x, int y)
+{
+	for (size_t want = FIRST_BYTES; m->n_compared <= COMPARED_MAX; want = sizeof(m->a)) {
+		ssize_t n = read(x, m->a, want);
+
+		if (n <= 0)
+			return n == 0;
+		m->n_compared += (uint64_t)n;
+		for (ssize_t done = 0, k; done < n; done += k) {
+			k = read(y, m->b + done, (size_t)(n - done));
+			if (k <= 0)
+				return false;
+		}
+		if (memcmp(m->a, m->b, (size_t)n) != 0)
+			return false;
+	}
+	return false; /* look_through() ends it */
+}
+
+/* What the sandbox may not read is no copy that anybody could make of it. */
+static bool is_copy(struct masker *m, const struct sbx_view_hit *hit, const struct sbx_masked *masked)
+{
+	struct sbx_view_hit original = { .mode = masked->st.st_mode, .st = masked->st, .fd = masked->op->source.fd,
+					 .op = masked->op };
+	SBX_AUTO_CLOSE int a = -1, b = -1;
+
+	if (masked->st.st_size != hit->st.st_size || hit->st.st_size == 0)
+		return false;
+	sbx_text_fit(original.below, sizeof(original.below), "%s", masked->below);
+	a = sbx_view_open(m->p, hit);
+	b = sbx_view_open(m->p, &original);
+	return a >= 0 && b >= 0 && is_same(m, a, b);
+}
+
+static int look_at(struct masker *m, const struct sbx_view_hit *hit)
+{
+	for (size_t i = 0; i < m->p->n_masked; i++) {
+		const struct sbx_masked *masked = &m->p->masked[i];
+
+		if (masked->st.st_dev == hit->st.st_dev && masked->st.st_ino == hit->st.st_ino)
+			return mask(m, hit, SBX_MASKED_LINK, masked->entry, masked);
+		if (is_copy(m, hit, masked))
+			return mask(m, hit, SBX_MASKED_COPY, masked->entry, masked);
+	}
+	return 0;
+}
+
+/* Symlinks lead to what is looked at where it is. */
+static int look_at_name(void *userdata, const char *name)
+{
+	struct masker *m = userdata;
+	int r = sbx_view_child(m->p, &m->dir, name, &m->hit);
+
+	if (++m->n_names > NAMES_MAX || m->n_compared > COMPARED_MAX)
+		return -E2BIG;
+	if (r != 0)
+		return r == -ENAMETOOLONG ? -E2BIG : r < 0 ? r : 0;
+	return is_program(&m->hit) ? look_at(m, &m->hit) : 0;
+}
+
+static int look_through(struct masker *m, const char *path)
+{
+	int r = sbx_view_resolve(m->p, path, NULL, NULL, &m->dir);
+
+	if (r == 0 && S_ISDIR(m->dir.mode))
+		r = sbx_view_list(m->p, &m->dir, look_at_name, m);
+	if (r >= 0 && m->n_compared > COMPARED_MAX)
+		r = -E2BIG;
+	if (r == -E2BIG)
+		sbx_text_cut(m->where, sizeof(m->where), " in %s", path);
+	return r < 0 ? r : 0;
+}
+
+/* --- the whole --- */
+
+static int mask_list(struct masker *m, const struct sbx_str_list *list, bool by_system,
+		     const struct sbx_program_dirs *dirs)
+{
+	m->by_system = by_system;
+	return sbx_entries_expand(m->p, list, dirs, mask_entry, m);
+}
+
+/* Where @op has @masked, which is @path on the host. */
+static int mask_in(struct masker *m, const struct sbx_masked *masked, const char *path, const struct sbx_mount_op *op)
+{
+	char inside[PATH_MAX];
+	int r;
+
+	if (op->kind != SBX_MOUNT_BIND && op->kind != SBX_MOUNT_MERGE && op->kind != SBX_MOUNT_OVERLAY)
+		return 0;
+	if (!sbx_path_in_prefix(path, op->source.resolved))
+		return 0;
+	r = sbx_text_format(inside, sizeof(inside), "%s%s", op->dest, path + strlen(op->source.resolved));
+	if (r == 0)
+		r = sbx_view_resolve(m->p, inside, NULL, NULL, &m->hit);
+	if (r != 0)
+		return r == -ENAMETOOLONG ? -E2BIG : r < 0 ? r : 0; /* such a path may be gone in steps */
+	if (!is_program(&m->hit) || m->hit.st.st_dev != masked->st.st_dev || m->hit.st.st_ino != masked->st.st_ino)
+		return 0;
+	return mask(m, &m->hit, SBX_MASKED_LINK, masked->entry, masked);
+}
+
+/* The same path on the host by way of other grants. */
+static int mask_elsewhere(struct masker *m)
+{
+	const size_t n_mounts = m->p->n_mounts, n_masked = m->p->n_masked; /* what is appended is no other */
+	int r = 0;
+
+	for (size_t i = 0; i < n_masked && r == 0; i++) {
+		const struct sbx_masked *masked = &m->p->masked[i];
+		char path[SBX_VIEW_PATH_MAX];
+
+		sbx_text_fit(path, sizeof(path), "%s%s%s", masked->op->source.resolved, masked->below[0] ? "/" : "",
+			     masked->below);
+		for (size_t j = 0; j < n_mounts && r == 0; j++) /* mask() may move p->masked */
+			r = mask_in(m, &m->p->masked[i], path, &m->p->mounts[j]);
+	}
+	return r;
+}
+
+static int mask_all(struct masker *m)
+{
+	static const char *const more[] = { "/usr/libexec" };
+	SBX_CLEANUP(sbx_program_dirs_fini) struct sbx_program_dirs dirs = { 0 };
+	int r = sbx_program_dirs(m->p, more, SBX_N_ELEMENTS(more), &dirs);
+
+	if (r == 0)
+		r = mask_list(m, &m->p->system->commands_deny, true, &dirs);
+	if (r == 0)
+		r = mask_list(m, &m->p->profile->commands.deny, false, &dirs);
+	for (size_t i = 0; i < dirs.n && r == 0 && m->p->n_masked; i++)
+		r = look_through(m, dirs.v[i]);
+	return r == 0 ? mask_elsewhere(m) : r;
+}
+
+int sbx_plan_masks(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	SBX_AUTO_FREE struct masker *m = NULL;
+	int r;
+
+	if (p->system->n_own_commands_deny == 0 && p->profile->commands.deny.n == 0)
+		return 0;
+	m = malloc(sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->p = p;
+	m->n_names = 0;
+	m->n_compared = 0;
+	m->where[0] = '\0';
+	r = mask_all(m);
+	if (r != -E2BIG)
+		return r;
+	sbx_err_list_add(errs, "", 0, 0, "commands.deny (of system.yaml and profile '%s') means more files than can be masked "
+			 "(%d), or ones with very long paths, or there are too many to look for copies among in the sandbox's "
+			 "PATH%s: %s",
+			 p->options->profile, SBX_PLAN_MOUNTS_MAX, m->where,
+			 m->where[0] ? "name fewer, or take that directory off PATH" : "name fewer");
+	return SBX_PLAN_REFUSED;
+}

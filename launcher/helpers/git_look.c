@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One git directory, judged as data: what would git execute or obey because of it? No git is run.
+ *
+ * - config, config.worktree: policy/git_config.h. One that is no regular file of one name, cannot be read or is too large
+ *   counts as one that acts. One that git would not take is being written while the sandbox runs, and left; git dies of it.
+ * - hooks: every entry but samples, directories and sockets, whatever its mode.
+ * - commondir: it must lead to a git directory in a grant, which is judged.
+ * - modules/ and worktrees/: git directories, as launcher/protect/view_protect_git.c counts them.
+ *
+ * What is held since the start is passed by. Sockets are nobody's setting: placeholders are such.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "launcher/helpers/new_protected.h"
+#include "policy/git_config.h"
+
+#define MODULES_MAX   20000
+#define MODULES_DEPTH 48
+#define HOOKS_MAX     32 /* found in one directory: more of them go with it */
+#define HOOKS_LISTED  1000
+#define NAME_FILE_MAX 4096
+#define WHY_MAX	      256
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static bool ends_in(const char *s, const char *end)
+{
+	size_t n = strlen(s), n_end = strlen(end);
+
+	return n >= n_end && strcmp(s + n - n_end, end) == 0;
+}
+
+static bool is_listed(const struct sbx_new *x, const char *name)
+{
+	SBX_AUTO_FREE char *entry = sbx_new_join(".git", name);
+
+	for (size_t i = 0; entry && i < x->n_entries; i++)
+		if (strcmp(x->entries[i].path, entry) == 0)
+			return true;
+	return false;
+}
+
+/* What @dir/@name is; false: nothing to judge. */
+static bool is_new(const struct sbx_new *x, size_t grant, const char *dir, const char *name, struct stat *ret_st)
+{
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, name);
+	SBX_AUTO_CLOSE int fd = path ? sbx_new_open(x, grant, dir, O_PATH | O_DIRECTORY) : -1;
+
+	return fd >= 0 && fstatat(fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISSOCK(ret_st->st_mode) &&
+	       !sbx_new_is_held(x, grant, path, ret_st) && !sbx_new_is_old(x, ret_st);
+}
+
+/* --- configuration --- */
+
+/* The whole file; malloc'ed. NULL, with *ret_why: it cannot be judged. */
+static char *read_config(const struct sbx_new *x, size_t grant, const char *path, size_t *ret_n, const char **ret_why)
+{
+	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, path, O_RDONLY);
+	SBX_AUTO_FREE char *text = NULL;
+	struct stat st;
+	size_t n = 0;
+
+	*ret_why = "it cannot be read";
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return NULL;
+	*ret_why = "it is no regular file";
+	if (!S_ISREG(st.st_mode))
+		return NULL;
+	*ret_why = "it has another name, by which it can be changed";
+	if (st.st_nlink > 1)
+		return NULL;
+	*ret_why = "it is too large to be judged";
+	if (st.st_size > SBX_GIT_CONFIG_MAX)
+		return NULL;
+	text = malloc(SBX_GIT_CONFIG_MAX + 1);
+	while (text && n <= SBX_GIT_CONFIG_MAX) {
+		ssize_t got = read(fd, text + n, SBX_GIT_CONFIG_MAX + 1 - n);
+
+		if (got < 0)
+			return NULL;
+		if (got == 0)
+			break;
+		n += (size_t)got;
+	}
+	*ret_n = n; /* one byte more than the judge takes is too large for it, too */
+	return sbx_steal_ptr(&text);
+}
+
+static bool leads_inside(const struct sbx_new *x, size_t grant, const char *dir, const char *text)
+{
+	SBX_AUTO_FREE char *path = NULL;
+	size_t there;
+	int r = sbx_new_resolve(x, grant, dir, text, &there, &path);
+
+	return (r == 0 || r == -ENOENT) && there == grant;
+}
+
+void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const char *name, sbx_git_found found)
+{
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, name), *text = NULL;
+	struct sbx_git_config config = { 0 };
+	char why[WHY_MAX];
+	const char *odd;
+	struct stat st;
+	size_t n;
+
+	if (!path || !is_new(x, grant, dir, name, &st))
+		return;
+	text = read_config(x, grant, path, &n, &odd);
+	if (!text) {
+		found(x, grant, dir, name, odd);
+		return;
+	}
+	switch (sbx_git_config_judge(sbx_span(text, n), &config)) {
+	case SBX_GIT_CONFIG_HARMLESS:
+		if (!config.worktree[0] || leads_inside(x, grant, dir, config.worktree))
+			return;
+		sbx_text_cut(why, sizeof(why), "core.worktree leads out of what the command could write");
+		break;
+	case SBX_GIT_CONFIG_ACTS:
+		sbx_text_cut(why, sizeof(why), "%s, line %zu", config.key, config.line);
+		break;
+	default:
+		if (!x->ended)
+			return;
+		sbx_text_cut(why, sizeof(why), "line %zu is nothing that git would take", config.line);
+	}
+	found(x, grant, dir, name, why);
+}
+
+/* --- hooks --- */
+
+static bool is_hook(const struct sbx_new *x, const struct dirent *e, int dir)
+{
+	struct stat st;
+
+	if (is_dots(e->d_name) || ends_in(e->d_name, ".sample") || sbx_new_is_aside(e->d_name))
+		return false;
+	if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno != ENOENT;
+	return !S_ISDIR(st.st_mode) && !S_ISSOCK(st.st_mode) && !sbx_new_is_old(x, &st);
+}
+
+static void look_at_hooks(struct sbx_new *x, size_t grant, const char *dir, sbx_git_found found)
+{
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, "hooks");
+	SBX_AUTO_CLOSEDIR DIR *list = NULL;
+	const struct dirent *e;
+	struct stat st;
+	size_t n = 0, n_listed = 0;
+	int fd;
+
+	if (!path || !is_listed(x, "hooks") || !is_new(x, grant, dir, "hooks", &st))
+		return;
+	fd = sbx_new_open_dir(x, grant, path);
+	list = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!list) {
+		sbx_fd_close(fd);
+		found(x, grant, dir, "hooks", "it is no directory that can be looked at");
+		return;
+	}
+	while (n <= HOOKS_MAX && n_listed++ <= HOOKS_LISTED && (e = readdir(list)))
+		if (is_hook(x, e, fd)) {
+			n++;
+			found(x, grant, path, e->d_name, "a hook");
+		}
+	if (n > HOOKS_MAX || n_listed > HOOKS_LISTED)
+		found(x, grant, dir, "hooks", "it has many files");
+}
+
+/* --- commondir --- */
+
+int sbx_git_read_name(const struct sbx_new *x, size_t grant, const char *path, const char *prefix, char **ret_text)
+{
+	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, path, O_RDONLY);
+	SBX_AUTO_FREE char *text = malloc(NAME_FILE_MAX + 1);
+	size_t n_prefix = strlen(prefix);
+	struct stat st;
+	ssize_t n;
+
+	*ret_text = NULL;
+	if (!text || fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -EXDEV;
+	n = pread(fd, text, NAME_FILE_MAX + 1, 0);
+	if (n < 0 || n > NAME_FILE_MAX)
+		return -EXDEV;
+	if (n <= (ssize_t)n_prefix || strncmp(text, prefix, n_prefix) != 0)
+		return -EAGAIN;
+	if (memchr(text, '\0', (size_t)n)) /* where the name ends is then for each version of git to say */
+		return -EXDEV;
+	while (n > (ssize_t)n_prefix && (text[n - 1] == '\n' || text[n - 1] == '\r'))
+		n--;
+	if (n == (ssize_t)n_prefix)
+		return -EAGAIN;
+	*ret_text = strndup(text + n_prefix, (size_t)n - n_prefix);
+	return *ret_text ? 0 : -EXDEV;
+}
+
+static void look_at_own(struct sbx_new *x, size_t grant, const char *path, sbx_git_found found)
+{
+	if (is_listed(x, "config"))
+		sbx_git_look_config(x, grant, path, "config", found);
+	if (is_listed(x, "config.worktree"))
+		sbx_git_look_config(x, grant, path, "config.worktree", found);
+	look_at_hooks(x, grant, path, found);
+}
+
+/* Git follows one such file, not a chain. */
+static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx_git_found found)
+{
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, "commondir"), *text = NULL, *there = NULL;
+	struct stat st;
+	size_t where;
+	int r;
+
+	if (!path || !is_listed(x, "commondir") || !is_new(x, grant, dir, "commondir", &st))
+		return;
+	r = sbx_git_read_name(x, grant, path, "", &text);
+	if (r == -EAGAIN && !x->ended)
+		return; /* git dies of it */
+	if (r < 0 || sbx_new_resolve(x, grant, dir, text, &where, &there) != 0)
+		found(x, grant, dir, "commondir", "it leads out of what the command could write, or to nothing");
+	else if (where != grant || strcmp(there, dir) != 0)
+		look_at_own(x, where, there, found);
+}
+
+/* --- modules and worktrees --- */
+
+struct modules {
+	struct sbx_new *x;
+	size_t grant, n_left;
+	sbx_git_found found;
+};
+
+static void look_at_one(struct sbx_new *x, size_t grant, const char *path, sbx_git_found found)
+{
+	look_at_own(x, grant, path, found);
+	look_at_common(x, grant, path, found);
+}
+
+/* What a directory has of a git directory's. */
+enum { MARK_OTHER = 1, MARK_OBJECTS = 2, MARK_REFS = 4 };
+
+static unsigned int mark_of(const char *name, mode_t mode)
+{
+	if (S_ISDIR(mode))
+		return strcmp(name, "objects") == 0 ? MARK_OBJECTS : strcmp(name, "refs") == 0 ? MARK_REFS : 0;
+	if (strcmp(name, "HEAD") == 0 || strcmp(name, "config") == 0 || strcmp(name, "commondir") == 0)
+		return MARK_OTHER;
+	return 0;
+}
+
+/* @strict: below a git directory, but not in its modules/: there names of branches could be such marks. */
+static bool is_git_dir(DIR *list, int fd, bool strict)
+{
+	const unsigned int both = MARK_OBJECTS | MARK_REFS;
+	const struct dirent *e;
+	unsigned int marks = 0;
+	struct stat st;
+
+	while ((e = readdir(list)))
+		if (mark_of(e->d_name, S_IFREG) + mark_of(e->d_name, S_IFDIR) > 0 &&
+		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISSOCK(st.st_mode))
+			marks |= mark_of(e->d_name, st.st_mode);
+	rewinddir(list);
+	return strict ? (marks & both) == both : marks != 0;
+}
+
+static bool look_below(struct modules *m, const char *path, bool strict, unsigned int depth);
+
+/* False: too many. */
+static bool look_at_entry(struct modules *m, const char *path, int dir, const char *name, bool in_git_dir, bool strict,
+			  unsigned int depth)
+{
+	SBX_AUTO_FREE char *sub = NULL;
+	struct stat st;
+
+	if (is_dots(name) || sbx_new_is_aside(name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return true;
+	sub = sbx_new_join(path, name);
+	if (sub && S_ISDIR(st.st_mode))
+		return look_below(m, sub, in_git_dir ? strcmp(name, "modules") != 0 : strict, depth + 1);
+	/* Where a module could be. */
+	if (sub && S_ISLNK(st.st_mode) && !in_git_dir && !strict && !sbx_new_is_held(m->x, m->grant, sub, &st) &&
+	    !sbx_new_is_old(m->x, &st))
+		m->found(m->x, m->grant, path, name, "a symlink in place of a git directory");
+	return true;
+}
+
+/* Submodules have names with slashes, so every directory is looked at. False: there are too many. */
+static bool look_below(struct modules *m, const char *path, bool strict, unsigned int depth)
+{
+	SBX_AUTO_CLOSEDIR DIR *list = NULL;
+	const struct dirent *e;
+	bool whole = true, in_git_dir;
+	int fd;
+
+	if (m->n_left == 0 || depth > MODULES_DEPTH)
+		return false;
+	m->n_left--;
+	fd = sbx_new_open_dir(m->x, m->grant, path);
+	list = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!list) {
+		sbx_fd_close(fd);
+		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP;
+	}
+	in_git_dir = is_git_dir(list, fd, strict);
+	if (in_git_dir)
+		look_at_one(m->x, m->grant, path, m->found);
+	while (whole && (e = readdir(list)))
+		whole = e->d_type == DT_REG || look_at_entry(m, path, fd, e->d_name, in_git_dir, strict, depth);
+	return whole;
+}
+
+/* Every entry is one, whatever it holds. False: it cannot be listed. */
+static bool look_at_worktrees(struct modules *m, const char *path)
+{
+	int fd = sbx_new_open_dir(m->x, m->grant, path);
+	SBX_AUTO_CLOSEDIR DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *e;
+
+	if (!list) {
+		sbx_fd_close(fd);
+		return fd == -ENOENT;
+	}
+	while ((e = readdir(list))) {
+		SBX_AUTO_FREE char *sub = is_dots(e->d_name) || sbx_new_is_aside(e->d_name) ? NULL : sbx_new_join(path, e->d_name);
+		struct stat st;
+
+		if (!sub || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (S_ISDIR(st.st_mode))
+			look_at_one(m->x, m->grant, sub, m->found);
+		else if (S_ISLNK(st.st_mode) && !sbx_new_is_held(m->x, m->grant, sub, &st) && !sbx_new_is_old(m->x, &st))
+			m->found(m->x, m->grant, path, e->d_name, "a symlink in place of a git directory");
+	}
+	return true;
+}
+
+static void look_at_modules(struct sbx_new *x, size_t grant, const char *dir, const char *name, sbx_git_found found)
+{
+	struct modules m = { .x = x, .grant = grant, .n_left = MODULES_MAX, .found = found };
+	SBX_AUTO_FREE char *path = sbx_new_join(dir, name);
+	struct stat st;
+
+	if (!path || !is_new(x, grant, dir, name, &st))
+		return;
+	if (!S_ISDIR(st.st_mode))
+		found(x, grant, dir, name, "it is no directory");
+	else if (!(strcmp(name, "modules") == 0 ? look_below(&m, path, false, 0) : look_at_worktrees(&m, path)))
+		found(x, grant, dir, name, "it has more directories than are looked at, or some that cannot be");
+}
+
+void sbx_git_look(struct sbx_new *x, size_t grant, const char *path, bool deep, sbx_git_found found)
+{
+	look_at_one(x, grant, path, found);
+	if (!deep)
+		return;
+	look_at_modules(x, grant, path, "modules", found);
+	look_at_modules(x, grant, path, "worktrees", found);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Moving aside what tools of the host would execute.
+ *
+ * Moved aside is renamed to NAME.sbx-untrusted in the same directory, by its descriptor; nothing is overwritten, and nothing
+ * removed. What is renamed may be another thing than was judged while the sandbox runs; the new one is looked at again
+ * (new_watch.c), and in the end nobody changes it any more.
+ *
+ * The third time that a path is moved aside while the sandbox runs, the caller is told to end the sandbox.
+ */
+#include "launcher/helpers/new_protected.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define NUMBERED_MAX  16  /* then the suffix is random */
+#define PLANTED_TIMES 3
+#define PLANTED_MAX   256 /* paths; one more ends the sandbox as well */
+
+struct sbx_new_planted {
+	char *path;
+	unsigned int n;
+};
+
+char *sbx_new_host_path(const struct sbx_new *x, size_t grant, const char *dir, const char *name)
+{
+	SBX_AUTO_FREE char *below = sbx_new_join(dir, name);
+	const char *top = x->grants[grant].path;
+	char *s;
+
+	return !below || asprintf(&s, "%s%s%s", top[1] ? top : "", *below ? "/" : "", below) < 0 ? NULL : s;
+}
+
+void sbx_new_tell_text(const struct sbx_new *x, enum sbx_new_word word, const char *path,
+		       const char *fmt, ...)
+{
+	SBX_AUTO_FREE char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	if (x->tell && text)
+		x->tell(x->userdata, word, path, text);
+}
+
+/* The sandbox is ended when it does not give up. */
+static void count_planted(struct sbx_new *x, const char *path)
+{
+	struct sbx_new_planted *p = NULL;
+
+	if (x->ended)
+		return;
+	if (!x->planted && !(x->planted = calloc(PLANTED_MAX, sizeof(*x->planted))))
+		return;
+	for (size_t i = 0; i < x->n_planted && !p; i++)
+		if (strcmp(x->planted[i].path, path) == 0)
+			p = &x->planted[i];
+	if (!p && x->n_planted < PLANTED_MAX) {
+		p = &x->planted[x->n_planted];
+		p->path = strdup(path);
+		x->n_planted += p->path != NULL;
+	}
+	if (!p || ++p->n >= PLANTED_TIMES)
+		sbx_new_tell_text(x, SBX_NEW_PLANTED, path, "'%s' was made again and again with what tools of this host would execute: the "
+					       "sandbox was ended", path);
+}
+
+/* @name with the suffix, the @i-th try. */
+static void aside_name(const char *name, int i, char ret[NAME_MAX + 1])
+{
+	char suffix[48] = SBX_UNTRUSTED;
+	uint64_t any = 0;
+
+	if (i > 0 && i < NUMBERED_MAX)
+		snprintf(suffix, sizeof(suffix), SBX_UNTRUSTED ".%d", i + 1);
+	if (i >= NUMBERED_MAX && getrandom(&any, sizeof(any), 0) != sizeof(any))
+		any = (uint64_t)i;
+	if (i >= NUMBERED_MAX)
+		snprintf(suffix, sizeof(suffix), SBX_UNTRUSTED ".%016jx", (uintmax_t)any);
+	snprintf(ret, NAME_MAX + 1, "%.*s%.*s", (int)(NAME_MAX - strlen(suffix)), name, (int)sizeof(suffix), suffix);
+}
+
+static int rename_new(int dir, const char *from, const char *to)
+{
+	struct stat st;
+
+	if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL) /* a file system that cannot do that */
+		return -errno;
+	if (fstatat(dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	return renameat(dir, from, dir, to) < 0 ? -errno : 0;
+}
+
+/* 0, *ret_to is the new name; -errno. */
+static int rename_aside(int dir, const char *name, char ret_to[NAME_MAX + 1])
+{
+	char self[32];
+	struct stat st;
+	bool opened = false;
+	int r = -EEXIST;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", dir);
+	for (int i = 0; i < 2 * NUMBERED_MAX && r == -EEXIST; i++) {
+		aside_name(name, i, ret_to);
+		r = rename_new(dir, name, ret_to);
+		/* A directory of the user's own that nothing may be renamed in. */
+		if (r == -EACCES && !opened && fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
+		    chmod(self, (st.st_mode & 07777) | 0300) == 0) {
+			opened = true;
+			r = rename_new(dir, name, ret_to);
+		}
+	}
+	if (opened)
+		chmod(self, st.st_mode & 07777);
+	return r;
+}
+
+void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *why)
+{
+	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, dir, O_PATH | O_DIRECTORY);
+	SBX_AUTO_FREE char *path = sbx_new_host_path(x, grant, dir, name), *below = sbx_new_join(dir, name);
+	char to[NAME_MAX + 1];
+	int r;
+
+	if (!path || !below || sbx_new_is_covered(x, grant, below)) /* not the command's, however we came here */
+		return;
+	r = fd < 0 ? fd : rename_aside(fd, name, to);
+	if (r == -ENOENT)
+		return;
+	if (r < 0)
+		sbx_new_tell_text(x, SBX_NEW_STUCK, path, "'%s' is new, and tools of this host would execute what it says (%s); it cannot be "
+					     "moved aside (%s): look at it before you use the directory", path, why, strerror(-r));
+	else
+		sbx_new_tell_text(x, SBX_NEW_MOVED, path, "'%s' is new, and tools of this host would execute what it says (%s): it is now "
+					     "'%s', to look at and to move back", path, why, to);
+	count_planted(x, path);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_HELPERS_NEW_DUE_H
+#define SBX_LAUNCHER_HELPERS_NEW_DUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Looks that are due, of a watch (new_watch.h): each once, however many events ask for it. Looks at what git obeys come first, so
+ * that a command that makes much else cannot put them off.
+ */
+
+enum sbx_new_look_at {
+	SBX_NEW_LOOK_GIT,   /* a git directory */
+	SBX_NEW_LOOK_DEEP,  /* with its modules and worktrees */
+	SBX_NEW_LOOK_NAME,  /* one name in a directory */
+	SBX_NEW_LOOK_PLACE, /* a directory, and those in it */
+};
+
+struct sbx_new_look {
+	size_t grant;
+	enum sbx_new_look_at what;
+	unsigned int depth;
+	char *path, *name; /* "" where there is no name */
+};
+
+struct sbx_new_due {
+	void *urgent, *later; /* tsearch(3) */
+};
+
+/* Add a copy of @l, if it is not there. Without memory it is not: the look in the end finds what there is. */
+void sbx_new_due_put(struct sbx_new_due *due, const struct sbx_new_look *l);
+/* Take one out, an urgent one first; the caller's. NULL: there is none. */
+struct sbx_new_look *sbx_new_due_take(struct sbx_new_due *due);
+bool sbx_new_due_is_empty(const struct sbx_new_due *due);
+void sbx_new_due_fini(struct sbx_new_due *due);
+/* Can git obey it, or what is below it? */
+bool sbx_new_look_is_urgent(const struct sbx_new_look *l);
+struct sbx_new_look *sbx_new_look_free(struct sbx_new_look *l); /* NULL */
+
+#endif

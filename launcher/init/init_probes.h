@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_INIT_INIT_PROBES_H
+#define SBX_LAUNCHER_INIT_INIT_PROBES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/probe.h"
+#include "ipc/messages.h"
+
+/* The self-test's probes, inside sbx-init. Each kind is a row of one table (init_probes.c); the
+ * functions are in probe_*.c. */
+
+#define SBX_PROBE_LANES 2 /* IPv4 and IPv6, or A and AAAA */
+
+/* One conversation of a network probe. */
+struct sbx_lane {
+	bool open;     /* has not yet seen what it must */
+	int fd;        /* polled for @events while the lane is open; -1: none */
+	int second_fd; /* kept open beside it; -1: none */
+	short events;
+	uint8_t family; /* 4 or 6 */
+	uint8_t stage;  /* the probe's own */
+	uint16_t id;    /* DNS */
+	uint8_t n_got;
+	char got[64];
+};
+
+struct sbx_probe_run {
+	const struct sbx_probe *probe;
+	const struct sbx_probe_ops *ops;
+	struct sbx_msg_verdict *verdict; /* wrong until said otherwise */
+	int ctl_fd;			 /* ours, and open while probing */
+	bool have_ipv6;			 /* the sandbox has its IPv6 address */
+	bool done, closed;
+	uint64_t started_us;
+	struct sbx_lane lanes[SBX_PROBE_LANES];
+};
+
+enum sbx_probe_phase {
+	SBX_PHASE_FIRST,   /* before the other probes have opened anything */
+	SBX_PHASE_ASK,     /* talks to the broker, which works on its answer meanwhile */
+	SBX_PHASE_TALK,    /* talks to the kernel's network; waited for together with those */
+	SBX_PHASE_AT_ONCE, /* done when it returns; runs while the others' answers are on the way */
+};
+
+struct sbx_probe_ops {
+	enum sbx_probe_phase phase;
+	void (*start)(struct sbx_probe_run *r);
+	/* @lane's fd is ready, or failed. Only SBX_PHASE_ASK and _TALK. */
+	void (*ready)(struct sbx_probe_run *r, struct sbx_lane *lane);
+};
+
+/* Run all of @m, at most m->timeout_ms for each that talks. @runs is room for m->n_probes of them; what
+ * they opened is closed by sbx_probes_close. */
+void sbx_probes_run(const struct sbx_msg_probes *m, int ctl_fd, struct sbx_probe_run *runs,
+		    struct sbx_msg_verdicts *ret_verdicts);
+void sbx_probes_close(struct sbx_probe_run *runs, uint32_t n);
+
+/* For the probes: the verdict, said once. A later one is ignored. */
+void sbx_probe_pass(struct sbx_probe_run *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void sbx_probe_fail(struct sbx_probe_run *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Use this lane, for @family. All lanes a probe uses are opened before one of them passes. */
+void sbx_lane_open(struct sbx_lane *lane, uint8_t family);
+/* This lane saw what it must; the probe passes when no other is open. */
+void sbx_lane_pass(struct sbx_probe_run *r, struct sbx_lane *lane, const char *what);
+/* Give the lane its fd (taken), or close the one it has: -1. */
+void sbx_lane_take_fd(struct sbx_lane *lane, int fd, short events);
+
+/* Is @e what a packet filter or a missing route says at once (not a timeout, not want of
+ * memory)? */
+bool sbx_errno_is_refusal(int e);
+
+void sbx_probe_dns_refused(struct sbx_probe_run *r);
+void sbx_probe_dns_refused_ready(struct sbx_probe_run *r, struct sbx_lane *lane);
+void sbx_probe_dns_allowed(struct sbx_probe_run *r);
+void sbx_probe_dns_allowed_ready(struct sbx_probe_run *r, struct sbx_lane *lane);
+void sbx_probe_connect_refused(struct sbx_probe_run *r);
+void sbx_probe_connect_refused_ready(struct sbx_probe_run *r, struct sbx_lane *lane);
+void sbx_probe_connect_name(struct sbx_probe_run *r);
+void sbx_probe_connect_name_ready(struct sbx_probe_run *r, struct sbx_lane *lane);
+void sbx_probe_loopback(struct sbx_probe_run *r);
+void sbx_probe_loopback_ready(struct sbx_probe_run *r, struct sbx_lane *lane);
+void sbx_probe_raw_socket(struct sbx_probe_run *r);
+void sbx_probe_ruleset(struct sbx_probe_run *r);
+void sbx_probe_userns(struct sbx_probe_run *r);
+void sbx_probe_caps(struct sbx_probe_run *r);
+void sbx_probe_no_new_privs(struct sbx_probe_run *r);
+void sbx_probe_seccomp(struct sbx_probe_run *r);
+void sbx_probe_fds(struct sbx_probe_run *r);
+void sbx_probe_path_absent(struct sbx_probe_run *r);
+void sbx_probe_path_readonly(struct sbx_probe_run *r);
+void sbx_probe_exec_refused(struct sbx_probe_run *r);
+void sbx_probe_mounts(struct sbx_probe_run *r);
+/* Does the kernel get as far as looking at @path's bytes, which are of no format? Executes nothing. */
+bool sbx_probe_can_exec(const char *path);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_INIT_INIT_PROGRAMS_H
+#define SBX_LAUNCHER_INIT_INIT_PROGRAMS_H
+
+#include <stddef.h>
+
+#include "ipc/messages.h"
+
+/* From here on this process and its children execute @m's files and no others, and read no other program where programs
+ * are. 0; otherwise -errno with @why, a line for people. */
+int sbx_init_hold(const struct sbx_msg_programs *m, char *why, size_t n_why);
+
+#endif

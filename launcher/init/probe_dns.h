@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_INIT_PROBE_DNS_H
+#define SBX_LAUNCHER_INIT_PROBE_DNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/span.h"
+#include "launcher/init/init_probes.h"
+
+/* As little DNS (RFC 1035) as the probes need. */
+
+#define SBX_DNS_MAX 1232 /* of an answer; the stub's are far below */
+#define SBX_DNS_ADDRS_MAX 4
+
+struct sbx_dns_answer {
+	uint8_t rcode;
+	bool blocked;	/* with the extended error Blocked (RFC 8914): policy refused the name */
+	size_t n_addrs; /* A or AAAA records, whichever was asked; v has the first of them */
+	struct sbx_addr v[SBX_DNS_ADDRS_MAX];
+};
+
+/* PURE. A query, with OPT, for the A (@family 4) or AAAA (6) records of @name; bytes written, or -EINVAL when
+ * @name is not a name. */
+int sbx_dns_query(const char *name, uint8_t family, uint16_t id, uint8_t *p, size_t n);
+/* PURE. Read the answer to that query. 0, or -EBADMSG: not an answer to it, truncated or
+ * malformed. */
+int sbx_dns_answer(struct sbx_span packet, const char *name, uint8_t family, uint16_t id,
+		   struct sbx_dns_answer *ret_answer);
+
+/* Ask the sandbox's resolver on @lane for lane->family. 0, or -errno: what the kernel said. */
+int sbx_lane_ask(struct sbx_lane *lane, const struct sbx_probe *probe);
+/* The lane is ready: take the answer. 0, -EAGAIN (not yet), -EBADMSG, or what the kernel said. */
+int sbx_lane_answer(struct sbx_lane *lane, const char *name, struct sbx_dns_answer *ret_answer);
+
+#endif

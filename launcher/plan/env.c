@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The command's environment: empty, and then what is named. In order, a later one replacing an
+ * earlier: what every program expects (HOME, PATH, ...), the certificate variables where their
+ * files are in the sandbox, what is always passed and what the profile passes, what the profile sets, --env, and the
+ * sandbox's id.
+ *
+ * Three kinds of variables are harder to pass. What makes a program run other code (LD_PRELOAD,
+ * ...) is never passed from the caller; who wants one writes --env NAME=VALUE. Where credentials
+ * and sockets of the caller's session live (AWS_*, SSH_AUTH_SOCK, *_TOKEN, ...), and where proxies
+ * do, a pattern like "*" does not match: the profile or the flag must spell the name.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "launcher/plan/plan_internal.h"
+#include "launcher/rootfs/view.h"
+#include "policy/shipped.h"
+
+/* A '*' at either end stands for anything. */
+static const char *const never_passed[] = {
+	"LD_*",
+	"GLIBC_TUNABLES",
+	"GCONV_PATH",
+	"GETCONF_DIR",
+	"LOCPATH",
+	"NLSPATH",
+	"MALLOC_*",
+	"RES_OPTIONS",
+	"RESOLV_*",
+	"HOSTALIASES",
+	"LOCALDOMAIN",
+	"TZDIR",
+	"BASH_ENV",
+	"ENV",
+	"BASH_FUNC_*",
+	"SHELLOPTS",
+	"BASHOPTS",
+	"PS4",
+	"PROMPT_COMMAND",
+	"IFS",
+	"PERL5OPT",
+	"PERL5LIB",
+	"PERL5DB",
+	"PYTHONSTARTUP",
+	"PYTHONHOME",
+	"PYTHONINSPECT",
+	"RUBYOPT",
+	"NODE_OPTIONS",
+	"JAVA_TOOL_OPTIONS",
+	"SBX_*",
+	/* what the service manager gave the launcher, and nobody else */
+	"NOTIFY_SOCKET",
+	"WATCHDOG_PID",
+	"WATCHDOG_USEC",
+	"LISTEN_PID",
+	"LISTEN_FDS",
+	"LISTEN_FDNAMES",
+	"JOURNAL_STREAM",
+	"CREDENTIALS_DIRECTORY",
+};
+static const char *const only_by_name[] = {
+	"AWS_*",	"AZURE_*",    "GOOGLE_*",	 "GCP_*",
+	"GH_*",		"GITHUB_*",   "GITLAB_*",	 "CI_*",
+	"NPM_*",	"npm_*",      "PIP_*",		 "TWINE_*",
+	"DOCKER_*",	"KUBE*",      "VAULT_*",	 "OPENAI_*",
+	"ANTHROPIC_*",	"HF_*",	      "SSH_*",		 "GPG_*",
+	"GNUPGHOME",	"DBUS_*",     "XDG_RUNTIME_DIR", "XAUTHORITY",
+	"DISPLAY",	"WAYLAND_*",  "TMUX*",		 "STY",
+	"SUDO_*",	"KRB5*",      "PGPASS*",	 "MYSQL_PWD",
+	"DATABASE_URL", "HTTP_PROXY", "HTTPS_PROXY",	 "ALL_PROXY",
+	"FTP_PROXY",	"NO_PROXY",   "http_proxy",	 "https_proxy",
+	"all_proxy",	"ftp_proxy",  "no_proxy",	 "*TOKEN",
+	"*TOKENS",	"*_KEY",      "*_KEYS",		 "*SECRET",
+	"*SECRETS",	"*PASSWORD",  "*PASSWD",	 "*PASSPHRASE",
+	"*CREDENTIALS", "*_AUTH",     "*_COOKIE",	 "*APIKEY",
+	"*_PAT",	"*_SECRET_*", "*_DSN",
+};
+
+/* Trust stores: passed when every path in the value is in the sandbox. */
+static const char *const certificates[] = {
+	"SSL_CERT_FILE",  "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
+	"CURL_CA_BUNDLE", "PIP_CERT",	  "GIT_SSL_CAINFO",
+};
+
+/* --- matching --- */
+
+static bool matches(const char *pattern, const char *name, size_t n_name)
+{
+	size_t n = strlen(pattern);
+	bool front = n > 0 && pattern[0] == '*', back = n > (size_t)front && pattern[n - 1] == '*';
+	const char *core = pattern + front;
+	size_t n_core = n - front - back;
+
+	if (n_name < n_core)
+		return false;
+	if (front && back)
+		return memmem(name, n_name, core, n_core) != NULL;
+	if (front)
+		return memcmp(name + n_name - n_core, core, n_core) == 0;
+	return memcmp(name, core, n_core) == 0 && (back || n_name == n_core);
+}
+
+static bool on_list(const char *const *list, size_t n, const char *name, size_t n_name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (matches(list[i], name, n_name))
+			return true;
+	return false;
+}
+
+static bool is_never_passed(const char *name, size_t n_name)
+{
+	return on_list(never_passed, SBX_N_ELEMENTS(never_passed), name, n_name);
+}
+
+/* A variable's name as POSIX has them; bash exports functions under others. */
+static bool is_name(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!((s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') || s[i] == '_' ||
+		      (i > 0 && s[i] >= '0' && s[i] <= '9')))
+			return false;
+	return n > 0;
+}
+
+/* --- setting --- */
+
+static int set_take(struct sbx_plan *p, char *entry, size_t n_name, enum sbx_env_origin origin)
+{
+	if (!p->env) {
+		p->env = calloc(SBX_PLAN_ENV_MAX + 1, sizeof(*p->env));
+		p->env_origin = calloc(SBX_PLAN_ENV_MAX + 1, 1);
+	}
+	if (!entry || !p->env || !p->env_origin) {
+		free(entry);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < p->n_env; i++)
+		if (strncmp(p->env[i], entry, n_name + 1) == 0) {
+			free(p->env[i]);
+			p->env[i] = entry;
+			p->env_origin[i] = (uint8_t)origin;
+			return 0;
+		}
+	if (p->n_env >= SBX_PLAN_ENV_MAX) {
+		free(entry);
+		return -E2BIG;
+	}
+	p->env[p->n_env] = entry;
+	p->env_origin[p->n_env++] = (uint8_t)origin;
+	return 0;
+}
+
+static int set(struct sbx_plan *p, const char *name, const char *value, enum sbx_env_origin origin)
+{
+	char *entry;
+
+	if (asprintf(&entry, "%s=%s", name, value) < 0)
+		entry = NULL;
+	return set_take(p, entry, strlen(name), origin);
+}
+
+/* --- what every program expects --- */
+
+static bool is_dir_in_view(const struct sbx_plan *p, const char *path)
+{
+	struct sbx_view_hit hit;
+
+	return sbx_view_resolve(p, path, NULL, NULL, &hit) == 0 && S_ISDIR(hit.mode);
+}
+
+static bool path_has(const char *path, const char *dir, size_t n)
+{
+	while (*path) {
+		size_t len = strcspn(path, ":");
+
+		if (len == n && memcmp(path, dir, n) == 0)
+			return true;
+		path += len + (path[len] == ':');
+	}
+	return false;
+}
+
+/* Package managers take every error for a passing one, a refusal too, and by themselves try again for a minute. The
+ * profile and --env come later and win. */
+static int set_retries(struct sbx_plan *p)
+{
+	static const struct {
+		const char *name, *value;
+		bool carries; /* where there is a way out; the others where there is none */
+	} rows[] = {
+		{ "npm_config_fetch_retries", "0", false },
+		{ "PIP_RETRIES", "0", false },
+		{ "CARGO_NET_RETRY", "0", false },
+		{ "npm_config_fetch_retry_mintimeout", "100", true }, /* ms; 10 s and then 60 by itself */
+		{ "npm_config_fetch_retry_factor", "4", true },
+		{ "PIP_RETRIES", "2", true }, /* 0.5 s; 5, and 7.5 s, by itself */
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rows) && r == 0; i++)
+		if (rows[i].carries == p->carries)
+			r = set(p, rows[i].name, rows[i].value, SBX_ENV_SBX);
+	return r;
+}
+
+/* The caller's PATH as far as its directories are in the sandbox, then the system's, and last what was installed into a home
+ * that stays. */
+static int set_path(struct sbx_plan *p)
+{
+	/* Where /bin is no link into /usr it has programs of its own. */
+	static const char host_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
+	static const char other_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	const char *system_path = p->root.kind == SBX_ROOT_HOST ? host_path : other_path;
+	const char *caller = sbx_facts_getenv(p->facts, "PATH");
+	const char *const sources[] = { caller ? caller : "", system_path };
+	size_t size = strlen(sources[0]) + strlen(system_path) + 3, pos = 0;
+	SBX_AUTO_FREE char *local_bin = NULL, *path = NULL;
+
+	if (asprintf(&local_bin, "%s/.local/bin", p->facts->home) < 0) {
+		local_bin = NULL;
+		return -ENOMEM;
+	}
+	size += strlen(local_bin) + 1;
+	path = calloc(1, size);
+	if (!path)
+		return -ENOMEM;
+	for (size_t s = 0; s < SBX_N_ELEMENTS(sources); s++)
+		for (const char *dir = sources[s]; *dir;) {
+			size_t n = strcspn(dir, ":");
+			SBX_AUTO_FREE char *one = strndup(dir, n);
+
+			if (!one)
+				return -ENOMEM;
+			if (one[0] == '/' && !path_has(path, one, n) && is_dir_in_view(p, one))
+				pos += (size_t)snprintf(path + pos, size - pos, "%s%s",
+							pos ? ":" : "", one);
+			dir += n + (dir[n] == ':');
+		}
+	if (!path_has(path, local_bin, strlen(local_bin)) && is_dir_in_view(p, local_bin))
+		pos += (size_t)snprintf(path + pos, size - pos, "%s%s", pos ? ":" : "", local_bin);
+	/* None of them is there: nothing to find, but an empty PATH would mean the current directory. */
+	return set(p, "PATH", pos ? path : "/usr/bin:/bin", SBX_ENV_SBX);
+}
+
+/* The search for leaks, which address sanitizers do at a program's end unless told otherwise, is a thread that traces
+ * the others. The filter refuses ptrace, and then the program ends with a failure that is none of its own. */
+static int set_no_leak_search(struct sbx_plan *p)
+{
+	if (p->seccomp_lifts & SBX_SECCOMP_BIT(SBX_SECCOMP_LIFT_PTRACE))
+		return 0;
+	return set(p, "LSAN_OPTIONS", "detect_leaks=0", SBX_ENV_SBX);
+}
+
+static int set_git_identity(struct sbx_plan *p)
+{
+	for (size_t i = 0; i < p->n_mounts; i++)
+		if (strcmp(p->mounts[i].dest, SBX_VIEW_GITCONFIG) == 0)
+			return set(p, "GIT_CONFIG_SYSTEM", SBX_VIEW_GITCONFIG, SBX_ENV_SBX);
+	return 0;
+}
+
+static int set_basics(struct sbx_plan *p)
+{
+	const struct sbx_facts *f = p->facts;
+	struct sbx_view_hit hit;
+	bool shell = sbx_view_resolve(p, f->shell, NULL, NULL, &hit) == 0 && S_ISREG(hit.mode);
+	int r = set(p, "HOME", f->home, SBX_ENV_SBX);
+
+	if (r == 0)
+		r = set(p, "USER", f->user_name, SBX_ENV_SBX);
+	if (r == 0)
+		r = set(p, "LOGNAME", f->user_name, SBX_ENV_SBX);
+	if (r == 0)
+		r = set(p, "SHELL", shell ? f->shell : "/bin/sh", SBX_ENV_SBX);
+	if (r == 0)
+		r = set_no_leak_search(p);
+	if (r == 0)
+		r = set_git_identity(p);
+	return r ? r : set_path(p);
+}
+
+/* SSL_CERT_DIR may hold several, with colons. */
+static bool all_in_view(const struct sbx_plan *p, const char *value)
+{
+	struct sbx_view_hit hit;
+
+	if (!value[0])
+		return false;
+	while (*value) {
+		size_t n = strcspn(value, ":");
+		SBX_AUTO_FREE char *one = strndup(value, n);
+
+		if (!one || one[0] != '/' || sbx_view_resolve(p, one, NULL, NULL, &hit) != 0)
+			return false;
+		value += n + (value[n] == ':');
+	}
+	return true;
+}
+
+/* Mostly they all say the same file: it is looked for once. */
+static int pass_certificates(struct sbx_plan *p)
+{
+	const char *found = "";
+	int r = 0;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(certificates) && r == 0; i++) {
+		const char *value = sbx_facts_getenv(p->facts, certificates[i]);
+
+		if (!value || (strcmp(value, found) != 0 && !all_in_view(p, value)))
+			continue;
+		found = value;
+		r = set(p, certificates[i], value, SBX_ENV_PASSED);
+	}
+	return r;
+}
+
+/* --- the profile's and the flags' --- */
+
+static int pass_pattern(struct sbx_plan *p, const char *pattern)
+{
+	bool exact = !strchr(pattern, '*');
+
+	if (exact && is_never_passed(pattern, strlen(pattern)))
+		return sbx_plan_note(p, "%s is never passed to a sandbox: use --env %s=VALUE",
+				     pattern, pattern);
+	for (char *const *e = p->facts->environ; e && *e; e++) {
+		size_t n = strcspn(*e, "=");
+		int r;
+
+		if (!(*e)[n] || !is_name(*e, n) || !matches(pattern, *e, n) ||
+		    is_never_passed(*e, n))
+			continue;
+		if (!exact && on_list(only_by_name, SBX_N_ELEMENTS(only_by_name), *e, n))
+			continue;
+		r = set_take(p, strdup(*e), n, SBX_ENV_PASSED);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int apply_flag(struct sbx_plan *p, const char *flag, struct sbx_err_list *errs)
+{
+	size_t n = strcspn(flag, "=");
+	const char *value;
+
+	if (flag[n])
+		return set_take(p, strdup(flag), n, SBX_ENV_FLAG);
+	if (is_never_passed(flag, n)) {
+		sbx_err_list_add(
+			errs, "", 0, 0,
+			"--env %s: it is never passed on; write --env %s=VALUE if you mean it",
+			flag, flag);
+		return SBX_PLAN_REFUSED;
+	}
+	value = sbx_facts_getenv(p->facts, flag);
+	if (!value)
+		return sbx_plan_note(p, "--env %s: it is not set here, nothing is passed", flag);
+	return set(p, flag, value, SBX_ENV_PASSED);
+}
+
+static int apply_profile(struct sbx_plan *p)
+{
+	const struct sbx_profile *profile = p->profile;
+	int r = 0;
+
+	for (const char *const *name = sbx_shipped_env_pass; *name && r == 0; name++)
+		r = pass_pattern(p, *name);
+	for (size_t i = 0; i < profile->environment.pass.n && r == 0; i++)
+		r = pass_pattern(p, profile->environment.pass.v[i]);
+	for (size_t i = 0; i < profile->environment.n_set && r == 0; i++) {
+		const struct sbx_env_entry *e = &profile->environment.set[i];
+
+		r = e->value ? set(p, e->name, e->value, SBX_ENV_PROFILE)
+			     : pass_pattern(p, e->name);
+	}
+	return r;
+}
+
+int sbx_plan_env(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	int r = set_basics(p);
+
+	if (r == 0)
+		r = pass_certificates(p);
+	if (r == 0)
+		r = set_retries(p);
+	if (r == 0)
+		r = apply_profile(p);
+	for (size_t i = 0; i < p->options->n_env && r == 0; i++)
+		r = apply_flag(p, p->options->env[i], errs);
+	if (r == 0)
+		r = set(p, "SBX_SANDBOX_ID", p->id, SBX_ENV_SBX);
+	if (r == -E2BIG) {
+		sbx_err_list_add(errs, "", 0, 0, "more than %d environment variables: pass fewer",
+				 SBX_PLAN_ENV_MAX);
+		return SBX_PLAN_REFUSED;
+	}
+	return r;
+}

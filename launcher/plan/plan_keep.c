@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Where --keep goes. Its path was judged; here it is opened, and the descriptor is what is written to when
+ * the command is over, wherever the command may have led the path by then. Looked at with the rights of the
+ * sandbox's user, who is the one to write.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/grants/idmap.h"
+#include "launcher/helpers/keep_copy.h"
+#include "launcher/plan/plan_internal.h"
+
+/* A resolved path has no symlink in it: one that has now is another's doing. */
+static int open_dir(const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int check(int fd, const char *name)
+{
+	int r;
+
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		return -errno;
+	r = name ? 0 : sbx_keep_is_empty(fd);
+	return r < 0 ? r : r == 0 && !name ? -ENOTEMPTY : 0;
+}
+
+/* For a sandbox with a uid of its own: through a mount on which that is the owner, as a grant's would be. */
+static int map(struct sbx_plan *p, const struct sbx_path *judged, int *ret_fd, struct sbx_err *err)
+{
+	int r;
+
+	if (judged->fd < 0) {
+		sbx_err_set(err, "'%s' must be there for a sandbox with a uid of its own: make it, empty, for "
+			    "the user that is to have the result", judged->resolved);
+		return SBX_PLAN_REFUSED;
+	}
+	r = sbx_idmap_grant(p, judged, true, ret_fd, err);
+	return r > 0 ? SBX_PLAN_REFUSED : r;
+}
+
+/* The directory @path, or the one that it will be made in as *ret_name. fd or -errno. */
+static int open_place(const char *path, bool missing, char **ret_name)
+{
+	SBX_AUTO_FREE char *dir = strdup(path);
+	char *slash;
+
+	if (!dir)
+		return -ENOMEM;
+	if (missing) {
+		slash = strrchr(dir, '/');
+		*ret_name = strdup(slash + 1);
+		if (!*ret_name)
+			return -ENOMEM;
+		slash[slash == dir] = '\0';
+	}
+	return open_dir(dir);
+}
+
+int sbx_plan_keep(struct sbx_plan *p, const struct sbx_path *judged, struct sbx_err *err)
+{
+	SBX_AUTO_FREE char *path = strdup(judged->resolved), *name = NULL;
+	SBX_AUTO_CLOSE int fd = -1;
+	int r;
+
+	if (!path)
+		return -ENOMEM;
+	if (sbx_idmap_applies(p->facts)) {
+		r = map(p, judged, &fd, err);
+		if (r != 0)
+			return r;
+	} else {
+		fd = open_place(path, judged->fd < 0, &name);
+	}
+	r = fd < 0 ? fd : check(fd, name);
+	if (r < 0) {
+		sbx_err_set(err, "'%s' cannot be %s: %s", path, judged->fd < 0 ? "made" : "used", strerror(-r));
+		return SBX_PLAN_REFUSED;
+	}
+	p->keep.fd = sbx_fd_steal(&fd);
+	p->keep.path = sbx_steal_ptr(&path);
+	p->keep.name = sbx_steal_ptr(&name);
+	return 0;
+}

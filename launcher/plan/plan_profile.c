@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * From names and flags to a compiled policy: system.yaml, the profile and what it extends, the
+ * flags on top, the ceilings, and then the network part as the broker and the firewall will have
+ * it.
+ *
+ * A configuration file that is there but cannot be read ends the run: a host whose owner wrote a
+ * ceiling must not run without it.
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "launcher/attach/attach_input.h"
+#include "launcher/host/facts.h"
+#include "launcher/plan/plan_internal.h"
+#include "launcher/host/trust.h"
+#include "policy/endpoint.h"
+#include "policy/suggest.h"
+#include "sys/seccomp/landlock.h"
+
+#define CONFIG_FILE_MAX	  (1u << 20)
+#define PROFILE_NAME_MAX  64
+#define POLICY_GENERATION 1 /* of the snapshot a sandbox starts with */
+
+/* --- files --- */
+
+static int check_trust(const char *path, const struct sbx_facts *f, enum sbx_config which, const struct stat *st,
+		       struct sbx_err *err)
+{
+	struct sbx_err why = { 0 };
+	int r = sbx_trust_file(f, path, st, which == SBX_CONFIG_SYSTEM, &why);
+
+	if (r == 0 || !why.msg[0])
+		return r;
+	sbx_err_set_at(err, path, 0, 0, "%s: %s", why.msg,
+		       f->privileged ? "a privileged sbx-run takes only what nobody else can change: copy it to a directory "
+				       "below " SBX_DEFAULT_CONFIG_DIR ", chown root and chmod go-w it" :
+				       "copy it to a directory of your own, or chmod o-w it");
+	return r;
+}
+
+int sbx_plan_read_config(const char *path, const struct sbx_facts *f, enum sbx_config which, char **ret_text,
+			 size_t *ret_n, struct sbx_err *err)
+{
+	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	SBX_AUTO_FREE char *text = NULL;
+	struct stat st;
+	size_t n = 0;
+	int r;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 1;
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		sbx_err_set_at(err, path, 0, 0, "cannot be read: %s", strerror(errno));
+		return -EIO;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_size > CONFIG_FILE_MAX) {
+		sbx_err_set_at(err, path, 0, 0, "is not a regular file of at most 1 MiB");
+		return -EINVAL;
+	}
+	r = which == SBX_CONFIG_INSTALLED ? 0 : check_trust(path, f, which, &st, err);
+	if (r < 0)
+		return r;
+	text = malloc((size_t)st.st_size + 1);
+	if (!text)
+		return -ENOMEM;
+	while (n < (size_t)st.st_size) {
+		ssize_t got = read(fd, text + n, (size_t)st.st_size - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			sbx_err_set_at(err, path, 0, 0, "cannot be read: %s", strerror(errno));
+			return -EIO;
+		}
+		if (got == 0)
+			break;
+		n += (size_t)got;
+	}
+	text[n] = '\0';
+	*ret_text = sbx_steal_ptr(&text);
+	*ret_n = n;
+	return 0;
+}
+
+int sbx_plan_system(const struct sbx_facts *f, struct sbx_err_list *errs,
+		    struct sbx_system_policy **ret_system, char **ret_file)
+{
+	SBX_AUTO_FREE char *text = NULL, *path = NULL;
+	struct sbx_err err = { 0 };
+	size_t n = 0;
+	int r;
+
+	if (asprintf(&path, "%s/system.yaml", f->config_dir) < 0)
+		return -ENOMEM;
+	r = sbx_plan_read_config(path, f, SBX_CONFIG_SYSTEM, &text, &n, &err);
+	if (r == 1) {
+		*ret_system = sbx_system_policy_default();
+		return *ret_system ? 0 : -ENOMEM;
+	}
+	if (r < 0)
+		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+	r = sbx_system_policy_parse(sbx_span(text, n), path, errs, ret_system);
+	if (r == 0)
+		*ret_file = sbx_steal_ptr(&path);
+	return r > 0 ? SBX_PLAN_REFUSED : r;
+}
+
+/* --- profiles --- */
+
+/* A name becomes part of a path: nothing that could lead elsewhere. */
+bool sbx_plan_is_name(const char *name)
+{
+	size_t n =
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	return n > 0 && n <= PROFILE_NAME_MAX && !name[n] && name[0] != '.';
+}
+
+#define INSTALLED_DIR 2
+char *sbx_plan_profile_dir(const struct sbx_facts *f, size_t i)
+{
+	const char *const dirs[] = { f->config_dir, f->user_config_dir, f->data_dir };
+	char *s;
+
+	if (i >= SBX_N_ELEMENTS(dirs) || asprintf(&s, "%s/profiles", dirs[i]) < 0)
+		return NULL;
+	return s;
+}
+
+int sbx_plan_find_profile(const struct sbx_facts *f, const char *name, char **ret_text, size_t *ret_n,
+			  char **ret_path, struct sbx_err *err)
+{
+	for (size_t i = 0;; i++) {
+		SBX_AUTO_FREE char *dir = sbx_plan_profile_dir(f, i), *path = NULL;
+		int r;
+
+		if (!dir)
+			return 1;
+		if (asprintf(&path, "%s/%s.yaml", dir, name) < 0)
+			return -ENOMEM;
+		r = sbx_plan_read_config(path, f, i == INSTALLED_DIR ? SBX_CONFIG_INSTALLED : SBX_CONFIG_USER, ret_text,
+					 ret_n, err);
+		if (r == 0)
+			*ret_path = sbx_steal_ptr(&path);
+		if (r != 1)
+			return r;
+	}
+}
+
+struct loader {
+	struct sbx_plan *p;
+	struct sbx_err err; /* of a file that is there but cannot be read */
+};
+
+static char *load_extended(void *userdata, const char *name, size_t *ret_n, char *ret_file,
+			   size_t n_file)
+{
+	struct loader *l = userdata;
+	SBX_AUTO_FREE char *path = NULL;
+	char *text = NULL;
+
+	if (!sbx_plan_is_name(name) ||
+	    sbx_plan_find_profile(l->p->facts, name, &text, ret_n, &path, &l->err) != 0)
+		return NULL;
+	if (sbx_plan_sources_add(l->p, path, &l->err) < 0) {
+		free(text);
+		return NULL;
+	}
+	sbx_text_cut(ret_file, n_file, "%s", path);
+	return text;
+}
+
+/* Name the nearest profile there is. */
+static int refuse_unknown(const struct sbx_plan *p, const char *name, struct sbx_err_list *errs)
+{
+	struct sbx_suggest s = sbx_suggest(name);
+	char best[PROFILE_NAME_MAX + 1] = "", hint[160] = "";
+	char *dir_name;
+
+	for (size_t i = 0; (dir_name = sbx_plan_profile_dir(p->facts, i)); i++) {
+		DIR *dir = opendir(dir_name);
+		struct dirent *e;
+
+		while (dir && (e = readdir(dir))) {
+			char candidate[PROFILE_NAME_MAX + 1];
+			size_t n = strlen(e->d_name);
+
+			if (n <= 5 || n - 5 > PROFILE_NAME_MAX ||
+			    strcmp(e->d_name + n - 5, ".yaml") != 0)
+				continue;
+			snprintf(candidate, sizeof(candidate), "%.*s", (int)(n - 5), e->d_name);
+			sbx_suggest_offer(&s, candidate);
+			if (s.best == candidate) {
+				sbx_text_cut(best, sizeof(best), "%s", candidate);
+				s.best = best;
+			}
+		}
+		if (dir)
+			closedir(dir);
+		free(dir_name);
+	}
+	sbx_suggest_text(&s, hint, sizeof(hint));
+	sbx_err_list_add(errs, "", 0, 0, "there is no profile '%s'%s; profiles are in %s/profiles",
+			 name, hint, p->facts->data_dir);
+	return SBX_PLAN_REFUSED;
+}
+
+static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const char *name = p->options->profile;
+	struct loader loader = { .p = p };
+	SBX_AUTO_FREE char *text = NULL;
+	struct sbx_err err = { 0 };
+	size_t n = 0;
+	int r;
+
+	if (sbx_options_profile_is_file(name)) {
+		r = sbx_plan_read_config(name, p->facts, SBX_CONFIG_USER, &text, &n, &err);
+		if (r == 1)
+			sbx_err_set_at(&err, name, 0, 0, "there is no such profile");
+		if (r == 0 && !(p->profile_file = strdup(name)))
+			return -ENOMEM;
+	} else if (!sbx_plan_is_name(name)) {
+		sbx_err_set(&err, "--profile '%s': a name has letters, digits, '.', '_' and '-'",
+			    name);
+		r = 1;
+	} else {
+		r = sbx_plan_find_profile(p->facts, name, &text, &n, &p->profile_file, &err);
+		if (r == 1)
+			return refuse_unknown(p, name, errs);
+	}
+	if (r == 0)
+		r = sbx_plan_sources_add(p, p->profile_file, &err);
+	if (r != 0)
+		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+	r = sbx_profile_parse(sbx_span(text, n), p->profile_file, load_extended, &loader, errs,
+			      &p->profile);
+	if (loader.err.msg[0]) {
+		sbx_plan_refuse(errs, &loader.err);
+		r = r < 0 ? r : SBX_PLAN_REFUSED;
+	}
+	return r > 0 ? SBX_PLAN_REFUSED : r;
+}
+
+/* --- flags and ceilings --- */
+
+/* Would a network that a flag allows be refused all the same? A profile's may say private: true. */
+static bool is_unreachable(const struct sbx_plan *p, const struct sbx_net_entry *e)
+{
+	enum sbx_addr_class class = sbx_addr_class(&e->cidr.addr);
+
+	if (!e->is_cidr || (class != SBX_ADDR_PRIVATE && class != SBX_ADDR_LINK_LOCAL))
+		return false;
+	for (size_t i = 0; i < p->system->admit.n; i++) {
+		const struct sbx_cidr *admitted = &p->system->admit.v[i].cidr;
+
+		if (sbx_cidr_contains(admitted, &e->cidr.addr) || sbx_cidr_contains(&e->cidr, &admitted->addr))
+			return false;
+	}
+	return true;
+}
+
+static void check_allowed_by_flag(const struct sbx_plan *p, const char *flag, struct sbx_err_list *errs)
+{
+	const struct sbx_net_list *list = &p->profile->network.allow;
+	const struct sbx_net_entry *e = &list->v[list->n - 1];
+
+	if (is_unreachable(p, e))
+		sbx_err_list_add(errs, "", 0, 0,
+				 "--allow %s: %s addresses are reached only where the host's owner admits them "
+				 "(admit: [%s] in %s/system.yaml)%s", flag,
+				 sbx_addr_class_str(sbx_addr_class(&e->cidr.addr)), flag, p->facts->config_dir,
+				 sbx_addr_class(&e->cidr.addr) == SBX_ADDR_PRIVATE ?
+				 ", or by an entry of a profile that says private: true" : "");
+}
+
+static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const struct sbx_options *o = p->options;
+	size_t n_before = errs->n;
+	int r = 0;
+
+	for (size_t i = 0; i < o->n_allow && r >= 0; i++) {
+		struct sbx_err err = { 0 };
+
+		r = sbx_net_list_add_pattern(&p->profile->network.allow, o->allow[i], "--allow",
+					     &err);
+		if (r > 0)
+			sbx_plan_refuse(errs, &err);
+		if (r == 0)
+			check_allowed_by_flag(p, o->allow[i], errs);
+	}
+	for (size_t i = 0; i < o->n_deny && r >= 0; i++) {
+		struct sbx_err err = { 0 };
+
+		r = sbx_net_list_add_pattern(&p->profile->network.deny, o->deny[i], "--deny", &err);
+		if (r > 0)
+			sbx_plan_refuse(errs, &err);
+	}
+	for (size_t i = 0; i < o->n_limits && r >= 0; i++) {
+		struct sbx_err err = { 0 };
+
+		r = sbx_limit_set(&p->profile->limits, o->limits[i], &err);
+		if (r > 0)
+			sbx_err_list_add(errs, "", 0, 0, "--limit %s", err.msg);
+	}
+	if (r < 0)
+		return r;
+	if (errs->n > n_before)
+		return SBX_PLAN_REFUSED;
+	r = sbx_plan_publish_merge(p, errs);
+	if (r != 0)
+		return r;
+	if (o->n_allow && p->profile->network.mode == SBX_MODE_OFFLINE)
+		return sbx_plan_note(p, "--allow changes nothing: profile '%s' is offline",
+				     o->profile);
+	return 0;
+}
+
+static int check_ceilings(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_limit_values ceilings = p->system->ceilings;
+	struct sbx_err err = { 0 };
+	int r;
+
+	if (ceilings.memory_bytes == 0)
+		ceilings.memory_bytes = p->facts->machine_memory_bytes;
+	if (ceilings.cpus_milli == 0)
+		ceilings.cpus_milli = p->facts->machine_cpus_milli;
+	r = sbx_limits_check(&p->profile->limits, &ceilings, &err);
+	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
+}
+
+static bool has_name(const struct sbx_str_list *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->v[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int check_seccomp(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const struct sbx_str_list *asked = &p->profile->seccomp.allow;
+	int r = 0;
+
+	for (size_t i = 0; i < asked->n; i++) {
+		if (has_name(&p->system->seccomp_allow, asked->v[i])) {
+			p->seccomp_lifts |= SBX_SECCOMP_BIT((unsigned)sbx_seccomp_lift_find(asked->v[i]));
+			continue;
+		}
+		sbx_err_list_add(errs, p->profile_file, 0, 0,
+				 "seccomp.allow: '%s' is not among what this host's system policy lets a profile ask for "
+				 "(seccomp.allow of %s/system.yaml)", asked->v[i], p->facts->config_dir);
+		r = SBX_PLAN_REFUSED;
+	}
+	return r;
+}
+
+/* What attach cgroup needs of this host and caller. */
+static int check_host(struct sbx_plan *p, struct sbx_err *err)
+{
+	const struct sbx_facts *f = p->facts;
+
+	if (!f->privileged || !f->may_attach) {
+		sbx_err_set(err, "network.attach: cgroup needs root or a service with its capabilities (CAP_NET_ADMIN and "
+				 "those beside it in README.md): use attach netns");
+		return SBX_PROFILE_E_INVALID;
+	}
+	if (f->landlock_abi >= SBX_LANDLOCK_ABI_SCOPES)
+		return 0;
+	if (p->profile->limits.strict) {
+		sbx_err_set(err, "network.attach: cgroup leaves the host's abstract unix sockets within reach on this kernel "
+				 "(Landlock's scopes need Linux 6.12), and limits.enforce is strict: use attach netns");
+		return SBX_PROFILE_E_INVALID;
+	}
+	return sbx_plan_note(p, "the host's abstract unix sockets are within the sandbox's reach: attach cgroup needs "
+				"Linux 6.12 (Landlock's scopes) to close them");
+}
+
+static int check_attach(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+	int r = sbx_profile_check_attach(p->profile, &err);
+
+	p->attach.on = p->profile->network.attach == SBX_NET_ATTACH_CGROUP;
+	if (r == 0 && p->attach.on)
+		r = check_host(p, &err);
+	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
+}
+
+/* Besides the profile and what it extends. */
+static int note_sources(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+	int r = p->system_file ? sbx_plan_sources_add(p, p->system_file, &err) : 0;
+
+	if (r == 0)
+		r = sbx_plan_sources_add_rest(p, &err);
+	return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+}
+
+/* The stricter of the two holds. A profile that does not say gets it without a word. */
+static int choose_new_protected(struct sbx_plan *p)
+{
+	enum sbx_new_protected asked = p->profile->filesystem.new_protected, least = p->system->new_protected;
+
+	p->new_protected = asked < least ? asked : least;
+	if (asked != SBX_NEW_PROTECTED_KEEP || least == asked)
+		return 0;
+	return sbx_plan_note(p, "filesystem.new_protected is %s and not keep: the host's system policy says so",
+			     sbx_new_protected_str(least));
+}
+
+int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	int r = sbx_plan_system(p->facts, errs, &p->system, &p->system_file);
+
+	if (r == 0)
+		r = load_profile(p, errs);
+	if (r == 0)
+		r = note_sources(p, errs);
+	if (r == 0)
+		r = merge_flags(p, errs);
+	if (r == 0)
+		r = check_ceilings(p, errs);
+	if (r == 0)
+		r = check_seccomp(p, errs);
+	if (r == 0)
+		r = check_attach(p, errs);
+	if (r == 0)
+		r = choose_new_protected(p);
+	if (r == 0)
+		r = sbx_plan_publish(p, errs);
+	return r;
+}
+
+/* --- network --- */
+
+/* resolv.conf(5): "nameserver ADDRESS" lines; scoped addresses cannot be dialled by address
+ * alone. */
+static void resolvers_of_host(struct sbx_plan *p)
+{
+	const char *line = p->facts->resolv_conf;
+
+	while (*line && p->n_resolvers < SBX_RESOLVERS_MAX) {
+		size_t n = strcspn(line, "\n");
+		char text[SBX_ADDR_STR_MAX];
+		struct sbx_addr addr;
+
+		if (strncmp(line, "nameserver", 10) == 0 && (line[10] == ' ' || line[10] == '\t')) {
+			const char *s = line + 10 + strspn(line + 10, " \t");
+
+			if (sbx_text_copy_n(text, sizeof(text), s, strcspn(s, " \t\r\n")) == 0 &&
+			    sbx_addr_parse(text, &addr) == 0)
+				p->resolvers[p->n_resolvers++] =
+					(struct sbx_resolver){ .addr = addr, .port = 53 };
+		}
+		line += n + (line[n] == '\n');
+	}
+	if (p->n_resolvers == 0) {
+		p->resolvers[0].port = 53;
+		sbx_addr_parse("127.0.0.1", &p->resolvers[0].addr);
+		p->n_resolvers = 1;
+	}
+}
+
+static int collect_cidrs(struct sbx_plan *p)
+{
+	struct sbx_policy_cidr c;
+	struct sbx_nft_cidr *v;
+	size_t n = 0;
+
+	while (sbx_policy_cidr_at(p->policy, n, &c))
+		n++;
+	v = calloc(n + 1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < n && sbx_policy_cidr_at(p->policy, i, &c); i++)
+		v[i] = (struct sbx_nft_cidr){ .cidr = c.cidr,
+					      .port_first = c.port_first,
+					      .port_last = c.port_last,
+					      .proto = c.proto };
+	p->nft.cidrs = v;
+	p->nft.n_cidrs = n;
+	return 0;
+}
+
+/* Nothing comes to the broker but DNS: the kernel judges. */
+static int plan_attach(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+	int r = sbx_attach_lists_new(p->profile, p->system, p->air_gap, &p->attach.lists, &err);
+
+	if (r != 0)
+		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+	p->attach.stub = sbx_plan_attach_stub(p->id, 0);
+	return 0;
+}
+
+static bool wants_udp(const struct sbx_profile *profile)
+{
+	if (profile->network.mode == SBX_MODE_FULL || profile->network.default_action == SBX_ALLOW)
+		return true;
+	for (size_t i = 0; i < profile->network.allow.n; i++)
+		if (profile->network.allow.v[i].proto == SBX_PROTO_UDP)
+			return true;
+	return false;
+}
+
+static bool is_localhost(const char *host)
+{
+	static const char name[] = ".localhost";
+	size_t n = strlen(host);
+
+	return strcmp(host, name + 1) == 0 || (n >= sizeof(name) && strcmp(host + n - sizeof(name) + 1, name) == 0);
+}
+
+/* A proxy at a literal address where no flow may lead. By a name, and on an address of this host that is public, the
+ * broker finds it when it connects. */
+static int check_proxy(const struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const char *host = p->profile->network.proxy_host;
+	uint16_t port = p->profile->network.proxy_port;
+	struct sbx_endpoint e = { .is_addr = true, .port = port };
+	char text[SBX_ENDPOINT_STR_MAX];
+	enum sbx_addr_class class;
+	const char *name;
+
+	if (!host || sbx_addr_parse(is_localhost(host) ? "127.0.0.1" : host, &e.addr) < 0 ||
+	    sbx_policy_admits_proxy(p->policy, &e.addr, port, false))
+		return 0;
+	e.addr = sbx_addr_unmap(&e.addr);
+	class = sbx_addr_class(&e.addr);
+	name = sbx_addr_class_str(class);
+	sbx_endpoint_format(&e, text, sizeof(text));
+	if (class == SBX_ADDR_LOOPBACK || class == SBX_ADDR_PRIVATE || class == SBX_ADDR_LINK_LOCAL)
+		sbx_err_list_add(errs, p->profile_file, 0, 0,
+				 "network.upstream_proxy: %s is a %s address, and only the host's owner may have a proxy "
+				 "there: add '%s' under admit in %s/system.yaml",
+				 text, name, text, p->facts->config_dir);
+	else
+		sbx_err_list_add(errs, p->profile_file, 0, 0,
+				 "network.upstream_proxy: no proxy is used at %s (%s): write the proxy's own address or "
+				 "name",
+				 text, class == SBX_ADDR_PUBLIC ? "a floor of the system policy" : name);
+	return SBX_PLAN_REFUSED;
+}
+
+int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const struct sbx_profile *profile = p->profile;
+	enum sbx_mode mode = profile->network.mode;
+	int r;
+
+	r = sbx_policy_compile(profile, p->system, p->air_gap, POLICY_GENERATION, &p->policy_blob,
+			       &p->n_policy_blob);
+	if (r == 0)
+		r = sbx_policy_load(sbx_span(p->policy_blob, p->n_policy_blob), &p->policy);
+	if (r < 0) {
+		sbx_err_list_add(errs, p->profile_file, 0, 0, "the policy cannot be compiled: %s",
+				 strerror(-r));
+		return r == -ENOMEM ? r : SBX_PLAN_REFUSED;
+	}
+	p->carries = mode != SBX_MODE_OFFLINE && !p->air_gap && !p->attach.on;
+	p->dns_real = !p->air_gap && (mode == SBX_MODE_FULL || (mode == SBX_MODE_OFFLINE &&
+								profile->network.n_resolvers > 0));
+	p->nft.all_destinations = p->carries && mode == SBX_MODE_FULL;
+	p->nft.udp = p->carries && wants_udp(profile);
+	p->nft.nflog_group = SBX_PLAN_NFLOG_GROUP;
+	p->nft.dns = 1;
+	if (profile->network.n_resolvers > 0) {
+		p->n_resolvers = (uint32_t)profile->network.n_resolvers;
+		static_assert(sizeof(p->resolvers) == sizeof(profile->network.resolvers), "copied as a whole");
+		memcpy(p->resolvers, profile->network.resolvers, sizeof(p->resolvers));
+	} else {
+		resolvers_of_host(p);
+	}
+	if (p->attach.on)
+		return plan_attach(p, errs);
+	r = p->carries ? check_proxy(p, errs) : 0;
+	return r == 0 && p->carries ? collect_cidrs(p) : r;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is published: the profile's ports and the flags'. A flag about a port of the sandbox takes the place of what
+ * the profile says about it, so that a port that is taken can be had elsewhere. Where it may be published is the
+ * system policy's: on loopback unless it says more, because a sandbox's server is as untrusted as the sandbox, and
+ * the network beyond this host was not asked.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "launcher/plan/plan_internal.h"
+#include "sys/net/net.h"
+
+static bool is_about(const char *text, uint16_t inside)
+{
+	struct sbx_publish p;
+
+	return sbx_publish_parse(text, &p, NULL) == 0 && p.inside == inside;
+}
+
+/* What the profile says about the port. */
+static void drop(struct sbx_str_list *list, uint16_t inside)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (is_about(list->v[i], inside))
+			free(list->v[i]);
+		else
+			list->v[kept++] = list->v[i];
+	list->n = kept;
+}
+
+static int append(struct sbx_str_list *list, const char *const *texts, size_t n)
+{
+	char **v = realloc(list->v, (list->n + n) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	list->v = v;
+	for (size_t i = 0; i < n; i++) {
+		v[list->n] = strdup(texts[i]);
+		if (!v[list->n])
+			return -ENOMEM;
+		list->n++;
+	}
+	return 0;
+}
+
+int sbx_plan_publish_merge(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const struct sbx_options *o = p->options;
+	struct sbx_str_list *list = &p->profile->network.publish;
+	size_t n_before = errs->n;
+
+	if (o->n_publish == 0)
+		return 0;
+	for (size_t i = 0; i < o->n_publish; i++) {
+		struct sbx_publish flag;
+		struct sbx_err err = { 0 };
+
+		if (sbx_publish_parse(o->publish[i], &flag, &err) == 0)
+			drop(list, flag.inside);
+		else
+			sbx_err_list_add(errs, "", 0, 0, "--publish %s", err.msg);
+	}
+	if (errs->n > n_before)
+		return SBX_PLAN_REFUSED;
+	if (p->air_gap) {
+		sbx_err_list_add(errs, "", 0, 0, "--publish and --air-gap exclude each other: what a server answers leaves "
+						 "the sandbox");
+		return SBX_PLAN_REFUSED;
+	}
+	return append(list, o->publish, o->n_publish);
+}
+
+/* What is wrong with publishing it, or NULL. */
+static const char *problem(const struct sbx_plan *p, const struct sbx_publish *publish)
+{
+	if (publish->inside == 53 || publish->inside == SBX_NET_CARRY_PORT)
+		return "that port of the sandbox is sbx's own: let the server listen on another";
+	if (p->system->publish == SBX_PUBLISH_NONE)
+		return "the system policy publishes nothing (publish: none)";
+	if (p->system->publish != SBX_PUBLISH_ANY && !sbx_publish_is_loopback(publish))
+		return "the system policy publishes on loopback addresses only: leave the address out, or let the host's "
+		       "owner say 'publish: any' in system.yaml";
+	for (size_t i = 0; i < p->n_publish; i++)
+		if (publish->port && p->publish[i].port == publish->port &&
+		    sbx_addr_equal(&p->publish[i].addr, &publish->addr))
+			return "that port of this host is published already";
+	return NULL;
+}
+
+int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const struct sbx_str_list *list = &p->profile->network.publish;
+	size_t n_before = errs->n;
+
+	if (list->n == 0)
+		return 0;
+	if (p->air_gap)
+		return sbx_plan_note(p, "with --air-gap nothing is published, though profile '%s' says so",
+				     p->options->profile);
+	if (list->n > SBX_PUBLISH_MAX) {
+		sbx_err_list_add(errs, "", 0, 0, "at most %d ports can be published", SBX_PUBLISH_MAX);
+		return SBX_PLAN_REFUSED;
+	}
+	for (size_t i = 0; i < list->n; i++) {
+		struct sbx_publish publish;
+		struct sbx_err err = { 0 };
+		const char *why;
+
+		if (sbx_publish_parse(list->v[i], &publish, &err) != 0) {
+			sbx_plan_refuse(errs, &err);
+			continue;
+		}
+		why = problem(p, &publish);
+		if (why)
+			sbx_err_list_add(errs, "", 0, 0, "publish '%s': %s", list->v[i], why);
+		else
+			p->publish[p->n_publish++] = publish;
+	}
+	return errs->n > n_before ? SBX_PLAN_REFUSED : 0;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "launcher/plan/plan_sources.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "launcher/cli/job.h"
+#include "launcher/plan/plan_internal.h"
+#include "launcher/rootfs/view.h"
+#include "sys/fs/path_resolve.h"
+
+#define DEFAULT_BWRAP "/usr/bin/bwrap"
+
+static int add(struct sbx_plan_sources *s, const char *path)
+{
+	struct sbx_plan_source *v = realloc(s->v, (s->n + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	s->v = v;
+	if (lstat(path, &v[s->n].st) < 0)
+		return errno == ENOENT || errno == ENOTDIR ? -ESTALE : -errno;
+	v[s->n].path = strdup(path);
+	if (!v[s->n].path)
+		return -ENOMEM;
+	s->n++;
+	return 0;
+}
+
+/* No writable grant holds those or lies in them (view_grants.c). */
+static bool is_own(const struct sbx_facts *f, const char *path)
+{
+	const char *const dirs[] = { f->config_dir, f->user_config_dir, f->data_dir };
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(dirs); i++)
+		if (sbx_path_in_prefix(path, dirs[i]))
+			return sbx_path_is_resolved(path);
+	return false;
+}
+
+static int failed(int r, const char *path, const struct sbx_err *why, struct sbx_err *err)
+{
+	if (r == 0)
+		return 0;
+	sbx_err_set(err, "'%s' configures this run, and cannot be kept from the command: %s", path,
+		    why->msg[0] ? why->msg : r == -ESTALE ? "it is not what it was when it was read; try again" : strerror(-r));
+	return r < 0 ? r : -EPERM;
+}
+
+int sbx_plan_sources_add(struct sbx_plan *p, const char *path, struct sbx_err *err)
+{
+	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
+	const char *cwd = p->facts->cwd ? p->facts->cwd : "";
+	SBX_AUTO_FREE char *absolute = NULL;
+	struct sbx_err why = { 0 };
+	int r;
+
+	if (asprintf(&absolute, "%s%s%s", path[0] == '/' ? "" : cwd, path[0] == '/' ? "" : "/", path) < 0) {
+		absolute = NULL;
+		return -ENOMEM;
+	}
+	if (is_own(p->facts, absolute))
+		return 0;
+	r = sbx_path_resolve(absolute, &why, &found);
+	if (r == 0 && found.missing)
+		r = -ESTALE;
+	for (size_t i = 0; i < found.n_hops && r == 0; i++)
+		r = add(&p->sources, found.hops[i].at);
+	if (r == 0)
+		r = add(&p->sources, found.path);
+	return failed(r, path, &why, err);
+}
+
+int sbx_plan_sources_add_rest(struct sbx_plan *p, struct sbx_err *err)
+{
+	const char *bwrap = p->facts->bwrap;
+	SBX_AUTO_FREE char *job = NULL;
+	int r = 0;
+
+	if (p->options->job)
+		r = sbx_job_path(p->options, p->facts, &job, err);
+	if (r == 0 && job)
+		r = sbx_plan_sources_add(p, job, err);
+	if (r == 0 && bwrap && strcmp(bwrap, DEFAULT_BWRAP) != 0)
+		r = sbx_plan_sources_add(p, bwrap, err);
+	return r > 0 ? -EINVAL : r;
+}
+
+void sbx_plan_sources_fini(struct sbx_plan_sources *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->v[i].path);
+	free(s->v);
+	*s = (struct sbx_plan_sources){ 0 };
+}
+
+static bool may_write(const struct sbx_plan *p, const struct sbx_mount_op *op, const struct stat *st)
+{
+	return st->st_uid == sbx_view_writer(p, op) || (st->st_mode & 0022);
+}
+
+/* 0; otherwise what is wrong, with @ret_err. */
+static int check(const struct sbx_plan *p, const struct sbx_plan_source *s, const struct sbx_mount_op *op,
+		 struct sbx_err *ret_err)
+{
+	const struct stat *granted = &op->source.st;
+
+	if (op->kind != SBX_MOUNT_BIND || !op->writable || !S_ISREG(s->st.st_mode) || granted->st_dev != s->st.st_dev)
+		return 0;
+	if (granted->st_ino == s->st.st_ino) {
+		sbx_err_set(ret_err, "'%s' is what this run is configured by: grant it read-only", s->path);
+		return 1;
+	}
+	if (s->st.st_nlink < 2 || !S_ISDIR(granted->st_mode) || !may_write(p, op, &s->st))
+		return 0;
+	sbx_err_set(ret_err, "'%s', which this run is configured by, has %ju names (hard links), and another one may be in "
+		    "'%s', where the command writes: copy it to a file of its own", s->path, (uintmax_t)s->st.st_nlink,
+		    op->source.resolved);
+	return 1;
+}
+
+int sbx_plan_sources_check(const struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+
+	for (size_t i = 0; i < p->sources.n; i++)
+		for (size_t m = 0; m < p->n_mounts; m++)
+			if (check(p, &p->sources.v[i], &p->mounts[m], &err))
+				return sbx_plan_refuse(errs, &err);
+	return 0;
+}

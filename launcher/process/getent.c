@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * getent(1) asks the name service switch for us: its modules are shared objects, which a static
+ * program cannot load, and code of theirs (LDAP, a bus) then runs in a process that holds nothing of
+ * ours: no environment, no fd but its pipe. It is asked about those only that /etc/passwd lacks.
+ *
+ * Limits: SBX_GETENT_TEXT_MAX bytes, a deadline for the whole answer. Past either it is killed. It
+ * dies with us.
+ */
+#include "launcher/process/getent.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sys/process/proc.h"
+
+#define NOT_RUN	  127 /* our child could not become getent */
+#define NOT_FOUND 2   /* getent(1): one or more of the keys are not known */
+
+struct getent {
+	const char *program;
+	char *const *argv;
+	int pipe;
+	pid_t parent;
+};
+
+/* The child until it is getent. */
+static _Noreturn void exec_getent(const struct getent *g)
+{
+	static char *no_env[] = { NULL };
+	int number = 1;
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == g->parent && sbx_proc_arrange_fds(&g->pipe, &number, 1) == 0 &&
+	    open("/dev/null", O_RDWR) == 0 && dup2(0, 2) == 2)
+		execve(g->program, g->argv, no_env);
+	_exit(NOT_RUN);
+}
+
+/* All that comes, until the end. 0 or -errno. */
+static int read_answer(int fd, uint64_t deadline_us, char ret_text[SBX_GETENT_TEXT_MAX])
+{
+	size_t have = 0;
+
+	for (;;) {
+		uint64_t now_us = sbx_clock_monotonic_us();
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		ssize_t n;
+		int r;
+
+		if (now_us >= deadline_us)
+			return -ETIMEDOUT;
+		r = poll(&p, 1, (int)((deadline_us - now_us + 999) / 1000));
+		if (r <= 0) {
+			if (r == 0 || errno == EINTR)
+				continue;
+			return -errno;
+		}
+		n = read(fd, ret_text + have, SBX_GETENT_TEXT_MAX - have);
+		if (n < 0)
+			return -errno;
+		have += (size_t)n;
+		if (have == SBX_GETENT_TEXT_MAX ||
+		    (n > 0 && memchr(ret_text + have - n, '\0', (size_t)n)))
+			return -EMSGSIZE;
+		if (n == 0) {
+			ret_text[have] = '\0';
+			return 0;
+		}
+	}
+}
+
+/* Its end, by itself before the deadline or by SIGKILL when @r says that it is not wanted any more. */
+static int end_of(pid_t pid, int r, uint64_t deadline_us)
+{
+	int status = 0;
+	pid_t e;
+
+	while (r == 0) {
+		e = waitpid(pid, &status, WNOHANG);
+		if (e == pid && WIFEXITED(status) && WEXITSTATUS(status) == NOT_RUN)
+			return -ENOENT;
+		if (e == pid)
+			return WIFEXITED(status) && (WEXITSTATUS(status) == 0 ||
+						     WEXITSTATUS(status) == NOT_FOUND)
+				       ? 0
+				       : -EIO;
+		if (e < 0 && errno != EINTR)
+			return -errno;
+		if (sbx_clock_monotonic_us() >= deadline_us)
+			r = -ETIMEDOUT;
+		else
+			usleep(50); /* between the end of its output and its own: once at most */
+	}
+	kill(pid, SIGKILL);
+	sbx_proc_reap(&pid);
+	return r;
+}
+
+int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_keys, int timeout_ms,
+		      char ret_text[SBX_GETENT_TEXT_MAX])
+{
+	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
+	static char name[] = "getent", database[] = "passwd";
+	char *argv[3 + SBX_GETENT_KEYS_MAX] = { name, database };
+	uint64_t deadline_us = sbx_clock_monotonic_us() + (uint64_t)timeout_ms * 1000;
+	struct getent g = { .program = program, .argv = argv, .parent = getpid() };
+	pid_t pid;
+
+	assert(n_keys <= SBX_GETENT_KEYS_MAX);
+	for (size_t i = 0; i < n_keys; i++)
+		argv[2 + i] = (char *)keys[i];
+	pid = sbx_fd_pipe(&ours, &theirs);
+	if (pid < 0)
+		return pid;
+	g.pipe = theirs;
+	pid = sbx_proc_clone(0, NULL, NULL);
+	if (pid == 0)
+		exec_getent(&g);
+	if (pid < 0)
+		return pid;
+	theirs = sbx_fd_close(theirs);
+	return end_of(pid, read_answer(ours, deadline_us, ret_text), deadline_us);
+}
+
+static bool is_files_only(char *services)
+{
+	char *save = NULL, *s = strtok_r(services, " \t\n", &save);
+	bool files = s;
+
+	for (; s; s = strtok_r(NULL, " \t\n", &save))
+		files = files && strcmp(s, "files") == 0;
+	return files;
+}
+
+bool sbx_nsswitch_files_only(const char *path)
+{
+	SBX_AUTO_FCLOSE FILE *file = fopen(path, "re");
+	SBX_AUTO_FREE char *line = NULL;
+	bool files = false;
+	size_t size = 0, n_lines = 0;
+
+	while (file && getline(&line, &size, file) > 0) {
+		char *p = line + strspn(line, " \t");
+
+		p[strcspn(p, "#")] = '\0';
+		if (strncmp(p, "passwd", 6) != 0)
+			continue;
+		p += 6 + strspn(p + 6, " \t");
+		if (*p != ':')
+			continue;
+		files = is_files_only(p + 1);
+		n_lines++;
+	}
+	return files && n_lines == 1;
+}

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Git directories, wherever they are. What the list says of `.git/` holds for each of them:
+ *
+ * - the one that `.git` is, or that a file `.git` names or a symlink `.git` leads to;
+ * - the one that its commondir names (git follows one such file, not a chain);
+ * - each entry of worktrees/ of any of them;
+ * - those of submodules, below modules/ of any of them. A submodule's name may have slashes, so every directory there is
+ *   looked at, however deep. One with any of HEAD, config, commondir, objects and refs is a git directory;
+ * - a directory that is a repository by itself (sbx_protect_head).
+ *
+ * A `.git` that the command cannot reach or write, because another mount is there, leads to one all the same: the host's
+ * git reads it.
+ *
+ * A run must not hide one from the next. So no rule here goes by what a command could move away alone: `config` and
+ * `hooks` are mount points once they are held, and so are `objects` and `refs` where nothing but marks tells that a directory
+ * is a git directory.
+ *
+ * More than GIT_DIRS_MAX git directories are refused. Where modules/ has more directories than MODULES_MAX, or deeper
+ * ones than MODULES_DEPTH, modules/ is read-only as a whole, and a line says so.
+ *
+ * Beyond the way to a git directory, what its configuration says is not followed.
+ */
+#include "launcher/protect/view_protect_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/plan/plan_internal.h"
+#include "launcher/rootfs/view.h"
+#include "sys/fs/path_resolve.h"
+
+#define GIT_DIRS_MAX  512
+#define MODULES_MAX   20000
+#define MODULES_DEPTH 48
+#define GIT_FILE_MAX  4096
+
+/* What a directory has of a git directory's. */
+enum { MARK_HEAD = 1, MARK_CONFIG = 2, MARK_COMMONDIR = 4, MARK_OBJECTS = 8, MARK_REFS = 16 };
+
+bool sbx_protect_has_git(const struct sbx_protect *x)
+{
+	for (const struct sbx_protect_entry *e = x->entries; e->path; e++)
+		if (sbx_protect_git_entry(e->path))
+			return true;
+	return false;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* --- those that are held already --- */
+
+static bool is_known(const struct sbx_protect *x, const char *dir)
+{
+	for (size_t i = 0; i < x->n_git_dirs; i++)
+		if (x->git_dirs[i].grant == x->grant && strcmp(x->git_dirs[i].path, dir) == 0)
+			return true;
+	return false;
+}
+
+static int remember(struct sbx_protect *x, const char *dir)
+{
+	if (x->n_git_dirs >= GIT_DIRS_MAX)
+		return -E2BIG;
+	if (!x->git_dirs && !(x->git_dirs = calloc(GIT_DIRS_MAX, sizeof(*x->git_dirs))))
+		return -ENOMEM;
+	x->git_dirs[x->n_git_dirs].path = strdup(dir);
+	if (!x->git_dirs[x->n_git_dirs].path)
+		return -ENOMEM;
+	x->git_dirs[x->n_git_dirs++].grant = x->grant;
+	return 0;
+}
+
+void sbx_protect_forget_git(struct sbx_protect *x)
+{
+	while (x->n_git_dirs > 0)
+		free(x->git_dirs[--x->n_git_dirs].path);
+	free(x->git_dirs);
+	x->git_dirs = NULL;
+}
+
+/* In a git directory that is held, names below refs/ and logs/ are those of branches. */
+static bool is_among_refs(const struct sbx_protect *x, const char *path)
+{
+	for (size_t i = 0; i < x->n_git_dirs; i++) {
+		const char *dir = x->git_dirs[i].path;
+		size_t n = strlen(dir);
+
+		if (x->git_dirs[i].grant == x->grant && strncmp(path, dir, n) == 0 &&
+		    (strncmp(path + n, "/refs/", 6) == 0 || strncmp(path + n, "/logs/", 6) == 0 ||
+		     strcmp(path + n, "/logs") == 0))
+			return true;
+	}
+	return false;
+}
+
+/* --- files that name a git directory --- */
+
+static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks);
+
+/* The git directory @path, outside, in all writable grants that have it. */
+static int protect_outside(struct sbx_protect *x, const char *path)
+{
+	const size_t was = x->grant;
+	int r = 0;
+
+	for (size_t i = 0; i < x->p->n_mounts && r == 0; i++) {
+		const struct sbx_mount_op *op = &x->p->mounts[i];
+		size_t n;
+
+		if (!sbx_view_is_writable_dir(op) || !sbx_path_in_prefix(path, op->source.resolved))
+			continue;
+		n = strlen(op->source.resolved);
+		x->grant = i;
+		r = protect_git_dir(x, path + n + (path[n] == '/'), false);
+	}
+	x->grant = was;
+	return r;
+}
+
+/* The text of the file @fd (-1: none) behind @prefix, without what git cuts off at its end. malloc'ed in *ret_text; NULL: there
+ * is none that git would take. 0 or -ENOMEM. */
+static int read_name(int fd, const char *prefix, char **ret_text)
+{
+	SBX_AUTO_FREE char *text = malloc(GIT_FILE_MAX + 1);
+	size_t n_prefix = strlen(prefix);
+	ssize_t n;
+
+	*ret_text = NULL;
+	if (!text)
+		return -ENOMEM;
+	n = fd < 0 ? -1 : pread(fd, text, GIT_FILE_MAX, 0);
+	if (n <= (ssize_t)n_prefix || strncmp(text, prefix, n_prefix) != 0)
+		return 0;
+	n = (ssize_t)strnlen(text, (size_t)n);
+	while (n > (ssize_t)n_prefix && (text[n - 1] == '\n' || text[n - 1] == '\r'))
+		n--;
+	text[n] = '\0';
+	*ret_text = strdup(text + n_prefix);
+	return *ret_text ? 0 : -ENOMEM;
+}
+
+/* @path, outside, as far as it can be followed; it is cut there, and *ret_rest is what comes next or NULL. 0, 1: not at
+ * all; -errno. */
+static int resolve_some(char *path, struct sbx_resolved *ret_found, const char **ret_rest)
+{
+	char *slash;
+	int r;
+
+	*ret_rest = NULL;
+	for (size_t i = 0; (r = sbx_path_resolve(path, NULL, ret_found)) != 0; i++) {
+		slash = strrchr(path, '/');
+		if (r == -ENOMEM || !slash || slash == path)
+			return r == -ENOMEM ? r : 1;
+		if (i >= SBX_PROTECT_PARTS_MAX)
+			return -E2BIG;
+		*slash = '\0';
+		*ret_rest = slash + 1;
+	}
+	return 0;
+}
+
+/* What keeps git from following a path: @name in @dir, or @dir itself, which is no directory. It stays so. A name that is
+ * too long stays so by itself. */
+static int hold_end(struct sbx_protect *x, const char *dir, const char *name)
+{
+	SBX_AUTO_FREE char *path = sbx_protect_join(dir, is_dots(name) ? "" : name);
+	int r = path ? sbx_protect_hold_outside(x, path) : -ENOMEM;
+
+	return r == -ENAMETOOLONG ? 0 : r;
+}
+
+/* The file @fd (-1: none) names a git directory behind @prefix, from the directory @from, outside. *ret_elsewhere: it names
+ * one, and another than @from. */
+static int protect_named(struct sbx_protect *x, int fd, const char *prefix, const char *from, bool *ret_elsewhere)
+{
+	SBX_AUTO_FREE char *name = NULL, *there = NULL;
+	struct sbx_resolved found;
+	const char *rest;
+	int r = read_name(fd, prefix, &name);
+
+	*ret_elsewhere = false;
+	if (r < 0 || !name)
+		return r;
+	if (name[0] != '/' && asprintf(&there, "%s/%s", from, name) < 0) {
+		there = NULL;
+		return -ENOMEM;
+	}
+	r = resolve_some(there ? there : name, &found, &rest);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	*ret_elsewhere = !rest && strcmp(found.path, from) != 0;
+	r = sbx_protect_hops(x, &found);
+	if (r == 0 && (!rest || found.missing))
+		r = protect_outside(x, found.path); /* missing, it must not be made either */
+	else if (r == 0)
+		r = hold_end(x, found.path, rest);
+	sbx_resolved_fini(&found);
+	return r;
+}
+
+/* The same of the file @path below the grant; @from is below it, too. */
+static int protect_named_below(struct sbx_protect *x, const char *path, const char *prefix, const char *from,
+			       bool *ret_elsewhere)
+{
+	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_RDONLY);
+	SBX_AUTO_FREE char *outside = sbx_protect_join(sbx_protect_grant(x)->source.resolved, from);
+
+	return outside ? protect_named(x, fd, prefix, outside, ret_elsewhere) : -ENOMEM;
+}
+
+static int protect_named_at(struct sbx_protect *x, int dir, const char *path, const char *name, const char *prefix,
+			    const char *from)
+{
+	SBX_AUTO_FREE char *file = sbx_protect_join(path, name);
+	SBX_AUTO_CLOSE int fd =
+		file ? openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
+	bool elsewhere;
+
+	return file ? protect_named(x, fd, prefix, from, &elsewhere) : -ENOMEM;
+}
+
+int sbx_protect_led(struct sbx_protect *x, const struct sbx_mount_op *op, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	SBX_AUTO_FREE char *dir = strndup(path, slash ? (size_t)(slash - path) : 0);
+	SBX_AUTO_FREE char *from = dir ? sbx_protect_join(op->source.resolved, dir) : NULL;
+	SBX_AUTO_FREE char *git = from ? sbx_protect_join(from, SBX_GIT) : NULL;
+	int r = git ? protect_named_at(x, op->source.fd, path, "", "gitdir: ", from) : -ENOMEM;
+
+	return r < 0 ? r : protect_named_at(x, op->source.fd, path, "commondir", "", git);
+}
+
+/* --- one git directory --- */
+
+/* A linked worktree's own: its common directory has the rest. */
+static bool is_of_worktree(const char *name)
+{
+	return strcmp(name, "commondir") == 0 || strcmp(name, "config.worktree") == 0;
+}
+
+/* Every entry is one, whatever it holds now. */
+static int protect_worktrees(struct sbx_protect *x, const char *dir)
+{
+	SBX_AUTO_FREE char *path = sbx_protect_join(dir, "worktrees");
+	SBX_AUTO_CLOSEDIR DIR *list = NULL;
+	const struct dirent *e;
+	int r = path ? sbx_protect_list(x, path, &list) : -ENOMEM;
+
+	if (r == 0 && !list)
+		return sbx_protect_obeyed(x, dir, "worktrees", false); /* a symlink */
+	while (r == 0 && list && (e = readdir(list))) {
+		SBX_AUTO_FREE char *sub = is_dots(e->d_name) ? NULL : sbx_protect_join(path, e->d_name);
+
+		if (is_dots(e->d_name))
+			continue;
+		if (!sub)
+			return -ENOMEM;
+		r = sbx_protect_is_dir(x, sub) ? protect_git_dir(x, sub, false) :
+						 sbx_protect_below(x, path, e->d_name, false);
+	}
+	return r;
+}
+
+/* All but its modules. @by_marks: it has nothing but its entries to be known by. */
+static int protect_one(struct sbx_protect *x, const char *dir, bool by_marks)
+{
+	SBX_AUTO_FREE char *common = sbx_protect_join(dir, "commondir");
+	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, dir, O_PATH | O_DIRECTORY);
+	bool linked = false;
+	int r = common ? remember(x, dir) : -ENOMEM;
+
+	if (r == 0)
+		r = protect_named_below(x, common, "", dir, &linked);
+	for (const struct sbx_protect_entry *e = x->entries; e->path && r == 0; e++) {
+		const char *entry = sbx_protect_git_entry(e->path);
+
+		if (entry)
+			r = e->pattern ? sbx_protect_matches(x, dir, fd, entry) :
+					 sbx_protect_obeyed(x, dir, entry, e->absent && (!linked || is_of_worktree(entry)));
+	}
+	if (r == 0 && by_marks)
+		r = sbx_protect_keep(x, dir, "objects");
+	if (r == 0 && by_marks)
+		r = sbx_protect_keep(x, dir, "refs");
+	return r < 0 ? r : protect_worktrees(x, dir);
+}
+
+/* --- modules --- */
+
+struct modules {
+	struct sbx_protect *x;
+	size_t n_left;
+};
+
+static unsigned int mark_of(const struct dirent *e)
+{
+	static const struct {
+		const char *name;
+		unsigned int mark;
+		bool is_dir;
+	} marks[] = {
+		{ "HEAD", MARK_HEAD, false },	  { "config", MARK_CONFIG, false }, { "commondir", MARK_COMMONDIR, false },
+		{ "objects", MARK_OBJECTS, true }, { "refs", MARK_REFS, true },
+	};
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(marks); i++)
+		if (strcmp(e->d_name, marks[i].name) == 0 && e->d_type != (marks[i].is_dir ? DT_REG : DT_DIR) &&
+		    e->d_type != DT_SOCK)
+			return marks[i].mark;
+	return 0;
+}
+
+/* @strict: in a git directory, but not in its modules/: there names of branches and objects could be such marks. */
+static bool is_git_dir(DIR *list, bool strict)
+{
+	const unsigned int both = MARK_OBJECTS | MARK_REFS;
+	const struct dirent *e;
+	unsigned int marks = 0;
+
+	while ((e = readdir(list)))
+		marks |= mark_of(e);
+	rewinddir(list);
+	return strict ? (marks & both) == both : marks != 0;
+}
+
+static int look_at_modules(struct modules *m, const char *path, bool in_git_dir, bool strict, unsigned int depth);
+
+static int look_at_entry(struct modules *m, const char *path, const struct dirent *e, bool in_git_dir, bool strict,
+			 unsigned int depth)
+{
+	SBX_AUTO_FREE char *sub = NULL;
+	bool is_dir = e->d_type == DT_DIR;
+
+	if (is_dots(e->d_name) || (e->d_type != DT_DIR && e->d_type != DT_LNK && e->d_type != DT_UNKNOWN))
+		return 0;
+	sub = sbx_protect_join(path, e->d_name);
+	if (!sub)
+		return -ENOMEM;
+	if (e->d_type == DT_UNKNOWN)
+		is_dir = sbx_protect_is_dir(m->x, sub);
+	if (is_dir)
+		return look_at_modules(m, sub, false, in_git_dir ? strcmp(e->d_name, "modules") != 0 : strict, depth + 1);
+	/* A symlink where a module could be. */
+	return in_git_dir || strict ? 0 : sbx_protect_below(m->x, path, e->d_name, false);
+}
+
+/* 0, -errno; -EOVERFLOW: more than is looked at. @in_git_dir: @path is one that is held already. */
+static int look_at_modules(struct modules *m, const char *path, bool in_git_dir, bool strict, unsigned int depth)
+{
+	SBX_AUTO_CLOSEDIR DIR *list = NULL;
+	const struct dirent *e;
+	int r;
+
+	if (m->n_left == 0 || depth > MODULES_DEPTH)
+		return -EOVERFLOW;
+	m->n_left--;
+	r = sbx_protect_list(m->x, path, &list);
+	if (r < 0 || !list)
+		return r == -ENAMETOOLONG || r == -EMFILE ? -EOVERFLOW : r;
+	if (!in_git_dir && is_git_dir(list, strict)) {
+		in_git_dir = true;
+		r = is_known(m->x, path) ? 0 : protect_one(m->x, path, true);
+	}
+	while (r == 0 && (e = readdir(list)))
+		r = look_at_entry(m, path, e, in_git_dir, strict, depth);
+	return r;
+}
+
+static int protect_modules(struct sbx_protect *x, const char *dir)
+{
+	struct modules m = { .x = x, .n_left = MODULES_MAX };
+	SBX_AUTO_FREE char *path = sbx_protect_join(dir, "modules");
+	int r;
+
+	if (!path)
+		return -ENOMEM;
+	if (!sbx_protect_is_dir(x, path))
+		return sbx_protect_obeyed(x, dir, "modules", false); /* a symlink */
+	/* Marks in modules/ itself say nothing of what is below it. */
+	r = look_at_modules(&m, path, false, false, 0);
+	if (r != -EOVERFLOW)
+		return r;
+	r = sbx_protect_below(x, dir, "modules", false);
+	return r < 0 ? r : sbx_plan_note(x->p, "'%s/%s' is read-only: it has more directories than are looked at for what git "
+					 "would execute", sbx_protect_grant(x)->dest, path);
+}
+
+static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks)
+{
+	int r;
+
+	if (!sbx_protect_has_git(x) || is_known(x, dir))
+		return 0;
+	r = protect_one(x, dir, by_marks);
+	return r < 0 ? r : protect_modules(x, dir);
+}
+
+/* --- what the list asks for --- */
+
+/* `.git` at @path is a symlink. */
+static int protect_linked(struct sbx_protect *x, const char *path)
+{
+	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
+	int r = sbx_protect_lead(x, path, &found);
+
+	if (r <= 0)
+		return r;
+	return S_ISDIR(found.st.st_mode) ? protect_outside(x, found.path) : sbx_protect_hold_outside(x, found.path);
+}
+
+int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, bool *ret_git_file)
+{
+	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
+	SBX_AUTO_FREE char *path = sbx_protect_join(b->path, SBX_GIT);
+	struct stat st;
+	bool elsewhere;
+	int what, r;
+
+	if (!path)
+		return -ENOMEM;
+	r = sbx_trail_begin(x, &t);
+	if (r == 0)
+		r = sbx_trail_follow(x, path, &t, &st, &what);
+	if (r < 0)
+		return r;
+	*ret_git_file = r > 0 && what == SBX_TRAIL_FOUND && S_ISREG(st.st_mode);
+	if (r == 0)
+		return protect_git_dir(x, path, false);
+	if (what == SBX_TRAIL_OUT_OF_REACH || strcmp(strrchr(t.dest, '/') + 1, SBX_GIT) != 0)
+		return 0;
+	if (what == SBX_TRAIL_FOUND) {
+		r = sbx_trail_hold(x, &t, &st);
+		if (r == 0 && S_ISLNK(st.st_mode))
+			return protect_linked(x, path);
+		return r < 0 || !S_ISREG(st.st_mode) ? r : protect_named_below(x, path, "gitdir: ", b->path, &elsewhere);
+	}
+	if (!sbx_protect_covers_absent(x, b))
+		return 0;
+	r = sbx_trail_pin(x, &t);
+	return r < 0 ? r : sbx_trail_cover_absent(x, t.fd, t.dest, SBX_PLACEHOLDER_SOCKET);
+}
+
+/* Is there a `.git` in the base, or in a directory above it on the host? */
+static bool is_in_repository(const struct sbx_protect *x, const struct sbx_protect_base *b)
+{
+	SBX_AUTO_FREE char *dir = sbx_protect_join(sbx_protect_grant(x)->source.resolved, b->path);
+	struct stat st;
+
+	while (dir && *dir) {
+		SBX_AUTO_FREE char *git = sbx_protect_join(dir, SBX_GIT);
+		char *slash = strrchr(dir, '/');
+
+		if (!git || (lstat(git, &st) == 0 && !sbx_placeholder_is_one(&st)))
+			return true;
+		if (!slash)
+			break;
+		*slash = '\0';
+	}
+	return !dir;
+}
+
+/* Nothing of that name comes to be in the base. */
+static int keep_absent(struct sbx_protect *x, const struct sbx_protect_base *b, const char *name)
+{
+	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
+	SBX_AUTO_FREE char *path = sbx_protect_join(b->path, name);
+	struct stat st;
+	int what = SBX_TRAIL_OUT_OF_REACH, r;
+
+	if (!path)
+		return -ENOMEM;
+	r = sbx_trail_begin(x, &t);
+	if (r == 0)
+		r = sbx_trail_follow(x, path, &t, &st, &what);
+	if (r <= 0 || what != SBX_TRAIL_ABSENT || strcmp(strrchr(t.dest, '/') + 1, name) != 0)
+		return r < 0 ? r : 0;
+	r = sbx_trail_pin(x, &t);
+	return r < 0 ? r : sbx_trail_cover_absent(x, t.fd, t.dest, SBX_PLACEHOLDER_SOCKET);
+}
+
+/*
+ * A directory is a repository by itself, also beside a `.git` that is none, when it has HEAD, refs and objects, or a
+ * commondir that leads to the last two. One that is, or may be, gets what the list says of git directories. Any other
+ * is kept from it by a placeholder HEAD; in a repository, where a file of that name makes `git log HEAD` ambiguous, by refs
+ * (or objects) and commondir.
+ */
+int sbx_protect_head(struct sbx_protect *x, const struct sbx_protect_base *b, bool git_file)
+{
+	bool refs = sbx_protect_exists(x, b->path, "refs"), objects = sbx_protect_exists(x, b->path, "objects");
+	bool alone = sbx_protect_exists(x, b->path, SBX_GIT_HEAD) || sbx_protect_exists(x, b->path, "commondir");
+	int r;
+
+	if (git_file)
+		return 0;
+	if ((refs && objects) || (alone && !is_among_refs(x, b->path)))
+		return protect_git_dir(x, b->path, true);
+	if (!sbx_protect_covers_absent(x, b))
+		return 0;
+	if (!is_in_repository(x, b))
+		return keep_absent(x, b, SBX_GIT_HEAD);
+	r = keep_absent(x, b, refs ? "objects" : "refs");
+	return r < 0 ? r : keep_absent(x, b, "commondir");
+}

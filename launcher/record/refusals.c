@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One table, sized for what a person reads. The same refusal is one of the same reason and entry, to the same name and
+ * port; of a name that was looked up the port is not known. --allow is proposed only where it would help: the name or
+ * address is one that an entry can hold, no deny entry or floor decides, and the sandbox has a way out.
+ */
+#include "launcher/record/refusals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "policy/net_entry.h"
+#include "policy/policy.h"
+
+struct sbx_refusals {
+	size_t n;
+	uint64_t n_others;
+	struct sbx_event v[SBX_REFUSALS_MAX]; /* last: mostly never touched */
+};
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static bool is_same(const struct sbx_event *a, const struct sbx_event *b)
+{
+	return a->reason == b->reason && a->proto == b->proto && a->port == b->port && strcmp(a->name, b->name) == 0 &&
+	       (a->name[0] || sbx_addr_equal(&a->addr, &b->addr)) && strcmp(a->rule, b->rule) == 0;
+}
+
+void sbx_refusals_add(struct sbx_refusals **list, const struct sbx_event *e)
+{
+	struct sbx_refusals *l = *list ? *list : calloc(1, sizeof(*l));
+	size_t i = 0;
+
+	*list = l;
+	if (!l)
+		return;
+	while (i < l->n && !is_same(&l->v[i], e))
+		i++;
+	if (e->reason == SBX_REASON_OVERFLOW || i == SBX_REFUSALS_MAX) {
+		l->n_others = add(l->n_others, e->count);
+	} else if (i < l->n) {
+		l->v[i].count = add(l->v[i].count, e->count);
+	} else {
+		l->v[i] = *e;
+		l->v[i].ts_ms = l->n++; /* the order, from here on */
+	}
+}
+
+struct sbx_refusals *sbx_refusals_free(struct sbx_refusals *list)
+{
+	free(list);
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct sbx_event *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return x->ts_ms < y->ts_ms ? -1 : x->ts_ms > y->ts_ms;
+}
+
+void sbx_refusals_sort(struct sbx_refusals *list)
+{
+	if (list)
+		qsort(list->v, list->n, sizeof(list->v[0]), compare);
+}
+
+size_t sbx_refusals_n(const struct sbx_refusals *list)
+{
+	return list ? list->n : 0;
+}
+
+uint64_t sbx_refusals_n_others(const struct sbx_refusals *list)
+{
+	return list ? list->n_others : 0;
+}
+
+/* --- in words --- */
+
+static bool has_port(const struct sbx_event *e)
+{
+	return e->port && e->proto != SBX_PROTO_DNS;
+}
+
+static void say_where(const struct sbx_event *e, char *buf, size_t n_buf)
+{
+	char addr[SBX_ADDR_STR_MAX] = "", port[16] = "";
+	const char *what = e->name;
+	bool brackets = !e->name[0] && e->addr.family == 6 && has_port(e);
+
+	if (!e->name[0])
+		what = e->addr.family ? sbx_addr_format(&e->addr, addr, sizeof(addr)) : "something";
+	if (has_port(e))
+		sbx_text_fit(port, sizeof(port), ":%u", e->port);
+	sbx_text_cut(buf, n_buf, "%s%s%s%s%s", brackets ? "[" : "", what, brackets ? "]" : "", port,
+		     e->proto == SBX_PROTO_UDP ? "/udp" : e->proto == SBX_PROTO_ICMP ? " (icmp)" : "");
+}
+
+static bool is_failure(enum sbx_reason reason)
+{
+	return reason == SBX_REASON_RESOLVE_FAILED || reason == SBX_REASON_CONNECT_FAILED ||
+	       reason == SBX_REASON_PROXY_FAILED || reason == SBX_REASON_RESOURCE;
+}
+
+static void say_literal(const struct sbx_event *e, char *buf, size_t n_buf)
+{
+	enum sbx_addr_class class = sbx_addr_class(&e->addr);
+
+	if (class == SBX_ADDR_PUBLIC)
+		sbx_text_cut(buf, n_buf, "%s", sbx_reason_help(e->reason));
+	else
+		sbx_text_cut(buf, n_buf, "a %s address, reached only where the system policy admits it",
+			     sbx_addr_class_str(class));
+}
+
+static void say_why(const struct sbx_event *e, const char *profile, char *buf, size_t n_buf)
+{
+	const char *remedy = sbx_policy_remedy((enum sbx_reason)e->reason);
+
+	switch (e->reason) {
+	case SBX_REASON_DEFAULT_DENY:
+		sbx_text_cut(buf, n_buf, "not in profile '%s'", profile);
+		return;
+	case SBX_REASON_LIST_DENY:
+		sbx_text_cut(buf, n_buf, "denied by the entry '%s'", e->rule);
+		return;
+	case SBX_REASON_FLOOR:
+		sbx_text_cut(buf, n_buf, "%s, which no profile and no flag lifts",
+			     e->rule[0] ? e->rule : "the floor under cloud metadata addresses");
+		return;
+	case SBX_REASON_PORT:
+		sbx_text_cut(buf, n_buf, "not among the ports of the entry '%s'", e->rule);
+		return;
+	case SBX_REASON_LITERAL_ADDRESS:
+		say_literal(e, buf, n_buf);
+		return;
+	default:
+		sbx_text_cut(buf, n_buf, "%s%s%s", sbx_reason_help((enum sbx_reason)e->reason), remedy ? ": " : "",
+			     remedy ? remedy : "");
+	}
+}
+
+/* What names no host, or an address that is for nobody, is no entry. */
+static bool can_be_allowed(const struct sbx_event *e, const char *entry)
+{
+	struct sbx_net_entry parsed = { 0 };
+	char name[SBX_HOSTNAME_MAX + 1];
+	bool ok;
+
+	if (e->reason != SBX_REASON_DEFAULT_DENY && e->reason != SBX_REASON_PORT &&
+	    e->reason != SBX_REASON_LITERAL_ADDRESS)
+		return false;
+	if (e->proto == SBX_PROTO_ICMP || e->proto == SBX_PROTO_OTHER || (e->proto != SBX_PROTO_DNS && !e->port))
+		return false;
+	if (e->name[0] ? sbx_hostname_normalise(e->name, strlen(e->name), name) != 0 :
+			 sbx_addr_class(&e->addr) != SBX_ADDR_PUBLIC)
+		return false;
+	ok = sbx_net_entry_parse(entry, SBX_PATTERN_ANY, false, &parsed, NULL) == 0;
+	sbx_net_entry_fini(&parsed);
+	return ok;
+}
+
+void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *profile, struct sbx_refusal *ret_refusal)
+{
+	const struct sbx_event *e = &list->v[i];
+	bool web = e->name[0] && e->proto == SBX_PROTO_TCP && e->reason == SBX_REASON_DEFAULT_DENY &&
+		   (e->port == 443 || e->port == 80); /* the ports of an entry that names none */
+
+	ret_refusal->event = e;
+	ret_refusal->failed = is_failure((enum sbx_reason)e->reason);
+	say_where(e, ret_refusal->where, sizeof(ret_refusal->where));
+	say_why(e, profile, ret_refusal->why, sizeof(ret_refusal->why));
+	sbx_text_cut(ret_refusal->allow, sizeof(ret_refusal->allow), "%s", web ? e->name : ret_refusal->where);
+	if (!can_be_allowed(e, ret_refusal->allow))
+		ret_refusal->allow[0] = '\0';
+}
+
+/* A shell's own characters are only in an IPv6 address. */
+const char *sbx_refusal_line(const struct sbx_refusal *r, char *buf, size_t n_buf)
+{
+	const char *quote = strchr(r->allow, '[') ? "'" : "";
+	char line[SBX_REFUSAL_LINE_MAX];
+
+	sbx_text_cut(line, sizeof(line), "%s %llux %s (%s)%s%s%s%s", r->failed ? "failed" : "refused",
+		     (unsigned long long)r->event->count, r->where, r->why, r->allow[0] ? "; allow with --allow " : "",
+		     r->allow[0] ? quote : "", r->allow, r->allow[0] ? quote : "");
+	return sbx_escape(line, strlen(line), buf, n_buf);
+}

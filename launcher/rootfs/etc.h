@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_ROOTFS_ETC_H
+#define SBX_LAUNCHER_ROOTFS_ETC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "launcher/plan/plan.h"
+
+/*
+ * The synthetic /etc: one directory, prepared once per state of the host's /etc and bound read-only
+ * by every sandbox.
+ */
+
+#define SBX_ETC_NAMES_MAX 512 /* entries of the host's /etc that are taken over */
+
+/* PURE. Is @name (below /etc) a file that we write ourselves? *ret_link: the symlink's text, or
+ * NULL for a regular file. */
+bool sbx_etc_is_made(const char *name, const char **ret_link);
+/* PURE. The i-th of them: its name; *ret_link, or *ret_text of a regular file. NULL: there are no more. */
+const char *sbx_etc_made_at(size_t i, const char **ret_link, const char **ret_text);
+/* PURE. Is the host's @name (below /etc), or the directory it is in, taken over? */
+bool sbx_etc_has(const char *name);
+
+/* The names in the host's /etc that are taken over, sorted, malloc'ed each and together
+ * (sbx_etc_names_free). 0 or -errno. */
+int sbx_etc_names(int host_etc_fd, char ***ret_names, size_t *ret_n);
+void sbx_etc_names_free(char **names, size_t n);
+
+/*
+ * Make sure that @dir (created when it is missing, its parent must be there) holds the directory
+ * for the host's /etc as it is now, and put an O_PATH fd of it into the plan's SBX_MOUNT_ETC op. A
+ * step, not planning: it writes. Safe against others doing the same at once; what is found must
+ * belong to the effective uid and be writable by nobody else. The sandbox's user must be able to
+ * reach @dir. 0, or -errno with @err.
+ */
+int sbx_etc_prepare(struct sbx_plan *p, const char *dir, struct sbx_err *err);
+
+#endif

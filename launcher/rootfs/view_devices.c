@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Device nodes that a sandbox is granted.
+ *
+ * A device is an interface of the kernel's, most of which are for whoever owns the machine. So a profile or a flag
+ * only picks from a list (sbx_shipped_devices, or the system policy's), and what it picks must be a character device
+ * with a name in /dev: no symlink is followed, and what is no such device is left out.
+ *
+ * What is asked for is a pattern (sbx_form_device); a directory means what is in it. A name that the list
+ * does not have is refused, also where it does not exist; so is a pattern that finds something and nothing that may
+ * be granted. A device that is not there is a note: the same profile runs on machines without one.
+ *
+ * The node stays the host's, with its owner and mode: who may not open it outside may not inside.
+ */
+#include "launcher/rootfs/view_devices.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/plan/plan_internal.h"
+#include "launcher/rootfs/view.h"
+
+#define DEVICES_MAX 32
+
+struct search {
+	struct sbx_plan *p;
+	enum sbx_mount_origin origin;
+	size_t n_seen, n_granted; /* what the pattern found, and what of it may be granted */
+};
+
+static bool matches(const char *pattern, const char *path)
+{
+	return fnmatch(pattern, path, FNM_PATHNAME | FNM_PERIOD) == 0;
+}
+
+static bool is_allowed(const struct sbx_plan *p, const char *path)
+{
+	const struct sbx_str_list *list = &p->system->devices;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (matches(list->v[i], path))
+			return true;
+	return false;
+}
+
+/* Is it a directory in which something may be granted? */
+static bool holds_allowed(const struct sbx_plan *p, const char *path)
+{
+	const struct sbx_str_list *list = &p->system->devices;
+	size_t depth = 0;
+
+	for (const char *s = path; *s; s++)
+		depth += *s == '/';
+	for (size_t i = 0; i < list->n; i++) {
+		SBX_AUTO_FREE char *pattern = strdup(list->v[i]);
+		char *s = pattern;
+
+		for (size_t left = depth; s && left > 0; left--)
+			s = strchr(s + 1, '/');
+		if (!s)
+			continue;
+		*s = '\0';
+		if (matches(pattern, path))
+			return true;
+	}
+	return false;
+}
+
+static bool has_device(const struct sbx_plan *p, const char *dest)
+{
+	for (size_t i = 0; i < p->n_mounts; i++)
+		if (p->mounts[i].kind == SBX_MOUNT_DEVICE && strcmp(p->mounts[i].dest, dest) == 0)
+			return true;
+	return false;
+}
+
+/* Takes @fd, the node behind @path. 0, -E2BIG, -errno. */
+static int grant(struct search *s, int fd_take, const struct stat *st, const char *path)
+{
+	SBX_AUTO_CLOSE int fd = fd_take;
+	struct sbx_mount_op *op;
+	size_t n = 0;
+
+	s->n_granted++;
+	if (has_device(s->p, path))
+		return 0;
+	for (size_t i = 0; i < s->p->n_mounts; i++)
+		n += s->p->mounts[i].kind == SBX_MOUNT_DEVICE;
+	if (n >= DEVICES_MAX)
+		return -E2BIG;
+	if (faccessat(fd, "", R_OK | W_OK, AT_EACCESS | AT_EMPTY_PATH) < 0 &&
+	    sbx_plan_note(s->p, "%s is granted, but the sandbox's user may not open it to read and write", path) < 0)
+		return -ENOMEM;
+	op = sbx_view_add(s->p, SBX_MOUNT_DEVICE, path);
+	if (!op)
+		return -ENOMEM;
+	op->origin = s->origin;
+	op->writable = true;
+	op->source.st = *st;
+	op->source.fd = sbx_fd_steal(&fd);
+	return asprintf(&op->source.resolved, "%s%s", s->p->facts->root, path) < 0 ? -ENOMEM : 0;
+}
+
+static int visit(struct search *s, int dir, const char *pattern, const char *path);
+
+/* What @pattern, some names, finds in @dir, whose path is @path. */
+static int visit_name(struct search *s, int dir, const char *name, const char *rest, const char *path)
+{
+	SBX_AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char below[PATH_MAX];
+	struct stat st;
+
+	if (fd < 0 && errno != ENOENT && errno != EACCES && errno != ENOTDIR)
+		return -errno;
+	if (fd < 0 || fstat(fd, &st) < 0 || snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below))
+		return 0;
+	if (S_ISDIR(st.st_mode) && rest[0])
+		return visit(s, fd, rest, below);
+	if (rest[0])
+		return 0;
+	if (S_ISDIR(st.st_mode) && holds_allowed(s->p, below))
+		return visit(s, fd, "*", below);
+	s->n_seen++;
+	return S_ISCHR(st.st_mode) && is_allowed(s->p, below) ? grant(s, sbx_fd_steal(&fd), &st, below) : 0;
+}
+
+static int visit(struct search *s, int dir, const char *pattern, const char *path)
+{
+	size_t n = strcspn(pattern, "/");
+	SBX_AUTO_FREE char *name = strndup(pattern, n);
+	const char *rest = pattern + n + (pattern[n] == '/');
+	SBX_AUTO_CLOSEDIR DIR *entries = NULL;
+	const struct dirent *e;
+	int own, r = 0;
+
+	if (!name)
+		return -ENOMEM;
+	if (!strpbrk(name, "*?["))
+		return visit_name(s, dir, name, rest, path);
+	own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	entries = own < 0 ? NULL : fdopendir(own);
+	if (!entries) {
+		r = own >= 0 || errno == EACCES || errno == ENOENT ? 0 : -errno;
+		sbx_fd_close(own);
+		return r;
+	}
+	while (r == 0 && (e = readdir(entries)))
+		if (matches(name, e->d_name))
+			r = visit_name(s, dir, e->d_name, rest, path);
+	return r;
+}
+
+static int refuse(const struct sbx_plan *p, const char *who, const char *asked, struct sbx_err_list *errs)
+{
+	char list[SBX_ERR_MSG_MAX / 2] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->system->devices.n && n < sizeof(list) - 1; i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", p->system->devices.v[i]);
+	sbx_err_list_add(errs, "", 0, 0, "%s: '%s' is not among the devices that this host lets a sandbox have (%s): "
+			 "its owner can list it under devices in system.yaml", who, asked, list[0] ? list : "there are none");
+	return SBX_PLAN_REFUSED;
+}
+
+static int add(struct sbx_plan *p, const char *who, const char *asked, enum sbx_mount_origin origin,
+	       struct sbx_err_list *errs)
+{
+	struct search s = { .p = p, .origin = origin };
+	SBX_AUTO_FREE char *path = NULL;
+	SBX_AUTO_CLOSE int dev = -1;
+	int r;
+
+	if (!strpbrk(asked, "*?[") && !is_allowed(p, asked) && !holds_allowed(p, asked))
+		return refuse(p, who, asked, errs);
+	if (asprintf(&path, "%s" SBX_VIEW_DEV, p->facts->root) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	dev = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = dev < 0 ? -errno : visit(&s, dev, asked + strlen(SBX_VIEW_DEV "/"), SBX_VIEW_DEV);
+	if (r == -E2BIG) {
+		sbx_err_list_add(errs, "", 0, 0, "%s: more than %d devices", who, DEVICES_MAX);
+		return SBX_PLAN_REFUSED;
+	}
+	if (r < 0 || s.n_granted > 0)
+		return r;
+	return s.n_seen > 0 ? refuse(p, who, asked, errs) :
+			      sbx_plan_note(p, "%s: there is no %s here", who, asked);
+}
+
+int sbx_view_add_devices(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	enum sbx_mount_origin origin;
+	const char *asked;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && (asked = sbx_plan_asked(&p->profile->filesystem.devices, p->options->devices,
+							     p->options->n_devices, i, &origin)); i++)
+		r = add(p, origin == SBX_ORIGIN_FLAG ? "--device" : "filesystem.devices", asked, origin, errs);
+	return r;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The root of the sandbox: what programs, libraries and configuration are there before anything is granted.
+ *
+ *   host     the host's /usr and loader directories, a synthetic /etc (etc.h)
+ *   minimal  nothing but the files of /etc that every sandbox has
+ *   DIR      an unpacked image or a debootstrap, read-only: judged as a mount source, its own /etc beneath those files
+ *
+ * A directory does not become the root itself: the root is a tmpfs as in every view, and the directory's entries are
+ * mounted in it one by one, symlinks copied. So /proc, /dev, /run, /tmp, the home and what is granted have their
+ * places whatever the directory has there: nothing of it under those names is ever looked at. Where such a place
+ * lies deeper (/home/USER, where the directory has an empty /home), that directory is mounted in parts in turn.
+ *
+ * Nothing here trusts the directory: entries are opened by their parent's descriptor, never through a symlink, and a
+ * link's text means what it means inside (view.c). It is never id-mapped: it is nobody's to write, and what only its
+ * owner may read is not shown.
+ */
+#include "launcher/rootfs/view_root.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "launcher/rootfs/etc.h"
+#include "launcher/plan/plan_internal.h"
+#include "launcher/rootfs/view.h"
+
+#define PARTS_MAX      256 /* mounts that the root is made of */
+#define DIR_PARTS_MAX  64  /* entries of one directory that is mounted in parts */
+#define USERS_BYTES_MAX 65536
+
+const char *sbx_view_root_asked(const struct sbx_plan *p)
+{
+	const char *asked = p->options->root ? p->options->root : p->profile->filesystem.root;
+
+	return asked ? asked : "host";
+}
+
+enum sbx_root_kind sbx_view_root_kind(const char *asked)
+{
+	return strcmp(asked, "host") == 0    ? SBX_ROOT_HOST :
+	       strcmp(asked, "minimal") == 0 ? SBX_ROOT_MINIMAL :
+					       SBX_ROOT_DIR;
+}
+
+/* --- the host's --- */
+
+/* A directory of the host's that is bound as it is, without judging: it is the system's. */
+static int add_system_dir(struct sbx_plan *p, int root, const char *name, const char *dest)
+{
+	SBX_AUTO_CLOSE int fd = openat(root, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct sbx_mount_op *op;
+
+	if (fd < 0)
+		return -errno;
+	op = sbx_view_add(p, SBX_MOUNT_BIND, dest);
+	if (!op)
+		return -ENOMEM;
+	if (fstat(fd, &op->source.st) < 0)
+		return -errno;
+	op->source.fd = sbx_fd_steal(&fd);
+	return asprintf(&op->source.resolved, "%s/%s", p->facts->root, name) < 0 ? -ENOMEM : 0;
+}
+
+/* /bin, /lib64 and so on: symlinks into /usr where the host merged them, else directories. */
+static int add_loader_dir(struct sbx_plan *p, int root, const char *name)
+{
+	char dest[16], text[PATH_MAX];
+	ssize_t n = readlinkat(root, name, text, sizeof(text) - 1);
+
+	sbx_text_fit(dest, sizeof(dest), "/%s", name);
+	if (n > 0) {
+		text[n] = '\0';
+		return sbx_view_add_text(p, SBX_MOUNT_SYMLINK, dest, text);
+	}
+	return errno == EINVAL ? add_system_dir(p, root, name, dest) : 0;
+}
+
+static int add_host(struct sbx_plan *p)
+{
+	static const char *const loader_dirs[] = {
+		"bin", "sbin", "lib", "lib32", "lib64", "libx32"
+	};
+	SBX_AUTO_CLOSE int root =
+		open(p->facts->root[0] ? p->facts->root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (root < 0)
+		return -errno;
+	r = add_system_dir(p, root, "usr", "/usr");
+	for (size_t i = 0; i < SBX_N_ELEMENTS(loader_dirs) && r == 0; i++)
+		r = add_loader_dir(p, root, loader_dirs[i]);
+	if (r < 0)
+		return r;
+	p->host_etc_fd = openat(root, "etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->host_etc_fd < 0)
+		return -errno;
+	return sbx_view_add_plain(p, SBX_MOUNT_ETC, "/etc");
+}
+
+/* --- /etc without a host's --- */
+
+/* The files that every sandbox has. @own: the /etc of a directory as root, which keeps its nsswitch.conf; else -1. */
+static int add_made_etc(struct sbx_plan *p, int own)
+{
+	const char *name, *link, *text;
+	struct stat st;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && (name = sbx_etc_made_at(i, &link, &text)); i++) {
+		char dest[64];
+
+		if (!link && own >= 0 && fstatat(own, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+			continue;
+		sbx_text_fit(dest, sizeof(dest), "/etc/%s", name);
+		r = sbx_view_add_text(p, link ? SBX_MOUNT_SYMLINK : SBX_MOUNT_FILE, dest, link ? link : text);
+	}
+	return r;
+}
+
+/* --- a directory's --- */
+
+/* What is the sandbox's own, whatever the directory has there. */
+static bool is_own(const char *name)
+{
+	static const char *const own[] = { "proc", "sys", "dev", "run", "tmp", "etc" };
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(own); i++)
+		if (strcmp(own[i], name) == 0)
+			return true;
+	return false;
+}
+
+static bool is_blocked(const struct sbx_plan *p, const char *name)
+{
+	const struct sbx_str_list *lists[] = { &p->system->blocked_segments, &p->profile->filesystem.blocked_segments };
+
+	for (size_t l = 0; l < SBX_N_ELEMENTS(lists); l++)
+		for (size_t i = 0; i < lists[l]->n; i++)
+			if (strcmp(lists[l]->v[i], name) == 0)
+				return true;
+	return false;
+}
+
+/* Is @path, which is no directory, in the way of the home? */
+static bool is_in_the_way(const struct sbx_plan *p, const char *path)
+{
+	return sbx_path_in_prefix(p->facts->home, path);
+}
+
+static int add_link(struct sbx_plan *p, int dir, const char *name, const char *dest)
+{
+	char text[PATH_MAX];
+	ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
+
+	if (n <= 0) /* it went */
+		return 0;
+	text[n] = '\0';
+	return sbx_view_add_text(p, SBX_MOUNT_SYMLINK, dest, text);
+}
+
+/* The entry @name of a directory whose path outside is @parent. What is neither file, directory nor link is left
+ * out, as are blocked names. */
+static int add_entry(struct sbx_plan *p, int dir, const char *parent, const char *name, const char *dest)
+{
+	SBX_AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct sbx_mount_op *op;
+	struct stat st;
+
+	if (fd < 0 && errno == ENOENT) /* it went */
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (is_blocked(p, name) || (!S_ISDIR(st.st_mode) && is_in_the_way(p, dest)))
+		return 0;
+	if (S_ISLNK(st.st_mode))
+		return add_link(p, dir, name, dest);
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return 0;
+	op = sbx_view_add(p, SBX_MOUNT_BIND, dest);
+	if (!op)
+		return -ENOMEM;
+	op->source.st = st;
+	op->source.fd = sbx_fd_steal(&fd);
+	return asprintf(&op->source.resolved, "%s/%s", parent, name) < 0 ? -ENOMEM : 0;
+}
+
+/* Every entry of @fd, a directory that is @parent outside, appended below @dest ("" is the root). 0; -E2BIG: it has
+ * more than may be mounted one by one; -errno. */
+static int add_entries(struct sbx_plan *p, int fd, const char *parent, const char *dest)
+{
+	SBX_AUTO_CLOSE int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	SBX_AUTO_CLOSEDIR DIR *dir = own < 0 ? NULL : fdopendir(own);
+	const struct dirent *e;
+	size_t n = 0;
+	int r = 0;
+
+	if (!dir)
+		return -errno;
+	own = -1;
+	while (r == 0 && (e = readdir(dir))) {
+		char path[PATH_MAX];
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || (!dest[0] && is_own(e->d_name)))
+			continue;
+		if (++n > DIR_PARTS_MAX || p->root.n_parts >= PARTS_MAX ||
+		    snprintf(path, sizeof(path), "%s/%s", dest, e->d_name) >= (int)sizeof(path))
+			return -E2BIG;
+		p->root.n_parts++;
+		r = add_entry(p, dirfd(dir), parent, e->d_name, path);
+	}
+	return r;
+}
+
+/* Its own /etc, which what every sandbox has lies over. */
+static int add_own_etc(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const struct sbx_path *root = &p->root.dir;
+	SBX_AUTO_CLOSE int fd = openat(root->fd, "etc", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct sbx_mount_op *op;
+	struct stat st;
+	int r;
+
+	if (fd < 0 && errno == ENOENT)
+		return add_made_etc(p, -1);
+	if (fd < 0 && errno != EACCES)
+		return -errno;
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode)) {
+		sbx_err_list_add(errs, "", 0, 0, "the root '%s' has an /etc that is no directory, or cannot be reached",
+				 root->resolved);
+		return SBX_PLAN_REFUSED;
+	}
+	r = add_made_etc(p, fd);
+	op = r == 0 ? sbx_view_add(p, SBX_MOUNT_MERGE, "/etc") : NULL;
+	if (!op)
+		return r < 0 ? r : -ENOMEM;
+	op->source.st = st;
+	op->source.fd = sbx_fd_steal(&fd);
+	return asprintf(&op->source.resolved, "%s/etc", root->resolved) < 0 ? -ENOMEM : 0;
+}
+
+static int add_dir(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+	int r = sbx_view_judge_root(p, sbx_view_root_asked(p), &p->root.dir, errs);
+
+	if (r == 0)
+		r = add_entries(p, p->root.dir.fd, p->root.dir.resolved, "");
+	if (r == -E2BIG || r == -EACCES) {
+		sbx_err_list_add(errs, "", 0, 0, r == -EACCES ? "the root '%s' cannot be read by the sandbox's user" :
+				 "the root '%s' has more entries than a root has: is it the right directory?",
+				 p->root.dir.resolved);
+		return SBX_PLAN_REFUSED;
+	}
+	if (r == 0)
+		r = add_own_etc(p, errs);
+	if (r == 0)
+		r = sbx_view_root_make_room(p, p->facts->home, S_IFDIR, &err);
+	return r > 0 && err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+}
+
+int sbx_view_add_root(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	p->root.kind = sbx_view_root_kind(sbx_view_root_asked(p));
+	switch (p->root.kind) {
+	case SBX_ROOT_HOST:
+		return add_host(p);
+	case SBX_ROOT_MINIMAL:
+		return add_made_etc(p, -1);
+	case SBX_ROOT_DIR:
+	case SBX_N_ROOT_KINDS:
+		break;
+	}
+	return add_dir(p, errs);
+}
+
+/* --- its users --- */
+
+/* At most USERS_BYTES_MAX of a regular file, malloc'ed; NULL: there is none, or it is odd. */
+static char *read_users(int root, const char *file)
+{
+	SBX_AUTO_CLOSE int etc = openat(root, "etc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	SBX_AUTO_CLOSE int fd =
+		etc < 0 ? -1 : openat(etc, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	SBX_AUTO_FREE char *text = calloc(1, USERS_BYTES_MAX + 1);
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || !text || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > USERS_BYTES_MAX)
+		return NULL;
+	n = read(fd, text, USERS_BYTES_MAX);
+	return n < 0 || strlen(text) != (size_t)n ? NULL : sbx_steal_ptr(&text);
+}
+
+static bool has_user(const char *text, const char *line)
+{
+	size_t n = strcspn(line, ":") + 1;
+
+	for (const char *s = text; *s; s += strcspn(s, "\n"), s += *s == '\n')
+		if (strncmp(s, line, n) == 0)
+			return true;
+	return false;
+}
+
+int sbx_view_root_add_users(const struct sbx_plan *p, const char *file, char **text)
+{
+	SBX_AUTO_FREE char *users = p->root.kind == SBX_ROOT_DIR ? read_users(p->root.dir.fd, file) : NULL;
+	char *rest = users, *line, *joined;
+
+	while (rest && (line = strsep(&rest, "\n"))) {
+		if (!strchr(line, ':') || has_user(*text, line))
+			continue;
+		if (asprintf(&joined, "%s%s\n", *text, line) < 0)
+			return -ENOMEM;
+		free(*text);
+		*text = joined;
+	}
+	return 0;
+}
+
+/* --- room --- */
+
+/* In the place of @op, a part that is a directory, an empty one with its entries mounted in it. 0, -E2BIG, -errno. */
+static int split(struct sbx_plan *p, const struct sbx_mount_op *op)
+{
+	size_t at = (size_t)(op - p->mounts), n = p->n_mounts, n_new;
+	struct sbx_mount_op whole = *op, *dir;
+	SBX_AUTO_FREE struct sbx_mount_op *parts = NULL;
+	int r;
+
+	dir = sbx_view_add(p, SBX_MOUNT_DIR, whole.dest);
+	if (!dir)
+		return -ENOMEM;
+	dir->mode = 0755;
+	r = add_entries(p, whole.source.fd, whole.source.resolved, whole.dest);
+	assert(at < n && n <= p->n_mounts);
+	n_new = p->n_mounts - n;
+	parts = calloc(n_new, sizeof(*parts));
+	if (r < 0 || !parts)
+		return r < 0 ? r : -ENOMEM;
+	memcpy(parts, p->mounts + n, n_new * sizeof(*parts));
+	memmove(p->mounts + at + n_new, p->mounts + at + 1, (n - at - 1) * sizeof(*parts));
+	memcpy(p->mounts + at, parts, n_new * sizeof(*parts));
+	p->n_mounts--;
+	sbx_path_fini(&whole.source);
+	free(whole.dest);
+	return 0;
+}
+
+static int refuse_room(const struct sbx_plan *p, const char *target, const char *why, struct sbx_err *err)
+{
+	sbx_err_set(err, "nothing can be mounted at '%s' in the root '%s': %s", target, p->root.dir.resolved, why);
+	return SBX_PLAN_REFUSED;
+}
+
+int sbx_view_root_make_room(struct sbx_plan *p, const char *target, mode_t mode, struct sbx_err *err)
+{
+	while (p->root.kind == SBX_ROOT_DIR) {
+		const struct sbx_mount_op *op = sbx_view_covering(p, target);
+		struct sbx_view_hit hit;
+		int r;
+
+		if (!op || op->origin != SBX_ORIGIN_VIEW ||
+		    (op->kind != SBX_MOUNT_BIND && op->kind != SBX_MOUNT_SYMLINK))
+			return 0;
+		r = sbx_view_resolve(p, target, NULL, NULL, &hit);
+		if (r < 0)
+			return r;
+		if (r == 0 && strcmp(hit.path, target) != 0)
+			return refuse_room(p, target, "it leads elsewhere there, over a symbolic link", err);
+		if (r == 0 && S_ISDIR(hit.mode) != S_ISDIR(mode))
+			return refuse_room(p, target, S_ISDIR(mode) ? "it is no directory there" :
+					   "it is a directory there", err);
+		if (r == 0)
+			return 0;
+		if (op->kind == SBX_MOUNT_SYMLINK)
+			return refuse_room(p, target, "it leads elsewhere there, over a symbolic link", err);
+		if (r != SBX_VIEW_E_MISSING || !S_ISDIR(op->source.st.st_mode))
+			return refuse_room(p, target, sbx_view_strerror(r), err);
+		r = split(p, op);
+		if (r == -E2BIG)
+			return refuse_room(p, target, "it is not there, and the directory above it has too many "
+					   "entries to be mounted in parts: make it", err);
+		if (r == -EACCES)
+			return refuse_room(p, target, sbx_view_strerror(SBX_VIEW_E_ACCESS), err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_ROOTFS_VIEW_ROOT_H
+#define SBX_LAUNCHER_ROOTFS_VIEW_ROOT_H
+
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "launcher/plan/plan.h"
+
+/* The root that a profile or flag asks for, before anything is mounted in it (view_root.c). */
+
+/* "host", "minimal" or a path. */
+const char *sbx_view_root_asked(const struct sbx_plan *p);
+/* PURE. */
+enum sbx_root_kind sbx_view_root_kind(const char *asked);
+
+/* Append the root's own mounts. 0; SBX_PLAN_REFUSED with @errs; -errno. */
+int sbx_view_add_root(struct sbx_plan *p, struct sbx_err_list *errs);
+
+/* Append to *text, malloc'ed lines of passwd(5) or group(5), those of the root's own @file with other names. Does
+ * nothing where the root is no directory. 0 or -ENOMEM. */
+int sbx_view_root_add_users(const struct sbx_plan *p, const char *file, char **text);
+
+/*
+ * Make room for a mount of the type @mode at @target: what of a directory as root it would lie in is mounted in
+ * parts, until the place is there or can be made. Does nothing where it is already, or in another mount. 0;
+ * SBX_PLAN_REFUSED with @err; -errno.
+ */
+int sbx_view_root_make_room(struct sbx_plan *p, const char *target, mode_t mode, struct sbx_err *err);
+
+#endif

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The steps of a run: one table of {name, apply, undo}.
+ *
+ * Applied in order, undone in reverse on every way out, the failed one included: an undo accepts
+ * whatever its apply left. Undoing begins with the SIGKILL of the sandbox and ends with the wait for all
+ * processes at once. Nothing of the command runs before `release`, and each earlier failure
+ * leads there never, so failing closed is the shape of the table and not of each step.
+ *
+ * Launch time is the longest chain, not the sum, so what takes long starts first: the stage, before there
+ * is a plan, in it bwrap, and then the broker. bwrap takes over the view while the stage builds the
+ * network and the launcher the rest;
+ * init, at the end of that chain, does nothing before it gets its probes, which are sent when the
+ * firewall has been read back and the broker has its policy. The database is opened meanwhile. On two
+ * processors all of this is work for both, so what nobody waits for yet comes last.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "ipc/channel.h"
+#include "launcher/process/announce.h"
+#include "launcher/run/attach.h"
+#include "launcher/run/broker_process.h"
+#include "launcher/helpers/protect_helper.h"
+#include "launcher/run/cgroup.h"
+#include "launcher/rootfs/etc.h"
+#include "launcher/helpers/keep_helper.h"
+#include "launcher/rootfs/overlay.h"
+#include "launcher/stage/stage_config.h"
+#include "launcher/run/publish.h"
+#include "launcher/record/receipt.h"
+#include "launcher/record/record.h"
+#include "launcher/run/run.h"
+#include "launcher/cleanup/runtime.h"
+#include "launcher/stage/stage.h"
+#include "launcher/process/step_hook.h"
+#include "launcher/run/supervise.h"
+#include "launcher/rootfs/view.h"
+#include "sys/process/cpus.h"
+#include "sys/process/proc.h"
+#include "sys/seccomp/seccomp.h"
+#include "sys/process/userns.h"
+
+#define STAGE_TIMEOUT_MS 10000
+#define PID1_TIMEOUT_MS 1000
+#define RELEASE_TIMEOUT_MS 5000
+#define SELFTEST_TIMEOUT_MS 20000 /* all probes; each has its own, shorter one */
+
+static int send_simple(int fd, enum sbx_msg_type type)
+{
+	uint8_t packet[16];
+	ssize_t n = sbx_msg_encode_simple(type, 0, packet, sizeof(packet));
+
+	return n < 0 ? (int)n : sbx_channel_send(fd, packet, (size_t)n, NULL, 0);
+}
+
+/* Until the verdicts are there one processor is for what the command waits for, bwrap and its children: the stage
+ * keeps off it since it started bwrap, and so do we, and the broker, from now on. Early, the stage may not have started
+ * it yet. */
+static void keep_off(struct sbx_run *r)
+{
+	if (!r->cpus.known || r->stage_pid <= 0 || r->others.known || r->init_hello)
+		return;
+	sbx_cpus_read(r->stage_pid, &r->others);
+	r->others.known = r->others.known && !CPU_EQUAL(&r->others.set, &r->cpus.set);
+	sbx_cpus_use(0, &r->others);
+}
+
+/* --- stage --- */
+
+/* Where there is a cgroup, the stage is born in it; one that was begun before is given up. */
+static int begin_in_cgroup(struct sbx_run *r)
+{
+	if (r->cgroup.command_fd < 0 && r->stage_begun)
+		return 0;
+	if (r->stage_begun) {
+		sbx_stage_stop(r);
+		sbx_proc_reap(&r->stage_pid);
+	}
+	return sbx_stage_begin(r);
+}
+
+/* It was begun before there was a plan (main.c); why that failed is told now, after what is wrong with the
+ * plan. */
+static int stage_apply(struct sbx_run *r)
+{
+	char etc[4096];
+	int e = r->stage_error;
+
+	if (e == 0)
+		e = begin_in_cgroup(r);
+	if (e < 0)
+		return e;
+	if (snprintf(etc, sizeof(etc), "%s/etc", r->facts->runtime_dir) >= (int)sizeof(etc))
+		return -ENAMETOOLONG;
+	e = sbx_etc_prepare(r->plan, etc, &r->err);
+	if (e == 0)
+		e = sbx_stage_order(r);
+	return e;
+}
+
+/* --- record: the row comes later, what becomes of it is the last thing settled --- */
+
+/* Until nothing runs in the sandbox. Pid 1 of a namespace ends when all others in it are reaped
+ * (pid_namespaces(7)); taking the rest apart costs the kernel as long again. */
+static void wait_until_empty(struct sbx_run *r)
+{
+	struct pollfd p = { .fd = r->pid1_fd, .events = POLLIN };
+
+	if (r->stage_pid > 0 && (r->pid1_fd < 0 || poll(&p, 1, PID1_TIMEOUT_MS) != 1 || !(p.revents & POLLIN))) {
+		sbx_stage_kill(r);
+		sbx_proc_reap(&r->stage_pid);
+	}
+	sbx_terminals_restore(&r->terminals); /* for good: nobody is left who could change them again */
+}
+
+/* Until nothing runs inside, names may appear and placeholders must stay. */
+static void protect_look(struct sbx_run *r)
+{
+	if (!r->protecting || r->looked)
+		return;
+	r->looked = true;
+	wait_until_empty(r);
+	sbx_stage_end(r);
+	if (r->plan->n_publish > 0 || r->n_caretakers > 0)
+		sbx_broker_kill(r); /* its ports are free when we say that it is over; and caretakers can be made to wait */
+	sbx_caretaker_look(r);
+}
+
+static void protect_end(struct sbx_run *r)
+{
+	if (!r->protecting)
+		return;
+	protect_look(r);
+	r->protecting = false;
+	sbx_caretaker_end(r);
+}
+
+void sbx_run_reap(struct sbx_run *r)
+{
+	sbx_proc_reap(&r->stage_pid);
+	sbx_proc_reap(&r->guard_pid);
+}
+
+/* The sandbox has ended, or does (ends_by_itself), or SIGKILL went to the stage, and the broker said its last, so what is
+ * recorded is final; the kernel takes its time to take the sandbox apart, in which the record is written. The directory
+ * goes after the row has its state and the placeholders are away: a directory without a launcher is what the guard and a
+ * sweep go by. */
+static void record_undo(struct sbx_run *r)
+{
+	if (r->new_protected)
+		protect_look(r); /* its events are the sandbox's */
+	if (r->receipt_dir_fd >= 0)
+		wait_until_empty(r); /* it may be written where the command could write */
+	sbx_receipt_write(r);
+	sbx_record_end(r, sbx_run_exit_status(r));
+	protect_end(r);
+	sbx_stage_end(r);
+	sbx_broker_kill(r);
+	sbx_record_close(r);
+	sbx_runtime_remove(r);
+	sbx_runtime_end(r);
+	sbx_proc_reap(&r->broker_pid);
+	if (!r->released || r->cgroup.command_fd >= 0)
+		sbx_run_reap(r); /* the kernel lets go of pid 1 of a namespace last: others wait in main.c */
+	sbx_cgroup_remove(&r->cgroup);
+}
+
+/* --- keep: what is kept is copied when nobody changes it any more, and where nothing of ours is left --- */
+
+/* With --scratch: how many files and directories go with the home. */
+static void count_discarded(struct sbx_run *r)
+{
+	int64_t now = sbx_scratch_files(r->scratch_fd);
+
+	r->scratch_files = r->scratch_files < 0 || now < r->scratch_files ? 0 : now - r->scratch_files;
+	r->scratch_fd = sbx_fd_close(r->scratch_fd);
+}
+
+static void keep_undo(struct sbx_run *r)
+{
+	if (r->scratch_fd >= 0)
+		count_discarded(r);
+	if (r->keeper_pid > 0) {
+		wait_until_empty(r);
+		protect_end(r);
+	}
+	sbx_keep_end(r);
+}
+
+/* --- protect: undone in record_undo(), which has something else to do until nothing runs inside --- */
+
+static int protect_apply(struct sbx_run *r)
+{
+	r->protecting = true;
+	return sbx_caretaker_begin(r);
+}
+
+/* --- broker --- */
+
+/* When the stage is done: before that the processors are for what is on the way to the command, and the self-test,
+ * the first to ask it anything, comes later. Who gives up rights before the stage is heard has to start it now. */
+static bool starts_late(const struct sbx_run *r)
+{
+	return !r->facts->privileged;
+}
+
+static int broker_apply(struct sbx_run *r)
+{
+	return starts_late(r) ? 0 : sbx_broker_start(r);
+}
+
+/* --- firewall: the stage builds it; here we wait for the proof --- */
+
+static void explain_namespace(struct sbx_run *r)
+{
+	struct sbx_userns_facts facts;
+	char why[512];
+
+	sbx_userns_facts_read(&facts);
+	sbx_err_set(&r->err, "cannot make a network namespace: %s",
+		    sbx_userns_explain((int)r->stage_failed.error, &facts, why, sizeof(why)));
+}
+
+/* All may run everywhere again; what runs inside was told in on_verdicts(), bwrap is by the stage. */
+static void use_all_cpus(const struct sbx_run *r)
+{
+	const pid_t ours[] = { r->stage_pid, r->guard_pid, r->broker_pid };
+
+	sbx_cpus_use(0, &r->cpus);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(ours); i++)
+		if (ours[i] > 0)
+			sbx_cpus_use(ours[i], &r->cpus);
+}
+
+static int firewall_apply(struct sbx_run *r)
+{
+	int e;
+
+	e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
+	if (e == 0) {
+		keep_off(r);
+		e = starts_late(r) ? sbx_broker_start(r) : 0;
+		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
+		if (e == 0)
+			e = sbx_run_attach_install(r);
+		return e < 0 ? e : sbx_broker_configure(r);
+	}
+	if (strcmp(r->stage_failed.step, SBX_STAGE_NETWORK) == 0)
+		explain_namespace(r);
+	else if (r->stage_failed.step[0])
+		sbx_err_set(&r->err, "%s: %s", r->stage_failed.step, r->stage_failed.detail);
+	else if (r->interrupted)
+		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
+	else
+		sbx_err_set(&r->err, e == -ETIMEDOUT ? "the stage did not get ready in %d s" :
+			    "the stage ended while it was set up", STAGE_TIMEOUT_MS / 1000);
+	return e < 0 ? e : -ECONNABORTED;
+}
+
+static void firewall_undo(struct sbx_run *r)
+{
+	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
+		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
+}
+
+/* --- command: bwrap does nothing without the seccomp program --- */
+
+static int command_apply(struct sbx_run *r)
+{
+	struct sbx_err err = { 0 };
+	int e;
+
+	keep_off(r);
+	e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->plan->seccomp_lifts, r->seccomp_fd, &err);
+
+	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
+	if (e == -EPIPE)
+		return 0; /* nobody is left to read it: the stage failed, and says why when it is waited for */
+	if (e < 0)
+		sbx_err_set(&r->err, "%s", err.msg);
+	return e;
+}
+
+static void command_undo(struct sbx_run *r)
+{
+	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
+}
+
+/* --- rights: what root needed is behind us --- */
+
+/* What is left needs to signal processes of other users, and write a receipt where root was told to; what
+ * belongs to uid 0 (database, runtime directory) it owns. */
+static int rights_apply(struct sbx_run *r)
+{
+	uint64_t keep = 1ull << CAP_KILL | sbx_run_attach_caps(r->plan);
+	int e;
+
+	if (!r->plan->facts->privileged)
+		return 0;
+	if (r->receipt_dir_fd >= 0 && r->plan->facts->caller_uid == 0)
+		keep |= 1ull << CAP_DAC_OVERRIDE;
+	e = sbx_caps_keep(keep);
+	if (e < 0)
+		sbx_err_set(&r->err, "cannot drop capabilities: %s", strerror(-e));
+	return e;
+}
+
+/* --- selftest --- */
+
+static void panic_event(struct sbx_run *r, enum sbx_reason reason, const char *what)
+{
+	struct sbx_event e = { .ts_ms = sbx_clock_realtime_ms(), .action = SBX_PANIC,
+			       .proto = SBX_PROTO_OTHER, .reason = (uint8_t)reason, .count = 1 };
+
+	snprintf(e.rule, sizeof(e.rule), "%.*s", (int)sizeof(e.rule) - 1, what);
+	sbx_record_event(r, &e);
+}
+
+/* The stage's half of the probe. */
+static void judge_mounts(struct sbx_run *r, struct sbx_msg_verdict *v)
+{
+	if (!r->open_mount)
+		return;
+	v->ok = 0;
+	sbx_text_cut(v->detail, sizeof(v->detail), "the mount at %s is not locked, so it can be removed",
+		     r->plan->mounts[r->open_mount - 1].dest);
+}
+
+static int judge_verdicts(struct sbx_run *r)
+{
+	const struct sbx_msg_probes *p = r->plan->probes;
+
+	for (uint32_t i = 0; i < p->n_probes; i++)
+		if (p->probes[i].kind == SBX_PROBE_MOUNTS)
+			judge_mounts(r, &r->verdicts.v[i]);
+	for (uint32_t i = 0; i < p->n_probes; i++) {
+		const struct sbx_msg_verdict *v = &r->verdicts.v[i];
+		char where[SBX_ADDR_STR_MAX] = "";
+
+		if (i < r->verdicts.n_verdicts && v->ok)
+			continue;
+		if (p->probes[i].addr.family)
+			sbx_addr_format(&p->probes[i].addr, where, sizeof(where));
+		r->outcome = SBX_OUTCOME_SELFTEST_FAILED;
+		sbx_err_set(&r->err, "self-test probe %u (%s%s%s%s%s) failed: %s", i,
+			    sbx_probe_kind_str(p->probes[i].kind), where[0] ? " " : "", where,
+			    p->probes[i].name[0] ? " " : "", p->probes[i].name,
+			    i < r->verdicts.n_verdicts ? v->detail : "no verdict");
+		panic_event(r, SBX_REASON_SELFTEST, r->err.msg);
+		return -EPERM;
+	}
+	return 0;
+}
+
+/* Where there is an allow list: init waits for it if it comes first. */
+static int send_programs(struct sbx_run *r)
+{
+	static struct sbx_msg_programs m;
+	static uint8_t packet[SBX_MSG_MAX];
+	const struct sbx_plan *p = r->plan;
+	uint32_t at = 0;
+	ssize_t n;
+	int e;
+
+	if (p->n_programs == 0)
+		return 0;
+	for (; m.n_programs < p->n_programs; m.n_programs++) {
+		const struct sbx_program *program = &p->programs[m.n_programs];
+
+		m.v[m.n_programs] = (struct sbx_msg_program){ program->dev, program->ino, at };
+		sbx_text_fit(m.text + at, sizeof(m.text) - at, "%s", program->path); /* command_files.c */
+		at += (uint32_t)strlen(program->path) + 1;
+	}
+	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));
+	e = n < 0 ? (int)n : sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
+	if (e < 0)
+		sbx_err_set(&r->err, "cannot send the list of programs: %s", strerror(-e));
+	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
+}
+
+static int send_probes(struct sbx_run *r)
+{
+	static uint8_t packet[SBX_MSG_MAX]; /* large for a stack */
+	ssize_t n = sbx_msg_encode_probes(r->plan->probes, packet, sizeof(packet));
+	int e;
+
+	if (n < 0) {
+		sbx_err_set(&r->err, "the self-test's probes do not fit one message");
+		return (int)n;
+	}
+	/* They wait in the channel until init is there. */
+	e = sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
+	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
+}
+
+/* Its processes were killed when that was seen. */
+static int rules_changed(struct sbx_run *r)
+{
+	panic_event(r, SBX_REASON_RULES_CHANGED, "inet sbx");
+	sbx_err_set(&r->err, "somebody changed or flushed the host's firewall under the sandbox (table inet sbx); "
+			     "the sandbox was ended");
+	return -ECONNABORTED;
+}
+
+/* The database is opened here, while bwrap builds: what cannot be recorded is not released. */
+static int selftest_apply(struct sbx_run *r)
+{
+	int e = send_programs(r);
+
+	if (e == 0)
+		e = send_probes(r);
+	if (e == 0)
+		e = sbx_record_begin(r);
+	r->orders = sbx_orders_free(r->orders); /* the stage has its own mapping; at the end it would be waited for */
+	if (e < 0)
+		return e;
+	if (e == 0)
+		e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
+	sbx_run_attach_tested(r);
+	if (e == 0 && r->watch_error) { /* it would get no signal, not that of its wall time either */
+		sbx_err_set(&r->err, "cannot watch the command: pidfd_open: %s", strerror(-r->watch_error));
+		return r->watch_error;
+	}
+	if (e == 0 && r->cpus_error) {
+		sbx_err_set(&r->err, "cannot let the command have all processors: %s", strerror(-r->cpus_error));
+		return r->cpus_error;
+	}
+	if (e == 0)
+		return judge_verdicts(r);
+	if (r->attach.changed)
+		return rules_changed(r);
+	if (r->interrupted) {
+		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
+		return -EINTR;
+	}
+	if (r->broker_gone) {
+		panic_event(r, SBX_REASON_BROKER_LOST, "during setup");
+		sbx_err_set(&r->err, "the broker ended during setup");
+	} else if (r->protocol_broken) {
+		panic_event(r, SBX_REASON_PROTOCOL, r->err.msg);
+	} else if (r->stage_failed.step[0]) {
+		sbx_err_set(&r->err, "%s: %s", r->stage_failed.step, r->stage_failed.detail);
+	} else if (r->init_hello) {
+		r->outcome = SBX_OUTCOME_SELFTEST_FAILED;
+		panic_event(r, SBX_REASON_SELFTEST, "no verdict");
+		sbx_err_set(&r->err, e == -ETIMEDOUT ? "the self-test did not end in %d s" :
+			    "the self-test broke off", SELFTEST_TIMEOUT_MS / 1000);
+	} else {
+		sbx_err_set(&r->err, "bwrap could not build the sandbox (its message is above)");
+	}
+	return e < 0 ? e : -ECONNABORTED;
+}
+
+/* --- release --- */
+
+/* What the broker recorded so far was the self-test; what it records from now on is the command. */
+static int release_broker(struct sbx_run *r)
+{
+	int e = send_simple(r->broker_fd, SBX_MSG_RELEASE);
+
+	if (e == 0)
+		e = sbx_supervise(r, SBX_WAIT_RELEASE, RELEASE_TIMEOUT_MS);
+	if (e)
+		sbx_err_set(&r->err, "the broker or the sandbox ended before the release");
+	return e > 0 ? -ECONNABORTED : e;
+}
+
+static int release_apply(struct sbx_run *r)
+{
+	int e = release_broker(r);
+
+	if (e == 0)
+		e = sbx_caretaker_ready(r);
+	if (e < 0)
+		return e;
+	e = sbx_supervise_wall_clock(r);
+	if (e < 0) {
+		sbx_err_set(&r->err, "cannot start the wall clock: %s", strerror(-e));
+		return e;
+	}
+	sbx_publish_tell(r->plan);
+	e = send_simple(r->init_fd, SBX_MSG_RELEASE);
+	use_all_cpus(r);
+	if (e) {
+		sbx_err_set(&r->err, "the sandbox's init ended before the release");
+		return e < 0 ? e : -EPIPE;
+	}
+	r->released = true;
+	r->outcome = SBX_OUTCOME_DONE;
+	sbx_record_released(r);
+	sbx_announce_ready(r); /* who heard it finds the row */
+	return 0;
+}
+
+const struct sbx_step sbx_steps[] = {
+	{ "record", sbx_record_prepare, record_undo },
+	{ "attach", sbx_run_attach_begin, sbx_run_attach_end }, /* undone when the cgroup is empty */
+	{ "cgroup", sbx_cgroup_begin, sbx_cgroup_end },
+	{ "keep", sbx_keep_begin, keep_undo }, /* undone after the stage */
+	{ "runtime", sbx_runtime_make, NULL },
+	{ "protect", protect_apply, NULL }, /* undone in record_undo() */
+	{ "stage", stage_apply, sbx_stage_stop },
+	{ "broker", broker_apply, sbx_broker_stop },
+	{ "command", command_apply, command_undo },
+	{ "publish", sbx_publish_open, sbx_publish_close }, /* after all forks that must not have its sockets */
+	{ "rights", rights_apply, NULL },
+	{ "firewall", firewall_apply, firewall_undo },
+	{ "selftest", selftest_apply, NULL },
+	{ "release", release_apply, NULL },
+};
+const size_t sbx_n_steps = SBX_N_ELEMENTS(sbx_steps);
+_Static_assert(SBX_N_ELEMENTS(sbx_steps) <= SBX_N_ELEMENTS(((struct sbx_run *)0)->step_us),
+	       "every step has its time");
+
+/* The command runs; how did it end? */
+static void wait_for_command(struct sbx_run *r)
+{
+	int e = sbx_supervise(r, SBX_WAIT_COMMAND, 0);
+
+	r->tidy_at_us = 0;
+	if (r->wall_expired) {
+		r->outcome = SBX_OUTCOME_TIMED_OUT;
+		sbx_err_set(&r->err, "the command was ended at its wall_time of %llu s",
+			    (unsigned long long)(r->plan->profile->limits.wall_time_ms / 1000));
+	} else if (e != 0 || r->attach.changed) {
+		r->outcome = SBX_OUTCOME_LOST;
+		if (r->attach.changed) {
+			rules_changed(r);
+		} else if (r->planted.msg[0]) {
+			sbx_err_set(&r->err, "%s", r->planted.msg);
+			panic_event(r, SBX_REASON_PLANTED, r->planted.msg);
+		} else if (r->broker_gone && !r->protocol_broken) {
+			panic_event(r, SBX_REASON_BROKER_LOST, "while the command ran");
+			sbx_err_set(&r->err, "the broker ended under the command; the sandbox was ended");
+		} else if (r->protocol_broken) {
+			panic_event(r, SBX_REASON_PROTOCOL, r->err.msg);
+		} else if (r->caretaker_gone) {
+			sbx_err_set(&r->err, "a caretaker of the writable grants ended under the command; the sandbox was ended");
+		} else if (r->guard_gone) {
+			sbx_err_set(&r->err, "the guard ended under the command; the sandbox was ended");
+		} else {
+			sbx_err_set(&r->err, "the sandbox was ended from outside");
+		}
+	}
+}
+
+int sbx_run_exit_status(const struct sbx_run *r)
+{
+	if (r->interrupted && !r->released)
+		return 128 + r->interrupted;
+	switch (r->outcome) {
+	case SBX_OUTCOME_DONE:
+		if (r->wait_status == 0 && sbx_keep_failed(r))
+			return SBX_EXIT_NOT_KEPT;
+		if (WIFEXITED(r->wait_status))
+			return WEXITSTATUS(r->wait_status);
+		return 128 + WTERMSIG(r->wait_status);
+	case SBX_OUTCOME_TIMED_OUT:
+		return 124;
+	case SBX_OUTCOME_OOM_KILLED:
+	case SBX_OUTCOME_LOST:
+		return 128 + SIGKILL;
+	default:
+		return 125;
+	}
+}
+
+/* Everything in the sandbox ends before anything it stands on is undone; record_undo waits for it. The broker
+ * sums up meanwhile. When the command has ended pid 1 ends, too, and with it whatever is left: then the stage and the
+ * broker, whose ends take a processor as long as the record, are not in the way of it, nor of pid 1, which we wait for.
+ * They are killed for certain after it (record_undo()). */
+static void end_sandbox(struct sbx_run *r)
+{
+	sbx_broker_ask(r);
+	r->ends_by_itself = r->released && r->outcome == SBX_OUTCOME_DONE && r->command_exited &&
+			    r->cgroup.command_fd < 0 && r->keeper_pid <= 0;
+	if (!r->ends_by_itself)
+		sbx_stage_kill(r);
+}
+
+int sbx_run_carry_out(struct sbx_run *r)
+{
+	size_t done = 0;
+	int e = 0;
+
+	while (done < sbx_n_steps && e == 0) {
+		uint64_t from = sbx_clock_monotonic_us();
+		const struct sbx_step *s = &sbx_steps[done];
+
+		e = s->apply(r);
+		r->step_us[done++] = (uint32_t)(sbx_clock_monotonic_us() - from);
+		if (e == 0 && r->interrupted && !r->released)
+			e = -EINTR;
+		if (e == 0)
+			e = sbx_step_hook(s->name);
+		if (e < 0)
+			sbx_err_set(&r->err, "step %s: %s", s->name, strerror(-e));
+	}
+	if (e == 0)
+		wait_for_command(r);
+	else if (r->outcome == SBX_OUTCOME_DONE)
+		r->outcome = SBX_OUTCOME_LOST; /* released, and then a step failed */
+	end_sandbox(r);
+	sbx_caretaker_unwatch(r);
+	sbx_terminals_restore(&r->terminals); /* a message to a terminal whose output the command stopped would wait */
+	sbx_announce_stopping(r);
+	while (done > 0) {
+		done--;
+		sbx_step_undo_hook(sbx_steps[done].name);
+		if (sbx_steps[done].undo)
+			sbx_steps[done].undo(r);
+	}
+	return sbx_run_exit_status(r);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_STAGE_BWRAP_ARGV_H
+#define SBX_LAUNCHER_STAGE_BWRAP_ARGV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "launcher/plan/plan.h"
+
+/*
+ * bwrap's command line for a plan, and the fds its process gets besides 0-2.
+ *
+ * Everything but the command goes through --args, so that the environment does not show in
+ * /proc/PID/cmdline, and so that bwrap can be started before there is a plan: it reads them from a pipe.
+ * What bwrap runs is sbx-init, through its fd: it needs no place in the sandbox. init's argv is
+ * {"/proc/self/fd/EXE", CTL, EXE, "--", command...}; init_argv.h has what may stand in place of the "--".
+ */
+
+/* init gets the first two; bwrap closes the others before it starts init (checked by a probe). */
+#define SBX_BWRAP_CTL_NUMBER 3	   /* the channel to init */
+#define SBX_BWRAP_EXE_NUMBER 4	   /* O_PATH of sbx-init */
+#define SBX_BWRAP_SECCOMP_NUMBER 5 /* a pipe for sbx_seccomp_write() */
+#define SBX_BWRAP_ARGS_NUMBER 6	   /* a pipe for sbx_bwrap_args() */
+#define SBX_N_BWRAP_FDS 4
+const char *sbx_bwrap_fd_str(int number);
+
+/* PURE. What --args reads, NUL-separated, malloc'ed. 0 or -ENOMEM. */
+int sbx_bwrap_args(const struct sbx_plan *p, char **ret_args, size_t *ret_n);
+/* PURE. NULL-terminated, for exec; free() the array, the strings of @command are borrowed. @wait_all: the sandbox
+ * lasts until every process in it has ended. NULL: out of memory. */
+char **sbx_bwrap_argv(char *const *command, bool wait_all);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The socket factory (see factory.h).
+ *
+ * Signals: the launcher, this process and the command share a process group. A signal from the
+ * terminal or to the group reaches the command by itself; a signal to the launcher alone must be
+ * forwarded. The launcher cannot tell the two apart, this process can: a group signal is pending here
+ * too (they are blocked, so they queue). Asked by SIGNAL, it answers SIGNAL when it saw none, and
+ * only then does the launcher forward: the command gets each signal once. With --wait-all there may be others
+ * when the command has ended: SIGNAL_ALL is for all of them, whatever group they are in.
+ */
+#include "launcher/stage/factory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "ipc/channel.h"
+#include "ipc/messages.h"
+#include "launcher/process/signals.h"
+#include "sys/net/net.h"
+#include "sys/process/proc.h"
+#include "sys/seccomp/seccomp.h"
+
+struct factory {
+	int launcher, broker, signals;
+	pid_t child;
+	const struct sbx_orders *orders;
+	bool own_group;      /* of the command: it has no terminal (init.c) */
+	uint64_t end_at_us;  /* monotonic: nothing runs past it; 0: no limit */
+	uint32_t seen[65]; /* group signals not yet accounted for, by number */
+};
+
+/* Was it sent? */
+static bool say(int fd, enum sbx_msg_type type, uint32_t value, const int *pass)
+{
+	uint8_t packet[64];
+	ssize_t n = sbx_msg_encode_simple(type, value, packet, sizeof(packet));
+
+	return n > 0 && sbx_channel_send(fd, packet, (size_t)n, pass, pass ? 1 : 0) == 0;
+}
+
+static void reap(struct factory *f)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (pid == f->child) {
+			f->child = 0;
+			say(f->launcher, SBX_MSG_COMMAND_EXIT, (uint32_t)status, NULL);
+		}
+}
+
+static void drain_signals(struct factory *f)
+{
+	struct signalfd_siginfo si;
+
+	while (read(f->signals, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGCHLD)
+			reap(f);
+		else if (si.ssi_signo < SBX_N_ELEMENTS(f->seen))
+			f->seen[si.ssi_signo]++;
+	}
+}
+
+/* Everybody in our pid namespace but us: bwrap and pid 1 of the inner one take none of these. */
+static void signal_all(uint32_t sig)
+{
+	sigset_t set;
+
+	sbx_signals_forwarded(&set);
+	if (sig < _NSIG && sigismember(&set, (int)sig) == 1)
+		kill(-1, (int)sig);
+}
+
+static void on_launcher(struct factory *f)
+{
+	uint8_t packet[64];
+	uint32_t sig;
+	size_t n;
+	int r;
+
+	r = sbx_channel_recv(f->launcher, packet, sizeof(packet), &n, NULL, 0, NULL, NULL);
+	if (r == SBX_CHANNEL_E_AGAIN || r == -EINTR)
+		return;
+	if (r != 0)
+		_exit(0);
+	if (sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SIGNAL_ALL, &sig) == 0) {
+		signal_all(sig);
+		return;
+	}
+	if (sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SIGNAL, &sig) != 0)
+		_exit(0);
+	drain_signals(f);
+	if (!f->own_group && sig < SBX_N_ELEMENTS(f->seen) && f->seen[sig] > 0)
+		f->seen[sig]--;
+	else
+		say(f->launcher, SBX_MSG_SIGNAL, sig, NULL);
+}
+
+static bool is_published(const struct sbx_orders *o, uint16_t port)
+{
+	for (size_t i = 0; i < o->n_publish; i++)
+		if (o->publish[i] == port)
+			return true;
+	return false;
+}
+
+/* One socket, or a refusal with the same cookie. */
+static void answer(struct factory *f, int fd, enum sbx_msg_type made, enum sbx_msg_type failed, uint32_t cookie)
+{
+	if (fd < 0 || !say(f->broker, made, cookie, &fd)) /* too many fds are under way, perhaps */
+		say(f->broker, failed, cookie, NULL);
+	sbx_fd_close(fd);
+}
+
+/* One request. The broker is not trusted: the most it gets is a socket of this namespace, where there is nothing but
+ * the sandbox. */
+static void on_broker(struct factory *f)
+{
+	struct sbx_msg_udp_socket udp;
+	struct sbx_msg_tcp_socket tcp;
+	uint8_t packet[256];
+	size_t n;
+	int r;
+
+	r = sbx_channel_recv(f->broker, packet, sizeof(packet), &n, NULL, 0, NULL, NULL);
+	if (r == SBX_CHANNEL_E_AGAIN || r == -EINTR)
+		return;
+	if (r == 0 && sbx_msg_decode_udp_socket(sbx_span(packet, n), &udp) == 0)
+		answer(f, sbx_net_udp_flow_open(&udp.local, udp.local_port, &udp.peer, udp.peer_port),
+		       SBX_MSG_UDP_SOCKET_MADE, SBX_MSG_UDP_SOCKET_FAILED, udp.cookie);
+	else if (r == 0 && sbx_msg_decode_tcp_socket(sbx_span(packet, n), &tcp) == 0 &&
+		 is_published(f->orders, tcp.port))
+		answer(f, sbx_net_tcp_inside_open(tcp.family, tcp.port), SBX_MSG_TCP_SOCKET_MADE,
+		       SBX_MSG_TCP_SOCKET_FAILED, tcp.cookie);
+	else
+		f->broker = sbx_fd_close(f->broker); /* gone or broken: the launcher sees its end */
+}
+
+/* Let go of all that building needed: stdio (a pipe the caller waits on), fds, rights. */
+static int shed(struct factory *f)
+{
+	const int fds[] = { 0, 1, 2, f->launcher, f->signals, f->broker };
+	const int numbers[] = { 0, 1, 2, 3, 4, 5 };
+	int null_fd, r;
+
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd < 0)
+		return -errno;
+	for (int i = 0; i < 3; i++)
+		if (dup2(null_fd, i) < 0)
+			return -errno;
+	r = sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds) - (f->broker < 0));
+	if (r < 0)
+		return r;
+	f->launcher = 3;
+	f->signals = 4;
+	f->broker = f->broker < 0 ? -1 : 5;
+	prctl(PR_SET_DUMPABLE, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return sbx_caps_keep((1ull << CAP_NET_RAW) | (1ull << CAP_NET_BIND_SERVICE));
+}
+
+/* In ms until the end, for poll(). The launcher keeps the wall time; a command that stopped it (it may
+ * share its process group) must not live for ever all the same. */
+static int time_left(const struct factory *f)
+{
+	uint64_t now = sbx_clock_monotonic_us();
+
+	if (!f->end_at_us)
+		return -1;
+	if (now >= f->end_at_us)
+		_exit(125);
+	now = (f->end_at_us - now) / 1000 + 1;
+	return now < INT_MAX ? (int)now : INT_MAX;
+}
+
+static bool has_terminal(void)
+{
+	SBX_AUTO_CLOSE int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	return tty >= 0;
+}
+
+_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const struct sbx_orders *orders,
+				uint64_t limit_ms)
+{
+	struct factory f = { .launcher = launcher, .broker = broker, .child = child, .orders = orders, .signals = -1 };
+	struct sbx_err err = { 0 };
+	sigset_t set;
+
+	f.own_group = !has_terminal();
+	if (limit_ms)
+		f.end_at_us = sbx_clock_monotonic_us() + limit_ms * 1000;
+
+	sbx_signals_forwarded(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (f.signals < 0 || sbx_fd_set_nonblocking(launcher) < 0 ||
+	    (broker >= 0 && sbx_fd_set_nonblocking(broker) < 0) || shed(&f) < 0 ||
+	    sbx_seccomp_install(orders->n_publish ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY, &err) < 0)
+		_exit(125);
+	for (;;) {
+		struct pollfd p[] = {
+			{ .fd = f.signals, .events = POLLIN },
+			{ .fd = f.launcher, .events = POLLIN },
+			{ .fd = f.broker, .events = POLLIN }, /* negative: ignored */
+		};
+
+		if (poll(p, SBX_N_ELEMENTS(p), time_left(&f)) < 0 && errno != EINTR)
+			_exit(125);
+		if (p[0].revents)
+			drain_signals(&f);
+		if (p[1].revents)
+			on_launcher(&f);
+		if (p[2].revents)
+			on_broker(&f);
+	}
+}

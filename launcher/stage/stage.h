@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_STAGE_STAGE_H
+#define SBX_LAUNCHER_STAGE_STAGE_H
+
+#include "launcher/run/run.h"
+
+/* The step of STAGE_FAILED whose reason the launcher finds: the limits of the host's user namespace cannot
+ * be seen in the stage's own. */
+#define SBX_STAGE_NETWORK "network namespace"
+
+/* Start the stage, before there is a plan: returns as soon as it exists. It prepares what needs none and
+ * waits for its orders. Needs r->facts and r->options, signals blocked. 0 or -errno with r->err. */
+int sbx_stage_begin(struct sbx_run *r);
+
+/* Let it build r->plan. It sends STAGE_READY with the sandbox's sockets, or STAGE_FAILED, on
+ * r->stage_fd. 0 or -errno with r->err. */
+int sbx_stage_order(struct sbx_run *r);
+
+/* The ports of the broker's listeners, read from the sockets the stage sent, into the plan, so that
+ * the receipt shows the ruleset as it is loaded. */
+void sbx_stage_ports(const int fds[SBX_N_BROKER_FDS], struct sbx_nft_input *nft);
+
+/* SIGKILL: with the stage, pid 1 of its pid namespace, everything in the sandbox ends. Reaping it is the
+ * caller's. */
+void sbx_stage_kill(const struct sbx_run *r);
+/* The same, and its channel is closed: for good. Once is enough, twice does no harm. */
+void sbx_stage_end(struct sbx_run *r);
+/* What there is for it in this process goes; and it, but where the sandbox ends by itself: there it is ended when nobody
+ * is left whom its end would stand in the way of (steps.c). */
+void sbx_stage_stop(struct sbx_run *r);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The stage's orders: an arena that is mapped shared before the stage is cloned. Its pages are taken as
+ * they are written, so the mapping may be large. A privileged launcher shares it with a process of the
+ * sandbox's user: it writes and never reads back, neither a size nor a pointer.
+ */
+#include "launcher/stage/stage_config.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ARENA_BYTES (64u << 20)
+
+struct sbx_orders *sbx_orders_new(void)
+{
+	struct sbx_orders *o = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return o == MAP_FAILED ? NULL : o;
+}
+
+struct sbx_orders *sbx_orders_free(struct sbx_orders *o)
+{
+	if (o)
+		munmap(o, ARENA_BYTES);
+	return NULL;
+}
+
+/* What has been taken of the mapping. Kept here and not in it: what the stage shares it may change. */
+struct arena {
+	uint8_t *base;
+	size_t used;
+};
+
+/* @n bytes, aligned for anything; NULL when there is no room left. */
+static void *take(struct arena *a, size_t n)
+{
+	size_t at = (a->used + 15) & ~(size_t)15;
+
+	if (at > ARENA_BYTES || n > ARENA_BYTES - at)
+		return NULL;
+	a->used = at + n;
+	return a->base + at;
+}
+
+/* NULL, with *ok cleared, when there is no room left. */
+static void *copy(struct arena *a, const void *from, size_t n, bool *ok)
+{
+	void *to = take(a, n);
+
+	if (!to)
+		*ok = false;
+	else if (n > 0)
+		memcpy(to, from, n);
+	return to;
+}
+
+static char *copy_text(struct arena *a, const char *text, size_t n, bool *ok)
+{
+	return text ? copy(a, text, n, ok) : NULL;
+}
+
+static void copy_op(struct arena *a, const struct sbx_mount_op *from, void *to, bool *ok)
+{
+	const char *resolved = from->source.resolved;
+	struct sbx_mount_op op = *from;
+
+	op.source.fd = op.mount_fd = -1;
+	op.dest = copy_text(a, from->dest, strlen(from->dest) + 1, ok);
+	op.text = copy_text(a, from->text, from->n_text + 1, ok);
+	op.source.resolved = copy_text(a, resolved, resolved ? strlen(resolved) + 1 : 0, ok);
+	memcpy(to, &op, sizeof(op));
+}
+
+int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *args, size_t n_args)
+{
+	struct arena a = { (uint8_t *)o, sizeof(*o) };
+	uint8_t *mounts = take(&a, p->n_mounts * sizeof(*p->mounts));
+	bool ok = mounts;
+	struct sbx_orders all = {
+		.carries = p->carries,
+		.host_network = p->attach.on,
+		.open_files = p->profile->limits.open_files,
+		.wall_ms = p->profile->limits.wall_time_ms,
+		.scratch_bytes = p->scratch_bytes,
+		.keep = p->keep.path != NULL,
+		.scratch_home = p->options->scratch ?
+				copy_text(&a, p->facts->home, strlen(p->facts->home) + 1, &ok) : NULL,
+		.nft = p->nft,
+		.n_mounts = p->n_mounts,
+		.mounts = (struct sbx_mount_op *)(void *)mounts,
+		.args = copy(&a, args, n_args, &ok),
+		.n_args = n_args,
+	};
+
+	for (size_t i = 0; i < p->n_publish; i++)
+		all.publish[all.n_publish++] = p->publish[i].inside;
+	all.nft.cidrs = copy(&a, p->nft.cidrs, p->nft.n_cidrs * sizeof(*p->nft.cidrs), &ok);
+	for (size_t i = 0; i < p->n_mounts && ok; i++)
+		copy_op(&a, &p->mounts[i], mounts + i * sizeof(*p->mounts), &ok);
+	if (!ok)
+		return -E2BIG;
+	memcpy(o, &all, sizeof(all));
+	return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_STAGE_TREE_H
+#define SBX_LAUNCHER_STAGE_TREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "launcher/rootfs/overlay.h"
+#include "launcher/plan/plan.h"
+
+/* Where the view is put together, in the stage's own mount namespace; bwrap takes it from there. Nothing
+ * below it is ever a mount source (sys/fs/path.h). */
+#define SBX_TREE_BASE "/sys"
+
+/*
+ * The sandbox's view, mounted at SBX_TREE_BASE. In two parts, because the first needs no plan: the root,
+ * and in it /proc and /dev, as every plan has them. Needs CAP_SYS_ADMIN over the mount namespace, /proc of
+ * its pid namespace, and mount_setattr(2) (Linux 5.12). What was mounted when it fails is left to the end
+ * of the namespace.
+ */
+struct sbx_tree {
+	int root; /* O_PATH; -1: none yet */
+};
+
+/* What is at @path (absolute, normalised) in the tree, with open(2)'s @flags, through no symlink. fd or -errno. */
+int sbx_tree_open(const struct sbx_tree *t, const char *path, uint64_t flags);
+
+/* Sets the umask to 0. 0 or -errno with @err. */
+int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err);
+
+/*
+ * Carry out @ops, a plan's mounts, in order. SBX_MOUNT_PROC stays a directory: bwrap's pid namespace is
+ * another. Sources are opened anew by their resolved path, in this mount namespace, and must be the very
+ * objects that were judged (op->source.st, which the caller's open fds keep from being reused). Id-mapped ones
+ * are attached as they are: @mapped, borrowed, are theirs in order. The scratch space is made with them, where @s
+ * has a size; sbx_scratch_fini() is the caller's. 0 or -errno with @err.
+ */
+int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *mapped,
+		   size_t n_mapped, struct sbx_scratch *s, struct sbx_err *err);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_BROKER_CORE_CORE_HOSTS_H
+#define SBX_BROKER_CORE_CORE_HOSTS_H
+
+#include <stddef.h>
+
+#include "base/addr.h"
+#include "base/span.h"
+
+/* The addresses that hosts(5) text gives @name (normalised), in file order, at most @n_max into @v;
+ * returns how many. Lines that do not parse are skipped, as a resolver does. The text is the
+ * host's: trusted, but any bytes are handled. */
+size_t sbx_hosts_lookup(struct sbx_span text, const char *name, struct sbx_addr *v, size_t n_max);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The first bytes of a flow, before anything is dialled.
+ *
+ * They are read into a buffer that the relay later sends on as it is: nothing is peeked at twice.
+ * The buffer holds at most limits.client_hello_bytes or http_head_bytes; the parsers refuse what is
+ * longer. The time allowed is the handshake timer's and is not extended by bytes that trickle in.
+ *
+ * A flow that is refused already by name and port comes here too when its client can be told in its
+ * own protocol (tcp_refuse.c): a TLS client reads an alert only after it has sent its hello.
+ */
+
+#include "broker/tcp/tcp_flow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_BYTES 2048 /* a hello with post-quantum key shares takes about 1,800 */
+
+struct sbx_tcp_check {
+	enum sbx_check kind;
+	size_t limit;
+	uint8_t *buf;
+	size_t n, n_max;
+	size_t n_judged; /* HTTP: bytes of buf that are a good request's */
+	union {
+		struct sbx_tls_hello hello;
+		struct sbx_http_judge judge;
+	};
+};
+
+void sbx_tcp_check_free(struct sbx_tcp_check *c)
+{
+	if (!c)
+		return;
+	free(c->buf);
+	free(c);
+}
+
+int sbx_tcp_check_start(struct sbx_tcp_flow *f)
+{
+	struct sbx_tcp_check *c = calloc(1, sizeof(*c));
+	const struct sbx_limits *limits = &f->b->config.limits;
+
+	if (!c)
+		return -ENOMEM;
+	if (f->target.check == SBX_CHECK_NONE) /* refused already: what the port is for */
+		f->target.check = f->target.port == 443 ? SBX_CHECK_TLS : SBX_CHECK_HTTP;
+	c->kind = f->target.check;
+	if (c->kind == SBX_CHECK_TLS) {
+		c->limit = limits->client_hello_bytes;
+		sbx_tls_hello_init(&c->hello, c->limit);
+	} else {
+		c->limit = limits->http_head_bytes;
+		sbx_http_judge_init(&c->judge, c->limit, !f->target.must_parse);
+	}
+	f->check = c;
+	f->check_pending = true;
+	return 0;
+}
+
+static int grow(struct sbx_tcp_check *c)
+{
+	size_t n_max = c->n_max ? c->n_max * 2 : FIRST_BYTES;
+	uint8_t *buf;
+
+	n_max = n_max < c->limit ? n_max : c->limit;
+	buf = realloc(c->buf, n_max);
+	if (!buf)
+		return -ENOMEM;
+	c->buf = buf;
+	c->n_max = n_max;
+	return 0;
+}
+
+/* Passed: what was read goes first, and where requests are judged the judge goes with it. Behind a ClientHello
+ * another may come. */
+static bool pass(struct sbx_tcp_flow *f, bool opaque)
+{
+	struct sbx_tcp_check *c = f->check;
+	size_t n = c->n;
+
+	if (c->kind == SBX_CHECK_HTTP && !opaque) {
+		f->up.gate = sbx_http_gate_new(&c->judge, c->buf, c->n, c->n_judged);
+		if (!f->up.gate)
+			return sbx_tcp_refuse_reason(f, SBX_REASON_RESOURCE);
+	} else {
+		if (c->kind == SBX_CHECK_TLS && !opaque && sbx_tls_watch_needed(&c->hello)) {
+			n = c->hello.n_consumed;
+			f->up.tls = sbx_tls_gate_new(&c->hello, c->limit, c->buf + n, c->n - n);
+			if (!f->up.tls)
+				return sbx_tcp_refuse_reason(f, SBX_REASON_RESOURCE);
+		}
+		sbx_tcp_relay_preload(&f->up, c->buf, 0, n);
+	}
+	c->buf = NULL;
+	sbx_tcp_check_free(c);
+	f->check = NULL;
+	return sbx_tcp_checked(f);
+}
+
+/* Judge what came last, @n bytes. *ret_more: it is not complete yet. */
+static struct sbx_verdict judge(struct sbx_tcp_flow *f, size_t n, bool *ret_more, bool *ret_opaque)
+{
+	struct sbx_tcp_check *c = f->check;
+	struct sbx_http_event event;
+	int r;
+
+	*ret_opaque = false;
+	if (c->kind == SBX_CHECK_TLS) {
+		r = sbx_tls_hello_feed(&c->hello, sbx_span(c->buf + c->n - n, n));
+		*ret_more = r == SBX_TLS_E_MORE;
+		/* Where the flow is carried all the same, what comes behind this is known only if it was
+		 * read to its end. */
+		*ret_opaque = r != 0 && c->hello.reason != SBX_REASON_SNI_ABSENT;
+		return sbx_core_judge_hello(&f->b->core, &f->target, r, &c->hello);
+	}
+	r = sbx_http_judge_next(&c->judge, sbx_span(c->buf, c->n), &event);
+	*ret_more = r == SBX_HTTP_E_MORE;
+	if (*ret_more)
+		return f->target.verdict;
+	c->n_judged = r == 0 ? event.n : 0;
+	return sbx_core_judge_request(&f->b->core, &f->target, r, &c->judge, &event, ret_opaque);
+}
+
+/* The client shut its side before it had said enough. Nothing at all is no refusal: a probe of the
+ * port, say. In a protocol that need not be TLS or HTTP, the few bytes are carried. */
+static bool ended_early(struct sbx_tcp_flow *f)
+{
+	bool tls = f->check->kind == SBX_CHECK_TLS;
+
+	if (f->target.verdict.action != SBX_ALLOW)
+		return sbx_tcp_refuse(f, &f->target.verdict, NULL);
+	if (f->check->n == 0) {
+		sbx_tcp_close(f);
+		return false;
+	}
+	if (!f->target.must_parse)
+		return pass(f, true);
+	return sbx_tcp_refuse_reason(f, tls ? SBX_REASON_TLS_MALFORMED : SBX_REASON_HTTP_MALFORMED);
+}
+
+bool sbx_tcp_check_event(struct sbx_tcp_flow *f)
+{
+	struct sbx_tcp_check *c = f->check;
+
+	while (f->in.readable) {
+		struct sbx_verdict v;
+		bool more, opaque;
+		size_t n;
+
+		if (c->n == c->n_max && (c->n == c->limit || grow(c) < 0))
+			return sbx_tcp_refuse_reason(f, c->n == c->limit ? SBX_REASON_OVERSIZED
+									 : SBX_REASON_RESOURCE);
+		switch (sbx_tcp_recv(&f->in, c->buf + c->n, c->n_max - c->n, &n)) {
+		case SBX_PUMP_WAIT:
+			return true;
+		case SBX_PUMP_RESET:
+			sbx_tcp_close(f);
+			return false;
+		case SBX_PUMP_ON:
+			break;
+		}
+		if (n == 0)
+			return ended_early(f);
+		c->n += n;
+		v = judge(f, n, &more, &opaque);
+		if (more)
+			continue;
+		if (f->target.verdict.action != SBX_ALLOW)
+			v = f->target.verdict;
+		if (v.action != SBX_ALLOW)
+			return sbx_tcp_refuse(f, &v, NULL);
+		return pass(f, opaque);
+	}
+	return true;
+}

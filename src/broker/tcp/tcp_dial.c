@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Dialling the addresses that were judged, in their order, each 250 ms after the last or as soon as
+ * that one failed (RFC 8305); the first that connects wins. Nothing is looked up here: what was
+ * judged is what is dialled.
+ *
+ * The first attempt lives in the flow's own side `out`, registered for good, so that the usual case
+ * costs nothing extra; only the ones that race it have events of their own.
+ */
+
+#include "broker/tcp/tcp_flow.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+
+#define RIVALS_MAX 3
+
+struct rival {
+	struct sbx_tcp_flow *flow;
+	int fd; /* -1: free */
+	struct event ev;
+	struct sbx_addr addr;
+};
+
+struct sbx_tcp_dial {
+	struct sbx_tcp_flow *flow;
+	struct sbx_candidates c;
+	size_t next; /* of c */
+	uint16_t port;
+	bool no_fds; /* an attempt failed for want of a file descriptor */
+	struct sbx_timeout stagger;
+	struct rival rivals[RIVALS_MAX];
+};
+
+static void rival_drop(struct rival *r)
+{
+	if (r->fd < 0)
+		return;
+	event_del(&r->ev);
+	r->fd = sbx_fd_close(r->fd);
+}
+
+void sbx_tcp_dial_free(struct sbx_tcp_dial *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < RIVALS_MAX; i++)
+		rival_drop(&d->rivals[i]);
+	sbx_timeout_disarm(&d->stagger);
+	free(d);
+}
+
+/* A socket whose connect is under way, or -errno. */
+static int begin_connect(const struct sbx_addr *addr, uint16_t port)
+{
+	struct sockaddr_storage ss;
+	socklen_t n = sbx_addr_to_sockaddr(addr, port, &ss);
+	SBX_AUTO_CLOSE int fd =
+		socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	int on = 1;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* slower without, not wrong */
+	if (connect(fd, (struct sockaddr *)&ss, n) < 0 && errno != EINPROGRESS)
+		return -errno;
+	return sbx_fd_steal(&fd);
+}
+
+/* @addr answered: f->out is the connection. */
+static bool won(struct sbx_tcp_flow *f, const struct sbx_addr *addr)
+{
+	f->reached = *addr;
+	if (f->target.kind == SBX_FLOW_NAME && f->dial->c.n > 1)
+		sbx_resolve_reached(f->b->resolve, f->target.name, addr);
+	sbx_tcp_dial_free(f->dial);
+	f->dial = NULL;
+	f->out.writable = true;
+	return sbx_tcp_uses_proxy(f->b) ? sbx_tcp_proxy_start(f) : sbx_tcp_relay_start(f);
+}
+
+static void on_rival(evutil_socket_t fd, short what, void *userdata);
+
+/* Start one attempt with the next address. 0, or -errno when this one cannot even begin. */
+static int attempt(struct sbx_tcp_flow *f)
+{
+	struct sbx_tcp_dial *d = f->dial;
+	const struct sbx_addr *addr = &d->c.v[d->next++];
+	struct rival *r = NULL;
+	int fd;
+
+	for (size_t i = 0; f->out.fd >= 0 && i < RIVALS_MAX && !r; i++)
+		if (d->rivals[i].fd < 0)
+			r = &d->rivals[i];
+	if (f->out.fd >= 0 && !r) { /* as many as may race do: wait for one to fail */
+		d->next--;
+		return 0;
+	}
+	fd = begin_connect(addr, d->port);
+	if (fd < 0) {
+		d->no_fds |= fd == -EMFILE || fd == -ENFILE;
+		return fd;
+	}
+	if (!r) {
+		f->out.fd = fd;
+		f->reached = *addr;
+		if (sbx_tcp_watch(f, &f->out) == 0)
+			return 0;
+		f->out.fd = sbx_fd_close(fd);
+		return -ENOMEM;
+	}
+	r->fd = fd;
+	r->addr = *addr;
+	if (event_assign(&r->ev, f->b->base, fd, EV_WRITE | EV_PERSIST, on_rival, r) < 0 ||
+	    event_add(&r->ev, NULL) < 0) {
+		r->fd = sbx_fd_close(fd);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool anything_running(const struct sbx_tcp_flow *f)
+{
+	if (f->out.fd >= 0)
+		return true;
+	for (size_t i = 0; i < RIVALS_MAX; i++)
+		if (f->dial->rivals[i].fd >= 0)
+			return true;
+	return false;
+}
+
+/* Try the next address, and those after it that fail on the spot. False: none is left, the flow is
+ * refused and gone. */
+static bool advance(struct sbx_tcp_flow *f)
+{
+	struct sbx_tcp_dial *d = f->dial;
+
+	while (d->next < d->c.n && attempt(f) < 0)
+		;
+	if (d->next < d->c.n)
+		sbx_timer_arm(f->b, SBX_TIMER_STAGGER, &d->stagger);
+	if (anything_running(f))
+		return true;
+	return sbx_tcp_refuse_reason(f, d->no_fds		   ? SBX_REASON_RESOURCE
+					: sbx_tcp_uses_proxy(f->b) ? SBX_REASON_PROXY_FAILED
+								   : SBX_REASON_CONNECT_FAILED);
+}
+
+static int socket_error(int fd)
+{
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0 ? errno : error;
+}
+
+static void on_rival(evutil_socket_t fd, short what, void *userdata)
+{
+	struct rival *r = userdata;
+	struct sbx_tcp_flow *f = r->flow;
+	struct sbx_addr addr = r->addr;
+
+	(void)what;
+	if (socket_error(fd) != 0) {
+		rival_drop(r);
+		advance(f);
+		return;
+	}
+	event_del(&r->ev);
+	r->fd = -1;
+	sbx_tcp_unwatch(&f->out);
+	sbx_fd_close(f->out.fd);
+	f->out = (struct sbx_tcp_side){ .fd = fd };
+	if (sbx_tcp_watch(f, &f->out) < 0)
+		sbx_tcp_refuse_reason(f, SBX_REASON_RESOURCE);
+	else
+		won(f, &addr);
+}
+
+bool sbx_tcp_dial_event(struct sbx_tcp_flow *f, short what)
+{
+	struct sbx_addr addr = f->reached;
+
+	/* Writable and nothing else is a connection that stands; an error shows as readable too. */
+	if ((what & (EV_READ | EV_WRITE)) == EV_WRITE || socket_error(f->out.fd) == 0)
+		return won(f, &addr);
+	sbx_tcp_unwatch(&f->out);
+	sbx_fd_close(f->out.fd);
+	f->out = (struct sbx_tcp_side){ .fd = -1 };
+	return advance(f);
+}
+
+void sbx_tcp_dial_stagger(struct sbx_broker *b, struct sbx_timeout *t)
+{
+	(void)b;
+	advance(sbx_container_of(t, struct sbx_tcp_dial, stagger)->flow);
+}
+
+bool sbx_tcp_dial_start(struct sbx_tcp_flow *f, const struct sbx_candidates *c, uint16_t port)
+{
+	struct sbx_tcp_dial *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return sbx_tcp_refuse_reason(f, SBX_REASON_RESOURCE);
+	d->flow = f;
+	d->c = *c;
+	d->port = port;
+	for (size_t i = 0; i < RIVALS_MAX; i++)
+		d->rivals[i] = (struct rival){ .flow = f, .fd = -1 };
+	f->dial = d;
+	f->state = SBX_TCP_DIALLING;
+	return advance(f);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A TCP flow's life: made, watched, turned to, ended.
+ *
+ * Each side is registered with the loop once, edge-triggered for both directions, and stays so
+ * until it is closed; what the loop reports is noted in the side and acted upon by the flow's
+ * state.
+ */
+
+#include "broker/tcp/tcp_flow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+
+#define STAGGER_MS 250 /* RFC 8305 section 5 */
+#define DRAIN_MS   5000
+#define LINGER_MS  2000
+
+void sbx_tcp_set_reset(int fd)
+{
+	struct linger linger = { .l_onoff = 1, .l_linger = 0 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
+void sbx_tcp_unwatch(struct sbx_tcp_side *s)
+{
+	if (event_initialized(&s->ev))
+		event_del(&s->ev);
+	memset(&s->ev, 0, sizeof(s->ev));
+}
+
+static void unlink_again(struct sbx_tcp_flow *f)
+{
+	struct sbx_tcp *t = f->b->tcp;
+
+	if (!f->again)
+		return;
+	if (f->again_prev)
+		f->again_prev->again_next = f->again_next;
+	else
+		t->again_first = f->again_next;
+	if (f->again_next)
+		f->again_next->again_prev = f->again_prev;
+	else
+		t->again_last = f->again_prev;
+	f->again_prev = f->again_next = NULL;
+	f->again = false;
+}
+
+static void close_side(struct sbx_tcp_side *s)
+{
+	sbx_tcp_unwatch(s);
+	s->fd = sbx_fd_close(s->fd);
+}
+
+static void count(struct sbx_tcp_flow *f)
+{
+	struct sbx_msg_stats *s = &f->b->stats;
+
+	*(f->inside ? &s->published_bytes_out : &s->bytes_out) += f->up.n_bytes;
+	*(f->inside ? &s->published_bytes_in : &s->bytes_in) += f->down.n_bytes;
+	f->up.n_bytes = f->down.n_bytes = 0;
+}
+
+void sbx_tcp_count(struct sbx_tcp *t)
+{
+	for (struct sbx_tcp_flow *f = t ? t->first : NULL; f; f = f->next)
+		count(f);
+}
+
+void sbx_tcp_close(struct sbx_tcp_flow *f)
+{
+	struct sbx_tcp *t;
+
+	if (!f)
+		return;
+	t = f->b->tcp;
+	count(f);
+	sbx_resolve_cancel(&f->waiter);
+	sbx_timeout_disarm(&f->timeout);
+	unlink_again(f);
+	sbx_tcp_check_free(f->check);
+	sbx_tcp_dial_free(f->dial);
+	sbx_tcp_proxy_free(f->proxy);
+	sbx_tcp_dir_fini(t, &f->up);
+	sbx_tcp_dir_fini(t, &f->down);
+	close_side(&f->in);
+	close_side(&f->out);
+	if (f->prev)
+		f->prev->next = f->next;
+	else
+		t->first = f->next;
+	if (f->next)
+		f->next->prev = f->prev;
+	if (f->inside)
+		t->n_published--;
+	else
+		t->n_flows--;
+	free(f->lease_name);
+	free(f);
+}
+
+void sbx_tcp_abort(struct sbx_tcp_flow *f)
+{
+	if (f->in.fd >= 0)
+		sbx_tcp_set_reset(f->in.fd);
+	if (f->out.fd >= 0)
+		sbx_tcp_set_reset(f->out.fd);
+	sbx_tcp_close(f);
+}
+
+void sbx_tcp_again(struct sbx_tcp_flow *f)
+{
+	struct sbx_tcp *t = f->b->tcp;
+	struct timeval now = { 0 };
+
+	if (f->again)
+		return;
+	f->again = true;
+	f->again_prev = t->again_last;
+	if (t->again_last)
+		t->again_last->again_next = f;
+	else
+		t->again_first = f;
+	t->again_last = f;
+	event_add(&t->ev_again, &now);
+}
+
+static void dispatch(struct sbx_tcp_flow *f)
+{
+	switch ((enum sbx_tcp_state)f->state) {
+	case SBX_TCP_OPENING:
+		if (f->check_pending)
+			sbx_tcp_check_event(f);
+		break;
+	case SBX_TCP_DIALLING:
+	case SBX_TCP_ENTERING:
+		break;
+	case SBX_TCP_PROXYING:
+		sbx_tcp_proxy_event(f);
+		break;
+	case SBX_TCP_RELAYING:
+	case SBX_TCP_DRAINING:
+		sbx_tcp_relay_event(f);
+		break;
+	case SBX_TCP_LINGERING:
+		sbx_tcp_linger_event(f);
+		break;
+	}
+}
+
+/* One turn for each flow of the list; those that have yet more to do put themselves on it anew. */
+static void on_again(evutil_socket_t fd, short what, void *userdata)
+{
+	struct sbx_tcp *t = userdata;
+	size_t n = 0;
+
+	(void)fd;
+	(void)what;
+	for (struct sbx_tcp_flow *f = t->again_first; f; f = f->again_next)
+		n++;
+	while (n-- && t->again_first) {
+		struct sbx_tcp_flow *f = t->again_first;
+
+		unlink_again(f);
+		dispatch(f);
+	}
+}
+
+static void note(struct sbx_tcp_side *s, short what)
+{
+	if (what & EV_READ)
+		s->readable = true;
+	if (what & EV_WRITE)
+		s->writable = true;
+}
+
+static void on_in(evutil_socket_t fd, short what, void *userdata)
+{
+	struct sbx_tcp_flow *f = userdata;
+
+	(void)fd;
+	note(&f->in, what);
+	if (f->state == SBX_TCP_ENTERING)
+		sbx_tcp_publish_event(f, what);
+	else
+		dispatch(f);
+}
+
+static void on_out(evutil_socket_t fd, short what, void *userdata)
+{
+	struct sbx_tcp_flow *f = userdata;
+
+	(void)fd;
+	note(&f->out, what);
+	if (f->state == SBX_TCP_DIALLING)
+		sbx_tcp_dial_event(f, what);
+	else
+		dispatch(f);
+}
+
+int sbx_tcp_watch(struct sbx_tcp_flow *f, struct sbx_tcp_side *s)
+{
+	const short what = EV_READ | EV_WRITE | EV_ET | EV_PERSIST;
+
+	if (event_assign(&s->ev, f->b->base, s->fd, what, s == &f->in ? on_in : on_out, f) < 0 ||
+	    event_add(&s->ev, NULL) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+/* Without sockets. */
+static struct sbx_tcp_flow *new_flow(struct sbx_tcp *t)
+{
+	struct sbx_tcp_flow *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->b = t->b;
+	f->in.fd = f->out.fd = -1;
+	f->up.src = f->down.dst = &f->in;
+	f->up.dst = f->down.src = &f->out;
+	f->next = t->first;
+	if (t->first)
+		t->first->prev = f;
+	t->first = f;
+	return f;
+}
+
+struct sbx_tcp_flow *sbx_tcp_flow_new_inward(struct sbx_tcp *t, int fd, uint16_t inside)
+{
+	struct sbx_tcp_flow *f = new_flow(t);
+
+	if (!f)
+		return NULL;
+	f->state = SBX_TCP_ENTERING;
+	f->inside = inside;
+	f->out.fd = fd;
+	t->n_published++;
+	return f;
+}
+
+struct sbx_tcp_flow *sbx_tcp_flow_new(struct sbx_tcp *t, int fd,
+				      const struct sbx_flow_target *target)
+{
+	bool copy = target->kind == SBX_FLOW_ADDRESS && target->name;
+	SBX_AUTO_FREE char *name = copy ? strdup(target->name) : NULL;
+	struct sbx_tcp_flow *f = copy && !name ? NULL : new_flow(t);
+
+	if (!f)
+		return NULL;
+	f->target = *target;
+	if (copy)
+		f->target.name = f->lease_name = sbx_steal_ptr(&name);
+	f->in.fd = fd;
+	t->n_flows++;
+	return f;
+}
+
+/* --- deadlines --- */
+
+static void expire_handshake(struct sbx_broker *b, struct sbx_timeout *t)
+{
+	struct sbx_tcp_flow *f = sbx_container_of(t, struct sbx_tcp_flow, timeout);
+
+	(void)b;
+	sbx_tcp_refuse_reason(f, SBX_REASON_HANDSHAKE_TIMEOUT);
+}
+
+static void expire_connect(struct sbx_broker *b, struct sbx_timeout *t)
+{
+	struct sbx_tcp_flow *f = sbx_container_of(t, struct sbx_tcp_flow, timeout);
+	bool proxy = sbx_tcp_uses_proxy(b);
+
+	if (f->state == SBX_TCP_ENTERING)
+		sbx_tcp_publish_fail(f);
+	else if (f->state == SBX_TCP_OPENING && !proxy)
+		sbx_tcp_refuse_reason(f, SBX_REASON_RESOLVE_FAILED);
+	else
+		sbx_tcp_refuse_reason(f,
+				      proxy ? SBX_REASON_PROXY_FAILED : SBX_REASON_CONNECT_FAILED);
+}
+
+static void expire_close(struct sbx_broker *b, struct sbx_timeout *t)
+{
+	(void)b;
+	sbx_tcp_abort(sbx_container_of(t, struct sbx_tcp_flow, timeout));
+}
+
+int sbx_tcp_new(struct sbx_broker *b)
+{
+	struct sbx_tcp *t = calloc(1, sizeof(*t));
+	const struct sbx_limits *limits = &b->config.limits;
+
+	if (!t)
+		return -ENOMEM;
+	b->tcp = t;
+	t->b = b;
+	t->spare_fd = -1;
+	sbx_timers_on(b, SBX_TIMER_HANDSHAKE, limits->handshake_timeout_ms, expire_handshake);
+	sbx_timers_on(b, SBX_TIMER_CONNECT, limits->connect_timeout_ms, expire_connect);
+	sbx_timers_on(b, SBX_TIMER_STAGGER, STAGGER_MS, sbx_tcp_dial_stagger);
+	sbx_timers_on(b, SBX_TIMER_IDLE, limits->idle_timeout_ms, expire_close);
+	sbx_timers_on(b, SBX_TIMER_DRAIN, DRAIN_MS, expire_close);
+	sbx_timers_on(b, SBX_TIMER_LINGER, LINGER_MS, expire_close);
+	if (evtimer_assign(&t->ev_again, b->base, on_again, t) < 0)
+		return -ENOMEM;
+	return sbx_tcp_listen(t);
+}
+
+void sbx_tcp_free(struct sbx_tcp *t)
+{
+	if (!t)
+		return;
+	while (t->first)
+		sbx_tcp_close(t->first);
+	sbx_tcp_pipes_free(t);
+	sbx_tcp_unlisten(t);
+	if (event_initialized(&t->ev_again))
+		event_del(&t->ev_again);
+	free(t);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_BROKER_TCP_TCP_FLOW_H
+#define SBX_BROKER_TCP_TCP_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "broker/io/broker.h"
+#include "broker/dns/resolve.h"
+
+/*
+ * One TCP connection of the sandbox and what it became outside, or one from outside to a published port. A flow is owned by the list of all
+ * flows (tcp_flow.c); every function that may end it returns false when it did, and then nobody
+ * touches it again.
+ *
+ *   OPENING    entered by accept. The first bytes are being checked and the name is being
+ *              resolved, side by side; nothing is dialled before both are done.
+ *              -> DIALLING: both good. LINGERING: refused and explained. Gone: RST, timeout
+ *   DIALLING   connects are under way, one per address, 250 ms apart (tcp_dial.c).
+ *              -> RELAYING, PROXYING. Gone: nobody answered
+ *   PROXYING   connected to the upstream proxy: CONNECT sent, its answer awaited (tcp_proxy.c).
+ *              -> RELAYING. Gone: the proxy refused
+ *   ENTERING   entered by accept at a published port (tcp_publish.c). The factory is asked for a socket inside,
+ *              which connects to the sandbox's loopback.
+ *              -> RELAYING. Gone: nobody listens inside, timeout
+ *   RELAYING   bytes flow both ways (tcp_relay.c).
+ *              -> DRAINING. Gone: both ends done, RST, idle (a published port's flow may be)
+ *   DRAINING   a later HTTP request was refused: our side to the server is shut, what it still
+ *              answers to earlier ones is carried.
+ *              -> LINGERING: the server is done. Gone: too slow
+ *   LINGERING  the refusal is written and our side shut; what the client still sends is thrown
+ *              away until it closes, since closing on unread bytes would be a RST that can
+ *              overtake the refusal. -> gone
+ */
+enum sbx_tcp_state {
+	SBX_TCP_OPENING = 0,
+	SBX_TCP_DIALLING,
+	SBX_TCP_PROXYING,
+	SBX_TCP_ENTERING,
+	SBX_TCP_RELAYING,
+	SBX_TCP_DRAINING,
+	SBX_TCP_LINGERING,
+};
+
+struct sbx_tcp_flow;
+
+/* One socket of a flow. Edge-triggered: a bit stays set until a call says EAGAIN. A reset sets both. */
+struct sbx_tcp_side {
+	int fd; /* -1: not there (any more) */
+	bool readable, writable;
+	struct event ev;
+};
+
+struct sbx_pipe {
+	int r, w;
+	struct sbx_pipe *next; /* in the pool */
+};
+
+/* One direction. Bytes are in flight in at most one of `pipe` and `spill`. */
+struct sbx_tcp_dir {
+	struct sbx_tcp_side *src, *dst;
+	struct sbx_pipe *pipe; /* held only while bytes are in it */
+	size_t n_pipe;
+	uint8_t *spill; /* judged bytes that dst had no room for; heap */
+	size_t spill_at, n_spill;
+	struct sbx_http_gate *gate; /* client to server, where requests are judged; NULL: opaque */
+	struct sbx_tls_gate *tls;   /* the same, while another ClientHello may come */
+	uint64_t n_bytes;
+	bool bulk; /* the last read filled the buffer: splice */
+	bool eof;  /* src is at its end */
+	bool stop; /* nothing more is read from src */
+	bool done; /* dst was told */
+};
+
+struct sbx_tcp_flow {
+	struct sbx_broker *b;
+	struct sbx_tcp_flow *prev, *next; /* all flows */
+	struct sbx_tcp_flow *again_prev,
+		*again_next; /* flows with more to do than one turn allows */
+	bool again;
+	uint8_t state; /* enum sbx_tcp_state */
+	bool check_pending;
+	struct sbx_tcp_side in;	 /* the sandbox's */
+	struct sbx_tcp_side out; /* outside */
+	struct sbx_tcp_dir up, down;
+	struct sbx_flow_target target;
+	char *lease_name; /* target.name's copy when it came from a lease */
+	struct sbx_timeout timeout;
+	struct sbx_resolve_waiter waiter;
+	struct sbx_tcp_check *check; /* tcp_check.c */
+	struct sbx_tcp_dial *dial;   /* tcp_dial.c */
+	struct sbx_tcp_proxy *proxy; /* tcp_proxy.c */
+	struct sbx_addr reached;     /* what was dialled */
+	uint16_t inside; /* the sandbox's port, of a flow from outside, which has no target; else 0 */
+	uint8_t family;	 /* ENTERING: of the address inside that is tried */
+	uint32_t cookie; /* ENTERING: of the factory's answer; 0: it came */
+};
+
+/* Where flows come from. */
+struct sbx_tcp_listener {
+	struct sbx_tcp *t;
+	struct event ev; /* initialised: there is one */
+	uint16_t inside; /* as the flow's */
+};
+
+/* All flows and where they come from. */
+struct sbx_tcp {
+	struct sbx_broker *b;
+	struct sbx_tcp_flow *first;
+	size_t n_flows;	    /* of the sandbox */
+	size_t n_published; /* from outside */
+	size_t n_asked;	    /* sockets that the factory owes us */
+	bool publish_waits; /* a published port's connections wait until it has answered */
+	struct event ev_again;
+	struct sbx_tcp_flow *again_first, *again_last; /* in order of asking */
+	/* tcp_relay.c: empty pipes kept for the next one */
+	struct sbx_pipe *pipes;
+	size_t n_pipes;
+	size_t n_pipes_open; /* those in use too */
+	/* tcp_listen.c */
+	struct sbx_tcp_listener listeners[2 + SBX_PUBLISH_MAX]; /* v4, v6, published */
+	struct event ev_resume;					/* accept again */
+	int listen_fd; /* any listener: what the spare fd is a copy of; -1: there is none */
+	int spare_fd;
+};
+
+/* --- tcp_flow.c --- */
+int sbx_tcp_new(struct sbx_broker *b); /* 0 or -errno */
+void sbx_tcp_free(struct sbx_tcp *t);
+/* A flow for the accepted connection @fd, which it then owns. NULL: out of memory. */
+struct sbx_tcp_flow *sbx_tcp_flow_new(struct sbx_tcp *t, int fd,
+				      const struct sbx_flow_target *target);
+/* The same for one to a published port, ENTERING. */
+struct sbx_tcp_flow *sbx_tcp_flow_new_inward(struct sbx_tcp *t, int fd, uint16_t inside);
+/* What open flows carried goes into the stats now. Accepts NULL. */
+void sbx_tcp_count(struct sbx_tcp *t);
+/* End the flow: FIN on what is still open. NULL is fine. */
+void sbx_tcp_close(struct sbx_tcp_flow *f);
+/* End the flow with RST on both sides. */
+void sbx_tcp_abort(struct sbx_tcp_flow *f);
+/* Closing @fd will be a RST. */
+void sbx_tcp_set_reset(int fd);
+/* Register a side's fd with the loop, once for its life. 0 or -ENOMEM. */
+int sbx_tcp_watch(struct sbx_tcp_flow *f, struct sbx_tcp_side *s);
+void sbx_tcp_unwatch(struct sbx_tcp_side *s);
+/* Turn to the flow again in the loop's next round. */
+void sbx_tcp_again(struct sbx_tcp_flow *f);
+
+/* --- tcp_listen.c --- */
+int sbx_tcp_listen(struct sbx_tcp *t); /* 0 or -errno */
+void sbx_tcp_unlisten(struct sbx_tcp *t);
+/* There is room with the factory: accept connections to published ports again. */
+void sbx_tcp_publish_resume(struct sbx_tcp *t);
+
+/* --- tcp_publish.c --- */
+/* A connection to a published port was accepted. Closes @fd in the end. */
+void sbx_tcp_publish_take_consume(struct sbx_tcp *t, uint16_t inside, int fd);
+/* There is no room for it: reset. */
+void sbx_tcp_publish_turn_away_consume(struct sbx_tcp *t, int fd);
+bool sbx_tcp_publish_has_room(const struct sbx_tcp *t);
+void sbx_tcp_publish_event(struct sbx_tcp_flow *f, short what); /* of f->in, while ENTERING */
+/* Has every one passed on what the sandbox said, and its end? Accepts NULL. */
+bool sbx_tcp_publish_is_drained(const struct sbx_tcp *t);
+/* Nothing came of it: reset, and gone. */
+void sbx_tcp_publish_fail(struct sbx_tcp_flow *f);
+
+/* --- tcp_open.c --- */
+bool sbx_tcp_open(struct sbx_tcp_flow *f);
+/* The check is passed: resolve (from the cache, as a rule) and dial. */
+bool sbx_tcp_checked(struct sbx_tcp_flow *f);
+bool sbx_tcp_uses_proxy(const struct sbx_broker *b);
+
+/* --- tcp_check.c --- */
+/* Look at the first bytes. On 0 check_pending is set. -ENOMEM. */
+int sbx_tcp_check_start(struct sbx_tcp_flow *f);
+bool sbx_tcp_check_event(struct sbx_tcp_flow *f);
+void sbx_tcp_check_free(struct sbx_tcp_check *c);
+
+/* --- tcp_refuse.c --- */
+/* Record the refusal (as of @addr, or of the address asked for when NULL), tell the client in its
+ * own protocol where that is possible, end the flow. Always returns false. */
+bool sbx_tcp_refuse(struct sbx_tcp_flow *f, const struct sbx_verdict *v,
+		    const struct sbx_addr *addr);
+bool sbx_tcp_refuse_reason(struct sbx_tcp_flow *f, enum sbx_reason reason);
+/* The answers to earlier requests are through: say why and linger. Always returns false. */
+bool sbx_tcp_refuse_drained(struct sbx_tcp_flow *f, const struct sbx_verdict *v);
+void sbx_tcp_linger_event(struct sbx_tcp_flow *f);
+
+/* --- tcp_dial.c --- */
+bool sbx_tcp_dial_start(struct sbx_tcp_flow *f, const struct sbx_candidates *c, uint16_t port);
+bool sbx_tcp_dial_event(struct sbx_tcp_flow *f, short what); /* of f->out */
+void sbx_tcp_dial_free(struct sbx_tcp_dial *d);
+void sbx_tcp_dial_stagger(struct sbx_broker *b, struct sbx_timeout *t);
+
+/* --- tcp_proxy.c --- */
+bool sbx_tcp_proxy_start(struct sbx_tcp_flow *f); /* f->out is connected to the proxy */
+bool sbx_tcp_proxy_event(struct sbx_tcp_flow *f);
+void sbx_tcp_proxy_free(struct sbx_tcp_proxy *p);
+
+/* --- tcp_relay.c --- */
+bool sbx_tcp_relay_start(struct sbx_tcp_flow *f);
+bool sbx_tcp_relay_event(struct sbx_tcp_flow *f);
+/* Queue @p (heap, @n bytes from @at on; taken over) to be written before anything that is read. */
+void sbx_tcp_relay_preload(struct sbx_tcp_dir *d, uint8_t *p, size_t at, size_t n);
+void sbx_tcp_dir_fini(struct sbx_tcp *t, struct sbx_tcp_dir *d);
+void sbx_tcp_pipes_free(struct sbx_tcp *t);
+
+enum sbx_pump {
+	SBX_PUMP_WAIT = 0, /* until a side is ready */
+	SBX_PUMP_ON,	   /* moved something: there may be more */
+	SBX_PUMP_RESET,	   /* a side was reset or failed */
+};
+/* Write @n bytes of @p to d->dst, keeping what does not fit in the spill. */
+enum sbx_pump sbx_tcp_put(struct sbx_tcp_dir *d, const uint8_t *p, size_t n);
+/* One splice from d->src, of at most @max bytes, and on to d->dst. *ret_n: bytes taken from src. */
+enum sbx_pump sbx_tcp_splice(struct sbx_tcp *t, struct sbx_tcp_dir *d, size_t max, size_t *ret_n);
+/* recv from a side. *ret_n 0 with SBX_PUMP_ON: end of file. */
+enum sbx_pump sbx_tcp_recv(struct sbx_tcp_side *s, void *p, size_t n, size_t *ret_n);
+
+/* --- tcp_http.c --- */
+/* Take over the bytes already read (heap; @n of @p) and the judge, which has seen them. */
+struct sbx_http_gate *sbx_http_gate_new(const struct sbx_http_judge *judge, uint8_t *p, size_t n,
+					size_t at);
+void sbx_http_gate_free(struct sbx_http_gate *g);
+/* One turn of the up direction. A refused request makes the flow DRAINING and sets d->stop. */
+enum sbx_pump sbx_http_gate_pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d);
+/* The server is done: tell the client why its last request went nowhere. Always returns false. */
+bool sbx_http_gate_refuse(struct sbx_tcp_flow *f);
+
+/* --- tcp_tls.c --- */
+
+/* For a flow that began with @first; @p: the @n bytes that came behind it, which are copied. NULL: no memory. */
+struct sbx_tls_gate *sbx_tls_gate_new(const struct sbx_tls_hello *first, size_t limit_bytes,
+				      const uint8_t *p, size_t n);
+void sbx_tls_gate_free(struct sbx_tls_gate *g);
+
+/* One turn of the up direction. Frees the gate, and sets d->tls to NULL, when there is nothing more to judge. */
+enum sbx_pump sbx_tls_gate_pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d);
+
+#endif

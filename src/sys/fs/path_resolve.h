@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_SYS_FS_PATH_RESOLVE_H
+#define SBX_SYS_FS_PATH_RESOLVE_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "sys/fs/path.h"
+
+/* Resolution without judgement; path.c decides what may be granted. */
+
+/* Symlinks in one resolution, as the kernel's own limit: path_resolution(7). */
+#define SBX_PATH_LINKS_MAX 40
+
+/* A symlink that was followed. */
+struct sbx_path_hop {
+	char *at;   /* where it is: absolute, without symlinks */
+	char *text; /* what it says */
+	struct sbx_path_steering steering; /* who could have put another in its place */
+};
+
+struct sbx_resolved {
+	int fd;         /* O_PATH|O_CLOEXEC; when @missing of the nearest existing ancestor */
+	char *path;     /* absolute, no symlinks, `.`, `..`; whole also when @missing; malloc'ed */
+	char *parent;   /* when @missing: the path of that ancestor; else NULL */
+	struct stat st; /* of fd */
+	bool missing;
+	struct sbx_path_steering steering;
+	struct sbx_path_hop *hops; /* in the order they were followed */
+	size_t n_hops;
+};
+
+/* Resolve the absolute path @path from /. 0 (also when missing), SBX_PATH_E_LOOP, _ACCESS, _TYPE,
+ * _DOTDOT, _FORBIDDEN (it leads through a kernel file system), _UNSUPPORTED, or -errno; @err says
+ * which component and why. */
+int sbx_path_resolve(const char *path, struct sbx_err *err, struct sbx_resolved *ret_resolved);
+void sbx_resolved_fini(struct sbx_resolved *r);
+
+/* By one look: @path is absolute and normalised, it is there, and no symlink is on it, so that it is its own resolved
+ * path. False says nothing. */
+bool sbx_path_is_resolved(const char *path);
+
+#endif

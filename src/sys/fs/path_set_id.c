@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Set-id programs in what is to be granted writable.
+ *
+ * A set-id program trusts what lies beside it (libraries found by $ORIGIN, configuration, helpers it starts), and
+ * it runs with the rights of its owner for whoever starts it outside. So the directory that holds one is not granted
+ * writable. A directory says no modes: each entry costs a system call, and the current directory of every run is
+ * looked at. So the look is bounded, to the directory itself and its first entries in the order the file system
+ * has them, which is all of them in the directories where programs are kept. It catches the bin directory that
+ * somebody meant to be helpful with; what lies deeper is the prefixes' concern.
+ *
+ * What a command could have made there itself is no reason: it would gain nothing by what lies beside such a file, and
+ * could close its own workspace to every later run. That is a set-gid file with the ids it writes as, since its chmod
+ * may set that bit (docs/SECCOMP.md). A set-uid file of that same user counts: seccomp keeps it from making one, since
+ * whoever runs it outside is that user without a sandbox.
+ */
+#include "sys/fs/path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define ENTRIES_MAX 256 /* a quarter of a millisecond where all is in memory */
+
+/* As getdents64(2) has it. */
+struct entry {
+	uint64_t ino;
+	int64_t off;
+	uint16_t reclen;
+	uint8_t type;
+	char name[];
+};
+
+/* Who writes there. */
+struct writer {
+	uid_t uid;
+	gid_t gid;
+};
+
+/* execve(2): a set-group-ID bit without the group's x means locking, not rights. */
+static bool is_set_id(const struct stat *st, struct writer w)
+{
+	if (!S_ISREG(st->st_mode))
+		return false;
+	if (st->st_mode & S_ISUID)
+		return true;
+	return (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+	       !(st->st_uid == w.uid && st->st_gid == w.gid);
+}
+
+static int refuse(const struct sbx_path *path, const char *name, struct sbx_err *err)
+{
+	sbx_err_set(err, "'%s' %s%s%s a set-id program: it cannot be granted writable; grant it read-only, or a directory "
+			 "below or beside it", path->resolved, name ? "holds '" : "", name ? name : "is",
+		    name ? "'," : "");
+	return SBX_PATH_E_SET_ID;
+}
+
+static int check_entry(const struct sbx_path *path, struct writer w, int dir, const struct entry *e,
+		       struct sbx_err *err)
+{
+	struct stat st;
+
+	if (e->type != DT_REG && e->type != DT_UNKNOWN)
+		return 0;
+	/* One that is gone by now is nothing; one that hides its mode from us we cannot run either. */
+	if (fstatat(dir, e->name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+		return 0;
+	return is_set_id(&st, w) ? refuse(path, e->name, err) : 0;
+}
+
+static int check_directory(const struct sbx_path *path, struct writer w, struct sbx_err *err)
+{
+	SBX_AUTO_CLOSE int dir = openat(path->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_Alignas(struct entry) char buf[32768];
+	unsigned int seen = 0;
+
+	if (dir < 0) {
+		int error = errno;
+
+		sbx_err_set(err, "'%s' cannot be read (%s), and what cannot be looked at for set-id programs is not "
+				 "granted writable", path->resolved, strerror(error));
+		if (error != EACCES && error != EPERM)
+			return -error;
+		return path->st.st_uid == w.uid ? SBX_PATH_E_SET_ID : SBX_PATH_E_ACCESS;
+	}
+	for (;;) {
+		long n = syscall(SYS_getdents64, dir, buf, sizeof(buf));
+
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		for (long at = 0; at < n;) {
+			const struct entry *e = (const struct entry *)(const void *)(buf + at);
+			int r = check_entry(path, w, dir, e, err);
+
+			if (r != 0 || ++seen >= ENTRIES_MAX)
+				return r;
+			at += e->reclen;
+		}
+	}
+}
+
+int sbx_path_check_set_id(const struct sbx_path *path, uid_t uid, gid_t gid, struct sbx_err *err)
+{
+	const struct writer w = { uid, gid };
+
+	if (S_ISDIR(path->st.st_mode))
+		return check_directory(path, w, err);
+	return is_set_id(&path->st, w) ? refuse(path, NULL, err) : 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_SYS_NET_DATAGRAM_H
+#define SBX_SYS_NET_DATAGRAM_H
+
+#include <stddef.h>
+
+/* Send one datagram to the unix socket @address: a path ("/run/..."), or an abstract name ("@..."), as
+ * $NOTIFY_SOCKET has them. Where the receiver's queue is full, wait @wait_ms (0: not at all) for room,
+ * never longer. 0; -EAFNOSUPPORT: neither form; -ENAMETOOLONG; -EAGAIN: no room; or another -errno of
+ * socket(2), connect(2), send(2). No SIGPIPE. */
+int sbx_datagram_send(const char *address, const void *p, size_t n, int wait_ms);
+
+#endif

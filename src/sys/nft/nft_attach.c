@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The ruleset of one sandbox in the host's network namespace (DESIGN section 7), as typed rules. PURE.
+ *
+ *   map levelN      cgroup id -> goto the sandbox's chain. One per depth in use, shared.
+ *   chain levelN    base chain on output, policy accept: `socket cgroupv2 level N vmap @levelN`. The id is
+ *                   that of the sending socket's ancestor of depth N, so a cgroup below the sandbox's is
+ *                   the sandbox too, and a packet of anybody else costs one lookup, however many sandboxes
+ *                   there are. A base chain per depth: one sandbox inside another must please both, for
+ *                   accept ends one base chain only.
+ *   chain ID        what goes out by lo has its own chain; floors are refused, pins pass; then the entries.
+ *                   Each packet of a flow walks this as far as its pin: three rules for IPv4.
+ *   chain ID-lo     what is for this host, whichever address that is, also one that the host gets later:
+ *                   refused, but for loopback and what the system policy admits. Floors first, here too.
+ *   chain ID-lp     what goes to 127/8 and ::1: the stub, the listed ports; the rest is refused.
+ *   chain ID-no     logged to the sandbox's group and refused: TCP by a reset, the rest by ICMP.
+ *
+ * No chain but the base chain may end without a verdict: behind it the policy is accept. Each ends in
+ * `goto ID-no`, which ends in rejects and a drop.
+ *
+ * Why the policy of the base chain is accept: it sees every packet of the host.
+ *
+ *   chain levelN-in base chain on input: the same for a SYN that comes from another host to a listener of the
+ *                   sandbox. A listener's SYN-ACK tells some of what its owner chose (window, segment size, TTL),
+ *                   so who calls is answered only where the sandbox may talk to everybody.
+ *
+ * What is matched: the cgroup in which the socket was made, also when it is passed on. Packets without
+ * a full socket (SYN-ACK of a listener, the last ACKs of a closed connection, resets and ICMP errors) are
+ * the kernel's and pass; data of an accepted connection does not: nobody outside is served. Exception: a
+ * listed loopback port may be served from inside too, so answers *from* it pass, if they are part of a
+ * connection (not a SYN of our own, which could go to any loopback port by choosing its source).
+ *
+ * Pins: two sets per family, both of address . protocol . port with a time to live. What is in `pins` may
+ * be dialled; what is in `old` (an address that the name no longer has) may be used by connections that
+ * are open: TCP that does not open one, and UDP, which does not say. Nothing is put there by a packet:
+ * only sbx_attach_pin() puts, so what was taken stays taken. If the launcher dies they run out.
+ *
+ * The kernel is not told how many there may be: it would allocate for that many at once (MiBs a set).
+ * Why not one map with a verdict for each age: each change of a map of verdicts makes the kernel walk the
+ * rules of every sandbox, of a set none.
+ *
+ * DNS: to the stub's own address and port; port 53 elsewhere is refused like any port. Leading it to the
+ * stub here would need nat on output, and with it connection tracking of every packet of the
+ * host (or policy routing by packet marks): too much to do to a host that is not ours. It is done before there
+ * is a packet (dns_capture.c).
+ *
+ * After priority filter nothing rewrites a destination, so what is judged is what is sent: a
+ * host's dnat is before it.
+ *
+ * The last packets: when the cgroup is empty, sockets that were closed may still have data to send to
+ * where they were connected, which was allowed.
+ *
+ * A socket that was passed out of the sandbox (SCM_RIGHTS) keeps its cgroup and would be free once the rules
+ * are gone: they stay until nothing holds that cgroup (sbx_cgroup_settle()).
+ */
+#include "sys/nft/nft_attach.h"
+
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "sys/nft/nft_form.h"
+
+#define RULES_FIXED 24	/* more than the most that a chain has beside what the input lists */
+#define LOG_SNAPLEN 128 /* as in a namespace (nft.c) */
+
+static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 };
+static const struct sbx_cidr loopback6 = { { 6, { [15] = 1 } }, 128 };
+
+SBX_DEFINE_CLEANUP(struct sbx_nft_ruleset, sbx_nft_ruleset_free);
+
+/* --- building blocks --- */
+
+__attribute__((format(printf, 2, 3))) static const char *
+name(struct sbx_nft_ruleset *rs, const char *fmt, ...)
+{
+	char *to;
+	va_list ap;
+	int n;
+
+	if (rs->n_names >= SBX_N_ELEMENTS(rs->names))
+		abort();
+	to = rs->names[rs->n_names++];
+	va_start(ap, fmt);
+	n = vsnprintf(to, SBX_NFT_NAME_MAX, fmt, ap);
+	va_end(ap);
+	if (n < 0 || n >= SBX_NFT_NAME_MAX)
+		abort();
+	return to;
+}
+
+static struct sbx_nft_rule *add_rule(struct sbx_nft_chain *c)
+{
+	/* n_rules_max was computed from the input: more is our own bug. */
+	if (c->n_rules >= c->n_rules_max)
+		abort();
+	return &c->rules[c->n_rules++];
+}
+
+static struct sbx_nft_item *add_item(struct sbx_nft_rule *r, enum sbx_nft_item_kind kind)
+{
+	if (r->n_items >= SBX_NFT_ITEMS_MAX)
+		abort();
+	r->items[r->n_items].kind = kind;
+	return &r->items[r->n_items++];
+}
+
+static void add_port(struct sbx_nft_rule *r, enum sbx_nft_item_kind kind, enum sbx_proto proto,
+		     uint16_t first, uint16_t last)
+{
+	struct sbx_nft_item *i = add_item(r, kind);
+
+	i->u.port.proto = proto;
+	i->u.port.first = first;
+	i->u.port.last = last;
+}
+
+static void add_goto(struct sbx_nft_rule *r, const char *chain)
+{
+	add_item(r, SBX_NFT_GOTO)->u.name = chain;
+}
+
+static void add_daddr(struct sbx_nft_rule *r, const struct sbx_cidr *cidr)
+{
+	add_item(r, SBX_NFT_DADDR)->u.cidr = *cidr;
+}
+
+static void add_set_match(struct sbx_nft_rule *r, enum sbx_nft_item_kind kind,
+			  const struct sbx_nft_set *set)
+{
+	struct sbx_nft_item *i = add_item(r, kind);
+
+	i->u.set.family = set->family;
+	i->u.set.name = set->name;
+}
+
+static struct sbx_nft_chain *add_chain(struct sbx_nft_ruleset *rs, const char *chain,
+				       size_t n_listed)
+{
+	struct sbx_nft_chain *c;
+
+	if (rs->n_chains >= SBX_NFT_CHAINS_MAX)
+		abort();
+	c = &rs->chains[rs->n_chains];
+	*c = (struct sbx_nft_chain){ .name = chain, .n_rules_max = RULES_FIXED + n_listed };
+	c->rules = calloc(c->n_rules_max, sizeof(*c->rules));
+	if (!c->rules)
+		return NULL;
+	rs->n_chains++;
+	return c;
+}
+
+static struct sbx_nft_set *add_set(struct sbx_nft_ruleset *rs, enum sbx_nft_set_kind kind,
+				   const char *set, uint8_t family)
+{
+	struct sbx_nft_set *s;
+
+	if (rs->n_sets >= SBX_NFT_SETS_MAX)
+		abort();
+	s = &rs->sets[rs->n_sets++];
+	*s = (struct sbx_nft_set){ .kind = kind, .name = set, .family = family };
+	return s;
+}
+
+/* --- floors --- */
+
+static int compare_cidrs(const void *a, const void *b)
+{
+	const struct sbx_cidr *x = a, *y = b;
+	int r = memcmp(x->addr.b, y->addr.b, sizeof(x->addr.b));
+
+	return r ? r : x->prefix - y->prefix;
+}
+
+/* The floors of a family, sorted, without those inside others: an interval may not be there twice. */
+static int fill_floors(struct sbx_nft_set *set, const struct sbx_attach_input *in)
+{
+	size_t n = 0;
+
+	set->nets = calloc(in->n_floors + 1, sizeof(*set->nets));
+	if (!set->nets)
+		return -ENOMEM;
+	for (size_t i = 0; i < in->n_floors; i++)
+		if (in->floors[i].addr.family == set->family)
+			set->nets[n++] = in->floors[i];
+	qsort(set->nets, n, sizeof(*set->nets), compare_cidrs);
+	for (size_t i = 0; i < n; i++) {
+		if (set->n_nets && sbx_cidr_contains(&set->nets[set->n_nets - 1], &set->nets[i].addr))
+			continue;
+		set->nets[set->n_nets++] = set->nets[i];
+	}
+	return 0;
+}
+
+/* --- the chains --- */
+
+static void fill_no(struct sbx_nft_chain *c, const struct sbx_attach_input *in, const char *prefix)
+{
+	for (int tcp = 1; tcp >= 0; tcp--) {
+		struct sbx_nft_rule *r = add_rule(c);
+		struct sbx_nft_item *i;
+
+		if (tcp)
+			add_item(r, SBX_NFT_L4PROTO)->u.port.proto = SBX_PROTO_TCP;
+		i = add_item(r, SBX_NFT_LOG);
+		i->u.log.group = in->nflog_group;
+		i->u.log.snaplen = LOG_SNAPLEN;
+		i->u.log.prefix = prefix;
+		add_item(r, tcp ? SBX_NFT_REJECT_TCP_RESET : SBX_NFT_REJECT_ADMIN);
+	}
+	add_item(add_rule(c), SBX_NFT_DROP);
+}
+
+static void fill_loopback(struct sbx_nft_chain *c, const struct sbx_attach_input *in, const char *no)
+{
+	static const enum sbx_proto protos[] = { SBX_PROTO_UDP, SBX_PROTO_TCP };
+	const struct sbx_cidr stub = { in->dns_addr, 32 };
+
+	for (size_t i = 0; in->dns_addr.family && i < SBX_N_ELEMENTS(protos); i++) {
+		struct sbx_nft_rule *r = add_rule(c);
+
+		add_daddr(r, &stub);
+		add_port(r, SBX_NFT_DPORT, protos[i], in->dns_port, in->dns_port);
+		add_item(r, SBX_NFT_ACCEPT);
+	}
+	for (size_t i = 0; i < in->n_loopback_ports; i++) {
+		uint16_t port = in->loopback_ports[i];
+		struct sbx_nft_rule *r;
+
+		for (size_t k = 0; k < SBX_N_ELEMENTS(protos); k++) {
+			r = add_rule(c);
+			add_port(r, SBX_NFT_DPORT, protos[k], port, port);
+			add_item(r, SBX_NFT_ACCEPT);
+		}
+		r = add_rule(c);
+		add_port(r, SBX_NFT_SPORT, SBX_PROTO_TCP, port, port);
+		add_item(r, SBX_NFT_TCP_OPENED);
+		add_item(r, SBX_NFT_ACCEPT);
+	}
+	add_goto(add_rule(c), no);
+}
+
+static void fill_cidrs(struct sbx_nft_chain *c, const struct sbx_attach_cidr *v, size_t n,
+		       const char *no)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct sbx_nft_rule *r = add_rule(c);
+		bool every_port = v[i].port_first <= 1 && v[i].port_last == UINT16_MAX;
+
+		add_daddr(r, &v[i].cidr);
+		if (v[i].proto != SBX_PROTO_OTHER)
+			add_port(r, every_port ? SBX_NFT_L4PROTO : SBX_NFT_DPORT, v[i].proto,
+				 v[i].port_first, v[i].port_last);
+		if (v[i].refuse)
+			add_goto(r, no);
+		else
+			add_item(r, SBX_NFT_ACCEPT);
+	}
+}
+
+/* What is open to an address that its name no longer has. */
+static void fill_old(struct sbx_nft_chain *c, const struct sbx_nft_set *set)
+{
+	struct sbx_nft_rule *r = add_rule(c);
+
+	add_set_match(r, SBX_NFT_PIN_IN, set);
+	add_item(r, SBX_NFT_L4PROTO)->u.port.proto = SBX_PROTO_TCP;
+	add_item(r, SBX_NFT_TCP_OPENED);
+	add_item(r, SBX_NFT_ACCEPT);
+	r = add_rule(c);
+	add_set_match(r, SBX_NFT_PIN_IN, set);
+	add_item(r, SBX_NFT_L4PROTO)->u.port.proto = SBX_PROTO_UDP;
+	add_item(r, SBX_NFT_ACCEPT);
+}
+
+struct family_sets {
+	struct sbx_nft_set *floors, *pins, *old;
+};
+
+static void refuse_floors(struct sbx_nft_chain *c, const struct sbx_nft_set *floors, const char *no)
+{
+	struct sbx_nft_rule *r;
+
+	if (!floors->n_nets)
+		return;
+	r = add_rule(c);
+	add_set_match(r, SBX_NFT_DADDR_IN, floors);
+	add_goto(r, no);
+}
+
+/* A routing header has the address that is meant; the one that is judged is the next to pass it on. (IPv4's source
+ * routes take CAP_NET_RAW.) */
+static void refuse_routed(struct sbx_nft_chain *c, const char *no)
+{
+	struct sbx_nft_rule *r = add_rule(c);
+
+	add_item(r, SBX_NFT_IP6_ROUTED);
+	add_goto(r, no);
+}
+
+static void fill_local(struct sbx_nft_chain *c, const struct sbx_attach_input *in,
+		       const struct family_sets sets[2], const char *ports, const char *no)
+{
+	const struct sbx_cidr *loopback[] = { &loopback4, &loopback6 };
+
+	refuse_routed(c, no);
+	for (int f = 0; f < 2; f++)
+		refuse_floors(c, sets[f].floors, no);
+	for (int f = 0; f < 2; f++) {
+		struct sbx_nft_rule *r = add_rule(c);
+
+		add_daddr(r, loopback[f]);
+		add_goto(r, ports);
+	}
+	fill_cidrs(c, in->admitted, in->n_admitted, no);
+	add_goto(add_rule(c), no);
+}
+
+static void fill_sandbox(struct sbx_nft_chain *c, const struct sbx_attach_input *in,
+			 const struct family_sets sets[2], const char *lo, const char *no)
+{
+	struct sbx_nft_rule *r;
+
+	r = add_rule(c);
+	add_item(r, SBX_NFT_OIF_LO);
+	add_goto(r, lo);
+	for (int f = 0; f < 2; f++) {
+		if (f == 1)
+			refuse_routed(c, no);
+		refuse_floors(c, sets[f].floors, no);
+		r = add_rule(c);
+		add_set_match(r, SBX_NFT_PIN_IN, sets[f].pins);
+		add_item(r, SBX_NFT_ACCEPT);
+	}
+	for (int f = 0; f < 2; f++)
+		fill_old(c, sets[f].old);
+	fill_cidrs(c, in->admitted, in->n_admitted, no);
+	fill_cidrs(c, in->cidrs, in->n_cidrs, no);
+	if (in->all_destinations) {
+		static const enum sbx_proto protos[] = { SBX_PROTO_TCP, SBX_PROTO_UDP };
+
+		for (size_t i = 0; i < SBX_N_ELEMENTS(protos); i++) {
+			r = add_rule(c);
+			add_item(r, SBX_NFT_L4PROTO)->u.port.proto = protos[i];
+			add_item(r, SBX_NFT_ACCEPT);
+		}
+	}
+	add_goto(add_rule(c), no);
+}
+
+static int add_family(struct sbx_nft_ruleset *rs, const struct sbx_attach_input *in, uint8_t family,
+		      struct family_sets *ret)
+{
+	unsigned f = family;
+
+	ret->floors = add_set(rs, SBX_NFT_SET_NETS, name(rs, "sb-%s-floor%u", in->id, f), family);
+	ret->pins = add_set(rs, SBX_NFT_SET_PINS, name(rs, "sb-%s-pins%u", in->id, f), family);
+	ret->old = add_set(rs, SBX_NFT_SET_PINS, name(rs, "sb-%s-old%u", in->id, f), family);
+	return fill_floors(ret->floors, in);
+}
+
+/* A shared base chain's only rule. */
+static struct sbx_nft_rule *hook_in(struct sbx_nft_chain *c, const char *hook_name, uint32_t hook)
+{
+	c->shared = true;
+	c->hook_name = hook_name;
+	c->priority_name = "filter";
+	c->hook = hook;
+	c->priority = NF_IP_PRI_FILTER;
+	return add_rule(c);
+}
+
+/* Connections that somebody on another host opens. */
+static struct sbx_nft_rule *of_callers(struct sbx_nft_rule *r)
+{
+	add_item(r, SBX_NFT_IIF_LO)->negate = true;
+	add_item(r, SBX_NFT_L4PROTO)->u.port.proto = SBX_PROTO_TCP;
+	add_item(r, SBX_NFT_TCP_OPENED)->negate = true;
+	return r;
+}
+
+static void add_dispatch(struct sbx_nft_rule *r, uint32_t level, const char *map)
+{
+	struct sbx_nft_item *i = add_item(r, SBX_NFT_CGROUP_VMAP);
+
+	i->u.cgroup.level = level;
+	i->u.cgroup.map = map;
+}
+
+static int fill(struct sbx_nft_ruleset *rs, const struct sbx_attach_input *in)
+{
+	const char *level = name(rs, "level%u", (unsigned)in->level);
+	const char *sandbox = name(rs, "sb-%s", in->id);
+	struct sbx_nft_set *map = add_set(rs, SBX_NFT_SET_CGROUPS, level, 0);
+	struct sbx_nft_chain *no, *ports, *lo, *own, *base, *in_base;
+	struct family_sets sets[2];
+
+	map->shared = true;
+	map->cgroup_id = in->cgroup_id;
+	if (in->cgroup_path) {
+		map->cgroup_path = strdup(in->cgroup_path);
+		if (!map->cgroup_path)
+			return -ENOMEM;
+	}
+	map->chain = sandbox;
+	if (add_family(rs, in, 4, &sets[0]) < 0 || add_family(rs, in, 6, &sets[1]) < 0)
+		return -ENOMEM;
+	/* Each before those that go to it, as text must have them. */
+	no = add_chain(rs, name(rs, "sb-%s-no", in->id), 0);
+	ports = no ? add_chain(rs, name(rs, "sb-%s-lp", in->id), in->n_loopback_ports * 3) : NULL;
+	lo = ports ? add_chain(rs, name(rs, "sb-%s-lo", in->id), in->n_admitted) : NULL;
+	own = lo ? add_chain(rs, sandbox, in->n_admitted + in->n_cidrs) : NULL;
+	base = own ? add_chain(rs, level, 0) : NULL;
+	in_base = base ? add_chain(rs, name(rs, "%s-in", level), 0) : NULL;
+	if (!in_base)
+		return -ENOMEM;
+	fill_no(no, in, sandbox);
+	fill_loopback(ports, in, no->name);
+	fill_local(lo, in, sets, ports->name, no->name);
+	fill_sandbox(own, in, sets, lo->name, no->name);
+	add_dispatch(hook_in(base, "output", NF_INET_LOCAL_OUT), in->level, level);
+	add_dispatch(of_callers(hook_in(in_base, "input", NF_INET_LOCAL_IN)), in->level, level);
+	return 0;
+}
+
+/* --- the input --- */
+
+static bool is_id(const char *id)
+{
+	size_t n = strspn(id, "0123456789abcdef");
+
+	return n >= 1 && n <= SBX_ATTACH_ID_MAX && id[n] == '\0';
+}
+
+static bool is_net(const struct sbx_cidr *c)
+{
+	unsigned bits = c->addr.family == 4 ? 32 : c->addr.family == 6 ? 128 : 0;
+
+	if (bits == 0 || c->prefix > bits)
+		return false;
+	for (unsigned bit = c->prefix; bit < bits; bit++)
+		if (c->addr.b[bit / 8] & (0x80 >> bit % 8))
+			return false;
+	return true;
+}
+
+static bool are_cidrs(const struct sbx_attach_cidr *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!is_net(&v[i].cidr) || v[i].port_first > v[i].port_last)
+			return false;
+		if (v[i].proto != SBX_PROTO_TCP && v[i].proto != SBX_PROTO_UDP &&
+		    v[i].proto != SBX_PROTO_OTHER)
+			return false;
+	}
+	return true;
+}
+
+/* In quotes, in a text that nft(8) reads. */
+static bool is_quotable(const char *path)
+{
+	size_t n = strcspn(path, "\"\\\n");
+
+	return path[0] != '\0' && path[n] == '\0' && n < 256;
+}
+
+static int check_input(const struct sbx_attach_input *in)
+{
+	if (in->n_floors > SBX_ATTACH_FLOORS_MAX || in->n_cidrs > SBX_ATTACH_CIDRS_MAX ||
+	    in->n_admitted > SBX_ATTACH_CIDRS_MAX || in->n_loopback_ports > SBX_ATTACH_PORTS_MAX)
+		return -E2BIG;
+	if (!in->id || !is_id(in->id) || in->level < 1 || in->level > SBX_ATTACH_LEVEL_MAX)
+		return -EINVAL;
+	if (in->cgroup_path && !is_quotable(in->cgroup_path))
+		return -EINVAL;
+	if (in->dns_addr.family &&
+	    (!sbx_cidr_contains(&loopback4, &in->dns_addr) || in->dns_port == 0))
+		return -EINVAL;
+	for (size_t i = 0; i < in->n_floors; i++)
+		if (!is_net(&in->floors[i]))
+			return -EINVAL;
+	for (size_t i = 0; i < in->n_loopback_ports; i++)
+		if (in->loopback_ports[i] == 0)
+			return -EINVAL;
+	return are_cidrs(in->admitted, in->n_admitted) && are_cidrs(in->cidrs, in->n_cidrs)
+		       ? 0
+		       : -EINVAL;
+}
+
+int sbx_attach_ruleset_new(const struct sbx_attach_input *in, struct sbx_nft_ruleset **ret_rs)
+{
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
+	int r = check_input(in);
+
+	if (r < 0)
+		return r;
+	rs = calloc(1, sizeof(*rs));
+	if (!rs)
+		return -ENOMEM;
+	rs->shares_table = true;
+	r = fill(rs, in);
+	if (r == 0)
+		*ret_rs = sbx_steal_ptr(&rs);
+	return r;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_SYS_PROCESS_USERNS_H
+#define SBX_SYS_PROCESS_USERNS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* Why a kernel refuses user namespaces. For src/sys only. */
+
+struct sbx_userns_facts {
+	/* sysctls; -1: this kernel has no such setting */
+	long long max_user_namespaces, unprivileged_userns_clone;
+	long long apparmor_restrict_unprivileged_userns;
+	/* The kind of namespace other than user of which none may be made ("net"); NULL: none such. */
+	const char *none_of;
+};
+
+void sbx_userns_facts_read(struct sbx_userns_facts *ret_facts);
+/* PURE. One line: the cause of @error (an errno of clone or of writing a map) and the remedy.
+ * Returns @buf. */
+const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, char *buf,
+			       size_t n_buf);
+
+/* In the user namespace of child @pid: @uid is @outer_uid outside, @gid is @outer_gid. By a process with
+ * CAP_SETUID, CAP_SETGID and CAP_SYS_ADMIN. 0 or -errno with @err. */
+int sbx_userns_write_maps(pid_t pid, uid_t uid, uid_t outer_uid, gid_t gid, gid_t outer_gid,
+			  struct sbx_err *err);
+
+#endif

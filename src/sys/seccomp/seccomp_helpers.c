@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The filters of our own processes that face the sandbox's bytes: allow lists; whatever else is
+ * called kills the process, and its sandbox with it.
+ *
+ * Both do all that needs more rights before they install theirs: read configuration, open netlink
+ * sockets, set limits, seed the resolver library's random numbers. After it they can use the
+ * sockets they have and make new ones to talk IP; they cannot open a file, start a process, signal
+ * somebody, make memory executable or listen.
+ *
+ * A few calls fail instead of killing: libc and c-ares look for optional files and settings at
+ * times that are theirs to choose, and do well without them. Open calls answer ENOENT, as in an
+ * empty file system; c-ares takes any other error of its configuration files for a reason to give
+ * up.
+ */
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <linux/prctl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "sys/seccomp/seccomp.h"
+#include "sys/seccomp/seccomp_table.h"
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
+
+#define ALLOW_FCNTL(command, reason) ALLOW_IF(fcntl, #command, reason, ARG_IS(1, command))
+#define ABSENT(call) REFUSE_AS(call, ENOENT, "there are no files")
+#define SOCKET_OF(family, type, reason) \
+	ALLOW_IF(socket, #family " " #type, reason, ARG_IS(0, family), ARG_BITS(1, 0xf, type))
+
+/* What libc does for any program that runs and talks over its fds. */
+#define RUNTIME_ROWS                                                                             \
+	ALLOW(read, "its fds"), ALLOW(write, "its fds"), ALLOW(readv, "its fds"),                \
+	ALLOW(writev, "its fds"), ALLOW(close, "its fds"),                                       \
+	ALLOW(recvmsg, "its sockets"), ALLOW(sendmsg, "its sockets"),                            \
+	ALLOW(recvfrom, "its sockets"), ALLOW(sendto, "its sockets"),                            \
+	ALLOW(connect, "its sockets"), ALLOW(bind, "source addresses"),                          \
+	ALLOW(getsockname, "its sockets"), ALLOW(getpeername, "its sockets"),                    \
+	ALLOW(getsockopt, "its sockets"), ALLOW(setsockopt, "its sockets"),                      \
+	ALLOW(shutdown, "its sockets"), ALLOW(poll, "waiting"), ALLOW(ppoll, "waiting"),         \
+	ALLOW_FCNTL(F_GETFL, "non-blocking"), ALLOW_FCNTL(F_SETFL, "non-blocking"),              \
+	ALLOW_FCNTL(F_GETFD, "close-on-exec"), ALLOW_FCNTL(F_SETFD, "close-on-exec"),            \
+	ALLOW(clock_gettime, "time, where the vDSO cannot"),                                     \
+	ALLOW(clock_getres, "time, where the vDSO cannot"),                                      \
+	ALLOW(gettimeofday, "time, where the vDSO cannot"),                                      \
+	ALLOW(time, "time, where the vDSO cannot"),                                              \
+	ALLOW(getrandom, "random numbers"), ALLOW(brk, "memory"), ALLOW(munmap, "memory"),       \
+	ALLOW(mremap, "memory"), ALLOW(madvise, "memory"),                                       \
+	ALLOW_IF(mmap, "without PROT_EXEC", "memory", ARG_BITS(2, PROT_EXEC, 0)),                \
+	ALLOW_IF(mprotect, "without PROT_EXEC", "memory", ARG_BITS(2, PROT_EXEC, 0)),            \
+	ALLOW(futex, "locks of libc"), ALLOW(rt_sigaction, "signals to itself"),                 \
+	ALLOW(rt_sigprocmask, "signals to itself"), ALLOW(rt_sigreturn, "signals to itself"),    \
+	ALLOW(sigaltstack, "signals to itself"), ALLOW(restart_syscall, "after a stop"),         \
+	ALLOW(sched_yield, "locks of libc"), ALLOW(nanosleep, "waiting"),                        \
+	ALLOW(clock_nanosleep, "waiting"), ALLOW(getpid, "itself"), ALLOW(gettid, "itself"),     \
+	ALLOW(exit, "the end"), ALLOW(exit_group, "the end"),                                    \
+	ABSENT(open), ABSENT(openat), ABSENT(openat2), ABSENT(access), ABSENT(faccessat),        \
+	ABSENT(faccessat2), ABSENT(stat), ABSENT(lstat), ABSENT(statx), ABSENT(readlink),        \
+	ABSENT(readlinkat),                                                                      \
+	REFUSE_IF(ioctl, "TCGETS", ENOTTY, "stdio asks for a terminal", ARG_IS(1, TCGETS)),      \
+	REFUSE_IF(prctl, "PR_SET_VMA", EINVAL, "malloc names its memory", ARG_IS(0, PR_SET_VMA)), \
+	REFUSE_IF(socket, "AF_UNIX", EAFNOSUPPORT, "syslog and nscd, which libc may try",        \
+		  ARG_IS(0, AF_UNIX)),                                                           \
+	REFUSE_IF(socket, "AF_NETLINK", EAFNOSUPPORT, "opened before, or not needed",            \
+		  ARG_IS(0, AF_NETLINK)),                                                        \
+	SOCKET_OF(AF_INET, SOCK_DGRAM, "datagrams"), SOCKET_OF(AF_INET6, SOCK_DGRAM, "datagrams")
+
+static const struct sbx_seccomp_row broker_rows[] = {
+	RUNTIME_ROWS,
+	SOCKET_OF(AF_INET, SOCK_STREAM, "flows out"),
+	SOCKET_OF(AF_INET6, SOCK_STREAM, "flows out"),
+	ALLOW(accept4, "flows of the sandbox"),
+	ALLOW(accept, "flows of the sandbox"),
+	ALLOW(recvmmsg, "many datagrams at once"),
+	ALLOW(sendmmsg, "many datagrams at once"),
+	ALLOW(splice, "flows, in the kernel"),
+	ALLOW(pipe2, "what splice goes through"),
+	ALLOW_FCNTL(F_SETPIPE_SZ, "what splice goes through"),
+	ALLOW_FCNTL(F_GETPIPE_SZ, "what splice goes through"),
+	ALLOW_FCNTL(F_DUPFD_CLOEXEC, "its fds"),
+	ALLOW(epoll_create1, "the event loop"),
+	ALLOW(epoll_ctl, "the event loop"),
+	ALLOW(epoll_wait, "the event loop"),
+	ALLOW(epoll_pwait, "the event loop"),
+	ALLOW(epoll_pwait2, "the event loop"),
+	ALLOW(timerfd_create, "the event loop"),
+	ALLOW(timerfd_settime, "the event loop"),
+	ALLOW(timerfd_gettime, "the event loop"),
+	ALLOW(eventfd2, "the event loop"),
+	ALLOW_IF(ioctl, "FIONREAD", "how much there is to read", ARG_IS(1, FIONREAD)),
+	ALLOW_IF(ioctl, "FIONBIO", "non-blocking", ARG_IS(1, FIONBIO)),
+	ALLOW_IF(ioctl, "SIOCOUTQ", "how much is unsent", ARG_IS(1, SIOCOUTQ)),
+	ALLOW(fstat, "the size of the policy's memfd"),
+	ALLOW(lseek, "the policy's memfd"),
+	ALLOW(pread64, "the policy's memfd"),
+	/* libc's fstat is this call on some versions. With the flag a path could be looked up as
+	 * well: the filter cannot see it, and a file's size and times are all it gives away. */
+	ALLOW_IF(newfstatat, "AT_EMPTY_PATH", "the size of the policy's memfd",
+		 ARG_BITS(3, AT_EMPTY_PATH, AT_EMPTY_PATH)),
+	REFUSE_IF(newfstatat, "a path", ENOENT, "there are no files",
+		  ARG_BITS(3, AT_EMPTY_PATH, 0)),
+	ALLOW(uname, "the resolver library asks the host's name"),
+	ALLOW(sysinfo, "sorting asks how much memory there is"),
+	ALLOW(getrusage, "how much time was used"),
+	REFUSE(prlimit64, "limits are set before"),
+};
+
+#define FACTORY_ROWS                                                                             \
+	RUNTIME_ROWS,                                                                            \
+	ALLOW(wait4, "the command's end"),                                                       \
+	ALLOW(waitid, "the command's end"),                                                      \
+	ALLOW(kill, "the command; it is the init of its pid namespace and sees no other"),       \
+	ALLOW(pidfd_send_signal, "the command"),                                                 \
+	ABSENT(newfstatat)
+
+static const struct sbx_seccomp_row factory_rows[] = {
+	FACTORY_ROWS,
+};
+
+static const struct sbx_seccomp_row factory_tcp_rows[] = {
+	FACTORY_ROWS,
+	SOCKET_OF(AF_INET, SOCK_STREAM, "connections to published ports"),
+	SOCKET_OF(AF_INET6, SOCK_STREAM, "connections to published ports"),
+};
+
+const struct sbx_seccomp_table sbx_seccomp_broker_table = {
+	.default_action = SCMP_ACT_KILL_PROCESS,
+	.rows = broker_rows,
+	.n_rows = SBX_N_ELEMENTS(broker_rows),
+};
+
+const struct sbx_seccomp_table sbx_seccomp_factory_table = {
+	.default_action = SCMP_ACT_KILL_PROCESS,
+	.rows = factory_rows,
+	.n_rows = SBX_N_ELEMENTS(factory_rows),
+};
+
+const struct sbx_seccomp_table sbx_seccomp_factory_tcp_table = {
+	.default_action = SCMP_ACT_KILL_PROCESS,
+	.rows = factory_tcp_rows,
+	.n_rows = SBX_N_ELEMENTS(factory_tcp_rows),
+};
