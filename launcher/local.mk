@@ -1,67 +1,201 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# launcher: sbx-run (plan, steps, supervision) and sbx-init (first process in the sandbox). Includes
-# base, ipc, policy, sys, store.
+# launcher: sbx-run and sbx-init, in rooms. Each room is a static library; docs/HACKING has what each does and may include.
 
-# Options, facts, the plan and what is derived from it: everything that happens before anything is made.
+# flags, jobs and lists of profiles
+noinst_LIBRARIES += %reldir%/libsbx-cli.a
+%canon_reldir%_libsbx_cli_a_SOURCES = \
+	%reldir%/cli/job.c \
+	%reldir%/cli/job.h \
+	%reldir%/cli/options_parse.c \
+	%reldir%/cli/options_parse.h \
+	%reldir%/cli/profile_list.c \
+	%reldir%/cli/profile_list.h
+
+# the view is mounted and the network built
+noinst_LIBRARIES += %reldir%/libsbx-stage.a
+%canon_reldir%_libsbx_stage_a_SOURCES = \
+	%reldir%/stage/stage_config.c \
+	%reldir%/stage/stage_config.h \
+	%reldir%/stage/tree.c \
+	%reldir%/stage/tree.h \
+	%reldir%/stage/tree_overmount.c \
+	%reldir%/stage/tree_overmount.h
+
+# processes on the host with the user's rights
+noinst_LIBRARIES += %reldir%/libsbx-helpers.a
+%canon_reldir%_libsbx_helpers_a_SOURCES = \
+	%reldir%/helpers/git_look.c \
+	%reldir%/helpers/keep_copy.c \
+	%reldir%/helpers/keep_copy.h \
+	%reldir%/helpers/new_aside.c \
+	%reldir%/helpers/new_due.c \
+	%reldir%/helpers/new_due.h \
+	%reldir%/helpers/new_protected.c \
+	%reldir%/helpers/new_protected.h \
+	%reldir%/helpers/new_protected_list.c \
+	%reldir%/helpers/new_watch.c \
+	%reldir%/helpers/new_watch.h
+
+# rows, events, receipts
+noinst_LIBRARIES += %reldir%/libsbx-record.a
+%canon_reldir%_libsbx_record_a_SOURCES = \
+	%reldir%/record/refusals.c \
+	%reldir%/record/refusals.h
+
+# options, profile and facts become a plan
 noinst_LIBRARIES += %reldir%/libsbx-plan.a
 %canon_reldir%_libsbx_plan_a_SOURCES = \
-	%reldir%/attach/attach_input.c %reldir%/attach/attach_input.h \
-	%reldir%/stage/bwrap_argv.c %reldir%/stage/bwrap_argv.h \
-	%reldir%/commands/command.c %reldir%/commands/command_internal.h \
+	%reldir%/plan/attach_input.c \
+	%reldir%/plan/attach_input.h \
+	%reldir%/plan/bwrap_argv.c \
+	%reldir%/plan/bwrap_argv.h \
+	%reldir%/plan/env.c \
+	%reldir%/plan/plan.h \
+	%reldir%/plan/plan_internal.h \
+	%reldir%/plan/plan_json.c \
+	%reldir%/plan/plan_limits.c \
+	%reldir%/plan/plan_limits.h \
+	%reldir%/plan/plan_profile.c \
+	%reldir%/plan/plan_publish.c \
+	%reldir%/plan/plan_view.c \
+	%reldir%/plan/planner.c \
+	%reldir%/plan/planner.h \
+	%reldir%/plan/probes.c
+
+# which programs may run
+noinst_LIBRARIES += %reldir%/libsbx-commands.a
+%canon_reldir%_libsbx_commands_a_SOURCES = \
+	%reldir%/commands/command.c \
+	%reldir%/commands/command.h \
 	%reldir%/commands/command_expand.c \
 	%reldir%/commands/command_files.c \
 	%reldir%/commands/command_follow.c \
+	%reldir%/commands/command_internal.h \
 	%reldir%/commands/command_masks.c \
 	%reldir%/commands/command_names.c \
-	%reldir%/plan/env.c \
-	%reldir%/rootfs/etc.c %reldir%/rootfs/etc.h \
-	%reldir%/commands/exec_format.c %reldir%/commands/exec_format.h \
-	%reldir%/host/facts.c %reldir%/host/facts.h \
-	%reldir%/host/facts_user.c %reldir%/host/facts_user.h \
-	%reldir%/process/getent.c %reldir%/process/getent.h \
-	%reldir%/helpers/git_look.c \
-	%reldir%/grants/idmap.c %reldir%/grants/idmap.h \
-	%reldir%/cli/job.c %reldir%/cli/job.h \
-	%reldir%/helpers/keep_copy.c %reldir%/helpers/keep_copy.h \
-	%reldir%/protect/moved_dir.c %reldir%/protect/moved_dir.h \
-	%reldir%/helpers/new_protected.h %reldir%/helpers/new_protected_list.c \
-	%reldir%/cli/options.c %reldir%/cli/options.h \
-	%reldir%/stage/stage_config.c %reldir%/stage/stage_config.h \
-	%reldir%/rootfs/overlay.c %reldir%/rootfs/overlay.h \
-	%reldir%/grants/owner.c %reldir%/grants/owner.h \
-	%reldir%/plan/plan.c %reldir%/plan/plan.h %reldir%/plan/plan_internal.h \
-	%reldir%/attach/plan_attach.c %reldir%/attach/plan_attach.h %reldir%/attach/plan_attach_internal.h \
-	%reldir%/attach/plan_attach_rules.c \
-	%reldir%/plan/plan_json.c \
-	%reldir%/plan/plan_keep.c \
-	%reldir%/plan/plan_limits.c %reldir%/plan/plan_limits.h \
-	%reldir%/plan/plan_profile.c \
-	%reldir%/plan/plan_publish.c \
-	%reldir%/plan/plan_sources.c %reldir%/plan/plan_sources.h \
-	%reldir%/plan/probes.c \
-	%reldir%/cli/profile_list.c %reldir%/cli/profile_list.h \
-	%reldir%/record/refusals.c %reldir%/record/refusals.h \
-	%reldir%/process/privileges.c %reldir%/process/privileges.h \
-	%reldir%/process/runtime_dir.c %reldir%/process/runtime_dir.h \
-	%reldir%/grants/git_identity.c %reldir%/grants/git_identity.h \
-	%reldir%/grants/session_sockets.c %reldir%/grants/session_sockets.h \
-	%reldir%/stage/tree.c %reldir%/stage/tree.h %reldir%/stage/tree_overmount.c %reldir%/stage/tree_overmount.h \
-	%reldir%/host/trust.c %reldir%/host/trust.h \
-	%reldir%/process/uid_pool.c %reldir%/process/uid_pool.h \
-	%reldir%/rootfs/view.c %reldir%/rootfs/view.h \
-	%reldir%/grants/view_cache.c %reldir%/grants/view_cache.h \
+	%reldir%/commands/commands.c \
+	%reldir%/commands/commands.h \
+	%reldir%/commands/exec_format.c \
+	%reldir%/commands/exec_format.h
+
+# what the host's tools would execute stays as it is
+noinst_LIBRARIES += %reldir%/libsbx-protect.a
+%canon_reldir%_libsbx_protect_a_SOURCES = \
+	%reldir%/protect/moved_dir.c \
+	%reldir%/protect/moved_dir.h \
+	%reldir%/protect/plan_sources.c \
+	%reldir%/protect/plan_sources.h \
+	%reldir%/protect/protections.c \
+	%reldir%/protect/protections.h \
 	%reldir%/protect/view_overmounts.c \
-	%reldir%/rootfs/view_devices.c %reldir%/rootfs/view_devices.h \
+	%reldir%/protect/view_overmounts.h \
+	%reldir%/protect/view_protect.c \
+	%reldir%/protect/view_protect.h \
+	%reldir%/protect/view_protect_git.c \
+	%reldir%/protect/view_protect_internal.h \
+	%reldir%/protect/view_protect_links.c \
+	%reldir%/protect/view_protect_path.c
+
+# directories and files of the host that the sandbox gets
+noinst_LIBRARIES += %reldir%/libsbx-grants.a
+%canon_reldir%_libsbx_grants_a_SOURCES = \
+	%reldir%/grants/git_identity.c \
+	%reldir%/grants/git_identity.h \
+	%reldir%/grants/idmap.c \
+	%reldir%/grants/idmap.h \
+	%reldir%/grants/keep_target.c \
+	%reldir%/grants/keep_target.h \
+	%reldir%/grants/owner.c \
+	%reldir%/grants/owner.h \
+	%reldir%/grants/session_sockets.c \
+	%reldir%/grants/session_sockets.h \
+	%reldir%/grants/view_cache.c \
+	%reldir%/grants/view_cache.h \
 	%reldir%/grants/view_grants.c \
-	%reldir%/rootfs/view_home.c %reldir%/rootfs/view_home.h \
-	%reldir%/rootfs/view_mounts.c \
-	%reldir%/protect/view_protect.c %reldir%/protect/view_protect.h %reldir%/protect/view_protect_internal.h \
-	%reldir%/protect/view_protect_git.c %reldir%/protect/view_protect_links.c %reldir%/protect/view_protect_path.c \
-	%reldir%/grants/view_repository.c %reldir%/grants/view_repository.h \
-	%reldir%/rootfs/view_root.c %reldir%/rootfs/view_root.h \
+	%reldir%/grants/view_grants.h \
+	%reldir%/grants/view_repository.c \
+	%reldir%/grants/view_repository.h
+
+# rules for a sandbox in the host's network
+noinst_LIBRARIES += %reldir%/libsbx-attach.a
+%canon_reldir%_libsbx_attach_a_SOURCES = \
+	%reldir%/attach/plan_attach.c \
+	%reldir%/attach/plan_attach.h \
+	%reldir%/attach/plan_attach_internal.h \
+	%reldir%/attach/plan_attach_rules.c
+
+# the sandbox's file system before it exists
+noinst_LIBRARIES += %reldir%/libsbx-rootfs.a
+%canon_reldir%_libsbx_rootfs_a_SOURCES = \
+	%reldir%/rootfs/draft.c \
+	%reldir%/rootfs/draft.h \
+	%reldir%/rootfs/environment.c \
+	%reldir%/rootfs/environment.h \
+	%reldir%/rootfs/etc.c \
+	%reldir%/rootfs/etc.h \
+	%reldir%/rootfs/mount_op.c \
+	%reldir%/rootfs/mount_op.h \
+	%reldir%/rootfs/overlay.c \
+	%reldir%/rootfs/overlay.h \
+	%reldir%/rootfs/sandbox_view.c \
+	%reldir%/rootfs/sandbox_view.h \
+	%reldir%/rootfs/view.c \
+	%reldir%/rootfs/view.h \
+	%reldir%/rootfs/view_add.c \
+	%reldir%/rootfs/view_devices.c \
+	%reldir%/rootfs/view_devices.h \
+	%reldir%/rootfs/view_home.c \
+	%reldir%/rootfs/view_home.h \
+	%reldir%/rootfs/view_root.c \
+	%reldir%/rootfs/view_root.h \
 	%reldir%/rootfs/view_scratch.c
+
+# facts of the host and the caller
+noinst_LIBRARIES += %reldir%/libsbx-host.a
+%canon_reldir%_libsbx_host_a_SOURCES = \
+	%reldir%/host/config.c \
+	%reldir%/host/config.h \
+	%reldir%/host/exit_status.h \
+	%reldir%/host/facts.c \
+	%reldir%/host/facts.h \
+	%reldir%/host/facts_user.c \
+	%reldir%/host/facts_user.h \
+	%reldir%/host/lookup_ids.c \
+	%reldir%/host/lookup_ids.h \
+	%reldir%/host/options.h \
+	%reldir%/host/reserved_path.c \
+	%reldir%/host/reserved_path.h \
+	%reldir%/host/trust.c \
+	%reldir%/host/trust.h
+
+# privileges, users and terminals of the launcher
+noinst_LIBRARIES += %reldir%/libsbx-process.a
+%canon_reldir%_libsbx_process_a_SOURCES = \
+	%reldir%/process/getent.c \
+	%reldir%/process/getent.h \
+	%reldir%/process/privileges.c \
+	%reldir%/process/privileges.h \
+	%reldir%/process/runtime_dir.c \
+	%reldir%/process/runtime_dir.h \
+	%reldir%/process/terminal.c \
+	%reldir%/process/terminal.h \
+	%reldir%/process/uid_pool.c \
+	%reldir%/process/uid_pool.h
+
 launcher_plan_libs = \
-	%reldir%/libsbx-plan.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a \
+	%reldir%/libsbx-cli.a \
+	%reldir%/libsbx-stage.a \
+	%reldir%/libsbx-helpers.a \
+	%reldir%/libsbx-record.a \
+	%reldir%/libsbx-plan.a \
+	%reldir%/libsbx-commands.a \
+	%reldir%/libsbx-protect.a \
+	%reldir%/libsbx-grants.a \
+	%reldir%/libsbx-attach.a \
+	%reldir%/libsbx-rootfs.a \
+	%reldir%/libsbx-host.a \
+	%reldir%/libsbx-process.a \
+	src/ipc/libsbx-ipc.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 
 launcher_plan_tests = \
@@ -148,59 +282,69 @@ tests_unit_test_view_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_views_SOURCES = tests/unit/test_views.c
 tests_unit_test_views_LDADD = $(launcher_plan_test_libs)
 
-launcher_common_sources = \
-	%reldir%/run/attach.c %reldir%/run/attach.h \
-	%reldir%/helpers/protect_helper.c %reldir%/helpers/protect_helper.h \
-	%reldir%/run/cgroup.c %reldir%/run/cgroup.h \
-	%reldir%/process/announce.c %reldir%/process/announce.h \
-	%reldir%/run/broker_process.c %reldir%/run/broker_process.h \
-	%reldir%/stage/factory.c %reldir%/stage/factory.h \
-	%reldir%/cleanup/gc.c %reldir%/cleanup/gc.h \
-	%reldir%/helpers/keep_helper.c %reldir%/helpers/keep_helper.h \
-	%reldir%/cli/main.c \
-	%reldir%/helpers/new_aside.c \
-	%reldir%/helpers/new_due.c %reldir%/helpers/new_due.h \
-	%reldir%/helpers/new_protected.c \
-	%reldir%/helpers/new_watch.c %reldir%/helpers/new_watch.h \
-	%reldir%/run/publish.c %reldir%/run/publish.h \
-	%reldir%/record/receipt.c %reldir%/record/receipt.h \
-	%reldir%/record/record.c %reldir%/record/record.h \
-	%reldir%/record/record_events.c %reldir%/record/record_internal.h \
-	%reldir%/record/record_refusals.c \
-	%reldir%/run/run.c %reldir%/run/run.h \
-	%reldir%/protect/placeholders.c %reldir%/protect/placeholders.h \
-	%reldir%/cleanup/runtime.c %reldir%/cleanup/runtime.h \
+# the steps of a run and the processes that it consists of
+noinst_LIBRARIES += %reldir%/libsbx-run.a
+%canon_reldir%_libsbx_run_a_SOURCES = \
+	%reldir%/cleanup/gc.c \
+	%reldir%/cleanup/gc.h \
+	%reldir%/cleanup/runtime.c \
+	%reldir%/cleanup/runtime.h \
+	%reldir%/helpers/keep_helper.c \
+	%reldir%/helpers/keep_helper.h \
+	%reldir%/helpers/protect_helper.c \
+	%reldir%/helpers/protect_helper.h \
 	%reldir%/process/signals.h \
-	%reldir%/stage/stage.c %reldir%/stage/stage.h \
-	%reldir%/process/step_hook.h \
+	%reldir%/protect/placeholders.c \
+	%reldir%/protect/placeholders.h \
+	%reldir%/record/receipt.c \
+	%reldir%/record/receipt.h \
+	%reldir%/record/record.c \
+	%reldir%/record/record.h \
+	%reldir%/record/record_events.c \
+	%reldir%/record/record_internal.h \
+	%reldir%/record/record_refusals.c \
+	%reldir%/run/announce.c \
+	%reldir%/run/announce.h \
+	%reldir%/run/attach.c \
+	%reldir%/run/attach.h \
+	%reldir%/run/broker_process.c \
+	%reldir%/run/broker_process.h \
+	%reldir%/run/cgroup.c \
+	%reldir%/run/cgroup.h \
+	%reldir%/run/publish.c \
+	%reldir%/run/publish.h \
+	%reldir%/run/run.c \
+	%reldir%/run/run.h \
 	%reldir%/run/steps.c \
-	%reldir%/run/supervise.c %reldir%/run/supervise.h \
-	%reldir%/process/terminal.c %reldir%/process/terminal.h
-launcher_common_libs = \
-	%reldir%/libsbx-plan.a \
-	src/store/libsbx-store.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a \
-	src/base/libsbx-base.a \
-	$(SQLITE_LIBS) $(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) \
-	$(sys_nftnl_libs)
+	%reldir%/run/supervise.c \
+	%reldir%/run/supervise.h \
+	%reldir%/stage/factory.c \
+	%reldir%/stage/factory.h \
+	%reldir%/stage/stage.c \
+	%reldir%/stage/stage.h
 
+launcher_run_libs = \
+	%reldir%/libsbx-run.a $(launcher_plan_libs) src/store/libsbx-store.a src/ipc/libsbx-ipc.a policy/libsbx-policy.a \
+	src/sys/libsbx-sys.a src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
+launcher_main_sources = %reldir%/cli/main.c %reldir%/process/step_hook.h
 if SBX_RUN_STATIC
-launcher_common_sources += %reldir%/process/no_loader.c
+launcher_main_sources += %reldir%/process/no_loader.c
 endif
 
 check_PROGRAMS += tests/unit/test_announce
-tests_unit_test_announce_SOURCES = tests/unit/test_announce.c %reldir%/process/announce.c
-tests_unit_test_announce_LDADD = $(launcher_common_libs) $(CMOCKA_LIBS)
+tests_unit_test_announce_SOURCES = tests/unit/test_announce.c
+tests_unit_test_announce_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 
 bin_PROGRAMS += %reldir%/sbx-run
-%canon_reldir%_sbx_run_SOURCES = $(launcher_common_sources) %reldir%/process/step_hook.c
+%canon_reldir%_sbx_run_SOURCES = $(launcher_main_sources) %reldir%/process/step_hook.c
 %canon_reldir%_sbx_run_LDFLAGS = $(SBX_LDFLAGS) $(SBX_RUN_LDFLAGS)
-%canon_reldir%_sbx_run_LDADD = $(launcher_common_libs)
+%canon_reldir%_sbx_run_LDADD = $(launcher_run_libs)
 
 # The same program with a hook between its steps that fails or kills as the system tests ask.
 noinst_PROGRAMS += %reldir%/sbx-run-faults
-%canon_reldir%_sbx_run_faults_SOURCES = $(launcher_common_sources) tests/system/step_hook_fault.c
+%canon_reldir%_sbx_run_faults_SOURCES = $(launcher_main_sources) tests/system/step_hook_fault.c
 %canon_reldir%_sbx_run_faults_LDFLAGS = $(SBX_LDFLAGS) $(SBX_RUN_LDFLAGS)
-%canon_reldir%_sbx_run_faults_LDADD = $(launcher_common_libs)
+%canon_reldir%_sbx_run_faults_LDADD = $(launcher_run_libs)
 
 # Asks systemd for a scope; the one program that links libsystemd.
 check_PROGRAMS += tests/unit/test_scope_args
@@ -252,7 +396,7 @@ tests_fuzz_fuzz_init_dns_LDADD = \
 
 check_PROGRAMS += tests/fuzz/fuzz_exec_format
 tests_fuzz_fuzz_exec_format_SOURCES = tests/fuzz/fuzz_exec_format.c
-tests_fuzz_fuzz_exec_format_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-plan.a src/base/libsbx-base.a
+tests_fuzz_fuzz_exec_format_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-commands.a src/base/libsbx-base.a
 
 # Both make files, in a file system of their own (tests/fuzz/plan_fuzz.h).
 check_PROGRAMS += tests/fuzz/fuzz_plan tests/fuzz/fuzz_view_protect_git

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/run/attach.h"
-#include "launcher/run/cgroup.h"
+#include "launcher/cleanup/runtime.h"
 #include "launcher/host/facts.h"
 #include "launcher/record/record.h"
-#include "launcher/cleanup/runtime.h"
+#include "launcher/run/attach.h"
+#include "launcher/run/cgroup.h"
 
 static const struct sbx_sweeper sweepers[] = {
 	{ "runtime", sbx_runtime_gc },

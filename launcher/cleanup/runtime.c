@@ -39,13 +39,13 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/run/attach.h"
-#include "launcher/run/cgroup.h"
-#include "launcher/host/facts.h"
 #include "launcher/helpers/new_protected.h"
+#include "launcher/host/facts.h"
+#include "launcher/process/runtime_dir.h"
 #include "launcher/protect/placeholders.h"
 #include "launcher/record/record.h"
-#include "launcher/process/runtime_dir.h"
+#include "launcher/run/attach.h"
+#include "launcher/run/cgroup.h"
 #include "sys/fs/file_lock.h"
 #include "sys/process/proc.h"
 

@@ -11,22 +11,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "launcher/cli/options_parse.h"
+#include "launcher/host/config.h"
+#include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
-#include "launcher/plan/plan_internal.h"
 #include "policy/job.h"
-
-int sbx_job_path(const struct sbx_options *o, const struct sbx_facts *f, char **ret_path, struct sbx_err *err)
-{
-	if (sbx_options_profile_is_file(o->job)) {
-		*ret_path = strdup(o->job);
-		return *ret_path ? 0 : -ENOMEM;
-	}
-	if (!sbx_plan_is_name(o->job)) {
-		sbx_err_set(err, "--job '%s': a name has letters, digits, '.', '_' and '-'", o->job);
-		return SBX_PLAN_REFUSED;
-	}
-	return asprintf(ret_path, "%s/jobs/%s.yaml", f->config_dir, o->job) < 0 ? -ENOMEM : 0;
-}
 
 static int load(struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs)
 {
@@ -36,19 +25,19 @@ static int load(struct sbx_options *o, const struct sbx_facts *f, struct sbx_err
 	size_t n = 0;
 	int r;
 
-	r = sbx_job_path(o, f, &path, &err);
+	r = sbx_config_job_path(o, f, &path, &err);
 	if (r == 0)
-		r = sbx_plan_read_config(path, f, SBX_CONFIG_USER, &text, &n, &err);
+		r = sbx_config_read(path, f, SBX_CONFIG_USER, &text, &n, &err);
 	if (r == 1)
 		sbx_err_set_at(&err, path, 0, 0, "there is no such job");
 	if (r != 0)
-		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+		return err.msg[0] ? sbx_refuse(errs, &err) : r;
 	r = sbx_job_parse(sbx_span(text, n), path, errs, &job);
 	if (r == 0)
 		r = sbx_options_add_job(o, job, &err); /* takes it */
 	if (err.msg[0])
-		sbx_plan_refuse(errs, &err);
-	return r > 0 ? SBX_PLAN_REFUSED : r;
+		sbx_refuse(errs, &err);
+	return r > 0 ? SBX_EXIT_REFUSED : r;
 }
 
 int sbx_job_load(struct sbx_options *o, struct sbx_err_list *errs)
@@ -63,7 +52,7 @@ int sbx_job_load(struct sbx_options *o, struct sbx_err_list *errs)
 	if (r == 0)
 		r = load(o, &facts, errs);
 	else if (err.msg[0])
-		r = sbx_plan_refuse(errs, &err);
+		r = sbx_refuse(errs, &err);
 	sbx_facts_fini(&facts);
 	return r;
 }

@@ -16,22 +16,25 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/run/cgroup.h"
-#include "launcher/host/facts.h"
 #include "launcher/cleanup/gc.h"
+#include "launcher/cleanup/runtime.h"
 #include "launcher/cli/job.h"
-#include "launcher/helpers/keep_helper.h"
-#include "launcher/cli/options.h"
-#include "launcher/plan/plan.h"
+#include "launcher/cli/options_parse.h"
 #include "launcher/cli/profile_list.h"
+#include "launcher/helpers/keep_helper.h"
+#include "launcher/host/exit_status.h"
+#include "launcher/host/facts.h"
+#include "launcher/host/options.h"
+#include "launcher/plan/plan.h"
+#include "launcher/plan/planner.h"
+#include "launcher/process/step_hook.h"
 #include "launcher/record/receipt.h"
 #include "launcher/record/record.h"
 #include "launcher/record/refusals.h"
+#include "launcher/run/cgroup.h"
 #include "launcher/run/run.h"
-#include "launcher/cleanup/runtime.h"
-#include "launcher/stage/stage.h"
-#include "launcher/process/step_hook.h"
 #include "launcher/run/supervise.h"
+#include "launcher/stage/stage.h"
 #include "sys/process/proc.h"
 
 #define EXIT_NOT_SET_UP 125
@@ -115,7 +118,7 @@ static void tell_discarded(const struct sbx_run *r)
 		return;
 	fprintf(stderr, "sbx-run: %lld file%s of the scratch %s discarded (without --scratch, in a directory that can be "
 		"granted, they stay)\n", (long long)r->scratch_files, r->scratch_files == 1 ? "" : "s",
-		r->plan->home_shared ? r->scratch_files == 1 ? "space was" : "space were" :
+		r->plan->view.home_shared ? r->scratch_files == 1 ? "space was" : "space were" :
 		r->scratch_files == 1 ? "home was" : "home were");
 }
 
@@ -145,8 +148,8 @@ static int carry_out(struct sbx_run *run)
 	const struct sbx_options *o = plan->options;
 	int status, e = 0;
 
-	for (size_t i = 0; i < plan->n_notes && !o->quiet; i++)
-		fprintf(stderr, "sbx-run: %s\n", plan->notes[i]);
+	for (size_t i = 0; i < plan->notes.n && !o->quiet; i++)
+		fprintf(stderr, "sbx-run: %s\n", plan->notes.v[i]);
 	if (o->receipt)
 		e = sbx_receipt_prepare(run);
 	status = e < 0 ? EXIT_NOT_SET_UP : sbx_run_carry_out(run);

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/host/config.h"
 #include "launcher/plan/plan_internal.h"
 
 #define LIST_MAX 1024
@@ -47,7 +48,7 @@ static int add_names_of(const char *dir_name, struct names *l)
 		name = strndup(e->d_name, n - 5);
 		if (!name)
 			return -ENOMEM;
-		if (sbx_plan_is_name(name) && !has(l, name))
+		if (sbx_config_is_name(name) && !has(l, name))
 			l->v[l->n++] = sbx_steal_ptr(&name);
 	}
 	return 0;
@@ -58,7 +59,7 @@ static char *load_extended(void *userdata, const char *name, size_t *ret_n, char
 	SBX_AUTO_FREE char *path = NULL;
 	char *text = NULL;
 
-	if (!sbx_plan_is_name(name) || sbx_plan_find_profile(userdata, name, &text, ret_n, &path, NULL) != 0)
+	if (!sbx_config_is_name(name) || sbx_config_find_profile(userdata, name, &text, ret_n, &path, NULL) != 0)
 		return NULL;
 	sbx_text_cut(ret_file, n_file, "%s", path);
 	return text;
@@ -72,7 +73,7 @@ static int print_one(const struct sbx_facts *f, const char *name, FILE *out)
 	struct sbx_err err = { 0 };
 	char line[2 * SBX_ERR_MSG_MAX], about[SBX_ERR_FILE_MAX + SBX_ERR_MSG_MAX + 64] = "";
 	size_t n = 0;
-	int r = sbx_plan_find_profile(f, name, &text, &n, &path, &err);
+	int r = sbx_config_find_profile(f, name, &text, &n, &path, &err);
 
 	memset(&errs, 0, sizeof(errs));
 	if (r == -ENOMEM)
@@ -99,7 +100,7 @@ int sbx_profile_list_print(const struct sbx_facts *f, FILE *out)
 	char *dir;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && (dir = sbx_plan_profile_dir(f, i)); i++) {
+	for (size_t i = 0; r == 0 && (dir = sbx_config_profile_dir(f, i)); i++) {
 		r = add_names_of(dir, &l);
 		free(dir);
 	}

@@ -22,13 +22,16 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/commands/command.h"
 #include "launcher/commands/command_internal.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/commands/commands.h"
+#include "launcher/rootfs/draft.h"
+#include "sys/fs/path_normalise.h"
 
 /* By each of its parts: "/usr/.." and what follows is not there. */
 static bool is_the_systems(const char *path)
 {
-	SBX_AUTO_FREE char *normal = sbx_plan_normalise(path);
+	SBX_AUTO_FREE char *normal = sbx_path_normalise(path);
 
 	return normal && sbx_path_in_prefix(normal, "/usr");
 }
@@ -49,7 +52,7 @@ static bool is_allowed(const struct sbx_str_list *list, const char *command,
 	return list->n == 0;
 }
 
-static int refuse_denied(const struct sbx_plan *p, const char *command, const struct sbx_denied *denied,
+static int refuse_denied(const struct sbx_draft *d, const char *command, const struct sbx_denied *denied,
 			 const struct sbx_names *names, struct sbx_err_list *errs)
 {
 	const char *entry = denied->entry;
@@ -60,42 +63,42 @@ static int refuse_denied(const struct sbx_plan *p, const char *command, const st
 	if (denied->by_system)
 		snprintf(by, sizeof(by), "the system policy");
 	else
-		sbx_text_cut(by, sizeof(by), "profile '%s'", p->options->profile);
+		sbx_text_cut(by, sizeof(by), "profile '%s'", d->options->profile);
 	sbx_err_list_add(errs, "", 0, 0, "command '%s'%s is denied by %s: commands.deny '%s'",
 			 command, what, by, entry);
-	return SBX_PLAN_NOT_EXECUTABLE;
+	return SBX_EXIT_NOT_EXECUTABLE;
 }
 
-static int judge(const struct sbx_plan *p, const char *command, const struct sbx_names *names,
+static int judge(const struct sbx_draft *d, const char *command, const struct sbx_names *names,
 		 struct sbx_err_list *errs)
 {
-	const struct sbx_denied denied = sbx_command_denied(p, command, names);
+	const struct sbx_denied denied = sbx_command_denied(d, command, names);
 
 	if (denied.entry)
-		return refuse_denied(p, command, &denied, names, errs);
+		return refuse_denied(d, command, &denied, names, errs);
 	if (names->failed) {
 		sbx_err_list_add(errs, "", 0, 0, "command '%s' goes by too many names", command);
-		return SBX_PLAN_NOT_EXECUTABLE;
+		return SBX_EXIT_NOT_EXECUTABLE;
 	}
-	if (!is_allowed(&p->profile->commands.allow, command, names)) {
+	if (!is_allowed(&d->profile->commands.allow, command, names)) {
 		sbx_err_list_add(errs, "", 0, 0,
 				 "command '%s' is not on the commands.allow list of profile '%s'",
-				 command, p->options->profile);
-		return SBX_PLAN_NOT_EXECUTABLE;
+				 command, d->options->profile);
+		return SBX_EXIT_NOT_EXECUTABLE;
 	}
 	return 0;
 }
 
 /* Where the caller would find @command on the host: by the caller's PATH if it has no '/'. malloc'ed; NULL: nowhere. */
-static char *find_outside(const struct sbx_plan *p, const char *command)
+static char *find_outside(const struct sbx_draft *d, const char *command)
 {
-	const char *dir = sbx_facts_getenv(p->facts, "PATH");
+	const char *dir = sbx_facts_getenv(d->facts, "PATH");
 	char *path;
 
 	if (strchr(command, '/')) {
 		bool absolute = command[0] == '/';
 
-		if (asprintf(&path, "%s%s%s", absolute || !p->facts->cwd ? "" : p->facts->cwd, absolute ? "" : "/", command) < 0)
+		if (asprintf(&path, "%s%s%s", absolute || !d->facts->cwd ? "" : d->facts->cwd, absolute ? "" : "/", command) < 0)
 			return NULL;
 		if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0)
 			return path;
@@ -117,9 +120,9 @@ static char *find_outside(const struct sbx_plan *p, const char *command)
 
 /* The directory to grant for a program at @path: where its libraries are beside bin/, unless that is the home or ~/.local,
  * which hold more than programs. malloc'ed. */
-static char *dir_to_grant(const struct sbx_plan *p, const char *path)
+static char *dir_to_grant(const struct sbx_draft *d, const char *path)
 {
-	size_t n_home = strlen(p->facts->home);
+	size_t n_home = strlen(d->facts->home);
 	char *dir = strdup(path), *slash;
 
 	slash = dir ? strrchr(dir, '/') : NULL;
@@ -130,24 +133,24 @@ static char *dir_to_grant(const struct sbx_plan *p, const char *path)
 	if (slash == dir || strcmp(slash, "/bin") != 0)
 		return dir;
 	*slash = '\0';
-	if (sbx_path_in_prefix(p->facts->home, dir) ||
-	    (strncmp(dir, p->facts->home, n_home) == 0 && strcmp(dir + n_home, "/.local") == 0))
+	if (sbx_path_in_prefix(d->facts->home, dir) ||
+	    (strncmp(dir, d->facts->home, n_home) == 0 && strcmp(dir + n_home, "/.local") == 0))
 		*slash = '/';
 	return dir;
 }
 
 /* A program that is on the host and not in the sandbox, with what would grant it. False: it is not there either. */
-static bool refuse_outside(const struct sbx_plan *p, const char *command, struct sbx_err_list *errs)
+static bool refuse_outside(const struct sbx_draft *d, const char *command, struct sbx_err_list *errs)
 {
-	SBX_AUTO_FREE char *found = find_outside(p, command), *real = NULL, *first = NULL, *second = NULL;
+	SBX_AUTO_FREE char *found = find_outside(d, command), *real = NULL, *first = NULL, *second = NULL;
 	bool two;
 
 	/* Another system's programs are not at home in a directory that is the root. */
-	if (!found || p->root.kind == SBX_ROOT_DIR)
+	if (!found || d->view->root.kind == SBX_ROOT_DIR)
 		return false;
 	real = sbx_path_real_location(found);
-	first = dir_to_grant(p, found);
-	second = real ? dir_to_grant(p, real) : NULL;
+	first = dir_to_grant(d, found);
+	second = real ? dir_to_grant(d, real) : NULL;
 	if (!first || !second)
 		return false;
 	two = !sbx_path_in_prefix(real, first);
@@ -158,13 +161,13 @@ static bool refuse_outside(const struct sbx_plan *p, const char *command, struct
 	return true;
 }
 
-static int refuse_missing(const struct sbx_plan *p, const char *command, struct sbx_err_list *errs)
+static int refuse_missing(const struct sbx_draft *d, const char *command, struct sbx_err_list *errs)
 {
-	const char *path = sbx_plan_getenv(p, "PATH");
+	const char *path = sbx_environment_get(d->env, "PATH");
 
-	if (p->root.kind != SBX_ROOT_MINIMAL && refuse_outside(p, command, errs))
-		return SBX_PLAN_NOT_FOUND;
-	if (p->root.kind == SBX_ROOT_MINIMAL)
+	if (d->view->root.kind != SBX_ROOT_MINIMAL && refuse_outside(d, command, errs))
+		return SBX_EXIT_NOT_FOUND;
+	if (d->view->root.kind == SBX_ROOT_MINIMAL)
 		sbx_err_list_add(errs, "", 0, 0,
 				 "command '%s' is not in the sandbox: with root minimal it has only what is granted "
 				 "(--ro-bind /usr --ro-bind /bin --ro-bind /lib --ro-bind /lib64 are the host's programs)",
@@ -176,65 +179,65 @@ static int refuse_missing(const struct sbx_plan *p, const char *command, struct 
 	else
 		sbx_err_list_add(errs, "", 0, 0, "command '%s' was not found in the sandbox's PATH, %s", command,
 				 path ? path : "");
-	return SBX_PLAN_NOT_FOUND;
+	return SBX_EXIT_NOT_FOUND;
 }
 
 /* --- what interprets it --- */
 
 struct judging {
-	const struct sbx_plan *p;
+	const struct sbx_draft *d;
 	struct sbx_err *err;
 };
 
 static int judge_needed(void *userdata, const struct sbx_needed *needed)
 {
 	const struct judging *j = userdata;
-	const struct sbx_denied denied = sbx_command_denied(j->p, needed->asked, needed->names);
+	const struct sbx_denied denied = sbx_command_denied(j->d, needed->asked, needed->names);
 
 	if (!denied.entry)
 		return 0;
 	sbx_err_set(j->err, "%s is interpreted by '%s', which is denied by %s%s%s: commands.deny '%s'", needed->by,
 		    needed->asked, denied.by_system ? "the system policy" : "profile '",
-		    denied.by_system ? "" : j->p->options->profile, denied.by_system ? "" : "'", denied.entry);
-	return SBX_PLAN_NOT_EXECUTABLE;
+		    denied.by_system ? "" : j->d->options->profile, denied.by_system ? "" : "'", denied.entry);
+	return SBX_EXIT_NOT_EXECUTABLE;
 }
 
-static int judge_interpreters(const struct sbx_plan *p, const struct sbx_view_hit *hit, struct sbx_err_list *errs)
+static int judge_interpreters(const struct sbx_draft *d, const struct sbx_view_hit *hit, struct sbx_err_list *errs)
 {
 	struct sbx_err err = { 0 };
-	struct judging judging = { p, &err };
-	int r = sbx_command_follow(p, hit, false, judge_needed, &judging, &err);
+	struct judging judging = { d, &err };
+	int r = sbx_command_follow(d, hit, false, judge_needed, &judging, &err);
 
 	if (r > 0)
-		sbx_err_list_add(errs, "", 0, 0, "command '%s': %s", p->argv[0], err.msg);
+		sbx_err_list_add(errs, "", 0, 0, "command '%s': %s", d->options->argv[0], err.msg);
 	return r;
 }
 
-int sbx_plan_command(struct sbx_plan *p, struct sbx_err_list *errs)
+int sbx_plan_command(const struct sbx_draft *d, struct sbx_err_list *errs)
 {
-	const char *command = p->argv[0], *why = "";
+	const char *command = d->options->argv[0], *why = "";
 	SBX_CLEANUP(sbx_names_fini) struct sbx_names names = { 0 };
 	struct sbx_view_hit hit;
-	int r = sbx_plan_masks(p, errs), found;
+	int r = sbx_plan_masks(d, errs), found;
 
 	if (r != 0)
 		return r;
-	found = sbx_command_find(p, command, &names, &hit, &why);
+	found = sbx_command_find(d, command, &names, &hit, &why);
 	/* Judged also when it is nowhere: that sudo is denied is the better answer. */
-	r = judge(p, command, &names, errs);
+	r = judge(d, command, &names, errs);
 	if (r != 0)
 		return r;
-	if (found == SBX_PLAN_NOT_FOUND)
-		return refuse_missing(p, command, errs);
+	if (found == SBX_EXIT_NOT_FOUND)
+		return refuse_missing(d, command, errs);
 	if (found != 0) {
 		sbx_err_list_add(errs, "", 0, 0, "command '%s' %s", command, why);
 		return found;
 	}
-	r = judge_interpreters(p, &hit, errs);
+	r = judge_interpreters(d, &hit, errs);
 	if (r != 0)
 		return r;
-	p->command_path = strdup(hit.path);
-	if (!p->command_path)
+	d->commands->path = strdup(hit.path);
+	if (!d->commands->path)
 		return -ENOMEM;
-	return p->profile->commands.allow.n ? sbx_plan_programs(p, &hit, errs) : 0;
+	return d->profile->commands.allow.n ? sbx_plan_programs(d, &hit, errs) : 0;
 }

@@ -13,7 +13,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/commands/command_internal.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/commands/commands.h"
+#include "launcher/rootfs/draft.h"
+#include "sys/fs/path_normalise.h"
 
 #define NAMES_LOOKED_AT_MAX 200000
 
@@ -26,11 +28,11 @@ void sbx_program_dirs_fini(struct sbx_program_dirs *dirs)
 	dirs->n = 0;
 }
 
-static int add_dir(const struct sbx_plan *p, struct sbx_program_dirs *dirs, const char *path)
+static int add_dir(const struct sbx_draft *d, struct sbx_program_dirs *dirs, const char *path)
 {
 	struct sbx_view_hit hit;
 
-	if (path[0] != '/' || sbx_view_resolve(p, path, NULL, NULL, &hit) != 0 || !S_ISDIR(hit.mode))
+	if (path[0] != '/' || sbx_view_resolve(d, path, NULL, NULL, &hit) != 0 || !S_ISDIR(hit.mode))
 		return 0;
 	for (size_t i = 0; i < dirs->n; i++)
 		if (strcmp(dirs->v[i], hit.path) == 0)
@@ -41,12 +43,12 @@ static int add_dir(const struct sbx_plan *p, struct sbx_program_dirs *dirs, cons
 	return dirs->v[dirs->n] && ++dirs->n ? 0 : -ENOMEM;
 }
 
-int sbx_program_dirs(const struct sbx_plan *p, const char *const *more, size_t n_more,
+int sbx_program_dirs(const struct sbx_draft *d, const char *const *more, size_t n_more,
 		     struct sbx_program_dirs *ret_dirs)
 {
 	static const char *const fixed[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin",
 					     "/bin", "/usr/games" };
-	const char *dir = sbx_plan_getenv(p, "PATH");
+	const char *dir = sbx_environment_get(d->env, "PATH");
 	int r = 0;
 
 	while (dir && *dir && r == 0) {
@@ -54,20 +56,20 @@ int sbx_program_dirs(const struct sbx_plan *p, const char *const *more, size_t n
 		char path[PATH_MAX];
 
 		if (snprintf(path, sizeof(path), "%.*s", (int)(n < PATH_MAX ? n : PATH_MAX), dir) < (int)sizeof(path))
-			r = add_dir(p, ret_dirs, path);
+			r = add_dir(d, ret_dirs, path);
 		dir += n + (dir[n] == ':');
 	}
 	for (size_t i = 0; i < SBX_N_ELEMENTS(fixed) && r == 0; i++)
-		r = add_dir(p, ret_dirs, fixed[i]);
+		r = add_dir(d, ret_dirs, fixed[i]);
 	for (size_t i = 0; i < n_more && r == 0; i++)
-		r = add_dir(p, ret_dirs, more[i]);
+		r = add_dir(d, ret_dirs, more[i]);
 	return r;
 }
 
 /* --- expanding --- */
 
 struct expander {
-	const struct sbx_plan *p;
+	const struct sbx_draft *d;
 	const struct sbx_str_list *list;
 	sbx_entry_each each;
 	void *userdata;
@@ -117,11 +119,11 @@ static int list(struct expander *x, const char *dir, struct listing *l)
 {
 	struct sbx_view_hit hit;
 
-	if (sbx_view_resolve(x->p, dir[0] ? dir : "/", NULL, NULL, &hit) != 0 || !S_ISDIR(hit.mode))
+	if (sbx_view_resolve(x->d, dir[0] ? dir : "/", NULL, NULL, &hit) != 0 || !S_ISDIR(hit.mode))
 		return 0;
 	l->x = x;
 	l->dir = dir;
-	return sbx_view_list(x->p, &hit, match_name, l);
+	return sbx_view_list(x->d, &hit, match_name, l);
 }
 
 /* @prefix is there literally; @rest is the pattern below it, from its '/' on. */
@@ -160,10 +162,10 @@ static int expand_entry(struct expander *x, const struct sbx_program_dirs *dirs,
 	return r;
 }
 
-int sbx_entries_expand(const struct sbx_plan *p, const struct sbx_str_list *entries,
+int sbx_entries_expand(const struct sbx_draft *d, const struct sbx_str_list *entries,
 		       const struct sbx_program_dirs *dirs, sbx_entry_each each, void *userdata)
 {
-	struct expander x = { .p = p, .list = entries, .each = each, .userdata = userdata };
+	struct expander x = { .d = d, .list = entries, .each = each, .userdata = userdata };
 	bool bare_globs = false;
 	int r = 0;
 

@@ -23,11 +23,14 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "ipc/messages.h"
 #include "launcher/commands/command_internal.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/commands/commands.h"
+#include "launcher/rootfs/draft.h"
+#include "sys/fs/path_normalise.h"
 
 struct files {
-	struct sbx_plan *p;
+	const struct sbx_draft *d;
 	struct sbx_err err;
 	size_t n_text;
 };
@@ -35,28 +38,28 @@ struct files {
 static int refuse_many(struct files *f)
 {
 	sbx_err_set(&f->err, "commands.allow of profile '%s' means more than %d files, or ones with very long paths: name "
-		    "fewer", f->p->options->profile, SBX_PROGRAMS_MAX);
-	return SBX_PLAN_REFUSED;
+		    "fewer", f->d->options->profile, SBX_PROGRAMS_MAX);
+	return SBX_EXIT_REFUSED;
 }
 
-static bool is_known(const struct sbx_plan *p, const struct stat *st)
+static bool is_known(const struct sbx_draft *d, const struct stat *st)
 {
-	for (size_t i = 0; i < p->n_programs; i++)
-		if (p->programs[i].dev == st->st_dev && p->programs[i].ino == st->st_ino)
+	for (size_t i = 0; i < d->commands->n_programs; i++)
+		if (d->commands->programs[i].dev == st->st_dev && d->commands->programs[i].ino == st->st_ino)
 			return true;
 	return false;
 }
 
 /* Could the sandbox's user change the file if only a path let him? */
-static bool may_change(const struct sbx_plan *p, const struct sbx_view_hit *hit)
+static bool may_change(const struct sbx_draft *d, const struct sbx_view_hit *hit)
 {
-	uid_t owner = hit->op->idmap ? hit->op->source.st.st_uid : p->facts->uid;
+	uid_t owner = hit->op->idmap ? hit->op->source.st.st_uid : d->facts->uid;
 
 	return hit->st.st_uid == owner || (hit->st.st_mode & 0022);
 }
 
 /* Does a writable grant lead to the very file, or to a place where another name of it may be? */
-static bool is_within(const struct sbx_plan *p, const struct sbx_mount_op *grant, const struct sbx_view_hit *hit)
+static bool is_within(const struct sbx_draft *d, const struct sbx_mount_op *grant, const struct sbx_view_hit *hit)
 {
 	char path[2 * PATH_MAX], inside[PATH_MAX];
 	struct sbx_view_hit other;
@@ -69,50 +72,50 @@ static bool is_within(const struct sbx_plan *p, const struct sbx_mount_op *grant
 		return false;
 	if (sbx_text_format(inside, sizeof(inside), "%s%s", grant->dest, path + strlen(grant->source.resolved)) < 0)
 		return true;
-	r = sbx_view_resolve(p, inside, NULL, NULL, &other);
+	r = sbx_view_resolve(d, inside, NULL, NULL, &other);
 	return r < 0 || (r == 0 && sbx_view_writable(&other)); /* a long path may be gone in steps */
 }
 
-static bool is_written_elsewhere(const struct sbx_plan *p, const struct sbx_view_hit *hit)
+static bool is_written_elsewhere(const struct sbx_draft *d, const struct sbx_view_hit *hit)
 {
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (p->mounts[i].kind == SBX_MOUNT_BIND && p->mounts[i].writable && may_change(p, hit) &&
-		    is_within(p, &p->mounts[i], hit))
+	for (size_t i = 0; i < d->view->n_mounts; i++)
+		if (d->view->mounts[i].kind == SBX_MOUNT_BIND && d->view->mounts[i].writable && may_change(d, hit) &&
+		    is_within(d, &d->view->mounts[i], hit))
 			return true;
 	return false;
 }
 
 /* Why what was found cannot execute whatever the list says; NULL. */
-static const char *problem(const struct sbx_plan *p, const struct sbx_view_hit *hit)
+static const char *problem(const struct sbx_draft *d, const struct sbx_view_hit *hit)
 {
 	if (!hit->op || hit->op->kind == SBX_MOUNT_ETC)
 		return "is made by sbx-run itself";
 	if (sbx_view_writable(hit))
 		return "is where the sandbox may write, and nothing there executes with a commands.allow list (grant it "
 		       "read-only: --ro-bind)";
-	return is_written_elsewhere(p, hit) ? "is granted read-only, but a writable grant may lead to the same file (by "
+	return is_written_elsewhere(d, hit) ? "is granted read-only, but a writable grant may lead to the same file (by "
 					      "another path, or a hard link): grant a copy" : NULL;
 }
 
 /* Takes nothing of @hit. 1: it is there already. */
 static int add(struct files *f, const struct sbx_view_hit *hit, enum sbx_program_why why, const char *for_what)
 {
-	struct sbx_plan *p = f->p;
+	const struct sbx_draft *d = f->d;
 	struct sbx_program *program;
 
-	if (is_known(p, &hit->st))
+	if (is_known(d, &hit->st))
 		return 1;
 	f->n_text += strlen(hit->path) + 1;
-	if (p->n_programs >= SBX_PROGRAMS_MAX || f->n_text > SBX_PROGRAMS_TEXT_MAX)
+	if (d->commands->n_programs >= SBX_PROGRAMS_MAX || f->n_text > SBX_PROGRAMS_TEXT_MAX)
 		return refuse_many(f);
-	if (!p->programs)
-		p->programs = calloc(SBX_PROGRAMS_MAX, sizeof(*p->programs));
-	if (!p->programs)
+	if (!d->commands->programs)
+		d->commands->programs = calloc(SBX_PROGRAMS_MAX, sizeof(*d->commands->programs));
+	if (!d->commands->programs)
 		return -ENOMEM;
-	program = &p->programs[p->n_programs];
+	program = &d->commands->programs[d->commands->n_programs];
 	program->path = strdup(hit->path);
 	program->for_what = strdup(for_what);
-	p->n_programs++;
+	d->commands->n_programs++;
 	program->why = why;
 	program->dev = hit->st.st_dev;
 	program->ino = hit->st.st_ino;
@@ -127,7 +130,7 @@ static int add_needed(void *userdata, const struct sbx_needed *needed)
 	struct files *f = userdata;
 	int r;
 
-	if (problem(f->p, needed->hit) || sbx_command_denied(f->p, needed->asked, needed->names).entry)
+	if (problem(f->d, needed->hit) || sbx_command_denied(f->d, needed->asked, needed->names).entry)
 		return 0;
 	r = add(f, needed->hit, needed->loader ? SBX_PROGRAM_LOADER : SBX_PROGRAM_INTERPRETER, needed->by);
 	return r == 1 ? 0 : r;
@@ -136,10 +139,10 @@ static int add_needed(void *userdata, const struct sbx_needed *needed)
 static int add_needs(struct files *f, const struct sbx_view_hit *hit)
 {
 	struct sbx_err ignored = { 0 };
-	int r = sbx_command_follow(f->p, hit, true, add_needed, f, &ignored);
+	int r = sbx_command_follow(f->d, hit, true, add_needed, f, &ignored);
 
 	/* What is missing or malformed concerns that file alone. */
-	return r == SBX_PLAN_NOT_FOUND || r == SBX_PLAN_NOT_EXECUTABLE ? 0 : r;
+	return r == SBX_EXIT_NOT_FOUND || r == SBX_EXIT_NOT_EXECUTABLE ? 0 : r;
 }
 
 static int add_entry(void *userdata, const char *entry, const char *path)
@@ -148,13 +151,13 @@ static int add_entry(void *userdata, const char *entry, const char *path)
 	SBX_CLEANUP(sbx_names_fini) struct sbx_names names = { 0 };
 	struct sbx_view_hit hit;
 	const char *why;
-	int r = sbx_command_try(f->p, path, &names, &hit, &why);
+	int r = sbx_command_try(f->d, path, &names, &hit, &why);
 
-	if (r != 0 || names.failed || sbx_command_denied(f->p, NULL, &names).entry)
+	if (r != 0 || names.failed || sbx_command_denied(f->d, NULL, &names).entry)
 		return 0;
-	why = problem(f->p, &hit);
+	why = problem(f->d, &hit);
 	if (why)
-		return strcmp(entry, path) == 0 ? sbx_plan_note(f->p, "commands.allow: %s %s", path, why) : 0;
+		return strcmp(entry, path) == 0 ? sbx_notes_add(f->d->notes, "commands.allow: %s %s", path, why) : 0;
 	r = add(f, &hit, SBX_PROGRAM_ENTRY, entry);
 	return r == 1 ? 0 : r != 0 ? r : add_needs(f, &hit);
 }
@@ -164,29 +167,29 @@ static int add_entry(void *userdata, const char *entry, const char *path)
 static int add_needed_by_command(void *userdata, const struct sbx_needed *needed)
 {
 	struct files *f = userdata;
-	const char *why = problem(f->p, needed->hit);
+	const char *why = problem(f->d, needed->hit);
 
 	if (!why)
 		return add_needed(userdata, needed);
-	sbx_err_set(&f->err, "command '%s': what it needs, %s, %s", f->p->argv[0], needed->hit->path, why);
-	return SBX_PLAN_NOT_EXECUTABLE;
+	sbx_err_set(&f->err, "command '%s': what it needs, %s, %s", f->d->options->argv[0], needed->hit->path, why);
+	return SBX_EXIT_NOT_EXECUTABLE;
 }
 
 static int add_command(struct files *f, const struct sbx_view_hit *hit)
 {
-	const char *why = problem(f->p, hit);
+	const char *why = problem(f->d, hit);
 	struct sbx_err err = { 0 };
 	int r;
 
 	if (why) {
-		sbx_err_set(&f->err, "command '%s': %s %s", f->p->argv[0], hit->path, why);
-		return SBX_PLAN_NOT_EXECUTABLE;
+		sbx_err_set(&f->err, "command '%s': %s %s", f->d->options->argv[0], hit->path, why);
+		return SBX_EXIT_NOT_EXECUTABLE;
 	}
-	r = add(f, hit, SBX_PROGRAM_ENTRY, f->p->argv[0]);
+	r = add(f, hit, SBX_PROGRAM_ENTRY, f->d->options->argv[0]);
 	if (r == 0)
-		r = sbx_command_follow(f->p, hit, true, add_needed_by_command, f, &err);
+		r = sbx_command_follow(f->d, hit, true, add_needed_by_command, f, &err);
 	if (err.msg[0])
-		sbx_err_set(&f->err, "command '%s': %s", f->p->argv[0], err.msg);
+		sbx_err_set(&f->err, "command '%s': %s", f->d->options->argv[0], err.msg);
 	return r;
 }
 
@@ -201,14 +204,14 @@ static int by_path(const void *a, const void *b)
 
 static int check_host(struct files *f)
 {
-	if (f->p->facts->landlock_abi >= 2)
+	if (f->d->facts->landlock_abi >= 2)
 		return 0;
-	if (f->p->facts->landlock_abi == 1)
-		return sbx_plan_note(f->p, "with a commands.allow list files cannot be renamed from one directory to another "
+	if (f->d->facts->landlock_abi == 1)
+		return sbx_notes_add(f->d->notes, "with a commands.allow list files cannot be renamed from one directory to another "
 				     "on this kernel (Landlock before Linux 5.19)");
 	sbx_err_set(&f->err, "commands.allow of profile '%s' cannot be held on this kernel: it has no Landlock (Linux 5.13, "
-		    "CONFIG_SECURITY_LANDLOCK, and 'landlock' in lsm=)", f->p->options->profile);
-	return SBX_PLAN_REFUSED;
+		    "CONFIG_SECURITY_LANDLOCK, and 'landlock' in lsm=)", f->d->options->profile);
+	return SBX_EXIT_REFUSED;
 }
 
 /* Where init allows reading. */
@@ -248,8 +251,8 @@ static int check_stdio_file(struct files *f, int fd, const struct stat *st)
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	for (size_t i = 0; i < f->p->n_mounts; i++) {
-		const struct sbx_mount_op *op = &f->p->mounts[i];
+	for (size_t i = 0; i < f->d->view->n_mounts; i++) {
+		const struct sbx_mount_op *op = &f->d->view->mounts[i];
 
 		if (op->kind != SBX_MOUNT_BIND || !op->writable || !is_at_top(op->dest))
 			continue;
@@ -260,7 +263,7 @@ static int check_stdio_file(struct files *f, int fd, const struct stat *st)
 		sbx_err_set(&f->err, "commands.allow: standard %s is a file in %s, which the command could open again and "
 			    "execute: redirect through a pipe (cat), or grant the directory deeper in the view than at %s",
 			    names[fd], op->source.resolved, op->dest);
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
 	return 0;
 }
@@ -279,20 +282,20 @@ static int check_stdio(struct files *f)
 	return r;
 }
 
-static void forbid_execution_of_what_is_written(struct sbx_plan *p)
+static void forbid_execution_of_what_is_written(const struct sbx_draft *d)
 {
-	for (size_t i = 0; i < p->n_mounts; i++) {
-		struct sbx_mount_op *op = &p->mounts[i];
+	for (size_t i = 0; i < d->view->n_mounts; i++) {
+		struct sbx_mount_op *op = &d->view->mounts[i];
 
 		op->noexec = op->kind == SBX_MOUNT_OVERLAY || op->kind == SBX_MOUNT_SCRATCH ||
 			     op->kind == SBX_MOUNT_TMPFS || (op->kind == SBX_MOUNT_BIND && op->writable);
 	}
 }
 
-int sbx_plan_programs(struct sbx_plan *p, const struct sbx_view_hit *hit, struct sbx_err_list *errs)
+int sbx_plan_programs(const struct sbx_draft *d, const struct sbx_view_hit *hit, struct sbx_err_list *errs)
 {
 	SBX_CLEANUP(sbx_program_dirs_fini) struct sbx_program_dirs dirs = { 0 };
-	struct files f = { .p = p };
+	struct files f = { .d = d };
 	int r = check_host(&f);
 
 	if (r == 0)
@@ -300,17 +303,17 @@ int sbx_plan_programs(struct sbx_plan *p, const struct sbx_view_hit *hit, struct
 	if (r == 0)
 		r = add_command(&f, hit);
 	if (r == 0)
-		r = sbx_program_dirs(p, NULL, 0, &dirs);
+		r = sbx_program_dirs(d, NULL, 0, &dirs);
 	if (r == 0)
-		r = sbx_entries_expand(p, &p->profile->commands.allow, &dirs, add_entry, &f);
+		r = sbx_entries_expand(d, &d->profile->commands.allow, &dirs, add_entry, &f);
 	if (r == -E2BIG)
 		r = refuse_many(&f);
 	if (r > 0)
 		sbx_err_list_add(errs, "", 0, 0, "%s", f.err.msg);
 	if (r != 0)
 		return r;
-	if (p->n_programs > 1)
-		qsort(p->programs, p->n_programs, sizeof(p->programs[0]), by_path);
-	forbid_execution_of_what_is_written(p);
+	if (d->commands->n_programs > 1)
+		qsort(d->commands->programs, d->commands->n_programs, sizeof(d->commands->programs[0]), by_path);
+	forbid_execution_of_what_is_written(d);
 	return 0;
 }

@@ -15,42 +15,44 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/commands/command_internal.h"
+#include "launcher/commands/commands.h"
 #include "launcher/commands/exec_format.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/rootfs/draft.h"
+#include "sys/fs/path_normalise.h"
 
 /* --- finding --- */
 
-int sbx_command_try(const struct sbx_plan *p, const char *path, struct sbx_names *names, struct sbx_view_hit *ret_hit,
+int sbx_command_try(const struct sbx_draft *d, const char *path, struct sbx_names *names, struct sbx_view_hit *ret_hit,
 		    const char **ret_why)
 {
 	int r;
 
 	sbx_names_add(names, path);
-	r = sbx_view_resolve(p, path, sbx_names_add, names, ret_hit);
+	r = sbx_view_resolve(d, path, sbx_names_add, names, ret_hit);
 	if (r == 0) {
 		sbx_names_add(names, ret_hit->path);
-		if (S_ISREG(ret_hit->mode) && sbx_view_executable(p, ret_hit))
+		if (S_ISREG(ret_hit->mode) && sbx_view_executable(d, ret_hit))
 			return 0;
-		*ret_why = sbx_command_masked(p, ret_hit->path) ? "is masked: it is a file that commands.deny means, or "
+		*ret_why = sbx_command_masked(d, ret_hit->path) ? "is masked: it is a file that commands.deny means, or "
 								  "a copy of one (--dry-run tells)"
 			   : S_ISDIR(ret_hit->mode) ? "is a directory"
 			   : S_ISREG(ret_hit->mode) ? "is not executable"
 						    : "is not a regular file";
-		return SBX_PLAN_NOT_EXECUTABLE;
+		return SBX_EXIT_NOT_EXECUTABLE;
 	}
 	if (r == SBX_VIEW_E_ACCESS || r == SBX_VIEW_E_LOOP) {
 		*ret_why = r == SBX_VIEW_E_ACCESS ? "cannot be reached by the sandbox's user"
 						  : "leads through too many symbolic links";
-		return SBX_PLAN_NOT_EXECUTABLE;
+		return SBX_EXIT_NOT_EXECUTABLE;
 	}
-	return SBX_PLAN_NOT_FOUND;
+	return SBX_EXIT_NOT_FOUND;
 }
 
 /* execvp(3): the first executable wins; a file that is not one is remembered and passed by. */
-static int search_path(const struct sbx_plan *p, const char *name, struct sbx_names *names,
+static int search_path(const struct sbx_draft *d, const char *name, struct sbx_names *names,
 		       struct sbx_view_hit *ret_hit, const char **ret_why)
 {
-	const char *dir = sbx_plan_getenv(p, "PATH");
+	const char *dir = sbx_environment_get(d->env, "PATH");
 	char remembered[PATH_MAX] = "";
 
 	while (dir && *dir) {
@@ -62,36 +64,36 @@ static int search_path(const struct sbx_plan *p, const char *name, struct sbx_na
 			int r;
 
 			sbx_names_fini(names);
-			r = sbx_command_try(p, path, names, ret_hit, ret_why);
+			r = sbx_command_try(d, path, names, ret_hit, ret_why);
 			if (r == 0)
 				return 0;
-			if (r == SBX_PLAN_NOT_EXECUTABLE)
+			if (r == SBX_EXIT_NOT_EXECUTABLE)
 				sbx_text_fit(remembered, sizeof(remembered), "%s", path);
 		}
 		dir += n + (dir[n] == ':');
 	}
 	sbx_names_fini(names);
-	return remembered[0] ? sbx_command_try(p, remembered, names, ret_hit, ret_why) : SBX_PLAN_NOT_FOUND;
+	return remembered[0] ? sbx_command_try(d, remembered, names, ret_hit, ret_why) : SBX_EXIT_NOT_FOUND;
 }
 
-int sbx_command_find(const struct sbx_plan *p, const char *name, struct sbx_names *names, struct sbx_view_hit *ret_hit,
+int sbx_command_find(const struct sbx_draft *d, const char *name, struct sbx_names *names, struct sbx_view_hit *ret_hit,
 		     const char **ret_why)
 {
 	char path[PATH_MAX];
 
 	if (!strchr(name, '/'))
-		return search_path(p, name, names, ret_hit, ret_why);
+		return search_path(d, name, names, ret_hit, ret_why);
 	if (name[0] == '/')
-		return sbx_command_try(p, name, names, ret_hit, ret_why);
-	if (snprintf(path, sizeof(path), "%s/%s", p->chdir, name) >= (int)sizeof(path))
-		return SBX_PLAN_NOT_FOUND;
-	return sbx_command_try(p, path, names, ret_hit, ret_why);
+		return sbx_command_try(d, name, names, ret_hit, ret_why);
+	if (snprintf(path, sizeof(path), "%s/%s", d->view->chdir, name) >= (int)sizeof(path))
+		return SBX_EXIT_NOT_FOUND;
+	return sbx_command_try(d, path, names, ret_hit, ret_why);
 }
 
 /* --- following --- */
 
 struct follower {
-	const struct sbx_plan *p;
+	const struct sbx_draft *d;
 	bool loaders;
 	sbx_command_visit visit;
 	void *userdata;
@@ -101,16 +103,16 @@ struct follower {
 static int follow(const struct follower *f, const struct sbx_view_hit *hit, int depth);
 
 /* The kernel opens an interpreter by its path, also one without a '/'. */
-static int find_path(const struct sbx_plan *p, const char *name, struct sbx_names *names, struct sbx_view_hit *ret_hit,
+static int find_path(const struct sbx_draft *d, const char *name, struct sbx_names *names, struct sbx_view_hit *ret_hit,
 		     const char **ret_why)
 {
 	char path[PATH_MAX];
 
 	if (strchr(name, '/'))
-		return sbx_command_find(p, name, names, ret_hit, ret_why);
+		return sbx_command_find(d, name, names, ret_hit, ret_why);
 	if (snprintf(path, sizeof(path), "./%s", name) >= (int)sizeof(path))
-		return SBX_PLAN_NOT_FOUND;
-	return sbx_command_find(p, path, names, ret_hit, ret_why);
+		return SBX_EXIT_NOT_FOUND;
+	return sbx_command_find(d, path, names, ret_hit, ret_why);
 }
 
 enum how { BY_PATH, BY_SEARCH, AS_LOADER };
@@ -123,13 +125,13 @@ static int need(const struct follower *f, const char *name, const char *by, enum
 	const char *why = "", *what = loader ? "loader" : "interpreter";
 	struct sbx_view_hit hit;
 	const struct sbx_needed needed = { name, by, loader, &names, &hit };
-	int r = (how == BY_SEARCH ? sbx_command_find : find_path)(f->p, name, &names, &hit, &why);
+	int r = (how == BY_SEARCH ? sbx_command_find : find_path)(f->d, name, &names, &hit, &why);
 
 	if (names.failed) {
 		sbx_err_set(f->err, "%s's %s '%s' goes by too many names", by, what, name);
-		return SBX_PLAN_NOT_EXECUTABLE;
+		return SBX_EXIT_NOT_EXECUTABLE;
 	}
-	if (r == SBX_PLAN_NOT_FOUND)
+	if (r == SBX_EXIT_NOT_FOUND)
 		sbx_err_set(f->err, "%s needs the %s '%s', which is not in the sandbox%s", by, what, name,
 			    how == BY_SEARCH && !strchr(name, '/') ? "'s PATH" : " (grant it with --ro-bind)");
 	else if (r != 0)
@@ -148,7 +150,7 @@ static int follow_script(const struct follower *f, const struct sbx_view_hit *hi
 	if (depth >= SBX_EXEC_DEPTH_MAX) {
 		sbx_err_set(f->err, "more than %d scripts interpret one another (the last is %s)", SBX_EXEC_DEPTH_MAX,
 			    hit->path);
-		return SBX_PLAN_NOT_EXECUTABLE;
+		return SBX_EXIT_NOT_EXECUTABLE;
 	}
 	r = need(f, format->interpreter, hit->path, BY_PATH, depth + 1);
 	if (r == 0 && strcmp(sbx_base_name(format->interpreter), "env") == 0 &&
@@ -181,7 +183,7 @@ static bool read_interp(int fd, const struct sbx_exec_format *format, char *ret_
 static ssize_t read_head(const struct follower *f, const struct sbx_view_hit *hit, int *ret_fd, uint8_t *head)
 {
 	ssize_t n;
-	int fd = sbx_view_open(f->p, hit);
+	int fd = sbx_view_open(f->d, hit);
 
 	if (fd < 0)
 		return fd == -EACCES || fd == -EPERM ? 0 : fd;
@@ -197,7 +199,7 @@ static int refuse_line(const struct follower *f, const char *path, int e)
 			    path, SBX_EXEC_HEAD_MAX);
 	else
 		sbx_err_set(f->err, "the first line of %s (#!) names no interpreter", path);
-	return SBX_PLAN_NOT_EXECUTABLE;
+	return SBX_EXIT_NOT_EXECUTABLE;
 }
 
 static int follow(const struct follower *f, const struct sbx_view_hit *hit, int depth)
@@ -211,7 +213,7 @@ static int follow(const struct follower *f, const struct sbx_view_hit *hit, int 
 
 	if (n < 0) {
 		sbx_err_set(f->err, "%s cannot be read: %s", hit->path, strerror((int)-n));
-		return SBX_PLAN_NOT_EXECUTABLE;
+		return SBX_EXIT_NOT_EXECUTABLE;
 	}
 	if (fd < 0)
 		return 0;
@@ -230,10 +232,10 @@ static int follow(const struct follower *f, const struct sbx_view_hit *hit, int 
 	return depth == 0 && f->loaders ? need(f, "/bin/sh", hit->path, BY_PATH, 1) : 0;
 }
 
-int sbx_command_follow(const struct sbx_plan *p, const struct sbx_view_hit *hit, bool loaders, sbx_command_visit visit,
+int sbx_command_follow(const struct sbx_draft *d, const struct sbx_view_hit *hit, bool loaders, sbx_command_visit visit,
 		       void *userdata, struct sbx_err *err)
 {
-	const struct follower f = { p, loaders, visit, userdata, err };
+	const struct follower f = { d, loaders, visit, userdata, err };
 
 	return follow(&f, hit, 0);
 }

@@ -6,7 +6,9 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "launcher/plan/plan.h"
+#include "launcher/commands/commands.h"
+#include "launcher/host/exit_status.h"
+#include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view.h"
 
 /* What the parts of judging commands share (command*.c). */
@@ -34,22 +36,22 @@ struct sbx_denied {
 	const char *entry;
 	bool by_system; /* the system policy's, or the shipped list's */
 };
-struct sbx_denied sbx_command_denied(const struct sbx_plan *p, const char *asked, const struct sbx_names *names);
+struct sbx_denied sbx_command_denied(const struct sbx_draft *d, const char *asked, const struct sbx_names *names);
 
 /* --- finding (command_follow.c) --- */
 
-/* What @path is; its names are added. 0: it can be run; SBX_PLAN_NOT_FOUND; SBX_PLAN_NOT_EXECUTABLE with *ret_why. */
-int sbx_command_try(const struct sbx_plan *p, const char *path, struct sbx_names *names, struct sbx_view_hit *ret_hit,
+/* What @path is; its names are added. 0: it can be run; SBX_EXIT_NOT_FOUND; SBX_EXIT_NOT_EXECUTABLE with *ret_why. */
+int sbx_command_try(const struct sbx_draft *d, const char *path, struct sbx_names *names, struct sbx_view_hit *ret_hit,
 		    const char **ret_why);
-/* What @name is to somebody in p->chdir: by the sandbox's PATH if it has no '/'. The same results. */
-int sbx_command_find(const struct sbx_plan *p, const char *name, struct sbx_names *names, struct sbx_view_hit *ret_hit,
+/* What @name is to somebody in d->view->chdir: by the sandbox's PATH if it has no '/'. The same results. */
+int sbx_command_find(const struct sbx_draft *d, const char *name, struct sbx_names *names, struct sbx_view_hit *ret_hit,
 		     const char **ret_why);
 
 /*
  * The files that execute with one: interpreters (#!, and theirs; what env(1) looks for) and, with @loaders, the loaders
  * of ELF files and /bin/sh for a file without a format. @visit is called for each,
- * before what it needs in turn. 0; what @visit returned, when that was not 0; SBX_PLAN_NOT_FOUND or
- * SBX_PLAN_NOT_EXECUTABLE with @err, which goes on from "command 'x': "; -errno. What cannot be read has none.
+ * before what it needs in turn. 0; what @visit returned, when that was not 0; SBX_EXIT_NOT_FOUND or
+ * SBX_EXIT_NOT_EXECUTABLE with @err, which goes on from "command 'x': "; -errno. What cannot be read has none.
  */
 struct sbx_needed {
 	const char *asked; /* as it is written */
@@ -59,7 +61,7 @@ struct sbx_needed {
 	const struct sbx_view_hit *hit;
 };
 typedef int (*sbx_command_visit)(void *userdata, const struct sbx_needed *needed);
-int sbx_command_follow(const struct sbx_plan *p, const struct sbx_view_hit *hit, bool loaders, sbx_command_visit visit,
+int sbx_command_follow(const struct sbx_draft *d, const struct sbx_view_hit *hit, bool loaders, sbx_command_visit visit,
 		       void *userdata, struct sbx_err *err);
 
 /* --- what entries mean (command_expand.c) --- */
@@ -70,26 +72,26 @@ struct sbx_program_dirs {
 	char *v[64]; /* without symlinks */
 };
 /* And in @more. 0; -E2BIG: more than there is room for; -ENOMEM. */
-int sbx_program_dirs(const struct sbx_plan *p, const char *const *more, size_t n_more,
+int sbx_program_dirs(const struct sbx_draft *d, const char *const *more, size_t n_more,
 		     struct sbx_program_dirs *ret_dirs);
 void sbx_program_dirs_fini(struct sbx_program_dirs *dirs);
 
 /* Call @each with every path that an entry may mean, some of which are not there, or twice. What @each returned, when
  * that was not 0; 0; -E2BIG: globs that look at too many names; -errno. */
 typedef int (*sbx_entry_each)(void *userdata, const char *entry, const char *path);
-int sbx_entries_expand(const struct sbx_plan *p, const struct sbx_str_list *entries,
+int sbx_entries_expand(const struct sbx_draft *d, const struct sbx_str_list *entries,
 		       const struct sbx_program_dirs *dirs, sbx_entry_each each, void *userdata);
 
 /* --- the deny lists as masks (command_masks.c) --- */
 
-/* Appends to p->mounts, when all others are there. */
-int sbx_plan_masks(struct sbx_plan *p, struct sbx_err_list *errs);
+/* Appends to d->view->mounts, when all others are there. */
+int sbx_plan_masks(const struct sbx_draft *d, struct sbx_err_list *errs);
 /* What is masked at @path (without symlinks); NULL. */
-const struct sbx_masked *sbx_command_masked(const struct sbx_plan *p, const char *path);
+const struct sbx_masked *sbx_command_masked(const struct sbx_draft *d, const char *path);
 
 /* --- the allow list as files (command_files.c) --- */
 
-/* Fills p->programs, with the command itself (@hit) and what it needs. */
-int sbx_plan_programs(struct sbx_plan *p, const struct sbx_view_hit *hit, struct sbx_err_list *errs);
+/* Fills d->commands->programs, with the command itself (@hit) and what it needs. */
+int sbx_plan_programs(const struct sbx_draft *d, const struct sbx_view_hit *hit, struct sbx_err_list *errs);
 
 #endif

@@ -21,7 +21,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/commands/command_internal.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/commands/commands.h"
+#include "launcher/rootfs/draft.h"
+#include "sys/fs/path_normalise.h"
 
 #define COMPARE_BYTES	  65536
 #define FIRST_BYTES	  4096 /* by which most files of one size differ */
@@ -29,7 +31,7 @@
 #define COMPARED_MAX	  (UINT64_C(2) << 30) /* bytes */
 
 struct masker {
-	struct sbx_plan *p;
+	const struct sbx_draft *d;
 	bool by_system;
 	struct sbx_view_hit dir; /* that is being looked through */
 	struct sbx_view_hit hit;	/* what is being looked at there */
@@ -39,34 +41,26 @@ struct masker {
 	uint8_t a[COMPARE_BYTES], b[COMPARE_BYTES];
 };
 
-const struct sbx_masked *sbx_command_masked(const struct sbx_plan *p, const char *path)
+const struct sbx_masked *sbx_command_masked(const struct sbx_draft *d, const char *path)
 {
-	for (size_t i = 0; i < p->n_masked; i++)
-		if (strcmp(p->masked[i].path, path) == 0)
-			return &p->masked[i];
+	for (size_t i = 0; i < d->commands->n_masked; i++)
+		if (strcmp(d->commands->masked[i].path, path) == 0)
+			return &d->commands->masked[i];
 	return NULL;
 }
 
-void sbx_masked_fini(struct sbx_masked *m)
-{
-	free(m->path);
-	free(m->below);
-	free(m->entry);
-	free(m->of);
-}
-
 /* Takes @masked, whose strings may be NULL for want of memory, but for @masked->of. */
-static int append(struct sbx_plan *p, struct sbx_masked *masked)
+static int append(const struct sbx_draft *d, struct sbx_masked *masked)
 {
 	bool whole = masked->path && masked->below && masked->entry;
-	struct sbx_masked *v = whole ? realloc(p->masked, (p->n_masked + 1) * sizeof(*v)) : NULL;
+	struct sbx_masked *v = whole ? realloc(d->commands->masked, (d->commands->n_masked + 1) * sizeof(*v)) : NULL;
 
 	if (!v) {
 		sbx_masked_fini(masked);
 		return -ENOMEM;
 	}
-	p->masked = v;
-	v[p->n_masked++] = *masked;
+	d->commands->masked = v;
+	v[d->commands->n_masked++] = *masked;
 	return 0;
 }
 
@@ -75,26 +69,26 @@ static int append(struct sbx_plan *p, struct sbx_masked *masked)
 static int mask(struct masker *m, const struct sbx_view_hit *hit, enum sbx_masked_why why, const char *entry,
 		const struct sbx_masked *original)
 {
-	struct sbx_plan *p = m->p;
+	const struct sbx_draft *d = m->d;
 	struct stat st = hit->st;
 	struct sbx_masked masked = { .why = why, .st = st, .op = hit->op };
 	int r;
 
-	if (sbx_command_masked(p, hit->path))
+	if (sbx_command_masked(d, hit->path))
 		return 0;
-	if (p->n_mounts >= SBX_PLAN_MOUNTS_MAX)
+	if (d->view->n_mounts >= SBX_MOUNTS_MAX)
 		return -E2BIG;
 	masked.by_system = original ? original->by_system : m->by_system;
 	masked.path = strdup(hit->path);
 	masked.below = strdup(hit->below);
 	masked.entry = strdup(entry);
 	masked.of = original ? strdup(original->path) : NULL;
-	r = append(p, &masked);
+	r = append(d, &masked);
 	if (r < 0)
 		return r;
 	if (hit->op->kind == SBX_MOUNT_OVERLAY) /* there it has another device */
 		st.st_ino = 0;
-	return sbx_view_add_mask(p, hit->path, &st);
+	return sbx_view_add_mask(d, hit->path, &st);
 }
 
 /* --- by name --- */
@@ -107,7 +101,7 @@ static bool is_program(const struct sbx_view_hit *hit)
 static int mask_entry(void *userdata, const char *entry, const char *path)
 {
 	struct masker *m = userdata;
-	int r = sbx_view_resolve(m->p, path, NULL, NULL, &m->hit);
+	int r = sbx_view_resolve(m->d, path, NULL, NULL, &m->hit);
 
 	if (r < 0)
 		return r == -ENAMETOOLONG ? 0 : r;
@@ -146,15 +140,15 @@ static bool is_copy(struct masker *m, const struct sbx_view_hit *hit, const stru
 	if (masked->st.st_size != hit->st.st_size || hit->st.st_size == 0)
 		return false;
 	sbx_text_fit(original.below, sizeof(original.below), "%s", masked->below);
-	a = sbx_view_open(m->p, hit);
-	b = sbx_view_open(m->p, &original);
+	a = sbx_view_open(m->d, hit);
+	b = sbx_view_open(m->d, &original);
 	return a >= 0 && b >= 0 && is_same(m, a, b);
 }
 
 static int look_at(struct masker *m, const struct sbx_view_hit *hit)
 {
-	for (size_t i = 0; i < m->p->n_masked; i++) {
-		const struct sbx_masked *masked = &m->p->masked[i];
+	for (size_t i = 0; i < m->d->commands->n_masked; i++) {
+		const struct sbx_masked *masked = &m->d->commands->masked[i];
 
 		if (masked->st.st_dev == hit->st.st_dev && masked->st.st_ino == hit->st.st_ino)
 			return mask(m, hit, SBX_MASKED_LINK, masked->entry, masked);
@@ -168,7 +162,7 @@ static int look_at(struct masker *m, const struct sbx_view_hit *hit)
 static int look_at_name(void *userdata, const char *name)
 {
 	struct masker *m = userdata;
-	int r = sbx_view_child(m->p, &m->dir, name, &m->hit);
+	int r = sbx_view_child(m->d, &m->dir, name, &m->hit);
 
 	if (++m->n_names > NAMES_MAX || m->n_compared > COMPARED_MAX)
 		return -E2BIG;
@@ -179,10 +173,10 @@ static int look_at_name(void *userdata, const char *name)
 
 static int look_through(struct masker *m, const char *path)
 {
-	int r = sbx_view_resolve(m->p, path, NULL, NULL, &m->dir);
+	int r = sbx_view_resolve(m->d, path, NULL, NULL, &m->dir);
 
 	if (r == 0 && S_ISDIR(m->dir.mode))
-		r = sbx_view_list(m->p, &m->dir, look_at_name, m);
+		r = sbx_view_list(m->d, &m->dir, look_at_name, m);
 	if (r >= 0 && m->n_compared > COMPARED_MAX)
 		r = -E2BIG;
 	if (r == -E2BIG)
@@ -196,7 +190,7 @@ static int mask_list(struct masker *m, const struct sbx_str_list *list, bool by_
 		     const struct sbx_program_dirs *dirs)
 {
 	m->by_system = by_system;
-	return sbx_entries_expand(m->p, list, dirs, mask_entry, m);
+	return sbx_entries_expand(m->d, list, dirs, mask_entry, m);
 }
 
 /* Where @op has @masked, which is @path on the host. */
@@ -211,7 +205,7 @@ static int mask_in(struct masker *m, const struct sbx_masked *masked, const char
 		return 0;
 	r = sbx_text_format(inside, sizeof(inside), "%s%s", op->dest, path + strlen(op->source.resolved));
 	if (r == 0)
-		r = sbx_view_resolve(m->p, inside, NULL, NULL, &m->hit);
+		r = sbx_view_resolve(m->d, inside, NULL, NULL, &m->hit);
 	if (r != 0)
 		return r == -ENAMETOOLONG ? -E2BIG : r < 0 ? r : 0; /* such a path may be gone in steps */
 	if (!is_program(&m->hit) || m->hit.st.st_dev != masked->st.st_dev || m->hit.st.st_ino != masked->st.st_ino)
@@ -222,17 +216,17 @@ static int mask_in(struct masker *m, const struct sbx_masked *masked, const char
 /* The same path on the host by way of other grants. */
 static int mask_elsewhere(struct masker *m)
 {
-	const size_t n_mounts = m->p->n_mounts, n_masked = m->p->n_masked; /* what is appended is no other */
+	const size_t n_mounts = m->d->view->n_mounts, n_masked = m->d->commands->n_masked; /* what is appended is no other */
 	int r = 0;
 
 	for (size_t i = 0; i < n_masked && r == 0; i++) {
-		const struct sbx_masked *masked = &m->p->masked[i];
+		const struct sbx_masked *masked = &m->d->commands->masked[i];
 		char path[SBX_VIEW_PATH_MAX];
 
 		sbx_text_fit(path, sizeof(path), "%s%s%s", masked->op->source.resolved, masked->below[0] ? "/" : "",
 			     masked->below);
-		for (size_t j = 0; j < n_mounts && r == 0; j++) /* mask() may move p->masked */
-			r = mask_in(m, &m->p->masked[i], path, &m->p->mounts[j]);
+		for (size_t j = 0; j < n_mounts && r == 0; j++) /* mask() may move d->commands->masked */
+			r = mask_in(m, &m->d->commands->masked[i], path, &m->d->view->mounts[j]);
 	}
 	return r;
 }
@@ -241,28 +235,28 @@ static int mask_all(struct masker *m)
 {
 	static const char *const more[] = { "/usr/libexec" };
 	SBX_CLEANUP(sbx_program_dirs_fini) struct sbx_program_dirs dirs = { 0 };
-	int r = sbx_program_dirs(m->p, more, SBX_N_ELEMENTS(more), &dirs);
+	int r = sbx_program_dirs(m->d, more, SBX_N_ELEMENTS(more), &dirs);
 
 	if (r == 0)
-		r = mask_list(m, &m->p->system->commands_deny, true, &dirs);
+		r = mask_list(m, &m->d->system->commands_deny, true, &dirs);
 	if (r == 0)
-		r = mask_list(m, &m->p->profile->commands.deny, false, &dirs);
-	for (size_t i = 0; i < dirs.n && r == 0 && m->p->n_masked; i++)
+		r = mask_list(m, &m->d->profile->commands.deny, false, &dirs);
+	for (size_t i = 0; i < dirs.n && r == 0 && m->d->commands->n_masked; i++)
 		r = look_through(m, dirs.v[i]);
 	return r == 0 ? mask_elsewhere(m) : r;
 }
 
-int sbx_plan_masks(struct sbx_plan *p, struct sbx_err_list *errs)
+int sbx_plan_masks(const struct sbx_draft *d, struct sbx_err_list *errs)
 {
 	SBX_AUTO_FREE struct masker *m = NULL;
 	int r;
 
-	if (p->system->n_own_commands_deny == 0 && p->profile->commands.deny.n == 0)
+	if (d->system->n_own_commands_deny == 0 && d->profile->commands.deny.n == 0)
 		return 0;
 	m = malloc(sizeof(*m));
 	if (!m)
 		return -ENOMEM;
-	m->p = p;
+	m->d = d;
 	m->n_names = 0;
 	m->n_compared = 0;
 	m->where[0] = '\0';
@@ -272,7 +266,7 @@ int sbx_plan_masks(struct sbx_plan *p, struct sbx_err_list *errs)
 	sbx_err_list_add(errs, "", 0, 0, "commands.deny (of system.yaml and profile '%s') means more files than can be masked "
 			 "(%d), or ones with very long paths, or there are too many to look for copies among in the sandbox's "
 			 "PATH%s: %s",
-			 p->options->profile, SBX_PLAN_MOUNTS_MAX, m->where,
+			 d->options->profile, SBX_MOUNTS_MAX, m->where,
 			 m->where[0] ? "name fewer, or take that directory off PATH" : "name fewer");
-	return SBX_PLAN_REFUSED;
+	return SBX_EXIT_REFUSED;
 }

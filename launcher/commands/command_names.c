@@ -6,7 +6,9 @@
 
 #include "base/cleanup.h"
 #include "launcher/commands/command_internal.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/commands/commands.h"
+#include "launcher/rootfs/draft.h"
+#include "sys/fs/path_normalise.h"
 
 void sbx_names_fini(struct sbx_names *names)
 {
@@ -55,8 +57,8 @@ bool sbx_entry_matches(const char *entry, const char *path)
 
 	if (!strchr(entry, '/'))
 		return matches(entry, sbx_base_name(path));
-	a = sbx_plan_normalise_pattern(entry);
-	b = sbx_plan_normalise(path);
+	a = sbx_path_normalise_pattern(entry);
+	b = sbx_path_normalise(path);
 	return a && b && matches(a, b);
 }
 
@@ -72,11 +74,11 @@ static const char *denied_by(const struct sbx_str_list *list, const char *asked,
 	return NULL;
 }
 
-struct sbx_denied sbx_command_denied(const struct sbx_plan *p, const char *asked, const struct sbx_names *names)
+struct sbx_denied sbx_command_denied(const struct sbx_draft *d, const char *asked, const struct sbx_names *names)
 {
-	const char *entry = denied_by(&p->system->commands_deny, asked, names);
+	const char *entry = denied_by(&d->system->commands_deny, asked, names);
 
 	if (entry)
 		return (struct sbx_denied){ entry, true };
-	return (struct sbx_denied){ denied_by(&p->profile->commands.deny, asked, names), false };
+	return (struct sbx_denied){ denied_by(&d->profile->commands.deny, asked, names), false };
 }

@@ -2,7 +2,7 @@
 #ifndef SBX_LAUNCHER_GRANTS_GIT_IDENTITY_H
 #define SBX_LAUNCHER_GRANTS_GIT_IDENTITY_H
 
-#include "launcher/plan/plan.h"
+#include "launcher/rootfs/draft.h"
 
 /* user.name and user.email of git's configuration; "": not said. */
 struct sbx_git_identity {

@@ -32,14 +32,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/host/facts.h"
 #include "launcher/grants/owner.h"
+#include "launcher/host/facts.h"
 #include "sys/fs/idmap.h"
-
-bool sbx_idmap_applies(const struct sbx_facts *f)
-{
-	return f->privileged && f->throwaway_user;
-}
 
 static int check_owner(const struct sbx_path *path, struct sbx_err *err)
 {
@@ -117,7 +112,7 @@ static int make(const struct sbx_facts *f, const struct sbx_path *path, bool wri
 	return SBX_IDMAP_E_UNABLE;
 }
 
-int sbx_idmap_grant(struct sbx_plan *p, const struct sbx_path *path, bool writable, int *ret_fd,
+int sbx_idmap_grant(const struct sbx_draft *d, const struct sbx_path *path, bool writable, int *ret_fd,
 		    struct sbx_err *err)
 {
 	int r, back;
@@ -125,11 +120,11 @@ int sbx_idmap_grant(struct sbx_plan *p, const struct sbx_path *path, bool writab
 	*ret_fd = -1;
 	if (!writable && path->st.st_uid == 0)
 		return 0;
-	if (p->eyes)
-		sbx_as_user_end(p->eyes);
+	if (d->lookup_ids)
+		sbx_lookup_ids_restore(d->lookup_ids);
 	r = check_owner(path, err);
 	if (r == 0)
-		r = make(p->facts, path, writable, ret_fd, err);
-	back = p->eyes ? sbx_as_user_begin(p->facts, p->eyes) : 0;
+		r = make(d->facts, path, writable, ret_fd, err);
+	back = d->lookup_ids ? sbx_lookup_ids_use_sandbox(d->facts, d->lookup_ids) : 0;
 	return back < 0 ? back : r;
 }

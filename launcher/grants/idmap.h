@@ -5,12 +5,9 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "launcher/plan/plan.h"
+#include "launcher/rootfs/draft.h"
 
 /* Grants of a sandbox that has a uid of its own: mounted so that their owner is that uid inside. */
-
-/* Does the sandbox run as somebody whom nothing belongs to? */
-bool sbx_idmap_applies(const struct sbx_facts *f);
 
 /*
  * The mount of @path, judged, for the sandbox's user. 0 with *ret_fd, the caller's: a detached mount; or -1:
@@ -18,7 +15,7 @@ bool sbx_idmap_applies(const struct sbx_facts *f);
  * mount and why: it cannot be id-mapped, or must not be. -errno. Called while planning looks as the sandbox's user.
  */
 enum { SBX_IDMAP_E_UNABLE = 1 };
-int sbx_idmap_grant(struct sbx_plan *p, const struct sbx_path *path, bool writable, int *ret_fd,
+int sbx_idmap_grant(const struct sbx_draft *d, const struct sbx_path *path, bool writable, int *ret_fd,
 		    struct sbx_err *err);
 
 #endif

@@ -23,10 +23,11 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/grants/idmap.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/facts_user.h"
-#include "launcher/grants/idmap.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/rootfs/draft.h"
+#include "sys/fs/path_normalise.h"
 
 #define ORDINARY_GIDS 1000 /* Debian policy 9.2.2; GID_MIN of login.defs(5) */
 
@@ -72,10 +73,10 @@ static int judge_for(const struct sbx_path *path, const char *home, bool writabl
 }
 
 /* With our own rights; looks as the owner, who can see all of what the sandbox will. */
-static int judge_owner(struct sbx_plan *p, const struct sbx_path *path, bool writable, struct sbx_err *err)
+static int judge_owner(const struct sbx_draft *d, const struct sbx_path *path, bool writable, struct sbx_err *err)
 {
 	struct sbx_user owner = { 0 };
-	struct sbx_as_user saved;
+	struct sbx_lookup_ids saved;
 	SBX_AUTO_FREE char *home = NULL;
 	int r = sbx_user_by_uid(path->st.st_uid, &owner);
 
@@ -85,51 +86,51 @@ static int judge_owner(struct sbx_plan *p, const struct sbx_path *path, bool wri
 		sbx_user_fini(&owner);
 		return 0;
 	}
-	home = sbx_plan_normalise(owner.home);
+	home = sbx_path_normalise(owner.home);
 	if (!home) {
 		sbx_err_set(err, "'%s' may be the home of its owner, uid %u: that is '%s' in the user database, which "
 			    "is not clear", path->resolved, path->st.st_uid, owner.home);
 		sbx_user_fini(&owner);
 		return SBX_PATH_E_ACCESS;
 	}
-	r = sbx_as_ids_begin(p->facts, owner.uid, owner.gid, &saved);
+	r = sbx_lookup_ids_use(d->facts, owner.uid, owner.gid, &saved);
 	sbx_user_fini(&owner);
 	if (r < 0)
 		return r;
 	r = judge_for(path, home, writable, err);
-	sbx_as_user_end(&saved);
+	sbx_lookup_ids_restore(&saved);
 	return r;
 }
 
-int sbx_owner_judge(struct sbx_plan *p, const struct sbx_path *path, bool writable, struct sbx_err *err)
+int sbx_owner_judge(const struct sbx_draft *d, const struct sbx_path *path, bool writable, struct sbx_err *err)
 {
 	int r, back;
 
-	if (!sbx_idmap_applies(p->facts) || path->st.st_uid == 0)
+	if (!sbx_facts_idmap(d->facts) || path->st.st_uid == 0)
 		return 0;
-	if (p->eyes)
-		sbx_as_user_end(p->eyes);
-	r = judge_owner(p, path, writable, err);
-	back = p->eyes ? sbx_as_user_begin(p->facts, p->eyes) : 0;
+	if (d->lookup_ids)
+		sbx_lookup_ids_restore(d->lookup_ids);
+	r = judge_owner(d, path, writable, err);
+	back = d->lookup_ids ? sbx_lookup_ids_use_sandbox(d->facts, d->lookup_ids) : 0;
 	return back < 0 ? back : r;
 }
 
-int sbx_owner_check_set_id(struct sbx_plan *p, const struct sbx_path *path, struct sbx_err *err)
+int sbx_owner_check_set_id(const struct sbx_draft *d, const struct sbx_path *path, struct sbx_err *err)
 {
-	struct sbx_as_user saved;
+	struct sbx_lookup_ids saved;
 	int r, back;
 
-	if (!sbx_idmap_applies(p->facts))
-		return sbx_path_check_set_id(path, p->facts->uid, p->facts->gid, err);
+	if (!sbx_facts_idmap(d->facts))
+		return sbx_path_check_set_id(path, d->facts->uid, d->facts->gid, err);
 	if (path->st.st_uid == 0)
 		return 0; /* never mapped, so not written either */
-	if (p->eyes)
-		sbx_as_user_end(p->eyes);
-	r = sbx_as_ids_begin(p->facts, path->st.st_uid, path->st.st_gid, &saved);
+	if (d->lookup_ids)
+		sbx_lookup_ids_restore(d->lookup_ids);
+	r = sbx_lookup_ids_use(d->facts, path->st.st_uid, path->st.st_gid, &saved);
 	if (r == 0)
 		r = sbx_path_check_set_id(path, path->st.st_uid, path->st.st_gid, err);
-	sbx_as_user_end(&saved);
-	back = p->eyes ? sbx_as_user_begin(p->facts, p->eyes) : 0;
+	sbx_lookup_ids_restore(&saved);
+	back = d->lookup_ids ? sbx_lookup_ids_use_sandbox(d->facts, d->lookup_ids) : 0;
 	return back < 0 ? back : r;
 }
 

@@ -13,7 +13,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/rootfs/draft.h"
+#include "sys/fs/path_normalise.h"
 
 enum form {
 	PATH,	/* the whole value */
@@ -91,7 +92,7 @@ static int add(struct sbx_session_sockets *s, const char *path, const char *belo
 		whole = NULL;
 		return -ENOMEM;
 	}
-	asked = sbx_plan_normalise(whole); /* NULL: it has a `..`, so what is real must do */
+	asked = sbx_path_normalise(whole); /* NULL: it has a `..`, so what is real must do */
 	real = sbx_path_real_location(asked ? asked : whole);
 	if (!real)
 		return -ENOMEM;

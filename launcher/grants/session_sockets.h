@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "launcher/plan/plan.h"
+#include "launcher/rootfs/draft.h"
 #include "sys/fs/path.h"
 
 /*

@@ -24,8 +24,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/host/config.h"
+#include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view_home.h"
+#include "sys/fs/path_normalise.h"
 
 static const struct sbx_view_cache caches[] = {
 	{ "npm", ".npm" },
@@ -41,16 +43,16 @@ const struct sbx_view_cache *sbx_view_cache_at(size_t i)
 	return i < SBX_N_ELEMENTS(caches) ? &caches[i] : NULL;
 }
 
-int sbx_view_cache_dir(const struct sbx_plan *p, const char *state, char **ret_dir, struct sbx_err *err)
+int sbx_view_cache_dir(const struct sbx_draft *d, const char *state, char **ret_dir, struct sbx_err *err)
 {
-	const struct sbx_facts *f = p->facts;
-	const char *name = p->options->profile;
+	const struct sbx_facts *f = d->facts;
+	const char *name = d->options->profile;
 	bool is_file = sbx_options_profile_is_file(name);
 	SBX_AUTO_FREE char *absolute = NULL, *file = NULL;
 
 	if (f->throwaway_user) {
 		sbx_err_set(err, "a user made up for this run has no caches that stay: name a user with --user");
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
 	if (is_file) {
 		if (asprintf(&absolute, "%s%s%s", name[0] == '/' || !f->cwd ? "" : f->cwd, name[0] == '/' ? "" : "/", name) < 0) {
@@ -65,7 +67,7 @@ int sbx_view_cache_dir(const struct sbx_plan *p, const char *state, char **ret_d
 			is_file ? file : name) < 0 ? -ENOMEM : 0;
 }
 
-int sbx_view_cache_open(const struct sbx_plan *p, const char *path, struct sbx_path *ret_path, struct sbx_err *err)
+int sbx_view_cache_open(const struct sbx_draft *d, const char *path, struct sbx_path *ret_path, struct sbx_err *err)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
 	SBX_AUTO_CLOSE int fd = -1;
@@ -78,8 +80,8 @@ int sbx_view_cache_open(const struct sbx_plan *p, const char *path, struct sbx_p
 		sbx_err_set(err, "'%s' cannot be opened: %s", path, strerror(errno));
 		return SBX_PATH_E_ACCESS;
 	}
-	if (ret_path->st.st_uid != p->facts->uid) {
-		sbx_err_set(err, "'%s' belongs to uid %u, and the sandbox's user is %u", path, ret_path->st.st_uid, p->facts->uid);
+	if (ret_path->st.st_uid != d->facts->uid) {
+		sbx_err_set(err, "'%s' belongs to uid %u, and the sandbox's user is %u", path, ret_path->st.st_uid, d->facts->uid);
 		return SBX_PATH_E_FORBIDDEN;
 	}
 	ret_path->resolved = strdup(path);

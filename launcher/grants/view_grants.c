@@ -24,17 +24,20 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/grants/idmap.h"
-#include "launcher/rootfs/overlay.h"
+#include "launcher/grants/keep_target.h"
 #include "launcher/grants/owner.h"
-#include "launcher/plan/plan_internal.h"
 #include "launcher/grants/session_sockets.h"
 #include "launcher/grants/view_cache.h"
-#include "launcher/rootfs/view_home.h"
+#include "launcher/grants/view_grants.h"
 #include "launcher/grants/view_repository.h"
+#include "launcher/rootfs/draft.h"
+#include "launcher/rootfs/overlay.h"
+#include "launcher/rootfs/view_home.h"
 #include "launcher/rootfs/view_root.h"
 #include "policy/option_form.h"
+#include "sys/fs/path_normalise.h"
 
-#define GRANTS_MAX   SBX_PLAN_GRANTS_MAX
+#define GRANTS_MAX   SBX_GRANTS_MAX
 #define PREFIXES_MAX 128
 
 struct grant {
@@ -59,7 +62,7 @@ enum { N_SYSTEM_DIRS = SBX_N_ELEMENTS(system_dirs) };
 
 /* What the parts of this file share while the view is built. */
 struct builder {
-	struct sbx_plan *p;
+	const struct sbx_draft *d;
 	struct sbx_err_list *errs;
 	size_t n_grants;
 	const struct grant *overlay; /* what the workspace is; NULL: it is direct, or there is none */
@@ -74,23 +77,23 @@ struct builder {
 /* --- rules for grants --- */
 
 /* "~" and "~/x" are the sandbox's user's. malloc'ed. */
-static char *expand_home(const struct sbx_plan *p, const char *path)
+static char *expand_home(const struct sbx_draft *d, const char *path)
 {
 	char *s;
 
 	if (path[0] != '~' || (path[1] && path[1] != '/'))
 		return strdup(path);
-	return asprintf(&s, "%s%s", p->facts->home, path + 1) < 0 ? NULL : s;
+	return asprintf(&s, "%s%s", d->facts->home, path + 1) < 0 ? NULL : s;
 }
 
 static int collect_rules(struct builder *b)
 {
 	static const char *const defaults[] = { "~",	 "/tmp", "/var/tmp", "/srv",
 						"/data", "/mnt", "/opt" };
-	const struct sbx_str_list *prefixes = &b->p->system->allowed_prefixes;
-	const struct sbx_str_list *blocked[] = { &b->p->system->blocked_segments,
-						 &b->p->profile->filesystem.blocked_segments };
-	const struct sbx_facts *f = b->p->facts;
+	const struct sbx_str_list *prefixes = &b->d->system->allowed_prefixes;
+	const struct sbx_str_list *blocked[] = { &b->d->system->blocked_segments,
+						 &b->d->profile->filesystem.blocked_segments };
+	const struct sbx_facts *f = b->d->facts;
 	const char *const own_dirs[N_OWN] = {
 		[OWN_STATE] = f->state_dir,	      [OWN_RUNTIME] = f->runtime_dir,
 		[OWN_CONFIG] = f->config_dir,	      [OWN_USER_CONFIG] = f->user_config_dir,
@@ -106,7 +109,7 @@ static int collect_rules(struct builder *b)
 	if (n > PREFIXES_MAX) /* what is left out admits nothing */
 		n = PREFIXES_MAX;
 	for (size_t i = 0; i < n; i++) {
-		b->prefixes[i] = expand_home(b->p, prefixes->n ? prefixes->v[i] : defaults[i]);
+		b->prefixes[i] = expand_home(b->d, prefixes->n ? prefixes->v[i] : defaults[i]);
 		if (!b->prefixes[i])
 			return -ENOMEM;
 	}
@@ -119,7 +122,7 @@ static int collect_rules(struct builder *b)
 				sbx_err_list_add(b->errs, "", 0, 0,
 						 "more than %zu blocked segments",
 						 SBX_N_ELEMENTS(b->blocked) - 1);
-				return SBX_PLAN_REFUSED;
+				return SBX_EXIT_REFUSED;
 			}
 			b->blocked[n_blocked++] = blocked[l]->v[i];
 		}
@@ -128,11 +131,11 @@ static int collect_rules(struct builder *b)
 
 static struct sbx_path_rules rules_for(const struct builder *b, bool writable)
 {
-	bool system = b->p->root.kind == SBX_ROOT_MINIMAL && !writable;
+	bool system = b->d->view->root.kind == SBX_ROOT_MINIMAL && !writable;
 
 	return (struct sbx_path_rules){ .prefixes = system ? b->read_prefixes : (const char *const *)b->prefixes,
 					.blocked_segments = b->blocked,
-					.home = b->p->facts->home,
+					.home = b->d->facts->home,
 					.sockets = b->sockets.v,
 					.n_sockets = b->sockets.n,
 					.writable = writable };
@@ -142,11 +145,11 @@ static struct sbx_path_rules rules_for(const struct builder *b, bool writable)
 static int check_profile_prefixes(const struct builder *b, const char *resolved,
 				  struct sbx_err *err)
 {
-	const struct sbx_str_list *l = &b->p->profile->filesystem.allowed_prefixes;
+	const struct sbx_str_list *l = &b->d->profile->filesystem.allowed_prefixes;
 	const struct sbx_path_rules rules = rules_for(b, true);
 
 	for (size_t i = 0; i < l->n; i++) {
-		SBX_AUTO_FREE char *prefix = expand_home(b->p, l->v[i]);
+		SBX_AUTO_FREE char *prefix = expand_home(b->d, l->v[i]);
 
 		if (!prefix)
 			return -ENOMEM;
@@ -156,7 +159,7 @@ static int check_profile_prefixes(const struct builder *b, const char *resolved,
 	if (l->n == 0)
 		return 0;
 	sbx_err_set(err, "'%s' is outside the allowed_prefixes of profile '%s'", resolved,
-		    b->p->options->profile);
+		    b->d->options->profile);
 	return SBX_PATH_E_PREFIX;
 }
 
@@ -180,7 +183,7 @@ static int refuse_own_dirs(const struct builder *b, const char *resolved, bool w
 /* A directory as root is read-only, also at another place. */
 static int refuse_root_dir(const struct builder *b, const char *resolved, struct sbx_err *err)
 {
-	const char *root = b->p->root.dir.resolved, *where;
+	const char *root = b->d->view->root.dir.resolved, *where;
 
 	if (!root || (!sbx_path_in_prefix(root, resolved) && !sbx_path_in_prefix(resolved, root)))
 		return 0;
@@ -206,7 +209,7 @@ static int judge_source(const struct builder *b, const char *source, bool writab
 	if ((r == 0 || r == SBX_PATH_E_MISSING) && more == 0 && writable)
 		more = refuse_root_dir(b, path.resolved, &why);
 	if (r == 0 && more == 0)
-		more = sbx_owner_judge(b->p, &path, writable, &why);
+		more = sbx_owner_judge(b->d, &path, writable, &why);
 	if (more != 0) {
 		*err = why;
 		r = more;
@@ -221,10 +224,10 @@ static int judge_source(const struct builder *b, const char *source, bool writab
 /* 0, or SBX_PATH_E_FORBIDDEN. */
 static int judge_target(const struct builder *b, const struct grant *g, struct sbx_err *err)
 {
-	const char *problem = sbx_view_target_problem(b->p->root.kind, g->target);
+	const char *problem = sbx_view_target_problem(b->d->view->root.kind, g->target);
 
-	if (!problem && strcmp(g->target, b->p->facts->home) != 0 &&
-	    sbx_path_in_prefix(b->p->facts->home, g->target))
+	if (!problem && strcmp(g->target, b->d->facts->home) != 0 &&
+	    sbx_path_in_prefix(b->d->facts->home, g->target))
 		problem = "it would hide the scratch home";
 	if (!problem)
 		return 0;
@@ -235,7 +238,7 @@ static int judge_target(const struct builder *b, const struct grant *g, struct s
 /* An overlay's writes do not arrive there. */
 static bool is_written(const struct builder *b, const struct grant *g)
 {
-	return g->writable && g != b->overlay && !(g->origin == SBX_ORIGIN_CWD && sbx_plan_wants_overlay(b->p));
+	return g->writable && g != b->overlay && !(g->origin == SBX_ORIGIN_CWD && sbx_draft_wants_overlay(b->d));
 }
 
 /* As judge_source(). */
@@ -249,7 +252,7 @@ static int judge(const struct builder *b, const struct grant *g, struct sbx_path
 		return r;
 	r = judge_source(b, g->source, g->writable, &path, err);
 	if (r == 0 && is_written(b, g))
-		r = sbx_owner_check_set_id(b->p, &path, err);
+		r = sbx_owner_check_set_id(b->d, &path, err);
 	if (r != 0 && r != SBX_PATH_E_MISSING) {
 		sbx_path_fini(&path);
 		return r;
@@ -268,9 +271,9 @@ static int refuse_grant(struct builder *b, const struct grant *g, const struct s
 			  : g->writable			  ? "--bind"
 							  : "--ro-bind";
 
-	sbx_err_list_add(b->errs, g->origin == SBX_ORIGIN_PROFILE ? b->p->profile_file : "", 0, 0,
+	sbx_err_list_add(b->errs, g->origin == SBX_ORIGIN_PROFILE ? b->d->profile_file : "", 0, 0,
 			 "%s: %s", who, err->msg);
-	return SBX_PLAN_REFUSED;
+	return SBX_EXIT_REFUSED;
 }
 
 static int collect(struct builder *b, const char *who, const char *source, const char *target,
@@ -286,8 +289,8 @@ static int collect(struct builder *b, const char *who, const char *source, const
 		return refuse_grant(b, &said, &err);
 	}
 	g = &b->grants[b->n_grants];
-	g->source = source ? expand_home(b->p, source) : NULL;
-	asked = target || source ? expand_home(b->p, target ? target : source) : NULL;
+	g->source = source ? expand_home(b->d, source) : NULL;
+	asked = target || source ? expand_home(b->d, target ? target : source) : NULL;
 	if ((source && !g->source) || !asked)
 		return -ENOMEM;
 	g->who = who;
@@ -296,7 +299,7 @@ static int collect(struct builder *b, const char *who, const char *source, const
 	g->writable = writable;
 	g->optional = optional;
 	g->mount_fd = -1;
-	g->target = sbx_plan_normalise(asked);
+	g->target = sbx_path_normalise(asked);
 	if (!g->target) {
 		sbx_err_set(
 			&err,
@@ -314,7 +317,7 @@ static int collect_tmpfs(struct builder *b)
 	const char *text;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && (text = sbx_view_tmpfs_at(b->p, i, &origin)); i++) {
+	for (size_t i = 0; r == 0 && (text = sbx_view_tmpfs_at(b->d, i, &origin)); i++) {
 		uint64_t size;
 		SBX_AUTO_FREE char *dir = strndup(text, sbx_form_tmpfs_split(text, &size));
 
@@ -342,48 +345,48 @@ static int collect_home_read(struct builder *b, const char *name)
 	static const char who[] = "filesystem.home_read";
 	SBX_AUTO_FREE char *path = NULL, *source = NULL;
 
-	if (asprintf(&path, "%s/%s", b->p->facts->home, name) < 0) {
+	if (asprintf(&path, "%s/%s", b->d->facts->home, name) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	source = sbx_plan_normalise(path);
+	source = sbx_path_normalise(path);
 	return source && is_collected(b, who, source) ? 0 :
 	       collect(b, who, source ? source : path, NULL, SBX_ORIGIN_PROFILE, false, true);
 }
 
 static int collect_homes(struct builder *b)
 {
-	const struct sbx_str_list *read = &b->p->profile->filesystem.home_read;
+	const struct sbx_str_list *read = &b->d->profile->filesystem.home_read;
 	enum sbx_mount_origin origin;
-	const char *home = sbx_view_home_asked(b->p, &origin);
+	const char *home = sbx_view_home_asked(b->d->options, b->d->facts, b->d->profile, &origin);
 	int r = 0;
 
 	if (home) {
-		r = collect(b, origin == SBX_ORIGIN_FLAG ? "--home" : "filesystem.home", home, b->p->facts->home,
+		r = collect(b, origin == SBX_ORIGIN_FLAG ? "--home" : "filesystem.home", home, b->d->facts->home,
 			    origin, true, false);
 		if (r == 0)
 			b->grants[b->n_grants - 1].home = true;
 	}
-	if (r == 0 && !home && b->p->profile->filesystem.home && b->p->facts->throwaway_user)
-		r = sbx_plan_note(b->p, "a user made up for this run has no home that stays: name a user with --user");
-	if (r == 0 && read->n > 0 && b->p->facts->throwaway_user)
-		return sbx_plan_note(b->p, "filesystem.home_read: a user made up for this run has no home to read");
+	if (r == 0 && !home && b->d->profile->filesystem.home && b->d->facts->throwaway_user)
+		r = sbx_notes_add(b->d->notes, "a user made up for this run has no home that stays: name a user with --user");
+	if (r == 0 && read->n > 0 && b->d->facts->throwaway_user)
+		return sbx_notes_add(b->d->notes, "filesystem.home_read: a user made up for this run has no home to read");
 	for (size_t i = 0; i < read->n && r == 0; i++)
 		r = collect_home_read(b, read->v[i]);
 	return r;
 }
 
-/* "." and "./x" of a flag are of the caller's directory. 0; -ENOMEM; SBX_PLAN_REFUSED where it has no name. */
+/* "." and "./x" of a flag are of the caller's directory. 0; -ENOMEM; SBX_EXIT_REFUSED where it has no name. */
 static int from_cwd(struct builder *b, const char *source, char **ret_path)
 {
-	const char *cwd = b->p->facts->cwd;
+	const char *cwd = b->d->facts->cwd;
 
 	*ret_path = NULL;
 	if (strcmp(source, ".") != 0 && strncmp(source, "./", 2) != 0)
 		return 0;
 	if (!cwd) {
 		sbx_err_list_add(b->errs, "", 0, 0, "'%s': the current directory has no name (was it removed?)", source);
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
 	return asprintf(ret_path, "%s%s", cwd, source + 1) < 0 ? -ENOMEM : 0;
 }
@@ -398,8 +401,8 @@ static int collect_bind(struct builder *b, const struct sbx_bind_option *bind)
 
 static int collect_all(struct builder *b)
 {
-	const struct sbx_profile *profile = b->p->profile;
-	const struct sbx_options *o = b->p->options;
+	const struct sbx_profile *profile = b->d->profile;
+	const struct sbx_options *o = b->d->options;
 	int r = 0;
 
 	for (size_t i = 0; i < profile->filesystem.n_mounts && r == 0; i++) {
@@ -426,22 +429,22 @@ static int collect_caches(struct builder *b)
 	struct sbx_err err = { 0 };
 	int r = 0;
 
-	if (!b->p->options->cache)
+	if (!b->d->options->cache)
 		return 0;
-	if (b->p->options->dry_run)
-		return sbx_plan_note(b->p, "--cache: its directories are made and mounted by a run");
+	if (b->d->options->dry_run)
+		return sbx_notes_add(b->d->notes, "--cache: its directories are made and mounted by a run");
 	/* Root's own state directory is closed to the sandbox's user, whose own is taken. */
-	if (b->p->facts->privileged && asprintf(&own, "%s/.local/state/sbx", b->p->facts->home) < 0) {
+	if (b->d->facts->privileged && asprintf(&own, "%s/.local/state/sbx", b->d->facts->home) < 0) {
 		own = NULL;
 		return -ENOMEM;
 	}
-	r = sbx_view_cache_dir(b->p, own ? own : b->own[OWN_STATE], &dir, &err);
+	r = sbx_view_cache_dir(b->d, own ? own : b->own[OWN_STATE], &dir, &err);
 	if (r > 0)
 		sbx_err_list_add(b->errs, "", 0, 0, "--cache: %s", err.msg);
 	for (size_t i = 0; r == 0 && (c = sbx_view_cache_at(i)); i++) {
 		SBX_AUTO_FREE char *source = NULL, *target = NULL;
 
-		if (asprintf(&source, "%s/%s", dir, c->name) < 0 || asprintf(&target, "%s/%s", b->p->facts->home, c->place) < 0)
+		if (asprintf(&source, "%s/%s", dir, c->name) < 0 || asprintf(&target, "%s/%s", b->d->facts->home, c->place) < 0)
 			return -ENOMEM;
 		r = collect(b, "--cache", source, target, SBX_ORIGIN_CACHE, true, false);
 	}
@@ -472,37 +475,37 @@ static int check_mount_point(struct builder *b, const struct grant *g, mode_t mo
 {
 	struct sbx_view_hit hit;
 	bool inside = false, in_home = false;
-	int r = sbx_view_root_make_room(b->p, g->target, mode, err);
+	int r = sbx_view_root_make_room(b->d, g->target, mode, err);
 
 	if (r != 0)
 		return r;
-	for (size_t i = 0; i < b->p->n_mounts; i++) {
-		const struct sbx_mount_op *op = &b->p->mounts[i];
+	for (size_t i = 0; i < b->d->view->n_mounts; i++) {
+		const struct sbx_mount_op *op = &b->d->view->mounts[i];
 
 		if (op->origin == SBX_ORIGIN_VIEW || !sbx_path_in_prefix(g->target, op->dest))
 			continue;
 		if (strcmp(op->dest, g->target) == 0) {
 			sbx_err_set(err, "two mounts at '%s'", g->target);
-			return SBX_PLAN_REFUSED;
+			return SBX_EXIT_REFUSED;
 		}
-		in_home = sbx_view_home_is(b->p, op);
+		in_home = op->is_home;
 		inside = !is_fresh(op);
 	}
 	if (in_home)
-		return sbx_view_home_check_place(b->p, g->target, mode, err);
+		return sbx_view_home_check_place(b->d, g->target, mode, err);
 	if (!inside)
 		return 0;
-	r = sbx_view_resolve(b->p, g->target, NULL, NULL, &hit);
+	r = sbx_view_resolve(b->d, g->target, NULL, NULL, &hit);
 	if (r < 0)
 		return r;
 	if (r == 0 && strcmp(hit.path, g->target) == 0 && S_ISDIR(hit.mode) == S_ISDIR(mode))
 		return 0;
 	sbx_err_set(err, "'%s' lies inside another mount, which has no such %s to mount on",
 		    g->target, S_ISDIR(mode) ? "directory" : "file");
-	return SBX_PLAN_REFUSED;
+	return SBX_EXIT_REFUSED;
 }
 
-/* Cover the directories of sbx below a grant. 0, SBX_PLAN_REFUSED with @err, -ENOMEM. */
+/* Cover the directories of sbx below a grant. 0, SBX_EXIT_REFUSED with @err, -ENOMEM. */
 static int mask_own_dirs(struct builder *b, const char *source, const char *target, struct sbx_err *err)
 {
 	for (size_t i = 0; i < N_OWN_HIDDEN; i++) {
@@ -519,20 +522,20 @@ static int mask_own_dirs(struct builder *b, const char *source, const char *targ
 		if (strlen(dest) >= PATH_MAX) {
 			sbx_err_set(err, "nothing can be mounted at '%s': sbx's own '%s' is below '%s' and could not "
 				    "be covered there: the path is too long", target, b->own[i], source);
-			return SBX_PLAN_REFUSED;
+			return SBX_EXIT_REFUSED;
 		}
-		if (sbx_view_add_tmpfs(b->p, dest, 4096, 0500) < 0)
+		if (sbx_view_add_tmpfs(b->d, dest, 4096, 0500) < 0)
 			return -ENOMEM;
-		b->p->mounts[b->p->n_mounts - 1].origin = SBX_ORIGIN_MASK;
-		if (sbx_view_add_plain(b->p, SBX_MOUNT_REMOUNT_RO, dest) < 0)
+		b->d->view->mounts[b->d->view->n_mounts - 1].origin = SBX_ORIGIN_MASK;
+		if (sbx_view_add_plain(b->d, SBX_MOUNT_REMOUNT_RO, dest) < 0)
 			return -ENOMEM;
-		b->p->mounts[b->p->n_mounts - 1].origin = SBX_ORIGIN_MASK;
+		b->d->view->mounts[b->d->view->n_mounts - 1].origin = SBX_ORIGIN_MASK;
 	}
 	return 0;
 }
 
 /* The mount of an id-mapped grant, or what becomes of one that cannot be. *ret_fd -1: it is bound as it is.
- * 0, SBX_PLAN_REFUSED with @err, -errno. */
+ * 0, SBX_EXIT_REFUSED with @err, -errno. */
 static int map_grant(struct builder *b, struct grant *g, const struct sbx_path *path, int *ret_fd,
 		     struct sbx_err *err)
 {
@@ -540,17 +543,26 @@ static int map_grant(struct builder *b, struct grant *g, const struct sbx_path *
 
 	*ret_fd = g->mount_fd;
 	g->mount_fd = -1;
-	if (*ret_fd >= 0 || !sbx_idmap_applies(b->p->facts))
+	if (*ret_fd >= 0 || !sbx_facts_idmap(b->d->facts))
 		return 0;
-	r = sbx_idmap_grant(b->p, path, g->writable, ret_fd, err);
+	r = sbx_idmap_grant(b->d, path, g->writable, ret_fd, err);
 	if (r != SBX_IDMAP_E_UNABLE)
 		return r;
 	if (!g->idmap_or_read_only)
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	g->writable = false;
-	r = sbx_plan_note(b->p, "%s; so it is mounted read-only and as it is", err->msg);
+	r = sbx_notes_add(b->d->notes, "%s; so it is mounted read-only and as it is", err->msg);
 	*err = (struct sbx_err){ 0 };
 	return r;
+}
+
+/* Is it the home that stays, of a profile or flag that asks for one? */
+static bool is_home(const struct sbx_draft *d, const struct sbx_mount_op *op)
+{
+	enum sbx_mount_origin origin;
+
+	return sbx_view_home_asked(d->options, d->facts, d->profile, &origin) && op->kind == SBX_MOUNT_BIND && op->writable &&
+	       strcmp(op->dest, d->facts->home) == 0;
 }
 
 /* Takes @path. */
@@ -563,11 +575,11 @@ static int mount_grant(struct builder *b, struct grant *g, struct sbx_path *path
 	if (r == 0 && g == b->overlay && sbx_overlay_has_mounts_below(path->resolved)) {
 		sbx_err_set(err, "'%s' cannot be an overlay: another file system is mounted below it",
 			    path->resolved);
-		r = SBX_PLAN_REFUSED;
+		r = SBX_EXIT_REFUSED;
 	}
 	if (r == 0)
 		r = map_grant(b, g, path, &mount_fd, err);
-	op = r == 0 ? sbx_view_add(b->p, g == b->overlay && g->writable ? SBX_MOUNT_OVERLAY : SBX_MOUNT_BIND,
+	op = r == 0 ? sbx_view_add(b->d, g == b->overlay && g->writable ? SBX_MOUNT_OVERLAY : SBX_MOUNT_BIND,
 				   g->target) : NULL;
 	if (!op) {
 		sbx_path_fini(path);
@@ -575,6 +587,7 @@ static int mount_grant(struct builder *b, struct grant *g, struct sbx_path *path
 	}
 	op->origin = g->origin;
 	op->writable = g->writable;
+	op->is_home = is_home(b->d, op);
 	op->idmap = mount_fd >= 0;
 	op->mount_fd = sbx_fd_steal(&mount_fd);
 	op->source = *path;
@@ -591,9 +604,9 @@ static int mount_cache(struct builder *b, struct grant *g, struct sbx_err *err)
 	int r = check_mount_point(b, g, S_IFDIR, &why);
 
 	if (r > 0)
-		return sbx_plan_note(b->p, "--cache: none at '%s': %s", g->target, why.msg);
+		return sbx_notes_add(b->d->notes, "--cache: none at '%s': %s", g->target, why.msg);
 	if (r == 0)
-		r = sbx_view_cache_open(b->p, g->source, &path, err);
+		r = sbx_view_cache_open(b->d, g->source, &path, err);
 	return r == 0 ? mount_grant(b, g, &path, err) : r;
 }
 
@@ -603,12 +616,12 @@ static int make_home(struct builder *b, struct grant *g, struct sbx_path *path, 
 	int r;
 
 	*err = (struct sbx_err){ 0 };
-	if (b->p->options->dry_run) {
+	if (b->d->options->dry_run) {
 		free(g->source);
 		g->source = NULL; /* nothing is there: an empty directory stands for it */
-		r = sbx_plan_note(b->p, "the home '%s' will be made", path->resolved);
+		r = sbx_notes_add(b->d->notes, "the home '%s' will be made", path->resolved);
 		sbx_path_fini(path);
-		return r == 0 ? sbx_view_add_tmpfs_asked(b->p, g->target, 0, g->origin) : r;
+		return r == 0 ? sbx_view_add_tmpfs_asked(b->d, g->target, 0, g->origin) : r;
 	}
 	r = sbx_view_make_dirs(path->resolved, err);
 	sbx_path_fini(path);
@@ -622,7 +635,7 @@ static int mount_tmpfs(struct builder *b, const struct grant *g, struct sbx_err 
 
 	if (r == 0)
 		r = check_mount_point(b, g, S_IFDIR, err);
-	return r == 0 ? sbx_view_add_tmpfs_asked(b->p, g->target, g->size_bytes, g->origin) : r;
+	return r == 0 ? sbx_view_add_tmpfs_asked(b->d, g->target, g->size_bytes, g->origin) : r;
 }
 
 /* A user made up for this run gets the directory of somebody else by an id-map, or not at all. */
@@ -631,9 +644,9 @@ static int map_cwd(struct builder *b, const struct sbx_path *path, int *ret_moun
 	struct sbx_err why = { 0 };
 	int r;
 
-	if (!sbx_idmap_applies(b->p->facts))
+	if (!sbx_facts_idmap(b->d->facts))
 		return 0;
-	r = sbx_idmap_grant(b->p, path, true, ret_mount_fd, &why);
+	r = sbx_idmap_grant(b->d, path, true, ret_mount_fd, &why);
 	/* A user with a name may not write either where root is the owner. */
 	if (r > 0 && (path->st.st_uid == 0 || path->st.st_gid == 0))
 		*err = why;
@@ -654,7 +667,7 @@ static int judge_work_dir(struct builder *b, const struct grant *g, struct sbx_p
 		r = SBX_PATH_E_FORBIDDEN;
 	}
 	if (r == 0)
-		r = sbx_view_root_make_room(b->p, g->target, S_IFDIR, err);
+		r = sbx_view_root_make_room(b->d, g->target, S_IFDIR, err);
 	if (r == 0)
 		r = map_cwd(b, ret_path, ret_mount_fd, err);
 	if (r != 0) {
@@ -671,7 +684,7 @@ static int consider_repository(struct builder *b, struct sbx_path *ret_path, int
 	SBX_AUTO_FREE char *top = NULL;
 	struct grant g = { .writable = true, .origin = SBX_ORIGIN_CWD };
 	struct sbx_err err = { 0 };
-	int r = sbx_view_repository(b->p->facts->cwd, &top);
+	int r = sbx_view_repository(b->d->facts->cwd, &top);
 
 	if (r < 0 || !top)
 		return r;
@@ -680,9 +693,9 @@ static int consider_repository(struct builder *b, struct sbx_path *ret_path, int
 	if (r < 0)
 		return r;
 	if (r > 0)
-		return sbx_plan_note(b->p, "git finds no repository here: '%s', which the current directory is in, is not granted: "
+		return sbx_notes_add(b->d->notes, "git finds no repository here: '%s', which the current directory is in, is not granted: "
 				     "%s", top, err.msg);
-	r = sbx_plan_note(b->p, "'%s' is granted, the git repository that the current directory is in (--bind \"$PWD\" grants "
+	r = sbx_notes_add(b->d->notes, "'%s' is granted, the git repository that the current directory is in (--bind \"$PWD\" grants "
 			  "that directory alone)", top);
 	*ret_top = sbx_steal_ptr(&top);
 	return r;
@@ -694,7 +707,7 @@ static int consider_repository(struct builder *b, struct sbx_path *ret_path, int
 static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_mount_fd, char *why, size_t n_why,
 			char **ret_dir)
 {
-	const struct sbx_facts *f = b->p->facts;
+	const struct sbx_facts *f = b->d->facts;
 	struct grant g = {
 		.source = f->cwd, .target = f->cwd, .writable = true, .origin = SBX_ORIGIN_CWD
 	};
@@ -714,9 +727,9 @@ static int consider_cwd(struct builder *b, struct sbx_path *ret_path, int *ret_m
 	if (r == SBX_PATH_E_SET_ID)
 		return refuse_grant(b, &g, &err);
 	/* Said once, and not by each of the command's tools. */
-	if (r == 0 && f->privileged && ret_path->st.st_uid != f->uid && !sbx_idmap_applies(f) && !sbx_plan_wants_overlay(b->p) &&
+	if (r == 0 && f->privileged && ret_path->st.st_uid != f->uid && !sbx_facts_idmap(f) && !sbx_draft_wants_overlay(b->d) &&
 	    faccessat(ret_path->fd, "", W_OK, AT_EACCESS | AT_EMPTY_PATH) < 0 && errno == EACCES)
-		r = sbx_plan_note(b->p, "'%s' belongs to uid %u, and '%s', the sandbox's user, may not write there: give it to that user "
+		r = sbx_notes_add(b->d->notes, "'%s' belongs to uid %u, and '%s', the sandbox's user, may not write there: give it to that user "
 				  "once (chown -R %s: '%s')", ret_path->resolved, ret_path->st.st_uid, f->user_name, f->user_name,
 				  ret_path->resolved);
 	if (r < 0)
@@ -738,14 +751,14 @@ static bool covered_by_grant(const struct builder *b, const char *path)
 /* The grant the current directory is in: the innermost, if it is writable. When they are sorted. */
 static void choose_overlay(struct builder *b)
 {
-	const char *cwd = b->p->facts->cwd;
+	const char *cwd = b->d->facts->cwd;
 	const struct grant *innermost = NULL;
 
 	for (size_t i = 0; i < b->n_grants && cwd; i++)
 		if (!b->grants[i].home && b->grants[i].origin != SBX_ORIGIN_CACHE &&
 		    sbx_path_in_prefix(cwd, b->grants[i].target))
 			innermost = &b->grants[i];
-	if (sbx_plan_wants_overlay(b->p) && innermost && innermost->source && innermost->writable)
+	if (sbx_draft_wants_overlay(b->d) && innermost && innermost->source && innermost->writable)
 		b->overlay = innermost;
 }
 
@@ -779,39 +792,39 @@ static int mount_all(struct builder *b, struct sbx_path *cwd_path)
 		if (r == SBX_PATH_E_MISSING && g->home)
 			r = make_home(b, g, &path, &err);
 		if (r == 0 && g->home && g->source)
-			r = sbx_view_home_judge(b->p, &path, &err);
+			r = sbx_view_home_judge(b->d, &path, &err);
 		if (r != 0)
 			sbx_path_fini(&path);
 		if (r == 0 && g->source && g->origin != SBX_ORIGIN_CACHE)
 			r = mount_grant(b, g, &path, &err);
 		if (r == -ENAMETOOLONG) {
 			sbx_err_set(&err, "what leads to '%s' is too long", g->target);
-			r = SBX_PLAN_REFUSED;
+			r = SBX_EXIT_REFUSED;
 		}
 		if (r < 0)
 			return r;
 		if (r > 0)
 			refuse_grant(b, g, &err);
 	}
-	if (b->errs->n == n_before && sbx_view_home_check_overlap(b->p, &overlap) != 0)
+	if (b->errs->n == n_before && sbx_view_home_check_overlap(b->d, &overlap) != 0)
 		sbx_err_list_add(b->errs, "", 0, 0, "%s", overlap.msg);
-	return b->errs->n > n_before ? SBX_PLAN_REFUSED : 0;
+	return b->errs->n > n_before ? SBX_EXIT_REFUSED : 0;
 }
 
 /* --- where --keep goes: judged as a writable grant is, by whoever the sandbox runs as --- */
 
 static int judge_keep(struct builder *b, const char *why)
 {
-	const char *asked = b->p->options->keep;
+	const char *asked = b->d->options->keep;
 	struct sbx_path path = { .fd = -1 };
 	struct sbx_err err = { 0 };
 	SBX_AUTO_FREE char *absolute = NULL;
 	bool overlay = false;
-	int r = SBX_PLAN_REFUSED;
+	int r = SBX_EXIT_REFUSED;
 
-	for (size_t i = 0; i < b->p->n_mounts; i++)
-		overlay = overlay || b->p->mounts[i].kind == SBX_MOUNT_OVERLAY;
-	if (asprintf(&absolute, "%s%s%s", asked[0] == '/' ? "" : b->p->facts->cwd ? b->p->facts->cwd : "",
+	for (size_t i = 0; i < b->d->view->n_mounts; i++)
+		overlay = overlay || b->d->view->mounts[i].kind == SBX_MOUNT_OVERLAY;
+	if (asprintf(&absolute, "%s%s%s", asked[0] == '/' ? "" : b->d->facts->cwd ? b->d->facts->cwd : "",
 		     asked[0] == '/' ? "" : "/", asked) < 0)
 		return -ENOMEM;
 	if (!overlay) {
@@ -821,13 +834,13 @@ static int judge_keep(struct builder *b, const char *why)
 		r = judge_source(b, absolute, true, &path, &err);
 		if (r == 0 || r == SBX_PATH_E_MISSING) {
 			err = (struct sbx_err){ 0 };
-			r = sbx_plan_keep(b->p, &path, &err);
+			r = sbx_keep_target_open(b->d, &path, &err);
 		}
 	}
 	sbx_path_fini(&path);
 	if (r > 0)
 		sbx_err_list_add(b->errs, "", 0, 0, "--keep: %s", err.msg);
-	return r > 0 ? SBX_PLAN_REFUSED : r;
+	return r > 0 ? SBX_EXIT_REFUSED : r;
 }
 
 static void builder_free(struct builder *b)
@@ -846,7 +859,7 @@ static void builder_free(struct builder *b)
 }
 SBX_DEFINE_CLEANUP(struct builder, builder_free);
 
-int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why, size_t n_why)
+int sbx_view_add_grants(const struct sbx_draft *d, struct sbx_err_list *errs, char *why, size_t n_why)
 {
 	SBX_CLEANUP(builder_freep) struct builder *b = calloc(1, sizeof(*b));
 	struct sbx_path cwd = { .fd = -1 };
@@ -856,14 +869,14 @@ int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why
 
 	if (!b)
 		return -ENOMEM;
-	b->p = p;
+	b->d = d;
 	b->errs = errs;
 	r = collect_rules(b);
 	if (r == 0)
 		r = collect_all(b);
 	/* An explicit mount there says more than the default does: --ro-bind of it stays
 	 * read-only. */
-	if (r == 0 && !p->options->scratch && !(b->p->facts->cwd && covered_by_grant(b, b->p->facts->cwd)))
+	if (r == 0 && !d->options->scratch && !(b->d->facts->cwd && covered_by_grant(b, b->d->facts->cwd)))
 		r = consider_cwd(b, &cwd, &cwd_mount_fd, why, n_why, &dir);
 	if (r == 0 && dir)
 		r = collect(b, NULL, dir, NULL, SBX_ORIGIN_CWD, true, false);
@@ -873,7 +886,7 @@ int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why
 		r = collect_caches(b);
 	if (r == 0)
 		r = mount_all(b, &cwd);
-	if (r == 0 && p->options->keep)
+	if (r == 0 && d->options->keep)
 		r = judge_keep(b, why);
 	sbx_path_fini(&cwd);
 	return r;
@@ -893,16 +906,16 @@ static int refuse_own_below(const struct builder *b, const struct sbx_path *path
 	return SBX_PATH_E_FORBIDDEN;
 }
 
-int sbx_view_judge_root(struct sbx_plan *p, const char *source, struct sbx_path *ret_path, struct sbx_err_list *errs)
+int sbx_view_judge_root(const struct sbx_draft *d, const char *source, struct sbx_path *ret_path, struct sbx_err_list *errs)
 {
 	SBX_CLEANUP(builder_freep) struct builder *b = calloc(1, sizeof(*b));
-	SBX_AUTO_FREE char *path = expand_home(p, source);
+	SBX_AUTO_FREE char *path = expand_home(d, source);
 	struct sbx_err err = { 0 };
 	int r;
 
 	if (!b || !path)
 		return -ENOMEM;
-	b->p = p;
+	b->d = d;
 	b->errs = errs;
 	r = collect_rules(b);
 	if (r != 0)
@@ -911,7 +924,7 @@ int sbx_view_judge_root(struct sbx_plan *p, const char *source, struct sbx_path 
 	if (r == 0)
 		r = refuse_own_below(b, ret_path, &err);
 	if (r > 0)
-		sbx_err_list_add(errs, p->options->root ? "" : p->profile_file, 0, 0, "%s: %s",
-				 p->options->root ? "--root" : "filesystem.root", err.msg);
-	return r > 0 ? SBX_PLAN_REFUSED : r;
+		sbx_err_list_add(errs, d->options->root ? "" : d->profile_file, 0, 0, "%s: %s",
+				 d->options->root ? "--root" : "filesystem.root", err.msg);
+	return r > 0 ? SBX_EXIT_REFUSED : r;
 }

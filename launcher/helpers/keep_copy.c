@@ -40,6 +40,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/grants/keep_target.h"
 
 #define LIST_TEMPORARY ".removed.part"
 #define OPAQUE	       "user.overlay.opaque"
@@ -449,24 +450,6 @@ static int copy_dir(struct copy *c, struct place *p, unsigned int depth)
 
 /* --- the whole --- */
 
-int sbx_keep_is_empty(int dir)
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	SBX_AUTO_CLOSEDIR DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-
-	if (!d) {
-		int error = -errno;
-
-		sbx_fd_close(fd);
-		return error;
-	}
-	while ((errno = 0, e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			return 0;
-	return errno ? -errno : 1;
-}
-
 /* The list's file serves to find out whether the target's file system can do without what is not there. */
 static int open_list(struct copy *c, int dir)
 {
@@ -514,7 +497,7 @@ static int copy_all(struct copy *c, int upper, int lower, int dir)
 {
 	struct place p = { upper, lower, -1 };
 	struct stat st;
-	int r = sbx_keep_is_empty(dir);
+	int r = sbx_keep_target_is_empty(dir);
 
 	if (r == 0)
 		r = -ENOTEMPTY;

@@ -43,7 +43,4 @@ struct sbx_keep_counts {
 int sbx_keep_copy(int upper, int lower, int dir, const struct sbx_keep_bounds *bounds,
 		  struct sbx_keep_counts *ret_counts, struct sbx_err *err);
 
-/* 1, 0 or -errno. @dir may be O_PATH. */
-int sbx_keep_is_empty(int dir);
-
 #endif

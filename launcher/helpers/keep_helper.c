@@ -58,7 +58,7 @@ static int open_target(const char *name, struct sbx_err *err)
 
 static int keep(const struct sbx_plan *p, int upper, struct sbx_keep_counts *ret_counts, struct sbx_err *err)
 {
-	const struct sbx_keep_bounds bounds = { p->scratch_bytes, sbx_scratch_inodes(p->scratch_bytes) };
+	const struct sbx_keep_bounds bounds = { p->view.scratch_bytes, sbx_scratch_inodes(p->view.scratch_bytes) };
 	SBX_AUTO_CLOSE int target = open_target(p->keep.name, err);
 
 	return target < 0 ? target : sbx_keep_copy(upper, KEEPER_LOWER, target, &bounds, ret_counts, err);
@@ -107,9 +107,9 @@ static _Noreturn void keeper_main(const struct sbx_run *r, const int fds[N_KEEPE
 
 static int lower_fd(const struct sbx_plan *p)
 {
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (p->mounts[i].kind == SBX_MOUNT_OVERLAY)
-			return p->mounts[i].idmap ? p->mounts[i].mount_fd : p->mounts[i].source.fd;
+	for (size_t i = 0; i < p->view.n_mounts; i++)
+		if (p->view.mounts[i].kind == SBX_MOUNT_OVERLAY)
+			return p->view.mounts[i].idmap ? p->view.mounts[i].mount_fd : p->view.mounts[i].source.fd;
 	return -1;
 }
 

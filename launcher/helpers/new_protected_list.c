@@ -110,8 +110,8 @@ static const char *below(const char *dest, const char *top)
 /* Is mount @i seen anywhere? */
 static bool is_hidden(const struct sbx_plan *p, size_t i)
 {
-	for (size_t k = i + 1; k < p->n_mounts; k++)
-		if (is_other(&p->mounts[k]) && sbx_path_in_prefix(p->mounts[i].dest, p->mounts[k].dest))
+	for (size_t k = i + 1; k < p->view.n_mounts; k++)
+		if (is_other(&p->view.mounts[k]) && sbx_path_in_prefix(p->view.mounts[i].dest, p->view.mounts[k].dest))
 			return true;
 	return false;
 }
@@ -121,22 +121,22 @@ static size_t shown_by(const struct sbx_plan *p, const char *dest)
 {
 	size_t found = SIZE_MAX;
 
-	for (size_t k = 0; k < p->n_mounts; k++)
-		if (is_other(&p->mounts[k]) && sbx_path_in_prefix(dest, p->mounts[k].dest))
+	for (size_t k = 0; k < p->view.n_mounts; k++)
+		if (is_other(&p->view.mounts[k]) && sbx_path_in_prefix(dest, p->view.mounts[k].dest))
 			found = k;
 	return found;
 }
 
 static int add_paths(struct sbx_new *x, const struct sbx_plan *p, size_t i, size_t grant)
 {
-	const struct sbx_mount_op *g = &p->mounts[i];
+	const struct sbx_mount_op *g = &p->view.mounts[i];
 	const char *cwd = p->facts->cwd ? below(p->facts->cwd, g->source.resolved) : NULL;
 	int r = sbx_new_add_path(&x->starts, grant, "", NULL);
 
 	if (r == 0 && cwd && *cwd)
 		r = sbx_new_add_path(&x->starts, grant, cwd, NULL);
-	for (size_t k = i + 1; k < p->n_mounts && r == 0; k++) {
-		const struct sbx_mount_op *op = &p->mounts[k];
+	for (size_t k = i + 1; k < p->view.n_mounts && r == 0; k++) {
+		const struct sbx_mount_op *op = &p->view.mounts[k];
 		const char *path = below(op->dest, g->dest);
 
 		if (path && is_other(op))
@@ -151,12 +151,12 @@ static int add_grants(struct sbx_new *x, const struct sbx_plan *p, const uid_t *
 {
 	int r = 0;
 
-	for (size_t i = 0; i < p->n_mounts && r == 0; i++) {
-		const struct sbx_mount_op *op = &p->mounts[i];
-		struct sbx_new_grant g = { .fd = op->source.fd, .uid = sbx_view_writer(p, op), .gid = p->facts->gid,
+	for (size_t i = 0; i < p->view.n_mounts && r == 0; i++) {
+		const struct sbx_mount_op *op = &p->view.mounts[i];
+		struct sbx_new_grant g = { .fd = op->source.fd, .uid = sbx_view_writer(p->facts, op), .gid = p->facts->gid,
 					   .dev = op->source.st.st_dev, .ino = op->source.st.st_ino };
 
-		if (!sbx_view_is_writable_dir(op) || sbx_view_is_own(p, op) || is_hidden(p, i) ||
+		if (!sbx_view_is_writable_dir(op) || sbx_view_is_own(op) || is_hidden(p, i) ||
 		    (writer && g.uid != *writer))
 			continue;
 		if (op->idmap)

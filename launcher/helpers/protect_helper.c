@@ -41,6 +41,7 @@
 #include "launcher/helpers/new_protected.h"
 #include "launcher/helpers/new_watch.h"
 #include "launcher/protect/placeholders.h"
+#include "launcher/protect/view_overmounts.h"
 #include "launcher/record/record.h"
 #include "launcher/rootfs/view.h"
 #include "sys/process/proc.h"
@@ -124,7 +125,7 @@ static void look(const struct sbx_plan *p, struct sbx_new *x, uid_t writer)
 	const char end = END;
 
 	set_beat(true);
-	sbx_view_new_blocked(p, &writer, tell_blocked, NULL);
+	sbx_view_new_blocked(p->facts, p->profile, p->system, &p->view, &p->protections, &writer, tell_blocked, NULL);
 	if (x)
 		sbx_new_check(x);
 	set_beat(false);
@@ -155,19 +156,19 @@ static int close_but(int *fds, size_t n)
 /* Stdio is closed too: somebody may wait for its end. */
 static int keep_fds(const struct sbx_plan *p, int channel, int list, uid_t writer)
 {
-	size_t n = 0, n_max = 2 + p->n_mounts + 2 * p->n_placeholder_dirs;
+	size_t n = 0, n_max = 2 + p->view.n_mounts + 2 * p->protections.n_placeholder_dirs;
 	SBX_AUTO_FREE int *fds = calloc(n_max, sizeof(*fds));
 
 	if (!fds)
 		return -ENOMEM;
 	fds[n++] = channel;
 	fds[n++] = list;
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (sbx_view_is_writable_dir(&p->mounts[i]) && sbx_view_writer(p, &p->mounts[i]) == writer)
-			fds[n++] = p->mounts[i].source.fd;
-	for (size_t i = 0; i < p->n_placeholder_dirs; i++) {
-		fds[n++] = p->placeholder_dirs[i].fd;
-		fds[n++] = p->placeholder_dirs[i].lock_fd;
+	for (size_t i = 0; i < p->view.n_mounts; i++)
+		if (sbx_view_is_writable_dir(&p->view.mounts[i]) && sbx_view_writer(p->facts, &p->view.mounts[i]) == writer)
+			fds[n++] = p->view.mounts[i].source.fd;
+	for (size_t i = 0; i < p->protections.n_placeholder_dirs; i++) {
+		fds[n++] = p->protections.placeholder_dirs[i].fd;
+		fds[n++] = p->protections.placeholder_dirs[i].lock_fd;
 	}
 	return close_but(fds, n);
 }
@@ -286,7 +287,7 @@ static int start(struct sbx_run *r, const struct sbx_mount_op *grant)
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
 	struct sbx_run_caretaker *c = &r->caretakers[r->n_caretakers];
-	const uid_t writer = sbx_view_writer(r->plan, grant);
+	const uid_t writer = sbx_view_writer(r->plan->facts, grant);
 	pid_t launcher = getpid(), pid;
 	int e = sbx_channel_pair(&ours, &theirs);
 
@@ -308,12 +309,12 @@ static int start_all(struct sbx_run *r)
 {
 	int e = 0;
 
-	for (size_t i = 0; i < r->plan->n_mounts && e == 0; i++) {
-		const struct sbx_mount_op *op = &r->plan->mounts[i];
+	for (size_t i = 0; i < r->plan->view.n_mounts && e == 0; i++) {
+		const struct sbx_mount_op *op = &r->plan->view.mounts[i];
 		bool known = !sbx_view_is_writable_dir(op);
 
 		for (size_t k = 0; k < r->n_caretakers; k++)
-			known = known || r->caretakers[k].writer == sbx_view_writer(r->plan, op);
+			known = known || r->caretakers[k].writer == sbx_view_writer(r->plan->facts, op);
 		if (known)
 			continue;
 		e = start(r, op);
@@ -334,7 +335,7 @@ static int prepare_check(struct sbx_run *r)
 {
 	int e;
 
-	if (r->plan->new_protected == SBX_NEW_PROTECTED_KEEP)
+	if (r->plan->protections.new_protected == SBX_NEW_PROTECTED_KEEP)
 		return 0;
 	r->new_protected = sbx_new_of_plan(r->plan, NULL);
 	e = !r->new_protected ? -ENOMEM : r->new_protected->n_grants > 0 ? sbx_new_write(r->new_protected, r->runtime_fd) : 0;
@@ -491,7 +492,7 @@ static void tell_here(void *userdata, enum sbx_new_word word, const char *path, 
 /* Without a caretaker, and with the rights for it. */
 static void look_here(struct sbx_run *r)
 {
-	sbx_view_new_blocked(r->plan, NULL, on_blocked, r);
+	sbx_view_new_blocked(r->plan->facts, r->plan->profile, r->plan->system, &r->plan->view, &r->plan->protections, NULL, on_blocked, r);
 	if (!r->new_protected)
 		return;
 	r->new_protected->tell = tell_here;
@@ -572,7 +573,7 @@ void sbx_caretaker_end(struct sbx_run *r)
 	}
 	r->n_caretakers = 0;
 	end_check(r, looked);
-	done = done || r->plan->n_placeholders == 0;
+	done = done || r->plan->protections.n_placeholders == 0;
 	r->swept_later = !done || (r->new_protected && !looked);
 	if (!done)
 		fprintf(stderr, "sbx-run: placeholders of protected paths are left in writable grants; the next start, or "

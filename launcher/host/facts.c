@@ -24,13 +24,16 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/host/config.h"
+#include "launcher/host/exit_status.h"
 #include "launcher/host/facts_user.h"
-#include "launcher/plan/plan_internal.h"
-#include "launcher/process/privileges.h"
 #include "launcher/host/trust.h"
+#include "launcher/process/privileges.h"
+#include "policy/profile.h"
+#include "sys/fs/path_normalise.h"
 #include "sys/fs/path_resolve.h"
-#include "sys/seccomp/landlock.h"
 #include "sys/process/proc.h"
+#include "sys/seccomp/landlock.h"
 
 #define RESOLV_CONF_MAX (64u << 10)
 #define HOSTS_MAX	(1u << 20)
@@ -394,7 +397,7 @@ static int gather_uid_pool(const struct sbx_options *o, struct sbx_facts *f)
 	SBX_AUTO_FREE char *file = NULL;
 	bool said;
 
-	said = sbx_plan_system(f, &ignored, &system, &file) == 0 && system->uid_pool &&
+	said = sbx_config_system(f, &ignored, &system, &file) == 0 && system->uid_pool &&
 	       sbx_id_range_parse(system->uid_pool, &range) == 0;
 	sbx_system_policy_free(system);
 	f->uid_pool = sbx_uid_pool_new(said ? &range : NULL, o->dry_run ? NULL : f->runtime_dir);
@@ -493,53 +496,22 @@ void sbx_facts_fini(struct sbx_facts *f)
 	memset(f, 0, sizeof(*f));
 }
 
-/* --- the sandbox's user for a while --- */
-
-int sbx_as_ids_begin(const struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx_as_user *ret_saved)
+static const char *value_of(char *const *env, const char *name)
 {
-	struct sbx_as_user s = { .uid = geteuid(), .gid = getegid() };
-	int r;
+	size_t n = strlen(name);
 
-	memset(ret_saved, 0, sizeof(*ret_saved));
-	if (!f->privileged || s.uid != f->caller_uid)
-		return 0;
-	s.n_groups = getgroups(0, NULL);
-	if (s.n_groups < 0)
-		return -errno;
-	s.groups = calloc((size_t)s.n_groups + 1, sizeof(*s.groups));
-	if (!s.groups)
-		return -ENOMEM;
-	s.n_groups = getgroups(s.n_groups, s.groups);
-	if (s.n_groups < 0) {
-		r = -errno;
-		free(s.groups);
-		return r;
-	}
-	s.active = 1;
-	*ret_saved = s;
-	r = setgroups(0, NULL) < 0 || setegid(gid) < 0 || seteuid(uid) < 0 ? -errno : sbx_caps_use(false);
-	if (r < 0)
-		sbx_as_user_end(ret_saved);
-	return r;
+	for (size_t i = 0; env && env[i]; i++)
+		if (strncmp(env[i], name, n) == 0 && env[i][n] == '=')
+			return env[i] + n + 1;
+	return NULL;
 }
 
-int sbx_as_user_begin(const struct sbx_facts *f, struct sbx_as_user *ret_saved)
+const char *sbx_facts_getenv(const struct sbx_facts *f, const char *name)
 {
-	return sbx_as_ids_begin(f, f->uid, f->gid, ret_saved);
+	return value_of(f->environ, name);
 }
 
-void sbx_as_user_end(struct sbx_as_user *s)
+bool sbx_facts_idmap(const struct sbx_facts *f)
 {
-	static const char msg[] = "sbx-run: cannot get back the rights it had; nothing was run\n";
-
-	if (!s->active)
-		return;
-	if (sbx_caps_use(true) < 0 || seteuid(s->uid) < 0 || setegid(s->gid) < 0 ||
-	    setgroups((size_t)s->n_groups, s->groups) < 0 || geteuid() != s->uid ||
-	    getegid() != s->gid) {
-		(void)!write(STDERR_FILENO, msg, sizeof(msg) - 1);
-		_exit(125);
-	}
-	free(s->groups);
-	memset(s, 0, sizeof(*s));
+	return f->privileged && f->throwaway_user;
 }

@@ -21,9 +21,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/host/exit_status.h"
 #include "launcher/process/getent.h"
-#include "launcher/plan/plan_internal.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/host/reserved_path.h"
+#include "sys/fs/path_normalise.h"
 
 #define BROKER_USER "sbx-broker"
 
@@ -236,8 +237,8 @@ static int take_user(struct sbx_facts *f, struct sbx_user *u, struct sbx_err *er
 {
 	f->uid = u->uid;
 	f->gid = u->gid;
-	f->home = usable_home(u->home) ? sbx_plan_normalise(u->home) : NULL;
-	if (!f->home || sbx_view_target_problem(SBX_ROOT_HOST, f->home)) { /* service users live in odd places */
+	f->home = usable_home(u->home) ? sbx_path_normalise(u->home) : NULL;
+	if (!f->home || sbx_reserved_path_problem(f->home, true)) { /* service users live in odd places */
 		free(f->home);
 		f->home = strdup(SBX_THROWAWAY_HOME);
 	}

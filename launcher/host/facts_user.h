@@ -5,8 +5,8 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "launcher/cli/options.h"
-#include "launcher/plan/plan.h"
+#include "launcher/host/facts.h"
+#include "launcher/host/options.h"
 
 /* Who the sandbox and its broker run as: the user part of the facts. */
 

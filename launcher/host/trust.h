@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
-#include "launcher/plan/plan.h"
+#include "launcher/host/facts.h"
 
 /*
  * Can another user change what is at @path, or lead @path elsewhere? Other users are all but root and the caller. Looked

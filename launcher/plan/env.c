@@ -131,27 +131,27 @@ static bool is_name(const char *s, size_t n)
 
 static int set_take(struct sbx_plan *p, char *entry, size_t n_name, enum sbx_env_origin origin)
 {
-	if (!p->env) {
-		p->env = calloc(SBX_PLAN_ENV_MAX + 1, sizeof(*p->env));
-		p->env_origin = calloc(SBX_PLAN_ENV_MAX + 1, 1);
+	if (!p->env.v) {
+		p->env.v = calloc(SBX_PLAN_ENV_MAX + 1, sizeof(*p->env.v));
+		p->env.origin = calloc(SBX_PLAN_ENV_MAX + 1, 1);
 	}
-	if (!entry || !p->env || !p->env_origin) {
+	if (!entry || !p->env.v || !p->env.origin) {
 		free(entry);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < p->n_env; i++)
-		if (strncmp(p->env[i], entry, n_name + 1) == 0) {
-			free(p->env[i]);
-			p->env[i] = entry;
-			p->env_origin[i] = (uint8_t)origin;
+	for (size_t i = 0; i < p->env.n; i++)
+		if (strncmp(p->env.v[i], entry, n_name + 1) == 0) {
+			free(p->env.v[i]);
+			p->env.v[i] = entry;
+			p->env.origin[i] = (uint8_t)origin;
 			return 0;
 		}
-	if (p->n_env >= SBX_PLAN_ENV_MAX) {
+	if (p->env.n >= SBX_PLAN_ENV_MAX) {
 		free(entry);
 		return -E2BIG;
 	}
-	p->env[p->n_env] = entry;
-	p->env_origin[p->n_env++] = (uint8_t)origin;
+	p->env.v[p->env.n] = entry;
+	p->env.origin[p->env.n++] = (uint8_t)origin;
 	return 0;
 }
 
@@ -166,11 +166,11 @@ static int set(struct sbx_plan *p, const char *name, const char *value, enum sbx
 
 /* --- what every program expects --- */
 
-static bool is_dir_in_view(const struct sbx_plan *p, const char *path)
+static bool is_dir_in_view(const struct sbx_draft *d, const char *path)
 {
 	struct sbx_view_hit hit;
 
-	return sbx_view_resolve(p, path, NULL, NULL, &hit) == 0 && S_ISDIR(hit.mode);
+	return sbx_view_resolve(d, path, NULL, NULL, &hit) == 0 && S_ISDIR(hit.mode);
 }
 
 static bool path_has(const char *path, const char *dir, size_t n)
@@ -210,12 +210,12 @@ static int set_retries(struct sbx_plan *p)
 
 /* The caller's PATH as far as its directories are in the sandbox, then the system's, and last what was installed into a home
  * that stays. */
-static int set_path(struct sbx_plan *p)
+static int set_path(struct sbx_plan *p, const struct sbx_draft *d)
 {
 	/* Where /bin is no link into /usr it has programs of its own. */
 	static const char host_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
 	static const char other_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-	const char *system_path = p->root.kind == SBX_ROOT_HOST ? host_path : other_path;
+	const char *system_path = p->view.root.kind == SBX_ROOT_HOST ? host_path : other_path;
 	const char *caller = sbx_facts_getenv(p->facts, "PATH");
 	const char *const sources[] = { caller ? caller : "", system_path };
 	size_t size = strlen(sources[0]) + strlen(system_path) + 3, pos = 0;
@@ -236,12 +236,12 @@ static int set_path(struct sbx_plan *p)
 
 			if (!one)
 				return -ENOMEM;
-			if (one[0] == '/' && !path_has(path, one, n) && is_dir_in_view(p, one))
+			if (one[0] == '/' && !path_has(path, one, n) && is_dir_in_view(d, one))
 				pos += (size_t)snprintf(path + pos, size - pos, "%s%s",
 							pos ? ":" : "", one);
 			dir += n + (dir[n] == ':');
 		}
-	if (!path_has(path, local_bin, strlen(local_bin)) && is_dir_in_view(p, local_bin))
+	if (!path_has(path, local_bin, strlen(local_bin)) && is_dir_in_view(d, local_bin))
 		pos += (size_t)snprintf(path + pos, size - pos, "%s%s", pos ? ":" : "", local_bin);
 	/* None of them is there: nothing to find, but an empty PATH would mean the current directory. */
 	return set(p, "PATH", pos ? path : "/usr/bin:/bin", SBX_ENV_SBX);
@@ -258,17 +258,17 @@ static int set_no_leak_search(struct sbx_plan *p)
 
 static int set_git_identity(struct sbx_plan *p)
 {
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (strcmp(p->mounts[i].dest, SBX_VIEW_GITCONFIG) == 0)
+	for (size_t i = 0; i < p->view.n_mounts; i++)
+		if (strcmp(p->view.mounts[i].dest, SBX_VIEW_GITCONFIG) == 0)
 			return set(p, "GIT_CONFIG_SYSTEM", SBX_VIEW_GITCONFIG, SBX_ENV_SBX);
 	return 0;
 }
 
-static int set_basics(struct sbx_plan *p)
+static int set_basics(struct sbx_plan *p, const struct sbx_draft *d)
 {
 	const struct sbx_facts *f = p->facts;
 	struct sbx_view_hit hit;
-	bool shell = sbx_view_resolve(p, f->shell, NULL, NULL, &hit) == 0 && S_ISREG(hit.mode);
+	bool shell = sbx_view_resolve(d, f->shell, NULL, NULL, &hit) == 0 && S_ISREG(hit.mode);
 	int r = set(p, "HOME", f->home, SBX_ENV_SBX);
 
 	if (r == 0)
@@ -281,11 +281,11 @@ static int set_basics(struct sbx_plan *p)
 		r = set_no_leak_search(p);
 	if (r == 0)
 		r = set_git_identity(p);
-	return r ? r : set_path(p);
+	return r ? r : set_path(p, d);
 }
 
 /* SSL_CERT_DIR may hold several, with colons. */
-static bool all_in_view(const struct sbx_plan *p, const char *value)
+static bool all_in_view(const struct sbx_draft *d, const char *value)
 {
 	struct sbx_view_hit hit;
 
@@ -295,7 +295,7 @@ static bool all_in_view(const struct sbx_plan *p, const char *value)
 		size_t n = strcspn(value, ":");
 		SBX_AUTO_FREE char *one = strndup(value, n);
 
-		if (!one || one[0] != '/' || sbx_view_resolve(p, one, NULL, NULL, &hit) != 0)
+		if (!one || one[0] != '/' || sbx_view_resolve(d, one, NULL, NULL, &hit) != 0)
 			return false;
 		value += n + (value[n] == ':');
 	}
@@ -303,7 +303,7 @@ static bool all_in_view(const struct sbx_plan *p, const char *value)
 }
 
 /* Mostly they all say the same file: it is looked for once. */
-static int pass_certificates(struct sbx_plan *p)
+static int pass_certificates(struct sbx_plan *p, const struct sbx_draft *d)
 {
 	const char *found = "";
 	int r = 0;
@@ -311,7 +311,7 @@ static int pass_certificates(struct sbx_plan *p)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(certificates) && r == 0; i++) {
 		const char *value = sbx_facts_getenv(p->facts, certificates[i]);
 
-		if (!value || (strcmp(value, found) != 0 && !all_in_view(p, value)))
+		if (!value || (strcmp(value, found) != 0 && !all_in_view(d, value)))
 			continue;
 		found = value;
 		r = set(p, certificates[i], value, SBX_ENV_PASSED);
@@ -326,7 +326,7 @@ static int pass_pattern(struct sbx_plan *p, const char *pattern)
 	bool exact = !strchr(pattern, '*');
 
 	if (exact && is_never_passed(pattern, strlen(pattern)))
-		return sbx_plan_note(p, "%s is never passed to a sandbox: use --env %s=VALUE",
+		return sbx_notes_add(&p->notes, "%s is never passed to a sandbox: use --env %s=VALUE",
 				     pattern, pattern);
 	for (char *const *e = p->facts->environ; e && *e; e++) {
 		size_t n = strcspn(*e, "=");
@@ -356,11 +356,11 @@ static int apply_flag(struct sbx_plan *p, const char *flag, struct sbx_err_list 
 			errs, "", 0, 0,
 			"--env %s: it is never passed on; write --env %s=VALUE if you mean it",
 			flag, flag);
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
 	value = sbx_facts_getenv(p->facts, flag);
 	if (!value)
-		return sbx_plan_note(p, "--env %s: it is not set here, nothing is passed", flag);
+		return sbx_notes_add(&p->notes, "--env %s: it is not set here, nothing is passed", flag);
 	return set(p, flag, value, SBX_ENV_PASSED);
 }
 
@@ -382,12 +382,12 @@ static int apply_profile(struct sbx_plan *p)
 	return r;
 }
 
-int sbx_plan_env(struct sbx_plan *p, struct sbx_err_list *errs)
+int sbx_plan_env(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs)
 {
-	int r = set_basics(p);
+	int r = set_basics(p, d);
 
 	if (r == 0)
-		r = pass_certificates(p);
+		r = pass_certificates(p, d);
 	if (r == 0)
 		r = set_retries(p);
 	if (r == 0)
@@ -399,7 +399,7 @@ int sbx_plan_env(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (r == -E2BIG) {
 		sbx_err_list_add(errs, "", 0, 0, "more than %d environment variables: pass fewer",
 				 SBX_PLAN_ENV_MAX);
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
 	return r;
 }

@@ -14,13 +14,14 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/stage/bwrap_argv.h"
+#include "launcher/plan/attach_input.h"
+#include "launcher/plan/plan_internal.h"
+#include "launcher/plan/plan_limits.h"
+#include "launcher/plan/planner.h"
 #include "launcher/rootfs/etc.h"
 #include "launcher/rootfs/overlay.h"
-#include "launcher/plan/plan_internal.h"
-#include "launcher/attach/attach_input.h"
-#include "launcher/plan/plan_limits.h"
 #include "launcher/rootfs/view_home.h"
+#include "launcher/plan/bwrap_argv.h"
 #include "policy/shipped.h"
 #include "sys/seccomp/seccomp.h"
 
@@ -97,7 +98,7 @@ static json_t *etc_entries(const struct sbx_plan *p)
 	json_t *list;
 	size_t n;
 
-	if (sbx_etc_names(p->host_etc_fd, &names, &n) < 0)
+	if (sbx_etc_names(p->view.host_etc_fd, &names, &n) < 0)
 		return json_array();
 	list = text_list(names, n);
 	sbx_etc_names_free(names, n);
@@ -160,8 +161,8 @@ static json_t *mounts(const struct sbx_plan *p)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < p->n_mounts; i++)
-		json_array_append_new(list, mount_op(p, &p->mounts[i]));
+	for (size_t i = 0; i < p->view.n_mounts; i++)
+		json_array_append_new(list, mount_op(p, &p->view.mounts[i]));
 	return list;
 }
 
@@ -169,15 +170,15 @@ static const char *root_of(const struct sbx_plan *p)
 {
 	static const char *const kinds[] = { "host", "minimal" };
 
-	return p->root.kind == SBX_ROOT_DIR ? p->root.dir.resolved : kinds[p->root.kind];
+	return p->view.root.kind == SBX_ROOT_DIR ? p->view.root.dir.resolved : kinds[p->view.root.kind];
 }
 
 /* Null where no mount needs it. */
 static json_t *scratch(const struct sbx_plan *p)
 {
-	return p->scratch_bytes ?
-		       json_pack("{s:I, s:I}", "size_bytes", (json_int_t)p->scratch_bytes, "files",
-				 (json_int_t)sbx_scratch_inodes(p->scratch_bytes)) :
+	return p->view.scratch_bytes ?
+		       json_pack("{s:I, s:I}", "size_bytes", (json_int_t)p->view.scratch_bytes, "files",
+				 (json_int_t)sbx_scratch_inodes(p->view.scratch_bytes)) :
 		       json_null();
 }
 
@@ -185,7 +186,7 @@ static json_t *scratch(const struct sbx_plan *p)
 
 static bool may_show(const struct sbx_plan *p, size_t i)
 {
-	return p->env_origin[i] == SBX_ENV_SBX || p->env_origin[i] == SBX_ENV_PROFILE;
+	return p->env.origin[i] == SBX_ENV_SBX || p->env.origin[i] == SBX_ENV_PROFILE;
 }
 
 static json_t *environment(const struct sbx_plan *p)
@@ -194,14 +195,14 @@ static json_t *environment(const struct sbx_plan *p)
 	json_t *list = json_array();
 
 	_Static_assert(SBX_N_ELEMENTS(origins) == SBX_N_ENV_ORIGINS, "every origin has its name");
-	for (size_t i = 0; i < p->n_env; i++) {
-		size_t n = strcspn(p->env[i], "=");
-		SBX_AUTO_FREE char *name = strndup(p->env[i], n);
+	for (size_t i = 0; i < p->env.n; i++) {
+		size_t n = strcspn(p->env.v[i], "=");
+		SBX_AUTO_FREE char *name = strndup(p->env.v[i], n);
 		json_t *o = json_pack("{s:o, s:s}", "name", text(name), "origin",
-				      origins[p->env_origin[i] % SBX_N_ENV_ORIGINS]);
+				      origins[p->env.origin[i] % SBX_N_ENV_ORIGINS]);
 
 		if (may_show(p, i))
-			json_object_set_new(o, "value", text(p->env[i] + n + 1));
+			json_object_set_new(o, "value", text(p->env.v[i] + n + 1));
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -213,8 +214,8 @@ static bool is_secret_value(const struct sbx_plan *p, const char *name)
 {
 	size_t n = strlen(name);
 
-	for (size_t i = 0; i < p->n_env; i++)
-		if (strncmp(p->env[i], name, n) == 0 && p->env[i][n] == '=')
+	for (size_t i = 0; i < p->env.n; i++)
+		if (strncmp(p->env.v[i], name, n) == 0 && p->env.v[i][n] == '=')
 			return !may_show(p, i);
 	return true;
 }
@@ -236,7 +237,7 @@ static json_t *bwrap_args(const struct sbx_plan *p, const char *args, size_t n)
 
 static json_t *bwrap(const struct sbx_plan *p)
 {
-	SBX_AUTO_FREE char **argv = sbx_bwrap_argv(p->argv, p->options->wait_all);
+	SBX_AUTO_FREE char **argv = sbx_bwrap_argv(p->options->argv, p->options->wait_all);
 	SBX_AUTO_FREE char *args = NULL;
 	json_t *fds;
 	size_t n;
@@ -416,10 +417,10 @@ static json_t *limits(const struct sbx_plan *p)
 		json_object_set_new(json_object_get(o, "disk_bytes"), "enforced_by",
 				    json_string("tmpfs size"));
 	json_object_set_new(o, "tmp_bytes", limit(a->tmp_bytes, c->tmp_bytes,
-					     p->tmp_shared ? "disk" : "tmpfs size"));
+					     p->view.tmp_shared ? "disk" : "tmpfs size"));
 	json_object_set_new(o, "home_bytes", limit(a->home_bytes, c->home_bytes,
-					      sbx_view_home_asked(p, &origin) ? "nothing" :
-					      p->home_shared ? "disk" : "tmpfs size"));
+					      sbx_view_home_asked(p->options, p->facts, p->profile, &origin) ? "nothing" :
+					      p->view.home_shared ? "disk" : "tmpfs size"));
 	json_object_set_new(o, "open_files", limit(a->open_files, c->open_files, "rlimit"));
 	json_object_set_new(o, "wall_time_ms", limit(a->wall_time_ms, c->wall_time_ms, "sbx-run"));
 	return o;
@@ -443,8 +444,8 @@ static json_t *command(const struct sbx_plan *p)
 {
 	json_t *o = json_object();
 
-	json_object_set_new(o, "argv", text_list(p->argv, count(p->argv)));
-	json_object_set_new(o, "path", path(p->command_path));
+	json_object_set_new(o, "argv", text_list(p->options->argv, count(p->options->argv)));
+	json_object_set_new(o, "path", path(p->commands.path));
 	json_object_set_new(o, "allow", str_list(&p->profile->commands.allow));
 	json_object_set_new(o, "deny_profile", str_list(&p->profile->commands.deny));
 	json_object_set_new(o, "deny_system", str_list(&p->system->commands_deny));
@@ -454,10 +455,10 @@ static json_t *command(const struct sbx_plan *p)
 /* What executes. Null where there is no allow list: whatever may be executed by its mode. */
 static json_t *programs(const struct sbx_plan *p)
 {
-	json_t *list = p->n_programs ? json_array() : json_null();
+	json_t *list = p->commands.n_programs ? json_array() : json_null();
 
-	for (size_t i = 0; i < p->n_programs; i++) {
-		const struct sbx_program *program = &p->programs[i];
+	for (size_t i = 0; i < p->commands.n_programs; i++) {
+		const struct sbx_program *program = &p->commands.programs[i];
 
 		json_array_append_new(list, json_pack("{s:o, s:s, s:o}", "path", text(program->path), "why",
 						      sbx_program_why_str(program->why), "for",
@@ -471,8 +472,8 @@ static json_t *masked(const struct sbx_plan *p)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < p->n_masked; i++) {
-		const struct sbx_masked *m = &p->masked[i];
+	for (size_t i = 0; i < p->commands.n_masked; i++) {
+		const struct sbx_masked *m = &p->commands.masked[i];
 
 		json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:s, s:o}", "path", text(m->path), "by",
 						      m->by_system ? "system" : "profile", "entry", text(m->entry),
@@ -496,7 +497,7 @@ static json_t *seccomp(const struct sbx_plan *p)
 	for (size_t i = 0; (row = sbx_seccomp_row(SBX_SECCOMP_COMMAND, i, &lifts)); i++)
 		if (!(lifts & p->seccomp_lifts))
 			json_array_append_new(list, json_string(row));
-	if (p->n_programs)
+	if (p->commands.n_programs)
 		json_array_append_new(list, json_string(SBX_SECCOMP_MEMFD_ROW));
 	return list;
 }
@@ -561,14 +562,14 @@ static json_t *build(const struct sbx_plan *p)
 	r |= json_object_set_new(o, "workspace", text(p->options->workspace));
 	r |= json_object_set_new(o, "analysis_id", text(p->options->analysis_id));
 	r |= json_object_set_new(o, "user", user(p->facts));
-	r |= json_object_set_new(o, "hostname", text(p->hostname));
+	r |= json_object_set_new(o, "hostname", text(p->view.hostname));
 	r |= json_object_set_new(o, "root", text(root_of(p)));
 	r |= json_object_set_new(o, "command", command(p));
 	r |= json_object_set_new(o, "commands", commands(p));
 	r |= json_object_set_new(o, "wait_all", json_boolean(p->options->wait_all));
-	r |= json_object_set_new(o, "chdir", path(p->chdir));
+	r |= json_object_set_new(o, "chdir", path(p->view.chdir));
 	r |= json_object_set_new(o, "mounts", mounts(p));
-	r |= json_object_set_new(o, "new_protected", text(sbx_new_protected_str(p->new_protected)));
+	r |= json_object_set_new(o, "new_protected", text(sbx_new_protected_str(p->protections.new_protected)));
 	r |= json_object_set_new(o, "scratch", scratch(p));
 	r |= json_object_set_new(o, "keep", path(p->keep.path));
 	r |= json_object_set_new(o, "environment", environment(p));
@@ -582,7 +583,7 @@ static json_t *build(const struct sbx_plan *p)
 	r |= json_object_set_new(o, "bwrap", bwrap(p));
 	r |= json_object_set_new(o, "selftest_probes", probes(p));
 	r |= json_object_set_new(o, "steps", steps());
-	r |= json_object_set_new(o, "notes", text_list(p->notes, p->n_notes));
+	r |= json_object_set_new(o, "notes", text_list(p->notes.v, p->notes.n));
 	if (r == 0)
 		return o;
 	json_decref(o);

@@ -21,143 +21,16 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/attach/attach_input.h"
+#include "launcher/plan/attach_input.h"
+#include "launcher/host/config.h"
 #include "launcher/host/facts.h"
 #include "launcher/plan/plan_internal.h"
-#include "launcher/host/trust.h"
+#include "launcher/plan/planner.h"
 #include "policy/endpoint.h"
 #include "policy/suggest.h"
 #include "sys/seccomp/landlock.h"
 
-#define CONFIG_FILE_MAX	  (1u << 20)
-#define PROFILE_NAME_MAX  64
 #define POLICY_GENERATION 1 /* of the snapshot a sandbox starts with */
-
-/* --- files --- */
-
-static int check_trust(const char *path, const struct sbx_facts *f, enum sbx_config which, const struct stat *st,
-		       struct sbx_err *err)
-{
-	struct sbx_err why = { 0 };
-	int r = sbx_trust_file(f, path, st, which == SBX_CONFIG_SYSTEM, &why);
-
-	if (r == 0 || !why.msg[0])
-		return r;
-	sbx_err_set_at(err, path, 0, 0, "%s: %s", why.msg,
-		       f->privileged ? "a privileged sbx-run takes only what nobody else can change: copy it to a directory "
-				       "below " SBX_DEFAULT_CONFIG_DIR ", chown root and chmod go-w it" :
-				       "copy it to a directory of your own, or chmod o-w it");
-	return r;
-}
-
-int sbx_plan_read_config(const char *path, const struct sbx_facts *f, enum sbx_config which, char **ret_text,
-			 size_t *ret_n, struct sbx_err *err)
-{
-	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	SBX_AUTO_FREE char *text = NULL;
-	struct stat st;
-	size_t n = 0;
-	int r;
-
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return 1;
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		sbx_err_set_at(err, path, 0, 0, "cannot be read: %s", strerror(errno));
-		return -EIO;
-	}
-	if (!S_ISREG(st.st_mode) || st.st_size > CONFIG_FILE_MAX) {
-		sbx_err_set_at(err, path, 0, 0, "is not a regular file of at most 1 MiB");
-		return -EINVAL;
-	}
-	r = which == SBX_CONFIG_INSTALLED ? 0 : check_trust(path, f, which, &st, err);
-	if (r < 0)
-		return r;
-	text = malloc((size_t)st.st_size + 1);
-	if (!text)
-		return -ENOMEM;
-	while (n < (size_t)st.st_size) {
-		ssize_t got = read(fd, text + n, (size_t)st.st_size - n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			sbx_err_set_at(err, path, 0, 0, "cannot be read: %s", strerror(errno));
-			return -EIO;
-		}
-		if (got == 0)
-			break;
-		n += (size_t)got;
-	}
-	text[n] = '\0';
-	*ret_text = sbx_steal_ptr(&text);
-	*ret_n = n;
-	return 0;
-}
-
-int sbx_plan_system(const struct sbx_facts *f, struct sbx_err_list *errs,
-		    struct sbx_system_policy **ret_system, char **ret_file)
-{
-	SBX_AUTO_FREE char *text = NULL, *path = NULL;
-	struct sbx_err err = { 0 };
-	size_t n = 0;
-	int r;
-
-	if (asprintf(&path, "%s/system.yaml", f->config_dir) < 0)
-		return -ENOMEM;
-	r = sbx_plan_read_config(path, f, SBX_CONFIG_SYSTEM, &text, &n, &err);
-	if (r == 1) {
-		*ret_system = sbx_system_policy_default();
-		return *ret_system ? 0 : -ENOMEM;
-	}
-	if (r < 0)
-		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
-	r = sbx_system_policy_parse(sbx_span(text, n), path, errs, ret_system);
-	if (r == 0)
-		*ret_file = sbx_steal_ptr(&path);
-	return r > 0 ? SBX_PLAN_REFUSED : r;
-}
-
-/* --- profiles --- */
-
-/* A name becomes part of a path: nothing that could lead elsewhere. */
-bool sbx_plan_is_name(const char *name)
-{
-	size_t n =
-		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-
-	return n > 0 && n <= PROFILE_NAME_MAX && !name[n] && name[0] != '.';
-}
-
-#define INSTALLED_DIR 2
-char *sbx_plan_profile_dir(const struct sbx_facts *f, size_t i)
-{
-	const char *const dirs[] = { f->config_dir, f->user_config_dir, f->data_dir };
-	char *s;
-
-	if (i >= SBX_N_ELEMENTS(dirs) || asprintf(&s, "%s/profiles", dirs[i]) < 0)
-		return NULL;
-	return s;
-}
-
-int sbx_plan_find_profile(const struct sbx_facts *f, const char *name, char **ret_text, size_t *ret_n,
-			  char **ret_path, struct sbx_err *err)
-{
-	for (size_t i = 0;; i++) {
-		SBX_AUTO_FREE char *dir = sbx_plan_profile_dir(f, i), *path = NULL;
-		int r;
-
-		if (!dir)
-			return 1;
-		if (asprintf(&path, "%s/%s.yaml", dir, name) < 0)
-			return -ENOMEM;
-		r = sbx_plan_read_config(path, f, i == INSTALLED_DIR ? SBX_CONFIG_INSTALLED : SBX_CONFIG_USER, ret_text,
-					 ret_n, err);
-		if (r == 0)
-			*ret_path = sbx_steal_ptr(&path);
-		if (r != 1)
-			return r;
-	}
-}
 
 struct loader {
 	struct sbx_plan *p;
@@ -171,10 +44,10 @@ static char *load_extended(void *userdata, const char *name, size_t *ret_n, char
 	SBX_AUTO_FREE char *path = NULL;
 	char *text = NULL;
 
-	if (!sbx_plan_is_name(name) ||
-	    sbx_plan_find_profile(l->p->facts, name, &text, ret_n, &path, &l->err) != 0)
+	if (!sbx_config_is_name(name) ||
+	    sbx_config_find_profile(l->p->facts, name, &text, ret_n, &path, &l->err) != 0)
 		return NULL;
-	if (sbx_plan_sources_add(l->p, path, &l->err) < 0) {
+	if (sbx_plan_sources_add(&l->p->sources, l->p->facts, path, &l->err) < 0) {
 		free(text);
 		return NULL;
 	}
@@ -186,18 +59,18 @@ static char *load_extended(void *userdata, const char *name, size_t *ret_n, char
 static int refuse_unknown(const struct sbx_plan *p, const char *name, struct sbx_err_list *errs)
 {
 	struct sbx_suggest s = sbx_suggest(name);
-	char best[PROFILE_NAME_MAX + 1] = "", hint[160] = "";
+	char best[SBX_CONFIG_NAME_MAX + 1] = "", hint[160] = "";
 	char *dir_name;
 
-	for (size_t i = 0; (dir_name = sbx_plan_profile_dir(p->facts, i)); i++) {
+	for (size_t i = 0; (dir_name = sbx_config_profile_dir(p->facts, i)); i++) {
 		DIR *dir = opendir(dir_name);
 		struct dirent *e;
 
 		while (dir && (e = readdir(dir))) {
-			char candidate[PROFILE_NAME_MAX + 1];
+			char candidate[SBX_CONFIG_NAME_MAX + 1];
 			size_t n = strlen(e->d_name);
 
-			if (n <= 5 || n - 5 > PROFILE_NAME_MAX ||
+			if (n <= 5 || n - 5 > SBX_CONFIG_NAME_MAX ||
 			    strcmp(e->d_name + n - 5, ".yaml") != 0)
 				continue;
 			snprintf(candidate, sizeof(candidate), "%.*s", (int)(n - 5), e->d_name);
@@ -214,7 +87,7 @@ static int refuse_unknown(const struct sbx_plan *p, const char *name, struct sbx
 	sbx_suggest_text(&s, hint, sizeof(hint));
 	sbx_err_list_add(errs, "", 0, 0, "there is no profile '%s'%s; profiles are in %s/profiles",
 			 name, hint, p->facts->data_dir);
-	return SBX_PLAN_REFUSED;
+	return SBX_EXIT_REFUSED;
 }
 
 static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
@@ -227,31 +100,31 @@ static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 	int r;
 
 	if (sbx_options_profile_is_file(name)) {
-		r = sbx_plan_read_config(name, p->facts, SBX_CONFIG_USER, &text, &n, &err);
+		r = sbx_config_read(name, p->facts, SBX_CONFIG_USER, &text, &n, &err);
 		if (r == 1)
 			sbx_err_set_at(&err, name, 0, 0, "there is no such profile");
 		if (r == 0 && !(p->profile_file = strdup(name)))
 			return -ENOMEM;
-	} else if (!sbx_plan_is_name(name)) {
+	} else if (!sbx_config_is_name(name)) {
 		sbx_err_set(&err, "--profile '%s': a name has letters, digits, '.', '_' and '-'",
 			    name);
 		r = 1;
 	} else {
-		r = sbx_plan_find_profile(p->facts, name, &text, &n, &p->profile_file, &err);
+		r = sbx_config_find_profile(p->facts, name, &text, &n, &p->profile_file, &err);
 		if (r == 1)
 			return refuse_unknown(p, name, errs);
 	}
 	if (r == 0)
-		r = sbx_plan_sources_add(p, p->profile_file, &err);
+		r = sbx_plan_sources_add(&p->sources, p->facts, p->profile_file, &err);
 	if (r != 0)
-		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+		return err.msg[0] ? sbx_refuse(errs, &err) : r;
 	r = sbx_profile_parse(sbx_span(text, n), p->profile_file, load_extended, &loader, errs,
 			      &p->profile);
 	if (loader.err.msg[0]) {
-		sbx_plan_refuse(errs, &loader.err);
-		r = r < 0 ? r : SBX_PLAN_REFUSED;
+		sbx_refuse(errs, &loader.err);
+		r = r < 0 ? r : SBX_EXIT_REFUSED;
 	}
-	return r > 0 ? SBX_PLAN_REFUSED : r;
+	return r > 0 ? SBX_EXIT_REFUSED : r;
 }
 
 /* --- flags and ceilings --- */
@@ -298,7 +171,7 @@ static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
 		r = sbx_net_list_add_pattern(&p->profile->network.allow, o->allow[i], "--allow",
 					     &err);
 		if (r > 0)
-			sbx_plan_refuse(errs, &err);
+			sbx_refuse(errs, &err);
 		if (r == 0)
 			check_allowed_by_flag(p, o->allow[i], errs);
 	}
@@ -307,7 +180,7 @@ static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
 
 		r = sbx_net_list_add_pattern(&p->profile->network.deny, o->deny[i], "--deny", &err);
 		if (r > 0)
-			sbx_plan_refuse(errs, &err);
+			sbx_refuse(errs, &err);
 	}
 	for (size_t i = 0; i < o->n_limits && r >= 0; i++) {
 		struct sbx_err err = { 0 };
@@ -319,12 +192,12 @@ static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (r < 0)
 		return r;
 	if (errs->n > n_before)
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	r = sbx_plan_publish_merge(p, errs);
 	if (r != 0)
 		return r;
 	if (o->n_allow && p->profile->network.mode == SBX_MODE_OFFLINE)
-		return sbx_plan_note(p, "--allow changes nothing: profile '%s' is offline",
+		return sbx_notes_add(&p->notes, "--allow changes nothing: profile '%s' is offline",
 				     o->profile);
 	return 0;
 }
@@ -340,7 +213,7 @@ static int check_ceilings(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (ceilings.cpus_milli == 0)
 		ceilings.cpus_milli = p->facts->machine_cpus_milli;
 	r = sbx_limits_check(&p->profile->limits, &ceilings, &err);
-	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
+	return r > 0 ? sbx_refuse(errs, &err) : r;
 }
 
 static bool has_name(const struct sbx_str_list *list, const char *name)
@@ -364,7 +237,7 @@ static int check_seccomp(struct sbx_plan *p, struct sbx_err_list *errs)
 		sbx_err_list_add(errs, p->profile_file, 0, 0,
 				 "seccomp.allow: '%s' is not among what this host's system policy lets a profile ask for "
 				 "(seccomp.allow of %s/system.yaml)", asked->v[i], p->facts->config_dir);
-		r = SBX_PLAN_REFUSED;
+		r = SBX_EXIT_REFUSED;
 	}
 	return r;
 }
@@ -386,7 +259,7 @@ static int check_host(struct sbx_plan *p, struct sbx_err *err)
 				 "(Landlock's scopes need Linux 6.12), and limits.enforce is strict: use attach netns");
 		return SBX_PROFILE_E_INVALID;
 	}
-	return sbx_plan_note(p, "the host's abstract unix sockets are within the sandbox's reach: attach cgroup needs "
+	return sbx_notes_add(&p->notes, "the host's abstract unix sockets are within the sandbox's reach: attach cgroup needs "
 				"Linux 6.12 (Landlock's scopes) to close them");
 }
 
@@ -398,18 +271,18 @@ static int check_attach(struct sbx_plan *p, struct sbx_err_list *errs)
 	p->attach.on = p->profile->network.attach == SBX_NET_ATTACH_CGROUP;
 	if (r == 0 && p->attach.on)
 		r = check_host(p, &err);
-	return r > 0 ? sbx_plan_refuse(errs, &err) : r;
+	return r > 0 ? sbx_refuse(errs, &err) : r;
 }
 
 /* Besides the profile and what it extends. */
 static int note_sources(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	struct sbx_err err = { 0 };
-	int r = p->system_file ? sbx_plan_sources_add(p, p->system_file, &err) : 0;
+	int r = p->system_file ? sbx_plan_sources_add(&p->sources, p->facts, p->system_file, &err) : 0;
 
 	if (r == 0)
-		r = sbx_plan_sources_add_rest(p, &err);
-	return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+		r = sbx_plan_sources_add_rest(&p->sources, p->options, p->facts, &err);
+	return err.msg[0] ? sbx_refuse(errs, &err) : r;
 }
 
 /* The stricter of the two holds. A profile that does not say gets it without a word. */
@@ -417,16 +290,16 @@ static int choose_new_protected(struct sbx_plan *p)
 {
 	enum sbx_new_protected asked = p->profile->filesystem.new_protected, least = p->system->new_protected;
 
-	p->new_protected = asked < least ? asked : least;
+	p->protections.new_protected = asked < least ? asked : least;
 	if (asked != SBX_NEW_PROTECTED_KEEP || least == asked)
 		return 0;
-	return sbx_plan_note(p, "filesystem.new_protected is %s and not keep: the host's system policy says so",
+	return sbx_notes_add(&p->notes, "filesystem.new_protected is %s and not keep: the host's system policy says so",
 			     sbx_new_protected_str(least));
 }
 
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 {
-	int r = sbx_plan_system(p->facts, errs, &p->system, &p->system_file);
+	int r = sbx_config_system(p->facts, errs, &p->system, &p->system_file);
 
 	if (r == 0)
 		r = load_profile(p, errs);
@@ -505,7 +378,7 @@ static int plan_attach(struct sbx_plan *p, struct sbx_err_list *errs)
 	int r = sbx_attach_lists_new(p->profile, p->system, p->air_gap, &p->attach.lists, &err);
 
 	if (r != 0)
-		return err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+		return err.msg[0] ? sbx_refuse(errs, &err) : r;
 	p->attach.stub = sbx_plan_attach_stub(p->id, 0);
 	return 0;
 }
@@ -556,7 +429,7 @@ static int check_proxy(const struct sbx_plan *p, struct sbx_err_list *errs)
 				 "network.upstream_proxy: no proxy is used at %s (%s): write the proxy's own address or "
 				 "name",
 				 text, class == SBX_ADDR_PUBLIC ? "a floor of the system policy" : name);
-	return SBX_PLAN_REFUSED;
+	return SBX_EXIT_REFUSED;
 }
 
 int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
@@ -572,7 +445,7 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (r < 0) {
 		sbx_err_list_add(errs, p->profile_file, 0, 0, "the policy cannot be compiled: %s",
 				 strerror(-r));
-		return r == -ENOMEM ? r : SBX_PLAN_REFUSED;
+		return r == -ENOMEM ? r : SBX_EXIT_REFUSED;
 	}
 	p->carries = mode != SBX_MODE_OFFLINE && !p->air_gap && !p->attach.on;
 	p->dns_real = !p->air_gap && (mode == SBX_MODE_FULL || (mode == SBX_MODE_OFFLINE &&

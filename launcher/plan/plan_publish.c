@@ -67,11 +67,11 @@ int sbx_plan_publish_merge(struct sbx_plan *p, struct sbx_err_list *errs)
 			sbx_err_list_add(errs, "", 0, 0, "--publish %s", err.msg);
 	}
 	if (errs->n > n_before)
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	if (p->air_gap) {
 		sbx_err_list_add(errs, "", 0, 0, "--publish and --air-gap exclude each other: what a server answers leaves "
 						 "the sandbox");
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
 	return append(list, o->publish, o->n_publish);
 }
@@ -101,11 +101,11 @@ int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (list->n == 0)
 		return 0;
 	if (p->air_gap)
-		return sbx_plan_note(p, "with --air-gap nothing is published, though profile '%s' says so",
+		return sbx_notes_add(&p->notes, "with --air-gap nothing is published, though profile '%s' says so",
 				     p->options->profile);
 	if (list->n > SBX_PUBLISH_MAX) {
 		sbx_err_list_add(errs, "", 0, 0, "at most %d ports can be published", SBX_PUBLISH_MAX);
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
 	for (size_t i = 0; i < list->n; i++) {
 		struct sbx_publish publish;
@@ -113,7 +113,7 @@ int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs)
 		const char *why;
 
 		if (sbx_publish_parse(list->v[i], &publish, &err) != 0) {
-			sbx_plan_refuse(errs, &err);
+			sbx_refuse(errs, &err);
 			continue;
 		}
 		why = problem(p, &publish);
@@ -122,5 +122,5 @@ int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs)
 		else
 			p->publish[p->n_publish++] = publish;
 	}
-	return errs->n > n_before ? SBX_PLAN_REFUSED : 0;
+	return errs->n > n_before ? SBX_EXIT_REFUSED : 0;
 }

@@ -206,7 +206,7 @@ static int add_loopback(const struct sbx_plan *p, struct sbx_msg_probes *m)
 
 static int add_programs(const struct sbx_plan *p, struct sbx_msg_probes *m)
 {
-	return p->n_programs ? add_name(m, SBX_PROBE_EXEC_REFUSED, SBX_VIEW_UNLISTED) : 0;
+	return p->commands.n_programs ? add_name(m, SBX_PROBE_EXEC_REFUSED, SBX_VIEW_UNLISTED) : 0;
 }
 
 static int add_extra(const struct sbx_plan *p, struct sbx_msg_probes *m)
@@ -249,7 +249,7 @@ int sbx_plan_probes(struct sbx_plan *p, struct sbx_err_list *errs)
 			errs, p->profile_file, 0, 0,
 			"selftest: with those every sandbox runs there are more than %d probes",
 			SBX_PROBES_MAX);
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
 	return r;
 }

@@ -127,18 +127,18 @@ static bool is_gone(int e)
 
 bool sbx_placeholders_remove_of(const struct sbx_plan *p, const uid_t *writer)
 {
-	SBX_AUTO_FREE uint8_t *users = calloc(p->n_placeholder_dirs + 1, 1);
+	SBX_AUTO_FREE uint8_t *users = calloc(p->protections.n_placeholder_dirs + 1, 1);
 	bool done = users;
 
-	for (size_t i = 0; users && i < p->n_placeholder_dirs; i++) {
-		const struct sbx_mount_op *grant = &p->mounts[p->placeholder_dirs[i].grant];
+	for (size_t i = 0; users && i < p->protections.n_placeholder_dirs; i++) {
+		const struct sbx_mount_op *grant = &p->view.mounts[p->protections.placeholder_dirs[i].grant];
 
-		users[i] = writer && sbx_view_writer(p, grant) != *writer ? SHARED :
-									    (uint8_t)users_at_end(&p->placeholder_dirs[i]);
+		users[i] = writer && sbx_view_writer(p->facts, grant) != *writer ? SHARED :
+									    (uint8_t)users_at_end(&p->protections.placeholder_dirs[i]);
 	}
-	for (size_t i = 0; users && i < p->n_placeholders; i++) {
-		const struct sbx_placeholder *h = &p->placeholders[i];
-		int dir = p->placeholder_dirs[h->dir].fd;
+	for (size_t i = 0; users && i < p->protections.n_placeholders; i++) {
+		const struct sbx_placeholder *h = &p->protections.placeholders[i];
+		int dir = p->protections.placeholder_dirs[h->dir].fd;
 		struct stat st;
 
 		if (h->made && users[h->dir] == UNKNOWN)
@@ -155,8 +155,8 @@ bool sbx_placeholders_remove_of(const struct sbx_plan *p, const uid_t *writer)
 
 void sbx_placeholders_forget(struct sbx_run *r)
 {
-	for (size_t i = 0; r->plan && i < r->plan->n_placeholder_dirs; i++) {
-		struct sbx_placeholder_dir *d = &r->plan->placeholder_dirs[i];
+	for (size_t i = 0; r->plan && i < r->plan->protections.n_placeholder_dirs; i++) {
+		struct sbx_placeholder_dir *d = &r->plan->protections.placeholder_dirs[i];
 
 		d->lock_fd = sbx_fd_close(d->lock_fd);
 		d->model_fd = sbx_fd_close(d->model_fd);
@@ -176,13 +176,13 @@ static int write_list(const struct sbx_run *r)
 
 	if (fd < 0 || !(f = open_memstream(&text, &n)))
 		return -errno;
-	for (size_t i = 0; i < p->n_placeholders; i++) {
-		const struct sbx_placeholder_dir *d = &p->placeholder_dirs[p->placeholders[i].dir];
+	for (size_t i = 0; i < p->protections.n_placeholders; i++) {
+		const struct sbx_placeholder_dir *d = &p->protections.placeholder_dirs[p->protections.placeholders[i].dir];
 
-		if ((i == 0 || p->placeholders[i].dir != p->placeholders[i - 1].dir) && fstat(d->fd, &st) < 0)
+		if ((i == 0 || p->protections.placeholders[i].dir != p->protections.placeholders[i - 1].dir) && fstat(d->fd, &st) < 0)
 			st.st_ino = 0; /* no directory's */
-		fprintf(f, "%c %ju %ju %s/%s%c", kinds[p->placeholders[i].kind].letter, (uintmax_t)st.st_dev,
-			(uintmax_t)st.st_ino, d->path, p->placeholders[i].name, '\0');
+		fprintf(f, "%c %ju %ju %s/%s%c", kinds[p->protections.placeholders[i].kind].letter, (uintmax_t)st.st_dev,
+			(uintmax_t)st.st_ino, d->path, p->protections.placeholders[i].name, '\0');
 	}
 	if (fclose(f) != 0 || n > LIST_BYTES)
 		return -E2BIG;
@@ -191,7 +191,7 @@ static int write_list(const struct sbx_run *r)
 
 void sbx_placeholders_settled(struct sbx_run *r)
 {
-	if (r->plan->n_placeholders > 0 && r->runtime_fd >= 0)
+	if (r->plan->protections.n_placeholders > 0 && r->runtime_fd >= 0)
 		unlinkat(r->runtime_fd, LIST_NAME, 0);
 }
 
@@ -385,25 +385,25 @@ static int make_one(struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
 /* With the ids of who may write there. 0 or -errno with r->err. */
 static int make_in(struct sbx_run *r, size_t dir)
 {
-	SBX_CLEANUP(sbx_as_user_end) struct sbx_as_user saved = { 0 };
+	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
 	struct sbx_plan *p = r->plan;
-	struct sbx_placeholder_dir *d = &p->placeholder_dirs[dir];
-	const struct sbx_mount_op *grant = &p->mounts[d->grant];
-	int e = grant->idmap ? sbx_as_ids_begin(r->facts, grant->source.st.st_uid, grant->source.st.st_gid, &saved) :
-			       sbx_as_user_begin(r->facts, &saved);
+	struct sbx_placeholder_dir *d = &p->protections.placeholder_dirs[dir];
+	const struct sbx_mount_op *grant = &p->view.mounts[d->grant];
+	int e = grant->idmap ? sbx_lookup_ids_use(r->facts, grant->source.st.st_uid, grant->source.st.st_gid, &saved) :
+			       sbx_lookup_ids_use_sandbox(r->facts, &saved);
 
 	if (e == 0)
 		e = lock_dir(d);
 	if (e < 0)
 		sbx_err_set(&r->err, "cannot lock %s, for placeholders of what is protected there: %s", d->path,
 			    strerror(-e));
-	for (size_t i = 0; i < p->n_placeholders && e == 0; i++) {
-		struct sbx_placeholder *h = &p->placeholders[i];
+	for (size_t i = 0; i < p->protections.n_placeholders && e == 0; i++) {
+		struct sbx_placeholder *h = &p->protections.placeholders[i];
 
 		if (h->dir != dir)
 			continue;
 		e = make_one(d, h);
-		p->mounts[h->op].source.st = h->st;
+		p->view.mounts[h->op].source.st = h->st;
 		if (e == -ESTALE)
 			sbx_err_set(&r->err, "%s/%s appeared while it was to be protected: try again", d->path, h->name);
 		else if (e < 0)
@@ -419,7 +419,7 @@ static int make_all(struct sbx_run *r)
 	mode_t mask = umask(0);
 	int e = 0;
 
-	for (size_t i = 0; i < r->plan->n_placeholder_dirs && e == 0; i++)
+	for (size_t i = 0; i < r->plan->protections.n_placeholder_dirs && e == 0; i++)
 		e = make_in(r, i);
 	umask(mask);
 	return e;
@@ -429,7 +429,7 @@ int sbx_placeholders_make(struct sbx_run *r)
 {
 	int e;
 
-	if (r->plan->n_placeholders == 0)
+	if (r->plan->protections.n_placeholders == 0)
 		return 0;
 	e = write_list(r);
 	if (e < 0)

@@ -24,12 +24,16 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/host/facts.h"
-#include "launcher/plan/plan_internal.h"
-#include "launcher/rootfs/view.h"
-#include "launcher/rootfs/view_home.h"
+#include "launcher/protect/plan_sources.h"
+#include "launcher/protect/protections.h"
+#include "launcher/protect/view_overmounts.h"
 #include "launcher/protect/view_protect.h"
 #include "launcher/protect/view_protect_internal.h"
+#include "launcher/rootfs/draft.h"
+#include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_home.h"
 #include "sys/fs/dir_walk.h"
+#include "sys/fs/path_normalise.h"
 
 #define ENTRIES_MAX 300000u
 #define NAMES_MAX   4096
@@ -39,7 +43,11 @@
 #define CLOCKS_S 5
 
 struct covers {
-	struct sbx_plan *p;
+	const struct sbx_draft *d; /* NULL once planning is over: nothing is added then */
+	const struct sbx_facts *facts;
+	const struct sbx_profile *profile;
+	const struct sbx_system_policy *system;
+	const struct sbx_view *view;
 	struct sbx_err_list *errs;
 	struct sbx_protect *protect;
 	struct sbx_dir_walk rules;
@@ -54,21 +62,25 @@ struct covers {
 };
 
 /* malloc'ed or NULL. */
-static struct covers *new_covers(struct sbx_plan *p)
+static struct covers *new_covers(const struct sbx_facts *f, const struct sbx_profile *profile,
+				 const struct sbx_system_policy *system, const struct sbx_view *view)
 {
 	struct covers *c = malloc(sizeof(*c));
 
 	if (c) {
 		memset(c, 0, offsetof(struct covers, names));
-		c->p = p;
+		c->facts = f;
+		c->profile = profile;
+		c->system = system;
+		c->view = view;
 	}
 	return c;
 }
 
-static bool is_blocked(const struct sbx_plan *p, const char *name)
+static bool is_blocked(const struct covers *c, const char *name)
 {
-	const struct sbx_str_list *lists[] = { &p->system->blocked_segments,
-					       &p->profile->filesystem.blocked_segments };
+	const struct sbx_str_list *lists[] = { &c->system->blocked_segments,
+					       &c->profile->filesystem.blocked_segments };
 
 	for (size_t l = 0; l < SBX_N_ELEMENTS(lists); l++)
 		for (size_t i = 0; i < lists[l]->n; i++)
@@ -80,8 +92,8 @@ static bool is_blocked(const struct sbx_plan *p, const char *name)
 /* What is looked for: blocked segments and, where c->protect is not NULL, what begins a protected path. */
 static int collect_names(struct covers *c)
 {
-	const struct sbx_str_list *lists[] = { &c->p->system->blocked_segments,
-					       &c->p->profile->filesystem.blocked_segments };
+	const struct sbx_str_list *lists[] = { &c->system->blocked_segments,
+					       &c->profile->filesystem.blocked_segments };
 	size_t n = 0;
 
 	for (size_t l = 0; l < SBX_N_ELEMENTS(lists); l++)
@@ -92,47 +104,47 @@ static int collect_names(struct covers *c)
 	n = sbx_dir_walk_sort(c->names, n);
 	c->names[n] = NULL;
 	c->rules.names = c->names;
-	c->rules.depth = c->p->profile->filesystem.mask_depth ? c->p->profile->filesystem.mask_depth : SBX_MASK_DEPTH;
+	c->rules.depth = c->profile->filesystem.mask_depth ? c->profile->filesystem.mask_depth : SBX_MASK_DEPTH;
 	c->rules.n_left = ENTRIES_MAX;
 	return n == NAMES_MAX ? -E2BIG : 0;
 }
 
 /* --- what a profile shows all the same --- */
 
-static bool is_own_name(const struct sbx_plan *p, const char *name)
+static bool is_own_name(const struct sbx_system_policy *system, const char *name)
 {
-	for (size_t i = 0; i < p->system->n_own_blocked_segments; i++)
-		if (strcmp(p->system->blocked_segments.v[i], name) == 0)
+	for (size_t i = 0; i < system->n_own_blocked_segments; i++)
+		if (strcmp(system->blocked_segments.v[i], name) == 0)
 			return true;
 	return false;
 }
 
 /* "~/x" below the home's real path: a home may be reached by a symlink, the rest may not. malloc'ed. */
-static char *unmask_path(const struct sbx_plan *p, const char *path)
+static char *unmask_path(const struct sbx_facts *f, const char *path)
 {
-	SBX_AUTO_FREE char *home = path[0] == '~' ? sbx_path_real_location(p->facts->home) : strdup(""), *joined = NULL;
+	SBX_AUTO_FREE char *home = path[0] == '~' ? sbx_path_real_location(f->home) : strdup(""), *joined = NULL;
 
 	if (!home || asprintf(&joined, "%s%s", home, path + (path[0] == '~')) < 0) {
 		joined = NULL;
 		return NULL;
 	}
-	return sbx_plan_normalise(joined);
+	return sbx_path_normalise(joined);
 }
 
 static int check_unmask(struct covers *c)
 {
-	const struct sbx_str_list *l = &c->p->profile->filesystem.unmask;
+	const struct sbx_str_list *l = &c->profile->filesystem.unmask;
 
 	for (size_t i = 0; i < l->n; i++) {
 		const char *slash = strrchr(l->v[i], '/'), *name = slash ? slash + 1 : l->v[i];
-		const char *why = is_own_name(c->p, name) ? "blocked_segments names it" :
-				  c->p->system->no_unmask ? "unmask: deny" : NULL;
+		const char *why = is_own_name(c->system, name) ? "blocked_segments names it" :
+				  c->system->no_unmask ? "unmask: deny" : NULL;
 
 		if (!why)
 			continue;
-		sbx_err_list_add(c->errs, c->p->profile_file, 0, 0,
+		sbx_err_list_add(c->errs, c->d->profile_file, 0, 0,
 				 "filesystem.unmask: '%s': the host's owner does not let profiles show it (%s in %s/system.yaml)",
-				 l->v[i], why, c->p->facts->config_dir);
+				 l->v[i], why, c->facts->config_dir);
 		return -ECANCELED;
 	}
 	return 0;
@@ -141,12 +153,12 @@ static int check_unmask(struct covers *c)
 /* The very path that was found, whose parts no symlink led to: a command may have made one. 1, 0 or -ENOMEM. */
 static int is_unmasked(const struct covers *c, const char *path)
 {
-	const struct sbx_str_list *l = &c->p->profile->filesystem.unmask;
-	const char *top = c->p->mounts[c->grant].source.resolved;
+	const struct sbx_str_list *l = &c->profile->filesystem.unmask;
+	const char *top = c->view->mounts[c->grant].source.resolved;
 	size_t n = top[1] ? strlen(top) : 0;
 
 	for (size_t i = 0; i < l->n; i++) {
-		SBX_AUTO_FREE char *shown = unmask_path(c->p, l->v[i]);
+		SBX_AUTO_FREE char *shown = unmask_path(c->facts, l->v[i]);
 
 		if (!shown)
 			return -ENOMEM;
@@ -161,7 +173,7 @@ static int is_unmasked(const struct covers *c, const char *path)
 /* In the current directory, of which the command knows the names. */
 static void remember_hidden(struct covers *c, const char *dest, const struct stat *st)
 {
-	const char *cwd = c->p->facts->cwd;
+	const char *cwd = c->facts->cwd;
 	size_t n = cwd ? strlen(cwd) : 0, at = c->n_hidden < HIDDEN_TOLD_MAX ? c->n_hidden : HIDDEN_TOLD_MAX;
 	char name[sizeof(c->hidden[0])];
 
@@ -185,7 +197,7 @@ static int tell_hidden(const struct covers *c)
 		return 0;
 	if (c->n_hidden > n)
 		sbx_text_fit(more, sizeof(more), " and %zu more", c->n_hidden - n);
-	return sbx_plan_note(c->p, "%s%s%s%s%s%s %s hidden (sbx-profile(5), MASKS)", c->hidden[0], n > 1 ? ", " : "",
+	return sbx_notes_add(c->d->notes, "%s%s%s%s%s%s %s hidden (sbx-profile(5), MASKS)", c->hidden[0], n > 1 ? ", " : "",
 			     n > 1 ? c->hidden[1] : "", n > 2 ? ", " : "", n > 2 ? c->hidden[2] : "", more,
 			     c->n_hidden > 1 ? "are" : "is");
 }
@@ -197,11 +209,11 @@ static int refuse(struct covers *c, const char *what, const char *why)
 }
 
 /* A mount of the plan lies below @dest: the mask would hide it. */
-static bool hides_mount(const struct sbx_plan *p, const char *dest)
+static bool hides_mount(const struct sbx_view *view, const char *dest)
 {
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (p->mounts[i].origin != SBX_ORIGIN_MASK && p->mounts[i].origin != SBX_ORIGIN_PROTECT &&
-		    sbx_path_in_prefix(p->mounts[i].dest, dest))
+	for (size_t i = 0; i < view->n_mounts; i++)
+		if (view->mounts[i].origin != SBX_ORIGIN_MASK && view->mounts[i].origin != SBX_ORIGIN_PROTECT &&
+		    sbx_path_in_prefix(view->mounts[i].dest, dest))
 			return true;
 	return false;
 }
@@ -213,13 +225,13 @@ static int mask(struct covers *c, const char *path, const char *dest, const stru
 	struct stat covered = *st;
 	int r;
 
-	if (hides_mount(c->p, dest))
+	if (hides_mount(c->view, dest))
 		return refuse(c, dest, "is blocked, and another mount lies below it");
 	if (strlen(dest) >= PATH_MAX)
 		return refuse(c, dest, "is blocked, and a path that is too long for a mount to cover it");
-	if (c->p->mounts[c->grant].kind == SBX_MOUNT_OVERLAY)
+	if (c->view->mounts[c->grant].kind == SBX_MOUNT_OVERLAY)
 		covered.st_ino = 0; /* the overlay has numbers of its own */
-	if (sbx_view_add_mask(c->p, dest, &covered) < 0)
+	if (sbx_view_add_mask(c->d, dest, &covered) < 0)
 		return refuse(c, dest, "is one blocked name more than can be masked: grant less");
 	r = c->writable ? sbx_protect_way(c->protect, path) : 0;
 	if (r == -E2BIG)
@@ -237,14 +249,14 @@ static int close_whole(struct covers *c, const char *path, const char *dest, con
 	if (!*path)
 		return refuse(c, dest, "cannot be searched for what is blocked: it needs u+rx");
 	r = mask(c, path, dest, st);
-	return r < 0 ? r : sbx_plan_note(c->p, "'%s' cannot be searched for what is blocked and is not shown: it needs u+rx",
+	return r < 0 ? r : sbx_notes_add(c->d->notes, "'%s' cannot be searched for what is blocked and is not shown: it needs u+rx",
 					 dest);
 }
 
 /* The path below the grant and in the sandbox of what a walk found. 0 or -ENOMEM. */
 static int locate(const struct covers *c, const char *found, char **ret_path, char **ret_dest)
 {
-	const char *dest = c->p->mounts[c->grant].dest;
+	const char *dest = c->view->mounts[c->grant].dest;
 
 	if (asprintf(ret_path, "%s%s%s", c->from, *c->from && *found ? "/" : "", found) < 0) {
 		*ret_path = NULL;
@@ -260,7 +272,7 @@ static int locate(const struct covers *c, const char *found, char **ret_path, ch
 /* A name that the command does not reach, or cannot write: what a `.git` leads to may be in a writable grant. @r. */
 static int on_closed(struct covers *c, const char *path, const char *name, int r)
 {
-	int led = name && strcmp(name, ".git") == 0 ? sbx_protect_led(c->protect, &c->p->mounts[c->grant], path) : 0;
+	int led = name && strcmp(name, ".git") == 0 ? sbx_protect_led(c->protect, &c->view->mounts[c->grant], path) : 0;
 
 	return led < 0 ? led : r;
 }
@@ -272,11 +284,11 @@ static int on_hit(void *userdata, const char *found, const char *name, const str
 
 	if (locate(c, found, &path, &dest) < 0)
 		return -ENOMEM;
-	if (sbx_view_covering(c->p, dest) != &c->p->mounts[c->grant])
+	if (sbx_view_covering(c->view, dest) != &c->view->mounts[c->grant])
 		return on_closed(c, path, name, 1);
 	if (!name)
 		return close_whole(c, path, dest, st);
-	if (is_blocked(c->p, name)) {
+	if (is_blocked(c, name)) {
 		int shown = is_unmasked(c, path);
 
 		if (shown == 0)
@@ -291,17 +303,17 @@ static int on_hit(void *userdata, const char *found, const char *name, const str
 
 static int tell_limit(struct covers *c)
 {
-	const char *dest = c->p->mounts[c->grant].dest;
+	const char *dest = c->view->mounts[c->grant].dest;
 
-	if (c->p->profile->limits.strict)
+	if (c->profile->limits.strict)
 		return refuse(c, dest, "has more files than are searched for blocked names: grant less, or lower "
 				       "filesystem.mask_depth");
-	return sbx_plan_note(c->p, "'%s' has more files than are searched for blocked names: some may be seen", dest);
+	return sbx_notes_add(c->d->notes, "'%s' has more files than are searched for blocked names: some may be seen", dest);
 }
 
-static bool is_searched(const struct sbx_plan *p, const struct sbx_mount_op *op)
+static bool is_searched(const struct sbx_mount_op *op)
 {
-	return sbx_view_is_grant(op) && S_ISDIR(op->source.st.st_mode) && !sbx_view_is_own(p, op);
+	return sbx_view_is_grant(op) && S_ISDIR(op->source.st.st_mode) && !sbx_view_is_own(op);
 }
 
 static int search(struct covers *c, int fd, const char *from)
@@ -311,14 +323,14 @@ static int search(struct covers *c, int fd, const char *from)
 	c->from = from;
 	c->rules.n_left = ENTRIES_MAX;
 	r = sbx_dir_walk(fd, &c->rules, on_hit, c);
-	c->p->n_walked += ENTRIES_MAX - c->rules.n_left;
+	c->d->protections->n_walked += ENTRIES_MAX - c->rules.n_left;
 	return r == SBX_DIR_WALK_E_LIMIT ? tell_limit(c) : r;
 }
 
 /* The current directory is where most is done, however deep below the grant it lies. */
 static int search_below_cwd(struct covers *c, const struct sbx_mount_op *op)
 {
-	const char *cwd = c->p->facts->cwd, *top = op->source.resolved;
+	const char *cwd = c->facts->cwd, *top = op->source.resolved;
 	size_t n = strlen(top);
 	SBX_AUTO_CLOSE int fd = -1;
 
@@ -330,13 +342,13 @@ static int search_below_cwd(struct covers *c, const struct sbx_mount_op *op)
 
 static int cover_grant(struct covers *c)
 {
-	const struct sbx_mount_op *op = &c->p->mounts[c->grant];
-	bool searched = is_searched(c->p, op);
-	struct sbx_as_user owner;
+	const struct sbx_mount_op *op = &c->view->mounts[c->grant];
+	bool searched = is_searched(op);
+	struct sbx_lookup_ids owner;
 	int began, r, back;
 
 	c->writable = sbx_view_is_writable_dir(op);
-	began = sbx_view_look_as_owner(c->p, op, &owner);
+	began = sbx_view_look_as_owner(c->d, op, &owner);
 	if (began < 0)
 		return began;
 	r = c->writable ? sbx_protect_begin(c->protect, c->grant) : 0;
@@ -348,30 +360,31 @@ static int cover_grant(struct covers *c)
 		r = search_below_cwd(c, op);
 	if (c->writable && searched && (r == 0 || r == -E2BIG))
 		r = sbx_protect_end(c->protect, r, c->errs);
-	back = sbx_view_look_as_user_again(c->p, began, &owner);
+	back = sbx_view_look_as_user_again(c->d, began, &owner);
 	return r != 0 ? r : back;
 }
 
-int sbx_view_add_covers(struct sbx_plan *p, struct sbx_err_list *errs)
+int sbx_view_add_covers(const struct sbx_draft *d, struct sbx_err_list *errs)
 {
-	SBX_AUTO_FREE struct covers *c = new_covers(p);
-	size_t n = p->n_mounts;
+	SBX_AUTO_FREE struct covers *c = new_covers(d->facts, d->profile, d->system, d->view);
+	size_t n = d->view->n_mounts;
 	int r;
 
 	if (!c)
 		return -ENOMEM;
+	c->d = d;
 	c->errs = errs;
-	p->walked_s = (int64_t)time(NULL);
-	c->protect = sbx_protect_new(p);
+	d->protections->walked_s = (int64_t)time(NULL);
+	c->protect = sbx_protect_new(d);
 	r = c->protect ? collect_names(c) : -ENOMEM;
 	if (r == 0)
 		r = check_unmask(c);
-	if (r == 0 && sbx_plan_sources_check(p, errs) != 0)
+	if (r == 0 && sbx_plan_sources_check(d, errs) != 0)
 		r = -ECANCELED;
 	for (size_t i = 0; i < n && r == 0; i++) {
-		const struct sbx_mount_op *op = &p->mounts[i];
+		const struct sbx_mount_op *op = &d->view->mounts[i];
 
-		if (!is_searched(p, op) && !sbx_view_is_writable_dir(op))
+		if (!is_searched(op) && !sbx_view_is_writable_dir(op))
 			continue;
 		c->grant = i;
 		r = cover_grant(c);
@@ -385,16 +398,16 @@ int sbx_view_add_covers(struct sbx_plan *p, struct sbx_err_list *errs)
 	sbx_protect_free(c->protect);
 	if (r == 0)
 		r = tell_hidden(c);
-	return r == -ECANCELED ? SBX_PLAN_REFUSED : r;
+	return r == -ECANCELED ? SBX_EXIT_REFUSED : r;
 }
 
 /* --- at the end --- */
 
 /* By its place, or because a directory above it was renamed. */
-static bool is_masked(const struct sbx_plan *p, const char *dest, const struct stat *st)
+static bool is_masked(const struct sbx_view *view, const char *dest, const struct stat *st)
 {
-	for (size_t i = 0; i < p->n_mounts; i++) {
-		const struct sbx_mount_op *op = &p->mounts[i];
+	for (size_t i = 0; i < view->n_mounts; i++) {
+		const struct sbx_mount_op *op = &view->mounts[i];
 
 		if (op->kind == SBX_MOUNT_MASK &&
 		    (strcmp(op->dest, dest) == 0 ||
@@ -407,7 +420,7 @@ static bool is_masked(const struct sbx_plan *p, const char *dest, const struct s
 static int on_late_hit(void *userdata, const char *path, const char *name, const struct stat *st)
 {
 	struct covers *c = userdata;
-	const struct sbx_mount_op *grant = &c->p->mounts[c->grant];
+	const struct sbx_mount_op *grant = &c->view->mounts[c->grant];
 	SBX_AUTO_FREE char *dest = NULL;
 	int r;
 
@@ -415,7 +428,7 @@ static int on_late_hit(void *userdata, const char *path, const char *name, const
 		return 1;
 	if (asprintf(&dest, "%s/%s", grant->dest, path) < 0)
 		return -ENOMEM;
-	if (is_masked(c->p, dest, st) || sbx_view_covering(c->p, dest) != grant)
+	if (is_masked(c->view, dest, st) || sbx_view_covering(c->view, dest) != grant)
 		return 1;
 	r = is_unmasked(c, path);
 	if (r != 0)
@@ -424,10 +437,12 @@ static int on_late_hit(void *userdata, const char *path, const char *name, const
 	return r ? r : 1;
 }
 
-void sbx_view_new_blocked(const struct sbx_plan *p, const uid_t *writer, int (*tell)(void *userdata, const char *path),
-			  void *userdata)
+void sbx_view_new_blocked(const struct sbx_facts *f, const struct sbx_profile *profile,
+			  const struct sbx_system_policy *system, const struct sbx_view *view,
+			  const struct sbx_protections *protections, const uid_t *writer,
+			  int (*tell)(void *userdata, const char *path), void *userdata)
 {
-	SBX_AUTO_FREE struct covers *c = new_covers((struct sbx_plan *)(uintptr_t)p); /* not written */
+	SBX_AUTO_FREE struct covers *c = new_covers(f, profile, system, view);
 	int r = c ? 0 : -ENOMEM;
 
 	if (r < 0)
@@ -435,14 +450,14 @@ void sbx_view_new_blocked(const struct sbx_plan *p, const uid_t *writer, int (*t
 	c->tell = tell;
 	c->userdata = userdata;
 	r = collect_names(c);
-	if (p->n_walked > MANY)
-		c->rules.changed_since = p->walked_s - CLOCKS_S;
-	for (c->grant = 0; c->grant < p->n_mounts && r >= 0; c->grant++) {
-		const struct sbx_mount_op *op = &p->mounts[c->grant];
+	if (protections->n_walked > MANY)
+		c->rules.changed_since = protections->walked_s - CLOCKS_S;
+	for (c->grant = 0; c->grant < view->n_mounts && r >= 0; c->grant++) {
+		const struct sbx_mount_op *op = &view->mounts[c->grant];
 
 		c->rules.n_left = ENTRIES_MAX;
 
-		if (sbx_view_is_writable_dir(op) && is_searched(p, op) && (!writer || sbx_view_writer(p, op) == *writer))
+		if (sbx_view_is_writable_dir(op) && is_searched(op) && (!writer || sbx_view_writer(f, op) == *writer))
 			r = sbx_dir_walk(op->source.fd, &c->rules, on_late_hit, c);
 	}
 }

@@ -28,18 +28,21 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/protect/plan_sources.h"
+#include "launcher/protect/protections.h"
+#include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view.h"
 #include "policy/protected_path.h"
+#include "sys/fs/path_normalise.h"
 
 /* --- the list --- */
 
 /* What an owner or a profile lists is covered where it is absent, whatever the shipped table says of it. */
 static int read_list(struct sbx_protect *x)
 {
-	const struct sbx_system_policy *s = x->p->system;
+	const struct sbx_system_policy *s = x->d->system;
 	const struct sbx_str_list *lists[] = { &s->protected_paths,
-					       &x->p->profile->filesystem.protected_paths };
+					       &x->d->profile->filesystem.protected_paths };
 	size_t n = 0;
 
 	x->entries = calloc(lists[0]->n + lists[1]->n + 1, sizeof(*x->entries));
@@ -74,7 +77,7 @@ const char *sbx_protect_git_entry(const char *e)
 
 const struct sbx_mount_op *sbx_protect_grant(const struct sbx_protect *x)
 {
-	return &x->p->mounts[x->grant];
+	return &x->d->view->mounts[x->grant];
 }
 
 /* --- bases --- */
@@ -121,10 +124,10 @@ int sbx_protect_begin(struct sbx_protect *x, size_t grant)
 	x->grant = grant;
 	r = add_base(x, "", 0, true);
 	if (r == 0)
-		r = add_base_of(x, x->p->facts->cwd);
-	for (size_t i = 0; i < x->p->n_mounts && r == 0; i++)
-		if (sbx_view_is_writable_dir(&x->p->mounts[i]) && i != grant)
-			r = add_base_of(x, x->p->mounts[i].source.resolved);
+		r = add_base_of(x, x->d->facts->cwd);
+	for (size_t i = 0; i < x->d->view->n_mounts && r == 0; i++)
+		if (sbx_view_is_writable_dir(&x->d->view->mounts[i]) && i != grant)
+			r = add_base_of(x, x->d->view->mounts[i].source.resolved);
 	return r;
 }
 
@@ -154,8 +157,8 @@ static int hold_inner_mounts(struct sbx_protect *x)
 	size_t n = grant->dest[1] ? strlen(grant->dest) : 0;
 	int r = 0;
 
-	for (size_t i = x->grant + 1; i < x->p->n_mounts && r == 0; i++) {
-		const struct sbx_mount_op *op = &x->p->mounts[i];
+	for (size_t i = x->grant + 1; i < x->d->view->n_mounts && r == 0; i++) {
+		const struct sbx_mount_op *op = &x->d->view->mounts[i];
 		SBX_AUTO_FREE char *parent = NULL;
 
 		if (op->kind == SBX_MOUNT_PIN || op->kind == SBX_MOUNT_MASK || !sbx_path_in_prefix(op->dest, grant->dest) ||
@@ -164,7 +167,7 @@ static int hold_inner_mounts(struct sbx_protect *x)
 		parent = strndup(op->dest, (size_t)(strrchr(op->dest, '/') - op->dest));
 		if (!parent)
 			return -ENOMEM;
-		if (sbx_view_covering(x->p, *parent ? parent : "/") == grant)
+		if (sbx_view_covering(x->d->view, *parent ? parent : "/") == grant)
 			r = sbx_protect_way(x, op->dest + n + 1);
 	}
 	return r;
@@ -194,7 +197,7 @@ static int list_place(struct sbx_protect *x, int fd, const char *dir, const char
 
 	*ret_list = NULL;
 	if (at < 0 && errno == EACCES && fstatat(fd, name, &st, 0) == 0 && st.st_uid != geteuid())
-		return sbx_plan_note(x->p,
+		return sbx_notes_add(x->d->notes,
 				     "'%s/%s%s%s' cannot be listed: files there that protected_paths has "
 				     "patterns for are not held",
 				     sbx_protect_grant(x)->dest, dir, *dir && *way ? "/" : "", way);
@@ -238,7 +241,7 @@ static bool is_absent(int fd, const char *path)
 
 bool sbx_protect_covers_absent(const struct sbx_protect *x, const struct sbx_protect_base *b)
 {
-	return b->top && x->p->new_protected == SBX_NEW_PROTECTED_REFUSE;
+	return b->top && x->d->protections->new_protected == SBX_NEW_PROTECTED_REFUSE;
 }
 
 static int protect_name(struct sbx_protect *x, const struct sbx_protect_base *b, int fd,
@@ -292,8 +295,8 @@ int sbx_protect_sources(struct sbx_protect *x)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < x->p->sources.n && r == 0; i++)
-		r = hold_source(x, &x->p->sources.v[i]);
+	for (size_t i = 0; i < x->d->sources->n && r == 0; i++)
+		r = hold_source(x, &x->d->sources->v[i]);
 	return r;
 }
 
@@ -331,13 +334,13 @@ size_t sbx_protect_names(const struct sbx_protect *x, const char **names, size_t
 	return n;
 }
 
-struct sbx_protect *sbx_protect_new(struct sbx_plan *p)
+struct sbx_protect *sbx_protect_new(const struct sbx_draft *d)
 {
 	struct sbx_protect *x = calloc(1, sizeof(*x));
 
 	if (!x)
 		return NULL;
-	x->p = p;
+	x->d = d;
 	return read_list(x) < 0 ? sbx_protect_free(x) : x;
 }
 

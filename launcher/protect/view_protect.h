@@ -2,7 +2,8 @@
 #ifndef SBX_LAUNCHER_PROTECT_VIEW_PROTECT_H
 #define SBX_LAUNCHER_PROTECT_VIEW_PROTECT_H
 
-#include "launcher/plan/plan.h"
+#include "launcher/protect/protections.h"
+#include "launcher/rootfs/draft.h"
 
 /*
  * Protected paths of writable grants: read-only where they are there, covered where they are not. For one grant
@@ -11,7 +12,7 @@
  */
 struct sbx_protect;
 
-struct sbx_protect *sbx_protect_new(struct sbx_plan *p); /* NULL: out of memory */
+struct sbx_protect *sbx_protect_new(const struct sbx_draft *d); /* NULL: out of memory */
 struct sbx_protect *sbx_protect_free(struct sbx_protect *x);
 
 /* What to look for: the first parts of protected paths, borrowed from the plan. How many were put into @names. */

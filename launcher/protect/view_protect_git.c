@@ -32,8 +32,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/protect/protections.h"
+#include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view.h"
+#include "sys/fs/path_normalise.h"
 #include "sys/fs/path_resolve.h"
 
 #define GIT_DIRS_MAX  512
@@ -113,8 +115,8 @@ static int protect_outside(struct sbx_protect *x, const char *path)
 	const size_t was = x->grant;
 	int r = 0;
 
-	for (size_t i = 0; i < x->p->n_mounts && r == 0; i++) {
-		const struct sbx_mount_op *op = &x->p->mounts[i];
+	for (size_t i = 0; i < x->d->view->n_mounts && r == 0; i++) {
+		const struct sbx_mount_op *op = &x->d->view->mounts[i];
 		size_t n;
 
 		if (!sbx_view_is_writable_dir(op) || !sbx_path_in_prefix(path, op->source.resolved))
@@ -391,7 +393,7 @@ static int protect_modules(struct sbx_protect *x, const char *dir)
 	if (r != -EOVERFLOW)
 		return r;
 	r = sbx_protect_below(x, dir, "modules", false);
-	return r < 0 ? r : sbx_plan_note(x->p, "'%s/%s' is read-only: it has more directories than are looked at for what git "
+	return r < 0 ? r : sbx_notes_add(x->d->notes, "'%s/%s' is read-only: it has more directories than are looked at for what git "
 					 "would execute", sbx_protect_grant(x)->dest, path);
 }
 

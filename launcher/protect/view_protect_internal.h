@@ -31,7 +31,7 @@ struct sbx_protect_entry {
 };
 
 struct sbx_protect {
-	struct sbx_plan *p;
+	const struct sbx_draft *d;
 	struct sbx_protect_entry *entries; /* path NULL ends them */
 	bool has_names; /* some are patterns of names in the place itself */
 	size_t grant, n_bases;

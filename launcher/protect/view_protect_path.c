@@ -14,8 +14,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/protect/protections.h"
+#include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view.h"
+#include "sys/fs/path_normalise.h"
 
 /* What stands in for the last part of a path where it is absent. */
 static enum sbx_placeholder_kind kind_of(const char *name)
@@ -31,8 +33,8 @@ static enum sbx_placeholder_kind kind_of(const char *name)
 /* What is at @dest already; NULL. */
 static struct sbx_mount_op *cover_at(const struct sbx_protect *x, const char *dest)
 {
-	for (size_t i = x->p->n_mounts; i > 0; i--) {
-		struct sbx_mount_op *op = &x->p->mounts[i - 1];
+	for (size_t i = x->d->view->n_mounts; i > 0; i--) {
+		struct sbx_mount_op *op = &x->d->view->mounts[i - 1];
 
 		if ((op->kind == SBX_MOUNT_PIN || op->kind == SBX_MOUNT_MASK) && strcmp(op->dest, dest) == 0)
 			return op;
@@ -48,7 +50,7 @@ static int pin(struct sbx_protect *x, const char *dest, const struct stat *st, b
 		op->writable = op->writable && writable;
 		return 0;
 	}
-	op = sbx_view_add(x->p, SBX_MOUNT_PIN, dest);
+	op = sbx_view_add(x->d, SBX_MOUNT_PIN, dest);
 	if (!op)
 		return -E2BIG;
 	op->origin = SBX_ORIGIN_PROTECT;
@@ -61,9 +63,9 @@ static int mask(struct sbx_protect *x, const char *dest, const struct stat *st)
 {
 	if (cover_at(x, dest))
 		return 0;
-	if (sbx_view_add_mask(x->p, dest, st) < 0)
+	if (sbx_view_add_mask(x->d, dest, st) < 0)
 		return -E2BIG;
-	x->p->mounts[x->p->n_mounts - 1].origin = SBX_ORIGIN_PROTECT;
+	x->d->view->mounts[x->d->view->n_mounts - 1].origin = SBX_ORIGIN_PROTECT;
 	return 0;
 }
 
@@ -81,10 +83,10 @@ static char *parent_path(const struct sbx_protect *x, const char *dest)
 /* The index of the directory @path; -ENOENT: nothing is to be made in it yet. */
 static int find_placeholder_dir(const struct sbx_protect *x, const char *path)
 {
-	const struct sbx_plan *p = x->p;
+	const struct sbx_draft *d = x->d;
 
-	for (size_t i = p->n_placeholder_dirs; i > 0; i--)
-		if (p->placeholder_dirs[i - 1].grant == x->grant && strcmp(p->placeholder_dirs[i - 1].path, path) == 0)
+	for (size_t i = d->protections->n_placeholder_dirs; i > 0; i--)
+		if (d->protections->placeholder_dirs[i - 1].grant == x->grant && strcmp(d->protections->placeholder_dirs[i - 1].path, path) == 0)
 			return (int)i - 1;
 	return -ENOENT;
 }
@@ -92,15 +94,15 @@ static int find_placeholder_dir(const struct sbx_protect *x, const char *path)
 /* The same for the directory @fd, of which there is none. Takes @path. */
 static int add_placeholder_dir(struct sbx_protect *x, int fd, char **path)
 {
-	struct sbx_plan *p = x->p;
-	struct sbx_placeholder_dir *d = &p->placeholder_dirs[p->n_placeholder_dirs];
+	struct sbx_protections *all = x->d->protections;
+	struct sbx_placeholder_dir *d = &all->placeholder_dirs[all->n_placeholder_dirs];
 
 	*d = (struct sbx_placeholder_dir){ .grant = x->grant, .lock_fd = -1, .model_fd = -1 };
 	d->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (d->fd < 0)
 		return -errno;
 	d->path = sbx_steal_ptr(path);
-	return (int)p->n_placeholder_dirs++;
+	return (int)all->n_placeholder_dirs++;
 }
 
 static bool is_own(int fd, struct stat *ret_st)
@@ -125,7 +127,7 @@ static int hold_closed(struct sbx_protect *x, int parent, const char *dest)
 
 int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, enum sbx_placeholder_kind kind)
 {
-	struct sbx_plan *p = x->p;
+	const struct sbx_draft *d = x->d;
 	const struct stat st = { .st_mode = kind == SBX_PLACEHOLDER_SOCKET ? S_IFSOCK : S_IFREG };
 	SBX_AUTO_FREE char *path = NULL;
 	struct sbx_placeholder *h;
@@ -140,32 +142,32 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 	dir = find_placeholder_dir(x, path);
 	if (dir < 0 && faccessat(parent, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		return errno == EACCES ? hold_closed(x, parent, dest) : errno == EROFS ? 0 : -errno;
-	if (p->n_placeholders >= SBX_PLAN_PLACEHOLDERS_MAX)
+	if (d->protections->n_placeholders >= SBX_PLACEHOLDERS_MAX)
 		return -E2BIG;
-	if (!p->placeholders)
-		p->placeholders = calloc(SBX_PLAN_PLACEHOLDERS_MAX, sizeof(*p->placeholders));
-	if (!p->placeholder_dirs)
-		p->placeholder_dirs = calloc(SBX_PLAN_PLACEHOLDERS_MAX, sizeof(*p->placeholder_dirs));
-	if (!p->placeholders || !p->placeholder_dirs)
+	if (!d->protections->placeholders)
+		d->protections->placeholders = calloc(SBX_PLACEHOLDERS_MAX, sizeof(*d->protections->placeholders));
+	if (!d->protections->placeholder_dirs)
+		d->protections->placeholder_dirs = calloc(SBX_PLACEHOLDERS_MAX, sizeof(*d->protections->placeholder_dirs));
+	if (!d->protections->placeholders || !d->protections->placeholder_dirs)
 		return -ENOMEM;
 	if (dir < 0)
 		dir = add_placeholder_dir(x, parent, &path);
 	r = dir < 0 ? dir : mask(x, dest, &st);
 	if (r < 0)
 		return r;
-	op = &p->mounts[p->n_mounts - 1];
+	op = &d->view->mounts[d->view->n_mounts - 1];
 	if (kind == SBX_PLACEHOLDER_DOT) {
 		op->text = strdup(".\n");
 		op->n_text = 2;
 		if (!op->text)
 			return -ENOMEM;
 	}
-	h = &p->placeholders[p->n_placeholders];
-	*h = (struct sbx_placeholder){ .kind = kind, .dir = (size_t)dir, .op = p->n_mounts - 1 };
+	h = &d->protections->placeholders[d->protections->n_placeholders];
+	*h = (struct sbx_placeholder){ .kind = kind, .dir = (size_t)dir, .op = d->view->n_mounts - 1 };
 	h->name = strdup(strrchr(dest, '/') + 1);
 	if (!h->name)
 		return -ENOMEM;
-	p->n_placeholders++;
+	d->protections->n_placeholders++;
 	return 0;
 }
 
@@ -204,7 +206,7 @@ static int trail_append(struct sbx_trail *t, const char *name, size_t n)
 /* Is the end of the trail of the grant at hand, and nothing else's? */
 static bool is_ours(const struct sbx_protect *x, const struct sbx_trail *t)
 {
-	return sbx_view_covering(x->p, t->dest) == sbx_protect_grant(x) || cover_at(x, t->dest);
+	return sbx_view_covering(x->d->view, t->dest) == sbx_protect_grant(x) || cover_at(x, t->dest);
 }
 
 /* One that can stand in for @name. */
@@ -413,8 +415,8 @@ int sbx_protect_hold_outside(struct sbx_protect *x, const char *path)
 	const size_t was = x->grant;
 	int r = 0;
 
-	for (size_t i = 0; i < x->p->n_mounts && r == 0; i++) {
-		const struct sbx_mount_op *op = &x->p->mounts[i];
+	for (size_t i = 0; i < x->d->view->n_mounts && r == 0; i++) {
+		const struct sbx_mount_op *op = &x->d->view->mounts[i];
 		size_t n;
 
 		if (!sbx_view_is_writable_dir(op) || !sbx_path_in_prefix(path, op->source.resolved))

@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/plan/plan_limits.h"
+#include "launcher/plan/planner.h"
 #include "launcher/record/record.h"
 #include "sys/fs/path_resolve.h"
 #include "sys/process/proc.h"

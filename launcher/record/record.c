@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/process/announce.h"
-#include "launcher/record/record_internal.h"
 #include "launcher/cleanup/runtime.h"
+#include "launcher/run/announce.h"
+#include "launcher/record/record_internal.h"
 #include "sys/process/proc.h"
 
 /* Moving the WAL into the database is 2.5 ms, four flushes of a disk. A command as short as that would be waited

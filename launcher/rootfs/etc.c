@@ -567,19 +567,19 @@ static int open_made(int cache, const char *key)
 	return sbx_fd_steal(&fd);
 }
 
-static int make(int cache, const char *key, const struct sbx_plan *p, char *const *names, size_t n)
+static int make(int cache, const char *key, const struct sbx_view *v, const char *id, char *const *names, size_t n)
 {
 	SBX_AUTO_CLOSE int fd = -1;
 	char temporary[64];
 	int r;
 
 	prune(cache);
-	sbx_text_fit(temporary, sizeof(temporary), "new-%s", p->id);
+	sbx_text_fit(temporary, sizeof(temporary), "new-%s", id);
 	remove_tree(cache, temporary);
 	if (mkdirat(cache, temporary, 0700) < 0)
 		return -errno;
 	fd = openat(cache, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	r = fd < 0 ? -errno : fill(p->host_etc_fd, names, n, fd);
+	r = fd < 0 ? -errno : fill(v->host_etc_fd, names, n, fd);
 	if (r == 0 && renameat2(cache, temporary, cache, key, RENAME_NOREPLACE) < 0 &&
 	    errno != EEXIST)
 		r = -errno;
@@ -598,28 +598,28 @@ static int open_cache(const char *dir)
 }
 
 /* bwrap, running as the sandbox's user, resolves the directory's path once more. */
-static int check_reachable(const struct sbx_plan *p, const char *dir, struct sbx_err *err)
+static int check_reachable(const struct sbx_facts *f, const char *dir, struct sbx_err *err)
 {
-	SBX_CLEANUP(sbx_as_user_end) struct sbx_as_user saved = { 0 };
+	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
 	int r;
 
-	if (!p->facts->privileged)
+	if (!f->privileged)
 		return 0;
-	r = sbx_as_user_begin(p->facts, &saved);
+	r = sbx_lookup_ids_use_sandbox(f, &saved);
 	if (r < 0)
 		return r;
 	if (faccessat(AT_FDCWD, dir, X_OK, AT_EACCESS) == 0)
 		return 0;
 	sbx_err_set(err, "uid %u cannot reach %s: give the directories above it o+x (chmod o+x)",
-		    p->facts->uid, dir);
+		    f->uid, dir);
 	return -EACCES;
 }
 
-static struct sbx_mount_op *find_op(const struct sbx_plan *p)
+static struct sbx_mount_op *find_op(struct sbx_view *v)
 {
-	for (size_t i = p->n_mounts; i > 0; i--)
-		if (p->mounts[i - 1].kind == SBX_MOUNT_ETC)
-			return &p->mounts[i - 1];
+	for (size_t i = v->n_mounts; i > 0; i--)
+		if (v->mounts[i - 1].kind == SBX_MOUNT_ETC)
+			return &v->mounts[i - 1];
 	return NULL;
 }
 
@@ -638,10 +638,10 @@ static int set_source(struct sbx_mount_op *op, int fd, const char *dir, const ch
 	return -ENOMEM;
 }
 
-int sbx_etc_prepare(struct sbx_plan *p, const char *dir, struct sbx_err *err)
+int sbx_etc_prepare(struct sbx_view *v, const struct sbx_facts *f, const char *dir, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int cache = -1;
-	struct sbx_mount_op *op = find_op(p);
+	struct sbx_mount_op *op = find_op(v);
 	char key[KEY_LEN + 1], **names;
 	size_t n;
 	int r;
@@ -653,17 +653,17 @@ int sbx_etc_prepare(struct sbx_plan *p, const char *dir, struct sbx_err *err)
 		sbx_err_set(err, "cannot make %s: %s", dir, strerror(-cache));
 		return cache;
 	}
-	r = check_reachable(p, dir, err);
+	r = check_reachable(f, dir, err);
 	if (r == 0)
-		r = sbx_etc_names(p->host_etc_fd, &names, &n);
+		r = sbx_etc_names(v->host_etc_fd, &names, &n);
 	if (r < 0) {
 		sbx_err_set(err, "cannot read the host's /etc: %s", strerror(-r));
 		return r;
 	}
-	key_text(p->host_etc_fd, names, n, key);
+	key_text(v->host_etc_fd, names, n, key);
 	r = open_made(cache, key);
 	if (r == -ENOENT) {
-		r = make(cache, key, p, names, n);
+		r = make(cache, key, v, f->id, names, n);
 		if (r == 0)
 			r = open_made(cache, key);
 	}

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "launcher/plan/plan.h"
+#include "launcher/rootfs/draft.h"
 
 /*
  * The synthetic /etc: one directory, prepared once per state of the host's /etc and bound read-only
@@ -35,6 +35,6 @@ void sbx_etc_names_free(char **names, size_t n);
  * belong to the effective uid and be writable by nobody else. The sandbox's user must be able to
  * reach @dir. 0, or -errno with @err.
  */
-int sbx_etc_prepare(struct sbx_plan *p, const char *dir, struct sbx_err *err);
+int sbx_etc_prepare(struct sbx_view *v, const struct sbx_facts *f, const char *dir, struct sbx_err *err);
 
 #endif

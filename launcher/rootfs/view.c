@@ -22,8 +22,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/rootfs/etc.h"
 #include "launcher/host/facts.h"
+#include "launcher/host/reserved_path.h"
+#include "launcher/rootfs/etc.h"
 
 #define SYMLINKS_MAX 40 /* path_resolution(7) */
 
@@ -43,42 +44,22 @@ const char *sbx_view_strerror(int e)
 	}
 }
 
-static bool is_below(const char *const *dirs, size_t n, const char *target)
-{
-	for (size_t i = 0; i < n; i++)
-		if (sbx_path_in_prefix(target, dirs[i]))
-			return true;
-	return false;
-}
-
-/* The files of /etc that every sandbox has are its own in every root; all of /etc where it comes from somewhere. */
-static bool is_own_etc(enum sbx_root_kind root, const char *target)
+/* Below /etc of a minimal root only the files that every sandbox has are taken. */
+static const char *minimal_etc_problem(const char *target)
 {
 	const char *name, *link, *text;
 
-	if (!sbx_path_in_prefix(target, "/etc"))
-		return false;
-	if (root != SBX_ROOT_MINIMAL || strcmp(target, "/etc") == 0)
-		return true;
 	for (size_t i = 0; (name = sbx_etc_made_at(i, &link, &text)); i++)
 		if (sbx_path_in_prefix(target + strlen("/etc/"), name))
-			return true;
-	return false;
+			return SBX_RESERVED_MADE;
+	return NULL;
 }
 
 const char *sbx_view_target_problem(enum sbx_root_kind root, const char *target)
 {
-	static const char *const reserved[] = { "/proc", "/sys", "/dev", "/run", "/var/run" };
-	static const char *const system_dirs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
-
-	if (strcmp(target, "/") == 0)
-		return "the root of the sandbox is its own";
-	if (is_below(reserved, SBX_N_ELEMENTS(reserved), target) || is_own_etc(root, target) ||
-	    strcmp(target, "/var") == 0 || strcmp(target, "/var/tmp") == 0)
-		return "that part of the sandbox is made by sbx-run itself";
-	if (root == SBX_ROOT_HOST && is_below(system_dirs, SBX_N_ELEMENTS(system_dirs), target))
-		return "that part of the sandbox is the host's";
-	return NULL;
+	if (root == SBX_ROOT_MINIMAL && strncmp(target, "/etc/", strlen("/etc/")) == 0)
+		return minimal_etc_problem(target);
+	return sbx_reserved_path_problem(target, root == SBX_ROOT_HOST);
 }
 
 /* --- one path, symlinks not followed --- */
@@ -95,29 +76,29 @@ struct node {
 /* --- with whose eyes --- */
 
 /* What an id-mapped grant will show the sandbox's user is what its owner sees now. */
-static bool as_owner(const struct sbx_plan *p, const struct sbx_mount_op *op)
+static bool as_owner(const struct sbx_draft *d, const struct sbx_mount_op *op)
 {
-	return op && op->idmap && p->eyes && p->eyes->active;
+	return op && op->idmap && d->lookup_ids && d->lookup_ids->active;
 }
 
-int sbx_view_look_as_owner(const struct sbx_plan *p, const struct sbx_mount_op *op, struct sbx_as_user *ret_owner)
+int sbx_view_look_as_owner(const struct sbx_draft *d, const struct sbx_mount_op *op, struct sbx_lookup_ids *ret_owner)
 {
 	int r;
 
-	*ret_owner = (struct sbx_as_user){ .active = 0 };
-	if (!as_owner(p, op))
+	*ret_owner = (struct sbx_lookup_ids){ .active = 0 };
+	if (!as_owner(d, op))
 		return 0;
-	sbx_as_user_end(p->eyes);
-	r = sbx_as_ids_begin(p->facts, op->source.st.st_uid, op->source.st.st_gid, ret_owner);
+	sbx_lookup_ids_restore(d->lookup_ids);
+	r = sbx_lookup_ids_use(d->facts, op->source.st.st_uid, op->source.st.st_gid, ret_owner);
 	return r < 0 ? r : 1;
 }
 
-int sbx_view_look_as_user_again(const struct sbx_plan *p, int began, struct sbx_as_user *owner)
+int sbx_view_look_as_user_again(const struct sbx_draft *d, int began, struct sbx_lookup_ids *owner)
 {
 	if (began == 0)
 		return 0;
-	sbx_as_user_end(owner);
-	return sbx_as_user_begin(p->facts, p->eyes);
+	sbx_lookup_ids_restore(owner);
+	return sbx_lookup_ids_use_sandbox(d->facts, d->lookup_ids);
 }
 
 bool sbx_view_is_grant(const struct sbx_mount_op *op)
@@ -130,16 +111,16 @@ bool sbx_view_is_writable_dir(const struct sbx_mount_op *op)
 	return op->kind == SBX_MOUNT_BIND && op->writable && sbx_view_is_grant(op) && S_ISDIR(op->source.st.st_mode);
 }
 
-uid_t sbx_view_writer(const struct sbx_plan *p, const struct sbx_mount_op *op)
+uid_t sbx_view_writer(const struct sbx_facts *f, const struct sbx_mount_op *op)
 {
-	return op->idmap ? op->source.st.st_uid : p->facts->uid;
+	return op->idmap ? op->source.st.st_uid : f->uid;
 }
 
 /* The mount that @path lies in: of the first @n the last one that covers it. A pin shows what is there already. */
-static const struct sbx_mount_op *covering(const struct sbx_plan *p, const char *path, size_t n)
+static const struct sbx_mount_op *covering(const struct sbx_view *view, const char *path, size_t n)
 {
 	for (size_t i = n; i > 0; i--) {
-		const struct sbx_mount_op *op = &p->mounts[i - 1];
+		const struct sbx_mount_op *op = &view->mounts[i - 1];
 
 		if (op->kind == SBX_MOUNT_REMOUNT_RO || op->kind == SBX_MOUNT_PIN)
 			continue;
@@ -149,32 +130,32 @@ static const struct sbx_mount_op *covering(const struct sbx_plan *p, const char 
 	return NULL;
 }
 
-const struct sbx_mount_op *sbx_view_covering(const struct sbx_plan *p, const char *path)
+const struct sbx_mount_op *sbx_view_covering(const struct sbx_view *view, const char *path)
 {
-	return covering(p, path, p->n_mounts);
+	return covering(view, path, view->n_mounts);
 }
 
 /* The directories that lead to a mount point are made with it. */
-static bool leads_to_mount(const struct sbx_plan *p, const char *path)
+static bool leads_to_mount(const struct sbx_draft *d, const char *path)
 {
 	if (strcmp(path, "/") == 0)
 		return true;
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (sbx_path_in_prefix(p->mounts[i].dest, path))
+	for (size_t i = 0; i < d->view->n_mounts; i++)
+		if (sbx_path_in_prefix(d->view->mounts[i].dest, path))
 			return true;
 	return false;
 }
 
-static int host_node(const struct sbx_plan *p, const struct sbx_mount_op *op, int fd, const char *below,
+static int host_node(const struct sbx_draft *d, const struct sbx_mount_op *op, int fd, const char *below,
 		     struct node *n)
 {
-	struct sbx_as_user owner;
+	struct sbx_lookup_ids owner;
 	struct stat st;
-	int began = sbx_view_look_as_owner(p, op, &owner), error = 0, r;
+	int began = sbx_view_look_as_owner(d, op, &owner), error = 0, r;
 
 	if (began >= 0 && fstatat(fd, below, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
 		error = errno;
-	r = sbx_view_look_as_user_again(p, began, &owner);
+	r = sbx_view_look_as_user_again(d, began, &owner);
 	if (began < 0 || r < 0)
 		return began < 0 ? began : r;
 	if (error == ENOENT || error == ENOTDIR)
@@ -188,29 +169,29 @@ static int host_node(const struct sbx_plan *p, const struct sbx_mount_op *op, in
 	return 0;
 }
 
-static int look_at(const struct sbx_plan *p, const char *path, size_t n_mounts, struct node *ret_n);
+static int look_at(const struct sbx_draft *d, const char *path, size_t n_mounts, struct node *ret_n);
 
 /* What was there before, else what the source has. */
-static int look_merged(const struct sbx_plan *p, const struct sbx_mount_op *op, const char *path, const char *below,
+static int look_merged(const struct sbx_draft *d, const struct sbx_mount_op *op, const char *path, const char *below,
 		       struct node *n)
 {
-	int r = look_at(p, path, (size_t)(op - p->mounts), n);
+	int r = look_at(d, path, (size_t)(op - d->view->mounts), n);
 
 	if (r != 0 || n->mode != 0)
 		return r;
 	n->op = op;
-	return host_node(p, op, op->source.fd, below, n);
+	return host_node(d, op, op->source.fd, below, n);
 }
 
-static int look(const struct sbx_plan *p, const char *path, struct node *ret_n)
+static int look(const struct sbx_draft *d, const char *path, struct node *ret_n)
 {
-	return look_at(p, path, p->n_mounts, ret_n);
+	return look_at(d, path, d->view->n_mounts, ret_n);
 }
 
 /* As the first @n_mounts mounts have it. */
-static int look_at(const struct sbx_plan *p, const char *path, size_t n_mounts, struct node *ret_n)
+static int look_at(const struct sbx_draft *d, const char *path, size_t n_mounts, struct node *ret_n)
 {
-	const struct sbx_mount_op *op = covering(p, path, n_mounts);
+	const struct sbx_mount_op *op = covering(d->view, path, n_mounts);
 	struct node n = { .fd = -1, .below = "", .op = op };
 	const char *below = op ? path + strlen(op->dest) : "";
 	int r = 0;
@@ -220,7 +201,7 @@ static int look_at(const struct sbx_plan *p, const char *path, size_t n_mounts, 
 	case SBX_MOUNT_BIND:
 	case SBX_MOUNT_OVERLAY: /* at the start it shows its lower layer */
 		if (below[0]) {
-			r = host_node(p, op, op->source.fd, below, &n);
+			r = host_node(d, op, op->source.fd, below, &n);
 		} else { /* looked at when it was judged */
 			n.st = op->source.st;
 			n.mode = n.st.st_mode;
@@ -231,10 +212,10 @@ static int look_at(const struct sbx_plan *p, const char *path, size_t n_mounts, 
 		if (sbx_etc_is_made(below, &n.target))
 			n.mode = n.target ? S_IFLNK : S_IFREG | 0444;
 		else if (!below[0] || sbx_etc_has(below))
-			r = host_node(p, op, p->host_etc_fd, below, &n);
+			r = host_node(d, op, d->view->host_etc_fd, below, &n);
 		break;
 	case SBX_MOUNT_MERGE:
-		r = look_merged(p, op, path, below, &n);
+		r = look_merged(d, op, path, below, &n);
 		break;
 	case SBX_MOUNT_SYMLINK:
 		n.mode = below[0] ? 0 : S_IFLNK;
@@ -261,7 +242,7 @@ static int look_at(const struct sbx_plan *p, const char *path, size_t n_mounts, 
 	case SBX_N_MOUNT_OP_KINDS:
 		break;
 	}
-	if (r == 0 && n.mode == 0 && leads_to_mount(p, path))
+	if (r == 0 && n.mode == 0 && leads_to_mount(d, path))
 		n.mode = S_IFDIR | 0755;
 	*ret_n = n;
 	return r;
@@ -269,18 +250,18 @@ static int look_at(const struct sbx_plan *p, const char *path, size_t n_mounts, 
 
 /* --- the walk --- */
 
-static int read_link(const struct sbx_plan *p, const struct node *n, char *out, size_t n_out)
+static int read_link(const struct sbx_draft *d, const struct node *n, char *out, size_t n_out)
 {
-	struct sbx_as_user owner;
+	struct sbx_lookup_ids owner;
 	ssize_t len = -1;
 	int began, error = 0, r;
 
 	if (n->target)
 		return sbx_text_copy(out, n_out, n->target);
-	began = sbx_view_look_as_owner(p, n->op, &owner);
+	began = sbx_view_look_as_owner(d, n->op, &owner);
 	if (began >= 0 && (len = readlinkat(n->fd, n->below, out, n_out - 1)) < 0)
 		error = -errno;
-	r = sbx_view_look_as_user_again(p, began, &owner);
+	r = sbx_view_look_as_user_again(d, began, &owner);
 	if (len < 0 || r < 0)
 		return began < 0 ? began : error < 0 ? error : r;
 	out[len] = '\0';
@@ -320,7 +301,7 @@ static size_t next_part(char *rest, char *part, size_t n_part)
 	return n;
 }
 
-int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop hop, void *userdata,
+int sbx_view_resolve(const struct sbx_draft *d, const char *path, sbx_view_hop hop, void *userdata,
 		     struct sbx_view_hit *ret_hit)
 {
 	char cur[PATH_MAX] = "", rest[PATH_MAX], part[NAME_MAX + 1], text[PATH_MAX];
@@ -344,13 +325,13 @@ int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop ho
 			continue;
 		if (strcmp(part, "..") == 0) {
 			parent_of(cur);
-			r = look(p, cur[0] ? cur : "/", &n);
+			r = look(d, cur[0] ? cur : "/", &n);
 			if (r != 0)
 				return r;
 			continue;
 		}
 		sbx_text_fit(cur + at, sizeof(cur) - at, "/%s", part);
-		r = look(p, cur, &n);
+		r = look(d, cur, &n);
 		if (r != 0)
 			return r;
 		if (n.mode == 0)
@@ -361,7 +342,7 @@ int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop ho
 			return SBX_VIEW_E_LOOP;
 		if (hop)
 			hop(userdata, cur);
-		r = read_link(p, &n, text, sizeof(text));
+		r = read_link(d, &n, text, sizeof(text));
 		if (r == 0)
 			r = splice_link(text, rest, sizeof(rest));
 		if (r < 0)
@@ -379,19 +360,19 @@ int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop ho
 	return sbx_text_copy(ret_hit->below, sizeof(ret_hit->below), n.below);
 }
 
-bool sbx_view_executable(const struct sbx_plan *p, const struct sbx_view_hit *hit)
+bool sbx_view_executable(const struct sbx_draft *d, const struct sbx_view_hit *hit)
 {
-	struct sbx_as_user owner;
+	struct sbx_lookup_ids owner;
 	bool may = false;
 	int began;
 
 	if (!S_ISREG(hit->mode) || hit->fd < 0)
 		return false;
-	began = sbx_view_look_as_owner(p, hit->op, &owner);
+	began = sbx_view_look_as_owner(d, hit->op, &owner);
 	if (began >= 0)
 		may = faccessat(hit->fd, hit->below, X_OK,
 				AT_EACCESS | AT_SYMLINK_NOFOLLOW | (hit->below[0] ? 0 : AT_EMPTY_PATH)) == 0;
-	return sbx_view_look_as_user_again(p, began, &owner) == 0 && may;
+	return sbx_view_look_as_user_again(d, began, &owner) == 0 && may;
 }
 
 /* --- reading what was found --- */
@@ -409,19 +390,19 @@ static int open_below(const struct sbx_view_hit *hit)
 	return open(path, (int)how.flags);
 }
 
-int sbx_view_open(const struct sbx_plan *p, const struct sbx_view_hit *hit)
+int sbx_view_open(const struct sbx_draft *d, const struct sbx_view_hit *hit)
 {
-	struct sbx_as_user owner;
+	struct sbx_lookup_ids owner;
 	SBX_AUTO_CLOSE int fd = -1;
 	struct stat st;
 	int began, error = 0, r;
 
 	if (hit->fd < 0 || !(S_ISREG(hit->mode) || S_ISDIR(hit->mode)))
 		return -ENOENT;
-	began = sbx_view_look_as_owner(p, hit->op, &owner);
+	began = sbx_view_look_as_owner(d, hit->op, &owner);
 	if (began >= 0 && (fd = open_below(hit)) < 0)
 		error = -errno;
-	r = sbx_view_look_as_user_again(p, began, &owner);
+	r = sbx_view_look_as_user_again(d, began, &owner);
 	if (began < 0 || r < 0 || error)
 		return began < 0 ? began : r < 0 ? r : error;
 	if (fstat(fd, &st) < 0)
@@ -439,26 +420,26 @@ static size_t next_name(const struct sbx_mount_op *op, const char *dir, size_t n
 }
 
 /* Is @name, of @n bytes, what one of the first @n_ops mounts adds? */
-static bool is_added(const struct sbx_plan *p, size_t n_ops, const char *dir, size_t n_dir, const char *name, size_t n)
+static bool is_added(const struct sbx_draft *d, size_t n_ops, const char *dir, size_t n_dir, const char *name, size_t n)
 {
 	const char *other = "";
 
 	for (size_t i = 0; i < n_ops; i++)
-		if (next_name(&p->mounts[i], dir, n_dir, &other) == n && memcmp(other, name, n) == 0)
+		if (next_name(&d->view->mounts[i], dir, n_dir, &other) == n && memcmp(other, name, n) == 0)
 			return true;
 	return false;
 }
 
-static int list_mounts(const struct sbx_plan *p, const char *dir, size_t n_dir, sbx_view_each each, void *userdata)
+static int list_mounts(const struct sbx_draft *d, const char *dir, size_t n_dir, sbx_view_each each, void *userdata)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < p->n_mounts && r == 0; i++) {
+	for (size_t i = 0; i < d->view->n_mounts && r == 0; i++) {
 		char name[NAME_MAX + 1];
 		const char *begin;
-		size_t n = next_name(&p->mounts[i], dir, n_dir, &begin);
+		size_t n = next_name(&d->view->mounts[i], dir, n_dir, &begin);
 
-		if (n == 0 || n >= sizeof(name) || is_added(p, i, dir, n_dir, begin, n))
+		if (n == 0 || n >= sizeof(name) || is_added(d, i, dir, n_dir, begin, n))
 			continue;
 		memcpy(name, begin, n);
 		name[n] = '\0';
@@ -467,14 +448,14 @@ static int list_mounts(const struct sbx_plan *p, const char *dir, size_t n_dir, 
 	return r;
 }
 
-int sbx_view_list(const struct sbx_plan *p, const struct sbx_view_hit *hit, sbx_view_each each, void *userdata)
+int sbx_view_list(const struct sbx_draft *d, const struct sbx_view_hit *hit, sbx_view_each each, void *userdata)
 {
 	size_t n_dir = strcmp(hit->path, "/") == 0 ? 0 : strlen(hit->path);
 	SBX_AUTO_CLOSEDIR DIR *dir = NULL;
 	const struct dirent *e;
-	int r = list_mounts(p, hit->path, n_dir, each, userdata);
+	int r = list_mounts(d, hit->path, n_dir, each, userdata);
 	/* Of /etc only a part is seen inside; there are no programs in it. */
-	int fd = r != 0 || (hit->op && hit->op->kind == SBX_MOUNT_ETC) ? -ENOENT : sbx_view_open(p, hit);
+	int fd = r != 0 || (hit->op && hit->op->kind == SBX_MOUNT_ETC) ? -ENOENT : sbx_view_open(d, hit);
 
 	if (r != 0 || fd < 0)
 		return r != 0 ? r : fd == -EACCES || fd == -ENOENT ? 0 : fd;
@@ -485,12 +466,12 @@ int sbx_view_list(const struct sbx_plan *p, const struct sbx_view_hit *hit, sbx_
 	}
 	while (r == 0 && (e = readdir(dir)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-		    !is_added(p, p->n_mounts, hit->path, n_dir, e->d_name, strlen(e->d_name)))
+		    !is_added(d, d->view->n_mounts, hit->path, n_dir, e->d_name, strlen(e->d_name)))
 			r = each(userdata, e->d_name);
 	return r;
 }
 
-int sbx_view_child(const struct sbx_plan *p, const struct sbx_view_hit *dir, const char *name,
+int sbx_view_child(const struct sbx_draft *d, const struct sbx_view_hit *dir, const char *name,
 		   struct sbx_view_hit *ret_hit)
 {
 	struct node n = { .fd = -1, .below = "", .op = dir->op };
@@ -502,7 +483,7 @@ int sbx_view_child(const struct sbx_plan *p, const struct sbx_view_hit *dir, con
 		    (int)sizeof(ret_hit->below))
 		return -ENAMETOOLONG;
 	if (dir->fd >= 0)
-		r = host_node(p, dir->op, dir->fd, ret_hit->below, &n);
+		r = host_node(d, dir->op, dir->fd, ret_hit->below, &n);
 	if (r == 0 && n.mode == 0)
 		r = SBX_VIEW_E_MISSING;
 	ret_hit->mode = n.mode;

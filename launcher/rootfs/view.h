@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
-#include "launcher/plan/plan.h"
+#include "launcher/rootfs/draft.h"
 
 /*
  * The sandbox's file system as the plan's mounts will make it, and what a path leads to in it,
@@ -31,6 +31,9 @@ enum {
 	SBX_VIEW_E_LOOP,   /* too many symlinks */
 };
 
+/* Of a path below a grant, in the sandbox. */
+#define SBX_VIEW_PATH_MAX (2 * PATH_MAX)
+
 struct sbx_view_hit {
 	char path[PATH_MAX]; /* in the sandbox, without symlinks */
 	mode_t mode;	     /* file type; permission bits where a host file is behind it */
@@ -44,81 +47,65 @@ struct sbx_view_hit {
 typedef void (*sbx_view_hop)(void *userdata, const char *path);
 
 /* Where @path (absolute) leads in the sandbox. 0, SBX_VIEW_E_*, or -errno. @hop may be NULL. */
-int sbx_view_resolve(const struct sbx_plan *p, const char *path, sbx_view_hop hop, void *userdata,
+int sbx_view_resolve(const struct sbx_draft *d, const char *path, sbx_view_hop hop, void *userdata,
 		     struct sbx_view_hit *ret_hit);
 /* May the effective user execute what was found (a regular file)? */
-bool sbx_view_executable(const struct sbx_plan *p, const struct sbx_view_hit *hit);
+bool sbx_view_executable(const struct sbx_draft *d, const struct sbx_view_hit *hit);
 const char *sbx_view_strerror(int e);
 /* Open what was found on the host, a file or directory, to read it with the rights that the sandbox will have. fd, or
  * -errno: -ESTALE when it is not what was found any more, -ENOENT for what the sandbox itself makes. */
-int sbx_view_open(const struct sbx_plan *p, const struct sbx_view_hit *hit);
+int sbx_view_open(const struct sbx_draft *d, const struct sbx_view_hit *hit);
 /* Call @each with the names in a directory that was found, in no order: what is on the host and the mounts on
  * it. What @each returned, when that was not 0; 0; -errno. What may not be listed has no names. */
 typedef int (*sbx_view_each)(void *userdata, const char *name);
-int sbx_view_list(const struct sbx_plan *p, const struct sbx_view_hit *hit, sbx_view_each each, void *userdata);
+int sbx_view_list(const struct sbx_draft *d, const struct sbx_view_hit *hit, sbx_view_each each, void *userdata);
 /* What @name is in a directory that was found, mounts on it and symlinks not followed. As sbx_view_resolve(). */
-int sbx_view_child(const struct sbx_plan *p, const struct sbx_view_hit *dir, const char *name,
+int sbx_view_child(const struct sbx_draft *d, const struct sbx_view_hit *dir, const char *name,
 		   struct sbx_view_hit *ret_hit);
 /* Is what was found in a place where the sandbox may write? */
 bool sbx_view_writable(const struct sbx_view_hit *hit);
 
 /* The mount of the plan that @path, in the sandbox, lies in: the last that covers it, pins and masks too. NULL: none. */
-const struct sbx_mount_op *sbx_view_covering(const struct sbx_plan *p, const char *path);
+const struct sbx_mount_op *sbx_view_covering(const struct sbx_view *view, const char *path);
 /* PURE. Something of the host's that a profile, a flag or the current directory grants. */
 bool sbx_view_is_grant(const struct sbx_mount_op *op);
 
 /* PURE. A granted directory whose files on the host the command may write. */
 bool sbx_view_is_writable_dir(const struct sbx_mount_op *op);
 /* PURE. As whom the command writes there: on an id-mapped mount as its owner, else as the sandbox's user. */
-uid_t sbx_view_writer(const struct sbx_plan *p, const struct sbx_mount_op *op);
-
-/* Blocked names below writable grants, those of @writer (NULL: all), that the plan's masks do not cover: @tell gets the
- * path of each in the sandbox, shorter than SBX_VIEW_PATH_MAX; what it returns, unless 0, ends the search. As far as
- * can be told. */
-#define SBX_VIEW_PATH_MAX (2 * PATH_MAX)
-void sbx_view_new_blocked(const struct sbx_plan *p, const uid_t *writer, int (*tell)(void *userdata, const char *path),
-			  void *userdata);
+uid_t sbx_view_writer(const struct sbx_facts *f, const struct sbx_mount_op *op);
 
 /* Look at files below @op as the sandbox will be seen there: what an id-mapped grant shows is what its owner sees now.
  * 1: it began, 0: there is nothing to change, -errno. In any case sbx_view_look_as_user_again() follows. */
-struct sbx_as_user;
-int sbx_view_look_as_owner(const struct sbx_plan *p, const struct sbx_mount_op *op, struct sbx_as_user *ret_owner);
-int sbx_view_look_as_user_again(const struct sbx_plan *p, int began, struct sbx_as_user *owner);
+struct sbx_lookup_ids;
+int sbx_view_look_as_owner(const struct sbx_draft *d, const struct sbx_mount_op *op, struct sbx_lookup_ids *ret_owner);
+int sbx_view_look_as_user_again(const struct sbx_draft *d, int began, struct sbx_lookup_ids *owner);
 
 /* PURE. Why nothing may be mounted at @target (normalised) in such a root; NULL when it may. */
 const char *sbx_view_target_problem(enum sbx_root_kind root, const char *target);
 
 /* --- how the plan's mounts are put together --- */
 
-/* Append one op (view_mounts.c). NULL, or -ENOMEM: out of memory or places, or @dest is PATH_MAX bytes or more. */
-struct sbx_mount_op *sbx_view_add(struct sbx_plan *p, enum sbx_mount_op_kind kind,
+/* Append one op (view_add.c). NULL, or -ENOMEM: out of memory or places, or @dest is PATH_MAX bytes or more. */
+struct sbx_mount_op *sbx_view_add(const struct sbx_draft *d, enum sbx_mount_op_kind kind,
 				  const char *dest);
 /* SYMLINK, FILE (0444). 0 or -ENOMEM. */
-int sbx_view_add_text(struct sbx_plan *p, enum sbx_mount_op_kind kind, const char *dest, const char *text);
-int sbx_view_add_plain(struct sbx_plan *p, enum sbx_mount_op_kind kind, const char *dest);
-int sbx_view_add_tmpfs(struct sbx_plan *p, const char *dest, uint64_t size_bytes, mode_t mode);
+int sbx_view_add_text(const struct sbx_draft *d, enum sbx_mount_op_kind kind, const char *dest, const char *text);
+int sbx_view_add_plain(const struct sbx_draft *d, enum sbx_mount_op_kind kind, const char *dest);
+int sbx_view_add_tmpfs(const struct sbx_draft *d, const char *dest, uint64_t size_bytes, mode_t mode);
 /* An empty directory or file, read-only and not executable, over what was found at @dest: @covered tells its type
  * (a symlink is covered by a file, a socket by one without a listener) and, where st_ino is not 0, which object it must still be. */
-int sbx_view_add_mask(struct sbx_plan *p, const char *dest, const struct stat *covered);
+int sbx_view_add_mask(const struct sbx_draft *d, const char *dest, const struct stat *covered);
 
-/* Append where the sandbox may write without a grant (view_scratch.c), and size p->scratch_bytes. 0,
- * SBX_PLAN_REFUSED with @errs, -errno. */
-int sbx_view_add_scratch(struct sbx_plan *p, struct sbx_err_list *errs);
+/* Append where the sandbox may write without a grant (view_scratch.c), and size d->view->scratch_bytes. 0,
+ * SBX_EXIT_REFUSED with @errs, -errno. */
+int sbx_view_add_scratch(const struct sbx_draft *d, struct sbx_err_list *errs);
 /* The i-th DIR[:SIZE] of filesystem.tmpfs and --tmpfs; NULL: there are no more. */
-const char *sbx_view_tmpfs_at(const struct sbx_plan *p, size_t i, enum sbx_mount_origin *ret_origin);
+const char *sbx_view_tmpfs_at(const struct sbx_draft *d, size_t i, enum sbx_mount_origin *ret_origin);
 /* Append that at @dest, a place that may be mounted on; @size_bytes 0: not said. 0 or -ENOMEM. */
-int sbx_view_add_tmpfs_asked(struct sbx_plan *p, const char *dest, uint64_t size_bytes, enum sbx_mount_origin origin);
+int sbx_view_add_tmpfs_asked(const struct sbx_draft *d, const char *dest, uint64_t size_bytes, enum sbx_mount_origin origin);
 /* When all mounts are there: none of them may need it. */
-void sbx_view_drop_unused_scratch(struct sbx_plan *p);
+void sbx_view_drop_unused_scratch(const struct sbx_draft *d);
 
-/* Judge @source, a directory for the sandbox's root, as a mount that is read (view_grants.c). 0, SBX_PLAN_REFUSED
- * with @errs, -errno. */
-int sbx_view_judge_root(struct sbx_plan *p, const char *source, struct sbx_path *ret_path, struct sbx_err_list *errs);
-
-/* Append what is granted (view_grants.c). @why gets the reason when the current directory is not
- * among it, "" otherwise. 0, SBX_PLAN_REFUSED with @errs, -errno. */
-int sbx_view_add_grants(struct sbx_plan *p, struct sbx_err_list *errs, char *why, size_t n_why);
-/* Then what is covered below them (view_covers.c). 0, SBX_PLAN_REFUSED with @errs, -errno. */
-int sbx_view_add_covers(struct sbx_plan *p, struct sbx_err_list *errs);
 
 #endif

@@ -26,13 +26,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view.h"
+#include "sys/fs/path_normalise.h"
 
 #define DEVICES_MAX 32
 
 struct search {
-	struct sbx_plan *p;
+	const struct sbx_draft *d;
 	enum sbx_mount_origin origin;
 	size_t n_seen, n_granted; /* what the pattern found, and what of it may be granted */
 };
@@ -42,9 +43,9 @@ static bool matches(const char *pattern, const char *path)
 	return fnmatch(pattern, path, FNM_PATHNAME | FNM_PERIOD) == 0;
 }
 
-static bool is_allowed(const struct sbx_plan *p, const char *path)
+static bool is_allowed(const struct sbx_draft *d, const char *path)
 {
-	const struct sbx_str_list *list = &p->system->devices;
+	const struct sbx_str_list *list = &d->system->devices;
 
 	for (size_t i = 0; i < list->n; i++)
 		if (matches(list->v[i], path))
@@ -53,9 +54,9 @@ static bool is_allowed(const struct sbx_plan *p, const char *path)
 }
 
 /* Is it a directory in which something may be granted? */
-static bool holds_allowed(const struct sbx_plan *p, const char *path)
+static bool holds_allowed(const struct sbx_draft *d, const char *path)
 {
-	const struct sbx_str_list *list = &p->system->devices;
+	const struct sbx_str_list *list = &d->system->devices;
 	size_t depth = 0;
 
 	for (const char *s = path; *s; s++)
@@ -75,10 +76,10 @@ static bool holds_allowed(const struct sbx_plan *p, const char *path)
 	return false;
 }
 
-static bool has_device(const struct sbx_plan *p, const char *dest)
+static bool has_device(const struct sbx_draft *d, const char *dest)
 {
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (p->mounts[i].kind == SBX_MOUNT_DEVICE && strcmp(p->mounts[i].dest, dest) == 0)
+	for (size_t i = 0; i < d->view->n_mounts; i++)
+		if (d->view->mounts[i].kind == SBX_MOUNT_DEVICE && strcmp(d->view->mounts[i].dest, dest) == 0)
 			return true;
 	return false;
 }
@@ -91,23 +92,23 @@ static int grant(struct search *s, int fd_take, const struct stat *st, const cha
 	size_t n = 0;
 
 	s->n_granted++;
-	if (has_device(s->p, path))
+	if (has_device(s->d, path))
 		return 0;
-	for (size_t i = 0; i < s->p->n_mounts; i++)
-		n += s->p->mounts[i].kind == SBX_MOUNT_DEVICE;
+	for (size_t i = 0; i < s->d->view->n_mounts; i++)
+		n += s->d->view->mounts[i].kind == SBX_MOUNT_DEVICE;
 	if (n >= DEVICES_MAX)
 		return -E2BIG;
 	if (faccessat(fd, "", R_OK | W_OK, AT_EACCESS | AT_EMPTY_PATH) < 0 &&
-	    sbx_plan_note(s->p, "%s is granted, but the sandbox's user may not open it to read and write", path) < 0)
+	    sbx_notes_add(s->d->notes, "%s is granted, but the sandbox's user may not open it to read and write", path) < 0)
 		return -ENOMEM;
-	op = sbx_view_add(s->p, SBX_MOUNT_DEVICE, path);
+	op = sbx_view_add(s->d, SBX_MOUNT_DEVICE, path);
 	if (!op)
 		return -ENOMEM;
 	op->origin = s->origin;
 	op->writable = true;
 	op->source.st = *st;
 	op->source.fd = sbx_fd_steal(&fd);
-	return asprintf(&op->source.resolved, "%s%s", s->p->facts->root, path) < 0 ? -ENOMEM : 0;
+	return asprintf(&op->source.resolved, "%s%s", s->d->facts->root, path) < 0 ? -ENOMEM : 0;
 }
 
 static int visit(struct search *s, int dir, const char *pattern, const char *path);
@@ -127,10 +128,10 @@ static int visit_name(struct search *s, int dir, const char *name, const char *r
 		return visit(s, fd, rest, below);
 	if (rest[0])
 		return 0;
-	if (S_ISDIR(st.st_mode) && holds_allowed(s->p, below))
+	if (S_ISDIR(st.st_mode) && holds_allowed(s->d, below))
 		return visit(s, fd, "*", below);
 	s->n_seen++;
-	return S_ISCHR(st.st_mode) && is_allowed(s->p, below) ? grant(s, sbx_fd_steal(&fd), &st, below) : 0;
+	return S_ISCHR(st.st_mode) && is_allowed(s->d, below) ? grant(s, sbx_fd_steal(&fd), &st, below) : 0;
 }
 
 static int visit(struct search *s, int dir, const char *pattern, const char *path)
@@ -159,29 +160,29 @@ static int visit(struct search *s, int dir, const char *pattern, const char *pat
 	return r;
 }
 
-static int refuse(const struct sbx_plan *p, const char *who, const char *asked, struct sbx_err_list *errs)
+static int refuse(const struct sbx_draft *d, const char *who, const char *asked, struct sbx_err_list *errs)
 {
 	char list[SBX_ERR_MSG_MAX / 2] = "";
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->system->devices.n && n < sizeof(list) - 1; i++)
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", p->system->devices.v[i]);
+	for (size_t i = 0; i < d->system->devices.n && n < sizeof(list) - 1; i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", d->system->devices.v[i]);
 	sbx_err_list_add(errs, "", 0, 0, "%s: '%s' is not among the devices that this host lets a sandbox have (%s): "
 			 "its owner can list it under devices in system.yaml", who, asked, list[0] ? list : "there are none");
-	return SBX_PLAN_REFUSED;
+	return SBX_EXIT_REFUSED;
 }
 
-static int add(struct sbx_plan *p, const char *who, const char *asked, enum sbx_mount_origin origin,
+static int add(const struct sbx_draft *d, const char *who, const char *asked, enum sbx_mount_origin origin,
 	       struct sbx_err_list *errs)
 {
-	struct search s = { .p = p, .origin = origin };
+	struct search s = { .d = d, .origin = origin };
 	SBX_AUTO_FREE char *path = NULL;
 	SBX_AUTO_CLOSE int dev = -1;
 	int r;
 
-	if (!strpbrk(asked, "*?[") && !is_allowed(p, asked) && !holds_allowed(p, asked))
-		return refuse(p, who, asked, errs);
-	if (asprintf(&path, "%s" SBX_VIEW_DEV, p->facts->root) < 0) {
+	if (!strpbrk(asked, "*?[") && !is_allowed(d, asked) && !holds_allowed(d, asked))
+		return refuse(d, who, asked, errs);
+	if (asprintf(&path, "%s" SBX_VIEW_DEV, d->facts->root) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
@@ -189,22 +190,22 @@ static int add(struct sbx_plan *p, const char *who, const char *asked, enum sbx_
 	r = dev < 0 ? -errno : visit(&s, dev, asked + strlen(SBX_VIEW_DEV "/"), SBX_VIEW_DEV);
 	if (r == -E2BIG) {
 		sbx_err_list_add(errs, "", 0, 0, "%s: more than %d devices", who, DEVICES_MAX);
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
 	if (r < 0 || s.n_granted > 0)
 		return r;
-	return s.n_seen > 0 ? refuse(p, who, asked, errs) :
-			      sbx_plan_note(p, "%s: there is no %s here", who, asked);
+	return s.n_seen > 0 ? refuse(d, who, asked, errs) :
+			      sbx_notes_add(d->notes, "%s: there is no %s here", who, asked);
 }
 
-int sbx_view_add_devices(struct sbx_plan *p, struct sbx_err_list *errs)
+int sbx_view_add_devices(const struct sbx_draft *d, struct sbx_err_list *errs)
 {
 	enum sbx_mount_origin origin;
 	const char *asked;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && (asked = sbx_plan_asked(&p->profile->filesystem.devices, p->options->devices,
-							     p->options->n_devices, i, &origin)); i++)
-		r = add(p, origin == SBX_ORIGIN_FLAG ? "--device" : "filesystem.devices", asked, origin, errs);
+	for (size_t i = 0; r == 0 && (asked = sbx_draft_asked(&d->profile->filesystem.devices, d->options->devices,
+							     d->options->n_devices, i, &origin)); i++)
+		r = add(d, origin == SBX_ORIGIN_FLAG ? "--device" : "filesystem.devices", asked, origin, errs);
 	return r;
 }

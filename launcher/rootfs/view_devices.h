@@ -3,10 +3,10 @@
 #define SBX_LAUNCHER_ROOTFS_VIEW_DEVICES_H
 
 #include "base/err.h"
-#include "launcher/plan/plan.h"
+#include "launcher/rootfs/draft.h"
 
 /* Append the host's device nodes that are asked for and may be granted, each at its own path. Behind /dev, before it
- * turns read-only. 0; SBX_PLAN_REFUSED with @errs; -errno. */
-int sbx_view_add_devices(struct sbx_plan *p, struct sbx_err_list *errs);
+ * turns read-only. 0; SBX_EXIT_REFUSED with @errs; -errno. */
+int sbx_view_add_devices(const struct sbx_draft *d, struct sbx_err_list *errs);
 
 #endif

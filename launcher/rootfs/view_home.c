@@ -16,17 +16,18 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "launcher/grants/idmap.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view.h"
+#include "sys/fs/path_normalise.h"
 
-const char *sbx_view_home_asked(const struct sbx_plan *p, enum sbx_mount_origin *ret_origin)
+const char *sbx_view_home_asked(const struct sbx_options *o, const struct sbx_facts *f, const struct sbx_profile *profile,
+				enum sbx_mount_origin *ret_origin)
 {
-	const char *home = p->options->home ? p->options->home : p->profile->filesystem.home;
+	const char *home = o->home ? o->home : profile->filesystem.home;
 
-	*ret_origin = p->options->home ? SBX_ORIGIN_FLAG : SBX_ORIGIN_PROFILE;
+	*ret_origin = o->home ? SBX_ORIGIN_FLAG : SBX_ORIGIN_PROFILE;
 	/* A profile for everybody: it starts in a scratch home then. */
-	return home && home[0] == '~' && !p->options->home && p->facts->throwaway_user ? NULL : home;
+	return home && home[0] == '~' && !o->home && f->throwaway_user ? NULL : home;
 }
 
 int sbx_view_make_dirs(const char *path, struct sbx_err *err)
@@ -45,31 +46,23 @@ int sbx_view_make_dirs(const char *path, struct sbx_err *err)
 	return 0;
 }
 
-int sbx_view_home_judge(const struct sbx_plan *p, const struct sbx_path *path, struct sbx_err *err)
+int sbx_view_home_judge(const struct sbx_draft *d, const struct sbx_path *path, struct sbx_err *err)
 {
 	if (!S_ISDIR(path->st.st_mode)) {
 		sbx_err_set(err, "'%s' is no directory", path->resolved);
 		return SBX_PATH_E_FORBIDDEN;
 	}
 	/* Id-mapped it is the sandbox's user's whosever it is (owner.h). */
-	if (path->st.st_uid == p->facts->uid || sbx_idmap_applies(p->facts))
+	if (path->st.st_uid == d->facts->uid || sbx_facts_idmap(d->facts))
 		return 0;
 	sbx_err_set(err, "'%s' belongs to uid %u and the sandbox's user is %u: a home must be its user's own",
-		    path->resolved, path->st.st_uid, p->facts->uid);
+		    path->resolved, path->st.st_uid, d->facts->uid);
 	return SBX_PATH_E_FORBIDDEN;
 }
 
-bool sbx_view_home_is(const struct sbx_plan *p, const struct sbx_mount_op *op)
+bool sbx_view_is_own(const struct sbx_mount_op *op)
 {
-	enum sbx_mount_origin origin;
-
-	return sbx_view_home_asked(p, &origin) && op->kind == SBX_MOUNT_BIND && op->writable &&
-	       strcmp(op->dest, p->facts->home) == 0;
-}
-
-bool sbx_view_is_own(const struct sbx_plan *p, const struct sbx_mount_op *op)
-{
-	return sbx_view_home_is(p, op) || op->origin == SBX_ORIGIN_CACHE;
+	return op->is_home || op->origin == SBX_ORIGIN_CACHE;
 }
 
 /* What is in a home is neither masked nor protected. So it must not hold what is so where another grant shows it. */
@@ -86,28 +79,28 @@ static bool overlaps(const struct sbx_mount_op *home, const struct sbx_mount_op 
 	       sbx_path_in_prefix(other->source.resolved, home->source.resolved);
 }
 
-int sbx_view_home_check_overlap(const struct sbx_plan *p, struct sbx_err *err)
+int sbx_view_home_check_overlap(const struct sbx_draft *d, struct sbx_err *err)
 {
 	const struct sbx_mount_op *home = NULL;
 
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (sbx_view_home_is(p, &p->mounts[i]))
-			home = &p->mounts[i];
-	for (size_t i = 0; home && i < p->n_mounts; i++) {
-		const struct sbx_mount_op *op = &p->mounts[i];
+	for (size_t i = 0; i < d->view->n_mounts; i++)
+		if (d->view->mounts[i].is_home)
+			home = &d->view->mounts[i];
+	for (size_t i = 0; home && i < d->view->n_mounts; i++) {
+		const struct sbx_mount_op *op = &d->view->mounts[i];
 
 		if (op == home || !overlaps(home, op))
 			continue;
 		sbx_err_set(err, "the home '%s' and '%s', which is granted too, hold the same files, and nothing is protected in "
 			    "a home: name a directory beside it, or start elsewhere", home->source.resolved, op->source.resolved);
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
 	return 0;
 }
 
-int sbx_view_home_check_place(const struct sbx_plan *p, const char *target, mode_t mode, struct sbx_err *err)
+int sbx_view_home_check_place(const struct sbx_draft *d, const char *target, mode_t mode, struct sbx_err *err)
 {
-	size_t n = strlen(p->facts->home);
+	size_t n = strlen(d->facts->home);
 	char part[PATH_MAX];
 
 	/* Each directory on the way, then the place itself. */
@@ -118,7 +111,7 @@ int sbx_view_home_check_place(const struct sbx_plan *p, const char *target, mode
 		n += 1 + strcspn(target + n + 1, "/");
 		if (sbx_text_copy_n(part, sizeof(part), target, n) < 0)
 			return -ENAMETOOLONG;
-		r = sbx_view_resolve(p, part, NULL, NULL, &hit);
+		r = sbx_view_resolve(d, part, NULL, NULL, &hit);
 		if (r == SBX_VIEW_E_MISSING)
 			return 0;
 		if (r < 0)
@@ -127,7 +120,7 @@ int sbx_view_home_check_place(const struct sbx_plan *p, const char *target, mode
 			continue;
 		sbx_err_set(err, "'%s' in the sandbox's home is no %s, so nothing can be mounted at '%s'", part,
 			    target[n] || S_ISDIR(mode) ? "directory" : "file", target);
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
 	return 0;
 }

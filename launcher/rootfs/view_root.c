@@ -29,17 +29,18 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/etc.h"
-#include "launcher/plan/plan_internal.h"
 #include "launcher/rootfs/view.h"
+#include "sys/fs/path_normalise.h"
 
 #define PARTS_MAX      256 /* mounts that the root is made of */
 #define DIR_PARTS_MAX  64  /* entries of one directory that is mounted in parts */
 #define USERS_BYTES_MAX 65536
 
-const char *sbx_view_root_asked(const struct sbx_plan *p)
+const char *sbx_view_root_asked(const struct sbx_draft *d)
 {
-	const char *asked = p->options->root ? p->options->root : p->profile->filesystem.root;
+	const char *asked = d->options->root ? d->options->root : d->profile->filesystem.root;
 
 	return asked ? asked : "host";
 }
@@ -54,24 +55,24 @@ enum sbx_root_kind sbx_view_root_kind(const char *asked)
 /* --- the host's --- */
 
 /* A directory of the host's that is bound as it is, without judging: it is the system's. */
-static int add_system_dir(struct sbx_plan *p, int root, const char *name, const char *dest)
+static int add_system_dir(const struct sbx_draft *d, int root, const char *name, const char *dest)
 {
 	SBX_AUTO_CLOSE int fd = openat(root, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct sbx_mount_op *op;
 
 	if (fd < 0)
 		return -errno;
-	op = sbx_view_add(p, SBX_MOUNT_BIND, dest);
+	op = sbx_view_add(d, SBX_MOUNT_BIND, dest);
 	if (!op)
 		return -ENOMEM;
 	if (fstat(fd, &op->source.st) < 0)
 		return -errno;
 	op->source.fd = sbx_fd_steal(&fd);
-	return asprintf(&op->source.resolved, "%s/%s", p->facts->root, name) < 0 ? -ENOMEM : 0;
+	return asprintf(&op->source.resolved, "%s/%s", d->facts->root, name) < 0 ? -ENOMEM : 0;
 }
 
 /* /bin, /lib64 and so on: symlinks into /usr where the host merged them, else directories. */
-static int add_loader_dir(struct sbx_plan *p, int root, const char *name)
+static int add_loader_dir(const struct sbx_draft *d, int root, const char *name)
 {
 	char dest[16], text[PATH_MAX];
 	ssize_t n = readlinkat(root, name, text, sizeof(text) - 1);
@@ -79,37 +80,37 @@ static int add_loader_dir(struct sbx_plan *p, int root, const char *name)
 	sbx_text_fit(dest, sizeof(dest), "/%s", name);
 	if (n > 0) {
 		text[n] = '\0';
-		return sbx_view_add_text(p, SBX_MOUNT_SYMLINK, dest, text);
+		return sbx_view_add_text(d, SBX_MOUNT_SYMLINK, dest, text);
 	}
-	return errno == EINVAL ? add_system_dir(p, root, name, dest) : 0;
+	return errno == EINVAL ? add_system_dir(d, root, name, dest) : 0;
 }
 
-static int add_host(struct sbx_plan *p)
+static int add_host(const struct sbx_draft *d)
 {
 	static const char *const loader_dirs[] = {
 		"bin", "sbin", "lib", "lib32", "lib64", "libx32"
 	};
 	SBX_AUTO_CLOSE int root =
-		open(p->facts->root[0] ? p->facts->root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		open(d->facts->root[0] ? d->facts->root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r;
 
 	if (root < 0)
 		return -errno;
-	r = add_system_dir(p, root, "usr", "/usr");
+	r = add_system_dir(d, root, "usr", "/usr");
 	for (size_t i = 0; i < SBX_N_ELEMENTS(loader_dirs) && r == 0; i++)
-		r = add_loader_dir(p, root, loader_dirs[i]);
+		r = add_loader_dir(d, root, loader_dirs[i]);
 	if (r < 0)
 		return r;
-	p->host_etc_fd = openat(root, "etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (p->host_etc_fd < 0)
+	d->view->host_etc_fd = openat(root, "etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (d->view->host_etc_fd < 0)
 		return -errno;
-	return sbx_view_add_plain(p, SBX_MOUNT_ETC, "/etc");
+	return sbx_view_add_plain(d, SBX_MOUNT_ETC, "/etc");
 }
 
 /* --- /etc without a host's --- */
 
 /* The files that every sandbox has. @own: the /etc of a directory as root, which keeps its nsswitch.conf; else -1. */
-static int add_made_etc(struct sbx_plan *p, int own)
+static int add_made_etc(const struct sbx_draft *d, int own)
 {
 	const char *name, *link, *text;
 	struct stat st;
@@ -121,7 +122,7 @@ static int add_made_etc(struct sbx_plan *p, int own)
 		if (!link && own >= 0 && fstatat(own, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
 			continue;
 		sbx_text_fit(dest, sizeof(dest), "/etc/%s", name);
-		r = sbx_view_add_text(p, link ? SBX_MOUNT_SYMLINK : SBX_MOUNT_FILE, dest, link ? link : text);
+		r = sbx_view_add_text(d, link ? SBX_MOUNT_SYMLINK : SBX_MOUNT_FILE, dest, link ? link : text);
 	}
 	return r;
 }
@@ -139,9 +140,9 @@ static bool is_own(const char *name)
 	return false;
 }
 
-static bool is_blocked(const struct sbx_plan *p, const char *name)
+static bool is_blocked(const struct sbx_draft *d, const char *name)
 {
-	const struct sbx_str_list *lists[] = { &p->system->blocked_segments, &p->profile->filesystem.blocked_segments };
+	const struct sbx_str_list *lists[] = { &d->system->blocked_segments, &d->profile->filesystem.blocked_segments };
 
 	for (size_t l = 0; l < SBX_N_ELEMENTS(lists); l++)
 		for (size_t i = 0; i < lists[l]->n; i++)
@@ -151,12 +152,12 @@ static bool is_blocked(const struct sbx_plan *p, const char *name)
 }
 
 /* Is @path, which is no directory, in the way of the home? */
-static bool is_in_the_way(const struct sbx_plan *p, const char *path)
+static bool is_in_the_way(const struct sbx_draft *d, const char *path)
 {
-	return sbx_path_in_prefix(p->facts->home, path);
+	return sbx_path_in_prefix(d->facts->home, path);
 }
 
-static int add_link(struct sbx_plan *p, int dir, const char *name, const char *dest)
+static int add_link(const struct sbx_draft *d, int dir, const char *name, const char *dest)
 {
 	char text[PATH_MAX];
 	ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
@@ -164,12 +165,12 @@ static int add_link(struct sbx_plan *p, int dir, const char *name, const char *d
 	if (n <= 0) /* it went */
 		return 0;
 	text[n] = '\0';
-	return sbx_view_add_text(p, SBX_MOUNT_SYMLINK, dest, text);
+	return sbx_view_add_text(d, SBX_MOUNT_SYMLINK, dest, text);
 }
 
 /* The entry @name of a directory whose path outside is @parent. What is neither file, directory nor link is left
  * out, as are blocked names. */
-static int add_entry(struct sbx_plan *p, int dir, const char *parent, const char *name, const char *dest)
+static int add_entry(const struct sbx_draft *d, int dir, const char *parent, const char *name, const char *dest)
 {
 	SBX_AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct sbx_mount_op *op;
@@ -179,13 +180,13 @@ static int add_entry(struct sbx_plan *p, int dir, const char *parent, const char
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	if (is_blocked(p, name) || (!S_ISDIR(st.st_mode) && is_in_the_way(p, dest)))
+	if (is_blocked(d, name) || (!S_ISDIR(st.st_mode) && is_in_the_way(d, dest)))
 		return 0;
 	if (S_ISLNK(st.st_mode))
-		return add_link(p, dir, name, dest);
+		return add_link(d, dir, name, dest);
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return 0;
-	op = sbx_view_add(p, SBX_MOUNT_BIND, dest);
+	op = sbx_view_add(d, SBX_MOUNT_BIND, dest);
 	if (!op)
 		return -ENOMEM;
 	op->source.st = st;
@@ -195,7 +196,7 @@ static int add_entry(struct sbx_plan *p, int dir, const char *parent, const char
 
 /* Every entry of @fd, a directory that is @parent outside, appended below @dest ("" is the root). 0; -E2BIG: it has
  * more than may be mounted one by one; -errno. */
-static int add_entries(struct sbx_plan *p, int fd, const char *parent, const char *dest)
+static int add_entries(const struct sbx_draft *d, int fd, const char *parent, const char *dest)
 {
 	SBX_AUTO_CLOSE int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	SBX_AUTO_CLOSEDIR DIR *dir = own < 0 ? NULL : fdopendir(own);
@@ -211,35 +212,35 @@ static int add_entries(struct sbx_plan *p, int fd, const char *parent, const cha
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || (!dest[0] && is_own(e->d_name)))
 			continue;
-		if (++n > DIR_PARTS_MAX || p->root.n_parts >= PARTS_MAX ||
+		if (++n > DIR_PARTS_MAX || d->view->root.n_parts >= PARTS_MAX ||
 		    snprintf(path, sizeof(path), "%s/%s", dest, e->d_name) >= (int)sizeof(path))
 			return -E2BIG;
-		p->root.n_parts++;
-		r = add_entry(p, dirfd(dir), parent, e->d_name, path);
+		d->view->root.n_parts++;
+		r = add_entry(d, dirfd(dir), parent, e->d_name, path);
 	}
 	return r;
 }
 
 /* Its own /etc, which what every sandbox has lies over. */
-static int add_own_etc(struct sbx_plan *p, struct sbx_err_list *errs)
+static int add_own_etc(const struct sbx_draft *d, struct sbx_err_list *errs)
 {
-	const struct sbx_path *root = &p->root.dir;
+	const struct sbx_path *root = &d->view->root.dir;
 	SBX_AUTO_CLOSE int fd = openat(root->fd, "etc", O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct sbx_mount_op *op;
 	struct stat st;
 	int r;
 
 	if (fd < 0 && errno == ENOENT)
-		return add_made_etc(p, -1);
+		return add_made_etc(d, -1);
 	if (fd < 0 && errno != EACCES)
 		return -errno;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode)) {
 		sbx_err_list_add(errs, "", 0, 0, "the root '%s' has an /etc that is no directory, or cannot be reached",
 				 root->resolved);
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
-	r = add_made_etc(p, fd);
-	op = r == 0 ? sbx_view_add(p, SBX_MOUNT_MERGE, "/etc") : NULL;
+	r = add_made_etc(d, fd);
+	op = r == 0 ? sbx_view_add(d, SBX_MOUNT_MERGE, "/etc") : NULL;
 	if (!op)
 		return r < 0 ? r : -ENOMEM;
 	op->source.st = st;
@@ -247,39 +248,36 @@ static int add_own_etc(struct sbx_plan *p, struct sbx_err_list *errs)
 	return asprintf(&op->source.resolved, "%s/etc", root->resolved) < 0 ? -ENOMEM : 0;
 }
 
-static int add_dir(struct sbx_plan *p, struct sbx_err_list *errs)
+static int add_dir(const struct sbx_draft *d, struct sbx_err_list *errs)
 {
 	struct sbx_err err = { 0 };
-	int r = sbx_view_judge_root(p, sbx_view_root_asked(p), &p->root.dir, errs);
-
-	if (r == 0)
-		r = add_entries(p, p->root.dir.fd, p->root.dir.resolved, "");
+	int r = add_entries(d, d->view->root.dir.fd, d->view->root.dir.resolved, "");
 	if (r == -E2BIG || r == -EACCES) {
 		sbx_err_list_add(errs, "", 0, 0, r == -EACCES ? "the root '%s' cannot be read by the sandbox's user" :
 				 "the root '%s' has more entries than a root has: is it the right directory?",
-				 p->root.dir.resolved);
-		return SBX_PLAN_REFUSED;
+				 d->view->root.dir.resolved);
+		return SBX_EXIT_REFUSED;
 	}
 	if (r == 0)
-		r = add_own_etc(p, errs);
+		r = add_own_etc(d, errs);
 	if (r == 0)
-		r = sbx_view_root_make_room(p, p->facts->home, S_IFDIR, &err);
-	return r > 0 && err.msg[0] ? sbx_plan_refuse(errs, &err) : r;
+		r = sbx_view_root_make_room(d, d->facts->home, S_IFDIR, &err);
+	return r > 0 && err.msg[0] ? sbx_refuse(errs, &err) : r;
 }
 
-int sbx_view_add_root(struct sbx_plan *p, struct sbx_err_list *errs)
+int sbx_view_add_root(const struct sbx_draft *d, struct sbx_err_list *errs)
 {
-	p->root.kind = sbx_view_root_kind(sbx_view_root_asked(p));
-	switch (p->root.kind) {
+	d->view->root.kind = sbx_view_root_kind(sbx_view_root_asked(d));
+	switch (d->view->root.kind) {
 	case SBX_ROOT_HOST:
-		return add_host(p);
+		return add_host(d);
 	case SBX_ROOT_MINIMAL:
-		return add_made_etc(p, -1);
+		return add_made_etc(d, -1);
 	case SBX_ROOT_DIR:
 	case SBX_N_ROOT_KINDS:
 		break;
 	}
-	return add_dir(p, errs);
+	return add_dir(d, errs);
 }
 
 /* --- its users --- */
@@ -310,9 +308,9 @@ static bool has_user(const char *text, const char *line)
 	return false;
 }
 
-int sbx_view_root_add_users(const struct sbx_plan *p, const char *file, char **text)
+int sbx_view_root_add_users(const struct sbx_draft *d, const char *file, char **text)
 {
-	SBX_AUTO_FREE char *users = p->root.kind == SBX_ROOT_DIR ? read_users(p->root.dir.fd, file) : NULL;
+	SBX_AUTO_FREE char *users = d->view->root.kind == SBX_ROOT_DIR ? read_users(d->view->root.dir.fd, file) : NULL;
 	char *rest = users, *line, *joined;
 
 	while (rest && (line = strsep(&rest, "\n"))) {
@@ -329,68 +327,68 @@ int sbx_view_root_add_users(const struct sbx_plan *p, const char *file, char **t
 /* --- room --- */
 
 /* In the place of @op, a part that is a directory, an empty one with its entries mounted in it. 0, -E2BIG, -errno. */
-static int split(struct sbx_plan *p, const struct sbx_mount_op *op)
+static int split(const struct sbx_draft *d, const struct sbx_mount_op *op)
 {
-	size_t at = (size_t)(op - p->mounts), n = p->n_mounts, n_new;
+	size_t at = (size_t)(op - d->view->mounts), n = d->view->n_mounts, n_new;
 	struct sbx_mount_op whole = *op, *dir;
 	SBX_AUTO_FREE struct sbx_mount_op *parts = NULL;
 	int r;
 
-	dir = sbx_view_add(p, SBX_MOUNT_DIR, whole.dest);
+	dir = sbx_view_add(d, SBX_MOUNT_DIR, whole.dest);
 	if (!dir)
 		return -ENOMEM;
 	dir->mode = 0755;
-	r = add_entries(p, whole.source.fd, whole.source.resolved, whole.dest);
-	assert(at < n && n <= p->n_mounts);
-	n_new = p->n_mounts - n;
+	r = add_entries(d, whole.source.fd, whole.source.resolved, whole.dest);
+	assert(at < n && n <= d->view->n_mounts);
+	n_new = d->view->n_mounts - n;
 	parts = calloc(n_new, sizeof(*parts));
 	if (r < 0 || !parts)
 		return r < 0 ? r : -ENOMEM;
-	memcpy(parts, p->mounts + n, n_new * sizeof(*parts));
-	memmove(p->mounts + at + n_new, p->mounts + at + 1, (n - at - 1) * sizeof(*parts));
-	memcpy(p->mounts + at, parts, n_new * sizeof(*parts));
-	p->n_mounts--;
+	memcpy(parts, d->view->mounts + n, n_new * sizeof(*parts));
+	memmove(d->view->mounts + at + n_new, d->view->mounts + at + 1, (n - at - 1) * sizeof(*parts));
+	memcpy(d->view->mounts + at, parts, n_new * sizeof(*parts));
+	d->view->n_mounts--;
 	sbx_path_fini(&whole.source);
 	free(whole.dest);
 	return 0;
 }
 
-static int refuse_room(const struct sbx_plan *p, const char *target, const char *why, struct sbx_err *err)
+static int refuse_room(const struct sbx_draft *d, const char *target, const char *why, struct sbx_err *err)
 {
-	sbx_err_set(err, "nothing can be mounted at '%s' in the root '%s': %s", target, p->root.dir.resolved, why);
-	return SBX_PLAN_REFUSED;
+	sbx_err_set(err, "nothing can be mounted at '%s' in the root '%s': %s", target, d->view->root.dir.resolved, why);
+	return SBX_EXIT_REFUSED;
 }
 
-int sbx_view_root_make_room(struct sbx_plan *p, const char *target, mode_t mode, struct sbx_err *err)
+int sbx_view_root_make_room(const struct sbx_draft *d, const char *target, mode_t mode, struct sbx_err *err)
 {
-	while (p->root.kind == SBX_ROOT_DIR) {
-		const struct sbx_mount_op *op = sbx_view_covering(p, target);
+	while (d->view->root.kind == SBX_ROOT_DIR) {
+		const struct sbx_mount_op *op = sbx_view_covering(d->view, target);
 		struct sbx_view_hit hit;
 		int r;
 
 		if (!op || op->origin != SBX_ORIGIN_VIEW ||
 		    (op->kind != SBX_MOUNT_BIND && op->kind != SBX_MOUNT_SYMLINK))
 			return 0;
-		r = sbx_view_resolve(p, target, NULL, NULL, &hit);
+		r = sbx_view_resolve(d, target, NULL, NULL, &hit);
 		if (r < 0)
 			return r;
 		if (r == 0 && strcmp(hit.path, target) != 0)
-			return refuse_room(p, target, "it leads elsewhere there, over a symbolic link", err);
+			return refuse_room(d, target, "it leads elsewhere there, over a symbolic link", err);
 		if (r == 0 && S_ISDIR(hit.mode) != S_ISDIR(mode))
-			return refuse_room(p, target, S_ISDIR(mode) ? "it is no directory there" :
+			return refuse_room(d, target, S_ISDIR(mode) ? "it is no directory there" :
 					   "it is a directory there", err);
 		if (r == 0)
 			return 0;
 		if (op->kind == SBX_MOUNT_SYMLINK)
-			return refuse_room(p, target, "it leads elsewhere there, over a symbolic link", err);
+			return refuse_room(d, target, "it leads elsewhere there, over a symbolic link", err);
 		if (r != SBX_VIEW_E_MISSING || !S_ISDIR(op->source.st.st_mode))
-			return refuse_room(p, target, sbx_view_strerror(r), err);
-		r = split(p, op);
+			return refuse_room(d, target, sbx_view_strerror(r), err);
+		r = split(d, op);
 		if (r == -E2BIG)
-			return refuse_room(p, target, "it is not there, and the directory above it has too many "
+			return refuse_room(d, target, "it is not there, and the directory above it has too many "
 					   "entries to be mounted in parts: make it", err);
 		if (r == -EACCES)
-			return refuse_room(p, target, sbx_view_strerror(SBX_VIEW_E_ACCESS), err);
+			return refuse_room(d, target, sbx_view_strerror(SBX_VIEW_E_ACCESS), err);
 		if (r < 0)
 			return r;
 	}

@@ -34,9 +34,9 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "ipc/channel.h"
-#include "launcher/attach/attach_input.h"
-#include "launcher/run/broker_process.h"
+#include "launcher/plan/attach_input.h"
 #include "launcher/rootfs/view.h"
+#include "launcher/run/broker_process.h"
 #include "sys/net/dns_capture.h"
 #include "sys/net/net.h"
 #include "sys/process/proc.h"
@@ -91,8 +91,8 @@ static void set_resolv_conf(struct sbx_plan *p)
 {
 	char addr[SBX_ADDR_STR_MAX];
 
-	for (size_t i = 0; i < p->n_mounts; i++) {
-		struct sbx_mount_op *op = &p->mounts[i];
+	for (size_t i = 0; i < p->view.n_mounts; i++) {
+		struct sbx_mount_op *op = &p->view.mounts[i];
 
 		if (op->kind != SBX_MOUNT_FILE || strcmp(op->dest, SBX_RESOLV_CONF) != 0)
 			continue;

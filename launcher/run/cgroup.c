@@ -23,8 +23,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/run/attach.h"
 #include "launcher/plan/plan_limits.h"
+#include "launcher/run/attach.h"
 #include "sys/process/proc.h"
 
 #define SCOPE_TIMEOUT_MS 15000

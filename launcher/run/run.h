@@ -9,13 +9,13 @@
 #include "base/err.h"
 #include "base/fold.h"
 #include "ipc/messages.h"
-#include "launcher/stage/bwrap_argv.h"
 #include "launcher/helpers/keep_copy.h"
 #include "launcher/helpers/new_protected.h"
-#include "launcher/stage/stage_config.h"
 #include "launcher/plan/plan.h"
-#include "launcher/record/refusals.h"
 #include "launcher/process/terminal.h"
+#include "launcher/record/refusals.h"
+#include "launcher/plan/bwrap_argv.h"
+#include "launcher/stage/stage_config.h"
 #include "store/store.h"
 #include "sys/cgroup/cgroup.h"
 #include "sys/process/cpus.h"
@@ -80,7 +80,7 @@ struct sbx_run {
 		bool ready;  /* it is at work */
 		bool gone;   /* it ended under us */
 		bool looked; /* at everything, at the end */
-	} caretakers[SBX_PLAN_GRANTS_MAX];
+	} caretakers[SBX_GRANTS_MAX];
 	size_t n_caretakers;
 	struct {
 		unsigned int blocked, appeared, moved, kept;

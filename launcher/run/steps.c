@@ -27,28 +27,28 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ipc/channel.h"
-#include "launcher/process/announce.h"
-#include "launcher/run/attach.h"
-#include "launcher/run/broker_process.h"
-#include "launcher/helpers/protect_helper.h"
-#include "launcher/run/cgroup.h"
-#include "launcher/rootfs/etc.h"
+#include "launcher/cleanup/runtime.h"
 #include "launcher/helpers/keep_helper.h"
-#include "launcher/rootfs/overlay.h"
-#include "launcher/stage/stage_config.h"
-#include "launcher/run/publish.h"
+#include "launcher/helpers/protect_helper.h"
+#include "launcher/run/announce.h"
+#include "launcher/process/step_hook.h"
 #include "launcher/record/receipt.h"
 #include "launcher/record/record.h"
-#include "launcher/run/run.h"
-#include "launcher/cleanup/runtime.h"
-#include "launcher/stage/stage.h"
-#include "launcher/process/step_hook.h"
-#include "launcher/run/supervise.h"
+#include "launcher/rootfs/etc.h"
+#include "launcher/rootfs/overlay.h"
 #include "launcher/rootfs/view.h"
+#include "launcher/run/attach.h"
+#include "launcher/run/broker_process.h"
+#include "launcher/run/cgroup.h"
+#include "launcher/run/publish.h"
+#include "launcher/run/run.h"
+#include "launcher/run/supervise.h"
+#include "launcher/stage/stage.h"
+#include "launcher/stage/stage_config.h"
 #include "sys/process/cpus.h"
 #include "sys/process/proc.h"
-#include "sys/seccomp/seccomp.h"
 #include "sys/process/userns.h"
+#include "sys/seccomp/seccomp.h"
 
 #define STAGE_TIMEOUT_MS 10000
 #define PID1_TIMEOUT_MS 1000
@@ -102,7 +102,7 @@ static int stage_apply(struct sbx_run *r)
 		return e;
 	if (snprintf(etc, sizeof(etc), "%s/etc", r->facts->runtime_dir) >= (int)sizeof(etc))
 		return -ENAMETOOLONG;
-	e = sbx_etc_prepare(r->plan, etc, &r->err);
+	e = sbx_etc_prepare(&r->plan->view, r->facts, etc, &r->err);
 	if (e == 0)
 		e = sbx_stage_order(r);
 	return e;
@@ -333,7 +333,7 @@ static void judge_mounts(struct sbx_run *r, struct sbx_msg_verdict *v)
 		return;
 	v->ok = 0;
 	sbx_text_cut(v->detail, sizeof(v->detail), "the mount at %s is not locked, so it can be removed",
-		     r->plan->mounts[r->open_mount - 1].dest);
+		     r->plan->view.mounts[r->open_mount - 1].dest);
 }
 
 static int judge_verdicts(struct sbx_run *r)
@@ -372,10 +372,10 @@ static int send_programs(struct sbx_run *r)
 	ssize_t n;
 	int e;
 
-	if (p->n_programs == 0)
+	if (p->commands.n_programs == 0)
 		return 0;
-	for (; m.n_programs < p->n_programs; m.n_programs++) {
-		const struct sbx_program *program = &p->programs[m.n_programs];
+	for (; m.n_programs < p->commands.n_programs; m.n_programs++) {
+		const struct sbx_program *program = &p->commands.programs[m.n_programs];
 
 		m.v[m.n_programs] = (struct sbx_msg_program){ program->dev, program->ino, at };
 		sbx_text_fit(m.text + at, sizeof(m.text) - at, "%s", program->path); /* command_files.c */

@@ -22,11 +22,11 @@
 
 #include "base/cleanup.h"
 #include "ipc/channel.h"
-#include "launcher/run/attach.h"
 #include "launcher/helpers/protect_helper.h"
-#include "launcher/rootfs/overlay.h"
-#include "launcher/record/record.h"
 #include "launcher/process/signals.h"
+#include "launcher/record/record.h"
+#include "launcher/rootfs/overlay.h"
+#include "launcher/run/attach.h"
 #include "launcher/stage/stage.h"
 #include "sys/process/proc.h"
 
@@ -156,7 +156,7 @@ static void on_stage(struct sbx_run *r)
 		return;
 	case SBX_MSG_MOUNTS_CHECKED:
 		if (r->mounts_checked || !r->init_hello || sbx_msg_decode_simple(span, SBX_MSG_MOUNTS_CHECKED, &value) != 0 ||
-		    value > r->plan->n_mounts)
+		    value > r->plan->view.n_mounts)
 			break;
 		r->mounts_checked = true;
 		r->open_mount = value;
@@ -390,7 +390,7 @@ static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 
 static int turn(struct sbx_run *r, uint64_t deadline_us)
 {
-	struct pollfd p[N_FIXED + SBX_PLAN_GRANTS_MAX] = {
+	struct pollfd p[N_FIXED + SBX_GRANTS_MAX] = {
 		{ .fd = r->stage_gone ? -1 : r->stage_fd, .events = POLLIN },
 		{ .fd = r->init_fd, .events = POLLIN },
 		{ .fd = r->signal_fd, .events = POLLIN },

@@ -41,15 +41,15 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ipc/channel.h"
-#include "launcher/run/attach.h"
-#include "launcher/helpers/protect_helper.h"
-#include "launcher/stage/factory.h"
-#include "launcher/protect/placeholders.h"
 #include "launcher/cleanup/runtime.h"
+#include "launcher/helpers/protect_helper.h"
+#include "launcher/protect/placeholders.h"
+#include "launcher/run/attach.h"
+#include "launcher/stage/factory.h"
 #include "launcher/stage/tree.h"
 #include "launcher/stage/tree_overmount.h"
-#include "sys/process/cpus.h"
 #include "sys/net/net.h"
+#include "sys/process/cpus.h"
 #include "sys/process/proc.h"
 
 /* What may pass between here and the release, and the wall time's grace (steps.c, supervise.c). */
@@ -59,7 +59,7 @@
 #define STAGE_FLAGS (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS)
 
 _Static_assert(SBX_N_BROKER_FDS <= SBX_CHANNEL_MAX_FDS, "the sandbox's sockets fit one packet");
-_Static_assert(SBX_PLAN_GRANTS_MAX <= SBX_CHANNEL_MAX_FDS, "all grants, if id-mapped, fit one packet");
+_Static_assert(SBX_GRANTS_MAX <= SBX_CHANNEL_MAX_FDS, "all grants, if id-mapped, fit one packet");
 
 static _Noreturn void stage_fail(int channel, int error, const char *step, const struct sbx_err *err)
 {
@@ -665,9 +665,9 @@ int sbx_stage_order(struct sbx_run *r)
 		sbx_err_set(&r->err, "cannot give the stage its orders: %s", strerror(-e));
 		return e;
 	}
-	for (size_t i = 0; i < p->n_mounts && n_mapped < SBX_N_ELEMENTS(mapped); i++)
-		if (p->mounts[i].idmap)
-			mapped[n_mapped++] = p->mounts[i].mount_fd;
+	for (size_t i = 0; i < p->view.n_mounts && n_mapped < SBX_N_ELEMENTS(mapped); i++)
+		if (p->view.mounts[i].idmap)
+			mapped[n_mapped++] = p->view.mounts[i].mount_fd;
 	n = sbx_msg_encode_simple(SBX_MSG_ORDERS, 0, packet, sizeof(packet));
 	e = n < 0 ? (int)n : sbx_channel_send(r->stage_fd, packet, (size_t)n, mapped, n_mapped);
 	r->args_fd = sbx_fd_close(r->args_fd);

@@ -77,19 +77,19 @@ static void copy_op(struct arena *a, const struct sbx_mount_op *from, void *to, 
 int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *args, size_t n_args)
 {
 	struct arena a = { (uint8_t *)o, sizeof(*o) };
-	uint8_t *mounts = take(&a, p->n_mounts * sizeof(*p->mounts));
+	uint8_t *mounts = take(&a, p->view.n_mounts * sizeof(*p->view.mounts));
 	bool ok = mounts;
 	struct sbx_orders all = {
 		.carries = p->carries,
 		.host_network = p->attach.on,
 		.open_files = p->profile->limits.open_files,
 		.wall_ms = p->profile->limits.wall_time_ms,
-		.scratch_bytes = p->scratch_bytes,
+		.scratch_bytes = p->view.scratch_bytes,
 		.keep = p->keep.path != NULL,
 		.scratch_home = p->options->scratch ?
 				copy_text(&a, p->facts->home, strlen(p->facts->home) + 1, &ok) : NULL,
 		.nft = p->nft,
-		.n_mounts = p->n_mounts,
+		.n_mounts = p->view.n_mounts,
 		.mounts = (struct sbx_mount_op *)(void *)mounts,
 		.args = copy(&a, args, n_args, &ok),
 		.n_args = n_args,
@@ -98,8 +98,8 @@ int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *
 	for (size_t i = 0; i < p->n_publish; i++)
 		all.publish[all.n_publish++] = p->publish[i].inside;
 	all.nft.cidrs = copy(&a, p->nft.cidrs, p->nft.n_cidrs * sizeof(*p->nft.cidrs), &ok);
-	for (size_t i = 0; i < p->n_mounts && ok; i++)
-		copy_op(&a, &p->mounts[i], mounts + i * sizeof(*p->mounts), &ok);
+	for (size_t i = 0; i < p->view.n_mounts && ok; i++)
+		copy_op(&a, &p->view.mounts[i], mounts + i * sizeof(*p->view.mounts), &ok);
 	if (!ok)
 		return -E2BIG;
 	memcpy(o, &all, sizeof(all));

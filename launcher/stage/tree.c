@@ -32,8 +32,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/stage/tree_overmount.h"
 #include "launcher/rootfs/view.h"
+#include "launcher/stage/tree_overmount.h"
 
 #define OPEN_ATTEMPTS 100
 
@@ -513,7 +513,7 @@ static bool has_source(const struct sbx_mount_op *op)
 int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *mapped,
 		   size_t n_mapped, struct sbx_scratch *s, struct sbx_err *err)
 {
-	int copies[SBX_PLAN_MOUNTS_MAX], r = 0;
+	int copies[SBX_MOUNTS_MAX], r = 0;
 	size_t used = 0;
 
 	if (n > SBX_N_ELEMENTS(copies))

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "launcher/rootfs/overlay.h"
 #include "launcher/plan/plan.h"
+#include "launcher/rootfs/overlay.h"
 
 /* Where the view is put together, in the stage's own mount namespace; bwrap takes it from there. Nothing
  * below it is ever a mount source (sys/fs/path.h). */

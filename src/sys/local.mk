@@ -38,6 +38,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/fs/memfd.c \
 	%reldir%/process/notify.c %reldir%/process/notify.h \
 	%reldir%/fs/path.c %reldir%/fs/path.h \
+	%reldir%/fs/path_normalise.c %reldir%/fs/path_normalise.h \
 	%reldir%/fs/path_resolve.c %reldir%/fs/path_resolve.h \
 	%reldir%/fs/path_set_id.c \
 	%reldir%/process/proc.c %reldir%/process/proc.h \

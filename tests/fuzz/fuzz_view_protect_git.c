@@ -355,9 +355,9 @@ static void check_git(const struct sbx_plan *p)
 
 	g.p = p;
 	g.n = 0;
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (plan_check_is_writable(&p->mounts[i]))
-			search(&g, p->mounts[i].source.resolved, SBX_MASK_DEPTH);
+	for (size_t i = 0; i < p->view.n_mounts; i++)
+		if (plan_check_is_writable(&p->view.mounts[i]))
+			search(&g, p->view.mounts[i].source.resolved, SBX_MASK_DEPTH);
 	for (size_t i = 0; i < g.n; i++)
 		check_dir(&g, i);
 	while (g.n > 0)

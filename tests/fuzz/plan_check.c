@@ -13,8 +13,8 @@
 #include <jansson.h>
 
 #include "base/cleanup.h"
-#include "launcher/stage/bwrap_argv.h"
 #include "launcher/plan/plan_internal.h"
+#include "launcher/plan/bwrap_argv.h"
 #include "policy/protected_path.h"
 
 static void must(bool fine, const char *what, const char *path)
@@ -45,8 +45,8 @@ static bool is_cover(const struct sbx_mount_op *op)
 /* The mount that @path, in the sandbox, is in, pins and masks left out. NULL: none. */
 static const struct sbx_mount_op *shown_at(const struct sbx_plan *p, const char *path)
 {
-	for (size_t i = p->n_mounts; i > 0; i--) {
-		const struct sbx_mount_op *op = &p->mounts[i - 1];
+	for (size_t i = p->view.n_mounts; i > 0; i--) {
+		const struct sbx_mount_op *op = &p->view.mounts[i - 1];
 
 		if (op->kind != SBX_MOUNT_REMOUNT_RO && !is_cover(op) && below(path, op->dest))
 			return op;
@@ -59,8 +59,8 @@ static const struct sbx_mount_op *mount_of(const struct sbx_plan *p, const char 
 {
 	const struct sbx_mount_op *found = shown_at(p, path);
 
-	for (size_t i = 0; found && i < p->n_mounts; i++) {
-		const struct sbx_mount_op *op = &p->mounts[i];
+	for (size_t i = 0; found && i < p->view.n_mounts; i++) {
+		const struct sbx_mount_op *op = &p->view.mounts[i];
 
 		if (is_cover(op) && below(path, op->dest) && strlen(op->dest) >= strlen(found->dest))
 			found = op;
@@ -108,8 +108,8 @@ static bool is_writable_at(const struct sbx_plan *p, const char *path)
 
 	if (!shown || !shown->writable)
 		return false;
-	for (size_t i = 0; i < p->n_mounts; i++) {
-		const struct sbx_mount_op *op = &p->mounts[i];
+	for (size_t i = 0; i < p->view.n_mounts; i++) {
+		const struct sbx_mount_op *op = &p->view.mounts[i];
 
 		if (is_cover(op) && !op->writable && below(path, op->dest) && strlen(op->dest) >= strlen(shown->dest))
 			return false;
@@ -126,9 +126,9 @@ bool plan_check_changes(const struct sbx_plan *p, const struct sbx_mount_op *gra
 
 void plan_check_held(const struct sbx_plan *p, const char *path)
 {
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (plan_check_is_writable(&p->mounts[i]) && !is_home(p, &p->mounts[i]))
-			must(!plan_check_changes(p, &p->mounts[i], path), "can be changed", path);
+	for (size_t i = 0; i < p->view.n_mounts; i++)
+		if (plan_check_is_writable(&p->view.mounts[i]) && !is_home(p, &p->view.mounts[i]))
+			must(!plan_check_changes(p, &p->view.mounts[i], path), "can be changed", path);
 }
 
 /* --- each mount --- */
@@ -172,7 +172,7 @@ static void check_grant(const struct sbx_plan *p, const char *play, const struct
 
 static void check_op(const struct sbx_plan *p, const char *play, const struct sbx_mount_op *op)
 {
-	SBX_AUTO_FREE char *normal = sbx_plan_normalise(op->dest);
+	SBX_AUTO_FREE char *normal = sbx_path_normalise(op->dest);
 
 	must(op->kind < SBX_N_MOUNT_OP_KINDS && op->origin < SBX_N_ORIGINS, "is of no kind", op->dest);
 	must(normal && strcmp(normal, op->dest) == 0, "is not normal", op->dest);
@@ -233,7 +233,7 @@ static bool is_covered(const struct sbx_plan *p, const char *entry, bool shipped
 		return false;
 	if (lstat(path, &st) == 0 && !sbx_placeholder_is_one(&st))
 		return true;
-	return p->new_protected == SBX_NEW_PROTECTED_REFUSE && (!shipped || sbx_protected_path_covers_absent(entry));
+	return p->protections.new_protected == SBX_NEW_PROTECTED_REFUSE && (!shipped || sbx_protected_path_covers_absent(entry));
 }
 
 /* What the lists name at the top is read-only. */
@@ -279,23 +279,23 @@ static void check_text(const struct sbx_plan *p)
 
 static void check_scalars(const struct sbx_plan *p)
 {
-	must(p->n_mounts > 0 && p->n_mounts <= SBX_PLAN_MOUNTS_MAX, "is no number of mounts", "plan");
-	must(p->chdir && p->chdir[0] == '/', "is no place to start in", p->chdir ? p->chdir : "");
-	must(p->command_path && p->command_path[0] == '/', "has no command", "plan");
-	for (size_t i = 0; i < p->n_env; i++)
-		must(strchr(p->env[i], '=') > p->env[i], "is no variable", p->env[i]);
-	for (size_t i = 0; i < p->n_notes; i++)
-		must(p->notes[i][0] && !strchr(p->notes[i], '\n'), "is no line", p->notes[i]);
+	must(p->view.n_mounts > 0 && p->view.n_mounts <= SBX_MOUNTS_MAX, "is no number of mounts", "plan");
+	must(p->view.chdir && p->view.chdir[0] == '/', "is no place to start in", p->view.chdir ? p->view.chdir : "");
+	must(p->commands.path && p->commands.path[0] == '/', "has no command", "plan");
+	for (size_t i = 0; i < p->env.n; i++)
+		must(strchr(p->env.v[i], '=') > p->env.v[i], "is no variable", p->env.v[i]);
+	for (size_t i = 0; i < p->notes.n; i++)
+		must(p->notes.v[i][0] && !strchr(p->notes.v[i], '\n'), "is no line", p->notes.v[i]);
 }
 
 void plan_check(const struct sbx_plan *p, const char *play)
 {
 	check_scalars(p);
-	for (size_t i = 0; i < p->n_mounts; i++)
-		check_op(p, play, &p->mounts[i]);
-	for (size_t i = 0; i < p->n_mounts; i++) {
-		check_way(p, &p->mounts[i]);
-		check_below(p, &p->mounts[i]);
+	for (size_t i = 0; i < p->view.n_mounts; i++)
+		check_op(p, play, &p->view.mounts[i]);
+	for (size_t i = 0; i < p->view.n_mounts; i++) {
+		check_way(p, &p->view.mounts[i]);
+		check_below(p, &p->view.mounts[i]);
 	}
 	for (size_t i = 0; i < p->sources.n; i++)
 		plan_check_held(p, p->sources.v[i].path);

@@ -262,24 +262,24 @@ size_t plan_world_n_notes(const struct plan_world *w)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; w->plan && i < w->plan->n_notes; i++)
-		n += !strstr(w->plan->notes[i], ".ssh/ is hidden");
+	for (size_t i = 0; w->plan && i < w->plan->notes.n; i++)
+		n += !strstr(w->plan->notes.v[i], ".ssh/ is hidden");
 	return n;
 }
 
 bool plan_world_noted(const struct plan_world *w, const char *part)
 {
-	for (size_t i = 0; w->plan && i < w->plan->n_notes; i++)
-		if (strstr(w->plan->notes[i], part))
+	for (size_t i = 0; w->plan && i < w->plan->notes.n; i++)
+		if (strstr(w->plan->notes.v[i], part))
 			return true;
 	return false;
 }
 
 const struct sbx_mount_op *plan_world_mount(const struct plan_world *w, const char *dest)
 {
-	for (size_t i = w->plan->n_mounts; i > 0; i--)
-		if (w->plan->mounts[i - 1].kind != SBX_MOUNT_REMOUNT_RO &&
-		    strcmp(w->plan->mounts[i - 1].dest, dest) == 0)
-			return &w->plan->mounts[i - 1];
+	for (size_t i = w->plan->view.n_mounts; i > 0; i--)
+		if (w->plan->view.mounts[i - 1].kind != SBX_MOUNT_REMOUNT_RO &&
+		    strcmp(w->plan->view.mounts[i - 1].dest, dest) == 0)
+			return &w->plan->view.mounts[i - 1];
 	return NULL;
 }

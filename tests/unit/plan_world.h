@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "launcher/cli/options.h"
+#include "launcher/host/options.h"
 #include "launcher/plan/plan.h"
 
 /*

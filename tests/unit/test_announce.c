@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "launcher/process/announce.h"
+#include "launcher/run/announce.h"
 
 static void test_unit(void **state)
 {

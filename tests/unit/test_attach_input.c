@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "launcher/attach/attach_input.h"
+#include "launcher/plan/attach_input.h"
 
 static void test_stub(void **state)
 {

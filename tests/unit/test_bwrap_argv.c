@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/stage/bwrap_argv.h"
 #include "launcher/rootfs/etc.h"
+#include "launcher/plan/bwrap_argv.h"
 #include "launcher/stage/stage_config.h"
 #include "launcher/stage/tree.h"
 
@@ -60,12 +60,12 @@ static void test_argv(void **state)
 	SBX_AUTO_FREE char **argv = NULL;
 
 	plan_world_must(w, "--", "true", "--profile", "");
-	argv = sbx_bwrap_argv(w->plan->argv, false);
+	argv = sbx_bwrap_argv(w->plan->options->argv, false);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(want); i++)
 		assert_string_equal(argv[i], want[i]);
 	assert_null(argv[SBX_N_ELEMENTS(want)]);
 	free(argv);
-	argv = sbx_bwrap_argv(w->plan->argv, true);
+	argv = sbx_bwrap_argv(w->plan->options->argv, true);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(want); i++)
 		assert_string_equal(argv[i], i == 7 ? "--wait-all" : want[i]);
 }
@@ -132,7 +132,7 @@ static void test_secrets(void **state)
 
 	plan_world_must(w, "--env", "AWS_SECRET_ACCESS_KEY", "--", "true");
 	a = build(w);
-	argv = sbx_bwrap_argv(w->plan->argv, false);
+	argv = sbx_bwrap_argv(w->plan->options->argv, false);
 	for (size_t i = 0; argv[i]; i++)
 		assert_null(strstr(argv[i], "hush"));
 	assert_true(find(&a, "hush", 0) > 0);
@@ -157,9 +157,9 @@ static void test_orders(void **state)
 	assert_true((const uint8_t *)o->nft.cidrs > from && (const uint8_t *)o->nft.cidrs < to);
 	assert_memory_equal(o->nft.cidrs, w->plan->nft.cidrs,
 			    o->nft.n_cidrs * sizeof(*o->nft.cidrs));
-	assert_int_equal(o->n_mounts, w->plan->n_mounts);
+	assert_int_equal(o->n_mounts, w->plan->view.n_mounts);
 	for (size_t i = 0; i < o->n_mounts; i++) {
-		const struct sbx_mount_op *a = &o->mounts[i], *b = &w->plan->mounts[i];
+		const struct sbx_mount_op *a = &o->mounts[i], *b = &w->plan->view.mounts[i];
 
 		assert_int_equal(a->kind, b->kind);
 		assert_int_equal(a->source.fd, -1);

@@ -19,7 +19,7 @@
 static void found(struct plan_world *w, char *command, const char *path)
 {
 	plan_world_must(w, "--", command);
-	assert_string_equal(w->plan->command_path, path);
+	assert_string_equal(w->plan->commands.path, path);
 }
 
 static void test_found(void **state)
@@ -51,7 +51,7 @@ static void test_not_found(void **state)
 	plan_world_must(w, "--ro-bind", plan_world_path(w, "home/other"), "--",
 			plan_world_path(w, "home/other/o"));
 	plan_world_must(w, "--ro-bind", plan_world_path(w, "home/other/o:/srv/o"), "--", "/srv/o");
-	assert_string_equal(w->plan->command_path, "/srv/o");
+	assert_string_equal(w->plan->commands.path, "/srv/o");
 	/* Scratch places are empty when the command starts. */
 	plan_world_refused(w, NOT_FOUND, "not in the sandbox", "--", "/tmp/x");
 }
@@ -149,9 +149,9 @@ static void test_profile_allow(void **state)
 
 static const struct sbx_program *program(const struct plan_world *w, const char *path)
 {
-	for (size_t i = 0; i < w->plan->n_programs; i++)
-		if (strcmp(w->plan->programs[i].path, path) == 0)
-			return &w->plan->programs[i];
+	for (size_t i = 0; i < w->plan->commands.n_programs; i++)
+		if (strcmp(w->plan->commands.programs[i].path, path) == 0)
+			return &w->plan->commands.programs[i];
 	return NULL;
 }
 
@@ -196,7 +196,7 @@ static void test_files(void **state)
 	assert_int_equal(link(plan_world_path(w, "root/usr/bin/cat"), plan_world_path(w, "root/usr/bin/hard")), 0);
 	profile(w, "  allow: [script, broken, dangling, \"k*n\", hard, \"/usr/sbin/*\", unexecutable, absent]\n");
 	plan_world_must(w, "--profile", "c", "--", "kitten");
-	assert_int_equal(w->plan->n_programs, 6);
+	assert_int_equal(w->plan->commands.n_programs, 6);
 	assert_int_equal(program(w, "/usr/bin/script")->why, SBX_PROGRAM_ENTRY);
 	assert_int_equal(program(w, "/usr/bin/cat")->why, SBX_PROGRAM_ENTRY);
 	assert_int_equal(program(w, "/usr/bin/mawk")->why, SBX_PROGRAM_INTERPRETER);
@@ -269,8 +269,8 @@ static void test_noexec(void **state)
 	for (int overlay = 0; overlay < 2; overlay++) {
 		plan_world_must(w, "--profile", "c", overlay ? "--overlay" : "--hostname=x", "--ro-bind",
 				plan_world_path(w, "home/other"), "--", "true");
-		for (size_t i = 0; i < w->plan->n_mounts; i++) {
-			const struct sbx_mount_op *op = &w->plan->mounts[i];
+		for (size_t i = 0; i < w->plan->view.n_mounts; i++) {
+			const struct sbx_mount_op *op = &w->plan->view.mounts[i];
 			bool writable = op->writable || op->kind == SBX_MOUNT_TMPFS || op->kind == SBX_MOUNT_SCRATCH;
 
 			assert_int_equal(op->noexec, writable);
@@ -279,16 +279,16 @@ static void test_noexec(void **state)
 	}
 	assert_true(n >= 6);
 	plan_world_must(w, "--", "true");
-	for (size_t i = 0; i < w->plan->n_mounts; i++)
-		assert_false(w->plan->mounts[i].noexec);
-	assert_int_equal(w->plan->n_programs, 0);
+	for (size_t i = 0; i < w->plan->view.n_mounts; i++)
+		assert_false(w->plan->view.mounts[i].noexec);
+	assert_int_equal(w->plan->commands.n_programs, 0);
 }
 
 static const struct sbx_masked *masked(const struct plan_world *w, const char *path)
 {
-	for (size_t i = 0; i < w->plan->n_masked; i++)
-		if (strcmp(w->plan->masked[i].path, path) == 0)
-			return &w->plan->masked[i];
+	for (size_t i = 0; i < w->plan->commands.n_masked; i++)
+		if (strcmp(w->plan->commands.masked[i].path, path) == 0)
+			return &w->plan->commands.masked[i];
 	return NULL;
 }
 
@@ -306,7 +306,7 @@ static void test_masks(void **state)
 	plan_world_write(w, "home/project/wget", "#!/usr/bin/true\n", 0755);
 	profile(w, "  deny: [wget, npm, \"/usr/bin/python*\", nothing]\n");
 	plan_world_must(w, "--profile", "c", "--", "true");
-	assert_int_equal(w->plan->n_masked, 7);
+	assert_int_equal(w->plan->commands.n_masked, 7);
 	assert_true(masked(w, "/usr/bin/sudo")->by_system); /* the shipped list's, beside one that somebody wrote */
 	assert_int_equal(masked(w, "/usr/bin/wget")->why, SBX_MASKED_NAME);
 	assert_int_equal(masked(w, "/usr/sbin/renamed")->why, SBX_MASKED_COPY);
@@ -326,11 +326,11 @@ static void test_masks(void **state)
 	plan_world_refused(w, REFUSED, "'/usr/sbin/renamed', which is masked", "--profile", "c", "--", "./s");
 	/* The shipped list makes none by itself. */
 	plan_world_must(w, "--", "true");
-	assert_int_equal(w->plan->n_masked, 0);
+	assert_int_equal(w->plan->commands.n_masked, 0);
 	assert_null(plan_world_mount(w, "/usr/bin/sudo"));
 	plan_world_write(w, "config/system.yaml", "commands:\n  deny: [sudo]\n", 0644);
 	plan_world_must(w, "--", "true");
-	assert_int_equal(w->plan->n_masked, 2); /* with what is the same file */
+	assert_int_equal(w->plan->commands.n_masked, 2); /* with what is the same file */
 	assert_true(masked(w, "/usr/bin/sudo")->by_system);
 }
 
@@ -353,7 +353,7 @@ static void test_too_many_masks(void **state)
 	struct plan_world *w = *state;
 
 	profile(w, "  deny: [\"f*\"]\n");
-	for (int i = 0; i < SBX_PLAN_MOUNTS_MAX; i++) {
+	for (int i = 0; i < SBX_MOUNTS_MAX; i++) {
 		char path[128];
 		int fd;
 
@@ -381,9 +381,9 @@ static void test_many_lookalikes(void **state)
 	profile(w, "  deny: [wget]\n");
 	snprintf(path, sizeof(path), "PATH=%s/home/project/bin:/usr/bin:/bin", w->dir);
 	plan_world_must(w, "--profile", "c", "--env", path, "--", "true");
-	assert_int_equal(w->plan->n_masked, 3); /* and sudo, and what is the same file */
+	assert_int_equal(w->plan->commands.n_masked, 3); /* and sudo, and what is the same file */
 	plan_world_write(w, "root/usr/bin/wget", "the program", 0755);
-	for (int i = 0; i < SBX_PLAN_MOUNTS_MAX; i++) {
+	for (int i = 0; i < SBX_MOUNTS_MAX; i++) {
 		char name[256];
 		SBX_AUTO_CLOSE int fd = -1;
 
@@ -419,8 +419,8 @@ static void test_long_ways(void **state)
 	plan_world_refused(w, REFUSED, "a writable grant may lead to the same file", "--profile", "c", "--ro-bind", tools,
 			   "--bind", other, "--", "/tools/tool");
 	plan_world_must(w, "--profile", "c", "--ro-bind", tools, "--bind", other, "--", "python3");
-	for (size_t i = 0; i < w->plan->n_programs; i++)
-		assert_string_not_equal(w->plan->programs[i].path, "/tools/tool");
+	for (size_t i = 0; i < w->plan->commands.n_programs; i++)
+		assert_string_not_equal(w->plan->commands.programs[i].path, "/tools/tool");
 	/* One that is denied, and could be executed there. */
 	profile(w, "  deny: [/tools/tool]\n");
 	plan_world_must(w, "--profile", "c", "--ro-bind", tools, "--", "true");

@@ -185,16 +185,16 @@ static void test_unique(void **state)
 
 	plan_world_must(w, "--env", "HOME=/elsewhere", "--env", "TERM=x", "--env", "TERM=y", "--",
 			"true");
-	for (size_t i = 0; i < w->plan->n_env; i++) {
-		size_t n = strcspn(w->plan->env[i], "=") + 1;
+	for (size_t i = 0; i < w->plan->env.n; i++) {
+		size_t n = strcspn(w->plan->env.v[i], "=") + 1;
 
-		assert_true(w->plan->env_origin[i] < SBX_N_ENV_ORIGINS);
-		for (size_t j = i + 1; j < w->plan->n_env; j++)
-			assert_int_not_equal(strncmp(w->plan->env[i], w->plan->env[j], n), 0);
+		assert_true(w->plan->env.origin[i] < SBX_N_ENV_ORIGINS);
+		for (size_t j = i + 1; j < w->plan->env.n; j++)
+			assert_int_not_equal(strncmp(w->plan->env.v[i], w->plan->env.v[j], n), 0);
 	}
 	assert_string_equal(get(w, "HOME"), "/elsewhere");
 	assert_string_equal(get(w, "TERM"), "y");
-	assert_null(w->plan->env[w->plan->n_env]);
+	assert_null(w->plan->env.v[w->plan->env.n]);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, plan_world_setup, plan_world_teardown)

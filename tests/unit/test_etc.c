@@ -16,9 +16,9 @@
 
 static struct sbx_mount_op *etc_op(struct plan_world *w)
 {
-	for (size_t i = 0; i < w->plan->n_mounts; i++)
-		if (w->plan->mounts[i].kind == SBX_MOUNT_ETC)
-			return &w->plan->mounts[i];
+	for (size_t i = 0; i < w->plan->view.n_mounts; i++)
+		if (w->plan->view.mounts[i].kind == SBX_MOUNT_ETC)
+			return &w->plan->view.mounts[i];
 	return NULL;
 }
 

@@ -343,26 +343,26 @@ static void test_as_user(void **state)
 {
 	struct sbx_facts f = { .privileged = true, .uid = 4711, .gid = 4712 };
 	gid_t groups[] = { 0, 4713 }, back[4];
-	struct sbx_as_user saved;
+	struct sbx_lookup_ids saved;
 
 	(void)state;
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(setgroups(2, groups), 0);
-	assert_int_equal(sbx_as_user_begin(&f, &saved), 0);
+	assert_int_equal(sbx_lookup_ids_use_sandbox(&f, &saved), 0);
 	assert_int_equal(geteuid(), 4711);
 	assert_int_equal(getegid(), 4712);
 	assert_int_equal(getgroups(0, NULL), 0);
-	sbx_as_user_end(&saved);
+	sbx_lookup_ids_restore(&saved);
 	assert_int_equal(geteuid(), 0);
 	assert_int_equal(getegid(), 0);
 	assert_int_equal(getgroups(4, back), 2);
 	assert_int_equal(back[1], 4713);
-	sbx_as_user_end(&saved); /* nothing to do any more */
+	sbx_lookup_ids_restore(&saved); /* nothing to do any more */
 	f.privileged = false;
-	assert_int_equal(sbx_as_user_begin(&f, &saved), 0);
+	assert_int_equal(sbx_lookup_ids_use_sandbox(&f, &saved), 0);
 	assert_int_equal(geteuid(), 0);
-	sbx_as_user_end(&saved);
+	sbx_lookup_ids_restore(&saved);
 }
 
 int main(void)

@@ -96,8 +96,8 @@ static void test_plan(void **state)
 	op = plan_world_mount(w, "/run/sbx/gitconfig");
 	assert_non_null(op);
 	assert_string_equal(op->text, "[include]\n\tpath = /etc/gitconfig\n[user]\n\tname = \"N\"\n\temail = \"e@example.org\"\n");
-	for (size_t i = 0; i < w->plan->n_env; i++)
-		set |= strcmp(w->plan->env[i], "GIT_CONFIG_SYSTEM=/run/sbx/gitconfig") == 0;
+	for (size_t i = 0; i < w->plan->env.n; i++)
+		set |= strcmp(w->plan->env.v[i], "GIT_CONFIG_SYSTEM=/run/sbx/gitconfig") == 0;
 	assert_true(set);
 	plan_world_write(w, "config/profiles/h.yaml", "environment: {git_identity: hide}\n", 0644);
 	plan_world_must(w, "--profile", "h", "--", "true");

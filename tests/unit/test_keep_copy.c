@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/grants/keep_target.h"
 #include "launcher/helpers/keep_copy.h"
 #include "tests/unit/scratch.h"
 

@@ -12,8 +12,8 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 
-#include "sys/nft/nft_form.h"
 #include "sys/net/nlmsg.h"
+#include "sys/nft/nft_form.h"
 #include "tests/unit/netns.h"
 
 static int setup_loopback(int *ret_ipv6, struct sbx_err *err)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/cli/options.h"
+#include "launcher/host/options.h"
 #include "policy/job.h"
 #include "policy/option_form.h"
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/plan/plan_limits.h"
 #include "launcher/plan/plan_internal.h"
+#include "launcher/plan/plan_limits.h"
 
 static void test_profile_search(void **state)
 {
@@ -422,7 +422,7 @@ static void test_normalise(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
-		SBX_AUTO_FREE char *out = sbx_plan_normalise(cases[i].in);
+		SBX_AUTO_FREE char *out = sbx_path_normalise(cases[i].in);
 
 		if (cases[i].out)
 			assert_string_equal(out, cases[i].out);
@@ -432,17 +432,17 @@ static void test_normalise(void **state)
 	/* Lengths count as the path comes out. */
 	for (size_t n = 4090; n <= 4100; n++) {
 		SBX_AUTO_FREE char *path = plan_world_long_path("", n, 255), *slashes = plan_world_long_path("/a", n, 0);
-		SBX_AUTO_FREE char *out = sbx_plan_normalise(path), *pattern = sbx_plan_normalise_pattern(path);
+		SBX_AUTO_FREE char *out = sbx_path_normalise(path), *pattern = sbx_path_normalise_pattern(path);
 
 		assert_int_equal(!!out, n < PATH_MAX);
 		assert_string_equal(pattern, path);
 		free(out);
 		memset(slashes + 2, '/', n - 2);
-		out = sbx_plan_normalise(slashes);
+		out = sbx_path_normalise(slashes);
 		assert_string_equal(out, "/a");
 	}
 	for (size_t n = 250; n <= 260; n++) {
-		SBX_AUTO_FREE char *path = plan_world_long_path("", n, 1000), *out = sbx_plan_normalise(path);
+		SBX_AUTO_FREE char *path = plan_world_long_path("", n, 1000), *out = sbx_path_normalise(path);
 
 		assert_int_equal(!!out, n <= 1 + NAME_MAX);
 	}

@@ -2,8 +2,8 @@
 #include "policy_world.h"
 
 #include "base/hostname.h"
-#include "tests/unit/embeddings.h"
 #include "policy/policy_blob.h"
+#include "tests/unit/embeddings.h"
 
 #define TCP SBX_PROTO_TCP
 #define UDP SBX_PROTO_UDP

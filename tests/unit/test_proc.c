@@ -26,9 +26,9 @@
 
 #include "base/cleanup.h"
 #include "sys/process/cpus.h"
-#include "sys/seccomp/landlock.h"
 #include "sys/process/proc.h"
 #include "sys/process/userns.h"
+#include "sys/seccomp/landlock.h"
 #include "tests/unit/scratch.h"
 
 /* In children: a condition that fails becomes the exit status. */

@@ -15,11 +15,11 @@
 
 #include "base/cleanup.h"
 #include "ipc/channel.h"
-#include "launcher/run/attach.h"
 #include "launcher/helpers/protect_helper.h"
 #include "launcher/record/record.h"
-#include "launcher/stage/stage.h"
+#include "launcher/run/attach.h"
 #include "launcher/run/supervise.h"
+#include "launcher/stage/stage.h"
 #include "sys/process/proc.h"
 
 #define N_PROBES 3

@@ -87,7 +87,7 @@ static void test_cwd(void **state)
 	assert_true(op->writable);
 	assert_int_equal(op->origin, SBX_ORIGIN_CWD);
 	assert_true(op->source.fd >= 0);
-	assert_string_equal(w->plan->chdir, w->facts.cwd);
+	assert_string_equal(w->plan->view.chdir, w->facts.cwd);
 	assert_int_equal(plan_world_n_notes(w), 0);
 }
 
@@ -102,7 +102,7 @@ static void test_cwd_refused(void **state)
 		plan_world_set(&w->facts.cwd, plan_world_path(w, places[i]));
 		plan_world_refused(w, 125, "--scratch", "--", "true");
 		plan_world_must(w, "--scratch", "--", "true");
-		assert_string_equal(w->plan->chdir, w->facts.home);
+		assert_string_equal(w->plan->view.chdir, w->facts.home);
 		assert_int_equal(plan_world_n_notes(w), 0);
 		if (strcmp(places[i], "home") != 0)
 			assert_null(plan_world_mount(w, w->facts.cwd));
@@ -110,14 +110,14 @@ static void test_cwd_refused(void **state)
 	plan_world_set(&w->facts.cwd, "/");
 	plan_world_refused(w, 125, "--scratch", "--", "true");
 	plan_world_must(w, "--chdir", "/tmp", "--", "true"); /* who says where it starts knows what stays */
-	assert_string_equal(w->plan->chdir, "/tmp");
+	assert_string_equal(w->plan->view.chdir, "/tmp");
 	plan_world_set(&w->facts.cwd, NULL);
 	plan_world_refused(w, 125, "no name", "--", "true");
 	plan_world_must(w, "--scratch", "--", "true");
 	plan_world_set(&w->facts.cwd, plan_world_path(w, "home/project"));
 	plan_world_must(w, "--scratch", "--", "true");
 	assert_null(plan_world_mount(w, w->facts.cwd));
-	assert_string_equal(w->plan->chdir, w->facts.home);
+	assert_string_equal(w->plan->view.chdir, w->facts.home);
 }
 
 static void test_cwd_shared(void **state)
@@ -130,7 +130,7 @@ static void test_cwd_shared(void **state)
 	plan_world_refused(w, 125, "everybody's", "--", "true");
 	assert_int_equal(chmod(plan_world_path(w, "shared"), 0777), 0);
 	plan_world_must(w, "--", "true");
-	assert_string_equal(w->plan->chdir, w->facts.cwd);
+	assert_string_equal(w->plan->view.chdir, w->facts.cwd);
 }
 
 static void test_throwaway(void **state)
@@ -144,7 +144,7 @@ static void test_throwaway(void **state)
 	plan_world_refused(w, 125, "--user", "--", "true");
 	plan_world_must(w, "--scratch", "--", "true");
 	assert_null(plan_world_mount(w, w->facts.cwd));
-	assert_string_equal(w->plan->chdir, "/home/sandbox");
+	assert_string_equal(w->plan->view.chdir, "/home/sandbox");
 	assert_int_equal(plan_world_mount(w, "/home/sandbox")->kind, SBX_MOUNT_TMPFS);
 }
 
@@ -160,13 +160,13 @@ static void test_prefixes(void **state)
 	snprintf(text, sizeof(text), "allowed_prefixes: [\"%s/home\"]\n", w->dir);
 	plan_world_write(w, "config/system.yaml", text, 0644);
 	plan_world_must(w, "--bind", spec(w, "home/other", NULL), "--", "true");
-	assert_string_equal(w->plan->chdir, w->facts.cwd);
+	assert_string_equal(w->plan->view.chdir, w->facts.cwd);
 	/* The profile's narrow them. */
 	snprintf(text, sizeof(text),
 		 "name: p\nfilesystem:\n  allowed_prefixes: [\"%s/home/project\"]\n", w->dir);
 	plan_world_write(w, "config/profiles/p.yaml", text, 0644);
 	plan_world_must(w, "--profile", "p", "--", "true");
-	assert_string_equal(w->plan->chdir, w->facts.cwd);
+	assert_string_equal(w->plan->view.chdir, w->facts.cwd);
 	plan_world_refused(w, 125, "outside the allowed_prefixes of profile 'p'", "--profile", "p",
 			   "--bind", spec(w, "home/other", NULL), "--", "true");
 }
@@ -221,11 +221,11 @@ static void test_cwd_covered(void **state)
 
 	plan_world_must(w, "--ro-bind", spec(w, "home/project", NULL), "--", "true");
 	assert_false(plan_world_mount(w, w->facts.cwd)->writable);
-	assert_string_equal(w->plan->chdir, w->facts.cwd);
+	assert_string_equal(w->plan->view.chdir, w->facts.cwd);
 	plan_world_set(&w->facts.cwd, plan_world_path(w, "home/project/sub"));
 	plan_world_must(w, "--ro-bind", spec(w, "home/project", NULL), "--", "true");
 	assert_null(plan_world_mount(w, w->facts.cwd));
-	assert_string_equal(w->plan->chdir, w->facts.cwd);
+	assert_string_equal(w->plan->view.chdir, w->facts.cwd);
 }
 
 /* Outer mounts come first, and the place for an inner one must be there. */
@@ -270,7 +270,7 @@ static void test_masks(void **state)
 	op = plan_world_mount(w, state_dir);
 	assert_true(op && op->kind == SBX_MOUNT_TMPFS && op->origin == SBX_ORIGIN_MASK);
 	assert_int_equal(resolve(w, inside, &hit), SBX_VIEW_E_MISSING);
-	assert_string_equal(w->plan->chdir, w->facts.cwd);
+	assert_string_equal(w->plan->view.chdir, w->facts.cwd);
 	/* Not there yet: the run will make it. */
 	plan_world_set(&w->facts.state_dir, plan_world_path(w, "home/project/later/sbx"));
 	plan_world_must(w, "--ro-bind", spec(w, "home/project", NULL), "--", "true");
@@ -299,7 +299,7 @@ static void test_chdir(void **state)
 	struct plan_world *w = *state;
 
 	plan_world_must(w, "--chdir", "/usr/bin", "--", "true");
-	assert_string_equal(w->plan->chdir, "/usr/bin");
+	assert_string_equal(w->plan->view.chdir, "/usr/bin");
 	plan_world_must(w, "--chdir", plan_world_path(w, "home/project/sub"), "--", "true");
 	plan_world_refused(w, 125, "--chdir", "--chdir", "/nowhere", "--", "true");
 	plan_world_refused(w, 125, "not a directory", "--chdir", "/usr/bin/true", "--", "true");
@@ -318,10 +318,10 @@ static void test_sizes(void **state)
 	assert_int_equal(plan_world_mount(w, "/var/tmp")->size_bytes, 8 << 20);
 	assert_int_equal(plan_world_mount(w, "/dev/shm")->size_bytes, 8 << 20);
 	assert_int_equal(plan_world_mount(w, w->facts.home)->size_bytes, 16 << 20);
-	for (size_t i = 0; i < w->plan->n_mounts; i++)
-		if (w->plan->mounts[i].kind == SBX_MOUNT_TMPFS)
-			assert_true(w->plan->mounts[i].size_bytes > 0);
-	last = &w->plan->mounts[w->plan->n_mounts - 1];
+	for (size_t i = 0; i < w->plan->view.n_mounts; i++)
+		if (w->plan->view.mounts[i].kind == SBX_MOUNT_TMPFS)
+			assert_true(w->plan->view.mounts[i].size_bytes > 0);
+	last = &w->plan->view.mounts[w->plan->view.n_mounts - 1];
 	assert_int_equal(last->kind, SBX_MOUNT_REMOUNT_RO);
 	assert_string_equal(last->dest, "/");
 }

@@ -118,12 +118,12 @@ static void test_tmpfs_and_disk(void **state)
 	assert_int_equal(plan_world_mount(w, "/x")->kind, SBX_MOUNT_SCRATCH);
 	assert_int_equal(plan_world_mount(w, "/y")->size_bytes, 30 * MIB);
 	assert_int_equal(plan_world_mount(w, "/z")->kind, SBX_MOUNT_SCRATCH);
-	assert_int_equal(w->plan->scratch_bytes, 70 * MIB);
+	assert_int_equal(w->plan->view.scratch_bytes, 70 * MIB);
 	plan_world_must(w, "--limit", "disk=100M", "--tmpfs", "/x:60M", "--tmpfs", "/y:60M", "--", "true");
 	assert_true(plan_world_noted(w, "do not fit into limits.disk"));
 	assert_int_equal(plan_world_mount(w, "/x")->kind, SBX_MOUNT_SCRATCH);
 	assert_int_equal(plan_world_mount(w, "/y")->kind, SBX_MOUNT_SCRATCH);
-	assert_int_equal(w->plan->scratch_bytes, 100 * MIB);
+	assert_int_equal(w->plan->view.scratch_bytes, 100 * MIB);
 	plan_world_refused(w, 125, "do not fit into limits.disk", "--limit", "disk=100M", "--limit", "enforce=strict",
 			   "--tmpfs", "/x:60M", "--tmpfs", "/y:60M", "--", "true");
 }
@@ -146,10 +146,10 @@ static void test_home(void **state)
 	/* The current directory is still granted: it is not the home's. */
 	op = plan_world_mount(w, w->facts.cwd);
 	assert_true(op && op->writable && op->origin == SBX_ORIGIN_CWD);
-	assert_string_equal(w->plan->chdir, w->facts.cwd);
-	for (size_t i = 0; i < w->plan->n_mounts; i++)
-		assert_false(w->plan->mounts[i].kind == SBX_MOUNT_TMPFS &&
-			     strcmp(w->plan->mounts[i].dest, w->facts.home) == 0);
+	assert_string_equal(w->plan->view.chdir, w->facts.cwd);
+	for (size_t i = 0; i < w->plan->view.n_mounts; i++)
+		assert_false(w->plan->view.mounts[i].kind == SBX_MOUNT_TMPFS &&
+			     strcmp(w->plan->view.mounts[i].dest, w->facts.home) == 0);
 	profile(w, "filesystem: {home: ~/other}\n");
 	plan_world_must(w, "--profile", "p", "--", "true");
 	assert_string_equal(plan_world_mount(w, w->facts.home)->source.resolved, plan_world_path(w, "home/other"));
@@ -157,7 +157,7 @@ static void test_home(void **state)
 	plan_world_set(&w->facts.cwd, w->facts.home);
 	plan_world_must(w, "--profile", "p", "--home", kept, "--", "true");
 	assert_string_equal(plan_world_mount(w, w->facts.home)->source.resolved, kept);
-	assert_string_equal(w->plan->chdir, w->facts.home);
+	assert_string_equal(w->plan->view.chdir, w->facts.home);
 	assert_true(plan_world_noted(w, "starting in the home"));
 }
 
@@ -308,8 +308,8 @@ static size_t n_devices(const struct plan_world *w)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->plan->n_mounts; i++)
-		n += w->plan->mounts[i].kind == SBX_MOUNT_DEVICE;
+	for (size_t i = 0; i < w->plan->view.n_mounts; i++)
+		n += w->plan->view.mounts[i].kind == SBX_MOUNT_DEVICE;
 	return n;
 }
 
@@ -324,9 +324,9 @@ static void test_devices(void **state)
 	assert_int_equal(n_devices(w), 4); /* 0, 1, ctl, and what is in nvidia-caps */
 	op = plan_world_mount(w, "/dev/nvidia0");
 	assert_true(op && op->kind == SBX_MOUNT_DEVICE && op->origin == SBX_ORIGIN_FLAG);
-	for (size_t i = 0; i < w->plan->n_mounts; i++)
-		if (w->plan->mounts[i].kind == SBX_MOUNT_REMOUNT_RO && !read_only)
-			read_only = &w->plan->mounts[i];
+	for (size_t i = 0; i < w->plan->view.n_mounts; i++)
+		if (w->plan->view.mounts[i].kind == SBX_MOUNT_REMOUNT_RO && !read_only)
+			read_only = &w->plan->view.mounts[i];
 	assert_string_equal(read_only->dest, "/dev");
 	assert_true(op < read_only);
 	assert_non_null(plan_world_mount(w, "/dev/nvidia-caps/nvidia-cap1"));
@@ -425,7 +425,7 @@ static void test_root_minimal(void **state)
 	char *tool = plan_world_path(w, "home/project/tool");
 
 	plan_world_must(w, "--root", "minimal", "--ro-bind", spec(w, "home/project/tool", "/bin/tool"), "--", "tool");
-	assert_string_equal(w->plan->command_path, "/bin/tool");
+	assert_string_equal(w->plan->commands.path, "/bin/tool");
 	expect(w, "/etc/passwd", "/run/sbx/passwd");
 	expect(w, "/etc/nsswitch.conf", "/etc/nsswitch.conf");
 	expect(w, "/tmp", "/tmp");
@@ -436,8 +436,8 @@ static void test_root_minimal(void **state)
 	expect_missing(w, "/etc/ssl");
 	plan_world_must(w, "--root", "minimal", "--", tool);
 	assert_null(plan_world_mount(w, "/usr"));
-	for (size_t i = 0; i < w->plan->n_env; i++) /* never empty, which would be the current directory */
-		assert_string_not_equal(w->plan->env[i], "PATH=");
+	for (size_t i = 0; i < w->plan->env.n; i++) /* never empty, which would be the current directory */
+		assert_string_not_equal(w->plan->env.v[i], "PATH=");
 	plan_world_refused(w, 127, "minimal", "--root", "minimal", "--", "true");
 }
 
@@ -504,7 +504,7 @@ static void test_root_dir(void **state)
 
 	make_image(w);
 	plan_world_must(w, "--root", image, "--", "hello");
-	assert_string_equal(w->plan->command_path, "/usr/bin/hello");
+	assert_string_equal(w->plan->commands.path, "/usr/bin/hello");
 	op = plan_world_mount(w, "/usr");
 	assert_true(op && op->kind == SBX_MOUNT_BIND && !op->writable && op->source.fd >= 0);
 	/* Links mean what they mean inside. */

@@ -15,10 +15,10 @@ static const struct sbx_mount_op *overlay(const struct plan_world *w)
 {
 	const struct sbx_mount_op *found = NULL;
 
-	for (size_t i = 0; i < w->plan->n_mounts; i++)
-		if (w->plan->mounts[i].kind == SBX_MOUNT_OVERLAY) {
+	for (size_t i = 0; i < w->plan->view.n_mounts; i++)
+		if (w->plan->view.mounts[i].kind == SBX_MOUNT_OVERLAY) {
 			assert_null(found);
-			found = &w->plan->mounts[i];
+			found = &w->plan->view.mounts[i];
 		}
 	return found;
 }
@@ -30,7 +30,7 @@ static void expect_overlay(const struct plan_world *w, const char *dest)
 	assert_non_null(op);
 	assert_string_equal(op->dest, dest);
 	assert_true(op->source.fd >= 0);
-	assert_true(w->plan->scratch_bytes > 0);
+	assert_true(w->plan->view.scratch_bytes > 0);
 }
 
 static void test_direct(void **state)
@@ -40,7 +40,7 @@ static void test_direct(void **state)
 	plan_world_must(w, "--", "true");
 	assert_null(overlay(w));
 	assert_int_equal(plan_world_mount(w, w->facts.cwd)->kind, SBX_MOUNT_BIND);
-	assert_int_equal(w->plan->scratch_bytes, 0);
+	assert_int_equal(w->plan->view.scratch_bytes, 0);
 	assert_null(w->plan->keep.path);
 }
 
@@ -50,8 +50,8 @@ static void test_overlay(void **state)
 
 	plan_world_must(w, "--overlay", "--", "true");
 	expect_overlay(w, w->facts.cwd);
-	assert_int_equal(w->plan->scratch_bytes, 1 << 30);
-	assert_string_equal(w->plan->chdir, w->facts.cwd);
+	assert_int_equal(w->plan->view.scratch_bytes, 1 << 30);
+	assert_string_equal(w->plan->view.chdir, w->facts.cwd);
 	plan_world_write(w, "config/profiles/o.yaml", "name: o\nfilesystem:\n  workspace: overlay\n", 0644);
 	plan_world_must(w, "--profile", "o", "--", "true");
 	expect_overlay(w, w->facts.cwd);
@@ -86,7 +86,7 @@ static void test_which_grant(void **state)
 	assert_int_equal(plan_world_mount(w, project)->kind, SBX_MOUNT_BIND);
 	plan_world_must(w, "--overlay", "--ro-bind", project, "--", "true");
 	assert_null(overlay(w));
-	assert_int_equal(w->plan->scratch_bytes, 0);
+	assert_int_equal(w->plan->view.scratch_bytes, 0);
 }
 
 static void test_keep(void **state)
@@ -153,10 +153,10 @@ static uint64_t size_at(const struct plan_world *w, const char *dest)
 /* However it is cut, all that can be written is never more than limits.disk. */
 static void expect_sum(const struct plan_world *w, uint64_t disk)
 {
-	uint64_t sum = w->plan->scratch_bytes;
+	uint64_t sum = w->plan->view.scratch_bytes;
 
-	for (size_t i = 0; i < w->plan->n_mounts; i++) {
-		const struct sbx_mount_op *op = &w->plan->mounts[i];
+	for (size_t i = 0; i < w->plan->view.n_mounts; i++) {
+		const struct sbx_mount_op *op = &w->plan->view.mounts[i];
 
 		if (op->kind == SBX_MOUNT_TMPFS && op->origin == SBX_ORIGIN_VIEW)
 			sum += op->size_bytes;
@@ -173,14 +173,14 @@ static void test_disk(void **state)
 	plan_world_write(w, "config/profiles/p.yaml", "name: p\n", 0644);
 	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--overlay", "--", "true");
 	expect_sum(w, 64 * MIB);
-	assert_int_equal(w->plan->scratch_bytes, 64 * MIB);
+	assert_int_equal(w->plan->view.scratch_bytes, 64 * MIB);
 	assert_int_equal(size_at(w, "/tmp") + size_at(w, "/var/tmp") + size_at(w, "/dev/shm") +
 			 size_at(w, w->facts.home), 0);
 	/* What asks for less has its own, set aside. */
 	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=8M", "--limit", "home=16M",
 			"--", "true");
 	expect_sum(w, 64 * MIB);
-	assert_int_equal(w->plan->scratch_bytes, 32 * MIB);
+	assert_int_equal(w->plan->view.scratch_bytes, 32 * MIB);
 	assert_int_equal(size_at(w, "/tmp"), 8 * MIB);
 	assert_int_equal(size_at(w, "/var/tmp"), 8 * MIB);
 	assert_int_equal(size_at(w, w->facts.home), 16 * MIB);
@@ -206,7 +206,7 @@ static void test_disk_too_small(void **state)
 			"--", "true");
 	assert_true(plan_world_noted(w, "do not fit into limits.disk (64M)"));
 	expect_sum(w, 64 * MIB);
-	assert_int_equal(w->plan->scratch_bytes, 64 * MIB);
+	assert_int_equal(w->plan->view.scratch_bytes, 64 * MIB);
 	plan_world_refused(w, 125, "do not fit into limits.disk", "--profile", "p", "--limit", "disk=64M",
 			   "--limit", "tmp=31M", "--limit", "home=2M", "--limit", "enforce=strict", "--",
 			   "true");

@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "broker/io/io_resolved_pins.h"
 #include "broker/dns/resolve.h"
+#include "broker/io/io_resolved_pins.h"
 
 #define QUERIES_MAX 256
 

@@ -21,9 +21,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "broker/io/broker.h"
 #include "broker/core/core_hosts.h"
 #include "broker/dns/resolve_ares.h"
+#include "broker/io/broker.h"
 
 #define ENTRIES_MAX  1024
 #define N_BUCKETS    256 /* a power of two */

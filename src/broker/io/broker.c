@@ -44,9 +44,9 @@
 
 #include "base/cleanup.h"
 #include "broker/dns/dns_stub.h"
+#include "broker/dns/resolve.h"
 #include "broker/io/factory.h"
 #include "broker/io/io_resolved_pins.h"
-#include "broker/dns/resolve.h"
 #include "broker/tcp/tcp_flow.h"
 #include "broker/udp/udp_flow.h"
 #include "ipc/channel.h"

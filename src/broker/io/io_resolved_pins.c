@@ -23,9 +23,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "broker/io/broker.h"
 #include "broker/core/core_told.h"
 #include "broker/dns/resolve.h"
+#include "broker/io/broker.h"
 #include "sys/net/net.h"
 
 #define NAMES_MAX     1024

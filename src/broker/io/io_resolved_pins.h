@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "broker/core/core_resolved_pins.h"
 #include "broker/core/core_resolved.h"
+#include "broker/core/core_resolved_pins.h"
 
 struct sbx_broker;
 struct sbx_pinner;

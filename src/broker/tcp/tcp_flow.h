@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "broker/io/broker.h"
 #include "broker/dns/resolve.h"
+#include "broker/io/broker.h"
 
 /*
  * One TCP connection of the sandbox and what it became outside, or one from outside to a published port. A flow is owned by the list of all

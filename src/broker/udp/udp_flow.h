@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "broker/io/broker.h"
 #include "broker/dns/resolve.h"
+#include "broker/io/broker.h"
 
 /*
  * One UDP association: a sandbox's socket and one destination it sends to.

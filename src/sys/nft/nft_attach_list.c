@@ -24,8 +24,8 @@
 #include "base/text.h"
 #include "sys/cgroup/cgroup.h"
 #include "sys/net/netlink.h"
-#include "sys/nft/nft_form.h"
 #include "sys/net/nlmsg.h"
+#include "sys/nft/nft_form.h"
 
 #define DUMP_TRIES  16
 #define GONE_WAIT_MS 10

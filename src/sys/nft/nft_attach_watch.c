@@ -13,9 +13,9 @@
 
 #include "base/cleanup.h"
 #include "sys/net/net.h"
+#include "sys/net/nlmsg.h"
 #include "sys/nft/nft_attach.h"
 #include "sys/nft/nft_form.h"
-#include "sys/net/nlmsg.h"
 
 #define DATAGRAM_MAX 32768 /* the kernel's are of a page or two */
 

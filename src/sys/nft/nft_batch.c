@@ -24,8 +24,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "sys/nft/nft_attach.h"
 #include "sys/net/nlmsg.h"
+#include "sys/nft/nft_attach.h"
 
 #define RULE_BYTES    2048
 #define MESSAGE_BYTES SBX_NFT_MESSAGE_BYTES /* begin, end, table, chain, set */

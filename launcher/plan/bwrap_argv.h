@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_LAUNCHER_STAGE_BWRAP_ARGV_H
-#define SBX_LAUNCHER_STAGE_BWRAP_ARGV_H
+#ifndef SBX_LAUNCHER_PLAN_BWRAP_ARGV_H
+#define SBX_LAUNCHER_PLAN_BWRAP_ARGV_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,7 +13,7 @@
  * must work. Measured with bwrap 0.8.0: it closes the fds of --args and --add-seccomp-fd; the two that
  * init needs it leaves alone because it knows nothing of them.
  */
-#include "launcher/stage/bwrap_argv.h"
+#include "launcher/plan/bwrap_argv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -94,30 +94,30 @@ static void put_fixed(struct args *a, const struct sbx_plan *p)
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(options); i++)
 		put(a, options[i]);
-	put2(a, "--hostname", p->hostname);
+	put2(a, "--hostname", p->view.hostname);
 	put_number(a, "--add-seccomp-fd", SBX_BWRAP_SECCOMP_NUMBER);
 }
 
 static void put_view(struct args *a, const struct sbx_plan *p)
 {
 	put3(a, "--dev-bind", SBX_TREE_BASE, "/");
-	for (size_t i = 0; i < p->n_mounts; i++)
-		if (p->mounts[i].kind == SBX_MOUNT_PROC)
-			put2(a, "--proc", p->mounts[i].dest);
+	for (size_t i = 0; i < p->view.n_mounts; i++)
+		if (p->view.mounts[i].kind == SBX_MOUNT_PROC)
+			put2(a, "--proc", p->view.mounts[i].dest);
 }
 
 static int put_env(struct args *a, const struct sbx_plan *p)
 {
 	put(a, "--clearenv");
-	for (size_t i = 0; i < p->n_env; i++) {
-		const char *eq = strchr(p->env[i], '=');
-		SBX_AUTO_FREE char *name = eq ? strndup(p->env[i], (size_t)(eq - p->env[i])) : NULL;
+	for (size_t i = 0; i < p->env.n; i++) {
+		const char *eq = strchr(p->env.v[i], '=');
+		SBX_AUTO_FREE char *name = eq ? strndup(p->env.v[i], (size_t)(eq - p->env.v[i])) : NULL;
 
 		if (!name)
 			return -ENOMEM;
 		put3(a, "--setenv", name, eq + 1);
 	}
-	put2(a, "--chdir", p->chdir);
+	put2(a, "--chdir", p->view.chdir);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
  * that `journalctl SBX_ID=...` tells its life. Both are datagrams to a socket of somebody else's, who
  * may be gone or stuck: nothing here waits for longer than SBX_NOTIFY_WAIT_MS, nothing fails.
  */
-#include "launcher/process/announce.h"
+#include "launcher/run/announce.h"
 
 #include <fcntl.h>
 #include <stdio.h>

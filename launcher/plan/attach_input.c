@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Attach cgroup: from the plan to what the host's ruleset is made of. PURE. */
-#include "launcher/attach/attach_input.h"
+#include "launcher/plan/attach_input.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_LAUNCHER_ATTACH_ATTACH_INPUT_H
-#define SBX_LAUNCHER_ATTACH_ATTACH_INPUT_H
+#ifndef SBX_LAUNCHER_PLAN_ATTACH_INPUT_H
+#define SBX_LAUNCHER_PLAN_ATTACH_INPUT_H
 
 #include "launcher/plan/plan.h"
 #include "sys/nft/nft_attach.h"

@@ -6,7 +6,7 @@
  *
  * Options end at the first word that is not one, or at "--": what follows is the command's, unread.
  */
-#include "launcher/cli/options.h"
+#include "launcher/host/options.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/sandbox_id.h"
+#include "launcher/cli/options_parse.h"
 #include "policy/job.h"
 #include "policy/option_form.h"
 #include "policy/suggest.h"
@@ -149,13 +150,6 @@ static const char help_text[] =
 const char *sbx_options_help(void)
 {
 	return help_text;
-}
-
-bool sbx_options_profile_is_file(const char *profile)
-{
-	size_t n = strlen(profile);
-
-	return strchr(profile, '/') || (n > 5 && strcmp(profile + n - 5, ".yaml") == 0);
 }
 
 /* --- the forms of values: those of policy/option_form.h, and --- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "launcher/plan/plan_sources.h"
+#include "launcher/protect/plan_sources.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/cli/job.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/host/config.h"
+#include "launcher/protect/protections.h"
+#include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view.h"
+#include "sys/fs/path_normalise.h"
 #include "sys/fs/path_resolve.h"
 
 #define DEFAULT_BWRAP "/usr/bin/bwrap"
@@ -51,10 +53,10 @@ static int failed(int r, const char *path, const struct sbx_err *why, struct sbx
 	return r < 0 ? r : -EPERM;
 }
 
-int sbx_plan_sources_add(struct sbx_plan *p, const char *path, struct sbx_err *err)
+int sbx_plan_sources_add(struct sbx_plan_sources *s, const struct sbx_facts *f, const char *path, struct sbx_err *err)
 {
 	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
-	const char *cwd = p->facts->cwd ? p->facts->cwd : "";
+	const char *cwd = f->cwd ? f->cwd : "";
 	SBX_AUTO_FREE char *absolute = NULL;
 	struct sbx_err why = { 0 };
 	int r;
@@ -63,30 +65,31 @@ int sbx_plan_sources_add(struct sbx_plan *p, const char *path, struct sbx_err *e
 		absolute = NULL;
 		return -ENOMEM;
 	}
-	if (is_own(p->facts, absolute))
+	if (is_own(f, absolute))
 		return 0;
 	r = sbx_path_resolve(absolute, &why, &found);
 	if (r == 0 && found.missing)
 		r = -ESTALE;
 	for (size_t i = 0; i < found.n_hops && r == 0; i++)
-		r = add(&p->sources, found.hops[i].at);
+		r = add(s, found.hops[i].at);
 	if (r == 0)
-		r = add(&p->sources, found.path);
+		r = add(s, found.path);
 	return failed(r, path, &why, err);
 }
 
-int sbx_plan_sources_add_rest(struct sbx_plan *p, struct sbx_err *err)
+int sbx_plan_sources_add_rest(struct sbx_plan_sources *s, const struct sbx_options *o, const struct sbx_facts *f,
+			      struct sbx_err *err)
 {
-	const char *bwrap = p->facts->bwrap;
+	const char *bwrap = f->bwrap;
 	SBX_AUTO_FREE char *job = NULL;
 	int r = 0;
 
-	if (p->options->job)
-		r = sbx_job_path(p->options, p->facts, &job, err);
+	if (o->job)
+		r = sbx_config_job_path(o, f, &job, err);
 	if (r == 0 && job)
-		r = sbx_plan_sources_add(p, job, err);
+		r = sbx_plan_sources_add(s, f, job, err);
 	if (r == 0 && bwrap && strcmp(bwrap, DEFAULT_BWRAP) != 0)
-		r = sbx_plan_sources_add(p, bwrap, err);
+		r = sbx_plan_sources_add(s, f, bwrap, err);
 	return r > 0 ? -EINVAL : r;
 }
 
@@ -98,13 +101,13 @@ void sbx_plan_sources_fini(struct sbx_plan_sources *s)
 	*s = (struct sbx_plan_sources){ 0 };
 }
 
-static bool may_write(const struct sbx_plan *p, const struct sbx_mount_op *op, const struct stat *st)
+static bool may_write(const struct sbx_draft *d, const struct sbx_mount_op *op, const struct stat *st)
 {
-	return st->st_uid == sbx_view_writer(p, op) || (st->st_mode & 0022);
+	return st->st_uid == sbx_view_writer(d->facts, op) || (st->st_mode & 0022);
 }
 
 /* 0; otherwise what is wrong, with @ret_err. */
-static int check(const struct sbx_plan *p, const struct sbx_plan_source *s, const struct sbx_mount_op *op,
+static int check(const struct sbx_draft *d, const struct sbx_plan_source *s, const struct sbx_mount_op *op,
 		 struct sbx_err *ret_err)
 {
 	const struct stat *granted = &op->source.st;
@@ -115,7 +118,7 @@ static int check(const struct sbx_plan *p, const struct sbx_plan_source *s, cons
 		sbx_err_set(ret_err, "'%s' is what this run is configured by: grant it read-only", s->path);
 		return 1;
 	}
-	if (s->st.st_nlink < 2 || !S_ISDIR(granted->st_mode) || !may_write(p, op, &s->st))
+	if (s->st.st_nlink < 2 || !S_ISDIR(granted->st_mode) || !may_write(d, op, &s->st))
 		return 0;
 	sbx_err_set(ret_err, "'%s', which this run is configured by, has %ju names (hard links), and another one may be in "
 		    "'%s', where the command writes: copy it to a file of its own", s->path, (uintmax_t)s->st.st_nlink,
@@ -123,13 +126,13 @@ static int check(const struct sbx_plan *p, const struct sbx_plan_source *s, cons
 	return 1;
 }
 
-int sbx_plan_sources_check(const struct sbx_plan *p, struct sbx_err_list *errs)
+int sbx_plan_sources_check(const struct sbx_draft *d, struct sbx_err_list *errs)
 {
 	struct sbx_err err = { 0 };
 
-	for (size_t i = 0; i < p->sources.n; i++)
-		for (size_t m = 0; m < p->n_mounts; m++)
-			if (check(p, &p->sources.v[i], &p->mounts[m], &err))
-				return sbx_plan_refuse(errs, &err);
+	for (size_t i = 0; i < d->sources->n; i++)
+		for (size_t m = 0; m < d->view->n_mounts; m++)
+			if (check(d, &d->sources->v[i], &d->view->mounts[m], &err))
+				return sbx_refuse(errs, &err);
 	return 0;
 }

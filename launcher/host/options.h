@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_LAUNCHER_CLI_OPTIONS_H
-#define SBX_LAUNCHER_CLI_OPTIONS_H
+#ifndef SBX_LAUNCHER_HOST_OPTIONS_H
+#define SBX_LAUNCHER_HOST_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
-
-#include "base/err.h"
 
 /* The command line, parsed; parsing never acts. Strings are borrowed from argv, but for the halves
  * of a --bind, which are the options' own. */
@@ -34,21 +32,5 @@ struct sbx_options {
 	char **argv; /* the command; NULL-terminated. With refusals: the id of a sandbox, or nothing */
 	struct sbx_job *job_values; /* owned: what else the strings are borrowed from */
 };
-
-/* 0, SBX_OPTIONS_E_USAGE with @err (exit status 125), -ENOMEM. @ret_o is for sbx_options_fini()
- * whatever the result. --help and --version end the parsing: the rest is not looked at.
- * With gc, list_profiles or refusals there is no command. */
-enum { SBX_OPTIONS_E_USAGE = 1 };
-int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct sbx_err *err);
-void sbx_options_fini(struct sbx_options *o);
-const char *sbx_options_help(void); /* the --help text */
-
-/* Let @job, which is taken in any case, say what the flags did not, and come before them in lists. 0;
- * SBX_OPTIONS_E_USAGE with @err; -ENOMEM. After sbx_options_parse(), once; without it options with a job lack
- * their defaults. */
-int sbx_options_add_job(struct sbx_options *o, struct sbx_job *job, struct sbx_err *err);
-
-/* A profile or job option that is a file's path and not a name. */
-bool sbx_options_profile_is_file(const char *profile);
 
 #endif

@@ -12,7 +12,9 @@
  * they and the way to them are protected paths (view_protect.c).
  */
 
-struct sbx_plan;
+struct sbx_draft;
+struct sbx_facts;
+struct sbx_options;
 
 /* One of them, or a symlink on the way to one. */
 struct sbx_plan_source {
@@ -27,13 +29,14 @@ struct sbx_plan_sources {
 
 /* @path, relative to the caller's directory perhaps, was read. Nothing is noted of what no grant can reach: what lies in
  * sbx's own directories. 0 or -errno with @err. */
-int sbx_plan_sources_add(struct sbx_plan *p, const char *path, struct sbx_err *err);
+int sbx_plan_sources_add(struct sbx_plan_sources *s, const struct sbx_facts *f, const char *path, struct sbx_err *err);
 /* The job's file and bwrap. 0 or -errno with @err. */
-int sbx_plan_sources_add_rest(struct sbx_plan *p, struct sbx_err *err);
+int sbx_plan_sources_add_rest(struct sbx_plan_sources *s, const struct sbx_options *o, const struct sbx_facts *f,
+			      struct sbx_err *err);
 void sbx_plan_sources_fini(struct sbx_plan_sources *s);
 
 /* Refuse grants that would let the command write one of them past its path: a mount of the file itself, a hard link. 0,
- * or SBX_PLAN_REFUSED with @errs. */
-int sbx_plan_sources_check(const struct sbx_plan *p, struct sbx_err_list *errs);
+ * or SBX_EXIT_REFUSED with @errs. */
+int sbx_plan_sources_check(const struct sbx_draft *d, struct sbx_err_list *errs);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_LAUNCHER_PROCESS_ANNOUNCE_H
-#define SBX_LAUNCHER_PROCESS_ANNOUNCE_H
+#ifndef SBX_LAUNCHER_RUN_ANNOUNCE_H
+#define SBX_LAUNCHER_RUN_ANNOUNCE_H
 
 #include <stdbool.h>
 

@@ -4,6 +4,7 @@
  * the command is over, wherever the command may have led the path by then. Looked at with the rights of the
  * sandbox's user, who is the one to write.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -14,8 +15,9 @@
 
 #include "base/cleanup.h"
 #include "launcher/grants/idmap.h"
-#include "launcher/helpers/keep_copy.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/grants/keep_target.h"
+#include "launcher/rootfs/draft.h"
+#include "sys/fs/path_normalise.h"
 
 /* A resolved path has no symlink in it: one that has now is another's doing. */
 static int open_dir(const char *path)
@@ -26,28 +28,46 @@ static int open_dir(const char *path)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+int sbx_keep_target_is_empty(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	SBX_AUTO_CLOSEDIR DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d) {
+		int error = -errno;
+
+		sbx_fd_close(fd);
+		return error;
+	}
+	while ((errno = 0, e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			return 0;
+	return errno ? -errno : 1;
+}
+
 static int check(int fd, const char *name)
 {
 	int r;
 
 	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		return -errno;
-	r = name ? 0 : sbx_keep_is_empty(fd);
+	r = name ? 0 : sbx_keep_target_is_empty(fd);
 	return r < 0 ? r : r == 0 && !name ? -ENOTEMPTY : 0;
 }
 
 /* For a sandbox with a uid of its own: through a mount on which that is the owner, as a grant's would be. */
-static int map(struct sbx_plan *p, const struct sbx_path *judged, int *ret_fd, struct sbx_err *err)
+static int map(const struct sbx_draft *d, const struct sbx_path *judged, int *ret_fd, struct sbx_err *err)
 {
 	int r;
 
 	if (judged->fd < 0) {
 		sbx_err_set(err, "'%s' must be there for a sandbox with a uid of its own: make it, empty, for "
 			    "the user that is to have the result", judged->resolved);
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
-	r = sbx_idmap_grant(p, judged, true, ret_fd, err);
-	return r > 0 ? SBX_PLAN_REFUSED : r;
+	r = sbx_idmap_grant(d, judged, true, ret_fd, err);
+	return r > 0 ? SBX_EXIT_REFUSED : r;
 }
 
 /* The directory @path, or the one that it will be made in as *ret_name. fd or -errno. */
@@ -68,7 +88,7 @@ static int open_place(const char *path, bool missing, char **ret_name)
 	return open_dir(dir);
 }
 
-int sbx_plan_keep(struct sbx_plan *p, const struct sbx_path *judged, struct sbx_err *err)
+int sbx_keep_target_open(const struct sbx_draft *d, const struct sbx_path *judged, struct sbx_err *err)
 {
 	SBX_AUTO_FREE char *path = strdup(judged->resolved), *name = NULL;
 	SBX_AUTO_CLOSE int fd = -1;
@@ -76,8 +96,8 @@ int sbx_plan_keep(struct sbx_plan *p, const struct sbx_path *judged, struct sbx_
 
 	if (!path)
 		return -ENOMEM;
-	if (sbx_idmap_applies(p->facts)) {
-		r = map(p, judged, &fd, err);
+	if (sbx_facts_idmap(d->facts)) {
+		r = map(d, judged, &fd, err);
 		if (r != 0)
 			return r;
 	} else {
@@ -86,10 +106,18 @@ int sbx_plan_keep(struct sbx_plan *p, const struct sbx_path *judged, struct sbx_
 	r = fd < 0 ? fd : check(fd, name);
 	if (r < 0) {
 		sbx_err_set(err, "'%s' cannot be %s: %s", path, judged->fd < 0 ? "made" : "used", strerror(-r));
-		return SBX_PLAN_REFUSED;
+		return SBX_EXIT_REFUSED;
 	}
-	p->keep.fd = sbx_fd_steal(&fd);
-	p->keep.path = sbx_steal_ptr(&path);
-	p->keep.name = sbx_steal_ptr(&name);
+	d->keep->fd = sbx_fd_steal(&fd);
+	d->keep->path = sbx_steal_ptr(&path);
+	d->keep->name = sbx_steal_ptr(&name);
 	return 0;
+}
+
+void sbx_keep_target_fini(struct sbx_keep_target *k)
+{
+	sbx_fd_close(k->fd);
+	free(k->path);
+	free(k->name);
+	*k = (struct sbx_keep_target){ .fd = -1 };
 }

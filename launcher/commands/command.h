@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_COMMANDS_COMMAND_H
+#define SBX_LAUNCHER_COMMANDS_COMMAND_H
+
+#include "launcher/commands/commands.h"
+#include "launcher/rootfs/draft.h"
+
+/* Judge the command and the lists of commands: fills in d->commands, and appends masks to the mounts. After the view and
+ * the environment. 0, an exit status (125-127) with @errs, or -errno. */
+int sbx_plan_command(const struct sbx_draft *d, struct sbx_err_list *errs);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_COMMANDS_COMMANDS_H
+#define SBX_LAUNCHER_COMMANDS_COMMANDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "launcher/rootfs/mount_op.h"
+
+/* What planning finds out about the command and the programs it may run: a part of the plan. */
+
+/* A file that executes where there is an allow list. */
+enum sbx_program_why {
+	SBX_PROGRAM_ENTRY = 0, /* for_what is the entry, or the command as it was asked for */
+	SBX_PROGRAM_INTERPRETER, /* for_what is the script */
+	SBX_PROGRAM_LOADER,	 /* for_what is one of the ELF files */
+	SBX_N_PROGRAM_WHYS,
+};
+const char *sbx_program_why_str(enum sbx_program_why w);
+
+struct sbx_program {
+	char *path, *for_what;
+	enum sbx_program_why why;
+	dev_t dev;
+	ino_t ino;
+};
+
+/* A file that a deny list covers. */
+enum sbx_masked_why {
+	SBX_MASKED_NAME = 0, /* the entry means it */
+	SBX_MASKED_LINK,     /* another name of one that is covered */
+	SBX_MASKED_COPY,
+	SBX_N_MASKED_WHYS,
+};
+const char *sbx_masked_why_str(enum sbx_masked_why w);
+
+struct sbx_masked {
+	char *path;  /* in the sandbox, without symlinks */
+	char *below; /* from the fd of op */
+	char *entry;
+	char *of; /* LINK, COPY: the other one's path; else NULL */
+	enum sbx_masked_why why;
+	bool by_system; /* system.yaml's entry, not the profile's */
+	struct stat st;
+	const struct sbx_mount_op *op; /* that it is in, borrowed */
+};
+void sbx_masked_fini(struct sbx_masked *m);
+
+struct sbx_commands {
+	char *path; /* what argv[0] resolved to in the sandbox */
+	size_t n_masked;
+	struct sbx_masked *masked;
+	size_t n_programs; /* 0: there is no allow list */
+	struct sbx_program *programs; /* by path */
+};
+
+void sbx_commands_fini(struct sbx_commands *c);
+
+#endif

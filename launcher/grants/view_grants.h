@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_GRANTS_VIEW_GRANTS_H
+#define SBX_LAUNCHER_GRANTS_VIEW_GRANTS_H
+
+#include "launcher/rootfs/draft.h"
+#include "sys/fs/path.h"
+
+/* Judge @source, a directory for the sandbox's root, as a mount that is read. 0, SBX_EXIT_REFUSED
+ * with @errs, -errno. */
+int sbx_view_judge_root(const struct sbx_draft *d, const char *source, struct sbx_path *ret_path, struct sbx_err_list *errs);
+
+/* Append what is granted. @why gets the reason when the current directory is not
+ * among it, "" otherwise. 0, SBX_EXIT_REFUSED with @errs, -errno. */
+int sbx_view_add_grants(const struct sbx_draft *d, struct sbx_err_list *errs, char *why, size_t n_why);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Planning: a list of parts, each of which fills in its fields. Everything that can be refused is
+ * refused here, before anything is made: nothing below opens a file for writing or mounts anything that
+ * others could see. What a plan holds besides memory are O_PATH descriptors of what will be bound, and for
+ * id-mapped grants, where only trying tells whether a file system can, mounts that are attached nowhere.
+ *
+ * The parts that look at files on the sandbox's behalf (mounts, the command) do so with the
+ * effective ids of the sandbox's user: root would find what the user may not see, and a path
+ * that root walks through a user's directory is a race for that user to win.
+ */
+#include "launcher/plan/planner.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "launcher/host/facts.h"
+#include "launcher/plan/plan_internal.h"
+#include "launcher/commands/command.h"
+#include "launcher/rootfs/view.h"
+
+SBX_DEFINE_CLEANUP(struct sbx_plan, sbx_plan_free);
+
+/* --- parts --- */
+
+/* Those that look at the host's files as the sandbox's user. */
+static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
+	struct sbx_draft draft = {
+		.options = p->options,
+		.facts = p->facts,
+		.profile = p->profile,
+		.profile_file = p->profile_file,
+		.system = p->system,
+		.sources = &p->sources,
+		.view = &p->view,
+		.env = &p->env,
+		.protections = &p->protections,
+		.commands = &p->commands,
+		.keep = &p->keep,
+		.notes = &p->notes,
+	};
+	int r = sbx_lookup_ids_use_sandbox(p->facts, &saved);
+
+	if (r < 0) {
+		sbx_err_list_add(errs, "", 0, 0, "cannot look at files as uid %u: %s",
+				 p->facts->uid, strerror(-r));
+		return SBX_EXIT_REFUSED;
+	}
+	draft.lookup_ids = &saved;
+	r = sbx_plan_view(&draft, errs);
+	if (r == 0)
+		r = sbx_plan_env(p, &draft, errs);
+	if (r == 0)
+		r = sbx_plan_command(&draft, errs);
+	return r;
+}
+
+int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs,
+		 struct sbx_plan **ret_plan)
+{
+	SBX_CLEANUP(sbx_plan_freep) struct sbx_plan *p = calloc(1, sizeof(*p));
+	struct sbx_err err = { 0 };
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	/* Said once, and not of each path that is looked at. */
+	if (sbx_path_check_support(&err) != 0)
+		return sbx_refuse(errs, &err);
+	sbx_view_init(&p->view);
+	p->keep.fd = -1;
+	p->options = o;
+	p->facts = f;
+	p->air_gap = o->air_gap;
+	memcpy(p->id, f->id, sizeof(p->id));
+
+	r = sbx_plan_profile(p, errs);
+	if (r == 0)
+		r = sbx_plan_network(p, errs);
+	if (r == 0)
+		r = plan_as_user(p, errs);
+	if (r == 0)
+		r = sbx_plan_probes(p, errs);
+	if (r != 0)
+		return r;
+	*ret_plan = sbx_steal_ptr(&p);
+	return 0;
+}
+
+struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
+{
+	if (!p)
+		return NULL;
+	sbx_policy_free(p->policy);
+	free(p->policy_blob);
+	sbx_profile_free(p->profile);
+	sbx_system_policy_free(p->system);
+	free(p->profile_file);
+	free(p->system_file);
+	sbx_plan_sources_fini(&p->sources);
+	free((void *)p->nft.cidrs);
+	sbx_attach_lists_fini(&p->attach.lists);
+	sbx_view_fini(&p->view);
+	sbx_environment_fini(&p->env);
+	sbx_protections_fini(&p->protections);
+	sbx_commands_fini(&p->commands);
+	sbx_keep_target_fini(&p->keep);
+	free(p->probes);
+	sbx_notes_fini(&p->notes);
+	free(p);
+	return NULL;
+}
