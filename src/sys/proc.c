@@ -12,7 +12,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/sched.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
@@ -86,8 +85,6 @@ pid_t sbx_proc_clone_into(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct 
 	return -error;
 }
 
-#define REAP_LINGER_US	 300
-
 void sbx_random_id(char ret_id[13])
 {
 	static const char hex[] = "0123456789abcdef";
@@ -112,17 +109,6 @@ void sbx_proc_reap(pid_t *pid)
 	while (*pid > 0 && waitpid(*pid, &status, 0) < 0 && errno == EINTR)
 		;
 	*pid = 0;
-}
-
-void sbx_proc_reap_soon(pid_t *pid)
-{
-	uint64_t end = sbx_clock_monotonic_us() + REAP_LINGER_US;
-	int status;
-
-	for (; *pid > 0 && sbx_clock_monotonic_us() < end; sched_yield())
-		if (waitpid(*pid, &status, WNOHANG) == *pid)
-			*pid = 0;
-	sbx_proc_reap(pid);
 }
 
 static struct timespec now(clockid_t clock)

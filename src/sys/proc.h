@@ -66,8 +66,6 @@ int sbx_proc_arrange_fds(const int *fds, const int *numbers, size_t n);
 
 /* Wait for child *pid, if it is positive, and make it 0. */
 void sbx_proc_reap(pid_t *pid);
-/* The same, of one that is ending at this moment: as in sys/linger.h. */
-void sbx_proc_reap_soon(pid_t *pid);
 
 /* 12 hex digits from getrandom. */
 void sbx_random_id(char ret_id[13]);
