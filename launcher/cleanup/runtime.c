@@ -320,31 +320,21 @@ int sbx_runtime_make(struct sbx_run *r)
 	return error;
 }
 
-static void dismiss_guard(struct sbx_run *r)
-{
-	if (r->guard_pid > 0 && r->guard_stays)
-		r->guard_pid = -1; /* the end of file below is what it waits for */
-	if (r->guard_pid > 0)
-		kill(r->guard_pid, SIGKILL); /* our child, not yet reaped */
-	r->guard_fd = sbx_fd_close(r->guard_fd);
-}
-
 void sbx_runtime_remove(struct sbx_run *r)
 {
 	if (r->runtime_path[0] && !r->swept_later) {
 		remove_dir(AT_FDCWD, r->runtime_path);
 		r->runtime_path[0] = '\0';
 	}
-	dismiss_guard(r);
+	if (r->guard_pid > 0 && !r->guard_stays) {
+		kill(r->guard_pid, SIGKILL); /* our child, not yet reaped */
+		sbx_proc_reap(&r->guard_pid);
+	}
+	sbx_runtime_forget(r); /* the end of file is what a guard that stays waits for */
 }
 
 void sbx_runtime_forget(struct sbx_run *r)
 {
 	r->runtime_fd = sbx_fd_close(r->runtime_fd);
 	r->guard_fd = sbx_fd_close(r->guard_fd);
-}
-
-void sbx_runtime_end(struct sbx_run *r)
-{
-	r->runtime_fd = sbx_fd_close(r->runtime_fd);
 }

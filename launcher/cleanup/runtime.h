@@ -12,14 +12,11 @@ void sbx_runtime_sweep(const struct sbx_facts *f);
  * sandbox's directory (mode 0700, locked).
  * 0 or -errno with r->err (-EEXIST: a sandbox with this id is up). */
 int sbx_runtime_make(struct sbx_run *r);
-/* Remove the directory; SIGKILL to the guard, which has nothing left to undo then: the sandbox's row must have
- * its final state. */
+/* Remove the directory, and end the guard, which has nothing left to undo then: the sandbox's row must have its final
+ * state. */
 void sbx_runtime_remove(struct sbx_run *r);
 /* In a fork of the launcher: the lock and the guard are the launcher's alone. */
 void sbx_runtime_forget(struct sbx_run *r);
-/* What takes its time, while others end: let go of what was removed (a disk's file system frees it now, 0.14 ms). */
-void sbx_runtime_end(struct sbx_run *r);
-
 /* The sweep of every start, of all there are (gc.h). */
 int sbx_runtime_gc(struct sbx_gc *gc, struct sbx_err *err);
 /* Sandbox @id has its directory, or nobody can tell: from before its row is inserted until that has its final

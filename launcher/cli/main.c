@@ -227,8 +227,7 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 	if (status == 0)
 		status = carry_out(&run);
 	sbx_stage_stop(&run);
-	sbx_run_reap(&run); /* the plan goes with us: to free it piece by piece takes the kernel longer */
-	sbx_run_fini(&run);
+	sbx_run_fini(&run); /* the plan goes with us: to free it piece by piece takes the kernel longer */
 	return status;
 }
 

@@ -189,7 +189,6 @@ static void wait_for_keeper(struct sbx_run *r)
 
 static void copy(struct sbx_run *r)
 {
-	sbx_proc_reap(&r->stage_pid);
 	while (ending_signal(r->signal_fd)) /* what came so far was for the command */
 		;
 	if (r->upper_fd < 0 || sbx_channel_send(r->keep_fd, "", 1, &r->upper_fd, 1) != 0)

@@ -9,7 +9,7 @@
  *
  * A caretaker begins to watch WATCH_AFTER_MS after its start and looks at what has appeared until then. A short
  * command ends before that: closing an inotify descriptor takes the kernel 10 ms, and the launcher waits for each of its
- * processes. The caretaker watches until the sandbox ends (UNWATCH). It is asked once (LOOK), answers with a packet per
+ * processes. The caretaker watches until it is asked once (LOOK). It answers with a packet per
  * thing that it has to tell and END, removes placeholders when the channel ends or at END, and exits; its exit status
  * says how that went. While it works it sends BEATs, so that the launcher can tell a long search from a process that its
  * user stopped. The channel's end is also what it sees of a launcher that was killed: it waits until the kernel has told
@@ -47,7 +47,6 @@
 #include "sys/process/proc.h"
 
 #define LOOK		'l'
-#define UNWATCH		'w'
 #define END		'e' /* of an answer, and of a run that ended as it should */
 #define BEAT		'.'
 #define BLOCKED		'b' /* and a path; the others are enum sbx_new_word, a path and a text */
@@ -500,14 +499,6 @@ static void look_here(struct sbx_run *r)
 	sbx_new_check(r->new_protected);
 	for (size_t i = 0; i < r->n_caretakers; i++)
 		r->caretakers[i].looked = true;
-}
-
-void sbx_caretaker_unwatch(struct sbx_run *r)
-{
-	const char unwatch = UNWATCH;
-
-	for (size_t i = 0; r->new_protected && i < r->n_caretakers; i++)
-		sbx_channel_send(r->caretakers[i].fd, &unwatch, 1, NULL, 0);
 }
 
 void sbx_caretaker_look(struct sbx_run *r)

@@ -18,9 +18,7 @@ int sbx_caretaker_ready(struct sbx_run *r);
 void sbx_caretaker_hear(struct sbx_run *r, size_t i);
 /* In a fork of the launcher: a caretaker must see the launcher's end. */
 void sbx_caretaker_forget(struct sbx_run *r);
-/* The sandbox is ending: what is made from now on is found by the last look. */
-void sbx_caretaker_unwatch(struct sbx_run *r);
-/* Events, and lines on stderr, for blocked names that are new. Everything in the sandbox was sent its SIGKILL. */
+/* Events, and lines on stderr, for blocked names that are new. Everything in the sandbox has ended. */
 void sbx_caretaker_look(struct sbx_run *r);
 /* Placeholders away. Everything in the sandbox has ended. */
 void sbx_caretaker_end(struct sbx_run *r);

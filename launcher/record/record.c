@@ -78,13 +78,9 @@ static void announce(const struct sbx_run *r, enum sbx_store_state state, int ex
 						       .exit_status = exit_status, .why = r->err.msg });
 }
 
-int sbx_record_open(struct sbx_run *r, struct sbx_err *err)
+void sbx_record_set_wait(struct sbx_run *r)
 {
-	int e = r->store ? 0 : sbx_record_open_store(r->plan->facts, err, &r->store);
-
-	if (e == 0)
-		sbx_store_set_busy_ms(r->store, r->at_end && !r->failing_since_us ? SBX_STORE_BUSY_MS : SBX_RECORD_BUSY_MS);
-	return e;
+	sbx_store_set_busy_ms(r->store, r->at_end && !r->failing_since_us ? SBX_STORE_BUSY_MS : SBX_RECORD_BUSY_MS);
 }
 
 int sbx_record_prepare(struct sbx_run *r)
@@ -133,15 +129,10 @@ static char *verdicts_json(const struct sbx_run *r)
 	return text;
 }
 
-/* The command runs beside: what the row's end needs is made now. It is written then, because a row that is
- * larger than a page costs more pages each time. */
 void sbx_record_released(struct sbx_run *r)
 {
 	r->released_ms = (int64_t)sbx_clock_realtime_ms();
 	sbx_record_write(r);
-	if (r->store)
-		sbx_store_prepare_end(r->store, NULL); /* what is wrong comes up again at the end */
-	r->selftest = verdicts_json(r);
 	announce(r, SBX_STATE_RUNNING, -1);
 	if (r->plan->attach.on || !r->store)
 		return; /* the command may be waiting for its pins */
@@ -179,15 +170,16 @@ const char *sbx_record_state(const struct sbx_run *r)
 	return sbx_store_state_str(final_state(r));
 }
 
-/* The store is closed while there is time for it: see record.h. */
-static void write_end(struct sbx_run *r, int exit_status)
+/* Did it work? */
+static bool write_end(struct sbx_run *r, int64_t ended_ms, int exit_status)
 {
+	SBX_AUTO_FREE char *selftest = verdicts_json(r);
 	struct sbx_err err = { 0 };
 	struct sbx_store_end end = {
 		.state = final_state(r),
-		.ended_ms = r->ended_ms,
+		.ended_ms = ended_ms,
 		.exit_status = exit_status,
-		.selftest_json = r->selftest,
+		.selftest_json = selftest,
 		.usage = {
 			r->usage.cpu_us,
 			r->usage.memory_peak_bytes,
@@ -196,46 +188,32 @@ static void write_end(struct sbx_run *r, int exit_status)
 			r->usage.io_pressure_us,
 		},
 	};
-	int e = sbx_record_open(r, &err);
+	int e;
 
-	if (e == 0)
-		e = sbx_store_sandbox_end(r->store, r->plan->id, &end, &err);
-	r->end_written = e == 0 || e == SBX_STORE_E_UNKNOWN;
+	sbx_record_set_wait(r);
+	e = sbx_store_sandbox_end(r->store, r->plan->id, &end, &err);
 	if (e != 0)
 		sbx_record_failed(r, e, &err);
+	return e == 0 || e == SBX_STORE_E_UNKNOWN;
 }
 
 void sbx_record_end(struct sbx_run *r, int exit_status)
 {
-	r->ended_ms = (int64_t)sbx_clock_realtime_ms();
-	if (!r->selftest && r->row)
-		r->selftest = verdicts_json(r);
+	int64_t ended_ms = (int64_t)sbx_clock_realtime_ms();
+
 	r->at_end = true;
 	r->failing_since_us = 0;
 	sbx_record_flush_all(r);
-	if (r->row)
-		write_end(r, exit_status);
-	announce(r, final_state(r), exit_status);
-	if (!r->facts->privileged && r->end_written && !sbx_record_is_due(r))
-		r->store = sbx_store_close(r->store);
-}
-
-void sbx_record_close(struct sbx_run *r)
-{
-	sbx_record_flush_all(r);
-	if (r->row && !r->end_written)
-		write_end(r, sbx_run_exit_status(r));
-	sbx_record_forget_events(r);
-	if (r->row && !r->end_written) {
+	if (r->row && !write_end(r, ended_ms, exit_status)) {
 		fprintf(stderr, "sbx-run: the end of sandbox %s is not in the database: the next start, or --gc, puts "
 			"it there as lost\n", r->plan->id);
 		r->swept_later = true;
 	}
+	announce(r, final_state(r), exit_status);
+	sbx_record_forget_events(r);
 	r->row = false;
 	r->store = sbx_store_close(r->store);
 	r->fold = sbx_fold_free(r->fold);
-	free(r->selftest);
-	r->selftest = NULL;
 }
 
 void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, const char *why)

@@ -25,13 +25,9 @@ void sbx_record_event(struct sbx_run *r, const struct sbx_event *e);
 void sbx_record_tidy(struct sbx_run *r);
 /* At flush_at_us: write what has been taken in. */
 void sbx_record_flush(struct sbx_run *r);
-/* Last events and the final state. The database is closed while there is time for it, which there is until the kernel
- * has taken the sandbox apart; what is taken in after that is rare, and opens it again. Who gave up privileges may not
- * be able to, and keeps it. */
+/* Last events and the final state; closes the database. When the row has not got its state, the runtime directory stays
+ * for the sweep that gives it one later. */
 void sbx_record_end(struct sbx_run *r, int exit_status);
-/* What was taken in since, and what could not be written; closes the database for good. When the row has not got its
- * state, the runtime directory stays for who gives it one later. */
-void sbx_record_close(struct sbx_run *r);
 
 /* A row for a run that policy refused: nothing else of it exists. Errors are ignored: the refusal stands. */
 void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, const char *why);

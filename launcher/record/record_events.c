@@ -99,12 +99,12 @@ static int write_pending(struct sbx_run *r, struct sbx_err *err)
 static void write_due(struct sbx_run *r)
 {
 	struct sbx_err err = { 0 };
-	int e;
+	int e = 0;
 
 	if (!r->row || !sbx_record_is_due(r) || r->retry_at_us > sbx_clock_monotonic_us())
 		return;
-	e = sbx_record_open(r, &err);
-	if (e == 0 && r->released_ms)
+	sbx_record_set_wait(r);
+	if (r->released_ms)
 		e = write_released(r, &err);
 	if (e == 0 && has_unrecorded(r))
 		e = write_unrecorded(r, &err);

@@ -11,8 +11,8 @@
 /* The database of these places. As sbx_store_open(). */
 int sbx_record_open_store(const struct sbx_facts *f, struct sbx_err *err, struct sbx_store **ret_store);
 
-/* The database is open (again), and waits for others as long as may be waited now. 0, SBX_STORE_E_NEWER or -errno. */
-int sbx_record_open(struct sbx_run *r, struct sbx_err *err);
+/* The database, which is open, waits for others as long as may be waited now. */
+void sbx_record_set_wait(struct sbx_run *r);
 /* A write failed with @error: it is said once, unless another writer is in the way and may soon be gone. */
 void sbx_record_failed(struct sbx_run *r, int error, const struct sbx_err *err);
 

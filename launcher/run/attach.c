@@ -315,10 +315,6 @@ void sbx_run_attach_end(struct sbx_run *r)
 
 	sbx_run_attach_tested(r);
 	if (r->cgroup.run_fd >= 0) {
-		/* It has said its last, and has a socket of the cgroup. */
-		sbx_broker_kill(r);
-		sbx_proc_reap(&r->broker_pid);
-		sbx_proc_reap(&r->stage_pid);
 		e = sbx_cgroup_settle(r->cgroup.command_fd, r->usage.oom_kills > 0 ? OOM_SETTLE_MS : SETTLE_MS);
 		if (e == 0 && a->added)
 			e = sbx_attach_remove(r->plan->id, a->level, a->cgroup_id, a->nl_fd, &err);

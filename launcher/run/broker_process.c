@@ -158,30 +158,24 @@ int sbx_broker_configure(struct sbx_run *r)
 	return 0;
 }
 
-void sbx_broker_ask(struct sbx_run *r)
+/* Was it asked for its last word? */
+static bool ask(const struct sbx_run *r)
 {
 	uint8_t packet[16];
 	ssize_t n;
 
-	if (r->broker_fd < 0 || r->broker_asked || !r->broker_ready || r->broker_gone ||
-	    r->protocol_broken)
-		return;
+	if (r->broker_fd < 0 || !r->broker_ready || r->broker_gone || r->protocol_broken)
+		return false;
 	n = sbx_msg_encode_simple(SBX_MSG_STOP, 0, packet, sizeof(packet));
-	r->broker_asked = n > 0 && sbx_channel_send(r->broker_fd, packet, (size_t)n, NULL, 0) == 0;
+	return n > 0 && sbx_channel_send(r->broker_fd, packet, (size_t)n, NULL, 0) == 0;
 }
 
 void sbx_broker_stop(struct sbx_run *r)
 {
-	sbx_broker_ask(r);
-	if (r->broker_asked)
+	if (ask(r))
 		sbx_supervise(r, SBX_WAIT_BROKER, STOP_TIMEOUT_MS);
-	if (!r->broker_stopped)
-		sbx_broker_kill(r);
-}
-
-void sbx_broker_kill(struct sbx_run *r)
-{
 	if (r->broker_pid > 0)
 		kill(r->broker_pid, SIGKILL); /* our child, not yet reaped */
+	sbx_proc_reap(&r->broker_pid);
 	r->broker_fd = sbx_fd_close(r->broker_fd);
 }

@@ -8,12 +8,7 @@
 int sbx_broker_start(struct sbx_run *r);
 /* Hand over the policy and the sandbox's sockets. 0 or -errno with r->err. */
 int sbx_broker_configure(struct sbx_run *r);
-/* Ask for its last events. */
-void sbx_broker_ask(struct sbx_run *r);
-/* Take them in (it is asked, unless that was done). One that does not come to its last word is ended; one that
- * does waits: its end would cost processor time that what is left to do wants first. */
+/* Ask for its last events and take them in. Then it is ended, and has gone. */
 void sbx_broker_stop(struct sbx_run *r);
-/* SIGKILL. */
-void sbx_broker_kill(struct sbx_run *r);
 
 #endif

@@ -100,9 +100,6 @@ struct sbx_run {
 	int stage_error;                    /* -errno of sbx_stage_begin(), with err */
 	int sandbox_fds[SBX_N_BROKER_FDS];  /* what the stage made, on its way to the broker */
 	bool stage_begun, stage_ready, stage_gone;
-	bool ends_by_itself;  /* the sandbox does: the stage is let go, and killed only later, in record_undo() */
-	bool protecting;      /* placeholders may be there */
-	bool looked;          /* at what the command made, when it had ended */
 	bool swept_later;     /* placeholders are left: the runtime directory stays, for who sweeps it */
 	bool mounts_checked;
 	uint32_t open_mount; /* then: 0: all mounts of the sandbox are locked; n: the plan's mount n - 1 is not */
@@ -111,7 +108,7 @@ struct sbx_run {
 	/* broker */
 	pid_t broker_pid;
 	int broker_fd;
-	bool broker_ready, broker_released, broker_asked, broker_gone, broker_stopped;
+	bool broker_ready, broker_released, broker_gone, broker_stopped;
 	struct sbx_msg_stats stats;
 
 	/* init */
@@ -123,7 +120,6 @@ struct sbx_run {
 	int args_fd, args_peer_fd;
 	int init_pidfd; /* of what becomes the command, as the kernel vouches: for signals */
 	pid_t pid1;  /* of the sandbox, where the kernel told: not for kill() */
-	int pid1_fd; /* its pidfd: it ends when everything there has */
 	bool init_hello, has_verdicts, init_gone, exec_failed;
 	struct sbx_msg_verdicts verdicts; /* none before has_verdicts */
 	struct sbx_msg_exec_failed exec_error;
@@ -158,15 +154,12 @@ struct sbx_run {
 	bool kept;	      /* --keep */
 	bool row;             /* the sandbox has its row */
 	bool store_failed;    /* said once */
-	bool end_written;     /* the row has its final state */
 	bool at_end;	      /* nothing runs any more: the database may be waited for */
-	int64_t ended_ms;     /* for the row */
 	int64_t released_ms;  /* when, if the row does not say so yet */
 	struct sbx_event *pending; /* folded events that are not written yet; malloc'ed, or NULL */
 	size_t n_pending;
 	uint64_t failing_since_us; /* monotonic: writing has failed from then on; 0: it has not */
 	uint64_t retry_at_us; /* when it is tried again */
-	char *selftest;       /* the verdicts for the row, when they are made already; malloc'ed */
 	struct sbx_refusals *refusals; /* NULL: none */
 	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of those there was no room for */
 	uint64_t flush_at_us; /* when sbx_record_flush() is due; 0: it is not */
@@ -181,9 +174,6 @@ struct sbx_run {
 /* @r is zero. */
 void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct sbx_facts *f);
 void sbx_run_fini(struct sbx_run *r);
-
-/* Wait for those that were killed: the stage, and the guard, which is given the time. */
-void sbx_run_reap(struct sbx_run *r);
 
 /* The steps (steps.c): apply in order; on failure, and at the end, undo in reverse. */
 struct sbx_step {

@@ -3,9 +3,9 @@
  * The steps of a run: one table of {name, apply, undo}.
  *
  * Applied in order, undone in reverse on every way out, the failed one included: an undo accepts
- * whatever its apply left. Undoing begins with the SIGKILL of the sandbox and ends with the wait for all
- * processes at once. Nothing of the command runs before `release`, and each earlier failure
- * leads there never, so failing closed is the shape of the table and not of each step.
+ * whatever its apply left. Undoing begins with the end of all processes in the sandbox: the stage is killed and reaped.
+ * The undos then run one after the other, each to its end. Nothing of the command runs before `release`, and each earlier
+ * failure leads there never, so failing closed is the shape of the table and not of each step.
  *
  * Launch time is the longest chain, not the sum, so what takes long starts first: the stage, before there
  * is a plan, in it bwrap, and then the broker. bwrap takes over the view while the stage builds the
@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +50,6 @@
 #include "sys/seccomp/seccomp.h"
 
 #define STAGE_TIMEOUT_MS 10000
-#define PID1_TIMEOUT_MS 1000
 #define RELEASE_TIMEOUT_MS 5000
 #define SELFTEST_TIMEOUT_MS 20000 /* all probes; each has its own, shorter one */
 
@@ -82,10 +80,8 @@ static int begin_in_cgroup(struct sbx_run *r)
 {
 	if (r->cgroup.command_fd < 0 && r->stage_begun)
 		return 0;
-	if (r->stage_begun) {
+	if (r->stage_begun)
 		sbx_stage_stop(r);
-		sbx_proc_reap(&r->stage_pid);
-	}
 	return sbx_stage_begin(r);
 }
 
@@ -110,68 +106,13 @@ static int stage_apply(struct sbx_run *r)
 
 /* --- record: the row comes later, what becomes of it is the last thing settled --- */
 
-/* Until nothing runs in the sandbox. Pid 1 of a namespace ends when all others in it are reaped
- * (pid_namespaces(7)); taking the rest apart costs the kernel as long again. */
-static void wait_until_empty(struct sbx_run *r)
-{
-	struct pollfd p = { .fd = r->pid1_fd, .events = POLLIN };
-
-	if (r->stage_pid > 0 && (r->pid1_fd < 0 || poll(&p, 1, PID1_TIMEOUT_MS) != 1 || !(p.revents & POLLIN))) {
-		sbx_stage_kill(r);
-		sbx_proc_reap(&r->stage_pid);
-	}
-	sbx_terminals_restore(&r->terminals); /* for good: nobody is left who could change them again */
-}
-
-/* Until nothing runs inside, names may appear and placeholders must stay. */
-static void protect_look(struct sbx_run *r)
-{
-	if (!r->protecting || r->looked)
-		return;
-	r->looked = true;
-	wait_until_empty(r);
-	sbx_stage_end(r);
-	if (r->plan->n_publish > 0 || r->n_caretakers > 0)
-		sbx_broker_kill(r); /* its ports are free when we say that it is over; and caretakers can be made to wait */
-	sbx_caretaker_look(r);
-}
-
-static void protect_end(struct sbx_run *r)
-{
-	if (!r->protecting)
-		return;
-	protect_look(r);
-	r->protecting = false;
-	sbx_caretaker_end(r);
-}
-
-void sbx_run_reap(struct sbx_run *r)
-{
-	sbx_proc_reap(&r->stage_pid);
-	sbx_proc_reap(&r->guard_pid);
-}
-
-/* The sandbox has ended, or does (ends_by_itself), or SIGKILL went to the stage, and the broker said its last, so what is
- * recorded is final; the kernel takes its time to take the sandbox apart, in which the record is written. The directory
- * goes after the row has its state and the placeholders are away: a directory without a launcher is what the guard and a
- * sweep go by. */
+/* Nothing runs in the sandbox, and the broker and protect said their last: what is recorded is final. The directory goes
+ * after the row has its state: a directory without a launcher is what the guard and a sweep go by. */
 static void record_undo(struct sbx_run *r)
 {
-	if (r->new_protected)
-		protect_look(r); /* its events are the sandbox's */
-	if (r->receipt_dir_fd >= 0)
-		wait_until_empty(r); /* it may be written where the command could write */
-	sbx_receipt_write(r);
 	sbx_record_end(r, sbx_run_exit_status(r));
-	protect_end(r);
-	sbx_stage_end(r);
-	sbx_broker_kill(r);
-	sbx_record_close(r);
+	sbx_receipt_write(r);
 	sbx_runtime_remove(r);
-	sbx_runtime_end(r);
-	sbx_proc_reap(&r->broker_pid);
-	if (!r->released || r->cgroup.command_fd >= 0)
-		sbx_run_reap(r); /* the kernel lets go of pid 1 of a namespace last: others wait in main.c */
 	sbx_cgroup_remove(&r->cgroup);
 }
 
@@ -190,19 +131,15 @@ static void keep_undo(struct sbx_run *r)
 {
 	if (r->scratch_fd >= 0)
 		count_discarded(r);
-	if (r->keeper_pid > 0) {
-		wait_until_empty(r);
-		protect_end(r);
-	}
 	sbx_keep_end(r);
 }
 
-/* --- protect: undone in record_undo(), which has something else to do until nothing runs inside --- */
+/* --- protect --- */
 
-static int protect_apply(struct sbx_run *r)
+static void protect_undo(struct sbx_run *r)
 {
-	r->protecting = true;
-	return sbx_caretaker_begin(r);
+	sbx_caretaker_look(r);
+	sbx_caretaker_end(r);
 }
 
 /* --- broker --- */
@@ -507,8 +444,8 @@ const struct sbx_step sbx_steps[] = {
 	{ "attach", sbx_run_attach_begin, sbx_run_attach_end }, /* undone when the cgroup is empty */
 	{ "cgroup", sbx_cgroup_begin, sbx_cgroup_end },
 	{ "keep", sbx_keep_begin, keep_undo }, /* undone after the stage */
-	{ "runtime", sbx_runtime_make, NULL },
-	{ "protect", protect_apply, NULL }, /* undone in record_undo() */
+	{ "runtime", sbx_runtime_make, NULL }, /* undone in record_undo() */
+	{ "protect", sbx_caretaker_begin, protect_undo },
 	{ "stage", stage_apply, sbx_stage_stop },
 	{ "broker", broker_apply, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
@@ -575,19 +512,6 @@ int sbx_run_exit_status(const struct sbx_run *r)
 	}
 }
 
-/* Everything in the sandbox ends before anything it stands on is undone; record_undo waits for it. The broker
- * sums up meanwhile. When the command has ended pid 1 ends, too, and with it whatever is left: then the stage and the
- * broker, whose ends take a processor as long as the record, are not in the way of it, nor of pid 1, which we wait for.
- * They are killed for certain after it (record_undo()). */
-static void end_sandbox(struct sbx_run *r)
-{
-	sbx_broker_ask(r);
-	r->ends_by_itself = r->released && r->outcome == SBX_OUTCOME_DONE && r->command_exited &&
-			    r->cgroup.command_fd < 0 && r->keeper_pid <= 0;
-	if (!r->ends_by_itself)
-		sbx_stage_kill(r);
-}
-
 int sbx_run_carry_out(struct sbx_run *r)
 {
 	size_t done = 0;
@@ -610,9 +534,8 @@ int sbx_run_carry_out(struct sbx_run *r)
 		wait_for_command(r);
 	else if (r->outcome == SBX_OUTCOME_DONE)
 		r->outcome = SBX_OUTCOME_LOST; /* released, and then a step failed */
-	end_sandbox(r);
-	sbx_caretaker_unwatch(r);
-	sbx_terminals_restore(&r->terminals); /* a message to a terminal whose output the command stopped would wait */
+	sbx_stage_end(r); /* everything in the sandbox ends before anything it stands on is undone */
+	sbx_terminals_restore(&r->terminals); /* nobody is left who could change them again; our own messages come later */
 	sbx_announce_stopping(r);
 	while (done > 0) {
 		done--;

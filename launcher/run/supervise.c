@@ -230,11 +230,12 @@ static void on_broker(struct sbx_run *r)
 
 static void on_hello(struct sbx_run *r, pid_t pid)
 {
+	SBX_AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
 	r->init_hello = true;
 	r->pid1 = pid;
-	r->pid1_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	/* Without a pidfd the stage says what is wrong. */
-	tell_stage_with(r, SBX_MSG_CHECK_MOUNTS, 0, &r->pid1_fd, r->pid1_fd >= 0);
+	tell_stage_with(r, SBX_MSG_CHECK_MOUNTS, 0, &fd, fd >= 0);
 }
 
 /* All of them, once. */

@@ -703,20 +703,14 @@ void sbx_stage_kill(const struct sbx_run *r)
 
 void sbx_stage_end(struct sbx_run *r)
 {
-	struct sbx_cpus here, others;
-
-	if (r->ends_by_itself && r->stage_fd >= 0 && r->stage_pid > 0) {
-		sbx_cpus_split(&r->cpus, &here, &others);
-		sbx_cpus_use(r->stage_pid, &others); /* here it would preempt us */
-	}
 	sbx_stage_kill(r);
-	r->stage_fd = sbx_fd_close(r->stage_fd);
+	sbx_proc_reap(&r->stage_pid);
+	r->stage_fd = sbx_fd_close(r->stage_fd); /* a bwrap that saw its end would complain before it is killed */
 }
 
 void sbx_stage_stop(struct sbx_run *r)
 {
-	if (!r->ends_by_itself)
-		sbx_stage_end(r);
+	sbx_stage_end(r);
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
 	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);

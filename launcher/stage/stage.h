@@ -20,13 +20,11 @@ int sbx_stage_order(struct sbx_run *r);
  * the receipt shows the ruleset as it is loaded. */
 void sbx_stage_ports(const int fds[SBX_N_BROKER_FDS], struct sbx_nft_input *nft);
 
-/* SIGKILL: with the stage, pid 1 of its pid namespace, everything in the sandbox ends. Reaping it is the
- * caller's. */
+/* SIGKILL: with the stage, pid 1 of its pid namespace, everything in the sandbox ends. */
 void sbx_stage_kill(const struct sbx_run *r);
-/* The same, and its channel is closed: for good. Once is enough, twice does no harm. */
+/* The same, and waits until all of them are gone. Once is enough, twice does no harm. */
 void sbx_stage_end(struct sbx_run *r);
-/* What there is for it in this process goes; and it, but where the sandbox ends by itself: there it is ended when nobody
- * is left whom its end would stand in the way of (steps.c). */
+/* The same, and what there is for it in this process goes. */
 void sbx_stage_stop(struct sbx_run *r);
 
 #endif

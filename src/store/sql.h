@@ -13,7 +13,6 @@
 
 struct sbx_store {
 	sqlite3 *db;
-	sqlite3_stmt *end; /* of sbx_store_sandbox_end(); NULL: not compiled yet */
 	int wal_pages;     /* after our last commit */
 };
 

@@ -330,7 +330,6 @@ void sbx_store_tidy(struct sbx_store *store, int at_least)
 struct sbx_store *sbx_store_close(struct sbx_store *store)
 {
 	if (store) {
-		sqlite3_finalize(store->end);
 		sqlite3_close(store->db);
 		free(store);
 	}
@@ -421,11 +420,15 @@ static void bind_known(struct sbx_sql_binder *b, int64_t value)
 		sbx_sql_bind_text(b, NULL);
 }
 
-int sbx_store_prepare_end(struct sbx_store *store, struct sbx_err *err)
+int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct sbx_store_end *end,
+			  struct sbx_err *err)
 {
-	if (store->end)
-		return 0;
-	return sbx_sql_prepare(
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	struct sbx_sql_binder b = { 0 };
+	int r;
+
+	assert(end->state >= SBX_STATE_DONE && end->state < SBX_N_STATES);
+	r = sbx_sql_prepare(
 		store->db,
 		"UPDATE sandbox SET state = ?1, ended_ms = ?2, "
 		"exit_status = ?3, "
@@ -433,20 +436,10 @@ int sbx_store_prepare_end(struct sbx_store *store, struct sbx_err *err)
 		"cpu_us = ?6, memory_peak_bytes = ?7, cpu_pressure_us = ?8, "
 		"memory_pressure_us = ?9, io_pressure_us = ?10 "
 		"WHERE id = ?11 AND state IN ('preparing', 'running')",
-		"updating the sandbox", err, &store->end);
-}
-
-int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct sbx_store_end *end,
-			  struct sbx_err *err)
-{
-	struct sbx_sql_binder b = { 0 };
-	int r;
-
-	assert(end->state >= SBX_STATE_DONE && end->state < SBX_N_STATES);
-	r = sbx_store_prepare_end(store, err);
+		"updating the sandbox", err, &stmt);
 	if (r)
 		return r;
-	b.stmt = store->end;
+	b.stmt = stmt;
 	sbx_sql_bind_text(&b, sbx_store_state_str(end->state));
 	sbx_sql_bind_int(&b, end->ended_ms);
 	bind_known(&b, end->exit_status);
@@ -458,10 +451,7 @@ int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct 
 	bind_known(&b, end->usage.memory_pressure_us);
 	bind_known(&b, end->usage.io_pressure_us);
 	sbx_sql_bind_text(&b, id);
-	r = update_one(store, store->end, id, err);
-	sqlite3_reset(store->end);
-	sqlite3_clear_bindings(store->end); /* they are the caller's */
-	return r;
+	return update_one(store, stmt, id, err);
 }
 
 /* --- what seems to be up --- */

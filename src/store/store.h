@@ -106,8 +106,6 @@ struct sbx_store_end {
  * pages, and flushed: some milliseconds. A start reads each page anew, about 1 us, and a run writes 8. What
  * fails is done by somebody else, or later. */
 void sbx_store_tidy(struct sbx_store *store, int at_least);
-/* Optional, while nobody waits: what the next call needs compiled. 0 or -errno. */
-int sbx_store_prepare_end(struct sbx_store *store, struct sbx_err *err);
 /* `preparing` or `running` becomes a final state. 0, SBX_STORE_E_UNKNOWN or -errno. */
 int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct sbx_store_end *end,
 			  struct sbx_err *err);

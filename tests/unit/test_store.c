@@ -358,28 +358,6 @@ static void test_states_only_go_forward(void **state)
 	sbx_store_close(store);
 }
 
-/* The statement is made ahead and used again: it sees what others did since, and keeps nothing of the last row. */
-static void test_end_ahead(void **state)
-{
-	struct fixture *f = *state;
-	struct sbx_store *store = open_store(f);
-	struct sbx_store_end end = { .state = SBX_STATE_DONE, .selftest_json = "[1]", .receipt_json = "{}" };
-
-	assert_int_equal(begin(store, "000000000001", NULL), 0);
-	assert_int_equal(begin(store, "000000000002", NULL), 0);
-	assert_int_equal(sbx_store_prepare_end(store, &f->err), 0);
-	assert_int_equal(sbx_store_prepare_end(store, &f->err), 0);
-	query(f, "CREATE INDEX another ON sandbox (uid)");
-	assert_int_equal(sbx_store_sandbox_end(store, "000000000001", &end, &f->err), 0);
-	end.selftest_json = end.receipt_json = NULL;
-	end.usage.cpu_us = 5;
-	assert_int_equal(sbx_store_sandbox_end(store, "000000000002", &end, &f->err), 0);
-	assert_string_equal(query(f, "SELECT group_concat(ifnull(selftest, '-') || ifnull(receipt, '-') || cpu_us) "
-				     "FROM (SELECT * FROM sandbox ORDER BY id)"),
-			    "[1]{}0,--5");
-	sbx_store_close(store);
-}
-
 /* It is moved by who has time, before it is long; a commit moves one that nobody moved. */
 static void test_tidy(void **state)
 {
@@ -796,7 +774,6 @@ int main(void)
 		T(test_migrate_at_once),
 		T(test_life),
 		T(test_states_only_go_forward),
-		T(test_end_ahead),
 		T(test_tidy),
 		T(test_every_final_state),
 		T(test_id_exists),

@@ -12,7 +12,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/sched.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
@@ -85,7 +84,6 @@ pid_t sbx_proc_clone_into(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct 
 	}
 	return -error;
 }
-
 
 void sbx_random_id(char ret_id[13])
 {
