@@ -306,7 +306,6 @@ static void send_args(const struct sbx_orders *o, int *args_fd)
 		left -= (size_t)n;
 	}
 	*args_fd = sbx_fd_close(*args_fd);
-	sched_yield(); /* the way to the command is bwrap's: on a shared processor it goes first */
 }
 
 /* Before bwrap has read its arguments it is a process like us. */
@@ -493,7 +492,6 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 		sbx_err_set(&err, "%s", strerror(-error));
 		stage_fail(channel, error, step, &err);
 	}
-	sched_yield(); /* who waited for this goes first: for the rest nobody waits */
 	sbx_cpus_use(bwrap, &r->cpus);
 	sbx_factory_main(channel, s.factory, bwrap, o, o->wall_ms ? o->wall_ms + SETUP_SLACK_MS : 0);
 }

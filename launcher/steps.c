@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +53,6 @@
 #define STAGE_TIMEOUT_MS 10000
 #define PID1_TIMEOUT_MS 1000
 #define RELEASE_TIMEOUT_MS 5000
-#define BROKER_FIRST_MS 2 /* on a processor that we share */
 #define SELFTEST_TIMEOUT_MS 20000 /* all probes; each has its own, shorter one */
 
 static int send_simple(int fd, enum sbx_msg_type type)
@@ -133,7 +131,6 @@ static int stage_apply(struct sbx_run *r)
 		e = sbx_stage_order(r);
 	if (e < 0 || !guessed)
 		return e;
-	sched_yield(); /* the stage goes first where we share a processor: bwrap waits for it, and nobody for what follows */
 	e = prepare_files(r, etc); /* while the stage works */
 	return e == SBX_ETC_GUESS_WRONG ? order_anew(r) : e;
 }
@@ -449,10 +446,6 @@ static int selftest_apply(struct sbx_run *r)
 
 	if (e == 0)
 		e = send_probes(r);
-	if (r->others.known) {
-		sbx_supervise(r, SBX_WAIT_BROKER_READY, BROKER_FIRST_MS); /* whatever becomes of it is seen below */
-		sched_yield();	/* the probes wait for its first answers */
-	}
 	if (e == 0)
 		e = sbx_record_begin(r);
 	r->orders = sbx_orders_free(r->orders); /* the stage has its own mapping; at the end it would be waited for */

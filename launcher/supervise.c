@@ -374,8 +374,6 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 	switch (what) {
 	case SBX_WAIT_STAGE:
 		return r->stage_ready;
-	case SBX_WAIT_BROKER_READY:
-		return r->broker_ready;
 	case SBX_WAIT_SELFTEST:
 		if (init_ended(r))
 			return -1;

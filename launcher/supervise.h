@@ -7,7 +7,6 @@
 /* What a wait is for. Every wait also ends when the sandbox can no longer come to it. */
 enum sbx_wait {
 	SBX_WAIT_STAGE,    /* STAGE_READY */
-	SBX_WAIT_BROKER_READY, /* it has its policy */
 	SBX_WAIT_SELFTEST, /* every verdict, MOUNTS_CHECKED, and the broker's READY */
 	SBX_WAIT_RELEASE,  /* the broker's word that it has put the self-test behind it */
 	SBX_WAIT_COMMAND,  /* its end: COMMAND_EXIT, or the kernel's word, whichever is first */
