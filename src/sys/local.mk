@@ -24,8 +24,6 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/cgroup.c %reldir%/cgroup.h \
 	%reldir%/cgroup_find.c \
 	%reldir%/cgroup_plan.c \
-	%reldir%/cpus.c \
-	%reldir%/cpus.h \
 	%reldir%/dns_capture.c %reldir%/dns_capture.h \
 	%reldir%/datagram.c %reldir%/datagram.h \
 	%reldir%/dir_cache.c %reldir%/dir_cache.h \
