@@ -18,7 +18,6 @@
 #include "launcher/stage/stage_config.h"
 #include "store/store.h"
 #include "sys/cgroup/cgroup.h"
-#include "sys/process/cpus.h"
 
 /*
  * The one context of a run. Every fd is -1 and every pid 0 until a step fills it in; an undo accepts
@@ -93,8 +92,6 @@ struct sbx_run {
 	pid_t stage_pid;
 	int stage_fd;                       /* channel */
 	int stage_go_fd;                    /* read end: a byte when a privileged launcher has mapped its ids */
-	struct sbx_cpus cpus;               /* what all may use in the end; unknown: what they have */
-	struct sbx_cpus others;             /* without the one that is bwrap's until the verdicts are there */
 	struct sbx_orders *orders;          /* shared with the stage */
 	char **bwrap_argv;
 	int stage_error;                    /* -errno of sbx_stage_begin(), with err */
@@ -141,7 +138,6 @@ struct sbx_run {
 
 	/* supervision */
 	int signal_fd, wall_fd;
-	int cpus_error;       /* -errno: the command may not use all of cpus */
 	int watch_error;      /* -errno: there is no init_pidfd */
 	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
 	int interrupted;      /* signal that ended the run before the release */

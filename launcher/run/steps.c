@@ -44,7 +44,6 @@
 #include "launcher/run/supervise.h"
 #include "launcher/stage/stage.h"
 #include "launcher/stage/stage_config.h"
-#include "sys/process/cpus.h"
 #include "sys/process/proc.h"
 #include "sys/process/userns.h"
 #include "sys/seccomp/seccomp.h"
@@ -59,18 +58,6 @@ static int send_simple(int fd, enum sbx_msg_type type)
 	ssize_t n = sbx_msg_encode_simple(type, 0, packet, sizeof(packet));
 
 	return n < 0 ? (int)n : sbx_channel_send(fd, packet, (size_t)n, NULL, 0);
-}
-
-/* Until the verdicts are there one processor is for what the command waits for, bwrap and its children: the stage
- * keeps off it since it started bwrap, and so do we, and the broker, from now on. Early, the stage may not have started
- * it yet. */
-static void keep_off(struct sbx_run *r)
-{
-	if (!r->cpus.known || r->stage_pid <= 0 || r->others.known || r->init_hello)
-		return;
-	sbx_cpus_read(r->stage_pid, &r->others);
-	r->others.known = r->others.known && !CPU_EQUAL(&r->others.set, &r->cpus.set);
-	sbx_cpus_use(0, &r->others);
 }
 
 /* --- stage --- */
@@ -168,24 +155,12 @@ static void explain_namespace(struct sbx_run *r)
 		    sbx_userns_explain((int)r->stage_failed.error, &facts, why, sizeof(why)));
 }
 
-/* All may run everywhere again; what runs inside was told in on_verdicts(), bwrap is by the stage. */
-static void use_all_cpus(const struct sbx_run *r)
-{
-	const pid_t ours[] = { r->stage_pid, r->guard_pid, r->broker_pid };
-
-	sbx_cpus_use(0, &r->cpus);
-	for (size_t i = 0; i < SBX_N_ELEMENTS(ours); i++)
-		if (ours[i] > 0)
-			sbx_cpus_use(ours[i], &r->cpus);
-}
-
 static int firewall_apply(struct sbx_run *r)
 {
 	int e;
 
 	e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
 	if (e == 0) {
-		keep_off(r);
 		e = starts_late(r) ? sbx_broker_start(r) : 0;
 		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
 		if (e == 0)
@@ -215,10 +190,7 @@ static void firewall_undo(struct sbx_run *r)
 static int command_apply(struct sbx_run *r)
 {
 	struct sbx_err err = { 0 };
-	int e;
-
-	keep_off(r);
-	e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->plan->seccomp_lifts, r->seccomp_fd, &err);
+	int e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->plan->seccomp_lifts, r->seccomp_fd, &err);
 
 	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
 	if (e == -EPIPE)
@@ -368,10 +340,6 @@ static int selftest_apply(struct sbx_run *r)
 		sbx_err_set(&r->err, "cannot watch the command: pidfd_open: %s", strerror(-r->watch_error));
 		return r->watch_error;
 	}
-	if (e == 0 && r->cpus_error) {
-		sbx_err_set(&r->err, "cannot let the command have all processors: %s", strerror(-r->cpus_error));
-		return r->cpus_error;
-	}
 	if (e == 0)
 		return judge_verdicts(r);
 	if (r->attach.changed)
@@ -427,7 +395,6 @@ static int release_apply(struct sbx_run *r)
 	}
 	sbx_publish_tell(r->plan);
 	e = send_simple(r->init_fd, SBX_MSG_RELEASE);
-	use_all_cpus(r);
 	if (e) {
 		sbx_err_set(&r->err, "the sandbox's init ended before the release");
 		return e < 0 ? e : -EPIPE;

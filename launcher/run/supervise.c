@@ -250,10 +250,8 @@ static int on_verdicts(struct sbx_run *r, struct sbx_span span, pid_t pid)
 	r->has_verdicts = true;
 	r->init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	r->watch_error = r->init_pidfd < 0 ? -errno : 0;
-	r->cpus_error = sbx_cpus_use(pid, &r->cpus);
-	if (r->cpus_error == -ESRCH)
-		r->watch_error = r->cpus_error = 0; /* it ended: why is still to come */
-	sbx_cpus_use(r->pid1, &r->cpus);
+	if (r->watch_error == -ESRCH)
+		r->watch_error = 0; /* it ended: why is still to come */
 	return 0;
 }
 

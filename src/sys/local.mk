@@ -24,8 +24,6 @@ noinst_LIBRARIES += %reldir%/libsbx-sys.a
 	%reldir%/cgroup/cgroup.c %reldir%/cgroup/cgroup.h \
 	%reldir%/cgroup/cgroup_find.c \
 	%reldir%/cgroup/cgroup_plan.c \
-	%reldir%/process/cpus.c \
-	%reldir%/process/cpus.h \
 	%reldir%/net/dns_capture.c %reldir%/net/dns_capture.h \
 	%reldir%/net/datagram.c %reldir%/net/datagram.h \
 	%reldir%/fs/dir_walk.c %reldir%/fs/dir_walk.h \

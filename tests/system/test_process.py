@@ -241,8 +241,8 @@ def test_nobody_of_ours_is_dumpable(sbx, world, sandbox):
 
 @pytest.mark.parametrize("allowed", ["all", "one"])
 def test_processors(sbx, sandbox, allowed):
-    """While it starts, processes are kept apart on processors of their own (sys/process/cpus.h). Afterwards each has what
-    sbx-run was given, the command above all."""
+    """The stage starts on another processor than the launcher's (clone_apart() in stage.c). Afterwards every process has
+    the affinity that sbx-run was given, the command above all."""
     had = os.sched_getaffinity(0)
     given = had if allowed == "all" else {max(had)}
     os.sched_setaffinity(0, given)

@@ -25,7 +25,6 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "sys/process/cpus.h"
 #include "sys/process/proc.h"
 #include "sys/process/userns.h"
 #include "sys/seccomp/landlock.h"
@@ -453,79 +452,6 @@ static void test_directory_scope(void **state)
 	scratch_remove(dir);
 }
 
-/* --- processors --- */
-
-/* Fewer than all, and more than one, as taskset(1) gives them: not whole, and still the same afterwards. */
-static void test_cpus_of_who_is_limited(void **state)
-{
-	struct sbx_cpus all, own, now, few;
-	int n = 0;
-
-	(void)state;
-	sbx_cpus_own(&all);
-	if (!all.known || !all.whole)
-		return; /* one processor, or limited ourselves */
-	sbx_cpus_read(0, &now);
-	assert_true(CPU_EQUAL(&all.set, &now.set));
-	assert_int_equal(sbx_cpus_use(0, &all), 0);
-	sbx_cpus_read(0, &now);
-	assert_true(CPU_EQUAL(&all.set, &now.set));
-	few = all;
-	few.whole = false;
-	for (int i = 0; i < CPU_SETSIZE && !n; i++)
-		if (CPU_ISSET(i, &few.set)) {
-			CPU_CLR(i, &few.set);
-			n++;
-		}
-	assert_int_equal(sbx_cpus_use(0, &few), 0);
-	sbx_cpus_own(&own);
-	assert_false(own.whole);
-	assert_int_equal(own.known, CPU_COUNT(&few.set) > 1);
-	sbx_cpus_read(0, &now);
-	assert_true(CPU_EQUAL(&few.set, &now.set));
-	assert_int_equal(sbx_cpus_use(0, &all), 0);
-}
-
-static void test_cpus(void **state)
-{
-	struct sbx_cpus all, here, others, one = { .known = true }, now;
-
-	(void)state;
-	sbx_cpus_read(0, &all);
-	assert_true(all.known);
-	sbx_cpus_spread(0, &all);
-	sbx_cpus_read(0, &now);
-	assert_true(CPU_EQUAL(&all.set, &now.set));
-
-	sbx_cpus_split(&all, &here, &others);
-	assert_int_equal(here.known, CPU_COUNT(&all.set) > 1);
-	assert_int_equal(others.known, here.known);
-	if (here.known) {
-		assert_int_equal(CPU_COUNT(&here.set), 1);
-		assert_int_equal(CPU_COUNT(&others.set), CPU_COUNT(&all.set) - 1);
-		assert_int_equal(sbx_cpus_use(0, &here), 0);
-		/* where there is one there are no others, and what is unknown changes nothing */
-		one = here;
-		sbx_cpus_split(&one, &here, &others);
-		assert_false(here.known || others.known);
-		assert_int_equal(sbx_cpus_use(0, &others), 0);
-		sbx_cpus_own(&now);
-		sbx_cpus_spread(0, &now);
-		sbx_cpus_read(0, &now);
-		assert_true(CPU_EQUAL(&one.set, &now.set));
-		/* who was limited stays so, to look changes nothing */
-		sbx_cpus_own(&now);
-		assert_false(now.known || now.whole);
-		assert_int_equal(sbx_cpus_use(0, &all), 0);
-		sbx_cpus_read(0, &now);
-		assert_true(CPU_EQUAL(&all.set, &now.set));
-	}
-	CPU_ZERO(&one.set);
-	assert_int_equal(sbx_cpus_use(0, &one), -EINVAL);
-	sbx_cpus_read(-1, &now);
-	assert_false(now.known);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -543,8 +469,6 @@ int main(void)
 		cmocka_unit_test(test_ids_drop_surviving_caps),
 		cmocka_unit_test(test_signal_scope),
 		cmocka_unit_test(test_directory_scope),
-		cmocka_unit_test(test_cpus),
-		cmocka_unit_test(test_cpus_of_who_is_limited),
 	};
 
 	return cmocka_run_group_tests_name("proc", tests, NULL, NULL);

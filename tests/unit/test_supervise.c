@@ -188,8 +188,8 @@ static void is_broken(struct fixture *f, enum peer by)
 
 static void test_silence(void **state)
 {
-	static const enum sbx_wait waits[] = { SBX_WAIT_STAGE,	 SBX_WAIT_BROKER_READY, SBX_WAIT_SELFTEST,
-					       SBX_WAIT_RELEASE, SBX_WAIT_COMMAND,	SBX_WAIT_BROKER };
+	static const enum sbx_wait waits[] = { SBX_WAIT_STAGE, SBX_WAIT_SELFTEST, SBX_WAIT_RELEASE, SBX_WAIT_COMMAND,
+					       SBX_WAIT_BROKER };
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(waits); i++) {
@@ -199,8 +199,8 @@ static void test_silence(void **state)
 		assert_true(sbx_clock_monotonic_us() - start >= 20000);
 	}
 	say(f, BROKER, SBX_MSG_READY, 0, 0);
-	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_BROKER_READY, 20000), 0);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_RELEASE, 20), -ETIMEDOUT);
+	assert_true(f->run.broker_ready);
 }
 
 /* One that says other things all the time is as silent. */
@@ -224,7 +224,7 @@ static void test_gone(void **state)
 	struct fixture *f = *state;
 
 	f->peers[BROKER] = sbx_fd_close(f->peers[BROKER]);
-	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_BROKER_READY, 20000), 1);
+	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_RELEASE, 20000), 1);
 	assert_true(f->run.broker_gone && !f->run.protocol_broken);
 }
 
