@@ -189,7 +189,7 @@ static int choose_chdir(struct sbx_plan *p, const char *why, struct sbx_err_list
 		why = "the current directory is not in the sandbox";
 	if (!p->options->scratch && !sbx_view_home_asked(p, &origin)) {
 		sbx_err_list_add(errs, "", 0, 0,
-				 "the current directory: %s; cd to a directory that can be granted, grant one with --bind DIR --chdir DIR, or say "
+				 "the current directory: %s; cd to another one, name it with --bind DIR --chdir DIR, or say "
 				 "--scratch to work in a home that is discarded", why);
 		return SBX_PLAN_REFUSED;
 	}
