@@ -433,6 +433,11 @@ int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct s
 			return 0;
 		}
 		n_options++;
+		/* A value that was forgotten: the next option, or the end of them, would be taken for it. */
+		if (optarg && optarg == argv[optind - 1] && strncmp(optarg, "--", 2) == 0) {
+			sbx_err_set(err, "option '%s' needs a value before '%s'", argv[at], optarg);
+			return SBX_OPTIONS_E_USAGE;
+		}
 		r = set_option(ret_o, (enum option_key)c, long_options[index].name, optarg, err);
 		if (r != 0 || ret_o->help || ret_o->version)
 			return r;

@@ -220,7 +220,8 @@ static void act_on(struct sbx_new *x, size_t grant, const char *place, const cha
 	if (!x->ended)
 		return;
 	if (e->keeps)
-		sbx_new_tell_text(x, SBX_NEW_KEPT, path, "'%s' is new: %s asks before it acts on it", path, row ? row->tool : "its tool");
+		sbx_new_tell_text(x, SBX_NEW_KEPT, path, "'%s' is new and is kept, because its tool asks before it acts on it (%s)", path,
+				  row ? row->tool : "it is on the list of protected paths");
 	else
 		sbx_new_move_aside(x, grant, full, slash ? slash + 1 : way, row ? row->tool : "it is on the list of protected paths");
 }

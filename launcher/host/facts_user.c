@@ -250,7 +250,7 @@ static int take_user(struct sbx_facts *f, struct sbx_user *u, struct sbx_err *er
 	if (f->uid == 0 || (f->privileged && f->gid == 0)) {
 		sbx_err_set(
 			err,
-			"the sandbox never runs as kernel %s 0: name an ordinary user with --user",
+			"the sandbox never runs as root (%s 0): name an ordinary user with --user",
 			f->uid == 0 ? "uid" : "gid");
 		return 1;
 	}

@@ -53,7 +53,7 @@ static const struct {
 } kinds[] = {
 	[SBX_PLACEHOLDER_SOCKET] = { 's', SBX_PLACEHOLDER_SOCKET_MODE, "" },
 	[SBX_PLACEHOLDER_FILE] = { 'f', SBX_PLACEHOLDER_FILE_MODE, "" },
-	[SBX_PLACEHOLDER_DOT] = { '.', SBX_PLACEHOLDER_FILE_MODE, ".\n" },
+	[SBX_PLACEHOLDER_DOT] = { '.', SBX_PLACEHOLDER_FILE_MODE, SBX_PLACEHOLDER_DOT_TEXT },
 };
 _Static_assert(SBX_N_ELEMENTS(kinds) == SBX_N_PLACEHOLDER_KINDS, "a row for each kind");
 

@@ -11,11 +11,14 @@
 
 /* What planning finds out about protected paths: a part of the plan. */
 
+/* Of a commondir that leads to its own directory. libgit2, and so cargo, finds no repository beside a bare ".". */
+#define SBX_PLACEHOLDER_DOT_TEXT "./\n"
+
 /* Made for a mask where there is nothing to mount it on (placeholders.h). */
 enum sbx_placeholder_kind {
 	SBX_PLACEHOLDER_SOCKET = 0, /* git does not see one, opening it fails at once, and it holds nothing */
 	SBX_PLACEHOLDER_FILE,	    /* empty */
-	SBX_PLACEHOLDER_DOT,	    /* a file with ".\n": a git directory's commondir that says what its absence says */
+	SBX_PLACEHOLDER_DOT,	    /* a file with "./\n": a git directory's commondir that says what its absence says */
 	SBX_N_PLACEHOLDER_KINDS,
 };
 

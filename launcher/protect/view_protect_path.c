@@ -157,8 +157,8 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 		return r;
 	op = &d->view->mounts[d->view->n_mounts - 1];
 	if (kind == SBX_PLACEHOLDER_DOT) {
-		op->text = strdup(".\n");
-		op->n_text = 2;
+		op->text = strdup(SBX_PLACEHOLDER_DOT_TEXT);
+		op->n_text = strlen(SBX_PLACEHOLDER_DOT_TEXT);
 		if (!op->text)
 			return -ENOMEM;
 	}

@@ -41,7 +41,7 @@ static const struct {
 } parts[N_PARTS] = {
 	[PART_DIR] = { "dir", S_IFDIR | 0555, NULL },
 	[PART_FILE] = { "file", S_IFREG | 0555, "" }, /* executing one is refused, not "not found" */
-	[PART_DOT] = { "dot", S_IFREG | 0444, ".\n" },
+	[PART_DOT] = { "dot", S_IFREG | 0444, SBX_PLACEHOLDER_DOT_TEXT },
 	[PART_SOCKET] = { "socket", S_IFSOCK | 0444, NULL },
 };
 

@@ -3,6 +3,7 @@
 import fnmatch
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import tempfile
@@ -117,3 +118,15 @@ def test_npm_create(scratch, who):
     out, err = run.communicate("\n", timeout=300)
     assert run.returncode == 0 and set(os.listdir(work)) == made, (out, err)
     assert "sbx-untrusted" not in err, err
+
+
+def test_readmes_first_command():
+    """As it is printed, in the tree that is tested, by whoever runs the tests: its result is on stdout."""
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    with open(os.path.join(top, "README.md"), encoding="utf-8") as f:
+        line, = re.findall(r"^    (\./bootstrap run .*)$", f.read(), re.M)
+    flags = " ".join(f"'{word}'" for word in extra("install"))
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "npm_"))}
+    r = subprocess.run(["sh", "-c", line.replace("--profile install", "--profile install " + flags)], cwd=top, env=env, text=True,
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
+    assert r.returncode == 0 and "is-number-7.0.0.tgz" in r.stdout, r

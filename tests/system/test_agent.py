@@ -232,6 +232,61 @@ def test_cache(sbx):
     assert "Permission denied" not in r.err and "cache" not in r.out, r
 
 
+# What each tool downloads or makes in the first run, and needs without any network in the second.
+GO_PROXY = {"proxy/example.org/dep/@v/list": "v1.0.0\n", "proxy/example.org/dep/@v/v1.0.0.info": '{"Version": "v1.0.0"}',
+            "proxy/example.org/dep/@v/v1.0.0.mod": "module example.org/dep\n", "dep/dep.go": "package dep\n\nconst Answer = 42\n",
+            "dep/go.mod": "module example.org/dep\n", "app/go.mod": "module example.org/app\n\nrequire example.org/dep v1.0.0\n",
+            "app/main.go": 'package main\n\nimport "example.org/dep"\n\nfunc main() { println(dep.Answer) }\n'}
+NPM = {"dep/package.json": '{"name": "sbx-dep", "version": "1.0.0"}', "dep/index.js": "console.log(42)\n",
+       "app/package.json": '{"name": "app", "version": "1.0.0", "dependencies": {"sbx-dep": "1.0.0"}}'}
+PIP = {"dep/setup.py": 'from setuptools import setup\nsetup(name="sbxdep", version="1.0", py_modules=["sbxdep"])\n',
+       "dep/sbxdep.py": "print(42)\n"}
+LOCK = """const fs = require("fs"), c = require("crypto"), hash = c.createHash("sha512").update(fs.readFileSync("sbx-dep-1.0.0.tgz"));
+const app = JSON.parse(fs.readFileSync("app/package.json"));
+fs.writeFileSync("app/package-lock.json", JSON.stringify({name: "app", version: "1.0.0", lockfileVersion: 3, packages: {"": app,
+    "node_modules/sbx-dep": {version: "1.0.0", resolved: "https://registry.npmjs.org/sbx-dep/-/sbx-dep-1.0.0.tgz",
+    integrity: "sha512-" + hash.digest("base64")}}}));"""
+CARGO = {"dep/Cargo.toml": '[package]\nname = "dep"\nversion = "1.0.0"\n', "dep/src/lib.rs": "pub const ANSWER: i32 = 42;\n",
+         "app/Cargo.toml": '[package]\nname = "app"\nversion = "1.0.0"\n[dependencies]\ndep = {git = "DEP"}\n',
+         "app/src/main.rs": 'fn main() { println!("{}", dep::ANSWER); }\n'}
+TOOLS = {
+    "cargo": (CARGO, "", "cd dep; [ -e .git ] || { git init -q .; git add .; git commit -qm x; }; cd ../app; "
+              "sed -i s,DEP,file://$PWD/../dep, Cargo.toml; cargo fetch",
+              "cd app; cargo run -q --offline"),
+    "go": (GO_PROXY, "import zipfile\nwith zipfile.ZipFile('proxy/example.org/dep/@v/v1.0.0.zip', 'w') as z:\n"
+           " for n in 'go.mod', 'dep.go': z.write('dep/' + n, 'example.org/dep@v1.0.0/' + n)",
+           "cd app; export GOFLAGS=-mod=mod GOSUMDB=off; GOPROXY=file://$PWD/../proxy go build -o x . && ./x",
+           "cd app; export GOFLAGS=-mod=mod GOSUMDB=off; GOPROXY=off go build -o x . && ./x"),
+    "npm": (NPM, "", f"npm pack --silent ./dep && npm cache add ./sbx-dep-1.0.0.tgz && node -e '{LOCK}'",
+            "cd app; rm -rf node_modules; npm ci --offline --no-audit --no-fund >&2 && node node_modules/sbx-dep"),
+    "pip": (PIP, "", "cd dep; python3 setup.py -q sdist; cd ..; pip3 wheel --no-index --no-build-isolation --find-links dep/dist -w w1 sbxdep",
+            "pip3 install -v --no-index --no-build-isolation --find-links dep/dist -t w2 sbxdep "
+            ">log; grep -q 'Using cached sbxdep' log && python3 w2/sbxdep.py"),
+}
+
+
+IDENTITY = [f"--env=GIT_{who}_{what}=x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_cache_of_tools(sbx, tool):
+    """The tools find there what they kept; the twin, without --cache, has nothing."""
+    files, prepare, first, second = TOOLS[tool]
+    program = {"pip": "pip3"}.get(tool, tool)
+    assert shutil.which(program, path="/usr/bin:/bin"), f"{program} is not installed: ./bootstrap check installs it"
+    for name, text in files.items():
+        os.makedirs(os.path.dirname(f"{sbx.work}/{name}"), exist_ok=True)
+        with open(f"{sbx.work}/{name}", "w") as f:
+            f.write(text)
+    subprocess.run(["python3", "-c", prepare], cwd=sbx.work, check=True)
+    sbx.own(sbx.world.user.pw_uid)
+    for args, kept in ([], False), (["--cache"], True):
+        r = sbx.run([*args, *IDENTITY], ["bash", "-ec", first])
+        assert r.rc == 0, r
+        r = sbx.run([*args, "--air-gap"], ["bash", "-ec", second])
+        assert (r.rc == 0, "42" in r.out + r.err.split("sbx-run")[0]) == (kept, kept), (args, r)
+
+
 def test_cache_of_a_file(sbx):
     """By its path: of the same name elsewhere is another one."""
     for d in "a", "b":

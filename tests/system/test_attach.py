@@ -179,6 +179,27 @@ def test_refused_names_never_leave_the_host(host, sbx, start):
     assert denied(sbx, fqdn_pinned="c2vjcmv0.exfil.test", protocol="dns")
 
 
+def test_readmes_example(host, sbx):
+    """The two lines of README.md that ask for root, by root: the second while the first runs, and after it."""
+    with open(os.path.join(os.environ["SBX_SRCDIR"], "README.md")) as f:
+        bulk, rules = re.findall(r"^    \$ sudo (.*?)(?: +#.*)?$", f.read(), re.M)
+    host.servers("zone", "data.example.com", [A])
+    sbx.profile("bulk", BASE + "  allow: [{host: data.example.com, ports: [80]}]\n")
+    with open(sbx.work + "/copy-from", "w") as f:
+        f.write("#!/usr/bin/python3\nimport socket, sys\nsocket.create_connection((sys.argv[1], 80), 3)\n"
+                "print('up', flush=True)\nsys.stdin.readline()\n")
+    os.chmod(sbx.work + "/copy-from", 0o755)
+    env = sbx.env({"PATH": INST + "/bin:/usr/sbin:/usr/bin:/bin"}, False)
+    p = subprocess.Popen([*host.enter, "env", "-C", sbx.work, "sh", "-c", bulk], env=env, text=True, stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert p.stdout.readline() == "up\n", p.communicate()
+    r = subprocess.run([*host.enter, "sh", "-c", rules], env=env, capture_output=True, text=True, check=False)
+    _out, err = p.communicate("\n", timeout=30)
+    assert r.returncode == 0 and A in r.stdout and B not in r.stdout and p.returncode == 0, (r, err)
+    r = subprocess.run([*host.enter, "sh", "-c", rules], env=env, capture_output=True, text=True, check=False)
+    assert r.returncode != 0, r
+
+
 @pytest.mark.parametrize("server", ["8.8.8.8", "203.0.113.66", "127.0.0.53"])
 @pytest.mark.parametrize("way", ["connected", "unconnected", "tcp"])
 def test_whichever_server_is_asked_the_stub_answers(host, sbx, start, server, way):

@@ -152,7 +152,7 @@ def test_settings(space):
     assert aside(space) == sorted(n + ASIDE for n in moved + ["sub/.npmrc"]), r
     for n in held + ["free"]:
         assert os.path.exists(space.path(n)), n
-    assert "'" + space.dir + "/.vscode' is new: VS Code and its kin asks before it acts on it" in r.err, r
+    assert "'" + space.dir + "/.vscode' is new and is kept, because its tool asks before it acts on it (VS Code and its kin)" in r.err, r
     assert r.err.count("is now") == 8, r
     r = space.run("echo evil >.vscode/settings.json")
     assert r.rc != 0, "it is old now"

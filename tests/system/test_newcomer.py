@@ -171,7 +171,7 @@ def test_vite(day, npm_cache):
     p = day.popen(f"exec npx vite preview --host --port {port} --strictPort", [*offline, *grants, "--publish", f"localhost:{port}"])
     try:
         fetch = [*day.sbx.world.ns(USER), "curl", "-sS", f"http://localhost:{port}/"]
-        assert wait_until(lambda: "<script type=\"module\"" in subprocess.run(fetch, capture_output=True, text=True, check=False).stdout, 30)
+        assert wait_until(lambda: "<script type=\"module\"" in subprocess.run(fetch, capture_output=True, text=True, check=False).stdout, 60)
     finally:
         p.terminate()
         out, err = p.communicate(timeout=30)

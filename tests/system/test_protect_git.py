@@ -200,9 +200,10 @@ def test_a_link_that_stays_writable(space):
     assert (r.out, r.rc) == ("works\n", 0), r
 
 
-def test_a_git_directory_that_says_it_is_its_own_common_one(space):
+@pytest.mark.parametrize("itself", [".", "./", "../.git"])
+def test_a_git_directory_that_says_it_is_its_own_common_one(space, itself):
     repository(space)
-    space.make({".git/commondir": ".\n"})
+    space.make({".git/commondir": itself + "\n"})
     holds(space, [f"printf '{config(MARK)}' >>.git/config"])
 
 

@@ -197,6 +197,8 @@ static void test_usage_errors(void **state)
 		{ { "--frobnicate", "--", "ls", NULL }, "unknown option '--frobnicate'" },
 		{ { "-x", "--", "ls", NULL }, "unknown option '-x'" },
 		{ { "--profile", NULL }, "needs a value" },
+		{ { "--bind", "--", "ls", NULL }, "'--bind' needs a value before '--'" },
+		{ { "--allow", "--profile", "none", "ls", NULL }, "'--allow' needs a value before '--profile'" },
 		{ { "--dry-run=yes", "ls", NULL }, "takes no value" },
 		{ { "--profile", "", "ls", NULL }, "empty" },
 		{ { "--profile", "a", "--profile", "b", "ls", NULL }, "already" },
