@@ -226,6 +226,7 @@ static void test_gone(void **state)
 	f->peers[BROKER] = sbx_fd_close(f->peers[BROKER]);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_BROKER_READY, 20000), 1);
 	assert_true(f->run.broker_gone && !f->run.protocol_broken);
+	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_BROKER, 20000), 1); /* nor does it say how much it did */
 }
 
 /* --- peers that lie --- */
