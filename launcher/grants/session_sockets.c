@@ -86,7 +86,8 @@ static int add(struct sbx_session_sockets *s, const char *path, const char *belo
 	SBX_AUTO_FREE char *whole = NULL, *asked = NULL, *real = NULL;
 	int r = 0;
 
-	if (path[0] != '/' || is_known_anyway(path))
+	/* The value itself may be a symlink there, as people make one for an agent whose place changes. */
+	if (path[0] != '/' || (*below && is_known_anyway(path)))
 		return 0;
 	if (asprintf(&whole, "%s%s", path, below) < 0) {
 		whole = NULL;
@@ -96,7 +97,7 @@ static int add(struct sbx_session_sockets *s, const char *path, const char *belo
 	real = sbx_path_real_location(asked ? asked : whole);
 	if (!real)
 		return -ENOMEM;
-	if (asked && strcmp(asked, real) != 0)
+	if (asked && strcmp(asked, real) != 0 && !is_known_anyway(asked))
 		r = add_one(s, &asked, variable);
 	return r == 0 && !is_known_anyway(real) ? add_one(s, &real, variable) : r;
 }

@@ -337,7 +337,9 @@ static int search_below_cwd(struct covers *c, const struct sbx_mount_op *op)
 	if (!cwd || !sbx_path_in_prefix(cwd, top) || !cwd[n] || strcmp(top, "/") == 0)
 		return 0;
 	fd = openat(op->source.fd, cwd + n + 1, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? 0 : search(c, fd, cwd + n + 1);
+	if (fd < 0)
+		return sbx_protect_is_shortage(errno) ? -errno : 0;
+	return search(c, fd, cwd + n + 1);
 }
 
 static int cover_grant(struct covers *c)

@@ -153,16 +153,15 @@ static int read_name(int fd, const char *prefix, char **ret_text)
 
 /* @path, outside, as far as it can be followed; it is cut there, and *ret_rest is what comes next or NULL. 0, 1: not at
  * all; -errno. */
-static int resolve_some(char *path, struct sbx_resolved *ret_found, const char **ret_rest)
+static int resolve_some(struct sbx_protect *x, char *path, struct sbx_resolved *ret_found, const char **ret_rest)
 {
 	char *slash;
-	int r;
 
 	*ret_rest = NULL;
-	for (size_t i = 0; (r = sbx_path_resolve(path, NULL, ret_found)) != 0; i++) {
+	for (size_t i = 0; sbx_protect_opened(x, sbx_path_resolve(path, NULL, ret_found)) != 0; i++) {
 		slash = strrchr(path, '/');
-		if (r == -ENOMEM || !slash || slash == path)
-			return r == -ENOMEM ? r : 1;
+		if (x->shortage || !slash || slash == path)
+			return x->shortage ? x->shortage : 1;
 		if (i >= SBX_PROTECT_PARTS_MAX)
 			return -E2BIG;
 		*slash = '\0';
@@ -197,7 +196,7 @@ static int protect_named(struct sbx_protect *x, int fd, const char *prefix, cons
 		there = NULL;
 		return -ENOMEM;
 	}
-	r = resolve_some(there ? there : name, &found, &rest);
+	r = resolve_some(x, there ? there : name, &found, &rest);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	*ret_elsewhere = !rest && strcmp(found.path, from) != 0;
@@ -228,6 +227,7 @@ static int protect_named_at(struct sbx_protect *x, int dir, const char *path, co
 		file ? openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
 	bool elsewhere;
 
+	sbx_protect_opened(x, fd < 0 ? -errno : fd);
 	return file ? protect_named(x, fd, prefix, from, &elsewhere) : -ENOMEM;
 }
 
@@ -239,7 +239,9 @@ int sbx_protect_led(struct sbx_protect *x, const struct sbx_mount_op *op, const 
 	SBX_AUTO_FREE char *git = from ? sbx_protect_join(from, SBX_GIT) : NULL;
 	int r = git ? protect_named_at(x, op->source.fd, path, "", "gitdir: ", from) : -ENOMEM;
 
-	return r < 0 ? r : protect_named_at(x, op->source.fd, path, "commondir", "", git);
+	if (r == 0)
+		r = protect_named_at(x, op->source.fd, path, "commondir", "", git);
+	return r == 0 ? x->shortage : r;
 }
 
 /* --- one git directory --- */

@@ -36,6 +36,7 @@ struct sbx_protect {
 	bool has_names; /* some are patterns of names in the place itself */
 	size_t grant, n_bases;
 	struct sbx_protect_base bases[SBX_PROTECT_BASES_MAX];
+	int shortage; /* -errno of what could not be opened for want of descriptors or memory; 0 */
 	size_t n_git_dirs; /* of all grants */
 	struct sbx_protect_git_dir {
 		size_t grant;
@@ -94,21 +95,26 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 
 /* @dir/@rest below the grant is held; @absent: covered where it is not there. 0 or -errno. */
 int sbx_protect_below(struct sbx_protect *x, const char *dir, const char *rest, bool absent);
+/* PURE. Does errno @error say that there are no more descriptors, or no more memory? */
+bool sbx_protect_is_shortage(int error);
+/* @r. What cannot be opened for want of descriptors is there all the same: the grant is refused at the end, whatever its
+ * caller makes of it. */
+int sbx_protect_opened(struct sbx_protect *x, int r);
 /* A file or directory below the grant, with open(2)'s @flags, through no symlink. fd or -errno. */
-int sbx_protect_open(const struct sbx_protect *x, const char *path, int flags);
+int sbx_protect_open(struct sbx_protect *x, const char *path, int flags);
 /* A directory at @dir/@name below the grant keeps its place and stays writable; a symlink is covered. Anything else is left
  * alone. 0 or -errno. */
 int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name);
 /* The entries of the directory @path below the grant; *ret_list NULL: it is none, or is reached through a symlink. 0 or
  * -errno. */
-int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list);
-bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path);
+int sbx_protect_list(struct sbx_protect *x, const char *path, DIR **ret_list);
+bool sbx_protect_is_dir(struct sbx_protect *x, const char *path);
 /* @path, outside and without symlinks on the way, is held in each writable grant that has it. 0 or -errno. */
 int sbx_protect_hold_outside(struct sbx_protect *x, const char *path);
 /* The symlinks that were followed to @found, where they lie in writable grants, cannot be replaced. 0 or -errno. */
 int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found);
 /* A placeholder, of a sandbox next door, does not count. */
-bool sbx_protect_exists(const struct sbx_protect *x, const char *dir, const char *name);
+bool sbx_protect_exists(struct sbx_protect *x, const char *dir, const char *name);
 /* PURE. "a/b", of which either may be "". malloc'ed; NULL: out of memory. */
 char *sbx_protect_join(const char *a, const char *b);
 

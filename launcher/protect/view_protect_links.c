@@ -23,7 +23,7 @@ int sbx_protect_lead(struct sbx_protect *x, const char *path, struct sbx_resolve
 		link = NULL;
 		return -ENOMEM;
 	}
-	if (sbx_path_resolve(link, NULL, ret_found) != 0) {
+	if (sbx_protect_opened(x, sbx_path_resolve(link, NULL, ret_found)) != 0) {
 		*ret_found = (struct sbx_resolved){ .fd = -1 };
 		return 0;
 	}

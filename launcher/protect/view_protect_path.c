@@ -350,20 +350,32 @@ int sbx_protect_below(struct sbx_protect *x, const char *dir, const char *rest, 
 	return path ? protect_path(x, path, absent) : -ENOMEM;
 }
 
-int sbx_protect_open(const struct sbx_protect *x, const char *path, int flags)
+bool sbx_protect_is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
+int sbx_protect_opened(struct sbx_protect *x, int r)
+{
+	if (r < 0 && sbx_protect_is_shortage(-r))
+		x->shortage = r;
+	return r;
+}
+
+int sbx_protect_open(struct sbx_protect *x, const char *path, int flags)
 {
 	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
 	struct stat st;
 	int what, r = sbx_trail_follow_parent(x, path, &t, &st, &what), fd;
 
 	if (r != 0)
-		return r < 0 ? r : -ENOENT;
+		return r < 0 ? sbx_protect_opened(x, r) : -ENOENT;
 	fd = openat(t.fd, *path ? last_part(path) : ".", flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return fd < 0 ? sbx_protect_opened(x, -errno) : fd;
 }
 
 /* A placeholder, of a sandbox next door, does not count. */
-bool sbx_protect_exists(const struct sbx_protect *x, const char *dir, const char *name)
+bool sbx_protect_exists(struct sbx_protect *x, const char *dir, const char *name)
 {
 	SBX_AUTO_FREE char *path = sbx_protect_join(dir, name);
 	SBX_AUTO_CLOSE int fd = path ? sbx_protect_open(x, path, O_PATH) : -1;
@@ -389,7 +401,7 @@ int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name)
 	return r < 0 ? r : sbx_trail_pin(x, &t);
 }
 
-int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_list)
+int sbx_protect_list(struct sbx_protect *x, const char *path, DIR **ret_list)
 {
 	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_RDONLY | O_DIRECTORY);
 
@@ -403,7 +415,7 @@ int sbx_protect_list(const struct sbx_protect *x, const char *path, DIR **ret_li
 	return 0;
 }
 
-bool sbx_protect_is_dir(const struct sbx_protect *x, const char *path)
+bool sbx_protect_is_dir(struct sbx_protect *x, const char *path)
 {
 	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_PATH | O_DIRECTORY);
 

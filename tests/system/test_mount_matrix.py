@@ -302,3 +302,19 @@ def test_set_id_is_looked_for_where_it_would_be_written(place):
 
 
 
+
+
+def test_a_socket_that_a_known_place_leads_to(sbx):
+    """/run/user is never granted; where a symlink there leads is no better."""
+    place = os.path.join(sbx.tmp, "agent")
+    os.mkdir(place)
+    with open(place + "/s", "w"):
+        pass
+    sbx.own(0)
+    os.chown(place, sbx.world.user.pw_uid, -1)
+    sbx.wrapper = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none /run && mkdir -p /run/user/7 && ln -s {place}/s "
+                   "/run/user/7/agent && exec \"$@\"", "sh"]
+    args = ["--user", USER, "--ro-bind", place, "--dry-run"]
+    for value, rc in (("/run/user/7/agent", 125), ("/run/user/7/other", 0)):
+        r = sbx.run(args, ["true"], root=True, env={"SSH_AUTH_SOCK": value})
+        assert r.rc == rc and ("SSH_AUTH_SOCK" in r.err) == (rc == 125), (value, r)

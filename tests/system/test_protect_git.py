@@ -211,6 +211,7 @@ def test_a_repository_by_its_commondir_alone(space):
     """No HEAD, which a later run could put there, and a commondir that leads to what git obeys."""
     repository(space, "other")
     space.outside("sh", "-c", "cp other/.git/HEAD other/.git/index top_head 2>/dev/null; mkdir top; echo ../other/.git >top/commondir; true")
+    assert space.run("echo x >>top/commondir").rc != 0  # held, and not only found when the command has ended
     holds(space, [f"mkdir evil; cp -r other/.git/. evil; printf '{config(MARK)}' >>evil/config; echo ../evil >top/commondir; "
                   "cp other/.git/HEAD top/HEAD"],
           ["git", "--git-dir=top", "--work-tree=.", "status"])

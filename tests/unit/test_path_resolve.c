@@ -258,6 +258,40 @@ static void test_many_dotdots(void **state)
 	sbx_resolved_fini(&found);
 }
 
+static void test_short_link(void **state)
+{
+	const struct world *w = *state;
+	struct sbx_resolved found;
+	struct sbx_err err;
+
+	assert_int_equal(mkdir(at(w, "ws/d"), 0755), 0);
+	assert_int_equal(symlink("d", at(w, "ws/l")), 0);
+	assert_int_equal(resolve(at(w, "ws/l"), &found, &err), 0);
+	assert_string_equal(found.path, at(w, "ws/d"));
+	sbx_resolved_fini(&found);
+}
+
+/* Said with the directory's mode and owner, unless others may enter it: then it is the one above that is closed. */
+static void test_closed(void **state)
+{
+	const struct world *w = *state;
+	uid_t uid = geteuid();
+	struct sbx_resolved found;
+	struct sbx_err err;
+
+	assert_int_equal(chmod(w->base, 0755), 0);
+	assert_int_equal(chmod(at(w, "ws"), 02700), 0);
+	if (uid == 0)
+		assert_int_equal(seteuid(65534), 0);
+	else
+		assert_int_equal(chmod(at(w, "ws"), 02600), 0);
+	assert_int_equal(resolve(at(w, "ws/dir"), &found, &err), SBX_PATH_E_ACCESS);
+	if (uid == 0)
+		assert_int_equal(seteuid(uid), 0);
+	assert_non_null(strstr(err.msg, uid == 0 ? "has mode 2700 and belongs to uid 0:" : "has mode 2600 and belongs to uid"));
+	assert_int_equal(chmod(at(w, "ws"), 0755), 0);
+}
+
 /* By each of the names, on a file system that is another one than the root's. */
 static void test_kernel_filesystems(void **state)
 {
@@ -382,7 +416,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_long_link),	       TEST(test_two_links),  TEST(test_many_dotdots),
 		TEST(test_kernel_filesystems), TEST(test_moved_away), TEST(test_exchanged),
-		TEST(test_always_moved),
+		TEST(test_always_moved),       TEST(test_short_link), TEST(test_closed),
 	};
 
 	return cmocka_run_group_tests_name("path_resolve", tests, NULL, NULL);

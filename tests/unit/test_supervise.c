@@ -9,8 +9,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -27,7 +30,7 @@
 
 /* --- what the loop hands on --- */
 
-static unsigned int n_events, n_pins;
+static unsigned int n_events, n_pins, n_heard;
 
 void sbx_record_event(struct sbx_run *r, const struct sbx_event *event)
 {
@@ -56,8 +59,10 @@ int sbx_run_attach_pins(struct sbx_run *r, const struct sbx_msg_pins *m)
 
 void sbx_caretaker_hear(struct sbx_run *r, size_t i)
 {
-	(void)r;
-	(void)i;
+	char byte;
+
+	assert_int_equal(read(r->caretakers[i].fd, &byte, 1), 1);
+	n_heard++;
 }
 
 void sbx_run_attach_changed(struct sbx_run *r)
@@ -105,7 +110,7 @@ static int setup(void **state)
 		assert_int_equal(sbx_channel_pair(ours[i], &f->peers[i]), 0);
 		assert_int_equal(sbx_fd_set_nonblocking(*ours[i]), 0);
 	}
-	n_events = n_pins = 0;
+	n_events = n_pins = n_heard = 0;
 	*state = f;
 	return 0;
 }
@@ -226,6 +231,80 @@ static void test_gone(void **state)
 	f->peers[BROKER] = sbx_fd_close(f->peers[BROKER]);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_RELEASE, 20000), 1);
 	assert_true(f->run.broker_gone && !f->run.protocol_broken);
+	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_BROKER, 20000), 1); /* nor does it say how much it did */
+}
+
+static void test_stage_gone(void **state)
+{
+	struct fixture *f = *state;
+
+	f->peers[STAGE] = sbx_fd_close(f->peers[STAGE]);
+	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_STAGE, 20000), 1);
+	assert_true(f->run.stage_gone && !f->run.protocol_broken && !f->run.err.msg[0]);
+}
+
+/* It says why. */
+static void test_stage_failed(void **state)
+{
+	const struct sbx_msg_stage_failed m = { .error = ENOMEM, .step = "view", .detail = "no room" };
+	struct fixture *f = *state;
+	uint8_t out[1024];
+	ssize_t n = sbx_msg_encode_stage_failed(&m, out, sizeof(out));
+
+	assert_true(n > 0);
+	send_bytes(f, STAGE, out, (size_t)n, 0);
+	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_STAGE, 20000), 1);
+	assert_true(f->run.stage_gone && !f->run.protocol_broken);
+	assert_string_equal(f->run.stage_failed.detail, "no room");
+}
+
+/* Only one that says something is listened to. */
+static void test_caretaker(void **state)
+{
+	struct fixture *f = *state;
+	int theirs;
+
+	assert_int_equal(sbx_channel_pair(&f->run.caretakers[0].fd, &theirs), 0);
+	assert_int_equal(sbx_fd_set_nonblocking(f->run.caretakers[0].fd), 0);
+	f->run.n_caretakers = 1;
+	look(f);
+	assert_int_equal(n_heard, 0);
+	assert_int_equal(write(theirs, "x", 1), 1);
+	look(f);
+	assert_int_equal(n_heard, 1);
+	sbx_fd_close(theirs);
+	sbx_fd_close(f->run.caretakers[0].fd);
+	f->run.n_caretakers = 0;
+}
+
+/* The command is reaped inside; its pidfd tells how it ended where the kernel can. Of a SIGKILL the stage tells. */
+static void test_command_ends(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int killed = 0; killed < 2; killed++) {
+		pid_t pid = fork();
+		int status, told;
+
+		if (pid == 0) {
+			if (killed)
+				raise(SIGKILL);
+			_exit(7);
+		}
+		assert_true(pid > 0);
+		f->run.init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		assert_true(f->run.init_pidfd >= 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		told = sbx_proc_exit_status(f->run.init_pidfd, &status);
+		f->run.released = true;
+		f->run.has_status = f->run.command_exited = f->run.exit_by_stage = false;
+		look(f);
+		assert_int_equal(f->run.exit_by_stage, killed || told < 0);
+		assert_int_equal(f->run.has_status, !killed && told == 0);
+		if (f->run.has_status)
+			assert_int_equal(f->run.wait_status, 7 << 8);
+		f->run.init_pidfd = sbx_fd_close(f->run.init_pidfd);
+	}
 }
 
 /* --- peers that lie --- */
@@ -398,6 +477,20 @@ static void test_mounts_too_many(void **state)
 	is_broken(f, STAGE);
 }
 
+/* Without its number, which would then be one that was said before. */
+static void test_mounts_cut(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t out[64];
+	ssize_t n = sbx_msg_encode_simple(SBX_MSG_MOUNTS_CHECKED, 0, out, sizeof(out));
+
+	say(f, INIT, SBX_MSG_INIT_HELLO, 0, 0);
+	is_fine(f);
+	send_bytes(f, STAGE, out, (size_t)n - 1, 0);
+	is_broken(f, STAGE);
+	assert_false(f->run.mounts_checked);
+}
+
 static void test_mounts_early(void **state)
 {
 	say(*state, STAGE, SBX_MSG_MOUNTS_CHECKED, 0, 0);
@@ -521,7 +614,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_silence),	      TEST(test_chatter),	    TEST(test_gone),
 		TEST(test_upper),	      TEST(test_upper_again),	    TEST(test_upper_not_asked_for),
-		TEST(test_upper_of_scratch),
+		TEST(test_upper_of_scratch),  TEST(test_stage_gone),	    TEST(test_stage_failed),
+		TEST(test_caretaker),	      TEST(test_command_ends),	    TEST(test_mounts_cut),
 		TEST(test_upper_without),     TEST(test_upper_two),	    TEST(test_upper_long),
 		TEST(test_ready_counts),      TEST(test_ready_more),	    TEST(test_ready_fewer),
 		TEST(test_ready_unknown),     TEST(test_verdicts),	    TEST(test_verdicts_fewer),

@@ -234,6 +234,13 @@ static void test_fields(void **state)
 	assert_int_equal(o.result, 0);
 	assert_int_equal(o.h.version_max, 0x0303);
 	assert_false(o.h.alpn_h2 || o.h.alpn_http11 || o.h.alpn_other);
+	begin();
+	server_name(NAME);
+	extension(16, "\0\2\1x", 4); /* the shortest protocol */
+	end();
+	assert_true(judge(hello.records, hello.n_records).h.alpn_other);
+	simple();
+	o = judge(hello.records, hello.n_records);
 	assert_int_equal(sbx_tls_hello_feed(&o.h, sbx_span("more", 4)), 0);
 	assert_int_equal(o.h.n_consumed, hello.n_records);
 }

@@ -106,7 +106,7 @@ static void test_subordinate(void **state)
 		{ "kim:20101:65536\n", 0 },	   { "kim:20100:65536", SBX_UID_POOL_E_OVERLAP },
 		{ "kim:20050:1\n", SBX_UID_POOL_E_OVERLAP },
 		{ "kim:20050:0\n", 0 },		   { "kim:1:4294967295\n", SBX_UID_POOL_E_OVERLAP },
-		{ "kim:20050\nkim\n:\n", 0 },
+		{ "kim:20050\nkim\n:\n", 0 },	   { "kim::65536\nkim: 1:65536\nkim:+1:65536\n", 0 }, /* no numbers */
 	};
 	static const char *const files[] = { "subuid", "subgid" };
 
