@@ -123,7 +123,7 @@ struct reader {
 	bool sub, known;  /* not @known: nothing of the list, for a name that is too long, or a value with a NUL */
 	char key[64];
 	char value[VALUE_MAX];
-	bool cut; /* the value is longer */
+	bool cut; /* the value is longer, or not the same to each git */
 	struct sbx_git_config *ret;
 };
 
@@ -246,7 +246,7 @@ static int read_escape(struct reader *r)
 static bool read_value(struct reader *r)
 {
 	size_t n = 0, n_spaces = 0;
-	bool quoted = false;
+	bool quoted = false, tabs = false;
 	int c;
 
 	while ((c = next(r)) >= 0 && c != '\n') {
@@ -254,12 +254,14 @@ static bool read_value(struct reader *r)
 			r->known = false; /* git's value ends here, its line does not */
 		if (is_space(c) && !quoted) {
 			n_spaces += n > 0;
+			tabs = tabs || (c != ' ' && n > 0);
 			continue;
 		}
 		if (!quoted && (c == '#' || c == ';')) {
 			skip_comment(r);
 			break;
 		}
+		r->cut = r->cut || (tabs && n_spaces > 0); /* to git a space before 2.45, and then what it is */
 		for (; n_spaces > 0; n_spaces--) /* those at the end do not count */
 			add(r, &n, ' ');
 		if (c == '"') {

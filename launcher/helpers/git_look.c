@@ -98,13 +98,44 @@ static char *read_config(const struct sbx_new *x, size_t grant, const char *path
 	return sbx_steal_ptr(&text);
 }
 
-static bool leads_inside(const struct sbx_new *x, size_t grant, const char *dir, const char *text)
+static bool has(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_EACCESS) == 0;
+}
+
+static bool is_git_dir_at(const struct sbx_new *x, size_t grant, const char *path)
+{
+	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, path, O_PATH | O_DIRECTORY);
+
+	return fd >= 0 && has(fd, "HEAD") && (has(fd, "objects") || has(fd, "commondir"));
+}
+
+/* What is checked out there could be git's next hook. */
+static bool is_in_git_dir(const struct sbx_new *x, size_t grant, const char *path)
+{
+	SBX_AUTO_FREE char *part = strdup(path);
+	bool found = !part;
+
+	for (char *end = part; end && *end && !found; end += *end == '/') {
+		const char *name = end;
+		char was;
+
+		end += strcspn(end, "/");
+		was = *end;
+		*end = '\0';
+		found = strcmp(name, ".git") == 0 || is_git_dir_at(x, grant, part);
+		*end = was;
+	}
+	return found;
+}
+
+static bool is_worktree(const struct sbx_new *x, size_t grant, const char *dir, const char *text)
 {
 	SBX_AUTO_FREE char *path = NULL;
 	size_t there;
 	int r = sbx_new_resolve(x, grant, dir, text, &there, &path);
 
-	return (r == 0 || r == -ENOENT) && there == grant;
+	return (r == 0 || r == -ENOENT) && there == grant && !is_in_git_dir(x, grant, path);
 }
 
 void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const char *name, sbx_git_found found)
@@ -120,14 +151,14 @@ void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const
 		return;
 	text = read_config(x, grant, path, &n, &odd);
 	if (!text) {
-		found(x, grant, dir, name, odd);
+		found(x, grant, dir, name, dir, odd);
 		return;
 	}
 	switch (sbx_git_config_judge(sbx_span(text, n), &config)) {
 	case SBX_GIT_CONFIG_HARMLESS:
-		if (!config.worktree[0] || leads_inside(x, grant, dir, config.worktree))
+		if (!config.worktree[0] || is_worktree(x, grant, dir, config.worktree))
 			return;
-		sbx_text_cut(why, sizeof(why), "core.worktree leads out of what the command could write");
+		sbx_text_cut(why, sizeof(why), "core.worktree leads out of what the command could write, or to what git obeys");
 		break;
 	case SBX_GIT_CONFIG_ACTS:
 		sbx_text_cut(why, sizeof(why), "%s, line %zu", config.key, config.line);
@@ -137,7 +168,7 @@ void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const
 			return;
 		sbx_text_cut(why, sizeof(why), "line %zu is nothing that git would take", config.line);
 	}
-	found(x, grant, dir, name, why);
+	found(x, grant, dir, name, dir, why);
 }
 
 /* --- hooks --- */
@@ -168,16 +199,16 @@ static void look_at_hooks(struct sbx_new *x, size_t grant, const char *dir, sbx_
 	list = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!list) {
 		sbx_fd_close(fd);
-		found(x, grant, dir, "hooks", "it is no directory that can be looked at");
+		found(x, grant, dir, "hooks", dir, "it is no directory that can be looked at");
 		return;
 	}
 	while (n <= HOOKS_MAX && n_listed++ <= HOOKS_LISTED && (e = readdir(list)))
 		if (is_hook(x, e, fd)) {
 			n++;
-			found(x, grant, path, e->d_name, "a hook");
+			found(x, grant, path, e->d_name, path, "a hook");
 		}
 	if (n > HOOKS_MAX || n_listed > HOOKS_LISTED)
-		found(x, grant, dir, "hooks", "it has many files");
+		found(x, grant, dir, "hooks", dir, "it has many files");
 }
 
 /* --- commondir --- */
@@ -231,7 +262,7 @@ static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx
 	if (r == -EAGAIN && !x->ended)
 		return; /* git dies of it */
 	if (r < 0 || sbx_new_resolve(x, grant, dir, text, &where, &there) != 0)
-		found(x, grant, dir, "commondir", "it leads out of what the command could write, or to nothing");
+		found(x, grant, dir, "commondir", dir, "it leads out of what the command could write, or to nothing");
 	else if (where != grant || strcmp(there, dir) != 0)
 		look_at_own(x, where, there, found);
 }
@@ -240,45 +271,63 @@ static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx
 
 struct modules {
 	struct sbx_new *x;
+	const char *git_dir; /* that they are of */
 	size_t grant, n_left;
 	sbx_git_found found;
 };
 
 static void look_at_one(struct sbx_new *x, size_t grant, const char *path, sbx_git_found found)
 {
+	/* One that cannot be entered is entered when its user has changed its mode. */
+	sbx_fd_close(sbx_new_open_dir(x, grant, path));
 	look_at_own(x, grant, path, found);
 	look_at_common(x, grant, path, found);
 }
 
 /* What a directory has of a git directory's. */
-enum { MARK_OTHER = 1, MARK_OBJECTS = 2, MARK_REFS = 4 };
+enum { MARK_HEAD = 1, MARK_CONFIG = 2, MARK_COMMONDIR = 4, MARK_OBJECTS = 8, MARK_REFS = 16 };
 
 static unsigned int mark_of(const char *name, mode_t mode)
 {
-	if (S_ISDIR(mode))
-		return strcmp(name, "objects") == 0 ? MARK_OBJECTS : strcmp(name, "refs") == 0 ? MARK_REFS : 0;
-	if (strcmp(name, "HEAD") == 0 || strcmp(name, "config") == 0 || strcmp(name, "commondir") == 0)
-		return MARK_OTHER;
+	static const struct {
+		const char *name;
+		unsigned int mark;
+		bool is_dir;
+	} marks[] = {
+		{ "HEAD", MARK_HEAD, false },	  { "config", MARK_CONFIG, false }, { "commondir", MARK_COMMONDIR, false },
+		{ "objects", MARK_OBJECTS, true }, { "refs", MARK_REFS, true },
+	};
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(marks); i++)
+		if (strcmp(name, marks[i].name) == 0 && (S_ISLNK(mode) || S_ISDIR(mode) == marks[i].is_dir))
+			return marks[i].mark;
 	return 0;
 }
 
 /* @strict: below a git directory, but not in its modules/: there names of branches could be such marks. */
 static bool is_git_dir(DIR *list, int fd, bool strict)
 {
-	const unsigned int both = MARK_OBJECTS | MARK_REFS;
+	const unsigned int both = MARK_OBJECTS | MARK_REFS, linked = MARK_HEAD | MARK_COMMONDIR;
 	const struct dirent *e;
 	unsigned int marks = 0;
 	struct stat st;
 
 	while ((e = readdir(list)))
-		if (mark_of(e->d_name, S_IFREG) + mark_of(e->d_name, S_IFDIR) > 0 &&
+		if (mark_of(e->d_name, S_IFLNK) &&
 		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISSOCK(st.st_mode))
 			marks |= mark_of(e->d_name, st.st_mode);
 	rewinddir(list);
-	return strict ? (marks & both) == both : marks != 0;
+	return strict ? (marks & both) == both || (marks & linked) == linked : marks != 0;
 }
 
 static bool look_below(struct modules *m, const char *path, bool strict, unsigned int depth);
+
+static bool leads_to_git_dir(int dir, const char *name)
+{
+	SBX_AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd >= 0 && has(fd, "HEAD") && (has(fd, "objects") || has(fd, "commondir"));
+}
 
 /* False: too many. */
 static bool look_at_entry(struct modules *m, const char *path, int dir, const char *name, bool in_git_dir, bool strict,
@@ -287,15 +336,15 @@ static bool look_at_entry(struct modules *m, const char *path, int dir, const ch
 	SBX_AUTO_FREE char *sub = NULL;
 	struct stat st;
 
-	if (is_dots(name) || sbx_new_is_aside(name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (is_dots(name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return true;
 	sub = sbx_new_join(path, name);
 	if (sub && S_ISDIR(st.st_mode))
 		return look_below(m, sub, in_git_dir ? strcmp(name, "modules") != 0 : strict, depth + 1);
-	/* Where a module could be. */
-	if (sub && S_ISLNK(st.st_mode) && !in_git_dir && !strict && !sbx_new_is_held(m->x, m->grant, sub, &st) &&
-	    !sbx_new_is_old(m->x, &st))
-		m->found(m->x, m->grant, path, name, "a symlink in place of a git directory");
+	/* Where a module could be. Any name there is a module's that .gitmodules calls so. */
+	if (sub && S_ISLNK(st.st_mode) && ((!in_git_dir && !strict) || leads_to_git_dir(dir, name)) &&
+	    !sbx_new_is_held(m->x, m->grant, sub, &st) && !sbx_new_is_old(m->x, &st))
+		m->found(m->x, m->grant, path, name, m->git_dir, "a symlink in place of a git directory");
 	return true;
 }
 
@@ -336,7 +385,7 @@ static bool look_at_worktrees(struct modules *m, const char *path)
 		return fd == -ENOENT;
 	}
 	while ((e = readdir(list))) {
-		SBX_AUTO_FREE char *sub = is_dots(e->d_name) || sbx_new_is_aside(e->d_name) ? NULL : sbx_new_join(path, e->d_name);
+		SBX_AUTO_FREE char *sub = is_dots(e->d_name) ? NULL : sbx_new_join(path, e->d_name);
 		struct stat st;
 
 		if (!sub || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -344,23 +393,23 @@ static bool look_at_worktrees(struct modules *m, const char *path)
 		if (S_ISDIR(st.st_mode))
 			look_at_one(m->x, m->grant, sub, m->found);
 		else if (S_ISLNK(st.st_mode) && !sbx_new_is_held(m->x, m->grant, sub, &st) && !sbx_new_is_old(m->x, &st))
-			m->found(m->x, m->grant, path, e->d_name, "a symlink in place of a git directory");
+			m->found(m->x, m->grant, path, e->d_name, m->git_dir, "a symlink in place of a git directory");
 	}
 	return true;
 }
 
 static void look_at_modules(struct sbx_new *x, size_t grant, const char *dir, const char *name, sbx_git_found found)
 {
-	struct modules m = { .x = x, .grant = grant, .n_left = MODULES_MAX, .found = found };
+	struct modules m = { .x = x, .git_dir = dir, .grant = grant, .n_left = MODULES_MAX, .found = found };
 	SBX_AUTO_FREE char *path = sbx_new_join(dir, name);
 	struct stat st;
 
 	if (!path || !is_new(x, grant, dir, name, &st))
 		return;
 	if (!S_ISDIR(st.st_mode))
-		found(x, grant, dir, name, "it is no directory");
+		found(x, grant, dir, name, dir, "it is no directory");
 	else if (!(strcmp(name, "modules") == 0 ? look_below(&m, path, false, 0) : look_at_worktrees(&m, path)))
-		found(x, grant, dir, name, "it has more directories than are looked at, or some that cannot be");
+		found(x, grant, dir, name, dir, "it has more directories than are looked at, or some that cannot be");
 }
 
 void sbx_git_look(struct sbx_new *x, size_t grant, const char *path, bool deep, sbx_git_found found)

@@ -2,7 +2,7 @@
 /*
  * Moving aside what tools of the host would execute.
  *
- * Moved aside is renamed to NAME.sbx-untrusted in the same directory, by its descriptor; nothing is overwritten, and nothing
+ * Moved aside is renamed to NAME.sbx-untrusted, mostly in the same directory, by descriptors; nothing is overwritten, and nothing
  * removed. What is renamed may be another thing than was judged while the sandbox runs; the new one is looked at again
  * (new_watch.c), and in the end nobody changes it any more.
  *
@@ -92,60 +92,84 @@ static void aside_name(const char *name, int i, char ret[NAME_MAX + 1])
 	snprintf(ret, NAME_MAX + 1, "%.*s%.*s", (int)(NAME_MAX - strlen(suffix)), name, (int)sizeof(suffix), suffix);
 }
 
-static int rename_new(int dir, const char *from, const char *to)
+static int rename_new(int dir, const char *from, int to_dir, const char *to)
 {
 	struct stat st;
 
-	if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0)
+	if (renameat2(dir, from, to_dir, to, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno != EINVAL) /* a file system that cannot do that */
 		return -errno;
-	if (fstatat(dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(to_dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
-	return renameat(dir, from, dir, to) < 0 ? -errno : 0;
+	return renameat(dir, from, to_dir, to) < 0 ? -errno : 0;
 }
 
-/* 0, *ret_to is the new name; -errno. */
-static int rename_aside(int dir, const char *name, char ret_to[NAME_MAX + 1])
+/* A directory of the user's own that nothing may be renamed in. *ret_mode is for chmod(2) afterwards. */
+static bool open_up(int dir, mode_t *ret_mode)
 {
-	char self[32];
 	struct stat st;
-	bool opened = false;
-	int r = -EEXIST;
+	char self[32];
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", dir);
+	if (fstat(dir, &st) < 0 || st.st_uid != geteuid() || chmod(self, (st.st_mode & 07777) | 0300) < 0)
+		return false;
+	*ret_mode = st.st_mode & 07777;
+	return true;
+}
+
+static void close_again(int dir, mode_t mode)
+{
+	char self[32];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", dir);
+	chmod(self, mode);
+}
+
+/* 0, *ret_to is the new name, in the directory @to; -errno. */
+static int rename_aside(int dir, const char *name, int to, char ret_to[NAME_MAX + 1])
+{
+	mode_t mode = 0, to_mode = 0;
+	bool tried = false, opened = false, to_opened = false;
+	int r = -EEXIST;
+
 	for (int i = 0; i < 2 * NUMBERED_MAX && r == -EEXIST; i++) {
 		aside_name(name, i, ret_to);
-		r = rename_new(dir, name, ret_to);
-		/* A directory of the user's own that nothing may be renamed in. */
-		if (r == -EACCES && !opened && fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
-		    chmod(self, (st.st_mode & 07777) | 0300) == 0) {
-			opened = true;
-			r = rename_new(dir, name, ret_to);
+		r = rename_new(dir, name, to, ret_to);
+		if (r == -EACCES && !tried) {
+			tried = true;
+			opened = open_up(dir, &mode);
+			to_opened = open_up(to, &to_mode);
+			r = rename_new(dir, name, to, ret_to);
 		}
 	}
+	if (to_opened)
+		close_again(to, to_mode);
 	if (opened)
-		chmod(self, st.st_mode & 07777);
+		close_again(dir, mode);
 	return r;
 }
 
-void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *why)
+void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *to, const char *why)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, dir, O_PATH | O_DIRECTORY);
-	SBX_AUTO_FREE char *path = sbx_new_host_path(x, grant, dir, name), *below = sbx_new_join(dir, name);
-	char to[NAME_MAX + 1];
+	SBX_AUTO_CLOSE int to_fd = sbx_new_open(x, grant, to, O_PATH | O_DIRECTORY);
+	SBX_AUTO_FREE char *path = sbx_new_host_path(x, grant, dir, name), *below = sbx_new_join(dir, name), *there = NULL;
+	char now[NAME_MAX + 1];
 	int r;
 
 	if (!path || !below || sbx_new_is_covered(x, grant, below)) /* not the command's, however we came here */
 		return;
-	r = fd < 0 ? fd : rename_aside(fd, name, to);
+	r = fd < 0 ? fd : to_fd < 0 ? to_fd : rename_aside(fd, name, to_fd, now);
 	if (r == -ENOENT)
 		return;
+	if (r == 0 && strcmp(to, dir) != 0)
+		there = sbx_new_host_path(x, grant, to, now);
 	if (r < 0)
 		sbx_new_tell_text(x, SBX_NEW_STUCK, path, "'%s' is new, and tools of this host would execute what it says (%s); it cannot be "
 					     "moved aside (%s): look at it before you use the directory", path, why, strerror(-r));
 	else
 		sbx_new_tell_text(x, SBX_NEW_MOVED, path, "'%s' is new, and tools of this host would execute what it says (%s): it is now "
-					     "'%s', to look at and to move back", path, why, to);
+					     "'%s', to look at and to move back", path, why, there ? there : now);
 	count_planted(x, path);
 }

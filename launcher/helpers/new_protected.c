@@ -75,9 +75,9 @@ static void tell_appeared(struct sbx_new *x, size_t grant, const char *dir, cons
 
 /* --- one place --- */
 
-static void on_git_found(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *why)
+static void on_git_found(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *to, const char *why)
 {
-	sbx_new_move_aside(x, grant, dir, name, why);
+	sbx_new_move_aside(x, grant, dir, name, to, why);
 }
 
 static bool is_listed(const struct sbx_new *x, const char *path)
@@ -128,7 +128,7 @@ static void look_at_git_file(struct sbx_new *x, size_t grant, const char *place,
 	if (r == 0)
 		sbx_git_look(x, where, there, true, on_git_found);
 	else if (!held && (x->ended || r == -EXDEV)) /* git makes the file before the directory that it names */
-		sbx_new_move_aside(x, grant, place, ".git", "it leads out of what the command could write, or to nothing");
+		sbx_new_move_aside(x, grant, place, ".git", place, "it leads out of what the command could write, or to nothing");
 }
 
 /* A git directory that was there at the start has something in it that is held. */
@@ -158,7 +158,7 @@ static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int 
 			tell_appeared(x, grant, place, ".git");
 		list = sbx_new_open_dir(x, grant, path);
 		if (list < 0 && list != -ENOENT && !held)
-			sbx_new_move_aside(x, grant, place, ".git", "it cannot be looked at");
+			sbx_new_move_aside(x, grant, place, ".git", place, "it cannot be looked at");
 		if (list >= 0)
 			sbx_git_look(x, grant, path, true, on_git_found);
 	} else if (S_ISREG(st.st_mode)) {
@@ -166,7 +166,7 @@ static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int 
 			tell_appeared(x, grant, place, ".git");
 		look_at_git_file(x, grant, place, held);
 	} else if (!held) {
-		sbx_new_move_aside(x, grant, place, ".git", "it is neither a directory nor a file");
+		sbx_new_move_aside(x, grant, place, ".git", place, "it is neither a directory nor a file");
 	}
 }
 
@@ -223,7 +223,7 @@ static void act_on(struct sbx_new *x, size_t grant, const char *place, const cha
 		sbx_new_tell_text(x, SBX_NEW_KEPT, path, "'%s' is new and is kept, because its tool asks before it acts on it (%s)", path,
 				  row ? row->tool : "it is on the list of protected paths");
 	else
-		sbx_new_move_aside(x, grant, full, slash ? slash + 1 : way, row ? row->tool : "it is on the list of protected paths");
+		sbx_new_move_aside(x, grant, full, slash ? slash + 1 : way, full, row ? row->tool : "it is on the list of protected paths");
 }
 
 static void look_at_path(struct sbx_new *x, size_t grant, const char *place, int dir, const char *way,
@@ -446,6 +446,7 @@ static void search_from(struct sbx_new *x, const struct sbx_new_path *start)
 struct deep {
 	struct sbx_new *x;
 	size_t grant, n_left;
+	bool too_long; /* a path was: nothing reaches it by that path */
 	char **paths; /* of directories that are still to be read */
 	size_t n, n_max;
 };
@@ -469,12 +470,13 @@ static int push(struct deep *d, const char *dir, const char *name)
 	return 0;
 }
 
-/* Nothing came or went, and no directory is in it. */
+/* Nothing came or went, no directory is in it, and no file that can be changed in place. */
 static bool is_settled(const struct sbx_new *x, int fd)
 {
 	struct stat st;
 
-	return x->changed_only && fstat(fd, &st) == 0 && st.st_nlink == 2 && st.st_ctime < x->since;
+	return x->changed_only && fstat(fd, &st) == 0 && st.st_nlink == 2 && st.st_ctime < x->since && !exists(fd, ".git") &&
+	       !exists(fd, "HEAD");
 }
 
 static int read_deep(struct deep *d, const char *path)
@@ -484,6 +486,7 @@ static int read_deep(struct deep *d, const char *path)
 	const struct dirent *e;
 	bool found = false;
 
+	d->too_long = d->too_long || fd == -ENAMETOOLONG;
 	if (!list)
 		sbx_fd_close(fd);
 	while (r == 0 && list && (e = readdir(list))) {
@@ -533,6 +536,8 @@ static void search_deep(struct sbx_new *x, size_t grant)
 	while (d.n > 0)
 		free(d.paths[--d.n]);
 	free(d.paths);
+	if (r == 0 && d.too_long)
+		r = -ENAMETOOLONG;
 	if (r != 0)
 		tell_unsearched(x, grant, r);
 }

@@ -110,8 +110,10 @@ int sbx_new_resolve(const struct sbx_new *x, size_t grant, const char *from, con
 
 /* --- git directories (git_look.c) --- */
 
-/* @name in @dir below the grant is what git would execute or obey, and @why says which part of it. */
-typedef void (*sbx_git_found)(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *why);
+/* @name in @dir below the grant is what git would execute or obey, and @why says which part of it. In the directory @to, mostly
+ * @dir, git obeys nothing that is called as what is moved aside. */
+typedef void (*sbx_git_found)(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *to,
+			      const char *why);
 
 /* Judge the git directory at @path. @deep: with its modules/ and worktrees/. */
 void sbx_git_look(struct sbx_new *x, size_t grant, const char *path, bool deep, sbx_git_found found);
@@ -127,8 +129,9 @@ int sbx_git_read_name(const struct sbx_new *x, size_t grant, const char *path, c
 char *sbx_new_host_path(const struct sbx_new *x, size_t grant, const char *dir, const char *name);
 void sbx_new_tell_text(const struct sbx_new *x, enum sbx_new_word word, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* @name in @dir below the grant is renamed in its directory, and that is told, with @why. What the command could not write stays. */
-void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *why);
+/* @name in @dir below the grant is renamed, in the directory @to, and that is told, with @why. What the command could not write
+ * stays. */
+void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *to, const char *why);
 
 /* --- finding and acting (new_protected.c) --- */
 

@@ -375,12 +375,17 @@ static int open_list(int fd)
 int sbx_new_open_dir(const struct sbx_new *x, size_t grant, const char *path)
 {
 	int list = sbx_new_open(x, grant, path, O_RDONLY | O_DIRECTORY);
-	SBX_AUTO_CLOSE int fd = list == -EACCES ? sbx_new_open(x, grant, path, O_PATH | O_DIRECTORY) : -1;
+	SBX_AUTO_CLOSE int fd = -1;
 	char self[32];
 	struct stat st;
 
+	if (list >= 0 && faccessat(list, ".", X_OK, AT_EACCESS) < 0 && errno == EACCES) {
+		close(list);
+		list = -EACCES;
+	}
 	if (list != -EACCES)
 		return list;
+	fd = sbx_new_open(x, grant, path, O_PATH | O_DIRECTORY);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0 || st.st_uid != geteuid())

@@ -405,6 +405,15 @@ static bool is_obeyed(const char *name)
 	return false;
 }
 
+/* Where a directory is looked for, it counts as one. */
+static bool is_link(const struct sbx_new_watch *w, size_t grant, const char *path)
+{
+	SBX_AUTO_CLOSE int fd = sbx_new_open(w->x, grant, path, O_PATH);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
 static void on_git_event(struct sbx_new_watch *w, const struct watched *v, const struct inotify_event *e)
 {
 	SBX_AUTO_FREE char *path = sbx_new_join(v->path, e->name), *owner = strndup(v->path, v->n_owner);
@@ -417,7 +426,7 @@ static void on_git_event(struct sbx_new_watch *w, const struct watched *v, const
 		watch_modules(w, &d);
 	else if (e->mask & IN_ISDIR)
 		watch_part(w, &d);
-	if (is_obeyed(e->name) || hooks || (modules && e->mask & IN_ISDIR))
+	if (is_obeyed(e->name) || hooks || (modules && (e->mask & IN_ISDIR || is_link(w, v->grant, path))))
 		put_git(w, v->grant, owner, modules || e->mask & IN_ISDIR);
 }
 

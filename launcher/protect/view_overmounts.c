@@ -393,7 +393,9 @@ int sbx_view_add_covers(const struct sbx_draft *d, struct sbx_err_list *errs)
 		if (r < 0 && r != -ECANCELED && r != -ENOMEM) {
 			sbx_err_list_add(errs, "", 0, 0, "cannot look for what is blocked or protected in '%s': %s%s",
 					 op->dest, strerror(-r),
-					 r == -EACCES ? " (a directory there that is yours needs u+rwx)" : "");
+					 r == -EACCES ? " (a directory there that is yours needs u+rwx)" :
+					 r == -EAGAIN ? " (another process has a lease on a file there: try again)" :
+							"");
 			r = -ECANCELED;
 		}
 	}

@@ -216,6 +216,8 @@ static int protect_named_below(struct sbx_protect *x, const char *path, const ch
 	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_RDONLY);
 	SBX_AUTO_FREE char *outside = sbx_protect_join(sbx_protect_grant(x)->source.resolved, from);
 
+	if (fd == -EAGAIN) /* another sandbox has a lease on it, fcntl(2): git waits, and then reads it */
+		return -EAGAIN;
 	return outside ? protect_named(x, fd, prefix, outside, ret_elsewhere) : -ENOMEM;
 }
 
@@ -228,6 +230,8 @@ static int protect_named_at(struct sbx_protect *x, int dir, const char *path, co
 	bool elsewhere;
 
 	sbx_protect_opened(x, fd < 0 ? -errno : fd);
+	if (file && fd < 0 && errno == EAGAIN)
+		return -EAGAIN;
 	return file ? protect_named(x, fd, prefix, from, &elsewhere) : -ENOMEM;
 }
 
@@ -327,14 +331,14 @@ static unsigned int mark_of(const struct dirent *e)
 /* @strict: in a git directory, but not in its modules/: there names of branches and objects could be such marks. */
 static bool is_git_dir(DIR *list, bool strict)
 {
-	const unsigned int both = MARK_OBJECTS | MARK_REFS;
+	const unsigned int both = MARK_OBJECTS | MARK_REFS, linked = MARK_HEAD | MARK_COMMONDIR;
 	const struct dirent *e;
 	unsigned int marks = 0;
 
 	while ((e = readdir(list)))
 		marks |= mark_of(e);
 	rewinddir(list);
-	return strict ? (marks & both) == both : marks != 0;
+	return strict ? (marks & both) == both || (marks & linked) == linked : marks != 0;
 }
 
 static int look_at_modules(struct modules *m, const char *path, bool in_git_dir, bool strict, unsigned int depth);

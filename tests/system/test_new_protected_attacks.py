@@ -8,7 +8,7 @@ import pytest
 
 import workspaces
 from test_lifecycle import wait_until
-from test_new_protected import ASIDE, EVIL, HOOK, MARK, SEEN, TREE, aside, hit, keeping, mark, meanwhile  # noqa: F401
+from test_new_protected import ASIDE, EVIL, HOOK, ID, MARK, SEEN, TREE, aside, hit, keeping, mark, meanwhile  # noqa: F401
 from workspaces import space  # noqa: F401
 
 NEWLINE = "N='\n'; "
@@ -16,6 +16,8 @@ DEEP = "a/b/c/d/e/f/g"
 DEEPER = "/".join("abcdefghijklmnopqrst")
 GITLINK = ("git init -q .; git init -q {0}; echo 1 >{0}/f; git -C {0} add f; "
            "git -C {0} -c user.name=t -c user.email=t@t commit -qm x; git add {0} 2>/dev/null; " + EVIL + " >>{0}/.git/config")
+
+BARE_EVIL = f"{SEEN} config; {{ {EVIL}; {TREE}; }} >>config"
 
 # {name: (what the command does, where git is used on the host; None: nothing happens there even unchecked)}
 PLANTS = {
@@ -38,16 +40,38 @@ PLANTS = {
     "module that is called aside": (f"git init -q .; mkdir .git/modules; git init -q x; {EVIL} >>x/.git/config; "
                                     f"mv x/.git .git/modules/x{ASIDE}; mkdir y; echo 'gitdir: ../.git/modules/x{ASIDE}' >y/.git",
                                     [["git", "-C", "y", "status"]]),
+    "module called aside, not checked out": (
+        f"git init -q .; git init -q --bare .git/modules/x{ASIDE}; cd .git/modules/x{ASIDE}; {BARE_EVIL}",
+        [["git", "-C", f".git/modules/x{ASIDE}", "status"]]),
+    "module in a module": (f"git init -q .; git init -q --bare .git/modules/x; git init -q --bare .git/modules/x/z; cd .git/modules/x; {BARE_EVIL.replace('config', 'z/config')}; "
+                           "rm -r z/refs z/objects; ln -s ../refs ../objects z; mv z y",
+                           [["git", "-C", ".git/modules/x/y", "status"]]),
+    "module in a module, by commondir": (
+        f"git init -q .; git init -q --bare .git/modules/x; git init -q --bare .git/z; mkdir .git/modules/x/y; cd .git/z; {BARE_EVIL}; "
+        "cp HEAD ../modules/x/y; echo ../../../z >../modules/x/y/commondir",
+        [["git", "--git-dir=.git/modules/x/y", "--work-tree=.", "status"]]),
     "filter": (f"git init -q .; git config filter.x.clean 'touch {MARK}'; echo '* filter=x' >.gitattributes; echo a >a",
                [["git", "add", "a"]]),
     "many hooks": ("git init -q .; git config core.hooksPath .git/hooks; cd .git/hooks; for i in $(seq 1200); do echo >$i.sample; done; "
                    f"{HOOK} >pre-commit; chmod +x pre-commit", []),
+    "module in a module, by a symlink": (
+        f"git init -q .; git init -q --bare .git/modules/x; git init -q --bare .git/z; cd .git/z; {BARE_EVIL}; ln -s ../../z ../modules/x/y",
+        [["git", "-C", ".git/modules/x/y", "status"], ["git", "-C", f".git/modules/x/y{ASIDE}", "status"]]),
 }
 # Found when the sandbox has ended: they are where nothing is watched.
 LATE = {
     "deep": (f"git init -q {DEEP}; {EVIL} >>{DEEP}/.git/config", [["git", "-C", DEEP, "status"]]),
     "deeper": (f"git init -q {DEEPER}; {EVIL} >>{DEEPER}/.git/config", [["git", "-C", DEEPER, "status"]]),
     "deep and closed": (f"git init -q {DEEP}; {EVIL} >>{DEEP}/.git/config; chmod 0311 a/b/c/d/e", [["git", "-C", DEEP, "status"]]),
+    "not to be entered": (f"git init -q a; {EVIL} >>a/.git/config; chmod 0600 a", [["chmod", "755", "a"], ["git", "-C", "a", "status"]]),
+    "deep and not to be entered": (f"git init -q {DEEP}; {EVIL} >>{DEEP}/.git/config; chmod 0600 {DEEP} a/b/c/d",
+                                   [["chmod", "755", "a/b/c/d"], ["chmod", "755", DEEP], ["git", "-C", DEEP, "status"]]),
+    "git directory not to be entered": (f"git init -q .; {EVIL} >>.git/config; chmod 0600 .git", [["chmod", "755", ".git"], ["git", "status"]]),
+    "worktree not to be entered": (
+        f"git init -q .; mkdir -p .git/worktrees/w wt; git init -q evil; {EVIL} >>evil/.git/config; mv evil/.git .git/evil; cd .git/worktrees/w; "
+        "cp ../../HEAD .; echo ../../evil >commondir; cd ../../../wt; echo $PWD/.git >../.git/worktrees/w/gitdir; "
+        "echo gitdir: $PWD/../.git/worktrees/w >.git; chmod 0600 ../.git/worktrees/w",
+        [["chmod", "755", ".git/worktrees/w"], ["git", "-C", "wt", "status"]]),
     "deep hook": (f"git init -q {DEEP}; cd {DEEP}/.git/hooks; {HOOK} >pre-commit; chmod +x pre-commit",
                   [["git", "-C", DEEP, "commit", "-q", "--allow-empty", "-m", "x"]]),
     "deep bare": (f"git init -q --bare {DEEP}; cd {DEEP}; {SEEN} config; {{ {EVIL}; {TREE}; }} >>config", [["git", "-C", DEEP, "status"]]),
@@ -78,6 +102,23 @@ def test_plants_while_it_runs(space, plant):
     assert p.returncode == 0, err
 
 
+WORKTREES = {
+    "hooks": (".git/hooks", "mkdir -p d/.git"),
+    "hooks of a bare repository": ("b.git/hooks", "git init -q --bare a/b.git"),
+    "hooks to be": (".git/new/hooks", "true"),
+}
+
+
+@pytest.mark.parametrize("tree", WORKTREES)
+def test_a_worktree_in_a_git_directory(space, tree):
+    """What is checked out there is what git executes next."""
+    where, first = WORKTREES[tree]
+    r = space.run(f"{first}; git init -q a; cd a; {HOOK} >post-checkout; chmod +x post-checkout; git add .; {ID} git commit -qm x; "
+                  f"git config core.worktree $PWD/{where}")
+    assert r.rc == 0 and aside(space) == ["a/.git/config" + ASIDE], r
+    subprocess.run(["sh", "-c", "find . -mindepth 1 -delete"], cwd=space.dir, check=True)
+
+
 ODD = {
     "FIFO": ("git init -q .; rm .git/config; mkfifo .git/config", [".git/config"]),
     "directory": ("git init -q .; rm .git/config; mkdir .git/config", [".git/config"]),
@@ -101,7 +142,26 @@ def test_other_case(space):
     assert r.rc == 0 and not hit(space), r
 
 
+@pytest.mark.parametrize("where", ["modules", "modules/a/b", "modules/x"])
+def test_symlinks_in_modules(space, where):
+    """Any name there is a submodule's, also the one of what was moved aside: so that is moved elsewhere."""
+    r = space.run(f"git init -q .; mkdir -p .git/{where}; git init -q --bare .git/modules/x; git init -q --bare .git/z; "
+                  f"mkdir .git/m{ASIDE}; chmod 0500 .git; ln -s $PWD/.git/z .git/{where}/m")
+    assert r.rc == 0 and f"'{space.dir}/.git/m{ASIDE}.2'" in r.err, r
+    assert [n for n in space.snapshot() if os.path.islink(space.path(n))] == [f".git/m{ASIDE}.2"]
+    assert os.stat(space.path(".git")).st_mode & 0o777 == 0o500
+
+
 # --- what must stay as it is ---
+
+def test_a_path_that_is_too_long(sbx):
+    """It is said, and what comes after it is searched."""
+    space = workspaces.Workspace(sbx, "user")
+    long = "for i in $(seq 25); do mkdir {0}; cd -P {0}; done".format("n" * 200)
+    r = space.run(f"git init -q {DEEP}; {EVIL} >>{DEEP}/.git/config; mkdir 0 z; (cd 0; {long}); cd z; {long}")
+    subprocess.run(["rm", "-rf", space.path("0"), space.path("z")], check=True)
+    assert r.rc == 0 and "File name too long" in r.err and aside(space) == [f"{DEEP}/.git/config{ASIDE}"], r
+
 
 def test_read_only_directories_are_left_alone(space):
     """What leads to a directory that the command could only read is moved aside, and not what is there."""
@@ -131,6 +191,17 @@ def test_deep_repositories_of_the_user(space):
     assert r.rc == 0 and names == set(before) and aside(space) == [], r
     r = space.run(f"for d in {DEEP} node_modules/e; do git -C $d config core.fsmonitor x; done")
     assert r.rc == 0 and aside(space) == [f"{DEEP}/.git/config{ASIDE}", f"node_modules/e/.git/config{ASIDE}"], r
+
+
+def test_a_deep_gitfile_of_the_user(space):
+    """It is changed in place, so nothing came or went where it lies; what it leads to now is found."""
+    space.make({DEEP + "/x": "1"})
+    space.outside("git", "init", "-q", ".")
+    space.outside("git", "init", "-q", "--separate-git-dir", ".git/mine", DEEP)
+    wait_until(lambda: False, 2.5)  # st_ctime cannot be set
+    r = space.run(f"cp -r .git/mine .git/evil; {EVIL} >>.git/evil/config; echo gitdir: $PWD/.git/evil >{DEEP}/.git")
+    assert r.rc == 0 and not hit(space, ["git", "-C", DEEP, "status"]), r
+    assert aside(space) == [".git/evil/config" + ASIDE], r
 
 
 def test_symlinks_of_the_user(space):

@@ -132,6 +132,27 @@ def test_separate_git_dir_among_packages(space):
     holds(space, [f"printf '{config(MARK)}' >>node_modules/real/config"])
 
 
+LEASE = """import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+fcntl.fcntl(os.open("a/.git", os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_lease_on_a_gitfile(space):
+    """A sandbox keeps the next one from reading where the git directory is: that one does not start without it."""
+    space.make({"node_modules/p/x": "", "a/x": ""})
+    space.outside("git", "init", "-q", "--separate-git-dir", "node_modules/real", "a")
+    first = space.sbx.popen(space.args(), ["python3", "-c", LEASE], root=space.root, stdin=subprocess.PIPE)
+    assert first.stdout.readline() == "up\n", first.communicate()
+    attack = f"printf '{config(MARK)}' >>node_modules/real/config; echo ran"
+    r = space.run(attack)
+    assert r.rc == 125 and "lease" in r.err and r.err.count("\n") == 1, r
+    first.communicate(timeout=60)
+    assert space.run(attack).out == "ran\n" and not host_uses_git(space, ["git", "-C", "a", "status"])
+
+
 def test_a_way_by_a_symlink(space):
     """What a gitfile names by way of a symlink in the workspace."""
     space.outside("git", "init", "-q", "--separate-git-dir", "real", ".")

@@ -133,6 +133,9 @@ static void test_worktree(void **state)
 	assert_int_equal(judge("[core]\n worktree = /a\n[core]\n worktree = ../../../a\n", &found), SBX_GIT_CONFIG_HARMLESS);
 	assert_string_equal(found.worktree, "../../../a");
 	assert_int_equal(judge("[core]\n worktree\n", &found), SBX_GIT_CONFIG_ACTS);
+	assert_int_equal(judge("[core]\n worktree = a b\t\n", &found), SBX_GIT_CONFIG_HARMLESS);
+	assert_string_equal(found.worktree, "a b");
+	assert_int_equal(judge("[core]\n worktree = a\tb\n", &found), SBX_GIT_CONFIG_ACTS); /* "a b" before git 2.45 */
 }
 
 /* Past the buffers. */

@@ -46,13 +46,15 @@ static void make(const char *name, const char *text)
 		scratch_write(path, text);
 }
 
-static void on_found(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *why)
+static void on_found(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *to,
+		     const char *why)
 {
 	size_t n = strlen(found_names);
 
 	(void)x;
 	assert_int_equal(grant, 0);
 	assert_true(why[0] != '\0');
+	assert_true(strncmp(dir, to, strlen(to)) == 0);
 	snprintf(found_names + n, sizeof(found_names) - n, "%s%s%s ", dir, *dir ? "/" : "", name);
 }
 
@@ -91,6 +93,9 @@ static void test_found(void **state)
 		{ "g/config/x", "", "g/config " },
 		{ "g/config", "[core]\n\tworktree = ../w\n", "" },
 		{ "g/config", "[core]\n\tworktree = ../../w\n", "g/config " },
+		{ "g/config", "[core]\n\tworktree = ../w/.git/hooks\n", "g/config " },
+		{ "g/config", "[core]\n\tworktree = ../.git\n", "g/config " },
+		{ "g/config", "[core]\n\tworktree = ../w/x.git\n", "" },
 		{ "g/config.worktree", EVIL, "g/config.worktree " },
 		{ "g/hooks/pre-commit.sample", "", "" },
 		{ "g/hooks/pre-commit", "", "g/hooks/pre-commit " },
@@ -101,6 +106,7 @@ static void test_found(void **state)
 		{ "g/commondir", "/etc\n", "g/commondir " },
 		{ "g/commondir", "", "g/commondir " },
 		{ "g/modules/a/b/config", EVIL, "g/modules/a/b/config " },
+		{ "g/modules/m" SBX_UNTRUSTED "/config", EVIL, "g/modules/m" SBX_UNTRUSTED "/config " },
 		{ "g/modules", "", "g/modules " },
 		{ "g/worktrees/w/config.worktree", EVIL, "g/worktrees/w/config.worktree " },
 		{ "g/objects/config", EVIL, "" },
@@ -117,6 +123,26 @@ static void test_found(void **state)
 			fail_msg("%s with '%s': '%s'", cases[i].name, cases[i].text, found_names);
 		end(&grant);
 	}
+}
+
+/* A module in a module, by the least that git takes, and what is checked out into a git directory. */
+static void test_nested(void **state)
+{
+	struct sbx_new_grant grant;
+	struct sbx_new x = begin(&grant);
+
+	(void)state;
+	make("g/modules/m/HEAD", "x");
+	make("g/modules/m/y/config", EVIL);
+	make("g/modules/m/y/HEAD", "x");
+	assert_string_equal(look(&x), "");
+	make("g/modules/m/y/commondir", "../..\n");
+	assert_string_equal(look(&x), "g/modules/m/y/config ");
+	make("bare/HEAD", "x");
+	make("bare/objects/", NULL);
+	make("g/config", "[core]\n\tworktree = ../bare/hooks\n");
+	assert_string_equal(look(&x), "g/config g/modules/m/y/config ");
+	end(&grant);
 }
 
 /* What commondir leads to is judged, and what is held or covered is passed by. */
@@ -227,7 +253,7 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found),	 cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_when),
+		cmocka_unit_test(test_found), cmocka_unit_test(test_nested),	 cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_when),
 		cmocka_unit_test(test_is_aside), cmocka_unit_test(test_names),
 	};
 
