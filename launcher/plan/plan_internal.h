@@ -13,6 +13,8 @@
  * 0, an exit status (125-127) with @errs filled in, or -errno.
  */
 
+/* planner.c: what the parts that fill in @p work with. */
+struct sbx_draft sbx_plan_draft(struct sbx_plan *p);
 /* plan_profile.c: profile, system, policy; nft, resolvers. */
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs);
 int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs);

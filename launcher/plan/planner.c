@@ -27,11 +27,9 @@ SBX_DEFINE_CLEANUP(struct sbx_plan, sbx_plan_free);
 
 /* --- parts --- */
 
-/* Those that look at the host's files as the sandbox's user. */
-static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
+struct sbx_draft sbx_plan_draft(struct sbx_plan *p)
 {
-	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
-	struct sbx_draft draft = {
+	return (struct sbx_draft){
 		.options = p->options,
 		.facts = p->facts,
 		.profile = p->profile,
@@ -45,6 +43,13 @@ static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
 		.keep = &p->keep,
 		.notes = &p->notes,
 	};
+}
+
+/* Those that look at the host's files as the sandbox's user. */
+static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
+	struct sbx_draft draft = sbx_plan_draft(p);
 	int r = sbx_lookup_ids_use_sandbox(p->facts, &saved);
 
 	if (r < 0) {

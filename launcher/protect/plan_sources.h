@@ -2,6 +2,7 @@
 #ifndef SBX_LAUNCHER_PLAN_PLAN_SOURCES_H
 #define SBX_LAUNCHER_PLAN_PLAN_SOURCES_H
 
+#include <stddef.h>
 #include <sys/stat.h>
 
 #include "base/err.h"

@@ -13,9 +13,11 @@
 #include <jansson.h>
 
 #include "base/cleanup.h"
-#include "launcher/plan/plan_internal.h"
 #include "launcher/plan/bwrap_argv.h"
+#include "launcher/plan/plan_internal.h"
+#include "launcher/plan/planner.h"
 #include "policy/protected_path.h"
+#include "sys/fs/path_normalise.h"
 
 static void must(bool fine, const char *what, const char *path)
 {

@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/cli/options_parse.h"
 #include "launcher/plan/plan_internal.h"
+#include "launcher/plan/planner.h"
 #include "tests/fuzz/plan_check.h"
 #include "tests/unit/plan_world.h"
 

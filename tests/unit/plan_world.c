@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/cli/options_parse.h"
+#include "launcher/plan/plan_internal.h"
+#include "launcher/plan/planner.h"
 #include "tests/unit/scratch.h"
 
 #define N_PATHS 256
@@ -233,7 +236,7 @@ int plan_world_plan(struct plan_world *w, ...)
 	static char program[] = "sbx-run";
 	struct sbx_err err = { 0 };
 	va_list ap;
-	int n = 0;
+	int n = 0, r;
 	char *word;
 
 	forget_plan(w);
@@ -245,7 +248,10 @@ int plan_world_plan(struct plan_world *w, ...)
 	w->argv[n] = NULL;
 	if (sbx_options_parse(n, w->argv, &w->options, &err) != 0)
 		fail_msg("bad options: %s", err.msg);
-	return sbx_plan_new(&w->options, &w->facts, &w->errs, &w->plan);
+	r = sbx_plan_new(&w->options, &w->facts, &w->errs, &w->plan);
+	if (r == 0)
+		w->draft = sbx_plan_draft(w->plan);
+	return r;
 }
 
 void plan_world_said(const struct plan_world *w, const char *part)

@@ -37,6 +37,7 @@ struct plan_world {
 	char *argv[64];
 	struct sbx_err_list errs;
 	struct sbx_plan *plan; /* NULL when the last planning was refused */
+	struct sbx_draft draft; /* of the plan, for those who look at its view */
 };
 
 /* cmocka setup and teardown: *state is the world. */

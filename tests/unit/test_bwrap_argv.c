@@ -147,7 +147,7 @@ static void test_orders(void **state)
 	struct sbx_err err = { 0 };
 
 	plan_world_must(w, "--allow", "192.0.2.0/24:5432", "--", "true");
-	assert_int_equal(sbx_etc_prepare(w->plan, plan_world_path(w, "state/etc"), &err), 0);
+	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &err), 0);
 	assert_non_null(o);
 	assert_int_equal(sbx_orders_fill(o, w->plan, "a\0b", 4), 0);
 	to = from + (64u << 20);

@@ -6,10 +6,11 @@
 
 #include "base/cleanup.h"
 #include "launcher/plan/plan_internal.h"
+#include "launcher/rootfs/environment.h"
 
 static const char *get(struct plan_world *w, const char *name)
 {
-	return sbx_plan_getenv(w->plan, name);
+	return sbx_environment_get(&w->plan->env, name);
 }
 
 static void profile(struct plan_world *w, const char *environment)

@@ -29,7 +29,7 @@ static int prepare(struct plan_world *w)
 
 	plan_world_must(w, "--", "true");
 	assert_int_equal(etc_op(w)->source.fd, -1);
-	if (sbx_etc_prepare(w->plan, plan_world_path(w, "state/etc"), &err) != 0)
+	if (sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &err) != 0)
 		fail_msg("%s", err.msg);
 	assert_true(etc_op(w)->source.fd >= 0);
 	return etc_op(w)->source.fd;
@@ -228,11 +228,11 @@ static void test_untrusted(void **state)
 
 	assert_int_equal(fchmodat(prepare(w), ".", 0777, 0), 0);
 	plan_world_must(w, "--", "true");
-	assert_int_equal(sbx_etc_prepare(w->plan, plan_world_path(w, "state/etc"), &err), -EPERM);
+	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &err), -EPERM);
 	assert_true(err.msg[0]);
 	assert_int_equal(etc_op(w)->source.fd, -1);
 	plan_world_must(w, "--", "true");
-	assert_true(sbx_etc_prepare(w->plan, plan_world_path(w, "nowhere/etc"), &err) < 0);
+	assert_true(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "nowhere/etc"), &err) < 0);
 }
 
 static void test_table(void **state)

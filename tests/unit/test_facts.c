@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/facts_user.h"
+#include "launcher/host/lookup_ids.h"
 
 static void test_relocate(void **state)
 {

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "launcher/cli/options_parse.h"
+#include "launcher/host/config.h"
 #include "launcher/host/options.h"
 #include "policy/job.h"
 #include "policy/option_form.h"

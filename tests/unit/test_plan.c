@@ -12,6 +12,8 @@
 #include "base/cleanup.h"
 #include "launcher/plan/plan_internal.h"
 #include "launcher/plan/plan_limits.h"
+#include "launcher/plan/planner.h"
+#include "sys/fs/path_normalise.h"
 
 static void test_profile_search(void **state)
 {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "launcher/plan/planner.h"
 #include "tests/unit/golden.h"
 
 /* Every @from in @s becomes @to; takes @s. */

@@ -104,7 +104,7 @@ static int setup(void **state)
 	sbx_run_init(&f->run, &f->options, &f->facts);
 	f->probes.n_probes = N_PROBES;
 	f->plan.probes = &f->probes;
-	f->plan.n_mounts = N_MOUNTS;
+	f->plan.view.n_mounts = N_MOUNTS;
 	f->run.plan = &f->plan;
 	for (size_t i = 0; i < N_PEERS; i++) {
 		assert_int_equal(sbx_channel_pair(ours[i], &f->peers[i]), 0);
@@ -275,36 +275,6 @@ static void test_caretaker(void **state)
 	sbx_fd_close(theirs);
 	sbx_fd_close(f->run.caretakers[0].fd);
 	f->run.n_caretakers = 0;
-}
-
-/* The command is reaped inside; its pidfd tells how it ended where the kernel can. Of a SIGKILL the stage tells. */
-static void test_command_ends(void **state)
-{
-	struct fixture *f = *state;
-
-	for (int killed = 0; killed < 2; killed++) {
-		pid_t pid = fork();
-		int status, told;
-
-		if (pid == 0) {
-			if (killed)
-				raise(SIGKILL);
-			_exit(7);
-		}
-		assert_true(pid > 0);
-		f->run.init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-		assert_true(f->run.init_pidfd >= 0);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		told = sbx_proc_exit_status(f->run.init_pidfd, &status);
-		f->run.released = true;
-		f->run.has_status = f->run.command_exited = f->run.exit_by_stage = false;
-		look(f);
-		assert_int_equal(f->run.exit_by_stage, killed || told < 0);
-		assert_int_equal(f->run.has_status, !killed && told == 0);
-		if (f->run.has_status)
-			assert_int_equal(f->run.wait_status, 7 << 8);
-		f->run.init_pidfd = sbx_fd_close(f->run.init_pidfd);
-	}
 }
 
 /* --- peers that lie --- */
@@ -615,7 +585,7 @@ int main(void)
 		TEST(test_silence),	      TEST(test_chatter),	    TEST(test_gone),
 		TEST(test_upper),	      TEST(test_upper_again),	    TEST(test_upper_not_asked_for),
 		TEST(test_upper_of_scratch),  TEST(test_stage_gone),	    TEST(test_stage_failed),
-		TEST(test_caretaker),	      TEST(test_command_ends),	    TEST(test_mounts_cut),
+		TEST(test_caretaker),	      TEST(test_mounts_cut),
 		TEST(test_upper_without),     TEST(test_upper_two),	    TEST(test_upper_long),
 		TEST(test_ready_counts),      TEST(test_ready_more),	    TEST(test_ready_fewer),
 		TEST(test_ready_unknown),     TEST(test_verdicts),	    TEST(test_verdicts_fewer),

@@ -22,7 +22,7 @@ static char *spec(struct plan_world *w, const char *source, const char *target)
 
 static int resolve(struct plan_world *w, const char *path, struct sbx_view_hit *hit)
 {
-	return sbx_view_resolve(w->plan, path, NULL, NULL, hit);
+	return sbx_view_resolve(&w->draft, path, NULL, NULL, hit);
 }
 
 static void expect(struct plan_world *w, const char *path, const char *real)

@@ -32,7 +32,7 @@ static void profile(struct plan_world *w, const char *text)
 static void expect(struct plan_world *w, const char *path, const char *real)
 {
 	struct sbx_view_hit hit;
-	int r = sbx_view_resolve(w->plan, path, NULL, NULL, &hit);
+	int r = sbx_view_resolve(&w->draft, path, NULL, NULL, &hit);
 
 	if (r != 0)
 		fail_msg("%s: %s", path, sbx_view_strerror(r));
@@ -43,7 +43,7 @@ static void expect_missing(struct plan_world *w, const char *path)
 {
 	struct sbx_view_hit hit;
 
-	assert_int_equal(sbx_view_resolve(w->plan, path, NULL, NULL, &hit), SBX_VIEW_E_MISSING);
+	assert_int_equal(sbx_view_resolve(&w->draft, path, NULL, NULL, &hit), SBX_VIEW_E_MISSING);
 }
 
 /* --- --tmpfs --- */
@@ -330,7 +330,7 @@ static void test_devices(void **state)
 	assert_string_equal(read_only->dest, "/dev");
 	assert_true(op < read_only);
 	assert_non_null(plan_world_mount(w, "/dev/nvidia-caps/nvidia-cap1"));
-	assert_int_equal(sbx_view_resolve(w->plan, "/dev/nvidia0", NULL, NULL, &hit), 0);
+	assert_int_equal(sbx_view_resolve(&w->draft, "/dev/nvidia0", NULL, NULL, &hit), 0);
 	assert_true(S_ISCHR(hit.mode));
 	profile(w, "filesystem: {devices: [/dev/dri, /dev/kfd, '/dev/nvidia[0]', /dev/nvidia0]}\n");
 	plan_world_must(w, "--profile", "p", "--device", "/dev/dri/renderD128", "--", "true");
