@@ -195,7 +195,7 @@ launcher_plan_libs = \
 	%reldir%/libsbx-rootfs.a \
 	%reldir%/libsbx-host.a \
 	%reldir%/libsbx-process.a \
-	src/ipc/libsbx-ipc.a policy/libsbx-policy.a src/sys/libsbx-sys.a src/base/libsbx-base.a \
+	src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) src/base/libsbx-base.a \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 
 launcher_plan_tests = \
@@ -325,7 +325,7 @@ noinst_LIBRARIES += %reldir%/libsbx-run.a
 
 launcher_run_libs = \
 	%reldir%/libsbx-run.a $(launcher_plan_libs) src/store/libsbx-store.a src/ipc/libsbx-ipc.a policy/libsbx-policy.a \
-	src/sys/libsbx-sys.a src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
+	$(sys_libs) src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 launcher_main_sources = %reldir%/cli/main.c %reldir%/process/step_hook.h
 if SBX_RUN_STATIC
 launcher_main_sources += %reldir%/process/no_loader.c
@@ -355,7 +355,7 @@ if SBX_SYSTEMD
 pkglibexec_PROGRAMS += %reldir%/sbx-scope
 %canon_reldir%_sbx_scope_SOURCES = %reldir%/cli/scope.c %reldir%/cli/scope_args.c %reldir%/cli/scope_args.h
 %canon_reldir%_sbx_scope_CFLAGS = $(AM_CFLAGS) $(SYSTEMD_CFLAGS)
-%canon_reldir%_sbx_scope_LDADD = src/sys/libsbx-sys.a src/base/libsbx-base.a $(SYSTEMD_LIBS)
+%canon_reldir%_sbx_scope_LDADD = $(sys_libs) src/base/libsbx-base.a $(SYSTEMD_LIBS)
 endif
 
 # Static: it starts in a file system that is not the host's, and an exec without ld.so is faster.
@@ -373,11 +373,11 @@ pkglibexec_PROGRAMS += %reldir%/sbx-init
 %canon_reldir%_sbx_init_SOURCES = %reldir%/init/init.c %reldir%/init/init_argv.h
 %canon_reldir%_sbx_init_LDFLAGS = $(SBX_LDFLAGS) $(SBX_INIT_LDFLAGS)
 %canon_reldir%_sbx_init_LDADD = \
-	%reldir%/libsbx-init.a src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a
+	%reldir%/libsbx-init.a $(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a
 
 check_PROGRAMS += tests/unit/test_init tests/unit/test_init_dns tests/unit/test_init_probes
 launcher_init_test_libs = \
-	src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
+	$(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
 	$(sys_nftnl_libs) $(CMOCKA_LIBS)
 tests_unit_test_init_SOURCES = tests/unit/test_init.c tests/unit/init_process.h
 tests_unit_test_init_LDADD = $(launcher_init_test_libs)
@@ -387,12 +387,12 @@ tests_unit_test_init_probes_LDADD = $(launcher_init_test_libs)
 EXTRA_tests_unit_test_init_probes_DEPENDENCIES = %reldir%/sbx-init
 tests_unit_test_init_dns_SOURCES = tests/unit/test_init_dns.c
 tests_unit_test_init_dns_LDADD = \
-	%reldir%/libsbx-init.a src/sys/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+	%reldir%/libsbx-init.a $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/fuzz/fuzz_init_dns
 tests_fuzz_fuzz_init_dns_SOURCES = tests/fuzz/fuzz_init_dns.c
 tests_fuzz_fuzz_init_dns_LDADD = \
-	$(SBX_FUZZ_LIBS) %reldir%/libsbx-init.a src/sys/libsbx-sys.a src/base/libsbx-base.a
+	$(SBX_FUZZ_LIBS) %reldir%/libsbx-init.a $(sys_libs) src/base/libsbx-base.a
 
 check_PROGRAMS += tests/fuzz/fuzz_exec_format
 tests_fuzz_fuzz_exec_format_SOURCES = tests/fuzz/fuzz_exec_format.c

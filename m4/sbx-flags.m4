@@ -218,5 +218,5 @@ AC_DEFUN([SBX_STATIC_PROGRAMS], [
 		[$SQLITE_LIBS $YAML_LIBS $PSL_LIBS $IDN2_LIBS $MD_LIBS $JANSSON_LIBS $NFTNL_LIBS],
 		[sqlite3_libversion yaml_get_version psl_get_version idn2_check_version SHA256Init
 		json_object nftnl_rule_nlmsg_build_payload nftnl_batch_begin],
-		[@%:@include "$srcdir/src/sys/mnl_static.c"])
+		[@%:@include "$srcdir/src/sys/net/mnl_static.c"])
 ])

@@ -34,7 +34,7 @@
 #include "base/text.h"
 #include "launcher/grants/owner.h"
 #include "launcher/host/facts.h"
-#include "sys/fs/idmap.h"
+#include "sys/process/idmap.h"
 
 static int check_owner(const struct sbx_path *path, struct sbx_err *err)
 {

@@ -21,7 +21,7 @@
 #include <sys/vfs.h>
 
 #include "base/cleanup.h"
-#include "sys/fs/idmap.h"
+#include "sys/process/idmap.h"
 #include "sys/fs/path.h"
 
 #define INODES_MIN 1024u

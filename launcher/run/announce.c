@@ -15,8 +15,8 @@
 
 #include "base/text.h"
 #include "sys/fs/file_text.h"
-#include "sys/process/journal.h"
-#include "sys/process/notify.h"
+#include "sys/systemd/journal.h"
+#include "sys/systemd/notify.h"
 
 /* Of all our entries: journalctl MESSAGE_ID=... */
 #define MESSAGE_ID "5b0c6f4f1f0d4f5e9c2a7d0b8e3a6c41"

@@ -50,6 +50,7 @@
 #include "launcher/stage/tree_overmount.h"
 #include "sys/net/net.h"
 #include "sys/process/proc.h"
+#include "sys/process/userns.h"
 
 /* What may pass between here and the release, and the wall time's grace (steps.c, supervise.c). */
 #define SETUP_SLACK_MS 35000

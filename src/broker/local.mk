@@ -47,7 +47,7 @@ endif
 %canon_reldir%_sbx_broker_LDFLAGS = $(SBX_LDFLAGS) $(SBX_BROKER_LDFLAGS)
 %canon_reldir%_sbx_broker_LDADD = \
 	%reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a policy/libsbx-policy.a \
-	src/sys/libsbx-sys.a src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
+	$(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
 	$(CARES_LIBS) $(EVENT_LIBS)
 
 # The same broker, whose real pins live a hundred times as fast.
@@ -59,7 +59,7 @@ tests_system_sbx_broker_hasty_LDADD = $(%canon_reldir%_sbx_broker_LDADD)
 # Plays the launcher for one broker: for its own system tests and for measuring.
 noinst_PROGRAMS += tests/system/broker_standalone
 tests_system_broker_standalone_SOURCES = tests/system/broker_standalone.c
-tests_system_broker_standalone_LDADD = policy/libsbx-policy.a src/sys/libsbx-sys.a \
+tests_system_broker_standalone_LDADD = policy/libsbx-policy.a $(sys_libs) \
 	src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) \
 	$(sys_nftnl_libs)
 

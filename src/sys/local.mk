@@ -1,55 +1,93 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# sys: Linux effects, one file per kernel area. Includes base.
+# sys: Linux effects, in rooms. Includes base. Each room is a static library and may include the rooms of its arrow:
+# nft -> cgroup net; cgroup -> process fs; process -> fs. $(sys_libs) lists all of them in link order.
 
-noinst_LIBRARIES += %reldir%/libsbx-sys.a
-%canon_reldir%_libsbx_sys_a_SOURCES = \
+sys_libs = \
+	%reldir%/libsbx-sys-nft.a \
+	%reldir%/libsbx-sys-cgroup.a \
+	%reldir%/libsbx-sys-net.a \
+	%reldir%/libsbx-sys-seccomp.a \
+	%reldir%/libsbx-sys-systemd.a \
+	%reldir%/libsbx-sys-process.a \
+	%reldir%/libsbx-sys-fs.a
+
+# rulesets: built, sent, read back; the rules of attach cgroup
+noinst_LIBRARIES += %reldir%/libsbx-sys-nft.a
+%canon_reldir%_libsbx_sys_nft_a_SOURCES = \
+	%reldir%/nft/nft.c %reldir%/nft/nft.h \
+	%reldir%/nft/nft_attach.c %reldir%/nft/nft_attach.h \
+	%reldir%/nft/nft_attach_apply.c \
+	%reldir%/nft/nft_attach_internal.h \
+	%reldir%/nft/nft_attach_list.c \
+	%reldir%/nft/nft_attach_watch.c \
+	%reldir%/nft/nft_batch.c %reldir%/nft/nft_batch.h \
+	%reldir%/nft/nft_batch_apply.c \
+	%reldir%/nft/nft_batch_explain.c \
+	%reldir%/nft/nft_batch_expr.c \
+	%reldir%/nft/nft_form.h \
+	%reldir%/nft/nft_pin.h \
+	%reldir%/nft/nft_text.c
+
+# control groups: where, which limits, ending and counting
+noinst_LIBRARIES += %reldir%/libsbx-sys-cgroup.a
+%canon_reldir%_libsbx_sys_cgroup_a_SOURCES = \
+	%reldir%/cgroup/cgroup.c %reldir%/cgroup/cgroup.h \
+	%reldir%/cgroup/cgroup_find.c %reldir%/cgroup/cgroup_find.h \
+	%reldir%/cgroup/cgroup_plan.c %reldir%/cgroup/cgroup_plan.h
+
+# sockets, netlink, NFLOG
+noinst_LIBRARIES += %reldir%/libsbx-sys-net.a
+%canon_reldir%_libsbx_sys_net_a_SOURCES = \
+	%reldir%/net/dns_capture.c %reldir%/net/dns_capture.h \
 	%reldir%/net/net.c %reldir%/net/net.h \
 	%reldir%/net/net_nflog.c \
 	%reldir%/net/net_open.c \
 	%reldir%/net/net_sock.c \
 	%reldir%/net/netlink.c %reldir%/net/netlink.h \
 	%reldir%/net/nflog.c \
-	%reldir%/net/nlmsg.c %reldir%/net/nlmsg.h \
-	%reldir%/nft/nft.c %reldir%/nft/nft.h %reldir%/nft/nft_form.h \
-	%reldir%/nft/nft_apply.c \
-	%reldir%/nft/nft_attach.c %reldir%/nft/nft_attach.h \
-	%reldir%/nft/nft_attach_apply.c \
-	%reldir%/nft/nft_attach_list.c \
-	%reldir%/nft/nft_attach_watch.c \
-	%reldir%/nft/nft_batch.c \
-	%reldir%/nft/nft_explain.c \
-	%reldir%/nft/nft_expr.c \
-	%reldir%/nft/nft_text.c \
-	%reldir%/process/caps.c \
-	%reldir%/cgroup/cgroup.c %reldir%/cgroup/cgroup.h \
-	%reldir%/cgroup/cgroup_find.c \
-	%reldir%/cgroup/cgroup_plan.c \
-	%reldir%/net/dns_capture.c %reldir%/net/dns_capture.h \
-	%reldir%/net/datagram.c %reldir%/net/datagram.h \
-	%reldir%/fs/dir_walk.c %reldir%/fs/dir_walk.h \
-	%reldir%/fs/file_lock.c %reldir%/fs/file_lock.h \
-	%reldir%/fs/file_text.c %reldir%/fs/file_text.h \
-	%reldir%/fs/idmap.c %reldir%/fs/idmap.h \
-	%reldir%/process/ids.c \
-	%reldir%/process/journal.c %reldir%/process/journal.h \
+	%reldir%/net/nlmsg.c %reldir%/net/nlmsg.h
+
+# filters and Landlock
+noinst_LIBRARIES += %reldir%/libsbx-sys-seccomp.a
+%canon_reldir%_libsbx_sys_seccomp_a_SOURCES = \
 	%reldir%/seccomp/landlock.c %reldir%/seccomp/landlock.h \
-	%reldir%/fs/memfd.c \
-	%reldir%/process/notify.c %reldir%/process/notify.h \
-	%reldir%/fs/path.c %reldir%/fs/path.h \
-	%reldir%/fs/path_normalise.c %reldir%/fs/path_normalise.h \
-	%reldir%/fs/path_resolve.c %reldir%/fs/path_resolve.h \
-	%reldir%/fs/path_set_id.c \
-	%reldir%/process/proc.c %reldir%/process/proc.h \
-	%reldir%/process/proc_fds.c \
 	%reldir%/seccomp/seccomp.c %reldir%/seccomp/seccomp.h \
 	%reldir%/seccomp/seccomp_command.c \
 	%reldir%/seccomp/seccomp_helpers.c \
 	%reldir%/seccomp/seccomp_memfd.c \
 	%reldir%/seccomp/seccomp_program.h \
 	%reldir%/seccomp/seccomp_rows.c \
-	%reldir%/seccomp/seccomp_table.h \
+	%reldir%/seccomp/seccomp_table.h
+nodist_%canon_reldir%_libsbx_sys_seccomp_a_SOURCES = %reldir%/seccomp_programs.c
+
+# datagrams to the service manager and the journal
+noinst_LIBRARIES += %reldir%/libsbx-sys-systemd.a
+%canon_reldir%_libsbx_sys_systemd_a_SOURCES = \
+	%reldir%/systemd/datagram.c %reldir%/systemd/datagram.h \
+	%reldir%/systemd/journal.c %reldir%/systemd/journal.h \
+	%reldir%/systemd/notify.c %reldir%/systemd/notify.h
+
+# processes, ids, capabilities, user namespaces, processors
+noinst_LIBRARIES += %reldir%/libsbx-sys-process.a
+%canon_reldir%_libsbx_sys_process_a_SOURCES = \
+	%reldir%/process/caps.c \
+	%reldir%/process/idmap.c %reldir%/process/idmap.h \
+	%reldir%/process/ids.c \
+	%reldir%/process/memfd.c \
+	%reldir%/process/proc.c %reldir%/process/proc.h \
+	%reldir%/process/proc_fds.c \
 	%reldir%/process/userns.c %reldir%/process/userns.h
-nodist_%canon_reldir%_libsbx_sys_a_SOURCES = %reldir%/seccomp_programs.c
+
+# files, paths, directories
+noinst_LIBRARIES += %reldir%/libsbx-sys-fs.a
+%canon_reldir%_libsbx_sys_fs_a_SOURCES = \
+	%reldir%/fs/dir_walk.c %reldir%/fs/dir_walk.h \
+	%reldir%/fs/file_lock.c %reldir%/fs/file_lock.h \
+	%reldir%/fs/file_text.c %reldir%/fs/file_text.h \
+	%reldir%/fs/path.c %reldir%/fs/path.h \
+	%reldir%/fs/path_normalise.c %reldir%/fs/path_normalise.h \
+	%reldir%/fs/path_resolve.c %reldir%/fs/path_resolve.h \
+	%reldir%/fs/path_set_id.c
 
 # The seccomp programs, made from their tables by the one program that links libseccomp.
 noinst_PROGRAMS += %reldir%/seccomp_generate
@@ -62,34 +100,34 @@ CLEANFILES += %reldir%/seccomp_programs.c
 
 check_PROGRAMS += tests/unit/test_file_lock
 tests_unit_test_file_lock_SOURCES = tests/unit/test_file_lock.c tests/unit/scratch.h
-tests_unit_test_file_lock_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_file_lock_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_dir_walk
 tests_unit_test_dir_walk_SOURCES = tests/unit/test_dir_walk.c tests/unit/scratch.h
-tests_unit_test_dir_walk_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_dir_walk_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_cgroup
 tests_unit_test_cgroup_SOURCES = tests/unit/test_cgroup.c tests/unit/scratch.h
-tests_unit_test_cgroup_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_cgroup_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 check_PROGRAMS += tests/unit/test_file_text tests/unit/test_idmap tests/unit/test_journal tests/unit/test_notify \
 	tests/unit/test_path tests/unit/test_path_resolve tests/unit/test_proc tests/unit/test_seccomp
 tests_unit_test_file_text_SOURCES = tests/unit/test_file_text.c
-tests_unit_test_file_text_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_file_text_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_idmap_SOURCES = tests/unit/test_idmap.c
-tests_unit_test_idmap_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_idmap_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_journal_SOURCES = tests/unit/test_journal.c
-tests_unit_test_journal_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_journal_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_notify_SOURCES = tests/unit/test_notify.c
-tests_unit_test_notify_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_notify_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_path_SOURCES = tests/unit/test_path.c tests/unit/scratch.h
-tests_unit_test_path_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_path_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_path_resolve_SOURCES = tests/unit/test_path_resolve.c tests/unit/scratch.h
-tests_unit_test_path_resolve_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_path_resolve_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_path_resolve_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fstatfs -Wl,--wrap=readlink
 tests_unit_test_proc_SOURCES = tests/unit/test_proc.c
-tests_unit_test_proc_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_proc_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_seccomp_SOURCES = tests/unit/test_seccomp.c tests/unit/golden.h
-tests_unit_test_seccomp_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_seccomp_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/test_seccomp
 EXTRA_DIST += \
 	tests/golden/seccomp-broker.txt \
@@ -106,7 +144,7 @@ sys_nftnl_libs = $(NFTNL_LIBS) %reldir%/libsbx-mnl.a
 else
 sys_nftnl_libs = $(NFTNL_LIBS) $(MNL_LIBS)
 endif
-sys_net_test_libs = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(sys_nftnl_libs)
+sys_net_test_libs = $(sys_libs) src/base/libsbx-base.a $(sys_nftnl_libs)
 check_PROGRAMS += tests/unit/test_net tests/unit/test_net_sock tests/unit/test_nflog tests/unit/test_nft \
 	tests/unit/test_nlmsg tests/unit/test_mnl_static
 tests_unit_test_net_SOURCES = tests/unit/test_net.c tests/unit/netns.h tests/unit/nft_cases.h
@@ -114,9 +152,9 @@ tests_unit_test_net_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 tests_unit_test_net_sock_SOURCES = tests/unit/test_net_sock.c
 tests_unit_test_net_sock_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 tests_unit_test_nflog_SOURCES = tests/unit/test_nflog.c
-tests_unit_test_nflog_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_nflog_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_nlmsg_SOURCES = tests/unit/test_nlmsg.c
-tests_unit_test_nlmsg_LDADD = %reldir%/libsbx-sys.a src/base/libsbx-base.a $(MNL_LIBS) $(CMOCKA_LIBS)
+tests_unit_test_nlmsg_LDADD = $(sys_libs) src/base/libsbx-base.a $(MNL_LIBS) $(CMOCKA_LIBS)
 tests_unit_test_mnl_static_SOURCES = tests/unit/test_mnl_static.c %reldir%/net/mnl_static.c
 tests_unit_test_mnl_static_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_nft_SOURCES = tests/unit/test_nft.c tests/unit/golden.h
@@ -144,7 +182,7 @@ EXTRA_DIST += \
 
 check_PROGRAMS += tests/fuzz/fuzz_nflog
 tests_fuzz_fuzz_nflog_SOURCES = tests/fuzz/fuzz_nflog.c
-tests_fuzz_fuzz_nflog_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-sys.a src/base/libsbx-base.a
+tests_fuzz_fuzz_nflog_LDADD = $(SBX_FUZZ_LIBS) $(sys_libs) src/base/libsbx-base.a
 
 # What tests/system/test_nft_equal.py and test_attach_rules.py load rulesets with.
 noinst_PROGRAMS += tests/system/attach_case tests/system/nft_case

@@ -45,6 +45,7 @@
 #include "sys/net/net.h"
 #include "sys/nft/nft.h"
 #include "sys/process/proc.h"
+#include "sys/process/userns.h"
 
 #define CIDRS_MAX 64
 

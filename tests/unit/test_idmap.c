@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "sys/fs/idmap.h"
+#include "sys/process/idmap.h"
 
 static void test_mountinfo(void **state)
 {

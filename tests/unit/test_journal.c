@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "sys/process/journal.h"
+#include "sys/systemd/journal.h"
 
 static struct sbx_journal_entry entry;
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "sys/net/nlmsg.h"
+#include "sys/nft/nft_batch.h"
 #include "sys/nft/nft_form.h"
 #include "tests/unit/netns.h"
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sys/nft/nft_batch.h"
 #include "sys/nft/nft_form.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/nft_cases.h"

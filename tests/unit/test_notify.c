@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "sys/net/datagram.h"
-#include "sys/process/notify.h"
+#include "sys/systemd/datagram.h"
+#include "sys/systemd/notify.h"
 #include "sys/process/proc.h"
 
 static char dir[] = "/tmp/sbx-notify-XXXXXX";

@@ -387,6 +387,27 @@ int sbx_cgroup_sweep(const char *place, const struct sbx_cgroup_release *release
 	return n;
 }
 
+struct sweep {
+	const struct sbx_cgroup_release *release;
+	int n;
+};
+
+static void sweep_place(const char *place, void *userdata)
+{
+	struct sweep *s = userdata;
+	int n = sbx_cgroup_sweep(place, s->release);
+
+	s->n += n > 0 ? n : 0;
+}
+
+int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f, const struct sbx_cgroup_release *release)
+{
+	struct sweep s = { .release = release };
+
+	sbx_cgroup_each_place(f, sweep_place, &s);
+	return s.n;
+}
+
 /* --- what was used --- */
 
 void sbx_cgroup_usage_read(int dir_fd, struct sbx_cgroup_usage *u)

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "sys/cgroup/cgroup_find.h"
 
 /*
  * Control groups, version 2 (Documentation/admin-guide/cgroup-v2.rst). A sandbox has a directory of its
@@ -20,93 +21,6 @@
  *	sbx-ID/launcher/	the launcher, only where it had to leave the place: a cgroup that gives
  *				controllers to its children may hold no process
  */
-
-/* The controllers we use, as bits, and their kernel names. */
-enum sbx_cgroup_controller {
-	SBX_CGROUP_CPU,
-	SBX_CGROUP_MEMORY,
-	SBX_CGROUP_PIDS,
-	SBX_CGROUP_IO,
-	SBX_N_CGROUP_CONTROLLERS,
-};
-#define SBX_CGROUP_BIT(c) (1u << (c))
-const char *sbx_cgroup_controller_str(enum sbx_cgroup_controller c);
-
-enum sbx_cgroup_source {
-	SBX_CGROUP_NONE = 0,
-	SBX_CGROUP_DELEGATED, /* where we run: a unit with Delegate=yes, a container's own */
-	SBX_CGROUP_SCOPE,     /* a transient scope that systemd is asked for */
-	SBX_CGROUP_DIRECT,    /* root without systemd: below SBX_CGROUP_SLICE */
-	SBX_N_CGROUP_SOURCES,
-};
-const char *sbx_cgroup_source_str(enum sbx_cgroup_source s);
-
-#define SBX_CGROUP_PATH_MAX 2048
-#define SBX_CGROUP_SLICE    "sbx.slice"
-
-struct sbx_cgroup_place {
-	enum sbx_cgroup_source source;
-	char path[SBX_CGROUP_PATH_MAX]; /* directory; SCOPE: "" until systemd made it */
-	uint32_t controllers;		/* bits: what a child of it can be given */
-	bool inside; /* we are in it ourselves, alone, and have to leave it for a child of it */
-	bool bare;   /* one without any controller does too */
-	bool shared; /* others are in it: no controller may be turned on (a threaded one would take our processes out) */
-};
-
-/* --- finding a place --- */
-
-/* What the machine says; read once by sbx_cgroup_facts_read(), filled in by tests. */
-struct sbx_cgroup_facts {
-	char mount[64];		       /* of cgroup2; "": none */
-	char own[SBX_CGROUP_PATH_MAX]; /* our cgroup below it ("/" is the mount itself); "": unknown */
-	bool systemd;		       /* runs the machine */
-};
-
-/* 0 or -errno; nothing that is missing is an error. @bare: also where no cgroup can have a controller. */
-int sbx_cgroup_facts_read(struct sbx_cgroup_facts *ret_f, bool bare);
-
-/* PURE. The "0::" line of /proc/PID/cgroup (cgroups(7)). False: none, or not below the mount ("/../"). */
-bool sbx_cgroup_parse_own(const char *text, char *ret_own, size_t n);
-/* PURE. Words of cgroup.controllers as bits; what we do not use is left out. */
-uint32_t sbx_cgroup_parse_controllers(const char *text);
-/* PURE. Is this the name of a systemd unit's cgroup? */
-bool sbx_cgroup_is_unit(const char *name);
-
-/* The controllers that a file of a cgroup names, as bits; 0 where it cannot be read. */
-uint32_t sbx_cgroup_controllers(int dir_fd, const char *file);
-/* Where a sandbox's cgroup can be made without asking anybody: from our own cgroup up to the unit that was
- * delegated to us, the first that may be changed and can give its children controllers; root where no
- * systemd runs: below sbx.slice. NONE: nowhere. @bare: one without controllers will do. Looks, changes nothing. */
-void sbx_cgroup_find(const struct sbx_cgroup_facts *f, bool bare, struct sbx_cgroup_place *ret_place);
-/* The same for a scope that systemd has just made and put us in. 0 or -errno. */
-int sbx_cgroup_place_scope(const struct sbx_cgroup_facts *f, const char *control_group,
-			   struct sbx_cgroup_place *ret_place);
-
-/* --- limits --- */
-
-/* The stage, bwrap and sbx-init are counted too, wherever processes are. */
-#define SBX_CGROUP_PIDS_OURS 3
-
-struct sbx_cgroup_limits { /* 0: not asked */
-	uint64_t memory_bytes;
-	uint32_t cpus_milli, pids, io_weight;
-};
-
-/* What is written to which file. */
-struct sbx_cgroup_write {
-	const char *file;
-	enum sbx_cgroup_controller controller;
-	bool optional; /* a kernel may lack the file */
-	bool done;     /* it was written */
-	char value[48];
-};
-#define SBX_CGROUP_WRITES_MAX 8
-
-/* PURE. The writes for @l in a cgroup with these controllers; what has no controller is left out. */
-size_t sbx_cgroup_plan(const struct sbx_cgroup_limits *l, uint32_t controllers,
-		       struct sbx_cgroup_write v[SBX_CGROUP_WRITES_MAX]);
-
-/* --- a sandbox's own --- */
 
 struct sbx_cgroup {
 	int place_fd, dir_fd; /* the directories; dir_fd has the lock */
@@ -170,8 +84,4 @@ struct sbx_cgroup_usage {
 };
 #define SBX_CGROUP_USAGE_UNKNOWN ((struct sbx_cgroup_usage){ -1, -1, -1, -1, -1, -1, -1, -1 })
 void sbx_cgroup_usage_read(int dir_fd, struct sbx_cgroup_usage *ret_u);
-/* PURE. The number after @key (a word, or two with a space between: "some total") in a flat-keyed or PSI file;
- * -1: not there. */
-int64_t sbx_cgroup_parse_value(const char *text, const char *key);
-
 #endif

@@ -9,7 +9,7 @@
  * never above: that belongs to somebody else. Who needs a cgroup and no controller in it can have one beside
  * others' processes, too.
  */
-#include "sys/cgroup/cgroup.h"
+#include "sys/cgroup/cgroup_find.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +30,19 @@
 #define CORE                                                                                        \
 	(SBX_CGROUP_BIT(SBX_CGROUP_CPU) | SBX_CGROUP_BIT(SBX_CGROUP_MEMORY) |                       \
 	 SBX_CGROUP_BIT(SBX_CGROUP_PIDS))
+
+static const char *const source_names[] = {
+	[SBX_CGROUP_NONE] = "none",
+	[SBX_CGROUP_DELEGATED] = "delegated",
+	[SBX_CGROUP_SCOPE] = "scope",
+	[SBX_CGROUP_DIRECT] = "direct",
+};
+_Static_assert(SBX_N_ELEMENTS(source_names) == SBX_N_CGROUP_SOURCES, "a name per source");
+
+const char *sbx_cgroup_source_str(enum sbx_cgroup_source s)
+{
+	return (unsigned)s < SBX_N_CGROUP_SOURCES ? source_names[s] : "unknown";
+}
 
 uint32_t sbx_cgroup_controllers(int dir_fd, const char *file)
 {
@@ -250,31 +263,30 @@ int sbx_cgroup_place_scope(const struct sbx_cgroup_facts *f, const char *control
 	return 0;
 }
 
-struct sweep {
-	const struct sbx_cgroup_release *release;
-	int n;
+struct each {
+	void (*fn)(const char *place, void *userdata);
+	void *userdata;
 };
 
-static bool sweep_here(const char *path, bool own, void *userdata)
+static bool call_each(const char *path, bool own, void *userdata)
 {
-	struct sweep *s = userdata;
-	int n = sbx_cgroup_sweep(path, s->release);
+	const struct each *e = userdata;
 
 	(void)own;
-	s->n += n > 0 ? n : 0;
+	e->fn(path, e->userdata);
 	return false;
 }
 
-int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f, const struct sbx_cgroup_release *release)
+void sbx_cgroup_each_place(const struct sbx_cgroup_facts *f, void (*fn)(const char *place, void *userdata),
+			   void *userdata)
 {
-	struct sweep s = { .release = release };
+	struct each e = { fn, userdata };
 	char slice[SBX_CGROUP_PATH_MAX];
 
 	if (!f->mount[0])
-		return 0;
-	each_delegated(f, sweep_here, &s);
+		return;
+	each_delegated(f, call_each, &e);
 	sbx_text_fit(slice, sizeof(slice), "%s/" SBX_CGROUP_SLICE, f->mount);
 	if (!f->systemd && is_real_root(f->mount))
-		sweep_here(slice, false, &s);
-	return s.n;
+		fn(slice, userdata);
 }

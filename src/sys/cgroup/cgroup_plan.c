@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Control groups, what needs no kernel: names, files and values. PURE. */
-#include "sys/cgroup/cgroup.h"
+#include "sys/cgroup/cgroup_plan.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,19 +20,6 @@ static const char *const controller_names[] = {
 	[SBX_CGROUP_IO] = "io",
 };
 _Static_assert(SBX_N_ELEMENTS(controller_names) == SBX_N_CGROUP_CONTROLLERS, "a name per controller");
-
-static const char *const source_names[] = {
-	[SBX_CGROUP_NONE] = "none",
-	[SBX_CGROUP_DELEGATED] = "delegated",
-	[SBX_CGROUP_SCOPE] = "scope",
-	[SBX_CGROUP_DIRECT] = "direct",
-};
-_Static_assert(SBX_N_ELEMENTS(source_names) == SBX_N_CGROUP_SOURCES, "a name per source");
-
-const char *sbx_cgroup_source_str(enum sbx_cgroup_source s)
-{
-	return (unsigned)s < SBX_N_CGROUP_SOURCES ? source_names[s] : "unknown";
-}
 
 const char *sbx_cgroup_controller_str(enum sbx_cgroup_controller c)
 {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "sys/fs/path_resolve.h"
 
 /*
  * Mount sources, judged on what they are, not on what they are called (DESIGN section 8). The path
@@ -14,20 +15,6 @@
  * followed by us; the O_PATH fd that was judged is the one that is bound later, so a swap after the
  * check changes nothing. Runs with the effective ids of the user the sandbox is for.
  */
-
-enum {
-	SBX_PATH_E_RELATIVE = 1,
-	SBX_PATH_E_DOTDOT,
-	SBX_PATH_E_MISSING,      /* the resolved parent passes, but there is no such file */
-	SBX_PATH_E_PREFIX,       /* outside every allowed prefix, or led there by somebody's symlink outside */
-	SBX_PATH_E_SEGMENT,      /* a blocked segment in the path as resolved, as asked or in a symlink on the way */
-	SBX_PATH_E_TYPE,         /* socket, fifo, device */
-	SBX_PATH_E_FORBIDDEN,    /* /, $HOME as writable; /proc, /sys, /dev; holds a socket */
-	SBX_PATH_E_ACCESS,       /* the user may not reach it (errno text in err) */
-	SBX_PATH_E_LOOP,         /* too many symlinks */
-	SBX_PATH_E_UNSUPPORTED,  /* no openat2 in this kernel */
-	SBX_PATH_E_SET_ID,       /* set-id programs: it is the content, not the place */
-};
 
 /* A control socket of the caller's session, besides those that are known by path. */
 struct sbx_path_socket {
@@ -44,23 +31,12 @@ struct sbx_path_rules {
 	bool writable;
 };
 
-/* Who, besides root, could have made the path lead to another object: by owning, or being let write,
- * directories and symlinks on the way. */
-struct sbx_path_steering {
-	uid_t by;	   /* 0: nobody */
-	bool by_others;	   /* and more than that one */
-	bool by_strangers; /* the same, where a group that may write is not counted */
-};
-
 struct sbx_path {
 	int fd;         /* O_PATH|O_CLOEXEC of the resolved object; -1 when missing */
 	char *resolved; /* absolute, without symlinks; malloc'ed */
 	struct stat st; /* of fd */
 	struct sbx_path_steering steering;
 };
-
-/* Can paths be judged at all? 0, or SBX_PATH_E_UNSUPPORTED with @err. */
-int sbx_path_check_support(struct sbx_err *err);
 
 /* 0, SBX_PATH_E_* (with @err saying what, where and what to do), or -errno. */
 int sbx_path_judge(const char *source, const struct sbx_path_rules *rules, struct sbx_err *err,

@@ -6,12 +6,34 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
-#include "sys/fs/path.h"
 
 /* Resolution without judgement; path.c decides what may be granted. */
 
+/* What resolving and judging (sys/fs/path.h) find wrong with a path. */
+enum {
+	SBX_PATH_E_RELATIVE = 1,
+	SBX_PATH_E_DOTDOT,
+	SBX_PATH_E_MISSING,      /* the resolved parent passes, but there is no such file */
+	SBX_PATH_E_PREFIX,       /* outside every allowed prefix, or led there by somebody's symlink outside */
+	SBX_PATH_E_SEGMENT,      /* a blocked segment in the path as resolved, as asked or in a symlink on the way */
+	SBX_PATH_E_TYPE,         /* socket, fifo, device */
+	SBX_PATH_E_FORBIDDEN,    /* /, $HOME as writable; /proc, /sys, /dev; holds a socket */
+	SBX_PATH_E_ACCESS,       /* the user may not reach it (errno text in err) */
+	SBX_PATH_E_LOOP,         /* too many symlinks */
+	SBX_PATH_E_UNSUPPORTED,  /* no openat2 in this kernel */
+	SBX_PATH_E_SET_ID,       /* set-id programs: it is the content, not the place */
+};
+
 /* Symlinks in one resolution, as the kernel's own limit: path_resolution(7). */
 #define SBX_PATH_LINKS_MAX 40
+
+/* Who, besides root, could have made the path lead to another object: by owning, or being let write,
+ * directories and symlinks on the way. */
+struct sbx_path_steering {
+	uid_t by;	   /* 0: nobody */
+	bool by_others;	   /* and more than that one */
+	bool by_strangers; /* the same, where a group that may write is not counted */
+};
 
 /* A symlink that was followed. */
 struct sbx_path_hop {
@@ -30,6 +52,9 @@ struct sbx_resolved {
 	struct sbx_path_hop *hops; /* in the order they were followed */
 	size_t n_hops;
 };
+
+/* Can paths be judged at all? 0, or SBX_PATH_E_UNSUPPORTED with @err. */
+int sbx_path_check_support(struct sbx_err *err);
 
 /* Resolve the absolute path @path from /. 0 (also when missing), SBX_PATH_E_LOOP, _ACCESS, _TYPE,
  * _DOTDOT, _FORBIDDEN (it leads through a kernel file system), _UNSUPPORTED, or -errno; @err says

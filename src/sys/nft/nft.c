@@ -31,14 +31,17 @@
  *
  * Limits: SBX_NFT_CIDRS_MAX entries, two rules each, walked in order per packet (about 20 ns each).
  */
-#include "sys/nft/nft_form.h"
+#include "sys/nft/nft.h"
 
 #include <errno.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "sys/nft/nft_batch.h"
+#include "sys/nft/nft_form.h"
 
 #define RULES_FIXED 16	/* more than the most that a chain has beside the cidr entries */
 #define LOG_SNAPLEN 128 /* the IP and transport headers, with room for options */
@@ -315,4 +318,17 @@ struct sbx_nft_ruleset *sbx_nft_ruleset_free(struct sbx_nft_ruleset *rs)
 	}
 	free(rs);
 	return NULL;
+}
+
+int sbx_nft_ruleset_apply(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *err)
+{
+	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
+	int r = sbx_nft_batch_init(&b, rs, 1);
+
+	if (r < 0) {
+		sbx_err_set(err, "the firewall could not be built: %s", strerror(-r));
+		return r;
+	}
+	r = sbx_nft_batch_send(&b, nl_fd, err);
+	return r < 0 ? r : sbx_nft_batch_read_back(&b, rs, nl_fd, err);
 }

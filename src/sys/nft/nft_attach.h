@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/reason.h"
 #include "sys/nft/nft.h"
+#include "sys/nft/nft_pin.h"
 
 /*
  * Attach `cgroup` (DESIGN section 7): a table `inet sbx` in the host's network namespace, shared by all
@@ -26,7 +27,6 @@
 #define SBX_ATTACH_PORTS_MAX	   64	 /* loopback_ports */
 #define SBX_ATTACH_PINS_MAX	   32768 /* of one change */
 #define SBX_ATTACH_LEVEL_MAX	   255
-#define SBX_ATTACH_PIN_TIMEOUT_MAX (UINT64_C(30) * 24 * 3600 * 1000)
 
 /* A cidr entry, as one port range of one protocol. */
 struct sbx_attach_cidr {
@@ -76,21 +76,6 @@ int sbx_attach_verify(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_er
 int sbx_attach_watch_open(void);
 /* Read it empty. 1: something that @rs stands on may have changed, sbx_attach_verify() tells; 0: nothing has. */
 int sbx_attach_watch_read(int fd, const struct sbx_nft_ruleset *rs);
-
-enum sbx_attach_age {
-	SBX_ATTACH_CURRENT = 0, /* new flows too */
-	SBX_ATTACH_OLD,		/* TCP that is open already, and UDP */
-	SBX_ATTACH_N_AGES,
-};
-
-/* An address is where a name leads to: judged by the caller. timeout_ms 0: no longer. */
-struct sbx_attach_pin {
-	struct sbx_addr addr;
-	enum sbx_proto proto; /* tcp or udp */
-	uint16_t port;
-	enum sbx_attach_age age;
-	uint64_t timeout_ms; /* from now; at most SBX_ATTACH_PIN_TIMEOUT_MAX */
-};
 
 /* Change pins: those of @v are put with their time to live, or taken; the others stay as they are. One
  * transaction, so there is no moment without. 0, -EINVAL, -ENOENT (no such sandbox), -errno. */

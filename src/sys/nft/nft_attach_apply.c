@@ -25,7 +25,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "sys/net/net.h"
-#include "sys/nft/nft_form.h"
+#include "sys/nft/nft_attach_internal.h"
+#include "sys/nft/nft_batch.h"
 
 #define TRIES	    64 /* against others who add and remove all the time */
 #define PINS_CHUNK  1000 /* of one message: its list's length is 16 bits */

@@ -25,7 +25,7 @@
 #include "sys/cgroup/cgroup.h"
 #include "sys/net/netlink.h"
 #include "sys/net/nlmsg.h"
-#include "sys/nft/nft_form.h"
+#include "sys/nft/nft_attach_internal.h"
 
 #define DUMP_TRIES  16
 #define GONE_WAIT_MS 10

@@ -15,7 +15,7 @@
 #include "sys/net/net.h"
 #include "sys/net/nlmsg.h"
 #include "sys/nft/nft_attach.h"
-#include "sys/nft/nft_form.h"
+#include "sys/nft/nft_attach_internal.h"
 
 #define DATAGRAM_MAX 32768 /* the kernel's are of a page or two */
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A ruleset as one netlink batch, built with libnftnl (expressions: nft_expr.c) and, for
+ * A ruleset as one netlink batch, built with libnftnl (expressions: nft_batch_expr.c) and, for
  * sets, our own framing.
  *
  * Memory: the buffer is sized for the worst rule before building, since libnftnl's builders do not
  * check bounds: RULE_BYTES is twice what SBX_NFT_ITEMS_MAX of the longest items take.
  */
-#include "sys/nft/nft_form.h"
+#include "sys/nft/nft_batch.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -25,7 +25,6 @@
 
 #include "base/cleanup.h"
 #include "sys/net/nlmsg.h"
-#include "sys/nft/nft_attach.h"
 
 #define RULE_BYTES    2048
 #define MESSAGE_BYTES SBX_NFT_MESSAGE_BYTES /* begin, end, table, chain, set */

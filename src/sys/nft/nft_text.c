@@ -3,13 +3,14 @@
  * The ruleset as nft(8) text: what --dry-run and receipts show and what `nft -f` loads. Written in
  * the form in which nft lists rules, so that a golden file can be held against `nft list ruleset`.
  */
-#include "sys/nft/nft_form.h"
+#include "sys/nft/nft.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "sys/nft/nft_form.h"
 
 static const char *proto_word(enum sbx_proto proto)
 {

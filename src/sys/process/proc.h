@@ -40,13 +40,6 @@ int sbx_ids_drop(uid_t uid, gid_t gid);
  * a child that becomes @uid and @gid. Needs the rights to become them. 1: none has; 0: one has; -errno. */
 int sbx_ids_unused(uid_t uid, gid_t gid);
 
-/* In a child after clone(CLONE_NEWUSER): setgroups deny, gid_map, uid_map (one line each,
- * identity). @uid and @gid are the caller's effective ids outside. 0 or -errno with @err naming
- * cause and remedy. */
-int sbx_userns_map_self(uid_t uid, gid_t gid, struct sbx_err *err);
-/* The same for a child of ours, not yet reaped, by a launcher with CAP_SETUID and CAP_SETGID: the child
- * need not be dumpable. */
-int sbx_userns_map_child(pid_t pid, uid_t uid, gid_t gid, struct sbx_err *err);
 /* clone(flags) like fork; with CLONE_NEWUSER etc. pid, 0 in the child, or -errno; on failure @err
  * names the cause (max_user_namespaces, unprivileged_userns_clone, AppArmor) and the remedy.
  * @ret_pidfd may be NULL. */

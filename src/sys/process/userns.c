@@ -17,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "sys/fs/file_text.h"
-#include "sys/process/proc.h"
 
 static long long read_number(const char *path)
 {

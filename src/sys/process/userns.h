@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* Why a kernel refuses user namespaces. For src/sys only. */
+/* Mapping the ids of a user namespace, and why a kernel refuses one. */
 
 struct sbx_userns_facts {
 	/* sysctls; -1: this kernel has no such setting */
@@ -23,6 +23,13 @@ void sbx_userns_facts_read(struct sbx_userns_facts *ret_facts);
 const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, char *buf,
 			       size_t n_buf);
 
+/* In a child after clone(CLONE_NEWUSER): setgroups deny, gid_map, uid_map (one line each,
+ * identity). @uid and @gid are the caller's effective ids outside. 0 or -errno with @err naming
+ * cause and remedy. */
+int sbx_userns_map_self(uid_t uid, gid_t gid, struct sbx_err *err);
+/* The same for a child of ours, not yet reaped, by a launcher with CAP_SETUID and CAP_SETGID: the child
+ * need not be dumpable. */
+int sbx_userns_map_child(pid_t pid, uid_t uid, gid_t gid, struct sbx_err *err);
 /* In the user namespace of child @pid: @uid is @outer_uid outside, @gid is @outer_gid. By a process with
  * CAP_SETUID, CAP_SETGID and CAP_SYS_ADMIN. 0 or -errno with @err. */
 int sbx_userns_write_maps(pid_t pid, uid_t uid, uid_t outer_uid, gid_t gid, gid_t outer_gid,

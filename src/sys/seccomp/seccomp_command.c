@@ -46,7 +46,6 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "sys/seccomp/seccomp.h"
 #include "sys/seccomp/seccomp_table.h"
 
 #if defined(__s390__)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/seccomp/seccomp.h"
 #include "sys/seccomp/seccomp_program.h"
 #include "sys/seccomp/seccomp_table.h"
 
@@ -229,7 +230,8 @@ static int print_array(const char *name, const struct sbx_seccomp_table *table)
 
 int main(void)
 {
-	printf("/* Made by seccomp_generate.c. */\n#include \"sys/seccomp/seccomp_program.h\"\n\n"
+	printf("/* Made by seccomp_generate.c. */\n#include \"sys/seccomp/seccomp.h\"\n"
+	       "#include \"sys/seccomp/seccomp_program.h\"\n\n"
 	       "#ifndef " ARCH "\n#error \"made on and for " ARCH "\"\n#endif\n");
 	for (size_t i = 0; i < SBX_N_ELEMENTS(profiles); i++) {
 		int r = print_array(profiles[i].name, profiles[i].table);

@@ -21,7 +21,6 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "sys/seccomp/seccomp.h"
 #include "sys/seccomp/seccomp_table.h"
 
 #ifndef PR_SET_VMA

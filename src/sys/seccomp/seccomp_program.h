@@ -3,17 +3,16 @@
 #define SBX_SYS_SECCOMP_SECCOMP_PROGRAM_H
 
 #include <linux/filter.h>
+#include <stdint.h>
 
-#include "sys/seccomp/seccomp.h"
-
-/* The programs that seccomp_generate.c writes at build time, by profile. For src/sys only. */
-extern const struct sock_fprog sbx_seccomp_programs[SBX_N_SECCOMP_PROFILES];
+/* The programs that seccomp_generate.c writes at build time, by enum sbx_seccomp_profile. For src/sys only. */
+extern const struct sock_fprog sbx_seccomp_programs[];
 
 /* An instruction that returns the refusal of rows that any of @lifts takes away. A list ends with lifts 0. */
 struct sbx_seccomp_place {
 	uint16_t at;
 	uint32_t lifts;
 };
-extern const struct sbx_seccomp_place *const sbx_seccomp_places[SBX_N_SECCOMP_PROFILES];
+extern const struct sbx_seccomp_place *const sbx_seccomp_places[];
 
 #endif

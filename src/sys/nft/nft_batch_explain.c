@@ -4,7 +4,7 @@
  * errno, the refused message and (since 4.12, NETLINK_EXT_ACK) where in it the trouble is; for a
  * rule that is the list element of the expression it does not know.
  */
-#include "sys/nft/nft_form.h"
+#include "sys/nft/nft_batch.h"
 
 #include <errno.h>
 #include <libmnl/libmnl.h>

@@ -12,7 +12,7 @@
  * Reading the ruleset is not a check against the sandbox (which can change nothing): it is one
  * against ourselves and the kernel.
  */
-#include "sys/nft/nft_form.h"
+#include "sys/nft/nft_batch.h"
 
 #include <errno.h>
 #include <libmnl/libmnl.h>
@@ -385,17 +385,4 @@ int sbx_nft_batch_read_back(const struct sbx_nft_batch *b, const struct sbx_nft_
 	if (rb.next_seq != rb.end_seq)
 		return differs(&rb, "too few rules");
 	return 0;
-}
-
-int sbx_nft_ruleset_apply(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *err)
-{
-	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
-	int r = sbx_nft_batch_init(&b, rs, 1);
-
-	if (r < 0) {
-		sbx_err_set(err, "the firewall could not be built: %s", strerror(-r));
-		return r;
-	}
-	r = sbx_nft_batch_send(&b, nl_fd, err);
-	return r < 0 ? r : sbx_nft_batch_read_back(&b, rs, nl_fd, err);
 }

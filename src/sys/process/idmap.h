@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_SYS_FS_IDMAP_H
-#define SBX_SYS_FS_IDMAP_H
+#ifndef SBX_SYS_PROCESS_IDMAP_H
+#define SBX_SYS_PROCESS_IDMAP_H
 
 #include <stdbool.h>
 #include <sys/types.h>

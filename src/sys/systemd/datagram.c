@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One datagram to a unix socket that somebody else named. Connected first: a full queue can then be
  * waited for with poll(2), and the wait has an end. */
-#include "sys/net/datagram.h"
+#include "sys/systemd/datagram.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_SYS_PROCESS_JOURNAL_H
-#define SBX_SYS_PROCESS_JOURNAL_H
+#ifndef SBX_SYS_SYSTEMD_JOURNAL_H
+#define SBX_SYS_SYSTEMD_JOURNAL_H
 
 #include <stddef.h>
 

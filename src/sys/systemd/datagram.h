@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_SYS_NET_DATAGRAM_H
-#define SBX_SYS_NET_DATAGRAM_H
+#ifndef SBX_SYS_SYSTEMD_DATAGRAM_H
+#define SBX_SYS_SYSTEMD_DATAGRAM_H
 
 #include <stddef.h>
 

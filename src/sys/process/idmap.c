@@ -4,7 +4,7 @@
  * the file system appear as others, in both directions. The kernel takes the mapping from a user namespace;
  * a child makes one and has nothing else to do.
  */
-#include "sys/fs/idmap.h"
+#include "sys/process/idmap.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "sys/process/journal.h"
+#include "sys/systemd/journal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "sys/net/datagram.h"
+#include "sys/systemd/datagram.h"
 
 void sbx_journal_init(struct sbx_journal_entry *e)
 {

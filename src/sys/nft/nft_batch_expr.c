@@ -5,8 +5,7 @@
  * is the only one used, but for a concatenation, whose parts follow each other in registers of 4 bytes;
  * each is named as the kernel names it when it lists the rule.
  */
-#include "sys/net/net.h"
-#include "sys/nft/nft_form.h"
+#include "sys/nft/nft_batch.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,6 +16,8 @@
 #include <linux/netfilter/nf_tables.h>
 #include <net/if.h>
 #include <string.h>
+
+#include "sys/net/net.h"
 
 #define TCP_FLAGS_OFFSET 13 /* RFC 9293 section 3.1 */
 #define TCP_SYN		 0x02

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_SYS_PROCESS_NOTIFY_H
-#define SBX_SYS_PROCESS_NOTIFY_H
+#ifndef SBX_SYS_SYSTEMD_NOTIFY_H
+#define SBX_SYS_SYSTEMD_NOTIFY_H
 
 /* The protocol of sd_notify(3), without its library: sbx-run is static. */
 

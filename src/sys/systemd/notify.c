@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "sys/process/notify.h"
+#include "sys/systemd/notify.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "sys/net/datagram.h"
+#include "sys/systemd/datagram.h"
 
 int sbx_notify_send(const char *address, const char *state)
 {
