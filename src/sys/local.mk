@@ -67,7 +67,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys-systemd.a
 	%reldir%/systemd/journal.c %reldir%/systemd/journal.h \
 	%reldir%/systemd/notify.c %reldir%/systemd/notify.h
 
-# processes, ids, capabilities, user namespaces, processors
+# processes, ids, capabilities, user namespaces
 noinst_LIBRARIES += %reldir%/libsbx-sys-process.a
 %canon_reldir%_libsbx_sys_process_a_SOURCES = \
 	%reldir%/process/caps.c \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Control groups: making and ending a sandbox's own (cgroup_find.c: where).
+ * Control groups: making and ending a sandbox's own. cgroup_find.c finds the place for it.
  *
- * A sandbox's directory is locked from the moment it is made until the launcher is gone; a sweep takes
- * only what it can lock. Between mkdir and lock a sweep may remove a new one: the maker looks again.
+ * A launcher locks the sandbox's directory when it makes it and until it exits. A sweep removes
+ * only directories that it can lock. Between mkdir and lock a sweep may remove a new directory, so
+ * the maker checks afterwards that the directory is still there.
  */
 #include "sys/cgroup/cgroup.h"
 
@@ -27,7 +28,7 @@
 #include "sys/process/proc.h"
 
 #define PREFIX	      "sbx-"
-#define FILE_MAX      8192 /* of what is read; cgroup.procs of a crowded cgroup is longer, and says enough */
+#define FILE_MAX      8192 /* bytes read of a file; enough also of the cgroup.procs of a crowded cgroup */
 #define RUN	      "run"
 #define MAKE_TRIES    16
 #define SWEEP_WAIT_MS 1000
@@ -42,14 +43,14 @@ static int open_dir(int dir_fd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Let children have what is there to give. Bits that were turned on now. */
+/* Give children every controller that the cgroup has. Returns the bits that were turned on now. */
 static uint32_t open_controllers(int dir_fd)
 {
 	uint32_t missing = sbx_cgroup_controllers(dir_fd, "cgroup.controllers") &
 			   ~sbx_cgroup_controllers(dir_fd, "cgroup.subtree_control");
 	uint32_t opened = 0;
 
-	/* One by one: a write of several is all or nothing. */
+	/* One write per controller: a write of several is all or nothing. */
 	for (int c = 0; c < SBX_N_CGROUP_CONTROLLERS; c++) {
 		char text[16];
 
@@ -77,10 +78,10 @@ static int make_place(const struct sbx_cgroup_place *place)
 	return open_dir(AT_FDCWD, place->path);
 }
 
-/* Ours, locked, and still there once it is. The fd or -errno. */
+/* Make a directory, lock it, and check that it is still there. The fd or -errno. */
 static int make_locked(int place_fd, const char *name)
 {
-	/* Somebody who sweeps has the lock for a moment. */
+	/* A sweep may hold the lock for a moment. */
 	const struct timespec sweep = { .tv_nsec = 1000000 };
 
 	for (int tries = 0; tries < MAKE_TRIES; tries++) {
@@ -88,7 +89,7 @@ static int make_locked(int place_fd, const char *name)
 		struct stat ours;
 		int r;
 
-		/* Nobody else may open it: whoever can, can hold the lock. */
+		/* Mode 0700: a user that can open the directory can hold the lock. */
 		if (mkdirat(place_fd, name, 0700) < 0 && errno != EEXIST)
 			return -errno;
 		fd = open_dir(place_fd, name);
@@ -190,7 +191,7 @@ int sbx_cgroup_apply(int dir_fd, struct sbx_cgroup_write *v, size_t n, struct sb
 
 /* --- ending --- */
 
-/* Before Linux 5.14 there is no cgroup.kill. Whatever is forked meanwhile is there in the next turn. */
+/* Before Linux 5.14 there is no cgroup.kill. The next turn kills processes forked meanwhile. */
 static void kill_each(int dir_fd)
 {
 	char text[FILE_MAX];
@@ -201,7 +202,7 @@ static void kill_each(int dir_fd)
 		long pid = strtol(p, &end, 10);
 
 		if (end == p || *end != '\n')
-			break; /* cut short: the next turn has it */
+			break; /* the last number is cut short: the next turn reads it */
 		if (pid > 1 && pid != getpid())
 			kill((pid_t)pid, SIGKILL);
 	}
@@ -240,7 +241,8 @@ int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms)
 			if (run >= 0)
 				kill_each(run);
 		}
-		/* The file wakes us (kernfs); not for what was forked while we killed by hand. */
+		/* poll(2) on the file wakes us, but not for processes that were forked while we
+		 * killed by hand. */
 		if (poll(&p, 1, by_hand ? 5 : (int)((end - now) / 1000) + 1) < 0 && errno != EINTR)
 			return -errno;
 	}
@@ -260,10 +262,10 @@ int sbx_cgroup_settle(int command_fd, uint32_t timeout_ms)
 {
 	uint64_t end = sbx_clock_monotonic_us() + timeout_ms * UINT64_C(1000);
 
-	/* Who else removed it did not look what it leaves. */
+	/* Another process removed the directory, and did not check for sockets that remain. */
 	if (unlinkat(command_fd, RUN, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return -errno;
-	/* The kernel tells nobody when it is done. */
+	/* No event tells when the kernel has freed a removed cgroup: ask again. */
 	while (sbx_cgroup_dying(command_fd) != 0) {
 		if (sbx_clock_monotonic_us() >= end)
 			return sbx_cgroup_unsettle(command_fd) < 0 ? -errno : -EBUSY;
@@ -277,7 +279,8 @@ int sbx_cgroup_unsettle(int command_fd)
 	return mkdirat(command_fd, RUN, 0755) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* Go back to the place; where nothing else is below it, what we turned on goes off again. */
+/* Move back to the place. Where no other cgroup is below the place, turn off the controllers
+ * that we turned on. */
 static void return_to_place(struct sbx_cgroup *cg)
 {
 	for (int c = 0; c < SBX_N_CGROUP_CONTROLLERS; c++) {
@@ -326,24 +329,24 @@ static bool is_sandbox(const char *name)
 	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && sbx_id_is_valid(name + strlen(PREFIX));
 }
 
-/* Nobody is in it any more. May it be removed? */
+/* No process is in the cgroup any more. May it be removed? */
 static bool may_remove_command(int command_fd, const struct sbx_cgroup_release *release)
 {
 	struct stat st;
 
 	if (faccessat(command_fd, RUN, F_OK, 0) < 0 && errno == ENOENT)
 		return true;
-	/* Held when it was looked at before: not waited for, or each start would. */
+	/* An earlier look found something left: do not wait again, or each start would wait. */
 	if (!release || sbx_cgroup_dying(command_fd) != 0 || fstat(command_fd, &st) < 0 ||
 	    sbx_cgroup_settle(command_fd, SWEEP_WAIT_MS) < 0)
 		return false;
 	if (release->fn(release->userdata, st.st_ino) == 0)
 		return true;
-	sbx_cgroup_unsettle(command_fd); /* for the next who sweeps */
+	sbx_cgroup_unsettle(command_fd); /* so that the next sweep asks again */
 	return false;
 }
 
-/* 1: it was a leftover, and is gone. */
+/* 1: the directory was a leftover, and was removed. */
 static int sweep_one(int place_fd, const char *name, const struct sbx_cgroup_release *release)
 {
 	static const char *const children[] = { "command", "broker", "launcher" };
@@ -356,7 +359,8 @@ static int sweep_one(int place_fd, const char *name, const struct sbx_cgroup_rel
 	for (size_t i = 0; i < SBX_N_ELEMENTS(children); i++) {
 		SBX_AUTO_CLOSE int child = open_dir(fd, children[i]);
 
-		/* Not the dead launcher's own: its guard may be there, and be who sweeps. */
+		/* Use only our own release: the dead launcher's cleanup process may be alive and
+		 * be the one that sweeps. */
 		if (child >= 0 && i < N_KILLED && sbx_cgroup_kill(child, SWEEP_WAIT_MS) < 0)
 			return 0;
 		if (child >= 0 && i == 0 && !may_remove_command(child, release))

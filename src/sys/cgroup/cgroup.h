@@ -11,15 +11,15 @@
 #include "sys/cgroup/cgroup_find.h"
 
 /*
- * Control groups, version 2 (Documentation/admin-guide/cgroup-v2.rst). A sandbox has a directory of its
- * own, sbx-ID, in the place that sbx_cgroup_find() found:
+ * Control groups, version 2 (Documentation/admin-guide/cgroup-v2.rst). A sandbox has a directory of
+ * its own, sbx-ID, in the place that sbx_cgroup_find() found:
  *
- *	sbx-ID/			locked (flock) for the launcher's life: a directory that is not is a leftover
- *	sbx-ID/command/		the stage and all that the sandbox is; has the limits
- *	sbx-ID/command/run/	with attach cgroup they are here (sbx_cgroup_settle)
- *	sbx-ID/broker/		sbx-broker, in small limits of its own
- *	sbx-ID/launcher/	the launcher, only where it had to leave the place: a cgroup that gives
- *				controllers to its children may hold no process
+ * 	sbx-ID/			locked (flock) for the launcher's life: an unlocked one is a leftover
+ * 	sbx-ID/command/		the stage and every process of the sandbox; has the limits
+ * 	sbx-ID/command/run/	the sandbox's processes, with attach cgroup (sbx_cgroup_settle)
+ * 	sbx-ID/broker/		sbx-broker, in small limits of its own
+ * 	sbx-ID/launcher/	the launcher, only where it had to leave the place: a cgroup that gives
+ * 				controllers to its children may hold no process
  */
 
 struct sbx_cgroup {
@@ -27,56 +27,62 @@ struct sbx_cgroup {
 	int command_fd, broker_fd;
 	int run_fd; /* command/run; -1: processes are in command itself */
 	char name[32];
-	uint32_t controllers; /* that the command's cgroup has */
-	uint32_t opened;      /* that we turned on in the place */
-	bool moved;	      /* we went from the place to launcher/ */
+	uint32_t controllers; /* of the command's cgroup */
+	uint32_t opened;      /* controllers that we turned on in the place */
+	bool moved;	      /* we moved from the place to launcher/ */
 };
 #define SBX_CGROUP_INIT                                                                             \
 	((struct sbx_cgroup){ .place_fd = -1, .dir_fd = -1, .command_fd = -1, .broker_fd = -1, .run_fd = -1 })
 
-/* Make sbx-ID in the place, and move this process if it must leave. No limits yet. 0 or -errno with @err;
- * what was made is for sbx_cgroup_remove() whatever the result. */
+/* Make sbx-ID in the place, and move this process if it must leave the place. Sets no limits. 0
+ * or -errno with @err; the caller calls sbx_cgroup_remove() in either case. */
 int sbx_cgroup_make(const struct sbx_cgroup_place *place, const char *id, struct sbx_cgroup *cg,
 		    struct sbx_err *err);
-/* Let what is born in it be born in command/run. 0 or -errno. */
+/* Make command/run; sbx_cgroup_birthplace() is then there. 0 or -errno. */
 int sbx_cgroup_add_run(struct sbx_cgroup *cg);
-/* Where the sandbox's processes are to be born; -1: there is no cgroup. */
+/* The cgroup in which the sandbox's processes start; -1: there is no cgroup. */
 int sbx_cgroup_birthplace(const struct sbx_cgroup *cg);
 /*
- * Is nothing left that belongs to command/run? Not only no process: a socket is its cgroup's for life, also in the
- * hands of somebody else whom it was passed to, and is judged by it (attach cgroup). Such a socket keeps the removed
- * cgroup from going away, which its parent counts as dying. Memory does not: it is charged to `command`, for `run`
- * has no controllers. Removes command/run; with -EBUSY (something is left after @timeout_ms; an empty cgroup takes
- * the kernel some 50 ms) it is there again. 0, -EBUSY, -errno. Accepts one without.
+ * Has everything that belongs to command/run ended? A socket belongs to the cgroup it was made in
+ * until it is closed, also when it was passed to a process elsewhere, and the rules of attach
+ * cgroup judge it by that cgroup. Such a socket keeps a removed cgroup in the kernel: its parent
+ * counts it as dying. Memory does not: it is charged to `command`, because `run` has no
+ * controllers.
+ *
+ * Removes command/run. -EBUSY: something is left after @timeout_ms (the kernel takes some 50 ms for
+ * an empty cgroup), and command/run was made again. 0, -EBUSY, -errno. Accepts a cgroup without
+ * command/run.
  */
 int sbx_cgroup_settle(int command_fd, uint32_t timeout_ms);
-/* Not yet, then: command/run is there again, so that a sweep asks once more. */
+/* Make command/run again, so that the next sweep asks again. */
 int sbx_cgroup_unsettle(int command_fd);
-/* Cgroups that were removed and are still there in the kernel, below a directory; -1: unknown. */
+/* The number of removed cgroups below a directory that the kernel still holds; -1: unknown. */
 int64_t sbx_cgroup_dying(int dir_fd);
-/* Write a plan into one of its directories. A write that fails is an error unless it is optional. */
+/* Write a plan into a directory of the sandbox. A write that fails is an error unless it is
+ * optional. */
 int sbx_cgroup_apply(int dir_fd, struct sbx_cgroup_write *v, size_t n, struct sbx_err *err);
-/* SIGKILL to all in it and below, and wait until nothing lives. 0, -ETIMEDOUT or -errno. */
+/* Send SIGKILL to every process in the cgroup and below, and wait until none lives. 0,
+ * -ETIMEDOUT or -errno. */
 int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms);
-/* Remove all of it that is empty, but not command/run; go back to where we came from. Accepts any state, gives
- * back all fds. */
+/* Remove the sandbox's empty directories, but not command/run, and move this process back.
+ * Accepts any state, and closes all fds. */
 void sbx_cgroup_remove(struct sbx_cgroup *cg);
-/* Only give back the fds: in a child, which has copies of them. */
+/* Only close the fds: for a child, which has copies of them. */
 void sbx_cgroup_forget(struct sbx_cgroup *cg);
-/* Who removes what a sandbox of attach cgroup has beside its cgroup, by the id (inode) of `command`. */
+/* Removes the rules of a sandbox of attach cgroup, by the id (inode) of `command`. */
 struct sbx_cgroup_release {
-	int (*fn)(void *userdata, uint64_t cgroup_id); /* below 0: it stays, and so does the cgroup */
+	int (*fn)(void *userdata, uint64_t cgroup_id); /* below 0: the rules stay, and so does the cgroup */
 	void *userdata;
 };
-/* Remove what dead launchers left in a place, by its path: kill, then remove. A command/run that does not settle
- * stays, and all do where @release is NULL. The number of sandboxes, or -errno. */
+/* Remove the directories that dead launchers left in a place: kill the processes, then remove. A
+ * directory whose command/run does not settle stays, and so does every one with a command/run
+ * where @release is NULL. The number of sandboxes removed, or -errno. */
 int sbx_cgroup_sweep(const char *place, const struct sbx_cgroup_release *release);
 
-/* The same wherever we may have made one: from our own cgroup up to the delegated unit, and below sbx.slice. Those
- * in scopes are systemd's to remove. */
+/* The same for every place of sbx_cgroup_each_place(). */
 int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f, const struct sbx_cgroup_release *release);
 
-/* What it used; -1: the kernel does not tell. */
+/* What a sandbox used; -1: the kernel does not tell. */
 struct sbx_cgroup_usage {
 	int64_t cpu_us, memory_peak_bytes, pids_peak;
 	int64_t oom_kills, pids_refused;

@@ -2,12 +2,12 @@
 /*
  * Control groups: where a sandbox's can be made.
  *
- * cgroup2 allows processes only in leaves of the tree that controllers are given down in ("no internal
- * processes"). So a place is one that holds no process, or only us, who then move into a leaf of our own;
- * one that holds others (a unit's own shell script) is left alone, and its parent is looked at, up to the
- * unit that was delegated (systemd marks it with an extended attribute, systemd.resource-control(5)) and
- * never above: that belongs to somebody else. Who needs a cgroup and no controller in it can have one beside
- * others' processes, too.
+ * cgroup2 allows processes only in leaves of the tree that controllers are given down in ("no
+ * internal processes"). So a place is a cgroup that holds no process, or only this one, which then
+ * moves into a leaf of its own. A cgroup with other processes (a unit's shell script) is left alone
+ * and its parent is looked at. The search ends at the unit that was delegated (systemd marks it
+ * with an extended attribute, systemd.resource-control(5)): cgroups above it are not ours. A
+ * sandbox that needs a cgroup without controllers can have one beside other processes.
  */
 #include "sys/cgroup/cgroup_find.h"
 
@@ -26,7 +26,7 @@
 #include "base/text.h"
 #include "sys/fs/file_text.h"
 
-#define FILE_MAX 8192 /* of what is read; cgroup.procs of a crowded cgroup is longer, and says enough */
+#define FILE_MAX 8192 /* bytes read of a file; enough also of the cgroup.procs of a crowded cgroup */
 #define CORE                                                                                        \
 	(SBX_CGROUP_BIT(SBX_CGROUP_CPU) | SBX_CGROUP_BIT(SBX_CGROUP_MEMORY) |                       \
 	 SBX_CGROUP_BIT(SBX_CGROUP_PIDS))
@@ -77,8 +77,9 @@ int sbx_cgroup_facts_read(struct sbx_cgroup_facts *f, bool bare)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(mounts) && !f->mount[0]; i++)
 		if (is_cgroup2(mounts[i]))
 			sbx_text_fit(f->mount, sizeof(f->mount), "%s", mounts[i]);
-	/* Where its root has none of our controllers, as in a hybrid, nothing below has: the rest, which costs
-	 * the kernel a walk over all hierarchies, is not asked. */
+	/* Where the root has none of our controllers, as in a hybrid, no cgroup below has one.
+	 * The rest is then not read: /proc/self/cgroup costs the kernel a walk over all
+	 * hierarchies. */
 	if (!f->mount[0] || (!bare && !root_controllers(f->mount)))
 		return 0;
 	n = sbx_file_text_read(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
@@ -95,8 +96,8 @@ static bool has_mark(const char *path, const char *name)
 	return getxattr(path, name, value, sizeof(value)) == 1 && value[0] == '1';
 }
 
-/* The owner of a directory can mark it, so the mark of somebody else's says nothing: root stays out of a
- * subtree that was delegated to a user. */
+/* The owner of a directory can set the mark, so a mark on another user's directory says nothing:
+ * root stays out of a subtree that was delegated to a user. */
 static bool is_ours(const char *path)
 {
 	struct stat st;
@@ -121,7 +122,7 @@ static bool may_change(int dir_fd)
 	return true;
 }
 
-/* Which processes are in it: none, only this one, others. */
+/* The processes in a cgroup: none, only this one, or others. */
 enum who { NOBODY, ONLY_US, OTHERS };
 
 static enum who who_is_in(int dir_fd)
@@ -162,7 +163,8 @@ static bool usable(const char *path, bool own, void *userdata)
 	return true;
 }
 
-/* The length of the path up to the unit's directory, or to the mount itself. */
+/* The length of @path up to and with the unit's directory; up to the mount where there is no
+ * unit. */
 static size_t boundary(const char *path, size_t n_mount, bool *ret_unit)
 {
 	size_t n = strlen(path);
@@ -184,7 +186,8 @@ static size_t boundary(const char *path, size_t n_mount, bool *ret_unit)
 	return n_mount;
 }
 
-/* The root of the hierarchy, as opposed to that of a cgroup namespace: it has no type. */
+/* Is this the root of the hierarchy, and not the root of a cgroup namespace? Only the former has
+ * no cgroup.type. */
 static bool is_real_root(const char *path)
 {
 	char file[SBX_CGROUP_PATH_MAX + 16];
@@ -193,7 +196,8 @@ static bool is_real_root(const char *path)
 	return access(file, F_OK) < 0;
 }
 
-/* Call @fn for our own cgroup and those above it, up to what was delegated to us, until it says true. */
+/* Call @fn for our own cgroup and each one above it, up to the delegated unit, until @fn returns
+ * true. */
 static bool each_delegated(const struct sbx_cgroup_facts *f,
 			   bool (*fn)(const char *path, bool own, void *userdata), void *userdata)
 {

@@ -11,8 +11,8 @@
 
 enum sbx_cgroup_source {
 	SBX_CGROUP_NONE = 0,
-	SBX_CGROUP_DELEGATED, /* where we run: a unit with Delegate=yes, a container's own */
-	SBX_CGROUP_SCOPE,     /* a transient scope that systemd is asked for */
+	SBX_CGROUP_DELEGATED, /* our own or one above: a unit with Delegate=yes, a container's own */
+	SBX_CGROUP_SCOPE,     /* a transient scope that systemd makes for us */
 	SBX_CGROUP_DIRECT,    /* root without systemd: below SBX_CGROUP_SLICE */
 	SBX_N_CGROUP_SOURCES,
 };
@@ -23,30 +23,32 @@ const char *sbx_cgroup_source_str(enum sbx_cgroup_source s);
 
 struct sbx_cgroup_place {
 	enum sbx_cgroup_source source;
-	char path[SBX_CGROUP_PATH_MAX]; /* directory; SCOPE: "" until systemd made it */
-	uint32_t controllers;		/* bits: what a child of it can be given */
-	bool inside; /* we are in it ourselves, alone, and have to leave it for a child of it */
-	bool bare;   /* one without any controller does too */
-	bool shared; /* others are in it: no controller may be turned on (a threaded one would take our processes out) */
+	char path[SBX_CGROUP_PATH_MAX]; /* of the directory; SCOPE: "" until systemd made it */
+	uint32_t controllers;		/* bits: the controllers that a child can be given */
+	bool inside; /* this process is alone in it, and has to leave it before a child can have controllers */
+	bool bare;   /* also look for a place without any controller */
+	bool shared; /* other processes are in it: turn on no controller (a threaded one would move ours out) */
 };
 
-/* What the machine says; read once by sbx_cgroup_facts_read(), filled in by tests. */
+/* What this machine has: read once by sbx_cgroup_facts_read(), or filled in by a test. */
 struct sbx_cgroup_facts {
-	char mount[64];		       /* of cgroup2; "": none */
-	char own[SBX_CGROUP_PATH_MAX]; /* our cgroup below it ("/" is the mount itself); "": unknown */
-	bool systemd;		       /* runs the machine */
+	char mount[64];		       /* mount point of cgroup2; "": none */
+	char own[SBX_CGROUP_PATH_MAX]; /* our cgroup, relative to the mount ("/": the mount itself); "": unknown */
+	bool systemd;		       /* systemd is pid 1 of this machine */
 };
 
-/* 0 or -errno; nothing that is missing is an error. @bare: also where no cgroup can have a controller. */
+/* 0 or -errno; a missing mount or file is no error. @bare: read our cgroup also where no cgroup
+ * has a controller. */
 int sbx_cgroup_facts_read(struct sbx_cgroup_facts *ret_f, bool bare);
 
 /* The controllers that a file of a cgroup names, as bits; 0 where it cannot be read. */
 uint32_t sbx_cgroup_controllers(int dir_fd, const char *file);
-/* Where a sandbox's cgroup can be made without asking anybody: from our own cgroup up to the unit that was
- * delegated to us, the first that may be changed and can give its children controllers; root where no
- * systemd runs: below sbx.slice. NONE: nowhere. @bare: one without controllers will do. Looks, changes nothing. */
+/* Find where a sandbox's cgroup can be made without asking systemd. Looks from our own cgroup up
+ * to the unit that was delegated to us for the first that may be changed and can give
+ * controllers to its children. Root, where systemd does not run, gets sbx.slice. NONE: there is
+ * no such place. @bare: accept one without controllers. Changes nothing. */
 void sbx_cgroup_find(const struct sbx_cgroup_facts *f, bool bare, struct sbx_cgroup_place *ret_place);
-/* The same for a scope that systemd has just made and put us in. 0 or -errno. */
+/* The place that a scope is, which systemd has just made and moved us into. 0 or -errno. */
 int sbx_cgroup_place_scope(const struct sbx_cgroup_facts *f, const char *control_group,
 			   struct sbx_cgroup_place *ret_place);
 /* Call @fn for each directory where a sandbox's cgroup may have been made: from our own cgroup up to the delegated

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Control groups, what needs no kernel: names, files and values. PURE. */
+/* Control groups, the part that needs no kernel: names, files and values. PURE. */
 #include "sys/cgroup/cgroup_plan.h"
 
 #include <inttypes.h>
@@ -87,7 +87,7 @@ put(struct sbx_cgroup_write *v, size_t *n, enum sbx_cgroup_controller c, const c
 	v[*n] = (struct sbx_cgroup_write){ .file = file, .controller = c };
 	va_start(ap, fmt);
 	if (vsnprintf(v[*n].value, sizeof(v[*n].value), fmt, ap) >= (int)sizeof(v[*n].value))
-		abort(); /* numbers and words of ours */
+		abort(); /* numbers and words of our own always fit */
 	va_end(ap);
 	(*n)++;
 }
@@ -99,7 +99,8 @@ size_t sbx_cgroup_plan(const struct sbx_cgroup_limits *l, uint32_t controllers,
 
 	if (l->memory_bytes && controllers & SBX_CGROUP_BIT(SBX_CGROUP_MEMORY)) {
 		put(v, &n, SBX_CGROUP_MEMORY, "memory.max", "%" PRIu64, l->memory_bytes);
-		/* Swap is not more memory; and half a sandbox is of no use to anybody. */
+		/* No swap: it is not meant to be more memory. The sandbox is killed as a whole:
+		 * half of it is of no use. */
 		put(v, &n, SBX_CGROUP_MEMORY, "memory.swap.max", "0");
 		v[n - 1].optional = true; /* a kernel without swap has no such file */
 		put(v, &n, SBX_CGROUP_MEMORY, "memory.oom.group", "1");
@@ -115,7 +116,7 @@ size_t sbx_cgroup_plan(const struct sbx_cgroup_limits *l, uint32_t controllers,
 		put(v, &n, SBX_CGROUP_PIDS, "pids.max", "%" PRIu64, (uint64_t)l->pids + SBX_CGROUP_PIDS_OURS);
 	if (l->io_weight && controllers & SBX_CGROUP_BIT(SBX_CGROUP_IO)) {
 		put(v, &n, SBX_CGROUP_IO, "io.weight", "default %" PRIu32, l->io_weight);
-		v[n - 1].optional = true; /* only where the disk's scheduler knows weights */
+		v[n - 1].optional = true; /* the file needs a disk scheduler with weights */
 	}
 	return n;
 }

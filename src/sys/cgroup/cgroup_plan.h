@@ -21,16 +21,16 @@ const char *sbx_cgroup_controller_str(enum sbx_cgroup_controller c);
 
 /* PURE. The "0::" line of /proc/PID/cgroup (cgroups(7)). False: none, or not below the mount ("/../"). */
 bool sbx_cgroup_parse_own(const char *text, char *ret_own, size_t n);
-/* PURE. Words of cgroup.controllers as bits; what we do not use is left out. */
+/* PURE. The words of cgroup.controllers as bits; controllers that we do not use are left out. */
 uint32_t sbx_cgroup_parse_controllers(const char *text);
 /* PURE. Is this the name of a systemd unit's cgroup? */
 bool sbx_cgroup_is_unit(const char *name);
 
-/* PURE. The number after @key (a word, or two with a space between: "some total") in a flat-keyed or PSI file;
- * -1: not there. */
+/* PURE. The number after @key in a flat-keyed or PSI file. @key is a word, or two with a space
+ * between ("some total"). -1: @key is not there. */
 int64_t sbx_cgroup_parse_value(const char *text, const char *key);
 
-/* The stage, bwrap and sbx-init are counted too, wherever processes are. */
+/* Our own processes in the sandbox's cgroup: the stage, bwrap and sbx-init. */
 #define SBX_CGROUP_PIDS_OURS 3
 
 struct sbx_cgroup_limits { /* 0: not asked */
@@ -38,7 +38,7 @@ struct sbx_cgroup_limits { /* 0: not asked */
 	uint32_t cpus_milli, pids, io_weight;
 };
 
-/* What is written to which file. */
+/* One value to write to one file. */
 struct sbx_cgroup_write {
 	const char *file;
 	enum sbx_cgroup_controller controller;
@@ -48,7 +48,8 @@ struct sbx_cgroup_write {
 };
 #define SBX_CGROUP_WRITES_MAX 8
 
-/* PURE. The writes for @l in a cgroup with these controllers; what has no controller is left out. */
+/* PURE. The writes for the limits @l in a cgroup with @controllers; limits without their
+ * controller are left out. */
 size_t sbx_cgroup_plan(const struct sbx_cgroup_limits *l, uint32_t controllers,
 		       struct sbx_cgroup_write v[SBX_CGROUP_WRITES_MAX]);
 

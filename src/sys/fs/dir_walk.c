@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The walk. Depth first, by descriptors: what is renamed meanwhile is found at its old place, its new one or not at
- * all; nothing outside the root is ever entered. Names are compared only with those that begin with the same byte.
+ * The walk: depth first, by descriptors. An entry that is renamed meanwhile is found at its old
+ * place, at its new place or not at all; the walk never leaves the root. A name is compared only
+ * with the names that begin with the same byte.
  */
 #include "sys/fs/dir_walk.h"
 
@@ -19,7 +20,7 @@
 
 #define BUFFER_BYTES 32768
 
-/* As getdents64(2) writes it. */
+/* The record of getdents64(2). */
 struct entry {
 	uint64_t ino;
 	int64_t off;
@@ -82,7 +83,7 @@ static const char *find(const struct walk *w, const char *name)
 	return NULL;
 }
 
-/* Puts @name behind w->path. 0 or -ENAMETOOLONG; *ret_was is for leave(). */
+/* Append @name to w->path. 0 or -ENAMETOOLONG; pass *ret_was to leave(). */
 static int enter(struct walk *w, const char *name, size_t *ret_was)
 {
 	size_t n = strlen(name), was = w->n_path;
@@ -103,7 +104,7 @@ static void leave(struct walk *w, size_t was)
 	w->path[was] = '\0';
 }
 
-/* Is there still something to say about the entry, after it went away or was never to be seen? */
+/* Must the entry be reported, although it is gone or cannot be seen? */
 static bool is_gone(int e)
 {
 	return e == ENOENT || e == ENOTDIR || e == ELOOP || e == EACCES || e == EPERM;
@@ -118,7 +119,7 @@ static int tell(struct walk *w, int dir, const char *name, const char *known)
 	return w->hit(w->userdata, w->path, known, &st);
 }
 
-/* It may be searched and not listed: each name is asked for. */
+/* A directory with x and without r: ask for each name. */
 static int ask(struct walk *w, int dir)
 {
 	int r = 0;
@@ -196,7 +197,7 @@ static int read_dir(struct walk *w, int dir, unsigned int level)
 	return r == 0 && n < 0 && !is_gone(errno) ? -errno : r;
 }
 
-/* Its owner may open it again (chmod(2)), whatever it says now. */
+/* Its owner may make it readable again (chmod(2)), whatever its mode is now. */
 static bool is_closed(const struct walk *w, const struct stat *st)
 {
 	return st->st_uid == w->uid && (st->st_mode & (S_IRUSR | S_IXUSR)) != (S_IRUSR | S_IXUSR);
@@ -209,8 +210,9 @@ static int tell_closed(struct walk *w, const struct stat *st)
 	return r < 0 ? r : 0;
 }
 
-/* No entry of @name came or went, and it has no directory that the walk would enter. Two links mean
- * no directory, on file systems that count so; on others a directory has one. */
+/* True: no entry of @name came or went since, and it has no directory that the walk would enter.
+ * A link count of two means no directory on file systems that count directories; on others a
+ * directory has a count of one. */
 static bool is_unchanged(const struct walk *w, int at, const char *name, unsigned int level)
 {
 	struct stat st;
@@ -252,7 +254,7 @@ int sbx_dir_walk(int root_fd, struct sbx_dir_walk *rules, sbx_dir_walk_hit hit, 
 		return -EINVAL;
 	if (fstat(root_fd, &st) < 0)
 		return -errno;
-	if (is_closed(&w, &st)) /* without x it cannot be opened anew by any way */
+	if (is_closed(&w, &st)) /* without x no path leads into it */
 		return tell_closed(&w, &st);
 	index_names(&w);
 	r = walk_dir(&w, root_fd, ".", 0);

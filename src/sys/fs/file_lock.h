@@ -2,10 +2,11 @@
 #ifndef SBX_SYS_FS_FILE_LOCK_H
 #define SBX_SYS_FS_FILE_LOCK_H
 
-/* Locks (flock(2)) that say that what a name means is in use, for as long as the name means it. */
+/* Locks (flock(2)) on files: the lock says that the object with this name is in use. */
 
-/* Take the exclusive lock of @fd, opened as @name below @dir_fd, without a wait. 0; -EWOULDBLOCK; -ESTALE: who had it
- * removed it or gave it another name, so that @name says nothing about @fd, and @fd nothing about @name; -errno. */
+/* Take the exclusive lock of @fd, opened as @name below @dir_fd, without waiting. 0;
+ * -EWOULDBLOCK; -ESTALE: @name no longer leads to @fd, because the former holder removed or
+ * renamed it; -errno. */
 int sbx_file_lock(int dir_fd, const char *name, int fd);
 
 #endif

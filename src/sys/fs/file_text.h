@@ -5,11 +5,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Small texts as /proc, /sys and cgroupfs have them. @name is below @dir_fd, or absolute with AT_FDCWD. */
+/* Reading and writing small files of /proc, /sys and cgroupfs. @name is below @dir_fd, or
+ * absolute with AT_FDCWD. */
 
-/* The text of a file, cut at n - 1 bytes, with a NUL in any case. Its length, or -errno with @buf "". */
+/* Read a file into @buf: at most n - 1 bytes, always with a NUL. Returns the length, or -errno
+ * with @buf "". */
 ssize_t sbx_file_text_read(int dir_fd, const char *name, char *buf, size_t n);
-/* All of @text by one write(2), into a file that is there. 0 or -errno. */
+/* Write all of @text by one write(2) into an existing file. 0 or -errno. */
 int sbx_file_text_write(int dir_fd, const char *name, const char *text);
 
 #endif

@@ -39,7 +39,7 @@
 #include "base/text.h"
 #include "sys/fs/path_resolve.h"
 
-/* At the end of a component `*` is any more of it. */
+/* A `*` at the end of a component stands for any rest of that component. */
 static const struct {
 	const char *path, *what;
 } control_sockets[] = {
@@ -78,7 +78,7 @@ static const struct {
 	{ "/run/wpa_supplicant/*", "wpa_supplicant" },
 	{ "/run/screen/S-*", "GNU screen" },
 	{ "/run/sbx/*/control", "sbx" },
-	/* Whoever is there, /tmp as a whole is nobody's. */
+	/* Sockets of every user's session: /tmp as a whole is never granted. */
 	{ "/tmp/.X11-unix/X*", "X11" },
 	{ "/tmp/.ICE-unix/*", "the session manager" },
 	{ "/tmp/ssh-*/agent.*", "ssh-agent" },
@@ -88,8 +88,8 @@ static const struct {
 	{ "/tmp/spire-agent/public/api.sock", "SPIRE" },
 };
 
-/* Below the home directory, and only where they exist: a home without them may be granted for
- * reading. One behind a blocked segment is covered with it. */
+/* Below the home directory, and only those that exist: a home without them may be granted for
+ * reading. The check for blocked segments refuses a socket behind one. */
 static const char *const home_sockets[] = {
 	".docker/run/docker.sock",
 	".docker/desktop/docker.sock",
@@ -158,7 +158,7 @@ static bool is_ancestor(const char *path, const char *pattern)
 		path += n;
 		pattern += m;
 		if (*path && !*pattern)
-			return false; /* below the socket: there is nothing */
+			return false; /* @path is below the socket, where there is nothing */
 	}
 	return true;
 }
@@ -188,7 +188,7 @@ static int check_asked(const char *source, const struct sbx_path_rules *rules, s
 	return 0;
 }
 
-/* "source" or "source, which is resolved": what messages call the object. */
+/* How messages name the object: "source" or "source, which is resolved". */
 static const char *describe(const char *source, const char *resolved, char *buf, size_t n_buf)
 {
 	if (strcmp(source, resolved) == 0)
@@ -238,7 +238,7 @@ static int check_home(const char *what, const char *path, const char *home, cons
 	return 0;
 }
 
-/* The home directory as written and, where it leads through symlinks, as it is. */
+/* Check against the home directory as written and, where it leads through symlinks, as resolved. */
 static int check_homes(const char *what, const char *path, const struct sbx_path_rules *rules, struct sbx_err *err)
 {
 	const char *asked = rules->home;
@@ -256,7 +256,8 @@ static int check_homes(const char *what, const char *path, const struct sbx_path
 	return r;
 }
 
-/* /var/run is /run: on most hosts a symlink and gone by now, on some a directory. */
+/* /var/run is /run: a symlink on most hosts, which resolution has followed by now, and a
+ * directory on some. */
 static const char *as_run(const char *path)
 {
 	return sbx_path_in_prefix(path, "/var/run") ? path + strlen("/var") : path;
@@ -303,7 +304,8 @@ static int check_forbidden(const char *what, const char *path, const struct sbx_
 
 /* --- prefixes, and the symlinks on the way --- */
 
-/* @path is in @prefix as that is written, or as it is: @ret_prefix, for sbx_resolved_fini(), is how. */
+/* Is @path in @prefix, as written or as resolved? @ret_prefix is the resolution; pass it to
+ * sbx_resolved_fini(). */
 static bool is_in(const char *path, const char *prefix, struct sbx_resolved *ret_prefix)
 {
 	*ret_prefix = (struct sbx_resolved){ .fd = -1 };
@@ -331,7 +333,8 @@ static bool only_root(const struct sbx_path_steering *s)
 	return s->by == 0 && !s->by_others;
 }
 
-/* Is the link in a directory that a sandbox can have for writing? The home directory and what is above are not. */
+/* Is the link in a directory that a sandbox can be granted writable? The home directory and the
+ * directories above it cannot be. */
 static bool may_be_a_sandbox_s(const struct sbx_path_hop *hop, const struct sbx_path_rules *rules)
 {
 	char dir[PATH_MAX];
@@ -392,7 +395,7 @@ static int check_prefix(const char *what, const char *path, const struct sbx_pat
 	char list[SBX_ERR_MSG_MAX / 2] = "";
 	size_t n = 0;
 
-	/* As they are written first: looking where they lead takes its time. */
+	/* Compare with the prefixes as written first: resolving them takes time. */
 	for (const char *const *p = rules->prefixes; p && *p; p++)
 		if (sbx_path_in_prefix(path, *p))
 			return 0;
@@ -493,7 +496,8 @@ int sbx_path_check_home(const struct sbx_path *path, const char *home, bool writ
 	return check_homes(what, path->resolved, &rules, err);
 }
 
-/* As realpath(3), which asks for each component; the kernel knows the whole. malloc'ed or NULL. */
+/* Like realpath(3), which reads each component; the kernel knows the whole path. malloc'ed or
+ * NULL. */
 static char *real_path(const char *path)
 {
 	SBX_AUTO_CLOSE int fd = -1;

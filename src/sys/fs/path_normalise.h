@@ -6,7 +6,7 @@
  * malloc'ed; NULL when it is relative, has a "..", is then too long for the kernel (PATH_MAX, NAME_MAX for each
  * part), or there is no memory. */
 char *sbx_path_normalise(const char *path);
-/* The same of any length: a pattern may be longer than what it matches. */
+/* The same for a pattern, of any length: a pattern may be longer than the paths that it matches. */
 char *sbx_path_normalise_pattern(const char *path);
 
 #endif

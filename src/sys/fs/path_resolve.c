@@ -37,17 +37,17 @@
 #include "base/text.h"
 
 #define TRIES_MAX                                                                                  \
-	8 /* a rename between the walk and the question is rare; eight in a row is an attack */
+	8 /* a rename between the walk and the check is rare; eight in a row is an attack */
 
 struct walk {
 	int fd;
 	struct stat st;	     /* of fd */
 	char path[PATH_MAX]; /* of fd; "" is / */
 	size_t n_path;
-	char todo[PATH_MAX]; /* what is left, without the components walked */
+	char todo[PATH_MAX]; /* what is left to walk */
 	struct sbx_path_steering steering;
-	struct sbx_path_steering here; /* of the directories of `path`, and those left by `..` since the root */
-	struct sbx_resolved *out; /* hops are noted there as they are made */
+	struct sbx_path_steering here; /* of the directories walked, and of those that `..` has left since the root */
+	struct sbx_resolved *out; /* receives the hops */
 };
 
 /* File systems whose files are handles to the kernel or to other processes. */
@@ -70,7 +70,7 @@ static const struct {
 	{ EFIVARFS_MAGIC, "efivarfs" },
 	{ BINFMTFS_MAGIC, "binfmt_misc" },
 	{ 0x62656570, "configfs" }, /* fs/configfs: not in linux/magic.h */
-	{ 0x19800202, "mqueue" },   /* ipc/mqueue.c: neither */
+	{ 0x19800202, "mqueue" },   /* ipc/mqueue.c: not in linux/magic.h */
 };
 
 static int open2(int dirfd, const char *name, uint64_t flags, uint64_t resolve)
@@ -84,8 +84,8 @@ static int open2(int dirfd, const char *name, uint64_t flags, uint64_t resolve)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* The child of @dirfd, or the symlink itself. O_DIRECTORY first: only that triggers an
- * automount. */
+/* Open the child of @dirfd, or the symlink itself. O_DIRECTORY is tried first: only it triggers
+ * an automount. */
 static int open_child(int dirfd, const char *name)
 {
 	const uint64_t resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
@@ -181,7 +181,7 @@ static int go_root(struct walk *w)
 	return fstat(fd, &w->st) < 0 ? -errno : 0;
 }
 
-/* Only a symlink's text can bring us here: what was asked has no `..`. */
+/* Only the text of a symlink can have a `..`: sbx_path_judge() refuses one in the path as asked. */
 static int go_up(struct walk *w)
 {
 	char *slash = strrchr(w->path, '/');
@@ -208,7 +208,8 @@ static void steered_by(struct sbx_path_steering *s, uid_t uid)
 	s->by = uid;
 }
 
-/* Who may say what a name in @dir is. In a sticky directory everybody may add a name, but it stays its owner's. */
+/* The users that can change the meaning of a name in @dir. In a sticky directory every user may
+ * add a name, but only its owner may change it. */
 static void steered_through(struct sbx_path_steering *s, const struct stat *dir)
 {
 	steered_by(s, dir->st_uid);
@@ -296,7 +297,7 @@ static int append(struct walk *w, const char *name, struct sbx_err *err)
 	return 0;
 }
 
-/* One step down to @name. 1: there is no such entry. */
+/* Step down to @name. 1: there is no such entry. */
 static int go_down(struct walk *w, const char *name, bool *ret_missing, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int fd = open_child(w->fd, name);
@@ -328,7 +329,7 @@ static int go_down(struct walk *w, const char *name, bool *ret_missing, struct s
 	return 0;
 }
 
-/* Nothing is called @name: the rest of the path is words. */
+/* @name does not exist: append it and the rest of the path as text. */
 static int finish_missing(struct walk *w, char *name, struct sbx_resolved *out, struct sbx_err *err)
 {
 	bool too_long = false;
@@ -354,7 +355,7 @@ static int finish_missing(struct walk *w, char *name, struct sbx_resolved *out, 
 	return 0;
 }
 
-/* Does the kernel call @fd what we call it? */
+/* Does the kernel's name for @fd equal `path`? */
 static bool name_holds(int fd, const char *path)
 {
 	char link[64], text[PATH_MAX];
@@ -395,7 +396,8 @@ static int walk_all(struct walk *w, struct sbx_resolved *out, struct sbx_err *er
 	return too_long ? refuse_open(w, "...", -ENAMETOOLONG, err) : 0;
 }
 
-/* Container runtimes refuse by EPERM what they do not know; / itself nobody refuses. */
+/* Container runtimes answer EPERM to calls that they do not know; opening / itself is never
+ * refused. */
 int sbx_path_check_support(struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int fd = open2(AT_FDCWD, "/", O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
@@ -403,7 +405,7 @@ int sbx_path_check_support(struct sbx_err *err)
 	return fd == -ENOSYS || fd == -EPERM ? refuse_open(NULL, "/", -ENOSYS, err) : 0;
 }
 
-/* Absolute, and of names alone. */
+/* An absolute path without empty, `.` and `..` components. */
 static bool is_normalised(const char *path)
 {
 	if (path[0] != '/')

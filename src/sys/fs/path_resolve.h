@@ -7,44 +7,44 @@
 
 #include "base/err.h"
 
-/* Resolution without judgement; path.c decides what may be granted. */
+/* Resolves paths, and judges nothing: path.c decides what may be granted. */
 
 /* What resolving and judging (sys/fs/path.h) find wrong with a path. */
 enum {
 	SBX_PATH_E_RELATIVE = 1,
 	SBX_PATH_E_DOTDOT,
 	SBX_PATH_E_MISSING,      /* the resolved parent passes, but there is no such file */
-	SBX_PATH_E_PREFIX,       /* outside every allowed prefix, or led there by somebody's symlink outside */
+	SBX_PATH_E_PREFIX,       /* outside every allowed prefix, or led there by another user's symlink outside */
 	SBX_PATH_E_SEGMENT,      /* a blocked segment in the path as resolved, as asked or in a symlink on the way */
 	SBX_PATH_E_TYPE,         /* socket, fifo, device */
 	SBX_PATH_E_FORBIDDEN,    /* /, $HOME as writable; /proc, /sys, /dev; holds a socket */
 	SBX_PATH_E_ACCESS,       /* the user may not reach it (errno text in err) */
 	SBX_PATH_E_LOOP,         /* too many symlinks */
 	SBX_PATH_E_UNSUPPORTED,  /* no openat2 in this kernel */
-	SBX_PATH_E_SET_ID,       /* set-id programs: it is the content, not the place */
+	SBX_PATH_E_SET_ID,       /* set-id programs are in it: the content is refused, not the place */
 };
 
-/* Symlinks in one resolution, as the kernel's own limit: path_resolution(7). */
+/* Symlinks followed in one resolution: the kernel's own limit, path_resolution(7). */
 #define SBX_PATH_LINKS_MAX 40
 
-/* Who, besides root, could have made the path lead to another object: by owning, or being let write,
- * directories and symlinks on the way. */
+/* The users, besides root, that could have made the path lead to another object: they own, or
+ * may write, a directory or symlink on the way. */
 struct sbx_path_steering {
-	uid_t by;	   /* 0: nobody */
-	bool by_others;	   /* and more than that one */
-	bool by_strangers; /* the same, where a group that may write is not counted */
+	uid_t by;	   /* one of them; 0: there is none */
+	bool by_others;	   /* there are more than one */
+	bool by_strangers; /* the same, not counting groups that may write */
 };
 
 /* A symlink that was followed. */
 struct sbx_path_hop {
-	char *at;   /* where it is: absolute, without symlinks */
-	char *text; /* what it says */
-	struct sbx_path_steering steering; /* who could have put another in its place */
+	char *at;   /* its path: absolute, without symlinks */
+	char *text; /* its target */
+	struct sbx_path_steering steering; /* the users that could have replaced it */
 };
 
 struct sbx_resolved {
 	int fd;         /* O_PATH|O_CLOEXEC; when @missing of the nearest existing ancestor */
-	char *path;     /* absolute, no symlinks, `.`, `..`; whole also when @missing; malloc'ed */
+	char *path;     /* absolute, without symlinks, `.`, `..`; the whole path also when @missing; malloc'ed */
 	char *parent;   /* when @missing: the path of that ancestor; else NULL */
 	struct stat st; /* of fd */
 	bool missing;
@@ -53,7 +53,7 @@ struct sbx_resolved {
 	size_t n_hops;
 };
 
-/* Can paths be judged at all? 0, or SBX_PATH_E_UNSUPPORTED with @err. */
+/* Does this kernel have openat2? 0, or SBX_PATH_E_UNSUPPORTED with @err. */
 int sbx_path_check_support(struct sbx_err *err);
 
 /* Resolve the absolute path @path from /. 0 (also when missing), SBX_PATH_E_LOOP, _ACCESS, _TYPE,
@@ -62,8 +62,8 @@ int sbx_path_check_support(struct sbx_err *err);
 int sbx_path_resolve(const char *path, struct sbx_err *err, struct sbx_resolved *ret_resolved);
 void sbx_resolved_fini(struct sbx_resolved *r);
 
-/* By one look: @path is absolute and normalised, it is there, and no symlink is on it, so that it is its own resolved
- * path. False says nothing. */
+/* Is @path its own resolved path? True: it is absolute and normalised, it exists, and no symlink
+ * is on it. False says nothing. Costs one system call. */
 bool sbx_path_is_resolved(const char *path);
 
 #endif

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Set-id programs in what is to be granted writable.
+ * Set-id programs in a directory that is to be granted writable.
  *
- * A set-id program trusts what lies beside it (libraries found by $ORIGIN, configuration, helpers it starts), and
- * it runs with the rights of its owner for whoever starts it outside. So the directory that holds one is not granted
- * writable. A directory says no modes: each entry costs a system call, and the current directory of every run is
- * looked at. So the look is bounded, to the directory itself and its first entries in the order the file system
- * has them, which is all of them in the directories where programs are kept. It catches the bin directory that
- * somebody meant to be helpful with; what lies deeper is the prefixes' concern.
+ * A set-id program trusts the files beside it (libraries found by $ORIGIN, configuration, helpers
+ * that it starts), and runs with its owner's privileges for every user that starts it outside. So a
+ * directory that holds one is not granted writable. The mode of each entry costs a system call, and
+ * the current directory of every run is checked. So the check is bounded to the directory itself
+ * and its first entries in the file system's order, which are all entries in the directories where
+ * programs are kept. It catches a bin directory that somebody added to be helpful; the prefixes
+ * cover deeper directories.
  *
- * What a command could have made there itself is no reason: it would gain nothing by what lies beside such a file, and
- * could close its own workspace to every later run. That is a set-gid file with the ids it writes as, since its chmod
- * may set that bit (docs/SECCOMP.md). A set-uid file of that same user counts: seccomp keeps it from making one, since
- * whoever runs it outside is that user without a sandbox.
+ * A file that the sandbox could have made itself does not count: the sandbox would gain nothing
+ * from the files beside it, and could close its own workspace to every later run. That is a set-gid
+ * file with the sandbox's own ids, since chmod may set that bit (docs/SECCOMP.md). A set-uid file
+ * of that user counts: seccomp keeps the sandbox from making one, and a user that runs it outside
+ * becomes that user without a sandbox.
  */
 #include "sys/fs/path.h"
 
@@ -27,9 +29,9 @@
 
 #include "base/cleanup.h"
 
-#define ENTRIES_MAX 256 /* a quarter of a millisecond where all is in memory */
+#define ENTRIES_MAX 256 /* a quarter of a millisecond with warm caches */
 
-/* As getdents64(2) has it. */
+/* The record of getdents64(2). */
 struct entry {
 	uint64_t ino;
 	int64_t off;
@@ -38,13 +40,13 @@ struct entry {
 	char name[];
 };
 
-/* Who writes there. */
+/* The ids that the sandbox writes with. */
 struct writer {
 	uid_t uid;
 	gid_t gid;
 };
 
-/* execve(2): a set-group-ID bit without the group's x means locking, not rights. */
+/* execve(2): a set-group-ID bit without the group's x means locking, not privileges. */
 static bool is_set_id(const struct stat *st, struct writer w)
 {
 	if (!S_ISREG(st->st_mode))
@@ -70,7 +72,8 @@ static int check_entry(const struct sbx_path *path, struct writer w, int dir, co
 
 	if (e->type != DT_REG && e->type != DT_UNKNOWN)
 		return 0;
-	/* One that is gone by now is nothing; one that hides its mode from us we cannot run either. */
+	/* A file that is gone by now does not count. A file whose mode we cannot read, we cannot
+	 * run either. */
 	if (fstatat(dir, e->name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
 		return 0;
 	return is_set_id(&st, w) ? refuse(path, e->name, err) : 0;

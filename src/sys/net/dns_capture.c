@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * DNS of a cgroup's sockets, led to one server: three programs in the kernel's own instructions (bpf(2)), written by
- * hand, as there are thirty of them and nothing to compile them with.
+ * Leads the DNS of a cgroup's sockets to one server, by three programs in the kernel's own
+ * instructions (bpf(2)). They are written by hand: there are thirty instructions, and no compiler
+ * for them at run time.
  *
- *   connect4   an IPv4 socket that is connected to port 53 of anybody is connected to the stub.
- *   sendmsg4   a datagram for port 53 of anybody goes to the stub; who was asked is kept by the socket's cookie.
- *   recvmsg4   what the stub answers comes from whom was asked last. (A connected socket's answer comes from its peer.)
+ *   connect4   an IPv4 socket that connects to port 53 of any address is connected to the stub.
+ *   sendmsg4   a datagram to port 53 of any address goes to the stub; the address that was asked is kept by the
+ *              socket's cookie.
+ *   recvmsg4   an answer of the stub gets the address that was asked last as its source. (The answer on a connected
+ *              socket comes from its peer.)
  *
- * A socket that asks two servers before it reads one answer sees both come from the second: resolvers that do that
- * take them for forged and ask again.
+ * A socket that asks two servers before it reads one answer sees both answers come from the second.
+ * Resolvers that do that take the answers for forged and ask again.
  */
 #include "sys/net/dns_capture.h"
 
@@ -24,7 +27,7 @@
 #include "base/cleanup.h"
 
 #define DNS_PORT    53
-#define SOCKETS_MAX 512 /* that are remembered; the one that asked longest ago is forgotten */
+#define SOCKETS_MAX 512 /* sockets remembered; the one that asked longest ago is dropped first */
 
 /* --- instructions --- */
 
@@ -42,7 +45,7 @@
 #define JNE_IMM(d, i, o)    INSN(BPF_JMP | BPF_JNE | BPF_K, d, 0, o, i)
 #define JNE_REG(d, s, o)    INSN(BPF_JMP | BPF_JNE | BPF_X, d, s, o, 0)
 #define EXIT()		    INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-/* Two instructions: a map by its fd. */
+/* Load a map by its fd: two instructions. */
 #define MAP(d, fd)	    INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_FD, 0, fd), INSN(0, 0, 0, 0, 0)
 
 #define ADDR  offsetof(struct bpf_sock_addr, user_ip4)
@@ -73,7 +76,7 @@ static int load(enum bpf_attach_type where, const struct bpf_insn *v, size_t n)
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
-/* The cgroup holds the program from then on. */
+/* The cgroup holds the program from now on: its fd may be closed. */
 static int put(int cgroup_fd, enum bpf_attach_type where, const struct bpf_insn *v, size_t n)
 {
 	SBX_AUTO_CLOSE int fd = load(where, v, n);
@@ -85,7 +88,7 @@ static int put(int cgroup_fd, enum bpf_attach_type where, const struct bpf_insn 
 	attr.target_fd = (uint32_t)cgroup_fd;
 	attr.attach_bpf_fd = (uint32_t)fd;
 	attr.attach_type = where;
-	attr.attach_flags = BPF_F_ALLOW_MULTI; /* others' above and below run as well */
+	attr.attach_flags = BPF_F_ALLOW_MULTI; /* programs of cgroups above and below run too */
 	return bpf(BPF_PROG_ATTACH, &attr);
 }
 
@@ -179,11 +182,12 @@ int sbx_dns_capture(int cgroup_fd, const struct sbx_addr *stub)
 
 	if (stub->family != 4)
 		return -EINVAL;
-	memcpy(&addr, stub->b, sizeof(addr)); /* network byte order, as the context has it */
+	memcpy(&addr, stub->b, sizeof(addr)); /* network byte order, like the context */
 	map_fd = new_map();
 	if (map_fd < 0)
 		return map_fd;
-	/* Answers are made to fit before questions are led astray. */
+	/* Attach the program for answers first: no question may be redirected before its answer
+	 * can be. */
 	r = put_recvmsg(cgroup_fd, addr, map_fd);
 	if (r == 0)
 		r = put_sendmsg(cgroup_fd, addr, map_fd);

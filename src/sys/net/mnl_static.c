@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What libnftnl needs of libmnl, under libmnl's names, for the static sbx-run: Debian has no archive of
- * libmnl. Written from libmnl's documented interface and netlink(7); tests/unit/test_mnl_static holds
- * every function against the library itself, and the dynamic build uses that.
+ * The functions of libmnl that libnftnl needs, under libmnl's names, for the static sbx-run: Debian
+ * has no archive of libmnl. Written from libmnl's documented interface and netlink(7).
+ * tests/unit/sys/test_mnl_static compares every function with the library, and the dynamic build
+ * uses the library.
  *
- * Attributes and messages are aligned in memory, as the callers of libmnl must see to: the casts rely on
- * it. A builder does not know the end of its buffer (nft_batch.c sizes it beforehand); a reader trusts
- * no length, for mnl_attr_ok() comes before each attribute.
+ * Attributes and messages are aligned in memory, as callers of libmnl must ensure: the casts rely
+ * on it. A builder does not know the end of its buffer (nft_batch.c computes the size before). A
+ * reader trusts no length: mnl_attr_ok() runs before each attribute.
  *
- * The sockets, batches and callbacks at the end are libnftnl's only in nftnl_batch_is_supported(), an
- * object with others that we do call. We do not call that one: they abort.
+ * The sockets, batches and callbacks at the end are needed only by libnftnl's
+ * nftnl_batch_is_supported(), which is in an object with functions that we call. We never call that
+ * one, so they abort.
  */
 #include <errno.h>
 #include <libmnl/libmnl.h>
@@ -55,7 +57,7 @@ uint32_t mnl_attr_get_u32(const struct nlattr *attr)
 	return *(const uint32_t *)mnl_attr_get_payload(attr);
 }
 
-/* Aligned to four only. */
+/* The value is aligned to four bytes only. */
 uint64_t mnl_attr_get_u64(const struct nlattr *attr)
 {
 	uint64_t value;

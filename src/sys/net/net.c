@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Setting up the loopback of a sandbox's network namespace with rtnetlink(7), and asking the host's
- * namespace for its own addresses: those of interfaces, and those that a route alone makes local (AnyIP; load
- * balancers have their addresses delivered so).
+ * Sets up the loopback of a sandbox's network namespace with rtnetlink(7), and asks the host's
+ * namespace for its own addresses: those of interfaces, and those that only a route makes local
+ * (AnyIP; load balancers have their addresses delivered so).
  *
- * The set-up is one datagram of requests and, when all goes well, one answer: errors always come
- * back, an acknowledgement only from the request that asks for it, the last one. The kernel handles
- * the requests in order and goes on after one that fails, so without IPv6 the IPv4 half stands.
+ * The set-up is one datagram of requests and, when all goes well, one answer: the kernel always
+ * sends errors, and an acknowledgement only for the request that asks for one, the last. It handles
+ * the requests in order and goes on after one that fails, so without IPv6 the IPv4 half is set up.
  */
 #include "sys/net/net.h"
 
@@ -35,8 +35,7 @@ int sbx_net_netlink_open(int protocol)
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof(any)) < 0)
 		return -errno;
-	/* Both make error messages better (kernel 4.12, 4.3); without them there is just less to
-	 * say. */
+	/* Both options only improve error messages (kernel 4.12, 4.3). */
 	setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
 	setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
 	return sbx_fd_steal(&fd);
@@ -44,7 +43,7 @@ int sbx_net_netlink_open(int protocol)
 
 /* --- the sandbox's loopback --- */
 
-/* The requests, in the order they are sent; also their sequence numbers. */
+/* The requests, in the order they are sent; the value is also the sequence number. */
 enum step { STEP_LINK = 1, STEP_ADDR4, STEP_ROUTE4, STEP_ADDR6, STEP_ROUTE6, N_STEPS };
 
 static const char *const step_names[N_STEPS] = {
@@ -101,7 +100,7 @@ static void put_address(struct setup *s, enum step step, const struct sbx_addr *
 	const struct ifaddrmsg ifa = {
 		.ifa_family = af_of(a),
 		.ifa_prefixlen = size_of(a) * 8,
-		/* No duplicate detection: the route names the address at once. */
+		/* No duplicate address detection: the route uses the address at once. */
 		.ifa_flags = a->family == 6 ? IFA_F_NODAD : 0,
 		.ifa_scope = RT_SCOPE_UNIVERSE,
 		.ifa_index = SBX_NET_LO_IFINDEX,
@@ -219,7 +218,7 @@ struct addresses {
 	size_t n, n_max;
 };
 
-/* Our address among the attributes: 0, with family 0 when there is none, or -EBADMSG. */
+/* Our address among the attributes. 0, with family 0 when there is none, or -EBADMSG. */
 static int read_address(struct sbx_span attrs, uint8_t family, struct sbx_addr *ret_addr)
 {
 	struct sbx_addr addr = { 0 };
@@ -266,7 +265,7 @@ static int on_address(const struct nlmsghdr *nlh, void *userdata)
 	return 0;
 }
 
-/* Ask for a dump, again while it is disturbed; *n is the callback's count. */
+/* Ask for a dump, and again while changes disturb it. *n is the callback's count. */
 static int dump(int rtnl_fd, uint16_t type, const void *header, size_t n_header, sbx_netlink_cb cb, void *userdata,
 		size_t *n)
 {
@@ -364,7 +363,8 @@ int sbx_net_local_routes(int rtnl_fd, struct sbx_cidr *v, size_t n_max)
 	struct networks out = { .v = v, .n_max = n_max };
 	int on = 1, r = 0;
 
-	/* The kernel picks them then (Linux 4.20), which counts where there are a million routes; else on_route() does. */
+	/* The kernel then filters the routes (Linux 4.20), which matters where there are a
+	 * million; on older ones on_route() does. */
 	setsockopt(rtnl_fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
 	for (size_t i = 0; r == 0 && i < SBX_N_ELEMENTS(asked); i++) {
 		const struct rtmsg rtm = { .rtm_family = asked[i].family, .rtm_type = asked[i].type };

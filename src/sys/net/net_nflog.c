@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Opening the socket that refused packets are reported on (linux/netfilter/nfnetlink_log.h). Made
- * in the stage, with its rights; read by the broker (nflog.c), which needs none for that.
+ * Opens the socket that reports refused packets (linux/netfilter/nfnetlink_log.h). The stage makes
+ * it with its privileges; the broker reads it (nflog.c), which needs none.
  *
- * One message configures everything. A queue threshold of 1 sends each packet at once, so nothing
+ * One message configures everything. A queue threshold of 1 sends each packet at once, so no packet
  * waits in the kernel when the broker is told to stop. NFULNL_CFG_F_SEQ numbers the packets before
- * they are queued, so those lost to a full queue leave a gap that is counted (sbx_nflog_lost). The
- * receive buffer is as large as we may make it.
+ * they are queued, so packets lost to a full queue leave a gap that is counted (sbx_nflog_lost).
+ * The receive buffer is as large as the kernel lets us make it.
  */
 #include "sys/net/net.h"
 
@@ -23,7 +23,7 @@
 #include "sys/net/nlmsg.h"
 
 #define RCVBUF_BYTES  (4 * 1024 * 1024) /* about 5,000 packets */
-#define MESSAGE_BYTES 512 /* the kernel's allocation per packet: it would start with a page */
+#define MESSAGE_BYTES 512 /* the kernel's allocation per packet: its default is a page */
 #define CONFIG_SEQ    1
 
 static int on_config_answer(const struct nlmsghdr *nlh, void *userdata)
@@ -74,7 +74,8 @@ int sbx_net_nflog_open(uint16_t group, uint32_t copy_range)
 	if (r < 0)
 		return r;
 	fd = r;
-	/* FORCE passes net.core.rmem_max, where the initial namespace's CAP_NET_ADMIN is ours. */
+	/* SO_RCVBUFFORCE exceeds net.core.rmem_max where we have CAP_NET_ADMIN in the initial
+	 * user namespace. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	r = configure(fd, group, copy_range);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which remote ends the host's sockets are connected to: sock_diag(7), as ss(8) asks. Needs no right; sees
- * every user's sockets of this network namespace.
+ * The remote ends that the host's sockets are connected to, by sock_diag(7), as ss(8) asks. Needs
+ * no privilege; sees every user's sockets of this network namespace.
  *
- * The kernel is asked for IPv4 and IPv6, TCP and UDP, one dump each. Not asked for: a filter by cgroup
- * (sockets of cgroups below would not match it) or by address (there may be many).
+ * The kernel is asked for IPv4 and IPv6, TCP and UDP, one dump each, without a filter by cgroup
+ * (sockets of cgroups below would not match) or by address (there may be many).
  */
 #include "sys/net/net.h"
 
@@ -70,7 +70,8 @@ static int dump(int fd, uint8_t family, uint32_t seq, struct remotes *remotes)
 	r = w.failed ? -EMSGSIZE : sbx_netlink_send(fd, buf, w.pos);
 	if (r == 0)
 		r = sbx_netlink_read(fd, seq, on_socket, remotes);
-	/* Disturbed: an open socket stays where it is in the kernel's tables, and is not missed. */
+	/* The dump was disturbed; that is no reason to ask again: an open socket keeps its place
+	 * in the kernel's tables and is not missed. */
 	return r == -EINTR ? 0 : r;
 }
 

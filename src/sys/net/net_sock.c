@@ -2,16 +2,17 @@
 /*
  * The sockets that are made inside the sandbox's network namespace and used by the broker outside.
  *
- * With every address of the world local to the namespace, a wildcard bind to port 53 is every
- * resolver. The carrying listeners are what tproxy redirects to: IP_TRANSPARENT is what tproxy
- * demands of a socket it hands a packet to. An accepted socket inherits it; getsockname() is the
- * address that was dialled. A datagram's destination comes with IP_ORIGDSTADDR; answers need a
- * socket bound to it, which only something in the namespace can make (sbx_net_udp_flow_open).
+ * Every address of the world is local to the namespace, so a wildcard bind to port 53 serves as
+ * every resolver. tproxy redirects to the carrying listeners; it demands IP_TRANSPARENT of a socket
+ * that gets a packet. An accepted socket inherits it, and getsockname() is the address that was
+ * dialled. A datagram's destination comes with IP_ORIGDSTADDR. An answer needs a socket bound to
+ * that address, which only a process in the namespace can make (sbx_net_udp_flow_open).
  *
- * No listener sets SO_REUSEADDR or SO_REUSEPORT, so nothing in the sandbox can bind the same port
- * with a more specific address and take packets away from it. The flow sockets must share: many
- * peers to one destination is the same local address and port many times. A process in the sandbox
- * can share it too, but the lookup prefers a connected socket, and what it would steal is its own.
+ * No listener sets SO_REUSEADDR or SO_REUSEPORT, so no process in the sandbox can bind the same
+ * port with a more specific address and take packets away from it. The flow sockets must share:
+ * many peers with one destination have the same local address and port. A process in the sandbox
+ * can share it too, but the lookup prefers a connected socket, and the process could only take its
+ * own packets.
  */
 #include "sys/net/net.h"
 
@@ -23,7 +24,7 @@
 
 #include "base/cleanup.h"
 
-/* Of connections from outside: a peer that is gone without a word is found out after two minutes. */
+/* Keepalive for connections from outside: finds out after two minutes that a peer is gone. */
 #define KEEPALIVE_IDLE_S     60
 #define KEEPALIVE_INTERVAL_S 10
 #define KEEPALIVE_PROBES     6
@@ -32,7 +33,7 @@
 
 static const struct {
 	int family, type;
-	bool carrying; /* TRANSPARENT and any port; else DNS */
+	bool carrying; /* TRANSPARENT, and any port will do; otherwise a DNS listener */
 } kinds[SBX_N_LISTENERS] = {
 	[SBX_LISTEN_DNS_UDP4] = { AF_INET, SOCK_DGRAM, false },
 	[SBX_LISTEN_DNS_UDP6] = { AF_INET6, SOCK_DGRAM, false },
@@ -57,7 +58,7 @@ static int set_transparent(int fd, int family)
 				 : set_on(fd, IPPROTO_IPV6, IPV6_TRANSPARENT);
 }
 
-/* What tells the owner of a UDP listener where a datagram was sent to. */
+/* Ask for the destination address of each datagram. */
 static int set_destination_info(int fd, int family, bool carrying)
 {
 	int r;
@@ -67,8 +68,8 @@ static int set_destination_info(int fd, int family, bool carrying)
 	if (carrying)
 		return set_on(fd, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR);
 	r = set_on(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO);
-	/* To answer from the address that was asked: IPv6 takes only addresses of an interface as a
-	 * source otherwise, a local route is not enough. */
+	/* An answer must come from the address that was asked. IPv6 otherwise takes only an
+	 * interface's address as a source: a local route is not enough. */
 	return r < 0 ? r : set_on(fd, IPPROTO_IPV6, IPV6_FREEBIND);
 }
 
@@ -113,7 +114,7 @@ int sbx_net_listener_open(enum sbx_listener which, uint16_t *ret_port)
 		if (r == -EADDRINUSE && carrying)
 			r = bind_any(fd, family, 0);
 	}
-	if (r == 0 && type == SOCK_STREAM) /* for speed alone: nothing is lost if it fails */
+	if (r == 0 && type == SOCK_STREAM) /* only for speed: an error does not matter */
 		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, SBX_NET_CONGESTION,
 			   sizeof(SBX_NET_CONGESTION) - 1);
 	if (r == 0 && type == SOCK_STREAM && listen(fd, BACKLOG) < 0)
@@ -193,7 +194,8 @@ int sbx_net_publish_open(const struct sbx_addr *addr, uint16_t port, uint16_t *r
 		r = set_on(fd, IPPROTO_TCP, TCP_NODELAY);
 	if (r == 0)
 		r = bind_to(fd, addr, port);
-	/* At once: two that are bound and do not listen yet would share the port. */
+	/* listen(2) at once: two sockets that are bound and do not listen yet would share the
+	 * port. */
 	if (r == 0 && listen(fd, BACKLOG) < 0)
 		r = -errno;
 	if (r == 0)
@@ -261,8 +263,9 @@ int sbx_net_tcp_inside_open(uint8_t family, uint16_t port)
 	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, SBX_NET_CONGESTION, sizeof(SBX_NET_CONGESTION) - 1);
 	if (connect(fd, (struct sockaddr *)&to, n) < 0 && errno != EINPROGRESS)
 		return -errno;
-	/* Where nobody listens the kernel may give us that very port, and connect us to ourselves (RFC 9293 section
-	 * 3.5): whoever connected from outside would get back what he says, and the server could not start. */
+	/* Where there is no listener the kernel may give us that very port and connect the
+	 * socket to itself (RFC 9293 section 3.5). Then a client outside would get its own bytes
+	 * back, and the server in the sandbox could not start. */
 	r = bound_port(fd, &own_port);
 	if (r == 0 && own_port == port) {
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading netlink answers. Only datagrams from the kernel (port 0) count; lengths are checked as if
- * the sender were hostile, which costs nothing. Messages of other sequence numbers (left over from
- * an earlier failure) reach the callback too: callers that care look at nlmsg_seq.
+ * Reads netlink answers. Only datagrams from the kernel (port 0) count. Lengths are checked as if
+ * the sender were hostile; that costs nothing. The callback also gets messages with other sequence
+ * numbers (left over from an earlier failure): callers that care check nlmsg_seq.
  */
 #include "sys/net/netlink.h"
 
@@ -13,9 +13,9 @@
 
 #include "sys/net/nlmsg.h"
 
-/* The kernel fits a dump's datagrams to the buffer it sees, and makes none larger than 8 KiB (or a page,
- * the smaller) before it saw one. More would be a page fault per 4 KiB in every reader, for nothing: a
- * ruleset read back is some 6 KiB. */
+/* The kernel fits a dump's datagrams to the reader's buffer; the first one is at most 8 KiB (or
+ * a page, if smaller). A larger buffer would cost each reader a page fault per 4 KiB for
+ * nothing: a ruleset read back is some 6 KiB. */
 #define READ_BYTES 8192
 
 int sbx_netlink_send(int fd, const void *p, size_t n)
@@ -40,7 +40,7 @@ int sbx_netlink_error(const struct nlmsghdr *nlh)
 	return e->error > 0 ? -EBADMSG : e->error;
 }
 
-/* A dump's end carries the errno of what stopped it. */
+/* NLMSG_DONE carries the errno that stopped the dump. */
 static int done_error(const struct nlmsghdr *nlh)
 {
 	const int *error = NLMSG_DATA(nlh);
@@ -53,10 +53,10 @@ struct reading {
 	sbx_netlink_cb cb;
 	void *userdata;
 	bool disturbed; /* NLM_F_DUMP_INTR was seen */
-	int error;	/* of the callback: the first */
+	int error;	/* the callback's first error */
 };
 
-/* Handle one message; true when it ends the answer, with the outcome in @rd->error. */
+/* Handle one message. True when it ends the answer; rd->error is then the outcome. */
 static bool handle(struct reading *rd, const struct nlmsghdr *nlh)
 {
 	bool last = nlh->nlmsg_seq == rd->last_seq;
@@ -81,8 +81,8 @@ static bool handle(struct reading *rd, const struct nlmsghdr *nlh)
 	return last && nlh->nlmsg_type == NLMSG_ERROR;
 }
 
-/* 1 when a message in it ends the answer, with the outcome in @rd->error; else 0 or -EBADMSG. @datagram
- * is aligned for struct nlmsghdr, and so is each message. */
+/* Handle the messages of a datagram. 1 when one ends the answer, with the outcome in @rd->error;
+ * else 0 or -EBADMSG. @datagram and each message are aligned for struct nlmsghdr. */
 static int handle_datagram(struct reading *rd, struct sbx_span datagram)
 {
 	struct nlmsghdr header;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading what the firewall refused: one datagram of an nfnetlink_log socket to address, port and
- * protocol of each packet in it. Pure.
+ * Reads what the firewall refused: from one datagram of an nfnetlink_log socket to the address,
+ * port and protocol of each packet in it. Pure.
  *
- * The netlink framing is the kernel's, but it is checked like anything else; the packet inside is
- * written by the sandbox and cut to the copy range, so it may end anywhere. What is cut off or
- * malformed leaves its fields zero: a refusal is an event however odd the packet was. A datagram
- * whose framing is wrong is -EBADMSG, after the callback was called for the packets before.
+ * The kernel makes the netlink framing, which is checked all the same. The sandbox writes the
+ * packet, which is cut to the copy range and may end anywhere. Fields that are cut off or malformed
+ * are zero: a refusal is an event however odd the packet was. A datagram with wrong framing is
+ * -EBADMSG, after the callback was called for the packets before.
  *
- * Netlink is in host byte order, its NFULA_* numbers and the packet in network byte order.
+ * Netlink is in host byte order; its NFULA_* numbers and the packet are in network byte order.
  */
 #include <assert.h>
 #include <errno.h>
@@ -127,7 +127,8 @@ static void parse_ipv6(struct sbx_span in, struct sbx_nflog_packet *p)
 	}
 }
 
-/* The kernel sends one payload per packet. A second one replaces the first: what is reported is of one. */
+/* The kernel sends one payload per packet. A second one replaces the first, so that all fields
+ * are of one payload. */
 static void parse_payload(struct sbx_span in, struct sbx_nflog_packet *p)
 {
 	*p = (struct sbx_nflog_packet){ .proto = SBX_PROTO_OTHER,

@@ -10,7 +10,7 @@
 
 _Static_assert(NLMSG_ALIGNTO == NLA_ALIGNTO, "messages and attributes are padded alike");
 
-/* The next thing of @in, of @length bytes of which @header were looked at. */
+/* Take the next message or attribute off @in: @length bytes, of which @header were read. */
 static bool take(struct sbx_span *in, size_t header, size_t length, struct sbx_span *ret_item,
 		 bool *bad)
 {
@@ -21,14 +21,14 @@ static bool take(struct sbx_span *in, size_t header, size_t length, struct sbx_s
 		return false;
 	}
 	*ret_item = sbx_span(in->p + header, length - header);
-	/* The last one may lack its padding. */
+	/* The last may lack its padding. */
 	if (aligned > in->n)
 		aligned = in->n;
 	*in = sbx_span(in->p + aligned, in->n - aligned);
 	return true;
 }
 
-/* The next header, if there is all of it. */
+/* Read the next header, if it is complete. */
 static bool peek(const struct sbx_span *in, void *ret_header, size_t n, bool *bad)
 {
 	if (in->n == 0)

@@ -43,12 +43,13 @@
 #include "sys/nft/nft_batch.h"
 #include "sys/nft/nft_form.h"
 
-#define RULES_FIXED 16	/* more than the most that a chain has beside the cidr entries */
+#define RULES_FIXED 16	/* more rules than any chain has without those for cidr entries */
 #define LOG_SNAPLEN 128 /* the IP and transport headers, with room for options */
 
 static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 };
 static const struct sbx_cidr loopback6 = { { 6, { [15] = 1 } }, 128 };
-/* Never carried: multicast, and IPv4's reserved block with the broadcast address. */
+/* Destinations that are never carried: multicast, and IPv4's reserved block with the broadcast
+ * address. */
 static const struct sbx_cidr multicast4 = { { 4, { 224 } }, 3 };
 static const struct sbx_cidr multicast6 = { { 6, { 0xff } }, 8 };
 
@@ -56,7 +57,7 @@ SBX_DEFINE_CLEANUP(struct sbx_nft_ruleset, sbx_nft_ruleset_free);
 
 static struct sbx_nft_rule *add_rule(struct sbx_nft_chain *c)
 {
-	/* n_rules_max was computed from the input: more is our own bug. */
+	/* n_rules_max was computed from the input: an overflow is our own bug. */
 	if (c->n_rules >= c->n_rules_max)
 		abort();
 	return &c->rules[c->n_rules++];
@@ -81,7 +82,7 @@ static void add_daddr(struct sbx_nft_rule *r, const struct sbx_cidr *cidr, bool 
 	i->negate = negate;
 }
 
-/* Every port: the protocol alone, which spares the packet a look at its transport header. */
+/* Every port: match only the protocol, which spares a look at the packet's transport header. */
 static void add_ports(struct sbx_nft_rule *r, enum sbx_proto proto, uint16_t first, uint16_t last)
 {
 	bool all = first <= 1 && last == UINT16_MAX;
@@ -100,7 +101,8 @@ static void accept_daddr(struct sbx_nft_chain *c, const struct sbx_cidr *cidr)
 	add_item(r, SBX_NFT_ACCEPT);
 }
 
-/* What is delivered in the namespace itself beside the answers, which are accepted before. */
+/* Packets that are delivered in the namespace itself, besides answers, which are accepted
+ * before. */
 static void accept_loopback(struct sbx_nft_chain *c)
 {
 	const struct sbx_cidr self6 = { sbx_self6, 128 };
@@ -110,7 +112,7 @@ static void accept_loopback(struct sbx_nft_chain *c)
 	accept_daddr(c, &loopback6);
 }
 
-/* Port 53 of every address is the stub's. */
+/* The stub answers on port 53 of every address. */
 static void accept_dns(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
 {
 	static const enum sbx_proto protos[] = { SBX_PROTO_TCP, SBX_PROTO_UDP };
@@ -123,7 +125,7 @@ static void accept_dns(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
 	}
 }
 
-/* The listener for a family and protocol; 0: not carried. */
+/* The port of the listener for a family and protocol; 0: not carried. */
 static uint16_t listener_port(const struct sbx_nft_input *in, uint8_t family, enum sbx_proto proto)
 {
 	if (proto == SBX_PROTO_TCP)
@@ -154,7 +156,8 @@ static void carry(struct sbx_nft_chain *c, const struct sbx_nft_input *in,
 	add_item(r, SBX_NFT_ACCEPT);
 }
 
-/* The destinations that every flow by name has or, with all of them carried, all but multicast. */
+/* The synthetic ranges, which every flow by name goes to; with all destinations carried, all but
+ * multicast. */
 static void carry_names(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
 {
 	static const enum sbx_proto protos[] = { SBX_PROTO_TCP, SBX_PROTO_UDP };
@@ -171,14 +174,15 @@ static void carry_names(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
 }
 
 /*
- * All that passes: accepted, what is carried in prerouting after handing it to the listener.
+ * The rules for all that passes: accepted, and in prerouting carried destinations are handed to the
+ * listener first.
  *
- * Each packet of a flow walks this list twice, so what flows have comes first: answers go to the
- * own address, requests to a synthetic one. Order matters in prerouting alone (in output all of
- * these say accept): the own addresses, loopback and port 53 must be met before a tproxy rule that
- * could take them. The synthetic ranges have none of those addresses in them, so only port 53 is
- * asked before; a cidr entry may, and everything does when all destinations are carried. A rule that says
- * what the policy says anyway costs every start a few microseconds, and is left out.
+ * Each packet of a flow walks this list twice, so the frequent packets come first: answers go to
+ * the own address, requests to a synthetic one. Order matters only in prerouting (in output all of
+ * these accept): the own addresses, loopback and port 53 must match before a tproxy rule that could
+ * take them. The synthetic ranges hold none of those addresses, so only port 53 comes before them;
+ * a cidr entry may hold them, and so does everything when all destinations are carried. A rule that
+ * only repeats the chain's policy costs every start a few microseconds, and is left out.
  */
 static void pass(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
 {
@@ -189,10 +193,11 @@ static void pass(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
 	if (in->all_destinations) {
 		accept_loopback(c);
 		carry_names(c, in);
-		return; /* multicast is carried for nobody: there is nothing to add */
+		return; /* multicast is never carried: nothing to add */
 	}
 	carry_names(c, in);
-	/* Where only a cidr entry could take them from here on, they are named only if there is one. */
+	/* From here on only a cidr entry could take them, so the rules are left out when there
+	 * is none. */
 	if (c->policy_drop || in->n_cidrs > 0)
 		accept_loopback(c);
 	for (size_t i = 0; i < in->n_cidrs; i++)
@@ -205,7 +210,7 @@ static void refuse_rest(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
 		struct sbx_nft_rule *r = add_rule(c);
 		struct sbx_nft_item *i;
 
-		/* By reset, because ICMP errors take a second to surface on an IPv6 connect. */
+		/* A reset, because an ICMP error takes a second to reach an IPv6 connect. */
 		if (tcp)
 			add_ports(r, SBX_PROTO_TCP, 1, UINT16_MAX);
 		i = add_item(r, SBX_NFT_LOG);

@@ -10,11 +10,11 @@
 #include "base/reason.h"
 
 /*
- * Rulesets: one intermediate form (a list of typed rules) that renders both the netlink batch
- * (libnftnl) and nft(8) text. A test loads both in a namespace and compares the kernel's listings.
+ * Rulesets: one intermediate form (a list of typed rules) becomes the netlink batch (libnftnl) and
+ * nft(8) text. A test loads both in a namespace and compares the kernel's listings.
  */
 
-#define SBX_NFT_CIDRS_MAX 256 /* a batch must fit a socket buffer that an ordinary user gets */
+#define SBX_NFT_CIDRS_MAX 256 /* a batch must fit the socket buffer that an ordinary user gets */
 
 struct sbx_nft_cidr {
 	struct sbx_cidr cidr;
@@ -22,9 +22,9 @@ struct sbx_nft_cidr {
 	enum sbx_proto proto;
 };
 
-/* What the ruleset of one sandbox is made from (attach netns, DESIGN section 6). */
+/* The input for the ruleset of one sandbox (attach netns, DESIGN section 6). */
 struct sbx_nft_input {
-	/* the broker's tproxy listeners; 0: nothing of that kind is carried */
+	/* the broker's tproxy listeners; 0: that kind is not carried */
 	uint16_t tcp_port4, tcp_port6, udp_port4, udp_port6;
 	int all_destinations;   /* mode full: every address goes to the broker */
 	int udp;                /* the policy has udp entries (or mode full): carry UDP too */
@@ -37,15 +37,15 @@ struct sbx_nft_input {
 struct sbx_nft_ruleset; /* the intermediate form */
 
 /* Build the ruleset of @in (borrowed, trusted but checked). PURE. 0, -ENOMEM, -E2BIG (more than
- * SBX_NFT_CIDRS_MAX cidrs), -EINVAL (a cidr that is none: family, prefix, host bits, ports,
+ * SBX_NFT_CIDRS_MAX cidrs), -EINVAL (an invalid cidr: family, prefix, host bits, ports,
  * protocol). */
 int sbx_nft_ruleset_new(const struct sbx_nft_input *in, struct sbx_nft_ruleset **ret_rs);
 struct sbx_nft_ruleset *sbx_nft_ruleset_free(struct sbx_nft_ruleset *rs);
 /* nft(8) text that loads with `nft -f`. malloc'ed. NULL: out of memory. PURE. */
 char *sbx_nft_ruleset_text(const struct sbx_nft_ruleset *rs);
-/* One atomic batch over @nl_fd (NETLINK_NETFILTER), then read back: the table's chains and rules
- * must be the ones sent. 0 or -errno with @err naming the cause and the remedy (no nf_tables, no
- * tproxy, no permission). */
+/* Send the ruleset as one atomic batch over @nl_fd (NETLINK_NETFILTER), then read it back: the
+ * table's chains and rules must be the ones sent. 0 or -errno with @err naming the cause and the
+ * remedy (no nf_tables, no tproxy, no permission). */
 int sbx_nft_ruleset_apply(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *err);
 
 #endif

@@ -66,7 +66,7 @@
 #include "base/cleanup.h"
 #include "sys/nft/nft_form.h"
 
-#define RULES_FIXED 24	/* more than the most that a chain has beside what the input lists */
+#define RULES_FIXED 24	/* more rules than any chain has without those for the input's lists */
 #define LOG_SNAPLEN 128 /* as in a namespace (nft.c) */
 
 static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 };
@@ -96,7 +96,7 @@ name(struct sbx_nft_ruleset *rs, const char *fmt, ...)
 
 static struct sbx_nft_rule *add_rule(struct sbx_nft_chain *c)
 {
-	/* n_rules_max was computed from the input: more is our own bug. */
+	/* n_rules_max was computed from the input: an overflow is our own bug. */
 	if (c->n_rules >= c->n_rules_max)
 		abort();
 	return &c->rules[c->n_rules++];
@@ -177,7 +177,8 @@ static int compare_cidrs(const void *a, const void *b)
 	return r ? r : x->prefix - y->prefix;
 }
 
-/* The floors of a family, sorted, without those inside others: an interval may not be there twice. */
+/* The floors of a family, sorted, without those inside others: a set may not have the same
+ * interval twice. */
 static int fill_floors(struct sbx_nft_set *set, const struct sbx_attach_input *in)
 {
 	size_t n = 0;
@@ -263,7 +264,7 @@ static void fill_cidrs(struct sbx_nft_chain *c, const struct sbx_attach_cidr *v,
 	}
 }
 
-/* What is open to an address that its name no longer has. */
+/* Open connections to an address that its name no longer has may go on. */
 static void fill_old(struct sbx_nft_chain *c, const struct sbx_nft_set *set)
 {
 	struct sbx_nft_rule *r = add_rule(c);
@@ -293,8 +294,8 @@ static void refuse_floors(struct sbx_nft_chain *c, const struct sbx_nft_set *flo
 	add_goto(r, no);
 }
 
-/* A routing header has the address that is meant; the one that is judged is the next to pass it on. (IPv4's source
- * routes take CAP_NET_RAW.) */
+/* A packet with a routing header is judged by the address of the next router; the header has the
+ * real destination. (IPv4's source routes take CAP_NET_RAW.) */
 static void refuse_routed(struct sbx_nft_chain *c, const char *no)
 {
 	struct sbx_nft_rule *r = add_rule(c);
@@ -364,7 +365,7 @@ static int add_family(struct sbx_nft_ruleset *rs, const struct sbx_attach_input 
 	return fill_floors(ret->floors, in);
 }
 
-/* A shared base chain's only rule. */
+/* The only rule of a shared base chain. */
 static struct sbx_nft_rule *hook_in(struct sbx_nft_chain *c, const char *hook_name, uint32_t hook)
 {
 	c->shared = true;
@@ -375,7 +376,7 @@ static struct sbx_nft_rule *hook_in(struct sbx_nft_chain *c, const char *hook_na
 	return add_rule(c);
 }
 
-/* Connections that somebody on another host opens. */
+/* Connections that another host opens to a listener of the sandbox. */
 static struct sbx_nft_rule *of_callers(struct sbx_nft_rule *r)
 {
 	add_item(r, SBX_NFT_IIF_LO)->negate = true;
@@ -410,7 +411,7 @@ static int fill(struct sbx_nft_ruleset *rs, const struct sbx_attach_input *in)
 	map->chain = sandbox;
 	if (add_family(rs, in, 4, &sets[0]) < 0 || add_family(rs, in, 6, &sets[1]) < 0)
 		return -ENOMEM;
-	/* Each before those that go to it, as text must have them. */
+	/* A chain comes before those that go to it: text must have this order. */
 	no = add_chain(rs, name(rs, "sb-%s-no", in->id), 0);
 	ports = no ? add_chain(rs, name(rs, "sb-%s-lp", in->id), in->n_loopback_ports * 3) : NULL;
 	lo = ports ? add_chain(rs, name(rs, "sb-%s-lo", in->id), in->n_admitted) : NULL;
@@ -461,7 +462,7 @@ static bool are_cidrs(const struct sbx_attach_cidr *v, size_t n)
 	return true;
 }
 
-/* In quotes, in a text that nft(8) reads. */
+/* The path is written in quotes in a text that nft(8) reads. */
 static bool is_quotable(const char *path)
 {
 	size_t n = strcspn(path, "\"\\\n");

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Changing the shared table: each change one transaction, and none that relies on having looked before.
+ * Changes the shared table. Each change is one transaction, and none relies on an earlier look.
  *
- * Adding: a batch with the sandbox's own things and, where the level's map is not there, with table, map
- * and base chain, of which the map must not exist. If somebody was faster with adding or removing those,
- * the kernel answers EEXIST or ENOENT and nothing has happened: again. Removing what is shared: the kernel
- * itself refuses (NLM_F_NONREC, EBUSY) to delete a map with elements and a table with anything in it, so
- * nobody's sandbox that was added a moment before is lost; who adds a moment later finds ENOENT. A look
- * comes before only because a refused transaction costs the kernel 10 ms and more.
+ * Adding: a batch with the sandbox's own sets and chains and, where the level's map is missing,
+ * with table, map and base chain; the batch demands that the map does not exist. If another process
+ * added or removed those meanwhile, the kernel answers EEXIST or ENOENT, nothing has happened, and
+ * the batch is made again. Removing shared parts: the kernel refuses (NLM_F_NONREC, EBUSY) to
+ * delete a map with elements and a table that is not empty, so no sandbox that was added a moment
+ * before is lost; a sandbox added a moment later gets ENOENT and tries again. There is a look
+ * before only because a refused transaction costs the kernel 10 ms and more.
  *
- * A pin's time to live cannot be changed in place before Linux 6.12, and what is to be deleted must be
- * there. So each is put (nothing happens if it is there), deleted and put again: before and after the
- * transaction, and nothing else is seen by a packet, there is one.
+ * A pin's time to live cannot be changed in place before Linux 6.12, and deleting a missing pin
+ * fails. So each pin is put (no effect if it exists), deleted and put again, in one transaction: a
+ * packet always sees one.
  */
 #include "sys/nft/nft_attach.h"
 
@@ -28,9 +29,9 @@
 #include "sys/nft/nft_attach_internal.h"
 #include "sys/nft/nft_batch.h"
 
-#define TRIES	    64 /* against others who add and remove all the time */
-#define PINS_CHUNK  1000 /* of one message: its list's length is 16 bits */
-#define FIRST_GROUP 1024 /* lower ones are for those who choose by hand (ulogd) */
+#define TRIES	    64 /* against processes that add and remove all the time */
+#define PINS_CHUNK  1000 /* pins of one message: its list's length is 16 bits */
+#define FIRST_GROUP 1024 /* lower groups are left to admins, who choose them by hand (ulogd) */
 #define GROUP_TRIES 64
 
 static int forbidden(struct sbx_err *err)
@@ -42,7 +43,7 @@ static int forbidden(struct sbx_err *err)
 
 /* --- adding --- */
 
-/* *@again: somebody else changed what is shared meanwhile. */
+/* *@again: another process changed a shared part meanwhile. */
 static int try_add(const struct sbx_nft_ruleset *rs, const char *map, int fd, bool *again,
 		   struct sbx_err *err)
 {
@@ -53,7 +54,7 @@ static int try_add(const struct sbx_nft_ruleset *rs, const char *map, int fd, bo
 
 	if (r == 0)
 		r = sbx_nft_batch_transact(&b, fd, &refusal);
-	/* After the begin and the table: the map, which is the first of the sets. */
+	/* The map is the first set, so its message follows the begin and the table. */
 	*again = shared ? r == -EEXIST && refusal.seq == b.first_seq + 2 : r == -ENOENT;
 	if (r < 0 && !*again && refusal.error && r != -EPERM && r != -EACCES)
 		sbx_nft_explain(&b, &refusal, err);
@@ -140,7 +141,7 @@ static int compare_pins(const void *a, const void *b)
 			    *(const struct sbx_attach_pin *const *)b);
 }
 
-/* One of the steps, for the pins of a set: those of @sorted from *@at on with the same age and family. */
+/* One step for one set: the pins of @sorted from *@at on with the same age and family. */
 static void put_run(struct sbx_nft_batch *b, const char *id, uint16_t type,
 		    const struct sbx_attach_pin *const *sorted, size_t n)
 {
@@ -154,7 +155,7 @@ static void put_run(struct sbx_nft_batch *b, const char *id, uint16_t type,
 		sbx_nft_put_pins(b, type, set, sorted + i, n - i < PINS_CHUNK ? n - i : PINS_CHUNK);
 }
 
-/* A step for all sets; @stay: only the pins that are there afterwards. */
+/* One step for all sets; @stay: only the pins that stay. */
 static void put_step(struct sbx_nft_batch *b, const char *id, uint16_t type,
 		     const struct sbx_attach_pin *const *sorted, size_t n, bool stay,
 		     const struct sbx_attach_pin **scratch)
@@ -187,7 +188,8 @@ static int pin_all(const char *id, const struct sbx_attach_pin **sorted, size_t 
 	put_step(&b, id, NFT_MSG_DELSETELEM, sorted, n, false, scratch);
 	put_step(&b, id, NFT_MSG_NEWSETELEM, sorted, n, true, scratch);
 	sbx_nft_batch_end(&b);
-	/* ENOENT: the sandbox is gone, or a pin ran out between two steps; then it is not there now. */
+	/* ENOENT: the sandbox is gone, or a pin expired between two steps and needs no removal
+	 * now. */
 	for (int i = 0; i < 3; i++) {
 		r = sbx_nft_batch_transact(&b, fd, &refusal);
 		if (r != -ENOENT)
@@ -219,7 +221,7 @@ int sbx_attach_pin(const char *id, const struct sbx_attach_pin *v, size_t n, int
 		sorted[i] = &v[i];
 	}
 	qsort(sorted, n, sizeof(struct sbx_attach_pin *), compare_pins);
-	/* Twice in one change would say two things. */
+	/* The same pin twice in one change is ambiguous. */
 	for (size_t i = 1; i < n; i++)
 		if (compare_keys(sorted[i - 1], sorted[i]) == 0)
 			return -EINVAL;
@@ -228,10 +230,11 @@ int sbx_attach_pin(const char *id, const struct sbx_attach_pin *v, size_t n, int
 
 /* --- removing --- */
 
-/* All that a sandbox has; -ENOENT where some of it is not there. @map NULL: nothing leads to it any more. */
+/* Remove a sandbox's sets and chains; -ENOENT where one is missing. @map NULL: no element leads
+ * to them any more. */
 static int remove_sandbox(const char *id, const char *map, uint64_t cgroup_id, int fd)
 {
-	static const char *const chains[] = { "", "-lo", "-lp", "-no" }; /* each before those it goes to */
+	static const char *const chains[] = { "", "-lo", "-lp", "-no" }; /* a chain comes before those it goes to */
 	static const char *const sets[] = { "-floor4", "-pins4", "-old4", "-floor6", "-pins6", "-old6" };
 	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
 	struct sbx_nft_refusal refusal;
@@ -328,7 +331,7 @@ int sbx_attach_remove(const char *id, uint32_t level, uint64_t cgroup_id, int nl
 		return -EINVAL;
 	snprintf(map, sizeof(map), "level%u", (unsigned)level);
 	r = remove_sandbox(id, map, cgroup_id, nl_fd);
-	if (r == -ENOENT) /* the host's owner took its element, or it was removed */
+	if (r == -ENOENT) /* the element is missing: the host's owner removed it, or the sandbox was removed */
 		r = remove_sandbox(id, NULL, 0, nl_fd);
 	if (r == 0 || r == -ENOENT)
 		r = sbx_attach_remove_unused(nl_fd);
@@ -346,7 +349,7 @@ int sbx_attach_nflog_open(uint64_t seed, uint32_t copy_range, uint16_t *ret_grou
 {
 	int r = -EBUSY;
 
-	/* Fibonacci hashing: neighbours' ids lie far apart. */
+	/* Fibonacci hashing: the ids of neighbours are close. */
 	seed *= UINT64_C(0x9e3779b97f4a7c15);
 	for (unsigned i = 0; i < GROUP_TRIES; i++) {
 		uint16_t group =
@@ -357,7 +360,7 @@ int sbx_attach_nflog_open(uint64_t seed, uint32_t copy_range, uint16_t *ret_grou
 			*ret_group = group;
 			return r;
 		}
-		/* The kernel's answer where another socket has the group. */
+		/* The kernel says EPERM also where another socket has the group. */
 		if (r != -EPERM && r != -EBUSY)
 			return r;
 	}

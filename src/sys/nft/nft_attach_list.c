@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who is in the shared table, and sweeping out those whose cgroup is gone.
+ * Lists the sandboxes in the shared table, and removes those whose cgroup is gone.
  *
- * The maps are the truth: a sandbox's chains exist exactly as long as its element does, for they are made
- * and removed in one transaction. A cgroup is asked for by its id, as a file handle of kernfs: no path
- * needs to be known, and an id is not given twice. That it is gone does not say that nothing is left of it: a socket
- * that was passed on is judged by it as long as it lives, and would be free without the rules.
+ * The maps are the truth: a sandbox's chains exist exactly as long as its element, because one
+ * transaction makes or removes both. A cgroup is looked up by its id, as a file handle of kernfs:
+ * no path is needed, and an id is not used twice. A cgroup that is gone may still have sockets that
+ * were passed on: they are judged by it as long as they live, and without the rules nothing would
+ * refuse them.
  */
 #include "sys/nft/nft_attach.h"
 
@@ -152,7 +153,8 @@ static int on_elements(const struct nlmsghdr *nlh, void *userdata)
 
 /* --- asking --- */
 
-/* About the sets of the table (@set NULL), or a set's elements: all, or the one of @cgroup_id. */
+/* Ask for the sets of the table (@set NULL), or for a set's elements: all, or the one of
+ * @cgroup_id. */
 static int ask(int fd, uint16_t type, uint16_t flags, const char *set, const uint64_t *cgroup_id,
 	       sbx_netlink_cb cb, void *userdata)
 {
@@ -167,7 +169,7 @@ static int ask(int fd, uint16_t type, uint16_t flags, const char *set, const uin
 	size_t begin = sbx_nlmsg_begin(&w, &nlh, &nfg, sizeof(nfg)), list, element, key;
 	int r;
 
-	/* The table is attribute 1 and the set attribute 2 of both. */
+	/* In both messages the table is attribute 1 and the set attribute 2. */
 	sbx_nlattr_put(&w, NFTA_SET_TABLE, SBX_NFT_TABLE, sizeof(SBX_NFT_TABLE));
 	if (set)
 		sbx_nlattr_put(&w, NFTA_SET_NAME, set, strlen(set) + 1);
@@ -194,7 +196,7 @@ static void on_wanted(void *userdata, uint64_t cgroup_id, const char *chain)
 {
 	struct wanted *w = userdata;
 
-	(void)cgroup_id; /* the one that was asked for */
+	(void)cgroup_id; /* it is the one that was asked for */
 	w->found = chain && strcmp(chain, w->chain) == 0;
 }
 
@@ -250,7 +252,7 @@ int sbx_attach_level_is_used(const char *map, int nl_fd)
 	struct elements e = { on_any, &used };
 	int r = ask(nl_fd, NFT_MSG_GETSETELEM, NLM_F_DUMP, map, NULL, on_elements, &e);
 
-	/* Disturbed: seen is seen. */
+	/* A disturbed dump does not matter: the element was seen. */
 	return used ? 1 : r;
 }
 
@@ -390,8 +392,9 @@ int sbx_attach_cgroup_exists(int cgroup2_fd, uint64_t cgroup_id)
 	return errno == ESTALE || errno == ENOENT ? 0 : -errno;
 }
 
-/* Those whose cgroups are gone: may a socket of theirs be left? The kernel counts what was removed and is still
- * there, not what; who has just been removed is counted a moment later. */
+/* May a removed cgroup still have a socket? The kernel counts cgroups that were removed and
+ * still exist, but does not name them. A cgroup that was removed just now is counted a moment
+ * later. */
 static bool may_be_held(int cgroup2_fd)
 {
 	SBX_AUTO_CLOSE int root = openat(cgroup2_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -427,8 +430,8 @@ int sbx_attach_gc(int nl_fd, int cgroup2_fd, struct sbx_err *err)
 	if (n < 0)
 		return n;
 	if (n == 0)
-		return sbx_attach_remove_unused(nl_fd); /* who was killed between the two */
-	n_max = (size_t)n + 64; /* some may be added meanwhile; what is beyond is left to the next time */
+		return sbx_attach_remove_unused(nl_fd); /* a process may have been killed between the two steps */
+	n_max = (size_t)n + 64; /* room for sandboxes added meanwhile; the next call sees any further ones */
 	v = calloc(n_max, sizeof(*v));
 	if (!v)
 		return -ENOMEM;

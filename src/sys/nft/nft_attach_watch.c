@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Is the shared table still what the sandbox stands on? The kernel tells every change of a ruleset to the group
- * NFNLGRP_NFTABLES. Most are none of ours (pins, other sandboxes), so names are looked at; what remains is
- * a reason to read the ruleset, not a verdict: our own additions are told as well.
+ * Tells whether the part of the shared table that a sandbox needs may have changed. The kernel
+ * reports every change of a ruleset to the group NFNLGRP_NFTABLES. Most are of other things (pins,
+ * other sandboxes), so names are compared. A match is a reason to read the ruleset, not a verdict:
+ * our own additions are reported as well.
  */
 #include <errno.h>
 #include <linux/netfilter/nf_tables.h>
@@ -38,7 +39,7 @@ static bool is_ours(const char *name, const struct sbx_nft_set *map)
 	size_t n = strlen(map->chain);
 
 	if (!name)
-		return true; /* not told: looked at */
+		return true; /* no name: assume that it is ours */
 	if (strncmp(name, map->chain, n) == 0 && (name[n] == '\0' || name[n] == '-'))
 		return true;
 	n = strlen(map->name);
@@ -59,7 +60,7 @@ static bool list_has(struct sbx_span list, uint64_t cgroup_id)
 	return bad;
 }
 
-/* Elements: of the level's map ours alone; floors stay as they are; pins come and go. */
+/* Elements: only those of the level's map matter. Floors never change, and pins come and go. */
 static bool elements_matter(struct sbx_span attrs, const struct sbx_nft_set *map)
 {
 	const char *set = sbx_nft_attr_str(attrs, NFTA_SET_ELEM_LIST_SET);
@@ -75,7 +76,7 @@ static bool elements_matter(struct sbx_span attrs, const struct sbx_nft_set *map
 static bool matters(const struct nlmsghdr *nlh, const struct sbx_nft_set *map)
 {
 	static const struct {
-		uint16_t type, name; /* the attribute; 0: the table's name is all there is */
+		uint16_t type, name; /* the attribute that has the name; 0: only the table is named */
 	} kinds[] = {
 		{ NFT_MSG_NEWTABLE, 0 },
 		{ NFT_MSG_DELTABLE, 0 },
@@ -121,7 +122,7 @@ int sbx_attach_watch_read(int fd, const struct sbx_nft_ruleset *rs)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return found;
-		if (n <= 0 || (size_t)n > sizeof(buf)) { /* some were lost, or too long to read */
+		if (n <= 0 || (size_t)n > sizeof(buf)) { /* messages were lost, or are too long to read */
 			found = 1;
 			if (n == 0 || (n < 0 && errno != ENOBUFS))
 				return found;

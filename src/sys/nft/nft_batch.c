@@ -35,8 +35,8 @@ static void rule_freep(struct nftnl_rule **r)
 		nftnl_rule_free(*r);
 }
 
-/* Where the next message goes, of at most @n_max bytes: zeroes, for libmnl leaves padding as it finds it.
- * (Zeroing the whole buffer would touch each of its pages, of which most stay unused.) */
+/* Room for the next message, of at most @n_max bytes, set to zero: libmnl does not clear
+ * padding. (Zeroing the whole buffer at once would touch every page, and most stay unused.) */
 static char *batch_tail(struct sbx_nft_batch *b, size_t n_max)
 {
 	if (n_max > b->n_max - b->n)
@@ -46,7 +46,7 @@ static char *batch_tail(struct sbx_nft_batch *b, size_t n_max)
 
 static void batch_advance(struct sbx_nft_batch *b, const struct nlmsghdr *nlh, size_t n_max)
 {
-	/* Past n_max the builder has overrun the buffer: our own bug, and memory is lost. */
+	/* Past n_max the builder overran the buffer: our own bug. */
 	if (nlh->nlmsg_len > n_max)
 		abort();
 	b->n += NLMSG_ALIGN(nlh->nlmsg_len);
@@ -103,7 +103,7 @@ static void message_end(struct sbx_nft_batch *b, struct message *m)
 {
 	sbx_nlmsg_end(&m->w, m->begin);
 	if (m->w.failed)
-		abort(); /* the room was computed */
+		abort(); /* our own bug: the room was computed */
 	batch_advance(b, (const struct nlmsghdr *)(const void *)(m->w.p + m->begin), m->n_max);
 }
 
@@ -133,7 +133,8 @@ static void unnest(struct message *m, size_t begin)
 	sbx_nlattr_end(&m->w, begin);
 }
 
-/* nft(8)'s numbers of data types, which the kernel keeps for it: how a listing shows the elements. */
+/* nft(8)'s numbers of data types. The kernel stores them for nft(8), which lists elements by
+ * them. */
 #define TYPE_IPADDR	   7u
 #define TYPE_IP6ADDR	   8u
 #define TYPE_INET_PROTOCOL 12u
@@ -142,8 +143,8 @@ static void unnest(struct message *m, size_t begin)
 #define TYPE_BITS	   6
 #define VERDICT_TYPE	   0xffffff00u
 
-/* What nft(8) keeps with a set and an element for itself (libnftnl's udata.h: type, length, value): a key
- * in host byte order, an interval without an end. */
+/* Notes that nft(8) stores with a set or element (libnftnl's udata.h: type, length, value): the
+ * key is in host byte order; the interval has no end. */
 static void put_note(struct message *m, uint16_t attribute, uint8_t type, uint32_t value)
 {
 	uint8_t note[2 + sizeof(value)] = { type, sizeof(value) };
@@ -235,13 +236,13 @@ static void put_end(struct message *m, const uint8_t *key, size_t n, enum net_en
 	unnest(m, element);
 }
 
-/* The address after the last one of a network; false where there is none. */
+/* Get the address after the last one of a network; false where there is none. */
 static bool next_addr(const struct sbx_cidr *c, uint8_t out[16])
 {
 	unsigned i = c->prefix;
 
 	memcpy(out, c->addr.b, 16);
-	/* Add one to the bits of the prefix. */
+	/* Add one to the prefix bits. */
 	while (i-- > 0) {
 		out[i / 8] ^= 0x80 >> i % 8;
 		if (out[i / 8] & 0x80 >> i % 8)
@@ -250,7 +251,8 @@ static bool next_addr(const struct sbx_cidr *c, uint8_t out[16])
 	return false;
 }
 
-/* An interval is its first address and, as an element of its own, the address after its last. */
+/* An interval is two elements: its first address, and the address after its last, marked as an
+ * end. */
 static void put_nets(struct sbx_nft_batch *b, const struct sbx_nft_set *set)
 {
 	static const uint8_t zero[16];
@@ -261,7 +263,7 @@ static void put_nets(struct sbx_nft_batch *b, const struct sbx_nft_set *set)
 	for (size_t i = 0; i < set->n_nets; i++)
 		from_zero = from_zero || memcmp(set->nets[i].addr.b, zero, n) == 0;
 	if (!from_zero)
-		put_end(&m, zero, n, NET_AFTER); /* as nft(8) does: below the first there is nothing */
+		put_end(&m, zero, n, NET_AFTER); /* as nft(8) does: nothing is below the first interval */
 	for (size_t i = 0; i < set->n_nets; i++) {
 		uint8_t after[16];
 		bool open = !next_addr(&set->nets[i], after);
@@ -322,7 +324,7 @@ void sbx_nft_put_delete(struct sbx_nft_batch *b, uint16_t type, const char *name
 {
 	struct message m = message_begin(b, type, flags, MESSAGE_BYTES);
 
-	/* The table is attribute 1 and what is named attribute 2, or 3 for a chain. */
+	/* The table is attribute 1; the object's name is attribute 2, or 3 for a chain. */
 	put_str(&m, NFTA_TABLE_NAME, SBX_NFT_TABLE);
 	if (type == NFT_MSG_DELRULE)
 		put_str(&m, NFTA_RULE_CHAIN, name);
@@ -394,8 +396,8 @@ static int put_rule(struct sbx_nft_batch *b, const char *chain, const struct sbx
 	return 0;
 }
 
-/* A set that never changes has its elements before a rule uses it; a map's lead to chains, which must
- * be there, with their rules: what is not checked then need not be walked again. */
+/* Networks go into their set before a rule uses it. Elements of a map come after the chains they
+ * lead to, with their rules, so that the kernel need not walk those rules again. */
 static int put_everything(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *rs, bool shared)
 {
 	int r = shared ? put_table(b, !rs->shares_table) : 0;

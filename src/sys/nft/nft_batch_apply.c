@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Loading a ruleset and proving that it is there.
+ * Loads a ruleset and proves that the kernel has it.
  *
  * The batch is one datagram and one transaction: all of it takes effect or nothing. Then the
- * table's chains and rules are dumped and held against what was sent: as many, in the same order,
- * the same hook, priority and policy, and each rule's expressions the same: attribute by attribute, as
- * most come back, or else in libnftnl's printed form, which has every register, offset and byte. So a kernel
- * that accepts a message and keeps something else is found before anything runs. Success costs seven
- * system calls.
+ * table's chains and rules are dumped and compared with what was sent: as many, in the same order,
+ * with the same hook, priority and policy, and the same expressions in each rule. Expressions are
+ * compared attribute by attribute, as most come back, or else in libnftnl's printed form, which has
+ * every register, offset and byte. So a kernel that accepts a message and stores something else is
+ * found before a command runs. Success costs seven system calls.
  *
- * Reading the ruleset is not a check against the sandbox (which can change nothing): it is one
- * against ourselves and the kernel.
+ * The read back is no check against the sandbox, which can change nothing: it checks this program
+ * and the kernel.
  */
 #include "sys/nft/nft_batch.h"
 
@@ -70,7 +70,7 @@ static void read_ext_ack(const struct nlmsghdr *nlh, struct sbx_nft_refusal *ref
 	}
 }
 
-/* Keep the first refusal: the later ones follow from it (no table, so no chain, so no rules). */
+/* Keep the first refusal: later ones follow from it (no table, so no chain, so no rules). */
 static int on_batch_answer(const struct nlmsghdr *nlh, void *userdata)
 {
 	struct sbx_nft_refusal *refusal = userdata;
@@ -111,7 +111,7 @@ int sbx_nft_batch_transact(const struct sbx_nft_batch *b, int fd, struct sbx_nft
 	r = sbx_netlink_read(fd, b->ack_seq, on_batch_answer, refusal);
 	if (refusal->error == 0)
 		return r;
-	/* Refused as a whole, nothing answers to the last message (-EAGAIN). */
+	/* A batch that was refused as a whole has no answer to its last message (-EAGAIN). */
 	return r == 0 || r == -EAGAIN ? -refusal->error : r;
 }
 
@@ -143,7 +143,7 @@ struct readback {
 	const struct sbx_nft_ruleset *rs;
 	const struct sbx_nft_batch *batch;
 	uint32_t next_seq; /* of the batch's next rule to be found */
-	uint32_t end_seq;  /* behind the last that there may be */
+	uint32_t end_seq;  /* one past the last rule expected */
 	size_t n_chains;   /* found so far */
 	struct sbx_err *err;
 };
@@ -201,7 +201,7 @@ static int on_chain(const struct nlmsghdr *nlh, void *userdata)
 
 static bool same_attrs(const void *sent, size_t n_sent, const void *got, size_t n_got);
 
-/* The kernel does not mark what is nested, libnftnl does. */
+/* The kernel does not mark nested attributes; libnftnl does. */
 static bool same_attr(const struct nlattr *sent, const struct nlattr *got)
 {
 	const void *a = mnl_attr_get_payload(sent), *b = mnl_attr_get_payload(got);
@@ -240,7 +240,8 @@ static const struct nlattr *find_attr(const struct nlmsghdr *nlh, uint16_t type)
 	return NULL;
 }
 
-/* What tells a rule from others, as it was sent? If not, it may be the same all the same. */
+/* Did the rule's expressions come back as they were sent? If not, the rule may still be the
+ * same. */
 static bool same_message(const struct nlmsghdr *sent, const struct nlmsghdr *got)
 {
 	static const uint16_t types[] = { NFTA_RULE_TABLE, NFTA_RULE_CHAIN, NFTA_RULE_EXPRESSIONS };
@@ -316,8 +317,8 @@ static int on_rule(const struct nlmsghdr *nlh, void *userdata)
 	return 0;
 }
 
-/* Ask for a chain or its rules: @chain NULL for those of the table (all tables, for chains: the kernel
- * does not narrow that). */
+/* Ask for a chain or its rules. @chain NULL: those of the table (of all tables, for chains: the
+ * kernel cannot narrow that). */
 static int ask(int fd, uint16_t type, uint16_t flags, uint32_t seq, const char *chain,
 	       sbx_netlink_cb cb, struct readback *rb)
 {
@@ -334,7 +335,7 @@ static int ask(int fd, uint16_t type, uint16_t flags, uint32_t seq, const char *
 	return r < 0 ? r : sbx_netlink_read(fd, seq, cb, rb);
 }
 
-/* The whole table: ours alone. */
+/* Read the whole table, where it is ours alone. */
 static int read_table(struct readback *rb, const struct sbx_nft_ruleset *rs, int fd, uint32_t seq)
 {
 	int r = ask(fd, NFT_MSG_GETCHAIN, NLM_F_DUMP, seq, NULL, on_chain, rb);
@@ -344,7 +345,7 @@ static int read_table(struct readback *rb, const struct sbx_nft_ruleset *rs, int
 	return r < 0 ? r : ask(fd, NFT_MSG_GETRULE, NLM_F_DUMP, seq + 1, NULL, on_rule, rb);
 }
 
-/* Our chains in a table that has others too. */
+/* Read our chains in a table that has others too. */
 static int read_chains(struct readback *rb, const struct sbx_nft_ruleset *rs, int fd, uint32_t seq)
 {
 	int r = 0;
@@ -362,7 +363,8 @@ static int read_chains(struct readback *rb, const struct sbx_nft_ruleset *rs, in
 	return r;
 }
 
-/* Somebody else may change the namespace's rules while they are dumped: in a sandbox's only we may. */
+/* Another process may change the namespace's rules during a dump; in a sandbox's namespace only
+ * we may. */
 #define DUMP_TRIES 16
 
 int sbx_nft_batch_read_back(const struct sbx_nft_batch *b, const struct sbx_nft_ruleset *rs, int fd,

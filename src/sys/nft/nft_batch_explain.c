@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 
-/* What a kernel must be built with for each expression that may be missing. */
+/* The kernel option for each expression that may be missing. */
 static const struct {
 	const char *expr, *option, *module;
 } needs[] = {
@@ -33,7 +33,7 @@ static size_t needs_find(const char *expr)
 	return i;
 }
 
-/* Is the list element at @a the expression that @offset is in? Then its name, else NULL. */
+/* The name of the expression in the list element at @a, if @offset is in it; else NULL. */
 static const char *expr_name_at(const struct nlattr *element, size_t at, uint32_t offset)
 {
 	const struct nlattr *a;

@@ -123,7 +123,7 @@ static void add_lo(struct builder *b, uint32_t key, bool negate)
 	add_cmp(b, negate ? NFT_CMP_NEQ : NFT_CMP_EQ, &index, sizeof(index));
 }
 
-/* A prefix of whole bytes is compared by loading only those, any other under a mask. */
+/* For a prefix of whole bytes load only those; for another compare under a mask. */
 static void add_daddr(struct builder *b, const struct sbx_cidr *c, bool negate)
 {
 	bool v4 = c->addr.family == 4;
@@ -155,7 +155,7 @@ static void add_l4proto(struct builder *b, enum sbx_proto proto)
 	add_cmp(b, NFT_CMP_EQ, &number, sizeof(number));
 }
 
-/* @offset 0: the source's; 2: the destination's. */
+/* @offset 0: the source port; 2: the destination port. */
 static void add_port(struct builder *b, uint32_t offset, uint16_t first, uint16_t last)
 {
 	uint16_t be_first = htons(first), be_last = htons(last);
@@ -214,7 +214,7 @@ static void add_daddr_in(struct builder *b, uint8_t family, const char *set)
 	add_lookup(b, set, false);
 }
 
-/* A packet without ports, or cut before them, matches no pin: their protocols are TCP and UDP. */
+/* A packet that has no ports, or is cut before them, matches no pin: pins are of TCP and UDP. */
 static void add_pin_in(struct builder *b, uint8_t family, const char *set)
 {
 	bool v4 = family == 4;
@@ -235,7 +235,8 @@ static void add_tcp_opened(struct builder *b, bool opening_one)
 	add_cmp(b, opening_one ? NFT_CMP_EQ : NFT_CMP_NEQ, &opening, sizeof(opening));
 }
 
-/* The first header behind IPv6's own: what would be before a routing header takes CAP_NET_RAW. */
+/* Looks only at the first header behind IPv6's own: putting another before a routing header
+ * takes CAP_NET_RAW. */
 static void add_ip6_routed(struct builder *b)
 {
 	uint8_t routing = IPPROTO_ROUTING;

@@ -90,7 +90,7 @@ struct sbx_nft_chain {
 enum sbx_nft_set_kind {
 	SBX_NFT_SET_NETS = 0, /* networks, none inside another; never changed */
 	SBX_NFT_SET_PINS,     /* address . protocol . port, each with a time to live; empty at first */
-	SBX_NFT_SET_CGROUPS,  /* a map: cgroup id -> goto chain */
+	SBX_NFT_SET_CGROUPS,  /* a map: from a cgroup id to a goto chain */
 	SBX_N_NFT_SET_KINDS,
 };
 
@@ -103,7 +103,7 @@ struct sbx_nft_set {
 	struct sbx_cidr *nets; /* owned */
 	/* of cgroups: the one element that this ruleset puts there */
 	uint64_t cgroup_id;
-	char *cgroup_path; /* owned; below /sys/fs/cgroup, for the text alone; NULL: not known */
+	char *cgroup_path; /* owned; below /sys/fs/cgroup, only for the text; NULL: unknown */
 	const char *chain;
 };
 
@@ -112,12 +112,12 @@ struct sbx_nft_set {
 #define SBX_NFT_NAME_MAX   40
 
 struct sbx_nft_ruleset {
-	bool shares_table; /* the table may be there, with others' chains */
+	bool shares_table; /* the table may exist, with chains of others */
 	size_t n_sets;
 	struct sbx_nft_set sets[SBX_NFT_SETS_MAX];
 	size_t n_chains;
 	struct sbx_nft_chain chains[SBX_NFT_CHAINS_MAX];
-	size_t n_names; /* what sets and chains are called, where that is no literal */
+	size_t n_names; /* names of sets and chains that are not literals */
 	char names[SBX_NFT_SETS_MAX + SBX_NFT_CHAINS_MAX + 4][SBX_NFT_NAME_MAX];
 };
 

@@ -13,11 +13,11 @@
 
 enum sbx_attach_age {
 	SBX_ATTACH_CURRENT = 0, /* new flows too */
-	SBX_ATTACH_OLD,		/* TCP that is open already, and UDP */
+	SBX_ATTACH_OLD,		/* TCP connections that are open already, and UDP */
 	SBX_ATTACH_N_AGES,
 };
 
-/* An address is where a name leads to: judged by the caller. timeout_ms 0: no longer. */
+/* The caller has judged the address. timeout_ms 0: remove the pin. */
 struct sbx_attach_pin {
 	struct sbx_addr addr;
 	enum sbx_proto proto; /* tcp or udp */

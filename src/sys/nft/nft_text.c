@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The ruleset as nft(8) text: what --dry-run and receipts show and what `nft -f` loads. Written in
- * the form in which nft lists rules, so that a golden file can be held against `nft list ruleset`.
+ * The ruleset as nft(8) text, which --dry-run and receipts show and `nft -f` loads. It has the form
+ * in which nft lists rules, so that a golden file can be compared with `nft list ruleset`.
  */
 #include "sys/nft/nft.h"
 
@@ -130,7 +130,7 @@ static void print_nets(FILE *f, const struct sbx_nft_set *s)
 		fputs(" }\n", f);
 }
 
-/* nft(8) knows a cgroup by its path alone; without one the element is a comment. */
+/* nft(8) names a cgroup only by its path; without a path the element is written as a comment. */
 static void print_cgroups(FILE *f, const struct sbx_nft_set *s)
 {
 	fputs("\t\ttype cgroupsv2 : verdict\n", f);

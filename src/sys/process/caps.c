@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Capabilities by the system calls themselves: half a dozen lines each, and the processes that only
- * let go of theirs (the broker, the factory, sbx-init) need no library for it. The kernel interface
- * is capget(2) version 3 with 64 bits in two halves.
+ * Capabilities by the system calls themselves, in half a dozen lines each: the processes that only
+ * drop theirs (the broker, the factory, sbx-init) need no library for that. The kernel interface is
+ * capget(2) version 3 with 64 bits in two halves.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -75,7 +75,7 @@ static void drop_bounding(uint64_t keep_mask)
 {
 	for (int cap = 0; cap < CAPS_MAX; cap++)
 		if (!(keep_mask & (1ull << cap)) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
-			break; /* EPERM; or EINVAL: it was the last */
+			break; /* EPERM; or EINVAL: past the last capability */
 }
 
 int sbx_caps_keep(uint64_t keep_mask)
@@ -83,9 +83,9 @@ int sbx_caps_keep(uint64_t keep_mask)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2] = { { 0 } };
 
-	/* First the bounding set: that takes CAP_SETPCAP, which may be among those that go. Without
-	 * it the set stays as it is. no_new_privs keeps it from being of use, so where that is set
-	 * already it need not be emptied: 40 calls. */
+	/* The bounding set first: changing it takes CAP_SETPCAP, which may be among the
+	 * capabilities to drop. Without it the set stays as it is. Where no_new_privs is set
+	 * already the bounding set is of no use, so its 40 calls are saved. */
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
 		drop_bounding(keep_mask);
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Id-mapped mounts (mount_setattr(2)): a detached copy of a mount, through which one user and one group of
- * the file system appear as others, in both directions. The kernel takes the mapping from a user namespace;
- * a child makes one and has nothing else to do.
+ * Id-mapped mounts (mount_setattr(2)): a detached copy of a mount, through which one user and one
+ * group of the file system appear as others, in both directions. The kernel takes the mapping from
+ * a user namespace. A child makes that namespace and does nothing else.
  */
 #include "sys/process/idmap.h"
 
@@ -21,8 +21,8 @@
 #include "sys/process/proc.h"
 #include "sys/process/userns.h"
 
-/* Shares our fds: what it opens is ours. Its own namespace it may open, which for us, not dumpable as it is, would
- * take CAP_SYS_PTRACE. */
+/* The child shares our fd table, so the fd that it opens is ours too. It opens its own namespace
+ * because the launcher, which is not dumpable, would need CAP_SYS_PTRACE to open it. */
 static _Noreturn void open_namespace(int answer, pid_t parent)
 {
 	int fd;
@@ -38,7 +38,8 @@ static _Noreturn void open_namespace(int answer, pid_t parent)
 	_exit(0);
 }
 
-/* There is no end of file to wait for: the writing end is in the table that both share. */
+/* Wait for a byte and not for end of file: both processes share the table that has the writing
+ * end. */
 static int answer_of(int read_end, int pidfd)
 {
 	struct pollfd p[2] = { { .fd = read_end, .events = POLLIN }, { .fd = pidfd, .events = POLLIN } };

@@ -14,19 +14,21 @@ struct sbx_idmap_pair {
 	gid_t gid;
 };
 
-/* A user namespace that maps @from, as files have them, to @to, as the kernel is to see them, and nothing else:
- * all other owners have no number on such a mount, and what they own cannot be written, whatever its mode
- * (mount_setattr(2)). Needs CAP_SETUID, CAP_SETGID and CAP_SYS_ADMIN. fd or -errno with @err. */
+/* A user namespace that maps @from, as files have them, to @to, as the kernel is to see them,
+ * and nothing else. Other owners have no number on such a mount, and their files cannot be
+ * written, whatever the mode (mount_setattr(2)). Needs CAP_SETUID, CAP_SETGID and CAP_SYS_ADMIN.
+ * fd or -errno with @err. */
 int sbx_idmap_userns(const struct sbx_idmap_pair *from, const struct sbx_idmap_pair *to, struct sbx_err *err);
 
-/* A detached copy of what is mounted at @source_fd (O_PATH), @recursive: with all below it, mapped by
- * @userns_fd; nosuid, nodev, private, read-only unless @writable. Needs CAP_SYS_ADMIN over the file systems'
- * user namespaces. fd or -errno: -EINVAL where one of the file systems cannot, -EPERM where it may not (it is
- * id-mapped already, or another user namespace's). */
+/* A detached copy of the mount at @source_fd (O_PATH), with all mounts below it when @recursive,
+ * mapped by @userns_fd: nosuid, nodev, private, read-only unless @writable. Needs CAP_SYS_ADMIN
+ * over the user namespaces of the file systems. fd or -errno: -EINVAL: a file system does not
+ * support it; -EPERM: a mount is id-mapped already, or its file system belongs to another user
+ * namespace. */
 int sbx_idmap_clone(int source_fd, int userns_fd, bool recursive, bool writable);
 
-/* PURE. Where a line of proc_pid_mountinfo(5) mounts, and the type of its file system; both point into @line, which is
- * taken apart. */
+/* PURE. The mount point and the type of the file system in a line of proc_pid_mountinfo(5). Both
+ * point into @line, which is changed. */
 bool sbx_idmap_mountinfo_line(char *line, const char **ret_mount_point, const char **ret_type);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Becoming another user for good, and whether a uid is anybody's. */
+/* Becoming another user for good, and finding out whether a uid is in use. */
 #include <errno.h>
 #include <grp.h>
 #include <sys/prctl.h>
@@ -13,8 +13,8 @@ static int drop_groups(void)
 {
 	if (setgroups(0, NULL) == 0)
 		return 0;
-	/* Without CAP_SETGID, or in a user namespace with setgroups denied: they stay, as the
-	 * caller had them. */
+	/* Without CAP_SETGID, or in a user namespace with setgroups denied, the caller's
+	 * supplementary groups stay. */
 	return errno == EPERM ? 0 : -errno;
 }
 
@@ -38,7 +38,7 @@ int sbx_ids_drop(uid_t uid, gid_t gid)
 		return r;
 	if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return -errno;
-	/* Only a uid that was 0 takes its capabilities along. */
+	/* The kernel drops capabilities only when a uid of 0 is left: drop them here. */
 	r = uid != 0 ? sbx_caps_keep(0) : 0;
 	if (r < 0)
 		return r;
@@ -53,7 +53,7 @@ int sbx_ids_drop(uid_t uid, gid_t gid)
 /* Exit statuses; past the last one: an errno. */
 enum { ANSWER_UNUSED = 1, ANSWER_USED, ANSWER_ERRNO };
 
-/* Reaped here: an init that takes its time would leave a process of that uid behind. */
+/* The child reaps its child: an init that reaps late would leave a process with that uid behind. */
 static bool can_start_a_process(int *ret_error)
 {
 	pid_t pid = sbx_proc_clone(0, NULL, NULL);
@@ -65,8 +65,9 @@ static bool can_start_a_process(int *ret_error)
 	return *ret_error == 0;
 }
 
-/* The child, as @uid: with a limit of two processes it can start one if it is alone (fork(2): EAGAIN). With
- * a capability it could in any case. */
+/* In the child, as @uid: under a limit of two processes fork(2) works if this is the only
+ * process of @uid, and gives EAGAIN otherwise. A capability would lift the limit, so all are
+ * dropped first. */
 static int answer(uid_t uid, gid_t gid)
 {
 	struct rlimit had, two;
@@ -84,7 +85,8 @@ static int answer(uid_t uid, gid_t gid)
 		return -EPERM;
 	if (can_start_a_process(&r))
 		return ANSWER_UNUSED;
-	/* Refused for another reason, a pids limit or no memory, it would be now as well. */
+	/* fork(2) also fails for another reason (a pids limit, no memory); then the second try
+	 * fails too. */
 	if (r == -EAGAIN && setrlimit(RLIMIT_NPROC, &had) == 0 && can_start_a_process(&r))
 		return ANSWER_USED;
 	return r;

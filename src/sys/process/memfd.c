@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sealed memfds: how configuration is handed to a process that opens no file. */
+/* Sealed memfds: they hand configuration to a process that opens no file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>

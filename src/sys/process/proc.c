@@ -28,15 +28,15 @@ static long do_clone3(uint64_t flags, int *pidfd, int cgroup_fd)
 		.flags = flags | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
 		.cgroup = cgroup_fd >= 0 ? (uint64_t)cgroup_fd : 0,
 		.pidfd = (uintptr_t)pidfd,
-		/* A sibling's end is told to the parent as the caller's own is; clone3 takes no
-		 * signal for it. */
+		/* The parent of a CLONE_PARENT child gets the caller's own exit signal; clone3
+		 * takes none for it. */
 		.exit_signal = flags & CLONE_PARENT ? 0 : SIGCHLD,
 	};
 
 	return syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* The same by the older call, which the filters of containers know. */
+/* The same by clone(2): the seccomp filters of containers may not know clone3. */
 static long do_clone(uint64_t flags, int *pidfd)
 {
 	unsigned long all = (unsigned long)flags | SIGCHLD;
@@ -94,7 +94,7 @@ void sbx_random_id(char ret_id[13])
 	do {
 		n = getrandom(bits, sizeof(bits), 0);
 	} while (n < 0 && errno == EINTR);
-	assert(n == (ssize_t)sizeof(bits)); /* up to 256 bytes it does not fail: getrandom(2) */
+	assert(n == (ssize_t)sizeof(bits)); /* getrandom(2) does not fail for up to 256 bytes */
 	for (size_t i = 0; i < sizeof(bits); i++) {
 		ret_id[2 * i] = hex[bits[i] >> 4];
 		ret_id[2 * i + 1] = hex[bits[i] & 0x0f];

@@ -23,41 +23,42 @@ struct sbx_caps {
 int sbx_caps_read(struct sbx_caps *ret_caps);
 /* The permitted set alone, by one system call. 0 or -errno. */
 int sbx_caps_permitted(uint64_t *ret_mask);
-/* All that is permitted becomes effective, or nothing: for a while. 0 or -errno. */
+/* Make every permitted capability effective, or none. 0 or -errno. */
 int sbx_caps_use(bool all);
-/* Keep exactly these capabilities (bit 1<<CAP_X) in permitted and effective, empty inheritable and
- * ambient, drop all others from the bounding set where allowed. 0; -EPERM: one to keep is not
- * held. */
+/* Keep exactly these capabilities (bit 1<<CAP_X) in permitted and effective, empty inheritable
+ * and ambient, and drop all others from the bounding set where that is allowed. 0; -EPERM: the
+ * process lacks one of @keep_mask. */
 int sbx_caps_keep(uint64_t keep_mask);
 
-/* Become uid:gid for good: no supplementary groups when we may drop them, all ids set and verified
- * irrevocable, without capabilities (the bounding set may stay) unless uid is 0. 0 or -errno. A real change of
- * uid clears the dumpable flag (prctl(2)). */
+/* Become uid:gid for good: no supplementary groups where they may be dropped, all ids set and
+ * checked to be irrevocable, no capabilities unless uid is 0 (the bounding set may stay). 0 or
+ * -errno. A real change of uid clears the dumpable flag (prctl(2)). */
 int sbx_ids_drop(uid_t uid, gid_t gid);
 
-/* Does no process have the real uid @uid, dying ones and zombies included? By the kernel's own count for
- * RLIMIT_NPROC, which sees all pid namespaces and what runs under @uid in user namespaces of its own; asked by
- * a child that becomes @uid and @gid. Needs the rights to become them. 1: none has; 0: one has; -errno. */
+/* Does no process have the real uid @uid, dying processes and zombies included? Uses the
+ * kernel's own count for RLIMIT_NPROC, which sees all pid namespaces, and user namespaces that
+ * @uid made. A child that becomes @uid and @gid asks; the caller needs the privileges to become
+ * them. 1: no process; 0: there is one; -errno. */
 int sbx_ids_unused(uid_t uid, gid_t gid);
 
-/* clone(flags) like fork; with CLONE_NEWUSER etc. pid, 0 in the child, or -errno; on failure @err
- * names the cause (max_user_namespaces, unprivileged_userns_clone, AppArmor) and the remedy.
- * @ret_pidfd may be NULL. */
+/* Like fork(2), with clone(2) flags (CLONE_NEWUSER etc.). pid, 0 in the child, or -errno. On
+ * failure @err names the cause (max_user_namespaces, unprivileged_userns_clone, AppArmor) and
+ * the remedy. @ret_pidfd may be NULL. */
 pid_t sbx_proc_clone(uint64_t flags, int *ret_pidfd, struct sbx_err *err);
 
-/* The same, born in the cgroup that @cgroup_fd is the directory of (a move later costs the kernel a grace
- * period: 11 ms were seen); -1: in ours. */
+/* The same, with the child in the cgroup whose directory is @cgroup_fd; -1: in ours. Moving a
+ * process later costs a grace period of the kernel (11 ms were measured). */
 pid_t sbx_proc_clone_into(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct sbx_err *err);
 
 #define SBX_PROC_FDS_MAX 256
 
-/* Arrange the fds of a child about to exec: fds[i] becomes numbers[i] (not CLOEXEC), everything
- * else is closed (close_range), 0-2 as well unless listed. Safe when source and target numbers
- * overlap. 0 or -errno (-EINVAL: a number twice, or more than SBX_PROC_FDS_MAX); the fds are then
- * in no known state. */
+/* Arrange the fds of a child that is about to exec: fds[i] becomes numbers[i] (not CLOEXEC), and
+ * every other fd is closed (close_range), 0-2 too unless listed. Sources and targets may
+ * overlap. 0 or -errno (-EINVAL: a number twice, or more than SBX_PROC_FDS_MAX); after an error
+ * the fds are in no known state. */
 int sbx_proc_arrange_fds(const int *fds, const int *numbers, size_t n);
 
-/* Wait for child *pid, if it is positive, and make it 0. */
+/* Wait for child *pid and set *pid to 0. Does nothing where *pid is not positive. */
 void sbx_proc_reap(pid_t *pid);
 
 /* 12 hex digits from getrandom. */

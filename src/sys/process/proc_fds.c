@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A child gets exactly a declared table of fds. Sources are first moved above every target, so that
- * no target's number is a source still to come; what is not a target is closed in ranges.
+ * no target number is a source that is still needed. All other fds are closed in ranges.
  */
 #include <errno.h>
 #include <fcntl.h>

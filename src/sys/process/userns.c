@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * User namespaces: mapping ourselves, and finding out who forbids them. The kernel says EPERM or
- * ENOSPC for half a dozen causes; which it was is told by the sysctls, so that the message can name
- * one and what to do about it.
+ * User namespaces: mapping ids, and finding out why the kernel refuses. It says EPERM or ENOSPC for
+ * half a dozen causes; the sysctls tell which, so that the message can name one cause and its
+ * remedy.
  */
 #include "sys/process/userns.h"
 
@@ -101,7 +101,8 @@ const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, 
 	return buf;
 }
 
-/* The files of a process that is not dumpable are root's (proc(5)); who may become anybody may open them so. */
+/* Root owns the /proc files of a process that is not dumpable (proc(5)). A launcher with
+ * CAP_SETUID may open them with root's file system uid. */
 static int open_map(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC), error = errno;
@@ -129,7 +130,8 @@ static int write_map(const char *path, const char *text)
 	return (size_t)done == n ? 0 : -EIO;
 }
 
-/* @text is what "setgroups", "gid_map" and "uid_map" in @dir, "/proc/self" or "/proc/PID", get. */
+/* @text: the contents for "setgroups", "gid_map" and "uid_map" in @dir ("/proc/self" or
+ * "/proc/PID"). */
 static int map_in(const char *dir, const char *const text[3], struct sbx_err *err)
 {
 	static const char *const names[] = { "setgroups", "gid_map", "uid_map" };
@@ -155,7 +157,7 @@ static int map_in(const char *dir, const char *const text[3], struct sbx_err *er
 	return 0;
 }
 
-/* setgroups: or the kernel takes no gid_map of ours, user_namespaces(7). */
+/* setgroups first: without it the kernel refuses our gid_map, user_namespaces(7). */
 static int map_identity(const char *dir, uid_t uid, gid_t gid, struct sbx_err *err)
 {
 	char uid_map[64], gid_map[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Landlock by the system calls themselves: no libc has wrappers, and the headers of a build machine
- * are older than the kernels this runs on, so the numbers needed are here.
+ * Landlock by the system calls themselves: no libc has wrappers. The headers of a build machine may
+ * be older than the kernel at run time, so the numbers are here.
  */
 #include "sys/seccomp/landlock.h"
 

@@ -53,7 +53,7 @@ static int write_program(enum sbx_seccomp_profile which, const struct sock_filte
 	} while (n < 0 && errno == EINTR);
 	if (n == (ssize_t)size)
 		return 0;
-	n = n < 0 ? -errno : -EIO; /* a pipe takes it whole: see the header */
+	n = n < 0 ? -errno : -EIO; /* a pipe takes the whole program: see the header */
 	sbx_err_set(err, "cannot write the seccomp filter '%s': %s", names[which],
 		    strerror((int)-n));
 	return (int)n;

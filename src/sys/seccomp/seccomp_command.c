@@ -69,15 +69,15 @@
 	REFUSE_IF_BUT(SETUID_FILES, call, label ", S_ISUID", RUNS_AS, condition, MODE_HAS(arg, S_ISUID)), \
 	REFUSE_IF_BUT(SETUID_FILES, call, label ", S_ISGID", RUNS_AS, condition, MODE_HAS(arg, S_ISGID))
 #define TMPFILE_BIT (O_TMPFILE & ~O_DIRECTORY)
-/* What character (0020000) and block (0060000) devices have in common, and no other type. */
+/* The bit that character (0020000) and block (0060000) devices share, and no other type has. */
 #define IS_DEVICE_MASK 0130000
 #define IS_DEVICE      0020000
 
 /* Numbers are the same everywhere from 424 on; libseccomp 2.5 knows names up to Linux 5.17. */
 #define NR_FCHMODAT2	  452
 #define NR_OPEN_TREE_ATTR 467
-#define NR_UNREVIEWED 470      /* listns, Linux 6.19: the first we have not looked at */
-#define NR_UNREVIEWED_LAST 499 /* years of them; every number lengthens the filter */
+#define NR_UNREVIEWED 470      /* listns, Linux 6.19: the first call that was not reviewed */
+#define NR_UNREVIEWED_LAST 499 /* enough for years; every number lengthens the filter */
 
 static const struct sbx_seccomp_row rows[] = {
 	REFUSE_CLONE(CLONE_NEWUSER, "no new namespaces: they bring capabilities over kernel code"),
@@ -159,13 +159,13 @@ static const struct sbx_seccomp_row rows[] = {
 		  ARG_IS(1, TIOCLINUX)),
 	REFUSE_IF(ioctl, "TIOCSETD", EPERM, "loads line disciplines: old code with a bad record",
 		  ARG_IS(1, TIOCSETD)),
-	/* KD* and VT_*, on a console that is the caller's: fonts, key maps, which one is shown. */
+	/* KD* and VT_* on the caller's console: fonts, key maps, the console shown. */
 	REFUSE_IF(ioctl, "0x4b00-0x4bff", EPERM, "the console is the caller's: its keys and fonts",
 		  ARG_BITS(1, 0xffffff00u, 0x4b00)),
 	REFUSE_IF(ioctl, "0x5600-0x56ff", EPERM, "the console is the caller's: which one is shown",
 		  ARG_BITS(1, 0xffffff00u, 0x5600)),
 
-	/* Set-id files: see above. */
+	/* Set-id files: see the head of this file. */
 	REFUSE_SETID(chmod, 1),
 	REFUSE_SETID(fchmod, 1),
 	REFUSE_SETID(fchmodat, 2),
@@ -188,9 +188,9 @@ static const struct sbx_seccomp_row rows[] = {
 	REFUSE_IF(renameat2, "RENAME_WHITEOUT", EPERM, "leaves a device, and devices are the host's",
 		  ARG_BITS(4, RENAME_WHITEOUT, RENAME_WHITEOUT)),
 
-	/* The launcher set it to 1, which alone keeps a core_pattern helper, a program that runs as root
-	 * outside, from being started for what crashes here (fs/coredump.c). Programs that forbid their
-	 * dumps are told that they did. */
+	/* The launcher set dumpable to 1. Only this keeps a core_pattern helper, a program that
+	 * runs as root outside, from being started for a crash in the sandbox (fs/coredump.c). A
+	 * program that forbids its dumps gets success. */
 	REFUSE_IF(setrlimit, "RLIMIT_CORE", 0, "says it did: nothing dumps core here",
 		  ARG_IS(0, RLIMIT_CORE)),
 	REFUSE_IF(prlimit64, "RLIMIT_CORE, set", 0, "says it did: nothing dumps core here",
@@ -231,7 +231,8 @@ static const struct sbx_seccomp_row rows[] = {
 	REFUSE_IF(socketpair, "not AF_UNIX", EAFNOSUPPORT, "no other family has pairs worth having",
 		  ARG_NOT(0, AF_UNIX)),
 
-	/* With attach cgroup the host's interfaces are there. A bit tells a join of a source from one of all. */
+	/* With attach cgroup the sandbox sees the host's interfaces. One bit tells joining a
+	 * source from joining all. */
 	REFUSE_IF(setsockopt, "SO_BROADCAST", 0,
 		  "says it did: a broadcast reaches this host's own services, too",
 		  ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_BROADCAST)),
@@ -245,7 +246,7 @@ static const struct sbx_seccomp_row rows[] = {
 		  ARG_IS(1, IPPROTO_IPV6), ARG_BITS(2, ~4u, MCAST_JOIN_GROUP)),
 	REFUSE_IF(setsockopt, "TCP_ULP", ENOENT, "TLS in the kernel: much code; libraries do it themselves",
 		  ARG_IS(1, IPPROTO_TCP), ARG_IS(2, TCP_ULP)),
-	/* A UDP socket takes its options at the level of UDP-Lite as well. */
+	/* A UDP socket also takes its options at the level of UDP-Lite. */
 	REFUSE_IF(setsockopt, "UDP_ENCAP", ENOPROTOOPT, ENCAPSULATES, ARG_IS(1, IPPROTO_UDP), ARG_IS(2, UDP_ENCAP)),
 	REFUSE_IF(setsockopt, "UDP_ENCAP of UDP-Lite", ENOPROTOOPT, ENCAPSULATES, ARG_IS(1, IPPROTO_UDPLITE),
 		  ARG_IS(2, UDP_ENCAP)),

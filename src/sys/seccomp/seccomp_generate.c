@@ -50,7 +50,8 @@ static void release(scmp_filter_ctx *ctx)
 		seccomp_release(*ctx);
 }
 
-/* What marks stand for; libseccomp takes errors below 4095, and the kernel has none up there. */
+/* What each mark means. libseccomp takes errors below 4095, and the kernel has none from 4000
+ * on. */
 #define FIRST_MARK 4000
 #define MARKS_MAX  64
 
@@ -124,7 +125,8 @@ static int build(const struct sbx_seccomp_table *table, int fd, struct marks *m)
 
 /* --- shortening --- */
 
-/* Half of a register under a mask of nothing: libseccomp loads, masks and compares it all the same. */
+/* A load of half a register under an empty mask: libseccomp loads, masks and compares it all the
+ * same. */
 static bool is_vain(const struct sock_filter *i)
 {
 	return i[0].code == (BPF_LD | BPF_W | BPF_ABS) && i[1].code == (BPF_ALU | BPF_AND | BPF_K) && i[1].k == 0 &&
@@ -156,9 +158,10 @@ static void shift(uint8_t *jump, const uint32_t *new_at, uint32_t from)
 	*jump = (uint8_t)(new_at[from + 1 + *jump] - new_at[from] - 1);
 }
 
-/* A third of a program is such loads; what goes makes every start and every call shorter. A load goes only where its
- * comparison leads to the next instruction, and that is one that does not use what was loaded (the next half's load,
- * or a return): then whoever jumps to it may as well jump behind it. */
+/* A third of a program is such loads; removing them makes every start and every call shorter. A
+ * load is removed only where its comparison leads to the next instruction, and that one does not
+ * use the loaded value (it loads the next half, or returns): then a jump to the load may as well
+ * go behind it. */
 static uint32_t shorten(struct sock_filter *code, uint32_t n)
 {
 	static uint32_t new_at[BPF_MAXINSNS + 1];
@@ -191,7 +194,7 @@ static uint32_t shorten(struct sock_filter *code, uint32_t n)
 	return n_new;
 }
 
-/* The program and, behind it, the places of what can be lifted. */
+/* Print the program and, behind it, the places of the rows that can be lifted. */
 static int print_array(const char *name, const struct sbx_seccomp_table *table)
 {
 	SBX_AUTO_CLOSE int fd = memfd_create("seccomp", MFD_CLOEXEC);

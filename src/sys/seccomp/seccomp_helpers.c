@@ -32,7 +32,7 @@
 #define SOCKET_OF(family, type, reason) \
 	ALLOW_IF(socket, #family " " #type, reason, ARG_IS(0, family), ARG_BITS(1, 0xf, type))
 
-/* What libc does for any program that runs and talks over its fds. */
+/* Calls of libc for any program that runs and talks over its fds. */
 #define RUNTIME_ROWS                                                                             \
 	ALLOW(read, "its fds"), ALLOW(write, "its fds"), ALLOW(readv, "its fds"),                \
 	ALLOW(writev, "its fds"), ALLOW(close, "its fds"),                                       \
@@ -97,8 +97,8 @@ static const struct sbx_seccomp_row broker_rows[] = {
 	ALLOW(fstat, "the size of the policy's memfd"),
 	ALLOW(lseek, "the policy's memfd"),
 	ALLOW(pread64, "the policy's memfd"),
-	/* libc's fstat is this call on some versions. With the flag a path could be looked up as
-	 * well: the filter cannot see it, and a file's size and times are all it gives away. */
+	/* Some versions of libc make fstat(2) of this call. With another flag it can also look
+	 * up a path, which the filter cannot see; it tells only a file's size and times. */
 	ALLOW_IF(newfstatat, "AT_EMPTY_PATH", "the size of the policy's memfd",
 		 ARG_BITS(3, AT_EMPTY_PATH, AT_EMPTY_PATH)),
 	REFUSE_IF(newfstatat, "a path", ENOENT, "there are no files",

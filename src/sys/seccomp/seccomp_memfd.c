@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The second, small filter of a command with an allow list: files without a place in the file system, which Landlock
- * does not judge, must not become executable. By hand and not from a table: it is installed by sbx-init, which
- * carries nothing else of these, and a filter that adds to another can only take away.
+ * The second, small filter of a command with an allow list: files without a place in the file
+ * system must not become executable, because Landlock does not judge them. It is written by hand
+ * and not from a table, because sbx-init installs it and has no other part of the tables. A filter
+ * on top of another can only refuse more.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -32,7 +33,7 @@
 
 int sbx_seccomp_hold_memfd(void)
 {
-	/* Another architecture's calls the first filter kills. */
+	/* The first filter kills callers with another architecture. */
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 4),

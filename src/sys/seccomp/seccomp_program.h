@@ -8,7 +8,8 @@
 /* The programs that seccomp_generate.c writes at build time, by enum sbx_seccomp_profile. For src/sys only. */
 extern const struct sock_fprog sbx_seccomp_programs[];
 
-/* An instruction that returns the refusal of rows that any of @lifts takes away. A list ends with lifts 0. */
+/* An instruction that returns the refusal of a row that any of @lifts removes. A list ends with
+ * lifts 0. */
 struct sbx_seccomp_place {
 	uint16_t at;
 	uint32_t lifts;

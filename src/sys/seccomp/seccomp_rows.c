@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The filters as tables, to be shown. Apart from seccomp.c: who only installs a filter (the broker) does
- * not carry the rows, whose 200 pointers would be relocated at each start.
+ * The filters' tables as text, to be shown. Apart from seccomp.c, so that a program that only
+ * installs a filter (the broker) does not have the rows, whose 200 pointers would be relocated at
+ * each start.
  */
 #include "base/cleanup.h"
 #include "sys/seccomp/seccomp.h"

@@ -12,13 +12,13 @@
 /* The tables behind sys/seccomp/seccomp.h. For src/sys only. */
 
 struct sbx_seccomp_row {
-	int nr;      /* negative: this architecture has no such call, the row is text only */
+	int nr;      /* negative: this architecture lacks the call, and the row is only text */
 	int nr_last; /* 0: one call; else nr..nr_last */
 	uint32_t action;
 	unsigned int n_args; /* conditions, all of which must hold */
 	struct scmp_arg_cmp args[2]; /* one per argument: libseccomp takes no two on the same */
 	const char *text; /* "name: action: reason" */
-	uint32_t lifts;	  /* SBX_SECCOMP_BIT of what takes the row away; 0: nothing does */
+	uint32_t lifts;	  /* SBX_SECCOMP_BITs of the lifts that remove the row; 0: none does */
 };
 
 struct sbx_seccomp_table {
@@ -33,8 +33,8 @@ extern const struct sbx_seccomp_table sbx_seccomp_factory_table;
 extern const struct sbx_seccomp_table sbx_seccomp_factory_tcp_table;
 
 /*
- * Conditions. A filter sees 64-bit registers where the kernel reads an int: the upper half is the
- * caller's to fill and must not count, so an int argument is compared under a mask.
+ * Conditions. A filter sees 64-bit registers where the kernel reads an int. The caller controls the
+ * upper half, which must not count, so an int argument is compared under a mask.
  */
 #define ARG_IS(arg, value) { arg, SCMP_CMP_MASKED_EQ, 0xffffffffu, value }
 #define ARG_BITS(arg, mask, value) { arg, SCMP_CMP_MASKED_EQ, mask, value }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One datagram to a unix socket that somebody else named. Connected first: a full queue can then be
- * waited for with poll(2), and the wait has an end. */
+/* One datagram to a unix socket that another program named. The socket is connected first: then
+ * poll(2) can wait for room in a full queue, with a time limit. */
 #include "sys/systemd/datagram.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 
-/* unix(7): a path with its NUL; an abstract name is the bytes that are counted. */
+/* unix(7): a path includes its NUL; an abstract name is exactly the bytes counted. */
 static int make_address(const char *address, struct sockaddr_un *ret_un, socklen_t *ret_n)
 {
 	size_t n = strlen(address);

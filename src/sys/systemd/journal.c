@@ -14,7 +14,7 @@ void sbx_journal_init(struct sbx_journal_entry *e)
 	e->n = 0;
 }
 
-/* A name with '_' in front would be one that the journal itself vouches for: it drops those. */
+/* The journal drops fields that begin with '_': it sets those itself. */
 static bool is_name(const char *s)
 {
 	size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
@@ -29,7 +29,8 @@ static char *put(char *out, const char *end, const void *p, size_t n)
 	return out + n;
 }
 
-/* NAME=VALUE\n; with a newline in it: NAME\n, the length in 64 bits, little-endian, VALUE\n. */
+/* Either NAME=VALUE\n; or, for a value with a newline: NAME\n, the length in 64 bits,
+ * little-endian, VALUE\n. */
 int sbx_journal_add(struct sbx_journal_entry *e, const char *name, const char *value)
 {
 	size_t n_name = strlen(name), n = strlen(value);

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * The journal's native protocol (systemd's JOURNAL_NATIVE_PROTOCOL page), without its library: an entry
- * is one datagram of fields. Ours are short: an entry has a bound, so none needs the protocol's memfd.
+ * The journal's native protocol (systemd's JOURNAL_NATIVE_PROTOCOL page), without its library. An
+ * entry is one datagram of fields. Entries are bounded, so none needs the protocol's memfd.
  */
 
 #define SBX_JOURNAL_SOCKET    "/run/systemd/journal/socket"
@@ -18,14 +18,14 @@ struct sbx_journal_entry {
 	char buf[SBX_JOURNAL_ENTRY_MAX];
 };
 
-/* Empty @e. */
+/* Make @e empty. */
 void sbx_journal_init(struct sbx_journal_entry *e);
-/* PURE. Append a field; @value may have newlines, then it goes in the binary form. 0; or the entry stays as
- * it was: -EINVAL: @name is no field that a client may send (A-Z, 0-9 and '_', first a letter, at most
- * SBX_JOURNAL_NAME_MAX); -EMSGSIZE: no room. */
+/* PURE. Append a field; a @value with newlines takes the binary form. 0; or, with the entry
+ * unchanged, -EINVAL: @name is no field that a client may send (A-Z, 0-9 and '_', first a
+ * letter, at most SBX_JOURNAL_NAME_MAX); -EMSGSIZE: no room. */
 int sbx_journal_add(struct sbx_journal_entry *e, const char *name, const char *value);
-/* Send the entry to the journal at @address (SBX_JOURNAL_SOCKET). Never waits: a journal that does not
- * keep up loses it. 0; -EINVAL: the entry is empty; or -errno of sbx_datagram_send(). */
+/* Send the entry to the journal at @address (SBX_JOURNAL_SOCKET). Never waits: a journal that is
+ * too slow loses the entry. 0; -EINVAL: the entry is empty; or -errno of sbx_datagram_send(). */
 int sbx_journal_send(const char *address, const struct sbx_journal_entry *e);
 
 #endif
