@@ -39,54 +39,54 @@ SBX_POLICY_TEST_LIBS = policy/libsbx-policy.a src/base/libsbx-base.a \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += \
-	tests/unit/test_git_config \
-	tests/unit/test_job \
-	tests/unit/test_net_entry \
-	tests/unit/test_policy \
-	tests/unit/test_policy_load \
-	tests/unit/test_policy_oom \
-	tests/unit/test_profile \
-	tests/unit/test_profile_golden \
-	tests/unit/test_profile_man \
-	tests/unit/test_protected_path \
-	tests/unit/test_publish \
-	tests/unit/test_suggest \
-	tests/unit/test_system \
-	tests/unit/test_units \
-	tests/unit/test_yaml_tree
-tests_unit_test_git_config_SOURCES = tests/unit/test_git_config.c
-tests_unit_test_git_config_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_job_SOURCES = tests/unit/test_job.c tests/unit/policy_world.h
-tests_unit_test_job_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_net_entry_SOURCES = tests/unit/test_net_entry.c
-tests_unit_test_net_entry_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_policy_SOURCES = tests/unit/test_policy.c tests/unit/embeddings.h tests/unit/policy_world.h
-tests_unit_test_policy_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_policy_load_SOURCES = tests/unit/test_policy_load.c tests/unit/policy_world.h
-tests_unit_test_policy_load_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_policy_oom_SOURCES = tests/unit/test_policy_oom.c tests/unit/policy_world.h
-tests_unit_test_policy_oom_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_policy_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc \
+	tests/unit/policy/test_git_config \
+	tests/unit/policy/test_job \
+	tests/unit/policy/test_net_entry \
+	tests/unit/policy/test_policy \
+	tests/unit/policy/test_policy_load \
+	tests/unit/policy/test_policy_oom \
+	tests/unit/policy/test_profile \
+	tests/unit/policy/test_profile_golden \
+	tests/unit/policy/test_profile_man \
+	tests/unit/policy/test_protected_path \
+	tests/unit/policy/test_publish \
+	tests/unit/policy/test_suggest \
+	tests/unit/policy/test_system \
+	tests/unit/policy/test_units \
+	tests/unit/policy/test_yaml_tree
+tests_unit_policy_test_git_config_SOURCES = tests/unit/policy/test_git_config.c
+tests_unit_policy_test_git_config_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_job_SOURCES = tests/unit/policy/test_job.c tests/unit/policy_world.h
+tests_unit_policy_test_job_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_net_entry_SOURCES = tests/unit/policy/test_net_entry.c
+tests_unit_policy_test_net_entry_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_policy_SOURCES = tests/unit/policy/test_policy.c tests/unit/embeddings.h tests/unit/policy_world.h
+tests_unit_policy_test_policy_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_policy_load_SOURCES = tests/unit/policy/test_policy_load.c tests/unit/policy_world.h
+tests_unit_policy_test_policy_load_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_policy_oom_SOURCES = tests/unit/policy/test_policy_oom.c tests/unit/policy_world.h
+tests_unit_policy_test_policy_oom_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_policy_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc \
 	-Wl,--wrap=realloc,--wrap=strdup,--wrap=strndup
-tests_unit_test_profile_SOURCES = tests/unit/test_profile.c tests/unit/policy_world.h
-tests_unit_test_profile_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_profile_golden_SOURCES = tests/unit/test_profile_golden.c tests/unit/golden.h tests/unit/policy_world.h
-tests_unit_test_profile_golden_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_profile_man_SOURCES = tests/unit/test_profile_man.c tests/unit/policy_world.h
-tests_unit_test_profile_man_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_protected_path_SOURCES = tests/unit/test_protected_path.c tests/unit/policy_world.h
-tests_unit_test_protected_path_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_publish_SOURCES = tests/unit/test_publish.c
-tests_unit_test_publish_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_suggest_SOURCES = tests/unit/test_suggest.c
-tests_unit_test_suggest_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_system_SOURCES = tests/unit/test_system.c tests/unit/policy_world.h
-tests_unit_test_system_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_units_SOURCES = tests/unit/test_units.c
-tests_unit_test_units_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_test_yaml_tree_SOURCES = tests/unit/test_yaml_tree.c
-tests_unit_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
-SBX_GOLDEN_TESTS += tests/unit/test_profile_golden tests/unit/test_profile_man tests/unit/test_protected_path
+tests_unit_policy_test_profile_SOURCES = tests/unit/policy/test_profile.c tests/unit/policy_world.h
+tests_unit_policy_test_profile_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_profile_golden_SOURCES = tests/unit/policy/test_profile_golden.c tests/unit/golden.h tests/unit/policy_world.h
+tests_unit_policy_test_profile_golden_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_profile_man_SOURCES = tests/unit/policy/test_profile_man.c tests/unit/policy_world.h
+tests_unit_policy_test_profile_man_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_protected_path_SOURCES = tests/unit/policy/test_protected_path.c tests/unit/policy_world.h
+tests_unit_policy_test_protected_path_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_publish_SOURCES = tests/unit/policy/test_publish.c
+tests_unit_policy_test_publish_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_suggest_SOURCES = tests/unit/policy/test_suggest.c
+tests_unit_policy_test_suggest_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_system_SOURCES = tests/unit/policy/test_system.c tests/unit/policy_world.h
+tests_unit_policy_test_system_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_units_SOURCES = tests/unit/policy/test_units.c
+tests_unit_policy_test_units_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_test_yaml_tree_SOURCES = tests/unit/policy/test_yaml_tree.c
+tests_unit_policy_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
+SBX_GOLDEN_TESTS += tests/unit/policy/test_profile_golden tests/unit/policy/test_profile_man tests/unit/policy/test_protected_path
 
 check_PROGRAMS += tests/fuzz/fuzz_git_config tests/fuzz/fuzz_job tests/fuzz/fuzz_profile tests/fuzz/fuzz_policy_blob \
 	tests/fuzz/fuzz_pattern tests/fuzz/fuzz_publish

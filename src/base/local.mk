@@ -17,46 +17,46 @@ noinst_LIBRARIES += %reldir%/libsbx-base.a
 	%reldir%/span.c %reldir%/span.h \
 	%reldir%/text.c %reldir%/text.h
 
-check_PROGRAMS += tests/unit/test_addr
-tests_unit_test_addr_SOURCES = tests/unit/test_addr.c tests/unit/embeddings.h
-tests_unit_test_addr_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/base/test_addr
+tests_unit_base_test_addr_SOURCES = tests/unit/base/test_addr.c tests/unit/embeddings.h
+tests_unit_base_test_addr_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_err
-tests_unit_test_err_SOURCES = tests/unit/test_err.c
-tests_unit_test_err_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/base/test_err
+tests_unit_base_test_err_SOURCES = tests/unit/base/test_err.c
+tests_unit_base_test_err_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_fold
-tests_unit_test_fold_SOURCES = tests/unit/test_fold.c
-tests_unit_test_fold_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_fold_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
+check_PROGRAMS += tests/unit/base/test_fold
+tests_unit_base_test_fold_SOURCES = tests/unit/base/test_fold.c
+tests_unit_base_test_fold_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_base_test_fold_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
 
-check_PROGRAMS += tests/unit/test_hostname
-tests_unit_test_hostname_SOURCES = tests/unit/test_hostname.c
-tests_unit_test_hostname_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/base/test_hostname
+tests_unit_base_test_hostname_SOURCES = tests/unit/base/test_hostname.c
+tests_unit_base_test_hostname_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_limits
-tests_unit_test_limits_SOURCES = tests/unit/test_limits.c
-tests_unit_test_limits_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/base/test_limits
+tests_unit_base_test_limits_SOURCES = tests/unit/base/test_limits.c
+tests_unit_base_test_limits_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_probe
-tests_unit_test_probe_SOURCES = tests/unit/test_probe.c
-tests_unit_test_probe_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/base/test_probe
+tests_unit_base_test_probe_SOURCES = tests/unit/base/test_probe.c
+tests_unit_base_test_probe_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_reason
-tests_unit_test_reason_SOURCES = tests/unit/test_reason.c
-tests_unit_test_reason_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/base/test_reason
+tests_unit_base_test_reason_SOURCES = tests/unit/base/test_reason.c
+tests_unit_base_test_reason_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_seccomp_lift
-tests_unit_test_seccomp_lift_SOURCES = tests/unit/test_seccomp_lift.c
-tests_unit_test_seccomp_lift_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/base/test_seccomp_lift
+tests_unit_base_test_seccomp_lift_SOURCES = tests/unit/base/test_seccomp_lift.c
+tests_unit_base_test_seccomp_lift_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_span
-tests_unit_test_span_SOURCES = tests/unit/test_span.c
-tests_unit_test_span_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/base/test_span
+tests_unit_base_test_span_SOURCES = tests/unit/base/test_span.c
+tests_unit_base_test_span_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_text
-tests_unit_test_text_SOURCES = tests/unit/test_text.c
-tests_unit_test_text_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/base/test_text
+tests_unit_base_test_text_SOURCES = tests/unit/base/test_text.c
+tests_unit_base_test_text_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/fuzz/fuzz_hostname
 tests_fuzz_fuzz_hostname_SOURCES = tests/fuzz/fuzz_hostname.c

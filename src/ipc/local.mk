@@ -6,13 +6,13 @@ noinst_LIBRARIES += %reldir%/libsbx-ipc.a
 	%reldir%/channel.c %reldir%/channel.h \
 	%reldir%/messages.c %reldir%/messages.h
 
-check_PROGRAMS += tests/unit/test_channel
-tests_unit_test_channel_SOURCES = tests/unit/test_channel.c
-tests_unit_test_channel_LDADD = src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/ipc/test_channel
+tests_unit_ipc_test_channel_SOURCES = tests/unit/ipc/test_channel.c
+tests_unit_ipc_test_channel_LDADD = src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_messages
-tests_unit_test_messages_SOURCES = tests/unit/test_messages.c
-tests_unit_test_messages_LDADD = src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/ipc/test_messages
+tests_unit_ipc_test_messages_SOURCES = tests/unit/ipc/test_messages.c
+tests_unit_ipc_test_messages_LDADD = src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/fuzz/fuzz_messages
 tests_fuzz_fuzz_messages_SOURCES = tests/fuzz/fuzz_messages.c

@@ -9,11 +9,11 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 	%reldir%/store_events.c \
 	%reldir%/store_refusals.c
 
-check_PROGRAMS += tests/unit/test_store tests/unit/test_store_events tests/unit/test_store_reader
-tests_unit_test_store_SOURCES = tests/unit/test_store.c tests/unit/store_world.h tests/unit/scratch.h
-tests_unit_test_store_LDADD = src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) \
+check_PROGRAMS += tests/unit/store/test_store tests/unit/store/test_store_events tests/unit/store/test_store_reader
+tests_unit_store_test_store_SOURCES = tests/unit/store/test_store.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_store_test_store_LDADD = src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) \
 	$(CMOCKA_LIBS)
-tests_unit_test_store_events_SOURCES = tests/unit/test_store_events.c tests/unit/store_world.h tests/unit/scratch.h
-tests_unit_test_store_events_LDADD = $(tests_unit_test_store_LDADD)
-tests_unit_test_store_reader_SOURCES = tests/unit/test_store_reader.c tests/unit/scratch.h
-tests_unit_test_store_reader_LDADD = $(tests_unit_test_store_LDADD)
+tests_unit_store_test_store_events_SOURCES = tests/unit/store/test_store_events.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_store_test_store_events_LDADD = $(tests_unit_store_test_store_LDADD)
+tests_unit_store_test_store_reader_SOURCES = tests/unit/store/test_store_reader.c tests/unit/scratch.h
+tests_unit_store_test_store_reader_LDADD = $(tests_unit_store_test_store_LDADD)

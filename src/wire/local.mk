@@ -10,25 +10,25 @@ noinst_LIBRARIES += %reldir%/libsbx-wire.a
 	%reldir%/http_head.c %reldir%/http_head.h \
 	%reldir%/tls_client_hello.c %reldir%/tls_client_hello.h
 
-check_PROGRAMS += tests/unit/test_dns
-tests_unit_test_dns_SOURCES = tests/unit/test_dns.c
-tests_unit_test_dns_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/wire/test_dns
+tests_unit_wire_test_dns_SOURCES = tests/unit/wire/test_dns.c
+tests_unit_wire_test_dns_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_http_answer
-tests_unit_test_http_answer_SOURCES = tests/unit/test_http_answer.c
-tests_unit_test_http_answer_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/wire/test_http_answer
+tests_unit_wire_test_http_answer_SOURCES = tests/unit/wire/test_http_answer.c
+tests_unit_wire_test_http_answer_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_http_body
-tests_unit_test_http_body_SOURCES = tests/unit/test_http_body.c
-tests_unit_test_http_body_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/wire/test_http_body
+tests_unit_wire_test_http_body_SOURCES = tests/unit/wire/test_http_body.c
+tests_unit_wire_test_http_body_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_http_head
-tests_unit_test_http_head_SOURCES = tests/unit/test_http_head.c
-tests_unit_test_http_head_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/wire/test_http_head
+tests_unit_wire_test_http_head_SOURCES = tests/unit/wire/test_http_head.c
+tests_unit_wire_test_http_head_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/test_tls_client_hello
-tests_unit_test_tls_client_hello_SOURCES = tests/unit/test_tls_client_hello.c
-tests_unit_test_tls_client_hello_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/wire/test_tls_client_hello
+tests_unit_wire_test_tls_client_hello_SOURCES = tests/unit/wire/test_tls_client_hello.c
+tests_unit_wire_test_tls_client_hello_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/fuzz/fuzz_dns
 tests_fuzz_fuzz_dns_SOURCES = tests/fuzz/fuzz_dns.c

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "scratch.h"
+#include "tests/unit/scratch.h"
 
 static const char *const names[] = { ".aws", ".ssh", "secrets", NULL };
 

@@ -7,7 +7,7 @@
  * man/sbx-profile.5 holds exactly what is made here of the block PATH, and man/sbx-run.1 of a job's.
  * SBX_UPDATE_GOLDEN=1 writes them. */
 
-#include "policy_world.h"
+#include "tests/unit/policy_world.h"
 
 #include "base/seccomp_lift.h"
 #include "policy/key.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Jobs: what they may say, and every mistake with its place. */
-#include "policy_world.h"
+#include "tests/unit/policy_world.h"
 
 #include "policy/job.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "policy_world.h"
+#include "tests/unit/policy_world.h"
 
 #include "policy/key.h"
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "scratch.h"
+#include "tests/unit/scratch.h"
 #include "sys/fs/file_lock.h"
 
 struct world {

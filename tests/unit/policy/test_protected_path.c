@@ -2,7 +2,7 @@
 /* The table of protected paths, what an entry means, and docs/PROTECTED.md, whose tables are made here of the C one;
  * SBX_UPDATE_GOLDEN=1 writes them. */
 
-#include "policy_world.h"
+#include "tests/unit/policy_world.h"
 
 #include <fnmatch.h>
 

@@ -2,7 +2,7 @@
 /* The shipped profiles: what they say, as tests/golden/profile-NAME.yaml keeps it, and what a
  * command under them gets. SBX_UPDATE_GOLDEN=1 writes the golden files. */
 
-#include "policy_world.h"
+#include "tests/unit/policy_world.h"
 
 #include "policy/shipped.h"
 #include "tests/unit/golden.h"
