@@ -112,7 +112,7 @@ static void fill_config(const struct sbx_plan *plan, struct sbx_msg_config *m)
 		m->proxy_port = p->network.proxy_port;
 	}
 	if (plan->attach.on) {
-		m->real_pins = 1;
+		m->resolved_pins = 1;
 		m->repin_interval_s = (uint32_t)((p->network.repin_interval_ms ? p->network.repin_interval_ms :
 							     SBX_REPIN_INTERVAL_MS) / 1000);
 		m->stub_addr = plan->attach.stub;

@@ -378,7 +378,7 @@ static void wait_for_orders(int channel, struct mapped *mapped)
 		e = sbx_channel_recv(channel, packet, sizeof(packet), &n, mapped->fds,
 				     SBX_N_ELEMENTS(mapped->fds), &mapped->n, NULL);
 	} while (e == -EINTR);
-	if (e != 0 || sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_ORDERS, &zero) != 0)
+	if (e != 0 || sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_STAGE_CONFIG, &zero) != 0)
 		_exit(125);
 }
 
@@ -697,7 +697,7 @@ int sbx_stage_order(struct sbx_run *r)
 	for (size_t i = 0; i < p->view.n_mounts && n_mapped < SBX_N_ELEMENTS(mapped); i++)
 		if (p->view.mounts[i].idmap)
 			mapped[n_mapped++] = p->view.mounts[i].mount_fd;
-	n = sbx_msg_encode_simple(SBX_MSG_ORDERS, 0, packet, sizeof(packet));
+	n = sbx_msg_encode_simple(SBX_MSG_STAGE_CONFIG, 0, packet, sizeof(packet));
 	e = n < 0 ? (int)n : sbx_channel_send(r->stage_fd, packet, (size_t)n, mapped, n_mapped);
 	r->args_fd = sbx_fd_close(r->args_fd);
 	return e > 0 ? 0 : e; /* a stage that failed before says why on the channel */

@@ -8,7 +8,7 @@
 
 /*
  * What the stage does with a plan that did not exist yet when the stage was started: a deep copy of the
- * parts it needs, in memory that launcher and stage share. The launcher writes it once, then says ORDERS
+ * parts it needs, in memory that launcher and stage share. The launcher writes it once, then sends STAGE_CONFIG
  * on the channel; the stage only reads, and the launcher reads nothing of it. Pointers lead into the same
  * mapping, which is at the same address in both.
  */
@@ -25,7 +25,7 @@ struct sbx_orders {
 	size_t n_publish;
 	uint16_t publish[SBX_PUBLISH_MAX]; /* ports of the sandbox that the factory may connect to */
 	size_t n_mounts;
-	struct sbx_mount_op *mounts; /* source.fd is -1; id-mapped ones come as fds, in this order, with ORDERS */
+	struct sbx_mount_op *mounts; /* source.fd is -1; id-mapped ones come as fds, in this order, with STAGE_CONFIG */
 	const char *args;	     /* of bwrap, NUL-separated (bwrap_argv.h) */
 	size_t n_args;
 };

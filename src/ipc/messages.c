@@ -174,10 +174,10 @@ static void config_fields(struct codec *c, struct sbx_msg_config *m)
 	f_str(c, m->proxy_host, sizeof(m->proxy_host));
 	f_u16(c, &m->proxy_port);
 	f_str(c, m->selftest_name, sizeof(m->selftest_name));
-	f_u8(c, &m->real_pins, 1);
+	f_u8(c, &m->resolved_pins, 1);
 	f_u32(c, &m->repin_interval_s, UINT32_MAX);
 	f_addr(c, &m->stub_addr);
-	if (m->real_pins != (m->stub_addr.family != 0))
+	if (m->resolved_pins != (m->stub_addr.family != 0))
 		c->bad = true;
 	f_u32(c, &m->n_publish, SBX_PUBLISH_MAX);
 	for (uint32_t i = 0; i < m->n_publish && !codec_failed(c); i++) {
@@ -186,7 +186,7 @@ static void config_fields(struct codec *c, struct sbx_msg_config *m)
 			c->bad = true;
 	}
 	if (!codec_failed(c) && (m->fd_mask >> SBX_BFD_PUBLISH != (UINT32_C(1) << m->n_publish) - 1 ||
-	    (m->real_pins && m->n_publish)))
+	    (m->resolved_pins && m->n_publish)))
 		c->bad = true;
 }
 
@@ -438,7 +438,7 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_READY:
 	case SBX_MSG_INIT_HELLO:
 	case SBX_MSG_RELEASE:
-	case SBX_MSG_ORDERS:
+	case SBX_MSG_STAGE_CONFIG:
 	case SBX_MSG_STAGE_UPPER:
 	case SBX_MSG_CHECK_MOUNTS:
 		*ret_number = false;

@@ -23,7 +23,8 @@
  *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., STATS (in answer to STOP, last)
  *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the sandbox's
  *                        sockets), MOUNTS_CHECKED (in answer), STAGE_FAILED, COMMAND_EXIT
- *   launcher -> stage    ORDERS (they are in shared memory, launcher/stage/stage_config.h), CHECK_MOUNTS, SIGNAL, SIGNAL_ALL
+ *   launcher -> stage    STAGE_CONFIG (in shared memory, launcher/stage/stage_config.h), CHECK_MOUNTS, SIGNAL,
+ *                        SIGNAL_ALL
  *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
  *   launcher -> init     PROGRAMS (where there is an allow list), PROBES, RELEASE
  *   broker -> factory    UDP_SOCKET, TCP_SOCKET (the stage, once it is ready, is the socket factory)
@@ -57,7 +58,7 @@ enum sbx_msg_type {
 	SBX_MSG_UDP_SOCKET,
 	SBX_MSG_UDP_SOCKET_MADE,
 	SBX_MSG_UDP_SOCKET_FAILED,
-	SBX_MSG_ORDERS,
+	SBX_MSG_STAGE_CONFIG,
 	SBX_MSG_STAGE_UPPER,
 	SBX_MSG_PINS,
 	SBX_MSG_PINNED,
@@ -107,17 +108,17 @@ struct sbx_msg_config {
 	uint16_t proxy_port;
 	char selftest_name[SBX_HOSTNAME_MAX + 1]; /* served by the broker itself: any TCP port answers
 	                                             "sbx " id "\n" and closes */
-	uint8_t real_pins; /* 1, attach cgroup: DNS gives out real addresses, which PINS asks the kernel to let
+	uint8_t resolved_pins; /* 1, attach cgroup: DNS gives out real addresses, which PINS asks the kernel to let
 	                      pass; no flow comes here */
-	uint32_t repin_interval_s; /* with real_pins */
-	struct sbx_addr stub_addr; /* with real_pins: where the stub is; what selftest_name resolves to */
+	uint32_t repin_interval_s; /* with resolved_pins */
+	struct sbx_addr stub_addr; /* with resolved_pins: where the stub is; what selftest_name resolves to */
 	uint32_t n_publish;	   /* as many SBX_BFD_PUBLISH fds are there */
 	uint16_t publish[SBX_PUBLISH_MAX]; /* the sandbox's port that each of them leads to */
 };
 
 #define SBX_MSG_PINS_MAX 1024 /* of one message */
 
-/* The broker's only argument, with real_pins: what it opens for them it must open before its CONFIG comes. */
+/* The broker's only argument, with resolved_pins: what it opens for them it must open before its CONFIG comes. */
 #define SBX_BROKER_FOLLOWS "follow"
 
 struct sbx_msg_pin {

@@ -179,7 +179,7 @@ static void parse(struct harness *h, char **argv)
 		} else if (strcmp(*argv, "--deaf") == 0) {
 			h->deaf_ms = atoi(*++argv);
 		} else if (strcmp(*argv, "--real-pins") == 0) {
-			h->config.real_pins = 1;
+			h->config.resolved_pins = 1;
 			h->config.repin_interval_s = 300;
 			if (sbx_addr_parse(*++argv, &h->config.stub_addr) < 0)
 				die(*argv, -EINVAL, NULL);
@@ -351,7 +351,7 @@ static _Noreturn void stage(struct harness *h, int channel)
 	pid_t pid;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (h->config.real_pins) {
+	if (h->config.resolved_pins) {
 		open_host(h, &l);
 	} else {
 		r = sbx_userns_map_self(h->uid, h->gid, &err);
@@ -393,7 +393,7 @@ static pid_t start_broker(struct harness *h, int channel)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (sbx_proc_arrange_fds(fds, numbers, 4) == 0)
-		execl(h->broker, "sbx-broker", h->config.real_pins ? SBX_BROKER_FOLLOWS : NULL, (char *)NULL);
+		execl(h->broker, "sbx-broker", h->config.resolved_pins ? SBX_BROKER_FOLLOWS : NULL, (char *)NULL);
 	_exit(125);
 }
 
@@ -567,7 +567,7 @@ static bool print_message(struct harness *h, int broker)
 
 	if (sbx_channel_recv(broker, packet, sizeof(packet), &n, NULL, 0, NULL, NULL) != 0)
 		return false;
-	if (h->config.real_pins && sbx_msg_decode_pins(sbx_span(packet, n), &pins) == 0) {
+	if (h->config.resolved_pins && sbx_msg_decode_pins(sbx_span(packet, n), &pins) == 0) {
 		print_pins(h, &pins);
 		answer_pins(h, broker, pins.serial);
 		return true;
@@ -651,7 +651,7 @@ int main(int argc, char **argv)
 		die("channels", -errno, NULL);
 	broker = start_broker(&h, broker_theirs);
 	close(broker_theirs);
-	command = sbx_proc_clone(h.config.real_pins ? 0 : CLONE_NEWUSER | CLONE_NEWNET, NULL, &err);
+	command = sbx_proc_clone(h.config.resolved_pins ? 0 : CLONE_NEWUSER | CLONE_NEWNET, NULL, &err);
 	if (command < 0)
 		die("namespaces", command, err.msg);
 	if (command == 0)

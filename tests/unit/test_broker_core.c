@@ -233,7 +233,7 @@ static void test_dns_pins(void **state)
 
 	(void)state;
 	fixture_init(&f, fetch_yaml);
-	f.config.real_pins = 1;
+	f.config.resolved_pins = 1;
 	f.config.stub_addr = addr_of("127.83.0.1");
 	assert_int_equal(ask(&f, "example.org", SBX_DNS_TYPE_A).action, SBX_DNS_PIN);
 	assert_int_equal(ask(&f, "a.example.com", SBX_DNS_TYPE_AAAA).action, SBX_DNS_PIN);
@@ -260,7 +260,7 @@ static void test_dns_pins(void **state)
 	fixture_init(&open, open_yaml); /* allowed by default, on no port that could be pinned */
 	d = ask(&open, "other.org", SBX_DNS_TYPE_A);
 	assert_int_equal(d.action, SBX_DNS_ANSWER);
-	open.config.real_pins = 1;
+	open.config.resolved_pins = 1;
 	d = ask(&open, "other.org", SBX_DNS_TYPE_A);
 	assert_int_equal(d.action, SBX_DNS_REFUSE);
 	assert_int_equal(d.verdict.action, SBX_DENY);
@@ -268,7 +268,7 @@ static void test_dns_pins(void **state)
 	assert_int_equal(ask(&open, "example.org", SBX_DNS_TYPE_A).action, SBX_DNS_PIN);
 
 	fixture_init(&full, full_yaml);
-	full.config.real_pins = 1;
+	full.config.resolved_pins = 1;
 	assert_int_equal(ask(&full, "anything.example", SBX_DNS_TYPE_A).action, SBX_DNS_FORWARD);
 }
 
@@ -312,7 +312,7 @@ static void test_dns_pinned(void **state)
 
 	(void)state;
 	fixture_init(&f, fetch_yaml);
-	f.config.real_pins = 1;
+	f.config.resolved_pins = 1;
 #define SAY(...) say(&f, "example.org", __VA_ARGS__)
 	assert_says(SAY(a, found, found, v4, 1), answer, SBX_DNS_NOERROR, 0);
 	assert_says(SAY(aaaa, found, found, v4, 1), answer, SBX_DNS_NOERROR, 0);

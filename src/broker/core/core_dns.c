@@ -103,7 +103,7 @@ void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query
 	}
 	if (query->is_hostname && strcmp(query->name, core->config->selftest_name) == 0) {
 		d->verdict = (struct sbx_verdict){ .action = SBX_ALLOW, .rule = UINT32_MAX };
-		if (core->config->real_pins)
+		if (core->config->resolved_pins)
 			answer_selftest(core, query, d);
 		else
 			answer_pin(core, query, d);
@@ -125,7 +125,7 @@ void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query
 
 		d->action = hidden ? SBX_DNS_ANSWER : SBX_DNS_FORWARD;
 		d->rcode = SBX_DNS_NOERROR;
-	} else if (d->verdict.action == SBX_ALLOW && core->config->real_pins) {
+	} else if (d->verdict.action == SBX_ALLOW && core->config->resolved_pins) {
 		pin_real(core, query, d);
 	} else if (d->verdict.action == SBX_ALLOW) {
 		answer_pin(core, query, d);

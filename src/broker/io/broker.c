@@ -24,7 +24,7 @@
  *   resolve_ares the resolver library                udp_flow     UDP
  *   factory      sockets made inside
  *
- * With attach cgroup (config.real_pins) the sandbox is in our own network namespace, the kernel judges its
+ * With attach cgroup (config.resolved_pins) the sandbox is in our own network namespace, the kernel judges its
  * packets and no flow comes here: of the above DNS, pins and the packet log are at work.
  */
 

@@ -54,7 +54,7 @@ static bool is_mark(const struct sbx_nflog *n, const struct sbx_nflog_packet *p)
 
 static int choose_mark(struct sbx_nflog *n)
 {
-	bool cgroup = n->b->config.real_pins;
+	bool cgroup = n->b->config.resolved_pins;
 	socklen_t size = sizeof(n->mark_from);
 
 	n->mark_fd = n->b->fds[cgroup ? SBX_BFD_MARK : SBX_BFD_DNS_UDP4];

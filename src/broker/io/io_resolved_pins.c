@@ -383,7 +383,7 @@ int sbx_pinner_new(struct sbx_broker *b)
 	struct sbx_pinner *p;
 	int r;
 
-	if (!b->config.real_pins || b->config.dns_real)
+	if (!b->config.resolved_pins || b->config.dns_real)
 		return 0;
 	if (config.repin_interval_s < INTERVAL_MIN_S)
 		config.repin_interval_s = INTERVAL_MIN_S;

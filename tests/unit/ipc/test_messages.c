@@ -60,7 +60,7 @@ static void sample_config(struct sbx_msg_config *m)
 	strcpy(m->proxy_host, "proxy.example");
 	m->proxy_port = 3128;
 	strcpy(m->selftest_name, "selftest.example");
-	m->real_pins = 1;
+	m->resolved_pins = 1;
 	m->repin_interval_s = 300;
 	m->stub_addr = addr("127.53.1.2");
 }
@@ -68,7 +68,7 @@ static void sample_config(struct sbx_msg_config *m)
 static void sample_publishing(struct sbx_msg_config *m)
 {
 	sample_config(m);
-	m->real_pins = 0;
+	m->resolved_pins = 0;
 	m->stub_addr = (struct sbx_addr){ 0 };
 	m->n_publish = 2;
 	m->publish[0] = 8888;
@@ -334,7 +334,7 @@ static void test_header(void **state)
 	}
 	assert_int_equal(sbx_msg_type(sbx_span("\1\0\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x11\0\0", 4)), SBX_MSG_UDP_SOCKET_FAILED);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x12\0\0", 4)), SBX_MSG_ORDERS);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x12\0\0", 4)), SBX_MSG_STAGE_CONFIG);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x13\0\0", 4)), SBX_MSG_STAGE_UPPER);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x16\0\0", 4)), SBX_MSG_PINS_FAILED);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x17\0\0", 4)), SBX_MSG_PROGRAMS);
@@ -387,7 +387,7 @@ static void test_publishing(void **state)
 {
 	static const struct {
 		uint32_t n, slots;
-		bool port_zero, real_pins, fine;
+		bool port_zero, resolved_pins, fine;
 	} cases[] = {
 		{ 0, 0, false, false, true },	{ 1, 1, false, false, true },
 		{ 2, 3, false, false, true },	{ 2, 3, true, false, false },
@@ -411,8 +411,8 @@ static void test_publishing(void **state)
 			m.publish[1] = 0;
 		m.n_publish = cases[i].n;
 		m.fd_mask = 1 << SBX_BFD_POLICY | cases[i].slots << SBX_BFD_PUBLISH;
-		if (cases[i].real_pins) {
-			m.real_pins = 1;
+		if (cases[i].resolved_pins) {
+			m.resolved_pins = 1;
 			m.stub_addr = addr("127.53.1.2");
 		}
 		n = sbx_msg_encode_config(&m, packet, sizeof(packet));
@@ -472,8 +472,8 @@ static void test_encode_refuses(void **state)
 	refuses(tcp_socket, in.tcp_socket.family = 5);
 	refuses(tcp_socket, in.tcp_socket.family = 10);
 	refuses(tcp_socket, in.tcp_socket.port = 0);
-	refuses(config, in.config.real_pins = 2);
-	refuses(config, in.config.real_pins = 0); /* and yet an address of the stub */
+	refuses(config, in.config.resolved_pins = 2);
+	refuses(config, in.config.resolved_pins = 0); /* and yet an address of the stub */
 	refuses(config, in.config.stub_addr.family = 0);
 	refuses(programs, in.programs.n_programs = SBX_PROGRAMS_MAX + 1);
 	refuses(programs, in.programs.n_programs = 0);
@@ -595,7 +595,7 @@ static void test_simple(void **state)
 		{ SBX_MSG_UDP_SOCKET_FAILED, 1 },
 		{ SBX_MSG_PINNED, 1 },
 		{ SBX_MSG_PINS_FAILED, 1 },
-		{ SBX_MSG_ORDERS, 0 },
+		{ SBX_MSG_STAGE_CONFIG, 0 },
 		{ SBX_MSG_CHECK_MOUNTS, 0 },
 		{ SBX_MSG_MOUNTS_CHECKED, 1 },
 	};
