@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What attach cgroup cannot do: there the kernel judges packets by address and port, and nobody reads what
- * a flow says. A profile that asks for more is refused rather than run with less. PURE.
+ * The keys that attach cgroup cannot serve: there the kernel judges packets by address and port,
+ * and no process reads a flow's contents. A profile that needs more is refused, not run with less.
+ * PURE.
  */
 
 #include <string.h>
@@ -72,7 +73,7 @@ int sbx_profile_check_attach(const struct sbx_profile *p, struct sbx_err *err)
 			      "allow cannot be had by address: use mode full, or attach netns");
 	for (size_t i = 0; r == 0 && i < p->network.allow.n; i++)
 		r = check_entry(&p->network.allow.v[i], err);
-	/* In mode fetch a name that is denied is not pinned, and what is not pinned is refused. */
+	/* In mode fetch a denied name gets no pin, and a packet without a pin is refused. */
 	for (size_t i = 0; r == 0 && p->network.mode == SBX_MODE_FULL && i < p->network.deny.n; i++)
 		if (!p->network.deny.v[i].is_cidr)
 			r = refuse(err, "network.deny: entry", p->network.deny.v[i].text,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Git's configuration, read as git reads it (config.c there): sections `[name]`, `[name "sub"]` and `[name.sub]`, keys
- * with or without a value, quotes, escapes, comments, lines that a backslash continues.
+ * Git's configuration, read as git reads it (config.c there): sections `[name]`, `[name "sub"]` and
+ * `[name.sub]`, keys with or without a value, quotes, escapes, comments, lines that a backslash
+ * continues.
  *
- * What git would refuse is SBX_GIT_CONFIG_UNCLEAR here; what git takes must be read as git reads it, or a key would be
- * missed. So nothing is skipped that is not understood.
+ * A file that git would refuse is SBX_GIT_CONFIG_UNCLEAR here. A file that git accepts must be read
+ * as git reads it, or a key would be missed: nothing is skipped without being understood.
  */
 #include "policy/git_config.h"
 

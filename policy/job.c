@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Jobs. What can be judged without the host is judged here, where file, line and column are known: the
- * forms of values, network patterns, limits. All of it is judged again with the flags.
+ * Jobs. Values that need no host are judged here, where file, line and column are known: their
+ * form, network patterns, limits. The flags' code judges all of them again.
  */
 #include "policy/job.h"
 
@@ -65,7 +65,7 @@ static const struct sbx_key job_rows[] = {
 	{ "analysis_id", SBX_KEY_STRING, JOB(analysis_id), .check = sbx_form_token,
 	  .help = "Kept with the run's events." },
 	{ "user", SBX_KEY_STRING, JOB(user), .check = sbx_form_not_empty,
-	  .help = "Who the sandbox runs as; for root." },
+	  .help = "The user that the sandbox runs as; for root." },
 	{ "bind", SBX_KEY_STRINGS, JOB(bind), .max = SBX_JOB_LIST_MAX, .check = sbx_form_bind,
 	  .help = "Writable files and directories, `SRC[:DST][:ro|:rw]`." },
 	{ "ro_bind", SBX_KEY_STRINGS, JOB(ro_bind), .max = SBX_JOB_LIST_MAX, .check = sbx_form_ro_bind,

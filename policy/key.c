@@ -53,7 +53,7 @@ static const char *check_target_path(const char *s)
 	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
 }
 
-/* A path outside, where ~ stands for the home of whoever the sandbox runs as. */
+/* A path on the host, where ~ stands for the home of the sandbox's user. */
 static const char *check_host_path(const char *s)
 {
 	if (s[0] == '~' && (s[1] == '/' || s[1] == '\0'))
@@ -63,7 +63,7 @@ static const char *check_host_path(const char *s)
 	return check_target_path(s);
 }
 
-/* What is below the home: no way around it, and not all of it. */
+/* A path below the home: no `..`, and not the home itself. */
 static const char *check_below_home(const char *s)
 {
 	if (s[0] == '/' || s[0] == '~' || !s[0])
@@ -328,7 +328,7 @@ static const struct sbx_key limit_rows[] = {
 	  .help = "Open files of one process." },
 	{ "wall_time", SBX_KEY_TIME, LIMIT(wall_time_ms), 1, 365 * DAY_MS,
 	  .help = "Time until the command is ended." },
-	/* Last, so that the ceilings can do without it. */
+	/* Last, so that the ceilings can leave it out. */
 	{ "enforce", SBX_KEY_SWITCH, LIMIT(strict), .words = enforce_words,
 	  .help = "Where a limit cannot be enforced: strict refuses to run, best-effort warns." },
 };

@@ -93,7 +93,7 @@ const struct sbx_key *sbx_key_find(const struct sbx_key_block *block, const char
 #define SBX_KEY_PATH_MAX 64
 const char *sbx_key_path(const struct sbx_key_block *block, const struct sbx_key *key, char *buf,
 			 size_t n_buf);
-/* What a value of the type looks like, for messages and the manual: "a size such as 512M". */
+/* A description of the type's values, for messages and the manual: "a size such as 512M". */
 const char *sbx_key_form(enum sbx_key_type type);
 
 #endif

@@ -268,7 +268,7 @@ static void (*const list_printers[SBX_N_KEY_TYPES])(struct printer *, const stru
 	[SBX_KEY_PROBES] = print_probes,
 };
 
-/* A heading and what is below it; the heading goes again when nothing is. */
+/* Print a heading and its block; remove the heading again when the block is empty. */
 static void print_nested(struct printer *p, const struct sbx_key *key, const void *base)
 {
 	const struct sbx_str_list *list = (const void *)((const uint8_t *)base + key->offset);
@@ -285,7 +285,7 @@ static void print_nested(struct printer *p, const struct sbx_key *key, const voi
 		return;
 	p->n = start;
 	p->text[start] = '\0';
-	/* An empty list where nothing said would be the default list. */
+	/* Print an empty list where leaving the key out would mean the default list. */
 	if (key->def_list && list->v)
 		bare_pair(p, key->name, "[]");
 }

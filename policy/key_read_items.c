@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading what only a profile has: mounts, variables, resolvers, the proxy, probes. @base is the
- * struct sbx_profile itself for all of these. An item that is a mapping goes through the key table
- * of such an item and is checked as a whole afterwards.
+ * Reads the keys that only profiles have: mounts, variables, resolvers, the proxy, probes. @base is
+ * the struct sbx_profile itself for all of these. An item that is a mapping goes through the item's
+ * key table and is checked as a whole afterwards.
  */
 
 #include "policy/key_read_items.h"

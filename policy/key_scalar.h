@@ -22,7 +22,7 @@ int sbx_key_set(const struct sbx_key_block *block, const struct sbx_key *key, co
  * in @buf (SBX_UNIT_STR_MAX bytes). */
 const char *sbx_key_get(const struct sbx_key *key, const void *base, char *buf, size_t n_buf);
 
-/* A number in @base; 0 for what is no number. */
+/* The number in @base; 0 for a key that is no number. */
 uint64_t sbx_key_number(const struct sbx_key *key, const void *base);
 
 /* "1M to 1024T" for a number, "offline, fetch, full" for words, "" otherwise. Returns @buf. */

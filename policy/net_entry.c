@@ -51,8 +51,8 @@ static int bad(struct sbx_err *err, const char *pattern, const char *what)
 
 /* --- names --- */
 
-/* Whether names below @host belong to whoever registers them. libpsl also says so of a name that a
- * rule "*.name" stands above. */
+/* Do names below @host belong to other owners, who register them? libpsl also says so of a name
+ * that has a rule "*.name". */
 static bool is_public_suffix(const char *host)
 {
 	const psl_ctx_t *psl = psl_builtin();

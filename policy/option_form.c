@@ -153,7 +153,7 @@ const char *sbx_form_bind_split(const char *s, struct sbx_bind_form *ret)
 		if (f.n_target == 0)
 			return form;
 		if (*rest && !is_mode(rest + 1, strlen(rest + 1)))
-			return "what follows the second colon must be ro or rw, and a colon in a path is written \\:";
+			return "the part after the second colon must be ro or rw; a colon in a path is written \\:";
 	}
 	if (*rest)
 		f.mode = rest + 1;
@@ -213,6 +213,6 @@ const char *sbx_form_tmpfs(const char *s)
 	if (s[0] != '/' && strncmp(s, "~/", 2) != 0)
 		return "it must be DIR or DIR:SIZE with an absolute DIR, or one that starts with ~/";
 	if (colon && (sbx_size_parse(colon + 1, &size) != 0 || size < TMPFS_BYTES_MIN || size > TMPFS_BYTES_MAX))
-		return "what follows the colon must be a size from 1M to 1024T";
+		return "the part after the colon must be a size from 1M to 1024T";
 	return NULL;
 }

@@ -2,8 +2,8 @@
 #ifndef SBX_POLICY_OPTION_FORM_H
 #define SBX_POLICY_OPTION_FORM_H
 
-/* The forms of what is written on sbx-run's command line or in a job: what is wrong with a value, or NULL.
- * What a value means is looked at by the planner. */
+/* Checks the form of values on sbx-run's command line and in jobs: the problem with a value, or
+ * NULL. The planner judges what a value means. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,8 +27,9 @@ const char *sbx_form_tmpfs(const char *s);     /* DIR or DIR:SIZE */
 /* The two halves of what sbx_form_tmpfs() passed: how long DIR is, and SIZE in bytes, 0 where it is not said. */
 size_t sbx_form_tmpfs_split(const char *s, uint64_t *ret_size_bytes);
 
-/* The parts of SRC[:DST][:ro|:rw], as --bind and a profile's mounts have it. A colon with no backslash before it ends a
- * part. What is wrong, or NULL: then @ret points into @s. The paths are still escaped, and not looked at. */
+/* Split SRC[:DST][:ro|:rw], as --bind and a profile's mounts have it, at each colon without a
+ * backslash. Returns the problem, or NULL: then @ret points into @s. The paths are still
+ * escaped, and not judged. */
 struct sbx_bind_form {
 	size_t n_source;
 	const char *target; /* NULL: not said */

@@ -60,9 +60,9 @@ struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 					      const struct sbx_addr *addr, enum sbx_proto proto,
 					      uint16_t port, bool private_ok);
 
-/* May the broker connect to an upstream proxy at @addr? Where its class is public and it is not this host's own
- * (@own); elsewhere, on this host's loopback too, where the system policy admits it. Nothing lifts a floor, nor what
- * reaches nobody. */
+/* May the broker connect to an upstream proxy at @addr? Yes where the class of @addr is public
+ * and it is none of this host's own addresses (@own); otherwise, also on this host's loopback,
+ * only where the system policy admits it. Nothing lifts a floor, or a class that leads nowhere. */
 bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port,
 			     bool own);
 
@@ -74,7 +74,7 @@ uint64_t sbx_policy_generation(const struct sbx_policy *p);
 const char *sbx_policy_explain(const struct sbx_policy *p, const struct sbx_verdict *v,
 			       const char *what, char *buf, size_t n_buf);
 
-/* What to do about a reason whose own words do not tell. Static text; NULL: nothing would help. */
+/* The remedy for a reason whose own words do not tell it. Static text; NULL: there is none. */
 const char *sbx_policy_remedy(enum sbx_reason reason);
 
 /* The explicit cidr allow entries, for the firewall: one port range each, i from 0 until false. */

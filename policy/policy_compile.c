@@ -183,7 +183,8 @@ static uint8_t item_protos(const struct item *it)
 {
 	if (!it->entry->proto_set && it->action == SBX_DENY)
 		return SBX_BLOB_TCP | SBX_BLOB_UDP;
-	/* Admitted addresses are those of names: by whichever protocol the name was allowed. */
+	/* Admitted addresses are addresses of names: the protocol is the one that the name was
+	 * allowed with. */
 	if (!it->entry->proto_set && it->kind == KIND_ADMIT)
 		return SBX_BLOB_TCP | SBX_BLOB_UDP;
 	return it->entry->proto == SBX_PROTO_UDP ? SBX_BLOB_UDP : SBX_BLOB_TCP;

@@ -438,8 +438,8 @@ static bool class_allows(const struct sbx_policy *p, const struct sbx_addr *addr
 
 	if (class == SBX_ADDR_PUBLIC || (class == SBX_ADDR_PRIVATE && private_ok))
 		return true;
-	/* The owner may admit private and link-local networks. The other classes reach this very
-	 * host, or nobody. */
+	/* The owner may admit private and link-local networks. Other classes lead to this host,
+	 * or nowhere. */
 	if (class != SBX_ADDR_PRIVATE && class != SBX_ADDR_LINK_LOCAL)
 		return false;
 	return match_addr(p, SBX_BLOB_GROUPS_ADMIT, addr, proto, port, &other) != NO_RULE;

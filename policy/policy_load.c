@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Loading: the blob comes from another process, so every count, offset and enum is checked once
- * here and deciding can follow them without looking. What is not checked, since it could only make
- * the policy a different one and not break the reader: that tables are complete and that hashes are
- * right.
+ * Loads a blob from another process: every count, offset and enum is checked once here, so that
+ * deciding can follow them without checks. Not checked is whether tables are complete and hashes
+ * right: that could make the policy another one, but not break the reader.
  */
 
 #include "policy/policy_load.h"

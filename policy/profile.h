@@ -51,7 +51,7 @@ struct sbx_net_entry {
 struct sbx_net_list {
 	size_t n;
 	struct sbx_net_entry *v;
-	bool deny; /* a deny list: wildcards over public suffixes let nobody in there */
+	bool deny; /* a deny list: a wildcard over a public suffix is harmless there */
 };
 
 struct sbx_str_list {
@@ -86,14 +86,15 @@ struct sbx_limit_values {
 	bool strict; /* limits.enforce: strict; default best-effort */
 };
 
-/* What becomes of what is written to the granted current directory. */
+/* What happens to files that the command writes to the granted current directory. */
 enum sbx_workspace {
 	SBX_WORKSPACE_DIRECT = 0, /* it is written */
 	SBX_WORKSPACE_OVERLAY,	  /* it goes to a layer of its own, which is dropped or kept elsewhere */
 	SBX_N_WORKSPACES,
 };
 
-/* What becomes of a protected path that was not there at the start and that the command makes. The strictest first. */
+/* What happens to a protected path that the command makes and that did not exist at the start.
+ * The strictest first. */
 enum sbx_new_protected {
 	SBX_NEW_PROTECTED_REFUSE = 0, /* it cannot be made where it is covered; elsewhere as CHECK */
 	SBX_NEW_PROTECTED_CHECK,      /* it is looked at, and moved aside where a tool would act on it unasked */

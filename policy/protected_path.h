@@ -44,8 +44,9 @@ struct sbx_protected_row {
 	const char *tool;
 	const char *acts; /* what makes the tool execute something */
 	enum sbx_protected_asks asks;
-	/* With new_protected: refuse, a path that is absent at the top of a grant is covered, so that nobody inside can make
-	 * it. Only for tools that do not ask, and mind neither a socket nor an empty file of that name. */
+	/* With new_protected: refuse, an absent path at the top of a grant gets a placeholder,
+	 * so that no process inside can make it. Only for tools that do not ask, and that work
+	 * beside a socket or an empty file of that name. */
 	bool cover_absent;
 	const char *source; /* what was read (or run) to know this */
 };
@@ -56,8 +57,8 @@ extern const size_t sbx_n_protected_rows;
 /* The row that has exactly this entry; NULL: none. */
 const struct sbx_protected_row *sbx_protected_row_of(const char *entry);
 
-/* Is a path that is absent covered? What the table says; for an entry that it does not have, true unless it is a
- * pattern. */
+/* Does an absent path get a placeholder? As the table says; for an entry that the table does not
+ * have, true unless it is a pattern. */
 bool sbx_protected_path_covers_absent(const char *entry);
 
 bool sbx_protected_path_is_pattern(const char *entry);

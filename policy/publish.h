@@ -22,7 +22,7 @@ int sbx_publish_parse(const char *text, struct sbx_publish *ret_publish, struct 
 /* The address and port outside, "127.0.0.1:8888". Returns @buf. */
 #define SBX_PUBLISH_STR_MAX (SBX_ADDR_STR_MAX + 16)
 const char *sbx_publish_format(const struct sbx_publish *p, char *buf, size_t n_buf);
-/* Does nobody but this host get there? */
+/* Can only this host connect there? */
 bool sbx_publish_is_loopback(const struct sbx_publish *p);
 
 #endif

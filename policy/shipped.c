@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The lists that hold without any configuration, and the reasons for what is on them or is not. */
+/* The lists that hold without any configuration, with the reasons for what is and is not on
+ * them. */
 
 #include "policy/shipped.h"
 
 #include <stddef.h>
 
 const char *const sbx_shipped_floors[] = {
-	/* Tells the caller's address and place: the usual first step of whoever leaks something. */
+	/* A service that tells the caller's address and place: the usual first step of a leak. */
 	"ipinfo.io",
 	"*.ipinfo.io",
 
-	/* Cloud metadata services hand credentials to whoever asks from the machine. Their
-	 * addresses are denied in every embedding by the address class as well (base/addr.h). */
+	/* Cloud metadata services give credentials to every process on the machine that asks.
+	 * The address class denies their addresses in every embedding as well (base/addr.h). */
 	"169.254.169.254", /* AWS, Azure, GCP, OpenStack, DigitalOcean, Oracle, IBM, ... */
 	"169.254.170.2",   /* AWS ECS task credentials */
 	"100.100.100.200", /* Alibaba Cloud */

@@ -3,8 +3,8 @@
 #define SBX_POLICY_SHIPPED_H
 
 /*
- * The lists that hold without any configuration; all end with NULL. Which of them an owner's file
- * can change is said with each.
+ * The lists that hold without any configuration; all end with NULL. Each comment says how an
+ * owner's file changes the list.
  */
 
 /* Denied to every sandbox whatever a file says: entries as a deny list writes them. */
@@ -17,7 +17,7 @@ extern const char *const sbx_shipped_commands_deny[];
 extern const char *const sbx_shipped_env_pass[];
 /* Patterns of device nodes that a sandbox may be granted. system.yaml: `devices` is instead of them. */
 extern const char *const sbx_shipped_devices[];
-/* What a profile may ask for with seccomp.allow where system.yaml does not say. */
+/* The calls that a profile may ask for with seccomp.allow where system.yaml does not list them. */
 extern const char *const sbx_shipped_seccomp_allow[];
 
 #endif

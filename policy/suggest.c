@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Suggestions for misspelt words by edit distance, a swap of two neighbours counting as one edit
- * (optimal string alignment). Words over 32 bytes are nobody's key and get no suggestion.
+ * (optimal string alignment). Words over 32 bytes get none: no key is that long.
  */
 
 #include "policy/suggest.h"

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* What was probably meant: of the candidates offered, the nearest within a third of its length. */
+/* The word that was probably meant: the nearest of the candidates, within a third of its length. */
 struct sbx_suggest {
 	const char *wrong; /* borrowed: what was written */
 	const char *best;  /* borrowed: the nearest so far; NULL none */

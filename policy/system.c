@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The system policy: what the host's owner holds over every profile and flag. The shipped lists are
- * there without a file and hold besides the file's own, unless it says `shipped: drop`; the
- * built-in floors hold in any case (they come in when a policy is compiled).
+ * The system policy: the host owner's rules, which hold over every profile and flag. The shipped
+ * lists hold without a file, and beside the file's own unless it says `shipped: drop`. The built-in
+ * floors always hold (compiling a policy adds them).
  */
 
 #include <errno.h>

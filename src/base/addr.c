@@ -28,7 +28,7 @@ static size_t addr_size(uint8_t family)
 	return family == 4 ? 4 : family == 6 ? 16 : 0;
 }
 
-/* The first @bits bits of @a and @b are the same. */
+/* Are the first @bits bits of @a and @b the same? */
 static bool prefix_equal(const uint8_t *a, const uint8_t *b, unsigned bits)
 {
 	unsigned whole = bits / 8, rest = bits % 8;
@@ -46,7 +46,7 @@ struct class4 {
 	uint8_t class; /* enum sbx_addr_class */
 };
 
-/* First match wins: single addresses stand before the ranges that hold them. */
+/* The first match wins, so single addresses stand before the ranges that hold them. */
 static const struct class4 table4[] = {
 	{ { 169, 254, 169, 254 }, 32, SBX_ADDR_METADATA }, /* AWS, Azure, GCP, OpenStack, ... */
 	{ { 169, 254, 170, 2 }, 32, SBX_ADDR_METADATA },   /* AWS ECS task credentials */
@@ -78,8 +78,8 @@ static enum sbx_addr_class class_v4(const uint8_t b[4])
 	return SBX_ADDR_PUBLIC;
 }
 
-/* The order of "worst": metadata over all; then what no profile can admit; PRIVATE, which one can,
- * is next to PUBLIC. */
+/* The order of "worst": metadata first; then classes that no profile can admit; PRIVATE, which
+ * one can, is next to PUBLIC. */
 static enum sbx_addr_class worse(enum sbx_addr_class a, enum sbx_addr_class b)
 {
 	static const uint8_t rank[SBX_ADDR_N_CLASSES] = {

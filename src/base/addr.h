@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* An IPv4 or IPv6 address without port or scope. */
+/* An IPv4 or IPv6 address, without port or scope. */
 struct sbx_addr {
 	uint8_t family; /* 4, 6, or 0: none */
 	uint8_t b[16];  /* network byte order; 4 or 16 bytes used, the rest zero */
@@ -44,16 +44,17 @@ enum sbx_addr_class {
 
 enum sbx_addr_class sbx_addr_class(const struct sbx_addr *a);
 
-/* The IPv4 addresses that an IPv6 address embeds (as above): where a packet to it may end. Whatever refuses an IPv4
- * address refuses what embeds it. Returns how many were written; 0 for IPv4. In 64:ff9b:1::/48 it is one for each
- * length of prefix that RFC 6052 has, but those in 0/8. */
+/* The IPv4 addresses that an IPv6 address embeds (as above): a packet to it may end there. A
+ * rule that refuses an IPv4 address refuses addresses that embed it. Returns how many were
+ * written; 0 for IPv4. In 64:ff9b:1::/48 there is one for each length of prefix that RFC 6052
+ * has, except those in 0/8. */
 #define SBX_ADDR_EMBEDDED_MAX 4
 size_t sbx_addr_embedded(const struct sbx_addr *a, struct sbx_addr ret_v4[SBX_ADDR_EMBEDDED_MAX]);
 
 const char *sbx_addr_class_str(enum sbx_addr_class c);
 
-/* The ranges that sbx_addr_class() goes by, for who needs the same as networks (a packet filter): the
- * first of them that holds an address says its class, or a worse one by what it embeds. */
+/* The ranges that sbx_addr_class() uses, as networks for a packet filter: the first one that
+ * holds an address gives its class, or a worse one by the address that it embeds. */
 enum sbx_addr_embedding {
 	SBX_ADDR_EMBEDS_NONE = 0,
 	SBX_ADDR_EMBEDS_AT_2,  /* the IPv4 address is bytes 2 to 5: a network of its own for each IPv4 one */

@@ -46,11 +46,11 @@ void sbx_err_list_add(struct sbx_err_list *list, const char *file, int line, int
 void sbx_err_list_vadd(struct sbx_err_list *list, const char *file, int line, int column,
 		       const char *fmt, va_list ap) __attribute__((format(printf, 5, 0)));
 
-/* "file:line:column: message", leaving out what is unknown. Returns @buf. */
+/* Write "file:line:column: message", without the parts that are unknown. Returns @buf. */
 const char *sbx_err_format(const struct sbx_err *err, char *buf, size_t n_buf);
 
-/* Length in bytes of the character at @in when it may be shown as it is: valid UTF-8 and neither a
- * control nor a line or bidirectional mark. 0: the byte must be escaped (or n_in is 0). */
+/* The length in bytes of the character at @in, if it may be shown: valid UTF-8, and no control,
+ * line or bidirectional mark. 0: the byte must be escaped (or n_in is 0). */
 size_t sbx_text_unit(const void *in, size_t n_in);
 
 /* Copy @in to @out (at most n_out-1 bytes and a NUL), escaping control bytes, backslashes and

@@ -249,7 +249,7 @@ void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms
 	overflow_add(f, v, now_ms);
 }
 
-/* Written so that neither a clock near its end nor one that went back by mistake overflows. */
+/* Neither a clock near its end nor one that went back overflows here. */
 static bool is_due(uint64_t first_ms, uint64_t now_ms)
 {
 	return now_ms >= first_ms && now_ms - first_ms >= SBX_FOLD_WINDOW_MS;

@@ -28,21 +28,21 @@ typedef void (*sbx_fold_emit_fn)(const struct sbx_event *v, void *userdata);
  * collide. 0, -EINVAL or -ENOMEM.
  */
 int sbx_fold_new(uint32_t n_keys, uint64_t seed, struct sbx_fold **ret_fold);
-/* Accepts NULL; returns NULL. What is held is dropped: flush first. */
+/* Accepts NULL; returns NULL. Drops the events held: flush first. */
 struct sbx_fold *sbx_fold_free(struct sbx_fold *f);
 
 /*
- * Add @v (borrowed; its count is added up). @now_ms is any clock that does not go back, the same in
- * every call. Emits whatever is a window old first. O(1), and never fails.
+ * Add @v (borrowed; its count is added). @now_ms is of any clock that does not go back, the same in
+ * every call. Emits the events that are a window old first. O(1), and never fails.
  */
 void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms,
 		  sbx_fold_emit_fn emit, void *userdata);
-/* Emit what was first seen a window or longer before @now_ms. */
+/* Emit the events first seen a window or longer before @now_ms. */
 void sbx_fold_flush(struct sbx_fold *f, uint64_t now_ms, sbx_fold_emit_fn emit, void *userdata);
 /* Emit everything. */
 void sbx_fold_flush_all(struct sbx_fold *f, sbx_fold_emit_fn emit, void *userdata);
-/* When sbx_fold_flush has something to do next, in @now_ms's clock; SBX_FOLD_IDLE: not before an
- * add. */
+/* When sbx_fold_flush() next has something to emit, in @now_ms's clock; SBX_FOLD_IDLE: not
+ * before an add. */
 uint64_t sbx_fold_next_ms(const struct sbx_fold *f);
 /* Events added to one that was held already, so far (sbx_msg_stats.events_folded). */
 uint64_t sbx_fold_n_folded(const struct sbx_fold *f);

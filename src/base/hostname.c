@@ -32,8 +32,8 @@ static int check_label(const char *s, size_t n)
 	return 0;
 }
 
-/* What inet_aton(3) and URL parsers would read as an IPv4 address in some form ("1", "1.2.3.4",
- * "0x7f.1", "127.0x1") ends in a label that is a number; no name in the DNS does. */
+/* Every form that inet_aton(3) and URL parsers read as an IPv4 address ("1", "1.2.3.4",
+ * "0x7f.1", "127.0x1") ends in a label that is a number. No name in the DNS does. */
 static bool is_number(const char *label, size_t n)
 {
 	if (n >= 2 && label[0] == '0' && label[1] == 'x')

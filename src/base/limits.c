@@ -26,7 +26,8 @@ const struct sbx_limits sbx_limits_default = {
 	.n_addresses = 16,
 };
 
-/* Files that one holds without its pipes: both sides and, while it is dialled, a second address. */
+/* Files that one flow holds without its pipes: both sides and, while it is dialled, a second
+ * address. */
 #define FLOW_FILES	3
 #define PUBLISHED_FILES 2
 #define UDP_FILES	2

@@ -7,7 +7,8 @@
 
 #define SBX_PUBLISH_MAX 16 /* ports of a sandbox that are published on the host */
 
-/* Every bound on what an untrusted party controls, in one place. Counts unless the name says otherwise. */
+/* Every bound on a resource that an untrusted party controls, in one place. Counts unless the
+ * name says otherwise. */
 struct sbx_limits {
 	uint32_t n_flows;              /* TCP flows carried at once per sandbox */
 	uint32_t n_published;          /* connections from outside to published ports at once */
@@ -27,9 +28,9 @@ struct sbx_limits {
 
 extern const struct sbx_limits sbx_limits_default;
 
-/* Lower the counts of what holds files, all by the same part and none below 1, to what @n_files free places in the
- * file table are enough for; connections from outside count where @published. Returns how many pipes there is room
- * for besides. */
+/* Lower the counts of everything that holds files, all by the same part and none below 1, until
+ * @n_files free places in the file table suffice; @published: count connections from outside
+ * too. Returns the number of pipes that fit besides. */
 uint32_t sbx_limits_fit(struct sbx_limits *l, bool published, uint32_t n_files);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum sbx_action { SBX_DENY = 0, SBX_ALLOW = 1, SBX_PANIC = 2, SBX_NOTICE = 3, SBX_N_ACTIONS };
 enum sbx_proto { SBX_PROTO_TCP = 0, SBX_PROTO_UDP, SBX_PROTO_DNS, SBX_PROTO_ICMP, SBX_PROTO_OTHER, SBX_N_PROTOS };
-/* What must be found at the start of a flow before it is carried. */
+/* The check at the start of a flow, before it is carried. */
 enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS };
 
 #define SBX_REASONS(X)                                                                            \
@@ -53,8 +53,8 @@ enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS
 	X(RULES_CHANGED, "rules_changed", "the host's firewall was changed under the sandbox")    \
 	X(BLOCKED_NAME, "blocked_name", "a name that sandboxes do not see appeared in a writable grant") \
 	X(NEW_PROTECTED, "new_protected", "a protected path was made in a writable grant")        \
-	X(UNTRUSTED, "untrusted", "what tools of the host would execute was moved aside")         \
-	X(PLANTED, "planted", "what tools of the host would execute was made again and again")
+	X(UNTRUSTED, "untrusted", "a file that tools of the host would execute was moved aside")         \
+	X(PLANTED, "planted", "a file that tools of the host would execute was made again and again")
 
 enum sbx_reason {
 #define X(id, word, help) SBX_REASON_##id,

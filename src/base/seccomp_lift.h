@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * What a profile may ask back of the command's seccomp filter (seccomp.allow), each a name for a few system calls
- * (src/sys/seccomp/seccomp_command.c says which). Nothing on this list leads out of the sandbox: the network's rules, the
- * view of files and the namespaces hold without it.
+ * The calls that a profile may take off the command's seccomp filter (seccomp.allow), each a name
+ * for a few system calls (listed in src/sys/seccomp/seccomp_command.c). None of them leads out of
+ * the sandbox: the network's rules, the view of files and the namespaces hold without it.
  */
 #define SBX_SECCOMP_LIFTS(X)                                                                               \
 	X(PTRACE, "ptrace", "debuggers and tracers: trace, read and write the sandbox's own processes")    \
@@ -31,7 +31,7 @@ const char *sbx_seccomp_lift_str(enum sbx_seccomp_lift l);  /* the word */
 const char *sbx_seccomp_lift_help(enum sbx_seccomp_lift l); /* the sentence */
 /* The lift of that name, or -1. */
 int sbx_seccomp_lift_find(const char *name);
-/* Why what somebody may have meant by @name is never allowed; NULL: nothing is known of it. */
+/* Why the system call that @name may mean is never allowed; NULL: no reason is known. */
 const char *sbx_seccomp_lift_never(const char *name);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Borrowed bytes: whoever made the span says how long they live. */
+/* Borrowed bytes. The maker of the span defines how long they live. */
 struct sbx_span {
 	const uint8_t *p;
 	size_t n;

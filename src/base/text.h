@@ -8,23 +8,23 @@
 /*
  * Strings into buffers of a fixed size. A buffer always ends with a NUL. PURE.
  *
- * Where a part of the string would mean something else (a path, a name), sbx_text_copy() and sbx_text_format()
- * give all of it or an error. sbx_text_cut() is for what people read. tests/check/copies.py refuses the functions
- * of libc that do neither.
+ * sbx_text_copy() and sbx_text_format() write the whole string or give an error: for strings of
+ * which a part would mean something else (a path, a name). sbx_text_cut() is for text that people
+ * read. tests/check/copies.py refuses the functions of libc that do neither.
  */
 
 /* Copy @s. 0; -ENAMETOOLONG: it does not fit, and @out is "". */
 int sbx_text_copy(char *out, size_t n_out, const char *s) __attribute__((warn_unused_result));
-/* Its first @n bytes, of which none is NUL, and a NUL. As sbx_text_copy(). */
+/* Copy the first @n bytes of @s, none of which is NUL, and a NUL. Results as of sbx_text_copy(). */
 int sbx_text_copy_n(char *out, size_t n_out, const char *s, size_t n) __attribute__((warn_unused_result));
-/* As snprintf(3) writes it. As sbx_text_copy(). */
+/* Format as snprintf(3). Results as of sbx_text_copy(). */
 int sbx_text_format(char *out, size_t n_out, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), warn_unused_result));
 
-/* What is known to fit; abort(): our own bug. */
+/* Format a string that is known to fit; abort() otherwise: our own bug. */
 void sbx_text_fit(char *out, size_t n_out, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* For people: what does not fit is left out. */
+/* Format for people: the part that does not fit is left out. */
 void sbx_text_cut(char *out, size_t n_out, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void sbx_text_vcut(char *out, size_t n_out, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
 

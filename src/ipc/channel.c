@@ -85,7 +85,7 @@ int sbx_channel_send(int fd, const void *p, size_t n, const int *fds, size_t n_f
 	}
 }
 
-/* What came beside a packet. The fds are ours until they are handed over. */
+/* The control data of a packet. The fds are ours until they are given to the caller. */
 struct ancillary {
 	int fds[SBX_CHANNEL_MAX_FDS + 2];
 	size_t n_fds;
@@ -157,7 +157,9 @@ int sbx_channel_recv(int fd, void *p, size_t n_max, size_t *ret_n, int *fds, siz
 		return -EINVAL;
 	do {
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-		/* Said once, when the peer closed with something unread, and before what it sent us last: why it ended. */
+		/* The kernel reports this error once, when the peer closed with something
+		 * unread, before the peer's last packets. Read again for those: they say why it
+		 * ended. */
 		if (n < 0 && errno == ECONNRESET && !reset) {
 			reset = true;
 			errno = EINTR;
@@ -166,11 +168,12 @@ int sbx_channel_recv(int fd, void *p, size_t n_max, size_t *ret_n, int *fds, siz
 	if (n < 0)
 		return from_errno(errno);
 	collect(&a, &msg);
-	/* The room for fds is for more than any caller takes: where they were cut off within it, by our own table. */
+	/* The room is for more fds than any caller takes, so fds that were cut off within it did
+	 * not fit our own fd table. */
 	cut = msg.msg_flags & MSG_CTRUNC;
 	if (msg.msg_flags & MSG_TRUNC || a.overflow || a.n_fds > fds_max || (cut && fds_max == 0))
 		return SBX_CHANNEL_E_BROKEN;
-	/* The end of the stream; an empty packet cannot be told from it and is nothing we send. */
+	/* The end of the stream. An empty packet looks the same, and we never send one. */
 	if (n == 0)
 		return SBX_CHANNEL_E_CLOSED;
 	*ret_n = (size_t)n;

@@ -126,8 +126,8 @@ static void f_id(struct codec *c, char id[SBX_ID_LEN + 1])
 		c->bad = true;
 }
 
-/* Before an element of a list is read. Not the whole list at once: it is many pages, of which few are
- * used, and init, which reads PROBES, is a fresh process that would fault in each. */
+/* Clear an element of a list just before it is read. The whole list has many pages, of which few
+ * are used; init, which reads PROBES, is a fresh process and would fault in each. */
 static void clear_element(const struct codec *c, void *p, size_t n)
 {
 	if (!c->writing)
@@ -383,7 +383,7 @@ static struct codec decode_begin(struct sbx_span packet, enum sbx_msg_type type)
 	return c;
 }
 
-/* Wipes the half-filled struct of a refused packet, so that nobody acts on it. */
+/* Wipe the half-filled struct of a refused packet, so that no caller uses it. */
 static int decode_end(const struct codec *c, void *m, size_t n)
 {
 	if (!c->bad && sbx_reader_done(&c->r))

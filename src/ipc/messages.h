@@ -17,23 +17,24 @@
 #include "base/span.h"
 
 /*
- * What the programs of one sandbox say to each other. PURE: encode to and decode from bytes.
+ * The messages between the programs of one sandbox. PURE: encode to and decode from bytes.
  *
  *   launcher -> broker   CONFIG, RELEASE (the self-test is over), PINNED or PINS_FAILED (in answer), STOP
  *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., STATS (in answer to STOP, last)
  *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the sandbox's
  *                        sockets), MOUNTS_CHECKED (in answer), STAGE_FAILED, COMMAND_EXIT
- *   launcher -> stage    STAGE_CONFIG (in shared memory, launcher/stage/stage_config.h), CHECK_MOUNTS, SIGNAL,
- *                        SIGNAL_ALL
+ *   launcher -> stage    STAGE_CONFIG (in shared memory, launcher/stage/stage_config.h), CHECK_MOUNTS,
+ *                        SIGNAL, SIGNAL_ALL
  *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
  *   launcher -> init     PROGRAMS (where there is an allow list), PROBES, RELEASE
  *   broker -> factory    UDP_SOCKET, TCP_SOCKET (the stage, once it is ready, is the socket factory)
- *   factory -> broker    UDP_SOCKET_MADE (with one fd), UDP_SOCKET_FAILED, and the same of TCP; in the order asked
+ *   factory -> broker    UDP_SOCKET_MADE (with one fd), UDP_SOCKET_FAILED, and the same of TCP; in the
+ *                        order asked
  *
  * A message is one packet: u8 version (SBX_MSG_VERSION), u8 type, u16 zero, then the fields in the
- * order of the struct, network byte order, strings as u16 length and bytes. A decoder refuses another
- * version, an unknown enum value, trailing bytes and anything over its limits with -EBADMSG; the
- * receiver ends the sender and the sandbox.
+ * order of the struct, network byte order, strings as u16 length and bytes. A decoder refuses
+ * another version, an unknown enum value, trailing bytes and anything over its limits with
+ * -EBADMSG; the receiver ends the sender and the sandbox.
  */
 
 #define SBX_MSG_VERSION 1
@@ -118,19 +119,19 @@ struct sbx_msg_config {
 
 #define SBX_MSG_PINS_MAX 1024 /* of one message */
 
-/* The broker's only argument, with resolved_pins: what it opens for them it must open before its CONFIG comes. */
+/* The broker's only argument, with resolved pins: it opens their files before its CONFIG comes. */
 #define SBX_BROKER_FOLLOWS "follow"
 
 struct sbx_msg_pin {
 	struct sbx_addr addr;
 	uint16_t port;
 	uint8_t proto; /* enum sbx_proto, tcp or udp */
-	uint8_t old;   /* 1: only what is open may use it */
-	uint32_t timeout_ms; /* from now; 0: taken away */
+	uint8_t old;   /* 1: only open connections may use it */
+	uint32_t timeout_ms; /* from now; 0: remove the pin */
 };
 
-/* Changes to carry out as one transaction; answered by PINNED or PINS_FAILED with the serial. One at a time is
- * under way. */
+/* Pin changes to carry out as one transaction. PINNED or PINS_FAILED answers with the serial.
+ * Only one PINS is open at a time. */
 struct sbx_msg_pins {
 	uint32_t serial;
 	uint32_t n_pins; /* from 1 */
@@ -153,10 +154,10 @@ struct sbx_msg_probes {
 #define SBX_PROGRAMS_MAX      1024
 #define SBX_PROGRAMS_TEXT_MAX 40000 /* bytes of all paths, with a NUL each */
 
-/* The files that may execute; nothing else will. */
+/* The only files that may execute. */
 struct sbx_msg_program {
-	uint64_t dev, ino; /* of what the launcher judged */
-	uint32_t path;	   /* where it begins in text */
+	uint64_t dev, ino; /* of the file that the launcher judged */
+	uint32_t path;	   /* offset in text */
 };
 
 struct sbx_msg_programs {
@@ -166,7 +167,7 @@ struct sbx_msg_programs {
 };
 
 struct sbx_msg_verdict {
-	uint8_t ok; /* 1 only when the probe saw exactly what it must */
+	uint8_t ok; /* 1: the probe saw exactly the expected result */
 	uint32_t elapsed_us;
 	char detail[256]; /* what was seen, for people */
 };

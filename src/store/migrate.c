@@ -148,7 +148,7 @@ int sbx_migrate_version(sqlite3 *db, struct sbx_err *err, int64_t *ret_version)
 	return sbx_sql_int(db, "PRAGMA user_version", "reading its version", err, ret_version);
 }
 
-/* Heard by a database that nobody has written to yet, ignored by any other. */
+/* An empty database takes this; any other ignores it. */
 static int set_page_size(sqlite3 *db, struct sbx_err *err)
 {
 	char pragma[64];

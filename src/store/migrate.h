@@ -18,7 +18,7 @@
  */
 int sbx_migrate(sqlite3 *db, const char *dir, int newest, struct sbx_err *err);
 
-/* The version that @db has; 0: none yet. 0 or -errno with @err. */
+/* The version of @db; 0: none yet. 0 or -errno with @err. */
 int sbx_migrate_version(sqlite3 *db, struct sbx_err *err, int64_t *ret_version);
 
 /* A commit writes whole pages and the next to open the database reads them all again: a sandbox's

@@ -8,15 +8,15 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-/* The little between SQLite and this library: its errors as ours, statements that clean up. Private
- * to src/store. */
+/* Between SQLite and this library: SQLite's errors as ours, statements that clean up. Private to
+ * src/store. */
 
 struct sbx_store {
 	sqlite3 *db;
 	int wal_pages;     /* after our last commit */
 };
 
-/* What SQLite's @rc is as a negative errno. */
+/* SQLite's @rc as a negative errno. */
 int sbx_sql_errno(int rc);
 /* Fill @err with "@what: " and the database's words (of @db, or of @rc alone when @db is NULL);
  * returns sbx_sql_errno(rc). */
@@ -32,7 +32,7 @@ int sbx_sql_prepare(sqlite3 *db, const char *sql, const char *what, struct sbx_e
 /* Run a statement that returns no rows. 0 or -errno. */
 int sbx_sql_step_done(sqlite3 *db, sqlite3_stmt *stmt, const char *what, struct sbx_err *err);
 
-/* Parameters in the order of the calls, from ?1. What is bound must live until the step. */
+/* Parameters in the order of the calls, from ?1. A bound value must live until the step. */
 struct sbx_sql_binder {
 	sqlite3_stmt *stmt; /* borrowed */
 	int at;

@@ -92,8 +92,8 @@ static int make_dirs(const char *path)
 	return mkdir(copy, 0700) == 0 || errno == EEXIST ? 0 : -errno;
 }
 
-/* The directory, made if need be. Whoever else could write there could put a file of theirs in the
- * place of ours. */
+/* Open the state directory, and make it if it is missing. A user that could write there could
+ * replace the database. */
 static int prepare_dir(const char *path, struct sbx_err *err)
 {
 	struct stat st;
@@ -114,7 +114,7 @@ static int prepare_dir(const char *path, struct sbx_err *err)
 	}
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || st.st_mode & (S_IWGRP | S_IWOTH)) {
 		sbx_err_set(err,
-			    "state directory %s: must be yours and writable by nobody else "
+			    "state directory %s: must be yours and writable by no other user "
 			    "(chmod go-w, or choose another SBX_STATE_DIR)",
 			    path);
 		return -EPERM;
@@ -189,8 +189,8 @@ static int open_current(const char *path, struct sbx_err *err, sqlite3 **ret_db)
 	return r == 0 && version != SBX_STORE_VERSION ? 1 : r;
 }
 
-/* Whoever makes or migrates holds this: two at once, and SQLite lets one of them fail (BUSY whatever the
- * timeout, IOERR). fd, or -errno; the caller closes it. */
+/* Take the lock for making or migrating the database: of two processes at once SQLite lets one
+ * fail (BUSY whatever the timeout, IOERR). fd, or -errno; the caller closes it. */
 static int lock_dir(const char *dir, struct sbx_err *err)
 {
 	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
@@ -219,7 +219,7 @@ static int open_and_migrate(const char *path, const char *migrations_dir, struct
 	return r ? r : sbx_migrate(*ret_db, migrations_dir, SBX_STORE_VERSION, err);
 }
 
-/* Beside a database that is ours a file of its that we may not write. */
+/* A file beside our database that we may not write. */
 static bool has_foreign(const char *path)
 {
 	static const char *const suffixes[] = { "-wal", "-shm" };
@@ -235,9 +235,9 @@ static bool has_foreign(const char *path)
 }
 
 /*
- * Who reads a WAL database makes its -wal and -shm where there are none yet. When root does (a backup, sqlite3
- * -readonly), SQLite gives them to the database's owner, but a moment later: until then they are files that
- * we cannot open, or cannot write.
+ * A reader of a WAL database makes its -wal and -shm where they are missing. When root reads (a
+ * backup, sqlite3 -readonly), SQLite gives them to the database's owner a moment later: until then
+ * we cannot open or write them.
  */
 static int make_or_migrate(const char *state_dir, const char *path, const char *migrations_dir,
 			   struct sbx_err *err, sqlite3 **ret_db)
@@ -251,7 +251,8 @@ static int make_or_migrate(const char *state_dir, const char *path, const char *
 	if (lock < 0)
 		return lock;
 	r = open_and_migrate(path, migrations_dir, &why, ret_db);
-	/* Once more when they are ours by now, or gone: that may have been a moment too late. */
+	/* Try once more when the files are ours or gone by now: the first try may have been a
+	 * moment too early. */
 	for (int left = FOREIGN_READER_MS / 5; (r == -EROFS || r == -ENOENT) && foreign && left; left--) {
 		foreign = has_foreign(path);
 		sqlite3_close(*ret_db);
@@ -266,7 +267,7 @@ static int make_or_migrate(const char *state_dir, const char *path, const char *
 	return r;
 }
 
-/* The database has it; whether the checkpoint works is for the next one to see. */
+/* The rows are committed. If this checkpoint fails, a later one does its work. */
 static int on_commit(void *userdata, sqlite3 *db, const char *name, int pages)
 {
 	struct sbx_store *store = userdata;
@@ -301,7 +302,7 @@ int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx
 	store = calloc(1, sizeof(*store));
 	if (!store)
 		return out_of_memory(err);
-	/* What fails here may be another's making of it, seen half-way: the second time tells. */
+	/* Another process may be making the database at this moment: a second failure is real. */
 	r = open_current(path, &first, &store->db);
 	if (r == -ENOMEM) {
 		sbx_err_set(err, "%s", first.msg);

@@ -66,8 +66,8 @@ struct sbx_store *sbx_store_close(struct sbx_store *store);
 /* Wait @ms for another writer before giving up with -EBUSY, instead of SBX_STORE_BUSY_MS. */
 void sbx_store_set_busy_ms(struct sbx_store *store, int ms);
 
-/* What is known when a sandbox is recorded. Strings are borrowed; NULL is stored as NULL where it
- * may be. */
+/* The values known when a sandbox is recorded. Strings are borrowed; NULL is stored as NULL
+ * where it may be. */
 struct sbx_store_sandbox {
 	const char *id;		 /* 12 hex digits */
 	const char *analysis_id; /* may be NULL */
@@ -102,9 +102,9 @@ struct sbx_store_end {
 };
 #define SBX_STORE_USAGE_UNKNOWN { -1, -1, -1, -1, -1 }
 
-/* While nobody waits: what was committed is moved into the database where it has become @at_least that many
- * pages, and flushed: some milliseconds. A start reads each page anew, about 1 us, and a run writes 8. What
- * fails is done by somebody else, or later. */
+/* Call when no process waits: moves committed pages from the WAL into the database when there
+ * are @at_least that many, and flushes; takes some milliseconds. A start reads each page anew,
+ * about 1 us, and a run writes 8. After a failure a later call does the work. */
 void sbx_store_tidy(struct sbx_store *store, int at_least);
 /* `preparing` or `running` becomes a final state. 0, SBX_STORE_E_UNKNOWN or -errno. */
 int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct sbx_store_end *end,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a run was refused, read back. Rows may be another program's work: what fits no event is left out. */
+/* Reads back the refusals of a run. Another program may have written rows: those that are no
+ * valid event are left out. */
 #include "store/store.h"
 
 #include <errno.h>

@@ -155,7 +155,7 @@ static bool name_hostname(struct name_cursor c, char *ret_name)
 	return sbx_hostname_normalise(text, n, ret_name) == 0;
 }
 
-/* The name for people (RFC 1035 section 5.1 escapes), cut where @ret_name is full. */
+/* Write the name for people (RFC 1035 section 5.1 escapes), cut where @ret_name is full. */
 static void name_present(struct name_cursor c, char *ret_name)
 {
 	struct sbx_span label;

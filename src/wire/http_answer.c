@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the broker itself says and hears in HTTP; see http_answer.h. */
+/* The HTTP messages that the broker itself writes and reads; see http_answer.h. */
 
 #include "wire/http_answer.h"
 
@@ -32,7 +32,7 @@ int sbx_http_refusal_write(const char *status, const char *body, void *out, size
 	return printed(n, n_out, ret_n);
 }
 
-/* What a normalised name or sbx_addr_format() can hold; above all no space and no line end. */
+/* The bytes of a normalised name or of sbx_addr_format(): no space and no line end. */
 static bool is_host(const char *host)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.:";
@@ -56,7 +56,7 @@ int sbx_http_connect_write(const char *host, uint16_t port, void *out, size_t n_
 /* "HTTP/1.x NNN", what RFC 9112 section 4 has before the reason. */
 #define STATUS_LINE_MIN 12
 
-/* Does @in, cut anywhere, begin as a status line does? */
+/* Can @in, which may be cut anywhere, be the beginning of a status line? */
 static bool status_line_begins(struct sbx_span in)
 {
 	static const char form[STATUS_LINE_MIN + 1] = "HTTP/1.# ###";

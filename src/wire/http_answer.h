@@ -10,8 +10,8 @@
 #include "wire/http_body.h" /* SBX_HTTP_E_MORE, SBX_HTTP_E_REJECT */
 
 /*
- * The few HTTP messages the broker itself says or hears: the explained refusal to a sandboxed
- * client, and the CONNECT exchange with an upstream proxy (RFC 9110 section 9.3.6). PURE.
+ * The few HTTP messages that the broker itself writes or reads: the explained refusal to a
+ * sandboxed client, and the CONNECT exchange with an upstream proxy (RFC 9110 section 9.3.6). PURE.
  */
 
 /*

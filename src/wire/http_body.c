@@ -110,7 +110,7 @@ static void line_byte(struct sbx_http_body *b, uint8_t c)
 static void name_byte(struct sbx_http_body *b, uint8_t c)
 {
 	if (c == ':') {
-		/* A name that did not fit is none that we know. */
+		/* A name that did not fit is longer than every name that matters here. */
 		if (b->n_name <= SBX_HTTP_FIELD_NAME_MAX &&
 		    sbx_http_field_lookup(sbx_span(b->name, b->n_name)) != SBX_HTTP_FIELD_OTHER)
 			malformed(b);

@@ -52,9 +52,11 @@ void sbx_http_body_init(struct sbx_http_body *b, enum sbx_http_framing framing, 
  */
 int sbx_http_body_feed(struct sbx_http_body *b, struct sbx_span bytes, size_t *ret_n);
 
-/* So many of the next bytes are opaque data: they may be carried without being shown (splice). */
+/* The number of next bytes that are opaque data: they may be carried without being shown
+ * (splice). */
 uint64_t sbx_http_body_opaque(const struct sbx_http_body *b);
-/* They were: @n <= sbx_http_body_opaque(). Returns true when the body is now complete. */
+/* The caller carried @n <= sbx_http_body_opaque() bytes itself. Returns true when the body is
+ * now complete. */
 bool sbx_http_body_skip(struct sbx_http_body *b, uint64_t n);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/span.h"
 
 /*
- * What the HTTP parsers of this folder share: the classes of bytes and the names of the fields that
+ * Shared by the HTTP parsers of this folder: the classes of bytes, and the names of the fields that
  * frame or route a message. PURE.
  */
 
@@ -27,13 +27,13 @@ static inline bool sbx_http_is(uint8_t b, unsigned class)
 	return sbx_http_classes[b] & class;
 }
 
-/* Not empty, and every byte of @class. */
+/* Is @s not empty, and every byte of @class? */
 bool sbx_http_all(struct sbx_span s, unsigned class);
 
-/* Equal, letters of both cases being the same. */
+/* Are they equal, ignoring the case of letters? */
 bool sbx_http_equal(struct sbx_span s, const char *text);
 
-/* Without the spaces and tabs at both ends. */
+/* The span without the spaces and tabs at both ends. */
 struct sbx_span sbx_http_trim(struct sbx_span s);
 
 enum sbx_http_field {

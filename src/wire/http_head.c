@@ -293,8 +293,8 @@ static int reject(struct sbx_http_judge *j, enum sbx_reason reason, bool is_http
 	return SBX_HTTP_E_REJECT;
 }
 
-/* What was scanned of a head, which is no good: might a server that takes things easy go on with it? Where its first
- * line has a version, or is empty, as lines before a request may be. */
+/* For a head that is malformed: might a lenient server accept it? Yes where its first line has a
+ * version, or is empty, as lines before a request may be. */
 static bool resembles_http(const struct sbx_http_judge *j, struct sbx_span buffer)
 {
 	static const char version[] = "HTTP/";
@@ -421,7 +421,7 @@ static int next_body(struct sbx_http_judge *j, struct sbx_span buffer,
 	size_t n;
 	int e = sbx_http_body_feed(&j->body, buffer, &n);
 
-	/* What was good before a wrong byte is an event of its own; the next call refuses. */
+	/* The good bytes before a wrong one are an event of their own; the next call refuses. */
 	if (!n)
 		return e == SBX_HTTP_E_REJECT ? reject(j, j->body.reason, true) : e;
 	*ret_event = (struct sbx_http_event){ .kind = SBX_HTTP_BODY, .n = n };

@@ -84,13 +84,13 @@ void sbx_http_judge_init(struct sbx_http_judge *j, size_t limit_bytes, bool loos
 int sbx_http_judge_next(struct sbx_http_judge *j, struct sbx_span buffer,
 			struct sbx_http_event *ret_event);
 
-/* So many of the next bytes (counted after the last event) are opaque body data that may be spliced
+/* The number of next bytes (after the last event) that are opaque body data and may be spliced
  * without being shown; 0 while a head or chunk framing is due. */
 uint64_t sbx_http_judge_opaque(const struct sbx_http_judge *j);
 /* The caller carried the next @n bytes itself; @n <= sbx_http_judge_opaque(). */
 void sbx_http_judge_skip(struct sbx_http_judge *j, uint64_t n);
-/* Between requests: nothing of a head seen and no body due, so an EOF here is clean (given that the
- * caller's buffer is empty). */
+/* Is the judge between requests? Then no part of a head was seen and no body is due, so an EOF
+ * is clean (if the caller's buffer is empty). */
 bool sbx_http_judge_idle(const struct sbx_http_judge *j);
 
 #endif

@@ -374,7 +374,8 @@ static void record_head_byte(struct sbx_tls_hello *h, uint8_t b)
 	switch (h->n_record_head++) {
 	case 0:
 		h->record_type = b;
-		/* Of a first record of another type the next byte tells whether it is TLS at all. */
+		/* In a first record of another type the next byte tells whether the stream is
+		 * TLS at all. */
 		ok = b == RECORD_HANDSHAKE || (h->n_consumed == 1 && b >= RECORD_CCS && b <= RECORD_DATA);
 		break;
 	case 1:
@@ -491,7 +492,7 @@ static int read_handshake(struct sbx_tls_watch *w, struct sbx_span bytes, size_t
 	n_hello = (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
 	if (n_hello > SERVERS_HELLO_MAX)
 		return SBX_TLS_WATCH_OVER;
-	/* Too long for us: wait for what comes behind the record, before it is refused for that. */
+	/* The record is too long: before refusing, look at what follows it. */
 	if (n_hello > w->limit && n_hello > n && !w->early_data) {
 		if (bytes.n <= RECORD_HEAD_LEN + n)
 			return SBX_TLS_WATCH_MORE;

@@ -73,9 +73,9 @@ void sbx_tls_hello_init(struct sbx_tls_hello *h, size_t limit_bytes);
 int sbx_tls_hello_feed(struct sbx_tls_hello *h, struct sbx_span bytes);
 
 /*
- * What a client sends behind its first ClientHello, as long as another one may come in the clear: a server that
- * asks for it (HelloRetryRequest, RFC 8446 section 4.1.4) takes the name out of the second, and we do not see
- * the asking.
+ * The bytes that a client sends after its first ClientHello, as long as another one may come
+ * unencrypted. A server that asks for it (HelloRetryRequest, RFC 8446 section 4.1.4) takes the name
+ * from the second, and we do not see the request.
  */
 enum {
 	SBX_TLS_WATCH_OVER = 0, /* no other can come: what follows needs no look */
@@ -110,7 +110,7 @@ void sbx_tls_watch_init(struct sbx_tls_watch *w, const struct sbx_tls_hello *fir
  */
 int sbx_tls_watch_next(struct sbx_tls_watch *w, struct sbx_span bytes, size_t *ret_n);
 
-/* RFC 8446 section 6: what a refused client is told. */
+/* RFC 8446 section 6: the alerts that a refused client gets. */
 enum sbx_tls_alert {
 	SBX_TLS_ALERT_ACCESS_DENIED = 49,
 	SBX_TLS_ALERT_DECODE_ERROR = 50,

@@ -129,7 +129,7 @@ ROWS = {
     "symlink out, below": (ro("{d}/ws/link-out/sub"), "outside the allowed prefixes", ro("{d}/ws/link-in/deep")),
     "symlink to a symlink out": (ro("{d}/ws/chain-out"), "outside the allowed prefixes", ro("{d}/ws/chain-in")),
     "symlinks in a circle": (ro("{d}/ws/loop"), "symlinks", ro("{d}/ws/chain-in")),
-    "somebody's symlink in a sticky directory": (ro("{d}/ws/sticky/theirs"), "somebody else's symlink",
+    "somebody's symlink in a sticky directory": (ro("{d}/ws/sticky/theirs"), "another user's symlink",
                                                  ro("{d}/ws/sticky/own")),
     "a third user's symlink outside": (ro("{d}/theirs/link"), "can be changed by others", ro("{d}/own/link")),
     "by way of a third user's": (ro("{d}/ws/to-theirs"), "can be changed by others", ro("{d}/ws/to-own")),

@@ -48,7 +48,7 @@ def taken(sbx, args, root=True, **kw):
     if r.rc == 0:
         return json.loads(r.out)["limits"]["wall_time_ms"]["asked"] // 1000
     assert r.rc == 125 and r.err.count("\n") <= 2, r  # what extends it says so, too
-    assert any(word in r.err for word in ("change it", "somebody else's symlink")) and "copy it" in r.err, r.err
+    assert any(word in r.err for word in ("change it", "another user's symlink")) and "copy it" in r.err, r.err
 
 
 # What is done to a profile, or the way to it, that root would take: (how, of whom).

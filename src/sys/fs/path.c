@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What may be granted to a sandbox (DESIGN section 8).
+ * Judges what may be granted to a sandbox (DESIGN section 8).
  *
  * path_resolve.c finds out which object a path means and what its real name is; here that name is
- * judged. In order, the first that fails is the answer: form (absolute, no `..`), blocked segments
- * as asked, resolution, blocked segments as resolved, the symlinks on the way, objects nobody gets, the
- * allowed prefixes, the type. Missing is said last, of what would otherwise pass: the caller may go on to
- * create it.
+ * judged. The first check that fails is the answer: form (absolute, no `..`), blocked segments as
+ * asked, resolution, blocked segments as resolved, the symlinks on the way, forbidden objects, the
+ * allowed prefixes, the type. "Missing" comes last, for a path that would otherwise pass: the
+ * caller may create it.
  *
- * A symlink on the way may not lead through a blocked segment, wherever it ends. One that lies in an allowed
- * prefix may be anybody's: whoever may write there may choose among what is allowed, and what it leads to is judged
- * all the same. One that lies outside is followed if only root, the sandbox's user or the owner of what is granted
- * could have put it there: /home -> /data/home, a profile of nix, the user's own ~/ws. A third user's is refused:
- * the host's owner gave that place to nobody's sandbox.
+ * No symlink on the way may lead through a blocked segment. A symlink in an allowed prefix may be
+ * any user's: its writer can only choose among allowed objects, and its target is judged too. A
+ * symlink outside is followed only if root, the sandbox's user or the owner of the object made it:
+ * /home -> /data/home, a profile of nix, the user's own ~/ws.
  *
- * Prefixes and the home directory are written by the host's owner and may contain symlinks
- * themselves (/home -> /data/home): where a prefix as written does not match, it is resolved and
- * tried again. A prefix that does not resolve admits nothing, nor does one that leads through a symlink in a
- * directory that can be granted: a sandbox that had it could have made the link, and the prefix wider.
+ * The host's owner writes the prefixes and the home directory, which may contain symlinks (/home ->
+ * /data/home): a prefix that does not match as written is resolved and tried again. It admits
+ * nothing when it does not resolve, or leads through a symlink in a directory that can be granted:
+ * a sandbox could have made that symlink and widened the prefix.
  *
- * A control socket is a way to have something done outside by somebody with more rights: whoever
- * holds the directory that holds it can connect, also over a read-only mount (only writing files is
- * refused there). They are known by path. They need not exist: the daemon may be started later.
- * This list is no boundary by itself (prefixes are); it keeps a wide prefix from giving the host
- * away.
+ * Through a control socket a process outside with more privileges does something for the client. A
+ * sandbox that holds the socket's directory can connect, also over a read-only mount (which refuses
+ * only writing files). Control sockets are known by path and need not exist: the daemon may start
+ * later. The list is no boundary by itself (prefixes are); it keeps a wide prefix from giving the
+ * host away.
  */
 #include "sys/fs/path.h"
 

@@ -259,7 +259,7 @@ static int follow_link(struct walk *w, int link_fd, const struct stat *link_st, 
 	    link_st->st_uid != geteuid() && link_st->st_uid != w->st.st_uid) {
 		sbx_err_set(
 			err,
-			"%s/%s is somebody else's symlink in a directory everybody may write to",
+			"%s/%s is another user's symlink in a directory that every user may write to",
 			w->path, name);
 		return SBX_PATH_E_ACCESS;
 	}

@@ -9,7 +9,7 @@
 
 /* Resolves paths, and judges nothing: path.c decides what may be granted. */
 
-/* What resolving and judging (sys/fs/path.h) find wrong with a path. */
+/* The results of resolving and judging (sys/fs/path.h) a path that is refused. */
 enum {
 	SBX_PATH_E_RELATIVE = 1,
 	SBX_PATH_E_DOTDOT,

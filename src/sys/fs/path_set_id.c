@@ -88,7 +88,7 @@ static int check_directory(const struct sbx_path *path, struct writer w, struct 
 	if (dir < 0) {
 		int error = errno;
 
-		sbx_err_set(err, "'%s' cannot be read (%s), and what cannot be looked at for set-id programs is not "
+		sbx_err_set(err, "'%s' cannot be read (%s); a directory that cannot be searched for set-id programs is not "
 				 "granted writable", path->resolved, strerror(error));
 		if (error != EACCES && error != EPERM)
 			return -error;

@@ -4,11 +4,11 @@
  * instructions (bpf(2)). They are written by hand: there are thirty instructions, and no compiler
  * for them at run time.
  *
- *   connect4   an IPv4 socket that connects to port 53 of any address is connected to the stub.
- *   sendmsg4   a datagram to port 53 of any address goes to the stub; the address that was asked is kept by the
- *              socket's cookie.
- *   recvmsg4   an answer of the stub gets the address that was asked last as its source. (The answer on a connected
- *              socket comes from its peer.)
+ *   connect4   an IPv4 socket that connects to port 53 of any address is connected to the stub
+ *   sendmsg4   a datagram to port 53 of any address goes to the stub; the address that was asked is
+ *              kept by the socket's cookie
+ *   recvmsg4   an answer of the stub gets the address that was asked last as its source (the answer
+ *              on a connected socket comes from its peer)
  *
  * A socket that asks two servers before it reads one answer sees both answers come from the second.
  * Resolvers that do that take the answers for forged and ask again.

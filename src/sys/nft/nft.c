@@ -2,34 +2,25 @@
 /*
  * The ruleset of one sandbox in its own network namespace (DESIGN section 6), as typed rules.
  *
- * The namespace has one interface, lo, and routes that make every address of the world local to it.
- * Whatever a process in it sends passes the output hook, goes through lo and comes back at the
- * prerouting hook. Two chains of table `inet sbx` are enough:
+ * The namespace has one interface, lo, and routes that make every address of the world local. A
+ * packet of a process in it passes the output hook, goes through lo and comes back at the
+ * prerouting hook. Table `inet sbx` has two chains:
  *
- *   prerouting (priority mangle; only when something is carried): what goes to the own addresses,
- *   to loopback and to port 53 is left alone: it is delivered here, port 53 to the broker's stub.
- *   What goes to a carried destination is given to the broker's listener with tproxy, which
- *   rewrites nothing: getsockname() there is the address that was dialled.
+ *   prerouting (only when something is carried): packets to the own addresses, to loopback and to
+ *   port 53 are delivered here, port 53 to the broker's stub. tproxy gives packets to carried
+ *   destinations to the broker's listener and rewrites nothing: getsockname() is the address dialled.
  *
- *   output (policy drop): the same destinations pass; everything else is logged to an NFLOG group
- *   and refused at once: TCP by a reset, the rest by ICMP admin-prohibited. The sender sees EPERM,
- *   ECONNREFUSED or EACCES within the call.
+ *   output (policy drop): the same destinations pass. Everything else is logged to an NFLOG group and
+ *   refused at once: TCP by a reset, the rest by ICMP. The sender gets an error within the call.
  *
- * What is carried: the synthetic ranges and the explicit cidr entries, or with all_destinations
- * every unicast address. Multicast and IPv4's 240/4 (224.0.0.0/3) are refused even then: a socket
- * given such a packet by tproxy never sees it, so it would vanish instead of being refused.
- * Addresses that are never allowed (metadata, ...) are not listed: either the policy of the chain
- * refuses them, or they go to the broker, which does.
+ * Carried are the synthetic ranges and the explicit cidr entries, or with all_destinations every
+ * unicast address. Multicast and IPv4's 240/4 (224.0.0.0/3) are always refused: a socket that
+ * tproxy gives such a packet never sees it. Addresses that are never allowed (metadata, ...) are
+ * not listed: the chain's policy refuses them, or the broker does.
  *
- * Why no input chain: every packet that reaches it has passed output a moment before (there is no
- * other interface, and packet sockets need a capability that nobody inside has), so it would ask
- * the same question twice. Why no forward chain: all addresses are local, nothing is forwarded. No
- * conntrack, no NAT: answers from the broker's sockets are ordinary packets to the own addresses.
- * ICMP errors and resets that the kernel makes also go to the sender, an own address, and pass. A
- * packet with a spoofed source stays inside (all there is, is inside); its answers are refused like
- * any packet to the spoofed address.
- *
- * Limits: SBX_NFT_CIDRS_MAX entries, two rules each, walked in order per packet (about 20 ns each).
+ * No input chain: every packet there has passed output before (lo is the only interface). No
+ * forward chain, conntrack or NAT: all addresses are local. Resets and ICMP errors of the kernel
+ * pass. A spoofed source stays inside.
  */
 #include "sys/nft/nft.h"
 

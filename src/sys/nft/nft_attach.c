@@ -1,57 +1,28 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The ruleset of one sandbox in the host's network namespace (DESIGN section 7), as typed rules. PURE.
+ * The ruleset of one sandbox in the host's network namespace (DESIGN section 7), typed rules. PURE.
  *
- *   map levelN      cgroup id -> goto the sandbox's chain. One per depth in use, shared.
- *   chain levelN    base chain on output, policy accept: `socket cgroupv2 level N vmap @levelN`. The id is
- *                   that of the sending socket's ancestor of depth N, so a cgroup below the sandbox's is
- *                   the sandbox too, and a packet of anybody else costs one lookup, however many sandboxes
- *                   there are. A base chain per depth: one sandbox inside another must please both, for
- *                   accept ends one base chain only.
- *   chain ID        what goes out by lo has its own chain; floors are refused, pins pass; then the entries.
- *                   Each packet of a flow walks this as far as its pin: three rules for IPv4.
- *   chain ID-lo     what is for this host, whichever address that is, also one that the host gets later:
- *                   refused, but for loopback and what the system policy admits. Floors first, here too.
- *   chain ID-lp     what goes to 127/8 and ::1: the stub, the listed ports; the rest is refused.
- *   chain ID-no     logged to the sandbox's group and refused: TCP by a reset, the rest by ICMP.
+ *   map levelN      cgroup id -> goto the sandbox's chain. Shared; one per depth in use.
+ *   chain levelN    base chain on output, policy accept: `socket cgroupv2 level N vmap @levelN`.
+ *                   Matches cgroups below too. A sandbox inside another must please both chains.
+ *   chain levelN-in base chain on input: the same for a SYN from another host to a listener here
+ *   chain ID        floors are refused, pins pass, then the entries; packets out by lo go to ID-lo
+ *   chain ID-lo     this host, by any address: refused, but for loopback and admitted networks
+ *   chain ID-lp     127/8 and ::1: the stub and the listed ports pass; the rest is refused
+ *   chain ID-no     logged to the sandbox's group and refused: TCP by a reset, the rest by ICMP
  *
- * No chain but the base chain may end without a verdict: behind it the policy is accept. Each ends in
- * `goto ID-no`, which ends in rejects and a drop.
+ * Every chain but the base chains ends in `goto ID-no`: behind it the base chain's policy would
+ * accept.
  *
- * Why the policy of the base chain is accept: it sees every packet of the host.
+ * The match is by the cgroup in which the socket was made, also when it was passed on
+ * (sbx_cgroup_settle()). Packets without a full socket (SYN-ACK, last ACKs, resets, ICMP errors)
+ * are the kernel's and pass. Data on an accepted connection is refused, but for connections of a
+ * listed loopback port.
  *
- *   chain levelN-in base chain on input: the same for a SYN that comes from another host to a listener of the
- *                   sandbox. A listener's SYN-ACK tells some of what its owner chose (window, segment size, TTL),
- *                   so who calls is answered only where the sandbox may talk to everybody.
- *
- * What is matched: the cgroup in which the socket was made, also when it is passed on. Packets without
- * a full socket (SYN-ACK of a listener, the last ACKs of a closed connection, resets and ICMP errors) are
- * the kernel's and pass; data of an accepted connection does not: nobody outside is served. Exception: a
- * listed loopback port may be served from inside too, so answers *from* it pass, if they are part of a
- * connection (not a SYN of our own, which could go to any loopback port by choosing its source).
- *
- * Pins: two sets per family, both of address . protocol . port with a time to live. What is in `pins` may
- * be dialled; what is in `old` (an address that the name no longer has) may be used by connections that
- * are open: TCP that does not open one, and UDP, which does not say. Nothing is put there by a packet:
- * only sbx_attach_pin() puts, so what was taken stays taken. If the launcher dies they run out.
- *
- * The kernel is not told how many there may be: it would allocate for that many at once (MiBs a set).
- * Why not one map with a verdict for each age: each change of a map of verdicts makes the kernel walk the
- * rules of every sandbox, of a set none.
- *
- * DNS: to the stub's own address and port; port 53 elsewhere is refused like any port. Leading it to the
- * stub here would need nat on output, and with it connection tracking of every packet of the
- * host (or policy routing by packet marks): too much to do to a host that is not ours. It is done before there
- * is a packet (dns_capture.c).
- *
- * After priority filter nothing rewrites a destination, so what is judged is what is sent: a
- * host's dnat is before it.
- *
- * The last packets: when the cgroup is empty, sockets that were closed may still have data to send to
- * where they were connected, which was allowed.
- *
- * A socket that was passed out of the sandbox (SCM_RIGHTS) keeps its cgroup and would be free once the rules
- * are gone: they stay until nothing holds that cgroup (sbx_cgroup_settle()).
+ * Pins: two sets per family, of address . protocol . port with a time to live. `pins` may be
+ * dialled; `old` (the name no longer has the address) only serves open connections, and UDP. Only
+ * sbx_attach_pin() adds pins. No set has a size: the kernel would allocate it at once.
+ * dns_capture.c leads DNS to the stub: nat would bring connection tracking to the whole host.
  */
 #include "sys/nft/nft_attach.h"
 

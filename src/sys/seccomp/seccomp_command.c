@@ -1,37 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The filter of what runs in the sandbox: everything is allowed but these rows.
+ * The filter of the command in the sandbox: everything is allowed but these rows.
  *
- * A deny list, because anything may run here (compilers, browsers, interpreters of next year) and
- * the boundary is elsewhere: namespaces without capabilities and a network that ends at the broker.
- * The filter takes away kernel code that ordinary programs do not need and that breakouts were
- * built on, and calls that reach other processes, terminals or address families the packet filter
- * does not see. What is newer than this table was reviewed for does not exist (ENOSYS), so that a
- * future call is refused until somebody looked at it.
+ * It is a deny list, because anything may run here, and the boundary is elsewhere: namespaces
+ * without capabilities, and a network that ends at the broker. The filter removes kernel code that
+ * ordinary programs do not need and that breakouts were built on, and calls that reach other
+ * processes, terminals or address families that the packet filter does not see. Calls newer than
+ * this table's review do not exist (ENOSYS). A foreign ABI (int80, x32) kills the caller.
  *
- * Looked at and left alone (docs/SECCOMP.md has the lists of others beside this one):
- * - personality: changes the caller and its children only, and no boundary of ours depends on it;
- *   sanitizers, Lisp, debuggers and setarch need it.
- * - mbind, set_mempolicy, get_mempolicy, set_mempolicy_home_node: placement of the caller's own memory;
- *   numeric libraries use them.
- * - seccomp, landlock_*, lsm_set_self_attr: programs that confine themselves further are welcome to. A
- *   listener cannot let pass what this filter refuses: the strictest answer of all filters counts.
- * - setuid and kin: without capabilities and with no_new_privs there is nothing to gain.
- * - pidfd_open, pidfd_send_signal, process_mrelease, kill: the pid namespace is the limit.
- * - memfd_create, memfd_secret, execveat, splice, tee, vmsplice: what they do, files and pipes can do as well.
- * - statmount, listmount, cachestat, file_getattr: of the own mount namespace and open files, as in /proc.
- * - pkey_*, map_shadow_stack, mseal, rseq, membarrier, futex_*: the caller's own memory.
- * - sethostname, ioprio_set, process limits: namespaces and missing capabilities are enough.
+ * Reviewed and allowed (docs/SECCOMP.md compares with other lists):
+ *   - personality: changes the caller and its children only; sanitizers, Lisp and debuggers need it.
+ *   - memory calls (mbind and kin, pkey_*, mseal, rseq, membarrier, futex_*): the caller's own memory.
+ *   - seccomp, landlock_*: confine the caller further; the strictest answer of all filters counts.
+ *   - setuid and kin, sethostname, ioprio_set: without capabilities there is nothing to gain.
+ *   - pidfd_open, pidfd_send_signal, process_mrelease, kill: the pid namespace is the limit.
+ *   - memfd_create, execveat, splice, tee, vmsplice: files and pipes can do the same.
+ *   - statmount, listmount, cachestat: of the own mount namespace and open files, as in /proc.
  *
- * Set-id files. A file that somebody outside runs with the rights of the sandbox's user would be a way out by
- * way of another account. S_ISUID is refused wherever a mode is given, and S_ISGID where only a file can be
- * meant. chmod with S_ISGID passes: on a directory it hands down the group, `chmod -R`, `cp -a` and `mkdir -m`
- * repeat it on every directory that inherited it, and a filter cannot tell a directory from a file. openat2
- * has its mode behind a pointer; who calls it must do without on older kernels, and falls back.
- *
- * Foreign ABIs (int80, x32) would enter by numbers these rows do not know. A process that tries is
- * killed (SIGSYS; seccomp.c): a 32-bit program cannot run here anyway, and with an error it would
- * fail on its exit call too and end as a crash that explains nothing.
+ * Set-id files: a user outside that runs one would get the privileges of the sandbox's user.
+ * S_ISUID is always refused, and S_ISGID where only a file can be meant. chmod with S_ISGID passes:
+ * `cp -a` and `mkdir -m` use it for directories. openat2 has its mode behind a pointer, so it does
+ * not exist here: callers fall back, as on older kernels.
  */
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -59,9 +48,9 @@
 
 #define REPORTED "the kernel reports the group to the network: data of the caller's choice, from no socket of his"
 
-#define ENCAPSULATES "what arrives goes to the kernel's IPsec and tunnels, without a right to set them up"
+#define ENCAPSULATES "arriving packets go to the kernel's IPsec and tunnels, without the privilege to set those up"
 
-#define RUNS_AS		       "somebody else who runs it would get the rights of the sandbox's user"
+#define RUNS_AS		       "another user that runs it would get the privileges of the sandbox's user"
 #define MODE_HAS(arg, bit)     ARG_BITS(arg, bit, bit)
 #define REFUSE_SETID(call, arg) REFUSE_IF_BUT(SETUID_FILES, call, "S_ISUID", RUNS_AS, MODE_HAS(arg, S_ISUID))
 #define REFUSE_SETGID(call, arg) REFUSE_IF_BUT(SETUID_FILES, call, "S_ISGID", RUNS_AS, MODE_HAS(arg, S_ISGID))

@@ -50,8 +50,8 @@ static void release(scmp_filter_ctx *ctx)
 		seccomp_release(*ctx);
 }
 
-/* What each mark means. libseccomp takes errors below 4095, and the kernel has none from 4000
- * on. */
+/* The meaning of each mark. libseccomp takes errors below 4095, and the kernel has none from
+ * 4000 on. */
 #define FIRST_MARK 4000
 #define MARKS_MAX  64
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The filters of our own processes that face the sandbox's bytes: allow lists; whatever else is
- * called kills the process, and its sandbox with it.
+ * The filters of our own processes that read the sandbox's bytes. They are allow lists: any other
+ * call kills the process, and its sandbox with it.
  *
- * Both do all that needs more rights before they install theirs: read configuration, open netlink
- * sockets, set limits, seed the resolver library's random numbers. After it they can use the
- * sockets they have and make new ones to talk IP; they cannot open a file, start a process, signal
- * somebody, make memory executable or listen.
+ * Both processes do everything that needs more privileges before they install their filter: read
+ * configuration, open netlink sockets, set limits, seed the resolver library's random numbers.
+ * Afterwards they can use the sockets that they have, and make new ones for IP. They cannot open a
+ * file, start a process, signal another process, make memory executable or listen.
  *
  * A few calls fail instead of killing: libc and c-ares look for optional files and settings at
- * times that are theirs to choose, and do well without them. Open calls answer ENOENT, as in an
- * empty file system; c-ares takes any other error of its configuration files for a reason to give
- * up.
+ * times of their own, and work without them. Open calls answer ENOENT, as in an empty file system;
+ * on any other error of its files c-ares gives up.
  */
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -78,9 +77,9 @@ static const struct sbx_seccomp_row broker_rows[] = {
 	ALLOW(recvmmsg, "many datagrams at once"),
 	ALLOW(sendmmsg, "many datagrams at once"),
 	ALLOW(splice, "flows, in the kernel"),
-	ALLOW(pipe2, "what splice goes through"),
-	ALLOW_FCNTL(F_SETPIPE_SZ, "what splice goes through"),
-	ALLOW_FCNTL(F_GETPIPE_SZ, "what splice goes through"),
+	ALLOW(pipe2, "splice moves bytes through a pipe"),
+	ALLOW_FCNTL(F_SETPIPE_SZ, "splice moves bytes through a pipe"),
+	ALLOW_FCNTL(F_GETPIPE_SZ, "splice moves bytes through a pipe"),
 	ALLOW_FCNTL(F_DUPFD_CLOEXEC, "its fds"),
 	ALLOW(epoll_create1, "the event loop"),
 	ALLOW(epoll_ctl, "the event loop"),

@@ -79,9 +79,9 @@ static void test_open_refuses(void **state)
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(chmod(path, 0777), 0);
 	strcpy(f->state, path);
-	open_fails(f, -EPERM, "writable by nobody else");
+	open_fails(f, -EPERM, "writable by no other user");
 	assert_int_equal(chmod(path, 0770), 0);
-	open_fails(f, -EPERM, "writable by nobody else");
+	open_fails(f, -EPERM, "writable by no other user");
 
 	snprintf(f->state, sizeof(f->state), "%s/file", f->root);
 	fd = open(f->state, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "sys/nft/nft_attach_internal.h"
 #include "sys/nft/nft_batch.h"
 #include "sys/nft/nft_form.h"
 #include "tests/unit/attach_cases.h"
