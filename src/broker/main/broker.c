@@ -2,33 +2,26 @@
 /*
  * sbx-broker: carries one sandbox's flows out.
  *
- * The process: started by sbx-run with nothing but stderr and, as fd 3, its channel; lives in the
- * host's network namespace, as an ordinary user without capabilities, and ends with the launcher
- * (PDEATHSIG, end of file) or on STOP. Everything it works with comes in one CONFIG message:
- * sockets made in the sandbox's namespace, the compiled policy, the text of the hosts file. What
- * takes more than that (netlink sockets, random bytes) is had while the sandbox is still being
- * made; then seccomp is on, and only after it CONFIG is read.
+ * sbx-run starts it with stderr and, as fd 3, its channel, and nothing else. It lives in the host's
+ * network namespace, as an ordinary user without capabilities, and ends with the launcher
+ * (PDEATHSIG, end of file) or on STOP. One CONFIG message brings everything that it works with:
+ * sockets made in the sandbox's namespace, the compiled policy, the text of the hosts file. Before
+ * CONFIG is read, netlink sockets and random bytes are got and seccomp is switched on.
  *
- * One thread, one event loop. What is decided is in core*.c (PURE), what is done elsewhere:
+ * One thread, one event loop. The rooms, from the bottom; each includes only those above it:
  *
- *   io_control   the channel: READY, events, STOP    tcp_listen   where flows come from
- *   io_timers    every deadline on one timer         tcp_flow     a flow's life
- *   io_own       the host's own addresses            tcp_open     from accept to dial
- *   io_nflog     what the packet filter refused      tcp_check    the first bytes: SNI, Host
- *   io_realpins  attach cgroup: pins in the kernel   tcp_dial     happy eyeballs
- *   dns_stub     the sandbox's DNS                   tcp_proxy    out through an HTTP proxy
- *   dns_tcp      the same over TCP                   tcp_relay    carrying bytes
- *   dns_forward  real answers, where given           tcp_http     requests, judged one by one
- *   dns_pin      real answers that are pinned        tcp_refuse   refusals, explained
- *   resolve      names to addresses, outside         tcp_publish  connections from outside
- *   resolve_ares the resolver library                udp_flow     UDP
- *   factory      sockets made inside
+ *   core  PURE: decides flows, DNS answers and pins
+ *   io    context (what all parts share), timers, report (events to the launcher), factory (sockets
+ *         made inside), nflog (refusals of the packet filter), own (the host's own addresses)
+ *   dns   resolve (names to addresses, outside); the sandbox's DNS: dns_stub, dns_tcp, dns_asker,
+ *         dns_forward (real answers), dns_pin and pinner (pins in the kernel)
+ *   tcp   tcp_flow (a flow's states), and a file for each part of its life
+ *   udp   udp_flow
+ *   main  this file; control (the launcher's messages)
  *
- * With attach cgroup (config.real_pins) the sandbox is in our own network namespace, the kernel judges its
- * packets and no flow comes here: of the above DNS, pins and the packet log are at work.
+ * With attach cgroup (config.real_pins) the sandbox is in our own network namespace and the kernel
+ * judges its packets: no flow comes here, only DNS, pins and the packet log are at work.
  */
-
-#include "broker/io/broker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,9 +37,14 @@
 
 #include "base/cleanup.h"
 #include "broker/dns/dns_stub.h"
+#include "broker/dns/pinner.h"
 #include "broker/dns/resolve.h"
+#include "broker/io/context.h"
 #include "broker/io/factory.h"
-#include "broker/io/io_resolved_pins.h"
+#include "broker/io/nflog.h"
+#include "broker/io/own.h"
+#include "broker/io/report.h"
+#include "broker/main/control.h"
 #include "broker/tcp/tcp_flow.h"
 #include "broker/udp/udp_flow.h"
 #include "ipc/channel.h"
@@ -59,11 +57,24 @@
 
 #define RESOLVER_FILES 16
 
-void sbx_broker_exit(struct sbx_broker *b, int status)
-{
-	b->exit_status = status;
-	event_base_loopbreak(b->base);
-}
+/* One sbx-broker: its parts, in the order in which they are made. */
+struct sbx_broker {
+	struct sbx_context ctx;
+	uint32_t n_files_max; /* RLIMIT_NOFILE */
+	struct sbx_own *own;
+	struct sbx_resolve *resolve;
+	void *policy_blob;
+	struct sbx_policy *policy;
+	void *hosts;
+	size_t n_hosts;
+	struct sbx_pinner *pinner; /* or NULL */
+	struct sbx_stub *stub;
+	struct sbx_factory *factory; /* or NULL */
+	struct sbx_tcp *tcp;
+	struct sbx_udp *udp;
+	struct sbx_nflog *nflog; /* or NULL */
+	struct sbx_control control;
+};
 
 static int fail(const char *what, int r)
 {
@@ -71,8 +82,8 @@ static int fail(const char *what, int r)
 	return -1;
 }
 
-/* Nothing of the caller's is wanted but fds 0-3, and the launcher's end is ours. (Where it ended
- * before PDEATHSIG was set, the channel is at its end of file, and that is read next.) */
+/* Drops everything of the caller's but fds 0-3, and ties us to the launcher's end. (If it ended
+ * before PDEATHSIG was set, the channel is at its end of file.) */
 static int harden(struct sbx_broker *b)
 {
 	struct rlimit no_core = { 0, 0 }, n_files;
@@ -97,15 +108,15 @@ static int harden(struct sbx_broker *b)
 
 /* --- CONFIG --- */
 
-/* Give each fd its place, in the order of the mask. Takes them over. */
+/* Gives each fd its place, in the order of the mask. Takes them over. */
 static int place_fds(struct sbx_broker *b, const int *fds, size_t n)
 {
 	size_t next = 0;
 
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		if (b->config.fd_mask & 1u << i && next < n)
-			b->fds[i] = fds[next++];
-	if (next == n && (unsigned)__builtin_popcount(b->config.fd_mask) == n)
+		if (b->ctx.config.fd_mask & 1u << i && next < n)
+			b->ctx.fds[i] = fds[next++];
+	if (next == n && (unsigned)__builtin_popcount(b->ctx.config.fd_mask) == n)
 		return 0;
 	while (next < n)
 		sbx_fd_close(fds[next++]);
@@ -146,7 +157,6 @@ static int receive_config(struct sbx_broker *b)
 	SBX_AUTO_FREE uint8_t *packet = malloc(SBX_MSG_MAX);
 	int fds[SBX_N_BROKER_FDS];
 	size_t n, n_fds, n_policy = 0;
-	void *hosts = NULL;
 	int r;
 
 	if (!packet)
@@ -154,23 +164,22 @@ static int receive_config(struct sbx_broker *b)
 	r = sbx_channel_recv(CHANNEL_FD, packet, SBX_MSG_MAX, &n, fds, SBX_N_ELEMENTS(fds), &n_fds,
 			     NULL);
 	if (r == SBX_CHANNEL_E_CLOSED)
-		return -1; /* setup was given up: nothing to report */
+		return -1; /* the launcher gave up the setup: nothing to report */
 	if (r != 0)
 		return fail("no configuration", r);
-	r = sbx_msg_decode_config(sbx_span(packet, n), &b->config);
+	r = sbx_msg_decode_config(sbx_span(packet, n), &b->ctx.config);
 	if (r == 0)
 		r = place_fds(b, fds, n_fds);
 	if (r < 0)
 		return fail("malformed configuration", r);
-	r = read_memfd_consume(&b->fds[SBX_BFD_POLICY], POLICY_MAX, &b->policy_blob, &n_policy);
+	r = read_memfd_consume(&b->ctx.fds[SBX_BFD_POLICY], POLICY_MAX, &b->policy_blob, &n_policy);
 	if (r == 0)
 		r = sbx_policy_load(sbx_span(b->policy_blob, n_policy), &b->policy);
 	if (r < 0)
 		return fail("the policy does not load", r);
-	r = read_memfd_consume(&b->fds[SBX_BFD_HOSTS], HOSTS_MAX, &hosts, &b->n_hosts);
+	r = read_memfd_consume(&b->ctx.fds[SBX_BFD_HOSTS], HOSTS_MAX, &b->hosts, &b->n_hosts);
 	if (r < 0)
 		return fail("the hosts file does not load", r);
-	b->hosts = hosts;
 	return 0;
 }
 
@@ -185,36 +194,88 @@ static int new_base(struct sbx_broker *b)
 	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV |
 					      EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
 	event_config_require_features(config, EV_FEATURE_ET);
-	b->base = event_base_new_with_config(config);
+	b->ctx.base = event_base_new_with_config(config);
 	event_config_free(config);
-	return b->base ? sbx_timers_init(b) : -ENOMEM;
+	return b->ctx.base ? sbx_timers_init(&b->ctx.timers, b->ctx.base) : -ENOMEM;
 }
 
 static int new_core(struct sbx_broker *b)
 {
 	uint32_t index;
-	int r = sbx_pins_new(b->config.limits.n_pins, &b->core.pins);
+	int r = sbx_pins_new(b->ctx.config.limits.n_pins, &b->ctx.core.pins);
 
-	if (r == 0 && b->config.dns_real)
-		r = sbx_leases_new(b->config.limits.n_pins, &b->core.leases);
-	if (r == 0 && b->config.selftest_name[0])
-		r = sbx_pins_add(b->core.pins, b->config.selftest_name, &index);
-	b->core.config = &b->config;
-	b->core.policy = b->policy;
+	if (r == 0 && b->ctx.config.dns_real)
+		r = sbx_leases_new(b->ctx.config.limits.n_pins, &b->ctx.core.leases);
+	if (r == 0 && b->ctx.config.selftest_name[0])
+		r = sbx_pins_add(b->ctx.core.pins, b->ctx.config.selftest_name, &index);
+	b->ctx.core.config = &b->ctx.config;
+	b->ctx.core.policy = b->policy;
 	return r;
+}
+
+static int new_own(struct sbx_broker *b)
+{
+	return sbx_own_new(&b->ctx, &b->own);
+}
+
+static int new_resolve(struct sbx_broker *b)
+{
+	return sbx_resolve_new(&b->ctx, &b->resolve);
+}
+
+static int configure_resolve(struct sbx_broker *b)
+{
+	return sbx_resolve_configure(b->resolve, sbx_span(b->hosts, b->n_hosts));
+}
+
+static int new_pinner(struct sbx_broker *b)
+{
+	return sbx_pinner_new(&b->ctx, b->resolve, &b->pinner);
+}
+
+static int new_stub(struct sbx_broker *b)
+{
+	return sbx_stub_new(&b->ctx, b->resolve, b->pinner, &b->stub);
+}
+
+static int new_factory(struct sbx_broker *b)
+{
+	return sbx_factory_new(&b->ctx, &b->factory);
+}
+
+static int new_tcp(struct sbx_broker *b)
+{
+	return sbx_tcp_new(&b->ctx, b->resolve, b->factory, &b->tcp);
+}
+
+static int new_udp(struct sbx_broker *b)
+{
+	return sbx_udp_new(&b->ctx, b->resolve, b->factory, &b->udp);
 }
 
 static int new_nflog(struct sbx_broker *b)
 {
-	return sbx_nflog_new(b, b->fds[SBX_BFD_NFLOG]);
+	return sbx_nflog_new(&b->ctx, &b->nflog);
+}
+
+static int new_report(struct sbx_broker *b)
+{
+	return sbx_report_new(&b->ctx, CHANNEL_FD);
 }
 
 static int new_control(struct sbx_broker *b)
 {
-	return sbx_control_new(b, CHANNEL_FD);
+	b->control = (struct sbx_control){
+		.ctx = &b->ctx,
+		.nflog = b->nflog,
+		.pinner = b->pinner,
+		.tcp = b->tcp,
+		.fd = CHANNEL_FD,
+	};
+	return sbx_control_init(&b->control);
 }
 
-/* The last part: what is open now stays, and the resolver's sockets come and go. */
+/* Comes last: the files open now stay open, and RESOLVER_FILES more come and go. */
 static int fit_limits(struct sbx_broker *b)
 {
 	SBX_AUTO_CLOSE int next = fcntl(CHANNEL_FD, F_DUPFD_CLOEXEC, CHANNEL_FD);
@@ -222,8 +283,8 @@ static int fit_limits(struct sbx_broker *b)
 
 	if (next < 0)
 		return -errno;
-	b->n_pipes_max = sbx_limits_fit(&b->config.limits, b->config.n_publish > 0,
-					b->n_files_max > taken ? b->n_files_max - taken : 0);
+	b->ctx.n_pipes_max = sbx_limits_fit(&b->ctx.config.limits, b->ctx.config.n_publish > 0,
+					    b->n_files_max > taken ? b->n_files_max - taken : 0);
 	return 0;
 }
 
@@ -232,25 +293,25 @@ struct part {
 	int (*make)(struct sbx_broker *b);
 };
 
-/* What needs more than the broker's own system calls, or can be had before the sandbox exists. */
+/* Parts that need more system calls than seccomp leaves, or that can be made before the sandbox
+ * is. */
 static const struct part before[] = {
 	{ "event loop", new_base },
-	{ "own addresses", sbx_own_new },
-	{ "resolver", sbx_resolve_new },
+	{ "own addresses", new_own },
+	{ "resolver", new_resolve },
 };
 
-/* What is made from CONFIG. */
+/* Parts that need CONFIG. */
 static const struct part after[] = {
 	{ "pins", new_core },
-	{ "resolvers", sbx_resolve_configure },
-	{ "forwarder", sbx_forward_new },
-	{ "real pins", sbx_pinner_new },
-	{ "real answers", sbx_dns_pins_new },
-	{ "DNS stub", sbx_stub_new },
-	{ "socket factory", sbx_factory_new },
-	{ "TCP flows", sbx_tcp_new },
-	{ "UDP flows", sbx_udp_new },
+	{ "resolvers", configure_resolve },
+	{ "resolved pins", new_pinner },
+	{ "DNS stub", new_stub },
+	{ "socket factory", new_factory },
+	{ "TCP flows", new_tcp },
+	{ "UDP flows", new_udp },
 	{ "packet log", new_nflog },
+	{ "reports", new_report },
 	{ "control channel", new_control },
 	{ "limits", fit_limits },
 };
@@ -266,7 +327,8 @@ static int make_parts(struct sbx_broker *b, const struct part *parts, size_t n)
 	return 0;
 }
 
-/* The last rights go: no capabilities (there should be none), system calls by an allow list. */
+/* Drops the last privileges: capabilities (there should be none), and system calls but those of
+ * a list. */
 static int confine(void)
 {
 	struct sbx_err err = { 0 };
@@ -296,38 +358,36 @@ static void fini(struct sbx_broker *b)
 	sbx_udp_free(b->udp);
 	sbx_tcp_free(b->tcp);
 	sbx_stub_free(b->stub);
-	sbx_dns_pins_free(b->dns_pins);
 	sbx_pinner_free(b->pinner);
 	sbx_resolve_free(b->resolve);
-	sbx_forward_free(b->forward);
 	sbx_nflog_free(b->nflog);
 	sbx_own_free(b->own);
-	sbx_control_free(b->control);
-	sbx_pins_free(b->core.pins);
-	sbx_leases_free(b->core.leases);
+	sbx_control_fini(&b->control);
+	sbx_report_free(b->ctx.report);
+	sbx_pins_free(b->ctx.core.pins);
+	sbx_leases_free(b->ctx.core.leases);
 	sbx_policy_free(b->policy);
 	free(b->policy_blob);
 	free(b->hosts);
-	if (b->base)
-		event_base_free(b->base);
+	event_base_free(b->ctx.base);
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		sbx_fd_close(b->fds[i]);
+		sbx_fd_close(b->ctx.fds[i]);
 }
 
 int main(int argc, char **argv)
 {
 	static struct sbx_broker b;
 
-	b.follows = argc > 1 && strcmp(argv[1], SBX_BROKER_FOLLOWS) == 0;
+	b.ctx.follows = argc > 1 && strcmp(argv[1], SBX_BROKER_FOLLOWS) == 0;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		b.fds[i] = -1;
+		b.ctx.fds[i] = -1;
 	if (harden(&b) < 0 || make_parts(&b, before, SBX_N_ELEMENTS(before)) < 0 || confine() < 0)
 		return 1;
 	if (receive_config(&b) < 0 || make_parts(&b, after, SBX_N_ELEMENTS(after)) < 0)
 		return 1;
 	if (say_ready() != 0)
 		return 1;
-	event_base_dispatch(b.base);
+	event_base_dispatch(b.ctx.base);
 	fini(&b);
-	return b.exit_status;
+	return b.ctx.exit_status;
 }
