@@ -213,68 +213,6 @@ static int new_core(struct sbx_broker *b)
 	return r;
 }
 
-static int new_own(struct sbx_broker *b)
-{
-	return sbx_own_new(&b->ctx, &b->own);
-}
-
-static int new_resolve(struct sbx_broker *b)
-{
-	return sbx_resolve_new(&b->ctx, &b->resolve);
-}
-
-static int configure_resolve(struct sbx_broker *b)
-{
-	return sbx_resolve_configure(b->resolve, sbx_span(b->hosts, b->n_hosts));
-}
-
-static int new_pinner(struct sbx_broker *b)
-{
-	return sbx_pinner_new(&b->ctx, b->resolve, &b->pinner);
-}
-
-static int new_stub(struct sbx_broker *b)
-{
-	return sbx_stub_new(&b->ctx, b->resolve, b->pinner, &b->stub);
-}
-
-static int new_factory(struct sbx_broker *b)
-{
-	return sbx_factory_new(&b->ctx, &b->factory);
-}
-
-static int new_tcp(struct sbx_broker *b)
-{
-	return sbx_tcp_new(&b->ctx, b->resolve, b->factory, &b->tcp);
-}
-
-static int new_udp(struct sbx_broker *b)
-{
-	return sbx_udp_new(&b->ctx, b->resolve, b->factory, &b->udp);
-}
-
-static int new_nflog(struct sbx_broker *b)
-{
-	return sbx_nflog_new(&b->ctx, &b->nflog);
-}
-
-static int new_report(struct sbx_broker *b)
-{
-	return sbx_report_new(&b->ctx, CHANNEL_FD);
-}
-
-static int new_control(struct sbx_broker *b)
-{
-	b->control = (struct sbx_control){
-		.ctx = &b->ctx,
-		.nflog = b->nflog,
-		.pinner = b->pinner,
-		.tcp = b->tcp,
-		.fd = CHANNEL_FD,
-	};
-	return sbx_control_init(&b->control);
-}
-
 /* Comes last: the files open now stay open, and RESOLVER_FILES more come and go. */
 static int fit_limits(struct sbx_broker *b)
 {
@@ -288,43 +226,42 @@ static int fit_limits(struct sbx_broker *b)
 	return 0;
 }
 
-struct part {
-	const char *what;
-	int (*make)(struct sbx_broker *b);
-};
+static int made(const char *what, int r)
+{
+	return r < 0 ? fail(what, r) : 0;
+}
 
-/* Parts that need more system calls than seccomp leaves, or that can be made before the sandbox
- * is. */
-static const struct part before[] = {
-	{ "event loop", new_base },
-	{ "own addresses", new_own },
-	{ "resolver", new_resolve },
-};
+/* Parts that need more system calls than seccomp leaves, or need no CONFIG. */
+static int make_before(struct sbx_broker *b)
+{
+	if (made("event loop", new_base(b)) < 0 ||
+	    made("own addresses", sbx_own_new(&b->ctx, &b->own)) < 0)
+		return -1;
+	return made("resolver", sbx_resolve_new(&b->ctx, &b->resolve));
+}
 
 /* Parts that need CONFIG. */
-static const struct part after[] = {
-	{ "pins", new_core },
-	{ "resolvers", configure_resolve },
-	{ "resolved pins", new_pinner },
-	{ "DNS stub", new_stub },
-	{ "socket factory", new_factory },
-	{ "TCP flows", new_tcp },
-	{ "UDP flows", new_udp },
-	{ "packet log", new_nflog },
-	{ "reports", new_report },
-	{ "control channel", new_control },
-	{ "limits", fit_limits },
-};
-
-static int make_parts(struct sbx_broker *b, const struct part *parts, size_t n)
+static int make_after(struct sbx_broker *b)
 {
-	for (size_t i = 0; i < n; i++) {
-		int r = parts[i].make(b);
+	struct sbx_context *ctx = &b->ctx;
+	struct sbx_span hosts = sbx_span(b->hosts, b->n_hosts);
 
-		if (r < 0)
-			return fail(parts[i].what, r);
-	}
-	return 0;
+	if (made("pins", new_core(b)) < 0 ||
+	    made("resolvers", sbx_resolve_configure(b->resolve, hosts)) < 0 ||
+	    made("resolved pins", sbx_pinner_new(ctx, b->resolve, &b->pinner)) < 0 ||
+	    made("DNS stub", sbx_stub_new(ctx, b->resolve, b->pinner, &b->stub)) < 0 ||
+	    made("socket factory", sbx_factory_new(ctx, &b->factory)) < 0 ||
+	    made("TCP flows", sbx_tcp_new(ctx, b->resolve, b->factory, &b->tcp)) < 0 ||
+	    made("UDP flows", sbx_udp_new(ctx, b->resolve, b->factory, &b->udp)) < 0 ||
+	    made("packet log", sbx_nflog_new(ctx, &b->nflog)) < 0 ||
+	    made("reports", sbx_report_new(ctx, CHANNEL_FD)) < 0)
+		return -1;
+	b->control = (struct sbx_control){
+		.ctx = ctx, .nflog = b->nflog, .pinner = b->pinner, .tcp = b->tcp, .fd = CHANNEL_FD
+	};
+	if (made("control channel", sbx_control_init(&b->control)) < 0)
+		return -1;
+	return made("limits", fit_limits(b));
 }
 
 /* Drops the last privileges: capabilities (there should be none), and system calls but those of
@@ -381,9 +318,9 @@ int main(int argc, char **argv)
 	b.ctx.follows = argc > 1 && strcmp(argv[1], SBX_BROKER_FOLLOWS) == 0;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		b.ctx.fds[i] = -1;
-	if (harden(&b) < 0 || make_parts(&b, before, SBX_N_ELEMENTS(before)) < 0 || confine() < 0)
+	if (harden(&b) < 0 || make_before(&b) < 0 || confine() < 0)
 		return 1;
-	if (receive_config(&b) < 0 || make_parts(&b, after, SBX_N_ELEMENTS(after)) < 0)
+	if (receive_config(&b) < 0 || make_after(&b) < 0)
 		return 1;
 	if (say_ready() != 0)
 		return 1;
