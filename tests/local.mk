@@ -26,6 +26,7 @@ SBX_FUZZ_LIBS = %reldir%/fuzz/libsbx-replay.a
 endif
 
 SBX_CHECKS = \
+	%reldir%/check/circles.py \
 	%reldir%/check/copies.py \
 	%reldir%/check/hardening.py \
 	%reldir%/check/headers.py \

@@ -1,34 +1,36 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# broker: the core (PURE: events in, actions out) and the program around it. Includes base, wire, ipc,
-# policy, sys.
+# broker: one library per room, in the order of their arrows (tests/check/layers.py), and the program
+# around them. Includes base, wire, ipc, policy, sys. The core is PURE: events in, actions out.
 
-noinst_LIBRARIES += %reldir%/libsbx-broker-core.a
+noinst_LIBRARIES += %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-io.a \
+	%reldir%/libsbx-broker-dns.a %reldir%/libsbx-broker-tcp.a %reldir%/libsbx-broker-udp.a
 %canon_reldir%_libsbx_broker_core_a_SOURCES = \
 	%reldir%/core/core.c %reldir%/core/core.h \
 	%reldir%/core/core_dns.c \
 	%reldir%/core/core_hosts.c %reldir%/core/core_hosts.h \
 	%reldir%/core/core_leases.c %reldir%/core/core_leases.h \
 	%reldir%/core/core_pins.c %reldir%/core/core_pins.h \
+	%reldir%/core/core_resolve_result.c %reldir%/core/core_resolve_result.h \
 	%reldir%/core/core_resolved_pins.c %reldir%/core/core_resolved_pins.h \
-	%reldir%/core/core_resolved.c %reldir%/core/core_resolved.h \
 	%reldir%/core/core_timeouts.c %reldir%/core/core_timeouts.h \
 	%reldir%/core/core_told.c %reldir%/core/core_told.h
-
-pkglibexec_PROGRAMS += %reldir%/sbx-broker
-%canon_reldir%_sbx_broker_SOURCES = \
-	%reldir%/io/broker.c %reldir%/io/broker.h \
-	%reldir%/dns/dns_forward.c \
-	%reldir%/dns/dns_pin.c \
-	%reldir%/dns/dns_stub.c %reldir%/dns/dns_stub.h \
-	%reldir%/dns/dns_tcp.c \
+%canon_reldir%_libsbx_broker_io_a_SOURCES = \
+	%reldir%/io/context.c %reldir%/io/context.h \
 	%reldir%/io/factory.c %reldir%/io/factory.h \
-	%reldir%/io/io_control.c \
-	%reldir%/io/io_nflog.c \
-	%reldir%/io/io_own.c \
-	%reldir%/io/io_resolved_pins.c %reldir%/io/io_resolved_pins.h \
-	%reldir%/io/io_timers.c \
+	%reldir%/io/nflog.c %reldir%/io/nflog.h \
+	%reldir%/io/own.c %reldir%/io/own.h \
+	%reldir%/io/report.c %reldir%/io/report.h \
+	%reldir%/io/timers.c %reldir%/io/timers.h
+%canon_reldir%_libsbx_broker_dns_a_SOURCES = \
+	%reldir%/dns/dns_asker.c %reldir%/dns/dns_asker.h \
+	%reldir%/dns/dns_forward.c %reldir%/dns/dns_forward.h \
+	%reldir%/dns/dns_pin.c %reldir%/dns/dns_pin.h \
+	%reldir%/dns/dns_stub.c %reldir%/dns/dns_stub.h \
+	%reldir%/dns/dns_tcp.c %reldir%/dns/dns_tcp.h \
+	%reldir%/dns/pinner.c %reldir%/dns/pinner.h \
 	%reldir%/dns/resolve.c %reldir%/dns/resolve.h \
-	%reldir%/dns/resolve_ares.c %reldir%/dns/resolve_ares.h \
+	%reldir%/dns/resolve_ares.c %reldir%/dns/resolve_ares.h
+%canon_reldir%_libsbx_broker_tcp_a_SOURCES = \
 	%reldir%/tcp/tcp_check.c \
 	%reldir%/tcp/tcp_dial.c \
 	%reldir%/tcp/tcp_flow.c %reldir%/tcp/tcp_flow.h \
@@ -39,20 +41,26 @@ pkglibexec_PROGRAMS += %reldir%/sbx-broker
 	%reldir%/tcp/tcp_publish.c \
 	%reldir%/tcp/tcp_refuse.c \
 	%reldir%/tcp/tcp_relay.c \
-	%reldir%/tcp/tcp_tls.c \
-	%reldir%/udp/udp_flow.c %reldir%/udp/udp_flow.h
+	%reldir%/tcp/tcp_tls.c
+%canon_reldir%_libsbx_broker_udp_a_SOURCES = %reldir%/udp/udp_flow.c %reldir%/udp/udp_flow.h
+
+pkglibexec_PROGRAMS += %reldir%/sbx-broker
+%canon_reldir%_sbx_broker_SOURCES = \
+	%reldir%/main/broker.c \
+	%reldir%/main/control.c %reldir%/main/control.h
 if SBX_BROKER_STATIC
-%canon_reldir%_sbx_broker_SOURCES += %reldir%/dns/no_nss.c
+%canon_reldir%_sbx_broker_SOURCES += %reldir%/main/no_nss.c
 endif
 %canon_reldir%_sbx_broker_LDFLAGS = $(SBX_LDFLAGS) $(SBX_BROKER_LDFLAGS)
 %canon_reldir%_sbx_broker_LDADD = \
-	%reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a policy/libsbx-policy.a \
-	$(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
+	%reldir%/libsbx-broker-udp.a %reldir%/libsbx-broker-tcp.a %reldir%/libsbx-broker-dns.a \
+	%reldir%/libsbx-broker-io.a %reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a \
+	policy/libsbx-policy.a $(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
 	$(CARES_LIBS) $(EVENT_LIBS)
 
-# The same broker, whose real pins live a hundred times as fast.
+# The same broker, whose resolved pins live a hundred times as fast.
 noinst_PROGRAMS += tests/system/sbx-broker-hasty
-tests_system_sbx_broker_hasty_SOURCES = tests/system/realpins_hasty.c $(%canon_reldir%_sbx_broker_SOURCES)
+tests_system_sbx_broker_hasty_SOURCES = tests/system/resolved_pins_hasty.c $(%canon_reldir%_sbx_broker_SOURCES)
 tests_system_sbx_broker_hasty_LDFLAGS = $(%canon_reldir%_sbx_broker_LDFLAGS)
 tests_system_sbx_broker_hasty_LDADD = $(%canon_reldir%_sbx_broker_LDADD)
 
@@ -64,14 +72,14 @@ tests_system_broker_standalone_LDADD = policy/libsbx-policy.a $(sys_libs) \
 	$(sys_nftnl_libs)
 
 check_PROGRAMS += tests/unit/test_broker_core tests/unit/test_broker_hosts tests/unit/test_broker_leases \
-	tests/unit/test_broker_pins tests/unit/test_broker_realpins tests/unit/test_broker_resolved \
+	tests/unit/test_broker_pins tests/unit/test_broker_resolved_pins tests/unit/test_broker_resolve_result \
 	tests/unit/test_broker_told
-tests_unit_test_broker_resolved_SOURCES = tests/unit/test_broker_resolved.c
-tests_unit_test_broker_resolved_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_broker_resolve_result_SOURCES = tests/unit/test_broker_resolve_result.c
+tests_unit_test_broker_resolve_result_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_broker_told_SOURCES = tests/unit/test_broker_told.c
 tests_unit_test_broker_told_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_realpins_SOURCES = tests/unit/test_broker_realpins.c
-tests_unit_test_broker_realpins_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_test_broker_resolved_pins_SOURCES = tests/unit/test_broker_resolved_pins.c
+tests_unit_test_broker_resolved_pins_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_test_broker_core_SOURCES = tests/unit/test_broker_core.c tests/unit/embeddings.h tests/unit/policy_world.h
 tests_unit_test_broker_core_LDADD = %reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a \
 	$(SBX_POLICY_TEST_LIBS)

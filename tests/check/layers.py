@@ -3,6 +3,7 @@
 
 import re
 
+import circles
 import common
 
 # Where a folder's headers are found from the include path, and what the folder may include.
@@ -17,6 +18,18 @@ ARROWS = {
     "launcher": {"base", "ipc", "policy", "sys", "store"},
     "ctl": {"base", "ipc", "policy", "store"},
     "daemon": {"base", "wire", "ipc", "policy", "store"},
+}
+
+# A layer's rooms: its folders, each a library or the program, and the rooms that each may include.
+ROOMS = {
+    "broker": {
+        "core": set(),
+        "io": {"core"},
+        "dns": {"io", "core"},
+        "tcp": {"dns", "io", "core"},
+        "udp": {"dns", "io", "core"},
+        "main": {"tcp", "udp", "dns", "io", "core"},
+    },
 }
 
 # Headers of libraries, and the layers that may know them.
@@ -44,8 +57,22 @@ def layer_of(path):
     return parts[1] if parts[0] == "src" else parts[0]
 
 
-def judge(layer, quote, header):
-    """Why @layer may not include @header; None when it may."""
+def room_of(path):
+    """The folder of a file or header below its layer's; "" for one that is in no room."""
+    parts = path.removeprefix("src/").split("/")
+    return parts[1] if len(parts) > 2 else ""
+
+
+def judge_room(layer, room, header):
+    """Why @room of @layer may not include @header, which is of the same layer; None when it may."""
+    target = room_of(header)
+    if layer not in ROOMS or target == room or target in ROOMS[layer].get(room, ()):
+        return None
+    return f'{layer}/{room} may not include "{header}"'
+
+
+def judge(layer, room, quote, header):
+    """Why @room of @layer may not include @header; None when it may."""
     if quote == "<":
         for prefix, layers in LIBRARIES.items():
             if header == prefix or (prefix.endswith("/") and header.startswith(prefix)):
@@ -55,7 +82,9 @@ def judge(layer, quote, header):
     if "/" not in header:
         return f'"{header}" is not written with its folder'
     target = header.split("/")[0]
-    if target == layer or target in ARROWS.get(layer, set()):
+    if target == layer:
+        return judge_room(layer, room, header)
+    if target in ARROWS.get(layer, set()):
         return None
     return f'{layer} may not include "{header}"'
 
@@ -67,12 +96,16 @@ def check(tap, root, _build):
         problems = by_layer.setdefault(layer, [])
         if layer not in ARROWS:
             problems.append(f"{path}: {layer} is no layer that tests/check/layers.py knows")
+        if layer in ROOMS and room_of(path) not in ROOMS[layer]:
+            problems.append(f"{path}: is in no room of {layer} that tests/check/layers.py knows")
         text = common.read(root, path)
         for quote, header in INCLUDE.findall(text):
-            why = judge(layer, quote, header)
+            why = judge(layer, room_of(path), quote, header)
             if why:
                 problems.append(f"{path}: {why}")
     tap.ok(bool(by_layer), "there are layers to look at")
+    for layer, rooms in sorted(ROOMS.items()):
+        tap.ok(not circles.circles(rooms), f"the arrows of {layer}'s rooms make no circle")
     for layer, problems in sorted(by_layer.items()):
         tap.ok(not problems, f"layer {layer} includes what it may", problems)
 

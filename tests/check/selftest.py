@@ -6,6 +6,7 @@ import io
 import os
 import tempfile
 
+import circles
 import common
 import copies
 import hardening
@@ -51,11 +52,28 @@ def check_layers(tap):
             ("an arrow that points up", "src/base/a.c", '"base/err.h"', '"wire/dns.h"'),
             ("a sideways arrow", "src/wire/a.c", '"base/err.h"', '"ipc/messages.h"'),
             ("a library outside its layer", "src/store/a.c", "<sqlite3.h>", "<yaml.h>"),
-            ("the broker reading the database", "src/broker/a.h", '"policy/policy.h"',
+            ("the broker reading the database", "src/broker/io/a.h", '"policy/policy.h"',
              '"store/store.h"'),
+            ("a room's arrow that points up", "src/broker/io/a.c", '"broker/core/core.h"',
+             '"broker/dns/resolve.h"'),
+            ("a sideways arrow of a room", "src/broker/tcp/a.c", '"broker/dns/resolve.h"',
+             '"broker/udp/udp_flow.h"'),
             ("a header without its folder", "launcher/a.c", '"launcher/plan/plan.h"', '"plan.h"')):
         tree_check(tap, layers.check, f"layers notices {what}", path,
                    f"#include {good}\n", f"  #  include {bad}\n")
+
+
+def check_circles(tap):
+    """b.c is b.h's by its name, x.c by the function that b.h declares."""
+    tree = {"src/base/a.h": '#include "base/b.h"\n', "src/base/b.c": "",
+            "src/base/b.h": "int sbx_x(void);\n", "src/base/x.c": "int sbx_x(void)\n{\n}\n"}
+
+    def found(texts):
+        return circles.circles(circles.includes_of(texts, circles.modules_of(texts)))
+    for name in ("b.h", "b.c", "x.c"):
+        path = f"src/base/{name}"
+        bad = tree | {path: f'#include "base/a.h"\n{tree[path]}'}
+        tap.ok(not found(tree) and found(bad), f"circles notices one by way of {name}")
 
 
 def check_headers(tap):
@@ -168,6 +186,7 @@ def check_copies(tap):
 
 def check(tap, _root, _build):
     check_layers(tap)
+    check_circles(tap)
     check_copies(tap)
     check_headers(tap)
     check_purity(tap)

@@ -6,11 +6,11 @@
  *
  *   broker_standalone BROKER [--profile FILE] [--hosts FILE] [--resolver ADDR PORT] [--proxy HOST
  * PORT]
- *       [--air-gap] [--limit NAME VALUE]... [--events FILE] [--pid FILE] [--real-pins ADDR]
+ *       [--air-gap] [--limit NAME VALUE]... [--events FILE] [--pid FILE] [--resolved-pins ADDR]
  *       [--pins ANSWER,...] [--deaf MS] [--before NAME] [--publish PORT INSIDE]... [--factory HOW] [--early PORT]
  *       -- COMMAND [ARG...]
  *
- * With --real-pins (attach cgroup) the command is in this program's network namespace, with a DNS server at
+ * With --resolved-pins (attach cgroup) the command is in this program's network namespace, with a DNS server at
  * ADDR, and what the broker wants pinned is printed ("pins SERIAL COUNT SECONDS", a line each) and answered by --pins, in
  * turns, the last for all that follow: ok, fail, wrong (another serial), twice, never, or a number: ok, so
  * many milliseconds later. --pins early,...: a PINNED that nobody asked for, at the start. --deaf: nothing is
@@ -178,7 +178,7 @@ static void parse(struct harness *h, char **argv)
 			h->before = *++argv;
 		} else if (strcmp(*argv, "--deaf") == 0) {
 			h->deaf_ms = atoi(*++argv);
-		} else if (strcmp(*argv, "--real-pins") == 0) {
+		} else if (strcmp(*argv, "--resolved-pins") == 0) {
 			h->config.resolved_pins = 1;
 			h->config.repin_interval_s = 300;
 			if (sbx_addr_parse(*++argv, &h->config.stub_addr) < 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""sbx-broker with real pins (attach cgroup), by itself: broker_standalone plays the launcher and prints what it
+"""sbx-broker with resolved pins (attach cgroup), by itself: broker_standalone plays the launcher and prints what it
 was asked to pin, a scripted resolver plays the world. As in test_broker_standalone.py each case is three parts:
 servers (outside), inside (a client of the stub; nothing holds it here), check (here, on what was printed)."""
 import json
@@ -644,7 +644,7 @@ def outside(name):
             with open(f"{d}/{file}", "w") as f:
                 f.write(text)
         r = subprocess.run([STANDALONE, case.broker, "--profile", d + "/profile", "--hosts", d + "/hosts",
-                            "--events", d + "/events", "--real-pins", STUB, "--resolver", DNS, "53", *case.args, "--",
+                            "--events", d + "/events", "--resolved-pins", STUB, "--resolver", DNS, "53", *case.args, "--",
                             sys.executable, os.path.abspath(__file__), "inside", name], cwd=d,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
         result = {"rc": r.returncode, "out": r.stdout, "log": log, "events": open(d + "/events").read()}

@@ -222,7 +222,7 @@ static void test_dns_real(void **state)
 	assert_int_equal(ask(&off, "anything.example", SBX_DNS_TYPE_A).action, SBX_DNS_REFUSE);
 }
 
-/* --- real pins --- */
+/* --- resolved pins --- */
 
 static void test_dns_pins(void **state)
 {
@@ -277,7 +277,7 @@ static struct sbx_dns_decision say(struct fixture *f, const char *name, uint16_t
 				   enum sbx_resolve_status status4, enum sbx_resolve_status status6,
 				   const char *const *text, size_t n_pinned)
 {
-	struct sbx_resolved r = { .status4 = status4, .status6 = status6 };
+	struct sbx_resolve_result r = { .status4 = status4, .status6 = status6 };
 	struct sbx_dns_query q = query(name, qtype);
 	struct sbx_dns_decision d;
 

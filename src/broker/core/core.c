@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What becomes of a flow. PURE.
+ * Decides flows. PURE.
  *
  * Three judgements, each of which can only refuse more than the one before:
- *   1. sbx_core_decide_flow: where does the sandbox want to go? A synthetic address stands for its
- *      pinned name, judged by name and port; any other address is judged as an address (an explicit
- *      cidr entry, or mode full), by name as well where a real DNS answer gave it (a lease).
- *   2. sbx_core_judge_hello and _request: does the flow begin with the name it was opened for? To a
- *      pinned name it must (must_match, must_parse). To an address there is no name to compare:
- *      whatever server it names must not be refused by a floor or deny entry, and in mode full what
- *      is neither TLS nor HTTP is carried all the same. Hidden names (ECH) and ones that two
- *      readers could understand differently are refused everywhere, and so is what begins as TLS or
- *      HTTP and then is neither: a server that takes things easy may read a name in it.
- *   3. sbx_core_candidates: may the addresses be dialled? Floors, deny cidrs, address classes
+ *   1. sbx_core_decide_flow: may the sandbox go there? A synthetic address stands for its pinned
+ *      name, judged by name and port. Any other address is judged as an address (an explicit cidr
+ *      entry, or mode full), or by name if a real DNS answer gave it (a lease).
+ *   2. sbx_core_judge_hello and _request: does the flow begin with the name that it was opened for?
+ *      A flow to a pinned name must (must_match, must_parse). A flow to an address has no name to
+ *      compare: no floor and no deny entry may refuse the server that it names, and in mode full a
+ *      flow that is neither TLS nor HTTP is carried all the same. Hidden names (ECH) and ambiguous
+ *      ones are refused everywhere. So is a flow that begins as TLS or HTTP and then breaks its
+ *      rules: a tolerant server may still read a name in it.
+ *   3. sbx_core_candidates: may the addresses be dialled? Floors, deny cidrs and address classes
  *      (policy), the host's own addresses (ours).
  */
 
@@ -62,9 +62,9 @@ bool sbx_core_is_own(const struct sbx_core *core, const struct sbx_addr *addr)
 	return false;
 }
 
-/* --- where to --- */
+/* --- the destination --- */
 
-/* A literal address is refused for want of an entry: say which kind of want it is. */
+/* Gives the refusal of a literal address that no entry allows a reason of its own. */
 static struct sbx_verdict literal(struct sbx_verdict v)
 {
 	if (v.action == SBX_DENY &&
@@ -147,9 +147,9 @@ void sbx_core_decide_flow(const struct sbx_core *core, enum sbx_proto proto,
 		t->check = SBX_CHECK_NONE;
 }
 
-/* --- how it begins --- */
+/* --- the first bytes --- */
 
-/* A server's name that no pin vouches for: refused when an entry names it, or a floor does. */
+/* Judges a server's name in a flow to an address: refused only by a floor or a deny entry. */
 static struct sbx_verdict judge_loose_name(const struct sbx_core *core,
 					   const struct sbx_flow_target *target, const char *name)
 {
@@ -173,7 +173,8 @@ struct sbx_verdict sbx_core_judge_hello(const struct sbx_core *core,
 
 		if (unnamed && !target->must_match)
 			return target->verdict;
-		if (hello->reason == SBX_REASON_TLS_MALFORMED && !hello->is_tls && !target->must_parse)
+		if (hello->reason == SBX_REASON_TLS_MALFORMED && !hello->is_tls &&
+		    !target->must_parse)
 			return target->verdict;
 		return deny(hello->reason);
 	}
@@ -184,11 +185,12 @@ struct sbx_verdict sbx_core_judge_hello(const struct sbx_core *core,
 	return target->verdict;
 }
 
-/* The judge refused the request: is it one that is carried as opaque bytes all the same? */
+/* May a request that the judge refused be carried as opaque bytes? */
 static bool may_be_opaque(const struct sbx_flow_target *target, const struct sbx_http_judge *judge)
 {
-	return !target->must_parse && (judge->reason == SBX_REASON_HTTP_UPGRADE ||
-				       (judge->reason == SBX_REASON_HTTP_MALFORMED && !judge->is_http));
+	return !target->must_parse &&
+	       (judge->reason == SBX_REASON_HTTP_UPGRADE ||
+		(judge->reason == SBX_REASON_HTTP_MALFORMED && !judge->is_http));
 }
 
 struct sbx_verdict sbx_core_judge_request(const struct sbx_core *core,
@@ -218,7 +220,7 @@ struct sbx_verdict sbx_core_judge_request(const struct sbx_core *core,
 	return target->verdict;
 }
 
-/* --- what to dial --- */
+/* --- addresses to dial --- */
 
 static struct sbx_verdict judge_address(const struct sbx_core *core,
 					const struct sbx_flow_target *target,
@@ -253,7 +255,7 @@ static bool have(const struct sbx_candidates *c, const struct sbx_addr *addr)
 	return false;
 }
 
-/* The families alternating, each in the order it came in. */
+/* Alternates the families; keeps the order within each. */
 static void interleave(struct sbx_candidates *c, uint8_t first_family)
 {
 	struct sbx_addr in[SBX_CANDIDATES_MAX];
@@ -305,6 +307,6 @@ struct sbx_verdict sbx_core_judge_logged(const struct sbx_core *core, enum sbx_p
 	if (proto != SBX_PROTO_TCP && proto != SBX_PROTO_UDP)
 		return deny(SBX_REASON_FIREWALL);
 	v = literal(sbx_policy_decide_addr(core->policy, addr, proto, port));
-	/* The filter refused it, whatever an entry would have said. */
+	/* The filter refused it, even if an entry allows it. */
 	return v.action == SBX_DENY ? v : deny(SBX_REASON_FIREWALL);
 }

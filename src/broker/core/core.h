@@ -10,7 +10,7 @@
 #include "base/reason.h"
 #include "broker/core/core_leases.h"
 #include "broker/core/core_pins.h"
-#include "broker/core/core_resolved.h"
+#include "broker/core/core_resolve_result.h"
 #include "ipc/messages.h"
 #include "policy/policy.h"
 #include "wire/dns.h"
@@ -18,8 +18,8 @@
 #include "wire/tls_client_hello.h"
 
 /*
- * What the broker decides, apart from how it is carried out. PURE: events come in as values,
- * verdicts go out as values; the sockets, the clock and the resolver are the caller's.
+ * The broker's decisions. PURE: events come in as values, verdicts go out as values; the sockets,
+ * the clock and the resolver are the caller's.
  */
 
 struct sbx_core {
@@ -29,9 +29,9 @@ struct sbx_core {
 	struct sbx_leases *leases; /* NULL unless config->dns_real */
 	size_t n_own;		   /* the host's own addresses, sorted by sbx_core_sort_addrs() */
 	const struct sbx_addr *own;
-	size_t n_own_nets; /* and networks that are its own as a whole: few */
+	size_t n_own_nets; /* networks that are its own as a whole: few */
 	const struct sbx_cidr *own_nets;
-	bool own_unknown; /* they could not be read: nothing outside may be dialled */
+	bool own_unknown; /* the above could not be read: nothing outside may be dialled */
 };
 
 void sbx_core_sort_addrs(struct sbx_addr *v, size_t n);
@@ -40,14 +40,14 @@ bool sbx_core_is_own(const struct sbx_core *core, const struct sbx_addr *addr);
 /* --- DNS --- */
 
 enum sbx_dns_action {
-	SBX_DNS_REFUSE = 0, /* rcode, an event with verdict's reason and (n_addrs 1) the address */
+	SBX_DNS_REFUSE = 0, /* rcode; an event with verdict's reason and addrs[0] if n_addrs */
 	SBX_DNS_ANSWER,	    /* rcode, n_addrs addresses of our own (0: none) */
 	SBX_DNS_FORWARD,    /* ask a resolver */
 	SBX_DNS_PIN,	    /* resolve the name, and then sbx_core_decide_pinned() */
 };
 
-#define SBX_DNS_PIN_TTL_S 300 /* a pin lasts as long as the sandbox; programs may ask again */
-#define SBX_DNS_REAL_TTL_MAX_S 60 /* real pins: programs shall ask again before theirs gets old */
+#define SBX_DNS_PIN_TTL_S      300 /* a pin lasts as long as the sandbox; programs may ask again */
+#define SBX_DNS_REAL_TTL_MAX_S 60  /* so that programs ask again before a pin gets old */
 
 struct sbx_dns_decision {
 	enum sbx_dns_action action;
@@ -57,17 +57,16 @@ struct sbx_dns_decision {
 	struct sbx_addr addrs[1];
 };
 
-/* What to do with a query that parsed. Pins the name when it is allowed and an address is asked
- * for. */
+/* Decides a query that parsed. Pins the name if it is allowed and an address is asked for. */
 void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query *query,
 			 struct sbx_dns_decision *ret_decision);
-/* The name of a query for SBX_DNS_PIN was resolved; @pinned are those of its addresses that may be told (any
- * family): ANSWER with the rcode to say, or REFUSE. */
+/* Decides a query for SBX_DNS_PIN when its name is resolved: ANSWER with the rcode, or REFUSE.
+ * @pinned: the addresses of the name (any family) that may be told to the sandbox. */
 void sbx_core_decide_pinned(const struct sbx_core *core, const struct sbx_dns_query *query,
-			    const struct sbx_resolved *result, const struct sbx_addr *pinned,
+			    const struct sbx_resolve_result *result, const struct sbx_addr *pinned,
 			    size_t n_pinned, struct sbx_dns_decision *ret_decision);
-/* A resolver's answer to a forwarded query: is every name of its CNAME chain one that no floor and
- * no deny entry names? */
+/* Judges a resolver's answer to a forwarded query: DENY if a floor or a deny entry names any
+ * name of its CNAME chain. */
 struct sbx_verdict sbx_core_judge_cnames(const struct sbx_core *core,
 					 const struct sbx_dns_answer *answer);
 
@@ -87,21 +86,21 @@ struct sbx_flow_target {
 	uint16_t port;
 	const char *name; /* borrowed: of the pins, or of a lease until the next answer; or NULL */
 	struct sbx_verdict verdict;
-	enum sbx_check check; /* what is looked for before the flow is carried */
-	bool must_match;      /* the server's name found there must be `name` */
-	bool must_parse; /* and what does not begin with a TLS hello or HTTP request is refused */
+	enum sbx_check check; /* of the first bytes, before the flow is carried */
+	bool must_match;      /* the first bytes must name the server `name` */
+	bool must_parse;      /* without a TLS hello or HTTP request the flow is refused */
 };
 
 void sbx_core_decide_flow(const struct sbx_core *core, enum sbx_proto proto,
 			  const struct sbx_addr *addr, uint16_t port, uint64_t now_ms,
 			  struct sbx_flow_target *ret_target);
 
-/* Judge what a flow began with. @r is what the parser returned, 0 or its E_REJECT. On ALLOW with
- * *ret_opaque set, what follows is carried without looking at it. */
+/* Judges a flow by its ClientHello. @r: the parser's return code, 0 or its E_REJECT. */
 struct sbx_verdict sbx_core_judge_hello(const struct sbx_core *core,
 					const struct sbx_flow_target *target, int r,
 					const struct sbx_tls_hello *hello);
-/* The same for each HTTP request; @event is valid when @r is 0, else @judge gives the reason. */
+/* The same for each HTTP request; @event is valid if @r is 0, else @judge has the reason. On
+ * ALLOW with *ret_opaque set, all later bytes are carried unjudged. */
 struct sbx_verdict sbx_core_judge_request(const struct sbx_core *core,
 					  const struct sbx_flow_target *target, int r,
 					  const struct sbx_http_judge *judge,
@@ -112,7 +111,7 @@ struct sbx_verdict sbx_core_judge_request(const struct sbx_core *core,
 struct sbx_candidates {
 	size_t n;			       /* in the order to try */
 	struct sbx_addr v[SBX_CANDIDATES_MAX]; /* each was judged */
-	struct sbx_verdict refused;	       /* n 0: why; valid when some address was refused */
+	struct sbx_verdict refused; /* the last refusal; valid if some address was refused */
 	struct sbx_addr refused_addr;
 };
 
@@ -122,7 +121,7 @@ void sbx_core_candidates(const struct sbx_core *core, const struct sbx_flow_targ
 			 const struct sbx_addr *addrs, size_t n, uint8_t first_family,
 			 struct sbx_candidates *ret_candidates);
 
-/* May the kernel let @addr pass, an address that @name resolved to? As the flow would be judged. */
+/* May the kernel let @addr pass, to which @name resolved? Judged as a flow to it would be. */
 bool sbx_core_may_pin(const struct sbx_core *core, const char *name, const struct sbx_addr *addr,
 		      enum sbx_proto proto, uint16_t port);
 

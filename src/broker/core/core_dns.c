@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the stub answers. PURE.
+ * Decides the stub's answers. PURE.
  *
- * An allowed name gets its synthetic address and nothing is asked upstream, so a query for a
- * refused name never leaves the host whatever it encodes. A refused one does not exist (NXDOMAIN, RFC
- * 8914 Blocked): REFUSED would have clients wait and ask again. With real pins (attach cgroup) an allowed
- * name is resolved, by our own questions for A and AAAA, and what passes is told; a refused one
- * never is. Only where the profile hands out real
- * answers (config->dns_real) is a query passed on; floors and deny entries hold there too, for the
- * name asked and for every name of the answer's CNAME chain.
+ * An allowed name gets its synthetic address, and no query goes upstream: no data can leave the
+ * host in a query's name. A refused name gets NXDOMAIN (with RFC 8914 Blocked); REFUSED would make
+ * clients wait and ask again.
+ *
+ * With resolved pins (attach cgroup) an allowed name is resolved, by our own questions for A and
+ * AAAA, and the answer has those addresses that may pass. A refused name is never resolved.
+ *
+ * Only a profile with real answers (config->dns_real) has queries passed on. Floors and deny
+ * entries hold there too, for the name asked and for every name of the answer's CNAME chain.
  */
 
 #include "broker/core/core.h"
 
 #include <string.h>
 
-/* RFC 9460: they hand out addresses that no lease knows, and keys to hide the server's name (ECH),
- * which is refused later. Without them clients ask for A and AAAA. */
+/* RFC 9460. These records carry addresses that would have no lease, and keys to hide the
+ * server's name (ECH), which is refused later. Without them clients ask for A and AAAA. */
 enum { TYPE_SVCB = 64, TYPE_HTTPS = 65 };
 
 static void refuse(struct sbx_dns_decision *d, enum sbx_dns_rcode rcode, enum sbx_reason reason)
@@ -31,7 +33,7 @@ static bool asks_for_addresses(const struct sbx_dns_query *query)
 	return query->qtype == SBX_DNS_TYPE_A || query->qtype == SBX_DNS_TYPE_AAAA;
 }
 
-/* Real pins: there is no flow that could come here, and the stub is what the sandbox sees of us. */
+/* Resolved pins: no flow comes to the broker, so the self-test's name leads to the stub. */
 static void answer_selftest(const struct sbx_core *core, const struct sbx_dns_query *query,
 			    struct sbx_dns_decision *d)
 {
@@ -45,15 +47,16 @@ static void answer_selftest(const struct sbx_core *core, const struct sbx_dns_qu
 	d->addrs[0] = *stub;
 }
 
-/* The kernel judges by address and port: a name that has no ports of its own has no pins. */
-static void pin_real(const struct sbx_core *core, const struct sbx_dns_query *query,
-		     struct sbx_dns_decision *d)
+/* The kernel judges by address and port: a name without ports of its own has no pins. */
+static void pin_resolved(const struct sbx_core *core, const struct sbx_dns_query *query,
+			 struct sbx_dns_decision *d)
 {
 	struct sbx_policy_port port;
 
 	d->action = asks_for_addresses(query) ? SBX_DNS_PIN : SBX_DNS_ANSWER;
 	d->rcode = SBX_DNS_NOERROR;
-	if (d->action == SBX_DNS_PIN && !sbx_policy_name_ports(core->policy, query->name, &port, 1)) {
+	if (d->action == SBX_DNS_PIN &&
+	    !sbx_policy_name_ports(core->policy, query->name, &port, 1)) {
 		d->action = SBX_DNS_REFUSE;
 		d->rcode = SBX_DNS_NXDOMAIN;
 		d->verdict.action = SBX_DENY;
@@ -82,8 +85,8 @@ static void answer_pin(const struct sbx_core *core, const struct sbx_dns_query *
 		query->qtype == SBX_DNS_TYPE_A ? sbx_pins_addr4(index) : sbx_pins_addr6(index);
 }
 
-/* Real answers: refuse only what a floor or a deny entry names. In mode offline every name comes
- * back as refused for air_gap; the resolvers that the profile names are its one exit. */
+/* Real answers: only floors and deny entries refuse. In mode offline every name is refused for
+ * air_gap, but may still be forwarded: the resolvers that the profile names are its one exit. */
 static bool may_forward(const struct sbx_core *core, const struct sbx_verdict *v)
 {
 	if (v->action == SBX_ALLOW)
@@ -113,7 +116,7 @@ void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query
 		refuse(d, SBX_DNS_NXDOMAIN, SBX_REASON_AIR_GAP);
 		return;
 	}
-	if (!query->is_hostname) { /* no entry can name it: only a mode that passes all on does */
+	if (!query->is_hostname) { /* no entry can name it */
 		refuse(d, SBX_DNS_NXDOMAIN, SBX_REASON_DEFAULT_DENY);
 		if (core->config->dns_real && query->n_question)
 			d->action = SBX_DNS_FORWARD;
@@ -126,7 +129,7 @@ void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query
 		d->action = hidden ? SBX_DNS_ANSWER : SBX_DNS_FORWARD;
 		d->rcode = SBX_DNS_NOERROR;
 	} else if (d->verdict.action == SBX_ALLOW && core->config->resolved_pins) {
-		pin_real(core, query, d);
+		pin_resolved(core, query, d);
 	} else if (d->verdict.action == SBX_ALLOW) {
 		answer_pin(core, query, d);
 	} else {
@@ -134,11 +137,11 @@ void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query
 	}
 }
 
-/* --- real pins --- */
+/* --- resolved pins --- */
 
-/* Every address was refused: why, as a flow would be told. */
+/* Every address was refused: gives the reason that a flow would get. */
 static void refuse_addresses(const struct sbx_core *core, const struct sbx_dns_query *query,
-			     const struct sbx_resolved *result, struct sbx_dns_decision *d)
+			     const struct sbx_resolve_result *result, struct sbx_dns_decision *d)
 {
 	struct sbx_policy_port first = { .proto = SBX_PROTO_TCP };
 	struct sbx_flow_target target;
@@ -148,10 +151,11 @@ static void refuse_addresses(const struct sbx_core *core, const struct sbx_dns_q
 	target = (struct sbx_flow_target){
 		.proto = first.proto,
 		.port = first.port,
-		.verdict = sbx_policy_decide_name(core->policy, query->name, first.proto, first.port),
+		.verdict =
+			sbx_policy_decide_name(core->policy, query->name, first.proto, first.port),
 	};
 	sbx_core_candidates(core, &target, result->v, result->n, 6, &c);
-	if (c.n) { /* nothing is wrong with some, so there was no room */
+	if (c.n) { /* some are good, so there was no room */
 		refuse(d, SBX_DNS_SERVFAIL, SBX_REASON_PINS_EXHAUSTED);
 		return;
 	}
@@ -162,7 +166,7 @@ static void refuse_addresses(const struct sbx_core *core, const struct sbx_dns_q
 }
 
 void sbx_core_decide_pinned(const struct sbx_core *core, const struct sbx_dns_query *query,
-			    const struct sbx_resolved *result, const struct sbx_addr *pinned,
+			    const struct sbx_resolve_result *result, const struct sbx_addr *pinned,
 			    size_t n_pinned, struct sbx_dns_decision *ret_decision)
 {
 	bool v4 = query->qtype == SBX_DNS_TYPE_A;
@@ -181,7 +185,7 @@ void sbx_core_decide_pinned(const struct sbx_core *core, const struct sbx_dns_qu
 	} else if (n_of_family > 0 || status != SBX_RESOLVE_FAILED) {
 		d->action = SBX_DNS_ANSWER;
 		d->rcode = SBX_DNS_NOERROR;
-	} else if (n_pinned > 0) { /* of this family nothing is known: "none" would be kept as true */
+	} else if (n_pinned > 0) { /* this family is unknown: clients would cache a "none" */
 		d->action = SBX_DNS_ANSWER;
 	} else {
 		refuse(d, SBX_DNS_SERVFAIL, SBX_REASON_RESOLVE_FAILED);

@@ -2,8 +2,8 @@
 /*
  * Looking a name up in hosts(5) text. PURE.
  *
- * One pass over the text, no index: the file is small, and what was found is kept by the resolver's
- * cache. A line is an address, then names, separated by blanks; '#' starts a comment.
+ * One pass over the text, no index: the file is small, and the resolver caches the result. A line
+ * is an address, then names, separated by blanks; '#' starts a comment.
  */
 
 #include "broker/core/core_hosts.h"

@@ -7,8 +7,8 @@
 #include "base/addr.h"
 #include "base/span.h"
 
-/* The addresses that hosts(5) text gives @name (normalised), in file order, at most @n_max into @v;
- * returns how many. Lines that do not parse are skipped, as a resolver does. The text is the
+/* Writes the addresses that hosts(5) text gives @name (normalised) into @v, in file order, at most
+ * @n_max; returns their number. Skips lines that do not parse, as a resolver does. The text is the
  * host's: trusted, but any bytes are handled. */
 size_t sbx_hosts_lookup(struct sbx_span text, const char *name, struct sbx_addr *v, size_t n_max);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Real pins. PURE.
+ * Leases. PURE.
  *
  * A ring of leases in order of age, found through a chained hash on the address. The ring is as
  * long as the limit, so memory is bounded by it; a new lease overwrites the oldest.

@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 
 /*
- * Real pins: where the sandbox gets real DNS answers (mode full), which name last gave an address,
- * so that a flow to it can be judged and recorded by name. Bounded: when full, the oldest makes
+ * Leases: where the sandbox gets real DNS answers (mode full), the name that last gave an address,
+ * so that a flow to it can be judged and recorded by name. When the table is full, the oldest makes
  * room. PURE.
  */
 
@@ -19,12 +19,12 @@ int sbx_leases_new(uint32_t n_max, struct sbx_leases **ret_leases); /* 0 or -ENO
 struct sbx_leases *sbx_leases_free(struct sbx_leases *l);
 SBX_DEFINE_CLEANUP(struct sbx_leases, sbx_leases_free);
 
-/* @name (copied) gave @addr, good for @ttl_s seconds (at least SBX_LEASE_MIN_S: programs keep an
- * answer for longer than it says). The latest name of an address wins. 0 or -ENOMEM. */
+/* Notes that @name (copied) gave @addr for @ttl_s seconds, and for at least SBX_LEASE_MIN_S:
+ * programs keep an answer longer than its TTL. The latest name of an address wins. 0 or -ENOMEM. */
 #define SBX_LEASE_MIN_S 300
 int sbx_leases_add(struct sbx_leases *l, const struct sbx_addr *addr, const char *name,
 		   uint32_t ttl_s, uint64_t now_ms);
-/* The name, borrowed until the next call with this table, or NULL. */
+/* The name that gave @addr, borrowed until the next call with this table; or NULL. */
 const char *sbx_leases_name(const struct sbx_leases *l, const struct sbx_addr *addr,
 			    uint64_t now_ms);
 

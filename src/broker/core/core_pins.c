@@ -2,11 +2,10 @@
 /*
  * Synthetic pins. PURE.
  *
- * Index and address are each other's arithmetic, so only name -> index needs a table: open
+ * Index and address are computed from each other, so only name -> index needs a table: open
  * addressing with linear probing over 32-bit slots (index + 1; 0 is empty), doubled at three
- * quarters full, and a plain array index -> name. Nothing is ever removed. The names are chosen by
- * the sandbox, which can make them collide; it then slows down nobody's broker but its own, within
- * n_max probes.
+ * quarters full, and a plain array index -> name. Nothing is ever removed. The sandbox chooses the
+ * names and can make them collide; it then slows down only its own broker, by at most n_max probes.
  *
  *   v4: 198.18.0.0 + 256 * (index / 254) + 1 + index % 254
  *   v6: fd00:5b:1:: + 1 + index

@@ -10,8 +10,8 @@
 
 /*
  * Synthetic pins: every allowed name that was looked up has one index, and from it one address of
- * 198.18.0.0/15 and one of fd00:5b:1::/48 (DESIGN section 6). A pin lasts as long as the sandbox:
- * an address never changes its meaning, and when the table is full new names are refused.
+ * 198.18.0.0/15 and one of fd00:5b:1::/48. A pin lasts as long as the sandbox: an address never
+ * changes its meaning, and when the table is full new names are refused.
  */
 
 struct sbx_pins;

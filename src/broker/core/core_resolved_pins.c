@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Real pins. PURE.
+ * Resolved pins. PURE.
  *
- * Two tables. Names: when each is to be resolved anew, and what the last answer said (for as long as no
- * other comes). Pins, one per address, protocol and port, whichever names lead there:
+ * Two tables. Names: the time to resolve each anew, and its last answer. Pins: one per address,
+ * protocol and port, even if several names lead there:
  *
- *   (none) --an answer has it--> current --seen no more for HOLD--> old --unused for LINGER--> (none)
- *                                   ^                                |
- *                                   +------- an answer has it -------+
+ *   (none) --an answer has it--> current --not seen for HOLD--> old --unused for LINGER--> (none)
+ *                                   ^                              |
+ *                                   +------ an answer has it ------+
  *
- * HOLD is the time until the name is resolved anew (its TTL, within TTL_MIN and the repin interval), at least
- * HOLD_MIN, and HOLD_MORE: so TTL 0, rotating answers (each shows some of many addresses: those seen within
- * HOLD are current together), a resolver that does not answer for a moment and programs that keep an
- * address work alike.
+ * HOLD is the time until the name is resolved anew (its TTL, within TTL_MIN and the repin
+ * interval), at least HOLD_MIN, plus HOLD_MORE. That covers TTL 0, answers that rotate through many
+ * addresses, a resolver that fails for a moment, and programs that keep an address.
  *
- * Each pin also says what the kernel has of it. An event changes what should be; sbx_realpins_changes()
- * tells the difference. The kernel gets GRACE more than should be, so that it is us who end a pin's life
- * (current to old without a gap), and the kernel only if we are dead.
+ * Each pin has the state it should have and the state it has in the kernel;
+ * sbx_resolved_pins_changes() gives the difference. The kernel's timeouts are longer by GRACE, so
+ * that we end a pin's life (current to old without a gap) and the kernel does so only if we are
+ * dead.
  *
  * Limits: the tables have fixed sizes, allocated once. A walk over all pins (n_pins_max, some 10 ns
  * each) happens when the earliest time comes and when the table or a name is full, not per answer.
@@ -28,8 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE	     UINT32_MAX
-#ifndef SECOND /* a test in a hurry has a shorter one */
+#define NONE UINT32_MAX
+#ifndef SECOND /* a test may set a shorter one */
 #define SECOND UINT64_C(1000)
 #endif
 #define EXTEND_MIN_S 10 /* less is not worth a change */
@@ -40,9 +40,9 @@ struct pin {
 	struct sbx_addr addr; /* family 0: the slot is free, `chain` the next free one */
 	uint8_t proto;
 	uint16_t port;
-	uint32_t chain; /* next of the hash bucket */
-	uint32_t name;	/* that saw it last; NONE */
-	uint64_t until_ms; /* current: seen no more until then; old: unused until then */
+	uint32_t chain;	   /* next of the hash bucket */
+	uint32_t name;	   /* the last whose answer had it; NONE */
+	uint64_t until_ms; /* then a current one gets old, and an old one goes */
 	uint64_t kernel_until_ms;
 	uint8_t state, kernel; /* enum state */
 	bool dirty;
@@ -55,12 +55,12 @@ struct name {
 	uint64_t next_ms, asked_ms, answered_ms;
 	uint32_t hold_s, n_current;
 	size_t n_addrs, n_ports;
-	struct sbx_addr *addrs; /* of the last answer, judged or not */
-	struct sbx_realpins_port *ports;
+	struct sbx_addr *addrs; /* of the last answer, not judged */
+	struct sbx_resolved_pins_port *ports;
 };
 
-struct sbx_realpins {
-	struct sbx_realpins_config config;
+struct sbx_resolved_pins {
+	struct sbx_resolved_pins_config config;
 	struct pin *pins;
 	struct name *names;
 	uint32_t *pin_buckets, *name_buckets; /* as many as there are pins, names */
@@ -70,7 +70,7 @@ struct sbx_realpins {
 	uint64_t sweep_ms;	      /* the next, while there are old ones */
 	uint64_t swept_ms;	      /* the last */
 	uint64_t pins_due_ms;	      /* no pin's time comes before */
-	struct sbx_realpins_stats stats;
+	struct sbx_resolved_pins_stats stats;
 };
 
 /* --- tables --- */
@@ -85,8 +85,8 @@ static uint32_t hash(const void *p, size_t n, uint32_t h)
 	return h * 2246822519u;
 }
 
-static uint32_t *pin_bucket(const struct sbx_realpins *p, const struct sbx_addr *addr, uint8_t proto,
-			    uint16_t port)
+static uint32_t *pin_bucket(const struct sbx_resolved_pins *p, const struct sbx_addr *addr,
+			    uint8_t proto, uint16_t port)
 {
 	uint32_t h = hash(addr->b, sizeof(addr->b), 2166136261u);
 
@@ -94,8 +94,8 @@ static uint32_t *pin_bucket(const struct sbx_realpins *p, const struct sbx_addr 
 	return &p->pin_buckets[h % p->config.n_pins_max];
 }
 
-static uint32_t find_pin(const struct sbx_realpins *p, const struct sbx_addr *addr, uint8_t proto,
-			 uint16_t port)
+static uint32_t find_pin(const struct sbx_resolved_pins *p, const struct sbx_addr *addr,
+			 uint8_t proto, uint16_t port)
 {
 	uint32_t i = *pin_bucket(p, addr, proto, port);
 
@@ -105,12 +105,12 @@ static uint32_t find_pin(const struct sbx_realpins *p, const struct sbx_addr *ad
 	return i;
 }
 
-static uint32_t *name_bucket(const struct sbx_realpins *p, const char *text)
+static uint32_t *name_bucket(const struct sbx_resolved_pins *p, const char *text)
 {
 	return &p->name_buckets[hash(text, strlen(text), 2166136261u) % p->config.n_names_max];
 }
 
-static uint32_t find_name(const struct sbx_realpins *p, const char *text)
+static uint32_t find_name(const struct sbx_resolved_pins *p, const char *text)
 {
 	uint32_t i = *name_bucket(p, text);
 
@@ -119,9 +119,10 @@ static uint32_t find_name(const struct sbx_realpins *p, const char *text)
 	return i;
 }
 
-int sbx_realpins_new(const struct sbx_realpins_config *config, struct sbx_realpins **ret_pins)
+int sbx_resolved_pins_new(const struct sbx_resolved_pins_config *config,
+			  struct sbx_resolved_pins **ret_pins)
 {
-	SBX_CLEANUP(sbx_realpins_freep) struct sbx_realpins *p = calloc(1, sizeof(*p));
+	SBX_CLEANUP(sbx_resolved_pins_freep) struct sbx_resolved_pins *p = calloc(1, sizeof(*p));
 	uint32_t n_pins = config->n_pins_max, n_names = config->n_names_max;
 
 	if (!p)
@@ -150,7 +151,7 @@ static void fini_name(struct name *n)
 	*n = (struct name){ 0 };
 }
 
-struct sbx_realpins *sbx_realpins_free(struct sbx_realpins *p)
+struct sbx_resolved_pins *sbx_resolved_pins_free(struct sbx_resolved_pins *p)
 {
 	if (!p)
 		return NULL;
@@ -164,7 +165,8 @@ struct sbx_realpins *sbx_realpins_free(struct sbx_realpins *p)
 	return NULL;
 }
 
-static void unlink_index(uint32_t *at, uint32_t index, const struct sbx_realpins *p, bool is_pin)
+static void unlink_index(uint32_t *at, uint32_t index, const struct sbx_resolved_pins *p,
+			 bool is_pin)
 {
 	while (*at != index)
 		at = is_pin ? &p->pins[*at].chain : &p->names[*at].chain;
@@ -173,7 +175,7 @@ static void unlink_index(uint32_t *at, uint32_t index, const struct sbx_realpins
 
 /* --- the life of a pin --- */
 
-static void mark(struct sbx_realpins *p, uint32_t i)
+static void mark(struct sbx_resolved_pins *p, uint32_t i)
 {
 	if (!p->pins[i].dirty)
 		p->n_dirty++;
@@ -182,7 +184,7 @@ static void mark(struct sbx_realpins *p, uint32_t i)
 		p->dirty_from = i;
 }
 
-static void set_state(struct sbx_realpins *p, uint32_t i, enum state state, uint64_t until_ms)
+static void set_state(struct sbx_resolved_pins *p, uint32_t i, enum state state, uint64_t until_ms)
 {
 	struct pin *pin = &p->pins[i];
 
@@ -201,15 +203,15 @@ static void set_state(struct sbx_realpins *p, uint32_t i, enum state state, uint
 	mark(p, i);
 }
 
-static void make_old(struct sbx_realpins *p, uint32_t i, uint64_t now_ms)
+static void make_old(struct sbx_resolved_pins *p, uint32_t i, uint64_t now_ms)
 {
 	if (p->n_old == 0)
-		p->sweep_ms = now_ms + SBX_REALPINS_SWEEP_S * SECOND;
-	set_state(p, i, OLD, now_ms + SBX_REALPINS_LINGER_S * SECOND);
+		p->sweep_ms = now_ms + SBX_RESOLVED_PINS_SWEEP_S * SECOND;
+	set_state(p, i, OLD, now_ms + SBX_RESOLVED_PINS_LINGER_S * SECOND);
 }
 
-/* When neither we nor the kernel have it. */
-static void release(struct sbx_realpins *p, uint32_t i)
+/* Frees the slot of a pin that neither we nor the kernel have. */
+static void release(struct sbx_resolved_pins *p, uint32_t i)
 {
 	struct pin *pin = &p->pins[i];
 
@@ -221,7 +223,7 @@ static void release(struct sbx_realpins *p, uint32_t i)
 }
 
 /* The pin of that state that ends first, of @name or (NONE) of all; NONE. */
-static uint32_t first_to_end(const struct sbx_realpins *p, enum state state, uint32_t name)
+static uint32_t first_to_end(const struct sbx_resolved_pins *p, enum state state, uint32_t name)
 {
 	uint32_t best = NONE;
 
@@ -236,13 +238,14 @@ static uint32_t first_to_end(const struct sbx_realpins *p, enum state state, uin
 	return best;
 }
 
-static uint32_t new_pin(struct sbx_realpins *p, const struct sbx_addr *addr, uint8_t proto,
+static uint32_t new_pin(struct sbx_resolved_pins *p, const struct sbx_addr *addr, uint8_t proto,
 			uint16_t port)
 {
 	uint32_t i = p->free_pin, *bucket;
 
 	if (i == NONE) {
-		/* The slot is free when the kernel was told: for the next who asks. */
+		/* The slot gets free when the kernel has removed the old pin: for the next
+		 * caller. */
 		i = p->n_old ? first_to_end(p, OLD, NONE) : NONE;
 		if (i != NONE)
 			set_state(p, i, GONE, 0);
@@ -258,7 +261,7 @@ static uint32_t new_pin(struct sbx_realpins *p, const struct sbx_addr *addr, uin
 	return i;
 }
 
-/* Never pinned, whoever asks for it. */
+/* Is @addr of a class that is never pinned? */
 static bool is_never(const struct sbx_addr *addr)
 {
 	enum sbx_addr_class c = sbx_addr_class(addr);
@@ -266,9 +269,9 @@ static bool is_never(const struct sbx_addr *addr)
 	return c != SBX_ADDR_PUBLIC && c != SBX_ADDR_PRIVATE;
 }
 
-/* @name has the address: current until @until_ms. Whether there was room. */
-static bool see(struct sbx_realpins *p, uint32_t name, const struct sbx_addr *addr,
-		const struct sbx_realpins_port *port, uint64_t until_ms, uint64_t now_ms)
+/* Makes the address, which @name has, current until @until_ms. False: there was no room. */
+static bool see(struct sbx_resolved_pins *p, uint32_t name, const struct sbx_addr *addr,
+		const struct sbx_resolved_pins_port *port, uint64_t until_ms, uint64_t now_ms)
 {
 	uint32_t i = find_pin(p, addr, (uint8_t)port->proto, port->port);
 	struct pin *pin;
@@ -285,7 +288,7 @@ static bool see(struct sbx_realpins *p, uint32_t name, const struct sbx_addr *ad
 	if (pin->state == CURRENT)
 		pin->state = GONE; /* counted anew, for this name */
 	pin->name = name;
-	if (p->names[name].n_current >= SBX_REALPINS_PER_NAME_MAX) {
+	if (p->names[name].n_current >= SBX_RESOLVED_PINS_PER_NAME_MAX) {
 		uint32_t oldest = first_to_end(p, CURRENT, name);
 
 		p->stats.limits_hit++;
@@ -298,17 +301,17 @@ static bool see(struct sbx_realpins *p, uint32_t name, const struct sbx_addr *ad
 
 /* --- names --- */
 
-static void drop_name(struct sbx_realpins *p, uint32_t index)
+static void drop_name(struct sbx_resolved_pins *p, uint32_t index)
 {
 	for (uint32_t i = 0; i < p->config.n_pins_max; i++)
 		if (p->pins[i].addr.family && p->pins[i].name == index)
-			p->pins[i].name = NONE; /* it lives until its time comes */
+			p->pins[i].name = NONE; /* the pin lives until its time comes */
 	unlink_index(name_bucket(p, p->names[index].text), index, p, false);
 	fini_name(&p->names[index]);
 	p->n_names--;
 }
 
-static uint32_t new_name(struct sbx_realpins *p, const char *text)
+static uint32_t new_name(struct sbx_resolved_pins *p, const char *text)
 {
 	uint32_t i = 0, *bucket;
 	char *copy = strdup(text);
@@ -332,11 +335,11 @@ static uint32_t new_name(struct sbx_realpins *p, const char *text)
 	return i;
 }
 
-/* Keep what the answer says, for as long as there is no other. */
-static int keep(struct name *n, const struct sbx_realpins_answer *a, size_t n_addrs)
+/* Keeps the answer until the next one comes. */
+static int keep(struct name *n, const struct sbx_resolved_pins_answer *a, size_t n_addrs)
 {
 	struct sbx_addr *addrs = calloc(n_addrs + 1, sizeof(*addrs));
-	struct sbx_realpins_port *ports = calloc(a->n_ports + 1, sizeof(*ports));
+	struct sbx_resolved_pins_port *ports = calloc(a->n_ports + 1, sizeof(*ports));
 
 	if (!addrs || !ports) {
 		free(addrs);
@@ -361,9 +364,9 @@ static uint32_t clamp(uint32_t v, uint32_t low, uint32_t high)
 	return v < low ? low : v > high ? high : v;
 }
 
-/* See the addresses of a name's last answer (again); how many have a pin goes to *ret_n. */
-static void see_all(struct sbx_realpins *p, uint32_t index, uint64_t now_ms, struct sbx_addr *ret_addrs,
-		    size_t *ret_n)
+/* Makes the addresses of a name's last answer current. *ret_n: how many have a pin. */
+static void see_all(struct sbx_resolved_pins *p, uint32_t index, uint64_t now_ms,
+		    struct sbx_addr *ret_addrs, size_t *ret_n)
 {
 	const struct name *n = &p->names[index];
 	uint64_t until_ms = now_ms + n->hold_s * SECOND;
@@ -374,7 +377,7 @@ static void see_all(struct sbx_realpins *p, uint32_t index, uint64_t now_ms, str
 		size_t n_pinned = 0, n_bad = 0;
 
 		for (size_t k = 0; k < n->n_ports; k++) {
-			const struct sbx_realpins_port *port = &n->ports[k];
+			const struct sbx_resolved_pins_port *port = &n->ports[k];
 
 			if (is_never(&addr) || !p->config.judge(p->config.userdata, n->text, &addr,
 								port->proto, port->port))
@@ -388,18 +391,20 @@ static void see_all(struct sbx_realpins *p, uint32_t index, uint64_t now_ms, str
 	}
 }
 
-int sbx_realpins_resolved(struct sbx_realpins *p, const struct sbx_realpins_answer *a, uint64_t now_ms,
-			  struct sbx_addr *ret_addrs, size_t *ret_n)
+int sbx_resolved_pins_resolved(struct sbx_resolved_pins *p,
+			       const struct sbx_resolved_pins_answer *a, uint64_t now_ms,
+			       struct sbx_addr *ret_addrs, size_t *ret_n)
 {
-	size_t n_addrs = a->n_addrs < SBX_REALPINS_ADDRS_MAX ? a->n_addrs : SBX_REALPINS_ADDRS_MAX;
+	size_t n_addrs =
+		a->n_addrs < SBX_RESOLVED_PINS_ADDRS_MAX ? a->n_addrs : SBX_RESOLVED_PINS_ADDRS_MAX;
 	bool partial = a->partial || n_addrs < a->n_addrs;
 	uint32_t index = find_name(p, a->name), interval_s;
-	struct sbx_addr ignored[SBX_REALPINS_ADDRS_MAX];
+	struct sbx_addr ignored[SBX_RESOLVED_PINS_ADDRS_MAX];
 	struct name *n;
 	size_t n_ignored;
 
 	*ret_n = 0;
-	if (a->n_ports == 0 || a->n_ports > SBX_REALPINS_PORTS_MAX || a->name[0] == '\0')
+	if (a->n_ports == 0 || a->n_ports > SBX_RESOLVED_PINS_PORTS_MAX || a->name[0] == '\0')
 		return 0;
 	if (index == NONE) {
 		if (!a->asked)
@@ -409,14 +414,16 @@ int sbx_realpins_resolved(struct sbx_realpins *p, const struct sbx_realpins_answ
 	if (index == NONE)
 		return -ENOMEM;
 	n = &p->names[index];
-	/* What a partial answer leaves out counts as seen. */
+	/* Addresses that a partial answer leaves out count as seen. */
 	if (partial && n->n_addrs)
 		see_all(p, index, now_ms, ignored, &n_ignored);
 	if (keep(n, a, n_addrs) < 0)
 		return -ENOMEM;
-	interval_s = clamp(partial ? 0 : a->ttl_s, SBX_REALPINS_TTL_MIN_S, p->config.repin_interval_s);
-	n->hold_s = (interval_s > SBX_REALPINS_HOLD_MIN_S ? interval_s : SBX_REALPINS_HOLD_MIN_S) +
-		    SBX_REALPINS_HOLD_MORE_S;
+	interval_s = clamp(partial ? 0 : a->ttl_s, SBX_RESOLVED_PINS_TTL_MIN_S,
+			   p->config.repin_interval_s);
+	n->hold_s = (interval_s > SBX_RESOLVED_PINS_HOLD_MIN_S ? interval_s
+							       : SBX_RESOLVED_PINS_HOLD_MIN_S) +
+		    SBX_RESOLVED_PINS_HOLD_MORE_S;
 	n->next_ms = now_ms + interval_s * SECOND;
 	n->answered_ms = now_ms;
 	if (a->asked)
@@ -426,10 +433,10 @@ int sbx_realpins_resolved(struct sbx_realpins *p, const struct sbx_realpins_answ
 	return 0;
 }
 
-void sbx_realpins_failed(struct sbx_realpins *p, const char *name, uint64_t now_ms)
+void sbx_resolved_pins_failed(struct sbx_resolved_pins *p, const char *name, uint64_t now_ms)
 {
 	uint32_t index = find_name(p, name);
-	struct sbx_addr ignored[SBX_REALPINS_ADDRS_MAX];
+	struct sbx_addr ignored[SBX_RESOLVED_PINS_ADDRS_MAX];
 	struct name *n;
 	size_t n_ignored;
 
@@ -437,12 +444,12 @@ void sbx_realpins_failed(struct sbx_realpins *p, const char *name, uint64_t now_
 		return;
 	n = &p->names[index];
 	n->resolving = false;
-	n->next_ms = now_ms + SBX_REALPINS_RETRY_S * SECOND;
-	if (now_ms - n->answered_ms < SBX_REALPINS_STALE_S * SECOND)
+	n->next_ms = now_ms + SBX_RESOLVED_PINS_RETRY_S * SECOND;
+	if (now_ms - n->answered_ms < SBX_RESOLVED_PINS_STALE_S * SECOND)
 		see_all(p, index, now_ms, ignored, &n_ignored);
 }
 
-const char *sbx_realpins_due(struct sbx_realpins *p, uint64_t now_ms)
+const char *sbx_resolved_pins_due(struct sbx_resolved_pins *p, uint64_t now_ms)
 {
 	for (uint32_t i = 0; p->n_names && i < p->config.n_names_max; i++) {
 		struct name *n = &p->names[i];
@@ -455,47 +462,47 @@ const char *sbx_realpins_due(struct sbx_realpins *p, uint64_t now_ms)
 	return NULL;
 }
 
-/* --- what is in use --- */
+/* --- addresses in use --- */
 
-bool sbx_realpins_wants_sweep(const struct sbx_realpins *p, uint64_t now_ms)
+bool sbx_resolved_pins_wants_sweep(const struct sbx_resolved_pins *p, uint64_t now_ms)
 {
 	return p->n_old && p->sweep_ms <= now_ms;
 }
 
-void sbx_realpins_in_use(struct sbx_realpins *p, const struct sbx_addr *addr, enum sbx_proto proto,
-			 uint16_t port, uint64_t now_ms)
+void sbx_resolved_pins_in_use(struct sbx_resolved_pins *p, const struct sbx_addr *addr,
+			      enum sbx_proto proto, uint16_t port, uint64_t now_ms)
 {
 	struct sbx_addr a = sbx_addr_unmap(addr);
 	uint32_t i = find_pin(p, &a, (uint8_t)proto, port);
 
 	if (i == NONE || p->pins[i].state != OLD)
 		return;
-	p->pins[i].until_ms = now_ms + SBX_REALPINS_LINGER_S * SECOND;
-	/* The kernel's own time is put off before half of the grace is used up. */
+	p->pins[i].until_ms = now_ms + SBX_RESOLVED_PINS_LINGER_S * SECOND;
+	/* Extends the kernel's own timeout before half of the grace is used up. */
 	if (p->pins[i].kernel_until_ms <
-	    p->pins[i].until_ms + SBX_REALPINS_GRACE_S * SECOND / 2)
+	    p->pins[i].until_ms + SBX_RESOLVED_PINS_GRACE_S * SECOND / 2)
 		mark(p, i);
 }
 
-void sbx_realpins_swept(struct sbx_realpins *p, bool complete, uint64_t now_ms)
+void sbx_resolved_pins_swept(struct sbx_resolved_pins *p, bool complete, uint64_t now_ms)
 {
 	for (uint32_t i = 0; !complete && i < p->config.n_pins_max; i++)
 		if (p->pins[i].addr.family && p->pins[i].state == OLD)
-			sbx_realpins_in_use(p, &p->pins[i].addr, p->pins[i].proto, p->pins[i].port,
-					    now_ms);
+			sbx_resolved_pins_in_use(p, &p->pins[i].addr, p->pins[i].proto,
+						 p->pins[i].port, now_ms);
 	p->swept_ms = now_ms;
-	p->sweep_ms = now_ms + SBX_REALPINS_SWEEP_S * SECOND;
+	p->sweep_ms = now_ms + SBX_RESOLVED_PINS_SWEEP_S * SECOND;
 }
 
 /* --- the time --- */
 
-/* Nothing goes unseen: if we were stopped, somebody has to look first. */
-static bool may_go(const struct sbx_realpins *p, uint64_t now_ms)
+/* May a pin go? Not if no sweep looked for a while (we were stopped): a flow may be open. */
+static bool may_go(const struct sbx_resolved_pins *p, uint64_t now_ms)
 {
-	return now_ms - p->swept_ms <= 2 * SBX_REALPINS_SWEEP_S * SECOND;
+	return now_ms - p->swept_ms <= 2 * SBX_RESOLVED_PINS_SWEEP_S * SECOND;
 }
 
-void sbx_realpins_tick(struct sbx_realpins *p, uint64_t now_ms)
+void sbx_resolved_pins_tick(struct sbx_resolved_pins *p, uint64_t now_ms)
 {
 	if (now_ms < p->pins_due_ms)
 		return;
@@ -511,14 +518,14 @@ void sbx_realpins_tick(struct sbx_realpins *p, uint64_t now_ms)
 			else if (may_go(p, now_ms))
 				set_state(p, i, GONE, 0);
 			else
-				pin->until_ms = now_ms + SBX_REALPINS_SWEEP_S * SECOND;
+				pin->until_ms = now_ms + SBX_RESOLVED_PINS_SWEEP_S * SECOND;
 		}
 		if (pin->state != GONE && pin->until_ms < p->pins_due_ms)
 			p->pins_due_ms = pin->until_ms;
 	}
 }
 
-uint64_t sbx_realpins_next_ms(const struct sbx_realpins *p)
+uint64_t sbx_resolved_pins_next_ms(const struct sbx_resolved_pins *p)
 {
 	uint64_t next = p->pins_due_ms;
 
@@ -532,24 +539,25 @@ uint64_t sbx_realpins_next_ms(const struct sbx_realpins *p)
 
 /* --- the kernel --- */
 
-static struct sbx_realpins_change change_of(const struct pin *pin, enum state set, uint64_t timeout_ms)
+static struct sbx_resolved_pins_change change_of(const struct pin *pin, enum state set,
+						 uint64_t timeout_ms)
 {
-	return (struct sbx_realpins_change){ .addr = pin->addr,
-					     .proto = (enum sbx_proto)pin->proto,
-					     .port = pin->port,
-					     .old = set == OLD,
-					     .timeout_ms = timeout_ms };
+	return (struct sbx_resolved_pins_change){ .addr = pin->addr,
+						  .proto = (enum sbx_proto)pin->proto,
+						  .port = pin->port,
+						  .old = set == OLD,
+						  .timeout_ms = timeout_ms };
 }
 
-size_t sbx_realpins_changes(struct sbx_realpins *p, uint64_t now_ms, struct sbx_realpins_change *v,
-			    size_t n_max)
+size_t sbx_resolved_pins_changes(struct sbx_resolved_pins *p, uint64_t now_ms,
+				 struct sbx_resolved_pins_change *v, size_t n_max)
 {
 	size_t n = 0;
 	uint32_t i = p->dirty_from;
 
 	for (; p->n_dirty && i < p->config.n_pins_max && n + 2 <= n_max; i++) {
 		struct pin *pin = &p->pins[i];
-		uint64_t until_ms = pin->until_ms + SBX_REALPINS_GRACE_S * SECOND;
+		uint64_t until_ms = pin->until_ms + SBX_RESOLVED_PINS_GRACE_S * SECOND;
 
 		if (!pin->dirty)
 			continue;
@@ -560,7 +568,8 @@ size_t sbx_realpins_changes(struct sbx_realpins *p, uint64_t now_ms, struct sbx_
 		if (pin->state != OLD && (pin->kernel == OLD || pin->kernel == UNKNOWN))
 			v[n++] = change_of(pin, OLD, 0);
 		if (pin->state != GONE) {
-			v[n++] = change_of(pin, pin->state, until_ms > now_ms ? until_ms - now_ms : 1);
+			v[n++] = change_of(pin, pin->state,
+					   until_ms > now_ms ? until_ms - now_ms : 1);
 			pin->kernel_until_ms = until_ms;
 		}
 		pin->kernel = pin->state;
@@ -571,7 +580,7 @@ size_t sbx_realpins_changes(struct sbx_realpins *p, uint64_t now_ms, struct sbx_
 	return n;
 }
 
-void sbx_realpins_forget_kernel(struct sbx_realpins *p)
+void sbx_resolved_pins_forget_kernel(struct sbx_resolved_pins *p)
 {
 	for (uint32_t i = 0; i < p->config.n_pins_max; i++) {
 		if (!p->pins[i].addr.family)
@@ -581,9 +590,9 @@ void sbx_realpins_forget_kernel(struct sbx_realpins *p)
 	}
 }
 
-struct sbx_realpins_stats sbx_realpins_stats(const struct sbx_realpins *p)
+struct sbx_resolved_pins_stats sbx_resolved_pins_stats(const struct sbx_resolved_pins *p)
 {
-	struct sbx_realpins_stats s = p->stats;
+	struct sbx_resolved_pins_stats s = p->stats;
 
 	s.n_names = p->n_names;
 	s.n_old = p->n_old;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Queues of equal deadlines. PURE. */
-
 #include "broker/core/core_timeouts.h"
 
 #include <stddef.h>
@@ -29,7 +27,7 @@ void sbx_timeout_arm(struct sbx_timeouts *q, struct sbx_timeout *t, uint64_t now
 {
 	uint64_t due_ms = now_ms + q->timeout_ms;
 
-	if (t->queue == q && q->last == t) { /* the busy flow: already at the end */
+	if (t->queue == q && q->last == t) { /* a busy flow is at the end already */
 		t->due_ms = due_ms;
 		return;
 	}

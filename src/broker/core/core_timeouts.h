@@ -13,7 +13,7 @@
 
 struct sbx_timeouts;
 
-/* Embedded in what can expire. Zeroed: not armed. */
+/* Embedded in an object that can expire. Zeroed: not armed. */
 struct sbx_timeout {
 	struct sbx_timeout *prev, *next;
 	struct sbx_timeouts *queue; /* NULL: not armed */
@@ -26,12 +26,13 @@ struct sbx_timeouts {
 };
 
 void sbx_timeouts_init(struct sbx_timeouts *q, uint32_t timeout_ms);
-/* Due timeout_ms from now; moves an armed one, from another queue too. @now_ms never goes back. */
+/* Makes @t due in timeout_ms; moves it if it is armed, from another queue too. @now_ms never
+ * goes back. */
 void sbx_timeout_arm(struct sbx_timeouts *q, struct sbx_timeout *t, uint64_t now_ms);
 void sbx_timeout_disarm(struct sbx_timeout *t);
-/* Take the first that is due off the queue; NULL when none is. */
+/* Takes the first that is due off the queue; NULL if none is. */
 struct sbx_timeout *sbx_timeouts_expired(struct sbx_timeouts *q, uint64_t now_ms);
-/* When the first is due; UINT64_MAX: none is armed. */
+/* The time when the first is due; UINT64_MAX: none is armed. */
 uint64_t sbx_timeouts_next_ms(const struct sbx_timeouts *q);
 
 #endif

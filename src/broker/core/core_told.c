@@ -2,9 +2,9 @@
 /*
  * Names and addresses that were recorded. PURE.
  *
- * A ring in order of age, found through a chained hash; a new one overwrites the oldest, which is then
- * recorded again when it comes back. Compared exactly: who answers for a name could choose addresses
- * that collide in a hash.
+ * A ring in order of age, found through a chained hash; a new entry overwrites the oldest, which is
+ * recorded again when it comes back. Entries are compared in full: a name server could choose
+ * addresses that collide in a hash.
  */
 
 #include "broker/core/core_told.h"
@@ -35,7 +35,8 @@ int sbx_told_new(uint32_t n_max, struct sbx_told **ret_told)
 	if (!t)
 		return -ENOMEM;
 	t->n_max = n_max ? n_max : 1;
-	for (t->n_buckets = 16; t->n_buckets < t->n_max && t->n_buckets < 1u << 20; t->n_buckets *= 2)
+	for (t->n_buckets = 16; t->n_buckets < t->n_max && t->n_buckets < 1u << 20;
+	     t->n_buckets *= 2)
 		;
 	t->ring = calloc(t->n_max, sizeof(*t->ring));
 	t->buckets = malloc(t->n_buckets * sizeof(*t->buckets));

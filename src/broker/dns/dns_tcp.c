@@ -7,12 +7,12 @@
  * two. While more than OUT_MAX bytes of answers are unread, nothing more is taken from it.
  */
 
-#include "broker/dns/dns_stub.h"
+#include "broker/dns/dns_tcp.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/cleanup.h"
 
@@ -26,16 +26,17 @@ struct connection {
 	int fd;
 	struct event ev_read, ev_write;
 	struct sbx_timeout timeout;
-	struct sbx_asker asker;
 	uint8_t in[2 + SBX_DNS_QUERY_MAX];
 	size_t n_in;
 	uint8_t *out; /* heap: answers not written yet, [at, n_out) */
 	size_t at, n_out;
-	bool eof; /* the asker shut its side: answer what is pending, then close */
+	bool eof; /* the asker shut its side: write the pending answers, then close */
 };
 
 struct sbx_dns_tcp {
-	struct sbx_broker *b;
+	struct sbx_context *ctx;
+	sbx_dns_tcp_fn message;
+	void *userdata;
 	struct event ev_listen[2];
 	struct connection *first, *last;
 	size_t n;
@@ -57,13 +58,12 @@ static void close_connection(struct connection *c)
 	free(c);
 }
 
-static void expire(struct sbx_broker *b, struct sbx_timeout *t)
+static void expire(struct sbx_timeout *t)
 {
-	(void)b;
 	close_connection(sbx_container_of(t, struct connection, timeout));
 }
 
-/* Write what is pending. False: the connection is gone. */
+/* Writes the pending answers. False: the connection is gone. */
 static bool write_pending(struct connection *c)
 {
 	while (c->at < c->n_out) {
@@ -103,8 +103,8 @@ static bool queue_answer(struct connection *c, struct sbx_span message)
 	return true;
 }
 
-/* Only queues: what is queued is written when the caller's turn with this connection is over, so
- * that answering never ends a connection under the hands of who reads from it. */
+/* Only queues. on_write() writes later, so that answering never frees a connection that
+ * take_queries() is reading from. */
 void sbx_dns_tcp_send(struct sbx_dns_tcp *t, uint64_t connection, struct sbx_span message)
 {
 	struct connection *c = t->first;
@@ -115,10 +115,10 @@ void sbx_dns_tcp_send(struct sbx_dns_tcp *t, uint64_t connection, struct sbx_spa
 		event_add(&c->ev_write, NULL);
 }
 
-/* Take the queries that are complete. False: the connection is gone. */
+/* Takes the queries that are complete. False: the connection is gone. */
 static bool take_queries(struct connection *c)
 {
-	struct sbx_broker *b = c->t->b;
+	struct sbx_dns_tcp *t = c->t;
 
 	for (int i = 0; i < QUERIES_PER_EVENT && c->n_out < OUT_MAX; i++) {
 		struct sbx_span message;
@@ -131,10 +131,10 @@ static bool take_queries(struct connection *c)
 			close_connection(c);
 			return false;
 		}
-		sbx_stub_message(b, &c->asker, message);
+		t->message(t->userdata, c->serial, message);
 		memmove(c->in, c->in + n, c->n_in - n);
 		c->n_in -= n;
-		sbx_timer_arm(b, SBX_TIMER_DNS_TCP, &c->timeout);
+		sbx_timer_arm(&t->ctx->timers, SBX_TIMER_DNS_TCP, &c->timeout);
 	}
 	return true;
 }
@@ -179,11 +179,6 @@ static void on_read(evutil_socket_t fd, short what, void *userdata)
 		event_del(&c->ev_read); /* on_write goes on */
 }
 
-static void remember_asker(struct connection *c)
-{
-	c->asker = (struct sbx_asker){ .fd = -1, .connection = c->serial };
-}
-
 static void on_listen(evutil_socket_t listen_fd, short what, void *userdata)
 {
 	struct sbx_dns_tcp *t = userdata;
@@ -193,8 +188,8 @@ static void on_listen(evutil_socket_t listen_fd, short what, void *userdata)
 	(void)what;
 	if (fd < 0)
 		return;
-	if (t->n >= t->b->config.limits.n_dns_tcp && t->first) {
-		t->b->stats.limits_hit++;
+	if (t->n >= t->ctx->config.limits.n_dns_tcp && t->first) {
+		t->ctx->stats.limits_hit++;
 		close_connection(t->first);
 	}
 	c = calloc(1, sizeof(*c));
@@ -203,9 +198,8 @@ static void on_listen(evutil_socket_t listen_fd, short what, void *userdata)
 	c->t = t;
 	c->serial = ++t->serial;
 	c->fd = fd;
-	remember_asker(c);
-	if (event_assign(&c->ev_read, t->b->base, fd, EV_READ | EV_PERSIST, on_read, c) < 0 ||
-	    event_assign(&c->ev_write, t->b->base, fd, EV_WRITE, on_write, c) < 0 ||
+	if (event_assign(&c->ev_read, t->ctx->base, fd, EV_READ | EV_PERSIST, on_read, c) < 0 ||
+	    event_assign(&c->ev_write, t->ctx->base, fd, EV_WRITE, on_write, c) < 0 ||
 	    event_add(&c->ev_read, NULL) < 0) {
 		free(c);
 		return;
@@ -215,22 +209,11 @@ static void on_listen(evutil_socket_t listen_fd, short what, void *userdata)
 	*(t->last ? &t->last->next : &t->first) = c;
 	t->last = c;
 	t->n++;
-	sbx_timer_arm(t->b, SBX_TIMER_DNS_TCP, &c->timeout);
+	sbx_timer_arm(&t->ctx->timers, SBX_TIMER_DNS_TCP, &c->timeout);
 }
 
-static int watch(struct sbx_dns_tcp *t, struct event *ev, int fd)
-{
-	if (fd < 0)
-		return 0;
-	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
-		return -errno;
-	if (event_assign(ev, t->b->base, fd, EV_READ | EV_PERSIST, on_listen, t) < 0 ||
-	    event_add(ev, NULL) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
-int sbx_dns_tcp_new(struct sbx_broker *b, struct sbx_dns_tcp **ret_t)
+int sbx_dns_tcp_new(struct sbx_context *ctx, sbx_dns_tcp_fn message, void *userdata,
+		    struct sbx_dns_tcp **ret_t)
 {
 	struct sbx_dns_tcp *t = calloc(1, sizeof(*t));
 	int r;
@@ -238,10 +221,16 @@ int sbx_dns_tcp_new(struct sbx_broker *b, struct sbx_dns_tcp **ret_t)
 	if (!t)
 		return -ENOMEM;
 	*ret_t = t;
-	t->b = b;
-	sbx_timers_on(b, SBX_TIMER_DNS_TCP, b->config.limits.dns_tcp_timeout_ms, expire);
-	r = watch(t, &t->ev_listen[0], b->fds[SBX_BFD_DNS_TCP4]);
-	return r < 0 ? r : watch(t, &t->ev_listen[1], b->fds[SBX_BFD_DNS_TCP6]);
+	t->ctx = ctx;
+	t->message = message;
+	t->userdata = userdata;
+	sbx_timers_on(&ctx->timers, SBX_TIMER_DNS_TCP, ctx->config.limits.dns_tcp_timeout_ms,
+		      expire);
+	r = sbx_context_watch(ctx, &t->ev_listen[0], ctx->fds[SBX_BFD_DNS_TCP4], on_listen, t);
+	if (r == 0)
+		r = sbx_context_watch(ctx, &t->ev_listen[1], ctx->fds[SBX_BFD_DNS_TCP6], on_listen,
+				      t);
+	return r;
 }
 
 void sbx_dns_tcp_free(struct sbx_dns_tcp *t)
@@ -251,7 +240,6 @@ void sbx_dns_tcp_free(struct sbx_dns_tcp *t)
 	while (t->first)
 		close_connection(t->first);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(t->ev_listen); i++)
-		if (event_initialized(&t->ev_listen[i]))
-			event_del(&t->ev_listen[i]);
+		sbx_context_unwatch(&t->ev_listen[i]);
 	free(t);
 }

@@ -2,13 +2,13 @@
 /*
  * Names to addresses, outside.
  *
- * The hosts file first, then the resolvers, A and AAAA side by side; a family that fails or does not
- * exist is fine while the other has an address. What comes truncated is asked for again by TCP; where
- * that does not help, the beginning is what there is (`partial`).
+ * The hosts file first, then the resolvers, A and AAAA side by side. A family may fail or not exist
+ * while the other has an address. A truncated answer is asked for again by TCP; if TCP fails, the
+ * truncated answer is the result (`partial`).
  *
- * One entry per name, found by a chained hash; it is asked once however many wait for it. At
- * most ENTRIES_MAX entries: past that the oldest that nobody waits for makes room, and when all are
- * waited for the name fails.
+ * One entry per name, found by a chained hash; all waiters for a name share one question. At most
+ * ENTRIES_MAX entries: past that the oldest without waiters makes room. If all have waiters, the
+ * name fails.
  */
 
 #include "broker/dns/resolve.h"
@@ -23,11 +23,10 @@
 #include "base/cleanup.h"
 #include "broker/core/core_hosts.h"
 #include "broker/dns/resolve_ares.h"
-#include "broker/io/broker.h"
 
 #define ENTRIES_MAX  1024
 #define N_BUCKETS    256 /* a power of two */
-#define TTL_MIN_S    1	 /* what is kept here; programs are told what came */
+#define TTL_MIN_S    1	 /* of an entry here; programs get the TTL that came */
 #define TTL_MAX_S    60
 #define TTL_FAILED_S 2
 #define TTL_HOSTS_S  3600 /* the hosts file was read once */
@@ -36,7 +35,7 @@
 struct question {
 	struct sbx_resolve_entry *e;
 	uint8_t family;
-	bool by_tcp; /* the second time: `answer` has what came by UDP */
+	bool by_tcp; /* asked again: `answer` came by UDP */
 	struct sbx_resolve_answer answer;
 };
 
@@ -44,8 +43,8 @@ struct sbx_resolve_entry {
 	struct sbx_resolve *r;
 	struct sbx_resolve_entry *chain; /* of the bucket */
 	struct sbx_resolve_entry *older, *newer;
-	struct sbx_resolve_waiter *first; /* who waits */
-	struct sbx_resolved result;
+	struct sbx_resolve_waiter *first; /* of the list */
+	struct sbx_resolve_result result;
 	uint64_t since_ms, until_ms; /* the result's */
 	uint32_t ttl_s;		     /* of the result, when it came */
 	struct question *questions;  /* 4, 6; while n_running */
@@ -55,17 +54,21 @@ struct sbx_resolve_entry {
 };
 
 struct sbx_resolve {
-	struct sbx_broker *b;
+	struct sbx_context *ctx;
+	struct sbx_span hosts; /* borrowed: the text of the hosts file */
 	struct sbx_ares *ares;
 	struct sbx_resolve_entry *buckets[N_BUCKETS];
 	struct sbx_resolve_entry *oldest, *newest;
 	size_t n_entries;
-	struct sbx_resolved literal; /* an address in text */
+	struct sbx_resolve_result literal; /* an address in text */
 };
 
-int sbx_resolve_configure(struct sbx_broker *b)
+int sbx_resolve_configure(struct sbx_resolve *r, struct sbx_span hosts)
 {
-	return sbx_ares_set_servers(b->resolve->ares, b->config.resolvers, b->config.n_resolvers);
+	const struct sbx_msg_config *config = &r->ctx->config;
+
+	r->hosts = hosts;
+	return sbx_ares_set_servers(r->ares, config->resolvers, config->n_resolvers);
 }
 
 /* --- entries --- */
@@ -141,16 +144,17 @@ static struct sbx_resolve_entry *add_entry(struct sbx_resolve *r, const char *na
 	return e;
 }
 
-/* Everything that was asked is answered. */
+/* All questions are answered. */
 static void complete(struct sbx_resolve_entry *e)
 {
 	uint32_t keep_s = e->ttl_s;
-	struct sbx_resolved result;
+	struct sbx_resolve_result result;
 
 	if (e->questions) {
 		uint8_t first_family = e->result.first_family;
 
-		sbx_resolved_merge(&e->questions[0].answer, &e->questions[1].answer, &e->result);
+		sbx_resolve_result_merge(&e->questions[0].answer, &e->questions[1].answer,
+					 &e->result);
 		e->result.first_family = first_family;
 		free(e->questions);
 		e->questions = NULL;
@@ -216,7 +220,7 @@ static int read_addrs(uint8_t family, const unsigned char *p, int n_p, struct sb
 	return r;
 }
 
-/* What @status and the message say. False: there is more than was sent. */
+/* Reads the answer from @status and the message. False: the message is truncated. */
 static bool read_answer(uint8_t family, int status, const unsigned char *p, int n_p,
 			struct sbx_resolve_answer *a)
 {
@@ -231,7 +235,7 @@ static bool read_answer(uint8_t family, int status, const unsigned char *p, int 
 	if (status == ARES_SUCCESS) {
 		int r = read_addrs(family, p, n_p, a);
 
-		/* c-ares takes no more than 512 bytes of a datagram, and cuts what is longer. */
+		/* c-ares reads at most 512 bytes of a datagram, and drops the rest. */
 		truncated |= r != ARES_SUCCESS && r != ARES_ENODATA;
 		if (r == ARES_SUCCESS || r == ARES_ENODATA)
 			a->status = SBX_RESOLVE_FOUND;
@@ -255,8 +259,8 @@ static void on_answer(void *userdata, int status, int timeouts, unsigned char *p
 	whole = read_answer(q->family, status, p, n_p, &answer);
 	if (!q->by_tcp) {
 		q->answer = answer;
-		if (!whole && q->e->r->b->follows) {
-			q->answer.partial = true; /* the beginning of an answer is better than none */
+		if (!whole && q->e->r->ctx->follows) {
+			q->answer.partial = true; /* part of an answer is better than none */
 			q->by_tcp = true;
 			send_question(q, SBX_ARES_TCP);
 			return;
@@ -270,16 +274,15 @@ static void on_answer(void *userdata, int status, int timeouts, unsigned char *p
 
 static void send_question(struct question *q, enum sbx_ares_way way)
 {
-	sbx_ares_query(q->e->r->ares, way, q->e->name, q->family == 4 ? ns_t_a : ns_t_aaaa, on_answer,
-		       q);
+	sbx_ares_query(q->e->r->ares, way, q->e->name, q->family == 4 ? ns_t_a : ns_t_aaaa,
+		       on_answer, q);
 }
 
 static bool look_up_hosts(struct sbx_resolve_entry *e)
 {
-	struct sbx_resolved *result = &e->result;
+	struct sbx_resolve_result *result = &e->result;
 
-	result->n = sbx_hosts_lookup(sbx_span(e->r->b->hosts, e->r->b->n_hosts), e->name, result->v,
-				     SBX_RESOLVE_ADDRS_MAX);
+	result->n = sbx_hosts_lookup(e->r->hosts, e->name, result->v, SBX_RESOLVE_ADDRS_MAX);
 	if (result->n == 0)
 		return false;
 	result->status4 = result->status6 = SBX_RESOLVE_FOUND;
@@ -288,13 +291,14 @@ static bool look_up_hosts(struct sbx_resolve_entry *e)
 	return true;
 }
 
-/* Fill the entry anew. The result is complete on return when the hosts file has the name, or when
- * c-ares failed at once. */
+/* Asks anew. The result is complete on return if the hosts file has the name, or if c-ares
+ * failed at once. */
 static void ask(struct sbx_resolve_entry *e)
 {
 	if (!look_up_hosts(e)) {
-		e->result = (struct sbx_resolved){ .first_family = e->result.first_family };
-		e->questions = e->r->b->config.n_resolvers ? calloc(2, sizeof(*e->questions)) : NULL;
+		e->result = (struct sbx_resolve_result){ .first_family = e->result.first_family };
+		e->questions =
+			e->r->ctx->config.n_resolvers ? calloc(2, sizeof(*e->questions)) : NULL;
 	}
 	if (e->questions) {
 		e->starting = true;
@@ -302,7 +306,8 @@ static void ask(struct sbx_resolve_entry *e)
 		for (int i = 1; i >= 0; i--) {
 			e->questions[i].e = e;
 			e->questions[i].family = i == 0 ? 4 : 6;
-			send_question(&e->questions[i], e->r->b->follows ? SBX_ARES_UDP : SBX_ARES_AUTO);
+			send_question(&e->questions[i],
+				      e->r->ctx->follows ? SBX_ARES_UDP : SBX_ARES_AUTO);
 		}
 		e->starting = false;
 	}
@@ -310,12 +315,12 @@ static void ask(struct sbx_resolve_entry *e)
 		complete(e);
 }
 
-/* --- for who asks --- */
+/* --- asking --- */
 
-static const struct sbx_resolved *resolve(struct sbx_resolve *r, const char *name, bool anew,
-					  struct sbx_resolve_waiter *w, sbx_resolve_fn done)
+static const struct sbx_resolve_result *resolve(struct sbx_resolve *r, const char *name, bool anew,
+						struct sbx_resolve_waiter *w, sbx_resolve_fn done)
 {
-	static const struct sbx_resolved failed = { .n = 0 };
+	static const struct sbx_resolve_result failed = { .n = 0 };
 	struct sbx_resolve_entry *e;
 	uint64_t age_s;
 
@@ -350,14 +355,14 @@ static const struct sbx_resolved *resolve(struct sbx_resolve *r, const char *nam
 	return NULL;
 }
 
-const struct sbx_resolved *sbx_resolve_name(struct sbx_resolve *r, const char *name,
-					    struct sbx_resolve_waiter *w, sbx_resolve_fn done)
+const struct sbx_resolve_result *sbx_resolve_name(struct sbx_resolve *r, const char *name,
+						  struct sbx_resolve_waiter *w, sbx_resolve_fn done)
 {
 	return resolve(r, name, false, w, done);
 }
 
-const struct sbx_resolved *sbx_resolve_anew(struct sbx_resolve *r, const char *name,
-					    struct sbx_resolve_waiter *w, sbx_resolve_fn done)
+const struct sbx_resolve_result *sbx_resolve_anew(struct sbx_resolve *r, const char *name,
+						  struct sbx_resolve_waiter *w, sbx_resolve_fn done)
 {
 	return resolve(r, name, true, w, done);
 }
@@ -367,7 +372,7 @@ void sbx_resolve_send(struct sbx_resolve *r, const uint8_t *query, size_t n_quer
 				   int n_answer),
 		      void *userdata)
 {
-	if (r->b->config.n_resolvers == 0)
+	if (r->ctx->config.n_resolvers == 0)
 		done(userdata, ARES_ESERVFAIL, 0, NULL, 0);
 	else
 		sbx_ares_send(r->ares, SBX_ARES_AUTO, query, n_query, done, userdata);
@@ -399,15 +404,15 @@ void sbx_resolve_reached(struct sbx_resolve *r, const char *name, const struct s
 		}
 }
 
-int sbx_resolve_new(struct sbx_broker *b)
+int sbx_resolve_new(struct sbx_context *ctx, struct sbx_resolve **ret_resolve)
 {
 	struct sbx_resolve *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
-	b->resolve = r;
-	r->b = b;
-	return sbx_ares_new(b->base, b->follows ? SBX_ARES_N_WAYS : 1, &r->ares);
+	*ret_resolve = r;
+	r->ctx = ctx;
+	return sbx_ares_new(ctx->base, ctx->follows ? SBX_ARES_N_WAYS : 1, &r->ares);
 }
 
 void sbx_resolve_free(struct sbx_resolve *r)

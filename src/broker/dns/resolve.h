@@ -6,43 +6,49 @@
 #include <stdint.h>
 
 #include "base/addr.h"
-#include "broker/core/core_resolved.h"
+#include "broker/core/core_resolve_result.h"
+#include "broker/io/context.h"
 
-struct sbx_broker;
 struct sbx_resolve;
 
 /*
  * Names to addresses, outside: the host's hosts file first, then its resolvers by c-ares, A and
- * AAAA side by side. What was found is kept for its TTL (1 to 60 s; nothing found: 2 s). The
- * addresses are not judged here: every use is, by sbx_core_candidates() or sbx_core_may_pin().
+ * AAAA side by side. A result is kept for its TTL (1 to 60 s; 2 s if nothing was found). The
+ * addresses are not judged here: every user judges them, by sbx_core_candidates() or
+ * sbx_core_may_pin().
  */
 
 struct sbx_resolve_waiter;
-typedef void (*sbx_resolve_fn)(struct sbx_resolve_waiter *w, const struct sbx_resolved *result);
+typedef void (*sbx_resolve_fn)(struct sbx_resolve_waiter *w,
+			       const struct sbx_resolve_result *result);
 
-/* Embedded in who asks. Zeroed: not waiting. */
+/* The caller embeds it. Zeroed: not waiting. */
 struct sbx_resolve_waiter {
 	struct sbx_resolve_waiter *prev, *next;
 	struct sbx_resolve_entry *entry; /* NULL: not waiting */
 	sbx_resolve_fn done;
 };
 
-/* 0, -ENOMEM, -errno. Before seccomp: c-ares seeds itself from /dev/urandom. */
-int sbx_resolve_new(struct sbx_broker *b);
-/* Take the servers from b->config. 0 or -EIO. */
-int sbx_resolve_configure(struct sbx_broker *b);
+/* Before seccomp: c-ares seeds itself from /dev/urandom. *ret_resolve is half made after an
+ * error, and to be freed all the same. 0, -ENOMEM, -errno. */
+int sbx_resolve_new(struct sbx_context *ctx, struct sbx_resolve **ret_resolve);
+/* Takes the servers from ctx->config, and borrows the hosts file's text. 0 or -EIO. */
+int sbx_resolve_configure(struct sbx_resolve *r, struct sbx_span hosts);
 void sbx_resolve_free(struct sbx_resolve *r);
 
-/* Ask for @name (normalised, or an address in text). Returns the result when it is known (borrowed
- * until the next call here); otherwise NULL, and @w->done is called later, once, never from inside
- * this call. */
-const struct sbx_resolved *sbx_resolve_name(struct sbx_resolve *r, const char *name,
-					    struct sbx_resolve_waiter *w, sbx_resolve_fn done);
-/* The same, but what is kept does not count: it is asked for now, unless it is already. */
-const struct sbx_resolved *sbx_resolve_anew(struct sbx_resolve *r, const char *name,
-					    struct sbx_resolve_waiter *w, sbx_resolve_fn done);
-/* Ask the resolvers a query of the caller's own (DNS message; c-ares gives it its id). @done is
- * called once, maybe from inside this call: an ares_callback (ares_send(3)). */
+/* Asks for @name (normalised, or an address in text). Returns the result if it is known
+ * (borrowed until the next call here). Otherwise returns NULL and calls @done once, later, never
+ * from inside this call. */
+const struct sbx_resolve_result *sbx_resolve_name(struct sbx_resolve *r, const char *name,
+						  struct sbx_resolve_waiter *w,
+						  sbx_resolve_fn done);
+/* The same, but does not use a kept result: asks the resolvers, unless that is under way
+ * already. */
+const struct sbx_resolve_result *sbx_resolve_anew(struct sbx_resolve *r, const char *name,
+						  struct sbx_resolve_waiter *w,
+						  sbx_resolve_fn done);
+/* Sends the resolvers a query of the caller's own (DNS message; c-ares gives it its id). Calls
+ * @done once, maybe from inside this call: an ares_callback (ares_send(3)). */
 void sbx_resolve_send(struct sbx_resolve *r, const uint8_t *query, size_t n_query,
 		      void (*done)(void *userdata, int status, int timeouts, unsigned char *answer,
 				   int n_answer),

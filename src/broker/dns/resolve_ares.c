@@ -6,8 +6,8 @@
  * (broker.c clears it): servers from CONFIG, lookups "b" (DNS only; the hosts file is ours), no
  * search domains, no aliases.
  *
- * How a query goes out is an option of c-ares' channels, so there is one for each way. Their sockets are
- * registered with the loop as c-ares opens them; the earliest timeout of each is a timer.
+ * UDP or TCP is an option of a c-ares channel, so each way has a channel of its own. Its sockets
+ * are registered with the loop as c-ares opens them; its earliest timeout is a timer.
  */
 
 #include "broker/dns/resolve_ares.h"
@@ -29,7 +29,7 @@ static const struct {
 } ways[SBX_ARES_N_WAYS] = {
 	[SBX_ARES_AUTO] = { 0, 2500, 3 },
 	[SBX_ARES_UDP] = { ARES_FLAG_IGNTC, 2500, 3 },
-	/* Twice: a server may close the connection after the first of two questions on it. */
+	/* Two tries: a server may close the connection after the first of two questions. */
 	[SBX_ARES_TCP] = { ARES_FLAG_USEVC, 1000, 2 },
 };
 
@@ -80,7 +80,7 @@ static void on_timeout(evutil_socket_t fd, short what, void *userdata)
 	set_timeout(c);
 }
 
-/* c-ares opened, changed or is about to close a socket. One for which there is no room is not
+/* c-ares opened, changed or is about to close a socket. Past SOCKETS_MAX a socket is not
  * watched: its query times out. */
 static void on_socket_state(void *userdata, ares_socket_t fd, int readable, int writable)
 {
@@ -122,7 +122,7 @@ static int open_channel(struct channel *c, enum sbx_ares_way way)
 		.sock_state_cb_data = c,
 	};
 	/* Servers, domains and sort list are given, and empty: with all of these set c-ares 1.18
-	 * has nothing left to look for in resolv.conf. */
+	 * does not read resolv.conf. */
 	int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_NDOTS |
 		   ARES_OPT_LOOKUPS | ARES_OPT_DOMAINS | ARES_OPT_SERVERS | ARES_OPT_SORTLIST |
 		   ARES_OPT_NOROTATE | ARES_OPT_SOCK_STATE_CB;

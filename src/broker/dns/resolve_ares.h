@@ -9,27 +9,29 @@
 
 #include "base/probe.h"
 
-/* c-ares in the broker's loop. Callbacks are ares_callback of ares_query(3): called once, maybe from
- * inside the call, and with ARES_EDESTRUCTION when this is freed. */
+/* c-ares in the broker's loop. Callbacks are ares_callback of ares_query(3): called once, maybe
+ * from inside the call, and with ARES_EDESTRUCTION when this is freed. */
 
 enum sbx_ares_way {
-	SBX_ARES_AUTO = 0, /* by UDP, and by TCP where the answer is truncated */
+	SBX_ARES_AUTO = 0, /* by UDP, and by TCP if the answer is truncated */
 	SBX_ARES_UDP,	   /* a truncated answer is given as it came */
-	SBX_ARES_TCP,	   /* and not for long: there is an answer, if not all of it */
+	SBX_ARES_TCP,	   /* with a short timeout: a truncated answer came already */
 	SBX_ARES_N_WAYS,
 };
 
 struct sbx_ares;
 
-/* 0, -ENOMEM, -EIO. Before seccomp: c-ares seeds itself from /dev/urandom. Half made after an error: to
- * be freed all the same. @n_ways: SBX_ARES_N_WAYS, or 1 for AUTO alone: each costs the start some 40 us. */
+/* Before seccomp: c-ares seeds itself from /dev/urandom. @n_ways: SBX_ARES_N_WAYS, or 1 for AUTO
+ * alone; each way adds some 40 us to the start. *ret_ares is half made after an error, and to be
+ * freed all the same. 0, -ENOMEM, -EIO. */
 int sbx_ares_new(struct event_base *base, int n_ways, struct sbx_ares **ret_ares);
 void sbx_ares_free(struct sbx_ares *ares);
-int sbx_ares_set_servers(struct sbx_ares *ares, const struct sbx_resolver *v, size_t n); /* 0 or -EIO */
+int sbx_ares_set_servers(struct sbx_ares *ares, const struct sbx_resolver *v,
+			 size_t n); /* 0 or -EIO */
 
 void sbx_ares_query(struct sbx_ares *ares, enum sbx_ares_way way, const char *name, int type,
 		    ares_callback done, void *userdata);
-void sbx_ares_send(struct sbx_ares *ares, enum sbx_ares_way way, const uint8_t *query, size_t n_query,
-		   ares_callback done, void *userdata);
+void sbx_ares_send(struct sbx_ares *ares, enum sbx_ares_way way, const uint8_t *query,
+		   size_t n_query, ares_callback done, void *userdata);
 
 #endif

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The socket factory, as the broker sees it: a process in the sandbox's namespace that makes sockets on request: UDP
- * ones bound to an address that was dialled, TCP ones that connect to a published port. It answers in order, by
- * cookie. An answer that is none of the known ones ends the broker; when the factory is gone, what needs it is
- * refused. So is what a socket came for that our table of files had no room for: whoever fills the table, from
- * inside or from outside, ends nothing by it.
+ * The socket factory is a process in the sandbox's namespace that makes sockets on request: UDP
+ * ones bound to an address that was dialled, TCP ones that connect to a published port. It answers
+ * in order, by cookie.
+ *
+ * An answer that is not in the table below ends the broker. When the factory is gone, every flow
+ * that needs it is refused. A flow is also refused if its socket came when our file table was full:
+ * neither the sandbox nor a client outside can end the broker by filling that table.
  */
 
 #include "broker/io/factory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "ipc/channel.h"
 
 struct sbx_factory {
-	struct sbx_broker *b;
+	struct sbx_context *ctx;
+	struct {
+		sbx_factory_fn made;
+		void *userdata;
+	} kinds[SBX_N_FACTORY_KINDS];
 	int fd; /* borrowed; -1: gone */
 	struct event ev;
 	uint32_t cookie; /* the last one used */
@@ -26,12 +31,12 @@ struct sbx_factory {
 static const struct {
 	enum sbx_msg_type type;
 	size_t n_fds;
-	void (*made)(struct sbx_broker *b, uint32_t cookie, int fd_take);
+	enum sbx_factory_kind kind;
 } answers[] = {
-	{ SBX_MSG_UDP_SOCKET_MADE, 1, sbx_udp_made },
-	{ SBX_MSG_UDP_SOCKET_FAILED, 0, sbx_udp_made },
-	{ SBX_MSG_TCP_SOCKET_MADE, 1, sbx_tcp_made },
-	{ SBX_MSG_TCP_SOCKET_FAILED, 0, sbx_tcp_made },
+	{ SBX_MSG_UDP_SOCKET_MADE, 1, SBX_FACTORY_UDP },
+	{ SBX_MSG_UDP_SOCKET_FAILED, 0, SBX_FACTORY_UDP },
+	{ SBX_MSG_TCP_SOCKET_MADE, 1, SBX_FACTORY_TCP },
+	{ SBX_MSG_TCP_SOCKET_FAILED, 0, SBX_FACTORY_TCP },
 };
 
 static void on_answer(evutil_socket_t channel, short what, void *userdata)
@@ -52,15 +57,18 @@ static void on_answer(evutil_socket_t channel, short what, void *userdata)
 		return;
 	}
 	if (r == SBX_CHANNEL_E_NO_FDS)
-		f->b->stats.limits_hit++;
-	for (size_t i = 0; (r == 0 || r == SBX_CHANNEL_E_NO_FDS) && i < SBX_N_ELEMENTS(answers); i++)
+		f->ctx->stats.limits_hit++;
+	for (size_t i = 0; (r == 0 || r == SBX_CHANNEL_E_NO_FDS) && i < SBX_N_ELEMENTS(answers);
+	     i++)
 		if ((r == 0 ? n_fds : 1) == answers[i].n_fds &&
 		    sbx_msg_decode_simple(sbx_span(packet, n), answers[i].type, &cookie) == 0 &&
-		    cookie != 0) { /* 0: what has its answer */
-			answers[i].made(f->b, cookie, sbx_fd_steal(&fd));
+		    cookie != 0) { /* 0: never a request's */
+			enum sbx_factory_kind kind = answers[i].kind;
+
+			f->kinds[kind].made(f->kinds[kind].userdata, cookie, sbx_fd_steal(&fd));
 			return;
 		}
-	sbx_broker_exit(f->b, 1);
+	sbx_context_exit(f->ctx, 1);
 }
 
 static uint32_t next_cookie(struct sbx_factory *f)
@@ -72,7 +80,7 @@ static uint32_t next_cookie(struct sbx_factory *f)
 	return f->cookie;
 }
 
-/* @n: what the encoder returned. */
+/* @n: the return code of the encoder. */
 static uint32_t ask(struct sbx_factory *f, const uint8_t *packet, ssize_t n)
 {
 	return n >= 0 && sbx_channel_send(f->fd, packet, (size_t)n, NULL, 0) == 0 ? f->cookie : 0;
@@ -94,9 +102,18 @@ uint32_t sbx_factory_ask_tcp(struct sbx_factory *f, struct sbx_msg_tcp_socket *m
 	return m->cookie ? ask(f, packet, sbx_msg_encode_tcp_socket(m, packet, sizeof(packet))) : 0;
 }
 
-int sbx_factory_new(struct sbx_broker *b)
+void sbx_factory_on(struct sbx_factory *f, enum sbx_factory_kind kind, sbx_factory_fn made,
+		    void *userdata)
 {
-	int fd = b->fds[SBX_BFD_FACTORY];
+	if (!f)
+		return;
+	f->kinds[kind].made = made;
+	f->kinds[kind].userdata = userdata;
+}
+
+int sbx_factory_new(struct sbx_context *ctx, struct sbx_factory **ret_factory)
+{
+	int fd = ctx->fds[SBX_BFD_FACTORY];
 	struct sbx_factory *f;
 
 	if (fd < 0)
@@ -104,22 +121,16 @@ int sbx_factory_new(struct sbx_broker *b)
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	b->factory = f;
-	f->b = b;
+	*ret_factory = f;
+	f->ctx = ctx;
 	f->fd = fd;
-	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
-		return -errno;
-	if (event_assign(&f->ev, b->base, fd, EV_READ | EV_PERSIST, on_answer, f) < 0 ||
-	    event_add(&f->ev, NULL) < 0)
-		return -ENOMEM;
-	return 0;
+	return sbx_context_watch(ctx, &f->ev, fd, on_answer, f);
 }
 
 void sbx_factory_free(struct sbx_factory *f)
 {
 	if (!f)
 		return;
-	if (event_initialized(&f->ev))
-		event_del(&f->ev);
+	sbx_context_unwatch(&f->ev);
 	free(f);
 }

@@ -4,20 +4,31 @@
 
 #include <stdint.h>
 
-#include "broker/io/broker.h"
+#include "broker/io/context.h"
 
-/* The socket factory: b->factory, NULL with attach cgroup. */
+/* The socket factory. There is none with attach cgroup: all functions accept NULL. */
 
-int sbx_factory_new(struct sbx_broker *b); /* 0 or -errno */
-void sbx_factory_free(struct sbx_factory *f);
+struct sbx_factory;
 
-/* Ask for a socket; what is asked first is answered first, by the function below of that kind. The cookie is filled in
- * and returned, never 0; 0: it cannot be asked for now. @f may be NULL. */
-uint32_t sbx_factory_ask_udp(struct sbx_factory *f, struct sbx_msg_udp_socket *m);
-uint32_t sbx_factory_ask_tcp(struct sbx_factory *f, struct sbx_msg_tcp_socket *m);
+enum sbx_factory_kind {
+	SBX_FACTORY_UDP = 0,
+	SBX_FACTORY_TCP,
+	SBX_N_FACTORY_KINDS,
+};
 
 /* An answer: a socket (@fd_take, taken over) or -1, and the cookie of the request. */
-void sbx_udp_made(struct sbx_broker *b, uint32_t cookie, int fd_take); /* udp_flow.c */
-void sbx_tcp_made(struct sbx_broker *b, uint32_t cookie, int fd_take); /* tcp_publish.c */
+typedef void (*sbx_factory_fn)(void *userdata, uint32_t cookie, int fd_take);
+
+/* *ret_factory is half made after an error, and to be freed all the same. 0 or -errno. */
+int sbx_factory_new(struct sbx_context *ctx, struct sbx_factory **ret_factory);
+void sbx_factory_free(struct sbx_factory *f);
+/* Sets the function that gets the answers of one kind. Both are set before the loop runs. */
+void sbx_factory_on(struct sbx_factory *f, enum sbx_factory_kind kind, sbx_factory_fn made,
+		    void *userdata);
+
+/* Ask for a socket; answers come in the order of the requests. The cookie is filled in and
+ * returned; 0: the factory cannot be asked now. */
+uint32_t sbx_factory_ask_udp(struct sbx_factory *f, struct sbx_msg_udp_socket *m);
+uint32_t sbx_factory_ask_tcp(struct sbx_factory *f, struct sbx_msg_tcp_socket *m);
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * The first bytes of a flow, before anything is dialled.
  *
- * They are read into a buffer that the relay later sends on as it is: nothing is peeked at twice.
- * The buffer holds at most limits.client_hello_bytes or http_head_bytes; the parsers refuse what is
- * longer. The time allowed is the handshake timer's and is not extended by bytes that trickle in.
+ * They are read into a buffer that the relay later sends on as it is: no byte is read twice. The
+ * buffer holds at most limits.client_hello_bytes or http_head_bytes; the parsers refuse a longer
+ * hello or head. The handshake timer limits the time; bytes that trickle in do not extend it.
  *
- * A flow that is refused already by name and port comes here too when its client can be told in its
+ * A flow that is refused already by name and port comes here too if its client can be told in its
  * own protocol (tcp_refuse.c): a TLS client reads an alert only after it has sent its hello.
  */
 
@@ -41,11 +41,11 @@ void sbx_tcp_check_free(struct sbx_tcp_check *c)
 int sbx_tcp_check_start(struct sbx_tcp_flow *f)
 {
 	struct sbx_tcp_check *c = calloc(1, sizeof(*c));
-	const struct sbx_limits *limits = &f->b->config.limits;
+	const struct sbx_limits *limits = &f->ctx->config.limits;
 
 	if (!c)
 		return -ENOMEM;
-	if (f->target.check == SBX_CHECK_NONE) /* refused already: what the port is for */
+	if (f->target.check == SBX_CHECK_NONE) /* refused already: guess the protocol by the port */
 		f->target.check = f->target.port == 443 ? SBX_CHECK_TLS : SBX_CHECK_HTTP;
 	c->kind = f->target.check;
 	if (c->kind == SBX_CHECK_TLS) {
@@ -74,8 +74,8 @@ static int grow(struct sbx_tcp_check *c)
 	return 0;
 }
 
-/* Passed: what was read goes first, and where requests are judged the judge goes with it. Behind a ClientHello
- * another may come. */
+/* The check is passed: queues the bytes that were read, and makes the gate that judges later
+ * requests, or a second ClientHello. */
 static bool pass(struct sbx_tcp_flow *f, bool opaque)
 {
 	struct sbx_tcp_check *c = f->check;
@@ -100,7 +100,7 @@ static bool pass(struct sbx_tcp_flow *f, bool opaque)
 	return sbx_tcp_checked(f);
 }
 
-/* Judge what came last, @n bytes. *ret_more: it is not complete yet. */
+/* Judges the last @n bytes. *ret_more: the hello or request is not complete yet. */
 static struct sbx_verdict judge(struct sbx_tcp_flow *f, size_t n, bool *ret_more, bool *ret_opaque)
 {
 	struct sbx_tcp_check *c = f->check;
@@ -111,21 +111,21 @@ static struct sbx_verdict judge(struct sbx_tcp_flow *f, size_t n, bool *ret_more
 	if (c->kind == SBX_CHECK_TLS) {
 		r = sbx_tls_hello_feed(&c->hello, sbx_span(c->buf + c->n - n, n));
 		*ret_more = r == SBX_TLS_E_MORE;
-		/* Where the flow is carried all the same, what comes behind this is known only if it was
-		 * read to its end. */
+		/* If a flow with a refused hello is carried all the same, the bytes behind that
+		 * hello are judged only if the hello was read to its end. */
 		*ret_opaque = r != 0 && c->hello.reason != SBX_REASON_SNI_ABSENT;
-		return sbx_core_judge_hello(&f->b->core, &f->target, r, &c->hello);
+		return sbx_core_judge_hello(&f->ctx->core, &f->target, r, &c->hello);
 	}
 	r = sbx_http_judge_next(&c->judge, sbx_span(c->buf, c->n), &event);
 	*ret_more = r == SBX_HTTP_E_MORE;
 	if (*ret_more)
 		return f->target.verdict;
 	c->n_judged = r == 0 ? event.n : 0;
-	return sbx_core_judge_request(&f->b->core, &f->target, r, &c->judge, &event, ret_opaque);
+	return sbx_core_judge_request(&f->ctx->core, &f->target, r, &c->judge, &event, ret_opaque);
 }
 
-/* The client shut its side before it had said enough. Nothing at all is no refusal: a probe of the
- * port, say. In a protocol that need not be TLS or HTTP, the few bytes are carried. */
+/* The client shut its side early. Without a single byte that is no refusal: it may have probed
+ * the port. In a protocol that need not be TLS or HTTP, the few bytes are carried. */
 static bool ended_early(struct sbx_tcp_flow *f)
 {
 	bool tls = f->check->kind == SBX_CHECK_TLS;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Dialling the addresses that were judged, in their order, each 250 ms after the last or as soon as
- * that one failed (RFC 8305); the first that connects wins. Nothing is looked up here: what was
- * judged is what is dialled.
+ * that one failed (RFC 8305). The first that connects wins. Nothing is looked up here: exactly the
+ * judged addresses are dialled.
  *
- * The first attempt lives in the flow's own side `out`, registered for good, so that the usual case
- * costs nothing extra; only the ones that race it have events of their own.
+ * The first attempt uses the flow's own side `out`, so that the usual case costs nothing extra;
+ * only its rivals have events of their own.
  */
 
 #include "broker/tcp/tcp_flow.h"
@@ -77,16 +77,16 @@ static bool won(struct sbx_tcp_flow *f, const struct sbx_addr *addr)
 {
 	f->reached = *addr;
 	if (f->target.kind == SBX_FLOW_NAME && f->dial->c.n > 1)
-		sbx_resolve_reached(f->b->resolve, f->target.name, addr);
+		sbx_resolve_reached(f->t->resolve, f->target.name, addr);
 	sbx_tcp_dial_free(f->dial);
 	f->dial = NULL;
 	f->out.writable = true;
-	return sbx_tcp_uses_proxy(f->b) ? sbx_tcp_proxy_start(f) : sbx_tcp_relay_start(f);
+	return sbx_tcp_uses_proxy(f->ctx) ? sbx_tcp_proxy_start(f) : sbx_tcp_relay_start(f);
 }
 
 static void on_rival(evutil_socket_t fd, short what, void *userdata);
 
-/* Start one attempt with the next address. 0, or -errno when this one cannot even begin. */
+/* Starts one attempt with the next address. 0, or -errno if it cannot begin. */
 static int attempt(struct sbx_tcp_flow *f)
 {
 	struct sbx_tcp_dial *d = f->dial;
@@ -97,7 +97,7 @@ static int attempt(struct sbx_tcp_flow *f)
 	for (size_t i = 0; f->out.fd >= 0 && i < RIVALS_MAX && !r; i++)
 		if (d->rivals[i].fd < 0)
 			r = &d->rivals[i];
-	if (f->out.fd >= 0 && !r) { /* as many as may race do: wait for one to fail */
+	if (f->out.fd >= 0 && !r) { /* all rivals run: wait for one to fail */
 		d->next--;
 		return 0;
 	}
@@ -116,7 +116,7 @@ static int attempt(struct sbx_tcp_flow *f)
 	}
 	r->fd = fd;
 	r->addr = *addr;
-	if (event_assign(&r->ev, f->b->base, fd, EV_WRITE | EV_PERSIST, on_rival, r) < 0 ||
+	if (event_assign(&r->ev, f->ctx->base, fd, EV_WRITE | EV_PERSIST, on_rival, r) < 0 ||
 	    event_add(&r->ev, NULL) < 0) {
 		r->fd = sbx_fd_close(fd);
 		return -ENOMEM;
@@ -134,8 +134,8 @@ static bool anything_running(const struct sbx_tcp_flow *f)
 	return false;
 }
 
-/* Try the next address, and those after it that fail on the spot. False: none is left, the flow is
- * refused and gone. */
+/* Tries the next address, and further ones while they fail at once. False: none is left, the
+ * flow is refused and gone. */
 static bool advance(struct sbx_tcp_flow *f)
 {
 	struct sbx_tcp_dial *d = f->dial;
@@ -143,12 +143,12 @@ static bool advance(struct sbx_tcp_flow *f)
 	while (d->next < d->c.n && attempt(f) < 0)
 		;
 	if (d->next < d->c.n)
-		sbx_timer_arm(f->b, SBX_TIMER_STAGGER, &d->stagger);
+		sbx_timer_arm(&f->ctx->timers, SBX_TIMER_STAGGER, &d->stagger);
 	if (anything_running(f))
 		return true;
-	return sbx_tcp_refuse_reason(f, d->no_fds		   ? SBX_REASON_RESOURCE
-					: sbx_tcp_uses_proxy(f->b) ? SBX_REASON_PROXY_FAILED
-								   : SBX_REASON_CONNECT_FAILED);
+	return sbx_tcp_refuse_reason(f, d->no_fds		     ? SBX_REASON_RESOURCE
+					: sbx_tcp_uses_proxy(f->ctx) ? SBX_REASON_PROXY_FAILED
+								     : SBX_REASON_CONNECT_FAILED);
 }
 
 static int socket_error(int fd)
@@ -173,7 +173,7 @@ static void on_rival(evutil_socket_t fd, short what, void *userdata)
 	}
 	event_del(&r->ev);
 	r->fd = -1;
-	sbx_tcp_unwatch(&f->out);
+	sbx_context_unwatch(&f->out.ev);
 	sbx_fd_close(f->out.fd);
 	f->out = (struct sbx_tcp_side){ .fd = fd };
 	if (sbx_tcp_watch(f, &f->out) < 0)
@@ -186,18 +186,17 @@ bool sbx_tcp_dial_event(struct sbx_tcp_flow *f, short what)
 {
 	struct sbx_addr addr = f->reached;
 
-	/* Writable and nothing else is a connection that stands; an error shows as readable too. */
+	/* Writable alone: connected. An error makes the socket readable too. */
 	if ((what & (EV_READ | EV_WRITE)) == EV_WRITE || socket_error(f->out.fd) == 0)
 		return won(f, &addr);
-	sbx_tcp_unwatch(&f->out);
+	sbx_context_unwatch(&f->out.ev);
 	sbx_fd_close(f->out.fd);
 	f->out = (struct sbx_tcp_side){ .fd = -1 };
 	return advance(f);
 }
 
-void sbx_tcp_dial_stagger(struct sbx_broker *b, struct sbx_timeout *t)
+void sbx_tcp_dial_stagger(struct sbx_timeout *t)
 {
-	(void)b;
 	advance(sbx_container_of(t, struct sbx_tcp_dial, stagger)->flow);
 }
 

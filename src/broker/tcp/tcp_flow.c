@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A TCP flow's life: made, watched, turned to, ended.
+ * A TCP flow's life: made, watched, given turns, ended.
  *
- * Each side is registered with the loop once, edge-triggered for both directions, and stays so
- * until it is closed; what the loop reports is noted in the side and acted upon by the flow's
- * state.
+ * Each side is registered with the loop once, edge-triggered for both directions, until it is
+ * closed. The loop's reports are noted in the side; then the flow's state decides what happens.
  */
 
 #include "broker/tcp/tcp_flow.h"
@@ -27,16 +26,9 @@ void sbx_tcp_set_reset(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
 
-void sbx_tcp_unwatch(struct sbx_tcp_side *s)
-{
-	if (event_initialized(&s->ev))
-		event_del(&s->ev);
-	memset(&s->ev, 0, sizeof(s->ev));
-}
-
 static void unlink_again(struct sbx_tcp_flow *f)
 {
-	struct sbx_tcp *t = f->b->tcp;
+	struct sbx_tcp *t = f->t;
 
 	if (!f->again)
 		return;
@@ -54,13 +46,13 @@ static void unlink_again(struct sbx_tcp_flow *f)
 
 static void close_side(struct sbx_tcp_side *s)
 {
-	sbx_tcp_unwatch(s);
+	sbx_context_unwatch(&s->ev);
 	s->fd = sbx_fd_close(s->fd);
 }
 
 static void count(struct sbx_tcp_flow *f)
 {
-	struct sbx_msg_stats *s = &f->b->stats;
+	struct sbx_msg_stats *s = &f->ctx->stats;
 
 	*(f->inside ? &s->published_bytes_out : &s->bytes_out) += f->up.n_bytes;
 	*(f->inside ? &s->published_bytes_in : &s->bytes_in) += f->down.n_bytes;
@@ -69,7 +61,7 @@ static void count(struct sbx_tcp_flow *f)
 
 void sbx_tcp_count(struct sbx_tcp *t)
 {
-	for (struct sbx_tcp_flow *f = t ? t->first : NULL; f; f = f->next)
+	for (struct sbx_tcp_flow *f = t->first; f; f = f->next)
 		count(f);
 }
 
@@ -79,7 +71,7 @@ void sbx_tcp_close(struct sbx_tcp_flow *f)
 
 	if (!f)
 		return;
-	t = f->b->tcp;
+	t = f->t;
 	count(f);
 	sbx_resolve_cancel(&f->waiter);
 	sbx_timeout_disarm(&f->timeout);
@@ -116,7 +108,7 @@ void sbx_tcp_abort(struct sbx_tcp_flow *f)
 
 void sbx_tcp_again(struct sbx_tcp_flow *f)
 {
-	struct sbx_tcp *t = f->b->tcp;
+	struct sbx_tcp *t = f->t;
 	struct timeval now = { 0 };
 
 	if (f->again)
@@ -154,7 +146,7 @@ static void dispatch(struct sbx_tcp_flow *f)
 	}
 }
 
-/* One turn for each flow of the list; those that have yet more to do put themselves on it anew. */
+/* Gives each flow of the list one turn. A flow with more to do puts itself on the list again. */
 static void on_again(evutil_socket_t fd, short what, void *userdata)
 {
 	struct sbx_tcp *t = userdata;
@@ -208,20 +200,21 @@ int sbx_tcp_watch(struct sbx_tcp_flow *f, struct sbx_tcp_side *s)
 {
 	const short what = EV_READ | EV_WRITE | EV_ET | EV_PERSIST;
 
-	if (event_assign(&s->ev, f->b->base, s->fd, what, s == &f->in ? on_in : on_out, f) < 0 ||
+	if (event_assign(&s->ev, f->ctx->base, s->fd, what, s == &f->in ? on_in : on_out, f) < 0 ||
 	    event_add(&s->ev, NULL) < 0)
 		return -ENOMEM;
 	return 0;
 }
 
-/* Without sockets. */
+/* A flow without sockets. */
 static struct sbx_tcp_flow *new_flow(struct sbx_tcp *t)
 {
 	struct sbx_tcp_flow *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
-	f->b = t->b;
+	f->ctx = t->ctx;
+	f->t = t;
 	f->in.fd = f->out.fd = -1;
 	f->up.src = f->down.dst = &f->in;
 	f->up.dst = f->down.src = &f->out;
@@ -264,18 +257,17 @@ struct sbx_tcp_flow *sbx_tcp_flow_new(struct sbx_tcp *t, int fd,
 
 /* --- deadlines --- */
 
-static void expire_handshake(struct sbx_broker *b, struct sbx_timeout *t)
+static void expire_handshake(struct sbx_timeout *t)
 {
 	struct sbx_tcp_flow *f = sbx_container_of(t, struct sbx_tcp_flow, timeout);
 
-	(void)b;
 	sbx_tcp_refuse_reason(f, SBX_REASON_HANDSHAKE_TIMEOUT);
 }
 
-static void expire_connect(struct sbx_broker *b, struct sbx_timeout *t)
+static void expire_connect(struct sbx_timeout *t)
 {
 	struct sbx_tcp_flow *f = sbx_container_of(t, struct sbx_tcp_flow, timeout);
-	bool proxy = sbx_tcp_uses_proxy(b);
+	bool proxy = sbx_tcp_uses_proxy(f->ctx);
 
 	if (f->state == SBX_TCP_ENTERING)
 		sbx_tcp_publish_fail(f);
@@ -286,30 +278,34 @@ static void expire_connect(struct sbx_broker *b, struct sbx_timeout *t)
 				      proxy ? SBX_REASON_PROXY_FAILED : SBX_REASON_CONNECT_FAILED);
 }
 
-static void expire_close(struct sbx_broker *b, struct sbx_timeout *t)
+static void expire_close(struct sbx_timeout *t)
 {
-	(void)b;
 	sbx_tcp_abort(sbx_container_of(t, struct sbx_tcp_flow, timeout));
 }
 
-int sbx_tcp_new(struct sbx_broker *b)
+int sbx_tcp_new(struct sbx_context *ctx, struct sbx_resolve *resolve, struct sbx_factory *factory,
+		struct sbx_tcp **ret_tcp)
 {
 	struct sbx_tcp *t = calloc(1, sizeof(*t));
-	const struct sbx_limits *limits = &b->config.limits;
+	const struct sbx_limits *limits = &ctx->config.limits;
 
 	if (!t)
 		return -ENOMEM;
-	b->tcp = t;
-	t->b = b;
+	*ret_tcp = t;
+	t->ctx = ctx;
+	t->resolve = resolve;
+	t->factory = factory;
 	t->spare_fd = -1;
-	sbx_timers_on(b, SBX_TIMER_HANDSHAKE, limits->handshake_timeout_ms, expire_handshake);
-	sbx_timers_on(b, SBX_TIMER_CONNECT, limits->connect_timeout_ms, expire_connect);
-	sbx_timers_on(b, SBX_TIMER_STAGGER, STAGGER_MS, sbx_tcp_dial_stagger);
-	sbx_timers_on(b, SBX_TIMER_IDLE, limits->idle_timeout_ms, expire_close);
-	sbx_timers_on(b, SBX_TIMER_DRAIN, DRAIN_MS, expire_close);
-	sbx_timers_on(b, SBX_TIMER_LINGER, LINGER_MS, expire_close);
-	if (evtimer_assign(&t->ev_again, b->base, on_again, t) < 0)
+	sbx_timers_on(&ctx->timers, SBX_TIMER_HANDSHAKE, limits->handshake_timeout_ms,
+		      expire_handshake);
+	sbx_timers_on(&ctx->timers, SBX_TIMER_CONNECT, limits->connect_timeout_ms, expire_connect);
+	sbx_timers_on(&ctx->timers, SBX_TIMER_STAGGER, STAGGER_MS, sbx_tcp_dial_stagger);
+	sbx_timers_on(&ctx->timers, SBX_TIMER_IDLE, limits->idle_timeout_ms, expire_close);
+	sbx_timers_on(&ctx->timers, SBX_TIMER_DRAIN, DRAIN_MS, expire_close);
+	sbx_timers_on(&ctx->timers, SBX_TIMER_LINGER, LINGER_MS, expire_close);
+	if (evtimer_assign(&t->ev_again, ctx->base, on_again, t) < 0)
 		return -ENOMEM;
+	sbx_factory_on(factory, SBX_FACTORY_TCP, sbx_tcp_publish_made, t);
 	return sbx_tcp_listen(t);
 }
 
@@ -321,7 +317,6 @@ void sbx_tcp_free(struct sbx_tcp *t)
 		sbx_tcp_close(t->first);
 	sbx_tcp_pipes_free(t);
 	sbx_tcp_unlisten(t);
-	if (event_initialized(&t->ev_again))
-		event_del(&t->ev_again);
+	sbx_context_unwatch(&t->ev_again);
 	free(t);
 }

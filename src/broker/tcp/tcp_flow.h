@@ -7,30 +7,31 @@
 #include <stdint.h>
 
 #include "broker/dns/resolve.h"
-#include "broker/io/broker.h"
+#include "broker/io/context.h"
+#include "broker/io/factory.h"
 
 /*
- * One TCP connection of the sandbox and what it became outside, or one from outside to a published port. A flow is owned by the list of all
- * flows (tcp_flow.c); every function that may end it returns false when it did, and then nobody
- * touches it again.
+ * One TCP connection of the sandbox with its connection outside, or one from outside to a published
+ * port. The list of all flows (tcp_flow.c) owns a flow. Every function that may end a flow returns
+ * false if it did; the caller then must not touch the flow again.
  *
  *   OPENING    entered by accept. The first bytes are being checked and the name is being
  *              resolved, side by side; nothing is dialled before both are done.
  *              -> DIALLING: both good. LINGERING: refused and explained. Gone: RST, timeout
  *   DIALLING   connects are under way, one per address, 250 ms apart (tcp_dial.c).
- *              -> RELAYING, PROXYING. Gone: nobody answered
- *   PROXYING   connected to the upstream proxy: CONNECT sent, its answer awaited (tcp_proxy.c).
+ *              -> RELAYING, PROXYING. Gone: no address answered
+ *   PROXYING   connected to the upstream proxy: CONNECT is sent, the answer awaited (tcp_proxy.c).
  *              -> RELAYING. Gone: the proxy refused
- *   ENTERING   entered by accept at a published port (tcp_publish.c). The factory is asked for a socket inside,
- *              which connects to the sandbox's loopback.
- *              -> RELAYING. Gone: nobody listens inside, timeout
+ *   ENTERING   entered by accept at a published port (tcp_publish.c). The factory is asked for a
+ *              socket inside, which connects to the sandbox's loopback.
+ *              -> RELAYING. Gone: no server listens inside, timeout
  *   RELAYING   bytes flow both ways (tcp_relay.c).
- *              -> DRAINING. Gone: both ends done, RST, idle (a published port's flow may be)
- *   DRAINING   a later HTTP request was refused: our side to the server is shut, what it still
- *              answers to earlier ones is carried.
+ *              -> DRAINING. Gone: both ends done, RST, idle (but not a published port's flow)
+ *   DRAINING   a later HTTP request was refused: our side to the server is shut, its answers to
+ *              earlier requests are carried.
  *              -> LINGERING: the server is done. Gone: too slow
- *   LINGERING  the refusal is written and our side shut; what the client still sends is thrown
- *              away until it closes, since closing on unread bytes would be a RST that can
+ *   LINGERING  the refusal is written and our side shut. Bytes that the client still sends are
+ *              thrown away until it closes: closing with unread bytes would send a RST that can
  *              overtake the refusal. -> gone
  */
 enum sbx_tcp_state {
@@ -45,7 +46,8 @@ enum sbx_tcp_state {
 
 struct sbx_tcp_flow;
 
-/* One socket of a flow. Edge-triggered: a bit stays set until a call says EAGAIN. A reset sets both. */
+/* One socket of a flow. Edge-triggered: a bit stays set until a call says EAGAIN. A reset sets
+ * both. */
 struct sbx_tcp_side {
 	int fd; /* -1: not there (any more) */
 	bool readable, writable;
@@ -70,11 +72,12 @@ struct sbx_tcp_dir {
 	bool bulk; /* the last read filled the buffer: splice */
 	bool eof;  /* src is at its end */
 	bool stop; /* nothing more is read from src */
-	bool done; /* dst was told */
+	bool done; /* dst was shut */
 };
 
 struct sbx_tcp_flow {
-	struct sbx_broker *b;
+	struct sbx_context *ctx;
+	struct sbx_tcp *t;
 	struct sbx_tcp_flow *prev, *next; /* all flows */
 	struct sbx_tcp_flow *again_prev,
 		*again_next; /* flows with more to do than one turn allows */
@@ -91,27 +94,28 @@ struct sbx_tcp_flow {
 	struct sbx_tcp_check *check; /* tcp_check.c */
 	struct sbx_tcp_dial *dial;   /* tcp_dial.c */
 	struct sbx_tcp_proxy *proxy; /* tcp_proxy.c */
-	struct sbx_addr reached;     /* what was dialled */
-	uint16_t inside; /* the sandbox's port, of a flow from outside, which has no target; else 0 */
-	uint8_t family;	 /* ENTERING: of the address inside that is tried */
-	uint32_t cookie; /* ENTERING: of the factory's answer; 0: it came */
+	struct sbx_addr reached;     /* the address that was dialled */
+	uint16_t inside; /* a published port's flow, which has no target: the port inside; else 0 */
+	uint8_t family;	 /* ENTERING: of the loopback address that is tried */
+	uint32_t cookie; /* ENTERING: of the request to the factory; 0: answered */
 };
 
-/* Where flows come from. */
 struct sbx_tcp_listener {
 	struct sbx_tcp *t;
-	struct event ev; /* initialised: there is one */
-	uint16_t inside; /* as the flow's */
+	struct event ev; /* not initialised: no listener */
+	uint16_t inside; /* as of its flows */
 };
 
-/* All flows and where they come from. */
+/* All flows and their listeners. */
 struct sbx_tcp {
-	struct sbx_broker *b;
+	struct sbx_context *ctx;
+	struct sbx_resolve *resolve; /* borrowed */
+	struct sbx_factory *factory; /* borrowed, or NULL */
 	struct sbx_tcp_flow *first;
 	size_t n_flows;	    /* of the sandbox */
 	size_t n_published; /* from outside */
-	size_t n_asked;	    /* sockets that the factory owes us */
-	bool publish_waits; /* a published port's connections wait until it has answered */
+	size_t n_asked;	    /* requests under way with the factory */
+	bool publish_waits; /* connections to published ports wait until it has answered */
 	struct event ev_again;
 	struct sbx_tcp_flow *again_first, *again_last; /* in order of asking */
 	/* tcp_relay.c: empty pipes kept for the next one */
@@ -121,69 +125,73 @@ struct sbx_tcp {
 	/* tcp_listen.c */
 	struct sbx_tcp_listener listeners[2 + SBX_PUBLISH_MAX]; /* v4, v6, published */
 	struct event ev_resume;					/* accept again */
-	int listen_fd; /* any listener: what the spare fd is a copy of; -1: there is none */
+	int listen_fd; /* any listener, for the spare fd to copy; -1: none */
 	int spare_fd;
 };
 
 /* --- tcp_flow.c --- */
-int sbx_tcp_new(struct sbx_broker *b); /* 0 or -errno */
+/* Borrows @resolve and @factory. *ret_tcp is half made after an error, and to be freed all the
+ * same. 0 or -errno. */
+int sbx_tcp_new(struct sbx_context *ctx, struct sbx_resolve *resolve, struct sbx_factory *factory,
+		struct sbx_tcp **ret_tcp);
 void sbx_tcp_free(struct sbx_tcp *t);
-/* A flow for the accepted connection @fd, which it then owns. NULL: out of memory. */
+/* Makes a flow that owns the accepted connection @fd. NULL: out of memory. */
 struct sbx_tcp_flow *sbx_tcp_flow_new(struct sbx_tcp *t, int fd,
 				      const struct sbx_flow_target *target);
-/* The same for one to a published port, ENTERING. */
+/* The same for a connection to a published port, ENTERING. */
 struct sbx_tcp_flow *sbx_tcp_flow_new_inward(struct sbx_tcp *t, int fd, uint16_t inside);
-/* What open flows carried goes into the stats now. Accepts NULL. */
+/* Adds the bytes that open flows carried to the stats. */
 void sbx_tcp_count(struct sbx_tcp *t);
-/* End the flow: FIN on what is still open. NULL is fine. */
+/* Ends the flow: FIN on both sides that are open. Accepts NULL. */
 void sbx_tcp_close(struct sbx_tcp_flow *f);
-/* End the flow with RST on both sides. */
+/* Ends the flow with RST on both sides. */
 void sbx_tcp_abort(struct sbx_tcp_flow *f);
-/* Closing @fd will be a RST. */
+/* Makes a later close of @fd send a RST. */
 void sbx_tcp_set_reset(int fd);
-/* Register a side's fd with the loop, once for its life. 0 or -ENOMEM. */
+/* Registers a side's fd with the loop, once for its life. 0 or -ENOMEM. */
 int sbx_tcp_watch(struct sbx_tcp_flow *f, struct sbx_tcp_side *s);
-void sbx_tcp_unwatch(struct sbx_tcp_side *s);
-/* Turn to the flow again in the loop's next round. */
+/* Gives the flow another turn in the loop's next round. */
 void sbx_tcp_again(struct sbx_tcp_flow *f);
 
 /* --- tcp_listen.c --- */
 int sbx_tcp_listen(struct sbx_tcp *t); /* 0 or -errno */
 void sbx_tcp_unlisten(struct sbx_tcp *t);
-/* There is room with the factory: accept connections to published ports again. */
+/* The factory can be asked again: accepts connections to published ports. */
 void sbx_tcp_publish_resume(struct sbx_tcp *t);
 
 /* --- tcp_publish.c --- */
-/* A connection to a published port was accepted. Closes @fd in the end. */
+/* Takes over @fd, an accepted connection to a published port. */
 void sbx_tcp_publish_take_consume(struct sbx_tcp *t, uint16_t inside, int fd);
-/* There is no room for it: reset. */
+/* Resets it: there is no room. */
 void sbx_tcp_publish_turn_away_consume(struct sbx_tcp *t, int fd);
 bool sbx_tcp_publish_has_room(const struct sbx_tcp *t);
-void sbx_tcp_publish_event(struct sbx_tcp_flow *f, short what); /* of f->in, while ENTERING */
-/* Has every one passed on what the sandbox said, and its end? Accepts NULL. */
+void sbx_tcp_publish_made(void *tcp, uint32_t cookie, int fd_take); /* a sbx_factory_fn */
+void sbx_tcp_publish_event(struct sbx_tcp_flow *f, short what);	    /* of f->in, while ENTERING */
+/* Has every flow passed on all bytes of the server inside, and its end? */
 bool sbx_tcp_publish_is_drained(const struct sbx_tcp *t);
-/* Nothing came of it: reset, and gone. */
+/* Resets the client and ends the flow. */
 void sbx_tcp_publish_fail(struct sbx_tcp_flow *f);
 
 /* --- tcp_open.c --- */
 bool sbx_tcp_open(struct sbx_tcp_flow *f);
-/* The check is passed: resolve (from the cache, as a rule) and dial. */
+/* The check is passed: resolves (from the cache, as a rule) and dials. */
 bool sbx_tcp_checked(struct sbx_tcp_flow *f);
-bool sbx_tcp_uses_proxy(const struct sbx_broker *b);
+bool sbx_tcp_uses_proxy(const struct sbx_context *ctx);
 
 /* --- tcp_check.c --- */
-/* Look at the first bytes. On 0 check_pending is set. -ENOMEM. */
+/* Begins to check the first bytes. 0 (check_pending is set) or -ENOMEM. */
 int sbx_tcp_check_start(struct sbx_tcp_flow *f);
 bool sbx_tcp_check_event(struct sbx_tcp_flow *f);
 void sbx_tcp_check_free(struct sbx_tcp_check *c);
 
 /* --- tcp_refuse.c --- */
-/* Record the refusal (as of @addr, or of the address asked for when NULL), tell the client in its
- * own protocol where that is possible, end the flow. Always returns false. */
+/* Records the refusal (of @addr; NULL: of the address that was dialled), tells the client in its
+ * own protocol if possible, ends the flow. Always returns false. */
 bool sbx_tcp_refuse(struct sbx_tcp_flow *f, const struct sbx_verdict *v,
 		    const struct sbx_addr *addr);
 bool sbx_tcp_refuse_reason(struct sbx_tcp_flow *f, enum sbx_reason reason);
-/* The answers to earlier requests are through: say why and linger. Always returns false. */
+/* All answers to earlier requests are written: tells the reason and lingers. Always returns
+ * false. */
 bool sbx_tcp_refuse_drained(struct sbx_tcp_flow *f, const struct sbx_verdict *v);
 void sbx_tcp_linger_event(struct sbx_tcp_flow *f);
 
@@ -191,7 +199,7 @@ void sbx_tcp_linger_event(struct sbx_tcp_flow *f);
 bool sbx_tcp_dial_start(struct sbx_tcp_flow *f, const struct sbx_candidates *c, uint16_t port);
 bool sbx_tcp_dial_event(struct sbx_tcp_flow *f, short what); /* of f->out */
 void sbx_tcp_dial_free(struct sbx_tcp_dial *d);
-void sbx_tcp_dial_stagger(struct sbx_broker *b, struct sbx_timeout *t);
+void sbx_tcp_dial_stagger(struct sbx_timeout *t);
 
 /* --- tcp_proxy.c --- */
 bool sbx_tcp_proxy_start(struct sbx_tcp_flow *f); /* f->out is connected to the proxy */
@@ -201,41 +209,45 @@ void sbx_tcp_proxy_free(struct sbx_tcp_proxy *p);
 /* --- tcp_relay.c --- */
 bool sbx_tcp_relay_start(struct sbx_tcp_flow *f);
 bool sbx_tcp_relay_event(struct sbx_tcp_flow *f);
-/* Queue @p (heap, @n bytes from @at on; taken over) to be written before anything that is read. */
+/* Queues @p (heap, @n bytes from @at on; taken over), to be written before anything that is
+ * read. */
 void sbx_tcp_relay_preload(struct sbx_tcp_dir *d, uint8_t *p, size_t at, size_t n);
 void sbx_tcp_dir_fini(struct sbx_tcp *t, struct sbx_tcp_dir *d);
 void sbx_tcp_pipes_free(struct sbx_tcp *t);
 
 enum sbx_pump {
 	SBX_PUMP_WAIT = 0, /* until a side is ready */
-	SBX_PUMP_ON,	   /* moved something: there may be more */
+	SBX_PUMP_ON,	   /* bytes moved: there may be more */
 	SBX_PUMP_RESET,	   /* a side was reset or failed */
 };
-/* Write @n bytes of @p to d->dst, keeping what does not fit in the spill. */
+/* Writes @n bytes of @p to d->dst, and keeps the rest in the spill. */
 enum sbx_pump sbx_tcp_put(struct sbx_tcp_dir *d, const uint8_t *p, size_t n);
-/* One splice from d->src, of at most @max bytes, and on to d->dst. *ret_n: bytes taken from src. */
+/* Splices at most @max bytes once from d->src, and on to d->dst. *ret_n: bytes taken from src. */
 enum sbx_pump sbx_tcp_splice(struct sbx_tcp *t, struct sbx_tcp_dir *d, size_t max, size_t *ret_n);
-/* recv from a side. *ret_n 0 with SBX_PUMP_ON: end of file. */
+/* Receives from a side. *ret_n 0 with SBX_PUMP_ON: end of file. */
 enum sbx_pump sbx_tcp_recv(struct sbx_tcp_side *s, void *p, size_t n, size_t *ret_n);
 
 /* --- tcp_http.c --- */
-/* Take over the bytes already read (heap; @n of @p) and the judge, which has seen them. */
+/* Takes over the bytes already read (heap; @n of @p). @judge has seen them; @at of them are
+ * good. */
 struct sbx_http_gate *sbx_http_gate_new(const struct sbx_http_judge *judge, uint8_t *p, size_t n,
 					size_t at);
 void sbx_http_gate_free(struct sbx_http_gate *g);
 /* One turn of the up direction. A refused request makes the flow DRAINING and sets d->stop. */
 enum sbx_pump sbx_http_gate_pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d);
-/* The server is done: tell the client why its last request went nowhere. Always returns false. */
+/* The server is done: tells the client why its last request was refused. Always returns false. */
 bool sbx_http_gate_refuse(struct sbx_tcp_flow *f);
 
 /* --- tcp_tls.c --- */
 
-/* For a flow that began with @first; @p: the @n bytes that came behind it, which are copied. NULL: no memory. */
+/* For a flow that began with @first. Copies the @n bytes at @p, which came behind it. NULL: no
+ * memory. */
 struct sbx_tls_gate *sbx_tls_gate_new(const struct sbx_tls_hello *first, size_t limit_bytes,
 				      const uint8_t *p, size_t n);
 void sbx_tls_gate_free(struct sbx_tls_gate *g);
 
-/* One turn of the up direction. Frees the gate, and sets d->tls to NULL, when there is nothing more to judge. */
+/* One turn of the up direction. Frees the gate, and sets d->tls to NULL, when nothing is left to
+ * judge. */
 enum sbx_pump sbx_tls_gate_pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d);
 
 #endif

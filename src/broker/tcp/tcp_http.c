@@ -2,13 +2,13 @@
 /*
  * The client's direction of a flow whose HTTP requests are judged, each of a kept-alive connection.
  *
- * Bytes that the judge has not spoken on are held; what it found good is written. As a rule a whole
- * request is in the shared buffer and goes straight on; only a partial head is kept (heap, at most
- * limits.http_head_bytes). The data of a large body is spliced without being shown to the judge.
+ * Bytes that are not judged yet are held; good ones are written. As a rule a whole request is in
+ * the shared buffer and goes straight on; only a partial head is kept (heap, at most
+ * limits.http_head_bytes). The data of a large body is spliced without the judge.
  *
- * A refused request ends the direction: what came before it is still written, our side to the
+ * A refused request ends the direction: the bytes before it are still written, our side to the
  * server is shut, and the flow waits (DRAINING) until the server has answered the earlier requests
- * and closed. Then the client reads 403 or 400 where the answer to the refused request would stand.
+ * and closed. Then the client reads 403 or 400 in place of the answer to the refused request.
  */
 
 #include "broker/tcp/tcp_flow.h"
@@ -17,12 +17,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "broker/io/report.h"
 
 struct sbx_http_gate {
 	struct sbx_http_judge judge;
 	uint8_t *held; /* not judged, or not written yet; heap */
 	size_t n, n_max;
-	size_t n_good; /* the first bytes of held were judged good: by the check, before we came */
+	size_t n_good; /* the first bytes of held, which the check judged good */
 	bool refused;
 	struct sbx_verdict verdict; /* refused: why */
 };
@@ -58,14 +59,14 @@ static void refuse(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d, const struct s
 	g->verdict.action = SBX_DENY;
 	d->stop = true;
 	f->state = SBX_TCP_DRAINING;
-	f->b->stats.flows_denied++;
-	sbx_broker_event(f->b, SBX_PROTO_TCP, &g->verdict, &f->target.addr, f->target.port,
+	f->ctx->stats.flows_denied++;
+	sbx_report_event(f->ctx, SBX_PROTO_TCP, &g->verdict, &f->target.addr, f->target.port,
 			 f->target.name);
-	sbx_timer_arm(f->b, SBX_TIMER_DRAIN, &f->timeout);
+	sbx_timer_arm(&f->ctx->timers, SBX_TIMER_DRAIN, &f->timeout);
 }
 
-/* Judge the bytes of @in. Returns how many from the start are good; *ret_opaque: the rest of the
- * connection is carried unjudged. */
+/* Judges the bytes of @in. Returns how many from the start are good. *ret_opaque: all later
+ * bytes of the connection are carried unjudged. */
 static size_t judge_all(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d, struct sbx_span in,
 			bool *ret_opaque)
 {
@@ -81,7 +82,7 @@ static size_t judge_all(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d, struct sb
 		if (r == SBX_HTTP_E_MORE)
 			break;
 		if (r != 0 || event.kind == SBX_HTTP_HEAD)
-			v = sbx_core_judge_request(&f->b->core, &f->target, r, judge, &event,
+			v = sbx_core_judge_request(&f->ctx->core, &f->target, r, judge, &event,
 						   ret_opaque);
 		if (v.action != SBX_ALLOW) {
 			refuse(f, d, &v);
@@ -94,10 +95,10 @@ static size_t judge_all(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d, struct sb
 	return at;
 }
 
-/* Room in held for the longest head. */
+/* Makes room in held for the longest head. */
 static bool reserve(const struct sbx_tcp_flow *f, struct sbx_http_gate *g)
 {
-	size_t n_max = f->b->config.limits.http_head_bytes;
+	size_t n_max = f->ctx->config.limits.http_head_bytes;
 	uint8_t *held;
 
 	if (g->n_max >= n_max)
@@ -110,7 +111,7 @@ static bool reserve(const struct sbx_tcp_flow *f, struct sbx_http_gate *g)
 	return true;
 }
 
-/* Keep the @n bytes at @p, which may lie in held itself, for when more has come. */
+/* Keeps the @n bytes at @p, which may lie in held itself, until more come. */
 static bool hold(struct sbx_tcp_flow *f, struct sbx_http_gate *g, const uint8_t *p, size_t n)
 {
 	bool is_held = g->held && p >= g->held && p < g->held + g->n_max;
@@ -158,17 +159,17 @@ enum sbx_pump sbx_http_gate_pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d)
 	if (!d->src->readable)
 		return SBX_PUMP_WAIT;
 	if (g->n == 0 && d->bulk && opaque >= SBX_COPY_MAX) {
-		r = sbx_tcp_splice(f->b->tcp, d, opaque < SIZE_MAX ? (size_t)opaque : SIZE_MAX, &n);
+		r = sbx_tcp_splice(f->t, d, opaque < SIZE_MAX ? (size_t)opaque : SIZE_MAX, &n);
 		sbx_http_judge_skip(&g->judge, n);
 		return r;
 	}
 	if (g->n == 0) {
-		r = sbx_tcp_recv(d->src, f->b->copy, sizeof(f->b->copy), &n);
+		r = sbx_tcp_recv(d->src, f->ctx->copy, sizeof(f->ctx->copy), &n);
 		if (r != SBX_PUMP_ON)
 			return r;
-		d->bulk = n == sizeof(f->b->copy);
+		d->bulk = n == sizeof(f->ctx->copy);
 		d->eof = n == 0;
-		return judge_and_put(f, d, f->b->copy, n, 0);
+		return judge_and_put(f, d, f->ctx->copy, n, 0);
 	}
 	if (!reserve(f, g))
 		return SBX_PUMP_RESET;

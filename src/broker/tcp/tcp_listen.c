@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where TCP flows come from.
+ * The TCP listeners.
  *
- * Two listeners were made in the sandbox's network namespace; what tproxy hands them is a
- * connection whose getsockname() is the address that the sandbox dialled. The others are published
- * ports, on the host (tcp_publish.c). Accepting is
- * level-triggered and in batches. Past limits.n_flows, or without a file descriptor left,
- * connections are still accepted, with a spare fd that is given up for the moment, and reset: a
- * backlog that nobody empties would make clients hang where they should fail, and the loop spin.
+ * Two were made in the sandbox's network namespace; tproxy hands them connections whose
+ * getsockname() is the address that the sandbox dialled. The others are published ports, on the
+ * host (tcp_publish.c). Accepting is level-triggered and in batches.
+ *
+ * Past limits.n_flows, or without a file descriptor left, connections are still accepted and reset;
+ * a spare fd is closed for that moment. A backlog that is not emptied would make clients hang
+ * instead of fail, and the loop spin.
  */
 
 #include "broker/tcp/tcp_flow.h"
@@ -19,11 +20,12 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "broker/io/report.h"
 
 #define ACCEPT_BATCH 16
 #define PAUSE_MS     100 /* without a single fd to spare */
 
-/* Where the sandbox dialled, and what is to become of it. */
+/* Reads the address that the sandbox dialled, and decides the flow. */
 static bool decide(struct sbx_tcp *t, int fd, struct sbx_flow_target *ret_target)
 {
 	struct sockaddr_storage ss;
@@ -34,11 +36,11 @@ static bool decide(struct sbx_tcp *t, int fd, struct sbx_flow_target *ret_target
 	if (getsockname(fd, (struct sockaddr *)&ss, &n_ss) < 0 ||
 	    sbx_addr_from_sockaddr((struct sockaddr *)&ss, n_ss, &addr, &port) != 0)
 		return false;
-	sbx_core_decide_flow(&t->b->core, SBX_PROTO_TCP, &addr, port, sbx_now_ms(), ret_target);
+	sbx_core_decide_flow(&t->ctx->core, SBX_PROTO_TCP, &addr, port, sbx_now_ms(), ret_target);
 	return true;
 }
 
-/* A connection for which there is no room: an event and a reset. Closes @fd. */
+/* Records and resets a connection for which there is no room. */
 static void turn_away_consume(struct sbx_tcp *t, int fd, enum sbx_reason reason)
 {
 	struct sbx_flow_target target;
@@ -46,9 +48,9 @@ static void turn_away_consume(struct sbx_tcp *t, int fd, enum sbx_reason reason)
 	if (decide(t, fd, &target)) {
 		struct sbx_verdict v = { .reason = reason, .rule = UINT32_MAX };
 
-		t->b->stats.flows_denied++;
-		t->b->stats.limits_hit++;
-		sbx_broker_event(t->b, SBX_PROTO_TCP, &v, &target.addr, target.port, target.name);
+		t->ctx->stats.flows_denied++;
+		t->ctx->stats.limits_hit++;
+		sbx_report_event(t->ctx, SBX_PROTO_TCP, &v, &target.addr, target.port, target.name);
 	}
 	sbx_tcp_set_reset(fd);
 	sbx_fd_close(fd);
@@ -59,7 +61,7 @@ static void take_flow(struct sbx_tcp *t, int fd)
 	struct sbx_flow_target target;
 	struct sbx_tcp_flow *f;
 
-	if (t->n_flows >= t->b->config.limits.n_flows) {
+	if (t->n_flows >= t->ctx->config.limits.n_flows) {
 		turn_away_consume(t, fd, SBX_REASON_FLOW_LIMIT);
 		return;
 	}
@@ -78,8 +80,9 @@ static void take(struct sbx_tcp_listener *l, int fd)
 		take_flow(l->t, fd);
 }
 
-/* No fd left (the kernel says so even while nobody waits): accept with the spare one, reset, and
- * get the spare back. 0: shed one; 1: nobody waits; -1: there is not even a spare. */
+/* No fd is left (the kernel says so even if the backlog is empty): accepts with the spare one,
+ * resets, and gets the spare back. 0: shed one; 1: the backlog is empty; -1: there is no spare
+ * either. */
 static int shed(struct sbx_tcp_listener *l, int listen_fd)
 {
 	struct sbx_tcp *t = l->t;
@@ -169,20 +172,14 @@ static void on_listen(evutil_socket_t listen_fd, short what, void *userdata)
 
 static int listen_on(struct sbx_tcp *t, struct sbx_tcp_listener *l, int fd)
 {
-	if (fd < 0)
-		return 0;
-	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
-		return -errno;
 	l->t = t;
-	t->listen_fd = fd;
-	if (event_assign(&l->ev, t->b->base, fd, EV_READ | EV_PERSIST, on_listen, l) < 0 ||
-	    event_add(&l->ev, NULL) < 0)
-		return -ENOMEM;
-	return 0;
+	if (fd >= 0)
+		t->listen_fd = fd;
+	return sbx_context_watch(t->ctx, &l->ev, fd, on_listen, l);
 }
 
-/* Inherited by every connection accepted. There is no network between us and the sandbox to
- * congest: what paces or models one (BBR) only costs. */
+/* Every accepted connection inherits these options. There is no network between us and the
+ * sandbox that could be congested: an algorithm that paces or models one (BBR) only costs. */
 static int listen_inside(struct sbx_tcp *t, struct sbx_tcp_listener *l, int fd)
 {
 	int on = 1;
@@ -197,12 +194,12 @@ static int listen_inside(struct sbx_tcp *t, struct sbx_tcp_listener *l, int fd)
 
 int sbx_tcp_listen(struct sbx_tcp *t)
 {
-	const struct sbx_msg_config *config = &t->b->config;
-	const int *fds = t->b->fds;
+	const struct sbx_msg_config *config = &t->ctx->config;
+	const int *fds = t->ctx->fds;
 	int r;
 
 	t->listen_fd = -1;
-	if (evtimer_assign(&t->ev_resume, t->b->base, on_resume, t) < 0)
+	if (evtimer_assign(&t->ev_resume, t->ctx->base, on_resume, t) < 0)
 		return -ENOMEM;
 	r = listen_inside(t, &t->listeners[0], fds[SBX_BFD_TCP4]);
 	if (r == 0)
@@ -220,9 +217,7 @@ int sbx_tcp_listen(struct sbx_tcp *t)
 void sbx_tcp_unlisten(struct sbx_tcp *t)
 {
 	for (size_t i = 0; i < SBX_N_ELEMENTS(t->listeners); i++)
-		if (is_there(&t->listeners[i]))
-			event_del(&t->listeners[i].ev);
-	if (event_initialized(&t->ev_resume))
-		event_del(&t->ev_resume);
+		sbx_context_unwatch(&t->listeners[i].ev);
+	sbx_context_unwatch(&t->ev_resume);
 	t->spare_fd = sbx_fd_close(t->spare_fd);
 }

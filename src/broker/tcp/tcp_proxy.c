@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Going out through an HTTP proxy (network.upstream_proxy): CONNECT name:port, and the name is the
- * proxy's to resolve. What the sandbox sent so far waits in the up direction until the proxy has
- * said 2xx; bytes behind its answer's head are the server's.
+ * Going out through an HTTP proxy (network.upstream_proxy): CONNECT name:port, and the proxy
+ * resolves the name. The bytes that the sandbox sent so far wait in the up direction until the
+ * proxy answers 2xx. Bytes behind the head of its answer are the server's.
  */
 
 #include "broker/tcp/tcp_flow.h"
@@ -17,7 +17,7 @@
 struct sbx_tcp_proxy {
 	uint8_t out[SBX_HOSTNAME_MAX * 2 + 128]; /* the request */
 	size_t n_out, at;
-	uint8_t in[SBX_HTTP_CONNECT_ANSWER_MAX]; /* the answer so far, and what came with it */
+	uint8_t in[SBX_HTTP_CONNECT_ANSWER_MAX]; /* the answer so far, and bytes behind it */
 	size_t n_in;
 };
 

@@ -2,18 +2,20 @@
 /*
  * Connections from outside to a server inside.
  *
- * The listener is on the host; the other end is a socket that the factory makes in the sandbox's network namespace
- * and that connects to one port of its loopback, 127.0.0.1 and where that is refused ::1. So such a flow is no way
- * out: nobody inside chooses where it leads or begins it, no policy is asked, and there is no event of it, only
- * counts. The sides keep their names: `in` is the sandbox's, `out` the one that connected.
+ * The listener is on the host. The other end is a socket that the factory makes in the sandbox's
+ * network namespace; it connects to one port of the loopback, 127.0.0.1 or, if that refuses, ::1.
+ * The sandbox neither begins such a flow nor chooses its destination, so the flow is no way out: no
+ * policy is asked, and it makes counts but no event. `in` is the sandbox's side, `out` the
+ * client's.
  *
- * Where nobody listens inside, or anything else is in the way, the client is reset. So is whoever connects before the
- * release: until then there is only the self-test inside.
+ * The client is reset if no server listens inside or anything else fails, and before RELEASE: until
+ * then only the self-test is inside.
  *
- * They have a limit of their own (limits.n_published): who connects from outside cannot use up what the sandbox's own
- * flows need. No idle timeout: it is the server's to end what is idle, a debugger's or a notebook's connection may be
- * for hours, and a peer that is gone is found by TCP's keepalive (sbx_net_publish_open). At most ASKED_MAX requests
- * are with the factory at a time; more connections wait in the kernel's backlog.
+ * These flows have a limit of their own (limits.n_published), so that clients outside cannot use up
+ * the limit of the sandbox's own flows. They have no idle timeout: a debugger's or a notebook's
+ * connection may be idle for hours, the server may end it, and TCP's keepalive finds a peer that is
+ * gone (sbx_net_publish_open). At most ASKED_MAX requests are with the factory at a time; more
+ * connections wait in the kernel's backlog.
  */
 
 #include "broker/tcp/tcp_flow.h"
@@ -22,27 +24,27 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "broker/io/factory.h"
+#include "broker/io/report.h"
 
-/* Answers carry an fd each, and as many must fit the channel. */
+/* Each answer carries an fd; all of them must fit the channel. */
 #define ASKED_MAX 64
 
 static void reset_consume(struct sbx_tcp *t, int fd)
 {
-	t->b->stats.published_failed++;
+	t->ctx->stats.published_failed++;
 	sbx_tcp_set_reset(fd);
 	sbx_fd_close(fd);
 }
 
 void sbx_tcp_publish_turn_away_consume(struct sbx_tcp *t, int fd)
 {
-	t->b->stats.limits_hit++;
+	t->ctx->stats.limits_hit++;
 	reset_consume(t, fd);
 }
 
 void sbx_tcp_publish_fail(struct sbx_tcp_flow *f)
 {
-	f->b->stats.published_failed++;
+	f->ctx->stats.published_failed++;
 	sbx_tcp_abort(f);
 }
 
@@ -56,17 +58,17 @@ static void ask(struct sbx_tcp_flow *f, uint8_t family)
 	struct sbx_msg_tcp_socket m = { .family = family, .port = f->inside };
 
 	f->family = family;
-	f->cookie = sbx_factory_ask_tcp(f->b->factory, &m);
+	f->cookie = sbx_factory_ask_tcp(f->t->factory, &m);
 	if (f->cookie)
-		f->b->tcp->n_asked++;
+		f->t->n_asked++;
 	else
 		sbx_tcp_publish_fail(f);
 }
 
-/* Not at this family's address. */
+/* No server listens at this family's address. */
 static void refused(struct sbx_tcp_flow *f)
 {
-	sbx_tcp_unwatch(&f->in);
+	sbx_context_unwatch(&f->in.ev);
 	sbx_fd_close(f->in.fd);
 	f->in = (struct sbx_tcp_side){ .fd = -1 };
 	if (f->family == 4)
@@ -79,11 +81,13 @@ void sbx_tcp_publish_take_consume(struct sbx_tcp *t, uint16_t inside, int fd)
 {
 	struct sbx_tcp_flow *f;
 
-	if (!sbx_control_is_released(t->b->control)) {
+	if (!sbx_report_is_released(t->ctx->report)) {
 		reset_consume(t, fd);
 		return;
 	}
-	f = t->n_published < t->b->config.limits.n_published ? sbx_tcp_flow_new_inward(t, fd, inside) : NULL;
+	f = t->n_published < t->ctx->config.limits.n_published
+		    ? sbx_tcp_flow_new_inward(t, fd, inside)
+		    : NULL;
 	if (!f) {
 		sbx_tcp_publish_turn_away_consume(t, fd);
 		return;
@@ -92,7 +96,7 @@ void sbx_tcp_publish_take_consume(struct sbx_tcp *t, uint16_t inside, int fd)
 		sbx_tcp_publish_fail(f);
 		return;
 	}
-	sbx_timer_arm(f->b, SBX_TIMER_CONNECT, &f->timeout);
+	sbx_timer_arm(&f->ctx->timers, SBX_TIMER_CONNECT, &f->timeout);
 	ask(f, 4);
 }
 
@@ -105,14 +109,14 @@ static struct sbx_tcp_flow *find(struct sbx_tcp *t, uint32_t cookie)
 	return f;
 }
 
-void sbx_tcp_made(struct sbx_broker *b, uint32_t cookie, int fd_take)
+void sbx_tcp_publish_made(void *tcp, uint32_t cookie, int fd_take)
 {
-	struct sbx_tcp *t = b->tcp;
+	struct sbx_tcp *t = tcp;
 	struct sbx_tcp_flow *f = find(t, cookie);
 
-	if (t->n_asked == 0) { /* nobody asked */
+	if (t->n_asked == 0) { /* no request is under way */
 		sbx_fd_close(fd_take);
-		sbx_broker_exit(b, 1);
+		sbx_context_exit(t->ctx, 1);
 		return;
 	}
 	t->n_asked--;
@@ -135,7 +139,7 @@ void sbx_tcp_publish_event(struct sbx_tcp_flow *f, short what)
 	int error = 0;
 	socklen_t n = sizeof(error);
 
-	/* Writable and nothing else is a connection that stands; an error shows as readable too. */
+	/* Writable alone: connected. An error makes the socket readable too. */
 	if ((what & (EV_READ | EV_WRITE)) != EV_WRITE &&
 	    getsockopt(f->in.fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0)
 		error = errno;
@@ -145,7 +149,7 @@ void sbx_tcp_publish_event(struct sbx_tcp_flow *f, short what)
 		sbx_tcp_publish_fail(f);
 	} else {
 		sbx_timeout_disarm(&f->timeout);
-		f->b->stats.published++;
+		f->ctx->stats.published++;
 		f->state = SBX_TCP_RELAYING;
 		f->in.writable = f->out.writable = true;
 		sbx_tcp_relay_event(f);
@@ -154,7 +158,7 @@ void sbx_tcp_publish_event(struct sbx_tcp_flow *f, short what)
 
 bool sbx_tcp_publish_is_drained(const struct sbx_tcp *t)
 {
-	if (!t || t->n_published == 0)
+	if (t->n_published == 0)
 		return true;
 	for (const struct sbx_tcp_flow *f = t->first; f; f = f->next)
 		if (f->inside && f->state == SBX_TCP_RELAYING && !f->up.done)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Refusing a flow so that whoever looks at the client's error understands it: a TLS client gets the
- * alert access_denied, an HTTP client a 403 with the rule and how to allow it, or a 400, any other a RST. Where
- * policy allowed the flow and something failed (the name does not resolve, no server answers), it is
- * the alert internal_error, a 502 with the reason, or a RST.
+ * Refusing a flow so that the client's error message explains it. A TLS client gets the alert
+ * access_denied; an HTTP client gets a 403 with the rule and how to allow it, or a 400; any other
+ * client gets a RST. If policy allowed the flow and something failed (the name does not resolve, no
+ * server answers), it is the alert internal_error, a 502 with the reason, or a RST.
  *
- * Something can be said only while nothing was carried yet and the client waits for an answer to
- * its first bytes, or after all answers to its earlier requests are through (DRAINING).
+ * The client can be told only before anything was carried, while it waits for an answer to its
+ * first bytes, or after all answers to its earlier requests are written (DRAINING).
  */
 
 #include "broker/tcp/tcp_flow.h"
@@ -18,11 +18,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "broker/io/report.h"
 #include "wire/http_answer.h"
 
 #define TEXT_MAX 1024
 
-/* Say @n bytes, then wait for the client to read them and close. */
+/* Sends @n bytes, then waits for the client to read them and close. */
 static bool say_and_linger(struct sbx_tcp_flow *f, const void *p, size_t n)
 {
 	if (send(f->in.fd, p, n, MSG_NOSIGNAL) != (ssize_t)n || shutdown(f->in.fd, SHUT_WR) < 0) {
@@ -30,7 +31,7 @@ static bool say_and_linger(struct sbx_tcp_flow *f, const void *p, size_t n)
 		return false;
 	}
 	f->state = SBX_TCP_LINGERING;
-	sbx_timer_arm(f->b, SBX_TIMER_LINGER, &f->timeout);
+	sbx_timer_arm(&f->ctx->timers, SBX_TIMER_LINGER, &f->timeout);
 	sbx_tcp_linger_event(f);
 	return false;
 }
@@ -71,7 +72,7 @@ static bool say_why(struct sbx_tcp_flow *f, const struct sbx_verdict *v)
 		     f->target.name ? f->target.name
 				    : sbx_addr_format(&f->target.addr, addr, sizeof(addr)),
 		     f->target.port);
-	sbx_policy_explain(f->b->policy, v, what, text, sizeof(text));
+	sbx_policy_explain(f->ctx->core.policy, v, what, text, sizeof(text));
 	sbx_text_cut(body, sizeof(body), "sbx: %s\n", text);
 	if (sbx_http_refusal_write(status_of(v->reason), body, message, sizeof(message), &n) < 0) {
 		sbx_tcp_abort(f);
@@ -82,7 +83,7 @@ static bool say_why(struct sbx_tcp_flow *f, const struct sbx_verdict *v)
 
 static void drop_out(struct sbx_tcp_flow *f)
 {
-	sbx_tcp_unwatch(&f->out);
+	sbx_context_unwatch(&f->out.ev);
 	f->out.fd = sbx_fd_close(f->out.fd);
 }
 
@@ -94,8 +95,8 @@ bool sbx_tcp_refuse(struct sbx_tcp_flow *f, const struct sbx_verdict *v,
 	bool failed = is_failure(v->reason);
 
 	denied.action = SBX_DENY;
-	f->b->stats.flows_denied++;
-	sbx_broker_event(f->b, f->target.proto, &denied, addr ? addr : &f->target.addr,
+	f->ctx->stats.flows_denied++;
+	sbx_report_event(f->ctx, f->target.proto, &denied, addr ? addr : &f->target.addr,
 			 f->target.port, f->target.name);
 	sbx_resolve_cancel(&f->waiter);
 	sbx_tcp_dial_free(f->dial);
@@ -104,7 +105,8 @@ bool sbx_tcp_refuse(struct sbx_tcp_flow *f, const struct sbx_verdict *v,
 	if (said_something) {
 		f->check_pending = false;
 		if (f->target.check == SBX_CHECK_TLS)
-			return say_alert(f, failed ? SBX_TLS_ALERT_INTERNAL_ERROR : SBX_TLS_ALERT_ACCESS_DENIED);
+			return say_alert(f, failed ? SBX_TLS_ALERT_INTERNAL_ERROR
+						   : SBX_TLS_ALERT_ACCESS_DENIED);
 		if (f->target.check == SBX_CHECK_HTTP)
 			return say_why(f, &denied);
 	}
@@ -130,7 +132,7 @@ void sbx_tcp_linger_event(struct sbx_tcp_flow *f)
 	size_t n;
 
 	while (f->in.readable) {
-		enum sbx_pump r = sbx_tcp_recv(&f->in, f->b->copy, sizeof(f->b->copy), &n);
+		enum sbx_pump r = sbx_tcp_recv(&f->in, f->ctx->copy, sizeof(f->ctx->copy), &n);
 
 		if (r == SBX_PUMP_WAIT)
 			return;

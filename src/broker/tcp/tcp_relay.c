@@ -4,20 +4,22 @@
  *
  * Each direction reads from one socket and writes to the other at once. Small messages are copied
  * through one buffer that all flows share: a recv and a send cost less than two splices. A read
- * that fills the buffer turns the direction to splicing through a pipe, where the kernel moves
- * pages and copies nothing; a splice that moves little turns it back. What the other side has no
- * room for stays in the pipe, or in a spill buffer of exactly that size, and nothing more is read
- * until it is gone: so backpressure reaches the sender, and a flow holds at most a pipe or a buffer
- * each way.
+ * that fills the buffer switches the direction to splicing through a pipe, where the kernel moves
+ * pages and copies nothing; a splice that moves little switches it back. Bytes that do not fit the
+ * other socket stay in the pipe, or in a spill buffer of exactly their size, and nothing more is
+ * read until they are written: so backpressure reaches the sender, and a flow holds at most a pipe
+ * or a buffer each way.
  *
  * Pipes are held only while bytes are in them and come from a small pool; an idle flow has two
- * sockets and this struct. There are as many as the flows leave files for; without one a direction copies. One flow gets a bounded number of turns per event (TURNS), then waits
- * for the next round of the loop, so that a bulk transfer starves nobody.
+ * sockets and this struct. Pipes use the files that the flows leave free; without one a direction
+ * copies. A flow gets TURNS turns per event, then waits for the next round of the loop, so that a
+ * bulk transfer does not starve other flows.
  *
- * End of file is passed on as such, each way by itself (half-close); a reset as a reset.
+ * End of file is passed on in each direction by itself (half-close); a reset is passed on as a
+ * reset.
  *
- * Data and the reset behind it are one edge of the loop's, and libevent tells both as readable and writable, no more.
- * So a read that got less than it asked for says nothing: only EAGAIN does.
+ * Data and a reset behind it are one edge of the loop's, and libevent reports both as readable and
+ * writable. So a short read does not show that nothing is left to read: only EAGAIN does.
  */
 
 #include "broker/tcp/tcp_flow.h"
@@ -30,6 +32,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "broker/io/report.h"
 
 #define TURNS	   8		 /* reads per direction and event */
 #define SPLICE_MAX (1024 * 1024) /* bytes asked of one splice */
@@ -48,7 +51,7 @@ static struct sbx_pipe *pipe_get(struct sbx_tcp *t)
 		t->n_pipes--;
 		return p;
 	}
-	p = t->n_pipes_open < t->b->n_pipes_max ? malloc(sizeof(*p)) : NULL;
+	p = t->n_pipes_open < t->ctx->n_pipes_max ? malloc(sizeof(*p)) : NULL;
 	if (!p)
 		return NULL;
 	if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0) {
@@ -57,7 +60,7 @@ static struct sbx_pipe *pipe_get(struct sbx_tcp *t)
 	}
 	*p = (struct sbx_pipe){ .r = fds[0], .w = fds[1] };
 	t->n_pipes_open++;
-	fcntl(p->w, F_SETPIPE_SZ, PIPE_BYTES); /* past the user's limit it stays as it is */
+	fcntl(p->w, F_SETPIPE_SZ, PIPE_BYTES); /* past the user's limit the size stays as it is */
 	return p;
 }
 
@@ -69,7 +72,7 @@ static void pipe_free(struct sbx_tcp *t, struct sbx_pipe *p)
 	free(p);
 }
 
-/* Back to the pool; nothing is in it. */
+/* Puts an empty pipe back into the pool. */
 static void pipe_put(struct sbx_tcp *t, struct sbx_pipe *p)
 {
 	if (t->n_pipes == POOL_MAX) {
@@ -129,7 +132,7 @@ enum sbx_pump sbx_tcp_recv(struct sbx_tcp_side *s, void *p, size_t n, size_t *re
 	return SBX_PUMP_ON;
 }
 
-/* Write to a side. *ret_n: bytes that went. */
+/* Writes to a side. *ret_n: bytes written. */
 static enum sbx_pump write_some(struct sbx_tcp_side *s, const uint8_t *p, size_t n, size_t *ret_n)
 {
 	*ret_n = 0;
@@ -169,7 +172,7 @@ enum sbx_pump sbx_tcp_put(struct sbx_tcp_dir *d, const uint8_t *p, size_t n)
 	return SBX_PUMP_WAIT;
 }
 
-/* Write what is in flight. ON: nothing is any more. */
+/* Writes the bytes in flight. ON: none is left. */
 static enum sbx_pump flush(struct sbx_tcp *t, struct sbx_tcp_dir *d)
 {
 	if (d->n_spill) {
@@ -234,10 +237,10 @@ enum sbx_pump sbx_tcp_splice(struct sbx_tcp *t, struct sbx_tcp_dir *d, size_t ma
 	return flush(t, d);
 }
 
-static enum sbx_pump copy(struct sbx_broker *b, struct sbx_tcp_dir *d)
+static enum sbx_pump copy(struct sbx_context *ctx, struct sbx_tcp_dir *d)
 {
 	size_t n;
-	enum sbx_pump r = sbx_tcp_recv(d->src, b->copy, sizeof(b->copy), &n);
+	enum sbx_pump r = sbx_tcp_recv(d->src, ctx->copy, sizeof(ctx->copy), &n);
 
 	if (r != SBX_PUMP_ON)
 		return r;
@@ -245,8 +248,8 @@ static enum sbx_pump copy(struct sbx_broker *b, struct sbx_tcp_dir *d)
 		d->eof = true;
 		return SBX_PUMP_ON;
 	}
-	d->bulk = n == sizeof(b->copy);
-	return sbx_tcp_put(d, b->copy, n);
+	d->bulk = n == sizeof(ctx->copy);
+	return sbx_tcp_put(d, ctx->copy, n);
 }
 
 /* --- a direction, a flow --- */
@@ -259,7 +262,7 @@ static bool in_flight(const struct sbx_tcp_dir *d)
 static enum sbx_pump pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d)
 {
 	for (int turn = 0; turn < TURNS; turn++) {
-		enum sbx_pump r = flush(f->b->tcp, d);
+		enum sbx_pump r = flush(f->t, d);
 		size_t n;
 
 		if (r != SBX_PUMP_ON)
@@ -273,7 +276,7 @@ static enum sbx_pump pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d)
 		else if (!d->src->readable)
 			return SBX_PUMP_WAIT;
 		else
-			r = d->bulk ? sbx_tcp_splice(f->b->tcp, d, SPLICE_MAX, &n) : copy(f->b, d);
+			r = d->bulk ? sbx_tcp_splice(f->t, d, SPLICE_MAX, &n) : copy(f->ctx, d);
 		if (r == SBX_PUMP_RESET)
 			return r;
 		if (r == SBX_PUMP_WAIT && !d->src->readable)
@@ -282,7 +285,7 @@ static enum sbx_pump pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d)
 	return SBX_PUMP_ON;
 }
 
-/* Both directions' ends: tell the other side once everything before is written. */
+/* Passes on each direction's end once all bytes before it are written. False: the flow is gone. */
 static bool pass_on_eof(struct sbx_tcp_flow *f)
 {
 	struct sbx_tcp_dir *dirs[] = { &f->up, &f->down };
@@ -304,23 +307,26 @@ static bool pass_on_eof(struct sbx_tcp_flow *f)
 	return true;
 }
 
-/* Was a side reset that nothing is read from? Its end was read, or no more is wanted of it; and a client that is gone
- * need not wait until the server has room for what it said. What a server said before its reset is passed on first. */
+/* Was d->src reset while nothing is read from it? That is so after its end, when no more is
+ * wanted of it, and for a client also while its bytes wait for room at the server. A server's
+ * bytes before its reset are passed on first. */
 static bool is_reset_unread(const struct sbx_tcp_dir *d, bool from_client)
 {
 	struct pollfd p = { .fd = d->src->fd };
 
 	if (!d->src->readable || (in_flight(d) ? !from_client : !d->eof && !d->stop))
 		return false;
-	return poll(&p, 1, 0) == 1 && p.revents & POLLERR; /* SO_ERROR has errors that TCP survives, too */
+	return poll(&p, 1, 0) == 1 &&
+	       p.revents & POLLERR; /* SO_ERROR would also show errors that TCP survives */
 }
 
 bool sbx_tcp_relay_event(struct sbx_tcp_flow *f)
 {
-	struct sbx_tcp_dir *said = f->inside ? &f->down : &f->up, *answered = f->inside ? &f->up : &f->down;
+	struct sbx_tcp_dir *said = f->inside ? &f->down : &f->up,
+			   *answered = f->inside ? &f->up : &f->down;
 	enum sbx_pump forth = pump(f, said), back;
 
-	if (forth == SBX_PUMP_RESET) /* by the server perhaps, which may have said why */
+	if (forth == SBX_PUMP_RESET) /* perhaps by the server, which may have sent the reason */
 		answered->src->readable = true;
 	back = pump(f, answered);
 	if (forth == SBX_PUMP_RESET || back == SBX_PUMP_RESET || is_reset_unread(said, true) ||
@@ -333,16 +339,16 @@ bool sbx_tcp_relay_event(struct sbx_tcp_flow *f)
 	if (back == SBX_PUMP_ON || forth == SBX_PUMP_ON)
 		sbx_tcp_again(f);
 	if (f->state == SBX_TCP_RELAYING && !f->inside)
-		sbx_timer_arm(f->b, SBX_TIMER_IDLE, &f->timeout);
+		sbx_timer_arm(&f->ctx->timers, SBX_TIMER_IDLE, &f->timeout);
 	return true;
 }
 
 bool sbx_tcp_relay_start(struct sbx_tcp_flow *f)
 {
-	bool by_proxy = sbx_tcp_uses_proxy(f->b);
+	bool by_proxy = sbx_tcp_uses_proxy(f->ctx);
 
 	f->state = SBX_TCP_RELAYING;
-	sbx_broker_event(f->b, SBX_PROTO_TCP, &f->target.verdict, by_proxy ? NULL : &f->reached,
+	sbx_report_event(f->ctx, SBX_PROTO_TCP, &f->target.verdict, by_proxy ? NULL : &f->reached,
 			 f->target.port, f->target.name);
 	f->in.writable = true;
 	return sbx_tcp_relay_event(f);

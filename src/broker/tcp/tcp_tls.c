@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The client's direction of a flow that began with a good ClientHello, until no other one can come in the
- * clear. As a rule that is known with the client's next bytes: then the gate goes, and the flow is opaque.
+ * The client's direction of a flow that began with a good ClientHello, until no second one can come
+ * in the clear. As a rule the client's next bytes show that: then the gate is freed, and the flow
+ * is opaque.
  *
- * A server may ask for a second ClientHello, and serves the name in that one. It has to name what the first
- * did. No client that is honest sends another name, so there is nobody to explain the refusal to: the
+ * A server may ask for a second ClientHello, and serves the name in that one. The second must have
+ * the name of the first. No honest client sends another name, so the refusal is not explained: the
  * flow is reset, with its event.
  *
- * Bytes that were not spoken on are held (heap; at most limits.client_hello_bytes and a buffer).
+ * Bytes that are not judged yet are held (heap; at most limits.client_hello_bytes and a buffer).
  */
 
 #include "broker/tcp/tcp_flow.h"
@@ -16,12 +17,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "broker/io/report.h"
 
 struct sbx_tls_gate {
 	struct sbx_tls_watch watch;
 	uint8_t *held; /* heap */
 	size_t n;
-	bool is_new; /* held was not looked at: it came with the first hello */
+	bool is_new; /* held came with the first hello, and was not judged */
 };
 
 struct sbx_tls_gate *sbx_tls_gate_new(const struct sbx_tls_hello *first, size_t limit_bytes,
@@ -53,12 +55,13 @@ void sbx_tls_gate_free(struct sbx_tls_gate *g)
 static enum sbx_pump refuse(struct sbx_tcp_flow *f, struct sbx_verdict v)
 {
 	v.action = SBX_DENY;
-	f->b->stats.flows_denied++;
-	sbx_broker_event(f->b, SBX_PROTO_TCP, &v, &f->target.addr, f->target.port, f->target.name);
+	f->ctx->stats.flows_denied++;
+	sbx_report_event(f->ctx, SBX_PROTO_TCP, &v, &f->target.addr, f->target.port,
+			 f->target.name);
 	return SBX_PUMP_RESET;
 }
 
-/* Append the @n bytes at @p to what is held. */
+/* Appends the @n bytes at @p to held. */
 static bool hold(struct sbx_tls_gate *g, const uint8_t *p, size_t n)
 {
 	uint8_t *held = realloc(g->held, g->n + n);
@@ -71,7 +74,7 @@ static bool hold(struct sbx_tls_gate *g, const uint8_t *p, size_t n)
 	return true;
 }
 
-/* Look at the @n bytes at @p, which may be what is held, and let go of the good ones. */
+/* Judges the @n bytes at @p, which may be held, and writes the good ones. */
 static enum sbx_pump judge_and_put(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d, const uint8_t *p,
 				   size_t n)
 {
@@ -82,7 +85,8 @@ static enum sbx_pump judge_and_put(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d
 	int what = sbx_tls_watch_next(&g->watch, sbx_span(p, n), &n_good);
 
 	if (what == SBX_TLS_WATCH_HELLO)
-		v = sbx_core_judge_hello(&f->b->core, &f->target, g->watch.result, &g->watch.hello);
+		v = sbx_core_judge_hello(&f->ctx->core, &f->target, g->watch.result,
+					 &g->watch.hello);
 	if (what == SBX_TLS_WATCH_REJECT || (what == SBX_TLS_WATCH_HELLO && v.action != SBX_ALLOW))
 		return refuse(f, v);
 	if (what != SBX_TLS_WATCH_MORE)
@@ -115,13 +119,13 @@ enum sbx_pump sbx_tls_gate_pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d)
 	}
 	if (!d->src->readable)
 		return SBX_PUMP_WAIT;
-	r = sbx_tcp_recv(d->src, f->b->copy, sizeof(f->b->copy), &n);
+	r = sbx_tcp_recv(d->src, f->ctx->copy, sizeof(f->ctx->copy), &n);
 	if (r != SBX_PUMP_ON)
 		return r;
 	d->eof = n == 0;
 	if (n == 0)
 		return SBX_PUMP_ON;
 	if (g->n == 0)
-		return judge_and_put(f, d, f->b->copy, n);
-	return hold(g, f->b->copy, n) ? judge_and_put(f, d, g->held, g->n) : SBX_PUMP_RESET;
+		return judge_and_put(f, d, f->ctx->copy, n);
+	return hold(g, f->ctx->copy, n) ? judge_and_put(f, d, g->held, g->n) : SBX_PUMP_RESET;
 }

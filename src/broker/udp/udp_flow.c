@@ -3,27 +3,26 @@
  * UDP flows.
  *
  * tproxy hands the first datagrams of a flow to the listener, with the destination in a control
- * message; once the factory's socket exists (bound to that destination, connected to the sender)
- * the kernel prefers it, and the listener sees no more of the flow. Nothing is sent outside before
- * the destination was judged; meanwhile at most WAITING_MAX datagrams are kept, later ones are
- * dropped as a full queue drops them.
+ * message. Once the factory's socket exists (bound to that destination, connected to the sender),
+ * the kernel prefers it, and the listener gets no more of the flow. Nothing is sent outside before
+ * the destination was judged. Meanwhile at most WAITING_MAX datagrams are kept; later ones are
+ * dropped, as a full queue drops them.
  *
  * A refusal is an event and silence: this process cannot send ICMP into the sandbox. At most
- * limits.n_udp_flows; past that the longest idle one makes room if it has been idle for
- * EVICT_IDLE_MS, otherwise the new one is refused.
+ * limits.n_udp_flows flows; past that the flow that was idle longest makes room if it was idle for
+ * EVICT_IDLE_MS, otherwise the new flow is refused.
  */
 
 #include "broker/udp/udp_flow.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "broker/io/factory.h"
+#include "broker/io/report.h"
 
 #define BATCH		32
 #define N_BUCKETS	256 /* a power of two */
@@ -32,24 +31,50 @@
 #define EVICT_IDLE_MS	5000
 #define STUB_PORT	53 /* bound for all addresses of the namespace */
 
-struct sbx_udp_datagram {
-	struct sbx_udp_datagram *next;
+struct datagram {
+	struct datagram *next;
 	size_t n;
 	uint8_t p[];
 };
 
+/*
+ * One UDP association: a sandbox's socket and one destination it sends to.
+ *
+ *   opening   entered by the first datagram. The name is resolved and judged and the outside socket
+ *             made, while the factory makes the inside one; a few datagrams wait.
+ *   carrying  both sockets are there: datagrams pass both ways, until the flow is idle too long.
+ */
+struct flow {
+	struct sbx_udp *u;
+	struct flow *chain; /* of the bucket */
+	struct sbx_timeout timeout;
+	struct sbx_resolve_waiter waiter;
+	struct sbx_addr peer; /* the sandbox's socket */
+	uint16_t peer_port;
+	struct sbx_flow_target target; /* addr and port are the other half of the key */
+	char *lease_name;
+	uint32_t cookie; /* of the request to the factory; 0: answered */
+	int in_fd;	 /* bound to target.addr, connected to peer; from the factory */
+	int out_fd;	 /* connected to the judged address */
+	struct event ev_in, ev_out;
+	struct sbx_addr reached;
+	struct datagram *first, *last; /* waiting, while opening */
+	size_t n_waiting;
+};
+
 struct sbx_udp {
-	struct sbx_broker *b;
+	struct sbx_context *ctx;
+	struct sbx_resolve *resolve;
+	struct sbx_factory *factory; /* or NULL */
 	struct event ev_listen[2];
-	struct sbx_udp_flow *buckets[N_BUCKETS];
+	struct flow *buckets[N_BUCKETS];
 	size_t n;
 };
 
 /* --- the table --- */
 
-static struct sbx_udp_flow **bucket_of(struct sbx_udp *u, const struct sbx_addr *peer,
-				       uint16_t peer_port, const struct sbx_addr *dst,
-				       uint16_t dst_port)
+static struct flow **bucket_of(struct sbx_udp *u, const struct sbx_addr *peer, uint16_t peer_port,
+			       const struct sbx_addr *dst, uint16_t dst_port)
 {
 	uint32_t h = 2166136261u;
 
@@ -59,10 +84,10 @@ static struct sbx_udp_flow **bucket_of(struct sbx_udp *u, const struct sbx_addr 
 	return &u->buckets[(h ^ h >> 16) & (N_BUCKETS - 1)];
 }
 
-static struct sbx_udp_flow *find(struct sbx_udp *u, const struct sbx_addr *peer, uint16_t peer_port,
-				 const struct sbx_addr *dst, uint16_t dst_port)
+static struct flow *find(struct sbx_udp *u, const struct sbx_addr *peer, uint16_t peer_port,
+			 const struct sbx_addr *dst, uint16_t dst_port)
 {
-	struct sbx_udp_flow *f = *bucket_of(u, peer, peer_port, dst, dst_port);
+	struct flow *f = *bucket_of(u, peer, peer_port, dst, dst_port);
 
 	while (f && !(f->peer_port == peer_port && f->target.port == dst_port &&
 		      sbx_addr_equal(&f->peer, peer) && sbx_addr_equal(&f->target.addr, dst)))
@@ -70,10 +95,10 @@ static struct sbx_udp_flow *find(struct sbx_udp *u, const struct sbx_addr *peer,
 	return f;
 }
 
-static void drop_waiting(struct sbx_udp_flow *f)
+static void drop_waiting(struct flow *f)
 {
 	while (f->first) {
-		struct sbx_udp_datagram *d = f->first;
+		struct datagram *d = f->first;
 
 		f->first = d->next;
 		free(d);
@@ -82,11 +107,10 @@ static void drop_waiting(struct sbx_udp_flow *f)
 	f->n_waiting = 0;
 }
 
-static void free_flow(struct sbx_udp_flow *f)
+static void free_flow(struct flow *f)
 {
 	struct sbx_udp *u = f->u;
-	struct sbx_udp_flow **at =
-		bucket_of(u, &f->peer, f->peer_port, &f->target.addr, f->target.port);
+	struct flow **at = bucket_of(u, &f->peer, f->peer_port, &f->target.addr, f->target.port);
 
 	while (*at != f)
 		at = &(*at)->chain;
@@ -94,10 +118,8 @@ static void free_flow(struct sbx_udp_flow *f)
 	u->n--;
 	sbx_timeout_disarm(&f->timeout);
 	sbx_resolve_cancel(&f->waiter);
-	if (event_initialized(&f->ev_in))
-		event_del(&f->ev_in);
-	if (event_initialized(&f->ev_out))
-		event_del(&f->ev_out);
+	sbx_context_unwatch(&f->ev_in);
+	sbx_context_unwatch(&f->ev_out);
 	sbx_fd_close(f->in_fd);
 	sbx_fd_close(f->out_fd);
 	drop_waiting(f);
@@ -105,19 +127,19 @@ static void free_flow(struct sbx_udp_flow *f)
 	free(f);
 }
 
-static void refuse(struct sbx_udp_flow *f, const struct sbx_verdict *v, const struct sbx_addr *addr)
+static void refuse(struct flow *f, const struct sbx_verdict *v, const struct sbx_addr *addr)
 {
 	struct sbx_verdict denied = *v;
-	struct sbx_broker *b = f->u->b;
+	struct sbx_context *ctx = f->u->ctx;
 
 	denied.action = SBX_DENY;
-	b->stats.flows_denied++;
-	sbx_broker_event(b, SBX_PROTO_UDP, &denied, addr ? addr : &f->target.addr, f->target.port,
+	ctx->stats.flows_denied++;
+	sbx_report_event(ctx, SBX_PROTO_UDP, &denied, addr ? addr : &f->target.addr, f->target.port,
 			 f->target.name);
 	free_flow(f);
 }
 
-static void refuse_reason(struct sbx_udp_flow *f, enum sbx_reason reason)
+static void refuse_reason(struct flow *f, enum sbx_reason reason)
 {
 	struct sbx_verdict v = { .reason = reason, .rule = UINT32_MAX };
 
@@ -126,9 +148,9 @@ static void refuse_reason(struct sbx_udp_flow *f, enum sbx_reason reason)
 
 /* --- carrying --- */
 
-static void wait_or_drop(struct sbx_udp_flow *f, const uint8_t *p, size_t n)
+static void wait_or_drop(struct flow *f, const uint8_t *p, size_t n)
 {
-	struct sbx_udp_datagram *d = f->n_waiting < WAITING_MAX ? malloc(sizeof(*d) + n) : NULL;
+	struct datagram *d = f->n_waiting < WAITING_MAX ? malloc(sizeof(*d) + n) : NULL;
 
 	if (!d)
 		return;
@@ -140,7 +162,7 @@ static void wait_or_drop(struct sbx_udp_flow *f, const uint8_t *p, size_t n)
 	f->n_waiting++;
 }
 
-static bool is_carrying(const struct sbx_udp_flow *f)
+static bool is_carrying(const struct flow *f)
 {
 	return f->in_fd >= 0 && f->out_fd >= 0;
 }
@@ -148,25 +170,27 @@ static bool is_carrying(const struct sbx_udp_flow *f)
 static void take_datagram(struct sbx_udp *u, const struct sbx_addr *peer, uint16_t peer_port,
 			  const struct sbx_addr *dst, uint16_t dst_port, size_t n);
 
-static void send_out(struct sbx_udp_flow *f, const uint8_t *p, size_t n)
+static void send_out(struct flow *f, const uint8_t *p, size_t n)
 {
 	if (send(f->out_fd, p, n, MSG_NOSIGNAL) >= 0)
-		f->u->b->stats.bytes_out += n;
+		f->u->ctx->stats.bytes_out += n;
 }
 
-/* The factory binds the socket to the destination and then connects it to the sender. What others sent to
- * that destination in between is in its queue too: it goes where it would have gone. */
+/* The factory binds the socket to the destination and then connects it to the sender. Datagrams
+ * that other senders sent to that destination in between are in its queue too: each goes to its
+ * own flow. */
 static void on_in(evutil_socket_t fd, short what, void *userdata)
 {
-	struct sbx_udp_flow *f = userdata;
-	struct sbx_broker *b = f->u->b;
+	struct flow *f = userdata;
+	struct sbx_context *ctx = f->u->ctx;
 
 	(void)what;
-	sbx_timer_arm(b, SBX_TIMER_UDP_IDLE, &f->timeout); /* first: another flow must not evict this one */
+	sbx_timer_arm(&ctx->timers, SBX_TIMER_UDP_IDLE,
+		      &f->timeout); /* before reading: a new flow must not evict this one */
 	for (int i = 0; i < BATCH; i++) {
 		struct sockaddr_storage from;
 		socklen_t n_from = sizeof(from);
-		ssize_t n = recvfrom(fd, b->copy, sizeof(b->copy), MSG_DONTWAIT,
+		ssize_t n = recvfrom(fd, ctx->copy, sizeof(ctx->copy), MSG_DONTWAIT,
 				     (struct sockaddr *)&from, &n_from);
 		struct sbx_addr peer;
 		uint16_t port;
@@ -176,50 +200,50 @@ static void on_in(evutil_socket_t fd, short what, void *userdata)
 		if (sbx_addr_from_sockaddr((struct sockaddr *)&from, n_from, &peer, &port) < 0)
 			continue;
 		if (port == f->peer_port && sbx_addr_equal(&peer, &f->peer))
-			send_out(f, b->copy, (size_t)n);
+			send_out(f, ctx->copy, (size_t)n);
 		else
-			take_datagram(f->u, &peer, port, &f->target.addr, f->target.port, (size_t)n);
+			take_datagram(f->u, &peer, port, &f->target.addr, f->target.port,
+				      (size_t)n);
 	}
 }
 
-/* An ICMP error shows as a failed recv, which clears it; the datagram it was about is lost, as datagrams
- * are. */
+/* An ICMP error makes one recv fail. The datagram that caused it is lost, as datagrams may be. */
 static void on_out(evutil_socket_t fd, short what, void *userdata)
 {
-	struct sbx_udp_flow *f = userdata;
-	struct sbx_broker *b = f->u->b;
+	struct flow *f = userdata;
+	struct sbx_context *ctx = f->u->ctx;
 
 	(void)what;
 	for (int i = 0; i < BATCH; i++) {
-		ssize_t n = recv(fd, b->copy, sizeof(b->copy), MSG_DONTWAIT);
+		ssize_t n = recv(fd, ctx->copy, sizeof(ctx->copy), MSG_DONTWAIT);
 
 		if (n < 0)
 			break;
-		if (send(f->in_fd, b->copy, (size_t)n, MSG_NOSIGNAL) >= 0)
-			b->stats.bytes_in += (uint64_t)n;
+		if (send(f->in_fd, ctx->copy, (size_t)n, MSG_NOSIGNAL) >= 0)
+			ctx->stats.bytes_in += (uint64_t)n;
 	}
-	sbx_timer_arm(b, SBX_TIMER_UDP_IDLE, &f->timeout);
+	sbx_timer_arm(&ctx->timers, SBX_TIMER_UDP_IDLE, &f->timeout);
 }
 
-/* One of the two sockets came; when both are there, begin. */
-static void begin(struct sbx_udp_flow *f)
+/* Begins to carry if both sockets are there. */
+static void begin(struct flow *f)
 {
-	struct sbx_broker *b = f->u->b;
+	struct sbx_context *ctx = f->u->ctx;
 
 	if (!is_carrying(f))
 		return;
-	if (event_assign(&f->ev_in, b->base, f->in_fd, EV_READ | EV_PERSIST, on_in, f) < 0 ||
-	    event_assign(&f->ev_out, b->base, f->out_fd, EV_READ | EV_PERSIST, on_out, f) < 0 ||
+	if (event_assign(&f->ev_in, ctx->base, f->in_fd, EV_READ | EV_PERSIST, on_in, f) < 0 ||
+	    event_assign(&f->ev_out, ctx->base, f->out_fd, EV_READ | EV_PERSIST, on_out, f) < 0 ||
 	    event_add(&f->ev_in, NULL) < 0 || event_add(&f->ev_out, NULL) < 0) {
 		refuse_reason(f, SBX_REASON_RESOURCE);
 		return;
 	}
-	sbx_broker_event(b, SBX_PROTO_UDP, &f->target.verdict, &f->reached, f->target.port,
+	sbx_report_event(ctx, SBX_PROTO_UDP, &f->target.verdict, &f->reached, f->target.port,
 			 f->target.name);
-	for (struct sbx_udp_datagram *d = f->first; d; d = d->next)
+	for (struct datagram *d = f->first; d; d = d->next)
 		send_out(f, d->p, d->n);
 	drop_waiting(f);
-	sbx_timer_arm(b, SBX_TIMER_UDP_IDLE, &f->timeout);
+	sbx_timer_arm(&ctx->timers, SBX_TIMER_UDP_IDLE, &f->timeout);
 }
 
 /* --- opening --- */
@@ -236,7 +260,7 @@ static int connect_out(const struct sbx_addr *addr, uint16_t port)
 }
 
 /* The first of the judged addresses that this host has a route to. */
-static void dial(struct sbx_udp_flow *f, const struct sbx_candidates *c)
+static void dial(struct flow *f, const struct sbx_candidates *c)
 {
 	int fd = -EHOSTUNREACH;
 
@@ -253,21 +277,20 @@ static void dial(struct sbx_udp_flow *f, const struct sbx_candidates *c)
 	begin(f);
 }
 
-static void on_addresses(struct sbx_udp_flow *f, const struct sbx_addr *v, size_t n,
-			 uint8_t first_family)
+static void on_addresses(struct flow *f, const struct sbx_addr *v, size_t n, uint8_t first_family)
 {
 	struct sbx_candidates c;
 
-	sbx_core_candidates(&f->u->b->core, &f->target, v, n, first_family, &c);
+	sbx_core_candidates(&f->u->ctx->core, &f->target, v, n, first_family, &c);
 	if (c.n)
 		dial(f, &c);
 	else
 		refuse(f, &c.refused, &c.refused_addr);
 }
 
-static void on_resolved(struct sbx_resolve_waiter *w, const struct sbx_resolved *result)
+static void on_resolved(struct sbx_resolve_waiter *w, const struct sbx_resolve_result *result)
 {
-	struct sbx_udp_flow *f = sbx_container_of(w, struct sbx_udp_flow, waiter);
+	struct flow *f = sbx_container_of(w, struct flow, waiter);
 
 	if (result->n == 0)
 		refuse_reason(f, SBX_REASON_RESOLVE_FAILED);
@@ -275,12 +298,13 @@ static void on_resolved(struct sbx_resolve_waiter *w, const struct sbx_resolved 
 		on_addresses(f, result->v, result->n, result->first_family);
 }
 
-void sbx_udp_made(struct sbx_broker *b, uint32_t cookie, int fd_take)
+/* A sbx_factory_fn. */
+static void on_made(void *userdata, uint32_t cookie, int fd_take)
 {
-	struct sbx_udp *u = b->udp;
+	struct sbx_udp *u = userdata;
 
 	for (size_t i = 0; i < N_BUCKETS; i++)
-		for (struct sbx_udp_flow *f = u->buckets[i]; f; f = f->chain) {
+		for (struct flow *f = u->buckets[i]; f; f = f->chain) {
 			if (f->cookie != cookie)
 				continue;
 			f->cookie = 0;
@@ -294,7 +318,7 @@ void sbx_udp_made(struct sbx_broker *b, uint32_t cookie, int fd_take)
 	sbx_fd_close(fd_take); /* the flow is gone already */
 }
 
-static uint32_t ask(struct sbx_udp_flow *f)
+static uint32_t ask(struct flow *f)
 {
 	struct sbx_msg_udp_socket m = {
 		.local = f->target.addr,
@@ -303,57 +327,57 @@ static uint32_t ask(struct sbx_udp_flow *f)
 		.peer_port = f->peer_port,
 	};
 
-	return sbx_factory_ask_udp(f->u->b->factory, &m);
+	return sbx_factory_ask_udp(f->u->factory, &m);
 }
 
-static void open_flow(struct sbx_udp_flow *f)
+static void open_flow(struct flow *f)
 {
-	struct sbx_broker *b = f->u->b;
-	const struct sbx_resolved *result;
+	struct sbx_context *ctx = f->u->ctx;
+	const struct sbx_resolve_result *result;
 
-	b->stats.flows++;
+	ctx->stats.flows++;
 	f->cookie = ask(f);
 	if (!f->cookie) {
 		refuse_reason(f, SBX_REASON_RESOURCE);
 		return;
 	}
-	sbx_timer_arm(b, SBX_TIMER_UDP_OPEN, &f->timeout);
+	sbx_timer_arm(&ctx->timers, SBX_TIMER_UDP_OPEN, &f->timeout);
 	if (f->target.kind == SBX_FLOW_ADDRESS) {
 		on_addresses(f, &f->target.addr, 1, f->target.addr.family);
 		return;
 	}
-	result = sbx_resolve_name(b->resolve, f->target.name, &f->waiter, on_resolved);
+	result = sbx_resolve_name(f->u->resolve, f->target.name, &f->waiter, on_resolved);
 	if (result)
 		on_resolved(&f->waiter, result);
 }
 
-/* Past the limit: may the flow that was idle the longest go? */
+/* False: the table is full, and no flow was idle for long enough to end. */
 static bool make_room(struct sbx_udp *u)
 {
-	struct sbx_timeouts *idle = &u->b->timers.queues[SBX_TIMER_UDP_IDLE];
+	struct sbx_timeouts *idle = &u->ctx->timers.queues[SBX_TIMER_UDP_IDLE];
 	uint64_t now_ms = sbx_now_ms();
 
-	if (u->n < u->b->config.limits.n_udp_flows)
+	if (u->n < u->ctx->config.limits.n_udp_flows)
 		return true;
 	if (!idle->first || idle->first->due_ms - idle->timeout_ms + EVICT_IDLE_MS > now_ms)
 		return false;
-	free_flow(sbx_container_of(idle->first, struct sbx_udp_flow, timeout));
+	free_flow(sbx_container_of(idle->first, struct flow, timeout));
 	return true;
 }
 
 static void refuse_new(struct sbx_udp *u, const struct sbx_flow_target *t, struct sbx_verdict v)
 {
-	u->b->stats.flows_denied++;
-	u->b->stats.limits_hit +=
+	u->ctx->stats.flows_denied++;
+	u->ctx->stats.limits_hit +=
 		v.reason == SBX_REASON_FLOW_LIMIT || v.reason == SBX_REASON_RESOURCE;
 	v.action = SBX_DENY;
-	sbx_broker_event(u->b, SBX_PROTO_UDP, &v, &t->addr, t->port, t->name);
+	sbx_report_event(u->ctx, SBX_PROTO_UDP, &v, &t->addr, t->port, t->name);
 }
 
-static struct sbx_udp_flow *new_flow(struct sbx_udp *u, const struct sbx_flow_target *target,
-				     const struct sbx_addr *peer, uint16_t peer_port)
+static struct flow *new_flow(struct sbx_udp *u, const struct sbx_flow_target *target,
+			     const struct sbx_addr *peer, uint16_t peer_port)
 {
-	struct sbx_udp_flow *f = calloc(1, sizeof(*f)), **bucket;
+	struct flow *f = calloc(1, sizeof(*f)), **bucket;
 
 	if (!f)
 		return NULL;
@@ -376,10 +400,11 @@ static struct sbx_udp_flow *new_flow(struct sbx_udp *u, const struct sbx_flow_ta
 	return f;
 }
 
-/* Every address is local in the sandbox, so a datagram may come from any. Answers to a source that is a
- * destination itself would come back here as a new flow: two servers outside, or one, would answer each
- * other for ever. So would our stub and a server: what comes from its port is an answer to a query that
- * somebody made in the server's name. */
+/* Is @peer a source address that the sandbox may use? Every address is local in the sandbox, so
+ * a datagram may claim any source. If the source is an address outside, the answers to it would
+ * come back here as a new flow: two servers outside would answer each other for ever. The same
+ * holds for our stub and a server: a datagram from the stub's port answers a query that was sent
+ * in the server's name. */
 static bool is_of_sandbox(const struct sbx_addr *peer, uint16_t port)
 {
 	return port != STUB_PORT &&
@@ -393,17 +418,17 @@ static void take_datagram(struct sbx_udp *u, const struct sbx_addr *peer, uint16
 	const struct sbx_verdict no_room = { .reason = SBX_REASON_FLOW_LIMIT, .rule = UINT32_MAX };
 	const struct sbx_verdict no_memory = { .reason = SBX_REASON_RESOURCE, .rule = UINT32_MAX };
 	const struct sbx_verdict spoofed = { .reason = SBX_REASON_FIREWALL, .rule = UINT32_MAX };
-	struct sbx_udp_flow *f = find(u, peer, peer_port, dst, dst_port);
+	struct flow *f = find(u, peer, peer_port, dst, dst_port);
 	struct sbx_flow_target target;
 
 	if (f) {
 		if (is_carrying(f))
-			send_out(f, u->b->copy, n);
+			send_out(f, u->ctx->copy, n);
 		else
-			wait_or_drop(f, u->b->copy, n);
+			wait_or_drop(f, u->ctx->copy, n);
 		return;
 	}
-	sbx_core_decide_flow(&u->b->core, SBX_PROTO_UDP, dst, dst_port, sbx_now_ms(), &target);
+	sbx_core_decide_flow(&u->ctx->core, SBX_PROTO_UDP, dst, dst_port, sbx_now_ms(), &target);
 	if (!is_of_sandbox(peer, peer_port)) {
 		refuse_new(u, &target, spoofed);
 		return;
@@ -421,7 +446,7 @@ static void take_datagram(struct sbx_udp *u, const struct sbx_addr *peer, uint16
 		refuse_new(u, &target, no_memory);
 		return;
 	}
-	wait_or_drop(f, u->b->copy, n);
+	wait_or_drop(f, u->ctx->copy, n);
 	open_flow(f);
 }
 
@@ -454,7 +479,7 @@ static void on_listen(evutil_socket_t fd, short what, void *userdata)
 			struct cmsghdr align;
 		} control;
 		struct sockaddr_storage from;
-		struct iovec iov = { .iov_base = u->b->copy, .iov_len = sizeof(u->b->copy) };
+		struct iovec iov = { .iov_base = u->ctx->copy, .iov_len = sizeof(u->ctx->copy) };
 		struct msghdr msg = {
 			.msg_name = &from,
 			.msg_namelen = sizeof(from),
@@ -476,45 +501,38 @@ static void on_listen(evutil_socket_t fd, short what, void *userdata)
 	}
 }
 
-static void expire_open(struct sbx_broker *b, struct sbx_timeout *t)
+static void expire_open(struct sbx_timeout *t)
 {
-	struct sbx_udp_flow *f = sbx_container_of(t, struct sbx_udp_flow, timeout);
+	struct flow *f = sbx_container_of(t, struct flow, timeout);
 
-	(void)b;
 	refuse_reason(f, f->out_fd < 0 ? SBX_REASON_RESOLVE_FAILED : SBX_REASON_RESOURCE);
 }
 
-static void expire_idle(struct sbx_broker *b, struct sbx_timeout *t)
+static void expire_idle(struct sbx_timeout *t)
 {
-	(void)b;
-	free_flow(sbx_container_of(t, struct sbx_udp_flow, timeout));
+	free_flow(sbx_container_of(t, struct flow, timeout));
 }
 
-static int listen_on(struct sbx_udp *u, struct event *ev, int fd)
-{
-	if (fd < 0)
-		return 0;
-	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
-		return -errno;
-	if (event_assign(ev, u->b->base, fd, EV_READ | EV_PERSIST, on_listen, u) < 0 ||
-	    event_add(ev, NULL) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
-int sbx_udp_new(struct sbx_broker *b)
+int sbx_udp_new(struct sbx_context *ctx, struct sbx_resolve *resolve, struct sbx_factory *factory,
+		struct sbx_udp **ret_udp)
 {
 	struct sbx_udp *u = calloc(1, sizeof(*u));
 	int r;
 
 	if (!u)
 		return -ENOMEM;
-	b->udp = u;
-	u->b = b;
-	sbx_timers_on(b, SBX_TIMER_UDP_OPEN, OPEN_TIMEOUT_MS, expire_open);
-	sbx_timers_on(b, SBX_TIMER_UDP_IDLE, b->config.limits.udp_idle_timeout_ms, expire_idle);
-	r = listen_on(u, &u->ev_listen[0], b->fds[SBX_BFD_UDP4]);
-	return r < 0 ? r : listen_on(u, &u->ev_listen[1], b->fds[SBX_BFD_UDP6]);
+	*ret_udp = u;
+	u->ctx = ctx;
+	u->resolve = resolve;
+	u->factory = factory;
+	sbx_factory_on(factory, SBX_FACTORY_UDP, on_made, u);
+	sbx_timers_on(&ctx->timers, SBX_TIMER_UDP_OPEN, OPEN_TIMEOUT_MS, expire_open);
+	sbx_timers_on(&ctx->timers, SBX_TIMER_UDP_IDLE, ctx->config.limits.udp_idle_timeout_ms,
+		      expire_idle);
+	r = sbx_context_watch(ctx, &u->ev_listen[0], ctx->fds[SBX_BFD_UDP4], on_listen, u);
+	if (r == 0)
+		r = sbx_context_watch(ctx, &u->ev_listen[1], ctx->fds[SBX_BFD_UDP6], on_listen, u);
+	return r;
 }
 
 void sbx_udp_free(struct sbx_udp *u)
@@ -525,7 +543,6 @@ void sbx_udp_free(struct sbx_udp *u)
 		while (u->buckets[i])
 			free_flow(u->buckets[i]);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(u->ev_listen); i++)
-		if (event_initialized(&u->ev_listen[i]))
-			event_del(&u->ev_listen[i]);
+		sbx_context_unwatch(&u->ev_listen[i]);
 	free(u);
 }

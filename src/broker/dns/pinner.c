@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Real pins (attach cgroup): core_realpins.c decides, this carries it out.
+ * Resolved pins (attach cgroup): core_resolved_pins.c decides, this carries it out.
  *
- * Names that were asked for are resolved anew when they are due, and what changes goes to the launcher as
- * PINS, which are one transaction in the kernel; one message is under way at a time. Who waits is done
- * when the message was answered that had all changes up to then: a batch that was not full has. If the
- * launcher could not, nobody knows what the kernel has: all who wait fail, and after a pause everything is
- * put anew. What the kernel has it keeps meanwhile, until its own times come.
+ * Names that the sandbox asked for are resolved anew when they are due. Changes go to the launcher
+ * as PINS; each message is one transaction in the kernel, and one is under way at a time. A waiter
+ * is done when the message is answered that has all changes up to its call: that is the first batch
+ * after the call that was not full.
  *
- * What was open is asked of the kernel before a pin goes, by sock_diag over a socket of the launcher's.
+ * If the launcher could not change the kernel's sets, their content is unknown: all waiters fail,
+ * and after a pause every pin is put anew. Meanwhile the kernel keeps its pins until their own
+ * times end.
  *
- * An address that becomes effective under a name for the first time is an event: it is what stands for the
- * flows there, which nobody sees here.
+ * Before a pin goes, the kernel is asked which flows are open, by sock_diag over a socket of the
+ * launcher's.
+ *
+ * An address that is pinned under a name for the first time is an event. It stands for the flows to
+ * that address, which the broker does not see.
  */
 
-#include "broker/io/io_resolved_pins.h"
+#include "broker/dns/pinner.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,18 +28,17 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "broker/core/core_told.h"
-#include "broker/dns/resolve.h"
-#include "broker/io/broker.h"
+#include "broker/io/report.h"
 #include "sys/net/net.h"
 
-#define NAMES_MAX     1024
-#define INTERVAL_MIN_S 30 /* of core_realpins.h */
+#define NAMES_MAX      1024
+#define INTERVAL_MIN_S 30 /* of core_resolved_pins.h */
 #define INTERVAL_MAX_S 86400
-#define REFRESHES_MAX 16   /* names resolved anew at once */
-#define WAIT_MIN_MS   50   /* between two looks at what is due */
-#define PAUSE_MS      1000 /* after PINS_FAILED; doubled up to PAUSE_MAX_MS while they fail */
-#define PAUSE_MAX_MS  4000
-#define PACKET_MAX    (64 + SBX_MSG_PINS_MAX * 32)
+#define REFRESHES_MAX  16   /* names resolved anew at once */
+#define WAIT_MIN_MS    50   /* between two looks at the due changes */
+#define PAUSE_MS       1000 /* after PINS_FAILED; doubled up to PAUSE_MAX_MS while they fail */
+#define PAUSE_MAX_MS   4000
+#define PACKET_MAX     (64 + SBX_MSG_PINS_MAX * 32)
 
 /* A name that is resolved anew. */
 struct refresh {
@@ -47,11 +50,12 @@ struct refresh {
 };
 
 struct sbx_pinner {
-	struct sbx_broker *b;
-	struct sbx_realpins *pins;
+	struct sbx_context *ctx;
+	struct sbx_resolve *resolve;
+	struct sbx_resolved_pins *pins;
 	struct sbx_told *told;
 	struct event ev;
-	struct sbx_pinned *first, *last; /* who waits, in the order they came */
+	struct sbx_pinned *first, *last; /* waiters, in the order they came */
 	struct refresh *refreshes;
 	size_t n_refreshes;
 	uint32_t serial; /* of the last message */
@@ -59,49 +63,51 @@ struct sbx_pinner {
 	bool stopped;
 	uint32_t pause_ms; /* 0: the last message was carried out */
 	uint64_t pause_until_ms;
-	struct sbx_realpins_change changes[SBX_MSG_PINS_MAX];
+	struct sbx_resolved_pins_change changes[SBX_MSG_PINS_MAX];
 	struct sbx_msg_pins message;
 	uint8_t packet[PACKET_MAX]; /* of the message under way */
 };
 
 /* --- policy --- */
 
-static bool judge(void *userdata, const char *name, const struct sbx_addr *addr, enum sbx_proto proto,
-		  uint16_t port)
+static bool judge(void *userdata, const char *name, const struct sbx_addr *addr,
+		  enum sbx_proto proto, uint16_t port)
 {
-	struct sbx_broker *b = userdata;
+	struct sbx_context *ctx = userdata;
 
-	return sbx_core_may_pin(&b->core, name, addr, proto, port);
+	return sbx_core_may_pin(&ctx->core, name, addr, proto, port);
 }
 
-/* What is past the limit stays closed. */
-static size_t ports_of(struct sbx_broker *b, const char *name,
-		       struct sbx_realpins_port ret_ports[SBX_REALPINS_PORTS_MAX])
+/* The ports that policy allows @name. Those past the limit stay closed. */
+static size_t ports_of(struct sbx_context *ctx, const char *name,
+		       struct sbx_resolved_pins_port ret_ports[SBX_RESOLVED_PINS_PORTS_MAX])
 {
-	struct sbx_policy_port v[SBX_REALPINS_PORTS_MAX];
-	size_t n = sbx_policy_name_ports(b->policy, name, v, SBX_REALPINS_PORTS_MAX);
+	struct sbx_policy_port v[SBX_RESOLVED_PINS_PORTS_MAX];
+	size_t n = sbx_policy_name_ports(ctx->core.policy, name, v, SBX_RESOLVED_PINS_PORTS_MAX);
 
-	if (n > SBX_REALPINS_PORTS_MAX) {
-		b->stats.limits_hit++;
-		n = SBX_REALPINS_PORTS_MAX;
+	if (n > SBX_RESOLVED_PINS_PORTS_MAX) {
+		ctx->stats.limits_hit++;
+		n = SBX_RESOLVED_PINS_PORTS_MAX;
 	}
 	for (size_t i = 0; i < n; i++)
-		ret_ports[i] = (struct sbx_realpins_port){ v[i].proto, v[i].port };
+		ret_ports[i] = (struct sbx_resolved_pins_port){ v[i].proto, v[i].port };
 	return n;
 }
 
 static void record(struct sbx_pinner *p, const struct sbx_pinned *w)
 {
-	struct sbx_verdict v = sbx_policy_decide_name(p->b->policy, w->name, SBX_PROTO_DNS, 0);
+	struct sbx_verdict v =
+		sbx_policy_decide_name(p->ctx->core.policy, w->name, SBX_PROTO_DNS, 0);
 
-	if (!sbx_control_is_released(p->b->control)) /* the command's asking for it shall be recorded */
+	/* The command's first use shall be recorded, not the self-test's. */
+	if (!sbx_report_is_released(p->ctx->report))
 		return;
 	for (size_t i = 0; i < w->n; i++)
 		if (sbx_told_add(p->told, w->name, &w->v[i]))
-			sbx_broker_event(p->b, SBX_PROTO_DNS, &v, &w->v[i], 53, w->name);
+			sbx_report_event(p->ctx, SBX_PROTO_DNS, &v, &w->v[i], 53, w->name);
 }
 
-/* --- who waits --- */
+/* --- waiters --- */
 
 void sbx_pinner_cancel(struct sbx_pinned *w)
 {
@@ -115,7 +121,7 @@ void sbx_pinner_cancel(struct sbx_pinned *w)
 	w->pinner = NULL;
 }
 
-/* All whose message has @serial, and with @all everybody. */
+/* Ends the waiters whose message has @serial; all waiters with @all. */
 static void finish(struct sbx_pinner *p, uint32_t serial, bool all, bool ok)
 {
 	struct sbx_pinned *next;
@@ -140,15 +146,15 @@ static void fill_message(struct sbx_pinner *p, size_t n)
 	m->serial = p->serial;
 	m->n_pins = (uint32_t)n;
 	for (size_t i = 0; i < n; i++) {
-		const struct sbx_realpins_change *c = &p->changes[i];
+		const struct sbx_resolved_pins_change *c = &p->changes[i];
 
 		m->v[i] = (struct sbx_msg_pin){
 			.addr = c->addr,
 			.port = c->port,
 			.proto = (uint8_t)c->proto,
 			.old = c->old,
-			.timeout_ms = c->timeout_ms < UINT32_MAX ? (uint32_t)c->timeout_ms
-								 : UINT32_MAX,
+			.timeout_ms =
+				c->timeout_ms < UINT32_MAX ? (uint32_t)c->timeout_ms : UINT32_MAX,
 		};
 	}
 }
@@ -162,8 +168,8 @@ static void send_changes(struct sbx_pinner *p, size_t n)
 		p->serial = 1;
 	fill_message(p, n);
 	size = sbx_msg_encode_pins(&p->message, p->packet, sizeof(p->packet));
-	if (size < 0 || sbx_control_send(p->b, sbx_span(p->packet, (size_t)size)) < 0) {
-		sbx_broker_exit(p->b, 1);
+	if (size < 0 || sbx_report_send(p->ctx->report, sbx_span(p->packet, (size_t)size)) < 0) {
+		sbx_context_exit(p->ctx, 1);
 		return;
 	}
 	p->under_way = true;
@@ -174,7 +180,7 @@ static void send_changes(struct sbx_pinner *p, size_t n)
 
 static void schedule(struct sbx_pinner *p, uint64_t now_ms)
 {
-	uint64_t next_ms = sbx_realpins_next_ms(p->pins), wait_ms;
+	uint64_t next_ms = sbx_resolved_pins_next_ms(p->pins), wait_ms;
 	struct timeval tv;
 
 	if (p->pause_ms && !p->under_way && p->pause_until_ms < next_ms)
@@ -197,9 +203,9 @@ void sbx_pinner_push(struct sbx_pinner *p)
 	if (p->stopped)
 		return;
 	if (!p->under_way && (!p->pause_ms || now_ms >= p->pause_until_ms)) {
-		sbx_realpins_tick(p->pins, now_ms);
-		n = sbx_realpins_changes(p->pins, now_ms, p->changes,
-					 SBX_N_ELEMENTS(p->changes));
+		sbx_resolved_pins_tick(p->pins, now_ms);
+		n = sbx_resolved_pins_changes(p->pins, now_ms, p->changes,
+					      SBX_N_ELEMENTS(p->changes));
 		if (n)
 			send_changes(p, n);
 		else
@@ -219,12 +225,12 @@ bool sbx_pinner_answered(struct sbx_pinner *p, uint32_t serial, bool ok)
 		p->pause_ms = 0;
 		finish(p, serial, false, true);
 	} else {
-		p->b->stats.limits_hit++;
+		p->ctx->stats.limits_hit++;
 		p->pause_ms = p->pause_ms ? p->pause_ms * 2 : PAUSE_MS;
 		if (p->pause_ms > PAUSE_MAX_MS)
 			p->pause_ms = PAUSE_MAX_MS;
 		p->pause_until_ms = sbx_now_ms() + p->pause_ms;
-		sbx_realpins_forget_kernel(p->pins);
+		sbx_resolved_pins_forget_kernel(p->pins);
 		finish(p, 0, true, false);
 	}
 	sbx_pinner_push(p);
@@ -246,12 +252,12 @@ void sbx_pinner_wait(struct sbx_pinner *p, struct sbx_pinned *w, sbx_pinned_fn d
 /* --- answers --- */
 
 void sbx_pinner_resolved(struct sbx_pinner *p, const char *name, bool asked,
-			 const struct sbx_resolved *result, struct sbx_pinned *ret_p)
+			 const struct sbx_resolve_result *result, struct sbx_pinned *ret_p)
 {
-	struct sbx_realpins_port ports[SBX_REALPINS_PORTS_MAX];
-	struct sbx_realpins_answer answer = {
+	struct sbx_resolved_pins_port ports[SBX_RESOLVED_PINS_PORTS_MAX];
+	struct sbx_resolved_pins_answer answer = {
 		.name = name,
-		/* What has no address is not followed: the sandbox can make up names. */
+		/* A name without an address is not followed: the sandbox can make up names. */
 		.asked = asked && result->n > 0,
 		.partial = result->partial,
 		.ttl_s = result->ttl_s,
@@ -259,15 +265,17 @@ void sbx_pinner_resolved(struct sbx_pinner *p, const char *name, bool asked,
 		.addrs = result->v,
 		.ports = ports,
 	};
-	bool is_answer = result->n > 0 || result->status4 == SBX_RESOLVE_NXDOMAIN ||
-			 result->status6 == SBX_RESOLVE_NXDOMAIN ||
-			 (result->status4 == SBX_RESOLVE_FOUND && result->status6 == SBX_RESOLVE_FOUND);
+	bool is_answer =
+		result->n > 0 || result->status4 == SBX_RESOLVE_NXDOMAIN ||
+		result->status6 == SBX_RESOLVE_NXDOMAIN ||
+		(result->status4 == SBX_RESOLVE_FOUND && result->status6 == SBX_RESOLVE_FOUND);
 
 	ret_p->n = 0;
 	sbx_text_fit(ret_p->name, sizeof(ret_p->name), "%s", name);
-	answer.n_ports = ports_of(p->b, name, ports);
-	if (!is_answer || sbx_realpins_resolved(p->pins, &answer, sbx_now_ms(), ret_p->v, &ret_p->n) < 0)
-		sbx_realpins_failed(p->pins, name, sbx_now_ms());
+	answer.n_ports = ports_of(p->ctx, name, ports);
+	if (!is_answer ||
+	    sbx_resolved_pins_resolved(p->pins, &answer, sbx_now_ms(), ret_p->v, &ret_p->n) < 0)
+		sbx_resolved_pins_failed(p->pins, name, sbx_now_ms());
 }
 
 static void free_refresh(struct refresh *f)
@@ -289,7 +297,7 @@ static void on_refresh_pinned(struct sbx_pinned *w, bool ok)
 	free_refresh(sbx_container_of(w, struct refresh, pinned));
 }
 
-static void on_refreshed(struct sbx_resolve_waiter *w, const struct sbx_resolved *result)
+static void on_refreshed(struct sbx_resolve_waiter *w, const struct sbx_resolve_result *result)
 {
 	struct refresh *f = sbx_container_of(w, struct refresh, waiter);
 	struct sbx_pinner *p = f->pinner;
@@ -302,10 +310,10 @@ static void on_refreshed(struct sbx_resolve_waiter *w, const struct sbx_resolved
 static bool refresh(struct sbx_pinner *p, const char *name)
 {
 	struct refresh *f = calloc(1, sizeof(*f));
-	const struct sbx_resolved *result;
+	const struct sbx_resolve_result *result;
 
 	if (!f) {
-		sbx_realpins_failed(p->pins, name, sbx_now_ms());
+		sbx_resolved_pins_failed(p->pins, name, sbx_now_ms());
 		return false;
 	}
 	f->pinner = p;
@@ -315,7 +323,7 @@ static bool refresh(struct sbx_pinner *p, const char *name)
 		f->next->prev = f;
 	p->refreshes = f;
 	p->n_refreshes++;
-	result = sbx_resolve_anew(p->b->resolve, f->name, &f->waiter, on_refreshed);
+	result = sbx_resolve_anew(p->resolve, f->name, &f->waiter, on_refreshed);
 	if (result)
 		on_refreshed(&f->waiter, result);
 	return true;
@@ -323,24 +331,25 @@ static bool refresh(struct sbx_pinner *p, const char *name)
 
 /* --- the loop --- */
 
-static void on_remote(void *userdata, const struct sbx_addr *addr, enum sbx_proto proto, uint16_t port)
+static void on_remote(void *userdata, const struct sbx_addr *addr, enum sbx_proto proto,
+		      uint16_t port)
 {
 	struct sbx_pinner *p = userdata;
 
-	sbx_realpins_in_use(p->pins, addr, proto, port, sbx_now_ms());
+	sbx_resolved_pins_in_use(p->pins, addr, proto, port, sbx_now_ms());
 }
 
 static void sweep(struct sbx_pinner *p)
 {
-	int fd = p->b->fds[SBX_BFD_DIAG], r = -EBADF;
+	int fd = p->ctx->fds[SBX_BFD_DIAG], r = -EBADF;
 
 	if (fd >= 0) {
-		/* What an earlier one left, which failed in its middle. */
-		while (recv(fd, p->b->copy, sizeof(p->b->copy), MSG_DONTWAIT) > 0)
+		/* An earlier question that failed half way left its answers. */
+		while (recv(fd, p->ctx->copy, sizeof(p->ctx->copy), MSG_DONTWAIT) > 0)
 			;
 		r = sbx_net_open_remotes(fd, on_remote, p);
 	}
-	sbx_realpins_swept(p->pins, r == 0, sbx_now_ms());
+	sbx_resolved_pins_swept(p->pins, r == 0, sbx_now_ms());
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *userdata)
@@ -353,10 +362,10 @@ static void on_timer(evutil_socket_t fd, short what, void *userdata)
 	(void)what;
 	if (p->stopped)
 		return;
-	if (sbx_realpins_wants_sweep(p->pins, now_ms))
+	if (sbx_resolved_pins_wants_sweep(p->pins, now_ms))
 		sweep(p);
-	sbx_realpins_tick(p->pins, now_ms);
-	while (p->n_refreshes < REFRESHES_MAX && (name = sbx_realpins_due(p->pins, now_ms)))
+	sbx_resolved_pins_tick(p->pins, now_ms);
+	while (p->n_refreshes < REFRESHES_MAX && (name = sbx_resolved_pins_due(p->pins, now_ms)))
 		if (!refresh(p, name))
 			break;
 	sbx_pinner_push(p);
@@ -368,22 +377,23 @@ void sbx_pinner_stop(struct sbx_pinner *p)
 		return;
 	p->stopped = true;
 	event_del(&p->ev);
-	p->b->stats.limits_hit += sbx_realpins_stats(p->pins).limits_hit;
+	p->ctx->stats.limits_hit += sbx_resolved_pins_stats(p->pins).limits_hit;
 }
 
-int sbx_pinner_new(struct sbx_broker *b)
+int sbx_pinner_new(struct sbx_context *ctx, struct sbx_resolve *resolve,
+		   struct sbx_pinner **ret_pinner)
 {
-	struct sbx_realpins_config config = {
-		.repin_interval_s = b->config.repin_interval_s,
+	struct sbx_resolved_pins_config config = {
+		.repin_interval_s = ctx->config.repin_interval_s,
 		.n_names_max = NAMES_MAX,
-		.n_pins_max = b->config.limits.n_pins ? b->config.limits.n_pins : 1,
+		.n_pins_max = ctx->config.limits.n_pins ? ctx->config.limits.n_pins : 1,
 		.judge = judge,
-		.userdata = b,
+		.userdata = ctx,
 	};
 	struct sbx_pinner *p;
 	int r;
 
-	if (!b->config.resolved_pins || b->config.dns_real)
+	if (!ctx->config.resolved_pins || ctx->config.dns_real)
 		return 0;
 	if (config.repin_interval_s < INTERVAL_MIN_S)
 		config.repin_interval_s = INTERVAL_MIN_S;
@@ -392,12 +402,13 @@ int sbx_pinner_new(struct sbx_broker *b)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	b->pinner = p;
-	p->b = b;
-	r = sbx_realpins_new(&config, &p->pins);
+	*ret_pinner = p;
+	p->ctx = ctx;
+	p->resolve = resolve;
+	r = sbx_resolved_pins_new(&config, &p->pins);
 	if (r == 0)
 		r = sbx_told_new(config.n_pins_max, &p->told);
-	if (r == 0 && evtimer_assign(&p->ev, b->base, on_timer, p) < 0)
+	if (r == 0 && evtimer_assign(&p->ev, ctx->base, on_timer, p) < 0)
 		r = -ENOMEM;
 	return r;
 }
@@ -408,9 +419,8 @@ void sbx_pinner_free(struct sbx_pinner *p)
 		return;
 	while (p->refreshes)
 		free_refresh(p->refreshes);
-	if (event_initialized(&p->ev))
-		event_del(&p->ev);
-	sbx_realpins_free(p->pins);
+	sbx_context_unwatch(&p->ev);
+	sbx_resolved_pins_free(p->pins);
 	sbx_told_free(p->told);
 	free(p);
 }

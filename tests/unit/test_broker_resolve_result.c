@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "broker/core/core_resolved.h"
+#include "broker/core/core_resolve_result.h"
 
 static struct sbx_resolve_answer answer_of(uint8_t family, enum sbx_resolve_status status, size_t n,
 					   uint32_t ttl_s)
@@ -18,11 +18,11 @@ static struct sbx_resolve_answer answer_of(uint8_t family, enum sbx_resolve_stat
 	return a;
 }
 
-static struct sbx_resolved merge(struct sbx_resolve_answer v4, struct sbx_resolve_answer v6)
+static struct sbx_resolve_result merge(struct sbx_resolve_answer v4, struct sbx_resolve_answer v6)
 {
-	struct sbx_resolved r;
+	struct sbx_resolve_result r;
 
-	sbx_resolved_merge(&v4, &v6, &r);
+	sbx_resolve_result_merge(&v4, &v6, &r);
 	return r;
 }
 
@@ -30,7 +30,7 @@ static struct sbx_resolved merge(struct sbx_resolve_answer v4, struct sbx_resolv
 #define FAILED	 SBX_RESOLVE_FAILED
 #define NXDOMAIN SBX_RESOLVE_NXDOMAIN
 
-static size_t count(const struct sbx_resolved *r, uint8_t family)
+static size_t count(const struct sbx_resolve_result *r, uint8_t family)
 {
 	size_t n = 0;
 
@@ -41,7 +41,7 @@ static size_t count(const struct sbx_resolved *r, uint8_t family)
 
 static void test_order(void **state)
 {
-	struct sbx_resolved r = merge(answer_of(4, FOUND, 4, 30), answer_of(6, FOUND, 2, 20));
+	struct sbx_resolve_result r = merge(answer_of(4, FOUND, 4, 30), answer_of(6, FOUND, 2, 20));
 	const uint8_t families[] = { 6, 4, 6, 4, 4, 4 }, numbers[] = { 1, 1, 2, 2, 3, 4 };
 
 	(void)state;
@@ -65,7 +65,7 @@ static void test_ttl(void **state)
 
 static void test_room(void **state)
 {
-	struct sbx_resolved r = merge(answer_of(4, FOUND, 64, 9), answer_of(6, FOUND, 64, 9));
+	struct sbx_resolve_result r = merge(answer_of(4, FOUND, 64, 9), answer_of(6, FOUND, 64, 9));
 
 	(void)state;
 	assert_int_equal(r.n, 64);
@@ -86,7 +86,7 @@ static void test_room(void **state)
 static void test_partial(void **state)
 {
 	struct sbx_resolve_answer cut = answer_of(4, FOUND, 3, 9);
-	struct sbx_resolved r;
+	struct sbx_resolve_result r;
 
 	(void)state;
 	r = merge(answer_of(4, FOUND, 3, 9), answer_of(6, FAILED, 0, 0));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * This host's own addresses, which are never dialled for the sandbox: what listens on them often
- * trusts who is local. What interfaces have, and what is local by a route. Read at the start and again whenever
- * the kernel says that they changed; while they cannot be read, nothing at all may be dialled.
+ * This host's own addresses, which are never dialled for the sandbox: servers that listen on them
+ * often trust local clients. They are the interfaces' addresses and the networks that a route makes
+ * local. They are read at the start and again whenever the kernel says that they changed; while
+ * they cannot be read, nothing at all may be dialled.
  */
 
-#include "broker/io/broker.h"
+#include "broker/io/own.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
@@ -19,7 +20,7 @@
 #define OWN_MAX	  65536
 
 struct sbx_own {
-	struct sbx_broker *b;
+	struct sbx_context *ctx;
 	int rtnl_fd;  /* for asking */
 	int watch_fd; /* readable when something changed */
 	struct event ev;
@@ -27,7 +28,8 @@ struct sbx_own {
 	struct sbx_cidr *nets;
 };
 
-/* With room for @n_max of either. 0; -EOVERFLOW: not enough; another -errno. */
+/* Reads addresses and routes, at most @n_max of each. 0; -EOVERFLOW: there are more; another
+ * -errno. */
 static int read_both(struct sbx_own *o, size_t n_max, size_t *ret_addrs, size_t *ret_nets)
 {
 	struct sbx_addr *v = realloc(o->v, n_max * 2 * sizeof(*v));
@@ -49,7 +51,7 @@ static int read_both(struct sbx_own *o, size_t n_max, size_t *ret_addrs, size_t 
 		return n_routes;
 	*ret_addrs = (size_t)n_addrs;
 	*ret_nets = 0;
-	for (int i = 0; i < n_routes; i++) { /* nearly all are of a single address */
+	for (int i = 0; i < n_routes; i++) { /* nearly all have a single address */
 		if (nets[i].prefix == (nets[i].addr.family == 4 ? 32 : 128))
 			v[(*ret_addrs)++] = nets[i].addr;
 		else
@@ -60,7 +62,7 @@ static int read_both(struct sbx_own *o, size_t n_max, size_t *ret_addrs, size_t 
 
 static int read_addresses(struct sbx_own *o)
 {
-	struct sbx_core *core = &o->b->core;
+	struct sbx_core *core = &o->ctx->core;
 	size_t n_addrs, n_nets;
 	int r = -EOVERFLOW;
 
@@ -86,27 +88,28 @@ static void on_change(evutil_socket_t fd, short what, void *userdata)
 	ssize_t n;
 
 	(void)what;
-	do { /* ENOBUFS: some were lost; that they came is all that matters */
-		n = recv(fd, o->b->copy, sizeof(o->b->copy), MSG_DONTWAIT);
-		changed |= n > 0 ? sbx_net_own_changed(sbx_span(o->b->copy, (size_t)n)) : n < 0 && errno == ENOBUFS;
+	do { /* ENOBUFS: messages were lost, so something changed */
+		n = recv(fd, o->ctx->copy, sizeof(o->ctx->copy), MSG_DONTWAIT);
+		changed |= n > 0 ? sbx_net_own_changed(sbx_span(o->ctx->copy, (size_t)n))
+				 : n < 0 && errno == ENOBUFS;
 	} while (n > 0 || (n < 0 && (errno == ENOBUFS || errno == EINTR)));
-	if (changed || o->b->core.own_unknown)
+	if (changed || o->ctx->core.own_unknown)
 		read_addresses(o);
 }
 
-int sbx_own_new(struct sbx_broker *b)
+int sbx_own_new(struct sbx_context *ctx, struct sbx_own **ret_own)
 {
 	struct sbx_own *o = calloc(1, sizeof(*o));
 
 	if (!o)
 		return -ENOMEM;
-	b->own = o;
-	o->b = b;
+	*ret_own = o;
+	o->ctx = ctx;
 	o->watch_fd = sbx_net_own_watch();
 	o->rtnl_fd = sbx_net_netlink_open(NETLINK_ROUTE);
 	if (o->watch_fd < 0 || o->rtnl_fd < 0)
 		return o->watch_fd < 0 ? o->watch_fd : o->rtnl_fd;
-	if (event_assign(&o->ev, b->base, o->watch_fd, EV_READ | EV_PERSIST, on_change, o) < 0 ||
+	if (event_assign(&o->ev, ctx->base, o->watch_fd, EV_READ | EV_PERSIST, on_change, o) < 0 ||
 	    event_add(&o->ev, NULL) < 0)
 		return -ENOMEM;
 	return read_addresses(o);
@@ -116,8 +119,7 @@ void sbx_own_free(struct sbx_own *o)
 {
 	if (!o)
 		return;
-	if (event_initialized(&o->ev))
-		event_del(&o->ev);
+	sbx_context_unwatch(&o->ev);
 	sbx_fd_close(o->rtnl_fd);
 	sbx_fd_close(o->watch_fd);
 	free(o->v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Real pins with a clock of the test's own and a kernel made of an array: what may be opened, what may go on,
+ * Resolved pins with a clock of the test's own and a kernel made of an array: what may be opened, what may go on,
  * at every moment.
  */
 #include <setjmp.h>
@@ -20,26 +20,27 @@
 #define KERNEL_MAX 8192
 
 struct element {
-	struct sbx_realpins_change what;
+	struct sbx_resolved_pins_change what;
 	uint64_t until_ms;
 };
 
 struct fixture {
-	struct sbx_realpins *pins;
+	struct sbx_resolved_pins *pins;
 	uint64_t now_ms;
 	size_t n_kernel, n_batches;
 	struct element kernel[KERNEL_MAX];
 	unsigned sweep_is_blind; /* the open sockets cannot be read */
 	size_t n_open;
 	struct sbx_addr open[16]; /* remote ends of open flows, port 443 */
-	struct sbx_addr told[SBX_REALPINS_ADDRS_MAX];
+	struct sbx_addr told[SBX_RESOLVED_PINS_ADDRS_MAX];
 	size_t n_told;
 };
 
-static const struct sbx_realpins_port web[] = { { SBX_PROTO_TCP, 443 }, { SBX_PROTO_TCP, 80 } };
+static const struct sbx_resolved_pins_port web[] = { { SBX_PROTO_TCP, 443 },
+						     { SBX_PROTO_TCP, 80 } };
 
-static bool judge(void *userdata, const char *name, const struct sbx_addr *addr, enum sbx_proto proto,
-		  uint16_t port)
+static bool judge(void *userdata, const char *name, const struct sbx_addr *addr,
+		  enum sbx_proto proto, uint16_t port)
 {
 	(void)userdata;
 	(void)name;
@@ -56,21 +57,21 @@ static struct sbx_addr a4(unsigned i)
 static struct fixture *new_fixture(uint32_t interval_s, uint32_t n_names, uint32_t n_pins)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct sbx_realpins_config config = { .repin_interval_s = interval_s,
-					      .n_names_max = n_names,
-					      .n_pins_max = n_pins,
-					      .judge = judge };
+	struct sbx_resolved_pins_config config = { .repin_interval_s = interval_s,
+						   .n_names_max = n_names,
+						   .n_pins_max = n_pins,
+						   .judge = judge };
 
 	assert_non_null(f);
 	f->now_ms = 1000000;
-	assert_int_equal(sbx_realpins_new(&config, &f->pins), 0);
-	assert_true(sbx_realpins_next_ms(f->pins) == UINT64_MAX);
+	assert_int_equal(sbx_resolved_pins_new(&config, &f->pins), 0);
+	assert_true(sbx_resolved_pins_next_ms(f->pins) == UINT64_MAX);
 	return f;
 }
 
 static void free_fixture(struct fixture *f)
 {
-	sbx_realpins_free(f->pins);
+	sbx_resolved_pins_free(f->pins);
 	free(f);
 }
 
@@ -101,10 +102,10 @@ static struct element *slot(struct fixture *f)
 
 static void apply(struct fixture *f, size_t n_max)
 {
-	struct sbx_realpins_change v[64];
+	struct sbx_resolved_pins_change v[64];
 	size_t n;
 
-	while ((n = sbx_realpins_changes(f->pins, f->now_ms, v, n_max))) {
+	while ((n = sbx_resolved_pins_changes(f->pins, f->now_ms, v, n_max))) {
 		f->n_batches++;
 		for (size_t i = 0; i < n; i++) {
 			struct element *e = find(f, &v[i].addr, v[i].port, v[i].old);
@@ -132,11 +133,17 @@ static bool may_go_on(struct fixture *f, struct sbx_addr a)
 static void answer(struct fixture *f, const char *name, uint32_t ttl_s, bool asked, bool partial,
 		   const struct sbx_addr *v, size_t n)
 {
-	struct sbx_realpins_answer a = { .name = name, .asked = asked, .partial = partial,
-					 .ttl_s = ttl_s, .n_addrs = n, .addrs = v, .n_ports = 2,
-					 .ports = web };
+	struct sbx_resolved_pins_answer a = { .name = name,
+					      .asked = asked,
+					      .partial = partial,
+					      .ttl_s = ttl_s,
+					      .n_addrs = n,
+					      .addrs = v,
+					      .n_ports = 2,
+					      .ports = web };
 
-	assert_int_equal(sbx_realpins_resolved(f->pins, &a, f->now_ms, f->told, &f->n_told), 0);
+	assert_int_equal(sbx_resolved_pins_resolved(f->pins, &a, f->now_ms, f->told, &f->n_told),
+			 0);
 	apply(f, 64);
 }
 
@@ -147,11 +154,11 @@ static void ask(struct fixture *f, const char *name, uint32_t ttl_s, struct sbx_
 
 static void sweep(struct fixture *f)
 {
-	if (!sbx_realpins_wants_sweep(f->pins, f->now_ms))
+	if (!sbx_resolved_pins_wants_sweep(f->pins, f->now_ms))
 		return;
 	for (size_t i = 0; i < f->n_open && !f->sweep_is_blind; i++)
-		sbx_realpins_in_use(f->pins, &f->open[i], SBX_PROTO_TCP, 443, f->now_ms);
-	sbx_realpins_swept(f->pins, !f->sweep_is_blind, f->now_ms);
+		sbx_resolved_pins_in_use(f->pins, &f->open[i], SBX_PROTO_TCP, 443, f->now_ms);
+	sbx_resolved_pins_swept(f->pins, !f->sweep_is_blind, f->now_ms);
 }
 
 /* Let @seconds pass; what is due is resolved by @resolve (NULL: fails). Open flows must never be cut. */
@@ -164,18 +171,18 @@ static void pass(struct fixture *f, unsigned seconds, resolve_fn resolve)
 
 		f->now_ms += S;
 		sweep(f);
-		sbx_realpins_tick(f->pins, f->now_ms);
-		while ((name = sbx_realpins_due(f->pins, f->now_ms))) {
+		sbx_resolved_pins_tick(f->pins, f->now_ms);
+		while ((name = sbx_resolved_pins_due(f->pins, f->now_ms))) {
 			char copy[256];
 
 			snprintf(copy, sizeof(copy), "%s", name);
 			if (resolve)
 				resolve(f, copy);
 			else
-				sbx_realpins_failed(f->pins, copy, f->now_ms);
+				sbx_resolved_pins_failed(f->pins, copy, f->now_ms);
 		}
 		apply(f, 64);
-		assert_true(sbx_realpins_next_ms(f->pins) > f->now_ms);
+		assert_true(sbx_resolved_pins_next_ms(f->pins) > f->now_ms);
 		for (size_t k = 0; k < f->n_open; k++)
 			assert_true(may_go_on(f, f->open[k]));
 	}
@@ -258,10 +265,10 @@ static void test_moved(void **state)
 	pass(f, 12 * 3600, moved_to_2);
 	assert_true(may_go_on(f, a4(1)) && !may_open(f, a4(1)) && may_open(f, a4(2)));
 	f->n_open = 0;
-	pass(f, SBX_REALPINS_LINGER_S + 2 * SBX_REALPINS_SWEEP_S, moved_to_2);
+	pass(f, SBX_RESOLVED_PINS_LINGER_S + 2 * SBX_RESOLVED_PINS_SWEEP_S, moved_to_2);
 	assert_false(may_go_on(f, a4(1)));
-	assert_int_equal(sbx_realpins_stats(f->pins).n_old, 0);
-	assert_int_equal(sbx_realpins_stats(f->pins).n_current, 2);
+	assert_int_equal(sbx_resolved_pins_stats(f->pins).n_old, 0);
+	assert_int_equal(sbx_resolved_pins_stats(f->pins).n_current, 2);
 	/* And back. */
 	ask(f, "a.example", 60, a4(1));
 	assert_true(may_open(f, a4(1)));
@@ -292,12 +299,12 @@ static void test_traffic_admits_nothing(void **state)
 
 	(void)state;
 	ask(f, "a.example", 60, a4(1));
-	sbx_realpins_in_use(f->pins, &stranger, SBX_PROTO_TCP, 443, f->now_ms);
+	sbx_resolved_pins_in_use(f->pins, &stranger, SBX_PROTO_TCP, 443, f->now_ms);
 	pass(f, 900, gone);
 	assert_false(may_go_on(f, a4(1)));
 	f->open[0] = a4(1);
-	sbx_realpins_in_use(f->pins, &f->open[0], SBX_PROTO_TCP, 443, f->now_ms);
-	sbx_realpins_swept(f->pins, true, f->now_ms);
+	sbx_resolved_pins_in_use(f->pins, &f->open[0], SBX_PROTO_TCP, 443, f->now_ms);
+	sbx_resolved_pins_swept(f->pins, true, f->now_ms);
 	pass(f, 5, gone);
 	assert_false(may_go_on(f, a4(1)) || may_go_on(f, stranger));
 	/* Current ones are not made to last by it either. */
@@ -340,8 +347,8 @@ static void test_rotating(void **state)
 			assert_true(may_open(f, given));
 		}
 	}
-	assert_true(sbx_realpins_stats(f->pins).n_current <= 200);
-	assert_int_equal(sbx_realpins_stats(f->pins).limits_hit, 0);
+	assert_true(sbx_resolved_pins_stats(f->pins).n_current <= 200);
+	assert_int_equal(sbx_resolved_pins_stats(f->pins).limits_hit, 0);
 	free_fixture(f);
 }
 
@@ -355,9 +362,9 @@ static void test_partial(void **state)
 	pass(f, 59, NULL);
 	/* What a truncated answer leaves out counts as seen now. */
 	answer(f, "a.example", 60, true, true, v, 1);
-	pass(f, SBX_REALPINS_HOLD_MIN_S + 50, same_1);
+	pass(f, SBX_RESOLVED_PINS_HOLD_MIN_S + 50, same_1);
 	assert_true(may_open(f, a4(1)) && may_open(f, a4(2)) && may_open(f, a4(3)));
-	pass(f, 2 * SBX_REALPINS_HOLD_MIN_S, same_1);
+	pass(f, 2 * SBX_RESOLVED_PINS_HOLD_MIN_S, same_1);
 	assert_true(may_open(f, a4(1)) && !may_open(f, a4(2)));
 	free_fixture(f);
 }
@@ -368,15 +375,15 @@ static void test_failing_resolver(void **state)
 
 	(void)state;
 	ask(f, "a.example", 60, a4(1));
-	pass(f, SBX_REALPINS_STALE_S, NULL);
+	pass(f, SBX_RESOLVED_PINS_STALE_S, NULL);
 	assert_true(may_open(f, a4(1)));
 	/* Not for ever. */
-	pass(f, 2 * SBX_REALPINS_HOLD_MIN_S, NULL);
+	pass(f, 2 * SBX_RESOLVED_PINS_HOLD_MIN_S, NULL);
 	assert_false(may_open(f, a4(1)));
 	pass(f, 60, same_1);
 	assert_true(may_open(f, a4(1)));
 	/* That the name is gone is an answer. */
-	pass(f, 2 * SBX_REALPINS_HOLD_MIN_S, gone);
+	pass(f, 2 * SBX_RESOLVED_PINS_HOLD_MIN_S, gone);
 	assert_false(may_open(f, a4(1)));
 	free_fixture(f);
 }
@@ -408,7 +415,7 @@ static void test_stopped(void **state)
 	pass(f, 600, moved_to_2);
 	f->now_ms += 200 * S; /* the kernel's own time is longer */
 	assert_true(may_go_on(f, a4(1)));
-	sbx_realpins_tick(f->pins, f->now_ms);
+	sbx_resolved_pins_tick(f->pins, f->now_ms);
 	apply(f, 64);
 	assert_true(may_go_on(f, a4(1)));
 	pass(f, 600, moved_to_2);
@@ -420,10 +427,20 @@ static void test_stopped(void **state)
 
 static void test_never_pinned(void **state)
 {
-	static const char *const never[] = { "127.0.0.1", "0.0.0.0", "169.254.169.254", "169.254.1.1",
-					     "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1",
-					     "ff02::1", "::ffff:127.0.0.1", "64:ff9b::a9fe:a9fe",
-					     "fd00:ec2::254", "66.1.2.3" };
+	static const char *const never[] = { "127.0.0.1",
+					     "0.0.0.0",
+					     "169.254.169.254",
+					     "169.254.1.1",
+					     "224.0.0.1",
+					     "255.255.255.255",
+					     "::1",
+					     "::",
+					     "fe80::1",
+					     "ff02::1",
+					     "::ffff:127.0.0.1",
+					     "64:ff9b::a9fe:a9fe",
+					     "fd00:ec2::254",
+					     "66.1.2.3" };
 	struct fixture *f = new_fixture(300, 4, 64);
 	struct sbx_addr v[2] = { a4(1) };
 
@@ -434,7 +451,7 @@ static void test_never_pinned(void **state)
 		assert_int_equal(f->n_told, 1);
 		assert_true(sbx_addr_equal(&f->told[0], &v[0]));
 		assert_false(may_go_on(f, v[1]));
-		assert_int_equal(sbx_realpins_stats(f->pins).refused, i + 1);
+		assert_int_equal(sbx_resolved_pins_stats(f->pins).refused, i + 1);
 	}
 	assert_int_equal(sbx_addr_parse("10.1.2.3", &v[1]), 0); /* the policy's to say */
 	answer(f, "a.example", 60, true, false, v, 2);
@@ -458,7 +475,7 @@ static void test_limit_of_pins(void **state)
 	assert_int_equal(f->n_told, 0);
 	assert_false(may_open(f, a4(5)));
 	assert_true(may_open(f, a4(0)) && may_open(f, a4(3)));
-	assert_true(sbx_realpins_stats(f->pins).limits_hit > 0);
+	assert_true(sbx_resolved_pins_stats(f->pins).limits_hit > 0);
 	/* Old ones make room. */
 	pass(f, 600, gone);
 	for (int i = 0; i < 3 && f->n_told == 0; i++)
@@ -477,16 +494,16 @@ static void test_limit_of_names(void **state)
 	ask(f, "b.example", 60, a4(2));
 	f->now_ms += S;
 	ask(f, "c.example", 60, a4(3)); /* a.example is no more followed; its pin lives its time */
-	assert_int_equal(sbx_realpins_stats(f->pins).n_names, 2);
+	assert_int_equal(sbx_resolved_pins_stats(f->pins).n_names, 2);
 	assert_true(may_open(f, a4(1)) && may_open(f, a4(2)) && may_open(f, a4(3)));
 	for (int i = 0; i < 2; i++) {
 		f->now_ms += 100 * S;
-		for (const char *name; (name = sbx_realpins_due(f->pins, f->now_ms));)
+		for (const char *name; (name = sbx_resolved_pins_due(f->pins, f->now_ms));)
 			assert_string_not_equal(name, "a.example");
 	}
 	/* A late answer about it changes nothing: the others are followed all the same. */
 	same_1(f, "a.example");
-	assert_int_equal(sbx_realpins_stats(f->pins).limits_hit, 1);
+	assert_int_equal(sbx_resolved_pins_stats(f->pins).limits_hit, 1);
 	free_fixture(f);
 }
 
@@ -502,7 +519,8 @@ static void test_limit_per_name(void **state)
 		ask(f, "many.example", 0, a4(i));
 	}
 	assert_int_equal(f->n_told, 1);
-	assert_int_equal(sbx_realpins_stats(f->pins).n_current, SBX_REALPINS_PER_NAME_MAX + 2);
+	assert_int_equal(sbx_resolved_pins_stats(f->pins).n_current,
+			 SBX_RESOLVED_PINS_PER_NAME_MAX + 2);
 	assert_true(may_open(f, mine) && may_open(f, a4(999)) && !may_open(f, a4(0)));
 	assert_true(may_go_on(f, a4(0)));
 	free_fixture(f);
@@ -515,15 +533,15 @@ static void test_due(void **state)
 
 	(void)state;
 	ask(f, "a.example", 45, a4(1));
-	assert_true(sbx_realpins_next_ms(f->pins) == f->now_ms + 45 * S);
+	assert_true(sbx_resolved_pins_next_ms(f->pins) == f->now_ms + 45 * S);
 	f->now_ms += 45 * S;
-	assert_string_equal(sbx_realpins_due(f->pins, f->now_ms), "a.example");
-	assert_null(sbx_realpins_due(f->pins, f->now_ms));
-	sbx_realpins_failed(f->pins, "a.example", f->now_ms);
-	assert_null(sbx_realpins_due(f->pins, f->now_ms));
-	f->now_ms += SBX_REALPINS_RETRY_S * S;
-	assert_string_equal(sbx_realpins_due(f->pins, f->now_ms), "a.example");
-	sbx_realpins_failed(f->pins, "b.example", f->now_ms); /* nobody's */
+	assert_string_equal(sbx_resolved_pins_due(f->pins, f->now_ms), "a.example");
+	assert_null(sbx_resolved_pins_due(f->pins, f->now_ms));
+	sbx_resolved_pins_failed(f->pins, "a.example", f->now_ms);
+	assert_null(sbx_resolved_pins_due(f->pins, f->now_ms));
+	f->now_ms += SBX_RESOLVED_PINS_RETRY_S * S;
+	assert_string_equal(sbx_resolved_pins_due(f->pins, f->now_ms), "a.example");
+	sbx_resolved_pins_failed(f->pins, "b.example", f->now_ms); /* nobody's */
 	free_fixture(f);
 }
 
@@ -538,10 +556,10 @@ static void test_batches(void **state)
 		v[i] = a4(i);
 	answer(f, "a.example", 60, true, false, v, 40);
 	f->now_ms += 400 * S;
-	sbx_realpins_tick(f->pins, f->now_ms);
+	sbx_resolved_pins_tick(f->pins, f->now_ms);
 	for (;;) {
-		struct sbx_realpins_change c[3];
-		size_t n = sbx_realpins_changes(f->pins, f->now_ms, c, 3);
+		struct sbx_resolved_pins_change c[3];
+		size_t n = sbx_resolved_pins_changes(f->pins, f->now_ms, c, 3);
 
 		if (n == 0)
 			break;
@@ -551,7 +569,7 @@ static void test_batches(void **state)
 	}
 	/* None of that was carried out. */
 	assert_true(may_open(f, a4(7)) && may_open(f, a4(39)));
-	sbx_realpins_forget_kernel(f->pins);
+	sbx_resolved_pins_forget_kernel(f->pins);
 	apply(f, 64);
 	assert_true(may_go_on(f, a4(7)) && !may_open(f, a4(7)));
 	free_fixture(f);
@@ -584,10 +602,10 @@ static void test_chance(void **state)
 			if (rand() % 5 == 0)
 				f->n_open = 0;
 			pass(f, (unsigned)rand() % 90, rand() % 3 ? same_1 : NULL);
-			if (told_ms && f->now_ms < told_ms + SBX_REALPINS_HOLD_MIN_S * S)
+			if (told_ms && f->now_ms < told_ms + SBX_RESOLVED_PINS_HOLD_MIN_S * S)
 				assert_true(may_open(f, told));
 		}
-		assert_int_equal(sbx_realpins_stats(f->pins).limits_hit, 0);
+		assert_int_equal(sbx_resolved_pins_stats(f->pins).limits_hit, 0);
 		free_fixture(f);
 	}
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two answers, one result. PURE. */
+#include "broker/core/core_resolve_result.h"
 
-#include "broker/core/core_resolved.h"
-
-void sbx_resolved_merge(const struct sbx_resolve_answer *v4, const struct sbx_resolve_answer *v6,
-			struct sbx_resolved *ret_result)
+void sbx_resolve_result_merge(const struct sbx_resolve_answer *v4,
+			      const struct sbx_resolve_answer *v6,
+			      struct sbx_resolve_result *ret_result)
 {
 	const struct sbx_resolve_answer *const answers[] = { v6, v4 };
-	struct sbx_resolved *r = ret_result;
+	struct sbx_resolve_result *r = ret_result;
 	size_t at[2] = { 0, 0 };
 
-	*r = (struct sbx_resolved){
+	*r = (struct sbx_resolve_result){
 		.first_family = 6, .status4 = v4->status, .status6 = v6->status, .ttl_s = UINT32_MAX
 	};
 	for (int turn = 0; at[0] < v6->n || at[1] < v4->n; turn ^= 1) {

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_BROKER_DNS_PINNER_H
+#define SBX_BROKER_DNS_PINNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "broker/core/core_resolve_result.h"
+#include "broker/core/core_resolved_pins.h"
+#include "broker/dns/resolve.h"
+#include "broker/io/context.h"
+
+/* Resolved pins (attach cgroup): pins the addresses of names, and asks the launcher to tell the
+ * kernel. */
+
+struct sbx_pinner;
+struct sbx_pinned;
+typedef void (*sbx_pinned_fn)(struct sbx_pinned *p, bool ok);
+
+/* A name's addresses on their way to the kernel. The waiter embeds it; zeroed: not waiting. */
+struct sbx_pinned {
+	struct sbx_pinned *prev, *next;
+	struct sbx_pinner *pinner; /* NULL: not waiting */
+	uint32_t serial;	   /* of the PINS that completes it; 0: not sent yet */
+	sbx_pinned_fn done;
+	char name[SBX_HOSTNAME_MAX + 1];
+	size_t n; /* addresses that may be told to the sandbox */
+	struct sbx_addr v[SBX_RESOLVED_PINS_ADDRS_MAX];
+};
+
+/* Borrows @resolve. *ret_pinner stays NULL unless the kernel judges by pins; it is half made
+ * after an error, and to be freed all the same. 0 or -ENOMEM. */
+int sbx_pinner_new(struct sbx_context *ctx, struct sbx_resolve *resolve,
+		   struct sbx_pinner **ret_pinner);
+void sbx_pinner_free(struct sbx_pinner *pinner);
+
+/* Takes the result of resolving @name, for the sandbox (@asked) or anew for us. @ret_p (not
+ * waiting) gets the name and the addresses. Call sbx_pinner_wait() next, or sbx_pinner_push() if
+ * nothing waits for the addresses. */
+void sbx_pinner_resolved(struct sbx_pinner *pinner, const char *name, bool asked,
+			 const struct sbx_resolve_result *result, struct sbx_pinned *ret_p);
+/* Calls @done once, maybe from inside: true when the kernel has all that was pinned before this
+ * call; false if it refused. */
+void sbx_pinner_wait(struct sbx_pinner *pinner, struct sbx_pinned *w, sbx_pinned_fn done);
+void sbx_pinner_cancel(struct sbx_pinned *w);
+/* Sends the changes that are due. */
+void sbx_pinner_push(struct sbx_pinner *pinner);
+
+/* PINNED or PINS_FAILED came. False: it answers no message. Accepts NULL. */
+bool sbx_pinner_answered(struct sbx_pinner *pinner, uint32_t serial, bool ok);
+/* STOP came: sends nothing to the launcher any more. Accepts NULL. */
+void sbx_pinner_stop(struct sbx_pinner *pinner);
+
+#endif
