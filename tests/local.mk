@@ -27,6 +27,7 @@ endif
 
 SBX_CHECKS = \
 	%reldir%/check/copies.py \
+	%reldir%/check/docs.py \
 	%reldir%/check/hardening.py \
 	%reldir%/check/headers.py \
 	%reldir%/check/layers.py \
