@@ -17,7 +17,7 @@ import time
 
 import common
 
-TARGET = 2.0  # times plain bwrap
+TARGET = 2.5  # times plain bwrap
 REST_S = 0.06  # between two
 PLAIN = "bwrap --unshare-all (plain)"
 TIMEOUT_S = 10

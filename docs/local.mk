@@ -10,3 +10,10 @@ dist_doc_DATA = \
 	%reldir%/SLURM.md \
 	%reldir%/SYSTEMD.md \
 	%reldir%/THREATS.md
+
+architecturedir = $(docdir)/architecture
+dist_architecture_DATA = \
+	%reldir%/architecture/attach.md \
+	%reldir%/architecture/flow.md \
+	%reldir%/architecture/ipc.md \
+	%reldir%/architecture/run.md

@@ -28,6 +28,7 @@ endif
 SBX_CHECKS = \
 	%reldir%/check/circles.py \
 	%reldir%/check/copies.py \
+	%reldir%/check/docs.py \
 	%reldir%/check/hardening.py \
 	%reldir%/check/headers.py \
 	%reldir%/check/layers.py \
