@@ -13,6 +13,8 @@
  * This is about what is started. What that starts in turn is held by Landlock where there is an allow list
  * (command_files.c), and by masks where there is a deny list (command_masks.c).
  */
+#include "launcher/commands/command.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,8 +24,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/commands/command.h"
-#include "launcher/commands/command_internal.h"
+#include "launcher/commands/command_files.h"
+#include "launcher/commands/command_follow.h"
+#include "launcher/commands/command_masks.h"
+#include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
 #include "launcher/rootfs/draft.h"
 #include "sys/fs/path_normalise.h"

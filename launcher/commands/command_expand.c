@@ -3,6 +3,8 @@
  * Which files of the view an entry of a command list may mean. A bare name is looked for where programs are; a glob is
  * held against what is there, part by part.
  */
+#include "launcher/commands/command_expand.h"
+
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -12,9 +14,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/commands/command_internal.h"
+#include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
 #include "launcher/rootfs/draft.h"
+#include "launcher/rootfs/view.h"
 #include "sys/fs/path_normalise.h"
 
 #define NAMES_LOOKED_AT_MAX 200000

@@ -13,6 +13,8 @@
  * Files are told to init by path, device and inode: it opens them in the sandbox, and they must be the ones that were
  * looked at here.
  */
+#include "launcher/commands/command_files.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,8 +26,11 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ipc/messages.h"
-#include "launcher/commands/command_internal.h"
+#include "launcher/commands/command_expand.h"
+#include "launcher/commands/command_follow.h"
+#include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
+#include "launcher/host/exit_status.h"
 #include "launcher/rootfs/draft.h"
 #include "sys/fs/path_normalise.h"
 

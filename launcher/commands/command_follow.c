@@ -6,6 +6,8 @@
  * Files are read by what was found, with the rights that the sandbox will have, and no more of them than the kernel
  * reads. One that may not be read is executed by the kernel all the same, but a script is of no use then.
  */
+#include "launcher/commands/command_follow.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +16,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/commands/command_internal.h"
+#include "launcher/commands/command_masks.h"
+#include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/exec_format.h"
 #include "launcher/rootfs/draft.h"

@@ -11,6 +11,8 @@
  * Without masks the command is judged by name all the same (command.c); with them it is also found not to be executable
  * when it is a copy, or one of many names of one file.
  */
+#include "launcher/commands/command_masks.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,9 +22,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/commands/command_internal.h"
+#include "launcher/commands/command_expand.h"
 #include "launcher/commands/commands.h"
+#include "launcher/host/exit_status.h"
 #include "launcher/rootfs/draft.h"
+#include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 #include "sys/fs/path_normalise.h"
 
 #define COMPARE_BYTES	  65536

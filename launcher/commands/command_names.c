@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Entries of commands.allow and commands.deny, and the names of a file that they are held against. */
+#include "launcher/commands/command_names.h"
+
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/commands/command_internal.h"
 #include "launcher/commands/commands.h"
 #include "launcher/rootfs/draft.h"
 #include "sys/fs/path_normalise.h"

@@ -23,7 +23,6 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/grants/idmap.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/facts_user.h"
 #include "launcher/rootfs/draft.h"

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "launcher/host/facts.h"
+#include "launcher/host/options.h"
 #include "policy/profile.h"
 
 #define SBX_CONFIG_NAME_MAX 64 /* of a profile or job */

@@ -9,6 +9,7 @@
 #include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/lookup_ids.h"
+#include "launcher/host/options.h"
 #include "launcher/rootfs/environment.h"
 #include "launcher/rootfs/sandbox_view.h"
 #include "policy/policy.h"

@@ -84,28 +84,4 @@ int sbx_view_look_as_user_again(const struct sbx_draft *d, int began, struct sbx
 /* PURE. Why nothing may be mounted at @target (normalised) in such a root; NULL when it may. */
 const char *sbx_view_target_problem(enum sbx_root_kind root, const char *target);
 
-/* --- how the plan's mounts are put together --- */
-
-/* Append one op (view_add.c). NULL, or -ENOMEM: out of memory or places, or @dest is PATH_MAX bytes or more. */
-struct sbx_mount_op *sbx_view_add(const struct sbx_draft *d, enum sbx_mount_op_kind kind,
-				  const char *dest);
-/* SYMLINK, FILE (0444). 0 or -ENOMEM. */
-int sbx_view_add_text(const struct sbx_draft *d, enum sbx_mount_op_kind kind, const char *dest, const char *text);
-int sbx_view_add_plain(const struct sbx_draft *d, enum sbx_mount_op_kind kind, const char *dest);
-int sbx_view_add_tmpfs(const struct sbx_draft *d, const char *dest, uint64_t size_bytes, mode_t mode);
-/* An empty directory or file, read-only and not executable, over what was found at @dest: @covered tells its type
- * (a symlink is covered by a file, a socket by one without a listener) and, where st_ino is not 0, which object it must still be. */
-int sbx_view_add_mask(const struct sbx_draft *d, const char *dest, const struct stat *covered);
-
-/* Append where the sandbox may write without a grant (view_scratch.c), and size d->view->scratch_bytes. 0,
- * SBX_EXIT_REFUSED with @errs, -errno. */
-int sbx_view_add_scratch(const struct sbx_draft *d, struct sbx_err_list *errs);
-/* The i-th DIR[:SIZE] of filesystem.tmpfs and --tmpfs; NULL: there are no more. */
-const char *sbx_view_tmpfs_at(const struct sbx_draft *d, size_t i, enum sbx_mount_origin *ret_origin);
-/* Append that at @dest, a place that may be mounted on; @size_bytes 0: not said. 0 or -ENOMEM. */
-int sbx_view_add_tmpfs_asked(const struct sbx_draft *d, const char *dest, uint64_t size_bytes, enum sbx_mount_origin origin);
-/* When all mounts are there: none of them may need it. */
-void sbx_view_drop_unused_scratch(const struct sbx_draft *d);
-
-
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 
 struct sbx_mount_op *sbx_view_add(const struct sbx_draft *d, enum sbx_mount_op_kind kind, const char *dest)
 {

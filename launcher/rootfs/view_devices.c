@@ -28,6 +28,7 @@
 #include "base/cleanup.h"
 #include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 #include "sys/fs/path_normalise.h"
 
 #define DEVICES_MAX 32

@@ -32,6 +32,7 @@
 #include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/etc.h"
 #include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 #include "sys/fs/path_normalise.h"
 
 #define PARTS_MAX      256 /* mounts that the root is made of */

@@ -12,11 +12,13 @@
  * set as a ceiling bounds those who ask for nothing. Directories of --tmpfs are as /tmp is, one by one; none may
  * ask for more than the ceiling of /tmp.
  */
-#include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_scratch.h"
 
 #include <errno.h>
 
 #include "launcher/rootfs/draft.h"
+#include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 #include "launcher/rootfs/view_home.h"
 #include "launcher/rootfs/view_root.h"
 #include "policy/option_form.h"
