@@ -23,8 +23,10 @@ char *sbx_grant_expand_home(const struct sbx_draft *d, const char *path)
 
 static int set_prefixes(struct sbx_grants *all)
 {
-	static const char *const defaults[] = { "~", "/tmp", "/var/tmp", "/srv", "/data", "/mnt", "/opt" };
-	static const char *const system_dirs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+	static const char *const defaults[] = { "~",	 "/tmp", "/var/tmp", "/srv",
+						"/data", "/mnt", "/opt" };
+	static const char *const system_dirs[] = { "/usr",   "/bin",   "/sbin",	 "/lib",
+						   "/lib32", "/lib64", "/libx32" };
 	const struct sbx_str_list *prefixes = &all->d->system->allowed_prefixes;
 	size_t n = prefixes->n ? prefixes->n : SBX_N_ELEMENTS(defaults);
 
@@ -32,7 +34,8 @@ static int set_prefixes(struct sbx_grants *all)
 	if (n > SBX_PREFIXES_MAX) /* a prefix that is left out admits nothing */
 		n = SBX_PREFIXES_MAX;
 	for (size_t i = 0; i < n; i++) {
-		all->prefixes[i] = sbx_grant_expand_home(all->d, prefixes->n ? prefixes->v[i] : defaults[i]);
+		all->prefixes[i] =
+			sbx_grant_expand_home(all->d, prefixes->n ? prefixes->v[i] : defaults[i]);
 		if (!all->prefixes[i])
 			return -ENOMEM;
 	}
@@ -52,7 +55,8 @@ static int set_blocked_segments(struct sbx_grants *all)
 		for (size_t i = 0; i < lists[l]->n; i++) {
 			/* A shorter list would grant more: refuse instead. */
 			if (n >= max) {
-				sbx_err_list_add(all->errs, "", 0, 0, "more than %zu blocked segments", max);
+				sbx_err_list_add(all->errs, "", 0, 0,
+						 "more than %zu blocked segments", max);
 				return SBX_EXIT_REFUSED;
 			}
 			all->blocked[n++] = lists[l]->v[i];
@@ -64,12 +68,9 @@ static int set_own_dirs(struct sbx_grants *all)
 {
 	const struct sbx_facts *f = all->d->facts;
 	const char *const dirs[SBX_N_OWN] = {
-		[SBX_OWN_STATE] = f->state_dir,
-		[SBX_OWN_RUNTIME] = f->runtime_dir,
-		[SBX_OWN_CONFIG] = f->config_dir,
-		[SBX_OWN_USER_CONFIG] = f->user_config_dir,
-		[SBX_OWN_LIBEXEC] = f->libexec_dir,
-		[SBX_OWN_DATA] = f->data_dir,
+		[SBX_OWN_STATE] = f->state_dir,	    [SBX_OWN_RUNTIME] = f->runtime_dir,
+		[SBX_OWN_CONFIG] = f->config_dir,   [SBX_OWN_USER_CONFIG] = f->user_config_dir,
+		[SBX_OWN_LIBEXEC] = f->libexec_dir, [SBX_OWN_DATA] = f->data_dir,
 	};
 
 	for (size_t i = 0; i < SBX_N_OWN; i++) {
@@ -116,13 +117,13 @@ void sbx_grants_free(struct sbx_grants *all)
 
 int sbx_grant_refuse(struct sbx_grants *all, const struct sbx_grant *g, const struct sbx_err *err)
 {
-	const char *asked_by = g->asked_by			      ? g->asked_by
-			  : g->origin == SBX_ORIGIN_PROFILE ? "filesystem.mounts"
-			  : g->origin == SBX_ORIGIN_CWD	    ? "the current directory"
-			  : g->writable			  ? "--bind"
-							  : "--ro-bind";
+	const char *asked_by = g->asked_by			 ? g->asked_by
+			       : g->origin == SBX_ORIGIN_PROFILE ? "filesystem.mounts"
+			       : g->origin == SBX_ORIGIN_CWD	 ? "the current directory"
+			       : g->writable			 ? "--bind"
+								 : "--ro-bind";
 
-	sbx_err_list_add(all->errs, g->origin == SBX_ORIGIN_PROFILE ? all->d->profile_file : "", 0, 0,
-			 "%s: %s", asked_by, err->msg);
+	sbx_err_list_add(all->errs, g->origin == SBX_ORIGIN_PROFILE ? all->d->profile_file : "", 0,
+			 0, "%s: %s", asked_by, err->msg);
 	return SBX_EXIT_REFUSED;
 }

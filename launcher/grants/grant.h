@@ -16,10 +16,12 @@
 #define SBX_PREFIXES_MAX 128
 
 struct sbx_grant {
-	/* Absolute paths; the target is normalised. Without a source: an empty directory in memory. */
+	/* Absolute paths; the target is normalised. Without a source: an empty directory in memory.
+	 */
 	char *source, *target;
-	uint64_t size_bytes;   /* of the directory in memory; 0: not said */
-	const char *asked_by;       /* the flag or key that asked, for messages; NULL: told by the origin */
+	uint64_t size_bytes; /* of the directory in memory; 0: not said */
+	const char
+		*asked_by; /* the flag or key that asked, for messages; NULL: told by the origin */
 	bool writable, optional;
 	bool home;		 /* the home that stays */
 	bool idmap_or_read_only; /* a source that cannot be id-mapped is mounted read-only */
@@ -28,9 +30,9 @@ struct sbx_grant {
 };
 
 /*
- * Directories of sbx. The sandbox never sees the first two. It may write none of them, neither by itself nor by way of
- * a directory above (a mount over it would not help: the directory above can be renamed), because a write there
- * decides how the next sandbox is built.
+ * Directories of sbx. The sandbox never sees the first two. It may write none of them, neither by
+ * itself nor by way of a directory above (a mount over it would not help: the directory above can
+ * be renamed), because a write there decides how the next sandbox is built.
  */
 enum {
 	SBX_OWN_STATE,
@@ -43,7 +45,8 @@ enum {
 	SBX_N_OWN
 };
 
-/* The host's system directories, which may be read in a minimal root without a prefix that admits them. */
+/* The host's system directories, which may be read in a minimal root without a prefix that admits
+ * them. */
 enum { SBX_N_SYSTEM_DIRS = 7 };
 
 struct sbx_grants {
@@ -54,21 +57,23 @@ struct sbx_grants {
 	const struct sbx_grant *overlay; /* the workspace, where it is an overlay; else NULL */
 	/* The rules. */
 	char *prefixes[SBX_PREFIXES_MAX + 1]; /* of the system policy, or the default ones */
-	const char *read_prefixes[SBX_PREFIXES_MAX + SBX_N_SYSTEM_DIRS + 1]; /* for reading in a minimal root */
+	const char *read_prefixes[SBX_PREFIXES_MAX + SBX_N_SYSTEM_DIRS +
+				  1]; /* for reading in a minimal root */
 	const char *blocked[2 * SBX_PREFIXES_MAX + 1];
 	char *own[SBX_N_OWN]; /* real paths */
 	struct sbx_session_sockets sockets;
 };
 
-/* Starts with the rules for @d's sandbox and no grants; refusals go to @errs. 0, SBX_EXIT_REFUSED or -ENOMEM. *ret_g is
- * for sbx_grants_free() whatever the result. */
+/* Starts with the rules for @d's sandbox and no grants; refusals go to @errs. 0, SBX_EXIT_REFUSED
+ * or -ENOMEM. *ret_g is for sbx_grants_free() whatever the result. */
 int sbx_grants_new(const struct sbx_draft *d, struct sbx_err_list *errs, struct sbx_grants **ret_g);
 void sbx_grants_free(struct sbx_grants *g);
 SBX_DEFINE_CLEANUP(struct sbx_grants, sbx_grants_free);
 
 /* @path with a leading "~" as the home of the sandbox's user. malloc'ed; NULL: out of memory. */
 char *sbx_grant_expand_home(const struct sbx_draft *d, const char *path);
-/* Adds @err to the list of errors, with the flag or key that asked for @g. Returns SBX_EXIT_REFUSED. */
+/* Adds @err to the list of errors, with the flag or key that asked for @g. Returns
+ * SBX_EXIT_REFUSED. */
 int sbx_grant_refuse(struct sbx_grants *all, const struct sbx_grant *g, const struct sbx_err *err);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * Judges the source and the target of a grant.
  *
- * sys/fs/path.h judges a source by the rules of the policies; the O_PATH fd that was judged is the one that is mounted.
- * An id-mapped source is judged for its owner as well (owner.h). Two rules are sbx's own: the sandbox may not have
- * the state or runtime directory of sbx, which hold the files and control sockets of other sandboxes, and may not
- * write any directory of sbx.
+ * sys/fs/path.h judges a source by the rules of the policies; the O_PATH fd that was judged is the
+ * one that is mounted. An id-mapped source is judged for its owner as well (owner.h). Two rules are
+ * sbx's own: the sandbox may not have the state or runtime directory of sbx, which hold the files
+ * and control sockets of other sandboxes, and may not write any directory of sbx.
  */
 #include "launcher/grants/grant_judge.h"
 
@@ -23,7 +23,8 @@ static struct sbx_path_rules rules_for(const struct sbx_grants *all, bool writab
 {
 	bool system = all->d->view->root.kind == SBX_ROOT_MINIMAL && !writable;
 
-	return (struct sbx_path_rules){ .prefixes = system ? all->read_prefixes : (const char *const *)all->prefixes,
+	return (struct sbx_path_rules){ .prefixes = system ? all->read_prefixes
+							   : (const char *const *)all->prefixes,
 					.blocked_segments = all->blocked,
 					.home = all->d->facts->home,
 					.sockets = all->sockets.v,
@@ -32,7 +33,8 @@ static struct sbx_path_rules rules_for(const struct sbx_grants *all, bool writab
 }
 
 /* The profile's own prefixes narrow the system's. */
-static int check_profile_prefixes(const struct sbx_grants *all, const char *resolved, struct sbx_err *err)
+static int check_profile_prefixes(const struct sbx_grants *all, const char *resolved,
+				  struct sbx_err *err)
 {
 	const struct sbx_str_list *l = &all->d->profile->filesystem.allowed_prefixes;
 	const struct sbx_path_rules rules = rules_for(all, true);
@@ -52,10 +54,12 @@ static int check_profile_prefixes(const struct sbx_grants *all, const char *reso
 	return SBX_PATH_E_PREFIX;
 }
 
-static int refuse_own_dirs(const struct sbx_grants *all, const char *resolved, bool writable, struct sbx_err *err)
+static int refuse_own_dirs(const struct sbx_grants *all, const char *resolved, bool writable,
+			   struct sbx_err *err)
 {
 	for (size_t i = 0; i < SBX_N_OWN; i++) {
-		if (sbx_path_in_prefix(resolved, all->own[i]) && (writable || i < SBX_N_OWN_HIDDEN)) {
+		if (sbx_path_in_prefix(resolved, all->own[i]) &&
+		    (writable || i < SBX_N_OWN_HIDDEN)) {
 			sbx_err_set(err, "'%s' is where sbx keeps its own files", resolved);
 			return SBX_PATH_E_FORBIDDEN;
 		}
@@ -70,21 +74,27 @@ static int refuse_own_dirs(const struct sbx_grants *all, const char *resolved, b
 	return 0;
 }
 
-/* A directory that is the sandbox's root stays read-only, also where a grant shows it at another place. */
+/* A directory that is the sandbox's root stays read-only, also where a grant shows it at another
+ * place. */
 static int refuse_root_dir(const struct sbx_grants *all, const char *resolved, struct sbx_err *err)
 {
 	const char *root = all->d->view->root.dir.resolved, *where;
 
 	if (!root || (!sbx_path_in_prefix(root, resolved) && !sbx_path_in_prefix(resolved, root)))
 		return 0;
-	where = strcmp(root, resolved) == 0 ? "is" : sbx_path_in_prefix(root, resolved) ? "holds" : "is in";
-	sbx_err_set(err, "'%s' %s the sandbox's root '%s', which is read-only: grant it read-only, or a directory "
-		    "beside it", resolved, where, root);
+	where = strcmp(root, resolved) == 0	     ? "is"
+		: sbx_path_in_prefix(root, resolved) ? "holds"
+						     : "is in";
+	sbx_err_set(err,
+		    "'%s' %s the sandbox's root '%s', which is read-only: grant it read-only, or a "
+		    "directory "
+		    "beside it",
+		    resolved, where, root);
 	return SBX_PATH_E_FORBIDDEN;
 }
 
-int sbx_grant_judge_source(const struct sbx_grants *all, const char *source, bool writable, struct sbx_path *ret_path,
-			   struct sbx_err *err)
+int sbx_grant_judge_source(const struct sbx_grants *all, const char *source, bool writable,
+			   struct sbx_path *ret_path, struct sbx_err *err)
 {
 	const struct sbx_path_rules rules = rules_for(all, writable);
 	struct sbx_path path = { .fd = -1 };
@@ -110,7 +120,8 @@ int sbx_grant_judge_source(const struct sbx_grants *all, const char *source, boo
 	return r;
 }
 
-int sbx_grant_judge_target(const struct sbx_grants *all, const struct sbx_grant *g, struct sbx_err *err)
+int sbx_grant_judge_target(const struct sbx_grants *all, const struct sbx_grant *g,
+			   struct sbx_err *err)
 {
 	const char *problem = sbx_view_target_problem(all->d->view->root.kind, g->target);
 
@@ -126,11 +137,12 @@ int sbx_grant_judge_target(const struct sbx_grants *all, const struct sbx_grant 
 /* Does the sandbox write to the source itself? With an overlay it does not. */
 static bool is_written(const struct sbx_grants *all, const struct sbx_grant *g)
 {
-	return g->writable && g != all->overlay && !(g->origin == SBX_ORIGIN_CWD && sbx_draft_wants_overlay(all->d));
+	return g->writable && g != all->overlay &&
+	       !(g->origin == SBX_ORIGIN_CWD && sbx_draft_wants_overlay(all->d));
 }
 
-int sbx_grant_judge(const struct sbx_grants *all, const struct sbx_grant *g, struct sbx_path *ret_path,
-		    struct sbx_err *err)
+int sbx_grant_judge(const struct sbx_grants *all, const struct sbx_grant *g,
+		    struct sbx_path *ret_path, struct sbx_err *err)
 {
 	struct sbx_path path = { .fd = -1 };
 	int r = sbx_grant_judge_target(all, g, err);

@@ -2,9 +2,9 @@
 /*
  * Grants become mounts of the plan, outer targets first.
  *
- * Where the state or runtime directory of sbx lies below a grant, an empty read-only file system is mounted over it. A
- * place to mount on is never made on the host: below another grant it must exist. Only a home that stays is the
- * sandbox's to change (view_home.h).
+ * Where the state or runtime directory of sbx lies below a grant, an empty read-only file system is
+ * mounted over it. A place to mount on is never made on the host: below another grant it must
+ * exist. Only a home that stays is the sandbox's to change (view_home.h).
  */
 #include "launcher/grants/grant_mount.h"
 
@@ -38,11 +38,14 @@ static int compare_targets(const void *a, const void *b)
 /* May a place to mount on be made in it? It is in memory, so nothing stays on the host. */
 static bool is_fresh(const struct sbx_mount_op *op)
 {
-	return (op->kind == SBX_MOUNT_TMPFS || op->kind == SBX_MOUNT_SCRATCH) && op->origin != SBX_ORIGIN_MASK;
+	return (op->kind == SBX_MOUNT_TMPFS || op->kind == SBX_MOUNT_SCRATCH) &&
+	       op->origin != SBX_ORIGIN_MASK;
 }
 
-/* Where a grant lies inside another one, the place to mount on must exist: it would be made on the host. */
-static int check_mount_point(struct sbx_grants *all, const struct sbx_grant *g, mode_t mode, struct sbx_err *err)
+/* Where a grant lies inside another one, the place to mount on must exist: it would be made on the
+ * host. */
+static int check_mount_point(struct sbx_grants *all, const struct sbx_grant *g, mode_t mode,
+			     struct sbx_err *err)
 {
 	struct sbx_view_hit hit;
 	bool inside = false, in_home = false;
@@ -71,13 +74,14 @@ static int check_mount_point(struct sbx_grants *all, const struct sbx_grant *g, 
 		return r;
 	if (r == 0 && strcmp(hit.path, g->target) == 0 && S_ISDIR(hit.mode) == S_ISDIR(mode))
 		return 0;
-	sbx_err_set(err, "'%s' lies inside another mount, which has no such %s to mount on", g->target,
-		    S_ISDIR(mode) ? "directory" : "file");
+	sbx_err_set(err, "'%s' lies inside another mount, which has no such %s to mount on",
+		    g->target, S_ISDIR(mode) ? "directory" : "file");
 	return SBX_EXIT_REFUSED;
 }
 
 /* Masks the directories of sbx below a grant. 0, SBX_EXIT_REFUSED with @err, -ENOMEM. */
-static int mask_own_dirs(struct sbx_grants *all, const char *source, const char *target, struct sbx_err *err)
+static int mask_own_dirs(struct sbx_grants *all, const char *source, const char *target,
+			 struct sbx_err *err)
 {
 	for (size_t i = 0; i < SBX_N_OWN_HIDDEN; i++) {
 		SBX_AUTO_FREE char *dest = NULL;
@@ -86,13 +90,17 @@ static int mask_own_dirs(struct sbx_grants *all, const char *source, const char 
 		if (!sbx_path_in_prefix(all->own[i], source))
 			continue;
 		/* Below the other one's mask nothing is left to mount on. */
-		if (sbx_path_in_prefix(all->own[i], other) && (i > 0 || strcmp(all->own[i], other) != 0))
+		if (sbx_path_in_prefix(all->own[i], other) &&
+		    (i > 0 || strcmp(all->own[i], other) != 0))
 			continue;
 		if (asprintf(&dest, "%s%s", target, all->own[i] + strlen(source)) < 0)
 			return -ENOMEM;
 		if (strlen(dest) >= PATH_MAX) {
-			sbx_err_set(err, "nothing can be mounted at '%s': sbx's own '%s' is below '%s' and could not "
-				    "be masked there: the path is too long", target, all->own[i], source);
+			sbx_err_set(err,
+				    "nothing can be mounted at '%s': sbx's own '%s' is below '%s' "
+				    "and could not "
+				    "be masked there: the path is too long",
+				    target, all->own[i], source);
 			return SBX_EXIT_REFUSED;
 		}
 		if (sbx_view_add_tmpfs(all->d, dest, 4096, 0500) < 0)
@@ -105,10 +113,11 @@ static int mask_own_dirs(struct sbx_grants *all, const char *source, const char 
 	return 0;
 }
 
-/* Makes the id-mapped mount of a grant. *ret_fd -1: the source is bound unmapped, because the sandbox needs no map, or
- * because none can be made and `idmap: read-only` allows that. 0, SBX_EXIT_REFUSED with @err, -errno. */
-static int map_grant(struct sbx_grants *all, struct sbx_grant *g, const struct sbx_path *path, int *ret_fd,
-		     struct sbx_err *err)
+/* Makes the id-mapped mount of a grant. *ret_fd -1: the source is bound unmapped, because the
+ * sandbox needs no map, or because none can be made and `idmap: read-only` allows that. 0,
+ * SBX_EXIT_REFUSED with @err, -errno. */
+static int map_grant(struct sbx_grants *all, struct sbx_grant *g, const struct sbx_path *path,
+		     int *ret_fd, struct sbx_err *err)
 {
 	int r;
 
@@ -132,26 +141,31 @@ static bool is_home(const struct sbx_draft *d, const struct sbx_mount_op *op)
 {
 	enum sbx_mount_origin origin;
 
-	return sbx_view_home_asked(d->options, d->facts, d->profile, &origin) && op->kind == SBX_MOUNT_BIND &&
-	       op->writable && strcmp(op->dest, d->facts->home) == 0;
+	return sbx_view_home_asked(d->options, d->facts, d->profile, &origin) &&
+	       op->kind == SBX_MOUNT_BIND && op->writable && strcmp(op->dest, d->facts->home) == 0;
 }
 
 /* Takes @path. */
-static int mount_grant(struct sbx_grants *all, struct sbx_grant *g, struct sbx_path *path, struct sbx_err *err)
+static int mount_grant(struct sbx_grants *all, struct sbx_grant *g, struct sbx_path *path,
+		       struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int mount_fd = -1;
 	struct sbx_mount_op *op;
 	int r = check_mount_point(all, g, path->st.st_mode, err);
 
 	if (r == 0 && g == all->overlay && sbx_overlay_has_mounts_below(path->resolved)) {
-		sbx_err_set(err, "'%s' cannot be an overlay: another file system is mounted below it",
+		sbx_err_set(err,
+			    "'%s' cannot be an overlay: another file system is mounted below it",
 			    path->resolved);
 		r = SBX_EXIT_REFUSED;
 	}
 	if (r == 0)
 		r = map_grant(all, g, path, &mount_fd, err);
-	op = r == 0 ? sbx_view_add(all->d, g == all->overlay && g->writable ? SBX_MOUNT_OVERLAY : SBX_MOUNT_BIND,
-				   g->target) : NULL;
+	op = r == 0 ? sbx_view_add(all->d,
+				   g == all->overlay && g->writable ? SBX_MOUNT_OVERLAY
+								    : SBX_MOUNT_BIND,
+				   g->target)
+		    : NULL;
 	if (!op) {
 		sbx_path_fini(path);
 		return r ? r : -ENOMEM;
@@ -167,7 +181,8 @@ static int mount_grant(struct sbx_grants *all, struct sbx_grant *g, struct sbx_p
 	return mask_own_dirs(all, op->source.resolved, g->target, err);
 }
 
-/* Where something else is mounted at the place of a cache, a note says that the cache is not. 0, > 0 with @err, -errno. */
+/* Where something else is mounted at the place of a cache, a note says that the cache is not. 0, >
+ * 0 with @err, -errno. */
 static int mount_cache(struct sbx_grants *all, struct sbx_grant *g, struct sbx_err *err)
 {
 	struct sbx_path path = { .fd = -1 };
@@ -175,14 +190,17 @@ static int mount_cache(struct sbx_grants *all, struct sbx_grant *g, struct sbx_e
 	int r = check_mount_point(all, g, S_IFDIR, &why);
 
 	if (r > 0)
-		return sbx_notes_add(all->d->notes, "--cache: none at '%s': %s", g->target, why.msg);
+		return sbx_notes_add(all->d->notes, "--cache: none at '%s': %s", g->target,
+				     why.msg);
 	if (r == 0)
 		r = sbx_view_cache_open(all->d, g->source, &path, err);
 	return r == 0 ? mount_grant(all, g, &path, err) : r;
 }
 
-/* Makes a missing home at the place that was judged. --dry-run makes none. 0, SBX_PATH_E_* with @err, -errno. */
-static int make_home(struct sbx_grants *all, struct sbx_grant *g, struct sbx_path *path, struct sbx_err *err)
+/* Makes a missing home at the place that was judged. --dry-run makes none. 0, SBX_PATH_E_* with
+ * @err, -errno. */
+static int make_home(struct sbx_grants *all, struct sbx_grant *g, struct sbx_path *path,
+		     struct sbx_err *err)
 {
 	int r;
 
@@ -209,7 +227,8 @@ static int mount_tmpfs(struct sbx_grants *all, const struct sbx_grant *g, struct
 	return r == 0 ? sbx_view_add_tmpfs_asked(all->d, g->target, g->size_bytes, g->origin) : r;
 }
 
-/* The overlay is the innermost grant around the current directory, if that grant is writable. Grants are sorted. */
+/* The overlay is the innermost grant around the current directory, if that grant is writable.
+ * Grants are sorted. */
 static void choose_overlay(struct sbx_grants *all)
 {
 	const char *cwd = all->d->facts->cwd;
@@ -219,12 +238,15 @@ static void choose_overlay(struct sbx_grants *all)
 		if (!all->grants[i].home && all->grants[i].origin != SBX_ORIGIN_CACHE &&
 		    sbx_path_in_prefix(cwd, all->grants[i].target))
 			innermost = &all->grants[i];
-	if (sbx_draft_wants_overlay(all->d) && innermost && innermost->source && innermost->writable)
+	if (sbx_draft_wants_overlay(all->d) && innermost && innermost->source &&
+	    innermost->writable)
 		all->overlay = innermost;
 }
 
-/* Judges and mounts one grant. @cwd is moved from where @g is the current directory. 0; > 0 with @err; -errno. */
-static int mount_one(struct sbx_grants *all, struct sbx_grant *g, struct sbx_path *cwd, struct sbx_err *err)
+/* Judges and mounts one grant. @cwd is moved from where @g is the current directory. 0; > 0 with
+ * @err; -errno. */
+static int mount_one(struct sbx_grants *all, struct sbx_grant *g, struct sbx_path *cwd,
+		     struct sbx_err *err)
 {
 	struct sbx_path path = { .fd = -1 };
 	int r = 0;

@@ -18,7 +18,8 @@
 #include "launcher/rootfs/view_root.h"
 
 /* A user made up for this run owns no directory: it gets one by an id-map, or not at all. */
-static int map_cwd(struct sbx_grants *all, const struct sbx_path *path, int *ret_mount_fd, struct sbx_err *err)
+static int map_cwd(struct sbx_grants *all, const struct sbx_path *path, int *ret_mount_fd,
+		   struct sbx_err *err)
 {
 	struct sbx_err why = { 0 };
 	int r;
@@ -30,14 +31,16 @@ static int map_cwd(struct sbx_grants *all, const struct sbx_path *path, int *ret
 	if (r > 0 && (path->st.st_uid == 0 || path->st.st_gid == 0))
 		*err = why;
 	else if (r > 0)
-		sbx_err_set(err, "'%s' is not granted to a user made up for this run (%s): name one with --user",
+		sbx_err_set(err,
+			    "'%s' is not granted to a user made up for this run (%s): name one "
+			    "with --user",
 			    path->resolved, why.msg);
 	return r;
 }
 
 /* May @g be granted at its own path, as the directory to work in? 0; > 0 with @err; -errno. */
-static int judge_work_dir(struct sbx_grants *all, const struct sbx_grant *g, struct sbx_path *ret_path, int *ret_mount_fd,
-			  struct sbx_err *err)
+static int judge_work_dir(struct sbx_grants *all, const struct sbx_grant *g,
+			  struct sbx_path *ret_path, int *ret_mount_fd, struct sbx_err *err)
 {
 	int r = sbx_grant_judge(all, g, ret_path, err);
 
@@ -56,9 +59,10 @@ static int judge_work_dir(struct sbx_grants *all, const struct sbx_grant *g, str
 	return r;
 }
 
-/* The whole repository around the current directory, so that git works there. *ret_top NULL: there is none, or it is
- * not granted. 0 or -errno. */
-static int try_repository(struct sbx_grants *all, struct sbx_path *ret_path, int *ret_mount_fd, char **ret_top)
+/* The whole repository around the current directory, so that git works there. *ret_top NULL: there
+ * is none, or it is not granted. 0 or -errno. */
+static int try_repository(struct sbx_grants *all, struct sbx_path *ret_path, int *ret_mount_fd,
+			  char **ret_top)
 {
 	SBX_AUTO_FREE char *top = NULL;
 	struct sbx_grant g = { .writable = true, .origin = SBX_ORIGIN_CWD };
@@ -72,32 +76,38 @@ static int try_repository(struct sbx_grants *all, struct sbx_path *ret_path, int
 	if (r < 0)
 		return r;
 	if (r > 0)
-		return sbx_notes_add(all->d->notes,
-				     "git finds no repository here: '%s', which the current directory is in, is "
-				     "not granted: %s",
-				     top, err.msg);
-	r = sbx_notes_add(all->d->notes,
-			  "'%s' is granted, the git repository that the current directory is in (--bind "
-			  "\"$PWD\" grants that directory alone)",
-			  top);
+		return sbx_notes_add(
+			all->d->notes,
+			"git finds no repository here: '%s', which the current directory is in, is "
+			"not granted: %s",
+			top, err.msg);
+	r = sbx_notes_add(
+		all->d->notes,
+		"'%s' is granted, the git repository that the current directory is in (--bind "
+		"\"$PWD\" grants that directory alone)",
+		top);
 	*ret_top = sbx_steal_ptr(&top);
 	return r;
 }
 
-/* Does the sandbox's user own nothing there and may not write? One note then, instead of an error from each tool. */
+/* Does the sandbox's user own nothing there and may not write? One note then, instead of an error
+ * from each tool. */
 static bool is_others(const struct sbx_draft *d, const struct sbx_path *path)
 {
 	const struct sbx_facts *f = d->facts;
 
-	return f->privileged && path->st.st_uid != f->uid && !sbx_facts_idmap(f) && !sbx_draft_wants_overlay(d) &&
+	return f->privileged && path->st.st_uid != f->uid && !sbx_facts_idmap(f) &&
+	       !sbx_draft_wants_overlay(d) &&
 	       faccessat(path->fd, "", W_OK, AT_EACCESS | AT_EMPTY_PATH) < 0 && errno == EACCES;
 }
 
-int sbx_grant_work_dir(struct sbx_grants *all, struct sbx_path *ret_path, int *ret_mount_fd, char *why, size_t n_why,
-		       char **ret_dir)
+int sbx_grant_work_dir(struct sbx_grants *all, struct sbx_path *ret_path, int *ret_mount_fd,
+		       char *why, size_t n_why, char **ret_dir)
 {
 	const struct sbx_facts *f = all->d->facts;
-	struct sbx_grant g = { .source = f->cwd, .target = f->cwd, .writable = true, .origin = SBX_ORIGIN_CWD };
+	struct sbx_grant g = {
+		.source = f->cwd, .target = f->cwd, .writable = true, .origin = SBX_ORIGIN_CWD
+	};
 	struct sbx_err err = { 0 };
 	int r;
 
@@ -115,10 +125,11 @@ int sbx_grant_work_dir(struct sbx_grants *all, struct sbx_path *ret_path, int *r
 		return sbx_grant_refuse(all, &g, &err);
 	if (r == 0 && is_others(all->d, ret_path))
 		r = sbx_notes_add(all->d->notes,
-				  "'%s' belongs to uid %u, and '%s', the sandbox's user, may not write there: give it "
+				  "'%s' belongs to uid %u, and '%s', the sandbox's user, may not "
+				  "write there: give it "
 				  "to that user once (chown -R %s: '%s')",
-				  ret_path->resolved, ret_path->st.st_uid, f->user_name, f->user_name,
-				  ret_path->resolved);
+				  ret_path->resolved, ret_path->st.st_uid, f->user_name,
+				  f->user_name, ret_path->resolved);
 	if (r < 0)
 		return r;
 	sbx_text_cut(why, n_why, "%s", err.msg);

@@ -8,12 +8,13 @@
 #include "sys/fs/path.h"
 
 /*
- * The caller's current directory, or the git repository around it, as a writable grant. 0 with the directory in
- * *ret_dir, judged in *ret_path, and in *ret_mount_fd its id-mapped mount where it needs one. 0 with *ret_dir NULL and
- * the reason in @why: a place where nobody expects results (as / is) is not granted. SBX_EXIT_REFUSED: set-id programs
- * in it forbid the grant; the run ends, because results would be lost in the scratch home. -errno.
+ * The caller's current directory, or the git repository around it, as a writable grant. 0 with the
+ * directory in *ret_dir, judged in *ret_path, and in *ret_mount_fd its id-mapped mount where it
+ * needs one. 0 with *ret_dir NULL and the reason in @why: a place where nobody expects results (as
+ * / is) is not granted. SBX_EXIT_REFUSED: set-id programs in it forbid the grant; the run ends,
+ * because results would be lost in the scratch home. -errno.
  */
-int sbx_grant_work_dir(struct sbx_grants *all, struct sbx_path *ret_path, int *ret_mount_fd, char *why, size_t n_why,
-		       char **ret_dir);
+int sbx_grant_work_dir(struct sbx_grants *all, struct sbx_path *ret_path, int *ret_mount_fd,
+		       char *why, size_t n_why, char **ret_dir);
 
 #endif

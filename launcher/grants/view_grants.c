@@ -7,8 +7,9 @@
  *   grant_judge     judges each grant
  *   grant_mount     appends its mount to the plan
  *
- * A refused explicit mount ends the run. A refused current directory ends it too, because results would be lost in the
- * scratch home, unless --scratch, --chdir or a home that stays say where the command works.
+ * A refused explicit mount ends the run. A refused current directory ends it too, because results
+ * would be lost in the scratch home, unless --scratch, --chdir or a home that stays say where the
+ * command works.
  */
 #include "launcher/grants/view_grants.h"
 
@@ -41,7 +42,10 @@ static int judge_keep(struct sbx_grants *all, const char *why)
 
 	for (size_t i = 0; i < all->d->view->n_mounts; i++)
 		overlay = overlay || all->d->view->mounts[i].kind == SBX_MOUNT_OVERLAY;
-	if (asprintf(&absolute, "%s%s%s", asked[0] == '/' ? "" : all->d->facts->cwd ? all->d->facts->cwd : "",
+	if (asprintf(&absolute, "%s%s%s",
+		     asked[0] == '/'	  ? ""
+		     : all->d->facts->cwd ? all->d->facts->cwd
+					  : "",
 		     asked[0] == '/' ? "" : "/", asked) < 0) {
 		absolute = NULL;
 		return -ENOMEM;
@@ -62,7 +66,8 @@ static int judge_keep(struct sbx_grants *all, const char *why)
 	return r > 0 ? SBX_EXIT_REFUSED : r;
 }
 
-int sbx_view_add_grants(const struct sbx_draft *d, struct sbx_err_list *errs, char *why, size_t n_why)
+int sbx_view_add_grants(const struct sbx_draft *d, struct sbx_err_list *errs, char *why,
+			size_t n_why)
 {
 	SBX_CLEANUP(sbx_grants_freep) struct sbx_grants *all = NULL;
 	struct sbx_path cwd = { .fd = -1 };
@@ -73,7 +78,8 @@ int sbx_view_add_grants(const struct sbx_draft *d, struct sbx_err_list *errs, ch
 	if (r == 0)
 		r = sbx_grants_ask_all(all);
 	/* An explicit mount there wins: --ro-bind of the current directory stays read-only. */
-	if (r == 0 && !d->options->scratch && !(d->facts->cwd && sbx_grants_have(all, d->facts->cwd)))
+	if (r == 0 && !d->options->scratch &&
+	    !(d->facts->cwd && sbx_grants_have(all, d->facts->cwd)))
 		r = sbx_grant_work_dir(all, &cwd, &cwd_mount_fd, why, n_why, &dir);
 	if (r == 0 && dir)
 		r = sbx_grant_ask(all, NULL, dir, NULL, SBX_ORIGIN_CWD, true, false);
@@ -89,8 +95,10 @@ int sbx_view_add_grants(const struct sbx_draft *d, struct sbx_err_list *errs, ch
 	return r;
 }
 
-/* A root may not hold sbx's files of other sandboxes: below a root nothing is masked, as it is below a grant. */
-static int refuse_own_below(const struct sbx_grants *all, const struct sbx_path *path, struct sbx_err *err)
+/* A root may not hold sbx's files of other sandboxes: below a root nothing is masked, as it is
+ * below a grant. */
+static int refuse_own_below(const struct sbx_grants *all, const struct sbx_path *path,
+			    struct sbx_err *err)
 {
 	for (size_t i = 0; i < SBX_N_OWN_HIDDEN; i++)
 		if (sbx_path_in_prefix(all->own[i], path->resolved)) {

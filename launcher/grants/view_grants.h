@@ -5,12 +5,14 @@
 #include "launcher/rootfs/draft.h"
 #include "sys/fs/path.h"
 
-/* Judges @source, a directory for the sandbox's root, as a read-only mount. 0, SBX_EXIT_REFUSED with @errs, -errno. */
+/* Judges @source, a directory for the sandbox's root, as a read-only mount. 0, SBX_EXIT_REFUSED
+ * with @errs, -errno. */
 int sbx_view_judge_root(const struct sbx_draft *d, const char *source, struct sbx_path *ret_path,
 			struct sbx_err_list *errs);
 
-/* Appends the mounts of all grants. @why: the reason where the current directory is not granted; else "". 0,
- * SBX_EXIT_REFUSED with @errs, -errno. */
-int sbx_view_add_grants(const struct sbx_draft *d, struct sbx_err_list *errs, char *why, size_t n_why);
+/* Appends the mounts of all grants. @why: the reason where the current directory is not granted;
+ * else "". 0, SBX_EXIT_REFUSED with @errs, -errno. */
+int sbx_view_add_grants(const struct sbx_draft *d, struct sbx_err_list *errs, char *why,
+			size_t n_why);
 
 #endif

@@ -13,22 +13,21 @@
 
 #define SBX_DEFAULT_CONFIG_DIR "/etc/sbx"
 
-/* What the planner must know of the host and the caller, read once. */
-
-/* Gathered once by sbx_facts_gather(), and constant afterwards. */
+/* The facts of the host and the caller that planning uses. Read once (facts_gather.h), constant
+ * afterwards. */
 struct sbx_facts {
 	char id[SBX_ID_LEN + 1]; /* of this run: --id, or random */
 	uid_t caller_uid;	 /* real uid of sbx-run */
 	gid_t caller_gid;
-	bool privileged; /* uid 0, or the capabilities of rights.h */
-	uid_t uid;	 /* who the sandbox runs as; never 0 */
+	bool privileged; /* uid 0, or the capabilities of privileges.h */
+	uid_t uid;	 /* the sandbox's user; never 0 */
 	gid_t gid;
-	/* Of the pool: an unprivileged uid with no rights to anything, leased until sbx_facts_fini(). */
+	/* Of the pool: an unprivileged uid that owns nothing, leased until sbx_facts_fini(). */
 	bool throwaway_user;
 	struct sbx_uid_pool *uid_pool; /* NULL: not privileged */
-	bool may_attach;     /* has what attach cgroup needs (rights.h) */
-	int landlock_abi;    /* 0: none */
-	uid_t broker_uid;    /* own user when privileged */
+	bool may_attach;	       /* has the capabilities for attach cgroup (privileges.h) */
+	int landlock_abi;	       /* 0: none */
+	uid_t broker_uid;	       /* own user when privileged */
 	gid_t broker_gid;
 	/* Of uid; a throwaway user's home exists only in the sandbox. */
 	char *user_name, *home, *shell;
@@ -41,8 +40,9 @@ struct sbx_facts {
 	char *resolv_conf, *hosts;
 	size_t n_hosts;
 	struct sbx_cgroup_facts cgroup;
-	struct sbx_cgroup_place cgroup_place; /* where a cgroup can be made without asking; NONE: nowhere */
-	char *scope_helper;		      /* sbx-scope, where systemd can be asked; NULL: it cannot */
+	struct sbx_cgroup_place
+		cgroup_place; /* where a cgroup can be made without asking; NONE: nowhere */
+	char *scope_helper;   /* sbx-scope, where systemd can be asked; NULL: it cannot */
 	uint64_t machine_memory_bytes; /* the ceilings where system.yaml sets none; 0: unknown */
 	uint32_t machine_cpus_milli;
 	char *root;	/* in front of the host's /usr and /etc: "", or a directory in tests */

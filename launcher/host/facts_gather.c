@@ -5,9 +5,9 @@
  * function of what it is given.
  *
  * Trust: root's environment is root's (sudo scrubs it); an ordinary user's steers only his own run.
- * A directory from the environment must be absolute, and a privileged launcher's be out of others' reach (trust.h): sudo
- * may have been told to leave the environment alone. bwrap is executed with the sandbox's rights,
- * yet it must belong to root or to us and be writable by nobody else.
+ * A directory from the environment must be absolute, and a privileged launcher's be out of others'
+ * reach (trust.h): sudo may have been told to leave the environment alone. bwrap is executed with
+ * the sandbox's privileges, yet it must belong to root or to us and be writable by nobody else.
  */
 #include "launcher/host/facts_gather.h"
 
@@ -102,7 +102,7 @@ static char *caller_home(const struct sbx_facts *f)
 	struct sbx_user caller = { 0 };
 	char *home = NULL;
 
-	/* Found already, unless it was no place for a sandbox. */
+	/* Known already, unless take_user() replaced it because no sandbox can have it. */
 	if (f->home && f->uid == f->caller_uid && strcmp(f->home, SBX_THROWAWAY_HOME) != 0)
 		return strdup(f->home);
 	if (sbx_user_by_uid(f->caller_uid, &caller) == 0 && caller.home[0] == '/')
@@ -111,9 +111,10 @@ static char *caller_home(const struct sbx_facts *f)
 	return home ? home : strdup("/");
 }
 
-/* An ordinary user's are looked at when they are made. */
-static int check_place(const struct sbx_facts *f, const char *dir, const char *what, const char *variable,
-		       struct sbx_err *err)
+/* A privileged launcher's directory must be out of others' reach. An ordinary user's is checked
+ * when it is made. */
+static int check_place(const struct sbx_facts *f, const char *dir, const char *what,
+		       const char *variable, struct sbx_err *err)
 {
 	struct sbx_err why = { 0 };
 	int r = f->privileged ? sbx_trust_dir(f, dir, &why) : 0;
@@ -139,8 +140,8 @@ static int check_lengths(const struct sbx_facts *f, struct sbx_err *err)
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(dirs); i++)
 		if (strlen(dirs[i].dir) > dirs[i].max) {
-			sbx_err_set(err, "the %s has a path of more than %zu bytes: %s", dirs[i].what, dirs[i].max,
-				    dirs[i].dir);
+			sbx_err_set(err, "the %s has a path of more than %zu bytes: %s",
+				    dirs[i].what, dirs[i].max, dirs[i].dir);
 			return SBX_FACTS_E_UNUSABLE;
 		}
 	return 0;
@@ -153,7 +154,7 @@ static int gather_dirs(struct sbx_facts *f, struct sbx_err *err)
 
 	if (!home)
 		return -ENOMEM;
-	/* Said once, and not of each directory. */
+	/* One message, instead of one for each directory. */
 	if (f->privileged && sbx_path_check_support(err) != 0)
 		return SBX_FACTS_E_UNUSABLE;
 	r = dir_from_env("SBX_STATE_DIR", &f->state_dir, err);
@@ -164,8 +165,9 @@ static int gather_dirs(struct sbx_facts *f, struct sbx_err *err)
 	if (r != 0)
 		return r;
 	if (!f->state_dir)
-		f->state_dir = f->caller_uid == 0 ? strdup("/var/lib/sbx")
-					     : xdg_dir("XDG_STATE_HOME", home, ".local/state/sbx");
+		f->state_dir = f->caller_uid == 0
+				       ? strdup("/var/lib/sbx")
+				       : xdg_dir("XDG_STATE_HOME", home, ".local/state/sbx");
 	if (!f->runtime_dir && f->state_dir)
 		f->runtime_dir = runtime_dir(f);
 	if (!f->config_dir)
@@ -261,7 +263,8 @@ static int gather_bwrap(struct sbx_facts *f, struct sbx_err *err)
 
 		if (path[0] == '/' &&
 		    snprintf(file, sizeof(file), "%.*s/bwrap", (int)n, path) < (int)sizeof(file) &&
-		    is_trusted_program(file, f->caller_uid, &st) && sbx_trust_file(f, file, &st, true, &why) == 0) {
+		    is_trusted_program(file, f->caller_uid, &st) &&
+		    sbx_trust_file(f, file, &st, true, &why) == 0) {
 			f->bwrap = strdup(file);
 			return f->bwrap ? 0 : -ENOMEM;
 		}
@@ -389,7 +392,7 @@ static int gather_sandbox(const struct sbx_options *o, struct sbx_facts *f, stru
 	return sbx_facts_user(o, getenv("SUDO_UID"), getenv("SUDO_GID"), f, err);
 }
 
-/* A system policy that cannot be used is planning's to refuse, with all that is wrong with it. */
+/* Errors of the system policy are ignored here: planning refuses it with all of them. */
 static int gather_uid_pool(const struct sbx_options *o, struct sbx_facts *f)
 {
 	static struct sbx_err_list ignored; /* large */
@@ -405,9 +408,11 @@ static int gather_uid_pool(const struct sbx_options *o, struct sbx_facts *f)
 	return f->uid_pool ? 0 : -ENOMEM;
 }
 
-/* Who the sandbox is, and the directories. An ordinary user's are found by his home; root's range of uids by
- * its directories. */
-static int gather_who_and_where(const struct sbx_options *o, struct sbx_facts *f, struct sbx_err *err)
+/* The sandbox's user and the directories. An ordinary user comes first, because the directories are
+ * below the home; for root the directories come first, because the configuration has the range of
+ * uids. */
+static int gather_who_and_where(const struct sbx_options *o, struct sbx_facts *f,
+				struct sbx_err *err)
 {
 	int r;
 
@@ -428,7 +433,8 @@ static int explained(int r, struct sbx_err *err)
 	return r;
 }
 
-int sbx_facts_gather_first(const struct sbx_options *o, struct sbx_facts *ret_f, struct sbx_err *err)
+int sbx_facts_gather_first(const struct sbx_options *o, struct sbx_facts *ret_f,
+			   struct sbx_err *err)
 {
 	int r;
 

@@ -13,11 +13,12 @@
  * does. */
 enum { SBX_FACTS_E_UNUSABLE = 1 };
 int sbx_facts_gather(const struct sbx_options *o, struct sbx_facts *ret_f, struct sbx_err *err);
-/* The same in two parts: what the stage needs to begin, and the rest, which is read beside it. Of an ordinary
- * user's sandbox the first knows the ids alone. */
-int sbx_facts_gather_first(const struct sbx_options *o, struct sbx_facts *ret_f, struct sbx_err *err);
+/* The same in two parts: the facts that the stage needs to begin, and the rest, read while the
+ * stage begins. For an ordinary user the first part has only the ids. */
+int sbx_facts_gather_first(const struct sbx_options *o, struct sbx_facts *ret_f,
+			   struct sbx_err *err);
 int sbx_facts_gather_rest(const struct sbx_options *o, struct sbx_facts *f, struct sbx_err *err);
-/* Only who calls and the directories: caller_uid, privileged, state_dir, runtime_dir, config_dir,
+/* Only the caller and the directories: caller_uid, privileged, state_dir, runtime_dir, config_dir,
  * user_config_dir, libexec_dir, data_dir. The same results, for the same sbx_facts_fini(). */
 int sbx_facts_gather_places(struct sbx_facts *ret_f, struct sbx_err *err);
 
