@@ -68,11 +68,15 @@ noinst_LIBRARIES += %reldir%/libsbx-commands.a
 	%reldir%/commands/command.c \
 	%reldir%/commands/command.h \
 	%reldir%/commands/command_expand.c \
+	%reldir%/commands/command_expand.h \
 	%reldir%/commands/command_files.c \
+	%reldir%/commands/command_files.h \
 	%reldir%/commands/command_follow.c \
-	%reldir%/commands/command_internal.h \
+	%reldir%/commands/command_follow.h \
 	%reldir%/commands/command_masks.c \
+	%reldir%/commands/command_masks.h \
 	%reldir%/commands/command_names.c \
+	%reldir%/commands/command_names.h \
 	%reldir%/commands/commands.c \
 	%reldir%/commands/commands.h \
 	%reldir%/commands/exec_format.c \
@@ -101,6 +105,16 @@ noinst_LIBRARIES += %reldir%/libsbx-grants.a
 %canon_reldir%_libsbx_grants_a_SOURCES = \
 	%reldir%/grants/git_identity.c \
 	%reldir%/grants/git_identity.h \
+	%reldir%/grants/grant.c \
+	%reldir%/grants/grant.h \
+	%reldir%/grants/grant_asked.c \
+	%reldir%/grants/grant_asked.h \
+	%reldir%/grants/grant_judge.c \
+	%reldir%/grants/grant_judge.h \
+	%reldir%/grants/grant_mount.c \
+	%reldir%/grants/grant_mount.h \
+	%reldir%/grants/grant_work_dir.c \
+	%reldir%/grants/grant_work_dir.h \
 	%reldir%/grants/idmap.c \
 	%reldir%/grants/idmap.h \
 	%reldir%/grants/keep_target.c \
@@ -142,13 +156,15 @@ noinst_LIBRARIES += %reldir%/libsbx-rootfs.a
 	%reldir%/rootfs/view.c \
 	%reldir%/rootfs/view.h \
 	%reldir%/rootfs/view_add.c \
+	%reldir%/rootfs/view_add.h \
 	%reldir%/rootfs/view_devices.c \
 	%reldir%/rootfs/view_devices.h \
 	%reldir%/rootfs/view_home.c \
 	%reldir%/rootfs/view_home.h \
 	%reldir%/rootfs/view_root.c \
 	%reldir%/rootfs/view_root.h \
-	%reldir%/rootfs/view_scratch.c
+	%reldir%/rootfs/view_scratch.c \
+	%reldir%/rootfs/view_scratch.h
 
 # facts of the host and the caller
 noinst_LIBRARIES += %reldir%/libsbx-host.a
@@ -158,6 +174,8 @@ noinst_LIBRARIES += %reldir%/libsbx-host.a
 	%reldir%/host/exit_status.h \
 	%reldir%/host/facts.c \
 	%reldir%/host/facts.h \
+	%reldir%/host/facts_gather.c \
+	%reldir%/host/facts_gather.h \
 	%reldir%/host/facts_user.c \
 	%reldir%/host/facts_user.h \
 	%reldir%/host/lookup_ids.c \

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "launcher/cleanup/runtime.h"
 #include "launcher/host/facts.h"
+#include "launcher/host/facts_gather.h"
 #include "launcher/record/record.h"
 #include "launcher/run/attach.h"
 #include "launcher/run/cgroup.h"

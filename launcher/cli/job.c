@@ -15,6 +15,7 @@
 #include "launcher/host/config.h"
 #include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
+#include "launcher/host/facts_gather.h"
 #include "policy/job.h"
 
 static int load(struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs)

@@ -24,6 +24,7 @@
 #include "launcher/helpers/keep_helper.h"
 #include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
+#include "launcher/host/facts_gather.h"
 #include "launcher/host/options.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/planner.h"

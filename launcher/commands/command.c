@@ -3,16 +3,18 @@
  * The primary binary: found as the sandbox will find it (its PATH, its mounts, its working
  * directory), then judged by every name it goes by: as it was asked for, each symlink on the way,
  * and what it is in the end. A deny entry that matches any of them refuses; where there is an allow
- * list one entry must match. What interprets it (#!) is found in the same way; it must be there and not be
- * denied, and need not be allowed by itself.
+ * list one entry must match. What interprets it (#!) is found in the same way; it must be there and
+ * not be denied, and need not be allowed by itself.
  *
  * A bare name on the allow list means the system's program of that name: it matches when the
  * command was asked for by that bare name or lies below /usr, so that a file called python3 in the
  * workspace does not pass for it.
  *
- * This is about what is started. What that starts in turn is held by Landlock where there is an allow list
- * (command_files.c), and by masks where there is a deny list (command_masks.c).
+ * This is about what is started. What that starts in turn is held by Landlock where there is an
+ * allow list (command_files.c), and by masks where there is a deny list (command_masks.c).
  */
+#include "launcher/commands/command.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,8 +24,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/commands/command.h"
-#include "launcher/commands/command_internal.h"
+#include "launcher/commands/command_files.h"
+#include "launcher/commands/command_follow.h"
+#include "launcher/commands/command_masks.h"
+#include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
 #include "launcher/rootfs/draft.h"
 #include "sys/fs/path_normalise.h"
@@ -52,13 +56,15 @@ static bool is_allowed(const struct sbx_str_list *list, const char *command,
 	return list->n == 0;
 }
 
-static int refuse_denied(const struct sbx_draft *d, const char *command, const struct sbx_denied *denied,
-			 const struct sbx_names *names, struct sbx_err_list *errs)
+static int refuse_denied(const struct sbx_draft *d, const char *command,
+			 const struct sbx_denied *denied, const struct sbx_names *names,
+			 struct sbx_err_list *errs)
 {
 	const char *entry = denied->entry;
 	char what[PATH_MAX + 32] = "", by[128];
 
-	if (strcmp(sbx_base_name(command), entry) != 0 && strcmp(command, entry) != 0 && names->n > 0)
+	if (strcmp(sbx_base_name(command), entry) != 0 && strcmp(command, entry) != 0 &&
+	    names->n > 0)
 		sbx_text_cut(what, sizeof(what), " (it is %s)", names->v[names->n - 1]);
 	if (denied->by_system)
 		snprintf(by, sizeof(by), "the system policy");
@@ -89,7 +95,8 @@ static int judge(const struct sbx_draft *d, const char *command, const struct sb
 	return 0;
 }
 
-/* Where the caller would find @command on the host: by the caller's PATH if it has no '/'. malloc'ed; NULL: nowhere. */
+/* Where the caller would find @command on the host: by the caller's PATH if it has no '/'.
+ * malloc'ed; NULL: nowhere. */
 static char *find_outside(const struct sbx_draft *d, const char *command)
 {
 	const char *dir = sbx_facts_getenv(d->facts, "PATH");
@@ -98,7 +105,8 @@ static char *find_outside(const struct sbx_draft *d, const char *command)
 	if (strchr(command, '/')) {
 		bool absolute = command[0] == '/';
 
-		if (asprintf(&path, "%s%s%s", absolute || !d->facts->cwd ? "" : d->facts->cwd, absolute ? "" : "/", command) < 0)
+		if (asprintf(&path, "%s%s%s", absolute || !d->facts->cwd ? "" : d->facts->cwd,
+			     absolute ? "" : "/", command) < 0)
 			return NULL;
 		if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0)
 			return path;
@@ -118,8 +126,8 @@ static char *find_outside(const struct sbx_draft *d, const char *command)
 	return NULL;
 }
 
-/* The directory to grant for a program at @path: where its libraries are beside bin/, unless that is the home or ~/.local,
- * which hold more than programs. malloc'ed. */
+/* The directory to grant for a program at @path: where its libraries are beside bin/, unless that
+ * is the home or ~/.local, which hold more than programs. malloc'ed. */
 static char *dir_to_grant(const struct sbx_draft *d, const char *path)
 {
 	size_t n_home = strlen(d->facts->home);
@@ -139,10 +147,13 @@ static char *dir_to_grant(const struct sbx_draft *d, const char *path)
 	return dir;
 }
 
-/* A program that is on the host and not in the sandbox, with what would grant it. False: it is not there either. */
-static bool refuse_outside(const struct sbx_draft *d, const char *command, struct sbx_err_list *errs)
+/* A program that is on the host and not in the sandbox, with what would grant it. False: it is not
+ * there either. */
+static bool refuse_outside(const struct sbx_draft *d, const char *command,
+			   struct sbx_err_list *errs)
 {
-	SBX_AUTO_FREE char *found = find_outside(d, command), *real = NULL, *first = NULL, *second = NULL;
+	SBX_AUTO_FREE char *found = find_outside(d, command), *real = NULL, *first = NULL,
+			   *second = NULL;
 	bool two;
 
 	/* Another system's programs are not at home in a directory that is the root. */
@@ -154,10 +165,15 @@ static bool refuse_outside(const struct sbx_draft *d, const char *command, struc
 	if (!first || !second)
 		return false;
 	two = !sbx_path_in_prefix(real, first);
-	sbx_err_list_add(errs, "", 0, 0, "command '%s' %s: it is '%s'%s%s%s on the host, granted with --ro-bind '%s'%s%s%s", command,
-			 strchr(command, '/') ? "is not in the sandbox" : "was not found in the sandbox's PATH", found, strcmp(found, real) == 0 ? "" : " ('",
-			 strcmp(found, real) == 0 ? "" : real, strcmp(found, real) == 0 ? "" : "')", first,
-			 two ? " --ro-bind '" : "", two ? second : "", two ? "'" : "");
+	sbx_err_list_add(
+		errs, "", 0, 0,
+		"command '%s' %s: it is '%s'%s%s%s on the host, granted with --ro-bind '%s'%s%s%s",
+		command,
+		strchr(command, '/') ? "is not in the sandbox"
+				     : "was not found in the sandbox's PATH",
+		found, strcmp(found, real) == 0 ? "" : " ('", strcmp(found, real) == 0 ? "" : real,
+		strcmp(found, real) == 0 ? "" : "')", first, two ? " --ro-bind '" : "",
+		two ? second : "", two ? "'" : "");
 	return true;
 }
 
@@ -169,15 +185,19 @@ static int refuse_missing(const struct sbx_draft *d, const char *command, struct
 		return SBX_EXIT_NOT_FOUND;
 	if (d->view->root.kind == SBX_ROOT_MINIMAL)
 		sbx_err_list_add(errs, "", 0, 0,
-				 "command '%s' is not in the sandbox: with root minimal it has only what is granted "
-				 "(--ro-bind /usr --ro-bind /bin --ro-bind /lib --ro-bind /lib64 are the host's programs)",
+				 "command '%s' is not in the sandbox: with root minimal it has "
+				 "only what is granted "
+				 "(--ro-bind /usr --ro-bind /bin --ro-bind /lib --ro-bind /lib64 "
+				 "are the host's programs)",
 				 command);
 	else if (strchr(command, '/'))
-		sbx_err_list_add(errs, "", 0, 0,
-				 "command '%s' is not in the sandbox (grant its directory with --ro-bind)",
-				 command);
+		sbx_err_list_add(
+			errs, "", 0, 0,
+			"command '%s' is not in the sandbox (grant its directory with --ro-bind)",
+			command);
 	else
-		sbx_err_list_add(errs, "", 0, 0, "command '%s' was not found in the sandbox's PATH, %s", command,
+		sbx_err_list_add(errs, "", 0, 0,
+				 "command '%s' was not found in the sandbox's PATH, %s", command,
 				 path ? path : "");
 	return SBX_EXIT_NOT_FOUND;
 }
@@ -196,13 +216,16 @@ static int judge_needed(void *userdata, const struct sbx_needed *needed)
 
 	if (!denied.entry)
 		return 0;
-	sbx_err_set(j->err, "%s is interpreted by '%s', which is denied by %s%s%s: commands.deny '%s'", needed->by,
-		    needed->asked, denied.by_system ? "the system policy" : "profile '",
-		    denied.by_system ? "" : j->d->options->profile, denied.by_system ? "" : "'", denied.entry);
+	sbx_err_set(j->err,
+		    "%s is interpreted by '%s', which is denied by %s%s%s: commands.deny '%s'",
+		    needed->by, needed->asked, denied.by_system ? "the system policy" : "profile '",
+		    denied.by_system ? "" : j->d->options->profile, denied.by_system ? "" : "'",
+		    denied.entry);
 	return SBX_EXIT_NOT_EXECUTABLE;
 }
 
-static int judge_interpreters(const struct sbx_draft *d, const struct sbx_view_hit *hit, struct sbx_err_list *errs)
+static int judge_interpreters(const struct sbx_draft *d, const struct sbx_view_hit *hit,
+			      struct sbx_err_list *errs)
 {
 	struct sbx_err err = { 0 };
 	struct judging judging = { d, &err };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which files of the view an entry of a command list may mean. A bare name is looked for where programs are; a glob is
- * held against what is there, part by part.
+ * Which files of the view an entry of a command list may mean. A bare name is looked for where
+ * programs are; a glob is held against what is there, part by part.
  */
+#include "launcher/commands/command_expand.h"
+
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -12,9 +14,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/commands/command_internal.h"
+#include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
 #include "launcher/rootfs/draft.h"
+#include "launcher/rootfs/view.h"
 #include "sys/fs/path_normalise.h"
 
 #define NAMES_LOOKED_AT_MAX 200000
@@ -32,7 +35,8 @@ static int add_dir(const struct sbx_draft *d, struct sbx_program_dirs *dirs, con
 {
 	struct sbx_view_hit hit;
 
-	if (path[0] != '/' || sbx_view_resolve(d, path, NULL, NULL, &hit) != 0 || !S_ISDIR(hit.mode))
+	if (path[0] != '/' || sbx_view_resolve(d, path, NULL, NULL, &hit) != 0 ||
+	    !S_ISDIR(hit.mode))
 		return 0;
 	for (size_t i = 0; i < dirs->n; i++)
 		if (strcmp(dirs->v[i], hit.path) == 0)
@@ -46,8 +50,9 @@ static int add_dir(const struct sbx_draft *d, struct sbx_program_dirs *dirs, con
 int sbx_program_dirs(const struct sbx_draft *d, const char *const *more, size_t n_more,
 		     struct sbx_program_dirs *ret_dirs)
 {
-	static const char *const fixed[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin",
-					     "/bin", "/usr/games" };
+	static const char *const fixed[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
+					     "/usr/bin",	"/sbin",	  "/bin",
+					     "/usr/games" };
 	const char *dir = sbx_environment_get(d->env, "PATH");
 	int r = 0;
 
@@ -55,7 +60,8 @@ int sbx_program_dirs(const struct sbx_draft *d, const char *const *more, size_t 
 		size_t n = strcspn(dir, ":");
 		char path[PATH_MAX];
 
-		if (snprintf(path, sizeof(path), "%.*s", (int)(n < PATH_MAX ? n : PATH_MAX), dir) < (int)sizeof(path))
+		if (snprintf(path, sizeof(path), "%.*s", (int)(n < PATH_MAX ? n : PATH_MAX), dir) <
+		    (int)sizeof(path))
 			r = add_dir(d, ret_dirs, path);
 		dir += n + (dir[n] == ':');
 	}
@@ -80,14 +86,17 @@ struct expander {
 struct listing {
 	struct expander *x;
 	const char *dir, *entry;
-	const char *part, *rest; /* of a path's glob: what is matched here, what below; NULL: all bare entries */
+	const char *part, *rest; /* of a path's glob: what is matched here, what below; NULL: all
+				    bare entries */
 };
 
 static int expand_path(struct expander *x, const char *entry, const char *prefix, const char *rest);
 
 static int join(char *out, const char *dir, const char *name)
 {
-	return snprintf(out, PATH_MAX, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name) < PATH_MAX ? 0 : -ENAMETOOLONG;
+	return snprintf(out, PATH_MAX, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name) < PATH_MAX
+		       ? 0
+		       : -ENAMETOOLONG;
 }
 
 static int match_bare(struct expander *x, const char *path)

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The allow list as files. Landlock, put on by sbx-init before the self-test, lets exactly these execute: what the
- * entries mean in the view, the command itself, the interpreters of those that are scripts, and the loaders of those
- * that are ELF files. A file that a deny entry means is not among them, whatever allows it.
+ * The allow list as files. Landlock, put on by sbx-init before the self-test, lets exactly these
+ * execute: what the entries mean in the view, the command itself, the interpreters of those that
+ * are scripts, and the loaders of those that are ELF files. A file that a deny entry means is not
+ * among them, whatever allows it.
  *
- * What the sandbox may write does not execute at all: its mounts are noexec, which also keeps the loader, run as a
- * command, from mapping it. So a listed file there is left out, and the command is refused if it is one.
+ * What the sandbox may write does not execute at all: its mounts are noexec, which also keeps the
+ * loader, run as a command, from mapping it. So a listed file there is left out, and the command is
+ * refused if it is one.
  *
- * Files that the caller's 0-2 are lie on the host's mounts, without noexec, and init's rules, which are for directories
- * wherever they are mounted, may hold for them there (init_programs.c).
+ * Files that the caller's 0-2 are lie on the host's mounts, without noexec, and init's rules, which
+ * are for directories wherever they are mounted, may hold for them there (init_programs.c).
  *
- * Files are told to init by path, device and inode: it opens them in the sandbox, and they must be the ones that were
- * looked at here.
+ * Files are told to init by path, device and inode: it opens them in the sandbox, and they must be
+ * the ones that were looked at here.
  */
+#include "launcher/commands/command_files.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,8 +28,11 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ipc/messages.h"
-#include "launcher/commands/command_internal.h"
+#include "launcher/commands/command_expand.h"
+#include "launcher/commands/command_follow.h"
+#include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
+#include "launcher/host/exit_status.h"
 #include "launcher/rootfs/draft.h"
 #include "sys/fs/path_normalise.h"
 
@@ -37,15 +44,19 @@ struct files {
 
 static int refuse_many(struct files *f)
 {
-	sbx_err_set(&f->err, "commands.allow of profile '%s' means more than %d files, or ones with very long paths: name "
-		    "fewer", f->d->options->profile, SBX_PROGRAMS_MAX);
+	sbx_err_set(&f->err,
+		    "commands.allow of profile '%s' means more than %d files, or ones with very "
+		    "long paths: name "
+		    "fewer",
+		    f->d->options->profile, SBX_PROGRAMS_MAX);
 	return SBX_EXIT_REFUSED;
 }
 
 static bool is_known(const struct sbx_draft *d, const struct stat *st)
 {
 	for (size_t i = 0; i < d->commands->n_programs; i++)
-		if (d->commands->programs[i].dev == st->st_dev && d->commands->programs[i].ino == st->st_ino)
+		if (d->commands->programs[i].dev == st->st_dev &&
+		    d->commands->programs[i].ino == st->st_ino)
 			return true;
 	return false;
 }
@@ -59,7 +70,8 @@ static bool may_change(const struct sbx_draft *d, const struct sbx_view_hit *hit
 }
 
 /* Does a writable grant lead to the very file, or to a place where another name of it may be? */
-static bool is_within(const struct sbx_draft *d, const struct sbx_mount_op *grant, const struct sbx_view_hit *hit)
+static bool is_within(const struct sbx_draft *d, const struct sbx_mount_op *grant,
+		      const struct sbx_view_hit *hit)
 {
 	char path[2 * PATH_MAX], inside[PATH_MAX];
 	struct sbx_view_hit other;
@@ -67,20 +79,23 @@ static bool is_within(const struct sbx_draft *d, const struct sbx_mount_op *gran
 
 	if (hit->st.st_nlink > 1 && grant->source.st.st_dev == hit->st.st_dev)
 		return true;
-	sbx_text_fit(path, sizeof(path), "%s%s%s", hit->op->source.resolved, hit->below[0] ? "/" : "", hit->below);
+	sbx_text_fit(path, sizeof(path), "%s%s%s", hit->op->source.resolved,
+		     hit->below[0] ? "/" : "", hit->below);
 	if (!sbx_path_in_prefix(path, grant->source.resolved))
 		return false;
-	if (sbx_text_format(inside, sizeof(inside), "%s%s", grant->dest, path + strlen(grant->source.resolved)) < 0)
+	if (sbx_text_format(inside, sizeof(inside), "%s%s", grant->dest,
+			    path + strlen(grant->source.resolved)) < 0)
 		return true;
 	r = sbx_view_resolve(d, inside, NULL, NULL, &other);
-	return r < 0 || (r == 0 && sbx_view_writable(&other)); /* a long path may be gone in steps */
+	return r < 0 ||
+	       (r == 0 && sbx_view_writable(&other)); /* a long path may be gone in steps */
 }
 
 static bool is_written_elsewhere(const struct sbx_draft *d, const struct sbx_view_hit *hit)
 {
 	for (size_t i = 0; i < d->view->n_mounts; i++)
-		if (d->view->mounts[i].kind == SBX_MOUNT_BIND && d->view->mounts[i].writable && may_change(d, hit) &&
-		    is_within(d, &d->view->mounts[i], hit))
+		if (d->view->mounts[i].kind == SBX_MOUNT_BIND && d->view->mounts[i].writable &&
+		    may_change(d, hit) && is_within(d, &d->view->mounts[i], hit))
 			return true;
 	return false;
 }
@@ -91,14 +106,18 @@ static const char *problem(const struct sbx_draft *d, const struct sbx_view_hit 
 	if (!hit->op || hit->op->kind == SBX_MOUNT_ETC)
 		return "is made by sbx-run itself";
 	if (sbx_view_writable(hit))
-		return "is where the sandbox may write, and nothing there executes with a commands.allow list (grant it "
+		return "is where the sandbox may write, and nothing there executes with a "
+		       "commands.allow list (grant it "
 		       "read-only: --ro-bind)";
-	return is_written_elsewhere(d, hit) ? "is granted read-only, but a writable grant may lead to the same file (by "
-					      "another path, or a hard link): grant a copy" : NULL;
+	return is_written_elsewhere(d, hit)
+		       ? "is granted read-only, but a writable grant may lead to the same file (by "
+			 "another path, or a hard link): grant a copy"
+		       : NULL;
 }
 
 /* Takes nothing of @hit. 1: it is there already. */
-static int add(struct files *f, const struct sbx_view_hit *hit, enum sbx_program_why why, const char *for_what)
+static int add(struct files *f, const struct sbx_view_hit *hit, enum sbx_program_why why,
+	       const char *for_what)
 {
 	const struct sbx_draft *d = f->d;
 	struct sbx_program *program;
@@ -130,9 +149,11 @@ static int add_needed(void *userdata, const struct sbx_needed *needed)
 	struct files *f = userdata;
 	int r;
 
-	if (problem(f->d, needed->hit) || sbx_command_denied(f->d, needed->asked, needed->names).entry)
+	if (problem(f->d, needed->hit) ||
+	    sbx_command_denied(f->d, needed->asked, needed->names).entry)
 		return 0;
-	r = add(f, needed->hit, needed->loader ? SBX_PROGRAM_LOADER : SBX_PROGRAM_INTERPRETER, needed->by);
+	r = add(f, needed->hit, needed->loader ? SBX_PROGRAM_LOADER : SBX_PROGRAM_INTERPRETER,
+		needed->by);
 	return r == 1 ? 0 : r;
 }
 
@@ -157,7 +178,9 @@ static int add_entry(void *userdata, const char *entry, const char *path)
 		return 0;
 	why = problem(f->d, &hit);
 	if (why)
-		return strcmp(entry, path) == 0 ? sbx_notes_add(f->d->notes, "commands.allow: %s %s", path, why) : 0;
+		return strcmp(entry, path) == 0
+			       ? sbx_notes_add(f->d->notes, "commands.allow: %s %s", path, why)
+			       : 0;
 	r = add(f, &hit, SBX_PROGRAM_ENTRY, entry);
 	return r == 1 ? 0 : r != 0 ? r : add_needs(f, &hit);
 }
@@ -171,7 +194,8 @@ static int add_needed_by_command(void *userdata, const struct sbx_needed *needed
 
 	if (!why)
 		return add_needed(userdata, needed);
-	sbx_err_set(&f->err, "command '%s': what it needs, %s, %s", f->d->options->argv[0], needed->hit->path, why);
+	sbx_err_set(&f->err, "command '%s': what it needs, %s, %s", f->d->options->argv[0],
+		    needed->hit->path, why);
 	return SBX_EXIT_NOT_EXECUTABLE;
 }
 
@@ -207,10 +231,14 @@ static int check_host(struct files *f)
 	if (f->d->facts->landlock_abi >= 2)
 		return 0;
 	if (f->d->facts->landlock_abi == 1)
-		return sbx_notes_add(f->d->notes, "with a commands.allow list files cannot be renamed from one directory to another "
-				     "on this kernel (Landlock before Linux 5.19)");
-	sbx_err_set(&f->err, "commands.allow of profile '%s' cannot be held on this kernel: it has no Landlock (Linux 5.13, "
-		    "CONFIG_SECURITY_LANDLOCK, and 'landlock' in lsm=)", f->d->options->profile);
+		return sbx_notes_add(f->d->notes, "with a commands.allow list files cannot be "
+						  "renamed from one directory to another "
+						  "on this kernel (Landlock before Linux 5.19)");
+	sbx_err_set(&f->err,
+		    "commands.allow of profile '%s' cannot be held on this kernel: it has no "
+		    "Landlock (Linux 5.13, "
+		    "CONFIG_SECURITY_LANDLOCK, and 'landlock' in lsm=)",
+		    f->d->options->profile);
 	return SBX_EXIT_REFUSED;
 }
 
@@ -228,7 +256,8 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Is @path, or what it lies in, what is granted? Of a file that is gone only the name in its directory is not true. */
+/* Is @path, or what it lies in, what is granted? Of a file that is gone only the name in its
+ * directory is not true. */
 static bool lies_in(char *path, const struct stat *file, const struct sbx_mount_op *op)
 {
 	struct stat st;
@@ -243,7 +272,8 @@ static bool lies_in(char *path, const struct stat *file, const struct sbx_mount_
 	return false;
 }
 
-/* Init tries it too; but in an id-mapped grant the sandbox may change the mode of what it cannot open yet. */
+/* Init tries it too; but in an id-mapped grant the sandbox may change the mode of what it cannot
+ * open yet. */
 static int check_stdio_file(struct files *f, int fd, const struct stat *st)
 {
 	static const char *const names[] = { "input", "output", "error" };
@@ -260,8 +290,11 @@ static int check_stdio_file(struct files *f, int fd, const struct stat *st)
 		path[n > 0 ? n : 0] = '\0';
 		if (!lies_in(path, st, op))
 			continue;
-		sbx_err_set(&f->err, "commands.allow: standard %s is a file in %s, which the command could open again and "
-			    "execute: redirect through a pipe (cat), or grant the directory deeper in the view than at %s",
+		sbx_err_set(&f->err,
+			    "commands.allow: standard %s is a file in %s, which the command could "
+			    "open again and "
+			    "execute: redirect through a pipe (cat), or grant the directory deeper "
+			    "in the view than at %s",
 			    names[fd], op->source.resolved, op->dest);
 		return SBX_EXIT_REFUSED;
 	}
@@ -276,7 +309,8 @@ static int check_stdio(struct files *f)
 		struct statvfs fs;
 		struct stat st;
 
-		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !(fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_NOEXEC)))
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		    !(fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_NOEXEC)))
 			r = check_stdio_file(f, fd, &st);
 	}
 	return r;
@@ -288,11 +322,13 @@ static void forbid_execution_of_what_is_written(const struct sbx_draft *d)
 		struct sbx_mount_op *op = &d->view->mounts[i];
 
 		op->noexec = op->kind == SBX_MOUNT_OVERLAY || op->kind == SBX_MOUNT_SCRATCH ||
-			     op->kind == SBX_MOUNT_TMPFS || (op->kind == SBX_MOUNT_BIND && op->writable);
+			     op->kind == SBX_MOUNT_TMPFS ||
+			     (op->kind == SBX_MOUNT_BIND && op->writable);
 	}
 }
 
-int sbx_plan_programs(const struct sbx_draft *d, const struct sbx_view_hit *hit, struct sbx_err_list *errs)
+int sbx_plan_programs(const struct sbx_draft *d, const struct sbx_view_hit *hit,
+		      struct sbx_err_list *errs)
 {
 	SBX_CLEANUP(sbx_program_dirs_fini) struct sbx_program_dirs dirs = { 0 };
 	struct files f = { .d = d };
@@ -313,7 +349,8 @@ int sbx_plan_programs(const struct sbx_draft *d, const struct sbx_view_hit *hit,
 	if (r != 0)
 		return r;
 	if (d->commands->n_programs > 1)
-		qsort(d->commands->programs, d->commands->n_programs, sizeof(d->commands->programs[0]), by_path);
+		qsort(d->commands->programs, d->commands->n_programs,
+		      sizeof(d->commands->programs[0]), by_path);
 	forbid_execution_of_what_is_written(d);
 	return 0;
 }

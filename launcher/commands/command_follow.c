@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Finding a command as the sandbox will (its PATH, its mounts, its working directory), and the files that the kernel
- * executes with it: the interpreter a script names, what that one's are, the loader an ELF file names.
+ * Finding a command as the sandbox will (its PATH, its mounts, its working directory), and the
+ * files that the kernel executes with it: the interpreter of a script, the interpreters of that
+ * one, the loader of an ELF file.
  *
- * Files are read by what was found, with the rights that the sandbox will have, and no more of them than the kernel
- * reads. One that may not be read is executed by the kernel all the same, but a script is of no use then.
+ * Files are read through the fd that was found, with the privileges that the sandbox will have, and
+ * no more of them than the kernel reads. The kernel executes a program that may not be read; a
+ * script that may not be read cannot run.
  */
+#include "launcher/commands/command_follow.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +18,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/commands/command_internal.h"
+#include "launcher/commands/command_masks.h"
+#include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/exec_format.h"
 #include "launcher/rootfs/draft.h"
@@ -22,8 +27,8 @@
 
 /* --- finding --- */
 
-int sbx_command_try(const struct sbx_draft *d, const char *path, struct sbx_names *names, struct sbx_view_hit *ret_hit,
-		    const char **ret_why)
+int sbx_command_try(const struct sbx_draft *d, const char *path, struct sbx_names *names,
+		    struct sbx_view_hit *ret_hit, const char **ret_why)
 {
 	int r;
 
@@ -33,8 +38,9 @@ int sbx_command_try(const struct sbx_draft *d, const char *path, struct sbx_name
 		sbx_names_add(names, ret_hit->path);
 		if (S_ISREG(ret_hit->mode) && sbx_view_executable(d, ret_hit))
 			return 0;
-		*ret_why = sbx_command_masked(d, ret_hit->path) ? "is masked: it is a file that commands.deny means, or "
-								  "a copy of one (--dry-run tells)"
+		*ret_why = sbx_command_masked(d, ret_hit->path)
+				   ? "is masked: it is a file that commands.deny means, or "
+				     "a copy of one (--dry-run tells)"
 			   : S_ISDIR(ret_hit->mode) ? "is a directory"
 			   : S_ISREG(ret_hit->mode) ? "is not executable"
 						    : "is not a regular file";
@@ -60,7 +66,8 @@ static int search_path(const struct sbx_draft *d, const char *name, struct sbx_n
 		char path[PATH_MAX];
 
 		if (n > 0 && dir[0] == '/' &&
-		    snprintf(path, sizeof(path), "%.*s/%s", (int)n, dir, name) < (int)sizeof(path)) {
+		    snprintf(path, sizeof(path), "%.*s/%s", (int)n, dir, name) <
+			    (int)sizeof(path)) {
 			int r;
 
 			sbx_names_fini(names);
@@ -73,11 +80,12 @@ static int search_path(const struct sbx_draft *d, const char *name, struct sbx_n
 		dir += n + (dir[n] == ':');
 	}
 	sbx_names_fini(names);
-	return remembered[0] ? sbx_command_try(d, remembered, names, ret_hit, ret_why) : SBX_EXIT_NOT_FOUND;
+	return remembered[0] ? sbx_command_try(d, remembered, names, ret_hit, ret_why)
+			     : SBX_EXIT_NOT_FOUND;
 }
 
-int sbx_command_find(const struct sbx_draft *d, const char *name, struct sbx_names *names, struct sbx_view_hit *ret_hit,
-		     const char **ret_why)
+int sbx_command_find(const struct sbx_draft *d, const char *name, struct sbx_names *names,
+		     struct sbx_view_hit *ret_hit, const char **ret_why)
 {
 	char path[PATH_MAX];
 
@@ -103,8 +111,8 @@ struct follower {
 static int follow(const struct follower *f, const struct sbx_view_hit *hit, int depth);
 
 /* The kernel opens an interpreter by its path, also one without a '/'. */
-static int find_path(const struct sbx_draft *d, const char *name, struct sbx_names *names, struct sbx_view_hit *ret_hit,
-		     const char **ret_why)
+static int find_path(const struct sbx_draft *d, const char *name, struct sbx_names *names,
+		     struct sbx_view_hit *ret_hit, const char **ret_why)
 {
 	char path[PATH_MAX];
 
@@ -132,8 +140,10 @@ static int need(const struct follower *f, const char *name, const char *by, enum
 		return SBX_EXIT_NOT_EXECUTABLE;
 	}
 	if (r == SBX_EXIT_NOT_FOUND)
-		sbx_err_set(f->err, "%s needs the %s '%s', which is not in the sandbox%s", by, what, name,
-			    how == BY_SEARCH && !strchr(name, '/') ? "'s PATH" : " (grant it with --ro-bind)");
+		sbx_err_set(f->err, "%s needs the %s '%s', which is not in the sandbox%s", by, what,
+			    name,
+			    how == BY_SEARCH && !strchr(name, '/') ? "'s PATH"
+								   : " (grant it with --ro-bind)");
 	else if (r != 0)
 		sbx_err_set(f->err, "%s needs the %s '%s', which %s", by, what, name, why);
 	if (r == 0)
@@ -141,15 +151,15 @@ static int need(const struct follower *f, const char *name, const char *by, enum
 	return r != 0 || depth < 0 ? r : follow(f, &hit, depth);
 }
 
-static int follow_script(const struct follower *f, const struct sbx_view_hit *hit, const struct sbx_exec_format *format,
-			 int depth)
+static int follow_script(const struct follower *f, const struct sbx_view_hit *hit,
+			 const struct sbx_exec_format *format, int depth)
 {
 	char name[SBX_EXEC_HEAD_MAX];
 	int r;
 
 	if (depth >= SBX_EXEC_DEPTH_MAX) {
-		sbx_err_set(f->err, "more than %d scripts interpret one another (the last is %s)", SBX_EXEC_DEPTH_MAX,
-			    hit->path);
+		sbx_err_set(f->err, "more than %d scripts interpret one another (the last is %s)",
+			    SBX_EXEC_DEPTH_MAX, hit->path);
 		return SBX_EXIT_NOT_EXECUTABLE;
 	}
 	r = need(f, format->interpreter, hit->path, BY_PATH, depth + 1);
@@ -172,7 +182,8 @@ static bool read_interp(int fd, const struct sbx_exec_format *format, char *ret_
 			return false;
 		if (!sbx_exec_is_interp(sbx_span(phdr, sizeof(phdr)), &at, &n))
 			continue;
-		if (n < 2 || n > n_path || (off_t)at < 0 || pread(fd, ret_path, n, (off_t)at) != (ssize_t)n)
+		if (n < 2 || n > n_path || (off_t)at < 0 ||
+		    pread(fd, ret_path, n, (off_t)at) != (ssize_t)n)
 			return false;
 		return ret_path[n - 1] == '\0' && ret_path[0];
 	}
@@ -180,7 +191,8 @@ static bool read_interp(int fd, const struct sbx_exec_format *format, char *ret_
 }
 
 /* How many bytes there are, or -errno; without *ret_fd it may not be read. */
-static ssize_t read_head(const struct follower *f, const struct sbx_view_hit *hit, int *ret_fd, uint8_t *head)
+static ssize_t read_head(const struct follower *f, const struct sbx_view_hit *hit, int *ret_fd,
+			 uint8_t *head)
 {
 	ssize_t n;
 	int fd = sbx_view_open(f->d, hit);
@@ -195,7 +207,9 @@ static ssize_t read_head(const struct follower *f, const struct sbx_view_hit *hi
 static int refuse_line(const struct follower *f, const char *path, int e)
 {
 	if (e == SBX_EXEC_E_TOO_LONG)
-		sbx_err_set(f->err, "the interpreter in the first line of %s is longer than the %d bytes that the kernel reads",
+		sbx_err_set(f->err,
+			    "the interpreter in the first line of %s is longer than the %d bytes "
+			    "that the kernel reads",
 			    path, SBX_EXEC_HEAD_MAX);
 	else
 		sbx_err_set(f->err, "the first line of %s (#!) names no interpreter", path);
@@ -224,16 +238,19 @@ static int follow(const struct follower *f, const struct sbx_view_hit *hit, int 
 	case SBX_EXEC_SCRIPT:
 		return follow_script(f, hit, &format, depth);
 	case SBX_EXEC_ELF:
-		return f->loaders && read_interp(fd, &format, path, sizeof(path)) ? need(f, path, hit->path, AS_LOADER, -1) : 0;
+		return f->loaders && read_interp(fd, &format, path, sizeof(path))
+			       ? need(f, path, hit->path, AS_LOADER, -1)
+			       : 0;
 	case SBX_EXEC_UNKNOWN:
 		break;
 	}
-	/* execvp(3) has /bin/sh run it, if it is the command itself; the kernel does not for interpreters. */
+	/* execvp(3) has /bin/sh run it, if it is the command itself; the kernel does not for
+	 * interpreters. */
 	return depth == 0 && f->loaders ? need(f, "/bin/sh", hit->path, BY_PATH, 1) : 0;
 }
 
-int sbx_command_follow(const struct sbx_draft *d, const struct sbx_view_hit *hit, bool loaders, sbx_command_visit visit,
-		       void *userdata, struct sbx_err *err)
+int sbx_command_follow(const struct sbx_draft *d, const struct sbx_view_hit *hit, bool loaders,
+		       sbx_command_visit visit, void *userdata, struct sbx_err *err)
 {
 	const struct follower f = { d, loaders, visit, userdata, err };
 

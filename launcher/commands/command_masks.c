@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Deny lists as masks: what an entry means in the view is covered by an empty file, so that nothing in the sandbox
- * executes it, by whatever name. A symlink means the file it leads to. What is covered is covered wherever else a grant
- * leads to its path on the host. Other names of the same file, and copies of it, are looked for where programs are and
- * covered too: a stat(2) of every file there, and a comparison of those of the same size.
+ * Deny lists as masks: an empty file is mounted over each file that an entry means in the view, so
+ * that nothing in the sandbox executes it, by whatever name. A symlink means the file it leads to.
+ * A masked file is masked at every place where a grant leads to its path on the host. Other names
+ * of the same file, and copies of it, are looked for where programs are, and are masked too: a
+ * stat(2) of every file there, and a comparison of those of the same size.
  *
- * The shipped list is made masks along with a list that somebody wrote, and not for itself. Its names do no harm inside
- * (policy/shipped.c), a mask costs 15 us, and a usual host has two dozen of them: a twentieth of every start.
+ * The shipped list is made masks along with a list that somebody wrote, and not for itself. Its
+ * names do no harm inside (policy/shipped.c), a mask costs 15 us, and a usual host has two dozen of
+ * them: a twentieth of every start.
  *
- * Without masks the command is judged by name all the same (command.c); with them it is also found not to be executable
- * when it is a copy, or one of many names of one file.
+ * Without masks the command is judged by name all the same (command.c); with them it is also found
+ * not to be executable when it is a copy, or one of many names of one file.
  */
+#include "launcher/commands/command_masks.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,24 +24,27 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/commands/command_internal.h"
+#include "launcher/commands/command_expand.h"
 #include "launcher/commands/commands.h"
+#include "launcher/host/exit_status.h"
 #include "launcher/rootfs/draft.h"
+#include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 #include "sys/fs/path_normalise.h"
 
-#define COMPARE_BYTES	  65536
-#define FIRST_BYTES	  4096 /* by which most files of one size differ */
-#define NAMES_MAX	  100000	      /* looked at */
-#define COMPARED_MAX	  (UINT64_C(2) << 30) /* bytes */
+#define COMPARE_BYTES 65536
+#define FIRST_BYTES   4096		  /* by which most files of one size differ */
+#define NAMES_MAX     100000		  /* looked at */
+#define COMPARED_MAX  (UINT64_C(2) << 30) /* bytes */
 
 struct masker {
 	const struct sbx_draft *d;
 	bool by_system;
 	struct sbx_view_hit dir; /* that is being looked through */
-	struct sbx_view_hit hit;	/* what is being looked at there */
+	struct sbx_view_hit hit; /* what is being looked at there */
 	size_t n_names;
-	uint64_t n_compared;		/* bytes read */
-	char where[PATH_MAX + 4];	/* it became too much; "" */
+	uint64_t n_compared;	  /* bytes read */
+	char where[PATH_MAX + 4]; /* it became too much; "" */
 	uint8_t a[COMPARE_BYTES], b[COMPARE_BYTES];
 };
 
@@ -53,7 +60,9 @@ const struct sbx_masked *sbx_command_masked(const struct sbx_draft *d, const cha
 static int append(const struct sbx_draft *d, struct sbx_masked *masked)
 {
 	bool whole = masked->path && masked->below && masked->entry;
-	struct sbx_masked *v = whole ? realloc(d->commands->masked, (d->commands->n_masked + 1) * sizeof(*v)) : NULL;
+	struct sbx_masked *v =
+		whole ? realloc(d->commands->masked, (d->commands->n_masked + 1) * sizeof(*v))
+		      : NULL;
 
 	if (!v) {
 		sbx_masked_fini(masked);
@@ -64,10 +73,10 @@ static int append(const struct sbx_draft *d, struct sbx_masked *masked)
 	return 0;
 }
 
-/* @original: what it is another name or a copy of; NULL: @entry means it. 0; -E2BIG: there is no room for more
- * mounts. */
-static int mask(struct masker *m, const struct sbx_view_hit *hit, enum sbx_masked_why why, const char *entry,
-		const struct sbx_masked *original)
+/* @original: what it is another name or a copy of; NULL: @entry means it. 0; -E2BIG: there is no
+ * room for more mounts. */
+static int mask(struct masker *m, const struct sbx_view_hit *hit, enum sbx_masked_why why,
+		const char *entry, const struct sbx_masked *original)
 {
 	const struct sbx_draft *d = m->d;
 	struct stat st = hit->st;
@@ -95,7 +104,8 @@ static int mask(struct masker *m, const struct sbx_view_hit *hit, enum sbx_maske
 
 static bool is_program(const struct sbx_view_hit *hit)
 {
-	return hit->fd >= 0 && hit->op && hit->op->kind != SBX_MOUNT_ETC && S_ISREG(hit->mode) && (hit->mode & 0111);
+	return hit->fd >= 0 && hit->op && hit->op->kind != SBX_MOUNT_ETC && S_ISREG(hit->mode) &&
+	       (hit->mode & 0111);
 }
 
 static int mask_entry(void *userdata, const char *entry, const char *path)
@@ -130,10 +140,13 @@ static bool is_same(struct masker *m, int x, int y)
 	return false; /* look_through() ends it */
 }
 
-/* What the sandbox may not read is no copy that anybody could make of it. */
-static bool is_copy(struct masker *m, const struct sbx_view_hit *hit, const struct sbx_masked *masked)
+/* A file that the sandbox may not read counts as no copy. */
+static bool is_copy(struct masker *m, const struct sbx_view_hit *hit,
+		    const struct sbx_masked *masked)
 {
-	struct sbx_view_hit original = { .mode = masked->st.st_mode, .st = masked->st, .fd = masked->op->source.fd,
+	struct sbx_view_hit original = { .mode = masked->st.st_mode,
+					 .st = masked->st,
+					 .fd = masked->op->source.fd,
 					 .op = masked->op };
 	SBX_AUTO_CLOSE int a = -1, b = -1;
 
@@ -158,7 +171,7 @@ static int look_at(struct masker *m, const struct sbx_view_hit *hit)
 	return 0;
 }
 
-/* Symlinks lead to what is looked at where it is. */
+/* Symlinks are skipped: their targets are looked at in their own directories. */
 static int look_at_name(void *userdata, const char *name)
 {
 	struct masker *m = userdata;
@@ -194,21 +207,27 @@ static int mask_list(struct masker *m, const struct sbx_str_list *list, bool by_
 }
 
 /* Where @op has @masked, which is @path on the host. */
-static int mask_in(struct masker *m, const struct sbx_masked *masked, const char *path, const struct sbx_mount_op *op)
+static int mask_in(struct masker *m, const struct sbx_masked *masked, const char *path,
+		   const struct sbx_mount_op *op)
 {
 	char inside[PATH_MAX];
 	int r;
 
-	if (op->kind != SBX_MOUNT_BIND && op->kind != SBX_MOUNT_MERGE && op->kind != SBX_MOUNT_OVERLAY)
+	if (op->kind != SBX_MOUNT_BIND && op->kind != SBX_MOUNT_MERGE &&
+	    op->kind != SBX_MOUNT_OVERLAY)
 		return 0;
 	if (!sbx_path_in_prefix(path, op->source.resolved))
 		return 0;
-	r = sbx_text_format(inside, sizeof(inside), "%s%s", op->dest, path + strlen(op->source.resolved));
+	r = sbx_text_format(inside, sizeof(inside), "%s%s", op->dest,
+			    path + strlen(op->source.resolved));
 	if (r == 0)
 		r = sbx_view_resolve(m->d, inside, NULL, NULL, &m->hit);
 	if (r != 0)
-		return r == -ENAMETOOLONG ? -E2BIG : r < 0 ? r : 0; /* such a path may be gone in steps */
-	if (!is_program(&m->hit) || m->hit.st.st_dev != masked->st.st_dev || m->hit.st.st_ino != masked->st.st_ino)
+		return r == -ENAMETOOLONG ? -E2BIG
+		       : r < 0		  ? r
+					  : 0; /* such a path may be gone in steps */
+	if (!is_program(&m->hit) || m->hit.st.st_dev != masked->st.st_dev ||
+	    m->hit.st.st_ino != masked->st.st_ino)
 		return 0;
 	return mask(m, &m->hit, SBX_MASKED_LINK, masked->entry, masked);
 }
@@ -216,16 +235,18 @@ static int mask_in(struct masker *m, const struct sbx_masked *masked, const char
 /* The same path on the host by way of other grants. */
 static int mask_elsewhere(struct masker *m)
 {
-	const size_t n_mounts = m->d->view->n_mounts, n_masked = m->d->commands->n_masked; /* what is appended is no other */
+	const size_t n_mounts = m->d->view->n_mounts,
+		     n_masked = m->d->commands->n_masked; /* what is appended is no other */
 	int r = 0;
 
 	for (size_t i = 0; i < n_masked && r == 0; i++) {
 		const struct sbx_masked *masked = &m->d->commands->masked[i];
 		char path[SBX_VIEW_PATH_MAX];
 
-		sbx_text_fit(path, sizeof(path), "%s%s%s", masked->op->source.resolved, masked->below[0] ? "/" : "",
-			     masked->below);
-		for (size_t j = 0; j < n_mounts && r == 0; j++) /* mask() may move d->commands->masked */
+		sbx_text_fit(path, sizeof(path), "%s%s%s", masked->op->source.resolved,
+			     masked->below[0] ? "/" : "", masked->below);
+		for (size_t j = 0; j < n_mounts && r == 0;
+		     j++) /* mask() may move d->commands->masked */
 			r = mask_in(m, &m->d->commands->masked[i], path, &m->d->view->mounts[j]);
 	}
 	return r;
@@ -263,10 +284,14 @@ int sbx_plan_masks(const struct sbx_draft *d, struct sbx_err_list *errs)
 	r = mask_all(m);
 	if (r != -E2BIG)
 		return r;
-	sbx_err_list_add(errs, "", 0, 0, "commands.deny (of system.yaml and profile '%s') means more files than can be masked "
-			 "(%d), or ones with very long paths, or there are too many to look for copies among in the sandbox's "
+	sbx_err_list_add(errs, "", 0, 0,
+			 "commands.deny (of system.yaml and profile '%s') means more files than "
+			 "can be masked "
+			 "(%d), or ones with very long paths, or there are too many to look for "
+			 "copies among in the sandbox's "
 			 "PATH%s: %s",
 			 d->options->profile, SBX_MOUNTS_MAX, m->where,
-			 m->where[0] ? "name fewer, or take that directory off PATH" : "name fewer");
+			 m->where[0] ? "name fewer, or take that directory off PATH"
+				     : "name fewer");
 	return SBX_EXIT_REFUSED;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Entries of commands.allow and commands.deny, and the names of a file that they are held against. */
+/* Entries of commands.allow and commands.deny, and the names of a file that they are held against.
+ */
+#include "launcher/commands/command_names.h"
+
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/commands/command_internal.h"
 #include "launcher/commands/commands.h"
 #include "launcher/rootfs/draft.h"
 #include "sys/fs/path_normalise.h"
@@ -62,7 +64,8 @@ bool sbx_entry_matches(const char *entry, const char *path)
 	return a && b && matches(a, b);
 }
 
-static const char *denied_by(const struct sbx_str_list *list, const char *asked, const struct sbx_names *names)
+static const char *denied_by(const struct sbx_str_list *list, const char *asked,
+			     const struct sbx_names *names)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		if (asked && sbx_entry_matches(list->v[i], asked))
@@ -74,7 +77,8 @@ static const char *denied_by(const struct sbx_str_list *list, const char *asked,
 	return NULL;
 }
 
-struct sbx_denied sbx_command_denied(const struct sbx_draft *d, const char *asked, const struct sbx_names *names)
+struct sbx_denied sbx_command_denied(const struct sbx_draft *d, const char *asked,
+				     const struct sbx_names *names)
 {
 	const char *entry = denied_by(&d->system->commands_deny, asked, names);
 

@@ -13,7 +13,7 @@
 
 /* A file that executes where there is an allow list. */
 enum sbx_program_why {
-	SBX_PROGRAM_ENTRY = 0, /* for_what is the entry, or the command as it was asked for */
+	SBX_PROGRAM_ENTRY = 0,	 /* for_what is the entry, or the command as it was asked for */
 	SBX_PROGRAM_INTERPRETER, /* for_what is the script */
 	SBX_PROGRAM_LOADER,	 /* for_what is one of the ELF files */
 	SBX_N_PROGRAM_WHYS,
@@ -27,10 +27,10 @@ struct sbx_program {
 	ino_t ino;
 };
 
-/* A file that a deny list covers. */
+/* A file that a deny list masks. */
 enum sbx_masked_why {
 	SBX_MASKED_NAME = 0, /* the entry means it */
-	SBX_MASKED_LINK,     /* another name of one that is covered */
+	SBX_MASKED_LINK,     /* another name of a masked file */
 	SBX_MASKED_COPY,
 	SBX_N_MASKED_WHYS,
 };
@@ -52,7 +52,7 @@ struct sbx_commands {
 	char *path; /* what argv[0] resolved to in the sandbox */
 	size_t n_masked;
 	struct sbx_masked *masked;
-	size_t n_programs; /* 0: there is no allow list */
+	size_t n_programs;	      /* 0: there is no allow list */
 	struct sbx_program *programs; /* by path */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Scripts as fs/binfmt_script.c reads them: the first line counts up to SBX_EXEC_HEAD_MAX bytes; arguments may
- * be cut there, the interpreter's path may not. ELF files as fs/binfmt_elf.c does: 64 bits, the machine's byte
- * order, headers of the one size there is.
+ * Scripts as fs/binfmt_script.c reads them: the first line counts up to SBX_EXEC_HEAD_MAX bytes;
+ * arguments may be cut there, the interpreter's path may not. ELF files as fs/binfmt_elf.c does: 64
+ * bits, the machine's byte order, headers of the one size there is.
  */
 #include "launcher/commands/exec_format.h"
 
@@ -73,7 +73,8 @@ static void parse_elf(struct sbx_span head, struct sbx_exec_format *f)
 		return;
 	memcpy(&h, head.p, sizeof(h));
 	if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != NATIVE_DATA ||
-	    h.e_phentsize != sizeof(Elf64_Phdr) || h.e_phnum * sizeof(Elf64_Phdr) > SBX_EXEC_PHDRS_MAX)
+	    h.e_phentsize != sizeof(Elf64_Phdr) ||
+	    h.e_phnum * sizeof(Elf64_Phdr) > SBX_EXEC_PHDRS_MAX)
 		return;
 	f->phdrs_at = h.e_phoff;
 	f->n_phdrs = h.e_phnum;
@@ -126,7 +127,8 @@ static bool is_word(const char *s, size_t n, const char *word)
 
 static bool is_passed_over(const char *s, size_t n)
 {
-	static const char *const options[] = { "-", "-i", "-v", "--ignore-environment", "--debug", "-S" };
+	static const char *const options[] = { "-",	  "-i", "-v", "--ignore-environment",
+					       "--debug", "-S" };
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		if (is_word(s, n, options[i]))

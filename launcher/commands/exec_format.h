@@ -8,13 +8,14 @@
 #include "base/span.h"
 
 /*
- * What the kernel reads of a file to execute it: whose interpreter or loader it needs. PURE; the bytes are
- * anybody's.
+ * What the kernel reads of a file to execute it: whose interpreter or loader it needs. PURE; the
+ * bytes are anybody's.
  */
 
-#define SBX_EXEC_HEAD_MAX   256	 /* as much as the kernel looks at (BINPRM_BUF_SIZE, since Linux 5.1) */
-#define SBX_EXEC_PHDRS_MAX  65536 /* bytes of program headers (fs/binfmt_elf.c) */
-#define SBX_EXEC_DEPTH_MAX  5	 /* scripts that interpret one another (fs/exec.c) */
+#define SBX_EXEC_HEAD_MAX                                                                          \
+	256 /* as much as the kernel looks at (BINPRM_BUF_SIZE, since Linux 5.1) */
+#define SBX_EXEC_PHDRS_MAX 65536 /* bytes of program headers (fs/binfmt_elf.c) */
+#define SBX_EXEC_DEPTH_MAX 5	 /* scripts that interpret one another (fs/exec.c) */
 
 enum sbx_exec_kind {
 	SBX_EXEC_UNKNOWN = 0, /* the kernel says ENOEXEC, execvp(3) makes /bin/sh of it */
@@ -44,8 +45,8 @@ int sbx_exec_parse(struct sbx_span head, struct sbx_exec_format *ret_format);
 /* Does @phdr, one program header, say where the loader's path is? */
 bool sbx_exec_is_interp(struct sbx_span phdr, uint64_t *ret_at, uint64_t *ret_n);
 
-/* The program that env(1) would look for, given what a script's #! line says after it; "-S" and assignments are
- * understood. False: cannot be told (other options, quotes, a PATH of its own). */
+/* The program that env(1) would look for, given what a script's #! line says after it; "-S" and
+ * assignments are understood. False: cannot be told (other options, quotes, a PATH of its own). */
 bool sbx_exec_env_program(const char *arg, char ret_name[SBX_EXEC_HEAD_MAX]);
 
 #endif

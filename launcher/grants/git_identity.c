@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The name and mail address that the user's git signs commits with. The sandbox has another home, and git refuses to commit
- * without them.
+ * The name and mail address that the user's git signs commits with. The sandbox has another home,
+ * and git refuses to commit without them.
  *
- * They are read as data from the user's own two files, never from a workspace and never by executing git. Inside they are in
- * git's system-wide configuration (GIT_CONFIG_SYSTEM), which is the weakest: what a repository or the sandbox's own
+ * They are read as data from the user's own two files, never from a workspace and never by
+ * executing git. Inside they are in git's system-wide configuration (GIT_CONFIG_SYSTEM), which is
+ * the weakest: what a repository or the sandbox's own
  * ~/.gitconfig says still holds. Variables like GIT_AUTHOR_NAME would be stronger than both.
  */
 #include "launcher/grants/git_identity.h"
@@ -42,11 +43,15 @@ static const char *skip_line(const char *s)
 /* The character that follows a backslash; '\0': none that git knows. */
 static char unescape(char c)
 {
-	return c == 'n' ? '\n' : c == 't' ? '\t' : c == 'b' ? '\b' : c == '"' || c == '\\' ? c : '\0';
+	return c == 'n'		       ? '\n'
+	       : c == 't'	       ? '\t'
+	       : c == 'b'	       ? '\b'
+	       : c == '"' || c == '\\' ? c
+				       : '\0';
 }
 
-/* The value at *s, to the end of its line. *ret_fits: it is not too long, and has no control characters. False: git takes
- * no such value. */
+/* The value at *s, to the end of its line. *ret_fits: it is not too long, and has no control
+ * characters. False: git takes no such value. */
 static bool read_value(const char **s, char *out, size_t n, bool *ret_fits)
 {
 	const char *c = *s + strspn(*s, " \t");
@@ -181,8 +186,11 @@ char *sbx_git_identity_print(const struct sbx_git_identity *id)
 
 	quote(id->name, name, sizeof(name));
 	quote(id->email, email, sizeof(email));
-	return asprintf(&out, "[include]\n\tpath = /etc/gitconfig\n[user]\n%s%s%s%s%s%s", name[0] ? "\tname = \"" : "", name,
-			name[0] ? "\"\n" : "", email[0] ? "\temail = \"" : "", email, email[0] ? "\"\n" : "") < 0 ? NULL : out;
+	return asprintf(&out, "[include]\n\tpath = /etc/gitconfig\n[user]\n%s%s%s%s%s%s",
+			name[0] ? "\tname = \"" : "", name, name[0] ? "\"\n" : "",
+			email[0] ? "\temail = \"" : "", email, email[0] ? "\"\n" : "") < 0
+		       ? NULL
+		       : out;
 }
 
 /* No fifo is waited for, and nothing is read of what is no file. */
@@ -205,7 +213,8 @@ static void read_file(const char *path, struct sbx_git_identity *id)
 
 void sbx_git_identity_read(const struct sbx_facts *f, struct sbx_git_identity *ret_id)
 {
-	static const char *const names[] = { ".config/git/config", ".gitconfig" }; /* the later one counts */
+	static const char *const names[] = { ".config/git/config",
+					     ".gitconfig" }; /* the later one counts */
 	char path[PATH_MAX];
 
 	*ret_id = (struct sbx_git_identity){ 0 };

@@ -2,23 +2,24 @@
 /*
  * Id-mapped grants.
  *
- * A sandbox with a uid of the pool owns nothing on the host, and nothing there shall belong to a number that
- * the next sandbox has. So what it is granted is mounted with its ids mapped: the owner and group of the
- * source, exactly that pair, are the sandbox's uid and gid inside; what the sandbox makes belongs to them
- * outside. Files of everybody else below the source have no owner inside: they can be read as others may
- * read them and not be written, whatever their mode.
+ * A sandbox with a uid of the pool owns nothing on the host, and no file may belong to a number
+ * that the next sandbox gets. So its grants are mounted with their ids mapped: the owner and group
+ * of the source, exactly that pair, are the sandbox's uid and gid inside; what the sandbox makes
+ * belongs to them outside. Files of everybody else below the source have no owner inside: they can
+ * be read as others may read them and not be written, whatever their mode.
  *
- * Never mapped are uid 0 and gid 0. A sandbox may set the setuid bit of a file it owns, and nosuid holds on
- * its own mount only: outside that would be a program that anybody runs as root. So a writable grant of
- * root's directory is refused; a read-only one is bound as it is, with everybody's rights. The same goes for a
- * setgid bit and the groups of the system (owner.h).
+ * Never mapped are uid 0 and gid 0. A sandbox may set the setuid bit of a file it owns, and nosuid
+ * holds on its own mount only: outside that would be a program that anybody runs as root. So a
+ * writable grant of root's directory is refused; a read-only grant is bound unmapped, and read as
+ * others may. The same goes for a setgid bit and the groups of the system (owner.h).
  *
- * The mapping makes the launcher a deputy: it opens what only the owner may open. So the way to the source
- * must be root's or that owner's own (struct sbx_path_steering): a symlink or a directory of a third
- * user could make the path lead to another user's files.
+ * The mapping makes the launcher a deputy: it opens what only the owner may open. So the way to the
+ * source must be root's or that owner's own (struct sbx_path_steering): a symlink or a directory of
+ * a third user could make the path lead to another user's files.
  *
- * The launcher makes the mounts, from the very object that was judged, because it alone has rights over the
- * file systems; the stage attaches them. Only trying tells whether a file system can be mapped, so planning does.
+ * The launcher makes the mounts, from the very object that was judged, because it alone has
+ * privileges over the file systems; the stage attaches them. Only trying tells whether a file
+ * system can be mapped, so planning tries.
  */
 #include "launcher/grants/idmap.h"
 
@@ -41,17 +42,23 @@ static int check_owner(const struct sbx_path *path, struct sbx_err *err)
 	const struct stat *st = &path->st;
 
 	if (st->st_uid == 0 || st->st_gid == 0) {
-		sbx_err_set(err, "'%s' belongs to %s root, for whom no sandbox may write: give it to a user once "
-			    "(chown -R NAME: '%s'; --user NAME runs as that one), or grant it read-only (--ro-bind)", path->resolved,
-			    st->st_uid == 0 ? "user" : "group", path->resolved);
+		sbx_err_set(err,
+			    "'%s' belongs to %s root, for whom no sandbox may write: give it to a "
+			    "user once "
+			    "(chown -R NAME: '%s'; --user NAME runs as that one), or grant it "
+			    "read-only (--ro-bind)",
+			    path->resolved, st->st_uid == 0 ? "user" : "group", path->resolved);
 		return SBX_IDMAP_E_UNABLE;
 	}
 	if (sbx_owner_check_group(path, err) != 0)
 		return SBX_IDMAP_E_UNABLE;
-	if (path->steering.by_others || (path->steering.by != 0 && path->steering.by != st->st_uid)) {
-		sbx_err_set(err, "'%s' belongs to uid %u, but others than root and that user can change what is "
-			    "at that path: their directories, or symlinks, are on the way", path->resolved,
-			    st->st_uid);
+	if (path->steering.by_others ||
+	    (path->steering.by != 0 && path->steering.by != st->st_uid)) {
+		sbx_err_set(err,
+			    "'%s' belongs to uid %u, but others than root and that user can change "
+			    "what is "
+			    "at that path: their directories, or symlinks, are on the way",
+			    path->resolved, st->st_uid);
 		return SBX_IDMAP_E_UNABLE;
 	}
 	return 0;
@@ -80,24 +87,29 @@ static void explain(const struct sbx_path *path, int userns, int error, struct s
 		if (sbx_path_in_prefix(path->resolved, point) && strlen(point) >= strlen(where)) {
 			sbx_text_cut(where, sizeof(where), "%s", point);
 			sbx_text_cut(type, sizeof(type), "%s", fs);
-		} else if (sbx_path_in_prefix(point, path->resolved) && !can_be_mapped(point, userns)) {
+		} else if (sbx_path_in_prefix(point, path->resolved) &&
+			   !can_be_mapped(point, userns)) {
 			sbx_text_cut(where, sizeof(where), "%s", point);
 			sbx_text_cut(type, sizeof(type), "%s", fs);
 			break;
 		}
 	}
-	sbx_err_set(err, "'%s' cannot be id-mapped to the sandbox's user: %s (%s) %s; name its owner with --user, or "
-		    "let the profile's mount say `idmap: read-only`", path->resolved, where, type,
-		    error == -EINVAL ? "does not support that" :
-		    error == -EPERM  ? "is id-mapped already, or not ours to map" :
-				       strerror(-error));
+	sbx_err_set(err,
+		    "'%s' cannot be id-mapped to the sandbox's user: %s (%s) %s; name its owner "
+		    "with --user, or "
+		    "let the profile's mount say `idmap: read-only`",
+		    path->resolved, where, type,
+		    error == -EINVAL  ? "does not support that"
+		    : error == -EPERM ? "is id-mapped already, or not ours to map"
+				      : strerror(-error));
 }
 
 /* As ourselves. */
 static int make(const struct sbx_facts *f, const struct sbx_path *path, bool writable, int *ret_fd,
 		struct sbx_err *err)
 {
-	const struct sbx_idmap_pair owner = { path->st.st_uid, path->st.st_gid }, inside = { f->uid, f->gid };
+	const struct sbx_idmap_pair owner = { path->st.st_uid, path->st.st_gid },
+				    inside = { f->uid, f->gid };
 	SBX_AUTO_CLOSE int userns = sbx_idmap_userns(&owner, &inside, err);
 	int fd;
 
@@ -112,8 +124,8 @@ static int make(const struct sbx_facts *f, const struct sbx_path *path, bool wri
 	return SBX_IDMAP_E_UNABLE;
 }
 
-int sbx_idmap_grant(const struct sbx_draft *d, const struct sbx_path *path, bool writable, int *ret_fd,
-		    struct sbx_err *err)
+int sbx_idmap_grant(const struct sbx_draft *d, const struct sbx_path *path, bool writable,
+		    int *ret_fd, struct sbx_err *err)
 {
 	int r, back;
 

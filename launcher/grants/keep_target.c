@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where --keep goes. Its path was judged; here it is opened, and the descriptor is what is written to when
- * the command is over, wherever the command may have led the path by then. Looked at with the rights of the
- * sandbox's user, who is the one to write.
+ * Where --keep goes. Its path was judged; here it is opened, and the descriptor is what is written
+ * to when the command is over, wherever the command may have led the path by then. Planning looks
+ * with the privileges of the sandbox's user, which writes there later.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,8 @@
 /* A resolved path has no symlink in it: one that has now is another's doing. */
 static int open_dir(const char *path)
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				.resolve = RESOLVE_NO_SYMLINKS };
 	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
@@ -56,14 +57,19 @@ static int check(int fd, const char *name)
 	return r < 0 ? r : r == 0 && !name ? -ENOTEMPTY : 0;
 }
 
-/* For a sandbox with a uid of its own: through a mount on which that is the owner, as a grant's would be. */
-static int map(const struct sbx_draft *d, const struct sbx_path *judged, int *ret_fd, struct sbx_err *err)
+/* For a sandbox with a uid of its own: through a mount on which that is the owner, as a grant's
+ * would be. */
+static int map(const struct sbx_draft *d, const struct sbx_path *judged, int *ret_fd,
+	       struct sbx_err *err)
 {
 	int r;
 
 	if (judged->fd < 0) {
-		sbx_err_set(err, "'%s' must be there for a sandbox with a uid of its own: make it, empty, for "
-			    "the user that is to have the result", judged->resolved);
+		sbx_err_set(err,
+			    "'%s' must be there for a sandbox with a uid of its own: make it, "
+			    "empty, for "
+			    "the user that is to have the result",
+			    judged->resolved);
 		return SBX_EXIT_REFUSED;
 	}
 	r = sbx_idmap_grant(d, judged, true, ret_fd, err);
@@ -88,7 +94,8 @@ static int open_place(const char *path, bool missing, char **ret_name)
 	return open_dir(dir);
 }
 
-int sbx_keep_target_open(const struct sbx_draft *d, const struct sbx_path *judged, struct sbx_err *err)
+int sbx_keep_target_open(const struct sbx_draft *d, const struct sbx_path *judged,
+			 struct sbx_err *err)
 {
 	SBX_AUTO_FREE char *path = strdup(judged->resolved), *name = NULL;
 	SBX_AUTO_CLOSE int fd = -1;
@@ -105,7 +112,8 @@ int sbx_keep_target_open(const struct sbx_draft *d, const struct sbx_path *judge
 	}
 	r = fd < 0 ? fd : check(fd, name);
 	if (r < 0) {
-		sbx_err_set(err, "'%s' cannot be %s: %s", path, judged->fd < 0 ? "made" : "used", strerror(-r));
+		sbx_err_set(err, "'%s' cannot be %s: %s", path, judged->fd < 0 ? "made" : "used",
+			    strerror(-r));
 		return SBX_EXIT_REFUSED;
 	}
 	d->keep->fd = sbx_fd_steal(&fd);

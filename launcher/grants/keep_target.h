@@ -13,8 +13,10 @@ struct sbx_keep_target {
 	char *name; /* to be made in fd; NULL: it is there */
 };
 
-/* Fill in d->keep by --keep's judged path; an fd of -1 in it: it will be made. 0; SBX_EXIT_REFUSED with @err; -errno. */
-int sbx_keep_target_open(const struct sbx_draft *d, const struct sbx_path *judged, struct sbx_err *err);
+/* Fill in d->keep by --keep's judged path; an fd of -1 in it: it will be made. 0; SBX_EXIT_REFUSED
+ * with @err; -errno. */
+int sbx_keep_target_open(const struct sbx_draft *d, const struct sbx_path *judged,
+			 struct sbx_err *err);
 /* Is a directory empty? 1, 0 or -errno. @dir may be O_PATH. */
 int sbx_keep_target_is_empty(int dir);
 void sbx_keep_target_fini(struct sbx_keep_target *k);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The owner of what is id-mapped.
+ * The owner of an id-mapped source.
  *
- * The sandbox's user has no home on the host, but what is mapped to it is somebody's: on such a mount it acts as the
- * source's owner. So what the owner himself could not grant a sandbox of his own is not granted for him: his home
- * writable, the sockets of his key agents, where his sbx keeps its files (at their default places: what his XDG
- * variables say is not known here). Uid 0 is never mapped, so nobody acts as root and there is nothing to ask.
+ * On an id-mapped mount the sandbox acts as the source's owner. So a grant is refused that the
+ * owner could not make to a sandbox of his own: his home writable, the sockets of his key agents,
+ * the directories of his sbx (at their default places: his XDG variables are not known here). Uid 0
+ * is never mapped, so no sandbox acts as root.
  *
- * A uid that the user database does not know has no home, which is an answer. A database that cannot be asked is
- * none: any directory could be the home then, and the grant is refused.
+ * A uid that the user database does not know has no home. Where the database cannot be asked, any
+ * directory could be the home: the grant is refused.
  *
- * The group is mapped with the owner, and the sandbox may leave a setgid program of it outside. The owner's own group
- * he could give away himself, and groups of people (1000 and above) are for sharing files. Those below are how a
- * system gives out rights (shadow, disk, docker, adm): never, though root could have made such a directory.
+ * The group is mapped with the owner, and the sandbox may leave a setgid program of that group on
+ * the host. The owner could do so with his own group himself, and groups of people (1000 and above)
+ * are for sharing files. The groups below give out privileges (shadow, disk, docker, adm): they are
+ * never mapped.
  */
 #include "launcher/grants/owner.h"
 
@@ -23,7 +24,6 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/grants/idmap.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/facts_user.h"
 #include "launcher/rootfs/draft.h"
@@ -33,14 +33,16 @@
 
 static int unknown_database(const struct sbx_path *path, int error, struct sbx_err *err)
 {
-	sbx_err_set(err, "'%s' may be the home of its owner, uid %u: the user database cannot be asked (%s)",
-		    path->resolved, path->st.st_uid, strerror(-error));
+	sbx_err_set(
+		err,
+		"'%s' may be the home of its owner, uid %u: the user database cannot be asked (%s)",
+		path->resolved, path->st.st_uid, strerror(-error));
 	return SBX_PATH_E_ACCESS;
 }
 
 /* @below: of the home. @hidden: not to be seen inside either. */
-static int refuse_dir(const struct sbx_path *path, const char *home, const char *below, bool writable, bool hidden,
-		      struct sbx_err *err)
+static int refuse_dir(const struct sbx_path *path, const char *home, const char *below,
+		      bool writable, bool hidden, struct sbx_err *err)
 {
 	SBX_AUTO_FREE char *asked = NULL, *dir = NULL;
 
@@ -52,18 +54,23 @@ static int refuse_dir(const struct sbx_path *path, const char *home, const char 
 	if (!dir)
 		return -ENOMEM;
 	if ((writable || hidden) && sbx_path_in_prefix(path->resolved, dir)) {
-		sbx_err_set(err, "'%s' is where its owner's sbx keeps its own files", path->resolved);
+		sbx_err_set(err, "'%s' is where its owner's sbx keeps its own files",
+			    path->resolved);
 		return SBX_PATH_E_FORBIDDEN;
 	}
-	if (sbx_path_in_prefix(dir, path->resolved) && (writable || (hidden && sbx_path_exists(dir)))) {
-		sbx_err_set(err, "'%s' holds '%s' of its owner's sbx: grant a directory below or beside it",
-			    path->resolved, dir);
+	if (sbx_path_in_prefix(dir, path->resolved) &&
+	    (writable || (hidden && sbx_path_exists(dir)))) {
+		sbx_err_set(
+			err,
+			"'%s' holds '%s' of its owner's sbx: grant a directory below or beside it",
+			path->resolved, dir);
 		return SBX_PATH_E_FORBIDDEN;
 	}
 	return 0;
 }
 
-static int judge_for(const struct sbx_path *path, const char *home, bool writable, struct sbx_err *err)
+static int judge_for(const struct sbx_path *path, const char *home, bool writable,
+		     struct sbx_err *err)
 {
 	int r = sbx_path_check_home(path, home, writable, err);
 
@@ -72,8 +79,10 @@ static int judge_for(const struct sbx_path *path, const char *home, bool writabl
 	return r == 0 ? refuse_dir(path, home, ".config/sbx", writable, false, err) : r;
 }
 
-/* With our own rights; looks as the owner, who can see all of what the sandbox will. */
-static int judge_owner(const struct sbx_draft *d, const struct sbx_path *path, bool writable, struct sbx_err *err)
+/* Called with the launcher's own privileges. Looks as the owner, who sees all that the sandbox will
+ * see. */
+static int judge_owner(const struct sbx_draft *d, const struct sbx_path *path, bool writable,
+		       struct sbx_err *err)
 {
 	struct sbx_user owner = { 0 };
 	struct sbx_lookup_ids saved;
@@ -88,8 +97,11 @@ static int judge_owner(const struct sbx_draft *d, const struct sbx_path *path, b
 	}
 	home = sbx_path_normalise(owner.home);
 	if (!home) {
-		sbx_err_set(err, "'%s' may be the home of its owner, uid %u: that is '%s' in the user database, which "
-			    "is not clear", path->resolved, path->st.st_uid, owner.home);
+		sbx_err_set(err,
+			    "'%s' may be the home of its owner, uid %u: that is '%s' in the user "
+			    "database, which "
+			    "is not clear",
+			    path->resolved, path->st.st_uid, owner.home);
 		sbx_user_fini(&owner);
 		return SBX_PATH_E_ACCESS;
 	}
@@ -102,7 +114,8 @@ static int judge_owner(const struct sbx_draft *d, const struct sbx_path *path, b
 	return r;
 }
 
-int sbx_owner_judge(const struct sbx_draft *d, const struct sbx_path *path, bool writable, struct sbx_err *err)
+int sbx_owner_judge(const struct sbx_draft *d, const struct sbx_path *path, bool writable,
+		    struct sbx_err *err)
 {
 	int r, back;
 
@@ -115,7 +128,8 @@ int sbx_owner_judge(const struct sbx_draft *d, const struct sbx_path *path, bool
 	return back < 0 ? back : r;
 }
 
-int sbx_owner_check_set_id(const struct sbx_draft *d, const struct sbx_path *path, struct sbx_err *err)
+int sbx_owner_check_set_id(const struct sbx_draft *d, const struct sbx_path *path,
+			   struct sbx_err *err)
 {
 	struct sbx_lookup_ids saved;
 	int r, back;
@@ -134,7 +148,7 @@ int sbx_owner_check_set_id(const struct sbx_draft *d, const struct sbx_path *pat
 	return back < 0 ? back : r;
 }
 
-/* As group(5) says; a number where it says nothing: it is for a message only. */
+/* For a message: the name in group(5), else the number. */
 static void name_group(gid_t gid, char *buf, size_t n_buf)
 {
 	SBX_AUTO_FCLOSE FILE *file = fopen("/etc/group", "re");
@@ -145,8 +159,8 @@ static void name_group(gid_t gid, char *buf, size_t n_buf)
 	while (file && getline(&line, &size, file) > 0) {
 		char *rest = line, *name = strsep(&rest, ":"), *number;
 
-		if (!rest || !strsep(&rest, ":") || !(number = strsep(&rest, ":")) || number[0] < '0' ||
-		    number[0] > '9' || strtoul(number, NULL, 10) != gid)
+		if (!rest || !strsep(&rest, ":") || !(number = strsep(&rest, ":")) ||
+		    number[0] < '0' || number[0] > '9' || strtoul(number, NULL, 10) != gid)
 			continue;
 		sbx_text_cut(buf, n_buf, "%s", name);
 		return;
@@ -167,7 +181,10 @@ int sbx_owner_check_group(const struct sbx_path *path, struct sbx_err *err)
 	if (own)
 		return 0;
 	name_group(path->st.st_gid, name, sizeof(name));
-	sbx_err_set(err, "'%s' belongs to group %s, a group of the system that is not its owner's own, for which no "
-		    "sandbox may write: chgrp it, or name the sandbox's user with --user", path->resolved, name);
+	sbx_err_set(err,
+		    "'%s' belongs to group %s, a group of the system that is not its owner's own, "
+		    "for which no "
+		    "sandbox may write: chgrp it, or name the sandbox's user with --user",
+		    path->resolved, name);
 	return 1;
 }

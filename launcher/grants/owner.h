@@ -7,19 +7,23 @@
 #include "base/err.h"
 #include "launcher/rootfs/draft.h"
 
-/* What an id-mapped grant makes the sandbox act as: the owner of the source. */
+/* In an id-mapped grant the sandbox acts as the owner of the source: rules for that owner. */
 
 /*
- * May @path, judged and with an fd, be granted by the rules for its owner's home and for where that user's own sbx
- * keeps its files? 0 also where no id-map applies; SBX_PATH_E_* with @err; -errno. Called while planning looks as
- * the sandbox's user, as whom it goes on.
+ * May @path, judged and with an fd, be granted by the rules for its owner's home and for where that
+ * user's own sbx keeps its files? 0 also where no id-map applies; SBX_PATH_E_* with @err; -errno.
+ * Called while planning looks as the sandbox's user.
  */
-int sbx_owner_judge(const struct sbx_draft *d, const struct sbx_path *path, bool writable, struct sbx_err *err);
+int sbx_owner_judge(const struct sbx_draft *d, const struct sbx_path *path, bool writable,
+		    struct sbx_err *err);
 
-/* sbx_path_check_set_id() by the eyes of, and for, whoever the sandbox acts as there. Called as sbx_owner_judge() is. */
-int sbx_owner_check_set_id(const struct sbx_draft *d, const struct sbx_path *path, struct sbx_err *err);
+/* sbx_path_check_set_id() with the lookup ids of, and for, the user that the sandbox acts as there.
+ * Called as sbx_owner_judge() is. */
+int sbx_owner_check_set_id(const struct sbx_draft *d, const struct sbx_path *path,
+			   struct sbx_err *err);
 
-/* May the group of @path be mapped for its owner? 0, or 1 with @err. With our own rights. */
+/* May the group of @path be mapped for its owner? 0, or 1 with @err. With the launcher's own
+ * privileges. */
 int sbx_owner_check_group(const struct sbx_path *path, struct sbx_err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which sockets the caller's session has, by its environment. It says more than a list of paths can: an agent's
- * socket is where its user put it. A variable that says nothing clear says nothing here: this is on top of the
- * prefixes and the known paths (sys/fs/path.c).
+ * Which sockets the caller's session has, by its environment. It says more than a list of paths
+ * can: an agent's socket is where its user put it. A variable that says nothing clear says nothing
+ * here: this is on top of the prefixes and the known paths (sys/fs/path.c).
  */
 #include "launcher/grants/session_sockets.h"
 
@@ -17,10 +17,10 @@
 #include "sys/fs/path_normalise.h"
 
 enum form {
-	PATH,	/* the whole value */
-	FIRST,	/* up to the first ':' or ',': GPG_AGENT_INFO, TMUX */
-	URL,	/* unix:/path, unix:///path; other schemes are no files */
-	DBUS,	/* the D-Bus specification, "Server Addresses": unix:path=/p,guid=1;unix:dir=/d */
+	PATH,  /* the whole value */
+	FIRST, /* up to the first ':' or ',': GPG_AGENT_INFO, TMUX */
+	URL,   /* unix:/path, unix:///path; other schemes are no files */
+	DBUS,  /* the D-Bus specification, "Server Addresses": unix:path=/p,guid=1;unix:dir=/d */
 };
 
 static const struct {
@@ -81,12 +81,14 @@ static int add_one(struct sbx_session_sockets *s, char **path, const char *varia
 }
 
 /* Where it is said to be and, where symlinks lead elsewhere, where it is. */
-static int add(struct sbx_session_sockets *s, const char *path, const char *below, const char *variable)
+static int add(struct sbx_session_sockets *s, const char *path, const char *below,
+	       const char *variable)
 {
 	SBX_AUTO_FREE char *whole = NULL, *asked = NULL, *real = NULL;
 	int r = 0;
 
-	/* The value itself may be a symlink there, as people make one for an agent whose place changes. */
+	/* The value itself may be a symlink there, as people make one for an agent whose place
+	 * changes. */
 	if (path[0] != '/' || (*below && is_known_anyway(path)))
 		return 0;
 	if (asprintf(&whole, "%s%s", path, below) < 0) {
@@ -104,8 +106,10 @@ static int add(struct sbx_session_sockets *s, const char *path, const char *belo
 
 static int hex(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 :
-	       c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : -1;
 }
 
 /* %XX, in place. */

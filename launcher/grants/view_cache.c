@@ -5,12 +5,13 @@
  *   STATE/cache/by-name/PROFILE/TOOL   of a profile that was found by its name
  *   STATE/cache/by-file/PATH/TOOL      of one that is a file, by its real path
  *
- * What a run puts there the next one of the same profile executes. So a profile never sees another one's, and no program
- * outside a sandbox reads them: the host's own caches are elsewhere. The state directory is closed to all sandboxes but
- * for these mounts, so what is in it is made by sbx-run or lies in a cache.
+ * What a run puts there the next one of the same profile executes. So a profile never sees another
+ * one's, and no program outside a sandbox reads them: the host's own caches are elsewhere. The
+ * state directory is closed to all sandboxes but for these mounts, so what is in it is made by
+ * sbx-run or lies in a cache.
  *
- * The places inside are the tools' own defaults: no variable needs to be set, and a cache that the profile grants or a home
- * keeps at such a place stays what it is.
+ * The places inside are the tools' own defaults: no variable needs to be set, and a cache that the
+ * profile grants or a home keeps at such a place stays what it is.
  */
 #include "launcher/grants/view_cache.h"
 
@@ -43,7 +44,8 @@ const struct sbx_view_cache *sbx_view_cache_at(size_t i)
 	return i < SBX_N_ELEMENTS(caches) ? &caches[i] : NULL;
 }
 
-int sbx_view_cache_dir(const struct sbx_draft *d, const char *state, char **ret_dir, struct sbx_err *err)
+int sbx_view_cache_dir(const struct sbx_draft *d, const char *state, char **ret_dir,
+		       struct sbx_err *err)
 {
 	const struct sbx_facts *f = d->facts;
 	const char *name = d->options->profile;
@@ -51,11 +53,13 @@ int sbx_view_cache_dir(const struct sbx_draft *d, const char *state, char **ret_
 	SBX_AUTO_FREE char *absolute = NULL, *file = NULL;
 
 	if (f->throwaway_user) {
-		sbx_err_set(err, "a user made up for this run has no caches that stay: name a user with --user");
+		sbx_err_set(err, "a user made up for this run has no caches that stay: name a user "
+				 "with --user");
 		return SBX_EXIT_REFUSED;
 	}
 	if (is_file) {
-		if (asprintf(&absolute, "%s%s%s", name[0] == '/' || !f->cwd ? "" : f->cwd, name[0] == '/' ? "" : "/", name) < 0) {
+		if (asprintf(&absolute, "%s%s%s", name[0] == '/' || !f->cwd ? "" : f->cwd,
+			     name[0] == '/' ? "" : "/", name) < 0) {
 			absolute = NULL;
 			return -ENOMEM;
 		}
@@ -63,13 +67,17 @@ int sbx_view_cache_dir(const struct sbx_draft *d, const char *state, char **ret_
 		if (!file)
 			return -ENOMEM;
 	}
-	return asprintf(ret_dir, "%s/cache/by-%s%s%s", state, is_file ? "file" : "name", is_file ? "" : "/",
-			is_file ? file : name) < 0 ? -ENOMEM : 0;
+	return asprintf(ret_dir, "%s/cache/by-%s%s%s", state, is_file ? "file" : "name",
+			is_file ? "" : "/", is_file ? file : name) < 0
+		       ? -ENOMEM
+		       : 0;
 }
 
-int sbx_view_cache_open(const struct sbx_draft *d, const char *path, struct sbx_path *ret_path, struct sbx_err *err)
+int sbx_view_cache_open(const struct sbx_draft *d, const char *path, struct sbx_path *ret_path,
+			struct sbx_err *err)
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+				.resolve = RESOLVE_NO_SYMLINKS };
 	SBX_AUTO_CLOSE int fd = -1;
 	int r = sbx_view_make_dirs(path, err);
 
@@ -81,7 +89,8 @@ int sbx_view_cache_open(const struct sbx_draft *d, const char *path, struct sbx_
 		return SBX_PATH_E_ACCESS;
 	}
 	if (ret_path->st.st_uid != d->facts->uid) {
-		sbx_err_set(err, "'%s' belongs to uid %u, and the sandbox's user is %u", path, ret_path->st.st_uid, d->facts->uid);
+		sbx_err_set(err, "'%s' belongs to uid %u, and the sandbox's user is %u", path,
+			    ret_path->st.st_uid, d->facts->uid);
 		return SBX_PATH_E_FORBIDDEN;
 	}
 	ret_path->resolved = strdup(path);

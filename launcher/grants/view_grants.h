@@ -5,12 +5,14 @@
 #include "launcher/rootfs/draft.h"
 #include "sys/fs/path.h"
 
-/* Judge @source, a directory for the sandbox's root, as a mount that is read. 0, SBX_EXIT_REFUSED
+/* Judges @source, a directory for the sandbox's root, as a read-only mount. 0, SBX_EXIT_REFUSED
  * with @errs, -errno. */
-int sbx_view_judge_root(const struct sbx_draft *d, const char *source, struct sbx_path *ret_path, struct sbx_err_list *errs);
+int sbx_view_judge_root(const struct sbx_draft *d, const char *source, struct sbx_path *ret_path,
+			struct sbx_err_list *errs);
 
-/* Append what is granted. @why gets the reason when the current directory is not
- * among it, "" otherwise. 0, SBX_EXIT_REFUSED with @errs, -errno. */
-int sbx_view_add_grants(const struct sbx_draft *d, struct sbx_err_list *errs, char *why, size_t n_why);
+/* Appends the mounts of all grants. @why: the reason where the current directory is not granted;
+ * else "". 0, SBX_EXIT_REFUSED with @errs, -errno. */
+int sbx_view_add_grants(const struct sbx_draft *d, struct sbx_err_list *errs, char *why,
+			size_t n_why);
 
 #endif

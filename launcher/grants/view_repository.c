@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The git repository of the current directory. git looks for `.git` upwards; where only a subdirectory is granted, it finds
- * none.
+ * The git repository of the current directory. git looks for `.git` upwards; where only a
+ * subdirectory is granted, it finds none.
  *
- * Whoever can make a `.git` above would decide what is granted. So the search ends, as git's own does, at another file system
- * and where a directory, or its `.git`, is not of the current directory's owner. A file `.git` (a submodule, a worktree)
- * names a git directory elsewhere, mostly in the repository around it: the search goes on.
+ * Whoever can make a `.git` above would decide what is granted. So the search ends, as git's own
+ * does, at another file system and where a directory, or its `.git`, is not of the current
+ * directory's owner. A file `.git` (a submodule, a worktree) names a git directory elsewhere,
+ * mostly in the repository around it: the search goes on.
  */
 #include "launcher/grants/view_repository.h"
 
@@ -44,7 +45,8 @@ int sbx_view_repository(const char *cwd, char **ret_top)
 
 		*end = '\0';
 		fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (fd < 0 || fstat(fd, &st) < 0 || st.st_dev != first.st_dev || st.st_uid != first.st_uid)
+		if (fd < 0 || fstat(fd, &st) < 0 || st.st_dev != first.st_dev ||
+		    st.st_uid != first.st_uid)
 			break;
 		if (is_git_dir(fd, first.st_uid, &elsewhere)) {
 			if (strcmp(dir, cwd) != 0)

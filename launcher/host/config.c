@@ -2,8 +2,8 @@
 /*
  * Configuration files: system.yaml, profiles and jobs.
  *
- * A configuration file that is there but cannot be read ends the run: a host whose owner wrote a ceiling must not run
- * without it.
+ * A configuration file that is there but cannot be read ends the run: a host whose owner wrote a
+ * ceiling must not run without it.
  */
 #include "launcher/host/config.h"
 
@@ -23,8 +23,8 @@
 
 /* --- files --- */
 
-static int check_trust(const char *path, const struct sbx_facts *f, enum sbx_config which, const struct stat *st,
-		       struct sbx_err *err)
+static int check_trust(const char *path, const struct sbx_facts *f, enum sbx_config which,
+		       const struct stat *st, struct sbx_err *err)
 {
 	struct sbx_err why = { 0 };
 	int r = sbx_trust_file(f, path, st, which == SBX_CONFIG_SYSTEM, &why);
@@ -32,14 +32,16 @@ static int check_trust(const char *path, const struct sbx_facts *f, enum sbx_con
 	if (r == 0 || !why.msg[0])
 		return r;
 	sbx_err_set_at(err, path, 0, 0, "%s: %s", why.msg,
-		       f->privileged ? "a privileged sbx-run takes only what nobody else can change: copy it to a directory "
-				       "below " SBX_DEFAULT_CONFIG_DIR ", chown root and chmod go-w it" :
-				       "copy it to a directory of your own, or chmod o-w it");
+		       f->privileged ? "a privileged sbx-run takes only what nobody else can "
+				       "change: copy it to a directory "
+				       "below " SBX_DEFAULT_CONFIG_DIR
+				       ", chown root and chmod go-w it"
+				     : "copy it to a directory of your own, or chmod o-w it");
 	return r;
 }
 
-int sbx_config_read(const char *path, const struct sbx_facts *f, enum sbx_config which, char **ret_text,
-			 size_t *ret_n, struct sbx_err *err)
+int sbx_config_read(const char *path, const struct sbx_facts *f, enum sbx_config which,
+		    char **ret_text, size_t *ret_n, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	SBX_AUTO_FREE char *text = NULL;
@@ -83,7 +85,7 @@ int sbx_config_read(const char *path, const struct sbx_facts *f, enum sbx_config
 }
 
 int sbx_config_system(const struct sbx_facts *f, struct sbx_err_list *errs,
-		    struct sbx_system_policy **ret_system, char **ret_file)
+		      struct sbx_system_policy **ret_system, char **ret_file)
 {
 	SBX_AUTO_FREE char *text = NULL, *path = NULL;
 	struct sbx_err err = { 0 };
@@ -127,8 +129,8 @@ char *sbx_config_profile_dir(const struct sbx_facts *f, size_t i)
 	return s;
 }
 
-int sbx_config_find_profile(const struct sbx_facts *f, const char *name, char **ret_text, size_t *ret_n,
-			  char **ret_path, struct sbx_err *err)
+int sbx_config_find_profile(const struct sbx_facts *f, const char *name, char **ret_text,
+			    size_t *ret_n, char **ret_path, struct sbx_err *err)
 {
 	for (size_t i = 0;; i++) {
 		SBX_AUTO_FREE char *dir = sbx_config_profile_dir(f, i), *path = NULL;
@@ -138,8 +140,9 @@ int sbx_config_find_profile(const struct sbx_facts *f, const char *name, char **
 			return 1;
 		if (asprintf(&path, "%s/%s.yaml", dir, name) < 0)
 			return -ENOMEM;
-		r = sbx_config_read(path, f, i == INSTALLED_DIR ? SBX_CONFIG_INSTALLED : SBX_CONFIG_USER, ret_text,
-					 ret_n, err);
+		r = sbx_config_read(path, f,
+				    i == INSTALLED_DIR ? SBX_CONFIG_INSTALLED : SBX_CONFIG_USER,
+				    ret_text, ret_n, err);
 		if (r == 0)
 			*ret_path = sbx_steal_ptr(&path);
 		if (r != 1)
@@ -154,14 +157,16 @@ bool sbx_options_profile_is_file(const char *profile)
 	return strchr(profile, '/') || (n > 5 && strcmp(profile + n - 5, ".yaml") == 0);
 }
 
-int sbx_config_job_path(const struct sbx_options *o, const struct sbx_facts *f, char **ret_path, struct sbx_err *err)
+int sbx_config_job_path(const struct sbx_options *o, const struct sbx_facts *f, char **ret_path,
+			struct sbx_err *err)
 {
 	if (sbx_options_profile_is_file(o->job)) {
 		*ret_path = strdup(o->job);
 		return *ret_path ? 0 : -ENOMEM;
 	}
 	if (!sbx_config_is_name(o->job)) {
-		sbx_err_set(err, "--job '%s': a name has letters, digits, '.', '_' and '-'", o->job);
+		sbx_err_set(err, "--job '%s': a name has letters, digits, '.', '_' and '-'",
+			    o->job);
 		return SBX_EXIT_REFUSED;
 	}
 	return asprintf(ret_path, "%s/jobs/%s.yaml", f->config_dir, o->job) < 0 ? -ENOMEM : 0;

@@ -4,7 +4,8 @@
 
 #include "base/err.h"
 
-/* Exit statuses of sbx-run besides the command's own (sbx-run(1), EXIT STATUS). Planning returns the first three. */
+/* Exit statuses of sbx-run besides the command's own (sbx-run(1), EXIT STATUS). Planning returns
+ * the first three. */
 #define SBX_EXIT_REFUSED	125 /* policy, usage or setup: nothing ran */
 #define SBX_EXIT_NOT_EXECUTABLE 126
 #define SBX_EXIT_NOT_FOUND	127

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who the sandbox runs as.
+ * Chooses the sandbox's user.
  *
- * An ordinary user is himself. Root names somebody (--user), or sudo did (SUDO_UID), or the sandbox
- * gets a uid of the pool (uid_pool.h) that nobody else has; looking begins where the sandbox's id says, so
- * that many who look at once seldom meet. Kernel uid 0 is refused whatever the way it was asked for,
- * and so is its group: a mount that root's group may write would be writable from inside.
+ * An ordinary user's sandbox runs as that user. Root's runs as the user of --user, else as the user
+ * of SUDO_UID, else with a uid of the pool (uid_pool.h) that nobody else has. The search in the
+ * pool begins at a place given by the sandbox's id, so that parallel starts seldom try the same
+ * uid. Kernel uid 0 is refused whatever the way it was asked for, and so is its group: a mount that
+ * root's group may write would be writable from inside.
  *
- * Who is not in /etc/passwd may be known to the name service switch; getent is asked then. That
- * costs a process, so what root's other questions will be is asked in the same breath (struct lookup).
+ * A user that is not in /etc/passwd may be known to the name service switch, by getent. That costs
+ * a process, so all questions that root's run may have go into one call (struct lookup).
  */
 #include "launcher/host/facts_user.h"
 
@@ -22,8 +23,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/host/exit_status.h"
-#include "launcher/process/getent.h"
 #include "launcher/host/reserved_path.h"
+#include "launcher/process/getent.h"
 #include "sys/fs/path_normalise.h"
 
 #define BROKER_USER "sbx-broker"
@@ -205,8 +206,10 @@ static int pick_uid(struct lookup *l, struct sbx_facts *f, const char *otherwise
 		if (r <= 0)
 			return r;
 	}
-	sbx_err_set(err, "no uid of uid_pool %u-%u is free: end sandboxes, give it a larger range in "
-		    "system.yaml, or %s", range->first, range->last, otherwise);
+	sbx_err_set(err,
+		    "no uid of uid_pool %u-%u is free: end sandboxes, give it a larger range in "
+		    "system.yaml, or %s",
+		    range->first, range->last, otherwise);
 	return 1;
 }
 
@@ -223,7 +226,7 @@ static bool usable_name(const char *name)
 	return name[0] && strlen(name) <= 64 && !strpbrk(name, ":\n\r/ ");
 }
 
-/* So does the home. */
+/* The home goes into that file, too. */
 static bool usable_home(const char *home)
 {
 	for (; *home; home++)
@@ -238,7 +241,8 @@ static int take_user(struct sbx_facts *f, struct sbx_user *u, struct sbx_err *er
 	f->uid = u->uid;
 	f->gid = u->gid;
 	f->home = usable_home(u->home) ? sbx_path_normalise(u->home) : NULL;
-	if (!f->home || sbx_reserved_path_problem(f->home, true)) { /* service users live in odd places */
+	if (!f->home ||
+	    sbx_reserved_path_problem(f->home, true)) { /* service users live in odd places */
 		free(f->home);
 		f->home = strdup(SBX_THROWAWAY_HOME);
 	}
@@ -272,13 +276,16 @@ static int take_unknown(struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx_er
 	return take_user(f, &u, err);
 }
 
-/* A number that root says, and that the user database does not know: the pool may have given it away. */
+/* A number named by root that the user database does not know. The pool may have leased it to
+ * another sandbox. */
 static int take_number(struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx_err *err)
 {
 	int r = f->privileged ? sbx_uid_pool_share(f->uid_pool, uid, err) : 0;
 
 	if (r > 0)
-		sbx_err_set(err, "uid %u is another sandbox's, from uid_pool: name a user, or a number outside of it",
+		sbx_err_set(err,
+			    "uid %u is another sandbox's, from uid_pool: name a user, or a number "
+			    "outside of it",
 			    uid);
 	return r != 0 ? r : take_unknown(f, uid, gid, err);
 }
@@ -306,7 +313,7 @@ static int user_asked_for(struct lookup *l, const char *name, struct sbx_facts *
 		sbx_user_fini(&u);
 		return 1;
 	}
-	if (!f->privileged) /* who asks for himself is who he is, in the group that he is in */
+	if (!f->privileged) /* the caller keeps its group */
 		u.gid = f->caller_gid;
 	else if (number)
 		u.gid = u.uid;
@@ -389,8 +396,8 @@ static int load_pool(struct sbx_facts *f, struct sbx_err *err)
 	return f->uid_pool ? sbx_uid_pool_load(f->uid_pool, "/etc", err) : -ENOMEM;
 }
 
-/* Root's run asks who the first uids of the pool are (the second if the first is taken, or the command's),
- * and for the broker's user. */
+/* Root's run will ask for the broker's user and for the first two uids of the pool (the second
+ * where the first is taken, or is the command's). */
 static void look_ahead(struct lookup *l, const struct sbx_facts *f)
 {
 	if (!f->privileged)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A privileged launcher looks at files with the ids of the sandbox's user, so that it finds what that user may see. */
+/* A privileged launcher looks at files with the ids of the sandbox's user, so that it sees no more
+ * than that user may see. */
 #include "launcher/host/lookup_ids.h"
 
 #include <errno.h>
@@ -10,7 +11,8 @@
 
 #include "sys/process/proc.h"
 
-int sbx_lookup_ids_use(const struct sbx_facts *f, uid_t uid, gid_t gid, struct sbx_lookup_ids *ret_saved)
+int sbx_lookup_ids_use(const struct sbx_facts *f, uid_t uid, gid_t gid,
+		       struct sbx_lookup_ids *ret_saved)
 {
 	struct sbx_lookup_ids s = { .uid = geteuid(), .gid = getegid() };
 	int r;
@@ -32,7 +34,8 @@ int sbx_lookup_ids_use(const struct sbx_facts *f, uid_t uid, gid_t gid, struct s
 	}
 	s.active = 1;
 	*ret_saved = s;
-	r = setgroups(0, NULL) < 0 || setegid(gid) < 0 || seteuid(uid) < 0 ? -errno : sbx_caps_use(false);
+	r = setgroups(0, NULL) < 0 || setegid(gid) < 0 || seteuid(uid) < 0 ? -errno
+									   : sbx_caps_use(false);
 	if (r < 0)
 		sbx_lookup_ids_restore(ret_saved);
 	return r;
@@ -45,7 +48,7 @@ int sbx_lookup_ids_use_sandbox(const struct sbx_facts *f, struct sbx_lookup_ids 
 
 void sbx_lookup_ids_restore(struct sbx_lookup_ids *s)
 {
-	static const char msg[] = "sbx-run: cannot get back the rights it had; nothing was run\n";
+	static const char msg[] = "sbx-run: cannot get back its privileges; nothing was run\n";
 
 	if (!s->active)
 		return;

@@ -18,11 +18,13 @@ static bool is_below(const char *const *dirs, size_t n, const char *target)
 const char *sbx_reserved_path_problem(const char *target, bool host_root)
 {
 	static const char *const made[] = { "/proc", "/sys", "/dev", "/run", "/var/run", "/etc" };
-	static const char *const system_dirs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+	static const char *const system_dirs[] = { "/usr",   "/bin",   "/sbin",	 "/lib",
+						   "/lib32", "/lib64", "/libx32" };
 
 	if (strcmp(target, "/") == 0)
 		return "the root of the sandbox is its own";
-	if (is_below(made, SBX_N_ELEMENTS(made), target) || strcmp(target, "/var") == 0 || strcmp(target, "/var/tmp") == 0)
+	if (is_below(made, SBX_N_ELEMENTS(made), target) || strcmp(target, "/var") == 0 ||
+	    strcmp(target, "/var/tmp") == 0)
 		return SBX_RESERVED_MADE;
 	if (host_root && is_below(system_dirs, SBX_N_ELEMENTS(system_dirs), target))
 		return "that part of the sandbox is the host's";

@@ -9,15 +9,18 @@
 #include "launcher/host/facts.h"
 
 /*
- * Can another user change what is at @path, or lead @path elsewhere? Other users are all but root and the caller. Looked
- * at with our own rights; only caller_uid and privileged of @f are read. 0: no. -EPERM with @err: yes. -errno with @err.
+ * Can another user change the file or directory at @path, or lead @path elsewhere? Other users are
+ * all but root and the caller. The launcher looks with its own privileges; only caller_uid and
+ * privileged of @f are read. 0: no. -EPERM with @err: yes. -errno with @err.
  */
 
-/* A configuration file. @opened: what was opened by that name. @strict: its group may not write it either. */
-int sbx_trust_file(const struct sbx_facts *f, const char *path, const struct stat *opened, bool strict,
-		   struct sbx_err *err);
+/* A configuration file. @opened: what was opened by that name. @strict: its group may not write it
+ * either. */
+int sbx_trust_file(const struct sbx_facts *f, const char *path, const struct stat *opened,
+		   bool strict, struct sbx_err *err);
 
-/* A directory of ours, which may be yet to make; what it is itself is for who makes it to say. Absolute. */
+/* A directory of sbx, which may be missing yet: then the way to it and its parent are judged. An
+ * existing directory is judged by its user. @path is absolute. */
 int sbx_trust_dir(const struct sbx_facts *f, const char *path, struct sbx_err *err);
 
 #endif

@@ -4,30 +4,33 @@
  *
  * 	sbx-init CTL_FD EXE_FD --|--wait-all COMMAND [ARG...]
  *
- * bwrap turns into it where the command will run: with its ids, namespaces, view of files, filter and
- * environment. Before all else it forks, so that what is tested is the process that will be the command.
+ * bwrap turns into it where the command will run: with its ids, namespaces, view of files, filter
+ * and environment. Before all else it forks, so that what is tested is the process that will be the
+ * command.
  *
- * The child takes the probes, puts on the list of programs where there is one, runs the probes and tells the
- * verdicts; while the launcher judges it does what is left to do before the exec, and then it waits. Only a RELEASE lets it become the
- * command; the end of the channel or anything else ends it with status 125, so whatever happens to the
- * launcher, nothing runs.
+ * The child takes the probes, puts on the list of programs where there is one, runs the probes and
+ * tells the verdicts; while the launcher judges them, the child prepares the exec, and then waits.
+ * Only a RELEASE lets it become the command; the end of the channel or anything else ends it with
+ * status 125, so whatever happens to the launcher, nothing runs.
  *
- * Pid 1 keeps nothing: no fd (a pipe the caller waits on, the channel), no directory, no signal. It reaps,
- * the orphans too, and ends as the command ended, with 128 + N for a signal N; the kernel ends all others
- * with it. With --wait-all it ends when nobody is left, with the same status. Nobody in the sandbox can end it: a namespace's init gets only signals it has handlers for,
- * and it has none. bwrap could do this (without --as-pid-1), by a copy of its much larger self.
+ * Pid 1 keeps nothing: no fd (a pipe the caller waits on, the channel), no directory, no signal. It
+ * reaps, the orphans too, and ends as the command ended, with 128 + N for a signal N; the kernel
+ * ends all others with it. With --wait-all it ends when no process is left, with the same status.
+ * No process in the sandbox can end it: a namespace's init gets only signals that it has handlers
+ * for, and it has none. bwrap could do this (without --as-pid-1), by a copy of its much larger
+ * self.
  *
  * CTL_FD is a channel (ipc/channel.h) to the launcher, close-on-exec from here on: the launcher
  * reads its end as the sign that the exec worked. EXE_FD is what bwrap executed us by; -1: nothing
  * to close.
  *
- * It trusts the launcher. Pid 1 for good, and the child until the exec, is not dumpable: nobody else of
- * the same uid attaches to it.
+ * It trusts the launcher. Pid 1 for good, and the child until the exec, is not dumpable: nobody
+ * else of the same uid attaches to it.
  *
- * Signals: the launcher blocks those it hands on (launcher/process/signals.h), so one that came early is
- * pending in the child; it takes effect when the mask is cleared, just before the exec, as if the command
- * had got it. Dispositions are reset, but an ignored SIGHUP, SIGINT or SIGQUIT stays: that is how
- * nohup and a shell's background jobs ask for it.
+ * Signals: the launcher blocks those it hands on (launcher/process/signals.h), so one that came
+ * early is pending in the child; it takes effect when the mask is cleared, just before the exec, as
+ * if the command had got it. Dispositions are reset, but an ignored SIGHUP, SIGINT or SIGQUIT
+ * stays: that is how nohup and a shell's background jobs ask for it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +90,8 @@ static void parse(struct init *in, int argc, char **argv)
 	int exe_fd;
 
 	if (argc < 5 || (strcmp(argv[3], "--") != 0 && strcmp(argv[3], SBX_INIT_WAIT_ALL) != 0))
-		die("usage: sbx-init CTL_FD EXE_FD --|" SBX_INIT_WAIT_ALL " COMMAND [ARG...] (sbx-run starts it)");
+		die("usage: sbx-init CTL_FD EXE_FD --|" SBX_INIT_WAIT_ALL
+		    " COMMAND [ARG...] (sbx-run starts it)");
 	in->wait_all = argv[3][2] != '\0';
 	in->ctl_fd = parse_fd(argv[1]);
 	exe_fd = parse_fd(argv[2]);
@@ -98,7 +102,7 @@ static void parse(struct init *in, int argc, char **argv)
 		close(exe_fd);
 }
 
-/* Nothing to report to when this fails: the launcher is gone. */
+/* Ends without a message where sending fails: the launcher is gone. */
 static void send_packet(const struct init *in, ssize_t n)
 {
 	if (n < 0 || sbx_channel_send(in->ctl_fd, in->packet, (size_t)n, NULL, 0) != 0)
@@ -124,13 +128,15 @@ static struct sbx_span receive(struct init *in)
 	return sbx_span(in->packet, n);
 }
 
-/* What the probe will find refused is not refused yet: it is the list that does it. */
+/* Shows that the list makes the difference: before it holds, the exec that the probe tries is not
+ * refused. */
 static void look_before_holding(const struct init *in)
 {
 	for (uint32_t i = 0; i < in->probes.n_probes; i++)
 		if (in->probes.probes[i].kind == SBX_PROBE_EXEC_REFUSED &&
 		    !sbx_probe_can_exec(in->probes.probes[i].name))
-			die("what tries the list of programs is refused without it");
+			die("the program that tests the list of programs cannot be executed even "
+			    "without the list");
 }
 
 static void hold_programs(struct init *in)
@@ -151,7 +157,7 @@ static void self_test(struct init *in)
 	packet = receive(in);
 	hold = sbx_msg_type(packet) == SBX_MSG_PROGRAMS;
 	if (hold && sbx_msg_decode_programs(packet, &in->programs) < 0)
-		die("the launcher sent a list of programs that is none");
+		die("the launcher sent a malformed list of programs");
 	if (hold)
 		packet = receive(in);
 	if (sbx_msg_decode_probes(packet, &in->probes) < 0)
@@ -171,9 +177,9 @@ static void wait_for_release(struct init *in)
 		_exit(EXIT_NOT_SET_UP);
 }
 
-/* By the bare call: libc keeps two signals to itself, and a parent may have left them ignored. The room
- * is for struct sigaction of every kernel, and all zero it is SIG_DFL and nothing else. An exec sets
- * every handler to SIG_DFL, so what is ignored is all that is left to find. */
+/* By the bare call: libc keeps two signals to itself, and a parent may have left them ignored. The
+ * room is for struct sigaction of every kernel, and all zero it is SIG_DFL and nothing else. An
+ * exec sets every handler to SIG_DFL, so what is ignored is all that is left to find. */
 static void reset_signal(int sig)
 {
 	static const unsigned long fresh[8];
@@ -196,10 +202,11 @@ static void unblock_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* kill(0, ...) reaches a process group, whichever namespace its members are in: ours is the caller's,
- * with the launcher and a script's other children. Where the kernel can, signals end at the sandbox
- * (Landlock, Linux 6.12). Where there is no terminal whose job control needs the shared group, the
- * command gets a group of its own; the factory then knows that group signals do not reach it. */
+/* kill(0, ...) reaches a process group, whichever namespace its members are in: ours is the
+ * caller's, with the launcher and a script's other children. Where the kernel can, signals end at
+ * the sandbox (Landlock, Linux 6.12). Where there is no terminal whose job control needs the shared
+ * group, the command gets a group of its own; the factory then knows that group signals do not
+ * reach it. */
 static void choose_group(void)
 {
 	int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -216,7 +223,8 @@ static void confine(const struct init *in)
 	SBX_AUTO_CLOSE int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r = in->held ? 0 : root < 0 ? -errno : sbx_landlock_confine(root);
 
-	if (r < 0 && r != -EOPNOTSUPP) /* THREATS says what a kernel before 5.19 leaves open, or 6.12 */
+	if (r < 0 &&
+	    r != -EOPNOTSUPP) /* THREATS says what a kernel before 5.19 leaves open, or 6.12 */
 		die("cannot confine the command to the sandbox (Landlock)");
 }
 
@@ -238,8 +246,9 @@ static int become_command(struct init *in)
 
 /* --- pid 1 --- */
 
-/* Whoever is our child is the command or an orphan: nobody below us is left when there is none. A stop is told
- * of who made us his tracer (PTRACE_TRACEME, where seccomp.allow has ptrace); we are none. */
+/* Children are the command and orphans: without children no process of the sandbox is left. A child
+ * that made us its tracer (PTRACE_TRACEME, where seccomp.allow has ptrace) reports its stops here:
+ * it is let go. */
 static _Noreturn void reap(pid_t command, bool wait_all)
 {
 	int status, end = EXIT_NOT_SET_UP;
@@ -263,7 +272,7 @@ static _Noreturn void reap(pid_t command, bool wait_all)
 	}
 }
 
-/* The name is what a list of processes shows; by its exec it would be that of an fd. */
+/* Sets the name that a list of processes shows: by its exec it would be the number of an fd. */
 static _Noreturn void stay(pid_t command, bool wait_all)
 {
 	sigset_t all;
@@ -296,7 +305,8 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_DUMPABLE, 0);
 	parse(&in, argc, argv);
-	send_simple(&in, SBX_MSG_INIT_HELLO); /* by pid 1, which the launcher watches; the verdicts are the command's */
+	send_simple(&in, SBX_MSG_INIT_HELLO); /* by pid 1, which the launcher watches; the verdicts
+						 are the command's */
 	split(in.wait_all);
 	reset_signals();
 	self_test(&in);

@@ -6,8 +6,8 @@
  * probe that talks over the network is started, those that the broker answers before the others;
  * while the answers are on the way those that only ask the kernel run; then one loop takes
  * the answers. A probe that hears nothing in time is wrong, whatever it waited for: silence proves
- * nothing. Sockets are closed while there is something to wait for, and the others last, when the verdicts are on
- * their way and the launcher judges them.
+ * nothing. Sockets are closed while there is something to wait for, and the others last, when the
+ * verdicts are on their way and the launcher judges them.
  *
  * A verdict is right only where a probe said so in so many words (sbx_probe_pass); every early
  * return, error and timeout leaves it wrong.

@@ -17,12 +17,12 @@
 /* One conversation of a network probe. */
 struct sbx_lane {
 	bool open;     /* has not yet seen what it must */
-	int fd;        /* polled for @events while the lane is open; -1: none */
+	int fd;	       /* polled for @events while the lane is open; -1: none */
 	int second_fd; /* kept open beside it; -1: none */
 	short events;
 	uint8_t family; /* 4 or 6 */
-	uint8_t stage;  /* the probe's own */
-	uint16_t id;    /* DNS */
+	uint8_t stage;	/* the probe's own */
+	uint16_t id;	/* DNS */
 	uint8_t n_got;
 	char got[64];
 };
@@ -40,8 +40,8 @@ struct sbx_probe_run {
 
 enum sbx_probe_phase {
 	SBX_PHASE_FIRST,   /* before the other probes have opened anything */
-	SBX_PHASE_ASK,     /* talks to the broker, which works on its answer meanwhile */
-	SBX_PHASE_TALK,    /* talks to the kernel's network; waited for together with those */
+	SBX_PHASE_ASK,	   /* talks to the broker, which works on its answer meanwhile */
+	SBX_PHASE_TALK,	   /* talks to the kernel's network; waited for together with those */
 	SBX_PHASE_AT_ONCE, /* done when it returns; runs while the others' answers are on the way */
 };
 
@@ -52,8 +52,8 @@ struct sbx_probe_ops {
 	void (*ready)(struct sbx_probe_run *r, struct sbx_lane *lane);
 };
 
-/* Run all of @m, at most m->timeout_ms for each that talks. @runs is room for m->n_probes of them; what
- * they opened is closed by sbx_probes_close. */
+/* Run all of @m, at most m->timeout_ms for each that talks. @runs is room for m->n_probes of them;
+ * what they opened is closed by sbx_probes_close. */
 void sbx_probes_run(const struct sbx_msg_probes *m, int ctl_fd, struct sbx_probe_run *runs,
 		    struct sbx_msg_verdicts *ret_verdicts);
 void sbx_probes_close(struct sbx_probe_run *runs, uint32_t n);
@@ -95,7 +95,8 @@ void sbx_probe_path_absent(struct sbx_probe_run *r);
 void sbx_probe_path_readonly(struct sbx_probe_run *r);
 void sbx_probe_exec_refused(struct sbx_probe_run *r);
 void sbx_probe_mounts(struct sbx_probe_run *r);
-/* Does the kernel get as far as looking at @path's bytes, which are of no format? Executes nothing. */
+/* Does the kernel get as far as looking at @path's bytes, which are of no format? Executes nothing.
+ */
 bool sbx_probe_can_exec(const char *path);
 
 #endif

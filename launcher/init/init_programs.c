@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An allow list, put on from inside: one Landlock domain, and a filter for files that Landlock does not judge.
+ * An allow list, put on from inside: one Landlock domain, and a filter for files that Landlock does
+ * not judge.
  *
- * Execution is allowed file by file, each opened here and compared with what the launcher judged. Reading is allowed
- * everywhere but where programs are, because the loader can be run as a command and maps what it may read: Landlock
- * only gives, so what is given is all that lies beside those directories. Terminals and the like that 0-2 are may be
- * opened again (/dev/stdin). Files that they are may not: they are not on the sandbox's mounts, which are noexec where it
- * may write, but on the host's, and the loader would map what was written to one. Where a rule is for a directory on the
- * way to such a file, also on the host's mount (a grant at the top of the view), or for the file itself, it opens all the
- * same: it is tried once the rules hold, and the start is refused.
+ * Execution is allowed file by file, each opened here and compared with what the launcher judged.
+ * Reading is allowed everywhere but where programs are, because the loader can be run as a command
+ * and maps what it may read: Landlock only gives, so what is given is all that lies beside those
+ * directories. Terminals and the like that 0-2 are may be opened again (/dev/stdin). Files that
+ * they are may not: they are not on the sandbox's mounts, which are noexec where it may write, but
+ * on the host's, and the loader would map what was written to one. Where a rule is for a directory
+ * on the way to such a file, also on the host's mount (a grant at the top of the view), or for the
+ * file itself, it opens all the same: it is tried once the rules hold, and the start is refused.
  */
 #include "launcher/init/init_programs.h"
 
@@ -30,7 +32,8 @@
 
 static const char *const parents[] = { "/", "/usr", "/usr/local" };
 static const char *const program_dirs[] = {
-	"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/games", "/usr/local/bin", "/usr/local/sbin", "/usr/local/games",
+	"/bin",	      "/sbin",		"/usr/bin",	   "/usr/sbin",
+	"/usr/games", "/usr/local/bin", "/usr/local/sbin", "/usr/local/games",
 };
 
 static bool is_one_of(const char *path, const char *const *list, size_t n)
@@ -58,7 +61,8 @@ static int allow_child(int ruleset, const char *parent, const char *name)
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return 0;
-	if (snprintf(path, sizeof(path), "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name) >=
+	    (int)sizeof(path))
 		return -ENAMETOOLONG;
 	if (is_one_of(path, parents, SBX_N_ELEMENTS(parents)) ||
 	    is_one_of(path, program_dirs, SBX_N_ELEMENTS(program_dirs)))
@@ -144,8 +148,12 @@ static int refuse_stdio(char *why, size_t n_why)
 
 		if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || is_noexec(fd) || !opens(fd, &st))
 			continue;
-		sbx_text_cut(why, n_why, "commands.allow: standard %s is a file that the command could open again and execute: "
-			     "redirect through a pipe (cat), or grant its directory deeper in the view", names[fd]);
+		sbx_text_cut(
+			why, n_why,
+			"commands.allow: standard %s is a file that the command could open again "
+			"and execute: "
+			"redirect through a pipe (cat), or grant its directory deeper in the view",
+			names[fd]);
 		return -EPERM;
 	}
 	return 0;
@@ -165,8 +173,11 @@ int sbx_init_hold(const struct sbx_msg_programs *m, char *why, size_t n_why)
 
 		r = allow_program(ruleset, &m->v[i], path);
 		if (r < 0) {
-			sbx_text_cut(why, n_why, "cannot allow %s to execute: %s", path,
-				     r == -ESTALE ? "it is not what it was when it was checked; try again" : strerror(-r));
+			sbx_text_cut(
+				why, n_why, "cannot allow %s to execute: %s", path,
+				r == -ESTALE
+					? "it is not what it was when it was checked; try again"
+					: strerror(-r));
 			return r;
 		}
 	}

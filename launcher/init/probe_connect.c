@@ -186,8 +186,8 @@ static void name_connected(struct sbx_probe_run *r, struct sbx_lane *lane)
 	}
 }
 
-/* By a reset: no farewells, of which there are two more packets each way, and nothing that stays in TIME_WAIT until the
- * network namespace ends. 1 % of a start. */
+/* By a reset: no farewells, of which there are two more packets each way, and nothing that stays in
+ * TIME_WAIT until the network namespace ends. 1 % of a start. */
 static void close_at_once(int fd)
 {
 	const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };

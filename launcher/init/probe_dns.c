@@ -65,7 +65,9 @@ int sbx_dns_query(const char *name, uint8_t family, uint16_t id, uint8_t *p, siz
 		return -EINVAL;
 	sbx_write_u16(&w, type_of(family));
 	sbx_write_u16(&w, ns_c_in);
-	sbx_write_u8(&w, 0); /* OPT (RFC 6891 section 6.1.2): extended errors are told only to who asks so */
+	sbx_write_u8(
+		&w,
+		0); /* OPT (RFC 6891 section 6.1.2): extended errors are told only to who asks so */
 	sbx_write_u16(&w, ns_t_opt);
 	sbx_write_u16(&w, SBX_DNS_MAX);
 	sbx_write_u32(&w, 0);
@@ -101,7 +103,8 @@ static void read_options(struct sbx_span data, struct sbx_dns_answer *a)
 		struct sbx_span option = sbx_read_bytes(&r, sbx_read_u16(&r));
 		struct sbx_reader error = sbx_reader(option);
 
-		if (!r.failed && code == OPTION_EDE && sbx_read_u16(&error) == EDE_BLOCKED && !error.failed)
+		if (!r.failed && code == OPTION_EDE && sbx_read_u16(&error) == EDE_BLOCKED &&
+		    !error.failed)
 			a->blocked = true;
 	}
 }
@@ -185,7 +188,8 @@ int sbx_lane_ask(struct sbx_lane *lane, const struct sbx_probe *probe)
 {
 	SBX_AUTO_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_storage sa;
-	socklen_t n_sa = sbx_addr_to_sockaddr(probe->addr.family ? &probe->addr : &sbx_self4, 53, &sa);
+	socklen_t n_sa =
+		sbx_addr_to_sockaddr(probe->addr.family ? &probe->addr : &sbx_self4, 53, &sa);
 	uint8_t query[SBX_DNS_MAX];
 	int n;
 
@@ -318,7 +322,8 @@ void sbx_probe_dns_allowed_ready(struct sbx_probe_run *r, struct sbx_lane *lane)
 	v4_only = lane->family == 6 && !r->have_ipv6 && a.n_addrs == 0;
 	if (a.rcode == ns_r_noerror && (v4_only || all_synthetic(&a, lane->family)))
 		sbx_lane_pass(r, lane, "a synthetic address");
-	else if (a.rcode == ns_r_noerror && r->probe->addr.family && (lane->family == 6 || a.n_addrs > 0))
+	else if (a.rcode == ns_r_noerror && r->probe->addr.family &&
+		 (lane->family == 6 || a.n_addrs > 0))
 		sbx_lane_pass(r, lane, "an address"); /* of this resolver: real ones */
 	else
 		sbx_probe_fail(r, "expected a synthetic address (%s), got %s",

@@ -12,7 +12,7 @@
 
 /* As little DNS (RFC 1035) as the probes need. */
 
-#define SBX_DNS_MAX 1232 /* of an answer; the stub's are far below */
+#define SBX_DNS_MAX	  1232 /* of an answer; the stub's are far below */
 #define SBX_DNS_ADDRS_MAX 4
 
 struct sbx_dns_answer {
@@ -22,7 +22,8 @@ struct sbx_dns_answer {
 	struct sbx_addr v[SBX_DNS_ADDRS_MAX];
 };
 
-/* PURE. A query, with OPT, for the A (@family 4) or AAAA (6) records of @name; bytes written, or -EINVAL when
+/* PURE. A query, with OPT, for the A (@family 4) or AAAA (6) records of @name; bytes written, or
+ * -EINVAL when
  * @name is not a name. */
 int sbx_dns_query(const char *name, uint8_t family, uint16_t id, uint8_t *p, size_t n);
 /* PURE. Read the answer to that query. 0, or -EBADMSG: not an answer to it, truncated or

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the process holds, sees and executes of files. */
+/* Files: the process's fds, the paths that it can reach, the programs that it can execute. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +90,7 @@ void sbx_probe_path_readonly(struct sbx_probe_run *r)
 
 /* --- mounts --- */
 
-/* The stage, which has the rights for it, tries it too (tree_cover.c). */
+/* The stage tries it, too, with the privileges for it (tree_overmount.c). */
 void sbx_probe_mounts(struct sbx_probe_run *r)
 {
 	if (umount2("/proc", MNT_DETACH) == 0)
@@ -116,14 +116,16 @@ bool sbx_probe_can_exec(const char *path)
 	return errno == ENOEXEC;
 }
 
-/* That it was not refused before the list was put on, init has seen (init.c). */
+/* Before the list of programs was enforced, init saw that the same exec was not refused (init.c).
+ */
 void sbx_probe_exec_refused(struct sbx_probe_run *r)
 {
 	SBX_AUTO_CLOSE int fd = -1;
 
 	try_exec(r->probe->name);
 	if (errno != EACCES) {
-		sbx_probe_fail(r, "executing it: %s", errno == ENOEXEC ? "nothing holds it back" : strerror(errno));
+		sbx_probe_fail(r, "executing it: %s",
+			       errno == ENOEXEC ? "nothing holds it back" : strerror(errno));
 		return;
 	}
 	fd = memfd_create("sbx", 0);

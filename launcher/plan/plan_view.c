@@ -19,9 +19,11 @@
 #include "launcher/grants/view_grants.h"
 #include "launcher/protect/view_overmounts.h"
 #include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 #include "launcher/rootfs/view_devices.h"
 #include "launcher/rootfs/view_home.h"
 #include "launcher/rootfs/view_root.h"
+#include "launcher/rootfs/view_scratch.h"
 #include "sys/fs/path_normalise.h"
 
 #define DEFAULT_HOSTNAME "sandbox"

@@ -31,6 +31,7 @@
 #include "launcher/protect/view_protect_internal.h"
 #include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 #include "launcher/rootfs/view_home.h"
 #include "sys/fs/dir_walk.h"
 #include "sys/fs/path_normalise.h"

@@ -17,6 +17,7 @@
 #include "launcher/protect/protections.h"
 #include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 #include "sys/fs/path_normalise.h"
 
 /* What stands in for the last part of a path where it is absent. */

@@ -32,7 +32,8 @@ int sbx_notes_add(struct sbx_notes *notes, const char *fmt, ...)
 
 bool sbx_draft_wants_overlay(const struct sbx_draft *d)
 {
-	return d->options->overlay || d->options->keep || d->profile->filesystem.workspace == SBX_WORKSPACE_OVERLAY;
+	return d->options->overlay || d->options->keep ||
+	       d->profile->filesystem.workspace == SBX_WORKSPACE_OVERLAY;
 }
 
 bool sbx_draft_attaches(const struct sbx_draft *d)
@@ -40,8 +41,8 @@ bool sbx_draft_attaches(const struct sbx_draft *d)
 	return d->profile->network.attach == SBX_NET_ATTACH_CGROUP;
 }
 
-const char *sbx_draft_asked(const struct sbx_str_list *profile, const char *const *flags, size_t n_flags, size_t i,
-			    enum sbx_mount_origin *ret_origin)
+const char *sbx_draft_asked(const struct sbx_str_list *profile, const char *const *flags,
+			    size_t n_flags, size_t i, enum sbx_mount_origin *ret_origin)
 {
 	*ret_origin = i < profile->n ? SBX_ORIGIN_PROFILE : SBX_ORIGIN_FLAG;
 	if (i < profile->n)

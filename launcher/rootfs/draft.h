@@ -9,14 +9,15 @@
 #include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/lookup_ids.h"
+#include "launcher/host/options.h"
 #include "launcher/rootfs/environment.h"
 #include "launcher/rootfs/sandbox_view.h"
 #include "policy/policy.h"
 #include "policy/profile.h"
 
 /*
- * A plan while it is made: the given facts, and pointers to the parts that planning fills in. It ends with planning;
- * the plan (plan/plan.h) stays and is constant from then on.
+ * A plan while it is made: the given facts, and pointers to the parts that planning fills in. It
+ * ends with planning; the plan (plan/plan.h) stays and is constant from then on.
  */
 
 #define SBX_NOTES_MAX 32
@@ -54,9 +55,9 @@ bool sbx_draft_wants_overlay(const struct sbx_draft *d);
 /* Does the sandbox stay in the host's network? */
 bool sbx_draft_attaches(const struct sbx_draft *d);
 
-/* PURE. The i-th of what the profile's list and then a flag's values ask for; NULL: there are no more. *ret_origin is
- * SBX_ORIGIN_PROFILE or _FLAG. */
-const char *sbx_draft_asked(const struct sbx_str_list *profile, const char *const *flags, size_t n_flags, size_t i,
-			    enum sbx_mount_origin *ret_origin);
+/* PURE. The i-th of what the profile's list and then a flag's values ask for; NULL: there are no
+ * more. *ret_origin is SBX_ORIGIN_PROFILE or _FLAG. */
+const char *sbx_draft_asked(const struct sbx_str_list *profile, const char *const *flags,
+			    size_t n_flags, size_t i, enum sbx_mount_origin *ret_origin);
 
 #endif

@@ -35,7 +35,6 @@
 #include "base/text.h"
 #include "launcher/host/facts.h"
 #include "launcher/process/runtime_dir.h"
-#include "launcher/rootfs/view.h"
 
 #define FORMAT		 "sbx-etc 4" /* goes into the key: change it when what is made changes */
 #define FILE_BYTES_MAX	 (8u << 20)

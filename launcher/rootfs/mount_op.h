@@ -15,21 +15,24 @@
 #define SBX_MOUNTS_MAX 2048 /* of all kinds, masks among them */
 
 enum sbx_mount_op_kind {
-	SBX_MOUNT_BIND,	      /* source, dest, writable */
-	SBX_MOUNT_ETC,	      /* dest; source.fd is -1 until sbx_etc_prepare() */
-	SBX_MOUNT_MERGE,      /* source, dest: what dest has already, and the source's entries beneath; read-only */
-	SBX_MOUNT_OVERLAY,    /* source, dest: writes go to the scratch space */
-	SBX_MOUNT_SCRATCH,    /* dest, mode: a directory of the scratch space */
-	SBX_MOUNT_TMPFS,      /* dest, size, mode */
-	SBX_MOUNT_SYMLINK,    /* text, dest */
-	SBX_MOUNT_DIR,	      /* dest, mode */
-	SBX_MOUNT_PROC,	      /* dest */
-	SBX_MOUNT_DEV,	      /* dest */
-	SBX_MOUNT_DEVICE,     /* source, a character device of the host's, dest in /dev */
-	SBX_MOUNT_FILE,	      /* text -> a file at dest */
+	SBX_MOUNT_BIND,	   /* source, dest, writable */
+	SBX_MOUNT_ETC,	   /* dest; source.fd is -1 until sbx_etc_prepare() */
+	SBX_MOUNT_MERGE,   /* source, dest: what dest has already, and the source's entries beneath;
+			      read-only */
+	SBX_MOUNT_OVERLAY, /* source, dest: writes go to the scratch space */
+	SBX_MOUNT_SCRATCH, /* dest, mode: a directory of the scratch space */
+	SBX_MOUNT_TMPFS,   /* dest, size, mode */
+	SBX_MOUNT_SYMLINK, /* text, dest */
+	SBX_MOUNT_DIR,	   /* dest, mode */
+	SBX_MOUNT_PROC,	   /* dest */
+	SBX_MOUNT_DEV,	   /* dest */
+	SBX_MOUNT_DEVICE,  /* source, a character device of the host's, dest in /dev */
+	SBX_MOUNT_FILE,	   /* text -> a file at dest */
 	SBX_MOUNT_REMOUNT_RO, /* dest: what was mounted there is read-only from here on */
-	SBX_MOUNT_MASK,	      /* dest, source.st; text: an empty file or directory over what is there (tree_cover.h) */
-	SBX_MOUNT_PIN,	      /* dest, source.st, writable: what is there, mounted over itself: it cannot be renamed */
+	SBX_MOUNT_MASK, /* dest, source.st; text: an empty file or directory over what is there
+			   (tree_overmount.h) */
+	SBX_MOUNT_PIN,	/* dest, source.st, writable: a self-bind, so that the object cannot be
+			   renamed */
 	SBX_N_MOUNT_OP_KINDS,
 };
 const char *sbx_mount_op_kind_str(enum sbx_mount_op_kind k);
@@ -40,8 +43,8 @@ enum sbx_mount_origin {
 	SBX_ORIGIN_PROFILE,
 	SBX_ORIGIN_CWD,
 	SBX_ORIGIN_FLAG,
-	SBX_ORIGIN_MASK, /* hides what nobody is granted: our own state, blocked segments, denied commands */
-	SBX_ORIGIN_PROTECT, /* what the host's tools would execute later */
+	SBX_ORIGIN_MASK,    /* hides sbx's own state, blocked segments, denied commands */
+	SBX_ORIGIN_PROTECT, /* protected paths: files that the host's tools would execute later */
 	SBX_ORIGIN_CACHE,   /* --cache */
 	SBX_N_ORIGINS,
 };
@@ -51,11 +54,15 @@ struct sbx_mount_op {
 	enum sbx_mount_op_kind kind;
 	enum sbx_mount_origin origin;
 	bool writable;
-	bool noexec; /* BIND, OVERLAY, SCRATCH, TMPFS: nothing there executes */
-	bool is_home; /* BIND: a home that stays. A place to mount on that is missing there is made in it */
-	bool idmap;  /* BIND, OVERLAY: the source's owner appears as the sandbox's user, and the other way round */
-	int mount_fd; /* with idmap: the mount, made and not attached yet (owned by the plan); else -1 */
-	/* BIND, MERGE, OVERLAY, DEVICE: the judged object (fd owned by the plan); MASK, PIN: only its st */
+	bool noexec;  /* BIND, OVERLAY, SCRATCH, TMPFS: nothing there executes */
+	bool is_home; /* BIND: a home that stays. A place to mount on that is missing there is made
+			 in it */
+	bool idmap;   /* BIND, OVERLAY: the source's owner appears as the sandbox's user, and the
+			 other way round */
+	int mount_fd; /* with idmap: the mount, made and not attached yet (owned by the plan); else
+			 -1 */
+	/* BIND, MERGE, OVERLAY, DEVICE: the judged object (fd owned by the plan); MASK, PIN: only
+	 * its st */
 	struct sbx_path source;
 	char *text; /* SYMLINK target, FILE content; MASK: what the file says instead of nothing */
 	size_t n_text;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The scratch space and the overlay on it, by the kernel's file-descriptor interface: every layer is named
- * as /proc/self/fd/N, so the very directory that was judged is the lower one, whatever its path has come
- * to mean.
+ * The scratch space and the overlay on it, by the kernel's file-descriptor interface: every layer
+ * is named as /proc/self/fd/N, so the very directory that was judged is the lower one, whatever its
+ * path has come to mean.
  *
- * userxattr: an overlay of a user namespace keeps its marks in user.overlay.*, which the command cannot
- * write through the overlay. A tmpfs has room for those since Linux 6.6; before that, a directory of the
- * lower layer that was removed cannot be made again (EIO), the rest works. Redirects, metacopy and index are
- * off with it or by our word: a file in the upper layer is whole, which is what keep_copy.c counts on.
+ * userxattr: an overlay of a user namespace keeps its marks in user.overlay.*, which the command
+ * cannot write through the overlay. A tmpfs has room for those since Linux 6.6; before that, a
+ * directory of the lower layer that was removed cannot be made again (EIO), the rest works.
+ * Redirects, metacopy and index are off with it or by our word: a file in the upper layer is whole,
+ * which is what keep_copy.c counts on.
  */
 #include "launcher/rootfs/overlay.h"
 
@@ -50,8 +51,8 @@ bool sbx_overlay_has_mounts_below(const char *path)
 	bool found = false;
 
 	while (file && !found && getline(&line, &size, file) > 0)
-		found = sbx_idmap_mountinfo_line(line, &point, &type) && sbx_path_in_prefix(point, path) &&
-			strcmp(point, path) != 0;
+		found = sbx_idmap_mountinfo_line(line, &point, &type) &&
+			sbx_path_in_prefix(point, path) && strcmp(point, path) != 0;
 	return found || !file;
 }
 
@@ -103,7 +104,8 @@ static int mount_scratch(struct sbx_scratch *s)
 	if (r < 0)
 		return r;
 	at = open(SBX_SCRATCH_BASE, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (at < 0 || move_mount(fd, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+	if (at < 0 ||
+	    move_mount(fd, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return -errno;
 	s->root = sbx_fd_steal(&fd);
 	return 0;
@@ -183,11 +185,13 @@ int sbx_overlay_mount(struct sbx_scratch *s, int lower, struct sbx_err *err)
 	int fd = mount_overlay(s, lower);
 
 	if (fd == -ENODEV)
-		sbx_err_set(err, "this kernel has no overlay file system (CONFIG_OVERLAY_FS); where it is a "
-			    "module, as root: modprobe overlay");
+		sbx_err_set(
+			err,
+			"this kernel has no overlay file system (CONFIG_OVERLAY_FS); where it is a "
+			"module, as root: modprobe overlay");
 	else if (fd == -EINVAL)
 		sbx_err_set(err, "the current directory's file system cannot be below an overlay "
-			    "(case-insensitive, or itself two overlays deep)");
+				 "(case-insensitive, or itself two overlays deep)");
 	else if (fd < 0)
 		sbx_err_set(err, "cannot mount the overlay: %s", strerror(-fd));
 	return fd;
@@ -205,7 +209,11 @@ int sbx_overlay_merge(int top, int beneath, struct sbx_err *err)
 	if (fd == 0)
 		fd = create(fs);
 	if (fd < 0)
-		sbx_err_set(err, "cannot lay the sandbox's own files over the root's /etc (an overlay file system): %s%s",
-			    strerror(-fd), fd == -EINVAL ? " (the root's file system cannot be below an overlay)" : "");
+		sbx_err_set(err,
+			    "cannot lay the sandbox's own files over the root's /etc (an overlay "
+			    "file system): %s%s",
+			    strerror(-fd),
+			    fd == -EINVAL ? " (the root's file system cannot be below an overlay)"
+					  : "");
 	return fd;
 }

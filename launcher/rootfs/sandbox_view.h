@@ -24,10 +24,11 @@ struct sbx_view {
 	size_t n_mounts;
 	struct sbx_mount_op *mounts; /* in the order they are made; room for SBX_MOUNTS_MAX */
 	uint64_t scratch_bytes;	     /* of the scratch space (overlay.h); 0: no mount needs it */
-	bool tmp_shared, home_shared; /* in it: limits.tmp and limits.home bound nothing by themselves */
-	bool tmpfs_shared; /* directories of --tmpfs are in it: the sizes asked for did not fit */
-	int host_etc_fd;   /* O_PATH of the host's /etc, where sbx_etc_prepare() copies from */
-	char *chdir;	   /* in the sandbox */
+	bool tmp_shared,
+		home_shared; /* in it: limits.tmp and limits.home bound nothing by themselves */
+	bool tmpfs_shared;   /* directories of --tmpfs are in it: the sizes asked for did not fit */
+	int host_etc_fd;     /* O_PATH of the host's /etc, where sbx_etc_prepare() copies from */
+	char *chdir;	     /* in the sandbox */
 	char *hostname;
 };
 

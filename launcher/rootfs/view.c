@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Walking the sandbox's file system before it exists.
+ * Looks up paths of the sandbox's file system before it exists.
  *
- * The plan's mounts say what will be at each path: a later mount covers an earlier one. A path is
- * walked part by part; where a part lies in a bound directory, the host is asked through the O_PATH
- * fd that will be bound, never by name and never through a symlink, because what a link means
- * inside is this walk's to say. Directories on the way to a mount point exist too.
+ * The plan's mounts say what will be at each path: a later mount overmounts an earlier one. A path
+ * is looked up part by part; where a part lies in a bound directory, the host is asked through the
+ * O_PATH fd that will be bound, never by name and never through a symlink, because what a link
+ * means inside is decided by this lookup. Directories on the way to a mount point exist too.
  *
  * What is below /proc and /dev is not modelled but for granted devices: a path there is missing.
  */
@@ -40,7 +40,9 @@ const char *sbx_view_strerror(int e)
 	case SBX_VIEW_E_LOOP:
 		return "too many symbolic links";
 	default:
-		return e == -ENAMETOOLONG ? "the path is too long" : e < 0 ? "it cannot be looked up" : "";
+		return e == -ENAMETOOLONG ? "the path is too long"
+		       : e < 0		  ? "it cannot be looked up"
+					  : "";
 	}
 }
 
@@ -67,13 +69,13 @@ const char *sbx_view_target_problem(enum sbx_root_kind root, const char *target)
 struct node {
 	mode_t mode; /* 0: missing */
 	int fd;
-	const char *below;  /* points into the path asked for, or the op's own */
-	const char *target; /* symlink: its text, when it is not to be read from fd */
+	const char *below;	       /* points into the path asked for, or the op's own */
+	const char *target;	       /* symlink: its text, when it is not to be read from fd */
 	const struct sbx_mount_op *op; /* what fd and below are in; NULL: nothing of the host's */
 	struct stat st;		       /* with fd */
 };
 
-/* --- with whose eyes --- */
+/* --- lookup ids --- */
 
 /* What an id-mapped grant will show the sandbox's user is what its owner sees now. */
 static bool as_owner(const struct sbx_draft *d, const struct sbx_mount_op *op)
@@ -81,7 +83,8 @@ static bool as_owner(const struct sbx_draft *d, const struct sbx_mount_op *op)
 	return op && op->idmap && d->lookup_ids && d->lookup_ids->active;
 }
 
-int sbx_view_look_as_owner(const struct sbx_draft *d, const struct sbx_mount_op *op, struct sbx_lookup_ids *ret_owner)
+int sbx_view_look_as_owner(const struct sbx_draft *d, const struct sbx_mount_op *op,
+			   struct sbx_lookup_ids *ret_owner)
 {
 	int r;
 
@@ -103,12 +106,14 @@ int sbx_view_look_as_user_again(const struct sbx_draft *d, int began, struct sbx
 
 bool sbx_view_is_grant(const struct sbx_mount_op *op)
 {
-	return (op->kind == SBX_MOUNT_BIND || op->kind == SBX_MOUNT_OVERLAY) && op->origin != SBX_ORIGIN_VIEW;
+	return (op->kind == SBX_MOUNT_BIND || op->kind == SBX_MOUNT_OVERLAY) &&
+	       op->origin != SBX_ORIGIN_VIEW;
 }
 
 bool sbx_view_is_writable_dir(const struct sbx_mount_op *op)
 {
-	return op->kind == SBX_MOUNT_BIND && op->writable && sbx_view_is_grant(op) && S_ISDIR(op->source.st.st_mode);
+	return op->kind == SBX_MOUNT_BIND && op->writable && sbx_view_is_grant(op) &&
+	       S_ISDIR(op->source.st.st_mode);
 }
 
 uid_t sbx_view_writer(const struct sbx_facts *f, const struct sbx_mount_op *op)
@@ -116,7 +121,8 @@ uid_t sbx_view_writer(const struct sbx_facts *f, const struct sbx_mount_op *op)
 	return op->idmap ? op->source.st.st_uid : f->uid;
 }
 
-/* The mount that @path lies in: of the first @n the last one that covers it. A pin shows what is there already. */
+/* The last of the first @n mounts that @path lies in. A self-bind is skipped: it shows what is
+ * there already. */
 static const struct sbx_mount_op *covering(const struct sbx_view *view, const char *path, size_t n)
 {
 	for (size_t i = n; i > 0; i--) {
@@ -146,8 +152,8 @@ static bool leads_to_mount(const struct sbx_draft *d, const char *path)
 	return false;
 }
 
-static int host_node(const struct sbx_draft *d, const struct sbx_mount_op *op, int fd, const char *below,
-		     struct node *n)
+static int host_node(const struct sbx_draft *d, const struct sbx_mount_op *op, int fd,
+		     const char *below, struct node *n)
 {
 	struct sbx_lookup_ids owner;
 	struct stat st;
@@ -169,11 +175,12 @@ static int host_node(const struct sbx_draft *d, const struct sbx_mount_op *op, i
 	return 0;
 }
 
-static int look_at(const struct sbx_draft *d, const char *path, size_t n_mounts, struct node *ret_n);
+static int look_at(const struct sbx_draft *d, const char *path, size_t n_mounts,
+		   struct node *ret_n);
 
 /* What was there before, else what the source has. */
-static int look_merged(const struct sbx_draft *d, const struct sbx_mount_op *op, const char *path, const char *below,
-		       struct node *n)
+static int look_merged(const struct sbx_draft *d, const struct sbx_mount_op *op, const char *path,
+		       const char *below, struct node *n)
 {
 	int r = look_at(d, path, (size_t)(op - d->view->mounts), n);
 
@@ -248,7 +255,7 @@ static int look_at(const struct sbx_draft *d, const char *path, size_t n_mounts,
 	return r;
 }
 
-/* --- the walk --- */
+/* --- looking up a path --- */
 
 static int read_link(const struct sbx_draft *d, const struct node *n, char *out, size_t n_out)
 {
@@ -371,13 +378,15 @@ bool sbx_view_executable(const struct sbx_draft *d, const struct sbx_view_hit *h
 	began = sbx_view_look_as_owner(d, hit->op, &owner);
 	if (began >= 0)
 		may = faccessat(hit->fd, hit->below, X_OK,
-				AT_EACCESS | AT_SYMLINK_NOFOLLOW | (hit->below[0] ? 0 : AT_EMPTY_PATH)) == 0;
+				AT_EACCESS | AT_SYMLINK_NOFOLLOW |
+					(hit->below[0] ? 0 : AT_EMPTY_PATH)) == 0;
 	return sbx_view_look_as_user_again(d, began, &owner) == 0 && may;
 }
 
 /* --- reading what was found --- */
 
-/* A file that is mounted by itself is there by its fd alone; below a directory nothing may lead elsewhere. */
+/* A file that is mounted by itself is there by its fd alone; below a directory nothing may lead
+ * elsewhere. */
 static int open_below(const struct sbx_view_hit *hit)
 {
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
@@ -407,11 +416,14 @@ int sbx_view_open(const struct sbx_draft *d, const struct sbx_view_hit *hit)
 		return began < 0 ? began : r < 0 ? r : error;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	return st.st_dev == hit->st.st_dev && st.st_ino == hit->st.st_ino ? sbx_fd_steal(&fd) : -ESTALE;
+	return st.st_dev == hit->st.st_dev && st.st_ino == hit->st.st_ino ? sbx_fd_steal(&fd)
+									  : -ESTALE;
 }
 
-/* What the mount adds to the names in @dir, which has @n_dir bytes without a last '/'. Its length; 0: nothing. */
-static size_t next_name(const struct sbx_mount_op *op, const char *dir, size_t n_dir, const char **ret_name)
+/* What the mount adds to the names in @dir, which has @n_dir bytes without a last '/'. Its length;
+ * 0: nothing. */
+static size_t next_name(const struct sbx_mount_op *op, const char *dir, size_t n_dir,
+			const char **ret_name)
 {
 	if (!sbx_path_in_prefix(op->dest, dir) || !op->dest[n_dir])
 		return 0;
@@ -420,17 +432,20 @@ static size_t next_name(const struct sbx_mount_op *op, const char *dir, size_t n
 }
 
 /* Is @name, of @n bytes, what one of the first @n_ops mounts adds? */
-static bool is_added(const struct sbx_draft *d, size_t n_ops, const char *dir, size_t n_dir, const char *name, size_t n)
+static bool is_added(const struct sbx_draft *d, size_t n_ops, const char *dir, size_t n_dir,
+		     const char *name, size_t n)
 {
 	const char *other = "";
 
 	for (size_t i = 0; i < n_ops; i++)
-		if (next_name(&d->view->mounts[i], dir, n_dir, &other) == n && memcmp(other, name, n) == 0)
+		if (next_name(&d->view->mounts[i], dir, n_dir, &other) == n &&
+		    memcmp(other, name, n) == 0)
 			return true;
 	return false;
 }
 
-static int list_mounts(const struct sbx_draft *d, const char *dir, size_t n_dir, sbx_view_each each, void *userdata)
+static int list_mounts(const struct sbx_draft *d, const char *dir, size_t n_dir, sbx_view_each each,
+		       void *userdata)
 {
 	int r = 0;
 
@@ -448,14 +463,16 @@ static int list_mounts(const struct sbx_draft *d, const char *dir, size_t n_dir,
 	return r;
 }
 
-int sbx_view_list(const struct sbx_draft *d, const struct sbx_view_hit *hit, sbx_view_each each, void *userdata)
+int sbx_view_list(const struct sbx_draft *d, const struct sbx_view_hit *hit, sbx_view_each each,
+		  void *userdata)
 {
 	size_t n_dir = strcmp(hit->path, "/") == 0 ? 0 : strlen(hit->path);
 	SBX_AUTO_CLOSEDIR DIR *dir = NULL;
 	const struct dirent *e;
 	int r = list_mounts(d, hit->path, n_dir, each, userdata);
 	/* Of /etc only a part is seen inside; there are no programs in it. */
-	int fd = r != 0 || (hit->op && hit->op->kind == SBX_MOUNT_ETC) ? -ENOENT : sbx_view_open(d, hit);
+	int fd = r != 0 || (hit->op && hit->op->kind == SBX_MOUNT_ETC) ? -ENOENT
+								       : sbx_view_open(d, hit);
 
 	if (r != 0 || fd < 0)
 		return r != 0 ? r : fd == -EACCES || fd == -ENOENT ? 0 : fd;
@@ -477,10 +494,11 @@ int sbx_view_child(const struct sbx_draft *d, const struct sbx_view_hit *dir, co
 	struct node n = { .fd = -1, .below = "", .op = dir->op };
 	int r = 0;
 
-	if (snprintf(ret_hit->path, sizeof(ret_hit->path), "%s/%s", strcmp(dir->path, "/") == 0 ? "" : dir->path, name) >=
-		    (int)sizeof(ret_hit->path) ||
-	    snprintf(ret_hit->below, sizeof(ret_hit->below), "%s%s%s", dir->below, dir->below[0] ? "/" : "", name) >=
-		    (int)sizeof(ret_hit->below))
+	if (snprintf(ret_hit->path, sizeof(ret_hit->path), "%s/%s",
+		     strcmp(dir->path, "/") == 0 ? "" : dir->path,
+		     name) >= (int)sizeof(ret_hit->path) ||
+	    snprintf(ret_hit->below, sizeof(ret_hit->below), "%s%s%s", dir->below,
+		     dir->below[0] ? "/" : "", name) >= (int)sizeof(ret_hit->below))
 		return -ENAMETOOLONG;
 	if (dir->fd >= 0)
 		r = host_node(d, dir->op, dir->fd, ret_hit->below, &n);
@@ -495,6 +513,7 @@ int sbx_view_child(const struct sbx_draft *d, const struct sbx_view_hit *dir, co
 
 bool sbx_view_writable(const struct sbx_view_hit *hit)
 {
-	return !hit->op || hit->op->kind == SBX_MOUNT_OVERLAY || hit->op->kind == SBX_MOUNT_SCRATCH ||
-	       hit->op->kind == SBX_MOUNT_TMPFS || (hit->op->kind == SBX_MOUNT_BIND && hit->op->writable);
+	return !hit->op || hit->op->kind == SBX_MOUNT_OVERLAY ||
+	       hit->op->kind == SBX_MOUNT_SCRATCH || hit->op->kind == SBX_MOUNT_TMPFS ||
+	       (hit->op->kind == SBX_MOUNT_BIND && hit->op->writable);
 }

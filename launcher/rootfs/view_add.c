@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 
-struct sbx_mount_op *sbx_view_add(const struct sbx_draft *d, enum sbx_mount_op_kind kind, const char *dest)
+struct sbx_mount_op *sbx_view_add(const struct sbx_draft *d, enum sbx_mount_op_kind kind,
+				  const char *dest)
 {
 	struct sbx_mount_op *op;
 
@@ -32,7 +33,8 @@ int sbx_view_add_plain(const struct sbx_draft *d, enum sbx_mount_op_kind kind, c
 	return sbx_view_add(d, kind, dest) ? 0 : -ENOMEM;
 }
 
-int sbx_view_add_tmpfs(const struct sbx_draft *d, const char *dest, uint64_t size_bytes, mode_t mode)
+int sbx_view_add_tmpfs(const struct sbx_draft *d, const char *dest, uint64_t size_bytes,
+		       mode_t mode)
 {
 	struct sbx_mount_op *op = sbx_view_add(d, SBX_MOUNT_TMPFS, dest);
 
@@ -43,21 +45,22 @@ int sbx_view_add_tmpfs(const struct sbx_draft *d, const char *dest, uint64_t siz
 	return 0;
 }
 
-int sbx_view_add_mask(const struct sbx_draft *d, const char *dest, const struct stat *covered)
+int sbx_view_add_mask(const struct sbx_draft *d, const char *dest, const struct stat *under)
 {
 	struct sbx_mount_op *op = sbx_view_add(d, SBX_MOUNT_MASK, dest);
 
 	if (!op)
 		return -ENOMEM;
 	op->origin = SBX_ORIGIN_MASK;
-	op->source.st = *covered;
-	op->mode = S_ISDIR(covered->st_mode)  ? S_IFDIR | 0555
-		   : S_ISSOCK(covered->st_mode) ? S_IFSOCK | 0444
-						: S_IFREG | 0555;
+	op->source.st = *under;
+	op->mode = S_ISDIR(under->st_mode)    ? S_IFDIR | 0555
+		   : S_ISSOCK(under->st_mode) ? S_IFSOCK | 0444
+					      : S_IFREG | 0555;
 	return 0;
 }
 
-int sbx_view_add_text(const struct sbx_draft *d, enum sbx_mount_op_kind kind, const char *dest, const char *text)
+int sbx_view_add_text(const struct sbx_draft *d, enum sbx_mount_op_kind kind, const char *dest,
+		      const char *text)
 {
 	struct sbx_mount_op *op = sbx_view_add(d, kind, dest);
 

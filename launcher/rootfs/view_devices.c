@@ -2,13 +2,15 @@
 /*
  * Device nodes that a sandbox is granted.
  *
- * A device is an interface of the kernel's, most of which are for whoever owns the machine. So a profile or a flag
- * only picks from a list (sbx_shipped_devices, or the system policy's), and what it picks must be a character device
- * with a name in /dev: no symlink is followed, and what is no such device is left out.
+ * A device is an interface of the kernel's, most of which are for whoever owns the machine. So a
+ * profile or a flag only picks from a list (sbx_shipped_devices, or the system policy's), and what
+ * it picks must be a character device with a name in /dev: no symlink is followed, and what is no
+ * such device is left out.
  *
- * What is asked for is a pattern (sbx_form_device); a directory means what is in it. A name that the list
- * does not have is refused, also where it does not exist; so is a pattern that finds something and nothing that may
- * be granted. A device that is not there is a note: the same profile runs on machines without one.
+ * What is asked for is a pattern (sbx_form_device); a directory means what is in it. A name that
+ * the list does not have is refused, also where it does not exist; so is a pattern that finds
+ * something and nothing that may be granted. A device that is not there is a note: the same profile
+ * runs on machines without one.
  *
  * The node stays the host's, with its owner and mode: who may not open it outside may not inside.
  */
@@ -28,6 +30,7 @@
 #include "base/cleanup.h"
 #include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 #include "sys/fs/path_normalise.h"
 
 #define DEVICES_MAX 32
@@ -79,7 +82,8 @@ static bool holds_allowed(const struct sbx_draft *d, const char *path)
 static bool has_device(const struct sbx_draft *d, const char *dest)
 {
 	for (size_t i = 0; i < d->view->n_mounts; i++)
-		if (d->view->mounts[i].kind == SBX_MOUNT_DEVICE && strcmp(d->view->mounts[i].dest, dest) == 0)
+		if (d->view->mounts[i].kind == SBX_MOUNT_DEVICE &&
+		    strcmp(d->view->mounts[i].dest, dest) == 0)
 			return true;
 	return false;
 }
@@ -99,7 +103,9 @@ static int grant(struct search *s, int fd_take, const struct stat *st, const cha
 	if (n >= DEVICES_MAX)
 		return -E2BIG;
 	if (faccessat(fd, "", R_OK | W_OK, AT_EACCESS | AT_EMPTY_PATH) < 0 &&
-	    sbx_notes_add(s->d->notes, "%s is granted, but the sandbox's user may not open it to read and write", path) < 0)
+	    sbx_notes_add(s->d->notes,
+			  "%s is granted, but the sandbox's user may not open it to read and write",
+			  path) < 0)
 		return -ENOMEM;
 	op = sbx_view_add(s->d, SBX_MOUNT_DEVICE, path);
 	if (!op)
@@ -114,7 +120,8 @@ static int grant(struct search *s, int fd_take, const struct stat *st, const cha
 static int visit(struct search *s, int dir, const char *pattern, const char *path);
 
 /* What @pattern, some names, finds in @dir, whose path is @path. */
-static int visit_name(struct search *s, int dir, const char *name, const char *rest, const char *path)
+static int visit_name(struct search *s, int dir, const char *name, const char *rest,
+		      const char *path)
 {
 	SBX_AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	char below[PATH_MAX];
@@ -122,7 +129,8 @@ static int visit_name(struct search *s, int dir, const char *name, const char *r
 
 	if (fd < 0 && errno != ENOENT && errno != EACCES && errno != ENOTDIR)
 		return -errno;
-	if (fd < 0 || fstat(fd, &st) < 0 || snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below))
+	if (fd < 0 || fstat(fd, &st) < 0 ||
+	    snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below))
 		return 0;
 	if (S_ISDIR(st.st_mode) && rest[0])
 		return visit(s, fd, rest, below);
@@ -131,7 +139,9 @@ static int visit_name(struct search *s, int dir, const char *name, const char *r
 	if (S_ISDIR(st.st_mode) && holds_allowed(s->d, below))
 		return visit(s, fd, "*", below);
 	s->n_seen++;
-	return S_ISCHR(st.st_mode) && is_allowed(s->d, below) ? grant(s, sbx_fd_steal(&fd), &st, below) : 0;
+	return S_ISCHR(st.st_mode) && is_allowed(s->d, below)
+		       ? grant(s, sbx_fd_steal(&fd), &st, below)
+		       : 0;
 }
 
 static int visit(struct search *s, int dir, const char *pattern, const char *path)
@@ -160,20 +170,25 @@ static int visit(struct search *s, int dir, const char *pattern, const char *pat
 	return r;
 }
 
-static int refuse(const struct sbx_draft *d, const char *who, const char *asked, struct sbx_err_list *errs)
+static int refuse(const struct sbx_draft *d, const char *who, const char *asked,
+		  struct sbx_err_list *errs)
 {
 	char list[SBX_ERR_MSG_MAX / 2] = "";
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->system->devices.n && n < sizeof(list) - 1; i++)
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", d->system->devices.v[i]);
-	sbx_err_list_add(errs, "", 0, 0, "%s: '%s' is not among the devices that this host lets a sandbox have (%s): "
-			 "its owner can list it under devices in system.yaml", who, asked, list[0] ? list : "there are none");
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
+				      d->system->devices.v[i]);
+	sbx_err_list_add(
+		errs, "", 0, 0,
+		"%s: '%s' is not among the devices that this host lets a sandbox have (%s): "
+		"its owner can list it under devices in system.yaml",
+		who, asked, list[0] ? list : "there are none");
 	return SBX_EXIT_REFUSED;
 }
 
-static int add(const struct sbx_draft *d, const char *who, const char *asked, enum sbx_mount_origin origin,
-	       struct sbx_err_list *errs)
+static int add(const struct sbx_draft *d, const char *who, const char *asked,
+	       enum sbx_mount_origin origin, struct sbx_err_list *errs)
 {
 	struct search s = { .d = d, .origin = origin };
 	SBX_AUTO_FREE char *path = NULL;
@@ -194,8 +209,8 @@ static int add(const struct sbx_draft *d, const char *who, const char *asked, en
 	}
 	if (r < 0 || s.n_granted > 0)
 		return r;
-	return s.n_seen > 0 ? refuse(d, who, asked, errs) :
-			      sbx_notes_add(d->notes, "%s: there is no %s here", who, asked);
+	return s.n_seen > 0 ? refuse(d, who, asked, errs)
+			    : sbx_notes_add(d->notes, "%s: there is no %s here", who, asked);
 }
 
 int sbx_view_add_devices(const struct sbx_draft *d, struct sbx_err_list *errs)
@@ -204,8 +219,11 @@ int sbx_view_add_devices(const struct sbx_draft *d, struct sbx_err_list *errs)
 	const char *asked;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && (asked = sbx_draft_asked(&d->profile->filesystem.devices, d->options->devices,
-							     d->options->n_devices, i, &origin)); i++)
-		r = add(d, origin == SBX_ORIGIN_FLAG ? "--device" : "filesystem.devices", asked, origin, errs);
+	for (size_t i = 0; r == 0 && (asked = sbx_draft_asked(&d->profile->filesystem.devices,
+							      d->options->devices,
+							      d->options->n_devices, i, &origin));
+	     i++)
+		r = add(d, origin == SBX_ORIGIN_FLAG ? "--device" : "filesystem.devices", asked,
+			origin, errs);
 	return r;
 }

@@ -2,11 +2,12 @@
 /*
  * A home that stays: a directory of the host's at the place of the scratch home.
  *
- * It is a writable grant like any other, but for three things. It is made where it is missing. It must be the user's own, since whoever else can
- * write there decides what the command runs (.profile). And places to mount on (the current directory below the
- * home, files of filesystem.home_read) are made in it where they are missing: it is the sandbox's, to write and to
- * keep. What a run left there, the next one meets: so such a place must not be reached over a symlink, by what
- * planning sees and again when it is mounted (tree.c).
+ * It is a writable grant like any other, but for three things. It is made where it is missing. It
+ * must be the user's own, since whoever else can write there decides what the command runs
+ * (.profile). And places to mount on (the current directory below the home, files of
+ * filesystem.home_read) are made in it where they are missing: it is the sandbox's, to write and to
+ * keep. What a run left there, the next one meets: so such a place must not be reached over a
+ * symlink, by what planning sees and again when it is mounted (tree.c).
  */
 #include "launcher/rootfs/view_home.h"
 
@@ -20,7 +21,8 @@
 #include "launcher/rootfs/view.h"
 #include "sys/fs/path_normalise.h"
 
-const char *sbx_view_home_asked(const struct sbx_options *o, const struct sbx_facts *f, const struct sbx_profile *profile,
+const char *sbx_view_home_asked(const struct sbx_options *o, const struct sbx_facts *f,
+				const struct sbx_profile *profile,
 				enum sbx_mount_origin *ret_origin)
 {
 	const char *home = o->home ? o->home : profile->filesystem.home;
@@ -55,7 +57,9 @@ int sbx_view_home_judge(const struct sbx_draft *d, const struct sbx_path *path, 
 	/* Id-mapped it is the sandbox's user's whosever it is (owner.h). */
 	if (path->st.st_uid == d->facts->uid || sbx_facts_idmap(d->facts))
 		return 0;
-	sbx_err_set(err, "'%s' belongs to uid %u and the sandbox's user is %u: a home must be its user's own",
+	sbx_err_set(err,
+		    "'%s' belongs to uid %u and the sandbox's user is %u: a home must be its "
+		    "user's own",
 		    path->resolved, path->st.st_uid, d->facts->uid);
 	return SBX_PATH_E_FORBIDDEN;
 }
@@ -65,7 +69,8 @@ bool sbx_view_is_own(const struct sbx_mount_op *op)
 	return op->is_home || op->origin == SBX_ORIGIN_CACHE;
 }
 
-/* What is in a home is neither masked nor protected. So it must not hold what is so where another grant shows it. */
+/* What is in a home is neither masked nor protected. So it must not hold what is so where another
+ * grant shows it. */
 static bool overlaps(const struct sbx_mount_op *home, const struct sbx_mount_op *other)
 {
 	const struct stat *a = &home->source.st, *b = &other->source.st;
@@ -91,14 +96,18 @@ int sbx_view_home_check_overlap(const struct sbx_draft *d, struct sbx_err *err)
 
 		if (op == home || !overlaps(home, op))
 			continue;
-		sbx_err_set(err, "the home '%s' and '%s', which is granted too, hold the same files, and nothing is protected in "
-			    "a home: name a directory beside it, or start elsewhere", home->source.resolved, op->source.resolved);
+		sbx_err_set(err,
+			    "the home '%s' and '%s', which is granted too, hold the same files, "
+			    "and nothing is protected in "
+			    "a home: name a directory beside it, or start elsewhere",
+			    home->source.resolved, op->source.resolved);
 		return SBX_EXIT_REFUSED;
 	}
 	return 0;
 }
 
-int sbx_view_home_check_place(const struct sbx_draft *d, const char *target, mode_t mode, struct sbx_err *err)
+int sbx_view_home_check_place(const struct sbx_draft *d, const char *target, mode_t mode,
+			      struct sbx_err *err)
 {
 	size_t n = strlen(d->facts->home);
 	char part[PATH_MAX];
@@ -116,10 +125,13 @@ int sbx_view_home_check_place(const struct sbx_draft *d, const char *target, mod
 			return 0;
 		if (r < 0)
 			return r;
-		if (r == 0 && strcmp(hit.path, part) == 0 && S_ISDIR(hit.mode) == (target[n] ? true : S_ISDIR(mode)))
+		if (r == 0 && strcmp(hit.path, part) == 0 &&
+		    S_ISDIR(hit.mode) == (target[n] ? true : S_ISDIR(mode)))
 			continue;
-		sbx_err_set(err, "'%s' in the sandbox's home is no %s, so nothing can be mounted at '%s'", part,
-			    target[n] || S_ISDIR(mode) ? "directory" : "file", target);
+		sbx_err_set(
+			err,
+			"'%s' in the sandbox's home is no %s, so nothing can be mounted at '%s'",
+			part, target[n] || S_ISDIR(mode) ? "directory" : "file", target);
 		return SBX_EXIT_REFUSED;
 	}
 	return 0;

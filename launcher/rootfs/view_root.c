@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The root of the sandbox: what programs, libraries and configuration are there before anything is granted.
+ * The root of the sandbox: what programs, libraries and configuration are there before anything is
+ * granted.
  *
  *   host     the host's /usr and loader directories, a synthetic /etc (etc.h)
  *   minimal  nothing but the files of /etc that every sandbox has
- *   DIR      an unpacked image or a debootstrap, read-only: judged as a mount source, its own /etc beneath those files
+ *   DIR      an unpacked image or a debootstrap, read-only: judged as a mount source, its own /etc
+ * beneath those files
  *
- * A directory does not become the root itself: the root is a tmpfs as in every view, and the directory's entries are
- * mounted in it one by one, symlinks copied. So /proc, /dev, /run, /tmp, the home and what is granted have their
- * places whatever the directory has there: nothing of it under those names is ever looked at. Where such a place
- * lies deeper (/home/USER, where the directory has an empty /home), that directory is mounted in parts in turn.
+ * A directory does not become the root itself: the root is a tmpfs as in every view, and the
+ * directory's entries are mounted in it one by one, symlinks copied. So /proc, /dev, /run, /tmp,
+ * the home and what is granted have their places whatever the directory has there: nothing of it
+ * under those names is ever looked at. Where such a place lies deeper (/home/USER, where the
+ * directory has an empty /home), that directory is mounted in parts in turn.
  *
- * Nothing here trusts the directory: entries are opened by their parent's descriptor, never through a symlink, and a
- * link's text means what it means inside (view.c). It is never id-mapped: it is nobody's to write, and what only its
- * owner may read is not shown.
+ * Nothing here trusts the directory: entries are opened by their parent's descriptor, never through
+ * a symlink, and a link's text means what it means inside (view.c). It is never id-mapped: it is
+ * nobody's to write, and what only its owner may read is not shown.
  */
 #include "launcher/rootfs/view_root.h"
 
@@ -32,10 +35,11 @@
 #include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/etc.h"
 #include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 #include "sys/fs/path_normalise.h"
 
-#define PARTS_MAX      256 /* mounts that the root is made of */
-#define DIR_PARTS_MAX  64  /* entries of one directory that is mounted in parts */
+#define PARTS_MAX	256 /* mounts that the root is made of */
+#define DIR_PARTS_MAX	64  /* entries of one directory that is mounted in parts */
 #define USERS_BYTES_MAX 65536
 
 const char *sbx_view_root_asked(const struct sbx_draft *d)
@@ -47,9 +51,9 @@ const char *sbx_view_root_asked(const struct sbx_draft *d)
 
 enum sbx_root_kind sbx_view_root_kind(const char *asked)
 {
-	return strcmp(asked, "host") == 0    ? SBX_ROOT_HOST :
-	       strcmp(asked, "minimal") == 0 ? SBX_ROOT_MINIMAL :
-					       SBX_ROOT_DIR;
+	return strcmp(asked, "host") == 0      ? SBX_ROOT_HOST
+	       : strcmp(asked, "minimal") == 0 ? SBX_ROOT_MINIMAL
+					       : SBX_ROOT_DIR;
 }
 
 /* --- the host's --- */
@@ -109,7 +113,8 @@ static int add_host(const struct sbx_draft *d)
 
 /* --- /etc without a host's --- */
 
-/* The files that every sandbox has. @own: the /etc of a directory as root, which keeps its nsswitch.conf; else -1. */
+/* The files that every sandbox has. @own: the /etc of a directory as root, which keeps its
+ * nsswitch.conf; else -1. */
 static int add_made_etc(const struct sbx_draft *d, int own)
 {
 	const char *name, *link, *text;
@@ -119,10 +124,12 @@ static int add_made_etc(const struct sbx_draft *d, int own)
 	for (size_t i = 0; r == 0 && (name = sbx_etc_made_at(i, &link, &text)); i++) {
 		char dest[64];
 
-		if (!link && own >= 0 && fstatat(own, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+		if (!link && own >= 0 && fstatat(own, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
 			continue;
 		sbx_text_fit(dest, sizeof(dest), "/etc/%s", name);
-		r = sbx_view_add_text(d, link ? SBX_MOUNT_SYMLINK : SBX_MOUNT_FILE, dest, link ? link : text);
+		r = sbx_view_add_text(d, link ? SBX_MOUNT_SYMLINK : SBX_MOUNT_FILE, dest,
+				      link ? link : text);
 	}
 	return r;
 }
@@ -142,7 +149,8 @@ static bool is_own(const char *name)
 
 static bool is_blocked(const struct sbx_draft *d, const char *name)
 {
-	const struct sbx_str_list *lists[] = { &d->system->blocked_segments, &d->profile->filesystem.blocked_segments };
+	const struct sbx_str_list *lists[] = { &d->system->blocked_segments,
+					       &d->profile->filesystem.blocked_segments };
 
 	for (size_t l = 0; l < SBX_N_ELEMENTS(lists); l++)
 		for (size_t i = 0; i < lists[l]->n; i++)
@@ -168,9 +176,10 @@ static int add_link(const struct sbx_draft *d, int dir, const char *name, const 
 	return sbx_view_add_text(d, SBX_MOUNT_SYMLINK, dest, text);
 }
 
-/* The entry @name of a directory whose path outside is @parent. What is neither file, directory nor link is left
- * out, as are blocked names. */
-static int add_entry(const struct sbx_draft *d, int dir, const char *parent, const char *name, const char *dest)
+/* The entry @name of a directory whose path outside is @parent. What is neither file, directory nor
+ * link is left out, as are blocked names. */
+static int add_entry(const struct sbx_draft *d, int dir, const char *parent, const char *name,
+		     const char *dest)
 {
 	SBX_AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct sbx_mount_op *op;
@@ -194,8 +203,8 @@ static int add_entry(const struct sbx_draft *d, int dir, const char *parent, con
 	return asprintf(&op->source.resolved, "%s/%s", parent, name) < 0 ? -ENOMEM : 0;
 }
 
-/* Every entry of @fd, a directory that is @parent outside, appended below @dest ("" is the root). 0; -E2BIG: it has
- * more than may be mounted one by one; -errno. */
+/* Every entry of @fd, a directory that is @parent outside, appended below @dest ("" is the root).
+ * 0; -E2BIG: it has more than may be mounted one by one; -errno. */
 static int add_entries(const struct sbx_draft *d, int fd, const char *parent, const char *dest)
 {
 	SBX_AUTO_CLOSE int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -210,7 +219,8 @@ static int add_entries(const struct sbx_draft *d, int fd, const char *parent, co
 	while (r == 0 && (e = readdir(dir))) {
 		char path[PATH_MAX];
 
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || (!dest[0] && is_own(e->d_name)))
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+		    (!dest[0] && is_own(e->d_name)))
 			continue;
 		if (++n > DIR_PARTS_MAX || d->view->root.n_parts >= PARTS_MAX ||
 		    snprintf(path, sizeof(path), "%s/%s", dest, e->d_name) >= (int)sizeof(path))
@@ -235,8 +245,10 @@ static int add_own_etc(const struct sbx_draft *d, struct sbx_err_list *errs)
 	if (fd < 0 && errno != EACCES)
 		return -errno;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode)) {
-		sbx_err_list_add(errs, "", 0, 0, "the root '%s' has an /etc that is no directory, or cannot be reached",
-				 root->resolved);
+		sbx_err_list_add(
+			errs, "", 0, 0,
+			"the root '%s' has an /etc that is no directory, or cannot be reached",
+			root->resolved);
 		return SBX_EXIT_REFUSED;
 	}
 	r = add_made_etc(d, fd);
@@ -253,8 +265,10 @@ static int add_dir(const struct sbx_draft *d, struct sbx_err_list *errs)
 	struct sbx_err err = { 0 };
 	int r = add_entries(d, d->view->root.dir.fd, d->view->root.dir.resolved, "");
 	if (r == -E2BIG || r == -EACCES) {
-		sbx_err_list_add(errs, "", 0, 0, r == -EACCES ? "the root '%s' cannot be read by the sandbox's user" :
-				 "the root '%s' has more entries than a root has: is it the right directory?",
+		sbx_err_list_add(errs, "", 0, 0,
+				 r == -EACCES ? "the root '%s' cannot be read by the sandbox's user"
+					      : "the root '%s' has more entries than a root has: "
+						"is it the right directory?",
 				 d->view->root.dir.resolved);
 		return SBX_EXIT_REFUSED;
 	}
@@ -287,12 +301,15 @@ static char *read_users(int root, const char *file)
 {
 	SBX_AUTO_CLOSE int etc = openat(root, "etc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	SBX_AUTO_CLOSE int fd =
-		etc < 0 ? -1 : openat(etc, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		etc < 0 ? -1
+			: openat(etc, file,
+				 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	SBX_AUTO_FREE char *text = calloc(1, USERS_BYTES_MAX + 1);
 	struct stat st;
 	ssize_t n;
 
-	if (fd < 0 || !text || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > USERS_BYTES_MAX)
+	if (fd < 0 || !text || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_size > USERS_BYTES_MAX)
 		return NULL;
 	n = read(fd, text, USERS_BYTES_MAX);
 	return n < 0 || strlen(text) != (size_t)n ? NULL : sbx_steal_ptr(&text);
@@ -310,7 +327,8 @@ static bool has_user(const char *text, const char *line)
 
 int sbx_view_root_add_users(const struct sbx_draft *d, const char *file, char **text)
 {
-	SBX_AUTO_FREE char *users = d->view->root.kind == SBX_ROOT_DIR ? read_users(d->view->root.dir.fd, file) : NULL;
+	SBX_AUTO_FREE char *users =
+		d->view->root.kind == SBX_ROOT_DIR ? read_users(d->view->root.dir.fd, file) : NULL;
 	char *rest = users, *line, *joined;
 
 	while (rest && (line = strsep(&rest, "\n"))) {
@@ -326,7 +344,8 @@ int sbx_view_root_add_users(const struct sbx_draft *d, const char *file, char **
 
 /* --- room --- */
 
-/* In the place of @op, a part that is a directory, an empty one with its entries mounted in it. 0, -E2BIG, -errno. */
+/* In the place of @op, a part that is a directory, an empty one with its entries mounted in it. 0,
+ * -E2BIG, -errno. */
 static int split(const struct sbx_draft *d, const struct sbx_mount_op *op)
 {
 	size_t at = (size_t)(op - d->view->mounts), n = d->view->n_mounts, n_new;
@@ -345,7 +364,8 @@ static int split(const struct sbx_draft *d, const struct sbx_mount_op *op)
 	if (r < 0 || !parts)
 		return r < 0 ? r : -ENOMEM;
 	memcpy(parts, d->view->mounts + n, n_new * sizeof(*parts));
-	memmove(d->view->mounts + at + n_new, d->view->mounts + at + 1, (n - at - 1) * sizeof(*parts));
+	memmove(d->view->mounts + at + n_new, d->view->mounts + at + 1,
+		(n - at - 1) * sizeof(*parts));
 	memcpy(d->view->mounts + at, parts, n_new * sizeof(*parts));
 	d->view->n_mounts--;
 	sbx_path_fini(&whole.source);
@@ -353,13 +373,16 @@ static int split(const struct sbx_draft *d, const struct sbx_mount_op *op)
 	return 0;
 }
 
-static int refuse_room(const struct sbx_draft *d, const char *target, const char *why, struct sbx_err *err)
+static int refuse_room(const struct sbx_draft *d, const char *target, const char *why,
+		       struct sbx_err *err)
 {
-	sbx_err_set(err, "nothing can be mounted at '%s' in the root '%s': %s", target, d->view->root.dir.resolved, why);
+	sbx_err_set(err, "nothing can be mounted at '%s' in the root '%s': %s", target,
+		    d->view->root.dir.resolved, why);
 	return SBX_EXIT_REFUSED;
 }
 
-int sbx_view_root_make_room(const struct sbx_draft *d, const char *target, mode_t mode, struct sbx_err *err)
+int sbx_view_root_make_room(const struct sbx_draft *d, const char *target, mode_t mode,
+			    struct sbx_err *err)
 {
 	while (d->view->root.kind == SBX_ROOT_DIR) {
 		const struct sbx_mount_op *op = sbx_view_covering(d->view, target);
@@ -373,20 +396,27 @@ int sbx_view_root_make_room(const struct sbx_draft *d, const char *target, mode_
 		if (r < 0)
 			return r;
 		if (r == 0 && strcmp(hit.path, target) != 0)
-			return refuse_room(d, target, "it leads elsewhere there, over a symbolic link", err);
+			return refuse_room(d, target,
+					   "it leads elsewhere there, over a symbolic link", err);
 		if (r == 0 && S_ISDIR(hit.mode) != S_ISDIR(mode))
-			return refuse_room(d, target, S_ISDIR(mode) ? "it is no directory there" :
-					   "it is a directory there", err);
+			return refuse_room(d, target,
+					   S_ISDIR(mode) ? "it is no directory there"
+							 : "it is a directory there",
+					   err);
 		if (r == 0)
 			return 0;
 		if (op->kind == SBX_MOUNT_SYMLINK)
-			return refuse_room(d, target, "it leads elsewhere there, over a symbolic link", err);
+			return refuse_room(d, target,
+					   "it leads elsewhere there, over a symbolic link", err);
 		if (r != SBX_VIEW_E_MISSING || !S_ISDIR(op->source.st.st_mode))
 			return refuse_room(d, target, sbx_view_strerror(r), err);
 		r = split(d, op);
 		if (r == -E2BIG)
-			return refuse_room(d, target, "it is not there, and the directory above it has too many "
-					   "entries to be mounted in parts: make it", err);
+			return refuse_room(
+				d, target,
+				"it is not there, and the directory above it has too many "
+				"entries to be mounted in parts: make it",
+				err);
 		if (r == -EACCES)
 			return refuse_room(d, target, sbx_view_strerror(SBX_VIEW_E_ACCESS), err);
 		if (r < 0)

@@ -2,21 +2,25 @@
 /*
  * Where the sandbox writes what is no grant, and how much.
  *
- * Without limits.disk each of /tmp, /var/tmp, /dev/shm and the home is a tmpfs with a size of its own. Shared memory is
- * as large as /tmp: less would save nothing, and who exceeds it is killed (SIGBUS), as processes that share arrays are
- * in containers, which have 64M. limits.disk is a bound on all scratch space together, and file systems that only
- * each have a size cannot keep it unless the sizes are cut up in advance. So with it there is one file system of that
- * size, the scratch space (overlay.h), of which /tmp, /var/tmp, /dev/shm, the home and the overlay's upper layer are directories:
- * any of them may grow as far as the others leave room. limits.tmp or limits.home that ask for less still
- * make a file system of its own, whose size is then set aside from the scratch space. What the host's owner
- * set as a ceiling bounds those who ask for nothing. Directories of --tmpfs are as /tmp is, one by one; none may
- * ask for more than the ceiling of /tmp.
+ * Without limits.disk each of /tmp, /var/tmp, /dev/shm and the home is a tmpfs with a size of its
+ * own. Shared memory is as large as /tmp: less would save nothing, and who exceeds it is killed
+ * (SIGBUS), as processes that share arrays are in containers, which have 64M. limits.disk is a
+ * bound on all scratch space together, and file systems that only each have a size cannot keep it
+ * unless the sizes are cut up in advance. So with it there is one file system of that size, the
+ * scratch space (overlay.h), of which /tmp, /var/tmp, /dev/shm, the home and the overlay's upper
+ * layer are directories: any of them may grow as far as the others leave room. limits.tmp or
+ * limits.home that ask for less still make a file system of its own, whose size is then set aside
+ * from the scratch space. What the host's owner set as a ceiling bounds those who ask for nothing.
+ * Directories of --tmpfs are as /tmp is, one by one; none may ask for more than the ceiling of
+ * /tmp.
  */
-#include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_scratch.h"
 
 #include <errno.h>
 
 #include "launcher/rootfs/draft.h"
+#include "launcher/rootfs/view.h"
+#include "launcher/rootfs/view_add.h"
 #include "launcher/rootfs/view_home.h"
 #include "launcher/rootfs/view_root.h"
 #include "policy/option_form.h"
@@ -46,13 +50,17 @@ struct sizes {
 
 /* --- what --tmpfs asks for --- */
 
-const char *sbx_view_tmpfs_at(const struct sbx_draft *d, size_t i, enum sbx_mount_origin *ret_origin)
+const char *sbx_view_tmpfs_at(const struct sbx_draft *d, size_t i,
+			      enum sbx_mount_origin *ret_origin)
 {
-	return sbx_draft_asked(&d->profile->filesystem.tmpfs, d->options->tmpfs, d->options->n_tmpfs, i, ret_origin);
+	return sbx_draft_asked(&d->profile->filesystem.tmpfs, d->options->tmpfs,
+			       d->options->n_tmpfs, i, ret_origin);
 }
 
-/* Refuses what is above the ceiling; *ret_aside is what those that say a size below @disk (0: no bound) take. */
-static int size_asked(const struct sbx_draft *d, uint64_t disk, uint64_t *ret_aside, struct sbx_err_list *errs)
+/* Refuses what is above the ceiling; *ret_aside is what those that say a size below @disk (0: no
+ * bound) take. */
+static int size_asked(const struct sbx_draft *d, uint64_t disk, uint64_t *ret_aside,
+		      struct sbx_err_list *errs)
 {
 	uint64_t ceiling = d->system->ceilings.tmp_bytes, size;
 	char most[SBX_UNIT_STR_MAX];
@@ -62,9 +70,12 @@ static int size_asked(const struct sbx_draft *d, uint64_t disk, uint64_t *ret_as
 	for (size_t i = 0; (text = sbx_view_tmpfs_at(d, i, &origin)); i++) {
 		sbx_form_tmpfs_split(text, &size);
 		if (ceiling && size > ceiling) {
-			sbx_err_list_add(errs, "", 0, 0, "%s '%s' is above this host's ceiling of %s (ceilings.tmp of "
-					 "the system policy)", origin == SBX_ORIGIN_FLAG ? "--tmpfs" : "filesystem.tmpfs",
-					 text, sbx_size_format(ceiling, most, sizeof(most)));
+			sbx_err_list_add(
+				errs, "", 0, 0,
+				"%s '%s' is above this host's ceiling of %s (ceilings.tmp of "
+				"the system policy)",
+				origin == SBX_ORIGIN_FLAG ? "--tmpfs" : "filesystem.tmpfs", text,
+				sbx_size_format(ceiling, most, sizeof(most)));
 			return SBX_EXIT_REFUSED;
 		}
 		if (size < disk)
@@ -99,14 +110,21 @@ static int refuse_or_note(const struct sbx_draft *d, uint64_t disk, struct sbx_e
 
 	sbx_size_format(disk, text, sizeof(text));
 	if (!d->profile->limits.strict)
-		return sbx_notes_add(d->notes, "limits.tmp, limits.home and --tmpfs do not fit into limits.disk (%s): /tmp, "
-					"/var/tmp, the home and the rest share it", text);
-	sbx_err_list_add(errs, "", 0, 0, "limits.tmp, for /tmp and for /var/tmp, limits.home and --tmpfs do not fit "
-					 "into limits.disk (%s): ask for less of them or for more of it", text);
+		return sbx_notes_add(d->notes,
+				     "limits.tmp, limits.home and --tmpfs do not fit into "
+				     "limits.disk (%s): /tmp, "
+				     "/var/tmp, the home and the rest share it",
+				     text);
+	sbx_err_list_add(
+		errs, "", 0, 0,
+		"limits.tmp, for /tmp and for /var/tmp, limits.home and --tmpfs do not fit "
+		"into limits.disk (%s): ask for less of them or for more of it",
+		text);
 	return SBX_EXIT_REFUSED;
 }
 
-static int size_with_disk(const struct sbx_draft *d, uint64_t disk, struct sizes *s, struct sbx_err_list *errs)
+static int size_with_disk(const struct sbx_draft *d, uint64_t disk, struct sizes *s,
+			  struct sbx_err_list *errs)
 {
 	const struct sbx_limit_values *a = &d->profile->limits;
 	enum sbx_mount_origin origin;
@@ -116,7 +134,10 @@ static int size_with_disk(const struct sbx_draft *d, uint64_t disk, struct sizes
 	if (r != 0)
 		return r;
 	s->tmp = a->tmp_bytes < disk ? a->tmp_bytes : 0;
-	s->home = a->home_bytes < disk && !sbx_view_home_asked(d->options, d->facts, d->profile, &origin) ? a->home_bytes : 0;
+	s->home = a->home_bytes < disk &&
+				  !sbx_view_home_asked(d->options, d->facts, d->profile, &origin)
+			  ? a->home_bytes
+			  : 0;
 	aside += 2 * s->tmp + s->home;
 	d->view->scratch_bytes = disk;
 	if (aside + SCRATCH_BYTES_MIN > disk) {
@@ -143,7 +164,8 @@ static int add(const struct sbx_draft *d, const char *dest, uint64_t size_bytes,
 	return 0;
 }
 
-int sbx_view_add_tmpfs_asked(const struct sbx_draft *d, const char *dest, uint64_t size_bytes, enum sbx_mount_origin origin)
+int sbx_view_add_tmpfs_asked(const struct sbx_draft *d, const char *dest, uint64_t size_bytes,
+			     enum sbx_mount_origin origin)
 {
 	uint64_t disk = disk_limit(d);
 	int r;
@@ -183,13 +205,16 @@ int sbx_view_add_scratch(const struct sbx_draft *d, struct sbx_err_list *errs)
 	if (r == 0)
 		r = add_var_tmp(d, s.tmp);
 	/* A home that stays is a grant (view_grants.c). */
-	return r == 0 && !sbx_view_home_asked(d->options, d->facts, d->profile, &origin) ? add(d, d->facts->home, s.home, 0700) : r;
+	return r == 0 && !sbx_view_home_asked(d->options, d->facts, d->profile, &origin)
+		       ? add(d, d->facts->home, s.home, 0700)
+		       : r;
 }
 
 void sbx_view_drop_unused_scratch(const struct sbx_draft *d)
 {
 	for (size_t i = 0; i < d->view->n_mounts; i++)
-		if (d->view->mounts[i].kind == SBX_MOUNT_SCRATCH || d->view->mounts[i].kind == SBX_MOUNT_OVERLAY)
+		if (d->view->mounts[i].kind == SBX_MOUNT_SCRATCH ||
+		    d->view->mounts[i].kind == SBX_MOUNT_OVERLAY)
 			return;
 	d->view->scratch_bytes = 0;
 }

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/host/facts.h"
+#include "launcher/host/facts_gather.h"
 #include "launcher/host/facts_user.h"
 #include "launcher/host/lookup_ids.h"
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_COMMANDS_COMMAND_FILES_H
+#define SBX_LAUNCHER_COMMANDS_COMMAND_FILES_H
+
+#include "base/err.h"
+#include "launcher/rootfs/draft.h"
+#include "launcher/rootfs/view.h"
+
+/* Fills d->commands->programs, with the command itself (@hit) and what it needs. */
+int sbx_plan_programs(const struct sbx_draft *d, const struct sbx_view_hit *hit,
+		      struct sbx_err_list *errs);
+
+#endif
