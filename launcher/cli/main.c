@@ -77,7 +77,8 @@ static int check_stdio(struct sbx_err *err)
 		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &n) < 0 || family == AF_UNIX)
 			continue;
 		sbx_err_set(err, "standard %s is a network socket, with which the command could "
-			    "connect to anything: put a pipe between (... | cat | sbx-run ... | cat)",
+			    "connect to anything: put a pipe between "
+			    "(... | cat | sbx-run ... | cat)",
 			    names[fd]);
 		return -EPERM;
 	}
@@ -107,8 +108,8 @@ static void tell_kept(const struct sbx_run *r)
 	struct sbx_err err = { 0 };
 
 	if (sbx_keep_failed(r)) {
-		sbx_err_set(&err, "the result is not kept, or not whole, in %s: %s", r->plan->keep.path,
-			    r->keep_err.msg);
+		sbx_err_set(&err, "the result is not kept, or not whole, in %s: %s",
+			    r->plan->keep.path, r->keep_err.msg);
 		complain(&err);
 	} else if (r->keep_counts.left_out && !r->options->quiet) {
 		fprintf(stderr, "sbx-run: --keep left out %llu sockets, fifos or devices\n",
@@ -120,7 +121,8 @@ static void tell_discarded(const struct sbx_run *r)
 {
 	if (!r->options->scratch || !r->released || r->options->quiet || r->scratch_files <= 0)
 		return;
-	fprintf(stderr, "sbx-run: %lld file%s of the scratch %s %s discarded (without --scratch, in a "
+	fprintf(stderr,
+		"sbx-run: %lld file%s of the scratch %s %s discarded (without --scratch, in a "
 		"directory that can be granted, they stay)\n", (long long)r->scratch_files,
 		r->scratch_files == 1 ? "" : "s", r->plan->view.home_shared ? "space" : "home",
 		r->scratch_files == 1 ? "was" : "were");
@@ -128,7 +130,8 @@ static void tell_discarded(const struct sbx_run *r)
 
 static void tell_refused(const struct sbx_run *r)
 {
-	size_t n = sbx_refusals_n(r->refusals), told = n < SBX_REFUSALS_TOLD ? n : SBX_REFUSALS_TOLD;
+	size_t n = sbx_refusals_n(r->refusals);
+	size_t told = n < SBX_REFUSALS_TOLD ? n : SBX_REFUSALS_TOLD;
 	unsigned long long others = (unsigned long long)sbx_refusals_n_others(r->refusals);
 	char line[SBX_REFUSAL_LINE_MAX];
 	struct sbx_refusal refusal;
@@ -144,7 +147,8 @@ static void tell_refused(const struct sbx_run *r)
 		fprintf(stderr, "sbx-run: and %zu more (sbx-run --refusals %s)\n", n - told,
 			r->plan->id);
 	if (others)
-		fprintf(stderr, "sbx-run: and %llu refusals that are not listed, for lack of room\n", others);
+		fprintf(stderr, "sbx-run: and %llu refusals that are not listed, for lack of room\n",
+			others);
 }
 
 static int carry_out(struct sbx_run *run)
@@ -322,7 +326,8 @@ static int run_sandbox(const struct sbx_options *o, uint64_t started_us)
 
 static int prepare_process(void)
 {
-	/* No process of the same user may trace this one or read its memory, and there is no core. */
+	/* No process of the same user may trace this one or read its memory, and there is no
+	 * core. */
 	prctl(PR_SET_DUMPABLE, 0);
 	/* A caller may leave SIGCHLD ignored: children would vanish without a status. */
 	signal(SIGCHLD, SIG_DFL);

@@ -38,8 +38,8 @@ static const char help_head[] =
 	"       sbx-run [OPTION...] --job NAME|FILE\n"
 	"       sbx-run --gc [-v] | --list-profiles | --refusals [ID]\n"
 	"\n"
-	"Runs COMMAND in a sandbox where it can touch only the files and connect only to the names\n"
-	"that its profile grants. A self-test inside proves that before COMMAND starts.\n"
+	"Runs COMMAND in a sandbox where it can touch only the files and connect only to the\n"
+	"names that its profile grants. A self-test inside proves that before COMMAND starts.\n"
 	"\n";
 
 static const char help_tail[] =
@@ -280,7 +280,8 @@ static int finish(struct sbx_options *o, int argc, char **argv, int n_options, s
 	}
 	if (o->refusals &&
 	    (o->argc > 1 || n_options > 1 || (o->argc == 1 && !sbx_id_is_valid(o->argv[0])))) {
-		sbx_err_set(err, "--refusals stands alone, or with the id of a sandbox, 12 hex digits");
+		sbx_err_set(err,
+			    "--refusals stands alone, or with the id of a sandbox, 12 hex digits");
 		return SBX_OPTIONS_E_USAGE;
 	}
 	return o->job || o->gc || o->list_profiles || o->refusals ? 0 : complete(o, err);
@@ -340,7 +341,8 @@ int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct s
 		if (c == '?' || c == ':')
 			return bad_option(argv, at, c, err);
 		n_options += c >= LONG_BASE;
-		/* The value was forgotten, and getopt_long() took the next option, or "--", for it. */
+		/* The value was forgotten, and getopt_long() took the next option, or "--", for
+		 * it. */
 		if (optarg && optarg == argv[optind - 1] && strncmp(optarg, "--", 2) == 0) {
 			sbx_err_set(err, "option '%s' needs a value before '%s'", argv[at], optarg);
 			return SBX_OPTIONS_E_USAGE;
@@ -373,7 +375,8 @@ static int set_from_job(struct sbx_options *o, const struct sbx_option *row,
 	return r;
 }
 
-/* Puts the list of @o behind the job's. Afterwards each struct owns the array that the other had. */
+/* Puts the list of @o behind the job's. Afterwards each struct owns the array that the other
+ * had. */
 static int merge_list(struct list o, struct list job, const char *option, struct sbx_err *err)
 {
 	const char **had = *o.v;

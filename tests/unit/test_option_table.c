@@ -2,7 +2,8 @@
 /*
  * The table of flags, and the files that repeat it. SBX_UPDATE_GOLDEN=1 writes them:
  *
- * - man/sbx-run.1: each flag's item begins with `.\" flag: NAME`. The lines from there to `.\" text`
+ * - man/sbx-run.1: each flag's item begins with `.\" flag: NAME`. The lines from there to `.\"
+ * text`
  *   are made from the row. The text behind them is written by hand and stays. A row without an item
  *   gets one.
  * - completion/sbx-run and completion/_sbx-run: the lines between `# flags` and `# end of flags`.
