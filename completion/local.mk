@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What shells know of sbx-run's flags. tests/system/test_completion.py compares them with sbx-run --help.
+# Completion of sbx-run's flags. tests/unit/test_option_table.c compares them with the table of flags,
+# tests/system/test_completion.py with sbx-run --help.
 
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = %reldir%/sbx-run

@@ -6,6 +6,10 @@ noinst_LIBRARIES += %reldir%/libsbx-cli.a
 %canon_reldir%_libsbx_cli_a_SOURCES = \
 	%reldir%/cli/job.c \
 	%reldir%/cli/job.h \
+	%reldir%/cli/option_table.c \
+	%reldir%/cli/option_table.h \
+	%reldir%/cli/option_table.c \
+	%reldir%/cli/option_table.h \
 	%reldir%/cli/options_parse.c \
 	%reldir%/cli/options_parse.h \
 	%reldir%/cli/profile_list.c \
@@ -220,7 +224,7 @@ launcher_plan_tests = \
 	tests/unit/test_attach_input tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
 	tests/unit/test_git_identity \
 	tests/unit/test_exec_format \
-	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_options \
+	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_option_table tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
 	tests/unit/test_git_look \
@@ -228,7 +232,7 @@ launcher_plan_tests = \
 	tests/unit/test_tree \
 	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
-SBX_GOLDEN_TESTS += tests/unit/test_plan_json
+SBX_GOLDEN_TESTS += tests/unit/test_option_table tests/unit/test_plan_json
 EXTRA_DIST += \
 	tests/golden/plan-ai-bash.json \
 	tests/golden/plan-build.json \
@@ -264,6 +268,8 @@ tests_unit_test_git_identity_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_keep_copy_SOURCES = tests/unit/test_keep_copy.c tests/unit/scratch.h
 tests_unit_test_keep_copy_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_keep_copy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=futimens,--wrap=chmod,--wrap=fchmodat
+tests_unit_test_option_table_SOURCES = tests/unit/test_option_table.c
+tests_unit_test_option_table_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_options_SOURCES = tests/unit/test_options.c
 tests_unit_test_options_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_plan_SOURCES = tests/unit/test_plan.c

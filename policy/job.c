@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Jobs. Values that need no host are judged here, where file, line and column are known: their
- * form, network patterns, limits. The flags' code judges all of them again.
+ * Jobs. This file checks all that needs no host (the forms of values, network patterns, limits),
+ * because only here the file, line and column of a mistake are known. The launcher checks every
+ * value again, as a flag.
+ *
+ * Each key but `command` is the flag of the same name: tests/unit/test_option_table.c compares
+ * these rows with the table of flags.
  */
 #include "policy/job.h"
 
@@ -61,49 +65,49 @@ static const struct sbx_key job_rows[] = {
 	{ "profile", SBX_KEY_STRING, JOB(profile), .check = sbx_form_not_empty,
 	  .help = "The profile, by name or as a file." },
 	{ "workspace", SBX_KEY_STRING, JOB(workspace), .check = sbx_form_token,
-	  .help = "The workspace the run belongs to." },
+	  .help = "The workspace that the run is recorded under." },
 	{ "analysis_id", SBX_KEY_STRING, JOB(analysis_id), .check = sbx_form_token,
-	  .help = "Kept with the run's events." },
+	  .help = "An id of the caller's, recorded with the run and its events." },
 	{ "user", SBX_KEY_STRING, JOB(user), .check = sbx_form_not_empty,
-	  .help = "The user that the sandbox runs as; for root." },
+	  .help = "The user that the command runs as. Only root can choose one." },
 	{ "bind", SBX_KEY_STRINGS, JOB(bind), .max = SBX_JOB_LIST_MAX, .check = sbx_form_bind,
 	  .help = "Writable files and directories, `SRC[:DST][:ro|:rw]`." },
 	{ "ro_bind", SBX_KEY_STRINGS, JOB(ro_bind), .max = SBX_JOB_LIST_MAX, .check = sbx_form_ro_bind,
-	  .help = "The same, read-only." },
+	  .help = "Read-only files and directories, `SRC[:DST]`." },
 	{ "tmpfs", SBX_KEY_STRINGS, JOB(tmpfs), .max = SBX_JOB_LIST_MAX, .check = sbx_form_tmpfs,
 	  .help = "Empty writable directories in memory, `DIR[:SIZE]`." },
 	{ "device", SBX_KEY_STRINGS, JOB(device), .max = SBX_JOB_LIST_MAX, .check = sbx_form_device,
 	  .help = "Device nodes of the host, as in `/dev/nvidia*`." },
 	{ "allow", SBX_KEY_STRINGS, JOB(allow), .max = SBX_JOB_LIST_MAX, .judge = judge_allow,
-	  .help = "Names and networks to reach, besides the profile's." },
+	  .help = "Names and networks to allow, besides the profile's." },
 	{ "deny", SBX_KEY_STRINGS, JOB(deny), .max = SBX_JOB_LIST_MAX, .judge = judge_deny,
-	  .help = "Names and networks never to reach." },
+	  .help = "Names and networks to refuse." },
 	{ "publish", SBX_KEY_STRINGS, JOB(publish), .max = SBX_PUBLISH_MAX, .judge = judge_publish,
-	  .help = "Ports of the sandbox to reach from outside, `[ADDR:]PORT[:PORT]`." },
+	  .help = "Ports of the sandbox that programs outside can connect to, `[ADDR:]PORT[:PORT]`." },
 	{ "env", SBX_KEY_WORDS, JOB(env), .max = SBX_JOB_LIST_MAX, .check = sbx_form_env,
-	  .help = "Variables, `NAME` to pass the caller's or `NAME=VALUE`." },
+	  .help = "Variables, `NAME` to pass the caller's or `NAME=VALUE` to set one." },
 	{ "limit", SBX_KEY_STRINGS, JOB(limit), .max = SBX_JOB_LIST_MAX, .judge = judge_limit,
 	  .help = "Limits, `KEY=VALUE`." },
 	{ "chdir", SBX_KEY_STRING, JOB(chdir), .check = sbx_form_absolute,
-	  .help = "Where the command starts, inside." },
+	  .help = "The directory inside where the command starts." },
 	{ "hostname", SBX_KEY_STRING, JOB(hostname), .check = sbx_form_hostname,
 	  .help = "The host name inside." },
 	{ "air_gap", SBX_KEY_SWITCH, JOB(air_gap), .words = flag_words,
-	  .help = "Refuse every exit, whatever the profile says." },
+	  .help = "Refuse every connection to the outside, whatever the profile says." },
 	{ "wait_all", SBX_KEY_SWITCH, JOB(wait_all), .words = flag_words,
 	  .help = "Wait for every process of the sandbox, not only for the command." },
 	{ "overlay", SBX_KEY_SWITCH, JOB(overlay), .words = flag_words,
-	  .help = "Writes to the current directory stay in the sandbox." },
+	  .help = "Keep writes to the current directory inside, and discard them at the end." },
 	{ "scratch", SBX_KEY_SWITCH, JOB(scratch), .words = flag_words,
-	  .help = "Grant no current directory: the command works in the scratch home, discarded at the end." },
+	  .help = "Start in a home that is discarded at the end, and grant no current directory." },
 	{ "cache", SBX_KEY_SWITCH, JOB(cache), .words = flag_words,
-	  .help = "What npm, pip, cargo and go download stays for the profile's next run." },
+	  .help = "Keep what npm, pip, cargo and go download, for the next run with this profile." },
 	{ "keep", SBX_KEY_STRING, JOB(keep), .check = sbx_form_not_empty,
-	  .help = "The same, and the directory that they are copied to at the end." },
+	  .help = "Keep writes to the current directory inside, and copy them to this directory at the end." },
 	{ "root", SBX_KEY_STRING, JOB(root), .check = sbx_form_root,
-	  .help = "The root inside: host, minimal or a directory." },
+	  .help = "The root directory inside: host, minimal or a directory." },
 	{ "home", SBX_KEY_STRING, JOB(home), .check = sbx_form_home,
-	  .help = "A directory that is the home inside, and stays." },
+	  .help = "The directory that is the home inside, and keeps what is written." },
 	{ "receipt", SBX_KEY_STRING, JOB(receipt), .check = sbx_form_not_empty,
 	  .help = "The file that the receipt is written to." },
 	{ "command", SBX_KEY_WORDS, JOB(command), .max = SBX_JOB_WORDS_MAX,
@@ -133,7 +137,7 @@ struct sbx_job *sbx_job_free(struct sbx_job *j)
 SBX_DEFINE_CLEANUP(struct sbx_job, sbx_job_free);
 SBX_DEFINE_CLEANUP(struct sbx_yaml, sbx_yaml_free);
 
-/* As execve(2) wants it. */
+/* Adds the NULL that execve(2) needs. */
 static int terminate(struct sbx_str_list *list)
 {
 	char **v = realloc(list->v, (list->n + 1) * sizeof(*v));
@@ -162,8 +166,8 @@ int sbx_job_parse(struct sbx_span yaml, const char *file, struct sbx_err_list *e
 	r.yaml = tree;
 	root = sbx_yaml_root(tree);
 	if (!root) {
-		sbx_err_list_add(errs, file, 1, 1, "the file is empty; a job has a command at least, "
-				 "or `{}` where the command line has it");
+		sbx_err_list_add(errs, file, 1, 1, "the file is empty: write at least a command, "
+				 "or `{}` when the command line has the command");
 		return SBX_JOB_E_INVALID;
 	}
 	ret = sbx_key_read_block(&r, &sbx_job_keys, root, j);
@@ -172,7 +176,8 @@ int sbx_job_parse(struct sbx_span yaml, const char *file, struct sbx_err_list *e
 	if (r.n_errors > 0)
 		return SBX_JOB_E_INVALID;
 	if (j->command.n > 0 && !j->command.v[0][0]) {
-		sbx_err_list_add(errs, file, root->line, root->column, "command: its first word is empty");
+		sbx_err_list_add(errs, file, root->line, root->column,
+				 "command: its first word is empty");
 		return SBX_JOB_E_INVALID;
 	}
 	if (j->command.v && terminate(&j->command) < 0)

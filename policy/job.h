@@ -9,23 +9,24 @@
 #include "policy/profile.h"
 
 /*
- * A job: sbx-run's flags and a command in a file (sbx-run --job). Each value is what the flag of that name takes,
- * and is judged again as the flag is. PURE.
+ * A job: flags of sbx-run and a command, in a file (sbx-run --job). Each value has the form that
+ * the flag of that name takes, and is checked again as the flag is. PURE.
  */
 
-#define SBX_JOB_LIST_MAX  256  /* entries of a list: SBX_OPTIONS_LIST_MAX of the flag */
+#define SBX_JOB_LIST_MAX  256  /* entries of a list; as SBX_OPTIONS_LIST_MAX */
 #define SBX_JOB_WORDS_MAX 4096 /* of the command */
 
 struct sbx_job {
-	/* NULL: not said. */
-	char *profile, *workspace, *analysis_id, *user, *chdir, *hostname, *receipt, *keep, *root, *home;
+	/* NULL: the file does not have the key. */
+	char *profile, *workspace, *analysis_id, *user, *chdir, *hostname, *receipt, *keep;
+	char *root, *home;
 	struct sbx_str_list bind, ro_bind, tmpfs, device, allow, deny, publish, env, limit;
 	struct sbx_str_list command; /* v is NULL-terminated, or NULL when there is none */
 	bool air_gap, overlay, scratch, cache, wait_all;
 };
 
-/* Parse and check @yaml (untrusted). Every problem goes to @errs under the name @file; 0; SBX_JOB_E_INVALID
- * when @errs is not empty; -ENOMEM. */
+/* Parses and checks @yaml (untrusted). Adds each mistake to @errs under the name @file. Returns 0;
+ * SBX_JOB_E_INVALID with @errs; or -ENOMEM. */
 enum { SBX_JOB_E_INVALID = 1 };
 int sbx_job_parse(struct sbx_span yaml, const char *file, struct sbx_err_list *errs,
 		  struct sbx_job **ret_job);

@@ -1,29 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Attach cgroup: the policy as lists of networks that the kernel walks. PURE.
+ * Attach cgroup: the policy as lists of networks for the kernel. PURE.
  *
- * The policy is not told a second time here: it is asked. All that its judgement of an address depends on are
- * networks (of entries, floors, admits, address classes, and the same networks embedded in IPv6 ones), and of
- * two networks one holds the other or they are disjoint. So they cut the addresses into regions: a network
- * without the smaller ones inside it. Within a region every address is judged alike, and the entries that hold
- * it say at which ports the judgement may change. sbx_policy_decide_addr() is asked once for each region,
- * protocol and run of ports; where the answer is the one that the next larger region gives there is no rule.
- * The smaller network stands first in the list, so the first rule that matches is the address's own.
+ * A verdict depends only on the networks that hold the address: of entries, floors, admits and
+ * address classes, also as embedded in IPv6. Of two networks, one holds the other or they are
+ * disjoint. So they cut the addresses into regions: each is a network without the smaller ones in
+ * it. All addresses of a region get the same verdict. sbx_policy_decide_addr() is asked once for
+ * each region, protocol and run of ports. A verdict that differs from that of the surrounding
+ * region becomes a rule. Smaller networks stand first in a list, so the first match decides.
  *
- * Three lists come of it:
+ *   floors    networks that nothing in this policy can allow, whatever the port. They also bind
+ *             pins. A class that pins may lead to (`private: true`, an admit) is a region instead.
+ *   admitted  networks that the policy allows and the system policy admits. This list comes before
+ *             cidrs, and holds for packets through lo too.
+ *   cidrs     the other networks that the policy allows.
  *
- *   floors    what no entry, admit or pin of this policy leads to, whatever the port: floors, address classes,
- *             networks to deny. It costs a packet one lookup, and binds whoever asks for pins. A class that
- *             pins may lead to (`private: true`, an admit) is among the regions instead.
- *   admitted  what the policy allows and the system policy admits. It is judged also for what goes by lo, and
- *             before cidrs. An admit says nothing of itself: it lifts a class, or lets an address be this
- *             host's. What a larger network admits, its parts admit: a refusal here is one of the policy.
- *   cidrs     what the policy allows otherwise.
- *
- * plan_attach_rules.c makes the rules; here the networks are gathered.
- *
- * Only regions that some packet may reach are looked at: in mode full all, otherwise those that overlap with a
- * network to allow. A profile of names alone has its floors and nothing else, and the policy is not compiled.
+ * This file gathers the networks; plan_attach_rules.c makes the rules. Only regions that a packet
+ * can reach are looked at: in mode full all, otherwise those that overlap an allowed network. A
+ * profile that allows only names has floors alone.
  */
 #include "launcher/attach/plan_attach_internal.h"
 
@@ -36,7 +30,7 @@
 #include "policy/shipped.h"
 
 #define FORMS_MAX 4
-static_assert(SBX_LOOPBACK_PORTS_MAX <= SBX_ATTACH_PORTS_MAX, "what a profile may list has room");
+static_assert(SBX_LOOPBACK_PORTS_MAX <= SBX_ATTACH_PORTS_MAX, "a profile's list fits");
 
 static const struct sbx_cidr loopbacks[] = { { { 4, { 127 } }, 8 }, { { 6, { [15] = 1 } }, 128 } };
 static const struct sbx_cidr mapped = { { 6, { [10] = 0xff, 0xff } }, 96 };
@@ -78,7 +72,8 @@ static bool overlaps(const struct sbx_cidr *a, const struct sbx_cidr *b)
 	return sbx_attach_is_inside(a, b) || sbx_attach_is_inside(b, a);
 }
 
-/* Of @at's first @prefix bits the last one turned: the other half of the network one bit shorter. */
+/* The network of @at's first @prefix bits with the last of them inverted: the sibling of @at's own
+ * network. */
 static struct sbx_cidr other_half(const struct sbx_addr *at, unsigned prefix)
 {
 	struct sbx_cidr c = { .addr = { .family = at->family }, .prefix = (uint8_t)prefix };
@@ -89,7 +84,7 @@ static struct sbx_cidr other_half(const struct sbx_addr *at, unsigned prefix)
 	return c;
 }
 
-/* @c, and if it is of IPv4 the networks that embed it. Returns how many. */
+/* Writes @c and, if it is IPv4, the IPv6 networks that embed it. Returns their number. */
 static size_t forms_of(const struct sbx_cidr *c, struct sbx_cidr ret[FORMS_MAX])
 {
 	struct sbx_addr_range r;
@@ -101,7 +96,7 @@ static size_t forms_of(const struct sbx_cidr *c, struct sbx_cidr ret[FORMS_MAX])
 			      : r.embeds == SBX_ADDR_EMBEDS_AT_12 ? 12
 								  : 0;
 
-		/* Where all is refused it is no use to know why. */
+		/* A range that is refused as a whole needs no finer network. */
 		if (at == 0 || r.class != SBX_ADDR_PUBLIC || sbx_attach_is_inside(&r.cidr, &mapped))
 			continue;
 		if (n == FORMS_MAX)
@@ -161,7 +156,7 @@ static int add_region(struct sbx_attach_builder *b, const struct sbx_cidr *cidr,
 	return 0;
 }
 
-/* Loopback has its own rules, with the stub and the ports that are listed: floors stop around it. */
+/* Adds a floor, without loopback: loopback has its own rules for the stub and the listed ports. */
 static int add_floor(struct sbx_attach_builder *b, const struct sbx_cidr *cidr)
 {
 	for (size_t i = 0; i < SBX_N_ELEMENTS(loopbacks); i++) {
@@ -182,7 +177,7 @@ static int add_floor(struct sbx_attach_builder *b, const struct sbx_cidr *cidr)
 	return add_region(b, cidr, true, false);
 }
 
-/* Floors that hold it are many networks. */
+/* A floor around loopback is cut into many networks (add_floor()). */
 static bool holds_loopback(const struct sbx_cidr *c)
 {
 	return sbx_attach_is_inside(&loopbacks[0], c) || sbx_attach_is_inside(&loopbacks[1], c);
@@ -199,7 +194,7 @@ static int add_floor_forms(struct sbx_attach_builder *b, const struct sbx_cidr *
 	return r;
 }
 
-/* Might an address of that class be connected to, by an entry or a pin? */
+/* Can an entry or a pin lead to an address of that class in @c? */
 static bool is_lifted(const struct sbx_attach_builder *b, enum sbx_addr_class class,
 		      const struct sbx_cidr *c)
 {
@@ -217,7 +212,8 @@ static bool is_lifted(const struct sbx_attach_builder *b, enum sbx_addr_class cl
 	return false;
 }
 
-/* Is a public range, or loopback, inside the range at @index? Those that say more stand before it. */
+/* Is a public range, or loopback, inside the range at @index? The table has smaller ranges
+ * first. */
 static bool has_holes(const struct sbx_addr_range *range, size_t index)
 {
 	struct sbx_addr_range r;
@@ -247,8 +243,8 @@ static int add_class_floors(struct sbx_attach_builder *b)
 	return ret;
 }
 
-/* Networks that are denied as a whole, while there is room: a lookup for all of them instead of three rules
- * for each, and pins are not made there either. */
+/* Adds the networks that are denied as a whole to the floors while there is room. One lookup then
+ * serves for all, instead of three rules for each, and no pin leads there. */
 static int add_denied(struct sbx_attach_builder *b)
 {
 	const struct sbx_net_list *allow = &b->profile->network.allow;
@@ -305,7 +301,7 @@ static int add_source(struct sbx_attach_builder *b, const struct sbx_cidr *cidr,
 	return add_region(b, cidr, false, false);
 }
 
-/* What a list has to say about what can be reached. *@n: counts the entries that have. */
+/* Adds the networks of @list that a packet can reach. Counts their entries in *@n. */
 static int add_entries(struct sbx_attach_builder *b, const struct sbx_net_list *list, size_t *n)
 {
 	for (size_t i = 0; i < list->n; i++) {
@@ -361,7 +357,7 @@ static int add_classes(struct sbx_attach_builder *b)
 	return 0;
 }
 
-/* Everything but floors. Too many entries are refused here already: the work grows with their square. */
+/* Adds everything but floors. Refuses too many entries early: the work grows with their square. */
 static int add_policy(struct sbx_attach_builder *b, struct sbx_err *err)
 {
 	static const char networks[] = "networks";
@@ -430,7 +426,8 @@ static int ask_policy(struct sbx_attach_builder *b, struct sbx_err *err)
 
 /* --- loopback --- */
 
-/* Does a floor deny the port at some loopback address? Which one the rules do not tell. */
+/* Does a floor deny the port at a loopback address? The rules do not tell loopback addresses
+ * apart. */
 static bool floor_denies_loopback(const struct sbx_attach_builder *b, uint16_t port)
 {
 	for (size_t i = 0; b->system && i < b->system->floors.n; i++) {
@@ -465,7 +462,7 @@ static int fill_loopback(struct sbx_attach_builder *b)
 
 /* --- all of it --- */
 
-/* Has the policy more to say by address than floors and that all else is refused? */
+/* Does the policy allow any address? Otherwise the floors are all. */
 static bool has_destinations(const struct sbx_attach_builder *b)
 {
 	static const struct sbx_cidr all[] = { { { 4, { 0 } }, 0 }, { { 6, { 0 } }, 0 } };

@@ -10,7 +10,7 @@
 #include "policy/profile.h"
 #include "sys/nft/nft_attach.h"
 
-/* The lists of struct sbx_attach_input that say by address what the policy says. All are owned. */
+/* The policy as the lists of struct sbx_attach_input. All arrays are owned. */
 struct sbx_attach_lists {
 	size_t n_floors, n_admitted, n_cidrs, n_loopback_ports;
 	struct sbx_cidr *floors; /* none inside another; none holds 127/8 or ::1 */
@@ -22,31 +22,32 @@ struct sbx_attach_lists {
 enum { SBX_ATTACH_LISTS_E_TOO_MANY = 1 };
 
 /*
- * PURE. Attach cgroup: what the kernel has to know of a checked profile (its flags merged in) and the system
- * policy (NULL: none). A TCP or UDP packet to an address that no name is pinned to, on a port from 1 on, is
- * judged as sbx_policy_decide_addr() judges it under the policy compiled from the same; but it is stricter with
+ * PURE. Attach cgroup: makes the kernel's lists from a checked profile (flags merged in) and the
+ * system policy (NULL: none). The kernel then judges a TCP or UDP packet to an address without a
+ * pin as sbx_policy_decide_addr() does. It is stricter in three cases:
  *
- *   - packets of IPv6 to ::ffff:0:0/96, which are never sent: to the kernel those are IPv4;
- *   - Teredo (2001::/32) and local NAT64 (64:ff9b:1::/48): what they embed is at no fixed place, or inverted,
- *     so all of them are refused;
- *   - what goes out by lo, to an address of this host: only where the system policy's `admit` holds as well.
+ *   - IPv6 packets to ::ffff:0:0/96 are refused. They are never sent: the kernel makes them IPv4.
+ *   - Teredo (2001::/32) and local NAT64 (64:ff9b:1::/48) are refused as a whole: the address that
+ *     they embed has no fixed place, or is inverted.
+ *   - A packet through lo, to an address of this host, also needs the system policy's `admit`.
  *
- * No port is 0, but where every port is allowed the kernel does not look at it.
+ * Ports are 1 to 65535. A rule for every port does not look at the port.
  *
- * What a pin may lead to is judged where it is made (sbx_policy_decide_resolved()). The floors, which pins do
- * not lift either, hold nothing that this policy would pin: floors, address classes that nothing lifts, and,
- * while there is room, networks to deny. What holds for some ports or one protocol, a floor as well, is in the
- * other lists alone.
+ * A pin is judged when it is made (sbx_policy_decide_resolved()), and cannot lift a floor. The list
+ * of floors has the floors for all ports and protocols, the address classes that nothing lifts,
+ * and, while there is room, denied networks. Floors for some ports or one protocol are rules in the
+ * other lists.
  *
- * The ports of loopback_ports that a floor of the system policy denies at a loopback address are left out, and
- * with an air gap all.
+ * loopback_ports leaves out each port that a floor of the system policy denies at a loopback
+ * address, and with an air gap every port.
  *
- * *@ret is written on success; end it with sbx_attach_lists_fini(). 0; SBX_ATTACH_LISTS_E_TOO_MANY with @err:
- * more than a sandbox has room for; -ENOMEM, -E2BIG (sbx_policy_compile()).
+ * *@ret is written only on success; end it with sbx_attach_lists_fini(). Returns 0;
+ * SBX_ATTACH_LISTS_E_TOO_MANY with @err: more than a sandbox has room for; -ENOMEM; or -E2BIG
+ * (sbx_policy_compile()).
  */
 int sbx_attach_lists_new(const struct sbx_profile *profile, const struct sbx_system_policy *system,
 			 bool air_gap, struct sbx_attach_lists *ret, struct sbx_err *err);
-/* Also of a zeroed struct, and twice. */
+/* Takes a zeroed struct, too, and may be called twice. */
 void sbx_attach_lists_fini(struct sbx_attach_lists *l);
 
 #endif

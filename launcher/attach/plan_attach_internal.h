@@ -5,19 +5,20 @@
 #include "launcher/attach/plan_attach.h"
 #include "policy/policy.h"
 
-/* Between plan_attach.c, which gathers networks, and plan_attach_rules.c, which makes rules of them. PURE. */
+/* Shared by plan_attach.c, which gathers networks, and plan_attach_rules.c, which makes rules of
+ * them: two files of one module. PURE. */
 
-/* A network, of which a region is what is left without those inside it. */
+/* A network. Its region is the network without the smaller networks inside it. */
 struct sbx_attach_region {
 	struct sbx_cidr cidr;
-	bool floor;   /* it is one, or inside one */
-	bool opaque;  /* what its addresses embed cannot be told from a network: refused */
-	bool covered; /* those inside leave nothing of it */
+	bool floor;   /* a floor, or inside one */
+	bool opaque;  /* its addresses embed others in no readable way: all are refused */
+	bool covered; /* the networks inside leave nothing of it */
 	struct sbx_addr sample;		    /* an address of the region, unless covered */
 	const struct sbx_attach_region *up; /* the smallest that holds it; NULL */
 };
 
-/* The network of an entry, or a form of it: at its ports the judgement may change. */
+/* The network of an entry, or an IPv6 form of it. The verdict may change at the entry's ports. */
 struct sbx_attach_source {
 	struct sbx_cidr cidr;
 	const struct sbx_net_entry *entry;
@@ -35,21 +36,23 @@ struct sbx_attach_builder {
 	size_t n_regions, n_regions_max;
 	struct sbx_attach_source *sources;
 	size_t n_sources, n_sources_max;
-	const struct sbx_net_entry **admit; /* those that matter */
+	const struct sbx_net_entry **admit; /* those that a packet can reach */
 	size_t n_admit;
-	uint32_t *starts; /* of runs of ports; room for those of all sources */
+	uint32_t *starts; /* first ports of runs; room for those of all sources */
 	struct sbx_attach_lists lists;
 };
 
-/* plan_attach_rules.c: sort the regions, without those that are there twice, and find how they lie. */
+/* plan_attach_rules.c. Sorts the regions, removes doubles, and finds for each the region around
+ * it. */
 void sbx_attach_arrange(struct sbx_attach_builder *b);
-/* With the policy, the regions and what lies behind them: b->lists.admitted and cidrs. 0;
- * SBX_ATTACH_LISTS_E_TOO_MANY with @err; -ENOMEM. */
+/* Makes b->lists.admitted and b->lists.cidrs from the policy and the regions. 0;
+ * SBX_ATTACH_LISTS_E_TOO_MANY with @err; or -ENOMEM. */
 int sbx_attach_fill_rules(struct sbx_attach_builder *b, struct sbx_err *err);
 
-/* "@what: @n @of, and attach cgroup has room for @max: ...". Returns SBX_ATTACH_LISTS_E_TOO_MANY. */
+/* "@what: @n @of, and attach cgroup has room for @max: ...". Returns
+ * SBX_ATTACH_LISTS_E_TOO_MANY. */
 int sbx_attach_too_many(struct sbx_err *err, const char *what, size_t n, const char *of, int max);
-/* Is the entry, of a network, for that protocol and port? One that says none is for all. */
+/* Does the entry, of a network, hold for that protocol and port? Without ports it holds for all. */
 bool sbx_attach_is_at(const struct sbx_net_entry *e, enum sbx_proto proto, uint16_t port);
 
 static inline bool sbx_attach_is_inside(const struct sbx_cidr *c, const struct sbx_cidr *of)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Attach cgroup: regions, what the policy says about them, and rules of what it says. plan_attach.c has the
- * theory. PURE. */
+/* Attach cgroup: sorts the regions, asks the policy about each, and makes rules of the verdicts.
+ * plan_attach.c explains the method. PURE. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum list { LIST_ADMITTED = 0, LIST_CIDRS };
 
 /* --- regions --- */
 
-/* The address behind @c's last; false: there is none. */
+/* The address that follows the last one of @c; false: there is none. */
 static bool address_behind(const struct sbx_cidr *c, struct sbx_addr *ret)
 {
 	*ret = c->addr;
@@ -36,7 +36,7 @@ static int compare_regions(const void *pa, const void *pb)
 	return r ? r : x->cidr.prefix - y->cidr.prefix;
 }
 
-/* Find an address of regions[i] that is in none of those inside it, which follow. */
+/* Finds an address of regions[i] that is in no network inside it. Those follow in the array. */
 static void find_sample(struct sbx_attach_builder *b, size_t i)
 {
 	struct sbx_attach_region *r = &b->regions[i];
@@ -103,8 +103,9 @@ static bool is_allowed(const struct sbx_attach_builder *b, const struct sbx_atta
 	       sbx_policy_decide_addr(b->policy, &r->sample, proto, port).action == SBX_ALLOW;
 }
 
-/* What the list from @r's rules on says, @r NULL: what is behind its end. A region that others have judged
- * before is as the one around it, so that it needs no rule. */
+/* Does @list, read from @r's rules on, accept? @r NULL: the verdict at the end of the list. A
+ * region that another list judges gets the verdict of the region around it, so that it needs no
+ * rule. */
 static bool accepts(const struct sbx_attach_builder *b, enum list list,
 		    const struct sbx_attach_region *r, enum sbx_proto proto, uint16_t port)
 {
@@ -132,7 +133,8 @@ static int compare_starts(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* The ports at which the judgement of @r or of one around it may change, into b->starts. */
+/* Fills b->starts with the ports at which the verdict of @r, or of a region around it, may
+ * change. */
 static size_t starts_of(struct sbx_attach_builder *b, const struct sbx_attach_region *r)
 {
 	size_t n = 0, kept = 0;
@@ -155,11 +157,11 @@ static size_t starts_of(struct sbx_attach_builder *b, const struct sbx_attach_re
 	return kept;
 }
 
-#define RULES_ROOM (SBX_ATTACH_CIDRS_MAX + 1) /* of the last two, one may be taken back */
+#define RULES_ROOM (SBX_ATTACH_CIDRS_MAX + 1) /* one of the last two may be taken back */
 
 struct rules {
 	struct sbx_attach_cidr *v;
-	size_t n; /* past RULES_ROOM they are counted, no more */
+	size_t n; /* past RULES_ROOM rules are only counted */
 };
 
 static struct sbx_attach_cidr *last_rule(struct rules *rules)
@@ -179,7 +181,7 @@ static bool is_closed(const struct sbx_attach_cidr *rule, const struct sbx_attac
 	       compare_regions(r, &(struct sbx_attach_region){ .cidr = rule->cidr }) == 0;
 }
 
-/* The rules of a region: for the ports where it is not as the one around it. */
+/* Adds the rules of a region: for the ports where its verdict differs from the one around it. */
 static void add_rules(struct sbx_attach_builder *b, enum list list,
 		      const struct sbx_attach_region *r, struct rules *rules)
 {
@@ -212,7 +214,7 @@ static void add_rules(struct sbx_attach_builder *b, enum list list,
 		if (open)
 			add_rule(rules, &run);
 	}
-	/* Two that refuse all are one. */
+	/* Two rules that refuse all TCP and all UDP become one. */
 	last = rules->n == n_before + 2 ? last_rule(rules) : NULL;
 	if (last && is_closed(last, r) && is_closed(last - 1, r)) {
 		rules->n--;
@@ -225,7 +227,7 @@ static void add_rules(struct sbx_attach_builder *b, enum list list,
 	}
 }
 
-/* From the end: what is inside stands behind what holds it. */
+/* Goes through the regions from the end: a network inside another one follows it in the array. */
 static int fill_list(struct sbx_attach_builder *b, enum list list, struct sbx_attach_cidr **ret,
 		     size_t *ret_n, struct sbx_err *err)
 {

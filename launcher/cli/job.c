@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Finding a job: --job NAME is CONFIG/jobs/NAME.yaml, and what has a '/' or ends in .yaml is a file, as with
- * profiles. A job says what runs and as whom.
+ * Finds a job, by the rules for profiles: --job NAME is CONFIG/jobs/NAME.yaml; a value that has a
+ * '/' or ends in .yaml is a file. The file must be one that a user's configuration may be read from
+ * (SBX_CONFIG_USER), because a job chooses the command and its user.
  */
 #include "launcher/cli/job.h"
 

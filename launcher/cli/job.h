@@ -5,8 +5,9 @@
 #include "base/err.h"
 #include "launcher/host/options.h"
 
-/* Where @o names a job: find it, read it, and let it stand behind the flags (sbx_options_add_job()). 0; 125 with
- * @errs; -errno. Looks at the environment for the directory of jobs. */
+/* Finds and reads the job that @o names, and adds it to @o (sbx_options_add_job()). Does nothing
+ * when @o names none. The environment may name the directory of jobs. Returns 0; 125 with @errs; or
+ * -errno. */
 int sbx_job_load(struct sbx_options *o, struct sbx_err_list *errs);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * sbx-run: a list of stages. Parse, gather facts, plan, carry out. Before sbx_run_carry_out() nothing is
- * created but the stage, a child in namespaces of its own that waits for its orders and leaves nothing
- * when it ends; what carrying out creates it undoes. The only file that writes to the terminal what the
- * modules found wrong.
+ * sbx-run: prepare the process, parse the command line, gather facts, plan, carry out.
+ *
+ * Only the stage exists before sbx_run_carry_out(): a child in namespaces of its own that waits for
+ * its config and leaves nothing when it ends. sbx_run_carry_out() undoes all that it creates.
+ *
+ * Modules report errors in struct sbx_err. Only this file prints them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +49,7 @@ static void complain(const struct sbx_err *err)
 	fprintf(stderr, "sbx-run: %s\n", sbx_err_format(err, buf, sizeof(buf)));
 }
 
-/* 0-2 must be open, or the first socket we make would become the command's stdout. */
+/* 0-2 must be open, or the first socket that sbx-run opens would become the command's stdout. */
 static int open_stdio(void)
 {
 	for (;;) {
@@ -62,11 +64,12 @@ static int open_stdio(void)
 	}
 }
 
-/* A network socket could be disconnected and connected elsewhere by the command: it is in the host's network
- * namespace, and belongs to its maker's cgroup. */
+/* Refuses a network socket as standard input, output or error. It is in the host's network
+ * namespace and in the cgroup of its maker, so the command could disconnect it and connect it to
+ * anything. */
 static int check_stdio(struct sbx_err *err)
 {
-	static const char *const what[] = { "input", "output", "error" };
+	static const char *const names[] = { "input", "output", "error" };
 
 	for (int fd = 0; fd < 3; fd++) {
 		int family = AF_UNIX;
@@ -74,14 +77,16 @@ static int check_stdio(struct sbx_err *err)
 
 		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &n) < 0 || family == AF_UNIX)
 			continue;
-		sbx_err_set(err, "standard %s is a network socket, with which the command could connect to anything: "
-				 "put a pipe between (... | cat | sbx-run ... | cat)", what[fd]);
+		sbx_err_set(err, "standard %s is a network socket, with which the command could "
+			    "connect to anything: put a pipe between "
+			    "(... | cat | sbx-run ... | cat)",
+			    names[fd]);
 		return -EPERM;
 	}
 	return 0;
 }
 
-static int dry_run(const struct sbx_plan *plan)
+static int print_json(const struct sbx_plan *plan)
 {
 	SBX_AUTO_FREE char *text = sbx_plan_json(plan);
 
@@ -104,8 +109,8 @@ static void tell_kept(const struct sbx_run *r)
 	struct sbx_err err = { 0 };
 
 	if (sbx_keep_failed(r)) {
-		sbx_err_set(&err, "the result is not kept, or not whole, in %s: %s", r->plan->keep.path,
-			    r->keep_err.msg);
+		sbx_err_set(&err, "the result is not kept, or not whole, in %s: %s",
+			    r->plan->keep.path, r->keep_err.msg);
 		complain(&err);
 	} else if (r->keep_counts.left_out && !r->options->quiet) {
 		fprintf(stderr, "sbx-run: --keep left out %llu sockets, fifos or devices\n",
@@ -117,15 +122,17 @@ static void tell_discarded(const struct sbx_run *r)
 {
 	if (!r->options->scratch || !r->released || r->options->quiet || r->scratch_files <= 0)
 		return;
-	fprintf(stderr, "sbx-run: %lld file%s of the scratch %s discarded (without --scratch, in a directory that can be "
-		"granted, they stay)\n", (long long)r->scratch_files, r->scratch_files == 1 ? "" : "s",
-		r->plan->view.home_shared ? r->scratch_files == 1 ? "space was" : "space were" :
-		r->scratch_files == 1 ? "home was" : "home were");
+	fprintf(stderr,
+		"sbx-run: %lld file%s of the scratch %s %s discarded (without --scratch, in a "
+		"directory that can be granted, they stay)\n", (long long)r->scratch_files,
+		r->scratch_files == 1 ? "" : "s", r->plan->view.home_shared ? "space" : "home",
+		r->scratch_files == 1 ? "was" : "were");
 }
 
 static void tell_refused(const struct sbx_run *r)
 {
-	size_t n = sbx_refusals_n(r->refusals), told = n < SBX_REFUSALS_TOLD ? n : SBX_REFUSALS_TOLD;
+	size_t n = sbx_refusals_n(r->refusals);
+	size_t told = n < SBX_REFUSALS_TOLD ? n : SBX_REFUSALS_TOLD;
 	unsigned long long others = (unsigned long long)sbx_refusals_n_others(r->refusals);
 	char line[SBX_REFUSAL_LINE_MAX];
 	struct sbx_refusal refusal;
@@ -138,9 +145,11 @@ static void tell_refused(const struct sbx_run *r)
 		fprintf(stderr, "sbx-run: %s\n", sbx_refusal_line(&refusal, line, sizeof(line)));
 	}
 	if (n > told)
-		fprintf(stderr, "sbx-run: and %zu more (sbx-run --refusals %s)\n", n - told, r->plan->id);
+		fprintf(stderr, "sbx-run: and %zu more (sbx-run --refusals %s)\n", n - told,
+			r->plan->id);
 	if (others)
-		fprintf(stderr, "sbx-run: and %llu refusals that there was no room to tell apart\n", others);
+		fprintf(stderr, "sbx-run: and %llu refusals that are not listed, for lack of room\n",
+			others);
 }
 
 static int carry_out(struct sbx_run *run)
@@ -172,7 +181,7 @@ static void complain_all(const struct sbx_err_list *errs)
 		fprintf(stderr, "sbx-run: and %zu more\n", errs->n_dropped);
 }
 
-/* 0; or an exit status, with what is wrong said. */
+/* 0; or an exit status, after printing the reason. */
 static int load_job(struct sbx_options *o)
 {
 	static struct sbx_err_list errs;
@@ -184,7 +193,7 @@ static int load_job(struct sbx_options *o)
 	return r == 0 ? 0 : EXIT_NOT_SET_UP;
 }
 
-/* 0; or an exit status, with what is wrong said. */
+/* 0; or an exit status, after printing the reason. */
 static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_plan **ret_plan)
 {
 	static struct sbx_err_list list; /* large, and mostly never touched */
@@ -202,8 +211,8 @@ static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct s
 	return status;
 }
 
-/* The stage is started before the plan is made, and ended unused when there is none; where it will be born in
- * a cgroup, that comes first. */
+/* Starts the stage before the plan is made, and ends it unused when there is no plan. A stage that
+ * is to be born in a cgroup starts later, when the cgroup exists. */
 static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, uint64_t started_us)
 {
 	static struct sbx_run run; /* large, and mostly never touched */
@@ -220,7 +229,7 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 		run.stage_error = sbx_step_hook("begin");
 	status = sbx_facts_gather_rest(o, f, &err) == 0 ? 0 : EXIT_NOT_SET_UP;
 	if (status == 0)
-		sbx_runtime_sweep(f); /* what was left in the directories that the plan looks at, too */
+		sbx_runtime_sweep(f); /* before the plan: leftovers may lie where it looks */
 	if (status == 0)
 		status = plan(o, f, &run.plan);
 	else
@@ -228,11 +237,23 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 	if (status == 0)
 		status = carry_out(&run);
 	sbx_stage_stop(&run);
-	sbx_run_fini(&run); /* the plan goes with us: to free it piece by piece takes the kernel longer */
+	sbx_run_fini(&run); /* leaves the plan to the exit: freeing it in parts is slower */
 	return status;
 }
 
-static int list_profiles(void)
+/* --- the commands: each returns an exit status --- */
+
+static int print_help(void)
+{
+	return sbx_options_print_help(stdout) < 0 ? EXIT_NOT_SET_UP : 0;
+}
+
+static int print_version(void)
+{
+	return puts("sbx-run " PACKAGE_VERSION) < 0 ? EXIT_NOT_SET_UP : 0;
+}
+
+static int print_profiles(void)
 {
 	struct sbx_facts facts = { 0 };
 	struct sbx_err err = { 0 };
@@ -266,60 +287,108 @@ static int print_refusals(const struct sbx_options *o)
 	return e == 0 ? 0 : EXIT_NOT_SET_UP;
 }
 
-static int run(const struct sbx_options *o, uint64_t started_us)
+static int print_plan(const struct sbx_options *o)
 {
 	struct sbx_facts facts = { 0 };
 	struct sbx_err err = { 0 };
 	struct sbx_plan *p = NULL;
-	int (*gather)(const struct sbx_options *, struct sbx_facts *, struct sbx_err *) =
-		o->dry_run ? sbx_facts_gather : sbx_facts_gather_first;
 	int status;
 
-	if (check_stdio(&err) < 0 || gather(o, &facts, &err) != 0) {
-		complain(&err);
-		status = EXIT_NOT_SET_UP;
-	} else if (o->dry_run) {
+	if (sbx_facts_gather(o, &facts, &err) == 0) {
 		status = plan(o, &facts, &p);
 		if (status == 0)
-			status = dry_run(p);
-		sbx_plan_free(p);
+			status = print_json(p);
 	} else {
+		complain(&err);
+		status = EXIT_NOT_SET_UP;
+	}
+	sbx_plan_free(p);
+	sbx_facts_fini(&facts);
+	return status;
+}
+
+static int run_sandbox(const struct sbx_options *o, uint64_t started_us)
+{
+	struct sbx_facts facts = { 0 };
+	struct sbx_err err = { 0 };
+	int status;
+
+	if (sbx_facts_gather_first(o, &facts, &err) == 0) {
 		status = plan_and_carry_out(o, &facts, started_us);
+	} else {
+		complain(&err);
+		status = EXIT_NOT_SET_UP;
 	}
 	sbx_facts_fini(&facts);
 	return status;
+}
+
+/* --- stages: each returns 0, or an exit status after printing the reason --- */
+
+static int prepare_process(void)
+{
+	/* No process of the same user may trace this one or read its memory, and there is no
+	 * core. */
+	prctl(PR_SET_DUMPABLE, 0);
+	/* A caller may leave SIGCHLD ignored: children would vanish without a status. */
+	signal(SIGCHLD, SIG_DFL);
+	/* A write past `ulimit -f` shall fail instead, for the database; init resets the signal. */
+	signal(SIGXFSZ, SIG_IGN);
+	return open_stdio() < 0 ? EXIT_NOT_SET_UP : 0;
+}
+
+static int parse(int argc, char **argv, struct sbx_options *ret_o)
+{
+	struct sbx_err err = { 0 };
+
+	if (sbx_options_parse(argc, argv, ret_o, &err) == 0)
+		return 0;
+	complain(&err);
+	return EXIT_NOT_SET_UP;
+}
+
+/* Reads the job, and checks standard input, output and error. */
+static int prepare_run(struct sbx_options *o)
+{
+	struct sbx_err err = { 0 };
+	int status = load_job(o);
+
+	if (status != 0 || check_stdio(&err) == 0)
+		return status;
+	complain(&err);
+	return EXIT_NOT_SET_UP;
+}
+
+static int act(struct sbx_options *o, uint64_t started_us)
+{
+	int status;
+
+	if (o->help)
+		return print_help();
+	if (o->version)
+		return print_version();
+	if (o->gc)
+		return sbx_gc_run(o->verbose > 0);
+	if (o->refusals)
+		return print_refusals(o);
+	if (o->list_profiles)
+		return print_profiles();
+	status = prepare_run(o);
+	if (status != 0)
+		return status;
+	return o->dry_run ? print_plan(o) : run_sandbox(o, started_us);
 }
 
 int main(int argc, char **argv)
 {
 	uint64_t started_us = sbx_clock_monotonic_us();
 	struct sbx_options options = { 0 };
-	struct sbx_err err = { 0 };
-	int status;
+	int status = prepare_process();
 
-	prctl(PR_SET_DUMPABLE, 0); /* nobody of the same uid reads what is planned, or attaches; and no core */
-	signal(SIGCHLD, SIG_DFL); /* ignored, as a caller may leave it, children vanish without a status */
-	signal(SIGXFSZ, SIG_IGN); /* a file past `ulimit -f` is an error, which the database has; init resets it */
-	if (open_stdio() < 0)
-		return EXIT_NOT_SET_UP;
-	if (sbx_options_parse(argc, argv, &options, &err) != 0) {
-		complain(&err);
-		status = EXIT_NOT_SET_UP;
-	} else if (options.help) {
-		status = fputs(sbx_options_help(), stdout) < 0 ? EXIT_NOT_SET_UP : 0;
-	} else if (options.version) {
-		status = puts("sbx-run " PACKAGE_VERSION) < 0 ? EXIT_NOT_SET_UP : 0;
-	} else if (options.gc) {
-		status = sbx_gc_run(options.verbose > 0);
-	} else if (options.refusals) {
-		status = print_refusals(&options);
-	} else if (options.list_profiles) {
-		status = list_profiles();
-	} else {
-		status = load_job(&options);
-		if (status == 0)
-			status = run(&options, started_us);
-	}
+	if (status == 0)
+		status = parse(argc, argv, &options);
+	if (status == 0)
+		status = act(&options, started_us);
 	sbx_options_fini(&options);
 	return status;
 }

@@ -2,6 +2,8 @@
 #ifndef SBX_LAUNCHER_CLI_OPTIONS_PARSE_H
 #define SBX_LAUNCHER_CLI_OPTIONS_PARSE_H
 
+#include <stdio.h>
+
 #include "base/err.h"
 #include "launcher/host/options.h"
 
@@ -9,17 +11,21 @@
 
 struct sbx_job;
 
-/* 0, SBX_OPTIONS_E_USAGE with @err (exit status 125), -ENOMEM. @ret_o is for sbx_options_fini()
- * whatever the result. --help and --version end the parsing: the rest is not looked at.
- * With gc, list_profiles or refusals there is no command. */
+/* Reads the command line. @argv is untrusted and must outlive @ret_o. --help and --version end the
+ * parsing: the words behind them are not looked at. With gc, list_profiles or refusals there is no
+ * command. Returns 0; SBX_OPTIONS_E_USAGE with @err (exit status 125); or -ENOMEM. The caller
+ * calls sbx_options_fini() whatever the result. */
 enum { SBX_OPTIONS_E_USAGE = 1 };
 int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct sbx_err *err);
 void sbx_options_fini(struct sbx_options *o);
-const char *sbx_options_help(void); /* the --help text */
 
-/* Let @job, which is taken in any case, say what the flags did not, and come before them in lists. 0;
- * SBX_OPTIONS_E_USAGE with @err; -ENOMEM. After sbx_options_parse(), once; without it options with a job lack
- * their defaults. */
+/* Prints the --help text. 0 or -EIO. */
+int sbx_options_print_help(FILE *out);
+
+/* Adds the values of @job to @o: a flag that was given replaces the job's single value, and follows
+ * it in a list. Takes @job in any case. To be called once, after sbx_options_parse(), when o->job
+ * is set: only this call sets the defaults then. Returns 0; SBX_OPTIONS_E_USAGE with @err; or
+ * -ENOMEM. */
 int sbx_options_add_job(struct sbx_options *o, struct sbx_job *job, struct sbx_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The profiles there are. Of two with one name the one that --profile takes is listed. */
+/* Lists the profiles. Of two with one name it lists the one that --profile takes. */
 #include "launcher/cli/profile_list.h"
 
 #include <dirent.h>
@@ -10,7 +10,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/host/config.h"
-#include "launcher/plan/plan_internal.h"
+#include "launcher/host/facts.h"
+#include "policy/profile.h"
 
 #define LIST_MAX 1024
 #define NAME_WIDTH 14
@@ -54,12 +55,14 @@ static int add_names_of(const char *dir_name, struct names *l)
 	return 0;
 }
 
-static char *load_extended(void *userdata, const char *name, size_t *ret_n, char *ret_file, size_t n_file)
+static char *load_extended(void *userdata, const char *name, size_t *ret_n, char *ret_file,
+			   size_t n_file)
 {
 	SBX_AUTO_FREE char *path = NULL;
 	char *text = NULL;
 
-	if (!sbx_config_is_name(name) || sbx_config_find_profile(userdata, name, &text, ret_n, &path, NULL) != 0)
+	if (!sbx_config_is_name(name) ||
+	    sbx_config_find_profile(userdata, name, &text, ret_n, &path, NULL) != 0)
 		return NULL;
 	sbx_text_cut(ret_file, n_file, "%s", path);
 	return text;
@@ -79,13 +82,16 @@ static int print_one(const struct sbx_facts *f, const char *name, FILE *out)
 	if (r == -ENOMEM)
 		return r;
 	if (r == 0)
-		r = sbx_profile_parse(sbx_span(text, n), path, load_extended, (void *)f, &errs, &profile);
+		r = sbx_profile_parse(sbx_span(text, n), path, load_extended, (void *)f, &errs,
+				      &profile);
 	if (r == 0)
-		sbx_text_cut(about, sizeof(about), "%s  (%s)", profile->description ? profile->description : "-", path);
+		sbx_text_cut(about, sizeof(about), "%s  (%s)",
+			     profile->description ? profile->description : "-", path);
 	else
 		sbx_err_format(errs.n ? &errs.v[0] : &err, about, sizeof(about));
 	sbx_profile_free(profile);
-	r = fprintf(out, "%-*s %s\n", NAME_WIDTH, name, sbx_escape(about, strlen(about), line, sizeof(line)));
+	r = fprintf(out, "%-*s %s\n", NAME_WIDTH, name,
+		    sbx_escape(about, strlen(about), line, sizeof(line)));
 	return r < 0 ? -EIO : 0;
 }
 

@@ -6,8 +6,9 @@
 
 #include "launcher/plan/plan.h"
 
-/* Print a line for each profile that --profile finds by name: name, description, file. A profile that cannot be read
- * has what is wrong with it instead of its description. @f has the places (sbx_facts_gather_places()). 0 or -errno. */
+/* Prints a line for each profile that --profile finds by name: name, description, file. The line of
+ * a profile that cannot be read has the reason instead of the description. @f has the places
+ * (sbx_facts_gather_places()). 0 or -errno. */
 int sbx_profile_list_print(const struct sbx_facts *f, FILE *out);
 
 #endif

@@ -2,18 +2,19 @@
 /*
  * sbx-scope --system|--user NAME.scope SLICE PID DESCRIPTION
  *
- * Asks systemd's manager over D-Bus for a transient scope around process PID, waits until it is there
- * and prints the path of its cgroup below the root of the cgroup file system. A program of its own: sbx-run is static,
- * and few runs need this.
+ * Asks systemd over D-Bus for a transient scope around process PID, waits until it exists, and
+ * prints the path of its cgroup below the root of the cgroup file system. It is a program of its
+ * own because sbx-run is static and few runs need it.
  *
- * The scope is delegated (what is below its cgroup is ours to arrange), sets no limits, and goes when its last
- * process does, also when it failed. Exit status: 0, with one line on stdout; 1, with one line on stderr. Where it
- * gives up waiting, the scope may still come into being: it ends with PID.
+ * The scope is delegated: sbx may arrange its cgroup. It sets no limits, and systemd removes it
+ * when its last process ends, even after a failure. Exit status: 0, with one line on stdout; or 1,
+ * with one line on stderr. After a timeout the scope may still appear; it ends with PID.
  *
- * Trust: called by the launcher, which may be root's. Of the environment only what names the user's bus is
- * looked at, and only a unix socket is taken; fds but 0-2 are closed unseen. The manager is trusted (it holds
- * the cgroup tree); what it says is bounded and printed escaped all the same. Everything together ends after
- * TIME_LIMIT_S, by a timer: libsystemd has longer limits of its own in places.
+ * Trust: the caller is the launcher, perhaps as root. From the environment only the variables that
+ * name the user's bus are read, and only the address of a unix socket is accepted. All fds but 0-2
+ * are closed. systemd is trusted, because it owns the cgroup tree; its answers are bounded and
+ * escaped all the same. A timer ends the program after TIME_LIMIT_S, because libsystemd waits
+ * longer in places.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,9 +53,9 @@ static void on_alarm(int signal_number)
 	(void)!write(STDERR_FILENO, line, sizeof(line) - 1);
 	_exit(1);
 }
-_Static_assert(TIME_LIMIT_S == 10, "the line says so");
+_Static_assert(TIME_LIMIT_S == 10, "the message has the number");
 
-/* The launcher blocks signals. */
+/* Unblocks all signals, too: the launcher blocks them. */
 static void start_timer(void)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
@@ -79,7 +80,7 @@ static int only_stdio(void)
 	return sbx_proc_arrange_fds(stdio, stdio, 3); /* closes this one, too */
 }
 
-/* Empty but for the way to the user's bus. 0, or -errno with @err. */
+/* Removes all variables but those that name the user's bus. 0, or -errno with @err. */
 static int clear_environment(bool user, struct sbx_err *err)
 {
 	const char *names[] = { "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR" };
@@ -90,14 +91,14 @@ static int clear_environment(bool user, struct sbx_err *err)
 	if (!user)
 		return 0;
 	if (values[0] && !sbx_scope_address_ok(values[0])) {
-		sbx_err_set(err, "DBUS_SESSION_BUS_ADDRESS: only the address of one unix socket will do");
+		sbx_err_set(err, "DBUS_SESSION_BUS_ADDRESS: it must be the address of one unix socket");
 		return -EINVAL;
 	}
 	if (values[1] && values[1][0] != '/') {
 		sbx_err_set(err, "XDG_RUNTIME_DIR is not an absolute path");
 		return -EINVAL;
 	}
-	/* The strings outlive clearenv(3), which lets go of the array alone. */
+	/* clearenv(3) frees only the array: the strings are still valid. */
 	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)
 		if (values[i] && setenv(names[i], values[i], 1) < 0)
 			return -errno;
@@ -166,7 +167,7 @@ static int start_scope(sd_bus *bus, const struct sbx_scope_args *a, struct sbx_e
 	AUTO_SLOT sd_bus_slot *slot = NULL;
 	int r;
 
-	/* Before the call: the job may be over before its answer has been read. */
+	/* Subscribe before the call: the job may end before the answer has been read. */
 	r = sd_bus_match_signal(bus, &slot, MANAGER, MANAGER_PATH, MANAGER_INTERFACE, "JobRemoved",
 				on_job_removed, &job);
 	if (r >= 0)
@@ -188,7 +189,7 @@ static int start_scope(sd_bus *bus, const struct sbx_scope_args *a, struct sbx_e
 	return -ECANCELED;
 }
 
-/* malloc'ed. */
+/* @ret_path is malloc'ed. */
 static int control_group(sd_bus *bus, const char *name, char **ret_path, struct sbx_err *err)
 {
 	AUTO_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -204,7 +205,7 @@ static int control_group(sd_bus *bus, const char *name, char **ret_path, struct 
 			    error.message ? error.message : strerror(-r));
 		return r;
 	}
-	/* "" when PID ended meanwhile, and the scope with it. */
+	/* The path is "" if PID, and the scope with it, has ended. */
 	if (path[0] != '/' || strcmp(sbx_escape(path, strlen(path), shown, sizeof(shown)), path) != 0) {
 		sbx_err_set(err, "%s has no cgroup: '%s'", name, path);
 		return -ESRCH;

@@ -5,7 +5,7 @@
 
 #define PID_LIMIT (1u << 22) /* PID_MAX_LIMIT, linux/threads.h */
 
-/* A unit's name without instances: systemd would take more, nobody here needs it. */
+/* Accepts a unit's name without an instance. systemd accepts more, but sbx does not need it. */
 static const char *check_unit(const char *s, const char *suffix)
 {
 	size_t n = strlen(s), n_suffix = strlen(suffix);
@@ -33,7 +33,7 @@ static const char *check_description(const char *s)
 	return NULL;
 }
 
-/* Decimal, and nothing else; 1 is the manager itself. */
+/* Accepts only decimal digits. 1 is refused: it is systemd itself. */
 static const char *read_pid(const char *s, uint32_t *ret_pid)
 {
 	uint32_t pid = 0;

@@ -7,7 +7,8 @@
 
 #include "base/err.h"
 
-/* The arguments of sbx-scope; borrowed from argv. Untrusted: root's launcher may pass on what others chose. */
+/* The arguments of sbx-scope, borrowed from argv. They are untrusted: a launcher run by root may
+ * pass on values that a user chose. */
 
 #define SBX_SCOPE_NAME_MAX	  255 /* systemd.unit(5) */
 #define SBX_SCOPE_DESCRIPTION_MAX 256 /* bytes */
@@ -22,8 +23,8 @@ struct sbx_scope_args {
 enum { SBX_SCOPE_E_USAGE = 1 };
 int sbx_scope_args_parse(int argc, char **argv, struct sbx_scope_args *ret_args, struct sbx_err *err);
 
-/* PURE. The address of a bus that may be connected to: one unix socket. libsystemd would also run programs
- * (unixexec:) and try several in turn. */
+/* PURE. Is it the address of one unix socket? libsystemd would also run programs (unixexec:) and
+ * try several addresses in turn. */
 bool sbx_scope_address_ok(const char *address);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The command line, parsed; parsing never acts. Strings are borrowed from argv, but for the halves
- * of a --bind, which are the options' own. */
+/* The command line, parsed; parsing never acts. A field and its row in cli/option_table.c belong
+ * together. Strings are borrowed from argv or job_values, but those of binds are owned. */
 
 #define SBX_OPTIONS_LIST_MAX 256 /* of each option that may be repeated */
 
@@ -21,19 +21,18 @@ struct sbx_job;
 struct sbx_options {
 	const char *job;     /* NAME or FILE; NULL: none */
 	const char *profile; /* default "default" */
-	const char *workspace, *analysis_id, *id, *chdir, *hostname, *user, *receipt, *keep, *root,
-		*home;
+	const char *workspace, *analysis_id, *id, *chdir, *hostname, *user, *receipt, *keep;
+	const char *root, *home;
 	size_t n_binds;
 	struct sbx_bind_option *binds;
 	size_t n_allow, n_deny, n_publish, n_env, n_limits, n_tmpfs, n_devices;
 	const char **allow, **deny, **publish, **env, **limits, **tmpfs, **devices;
-	bool air_gap, overlay, scratch, cache, wait_all, dry_run, gc, list_profiles, refusals,
-		quiet, help, version;
+	bool air_gap, overlay, scratch, cache, wait_all, dry_run, gc, list_profiles, refusals;
+	bool quiet, help, version;
 	int verbose;
 	int argc;
-	char **argv; /* the command; NULL-terminated. With refusals: the id of a sandbox, or nothing
-		      */
-	struct sbx_job *job_values; /* owned: what else the strings are borrowed from */
+	char **argv; /* the command, NULL-terminated; with refusals: a sandbox's id, or nothing */
+	struct sbx_job *job_values; /* owned */
 };
 
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The plan's mounts, environment and the fixed part of every sandbox as bubblewrap's options.
+ * bubblewrap's options: a fixed part, the plan's mounts and the plan's environment.
  *
- * Fixed: namespaces for users, IPC, pids, UTS and (where there are any) cgroups; never
- * --unshare-net, because the stage's network namespace, whose ruleset the sandbox must not own, is
- * the one to run in. --disable-userns costs a second user namespace, measured at 0.13 ms, and is
- * what makes "no new user namespaces" hold for every process below, whatever seccomp lets through.
- * --as-pid-1: sbx-init, which is small, is the namespace's init, and not a fork of bwrap.
+ * Every sandbox gets its own user, IPC, pid and UTS namespaces, and a cgroup namespace if the
+ * kernel has them. It never gets --unshare-net: it runs in the stage's network namespace, so that
+ * it does not own the ruleset there. --disable-userns costs a second user namespace (0.13 ms) and
+ * keeps every process below from making user namespaces, whatever seccomp allows. With --as-pid-1
+ * the small sbx-init is the init of the pid namespace, and not a fork of bwrap.
  *
- * The view is there already when bwrap looks (tree.c): it binds that once and adds /proc, which must be
- * that of its own pid namespace. --dev-bind, because flags are set per mount there and the tree's /dev
- * must work. Measured with bwrap 0.8.0: it closes the fds of --args and --add-seccomp-fd; the two that
- * init needs it leaves alone because it knows nothing of them.
+ * The stage has built the view already (tree.c). bwrap binds it once and adds /proc, which must be
+ * that of its own pid namespace. The bind is --dev-bind, because the devices in it must work.
+ *
+ * bwrap closes the fds of --args and --add-seccomp-fd (seen with 0.8.0). It leaves the two that
+ * init needs open, because no option names them.
  */
 #include "launcher/plan/bwrap_argv.h"
 

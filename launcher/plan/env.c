@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The command's environment: empty, and then what is named. In order, a later one replacing an
- * earlier: what every program expects (HOME, PATH, ...), the certificate variables where their
- * files are in the sandbox, what is always passed and what the profile passes, what the profile sets, --env, and the
- * sandbox's id.
+ * The command's environment. It starts empty. Variables are added in this order, and a later one
+ * replaces an earlier one of the same name:
  *
- * Three kinds of variables are harder to pass. What makes a program run other code (LD_PRELOAD,
- * ...) is never passed from the caller; who wants one writes --env NAME=VALUE. Where credentials
- * and sockets of the caller's session live (AWS_*, SSH_AUTH_SOCK, *_TOKEN, ...), and where proxies
- * do, a pattern like "*" does not match: the profile or the flag must spell the name.
+ * 1. the variables that every program expects (HOME, PATH, ...);
+ * 2. the certificate variables, if their files are in the sandbox;
+ * 3. the variables that are always passed, and those that the profile passes;
+ * 4. the variables that the profile sets;
+ * 5. --env;
+ * 6. the sandbox's id.
+ *
+ * Two kinds of variables are restricted. One that makes a program run other code (LD_PRELOAD, ...)
+ * is never passed from the caller: it takes --env NAME=VALUE. A variable with a credential, a
+ * socket of the caller's session or a proxy (AWS_*, SSH_AUTH_SOCK, *_TOKEN, ...) is not matched by
+ * a pattern such as "*": the profile or the flag must have its full name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +57,7 @@ static const char *const never_passed[] = {
 	"NODE_OPTIONS",
 	"JAVA_TOOL_OPTIONS",
 	"SBX_*",
-	/* what the service manager gave the launcher, and nobody else */
+	/* meant by the service manager for the launcher alone */
 	"NOTIFY_SOCKET",
 	"WATCHDOG_PID",
 	"WATCHDOG_USEC",
@@ -80,7 +85,7 @@ static const char *const only_by_name[] = {
 	"*_PAT",	"*_SECRET_*", "*_DSN",
 };
 
-/* Trust stores: passed when every path in the value is in the sandbox. */
+/* Trust stores: passed if every path in the value is in the sandbox. */
 static const char *const certificates[] = {
 	"SSL_CERT_FILE",  "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
 	"CURL_CA_BUNDLE", "PIP_CERT",	  "GIT_SSL_CAINFO",
@@ -117,7 +122,7 @@ static bool is_never_passed(const char *name, size_t n_name)
 	return on_list(never_passed, SBX_N_ELEMENTS(never_passed), name, n_name);
 }
 
-/* A variable's name as POSIX has them; bash exports functions under others. */
+/* Is it a name by the rules of POSIX? Bash exports functions under other names. */
 static bool is_name(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -185,20 +190,20 @@ static bool path_has(const char *path, const char *dir, size_t n)
 	return false;
 }
 
-/* Package managers take every error for a passing one, a refusal too, and by themselves try again for a minute. The
- * profile and --env come later and win. */
+/* By default package managers try again for up to a minute after any error, a refusal included.
+ * These values shorten that. The profile and --env come later and replace them. */
 static int set_retries(struct sbx_plan *p)
 {
 	static const struct {
 		const char *name, *value;
-		bool carries; /* where there is a way out; the others where there is none */
+		bool carries; /* for sandboxes with a way out, or for those without one */
 	} rows[] = {
 		{ "npm_config_fetch_retries", "0", false },
 		{ "PIP_RETRIES", "0", false },
 		{ "CARGO_NET_RETRY", "0", false },
-		{ "npm_config_fetch_retry_mintimeout", "100", true }, /* ms; 10 s and then 60 by itself */
+		{ "npm_config_fetch_retry_mintimeout", "100", true }, /* ms; default: 10 s */
 		{ "npm_config_fetch_retry_factor", "4", true },
-		{ "PIP_RETRIES", "2", true }, /* 0.5 s; 5, and 7.5 s, by itself */
+		{ "PIP_RETRIES", "2", true }, /* 0.5 s; default: 5, and 7.5 s */
 	};
 	int r = 0;
 
@@ -208,13 +213,15 @@ static int set_retries(struct sbx_plan *p)
 	return r;
 }
 
-/* The caller's PATH as far as its directories are in the sandbox, then the system's, and last what was installed into a home
- * that stays. */
+/* PATH: the caller's directories that are in the sandbox, the system's, and ~/.local/bin, which has
+ * programs if the home stays. */
 static int set_path(struct sbx_plan *p, const struct sbx_draft *d)
 {
-	/* Where /bin is no link into /usr it has programs of its own. */
-	static const char host_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
-	static const char other_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	/* /bin has its own programs where it is no link into /usr. */
+#define USR_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
+	static const char host_path[] = USR_PATH;
+	static const char other_path[] = USR_PATH ":/sbin:/bin";
+#undef USR_PATH
 	const char *system_path = p->view.root.kind == SBX_ROOT_HOST ? host_path : other_path;
 	const char *caller = sbx_facts_getenv(p->facts, "PATH");
 	const char *const sources[] = { caller ? caller : "", system_path };
@@ -243,12 +250,14 @@ static int set_path(struct sbx_plan *p, const struct sbx_draft *d)
 		}
 	if (!path_has(path, local_bin, strlen(local_bin)) && is_dir_in_view(d, local_bin))
 		pos += (size_t)snprintf(path + pos, size - pos, "%s%s", pos ? ":" : "", local_bin);
-	/* None of them is there: nothing to find, but an empty PATH would mean the current directory. */
+	/* If no directory exists, no program will be found. PATH must not be empty all the same:
+	 * that would mean the current directory. */
 	return set(p, "PATH", pos ? path : "/usr/bin:/bin", SBX_ENV_SBX);
 }
 
-/* The search for leaks, which address sanitizers do at a program's end unless told otherwise, is a thread that traces
- * the others. The filter refuses ptrace, and then the program ends with a failure that is none of its own. */
+/* Switches off the leak search of address sanitizers, unless ptrace is allowed. At the end of a
+ * program it traces the program's threads. The seccomp filter refuses that, and the program would
+ * end with a failure. */
 static int set_no_leak_search(struct sbx_plan *p)
 {
 	if (p->seccomp_lifts & SBX_SECCOMP_BIT(SBX_SECCOMP_LIFT_PTRACE))
@@ -284,7 +293,7 @@ static int set_basics(struct sbx_plan *p, const struct sbx_draft *d)
 	return r ? r : set_path(p, d);
 }
 
-/* SSL_CERT_DIR may hold several, with colons. */
+/* Are all paths of @value in the sandbox? SSL_CERT_DIR may hold several, separated by colons. */
 static bool all_in_view(const struct sbx_draft *d, const char *value)
 {
 	struct sbx_view_hit hit;
@@ -302,7 +311,7 @@ static bool all_in_view(const struct sbx_draft *d, const char *value)
 	return true;
 }
 
-/* Mostly they all say the same file: it is looked for once. */
+/* Passes the certificate variables. Most of them name the same file, so it is looked up once. */
 static int pass_certificates(struct sbx_plan *p, const struct sbx_draft *d)
 {
 	const char *found = "";
@@ -360,7 +369,8 @@ static int apply_flag(struct sbx_plan *p, const char *flag, struct sbx_err_list 
 	}
 	value = sbx_facts_getenv(p->facts, flag);
 	if (!value)
-		return sbx_notes_add(&p->notes, "--env %s: it is not set here, nothing is passed", flag);
+		return sbx_notes_add(&p->notes, "--env %s: it is not set here, nothing is passed",
+				     flag);
 	return set(p, flag, value, SBX_ENV_PASSED);
 }
 

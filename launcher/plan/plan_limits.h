@@ -4,18 +4,19 @@
 
 #include "launcher/plan/plan.h"
 
-/* Which limits a cgroup holds, as SBX_CGROUP_BITs. PURE. */
+/* The limits that a cgroup enforces, as sets of SBX_CGROUP_BITs. PURE. */
 
-/* The controllers without which a limit that was asked for is not held at all. */
+/* The controllers that alone can enforce a limit of @l. */
 uint32_t sbx_limits_need(const struct sbx_limit_values *l);
-/* Is systemd to be asked for a scope? Only where that can hold a limit that nothing else can. */
+/* Shall systemd make a scope? Only for a limit that nothing else can enforce. */
 bool sbx_limits_want_scope(const struct sbx_facts *f, const struct sbx_limit_values *l);
-/* The limits that will be held by a cgroup, as far as can be told before it is made. */
+/* The controllers that will enforce a limit of @l, as far as is known before the cgroup exists. */
 uint32_t sbx_limits_held(const struct sbx_facts *f, const struct sbx_limit_values *l);
-/* Where no cgroup can be had, or none with the controller: why, and how to get one here. @controllers: those that the
- * mount's root has, as bits. Static text. */
+/* For people: why there is no cgroup, or none with the controller, and how to get one on this host.
+ * @controllers: those of the mount's root. Static text. */
 const char *sbx_limits_way_out(const struct sbx_facts *f, uint32_t controllers);
-/* What bounds a controller's limit that was asked for, where cgroups hold those in @held: for plan and receipt. */
+/* For plan and receipt: "cgroup", "rlimit" or "nothing", the enforcer of @c's limit. @held: the
+ * controllers of the sandbox's cgroup. */
 const char *sbx_limits_enforced_by(uint32_t held, enum sbx_cgroup_controller c);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From names and flags to a compiled policy: system.yaml, the profile and what it extends, the
- * flags on top, the ceilings, and then the network part as the broker and the firewall will have
- * it.
+ * Makes the compiled policy. Reads system.yaml, the profile and the profiles that it extends, adds
+ * the flags, checks the ceilings, and then makes the network part for the broker and the firewall.
  *
- * A configuration file that is there but cannot be read ends the run: a host whose owner wrote a
- * ceiling must not run without it.
+ * A configuration file that exists but cannot be read ends the run: it may hold a ceiling that the
+ * host's owner set.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -25,7 +24,6 @@
 #include "launcher/host/config.h"
 #include "launcher/host/facts.h"
 #include "launcher/plan/plan_internal.h"
-#include "launcher/plan/planner.h"
 #include "policy/endpoint.h"
 #include "policy/suggest.h"
 #include "sys/seccomp/landlock.h"
@@ -34,7 +32,7 @@
 
 struct loader {
 	struct sbx_plan *p;
-	struct sbx_err err; /* of a file that is there but cannot be read */
+	struct sbx_err err; /* of a file that exists but cannot be read */
 };
 
 static char *load_extended(void *userdata, const char *name, size_t *ret_n, char *ret_file,
@@ -55,7 +53,7 @@ static char *load_extended(void *userdata, const char *name, size_t *ret_n, char
 	return text;
 }
 
-/* Name the nearest profile there is. */
+/* Refuses @name, and suggests the profile with the most similar name. */
 static int refuse_unknown(const struct sbx_plan *p, const char *name, struct sbx_err_list *errs)
 {
 	struct sbx_suggest s = sbx_suggest(name);
@@ -129,7 +127,8 @@ static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 
 /* --- flags and ceilings --- */
 
-/* Would a network that a flag allows be refused all the same? A profile's may say private: true. */
+/* Would the network @e, allowed by a flag, be refused all the same? A flag cannot say private:
+ * true. */
 static bool is_unreachable(const struct sbx_plan *p, const struct sbx_net_entry *e)
 {
 	enum sbx_addr_class class = sbx_addr_class(&e->cidr.addr);
@@ -139,22 +138,25 @@ static bool is_unreachable(const struct sbx_plan *p, const struct sbx_net_entry 
 	for (size_t i = 0; i < p->system->admit.n; i++) {
 		const struct sbx_cidr *admitted = &p->system->admit.v[i].cidr;
 
-		if (sbx_cidr_contains(admitted, &e->cidr.addr) || sbx_cidr_contains(&e->cidr, &admitted->addr))
+		if (sbx_cidr_contains(admitted, &e->cidr.addr) ||
+		    sbx_cidr_contains(&e->cidr, &admitted->addr))
 			return false;
 	}
 	return true;
 }
 
-static void check_allowed_by_flag(const struct sbx_plan *p, const char *flag, struct sbx_err_list *errs)
+static void check_allowed_by_flag(const struct sbx_plan *p, const char *flag,
+				  struct sbx_err_list *errs)
 {
 	const struct sbx_net_list *list = &p->profile->network.allow;
 	const struct sbx_net_entry *e = &list->v[list->n - 1];
 
 	if (is_unreachable(p, e))
 		sbx_err_list_add(errs, "", 0, 0,
-				 "--allow %s: %s addresses are reached only where the host's owner admits them "
-				 "(admit: [%s] in %s/system.yaml)%s", flag,
-				 sbx_addr_class_str(sbx_addr_class(&e->cidr.addr)), flag, p->facts->config_dir,
+				 "--allow %s: %s addresses are reached only where the host's owner "
+				 "admits them (admit: [%s] in %s/system.yaml)%s", flag,
+				 sbx_addr_class_str(sbx_addr_class(&e->cidr.addr)), flag,
+				 p->facts->config_dir,
 				 sbx_addr_class(&e->cidr.addr) == SBX_ADDR_PRIVATE ?
 				 ", or by an entry of a profile that says private: true" : "");
 }
@@ -231,36 +233,39 @@ static int check_seccomp(struct sbx_plan *p, struct sbx_err_list *errs)
 
 	for (size_t i = 0; i < asked->n; i++) {
 		if (has_name(&p->system->seccomp_allow, asked->v[i])) {
-			p->seccomp_lifts |= SBX_SECCOMP_BIT((unsigned)sbx_seccomp_lift_find(asked->v[i]));
+			p->seccomp_lifts |=
+				SBX_SECCOMP_BIT((unsigned)sbx_seccomp_lift_find(asked->v[i]));
 			continue;
 		}
 		sbx_err_list_add(errs, p->profile_file, 0, 0,
-				 "seccomp.allow: '%s' is not among what this host's system policy lets a profile ask for "
-				 "(seccomp.allow of %s/system.yaml)", asked->v[i], p->facts->config_dir);
+				 "seccomp.allow: '%s' is not among the calls that this host's system "
+				 "policy lets a profile ask for (seccomp.allow of %s/system.yaml)",
+				 asked->v[i], p->facts->config_dir);
 		r = SBX_EXIT_REFUSED;
 	}
 	return r;
 }
 
-/* What attach cgroup needs of this host and caller. */
+/* Checks that host and caller can do attach cgroup. */
 static int check_host(struct sbx_plan *p, struct sbx_err *err)
 {
 	const struct sbx_facts *f = p->facts;
 
 	if (!f->privileged || !f->may_attach) {
-		sbx_err_set(err, "network.attach: cgroup needs root or a service with its capabilities (CAP_NET_ADMIN and "
-				 "those beside it in README.md): use attach netns");
+		sbx_err_set(err, "network.attach: cgroup needs root or a service with its capabilities "
+			    "(CAP_NET_ADMIN and those beside it in README.md): use attach netns");
 		return SBX_PROFILE_E_INVALID;
 	}
 	if (f->landlock_abi >= SBX_LANDLOCK_ABI_SCOPES)
 		return 0;
 	if (p->profile->limits.strict) {
-		sbx_err_set(err, "network.attach: cgroup leaves the host's abstract unix sockets within reach on this kernel "
-				 "(Landlock's scopes need Linux 6.12), and limits.enforce is strict: use attach netns");
+		sbx_err_set(err, "network.attach: cgroup leaves the host's abstract unix sockets "
+			    "within reach on this kernel (Landlock's scopes need Linux 6.12), and "
+			    "limits.enforce is strict: use attach netns");
 		return SBX_PROFILE_E_INVALID;
 	}
-	return sbx_notes_add(&p->notes, "the host's abstract unix sockets are within the sandbox's reach: attach cgroup needs "
-				"Linux 6.12 (Landlock's scopes) to close them");
+	return sbx_notes_add(&p->notes, "the host's abstract unix sockets are within the sandbox's "
+			     "reach: attach cgroup needs Linux 6.12 (Landlock's scopes) to close them");
 }
 
 static int check_attach(struct sbx_plan *p, struct sbx_err_list *errs)
@@ -274,7 +279,7 @@ static int check_attach(struct sbx_plan *p, struct sbx_err_list *errs)
 	return r > 0 ? sbx_refuse(errs, &err) : r;
 }
 
-/* Besides the profile and what it extends. */
+/* Notes the system policy and the other files, besides the profiles. */
 static int note_sources(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	struct sbx_err err = { 0 };
@@ -285,16 +290,17 @@ static int note_sources(struct sbx_plan *p, struct sbx_err_list *errs)
 	return err.msg[0] ? sbx_refuse(errs, &err) : r;
 }
 
-/* The stricter of the two holds. A profile that does not say gets it without a word. */
+/* The stricter of profile and system policy holds. A profile that asked for keep gets a note. */
 static int choose_new_protected(struct sbx_plan *p)
 {
-	enum sbx_new_protected asked = p->profile->filesystem.new_protected, least = p->system->new_protected;
+	enum sbx_new_protected asked = p->profile->filesystem.new_protected;
+	enum sbx_new_protected least = p->system->new_protected;
 
 	p->protections.new_protected = asked < least ? asked : least;
 	if (asked != SBX_NEW_PROTECTED_KEEP || least == asked)
 		return 0;
-	return sbx_notes_add(&p->notes, "filesystem.new_protected is %s and not keep: the host's system policy says so",
-			     sbx_new_protected_str(least));
+	return sbx_notes_add(&p->notes, "filesystem.new_protected is %s and not keep: the host's "
+			     "system policy says so", sbx_new_protected_str(least));
 }
 
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
@@ -322,8 +328,8 @@ int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 
 /* --- network --- */
 
-/* resolv.conf(5): "nameserver ADDRESS" lines; scoped addresses cannot be dialled by address
- * alone. */
+/* Reads the "nameserver ADDRESS" lines of resolv.conf(5). Leaves out addresses with a scope: the
+ * broker cannot connect to them by address alone. */
 static void resolvers_of_host(struct sbx_plan *p)
 {
 	const char *line = p->facts->resolv_conf;
@@ -371,7 +377,7 @@ static int collect_cidrs(struct sbx_plan *p)
 	return 0;
 }
 
-/* Nothing comes to the broker but DNS: the kernel judges. */
+/* With attach cgroup the kernel judges connections, and only DNS comes to the broker. */
 static int plan_attach(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	struct sbx_err err = { 0 };
@@ -398,11 +404,12 @@ static bool is_localhost(const char *host)
 	static const char name[] = ".localhost";
 	size_t n = strlen(host);
 
-	return strcmp(host, name + 1) == 0 || (n >= sizeof(name) && strcmp(host + n - sizeof(name) + 1, name) == 0);
+	return strcmp(host, name + 1) == 0 ||
+	       (n >= sizeof(name) && strcmp(host + n - sizeof(name) + 1, name) == 0);
 }
 
-/* A proxy at a literal address where no flow may lead. By a name, and on an address of this host that is public, the
- * broker finds it when it connects. */
+/* Refuses a proxy at an address that no connection may lead to. The broker checks the others when
+ * it connects: a proxy with a name, and one at a public address of this host. */
 static int check_proxy(const struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	const char *host = p->profile->network.proxy_host;
@@ -421,13 +428,14 @@ static int check_proxy(const struct sbx_plan *p, struct sbx_err_list *errs)
 	sbx_endpoint_format(&e, text, sizeof(text));
 	if (class == SBX_ADDR_LOOPBACK || class == SBX_ADDR_PRIVATE || class == SBX_ADDR_LINK_LOCAL)
 		sbx_err_list_add(errs, p->profile_file, 0, 0,
-				 "network.upstream_proxy: %s is a %s address, and only the host's owner may have a proxy "
-				 "there: add '%s' under admit in %s/system.yaml",
+				 "network.upstream_proxy: %s is a %s address, and only the host's "
+				 "owner may have a proxy there: add '%s' under admit in "
+				 "%s/system.yaml",
 				 text, name, text, p->facts->config_dir);
 	else
 		sbx_err_list_add(errs, p->profile_file, 0, 0,
-				 "network.upstream_proxy: no proxy is used at %s (%s): write the proxy's own address or "
-				 "name",
+				 "network.upstream_proxy: no proxy is used at %s (%s): write the "
+				 "proxy's own address or name",
 				 text, class == SBX_ADDR_PUBLIC ? "a floor of the system policy" : name);
 	return SBX_EXIT_REFUSED;
 }
@@ -456,7 +464,8 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 	p->nft.dns = 1;
 	if (profile->network.n_resolvers > 0) {
 		p->n_resolvers = (uint32_t)profile->network.n_resolvers;
-		static_assert(sizeof(p->resolvers) == sizeof(profile->network.resolvers), "copied as a whole");
+		static_assert(sizeof(p->resolvers) == sizeof(profile->network.resolvers),
+			      "copied as a whole");
 		memcpy(p->resolvers, profile->network.resolvers, sizeof(p->resolvers));
 	} else {
 		resolvers_of_host(p);

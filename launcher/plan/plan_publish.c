@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is published: the profile's ports and the flags'. A flag about a port of the sandbox takes the place of what
- * the profile says about it, so that a port that is taken can be had elsewhere. Where it may be published is the
- * system policy's: on loopback unless it says more, because a sandbox's server is as untrusted as the sandbox, and
- * the network beyond this host was not asked.
+ * Published ports: those of the profile and of the flags. A flag about a port of the sandbox
+ * replaces the profile's entry for it, so that another port of the host can be chosen.
+ *
+ * The system policy decides at which addresses of the host a port may be published. The default is
+ * loopback only: a server in the sandbox is as untrusted as the sandbox.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static bool is_about(const char *text, uint16_t inside)
 	return sbx_publish_parse(text, &p, NULL) == 0 && p.inside == inside;
 }
 
-/* What the profile says about the port. */
+/* Removes the profile's entries for the port. */
 static void drop(struct sbx_str_list *list, uint16_t inside)
 {
 	size_t kept = 0;
@@ -69,14 +70,14 @@ int sbx_plan_publish_merge(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (errs->n > n_before)
 		return SBX_EXIT_REFUSED;
 	if (p->air_gap) {
-		sbx_err_list_add(errs, "", 0, 0, "--publish and --air-gap exclude each other: what a server answers leaves "
-						 "the sandbox");
+		sbx_err_list_add(errs, "", 0, 0, "--publish and --air-gap exclude each other: what a "
+				 "server answers leaves the sandbox");
 		return SBX_EXIT_REFUSED;
 	}
 	return append(list, o->publish, o->n_publish);
 }
 
-/* What is wrong with publishing it, or NULL. */
+/* The reason against publishing the port, or NULL. */
 static const char *problem(const struct sbx_plan *p, const struct sbx_publish *publish)
 {
 	if (publish->inside == 53 || publish->inside == SBX_NET_CARRY_PORT)
@@ -84,8 +85,8 @@ static const char *problem(const struct sbx_plan *p, const struct sbx_publish *p
 	if (p->system->publish == SBX_PUBLISH_NONE)
 		return "the system policy publishes nothing (publish: none)";
 	if (p->system->publish != SBX_PUBLISH_ANY && !sbx_publish_is_loopback(publish))
-		return "the system policy publishes on loopback addresses only: leave the address out, or let the host's "
-		       "owner say 'publish: any' in system.yaml";
+		return "the system policy publishes on loopback addresses only: leave the address out, "
+		       "or let the host's owner say 'publish: any' in system.yaml";
 	for (size_t i = 0; i < p->n_publish; i++)
 		if (publish->port && p->publish[i].port == publish->port &&
 		    sbx_addr_equal(&p->publish[i].addr, &publish->addr))
@@ -101,8 +102,8 @@ int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (list->n == 0)
 		return 0;
 	if (p->air_gap)
-		return sbx_notes_add(&p->notes, "with --air-gap nothing is published, though profile '%s' says so",
-				     p->options->profile);
+		return sbx_notes_add(&p->notes, "with --air-gap nothing is published, though profile "
+				     "'%s' says so", p->options->profile);
 	if (list->n > SBX_PUBLISH_MAX) {
 		sbx_err_list_add(errs, "", 0, 0, "at most %d ports can be published", SBX_PUBLISH_MAX);
 		return SBX_EXIT_REFUSED;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The mounts of a sandbox, in the order they are made: its system (view_root.c), what every sandbox has (/proc, /dev,
- * files of its own, size-limited tmpfs (view_scratch.c)), then what it is granted (view_grants.c), then the root
- * itself turns read-only, so that no file system without a size limit is left to write to.
+ * The mounts of a sandbox, in the order in which they are made:
+ *
+ * 1. the system (view_root.c);
+ * 2. the mounts of every sandbox: /proc, /dev, its own files, tmpfs with a size (view_scratch.c);
+ * 3. the grants (view_grants.c);
+ * 4. the root turns read-only, so that no writable file system without a size limit is left.
  */
 #include "launcher/plan/plan_internal.h"
 
@@ -28,7 +31,7 @@
 
 #define DEFAULT_HOSTNAME "sandbox"
 
-/* --- what every sandbox has --- */
+/* --- the mounts of every sandbox --- */
 
 static int add_unlisted(const struct sbx_draft *d)
 {
@@ -53,7 +56,7 @@ static int add_git_identity(const struct sbx_draft *d)
 	return text ? sbx_view_add_text(d, SBX_MOUNT_FILE, SBX_VIEW_GITCONFIG, text) : -ENOMEM;
 }
 
-/* The files that differ from sandbox to sandbox; /etc has symlinks to them. */
+/* The files of /etc that differ between sandboxes. /etc has symbolic links to them. */
 static int add_files(const struct sbx_draft *d)
 {
 	const struct sbx_facts *f = d->facts;
@@ -81,11 +84,13 @@ static int add_files(const struct sbx_draft *d)
 		r = sbx_view_add_text(d, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/hosts", hosts);
 	if (r == 0)
 		r = sbx_view_add_text(d, SBX_MOUNT_FILE, SBX_VIEW_RUN_DIR "/hostname", hostname);
-	/* In its own network the broker's stub answers on every address; this is the sandbox's own (DESIGN section 6).
-	 * With attach cgroup the stub's is known later, and takes no more room (attach.c). */
+	/* In a network namespace of its own the broker's stub answers on every address; 100.64.0.1
+	 * is the sandbox's. With attach cgroup the stub's address is known later (attach.c). It
+	 * replaces this one, so the text must be as long as the longest address. */
 	if (r == 0)
 		r = sbx_view_add_text(d, SBX_MOUNT_FILE, SBX_RESOLV_CONF,
-			     sbx_draft_attaches(d) ? "nameserver 255.255.255.255\n" : "nameserver 100.64.0.1\n");
+				      sbx_draft_attaches(d) ? "nameserver 255.255.255.255\n" :
+							      "nameserver 100.64.0.1\n");
 	return r == 0 && d->profile->commands.allow.n ? add_unlisted(d) : r;
 }
 
@@ -121,23 +126,26 @@ static int choose_chdir(const struct sbx_draft *d, const char *why, struct sbx_e
 		d->view->chdir = sbx_path_normalise(hit.path);
 		return d->view->chdir ? 0 : -ENOMEM;
 	}
-	if (cwd && !d->options->scratch && !why[0] && sbx_view_resolve(d, cwd, NULL, NULL, &hit) == 0 &&
-	    S_ISDIR(hit.mode)) {
+	if (cwd && !d->options->scratch && !why[0] &&
+	    sbx_view_resolve(d, cwd, NULL, NULL, &hit) == 0 && S_ISDIR(hit.mode)) {
 		d->view->chdir = strdup(cwd);
 		return d->view->chdir ? 0 : -ENOMEM;
 	}
 	if (!why[0])
 		why = "the current directory is not in the sandbox";
-	if (!d->options->scratch && !sbx_view_home_asked(d->options, d->facts, d->profile, &origin)) {
+	if (!d->options->scratch &&
+	    !sbx_view_home_asked(d->options, d->facts, d->profile, &origin)) {
 		sbx_err_list_add(errs, "", 0, 0,
-				 "the current directory: %s; cd to another one, name it with --bind DIR --chdir DIR, or say "
-				 "--scratch to work in a home that is discarded", why);
+				 "the current directory: %s; cd to another one, name it with "
+				 "--bind DIR --chdir DIR, or say --scratch to work in a home that is "
+				 "discarded", why);
 		return SBX_EXIT_REFUSED;
 	}
 	d->view->chdir = strdup(d->facts->home);
 	if (!d->view->chdir)
 		return -ENOMEM;
-	return d->options->scratch ? 0 : sbx_notes_add(d->notes, "starting in the home %s: %s", d->facts->home, why);
+	return d->options->scratch ? 0 : sbx_notes_add(d->notes, "starting in the home %s: %s",
+							d->facts->home, why);
 }
 
 static int add_root(const struct sbx_draft *d, struct sbx_err_list *errs)

@@ -11,6 +11,8 @@
 int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs,
 		 struct sbx_plan **ret_plan);
 struct sbx_plan *sbx_plan_free(struct sbx_plan *p);
+/* The draft through which the parts fill in @p. */
+struct sbx_draft sbx_plan_draft(struct sbx_plan *p);
 
 /* The plan as JSON (jansson), also the first part of the receipt. malloc'ed text; NULL: out of
  * memory. Values of passed variables are left out. Ports the stage has not chosen yet are shown as

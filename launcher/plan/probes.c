@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The self-test of a plan: what init must see from inside before the command is released.
+ * The self-test of a plan: the probes that must succeed inside before init starts the command.
  *
- * A probe that expects a refusal is only worth something when the policy really refuses, so each
- * name and address is put to the compiled policy first, and the next candidate is taken when it is
- * allowed. The metadata addresses are floors: there is always one that is refused.
+ * A probe that expects a refusal proves something only if the policy refuses. So each name and
+ * address is first put to the compiled policy; if it is allowed, the next candidate is taken. The
+ * metadata addresses are floors, so there is always a refused one.
  *
- * What goes to the broker (in mode full all, otherwise cidr entries) is, if it is TCP, reset by it when it is
- * refused, which the probe sees; a refused UDP datagram vanishes without an answer, which cannot be told from a
- * slow one, so UDP is probed only to addresses that the packet filter itself refuses, if there are any.
- * With attach cgroup the filter refuses everything itself.
+ * The broker gets all traffic in mode full, otherwise the traffic to cidr entries. It resets a
+ * refused TCP connection, and the probe sees that. It drops a refused UDP datagram without an
+ * answer, and a probe cannot tell that from a slow answer. So UDP is probed only at addresses that
+ * the packet filter itself refuses, if there are any. With attach cgroup the filter refuses
+ * everything itself.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,10 +22,9 @@
 #include "launcher/plan/plan_internal.h"
 #include "launcher/rootfs/view.h"
 
-#define PROBE_TIMEOUT_MS                                                                           \
-	5000 /* far above what an answer takes: a loaded machine is not a failure */
-#define PROBE_PORT    443
-#define METADATA_PORT 80
+#define PROBE_TIMEOUT_MS 5000 /* far more than an answer takes, for loaded machines */
+#define PROBE_PORT	 443
+#define METADATA_PORT	 80
 
 static struct sbx_probe *add(struct sbx_msg_probes *m, enum sbx_probe_kind kind)
 {
@@ -62,8 +62,8 @@ static int add_name(struct sbx_msg_probes *m, enum sbx_probe_kind kind, const ch
 
 /* --- names --- */
 
-/* ipinfo.io is a floor of every policy: the last candidate is always refused. Where DNS goes to real
- * resolvers, floors are all that is. */
+/* The last candidate, ipinfo.io, is a floor of every policy, so it is always refused. Where DNS
+ * goes to real resolvers, only floors are refused. */
 static int add_dns(const struct sbx_plan *p, struct sbx_msg_probes *m)
 {
 	static const char *const names[] = { "denied.sbx.invalid", "ipinfo.io" };
@@ -82,7 +82,7 @@ static int add_dns(const struct sbx_plan *p, struct sbx_msg_probes *m)
 
 /* --- addresses --- */
 
-/* A datagram that goes to the broker, which refuses it without a word. */
+/* Does a datagram go to the broker? The broker drops a refused one without an answer. */
 static bool is_carried(const struct sbx_plan *p, const struct sbx_addr *addr, uint16_t port)
 {
 	if (p->nft.all_destinations)
@@ -104,7 +104,7 @@ static bool is_refused(const struct sbx_plan *p, const struct sbx_addr *addr, en
 	       !(proto == SBX_PROTO_UDP && is_carried(p, addr, port));
 }
 
-/* One address of each family that nobody has a reason to allow, TCP and UDP. */
+/* One refused address of each family, for TCP and UDP. */
 static int add_denied(const struct sbx_plan *p, struct sbx_msg_probes *m)
 {
 	static const struct {
@@ -128,7 +128,7 @@ static int add_denied(const struct sbx_plan *p, struct sbx_msg_probes *m)
 					break;
 			}
 			if (i == SBX_N_ELEMENTS(families[f].candidates))
-				continue; /* only UDP: of TCP the last is always refused */
+				continue; /* UDP; for TCP the last one is always refused */
 			r = add_connect(m, &addr, protos[t], PROBE_PORT);
 			if (r < 0)
 				return r;
@@ -172,8 +172,8 @@ static int add_rights(struct sbx_msg_probes *m)
 	return 0;
 }
 
-/* The broker serves this name itself, whatever the mode; without carrying there is only its
- * address. */
+/* The broker itself serves this name in every mode. A sandbox without a way out can look it up, but
+ * not connect to it. */
 static int add_allowed(const struct sbx_plan *p, struct sbx_msg_probes *m)
 {
 	struct sbx_probe *probe;
@@ -190,8 +190,9 @@ static int add_allowed(const struct sbx_plan *p, struct sbx_msg_probes *m)
 	return 0;
 }
 
-/* In a network of its own the sandbox can talk to itself. With attach cgroup loopback is the host's: ports where
- * somebody listens during the self-test, chosen when there is somebody (attach.c), are refused. */
+/* In a network namespace of its own the sandbox can connect to itself. With attach cgroup loopback
+ * is the host's, and a port where the launcher listens during the self-test must be refused. The
+ * launcher fills in the port when it listens (attach.c). */
 static int add_loopback(const struct sbx_plan *p, struct sbx_msg_probes *m)
 {
 	static const struct sbx_addr hosts[] = { { 4, { 127, 0, 0, 1 } }, { 6, { [15] = 1 } } };
@@ -228,7 +229,7 @@ int sbx_plan_probes(struct sbx_plan *p, struct sbx_err_list *errs)
 		return -ENOMEM;
 	p->probes = m;
 	m->timeout_ms = PROBE_TIMEOUT_MS;
-	m->n_probes = 0; /* of 70 KB only those that are counted are touched */
+	m->n_probes = 0; /* the rest of the 70 KB stays untouched */
 	r = add_dns(p, m);
 	if (r == 0)
 		r = add_denied(p, m);
