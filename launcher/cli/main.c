@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * sbx-run: a list of stages. Parse, gather facts, plan, carry out. Before sbx_run_carry_out() nothing is
- * created but the stage, a child in namespaces of its own that waits for its orders and leaves nothing
+ * created but the stage, a child in namespaces of its own that waits for its config and leaves nothing
  * when it ends; what carrying out creates it undoes. The only file that writes to the terminal what the
  * modules found wrong.
  */
@@ -34,7 +34,6 @@
 #include "launcher/run/cgroup.h"
 #include "launcher/run/run.h"
 #include "launcher/run/supervise.h"
-#include "launcher/stage/stage.h"
 #include "sys/process/proc.h"
 
 #define EXIT_NOT_SET_UP 125
@@ -212,11 +211,11 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 	sbx_run_init(&run, o, f);
 	run.started_us = started_us;
 	sbx_terminals_save(&run.terminals);
-	run.stage_error = sbx_supervise_signals(&run);
-	if (run.stage_error == 0 && !sbx_cgroup_expected(f))
-		run.stage_error = sbx_stage_begin(&run);
-	if (run.stage_error == 0)
-		run.stage_error = sbx_step_hook("begin");
+	run.stage.error = sbx_supervise_signals(&run);
+	if (run.stage.error == 0 && !sbx_cgroup_expected(f))
+		run.stage.error = sbx_run_stage_begin(&run);
+	if (run.stage.error == 0)
+		run.stage.error = sbx_step_hook("begin");
 	status = sbx_facts_gather_rest(o, f, &err) == 0 ? 0 : EXIT_NOT_SET_UP;
 	if (status == 0)
 		sbx_runtime_sweep(f); /* what was left in the directories that the plan looks at, too */
@@ -226,7 +225,6 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 		complain(&err);
 	if (status == 0)
 		status = carry_out(&run);
-	sbx_stage_stop(&run);
 	sbx_run_fini(&run); /* the plan goes with us: to free it piece by piece takes the kernel longer */
 	return status;
 }

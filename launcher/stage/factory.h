@@ -15,10 +15,10 @@
  *
  * @launcher: channel to the launcher; its end of file ends the process, and with it the sandbox.
  * @broker: channel to the broker (its requests are untrusted), or -1; its end of file is ignored.
- * @child: bwrap. @orders: what is published, kept. @limit_ms: after which the sandbox ends even if the launcher
+ * @child: bwrap. @config: the ports that are published; kept. @limit_ms: after which the sandbox ends even if the launcher
  * cannot end it; 0: never. Takes both fds.
  */
-_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const struct sbx_orders *orders,
+_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const struct sbx_stage_config *config,
 				uint64_t limit_ms);
 
 #endif

@@ -12,7 +12,7 @@
  * on the channel; the stage only reads, and the launcher reads nothing of it. Pointers lead into the same
  * mapping, which is at the same address in both.
  */
-struct sbx_orders {
+struct sbx_stage_config {
 	bool carries;	     /* flows leave through the broker */
 	bool host_network;   /* attach cgroup: there is no network namespace to furnish */
 	uint32_t open_files; /* RLIMIT_NOFILE of the command; 0: as it is */
@@ -30,9 +30,9 @@ struct sbx_orders {
 	size_t n_args;
 };
 
-struct sbx_orders *sbx_orders_new(void); /* empty; NULL: errno */
-struct sbx_orders *sbx_orders_free(struct sbx_orders *o);
+struct sbx_stage_config *sbx_stage_config_new(void); /* empty; NULL: errno */
+struct sbx_stage_config *sbx_stage_config_free(struct sbx_stage_config *o);
 /* 0, or -E2BIG: more than the mapping holds (64 MiB). */
-int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *args, size_t n_args);
+int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, const char *args, size_t n_args);
 
 #endif

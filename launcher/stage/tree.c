@@ -440,7 +440,7 @@ int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err)
 }
 
 static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, int copy,
-		     struct sbx_scratch *s, struct sbx_covers *covers, struct sbx_err *err)
+		     struct sbx_scratch *s, struct sbx_overmounts *overmounts, struct sbx_err *err)
 {
 	switch (op->kind) {
 	case SBX_MOUNT_BIND:
@@ -469,7 +469,7 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 		return make_read_only(t, op->dest);
 	case SBX_MOUNT_MASK:
 	case SBX_MOUNT_PIN:
-		return sbx_cover_make(covers, t, op);
+		return sbx_overmount_make(overmounts, t, op);
 	case SBX_N_MOUNT_OP_KINDS:
 		break;
 	}
@@ -487,11 +487,11 @@ static int forbid_execution(const struct sbx_tree *t, const char *dest)
 static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *copies,
 		 struct sbx_scratch *s, struct sbx_err *err)
 {
-	SBX_CLEANUP(sbx_covers_fini) struct sbx_covers covers = { .parts = -1 };
+	SBX_CLEANUP(sbx_overmounts_fini) struct sbx_overmounts overmounts = { .parts = -1 };
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
-		r = carry_out(t, &ops[i], copies[i], s, &covers, err);
+		r = carry_out(t, &ops[i], copies[i], s, &overmounts, err);
 		if (r == 0 && ops[i].noexec)
 			r = forbid_execution(t, ops[i].dest);
 		if (r == -ESTALE)

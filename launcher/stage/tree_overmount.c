@@ -13,7 +13,7 @@
  * - cannot be removed by anybody in the sandbox, whatever rights it has there;
  * - stays on what it covers when the sandbox's mount namespace ends. Without that, a process of another sandbox that was
  *   passed a directory of this one would see below the masks from then on.
- * sbx_covers_check_locked() tries it, for the self-test.
+ * sbx_overmounts_check_locked() tries it, for the self-test.
  *
  * All masks are copies of the parts of one small read-only file system: an empty directory, an empty file, a file with
  * a dot, and a socket that nobody listens to. It is attached in the stage's own mount namespace, at
@@ -115,7 +115,7 @@ static int open_judged(const struct sbx_tree *t, const struct sbx_mount_op *op)
 }
 
 /* A detached mount of the part that @op shows. fd or -errno. */
-static int copy_part(struct sbx_covers *c, const struct sbx_mount_op *op)
+static int copy_part(struct sbx_overmounts *c, const struct sbx_mount_op *op)
 {
 	int fd;
 
@@ -136,7 +136,7 @@ static int copy_self(int target, bool writable)
 	return r < 0 ? r : sbx_fd_steal(&fd);
 }
 
-int sbx_cover_make(struct sbx_covers *c, const struct sbx_tree *t, const struct sbx_mount_op *op)
+int sbx_overmount_make(struct sbx_overmounts *c, const struct sbx_tree *t, const struct sbx_mount_op *op)
 {
 	SBX_AUTO_CLOSE int target = open_judged(t, op), copy = -1;
 
@@ -148,14 +148,14 @@ int sbx_cover_make(struct sbx_covers *c, const struct sbx_tree *t, const struct 
 	return move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
-void sbx_covers_fini(struct sbx_covers *c)
+void sbx_overmounts_fini(struct sbx_overmounts *c)
 {
 	c->parts = sbx_fd_close(c->parts);
 }
 
 /* --- the check --- */
 
-static bool covers_something(const struct sbx_mount_op *op)
+static bool is_overmount(const struct sbx_mount_op *op)
 {
 	return op->kind == SBX_MOUNT_MASK || op->kind == SBX_MOUNT_PIN || op->kind == SBX_MOUNT_BIND ||
 	       op->kind == SBX_MOUNT_OVERLAY || op->kind == SBX_MOUNT_TMPFS;
@@ -172,14 +172,14 @@ static bool is_locked(const char *dest)
 	return umount2(dest, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno == EINVAL;
 }
 
-int sbx_covers_check_locked(const struct sbx_mount_op *ops, size_t n, int init, size_t *ret_open)
+int sbx_overmounts_check_locked(const struct sbx_mount_op *ops, size_t n, int init, size_t *ret_open)
 {
 	SBX_AUTO_CLOSE int here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	size_t i = 0;
 
 	if (here < 0 || setns(init, CLONE_NEWNS) < 0)
 		return -errno;
-	while (i < n && (!covers_something(&ops[i]) || is_locked(ops[i].dest)))
+	while (i < n && (!is_overmount(&ops[i]) || is_locked(ops[i].dest)))
 		i++;
 	*ret_open = i;
 	if (setns(here, CLONE_NEWNS) < 0)

@@ -438,7 +438,7 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_READY:
 	case SBX_MSG_INIT_HELLO:
 	case SBX_MSG_RELEASE:
-	case SBX_MSG_ORDERS:
+	case SBX_MSG_STAGE_CONFIG:
 	case SBX_MSG_STAGE_UPPER:
 	case SBX_MSG_CHECK_MOUNTS:
 		*ret_number = false;

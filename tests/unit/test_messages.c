@@ -334,7 +334,7 @@ static void test_header(void **state)
 	}
 	assert_int_equal(sbx_msg_type(sbx_span("\1\0\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x11\0\0", 4)), SBX_MSG_UDP_SOCKET_FAILED);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x12\0\0", 4)), SBX_MSG_ORDERS);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x12\0\0", 4)), SBX_MSG_STAGE_CONFIG);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x13\0\0", 4)), SBX_MSG_STAGE_UPPER);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x16\0\0", 4)), SBX_MSG_PINS_FAILED);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x17\0\0", 4)), SBX_MSG_PROGRAMS);
@@ -595,7 +595,7 @@ static void test_simple(void **state)
 		{ SBX_MSG_UDP_SOCKET_FAILED, 1 },
 		{ SBX_MSG_PINNED, 1 },
 		{ SBX_MSG_PINS_FAILED, 1 },
-		{ SBX_MSG_ORDERS, 0 },
+		{ SBX_MSG_STAGE_CONFIG, 0 },
 		{ SBX_MSG_CHECK_MOUNTS, 0 },
 		{ SBX_MSG_MOUNTS_CHECKED, 1 },
 	};
