@@ -75,7 +75,7 @@ static void drain_signals(struct factory *f)
 	}
 }
 
-/* Everybody in our pid namespace but us: bwrap and pid 1 of the inner one take none of these. */
+/* To every process in our pid namespace but us. bwrap and pid 1 of the inner namespace block these signals. */
 static void signal_all(uint32_t sig)
 {
 	sigset_t set;
@@ -150,7 +150,7 @@ static void on_broker(struct factory *f)
 		f->broker = sbx_fd_close(f->broker); /* gone or broken: the launcher sees its end */
 }
 
-/* Let go of all that building needed: stdio (a pipe the caller waits on), fds, rights. */
+/* Drops all that only the building needed: stdio (the caller may wait for the end of a pipe), fds, privileges. */
 static int shed(struct factory *f)
 {
 	const int fds[] = { 0, 1, 2, f->launcher, f->signals, f->broker };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The stage's orders: an arena that is mapped shared before the stage is cloned. Its pages are taken as
- * they are written, so the mapping may be large. A privileged launcher shares it with a process of the
- * sandbox's user: it writes and never reads back, neither a size nor a pointer.
+ * The stage's config: an arena that is mapped shared before the stage is cloned. The kernel takes a page when it is
+ * first written, so the mapping may be large. A privileged launcher shares the mapping with a process of the sandbox's
+ * user: the launcher writes to it and never reads a size or a pointer back.
  */
 #include "launcher/stage/stage_config.h"
 
@@ -28,7 +28,7 @@ struct sbx_stage_config *sbx_stage_config_free(struct sbx_stage_config *o)
 	return NULL;
 }
 
-/* What has been taken of the mapping. Kept here and not in it: what the stage shares it may change. */
+/* How much of the mapping is taken. Kept outside the mapping, because the stage may change what is in it. */
 struct arena {
 	uint8_t *base;
 	size_t used;

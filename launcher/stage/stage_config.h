@@ -7,10 +7,10 @@
 #include "launcher/plan/plan.h"
 
 /*
- * What the stage does with a plan that did not exist yet when the stage was started: a deep copy of the
- * parts it needs, in memory that launcher and stage share. The launcher writes it once, then says ORDERS
- * on the channel; the stage only reads, and the launcher reads nothing of it. Pointers lead into the same
- * mapping, which is at the same address in both.
+ * The parts of the plan that the stage needs, as a deep copy in memory that launcher and stage share: the plan did not
+ * exist yet when the stage was started. The launcher writes the config once, then sends STAGE_CONFIG on the channel. The
+ * stage only reads; the launcher reads nothing back. Pointers lead into the same mapping, which is at the same address
+ * in both processes.
  */
 struct sbx_stage_config {
 	bool carries;	     /* flows leave through the broker */
@@ -19,13 +19,13 @@ struct sbx_stage_config {
 	uint32_t processes;  /* RLIMIT_NPROC, where no cgroup holds limits.pids; 0: as it is */
 	uint64_t wall_ms;    /* 0: no limit */
 	uint64_t scratch_bytes; /* 0: none */
-	bool keep;		/* the launcher wants to see the overlay's upper layer */
-	const char *scratch_home; /* the launcher wants to know how full it becomes; NULL: not */
+	bool keep;		/* send the launcher the overlay's upper layer */
+	const char *scratch_home; /* send the launcher this directory, to count its files; NULL: none */
 	struct sbx_nft_input nft;
 	size_t n_publish;
 	uint16_t publish[SBX_PUBLISH_MAX]; /* ports of the sandbox that the factory may connect to */
 	size_t n_mounts;
-	struct sbx_mount_op *mounts; /* source.fd is -1; id-mapped ones come as fds, in this order, with ORDERS */
+	struct sbx_mount_op *mounts; /* source.fd is -1; id-mapped ones come as fds, in this order, with STAGE_CONFIG */
 	const char *args;	     /* of bwrap, NUL-separated (bwrap_argv.h) */
 	size_t n_args;
 };

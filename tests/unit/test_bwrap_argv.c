@@ -139,7 +139,7 @@ static void test_secrets(void **state)
 }
 
 /* What the stage gets is the plan's, byte by byte, and nothing of it points out of the shared mapping. */
-static void test_orders(void **state)
+static void test_stage_config(void **state)
 {
 	struct plan_world *w = *state;
 	struct sbx_stage_config *o = sbx_stage_config_new();
@@ -177,7 +177,7 @@ static void test_orders(void **state)
 }
 
 /* More than the mapping holds is an error, not a write past its end. */
-static void test_orders_too_large(void **state)
+static void test_stage_config_too_large(void **state)
 {
 	struct plan_world *w = *state;
 	struct sbx_stage_config *o = sbx_stage_config_new();
@@ -196,7 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_argv),    TEST(test_fixed),	TEST(test_one_bind),	     TEST(test_fd_names),
-		TEST(test_secrets), TEST(test_orders), TEST(test_orders_too_large),
+		TEST(test_secrets), TEST(test_stage_config), TEST(test_stage_config_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
