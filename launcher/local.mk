@@ -18,8 +18,18 @@ noinst_LIBRARIES += %reldir%/libsbx-cli.a
 # the view is mounted and the network built
 noinst_LIBRARIES += %reldir%/libsbx-stage.a
 %canon_reldir%_libsbx_stage_a_SOURCES = \
+	%reldir%/stage/factory.c \
+	%reldir%/stage/factory.h \
+	%reldir%/stage/init_process.c \
+	%reldir%/stage/init_process.h \
+	%reldir%/stage/stage.c \
+	%reldir%/stage/stage.h \
 	%reldir%/stage/stage_config.c \
 	%reldir%/stage/stage_config.h \
+	%reldir%/stage/stage_network.c \
+	%reldir%/stage/stage_network.h \
+	%reldir%/stage/stage_process.c \
+	%reldir%/stage/stage_process.h \
 	%reldir%/stage/tree.c \
 	%reldir%/stage/tree.h \
 	%reldir%/stage/tree_overmount.c \
@@ -341,11 +351,7 @@ noinst_LIBRARIES += %reldir%/libsbx-run.a
 	%reldir%/run/run.h \
 	%reldir%/run/steps.c \
 	%reldir%/run/supervise.c \
-	%reldir%/run/supervise.h \
-	%reldir%/stage/factory.c \
-	%reldir%/stage/factory.h \
-	%reldir%/stage/stage.c \
-	%reldir%/stage/stage.h
+	%reldir%/run/supervise.h
 
 launcher_run_libs = \
 	%reldir%/libsbx-run.a $(launcher_plan_libs) src/store/libsbx-store.a src/ipc/libsbx-ipc.a policy/libsbx-policy.a \

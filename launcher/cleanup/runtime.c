@@ -242,8 +242,8 @@ static int start_guard(struct sbx_run *r)
 
 	if (e < 0)
 		return e;
-	if (terminal >= 0 && r->stage_pid > 0)
-		stage_pidfd = (int)syscall(SYS_pidfd_open, r->stage_pid, 0);
+	if (terminal >= 0 && r->stage.pid > 0)
+		stage_pidfd = (int)syscall(SYS_pidfd_open, r->stage.pid, 0);
 	if (prctl(PR_SET_DUMPABLE, 0) < 0) /* again: a change of ids undoes it where fs.suid_dumpable says so */
 		return -errno;
 	pid = sbx_proc_clone(0, NULL, &r->err);

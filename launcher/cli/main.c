@@ -37,7 +37,6 @@
 #include "launcher/run/cgroup.h"
 #include "launcher/run/run.h"
 #include "launcher/run/supervise.h"
-#include "launcher/stage/stage.h"
 #include "sys/process/proc.h"
 
 #define EXIT_NOT_SET_UP 125
@@ -222,11 +221,11 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 	sbx_run_init(&run, o, f);
 	run.started_us = started_us;
 	sbx_terminals_save(&run.terminals);
-	run.stage_error = sbx_supervise_signals(&run);
-	if (run.stage_error == 0 && !sbx_cgroup_expected(f))
-		run.stage_error = sbx_stage_begin(&run);
-	if (run.stage_error == 0)
-		run.stage_error = sbx_step_hook("begin");
+	run.stage.error = sbx_supervise_signals(&run);
+	if (run.stage.error == 0 && !sbx_cgroup_expected(f))
+		run.stage.error = sbx_run_stage_begin(&run);
+	if (run.stage.error == 0)
+		run.stage.error = sbx_step_hook("begin");
 	status = sbx_facts_gather_rest(o, f, &err) == 0 ? 0 : EXIT_NOT_SET_UP;
 	if (status == 0)
 		sbx_runtime_sweep(f); /* before the plan: leftovers may lie where it looks */
@@ -236,8 +235,7 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 		complain(&err);
 	if (status == 0)
 		status = carry_out(&run);
-	sbx_stage_stop(&run);
-	sbx_run_fini(&run); /* leaves the plan to the exit: freeing it in parts is slower */
+	sbx_run_fini(&run); /* the plan goes with us: to free it piece by piece takes the kernel longer */
 	return status;
 }
 

@@ -35,7 +35,7 @@ static json_t *verdicts(const struct sbx_run *r)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < p->n_probes; i++) {
-		const struct sbx_msg_verdict *v = &r->verdicts.v[i];
+		const struct sbx_msg_verdict *v = &r->init.verdicts.v[i];
 		char where[SBX_ADDR_STR_MAX] = "";
 
 		if (p->probes[i].addr.family)
@@ -43,7 +43,7 @@ static json_t *verdicts(const struct sbx_run *r)
 		json_array_append_new(
 			list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:i, s:s}", "probe",
 					sbx_probe_kind_str(p->probes[i].kind), "address", where, "name",
-					p->probes[i].name, "seen", r->has_verdicts, "ok", v->ok,
+					p->probes[i].name, "seen", r->init.has_verdicts, "ok", v->ok,
 					"elapsed_us", (int)v->elapsed_us, "detail", v->detail));
 	}
 	return list;

@@ -119,11 +119,11 @@ static char *verdicts_json(const struct sbx_run *r)
 	json_t *list = json_array();
 	char *text;
 
-	for (uint32_t i = 0; i < r->verdicts.n_verdicts; i++)
+	for (uint32_t i = 0; i < r->init.verdicts.n_verdicts; i++)
 		json_array_append_new(
 			list, json_pack("[s, b, s]",
 					sbx_probe_kind_str(r->plan->probes->probes[i].kind),
-					r->verdicts.v[i].ok, r->verdicts.v[i].detail));
+					r->init.verdicts.v[i].ok, r->init.verdicts.v[i].detail));
 	text = json_dumps(list, JSON_COMPACT);
 	json_decref(list);
 	return text;

@@ -240,7 +240,7 @@ int sbx_run_attach_install(struct sbx_run *r)
 		e = write_ruleset(r);
 	for (size_t i = 0; e == 0 && i < SBX_N_BROKER_FDS; i++)
 		if (a->fds[i] >= 0)
-			r->sandbox_fds[i] = sbx_fd_steal(&a->fds[i]);
+			r->stage.sandbox_fds[i] = sbx_fd_steal(&a->fds[i]);
 	return e;
 }
 

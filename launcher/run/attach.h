@@ -12,7 +12,7 @@
 int sbx_run_attach_begin(struct sbx_run *r);
 /* When there is a cgroup: DNS to whichever server leads to the stub, where the kernel can. Elsewhere it is refused. */
 void sbx_run_attach_capture(struct sbx_run *r);
-/* When the stage is there: the rules, and what the broker needs into r->sandbox_fds. 0 or -errno with r->err. */
+/* When the stage is there: the rules, and what the broker needs into r->stage.sandbox_fds. 0 or -errno with r->err. */
 int sbx_run_attach_install(struct sbx_run *r);
 /* The self-test is over: what only it needed is closed. */
 void sbx_run_attach_tested(struct sbx_run *r);

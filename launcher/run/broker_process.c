@@ -133,24 +133,24 @@ int sbx_broker_configure(struct sbx_run *r)
 	int e;
 
 	fill_config(r->plan, &m);
-	r->sandbox_fds[SBX_BFD_POLICY] =
+	r->stage.sandbox_fds[SBX_BFD_POLICY] =
 		sbx_memfd_new("sbx-policy", r->plan->policy_blob, r->plan->n_policy_blob);
-	r->sandbox_fds[SBX_BFD_HOSTS] = sbx_memfd_new("sbx-hosts", f->hosts, f->n_hosts);
-	if (r->sandbox_fds[SBX_BFD_POLICY] < 0 || r->sandbox_fds[SBX_BFD_HOSTS] < 0) {
+	r->stage.sandbox_fds[SBX_BFD_HOSTS] = sbx_memfd_new("sbx-hosts", f->hosts, f->n_hosts);
+	if (r->stage.sandbox_fds[SBX_BFD_POLICY] < 0 || r->stage.sandbox_fds[SBX_BFD_HOSTS] < 0) {
 		sbx_err_set(&r->err, "cannot make a memfd for the policy");
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		if (r->sandbox_fds[i] >= 0) {
+		if (r->stage.sandbox_fds[i] >= 0) {
 			m.fd_mask |= 1u << i;
-			fds[n_fds++] = r->sandbox_fds[i];
+			fds[n_fds++] = r->stage.sandbox_fds[i];
 		}
 	n = sbx_msg_encode_config(&m, packet, sizeof(packet));
 	if (n < 0)
 		return (int)n;
 	e = sbx_channel_send(r->broker_fd, packet, (size_t)n, fds, n_fds);
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
+		r->stage.sandbox_fds[i] = sbx_fd_close(r->stage.sandbox_fds[i]);
 	if (e) {
 		sbx_err_set(&r->err, "the broker ended before it was configured");
 		return e < 0 ? e : -EPIPE;

@@ -45,7 +45,7 @@ int sbx_publish_open(struct sbx_run *r)
 				    sbx_publish_format(p, where, sizeof(where)), remedy(fd));
 			return fd;
 		}
-		r->sandbox_fds[SBX_BFD_PUBLISH + i] = fd;
+		r->stage.sandbox_fds[SBX_BFD_PUBLISH + i] = fd;
 	}
 	return 0;
 }
@@ -53,7 +53,7 @@ int sbx_publish_open(struct sbx_run *r)
 void sbx_publish_close(struct sbx_run *r)
 {
 	for (size_t i = SBX_BFD_PUBLISH; i < SBX_N_BROKER_FDS; i++)
-		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
+		r->stage.sandbox_fds[i] = sbx_fd_close(r->stage.sandbox_fds[i]);
 }
 
 /* The profile's words are the list that the plan's was made of. */

@@ -4,7 +4,7 @@
 
 #include "launcher/run/run.h"
 
-/* The step `publish`: a listener on the host for each published port, on its way to the broker in r->sandbox_fds. Ports
+/* The step `publish`: a listener on the host for each published port, on its way to the broker in r->stage.sandbox_fds. Ports
  * that were the kernel's to choose are in the plan from here on. 0 or -errno with r->err. */
 int sbx_publish_open(struct sbx_run *r);
 void sbx_publish_close(struct sbx_run *r);

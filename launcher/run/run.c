@@ -8,10 +8,9 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 {
 	r->options = o;
 	r->facts = f;
-	r->runtime_fd = r->guard_fd = r->stage_fd = r->stage_go_fd = r->broker_fd = -1;
-	r->init_fd = r->init_peer_fd = r->init_exe_fd = r->init_pidfd = -1;
-	r->seccomp_fd = r->seccomp_peer_fd = -1;
-	r->args_fd = r->args_peer_fd = -1;
+	r->runtime_fd = r->guard_fd = r->broker_fd = -1;
+	sbx_stage_init(&r->stage);
+	sbx_init_process_init(&r->init);
 	r->cgroup = SBX_CGROUP_INIT;
 	r->usage = SBX_CGROUP_USAGE_UNKNOWN;
 	r->terminals = SBX_TERMINALS_NONE;
@@ -19,14 +18,15 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;
 	r->attach.nl_fd = r->attach.watch_fd = r->attach.probe_fds[0] = r->attach.probe_fds[1] = -1;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		r->sandbox_fds[i] = r->attach.fds[i] = -1;
+		r->attach.fds[i] = -1;
 }
 
 void sbx_run_fini(struct sbx_run *r)
 {
 	r->signal_fd = sbx_fd_close(r->signal_fd);
 	r->wall_fd = sbx_fd_close(r->wall_fd);
-	r->args_fd = sbx_fd_close(r->args_fd);
+	sbx_stage_fini(&r->stage);
+	sbx_init_process_fini(&r->init);
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
 	r->refusals = sbx_refusals_free(r->refusals);
 	sbx_terminals_fini(&r->terminals);

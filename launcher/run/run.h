@@ -14,8 +14,8 @@
 #include "launcher/plan/plan.h"
 #include "launcher/process/terminal.h"
 #include "launcher/record/refusals.h"
-#include "launcher/plan/bwrap_argv.h"
-#include "launcher/stage/stage_config.h"
+#include "launcher/stage/init_process.h"
+#include "launcher/stage/stage.h"
 #include "store/store.h"
 #include "sys/cgroup/cgroup.h"
 
@@ -88,38 +88,15 @@ struct sbx_run {
 	bool caretaker_gone; /* one of them, while the command ran */
 	struct sbx_err planted; /* the command did not give up: the sandbox is to be ended, for this reason */
 
-	/* stage (stage.c) */
-	pid_t stage_pid;
-	int stage_fd;                       /* channel */
-	int stage_go_fd;                    /* read end: a byte when a privileged launcher has mapped its ids */
-	struct sbx_orders *orders;          /* shared with the stage */
-	char **bwrap_argv;
-	int stage_error;                    /* -errno of sbx_stage_begin(), with err */
-	int sandbox_fds[SBX_N_BROKER_FDS];  /* what the stage made, on its way to the broker */
-	bool stage_begun, stage_ready, stage_gone;
+	struct sbx_stage stage;
+	struct sbx_init_process init; /* of the sandbox */
 	bool swept_later;     /* placeholders are left: the runtime directory stays, for who sweeps it */
-	bool mounts_checked;
-	uint32_t open_mount; /* then: 0: all mounts of the sandbox are locked; n: the plan's mount n - 1 is not */
-	struct sbx_msg_stage_failed stage_failed;
 
 	/* broker */
 	pid_t broker_pid;
 	int broker_fd;
 	bool broker_ready, broker_released, broker_gone, broker_stopped;
 	struct sbx_msg_stats stats;
-
-	/* init */
-	int init_fd, init_peer_fd; /* the peer goes to the child */
-	int init_exe_fd;
-	int seccomp_fd, seccomp_peer_fd; /* pipe: the command's seccomp program, for bwrap */
-	/* Pipe: bwrap's arguments, from the stage. Ours to hold until the orders: a bwrap that saw the end of it, because
-	 * the stage was given up, would complain before it is killed. */
-	int args_fd, args_peer_fd;
-	int init_pidfd; /* of what becomes the command, as the kernel vouches: for signals */
-	pid_t pid1;  /* of the sandbox, where the kernel told: not for kill() */
-	bool init_hello, has_verdicts, init_gone, exec_failed;
-	struct sbx_msg_verdicts verdicts; /* none before has_verdicts */
-	struct sbx_msg_exec_failed exec_error;
 
 	/* --keep (keep.c) */
 	pid_t keeper_pid;
@@ -138,8 +115,8 @@ struct sbx_run {
 
 	/* supervision */
 	int signal_fd, wall_fd;
-	int watch_error;      /* -errno: there is no init_pidfd */
 	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
+	uint32_t heard;	      /* 1 << type of each message that came */
 	int interrupted;      /* signal that ended the run before the release */
 	bool released, wall_expired, command_exited, protocol_broken;
 	int wait_status;      /* bwrap's, which ends as the command did; from command_exited on */
@@ -179,6 +156,9 @@ struct sbx_step {
 };
 extern const struct sbx_step sbx_steps[];
 extern const size_t sbx_n_steps;
+
+/* Begins the stage, with the plan where there is one (stage/stage.h). 0 or -errno with r->err. */
+int sbx_run_stage_begin(struct sbx_run *r);
 
 /* Apply all, wait for the command, undo all. Returns the exit status of sbx-run. */
 int sbx_run_carry_out(struct sbx_run *r);

@@ -43,7 +43,7 @@
 #include "launcher/run/run.h"
 #include "launcher/run/supervise.h"
 #include "launcher/stage/stage.h"
-#include "launcher/stage/stage_config.h"
+#include "launcher/stage/stage_network.h"
 #include "sys/process/proc.h"
 #include "sys/process/userns.h"
 #include "sys/seccomp/seccomp.h"
@@ -62,22 +62,48 @@ static int send_simple(int fd, enum sbx_msg_type type)
 
 /* --- stage --- */
 
-/* Where there is a cgroup, the stage is born in it; one that was begun before is given up. */
-static int begin_in_cgroup(struct sbx_run *r)
+int sbx_run_stage_begin(struct sbx_run *r)
 {
-	if (r->cgroup.command_fd < 0 && r->stage_begun)
-		return 0;
-	if (r->stage_begun)
-		sbx_stage_stop(r);
-	return sbx_stage_begin(r);
+	const struct sbx_stage_start how = {
+		.facts = r->facts,
+		.options = r->options,
+		.cgroup_fd = sbx_cgroup_birthplace(&r->cgroup),
+		.host_network = r->plan && r->plan->attach.on,
+	};
+
+	return sbx_stage_begin(&r->stage, &r->init, &how, &r->err);
 }
 
-/* It was begun before there was a plan (main.c); why that failed is told now, after what is wrong with the
- * plan. */
+static void stage_undo(struct sbx_run *r)
+{
+	sbx_stage_fini(&r->stage);
+	sbx_init_process_fini(&r->init);
+}
+
+/* Where there is a cgroup, the stage is born in it. A stage that was begun before is given up. */
+static int begin_in_cgroup(struct sbx_run *r)
+{
+	if (r->cgroup.command_fd < 0 && r->stage.begun)
+		return 0;
+	stage_undo(r);
+	return sbx_run_stage_begin(r);
+}
+
+/* RLIMIT_NPROC of the command, which the kernel counts per user namespace (Linux 5.14). 0: the cgroup holds the limit, or
+ * there is none. */
+static uint32_t processes_limit(const struct sbx_run *r)
+{
+	uint32_t pids = r->plan->profile->limits.pids;
+
+	return pids && !(r->limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)) ? pids + SBX_CGROUP_PIDS_OURS : 0;
+}
+
+/* The stage was begun before there was a plan (main.c). If that failed, the reason is told now, after what is wrong with
+ * the plan. */
 static int stage_apply(struct sbx_run *r)
 {
 	char etc[4096];
-	int e = r->stage_error;
+	int e = r->stage.error;
 
 	if (e == 0)
 		e = begin_in_cgroup(r);
@@ -87,7 +113,7 @@ static int stage_apply(struct sbx_run *r)
 		return -ENAMETOOLONG;
 	e = sbx_etc_prepare(&r->plan->view, r->facts, etc, &r->err);
 	if (e == 0)
-		e = sbx_stage_order(r);
+		e = sbx_stage_configure(&r->stage, r->plan, processes_limit(r), &r->err);
 	return e;
 }
 
@@ -152,7 +178,7 @@ static void explain_namespace(struct sbx_run *r)
 
 	sbx_userns_facts_read(&facts);
 	sbx_err_set(&r->err, "cannot make a network namespace: %s",
-		    sbx_userns_explain((int)r->stage_failed.error, &facts, why, sizeof(why)));
+		    sbx_userns_explain((int)r->stage.failed.error, &facts, why, sizeof(why)));
 }
 
 static int firewall_apply(struct sbx_run *r)
@@ -162,15 +188,15 @@ static int firewall_apply(struct sbx_run *r)
 	e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
 	if (e == 0) {
 		e = starts_late(r) ? sbx_broker_start(r) : 0;
-		sbx_stage_ports(r->sandbox_fds, &r->plan->nft);
+		sbx_stage_network_ports(r->stage.sandbox_fds, &r->plan->nft);
 		if (e == 0)
 			e = sbx_run_attach_install(r);
 		return e < 0 ? e : sbx_broker_configure(r);
 	}
-	if (strcmp(r->stage_failed.step, SBX_STAGE_NETWORK) == 0)
+	if (strcmp(r->stage.failed.step, SBX_STAGE_NETWORK) == 0)
 		explain_namespace(r);
-	else if (r->stage_failed.step[0])
-		sbx_err_set(&r->err, "%s: %s", r->stage_failed.step, r->stage_failed.detail);
+	else if (r->stage.failed.step[0])
+		sbx_err_set(&r->err, "%s: %s", r->stage.failed.step, r->stage.failed.detail);
 	else if (r->interrupted)
 		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
 	else
@@ -181,8 +207,7 @@ static int firewall_apply(struct sbx_run *r)
 
 static void firewall_undo(struct sbx_run *r)
 {
-	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		r->sandbox_fds[i] = sbx_fd_close(r->sandbox_fds[i]);
+	sbx_stage_close_sandbox_fds(&r->stage);
 }
 
 /* --- command: bwrap does nothing without the seccomp program --- */
@@ -190,9 +215,9 @@ static void firewall_undo(struct sbx_run *r)
 static int command_apply(struct sbx_run *r)
 {
 	struct sbx_err err = { 0 };
-	int e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->plan->seccomp_lifts, r->seccomp_fd, &err);
+	int e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->plan->seccomp_lifts, r->stage.seccomp_fd, &err);
 
-	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
+	r->stage.seccomp_fd = sbx_fd_close(r->stage.seccomp_fd);
 	if (e == -EPIPE)
 		return 0; /* nobody is left to read it: the stage failed, and says why when it is waited for */
 	if (e < 0)
@@ -202,7 +227,7 @@ static int command_apply(struct sbx_run *r)
 
 static void command_undo(struct sbx_run *r)
 {
-	r->seccomp_fd = sbx_fd_close(r->seccomp_fd);
+	r->stage.seccomp_fd = sbx_fd_close(r->stage.seccomp_fd);
 }
 
 /* --- rights: what root needed is behind us --- */
@@ -238,11 +263,11 @@ static void panic_event(struct sbx_run *r, enum sbx_reason reason, const char *w
 /* The stage's half of the probe. */
 static void judge_mounts(struct sbx_run *r, struct sbx_msg_verdict *v)
 {
-	if (!r->open_mount)
+	if (!r->stage.open_mount)
 		return;
 	v->ok = 0;
 	sbx_text_cut(v->detail, sizeof(v->detail), "the mount at %s is not locked, so it can be removed",
-		     r->plan->view.mounts[r->open_mount - 1].dest);
+		     r->plan->view.mounts[r->stage.open_mount - 1].dest);
 }
 
 static int judge_verdicts(struct sbx_run *r)
@@ -251,12 +276,12 @@ static int judge_verdicts(struct sbx_run *r)
 
 	for (uint32_t i = 0; i < p->n_probes; i++)
 		if (p->probes[i].kind == SBX_PROBE_MOUNTS)
-			judge_mounts(r, &r->verdicts.v[i]);
+			judge_mounts(r, &r->init.verdicts.v[i]);
 	for (uint32_t i = 0; i < p->n_probes; i++) {
-		const struct sbx_msg_verdict *v = &r->verdicts.v[i];
+		const struct sbx_msg_verdict *v = &r->init.verdicts.v[i];
 		char where[SBX_ADDR_STR_MAX] = "";
 
-		if (i < r->verdicts.n_verdicts && v->ok)
+		if (i < r->init.verdicts.n_verdicts && v->ok)
 			continue;
 		if (p->probes[i].addr.family)
 			sbx_addr_format(&p->probes[i].addr, where, sizeof(where));
@@ -264,7 +289,7 @@ static int judge_verdicts(struct sbx_run *r)
 		sbx_err_set(&r->err, "self-test probe %u (%s%s%s%s%s) failed: %s", i,
 			    sbx_probe_kind_str(p->probes[i].kind), where[0] ? " " : "", where,
 			    p->probes[i].name[0] ? " " : "", p->probes[i].name,
-			    i < r->verdicts.n_verdicts ? v->detail : "no verdict");
+			    i < r->init.verdicts.n_verdicts ? v->detail : "no verdict");
 		panic_event(r, SBX_REASON_SELFTEST, r->err.msg);
 		return -EPERM;
 	}
@@ -291,7 +316,7 @@ static int send_programs(struct sbx_run *r)
 		at += (uint32_t)strlen(program->path) + 1;
 	}
 	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));
-	e = n < 0 ? (int)n : sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
+	e = n < 0 ? (int)n : sbx_channel_send(r->init.fd, packet, (size_t)n, NULL, 0);
 	if (e < 0)
 		sbx_err_set(&r->err, "cannot send the list of programs: %s", strerror(-e));
 	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
@@ -308,7 +333,7 @@ static int send_probes(struct sbx_run *r)
 		return (int)n;
 	}
 	/* They wait in the channel until init is there. */
-	e = sbx_channel_send(r->init_fd, packet, (size_t)n, NULL, 0);
+	e = sbx_channel_send(r->init.fd, packet, (size_t)n, NULL, 0);
 	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
 }
 
@@ -330,15 +355,15 @@ static int selftest_apply(struct sbx_run *r)
 		e = send_probes(r);
 	if (e == 0)
 		e = sbx_record_begin(r);
-	r->orders = sbx_orders_free(r->orders); /* the stage has its own mapping; at the end it would be waited for */
+	r->stage.config = sbx_stage_config_free(r->stage.config); /* the stage has its own mapping; at the end it would be waited for */
 	if (e < 0)
 		return e;
 	if (e == 0)
 		e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
 	sbx_run_attach_tested(r);
-	if (e == 0 && r->watch_error) { /* it would get no signal, not that of its wall time either */
-		sbx_err_set(&r->err, "cannot watch the command: pidfd_open: %s", strerror(-r->watch_error));
-		return r->watch_error;
+	if (e == 0 && r->init.watch_error) { /* it would get no signal, not that of its wall time either */
+		sbx_err_set(&r->err, "cannot watch the command: pidfd_open: %s", strerror(-r->init.watch_error));
+		return r->init.watch_error;
 	}
 	if (e == 0)
 		return judge_verdicts(r);
@@ -353,9 +378,9 @@ static int selftest_apply(struct sbx_run *r)
 		sbx_err_set(&r->err, "the broker ended during setup");
 	} else if (r->protocol_broken) {
 		panic_event(r, SBX_REASON_PROTOCOL, r->err.msg);
-	} else if (r->stage_failed.step[0]) {
-		sbx_err_set(&r->err, "%s: %s", r->stage_failed.step, r->stage_failed.detail);
-	} else if (r->init_hello) {
+	} else if (r->stage.failed.step[0]) {
+		sbx_err_set(&r->err, "%s: %s", r->stage.failed.step, r->stage.failed.detail);
+	} else if (r->init.hello) {
 		r->outcome = SBX_OUTCOME_SELFTEST_FAILED;
 		panic_event(r, SBX_REASON_SELFTEST, "no verdict");
 		sbx_err_set(&r->err, e == -ETIMEDOUT ? "the self-test did not end in %d s" :
@@ -394,7 +419,7 @@ static int release_apply(struct sbx_run *r)
 		return e;
 	}
 	sbx_publish_tell(r->plan);
-	e = send_simple(r->init_fd, SBX_MSG_RELEASE);
+	e = send_simple(r->init.fd, SBX_MSG_RELEASE);
 	if (e) {
 		sbx_err_set(&r->err, "the sandbox's init ended before the release");
 		return e < 0 ? e : -EPIPE;
@@ -413,7 +438,7 @@ const struct sbx_step sbx_steps[] = {
 	{ "keep", sbx_keep_begin, keep_undo }, /* undone after the stage */
 	{ "runtime", sbx_runtime_make, NULL }, /* undone in record_undo() */
 	{ "protect", sbx_caretaker_begin, protect_undo },
-	{ "stage", stage_apply, sbx_stage_stop },
+	{ "stage", stage_apply, stage_undo },
 	{ "broker", broker_apply, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
 	{ "publish", sbx_publish_open, sbx_publish_close }, /* after all forks that must not have its sockets */
@@ -501,7 +526,7 @@ int sbx_run_carry_out(struct sbx_run *r)
 		wait_for_command(r);
 	else if (r->outcome == SBX_OUTCOME_DONE)
 		r->outcome = SBX_OUTCOME_LOST; /* released, and then a step failed */
-	sbx_stage_end(r); /* everything in the sandbox ends before anything it stands on is undone */
+	sbx_stage_end(&r->stage); /* everything in the sandbox ends before anything it stands on is undone */
 	sbx_terminals_restore(&r->terminals); /* nobody is left who could change them again; our own messages come later */
 	sbx_announce_stopping(r);
 	while (done > 0) {

@@ -3,10 +3,10 @@
  * The launcher's loop. It only takes in what happened (flags and numbers in struct sbx_run); the steps
  * draw the conclusions.
  *
- * Trust: the stage is a fork of ours. The broker parses hostile bytes and init runs where the command
- * will: their packets are decoded strictly, a wrong one (type, size, order, value) sets
- * protocol_broken and the sandbox ends. Packets are read a bounded number at a time, so that no peer
- * starves the others.
+ * Trust: the stage is a fork of ours. The broker parses hostile bytes and init runs where the command will. So one table
+ * (rules[]) says which message each of them may send, how often, in which state, and with how many descriptors. Anything
+ * else sets protocol_broken, and the sandbox ends: that is decided in judge() alone, and handlers only take in what was
+ * judged. A turn reads a bounded number of packets, so that no peer starves the others.
  */
 #include "launcher/run/supervise.h"
 
@@ -34,273 +34,309 @@
 #define N_FIXED 6 /* descriptors of a turn, besides those of caretakers */
 #define WALL_GRACE_US 2000000 /* between SIGTERM and SIGKILL at the wall time */
 
-/* The one packet at hand; on a stack it would be 16 pages to fault in, and to clear, per call. */
-static uint8_t packet[SBX_MSG_MAX];
+enum peer { STAGE, BROKER, INIT, N_PEERS };
 
-static void broken(struct sbx_run *r, const char *who)
+static const char *const names[N_PEERS] = { "the stage", "the broker", "the sandbox's init" };
+
+/* The packet at hand. Static, because on the stack each call would fault in and clear 16 pages. */
+static struct {
+	uint8_t bytes[SBX_MSG_MAX];
+	struct sbx_span span;
+	pid_t pid; /* of the sender, in our pid namespace; 0: unknown */
+	int fds[SBX_N_BROKER_FDS];
+	size_t n_fds; /* those that no handler took are closed */
+	union { /* what was decoded */
+		uint32_t value;
+		struct sbx_msg_stage_failed stage_failed;
+		struct sbx_event event;
+		struct sbx_msg_pins pins;
+		struct sbx_msg_stats stats;
+		struct sbx_msg_verdicts verdicts;
+		struct sbx_msg_exec_failed exec_failed;
+	} body;
+} packet;
+
+static void broken(struct sbx_run *r, enum peer from)
 {
 	r->protocol_broken = true;
-	sbx_err_set(&r->err, "%s broke its protocol; the sandbox was ended", who);
+	sbx_err_set(&r->err, "%s broke its protocol; the sandbox was ended", names[from]);
 }
 
-/* One packet from @fd into packet. 1: got it; 0: nothing now; -1: the peer is gone. */
-static int take(struct sbx_run *r, int fd, size_t *ret_n, int *fds, size_t fds_max, size_t *ret_n_fds,
-		pid_t *ret_pid, const char *who)
-{
-	int e = sbx_channel_recv(fd, packet, sizeof(packet), ret_n, fds, fds_max, ret_n_fds, ret_pid);
+/* --- what the stage says --- */
 
-	if (e == 0)
-		return 1;
-	if (e == SBX_CHANNEL_E_AGAIN || e == -EINTR)
-		return 0;
-	if (e == SBX_CHANNEL_E_BROKEN || e == SBX_CHANNEL_E_NO_FDS)
-		broken(r, who);
-	return -1;
-}
-
-static void on_stage_ready(struct sbx_run *r, struct sbx_span span, const int *fds, size_t n_fds)
+static int on_stage_ready(struct sbx_run *r)
 {
-	uint32_t mask;
+	uint32_t mask = packet.body.value;
 	size_t used = 0;
 
-	if (r->stage_ready || sbx_msg_decode_simple(span, SBX_MSG_STAGE_READY, &mask) != 0 ||
-	    (size_t)__builtin_popcount(mask) != n_fds || mask >> SBX_BFD_PUBLISH) {
-		for (size_t i = 0; i < n_fds; i++)
-			sbx_fd_close(fds[i]);
-		broken(r, "the stage");
-		return;
-	}
+	if ((size_t)__builtin_popcount(mask) != packet.n_fds || mask >> SBX_BFD_PUBLISH)
+		return -1;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		if (mask & (1u << i))
-			r->sandbox_fds[i] = fds[used++];
-	r->stage_ready = true;
+			r->stage.sandbox_fds[i] = packet.fds[used++];
+	packet.n_fds = 0;
+	r->stage.ready = true;
+	return 0;
 }
 
-/* Once, and only where it was asked for. */
-static void on_stage_upper(struct sbx_run *r, struct sbx_span span, int *fds, size_t n_fds)
+/* The directory that the stage keeps for us; NULL: none was asked for. */
+static int *upper_place(struct sbx_run *r)
 {
-	int *place = r->plan->keep.path ? &r->upper_fd : r->options->scratch ? &r->scratch_fd : NULL;
-	uint32_t zero;
-
-	if (n_fds == 1 && place && *place < 0 && sbx_msg_decode_simple(span, SBX_MSG_STAGE_UPPER, &zero) == 0) {
-		*place = fds[0];
-		r->scratch_files = r->scratch_fd < 0 ? 0 : sbx_scratch_files(r->scratch_fd);
-		return;
-	}
-	for (size_t i = 0; i < n_fds; i++)
-		sbx_fd_close(fds[i]);
-	broken(r, "the stage");
+	return r->plan->keep.path ? &r->upper_fd : r->options->scratch ? &r->scratch_fd : NULL;
 }
 
-static void tell_stage_with(struct sbx_run *r, enum sbx_msg_type type, uint32_t value, const int *fds, size_t n_fds)
+static int on_stage_upper(struct sbx_run *r)
 {
-	uint8_t out[64];
-	ssize_t n = sbx_msg_encode_simple(type, value, out, sizeof(out));
-
-	if (n > 0)
-		sbx_channel_send(r->stage_fd, out, (size_t)n, fds, n_fds);
+	*upper_place(r) = packet.fds[0];
+	packet.n_fds = 0;
+	r->scratch_files = r->scratch_fd < 0 ? 0 : sbx_scratch_files(r->scratch_fd);
+	return 0;
 }
 
-static void tell_stage(struct sbx_run *r, enum sbx_msg_type type, uint32_t sig)
+static int on_stage_failed(struct sbx_run *r)
 {
-	tell_stage_with(r, type, sig, NULL, 0);
+	r->stage.failed = packet.body.stage_failed;
+	r->stage.gone = true;
+	return 0;
 }
 
 /* With --wait-all: the command was reaped, and others may be left. */
 static bool is_command_gone(const struct sbx_run *r)
 {
-	return r->options->wait_all && r->init_pidfd >= 0 &&
-	       syscall(SYS_pidfd_send_signal, r->init_pidfd, 0, NULL, 0) < 0 && errno == ESRCH;
+	return r->options->wait_all && sbx_init_process_signal(&r->init, 0) == -ESRCH;
 }
 
-/* The stage saw no such signal of its own: it was meant for us alone, so the command must get it; or those that
- * it left behind and that we wait for. */
-static void forward(struct sbx_run *r, uint32_t sig)
+/* To the command; with --wait-all, when the command has ended, to the processes that it left behind. */
+static void forward(struct sbx_run *r, int sig)
 {
 	if (is_command_gone(r))
-		tell_stage(r, SBX_MSG_SIGNAL_ALL, sig);
-	else if (r->init_pidfd >= 0)
-		syscall(SYS_pidfd_send_signal, r->init_pidfd, (int)sig, NULL, 0);
+		sbx_stage_send(&r->stage, SBX_MSG_SIGNAL_ALL, (uint32_t)sig, NULL, 0);
+	else
+		sbx_init_process_signal(&r->init, sig);
+}
+
+/* The stage saw no such signal of its own: it was sent to us alone, so we pass it on. */
+static int on_stage_signal(struct sbx_run *r)
+{
+	forward(r, (int)packet.body.value);
+	return 0;
+}
+
+static int on_mounts_checked(struct sbx_run *r)
+{
+	if (packet.body.value > r->plan->view.n_mounts)
+		return -1;
+	r->stage.mounts_checked = true;
+	r->stage.open_mount = packet.body.value;
+	return 0;
+}
+
+static int on_command_exit(struct sbx_run *r)
+{
+	r->command_exited = true;
+	r->wait_status = (int)packet.body.value;
+	return 0;
+}
+
+/* --- what the broker says --- */
+
+static int on_broker_ready(struct sbx_run *r)
+{
+	r->broker_ready = true;
+	return 0;
+}
+
+static int on_broker_released(struct sbx_run *r)
+{
+	r->broker_released = true;
+	return 0;
+}
+
+static int on_event(struct sbx_run *r)
+{
+	sbx_record_event(r, &packet.body.event);
+	return 0;
+}
+
+static int on_pins(struct sbx_run *r)
+{
+	if (sbx_run_attach_pins(r, &packet.body.pins) < 0)
+		r->broker_gone = true;
+	return 0;
+}
+
+static int on_stats(struct sbx_run *r)
+{
+	r->stats = packet.body.stats;
+	r->broker_stopped = true;
+	return 0;
+}
+
+/* --- what the sandbox's init says --- */
+
+/* The stage can now check the mounts that init sees. Without a pidfd it says what is wrong. */
+static int on_hello(struct sbx_run *r)
+{
+	SBX_AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, packet.pid, 0);
+
+	r->init.hello = true;
+	sbx_stage_send(&r->stage, SBX_MSG_CHECK_MOUNTS, 0, &fd, fd >= 0);
+	return 0;
+}
+
+static int on_verdicts(struct sbx_run *r)
+{
+	if (packet.body.verdicts.n_verdicts != r->plan->probes->n_probes)
+		return -1;
+	r->init.verdicts = packet.body.verdicts;
+	r->init.has_verdicts = true;
+	sbx_init_process_watch(&r->init, packet.pid);
+	return 0;
+}
+
+static int on_exec_failed(struct sbx_run *r)
+{
+	r->init.exec_failed = true;
+	return 0;
+}
+
+/* --- the rules --- */
+
+static int decode_simple(enum sbx_msg_type type)
+{
+	return sbx_msg_decode_simple(packet.span, type, &packet.body.value);
+}
+
+#define DECODER(name)                                                          \
+	static int decode_##name(enum sbx_msg_type type)                       \
+	{                                                                      \
+		(void)type;                                                    \
+		return sbx_msg_decode_##name(packet.span, &packet.body.name);  \
+	}
+DECODER(stage_failed)
+DECODER(event)
+DECODER(pins)
+DECODER(stats)
+DECODER(verdicts)
+DECODER(exec_failed)
+
+/* States of the run that a message may need. */
+enum need {
+	HELLO = 1 << 0,	   /* init has said hello */
+	VERDICTS = 1 << 1, /* and has sent its verdicts */
+	RELEASED = 1 << 2, /* the command was released */
+	ATTACHED = 1 << 3, /* attach cgroup */
+	UPPER = 1 << 4,	   /* the plan asks for the upper directory */
+	SENDER = 1 << 5,   /* the kernel vouches for the sender's pid */
+};
+
+static unsigned int states(struct sbx_run *r)
+{
+	return (r->init.hello ? HELLO : 0u) | (r->init.has_verdicts ? VERDICTS : 0u) | (r->released ? RELEASED : 0u) |
+	       (r->plan->attach.on ? ATTACHED : 0u) | (upper_place(r) ? UPPER : 0u) | (packet.pid > 0 ? SENDER : 0u);
+}
+
+#define ANY_FDS SIZE_MAX /* the handler counts them */
+
+static const struct rule {
+	enum sbx_msg_type type;
+	enum peer from;
+	bool once;
+	unsigned int needs; /* enum need */
+	size_t n_fds;
+	int (*decode)(enum sbx_msg_type type);
+	int (*handle)(struct sbx_run *r); /* 0, or -1: what the message says cannot be */
+} rules[] = {
+	{ SBX_MSG_STAGE_UPPER,	  STAGE,  true,	 UPPER,		    1,	     decode_simple,	  on_stage_upper },
+	{ SBX_MSG_STAGE_READY,	  STAGE,  true,	 0,		    ANY_FDS, decode_simple,	  on_stage_ready },
+	{ SBX_MSG_STAGE_FAILED,	  STAGE,  false, 0,		    0,	     decode_stage_failed, on_stage_failed },
+	{ SBX_MSG_MOUNTS_CHECKED, STAGE,  true,	 HELLO,		    0,	     decode_simple,	  on_mounts_checked },
+	{ SBX_MSG_SIGNAL,	  STAGE,  false, 0,		    0,	     decode_simple,	  on_stage_signal },
+	{ SBX_MSG_COMMAND_EXIT,	  STAGE,  false, 0,		    0,	     decode_simple,	  on_command_exit },
+	{ SBX_MSG_READY,	  BROKER, true,	 0,		    0,	     decode_simple,	  on_broker_ready },
+	{ SBX_MSG_RELEASE,	  BROKER, true,	 VERDICTS,	    0,	     decode_simple,	  on_broker_released },
+	{ SBX_MSG_EVENT,	  BROKER, false, 0,		    0,	     decode_event,	  on_event },
+	{ SBX_MSG_PINS,		  BROKER, false, ATTACHED,	    0,	     decode_pins,	  on_pins },
+	{ SBX_MSG_STATS,	  BROKER, false, 0,		    0,	     decode_stats,	  on_stats },
+	{ SBX_MSG_INIT_HELLO,	  INIT,	  true,	 SENDER,	    0,	     decode_simple,	  on_hello },
+	{ SBX_MSG_VERDICTS,	  INIT,	  true,	 HELLO | SENDER,    0,	     decode_verdicts,	  on_verdicts },
+	{ SBX_MSG_EXEC_FAILED,	  INIT,	  false, RELEASED,	    0,	     decode_exec_failed,  on_exec_failed },
+};
+_Static_assert(SBX_N_MSG_TYPES <= 32, "a bit of sbx_run.heard for each");
+
+static const struct rule *find_rule(enum peer from, enum sbx_msg_type type)
+{
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rules); i++)
+		if (rules[i].from == from && rules[i].type == type)
+			return &rules[i];
+	return NULL;
+}
+
+/* The one place where a message is accepted or ends the sandbox. */
+static void judge(struct sbx_run *r, enum peer from)
+{
+	const struct rule *rule = find_rule(from, sbx_msg_type(packet.span));
+	uint32_t bit = rule ? 1u << rule->type : 0;
+
+	if (!rule || (rule->once && (r->heard & bit)) || (rule->needs & ~states(r)) ||
+	    (rule->n_fds != ANY_FDS && rule->n_fds != packet.n_fds) || rule->decode(rule->type) != 0 ||
+	    rule->handle(r) != 0)
+		broken(r, from);
+	r->heard |= bit;
+	for (size_t i = 0; i < packet.n_fds; i++)
+		sbx_fd_close(packet.fds[i]);
+}
+
+/* Reads and judges one packet of @fd. 1: done; 0: there is none now; -1: the peer is gone. */
+static int hear(struct sbx_run *r, enum peer from, int fd)
+{
+	size_t n, fds_max = from == STAGE ? SBX_N_ELEMENTS(packet.fds) : 0;
+	int e = sbx_channel_recv(fd, packet.bytes, sizeof(packet.bytes), &n, packet.fds, fds_max, &packet.n_fds, &packet.pid);
+
+	if (e == SBX_CHANNEL_E_AGAIN || e == -EINTR)
+		return 0;
+	if (e == SBX_CHANNEL_E_BROKEN || e == SBX_CHANNEL_E_NO_FDS)
+		broken(r, from);
+	if (e != 0)
+		return -1;
+	packet.span = sbx_span(packet.bytes, n);
+	judge(r, from);
+	return 1;
+}
+
+/* The same with up to PACKETS_PER_TURN packets. Is the peer gone? */
+static bool hear_all(struct sbx_run *r, enum peer from, int fd)
+{
+	int got = 1;
+
+	for (int i = 0; i < PACKETS_PER_TURN && got > 0 && !r->protocol_broken; i++)
+		got = hear(r, from, fd);
+	return got < 0;
 }
 
 static void on_stage(struct sbx_run *r)
 {
-	int fds[SBX_N_BROKER_FDS];
-	struct sbx_span span;
-	size_t n, n_fds;
-	uint32_t value;
-	int got;
-
-	got = take(r, r->stage_fd, &n, fds, SBX_N_BROKER_FDS, &n_fds, NULL, "the stage");
-	if (got < 0)
-		r->stage_gone = true;
-	if (got <= 0)
-		return;
-	span = sbx_span(packet, n);
-	switch (sbx_msg_type(span)) {
-	case SBX_MSG_STAGE_READY:
-		on_stage_ready(r, span, fds, n_fds);
-		return;
-	case SBX_MSG_STAGE_UPPER:
-		on_stage_upper(r, span, fds, n_fds);
-		return;
-	case SBX_MSG_STAGE_FAILED:
-		if (sbx_msg_decode_stage_failed(span, &r->stage_failed) != 0)
-			break;
-		r->stage_gone = true;
-		return;
-	case SBX_MSG_SIGNAL:
-		if (sbx_msg_decode_simple(span, SBX_MSG_SIGNAL, &value) != 0)
-			break;
-		forward(r, value);
-		return;
-	case SBX_MSG_MOUNTS_CHECKED:
-		if (r->mounts_checked || !r->init_hello || sbx_msg_decode_simple(span, SBX_MSG_MOUNTS_CHECKED, &value) != 0 ||
-		    value > r->plan->view.n_mounts)
-			break;
-		r->mounts_checked = true;
-		r->open_mount = value;
-		return;
-	case SBX_MSG_COMMAND_EXIT:
-		if (sbx_msg_decode_simple(span, SBX_MSG_COMMAND_EXIT, &value) != 0)
-			break;
-		r->command_exited = true;
-		r->wait_status = (int)value;
-		return;
-	default:
-		break;
-	}
-	broken(r, "the stage");
-}
-
-static void on_broker_packet(struct sbx_run *r, struct sbx_span span)
-{
-	static struct sbx_msg_pins pins; /* large */
-	struct sbx_event event;
-	uint32_t zero;
-
-	switch (sbx_msg_type(span)) {
-	case SBX_MSG_READY:
-		if (r->broker_ready || sbx_msg_decode_simple(span, SBX_MSG_READY, &zero) != 0)
-			break;
-		r->broker_ready = true;
-		return;
-	case SBX_MSG_RELEASE:
-		if (!r->has_verdicts || r->broker_released ||
-		    sbx_msg_decode_simple(span, SBX_MSG_RELEASE, &zero) != 0)
-			break;
-		r->broker_released = true;
-		return;
-	case SBX_MSG_EVENT:
-		if (sbx_msg_decode_event(span, &event) != 0)
-			break;
-		sbx_record_event(r, &event);
-		return;
-	case SBX_MSG_PINS:
-		if (!r->plan->attach.on || sbx_msg_decode_pins(span, &pins) != 0)
-			break;
-		if (sbx_run_attach_pins(r, &pins) < 0)
-			r->broker_gone = true;
-		return;
-	case SBX_MSG_STATS:
-		if (sbx_msg_decode_stats(span, &r->stats) != 0)
-			break;
-		r->broker_stopped = true;
-		return;
-	default:
-		break;
-	}
-	broken(r, "the broker");
+	if (hear(r, STAGE, r->stage.fd) < 0)
+		r->stage.gone = true;
 }
 
 static void on_broker(struct sbx_run *r)
 {
-	size_t n;
-
-	for (int i = 0; i < PACKETS_PER_TURN && !r->protocol_broken; i++) {
-		int got = take(r, r->broker_fd, &n, NULL, 0, NULL, NULL, "the broker");
-
-		if (got < 0)
-			r->broker_gone = true;
-		if (got <= 0)
-			return;
-		on_broker_packet(r, sbx_span(packet, n));
-	}
-}
-
-static void on_hello(struct sbx_run *r, pid_t pid)
-{
-	SBX_AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-
-	r->init_hello = true;
-	r->pid1 = pid;
-	/* Without a pidfd the stage says what is wrong. */
-	tell_stage_with(r, SBX_MSG_CHECK_MOUNTS, 0, &fd, fd >= 0);
-}
-
-/* All of them, once. */
-static int on_verdicts(struct sbx_run *r, struct sbx_span span, pid_t pid)
-{
-	if (r->has_verdicts || !r->init_hello || pid <= 0 || sbx_msg_decode_verdicts(span, &r->verdicts) != 0)
-		return -1;
-	if (r->verdicts.n_verdicts != r->plan->probes->n_probes) {
-		memset(&r->verdicts, 0, sizeof(r->verdicts));
-		return -1;
-	}
-	r->has_verdicts = true;
-	r->init_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	r->watch_error = r->init_pidfd < 0 ? -errno : 0;
-	if (r->watch_error == -ESRCH)
-		r->watch_error = 0; /* it ended: why is still to come */
-	return 0;
-}
-
-static void on_init_packet(struct sbx_run *r, struct sbx_span span, pid_t pid)
-{
-	uint32_t zero;
-
-	switch (sbx_msg_type(span)) {
-	case SBX_MSG_INIT_HELLO:
-		if (r->init_hello || pid <= 0 || sbx_msg_decode_simple(span, SBX_MSG_INIT_HELLO, &zero) != 0)
-			break;
-		on_hello(r, pid);
-		return;
-	case SBX_MSG_VERDICTS:
-		if (on_verdicts(r, span, pid) < 0)
-			break;
-		return;
-	case SBX_MSG_EXEC_FAILED:
-		if (!r->released || sbx_msg_decode_exec_failed(span, &r->exec_error) != 0)
-			break;
-		r->exec_failed = true;
-		return;
-	default:
-		break;
-	}
-	broken(r, "the sandbox's init");
+	if (hear_all(r, BROKER, r->broker_fd))
+		r->broker_gone = true;
 }
 
 static void on_init(struct sbx_run *r)
 {
-	size_t n;
-	pid_t pid;
-
-	for (int i = 0; i < PACKETS_PER_TURN && !r->protocol_broken; i++) {
-		int got = take(r, r->init_fd, &n, NULL, 0, NULL, &pid, "the sandbox's init");
-
-		if (got < 0) {
-			/* After the release this is the exec: the channel is close-on-exec. */
-			r->init_gone = true;
-			r->init_fd = sbx_fd_close(r->init_fd);
-		}
-		if (got <= 0)
-			return;
-		on_init_packet(r, sbx_span(packet, n), pid);
-	}
+	if (!hear_all(r, INIT, r->init.fd))
+		return;
+	/* After the release this is the exec: the channel is close-on-exec. */
+	r->init.gone = true;
+	r->init.fd = sbx_fd_close(r->init.fd);
 }
 
-/* Stage and broker tell by their channels, and their undo reaps them. The guard has none: without it a
- * killed launcher would leave things behind, so the sandbox ends with it. */
+/* The end of stage and broker shows on their channels, and their undo reaps them. The guard has no channel. Without it a
+ * killed launcher would leave things behind, so the sandbox ends with the guard. */
 static void on_child(struct sbx_run *r)
 {
 	int status;
@@ -324,7 +360,7 @@ static void on_signal(struct sbx_run *r)
 			r->interrupted = (int)si.ssi_signo;
 			continue;
 		}
-		tell_stage(r, is_command_gone(r) ? SBX_MSG_SIGNAL_ALL : SBX_MSG_SIGNAL, si.ssi_signo);
+		sbx_stage_send(&r->stage, is_command_gone(r) ? SBX_MSG_SIGNAL_ALL : SBX_MSG_SIGNAL, si.ssi_signo, NULL, 0);
 	}
 }
 
@@ -342,7 +378,7 @@ static void on_wall_clock(struct sbx_run *r)
 /* Before the release. When it said hello, the stage is there and says why it ended: that is waited for. */
 static bool init_ended(const struct sbx_run *r)
 {
-	return r->command_exited || (r->init_gone && !r->init_hello);
+	return r->command_exited || (r->init.gone && !r->init.hello);
 }
 
 /* 0: not yet; 1: came; -1: will never come. */
@@ -352,19 +388,19 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 		return r->broker_stopped ? 1 : r->broker_gone || r->protocol_broken ? -1 : 0;
 	if (what == SBX_WAIT_COMMAND && r->command_exited)
 		return 1;
-	if (r->protocol_broken || r->stage_gone || (r->interrupted && !r->released))
+	if (r->protocol_broken || r->stage.gone || (r->interrupted && !r->released))
 		return -1;
 	if (r->broker_gone || r->guard_gone || r->attach.changed || r->planted.msg[0] || r->caretaker_gone)
 		return -1;
 	switch (what) {
 	case SBX_WAIT_STAGE:
-		return r->stage_ready;
+		return r->stage.ready;
 	case SBX_WAIT_SELFTEST:
 		if (init_ended(r))
 			return -1;
-		return r->has_verdicts && r->init_hello && r->broker_ready && r->mounts_checked;
+		return r->init.has_verdicts && r->init.hello && r->broker_ready && r->stage.mounts_checked;
 	case SBX_WAIT_RELEASE:
-		if (r->command_exited || r->init_gone)
+		if (r->command_exited || r->init.gone)
 			return -1;
 		return r->broker_released;
 	default:
@@ -390,8 +426,8 @@ static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 static int turn(struct sbx_run *r, uint64_t deadline_us)
 {
 	struct pollfd p[N_FIXED + SBX_GRANTS_MAX] = {
-		{ .fd = r->stage_gone ? -1 : r->stage_fd, .events = POLLIN },
-		{ .fd = r->init_fd, .events = POLLIN },
+		{ .fd = r->stage.gone ? -1 : r->stage.fd, .events = POLLIN },
+		{ .fd = r->init.fd, .events = POLLIN },
 		{ .fd = r->signal_fd, .events = POLLIN },
 		{ .fd = r->wall_fd, .events = POLLIN },
 		{ .fd = r->attach.watch_fd, .events = POLLIN },
@@ -419,7 +455,7 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 	if (r->tidy_at_us && r->tidy_at_us <= now)
 		sbx_record_tidy(r);
 	if (r->kill_at_us && r->kill_at_us <= now) {
-		sbx_stage_kill(r);
+		sbx_stage_kill(&r->stage);
 		r->kill_at_us = 0;
 	}
 	return 0;

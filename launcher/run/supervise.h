@@ -4,21 +4,21 @@
 
 #include "launcher/run/run.h"
 
-/* What a wait is for. Every wait also ends when the sandbox can no longer come to it. */
+/* The thing that a wait is for. Every wait also ends when that thing can no longer come. */
 enum sbx_wait {
 	SBX_WAIT_STAGE,    /* STAGE_READY */
 	SBX_WAIT_SELFTEST, /* every verdict, MOUNTS_CHECKED, and the broker's READY */
-	SBX_WAIT_RELEASE,  /* the broker's word that it has put the self-test behind it */
+	SBX_WAIT_RELEASE,  /* the broker's answer that the self-test is over for it */
 	SBX_WAIT_COMMAND,  /* its end: COMMAND_EXIT */
-	SBX_WAIT_BROKER,   /* the broker's last word after STOP */
+	SBX_WAIT_BROKER,   /* the broker's STATS, in answer to STOP */
 };
 
 /* The launcher's one loop: channels, signals, the wall clock, events on their way to the database.
- * 0 when it came; 1 when it cannot any more (r says why: a helper gone, a protocol broken, an
+ * 0: @what came; 1: it can no longer come (r says why: a helper gone, a protocol broken, an
  * interrupt before the release); -ETIMEDOUT; -errno. @timeout_ms 0: none. */
 int sbx_supervise(struct sbx_run *r, enum sbx_wait what, uint32_t timeout_ms);
 
-/* Block the signals we hand on and open r->signal_fd. First thing, before any fork. */
+/* Block the signals that are handed on to the command, and open r->signal_fd. Before any fork. */
 int sbx_supervise_signals(struct sbx_run *r);
 
 /* Start the wall clock of limits.wall_time. 0 or -errno. */

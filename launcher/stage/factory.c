@@ -36,7 +36,7 @@
 struct factory {
 	int launcher, broker, signals;
 	pid_t child;
-	const struct sbx_orders *orders;
+	const struct sbx_stage_config *config;
 	bool own_group;      /* of the command: it has no terminal (init.c) */
 	uint64_t end_at_us;  /* monotonic: nothing runs past it; 0: no limit */
 	uint32_t seen[65]; /* group signals not yet accounted for, by number */
@@ -75,7 +75,7 @@ static void drain_signals(struct factory *f)
 	}
 }
 
-/* Everybody in our pid namespace but us: bwrap and pid 1 of the inner one take none of these. */
+/* To every process in our pid namespace but us. bwrap and pid 1 of the inner namespace block these signals. */
 static void signal_all(uint32_t sig)
 {
 	sigset_t set;
@@ -110,10 +110,10 @@ static void on_launcher(struct factory *f)
 		say(f->launcher, SBX_MSG_SIGNAL, sig, NULL);
 }
 
-static bool is_published(const struct sbx_orders *o, uint16_t port)
+static bool is_published(const struct sbx_stage_config *c, uint16_t port)
 {
-	for (size_t i = 0; i < o->n_publish; i++)
-		if (o->publish[i] == port)
+	for (size_t i = 0; i < c->n_publish; i++)
+		if (c->publish[i] == port)
 			return true;
 	return false;
 }
@@ -143,14 +143,14 @@ static void on_broker(struct factory *f)
 		answer(f, sbx_net_udp_flow_open(&udp.local, udp.local_port, &udp.peer, udp.peer_port),
 		       SBX_MSG_UDP_SOCKET_MADE, SBX_MSG_UDP_SOCKET_FAILED, udp.cookie);
 	else if (r == 0 && sbx_msg_decode_tcp_socket(sbx_span(packet, n), &tcp) == 0 &&
-		 is_published(f->orders, tcp.port))
+		 is_published(f->config, tcp.port))
 		answer(f, sbx_net_tcp_inside_open(tcp.family, tcp.port), SBX_MSG_TCP_SOCKET_MADE,
 		       SBX_MSG_TCP_SOCKET_FAILED, tcp.cookie);
 	else
 		f->broker = sbx_fd_close(f->broker); /* gone or broken: the launcher sees its end */
 }
 
-/* Let go of all that building needed: stdio (a pipe the caller waits on), fds, rights. */
+/* Drops all that only the building needed: stdio (the caller may wait for the end of a pipe), fds, privileges. */
 static int shed(struct factory *f)
 {
 	const int fds[] = { 0, 1, 2, f->launcher, f->signals, f->broker };
@@ -196,10 +196,10 @@ static bool has_terminal(void)
 	return tty >= 0;
 }
 
-_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const struct sbx_orders *orders,
+_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const struct sbx_stage_config *config,
 				uint64_t limit_ms)
 {
-	struct factory f = { .launcher = launcher, .broker = broker, .child = child, .orders = orders, .signals = -1 };
+	struct factory f = { .launcher = launcher, .broker = broker, .child = child, .config = config, .signals = -1 };
 	struct sbx_err err = { 0 };
 	sigset_t set;
 
@@ -213,7 +213,7 @@ _Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const str
 	f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (f.signals < 0 || sbx_fd_set_nonblocking(launcher) < 0 ||
 	    (broker >= 0 && sbx_fd_set_nonblocking(broker) < 0) || shed(&f) < 0 ||
-	    sbx_seccomp_install(orders->n_publish ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY, &err) < 0)
+	    sbx_seccomp_install(config->n_publish ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY, &err) < 0)
 		_exit(125);
 	for (;;) {
 		struct pollfd p[] = {

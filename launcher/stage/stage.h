@@ -2,29 +2,71 @@
 #ifndef SBX_LAUNCHER_STAGE_STAGE_H
 #define SBX_LAUNCHER_STAGE_STAGE_H
 
-#include "launcher/run/run.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "ipc/messages.h"
+#include "launcher/stage/init_process.h"
+#include "launcher/stage/stage_config.h"
 
 /* The step of STAGE_FAILED whose reason the launcher finds: the limits of the host's user namespace cannot
  * be seen in the stage's own. */
 #define SBX_STAGE_NETWORK "network namespace"
 
-/* Start the stage, before there is a plan: returns as soon as it exists. It prepares what needs none and
- * waits for its orders. Needs r->facts and r->options, signals blocked. 0 or -errno with r->err. */
-int sbx_stage_begin(struct sbx_run *r);
+/*
+ * The stage (stage_process.c) as the launcher sees it: the process that owns the sandbox's namespaces. The launcher
+ * starts it, gives it its config, hears from it on the channel, and kills it. It is pid 1 of the sandbox's pid namespace:
+ * with it everything in the sandbox ends.
+ */
+struct sbx_stage {
+	pid_t pid;			 /* our child; 0: none */
+	int fd;				 /* channel */
+	int seccomp_fd;			 /* write end of the pipe that bwrap reads the command's seccomp program from */
+	int args_fd;			 /* write end of the pipe that bwrap reads its arguments from */
+	struct sbx_stage_config *config; /* shared with the stage; NULL: none */
+	int sandbox_fds[SBX_N_BROKER_FDS]; /* the sockets that the stage made, on their way to the broker */
+	bool begun;
+	int error; /* -errno of a stage that was begun before the plan; told when the plan is good */
 
-/* Let it build r->plan. It sends STAGE_READY with the sandbox's sockets, or STAGE_FAILED, on
- * r->stage_fd. 0 or -errno with r->err. */
-int sbx_stage_order(struct sbx_run *r);
+	/* what the stage said (run/supervise.c) */
+	bool ready, gone, mounts_checked;
+	uint32_t open_mount; /* with mounts_checked: 0: every mount is locked; n: the plan's mount n - 1 is not */
+	struct sbx_msg_stage_failed failed; /* step "": it did not fail */
+};
 
-/* The ports of the broker's listeners, read from the sockets the stage sent, into the plan, so that
- * the receipt shows the ruleset as it is loaded. */
-void sbx_stage_ports(const int fds[SBX_N_BROKER_FDS], struct sbx_nft_input *nft);
+/* How a stage is started. All is borrowed. */
+struct sbx_stage_start {
+	const struct sbx_facts *facts;
+	const struct sbx_options *options;
+	int cgroup_fd;	   /* directory of the cgroup that the sandbox is born in; -1: ours */
+	bool host_network; /* attach cgroup: no network namespace is made */
+};
 
-/* SIGKILL: with the stage, pid 1 of its pid namespace, everything in the sandbox ends. */
-void sbx_stage_kill(const struct sbx_run *r);
-/* The same, and waits until all of them are gone. Once is enough, twice does no harm. */
-void sbx_stage_end(struct sbx_run *r);
-/* The same, and what there is for it in this process goes. */
-void sbx_stage_stop(struct sbx_run *r);
+/* There is no stage. */
+void sbx_stage_init(struct sbx_stage *s);
+/* Ends the stage, closes its descriptors and frees its config. What the stage said stays. */
+void sbx_stage_fini(struct sbx_stage *s);
+
+/* Starts the stage and opens @init's channel. Returns as soon as the process exists: the stage then prepares what needs
+ * no plan, and waits for its config. Signals must be blocked. 0 or -errno with @err. */
+int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init, const struct sbx_stage_start *how,
+		    struct sbx_err *err);
+
+/* Lets the stage build @p. It answers with STAGE_READY and the sandbox's sockets, or with STAGE_FAILED. @processes: the
+ * command's RLIMIT_NPROC; 0: as it is. 0 or -errno with @err. */
+int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, uint32_t processes, struct sbx_err *err);
+
+/* Sends a message of one number, with @n_fds borrowed descriptors. A stage that is gone is found by its channel. */
+void sbx_stage_send(const struct sbx_stage *s, enum sbx_msg_type type, uint32_t value, const int *fds, size_t n_fds);
+
+/* SIGKILL for the stage and, with it, everything in the sandbox. Does not wait. */
+void sbx_stage_kill(const struct sbx_stage *s);
+/* The same, and waits until all of these processes are gone. A second call does nothing. */
+void sbx_stage_end(struct sbx_stage *s);
+
+/* Closes the sandbox's sockets that were not handed on. */
+void sbx_stage_close_sandbox_fds(struct sbx_stage *s);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The stage's orders: an arena that is mapped shared before the stage is cloned. Its pages are taken as
- * they are written, so the mapping may be large. A privileged launcher shares it with a process of the
- * sandbox's user: it writes and never reads back, neither a size nor a pointer.
+ * The stage's config: an arena that is mapped shared before the stage is cloned. The kernel takes a page when it is
+ * first written, so the mapping may be large. A privileged launcher shares the mapping with a process of the sandbox's
+ * user: the launcher writes to it and never reads a size or a pointer back.
  */
 #include "launcher/stage/stage_config.h"
 
@@ -13,22 +13,22 @@
 
 #define ARENA_BYTES (64u << 20)
 
-struct sbx_orders *sbx_orders_new(void)
+struct sbx_stage_config *sbx_stage_config_new(void)
 {
-	struct sbx_orders *o = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
+	struct sbx_stage_config *o = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
 				    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return o == MAP_FAILED ? NULL : o;
 }
 
-struct sbx_orders *sbx_orders_free(struct sbx_orders *o)
+struct sbx_stage_config *sbx_stage_config_free(struct sbx_stage_config *o)
 {
 	if (o)
 		munmap(o, ARENA_BYTES);
 	return NULL;
 }
 
-/* What has been taken of the mapping. Kept here and not in it: what the stage shares it may change. */
+/* How much of the mapping is taken. Kept outside the mapping, because the stage may change what is in it. */
 struct arena {
 	uint8_t *base;
 	size_t used;
@@ -74,12 +74,12 @@ static void copy_op(struct arena *a, const struct sbx_mount_op *from, void *to, 
 	memcpy(to, &op, sizeof(op));
 }
 
-int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *args, size_t n_args)
+int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, const char *args, size_t n_args)
 {
 	struct arena a = { (uint8_t *)o, sizeof(*o) };
 	uint8_t *mounts = take(&a, p->view.n_mounts * sizeof(*p->view.mounts));
 	bool ok = mounts;
-	struct sbx_orders all = {
+	struct sbx_stage_config all = {
 		.carries = p->carries,
 		.host_network = p->attach.on,
 		.open_files = p->profile->limits.open_files,

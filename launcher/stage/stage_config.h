@@ -7,20 +7,20 @@
 #include "launcher/plan/plan.h"
 
 /*
- * What the stage does with a plan that did not exist yet when the stage was started: a deep copy of the
- * parts it needs, in memory that launcher and stage share. The launcher writes it once, then sends STAGE_CONFIG
- * on the channel; the stage only reads, and the launcher reads nothing of it. Pointers lead into the same
- * mapping, which is at the same address in both.
+ * The parts of the plan that the stage needs, as a deep copy in memory that launcher and stage share: the plan did not
+ * exist yet when the stage was started. The launcher writes the config once, then sends STAGE_CONFIG on the channel. The
+ * stage only reads; the launcher reads nothing back. Pointers lead into the same mapping, which is at the same address
+ * in both processes.
  */
-struct sbx_orders {
+struct sbx_stage_config {
 	bool carries;	     /* flows leave through the broker */
 	bool host_network;   /* attach cgroup: there is no network namespace to furnish */
 	uint32_t open_files; /* RLIMIT_NOFILE of the command; 0: as it is */
 	uint32_t processes;  /* RLIMIT_NPROC, where no cgroup holds limits.pids; 0: as it is */
 	uint64_t wall_ms;    /* 0: no limit */
 	uint64_t scratch_bytes; /* 0: none */
-	bool keep;		/* the launcher wants to see the overlay's upper layer */
-	const char *scratch_home; /* the launcher wants to know how full it becomes; NULL: not */
+	bool keep;		/* send the launcher the overlay's upper layer */
+	const char *scratch_home; /* send the launcher this directory, to count its files; NULL: none */
 	struct sbx_nft_input nft;
 	size_t n_publish;
 	uint16_t publish[SBX_PUBLISH_MAX]; /* ports of the sandbox that the factory may connect to */
@@ -30,9 +30,9 @@ struct sbx_orders {
 	size_t n_args;
 };
 
-struct sbx_orders *sbx_orders_new(void); /* empty; NULL: errno */
-struct sbx_orders *sbx_orders_free(struct sbx_orders *o);
+struct sbx_stage_config *sbx_stage_config_new(void); /* empty; NULL: errno */
+struct sbx_stage_config *sbx_stage_config_free(struct sbx_stage_config *o);
 /* 0, or -E2BIG: more than the mapping holds (64 MiB). */
-int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *args, size_t n_args);
+int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, const char *args, size_t n_args);
 
 #endif

@@ -9,7 +9,7 @@
  *
  * How a source gets here: a copy of it is detached first (open_tree), compared with what was judged, made
  * nosuid, nodev, private and perhaps read-only with everything below it in one step (mount_setattr,
- * recursive), and only then attached. Nothing is ever visible with more rights than it ends with.
+ * recursive), and only then attached. Nothing is ever visible with looser flags than it ends with.
  * Private: what the host mounts later below a granted directory does not appear in the sandbox, where it
  * would come without those flags.
  *
@@ -83,7 +83,8 @@ static int place_set(struct place *p, int fd)
 	return 0;
 }
 
-/* What is there is not made: on a file system that is frozen (fsfreeze(8)) that would wait, also with EEXIST. */
+/* Makes @name and opens it. Only called when it is missing: on a frozen file system (fsfreeze(8)) mkdir and mknod wait, even
+ * where they end with EEXIST. */
 static int make_and_open(int dir, const char *name, bool is_dir)
 {
 	if ((is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0444, 0)) < 0 && errno != EEXIST)
@@ -218,7 +219,7 @@ static int take_source(const struct sbx_mount_op *op, struct sbx_err *err)
 	return fd;
 }
 
-/* What the launcher made of the judged object. A copy of the fd: the caller closes its own. */
+/* The launcher's id-mapped mount of the judged object, as a copy of the fd: the caller closes its own. */
 static int take_mapped(const int *mapped, size_t n_mapped, size_t i)
 {
 	int fd = i < n_mapped ? fcntl(mapped[i], F_DUPFD_CLOEXEC, 0) : -1;
@@ -236,7 +237,7 @@ static int attach(const struct sbx_tree *t, int copy, const char *dest, bool dir
 		       -errno : 0;
 }
 
-/* The lower layer stays where it is, read-only, and the overlay covers it. */
+/* The lower layer stays attached, read-only, below the overlay. */
 static int attach_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int lower, const char *dest,
 			  struct sbx_err *err)
 {
@@ -250,7 +251,7 @@ static int attach_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int l
 	return r < 0 ? r : attach(t, fd, dest, true);
 }
 
-/* What is at @dest already, with @beneath, which stays where it is and is covered. */
+/* Merges the directory at @dest with @beneath. @beneath stays attached below the merged directory. */
 static int attach_merged(const struct sbx_tree *t, int beneath, const char *dest, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int top = sbx_tree_open(t, dest, O_PATH | O_DIRECTORY), fd = -1;
@@ -276,7 +277,7 @@ static int mount_fresh(const struct sbx_tree *t, const char *type, const char *d
 
 	if (target < 0)
 		return target;
-	/* Working there is the shorter way to what was resolved; we may not in a directory that is closed to us. */
+	/* mount(2) takes a path. "." is the shortest one to @target; /proc serves where we may not enter the directory. */
 	if (fchdir(target) < 0)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", target);
 	return mount(type, path, type, flags, options) < 0 ? -errno : 0;
@@ -303,7 +304,7 @@ static int make_symlink(const struct sbx_tree *t, const char *text, const char *
 	return symlinkat(text, parent.fd, name) < 0 ? -errno : 0;
 }
 
-/* One that is there stays as it is: it may be the host's. */
+/* A directory that exists stays as it is: it may be the host's. */
 static int make_dir(const struct sbx_tree *t, const char *dest, mode_t mode)
 {
 	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
@@ -364,7 +365,7 @@ static int add_device(int dev, const char *host, const char *name)
 	return 0;
 }
 
-/* The terminal of whoever started us stays reachable by the name that ttyname(3) looks for. */
+/* The caller's terminal stays reachable by the name that ttyname(3) looks for. */
 static int add_console(int dev)
 {
 	char tty[64] = "";
@@ -440,7 +441,7 @@ int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err)
 }
 
 static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, int copy,
-		     struct sbx_scratch *s, struct sbx_covers *covers, struct sbx_err *err)
+		     struct sbx_scratch *s, struct sbx_overmounts *overmounts, struct sbx_err *err)
 {
 	switch (op->kind) {
 	case SBX_MOUNT_BIND:
@@ -469,14 +470,14 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 		return make_read_only(t, op->dest);
 	case SBX_MOUNT_MASK:
 	case SBX_MOUNT_PIN:
-		return sbx_cover_make(covers, t, op);
+		return sbx_overmount_make(overmounts, t, op);
 	case SBX_N_MOUNT_OP_KINDS:
 		break;
 	}
 	return -EINVAL;
 }
 
-/* When it is attached: an id-mapped mount is the launcher's until then. */
+/* Called after the attachment: until then an id-mapped mount is the launcher's. */
 static int forbid_execution(const struct sbx_tree *t, const char *dest)
 {
 	SBX_AUTO_CLOSE int fd = sbx_tree_open(t, dest, O_PATH);
@@ -487,11 +488,11 @@ static int forbid_execution(const struct sbx_tree *t, const char *dest)
 static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *copies,
 		 struct sbx_scratch *s, struct sbx_err *err)
 {
-	SBX_CLEANUP(sbx_covers_fini) struct sbx_covers covers = { .parts = -1 };
+	SBX_CLEANUP(sbx_overmounts_fini) struct sbx_overmounts overmounts = { .parts = -1 };
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
-		r = carry_out(t, &ops[i], copies[i], s, &covers, err);
+		r = carry_out(t, &ops[i], copies[i], s, &overmounts, err);
 		if (r == 0 && ops[i].noexec)
 			r = forbid_execution(t, ops[i].dest);
 		if (r == -ESTALE)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Masks and pins.
+ * Overmounts: masks and self-binds.
  *
- * A mask hides what is at a path: an empty directory or file is mounted over it. A pin mounts what is there over
- * itself: a mount point cannot be renamed or removed in the mount namespace that has the mount, so a directory that is
- * pinned keeps its place. Both were found by name, and others may rename them before the mount is made: device and
- * inode are compared, and a difference ends the start.
+ * A mask hides an object: an empty directory or file is mounted over it. A self-bind mounts a directory over itself: a
+ * mount point cannot be renamed or removed in the mount namespace that has the mount, so the directory keeps its place.
+ * The plan found each object by its name, and other processes may rename it before the mount is made. So device and inode
+ * are compared, and a difference ends the start.
  *
- * Masks and pins are the last mounts of the view, and are made before bwrap copies the view. bwrap makes its copy in a
- * user namespace below ours, and the kernel locks the mounts of such a copy to one another (MNT_LOCKED, "propagated as a
- * unit" in mount_namespaces(7)). A locked mount
- * - cannot be removed by anybody in the sandbox, whatever rights it has there;
- * - stays on what it covers when the sandbox's mount namespace ends. Without that, a process of another sandbox that was
+ * Overmounts are the last mounts of the view, made before bwrap copies the view. bwrap makes its copy in a user namespace
+ * below ours, and the kernel locks the mounts of such a copy to one another (MNT_LOCKED, "propagated as a unit" in
+ * mount_namespaces(7)). A locked mount
+ * - cannot be removed by any process in the sandbox, whatever privileges the process has there;
+ * - stays on its mount point when the sandbox's mount namespace ends. Without that, a process of another sandbox that was
  *   passed a directory of this one would see below the masks from then on.
- * sbx_covers_check_locked() tries it, for the self-test.
+ * sbx_overmounts_check_locked() proves the first, for the self-test.
  *
- * All masks are copies of the parts of one small read-only file system: an empty directory, an empty file, a file with
- * a dot, and a socket that nobody listens to. It is attached in the stage's own mount namespace, at
- * SBX_SCRATCH_BASE, because only what is attached can be copied (before Linux 6.15).
+ * Each mask is a copy of a part of one small read-only file system: an empty directory, an empty file, a file with a
+ * dot, and a socket without a listener. The file system is attached in the stage's own mount namespace, at
+ * SBX_SCRATCH_BASE, because before Linux 6.15 only an attached mount can be copied.
  */
 #include "launcher/stage/tree_overmount.h"
 
@@ -40,7 +40,7 @@ static const struct {
 	const char *text;
 } parts[N_PARTS] = {
 	[PART_DIR] = { "dir", S_IFDIR | 0555, NULL },
-	[PART_FILE] = { "file", S_IFREG | 0555, "" }, /* executing one is refused, not "not found" */
+	[PART_FILE] = { "file", S_IFREG | 0555, "" }, /* executing it is refused, not "not found" */
 	[PART_DOT] = { "dot", S_IFREG | 0444, SBX_PLACEHOLDER_DOT_TEXT },
 	[PART_SOCKET] = { "socket", S_IFSOCK | 0444, NULL },
 };
@@ -115,7 +115,7 @@ static int open_judged(const struct sbx_tree *t, const struct sbx_mount_op *op)
 }
 
 /* A detached mount of the part that @op shows. fd or -errno. */
-static int copy_part(struct sbx_covers *c, const struct sbx_mount_op *op)
+static int copy_part(struct sbx_overmounts *c, const struct sbx_mount_op *op)
 {
 	int fd;
 
@@ -127,7 +127,7 @@ static int copy_part(struct sbx_covers *c, const struct sbx_mount_op *op)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A detached mount of what @target is, with the mounts below it. fd or -errno. */
+/* A detached copy of the mount at @target, with the mounts below it. fd or -errno. */
 static int copy_self(int target, bool writable)
 {
 	SBX_AUTO_CLOSE int fd = open_tree(target, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH);
@@ -136,7 +136,7 @@ static int copy_self(int target, bool writable)
 	return r < 0 ? r : sbx_fd_steal(&fd);
 }
 
-int sbx_cover_make(struct sbx_covers *c, const struct sbx_tree *t, const struct sbx_mount_op *op)
+int sbx_overmount_make(struct sbx_overmounts *c, const struct sbx_tree *t, const struct sbx_mount_op *op)
 {
 	SBX_AUTO_CLOSE int target = open_judged(t, op), copy = -1;
 
@@ -148,20 +148,21 @@ int sbx_cover_make(struct sbx_covers *c, const struct sbx_tree *t, const struct 
 	return move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
-void sbx_covers_fini(struct sbx_covers *c)
+void sbx_overmounts_fini(struct sbx_overmounts *c)
 {
 	c->parts = sbx_fd_close(c->parts);
 }
 
 /* --- the check --- */
 
-static bool covers_something(const struct sbx_mount_op *op)
+static bool is_overmount(const struct sbx_mount_op *op)
 {
 	return op->kind == SBX_MOUNT_MASK || op->kind == SBX_MOUNT_PIN || op->kind == SBX_MOUNT_BIND ||
 	       op->kind == SBX_MOUNT_OVERLAY || op->kind == SBX_MOUNT_TMPFS;
 }
 
-/* In the sandbox's mount namespace. A mount that is locked cannot be removed, not by us either: EINVAL (umount(2)). */
+/* Called in the sandbox's mount namespace. The kernel refuses to remove a locked mount, to us as well, with EINVAL
+ * (umount(2)). */
 static bool is_locked(const char *dest)
 {
 	struct statx st;
@@ -172,14 +173,14 @@ static bool is_locked(const char *dest)
 	return umount2(dest, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno == EINVAL;
 }
 
-int sbx_covers_check_locked(const struct sbx_mount_op *ops, size_t n, int init, size_t *ret_open)
+int sbx_overmounts_check_locked(const struct sbx_mount_op *ops, size_t n, int init, size_t *ret_open)
 {
 	SBX_AUTO_CLOSE int here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	size_t i = 0;
 
 	if (here < 0 || setns(init, CLONE_NEWNS) < 0)
 		return -errno;
-	while (i < n && (!covers_something(&ops[i]) || is_locked(ops[i].dest)))
+	while (i < n && (!is_overmount(&ops[i]) || is_locked(ops[i].dest)))
 		i++;
 	*ret_open = i;
 	if (setns(here, CLONE_NEWNS) < 0)

@@ -5,19 +5,18 @@
 #include "launcher/plan/plan.h"
 #include "launcher/stage/tree.h"
 
-/* Masks and pins of the view, in the stage, while it builds the view. */
+/* Masks and self-binds (SBX_MOUNT_PIN), made by the stage while it builds the view. */
 
-struct sbx_covers {
-	int parts; /* the file system that masks are parts of; -1: no mask needed it yet */
+struct sbx_overmounts {
+	int parts; /* the file system of the masks; -1: no mask has needed it yet */
 };
 
-/* Carry out @op, a MASK or a PIN. 0 or -errno; -ESTALE: what is at op->dest is not what the plan found there. */
-int sbx_cover_make(struct sbx_covers *c, const struct sbx_tree *t, const struct sbx_mount_op *op);
-void sbx_covers_fini(struct sbx_covers *c);
+/* Carry out @op, a MASK or a PIN. 0 or -errno; -ESTALE: op->dest is another object than the plan found there. */
+int sbx_overmount_make(struct sbx_overmounts *c, const struct sbx_tree *t, const struct sbx_mount_op *op);
+void sbx_overmounts_fini(struct sbx_overmounts *c);
 
-/* Is every mount of the sandbox locked to the one that it covers? The sandbox is the one that @init, a pidfd, runs in.
- * 0: yes; 1: no, ops[*ret_open] can be removed or is not there; -errno: it could not be found out. What could be removed was
- * removed: the sandbox must end. */
-int sbx_covers_check_locked(const struct sbx_mount_op *ops, size_t n, int init, size_t *ret_open);
+/* Checks that every mount of @ops is locked, in the mount namespace of @init, a pidfd. 0: all are; 1: ops[*ret_open] is not
+ * there, or could be removed and was, so the sandbox must end; -errno: the check itself failed. */
+int sbx_overmounts_check_locked(const struct sbx_mount_op *ops, size_t n, int init, size_t *ret_open);
 
 #endif

@@ -23,8 +23,8 @@
  *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., STATS (in answer to STOP, last)
  *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the sandbox's
  *                        sockets), MOUNTS_CHECKED (in answer), STAGE_FAILED, COMMAND_EXIT
- *   launcher -> stage    STAGE_CONFIG (in shared memory, launcher/stage/stage_config.h), CHECK_MOUNTS,
- *                        SIGNAL, SIGNAL_ALL
+ *   launcher -> stage    STAGE_CONFIG (the config is in shared memory, launcher/stage/stage_config.h),
+ *                        CHECK_MOUNTS, SIGNAL, SIGNAL_ALL
  *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
  *   launcher -> init     PROGRAMS (where there is an allow list), PROBES, RELEASE
  *   broker -> factory    UDP_SOCKET, TCP_SOCKET (the stage, once it is ready, is the socket factory)

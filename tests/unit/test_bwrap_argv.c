@@ -139,17 +139,17 @@ static void test_secrets(void **state)
 }
 
 /* What the stage gets is the plan's, byte by byte, and nothing of it points out of the shared mapping. */
-static void test_orders(void **state)
+static void test_stage_config(void **state)
 {
 	struct plan_world *w = *state;
-	struct sbx_orders *o = sbx_orders_new();
+	struct sbx_stage_config *o = sbx_stage_config_new();
 	const uint8_t *from = (const uint8_t *)o, *to;
 	struct sbx_err err = { 0 };
 
 	plan_world_must(w, "--allow", "192.0.2.0/24:5432", "--", "true");
 	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &err), 0);
 	assert_non_null(o);
-	assert_int_equal(sbx_orders_fill(o, w->plan, "a\0b", 4), 0);
+	assert_int_equal(sbx_stage_config_fill(o, w->plan, "a\0b", 4), 0);
 	to = from + (64u << 20);
 	assert_memory_equal(o->args, "a\0b", 4);
 	assert_true(o->carries == w->plan->carries);
@@ -173,21 +173,21 @@ static void test_orders(void **state)
 			assert_int_not_equal(a->source.st.st_ino, 0);
 		}
 	}
-	sbx_orders_free(o);
+	sbx_stage_config_free(o);
 }
 
 /* More than the mapping holds is an error, not a write past its end. */
-static void test_orders_too_large(void **state)
+static void test_stage_config_too_large(void **state)
 {
 	struct plan_world *w = *state;
-	struct sbx_orders *o = sbx_orders_new();
+	struct sbx_stage_config *o = sbx_stage_config_new();
 	size_t n = 64u << 20;
 	SBX_AUTO_FREE char *args = calloc(1, n);
 
 	plan_world_must(w, "--", "true");
 	assert_non_null(args);
-	assert_int_equal(sbx_orders_fill(o, w->plan, args, n), -E2BIG);
-	sbx_orders_free(o);
+	assert_int_equal(sbx_stage_config_fill(o, w->plan, args, n), -E2BIG);
+	sbx_stage_config_free(o);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, plan_world_setup, plan_world_teardown)
@@ -196,7 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_argv),    TEST(test_fixed),	TEST(test_one_bind),	     TEST(test_fd_names),
-		TEST(test_secrets), TEST(test_orders), TEST(test_orders_too_large),
+		TEST(test_secrets), TEST(test_stage_config), TEST(test_stage_config_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,6 @@
 #include "launcher/record/record.h"
 #include "launcher/run/attach.h"
 #include "launcher/run/supervise.h"
-#include "launcher/stage/stage.h"
 #include "sys/process/proc.h"
 
 #define N_PROBES 3
@@ -70,11 +69,6 @@ void sbx_run_attach_changed(struct sbx_run *r)
 	(void)r;
 }
 
-void sbx_stage_kill(const struct sbx_run *r)
-{
-	(void)r;
-}
-
 /* --- a run and its peers --- */
 
 enum peer { STAGE, BROKER, INIT, N_PEERS };
@@ -97,7 +91,7 @@ struct fixture {
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	int *ours[] = { &f->run.stage_fd, &f->run.broker_fd, &f->run.init_fd };
+	int *ours[] = { &f->run.stage.fd, &f->run.broker_fd, &f->run.init.fd };
 
 	assert_non_null(f);
 	alarm(60); /* instead of waiting for ever */
@@ -118,15 +112,13 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	int *const fds[] = { &f->run.stage_fd, &f->run.broker_fd, &f->run.init_fd, &f->run.upper_fd, &f->run.init_pidfd };
+	int *const fds[] = { &f->run.broker_fd, &f->run.upper_fd };
 
 	alarm(0);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(fds); i++)
 		sbx_fd_close(*fds[i]);
 	for (size_t i = 0; i < N_PEERS; i++)
 		sbx_fd_close(f->peers[i]);
-	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		sbx_fd_close(f->run.sandbox_fds[i]);
 	sbx_run_fini(&f->run);
 	free(f);
 	return 0;
@@ -240,7 +232,7 @@ static void test_stage_gone(void **state)
 
 	f->peers[STAGE] = sbx_fd_close(f->peers[STAGE]);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_STAGE, 20000), 1);
-	assert_true(f->run.stage_gone && !f->run.protocol_broken && !f->run.err.msg[0]);
+	assert_true(f->run.stage.gone && !f->run.protocol_broken && !f->run.err.msg[0]);
 }
 
 /* It says why. */
@@ -254,8 +246,8 @@ static void test_stage_failed(void **state)
 	assert_true(n > 0);
 	send_bytes(f, STAGE, out, (size_t)n, 0);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_STAGE, 20000), 1);
-	assert_true(f->run.stage_gone && !f->run.protocol_broken);
-	assert_string_equal(f->run.stage_failed.detail, "no room");
+	assert_true(f->run.stage.gone && !f->run.protocol_broken);
+	assert_string_equal(f->run.stage.failed.detail, "no room");
 }
 
 /* Only one that says something is listened to. */
@@ -361,7 +353,7 @@ static void test_ready_counts(void **state)
 
 	say(f, STAGE, SBX_MSG_STAGE_READY, 3, 2);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_STAGE, 20000), 0);
-	assert_true(f->run.sandbox_fds[0] >= 0 && f->run.sandbox_fds[1] >= 0 && f->run.sandbox_fds[2] < 0);
+	assert_true(f->run.stage.sandbox_fds[0] >= 0 && f->run.stage.sandbox_fds[1] >= 0 && f->run.stage.sandbox_fds[2] < 0);
 	say(f, STAGE, SBX_MSG_STAGE_READY, 3, 2);
 	is_broken(f, STAGE);
 }
@@ -391,7 +383,7 @@ static void test_verdicts(void **state)
 	say(f, INIT, SBX_MSG_INIT_HELLO, 0, 0);
 	send_verdicts(f, N_PROBES);
 	is_fine(f);
-	assert_true(f->run.has_verdicts && f->run.verdicts.n_verdicts == N_PROBES && f->run.init_pidfd >= 0);
+	assert_true(f->run.init.has_verdicts && f->run.init.verdicts.n_verdicts == N_PROBES && f->run.init.command_fd >= 0);
 	send_verdicts(f, N_PROBES);
 	is_broken(f, INIT);
 }
@@ -401,8 +393,8 @@ static void wrong_verdicts(struct fixture *f, uint32_t n)
 	say(f, INIT, SBX_MSG_INIT_HELLO, 0, 0);
 	send_verdicts(f, n);
 	is_broken(f, INIT);
-	assert_true(!f->run.has_verdicts && f->run.verdicts.n_verdicts == 0 && f->run.verdicts.v[0].ok == 0);
-	assert_int_equal(f->run.init_pidfd, -1);
+	assert_true(!f->run.init.has_verdicts && f->run.init.verdicts.n_verdicts == 0 && f->run.init.verdicts.v[0].ok == 0);
+	assert_int_equal(f->run.init.command_fd, -1);
 }
 
 static void test_verdicts_fewer(void **state)
@@ -421,7 +413,7 @@ static void test_verdicts_first(void **state)
 
 	send_verdicts(f, N_PROBES);
 	is_broken(f, INIT);
-	assert_false(f->run.has_verdicts);
+	assert_false(f->run.init.has_verdicts);
 }
 
 static void test_mounts_checked(void **state)
@@ -432,7 +424,7 @@ static void test_mounts_checked(void **state)
 	is_fine(f);
 	say(f, STAGE, SBX_MSG_MOUNTS_CHECKED, N_MOUNTS, 0);
 	is_fine(f);
-	assert_true(f->run.mounts_checked && f->run.open_mount == N_MOUNTS);
+	assert_true(f->run.stage.mounts_checked && f->run.stage.open_mount == N_MOUNTS);
 	say(f, STAGE, SBX_MSG_MOUNTS_CHECKED, 0, 0);
 	is_broken(f, STAGE);
 }
@@ -458,7 +450,7 @@ static void test_mounts_cut(void **state)
 	is_fine(f);
 	send_bytes(f, STAGE, out, (size_t)n - 1, 0);
 	is_broken(f, STAGE);
-	assert_false(f->run.mounts_checked);
+	assert_false(f->run.stage.mounts_checked);
 }
 
 static void test_mounts_early(void **state)
@@ -508,7 +500,7 @@ static void test_exec_failed_early(void **state)
 	assert_true(n > 0);
 	send_bytes(f, INIT, out, (size_t)n, 0);
 	is_broken(f, INIT);
-	assert_false(f->run.exec_failed);
+	assert_false(f->run.init.exec_failed);
 }
 
 static void test_hello_twice(void **state)
