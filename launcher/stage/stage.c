@@ -30,6 +30,7 @@
 #include "launcher/plan/bwrap_argv.h"
 #include "launcher/stage/stage_process.h"
 #include "sys/process/proc.h"
+#include "sys/process/userns.h"
 
 #define HELPER_TIMEOUT_MS 10000
 /* The network namespace takes the kernel longest. The stage makes it itself, beside the launcher. */

@@ -40,6 +40,7 @@
 #include "launcher/stage/tree.h"
 #include "launcher/stage/tree_overmount.h"
 #include "sys/process/proc.h"
+#include "sys/process/userns.h"
 
 /* At most this much time passes between here and the release, the wall time's grace included (steps.c, supervise.c). */
 #define SETUP_SLACK_MS 35000
