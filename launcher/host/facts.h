@@ -22,13 +22,13 @@ struct sbx_facts {
 	char id[SBX_ID_LEN + 1]; /* of this run: --id, or random */
 	uid_t caller_uid;	 /* real uid of sbx-run */
 	gid_t caller_gid;
-	bool privileged; /* uid 0, or the capabilities of rights.h */
+	bool privileged; /* uid 0, or the capabilities of privileges.h */
 	uid_t uid;	 /* who the sandbox runs as; never 0 */
 	gid_t gid;
 	/* Of the pool: an unprivileged uid with no rights to anything, leased until sbx_facts_fini(). */
 	bool throwaway_user;
 	struct sbx_uid_pool *uid_pool; /* NULL: not privileged */
-	bool may_attach;     /* has what attach cgroup needs (rights.h) */
+	bool may_attach;     /* has what attach cgroup needs (privileges.h) */
 	int landlock_abi;    /* 0: none */
 	uid_t broker_uid;    /* own user when privileged */
 	gid_t broker_gid;

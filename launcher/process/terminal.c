@@ -122,7 +122,7 @@ void sbx_terminals_restore(const struct sbx_terminals *all)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-int sbx_terminals_guarded(const struct sbx_terminals *all)
+int sbx_terminals_watched(const struct sbx_terminals *all)
 {
 	const struct sbx_terminal *t = controlling(all);
 

@@ -32,8 +32,8 @@ void sbx_terminals_save(struct sbx_terminals *t);
 /* Make them as they were, as far as that is ours to do (terminal.c). May be called more than once. */
 void sbx_terminals_restore(const struct sbx_terminals *t);
 
-/* The one that a guard looks after: an fd of @t, or -1. */
-int sbx_terminals_guarded(const struct sbx_terminals *t);
+/* The terminal that the cleanup process sets back if the launcher is killed: an fd of @t, or -1. */
+int sbx_terminals_watched(const struct sbx_terminals *t);
 
 void sbx_terminals_fini(struct sbx_terminals *t);
 

@@ -8,7 +8,10 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 {
 	r->options = o;
 	r->facts = f;
-	r->runtime_fd = r->guard_fd = r->stage_fd = r->stage_go_fd = r->broker_fd = -1;
+	r->runtime = SBX_RUNTIME_INIT;
+	r->cleanup = SBX_CLEANUP_INIT;
+	r->recorder = SBX_RECORDER_INIT;
+	r->stage_fd = r->stage_go_fd = r->broker_fd = -1;
 	r->init_fd = r->init_peer_fd = r->init_exe_fd = r->init_pidfd = -1;
 	r->seccomp_fd = r->seccomp_peer_fd = -1;
 	r->args_fd = r->args_peer_fd = -1;
@@ -28,6 +31,6 @@ void sbx_run_fini(struct sbx_run *r)
 	r->wall_fd = sbx_fd_close(r->wall_fd);
 	r->args_fd = sbx_fd_close(r->args_fd);
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
-	r->refusals = sbx_refusals_free(r->refusals);
+	sbx_recorder_fini(&r->recorder);
 	sbx_terminals_fini(&r->terminals);
 }

@@ -194,7 +194,7 @@ static void on_broker_packet(struct sbx_run *r, struct sbx_span span)
 	case SBX_MSG_EVENT:
 		if (sbx_msg_decode_event(span, &event) != 0)
 			break;
-		sbx_record_event(r, &event);
+		sbx_record_event(&r->recorder, &event);
 		return;
 	case SBX_MSG_PINS:
 		if (!r->plan->attach.on || sbx_msg_decode_pins(span, &pins) != 0)
@@ -299,15 +299,15 @@ static void on_init(struct sbx_run *r)
 	}
 }
 
-/* Stage and broker tell by their channels, and their undo reaps them. The guard has none: without it a
- * killed launcher would leave things behind, so the sandbox ends with it. */
+/* The channels of stage and broker show their end, and their undo reaps them. The cleanup process has no channel. Without
+ * it a killed launcher would leave things behind, so the sandbox ends with it. */
 static void on_child(struct sbx_run *r)
 {
 	int status;
 
-	if (r->guard_pid > 0 && waitpid(r->guard_pid, &status, WNOHANG) == r->guard_pid) {
-		r->guard_pid = 0;
-		r->guard_gone = true;
+	if (r->cleanup.pid > 0 && waitpid(r->cleanup.pid, &status, WNOHANG) == r->cleanup.pid) {
+		r->cleanup.pid = 0;
+		r->cleanup.gone = true;
 	}
 }
 
@@ -354,7 +354,7 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 		return 1;
 	if (r->protocol_broken || r->stage_gone || (r->interrupted && !r->released))
 		return -1;
-	if (r->broker_gone || r->guard_gone || r->attach.changed || r->planted.msg[0] || r->caretaker_gone)
+	if (r->broker_gone || r->cleanup.gone || r->attach.changed || r->planted.msg[0] || r->caretaker_gone)
 		return -1;
 	switch (what) {
 	case SBX_WAIT_STAGE:
@@ -379,7 +379,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 {
-	uint64_t at = earlier(earlier(deadline_us, r->tidy_at_us), earlier(r->flush_at_us, r->kill_at_us));
+	uint64_t at = earlier(earlier(deadline_us, r->recorder.tidy_at_us), earlier(r->recorder.flush_at_us, r->kill_at_us));
 	uint64_t now = sbx_clock_monotonic_us();
 
 	if (!at)
@@ -414,10 +414,10 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		if (p[N_FIXED + i].revents)
 			sbx_caretaker_hear(r, i);
 	now = sbx_clock_monotonic_us();
-	if (r->flush_at_us && r->flush_at_us <= now)
-		sbx_record_flush(r);
-	if (r->tidy_at_us && r->tidy_at_us <= now)
-		sbx_record_tidy(r);
+	if (r->recorder.flush_at_us && r->recorder.flush_at_us <= now)
+		sbx_record_flush(&r->recorder);
+	if (r->recorder.tidy_at_us && r->recorder.tidy_at_us <= now)
+		sbx_record_tidy(&r->recorder);
 	if (r->kill_at_us && r->kill_at_us <= now) {
 		sbx_stage_kill(r);
 		r->kill_at_us = 0;

@@ -41,6 +41,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ipc/channel.h"
+#include "launcher/cleanup/cleanup_process.h"
 #include "launcher/cleanup/runtime.h"
 #include "launcher/helpers/protect_helper.h"
 #include "launcher/protect/placeholders.h"
@@ -460,7 +461,8 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	sbx_fd_close(r->init_fd);
 	sbx_fd_close(r->seccomp_fd); /* or bwrap would never see its end */
 	sbx_uid_pool_close_copy(r->facts->uid_pool);
-	sbx_runtime_forget(r);
+	sbx_runtime_fini(&r->runtime); /* the lock and the cleanup process are the launcher's alone */
+	sbx_cleanup_fini(&r->cleanup);
 	sbx_placeholders_forget(r);
 	sbx_caretaker_forget(r);
 

@@ -356,7 +356,7 @@ static int sweep_one(int place_fd, const char *name, const struct sbx_cgroup_rel
 	for (size_t i = 0; i < SBX_N_ELEMENTS(children); i++) {
 		SBX_AUTO_CLOSE int child = open_dir(fd, children[i]);
 
-		/* Not the dead launcher's own: its guard may be there, and be who sweeps. */
+		/* Not the dead launcher's own: its cleanup process may be in it, and may be sweeping. */
 		if (child >= 0 && i < N_KILLED && sbx_cgroup_kill(child, SWEEP_WAIT_MS) < 0)
 			return 0;
 		if (child >= 0 && i == 0 && !may_remove_command(child, release))
