@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Cgroups of dead launchers are removed, and with attach cgroup their rules in the host's firewall. */
+/* Cgroups of dead launchers are removed, and with attach cgroup their rules in the host's
+ * firewall. */
 #include "launcher/cleanup/cgroup_gc.h"
 
 #include <fcntl.h>
@@ -36,7 +37,8 @@ const struct sbx_cgroup_release *sbx_cgroup_gc_release(void)
 	return sbx_caps_permitted(&caps) == 0 && caps & 1ull << CAP_NET_ADMIN ? &with_rules : NULL;
 }
 
-/* Remove the rules of cgroups that are gone already. The number of sandboxes; 0 if cgroups cannot be read; -errno. */
+/* Remove the rules of cgroups that are gone already. The number of sandboxes; 0 if cgroups
+ * cannot be read; -errno. */
 static int gc_rules(struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int cgroup2_fd = -1, fd = -1;

@@ -12,11 +12,12 @@
 int sbx_cgroup_gc(struct sbx_gc *gc, struct sbx_err *err);
 /* The sweeper of --gc for rules of cgroups that somebody else removed. 0, or -errno with @err. */
 int sbx_cgroup_gc_rules(struct sbx_gc *gc, struct sbx_err *err);
-/* In the scope of sandbox @id with attach cgroup: sweep until its rules are gone or @timeout_ms are over. Does nothing if
- * this process is not in that scope, or may not change rules. */
+/* In the scope of sandbox @id with attach cgroup: sweep until its rules are gone or @timeout_ms
+ * are over. Does nothing if this process is not in that scope, or may not change rules. */
 void sbx_cgroup_gc_scope(const char *id, uint32_t timeout_ms);
 
-/* How sbx_cgroup_sweep() removes the rules of a dead launcher's cgroup. NULL: this process may not change rules. */
+/* How sbx_cgroup_sweep() removes the rules of a dead launcher's cgroup. NULL: this process may
+ * not change rules. */
 const struct sbx_cgroup_release *sbx_cgroup_gc_release(void);
 
 #endif

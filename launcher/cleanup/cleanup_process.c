@@ -2,24 +2,28 @@
 /*
  * The cleanup process undoes what a killed launcher cannot.
  *
- * It is a fork of the launcher that waits for the end of a pipe. It holds the read end, the terminal if there is one (with
- * a pidfd of the stage), and no other descriptor. It has no capabilities; with attach cgroup it has CAP_NET_ADMIN.
+ * It is a fork of the launcher that waits for the end of a pipe. It holds the read end, the
+ * terminal if there is one (with a pidfd of the stage), and no other descriptor. It has no
+ * capabilities; with attach cgroup it has CAP_NET_ADMIN.
  *
- * End of file means that the launcher was killed: a launcher that is done ends the cleanup process first. The kernel has
- * ended the stage and the broker already (PDEATHSIG). The cleanup process then
+ * End of file means that the launcher was killed: a launcher that is done ends the cleanup
+ * process first. The kernel has ended the stage and the broker already (PDEATHSIG). The cleanup
+ * process then
  * - lets others open the terminal again,
- * - removes the runtime directory, if its lock is free (another sandbox may have that name by now),
+ * - removes the runtime directory, if its lock is free (another sandbox may have that name by
+ *   now),
  * - gives the sandbox's row its final state.
  *
- * It has a session of its own, so a SIGKILL to the launcher's process group misses it. If both are killed, the next start
- * sweeps. It is started before the directory is made, and ended after the row has its state and the directory is gone.
+ * It has a session of its own, so a SIGKILL to the launcher's process group misses it. If both
+ * are killed, the next start sweeps. It is started before the directory is made, and ended after
+ * the row has its state and the directory is gone.
  *
- * Its memory is a copy of the launcher's, which may be root's. Both are not dumpable: another process of the same uid
- * cannot read it.
+ * Its memory is a copy of the launcher's, which may be root's. Both are not dumpable: another
+ * process of the same uid cannot read it.
  *
- * In a scope (attach cgroup) a sandbox may leave rules that cannot be removed yet. The cleanup process then stays for a
- * while, even if the launcher was not killed: systemd removes a scope with its last process, and without the scope nobody
- * can tell when the rules may go.
+ * In a scope (attach cgroup) a sandbox may leave rules that cannot be removed yet. The cleanup
+ * process then stays for a while, even if the launcher was not killed: systemd removes a scope
+ * with its last process, and without the scope nobody can tell when the rules may go.
  */
 #include "launcher/cleanup/cleanup_process.h"
 
@@ -49,8 +53,8 @@
 
 enum { FD_PIPE, FD_TERMINAL, FD_STAGE, N_FDS };
 
-/* Waits for the end of the stage, the last process that could change the terminal. Then others can open the terminal
- * again, and its output goes on. */
+/* Waits for the end of the stage, the last process that could change the terminal. Then others
+ * can open the terminal again, and its output goes on. */
 static void free_terminal(void)
 {
 	struct pollfd p = { .fd = FD_STAGE, .events = POLLIN };
@@ -60,7 +64,8 @@ static void free_terminal(void)
 	ioctl(FD_TERMINAL, TCXONC, TCOON);
 }
 
-/* Tries for a second: a protect helper, unless it was killed as well, removes meanwhile what only its user may remove. */
+/* Tries for a second: a protect helper, unless it was killed as well, removes meanwhile what
+ * only its user may remove. */
 static void remove_in_time(const struct sbx_facts *f, const char *id)
 {
 	SBX_AUTO_CLOSE int parent_fd = open(f->runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -88,7 +93,8 @@ static void undo_lost(const struct sbx_facts *f, const char *id)
 	sbx_cgroup_gc_scope(id, SCOPE_GC_MS);
 }
 
-/* @fds, at most N_FDS, become 0-2; everything else is closed: a reader of the launcher's output must see its end. */
+/* @fds, at most N_FDS, become 0-2; everything else is closed: a reader of the launcher's output
+ * must see its end. */
 static _Noreturn void cleanup_main(const struct sbx_cleanup_job *job, const int *fds, size_t n_fds)
 {
 	static const int numbers[N_FDS] = { FD_PIPE, FD_TERMINAL, FD_STAGE };

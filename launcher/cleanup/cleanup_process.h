@@ -27,11 +27,13 @@ struct sbx_cleanup_job {
 	uint64_t caps;	 /* capabilities that it keeps */
 };
 
-/* Closes the pipe. A fork of the launcher calls this: the cleanup process must see the end of the launcher alone. */
+/* Closes the pipe. A fork of the launcher calls this: the cleanup process must see the end of
+ * the launcher alone. */
 void sbx_cleanup_fini(struct sbx_cleanup *c);
 
 /* Start the process, before what it removes is made. 0 or -errno with @err. */
-int sbx_cleanup_start(struct sbx_cleanup *c, const struct sbx_cleanup_job *job, struct sbx_err *err);
+int sbx_cleanup_start(struct sbx_cleanup *c, const struct sbx_cleanup_job *job,
+		      struct sbx_err *err);
 /* The launcher has undone everything itself: end the process, unless it stays. */
 void sbx_cleanup_end(struct sbx_cleanup *c);
 

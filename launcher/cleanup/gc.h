@@ -9,15 +9,17 @@
 #include "launcher/host/facts.h"
 
 /*
- * sbx-run --gc sweeps all that dead launchers left. Each start does the same for some kinds, within a bound.
+ * sbx-run --gc sweeps all that dead launchers left. Each start does the same for some kinds,
+ * within a bound.
  *
- * Each kind of thing that outlives a SIGKILL has a row in the table of gc.c. A sweeper looks at all things of its kind,
- * removes those of dead launchers, and calls sbx_gc_say() for each of them. Live sandboxes start and end meanwhile: a
- * sweeper leaves whatever may belong to one.
+ * Each kind of thing that outlives a SIGKILL has a row in the table of gc.c. A sweeper looks at
+ * all things of its kind, removes those of dead launchers, and calls sbx_gc_say() for each of
+ * them. Live sandboxes start and end meanwhile: a sweeper leaves whatever may belong to one.
  *
- * The rows are swept in their order. Runtime directories come first: afterwards a sandbox with a directory
- * (sbx_runtime_dir_may_have()) is alive. A launcher makes some things before its directory (launcher/run/steps.c); for
- * these a sweeper needs another proof that the launcher is dead.
+ * The rows are swept in their order. Runtime directories come first: afterwards a sandbox with a
+ * directory (sbx_runtime_dir_may_have()) is alive. A launcher makes some things before its
+ * directory (launcher/run/steps.c); for these a sweeper needs another proof that the launcher is
+ * dead.
  */
 
 struct sbx_gc {
@@ -34,7 +36,8 @@ struct sbx_sweeper {
 /* Count one removed thing, and print a line on stderr if @gc is verbose. */
 void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Run all sweepers. Returns the exit status: 0; 125 if a sweeper failed, with a line on stderr for each that did. */
+/* Run all sweepers. Returns the exit status: 0; 125 if a sweeper failed, with a line on stderr
+ * for each that did. */
 int sbx_gc_run(bool verbose);
 
 #endif

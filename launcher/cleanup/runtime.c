@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The directory RUNTIME/ID exists as long as its sandbox. It is made under another name, locked (flock) and renamed: a
- * directory RUNTIME/ID without a lock belongs to a dead launcher.
+ * The directory RUNTIME/ID exists as long as its sandbox. It is made under another name, locked
+ * (flock) and renamed: a directory RUNTIME/ID without a lock belongs to a dead launcher.
  */
 #include "launcher/cleanup/runtime.h"
 
@@ -24,7 +24,8 @@ void sbx_runtime_fini(struct sbx_runtime *r)
 	r->fd = sbx_fd_close(r->fd);
 }
 
-static int lock_and_rename(struct sbx_runtime *r, int parent_fd, const char *temporary, const char *id)
+static int lock_and_rename(struct sbx_runtime *r, int parent_fd, const char *temporary,
+			   const char *id)
 {
 	int error;
 
@@ -39,8 +40,8 @@ static int lock_and_rename(struct sbx_runtime *r, int parent_fd, const char *tem
 	return 0;
 }
 
-/* Make, lock and rename the directory. 0 or -errno: -EEXIST, -EWOULDBLOCK or -ESTALE if another sandbox has the id, or had
- * it a moment ago. */
+/* Make, lock and rename the directory. 0 or -errno: -EEXIST, -EWOULDBLOCK or -ESTALE if another
+ * sandbox has the id, or had it a moment ago. */
 static int claim(struct sbx_runtime *r, int parent_fd, const char *dir, const char *id)
 {
 	char temporary[SBX_ID_LEN + 8], path[sizeof(r->path)];
@@ -61,7 +62,8 @@ static int claim(struct sbx_runtime *r, int parent_fd, const char *dir, const ch
 	return 0;
 }
 
-int sbx_runtime_make(struct sbx_runtime *r, const struct sbx_facts *f, const char *id, struct sbx_err *err)
+int sbx_runtime_make(struct sbx_runtime *r, const struct sbx_facts *f, const char *id,
+		     struct sbx_err *err)
 {
 	const char *dir = f->runtime_dir;
 	SBX_AUTO_CLOSE int parent_fd = -1;

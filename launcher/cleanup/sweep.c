@@ -43,7 +43,8 @@ void sbx_sweep_remove_dir(int parent_fd, const char *name)
 	unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
 
-int sbx_sweep_dead(const struct sbx_facts *f, int parent_fd, const char *name, int busy_ms, struct sbx_err *err)
+int sbx_sweep_dead(const struct sbx_facts *f, int parent_fd, const char *name, int busy_ms,
+		   struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int e = 0;
@@ -60,7 +61,8 @@ int sbx_sweep_dead(const struct sbx_facts *f, int parent_fd, const char *name, i
 	return 1;
 }
 
-/* A temporary name of sbx_runtime_make() that was not renamed within a minute: its maker was killed. */
+/* A temporary name of sbx_runtime_make() that was not renamed within a minute: its maker was
+ * killed. */
 static bool is_abandoned(int parent_fd, const char *name)
 {
 	struct stat st;
@@ -70,8 +72,9 @@ static bool is_abandoned(int parent_fd, const char *name)
 	       st.st_ctime + 60 < (time_t)(sbx_clock_realtime_ms() / 1000);
 }
 
-/* A directory without a lock belongs to a launcher that is dead, and so is its cleanup process. Names that no sandbox made
- * are not touched. @gc: NULL at a start, which looks at SWEEP_MAX names at most. 0, or -errno: the rest is for later. */
+/* A directory without a lock belongs to a launcher that is dead, and so is its cleanup process.
+ * Names that no sandbox made are not touched. @gc: NULL at a start, which looks at SWEEP_MAX
+ * names at most. 0, or -errno: the rest is for later. */
 static int sweep(const struct sbx_facts *f, int parent_fd, struct sbx_gc *gc, struct sbx_err *err)
 {
 	int scan_fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * getent(1) asks the name service switch for us: its modules are shared objects, which a static
- * program cannot load, and code of theirs (LDAP, a bus) then runs in a process that holds nothing of
- * ours: no environment, no fd but its pipe. It is asked about those only that /etc/passwd lacks.
+ * program cannot load, and code of theirs (LDAP, a bus) then runs in a process that holds
+ * nothing of ours: no environment, no fd but its pipe. It is asked about those only that
+ * /etc/passwd lacks.
  *
- * Limits: SBX_GETENT_TEXT_MAX bytes, a deadline for the whole answer. Past either it is killed. It
- * dies with us.
+ * Limits: SBX_GETENT_TEXT_MAX bytes, a deadline for the whole answer. Past either it is killed.
+ * It dies with us.
  */
 #include "launcher/process/getent.h"
 
@@ -86,7 +87,8 @@ static int read_answer(int fd, uint64_t deadline_us, char ret_text[SBX_GETENT_TE
 	}
 }
 
-/* Its end, by itself before the deadline or by SIGKILL when @r says that it is not wanted any more. */
+/* Its end, by itself before the deadline or by SIGKILL when @r says that it is not wanted any
+ * more. */
 static int end_of(pid_t pid, int r, uint64_t deadline_us)
 {
 	int status = 0;

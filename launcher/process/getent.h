@@ -17,10 +17,10 @@
  * does not say so plainly. */
 bool sbx_nsswitch_files_only(const char *path);
 
-/* Ask @program, `getent passwd` for @keys (names or decimal uids, not beginning with '-'), at most
- * SBX_GETENT_KEYS_MAX. 0 with the lines of passwd(5) of those that are known, in @ret_text. -ENOENT:
- * @program cannot be run; -ETIMEDOUT; -EMSGSIZE: a longer answer, or NULs; -EIO: it failed; or another
- * -errno. The answer is the host administrator's, as /etc/passwd is. */
+/* Ask @program, `getent passwd` for @keys (names or decimal uids, not beginning with '-'), at
+ * most SBX_GETENT_KEYS_MAX. 0 with the lines of passwd(5) of those that are known, in @ret_text.
+ * -ENOENT: @program cannot be run; -ETIMEDOUT; -EMSGSIZE: a longer answer, or NULs; -EIO: it
+ * failed; or another -errno. The answer is the host administrator's, as /etc/passwd is. */
 int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_keys, int timeout_ms,
 		      char ret_text[SBX_GETENT_TEXT_MAX]);
 

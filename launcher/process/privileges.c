@@ -2,11 +2,12 @@
 /*
  * Privileges of a launcher that is not root.
  *
- * A service gets them as ambient capabilities (capabilities(7); AmbientCapabilities= in systemd.exec(5)), which its
- * administrator gave to this process and the programs it executes. Capabilities of the program's file are refused, as a
- * setuid bit is: every user who may execute the file would have them, and could run sandboxes as any user. A launcher with
- * some capabilities of the table but not all is refused as well: the unit file has a mistake, and an ordinary user's
- * sandbox is not the one that its author meant.
+ * A service gets them as ambient capabilities (capabilities(7); AmbientCapabilities= in
+ * systemd.exec(5)), which its administrator gave to this process and the programs it executes.
+ * Capabilities of the program's file are refused, as a setuid bit is: every user who may execute
+ * the file would have them, and could run sandboxes as any user. A launcher with some
+ * capabilities of the table but not all is refused as well: the unit file has a mistake, and an
+ * ordinary user's sandbox is not the one that its author meant.
  */
 #include "launcher/process/privileges.h"
 

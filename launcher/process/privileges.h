@@ -22,14 +22,15 @@ extern const size_t sbx_n_privileges;
 uint64_t sbx_privileges_mask(void); /* without the optional ones */
 uint64_t sbx_privileges_attach_mask(void);
 
-/* PURE. Is a launcher with @caps, which is not uid 0, a privileged one? 0 with *ret_privileged; SBX_PRIVILEGES_E_UNUSABLE
- * with @err: it has some capabilities of the table but not all, or capabilities of the program's file. */
+/* PURE. Is a launcher with @caps, which is not uid 0, a privileged one? 0 with *ret_privileged;
+ * SBX_PRIVILEGES_E_UNUSABLE with @err: it has some capabilities of the table but not all, or
+ * capabilities of the program's file. */
 enum { SBX_PRIVILEGES_E_UNUSABLE = 1 };
 int sbx_privileges_judge(const struct sbx_caps *caps, bool *ret_privileged, struct sbx_err *err);
 
-/* Judge this process, which is not uid 0, and drop all capabilities that are not in the table. None stays ambient or
- * inheritable, so programs that are executed have none. A second call gives the same answer. Results as above, or -errno
- * with @err. */
+/* Judge this process, which is not uid 0, and drop all capabilities that are not in the table.
+ * None stays ambient or inheritable, so programs that are executed have none. A second call
+ * gives the same answer. Results as above, or -errno with @err. */
 int sbx_privileges_take(bool *ret_privileged, struct sbx_err *err);
 
 #endif

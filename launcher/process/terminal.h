@@ -29,7 +29,8 @@ struct sbx_terminals {
 /* Note what the terminals are like that a command of ours will have. 0-2 are borrowed. */
 void sbx_terminals_save(struct sbx_terminals *t);
 
-/* Make them as they were, as far as that is ours to do (terminal.c). May be called more than once. */
+/* Make them as they were, as far as that is ours to do (terminal.c). May be called more than
+ * once. */
 void sbx_terminals_restore(const struct sbx_terminals *t);
 
 /* The terminal that the cleanup process sets back if the launcher is killed: an fd of @t, or -1. */

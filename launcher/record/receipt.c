@@ -2,11 +2,12 @@
 /*
  * The receipt of a run: the plan, the verdicts of the self-test, and how the run ended.
  *
- * The launcher opens the directory before anything runs, and writes the receipt to that descriptor at the end, wherever
- * the path leads by then. An earlier command may have planted symlinks on the path, so the only symlinks that are
- * followed are root's own, in places where only root can make one. A directory on the path can be renamed as well. A
- * user who can do that gains nothing if the directory belongs to that user anyway; so the directory must belong to that
- * user, or nobody but root and the caller may be able to change the path.
+ * The launcher opens the directory before anything runs, and writes the receipt to that
+ * descriptor at the end, wherever the path leads by then. An earlier command may have planted
+ * symlinks on the path, so the only symlinks that are followed are root's own, in places where
+ * only root can make one. A directory on the path can be renamed as well. A user who can do that
+ * gains nothing if the directory belongs to that user anyway; so the directory must belong to
+ * that user, or nobody but root and the caller may be able to change the path.
  */
 #include "launcher/record/receipt.h"
 

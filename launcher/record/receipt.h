@@ -6,13 +6,13 @@
 #include "launcher/plan/plan.h"
 #include "launcher/record/outcome.h"
 
-/* Open the directory of --receipt FILE, which must be set, before anything runs: whatever the command does to the path
- * later, the receipt goes to this directory. 0 or -errno with @err. */
+/* Open the directory of --receipt FILE, which must be set, before anything runs: whatever the
+ * command does to the path later, the receipt goes to this directory. 0 or -errno with @err. */
 int sbx_receipt_prepare(const struct sbx_plan *plan, int *ret_dir_fd, struct sbx_err *err);
 
-/* Write the receipt, if --receipt is set: the plan, the verdicts of the self-test, times, versions and the outcome, as JSON.
- * @dir_fd is the directory of sbx_receipt_prepare(). A failure is reported on stderr: it cannot change what has
- * happened. */
+/* Write the receipt, if --receipt is set: the plan, the verdicts of the self-test, times,
+ * versions and the outcome, as JSON. @dir_fd is the directory of sbx_receipt_prepare(). A
+ * failure is reported on stderr: it cannot change what has happened. */
 void sbx_receipt_write(int dir_fd, const struct sbx_plan *plan, const struct sbx_outcome_facts *outcome);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The sandbox's row; record_events.c has its events. If the database cannot be opened at the start, the run ends: a
- * command that cannot be recorded is not released. If the database fails later, that is reported once on stderr, and the
- * sandbox goes on.
+ * The sandbox's row; record_events.c has its events. If the database cannot be opened at the
+ * start, the run ends: a command that cannot be recorded is not released. If the database fails
+ * later, that is reported once on stderr, and the sandbox goes on.
  */
 #include "launcher/record/record.h"
 
@@ -17,8 +17,9 @@
 #include "launcher/record/state_change.h"
 #include "sys/process/proc.h"
 
-/* To move the write-ahead log (WAL) into the database takes 2.5 ms: four flushes of a disk. A short command would be
- * delayed by that. So the WAL is moved while a longer command runs; beside a short one only if the WAL has become long. */
+/* To move the write-ahead log (WAL) into the database takes 2.5 ms: four flushes of a disk. A
+ * short command would be delayed by that. So the WAL is moved while a longer command runs;
+ * beside a short one only if the WAL has become long. */
 #define TIDY_AFTER_US	100000
 #define WAL_PAGES_WORTH 40
 #define WAL_PAGES_LONG	128
@@ -68,7 +69,8 @@ static int insert_row(struct sbx_store *store, const struct sbx_options *o, cons
 }
 
 /* @exit_status is negative before the end. */
-static void announce(const struct sbx_recorder *r, enum sbx_store_state state, int exit_status, const char *why)
+static void announce(const struct sbx_recorder *r, enum sbx_store_state state, int exit_status,
+		     const char *why)
 {
 	sbx_state_change_announce(&(struct sbx_state_change){ .id = r->id, .state = state, .options = r->options,
 							      .exit_status = exit_status, .why = why });
@@ -90,7 +92,8 @@ int sbx_record_prepare(struct sbx_recorder *r, const char *id, const struct sbx_
 	return sbx_fold_new(sbx_limits_default.n_event_keys, seed, &r->fold);
 }
 
-int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f, const struct sbx_policy *policy, struct sbx_err *err)
+int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f,
+		     const struct sbx_policy *policy, struct sbx_err *err)
 {
 	char hash[65];
 	int e = sbx_record_open_store(f, err, &r->store);

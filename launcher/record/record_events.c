@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The sandbox's events. The broker folds its events; here they are folded once more, together with the launcher's own, and
- * written at most once a second in one transaction.
+ * The sandbox's events. The broker folds its events; here they are folded once more, together
+ * with the launcher's own, and written at most once a second in one transaction.
  *
- * Another process may hold the database's lock (a backup, another sandbox's start). The disk may be full; the command may
- * have filled it. Events that cannot be written stay in memory, and writing is tried again from time to time. The wait is
- * short, so that signals and clocks are handled meanwhile. If there are more events than there is room for, the rest
- * become counts, which are written as overflow rows.
+ * Another process may hold the database's lock (a backup, another sandbox's start). The disk may
+ * be full; the command may have filled it. Events that cannot be written stay in memory, and
+ * writing is tried again from time to time. The wait is short, so that signals and clocks are
+ * handled meanwhile. If there are more events than there is room for, the rest become counts,
+ * which are written as overflow rows.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -12,7 +12,8 @@
 #include "launcher/record/state_change.h"
 #include "sys/process/proc.h"
 
-/* Set the state `lost`, and tell the journal. 0; SBX_STORE_E_UNKNOWN: the row has a final state; -errno. */
+/* Set the state `lost`, and tell the journal. 0; SBX_STORE_E_UNKNOWN: the row has a final state;
+ * -errno. */
 static int end_lost(struct sbx_store *store, const char *id, struct sbx_err *err)
 {
 	int e;
@@ -49,9 +50,9 @@ struct dead_rows {
 	int64_t boot_ms;
 };
 
-/* A sandbox has its directory as long as its row has no final state: without a directory its run is over. But the directory
- * may be below another SBX_RUNTIME_DIR, so the launcher must be dead as well. If another process has its pid by now, the
- * row stays as it is. */
+/* A sandbox has its directory as long as its row has no final state: without a directory its run
+ * is over. But the directory may be below another SBX_RUNTIME_DIR, so the launcher must be dead
+ * as well. If another process has its pid by now, the row stays as it is. */
 static int end_if_dead(const struct sbx_store_live *s, void *userdata)
 {
 	struct dead_rows *rows = userdata;
@@ -66,8 +67,8 @@ static int end_if_dead(const struct sbx_store_live *s, void *userdata)
 	return e == SBX_STORE_E_UNKNOWN ? 0 : e;
 }
 
-int sbx_record_sweep(const struct sbx_facts *f, void (*tell)(const char *id, void *userdata), void *userdata,
-		     struct sbx_err *err)
+int sbx_record_sweep(const struct sbx_facts *f, void (*tell)(const char *id, void *userdata),
+		     void *userdata, struct sbx_err *err)
 {
 	struct dead_rows rows = { .facts = f, .tell = tell, .userdata = userdata, .err = err };
 	struct timespec up = { 0 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The journal gets an entry with fields of its own for each state that a sandbox's row takes: `journalctl SBX_ID=...`
- * shows the life of a sandbox. An entry is a datagram, sent without waiting. An error changes nothing.
+ * The journal gets an entry with fields of its own for each state that a sandbox's row takes:
+ * `journalctl SBX_ID=...` shows the life of a sandbox. An entry is a datagram, sent without
+ * waiting. An error changes nothing.
  */
 #include "launcher/record/state_change.h"
 

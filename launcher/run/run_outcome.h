@@ -5,8 +5,8 @@
 #include "launcher/record/outcome.h"
 #include "launcher/run/run.h"
 
-/* How the run, which has a plan and no process left in the sandbox, ended. *ret_outcome points into @r and is valid as long
- * as @r does not change. */
+/* How the run, which has a plan and no process left in the sandbox, ended. *ret_outcome points
+ * into @r and is valid as long as @r does not change. */
 void sbx_run_outcome(const struct sbx_run *r, struct sbx_outcome_facts *ret_outcome);
 
 #endif
