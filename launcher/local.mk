@@ -53,8 +53,35 @@ noinst_LIBRARIES += %reldir%/libsbx-helpers.a
 # rows, events, receipts
 noinst_LIBRARIES += %reldir%/libsbx-record.a
 %canon_reldir%_libsbx_record_a_SOURCES = \
+	%reldir%/record/outcome.h \
+	%reldir%/record/receipt.c \
+	%reldir%/record/receipt.h \
+	%reldir%/record/record.c \
+	%reldir%/record/record.h \
+	%reldir%/record/record_events.c \
+	%reldir%/record/record_internal.h \
+	%reldir%/record/record_lost.c \
+	%reldir%/record/record_refusals.c \
+	%reldir%/record/recorder.c \
+	%reldir%/record/recorder.h \
 	%reldir%/record/refusals.c \
-	%reldir%/record/refusals.h
+	%reldir%/record/refusals.h \
+	%reldir%/record/state_change.c \
+	%reldir%/record/state_change.h
+
+# what dead launchers left is removed
+noinst_LIBRARIES += %reldir%/libsbx-cleanup.a
+%canon_reldir%_libsbx_cleanup_a_SOURCES = \
+	%reldir%/cleanup/cgroup_gc.c \
+	%reldir%/cleanup/cgroup_gc.h \
+	%reldir%/cleanup/cleanup_process.c \
+	%reldir%/cleanup/cleanup_process.h \
+	%reldir%/cleanup/gc.c \
+	%reldir%/cleanup/gc.h \
+	%reldir%/cleanup/runtime.c \
+	%reldir%/cleanup/runtime.h \
+	%reldir%/cleanup/sweep.c \
+	%reldir%/cleanup/sweep.h
 
 # options, profile and facts become a plan
 noinst_LIBRARIES += %reldir%/libsbx-plan.a
@@ -238,7 +265,7 @@ launcher_plan_tests = \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
 	tests/unit/test_git_look \
-	tests/unit/test_probes tests/unit/test_refusals tests/unit/test_rights tests/unit/test_session_sockets tests/unit/test_supervise \
+	tests/unit/test_probes tests/unit/test_refusals tests/unit/test_privileges tests/unit/test_session_sockets tests/unit/test_supervise \
 	tests/unit/test_tree \
 	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
@@ -297,12 +324,12 @@ tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
 tests_unit_test_probes_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_refusals_SOURCES = tests/unit/test_refusals.c
 tests_unit_test_refusals_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
-tests_unit_test_rights_SOURCES = tests/unit/test_rights.c
-tests_unit_test_rights_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_privileges_SOURCES = tests/unit/test_privileges.c
+tests_unit_test_privileges_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
 tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run/run.c %reldir%/run/supervise.c %reldir%/process/terminal.c
-tests_unit_test_supervise_LDADD = src/ipc/libsbx-ipc.a $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_test_supervise_LDADD = src/ipc/libsbx-ipc.a $(launcher_plan_libs) src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) $(CMOCKA_LIBS)
 tests_unit_test_tree_SOURCES = tests/unit/test_tree.c
 tests_unit_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_trust_SOURCES = tests/unit/test_trust.c tests/unit/scratch.h
@@ -319,10 +346,6 @@ tests_unit_test_views_LDADD = $(launcher_plan_test_libs)
 # the steps of a run and the processes that it consists of
 noinst_LIBRARIES += %reldir%/libsbx-run.a
 %canon_reldir%_libsbx_run_a_SOURCES = \
-	%reldir%/cleanup/gc.c \
-	%reldir%/cleanup/gc.h \
-	%reldir%/cleanup/runtime.c \
-	%reldir%/cleanup/runtime.h \
 	%reldir%/helpers/keep_helper.c \
 	%reldir%/helpers/keep_helper.h \
 	%reldir%/helpers/protect_helper.c \
@@ -330,13 +353,6 @@ noinst_LIBRARIES += %reldir%/libsbx-run.a
 	%reldir%/process/signals.h \
 	%reldir%/protect/placeholders.c \
 	%reldir%/protect/placeholders.h \
-	%reldir%/record/receipt.c \
-	%reldir%/record/receipt.h \
-	%reldir%/record/record.c \
-	%reldir%/record/record.h \
-	%reldir%/record/record_events.c \
-	%reldir%/record/record_internal.h \
-	%reldir%/record/record_refusals.c \
 	%reldir%/run/announce.c \
 	%reldir%/run/announce.h \
 	%reldir%/run/attach.c \
@@ -349,21 +365,24 @@ noinst_LIBRARIES += %reldir%/libsbx-run.a
 	%reldir%/run/publish.h \
 	%reldir%/run/run.c \
 	%reldir%/run/run.h \
+	%reldir%/run/run_outcome.c \
+	%reldir%/run/run_outcome.h \
 	%reldir%/run/steps.c \
 	%reldir%/run/supervise.c \
 	%reldir%/run/supervise.h
 
 launcher_run_libs = \
-	%reldir%/libsbx-run.a $(launcher_plan_libs) src/store/libsbx-store.a src/ipc/libsbx-ipc.a policy/libsbx-policy.a \
-	$(sys_libs) src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
+	%reldir%/libsbx-run.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
+	src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) \
+	$(sys_nftnl_libs)
 launcher_main_sources = %reldir%/cli/main.c %reldir%/process/step_hook.h
 if SBX_RUN_STATIC
 launcher_main_sources += %reldir%/process/no_loader.c
 endif
 
-check_PROGRAMS += tests/unit/test_announce
-tests_unit_test_announce_SOURCES = tests/unit/test_announce.c
-tests_unit_test_announce_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/test_state_change
+tests_unit_test_state_change_SOURCES = tests/unit/test_state_change.c
+tests_unit_test_state_change_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 
 bin_PROGRAMS += %reldir%/sbx-run
 %canon_reldir%_sbx_run_SOURCES = $(launcher_main_sources) %reldir%/process/step_hook.c

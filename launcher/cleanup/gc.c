@@ -6,18 +6,27 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/cleanup/runtime.h"
+#include "launcher/cleanup/cgroup_gc.h"
+#include "launcher/cleanup/sweep.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/facts_gather.h"
 #include "launcher/record/record.h"
-#include "launcher/run/attach.h"
-#include "launcher/run/cgroup.h"
+
+static void tell_lost(const char *id, void *gc)
+{
+	sbx_gc_say(gc, "sandbox %s is recorded as lost", id);
+}
+
+static int sweep_rows(struct sbx_gc *gc, struct sbx_err *err)
+{
+	return sbx_record_sweep(gc->facts, tell_lost, gc, err);
+}
 
 static const struct sbx_sweeper sweepers[] = {
-	{ "runtime", sbx_runtime_gc },
-	{ "rows", sbx_record_gc },
-	{ "cgroups", sbx_cgroup_gc }, /* with the rules of their own */
-	{ "rules", sbx_run_attach_gc },
+	{ "runtime", sbx_sweep_gc },
+	{ "rows", sweep_rows },
+	{ "cgroups", sbx_cgroup_gc }, /* and their rules */
+	{ "rules", sbx_cgroup_gc_rules }, /* of cgroups that are gone */
 };
 
 void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...)

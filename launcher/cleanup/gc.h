@@ -6,33 +6,38 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "launcher/plan/plan.h"
+#include "launcher/host/facts.h"
 
 /*
- * sbx-run --gc: what each start sweeps of its own kind, for all kinds and without bound.
+ * sbx-run --gc sweeps all that dead launchers left. Each start does the same for some kinds,
+ * within a bound.
  *
- * A kind of thing that outlives a SIGKILL has a row in the table of gc.c. A sweeper goes over all there are of its
- * kind, removes those whose launcher is dead, tells sbx_gc_say() of each, and leaves what it cannot judge: live
- * sandboxes start and end beside it. Rows are in the order they are swept: first the runtime directories, so that
- * from then on sbx_runtime_exists() says who is alive. What a launcher makes before its directory (steps.c) needs
- * another proof of its death.
+ * Each kind of thing that outlives a SIGKILL has a row in the table of gc.c. A sweeper looks at
+ * all things of its kind, removes those of dead launchers, and calls sbx_gc_say() for each of
+ * them. Live sandboxes start and end meanwhile: a sweeper leaves whatever may belong to one.
+ *
+ * The rows are swept in their order. Runtime directories come first: afterwards a sandbox with a
+ * directory (sbx_runtime_dir_may_have()) is alive. A launcher makes some things before its
+ * directory (launcher/run/steps.c); for these a sweeper needs another proof that the launcher is
+ * dead.
  */
 
 struct sbx_gc {
-	const struct sbx_facts *facts; /* only who calls and the directories: sbx_facts_gather_places() */
+	const struct sbx_facts *facts; /* of sbx_facts_gather_places(): the caller and the directories, nothing else */
 	bool verbose;
-	size_t n; /* of things removed so far */
+	size_t n; /* things removed so far */
 };
 
 struct sbx_sweeper {
 	const char *name;
-	int (*sweep)(struct sbx_gc *gc, struct sbx_err *err); /* 0, or -errno with @err: others go on */
+	int (*sweep)(struct sbx_gc *gc, struct sbx_err *err); /* 0, or -errno with @err; the next sweeper runs in any case */
 };
 
-/* One more thing was removed; a line on stderr where those are asked for. */
+/* Count one removed thing, and print a line on stderr if @gc is verbose. */
 void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Run all sweepers. Exit status: 0; 125 when one of them could not, with a line on stderr for each. */
+/* Run all sweepers. Returns the exit status: 0; 125 if a sweeper failed, with a line on stderr
+ * for each that did. */
 int sbx_gc_run(bool verbose);
 
 #endif

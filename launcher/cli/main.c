@@ -19,7 +19,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/cleanup/gc.h"
-#include "launcher/cleanup/runtime.h"
+#include "launcher/cleanup/sweep.h"
 #include "launcher/cli/job.h"
 #include "launcher/cli/options_parse.h"
 #include "launcher/cli/profile_list.h"
@@ -130,17 +130,17 @@ static void tell_discarded(const struct sbx_run *r)
 
 static void tell_refused(const struct sbx_run *r)
 {
-	size_t n = sbx_refusals_n(r->refusals);
+	size_t n = sbx_refusals_n(r->recorder.refusals);
 	size_t told = n < SBX_REFUSALS_TOLD ? n : SBX_REFUSALS_TOLD;
-	unsigned long long others = (unsigned long long)sbx_refusals_n_others(r->refusals);
+	unsigned long long others = (unsigned long long)sbx_refusals_n_others(r->recorder.refusals);
 	char line[SBX_REFUSAL_LINE_MAX];
 	struct sbx_refusal refusal;
 
 	if (r->options->quiet)
 		return;
-	sbx_refusals_sort(r->refusals);
+	sbx_refusals_sort(r->recorder.refusals);
 	for (size_t i = 0; i < told; i++) {
-		sbx_refusals_at(r->refusals, i, r->options->profile, &refusal);
+		sbx_refusals_at(r->recorder.refusals, i, r->options->profile, &refusal);
 		fprintf(stderr, "sbx-run: %s\n", sbx_refusal_line(&refusal, line, sizeof(line)));
 	}
 	if (n > told)
@@ -160,7 +160,7 @@ static int carry_out(struct sbx_run *run)
 	for (size_t i = 0; i < plan->notes.n && !o->quiet; i++)
 		fprintf(stderr, "sbx-run: %s\n", plan->notes.v[i]);
 	if (o->receipt)
-		e = sbx_receipt_prepare(run);
+		e = sbx_receipt_prepare(plan, &run->receipt_dir_fd, &run->err);
 	status = e < 0 ? EXIT_NOT_SET_UP : sbx_run_carry_out(run);
 	if (run->err.msg[0])
 		complain(&run->err);
@@ -228,7 +228,7 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 		run.stage.error = sbx_step_hook("begin");
 	status = sbx_facts_gather_rest(o, f, &err) == 0 ? 0 : EXIT_NOT_SET_UP;
 	if (status == 0)
-		sbx_runtime_sweep(f); /* before the plan: leftovers may lie where it looks */
+		sbx_sweep_start(f); /* before the plan: leftovers may lie where it looks */
 	if (status == 0)
 		status = plan(o, f, &run.plan);
 	else

@@ -144,7 +144,7 @@ void sbx_new_look_git(struct sbx_new *x, size_t grant, const char *path, bool de
 /* The sandbox has ended: look at everything, of @writer (NULL: anybody). */
 void sbx_new_check(struct sbx_new *x);
 
-/* For guards and sweeps: the check of a launcher that is dead, by the list in the runtime directory @dir_fd. False: it is
+/* For the cleanup process and sweeps: the check of a launcher that is dead, by the list in the runtime directory @dir_fd. False: it is
  * for somebody with more rights. */
 bool sbx_new_sweep(int dir_fd, bool privileged);
 

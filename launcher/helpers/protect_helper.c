@@ -252,7 +252,7 @@ static _Noreturn void caretaker_main(struct sbx_run *r, int channel, uid_t uid, 
 
 	channel_fd = channel;
 	if (x && keep_grants(x, uid))
-		list = openat(r->runtime_fd, SBX_NEW_LIST, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+		list = openat(r->runtime.fd, SBX_NEW_LIST, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (x)
 		x->tell = tell_new;
 	e = keep_fds(p, channel, list, uid);
@@ -337,7 +337,7 @@ static int prepare_check(struct sbx_run *r)
 	if (r->plan->protections.new_protected == SBX_NEW_PROTECTED_KEEP)
 		return 0;
 	r->new_protected = sbx_new_of_plan(r->plan, NULL);
-	e = !r->new_protected ? -ENOMEM : r->new_protected->n_grants > 0 ? sbx_new_write(r->new_protected, r->runtime_fd) : 0;
+	e = !r->new_protected ? -ENOMEM : r->new_protected->n_grants > 0 ? sbx_new_write(r->new_protected, r->runtime.fd) : 0;
 	if (e < 0)
 		sbx_err_set(&r->err, "cannot write the list of protected paths: %s", strerror(-e));
 	if (e == 0 && r->new_protected->n_grants == 0)
@@ -362,7 +362,7 @@ static void record(struct sbx_run *r, enum sbx_action action, enum sbx_reason re
 			       .reason = (uint8_t)reason, .count = 1 };
 
 	sbx_text_cut(e.rule, sizeof(e.rule), "%s", path);
-	sbx_record_event(r, &e);
+	sbx_record_event(&r->recorder, &e);
 }
 
 /* A line, unless there were too many of its kind. */
@@ -546,8 +546,8 @@ static void end_check(struct sbx_run *r, bool looked)
 	if (!looked)
 		fprintf(stderr, "sbx-run: what the command made was not looked at for what tools of this host would execute; the "
 				"next start, or sbx-run --gc, does it\n");
-	else if (r->runtime_fd >= 0)
-		unlinkat(r->runtime_fd, SBX_NEW_LIST, 0);
+	else if (r->runtime.fd >= 0)
+		unlinkat(r->runtime.fd, SBX_NEW_LIST, 0);
 }
 
 void sbx_caretaker_end(struct sbx_run *r)

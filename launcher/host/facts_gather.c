@@ -372,10 +372,10 @@ static int gather_caller(struct sbx_facts *f, struct sbx_err *err)
 		return SBX_FACTS_E_UNUSABLE;
 	}
 	f->privileged = f->caller_uid == 0;
-	r = f->privileged ? 0 : sbx_rights_take(&f->privileged, err);
+	r = f->privileged ? 0 : sbx_privileges_take(&f->privileged, err);
 	if (r == 0 && f->privileged)
 		r = sbx_caps_permitted(&caps);
-	f->may_attach = (caps & sbx_rights_attach_mask()) == sbx_rights_attach_mask();
+	f->may_attach = (caps & sbx_privileges_attach_mask()) == sbx_privileges_attach_mask();
 	f->landlock_abi = sbx_landlock_abi();
 	return r;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * getent(1) asks the name service switch for us: its modules are shared objects, which a static
- * program cannot load, and code of theirs (LDAP, a bus) then runs in a process that holds nothing of
- * ours: no environment, no fd but its pipe. It is asked about those only that /etc/passwd lacks.
+ * getent(1) asks the name service switch. The modules of the switch are shared objects, which a
+ * static program cannot load; and so their code (LDAP, a bus) runs in a process without our
+ * environment and descriptors, except a pipe. getent is asked only for users that /etc/passwd
+ * lacks.
  *
- * Limits: SBX_GETENT_TEXT_MAX bytes, a deadline for the whole answer. Past either it is killed. It
- * dies with us.
+ * Limits: SBX_GETENT_TEXT_MAX bytes, a deadline for the whole answer. getent is killed past
+ * either, and when the launcher dies.
  */
 #include "launcher/process/getent.h"
 
@@ -35,7 +36,7 @@ struct getent {
 	pid_t parent;
 };
 
-/* The child until it is getent. */
+/* The child: becomes getent. */
 static _Noreturn void exec_getent(const struct getent *g)
 {
 	static char *no_env[] = { NULL };
@@ -53,7 +54,7 @@ static _Noreturn void exec_getent(const struct getent *g)
 	_exit(NOT_RUN);
 }
 
-/* All that comes, until the end. 0 or -errno. */
+/* Read until the end of file. 0 or -errno. */
 static int read_answer(int fd, uint64_t deadline_us, char ret_text[SBX_GETENT_TEXT_MAX])
 {
 	size_t have = 0;
@@ -86,7 +87,7 @@ static int read_answer(int fd, uint64_t deadline_us, char ret_text[SBX_GETENT_TE
 	}
 }
 
-/* Its end, by itself before the deadline or by SIGKILL when @r says that it is not wanted any more. */
+/* Wait for the end of the child until the deadline. Kill it then, or at once if @r is an error. */
 static int end_of(pid_t pid, int r, uint64_t deadline_us)
 {
 	int status = 0;

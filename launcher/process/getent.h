@@ -13,14 +13,15 @@
 #define SBX_GETENT_TEXT_MAX   4096 /* with the NUL */
 #define SBX_NSSWITCH	      "/etc/nsswitch.conf"
 
-/* Is the passwd file all there is to the user database, by this nsswitch.conf(5)? False where that
- * does not say so plainly. */
+/* Is the passwd file the whole user database, according to @path, an nsswitch.conf(5)? False if
+ * in doubt. */
 bool sbx_nsswitch_files_only(const char *path);
 
-/* Ask @program, `getent passwd` for @keys (names or decimal uids, not beginning with '-'), at most
- * SBX_GETENT_KEYS_MAX. 0 with the lines of passwd(5) of those that are known, in @ret_text. -ENOENT:
- * @program cannot be run; -ETIMEDOUT; -EMSGSIZE: a longer answer, or NULs; -EIO: it failed; or another
- * -errno. The answer is the host administrator's, as /etc/passwd is. */
+/* Ask @program, `getent passwd` for @keys (names or decimal uids, not beginning with '-'), at
+ * most SBX_GETENT_KEYS_MAX. 0 with a line of passwd(5) for each known key in @ret_text. -ENOENT:
+ * @program cannot be run; -ETIMEDOUT; -EMSGSIZE: a longer answer, or NULs; -EIO: it failed; or
+ * another -errno. The answer is as trusted as /etc/passwd: the host's administrator configures
+ * both. */
 int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_keys, int timeout_ms,
 		      char ret_text[SBX_GETENT_TEXT_MAX]);
 

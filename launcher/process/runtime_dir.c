@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The directory that all sandboxes of a launcher's user have in common. */
+/* The directory that all sandboxes of a user share. */
 #include "launcher/process/runtime_dir.h"
 
 #include <errno.h>
@@ -51,4 +51,12 @@ int sbx_runtime_dir_make(const char *path, bool privileged, struct sbx_err *err)
 		return -EPERM;
 	}
 	return 0;
+}
+
+bool sbx_runtime_dir_may_have(const char *path, const char *id)
+{
+	char buf[512];
+	int n = snprintf(buf, sizeof(buf), "%s/%s", path, id);
+
+	return n >= (int)sizeof(buf) || access(buf, F_OK) == 0 || errno != ENOENT;
 }

@@ -4,9 +4,10 @@
 
 #include <signal.h>
 
-/* The signals that a person or a supervisor sends to end or steer the command: blocked in every process
- * of ours, handed on to the command (factory.c says how each reaches it once). Job control (TSTP, TTIN,
- * TTOU, CONT) and WINCH are left to the kernel: the whole process group gets them. */
+/* The signals that a person or a supervisor sends to end or steer the command: blocked in every
+ * process of ours, handed on to the command (factory.c says how each reaches it once). Job
+ * control (TSTP, TTIN, TTOU, CONT) and WINCH are left to the kernel: the whole process group
+ * gets them. */
 static inline void sbx_signals_forwarded(sigset_t *ret_set)
 {
 	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };

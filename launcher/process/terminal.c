@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The caller's terminals: the command may change them like any program, and what it changed ends with the run.
+ * The caller's terminals: the command may change them like any program, and what it changed ends
+ * with the run.
  *
- * - The exclusive flag (TIOCEXCL: nobody can open the terminal again) and output that tcflow(3) stopped need no right
- *   and no foreground. They are set back always; whoever else uses the terminal does not set them. A stopped output
- *   cannot be asked for, so it is let go on in any case.
- * - The foreground group is set back if it is a group without a process: the command made it and is gone. A living
- *   one is another job's or the shell's, which took the terminal after a stop.
- * - Modes (termios) and flags of the open file (O_NONBLOCK) are the foreground's business. They are noted if we start
- *   in the foreground, and set back if we end there. A terminal that is not our controlling terminal has no foreground
- *   that we could know: it was given to the command, and is set back.
+ * - The exclusive flag (TIOCEXCL: nobody can open the terminal again) and output that tcflow(3)
+ *   stopped need no right and no foreground. They are set back always; whoever else uses the
+ *   terminal does not set them. A stopped output cannot be asked for, so it is let go on in any
+ *   case.
+ * - The foreground group is set back if it is a group without a process: the command made it and
+ *   is gone. A living one is another job's or the shell's, which took the terminal after a stop.
+ * - Modes (termios) and flags of the open file (O_NONBLOCK) are the foreground's business. They
+ *   are noted if we start in the foreground, and set back if we end there. A terminal that is
+ *   not our controlling terminal has no foreground that we could know: it was given to the
+ *   command, and is set back.
  *
- * The size of the window is left alone: terminal emulators change it while programs run. The command can pass the
- * terminal to a process outside, as every file it has: that one may change it later.
+ * The size of the window is left alone: terminal emulators change it while programs run. The
+ * command can pass the terminal to a process outside, as every file it has: that one may change
+ * it later.
  *
- * SIGTTOU, which the kernel sends to a group that changes a terminal from the background, is blocked meanwhile: the
- * change is then carried out.
+ * SIGTTOU, which the kernel sends to a group that changes a terminal from the background, is
+ * blocked meanwhile: the change is then carried out.
  */
 #include "launcher/process/terminal.h"
 
@@ -122,7 +126,7 @@ void sbx_terminals_restore(const struct sbx_terminals *all)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-int sbx_terminals_guarded(const struct sbx_terminals *all)
+int sbx_terminals_watched(const struct sbx_terminals *all)
 {
 	const struct sbx_terminal *t = controlling(all);
 

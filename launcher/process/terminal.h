@@ -26,14 +26,15 @@ struct sbx_terminals {
 };
 #define SBX_TERMINALS_NONE ((struct sbx_terminals){ .opened_fd = -1 })
 
-/* Note what the terminals are like that a command of ours will have. 0-2 are borrowed. */
+/* Save the state of the terminals that the command will have. 0-2 are borrowed. */
 void sbx_terminals_save(struct sbx_terminals *t);
 
-/* Make them as they were, as far as that is ours to do (terminal.c). May be called more than once. */
+/* Set the terminals back to the saved state, as far as terminal.c explains. May be called more
+ * than once. */
 void sbx_terminals_restore(const struct sbx_terminals *t);
 
-/* The one that a guard looks after: an fd of @t, or -1. */
-int sbx_terminals_guarded(const struct sbx_terminals *t);
+/* The terminal that the cleanup process sets back if the launcher is killed: an fd of @t, or -1. */
+int sbx_terminals_watched(const struct sbx_terminals *t);
 
 void sbx_terminals_fini(struct sbx_terminals *t);
 

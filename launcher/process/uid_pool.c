@@ -2,21 +2,24 @@
 /*
  * Leases of uids.
  *
- * One file in the runtime directory, RUNTIME/uids, empty; a lease is a write lock on the byte whose offset is
- * the uid, on the open file description (F_OFD_SETLK, fcntl(2)). So the kernel gives back what a killed
- * launcher had, nothing has to be swept, 1,000 launchers ask at once without waiting for each other, and
- * there is no name that one removes while another has just opened it, as with a file per uid.
+ * One file in the runtime directory, RUNTIME/uids, empty; a lease is a write lock on the byte
+ * whose offset is the uid, on the open file description (F_OFD_SETLK, fcntl(2)). So the kernel
+ * gives back what a killed launcher had, nothing has to be swept, 1,000 launchers ask at once
+ * without waiting for each other, and there is no name that one removes while another has just
+ * opened it, as with a file per uid.
  *
- * The lock says that a launcher lives, which is not all: after a SIGKILL of the launcher the sandbox's
- * processes are killed too, but take their time to die. Nobody in the sandbox can hold a lock for them:
- * the kernel closes the files of pid 1 before it ends the others. So who has the lock asks the kernel in
- * addition whether any process has that uid (sbx_ids_unused), which is true until the last one is reaped. The
- * same question is what keeps two sandboxes apart when somebody removed the runtime directory under a
- * living one (its lock is then on a file that nobody finds), or launchers with different ones share a host.
+ * The lock says that a launcher lives, which is not all: after a SIGKILL of the launcher the
+ * sandbox's processes are killed too, but take their time to die. Nobody in the sandbox can hold
+ * a lock for them: the kernel closes the files of pid 1 before it ends the others. So who has
+ * the lock asks the kernel in addition whether any process has that uid (sbx_ids_unused), which
+ * is true until the last one is reaped. The same question is what keeps two sandboxes apart when
+ * somebody removed the runtime directory under a living one (its lock is then on a file that
+ * nobody finds), or launchers with different ones share a host.
  *
- * Passed over are uids and gids of the host's passwd and group files and of systemd's dynamic users; the
- * caller asks name services besides. Refused is a range that overlaps subordinate ids: their user can become
- * any of them in a user namespace, and then signal and trace a sandbox that has it.
+ * Passed over are uids and gids of the host's passwd and group files and of systemd's dynamic
+ * users; the caller asks name services besides. Refused is a range that overlaps subordinate
+ * ids: their user can become any of them in a user namespace, and then signal and trace a
+ * sandbox that has it.
  */
 #include "launcher/process/uid_pool.h"
 

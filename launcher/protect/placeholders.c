@@ -15,7 +15,7 @@
  *
  * They are made as whoever may write there, the sandbox's user or the owner of an id-mapped grant, and removed by the
  * descriptor of the directory, only what has the inode that was made (caretaker.c says by whom). What a killed
- * launcher leaves its caretaker takes away, or the guard, or the next start, by the list in the runtime directory: the
+ * launcher leaves its caretaker takes away, or the cleanup process, or the next start, by the list in the runtime directory: the
  * directory must be the same one, reached without symlinks, and what is removed must look as it was made. A directory
  * that was renamed meanwhile, or one above it, is looked for beside its old place. A lock that
  * is free says that the launcher is dead, and its sandbox a moment later, which is waited for.
@@ -168,7 +168,7 @@ void sbx_placeholders_forget(struct sbx_run *r)
 static int write_list(const struct sbx_run *r)
 {
 	const struct sbx_plan *p = r->plan;
-	SBX_AUTO_CLOSE int fd = openat(r->runtime_fd, LIST_NAME, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	SBX_AUTO_CLOSE int fd = openat(r->runtime.fd, LIST_NAME, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 	SBX_AUTO_FREE char *text = NULL;
 	struct stat st = { 0 };
 	size_t n = 0;
@@ -191,8 +191,8 @@ static int write_list(const struct sbx_run *r)
 
 void sbx_placeholders_settled(struct sbx_run *r)
 {
-	if (r->plan->protections.n_placeholders > 0 && r->runtime_fd >= 0)
-		unlinkat(r->runtime_fd, LIST_NAME, 0);
+	if (r->plan->protections.n_placeholders > 0 && r->runtime.fd >= 0)
+		unlinkat(r->runtime.fd, LIST_NAME, 0);
 }
 
 /* False: it could not be looked at, or removed, by us. */

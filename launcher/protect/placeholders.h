@@ -19,7 +19,7 @@ bool sbx_placeholders_remove_of(const struct sbx_plan *p, const uid_t *writer);
 void sbx_placeholders_forget(struct sbx_run *r);
 /* They are gone: nothing is left for a sweep. */
 void sbx_placeholders_settled(struct sbx_run *r);
-/* For guards and sweeps: those of a launcher that is dead, as the runtime directory @dir_fd has them. False: some are
+/* For the cleanup process and sweeps: those of a launcher that is dead, as the runtime directory @dir_fd has them. False: some are
  * for somebody with more rights. */
 bool sbx_placeholders_sweep(int dir_fd);
 

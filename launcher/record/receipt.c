@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The receipt of a run: what was planned, what was proved, how it ended.
+ * The receipt of a run: the plan, the verdicts of the self-test, and how the run ended.
  *
- * The launcher opens the directory before anything runs, and writes the receipt to that descriptor at the end, wherever
- * the path leads by then. An earlier command may have planted symlinks on the path, so the only symlinks that are
- * followed are root's own, in places where only root can make one. A directory on the path can be renamed as well. A
- * user who can do that gains nothing if the directory belongs to that user anyway; so the directory must belong to that
- * user, or nobody but root and the caller may be able to change the path.
+ * The launcher opens the directory before anything runs, and writes the receipt to that
+ * descriptor at the end, wherever the path leads by then. An earlier command may have planted
+ * symlinks on the path, so the only symlinks that are followed are root's own, in places where
+ * only root can make one. A directory on the path can be renamed as well. A user who can do that
+ * gains nothing if the directory belongs to that user anyway; so the directory must belong to
+ * that user, or nobody but root and the caller may be able to change the path.
  */
 #include "launcher/record/receipt.h"
 
@@ -25,17 +26,17 @@
 #include "base/text.h"
 #include "launcher/plan/plan_limits.h"
 #include "launcher/plan/planner.h"
-#include "launcher/record/record.h"
+#include "launcher/record/refusals.h"
 #include "sys/fs/path_resolve.h"
 #include "sys/process/proc.h"
 
-static json_t *verdicts(const struct sbx_run *r)
+static json_t *verdicts(const struct sbx_outcome_facts *outcome)
 {
-	const struct sbx_msg_probes *p = r->plan->probes;
+	const struct sbx_msg_probes *p = outcome->probes;
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < p->n_probes; i++) {
-		const struct sbx_msg_verdict *v = &r->init.verdicts.v[i];
+		const struct sbx_msg_verdict *v = &outcome->verdicts->v[i];
 		char where[SBX_ADDR_STR_MAX] = "";
 
 		if (p->probes[i].addr.family)
@@ -43,18 +44,18 @@ static json_t *verdicts(const struct sbx_run *r)
 		json_array_append_new(
 			list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:i, s:s}", "probe",
 					sbx_probe_kind_str(p->probes[i].kind), "address", where, "name",
-					p->probes[i].name, "seen", r->init.has_verdicts, "ok", v->ok,
+					p->probes[i].name, "seen", outcome->has_verdicts, "ok", v->ok,
 					"elapsed_us", (int)v->elapsed_us, "detail", v->detail));
 	}
 	return list;
 }
 
-static json_t *step_times(const struct sbx_run *r)
+static json_t *step_times(const struct sbx_outcome_facts *outcome)
 {
 	json_t *o = json_object();
 
-	for (size_t i = 0; i < sbx_n_steps; i++)
-		json_object_set_new(o, sbx_steps[i].name, json_integer(r->step_us[i]));
+	for (size_t i = 0; i < outcome->n_steps; i++)
+		json_object_set_new(o, outcome->steps[i].name, json_integer(outcome->steps[i].us));
 	return o;
 }
 
@@ -70,8 +71,8 @@ static json_t *traffic(const struct sbx_msg_stats *s)
 			 (json_int_t)s->published_bytes_in);
 }
 
-/* What the plan expected, as it came. */
-static void set_limits(json_t *receipt, const struct sbx_run *r)
+/* The plan says what it expected to enforce each limit; the receipt says what did. */
+static void set_limits(json_t *receipt, uint32_t limited)
 {
 	static const struct {
 		const char *limit;
@@ -89,8 +90,7 @@ static void set_limits(json_t *receipt, const struct sbx_run *r)
 
 		if (json_is_integer(json_object_get(limit, "asked")))
 			json_object_set_new(limit, "enforced_by",
-					    json_string(sbx_limits_enforced_by(r->limited,
-									       rows[i].controller)));
+					    json_string(sbx_limits_enforced_by(limited, rows[i].controller)));
 	}
 }
 
@@ -99,12 +99,12 @@ static json_t *known(int64_t value)
 	return value < 0 ? json_null() : json_integer((json_int_t)value);
 }
 
-static json_t *cgroup(const struct sbx_run *r)
+static json_t *cgroup(const struct sbx_outcome_facts *outcome)
 {
-	const struct sbx_cgroup_usage *u = &r->usage;
+	const struct sbx_cgroup_usage *u = outcome->cgroup.usage;
 
 	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}", "source",
-			 sbx_cgroup_source_str(r->cgroup_source), "path", r->cgroup_path, "used", "cpu_us",
+			 sbx_cgroup_source_str(outcome->cgroup.source), "path", outcome->cgroup.path, "used", "cpu_us",
 			 known(u->cpu_us), "memory_peak_bytes", known(u->memory_peak_bytes), "pids_peak",
 			 known(u->pids_peak), "oom_kills", known(u->oom_kills), "pids_refused",
 			 known(u->pids_refused), "cpu_pressure_us", known(u->cpu_pressure_us),
@@ -112,7 +112,7 @@ static json_t *cgroup(const struct sbx_run *r)
 			 known(u->io_pressure_us));
 }
 
-/* What bwrap calls itself ("bubblewrap 0.8.0"); "" when it does not say. */
+/* The first line of `bwrap --version` ("bubblewrap 0.8.0"); "" if there is none. */
 static void bwrap_version(const char *path, char *buf, size_t n_buf)
 {
 	char name[] = "bwrap", option[] = "--version", *argv[] = { name, option, NULL }, *env[] = { NULL };
@@ -142,29 +142,27 @@ static void bwrap_version(const char *path, char *buf, size_t n_buf)
 		;
 }
 
-/* Null where nothing was to be kept, or nothing ran. */
-static json_t *kept(const struct sbx_run *r)
+static json_t *kept(const struct sbx_outcome_facts *o)
 {
-	const struct sbx_keep_counts *c = &r->keep_counts;
-
-	if (!r->plan->keep.path || !r->released)
+	if (!o->keep.tried)
 		return json_null();
-	return json_pack("{s:b, s:I, s:I, s:I, s:I, s:s}", "whole", r->kept, "entries", (json_int_t)c->entries,
-			 "bytes", (json_int_t)c->bytes, "removed", (json_int_t)c->removed, "left_out",
-			 (json_int_t)c->left_out, "message", r->keep_err.msg);
+	return json_pack("{s:b, s:I, s:I, s:I, s:I, s:s}", "whole", o->keep.whole, "entries",
+			 (json_int_t)o->keep.entries, "bytes", (json_int_t)o->keep.bytes, "removed",
+			 (json_int_t)o->keep.removed, "left_out", (json_int_t)o->keep.left_out, "message",
+			 o->keep.message);
 }
 
-/* The most frequent first; text as it would be shown. */
-static json_t *refusals(const struct sbx_run *r)
+/* The most frequent first. Text is escaped, as on a terminal. */
+static json_t *refusals(struct sbx_refusals *refused, const char *profile)
 {
 	json_t *list = json_array();
 
-	sbx_refusals_sort(r->refusals);
-	for (size_t i = 0; i < sbx_refusals_n(r->refusals); i++) {
+	sbx_refusals_sort(refused);
+	for (size_t i = 0; i < sbx_refusals_n(refused); i++) {
 		char where[4 * sizeof(((struct sbx_refusal *)NULL)->where)], why[SBX_REFUSAL_LINE_MAX];
 		struct sbx_refusal refusal;
 
-		sbx_refusals_at(r->refusals, i, r->options->profile, &refusal);
+		sbx_refusals_at(refused, i, profile, &refusal);
 		sbx_escape(refusal.where, strlen(refusal.where), where, sizeof(where));
 		sbx_escape(refusal.why, strlen(refusal.why), why, sizeof(why));
 		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "to", where, "protocol",
@@ -176,9 +174,9 @@ static json_t *refusals(const struct sbx_run *r)
 	return list;
 }
 
-static json_t *build(const struct sbx_run *r)
+static json_t *build(const struct sbx_plan *plan, const struct sbx_outcome_facts *outcome)
 {
-	SBX_AUTO_FREE char *plan_text = sbx_plan_json(r->plan);
+	SBX_AUTO_FREE char *plan_text = sbx_plan_json(plan);
 	json_t *o = plan_text ? json_loads(plan_text, 0, NULL) : NULL;
 	struct utsname u = { 0 };
 	char bwrap[64];
@@ -186,23 +184,23 @@ static json_t *build(const struct sbx_run *r)
 	if (!o)
 		return NULL;
 	uname(&u);
-	bwrap_version(r->plan->facts->bwrap, bwrap, sizeof(bwrap));
+	bwrap_version(plan->facts->bwrap, bwrap, sizeof(bwrap));
 	json_object_set_new(o, "versions",
 			    json_pack("{s:s, s:s, s:s, s:s}", "sbx", PACKAGE_VERSION, "kernel", u.release,
 				      "bwrap", bwrap, "sqlite", sbx_store_library_version()));
-	set_limits(o, r);
-	json_object_set_new(o, "cgroup", cgroup(r));
-	json_object_set_new(o, "selftest", verdicts(r));
-	json_object_set_new(o, "step_us", step_times(r));
-	json_object_set_new(o, "traffic", traffic(&r->stats));
-	json_object_set_new(o, "refusals", refusals(r));
-	json_object_set_new(o, "refusals_others", json_integer((json_int_t)sbx_refusals_n_others(r->refusals)));
-	json_object_set_new(o, "kept", kept(r));
+	set_limits(o, outcome->cgroup.limited);
+	json_object_set_new(o, "cgroup", cgroup(outcome));
+	json_object_set_new(o, "selftest", verdicts(outcome));
+	json_object_set_new(o, "step_us", step_times(outcome));
+	json_object_set_new(o, "traffic", traffic(outcome->traffic));
+	json_object_set_new(o, "refusals", refusals(outcome->refusals, plan->options->profile));
+	json_object_set_new(o, "refusals_others", json_integer((json_int_t)sbx_refusals_n_others(outcome->refusals)));
+	json_object_set_new(o, "kept", kept(outcome));
 	json_object_set_new(o, "outcome",
-			    json_pack("{s:s, s:i, s:s, s:b, s:I}", "state", sbx_record_state(r),
-				      "exit_status", sbx_run_exit_status(r), "message", r->err.msg,
-				      "released", r->released, "elapsed_us",
-				      (json_int_t)(sbx_clock_monotonic_us() - r->started_us)));
+			    json_pack("{s:s, s:i, s:s, s:b, s:I}", "state", sbx_store_state_str(outcome->state),
+				      "exit_status", outcome->exit_status, "message", outcome->why,
+				      "released", outcome->released, "elapsed_us",
+				      (json_int_t)(sbx_clock_monotonic_us() - outcome->started_us)));
 	return o;
 }
 
@@ -213,8 +211,8 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* 0 or -EPERM with @err. */
-static int judge_way(const struct sbx_run *r, const struct sbx_resolved *found, struct sbx_err *err)
+/* Can only root, the caller or the directory's owner change the path? 0 or -EPERM with @err. */
+static int judge_way(uid_t caller, const struct sbx_resolved *found, struct sbx_err *err)
 {
 	const struct sbx_path_steering *way = &found->steering;
 
@@ -225,7 +223,7 @@ static int judge_way(const struct sbx_run *r, const struct sbx_resolved *found, 
 			    found->hops[i].at);
 		return -EPERM;
 	}
-	if (!way->by_strangers && (way->by == 0 || way->by == r->facts->caller_uid || way->by == found->st.st_uid))
+	if (!way->by_strangers && (way->by == 0 || way->by == caller || way->by == found->st.st_uid))
 		return 0;
 	if (way->by_strangers)
 		sbx_err_set(err, "others can put another directory in its place: name one that nobody else can");
@@ -235,10 +233,10 @@ static int judge_way(const struct sbx_run *r, const struct sbx_resolved *found, 
 	return -EPERM;
 }
 
-/* The directory of @path, whose last part is @base. 0 or -errno with @err. */
-static int open_dir(const struct sbx_run *r, const char *path, const char *base, int *ret_fd, struct sbx_err *err)
+/* Open the directory of @path, whose last part is @base. 0 or -errno with @err. */
+static int open_dir(const struct sbx_facts *f, const char *path, const char *base, int *ret_fd, struct sbx_err *err)
 {
-	const char *cwd = path[0] == '/' ? "" : r->facts->cwd ? r->facts->cwd : "/nonexistent";
+	const char *cwd = path[0] == '/' ? "" : f->cwd ? f->cwd : "/nonexistent";
 	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
 	SBX_AUTO_FREE char *dir = NULL;
 	int e;
@@ -249,7 +247,7 @@ static int open_dir(const struct sbx_run *r, const char *path, const char *base,
 	}
 	e = sbx_path_resolve(dir, err, &found);
 	if (e == 0)
-		e = judge_way(r, &found, err);
+		e = judge_way(f->caller_uid, &found, err);
 	if (e == 0 && !S_ISDIR(found.st.st_mode))
 		e = -ENOTDIR;
 	if (e == 0 && found.missing)
@@ -261,26 +259,28 @@ static int open_dir(const struct sbx_run *r, const char *path, const char *base,
 	return e > 0 ? -EPERM : e;
 }
 
-int sbx_receipt_prepare(struct sbx_run *r)
+int sbx_receipt_prepare(const struct sbx_plan *plan, int *ret_dir_fd, struct sbx_err *err)
 {
-	const char *path = r->plan->options->receipt, *base = base_name(path);
+	const char *path = plan->options->receipt, *base = base_name(path);
+	SBX_AUTO_CLOSE int dir_fd = -1;
 	struct sbx_err why = { 0 };
 	struct stat st;
 	int e;
 
 	if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0 || strlen(base) > 200) {
-		sbx_err_set(&r->err, "--receipt %s is not the name of a file", path);
+		sbx_err_set(err, "--receipt %s is not the name of a file", path);
 		return -EINVAL;
 	}
-	e = open_dir(r, path, base, &r->receipt_dir_fd, &why);
+	e = open_dir(plan->facts, path, base, &dir_fd, &why);
 	if (e < 0) {
-		sbx_err_set(&r->err, "cannot write the receipt %s: %s", path, why.msg[0] ? why.msg : strerror(-e));
+		sbx_err_set(err, "cannot write the receipt %s: %s", path, why.msg[0] ? why.msg : strerror(-e));
 		return e;
 	}
-	if (fstatat(r->receipt_dir_fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode)) {
-		sbx_err_set(&r->err, "the receipt %s is there already and not a regular file", path);
+	if (fstatat(dir_fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode)) {
+		sbx_err_set(err, "the receipt %s is there already and not a regular file", path);
 		return -EEXIST;
 	}
+	*ret_dir_fd = sbx_fd_steal(&dir_fd);
 	return 0;
 }
 
@@ -299,14 +299,14 @@ static int write_all(int fd, const char *text)
 	return 0;
 }
 
-/* By way of a file of our own that is renamed: whoever reads the name finds a whole receipt. */
+/* Write a temporary file and rename it: a reader of @base always finds a whole receipt. */
 static int write_file(int dir_fd, const char *base, const char *text)
 {
 	SBX_AUTO_CLOSE int fd = -1;
 	char temporary[256], random[13];
 	int e;
 
-	sbx_random_id(random); /* and not the sandbox's id: the command knows that, and could be there first */
+	sbx_random_id(random); /* not the sandbox's id: the command knows it, and could make that name first */
 	sbx_text_fit(temporary, sizeof(temporary), ".%s.%s", base, random);
 	fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -319,9 +319,9 @@ static int write_file(int dir_fd, const char *base, const char *text)
 	return e;
 }
 
-void sbx_receipt_write(struct sbx_run *r)
+void sbx_receipt_write(int dir_fd, const struct sbx_plan *plan, const struct sbx_outcome_facts *outcome)
 {
-	const char *path = r->plan->options->receipt;
+	const char *path = plan->options->receipt;
 	SBX_AUTO_FREE char *text = NULL;
 	struct sbx_err err = { 0 };
 	json_t *o;
@@ -329,10 +329,10 @@ void sbx_receipt_write(struct sbx_run *r)
 
 	if (!path)
 		return;
-	o = build(r);
+	o = build(plan, outcome);
 	text = o ? json_dumps(o, JSON_INDENT(2)) : NULL;
 	json_decref(o);
-	e = text ? write_file(r->receipt_dir_fd, base_name(path), text) : -ENOMEM;
+	e = text ? write_file(dir_fd, base_name(path), text) : -ENOMEM;
 	if (e < 0) {
 		sbx_err_set(&err, "cannot write the receipt %s: %s", path, strerror(-e));
 		fprintf(stderr, "sbx-run: %s\n", err.msg);

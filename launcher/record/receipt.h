@@ -2,15 +2,17 @@
 #ifndef SBX_LAUNCHER_RECORD_RECEIPT_H
 #define SBX_LAUNCHER_RECORD_RECEIPT_H
 
-#include "launcher/run/run.h"
+#include "base/err.h"
+#include "launcher/plan/plan.h"
+#include "launcher/record/outcome.h"
 
-/* Hold the directory that --receipt FILE will be written to, before anything is made: what the command
- * does to the path later does not lead us elsewhere. 0 or -errno with r->err. */
-int sbx_receipt_prepare(struct sbx_run *r);
+/* Open the directory of --receipt FILE, which must be set, before anything runs: whatever the
+ * command does to the path later, the receipt goes to this directory. 0 or -errno with @err. */
+int sbx_receipt_prepare(const struct sbx_plan *plan, int *ret_dir_fd, struct sbx_err *err);
 
-/* Write the receipt, if one was asked for: the plan, the self-test's verdicts, times, versions and the
- * outcome, as JSON, by way of a temporary file that is renamed. A failure is said on stderr: it cannot
- * change what has happened. */
-void sbx_receipt_write(struct sbx_run *r);
+/* Write the receipt, if --receipt is set: the plan, the verdicts of the self-test, times,
+ * versions and the outcome, as JSON. @dir_fd is the directory of sbx_receipt_prepare(). A
+ * failure is reported on stderr: it cannot change what has happened. */
+void sbx_receipt_write(int dir_fd, const struct sbx_plan *plan, const struct sbx_outcome_facts *outcome);
 
 #endif

@@ -2,47 +2,66 @@
 #ifndef SBX_LAUNCHER_RECORD_RECORD_H
 #define SBX_LAUNCHER_RECORD_RECORD_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
-#include "launcher/cleanup/gc.h"
-#include "launcher/run/run.h"
+#include "base/err.h"
+#include "base/event.h"
+#include "launcher/host/facts.h"
+#include "launcher/host/options.h"
+#include "launcher/record/outcome.h"
+#include "launcher/record/recorder.h"
+#include "policy/policy.h"
 
-/* The sandbox's row and events in the database; a thin layer between struct sbx_run and src/store. */
+/*
+ * A recorder writes the sandbox's row and events to the database. Order of the calls: prepare;
+ * begin; released; end. Events are taken at any time after prepare. The launcher's loop calls
+ * flush and tidy when they are due.
+ */
 
-/* While somebody waits for us, who else writes is waited for no longer: signals and the wall clock wait meanwhile. */
+/* How long the database may wait for another writer while the command runs: signals and the wall
+ * clock are not handled during this wait. */
 #define SBX_RECORD_BUSY_MS 100
 
-/* From here on events are taken in. 0 or -errno. */
-int sbx_record_prepare(struct sbx_run *r);
-/* Open the database and insert the row, state `preparing`. 0 or -errno with r->err. */
-int sbx_record_begin(struct sbx_run *r);
-/* State `running`. */
-void sbx_record_released(struct sbx_run *r);
-/* Take in one event (from the broker, or our own); it is written within a second, or as soon as the database lets us.
- * Never fails: what that refuses for longer is said once on stderr. */
-void sbx_record_event(struct sbx_run *r, const struct sbx_event *e);
-/* The command has run for a while, so nobody waits for us: the database is put in order. */
-void sbx_record_tidy(struct sbx_run *r);
-/* At flush_at_us: write what has been taken in. */
-void sbx_record_flush(struct sbx_run *r);
-/* Last events and the final state; closes the database. When the row has not got its state, the runtime directory stays
- * for the sweep that gives it one later. */
-void sbx_record_end(struct sbx_run *r, int exit_status);
+/* Take events for sandbox @id from here on. @id and @o are borrowed. 0 or -errno. */
+int sbx_record_prepare(struct sbx_recorder *r, const char *id, const struct sbx_options *o);
+/* Open the database and insert the row, state `preparing`. 0 or -errno with @err. */
+int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f,
+		     const struct sbx_policy *policy, struct sbx_err *err);
+/* State `running`. @may_tidy: the command does not wait for the launcher, so the database may be
+ * tidied beside it. */
+void sbx_record_released(struct sbx_recorder *r, bool may_tidy);
+/* Take one event, of the broker or of the launcher. It is written within a second, or later if
+ * the database is locked. Never fails: if writing keeps failing, that is reported on stderr
+ * once. */
+void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *e);
+/* At tidy_at_us: move the database's log into the database. The command is not a short one, so
+ * nobody waits. */
+void sbx_record_tidy(struct sbx_recorder *r);
+/* At flush_at_us: write the events. */
+void sbx_record_flush(struct sbx_recorder *r);
+/* Write the last events and the final state, and close the database. False: the row has no final
+ * state. The runtime directory must stay then, for the sweep that sets the state later. */
+bool sbx_record_end(struct sbx_recorder *r, const struct sbx_outcome_facts *outcome);
 
-/* A row for a run that policy refused: nothing else of it exists. Errors are ignored: the refusal stands. */
+/* Insert a row for a run that policy refused. Nothing else of that run exists. Errors are
+ * ignored: the refusal stands. */
 void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, const char *why);
-/* For guards and sweeps: the sandbox @id ended without its launcher: state `lost`. Opens its own connection, and waits
- * @busy_ms for another writer. 0, also when it has a final state already, or no row; or -errno: it has none, and cannot be
- * given one now. */
+/* For the cleanup process and sweeps: sandbox @id ended without its launcher, so its state is
+ * `lost`. Opens its own connection, and waits @busy_ms for another writer. 0, also if the row
+ * has a final state already or does not exist; or -errno: the row has no final state and cannot
+ * be given one now. */
 int sbx_record_lost(const struct sbx_facts *f, const char *id, int busy_ms, struct sbx_err *err);
 
-/* Rows of runs that are over though nobody said so (gc.h): a reboot emptied the runtime directory. */
-int sbx_record_gc(struct sbx_gc *gc, struct sbx_err *err);
+/* For --gc: set the state `lost` for rows of dead launchers that no runtime directory belongs to
+ * (a reboot empties the runtime directory). Calls @tell for each of them. 0, or -errno with
+ * @err. */
+int sbx_record_sweep(const struct sbx_facts *f, void (*tell)(const char *id, void *userdata),
+		     void *userdata, struct sbx_err *err);
 
-/* --refusals: what the run @id, or with NULL the last one, was refused. 0, or -errno with @err. */
-int sbx_record_print_refusals(const struct sbx_facts *f, const char *id, FILE *out, struct sbx_err *err);
-
-/* The state column for an outcome. */
-const char *sbx_record_state(const struct sbx_run *r);
+/* --refusals: print what the run @id, or with NULL the last one, was refused. 0, or -errno with
+ * @err. */
+int sbx_record_print_refusals(const struct sbx_facts *f, const char *id, FILE *out,
+			      struct sbx_err *err);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The sandbox's events. They arrive folded from the broker and are folded once more here (the launcher adds its own),
- * then written at most once a second in one transaction.
+ * The sandbox's events. The broker folds its events; here they are folded once more, together
+ * with the launcher's own, and written at most once a second in one transaction.
  *
- * The database may be in somebody else's hands (a backup, another sandbox's start), and the disk full: the command may
- * have filled it. What cannot be written stays here, is tried again now and then, and is in any case no reason not to
- * look at signals and clocks; more than there is room for stays as counts, which become overflow rows.
+ * Another process may hold the database's lock (a backup, another sandbox's start). The disk may
+ * be full; the command may have filled it. Events that cannot be written stay in memory, and
+ * writing is tried again from time to time. The wait is short, so that signals and clocks are
+ * handled meanwhile. If there are more events than there is room for, the rest become counts,
+ * which are written as overflow rows.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@
 #define PENDING_MAX 256	   /* folded events waiting for their transaction */
 #define RETRY_US    500000 /* after a write that failed */
 
-static bool has_unrecorded(const struct sbx_run *r)
+static bool has_unrecorded(const struct sbx_recorder *r)
 {
 	for (size_t i = 0; i < SBX_N_ACTIONS; i++)
 		if (r->unrecorded[i])
@@ -27,19 +29,19 @@ static bool has_unrecorded(const struct sbx_run *r)
 	return false;
 }
 
-bool sbx_record_is_due(const struct sbx_run *r)
+bool sbx_record_is_due(const struct sbx_recorder *r)
 {
 	return r->n_pending > 0 || r->released_ms || has_unrecorded(r);
 }
 
-static void complain_once(struct sbx_run *r, const struct sbx_err *err)
+static void complain_once(struct sbx_recorder *r, const struct sbx_err *err)
 {
-	if (!r->store_failed)
+	if (!r->complained)
 		fprintf(stderr, "sbx-run: events are not recorded: %s\n", err->msg);
-	r->store_failed = true;
+	r->complained = true;
 }
 
-void sbx_record_failed(struct sbx_run *r, int error, const struct sbx_err *err)
+void sbx_record_failed(struct sbx_recorder *r, int error, const struct sbx_err *err)
 {
 	uint64_t now = sbx_clock_monotonic_us();
 
@@ -50,16 +52,16 @@ void sbx_record_failed(struct sbx_run *r, int error, const struct sbx_err *err)
 		complain_once(r, err);
 }
 
-static int write_released(struct sbx_run *r, struct sbx_err *err)
+static int write_released(struct sbx_recorder *r, struct sbx_err *err)
 {
-	int e = sbx_store_sandbox_release(r->store, r->plan->id, r->released_ms, NULL, err);
+	int e = sbx_store_sandbox_release(r->store, r->id, r->released_ms, NULL, err);
 
 	if (e >= 0)
-		r->released_ms = 0; /* who called it lost meanwhile is right about the row, not about us */
+		r->released_ms = 0; /* also if a sweep has set the row to `lost` meanwhile: the run goes on all the same */
 	return e;
 }
 
-static int write_unrecorded(struct sbx_run *r, struct sbx_err *err)
+static int write_unrecorded(struct sbx_recorder *r, struct sbx_err *err)
 {
 	struct sbx_event v[SBX_N_ACTIONS];
 	size_t n = 0;
@@ -72,22 +74,22 @@ static int write_unrecorded(struct sbx_run *r, struct sbx_err *err)
 						     .proto = SBX_PROTO_OTHER,
 						     .reason = SBX_REASON_OVERFLOW,
 						     .count = r->unrecorded[i] };
-	e = sbx_store_events_add(r->store, r->plan->id, r->plan->options->analysis_id, v, n, err);
+	e = sbx_store_events_add(r->store, r->id, r->options->analysis_id, v, n, err);
 	if (e == 0)
 		memset(r->unrecorded, 0, sizeof(r->unrecorded));
 	return e;
 }
 
-static void drop_pending(struct sbx_run *r)
+static void drop_pending(struct sbx_recorder *r)
 {
 	free(r->pending);
 	r->pending = NULL;
 	r->n_pending = 0;
 }
 
-static int write_pending(struct sbx_run *r, struct sbx_err *err)
+static int write_pending(struct sbx_recorder *r, struct sbx_err *err)
 {
-	int e = sbx_store_events_add(r->store, r->plan->id, r->plan->options->analysis_id, r->pending, r->n_pending,
+	int e = sbx_store_events_add(r->store, r->id, r->options->analysis_id, r->pending, r->n_pending,
 				     err);
 
 	if (e == 0)
@@ -95,13 +97,13 @@ static int write_pending(struct sbx_run *r, struct sbx_err *err)
 	return e;
 }
 
-/* Unless it failed a moment ago. */
-static void write_due(struct sbx_run *r)
+/* Does nothing if a write failed a moment ago. */
+static void write_due(struct sbx_recorder *r)
 {
 	struct sbx_err err = { 0 };
 	int e = 0;
 
-	if (!r->row || !sbx_record_is_due(r) || r->retry_at_us > sbx_clock_monotonic_us())
+	if (!r->has_row || !sbx_record_is_due(r) || r->retry_at_us > sbx_clock_monotonic_us())
 		return;
 	sbx_record_set_wait(r);
 	if (r->released_ms)
@@ -116,17 +118,17 @@ static void write_due(struct sbx_run *r)
 		r->failing_since_us = r->retry_at_us = 0;
 }
 
-static void count_unrecorded(struct sbx_run *r, const struct sbx_event *e)
+static void count_unrecorded(struct sbx_recorder *r, const struct sbx_event *e)
 {
 	uint64_t *sum = &r->unrecorded[e->action < SBX_N_ACTIONS ? e->action : SBX_DENY];
 
 	*sum = *sum > UINT64_MAX - e->count ? UINT64_MAX : *sum + e->count;
 }
 
-/* Most calls find nothing that is due: the room is made with the first event that is. */
+/* Most runs have no event: the first one allocates the memory. */
 static void emit(const struct sbx_event *e, void *userdata)
 {
-	struct sbx_run *r = userdata;
+	struct sbx_recorder *r = userdata;
 
 	if (r->n_pending == PENDING_MAX)
 		write_due(r);
@@ -143,16 +145,16 @@ static uint64_t now_ms(void)
 	return sbx_clock_monotonic_us() / 1000;
 }
 
-static void schedule(struct sbx_run *r)
+static void schedule(struct sbx_recorder *r)
 {
 	uint64_t next = r->fold ? sbx_fold_next_ms(r->fold) : SBX_FOLD_IDLE;
 
 	r->flush_at_us = next == SBX_FOLD_IDLE ? 0 : next * 1000 + 1000;
-	if (r->row && sbx_record_is_due(r) && (!r->flush_at_us || r->retry_at_us < r->flush_at_us))
+	if (r->has_row && sbx_record_is_due(r) && (!r->flush_at_us || r->retry_at_us < r->flush_at_us))
 		r->flush_at_us = r->retry_at_us;
 }
 
-void sbx_record_write(struct sbx_run *r)
+void sbx_record_write(struct sbx_recorder *r)
 {
 	write_due(r);
 	schedule(r);
@@ -169,11 +171,11 @@ static void print_event(const struct sbx_event *e)
 		sbx_reason_str(e->reason), e->rule[0] ? ": " : "", e->rule);
 }
 
-void sbx_record_event(struct sbx_run *r, const struct sbx_event *e)
+void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *e)
 {
-	if (r->plan->options->verbose)
+	if (r->options->verbose)
 		print_event(e);
-	if (e->action == SBX_DENY && r->released) /* before that they are the self-test's */
+	if (e->action == SBX_DENY && r->released) /* before the release they belong to the self-test */
 		sbx_refusals_add(&r->refusals, e);
 	if (!r->fold)
 		return;
@@ -181,14 +183,14 @@ void sbx_record_event(struct sbx_run *r, const struct sbx_event *e)
 	sbx_record_write(r);
 }
 
-void sbx_record_flush(struct sbx_run *r)
+void sbx_record_flush(struct sbx_recorder *r)
 {
 	if (r->fold)
 		sbx_fold_flush(r->fold, now_ms(), emit, r);
 	sbx_record_write(r);
 }
 
-void sbx_record_flush_all(struct sbx_run *r)
+void sbx_record_flush_all(struct sbx_recorder *r)
 {
 	r->retry_at_us = 0;
 	if (r->fold)
@@ -197,7 +199,7 @@ void sbx_record_flush_all(struct sbx_run *r)
 	sbx_record_write(r);
 }
 
-void sbx_record_forget_events(struct sbx_run *r)
+void sbx_record_forget_events(struct sbx_recorder *r)
 {
 	uint64_t denied, others;
 

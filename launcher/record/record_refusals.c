@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* --refusals: what a recorded run was refused. */
+/* --refusals: what policy refused to a recorded run. */
 #include "launcher/record/record.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "launcher/record/record_internal.h"
 #include "launcher/record/refusals.h"
 
-/* The words of the command, as they would be shown, into @buf. */
+/* Write the words of the command into @buf, for people to read. */
 static const char *command_text(const char *command_json, char *buf, size_t n_buf)
 {
 	json_t *list = json_loads(command_json, 0, NULL), *word;
@@ -31,7 +31,7 @@ static const char *command_text(const char *command_json, char *buf, size_t n_bu
 	return buf;
 }
 
-/* Why the run did not start, where policy refused it. "" otherwise. */
+/* If policy refused the run: why. "" otherwise. */
 static void refusal_of_run(const struct sbx_store_found *f, char *buf, size_t n_buf)
 {
 	json_t *o = f->receipt_json ? json_loads(f->receipt_json, 0, NULL) : NULL;
@@ -83,7 +83,7 @@ int sbx_record_print_refusals(const struct sbx_facts *f, const char *id, FILE *o
 		e = sbx_store_find(store, id, &found, err);
 	if (e == SBX_STORE_E_UNKNOWN)
 		sbx_err_set(err, "no run%s%s is recorded in %s", id ? " " : "", id ? id : "", path);
-	/* Without a self-test that passed all of them are its probes'. */
+	/* If the self-test did not pass, all refusals belong to its probes. */
 	if (e == 0 && strcmp(found.state, sbx_store_state_str(SBX_STATE_FAILED_SAFETY_SETUP)) != 0)
 		e = sbx_store_denied_each(store, found.id, add, &list, err);
 	if (e == 0)

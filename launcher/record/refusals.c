@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One table, sized for what a person reads. The same refusal is one of the same reason and entry, to the same name and
- * port; of a name that was looked up the port is not known. --allow is proposed only where it would help: the name or
- * address is one that an entry can hold, no deny entry or floor decides, and the sandbox has a way out.
+ * One table, sized for what a person reads. The same refusal is one of the same reason and
+ * entry, to the same name and port; of a name that was looked up the port is not known. --allow
+ * is proposed only where it would help: the name or address is one that an entry can hold, no
+ * deny entry or floor decides, and the sandbox has a way out.
  */
 #include "launcher/record/refusals.h"
 

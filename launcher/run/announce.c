@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Telling systemd. A unit of Type=notify is up when the command was released and not when sbx-run was
- * started; the journal gets an entry with fields of its own for each state a sandbox's row takes, so
- * that `journalctl SBX_ID=...` tells its life. Both are datagrams to a socket of somebody else's, who
- * may be gone or stuck: nothing here waits for longer than SBX_NOTIFY_WAIT_MS, nothing fails.
+ * Messages to the service manager. A unit of Type=notify is up when the command is released, not when sbx-run is
+ * started. The message is a datagram; the manager may be gone or stuck. Nothing here waits longer than
+ * SBX_NOTIFY_WAIT_MS, and nothing fails.
  */
 #include "launcher/run/announce.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
-#include "sys/fs/file_text.h"
-#include "sys/systemd/journal.h"
 #include "sys/systemd/notify.h"
-
-/* Of all our entries: journalctl MESSAGE_ID=... */
-#define MESSAGE_ID "5b0c6f4f1f0d4f5e9c2a7d0b8e3a6c41"
-
-/* --- the manager --- */
 
 /* A line of the manager's: no newline may come from @text, or it could say READY=1. */
 static void notify(const char *what, const char *text)
@@ -68,122 +57,4 @@ void sbx_announce_stopping(const struct sbx_run *r)
 	sbx_text_cut(text, sizeof(text), "sandbox %s ends%s%s", r->plan->id, r->err.msg[0] ? ": " : "",
 		     r->err.msg);
 	notify(r->released ? "STOPPING=1\n" : "", text);
-}
-
-/* --- the journal --- */
-
-/* syslog(3)'s, as the journal has them. */
-static const char *priority_of(enum sbx_store_state state)
-{
-	switch (state) {
-	case SBX_STATE_PREPARING:
-	case SBX_STATE_RUNNING:
-	case SBX_STATE_DONE:
-		return "6";
-	case SBX_STATE_FAILED_SAFETY_SETUP:
-		return "3";
-	default:
-		return "4";
-	}
-}
-
-/* Is the component a unit that processes are in? */
-static bool is_unit(const char *s, size_t n)
-{
-	return (n > 8 && memcmp(s + n - 8, ".service", 8) == 0) ||
-	       (n > 6 && memcmp(s + n - 6, ".scope", 6) == 0);
-}
-
-bool sbx_announce_unit(const char *cgroups, char *ret_unit, size_t n_unit)
-{
-	const char *line = cgroups, *unit = NULL;
-	size_t n_found = 0;
-
-	/* 0::/PATH, or N:name=systemd:/PATH where systemd keeps a hierarchy of its own. */
-	for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		size_t n = strcspn(line, "\n");
-		const char *path = memmem(line, n, ":/", 2), *end = line + n;
-
-		if (!path || (strncmp(line, "0::", 3) != 0 && !memmem(line, n, ":name=systemd:", 14)))
-			continue;
-		for (path++; path < end;) {
-			const char *next = memchr(path + 1, '/', (size_t)(end - path) - 1);
-
-			if (!next)
-				next = end;
-			if (is_unit(path + 1, (size_t)(next - path) - 1)) {
-				unit = path + 1;
-				n_found = (size_t)(next - unit);
-			}
-			path = next;
-		}
-	}
-	if (!unit || n_found >= n_unit)
-		return false;
-	memcpy(ret_unit, unit, n_found);
-	ret_unit[n_found] = '\0';
-	return true;
-}
-
-static bool own_unit(char *ret_unit, size_t n_unit)
-{
-	char text[4096];
-
-	return sbx_file_text_read(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) > 0 &&
-	       sbx_announce_unit(text, ret_unit, n_unit);
-}
-
-static void add(struct sbx_journal_entry *e, const char *name, const char *value)
-{
-	if (value && value[0])
-		sbx_journal_add(e, name, value);
-}
-
-static void add_number(struct sbx_journal_entry *e, const char *name, int value)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", value);
-	add(e, name, text);
-}
-
-static void add_message(struct sbx_journal_entry *e, const struct sbx_state_change *c)
-{
-	char text[SBX_ERR_MSG_MAX + 160], status[48] = "";
-
-	if (c->exit_status >= 0)
-		snprintf(status, sizeof(status), ", exit status %d", c->exit_status);
-	sbx_text_cut(text, sizeof(text), "sandbox %s: %s%s%s%s", c->id, sbx_store_state_str(c->state), status,
-		     c->why && c->why[0] ? ": " : "", c->why ? c->why : "");
-	add(e, "MESSAGE", text);
-}
-
-void sbx_announce_state(const struct sbx_state_change *c)
-{
-	const struct sbx_options *o = c->options;
-	struct sbx_journal_entry e;
-	char unit[256];
-
-	if (!getenv("INVOCATION_ID") && !getenv("JOURNAL_STREAM"))
-		return;
-	if (access(SBX_JOURNAL_SOCKET, F_OK) < 0)
-		return;
-	sbx_journal_init(&e);
-	add_message(&e, c);
-	add(&e, "MESSAGE_ID", MESSAGE_ID);
-	add(&e, "PRIORITY", priority_of(c->state));
-	add(&e, "SYSLOG_IDENTIFIER", "sbx-run");
-	add(&e, "SBX_ID", c->id);
-	add(&e, "SBX_STATE", sbx_store_state_str(c->state));
-	if (c->exit_status >= 0)
-		add_number(&e, "SBX_EXIT_STATUS", c->exit_status);
-	add(&e, "SBX_REASON", c->why);
-	if (o) {
-		add(&e, "SBX_PROFILE", o->profile);
-		add(&e, "SBX_WORKSPACE", o->workspace);
-		add(&e, "SBX_ANALYSIS_ID", o->analysis_id);
-	}
-	if (own_unit(unit, sizeof(unit)))
-		add(&e, "SBX_UNIT", unit);
-	sbx_journal_send(SBX_JOURNAL_SOCKET, &e);
 }

@@ -13,7 +13,7 @@
  * else, who would be free with it. What is left (also a connection that its peer does not let end) keeps its rules and
  * an empty cgroup; the next start or --gc looks again. A launcher that is killed leaves both, closed: what is pinned
  * runs out, nothing new is pinned. A scope is systemd's to remove as soon as nobody is in it, and then nobody could
- * look again: there the guard stays and looks (runtime.c).
+ * look again: there the cleanup process stays and looks (cleanup_process.c).
  *
  * The host's owner may flush his firewall. That is seen at once, and the sandbox's processes are killed first and
  * asked about later.
@@ -34,6 +34,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "ipc/channel.h"
+#include "launcher/cleanup/cgroup_gc.h"
 #include "launcher/plan/attach_input.h"
 #include "launcher/rootfs/view.h"
 #include "launcher/run/broker_process.h"
@@ -46,19 +47,6 @@
 #define OOM_SETTLE_MS  4000 /* the kernel holds who was killed for memory 2 s longer (OOM_REAPER_DELAY) */
 #define RULESET_FILE   "ruleset.nft"
 #define PINS_PER_LIMIT 4 /* of limits.n_pins: current and old, and as many put before they are counted again */
-
-/* Of cgroups that somebody else removed. The number of sandboxes; 0 where there is nothing to ask; -errno. */
-static int gc_rules(struct sbx_err *err)
-{
-	SBX_AUTO_CLOSE int cgroup2_fd = -1, fd = -1;
-	struct sbx_cgroup_facts facts;
-
-	if (sbx_cgroup_facts_read(&facts, true) < 0 || !facts.mount[0])
-		return 0;
-	cgroup2_fd = open(facts.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	fd = sbx_net_netlink_open(NETLINK_NETFILTER);
-	return cgroup2_fd < 0 || fd < 0 ? 0 : sbx_attach_gc(fd, cgroup2_fd, err);
-}
 
 /* --- beginning --- */
 
@@ -149,7 +137,7 @@ int sbx_run_attach_begin(struct sbx_run *r)
 			    strerror(-a->fds[SBX_BFD_DIAG]));
 		return a->fds[SBX_BFD_DIAG];
 	}
-	gc_rules(&(struct sbx_err){ 0 });
+	sbx_cgroup_gc_rules(&(struct sbx_gc){ 0 }, &(struct sbx_err){ 0 });
 	e = open_stub(r);
 	if (e == 0)
 		e = set_probes(r);
@@ -173,7 +161,7 @@ void sbx_run_attach_capture(struct sbx_run *r)
 static int write_ruleset(struct sbx_run *r)
 {
 	SBX_AUTO_FREE char *text = sbx_nft_ruleset_text(r->attach.rules);
-	SBX_AUTO_CLOSE int fd = openat(r->runtime_fd, RULESET_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	SBX_AUTO_CLOSE int fd = openat(r->runtime.fd, RULESET_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 				       0600);
 	size_t n = text ? strlen(text) : 0;
 
@@ -320,10 +308,10 @@ void sbx_run_attach_end(struct sbx_run *r)
 			e = sbx_attach_remove(r->plan->id, a->level, a->cgroup_id, a->nl_fd, &err);
 		if (e < 0)
 			sbx_cgroup_unsettle(r->cgroup.command_fd);
-		r->guard_stays = e < 0 && r->cgroup_source == SBX_CGROUP_SCOPE;
+		r->cleanup.stays = e < 0 && r->cgroup_source == SBX_CGROUP_SCOPE;
 		if (e < 0 && r->options->verbose)
 			fprintf(stderr, "sbx-run: the sandbox's rules stay%s: %s\n",
-				r->guard_stays ? ", and its guard looks after them" : " until the next start or --gc",
+				r->cleanup.stays ? ", and its cleanup process looks after them" : " until the next start or --gc",
 				err.msg[0] ? err.msg : e == -EBUSY ? "sockets of it are still open" : strerror(-e));
 	}
 	close_all(a);
@@ -335,35 +323,7 @@ void sbx_run_attach_forget(struct sbx_run *r)
 	close_all(&r->attach);
 }
 
-/* --- sweeping --- */
-
 uint64_t sbx_run_attach_caps(const struct sbx_plan *p)
 {
 	return p->attach.on ? 1ull << CAP_NET_ADMIN : 0;
-}
-
-static int release(void *userdata, uint64_t cgroup_id)
-{
-	SBX_AUTO_CLOSE int fd = sbx_net_netlink_open(NETLINK_NETFILTER);
-	struct sbx_err err = { 0 };
-
-	(void)userdata;
-	return fd < 0 ? fd : sbx_attach_release(cgroup_id, fd, &err);
-}
-
-const struct sbx_cgroup_release *sbx_run_attach_release(void)
-{
-	static const struct sbx_cgroup_release may = { release, NULL };
-	uint64_t caps;
-
-	return sbx_caps_permitted(&caps) == 0 && caps & 1ull << CAP_NET_ADMIN ? &may : NULL;
-}
-
-int sbx_run_attach_gc(struct sbx_gc *gc, struct sbx_err *err)
-{
-	int n = sbx_run_attach_release() ? gc_rules(err) : 0;
-
-	if (n > 0)
-		sbx_gc_say(gc, "rules of %d sandbox%s in the host's firewall", n, n == 1 ? "" : "es");
-	return n < 0 ? n : 0;
 }

@@ -2,7 +2,6 @@
 #ifndef SBX_LAUNCHER_RUN_ATTACH_H
 #define SBX_LAUNCHER_RUN_ATTACH_H
 
-#include "launcher/cleanup/gc.h"
 #include "launcher/run/run.h"
 
 /* Attach cgroup (DESIGN section 7): what a run has in the host's network namespace. Each accepts a run without. */
@@ -29,9 +28,4 @@ void sbx_run_attach_forget(struct sbx_run *r);
 
 /* Capabilities for as long as there are rules. */
 uint64_t sbx_run_attach_caps(const struct sbx_plan *p);
-/* Who removes the rules of a dead launcher's cgroup; for sbx_cgroup_sweep(). NULL: we may not. */
-const struct sbx_cgroup_release *sbx_run_attach_release(void);
-/* A sweeper of --gc: rules of cgroups that somebody else removed. */
-int sbx_run_attach_gc(struct sbx_gc *gc, struct sbx_err *err);
-
 #endif

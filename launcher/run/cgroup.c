@@ -23,14 +23,13 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/cleanup/cgroup_gc.h"
 #include "launcher/plan/plan_limits.h"
 #include "launcher/run/attach.h"
 #include "sys/process/proc.h"
 
 #define SCOPE_TIMEOUT_MS 15000
 #define KILL_TIMEOUT_MS	 5000
-#define GC_STEP_MS	 100 /* doubled each time */
-#define GC_STEP_MAX_MS	 5000
 
 static const struct sbx_cgroup_limits broker_limits = { .memory_bytes = UINT64_C(512) << 20, .pids = 16 };
 
@@ -165,7 +164,7 @@ static int make(struct sbx_run *r, const struct sbx_cgroup_place *place)
 	size_t n;
 	int e;
 
-	sbx_cgroup_sweep(place->path, sbx_run_attach_release());
+	sbx_cgroup_sweep(place->path, sbx_cgroup_gc_release());
 	e = sbx_cgroup_make(place, r->plan->id, &r->cgroup, &r->err);
 	if (e == 0 && r->plan->attach.on)
 		e = sbx_cgroup_add_run(&r->cgroup);
@@ -267,40 +266,4 @@ void sbx_cgroup_end(struct sbx_run *r)
 				"to the next start\n", KILL_TIMEOUT_MS / 1000, r->cgroup_path);
 	sbx_cgroup_usage_read(r->cgroup.command_fd, &r->usage);
 	judge_oom(r);
-}
-
-int sbx_cgroup_gc(struct sbx_gc *gc, struct sbx_err *err)
-{
-	struct sbx_cgroup_facts facts;
-	int e = sbx_cgroup_facts_read(&facts, true), n;
-
-	(void)err;
-	if (e < 0)
-		return e;
-	n = sbx_cgroup_sweep_all(&facts, sbx_run_attach_release());
-	if (n > 0)
-		sbx_gc_say(gc, "%d cgroup%s", n, n == 1 ? "" : "s");
-	return 0;
-}
-
-void sbx_cgroup_gc_scope(const char *id, uint32_t timeout_ms)
-{
-	uint64_t end = sbx_clock_monotonic_us() + timeout_ms * UINT64_C(1000);
-	char leaf[80], path[SBX_CGROUP_PATH_MAX + 128];
-	struct sbx_cgroup_facts facts;
-	size_t n_leaf, n_own, step = GC_STEP_MS;
-
-	if (!sbx_run_attach_release() || sbx_cgroup_facts_read(&facts, true) < 0)
-		return;
-	n_leaf = (size_t)snprintf(leaf, sizeof(leaf), "/sbx-%s.scope/sbx-%s/launcher", id, id);
-	n_own = strlen(facts.own);
-	if (n_own < n_leaf || strcmp(facts.own + n_own - n_leaf, leaf) != 0)
-		return;
-	/* It is there until the rules are not. */
-	sbx_text_fit(path, sizeof(path), "%s%.*s/command/run", facts.mount, (int)(n_own - strlen("/launcher")), facts.own);
-	while (access(path, F_OK) == 0 && sbx_clock_monotonic_us() < end) {
-		poll(NULL, 0, (int)step);
-		step = step * 2 < GC_STEP_MAX_MS ? step * 2 : GC_STEP_MAX_MS;
-		sbx_cgroup_sweep_all(&facts, sbx_run_attach_release());
-	}
 }

@@ -2,7 +2,6 @@
 #ifndef SBX_LAUNCHER_RUN_CGROUP_H
 #define SBX_LAUNCHER_RUN_CGROUP_H
 
-#include "launcher/cleanup/gc.h"
 #include "launcher/run/run.h"
 
 /* The sandbox's control group: made before anything that runs in it, ended with it. */
@@ -15,11 +14,5 @@ bool sbx_cgroup_expected(const struct sbx_facts *f);
 int sbx_cgroup_begin(struct sbx_run *r);
 /* Kill what is in it, read what it used, and say so where it was killed for its memory. */
 void sbx_cgroup_end(struct sbx_run *r);
-
-/* A sweeper of --gc, and what a guard does. */
-int sbx_cgroup_gc(struct sbx_gc *gc, struct sbx_err *err);
-/* In the scope that was made for sandbox @id of attach cgroup: sweep, until its rules are gone or @timeout_ms are over.
- * Where we are elsewhere, or have no right over rules: nothing. */
-void sbx_cgroup_gc_scope(const char *id, uint32_t timeout_ms);
 
 #endif

@@ -8,7 +8,10 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 {
 	r->options = o;
 	r->facts = f;
-	r->runtime_fd = r->guard_fd = r->broker_fd = -1;
+	r->runtime = SBX_RUNTIME_INIT;
+	r->cleanup = SBX_CLEANUP_INIT;
+	r->recorder = SBX_RECORDER_INIT;
+	r->broker_fd = -1;
 	sbx_stage_init(&r->stage);
 	sbx_init_process_init(&r->init);
 	r->cgroup = SBX_CGROUP_INIT;
@@ -28,6 +31,6 @@ void sbx_run_fini(struct sbx_run *r)
 	sbx_stage_fini(&r->stage);
 	sbx_init_process_fini(&r->init);
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
-	r->refusals = sbx_refusals_free(r->refusals);
+	sbx_recorder_fini(&r->recorder);
 	sbx_terminals_fini(&r->terminals);
 }

@@ -7,16 +7,16 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "base/fold.h"
 #include "ipc/messages.h"
+#include "launcher/cleanup/cleanup_process.h"
+#include "launcher/cleanup/runtime.h"
 #include "launcher/helpers/keep_copy.h"
 #include "launcher/helpers/new_protected.h"
 #include "launcher/plan/plan.h"
 #include "launcher/process/terminal.h"
-#include "launcher/record/refusals.h"
+#include "launcher/record/record.h"
 #include "launcher/stage/init_process.h"
 #include "launcher/stage/stage.h"
-#include "store/store.h"
 #include "sys/cgroup/cgroup.h"
 
 /*
@@ -41,13 +41,9 @@ struct sbx_run {
 	const struct sbx_facts *facts;
 	struct sbx_plan *plan; /* NULL while the stage is prepared */
 
-	/* runtime directory and guard (runtime.c) */
-	char runtime_path[512]; /* "" before it exists */
-	int runtime_fd;         /* the locked directory */
-	int guard_fd;           /* write end of a pipe; the guard acts when it closes */
-	pid_t guard_pid;
-	bool guard_gone;
-	bool guard_stays; /* when we are done: it has something to wait for */
+	struct sbx_runtime runtime;
+	struct sbx_cleanup cleanup;
+	struct sbx_recorder recorder;
 
 	/* cgroup (cgroup.c) */
 	struct sbx_cgroup cgroup;
@@ -121,22 +117,7 @@ struct sbx_run {
 	bool released, wall_expired, command_exited, protocol_broken;
 	int wait_status;      /* bwrap's, which ends as the command did; from command_exited on */
 
-	/* records (record.c) */
-	struct sbx_store *store;
-	struct sbx_fold *fold;
 	bool kept;	      /* --keep */
-	bool row;             /* the sandbox has its row */
-	bool store_failed;    /* said once */
-	bool at_end;	      /* nothing runs any more: the database may be waited for */
-	int64_t released_ms;  /* when, if the row does not say so yet */
-	struct sbx_event *pending; /* folded events that are not written yet; malloc'ed, or NULL */
-	size_t n_pending;
-	uint64_t failing_since_us; /* monotonic: writing has failed from then on; 0: it has not */
-	uint64_t retry_at_us; /* when it is tried again */
-	struct sbx_refusals *refusals; /* NULL: none */
-	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of those there was no room for */
-	uint64_t flush_at_us; /* when sbx_record_flush() is due; 0: it is not */
-	uint64_t tidy_at_us;  /* when the command is not a short one (sbx_record_tidy); 0: not, or done */
 
 	uint64_t started_us;  /* monotonic */
 	uint32_t step_us[16]; /* time taken per step, by index into the table */

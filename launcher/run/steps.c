@@ -26,6 +26,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ipc/channel.h"
+#include "launcher/cleanup/cleanup_process.h"
 #include "launcher/cleanup/runtime.h"
 #include "launcher/helpers/keep_helper.h"
 #include "launcher/helpers/protect_helper.h"
@@ -41,6 +42,7 @@
 #include "launcher/run/cgroup.h"
 #include "launcher/run/publish.h"
 #include "launcher/run/run.h"
+#include "launcher/run/run_outcome.h"
 #include "launcher/run/supervise.h"
 #include "launcher/stage/stage.h"
 #include "launcher/stage/stage_network.h"
@@ -119,13 +121,24 @@ static int stage_apply(struct sbx_run *r)
 
 /* --- record: the row comes later, what becomes of it is the last thing settled --- */
 
-/* Nothing runs in the sandbox, and the broker and protect said their last: what is recorded is final. The directory goes
- * after the row has its state: a directory without a launcher is what the guard and a sweep go by. */
+static int record_apply(struct sbx_run *r)
+{
+	return sbx_record_prepare(&r->recorder, r->plan->id, r->options);
+}
+
+/* Nothing runs in the sandbox, and the broker and the protect helpers have ended: what is recorded is final. The directory is
+ * removed after the row has its state: the cleanup process and sweeps look for directories of dead launchers. */
 static void record_undo(struct sbx_run *r)
 {
-	sbx_record_end(r, sbx_run_exit_status(r));
-	sbx_receipt_write(r);
-	sbx_runtime_remove(r);
+	struct sbx_outcome_facts outcome;
+
+	sbx_run_outcome(r, &outcome);
+	r->swept_later |= !sbx_record_end(&r->recorder, &outcome);
+	sbx_receipt_write(r->receipt_dir_fd, r->plan, &outcome);
+	if (!r->swept_later)
+		sbx_runtime_remove(&r->runtime);
+	sbx_runtime_fini(&r->runtime); /* before the cleanup process acts, if it stays */
+	sbx_cleanup_end(&r->cleanup);
 	sbx_cgroup_remove(&r->cgroup);
 }
 
@@ -145,6 +158,22 @@ static void keep_undo(struct sbx_run *r)
 	if (r->scratch_fd >= 0)
 		count_discarded(r);
 	sbx_keep_end(r);
+}
+
+/* --- runtime: undone in record_undo() --- */
+
+static int runtime_apply(struct sbx_run *r)
+{
+	const struct sbx_cleanup_job job = {
+		.facts = r->facts,
+		.id = r->plan->id,
+		.terminal_fd = sbx_terminals_watched(&r->terminals),
+		.stage_pid = r->stage_pid,
+		.caps = sbx_run_attach_caps(r->plan),
+	};
+	int e = sbx_cleanup_start(&r->cleanup, &job, &r->err);
+
+	return e < 0 ? e : sbx_runtime_make(&r->runtime, r->facts, r->plan->id, &r->err);
 }
 
 /* --- protect --- */
@@ -257,7 +286,7 @@ static void panic_event(struct sbx_run *r, enum sbx_reason reason, const char *w
 			       .proto = SBX_PROTO_OTHER, .reason = (uint8_t)reason, .count = 1 };
 
 	snprintf(e.rule, sizeof(e.rule), "%.*s", (int)sizeof(e.rule) - 1, what);
-	sbx_record_event(r, &e);
+	sbx_record_event(&r->recorder, &e);
 }
 
 /* The stage's half of the probe. */
@@ -354,7 +383,7 @@ static int selftest_apply(struct sbx_run *r)
 	if (e == 0)
 		e = send_probes(r);
 	if (e == 0)
-		e = sbx_record_begin(r);
+		e = sbx_record_begin(&r->recorder, r->facts, r->plan->policy, &r->err);
 	r->stage.config = sbx_stage_config_free(r->stage.config); /* the stage has its own mapping; at the end it would be waited for */
 	if (e < 0)
 		return e;
@@ -426,17 +455,17 @@ static int release_apply(struct sbx_run *r)
 	}
 	r->released = true;
 	r->outcome = SBX_OUTCOME_DONE;
-	sbx_record_released(r);
+	sbx_record_released(&r->recorder, !r->plan->attach.on); /* with attach it may wait for its pins */
 	sbx_announce_ready(r); /* who heard it finds the row */
 	return 0;
 }
 
 const struct sbx_step sbx_steps[] = {
-	{ "record", sbx_record_prepare, record_undo },
+	{ "record", record_apply, record_undo },
 	{ "attach", sbx_run_attach_begin, sbx_run_attach_end }, /* undone when the cgroup is empty */
 	{ "cgroup", sbx_cgroup_begin, sbx_cgroup_end },
 	{ "keep", sbx_keep_begin, keep_undo }, /* undone after the stage */
-	{ "runtime", sbx_runtime_make, NULL }, /* undone in record_undo() */
+	{ "runtime", runtime_apply, NULL }, /* undone in record_undo() */
 	{ "protect", sbx_caretaker_begin, protect_undo },
 	{ "stage", stage_apply, stage_undo },
 	{ "broker", broker_apply, sbx_broker_stop },
@@ -456,7 +485,7 @@ static void wait_for_command(struct sbx_run *r)
 {
 	int e = sbx_supervise(r, SBX_WAIT_COMMAND, 0);
 
-	r->tidy_at_us = 0;
+	r->recorder.tidy_at_us = 0;
 	if (r->wall_expired) {
 		r->outcome = SBX_OUTCOME_TIMED_OUT;
 		sbx_err_set(&r->err, "the command was ended at its wall_time of %llu s",
@@ -475,8 +504,8 @@ static void wait_for_command(struct sbx_run *r)
 			panic_event(r, SBX_REASON_PROTOCOL, r->err.msg);
 		} else if (r->caretaker_gone) {
 			sbx_err_set(&r->err, "a caretaker of the writable grants ended under the command; the sandbox was ended");
-		} else if (r->guard_gone) {
-			sbx_err_set(&r->err, "the guard ended under the command; the sandbox was ended");
+		} else if (r->cleanup.gone) {
+			sbx_err_set(&r->err, "the cleanup process ended under the command; the sandbox was ended");
 		} else {
 			sbx_err_set(&r->err, "the sandbox was ended from outside");
 		}

@@ -154,7 +154,7 @@ static int on_broker_released(struct sbx_run *r)
 
 static int on_event(struct sbx_run *r)
 {
-	sbx_record_event(r, &packet.body.event);
+	sbx_record_event(&r->recorder, &packet.body.event);
 	return 0;
 }
 
@@ -335,15 +335,15 @@ static void on_init(struct sbx_run *r)
 	r->init.fd = sbx_fd_close(r->init.fd);
 }
 
-/* The end of stage and broker shows on their channels, and their undo reaps them. The guard has no channel. Without it a
- * killed launcher would leave things behind, so the sandbox ends with the guard. */
+/* The channels of stage and broker show their end, and their undo reaps them. The cleanup process has no channel. Without
+ * it a killed launcher would leave things behind, so the sandbox ends with it. */
 static void on_child(struct sbx_run *r)
 {
 	int status;
 
-	if (r->guard_pid > 0 && waitpid(r->guard_pid, &status, WNOHANG) == r->guard_pid) {
-		r->guard_pid = 0;
-		r->guard_gone = true;
+	if (r->cleanup.pid > 0 && waitpid(r->cleanup.pid, &status, WNOHANG) == r->cleanup.pid) {
+		r->cleanup.pid = 0;
+		r->cleanup.gone = true;
 	}
 }
 
@@ -390,7 +390,7 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 		return 1;
 	if (r->protocol_broken || r->stage.gone || (r->interrupted && !r->released))
 		return -1;
-	if (r->broker_gone || r->guard_gone || r->attach.changed || r->planted.msg[0] || r->caretaker_gone)
+	if (r->broker_gone || r->cleanup.gone || r->attach.changed || r->planted.msg[0] || r->caretaker_gone)
 		return -1;
 	switch (what) {
 	case SBX_WAIT_STAGE:
@@ -415,7 +415,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 {
-	uint64_t at = earlier(earlier(deadline_us, r->tidy_at_us), earlier(r->flush_at_us, r->kill_at_us));
+	uint64_t at = earlier(earlier(deadline_us, r->recorder.tidy_at_us), earlier(r->recorder.flush_at_us, r->kill_at_us));
 	uint64_t now = sbx_clock_monotonic_us();
 
 	if (!at)
@@ -450,10 +450,10 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		if (p[N_FIXED + i].revents)
 			sbx_caretaker_hear(r, i);
 	now = sbx_clock_monotonic_us();
-	if (r->flush_at_us && r->flush_at_us <= now)
-		sbx_record_flush(r);
-	if (r->tidy_at_us && r->tidy_at_us <= now)
-		sbx_record_tidy(r);
+	if (r->recorder.flush_at_us && r->recorder.flush_at_us <= now)
+		sbx_record_flush(&r->recorder);
+	if (r->recorder.tidy_at_us && r->recorder.tidy_at_us <= now)
+		sbx_record_tidy(&r->recorder);
 	if (r->kill_at_us && r->kill_at_us <= now) {
 		sbx_stage_kill(&r->stage);
 		r->kill_at_us = 0;

@@ -65,7 +65,7 @@ def test_more_than_needed_is_let_go(service):
             if s["Name"] in ("sbx-broker", "sh", "sleep", "sbx-init"):
                 assert int(s["CapPrm"], 16) == int(s["CapInh"], 16) == 0, s
         uids = {int(s["Uid"].split()[0]) for s in found.values()}
-        assert len(uids - {SERVICE}) == 2, uids  # the sandbox's and the broker's; the guard is ours
+        assert len(uids - {SERVICE}) == 2, uids  # the sandbox's and the broker's; the cleanup process is ours
     finally:
         p.terminate()
         p.communicate(timeout=20)

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import USER, status
 from workspaces import space  # noqa: F401
-from test_lifecycle import clean, guard_of, processes, running, wait_until  # noqa: F401
+from test_lifecycle import clean, cleanup_process_of, processes, running, wait_until  # noqa: F401
 
 ID = "dadadadadada"
 NOISY = "(n=0; while :; do n=$((n + 1)); getent hosts $n.nope.test; sleep 0.1; done) & echo up; "
@@ -94,13 +94,13 @@ def test_held_for_a_moment_at_the_end(sbx, clean):
 
 
 def test_held_when_the_launcher_is_killed(sbx, clean):
-    """Its guard cannot write either; what it leaves says so to the next."""
+    """Its cleanup process cannot write either; what it leaves says so to the next."""
     p = running(sbx, ["--id", ID])
-    guard = guard_of(p.pid)
+    cleanup = cleanup_process_of(p.pid)
     with held(sbx):
         os.kill(p.pid, signal.SIGKILL)
         p.communicate(timeout=10)
-        assert wait_until(lambda: guard not in processes(sbx.tmp), 15)
+        assert wait_until(lambda: cleanup not in processes(sbx.tmp), 15)
         r = sbx.run(["--gc", "-v"], [])
         assert r.rc == 125 and "gc: runtime:" in r.err and "locked" in r.err, r
     assert row(sbx)["state"] == "running" and sbx.leftovers() == [ID]

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from conftest import children
-from test_lifecycle import clean, guard_of, launcher_pid, processes, running, sandboxes, wait_until  # noqa: F401
+from test_lifecycle import clean, cleanup_process_of, launcher_pid, processes, running, sandboxes, wait_until  # noqa: F401
 
 DEAD, LIVE = "dddddddddddd", "aaaaaaaaaaaa"
 
@@ -18,9 +18,9 @@ def gc(sbx, *args, **kw):
     return sbx.run(["--gc", *args], [], **kw)
 
 
-def kill_with_guard(sbx, p):
-    """Nobody is left who could undo anything. The guard first, stopped: it must not act."""
-    pids = [guard_of(launcher_pid(p)), launcher_pid(p)]
+def kill_with_cleanup_process(sbx, p):
+    """Nobody is left who could undo anything. The cleanup process first, stopped: it must not act."""
+    pids = [cleanup_process_of(launcher_pid(p)), launcher_pid(p)]
     os.kill(pids[0], signal.SIGSTOP)
     os.kill(pids[1], signal.SIGSTOP)
     for pid in pids:
@@ -39,7 +39,7 @@ def test_the_dead_go_and_the_living_stay(sbx, clean, root):
         sbx.own(0)
     dead, live = running(sbx, ["--id", DEAD], root=root), running(sbx, ["--id", LIVE], root=root)
     assert gc(sbx, "-v", root=root).err == "sbx-run: gc: 0 removed\n"
-    kill_with_guard(sbx, dead)
+    kill_with_cleanup_process(sbx, dead)
     assert sorted(sbx.leftovers()) == [LIVE, DEAD]
     r = gc(sbx, "-v", root=root)
     assert (r.rc, r.out) == (0, "")
@@ -56,7 +56,7 @@ def test_the_dead_go_and_the_living_stay(sbx, clean, root):
 def test_rows_without_a_directory(sbx, clean):
     """As after a reboot, which empties the runtime directory and takes the launchers."""
     dead, live = running(sbx, ["--id", DEAD]), running(sbx, ["--id", LIVE])
-    kill_with_guard(sbx, dead)
+    kill_with_cleanup_process(sbx, dead)
     shutil.rmtree(os.path.join(sbx.runtime, DEAD))
     r = gc(sbx, "-v")
     assert r.err == f"sbx-run: gc: sandbox {DEAD} is recorded as lost\nsbx-run: gc: 1 removed\n"

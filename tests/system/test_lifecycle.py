@@ -187,7 +187,7 @@ def test_pid_1_inside_keeps_nothing(sbx, clean, root):
     assert p.returncode == 143
 
 
-def guard_of(launcher):
+def cleanup_process_of(launcher):
     """It is the one in a session of its own that has its pipe and nothing else; caretakers have more."""
     pids = [p for p in children(launcher) if os.getsid(p) == p and os.listdir(f"/proc/{p}/fd") == ["0"]]
     assert len(pids) == 1, pids
@@ -195,20 +195,20 @@ def guard_of(launcher):
 
 
 @pytest.mark.parametrize("root", [False, True])
-def test_the_guard_holds_a_pipe_and_nothing_else(sbx, clean, root):
+def test_the_cleanup_process_holds_a_pipe_and_nothing_else(sbx, clean, root):
     """Its memory is a copy of the launcher's: no fd of the caller or of the launcher, no rights, nothing to gain by
     an exec. The launcher's uid alone must not open that memory (test_process.py has the twin)."""
     if root:
         sbx.own(0)
     p = running(sbx, root=root)
-    guard = guard_of(launcher_pid(p))
-    with open(f"/proc/{guard}/status") as f:
+    cleanup = cleanup_process_of(launcher_pid(p))
+    with open(f"/proc/{cleanup}/status") as f:
         status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
-    fds = {fd: os.readlink(f"/proc/{guard}/fd/{fd}") for fd in os.listdir(f"/proc/{guard}/fd")}
+    fds = {fd: os.readlink(f"/proc/{cleanup}/fd/{fd}") for fd in os.listdir(f"/proc/{cleanup}/fd")}
     assert list(fds) == ["0"] and fds["0"].startswith("pipe:"), fds
     assert {status[k].strip("0") for k in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {""}
     assert status["NoNewPrivs"] == "1"
-    for pid in (guard, launcher_pid(p)):
+    for pid in (cleanup, launcher_pid(p)):
         r = subprocess.run(["setpriv", "--reuid", str(0 if root else sbx.world.user.pw_uid), "--regid",
                             str(0 if root else sbx.world.user.pw_gid), "--clear-groups", "--inh-caps=-all",
                             "--bounding-set=-all", "head", "-c", "1", f"/proc/{pid}/environ"],

@@ -217,7 +217,7 @@ def test_nobody_of_ours_is_dumpable(sbx, world, sandbox):
         names = {pid: s["Name"] for pid, s in found.items()}
         ours = [pid for pid in pids if names[pid] in ("sbx-run", "sbx-broker")]
         seen = [names[pid] for pid in ours]
-        assert seen.count("sbx-broker") == 1 and seen.count("sbx-run") >= 3, names  # and guard and stage
+        assert seen.count("sbx-broker") == 1 and seen.count("sbx-run") >= 3, names  # and cleanup process and stage
         (command,) = [pid for pid in pids if names[pid] == "sleep"]
         uid = {pid: int(s["Uid"].split()[0]) for pid, s in found.items()}
         if not sandbox:
@@ -226,7 +226,7 @@ def test_nobody_of_ours_is_dumpable(sbx, world, sandbox):
             mine = [pid for pid in ours if uid[pid] == of]
             assert look(of, mine) == {pid: [] for pid in mine}, names
         assert look(uid[command], [command]) == {command: ALL}
-        # root's twin, which has as few capabilities as the guard
+        # root's twin, which has as few capabilities as the cleanup process
         other = subprocess.Popen(["setpriv", "--inh-caps=-all", "--bounding-set=-all", "sleep", "30"])
         try:
             wait_for(lambda: status(other.pid)["Name"] == "sleep")

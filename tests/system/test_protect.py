@@ -130,7 +130,7 @@ def test_killed_launcher(strict):
 
 
 def test_everything_killed(strict):
-    """Launcher, guard and caretaker at once: the next start in any directory removes what they left, or --gc."""
+    """Launcher, cleanup process and caretaker at once: the next start in any directory removes what they left, or --gc."""
     strict.make(UNLISTED)
     before = strict.snapshot()
     for sweep in ("start", "gc"):
@@ -151,7 +151,7 @@ def test_everything_killed(strict):
         assert strict.snapshot() == before, sweep
 
 
-@pytest.mark.parametrize("sweep", ["guard", "start", "gc"])
+@pytest.mark.parametrize("sweep", ["cleanup", "start", "gc"])
 @pytest.mark.parametrize("at_old_place", ["another", "nothing", "deep"])
 def test_killed_and_moved(strict, sweep, at_old_place):
     """The workspace, or what it is in, was renamed on the host: its placeholders are found beside the old place."""
@@ -171,7 +171,7 @@ def test_killed_and_moved(strict, sweep, at_old_place):
     p = subprocess.Popen(argv, env=strict.sbx.env(None, not strict.root), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
     assert p.stdout.readline() == "up\n", p.communicate()
-    below = descendants(p.pid) if sweep != "guard" else []
+    below = descendants(p.pid) if sweep != "cleanup" else []
     for pid in [p.pid, *below]:
         os.kill(pid, signal.SIGSTOP)
     os.rename(top, top + "-moved")

@@ -213,7 +213,7 @@ def test_the_journal_says_what_went_wrong(sbx, journal):
     assert (e["SBX_STATE"], e["PRIORITY"]) == ("failed_safety_setup", "3")
 
 
-def test_the_guard_tells_the_journal(sbx, journal):
+def test_the_cleanup_process_tells_the_journal(sbx, journal):
     p = sbx.popen(["--profile", "none"], ["sleep", "60"], env={"INVOCATION_ID": "x"})
     seen = journal.messages(timeout=20, until=lambda data: b"SBX_STATE=running" in data)
     os.kill(p.pid, signal.SIGKILL)

@@ -273,7 +273,7 @@ def test_ended_from_outside(sbx, shell, way, how, whom, sig, rc):
 
 
 def test_launcher_killed(sbx, shell, way):
-    """The guard lets others in again, and output go on; a shell with job control sets the rest by itself."""
+    """The cleanup process lets others in again, and output go on; a shell with job control sets the rest by itself."""
     s = shell("race and stay", way)
     wait_spoiled(sbx)
     os.kill(min(named(s.p.pid, "sbx-run")), signal.SIGKILL)

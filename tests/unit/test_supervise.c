@@ -31,19 +31,19 @@
 
 static unsigned int n_events, n_pins, n_heard;
 
-void sbx_record_event(struct sbx_run *r, const struct sbx_event *event)
+void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *event)
 {
 	(void)r;
 	(void)event;
 	n_events++;
 }
 
-void sbx_record_flush(struct sbx_run *r)
+void sbx_record_flush(struct sbx_recorder *r)
 {
 	(void)r;
 }
 
-void sbx_record_tidy(struct sbx_run *r)
+void sbx_record_tidy(struct sbx_recorder *r)
 {
 	(void)r;
 }

@@ -204,7 +204,7 @@ class Sandbox:
         return self.wait()
 
     def kill(self, whole=False):
-        """SIGKILL of the launcher; or of all that the cgroup has that it is in: its guard, too."""
+        """SIGKILL of the launcher; or of all that the cgroup has that it is in: its cleanup process, too."""
         launcher = self.row()["pid"]
         for pid in read(CGROUP + cgroup_of(launcher), "cgroup.procs").split() if whole else [launcher]:
             with contextlib.suppress(ProcessLookupError):
@@ -343,7 +343,7 @@ def test_two_beside_each_other(host, begin, cable, way):
 
 @pytest.mark.parametrize("way", Host.WAYS)
 def test_sigkill_of_the_launcher(host, begin, way):
-    """Its guard takes the rules away, once nothing is left that they judge: nobody has to call --gc."""
+    """Its cleanup process takes the rules away, once nothing is left that they judge: nobody has to call --gc."""
     h = host(way)
     run = begin(h)
     assert run("resolve", "a.test") == [A] and run("tcp", A, 80) == "ok"
@@ -359,7 +359,7 @@ def has_rules(run):
 
 @pytest.mark.parametrize("way", ["job", "service", "runner"])
 def test_sigkill_of_all_and_a_unit_that_sweeps(host, begin, way):
-    """The guard too: ExecStopPost= comes while the unit's cgroup is there."""
+    """The cleanup process too: ExecStopPost= comes while the unit's cgroup is there."""
     h = host(way)
     run = begin(h)
     assert run("resolve", "a.test") == [A] and run("tcp", A, 80) == "ok"
@@ -408,7 +408,7 @@ def pass_out(h, run):
 
 @pytest.mark.parametrize("way,end", [("root", "normal"), *((way, "killed") for way in Host.WAYS)])
 def test_a_socket_that_was_passed_out_is_never_free(host, begin, way, end):
-    """With a scope its guard waits for the socket. A unit's cgroup goes with the unit: what is said above."""
+    """With a scope its cleanup process waits for the socket. A unit's cgroup goes with the unit: what is said above."""
     h = host(way)
     run = begin(h)
     assert run("resolve", "a.test") == [A]

@@ -132,7 +132,7 @@ def processes(word):
 
 
 def launchers(sandbox):
-    """pids of sbx-run and what it forked: launcher, guard, stage."""
+    """pids of sbx-run and what it forked: launcher, cleanup process, stage."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
@@ -330,10 +330,10 @@ def test_nothing_is_left_of_a_run(start, no_cgroup_left, way):
     assert sbx.leftovers() == []
 
 
-@pytest.mark.parametrize("way,guard", [("root", False), ("root", True), ("delegated", True), ("session", False),
+@pytest.mark.parametrize("way,cleanup", [("root", False), ("root", True), ("delegated", True), ("session", False),
                                        ("session", True), ("user-delegated", True)])
-def test_sigkill_of_the_launcher(start, no_cgroup_left, way, guard):
-    """Nothing runs on, and the next start leaves nothing of it, whether or not the guard went with it."""
+def test_sigkill_of_the_launcher(start, no_cgroup_left, way, cleanup):
+    """Nothing runs on, and the next start leaves nothing of it, whether or not the cleanup process went with it."""
     sbx = start(way)
     args = ["--env", "WHO=killed", "--id", ID, *limits(memory="64M", pids=50)]
     p = sbx.popen(args, ["sh", "-c", "echo up; sleep 600 & exec sleep 600"])
@@ -341,7 +341,7 @@ def test_sigkill_of_the_launcher(start, no_cgroup_left, way, guard):
     launcher = sbx.row(ID)["pid"]
     pids = launchers(ID)
     assert launcher in pids
-    if guard:
+    if cleanup:
         # It is in a session of its own; first, so that it cannot do what it is for.
         for pid in pids:
             if pid != launcher and os.getsid(pid) == pid:

@@ -134,7 +134,7 @@ def test_a_job_that_cannot_run_was_never_up(job, text, said):
 
 
 def test_the_whole_unit_is_killed(job):
-    """Launcher, guard and all, in one blow: ExecStopPost= sweeps."""
+    """Launcher, cleanup process and all, in one blow: ExecStopPost= sweeps."""
     unit = job("killed", "profile: none\nscratch: true\ncommand: [sleep, '600']\n")
     other = job("lives", "profile: none\nscratch: true\ncommand: [sleep, '600']\n")
     assert run("systemctl", "start", other).returncode == 0

@@ -25,7 +25,7 @@ static void judged(struct sbx_caps caps, int result, bool privileged, const char
 	struct sbx_err err = { 0 };
 	bool got = false;
 
-	assert_int_equal(sbx_rights_judge(&caps, &got, &err), result);
+	assert_int_equal(sbx_privileges_judge(&caps, &got, &err), result);
 	assert_int_equal(got, privileged);
 	if (text)
 		assert_non_null(strstr(err.msg, text));
@@ -36,7 +36,7 @@ static void judged(struct sbx_caps caps, int result, bool privileged, const char
 static void test_all_or_none(void **state)
 {
 	(void)state;
-	assert_int_equal(sbx_rights_mask(), ALL);
+	assert_int_equal(sbx_privileges_mask(), ALL);
 	judged(ambient(ALL), 0, true, NULL);
 	judged(ambient(ALL | 1ull << CAP_NET_ADMIN | 1ull << 40), 0, true, NULL);
 	judged(ambient(0), 0, false, NULL);
@@ -47,16 +47,16 @@ static void test_all_or_none(void **state)
 static void test_some(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sbx_n_rights; i++) {
-		uint64_t one = 1ull << sbx_rights[i].cap;
+	for (size_t i = 0; i < sbx_n_privileges; i++) {
+		uint64_t one = 1ull << sbx_privileges[i].cap;
 
-		if (sbx_rights[i].optional) { /* neither makes a launcher privileged nor keeps it from being that */
+		if (sbx_privileges[i].optional) { /* neither makes a launcher privileged nor keeps it from being that */
 			judged(ambient(ALL & ~one), 0, true, NULL);
 			judged(ambient(one), 0, false, NULL);
 			continue;
 		}
-		judged(ambient(ALL & ~one), SBX_RIGHTS_E_UNUSABLE, false, sbx_rights[i].name);
-		judged(ambient(one), SBX_RIGHTS_E_UNUSABLE, false, sbx_rights[i == 0].name);
+		judged(ambient(ALL & ~one), SBX_PRIVILEGES_E_UNUSABLE, false, sbx_privileges[i].name);
+		judged(ambient(one), SBX_PRIVILEGES_E_UNUSABLE, false, sbx_privileges[i == 0].name);
 	}
 }
 
@@ -67,10 +67,10 @@ static void test_file_capabilities(void **state)
 
 	(void)state;
 	caps.ambient = 0;
-	judged(caps, SBX_RIGHTS_E_UNUSABLE, false, "setcap -r");
+	judged(caps, SBX_PRIVILEGES_E_UNUSABLE, false, "setcap -r");
 	caps = ambient(ALL);
 	caps.permitted |= 1ull << CAP_SYS_PTRACE;
-	judged(caps, SBX_RIGHTS_E_UNUSABLE, false, "setcap -r");
+	judged(caps, SBX_PRIVILEGES_E_UNUSABLE, false, "setcap -r");
 }
 
 int main(void)

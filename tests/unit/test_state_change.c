@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "launcher/run/announce.h"
+#include "launcher/record/state_change.h"
 
 static void test_unit(void **state)
 {
@@ -38,12 +38,12 @@ static void test_unit(void **state)
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
 		char unit[64] = "kept", small[9];
-		bool found = sbx_announce_unit(cases[i].text, unit, sizeof(unit));
+		bool found = sbx_state_change_unit(cases[i].text, unit, sizeof(unit));
 
 		assert_int_equal(found, cases[i].unit[0] != '\0');
 		assert_string_equal(unit, found ? cases[i].unit : "kept");
 		if (strcmp(unit, "a.service") == 0)
-			assert_false(sbx_announce_unit(cases[i].text, small, sizeof(small)));
+			assert_false(sbx_state_change_unit(cases[i].text, small, sizeof(small)));
 	}
 }
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the row and the receipt say about the end of a run. */
+#include "launcher/run/run_outcome.h"
+
+#include "base/cleanup.h"
+
+_Static_assert(SBX_N_ELEMENTS(((struct sbx_run *)0)->step_us) <= SBX_OUTCOME_STEPS_MAX, "every step has its time");
+
+static enum sbx_store_state state(const struct sbx_run *r)
+{
+	if (r->interrupted && !r->released)
+		return SBX_STATE_KILLED;
+	switch (r->outcome) {
+	case SBX_OUTCOME_DONE:
+		return SBX_STATE_DONE;
+	case SBX_OUTCOME_TIMED_OUT:
+		return SBX_STATE_TIMED_OUT;
+	case SBX_OUTCOME_OOM_KILLED:
+		return SBX_STATE_OOM_KILLED;
+	case SBX_OUTCOME_LOST:
+		return SBX_STATE_KILLED;
+	default:
+		return SBX_STATE_FAILED_SAFETY_SETUP;
+	}
+}
+
+void sbx_run_outcome(const struct sbx_run *r, struct sbx_outcome_facts *ret_outcome)
+{
+	const struct sbx_keep_counts *c = &r->keep_counts;
+
+	*ret_outcome = (struct sbx_outcome_facts){
+		.state = state(r),
+		.exit_status = sbx_run_exit_status(r),
+		.why = r->err.msg,
+		.released = r->released,
+		.started_us = r->started_us,
+		.n_steps = sbx_n_steps,
+		.probes = r->plan->probes,
+		.verdicts = &r->verdicts,
+		.has_verdicts = r->has_verdicts,
+		.traffic = &r->stats,
+		.refusals = r->recorder.refusals,
+		.cgroup = { &r->usage, r->cgroup_source, r->cgroup_path, r->limited },
+		.keep = { r->plan->keep.path && r->released, r->kept, c->entries, c->bytes, c->removed, c->left_out,
+			  r->keep_err.msg },
+	};
+	for (size_t i = 0; i < sbx_n_steps; i++) {
+		ret_outcome->steps[i].name = sbx_steps[i].name;
+		ret_outcome->steps[i].us = r->step_us[i];
+	}
+}
