@@ -168,7 +168,7 @@ static int runtime_apply(struct sbx_run *r)
 		.facts = r->facts,
 		.id = r->plan->id,
 		.terminal_fd = sbx_terminals_watched(&r->terminals),
-		.stage_pid = r->stage_pid,
+		.stage_pid = r->stage.pid,
 		.caps = sbx_run_attach_caps(r->plan),
 	};
 	int e = sbx_cleanup_start(&r->cleanup, &job, &r->err);
