@@ -181,7 +181,7 @@ static void free_terminal(void)
 	ioctl(GUARD_TTY, TCXONC, TCOON);
 }
 
-/* What needs a user's rights that we do not have a caretaker does meanwhile, unless it was killed, too. */
+/* Work that needs another user's ids is done by a protect helper meanwhile, unless it was killed, too. */
 static void remove_in_time(const struct sbx_facts *f, const char *id)
 {
 	SBX_AUTO_CLOSE int parent_fd = open(f->runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

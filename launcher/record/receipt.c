@@ -145,13 +145,13 @@ static void bwrap_version(const char *path, char *buf, size_t n_buf)
 /* Null where nothing was to be kept, or nothing ran. */
 static json_t *kept(const struct sbx_run *r)
 {
-	const struct sbx_keep_counts *c = &r->keep_counts;
+	const struct sbx_keep_counts *c = &r->keep_helper.counts;
 
 	if (!r->plan->keep.path || !r->released)
 		return json_null();
-	return json_pack("{s:b, s:I, s:I, s:I, s:I, s:s}", "whole", r->kept, "entries", (json_int_t)c->entries,
+	return json_pack("{s:b, s:I, s:I, s:I, s:I, s:s}", "whole", r->keep_helper.kept, "entries", (json_int_t)c->entries,
 			 "bytes", (json_int_t)c->bytes, "removed", (json_int_t)c->removed, "left_out",
-			 (json_int_t)c->left_out, "message", r->keep_err.msg);
+			 (json_int_t)c->left_out, "message", r->keep_helper.err.msg);
 }
 
 /* The most frequent first; text as it would be shown. */

@@ -116,13 +116,13 @@ uid_t sbx_view_writer(const struct sbx_facts *f, const struct sbx_mount_op *op)
 	return op->idmap ? op->source.st.st_uid : f->uid;
 }
 
-/* The mount that @path lies in: of the first @n the last one that covers it. A pin shows what is there already. */
+/* The mount that @path lies in: of the first @n the last one that covers it. A self-bind shows what is there already. */
 static const struct sbx_mount_op *covering(const struct sbx_view *view, const char *path, size_t n)
 {
 	for (size_t i = n; i > 0; i--) {
 		const struct sbx_mount_op *op = &view->mounts[i - 1];
 
-		if (op->kind == SBX_MOUNT_REMOUNT_RO || op->kind == SBX_MOUNT_PIN)
+		if (op->kind == SBX_MOUNT_REMOUNT_RO || op->kind == SBX_MOUNT_SELF_BIND)
 			continue;
 		if (sbx_path_in_prefix(path, op->dest))
 			return op;
@@ -238,7 +238,7 @@ static int look_at(const struct sbx_draft *d, const char *path, size_t n_mounts,
 		n.mode = below[0] ? 0 : op->mode;
 		break;
 	case SBX_MOUNT_REMOUNT_RO:
-	case SBX_MOUNT_PIN:
+	case SBX_MOUNT_SELF_BIND:
 	case SBX_N_MOUNT_OP_KINDS:
 		break;
 	}

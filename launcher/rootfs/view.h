@@ -65,7 +65,7 @@ int sbx_view_child(const struct sbx_draft *d, const struct sbx_view_hit *dir, co
 /* Is what was found in a place where the sandbox may write? */
 bool sbx_view_writable(const struct sbx_view_hit *hit);
 
-/* The mount of the plan that @path, in the sandbox, lies in: the last that covers it, pins and masks too. NULL: none. */
+/* The mount of the plan that @path, in the sandbox, lies in: the last that covers it, self-binds and masks too. NULL: none. */
 const struct sbx_mount_op *sbx_view_covering(const struct sbx_view *view, const char *path);
 /* PURE. Something of the host's that a profile, a flag or the current directory grants. */
 bool sbx_view_is_grant(const struct sbx_mount_op *op);

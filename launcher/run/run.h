@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/fold.h"
 #include "ipc/messages.h"
-#include "launcher/helpers/keep_copy.h"
-#include "launcher/helpers/new_protected.h"
+#include "launcher/helpers/keep_helper.h"
+#include "launcher/helpers/protect_helper.h"
 #include "launcher/plan/plan.h"
 #include "launcher/process/terminal.h"
 #include "launcher/record/refusals.h"
@@ -71,22 +71,7 @@ struct sbx_run {
 		bool complained; /* about pins, once */
 	} attach;
 
-	/* caretaker.c */
-	struct sbx_run_caretaker {
-		pid_t pid;
-		int fd; /* channel */
-		uid_t writer;
-		bool ready;  /* it is at work */
-		bool gone;   /* it ended under us */
-		bool looked; /* at everything, at the end */
-	} caretakers[SBX_GRANTS_MAX];
-	size_t n_caretakers;
-	struct {
-		unsigned int blocked, appeared, moved, kept;
-	} n_notices;
-	struct sbx_new *new_protected; /* what the check goes by; NULL: there is none */
-	bool caretaker_gone; /* one of them, while the command ran */
-	struct sbx_err planted; /* the command did not give up: the sandbox is to be ended, for this reason */
+	struct sbx_protect_helpers protect;
 
 	/* stage (stage.c) */
 	pid_t stage_pid;
@@ -121,12 +106,7 @@ struct sbx_run {
 	struct sbx_msg_verdicts verdicts; /* none before has_verdicts */
 	struct sbx_msg_exec_failed exec_error;
 
-	/* --keep (keep.c) */
-	pid_t keeper_pid;
-	int keep_fd;  /* channel to the keeper */
-	int upper_fd; /* the overlay's upper directory */
-	struct sbx_keep_counts keep_counts;
-	struct sbx_err keep_err; /* why not, when the command ran and it is not */
+	struct sbx_keep_helper keep_helper; /* --keep */
 
 	/* --scratch */
 	int64_t scratch_files; /* in the scratch home at the start; when it is let go, what came to be there */
@@ -147,7 +127,6 @@ struct sbx_run {
 	/* records (record.c) */
 	struct sbx_store *store;
 	struct sbx_fold *fold;
-	bool kept;	      /* --keep */
 	bool row;             /* the sandbox has its row */
 	bool store_failed;    /* said once */
 	bool at_end;	      /* nothing runs any more: the database may be waited for */

@@ -461,8 +461,7 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	sbx_fd_close(r->seccomp_fd); /* or bwrap would never see its end */
 	sbx_uid_pool_close_copy(r->facts->uid_pool);
 	sbx_runtime_forget(r);
-	sbx_placeholders_forget(r);
-	sbx_caretaker_forget(r);
+	sbx_protect_helpers_fini(&r->protect);
 
 	error = prepare(r, &bwrap, &args_fd, &tree, &step, &err);
 	if (error == 0) {
@@ -685,7 +684,7 @@ int sbx_stage_order(struct sbx_run *r)
 	if (r->stage_pid <= 0)
 		return 0; /* there is none; it said why on the channel */
 	if (e == 0)
-		e = sbx_orders_fill(r->orders, p, args, n_args);
+		e = sbx_orders_fill(r->orders, p, &r->protect.placeholders, args, n_args);
 	/* Counted per user namespace (Linux 5.14). */
 	if (e == 0 && pids && !(r->limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)))
 		r->orders->processes = pids + SBX_CGROUP_PIDS_OURS;

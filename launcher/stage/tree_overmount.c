@@ -2,7 +2,7 @@
 /*
  * Masks and pins.
  *
- * A mask hides what is at a path: an empty directory or file is mounted over it. A pin mounts what is there over
+ * A mask hides what is at a path: an empty directory or file is mounted over it. A self-bind mounts what is there over
  * itself: a mount point cannot be renamed or removed in the mount namespace that has the mount, so a directory that is
  * pinned keeps its place. Both were found by name, and others may rename them before the mount is made: device and
  * inode are compared, and a difference ends the start.
@@ -157,7 +157,7 @@ void sbx_covers_fini(struct sbx_covers *c)
 
 static bool covers_something(const struct sbx_mount_op *op)
 {
-	return op->kind == SBX_MOUNT_MASK || op->kind == SBX_MOUNT_PIN || op->kind == SBX_MOUNT_BIND ||
+	return op->kind == SBX_MOUNT_MASK || op->kind == SBX_MOUNT_SELF_BIND || op->kind == SBX_MOUNT_BIND ||
 	       op->kind == SBX_MOUNT_OVERLAY || op->kind == SBX_MOUNT_TMPFS;
 }
 
