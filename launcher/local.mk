@@ -39,16 +39,23 @@ noinst_LIBRARIES += %reldir%/libsbx-stage.a
 noinst_LIBRARIES += %reldir%/libsbx-helpers.a
 %canon_reldir%_libsbx_helpers_a_SOURCES = \
 	%reldir%/helpers/git_look.c \
+	%reldir%/helpers/git_look.h \
 	%reldir%/helpers/keep_copy.c \
 	%reldir%/helpers/keep_copy.h \
+	%reldir%/helpers/keep_helper.c \
+	%reldir%/helpers/keep_helper.h \
 	%reldir%/helpers/new_aside.c \
+	%reldir%/helpers/new_aside.h \
 	%reldir%/helpers/new_due.c \
 	%reldir%/helpers/new_due.h \
 	%reldir%/helpers/new_protected.c \
 	%reldir%/helpers/new_protected.h \
 	%reldir%/helpers/new_protected_list.c \
+	%reldir%/helpers/new_protected_list.h \
 	%reldir%/helpers/new_watch.c \
-	%reldir%/helpers/new_watch.h
+	%reldir%/helpers/new_watch.h \
+	%reldir%/helpers/protect_helper.c \
+	%reldir%/helpers/protect_helper.h
 
 # rows, events, receipts
 noinst_LIBRARIES += %reldir%/libsbx-record.a
@@ -128,18 +135,20 @@ noinst_LIBRARIES += %reldir%/libsbx-protect.a
 %canon_reldir%_libsbx_protect_a_SOURCES = \
 	%reldir%/protect/moved_dir.c \
 	%reldir%/protect/moved_dir.h \
+	%reldir%/protect/overmounts.c \
+	%reldir%/protect/overmounts.h \
+	%reldir%/protect/placeholders.c \
+	%reldir%/protect/placeholders.h \
 	%reldir%/protect/plan_sources.c \
 	%reldir%/protect/plan_sources.h \
+	%reldir%/protect/protect.c \
+	%reldir%/protect/protect.h \
+	%reldir%/protect/protect_git.c \
+	%reldir%/protect/protect_internal.h \
+	%reldir%/protect/protect_links.c \
+	%reldir%/protect/protect_path.c \
 	%reldir%/protect/protections.c \
-	%reldir%/protect/protections.h \
-	%reldir%/protect/view_overmounts.c \
-	%reldir%/protect/view_overmounts.h \
-	%reldir%/protect/view_protect.c \
-	%reldir%/protect/view_protect.h \
-	%reldir%/protect/view_protect_git.c \
-	%reldir%/protect/view_protect_internal.h \
-	%reldir%/protect/view_protect_links.c \
-	%reldir%/protect/view_protect_path.c
+	%reldir%/protect/protections.h
 
 # directories and files of the host that the sandbox gets
 noinst_LIBRARIES += %reldir%/libsbx-grants.a
@@ -346,13 +355,7 @@ tests_unit_test_views_LDADD = $(launcher_plan_test_libs)
 # the steps of a run and the processes that it consists of
 noinst_LIBRARIES += %reldir%/libsbx-run.a
 %canon_reldir%_libsbx_run_a_SOURCES = \
-	%reldir%/helpers/keep_helper.c \
-	%reldir%/helpers/keep_helper.h \
-	%reldir%/helpers/protect_helper.c \
-	%reldir%/helpers/protect_helper.h \
 	%reldir%/process/signals.h \
-	%reldir%/protect/placeholders.c \
-	%reldir%/protect/placeholders.h \
 	%reldir%/run/announce.c \
 	%reldir%/run/announce.h \
 	%reldir%/run/attach.c \
@@ -448,10 +451,10 @@ tests_fuzz_fuzz_exec_format_SOURCES = tests/fuzz/fuzz_exec_format.c
 tests_fuzz_fuzz_exec_format_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-commands.a src/base/libsbx-base.a
 
 # Both make files, in a file system of their own (tests/fuzz/plan_fuzz.h).
-check_PROGRAMS += tests/fuzz/fuzz_plan tests/fuzz/fuzz_view_protect_git
+check_PROGRAMS += tests/fuzz/fuzz_plan tests/fuzz/fuzz_protect_git
 launcher_plan_fuzz_sources = \
 	tests/fuzz/plan_check.c tests/fuzz/plan_check.h tests/fuzz/plan_fuzz.c tests/fuzz/plan_fuzz.h
 tests_fuzz_fuzz_plan_SOURCES = tests/fuzz/fuzz_plan.c $(launcher_plan_fuzz_sources)
 tests_fuzz_fuzz_plan_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)
-tests_fuzz_fuzz_view_protect_git_SOURCES = tests/fuzz/fuzz_view_protect_git.c $(launcher_plan_fuzz_sources)
-tests_fuzz_fuzz_view_protect_git_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)
+tests_fuzz_fuzz_protect_git_SOURCES = tests/fuzz/fuzz_protect_git.c $(launcher_plan_fuzz_sources)
+tests_fuzz_fuzz_protect_git_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)

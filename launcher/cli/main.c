@@ -107,13 +107,13 @@ static void tell_kept(const struct sbx_run *r)
 {
 	struct sbx_err err = { 0 };
 
-	if (sbx_keep_failed(r)) {
+	if (r->keep_helper.failed) {
 		sbx_err_set(&err, "the result is not kept, or not whole, in %s: %s",
-			    r->plan->keep.path, r->keep_err.msg);
+			    r->plan->keep.path, r->keep_helper.err.msg);
 		complain(&err);
-	} else if (r->keep_counts.left_out && !r->options->quiet) {
+	} else if (r->keep_helper.counts.left_out && !r->options->quiet) {
 		fprintf(stderr, "sbx-run: --keep left out %llu sockets, fifos or devices\n",
-			(unsigned long long)r->keep_counts.left_out);
+			(unsigned long long)r->keep_helper.counts.left_out);
 	}
 }
 

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One git directory, judged as data: what would git execute or obey because of it? No git is run.
+ * Judges a git directory as data: what would git execute or obey because of it? No git is run.
  *
- * - config, config.worktree: policy/git_config.h. One that is no regular file of one name, cannot be read or is too large
- *   counts as one that acts. One that git would not take is being written while the sandbox runs, and left; git dies of it.
- * - hooks: every entry but samples, directories and sockets, whatever its mode.
+ * - config, config.worktree: policy/git_config.h. A configuration that is no regular file, has
+ *   several names, cannot be read or is too large counts as one that acts. One that git would
+ *   refuse may be half written while the sandbox runs, so it is left.
+ * - hooks: every entry except samples, directories and sockets, whatever its mode.
  * - commondir: it must lead to a git directory in a grant, which is judged.
- * - modules/ and worktrees/: git directories, as launcher/protect/view_protect_git.c counts them.
+ * - modules/ and worktrees/: git directories, found by the rules of launcher/protect/protect_git.c.
  *
- * What is held since the start is passed by. Sockets are nobody's setting: placeholders are such.
+ * Files that are held since the start are skipped. Sockets are skipped: placeholders are sockets,
+ * and git reads none.
  */
+#include "launcher/helpers/git_look.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +24,11 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/helpers/new_protected.h"
 #include "policy/git_config.h"
 
 #define MODULES_MAX   20000
 #define MODULES_DEPTH 48
-#define HOOKS_MAX     32 /* found in one directory: more of them go with it */
+#define HOOKS_MAX     32 /* moved one by one; with more, the directory is moved */
 #define HOOKS_LISTED  1000
 #define NAME_FILE_MAX 4096
 #define WHY_MAX	      256
@@ -52,7 +55,7 @@ static bool is_listed(const struct sbx_new *x, const char *name)
 	return false;
 }
 
-/* What @dir/@name is; false: nothing to judge. */
+/* Is @dir/@name there to be judged? *ret_st is set then. */
 static bool is_new(const struct sbx_new *x, size_t grant, const char *dir, const char *name, struct stat *ret_st)
 {
 	SBX_AUTO_FREE char *path = sbx_new_join(dir, name);
@@ -64,7 +67,7 @@ static bool is_new(const struct sbx_new *x, size_t grant, const char *dir, const
 
 /* --- configuration --- */
 
-/* The whole file; malloc'ed. NULL, with *ret_why: it cannot be judged. */
+/* Read the whole file; malloc'ed. NULL: it cannot be judged, and *ret_why says why. */
 static char *read_config(const struct sbx_new *x, size_t grant, const char *path, size_t *ret_n, const char **ret_why)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, path, O_RDONLY);
@@ -94,7 +97,7 @@ static char *read_config(const struct sbx_new *x, size_t grant, const char *path
 			break;
 		n += (size_t)got;
 	}
-	*ret_n = n; /* one byte more than the judge takes is too large for it, too */
+	*ret_n = n; /* the judge refuses a text of one byte more than SBX_GIT_CONFIG_MAX */
 	return sbx_steal_ptr(&text);
 }
 
@@ -110,7 +113,7 @@ static bool is_git_dir_at(const struct sbx_new *x, size_t grant, const char *pat
 	return fd >= 0 && has(fd, "HEAD") && (has(fd, "objects") || has(fd, "commondir"));
 }
 
-/* What is checked out there could be git's next hook. */
+/* Is @path in a git directory? Files checked out there could become hooks. */
 static bool is_in_git_dir(const struct sbx_new *x, size_t grant, const char *path)
 {
 	SBX_AUTO_FREE char *part = strdup(path);
@@ -229,7 +232,7 @@ int sbx_git_read_name(const struct sbx_new *x, size_t grant, const char *path, c
 		return -EXDEV;
 	if (n <= (ssize_t)n_prefix || strncmp(text, prefix, n_prefix) != 0)
 		return -EAGAIN;
-	if (memchr(text, '\0', (size_t)n)) /* where the name ends is then for each version of git to say */
+	if (memchr(text, '\0', (size_t)n)) /* versions of git differ in where the name ends then */
 		return -EXDEV;
 	while (n > (ssize_t)n_prefix && (text[n - 1] == '\n' || text[n - 1] == '\r'))
 		n--;
@@ -248,7 +251,7 @@ static void look_at_own(struct sbx_new *x, size_t grant, const char *path, sbx_g
 	look_at_hooks(x, grant, path, found);
 }
 
-/* Git follows one such file, not a chain. */
+/* Git follows one commondir, not a chain. */
 static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx_git_found found)
 {
 	SBX_AUTO_FREE char *path = sbx_new_join(dir, "commondir"), *text = NULL, *there = NULL;
@@ -271,20 +274,20 @@ static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx
 
 struct modules {
 	struct sbx_new *x;
-	const char *git_dir; /* that they are of */
+	const char *git_dir; /* the git directory that they belong to */
 	size_t grant, n_left;
 	sbx_git_found found;
 };
 
 static void look_at_one(struct sbx_new *x, size_t grant, const char *path, sbx_git_found found)
 {
-	/* One that cannot be entered is entered when its user has changed its mode. */
+	/* Makes it searchable: its user could change the mode later. */
 	sbx_fd_close(sbx_new_open_dir(x, grant, path));
 	look_at_own(x, grant, path, found);
 	look_at_common(x, grant, path, found);
 }
 
-/* What a directory has of a git directory's. */
+/* Entries by which a directory is known as a git directory. */
 enum { MARK_HEAD = 1, MARK_CONFIG = 2, MARK_COMMONDIR = 4, MARK_OBJECTS = 8, MARK_REFS = 16 };
 
 static unsigned int mark_of(const char *name, mode_t mode)
@@ -304,7 +307,8 @@ static unsigned int mark_of(const char *name, mode_t mode)
 	return 0;
 }
 
-/* @strict: below a git directory, but not in its modules/: there names of branches could be such marks. */
+/* @strict: the directory is inside a git directory but not in modules/, so names of branches may
+ * look like marks. */
 static bool is_git_dir(DIR *list, int fd, bool strict)
 {
 	const unsigned int both = MARK_OBJECTS | MARK_REFS, linked = MARK_HEAD | MARK_COMMONDIR;
@@ -329,7 +333,7 @@ static bool leads_to_git_dir(int dir, const char *name)
 	return fd >= 0 && has(fd, "HEAD") && (has(fd, "objects") || has(fd, "commondir"));
 }
 
-/* False: too many. */
+/* False: there are too many directories. */
 static bool look_at_entry(struct modules *m, const char *path, int dir, const char *name, bool in_git_dir, bool strict,
 			  unsigned int depth)
 {
@@ -341,14 +345,15 @@ static bool look_at_entry(struct modules *m, const char *path, int dir, const ch
 	sub = sbx_new_join(path, name);
 	if (sub && S_ISDIR(st.st_mode))
 		return look_below(m, sub, in_git_dir ? strcmp(name, "modules") != 0 : strict, depth + 1);
-	/* Where a module could be. Any name there is a module's that .gitmodules calls so. */
+	/* A symlink in place of a module: .gitmodules may give a module any name. */
 	if (sub && S_ISLNK(st.st_mode) && ((!in_git_dir && !strict) || leads_to_git_dir(dir, name)) &&
 	    !sbx_new_is_held(m->x, m->grant, sub, &st) && !sbx_new_is_old(m->x, &st))
 		m->found(m->x, m->grant, path, name, m->git_dir, "a symlink in place of a git directory");
 	return true;
 }
 
-/* Submodules have names with slashes, so every directory is looked at. False: there are too many. */
+/* Submodules may have names with slashes, so every directory is looked at. False: there are too
+ * many. */
 static bool look_below(struct modules *m, const char *path, bool strict, unsigned int depth)
 {
 	SBX_AUTO_CLOSEDIR DIR *list = NULL;
@@ -373,7 +378,8 @@ static bool look_below(struct modules *m, const char *path, bool strict, unsigne
 	return whole;
 }
 
-/* Every entry is one, whatever it holds. False: it cannot be listed. */
+/* Every entry of worktrees/ counts as a git directory, whatever it holds. False: it cannot be
+ * listed. */
 static bool look_at_worktrees(struct modules *m, const char *path)
 {
 	int fd = sbx_new_open_dir(m->x, m->grant, path);

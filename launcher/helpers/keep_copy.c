@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An overlay's upper layer as plain files.
+ * Copies an overlay's upper layer as plain files.
  *
- * The content is the command's, every byte, name, mode and size of it. So: each name is looked at and opened
- * by itself, from its directory's fd, without following it; only regular files, directories and symlinks are
- * made, and each must not be there before (O_EXCL and its like); a file gets its mode when it has its
- * content, and never more than 0777; what is written is counted against bounds that the caller knows. A
- * symlink is copied as its text. Nothing else acts on what a name says.
+ * Every byte, name, mode and size in it is the command's. So each name is opened from its
+ * directory's fd, without following symlinks. Only regular files, directories and symlinks are
+ * made, and each must not exist before (O_EXCL and the like). A file gets its mode after its
+ * content, and never more than 0777. Bytes are counted against the caller's bounds. A symlink is
+ * copied as its text.
  *
- * The sandbox is gone, but others can be at work on both sides. A process outside that was passed a directory
- * of the overlay still writes through it; and the target lies on the host, where whatever runs as the same
- * user writes, another sandbox with a grant above it too. So no path of several components is walked as it
- * was, and what is changed or linked to is a descriptor that was looked at, by /proc/self/fd: what a name has
- * come to be by then can spoil the copy, and reach nothing else.
+ * The sandbox is gone, but both sides may change. A process outside that was passed a directory of
+ * the overlay can still write through it. The target lies on the host, where all processes of the
+ * user write. So no path of several parts is resolved twice, and files are changed or linked
+ * through descriptors that were checked, by /proc/self/fd. A name that changed meanwhile can spoil
+ * the copy and do nothing else.
  *
- * The marks of an overlay without privileges (Documentation/filesystems/overlayfs.rst): a character device 0:0
- * is a whiteout, what it names is gone; a directory with user.overlay.opaque hides what is below it in the
- * lower layer. The command can make neither by hand: the overlay refuses the device, and refuses attributes of
- * that name or keeps them under another.
+ * Marks of an unprivileged overlay (Documentation/filesystems/overlayfs.rst): a character device
+ * 0:0 is a whiteout, so its name is removed; a directory with user.overlay.opaque hides the
+ * directory below it in the lower layer. The command can make neither: the overlay refuses the
+ * device, and refuses such attributes or stores them under another name.
  *
- * Depth costs three descriptors a level and a stack frame; it is bounded, as are names and bytes.
+ * Each level of depth costs three descriptors and a stack frame. Depth, names and bytes are
+ * bounded.
  */
 #include "launcher/helpers/keep_copy.h"
 
@@ -55,7 +56,7 @@ struct link {
 	ino_t copy_ino;
 };
 
-/* What a descriptor is open on, as a path. */
+/* The path of a descriptor in /proc. */
 struct fd_path {
 	char text[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
 };
@@ -67,21 +68,21 @@ struct copy {
 	int files; /* SBX_KEEP_FILES */
 	FILE *list;
 	mode_t umask;
-	bool holes; /* the target's file system can leave them out */
+	bool holes; /* the target's file system supports sparse files */
 	size_t n_links, n_places; /* of a power of two */
 	struct link *links;
 	size_t n_path;
 	char path[SBX_KEEP_DEPTH_MAX * (NAME_MAX + 1)]; /* from the workspace */
 };
 
-/* One directory: above, below and here. */
+/* One directory in the upper layer, in the lower one, and in the copy. */
 struct place {
 	int upper, lower, out;
 };
 
 static int fail(struct copy *c, int error, const char *what)
 {
-	/* A message has its limit; the end of a path says more than its beginning. */
+	/* A message has a limit; the end of a path says more than its start. */
 	size_t skip = c->n_path > 200 ? c->n_path - 200 : 0;
 
 	sbx_err_set(c->err, "%s%s: %s", skip ? "..." : "", c->path + skip, what ? what : strerror(-error));
@@ -119,8 +120,8 @@ static struct fd_path fd_path(int fd)
 	return p;
 }
 
-/* What has no permission for its owner is given it: it is about to go. Only what is of the kind that is
- * wanted, and is no symlink now, whatever the name was before. fd or -errno. */
+/* Open a file or directory whose owner has no permission, after giving it some: the upper layer is
+ * about to go. It must be of the wanted kind and no symlink by now. fd or -errno. */
 static int open_closed(int dir, const char *name, int flags)
 {
 	SBX_AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -192,8 +193,8 @@ static int open_copy(const struct copy *c, const struct link *l)
 	return fd;
 }
 
-/* Is it made, as another name of what was copied before? If not, it is to be copied: as the first, or because
- * that one cannot be linked to. */
+/* Make @name as a hard link to the copy of its file. False: the file was not copied yet, or its
+ * copy cannot be linked to. */
 static bool link_again(const struct copy *c, const struct stat *st, int out, const char *name)
 {
 	const struct link *l = st->st_nlink > 1 && c->n_places ? find_link(c, st->st_ino) : NULL;
@@ -203,7 +204,7 @@ static bool link_again(const struct copy *c, const struct stat *st, int out, con
 	return fd >= 0 && linkat(AT_FDCWD, path.text, out, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
-/* @fd is the copy of @st's file, which the next of its names is linked to. */
+/* Remember @fd as the copy of the file @st, for its further names. */
 static int remember_copy(struct copy *c, const struct stat *st, int fd)
 {
 	struct stat copied;
@@ -247,8 +248,8 @@ static int copy_range(struct copy *c, int from, int to, off_t at, off_t end)
 	return 0;
 }
 
-/* Holes stay holes: a file may say that it has a size which no disk has. One that grows meanwhile is copied up
- * to the @size that was looked at. */
+/* Holes stay holes: a file may claim a size that no disk has. A file that grows meanwhile is copied
+ * up to @size. */
 static int copy_content(struct copy *c, int from, int to, off_t size)
 {
 	off_t at = 0;
@@ -275,7 +276,7 @@ static int copy_content(struct copy *c, int from, int to, off_t size)
 	return r;
 }
 
-/* Times are no content: where they cannot be set, they are not. */
+/* A failure is ignored: times are no content. */
 static void set_times(int fd, const struct stat *st)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
@@ -304,7 +305,7 @@ static int copy_file(struct copy *c, const struct place *p, const char *name, co
 	if (fchmod(to, allowed(c, st->st_mode)) < 0)
 		return fail(c, -errno, NULL);
 	set_times(to, st);
-	return close(sbx_fd_steal(&to)) < 0 ? fail(c, -errno, NULL) : 0; /* some file systems say it now */
+	return close(sbx_fd_steal(&to)) < 0 ? fail(c, -errno, NULL) : 0; /* some file systems report write errors on close */
 }
 
 static int copy_symlink(struct copy *c, const struct place *p, const char *name, const struct stat *st)
@@ -344,7 +345,7 @@ static int make_dir(int at, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* @low: what the lower layer has of that name; mode 0: nothing. */
+/* @low: the entry of that name in the lower layer; mode 0: there is none. */
 static int copy_subdir(struct copy *c, const struct place *p, const char *name, const struct stat *st,
 		       const struct stat *low, unsigned int depth)
 {
@@ -422,7 +423,7 @@ static int copy_entries(struct copy *c, const struct place *p, DIR *dir, unsigne
 		c->n_path = n_path + (n_path > 0) + n;
 		r = copy_entry(c, p, e->d_name, depth);
 		if (r == 0) {
-			c->n_path = n_path; /* what went wrong is told by its path */
+			c->n_path = n_path; /* on an error, c->path names the file */
 			c->path[n_path] = '\0';
 		}
 	}
@@ -448,9 +449,9 @@ static int copy_dir(struct copy *c, struct place *p, unsigned int depth)
 	return copy_entries(c, p, dir, depth);
 }
 
-/* --- the whole --- */
+/* --- the whole layer --- */
 
-/* The list's file serves to find out whether the target's file system can do without what is not there. */
+/* Open the list. Its file also tells whether the target's file system supports sparse files. */
 static int open_list(struct copy *c, int dir)
 {
 	int fd = openat(dir, LIST_TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -471,7 +472,7 @@ static int open_list(struct copy *c, int dir)
 	return -ENOMEM;
 }
 
-/* Flushed, closed, and then renamed: it is what says that the copy is whole. */
+/* Close the list, then rename it: its final name says that the copy is whole. */
 static int finish_list(struct copy *c, int dir)
 {
 	FILE *list = c->list;
@@ -535,6 +536,6 @@ int sbx_keep_copy(int upper, int lower, int dir, const struct sbx_keep_bounds *b
 		free(c);
 	}
 	if (r < 0)
-		sbx_err_set(err, "%s", strerror(-r)); /* unless it is told already */
+		sbx_err_set(err, "%s", strerror(-r)); /* keeps an earlier message */
 	return r;
 }

@@ -7,13 +7,14 @@
 #include "base/err.h"
 
 /*
- * What --keep makes in its directory:
+ * --keep writes to its directory:
  *
- *   files/    what was made or changed, as a tree
- *   removed   what is gone, or is another kind of file now: paths from the workspace, each ended by a NUL byte.
- *             Written last: where it is missing, files/ is not whole.
+ *   files/    files that were made or changed, as a tree
+ *   removed   paths that are gone or are another kind of file now, relative to the workspace, each
+ *             ended by a NUL byte. It is written last: where it is missing, files/ is not whole.
  *
- * Removing the one and then copying the other over the workspace makes it what the command left.
+ * To get the workspace as the command left it, remove the paths in `removed` and then copy files/
+ * over it.
  */
 #define SBX_KEEP_FILES "files"
 #define SBX_KEEP_REMOVED "removed"
@@ -32,13 +33,13 @@ struct sbx_keep_counts {
 };
 
 /*
- * Copy @upper, an overlay's upper directory whose content is hostile, to @dir, which must be empty. The sandbox
- * that wrote to @upper is gone; what others change in either meanwhile spoils the copy and nothing else. @lower
- * is what it lay on; -1: nothing. All three are borrowed; @upper must be open for reading, and its owner be us:
- * what its owner may not read is made readable there. Nothing in it is followed or executed; file modes are
- * kept up to 0777 and the umask, directories stay open to their owner; times are kept, owners, attributes and
- * ACLs are not. 0, or -errno with @err naming the file (the text may hold any byte of its name: escape it) and
- * what is there left as it is. @ret_counts is set in any case.
+ * Copy @upper, an overlay's upper directory with hostile content, to @dir, which must be empty. The
+ * sandbox that wrote to @upper is gone; concurrent changes by others spoil the copy and nothing
+ * else. @lower is the overlay's lower directory, or -1. All three are borrowed. @upper must be open
+ * for reading and owned by the caller; unreadable files in it are made readable. Nothing in it is
+ * followed or executed. Modes are copied, limited by 0777 and the umask, and directories get u+rwx.
+ * Times are copied; owners, attributes and ACLs are not. 0, or -errno with @err naming the file
+ * (escape it: it may hold any byte), and a partial copy stays. @ret_counts is set in any case.
  */
 int sbx_keep_copy(int upper, int lower, int dir, const struct sbx_keep_bounds *bounds,
 		  struct sbx_keep_counts *ret_counts, struct sbx_err *err);

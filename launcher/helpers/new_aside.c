@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Moving aside what tools of the host would execute.
+ * Moves aside files that tools of the host would execute.
  *
- * Moved aside is renamed to NAME.sbx-untrusted, mostly in the same directory, by descriptors; nothing is overwritten, and nothing
- * removed. What is renamed may be another thing than was judged while the sandbox runs; the new one is looked at again
- * (new_watch.c), and in the end nobody changes it any more.
+ * A file is moved aside by renaming it to NAME.sbx-untrusted, mostly in the same directory, by
+ * descriptors. Nothing is overwritten or removed. While the sandbox runs, the renamed file may be
+ * another than the one that was judged; the new one is looked at again (new_watch.c). At the end
+ * nobody changes it any more.
  *
- * The third time that a path is moved aside while the sandbox runs, the caller is told to end the sandbox.
+ * The third time that a path is moved aside while the sandbox runs, the caller is told to end the
+ * sandbox.
  */
-#include "launcher/helpers/new_protected.h"
+#include "launcher/helpers/new_aside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +57,7 @@ void sbx_new_tell_text(const struct sbx_new *x, enum sbx_new_word word, const ch
 		x->tell(x->userdata, word, path, text);
 }
 
-/* The sandbox is ended when it does not give up. */
+/* Count how often @path was moved aside, to end a sandbox that makes it again and again. */
 static void count_planted(struct sbx_new *x, const char *path)
 {
 	struct sbx_new_planted *p = NULL;
@@ -77,7 +79,7 @@ static void count_planted(struct sbx_new *x, const char *path)
 					       "sandbox was ended", path);
 }
 
-/* @name with the suffix, the @i-th try. */
+/* @name with the suffix of the @i-th try. */
 static void aside_name(const char *name, int i, char ret[NAME_MAX + 1])
 {
 	char suffix[48] = SBX_UNTRUSTED;
@@ -98,14 +100,15 @@ static int rename_new(int dir, const char *from, int to_dir, const char *to)
 
 	if (renameat2(dir, from, to_dir, to, RENAME_NOREPLACE) == 0)
 		return 0;
-	if (errno != EINVAL) /* a file system that cannot do that */
+	if (errno != EINVAL) /* EINVAL: the file system does not know RENAME_NOREPLACE */
 		return -errno;
 	if (fstatat(to_dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
 	return renameat(dir, from, to_dir, to) < 0 ? -errno : 0;
 }
 
-/* A directory of the user's own that nothing may be renamed in. *ret_mode is for chmod(2) afterwards. */
+/* Give a directory of the user u+wx, so that entries can be renamed. *ret_mode is its mode
+ * before. */
 static bool open_up(int dir, mode_t *ret_mode)
 {
 	struct stat st;
@@ -126,7 +129,7 @@ static void close_again(int dir, mode_t mode)
 	chmod(self, mode);
 }
 
-/* 0, *ret_to is the new name, in the directory @to; -errno. */
+/* Rename @name into the directory @to. ret_to is its new name. 0 or -errno. */
 static int rename_aside(int dir, const char *name, int to, char ret_to[NAME_MAX + 1])
 {
 	mode_t mode = 0, to_mode = 0;
@@ -158,7 +161,7 @@ void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const 
 	char now[NAME_MAX + 1];
 	int r;
 
-	if (!path || !below || sbx_new_is_covered(x, grant, below)) /* not the command's, however we came here */
+	if (!path || !below || sbx_new_is_covered(x, grant, below)) /* the command could not write it */
 		return;
 	r = fd < 0 ? fd : to_fd < 0 ? to_fd : rename_aside(fd, name, to_fd, now);
 	if (r == -ENOENT)

@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 /*
- * Looks that are due, of a watch (new_watch.h): each once, however many events ask for it. Looks at what git obeys come first, so
- * that a command that makes much else cannot put them off.
+ * The queue of looks of a watch (new_watch.h). A look is queued once, however many events ask for
+ * it. Looks at files that git obeys come first, so that a command cannot delay them by making many
+ * other files.
  */
 
 enum sbx_new_look_at {
@@ -28,13 +29,14 @@ struct sbx_new_due {
 	void *urgent, *later; /* tsearch(3) */
 };
 
-/* Add a copy of @l, if it is not there. Without memory it is not: the look in the end finds what there is. */
+/* Add a copy of @l, if it is not queued. Without memory it is dropped: the check at the end finds
+ * the path. */
 void sbx_new_due_put(struct sbx_new_due *due, const struct sbx_new_look *l);
-/* Take one out, an urgent one first; the caller's. NULL: there is none. */
+/* Take one out, urgent ones first. The caller frees it. NULL: the queue is empty. */
 struct sbx_new_look *sbx_new_due_take(struct sbx_new_due *due);
 bool sbx_new_due_is_empty(const struct sbx_new_due *due);
 void sbx_new_due_fini(struct sbx_new_due *due);
-/* Can git obey it, or what is below it? */
+/* Could git obey that path, or one below it? */
 bool sbx_new_look_is_urgent(const struct sbx_new_look *l);
 struct sbx_new_look *sbx_new_look_free(struct sbx_new_look *l); /* NULL */
 

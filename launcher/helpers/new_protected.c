@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * New protected paths: the search for them, and what becomes of each.
+ * New protected paths: finds them, and decides what happens to each.
  *
- * Places are the top of each grant, the current directory, and where the walk, which is the one of the plan
- * (view_covers.c), finds the first part of a protected path. Each place is looked at for all entries of the list:
+ * Places are the top of each grant, the current directory, and the directories where the scan,
+ * which is the one of the plan (overmounts.c), finds the first part of a protected path. Each place
+ * is looked at for all entries of the list:
  *
- * - `.git`, and a directory that is a repository by itself: git_look.c judges the git directory, and the parts that git
- *   would execute are moved aside. A `.git` that cannot be judged, or leads out of the grants, is moved aside itself.
+ * - `.git`, and a bare repository: git_look.c judges the git directory, and the parts that git
+ *   would execute are moved aside. A `.git` that cannot be judged, or leads out of the grants, is
+ *   moved aside itself.
  * - `.gitmodules` is judged as a configuration.
- * - Git directories deeper than that, or in node_modules, are looked for in the end. In these only files that changed since the
- *   sandbox started are judged.
- * - A path whose tool asks before it acts stays, and is told. Any other is moved aside. Where a symlink on the way leads
- *   to one, the symlink is moved.
+ * - Git directories deeper than that, or in node_modules, are looked for at the end. In these only
+ *   files that changed since the sandbox started are judged.
+ * - A path whose tool asks before it acts stays, and that is told. Any other is moved aside. Where
+ *   a symlink on the way leads to the path, the symlink is moved.
  *
  * new_aside.c moves things aside.
  */
@@ -32,6 +34,8 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "launcher/helpers/git_look.h"
+#include "launcher/helpers/new_aside.h"
 #include "policy/protected_path.h"
 #include "sys/fs/dir_walk.h"
 #include "sys/process/proc.h"
@@ -40,7 +44,7 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
-#define ENTRIES_MAX   300000u /* of a walk, as view_covers.c */
+#define ENTRIES_MAX   300000u /* of a scan, as in overmounts.c */
 #define DEEP_ENTRIES_MAX 1000000u
 #define NAMES_MAX     1024
 #define TOLD_MAX      1000
@@ -114,7 +118,7 @@ static bool exists(int dir, const char *name)
 	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISSOCK(st.st_mode);
 }
 
-/* A file that names the git directory. */
+/* `.git` is a file that names the git directory. */
 static void look_at_git_file(struct sbx_new *x, size_t grant, const char *place, bool held)
 {
 	SBX_AUTO_FREE char *path = sbx_new_join(place, ".git"), *text = NULL, *there = NULL;
@@ -131,7 +135,7 @@ static void look_at_git_file(struct sbx_new *x, size_t grant, const char *place,
 		sbx_new_move_aside(x, grant, place, ".git", place, "it leads out of what the command could write, or to nothing");
 }
 
-/* A git directory that was there at the start has something in it that is held. */
+/* Was the git directory there at the start? Then something in it is held. */
 static bool is_known(const struct sbx_new *x, size_t grant, const char *git_dir)
 {
 	size_t n = strlen(git_dir);
@@ -170,14 +174,15 @@ static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int 
 	}
 }
 
-/* A repository by itself has HEAD, and objects and refs or a commondir. */
+/* A bare repository has HEAD, and objects and refs or a commondir. */
 static void look_at_bare(struct sbx_new *x, size_t grant, const char *place, int dir)
 {
 	if (exists(dir, "HEAD") && ((exists(dir, "objects") && exists(dir, "refs")) || exists(dir, "commondir")))
 		sbx_git_look(x, grant, place, true, on_git_found);
 }
 
-/* What is at @way in the place by itself, or by symlinks; *ret_link: the part of it that is a symlink on the way, if any. */
+/* Find @way in the place; symlinks on the way are followed. *ret_link: the first part of @way that
+ * is a symlink, or NULL. */
 static bool find_entry(const struct sbx_new *x, size_t grant, const char *place, int dir, const char *way, struct stat *ret_st,
 		       char **ret_link)
 {
@@ -213,14 +218,15 @@ static void act_on(struct sbx_new *x, size_t grant, const char *place, const cha
 		sbx_git_look_config(x, grant, full, slash ? slash + 1 : way, on_git_found);
 		return;
 	}
-	/* hg init makes it. It leads nowhere without the files beside it, which are held or moved. */
+	/* hg init makes it. Without the files beside it, which are held or moved, it has no
+	 * effect. */
 	if (strcmp(e->path, ".hg/requires") == 0 && strcmp(way, e->path) == 0)
 		return;
 	tell_appeared(x, grant, place, way);
 	if (!x->ended)
 		return;
-	if (e->keeps)
-		sbx_new_tell_text(x, SBX_NEW_KEPT, path, "'%s' is new and is kept, because its tool asks before it acts on it (%s)", path,
+	if (e->stays)
+		sbx_new_tell_text(x, SBX_NEW_STAYS, path, "'%s' is new and is kept, because its tool asks before it acts on it (%s)", path,
 				  row ? row->tool : "it is on the list of protected paths");
 	else
 		sbx_new_move_aside(x, grant, full, slash ? slash + 1 : way, full, row ? row->tool : "it is on the list of protected paths");
@@ -239,7 +245,7 @@ static void look_at_path(struct sbx_new *x, size_t grant, const char *place, int
 	act_on(x, grant, place, link ? link : way, e);
 }
 
-/* Names that match the last part of @e, in the directory that the rest of it leads to. */
+/* Look at names that match the last part of @e, in the directory that its other parts lead to. */
 static void look_at_pattern(struct sbx_new *x, size_t grant, const char *place, int dir, const struct sbx_new_entry *e)
 {
 	const char *slash = strrchr(e->path, '/');
@@ -293,7 +299,7 @@ static void look_at_entry(struct sbx_new *x, size_t grant, const char *place, in
 		look_at_path(x, grant, place, dir, e->path, e);
 }
 
-/* Is there anything on the list that begins with this name? */
+/* Does an entry of the list begin with this name? */
 static bool matters(const struct sbx_new *x, const char *name)
 {
 	if (sbx_new_is_of_bare(name))
@@ -367,8 +373,8 @@ static void look_once(struct sbx_new *x, size_t grant, const char *place, bool d
 
 static int on_hit(void *userdata, const char *found, const char *name, const struct stat *st);
 
-/* A directory of the user's own that cannot be listed: nobody but the command closed it, for those that were closed at the
- * start are not shown to it. */
+/* Search a directory of the user that cannot be listed. Only the command can have closed it:
+ * directories that were closed at the start are masked. */
 static int search_closed(struct search *s, const char *path)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open_dir(s->x, s->grant, path);
@@ -441,12 +447,12 @@ static void search_from(struct sbx_new *x, const struct sbx_new_path *start)
 
 /* --- deeper --- */
 
-/* Git directories that are deeper, or in node_modules. The plan holds none of them, so what is older than the sandbox is the
- * user's, where a file system's times can be relied on. */
+/* A search for git directories that are deeper, or in node_modules. The plan holds none of them. So
+ * files older than the sandbox are the user's own, where the file system's times can be trusted. */
 struct deep {
 	struct sbx_new *x;
 	size_t grant, n_left;
-	bool too_long; /* a path was: nothing reaches it by that path */
+	bool too_long; /* a path was too long to be opened */
 	char **paths; /* of directories that are still to be read */
 	size_t n, n_max;
 };
@@ -470,7 +476,8 @@ static int push(struct deep *d, const char *dir, const char *name)
 	return 0;
 }
 
-/* Nothing came or went, no directory is in it, and no file that can be changed in place. */
+/* Can a directory be skipped? No entry was added or removed since the start, and it has no
+ * subdirectory, `.git` or HEAD. */
 static bool is_settled(const struct sbx_new *x, int fd)
 {
 	struct stat st;
@@ -503,7 +510,7 @@ static int read_deep(struct deep *d, const char *path)
 	return r;
 }
 
-/* Does its st_ctime come from this machine, and from nobody else? */
+/* Does st_ctime of this file system come from this machine's clock? */
 static bool has_our_clock(int fd)
 {
 	struct statfs fs;
@@ -562,13 +569,13 @@ static void say(void *userdata, enum sbx_new_word word, const char *path, const 
 
 	(void)userdata;
 	(void)path;
-	if (word == SBX_NEW_KEPT)
+	if (word == SBX_NEW_STAYS)
 		return;
 	sbx_err_set(&line, "%s", text); /* escapes */
 	fprintf(stderr, "sbx-run: notice: %s (of a sandbox that was killed)\n", line.msg);
 }
 
-/* With the rights of the owner of each grant. */
+/* Check the grants of one writer, in a child with the ids of that user. */
 static bool sweep_as(struct sbx_new *x, const struct sbx_new_grant *g)
 {
 	struct sbx_err err = { 0 };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the check of new protected paths goes by: the grants, what is held in them, what lies in another mount, the
- * entries of the list. It is made from the plan in the helper that does the check (caretaker.c), and written down in the
- * runtime directory for who does it when that one was killed, too.
+ * The data of the check of new protected paths: the grants, the paths held in them, the paths under
+ * another mount, and the entries of the list. The launcher makes it from the plan and writes it to
+ * the runtime directory. So a sweep can make the check when the launcher and its protect helper
+ * (protect_helper.c) were both killed.
  *
- * Something is held when its path and its inode are those of the plan. The path alone would not do: who replaces a
- * file on the host takes the mount on it away.
+ * A path is held when its name and its inode are those of the plan. The name alone is not enough:
+ * replacing a file on the host removes the mount on it.
  */
-#include "launcher/helpers/new_protected.h"
+#include "launcher/helpers/new_protected_list.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,14 +63,14 @@ int sbx_new_add_path(struct sbx_new_paths *list, size_t grant, const char *path,
 	return 0;
 }
 
-static int add_entry(struct sbx_new *x, const char *path, bool keeps)
+static int add_entry(struct sbx_new *x, const char *path, bool stays)
 {
 	struct sbx_new_entry *v = realloc(x->entries, (x->n_entries + 1) * sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
 	x->entries = v;
-	v[x->n_entries] = (struct sbx_new_entry){ strdup(path), sbx_protected_path_is_pattern(path), keeps };
+	v[x->n_entries] = (struct sbx_new_entry){ strdup(path), sbx_protected_path_is_pattern(path), stays };
 	return v[x->n_entries].path ? (int)(x->n_entries++, 0) : -ENOMEM;
 }
 
@@ -85,21 +86,21 @@ static int add_grant(struct sbx_new *x, const struct sbx_new_grant *grant, const
 	return v[x->n_grants].path ? (int)(x->n_grants++, 0) : -ENOMEM;
 }
 
-/* --- of the plan --- */
+/* --- from the plan --- */
 
-/* A mount that shows something else than the grants do. */
+/* Does the mount show other files than the grant below it? */
 static bool is_other(const struct sbx_mount_op *op)
 {
-	return op->kind != SBX_MOUNT_PIN && op->kind != SBX_MOUNT_REMOUNT_RO &&
+	return op->kind != SBX_MOUNT_SELF_BIND && op->kind != SBX_MOUNT_REMOUNT_RO &&
 	       !(op->kind == SBX_MOUNT_MASK && op->origin == SBX_ORIGIN_PROTECT);
 }
 
 static bool is_held(const struct sbx_mount_op *op)
 {
-	return op->origin == SBX_ORIGIN_PROTECT && (op->kind == SBX_MOUNT_MASK || (op->kind == SBX_MOUNT_PIN && !op->writable));
+	return op->origin == SBX_ORIGIN_PROTECT && (op->kind == SBX_MOUNT_MASK || (op->kind == SBX_MOUNT_SELF_BIND && !op->writable));
 }
 
-/* Below the mount's destination; NULL: it is not. */
+/* The rest of @dest below @top; NULL: it is not below. */
 static const char *below(const char *dest, const char *top)
 {
 	size_t n = top[1] ? strlen(top) : 0;
@@ -107,7 +108,7 @@ static const char *below(const char *dest, const char *top)
 	return sbx_path_in_prefix(dest, top) ? dest + n + (dest[n] == '/') : NULL;
 }
 
-/* Is mount @i seen anywhere? */
+/* Does a later mount cover mount @i as a whole? */
 static bool is_hidden(const struct sbx_plan *p, size_t i)
 {
 	for (size_t k = i + 1; k < p->view.n_mounts; k++)
@@ -127,7 +128,8 @@ static size_t shown_by(const struct sbx_plan *p, const char *dest)
 	return found;
 }
 
-static int add_paths(struct sbx_new *x, const struct sbx_plan *p, size_t i, size_t grant)
+static int add_paths(struct sbx_new *x, const struct sbx_plan *p, const struct sbx_placeholders *placeholders, size_t i,
+		     size_t grant)
 {
 	const struct sbx_mount_op *g = &p->view.mounts[i];
 	const char *cwd = p->facts->cwd ? below(p->facts->cwd, g->source.resolved) : NULL;
@@ -142,12 +144,13 @@ static int add_paths(struct sbx_new *x, const struct sbx_plan *p, size_t i, size
 		if (path && is_other(op))
 			r = sbx_new_add_path(&x->covered, grant, path, NULL);
 		else if (path && is_held(op) && shown_by(p, op->dest) == i)
-			r = sbx_new_add_path(&x->held, grant, path, &op->source.st);
+			r = sbx_new_add_path(&x->held, grant, path, sbx_placeholders_stat(placeholders, &p->view, k));
 	}
 	return r;
 }
 
-static int add_grants(struct sbx_new *x, const struct sbx_plan *p, const uid_t *writer)
+static int add_grants(struct sbx_new *x, const struct sbx_plan *p, const struct sbx_placeholders *placeholders,
+		      const uid_t *writer)
 {
 	int r = 0;
 
@@ -163,7 +166,7 @@ static int add_grants(struct sbx_new *x, const struct sbx_plan *p, const uid_t *
 			g.gid = op->source.st.st_gid;
 		r = add_grant(x, &g, op->source.resolved);
 		if (r == 0)
-			r = add_paths(x, p, i, x->n_grants - 1);
+			r = add_paths(x, p, placeholders, i, x->n_grants - 1);
 	}
 	return r;
 }
@@ -185,15 +188,15 @@ static int add_entries(struct sbx_new *x, const struct sbx_plan *p)
 	return r;
 }
 
-struct sbx_new *sbx_new_of_plan(const struct sbx_plan *p, const uid_t *writer)
+struct sbx_new *sbx_new_of_plan(const struct sbx_plan *p, const struct sbx_placeholders *placeholders, const uid_t *writer)
 {
 	struct sbx_new *x = calloc(1, sizeof(*x));
 
 	if (!x)
 		return NULL;
 	x->depth = p->profile->filesystem.mask_depth ? p->profile->filesystem.mask_depth : SBX_MASK_DEPTH;
-	x->since = sbx_clock_realtime_ms() / 1000 - 1; /* clocks of file systems are coarse */
-	if (add_entries(x, p) < 0 || add_grants(x, p, writer) < 0)
+	x->since = sbx_clock_realtime_ms() / 1000 - 1; /* a file system's clock may lag */
+	if (add_entries(x, p) < 0 || add_grants(x, p, placeholders, writer) < 0)
 		return sbx_new_free(x);
 	return x;
 }
@@ -228,7 +231,7 @@ struct sbx_new *sbx_new_free(struct sbx_new *x)
 	return NULL;
 }
 
-/* --- written down --- */
+/* --- the file in the runtime directory --- */
 
 static void write_paths(FILE *f, char letter, const struct sbx_new_paths *list)
 {
@@ -251,7 +254,7 @@ int sbx_new_write(const struct sbx_new *x, int dir_fd)
 		fprintf(f, "g %ju:%ju %ju %ju %s%c", (uintmax_t)x->grants[i].uid, (uintmax_t)x->grants[i].gid,
 			(uintmax_t)x->grants[i].dev, (uintmax_t)x->grants[i].ino, x->grants[i].path, '\0');
 	for (size_t i = 0; i < x->n_entries; i++)
-		fprintf(f, "e %d 0 0 %s%c", x->entries[i].keeps, x->entries[i].path, '\0');
+		fprintf(f, "e %d 0 0 %s%c", x->entries[i].stays, x->entries[i].path, '\0');
 	write_paths(f, 'h', &x->held);
 	write_paths(f, 'c', &x->covered);
 	write_paths(f, 's', &x->starts);
@@ -261,7 +264,7 @@ int sbx_new_write(const struct sbx_new *x, int dir_fd)
 	return write(fd, text, n) == (ssize_t)n ? 0 : -EIO;
 }
 
-/* Where the directory is now. */
+/* Set the path to the one that the directory has now. */
 static void set_path(struct sbx_new_grant *g)
 {
 	char self[32], path[PATH_MAX];
@@ -349,7 +352,7 @@ struct sbx_new *sbx_new_read(int dir_fd)
 	return x;
 }
 
-/* --- looking --- */
+/* --- lookups --- */
 
 int sbx_new_open(const struct sbx_new *x, size_t grant, const char *path, int flags)
 {
@@ -394,7 +397,7 @@ int sbx_new_open_dir(const struct sbx_new *x, size_t grant, const char *path)
 	return chmod(self, (st.st_mode & 07777) | 0700) < 0 ? -errno : open_list(fd);
 }
 
-/* Is it there still? The host may have replaced a directory. */
+/* Is the held object still at its path? The host may have replaced a directory above it. */
 static bool is_at_its_place(const struct sbx_new *x, const struct sbx_new_path *held)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, held->grant, held->path, O_PATH);
@@ -449,7 +452,7 @@ bool sbx_new_is_aside(const char *name)
 	return *mark == '\0' || (mark[1 + n] == '\0' && (n == 16 || (n > 0 && strspn(mark + 1, "0123456789") == n)));
 }
 
-/* PURE. "a/../b" of the absolute @path, in place; what leads above / stays there. */
+/* PURE. Resolve "." and ".." in the absolute @path, in place. ".." of / is /. */
 static void normalise(char *path)
 {
 	char *out = path;
@@ -472,7 +475,8 @@ static void normalise(char *path)
 	*out = '\0';
 }
 
-/* PURE. A ".." behind a name could mean anything where that is a symlink. */
+/* PURE. Is there a ".." after a name? If that name is a symlink, the text does not say where it
+ * leads. */
 static bool goes_up_late(const char *text)
 {
 	bool named = text[0] == '/';
@@ -505,7 +509,7 @@ int sbx_new_resolve(const struct sbx_new *x, size_t grant, const char *from, con
 		return -EXDEV;
 	normalise(path);
 	for (size_t i = 0; i < x->n_grants; i++) {
-		size_t g = (grant + i) % x->n_grants; /* its own first */
+		size_t g = (grant + i) % x->n_grants; /* the file's own grant first */
 		const char *top = x->grants[g].path, *rest;
 		int fd;
 

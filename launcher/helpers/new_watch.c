@@ -2,20 +2,25 @@
 /*
  * The watch for new protected paths (inotify(7)).
  *
- * Two kinds of directories are watched. Places: those that the plan's walk looks at (as deep as mask_depth, but for
- * node_modules). What appears in one is looked at by its name; a directory that appears is a place, too, if it is not too
- * deep. Git directories: each `.git`, each bare repository, hooks/, modules/ and worktrees/ of them and what is below the last
- * two. Whatever changes there in a part that git obeys, the git directory is judged anew.
- * A `.git` that is a file is watched itself, with the git directory that it names.
+ * Two kinds of directories are watched.
+ * - Places: the directories that the plan's scan looks at (as deep as mask_depth, except
+ *   node_modules). A new name in a place is looked at. A new directory in a place is a place, too,
+ *   if it is not too deep.
+ * - Git directories: each `.git` and bare repository, with hooks/, modules/ and worktrees/, and all
+ *   below the last two. A change there in a part that git obeys makes the git directory be judged
+ *   again. A `.git` that is a file is watched itself, and so is the git directory that it names.
  *
- * First the watch, then the look: so nothing that comes between them is missed. All events that there are come before the
- * looks, and a look is made once for all that ask for it, git's first. Where events were lost (the queue is full)
- * everything is looked at again. A directory that was moved keeps its watch and gets its new path.
+ * A directory is watched first and looked at afterwards, so nothing between the two is missed. All
+ * pending events are read before the looks, and each look is made once, git's first. If events were
+ * lost (the queue was full), everything is looked at again. A directory that was moved keeps its
+ * watch and gets its new path.
  *
- * Limits: WATCHES_MAX directories, and BEGIN_US to watch them. What is beyond, or deeper, is found by the check in the end.
- * So is what inotify does not tell: writes through a mapping, or by a descriptor of a file that came by another name.
+ * Limits: WATCHES_MAX directories, and BEGIN_US to watch them. The check at the end finds the rest,
+ * and also changes without an inotify event: writes through a mapping, or through a descriptor that
+ * was opened by another name.
  *
- * Paths are of the moment: each look opens them anew, by no symlink and not out of the grant.
+ * A path may change at any time: each look opens it anew, without following symlinks and not out of
+ * the grant.
  */
 #include "launcher/helpers/new_watch.h"
 
@@ -32,28 +37,30 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/helpers/git_look.h"
 #include "launcher/helpers/new_due.h"
+#include "launcher/helpers/new_protected.h"
 #include "sys/process/proc.h"
 
 #define WATCHES_MAX 4096
 #define DEPTH_MAX   64 /* below a git directory */
 #define RETRY_MS    20
-#define TRIES	    250 /* then it is found in the end */
-#define BUFFERS	    16 /* of events, before something is looked at */
-#define LOOKS	    64 /* at what can wait, before events are taken in again */
-#define BEGIN_US    2000000 /* the launcher may have to wait meanwhile */
+#define TRIES	    250 /* later the check at the end finds it */
+#define BUFFERS	    16 /* read before the next looks */
+#define LOOKS	    64 /* not urgent ones, before events are read again */
+#define BEGIN_US    2000000 /* the launcher may be waiting meanwhile */
 
 #define PLACE_MASK (IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_EXCL_UNLINK)
 #define FILE_MASK  (IN_MODIFY | IN_CLOSE_WRITE)
 #define GIT_MASK   (PLACE_MASK | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB)
 
-/* What is watched for; a directory can be a place and a git directory. */
+/* Kinds of watched objects. A directory can be a place and a git directory. */
 enum {
 	PLACE = 1,
 	GIT = 2,
 	HOOKS = 4,   /* of the git directory above it */
 	MODULES = 8, /* modules/ or worktrees/ of a git directory, or below one of them */
-	GIT_FILE = 16, /* a `.git` that is a file: it is empty first, and then names a git directory */
+	GIT_FILE = 16, /* a `.git` that is a file: git creates it empty and then writes the path */
 };
 
 struct watched {
@@ -63,18 +70,18 @@ struct watched {
 	unsigned int depth; /* of a place: levels below where the search begins */
 	size_t grant;
 	char *path;
-	unsigned int tries; /* left, of a file that leads to nothing yet */
-	size_t n_owner; /* bytes of the path: the git directory, or the place, that is judged */
+	unsigned int tries; /* left for a GIT_FILE that leads to nothing yet */
+	size_t n_owner; /* length of the part of path that is judged: the git directory or the place */
 };
 
 struct sbx_new_watch {
 	struct sbx_new *x;
 	int fd;
-	bool full;  /* said once */
+	bool full;  /* a limit was reached, and that was told */
 	bool waits; /* some have tries left */
 	uint64_t begun_us; /* 0: everything is watched */
 	struct sbx_new_due due;
-	size_t n;  /* entries in use, from the first */
+	size_t n;  /* entries of v that were ever used */
 	struct watched *free_ones, *buckets[WATCHES_MAX]; /* by wd */
 	struct watched v[WATCHES_MAX];
 };
@@ -93,7 +100,7 @@ static struct watched *find(const struct sbx_new_watch *w, int wd)
 	return v;
 }
 
-/* A free one; NULL: there is none. */
+/* A free entry; NULL: there is none. */
 static struct watched *take(struct sbx_new_watch *w)
 {
 	struct watched *v = w->free_ones;
@@ -150,7 +157,7 @@ static void tell_limit(struct sbx_new_watch *w, size_t grant, const char *why)
 	w->x->tell(w->x->userdata, SBX_NEW_STUCK, path, text);
 }
 
-/* A directory that is to be watched. */
+/* A directory to watch. */
 struct dir {
 	size_t grant;
 	const char *path;
@@ -158,7 +165,8 @@ struct dir {
 	size_t n_owner;
 };
 
-/* Watch the directory, or note that it is at another path now. @fd: it, borrowed. False: it is not watched. */
+/* Watch the directory @fd (borrowed), or set its new path if it is watched already. False: it is
+ * not watched. */
 static bool add_open(struct sbx_new_watch *w, const struct dir *d, unsigned int kind, int fd)
 {
 	const uint32_t mask = kind == PLACE ? PLACE_MASK : kind == GIT_FILE ? FILE_MASK : GIT_MASK;
@@ -192,7 +200,7 @@ static bool add(struct sbx_new_watch *w, const struct dir *d, unsigned int kind)
 	return fd >= 0 && add_open(w, d, kind, fd);
 }
 
-/* --- what is watched --- */
+/* --- adding watches --- */
 
 typedef void (*on_dir)(struct sbx_new_watch *w, const struct dir *d);
 
@@ -223,7 +231,8 @@ static void for_dirs(struct sbx_new_watch *w, const struct dir *d, on_dir each)
 	}
 }
 
-/* Any directory there may be a git directory. One of these names is found in the end. */
+/* Any directory there may be a git directory. Those with one of these names are left to the check
+ * at the end. */
 static void watch_modules(struct sbx_new_watch *w, const struct dir *d)
 {
 	const char *name = last_part(d->path);
@@ -251,7 +260,7 @@ static void watch_git(struct sbx_new_watch *w, size_t grant, const char *path, u
 		for_dirs(w, &parts, watch_part);
 }
 
-/* Git makes the file first. */
+/* Git makes the `.git` file before the directory that it names, so try again later. */
 static void try_later(struct sbx_new_watch *w, size_t grant, const char *path)
 {
 	for (size_t i = 0; i < w->n; i++)
@@ -290,7 +299,7 @@ static bool is_place(const struct sbx_new_watch *w, const struct dir *d)
 	       !sbx_new_is_covered(w->x, d->grant, d->path);
 }
 
-/* HEAD is there: a directory that is, or may become, a repository by itself. */
+/* Is there a HEAD? Then the directory is, or may become, a bare repository. */
 static bool may_be_bare(struct sbx_new_watch *w, const struct dir *d)
 {
 	SBX_AUTO_FREE char *head = sbx_new_join(d->path, "HEAD");
@@ -312,7 +321,7 @@ static void watch_entry(struct sbx_new_watch *w, const struct dir *d, const stru
 		watch_place(w, &(struct dir){ d->grant, path, d->depth + 1, d->n_owner });
 }
 
-/* One open, and one list, for each directory. */
+/* Each directory is opened and listed once. */
 static void watch_place(struct sbx_new_watch *w, const struct dir *d)
 {
 	SBX_AUTO_CLOSEDIR DIR *list = NULL;
@@ -382,7 +391,7 @@ static void look(struct sbx_new_watch *w, const struct sbx_new_look *l)
 		sbx_new_look_git(w->x, l->grant, l->path, l->what == SBX_NEW_LOOK_DEEP);
 }
 
-/* All that cannot wait, and some of the rest. */
+/* Make all urgent looks, and some of the others. */
 static void look_at_due(struct sbx_new_watch *w)
 {
 	struct sbx_new_look *l;
@@ -393,7 +402,7 @@ static void look_at_due(struct sbx_new_watch *w)
 	}
 }
 
-/* --- what happened --- */
+/* --- events --- */
 
 static bool is_obeyed(const char *name)
 {
@@ -405,7 +414,7 @@ static bool is_obeyed(const char *name)
 	return false;
 }
 
-/* Where a directory is looked for, it counts as one. */
+/* A symlink counts like a directory in modules/. */
 static bool is_link(const struct sbx_new_watch *w, size_t grant, const char *path)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(w->x, grant, path, O_PATH);
@@ -449,7 +458,7 @@ static void on_place_event(struct sbx_new_watch *w, const struct watched *v, con
 		put_place(w, &d);
 }
 
-/* Watch everything, and look at everything. */
+/* Watch all places, and let all be looked at. */
 static void start(struct sbx_new_watch *w)
 {
 	for (size_t i = 0; i < w->x->starts.n; i++) {
@@ -474,7 +483,7 @@ int sbx_new_watch_timeout_ms(const struct sbx_new_watch *w)
 	return sbx_new_due_is_empty(&w->due) ? (w->waits ? RETRY_MS : -1) : 0;
 }
 
-/* Files that led to nothing: do they lead somewhere now? */
+/* Try `.git` files again that led to nothing. */
 static void try_again(struct sbx_new_watch *w)
 {
 	w->waits = false;
@@ -509,7 +518,7 @@ static void on_event(struct sbx_new_watch *w, const struct inotify_event *e)
 		return;
 	v = *found; /* the entry may change meanwhile */
 	v.path = path;
-	if (e->len == 0) { /* of what is watched itself */
+	if (e->len == 0) { /* about the watched object itself */
 		if (v.kinds & GIT_FILE)
 			on_git_file(w, &v);
 		return;
@@ -520,7 +529,7 @@ static void on_event(struct sbx_new_watch *w, const struct inotify_event *e)
 		on_place_event(w, &v, e);
 }
 
-/* False: that was all. */
+/* False: no events are left. */
 static bool take_events(struct sbx_new_watch *w)
 {
 	_Alignas(struct inotify_event) char buffer[65536];

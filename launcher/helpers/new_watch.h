@@ -2,22 +2,23 @@
 #ifndef SBX_LAUNCHER_HELPERS_NEW_WATCH_H
 #define SBX_LAUNCHER_HELPERS_NEW_WATCH_H
 
-#include "launcher/helpers/new_protected.h"
+#include "launcher/helpers/new_protected_list.h"
 
-/* New protected paths while the sandbox runs: the directories that matter are watched, and what appears in them is looked
- * at (sbx_new_look) at once. */
+/* Finds new protected paths while the sandbox runs: watches directories, and looks at new names in
+ * them at once (sbx_new_look). */
 
 struct sbx_new_watch;
 
-/* Watch the grants of @x (borrowed). Every watch is there when it returns, and everything that was there before is due to
- * be looked at by the next sbx_new_watch_read(). NULL: there can be no watch at all, with errno. */
+/* Watch the grants of @x (borrowed). All watches exist when it returns. The next
+ * sbx_new_watch_read() looks at everything that existed before. NULL with errno: nothing can be
+ * watched. */
 struct sbx_new_watch *sbx_new_watch_open(struct sbx_new *x);
 struct sbx_new_watch *sbx_new_watch_close(struct sbx_new_watch *w); /* NULL */
-/* For poll(2): it is readable when something happened. */
+/* For poll(2): readable when there are events. */
 int sbx_new_watch_fd(const struct sbx_new_watch *w);
-/* ..., or after that many milliseconds; -1: only then. */
+/* Call sbx_new_watch_read() after that many milliseconds without an event; -1: not then. */
 int sbx_new_watch_timeout_ms(const struct sbx_new_watch *w);
-/* Take in what happened, if anything did. */
+/* Read events, if there are any, and make the looks that are due. */
 void sbx_new_watch_read(struct sbx_new_watch *w);
 
 #endif

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Caretakers.
+ * Protect helpers.
  *
- * A launcher with privileges gives them up before the command is released, and must not walk a user's directories with
- * root's eyes; so it forks before that, once for each user that writable grants are written as (mostly one). A caretaker has
- * that user's rights and nothing else: the directories and their locks, and a channel. A launcher without privileges does
- * it all itself, unless new protected paths are checked (new_protected.h): that is done for a launcher that was killed, too.
+ * A privileged launcher drops its privileges before the command is released, and must not walk a
+ * user's directories as root. So before that it forks a protect helper for each user that writable
+ * grants are written as (mostly one). A helper has that user's ids, the directories, their locks
+ * and a channel, and nothing else. An unprivileged launcher does the work itself, unless new
+ * protected paths are checked (new_protected.h): that check is also made after the launcher was
+ * killed.
  *
- * A caretaker begins to watch WATCH_AFTER_MS after its start and looks at what has appeared until then. A short
- * command ends before that: closing an inotify descriptor takes the kernel 10 ms, and the launcher waits for each of its
- * processes. The caretaker watches until it is asked once (LOOK). It answers with a packet per
- * thing that it has to tell and END, removes placeholders when the channel ends or at END, and exits; its exit status
- * says how that went. While it works it sends BEATs, so that the launcher can tell a long search from a process that its
- * user stopped. The channel's end is also what it sees of a launcher that was killed: it waits until the kernel has told
- * that to the sandbox too (the parent's death comes after its files are closed), and then a while, because what a mask
- * covers must not go before who is kept from it, and looks then.
+ * A helper begins to watch WATCH_AFTER_MS after its start, and looks at what has appeared until
+ * then. A shorter command never starts a watch: closing an inotify descriptor takes the kernel 10
+ * ms, and the launcher waits for each of its processes.
+ *
+ * Protocol: the helper watches until the launcher sends LOOK. It answers with one packet for each
+ * finding and END. While it works it sends BEATs, so that the launcher can tell a long search from
+ * a process that its user stopped. At END, or at the channel's end, it removes placeholders and
+ * exits; the exit status says whether all were removed.
+ *
+ * The channel also ends when the launcher is killed. Its files are closed before its children, the
+ * sandbox among them, are killed. So the helper waits until the launcher is gone and DEATH_MS
+ * longer, because a mask must not go before the command that it hides something from. Then it
+ * looks.
  */
 #include "launcher/helpers/protect_helper.h"
 
@@ -40,9 +47,7 @@
 #include "ipc/channel.h"
 #include "launcher/helpers/new_protected.h"
 #include "launcher/helpers/new_watch.h"
-#include "launcher/protect/placeholders.h"
-#include "launcher/protect/view_overmounts.h"
-#include "launcher/record/record.h"
+#include "launcher/protect/overmounts.h"
 #include "launcher/rootfs/view.h"
 #include "sys/process/proc.h"
 
@@ -52,11 +57,11 @@
 #define BLOCKED		'b' /* and a path; the others are enum sbx_new_word, a path and a text */
 #define PACKET_MAX	(8 * PATH_MAX)
 #define ANSWER_MS	5000
-#define LOOK_MS		120000 /* however much it beats */
+#define LOOK_MS		120000 /* for all of an answer, BEATs or not */
 #define LINES_MAX	8 /* on stderr; the rest is counted */
 #define DEATH_MS	100
 #define LEFT		2 /* exit status: some placeholders could not be removed */
-#define WATCH_AFTER_MS	30 /* from the caretaker's start */
+#define WATCH_AFTER_MS	30 /* from the helper's start */
 
 static void pause_ms(long ms)
 {
@@ -65,7 +70,7 @@ static void pause_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-/* --- the process --- */
+/* --- the helper --- */
 
 static int channel_fd = -1; /* for the signal handler */
 
@@ -119,12 +124,13 @@ static void set_beat(bool on)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static void look(const struct sbx_plan *p, struct sbx_new *x, uid_t writer)
+static void look(const struct sbx_protect_helpers *h, struct sbx_new *x, uid_t writer)
 {
+	const struct sbx_plan *p = h->plan;
 	const char end = END;
 
 	set_beat(true);
-	sbx_view_new_blocked(p->facts, p->profile, p->system, &p->view, &p->protections, &writer, tell_blocked, NULL);
+	sbx_overmounts_new_blocked(p->facts, p->profile, p->system, &p->view, &p->protections, &h->placeholders, &writer, tell_blocked, NULL);
 	if (x)
 		sbx_new_check(x);
 	set_beat(false);
@@ -136,7 +142,7 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Everything else is closed. Negative ones are none. */
+/* Close all descriptors but @fds. Negative ones are ignored. */
 static int close_but(int *fds, size_t n)
 {
 	unsigned int next = 0;
@@ -152,9 +158,11 @@ static int close_but(int *fds, size_t n)
 	return syscall(SYS_close_range, next, ~0u, 0) < 0 ? -errno : 0;
 }
 
-/* Stdio is closed too: somebody may wait for its end. */
-static int keep_fds(const struct sbx_plan *p, int channel, int list, uid_t writer)
+/* Close what the helper does not need. Stdio is closed too: the launcher's caller may wait for its
+ * end. */
+static int close_others(const struct sbx_protect_helpers *h, int channel, int list, uid_t writer)
 {
+	const struct sbx_plan *p = h->plan;
 	size_t n = 0, n_max = 2 + p->view.n_mounts + 2 * p->protections.n_placeholder_dirs;
 	SBX_AUTO_FREE int *fds = calloc(n_max, sizeof(*fds));
 
@@ -167,7 +175,7 @@ static int keep_fds(const struct sbx_plan *p, int channel, int list, uid_t write
 			fds[n++] = p->view.mounts[i].source.fd;
 	for (size_t i = 0; i < p->protections.n_placeholder_dirs; i++) {
 		fds[n++] = p->protections.placeholder_dirs[i].fd;
-		fds[n++] = p->protections.placeholder_dirs[i].lock_fd;
+		fds[n++] = h->placeholders.locks[i].fd;
 	}
 	return close_but(fds, n);
 }
@@ -179,8 +187,8 @@ static void wait_for_death(pid_t launcher)
 	pause_ms(DEATH_MS);
 }
 
-/* Of the list, what is ours. True: all of it. */
-static bool keep_grants(struct sbx_new *x, uid_t writer)
+/* Drop the grants of other writers from the list. True: there were none. */
+static bool drop_others(struct sbx_new *x, uid_t writer)
 {
 	bool all = true;
 
@@ -192,7 +200,8 @@ static bool keep_grants(struct sbx_new *x, uid_t writer)
 	return all;
 }
 
-/* The launcher was killed. @list: what says that the check is to be done, for who comes after us; -1. */
+/* The launcher was killed. @list: the file that says the check is still to be made; it is emptied
+ * afterwards. -1: it stays, because other writers' grants are on it. */
 static void look_alone(struct sbx_new *x, int list, pid_t launcher)
 {
 	wait_for_death(launcher);
@@ -201,7 +210,7 @@ static void look_alone(struct sbx_new *x, int list, pid_t launcher)
 	x->tell = NULL;
 	sbx_new_check(x);
 	if (list >= 0 && ftruncate(list, 0) < 0)
-		return; /* it is done again, and finds nothing */
+		return; /* the check is made once more, and finds nothing */
 }
 
 static struct sbx_new_watch *start_watch(struct sbx_new *x)
@@ -217,7 +226,8 @@ static struct sbx_new_watch *start_watch(struct sbx_new *x)
 	return NULL;
 }
 
-/* Until the launcher says something, or ended; meanwhile, what happens in the grants. @x NULL: nothing is watched. */
+/* Watch the grants until the launcher sends something or ends. @x NULL: nothing is watched. False:
+ * the channel is broken. */
 static bool wait_for_word(int channel, struct sbx_new *x, struct sbx_new_watch **watch)
 {
 	for (bool tried = *watch != NULL;;) {
@@ -239,10 +249,16 @@ static bool wait_for_word(int channel, struct sbx_new *x, struct sbx_new_watch *
 	}
 }
 
-static _Noreturn void caretaker_main(struct sbx_run *r, int channel, uid_t uid, gid_t gid, pid_t launcher)
+struct helper_input {
+	int channel, runtime_fd;
+	uid_t uid;
+	gid_t gid;
+	pid_t launcher;
+};
+
+static _Noreturn void helper_main(const struct sbx_protect_helpers *h, const struct helper_input *in)
 {
-	const struct sbx_plan *p = r->plan;
-	struct sbx_new *x = r->new_protected;
+	struct sbx_new *x = h->new_protected;
 	struct sbx_new_watch *watch = NULL;
 	const char ready = LOOK;
 	bool ended = false, looked = false;
@@ -250,21 +266,21 @@ static _Noreturn void caretaker_main(struct sbx_run *r, int channel, uid_t uid, 
 	size_t n;
 	char said;
 
-	channel_fd = channel;
-	if (x && keep_grants(x, uid))
-		list = openat(r->runtime.fd, SBX_NEW_LIST, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	channel_fd = in->channel;
+	if (x && drop_others(x, in->uid))
+		list = openat(in->runtime_fd, SBX_NEW_LIST, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (x)
 		x->tell = tell_new;
-	e = keep_fds(p, channel, list, uid);
+	e = close_others(h, in->channel, list, in->uid);
 	if (e == 0)
-		e = sbx_ids_drop(uid, gid);
+		e = sbx_ids_drop(in->uid, in->gid);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0);
-	setsid(); /* a SIGKILL to the launcher's group is not for us */
-	if (e < 0 || sbx_channel_send(channel, &ready, 1, NULL, 0) != 0)
+	setsid(); /* a SIGKILL to the launcher's process group does not reach the helper */
+	if (e < 0 || sbx_channel_send(in->channel, &ready, 1, NULL, 0) != 0)
 		_exit(1);
-	while (!ended && wait_for_word(channel, looked ? NULL : x, &watch)) {
-		e = sbx_channel_recv(channel, &said, 1, &n, NULL, 0, NULL, NULL);
+	while (!ended && wait_for_word(in->channel, looked ? NULL : x, &watch)) {
+		e = sbx_channel_recv(in->channel, &said, 1, &n, NULL, 0, NULL, NULL);
 		if (e == -EINTR)
 			continue;
 		if (e != 0)
@@ -272,106 +288,120 @@ static _Noreturn void caretaker_main(struct sbx_run *r, int channel, uid_t uid, 
 		looked = true; /* the sandbox is ending, or has ended */
 		watch = sbx_new_watch_close(watch);
 		if (said == LOOK)
-			look(p, x, uid);
+			look(h, x, in->uid);
 		ended = ended || said == END;
 	}
 	if (!ended)
-		look_alone(x, list, launcher);
-	_exit(sbx_placeholders_remove_of(p, &uid) ? 0 : LEFT);
+		look_alone(x, list, in->launcher);
+	_exit(sbx_placeholders_remove_of(&h->placeholders, &in->uid) ? 0 : LEFT);
 }
 
 /* --- the launcher --- */
 
-static int start(struct sbx_run *r, const struct sbx_mount_op *grant)
+void sbx_protect_helpers_init(struct sbx_protect_helpers *h)
 {
+	*h = (struct sbx_protect_helpers){ 0 };
+}
+
+void sbx_protect_helpers_fini(struct sbx_protect_helpers *h)
+{
+	for (size_t i = 0; i < h->n; i++)
+		h->v[i].fd = sbx_fd_close(h->v[i].fd);
+	h->n = 0;
+	h->new_protected = sbx_new_free(h->new_protected);
+	sbx_placeholders_fini(&h->placeholders);
+}
+
+static int start(struct sbx_protect_helpers *h, const struct sbx_mount_op *grant, int runtime_fd, struct sbx_err *err)
+{
+	const struct sbx_facts *f = h->plan->facts;
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
-	struct sbx_run_caretaker *c = &r->caretakers[r->n_caretakers];
-	const uid_t writer = sbx_view_writer(r->plan->facts, grant);
-	pid_t launcher = getpid(), pid;
+	struct helper_input in = { .runtime_fd = runtime_fd, .uid = sbx_view_writer(f, grant),
+				   .gid = grant->idmap ? grant->source.st.st_gid : f->gid, .launcher = getpid() };
 	int e = sbx_channel_pair(&ours, &theirs);
+	pid_t pid;
 
 	if (e < 0)
 		return e;
-	pid = sbx_proc_clone(0, NULL, &r->err);
+	in.channel = theirs;
+	pid = sbx_proc_clone(0, NULL, err);
 	if (pid == 0)
-		caretaker_main(r, theirs, writer, grant->idmap ? grant->source.st.st_gid : r->facts->gid, launcher);
+		helper_main(h, &in);
 	if (pid < 0)
 		return pid;
-	c->pid = pid;
-	c->fd = sbx_fd_steal(&ours);
-	c->writer = writer;
-	r->n_caretakers++;
+	h->v[h->n++] = (struct sbx_protect_helper){ .pid = pid, .fd = sbx_fd_steal(&ours), .writer = in.uid };
 	return 0;
 }
 
-static int start_all(struct sbx_run *r)
+/* One for each user that writable grants are written as. */
+static int start_all(struct sbx_protect_helpers *h, int runtime_fd, struct sbx_err *err)
 {
+	const struct sbx_view *view = &h->plan->view;
 	int e = 0;
 
-	for (size_t i = 0; i < r->plan->view.n_mounts && e == 0; i++) {
-		const struct sbx_mount_op *op = &r->plan->view.mounts[i];
+	for (size_t i = 0; i < view->n_mounts && e == 0; i++) {
+		const struct sbx_mount_op *op = &view->mounts[i];
 		bool known = !sbx_view_is_writable_dir(op);
 
-		for (size_t k = 0; k < r->n_caretakers; k++)
-			known = known || r->caretakers[k].writer == sbx_view_writer(r->plan->facts, op);
-		if (known)
-			continue;
-		e = start(r, op);
+		for (size_t k = 0; k < h->n; k++)
+			known = known || h->v[k].writer == sbx_view_writer(h->plan->facts, op);
+		if (!known)
+			e = start(h, op, runtime_fd, err);
 	}
 	if (e < 0)
-		sbx_err_set(&r->err, "cannot start a caretaker of the writable grants: %s", strerror(-e));
+		sbx_err_set(err, "cannot start a protect helper of the writable grants: %s", strerror(-e));
 	return e;
 }
 
-void sbx_caretaker_forget(struct sbx_run *r)
-{
-	for (size_t i = 0; i < r->n_caretakers; i++)
-		r->caretakers[i].fd = sbx_fd_close(r->caretakers[i].fd);
-}
-
-/* What the check goes by, also written down for who does it when we and the caretaker are killed. */
-static int prepare_check(struct sbx_run *r)
+/* Collect what the check needs. It is written down too, for the case that launcher and helper are
+ * killed. */
+static int prepare_check(struct sbx_protect_helpers *h, int runtime_fd, struct sbx_err *err)
 {
 	int e;
 
-	if (r->plan->protections.new_protected == SBX_NEW_PROTECTED_KEEP)
+	if (h->plan->protections.new_protected == SBX_NEW_PROTECTED_KEEP)
 		return 0;
-	r->new_protected = sbx_new_of_plan(r->plan, NULL);
-	e = !r->new_protected ? -ENOMEM : r->new_protected->n_grants > 0 ? sbx_new_write(r->new_protected, r->runtime.fd) : 0;
+	h->new_protected = sbx_new_of_plan(h->plan, &h->placeholders, NULL);
+	e = !h->new_protected ? -ENOMEM : h->new_protected->n_grants > 0 ? sbx_new_write(h->new_protected, runtime_fd) : 0;
 	if (e < 0)
-		sbx_err_set(&r->err, "cannot write the list of protected paths: %s", strerror(-e));
-	if (e == 0 && r->new_protected->n_grants == 0)
-		r->new_protected = sbx_new_free(r->new_protected);
+		sbx_err_set(err, "cannot write the list of protected paths: %s", strerror(-e));
+	if (e == 0 && h->new_protected->n_grants == 0)
+		h->new_protected = sbx_new_free(h->new_protected);
 	return e;
 }
 
-int sbx_caretaker_begin(struct sbx_run *r)
+int sbx_protect_helpers_start(struct sbx_protect_helpers *h, const struct sbx_plan *p, int runtime_fd, sbx_protect_tell tell,
+			      void *userdata, struct sbx_err *err)
 {
-	int e = sbx_placeholders_make(r);
+	int e;
 
+	h->plan = p;
+	h->tell = tell;
+	h->userdata = userdata;
+	e = sbx_placeholders_make(&h->placeholders, p->facts, &p->view, &p->protections, runtime_fd, err);
 	if (e == 0)
-		e = prepare_check(r);
-	return e == 0 && (r->facts->privileged || r->new_protected) ? start_all(r) : e;
+		e = prepare_check(h, runtime_fd, err);
+	return e == 0 && (p->facts->privileged || h->new_protected) ? start_all(h, runtime_fd, err) : e;
 }
 
-/* --- what they tell --- */
+/* --- what the helpers tell --- */
 
-static void record(struct sbx_run *r, enum sbx_action action, enum sbx_reason reason, const char *path)
+static void record(const struct sbx_protect_helpers *h, enum sbx_reason reason, const char *path)
 {
-	struct sbx_event e = { .ts_ms = sbx_clock_realtime_ms(), .action = (uint8_t)action, .proto = SBX_PROTO_OTHER,
+	struct sbx_event e = { .ts_ms = sbx_clock_realtime_ms(), .action = SBX_NOTICE, .proto = SBX_PROTO_OTHER,
 			       .reason = (uint8_t)reason, .count = 1 };
 
 	sbx_text_cut(e.rule, sizeof(e.rule), "%s", path);
-	sbx_record_event(&r->recorder, &e);
+	h->tell(h->userdata, &e);
 }
 
-/* A line, unless there were too many of its kind. */
-__attribute__((format(printf, 3, 4))) static void notice(struct sbx_run *r, unsigned int *n, const char *fmt, ...)
+/* Print a line on stderr, unless there were too many of its kind. */
+__attribute__((format(printf, 3, 4))) static void notice(const struct sbx_protect_helpers *h, unsigned int *n, const char *fmt, ...)
 {
 	struct sbx_err line = { 0 };
 	va_list ap;
 
-	if (++*n > LINES_MAX || r->options->quiet)
+	if (++*n > LINES_MAX || h->plan->options->quiet)
 		return;
 	va_start(ap, fmt);
 	sbx_err_vset(&line, fmt, ap); /* escapes */
@@ -381,39 +411,39 @@ __attribute__((format(printf, 3, 4))) static void notice(struct sbx_run *r, unsi
 
 static int on_blocked(void *userdata, const char *path)
 {
-	struct sbx_run *r = userdata;
+	struct sbx_protect_helpers *h = userdata;
 
-	record(r, SBX_NOTICE, SBX_REASON_BLOCKED_NAME, path);
-	notice(r, &r->n_notices.blocked, "'%s' appeared, which is a blocked name: the next sandbox will not see it", path);
+	record(h, SBX_REASON_BLOCKED_NAME, path);
+	notice(h, &h->n_notices.blocked, "'%s' appeared, which is a blocked name: the next sandbox will not see it", path);
 	return 0;
 }
 
-static void on_new(struct sbx_run *r, char word, const char *path, const char *text)
+static void on_new(struct sbx_protect_helpers *h, char word, const char *path, const char *text)
 {
 	switch (word) {
 	case SBX_NEW_APPEARED:
-		record(r, SBX_NOTICE, SBX_REASON_NEW_PROTECTED, path);
-		notice(r, &r->n_notices.appeared, "%s", text);
+		record(h, SBX_REASON_NEW_PROTECTED, path);
+		notice(h, &h->n_notices.appeared, "%s", text);
 		return;
-	case SBX_NEW_KEPT:
-		record(r, SBX_NOTICE, SBX_REASON_NEW_PROTECTED, path);
-		notice(r, &r->n_notices.kept, "%s", text);
+	case SBX_NEW_STAYS:
+		record(h, SBX_REASON_NEW_PROTECTED, path);
+		notice(h, &h->n_notices.stays, "%s", text);
 		return;
 	case SBX_NEW_MOVED:
 	case SBX_NEW_STUCK:
-		record(r, SBX_NOTICE, SBX_REASON_UNTRUSTED, path);
-		notice(r, &r->n_notices.moved, "%s", text);
+		record(h, SBX_REASON_UNTRUSTED, path);
+		notice(h, &h->n_notices.moved, "%s", text);
 		return;
 	case SBX_NEW_PLANTED:
-		sbx_err_set(&r->planted, "%s", text);
+		sbx_err_set(&h->planted, "%s", text);
 		return;
 	default:
 		return;
 	}
 }
 
-/* One packet. False: the answer ends, or the caretaker did. */
-static bool take(struct sbx_run *r, struct sbx_run_caretaker *c)
+/* Take in one packet of @c. False: the answer is complete, or the helper ended. */
+static bool take(struct sbx_protect_helpers *h, struct sbx_protect_helper *c)
 {
 	static char packet[PACKET_MAX + 1];
 	const char *text;
@@ -432,54 +462,54 @@ static bool take(struct sbx_run *r, struct sbx_run_caretaker *c)
 	text = packet + 1 + strlen(packet + 1);
 	text += text < packet + n;
 	if (packet[0] == BLOCKED)
-		on_blocked(r, packet + 1);
+		on_blocked(h, packet + 1);
 	else
-		on_new(r, packet[0], packet + 1, text);
+		on_new(h, packet[0], packet + 1, text);
 	return true;
 }
 
-int sbx_caretaker_ready(struct sbx_run *r)
+int sbx_protect_helpers_ready(struct sbx_protect_helpers *h, struct sbx_err *err)
 {
-	for (size_t i = 0; i < r->n_caretakers; i++) {
-		struct sbx_run_caretaker *c = &r->caretakers[i];
+	for (size_t i = 0; i < h->n; i++) {
+		struct sbx_protect_helper *c = &h->v[i];
 		struct pollfd p = { .fd = c->fd, .events = POLLIN };
 
-		while (!c->ready && poll(&p, 1, ANSWER_MS) > 0 && take(r, c))
+		while (!c->ready && poll(&p, 1, ANSWER_MS) > 0 && take(h, c))
 			;
 		if (!c->ready) {
-			sbx_err_set(&r->err, "a caretaker of the writable grants did not start");
+			sbx_err_set(err, "a protect helper of the writable grants did not start");
 			return -ECHILD;
 		}
 	}
 	return 0;
 }
 
-void sbx_caretaker_hear(struct sbx_run *r, size_t i)
+void sbx_protect_helpers_hear(struct sbx_protect_helpers *h, size_t i)
 {
-	take(r, &r->caretakers[i]);
-	r->caretaker_gone = r->caretaker_gone || r->caretakers[i].gone;
+	take(h, &h->v[i]);
+	h->helper_gone = h->helper_gone || h->v[i].gone;
 }
 
-static void take_answer(struct sbx_run *r, struct sbx_run_caretaker *c)
+static void take_answer(struct sbx_protect_helpers *h, struct sbx_protect_helper *c)
 {
 	uint64_t deadline = sbx_clock_monotonic_us() + LOOK_MS * 1000ull;
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
 
 	while (sbx_clock_monotonic_us() < deadline && poll(&p, 1, ANSWER_MS) > 0)
-		if (!take(r, c)) {
+		if (!take(h, c)) {
 			c->looked = !c->gone;
 			return;
 		}
 }
 
-static void count_rest(struct sbx_run *r)
+static void count_rest(const struct sbx_protect_helpers *h)
 {
-	const unsigned int n[] = { r->n_notices.blocked, r->n_notices.appeared, r->n_notices.moved, r->n_notices.kept };
+	const unsigned int n[] = { h->n_notices.blocked, h->n_notices.appeared, h->n_notices.moved, h->n_notices.stays };
 	unsigned int rest = 0;
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(n); i++)
 		rest += n[i] > LINES_MAX ? n[i] - LINES_MAX : 0;
-	if (rest > 0 && !r->options->quiet)
+	if (rest > 0 && !h->plan->options->quiet)
 		fprintf(stderr, "sbx-run: notice: and %u more\n", rest);
 }
 
@@ -488,35 +518,42 @@ static void tell_here(void *userdata, enum sbx_new_word word, const char *path, 
 	on_new(userdata, (char)word, path, text);
 }
 
-/* Without a caretaker, and with the rights for it. */
-static void look_here(struct sbx_run *r)
+/* Look in this process: there is no helper, or it is gone and the launcher has the same
+ * privileges. */
+static void look_here(struct sbx_protect_helpers *h)
 {
-	sbx_view_new_blocked(r->plan->facts, r->plan->profile, r->plan->system, &r->plan->view, &r->plan->protections, NULL, on_blocked, r);
-	if (!r->new_protected)
+	const struct sbx_plan *p = h->plan;
+
+	sbx_overmounts_new_blocked(p->facts, p->profile, p->system, &p->view, &p->protections, &h->placeholders, NULL, on_blocked, h);
+	if (!h->new_protected)
 		return;
-	r->new_protected->tell = tell_here;
-	r->new_protected->userdata = r;
-	sbx_new_check(r->new_protected);
-	for (size_t i = 0; i < r->n_caretakers; i++)
-		r->caretakers[i].looked = true;
+	h->new_protected->tell = tell_here;
+	h->new_protected->userdata = h;
+	sbx_new_check(h->new_protected);
+	for (size_t i = 0; i < h->n; i++)
+		h->v[i].looked = true;
 }
 
-void sbx_caretaker_look(struct sbx_run *r)
+static bool is_lost_but_ours(const struct sbx_protect_helpers *h)
+{
+	return h->helper_gone && !h->plan->facts->privileged;
+}
+
+void sbx_protect_helpers_look(struct sbx_protect_helpers *h)
 {
 	const char look = LOOK;
 
-	if (!r->released)
-		return;
-	if (r->n_caretakers == 0 || (r->caretaker_gone && !r->facts->privileged))
-		look_here(r);
-	for (size_t i = 0; i < r->n_caretakers; i++)
-		if (!r->caretakers[i].looked && sbx_channel_send(r->caretakers[i].fd, &look, 1, NULL, 0) == 0)
-			take_answer(r, &r->caretakers[i]);
-	count_rest(r);
+	if (h->n == 0 || is_lost_but_ours(h))
+		look_here(h);
+	for (size_t i = 0; i < h->n; i++)
+		if (!h->v[i].looked && sbx_channel_send(h->v[i].fd, &look, 1, NULL, 0) == 0)
+			take_answer(h, &h->v[i]);
+	count_rest(h);
 }
 
-/* Did it end well, and in time? Its user may stop it or end it. */
-static bool wait_for(struct sbx_run_caretaker *c)
+/* Wait for the end of @c, and kill it when that takes too long: its user may stop or end it. True:
+ * all its placeholders are removed. */
+static bool wait_for(struct sbx_protect_helper *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
 	bool ended = false;
@@ -527,7 +564,7 @@ static bool wait_for(struct sbx_run_caretaker *c)
 	while (!ended && poll(&p, 1, ANSWER_MS) > 0) {
 		int e = sbx_channel_recv(c->fd, &byte, 1, &n, NULL, 0, NULL, NULL);
 
-		ended = e != 0 && e != -EINTR && e != SBX_CHANNEL_E_BROKEN; /* what is longer is not read any more */
+		ended = e != 0 && e != -EINTR && e != SBX_CHANNEL_E_BROKEN; /* longer packets are ignored by now */
 	}
 	if (!ended)
 		kill(c->pid, SIGKILL); /* our child, not yet reaped */
@@ -538,37 +575,41 @@ static bool wait_for(struct sbx_run_caretaker *c)
 	return status == 0;
 }
 
-/* A check that was not made is for a sweep. */
-static void end_check(struct sbx_run *r, bool looked)
+/* Remove the list of a check that was made. One that was not made is left to a sweep. */
+static void end_check(const struct sbx_protect_helpers *h, bool looked, int runtime_fd)
 {
-	if (!r->new_protected)
+	if (!h->new_protected)
 		return;
 	if (!looked)
 		fprintf(stderr, "sbx-run: what the command made was not looked at for what tools of this host would execute; the "
 				"next start, or sbx-run --gc, does it\n");
-	else if (r->runtime.fd >= 0)
-		unlinkat(r->runtime.fd, SBX_NEW_LIST, 0);
+	else if (runtime_fd >= 0)
+		unlinkat(runtime_fd, SBX_NEW_LIST, 0);
 }
 
-void sbx_caretaker_end(struct sbx_run *r)
+bool sbx_protect_helpers_end(struct sbx_protect_helpers *h, bool ran, int runtime_fd)
 {
-	bool done = r->facts->privileged || (r->n_caretakers > 0 && !r->caretaker_gone) ||
-		    sbx_placeholders_remove_of(r->plan, NULL), looked = true;
+	bool looked = true, done, settled;
 	const char end = END;
 
-	sbx_placeholders_forget(r); /* a lock that we share would be another's */
-	for (size_t i = 0; i < r->n_caretakers; i++) {
-		sbx_channel_send(r->caretakers[i].fd, &end, 1, NULL, 0);
-		looked = looked && (r->caretakers[i].looked || !r->released);
-		done = (wait_for(&r->caretakers[i]) || (r->caretaker_gone && !r->facts->privileged)) && done;
+	if (!h->plan)
+		return true;
+	done = h->plan->facts->privileged || (h->n > 0 && !h->helper_gone) || sbx_placeholders_remove_of(&h->placeholders, NULL);
+	sbx_placeholders_fini(&h->placeholders); /* the helpers share our locks: held here, they would count as another sandbox's */
+	for (size_t i = 0; i < h->n; i++) {
+		sbx_channel_send(h->v[i].fd, &end, 1, NULL, 0);
+		looked = looked && (h->v[i].looked || !ran);
+		done = (wait_for(&h->v[i]) || is_lost_but_ours(h)) && done;
 	}
-	r->n_caretakers = 0;
-	end_check(r, looked);
-	done = done || r->plan->protections.n_placeholders == 0;
-	r->swept_later = !done || (r->new_protected && !looked);
+	h->n = 0;
+	end_check(h, looked, runtime_fd);
+	done = done || h->plan->protections.n_placeholders == 0;
+	settled = done && (!h->new_protected || looked);
 	if (!done)
 		fprintf(stderr, "sbx-run: placeholders of protected paths are left in writable grants; the next start, or "
 				"sbx-run --gc, removes them where it can\n");
-	else
-		sbx_placeholders_settled(r);
+	else if (h->plan->protections.n_placeholders > 0 && runtime_fd >= 0)
+		sbx_placeholders_settled(runtime_fd);
+	h->new_protected = sbx_new_free(h->new_protected);
+	return settled;
 }

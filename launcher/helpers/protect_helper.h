@@ -2,25 +2,69 @@
 #ifndef SBX_LAUNCHER_HELPERS_PROTECT_HELPER_H
 #define SBX_LAUNCHER_HELPERS_PROTECT_HELPER_H
 
-#include "launcher/run/run.h"
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/event.h"
+#include "launcher/helpers/new_protected_list.h"
+#include "launcher/plan/plan.h"
+#include "launcher/protect/placeholders.h"
 
 /*
- * What is left to do in writable grants when the command has ended: tell of blocked names that appeared, check new
- * protected paths, take placeholders away. All of it needs the rights of who may write there.
+ * Work in writable grants: make and remove placeholders, report blocked names that appeared, check
+ * new protected paths. It needs the ids of the users who may write there, so there is a helper
+ * process for each of them.
  */
 
-/* A step. Placeholders; and a process for each user as whom grants are written, where there is something to check or the
- * launcher is privileged, and will have no rights left. 0 or -errno with r->err. */
-int sbx_caretaker_begin(struct sbx_run *r);
-/* Before the release: wait until they are at work. 0 or -errno with r->err. */
-int sbx_caretaker_ready(struct sbx_run *r);
-/* There is something to read from the @i-th; gone is set when it ended. */
-void sbx_caretaker_hear(struct sbx_run *r, size_t i);
-/* In a fork of the launcher: a caretaker must see the launcher's end. */
-void sbx_caretaker_forget(struct sbx_run *r);
-/* Events, and lines on stderr, for blocked names that are new. Everything in the sandbox has ended. */
-void sbx_caretaker_look(struct sbx_run *r);
-/* Placeholders away. Everything in the sandbox has ended. */
-void sbx_caretaker_end(struct sbx_run *r);
+/* Gets an event for the record; @e is borrowed. */
+typedef void (*sbx_protect_tell)(void *userdata, const struct sbx_event *e);
+
+struct sbx_protect_helper {
+	pid_t pid;
+	int fd; /* the channel to it */
+	uid_t writer;
+	bool ready;  /* it has started */
+	bool gone;   /* it ended by itself */
+	bool looked; /* its answer at the end is complete */
+};
+
+/* Zero, or after _init(): nothing was started. */
+struct sbx_protect_helpers {
+	const struct sbx_plan *plan; /* borrowed */
+	sbx_protect_tell tell;
+	void *userdata;
+	struct sbx_placeholders placeholders;
+	struct sbx_new *new_protected; /* the data of the check; NULL: nothing is checked */
+	struct sbx_protect_helper v[SBX_GRANTS_MAX];
+	size_t n;
+	struct {
+		unsigned int blocked, appeared, moved, stays;
+	} n_notices;
+	bool helper_gone;	/* one of them, while the command ran */
+	struct sbx_err planted; /* not empty: end the sandbox for this reason, because the command does not give up */
+};
+
+void sbx_protect_helpers_init(struct sbx_protect_helpers *h);
+/* Close channels and locks, and free memory. In a fork of the launcher too: the helpers must see
+ * the launcher's end. */
+void sbx_protect_helpers_fini(struct sbx_protect_helpers *h);
+
+/* Make placeholders. Start the helpers where there is something to check, or where the launcher is
+ * privileged and will have dropped its privileges. Lists for sweeps go to the runtime directory. @h
+ * is zero. 0 or -errno with @err; the caller calls _end() in any case. */
+int sbx_protect_helpers_start(struct sbx_protect_helpers *h, const struct sbx_plan *p, int runtime_fd, sbx_protect_tell tell,
+			      void *userdata, struct sbx_err *err);
+/* Before the release: wait until all have started. 0 or -errno with @err. */
+int sbx_protect_helpers_ready(struct sbx_protect_helpers *h, struct sbx_err *err);
+/* The channel of v[@i] is readable: take in a packet. Sets helper_gone when that helper ended, and
+ * planted. */
+void sbx_protect_helpers_hear(struct sbx_protect_helpers *h, size_t i);
+/* The command ran and everything in the sandbox has ended: report new blocked names and check new
+ * protected paths, as events and lines on stderr. */
+void sbx_protect_helpers_look(struct sbx_protect_helpers *h);
+/* Everything in the sandbox has ended: remove placeholders and end the helpers. @ran: the command
+ * ran. False: something is left for a sweep, which needs the runtime directory. */
+bool sbx_protect_helpers_end(struct sbx_protect_helpers *h, bool ran, int runtime_fd);
 
 #endif

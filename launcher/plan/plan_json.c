@@ -148,7 +148,7 @@ static json_t *mount_op(const struct sbx_plan *p, const struct sbx_mount_op *op)
 		json_object_set_new(o, "as", json_string(S_ISDIR(op->mode)  ? "directory" :
 							 S_ISSOCK(op->mode) ? "socket" : "file"));
 		break;
-	case SBX_MOUNT_PIN:
+	case SBX_MOUNT_SELF_BIND:
 		json_object_set_new(o, "writable", json_boolean(op->writable));
 		break;
 	default:

@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "launcher/grants/git_identity.h"
 #include "launcher/grants/view_grants.h"
-#include "launcher/protect/view_overmounts.h"
+#include "launcher/protect/overmounts.h"
 #include "launcher/rootfs/view.h"
 #include "launcher/rootfs/view_add.h"
 #include "launcher/rootfs/view_devices.h"
@@ -176,7 +176,7 @@ int sbx_plan_view(const struct sbx_draft *d, struct sbx_err_list *errs)
 	if (r == 0)
 		r = sbx_view_add_grants(d, errs, why, sizeof(why));
 	if (r == 0)
-		r = sbx_view_add_covers(d, errs);
+		r = sbx_overmounts_add(d, errs);
 	if (r == 0)
 		r = sbx_view_add_plain(d, SBX_MOUNT_REMOUNT_RO, "/");
 	if (r != 0)

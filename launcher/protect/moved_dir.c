@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A directory that a list of a killed launcher names, by its path and its inode. */
+/* Finds a directory that is on the list of a killed launcher, by its path and its inode. */
 #include "launcher/protect/moved_dir.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-#define NAMES_MAX 1000 /* of a directory, in which one that was moved is looked for */
+#define NAMES_MAX 1000 /* entries of one directory to search for a moved directory */
 
 static int open_plain(const char *path)
 {
@@ -33,7 +33,8 @@ static bool is_dir(int fd, uintmax_t dev, uintmax_t ino)
 	return fstat(fd, &st) == 0 && (uintmax_t)st.st_dev == dev && (uintmax_t)st.st_ino == ino;
 }
 
-/* The directory @rest below any directory of @parent, which has n_parent bytes, if it is the one. fd or -1. */
+/* Open the directory @rest below any directory in @parent (n_parent bytes), if it has that inode.
+ * fd or -1. */
 static int find_beside(const char *parent, size_t n_parent, const char *rest, uintmax_t dev, uintmax_t ino)
 {
 	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* Open the directory @path as it was listed, with device and inode, by no symlink. If it was moved, or a directory that it is
- * in, to another name in the same place, it is found there. fd, or -errno of what is at @path: -ENOENT where another
- * directory is. */
+/* Open the directory that was at @path, with that device and inode, without following symlinks. If
+ * it, or a directory above it, was renamed in the same place, it is found by its inode. fd, or
+ * -errno of opening @path: -ENOENT where another directory is there. */
 int sbx_moved_dir_open(const char *path, uintmax_t dev, uintmax_t ino);
 
 #endif

@@ -2,23 +2,26 @@
 /*
  * Placeholders.
  *
- * A mount needs something to be mounted on, on the host, where other people and other sandboxes see it. So a
- * placeholder is a socket file wherever that will do: git, editors and shells pass it by or fail to open it at once,
- * nobody can put anything into it, and most are hard links of the first (4 us; a directory takes ext4 70 to 600).
- * Its mode (no write permission, and a sticky bit that means nothing) is a mark: who finds one that a power cut left
- * takes it for his own and removes it in the end.
+ * A mount needs something to be mounted on. On the host, other users and other sandboxes see it. So
+ * a placeholder is a socket file wherever that will do: git, editors and shells ignore it or fail
+ * to open it at once, and nobody can write into it. Most are hard links of the first one, which
+ * takes 4 us; a directory takes ext4 70 to 600 us. The mode (no write permission, and a sticky bit
+ * without meaning) is a mark: a sandbox that finds one left by a power cut uses it as its own and
+ * removes it in the end.
  *
- * Sandboxes that share a workspace share its placeholders. Each holds a shared lock (flock(2)) on the directory they
- * are in; removing asks for an exclusive one, so the last one removes. That matters: removing a file takes away the
- * masks that other mount namespaces have on it. Whoever may read a directory may keep others from that lock, so each has a
- * read lock as well (F_OFD_SETLK, fcntl(2)), which nobody can be kept from, and who would remove looks for both.
+ * Sandboxes that share a workspace share its placeholders. Each holds a shared lock (flock(2)) on
+ * the directory; removing needs an exclusive lock, so the last sandbox removes. Removing a file
+ * earlier would take away the masks that other mount namespaces have on it. Any reader of the
+ * directory can take the exclusive lock first, so each sandbox has a read lock as well
+ * (F_OFD_SETLK, fcntl(2)), which nobody can prevent. Before removing, both kinds of lock are
+ * checked.
  *
- * They are made as whoever may write there, the sandbox's user or the owner of an id-mapped grant, and removed by the
- * descriptor of the directory, only what has the inode that was made (caretaker.c says by whom). What a killed
- * launcher leaves its caretaker takes away, or the cleanup process, or the next start, by the list in the runtime directory: the
- * directory must be the same one, reached without symlinks, and what is removed must look as it was made. A directory
- * that was renamed meanwhile, or one above it, is looked for beside its old place. A lock that
- * is free says that the launcher is dead, and its sandbox a moment later, which is waited for.
+ * They are made with the ids of the user who may write there: the sandbox's user, or the owner of
+ * an id-mapped grant. They are removed through the directory's descriptor, where the inode is the one
+ * that was made (protect_helper.c). Those of a killed launcher are removed by its protect helper, the
+ * cleanup process or the next start, from the list in the runtime directory. The directory must be
+ * the same one, reached without symlinks; one that was renamed is looked for beside its old place. A
+ * free lock says that the launcher is dead. Its sandbox dies a moment later, so the sweep waits.
  */
 #include "launcher/protect/placeholders.h"
 
@@ -44,7 +47,7 @@
 
 #define LIST_NAME  "placeholders"
 #define LIST_BYTES (1u << 20)
-#define ATTEMPTS   50 /* of 1 ms: somebody else is removing them */
+#define ATTEMPTS   50 /* of 1 ms each, while another sandbox removes its own */
 
 static const struct {
 	char letter;
@@ -62,14 +65,16 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Nothing is lost when it goes, whole or not. Not by its mode, which some file systems do not keep. */
+/* Can it be removed without loss, whole or not? The mode does not count: some file systems do not
+ * store it. */
 static bool holds_nothing(const struct stat *st, enum sbx_placeholder_kind kind)
 {
 	return (st->st_mode & S_IFMT) == (kinds[kind].mode & S_IFMT) &&
 	       (!S_ISREG(st->st_mode) || (st->st_nlink == 1 && (size_t)st->st_size <= strlen(kinds[kind].text)));
 }
 
-/* Of one that holds nothing. What is not was left between its making and its text: git dies of an empty commondir. */
+/* Of one that holds nothing: does it have its text? It lacks it between creation and write, and git
+ * dies of an empty commondir. */
 static bool is_whole(const struct stat *st, enum sbx_placeholder_kind kind)
 {
 	return !S_ISREG(st->st_mode) || (size_t)st->st_size == strlen(kinds[kind].text);
@@ -77,14 +82,15 @@ static bool is_whole(const struct stat *st, enum sbx_placeholder_kind kind)
 
 /* --- removing --- */
 
-enum { LAST, SHARED, UNKNOWN }; /* who uses what is in a directory */
+enum { LAST, SHARED, UNKNOWN }; /* the users of the placeholders in a directory: this sandbox only, others too */
 
-/* Nobody can be kept from this one: on a directory there are read locks only, for want of a descriptor to write with. */
+/* Nobody can prevent this lock: a directory cannot be opened for writing, so others can take read
+ * locks only. */
 static void mark_use(int lock_fd, bool used)
 {
 	struct flock l = { .l_type = used ? F_RDLCK : F_UNLCK, .l_whence = SEEK_SET };
 
-	fcntl(lock_fd, F_OFD_SETLK, &l); /* a file system without such locks has the others */
+	fcntl(lock_fd, F_OFD_SETLK, &l); /* a file system without such locks has flock(2) */
 }
 
 static bool is_used(int lock_fd)
@@ -94,14 +100,15 @@ static bool is_used(int lock_fd)
 	return fcntl(lock_fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
 }
 
-/* Asking for it alone has lost it. */
-static bool lock_again(const struct sbx_placeholder_dir *d)
+/* Take the shared lock again: asking for the exclusive one gave it up. */
+static bool lock_again(const struct sbx_placeholder_lock *l)
 {
-	mark_use(d->lock_fd, true);
-	return flock(d->lock_fd, LOCK_SH | LOCK_NB) == 0 || d->lock_is_others;
+	mark_use(l->fd, true);
+	return flock(l->fd, LOCK_SH | LOCK_NB) == 0 || l->is_others;
 }
 
-/* Asking has given up what @lock_fd shared: of two who ask at once, one is the last. */
+/* Asking gives up the shared lock of @lock_fd, so of two sandboxes that ask at once, one gets
+ * LAST. */
 static int users_of(int lock_fd)
 {
 	if (lock_fd < 0)
@@ -112,12 +119,12 @@ static int users_of(int lock_fd)
 	return errno == EWOULDBLOCK ? SHARED : UNKNOWN;
 }
 
-/* Of a sandbox that ends: whether others will remove what it leaves. */
-static int users_at_end(const struct sbx_placeholder_dir *d)
+/* For a sandbox that ends. SHARED: another sandbox will remove what this one leaves. */
+static int users_at_end(const struct sbx_placeholder_lock *l)
 {
-	int users = users_of(d->lock_fd);
+	int users = users_of(l->fd);
 
-	return users == SHARED && d->lock_is_others ? UNKNOWN : users;
+	return users == SHARED && l->is_others ? UNKNOWN : users;
 }
 
 static bool is_gone(int e)
@@ -125,50 +132,73 @@ static bool is_gone(int e)
 	return e == ENOENT || e == ENOTDIR || e == ESTALE;
 }
 
-bool sbx_placeholders_remove_of(const struct sbx_plan *p, const uid_t *writer)
+bool sbx_placeholders_remove_of(const struct sbx_placeholders *h, const uid_t *writer)
 {
-	SBX_AUTO_FREE uint8_t *users = calloc(p->protections.n_placeholder_dirs + 1, 1);
-	bool done = users;
+	const struct sbx_protections *x = h->protections;
+	SBX_AUTO_FREE uint8_t *users = x ? calloc(x->n_placeholder_dirs + 1, 1) : NULL;
+	bool done = users || !x;
 
-	for (size_t i = 0; users && i < p->protections.n_placeholder_dirs; i++) {
-		const struct sbx_mount_op *grant = &p->view.mounts[p->protections.placeholder_dirs[i].grant];
+	for (size_t i = 0; users && i < x->n_placeholder_dirs; i++) {
+		const struct sbx_mount_op *grant = &h->view->mounts[x->placeholder_dirs[i].grant];
 
-		users[i] = writer && sbx_view_writer(p->facts, grant) != *writer ? SHARED :
-									    (uint8_t)users_at_end(&p->protections.placeholder_dirs[i]);
+		users[i] = writer && sbx_view_writer(h->facts, grant) != *writer ? SHARED : (uint8_t)users_at_end(&h->locks[i]);
 	}
-	for (size_t i = 0; users && i < p->protections.n_placeholders; i++) {
-		const struct sbx_placeholder *h = &p->protections.placeholders[i];
-		int dir = p->protections.placeholder_dirs[h->dir].fd;
+	for (size_t i = 0; users && i < x->n_placeholders; i++) {
+		const struct sbx_placeholder *p = &x->placeholders[i];
+		int dir = x->placeholder_dirs[p->dir].fd;
 		struct stat st;
 
-		if (h->made && users[h->dir] == UNKNOWN)
+		if (h->made[i].is && users[p->dir] == UNKNOWN)
 			done = false;
-		if (!h->made || users[h->dir] != LAST)
+		if (!h->made[i].is || users[p->dir] != LAST)
 			continue;
-		if (fstatat(dir, h->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fstatat(dir, p->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			done = done && is_gone(errno);
-		else if (is_same(&st, &h->st) && holds_nothing(&st, h->kind) && unlinkat(dir, h->name, 0) < 0)
+		else if (is_same(&st, &h->made[i].st) && holds_nothing(&st, p->kind) && unlinkat(dir, p->name, 0) < 0)
 			done = done && is_gone(errno);
 	}
 	return done;
 }
 
-void sbx_placeholders_forget(struct sbx_run *r)
-{
-	for (size_t i = 0; r->plan && i < r->plan->protections.n_placeholder_dirs; i++) {
-		struct sbx_placeholder_dir *d = &r->plan->protections.placeholder_dirs[i];
+/* --- the state --- */
 
-		d->lock_fd = sbx_fd_close(d->lock_fd);
-		d->model_fd = sbx_fd_close(d->model_fd);
+static int init(struct sbx_placeholders *h, const struct sbx_facts *f, const struct sbx_view *view,
+		const struct sbx_protections *x)
+{
+	*h = (struct sbx_placeholders){ .facts = f, .view = view };
+	h->locks = calloc(x->n_placeholder_dirs + 1, sizeof(*h->locks));
+	h->made = calloc(x->n_placeholders + 1, sizeof(*h->made));
+	h->of_mount = calloc(view->n_mounts + 1, sizeof(*h->of_mount));
+	if (!h->locks || !h->made || !h->of_mount) {
+		sbx_placeholders_fini(h);
+		return -ENOMEM;
 	}
+	for (size_t i = 0; i < x->n_placeholder_dirs; i++)
+		h->locks[i].fd = -1;
+	h->protections = x;
+	return 0;
+}
+
+void sbx_placeholders_fini(struct sbx_placeholders *h)
+{
+	for (size_t i = 0; h->protections && i < h->protections->n_placeholder_dirs; i++)
+		sbx_fd_close(h->locks[i].fd);
+	free(h->locks);
+	free(h->made);
+	free(h->of_mount);
+	*h = (struct sbx_placeholders){ 0 };
+}
+
+const struct stat *sbx_placeholders_stat(const struct sbx_placeholders *h, const struct sbx_view *view, size_t mount)
+{
+	return h->of_mount && h->of_mount[mount] ? h->of_mount[mount] : &view->mounts[mount].source.st;
 }
 
 /* --- the list --- */
 
-static int write_list(const struct sbx_run *r)
+static int write_list(const struct sbx_protections *x, int runtime_fd)
 {
-	const struct sbx_plan *p = r->plan;
-	SBX_AUTO_CLOSE int fd = openat(r->runtime.fd, LIST_NAME, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	SBX_AUTO_CLOSE int fd = openat(runtime_fd, LIST_NAME, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 	SBX_AUTO_FREE char *text = NULL;
 	struct stat st = { 0 };
 	size_t n = 0;
@@ -176,26 +206,26 @@ static int write_list(const struct sbx_run *r)
 
 	if (fd < 0 || !(f = open_memstream(&text, &n)))
 		return -errno;
-	for (size_t i = 0; i < p->protections.n_placeholders; i++) {
-		const struct sbx_placeholder_dir *d = &p->protections.placeholder_dirs[p->protections.placeholders[i].dir];
+	for (size_t i = 0; i < x->n_placeholders; i++) {
+		const struct sbx_placeholder *p = &x->placeholders[i];
+		const struct sbx_placeholder_dir *d = &x->placeholder_dirs[p->dir];
 
-		if ((i == 0 || p->protections.placeholders[i].dir != p->protections.placeholders[i - 1].dir) && fstat(d->fd, &st) < 0)
-			st.st_ino = 0; /* no directory's */
-		fprintf(f, "%c %ju %ju %s/%s%c", kinds[p->protections.placeholders[i].kind].letter, (uintmax_t)st.st_dev,
-			(uintmax_t)st.st_ino, d->path, p->protections.placeholders[i].name, '\0');
+		if ((i == 0 || p->dir != x->placeholders[i - 1].dir) && fstat(d->fd, &st) < 0)
+			st.st_ino = 0; /* no directory has this number */
+		fprintf(f, "%c %ju %ju %s/%s%c", kinds[p->kind].letter, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, d->path,
+			p->name, '\0');
 	}
 	if (fclose(f) != 0 || n > LIST_BYTES)
 		return -E2BIG;
 	return write(fd, text, n) == (ssize_t)n ? 0 : -EIO;
 }
 
-void sbx_placeholders_settled(struct sbx_run *r)
+void sbx_placeholders_settled(int runtime_fd)
 {
-	if (r->plan->protections.n_placeholders > 0 && r->runtime.fd >= 0)
-		unlinkat(r->runtime.fd, LIST_NAME, 0);
+	unlinkat(runtime_fd, LIST_NAME, 0);
 }
 
-/* False: it could not be looked at, or removed, by us. */
+/* False: this process could not look at it or remove it. */
 static bool sweep_one(char *line)
 {
 	SBX_AUTO_CLOSE int dir = -1;
@@ -246,22 +276,34 @@ bool sbx_placeholders_sweep(int dir_fd)
 
 /* --- making --- */
 
-/* Who holds the lock keeps others from removing; they keep it exclusively for no longer than that takes. Somebody else
- * who does, for longer, keeps us from removing, and that is all: when he gives it up, others see our mark. */
-static int lock_dir(struct sbx_placeholder_dir *d)
+/* One directory, while placeholders are made in it. */
+struct maker {
+	const struct sbx_placeholder_dir *d;
+	struct sbx_placeholder_lock *lock;
+	int model_fd; /* O_PATH of the socket that others are hard links of; -1 */
+	struct stat model_st;
+	bool links_by_path;   /* the kernel refused the model's descriptor and takes its path */
+	bool links_are_alike; /* the first link had the model's inode number: some FUSE file systems give each its own */
+};
+
+/* While the lock is held, others do not remove; a remover holds it exclusively for a moment only.
+ * Another process that holds it exclusively for longer keeps us from removing, and does no other
+ * harm: when it lets go, other sandboxes see our mark. */
+static int lock_dir(struct maker *m)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct sbx_placeholder_lock *l = m->lock;
 
-	d->lock_fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (d->lock_fd < 0)
+	l->fd = openat(m->d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (l->fd < 0)
 		return -errno;
-	mark_use(d->lock_fd, true);
+	mark_use(l->fd, true);
 	for (int i = 0; i < ATTEMPTS; i++) {
-		if (flock(d->lock_fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		if (flock(l->fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 			return 0;
 		nanosleep(&pause, NULL);
 	}
-	d->lock_is_others = true;
+	l->is_others = true;
 	return 0;
 }
 
@@ -277,162 +319,163 @@ static int make_file(int dir, const char *name, enum sbx_placeholder_kind kind)
 	n = write(fd, text, strlen(text));
 	if (n != (ssize_t)strlen(text))
 		return n < 0 ? -errno : -EIO;
-	return fchmod(fd, kinds[kind].mode & 07777) < 0 ? -errno : 0; /* a default ACL may have said another */
+	return fchmod(fd, kinds[kind].mode & 07777) < 0 ? -errno : 0; /* a default ACL may have set another mode */
 }
 
-static int make_first_socket(struct sbx_placeholder_dir *d, const char *name)
+static int make_first_socket(struct maker *m, const char *name)
 {
 	char path[32];
 	struct stat st;
 
-	if (mknodat(d->fd, name, SBX_PLACEHOLDER_SOCKET_MODE, 0) < 0)
+	if (mknodat(m->d->fd, name, SBX_PLACEHOLDER_SOCKET_MODE, 0) < 0)
 		return -errno;
-	sbx_fd_close(d->model_fd);
-	d->model_fd = openat(d->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (d->model_fd < 0)
+	sbx_fd_close(m->model_fd);
+	m->model_fd = openat(m->d->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (m->model_fd < 0)
 		return errno == ENOENT || errno == ELOOP ? -ESTALE : -errno;
-	if (fstat(d->model_fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+	if (fstat(m->model_fd, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return -ESTALE;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", d->model_fd);
-	/* A default ACL may have said another mode; a file system without modes says what it likes. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->model_fd);
+	/* A default ACL may have set another mode; a file system without modes shows its own. */
 	if (st.st_mode != SBX_PLACEHOLDER_SOCKET_MODE && chmod(path, SBX_PLACEHOLDER_SOCKET_MODE & 07777) < 0)
 		return -errno;
-	return fstat(d->model_fd, &d->model_st) < 0 ? -errno : 0;
+	return fstat(m->model_fd, &m->model_st) < 0 ? -errno : 0;
 }
 
-/* Of who opened it himself, Linux 6.10 and later take the descriptor (ENOENT: not this one). 0, or -1 with errno. */
-static int link_model(struct sbx_placeholder_dir *d, const char *name)
+/* Linux 6.10 and later link a descriptor that the process opened itself; earlier ones say ENOENT.
+ * 0, or -1 with errno. */
+static int link_model(struct maker *m, const char *name)
 {
 	char model[32];
 
-	if (!d->links_by_path) {
-		if (linkat(d->model_fd, "", d->fd, name, AT_EMPTY_PATH) == 0)
+	if (!m->links_by_path) {
+		if (linkat(m->model_fd, "", m->d->fd, name, AT_EMPTY_PATH) == 0)
 			return 0;
 		if (errno == EEXIST)
 			return -1;
-		d->links_by_path = true;
+		m->links_by_path = true;
 	}
-	snprintf(model, sizeof(model), "/proc/self/fd/%d", d->model_fd);
-	return linkat(AT_FDCWD, model, d->fd, name, AT_SYMLINK_FOLLOW);
+	snprintf(model, sizeof(model), "/proc/self/fd/%d", m->model_fd);
+	return linkat(AT_FDCWD, model, m->d->fd, name, AT_SYMLINK_FOLLOW);
 }
 
-/* *ret_known: *ret_st is what it is. One inode for all, so that looking at the first link is enough. */
-static int make_socket(struct sbx_placeholder_dir *d, const char *name, struct stat *ret_st, bool *ret_known)
+/* *ret_known: *ret_st needs no stat(2). All links are one inode, so looking at the first link is
+ * enough. */
+static int make_socket(struct maker *m, const char *name, struct stat *ret_st, bool *ret_known)
 {
-	*ret_known = d->links_are_alike;
-	*ret_st = d->model_st;
-	if (d->model_fd >= 0 && link_model(d, name) == 0)
+	*ret_known = m->links_are_alike;
+	*ret_st = m->model_st;
+	if (m->model_fd >= 0 && link_model(m, name) == 0)
 		return 0;
 	*ret_known = false;
-	return d->model_fd >= 0 && errno == EEXIST ? -EEXIST : make_first_socket(d, name);
+	return m->model_fd >= 0 && errno == EEXIST ? -EEXIST : make_first_socket(m, name);
 }
 
-static int make_new(struct sbx_placeholder_dir *d, struct sbx_placeholder *h, bool *ret_known)
+static int make_new(struct maker *m, const struct sbx_placeholder *p, struct stat *ret_st, bool *ret_known)
 {
 	*ret_known = false;
-	return h->kind == SBX_PLACEHOLDER_SOCKET ? make_socket(d, h->name, &h->st, ret_known) :
-						   make_file(d->fd, h->name, h->kind);
+	return p->kind == SBX_PLACEHOLDER_SOCKET ? make_socket(m, p->name, ret_st, ret_known) :
+						   make_file(m->d->fd, p->name, p->kind);
 }
 
-/* It is there, and is one of ours. */
-static bool look_at(const struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
+/* Is it there, and a placeholder? */
+static bool look_at(const struct maker *m, const struct sbx_placeholder *p, struct stat *ret_st)
 {
-	return fstatat(d->fd, h->name, &h->st, AT_SYMLINK_NOFOLLOW) == 0 && sbx_placeholder_is_one(&h->st) &&
-	       holds_nothing(&h->st, h->kind);
+	return fstatat(m->d->fd, p->name, ret_st, AT_SYMLINK_NOFOLLOW) == 0 && sbx_placeholder_is_one(ret_st) &&
+	       holds_nothing(ret_st, p->kind);
 }
 
-/* One that is whole is shared. What is not is being made, by somebody who has the lock as we do, or was left by somebody
- * who had: then nobody else has it, and it goes. 0: shared; -ENOENT: it went; -ESTALE: neither. */
-static int share(const struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
+/* Use one that is there. A whole one is shared. One that lacks its text is being made by another
+ * sandbox, which has the lock as we do, or was left by a dead one: then nobody else has the lock,
+ * and it is removed. 0: shared; -ENOENT: it was removed; -ESTALE: neither. */
+static int share(const struct maker *m, const struct sbx_placeholder *p, struct stat *ret_st)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	bool locked = true;
 
-	for (int i = 0; i < ATTEMPTS && look_at(d, h); i++) {
-		if (is_whole(&h->st, h->kind) && locked)
+	for (int i = 0; i < ATTEMPTS && look_at(m, p, ret_st); i++) {
+		if (is_whole(ret_st, p->kind) && locked)
 			return 0;
-		if (!is_whole(&h->st, h->kind) && users_of(d->lock_fd) == LAST)
-			return unlinkat(d->fd, h->name, 0) == 0 && lock_again(d) ? -ENOENT : -ESTALE;
-		locked = lock_again(d);
+		if (!is_whole(ret_st, p->kind) && users_of(m->lock->fd) == LAST)
+			return unlinkat(m->d->fd, p->name, 0) == 0 && lock_again(m->lock) ? -ENOENT : -ESTALE;
+		locked = lock_again(m->lock);
 		nanosleep(&pause, NULL);
 	}
 	return -ESTALE;
 }
 
-static int make_one(struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
+static int make_one(struct maker *m, const struct sbx_placeholder *p, struct sbx_placeholder_made *made)
 {
+	struct stat *st = &made->st;
 	bool known;
-	int r = make_new(d, h, &known), shared = r == -EEXIST ? share(d, h) : 0;
+	int r = make_new(m, p, st, &known), shared = r == -EEXIST ? share(m, p, st) : 0;
 
 	if (shared == -ESTALE)
 		return shared;
 	if (shared == -ENOENT)
-		r = make_new(d, h, &known);
+		r = make_new(m, p, st, &known);
 	if (r < 0 && r != -EEXIST) {
-		h->made = look_at(d, h); /* half of it: the undo takes it away */
+		made->is = look_at(m, p, st); /* a part of it: the undo removes it */
 		return r;
 	}
 	if (r == -EEXIST && shared == -ENOENT)
-		return -ESTALE; /* again */
-	if (r == 0 && !known && fstatat(d->fd, h->name, &h->st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -ESTALE; /* it came back */
+	if (r == 0 && !known && fstatat(m->d->fd, p->name, st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -ESTALE;
-	if (!known && r == 0 && h->st.st_nlink > 1)
-		d->links_are_alike = is_same(&h->st, &d->model_st);
-	h->made = true;
+	if (!known && r == 0 && st->st_nlink > 1)
+		m->links_are_alike = is_same(st, &m->model_st);
+	made->is = true;
 	return 0;
 }
 
-/* With the ids of who may write there. 0 or -errno with r->err. */
-static int make_in(struct sbx_run *r, size_t dir)
+/* Make those of one directory, with the ids of the user who may write there. 0 or -errno with
+ * @err. */
+static int make_in(struct sbx_placeholders *h, size_t dir, struct sbx_err *err)
 {
 	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
-	struct sbx_plan *p = r->plan;
-	struct sbx_placeholder_dir *d = &p->protections.placeholder_dirs[dir];
-	const struct sbx_mount_op *grant = &p->view.mounts[d->grant];
-	int e = grant->idmap ? sbx_lookup_ids_use(r->facts, grant->source.st.st_uid, grant->source.st.st_gid, &saved) :
-			       sbx_lookup_ids_use_sandbox(r->facts, &saved);
+	const struct sbx_protections *x = h->protections;
+	struct maker m = { .d = &x->placeholder_dirs[dir], .lock = &h->locks[dir], .model_fd = -1 };
+	const struct sbx_mount_op *grant = &h->view->mounts[m.d->grant];
+	int e = grant->idmap ? sbx_lookup_ids_use(h->facts, grant->source.st.st_uid, grant->source.st.st_gid, &saved) :
+			       sbx_lookup_ids_use_sandbox(h->facts, &saved);
 
 	if (e == 0)
-		e = lock_dir(d);
+		e = lock_dir(&m);
 	if (e < 0)
-		sbx_err_set(&r->err, "cannot lock %s, for placeholders of what is protected there: %s", d->path,
-			    strerror(-e));
-	for (size_t i = 0; i < p->protections.n_placeholders && e == 0; i++) {
-		struct sbx_placeholder *h = &p->protections.placeholders[i];
+		sbx_err_set(err, "cannot lock %s, for placeholders of what is protected there: %s", m.d->path, strerror(-e));
+	for (size_t i = 0; i < x->n_placeholders && e == 0; i++) {
+		const struct sbx_placeholder *p = &x->placeholders[i];
 
-		if (h->dir != dir)
+		if (p->dir != dir)
 			continue;
-		e = make_one(d, h);
-		p->view.mounts[h->op].source.st = h->st;
+		e = make_one(&m, p, &h->made[i]);
+		h->of_mount[p->op] = &h->made[i].st;
 		if (e == -ESTALE)
-			sbx_err_set(&r->err, "%s/%s appeared while it was to be protected: try again", d->path, h->name);
+			sbx_err_set(err, "%s/%s appeared while it was to be protected: try again", m.d->path, p->name);
 		else if (e < 0)
-			sbx_err_set(&r->err, "cannot protect %s/%s, which does not exist, by a placeholder: %s",
-				    d->path, h->name, strerror(-e));
+			sbx_err_set(err, "cannot protect %s/%s, which does not exist, by a placeholder: %s", m.d->path, p->name,
+				    strerror(-e));
 	}
-	d->model_fd = sbx_fd_close(d->model_fd);
+	sbx_fd_close(m.model_fd);
 	return e;
 }
 
-static int make_all(struct sbx_run *r)
+int sbx_placeholders_make(struct sbx_placeholders *h, const struct sbx_facts *f, const struct sbx_view *view,
+			  const struct sbx_protections *x, int runtime_fd, struct sbx_err *err)
 {
-	mode_t mask = umask(0);
-	int e = 0;
-
-	for (size_t i = 0; i < r->plan->protections.n_placeholder_dirs && e == 0; i++)
-		e = make_in(r, i);
-	umask(mask);
-	return e;
-}
-
-int sbx_placeholders_make(struct sbx_run *r)
-{
+	mode_t mask;
 	int e;
 
-	if (r->plan->protections.n_placeholders == 0)
+	if (x->n_placeholders == 0)
 		return 0;
-	e = write_list(r);
+	e = init(h, f, view, x);
+	if (e == 0)
+		e = write_list(x, runtime_fd);
 	if (e < 0)
-		sbx_err_set(&r->err, "cannot write the list of placeholders: %s", strerror(-e));
-	return e < 0 ? e : make_all(r);
+		sbx_err_set(err, "cannot write the list of placeholders: %s", strerror(-e));
+	mask = umask(0);
+	for (size_t i = 0; i < x->n_placeholder_dirs && e == 0; i++)
+		e = make_in(h, i, err);
+	umask(mask);
+	return e;
 }

@@ -2,25 +2,60 @@
 #ifndef SBX_LAUNCHER_PROTECT_PLACEHOLDERS_H
 #define SBX_LAUNCHER_PROTECT_PLACEHOLDERS_H
 
-#include "launcher/run/run.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "launcher/host/facts.h"
+#include "launcher/protect/protections.h"
+#include "launcher/rootfs/view.h"
 
 /*
- * Something to mount a mask on where a protected path is absent: made below writable grants, on the host, before
- * the view is, and removed when everything in the sandbox has ended.
+ * Files that masks are mounted on where a protected path is absent. They are made below writable
+ * grants, on the host, before the view is mounted, and removed when everything in the sandbox has
+ * ended.
  */
 
-/* Make what the plan wants, with the rights of who may write there; first they are written down in the runtime
- * directory. The plan's masks, and the stage's, learn what they cover. 0 or -errno with r->err. */
-int sbx_placeholders_make(struct sbx_run *r);
-/* Those in grants of @writer (NULL: all) that no other sandbox needs. What is not as it was made stays. False: some could
- * not be removed. */
-bool sbx_placeholders_remove_of(const struct sbx_plan *p, const uid_t *writer);
-/* In a fork of the launcher: the locks are the launcher's alone. */
-void sbx_placeholders_forget(struct sbx_run *r);
-/* They are gone: nothing is left for a sweep. */
-void sbx_placeholders_settled(struct sbx_run *r);
-/* For the cleanup process and sweeps: those of a launcher that is dead, as the runtime directory @dir_fd has them. False: some are
- * for somebody with more rights. */
+/* Of a directory: the lock that keeps other sandboxes from removing what is in it. */
+struct sbx_placeholder_lock {
+	int fd;		/* -1: not locked yet */
+	bool is_others; /* another process holds it exclusively and does not let go; fd has only the mark of use */
+};
+
+struct sbx_placeholder_made {
+	bool is;
+	struct stat st;
+};
+
+/* What is learned after planning. Zero: nothing was made. */
+struct sbx_placeholders {
+	const struct sbx_facts *facts; /* the plan's, borrowed like the next two; NULL before something is made */
+	const struct sbx_view *view;
+	const struct sbx_protections *protections;
+	struct sbx_placeholder_lock *locks; /* one for each of the placeholder_dirs */
+	struct sbx_placeholder_made *made;  /* one for each of the placeholders */
+	const struct stat **of_mount;	    /* one for each mount of the view; NULL: no placeholder lies under it */
+};
+
+/* Make those that planning wants. Before that they are written to a list in the runtime directory.
+ * @h is zero. 0, or -errno with @err: what was made is in @h, for the caller to remove. */
+int sbx_placeholders_make(struct sbx_placeholders *h, const struct sbx_facts *f, const struct sbx_view *view,
+			  const struct sbx_protections *x, int runtime_fd, struct sbx_err *err);
+/* Release the locks and the memory; the files stay. In a fork of the launcher: the locks are the
+ * launcher's alone. */
+void sbx_placeholders_fini(struct sbx_placeholders *h);
+/* The file under the mask @mount of @view: the placeholder, where there is one, else what planning
+ * judged. */
+const struct stat *sbx_placeholders_stat(const struct sbx_placeholders *h, const struct sbx_view *view, size_t mount);
+/* Remove those in grants of @writer (NULL: all) that no other sandbox needs. One that was changed
+ * stays. False: some could not be removed. */
+bool sbx_placeholders_remove_of(const struct sbx_placeholders *h, const uid_t *writer);
+/* All are removed: remove the list, so that no sweep looks for them. */
+void sbx_placeholders_settled(int runtime_fd);
+/* For the cleanup process and sweeps: remove those of a dead launcher, from the list in the runtime
+ * directory @dir_fd. False: some need more privileges. */
 bool sbx_placeholders_sweep(int dir_fd);
 
 #endif

@@ -33,7 +33,7 @@ static int add(struct sbx_plan_sources *s, const char *path)
 	return 0;
 }
 
-/* No writable grant holds those or lies in them (view_grants.c). */
+/* Is @path in a directory of sbx's own? view_grants.c refuses writable grants in or above those. */
 static bool is_own(const struct sbx_facts *f, const char *path)
 {
 	const char *const dirs[] = { f->config_dir, f->user_config_dir, f->data_dir };
@@ -106,7 +106,7 @@ static bool may_write(const struct sbx_draft *d, const struct sbx_mount_op *op, 
 	return st->st_uid == sbx_view_writer(d->facts, op) || (st->st_mode & 0022);
 }
 
-/* 0; otherwise what is wrong, with @ret_err. */
+/* 0; 1: the grant @op would let the command write it, with @ret_err. */
 static int check(const struct sbx_draft *d, const struct sbx_plan_source *s, const struct sbx_mount_op *op,
 		 struct sbx_err *ret_err)
 {

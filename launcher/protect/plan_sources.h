@@ -8,19 +8,20 @@
 #include "base/err.h"
 
 /*
- * The files that a run is configured by: profile, what it extends, job, system.yaml, and bwrap where it is not the
- * distribution's. What the command could write there would decide how the next run is held, so below writable grants
- * they and the way to them are protected paths (view_protect.c).
+ * The files that configure a run: the profile and those it extends, the job, system.yaml, and bwrap
+ * where it is not the distribution's. A command that could write them would weaken the next
+ * sandbox. So below writable grants they, and the directories above them, are protected paths
+ * (protect.c).
  */
 
 struct sbx_draft;
 struct sbx_facts;
 struct sbx_options;
 
-/* One of them, or a symlink on the way to one. */
+/* One such file, or a symlink on the way to one. */
 struct sbx_plan_source {
 	char *path;	/* absolute, without symlinks on the way */
-	struct stat st; /* of a symlink: its own */
+	struct stat st; /* lstat(2) */
 };
 
 struct sbx_plan_sources {
@@ -28,16 +29,16 @@ struct sbx_plan_sources {
 	struct sbx_plan_source *v;
 };
 
-/* @path, relative to the caller's directory perhaps, was read. Nothing is noted of what no grant can reach: what lies in
- * sbx's own directories. 0 or -errno with @err. */
+/* Add @path, which was read; it may be relative to the caller's directory. Files in sbx's own
+ * directories are left out: no grant can reach them. 0 or -errno with @err. */
 int sbx_plan_sources_add(struct sbx_plan_sources *s, const struct sbx_facts *f, const char *path, struct sbx_err *err);
-/* The job's file and bwrap. 0 or -errno with @err. */
+/* Add the job's file and bwrap. 0 or -errno with @err. */
 int sbx_plan_sources_add_rest(struct sbx_plan_sources *s, const struct sbx_options *o, const struct sbx_facts *f,
 			      struct sbx_err *err);
 void sbx_plan_sources_fini(struct sbx_plan_sources *s);
 
-/* Refuse grants that would let the command write one of them past its path: a mount of the file itself, a hard link. 0,
- * or SBX_EXIT_REFUSED with @errs. */
+/* Refuse grants that would let the command write such a file by another path: a mount of the file
+ * itself, or a hard link. 0, or SBX_EXIT_REFUSED with @errs. */
 int sbx_plan_sources_check(const struct sbx_draft *d, struct sbx_err_list *errs);
 
 #endif

@@ -19,8 +19,6 @@ void sbx_protections_fini(struct sbx_protections *x)
 	free(x->placeholders);
 	for (size_t i = 0; i < x->n_placeholder_dirs; i++) {
 		sbx_fd_close(x->placeholder_dirs[i].fd);
-		sbx_fd_close(x->placeholder_dirs[i].lock_fd);
-		sbx_fd_close(x->placeholder_dirs[i].model_fd);
 		free(x->placeholder_dirs[i].path);
 	}
 	free(x->placeholder_dirs);

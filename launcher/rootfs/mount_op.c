@@ -7,7 +7,7 @@ const char *sbx_mount_op_kind_str(enum sbx_mount_op_kind k)
 {
 	static const char *const names[] = {
 		"bind", "etc", "merge",	 "overlay", "scratch",	  "tmpfs", "symlink", "dir",
-		"proc", "dev", "device", "file",    "remount_ro", "mask",  "pin",
+		"proc", "dev", "device", "file",    "remount_ro", "mask",  "self_bind",
 	};
 
 	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_MOUNT_OP_KINDS, "every kind has its name");

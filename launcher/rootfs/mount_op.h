@@ -31,8 +31,8 @@ enum sbx_mount_op_kind {
 	SBX_MOUNT_REMOUNT_RO, /* dest: what was mounted there is read-only from here on */
 	SBX_MOUNT_MASK, /* dest, source.st; text: an empty file or directory over what is there
 			   (tree_overmount.h) */
-	SBX_MOUNT_PIN,	/* dest, source.st, writable: a self-bind, so that the object cannot be
-			   renamed */
+	SBX_MOUNT_SELF_BIND, /* dest, source.st, writable: mounts dest over itself, so that it
+				cannot be renamed */
 	SBX_N_MOUNT_OP_KINDS,
 };
 const char *sbx_mount_op_kind_str(enum sbx_mount_op_kind k);

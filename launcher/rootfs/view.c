@@ -128,7 +128,7 @@ static const struct sbx_mount_op *covering(const struct sbx_view *view, const ch
 	for (size_t i = n; i > 0; i--) {
 		const struct sbx_mount_op *op = &view->mounts[i - 1];
 
-		if (op->kind == SBX_MOUNT_REMOUNT_RO || op->kind == SBX_MOUNT_PIN)
+		if (op->kind == SBX_MOUNT_REMOUNT_RO || op->kind == SBX_MOUNT_SELF_BIND)
 			continue;
 		if (sbx_path_in_prefix(path, op->dest))
 			return op;
@@ -245,7 +245,7 @@ static int look_at(const struct sbx_draft *d, const char *path, size_t n_mounts,
 		n.mode = below[0] ? 0 : op->mode;
 		break;
 	case SBX_MOUNT_REMOUNT_RO:
-	case SBX_MOUNT_PIN:
+	case SBX_MOUNT_SELF_BIND:
 	case SBX_N_MOUNT_OP_KINDS:
 		break;
 	}

@@ -5,7 +5,7 @@
  * connects before the release is reset there.
  *
  * Nobody else may hold a listener: the port would stay taken when the sandbox has ended. The step comes after stage,
- * broker and keeper have been started; the cleanup process closes all it has.
+ * broker and keep helper have been started; the cleanup process closes all it has.
  */
 #include "launcher/run/publish.h"
 

@@ -17,7 +17,9 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	r->cgroup = SBX_CGROUP_INIT;
 	r->usage = SBX_CGROUP_USAGE_UNKNOWN;
 	r->terminals = SBX_TERMINALS_NONE;
-	r->keep_fd = r->upper_fd = r->scratch_fd = -1;
+	r->scratch_fd = -1;
+	sbx_keep_helper_init(&r->keep_helper);
+	sbx_protect_helpers_init(&r->protect);
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;
 	r->attach.nl_fd = r->attach.watch_fd = r->attach.probe_fds[0] = r->attach.probe_fds[1] = -1;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
@@ -32,5 +34,7 @@ void sbx_run_fini(struct sbx_run *r)
 	sbx_init_process_fini(&r->init);
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
 	sbx_recorder_fini(&r->recorder);
+	sbx_keep_helper_fini(&r->keep_helper);
+	sbx_protect_helpers_fini(&r->protect);
 	sbx_terminals_fini(&r->terminals);
 }

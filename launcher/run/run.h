@@ -10,8 +10,8 @@
 #include "ipc/messages.h"
 #include "launcher/cleanup/cleanup_process.h"
 #include "launcher/cleanup/runtime.h"
-#include "launcher/helpers/keep_copy.h"
-#include "launcher/helpers/new_protected.h"
+#include "launcher/helpers/keep_helper.h"
+#include "launcher/helpers/protect_helper.h"
 #include "launcher/plan/plan.h"
 #include "launcher/process/terminal.h"
 #include "launcher/record/record.h"
@@ -67,22 +67,7 @@ struct sbx_run {
 		bool complained; /* about pins, once */
 	} attach;
 
-	/* caretaker.c */
-	struct sbx_run_caretaker {
-		pid_t pid;
-		int fd; /* channel */
-		uid_t writer;
-		bool ready;  /* it is at work */
-		bool gone;   /* it ended under us */
-		bool looked; /* at everything, at the end */
-	} caretakers[SBX_GRANTS_MAX];
-	size_t n_caretakers;
-	struct {
-		unsigned int blocked, appeared, moved, kept;
-	} n_notices;
-	struct sbx_new *new_protected; /* what the check goes by; NULL: there is none */
-	bool caretaker_gone; /* one of them, while the command ran */
-	struct sbx_err planted; /* the command did not give up: the sandbox is to be ended, for this reason */
+	struct sbx_protect_helpers protect;
 
 	struct sbx_stage stage;
 	struct sbx_init_process init; /* of the sandbox */
@@ -94,12 +79,7 @@ struct sbx_run {
 	bool broker_ready, broker_released, broker_gone, broker_stopped;
 	struct sbx_msg_stats stats;
 
-	/* --keep (keep.c) */
-	pid_t keeper_pid;
-	int keep_fd;  /* channel to the keeper */
-	int upper_fd; /* the overlay's upper directory */
-	struct sbx_keep_counts keep_counts;
-	struct sbx_err keep_err; /* why not, when the command ran and it is not */
+	struct sbx_keep_helper keep_helper; /* --keep */
 
 	/* --scratch */
 	int64_t scratch_files; /* in the scratch home at the start; when it is let go, what came to be there */
@@ -117,7 +97,6 @@ struct sbx_run {
 	bool released, wall_expired, command_exited, protocol_broken;
 	int wait_status;      /* bwrap's, which ends as the command did; from command_exited on */
 
-	bool kept;	      /* --keep */
 
 	uint64_t started_us;  /* monotonic */
 	uint32_t step_us[16]; /* time taken per step, by index into the table */

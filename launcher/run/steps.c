@@ -153,11 +153,16 @@ static void count_discarded(struct sbx_run *r)
 	r->scratch_fd = sbx_fd_close(r->scratch_fd);
 }
 
+static int keep_apply(struct sbx_run *r)
+{
+	return sbx_keep_helper_start(&r->keep_helper, r->plan, &r->err);
+}
+
 static void keep_undo(struct sbx_run *r)
 {
 	if (r->scratch_fd >= 0)
 		count_discarded(r);
-	sbx_keep_end(r);
+	sbx_keep_helper_finish(&r->keep_helper, r->released, r->signal_fd);
 }
 
 /* --- runtime: undone in record_undo() --- */
@@ -178,10 +183,21 @@ static int runtime_apply(struct sbx_run *r)
 
 /* --- protect --- */
 
+static void protect_tell(void *userdata, const struct sbx_event *e)
+{
+	sbx_record_event(userdata, e);
+}
+
+static int protect_apply(struct sbx_run *r)
+{
+	return sbx_protect_helpers_start(&r->protect, r->plan, r->runtime_fd, protect_tell, r, &r->err);
+}
+
 static void protect_undo(struct sbx_run *r)
 {
-	sbx_caretaker_look(r);
-	sbx_caretaker_end(r);
+	if (r->released)
+		sbx_protect_helpers_look(&r->protect);
+	r->swept_later = !sbx_protect_helpers_end(&r->protect, r->released, r->runtime_fd);
 }
 
 /* --- broker --- */
@@ -439,7 +455,7 @@ static int release_apply(struct sbx_run *r)
 	int e = release_broker(r);
 
 	if (e == 0)
-		e = sbx_caretaker_ready(r);
+		e = sbx_protect_helpers_ready(&r->protect, &r->err);
 	if (e < 0)
 		return e;
 	e = sbx_supervise_wall_clock(r);
@@ -464,9 +480,9 @@ const struct sbx_step sbx_steps[] = {
 	{ "record", record_apply, record_undo },
 	{ "attach", sbx_run_attach_begin, sbx_run_attach_end }, /* undone when the cgroup is empty */
 	{ "cgroup", sbx_cgroup_begin, sbx_cgroup_end },
-	{ "keep", sbx_keep_begin, keep_undo }, /* undone after the stage */
+	{ "keep", keep_apply, keep_undo }, /* undone after the stage */
 	{ "runtime", runtime_apply, NULL }, /* undone in record_undo() */
-	{ "protect", sbx_caretaker_begin, protect_undo },
+	{ "protect", protect_apply, protect_undo },
 	{ "stage", stage_apply, stage_undo },
 	{ "broker", broker_apply, sbx_broker_stop },
 	{ "command", command_apply, command_undo },
@@ -494,16 +510,16 @@ static void wait_for_command(struct sbx_run *r)
 		r->outcome = SBX_OUTCOME_LOST;
 		if (r->attach.changed) {
 			rules_changed(r);
-		} else if (r->planted.msg[0]) {
-			sbx_err_set(&r->err, "%s", r->planted.msg);
-			panic_event(r, SBX_REASON_PLANTED, r->planted.msg);
+		} else if (r->protect.planted.msg[0]) {
+			sbx_err_set(&r->err, "%s", r->protect.planted.msg);
+			panic_event(r, SBX_REASON_PLANTED, r->protect.planted.msg);
 		} else if (r->broker_gone && !r->protocol_broken) {
 			panic_event(r, SBX_REASON_BROKER_LOST, "while the command ran");
 			sbx_err_set(&r->err, "the broker ended under the command; the sandbox was ended");
 		} else if (r->protocol_broken) {
 			panic_event(r, SBX_REASON_PROTOCOL, r->err.msg);
-		} else if (r->caretaker_gone) {
-			sbx_err_set(&r->err, "a caretaker of the writable grants ended under the command; the sandbox was ended");
+		} else if (r->protect.helper_gone) {
+			sbx_err_set(&r->err, "a protect helper of the writable grants ended under the command; the sandbox was ended");
 		} else if (r->cleanup.gone) {
 			sbx_err_set(&r->err, "the cleanup process ended under the command; the sandbox was ended");
 		} else {
@@ -518,7 +534,7 @@ int sbx_run_exit_status(const struct sbx_run *r)
 		return 128 + r->interrupted;
 	switch (r->outcome) {
 	case SBX_OUTCOME_DONE:
-		if (r->wait_status == 0 && sbx_keep_failed(r))
+		if (r->wait_status == 0 && r->keep_helper.failed)
 			return SBX_EXIT_NOT_KEPT;
 		if (WIFEXITED(r->wait_status))
 			return WEXITSTATUS(r->wait_status);

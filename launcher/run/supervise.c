@@ -31,7 +31,7 @@
 #include "sys/process/proc.h"
 
 #define PACKETS_PER_TURN 64
-#define N_FIXED 6 /* descriptors of a turn, besides those of caretakers */
+#define N_FIXED 6 /* descriptors of a turn, besides those of protect helpers */
 #define WALL_GRACE_US 2000000 /* between SIGTERM and SIGKILL at the wall time */
 
 enum peer { STAGE, BROKER, INIT, N_PEERS };
@@ -82,7 +82,7 @@ static int on_stage_ready(struct sbx_run *r)
 /* The directory that the stage keeps for us; NULL: none was asked for. */
 static int *upper_place(struct sbx_run *r)
 {
-	return r->plan->keep.path ? &r->upper_fd : r->options->scratch ? &r->scratch_fd : NULL;
+	return r->plan->keep.path ? &r->keep_helper.upper_fd : r->options->scratch ? &r->scratch_fd : NULL;
 }
 
 static int on_stage_upper(struct sbx_run *r)
@@ -390,7 +390,7 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 		return 1;
 	if (r->protocol_broken || r->stage.gone || (r->interrupted && !r->released))
 		return -1;
-	if (r->broker_gone || r->cleanup.gone || r->attach.changed || r->planted.msg[0] || r->caretaker_gone)
+	if (r->broker_gone || r->cleanup.gone || r->attach.changed || r->protect.planted.msg[0] || r->protect.helper_gone)
 		return -1;
 	switch (what) {
 	case SBX_WAIT_STAGE:
@@ -439,16 +439,16 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 	uint64_t now;
 
 	_Static_assert(SBX_N_ELEMENTS(handlers) == N_FIXED, "a handler for each");
-	for (size_t i = 0; i < r->n_caretakers; i++)
-		p[N_FIXED + i] = (struct pollfd){ .fd = r->caretakers[i].gone ? -1 : r->caretakers[i].fd, .events = POLLIN };
-	if (poll(p, N_FIXED + r->n_caretakers, poll_timeout(r, deadline_us)) < 0)
+	for (size_t i = 0; i < r->protect.n; i++)
+		p[N_FIXED + i] = (struct pollfd){ .fd = r->protect.v[i].gone ? -1 : r->protect.v[i].fd, .events = POLLIN };
+	if (poll(p, N_FIXED + r->protect.n, poll_timeout(r, deadline_us)) < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (size_t i = 0; i < N_FIXED; i++)
 		if (p[i].revents)
 			handlers[i](r);
-	for (size_t i = 0; i < r->n_caretakers; i++)
+	for (size_t i = 0; i < r->protect.n; i++)
 		if (p[N_FIXED + i].revents)
-			sbx_caretaker_hear(r, i);
+			sbx_protect_helpers_hear(&r->protect, i);
 	now = sbx_clock_monotonic_us();
 	if (r->recorder.flush_at_us && r->recorder.flush_at_us <= now)
 		sbx_record_flush(&r->recorder);

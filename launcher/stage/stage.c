@@ -255,7 +255,7 @@ int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, uint32_t 
 	if (s->pid <= 0)
 		return 0; /* there is none; it said why on the channel */
 	if (e == 0)
-		e = sbx_stage_config_fill(s->config, p, args, n_args);
+		e = sbx_stage_config_fill(s->config, p, placeholders, args, n_args);
 	if (e < 0) {
 		sbx_err_set(err, "cannot give the stage its config: %s", strerror(-e));
 		return e;

@@ -62,19 +62,21 @@ static char *copy_text(struct arena *a, const char *text, size_t n, bool *ok)
 	return text ? copy(a, text, n, ok) : NULL;
 }
 
-static void copy_op(struct arena *a, const struct sbx_mount_op *from, void *to, bool *ok)
+static void copy_op(struct arena *a, const struct sbx_mount_op *from, const struct stat *st, void *to, bool *ok)
 {
 	const char *resolved = from->source.resolved;
 	struct sbx_mount_op op = *from;
 
 	op.source.fd = op.mount_fd = -1;
+	op.source.st = *st;
 	op.dest = copy_text(a, from->dest, strlen(from->dest) + 1, ok);
 	op.text = copy_text(a, from->text, from->n_text + 1, ok);
 	op.source.resolved = copy_text(a, resolved, resolved ? strlen(resolved) + 1 : 0, ok);
 	memcpy(to, &op, sizeof(op));
 }
 
-int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, const char *args, size_t n_args)
+int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, const struct sbx_placeholders *placeholders,
+			  const char *args, size_t n_args)
 {
 	struct arena a = { (uint8_t *)o, sizeof(*o) };
 	uint8_t *mounts = take(&a, p->view.n_mounts * sizeof(*p->view.mounts));
@@ -99,7 +101,7 @@ int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, 
 		all.publish[all.n_publish++] = p->publish[i].inside;
 	all.nft.cidrs = copy(&a, p->nft.cidrs, p->nft.n_cidrs * sizeof(*p->nft.cidrs), &ok);
 	for (size_t i = 0; i < p->view.n_mounts && ok; i++)
-		copy_op(&a, &p->view.mounts[i], mounts + i * sizeof(*p->view.mounts), &ok);
+		copy_op(&a, &p->view.mounts[i], sbx_placeholders_stat(placeholders, &p->view, i), mounts + i * sizeof(*p->view.mounts), &ok);
 	if (!ok)
 		return -E2BIG;
 	memcpy(o, &all, sizeof(all));

@@ -469,7 +469,7 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 	case SBX_MOUNT_REMOUNT_RO:
 		return make_read_only(t, op->dest);
 	case SBX_MOUNT_MASK:
-	case SBX_MOUNT_PIN:
+	case SBX_MOUNT_SELF_BIND:
 		return sbx_overmount_make(overmounts, t, op);
 	case SBX_N_MOUNT_OP_KINDS:
 		break;

@@ -157,7 +157,7 @@ void sbx_overmounts_fini(struct sbx_overmounts *c)
 
 static bool is_overmount(const struct sbx_mount_op *op)
 {
-	return op->kind == SBX_MOUNT_MASK || op->kind == SBX_MOUNT_PIN || op->kind == SBX_MOUNT_BIND ||
+	return op->kind == SBX_MOUNT_MASK || op->kind == SBX_MOUNT_SELF_BIND || op->kind == SBX_MOUNT_BIND ||
 	       op->kind == SBX_MOUNT_OVERLAY || op->kind == SBX_MOUNT_TMPFS;
 }
 

@@ -5,7 +5,7 @@
 #include "launcher/plan/plan.h"
 #include "launcher/stage/tree.h"
 
-/* Masks and self-binds (SBX_MOUNT_PIN), made by the stage while it builds the view. */
+/* Masks and self-binds (SBX_MOUNT_SELF_BIND), made by the stage while it builds the view. */
 
 struct sbx_overmounts {
 	int parts; /* the file system of the masks; -1: no mask has needed it yet */

@@ -41,10 +41,10 @@ static const char *below(const char *path, const char *top)
 
 static bool is_cover(const struct sbx_mount_op *op)
 {
-	return op->kind == SBX_MOUNT_PIN || op->kind == SBX_MOUNT_MASK;
+	return op->kind == SBX_MOUNT_SELF_BIND || op->kind == SBX_MOUNT_MASK;
 }
 
-/* The mount that @path, in the sandbox, is in, pins and masks left out. NULL: none. */
+/* The mount that @path, in the sandbox, is in, self-binds and masks left out. NULL: none. */
 static const struct sbx_mount_op *shown_at(const struct sbx_plan *p, const char *path)
 {
 	for (size_t i = p->view.n_mounts; i > 0; i--) {
@@ -56,7 +56,7 @@ static const struct sbx_mount_op *shown_at(const struct sbx_plan *p, const char 
 	return NULL;
 }
 
-/* The innermost pin or mask on that mount that @path is in; the mount itself where there is none. */
+/* The innermost self-bind or mask on that mount that @path is in; the mount itself where there is none. */
 static const struct sbx_mount_op *mount_of(const struct sbx_plan *p, const char *path)
 {
 	const struct sbx_mount_op *found = shown_at(p, path);
@@ -102,8 +102,8 @@ static char *place_of(const struct sbx_plan *p, const struct sbx_mount_op *grant
 	return NULL;
 }
 
-/* A pin shows what is below it with all that is mounted there, and never makes it writable. So one that is read-only holds
- * whatever else is pinned above it or below, in any order. */
+/* A self-bind shows what is below it with all that is mounted there, and never makes it writable. So one that is read-only holds
+ * whatever else is bound above it or below, in any order. */
 static bool is_writable_at(const struct sbx_plan *p, const char *path)
 {
 	const struct sbx_mount_op *shown = shown_at(p, path);
@@ -184,7 +184,7 @@ static void check_op(const struct sbx_plan *p, const char *play, const struct sb
 		must(op->kind != SBX_MOUNT_BIND || !op->writable, "can be written and nobody asked for it", op->dest);
 }
 
-/* Nothing later hides a pin or mask, and what is above it in a writable grant keeps its place. */
+/* Nothing later hides a self-bind or mask, and what is above it in a writable grant keeps its place. */
 static void check_way(const struct sbx_plan *p, const struct sbx_mount_op *op)
 {
 	SBX_AUTO_FREE char *way = strdup(op->dest);

@@ -188,7 +188,7 @@ def test_pid_1_inside_keeps_nothing(sbx, clean, root):
 
 
 def cleanup_process_of(launcher):
-    """It is the one in a session of its own that has its pipe and nothing else; caretakers have more."""
+    """It is the one in a session of its own that has its pipe and nothing else; protect helpers have more."""
     pids = [p for p in children(launcher) if os.getsid(p) == p and os.listdir(f"/proc/{p}/fd") == ["0"]]
     assert len(pids) == 1, pids
     return pids[0]

@@ -396,7 +396,7 @@ def test_no_rights_but_the_users(box):
     assert box.run(["--keep", place + "/out"], "echo ran").out == "ran\n"
 
 
-def keeper_of(p):
+def keep_helper_of(p):
     """The child that waits for what it is to copy."""
     found = []
     for pid in children(launcher_pid(p)):
@@ -407,9 +407,9 @@ def keeper_of(p):
     return found[0]
 
 
-def test_the_keeper_has_nothing_else(box, clean):  # noqa: F811
+def test_the_keep_helper_has_nothing_else(box, clean):  # noqa: F811
     p = box.running(["--keep", box.out], "echo up; read x", stdin=subprocess.PIPE)
-    with open(f"/proc/{keeper_of(p)}/status") as f:
+    with open(f"/proc/{keep_helper_of(p)}/status") as f:
         status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
     uid = str(box.sbx.world.user.pw_uid)
     assert status["Uid"].split() == [uid] * 4 and status["Gid"].split() == [uid] * 4
@@ -420,7 +420,7 @@ def test_the_keeper_has_nothing_else(box, clean):  # noqa: F811
     # and without --keep there is none
     p = box.running(["--overlay"], "echo up; read x", stdin=subprocess.PIPE)
     with pytest.raises(AssertionError):
-        keeper_of(p)
+        keep_helper_of(p)
     p.communicate("\n", timeout=30)
 
 
@@ -439,8 +439,8 @@ def test_a_signal_for_the_command_is_not_for_the_copying(box, clean):  # noqa: F
 @pytest.mark.parametrize("how", ["kill", "interrupt", "go on"])
 def test_copying_that_is_broken_off(box, clean, how):  # noqa: F811
     p = box.running(["--keep", box.out], "echo up; echo x > f; read x", stdin=subprocess.PIPE)
-    keeper = keeper_of(p)
-    os.kill(keeper, signal.SIGSTOP)
+    helper = keep_helper_of(p)
+    os.kill(helper, signal.SIGSTOP)
     p.stdin.write("\n")
     p.stdin.flush()
     assert wait_until(lambda: "bwrap" not in processes(box.sbx.tmp).values())
@@ -449,7 +449,7 @@ def test_copying_that_is_broken_off(box, clean, how):  # noqa: F811
     if how == "interrupt":
         os.kill(launcher_pid(p), signal.SIGTERM)
     else:
-        os.kill(keeper, signal.SIGKILL if how == "kill" else signal.SIGCONT)
+        os.kill(helper, signal.SIGKILL if how == "kill" else signal.SIGCONT)
     _, err = p.communicate(timeout=10)
     if how == "go on":
         assert (p.returncode, err) == (0, "") and removed(box.out) == []

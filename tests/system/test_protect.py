@@ -130,7 +130,7 @@ def test_killed_launcher(strict):
 
 
 def test_everything_killed(strict):
-    """Launcher, cleanup process and caretaker at once: the next start in any directory removes what they left, or --gc."""
+    """Launcher, cleanup process and protect helper at once: the next start in any directory removes what they left, or --gc."""
     strict.make(UNLISTED)
     before = strict.snapshot()
     for sweep in ("start", "gc"):
@@ -523,7 +523,7 @@ def test_a_lock_while_a_sandbox_starts(strict):
     assert strict.snapshot() == before
 
 
-def test_stopped_caretaker(sbx):
+def test_stopped_protect_helper(sbx):
     """It is its user's process: whoever stops it does not stop root's launcher."""
     space = workspaces.Workspace(sbx, "pool", "refuse")
     p = space.popen("echo up; sleep 0.5")

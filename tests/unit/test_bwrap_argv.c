@@ -18,6 +18,8 @@ struct args {
 	size_t n;
 };
 
+static const struct sbx_placeholders none;
+
 static void args_fini(struct args *a)
 {
 	free(a->text);
@@ -149,7 +151,7 @@ static void test_stage_config(void **state)
 	plan_world_must(w, "--allow", "192.0.2.0/24:5432", "--", "true");
 	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &err), 0);
 	assert_non_null(o);
-	assert_int_equal(sbx_stage_config_fill(o, w->plan, "a\0b", 4), 0);
+	assert_int_equal(sbx_stage_config_fill(o, w->plan, &none, "a\0b", 4), 0);
 	to = from + (64u << 20);
 	assert_memory_equal(o->args, "a\0b", 4);
 	assert_true(o->carries == w->plan->carries);
@@ -186,7 +188,7 @@ static void test_stage_config_too_large(void **state)
 
 	plan_world_must(w, "--", "true");
 	assert_non_null(args);
-	assert_int_equal(sbx_stage_config_fill(o, w->plan, args, n), -E2BIG);
+	assert_int_equal(sbx_stage_config_fill(o, w->plan, &none, args, n), -E2BIG);
 	sbx_stage_config_free(o);
 }
 

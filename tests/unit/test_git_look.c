@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/helpers/new_protected.h"
+#include "launcher/helpers/git_look.h"
 #include "scratch.h"
 
 #define HARMLESS "[core]\n\tbare = false\n"

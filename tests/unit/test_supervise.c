@@ -29,7 +29,7 @@
 
 /* --- what the loop hands on --- */
 
-static unsigned int n_events, n_pins, n_heard;
+static unsigned int n_events, n_pins;
 
 void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *event)
 {
@@ -54,14 +54,6 @@ int sbx_run_attach_pins(struct sbx_run *r, const struct sbx_msg_pins *m)
 	(void)m;
 	n_pins++;
 	return 0;
-}
-
-void sbx_caretaker_hear(struct sbx_run *r, size_t i)
-{
-	char byte;
-
-	assert_int_equal(read(r->caretakers[i].fd, &byte, 1), 1);
-	n_heard++;
 }
 
 void sbx_run_attach_changed(struct sbx_run *r)
@@ -104,7 +96,7 @@ static int setup(void **state)
 		assert_int_equal(sbx_channel_pair(ours[i], &f->peers[i]), 0);
 		assert_int_equal(sbx_fd_set_nonblocking(*ours[i]), 0);
 	}
-	n_events = n_pins = n_heard = 0;
+	n_events = n_pins = 0;
 	*state = f;
 	return 0;
 }
@@ -112,7 +104,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	int *const fds[] = { &f->run.broker_fd, &f->run.upper_fd };
+	int *const fds[] = { &f->run.broker_fd, &f->run.keep_helper.upper_fd };
 
 	alarm(0);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(fds); i++)
@@ -251,22 +243,22 @@ static void test_stage_failed(void **state)
 }
 
 /* Only one that says something is listened to. */
-static void test_caretaker(void **state)
+static void test_protect_helper(void **state)
 {
 	struct fixture *f = *state;
 	int theirs;
 
-	assert_int_equal(sbx_channel_pair(&f->run.caretakers[0].fd, &theirs), 0);
-	assert_int_equal(sbx_fd_set_nonblocking(f->run.caretakers[0].fd), 0);
-	f->run.n_caretakers = 1;
+	assert_int_equal(sbx_channel_pair(&f->run.protect.v[0].fd, &theirs), 0);
+	assert_int_equal(sbx_fd_set_nonblocking(f->run.protect.v[0].fd), 0);
+	f->run.protect.n = 1;
 	look(f);
-	assert_int_equal(n_heard, 0);
-	assert_int_equal(write(theirs, "x", 1), 1);
+	assert_false(f->run.protect.v[0].ready);
+	assert_int_equal(write(theirs, "l", 1), 1);
 	look(f);
-	assert_int_equal(n_heard, 1);
+	assert_true(f->run.protect.v[0].ready);
 	sbx_fd_close(theirs);
-	sbx_fd_close(f->run.caretakers[0].fd);
-	f->run.n_caretakers = 0;
+	sbx_fd_close(f->run.protect.v[0].fd);
+	f->run.protect.n = 0;
 }
 
 /* --- peers that lie --- */
@@ -278,7 +270,7 @@ static void test_upper(void **state)
 	f->plan.keep.path = (char *)(uintptr_t)"/kept";
 	say(f, STAGE, SBX_MSG_STAGE_UPPER, 0, 1);
 	is_fine(f);
-	assert_true(f->run.upper_fd >= 0 && fcntl(f->run.upper_fd, F_GETFD) >= 0);
+	assert_true(f->run.keep_helper.upper_fd >= 0 && fcntl(f->run.keep_helper.upper_fd, F_GETFD) >= 0);
 }
 
 static void test_upper_again(void **state)
@@ -287,10 +279,10 @@ static void test_upper_again(void **state)
 	int first;
 
 	test_upper(state);
-	first = f->run.upper_fd;
+	first = f->run.keep_helper.upper_fd;
 	say(f, STAGE, SBX_MSG_STAGE_UPPER, 0, 1);
 	is_broken(f, STAGE);
-	assert_int_equal(f->run.upper_fd, first);
+	assert_int_equal(f->run.keep_helper.upper_fd, first);
 }
 
 static void test_upper_not_asked_for(void **state)
@@ -299,7 +291,7 @@ static void test_upper_not_asked_for(void **state)
 
 	say(f, STAGE, SBX_MSG_STAGE_UPPER, 0, 1);
 	is_broken(f, STAGE);
-	assert_int_equal(f->run.upper_fd, -1);
+	assert_int_equal(f->run.keep_helper.upper_fd, -1);
 }
 
 /* With --scratch it is the home. */
@@ -320,7 +312,7 @@ static void test_upper_without(void **state)
 	f->plan.keep.path = (char *)(uintptr_t)"/kept";
 	say(f, STAGE, SBX_MSG_STAGE_UPPER, 0, 0);
 	is_broken(f, STAGE);
-	assert_int_equal(f->run.upper_fd, -1);
+	assert_int_equal(f->run.keep_helper.upper_fd, -1);
 }
 
 static void test_upper_two(void **state)
@@ -330,7 +322,7 @@ static void test_upper_two(void **state)
 	f->plan.keep.path = (char *)(uintptr_t)"/kept";
 	say(f, STAGE, SBX_MSG_STAGE_UPPER, 0, 2);
 	is_broken(f, STAGE);
-	assert_int_equal(f->run.upper_fd, -1);
+	assert_int_equal(f->run.keep_helper.upper_fd, -1);
 }
 
 /* Bytes past its end make it another message. */
@@ -344,7 +336,7 @@ static void test_upper_long(void **state)
 	f->plan.keep.path = (char *)(uintptr_t)"/kept";
 	send_bytes(f, STAGE, out, (size_t)n + 1, 1);
 	is_broken(f, STAGE);
-	assert_int_equal(f->run.upper_fd, -1);
+	assert_int_equal(f->run.keep_helper.upper_fd, -1);
 }
 
 static void test_ready_counts(void **state)
@@ -577,7 +569,7 @@ int main(void)
 		TEST(test_silence),	      TEST(test_chatter),	    TEST(test_gone),
 		TEST(test_upper),	      TEST(test_upper_again),	    TEST(test_upper_not_asked_for),
 		TEST(test_upper_of_scratch),  TEST(test_stage_gone),	    TEST(test_stage_failed),
-		TEST(test_caretaker),	      TEST(test_mounts_cut),
+		TEST(test_protect_helper),	      TEST(test_mounts_cut),
 		TEST(test_upper_without),     TEST(test_upper_two),	    TEST(test_upper_long),
 		TEST(test_ready_counts),      TEST(test_ready_more),	    TEST(test_ready_fewer),
 		TEST(test_ready_unknown),     TEST(test_verdicts),	    TEST(test_verdicts_fewer),

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Protection of what the host's tools execute later.
+ * Protects files that the host's tools execute later.
  *
- * What is there is mounted over itself read-only. What is not can be made, and new_protected.h says what becomes of it;
- * with new_protected: refuse, and in a git directory, it is covered by a placeholder that a mask is mounted on
- * (placeholders.h), so that nobody can make it. A directory on the way is mounted over itself, writable: a mount
- * point cannot be renamed, so none can be moved away with what it protects and made anew without. A symlink on the
- * way or at the end cannot be held in place like that; a mask covers it, and what the one at the end leads to is
- * read-only (view_protect_links.c).
+ * A file that exists is bound to itself read-only. An absent file can be made by the command, and
+ * new_protected.h says what happens to it. With new_protected: refuse, and in a git directory, an
+ * absent file gets a placeholder with a mask on it (placeholders.h), so that nobody can make it. A
+ * directory above either is bound to itself, writable: a mount point cannot be renamed, so no
+ * directory can be moved away with its protected files and made anew without them. A symlink on the
+ * way or at the end cannot be held in place like that; a mask covers it, and the target of a
+ * symlink at the end is made read-only (protect_links.c).
  *
- * What is absent is covered only where the list says so; a pattern stands for what is there (protected_path.h).
+ * An absent file is covered only where the list says so. A pattern stands for files that exist
+ * (protected_path.h).
  *
- * Where: at the top of a writable grant, at the current directory and at other writable grants below it (one
- * directory by two ways) all of it; where the walk finds one of the names deeper down, what is there. Not in
- * node_modules: packages bring editors' settings along, and package managers rename them.
+ * Places: all entries of the list are protected at the top of a writable grant, at the current
+ * directory, and at other writable grants below it (one directory by two ways). Deeper, where the
+ * scan finds one of the names, only existing files are. Nothing in node_modules is: packages bring
+ * editors' settings along, and package managers rename them.
  *
- * A git directory is more than its name: `.git` may be a file that names it, submodules and worktrees have theirs
- * below modules/ and worktrees/, and any directory with a HEAD may be one (a bare repository). All that are found
- * get what the list says of `.git/`. Nothing here is followed that their configuration says.
+ * Git directories: `.git` may be a file that names one, submodules and worktrees have theirs below
+ * modules/ and worktrees/, and any directory with a HEAD may be one (a bare repository). All that
+ * are found are protected by the entries that begin with `.git/`. Paths in their configuration are
+ * not followed.
  */
-#include "launcher/protect/view_protect_internal.h"
+#include "launcher/protect/protect_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +41,8 @@
 
 /* --- the list --- */
 
-/* What an owner or a profile lists is covered where it is absent, whatever the shipped table says of it. */
+/* An entry of the host's owner or of the profile is covered where it is absent, whatever the
+ * shipped table says. */
 static int read_list(struct sbx_protect *x)
 {
 	const struct sbx_system_policy *s = x->d->system;
@@ -69,7 +74,7 @@ bool sbx_protect_is_listed(const struct sbx_protect *x, const char *path)
 	return false;
 }
 
-/* What comes behind `.git/`; NULL: it is no entry of a git directory. */
+/* The part of the entry after `.git/`; NULL: it is no entry of a git directory. */
 const char *sbx_protect_git_entry(const char *e)
 {
 	return strncmp(e, SBX_GIT "/", sizeof(SBX_GIT)) == 0 ? e + sizeof(SBX_GIT) : NULL;
@@ -98,7 +103,7 @@ static int add_base(struct sbx_protect *x, const char *path, size_t n, bool top)
 	return 0;
 }
 
-/* @path, outside, if it is below the grant. */
+/* Add the host path @path as a base, if it is below the grant. */
 static int add_base_of(struct sbx_protect *x, const char *path)
 {
 	const char *top = sbx_protect_grant(x)->source.resolved;
@@ -138,7 +143,7 @@ int sbx_protect_found(struct sbx_protect *x, const char *path, const char *name)
 
 	if (slash && strncmp(path, "node_modules/", 13) != 0 && !strstr(path, "/node_modules/"))
 		r = add_base(x, path, (size_t)(slash - path), false);
-	return r < 0 ? r : strcmp(name, SBX_GIT) == 0; /* names in a repository mean nothing */
+	return r < 0 ? r : strcmp(name, SBX_GIT) == 0; /* names inside a git directory are not entries */
 }
 
 int sbx_protect_way(struct sbx_protect *x, const char *path)
@@ -147,10 +152,10 @@ int sbx_protect_way(struct sbx_protect *x, const char *path)
 	struct stat st;
 	int what, r = sbx_trail_follow_parent(x, path, &t, &st, &what);
 
-	return r < 0 ? r : r > 0 ? -ESTALE : sbx_trail_pin(x, &t);
+	return r < 0 ? r : r > 0 ? -ESTALE : sbx_trail_self_bind(x, &t);
 }
 
-/* A mount inside the grant shows what it is for only as long as the way to it stays: what is above it keeps its place. */
+/* A mount inside the grant must stay at its path, so the directories above it get self-binds. */
 static int hold_inner_mounts(struct sbx_protect *x)
 {
 	const struct sbx_mount_op *grant = sbx_protect_grant(x);
@@ -161,7 +166,7 @@ static int hold_inner_mounts(struct sbx_protect *x)
 		const struct sbx_mount_op *op = &x->d->view->mounts[i];
 		SBX_AUTO_FREE char *parent = NULL;
 
-		if (op->kind == SBX_MOUNT_PIN || op->kind == SBX_MOUNT_MASK || !sbx_path_in_prefix(op->dest, grant->dest) ||
+		if (op->kind == SBX_MOUNT_SELF_BIND || op->kind == SBX_MOUNT_MASK || !sbx_path_in_prefix(op->dest, grant->dest) ||
 		    !op->dest[n])
 			continue;
 		parent = strndup(op->dest, (size_t)(strrchr(op->dest, '/') - op->dest));
@@ -187,8 +192,9 @@ static bool is_match(const struct sbx_protect *x, const char *pattern, const cha
 	return false;
 }
 
-/* The entries of @way ("" is the place itself) in the place @fd; *ret_list NULL: it is no directory, or a note says that it
- * cannot be listed. A directory of the effective user's own is an error then: the command can change its mode. */
+/* Open the directory @way ("" is the place itself) in the place @fd. *ret_list NULL: it is no
+ * directory, or it cannot be listed and a note says so. If the effective user owns it, that is an
+ * error: the command could change its mode. */
 static int list_place(struct sbx_protect *x, int fd, const char *dir, const char *way, DIR **ret_list)
 {
 	const char *name = *way ? way : ".";
@@ -210,7 +216,7 @@ static int list_place(struct sbx_protect *x, int fd, const char *dir, const char
 	return 0;
 }
 
-/* Names are looked at through symlinks on the way; sbx_protect_below() then covers the first of those. */
+/* Symlinks on the way are followed here; sbx_protect_below() then covers the first of them. */
 int sbx_protect_matches(struct sbx_protect *x, const char *dir, int fd, const char *pattern)
 {
 	const char *slash = pattern ? strrchr(pattern, '/') : NULL;
@@ -230,7 +236,8 @@ int sbx_protect_matches(struct sbx_protect *x, const char *dir, int fd, const ch
 	return r;
 }
 
-/* Most names are in no directory. One call tells; a closer look takes 5 us among 1,000 mounts. */
+/* Most names are absent. One call tells that; sbx_protect_obeyed() takes 5 us among 1,000
+ * mounts. */
 static bool is_absent(int fd, const char *path)
 {
 	struct stat st;
@@ -272,7 +279,7 @@ static int protect_base(struct sbx_protect *x, const struct sbx_protect_base *b)
 	return r;
 }
 
-/* By inode: the grant may be reached by another path than the file was. */
+/* The top of the grant is found by its inode: the file's path may reach it by another way. */
 static int hold_source(struct sbx_protect *x, const struct sbx_plan_source *s)
 {
 	const struct stat *top = &sbx_protect_grant(x)->source.st;
@@ -317,9 +324,10 @@ int sbx_protect_end(struct sbx_protect *x, int r, struct sbx_err_list *errs)
 
 size_t sbx_protect_names(const struct sbx_protect *x, const char **names, size_t n_max)
 {
-	/* Only whole entries, and the directory of git's: others begin with a directory that may be anywhere. A repository by
-	 * itself is found by more than its HEAD, which a command could have moved away. Cargo reads its directory wherever it
-	 * is started. */
+	/* Entries of one part, and `.git`. Other entries begin with a common name of a directory
+	 * and are protected at bases only. A bare repository is found by more names than HEAD,
+	 * which a command could have moved away. Cargo reads `.cargo` in any directory that it is
+	 * started in. */
 	static const struct {
 		const char *entry, *name;
 	} marks[] = { { SBX_GIT_HEAD, "commondir" }, { SBX_GIT_HEAD, "refs" }, { ".cargo/config.toml", ".cargo" } };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is protected may be a symlink, or a directory that has some (`.git/hooks/pre-commit -> ../../scripts/check`). The
- * host's tools act on what they lead to. So that is read-only as well where a writable grant has it, with the way to it;
- * one that leads nowhere, or to a directory that it is in itself, holds nothing.
+ * Symlinks among protected paths. A protected path may be a symlink, or a directory with symlinks
+ * in it (`.git/hooks/pre-commit -> ../../scripts/check`). The host's tools act on the target. So
+ * the target, where a writable grant has it, becomes read-only too, with the way to it. A symlink
+ * that leads nowhere, or to a directory that it lies in, holds nothing.
  */
-#include "launcher/protect/view_protect_internal.h"
+#include "launcher/protect/protect_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ int sbx_protect_lead(struct sbx_protect *x, const char *path, struct sbx_resolve
 	}
 	if (ret_found->missing || ret_found->n_hops == 0 || sbx_path_in_prefix(link, ret_found->path))
 		return 0;
-	others = *ret_found; /* the first is @path: held, or in what is */
+	others = *ret_found; /* the first hop is @path itself, which is held already */
 	others.hops++;
 	others.n_hops--;
 	r = sbx_protect_hops(x, &others);

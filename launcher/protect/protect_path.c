@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A path below a writable grant, followed by descriptors and never through a symlink: held where it is, covered where
- * it is not.
+ * A path below a writable grant, followed by descriptors and never through a symlink. An existing
+ * path is held, an absent one is covered.
  */
-#include "launcher/protect/view_protect_internal.h"
+#include "launcher/protect/protect_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "launcher/rootfs/view_add.h"
 #include "sys/fs/path_normalise.h"
 
-/* What stands in for the last part of a path where it is absent. */
+/* The kind of placeholder for the absent name @name. */
 static enum sbx_placeholder_kind kind_of(const char *name)
 {
 	if (strcmp(name, "commondir") == 0)
@@ -31,27 +31,27 @@ static enum sbx_placeholder_kind kind_of(const char *name)
 
 /* --- ops --- */
 
-/* What is at @dest already; NULL. */
-static struct sbx_mount_op *cover_at(const struct sbx_protect *x, const char *dest)
+/* The overmount at @dest; NULL: there is none. */
+static struct sbx_mount_op *overmount_at(const struct sbx_protect *x, const char *dest)
 {
 	for (size_t i = x->d->view->n_mounts; i > 0; i--) {
 		struct sbx_mount_op *op = &x->d->view->mounts[i - 1];
 
-		if ((op->kind == SBX_MOUNT_PIN || op->kind == SBX_MOUNT_MASK) && strcmp(op->dest, dest) == 0)
+		if ((op->kind == SBX_MOUNT_SELF_BIND || op->kind == SBX_MOUNT_MASK) && strcmp(op->dest, dest) == 0)
 			return op;
 	}
 	return NULL;
 }
 
-static int pin(struct sbx_protect *x, const char *dest, const struct stat *st, bool writable)
+static int self_bind(struct sbx_protect *x, const char *dest, const struct stat *st, bool writable)
 {
-	struct sbx_mount_op *op = cover_at(x, dest);
+	struct sbx_mount_op *op = overmount_at(x, dest);
 
 	if (op) {
 		op->writable = op->writable && writable;
 		return 0;
 	}
-	op = sbx_view_add(x->d, SBX_MOUNT_PIN, dest);
+	op = sbx_view_add(x->d, SBX_MOUNT_SELF_BIND, dest);
 	if (!op)
 		return -E2BIG;
 	op->origin = SBX_ORIGIN_PROTECT;
@@ -62,7 +62,7 @@ static int pin(struct sbx_protect *x, const char *dest, const struct stat *st, b
 
 static int mask(struct sbx_protect *x, const char *dest, const struct stat *st)
 {
-	if (cover_at(x, dest))
+	if (overmount_at(x, dest))
 		return 0;
 	if (sbx_view_add_mask(x->d, dest, st) < 0)
 		return -E2BIG;
@@ -70,7 +70,7 @@ static int mask(struct sbx_protect *x, const char *dest, const struct stat *st)
 	return 0;
 }
 
-/* @dest's parent, on the host. malloc'ed; NULL: out of memory. */
+/* The host path of @dest's parent. malloc'ed; NULL: out of memory. */
 static char *parent_path(const struct sbx_protect *x, const char *dest)
 {
 	const struct sbx_mount_op *grant = sbx_protect_grant(x);
@@ -81,7 +81,7 @@ static char *parent_path(const struct sbx_protect *x, const char *dest)
 														  path;
 }
 
-/* The index of the directory @path; -ENOENT: nothing is to be made in it yet. */
+/* The index of the placeholder directory @path; -ENOENT: there is none. */
 static int find_placeholder_dir(const struct sbx_protect *x, const char *path)
 {
 	const struct sbx_draft *d = x->d;
@@ -92,13 +92,13 @@ static int find_placeholder_dir(const struct sbx_protect *x, const char *path)
 	return -ENOENT;
 }
 
-/* The same for the directory @fd, of which there is none. Takes @path. */
+/* Add one for the directory @fd. Takes @path. The index or -errno. */
 static int add_placeholder_dir(struct sbx_protect *x, int fd, char **path)
 {
 	struct sbx_protections *all = x->d->protections;
 	struct sbx_placeholder_dir *d = &all->placeholder_dirs[all->n_placeholder_dirs];
 
-	*d = (struct sbx_placeholder_dir){ .grant = x->grant, .lock_fd = -1, .model_fd = -1 };
+	*d = (struct sbx_placeholder_dir){ .grant = x->grant };
 	d->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (d->fd < 0)
 		return -errno;
@@ -111,8 +111,8 @@ static bool is_own(int fd, struct stat *ret_st)
 	return fstat(fd, ret_st) == 0 && ret_st->st_uid == geteuid();
 }
 
-/* Nothing can be made in @parent now. What is somebody else's stays so; its owner could change that from inside
- * (chmod(2)), so there it is read-only, with all below. */
+/* The user may not create files in @parent. If the user owns it, the command could change that with
+ * chmod(2), so it becomes read-only with all below. */
 static int hold_closed(struct sbx_protect *x, int parent, const char *dest)
 {
 	SBX_AUTO_FREE char *dir = NULL;
@@ -123,7 +123,7 @@ static int hold_closed(struct sbx_protect *x, int parent, const char *dest)
 	dir = strndup(dest, (size_t)(strrchr(dest, '/') - dest));
 	if (!dir)
 		return -ENOMEM;
-	return pin(x, *dir ? dir : "/", &st, false);
+	return self_bind(x, *dir ? dir : "/", &st, false);
 }
 
 int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, enum sbx_placeholder_kind kind)
@@ -135,7 +135,7 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 	struct sbx_mount_op *op;
 	int r, dir;
 
-	if (cover_at(x, dest))
+	if (overmount_at(x, dest))
 		return 0;
 	path = parent_path(x, dest);
 	if (!path)
@@ -204,13 +204,13 @@ static int trail_append(struct sbx_trail *t, const char *name, size_t n)
 	return 0;
 }
 
-/* Is the end of the trail of the grant at hand, and nothing else's? */
+/* Does the end of the trail belong to the current grant and to no other mount? */
 static bool is_ours(const struct sbx_protect *x, const struct sbx_trail *t)
 {
-	return sbx_view_covering(x->d->view, t->dest) == sbx_protect_grant(x) || cover_at(x, t->dest);
+	return sbx_view_covering(x->d->view, t->dest) == sbx_protect_grant(x) || overmount_at(x, t->dest);
 }
 
-/* One that can stand in for @name. */
+/* Is it a placeholder that can stand for @name? */
 static bool is_placeholder(const struct stat *st, const char *name)
 {
 	return sbx_placeholder_is_one(st) && (S_ISSOCK(st->st_mode) || kind_of(name) != SBX_PLACEHOLDER_SOCKET);
@@ -225,7 +225,7 @@ static int look(const struct sbx_protect *x, const struct sbx_trail *t, struct s
 		return SBX_TRAIL_OUT_OF_REACH;
 	if (fstatat(t->fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0)
 		return is_placeholder(ret_st, name) ? SBX_TRAIL_ABSENT : SBX_TRAIL_FOUND;
-	if (errno == EACCES) /* its owner may look as soon as he likes */
+	if (errno == EACCES) /* if the user owns it, the command can make it searchable */
 		return is_own(t->fd, &dir) ? -EACCES : SBX_TRAIL_OUT_OF_REACH;
 	return errno == ENOENT ? SBX_TRAIL_ABSENT : -errno;
 }
@@ -248,7 +248,7 @@ static int trail_enter(struct sbx_trail *t, const struct stat *st)
 	return 0;
 }
 
-int sbx_trail_pin(struct sbx_protect *x, struct sbx_trail *t)
+int sbx_trail_self_bind(struct sbx_protect *x, struct sbx_trail *t)
 {
 	int r = 0;
 
@@ -256,14 +256,12 @@ int sbx_trail_pin(struct sbx_protect *x, struct sbx_trail *t)
 		char *end = t->dest + t->dirs[i].n_dest, was = *end;
 
 		*end = '\0';
-		r = pin(x, t->dest, &t->dirs[i].st, true);
+		r = self_bind(x, t->dest, &t->dirs[i].st, true);
 		*end = was;
 	}
 	return r;
 }
 
-/* Follow @path, directories all. 0: t->fd is its end; 1: it ends before, at t->dest, which is *ret_st or, with
- * *ret_what SBX_TRAIL_ABSENT, nothing. */
 int sbx_trail_follow(const struct sbx_protect *x, const char *path, struct sbx_trail *t, struct stat *ret_st, int *ret_what)
 {
 	while (*path) {
@@ -287,13 +285,12 @@ int sbx_trail_follow(const struct sbx_protect *x, const char *path, struct sbx_t
 	return 0;
 }
 
-/* What is found at the end of a trail stays as it is. */
 int sbx_trail_hold(struct sbx_protect *x, struct sbx_trail *t, const struct stat *st)
 {
-	int r = sbx_trail_pin(x, t);
+	int r = sbx_trail_self_bind(x, t);
 
 	if (r == 0)
-		r = S_ISLNK(st->st_mode) ? mask(x, t->dest, st) : pin(x, t->dest, st, false);
+		r = S_ISLNK(st->st_mode) ? mask(x, t->dest, st) : self_bind(x, t->dest, st, false);
 	return r;
 }
 
@@ -314,7 +311,7 @@ int sbx_trail_follow_parent(const struct sbx_protect *x, const char *path, struc
 	return r < 0 ? r : sbx_trail_follow(x, way, t, ret_st, ret_what);
 }
 
-/* @path below the grant: directories, then the last part. @absent: cover what is not there. */
+/* Hold @path below the grant. @absent: cover it where it does not exist. */
 static int protect_path(struct sbx_protect *x, const char *path, bool absent)
 {
 	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
@@ -333,7 +330,7 @@ static int protect_path(struct sbx_protect *x, const char *path, bool absent)
 		return r < 0 ? r : 0;
 	if (what == SBX_TRAIL_FOUND)
 		return sbx_trail_hold(x, &t, &st);
-	r = sbx_trail_pin(x, &t);
+	r = sbx_trail_self_bind(x, &t);
 	return r < 0 ? r : sbx_trail_cover_absent(x, t.fd, t.dest, kind);
 }
 
@@ -375,7 +372,6 @@ int sbx_protect_open(struct sbx_protect *x, const char *path, int flags)
 	return fd < 0 ? sbx_protect_opened(x, -errno) : fd;
 }
 
-/* A placeholder, of a sandbox next door, does not count. */
 bool sbx_protect_exists(struct sbx_protect *x, const char *dir, const char *name)
 {
 	SBX_AUTO_FREE char *path = sbx_protect_join(dir, name);
@@ -385,7 +381,7 @@ bool sbx_protect_exists(struct sbx_protect *x, const char *dir, const char *name
 	return fd >= 0 && fstat(fd, &st) == 0 && !sbx_placeholder_is_one(&st);
 }
 
-int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name)
+int sbx_protect_hold_place(struct sbx_protect *x, const char *dir, const char *name)
 {
 	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
 	SBX_AUTO_FREE char *path = sbx_protect_join(dir, name);
@@ -399,7 +395,7 @@ int sbx_protect_keep(struct sbx_protect *x, const char *dir, const char *name)
 		r = sbx_trail_follow(x, path, &t, &st, &what);
 	if (r > 0)
 		return what == SBX_TRAIL_FOUND && S_ISLNK(st.st_mode) ? sbx_trail_hold(x, &t, &st) : 0;
-	return r < 0 ? r : sbx_trail_pin(x, &t);
+	return r < 0 ? r : sbx_trail_self_bind(x, &t);
 }
 
 int sbx_protect_list(struct sbx_protect *x, const char *path, DIR **ret_list)

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Git directories, wherever they are. What the list says of `.git/` holds for each of them:
+ * Git directories, wherever they are. The entries of the list that begin with `.git/` protect each
+ * of them:
  *
- * - the one that `.git` is, or that a file `.git` names or a symlink `.git` leads to;
- * - the one that its commondir names (git follows one such file, not a chain);
+ * - `.git` itself, or the git directory that a file `.git` names or a symlink `.git` leads to;
+ * - the git directory that its commondir names (git follows one such file, not a chain);
  * - each entry of worktrees/ of any of them;
- * - those of submodules, below modules/ of any of them. A submodule's name may have slashes, so every directory there is
- *   looked at, however deep. One with any of HEAD, config, commondir, objects and refs is a git directory;
- * - a directory that is a repository by itself (sbx_protect_head).
+ * - those of submodules, below modules/ of any of them. A submodule's name may have slashes, so
+ *   every directory there is looked at, however deep. A directory with any of HEAD, config,
+ *   commondir, objects and refs is a git directory;
+ * - a bare repository (sbx_protect_head).
  *
- * A `.git` that the command cannot reach or write, because another mount is there, leads to one all the same: the host's
- * git reads it.
+ * A `.git` under another mount, which the command cannot reach or write, still leads the host's git
+ * to a git directory.
  *
- * A run must not hide one from the next. So no rule here goes by what a command could move away alone: `config` and
- * `hooks` are mount points once they are held, and so are `objects` and `refs` where nothing but marks tells that a directory
- * is a git directory.
+ * A command must not hide a git directory from the next run. So no rule depends on a file that a
+ * command could move away: `config` and `hooks` are mount points once they are protected, and so
+ * are `objects` and `refs` where the directory is known as a git directory by its entries alone.
  *
- * More than GIT_DIRS_MAX git directories are refused. Where modules/ has more directories than MODULES_MAX, or deeper
- * ones than MODULES_DEPTH, modules/ is read-only as a whole, and a line says so.
+ * More than GIT_DIRS_MAX git directories are refused. A modules/ with more than MODULES_MAX
+ * directories, or deeper than MODULES_DEPTH, becomes read-only as a whole, with a note.
  *
- * Beyond the way to a git directory, what its configuration says is not followed.
+ * Paths in a configuration are not followed.
  */
-#include "launcher/protect/view_protect_internal.h"
+#include "launcher/protect/protect_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -43,7 +45,7 @@
 #define MODULES_DEPTH 48
 #define GIT_FILE_MAX  4096
 
-/* What a directory has of a git directory's. */
+/* Entries by which a directory is known as a git directory. */
 enum { MARK_HEAD = 1, MARK_CONFIG = 2, MARK_COMMONDIR = 4, MARK_OBJECTS = 8, MARK_REFS = 16 };
 
 bool sbx_protect_has_git(const struct sbx_protect *x)
@@ -59,7 +61,7 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* --- those that are held already --- */
+/* --- git directories that are protected already --- */
 
 static bool is_known(const struct sbx_protect *x, const char *dir)
 {
@@ -90,7 +92,7 @@ void sbx_protect_forget_git(struct sbx_protect *x)
 	x->git_dirs = NULL;
 }
 
-/* In a git directory that is held, names below refs/ and logs/ are those of branches. */
+/* Is @path below refs/ or logs/ of a known git directory, where names are those of branches? */
 static bool is_among_refs(const struct sbx_protect *x, const char *path)
 {
 	for (size_t i = 0; i < x->n_git_dirs; i++) {
@@ -109,7 +111,7 @@ static bool is_among_refs(const struct sbx_protect *x, const char *path)
 
 static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks);
 
-/* The git directory @path, outside, in all writable grants that have it. */
+/* Protect the git directory with the host path @path, in all writable grants that have it. */
 static int protect_outside(struct sbx_protect *x, const char *path)
 {
 	const size_t was = x->grant;
@@ -129,8 +131,8 @@ static int protect_outside(struct sbx_protect *x, const char *path)
 	return r;
 }
 
-/* The text of the file @fd (-1: none) behind @prefix, without what git cuts off at its end. malloc'ed in *ret_text; NULL: there
- * is none that git would take. 0 or -ENOMEM. */
+/* Read the path that follows @prefix in the file @fd (-1: none), without the line ends that git
+ * removes. *ret_text is malloc'ed; NULL: git would find no path in it. 0 or -ENOMEM. */
 static int read_name(int fd, const char *prefix, char **ret_text)
 {
 	SBX_AUTO_FREE char *text = malloc(GIT_FILE_MAX + 1);
@@ -151,8 +153,8 @@ static int read_name(int fd, const char *prefix, char **ret_text)
 	return *ret_text ? 0 : -ENOMEM;
 }
 
-/* @path, outside, as far as it can be followed; it is cut there, and *ret_rest is what comes next or NULL. 0, 1: not at
- * all; -errno. */
+/* Follow the host path @path as far as it leads. It is cut there, and *ret_rest is the next part,
+ * or NULL. 0; 1: it leads nowhere; -errno. */
 static int resolve_some(struct sbx_protect *x, char *path, struct sbx_resolved *ret_found, const char **ret_rest)
 {
 	char *slash;
@@ -170,8 +172,8 @@ static int resolve_some(struct sbx_protect *x, char *path, struct sbx_resolved *
 	return 0;
 }
 
-/* What keeps git from following a path: @name in @dir, or @dir itself, which is no directory. It stays so. A name that is
- * too long stays so by itself. */
+/* Git cannot follow a path beyond @name in @dir (or beyond @dir, which is no directory). Hold that
+ * end, so that the path stays broken. A name that is too long needs no hold. */
 static int hold_end(struct sbx_protect *x, const char *dir, const char *name)
 {
 	SBX_AUTO_FREE char *path = sbx_protect_join(dir, is_dots(name) ? "" : name);
@@ -180,8 +182,8 @@ static int hold_end(struct sbx_protect *x, const char *dir, const char *name)
 	return r == -ENAMETOOLONG ? 0 : r;
 }
 
-/* The file @fd (-1: none) names a git directory behind @prefix, from the directory @from, outside. *ret_elsewhere: it names
- * one, and another than @from. */
+/* Protect the git directory that the file @fd (-1: none) names after @prefix, relative to the host
+ * directory @from. *ret_elsewhere: it names another directory than @from. */
 static int protect_named(struct sbx_protect *x, int fd, const char *prefix, const char *from, bool *ret_elsewhere)
 {
 	SBX_AUTO_FREE char *name = NULL, *there = NULL;
@@ -202,21 +204,21 @@ static int protect_named(struct sbx_protect *x, int fd, const char *prefix, cons
 	*ret_elsewhere = !rest && strcmp(found.path, from) != 0;
 	r = sbx_protect_hops(x, &found);
 	if (r == 0 && (!rest || found.missing))
-		r = protect_outside(x, found.path); /* missing, it must not be made either */
+		r = protect_outside(x, found.path); /* a missing one must not be made either */
 	else if (r == 0)
 		r = hold_end(x, found.path, rest);
 	sbx_resolved_fini(&found);
 	return r;
 }
 
-/* The same of the file @path below the grant; @from is below it, too. */
+/* The same for the file @path below the grant; @from is below the grant, too. */
 static int protect_named_below(struct sbx_protect *x, const char *path, const char *prefix, const char *from,
 			       bool *ret_elsewhere)
 {
 	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_RDONLY);
 	SBX_AUTO_FREE char *outside = sbx_protect_join(sbx_protect_grant(x)->source.resolved, from);
 
-	if (fd == -EAGAIN) /* another sandbox has a lease on it, fcntl(2): git waits, and then reads it */
+	if (fd == -EAGAIN) /* another process has a lease on it (fcntl(2)): git would wait and then read it */
 		return -EAGAIN;
 	return outside ? protect_named(x, fd, prefix, outside, ret_elsewhere) : -ENOMEM;
 }
@@ -250,13 +252,13 @@ int sbx_protect_led(struct sbx_protect *x, const struct sbx_mount_op *op, const 
 
 /* --- one git directory --- */
 
-/* A linked worktree's own: its common directory has the rest. */
+/* Is the entry a linked worktree's own? The others are in its common directory. */
 static bool is_of_worktree(const char *name)
 {
 	return strcmp(name, "commondir") == 0 || strcmp(name, "config.worktree") == 0;
 }
 
-/* Every entry is one, whatever it holds now. */
+/* Every entry of worktrees/ counts as a git directory, whatever it holds now. */
 static int protect_worktrees(struct sbx_protect *x, const char *dir)
 {
 	SBX_AUTO_FREE char *path = sbx_protect_join(dir, "worktrees");
@@ -279,7 +281,8 @@ static int protect_worktrees(struct sbx_protect *x, const char *dir)
 	return r;
 }
 
-/* All but its modules. @by_marks: it has nothing but its entries to be known by. */
+/* Protect all of a git directory but its modules. @by_marks: it is known as one by its entries
+ * alone. */
 static int protect_one(struct sbx_protect *x, const char *dir, bool by_marks)
 {
 	SBX_AUTO_FREE char *common = sbx_protect_join(dir, "commondir");
@@ -297,9 +300,9 @@ static int protect_one(struct sbx_protect *x, const char *dir, bool by_marks)
 					 sbx_protect_obeyed(x, dir, entry, e->absent && (!linked || is_of_worktree(entry)));
 	}
 	if (r == 0 && by_marks)
-		r = sbx_protect_keep(x, dir, "objects");
+		r = sbx_protect_hold_place(x, dir, "objects");
 	if (r == 0 && by_marks)
-		r = sbx_protect_keep(x, dir, "refs");
+		r = sbx_protect_hold_place(x, dir, "refs");
 	return r < 0 ? r : protect_worktrees(x, dir);
 }
 
@@ -328,7 +331,8 @@ static unsigned int mark_of(const struct dirent *e)
 	return 0;
 }
 
-/* @strict: in a git directory, but not in its modules/: there names of branches and objects could be such marks. */
+/* @strict: the directory is inside a git directory but not in modules/, so names of branches may
+ * look like marks. */
 static bool is_git_dir(DIR *list, bool strict)
 {
 	const unsigned int both = MARK_OBJECTS | MARK_REFS, linked = MARK_HEAD | MARK_COMMONDIR;
@@ -358,11 +362,12 @@ static int look_at_entry(struct modules *m, const char *path, const struct diren
 		is_dir = sbx_protect_is_dir(m->x, sub);
 	if (is_dir)
 		return look_at_modules(m, sub, false, in_git_dir ? strcmp(e->d_name, "modules") != 0 : strict, depth + 1);
-	/* A symlink where a module could be. */
+	/* a symlink in place of a module */
 	return in_git_dir || strict ? 0 : sbx_protect_below(m->x, path, e->d_name, false);
 }
 
-/* 0, -errno; -EOVERFLOW: more than is looked at. @in_git_dir: @path is one that is held already. */
+/* @in_git_dir: @path is a git directory that is protected already. 0; -EOVERFLOW: too many or too
+ * deep directories; -errno. */
 static int look_at_modules(struct modules *m, const char *path, bool in_git_dir, bool strict, unsigned int depth)
 {
 	SBX_AUTO_CLOSEDIR DIR *list = NULL;
@@ -394,7 +399,7 @@ static int protect_modules(struct sbx_protect *x, const char *dir)
 		return -ENOMEM;
 	if (!sbx_protect_is_dir(x, path))
 		return sbx_protect_obeyed(x, dir, "modules", false); /* a symlink */
-	/* Marks in modules/ itself say nothing of what is below it. */
+	/* Marks in modules/ itself do not end the search below it. */
 	r = look_at_modules(&m, path, false, false, 0);
 	if (r != -EOVERFLOW)
 		return r;
@@ -415,7 +420,7 @@ static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks
 
 /* --- what the list asks for --- */
 
-/* `.git` at @path is a symlink. */
+/* Protect the target of the symlink `.git` at @path. */
 static int protect_linked(struct sbx_protect *x, const char *path)
 {
 	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
@@ -454,7 +459,7 @@ int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, boo
 	}
 	if (!sbx_protect_covers_absent(x, b))
 		return 0;
-	r = sbx_trail_pin(x, &t);
+	r = sbx_trail_self_bind(x, &t);
 	return r < 0 ? r : sbx_trail_cover_absent(x, t.fd, t.dest, SBX_PLACEHOLDER_SOCKET);
 }
 
@@ -477,8 +482,8 @@ static bool is_in_repository(const struct sbx_protect *x, const struct sbx_prote
 	return !dir;
 }
 
-/* Nothing of that name comes to be in the base. */
-static int keep_absent(struct sbx_protect *x, const struct sbx_protect_base *b, const char *name)
+/* Cover the absent @name in the base, so that nothing can be made there. */
+static int forbid_name(struct sbx_protect *x, const struct sbx_protect_base *b, const char *name)
 {
 	SBX_CLEANUP(sbx_trail_fini) struct sbx_trail t = SBX_TRAIL_NONE;
 	SBX_AUTO_FREE char *path = sbx_protect_join(b->path, name);
@@ -492,15 +497,16 @@ static int keep_absent(struct sbx_protect *x, const struct sbx_protect_base *b, 
 		r = sbx_trail_follow(x, path, &t, &st, &what);
 	if (r <= 0 || what != SBX_TRAIL_ABSENT || strcmp(strrchr(t.dest, '/') + 1, name) != 0)
 		return r < 0 ? r : 0;
-	r = sbx_trail_pin(x, &t);
+	r = sbx_trail_self_bind(x, &t);
 	return r < 0 ? r : sbx_trail_cover_absent(x, t.fd, t.dest, SBX_PLACEHOLDER_SOCKET);
 }
 
 /*
- * A directory is a repository by itself, also beside a `.git` that is none, when it has HEAD, refs and objects, or a
- * commondir that leads to the last two. One that is, or may be, gets what the list says of git directories. Any other
- * is kept from it by a placeholder HEAD; in a repository, where a file of that name makes `git log HEAD` ambiguous, by refs
- * (or objects) and commondir.
+ * A directory is a bare repository when it has HEAD, refs and objects, or a commondir that leads to
+ * the last two. It is one even beside a `.git` that is no repository. A directory that is one, or
+ * may be, is protected as a git directory. In any other directory a placeholder HEAD prevents that
+ * it becomes one. Inside a repository a file HEAD would make `git log HEAD` ambiguous, so there the
+ * placeholders are refs (or objects) and commondir.
  */
 int sbx_protect_head(struct sbx_protect *x, const struct sbx_protect_base *b, bool git_file)
 {
@@ -515,7 +521,7 @@ int sbx_protect_head(struct sbx_protect *x, const struct sbx_protect_base *b, bo
 	if (!sbx_protect_covers_absent(x, b))
 		return 0;
 	if (!is_in_repository(x, b))
-		return keep_absent(x, b, SBX_GIT_HEAD);
-	r = keep_absent(x, b, refs ? "objects" : "refs");
-	return r < 0 ? r : keep_absent(x, b, "commondir");
+		return forbid_name(x, b, SBX_GIT_HEAD);
+	r = forbid_name(x, b, refs ? "objects" : "refs");
+	return r < 0 ? r : forbid_name(x, b, "commondir");
 }
