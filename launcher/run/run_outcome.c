@@ -26,7 +26,7 @@ static enum sbx_store_state state(const struct sbx_run *r)
 
 void sbx_run_outcome(const struct sbx_run *r, struct sbx_outcome_facts *ret_outcome)
 {
-	const struct sbx_keep_counts *c = &r->keep_counts;
+	const struct sbx_keep_counts *c = &r->keep_helper.counts;
 
 	*ret_outcome = (struct sbx_outcome_facts){
 		.state = state(r),
@@ -41,8 +41,8 @@ void sbx_run_outcome(const struct sbx_run *r, struct sbx_outcome_facts *ret_outc
 		.traffic = &r->stats,
 		.refusals = r->recorder.refusals,
 		.cgroup = { &r->usage, r->cgroup_source, r->cgroup_path, r->limited },
-		.keep = { r->plan->keep.path && r->released, r->kept, c->entries, c->bytes, c->removed, c->left_out,
-			  r->keep_err.msg },
+		.keep = { r->plan->keep.path && r->released, r->keep_helper.kept, c->entries, c->bytes, c->removed, c->left_out,
+			  r->keep_helper.err.msg },
 	};
 	for (size_t i = 0; i < sbx_n_steps; i++) {
 		ret_outcome->steps[i].name = sbx_steps[i].name;

@@ -115,7 +115,7 @@ static int stage_apply(struct sbx_run *r)
 		return -ENAMETOOLONG;
 	e = sbx_etc_prepare(&r->plan->view, r->facts, etc, &r->err);
 	if (e == 0)
-		e = sbx_stage_configure(&r->stage, r->plan, processes_limit(r), &r->err);
+		e = sbx_stage_configure(&r->stage, r->plan, &r->protect.placeholders, processes_limit(r), &r->err);
 	return e;
 }
 
@@ -190,14 +190,14 @@ static void protect_tell(void *userdata, const struct sbx_event *e)
 
 static int protect_apply(struct sbx_run *r)
 {
-	return sbx_protect_helpers_start(&r->protect, r->plan, r->runtime_fd, protect_tell, r, &r->err);
+	return sbx_protect_helpers_start(&r->protect, r->plan, r->runtime.fd, protect_tell, &r->recorder, &r->err);
 }
 
 static void protect_undo(struct sbx_run *r)
 {
 	if (r->released)
 		sbx_protect_helpers_look(&r->protect);
-	r->swept_later = !sbx_protect_helpers_end(&r->protect, r->released, r->runtime_fd);
+	r->swept_later = !sbx_protect_helpers_end(&r->protect, r->released, r->runtime.fd);
 }
 
 /* --- broker --- */

@@ -243,7 +243,8 @@ int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init, const st
 	return e;
 }
 
-int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, uint32_t processes, struct sbx_err *err)
+int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const struct sbx_placeholders *placeholders,
+			uint32_t processes, struct sbx_err *err)
 {
 	SBX_AUTO_FREE char *args = NULL;
 	int mapped[SBX_CHANNEL_MAX_FDS];
