@@ -82,7 +82,7 @@ static int check_stdio(struct sbx_err *err)
 
 static int dry_run(const struct sbx_plan *plan)
 {
-	SBX_AUTO_FREE char *text = sbx_plan_json(plan);
+	SBX_AUTO_FREE char *text = sbx_plan_json(plan, NULL);
 
 	if (!text || puts(text) < 0 || fflush(stdout) != 0) {
 		fprintf(stderr, "sbx-run: cannot print the plan\n");
@@ -93,9 +93,8 @@ static int dry_run(const struct sbx_plan *plan)
 
 static void print_times(const struct sbx_run *r)
 {
-	for (size_t i = 0; i < sbx_n_steps; i++)
-		fprintf(stderr, "sbx-run: step %-9s %6.2f ms\n", sbx_steps[i].name,
-			r->step_us[i] / 1000.0);
+	for (int i = 0; i < SBX_N_STEPS; i++)
+		fprintf(stderr, "sbx-run: step %-10s %6.2f ms\n", sbx_step_str((enum sbx_step_id)i), r->step_us[i] / 1000.0);
 }
 
 static void tell_kept(const struct sbx_run *r)
@@ -184,7 +183,7 @@ static int load_job(struct sbx_options *o)
 }
 
 /* 0; or an exit status, with what is wrong said. */
-static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_plan **ret_plan)
+static int plan(const struct sbx_options *o, const struct sbx_facts *f, const struct sbx_plan **ret_plan)
 {
 	static struct sbx_err_list list; /* large, and mostly never touched */
 	struct sbx_err_list *errs = &list;
@@ -269,7 +268,7 @@ static int run(const struct sbx_options *o, uint64_t started_us)
 {
 	struct sbx_facts facts = { 0 };
 	struct sbx_err err = { 0 };
-	struct sbx_plan *p = NULL;
+	const struct sbx_plan *p = NULL;
 	int (*gather)(const struct sbx_options *, struct sbx_facts *, struct sbx_err *) =
 		o->dry_run ? sbx_facts_gather : sbx_facts_gather_first;
 	int status;

@@ -18,6 +18,7 @@
 #include "launcher/plan/plan_internal.h"
 #include "launcher/plan/plan_limits.h"
 #include "launcher/plan/planner.h"
+#include "launcher/plan/step.h"
 #include "launcher/rootfs/etc.h"
 #include "launcher/rootfs/overlay.h"
 #include "launcher/rootfs/view_home.h"
@@ -157,12 +158,15 @@ static json_t *mount_op(const struct sbx_plan *p, const struct sbx_mount_op *op)
 	return o;
 }
 
-static json_t *mounts(const struct sbx_plan *p)
+static json_t *mounts(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < p->view.n_mounts; i++)
-		json_array_append_new(list, mount_op(p, &p->view.mounts[i]));
+	for (size_t i = 0; i < p->view.n_mounts; i++) {
+		const struct sbx_mount_op op = sbx_setup_mount(s, &p->view.mounts[i]);
+
+		json_array_append_new(list, mount_op(p, &op));
+	}
 	return list;
 }
 
@@ -279,7 +283,7 @@ static json_t *resolvers(const struct sbx_plan *p)
 	return list;
 }
 
-static json_t *published(const struct sbx_plan *p)
+static json_t *published(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	json_t *list = json_array();
 
@@ -288,13 +292,13 @@ static json_t *published(const struct sbx_plan *p)
 
 		json_array_append_new(
 			list, json_pack("{s:s, s:i, s:i}", "address",
-					sbx_addr_format(&p->publish[i].addr, addr, sizeof(addr)), "port",
-					(int)p->publish[i].port, "inside", (int)p->publish[i].inside));
+					sbx_addr_format(&s->publish[i].addr, addr, sizeof(addr)), "port",
+					(int)s->publish[i].port, "inside", (int)s->publish[i].inside));
 	}
 	return list;
 }
 
-static json_t *network(const struct sbx_plan *p)
+static json_t *network(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	const struct sbx_profile *profile = p->profile;
 	json_t *o = json_pack(
@@ -302,7 +306,7 @@ static json_t *network(const struct sbx_plan *p)
 		sbx_mode_str(profile->network.mode),
 		"default", sbx_action_str(profile->network.default_action), "air_gap", p->air_gap,
 		"carries", p->carries, "dns_real", p->dns_real, "resolvers", resolvers(p),
-		"publish", published(p));
+		"publish", published(p, s));
 
 	if (profile->network.proxy_host)
 		json_object_set_new(o, "upstream_proxy",
@@ -336,7 +340,7 @@ static json_t *policy(const struct sbx_plan *p)
 }
 
 /* With the cgroup and the stub that it would have; level and group are those of the real one only by chance. */
-static char *attach_text(const struct sbx_plan *p)
+static char *attach_text(const struct sbx_plan *p, const struct sbx_setup *setup)
 {
 	const struct sbx_facts *f = p->facts;
 	char path[SBX_CGROUP_PATH_MAX + 64];
@@ -344,7 +348,7 @@ static char *attach_text(const struct sbx_plan *p)
 	struct sbx_attach_input in;
 	char *s;
 
-	sbx_plan_attach_input(p, &in);
+	sbx_plan_attach_input(p, &setup->stub, &in);
 	sbx_text_fit(path, sizeof(path), "%s/sbx-%s/command", f->cgroup_place.path, p->id);
 	if (f->cgroup_place.path[0] && strncmp(path, "/sys/fs/cgroup/", 15) == 0) {
 		in.level = sbx_plan_attach_level(f->cgroup.mount, path);
@@ -357,15 +361,15 @@ static char *attach_text(const struct sbx_plan *p)
 	return s;
 }
 
-/* The ruleset with the ports there are, or with examples for those there will be. */
-static char *ruleset_text(const struct sbx_plan *p)
+/* The ruleset with the ports that are known, or with examples of them. */
+static char *ruleset_text(const struct sbx_plan *p, const struct sbx_setup *setup)
 {
-	struct sbx_nft_input in = p->nft;
+	struct sbx_nft_input in = setup->nft;
 	struct sbx_nft_ruleset *rs = NULL;
 	char *s;
 
 	if (p->attach.on)
-		return attach_text(p);
+		return attach_text(p, setup);
 	if (p->carries && !in.tcp_port4 && !in.tcp_port6) {
 		in.tcp_port4 = EXAMPLE_TCP4;
 		in.tcp_port6 = EXAMPLE_TCP6;
@@ -379,9 +383,9 @@ static char *ruleset_text(const struct sbx_plan *p)
 	return s;
 }
 
-static json_t *nft(const struct sbx_plan *p)
+static json_t *nft(const struct sbx_plan *p, const struct sbx_setup *setup)
 {
-	SBX_AUTO_FREE char *s = ruleset_text(p);
+	SBX_AUTO_FREE char *s = ruleset_text(p, setup);
 
 	return text(s);
 }
@@ -512,12 +516,12 @@ static json_t *seccomp_allow(const struct sbx_plan *p)
 	return list;
 }
 
-static json_t *probes(const struct sbx_plan *p)
+static json_t *probes(const struct sbx_setup *s)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < p->probes->n_probes; i++) {
-		const struct sbx_probe *probe = &p->probes->probes[i];
+	for (uint32_t i = 0; i < s->probes.n_probes; i++) {
+		const struct sbx_probe *probe = &s->probes.probes[i];
 		json_t *o = json_pack("{s:s}", "probe",
 				      sbx_probe_kind_str((enum sbx_probe_kind)probe->kind));
 		char addr[SBX_ADDR_STR_MAX];
@@ -540,16 +544,14 @@ static json_t *probes(const struct sbx_plan *p)
 
 static json_t *steps(void)
 {
-	static const char *const names[] = { "record", "attach", "cgroup",  "keep",	   "stage",    "broker", "command",
-					     "publish", "rights", "runtime", "firewall", "selftest", "release" };
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)
-		json_array_append_new(list, json_string(names[i]));
+	for (int i = 0; i < SBX_N_STEPS; i++)
+		json_array_append_new(list, json_string(sbx_step_str((enum sbx_step_id)i)));
 	return list;
 }
 
-static json_t *build(const struct sbx_plan *p)
+static json_t *build(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	json_t *o = json_object();
 	int r = 0;
@@ -568,20 +570,20 @@ static json_t *build(const struct sbx_plan *p)
 	r |= json_object_set_new(o, "commands", commands(p));
 	r |= json_object_set_new(o, "wait_all", json_boolean(p->options->wait_all));
 	r |= json_object_set_new(o, "chdir", path(p->view.chdir));
-	r |= json_object_set_new(o, "mounts", mounts(p));
+	r |= json_object_set_new(o, "mounts", mounts(p, s));
 	r |= json_object_set_new(o, "new_protected", text(sbx_new_protected_str(p->protections.new_protected)));
 	r |= json_object_set_new(o, "scratch", scratch(p));
 	r |= json_object_set_new(o, "keep", path(p->keep.path));
 	r |= json_object_set_new(o, "environment", environment(p));
-	r |= json_object_set_new(o, "network", network(p));
+	r |= json_object_set_new(o, "network", network(p, s));
 	r |= json_object_set_new(o, "policy", policy(p));
-	r |= json_object_set_new(o, "nft", nft(p));
+	r |= json_object_set_new(o, "nft", nft(p, s));
 	r |= json_object_set_new(o, "limits", limits(p));
 	r |= json_object_set_new(o, "cgroup", cgroup_place(p));
 	r |= json_object_set_new(o, "seccomp", seccomp(p));
 	r |= json_object_set_new(o, "seccomp_allow", seccomp_allow(p));
 	r |= json_object_set_new(o, "bwrap", bwrap(p));
-	r |= json_object_set_new(o, "selftest_probes", probes(p));
+	r |= json_object_set_new(o, "selftest_probes", probes(s));
 	r |= json_object_set_new(o, "steps", steps());
 	r |= json_object_set_new(o, "notes", text_list(p->notes.v, p->notes.n));
 	if (r == 0)
@@ -590,11 +592,17 @@ static json_t *build(const struct sbx_plan *p)
 	return NULL;
 }
 
-char *sbx_plan_json(const struct sbx_plan *p)
+char *sbx_plan_json(const struct sbx_plan *p, const struct sbx_setup *s)
 {
-	json_t *o = build(p);
-	char *s = o ? json_dumps(o, JSON_INDENT(2)) : NULL;
+	SBX_AUTO_FREE struct sbx_setup *first = s ? NULL : calloc(1, sizeof(*first)); /* large; owns nothing */
+	json_t *o = NULL;
+	char *shown;
 
+	if (first)
+		sbx_setup_start(first, p);
+	if (s || first)
+		o = build(p, s ? s : first);
+	shown = o ? json_dumps(o, JSON_INDENT(2)) : NULL;
 	json_decref(o);
-	return s;
+	return shown;
 }

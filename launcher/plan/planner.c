@@ -67,7 +67,7 @@ static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
 }
 
 int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs,
-		 struct sbx_plan **ret_plan)
+		 const struct sbx_plan **ret_plan)
 {
 	SBX_CLEANUP(sbx_plan_freep) struct sbx_plan *p = calloc(1, sizeof(*p));
 	struct sbx_err err = { 0 };
@@ -78,6 +78,7 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 	/* Said once, and not of each path that is looked at. */
 	if (sbx_path_check_support(&err) != 0)
 		return sbx_refuse(errs, &err);
+	p->self = p;
 	sbx_view_init(&p->view);
 	p->keep.fd = -1;
 	p->options = o;
@@ -98,8 +99,10 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 	return 0;
 }
 
-struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
+struct sbx_plan *sbx_plan_free(const struct sbx_plan *plan)
 {
+	struct sbx_plan *p = plan ? plan->self : NULL;
+
 	if (!p)
 		return NULL;
 	sbx_policy_free(p->policy);
@@ -109,7 +112,7 @@ struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
 	free(p->profile_file);
 	free(p->system_file);
 	sbx_plan_sources_fini(&p->sources);
-	free((void *)p->nft.cidrs);
+	free(p->cidrs);
 	sbx_attach_lists_fini(&p->attach.lists);
 	sbx_view_fini(&p->view);
 	sbx_environment_fini(&p->env);

@@ -386,7 +386,7 @@ static int make_one(struct sbx_placeholder_dir *d, struct sbx_placeholder *h)
 static int make_in(struct sbx_run *r, size_t dir)
 {
 	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
-	struct sbx_plan *p = r->plan;
+	const struct sbx_plan *p = r->plan;
 	struct sbx_placeholder_dir *d = &p->protections.placeholder_dirs[dir];
 	const struct sbx_mount_op *grant = &p->view.mounts[d->grant];
 	int e = grant->idmap ? sbx_lookup_ids_use(r->facts, grant->source.st.st_uid, grant->source.st.st_gid, &saved) :

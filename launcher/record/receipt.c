@@ -31,7 +31,7 @@
 
 static json_t *verdicts(const struct sbx_run *r)
 {
-	const struct sbx_msg_probes *p = r->plan->probes;
+	const struct sbx_msg_probes *p = &r->setup.probes;
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < p->n_probes; i++) {
@@ -53,8 +53,8 @@ static json_t *step_times(const struct sbx_run *r)
 {
 	json_t *o = json_object();
 
-	for (size_t i = 0; i < sbx_n_steps; i++)
-		json_object_set_new(o, sbx_steps[i].name, json_integer(r->step_us[i]));
+	for (int i = 0; i < SBX_N_STEPS; i++)
+		json_object_set_new(o, sbx_step_str((enum sbx_step_id)i), json_integer(r->step_us[i]));
 	return o;
 }
 
@@ -89,7 +89,7 @@ static void set_limits(json_t *receipt, const struct sbx_run *r)
 
 		if (json_is_integer(json_object_get(limit, "asked")))
 			json_object_set_new(limit, "enforced_by",
-					    json_string(sbx_limits_enforced_by(r->limited,
+					    json_string(sbx_limits_enforced_by(r->cgroup.limited,
 									       rows[i].controller)));
 	}
 }
@@ -101,10 +101,10 @@ static json_t *known(int64_t value)
 
 static json_t *cgroup(const struct sbx_run *r)
 {
-	const struct sbx_cgroup_usage *u = &r->usage;
+	const struct sbx_cgroup_usage *u = &r->cgroup.usage;
 
 	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}", "source",
-			 sbx_cgroup_source_str(r->cgroup_source), "path", r->cgroup_path, "used", "cpu_us",
+			 sbx_cgroup_source_str(r->cgroup.source), "path", r->cgroup.path, "used", "cpu_us",
 			 known(u->cpu_us), "memory_peak_bytes", known(u->memory_peak_bytes), "pids_peak",
 			 known(u->pids_peak), "oom_kills", known(u->oom_kills), "pids_refused",
 			 known(u->pids_refused), "cpu_pressure_us", known(u->cpu_pressure_us),
@@ -178,7 +178,7 @@ static json_t *refusals(const struct sbx_run *r)
 
 static json_t *build(const struct sbx_run *r)
 {
-	SBX_AUTO_FREE char *plan_text = sbx_plan_json(r->plan);
+	SBX_AUTO_FREE char *plan_text = sbx_plan_json(r->plan, &r->setup);
 	json_t *o = plan_text ? json_loads(plan_text, 0, NULL) : NULL;
 	struct utsname u = { 0 };
 	char bwrap[64];
@@ -194,7 +194,7 @@ static json_t *build(const struct sbx_run *r)
 	json_object_set_new(o, "cgroup", cgroup(r));
 	json_object_set_new(o, "selftest", verdicts(r));
 	json_object_set_new(o, "step_us", step_times(r));
-	json_object_set_new(o, "traffic", traffic(&r->stats));
+	json_object_set_new(o, "traffic", traffic(&r->broker.stats));
 	json_object_set_new(o, "refusals", refusals(r));
 	json_object_set_new(o, "refusals_others", json_integer((json_int_t)sbx_refusals_n_others(r->refusals)));
 	json_object_set_new(o, "kept", kept(r));

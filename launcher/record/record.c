@@ -181,11 +181,11 @@ static bool write_end(struct sbx_run *r, int64_t ended_ms, int exit_status)
 		.exit_status = exit_status,
 		.selftest_json = selftest,
 		.usage = {
-			r->usage.cpu_us,
-			r->usage.memory_peak_bytes,
-			r->usage.cpu_pressure_us,
-			r->usage.memory_pressure_us,
-			r->usage.io_pressure_us,
+			r->cgroup.usage.cpu_us,
+			r->cgroup.usage.memory_peak_bytes,
+			r->cgroup.usage.cpu_pressure_us,
+			r->cgroup.usage.memory_pressure_us,
+			r->cgroup.usage.io_pressure_us,
 		},
 	};
 	int e;

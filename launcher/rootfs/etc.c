@@ -615,38 +615,35 @@ static int check_reachable(const struct sbx_facts *f, const char *dir, struct sb
 	return -EACCES;
 }
 
-static struct sbx_mount_op *find_op(struct sbx_view *v)
+static bool has_etc(const struct sbx_view *v)
 {
 	for (size_t i = v->n_mounts; i > 0; i--)
 		if (v->mounts[i - 1].kind == SBX_MOUNT_ETC)
-			return &v->mounts[i - 1];
-	return NULL;
+			return true;
+	return false;
 }
 
 /* Takes @fd. */
-static int set_source(struct sbx_mount_op *op, int fd, const char *dir, const char *key)
+static int set_source(struct sbx_path *source, int fd, const char *dir, const char *key)
 {
-	sbx_path_fini(&op->source);
-	if (asprintf(&op->source.resolved, "%s/%s", dir, key) < 0)
-		op->source.resolved = NULL;
-	if (op->source.resolved && fstat(fd, &op->source.st) == 0) {
-		op->source.fd = fd;
+	source->fd = fd;
+	if (asprintf(&source->resolved, "%s/%s", dir, key) < 0)
+		source->resolved = NULL;
+	if (source->resolved && fstat(fd, &source->st) == 0)
 		return 0;
-	}
-	sbx_fd_close(fd);
-	sbx_path_fini(&op->source);
+	sbx_path_fini(source);
 	return -ENOMEM;
 }
 
-int sbx_etc_prepare(struct sbx_view *v, const struct sbx_facts *f, const char *dir, struct sbx_err *err)
+int sbx_etc_prepare(const struct sbx_view *v, const struct sbx_facts *f, const char *dir, struct sbx_path *ret_source,
+		    struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int cache = -1;
-	struct sbx_mount_op *op = find_op(v);
 	char key[KEY_LEN + 1], **names;
 	size_t n;
 	int r;
 
-	if (!op || op->source.fd >= 0)
+	if (!has_etc(v) || ret_source->fd >= 0)
 		return 0;
 	cache = open_cache(dir);
 	if (cache < 0) {
@@ -672,5 +669,5 @@ int sbx_etc_prepare(struct sbx_view *v, const struct sbx_facts *f, const char *d
 		sbx_err_set(err, "cannot make the sandbox's /etc in %s: %s", dir, strerror(-r));
 		return r;
 	}
-	return set_source(op, r, dir, key);
+	return set_source(ret_source, r, dir, key);
 }

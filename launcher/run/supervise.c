@@ -181,15 +181,15 @@ static void on_broker_packet(struct sbx_run *r, struct sbx_span span)
 
 	switch (sbx_msg_type(span)) {
 	case SBX_MSG_READY:
-		if (r->broker_ready || sbx_msg_decode_simple(span, SBX_MSG_READY, &zero) != 0)
+		if (r->broker.ready || sbx_msg_decode_simple(span, SBX_MSG_READY, &zero) != 0)
 			break;
-		r->broker_ready = true;
+		r->broker.ready = true;
 		return;
 	case SBX_MSG_RELEASE:
-		if (!r->has_verdicts || r->broker_released ||
+		if (!r->has_verdicts || r->broker.released ||
 		    sbx_msg_decode_simple(span, SBX_MSG_RELEASE, &zero) != 0)
 			break;
-		r->broker_released = true;
+		r->broker.released = true;
 		return;
 	case SBX_MSG_EVENT:
 		if (sbx_msg_decode_event(span, &event) != 0)
@@ -199,13 +199,13 @@ static void on_broker_packet(struct sbx_run *r, struct sbx_span span)
 	case SBX_MSG_PINS:
 		if (!r->plan->attach.on || sbx_msg_decode_pins(span, &pins) != 0)
 			break;
-		if (sbx_run_attach_pins(r, &pins) < 0)
-			r->broker_gone = true;
+		if (sbx_attach_run_pins(&r->attach, r->plan->id, &pins, r->broker.fd) < 0)
+			r->broker.gone = true;
 		return;
 	case SBX_MSG_STATS:
-		if (sbx_msg_decode_stats(span, &r->stats) != 0)
+		if (sbx_msg_decode_stats(span, &r->broker.stats) != 0)
 			break;
-		r->broker_stopped = true;
+		r->broker.stopped = true;
 		return;
 	default:
 		break;
@@ -218,10 +218,10 @@ static void on_broker(struct sbx_run *r)
 	size_t n;
 
 	for (int i = 0; i < PACKETS_PER_TURN && !r->protocol_broken; i++) {
-		int got = take(r, r->broker_fd, &n, NULL, 0, NULL, NULL, "the broker");
+		int got = take(r, r->broker.fd, &n, NULL, 0, NULL, NULL, "the broker");
 
 		if (got < 0)
-			r->broker_gone = true;
+			r->broker.gone = true;
 		if (got <= 0)
 			return;
 		on_broker_packet(r, sbx_span(packet, n));
@@ -339,6 +339,12 @@ static void on_wall_clock(struct sbx_run *r)
 	r->kill_at_us = sbx_clock_monotonic_us() + WALL_GRACE_US;
 }
 
+/* The host's rulesets changed. */
+static void on_rulesets(struct sbx_run *r)
+{
+	sbx_attach_run_check(&r->attach, &r->cgroup);
+}
+
 /* Before the release. When it said hello, the stage is there and says why it ended: that is waited for. */
 static bool init_ended(const struct sbx_run *r)
 {
@@ -349,12 +355,12 @@ static bool init_ended(const struct sbx_run *r)
 static int answer(const struct sbx_run *r, enum sbx_wait what)
 {
 	if (what == SBX_WAIT_BROKER)
-		return r->broker_stopped ? 1 : r->broker_gone || r->protocol_broken ? -1 : 0;
+		return r->broker.stopped ? 1 : r->broker.gone || r->protocol_broken ? -1 : 0;
 	if (what == SBX_WAIT_COMMAND && r->command_exited)
 		return 1;
 	if (r->protocol_broken || r->stage_gone || (r->interrupted && !r->released))
 		return -1;
-	if (r->broker_gone || r->guard_gone || r->attach.changed || r->planted.msg[0] || r->caretaker_gone)
+	if (r->broker.gone || r->guard_gone || r->attach.changed || r->planted.msg[0] || r->caretaker_gone)
 		return -1;
 	switch (what) {
 	case SBX_WAIT_STAGE:
@@ -362,11 +368,11 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 	case SBX_WAIT_SELFTEST:
 		if (init_ended(r))
 			return -1;
-		return r->has_verdicts && r->init_hello && r->broker_ready && r->mounts_checked;
+		return r->has_verdicts && r->init_hello && r->broker.ready && r->mounts_checked;
 	case SBX_WAIT_RELEASE:
 		if (r->command_exited || r->init_gone)
 			return -1;
-		return r->broker_released;
+		return r->broker.released;
 	default:
 		return 0;
 	}
@@ -395,11 +401,11 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		{ .fd = r->signal_fd, .events = POLLIN },
 		{ .fd = r->wall_fd, .events = POLLIN },
 		{ .fd = r->attach.watch_fd, .events = POLLIN },
-		{ .fd = r->broker_gone ? -1 : r->broker_fd, .events = POLLIN },
+		{ .fd = r->broker.gone ? -1 : r->broker.fd, .events = POLLIN },
 	};
 	/* The broker last: what it tells is written. */
 	void (*const handlers[])(struct sbx_run *) = { on_stage,      on_init,	  on_signal,		  on_wall_clock,
-						       sbx_run_attach_changed, on_broker };
+						       on_rulesets, on_broker };
 	uint64_t now;
 
 	_Static_assert(SBX_N_ELEMENTS(handlers) == N_FIXED, "a handler for each");

@@ -455,8 +455,8 @@ static _Noreturn void stage_main(struct sbx_run *r, int channel)
 	 * below finds the end of file. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sbx_fd_close(r->stage_fd);
-	sbx_cgroup_forget(&r->cgroup);
-	sbx_run_attach_forget(r);
+	sbx_cgroup_forget(&r->cgroup.dirs);
+	sbx_attach_run_fini(&r->attach);
 	sbx_fd_close(r->init_fd);
 	sbx_fd_close(r->seccomp_fd); /* or bwrap would never see its end */
 	sbx_uid_pool_close_copy(r->facts->uid_pool);
@@ -539,7 +539,7 @@ static int start_as_user(struct sbx_run *r, int channel)
 		e = sbx_fd_pipe(&r->stage_go_fd, &go_write);
 	if (e < 0)
 		return e;
-	helper = sbx_proc_clone_into(0, sbx_cgroup_birthplace(&r->cgroup), NULL, &r->err); /* and with it the stage */
+	helper = sbx_proc_clone_into(0, sbx_cgroup_birthplace(&r->cgroup.dirs), NULL, &r->err); /* and with it the stage */
 	if (helper < 0)
 		return helper;
 	if (helper == 0) {
@@ -591,7 +591,7 @@ static pid_t clone_apart(struct sbx_run *r)
 		CPU_SET(cpu, &here);
 		hinted = sched_setaffinity(0, sizeof(here), &here) == 0;
 	}
-	pid = sbx_proc_clone_into(STAGE_FLAGS, sbx_cgroup_birthplace(&r->cgroup), NULL, &r->err);
+	pid = sbx_proc_clone_into(STAGE_FLAGS, sbx_cgroup_birthplace(&r->cgroup.dirs), NULL, &r->err);
 	if (!hinted)
 		return pid;
 	if (pid > 0) {
@@ -685,9 +685,9 @@ int sbx_stage_order(struct sbx_run *r)
 	if (r->stage_pid <= 0)
 		return 0; /* there is none; it said why on the channel */
 	if (e == 0)
-		e = sbx_orders_fill(r->orders, p, args, n_args);
+		e = sbx_orders_fill(r->orders, p, &r->setup, args, n_args);
 	/* Counted per user namespace (Linux 5.14). */
-	if (e == 0 && pids && !(r->limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)))
+	if (e == 0 && pids && !(r->cgroup.limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)))
 		r->orders->processes = pids + SBX_CGROUP_PIDS_OURS;
 	if (e < 0) {
 		sbx_err_set(&r->err, "cannot give the stage its orders: %s", strerror(-e));

@@ -16,8 +16,8 @@ int sbx_stage_begin(struct sbx_run *r);
  * r->stage_fd. 0 or -errno with r->err. */
 int sbx_stage_order(struct sbx_run *r);
 
-/* The ports of the broker's listeners, read from the sockets the stage sent, into the plan, so that
- * the receipt shows the ruleset as it is loaded. */
+/* Reads the ports of the broker's listeners from the sockets that the stage sent: the receipt shows the ruleset as it
+ * is loaded. */
 void sbx_stage_ports(const int fds[SBX_N_BROKER_FDS], struct sbx_nft_input *nft);
 
 /* SIGKILL: with the stage, pid 1 of its pid namespace, everything in the sandbox ends. */

@@ -74,7 +74,8 @@ static void copy_op(struct arena *a, const struct sbx_mount_op *from, void *to, 
 	memcpy(to, &op, sizeof(op));
 }
 
-int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *args, size_t n_args)
+int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const struct sbx_setup *s, const char *args,
+		    size_t n_args)
 {
 	struct arena a = { (uint8_t *)o, sizeof(*o) };
 	uint8_t *mounts = take(&a, p->view.n_mounts * sizeof(*p->view.mounts));
@@ -98,8 +99,11 @@ int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *
 	for (size_t i = 0; i < p->n_publish; i++)
 		all.publish[all.n_publish++] = p->publish[i].inside;
 	all.nft.cidrs = copy(&a, p->nft.cidrs, p->nft.n_cidrs * sizeof(*p->nft.cidrs), &ok);
-	for (size_t i = 0; i < p->view.n_mounts && ok; i++)
-		copy_op(&a, &p->view.mounts[i], mounts + i * sizeof(*p->view.mounts), &ok);
+	for (size_t i = 0; i < p->view.n_mounts && ok; i++) {
+		const struct sbx_mount_op op = sbx_setup_mount(s, &p->view.mounts[i]);
+
+		copy_op(&a, &op, mounts + i * sizeof(*p->view.mounts), &ok);
+	}
 	if (!ok)
 		return -E2BIG;
 	memcpy(o, &all, sizeof(all));

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "launcher/plan/plan.h"
+#include "launcher/plan/setup.h"
 
 /*
  * What the stage does with a plan that did not exist yet when the stage was started: a deep copy of the
@@ -33,6 +34,7 @@ struct sbx_orders {
 struct sbx_orders *sbx_orders_new(void); /* empty; NULL: errno */
 struct sbx_orders *sbx_orders_free(struct sbx_orders *o);
 /* 0, or -E2BIG: more than the mapping holds (64 MiB). */
-int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const char *args, size_t n_args);
+int sbx_orders_fill(struct sbx_orders *o, const struct sbx_plan *p, const struct sbx_setup *s, const char *args,
+		    size_t n_args);
 
 #endif
