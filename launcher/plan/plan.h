@@ -24,8 +24,9 @@
 #include "sys/nft/nft.h"
 
 /*
- * The plan of one run: constant data, made from the options, the profile, the system policy and facts of the host.
- * Nothing is created by planning; --dry-run prints the plan. The steps carry it out.
+ * The plan of one run: made from the options, the profile, the system policy and facts of the host, and never changed
+ * afterwards. Planning creates nothing; --dry-run prints the plan. The steps carry it out, and setup.h holds what they
+ * learn.
  */
 
 /* A name that only the broker serves (SBX_PROBE_CONNECT_NAME): .invalid is never delegated (RFC 6761 section 6.4). */

@@ -9,16 +9,16 @@
 #include "launcher/plan/plan.h"
 
 /*
- * The parts of planning, each of which fills in its fields of the plan, in this order. All return
- * 0, an exit status (125-127) with @errs filled in, or -errno.
+ * The parts of planning, in this order; each fills in its fields of the plan. All return 0, an exit status (125-127) with
+ * @errs filled in, or -errno.
  */
 
-/* planner.c: what the parts that fill in @p work with. */
+/* planner.c: the parts' view of @p. */
 struct sbx_draft sbx_plan_draft(struct sbx_plan *p);
 /* plan_profile.c: profile, system, policy; nft, resolvers. */
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs);
 int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs);
-/* plan_publish.c: the flags' ports into the profile's list, and what becomes of that list. Both: 0;
+/* plan_publish.c: adds the flags' ports to the profile's list, then makes the plan's list of it. Both: 0;
  * SBX_EXIT_REFUSED with @errs; -ENOMEM. */
 int sbx_plan_publish_merge(struct sbx_plan *p, struct sbx_err_list *errs);
 int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The plan as JSON: what --dry-run prints and a receipt begins with. Keys keep the order they are
- * written in, lists the plan's, so the same plan is the same text.
+ * The plan as JSON: the output of --dry-run and the beginning of a receipt. Keys keep the order in which this file writes
+ * them and lists the order of the plan, so the same plan gives the same text.
  *
- * What is left out on purpose: the values of variables that come from the caller or from --env
- * (they may be secrets), here and in bwrap's arguments. Ports that the kernel chooses later are
- * shown as fixed examples where the plan has none yet.
+ * The values of variables that come from the caller or from --env are left out, here and in bwrap's arguments: they may
+ * be secrets. Ports that the kernel has not chosen yet are shown as fixed examples.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -32,7 +31,7 @@
 #define EXAMPLE_UDP4 50004
 #define EXAMPLE_UDP6 50006
 
-/* A path need not be UTF-8; JSON must be. Bytes that are not are shown as \xNN. */
+/* JSON must be UTF-8 and a path need not be: other bytes are shown as \xNN. */
 static json_t *text(const char *s)
 {
 	json_t *j = s ? json_string(s) : json_null();
@@ -44,8 +43,8 @@ static json_t *text(const char *s)
 	return json_string(sbx_escape(s, strlen(s), escaped, n));
 }
 
-/* A path, so that it can be read back: where its bytes could not be shown as they are, or could be taken for such,
- * all backslashes begin a \xNN. A backslash in it means that, always. */
+/* A path that can be read back. A path with a backslash, or with bytes that are not UTF-8, is escaped as a whole: then
+ * every backslash in the text begins a \xNN. */
 static json_t *path(const char *s)
 {
 	size_t n = s ? strlen(s) : 0, unit = 1;
@@ -82,7 +81,7 @@ static size_t count(char *const *v)
 	return n;
 }
 
-/* --- who and where --- */
+/* --- user and mounts --- */
 
 static json_t *user(const struct sbx_facts *f)
 {
@@ -316,7 +315,7 @@ static json_t *network(const struct sbx_plan *p, const struct sbx_setup *s)
 	return o;
 }
 
-/* Those of every policy, and the system policy's own. */
+/* The floors of every policy, and those of the system policy. */
 static json_t *floors(const struct sbx_plan *p)
 {
 	json_t *list = json_array(), *own = net_list(&p->system->floors);
@@ -339,7 +338,7 @@ static json_t *policy(const struct sbx_plan *p)
 			 "allow", net_list(&p->profile->network.allow));
 }
 
-/* With the cgroup and the stub that it would have; level and group are those of the real one only by chance. */
+/* With the planned cgroup and the stub; level and group equal those of a real run only by chance. */
 static char *attach_text(const struct sbx_plan *p, const struct sbx_setup *setup)
 {
 	const struct sbx_facts *f = p->facts;
@@ -430,7 +429,7 @@ static json_t *limits(const struct sbx_plan *p)
 	return o;
 }
 
-/* Where it would be made; the receipt says where it was. */
+/* The place where the cgroup would be made; the receipt replaces it by the real one. */
 static json_t *cgroup_place(const struct sbx_plan *p)
 {
 	const struct sbx_facts *f = p->facts;
@@ -456,7 +455,7 @@ static json_t *command(const struct sbx_plan *p)
 	return o;
 }
 
-/* What executes. Null where there is no allow list: whatever may be executed by its mode. */
+/* The programs that may execute. Null where there is no allow list: then a file's mode decides. */
 static json_t *programs(const struct sbx_plan *p)
 {
 	json_t *list = p->commands.n_programs ? json_array() : json_null();
@@ -471,7 +470,7 @@ static json_t *programs(const struct sbx_plan *p)
 	return list;
 }
 
-/* What does not, wherever it would: what the entries of profile and system.yaml mean. */
+/* The files that are masked, and the entries of the profile and system.yaml that mask them. */
 static json_t *masked(const struct sbx_plan *p)
 {
 	json_t *list = json_array();
@@ -491,7 +490,7 @@ static json_t *commands(const struct sbx_plan *p)
 	return json_pack("{s:o, s:o}", "execute", programs(p), "masked", masked(p));
 }
 
-/* The rows in force. */
+/* The rows of the filter that are in force. */
 static json_t *seccomp(const struct sbx_plan *p)
 {
 	json_t *list = json_array();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Planning: a list of parts, each of which fills in its fields. Everything that can be refused is
- * refused here, before anything is made: nothing below opens a file for writing or mounts anything that
- * others could see. What a plan holds besides memory are O_PATH descriptors of what will be bound, and for
- * id-mapped grants, where only trying tells whether a file system can, mounts that are attached nowhere.
+ * Planning: a list of parts, each of which fills in its fields. Every refusal happens here, before anything is made:
+ * planning opens no file for writing and mounts nothing that another process could see. Besides memory, a plan holds
+ * O_PATH descriptors of the objects that will be bound. For id-mapped grants it also holds mounts that are attached
+ * nowhere, because only an attempt shows whether a file system supports them.
  *
- * The parts that look at files on the sandbox's behalf (mounts, the command) do so with the
- * effective ids of the sandbox's user: root would find what the user may not see, and a path
- * that root walks through a user's directory is a race for that user to win.
+ * The parts that look at files for the sandbox (mounts, the command) use the effective ids of the sandbox's user. Root
+ * would find files that the user may not see, and where root follows a path through a user's directory, that user can
+ * change the path meanwhile.
  */
 #include "launcher/plan/planner.h"
 
@@ -45,7 +45,7 @@ struct sbx_draft sbx_plan_draft(struct sbx_plan *p)
 	};
 }
 
-/* Those that look at the host's files as the sandbox's user. */
+/* The parts that look at the host's files as the sandbox's user. */
 static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
@@ -75,7 +75,7 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 
 	if (!p)
 		return -ENOMEM;
-	/* Said once, and not of each path that is looked at. */
+	/* Reported once, not for each path. */
 	if (sbx_path_check_support(&err) != 0)
 		return sbx_refuse(errs, &err);
 	p->self = p;

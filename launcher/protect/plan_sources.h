@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_LAUNCHER_PLAN_PLAN_SOURCES_H
-#define SBX_LAUNCHER_PLAN_PLAN_SOURCES_H
+#ifndef SBX_LAUNCHER_PROTECT_PLAN_SOURCES_H
+#define SBX_LAUNCHER_PROTECT_PLAN_SOURCES_H
 
 #include <stddef.h>
 #include <sys/stat.h>

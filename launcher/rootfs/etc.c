@@ -344,7 +344,7 @@ struct budget {
 	size_t bytes, entries;
 };
 
-/* A password in a URL, or a word that has one after it. */
+/* Finds a password in a URL, or a word that a secret follows. */
 static bool looks_secret(const char *text)
 {
 	static const char *const words[] = { "_auth", "password", "passwd", "token", "secret" };
@@ -379,7 +379,7 @@ static int write_file(int dst, const char *name, const void *p, size_t n, mode_t
 	return fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
-/* What cannot be copied is left out: an odd file in /etc must not stop a run. */
+/* Leaves out a file that cannot be copied: an odd file in /etc must not stop a run. */
 static int copy_file(int src, const char *name, int dst, int flags, struct budget *budget)
 {
 	SBX_AUTO_CLOSE int fd =
@@ -465,7 +465,7 @@ static int copy_dir(int src, const char *name, int dst, int depth, struct budget
 	return r;
 }
 
-/* Where the host has something odd on the way, or its own file of that name, that is left. */
+/* Leaves the host's own file of that name, or anything odd on the way to it, as it is. */
 static int add_below(int dst, const char *path, const char *text)
 {
 	SBX_AUTO_CLOSE int dir = openat(dst, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -529,8 +529,8 @@ static void remove_tree(int parent, const char *name)
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* A name that we gave: the key of a directory, or one that was being made. Nothing else is touched, so
- * that a cache directory that is none (somebody put a symlink there) loses nothing. */
+/* Is it a name of ours: the key of a directory, or the temporary name of one? Other entries are never touched, so a wrong
+ * directory in the cache's place (behind a symlink) loses nothing. */
 static bool is_ours(const char *name)
 {
 	size_t n = strspn(name, "0123456789abcdef");
@@ -554,7 +554,7 @@ static void prune(int cache)
 			remove_tree(cache, e->d_name);
 }
 
-/* fd; -ENOENT; -EPERM when it is not one of ours. */
+/* Returns an fd; -ENOENT; -EPERM: another user made the directory or may write to it. */
 static int open_made(int cache, const char *key)
 {
 	SBX_AUTO_CLOSE int fd = openat(cache, key, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -597,7 +597,7 @@ static int open_cache(const char *dir)
 	return fd < 0 ? -errno : fd;
 }
 
-/* bwrap, running as the sandbox's user, resolves the directory's path once more. */
+/* The sandbox's user must reach the directory: bwrap resolves the path again, with that user's ids. */
 static int check_reachable(const struct sbx_facts *f, const char *dir, struct sbx_err *err)
 {
 	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };

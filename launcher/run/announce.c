@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Telling systemd. A unit of Type=notify is up when the command was released and not when sbx-run was
- * started; the journal gets an entry with fields of its own for each state a sandbox's row takes, so
- * that `journalctl SBX_ID=...` tells its life. Both are datagrams to a socket of somebody else's, who
- * may be gone or stuck: nothing here waits for longer than SBX_NOTIFY_WAIT_MS, nothing fails.
+ * Messages to systemd. A unit of Type=notify is up when the command was released, not when sbx-run was started. The
+ * journal gets an entry with fields of its own for each state of a sandbox's row, so `journalctl SBX_ID=...` shows the
+ * sandbox's life. Both are datagrams to a socket of systemd, which may be gone or stuck: no function here waits longer
+ * than SBX_NOTIFY_WAIT_MS, and none fails.
  */
 #include "launcher/run/announce.h"
 
@@ -18,12 +18,12 @@
 #include "sys/process/journal.h"
 #include "sys/process/notify.h"
 
-/* Of all our entries: journalctl MESSAGE_ID=... */
+/* The same in all our entries: journalctl MESSAGE_ID=... */
 #define MESSAGE_ID "5b0c6f4f1f0d4f5e9c2a7d0b8e3a6c41"
 
 /* --- the manager --- */
 
-/* A line of the manager's: no newline may come from @text, or it could say READY=1. */
+/* Sends a status line. A newline in @text is escaped: the text could forge READY=1. */
 static void notify(const char *what, const char *text)
 {
 	const char *address = getenv("NOTIFY_SOCKET");
@@ -36,7 +36,7 @@ static void notify(const char *what, const char *text)
 	sbx_notify_send(address, state);
 }
 
-/* As many as there is room for. */
+/* Appends as many published ports as there is room for. */
 static void add_published(const struct sbx_run *r, char *text, size_t n_text)
 {
 	for (size_t i = 0; i < r->plan->n_publish; i++) {
@@ -72,7 +72,7 @@ void sbx_announce_stopping(const struct sbx_run *r)
 
 /* --- the journal --- */
 
-/* syslog(3)'s, as the journal has them. */
+/* A priority of syslog(3), as the journal writes it. */
 static const char *priority_of(enum sbx_store_state state)
 {
 	switch (state) {
@@ -87,7 +87,7 @@ static const char *priority_of(enum sbx_store_state state)
 	}
 }
 
-/* Is the component a unit that processes are in? */
+/* Is the path component a service or a scope? */
 static bool is_unit(const char *s, size_t n)
 {
 	return (n > 8 && memcmp(s + n - 8, ".service", 8) == 0) ||
