@@ -101,6 +101,10 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/plan/plan.h \
 	%reldir%/plan/plan_internal.h \
 	%reldir%/plan/plan_json.c \
+	%reldir%/plan/setup.c \
+	%reldir%/plan/setup.h \
+	%reldir%/plan/step.c \
+	%reldir%/plan/step.h \
 	%reldir%/plan/plan_limits.c \
 	%reldir%/plan/plan_limits.h \
 	%reldir%/plan/plan_profile.c \

@@ -209,7 +209,7 @@ AC_DEFUN([SBX_STATIC_PROGRAM], [
 	AM_CONDITIONAL([SBX_$1_STATIC], [test "x$sbx_$2_static" = xyes])
 ])
 
-dnl What the C library could not do in a static program is not asked of it: src/broker/dns/no_nss.c,
+dnl What the C library could not do in a static program is not asked of it: src/broker/main/no_nss.c,
 dnl launcher/process/no_loader.c, launcher/process/getent.c. libmnl has no archive: src/sys/net/mnl_static.c.
 AC_DEFUN([SBX_STATIC_PROGRAMS], [
 	SBX_STATIC_PROGRAM([BROKER], [broker], [$CARES_LIBS $EVENT_LIBS],

@@ -87,7 +87,7 @@ static int check_stdio(struct sbx_err *err)
 
 static int print_json(const struct sbx_plan *plan)
 {
-	SBX_AUTO_FREE char *text = sbx_plan_json(plan);
+	SBX_AUTO_FREE char *text = sbx_plan_json(plan, NULL);
 
 	if (!text || puts(text) < 0 || fflush(stdout) != 0) {
 		fprintf(stderr, "sbx-run: cannot print the plan\n");
@@ -98,9 +98,8 @@ static int print_json(const struct sbx_plan *plan)
 
 static void print_times(const struct sbx_run *r)
 {
-	for (size_t i = 0; i < sbx_n_steps; i++)
-		fprintf(stderr, "sbx-run: step %-9s %6.2f ms\n", sbx_steps[i].name,
-			r->step_us[i] / 1000.0);
+	for (int i = 0; i < SBX_N_STEPS; i++)
+		fprintf(stderr, "sbx-run: step %-10s %6.2f ms\n", sbx_step_str((enum sbx_step_id)i), r->step_us[i] / 1000.0);
 }
 
 static void tell_kept(const struct sbx_run *r)
@@ -193,7 +192,7 @@ static int load_job(struct sbx_options *o)
 }
 
 /* 0; or an exit status, after printing the reason. */
-static int plan(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_plan **ret_plan)
+static int plan(const struct sbx_options *o, const struct sbx_facts *f, const struct sbx_plan **ret_plan)
 {
 	static struct sbx_err_list list; /* large, and mostly never touched */
 	struct sbx_err_list *errs = &list;
@@ -289,7 +288,7 @@ static int print_plan(const struct sbx_options *o)
 {
 	struct sbx_facts facts = { 0 };
 	struct sbx_err err = { 0 };
-	struct sbx_plan *p = NULL;
+	const struct sbx_plan *p = NULL;
 	int status;
 
 	if (sbx_facts_gather(o, &facts, &err) == 0) {

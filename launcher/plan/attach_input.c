@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Attach cgroup: from the plan to what the host's ruleset is made of. PURE. */
+/* Attach cgroup: the plan's lists become the input of the host's ruleset. PURE. */
 #include "launcher/plan/attach_input.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUP_EXAMPLE 1024 /* until one is found that nobody has */
+#define GROUP_EXAMPLE 1024 /* shown until the run has found a free group */
 
 struct sbx_addr sbx_plan_attach_stub(const char *id, unsigned i)
 {
@@ -26,7 +26,7 @@ uint32_t sbx_plan_attach_level(const char *mount, const char *path)
 	return level;
 }
 
-void sbx_plan_attach_input(const struct sbx_plan *p, struct sbx_attach_input *in)
+void sbx_plan_attach_input(const struct sbx_plan *p, const struct sbx_addr *stub, struct sbx_attach_input *in)
 {
 	const struct sbx_attach_lists *l = &p->attach.lists;
 
@@ -34,7 +34,7 @@ void sbx_plan_attach_input(const struct sbx_plan *p, struct sbx_attach_input *in
 		.id = p->id,
 		.nflog_group = GROUP_EXAMPLE,
 		.level = 1,
-		.dns_addr = p->attach.stub,
+		.dns_addr = *stub,
 		.dns_port = 53,
 		.n_floors = l->n_floors,
 		.floors = l->floors,

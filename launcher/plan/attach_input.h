@@ -5,10 +5,11 @@
 #include "launcher/plan/plan.h"
 #include "sys/nft/nft_attach.h"
 
-/* Where the stub of sandbox @id may listen, @i from 0 on. */
+/* The @i-th address, from 0 on, where the stub of sandbox @id may listen. */
 struct sbx_addr sbx_plan_attach_stub(const char *id, unsigned i);
-/* What the host's ruleset is made of, borrowed from the plan; level, group and cgroup are examples. */
-void sbx_plan_attach_input(const struct sbx_plan *p, struct sbx_attach_input *ret_in);
+/* The input of the host's ruleset, borrowed from the plan, with the stub's address; level, group and cgroup are
+ * examples. */
+void sbx_plan_attach_input(const struct sbx_plan *p, const struct sbx_addr *stub, struct sbx_attach_input *ret_in);
 /* The depth of @path, a directory below the mount of cgroup2; 0: it is not below. */
 uint32_t sbx_plan_attach_level(const char *mount, const char *path);
 

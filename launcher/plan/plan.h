@@ -24,8 +24,9 @@
 #include "sys/nft/nft.h"
 
 /*
- * The plan of one run: constant data, made from the options, the profile, the system policy and facts of the host.
- * Nothing is created by planning; --dry-run prints the plan. The steps carry it out.
+ * The plan of one run: made from the options, the profile, the system policy and facts of the host, and never changed
+ * afterwards. Planning creates nothing; --dry-run prints the plan. The steps carry it out, and setup.h holds what they
+ * learn.
  */
 
 /* A name that only the broker serves (SBX_PROBE_CONNECT_NAME): .invalid is never delegated (RFC 6761 section 6.4). */
@@ -41,10 +42,11 @@
 struct sbx_plan_attach {
 	bool on;
 	struct sbx_attach_lists lists;
-	struct sbx_addr stub; /* an address of 127/8; another where somebody has it */
+	struct sbx_addr stub; /* the first address of 127/8 to try */
 };
 
 struct sbx_plan {
+	struct sbx_plan *self; /* for sbx_plan_free(): everybody else has a const plan */
 	char id[SBX_ID_LEN + 1];
 	const struct sbx_options *options; /* borrowed */
 	const struct sbx_facts *facts;	   /* borrowed */
@@ -62,7 +64,8 @@ struct sbx_plan {
 	struct sbx_plan_attach attach;
 	size_t n_publish;
 	struct sbx_publish publish[SBX_PUBLISH_MAX]; /* a port of 0 is the kernel's to choose (publish.h) */
-	struct sbx_nft_input nft; /* attach netns; ports are 0 until the stage has its listeners; cidrs owned */
+	struct sbx_nft_input nft; /* attach netns; ports are 0; cidrs borrowed from the next */
+	struct sbx_nft_cidr *cidrs;
 	struct sbx_view view;
 	struct sbx_environment env;
 	struct sbx_protections protections;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The plan as JSON: what --dry-run prints and a receipt begins with. Keys keep the order they are
- * written in, lists the plan's, so the same plan is the same text.
+ * The plan as JSON: the output of --dry-run and the beginning of a receipt. Keys keep the order in which this file writes
+ * them and lists the order of the plan, so the same plan gives the same text.
  *
- * What is left out on purpose: the values of variables that come from the caller or from --env
- * (they may be secrets), here and in bwrap's arguments. Ports that the kernel chooses later are
- * shown as fixed examples where the plan has none yet.
+ * The values of variables that come from the caller or from --env are left out, here and in bwrap's arguments: they may
+ * be secrets. Ports that the kernel has not chosen yet are shown as fixed examples.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -18,6 +17,7 @@
 #include "launcher/plan/plan_internal.h"
 #include "launcher/plan/plan_limits.h"
 #include "launcher/plan/planner.h"
+#include "launcher/plan/step.h"
 #include "launcher/rootfs/etc.h"
 #include "launcher/rootfs/overlay.h"
 #include "launcher/rootfs/view_home.h"
@@ -31,7 +31,7 @@
 #define EXAMPLE_UDP4 50004
 #define EXAMPLE_UDP6 50006
 
-/* A path need not be UTF-8; JSON must be. Bytes that are not are shown as \xNN. */
+/* JSON must be UTF-8 and a path need not be: other bytes are shown as \xNN. */
 static json_t *text(const char *s)
 {
 	json_t *j = s ? json_string(s) : json_null();
@@ -43,8 +43,8 @@ static json_t *text(const char *s)
 	return json_string(sbx_escape(s, strlen(s), escaped, n));
 }
 
-/* A path, so that it can be read back: where its bytes could not be shown as they are, or could be taken for such,
- * all backslashes begin a \xNN. A backslash in it means that, always. */
+/* A path that can be read back. A path with a backslash, or with bytes that are not UTF-8, is escaped as a whole: then
+ * every backslash in the text begins a \xNN. */
 static json_t *path(const char *s)
 {
 	size_t n = s ? strlen(s) : 0, unit = 1;
@@ -81,7 +81,7 @@ static size_t count(char *const *v)
 	return n;
 }
 
-/* --- who and where --- */
+/* --- user and mounts --- */
 
 static json_t *user(const struct sbx_facts *f)
 {
@@ -157,12 +157,15 @@ static json_t *mount_op(const struct sbx_plan *p, const struct sbx_mount_op *op)
 	return o;
 }
 
-static json_t *mounts(const struct sbx_plan *p)
+static json_t *mounts(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < p->view.n_mounts; i++)
-		json_array_append_new(list, mount_op(p, &p->view.mounts[i]));
+	for (size_t i = 0; i < p->view.n_mounts; i++) {
+		const struct sbx_mount_op op = sbx_setup_mount(s, &p->view.mounts[i]);
+
+		json_array_append_new(list, mount_op(p, &op));
+	}
 	return list;
 }
 
@@ -279,7 +282,7 @@ static json_t *resolvers(const struct sbx_plan *p)
 	return list;
 }
 
-static json_t *published(const struct sbx_plan *p)
+static json_t *published(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	json_t *list = json_array();
 
@@ -288,13 +291,13 @@ static json_t *published(const struct sbx_plan *p)
 
 		json_array_append_new(
 			list, json_pack("{s:s, s:i, s:i}", "address",
-					sbx_addr_format(&p->publish[i].addr, addr, sizeof(addr)), "port",
-					(int)p->publish[i].port, "inside", (int)p->publish[i].inside));
+					sbx_addr_format(&s->publish[i].addr, addr, sizeof(addr)), "port",
+					(int)s->publish[i].port, "inside", (int)s->publish[i].inside));
 	}
 	return list;
 }
 
-static json_t *network(const struct sbx_plan *p)
+static json_t *network(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	const struct sbx_profile *profile = p->profile;
 	json_t *o = json_pack(
@@ -302,7 +305,7 @@ static json_t *network(const struct sbx_plan *p)
 		sbx_mode_str(profile->network.mode),
 		"default", sbx_action_str(profile->network.default_action), "air_gap", p->air_gap,
 		"carries", p->carries, "dns_real", p->dns_real, "resolvers", resolvers(p),
-		"publish", published(p));
+		"publish", published(p, s));
 
 	if (profile->network.proxy_host)
 		json_object_set_new(o, "upstream_proxy",
@@ -312,7 +315,7 @@ static json_t *network(const struct sbx_plan *p)
 	return o;
 }
 
-/* Those of every policy, and the system policy's own. */
+/* The floors of every policy, and those of the system policy. */
 static json_t *floors(const struct sbx_plan *p)
 {
 	json_t *list = json_array(), *own = net_list(&p->system->floors);
@@ -335,8 +338,8 @@ static json_t *policy(const struct sbx_plan *p)
 			 "allow", net_list(&p->profile->network.allow));
 }
 
-/* With the cgroup and the stub that it would have; level and group are those of the real one only by chance. */
-static char *attach_text(const struct sbx_plan *p)
+/* With the planned cgroup and the stub; level and group equal those of a real run only by chance. */
+static char *attach_text(const struct sbx_plan *p, const struct sbx_setup *setup)
 {
 	const struct sbx_facts *f = p->facts;
 	char path[SBX_CGROUP_PATH_MAX + 64];
@@ -344,7 +347,7 @@ static char *attach_text(const struct sbx_plan *p)
 	struct sbx_attach_input in;
 	char *s;
 
-	sbx_plan_attach_input(p, &in);
+	sbx_plan_attach_input(p, &setup->stub, &in);
 	sbx_text_fit(path, sizeof(path), "%s/sbx-%s/command", f->cgroup_place.path, p->id);
 	if (f->cgroup_place.path[0] && strncmp(path, "/sys/fs/cgroup/", 15) == 0) {
 		in.level = sbx_plan_attach_level(f->cgroup.mount, path);
@@ -357,15 +360,15 @@ static char *attach_text(const struct sbx_plan *p)
 	return s;
 }
 
-/* The ruleset with the ports there are, or with examples for those there will be. */
-static char *ruleset_text(const struct sbx_plan *p)
+/* The ruleset with the ports that are known, or with examples of them. */
+static char *ruleset_text(const struct sbx_plan *p, const struct sbx_setup *setup)
 {
-	struct sbx_nft_input in = p->nft;
+	struct sbx_nft_input in = setup->nft;
 	struct sbx_nft_ruleset *rs = NULL;
 	char *s;
 
 	if (p->attach.on)
-		return attach_text(p);
+		return attach_text(p, setup);
 	if (p->carries && !in.tcp_port4 && !in.tcp_port6) {
 		in.tcp_port4 = EXAMPLE_TCP4;
 		in.tcp_port6 = EXAMPLE_TCP6;
@@ -379,9 +382,9 @@ static char *ruleset_text(const struct sbx_plan *p)
 	return s;
 }
 
-static json_t *nft(const struct sbx_plan *p)
+static json_t *nft(const struct sbx_plan *p, const struct sbx_setup *setup)
 {
-	SBX_AUTO_FREE char *s = ruleset_text(p);
+	SBX_AUTO_FREE char *s = ruleset_text(p, setup);
 
 	return text(s);
 }
@@ -426,7 +429,7 @@ static json_t *limits(const struct sbx_plan *p)
 	return o;
 }
 
-/* Where it would be made; the receipt says where it was. */
+/* The place where the cgroup would be made; the receipt replaces it by the real one. */
 static json_t *cgroup_place(const struct sbx_plan *p)
 {
 	const struct sbx_facts *f = p->facts;
@@ -452,7 +455,7 @@ static json_t *command(const struct sbx_plan *p)
 	return o;
 }
 
-/* What executes. Null where there is no allow list: whatever may be executed by its mode. */
+/* The programs that may execute. Null where there is no allow list: then a file's mode decides. */
 static json_t *programs(const struct sbx_plan *p)
 {
 	json_t *list = p->commands.n_programs ? json_array() : json_null();
@@ -467,7 +470,7 @@ static json_t *programs(const struct sbx_plan *p)
 	return list;
 }
 
-/* What does not, wherever it would: what the entries of profile and system.yaml mean. */
+/* The files that are masked, and the entries of the profile and system.yaml that mask them. */
 static json_t *masked(const struct sbx_plan *p)
 {
 	json_t *list = json_array();
@@ -487,7 +490,7 @@ static json_t *commands(const struct sbx_plan *p)
 	return json_pack("{s:o, s:o}", "execute", programs(p), "masked", masked(p));
 }
 
-/* The rows in force. */
+/* The rows of the filter that are in force. */
 static json_t *seccomp(const struct sbx_plan *p)
 {
 	json_t *list = json_array();
@@ -512,12 +515,12 @@ static json_t *seccomp_allow(const struct sbx_plan *p)
 	return list;
 }
 
-static json_t *probes(const struct sbx_plan *p)
+static json_t *probes(const struct sbx_setup *s)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < p->probes->n_probes; i++) {
-		const struct sbx_probe *probe = &p->probes->probes[i];
+	for (uint32_t i = 0; i < s->probes.n_probes; i++) {
+		const struct sbx_probe *probe = &s->probes.probes[i];
 		json_t *o = json_pack("{s:s}", "probe",
 				      sbx_probe_kind_str((enum sbx_probe_kind)probe->kind));
 		char addr[SBX_ADDR_STR_MAX];
@@ -540,16 +543,14 @@ static json_t *probes(const struct sbx_plan *p)
 
 static json_t *steps(void)
 {
-	static const char *const names[] = { "record", "attach", "cgroup",  "keep",	   "stage",    "broker", "command",
-					     "publish", "rights", "runtime", "firewall", "selftest", "release" };
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)
-		json_array_append_new(list, json_string(names[i]));
+	for (int i = 0; i < SBX_N_STEPS; i++)
+		json_array_append_new(list, json_string(sbx_step_str((enum sbx_step_id)i)));
 	return list;
 }
 
-static json_t *build(const struct sbx_plan *p)
+static json_t *build(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	json_t *o = json_object();
 	int r = 0;
@@ -568,20 +569,20 @@ static json_t *build(const struct sbx_plan *p)
 	r |= json_object_set_new(o, "commands", commands(p));
 	r |= json_object_set_new(o, "wait_all", json_boolean(p->options->wait_all));
 	r |= json_object_set_new(o, "chdir", path(p->view.chdir));
-	r |= json_object_set_new(o, "mounts", mounts(p));
+	r |= json_object_set_new(o, "mounts", mounts(p, s));
 	r |= json_object_set_new(o, "new_protected", text(sbx_new_protected_str(p->protections.new_protected)));
 	r |= json_object_set_new(o, "scratch", scratch(p));
 	r |= json_object_set_new(o, "keep", path(p->keep.path));
 	r |= json_object_set_new(o, "environment", environment(p));
-	r |= json_object_set_new(o, "network", network(p));
+	r |= json_object_set_new(o, "network", network(p, s));
 	r |= json_object_set_new(o, "policy", policy(p));
-	r |= json_object_set_new(o, "nft", nft(p));
+	r |= json_object_set_new(o, "nft", nft(p, s));
 	r |= json_object_set_new(o, "limits", limits(p));
 	r |= json_object_set_new(o, "cgroup", cgroup_place(p));
 	r |= json_object_set_new(o, "seccomp", seccomp(p));
 	r |= json_object_set_new(o, "seccomp_allow", seccomp_allow(p));
 	r |= json_object_set_new(o, "bwrap", bwrap(p));
-	r |= json_object_set_new(o, "selftest_probes", probes(p));
+	r |= json_object_set_new(o, "selftest_probes", probes(s));
 	r |= json_object_set_new(o, "steps", steps());
 	r |= json_object_set_new(o, "notes", text_list(p->notes.v, p->notes.n));
 	if (r == 0)
@@ -590,11 +591,17 @@ static json_t *build(const struct sbx_plan *p)
 	return NULL;
 }
 
-char *sbx_plan_json(const struct sbx_plan *p)
+char *sbx_plan_json(const struct sbx_plan *p, const struct sbx_setup *s)
 {
-	json_t *o = build(p);
-	char *s = o ? json_dumps(o, JSON_INDENT(2)) : NULL;
+	SBX_AUTO_FREE struct sbx_setup *first = s ? NULL : calloc(1, sizeof(*first)); /* large; owns nothing */
+	json_t *o = NULL;
+	char *shown;
 
+	if (first)
+		sbx_setup_start(first, p);
+	if (s || first)
+		o = build(p, s ? s : first);
+	shown = o ? json_dumps(o, JSON_INDENT(2)) : NULL;
 	json_decref(o);
-	return s;
+	return shown;
 }

@@ -372,7 +372,7 @@ static int collect_cidrs(struct sbx_plan *p)
 					      .port_first = c.port_first,
 					      .port_last = c.port_last,
 					      .proto = c.proto };
-	p->nft.cidrs = v;
+	p->nft.cidrs = p->cidrs = v;
 	p->nft.n_cidrs = n;
 	return 0;
 }

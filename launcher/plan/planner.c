@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Planning: a list of parts, each of which fills in its fields. Everything that can be refused is
- * refused here, before anything is made: nothing below opens a file for writing or mounts anything that
- * others could see. What a plan holds besides memory are O_PATH descriptors of what will be bound, and for
- * id-mapped grants, where only trying tells whether a file system can, mounts that are attached nowhere.
+ * Planning: a list of parts, each of which fills in its fields. Every refusal happens here, before anything is made:
+ * planning opens no file for writing and mounts nothing that another process could see. Besides memory, a plan holds
+ * O_PATH descriptors of the objects that will be bound. For id-mapped grants it also holds mounts that are attached
+ * nowhere, because only an attempt shows whether a file system supports them.
  *
- * The parts that look at files on the sandbox's behalf (mounts, the command) do so with the
- * effective ids of the sandbox's user: root would find what the user may not see, and a path
- * that root walks through a user's directory is a race for that user to win.
+ * The parts that look at files for the sandbox (mounts, the command) use the effective ids of the sandbox's user. Root
+ * would find files that the user may not see, and where root follows a path through a user's directory, that user can
+ * change the path meanwhile.
  */
 #include "launcher/plan/planner.h"
 
@@ -45,7 +45,7 @@ struct sbx_draft sbx_plan_draft(struct sbx_plan *p)
 	};
 }
 
-/* Those that look at the host's files as the sandbox's user. */
+/* The parts that look at the host's files as the sandbox's user. */
 static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
@@ -67,7 +67,7 @@ static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
 }
 
 int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs,
-		 struct sbx_plan **ret_plan)
+		 const struct sbx_plan **ret_plan)
 {
 	SBX_CLEANUP(sbx_plan_freep) struct sbx_plan *p = calloc(1, sizeof(*p));
 	struct sbx_err err = { 0 };
@@ -75,9 +75,10 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 
 	if (!p)
 		return -ENOMEM;
-	/* Said once, and not of each path that is looked at. */
+	/* Reported once, not for each path. */
 	if (sbx_path_check_support(&err) != 0)
 		return sbx_refuse(errs, &err);
+	p->self = p;
 	sbx_view_init(&p->view);
 	p->keep.fd = -1;
 	p->options = o;
@@ -98,8 +99,10 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 	return 0;
 }
 
-struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
+struct sbx_plan *sbx_plan_free(const struct sbx_plan *plan)
 {
+	struct sbx_plan *p = plan ? plan->self : NULL;
+
 	if (!p)
 		return NULL;
 	sbx_policy_free(p->policy);
@@ -109,7 +112,7 @@ struct sbx_plan *sbx_plan_free(struct sbx_plan *p)
 	free(p->profile_file);
 	free(p->system_file);
 	sbx_plan_sources_fini(&p->sources);
-	free((void *)p->nft.cidrs);
+	free(p->cidrs);
 	sbx_attach_lists_fini(&p->attach.lists);
 	sbx_view_fini(&p->view);
 	sbx_environment_fini(&p->env);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "ipc/messages.h"
+#include "launcher/plan/setup.h"
 #include "store/store.h"
 #include "sys/cgroup/cgroup.h"
 
@@ -26,6 +27,7 @@ struct sbx_outcome_facts {
 		const char *name;
 		uint32_t us; /* that its apply took */
 	} steps[SBX_OUTCOME_STEPS_MAX];
+	const struct sbx_setup *setup;
 	const struct sbx_msg_probes *probes;
 	const struct sbx_msg_verdicts *verdicts; /* of @probes; empty without @has_verdicts */
 	bool has_verdicts;

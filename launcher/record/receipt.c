@@ -176,7 +176,7 @@ static json_t *refusals(struct sbx_refusals *refused, const char *profile)
 
 static json_t *build(const struct sbx_plan *plan, const struct sbx_outcome_facts *outcome)
 {
-	SBX_AUTO_FREE char *plan_text = sbx_plan_json(plan);
+	SBX_AUTO_FREE char *plan_text = sbx_plan_json(plan, outcome->setup);
 	json_t *o = plan_text ? json_loads(plan_text, 0, NULL) : NULL;
 	struct utsname u = { 0 };
 	char bwrap[64];

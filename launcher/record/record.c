@@ -81,12 +81,16 @@ void sbx_record_set_wait(struct sbx_recorder *r)
 	sbx_store_set_busy_ms(r->store, r->at_end && !r->failing_since_us ? SBX_STORE_BUSY_MS : SBX_RECORD_BUSY_MS);
 }
 
-int sbx_record_prepare(struct sbx_recorder *r, const char *id, const struct sbx_options *o)
+void sbx_record_name(struct sbx_recorder *r, const char *id, const struct sbx_options *o)
+{
+	r->id = id;
+	r->options = o;
+}
+
+int sbx_record_prepare(struct sbx_recorder *r)
 {
 	uint64_t seed;
 
-	r->id = id;
-	r->options = o;
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		return -EIO;
 	return sbx_fold_new(sbx_limits_default.n_event_keys, seed, &r->fold);

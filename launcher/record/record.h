@@ -14,17 +14,19 @@
 #include "policy/policy.h"
 
 /*
- * A recorder writes the sandbox's row and events to the database. Order of the calls: prepare;
- * begin; released; end. Events are taken at any time after prepare. The launcher's loop calls
- * flush and tidy when they are due.
+ * A recorder writes the sandbox's row and events to the database. Order of the calls: name;
+ * prepare; begin; released; end. After name, end is allowed at any time. Events are taken at any
+ * time after prepare. The launcher's loop calls flush and tidy when they are due.
  */
 
 /* How long the database may wait for another writer while the command runs: signals and the wall
  * clock are not handled during this wait. */
 #define SBX_RECORD_BUSY_MS 100
 
-/* Take events for sandbox @id from here on. @id and @o are borrowed. 0 or -errno. */
-int sbx_record_prepare(struct sbx_recorder *r, const char *id, const struct sbx_options *o);
+/* The records are those of sandbox @id. @id and @o are borrowed. */
+void sbx_record_name(struct sbx_recorder *r, const char *id, const struct sbx_options *o);
+/* Take events from here on. 0 or -errno. */
+int sbx_record_prepare(struct sbx_recorder *r);
 /* Open the database and insert the row, state `preparing`. 0 or -errno with @err. */
 int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f,
 		     const struct sbx_policy *policy, struct sbx_err *err);

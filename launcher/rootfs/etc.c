@@ -343,7 +343,7 @@ struct budget {
 	size_t bytes, entries;
 };
 
-/* A password in a URL, or a word that has one after it. */
+/* Finds a password in a URL, or a word that a secret follows. */
 static bool looks_secret(const char *text)
 {
 	static const char *const words[] = { "_auth", "password", "passwd", "token", "secret" };
@@ -378,7 +378,7 @@ static int write_file(int dst, const char *name, const void *p, size_t n, mode_t
 	return fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
-/* What cannot be copied is left out: an odd file in /etc must not stop a run. */
+/* Leaves out a file that cannot be copied: an odd file in /etc must not stop a run. */
 static int copy_file(int src, const char *name, int dst, int flags, struct budget *budget)
 {
 	SBX_AUTO_CLOSE int fd =
@@ -464,7 +464,7 @@ static int copy_dir(int src, const char *name, int dst, int depth, struct budget
 	return r;
 }
 
-/* Where the host has something odd on the way, or its own file of that name, that is left. */
+/* Leaves the host's own file of that name, or anything odd on the way to it, as it is. */
 static int add_below(int dst, const char *path, const char *text)
 {
 	SBX_AUTO_CLOSE int dir = openat(dst, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -528,8 +528,8 @@ static void remove_tree(int parent, const char *name)
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* A name that we gave: the key of a directory, or one that was being made. Nothing else is touched, so
- * that a cache directory that is none (somebody put a symlink there) loses nothing. */
+/* Is it a name of ours: the key of a directory, or the temporary name of one? Other entries are never touched, so a wrong
+ * directory in the cache's place (behind a symlink) loses nothing. */
 static bool is_ours(const char *name)
 {
 	size_t n = strspn(name, "0123456789abcdef");
@@ -553,7 +553,7 @@ static void prune(int cache)
 			remove_tree(cache, e->d_name);
 }
 
-/* fd; -ENOENT; -EPERM when it is not one of ours. */
+/* Returns an fd; -ENOENT; -EPERM: another user made the directory or may write to it. */
 static int open_made(int cache, const char *key)
 {
 	SBX_AUTO_CLOSE int fd = openat(cache, key, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -596,7 +596,7 @@ static int open_cache(const char *dir)
 	return fd < 0 ? -errno : fd;
 }
 
-/* bwrap, running as the sandbox's user, resolves the directory's path once more. */
+/* The sandbox's user must reach the directory: bwrap resolves the path again, with that user's ids. */
 static int check_reachable(const struct sbx_facts *f, const char *dir, struct sbx_err *err)
 {
 	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
@@ -614,38 +614,35 @@ static int check_reachable(const struct sbx_facts *f, const char *dir, struct sb
 	return -EACCES;
 }
 
-static struct sbx_mount_op *find_op(struct sbx_view *v)
+static bool has_etc(const struct sbx_view *v)
 {
 	for (size_t i = v->n_mounts; i > 0; i--)
 		if (v->mounts[i - 1].kind == SBX_MOUNT_ETC)
-			return &v->mounts[i - 1];
-	return NULL;
+			return true;
+	return false;
 }
 
 /* Takes @fd. */
-static int set_source(struct sbx_mount_op *op, int fd, const char *dir, const char *key)
+static int set_source(struct sbx_path *source, int fd, const char *dir, const char *key)
 {
-	sbx_path_fini(&op->source);
-	if (asprintf(&op->source.resolved, "%s/%s", dir, key) < 0)
-		op->source.resolved = NULL;
-	if (op->source.resolved && fstat(fd, &op->source.st) == 0) {
-		op->source.fd = fd;
+	source->fd = fd;
+	if (asprintf(&source->resolved, "%s/%s", dir, key) < 0)
+		source->resolved = NULL;
+	if (source->resolved && fstat(fd, &source->st) == 0)
 		return 0;
-	}
-	sbx_fd_close(fd);
-	sbx_path_fini(&op->source);
+	sbx_path_fini(source);
 	return -ENOMEM;
 }
 
-int sbx_etc_prepare(struct sbx_view *v, const struct sbx_facts *f, const char *dir, struct sbx_err *err)
+int sbx_etc_prepare(const struct sbx_view *v, const struct sbx_facts *f, const char *dir, struct sbx_path *ret_source,
+		    struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int cache = -1;
-	struct sbx_mount_op *op = find_op(v);
 	char key[KEY_LEN + 1], **names;
 	size_t n;
 	int r;
 
-	if (!op || op->source.fd >= 0)
+	if (!has_etc(v) || ret_source->fd >= 0)
 		return 0;
 	cache = open_cache(dir);
 	if (cache < 0) {
@@ -671,5 +668,5 @@ int sbx_etc_prepare(struct sbx_view *v, const struct sbx_facts *f, const char *d
 		sbx_err_set(err, "cannot make the sandbox's /etc in %s: %s", dir, strerror(-r));
 		return r;
 	}
-	return set_source(op, r, dir, key);
+	return set_source(ret_source, r, dir, key);
 }

@@ -29,12 +29,14 @@ int sbx_etc_names(int host_etc_fd, char ***ret_names, size_t *ret_n);
 void sbx_etc_names_free(char **names, size_t n);
 
 /*
- * Make sure that @dir (created when it is missing, its parent must be there) holds the directory
- * for the host's /etc as it is now, and put an O_PATH fd of it into the plan's SBX_MOUNT_ETC op. A
- * step, not planning: it writes. Safe against others doing the same at once; what is found must
- * belong to the effective uid and be writable by nobody else. The sandbox's user must be able to
- * reach @dir. 0, or -errno with @err.
+ * Makes sure that @dir (made when it is missing; its parent must exist) holds the directory for the host's /etc as it is
+ * now. A step calls it, not planning: it writes. Several launchers may do so at once. The directory must belong to the
+ * effective uid and be writable by nobody else, and the sandbox's user must be able to reach @dir.
+ *
+ * *ret_source, whose fd is -1 before, gets the directory's path, stat and O_PATH fd (sbx_path_fini). It is left alone
+ * where the view has no SBX_MOUNT_ETC op. 0, or -errno with @err.
  */
-int sbx_etc_prepare(struct sbx_view *v, const struct sbx_facts *f, const char *dir, struct sbx_err *err);
+int sbx_etc_prepare(const struct sbx_view *v, const struct sbx_facts *f, const char *dir, struct sbx_path *ret_source,
+		    struct sbx_err *err);
 
 #endif

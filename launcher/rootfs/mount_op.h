@@ -16,7 +16,7 @@
 
 enum sbx_mount_op_kind {
 	SBX_MOUNT_BIND,	   /* source, dest, writable */
-	SBX_MOUNT_ETC,	   /* dest; source.fd is -1 until sbx_etc_prepare() */
+	SBX_MOUNT_ETC,	   /* dest; its source is made later (sbx_etc_prepare()) */
 	SBX_MOUNT_MERGE,   /* source, dest: what dest has already, and the source's entries beneath;
 			      read-only */
 	SBX_MOUNT_OVERLAY, /* source, dest: writes go to the scratch space */

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "sys/systemd/notify.h"
 
-/* A line of the manager's: no newline may come from @text, or it could say READY=1. */
+/* Sends a status line. A newline in @text is escaped: the text could forge READY=1. */
 static void notify(const char *what, const char *text)
 {
 	const char *address = getenv("NOTIFY_SOCKET");
@@ -25,14 +25,14 @@ static void notify(const char *what, const char *text)
 	sbx_notify_send(address, state);
 }
 
-/* As many as there is room for. */
-static void add_published(const struct sbx_plan *p, char *text, size_t n_text)
+/* Appends as many published ports as there is room for. */
+static void add_published(const struct sbx_run *r, char *text, size_t n_text)
 {
-	for (size_t i = 0; i < p->n_publish; i++) {
+	for (size_t i = 0; i < r->plan->n_publish; i++) {
 		size_t n = strlen(text);
 		char where[SBX_PUBLISH_STR_MAX];
 
-		sbx_publish_format(&p->publish[i], where, sizeof(where));
+		sbx_publish_format(&r->setup.publish[i], where, sizeof(where));
 		if (n + strlen(", at ") + strlen(where) >= n_text)
 			return;
 		sbx_text_cut(text + n, n_text - n, "%s%s", i ? ", " : ", at ", where);
@@ -46,7 +46,7 @@ void sbx_announce_ready(const struct sbx_run *r)
 	sbx_text_cut(text, sizeof(text), "sandbox %s runs its command (profile %.128s)", r->plan->id,
 		     r->options->profile);
 	if (getenv("NOTIFY_SOCKET"))
-		add_published(r->plan, text, sizeof(text));
+		add_published(r, text, sizeof(text));
 	notify("READY=1\n", text);
 }
 

@@ -9,9 +9,9 @@
  * Without $NOTIFY_SOCKET none of these functions makes a system call.
  */
 
-/* READY=1: the command was released. To $NOTIFY_SOCKET. */
+/* Sends READY=1 to $NOTIFY_SOCKET: the command was released. */
 void sbx_announce_ready(const struct sbx_run *r);
-/* The end has begun: STOPPING=1 after READY=1, else only why. To $NOTIFY_SOCKET. */
+/* The end has begun. Sends STOPPING=1 to $NOTIFY_SOCKET if READY=1 was sent, else only the reason as a status. */
 void sbx_announce_stopping(const struct sbx_run *r);
 
 #endif

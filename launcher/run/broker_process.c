@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The broker as the launcher sees it: spawned, configured when the stage has its sockets, asked for its
- * last events at the end.
+ * The broker as the launcher sees it: started, configured when the stage has its sockets, asked for its last events at
+ * the end.
  *
- * It cannot outlive us: PDEATHSIG is set after its ids are dropped (a change of ids clears it), and
- * its channel's end of file ends it as well. It gets fds 0-2 (/dev/null, stderr stays for its one-line
- * errors), its channel as 3, and nothing else; no environment, one argument at most.
+ * The broker cannot outlive the launcher: PDEATHSIG is set after its ids are dropped (a change of ids clears it), and the
+ * end of its channel ends it as well. It gets fds 0-2 (/dev/null, and our stderr for its one-line errors), its channel as
+ * 3, and nothing else; no environment, one argument at most.
  */
 #include "launcher/run/broker_process.h"
 
@@ -21,10 +21,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ipc/channel.h"
-#include "launcher/run/supervise.h"
 #include "sys/process/proc.h"
-
-#define STOP_TIMEOUT_MS 2000
 
 struct broker_child {
 	const struct sbx_facts *facts;
@@ -35,11 +32,11 @@ struct broker_child {
 	bool follows;  /* attach cgroup */
 };
 
-/* The broker's process until it is the broker. */
+/* Runs in the child until exec. */
 static _Noreturn void exec_broker(const struct broker_child *c)
 {
 	const struct sbx_facts *f = c->facts;
-	/* Its user may not be able to reach it by its path: a clone in root's home. */
+	/* The broker's user may not reach the program by its path (a source tree in root's home). */
 	int exe = open(c->path, O_PATH | O_CLOEXEC);
 	int fds[] = { 2, c->channel, exe }, numbers[] = { 2, 3, 4 };
 	static char *no_env[] = { NULL };
@@ -65,12 +62,17 @@ static _Noreturn void exec_broker(const struct broker_child *c)
 	_exit(125);
 }
 
-int sbx_broker_start(struct sbx_run *r)
+void sbx_broker_init(struct sbx_broker_process *b)
+{
+	*b = (struct sbx_broker_process){ .fd = -1 };
+}
+
+int sbx_broker_start(struct sbx_broker_process *b, const struct sbx_plan *p, int cgroup_fd, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
-	struct broker_child child = { .facts = r->plan->facts, .parent = getpid(),
-				      .cgroup_fd = r->cgroup.broker_fd,
-				      .follows = r->plan->attach.on };
+	struct broker_child child = { .facts = p->facts, .parent = getpid(),
+				      .cgroup_fd = cgroup_fd,
+				      .follows = p->attach.on };
 	char path[4096];
 	int e;
 
@@ -80,7 +82,7 @@ int sbx_broker_start(struct sbx_run *r)
 	child.path = path;
 	e = sbx_channel_pair(&ours, &theirs);
 	if (e < 0) {
-		sbx_err_set(&r->err, "cannot make a socket pair: %s", strerror(-e));
+		sbx_err_set(err, "cannot make a socket pair: %s", strerror(-e));
 		return e;
 	}
 	child.channel = theirs;
@@ -88,15 +90,15 @@ int sbx_broker_start(struct sbx_run *r)
 	if (e == 0)
 		exec_broker(&child);
 	if (e < 0) {
-		sbx_err_set(&r->err, "cannot fork: %s", strerror(-e));
+		sbx_err_set(err, "cannot fork: %s", strerror(-e));
 		return e;
 	}
-	r->broker_pid = e;
-	r->broker_fd = sbx_fd_steal(&ours);
-	return sbx_fd_set_nonblocking(r->broker_fd);
+	b->pid = e;
+	b->fd = sbx_fd_steal(&ours);
+	return sbx_fd_set_nonblocking(b->fd);
 }
 
-static void fill_config(const struct sbx_plan *plan, struct sbx_msg_config *m)
+static void fill_config(const struct sbx_plan *plan, const struct sbx_setup *setup, struct sbx_msg_config *m)
 {
 	const struct sbx_profile *p = plan->profile;
 
@@ -115,16 +117,17 @@ static void fill_config(const struct sbx_plan *plan, struct sbx_msg_config *m)
 		m->resolved_pins = 1;
 		m->repin_interval_s = (uint32_t)((p->network.repin_interval_ms ? p->network.repin_interval_ms :
 							     SBX_REPIN_INTERVAL_MS) / 1000);
-		m->stub_addr = plan->attach.stub;
+		m->stub_addr = setup->stub;
 	}
 	for (size_t i = 0; i < plan->n_publish; i++)
 		m->publish[m->n_publish++] = plan->publish[i].inside;
 	sbx_text_fit(m->selftest_name, sizeof(m->selftest_name), "%s", SBX_SELFTEST_NAME);
 }
 
-int sbx_broker_configure(struct sbx_run *r)
+int sbx_broker_configure(const struct sbx_broker_process *b, const struct sbx_plan *p, const struct sbx_setup *s,
+			 int fds_take[SBX_N_BROKER_FDS], struct sbx_err *err)
 {
-	const struct sbx_facts *f = r->plan->facts;
+	const struct sbx_facts *f = p->facts;
 	struct sbx_msg_config m = { 0 };
 	int fds[SBX_N_BROKER_FDS];
 	uint8_t packet[4096];
@@ -132,50 +135,47 @@ int sbx_broker_configure(struct sbx_run *r)
 	ssize_t n;
 	int e;
 
-	fill_config(r->plan, &m);
-	r->stage.sandbox_fds[SBX_BFD_POLICY] =
-		sbx_memfd_new("sbx-policy", r->plan->policy_blob, r->plan->n_policy_blob);
-	r->stage.sandbox_fds[SBX_BFD_HOSTS] = sbx_memfd_new("sbx-hosts", f->hosts, f->n_hosts);
-	if (r->stage.sandbox_fds[SBX_BFD_POLICY] < 0 || r->stage.sandbox_fds[SBX_BFD_HOSTS] < 0) {
-		sbx_err_set(&r->err, "cannot make a memfd for the policy");
+	fill_config(p, s, &m);
+	fds_take[SBX_BFD_POLICY] =
+		sbx_memfd_new("sbx-policy", p->policy_blob, p->n_policy_blob);
+	fds_take[SBX_BFD_HOSTS] = sbx_memfd_new("sbx-hosts", f->hosts, f->n_hosts);
+	if (fds_take[SBX_BFD_POLICY] < 0 || fds_take[SBX_BFD_HOSTS] < 0) {
+		sbx_err_set(err, "cannot make a memfd for the policy");
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		if (r->stage.sandbox_fds[i] >= 0) {
+		if (fds_take[i] >= 0) {
 			m.fd_mask |= 1u << i;
-			fds[n_fds++] = r->stage.sandbox_fds[i];
+			fds[n_fds++] = fds_take[i];
 		}
 	n = sbx_msg_encode_config(&m, packet, sizeof(packet));
 	if (n < 0)
 		return (int)n;
-	e = sbx_channel_send(r->broker_fd, packet, (size_t)n, fds, n_fds);
+	e = sbx_channel_send(b->fd, packet, (size_t)n, fds, n_fds);
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		r->stage.sandbox_fds[i] = sbx_fd_close(r->stage.sandbox_fds[i]);
+		fds_take[i] = sbx_fd_close(fds_take[i]);
 	if (e) {
-		sbx_err_set(&r->err, "the broker ended before it was configured");
+		sbx_err_set(err, "the broker ended before it was configured");
 		return e < 0 ? e : -EPIPE;
 	}
 	return 0;
 }
 
-/* Was it asked for its last word? */
-static bool ask(const struct sbx_run *r)
+bool sbx_broker_ask_stop(const struct sbx_broker_process *b)
 {
 	uint8_t packet[16];
 	ssize_t n;
 
-	if (r->broker_fd < 0 || !r->broker_ready || r->broker_gone || r->protocol_broken)
+	if (b->fd < 0 || !b->ready || b->gone)
 		return false;
 	n = sbx_msg_encode_simple(SBX_MSG_STOP, 0, packet, sizeof(packet));
-	return n > 0 && sbx_channel_send(r->broker_fd, packet, (size_t)n, NULL, 0) == 0;
+	return n > 0 && sbx_channel_send(b->fd, packet, (size_t)n, NULL, 0) == 0;
 }
 
-void sbx_broker_stop(struct sbx_run *r)
+void sbx_broker_fini(struct sbx_broker_process *b)
 {
-	if (ask(r))
-		sbx_supervise(r, SBX_WAIT_BROKER, STOP_TIMEOUT_MS);
-	if (r->broker_pid > 0)
-		kill(r->broker_pid, SIGKILL); /* our child, not yet reaped */
-	sbx_proc_reap(&r->broker_pid);
-	r->broker_fd = sbx_fd_close(r->broker_fd);
+	if (b->pid > 0)
+		kill(b->pid, SIGKILL); /* our child, not yet reaped */
+	sbx_proc_reap(&b->pid);
+	b->fd = sbx_fd_close(b->fd);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The step `cgroup`.
+ * The steps `cgroup` (makes it, removes it) and `limits` (sets the limits, ends what runs in it).
  *
- * A place that is there already (src/sys/cgroup/cgroup.h) is used for every run: it costs little, ends a sandbox
- * with one write and tells what it used. systemd is asked for a scope only when a limit needs one that
- * nothing else can hold: memory and processors; the number of processes is held by RLIMIT_NPROC too, which
- * counts per user namespace (Linux 5.14). The scope is asked for by sbx-scope, a program of its own: this one
- * is static and speaks no D-Bus.
+ * A run uses a place that exists already (src/sys/cgroup/cgroup.h) whenever there is one: this costs little, one write
+ * ends the sandbox, and the kernel counts what the sandbox used. The launcher asks systemd for a scope only for a limit
+ * that nothing else can hold: memory and processors. RLIMIT_NPROC holds the number of processes as well, because it
+ * counts per user namespace (Linux 5.14). The program sbx-scope asks for the scope: sbx-run is static and speaks no
+ * D-Bus.
  */
 #include "launcher/run/cgroup.h"
 
@@ -33,6 +33,16 @@
 
 static const struct sbx_cgroup_limits broker_limits = { .memory_bytes = UINT64_C(512) << 20, .pids = 16 };
 
+void sbx_cgroup_run_init(struct sbx_cgroup_run *c)
+{
+	*c = (struct sbx_cgroup_run){ .dirs = SBX_CGROUP_INIT, .usage = SBX_CGROUP_USAGE_UNKNOWN };
+}
+
+void sbx_cgroup_run_fini(struct sbx_cgroup_run *c)
+{
+	sbx_cgroup_remove(&c->dirs);
+}
+
 bool sbx_cgroup_expected(const struct sbx_facts *f)
 {
 	return f->cgroup_place.source != SBX_CGROUP_NONE && f->cgroup_place.controllers != 0;
@@ -58,7 +68,7 @@ static _Noreturn void exec_scope(const struct scope_child *c)
 	_exit(127);
 }
 
-/* One line, within the time. Its length without the newline, or -errno. */
+/* Reads one line from sbx-scope, within SCOPE_TIMEOUT_MS. Returns its length without the newline, or -errno. */
 static ssize_t read_line(int fd, char *buf, size_t n)
 {
 	uint64_t end = sbx_clock_monotonic_us() + SCOPE_TIMEOUT_MS * UINT64_C(1000);
@@ -84,9 +94,9 @@ static ssize_t read_line(int fd, char *buf, size_t n)
 	return -EMSGSIZE;
 }
 
-static int ask_scope(struct sbx_run *r, struct sbx_cgroup_place *place)
+static int ask_scope(const struct sbx_plan *p, struct sbx_cgroup_place *place)
 {
-	const struct sbx_facts *f = r->plan->facts;
+	const struct sbx_facts *f = p->facts;
 	char name[64], pid[16], description[64], path[SBX_CGROUP_PATH_MAX], manager[16], slice[] = SBX_CGROUP_SLICE;
 	char *argv[] = { f->scope_helper, manager, name, slice, pid, description, NULL };
 	struct scope_child c = { .path = f->scope_helper, .argv = argv };
@@ -98,9 +108,9 @@ static int ask_scope(struct sbx_run *r, struct sbx_cgroup_place *place)
 	if (e < 0)
 		return e;
 	sbx_text_fit(manager, sizeof(manager), "%s", f->caller_uid == 0 ? "--system" : "--user");
-	sbx_text_fit(name, sizeof(name), "sbx-%s.scope", r->plan->id);
+	sbx_text_fit(name, sizeof(name), "sbx-%s.scope", p->id);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	sbx_text_cut(description, sizeof(description), "sbx sandbox %s", r->plan->id);
+	sbx_text_cut(description, sizeof(description), "sbx sandbox %s", p->id);
 	c.out = write_end;
 	child = sbx_proc_clone(0, NULL, NULL);
 	if (child == 0)
@@ -121,39 +131,89 @@ static int ask_scope(struct sbx_run *r, struct sbx_cgroup_place *place)
 	return sbx_cgroup_place_scope(&f->cgroup, path, place);
 }
 
-/* --- the step --- */
+/* --- the step `cgroup` --- */
 
-static int complain(struct sbx_run *r, const char *limit, const char *why)
+static int complain(const struct sbx_plan *p, const char *limit, const char *why, struct sbx_err *err)
 {
-	if (r->plan->profile->limits.strict) {
-		sbx_err_set(&r->err, "limits.%s cannot be enforced here, and limits.enforce is strict: %s",
+	if (p->profile->limits.strict) {
+		sbx_err_set(err, "limits.%s cannot be enforced here, and limits.enforce is strict: %s",
 			    limit, why);
 		return -EOPNOTSUPP;
 	}
-	if (!r->options->quiet)
+	if (!p->options->quiet)
 		fprintf(stderr, "sbx-run: limits.%s is not enforced: %s\n", limit, why);
 	return 0;
 }
 
-/* What was asked for and nothing holds. */
-static int check_limits(struct sbx_run *r, const char *why)
+/* Says which limits were asked for and nothing holds. */
+static int check_limits(const struct sbx_cgroup_run *c, const struct sbx_plan *p, const char *why, struct sbx_err *err)
 {
-	const struct sbx_limit_values *l = &r->plan->profile->limits;
-	uint32_t missing = sbx_limits_need(l) & ~r->limited;
+	uint32_t missing = sbx_limits_need(&p->profile->limits) & ~c->limited;
 	int e = 0;
 
 	if (missing & SBX_CGROUP_BIT(SBX_CGROUP_MEMORY))
-		e = complain(r, "memory", why);
+		e = complain(p, "memory", why, err);
 	if (e == 0 && missing & SBX_CGROUP_BIT(SBX_CGROUP_CPU))
-		e = complain(r, "cpus", why);
+		e = complain(p, "cpus", why, err);
 	if (e == 0 && missing & SBX_CGROUP_BIT(SBX_CGROUP_IO))
-		e = complain(r, "io_weight", why);
+		e = complain(p, "io_weight", why, err);
 	return e;
 }
 
-static int make(struct sbx_run *r, const struct sbx_cgroup_place *place)
+/* For attach cgroup, which needs no controller. */
+static void find_bare(struct sbx_cgroup_place *place)
 {
-	const struct sbx_limit_values *l = &r->plan->profile->limits;
+	struct sbx_cgroup_facts facts;
+
+	if (sbx_cgroup_facts_read(&facts, true) == 0)
+		sbx_cgroup_find(&facts, true, place);
+}
+
+/* The controllers of the whole mounted hierarchy. */
+static uint32_t mount_controllers(const struct sbx_facts *f)
+{
+	SBX_AUTO_CLOSE int fd = f->cgroup.mount[0] ? open(f->cgroup.mount, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	return fd < 0 ? 0 : sbx_cgroup_controllers(fd, "cgroup.controllers");
+}
+
+int sbx_cgroup_begin(struct sbx_cgroup_run *c, const struct sbx_plan *p, struct sbx_err *err)
+{
+	const struct sbx_facts *f = p->facts;
+	struct sbx_cgroup_place place = f->cgroup_place, own;
+	bool attach = p->attach.on;
+	int e;
+
+	if (attach && place.source == SBX_CGROUP_NONE)
+		find_bare(&place);
+	own = place;
+	if (sbx_limits_want_scope(f, &p->profile->limits) ||
+	    (attach && place.source == SBX_CGROUP_NONE && f->scope_helper)) {
+		if (ask_scope(p, &place) < 0)
+			place = own; /* its way out is the same: a scope from elsewhere */
+	}
+	if (attach && place.source == SBX_CGROUP_NONE) {
+		sbx_err_set(err, "network.attach: cgroup needs a cgroup of its own: %s",
+			    sbx_limits_way_out(f, mount_controllers(f)));
+		return -EOPNOTSUPP;
+	}
+	if (!attach && (place.source == SBX_CGROUP_NONE || !place.controllers))
+		return 0;
+	c->source = place.source;
+	c->shared = place.shared;
+	sbx_cgroup_sweep(place.path, sbx_cgroup_gc_release());
+	e = sbx_cgroup_make(&place, p->id, &c->dirs, err);
+	if (e == 0 && attach)
+		e = sbx_cgroup_add_run(&c->dirs);
+	if (e == 0)
+		sbx_text_fit(c->path, sizeof(c->path), "%s/%s", place.path, c->dirs.name);
+	return e;
+}
+
+/* --- the step `limits` --- */
+
+static int apply_limits(struct sbx_cgroup_run *c, const struct sbx_limit_values *l, struct sbx_err *err)
+{
 	const struct sbx_cgroup_limits limits = {
 		.memory_bytes = l->memory_bytes,
 		.cpus_milli = l->cpus_milli,
@@ -164,106 +224,43 @@ static int make(struct sbx_run *r, const struct sbx_cgroup_place *place)
 	size_t n;
 	int e;
 
-	sbx_cgroup_sweep(place->path, sbx_cgroup_gc_release());
-	e = sbx_cgroup_make(place, r->plan->id, &r->cgroup, &r->err);
-	if (e == 0 && r->plan->attach.on)
-		e = sbx_cgroup_add_run(&r->cgroup);
-	if (e == 0)
-		sbx_run_attach_capture(r);
-	if (e < 0)
-		return e;
-	n = sbx_cgroup_plan(&limits, r->cgroup.controllers, v);
-	e = sbx_cgroup_apply(r->cgroup.command_fd, v, n, &r->err);
+	n = sbx_cgroup_plan(&limits, c->dirs.controllers, v);
+	e = sbx_cgroup_apply(c->dirs.command_fd, v, n, err);
 	for (size_t i = 0; i < n && e == 0; i++)
 		if (v[i].done)
-			r->limited |= SBX_CGROUP_BIT(v[i].controller);
+			c->limited |= SBX_CGROUP_BIT(v[i].controller);
 	if (e == 0) {
-		n = sbx_cgroup_plan(&broker_limits, r->cgroup.controllers, v);
-		e = sbx_cgroup_apply(r->cgroup.broker_fd, v, n, &r->err);
+		n = sbx_cgroup_plan(&broker_limits, c->dirs.controllers, v);
+		e = sbx_cgroup_apply(c->dirs.broker_fd, v, n, err);
 	}
 	return e;
 }
 
-/* Attach cgroup needs no controller. */
-static void find_bare(struct sbx_cgroup_place *place)
+/* The reason why the cgroup, or the lack of one, does not hold a limit, and what to do about it. */
+static const char *why_not(const struct sbx_cgroup_run *c, const struct sbx_facts *f)
 {
-	struct sbx_cgroup_facts facts;
-
-	if (sbx_cgroup_facts_read(&facts, true) == 0)
-		sbx_cgroup_find(&facts, true, place);
+	if (c->dirs.command_fd < 0)
+		return sbx_limits_way_out(f, mount_controllers(f));
+	return c->shared ? "other processes are in our cgroup, which can then give no controller to a sandbox's: start it "
+			   "alone in a scope (systemd-run --scope, with --user for a user), or the service with "
+			   "DelegateSubgroup=" :
+			   "the cgroup lacks its controller: the unit above must delegate it (Delegate=cpu cpuset io memory "
+			   "pids, in a user's case of user@.service)";
 }
 
-/* Of the whole hierarchy that is mounted. */
-static uint32_t mount_controllers(const struct sbx_facts *f)
+int sbx_cgroup_limit(struct sbx_cgroup_run *c, const struct sbx_plan *p, struct sbx_err *err)
 {
-	SBX_AUTO_CLOSE int fd = f->cgroup.mount[0] ? open(f->cgroup.mount, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	int e = c->dirs.command_fd < 0 ? 0 : apply_limits(c, &p->profile->limits, err);
 
-	return fd < 0 ? 0 : sbx_cgroup_controllers(fd, "cgroup.controllers");
+	return e < 0 ? e : check_limits(c, p, why_not(c, p->facts), err);
 }
 
-int sbx_cgroup_begin(struct sbx_run *r)
+void sbx_cgroup_end(struct sbx_cgroup_run *c)
 {
-	const struct sbx_facts *f = r->plan->facts;
-	struct sbx_cgroup_place place = f->cgroup_place, own;
-	const char *why = sbx_limits_way_out(f, mount_controllers(f));
-	bool attach = r->plan->attach.on;
-	int e = 0;
-
-	if (attach && place.source == SBX_CGROUP_NONE)
-		find_bare(&place);
-	own = place;
-	if (sbx_limits_want_scope(f, &r->plan->profile->limits) ||
-	    (attach && place.source == SBX_CGROUP_NONE && f->scope_helper)) {
-		e = ask_scope(r, &place);
-		if (e < 0) {
-			place = own; /* whose way out is the same: a scope from elsewhere */
-		}
-	}
-	if (attach && place.source == SBX_CGROUP_NONE) {
-		sbx_err_set(&r->err, "network.attach: cgroup needs a cgroup of its own: %s", why);
-		return -EOPNOTSUPP;
-	}
-	if (!attach && (place.source == SBX_CGROUP_NONE || !place.controllers))
-		return check_limits(r, why);
-	e = make(r, &place);
-	if (e == 0)
-		sbx_text_fit(r->cgroup_path, sizeof(r->cgroup_path), "%s/%s", place.path, r->cgroup.name);
-	r->cgroup_source = place.source;
-	return e == 0 ? check_limits(r, place.shared ? "other processes are in our cgroup, which can then give no controller "
-						       "to a sandbox's: start it alone in a scope (systemd-run --scope, with "
-						       "--user for a user), or the service with DelegateSubgroup=" :
-						       "the cgroup lacks its controller: the unit above must delegate it "
-						       "(Delegate=cpu cpuset io memory pids, in a user's case of user@.service)") : e;
-}
-
-/* --- its end --- */
-
-static void judge_oom(struct sbx_run *r)
-{
-	const struct sbx_limit_values *l = &r->plan->profile->limits;
-	bool killed = r->outcome == SBX_OUTCOME_LOST ||
-		      (r->outcome == SBX_OUTCOME_DONE && WIFSIGNALED(r->wait_status) &&
-		       WTERMSIG(r->wait_status) == SIGKILL) ||
-		      (r->outcome == SBX_OUTCOME_DONE && WIFEXITED(r->wait_status) &&
-		       WEXITSTATUS(r->wait_status) == 128 + SIGKILL);
-
-	if (!r->released || r->usage.oom_kills <= 0 || !killed)
+	if (c->dirs.command_fd < 0)
 		return;
-	r->outcome = SBX_OUTCOME_OOM_KILLED;
-	r->err = (struct sbx_err){ 0 };
-	sbx_err_set(&r->err,
-		    "the command was killed: it needed more than limits.memory %" PRIu64
-		    " MiB (peak %.1f MiB)",
-		    l->memory_bytes >> 20, (double)r->usage.memory_peak_bytes / (1 << 20));
-}
-
-void sbx_cgroup_end(struct sbx_run *r)
-{
-	if (r->cgroup.command_fd < 0)
-		return;
-	if (sbx_cgroup_kill(r->cgroup.command_fd, KILL_TIMEOUT_MS) < 0)
+	if (sbx_cgroup_kill(c->dirs.command_fd, KILL_TIMEOUT_MS) < 0)
 		fprintf(stderr, "sbx-run: processes of the sandbox did not end in %d s; its cgroup %s is left "
-				"to the next start\n", KILL_TIMEOUT_MS / 1000, r->cgroup_path);
-	sbx_cgroup_usage_read(r->cgroup.command_fd, &r->usage);
-	judge_oom(r);
+				"to the next start\n", KILL_TIMEOUT_MS / 1000, c->path);
+	sbx_cgroup_usage_read(c->dirs.command_fd, &c->usage);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The outer side of published ports. The launcher listens, with the caller's rights and before any are dropped, so
- * that a port that is taken or closed to the caller is a refusal before anything runs; the broker accepts. What
- * connects before the release is reset there.
+ * The outer side of published ports. The launcher listens, with the caller's privileges and before it drops any: a port
+ * that is taken, or that the caller may not use, is refused before anything runs. The broker accepts; it resets a
+ * connection that comes before the release.
  *
- * Nobody else may hold a listener: the port would stay taken when the sandbox has ended. The step comes after stage,
- * broker and keep helper have been started; the cleanup process closes all it has.
+ * Nobody else may hold a listener: the port would stay taken when the sandbox has ended. So the step comes after the
+ * forks of stage, broker and helpers, and the cleanup process closes all that it has.
  */
 #include "launcher/run/publish.h"
 
@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "sys/net/net.h"
 
-/* What to do about it. */
+/* What the caller can do about the error. */
 static const char *remedy(int e)
 {
 	switch (e) {
@@ -33,30 +33,30 @@ static const char *remedy(int e)
 	}
 }
 
-int sbx_publish_open(struct sbx_run *r)
+int sbx_publish_open(const struct sbx_plan *plan, struct sbx_setup *s, int fds[SBX_N_BROKER_FDS], struct sbx_err *err)
 {
-	for (size_t i = 0; i < r->plan->n_publish; i++) {
-		struct sbx_publish *p = &r->plan->publish[i];
+	for (size_t i = 0; i < plan->n_publish; i++) {
+		struct sbx_publish *p = &s->publish[i];
 		char where[SBX_PUBLISH_STR_MAX];
 		int fd = sbx_net_publish_open(&p->addr, p->port, &p->port);
 
 		if (fd < 0) {
-			sbx_err_set(&r->err, "cannot publish port %u of the sandbox at %s: %s", p->inside,
+			sbx_err_set(err, "cannot publish port %u of the sandbox at %s: %s", p->inside,
 				    sbx_publish_format(p, where, sizeof(where)), remedy(fd));
 			return fd;
 		}
-		r->stage.sandbox_fds[SBX_BFD_PUBLISH + i] = fd;
+		fds[SBX_BFD_PUBLISH + i] = fd;
 	}
 	return 0;
 }
 
-void sbx_publish_close(struct sbx_run *r)
+void sbx_publish_close(int fds[SBX_N_BROKER_FDS])
 {
 	for (size_t i = SBX_BFD_PUBLISH; i < SBX_N_BROKER_FDS; i++)
-		r->stage.sandbox_fds[i] = sbx_fd_close(r->stage.sandbox_fds[i]);
+		fds[i] = sbx_fd_close(fds[i]);
 }
 
-/* The profile's words are the list that the plan's was made of. */
+/* The plan's list was made of the profile's words: was its @i-th port the kernel's to choose? */
 static bool was_chosen(const struct sbx_plan *p, size_t i)
 {
 	struct sbx_publish asked;
@@ -64,13 +64,13 @@ static bool was_chosen(const struct sbx_plan *p, size_t i)
 	return sbx_publish_parse(p->profile->network.publish.v[i], &asked, NULL) == 0 && asked.port == 0;
 }
 
-void sbx_publish_tell(const struct sbx_plan *p)
+void sbx_publish_tell(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	for (size_t i = 0; i < p->n_publish; i++) {
 		char where[SBX_PUBLISH_STR_MAX];
 
 		if (!p->options->quiet || was_chosen(p, i))
 			fprintf(stderr, "sbx-run: published %s (port %u inside)\n",
-				sbx_publish_format(&p->publish[i], where, sizeof(where)), p->publish[i].inside);
+				sbx_publish_format(&s->publish[i], where, sizeof(where)), p->publish[i].inside);
 	}
 }

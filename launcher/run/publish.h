@@ -2,13 +2,16 @@
 #ifndef SBX_LAUNCHER_RUN_PUBLISH_H
 #define SBX_LAUNCHER_RUN_PUBLISH_H
 
-#include "launcher/run/run.h"
+#include "ipc/messages.h"
+#include "launcher/plan/plan.h"
+#include "launcher/plan/setup.h"
 
-/* The step `publish`: a listener on the host for each published port, on its way to the broker in r->stage.sandbox_fds. Ports
- * that were the kernel's to choose are in the plan from here on. 0 or -errno with r->err. */
-int sbx_publish_open(struct sbx_run *r);
-void sbx_publish_close(struct sbx_run *r);
-/* A line on stderr for each; with -q only for what the caller cannot know, a chosen port. */
-void sbx_publish_tell(const struct sbx_plan *p);
+/* The step `publish`: opens a listener on the host for each published port; @fds holds it until the broker gets
+ * it. Writes the ports that the kernel chose into @s. 0 or -errno with @err. */
+int sbx_publish_open(const struct sbx_plan *p, struct sbx_setup *s, int fds[SBX_N_BROKER_FDS], struct sbx_err *err);
+void sbx_publish_close(int fds[SBX_N_BROKER_FDS]);
+/* Prints a line on stderr for each published port; with -q only for a port that the kernel chose, which the caller cannot
+ * know. */
+void sbx_publish_tell(const struct sbx_plan *p, const struct sbx_setup *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The run's context: made empty, taken down. What it holds in between belongs to the steps. */
+/* The run's context: made empty and taken down. The steps own its contents in between. */
 #include "launcher/run/run.h"
 
 #include "base/cleanup.h"
@@ -8,22 +8,20 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 {
 	r->options = o;
 	r->facts = f;
+	sbx_setup_init(&r->setup);
 	r->runtime = SBX_RUNTIME_INIT;
 	r->cleanup = SBX_CLEANUP_INIT;
 	r->recorder = SBX_RECORDER_INIT;
-	r->broker_fd = -1;
 	sbx_stage_init(&r->stage);
 	sbx_init_process_init(&r->init);
-	r->cgroup = SBX_CGROUP_INIT;
-	r->usage = SBX_CGROUP_USAGE_UNKNOWN;
+	sbx_cgroup_run_init(&r->cgroup);
+	sbx_attach_run_init(&r->attach);
+	sbx_broker_init(&r->broker);
 	r->terminals = SBX_TERMINALS_NONE;
 	r->scratch_fd = -1;
 	sbx_keep_helper_init(&r->keep_helper);
 	sbx_protect_helpers_init(&r->protect);
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;
-	r->attach.nl_fd = r->attach.watch_fd = r->attach.probe_fds[0] = r->attach.probe_fds[1] = -1;
-	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		r->attach.fds[i] = -1;
 }
 
 void sbx_run_fini(struct sbx_run *r)
@@ -37,4 +35,5 @@ void sbx_run_fini(struct sbx_run *r)
 	sbx_keep_helper_fini(&r->keep_helper);
 	sbx_protect_helpers_fini(&r->protect);
 	sbx_terminals_fini(&r->terminals);
+	sbx_setup_fini(&r->setup);
 }

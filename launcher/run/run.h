@@ -13,11 +13,15 @@
 #include "launcher/helpers/keep_helper.h"
 #include "launcher/helpers/protect_helper.h"
 #include "launcher/plan/plan.h"
+#include "launcher/plan/setup.h"
+#include "launcher/plan/step.h"
 #include "launcher/process/terminal.h"
 #include "launcher/record/record.h"
+#include "launcher/run/attach.h"
+#include "launcher/run/broker_process.h"
+#include "launcher/run/cgroup.h"
 #include "launcher/stage/init_process.h"
 #include "launcher/stage/stage.h"
-#include "sys/cgroup/cgroup.h"
 
 /*
  * The one context of a run. Every fd is -1 and every pid 0 until a step fills it in; an undo accepts
@@ -39,45 +43,22 @@ enum sbx_outcome {
 struct sbx_run {
 	const struct sbx_options *options; /* borrowed, like the next two */
 	const struct sbx_facts *facts;
-	struct sbx_plan *plan; /* NULL while the stage is prepared */
+	const struct sbx_plan *plan; /* NULL while the stage is prepared */
+	struct sbx_setup setup; /* what the steps learn */
 
 	struct sbx_runtime runtime;
 	struct sbx_cleanup cleanup;
 	struct sbx_recorder recorder;
 
-	/* cgroup (cgroup.c) */
-	struct sbx_cgroup cgroup;
-	struct sbx_cgroup_usage usage;
-	enum sbx_cgroup_source cgroup_source;
-	char cgroup_path[SBX_CGROUP_PATH_MAX + 64];
-	uint32_t limited; /* SBX_CGROUP_BITs of the limits that the cgroup holds */
-
-	/* attach cgroup (attach.c) */
-	struct sbx_run_attach {
-		int nl_fd;	  /* nfnetlink; kept open: closing one after a removal waits */
-		int watch_fd;	  /* the kernel tells changes of rulesets */
-		int probe_fds[2]; /* listeners that the self-test must not reach */
-		int fds[SBX_N_BROKER_FDS]; /* for the broker, until the stage has its own */
-		struct sbx_nft_ruleset *rules;
-		uint32_t level;
-		uint64_t cgroup_id;
-		struct sbx_attach_room room; /* for pins */
-		bool added;	 /* the rules may be there */
-		bool changed;	 /* by somebody else: the sandbox was ended */
-		bool complained; /* about pins, once */
-	} attach;
+	struct sbx_cgroup_run cgroup;
+	struct sbx_attach_run attach;
+	struct sbx_broker_process broker;
 
 	struct sbx_protect_helpers protect;
 
 	struct sbx_stage stage;
 	struct sbx_init_process init; /* of the sandbox */
 	bool swept_later;     /* placeholders are left: the runtime directory stays, for who sweeps it */
-
-	/* broker */
-	pid_t broker_pid;
-	int broker_fd;
-	bool broker_ready, broker_released, broker_gone, broker_stopped;
-	struct sbx_msg_stats stats;
 
 	struct sbx_keep_helper keep_helper; /* --keep */
 
@@ -97,9 +78,8 @@ struct sbx_run {
 	bool released, wall_expired, command_exited, protocol_broken;
 	int wait_status;      /* bwrap's, which ends as the command did; from command_exited on */
 
-
 	uint64_t started_us;  /* monotonic */
-	uint32_t step_us[16]; /* time taken per step, by index into the table */
+	uint32_t step_us[SBX_N_STEPS]; /* time taken by each step's apply */
 	enum sbx_outcome outcome;
 	struct sbx_err err;   /* why, for the one line on stderr and the receipt */
 };
@@ -108,19 +88,10 @@ struct sbx_run {
 void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct sbx_facts *f);
 void sbx_run_fini(struct sbx_run *r);
 
-/* The steps (steps.c): apply in order; on failure, and at the end, undo in reverse. */
-struct sbx_step {
-	const char *name;
-	int (*apply)(struct sbx_run *r); /* 0, or -errno with r->err set */
-	void (*undo)(struct sbx_run *r); /* NULL: nothing to undo */
-};
-extern const struct sbx_step sbx_steps[];
-extern const size_t sbx_n_steps;
-
 /* Begins the stage, with the plan where there is one (stage/stage.h). 0 or -errno with r->err. */
 int sbx_run_stage_begin(struct sbx_run *r);
 
-/* Apply all, wait for the command, undo all. Returns the exit status of sbx-run. */
+/* Applies all steps (steps.c), waits for the command, undoes all steps. Returns the exit status of sbx-run. */
 int sbx_run_carry_out(struct sbx_run *r);
 
 /* The exit status that the outcome stands for (DESIGN section 5). */

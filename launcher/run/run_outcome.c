@@ -34,18 +34,19 @@ void sbx_run_outcome(const struct sbx_run *r, struct sbx_outcome_facts *ret_outc
 		.why = r->err.msg,
 		.released = r->released,
 		.started_us = r->started_us,
-		.n_steps = sbx_n_steps,
-		.probes = r->plan->probes,
+		.n_steps = SBX_N_STEPS,
+		.setup = &r->setup,
+		.probes = &r->setup.probes,
 		.verdicts = &r->init.verdicts,
 		.has_verdicts = r->init.has_verdicts,
-		.traffic = &r->stats,
+		.traffic = &r->broker.stats,
 		.refusals = r->recorder.refusals,
-		.cgroup = { &r->usage, r->cgroup_source, r->cgroup_path, r->limited },
+		.cgroup = { &r->cgroup.usage, r->cgroup.source, r->cgroup.path, r->cgroup.limited },
 		.keep = { r->plan->keep.path && r->released, r->keep_helper.kept, c->entries, c->bytes, c->removed, c->left_out,
 			  r->keep_helper.err.msg },
 	};
-	for (size_t i = 0; i < sbx_n_steps; i++) {
-		ret_outcome->steps[i].name = sbx_steps[i].name;
+	for (size_t i = 0; i < SBX_N_STEPS; i++) {
+		ret_outcome->steps[i].name = sbx_step_str((enum sbx_step_id)i);
 		ret_outcome->steps[i].us = r->step_us[i];
 	}
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The steps of a run: one table of {name, apply, undo}.
+ * The steps of a run: one table of {apply, undo}, in the order of launcher/plan/step.h, which has their names.
  *
- * Applied in order, undone in reverse on every way out, the failed one included: an undo accepts
- * whatever its apply left. Undoing begins with the end of all processes in the sandbox: the stage is killed and reaped.
+ * Applied in order until one fails; all are undone in reverse on every way out: an undo accepts whatever its apply left,
+ * and a step that was never reached. Undoing begins with the end of all processes in the sandbox: the stage is killed
+ * and reaped.
  * The undos then run one after the other, each to its end. Nothing of the command runs before `release`, and each earlier
  * failure leads there never, so failing closed is the shape of the table and not of each step.
  *
@@ -30,13 +31,14 @@
 #include "launcher/cleanup/runtime.h"
 #include "launcher/helpers/keep_helper.h"
 #include "launcher/helpers/protect_helper.h"
-#include "launcher/run/announce.h"
+#include "launcher/plan/step.h"
 #include "launcher/process/step_hook.h"
 #include "launcher/record/receipt.h"
 #include "launcher/record/record.h"
 #include "launcher/rootfs/etc.h"
 #include "launcher/rootfs/overlay.h"
 #include "launcher/rootfs/view.h"
+#include "launcher/run/announce.h"
 #include "launcher/run/attach.h"
 #include "launcher/run/broker_process.h"
 #include "launcher/run/cgroup.h"
@@ -52,6 +54,7 @@
 
 #define STAGE_TIMEOUT_MS 10000
 #define RELEASE_TIMEOUT_MS 5000
+#define STOP_TIMEOUT_MS	    2000
 #define SELFTEST_TIMEOUT_MS 20000 /* all probes; each has its own, shorter one */
 
 static int send_simple(int fd, enum sbx_msg_type type)
@@ -69,7 +72,7 @@ int sbx_run_stage_begin(struct sbx_run *r)
 	const struct sbx_stage_start how = {
 		.facts = r->facts,
 		.options = r->options,
-		.cgroup_fd = sbx_cgroup_birthplace(&r->cgroup),
+		.cgroup_fd = sbx_cgroup_birthplace(&r->cgroup.dirs),
 		.host_network = r->plan && r->plan->attach.on,
 	};
 
@@ -85,7 +88,7 @@ static void stage_undo(struct sbx_run *r)
 /* Where there is a cgroup, the stage is born in it. A stage that was begun before is given up. */
 static int begin_in_cgroup(struct sbx_run *r)
 {
-	if (r->cgroup.command_fd < 0 && r->stage.begun)
+	if (r->cgroup.dirs.command_fd < 0 && r->stage.begun)
 		return 0;
 	stage_undo(r);
 	return sbx_run_stage_begin(r);
@@ -97,7 +100,7 @@ static uint32_t processes_limit(const struct sbx_run *r)
 {
 	uint32_t pids = r->plan->profile->limits.pids;
 
-	return pids && !(r->limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)) ? pids + SBX_CGROUP_PIDS_OURS : 0;
+	return pids && !(r->cgroup.limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)) ? pids + SBX_CGROUP_PIDS_OURS : 0;
 }
 
 /* The stage was begun before there was a plan (main.c). If that failed, the reason is told now, after what is wrong with
@@ -113,21 +116,73 @@ static int stage_apply(struct sbx_run *r)
 		return e;
 	if (snprintf(etc, sizeof(etc), "%s/etc", r->facts->runtime_dir) >= (int)sizeof(etc))
 		return -ENAMETOOLONG;
-	e = sbx_etc_prepare(&r->plan->view, r->facts, etc, &r->err);
+	e = sbx_etc_prepare(&r->plan->view, r->facts, etc, &r->setup.etc, &r->err);
 	if (e == 0)
-		e = sbx_stage_configure(&r->stage, r->plan, &r->protect.placeholders, processes_limit(r), &r->err);
+		e = sbx_stage_configure(&r->stage, r->plan, &r->setup, &r->protect.placeholders, processes_limit(r), &r->err);
 	return e;
 }
 
-/* --- record: the row comes later, what becomes of it is the last thing settled --- */
+/* --- cgroup, attach, limits --- */
+
+static int cgroup_apply(struct sbx_run *r)
+{
+	return sbx_cgroup_begin(&r->cgroup, r->plan, &r->err);
+}
+
+static void cgroup_undo(struct sbx_run *r)
+{
+	sbx_cgroup_run_fini(&r->cgroup);
+}
+
+static int attach_apply(struct sbx_run *r)
+{
+	return sbx_attach_run_begin(&r->attach, r->plan, &r->cgroup, &r->setup, &r->err);
+}
+
+static void attach_undo(struct sbx_run *r)
+{
+	r->cleanup.stays = sbx_attach_run_end(&r->attach, r->plan, &r->cgroup);
+}
+
+static int limits_apply(struct sbx_run *r)
+{
+	return sbx_cgroup_limit(&r->cgroup, r->plan, &r->err);
+}
+
+/* The kernel kills single processes: it was the end of the run only if the command died of SIGKILL. */
+static void judge_oom(struct sbx_run *r)
+{
+	const struct sbx_cgroup_usage *u = &r->cgroup.usage;
+	bool killed = r->outcome == SBX_OUTCOME_LOST ||
+		      (r->outcome == SBX_OUTCOME_DONE && WIFSIGNALED(r->wait_status) &&
+		       WTERMSIG(r->wait_status) == SIGKILL) ||
+		      (r->outcome == SBX_OUTCOME_DONE && WIFEXITED(r->wait_status) &&
+		       WEXITSTATUS(r->wait_status) == 128 + SIGKILL);
+
+	if (!r->released || u->oom_kills <= 0 || !killed)
+		return;
+	r->outcome = SBX_OUTCOME_OOM_KILLED;
+	r->err = (struct sbx_err){ 0 };
+	sbx_err_set(&r->err, "the command was killed: it needed more than limits.memory %llu MiB (peak %.1f MiB)",
+		    (unsigned long long)(r->plan->profile->limits.memory_bytes >> 20),
+		    (double)u->memory_peak_bytes / (1 << 20));
+}
+
+static void limits_undo(struct sbx_run *r)
+{
+	sbx_cgroup_end(&r->cgroup);
+	judge_oom(r);
+}
+
+/* --- record --- */
 
 static int record_apply(struct sbx_run *r)
 {
-	return sbx_record_prepare(&r->recorder, r->plan->id, r->options);
+	return sbx_record_prepare(&r->recorder);
 }
 
-/* Nothing runs in the sandbox, and the broker and the protect helpers have ended: what is recorded is final. The directory is
- * removed after the row has its state: the cleanup process and sweeps look for directories of dead launchers. */
+/* Nothing runs in the sandbox any more, and the broker and the protect helpers have sent their last events: the row is
+ * final. */
 static void record_undo(struct sbx_run *r)
 {
 	struct sbx_outcome_facts outcome;
@@ -135,11 +190,6 @@ static void record_undo(struct sbx_run *r)
 	sbx_run_outcome(r, &outcome);
 	r->swept_later |= !sbx_record_end(&r->recorder, &outcome);
 	sbx_receipt_write(r->receipt_dir_fd, r->plan, &outcome);
-	if (!r->swept_later)
-		sbx_runtime_remove(&r->runtime);
-	sbx_runtime_fini(&r->runtime); /* before the cleanup process acts, if it stays */
-	sbx_cleanup_end(&r->cleanup);
-	sbx_cgroup_remove(&r->cgroup);
 }
 
 /* --- keep: what is kept is copied when nobody changes it any more, and where nothing of ours is left --- */
@@ -165,7 +215,7 @@ static void keep_undo(struct sbx_run *r)
 	sbx_keep_helper_finish(&r->keep_helper, r->released, r->signal_fd);
 }
 
-/* --- runtime: undone in record_undo() --- */
+/* --- runtime --- */
 
 static int runtime_apply(struct sbx_run *r)
 {
@@ -179,6 +229,14 @@ static int runtime_apply(struct sbx_run *r)
 	int e = sbx_cleanup_start(&r->cleanup, &job, &r->err);
 
 	return e < 0 ? e : sbx_runtime_make(&r->runtime, r->facts, r->plan->id, &r->err);
+}
+
+static void runtime_undo(struct sbx_run *r)
+{
+	if (!r->swept_later)
+		sbx_runtime_remove(&r->runtime);
+	sbx_runtime_fini(&r->runtime); /* before the cleanup process acts, if it stays */
+	sbx_cleanup_end(&r->cleanup);
 }
 
 /* --- protect --- */
@@ -203,15 +261,40 @@ static void protect_undo(struct sbx_run *r)
 /* --- broker --- */
 
 /* When the stage is done: before that the processors are for what is on the way to the command, and the self-test,
- * the first to ask it anything, comes later. Who gives up rights before the stage is heard has to start it now. */
+ * the first to ask it anything, comes later. A launcher that gives up privileges before the stage is
+ * heard has to start it now. */
 static bool starts_late(const struct sbx_run *r)
 {
 	return !r->facts->privileged;
 }
 
+static int start_broker(struct sbx_run *r)
+{
+	return sbx_broker_start(&r->broker, r->plan, r->cgroup.dirs.broker_fd, &r->err);
+}
+
 static int broker_apply(struct sbx_run *r)
 {
-	return starts_late(r) ? 0 : sbx_broker_start(r);
+	return starts_late(r) ? 0 : start_broker(r);
+}
+
+static void broker_undo(struct sbx_run *r)
+{
+	if (!r->protocol_broken && sbx_broker_ask_stop(&r->broker))
+		sbx_supervise(r, SBX_WAIT_BROKER, STOP_TIMEOUT_MS);
+	sbx_broker_fini(&r->broker);
+}
+
+/* --- publish --- */
+
+static int publish_apply(struct sbx_run *r)
+{
+	return sbx_publish_open(r->plan, &r->setup, r->stage.sandbox_fds, &r->err);
+}
+
+static void publish_undo(struct sbx_run *r)
+{
+	sbx_publish_close(r->stage.sandbox_fds);
 }
 
 /* --- firewall: the stage builds it; here we wait for the proof --- */
@@ -226,17 +309,22 @@ static void explain_namespace(struct sbx_run *r)
 		    sbx_userns_explain((int)r->stage.failed.error, &facts, why, sizeof(why)));
 }
 
+static int install_rules(struct sbx_run *r)
+{
+	return sbx_attach_run_install(&r->attach, r->plan, &r->cgroup, &r->setup, r->runtime.fd, r->stage.sandbox_fds, &r->err);
+}
+
 static int firewall_apply(struct sbx_run *r)
 {
 	int e;
 
 	e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
 	if (e == 0) {
-		e = starts_late(r) ? sbx_broker_start(r) : 0;
-		sbx_stage_network_ports(r->stage.sandbox_fds, &r->plan->nft);
+		e = starts_late(r) ? start_broker(r) : 0;
+		sbx_stage_network_ports(r->stage.sandbox_fds, &r->setup.nft);
 		if (e == 0)
-			e = sbx_run_attach_install(r);
-		return e < 0 ? e : sbx_broker_configure(r);
+			e = install_rules(r);
+		return e < 0 ? e : sbx_broker_configure(&r->broker, r->plan, &r->setup, r->stage.sandbox_fds, &r->err);
 	}
 	if (strcmp(r->stage.failed.step, SBX_STAGE_NETWORK) == 0)
 		explain_namespace(r);
@@ -275,11 +363,11 @@ static void command_undo(struct sbx_run *r)
 	r->stage.seccomp_fd = sbx_fd_close(r->stage.seccomp_fd);
 }
 
-/* --- rights: what root needed is behind us --- */
+/* --- privileges: the steps from here on need few of root's --- */
 
 /* What is left needs to signal processes of other users, and write a receipt where root was told to; what
  * belongs to uid 0 (database, runtime directory) it owns. */
-static int rights_apply(struct sbx_run *r)
+static int privileges_apply(struct sbx_run *r)
 {
 	uint64_t keep = 1ull << CAP_KILL | sbx_run_attach_caps(r->plan);
 	int e;
@@ -317,7 +405,7 @@ static void judge_mounts(struct sbx_run *r, struct sbx_msg_verdict *v)
 
 static int judge_verdicts(struct sbx_run *r)
 {
-	const struct sbx_msg_probes *p = r->plan->probes;
+	const struct sbx_msg_probes *p = &r->setup.probes;
 
 	for (uint32_t i = 0; i < p->n_probes; i++)
 		if (p->probes[i].kind == SBX_PROBE_MOUNTS)
@@ -370,7 +458,7 @@ static int send_programs(struct sbx_run *r)
 static int send_probes(struct sbx_run *r)
 {
 	static uint8_t packet[SBX_MSG_MAX]; /* large for a stack */
-	ssize_t n = sbx_msg_encode_probes(r->plan->probes, packet, sizeof(packet));
+	ssize_t n = sbx_msg_encode_probes(&r->setup.probes, packet, sizeof(packet));
 	int e;
 
 	if (n < 0) {
@@ -405,7 +493,7 @@ static int selftest_apply(struct sbx_run *r)
 		return e;
 	if (e == 0)
 		e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
-	sbx_run_attach_tested(r);
+	sbx_attach_run_tested(&r->attach);
 	if (e == 0 && r->init.watch_error) { /* it would get no signal, not that of its wall time either */
 		sbx_err_set(&r->err, "cannot watch the command: pidfd_open: %s", strerror(-r->init.watch_error));
 		return r->init.watch_error;
@@ -418,7 +506,7 @@ static int selftest_apply(struct sbx_run *r)
 		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
 		return -EINTR;
 	}
-	if (r->broker_gone) {
+	if (r->broker.gone) {
 		panic_event(r, SBX_REASON_BROKER_LOST, "during setup");
 		sbx_err_set(&r->err, "the broker ended during setup");
 	} else if (r->protocol_broken) {
@@ -441,7 +529,7 @@ static int selftest_apply(struct sbx_run *r)
 /* What the broker recorded so far was the self-test; what it records from now on is the command. */
 static int release_broker(struct sbx_run *r)
 {
-	int e = send_simple(r->broker_fd, SBX_MSG_RELEASE);
+	int e = send_simple(r->broker.fd, SBX_MSG_RELEASE);
 
 	if (e == 0)
 		e = sbx_supervise(r, SBX_WAIT_RELEASE, RELEASE_TIMEOUT_MS);
@@ -463,7 +551,7 @@ static int release_apply(struct sbx_run *r)
 		sbx_err_set(&r->err, "cannot start the wall clock: %s", strerror(-e));
 		return e;
 	}
-	sbx_publish_tell(r->plan);
+	sbx_publish_tell(r->plan, &r->setup);
 	e = send_simple(r->init.fd, SBX_MSG_RELEASE);
 	if (e) {
 		sbx_err_set(&r->err, "the sandbox's init ended before the release");
@@ -476,25 +564,32 @@ static int release_apply(struct sbx_run *r)
 	return 0;
 }
 
-const struct sbx_step sbx_steps[] = {
-	{ "record", record_apply, record_undo },
-	{ "attach", sbx_run_attach_begin, sbx_run_attach_end }, /* undone when the cgroup is empty */
-	{ "cgroup", sbx_cgroup_begin, sbx_cgroup_end },
-	{ "keep", keep_apply, keep_undo }, /* undone after the stage */
-	{ "runtime", runtime_apply, NULL }, /* undone in record_undo() */
-	{ "protect", protect_apply, protect_undo },
-	{ "stage", stage_apply, stage_undo },
-	{ "broker", broker_apply, sbx_broker_stop },
-	{ "command", command_apply, command_undo },
-	{ "publish", sbx_publish_open, sbx_publish_close }, /* after all forks that must not have its sockets */
-	{ "rights", rights_apply, NULL },
-	{ "firewall", firewall_apply, firewall_undo },
-	{ "selftest", selftest_apply, NULL },
-	{ "release", release_apply, NULL },
+/*
+ * The order of the first steps is that of their undos, read from below: the processes in the cgroup end, then the rules
+ * go that judge their sockets, then the row gets its final state, then the runtime directory goes (a directory without
+ * a launcher tells the cleanup process and a sweep that the run was lost), and last the empty cgroup.
+ */
+static const struct step {
+	int (*apply)(struct sbx_run *r); /* 0, or -errno with r->err set */
+	void (*undo)(struct sbx_run *r); /* NULL: nothing to undo */
+} steps[] = {
+	[SBX_STEP_CGROUP] = { cgroup_apply, cgroup_undo }, /* the cleanup process must be born in its scope */
+	[SBX_STEP_RUNTIME] = { runtime_apply, runtime_undo },
+	[SBX_STEP_RECORD] = { record_apply, record_undo },
+	[SBX_STEP_ATTACH] = { attach_apply, attach_undo },
+	[SBX_STEP_LIMITS] = { limits_apply, limits_undo },
+	[SBX_STEP_KEEP] = { keep_apply, keep_undo }, /* copies when nothing can change the upper layer any more */
+	[SBX_STEP_PROTECT] = { protect_apply, protect_undo },
+	[SBX_STEP_STAGE] = { stage_apply, stage_undo },
+	[SBX_STEP_BROKER] = { broker_apply, broker_undo },
+	[SBX_STEP_COMMAND] = { command_apply, command_undo },
+	[SBX_STEP_PUBLISH] = { publish_apply, publish_undo }, /* after all forks that must not have its sockets */
+	[SBX_STEP_PRIVILEGES] = { privileges_apply, NULL },
+	[SBX_STEP_FIREWALL] = { firewall_apply, firewall_undo },
+	[SBX_STEP_SELFTEST] = { selftest_apply, NULL },
+	[SBX_STEP_RELEASE] = { release_apply, NULL },
 };
-const size_t sbx_n_steps = SBX_N_ELEMENTS(sbx_steps);
-_Static_assert(SBX_N_ELEMENTS(sbx_steps) <= SBX_N_ELEMENTS(((struct sbx_run *)0)->step_us),
-	       "every step has its time");
+_Static_assert(SBX_N_ELEMENTS(steps) == SBX_N_STEPS, "every step has its functions");
 
 /* The command runs; how did it end? */
 static void wait_for_command(struct sbx_run *r)
@@ -513,7 +608,7 @@ static void wait_for_command(struct sbx_run *r)
 		} else if (r->protect.planted.msg[0]) {
 			sbx_err_set(&r->err, "%s", r->protect.planted.msg);
 			panic_event(r, SBX_REASON_PLANTED, r->protect.planted.msg);
-		} else if (r->broker_gone && !r->protocol_broken) {
+		} else if (r->broker.gone && !r->protocol_broken) {
 			panic_event(r, SBX_REASON_BROKER_LOST, "while the command ran");
 			sbx_err_set(&r->err, "the broker ended under the command; the sandbox was ended");
 		} else if (r->protocol_broken) {
@@ -551,21 +646,22 @@ int sbx_run_exit_status(const struct sbx_run *r)
 
 int sbx_run_carry_out(struct sbx_run *r)
 {
-	size_t done = 0;
 	int e = 0;
 
-	while (done < sbx_n_steps && e == 0) {
+	sbx_setup_start(&r->setup, r->plan);
+	sbx_record_name(&r->recorder, r->plan->id, r->options);
+	for (int i = 0; i < SBX_N_STEPS && e == 0; i++) {
+		const char *name = sbx_step_str((enum sbx_step_id)i);
 		uint64_t from = sbx_clock_monotonic_us();
-		const struct sbx_step *s = &sbx_steps[done];
 
-		e = s->apply(r);
-		r->step_us[done++] = (uint32_t)(sbx_clock_monotonic_us() - from);
+		e = steps[i].apply(r);
+		r->step_us[i] = (uint32_t)(sbx_clock_monotonic_us() - from);
 		if (e == 0 && r->interrupted && !r->released)
 			e = -EINTR;
 		if (e == 0)
-			e = sbx_step_hook(s->name);
+			e = sbx_step_hook(name);
 		if (e < 0)
-			sbx_err_set(&r->err, "step %s: %s", s->name, strerror(-e));
+			sbx_err_set(&r->err, "step %s: %s", name, strerror(-e));
 	}
 	if (e == 0)
 		wait_for_command(r);
@@ -574,11 +670,11 @@ int sbx_run_carry_out(struct sbx_run *r)
 	sbx_stage_end(&r->stage); /* everything in the sandbox ends before anything it stands on is undone */
 	sbx_terminals_restore(&r->terminals); /* nobody is left who could change them again; our own messages come later */
 	sbx_announce_stopping(r);
-	while (done > 0) {
-		done--;
-		sbx_step_undo_hook(sbx_steps[done].name);
-		if (sbx_steps[done].undo)
-			sbx_steps[done].undo(r);
+	/* All of them, also when their step was not reached: so a failure before `record` is recorded as well. */
+	for (int i = SBX_N_STEPS - 1; i >= 0; i--) {
+		sbx_step_undo_hook(sbx_step_str((enum sbx_step_id)i));
+		if (steps[i].undo)
+			steps[i].undo(r);
 	}
 	return sbx_run_exit_status(r);
 }

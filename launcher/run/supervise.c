@@ -142,13 +142,13 @@ static int on_command_exit(struct sbx_run *r)
 
 static int on_broker_ready(struct sbx_run *r)
 {
-	r->broker_ready = true;
+	r->broker.ready = true;
 	return 0;
 }
 
 static int on_broker_released(struct sbx_run *r)
 {
-	r->broker_released = true;
+	r->broker.released = true;
 	return 0;
 }
 
@@ -160,15 +160,15 @@ static int on_event(struct sbx_run *r)
 
 static int on_pins(struct sbx_run *r)
 {
-	if (sbx_run_attach_pins(r, &packet.body.pins) < 0)
-		r->broker_gone = true;
+	if (sbx_attach_run_pins(&r->attach, r->plan->id, &packet.body.pins, r->broker.fd) < 0)
+		r->broker.gone = true;
 	return 0;
 }
 
 static int on_stats(struct sbx_run *r)
 {
-	r->stats = packet.body.stats;
-	r->broker_stopped = true;
+	r->broker.stats = packet.body.stats;
+	r->broker.stopped = true;
 	return 0;
 }
 
@@ -322,8 +322,8 @@ static void on_stage(struct sbx_run *r)
 
 static void on_broker(struct sbx_run *r)
 {
-	if (hear_all(r, BROKER, r->broker_fd))
-		r->broker_gone = true;
+	if (hear_all(r, BROKER, r->broker.fd))
+		r->broker.gone = true;
 }
 
 static void on_init(struct sbx_run *r)
@@ -375,6 +375,12 @@ static void on_wall_clock(struct sbx_run *r)
 	r->kill_at_us = sbx_clock_monotonic_us() + WALL_GRACE_US;
 }
 
+/* The host's rulesets changed. */
+static void on_rulesets(struct sbx_run *r)
+{
+	sbx_attach_run_check(&r->attach, &r->cgroup);
+}
+
 /* Before the release. When it said hello, the stage is there and says why it ended: that is waited for. */
 static bool init_ended(const struct sbx_run *r)
 {
@@ -385,12 +391,12 @@ static bool init_ended(const struct sbx_run *r)
 static int answer(const struct sbx_run *r, enum sbx_wait what)
 {
 	if (what == SBX_WAIT_BROKER)
-		return r->broker_stopped ? 1 : r->broker_gone || r->protocol_broken ? -1 : 0;
+		return r->broker.stopped ? 1 : r->broker.gone || r->protocol_broken ? -1 : 0;
 	if (what == SBX_WAIT_COMMAND && r->command_exited)
 		return 1;
 	if (r->protocol_broken || r->stage.gone || (r->interrupted && !r->released))
 		return -1;
-	if (r->broker_gone || r->cleanup.gone || r->attach.changed || r->protect.planted.msg[0] || r->protect.helper_gone)
+	if (r->broker.gone || r->cleanup.gone || r->attach.changed || r->protect.planted.msg[0] || r->protect.helper_gone)
 		return -1;
 	switch (what) {
 	case SBX_WAIT_STAGE:
@@ -398,11 +404,11 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 	case SBX_WAIT_SELFTEST:
 		if (init_ended(r))
 			return -1;
-		return r->init.has_verdicts && r->init.hello && r->broker_ready && r->stage.mounts_checked;
+		return r->init.has_verdicts && r->init.hello && r->broker.ready && r->stage.mounts_checked;
 	case SBX_WAIT_RELEASE:
 		if (r->command_exited || r->init.gone)
 			return -1;
-		return r->broker_released;
+		return r->broker.released;
 	default:
 		return 0;
 	}
@@ -431,11 +437,11 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		{ .fd = r->signal_fd, .events = POLLIN },
 		{ .fd = r->wall_fd, .events = POLLIN },
 		{ .fd = r->attach.watch_fd, .events = POLLIN },
-		{ .fd = r->broker_gone ? -1 : r->broker_fd, .events = POLLIN },
+		{ .fd = r->broker.gone ? -1 : r->broker.fd, .events = POLLIN },
 	};
 	/* The broker last: what it tells is written. */
 	void (*const handlers[])(struct sbx_run *) = { on_stage,      on_init,	  on_signal,		  on_wall_clock,
-						       sbx_run_attach_changed, on_broker };
+						       on_rulesets, on_broker };
 	uint64_t now;
 
 	_Static_assert(SBX_N_ELEMENTS(handlers) == N_FIXED, "a handler for each");

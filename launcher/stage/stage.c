@@ -243,8 +243,8 @@ int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init, const st
 	return e;
 }
 
-int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const struct sbx_placeholders *placeholders,
-			uint32_t processes, struct sbx_err *err)
+int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const struct sbx_setup *setup,
+			const struct sbx_placeholders *placeholders, uint32_t processes, struct sbx_err *err)
 {
 	SBX_AUTO_FREE char *args = NULL;
 	int mapped[SBX_CHANNEL_MAX_FDS];
@@ -256,7 +256,7 @@ int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const str
 	if (s->pid <= 0)
 		return 0; /* there is none; it said why on the channel */
 	if (e == 0)
-		e = sbx_stage_config_fill(s->config, p, placeholders, args, n_args);
+		e = sbx_stage_config_fill(s->config, p, setup, placeholders, args, n_args);
 	if (e < 0) {
 		sbx_err_set(err, "cannot give the stage its config: %s", strerror(-e));
 		return e;

@@ -56,8 +56,8 @@ int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init, const st
 
 /* Lets the stage build @p. It answers with STAGE_READY and the sandbox's sockets, or with STAGE_FAILED. @processes: the
  * command's RLIMIT_NPROC; 0: as it is. 0 or -errno with @err. */
-int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const struct sbx_placeholders *placeholders,
-			uint32_t processes, struct sbx_err *err);
+int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const struct sbx_setup *setup,
+			const struct sbx_placeholders *placeholders, uint32_t processes, struct sbx_err *err);
 
 /* Sends a message of one number, with @n_fds borrowed descriptors. A stage that is gone is found by its channel. */
 void sbx_stage_send(const struct sbx_stage *s, enum sbx_msg_type type, uint32_t value, const int *fds, size_t n_fds);

@@ -75,8 +75,8 @@ static void copy_op(struct arena *a, const struct sbx_mount_op *from, const stru
 	memcpy(to, &op, sizeof(op));
 }
 
-int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, const struct sbx_placeholders *placeholders,
-			  const char *args, size_t n_args)
+int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, const struct sbx_setup *s,
+			  const struct sbx_placeholders *placeholders, const char *args, size_t n_args)
 {
 	struct arena a = { (uint8_t *)o, sizeof(*o) };
 	uint8_t *mounts = take(&a, p->view.n_mounts * sizeof(*p->view.mounts));
@@ -100,8 +100,12 @@ int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, 
 	for (size_t i = 0; i < p->n_publish; i++)
 		all.publish[all.n_publish++] = p->publish[i].inside;
 	all.nft.cidrs = copy(&a, p->nft.cidrs, p->nft.n_cidrs * sizeof(*p->nft.cidrs), &ok);
-	for (size_t i = 0; i < p->view.n_mounts && ok; i++)
-		copy_op(&a, &p->view.mounts[i], sbx_placeholders_stat(placeholders, &p->view, i), mounts + i * sizeof(*p->view.mounts), &ok);
+	for (size_t i = 0; i < p->view.n_mounts && ok; i++) {
+		const struct sbx_mount_op op = sbx_setup_mount(s, &p->view.mounts[i]);
+		const struct stat *st = op.kind == SBX_MOUNT_ETC ? &op.source.st : sbx_placeholders_stat(placeholders, &p->view, i);
+
+		copy_op(&a, &op, st, mounts + i * sizeof(*p->view.mounts), &ok);
+	}
 	if (!ok)
 		return -E2BIG;
 	memcpy(o, &all, sizeof(all));

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "launcher/plan/plan.h"
+#include "launcher/plan/setup.h"
 #include "launcher/protect/placeholders.h"
 
 /*
@@ -34,7 +35,7 @@ struct sbx_stage_config {
 struct sbx_stage_config *sbx_stage_config_new(void); /* empty; NULL: errno */
 struct sbx_stage_config *sbx_stage_config_free(struct sbx_stage_config *o);
 /* 0, or -E2BIG: more than the mapping holds (64 MiB). */
-int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, const struct sbx_placeholders *placeholders,
-			  const char *args, size_t n_args);
+int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, const struct sbx_setup *s,
+			  const struct sbx_placeholders *placeholders, const char *args, size_t n_args);
 
 #endif

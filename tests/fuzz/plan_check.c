@@ -270,7 +270,7 @@ static void check_below(const struct sbx_plan *p, const struct sbx_mount_op *op)
 
 static void check_text(const struct sbx_plan *p)
 {
-	SBX_AUTO_FREE char *text = sbx_plan_json(p), *args = NULL;
+	SBX_AUTO_FREE char *text = sbx_plan_json(p, NULL), *args = NULL;
 	size_t n = 0;
 	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
 

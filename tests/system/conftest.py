@@ -55,6 +55,18 @@ def pytest_runtest_protocol(item):
     signal.signal(signal.SIGALRM, previous)
 
 
+def step_names():
+    """The names of a run's steps, in their order, as the program prints them."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as d:
+        os.mkdir(os.path.join(d, "work"))
+        env = {"PATH": "/usr/bin:/bin", "HOME": d, "SBX_STATE_DIR": d + "/state", "SBX_RUNTIME_DIR": d + "/run",
+               "SBX_CONFIG_DIR": d + "/config"}
+        r = subprocess.run([os.path.join(INST, "bin/sbx-run"), "--dry-run", "--scratch", "--profile", "none", "--", "true"],
+                           cwd=os.path.join(d, "work"), env=env, capture_output=True, text=True, timeout=60)
+    assert r.returncode == 0, r.stderr
+    return json.loads(r.stdout)["steps"]
+
+
 def test_user():
     with open("/etc/passwd") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # useradd does not wait for another one

@@ -15,14 +15,13 @@ import pytest
 
 from attach_world import DNS_PORT, HOST4, HOST6, WORLD4, AttachWorld, cgroup2_mount
 import conftest
-from conftest import HERE, INST, USER, Sbx
+from conftest import HERE, INST, USER, Sbx, step_names
 
 ATTACH_CASE = os.path.join(os.environ.get("SBX_BUILDDIR", "."), "tests", "system", "attach_case")
 A, B, C = "203.0.113.10", "203.0.113.66", "198.51.100.7"
 V, W = "2001:db8:1::10", "2001:db8:2::66"
 SECRET_PORT, OPEN_PORT = 9999, 9998
-STEPS = ["record", "attach", "cgroup", "keep", "stage", "broker", "command", "publish", "rights", "runtime", "firewall",
-         "selftest", "release"]
+STEPS = step_names()
 
 # The cgroups of sandboxes are the machine's, and test_many.py looks for them, too.
 pytestmark = pytest.mark.xdist_group("cgroups")

@@ -250,7 +250,7 @@ int plan_world_plan(struct plan_world *w, ...)
 		fail_msg("bad options: %s", err.msg);
 	r = sbx_plan_new(&w->options, &w->facts, &w->errs, &w->plan);
 	if (r == 0)
-		w->draft = sbx_plan_draft(w->plan);
+		w->draft = sbx_plan_draft(w->plan->self);
 	return r;
 }
 

@@ -36,7 +36,7 @@ struct plan_world {
 	char *environ[64];
 	char *argv[64];
 	struct sbx_err_list errs;
-	struct sbx_plan *plan; /* NULL when the last planning was refused */
+	const struct sbx_plan *plan; /* NULL when the last planning was refused */
 	struct sbx_draft draft; /* of the plan, for those who look at its view */
 };
 

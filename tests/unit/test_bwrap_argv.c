@@ -146,12 +146,15 @@ static void test_stage_config(void **state)
 	struct plan_world *w = *state;
 	struct sbx_stage_config *o = sbx_stage_config_new();
 	const uint8_t *from = (const uint8_t *)o, *to;
+	struct sbx_setup setup;
 	struct sbx_err err = { 0 };
 
 	plan_world_must(w, "--allow", "192.0.2.0/24:5432", "--", "true");
-	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &err), 0);
+	sbx_setup_init(&setup);
+	sbx_setup_start(&setup, w->plan);
+	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &setup.etc, &err), 0);
 	assert_non_null(o);
-	assert_int_equal(sbx_stage_config_fill(o, w->plan, &none, "a\0b", 4), 0);
+	assert_int_equal(sbx_stage_config_fill(o, w->plan, &setup, &none, "a\0b", 4), 0);
 	to = from + (64u << 20);
 	assert_memory_equal(o->args, "a\0b", 4);
 	assert_true(o->carries == w->plan->carries);
@@ -161,7 +164,8 @@ static void test_stage_config(void **state)
 			    o->nft.n_cidrs * sizeof(*o->nft.cidrs));
 	assert_int_equal(o->n_mounts, w->plan->view.n_mounts);
 	for (size_t i = 0; i < o->n_mounts; i++) {
-		const struct sbx_mount_op *a = &o->mounts[i], *b = &w->plan->view.mounts[i];
+		const struct sbx_mount_op *a = &o->mounts[i];
+		const struct sbx_mount_op op = sbx_setup_mount(&setup, &w->plan->view.mounts[i]), *b = &op;
 
 		assert_int_equal(a->kind, b->kind);
 		assert_int_equal(a->source.fd, -1);
@@ -175,6 +179,7 @@ static void test_stage_config(void **state)
 			assert_int_not_equal(a->source.st.st_ino, 0);
 		}
 	}
+	sbx_setup_fini(&setup);
 	sbx_stage_config_free(o);
 }
 
@@ -185,10 +190,14 @@ static void test_stage_config_too_large(void **state)
 	struct sbx_stage_config *o = sbx_stage_config_new();
 	size_t n = 64u << 20;
 	SBX_AUTO_FREE char *args = calloc(1, n);
+	struct sbx_setup setup;
 
 	plan_world_must(w, "--", "true");
 	assert_non_null(args);
-	assert_int_equal(sbx_stage_config_fill(o, w->plan, &none, args, n), -E2BIG);
+	sbx_setup_init(&setup);
+	sbx_setup_start(&setup, w->plan);
+	assert_int_equal(sbx_stage_config_fill(o, w->plan, &setup, &none, args, n), -E2BIG);
+	sbx_setup_fini(&setup);
 	sbx_stage_config_free(o);
 }
 

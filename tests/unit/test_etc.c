@@ -14,25 +14,19 @@
 #include "base/cleanup.h"
 #include "launcher/rootfs/etc.h"
 
-static struct sbx_mount_op *etc_op(struct plan_world *w)
-{
-	for (size_t i = 0; i < w->plan->view.n_mounts; i++)
-		if (w->plan->view.mounts[i].kind == SBX_MOUNT_ETC)
-			return &w->plan->view.mounts[i];
-	return NULL;
-}
+static struct sbx_path source = { .fd = -1 };
 
-/* Plan and prepare; the fd. */
+/* Plans and prepares; returns the fd, which the next call closes. */
 static int prepare(struct plan_world *w)
 {
 	struct sbx_err err = { 0 };
 
 	plan_world_must(w, "--", "true");
-	assert_int_equal(etc_op(w)->source.fd, -1);
-	if (sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &err) != 0)
+	sbx_path_fini(&source);
+	if (sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &source, &err) != 0)
 		fail_msg("%s", err.msg);
-	assert_true(etc_op(w)->source.fd >= 0);
-	return etc_op(w)->source.fd;
+	assert_true(source.fd >= 0);
+	return source.fd;
 }
 
 static bool there(int fd, const char *name)
@@ -138,9 +132,9 @@ static void test_screened(void **state)
 	plan_world_write(w, "root/etc/gitconfig", "[http]\n\textraHeader = \"X-Auth-Token: a\"\n",
 			 0644);
 	assert_true(there(prepare(w), "npmrc"));
-	assert_false(there(etc_op(w)->source.fd, "pip.conf"));
-	assert_true(there(etc_op(w)->source.fd, "wgetrc"));
-	assert_false(there(etc_op(w)->source.fd, "gitconfig"));
+	assert_false(there(source.fd, "pip.conf"));
+	assert_true(there(source.fd, "wgetrc"));
+	assert_false(there(source.fd, "gitconfig"));
 }
 
 /* A program's directory is there as a whole, but for the file in it that has a secret. */
@@ -154,7 +148,7 @@ static void test_screened_below(void **state)
 	plan_world_write(w, "root/etc/chromium.d/apikeys", "export ID=x\nexport CLIENT_SECRET=y\n", 0644);
 	plan_world_write(w, "root/etc/chromium.d/default-flags", "export FLAGS=--x\n", 0644);
 	assert_true(there(prepare(w), "chromium.d/default-flags"));
-	assert_false(there(etc_op(w)->source.fd, "chromium.d/apikeys"));
+	assert_false(there(source.fd, "chromium.d/apikeys"));
 	plan_world_write(w, "root/etc/chromium.d/apikeys", "export ID=x\n", 0644);
 	assert_true(there(prepare(w), "chromium.d/apikeys"));
 }
@@ -167,21 +161,21 @@ static void test_added(void **state)
 	char path[4096];
 
 	expect_text(prepare(w), "chromium/policies/managed/sbx.json", "{\"EncryptedClientHelloEnabled\": false}\n");
-	expect_text(etc_op(w)->source.fd, "opt/chrome/policies/managed/sbx.json", "EncryptedClientHello");
+	expect_text(source.fd, "opt/chrome/policies/managed/sbx.json", "EncryptedClientHello");
 	for (size_t i = 0; i < SBX_N_ELEMENTS(dirs); i++) {
 		snprintf(path, sizeof(path), "%s/%s", plan_world_path(w, "root/etc"), dirs[i]);
 		assert_int_equal(mkdir(path, 0755), 0);
 	}
 	plan_world_write(w, "root/etc/chromium/policies/managed/host.json", "host", 0644);
 	expect_text(prepare(w), "chromium/policies/managed/host.json", "host");
-	expect_text(etc_op(w)->source.fd, "chromium/policies/managed/sbx.json", "EncryptedClientHello");
+	expect_text(source.fd, "chromium/policies/managed/sbx.json", "EncryptedClientHello");
 	plan_world_write(w, "root/etc/chromium/policies/managed/sbx.json", "mine", 0644);
 	expect_text(prepare(w), "chromium/policies/managed/sbx.json", "mine");
 	snprintf(path, sizeof(path), "%s/chromium", plan_world_path(w, "root/etc"));
 	assert_int_equal(rename(path, plan_world_path(w, "root/etc/elsewhere")), 0);
 	plan_world_link(w, "root/etc/chromium", "/etc/elsewhere");
 	assert_false(there(prepare(w), "chromium/policies"));
-	assert_true(there(etc_op(w)->source.fd, "opt/chrome/policies/managed/sbx.json"));
+	assert_true(there(source.fd, "opt/chrome/policies/managed/sbx.json"));
 	assert_int_equal(unlink(path), 0);
 	plan_world_write(w, "root/etc/chromium", "a file", 0644);
 	expect_text(prepare(w), "chromium", "a file");
@@ -197,16 +191,16 @@ static void test_reuse(void **state)
 	assert_int_equal(count_dirs(w), 1);
 	plan_world_write(w, "root/etc/gitconfig", "[init]\n\tdefaultBranch = main\n", 0644);
 	assert_int_not_equal(inode(prepare(w)), first);
-	expect_text(etc_op(w)->source.fd, "gitconfig", "main");
+	expect_text(source.fd, "gitconfig", "main");
 	plan_world_write(w, "root/etc/ssl/certs/ca-certificates.crt", "more certificates\n", 0644);
 	prepare(w);
-	expect_text(etc_op(w)->source.fd, "ssl/certs/ca-certificates.crt", "more");
+	expect_text(source.fd, "ssl/certs/ca-certificates.crt", "more");
 	plan_world_link(w, "root/etc/alternatives/vi", "/usr/bin/vim");
 	prepare(w);
-	assert_true(there(etc_op(w)->source.fd, "alternatives/vi"));
+	assert_true(there(source.fd, "alternatives/vi"));
 	plan_world_write(w, "root/etc/services", "ssh 22/tcp\n", 0644);
 	prepare(w);
-	assert_true(there(etc_op(w)->source.fd, "services"));
+	assert_true(there(source.fd, "services"));
 	assert_int_equal(count_dirs(w), 5);
 	assert_int_equal(mkdir(plan_world_path(w, "root/etc/vim"), 0755), 0);
 	assert_int_equal(mkdir(plan_world_path(w, "root/etc/vim/below"), 0755), 0);
@@ -228,11 +222,12 @@ static void test_untrusted(void **state)
 
 	assert_int_equal(fchmodat(prepare(w), ".", 0777, 0), 0);
 	plan_world_must(w, "--", "true");
-	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &err), -EPERM);
+	sbx_path_fini(&source);
+	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &source, &err), -EPERM);
 	assert_true(err.msg[0]);
-	assert_int_equal(etc_op(w)->source.fd, -1);
+	assert_int_equal(source.fd, -1);
 	plan_world_must(w, "--", "true");
-	assert_true(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "nowhere/etc"), &err) < 0);
+	assert_true(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "nowhere/etc"), &source, &err) < 0);
 }
 
 static void test_table(void **state)

@@ -33,7 +33,7 @@ static char *replace_all(char *s, const char *from, const char *to)
 
 static char *plan_text(const struct plan_world *w)
 {
-	SBX_AUTO_FREE char *json = sbx_plan_json(w->plan);
+	SBX_AUTO_FREE char *json = sbx_plan_json(w->plan, NULL);
 	json_t *o = json ? json_loads(json, 0, NULL) : NULL;
 	char *s;
 
@@ -95,7 +95,7 @@ static void test_secrets(void **state)
 
 	plan_world_must(w, "--env", "AWS_SECRET_ACCESS_KEY", "--env", "X=--setenv", "--env",
 			"TOKEN=secret-value", "--", "true");
-	json = sbx_plan_json(w->plan);
+	json = sbx_plan_json(w->plan, NULL);
 	assert_non_null(json);
 	assert_null(strstr(json, "hush"));
 	assert_null(strstr(json, "secret-value"));
@@ -108,7 +108,7 @@ static void test_odd_bytes(void **state)
 	SBX_AUTO_FREE char *json = NULL;
 
 	plan_world_must(w, "--", "true", "caf\xe9");
-	json = sbx_plan_json(w->plan);
+	json = sbx_plan_json(w->plan, NULL);
 	assert_non_null(json);
 	assert_non_null(strstr(json, "caf\\\\xe9"));
 }

@@ -48,17 +48,35 @@ void sbx_record_tidy(struct sbx_recorder *r)
 	(void)r;
 }
 
-int sbx_run_attach_pins(struct sbx_run *r, const struct sbx_msg_pins *m)
+void sbx_cgroup_run_init(struct sbx_cgroup_run *c)
 {
-	(void)r;
+	*c = (struct sbx_cgroup_run){ .dirs = SBX_CGROUP_INIT };
+}
+
+void sbx_attach_run_init(struct sbx_attach_run *a)
+{
+	*a = (struct sbx_attach_run){ .watch_fd = -1 };
+}
+
+void sbx_broker_init(struct sbx_broker_process *b)
+{
+	*b = (struct sbx_broker_process){ .fd = -1 };
+}
+
+int sbx_attach_run_pins(struct sbx_attach_run *a, const char *id, const struct sbx_msg_pins *m, int broker_fd)
+{
+	(void)a;
+	(void)id;
 	(void)m;
+	(void)broker_fd;
 	n_pins++;
 	return 0;
 }
 
-void sbx_run_attach_changed(struct sbx_run *r)
+void sbx_attach_run_check(struct sbx_attach_run *a, const struct sbx_cgroup_run *c)
 {
-	(void)r;
+	(void)a;
+	(void)c;
 }
 
 /* --- a run and its peers --- */
@@ -83,7 +101,7 @@ struct fixture {
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	int *ours[] = { &f->run.stage.fd, &f->run.broker_fd, &f->run.init.fd };
+	int *ours[] = { &f->run.stage.fd, &f->run.broker.fd, &f->run.init.fd };
 
 	assert_non_null(f);
 	alarm(60); /* instead of waiting for ever */
@@ -104,7 +122,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	int *const fds[] = { &f->run.broker_fd, &f->run.keep_helper.upper_fd };
+	int *const fds[] = { &f->run.broker.fd, &f->run.keep_helper.upper_fd };
 
 	alarm(0);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(fds); i++)
@@ -189,7 +207,7 @@ static void test_silence(void **state)
 	}
 	say(f, BROKER, SBX_MSG_READY, 0, 0);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_RELEASE, 20), -ETIMEDOUT);
-	assert_true(f->run.broker_ready);
+	assert_true(f->run.broker.ready);
 }
 
 /* One that says other things all the time is as silent. */
@@ -214,7 +232,7 @@ static void test_gone(void **state)
 
 	f->peers[BROKER] = sbx_fd_close(f->peers[BROKER]);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_RELEASE, 20000), 1);
-	assert_true(f->run.broker_gone && !f->run.protocol_broken);
+	assert_true(f->run.broker.gone && !f->run.protocol_broken);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_BROKER, 20000), 1); /* nor does it say how much it did */
 }
 
@@ -465,7 +483,7 @@ static void test_release_early(void **state)
 
 	say(f, BROKER, SBX_MSG_RELEASE, 0, 0);
 	is_broken(f, BROKER);
-	assert_false(f->run.broker_released);
+	assert_false(f->run.broker.released);
 }
 
 static void test_release_twice(void **state)
@@ -477,7 +495,7 @@ static void test_release_twice(void **state)
 	is_fine(f);
 	say(f, BROKER, SBX_MSG_RELEASE, 0, 0);
 	is_fine(f);
-	assert_true(f->run.broker_released);
+	assert_true(f->run.broker.released);
 	say(f, BROKER, SBX_MSG_RELEASE, 0, 0);
 	is_broken(f, BROKER);
 }
