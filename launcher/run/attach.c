@@ -84,7 +84,7 @@ static void set_resolv_conf(struct sbx_plan *p)
 
 		if (op->kind != SBX_MOUNT_FILE || strcmp(op->dest, SBX_RESOLV_CONF) != 0)
 			continue;
-		/* Made with room for any IPv4 address (view_mounts.c). */
+		/* Made with room for any IPv4 address (plan_view.c). */
 		op->n_text = (size_t)snprintf(op->text, op->n_text + 1, "nameserver %s\n",
 					      sbx_addr_format(&p->attach.stub, addr, sizeof(addr)));
 	}
