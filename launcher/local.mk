@@ -32,6 +32,8 @@ noinst_LIBRARIES += %reldir%/libsbx-stage.a
 	%reldir%/stage/stage_process.h \
 	%reldir%/stage/tree.c \
 	%reldir%/stage/tree.h \
+	%reldir%/stage/tree_place.c \
+	%reldir%/stage/tree_place.h \
 	%reldir%/stage/tree_overmount.c \
 	%reldir%/stage/tree_overmount.h
 
@@ -85,6 +87,8 @@ noinst_LIBRARIES += %reldir%/libsbx-cleanup.a
 	%reldir%/cleanup/cleanup_process.h \
 	%reldir%/cleanup/gc.c \
 	%reldir%/cleanup/gc.h \
+	%reldir%/cleanup/gc_report.c \
+	%reldir%/cleanup/gc_report.h \
 	%reldir%/cleanup/runtime.c \
 	%reldir%/cleanup/runtime.h \
 	%reldir%/cleanup/sweep.c \
@@ -420,7 +424,8 @@ noinst_LIBRARIES += %reldir%/libsbx-init.a
 	%reldir%/init/init_probes.c %reldir%/init/init_probes.h \
 	%reldir%/init/init_programs.c %reldir%/init/init_programs.h \
 	%reldir%/init/probe_connect.c \
-	%reldir%/init/probe_dns.c %reldir%/init/probe_dns.h \
+	%reldir%/init/init_dns.c %reldir%/init/init_dns.h \
+	%reldir%/init/probe_dns.c \
 	%reldir%/init/probe_files.c \
 	%reldir%/init/probe_kernel.c \
 	%reldir%/init/probe_ruleset.c

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "launcher/cleanup/gc.h"
+#include "launcher/cleanup/gc_report.h"
 #include "sys/cgroup/cgroup.h"
 
 /* The sweeper of --gc for cgroups; the cleanup process calls it as well. 0 or -errno. */

@@ -40,7 +40,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/cleanup/cgroup_gc.h"
-#include "launcher/cleanup/gc.h"
+#include "launcher/cleanup/gc_report.h"
 #include "launcher/cleanup/sweep.h"
 #include "store/store.h"
 #include "sys/process/proc.h"

@@ -29,20 +29,6 @@ static const struct sbx_sweeper sweepers[] = {
 	{ "rules", sbx_cgroup_gc_rules }, /* of cgroups that are gone */
 };
 
-void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...)
-{
-	struct sbx_err line = { 0 };
-	va_list ap;
-
-	gc->n++;
-	if (!gc->verbose)
-		return;
-	va_start(ap, fmt);
-	sbx_err_vset(&line, fmt, ap); /* escapes */
-	va_end(ap);
-	fprintf(stderr, "sbx-run: gc: %s\n", line.msg);
-}
-
 static int complain(const char *what, const struct sbx_err *err, int error)
 {
 	fprintf(stderr, "sbx-run: gc: %s: %s\n", what, err->msg[0] ? err->msg : strerror(-error));

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "launcher/host/facts.h"
+#include "launcher/cleanup/gc_report.h"
 
 /*
  * sbx-run --gc sweeps all that dead launchers left. Each start does the same for some kinds,
@@ -22,19 +22,10 @@
  * dead.
  */
 
-struct sbx_gc {
-	const struct sbx_facts *facts; /* of sbx_facts_gather_places(): the caller and the directories, nothing else */
-	bool verbose;
-	size_t n; /* things removed so far */
-};
-
 struct sbx_sweeper {
 	const char *name;
 	int (*sweep)(struct sbx_gc *gc, struct sbx_err *err); /* 0, or -errno with @err; the next sweeper runs in any case */
 };
-
-/* Count one removed thing, and print a line on stderr if @gc is verbose. */
-void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Run all sweepers. Returns the exit status: 0; 125 if a sweeper failed, with a line on stderr
  * for each that did. */

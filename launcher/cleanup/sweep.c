@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/sandbox_id.h"
-#include "launcher/cleanup/gc.h"
+#include "launcher/cleanup/gc_report.h"
 #include "launcher/helpers/new_protected.h"
 #include "launcher/process/runtime_dir.h"
 #include "launcher/protect/placeholders.h"

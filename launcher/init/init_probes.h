@@ -99,4 +99,13 @@ void sbx_probe_mounts(struct sbx_probe_run *r);
  */
 bool sbx_probe_can_exec(const char *path);
 
+/* --- shared by the probes that ask for names (probe_dns.c) --- */
+
+struct sbx_dns_answer;
+
+/* Ask the sandbox's resolver on @lane for lane->family. 0, or -errno: what the kernel said. */
+int sbx_lane_ask(struct sbx_lane *lane, const struct sbx_probe *probe);
+/* The lane is ready: take the answer. 0, -EAGAIN (not yet), -EBADMSG, or what the kernel said. */
+int sbx_lane_answer(struct sbx_lane *lane, const char *name, struct sbx_dns_answer *ret_answer);
+
 #endif

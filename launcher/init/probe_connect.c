@@ -14,7 +14,7 @@
 #include "base/addr.h"
 #include "base/cleanup.h"
 #include "launcher/init/init_probes.h"
-#include "launcher/init/probe_dns.h"
+#include "launcher/init/init_dns.h"
 
 static int open_socket(uint8_t family, int type)
 {

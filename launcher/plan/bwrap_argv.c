@@ -23,7 +23,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/init/init_argv.h"
-#include "launcher/stage/tree.h"
+#include "launcher/rootfs/overlay.h"
 
 const char *sbx_bwrap_fd_str(int number)
 {

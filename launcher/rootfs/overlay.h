@@ -17,6 +17,10 @@
  */
 #define SBX_SCRATCH_BASE "/tmp"
 
+/* Where the view is put together, in the stage's own mount namespace; bwrap takes it from there. Nothing
+ * below it is ever a mount source (sys/fs/path.h). */
+#define SBX_TREE_BASE "/sys"
+
 struct sbx_scratch {
 	uint64_t size_bytes; /* 0: the plan needs none */
 	int root, upper;     /* directories; -1: not made */

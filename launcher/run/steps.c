@@ -47,6 +47,7 @@
 #include "launcher/run/run_outcome.h"
 #include "launcher/run/supervise.h"
 #include "launcher/stage/stage.h"
+#include "launcher/stage/stage_process.h"
 #include "launcher/stage/stage_network.h"
 #include "sys/process/proc.h"
 #include "sys/process/userns.h"

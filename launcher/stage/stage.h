@@ -11,10 +11,6 @@
 #include "launcher/stage/init_process.h"
 #include "launcher/stage/stage_config.h"
 
-/* The step of STAGE_FAILED whose reason the launcher finds: the limits of the host's user namespace cannot
- * be seen in the stage's own. */
-#define SBX_STAGE_NETWORK "network namespace"
-
 /*
  * The stage (stage_process.c) as the launcher sees it: the process that owns the sandbox's namespaces. The launcher
  * starts it, gives it its config, hears from it on the channel, and kills it. It is pid 1 of the sandbox's pid namespace:

@@ -35,7 +35,6 @@
 #include "ipc/channel.h"
 #include "launcher/plan/bwrap_argv.h"
 #include "launcher/stage/factory.h"
-#include "launcher/stage/stage.h"
 #include "launcher/stage/stage_network.h"
 #include "launcher/stage/tree.h"
 #include "launcher/stage/tree_overmount.h"

@@ -8,6 +8,10 @@
 #include "launcher/host/facts.h"
 #include "launcher/stage/stage_config.h"
 
+/* The step of STAGE_FAILED whose reason the launcher finds: the limits of the host's user namespace cannot
+ * be seen in the stage's own. */
+#define SBX_STAGE_NETWORK "network namespace"
+
 /* All that the stage has of the launcher. Its descriptors, with 0, 1 and 2, are the only ones that stay open in it. */
 struct sbx_stage_process {
 	const struct sbx_facts *facts;

@@ -35,33 +35,8 @@
 #include "launcher/rootfs/view.h"
 #include "launcher/stage/tree_overmount.h"
 
-#define OPEN_ATTEMPTS 100
 
 /* --- paths in the tree --- */
-
-/* @path from @dir, which it does not leave; "": @dir. */
-static int open_in(int dir, const char *path, uint64_t flags)
-{
-	struct open_how how = { .flags = flags | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	long fd = -1;
-
-	/* EAGAIN: something was renamed or mounted while a ".." was walked (openat2(2)). */
-	for (int i = 0; i < OPEN_ATTEMPTS; i++) {
-		fd = syscall(SYS_openat2, dir, path[0] ? path : ".", &how, sizeof(how));
-		if (fd >= 0 || errno != EAGAIN)
-			break;
-	}
-	/* Nothing here is denied to us; the filter of an old container runtime says EPERM to calls it does not know. */
-	if (fd < 0)
-		return errno == EPERM ? -ENOSYS : -errno;
-	return (int)fd;
-}
-
-int sbx_tree_open(const struct sbx_tree *t, const char *path, uint64_t flags)
-{
-	return open_in(t->root, path + 1, flags);
-}
 
 /* A directory, to be used by its fd: the root's own, or one that was opened. */
 struct place {
@@ -89,7 +64,7 @@ static int make_and_open(int dir, const char *name, bool is_dir)
 {
 	if ((is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0444, 0)) < 0 && errno != EEXIST)
 		return -errno;
-	return open_in(dir, name, O_PATH | (is_dir ? O_DIRECTORY : 0));
+	return sbx_tree_open_in(dir, name, O_PATH | (is_dir ? O_DIRECTORY : 0));
 }
 
 /* Each part of @path from where @p is, made from the first that is missing. 0 or -errno. */
@@ -102,7 +77,7 @@ static int make_dirs(struct place *p, char *path)
 		end = strchr(part, '/');
 		if (end)
 			*end = '\0';
-		r = making ? -ENOENT : open_in(p->fd, part, O_PATH | O_DIRECTORY);
+		r = making ? -ENOENT : sbx_tree_open_in(p->fd, part, O_PATH | O_DIRECTORY);
 		making = r == -ENOENT;
 		if (making)
 			r = make_and_open(p->fd, part, true);
@@ -129,7 +104,7 @@ static int find_parent(const struct sbx_tree *t, const char *dest, struct place 
 		return 0;
 	memcpy(path, dest + 1, n - 1);
 	path[n - 1] = '\0';
-	r = place_set(ret_parent, open_in(t->root, path, O_PATH | O_DIRECTORY));
+	r = place_set(ret_parent, sbx_tree_open_in(t->root, path, O_PATH | O_DIRECTORY));
 	if (r != -ENOENT)
 		return r;
 	r = make_dirs(ret_parent, path);
@@ -142,7 +117,7 @@ static int open_target(const struct sbx_tree *t, const char *dest, bool dir)
 	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
 	const char *name;
 	int r = find_parent(t, dest, &parent, &name);
-	int fd = r == 0 ? open_in(parent.fd, name, O_PATH | (dir ? O_DIRECTORY : 0)) : -ENOENT;
+	int fd = r == 0 ? sbx_tree_open_in(parent.fd, name, O_PATH | (dir ? O_DIRECTORY : 0)) : -ENOENT;
 
 	if (r < 0)
 		return r;

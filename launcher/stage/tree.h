@@ -8,10 +8,7 @@
 #include "base/err.h"
 #include "launcher/plan/plan.h"
 #include "launcher/rootfs/overlay.h"
-
-/* Where the view is put together, in the stage's own mount namespace; bwrap takes it from there. Nothing
- * below it is ever a mount source (sys/fs/path.h). */
-#define SBX_TREE_BASE "/sys"
+#include "launcher/stage/tree_place.h"
 
 /*
  * The sandbox's view, mounted at SBX_TREE_BASE, in two parts. The first needs no plan: the root, and in it /proc and
@@ -19,12 +16,6 @@
  * its pid namespace, and mount_setattr(2) (Linux 5.12). What was mounted when it fails is left to the end
  * of the namespace.
  */
-struct sbx_tree {
-	int root; /* O_PATH; -1: none yet */
-};
-
-/* What is at @path (absolute, normalised) in the tree, with open(2)'s @flags, through no symlink. fd or -errno. */
-int sbx_tree_open(const struct sbx_tree *t, const char *path, uint64_t flags);
 
 /* Sets the umask to 0. 0 or -errno with @err. */
 int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err);

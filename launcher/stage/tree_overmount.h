@@ -3,7 +3,7 @@
 #define SBX_LAUNCHER_STAGE_TREE_OVERMOUNT_H
 
 #include "launcher/plan/plan.h"
-#include "launcher/stage/tree.h"
+#include "launcher/stage/tree_place.h"
 
 /* Masks and self-binds (SBX_MOUNT_SELF_BIND), made by the stage while it builds the view. */
 
@@ -11,7 +11,7 @@ struct sbx_overmounts {
 	int parts; /* the file system of the masks; -1: no mask has needed it yet */
 };
 
-/* Carry out @op, a MASK or a PIN. 0 or -errno; -ESTALE: op->dest is another object than the plan found there. */
+/* Carry out @op, a MASK or a SELF_BIND. 0 or -errno; -ESTALE: op->dest is another object than the plan found there. */
 int sbx_overmount_make(struct sbx_overmounts *c, const struct sbx_tree *t, const struct sbx_mount_op *op);
 void sbx_overmounts_fini(struct sbx_overmounts *c);
 

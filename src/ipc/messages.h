@@ -88,7 +88,7 @@ enum sbx_broker_fd {
 	SBX_BFD_UDP6,
 	SBX_BFD_NFLOG,   /* nfnetlink_log socket, group bound in the sandbox's namespace */
 	SBX_BFD_FACTORY, /* channel to the socket factory */
-	SBX_BFD_MARK,    /* attach cgroup: a UDP socket of the sandbox's cgroup (broker/io/nflog.c) */
+	SBX_BFD_MARK,    /* attach cgroup: a UDP socket of the sandbox's cgroup (src/broker/io/nflog.c) */
 	SBX_BFD_DIAG,	 /* attach cgroup: NETLINK_SOCK_DIAG, to ask which flows are open */
 	SBX_BFD_PUBLISH, /* and SBX_PUBLISH_MAX - 1 more: listening on the host */
 	SBX_N_BROKER_FDS = SBX_BFD_PUBLISH + SBX_PUBLISH_MAX,

@@ -30,6 +30,33 @@ ROOMS = {
         "udp": {"dns", "io", "core"},
         "main": {"tcp", "udp", "dns", "io", "core"},
     },
+    "sys": {
+        "fs": set(),
+        "process": {"fs"},
+        "systemd": set(),
+        "seccomp": set(),
+        "net": set(),
+        "cgroup": {"process", "fs"},
+        "nft": {"cgroup", "net"},
+    },
+    "launcher": {
+        "process": set(),
+        "host": {"process"},
+        "rootfs": {"host", "process"},
+        "attach": set(),
+        "grants": {"rootfs", "host", "process"},
+        "protect": {"rootfs", "host", "process"},
+        "commands": {"rootfs", "host", "process"},
+        "plan": {"init", "commands", "protect", "grants", "attach", "rootfs", "host", "process"},  # init_argv.h
+        "helpers": {"plan", "protect", "grants", "rootfs", "host", "process"},
+        "record": {"plan", "rootfs", "host", "process"},
+        "stage": {"plan", "protect", "rootfs", "host", "process"},
+        "cleanup": {"record", "helpers", "plan", "protect", "rootfs", "host", "process"},
+        "run": {"stage", "helpers", "record", "cleanup", "plan", "commands", "protect", "grants", "attach", "rootfs",
+                "host", "process"},
+        "cli": {"run", "stage", "helpers", "record", "cleanup", "plan", "protect", "grants", "rootfs", "host", "process"},
+        "init": set(),
+    },
 }
 
 # Headers of libraries, and the layers that may know them.

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "launcher/init/probe_dns.h"
+#include "launcher/init/init_dns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

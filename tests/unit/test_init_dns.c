@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "launcher/init/probe_dns.h"
+#include "launcher/init/init_dns.h"
 
 #define ID 0x1234
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_LAUNCHER_INIT_PROBE_DNS_H
-#define SBX_LAUNCHER_INIT_PROBE_DNS_H
+#ifndef SBX_LAUNCHER_INIT_INIT_DNS_H
+#define SBX_LAUNCHER_INIT_INIT_DNS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,7 +8,6 @@
 
 #include "base/addr.h"
 #include "base/span.h"
-#include "launcher/init/init_probes.h"
 
 /* As little DNS (RFC 1035) as the probes need. */
 
@@ -30,10 +29,5 @@ int sbx_dns_query(const char *name, uint8_t family, uint16_t id, uint8_t *p, siz
  * malformed. */
 int sbx_dns_answer(struct sbx_span packet, const char *name, uint8_t family, uint16_t id,
 		   struct sbx_dns_answer *ret_answer);
-
-/* Ask the sandbox's resolver on @lane for lane->family. 0, or -errno: what the kernel said. */
-int sbx_lane_ask(struct sbx_lane *lane, const struct sbx_probe *probe);
-/* The lane is ready: take the answer. 0, -EAGAIN (not yet), -EBADMSG, or what the kernel said. */
-int sbx_lane_answer(struct sbx_lane *lane, const char *name, struct sbx_dns_answer *ret_answer);
 
 #endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_CLEANUP_GC_REPORT_H
+#define SBX_LAUNCHER_CLEANUP_GC_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "launcher/host/facts.h"
+
+/* What a run of sbx-run --gc removed so far. The sweepers (gc.h) report to it. */
+
+struct sbx_gc {
+	const struct sbx_facts *facts; /* of sbx_facts_gather_places(): the caller and the directories, nothing else */
+	bool verbose;
+	size_t n; /* things removed so far */
+};
+
+/* Count one removed thing, and print a line on stderr if @gc is verbose. */
+void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
