@@ -277,8 +277,8 @@ def test_lifts_are_told(sbx):
 
 @pytest.mark.parametrize("system,profile,rc,word", [
     ("{}", "ptrace", 0, ""),
-    ("seccomp: {allow: []}", "ptrace", 125, "not among what this host's system policy"),
-    ("{}", "userfaultfd", 125, "not among what this host's system policy"),
+    ("seccomp: {allow: []}", "ptrace", 125, "not among the calls that this host's system policy"),
+    ("{}", "userfaultfd", 125, "not among the calls that this host's system policy"),
     ("seccomp: {allow: [userfaultfd]}", "userfaultfd", 0, ""),
     ("{}", "ptrac", 125, "did you mean 'ptrace'"),
     ("{}", "io_uring", 125, "can never be allowed"),

@@ -176,7 +176,7 @@ def test_profile(sbx, world, name):
 def test_a_colon_needs_its_escape(sbx, world):
     box = Box(sbx, world, "user", "a:")
     r = box.run(["--ro-bind", box.odd + "/in:/granted"], "true")  # SRC .../a, DST /in, and then?
-    assert r.rc == 125 and r.err.endswith("must be ro or rw, and a colon in a path is written \\:\n"), r
+    assert r.rc == 125 and r.err.endswith("must be ro or rw; a colon in a path is written \\:\n"), r
     r = box.run(["--ro-bind", escape(box.odd + "/in") + ":/granted"], "ls /granted")
     assert r.out == "a:\n", r
     r = box.run(["--ro-bind", box.odd + "/in"], "true")  # SRC .../a, DST /in
