@@ -58,7 +58,7 @@ def check_layers(tap):
              '"broker/dns/resolve.h"'),
             ("a sideways arrow of a room", "src/broker/tcp/a.c", '"broker/dns/resolve.h"',
              '"broker/udp/udp_flow.h"'),
-            ("a header without its folder", "launcher/a.c", '"launcher/plan/plan.h"', '"plan.h"')):
+            ("a header without its folder", "launcher/plan/a.c", '"launcher/plan/plan.h"', '"plan.h"')):
         tree_check(tap, layers.check, f"layers notices {what}", path,
                    f"#include {good}\n", f"  #  include {bad}\n")
 
