@@ -8,6 +8,7 @@ import contextlib
 import errno
 import json
 import os
+import secrets
 import selectors
 import socket
 import struct
@@ -327,8 +328,8 @@ class AttachWorld:
     def __init__(self, attach_case=None, own=False):
         self.attach_case = attach_case
         self.stack = contextlib.ExitStack()
-        worker = os.environ.get("PYTEST_XDIST_WORKER", "")  # each has pids of its own
-        self.top = os.path.join(cgroup2_mount(), f"sbx-attach-{worker}{os.getpid()}")
+        # Workers have pids of their own, and a killed run may have left its cgroup.
+        self.top = os.path.join(cgroup2_mount(), f"sbx-attach-{secrets.token_hex(4)}")
         with contextlib.ExitStack() as undo:
             self.host, self.world = os.getpid() if own else self.namespace(undo), self.namespace(undo)
             self.enter = ["nsenter", "-t", str(self.host), "-n"]
