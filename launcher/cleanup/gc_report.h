@@ -7,7 +7,7 @@
 
 #include "launcher/host/facts.h"
 
-/* What a run of sbx-run --gc removed so far. The sweepers (gc.h) report to it. */
+/* The report of a run of sbx-run --gc. The sweepers (gc.h) add the things that they remove. */
 
 struct sbx_gc {
 	const struct sbx_facts *facts; /* of sbx_facts_gather_places(): the caller and the directories, nothing else */

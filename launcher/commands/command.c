@@ -3,14 +3,14 @@
  * The primary binary: found as the sandbox will find it (its PATH, its mounts, its working
  * directory), then judged by every name it goes by: as it was asked for, each symlink on the way,
  * and what it is in the end. A deny entry that matches any of them refuses; where there is an allow
- * list one entry must match. What interprets it (#!) is found in the same way; it must be there and
+ * list one entry must match. Its interpreter (#!) is found in the same way; it must be there and
  * not be denied, and need not be allowed by itself.
  *
  * A bare name on the allow list means the system's program of that name: it matches when the
  * command was asked for by that bare name or lies below /usr, so that a file called python3 in the
  * workspace does not pass for it.
  *
- * This is about what is started. What that starts in turn is held by Landlock where there is an
+ * Only the command is judged here. Programs that it starts are held by Landlock where there is an
  * allow list (command_files.c), and by masks where there is a deny list (command_masks.c).
  */
 #include "launcher/commands/command.h"

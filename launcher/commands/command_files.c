@@ -5,7 +5,7 @@
  * are scripts, and the loaders of those that are ELF files. A file that a deny entry means is not
  * among them, whatever allows it.
  *
- * What the sandbox may write does not execute at all: its mounts are noexec, which also keeps the
+ * Files that the sandbox may write never execute: their mounts are noexec, which also keeps the
  * loader, run as a command, from mapping it. So a listed file there is left out, and the command is
  * refused if it is one.
  *
@@ -143,7 +143,7 @@ static int add(struct files *f, const struct sbx_view_hit *hit, enum sbx_program
 
 /* --- with each file --- */
 
-/* What a listed file needs; where it cannot be had, the file fails when it is run. */
+/* The files that a listed file needs. Without one of them the listed file fails when it is run. */
 static int add_needed(void *userdata, const struct sbx_needed *needed)
 {
 	struct files *f = userdata;

@@ -71,12 +71,6 @@ struct sbx_uid_pool *sbx_uid_pool_free(struct sbx_uid_pool *p)
 	return NULL;
 }
 
-void sbx_uid_pool_close_copy(const struct sbx_uid_pool *p)
-{
-	if (p)
-		sbx_fd_close(p->fd);
-}
-
 const struct sbx_id_range *sbx_uid_pool_range(const struct sbx_uid_pool *p)
 {
 	return &p->range;

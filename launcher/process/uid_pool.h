@@ -25,9 +25,6 @@ struct sbx_uid_pool;
 struct sbx_uid_pool *sbx_uid_pool_new(const struct sbx_id_range *range, const char *runtime_dir);
 /* Gives back the leases. */
 struct sbx_uid_pool *sbx_uid_pool_free(struct sbx_uid_pool *p);
-/* In a fork of the launcher: close the copy of the locks, or they would outlive the launcher.
- * NULL does nothing. */
-void sbx_uid_pool_close_copy(const struct sbx_uid_pool *p);
 
 const struct sbx_id_range *sbx_uid_pool_range(const struct sbx_uid_pool *p);
 

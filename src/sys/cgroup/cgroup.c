@@ -313,17 +313,6 @@ void sbx_cgroup_remove(struct sbx_cgroup *cg)
 	cg->place_fd = sbx_fd_close(cg->place_fd);
 }
 
-void sbx_cgroup_forget(struct sbx_cgroup *cg)
-{
-	*cg = (struct sbx_cgroup){
-		.place_fd = sbx_fd_close(cg->place_fd),
-		.dir_fd = sbx_fd_close(cg->dir_fd),
-		.command_fd = sbx_fd_close(cg->command_fd),
-		.broker_fd = sbx_fd_close(cg->broker_fd),
-		.run_fd = sbx_fd_close(cg->run_fd),
-	};
-}
-
 static bool is_sandbox(const char *name)
 {
 	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && sbx_id_is_valid(name + strlen(PREFIX));

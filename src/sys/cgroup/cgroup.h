@@ -67,8 +67,6 @@ int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms);
 /* Remove the sandbox's empty directories, but not command/run, and move this process back.
  * Accepts any state, and closes all fds. */
 void sbx_cgroup_remove(struct sbx_cgroup *cg);
-/* Only close the fds: for a child, which has copies of them. */
-void sbx_cgroup_forget(struct sbx_cgroup *cg);
 /* Removes the rules of a sandbox of attach cgroup, by the id (inode) of `command`. */
 struct sbx_cgroup_release {
 	int (*fn)(void *userdata, uint64_t cgroup_id); /* below 0: the rules stay, and so does the cgroup */
