@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ struct watched {
 
 struct sbx_new_watch {
 	struct sbx_new *x;
-	int fd;
+	int fd, stop_fd;
 	bool full;  /* a limit was reached, and that was told */
 	bool waits; /* some have tries left */
 	uint64_t begun_us; /* 0: everything is watched */
@@ -89,6 +90,14 @@ struct sbx_new_watch {
 static bool is_dots(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Is the launcher waiting for the check at the end, which looks at everything? */
+static bool is_over(const struct sbx_new_watch *w)
+{
+	struct pollfd p = { .fd = w->stop_fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
 }
 
 static struct watched *find(const struct sbx_new_watch *w, int wd)
@@ -329,6 +338,8 @@ static void watch_place(struct sbx_new_watch *w, const struct dir *d)
 	bool has_head = false;
 	int fd;
 
+	if (is_over(w))
+		return;
 	if (w->begun_us && sbx_clock_monotonic_us() > w->begun_us + BEGIN_US) {
 		tell_limit(w, d->grant, "it takes too long");
 		return;
@@ -368,13 +379,13 @@ static void put_place(struct sbx_new_watch *w, const struct dir *d)
 
 static void look_at_place(struct sbx_new_watch *w, const struct dir *d)
 {
-	int fd = is_place(w, d) ? sbx_new_open(w->x, d->grant, d->path, O_RDONLY | O_DIRECTORY) : -1;
+	int fd = !is_over(w) && is_place(w, d) ? sbx_new_open(w->x, d->grant, d->path, O_RDONLY | O_DIRECTORY) : -1;
 	SBX_AUTO_CLOSEDIR DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *e;
 
 	if (!list)
 		sbx_fd_close(fd);
-	while (list && (e = readdir(list)))
+	while (list && !is_over(w) && (e = readdir(list)))
 		if (!is_dots(e->d_name))
 			sbx_new_look(w->x, d->grant, d->path, e->d_name);
 	if (list)
@@ -558,13 +569,14 @@ int sbx_new_watch_fd(const struct sbx_new_watch *w)
 	return w->fd;
 }
 
-struct sbx_new_watch *sbx_new_watch_open(struct sbx_new *x)
+struct sbx_new_watch *sbx_new_watch_open(struct sbx_new *x, int stop_fd)
 {
 	struct sbx_new_watch *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
 	w->x = x;
+	w->stop_fd = stop_fd;
 	w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (w->fd < 0)
 		return sbx_new_watch_close(w);

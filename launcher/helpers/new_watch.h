@@ -10,9 +10,10 @@
 struct sbx_new_watch;
 
 /* Watch the grants of @x (borrowed). All watches exist when it returns. The next
- * sbx_new_watch_read() looks at everything that existed before. NULL with errno: nothing can be
+ * sbx_new_watch_read() looks at everything that existed before. Both return early when @stop_fd
+ * (borrowed) becomes readable: the check at the end is due then. NULL with errno: nothing can be
  * watched. */
-struct sbx_new_watch *sbx_new_watch_open(struct sbx_new *x);
+struct sbx_new_watch *sbx_new_watch_open(struct sbx_new *x, int stop_fd);
 struct sbx_new_watch *sbx_new_watch_close(struct sbx_new_watch *w); /* NULL */
 /* For poll(2): readable when there are events. */
 int sbx_new_watch_fd(const struct sbx_new_watch *w);

@@ -213,9 +213,9 @@ static void look_alone(struct sbx_new *x, int list, pid_t launcher)
 		return; /* the check is made once more, and finds nothing */
 }
 
-static struct sbx_new_watch *start_watch(struct sbx_new *x)
+static struct sbx_new_watch *start_watch(struct sbx_new *x, int channel)
 {
-	struct sbx_new_watch *w = sbx_new_watch_open(x);
+	struct sbx_new_watch *w = sbx_new_watch_open(x, channel);
 	char text[256];
 
 	if (w)
@@ -241,7 +241,7 @@ static bool wait_for_word(int channel, struct sbx_new *x, struct sbx_new_watch *
 		if (n > 0 && p[0].revents)
 			return true;
 		if (n == 0 && !*watch) {
-			*watch = start_watch(x);
+			*watch = start_watch(x, channel);
 			tried = true;
 		}
 		if (n >= 0 && *watch)

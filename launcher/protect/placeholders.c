@@ -181,7 +181,7 @@ static int init(struct sbx_placeholders *h, const struct sbx_facts *f, const str
 
 void sbx_placeholders_fini(struct sbx_placeholders *h)
 {
-	for (size_t i = 0; h->protections && i < h->protections->n_placeholder_dirs; i++)
+	for (size_t i = 0; h->locks && h->protections && i < h->protections->n_placeholder_dirs; i++)
 		sbx_fd_close(h->locks[i].fd);
 	free(h->locks);
 	free(h->made);

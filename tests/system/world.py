@@ -244,8 +244,10 @@ async def http(world, reader, writer):
                                    "body": body.decode("latin-1")[:1000], "tls": tls}).encode()
             kind = b"text/html" if data[:2] in (b"<a", b"<!") else b"application/json"
             writer.write(b"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n" %
-                         (status, kind, len(data)) +
-                         (b"" if method == "HEAD" else data))
+                         (status, kind, len(data)))
+            for at in range(0, 0 if method == "HEAD" else len(data), 65536):
+                writer.write(data[at:at + 65536])
+                await writer.drain()
             await writer.drain()
             if headers.get("connection", "").lower() == "close":
                 break

@@ -29,14 +29,14 @@ struct sbx_factory {
 };
 
 static const struct {
-	enum sbx_msg_type type;
 	size_t n_fds;
+	enum sbx_msg_type type;
 	enum sbx_factory_kind kind;
 } answers[] = {
-	{ SBX_MSG_UDP_SOCKET_MADE, 1, SBX_FACTORY_UDP },
-	{ SBX_MSG_UDP_SOCKET_FAILED, 0, SBX_FACTORY_UDP },
-	{ SBX_MSG_TCP_SOCKET_MADE, 1, SBX_FACTORY_TCP },
-	{ SBX_MSG_TCP_SOCKET_FAILED, 0, SBX_FACTORY_TCP },
+	{ 1, SBX_MSG_UDP_SOCKET_MADE, SBX_FACTORY_UDP },
+	{ 0, SBX_MSG_UDP_SOCKET_FAILED, SBX_FACTORY_UDP },
+	{ 1, SBX_MSG_TCP_SOCKET_MADE, SBX_FACTORY_TCP },
+	{ 0, SBX_MSG_TCP_SOCKET_FAILED, SBX_FACTORY_TCP },
 };
 
 static void on_answer(evutil_socket_t channel, short what, void *userdata)
