@@ -4,7 +4,7 @@
  * because only here the file, line and column of a mistake are known. The launcher checks every
  * value again, as a flag.
  *
- * Each key but `command` is the flag of the same name: tests/unit/test_option_table.c compares
+ * Each key but `command` is the flag of the same name: tests/unit/launcher/cli/test_option_table.c compares
  * these rows with the table of flags.
  */
 #include "policy/job.h"

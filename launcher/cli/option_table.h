@@ -7,7 +7,7 @@
 /*
  * The flags of sbx-run: one row each, in the order of --help. Parsing, merging a job behind the
  * flags, and --help walk this table. `make update-golden` writes the flags of sbx-run(1) and of
- * the completions from it, and tests/unit/test_option_table.c compares them. PURE.
+ * the completions from it, and tests/unit/launcher/cli/test_option_table.c compares them. PURE.
  */
 
 /* The type of the row's field in struct sbx_options. */

@@ -3,7 +3,7 @@
 #define SBX_LAUNCHER_COMMANDS_COMMAND_H
 
 #include "launcher/commands/commands.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 
 /* Judge the command and the lists of commands: fills in d->commands, and appends masks to the
  * mounts. After the view and the environment. 0, an exit status (125-127) with @errs, or -errno. */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "launcher/rootfs/mount_op.h"
+#include "launcher/view/mount_op.h"
 
 /* What planning finds out about the command and the programs it may run: a part of the plan. */
 

@@ -43,7 +43,7 @@
 #include "base/text.h"
 #include "launcher/host/facts.h"
 #include "launcher/protect/moved_dir.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/view.h"
 
 #define LIST_NAME  "placeholders"
 #define LIST_BYTES (1u << 20)

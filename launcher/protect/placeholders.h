@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "launcher/host/facts.h"
 #include "launcher/protect/protections.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/view.h"
 
 /*
  * Files that masks are mounted on where a protected path is absent. They are made below writable

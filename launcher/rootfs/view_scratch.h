@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 
 /* Where the sandbox writes outside grants. */
 

@@ -71,21 +71,21 @@ tests_system_broker_standalone_LDADD = policy/libsbx-policy.a $(sys_libs) \
 	src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) \
 	$(sys_nftnl_libs)
 
-check_PROGRAMS += tests/unit/test_broker_core tests/unit/test_broker_hosts tests/unit/test_broker_leases \
-	tests/unit/test_broker_pins tests/unit/test_broker_resolved_pins tests/unit/test_broker_resolve_result \
-	tests/unit/test_broker_told
-tests_unit_test_broker_resolve_result_SOURCES = tests/unit/test_broker_resolve_result.c
-tests_unit_test_broker_resolve_result_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_told_SOURCES = tests/unit/test_broker_told.c
-tests_unit_test_broker_told_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_resolved_pins_SOURCES = tests/unit/test_broker_resolved_pins.c
-tests_unit_test_broker_resolved_pins_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_core_SOURCES = tests/unit/test_broker_core.c tests/unit/embeddings.h tests/unit/policy_world.h
-tests_unit_test_broker_core_LDADD = %reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a \
+check_PROGRAMS += tests/unit/broker/test_broker_core tests/unit/broker/test_broker_hosts tests/unit/broker/test_broker_leases \
+	tests/unit/broker/test_broker_pins tests/unit/broker/test_broker_resolved_pins tests/unit/broker/test_broker_resolve_result \
+	tests/unit/broker/test_broker_told
+tests_unit_broker_test_broker_resolve_result_SOURCES = tests/unit/broker/test_broker_resolve_result.c
+tests_unit_broker_test_broker_resolve_result_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_told_SOURCES = tests/unit/broker/test_broker_told.c
+tests_unit_broker_test_broker_told_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_resolved_pins_SOURCES = tests/unit/broker/test_broker_resolved_pins.c
+tests_unit_broker_test_broker_resolved_pins_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_core_SOURCES = tests/unit/broker/test_broker_core.c tests/unit/embeddings.h tests/unit/policy_world.h
+tests_unit_broker_test_broker_core_LDADD = %reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a \
 	$(SBX_POLICY_TEST_LIBS)
-tests_unit_test_broker_hosts_SOURCES = tests/unit/test_broker_hosts.c
-tests_unit_test_broker_hosts_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_leases_SOURCES = tests/unit/test_broker_leases.c
-tests_unit_test_broker_leases_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_pins_SOURCES = tests/unit/test_broker_pins.c
-tests_unit_test_broker_pins_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_hosts_SOURCES = tests/unit/broker/test_broker_hosts.c
+tests_unit_broker_test_broker_hosts_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_leases_SOURCES = tests/unit/broker/test_broker_leases.c
+tests_unit_broker_test_broker_leases_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_pins_SOURCES = tests/unit/broker/test_broker_pins.c
+tests_unit_broker_test_broker_pins_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)

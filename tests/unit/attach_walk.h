@@ -5,7 +5,7 @@
 /* What the kernel says to a packet by the lists of attach cgroup: the walk that src/sys/nft/nft_attach.c
  * describes. */
 
-#include "policy_world.h"
+#include "tests/unit/policy_world.h"
 
 #include "launcher/attach/plan_attach.h"
 
