@@ -142,8 +142,6 @@ noinst_LIBRARIES += %reldir%/libsbx-setup.a
 # options, profile and facts become a plan
 noinst_LIBRARIES += %reldir%/libsbx-plan.a
 %canon_reldir%_libsbx_plan_a_SOURCES = \
-	%reldir%/plan/attach_input.c \
-	%reldir%/plan/attach_input.h \
 	%reldir%/plan/env.c \
 	%reldir%/plan/plan.h \
 	%reldir%/plan/plan_internal.h \
@@ -235,6 +233,8 @@ noinst_LIBRARIES += %reldir%/libsbx-user.a
 # rules for a sandbox in the host's network
 noinst_LIBRARIES += %reldir%/libsbx-attach.a
 %canon_reldir%_libsbx_attach_a_SOURCES = \
+	%reldir%/attach/attach_input.c \
+	%reldir%/attach/attach_input.h \
 	%reldir%/attach/plan_attach.c \
 	%reldir%/attach/plan_attach.h \
 	%reldir%/attach/plan_attach_internal.h \
@@ -339,7 +339,7 @@ launcher_plan_tests = \
 	tests/unit/launcher/host/test_facts \
 	tests/unit/launcher/host/test_trust \
 	tests/unit/launcher/keep/test_keep_copy \
-	tests/unit/launcher/plan/test_attach_input \
+	tests/unit/launcher/attach/test_attach_input \
 	tests/unit/launcher/plan/test_env \
 	tests/unit/launcher/plan/test_plan \
 	tests/unit/launcher/plan/test_probes \
@@ -373,8 +373,8 @@ check_LIBRARIES += %reldir%/libsbx-plan-world.a
 %canon_reldir%_libsbx_plan_world_a_SOURCES = \
 	tests/unit/plan_world.c tests/unit/plan_world.h tests/unit/scratch.h
 launcher_plan_test_libs = %reldir%/libsbx-plan-world.a $(launcher_plan_libs) $(CMOCKA_LIBS)
-tests_unit_launcher_plan_test_attach_input_SOURCES = tests/unit/launcher/plan/test_attach_input.c
-tests_unit_launcher_plan_test_attach_input_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_attach_test_attach_input_SOURCES = tests/unit/launcher/attach/test_attach_input.c
+tests_unit_launcher_attach_test_attach_input_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_setup_test_bwrap_argv_SOURCES = tests/unit/launcher/setup/test_bwrap_argv.c
 tests_unit_launcher_setup_test_bwrap_argv_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_commands_test_command_SOURCES = tests/unit/launcher/commands/test_command.c

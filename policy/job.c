@@ -19,6 +19,7 @@
 #include "policy/key_read.h"
 #include "policy/net_entry.h"
 #include "policy/option_form.h"
+#include "policy/profile_parse.h"
 #include "policy/publish.h"
 #include "policy/yaml_tree.h"
 

@@ -23,9 +23,9 @@ enum sbx_option_kind {
 
 struct sbx_option {
 	const char *flag; /* without its dashes; NULL: the flag is only a letter */
-	char letter;	  /* 'v' for -v; 0: none */
 	const char *value; /* its form in --help; NULL: the flag takes no value */
 	enum sbx_option_kind kind;
+	char letter;	  /* 'v' for -v; 0: none */
 	size_t offset, n_offset;	    /* in struct sbx_options */
 	const char *(*check)(const char *); /* of a value: the reason against it, or NULL */
 	const char *job;      /* the key of policy/job.c with the same meaning, or NULL */

@@ -36,8 +36,8 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "ipc/channel.h"
+#include "launcher/attach/attach_input.h"
 #include "launcher/cleanup/cgroup_gc.h"
-#include "launcher/plan/attach_input.h"
 #include "launcher/resources/broker_process.h"
 #include "sys/net/dns_capture.h"
 #include "sys/net/net.h"
@@ -56,7 +56,7 @@ static int open_stub(struct sbx_attach_run *a, const char *id, struct sbx_setup 
 	int e = -EADDRINUSE;
 
 	for (unsigned i = 0; e == -EADDRINUSE && i < 64; i++) {
-		struct sbx_addr addr = sbx_plan_attach_stub(id, i);
+		struct sbx_addr addr = sbx_attach_stub_addr(id, i);
 		SBX_AUTO_CLOSE int udp = sbx_net_stub_open(SBX_LISTEN_DNS_UDP4, &addr);
 		SBX_AUTO_CLOSE int tcp = udp < 0 ? udp : sbx_net_stub_open(SBX_LISTEN_DNS_TCP4, &addr);
 
@@ -197,11 +197,11 @@ static int make_rules(struct sbx_attach_run *a, const struct sbx_plan *p, const 
 
 	if (fstat(c->dirs.command_fd, &st) < 0)
 		return -errno;
-	sbx_plan_attach_input(p, &s->stub, &in);
+	sbx_attach_input_of(p->id, &p->attach.lists, &s->stub, &in);
 	sbx_text_fit(path, sizeof(path), "%s/command", c->path);
 	in.nflog_group = group;
 	in.cgroup_id = a->cgroup_id = st.st_ino;
-	in.level = a->level = sbx_plan_attach_level(mount, path);
+	in.level = a->level = sbx_attach_level(mount, path);
 	/* nft(8) writes paths below its own idea of the mount. */
 	in.cgroup_path = strncmp(path, "/sys/fs/cgroup/", 15) == 0 ? path + 15 : NULL;
 	return sbx_attach_ruleset_new(&in, &a->rules);

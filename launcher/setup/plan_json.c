@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/plan/attach_input.h"
+#include "launcher/attach/attach_input.h"
 #include "launcher/plan/plan_internal.h"
 #include "launcher/plan/plan_limits.h"
 #include "launcher/plan/step.h"
@@ -348,10 +348,10 @@ static char *attach_text(const struct sbx_plan *p, const struct sbx_setup *setup
 	struct sbx_attach_input in;
 	char *s;
 
-	sbx_plan_attach_input(p, &setup->stub, &in);
+	sbx_attach_input_of(p->id, &p->attach.lists, &setup->stub, &in);
 	sbx_text_fit(path, sizeof(path), "%s/sbx-%s/command", f->cgroup_place.path, p->id);
 	if (f->cgroup_place.path[0] && strncmp(path, "/sys/fs/cgroup/", 15) == 0) {
-		in.level = sbx_plan_attach_level(f->cgroup.mount, path);
+		in.level = sbx_attach_level(f->cgroup.mount, path);
 		in.cgroup_path = path + 15;
 	}
 	if (sbx_attach_ruleset_new(&in, &rs) < 0)

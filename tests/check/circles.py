@@ -22,7 +22,7 @@ def modules_of(texts):
     for path, text in texts.items():
         if path.endswith(".h"):
             for name in FUNCTION.findall(text):
-                declared.setdefault(name, path[:-2])
+                declared.setdefault(name, path[:-2].removesuffix("_internal"))
     modules = {}
     for path, text in texts.items():
         stem = path[:-2].removesuffix("_internal")

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "broker/core/core_hosts.h"
+#include "broker/names/hosts.h"
 
 static const char text[] =
 	"127.0.0.1\tlocalhost\n"

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "broker/core/core_leases.h"
 #include "broker/core/core_timeouts.h"
+#include "broker/names/leases.h"
 
 static struct sbx_addr addr(unsigned i)
 {

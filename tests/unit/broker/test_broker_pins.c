@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "broker/core/core_pins.h"
+#include "broker/names/pins.h"
 
 static struct sbx_addr addr_of(const char *text)
 {

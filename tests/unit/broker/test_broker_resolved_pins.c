@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/core/core_resolved_pins.h"
+#include "broker/names/resolved_pins.h"
 
 #define S	   UINT64_C(1000)
 #define KERNEL_MAX 8192

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_BROKER_CORE_CORE_RESOLVED_PINS_H
-#define SBX_BROKER_CORE_CORE_RESOLVED_PINS_H
+#ifndef SBX_BROKER_NAMES_RESOLVED_PINS_H
+#define SBX_BROKER_NAMES_RESOLVED_PINS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@
  *   v6: fd00:5b:1:: + 1 + index
  */
 
-#include "broker/core/core_pins.h"
+#include "broker/names/pins.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_POLICY_POLICY_LOAD_H
-#define SBX_POLICY_POLICY_LOAD_H
+#ifndef SBX_POLICY_POLICY_INTERNAL_H
+#define SBX_POLICY_POLICY_INTERNAL_H
 
 #include "policy/policy.h"
 #include "policy/policy_blob.h"

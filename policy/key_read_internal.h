@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_POLICY_KEY_READ_ITEMS_H
-#define SBX_POLICY_KEY_READ_ITEMS_H
+#ifndef SBX_POLICY_KEY_READ_INTERNAL_H
+#define SBX_POLICY_KEY_READ_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
  * long as the limit, so memory is bounded by it; a new lease overwrites the oldest.
  */
 
-#include "broker/core/core_leases.h"
+#include "broker/names/leases.h"
 
 #include <errno.h>
 #include <stdlib.h>

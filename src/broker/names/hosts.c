@@ -6,7 +6,7 @@
  * is an address, then names, separated by blanks; '#' starts a comment.
  */
 
-#include "broker/core/core_hosts.h"
+#include "broker/names/hosts.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -22,7 +22,7 @@
  * each) happens when the earliest time comes and when the table or a name is full, not per answer.
  */
 
-#include "broker/core/core_resolved_pins.h"
+#include "broker/names/resolved_pins.h"
 
 #include <errno.h>
 #include <stdlib.h>

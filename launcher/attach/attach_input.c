@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Attach cgroup: the plan's lists become the input of the host's ruleset. PURE. */
-#include "launcher/plan/attach_input.h"
+#include "launcher/attach/attach_input.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define GROUP_EXAMPLE 1024 /* shown until the run has found a free group */
 
-struct sbx_addr sbx_plan_attach_stub(const char *id, unsigned i)
+struct sbx_addr sbx_attach_stub_addr(const char *id, unsigned i)
 {
 	unsigned n = (unsigned)strtoul(id + SBX_ID_LEN - 4, NULL, 16) + i * 251;
 
 	return (struct sbx_addr){ 4, { 127, 53, (uint8_t)(n >> 8), (uint8_t)(1 + n % 254) } };
 }
 
-uint32_t sbx_plan_attach_level(const char *mount, const char *path)
+uint32_t sbx_attach_level(const char *mount, const char *path)
 {
 	size_t n = strlen(mount);
 	uint32_t level = 0;
@@ -26,12 +26,11 @@ uint32_t sbx_plan_attach_level(const char *mount, const char *path)
 	return level;
 }
 
-void sbx_plan_attach_input(const struct sbx_plan *p, const struct sbx_addr *stub, struct sbx_attach_input *in)
+void sbx_attach_input_of(const char *id, const struct sbx_attach_lists *l, const struct sbx_addr *stub,
+			 struct sbx_attach_input *in)
 {
-	const struct sbx_attach_lists *l = &p->attach.lists;
-
 	*in = (struct sbx_attach_input){
-		.id = p->id,
+		.id = id,
 		.nflog_group = GROUP_EXAMPLE,
 		.level = 1,
 		.dns_addr = *stub,

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "launcher/plan/attach_input.h"
+#include "launcher/attach/attach_input.h"
 
 static void test_stub(void **state)
 {
@@ -18,7 +18,7 @@ static void test_stub(void **state)
 	(void)state;
 	for (size_t k = 0; k < 4; k++)
 		for (unsigned i = 0; i < 64; i++) {
-			struct sbx_addr a = sbx_plan_attach_stub(ids[k], i), next = sbx_plan_attach_stub(ids[k], i + 1);
+			struct sbx_addr a = sbx_attach_stub_addr(ids[k], i), next = sbx_attach_stub_addr(ids[k], i + 1);
 
 			assert_int_equal(a.family, 4);
 			assert_int_equal(a.b[0], 127);
@@ -26,7 +26,7 @@ static void test_stub(void **state)
 			assert_in_range(a.b[3], 1, 254); /* neither a network nor a broadcast address */
 			assert_false(sbx_addr_equal(&a, &next));
 		}
-	assert_memory_not_equal(sbx_plan_attach_stub(ids[2], 0).b, sbx_plan_attach_stub(ids[3], 0).b, 4);
+	assert_memory_not_equal(sbx_attach_stub_addr(ids[2], 0).b, sbx_attach_stub_addr(ids[3], 0).b, 4);
 }
 
 static void test_level(void **state)
@@ -34,12 +34,12 @@ static void test_level(void **state)
 	static const char mount[] = "/sys/fs/cgroup";
 
 	(void)state;
-	assert_int_equal(sbx_plan_attach_level(mount, "/sys/fs/cgroup/a"), 1);
-	assert_int_equal(sbx_plan_attach_level(mount, "/sys/fs/cgroup/sbx.slice/sbx-0123456789ab/command"), 3);
-	assert_int_equal(sbx_plan_attach_level(mount, "/sys/fs/cgroup//a//b/"), 2);
-	assert_int_equal(sbx_plan_attach_level(mount, "/sys/fs/cgroup"), 0);
-	assert_int_equal(sbx_plan_attach_level(mount, "/sys/fs/cgroups/a"), 0);
-	assert_int_equal(sbx_plan_attach_level(mount, "/elsewhere/a"), 0);
+	assert_int_equal(sbx_attach_level(mount, "/sys/fs/cgroup/a"), 1);
+	assert_int_equal(sbx_attach_level(mount, "/sys/fs/cgroup/sbx.slice/sbx-0123456789ab/command"), 3);
+	assert_int_equal(sbx_attach_level(mount, "/sys/fs/cgroup//a//b/"), 2);
+	assert_int_equal(sbx_attach_level(mount, "/sys/fs/cgroup"), 0);
+	assert_int_equal(sbx_attach_level(mount, "/sys/fs/cgroups/a"), 0);
+	assert_int_equal(sbx_attach_level(mount, "/elsewhere/a"), 0);
 }
 
 int main(void)
