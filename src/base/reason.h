@@ -12,49 +12,54 @@ enum sbx_proto { SBX_PROTO_TCP = 0, SBX_PROTO_UDP, SBX_PROTO_DNS, SBX_PROTO_ICMP
 /* The check at the start of a flow, before it is carried. */
 enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS };
 
-#define SBX_REASONS(X)                                                                            \
-	X(UNKNOWN, "unknown", "no reason was recorded")                                           \
-	X(FLOOR, "floor", "a floor that nothing lifts")                                           \
-	X(AIR_GAP, "air_gap", "the sandbox is air-gapped or offline")                             \
-	X(LIST_ALLOW, "list_allow", "an allow entry matches")                                     \
-	X(LIST_DENY, "list_deny", "a deny entry matches")                                         \
-	X(DEFAULT_DENY, "default_deny", "no entry matches and the default is deny")               \
-	X(DEFAULT_ALLOW, "default_allow", "no deny entry matches and the default is allow")       \
-	X(PORT, "port", "the name is allowed, but not on this port or protocol")                  \
+#define SBX_REASONS(X) \
+	X(UNKNOWN, "unknown", "no reason was recorded") \
+	X(FLOOR, "floor", "a floor that nothing lifts") \
+	X(AIR_GAP, "air_gap", "the sandbox is air-gapped or offline") \
+	X(LIST_ALLOW, "list_allow", "an allow entry matches") \
+	X(LIST_DENY, "list_deny", "a deny entry matches") \
+	X(DEFAULT_DENY, "default_deny", "no entry matches and the default is deny") \
+	X(DEFAULT_ALLOW, "default_allow", "no deny entry matches and the default is allow") \
+	X(PORT, "port", "the name is allowed, but not on this port or protocol") \
 	X(LITERAL_ADDRESS, "literal_address", "an address was dialled that no allowed name gave") \
-	X(NO_PIN, "no_pin", "a synthetic address that no name is pinned to")                      \
-	X(DNS_MALFORMED, "dns_malformed", "a DNS message that does not parse")                    \
-	X(PINS_EXHAUSTED, "pins_exhausted", "every synthetic address is in use")                  \
-	X(TLS_MALFORMED, "tls_malformed", "the first bytes are not a TLS ClientHello")            \
-	X(SNI_ABSENT, "sni_absent", "the ClientHello names no server")                            \
-	X(SNI_DUPLICATE, "sni_duplicate", "the ClientHello names a server twice")                 \
+	X(NO_PIN, "no_pin", "a synthetic address that no name is pinned to") \
+	X(DNS_MALFORMED, "dns_malformed", "a DNS message that does not parse") \
+	X(PINS_EXHAUSTED, "pins_exhausted", "every synthetic address is in use") \
+	X(TLS_MALFORMED, "tls_malformed", "the first bytes are not a TLS ClientHello") \
+	X(SNI_ABSENT, "sni_absent", "the ClientHello names no server") \
+	X(SNI_DUPLICATE, "sni_duplicate", "the ClientHello names a server twice") \
 	X(SNI_MISMATCH, "sni_mismatch", "the ClientHello names another server than was looked up") \
-	X(ECH, "ech", "the ClientHello hides the server's name (Encrypted Client Hello)")         \
-	X(HTTP_MALFORMED, "http_malformed", "the request is not well-formed HTTP/1")              \
-	X(HOST_ABSENT, "host_absent", "the request has no Host")                                  \
-	X(HOST_DUPLICATE, "host_duplicate", "the request has more than one Host")                 \
-	X(HOST_MISMATCH, "host_mismatch", "the request is for another host than was looked up")   \
-	X(HTTP_UPGRADE, "http_upgrade", "the request asks to leave HTTP/1 (upgrade, h2c, CONNECT)") \
-	X(HANDSHAKE_TIMEOUT, "handshake_timeout", "the first bytes did not come in time")         \
-	X(OVERSIZED, "oversized", "the first bytes are longer than the limit")                    \
-	X(RESOLVE_FAILED, "resolve_failed", "the name did not resolve outside")                   \
+	X(ECH, "ech", "the ClientHello hides the server's name (Encrypted Client Hello)") \
+	X(HTTP_MALFORMED, "http_malformed", "the request is not well-formed HTTP/1") \
+	X(HOST_ABSENT, "host_absent", "the request has no Host") \
+	X(HOST_DUPLICATE, "host_duplicate", "the request has more than one Host") \
+	X(HOST_MISMATCH, "host_mismatch", "the request is for another host than was looked up") \
+	X(HTTP_UPGRADE, "http_upgrade", \
+	  "the request asks to leave HTTP/1 (upgrade, h2c, CONNECT)") \
+	X(HANDSHAKE_TIMEOUT, "handshake_timeout", "the first bytes did not come in time") \
+	X(OVERSIZED, "oversized", "the first bytes are longer than the limit") \
+	X(RESOLVE_FAILED, "resolve_failed", "the name did not resolve outside") \
 	X(ADDRESS_CLASS, "address_class", "the name resolves to addresses that are never dialled") \
-	X(ADDRESS_DENIED, "address_denied", "the name resolves to addresses that a cidr entry denies") \
-	X(CONNECT_FAILED, "connect_failed", "the server could not be reached")                    \
-	X(PROXY_FAILED, "proxy_failed", "the upstream proxy did not connect")                     \
-	X(PROXY_ADDRESS, "proxy_address", "the upstream proxy is at an address that the system policy does not admit") \
-	X(FLOW_LIMIT, "flow_limit", "too many flows at once")                                     \
-	X(RESOURCE, "resource", "out of memory or file descriptors")                              \
-	X(SELFTEST, "selftest", "a probe of the self-test failed")                                \
-	X(FIREWALL, "firewall", "the packet filter refused it")                                   \
-	X(OVERFLOW, "overflow", "too many different refusals in a second to list each")           \
-	X(BROKER_LOST, "broker_lost", "the broker ended before the sandbox")                      \
-	X(PROTOCOL, "protocol", "a helper process broke its protocol")                            \
-	X(RULES_CHANGED, "rules_changed", "the host's firewall was changed under the sandbox")    \
-	X(BLOCKED_NAME, "blocked_name", "a name that sandboxes do not see appeared in a writable grant") \
-	X(NEW_PROTECTED, "new_protected", "a protected path was made in a writable grant")        \
-	X(UNTRUSTED, "untrusted", "a file that tools of the host would execute was moved aside")         \
-	X(PLANTED, "planted", "a file that tools of the host would execute was made again and again")
+	X(ADDRESS_DENIED, "address_denied", \
+	  "the name resolves to addresses that a cidr entry denies") \
+	X(CONNECT_FAILED, "connect_failed", "the server could not be reached") \
+	X(PROXY_FAILED, "proxy_failed", "the upstream proxy did not connect") \
+	X(PROXY_ADDRESS, "proxy_address", \
+	  "the upstream proxy is at an address that the system policy does not admit") \
+	X(FLOW_LIMIT, "flow_limit", "too many flows at once") \
+	X(RESOURCE, "resource", "out of memory or file descriptors") \
+	X(SELFTEST, "selftest", "a probe of the self-test failed") \
+	X(FIREWALL, "firewall", "the packet filter refused it") \
+	X(OVERFLOW, "overflow", "too many different refusals in a second to list each") \
+	X(BROKER_LOST, "broker_lost", "the broker ended before the sandbox") \
+	X(PROTOCOL, "protocol", "a helper process broke its protocol") \
+	X(RULES_CHANGED, "rules_changed", "the host's firewall was changed under the sandbox") \
+	X(BLOCKED_NAME, "blocked_name", \
+	  "a name that sandboxes do not see appeared in a writable grant") \
+	X(NEW_PROTECTED, "new_protected", "a protected path was made in a writable grant") \
+	X(UNTRUSTED, "untrusted", "a file that tools of the host would execute was moved aside") \
+	X(PLANTED, "planted", \
+	  "a file that tools of the host would execute was made again and again")
 
 enum sbx_reason {
 #define X(id, word, help) SBX_REASON_##id,

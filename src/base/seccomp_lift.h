@@ -10,12 +10,17 @@
  * for a few system calls (listed in src/sys/seccomp/seccomp_command.c). None of them leads out of
  * the sandbox: the network's rules, the view of files and the namespaces hold without it.
  */
-#define SBX_SECCOMP_LIFTS(X)                                                                               \
-	X(PTRACE, "ptrace", "debuggers and tracers: trace, read and write the sandbox's own processes")    \
-	X(PERF, "perf_event_open", "profilers; kernel.perf_event_paranoid of the host holds all the same") \
-	X(USERFAULTFD, "userfaultfd", "page faults handled in user space, as snapshots and emulators do")  \
-	X(MOVE_PAGES, "move_pages", "where memory is on machines with more than one node, and to move it") \
-	X(SETUID_FILES, "setuid_files", "set-uid and set-gid files may be made, as building packages does")
+#define SBX_SECCOMP_LIFTS(X) \
+	X(PTRACE, "ptrace", \
+	  "debuggers and tracers: trace, read and write the sandbox's own processes") \
+	X(PERF, "perf_event_open", \
+	  "profilers; kernel.perf_event_paranoid of the host holds all the same") \
+	X(USERFAULTFD, "userfaultfd", \
+	  "page faults handled in user space, as snapshots and emulators do") \
+	X(MOVE_PAGES, "move_pages", \
+	  "where memory is on machines with more than one node, and to move it") \
+	X(SETUID_FILES, "setuid_files", \
+	  "set-uid and set-gid files may be made, as building packages does")
 
 enum sbx_seccomp_lift {
 #define X(id, word, help) SBX_SECCOMP_LIFT_##id,

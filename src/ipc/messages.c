@@ -394,7 +394,7 @@ static int decode_end(const struct codec *c, void *m, size_t n)
 
 /* A visitor that writes does not change the struct; the const is taken off for its reading half. The
  * first n_clear bytes are cleared before reading. */
-#define DEFINE_CODEC(name, type, msg_type, n_clear)                                                       \
+#define DEFINE_CODEC(name, type, msg_type, n_clear) \
 	ssize_t sbx_msg_encode_##name(const type *m, void *p, size_t n)                            \
 	{                                                                                          \
 		struct codec c = encode_begin(msg_type, p, n);                                     \

@@ -19,17 +19,21 @@
 /*
  * The messages between the programs of one sandbox. PURE: encode to and decode from bytes.
  *
- *   launcher -> broker   CONFIG, RELEASE (the self-test is over), PINNED or PINS_FAILED (in answer), STOP
- *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., STATS (in answer to STOP, last)
- *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the sandbox's
- *                        sockets), MOUNTS_CHECKED (in answer), STAGE_FAILED, COMMAND_EXIT
- *   launcher -> stage    STAGE_CONFIG (the config is in shared memory, launcher/stage/stage_config.h),
- *                        CHECK_MOUNTS, SIGNAL, SIGNAL_ALL
+ *   launcher -> broker   CONFIG, RELEASE (the self-test is over), PINNED or PINS_FAILED (in
+ *                        answer), STOP
+ *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., STATS (in answer to STOP,
+ *                        last)
+ *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the
+ *                        sandbox's sockets), MOUNTS_CHECKED (in answer), STAGE_FAILED,
+ *                        COMMAND_EXIT
+ *   launcher -> stage    STAGE_CONFIG (the config is in shared memory,
+ *                        launcher/stage/stage_config.h), CHECK_MOUNTS, SIGNAL, SIGNAL_ALL
  *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
  *   launcher -> init     PROGRAMS (where there is an allow list), PROBES, RELEASE
- *   broker -> factory    UDP_SOCKET, TCP_SOCKET (the stage, once it is ready, is the socket factory)
- *   factory -> broker    UDP_SOCKET_MADE (with one fd), UDP_SOCKET_FAILED, and the same of TCP; in the
- *                        order asked
+ *   broker -> factory    UDP_SOCKET, TCP_SOCKET (the stage, once it is ready, is the socket
+ *                        factory)
+ *   factory -> broker    UDP_SOCKET_MADE (with one fd), UDP_SOCKET_FAILED, and the same of TCP; in
+ *                        the order asked
  *
  * A message is one packet: u8 version (SBX_MSG_VERSION), u8 type, u16 zero, then the fields in the
  * order of the struct, network byte order, strings as u16 length and bytes. A decoder refuses

@@ -14,12 +14,12 @@
  * Control groups, version 2 (Documentation/admin-guide/cgroup-v2.rst). A sandbox has a directory of
  * its own, sbx-ID, in the place that sbx_cgroup_find() found:
  *
- * 	sbx-ID/			locked (flock) for the launcher's life: an unlocked one is a leftover
- * 	sbx-ID/command/		the stage and every process of the sandbox; has the limits
- * 	sbx-ID/command/run/	the sandbox's processes, with attach cgroup (sbx_cgroup_settle)
- * 	sbx-ID/broker/		sbx-broker, in small limits of its own
- * 	sbx-ID/launcher/	the launcher, only where it had to leave the place: a cgroup that gives
- * 				controllers to its children may hold no process
+ *   sbx-ID/              locked (flock) for the launcher's life: an unlocked one is a leftover
+ *   sbx-ID/command/      the stage and every process of the sandbox; has the limits
+ *   sbx-ID/command/run/  the sandbox's processes, with attach cgroup (sbx_cgroup_settle)
+ *   sbx-ID/broker/       sbx-broker, in small limits of its own
+ *   sbx-ID/launcher/     the launcher, only where it had to leave the place: a cgroup that gives
+ *                        controllers to its children may hold no process
  */
 
 struct sbx_cgroup {
@@ -31,8 +31,9 @@ struct sbx_cgroup {
 	uint32_t opened;      /* controllers that we turned on in the place */
 	bool moved;	      /* we moved from the place to launcher/ */
 };
-#define SBX_CGROUP_INIT                                                                             \
-	((struct sbx_cgroup){ .place_fd = -1, .dir_fd = -1, .command_fd = -1, .broker_fd = -1, .run_fd = -1 })
+#define SBX_CGROUP_INIT \
+	((struct sbx_cgroup){ .place_fd = -1, .dir_fd = -1, .command_fd = -1, .broker_fd = -1, \
+			      .run_fd = -1 })
 
 /* Make sbx-ID in the place, and move this process if it must leave the place. Sets no limits. 0
  * or -errno with @err; the caller calls sbx_cgroup_remove() in either case. */

@@ -27,8 +27,8 @@
 #include "sys/fs/file_text.h"
 
 #define FILE_MAX 8192 /* bytes read of a file; enough also of the cgroup.procs of a crowded cgroup */
-#define CORE                                                                                        \
-	(SBX_CGROUP_BIT(SBX_CGROUP_CPU) | SBX_CGROUP_BIT(SBX_CGROUP_MEMORY) |                       \
+#define CORE \
+	(SBX_CGROUP_BIT(SBX_CGROUP_CPU) | SBX_CGROUP_BIT(SBX_CGROUP_MEMORY) | \
 	 SBX_CGROUP_BIT(SBX_CGROUP_PIDS))
 
 static const char *const source_names[] = {

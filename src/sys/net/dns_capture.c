@@ -32,7 +32,8 @@
 /* --- instructions --- */
 
 #define INSN(c, d, s, o, i) \
-	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (int16_t)(o), .imm = (int32_t)(i) })
+	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (int16_t)(o), \
+			    .imm = (int32_t)(i) })
 #define MOV_REG(d, s)	    INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
 #define MOV_IMM(d, i)	    INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
 #define MOV32_IMM(d, i)	    INSN(BPF_ALU | BPF_MOV | BPF_K, d, 0, 0, i) /* upper half zero */
@@ -46,7 +47,8 @@
 #define JNE_REG(d, s, o)    INSN(BPF_JMP | BPF_JNE | BPF_X, d, s, o, 0)
 #define EXIT()		    INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 /* Load a map by its fd: two instructions. */
-#define MAP(d, fd)	    INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_FD, 0, fd), INSN(0, 0, 0, 0, 0)
+#define MAP(d, fd) \
+	INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_FD, 0, fd), INSN(0, 0, 0, 0, 0)
 
 #define ADDR  offsetof(struct bpf_sock_addr, user_ip4)
 #define PORT  offsetof(struct bpf_sock_addr, user_port)

@@ -24,8 +24,9 @@ int sbx_seccomp_install(enum sbx_seccomp_profile which, struct sbx_err *err);
 int sbx_seccomp_write(enum sbx_seccomp_profile which, uint32_t lifts, int fd, struct sbx_err *err);
 /* Add a second filter: memfd_create(2) fails with EACCES unless the caller passes
  * MFD_NOEXEC_SEAL. Needs no_new_privs. 0 or -errno. The row that describes it: */
-#define SBX_SECCOMP_MEMFD_ROW "memfd_create(without MFD_NOEXEC_SEAL): EACCES: with commands.allow, a file that Landlock " \
-			      "does not judge must not execute"
+#define SBX_SECCOMP_MEMFD_ROW \
+	"memfd_create(without MFD_NOEXEC_SEAL): EACCES: with commands.allow, a file that " \
+	"Landlock does not judge must not execute"
 int sbx_seccomp_hold_memfd(void);
 /* The table's rows, for --dry-run and docs: i from 0 until NULL. "name: action: reason". Static
  * text. *@ret_lifts (may be NULL): the lifts that remove the row. PURE. */

@@ -46,17 +46,25 @@
 #define REFUSE_CLONE(flag, what) \
 	REFUSE_IF(clone, #flag, EPERM, what, ARG_BITS(CLONE_FLAGS_ARG, flag, flag))
 
-#define REPORTED "the kernel reports the group to the network: data of the caller's choice, from no socket of his"
+#define REPORTED \
+	"the kernel reports the group to the network: data of the caller's choice, from no " \
+	"socket of his"
 
-#define ENCAPSULATES "arriving packets go to the kernel's IPsec and tunnels, without the privilege to set those up"
+#define ENCAPSULATES \
+	"arriving packets go to the kernel's IPsec and tunnels, without the privilege to set " \
+	"those up"
 
-#define RUNS_AS		       "another user that runs it would get the privileges of the sandbox's user"
-#define MODE_HAS(arg, bit)     ARG_BITS(arg, bit, bit)
-#define REFUSE_SETID(call, arg) REFUSE_IF_BUT(SETUID_FILES, call, "S_ISUID", RUNS_AS, MODE_HAS(arg, S_ISUID))
-#define REFUSE_SETGID(call, arg) REFUSE_IF_BUT(SETUID_FILES, call, "S_ISGID", RUNS_AS, MODE_HAS(arg, S_ISGID))
-#define REFUSE_SETID_IF(call, label, arg, condition)                                                       \
-	REFUSE_IF_BUT(SETUID_FILES, call, label ", S_ISUID", RUNS_AS, condition, MODE_HAS(arg, S_ISUID)), \
-	REFUSE_IF_BUT(SETUID_FILES, call, label ", S_ISGID", RUNS_AS, condition, MODE_HAS(arg, S_ISGID))
+#define RUNS_AS	"another user that runs it would get the privileges of the sandbox's user"
+#define MODE_HAS(arg, bit) ARG_BITS(arg, bit, bit)
+#define REFUSE_SETID(call, arg) \
+	REFUSE_IF_BUT(SETUID_FILES, call, "S_ISUID", RUNS_AS, MODE_HAS(arg, S_ISUID))
+#define REFUSE_SETGID(call, arg) \
+	REFUSE_IF_BUT(SETUID_FILES, call, "S_ISGID", RUNS_AS, MODE_HAS(arg, S_ISGID))
+#define REFUSE_SETID_IF(call, label, arg, condition) \
+	REFUSE_IF_BUT(SETUID_FILES, call, label ", S_ISUID", RUNS_AS, condition, \
+		      MODE_HAS(arg, S_ISUID)), \
+	REFUSE_IF_BUT(SETUID_FILES, call, label ", S_ISGID", RUNS_AS, condition, \
+		      MODE_HAS(arg, S_ISGID))
 #define TMPFILE_BIT (O_TMPFILE & ~O_DIRECTORY)
 /* The bit that character (0020000) and block (0060000) devices share, and no other type has. */
 #define IS_DEVICE_MASK 0130000
@@ -109,8 +117,10 @@ static const struct sbx_seccomp_row rows[] = {
 	REFUSE_BUT(MOVE_PAGES, migrate_pages, "acts on other processes' memory"),
 
 	REFUSE(bpf, "programs in the kernel"),
-	REFUSE_BUT(PERF, perf_event_open, "a large part of the kernel, and a view of other processes"),
-	REFUSE_BUT(USERFAULTFD, userfaultfd, "stops the kernel in mid-copy: what exploits of races need"),
+	REFUSE_BUT(PERF, perf_event_open,
+		  "a large part of the kernel, and a view of other processes"),
+	REFUSE_BUT(USERFAULTFD, userfaultfd,
+		  "stops the kernel in mid-copy: what exploits of races need"),
 	REFUSE(io_uring_setup, "a second way into most calls that no filter sees"),
 	REFUSE(io_uring_enter, "a second way into most calls that no filter sees"),
 	REFUSE(io_uring_register, "a second way into most calls that no filter sees"),
@@ -158,7 +168,8 @@ static const struct sbx_seccomp_row rows[] = {
 	REFUSE_SETID(chmod, 1),
 	REFUSE_SETID(fchmod, 1),
 	REFUSE_SETID(fchmodat, 2),
-	REFUSE_NR_IF_BUT(SETUID_FILES, NR_FCHMODAT2, "fchmodat2", "S_ISUID", RUNS_AS, MODE_HAS(2, S_ISUID)),
+	REFUSE_NR_IF_BUT(SETUID_FILES, NR_FCHMODAT2, "fchmodat2", "S_ISUID", RUNS_AS,
+		  MODE_HAS(2, S_ISUID)),
 	REFUSE_SETID(creat, 1),
 	REFUSE_SETGID(creat, 1),
 	REFUSE_SETID_IF(open, "O_CREAT", 2, ARG_BITS(1, O_CREAT, O_CREAT)),
@@ -169,12 +180,16 @@ static const struct sbx_seccomp_row rows[] = {
 	REFUSE_SETGID(mknod, 1),
 	REFUSE_SETID(mknodat, 2),
 	REFUSE_SETGID(mknodat, 2),
-	REFUSE_AS_BUT(SETUID_FILES, openat2, ENOSYS, "the mode of a new file is behind a pointer; openat does for it"),
+	REFUSE_AS_BUT(SETUID_FILES, openat2, ENOSYS,
+		  "the mode of a new file is behind a pointer; openat does for it"),
 	/* Without CAP_MKNOD one device can be made, 0:0: to an overlay of the host it says that a file is gone. A rename
 	 * with RENAME_WHITEOUT makes it, too. */
-	REFUSE_IF(mknod, "a device", EPERM, "devices are the host's", ARG_BITS(1, IS_DEVICE_MASK, IS_DEVICE)),
-	REFUSE_IF(mknodat, "a device", EPERM, "devices are the host's", ARG_BITS(2, IS_DEVICE_MASK, IS_DEVICE)),
-	REFUSE_IF(renameat2, "RENAME_WHITEOUT", EPERM, "leaves a device, and devices are the host's",
+	REFUSE_IF(mknod, "a device", EPERM, "devices are the host's",
+		  ARG_BITS(1, IS_DEVICE_MASK, IS_DEVICE)),
+	REFUSE_IF(mknodat, "a device", EPERM, "devices are the host's",
+		  ARG_BITS(2, IS_DEVICE_MASK, IS_DEVICE)),
+	REFUSE_IF(renameat2, "RENAME_WHITEOUT", EPERM,
+		  "leaves a device, and devices are the host's",
 		  ARG_BITS(4, RENAME_WHITEOUT, RENAME_WHITEOUT)),
 
 	/* The launcher set dumpable to 1. Only this keeps a core_pattern helper, a program that
@@ -233,11 +248,14 @@ static const struct sbx_seccomp_row rows[] = {
 		  ARG_IS(1, IPPROTO_IPV6), ARG_IS(2, IPV6_JOIN_GROUP)),
 	REFUSE_IF(setsockopt, "IPV6, MCAST_JOIN_GROUP, MCAST_JOIN_SOURCE_GROUP", ENODEV, REPORTED,
 		  ARG_IS(1, IPPROTO_IPV6), ARG_BITS(2, ~4u, MCAST_JOIN_GROUP)),
-	REFUSE_IF(setsockopt, "TCP_ULP", ENOENT, "TLS in the kernel: much code; libraries do it themselves",
+	REFUSE_IF(setsockopt, "TCP_ULP", ENOENT,
+		  "TLS in the kernel: much code; libraries do it themselves",
 		  ARG_IS(1, IPPROTO_TCP), ARG_IS(2, TCP_ULP)),
 	/* A UDP socket also takes its options at the level of UDP-Lite. */
-	REFUSE_IF(setsockopt, "UDP_ENCAP", ENOPROTOOPT, ENCAPSULATES, ARG_IS(1, IPPROTO_UDP), ARG_IS(2, UDP_ENCAP)),
-	REFUSE_IF(setsockopt, "UDP_ENCAP of UDP-Lite", ENOPROTOOPT, ENCAPSULATES, ARG_IS(1, IPPROTO_UDPLITE),
+	REFUSE_IF(setsockopt, "UDP_ENCAP", ENOPROTOOPT, ENCAPSULATES, ARG_IS(1, IPPROTO_UDP),
+		  ARG_IS(2, UDP_ENCAP)),
+	REFUSE_IF(setsockopt, "UDP_ENCAP of UDP-Lite", ENOPROTOOPT, ENCAPSULATES,
+		  ARG_IS(1, IPPROTO_UDPLITE),
 		  ARG_IS(2, UDP_ENCAP)),
 #ifdef __NR_socketcall
 	REFUSE_AS(socketcall, ENOSYS, "its arguments are behind a pointer"),

@@ -48,14 +48,14 @@ extern const struct sbx_seccomp_table sbx_seccomp_factory_tcp_table;
 	{ SCMP_SYS(call), 0, SCMP_ACT_ERRNO(error), 0, { { 0 } }, #call ": " #error ": " reason, 0 }
 #define REFUSE(call, reason) REFUSE_AS(call, EPERM, reason)
 /* Unless SBX_SECCOMP_LIFT_@lift is asked for. */
-#define REFUSE_AS_BUT(lift, call, error, reason)                                                           \
-	{ SCMP_SYS(call), 0, SCMP_ACT_ERRNO(error), 0, { { 0 } }, #call ": " #error ": " reason,           \
+#define REFUSE_AS_BUT(lift, call, error, reason) \
+	{ SCMP_SYS(call), 0, SCMP_ACT_ERRNO(error), 0, { { 0 } }, #call ": " #error ": " reason, \
 	  SBX_SECCOMP_BIT(SBX_SECCOMP_LIFT_##lift) }
 #define REFUSE_BUT(lift, call, reason) REFUSE_AS_BUT(lift, call, EPERM, reason)
-#define REFUSE_NR_IF_BUT(lift, nr, call, label, reason, ...)                                               \
-	{ nr, 0, SCMP_ACT_ERRNO(EPERM), N_CONDITIONS(__VA_ARGS__), { __VA_ARGS__ },                        \
+#define REFUSE_NR_IF_BUT(lift, nr, call, label, reason, ...) \
+	{ nr, 0, SCMP_ACT_ERRNO(EPERM), N_CONDITIONS(__VA_ARGS__), { __VA_ARGS__ }, \
 	  call "(" label "): EPERM: " reason, SBX_SECCOMP_BIT(SBX_SECCOMP_LIFT_##lift) }
-#define REFUSE_IF_BUT(lift, call, label, reason, ...)                                                      \
+#define REFUSE_IF_BUT(lift, call, label, reason, ...) \
 	REFUSE_NR_IF_BUT(lift, SCMP_SYS(call), #call, label, reason, __VA_ARGS__)
 #define REFUSE_IF(call, label, error, reason, ...)                                             \
 	{ SCMP_SYS(call), 0, SCMP_ACT_ERRNO(error), N_CONDITIONS(__VA_ARGS__), { __VA_ARGS__ }, \

@@ -211,7 +211,8 @@ static void test_files(void **state)
 	assert_non_null(program(w, "/usr/sbin/admin"));
 	assert_null(program(w, "/usr/sbin/nft"));
 	/* The command's own loader must be there. */
-	plan_world_refused(w, NOT_FOUND, "needs the loader '/lib64/nothing.so'", "--profile", "c", "--", "broken");
+	plan_world_refused(w, NOT_FOUND, "needs the loader '/lib64/nothing.so'", "--profile",
+			   "c", "--", "broken");
 }
 
 /* Granted read-only, and yet within reach of a writable grant. */
