@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The key tables. A check looks at one value by itself; what needs two keys at once (a limit and
- * its ceiling, an item's host and ports) is checked where they meet.
+ * The key tables. The check of a row looks at one value. A check that needs two keys (a limit and
+ * its ceiling, an item's host and ports) is made where both values are known.
  */
 
 #include "policy/key.h"
@@ -99,7 +99,7 @@ static const char *check_relative_path(const char *s)
 	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
 }
 
-/* Each part of a path is a step of recursion where the launcher looks for the files that are meant. */
+/* Each part of a path is a step of recursion when the launcher looks for the files. */
 #define COMMAND_PARTS_MAX 64
 
 static const char *check_command(const char *s)
@@ -234,7 +234,7 @@ static const char *const workspace_words[] = { "direct", "overlay", NULL };
 static_assert(SBX_N_ELEMENTS(workspace_words) == SBX_N_WORKSPACES + 1, "a word per workspace");
 static const char *const new_protected_words[] = { "refuse", "check", "keep", NULL };
 static_assert(SBX_N_ELEMENTS(new_protected_words) == SBX_N_NEW_PROTECTED + 1, "a word per answer");
-/* The empty word stands for "not said" and matches nothing that can be written. */
+/* The empty word stands for "not said" and matches no text. */
 static const char *const protocol_words[] = { "", "tcp", "udp", NULL };
 static const char *const check_words[] = { "", "none", "tls", "http", NULL };
 static_assert(SBX_N_ELEMENTS(check_words) == SBX_N_CHECKS + 2, "a word per check");
