@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the row and the receipt say about the end of a run. */
+/* The facts about the end of a run, for the row and the receipt. */
 #include "launcher/run/run_outcome.h"
 
 #include "base/cleanup.h"

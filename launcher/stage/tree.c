@@ -222,8 +222,7 @@ static int attach_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int l
 	SBX_AUTO_CLOSE int fd = -1;
 
 	if (r == 0)
-		r = set_attr(lower, 0, MOUNT_ATTR_RDONLY, 0); /* an id-mapped one has its flags
-							       * already */
+		r = set_attr(lower, 0, MOUNT_ATTR_RDONLY, 0); /* id-mapped: done already */
 	if (r == 0)
 		r = fd = sbx_overlay_mount(s, lower, err);
 	return r < 0 ? r : attach(t, fd, dest, true);
