@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "policy/policy.h"
-#include "policy/profile.h"
+#include "policy/profile_parse.h"
 
 #define ROUNDS	  31
 #define DECISIONS 4096 /* per round */

@@ -8,14 +8,41 @@ noinst_LIBRARIES += %reldir%/libsbx-cli.a
 	%reldir%/cli/job.h \
 	%reldir%/cli/option_table.c \
 	%reldir%/cli/option_table.h \
-	%reldir%/cli/option_table.c \
-	%reldir%/cli/option_table.h \
 	%reldir%/cli/options_parse.c \
 	%reldir%/cli/options_parse.h \
 	%reldir%/cli/profile_list.c \
 	%reldir%/cli/profile_list.h
 
-# the view is mounted and the network built
+# the steps of a run, and the loop that waits for its processes
+noinst_LIBRARIES += %reldir%/libsbx-run.a
+%canon_reldir%_libsbx_run_a_SOURCES = \
+	%reldir%/run/announce.c \
+	%reldir%/run/announce.h \
+	%reldir%/run/run.c \
+	%reldir%/run/run.h \
+	%reldir%/run/run_outcome.c \
+	%reldir%/run/run_outcome.h \
+	%reldir%/run/step_host.c \
+	%reldir%/run/step_sandbox.c \
+	%reldir%/run/step_selftest.c \
+	%reldir%/run/steps.c \
+	%reldir%/run/steps.h \
+	%reldir%/run/supervise.c \
+	%reldir%/run/supervise.h
+
+# what a run has on the host's side: cgroup, rules, broker, published ports
+noinst_LIBRARIES += %reldir%/libsbx-resources.a
+%canon_reldir%_libsbx_resources_a_SOURCES = \
+	%reldir%/resources/attach.c \
+	%reldir%/resources/attach.h \
+	%reldir%/resources/broker_process.c \
+	%reldir%/resources/broker_process.h \
+	%reldir%/resources/cgroup.c \
+	%reldir%/resources/cgroup.h \
+	%reldir%/resources/publish.c \
+	%reldir%/resources/publish.h
+
+# the processes in the new namespaces; they mount the view and build the network
 noinst_LIBRARIES += %reldir%/libsbx-stage.a
 %canon_reldir%_libsbx_stage_a_SOURCES = \
 	%reldir%/stage/factory.c \
@@ -29,23 +56,23 @@ noinst_LIBRARIES += %reldir%/libsbx-stage.a
 	%reldir%/stage/stage_network.c \
 	%reldir%/stage/stage_network.h \
 	%reldir%/stage/stage_process.c \
-	%reldir%/stage/stage_process.h \
-	%reldir%/stage/tree.c \
-	%reldir%/stage/tree.h \
-	%reldir%/stage/tree_place.c \
-	%reldir%/stage/tree_place.h \
-	%reldir%/stage/tree_overmount.c \
-	%reldir%/stage/tree_overmount.h
+	%reldir%/stage/stage_process.h
 
-# processes on the host with the user's rights
+# the mounts of the view
+noinst_LIBRARIES += %reldir%/libsbx-tree.a
+%canon_reldir%_libsbx_tree_a_SOURCES = \
+	%reldir%/tree/tree.c \
+	%reldir%/tree/tree.h \
+	%reldir%/tree/tree_overmount.c \
+	%reldir%/tree/tree_overmount.h \
+	%reldir%/tree/tree_place.c \
+	%reldir%/tree/tree_place.h
+
+# processes on the host with the user's privileges
 noinst_LIBRARIES += %reldir%/libsbx-helpers.a
 %canon_reldir%_libsbx_helpers_a_SOURCES = \
 	%reldir%/helpers/git_look.c \
 	%reldir%/helpers/git_look.h \
-	%reldir%/helpers/keep_copy.c \
-	%reldir%/helpers/keep_copy.h \
-	%reldir%/helpers/keep_helper.c \
-	%reldir%/helpers/keep_helper.h \
 	%reldir%/helpers/new_aside.c \
 	%reldir%/helpers/new_aside.h \
 	%reldir%/helpers/new_due.c \
@@ -58,6 +85,14 @@ noinst_LIBRARIES += %reldir%/libsbx-helpers.a
 	%reldir%/helpers/new_watch.h \
 	%reldir%/helpers/protect_helper.c \
 	%reldir%/helpers/protect_helper.h
+
+# the copy of what an overlay kept
+noinst_LIBRARIES += %reldir%/libsbx-keep.a
+%canon_reldir%_libsbx_keep_a_SOURCES = \
+	%reldir%/keep/keep_copy.c \
+	%reldir%/keep/keep_copy.h \
+	%reldir%/keep/keep_helper.c \
+	%reldir%/keep/keep_helper.h
 
 # rows, events, receipts
 noinst_LIBRARIES += %reldir%/libsbx-record.a
@@ -94,21 +129,22 @@ noinst_LIBRARIES += %reldir%/libsbx-cleanup.a
 	%reldir%/cleanup/sweep.c \
 	%reldir%/cleanup/sweep.h
 
+# what a run learns; the plan as JSON and as arguments of bwrap
+noinst_LIBRARIES += %reldir%/libsbx-setup.a
+%canon_reldir%_libsbx_setup_a_SOURCES = \
+	%reldir%/setup/bwrap_argv.c \
+	%reldir%/setup/bwrap_argv.h \
+	%reldir%/setup/plan_json.c \
+	%reldir%/setup/plan_json.h \
+	%reldir%/setup/setup.c \
+	%reldir%/setup/setup.h
+
 # options, profile and facts become a plan
 noinst_LIBRARIES += %reldir%/libsbx-plan.a
 %canon_reldir%_libsbx_plan_a_SOURCES = \
-	%reldir%/plan/attach_input.c \
-	%reldir%/plan/attach_input.h \
-	%reldir%/plan/bwrap_argv.c \
-	%reldir%/plan/bwrap_argv.h \
 	%reldir%/plan/env.c \
 	%reldir%/plan/plan.h \
 	%reldir%/plan/plan_internal.h \
-	%reldir%/plan/plan_json.c \
-	%reldir%/plan/setup.c \
-	%reldir%/plan/setup.h \
-	%reldir%/plan/step.c \
-	%reldir%/plan/step.h \
 	%reldir%/plan/plan_limits.c \
 	%reldir%/plan/plan_limits.h \
 	%reldir%/plan/plan_profile.c \
@@ -116,7 +152,9 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/plan/plan_view.c \
 	%reldir%/plan/planner.c \
 	%reldir%/plan/planner.h \
-	%reldir%/plan/probes.c
+	%reldir%/plan/probes.c \
+	%reldir%/plan/step.c \
+	%reldir%/plan/step.h
 
 # which programs may run
 noinst_LIBRARIES += %reldir%/libsbx-commands.a
@@ -161,8 +199,6 @@ noinst_LIBRARIES += %reldir%/libsbx-protect.a
 # directories and files of the host that the sandbox gets
 noinst_LIBRARIES += %reldir%/libsbx-grants.a
 %canon_reldir%_libsbx_grants_a_SOURCES = \
-	%reldir%/grants/git_identity.c \
-	%reldir%/grants/git_identity.h \
 	%reldir%/grants/grant.c \
 	%reldir%/grants/grant.h \
 	%reldir%/grants/grant_asked.c \
@@ -173,48 +209,42 @@ noinst_LIBRARIES += %reldir%/libsbx-grants.a
 	%reldir%/grants/grant_mount.h \
 	%reldir%/grants/grant_work_dir.c \
 	%reldir%/grants/grant_work_dir.h \
-	%reldir%/grants/idmap.c \
-	%reldir%/grants/idmap.h \
 	%reldir%/grants/keep_target.c \
 	%reldir%/grants/keep_target.h \
-	%reldir%/grants/owner.c \
-	%reldir%/grants/owner.h \
-	%reldir%/grants/session_sockets.c \
-	%reldir%/grants/session_sockets.h \
-	%reldir%/grants/view_cache.c \
-	%reldir%/grants/view_cache.h \
 	%reldir%/grants/view_grants.c \
-	%reldir%/grants/view_grants.h \
-	%reldir%/grants/view_repository.c \
-	%reldir%/grants/view_repository.h
+	%reldir%/grants/view_grants.h
+
+# what the calling user has: git identity, sockets, caches, the ids of directories
+noinst_LIBRARIES += %reldir%/libsbx-user.a
+%canon_reldir%_libsbx_user_a_SOURCES = \
+	%reldir%/user/git_identity.c \
+	%reldir%/user/git_identity.h \
+	%reldir%/user/idmap.c \
+	%reldir%/user/idmap.h \
+	%reldir%/user/owner.c \
+	%reldir%/user/owner.h \
+	%reldir%/user/session_sockets.c \
+	%reldir%/user/session_sockets.h \
+	%reldir%/user/view_cache.c \
+	%reldir%/user/view_cache.h \
+	%reldir%/user/view_repository.c \
+	%reldir%/user/view_repository.h
 
 # rules for a sandbox in the host's network
 noinst_LIBRARIES += %reldir%/libsbx-attach.a
 %canon_reldir%_libsbx_attach_a_SOURCES = \
+	%reldir%/attach/attach_input.c \
+	%reldir%/attach/attach_input.h \
 	%reldir%/attach/plan_attach.c \
 	%reldir%/attach/plan_attach.h \
 	%reldir%/attach/plan_attach_internal.h \
 	%reldir%/attach/plan_attach_rules.c
 
-# the sandbox's file system before it exists
+# the parts of the view that every sandbox has
 noinst_LIBRARIES += %reldir%/libsbx-rootfs.a
 %canon_reldir%_libsbx_rootfs_a_SOURCES = \
-	%reldir%/rootfs/draft.c \
-	%reldir%/rootfs/draft.h \
-	%reldir%/rootfs/environment.c \
-	%reldir%/rootfs/environment.h \
-	%reldir%/rootfs/etc.c \
-	%reldir%/rootfs/etc.h \
-	%reldir%/rootfs/mount_op.c \
-	%reldir%/rootfs/mount_op.h \
 	%reldir%/rootfs/overlay.c \
 	%reldir%/rootfs/overlay.h \
-	%reldir%/rootfs/sandbox_view.c \
-	%reldir%/rootfs/sandbox_view.h \
-	%reldir%/rootfs/view.c \
-	%reldir%/rootfs/view.h \
-	%reldir%/rootfs/view_add.c \
-	%reldir%/rootfs/view_add.h \
 	%reldir%/rootfs/view_devices.c \
 	%reldir%/rootfs/view_devices.h \
 	%reldir%/rootfs/view_home.c \
@@ -223,6 +253,24 @@ noinst_LIBRARIES += %reldir%/libsbx-rootfs.a
 	%reldir%/rootfs/view_root.h \
 	%reldir%/rootfs/view_scratch.c \
 	%reldir%/rootfs/view_scratch.h
+
+# the sandbox's file system before it exists: a list of mounts
+noinst_LIBRARIES += %reldir%/libsbx-view.a
+%canon_reldir%_libsbx_view_a_SOURCES = \
+	%reldir%/view/draft.c \
+	%reldir%/view/draft.h \
+	%reldir%/view/environment.c \
+	%reldir%/view/environment.h \
+	%reldir%/view/etc.c \
+	%reldir%/view/etc.h \
+	%reldir%/view/mount_op.c \
+	%reldir%/view/mount_op.h \
+	%reldir%/view/sandbox_view.c \
+	%reldir%/view/sandbox_view.h \
+	%reldir%/view/view.c \
+	%reldir%/view/view.h \
+	%reldir%/view/view_add.c \
+	%reldir%/view/view_add.h
 
 # facts of the host and the caller
 noinst_LIBRARIES += %reldir%/libsbx-host.a
@@ -253,6 +301,7 @@ noinst_LIBRARIES += %reldir%/libsbx-process.a
 	%reldir%/process/privileges.h \
 	%reldir%/process/runtime_dir.c \
 	%reldir%/process/runtime_dir.h \
+	%reldir%/process/signals.h \
 	%reldir%/process/terminal.c \
 	%reldir%/process/terminal.h \
 	%reldir%/process/uid_pool.c \
@@ -261,32 +310,55 @@ noinst_LIBRARIES += %reldir%/libsbx-process.a
 launcher_plan_libs = \
 	%reldir%/libsbx-cli.a \
 	%reldir%/libsbx-stage.a \
+	%reldir%/libsbx-tree.a \
 	%reldir%/libsbx-helpers.a \
+	%reldir%/libsbx-keep.a \
 	%reldir%/libsbx-record.a \
+	%reldir%/libsbx-setup.a \
 	%reldir%/libsbx-plan.a \
 	%reldir%/libsbx-commands.a \
 	%reldir%/libsbx-protect.a \
 	%reldir%/libsbx-grants.a \
+	%reldir%/libsbx-user.a \
 	%reldir%/libsbx-attach.a \
 	%reldir%/libsbx-rootfs.a \
+	%reldir%/libsbx-view.a \
 	%reldir%/libsbx-host.a \
 	%reldir%/libsbx-process.a \
 	src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) src/base/libsbx-base.a \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 
 launcher_plan_tests = \
-	tests/unit/test_attach_input tests/unit/test_bwrap_argv tests/unit/test_command tests/unit/test_env tests/unit/test_etc \
-	tests/unit/test_git_identity \
-	tests/unit/test_exec_format \
-	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_option_table tests/unit/test_options \
-	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
-	tests/unit/test_plan_json \
-	tests/unit/test_git_look \
-	tests/unit/test_probes tests/unit/test_refusals tests/unit/test_privileges tests/unit/test_session_sockets tests/unit/test_supervise \
-	tests/unit/test_tree \
-	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
+	tests/unit/launcher/attach/test_plan_attach \
+	tests/unit/launcher/attach/test_plan_attach_random \
+	tests/unit/launcher/cli/test_option_table \
+	tests/unit/launcher/cli/test_options \
+	tests/unit/launcher/commands/test_command \
+	tests/unit/launcher/commands/test_exec_format \
+	tests/unit/launcher/helpers/test_git_look \
+	tests/unit/launcher/host/test_facts \
+	tests/unit/launcher/host/test_trust \
+	tests/unit/launcher/keep/test_keep_copy \
+	tests/unit/launcher/attach/test_attach_input \
+	tests/unit/launcher/plan/test_env \
+	tests/unit/launcher/plan/test_plan \
+	tests/unit/launcher/plan/test_probes \
+	tests/unit/launcher/process/test_getent \
+	tests/unit/launcher/process/test_privileges \
+	tests/unit/launcher/process/test_uid_pool \
+	tests/unit/launcher/protect/test_workspace \
+	tests/unit/launcher/record/test_refusals \
+	tests/unit/launcher/rootfs/test_views \
+	tests/unit/launcher/run/test_supervise \
+	tests/unit/launcher/setup/test_bwrap_argv \
+	tests/unit/launcher/setup/test_plan_json \
+	tests/unit/launcher/tree/test_tree \
+	tests/unit/launcher/user/test_git_identity \
+	tests/unit/launcher/user/test_session_sockets \
+	tests/unit/launcher/view/test_etc \
+	tests/unit/launcher/view/test_view
 check_PROGRAMS += $(launcher_plan_tests)
-SBX_GOLDEN_TESTS += tests/unit/test_option_table tests/unit/test_plan_json
+SBX_GOLDEN_TESTS += tests/unit/launcher/cli/test_option_table tests/unit/launcher/setup/test_plan_json
 EXTRA_DIST += \
 	tests/golden/plan-ai-bash.json \
 	tests/golden/plan-build.json \
@@ -301,89 +373,67 @@ check_LIBRARIES += %reldir%/libsbx-plan-world.a
 %canon_reldir%_libsbx_plan_world_a_SOURCES = \
 	tests/unit/plan_world.c tests/unit/plan_world.h tests/unit/scratch.h
 launcher_plan_test_libs = %reldir%/libsbx-plan-world.a $(launcher_plan_libs) $(CMOCKA_LIBS)
-tests_unit_test_attach_input_SOURCES = tests/unit/test_attach_input.c
-tests_unit_test_attach_input_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
-tests_unit_test_bwrap_argv_SOURCES = tests/unit/test_bwrap_argv.c
-tests_unit_test_bwrap_argv_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_command_SOURCES = tests/unit/test_command.c
-tests_unit_test_command_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_env_SOURCES = tests/unit/test_env.c
-tests_unit_test_env_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_etc_SOURCES = tests/unit/test_etc.c
-tests_unit_test_etc_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_exec_format_SOURCES = tests/unit/test_exec_format.c
-tests_unit_test_exec_format_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
-tests_unit_test_facts_SOURCES = tests/unit/test_facts.c
-tests_unit_test_facts_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_getent_SOURCES = tests/unit/test_getent.c
-tests_unit_test_getent_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_git_identity_SOURCES = tests/unit/test_git_identity.c
-tests_unit_test_git_identity_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_keep_copy_SOURCES = tests/unit/test_keep_copy.c tests/unit/scratch.h
-tests_unit_test_keep_copy_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_keep_copy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=futimens,--wrap=chmod,--wrap=fchmodat
-tests_unit_test_option_table_SOURCES = tests/unit/test_option_table.c
-tests_unit_test_option_table_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_options_SOURCES = tests/unit/test_options.c
-tests_unit_test_options_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_plan_SOURCES = tests/unit/test_plan.c
-tests_unit_test_plan_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_plan_attach_SOURCES = tests/unit/test_plan_attach.c tests/unit/attach_walk.h
-tests_unit_test_plan_attach_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
-tests_unit_test_plan_attach_random_SOURCES = \
-	tests/unit/test_plan_attach_random.c tests/unit/attach_walk.h
-tests_unit_test_plan_attach_random_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
-tests_unit_test_plan_json_SOURCES = tests/unit/test_plan_json.c tests/unit/golden.h
-tests_unit_test_plan_json_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_git_look_SOURCES = tests/unit/test_git_look.c tests/unit/scratch.h
-tests_unit_test_git_look_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
-tests_unit_test_probes_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_refusals_SOURCES = tests/unit/test_refusals.c
-tests_unit_test_refusals_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
-tests_unit_test_privileges_SOURCES = tests/unit/test_privileges.c
-tests_unit_test_privileges_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
-tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run/run.c %reldir%/run/supervise.c %reldir%/process/terminal.c
-tests_unit_test_supervise_LDADD = src/ipc/libsbx-ipc.a $(launcher_plan_libs) src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) $(CMOCKA_LIBS)
-tests_unit_test_tree_SOURCES = tests/unit/test_tree.c
-tests_unit_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
-tests_unit_test_trust_SOURCES = tests/unit/test_trust.c tests/unit/scratch.h
-tests_unit_test_trust_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_uid_pool_SOURCES = tests/unit/test_uid_pool.c tests/unit/scratch.h
-tests_unit_test_uid_pool_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_workspace_SOURCES = tests/unit/test_workspace.c
-tests_unit_test_workspace_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_view_SOURCES = tests/unit/test_view.c
-tests_unit_test_view_LDADD = $(launcher_plan_test_libs)
-tests_unit_test_views_SOURCES = tests/unit/test_views.c
-tests_unit_test_views_LDADD = $(launcher_plan_test_libs)
-
-# the steps of a run and the processes that it consists of
-noinst_LIBRARIES += %reldir%/libsbx-run.a
-%canon_reldir%_libsbx_run_a_SOURCES = \
-	%reldir%/process/signals.h \
-	%reldir%/run/announce.c \
-	%reldir%/run/announce.h \
-	%reldir%/run/attach.c \
-	%reldir%/run/attach.h \
-	%reldir%/run/broker_process.c \
-	%reldir%/run/broker_process.h \
-	%reldir%/run/cgroup.c \
-	%reldir%/run/cgroup.h \
-	%reldir%/run/publish.c \
-	%reldir%/run/publish.h \
-	%reldir%/run/run.c \
-	%reldir%/run/run.h \
-	%reldir%/run/run_outcome.c \
-	%reldir%/run/run_outcome.h \
-	%reldir%/run/steps.c \
-	%reldir%/run/supervise.c \
-	%reldir%/run/supervise.h
+tests_unit_launcher_attach_test_attach_input_SOURCES = tests/unit/launcher/attach/test_attach_input.c
+tests_unit_launcher_attach_test_attach_input_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_setup_test_bwrap_argv_SOURCES = tests/unit/launcher/setup/test_bwrap_argv.c
+tests_unit_launcher_setup_test_bwrap_argv_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_commands_test_command_SOURCES = tests/unit/launcher/commands/test_command.c
+tests_unit_launcher_commands_test_command_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_plan_test_env_SOURCES = tests/unit/launcher/plan/test_env.c
+tests_unit_launcher_plan_test_env_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_view_test_etc_SOURCES = tests/unit/launcher/view/test_etc.c
+tests_unit_launcher_view_test_etc_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_commands_test_exec_format_SOURCES = tests/unit/launcher/commands/test_exec_format.c
+tests_unit_launcher_commands_test_exec_format_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_host_test_facts_SOURCES = tests/unit/launcher/host/test_facts.c
+tests_unit_launcher_host_test_facts_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_process_test_getent_SOURCES = tests/unit/launcher/process/test_getent.c
+tests_unit_launcher_process_test_getent_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_user_test_git_identity_SOURCES = tests/unit/launcher/user/test_git_identity.c
+tests_unit_launcher_user_test_git_identity_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_keep_test_keep_copy_SOURCES = tests/unit/launcher/keep/test_keep_copy.c tests/unit/scratch.h
+tests_unit_launcher_keep_test_keep_copy_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_keep_test_keep_copy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=futimens,--wrap=chmod,--wrap=fchmodat
+tests_unit_launcher_cli_test_option_table_SOURCES = tests/unit/launcher/cli/test_option_table.c
+tests_unit_launcher_cli_test_option_table_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_cli_test_options_SOURCES = tests/unit/launcher/cli/test_options.c
+tests_unit_launcher_cli_test_options_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_plan_test_plan_SOURCES = tests/unit/launcher/plan/test_plan.c
+tests_unit_launcher_plan_test_plan_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_attach_test_plan_attach_SOURCES = tests/unit/launcher/attach/test_plan_attach.c tests/unit/attach_walk.h
+tests_unit_launcher_attach_test_plan_attach_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_attach_test_plan_attach_random_SOURCES = \
+	tests/unit/launcher/attach/test_plan_attach_random.c tests/unit/attach_walk.h
+tests_unit_launcher_attach_test_plan_attach_random_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_setup_test_plan_json_SOURCES = tests/unit/launcher/setup/test_plan_json.c tests/unit/golden.h
+tests_unit_launcher_setup_test_plan_json_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_helpers_test_git_look_SOURCES = tests/unit/launcher/helpers/test_git_look.c tests/unit/scratch.h
+tests_unit_launcher_helpers_test_git_look_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_plan_test_probes_SOURCES = tests/unit/launcher/plan/test_probes.c
+tests_unit_launcher_plan_test_probes_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_record_test_refusals_SOURCES = tests/unit/launcher/record/test_refusals.c
+tests_unit_launcher_record_test_refusals_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_process_test_privileges_SOURCES = tests/unit/launcher/process/test_privileges.c
+tests_unit_launcher_process_test_privileges_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_user_test_session_sockets_SOURCES = tests/unit/launcher/user/test_session_sockets.c
+tests_unit_launcher_user_test_session_sockets_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_run_test_supervise_SOURCES = tests/unit/launcher/run/test_supervise.c %reldir%/run/run.c %reldir%/run/supervise.c %reldir%/process/terminal.c
+tests_unit_launcher_run_test_supervise_LDADD = src/ipc/libsbx-ipc.a $(launcher_plan_libs) src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) $(CMOCKA_LIBS)
+tests_unit_launcher_tree_test_tree_SOURCES = tests/unit/launcher/tree/test_tree.c
+tests_unit_launcher_tree_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_host_test_trust_SOURCES = tests/unit/launcher/host/test_trust.c tests/unit/scratch.h
+tests_unit_launcher_host_test_trust_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_process_test_uid_pool_SOURCES = tests/unit/launcher/process/test_uid_pool.c tests/unit/scratch.h
+tests_unit_launcher_process_test_uid_pool_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_protect_test_workspace_SOURCES = tests/unit/launcher/protect/test_workspace.c
+tests_unit_launcher_protect_test_workspace_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_view_test_view_SOURCES = tests/unit/launcher/view/test_view.c
+tests_unit_launcher_view_test_view_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_rootfs_test_views_SOURCES = tests/unit/launcher/rootfs/test_views.c
+tests_unit_launcher_rootfs_test_views_LDADD = $(launcher_plan_test_libs)
 
 launcher_run_libs = \
-	%reldir%/libsbx-run.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
+	%reldir%/libsbx-run.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
 	src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) \
 	$(sys_nftnl_libs)
 launcher_main_sources = %reldir%/cli/main.c %reldir%/process/step_hook.h
@@ -391,9 +441,9 @@ if SBX_RUN_STATIC
 launcher_main_sources += %reldir%/process/no_loader.c
 endif
 
-check_PROGRAMS += tests/unit/test_state_change
-tests_unit_test_state_change_SOURCES = tests/unit/test_state_change.c
-tests_unit_test_state_change_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/launcher/run/test_state_change
+tests_unit_launcher_run_test_state_change_SOURCES = tests/unit/launcher/run/test_state_change.c
+tests_unit_launcher_run_test_state_change_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 
 bin_PROGRAMS += %reldir%/sbx-run
 %canon_reldir%_sbx_run_SOURCES = $(launcher_main_sources) %reldir%/process/step_hook.c
@@ -407,10 +457,10 @@ noinst_PROGRAMS += %reldir%/sbx-run-faults
 %canon_reldir%_sbx_run_faults_LDADD = $(launcher_run_libs)
 
 # Asks systemd for a scope; the one program that links libsystemd.
-check_PROGRAMS += tests/unit/test_scope_args
-tests_unit_test_scope_args_SOURCES = \
-	tests/unit/test_scope_args.c %reldir%/cli/scope_args.c %reldir%/cli/scope_args.h
-tests_unit_test_scope_args_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/launcher/cli/test_scope_args
+tests_unit_launcher_cli_test_scope_args_SOURCES = \
+	tests/unit/launcher/cli/test_scope_args.c %reldir%/cli/scope_args.c %reldir%/cli/scope_args.h
+tests_unit_launcher_cli_test_scope_args_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 if SBX_SYSTEMD
 pkglibexec_PROGRAMS += %reldir%/sbx-scope
 %canon_reldir%_sbx_scope_SOURCES = %reldir%/cli/scope.c %reldir%/cli/scope_args.c %reldir%/cli/scope_args.h
@@ -436,18 +486,18 @@ pkglibexec_PROGRAMS += %reldir%/sbx-init
 %canon_reldir%_sbx_init_LDADD = \
 	%reldir%/libsbx-init.a $(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a
 
-check_PROGRAMS += tests/unit/test_init tests/unit/test_init_dns tests/unit/test_init_probes
+check_PROGRAMS += tests/unit/launcher/init/test_init tests/unit/launcher/init/test_init_dns tests/unit/launcher/init/test_init_probes
 launcher_init_test_libs = \
 	$(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
 	$(sys_nftnl_libs) $(CMOCKA_LIBS)
-tests_unit_test_init_SOURCES = tests/unit/test_init.c tests/unit/init_process.h
-tests_unit_test_init_LDADD = $(launcher_init_test_libs)
-EXTRA_tests_unit_test_init_DEPENDENCIES = %reldir%/sbx-init
-tests_unit_test_init_probes_SOURCES = tests/unit/test_init_probes.c
-tests_unit_test_init_probes_LDADD = $(launcher_init_test_libs)
-EXTRA_tests_unit_test_init_probes_DEPENDENCIES = %reldir%/sbx-init
-tests_unit_test_init_dns_SOURCES = tests/unit/test_init_dns.c
-tests_unit_test_init_dns_LDADD = \
+tests_unit_launcher_init_test_init_SOURCES = tests/unit/launcher/init/test_init.c tests/unit/init_process.h
+tests_unit_launcher_init_test_init_LDADD = $(launcher_init_test_libs)
+EXTRA_tests_unit_launcher_init_test_init_DEPENDENCIES = %reldir%/sbx-init
+tests_unit_launcher_init_test_init_probes_SOURCES = tests/unit/launcher/init/test_init_probes.c
+tests_unit_launcher_init_test_init_probes_LDADD = $(launcher_init_test_libs)
+EXTRA_tests_unit_launcher_init_test_init_probes_DEPENDENCIES = %reldir%/sbx-init
+tests_unit_launcher_init_test_init_dns_SOURCES = tests/unit/launcher/init/test_init_dns.c
+tests_unit_launcher_init_test_init_dns_LDADD = \
 	%reldir%/libsbx-init.a $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/fuzz/fuzz_init_dns

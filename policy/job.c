@@ -4,7 +4,7 @@
  * because only here the file, line and column of a mistake are known. The launcher checks every
  * value again, as a flag.
  *
- * Each key but `command` is the flag of the same name: tests/unit/test_option_table.c compares
+ * Each key but `command` is the flag of the same name: tests/unit/launcher/cli/test_option_table.c compares
  * these rows with the table of flags.
  */
 #include "policy/job.h"
@@ -19,6 +19,7 @@
 #include "policy/key_read.h"
 #include "policy/net_entry.h"
 #include "policy/option_form.h"
+#include "policy/profile_parse.h"
 #include "policy/publish.h"
 #include "policy/yaml_tree.h"
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/key_read_items.h"
+#include "policy/key_read_internal.h"
 #include "policy/key_scalar.h"
 #include "policy/net_entry.h"
 #include "policy/profile.h"

@@ -5,7 +5,7 @@
  * key table and is checked as a whole afterwards.
  */
 
-#include "policy/key_read_items.h"
+#include "policy/key_read_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/key.c %reldir%/key.h \
 	%reldir%/key_print.c %reldir%/key_print.h \
 	%reldir%/key_read.c %reldir%/key_read.h \
-	%reldir%/key_read_items.c %reldir%/key_read_items.h \
+	%reldir%/key_read_items.c %reldir%/key_read_internal.h \
 	%reldir%/key_scalar.c %reldir%/key_scalar.h \
 	%reldir%/net_entry.c %reldir%/net_entry.h \
 	%reldir%/option_form.c %reldir%/option_form.h \
@@ -25,8 +25,9 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/policy_decide.c \
 	%reldir%/policy_explain.c \
 	%reldir%/policy_hash.c \
-	%reldir%/policy_load.c %reldir%/policy_load.h \
+	%reldir%/policy_load.c %reldir%/policy_internal.h \
 	%reldir%/profile.c %reldir%/profile.h \
+	%reldir%/profile_parse.c %reldir%/profile_parse.h \
 	%reldir%/protected_path.c %reldir%/protected_path.h \
 	%reldir%/publish.c %reldir%/publish.h \
 	%reldir%/shipped.c %reldir%/shipped.h \

@@ -18,6 +18,7 @@
 #include "policy/net_entry.h"
 #include "policy/policy.h"
 #include "policy/policy_blob.h"
+#include "policy/profile_parse.h"
 #include "policy/shipped.h"
 
 enum rule_kind { KIND_FLOOR = 0, KIND_LIST, KIND_ADMIT };

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/hostname.h"
-#include "policy/policy_load.h"
+#include "policy/policy_internal.h"
 
 #define LABELS_MAX 128 /* of a name of 253 bytes: 127 */
 #define NO_RULE	   UINT32_MAX

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/hostname.h"
 #include "base/text.h"
-#include "policy/policy_load.h"
+#include "policy/policy_internal.h"
 
 #define WHAT_MAX (4 * (SBX_HOSTNAME_MAX + 32))
 

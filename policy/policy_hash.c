@@ -8,7 +8,7 @@
 #include <sha2.h>
 #include <string.h>
 
-#include "policy/policy_load.h"
+#include "policy/policy_internal.h"
 
 void sbx_policy_hash(const struct sbx_policy *p, char ret_hex[65])
 {

@@ -5,7 +5,7 @@
  * right: that could make the policy another one, but not break the reader.
  */
 
-#include "policy/policy_load.h"
+#include "policy/policy_internal.h"
 
 #include <assert.h>
 #include <errno.h>

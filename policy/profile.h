@@ -186,40 +186,12 @@ struct sbx_system_policy {
 	char *uid_pool; /* "FIRST-LAST", checked (sbx_id_range_parse); NULL: the launcher's default */
 };
 
-/* Text of the profile that `extends` names. Returns malloc'ed text (the caller's) and the file's
- * name for messages, or NULL when there is none. */
-typedef char *(*sbx_profile_loader)(void *userdata, const char *name, size_t *ret_n, char *ret_file,
-				    size_t n_file);
+enum { SBX_PROFILE_E_INVALID = 1 }; /* of functions that say so: @err or @errs says why */
 
-/* Parse and check. Every problem goes to @errs; 0 done, SBX_PROFILE_E_INVALID when @errs is not
- * empty, -ENOMEM. `extends` is at most 8 deep, a cycle is an error. */
-enum { SBX_PROFILE_E_INVALID = 1 };
-int sbx_profile_parse(struct sbx_span yaml, const char *file, sbx_profile_loader load,
-		      void *userdata, struct sbx_err_list *errs, struct sbx_profile **ret_profile);
-struct sbx_profile *sbx_profile_free(struct sbx_profile *p);
-
-int sbx_system_policy_parse(struct sbx_span yaml, const char *file, struct sbx_err_list *errs,
-			    struct sbx_system_policy **ret_system);
-/* The shipped blocked segments, command deny list and so on. NULL when out of memory. */
-struct sbx_system_policy *sbx_system_policy_default(void);
-struct sbx_system_policy *sbx_system_policy_free(struct sbx_system_policy *s);
-
-/* Parse one --allow/--deny PATTERN and append it to the list (the most specific match wins whatever
- * the order). @what names the flag in the message. 0, SBX_PROFILE_E_INVALID, -ENOMEM. */
-int sbx_net_list_add_pattern(struct sbx_net_list *list, const char *pattern, const char *what,
-			     struct sbx_err *err);
-/* Parse one KEY=VALUE through the key table. 0, SBX_PROFILE_E_INVALID. */
-int sbx_limit_set(struct sbx_limit_values *limits, const char *key_value, struct sbx_err *err);
 /* "8080"; 0: not a port. */
 uint16_t sbx_port_parse(const char *text);
 /* Does the network part fit its attach? Parts that need the broker in every flow do not fit cgroup.
  * 0, or SBX_PROFILE_E_INVALID with @err, which names the key or entry and says what to do. */
 int sbx_profile_check_attach(const struct sbx_profile *p, struct sbx_err *err);
-/* Ask against ceiling (0: none), naming both in @err. 0 or SBX_PROFILE_E_INVALID. */
-int sbx_limits_check(const struct sbx_limit_values *ask, const struct sbx_limit_values *ceilings,
-		     struct sbx_err *err);
-
-/* Canonical YAML that parses to the same profile (extends already merged). malloc'ed. */
-char *sbx_profile_print(const struct sbx_profile *p);
 
 #endif

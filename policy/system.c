@@ -13,7 +13,7 @@
 #include "policy/key.h"
 #include "policy/key_read.h"
 #include "policy/net_entry.h"
-#include "policy/profile.h"
+#include "policy/profile_parse.h"
 #include "policy/protected_path.h"
 #include "policy/shipped.h"
 #include "policy/yaml_tree.h"

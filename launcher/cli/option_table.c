@@ -110,13 +110,13 @@ const struct sbx_option sbx_option_table[] = {
 	  .help = "list the profiles, and stop" },
 	{ "refusals", .value = "[ID]", FLAG(refusals),
 	  .help = "print what the last run, or sandbox ID, was refused, and stop" },
-	{ NULL, 'v', COUNT(verbose),
+	{ NULL, .letter = 'v', COUNT(verbose),
 	  .help = "print more, such as the time that each step took" },
-	{ NULL, 'q', FLAG(quiet),
+	{ NULL, .letter = 'q', FLAG(quiet),
 	  .help = "print only what went wrong" },
-	{ "version", 'V', FLAG(version),
+	{ "version", .letter = 'V', FLAG(version),
 	  .help = "print the version, and stop" },
-	{ "help", 'h', FLAG(help),
+	{ "help", .letter = 'h', FLAG(help),
 	  .help = "print this text, and stop" },
 };
 const size_t sbx_n_option_table = SBX_N_ELEMENTS(sbx_option_table);

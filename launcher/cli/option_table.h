@@ -7,7 +7,7 @@
 /*
  * The flags of sbx-run: one row each, in the order of --help. Parsing, merging a job behind the
  * flags, and --help walk this table. `make update-golden` writes the flags of sbx-run(1) and of
- * the completions from it, and tests/unit/test_option_table.c compares them. PURE.
+ * the completions from it, and tests/unit/launcher/cli/test_option_table.c compares them. PURE.
  */
 
 /* The type of the row's field in struct sbx_options. */
@@ -23,9 +23,9 @@ enum sbx_option_kind {
 
 struct sbx_option {
 	const char *flag; /* without its dashes; NULL: the flag is only a letter */
-	char letter;	  /* 'v' for -v; 0: none */
 	const char *value; /* its form in --help; NULL: the flag takes no value */
 	enum sbx_option_kind kind;
+	char letter;	  /* 'v' for -v; 0: none */
 	size_t offset, n_offset;	    /* in struct sbx_options */
 	const char *(*check)(const char *); /* of a value: the reason against it, or NULL */
 	const char *job;      /* the key of policy/job.c with the same meaning, or NULL */

@@ -29,7 +29,7 @@
 #include "launcher/commands/command_masks.h"
 #include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 #include "sys/fs/path_normalise.h"
 
 /* Is @path below /usr? A path with ".." is not. */

@@ -3,7 +3,7 @@
 #define SBX_LAUNCHER_COMMANDS_COMMAND_H
 
 #include "launcher/commands/commands.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 
 /* Judge the command and the lists of commands: fill d->commands, and append masks to the mounts.
  * Called after the view and the environment are complete. 0, an exit status (125-127) with @errs,

@@ -16,8 +16,8 @@
 #include "base/text.h"
 #include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/view.h"
 #include "sys/fs/path_normalise.h"
 
 #define NAMES_LOOKED_AT_MAX 200000

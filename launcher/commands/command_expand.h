@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 
 /* The directories in which a bare name is looked for: those of the sandbox's PATH and the system's,
  * each once. */

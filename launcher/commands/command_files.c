@@ -33,7 +33,7 @@
 #include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
 #include "launcher/host/exit_status.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 #include "sys/fs/path_normalise.h"
 
 struct files {

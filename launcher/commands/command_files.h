@@ -3,8 +3,8 @@
 #define SBX_LAUNCHER_COMMANDS_COMMAND_FILES_H
 
 #include "base/err.h"
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/view.h"
 
 /* Fill d->commands->programs, with the command itself (@hit) and the files that it needs. */
 int sbx_plan_programs(const struct sbx_draft *d, const struct sbx_view_hit *hit,

@@ -22,7 +22,7 @@
 #include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/exec_format.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 #include "sys/fs/path_normalise.h"
 
 /* --- finding --- */

@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "launcher/commands/command_names.h"
 #include "launcher/host/exit_status.h"
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/view.h"
 
 /* Judge @path as a command and add its names. 0: it can be run; SBX_EXIT_NOT_FOUND;
  * SBX_EXIT_NOT_EXECUTABLE with *ret_why. */

@@ -27,9 +27,9 @@
 #include "launcher/commands/command_expand.h"
 #include "launcher/commands/commands.h"
 #include "launcher/host/exit_status.h"
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/view.h"
-#include "launcher/rootfs/view_add.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/view.h"
+#include "launcher/view/view_add.h"
 #include "sys/fs/path_normalise.h"
 
 #define COMPARE_BYTES 65536

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "launcher/commands/commands.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 
 /* Appends to d->view->mounts, when all others are there. */
 int sbx_plan_masks(const struct sbx_draft *d, struct sbx_err_list *errs);

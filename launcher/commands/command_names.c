@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/commands/commands.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 #include "sys/fs/path_normalise.h"
 
 void sbx_names_fini(struct sbx_names *names)

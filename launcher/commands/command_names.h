@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 
 #define SBX_NAMES_MAX 64
 

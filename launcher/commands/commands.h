@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "launcher/rootfs/mount_op.h"
+#include "launcher/view/mount_op.h"
 
 /* The command and the programs that it may run: a part of the plan. */
 

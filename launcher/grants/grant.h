@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "launcher/grants/session_sockets.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/user/session_sockets.h"
+#include "launcher/view/draft.h"
 
 /* The grants of one sandbox while they are collected, judged and mounted. */
 

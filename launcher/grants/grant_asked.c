@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/grants/view_cache.h"
 #include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
-#include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view_home.h"
 #include "launcher/rootfs/view_scratch.h"
+#include "launcher/user/view_cache.h"
+#include "launcher/view/draft.h"
 #include "policy/option_form.h"
 #include "sys/fs/path_normalise.h"
 

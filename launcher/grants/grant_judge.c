@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/grants/owner.h"
 #include "launcher/host/facts.h"
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/user/owner.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/view.h"
 #include "sys/fs/path_normalise.h"
 
 static struct sbx_path_rules rules_for(const struct sbx_grants *all, bool writable)

@@ -16,16 +16,16 @@
 
 #include "base/cleanup.h"
 #include "launcher/grants/grant_judge.h"
-#include "launcher/grants/idmap.h"
-#include "launcher/grants/view_cache.h"
 #include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
 #include "launcher/rootfs/overlay.h"
-#include "launcher/rootfs/view.h"
-#include "launcher/rootfs/view_add.h"
 #include "launcher/rootfs/view_home.h"
 #include "launcher/rootfs/view_root.h"
 #include "launcher/rootfs/view_scratch.h"
+#include "launcher/user/idmap.h"
+#include "launcher/user/view_cache.h"
+#include "launcher/view/view.h"
+#include "launcher/view/view_add.h"
 
 /* In the order of bytes an outer target comes before those below it. */
 static int compare_targets(const void *a, const void *b)

@@ -11,11 +11,11 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/grants/grant_judge.h"
-#include "launcher/grants/idmap.h"
-#include "launcher/grants/view_repository.h"
 #include "launcher/host/facts.h"
-#include "launcher/rootfs/draft.h"
 #include "launcher/rootfs/view_root.h"
+#include "launcher/user/idmap.h"
+#include "launcher/user/view_repository.h"
+#include "launcher/view/draft.h"
 
 /* A user made up for this run owns no directory: it gets one by an id-map, or not at all. */
 static int map_cwd(struct sbx_grants *all, const struct sbx_path *path, int *ret_mount_fd,

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/grants/idmap.h"
 #include "launcher/grants/keep_target.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/user/idmap.h"
+#include "launcher/view/draft.h"
 #include "sys/fs/path_normalise.h"
 
 /* A resolved path has no symlink in it: one that has now is another's doing. */

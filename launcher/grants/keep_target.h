@@ -3,7 +3,7 @@
 #define SBX_LAUNCHER_GRANTS_KEEP_TARGET_H
 
 #include "base/err.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 #include "sys/fs/path.h"
 
 /* The target of --keep. */

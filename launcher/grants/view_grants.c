@@ -27,7 +27,7 @@
 #include "launcher/grants/keep_target.h"
 #include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 #include "sys/fs/path_normalise.h"
 
 /* Judges the place of --keep as a writable grant, for the user that the sandbox runs as. */

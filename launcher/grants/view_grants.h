@@ -2,7 +2,7 @@
 #ifndef SBX_LAUNCHER_GRANTS_VIEW_GRANTS_H
 #define SBX_LAUNCHER_GRANTS_VIEW_GRANTS_H
 
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 #include "sys/fs/path.h"
 
 /* Judges @source, a directory for the sandbox's root, as a read-only mount. 0, SBX_EXIT_REFUSED

@@ -48,7 +48,7 @@
 #include "launcher/helpers/new_protected.h"
 #include "launcher/helpers/new_watch.h"
 #include "launcher/protect/overmounts.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/view.h"
 #include "sys/process/proc.h"
 
 #define LOOK		'l'

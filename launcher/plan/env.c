@@ -22,7 +22,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/plan/plan_internal.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/view.h"
 #include "policy/shipped.h"
 
 /* A '*' at either end stands for anything. */

@@ -20,11 +20,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/plan/attach_input.h"
+#include "launcher/attach/attach_input.h"
 #include "launcher/host/config.h"
 #include "launcher/host/facts.h"
 #include "launcher/plan/plan_internal.h"
 #include "policy/endpoint.h"
+#include "policy/profile_parse.h"
 #include "policy/suggest.h"
 #include "sys/seccomp/landlock.h"
 
@@ -385,7 +386,7 @@ static int plan_attach(struct sbx_plan *p, struct sbx_err_list *errs)
 
 	if (r != 0)
 		return err.msg[0] ? sbx_refuse(errs, &err) : r;
-	p->attach.stub = sbx_plan_attach_stub(p->id, 0);
+	p->attach.stub = sbx_attach_stub_addr(p->id, 0);
 	return 0;
 }
 

@@ -18,15 +18,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/grants/git_identity.h"
 #include "launcher/grants/view_grants.h"
 #include "launcher/protect/overmounts.h"
-#include "launcher/rootfs/view.h"
-#include "launcher/rootfs/view_add.h"
 #include "launcher/rootfs/view_devices.h"
 #include "launcher/rootfs/view_home.h"
 #include "launcher/rootfs/view_root.h"
 #include "launcher/rootfs/view_scratch.h"
+#include "launcher/user/git_identity.h"
+#include "launcher/view/view.h"
+#include "launcher/view/view_add.h"
 #include "sys/fs/path_normalise.h"
 
 #define DEFAULT_HOSTNAME "sandbox"

@@ -18,10 +18,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "launcher/commands/command.h"
 #include "launcher/host/facts.h"
 #include "launcher/plan/plan_internal.h"
-#include "launcher/commands/command.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/view.h"
+#include "policy/profile_parse.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_plan, sbx_plan_free);
 

@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/plan/plan_internal.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/view.h"
 
 #define PROBE_TIMEOUT_MS 5000 /* far more than an answer takes, for loaded machines */
 #define PROBE_PORT	 443

@@ -6,7 +6,7 @@
 
 #include "launcher/protect/placeholders.h"
 #include "launcher/protect/protections.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 
 /* Mounts over blocked and protected names below grants. */
 

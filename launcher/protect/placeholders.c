@@ -43,7 +43,7 @@
 #include "base/text.h"
 #include "launcher/host/facts.h"
 #include "launcher/protect/moved_dir.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/view.h"
 
 #define LIST_NAME  "placeholders"
 #define LIST_BYTES (1u << 20)
@@ -168,7 +168,7 @@ static int init(struct sbx_placeholders *h, const struct sbx_facts *f, const str
 	*h = (struct sbx_placeholders){ .facts = f, .view = view };
 	h->locks = calloc(x->n_placeholder_dirs + 1, sizeof(*h->locks));
 	h->made = calloc(x->n_placeholders + 1, sizeof(*h->made));
-	h->of_mount = calloc(view->n_mounts + 1, sizeof(*h->of_mount));
+	h->of_mount = calloc(view->n_mounts + 1, sizeof(h->of_mount[0]));
 	if (!h->locks || !h->made || !h->of_mount) {
 		sbx_placeholders_fini(h);
 		return -ENOMEM;
@@ -191,7 +191,7 @@ void sbx_placeholders_fini(struct sbx_placeholders *h)
 
 const struct stat *sbx_placeholders_stat(const struct sbx_placeholders *h, const struct sbx_view *view, size_t mount)
 {
-	return h->of_mount && h->of_mount[mount] ? h->of_mount[mount] : &view->mounts[mount].source.st;
+	return h->of_mount && h->of_mount[mount] ? &h->made[h->of_mount[mount] - 1].st : &view->mounts[mount].source.st;
 }
 
 /* --- the list --- */
@@ -449,7 +449,7 @@ static int make_in(struct sbx_placeholders *h, size_t dir, struct sbx_err *err)
 		if (p->dir != dir)
 			continue;
 		e = make_one(&m, p, &h->made[i]);
-		h->of_mount[p->op] = &h->made[i].st;
+		h->of_mount[p->op] = i + 1;
 		if (e == -ESTALE)
 			sbx_err_set(err, "%s/%s appeared while it was to be protected: try again", m.d->path, p->name);
 		else if (e < 0)

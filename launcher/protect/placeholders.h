@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "launcher/host/facts.h"
 #include "launcher/protect/protections.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/view.h"
 
 /*
  * Files that masks are mounted on where a protected path is absent. They are made below writable
@@ -36,7 +36,7 @@ struct sbx_placeholders {
 	const struct sbx_protections *protections;
 	struct sbx_placeholder_lock *locks; /* one for each of the placeholder_dirs */
 	struct sbx_placeholder_made *made;  /* one for each of the placeholders */
-	const struct stat **of_mount;	    /* one for each mount of the view; NULL: no placeholder lies under it */
+	size_t *of_mount; /* one for each mount of the view: 1 + the index in made; 0: no placeholder lies under it */
 };
 
 /* Make those that planning wants. Before that they are written to a list in the runtime directory.

@@ -34,8 +34,8 @@
 #include "base/cleanup.h"
 #include "launcher/protect/plan_sources.h"
 #include "launcher/protect/protections.h"
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/view.h"
 #include "policy/protected_path.h"
 #include "sys/fs/path_normalise.h"
 

@@ -3,7 +3,7 @@
 #define SBX_LAUNCHER_PROTECT_PROTECT_H
 
 #include "launcher/protect/protections.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 
 /*
  * Protected paths of writable grants: existing ones become read-only, absent ones are covered. Call

@@ -35,8 +35,8 @@
 
 #include "base/cleanup.h"
 #include "launcher/protect/protections.h"
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/view.h"
 #include "sys/fs/path_normalise.h"
 #include "sys/fs/path_resolve.h"
 

@@ -15,9 +15,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/protect/protections.h"
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/view.h"
-#include "launcher/rootfs/view_add.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/view.h"
+#include "launcher/view/view_add.h"
 #include "sys/fs/path_normalise.h"
 
 /* The kind of placeholder for the absent name @name. */

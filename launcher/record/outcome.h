@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "ipc/messages.h"
-#include "launcher/plan/setup.h"
+#include "launcher/setup/setup.h"
 #include "store/store.h"
 #include "sys/cgroup/cgroup.h"
 

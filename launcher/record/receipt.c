@@ -27,6 +27,7 @@
 #include "launcher/plan/plan_limits.h"
 #include "launcher/plan/planner.h"
 #include "launcher/record/refusals.h"
+#include "launcher/setup/plan_json.h"
 #include "sys/fs/path_resolve.h"
 #include "sys/process/proc.h"
 

@@ -29,9 +29,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/view.h"
-#include "launcher/rootfs/view_add.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/view.h"
+#include "launcher/view/view_add.h"
 #include "sys/fs/path_normalise.h"
 
 #define DEVICES_MAX 32

@@ -3,7 +3,7 @@
 #define SBX_LAUNCHER_ROOTFS_VIEW_DEVICES_H
 
 #include "base/err.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 
 /* Append the requested device nodes that may be granted, each at its own path. Called after /dev is
  * made and before it turns read-only. 0; SBX_EXIT_REFUSED with @errs; -errno. */

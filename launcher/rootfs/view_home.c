@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/view.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/view.h"
 #include "sys/fs/path_normalise.h"
 
 const char *sbx_view_home_asked(const struct sbx_options *o, const struct sbx_facts *f,

@@ -3,7 +3,7 @@
 #define SBX_LAUNCHER_ROOTFS_VIEW_HOME_H
 
 #include "base/err.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 #include "sys/fs/path.h"
 
 /* The directory that is asked for as the sandbox's home, instead of a scratch home; NULL: none. */

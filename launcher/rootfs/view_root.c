@@ -31,10 +31,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/etc.h"
-#include "launcher/rootfs/view.h"
-#include "launcher/rootfs/view_add.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/etc.h"
+#include "launcher/view/view.h"
+#include "launcher/view/view_add.h"
 #include "sys/fs/path_normalise.h"
 
 #define PARTS_MAX	256 /* mounts of which the root consists */

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 
 /* The root that a profile or flag asks for, before anything is mounted in it (view_root.c). */
 

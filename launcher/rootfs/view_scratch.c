@@ -19,11 +19,11 @@
 
 #include <errno.h>
 
-#include "launcher/rootfs/draft.h"
-#include "launcher/rootfs/view.h"
-#include "launcher/rootfs/view_add.h"
 #include "launcher/rootfs/view_home.h"
 #include "launcher/rootfs/view_root.h"
+#include "launcher/view/draft.h"
+#include "launcher/view/view.h"
+#include "launcher/view/view_add.h"
 #include "policy/option_form.h"
 #include "policy/units.h"
 #include "sys/fs/path_normalise.h"

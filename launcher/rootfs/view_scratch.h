@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "launcher/rootfs/draft.h"
+#include "launcher/view/draft.h"
 
 
 /* Append the writable places that are no grants (view_scratch.c), and set d->view->scratch_bytes.

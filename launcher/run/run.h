@@ -10,16 +10,16 @@
 #include "ipc/messages.h"
 #include "launcher/cleanup/cleanup_process.h"
 #include "launcher/cleanup/runtime.h"
-#include "launcher/helpers/keep_helper.h"
 #include "launcher/helpers/protect_helper.h"
+#include "launcher/keep/keep_helper.h"
 #include "launcher/plan/plan.h"
-#include "launcher/plan/setup.h"
 #include "launcher/plan/step.h"
 #include "launcher/process/terminal.h"
 #include "launcher/record/record.h"
-#include "launcher/run/attach.h"
-#include "launcher/run/broker_process.h"
-#include "launcher/run/cgroup.h"
+#include "launcher/resources/attach.h"
+#include "launcher/resources/broker_process.h"
+#include "launcher/resources/cgroup.h"
+#include "launcher/setup/setup.h"
 #include "launcher/stage/init_process.h"
 #include "launcher/stage/stage.h"
 
@@ -87,14 +87,5 @@ struct sbx_run {
 /* @r is zero. */
 void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct sbx_facts *f);
 void sbx_run_fini(struct sbx_run *r);
-
-/* Begins the stage, with the plan where there is one (stage/stage.h). 0 or -errno with r->err. */
-int sbx_run_stage_begin(struct sbx_run *r);
-
-/* Applies all steps (steps.c), waits for the command, undoes all steps. Returns the exit status of sbx-run. */
-int sbx_run_carry_out(struct sbx_run *r);
-
-/* The exit status that the outcome stands for (DESIGN section 5). */
-int sbx_run_exit_status(const struct sbx_run *r);
 
 #endif

@@ -9,4 +9,14 @@
  * into @r and is valid as long as @r does not change. */
 void sbx_run_outcome(const struct sbx_run *r, struct sbx_outcome_facts *ret_outcome);
 
+/* The wait for the command returned @e: sets the outcome, and the reason where it did not end by itself. */
+void sbx_run_judge_end(struct sbx_run *r, int e);
+/* The exit status that the outcome stands for (DESIGN section 5). */
+int sbx_run_exit_status(const struct sbx_run *r);
+
+/* Record an event `panic`: the sandbox was ended because it was not safe. @what: detail. */
+void sbx_run_panic(struct sbx_run *r, enum sbx_reason reason, const char *what);
+/* The same for the rules of attach cgroup, with r->err. Returns -ECONNABORTED. */
+int sbx_run_rules_changed(struct sbx_run *r);
+
 #endif

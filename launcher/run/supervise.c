@@ -25,8 +25,8 @@
 #include "launcher/helpers/protect_helper.h"
 #include "launcher/process/signals.h"
 #include "launcher/record/record.h"
+#include "launcher/resources/attach.h"
 #include "launcher/rootfs/overlay.h"
-#include "launcher/run/attach.h"
 #include "launcher/stage/stage.h"
 #include "sys/process/proc.h"
 

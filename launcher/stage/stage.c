@@ -27,7 +27,7 @@
 
 #include "base/cleanup.h"
 #include "ipc/channel.h"
-#include "launcher/plan/bwrap_argv.h"
+#include "launcher/setup/bwrap_argv.h"
 #include "launcher/stage/stage_process.h"
 #include "sys/process/proc.h"
 #include "sys/process/userns.h"

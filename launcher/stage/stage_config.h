@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 #include "launcher/plan/plan.h"
-#include "launcher/plan/setup.h"
 #include "launcher/protect/placeholders.h"
+#include "launcher/setup/setup.h"
 
 /*
  * The parts of the plan that the stage needs, as a deep copy in memory that launcher and stage share: the plan did not

@@ -2,16 +2,17 @@
 # broker: one library per room, in the order of their arrows (tests/check/layers.py), and the program
 # around them. Includes base, wire, ipc, policy, sys. The core is PURE: events in, actions out.
 
-noinst_LIBRARIES += %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-io.a \
+noinst_LIBRARIES += %reldir%/libsbx-broker-names.a %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-io.a \
 	%reldir%/libsbx-broker-dns.a %reldir%/libsbx-broker-tcp.a %reldir%/libsbx-broker-udp.a
+%canon_reldir%_libsbx_broker_names_a_SOURCES = \
+	%reldir%/names/hosts.c %reldir%/names/hosts.h \
+	%reldir%/names/leases.c %reldir%/names/leases.h \
+	%reldir%/names/pins.c %reldir%/names/pins.h \
+	%reldir%/names/resolved_pins.c %reldir%/names/resolved_pins.h
 %canon_reldir%_libsbx_broker_core_a_SOURCES = \
 	%reldir%/core/core.c %reldir%/core/core.h \
 	%reldir%/core/core_dns.c \
-	%reldir%/core/core_hosts.c %reldir%/core/core_hosts.h \
-	%reldir%/core/core_leases.c %reldir%/core/core_leases.h \
-	%reldir%/core/core_pins.c %reldir%/core/core_pins.h \
 	%reldir%/core/core_resolve_result.c %reldir%/core/core_resolve_result.h \
-	%reldir%/core/core_resolved_pins.c %reldir%/core/core_resolved_pins.h \
 	%reldir%/core/core_timeouts.c %reldir%/core/core_timeouts.h \
 	%reldir%/core/core_told.c %reldir%/core/core_told.h
 %canon_reldir%_libsbx_broker_io_a_SOURCES = \
@@ -54,7 +55,7 @@ endif
 %canon_reldir%_sbx_broker_LDFLAGS = $(SBX_LDFLAGS) $(SBX_BROKER_LDFLAGS)
 %canon_reldir%_sbx_broker_LDADD = \
 	%reldir%/libsbx-broker-udp.a %reldir%/libsbx-broker-tcp.a %reldir%/libsbx-broker-dns.a \
-	%reldir%/libsbx-broker-io.a %reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a \
+	%reldir%/libsbx-broker-io.a %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-names.a src/wire/libsbx-wire.a \
 	policy/libsbx-policy.a $(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
 	$(CARES_LIBS) $(EVENT_LIBS)
 
@@ -71,21 +72,21 @@ tests_system_broker_standalone_LDADD = policy/libsbx-policy.a $(sys_libs) \
 	src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) \
 	$(sys_nftnl_libs)
 
-check_PROGRAMS += tests/unit/test_broker_core tests/unit/test_broker_hosts tests/unit/test_broker_leases \
-	tests/unit/test_broker_pins tests/unit/test_broker_resolved_pins tests/unit/test_broker_resolve_result \
-	tests/unit/test_broker_told
-tests_unit_test_broker_resolve_result_SOURCES = tests/unit/test_broker_resolve_result.c
-tests_unit_test_broker_resolve_result_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_told_SOURCES = tests/unit/test_broker_told.c
-tests_unit_test_broker_told_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_resolved_pins_SOURCES = tests/unit/test_broker_resolved_pins.c
-tests_unit_test_broker_resolved_pins_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_core_SOURCES = tests/unit/test_broker_core.c tests/unit/embeddings.h tests/unit/policy_world.h
-tests_unit_test_broker_core_LDADD = %reldir%/libsbx-broker-core.a src/wire/libsbx-wire.a \
+check_PROGRAMS += tests/unit/broker/test_broker_core tests/unit/broker/test_broker_hosts tests/unit/broker/test_broker_leases \
+	tests/unit/broker/test_broker_pins tests/unit/broker/test_broker_resolved_pins tests/unit/broker/test_broker_resolve_result \
+	tests/unit/broker/test_broker_told
+tests_unit_broker_test_broker_resolve_result_SOURCES = tests/unit/broker/test_broker_resolve_result.c
+tests_unit_broker_test_broker_resolve_result_LDADD = %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-names.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_told_SOURCES = tests/unit/broker/test_broker_told.c
+tests_unit_broker_test_broker_told_LDADD = %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-names.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_resolved_pins_SOURCES = tests/unit/broker/test_broker_resolved_pins.c
+tests_unit_broker_test_broker_resolved_pins_LDADD = %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-names.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_core_SOURCES = tests/unit/broker/test_broker_core.c tests/unit/embeddings.h tests/unit/policy_world.h
+tests_unit_broker_test_broker_core_LDADD = %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-names.a src/wire/libsbx-wire.a \
 	$(SBX_POLICY_TEST_LIBS)
-tests_unit_test_broker_hosts_SOURCES = tests/unit/test_broker_hosts.c
-tests_unit_test_broker_hosts_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_leases_SOURCES = tests/unit/test_broker_leases.c
-tests_unit_test_broker_leases_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_test_broker_pins_SOURCES = tests/unit/test_broker_pins.c
-tests_unit_test_broker_pins_LDADD = %reldir%/libsbx-broker-core.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_hosts_SOURCES = tests/unit/broker/test_broker_hosts.c
+tests_unit_broker_test_broker_hosts_LDADD = %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-names.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_leases_SOURCES = tests/unit/broker/test_broker_leases.c
+tests_unit_broker_test_broker_leases_LDADD = %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-names.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_broker_test_broker_pins_SOURCES = tests/unit/broker/test_broker_pins.c
+tests_unit_broker_test_broker_pins_LDADD = %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-names.a src/base/libsbx-base.a $(CMOCKA_LIBS)

@@ -6,6 +6,7 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 	%reldir%/migrate.c %reldir%/migrate.h \
 	%reldir%/sql.c %reldir%/sql.h \
 	%reldir%/store.c %reldir%/store.h \
+	%reldir%/store_error.h \
 	%reldir%/store_events.c \
 	%reldir%/store_refusals.c
 

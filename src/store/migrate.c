@@ -26,7 +26,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "store/sql.h"
-#include "store/store.h"
+#include "store/store_error.h"
 
 #define MIGRATION_MAX (1 << 20) /* bytes of one file */
 #define NAME_MAX_LEN  255

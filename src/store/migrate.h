@@ -14,7 +14,7 @@
  * starters comes first. Does not look at @dir when there is nothing to do, and applies nothing past
  * @newest. A database that is made here gets SBX_MIGRATE_PAGE_SIZE. Private to src/store.
  *
- * 0, SBX_STORE_E_NEWER (store.h), or -errno: what was applied before the failure stays.
+ * 0, SBX_STORE_E_NEWER (store_error.h), or -errno: what was applied before the failure stays.
  */
 int sbx_migrate(sqlite3 *db, const char *dir, int newest, struct sbx_err *err);
 

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/event.h"
 #include "base/sandbox_id.h"
+#include "store/store_error.h"
 
 /*
  * The database: sandboxes and their events (DESIGN section 9, migrations/). One SQLite file in WAL
@@ -25,17 +26,10 @@
  */
 struct sbx_store;
 
-#define SBX_STORE_BUSY_MS 5000
 /* The newest migration that this program knows, and so the version of its databases. */
 #define SBX_STORE_VERSION 1
 /* Rows that a sandbox may have; later events are counted in one overflow row per action. */
 #define SBX_STORE_EVENTS_MAX 10000
-
-enum {
-	SBX_STORE_E_EXISTS = 1, /* a sandbox with this id is recorded already */
-	SBX_STORE_E_NEWER,	/* a newer sbx made the database */
-	SBX_STORE_E_UNKNOWN,	/* no such sandbox, or it has ended (states only go forward) */
-};
 
 enum sbx_store_state {
 	SBX_STATE_PREPARING = 0,

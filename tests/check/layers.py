@@ -23,12 +23,13 @@ ARROWS = {
 # A layer's rooms: its folders, each a library or the program, and the rooms that each may include.
 ROOMS = {
     "broker": {
-        "core": set(),
-        "io": {"core"},
-        "dns": {"io", "core"},
-        "tcp": {"dns", "io", "core"},
-        "udp": {"dns", "io", "core"},
-        "main": {"tcp", "udp", "dns", "io", "core"},
+        "names": set(),
+        "core": {"names"},
+        "io": {"core", "names"},
+        "dns": {"io", "core", "names"},
+        "tcp": {"dns", "io", "core", "names"},
+        "udp": {"dns", "io", "core", "names"},
+        "main": {"tcp", "udp", "dns", "io", "core", "names"},
     },
     "sys": {
         "fs": set(),
@@ -42,22 +43,31 @@ ROOMS = {
     "launcher": {
         "process": set(),
         "host": {"process"},
-        "rootfs": {"host", "process"},
+        "view": {"host", "process"},
+        "rootfs": {"view", "host", "process"},
         "attach": set(),
-        "grants": {"rootfs", "host", "process"},
-        "protect": {"rootfs", "host", "process"},
-        "commands": {"rootfs", "host", "process"},
-        "plan": {"init", "commands", "protect", "grants", "attach", "rootfs", "host", "process"},  # init_argv.h
-        "helpers": {"plan", "protect", "grants", "rootfs", "host", "process"},
-        "record": {"plan", "rootfs", "host", "process"},
-        "stage": {"plan", "protect", "rootfs", "host", "process"},
-        "cleanup": {"record", "helpers", "plan", "protect", "rootfs", "host", "process"},
-        "run": {"stage", "helpers", "record", "cleanup", "plan", "commands", "protect", "grants", "attach", "rootfs",
-                "host", "process"},
-        "cli": {"run", "stage", "helpers", "record", "cleanup", "plan", "protect", "grants", "rootfs", "host", "process"},
+        "user": {"rootfs", "view", "host", "process"},
+        "grants": {"user", "rootfs", "view", "host", "process"},
+        "protect": {"rootfs", "view", "host", "process"},
+        "commands": {"rootfs", "view", "host", "process"},
+        "plan": {"commands", "protect", "grants", "user", "attach", "rootfs", "view", "host", "process"},
+        "setup": {"init", "plan", "attach", "rootfs", "view", "host", "process"},  # init_argv.h
+        "helpers": {"plan", "protect", "grants", "rootfs", "view", "host", "process"},
+        "keep": {"plan", "grants", "rootfs", "view", "host", "process"},
+        "record": {"setup", "plan", "view", "host", "process"},
+        "tree": {"plan", "rootfs", "view", "host", "process"},
+        "stage": {"tree", "setup", "plan", "protect", "rootfs", "view", "host", "process"},
+        "cleanup": {"record", "helpers", "plan", "protect", "rootfs", "view", "host", "process"},
+        "resources": {"cleanup", "setup", "plan", "attach", "view", "host", "process"},
+        "run": {"resources", "stage", "helpers", "keep", "record", "cleanup", "setup", "plan", "rootfs", "view", "host",
+                "process"},
+        "cli": {"run", "resources", "keep", "stage", "helpers", "record", "cleanup", "setup", "plan", "protect", "grants",
+                "rootfs", "view", "host", "process"},
         "init": set(),
     },
 }
+
+ROOM_MAX = 16  # files, so that a room is seen at a glance
 
 # Headers of libraries, and the layers that may know them.
 LIBRARIES = {
@@ -117,7 +127,7 @@ def judge(layer, room, quote, header):
 
 
 def check(tap, root, _build):
-    by_layer = {}
+    by_layer, rooms = {}, {}
     for path in common.files(root, common.LAYER_DIRS, ".c", ".h"):
         layer = layer_of(path)
         problems = by_layer.setdefault(layer, [])
@@ -125,14 +135,18 @@ def check(tap, root, _build):
             problems.append(f"{path}: {layer} is no layer that tests/check/layers.py knows")
         if layer in ROOMS and room_of(path) not in ROOMS[layer]:
             problems.append(f"{path}: is in no room of {layer} that tests/check/layers.py knows")
+        if layer in ROOMS:
+            rooms.setdefault(path.rsplit("/", 1)[0], []).append(path)
         text = common.read(root, path)
         for quote, header in INCLUDE.findall(text):
             why = judge(layer, room_of(path), quote, header)
             if why:
                 problems.append(f"{path}: {why}")
     tap.ok(bool(by_layer), "there are layers to look at")
-    for layer, rooms in sorted(ROOMS.items()):
-        tap.ok(not circles.circles(rooms), f"the arrows of {layer}'s rooms make no circle")
+    large = [f"{room}: {len(paths)} files" for room, paths in sorted(rooms.items()) if len(paths) > ROOM_MAX]
+    tap.ok(not large, f"no room has more than {ROOM_MAX} files", large)
+    for layer, arrows in sorted(ROOMS.items()):
+        tap.ok(not circles.circles(arrows), f"the arrows of {layer}'s rooms make no circle")
     for layer, problems in sorted(by_layer.items()):
         tap.ok(not problems, f"layer {layer} includes what it may", problems)
 

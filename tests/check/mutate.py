@@ -4,7 +4,7 @@
 
     tests/check/mutate.py src/wire/http_head.c policy/policy_decide.c
     tests/check/mutate.py -t 60 -s 7 src/sys/fs/path_resolve.c:150-300
-    tests/check/mutate.py --system 'test_mounts.py test_masks.py' launcher/stage/tree.c
+    tests/check/mutate.py --system 'test_mounts.py test_masks.py' launcher/tree/tree.c
 
 Works in a copy of the tree (_build-mutate, kept for the next run). For each mutant it builds and runs the unit tests
 and corpus replays that have code of the file in them, until one fails: killed. One that none sees is printed with its

@@ -61,6 +61,12 @@ def check_layers(tap):
             ("a header without its folder", "launcher/plan/a.c", '"launcher/plan/plan.h"', '"plan.h"')):
         tree_check(tap, layers.check, f"layers notices {what}", path,
                    f"#include {good}\n", f"  #  include {bad}\n")
+    with tempfile.TemporaryDirectory() as root:
+        for i in range(layers.ROOM_MAX):
+            write(root, f"src/sys/fs/{i}.c", SPDX)
+        passed = not fails(layers.check, root, root)
+        write(root, "src/sys/fs/one_more.h", SPDX)
+        tap.ok(passed and fails(layers.check, root, root), "layers notices a room with too many files")
 
 
 def check_circles(tap):

@@ -8,6 +8,7 @@
 
 #include "policy/job.h"
 #include "policy/option_form.h"
+#include "policy/profile_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "policy/policy.h"
-#include "policy/profile.h"
+#include "policy/profile_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,9 +13,10 @@
 #include <jansson.h>
 
 #include "base/cleanup.h"
-#include "launcher/plan/bwrap_argv.h"
 #include "launcher/plan/plan_internal.h"
 #include "launcher/plan/planner.h"
+#include "launcher/setup/bwrap_argv.h"
+#include "launcher/setup/plan_json.h"
 #include "policy/protected_path.h"
 #include "sys/fs/path_normalise.h"
 

@@ -41,7 +41,7 @@
 #include "ipc/channel.h"
 #include "ipc/messages.h"
 #include "policy/policy.h"
-#include "policy/profile.h"
+#include "policy/profile_parse.h"
 #include "sys/net/net.h"
 #include "sys/nft/nft.h"
 #include "sys/process/proc.h"

@@ -4,4 +4,4 @@
 
 #define SECOND UINT64_C(10)
 
-#include "broker/core/core_resolved_pins.c"
+#include "broker/names/resolved_pins.c"

@@ -5,9 +5,10 @@
 /* What the kernel says to a packet by the lists of attach cgroup: the walk that src/sys/nft/nft_attach.c
  * describes. */
 
-#include "policy_world.h"
+#include "tests/unit/policy_world.h"
 
 #include "launcher/attach/plan_attach.h"
+#include "policy/profile_parse.h"
 
 #define TCP SBX_PROTO_TCP
 #define UDP SBX_PROTO_UDP

@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "policy/policy.h"
-#include "policy/profile.h"
+#include "policy/profile_parse.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_profile, sbx_profile_free);
 SBX_DEFINE_CLEANUP(struct sbx_system_policy, sbx_system_policy_free);

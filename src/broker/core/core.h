@@ -8,9 +8,9 @@
 
 #include "base/addr.h"
 #include "base/reason.h"
-#include "broker/core/core_leases.h"
-#include "broker/core/core_pins.h"
 #include "broker/core/core_resolve_result.h"
+#include "broker/names/leases.h"
+#include "broker/names/pins.h"
 #include "ipc/messages.h"
 #include "policy/policy.h"
 #include "wire/dns.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Resolved pins (attach cgroup): core_resolved_pins.c decides, this carries it out.
+ * Resolved pins (attach cgroup): resolved_pins.c decides, this carries it out.
  *
  * Names that the sandbox asked for are resolved anew when they are due. Changes go to the launcher
  * as PINS; each message is one transaction in the kernel, and one is under way at a time. A waiter
@@ -32,7 +32,7 @@
 #include "sys/net/net.h"
 
 #define NAMES_MAX      1024
-#define INTERVAL_MIN_S 30 /* of core_resolved_pins.h */
+#define INTERVAL_MIN_S 30 /* of resolved_pins.h */
 #define INTERVAL_MAX_S 86400
 #define REFRESHES_MAX  16   /* names resolved anew at once */
 #define WAIT_MIN_MS    50   /* between two looks at the due changes */

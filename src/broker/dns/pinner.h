@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "broker/core/core_resolve_result.h"
-#include "broker/core/core_resolved_pins.h"
 #include "broker/dns/resolve.h"
 #include "broker/io/context.h"
+#include "broker/names/resolved_pins.h"
 
 /* Resolved pins (attach cgroup): pins the addresses of names, and asks the launcher to tell the
  * kernel. */

@@ -21,8 +21,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "broker/core/core_hosts.h"
 #include "broker/dns/resolve_ares.h"
+#include "broker/names/hosts.h"
 
 #define ENTRIES_MAX  1024
 #define N_BUCKETS    256 /* a power of two */

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "policy/net_entry.h"
+#include "policy/profile_parse.h"
 
 /* Parse, compare the canonical text, parse that again. */
 static struct sbx_net_entry good_as(const char *pattern, const char *canonical, bool deny)

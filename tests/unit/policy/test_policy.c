@@ -3,6 +3,7 @@
 
 #include "base/hostname.h"
 #include "policy/policy_blob.h"
+#include "policy/profile_parse.h"
 #include "tests/unit/embeddings.h"
 
 #define TCP SBX_PROTO_TCP

@@ -2,6 +2,7 @@
 /* The nth allocation fails, for every n until everything succeeds: -ENOMEM or NULL, never half a
  * thing; leaks are for the sanitizer build to see. Linked with --wrap for the allocators. */
 
+#include "policy/profile_parse.h"
 #include "tests/unit/policy_world.h"
 
 #include <errno.h>

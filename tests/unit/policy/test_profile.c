@@ -2,6 +2,7 @@
 #include "tests/unit/policy_world.h"
 
 #include "policy/key.h"
+#include "policy/profile_parse.h"
 
 static struct sbx_err_list errs;
 

@@ -4,6 +4,7 @@
 
 #include "tests/unit/policy_world.h"
 
+#include "policy/profile_parse.h"
 #include "policy/shipped.h"
 #include "tests/unit/golden.h"
 

@@ -6,6 +6,7 @@
 
 #include <fnmatch.h>
 
+#include "policy/profile_parse.h"
 #include "policy/protected_path.h"
 
 #define DOCUMENT "docs/PROTECTED.md"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "policy/profile_parse.h"
 #include "tests/unit/policy_world.h"
 
 static struct sbx_err_list errs;

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_USER_VIEW_REPOSITORY_H
+#define SBX_LAUNCHER_USER_VIEW_REPOSITORY_H
+
+/* The top of the git repository that contains @cwd (absolute and normalised), malloc'ed in
+ * *ret_top. NULL: @cwd is the top itself, or in no repository. Looks only at names, types and
+ * owners, with the effective ids. 0 or -ENOMEM. */
+int sbx_view_repository(const char *cwd, char **ret_top);
+
+#endif
