@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The key tables. A check looks at one value by itself; what needs two keys at once (a limit and
- * its ceiling, an item's host and ports) is checked where they meet.
+ * The key tables. The check of a row looks at one value. A check that needs two keys (a limit and
+ * its ceiling, an item's host and ports) is made where both values are known.
  */
 
 #include "policy/key.h"
@@ -99,7 +99,7 @@ static const char *check_relative_path(const char *s)
 	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
 }
 
-/* Each part of a path is a step of recursion where the launcher looks for the files that are meant. */
+/* Each part of a path is a step of recursion when the launcher looks for the files. */
 #define COMMAND_PARTS_MAX 64
 
 static const char *check_command(const char *s)
@@ -234,7 +234,7 @@ static const char *const workspace_words[] = { "direct", "overlay", NULL };
 static_assert(SBX_N_ELEMENTS(workspace_words) == SBX_N_WORKSPACES + 1, "a word per workspace");
 static const char *const new_protected_words[] = { "refuse", "check", "keep", NULL };
 static_assert(SBX_N_ELEMENTS(new_protected_words) == SBX_N_NEW_PROTECTED + 1, "a word per answer");
-/* The empty word stands for "not said" and matches nothing that can be written. */
+/* The empty word stands for "not said" and matches no text. */
 static const char *const protocol_words[] = { "", "tcp", "udp", NULL };
 static const char *const check_words[] = { "", "none", "tls", "http", NULL };
 static_assert(SBX_N_ELEMENTS(check_words) == SBX_N_CHECKS + 2, "a word per check");
@@ -260,8 +260,9 @@ static const struct sbx_key net_item_rows[] = {
 	{ "private", SBX_KEY_SWITCH, ITEM(private_ok), .words = flag_words,
 	  .help = "The name may resolve to private addresses (an intranet host)." },
 	{ "check", SBX_KEY_WORD, ITEM(check), .words = check_words,
-	  .help = "What a connection must begin with, naming the same host: tls on port 443 and "
-		  "http on port 80 unless said, for a cidr nothing." },
+	  .help = "The protocol that a connection must begin with, naming the same host. For a "
+		  "name: tls on port 443 and http on port 80 unless said. For a cidr: none "
+		  "unless said." },
 };
 #undef ITEM
 const struct sbx_key_block sbx_net_item_keys = { "entry", net_item_rows,
@@ -278,8 +279,9 @@ static const struct sbx_key mount_rows[] = {
 	{ "optional", SBX_KEY_SWITCH, ITEM(optional), .words = flag_words,
 	  .help = "A source that does not exist is skipped." },
 	{ "idmap", SBX_KEY_SWITCH, ITEM(idmap_or_read_only), .words = idmap_words,
-	  .help = "Where a privileged sbx-run gives the sandbox a uid of its own, and the source cannot be "
-		  "id-mapped to it: required refuses to run, read-only mounts it read-only and as it is." },
+	  .help = "For a source that cannot be id-mapped to the uid that a privileged sbx-run "
+		  "gives the sandbox. required: the run is refused. read-only: the source is "
+		  "mounted read-only, without id-mapping." },
 };
 #undef ITEM
 const struct sbx_key_block sbx_mount_keys = { "mount", mount_rows, SBX_N_ELEMENTS(mount_rows) };
@@ -297,7 +299,7 @@ static const struct sbx_key probe_item_rows[] = {
 	{ "path_readonly", SBX_KEY_STRING, ITEM(path_readonly), .check = check_probe_path,
 	  .help = "This path must not be writable." },
 	{ "expect", SBX_KEY_STRING, ITEM(expect), .check = check_expect,
-	  .help = "With connect_name: what the server must send first." },
+	  .help = "With connect_name: the text that the server must send first." },
 };
 #undef ITEM
 const struct sbx_key_block sbx_probe_item_keys = { "probe", probe_item_rows,
@@ -313,15 +315,15 @@ static const struct sbx_key limit_rows[] = {
 	{ "memory", SBX_KEY_SIZE, LIMIT(memory_bytes), MIB, PIB,
 	  .help = "Memory of all processes." },
 	{ "cpus", SBX_KEY_CPUS, LIMIT(cpus_milli), 10, 4096000,
-	  .help = "Processors' worth of time." },
+	  .help = "Processor time, in processors." },
 	{ "io_weight", SBX_KEY_COUNT, LIMIT(io_weight), 1, 10000,
-	  .help = "Share of a busy disk, against 100 of each other cgroup beside it." },
+	  .help = "Share of a busy disk; each cgroup beside it has 100 unless said." },
 	{ "pids", SBX_KEY_COUNT, LIMIT(pids), 1, 4194304,
 	  .help = "Processes and threads at once." },
 	{ "disk", SBX_KEY_SIZE, LIMIT(disk_bytes), MIB, PIB,
 	  .help = "All scratch space together." },
 	{ "tmp", SBX_KEY_SIZE, LIMIT(tmp_bytes), MIB, PIB,
-	  .help = "Size of /tmp, /var/tmp and /dev/shm, of each, kept in memory." },
+	  .help = "Size of /tmp, of /var/tmp and of /dev/shm, each kept in memory." },
 	{ "home", SBX_KEY_SIZE, LIMIT(home_bytes), MIB, PIB,
 	  .help = "Size of the scratch home, kept in memory." },
 	{ "open_files", SBX_KEY_COUNT, LIMIT(open_files), 64, 1048576,
@@ -330,7 +332,7 @@ static const struct sbx_key limit_rows[] = {
 	  .help = "Time until the command is ended." },
 	/* Last, so that the ceilings can leave it out. */
 	{ "enforce", SBX_KEY_SWITCH, LIMIT(strict), .words = enforce_words,
-	  .help = "Where a limit cannot be enforced: strict refuses to run, best-effort warns." },
+	  .help = "If a limit cannot be enforced: strict refuses to run, best-effort warns." },
 };
 #undef LIMIT
 const struct sbx_key_block sbx_limits_keys = { "limits", limit_rows, SBX_N_ELEMENTS(limit_rows) };
@@ -343,46 +345,54 @@ static const struct sbx_key_block ceiling_keys = { "ceilings", limit_rows,
 #define PROFILE(field)	.offset = offsetof(struct sbx_profile, field)
 static const struct sbx_key filesystem_rows[] = {
 	{ "root", SBX_KEY_STRING, PROFILE(filesystem.root), .check = sbx_form_root,
-	  .help = "host: the host's /usr and what of /etc programs need. minimal: nothing but what is granted. A "
-		  "directory: an unpacked image or the like, read-only. host unless said." },
+	  .help = "The root directory inside. host: the host's /usr, and the files of its /etc "
+		  "that programs need. minimal: only the granted files. A directory: the "
+		  "system in it, such as an unpacked image, read-only. host unless said." },
 	{ "mounts", SBX_KEY_MOUNTS, .max = 256, .block = &sbx_mount_keys,
-	  .help = "What of the host is seen inside: `SOURCE[:TARGET][:ro|:rw]`, read-only unless "
-		  "said." },
+	  .help = "Files and directories of the host that are granted: "
+		  "`SOURCE[:TARGET][:ro|:rw]`, read-only unless said." },
 	{ "allowed_prefixes", SBX_KEY_STRINGS, PROFILE(filesystem.allowed_prefixes), .max = 256,
 	  .check = check_host_path,
 	  .help = "Mount sources must lie below one of these; the system policy's list unless "
 		  "said." },
 	{ "workspace", SBX_KEY_WORD, PROFILE(filesystem.workspace), .words = workspace_words,
-	  .help = "What becomes of writes to the granted current directory. direct: they are made. "
-		  "overlay: they go to a layer in memory, dropped at the end or kept by --keep." },
+	  .help = "Writes to the granted current directory. direct: they change it. overlay: "
+		  "they go to a layer in memory, which is discarded at the end or copied out "
+		  "by --keep." },
 	{ "blocked_segments", SBX_KEY_STRINGS, PROFILE(filesystem.blocked_segments), .max = 1024,
 	  .check = check_segment,
-	  .help = "Names that no mount source may have in its path, besides the system policy's; below a "
-		  "granted directory they are masked." },
+	  .help = "Names that no mount source may have in its path, besides the system "
+		  "policy's. Below a granted directory, files and directories of these names "
+		  "are masked." },
 	{ "unmask", SBX_KEY_STRINGS, PROFILE(filesystem.unmask), .max = 256, .check = check_host_path,
 	  .help = "Paths below granted directories, as in `~/app/secrets`, that are shown although their name is blocked (see "
 		  "MASKS)." },
 	{ "mask_depth", SBX_KEY_COUNT, PROFILE(filesystem.mask_depth), 1, 16,
-	  .help = "How many levels below a granted directory blocked segments are looked for; 3 unless said." },
+	  .help = "The number of levels below a granted directory that are searched for blocked "
+		  "segments; 3 unless said." },
 	{ "protected_paths", SBX_KEY_STRINGS, PROFILE(filesystem.protected_paths), .max = 256,
 	  .check = check_relative_path,
-	  .help = "Paths below writable grants that stay as they are, besides the system policy's; with a `*` in the last "
-		  "part, names that match." },
+	  .help = "Paths below writable grants that the command cannot change, besides the "
+		  "system policy's. A `*` in the last part makes it a pattern." },
 	{ "new_protected", SBX_KEY_WORD, PROFILE(filesystem.new_protected), .words = new_protected_words,
 	  .def = SBX_NEW_PROTECTED_CHECK,
-	  .help = "What becomes of a protected path that is absent at the start and that the command makes. check: it is "
-		  "looked at, and moved aside where a tool would act on it unasked. refuse: at the top of a grant and in the current "
-		  "directory it cannot be made; elsewhere as check. keep: nothing." },
+	  .help = "Protected paths that are absent at the start. check: the command can make "
+		  "them; sbx-run examines them, and moves those aside on which a tool would "
+		  "act unasked. refuse: the command cannot make them at the top of a grant or "
+		  "in the current directory; elsewhere as check. keep: the command can make "
+		  "them, and they stay." },
 	{ "tmpfs", SBX_KEY_STRINGS, PROFILE(filesystem.tmpfs), .max = 64, .check = sbx_form_tmpfs,
-	  .help = "Empty writable directories in memory, `DIR[:SIZE]`; a size is that of /tmp unless said." },
+	  .help = "Empty writable directories in memory, `DIR[:SIZE]`; as large as /tmp unless "
+		  "said." },
 	{ "devices", SBX_KEY_STRINGS, PROFILE(filesystem.devices), .max = 64, .check = sbx_form_device,
-	  .help = "Device nodes of the host, as in `/dev/nvidia*` or `/dev/dri` (what is in it); of those that the system "
-		  "policy lists." },
+	  .help = "Device nodes of the host, as in `/dev/nvidia*` or `/dev/dri` (all nodes in "
+		  "it). The system policy must list them." },
 	{ "home", SBX_KEY_STRING, PROFILE(filesystem.home), .check = check_host_path,
-	  .help = "A directory of the user's own that is the home inside, and stays; made when missing. A scratch one unless said." },
+	  .help = "A directory of the user's own that is the home inside. Its files stay after "
+		  "the run. A missing one is made. A scratch home unless said." },
 	{ "home_read", SBX_KEY_STRINGS, PROFILE(filesystem.home_read), .max = 256, .check = check_below_home,
-	  .help = "Files and directories below the user's home, as in `.gitconfig`, that are seen at the same place "
-		  "in the home inside, read-only; what does not exist is skipped." },
+	  .help = "Files and directories below the user's home, as in `.gitconfig`, that are at "
+		  "the same place in the home inside, read-only. Missing ones are skipped." },
 };
 static const struct sbx_key_block filesystem_keys = { "filesystem", filesystem_rows,
 						      SBX_N_ELEMENTS(filesystem_rows) };
@@ -392,7 +402,7 @@ static const struct sbx_key command_rows[] = {
 	  .help = "Only these commands may run, by name, absolute path or a pattern of either; all unless "
 		  "said." },
 	{ "deny", SBX_KEY_STRINGS, PROFILE(commands.deny), .max = 1024, .check = check_command,
-	  .help = "These may not, besides the system policy's." },
+	  .help = "Commands that may not run, besides the system policy's." },
 };
 static const struct sbx_key_block command_keys = { "commands", command_rows,
 						   SBX_N_ELEMENTS(command_rows) };
@@ -405,33 +415,38 @@ static const struct sbx_key_block dns_keys = { "network.dns", dns_rows, SBX_N_EL
 
 static const struct sbx_key network_rows[] = {
 	{ "mode", SBX_KEY_WORD, PROFILE(network.mode), .words = mode_words, .def = SBX_MODE_FETCH,
-	  .help = "offline: loopback only. fetch: what the lists allow. full: everything but "
-		  "floors, forbidden addresses and the deny list; where no entry's check says "
-		  "otherwise, the broker reads names on TCP ports 443 and 80 only." },
+	  .help = "offline: loopback only. fetch: the names and networks that the lists allow. "
+		  "full: everything but floors, forbidden addresses and the deny list; the "
+		  "broker then reads names on TCP ports 443 and 80 only, unless an entry's "
+		  "check says otherwise." },
 	{ "default", SBX_KEY_WORD, PROFILE(network.default_action), .words = action_words,
-	  .help = "In mode fetch: what happens to names that no entry matches." },
+	  .help = "The verdict on names that no entry matches, in mode fetch." },
 	{ "allow", SBX_KEY_NET_LIST, PROFILE(network.allow), .max = NET_ENTRIES_MAX,
 	  .block = &sbx_net_item_keys, .help = "Names and networks that may be reached." },
 	{ "deny", SBX_KEY_NET_LIST, PROFILE(network.deny), .max = NET_ENTRIES_MAX,
 	  .block = &sbx_net_item_keys,
-	  .help = "Names and networks that may not; the most specific entry wins, on a tie deny." },
+	  .help = "Names and networks that may not be reached. The most specific entry of both "
+		  "lists wins; between equal ones deny wins." },
 	{ "dns", SBX_KEY_BLOCK, .block = &dns_keys, .help = "How names are resolved outside." },
 	{ "attach", SBX_KEY_WORD, PROFILE(network.attach), .words = attach_words,
-	  .help = "netns: a network of its own, every flow carried by the broker. cgroup: the host's "
-		  "network under rules for the sandbox's cgroup, at the kernel's speed, by address (root)." },
+	  .help = "netns: a network of its own; the broker carries every flow. cgroup: the "
+		  "host's network at the kernel's speed; rules for the sandbox's cgroup judge "
+		  "addresses (root)." },
 	{ "repin_interval", SBX_KEY_TIME, PROFILE(network.repin_interval_ms), 30 * 1000, DAY_MS,
-	  .help = "With attach cgroup: how often names are resolved anew, besides by their TTL; 5m "
-		  "unless said." },
+	  .help = "With attach cgroup: the longest time until a name is resolved again; its TTL "
+		  "may be shorter. 5m unless said." },
 	{ "loopback_ports", SBX_KEY_STRINGS, PROFILE(network.loopback_ports),
 	  .max = SBX_LOOPBACK_PORTS_MAX, .check = check_port,
 	  .help = "With attach cgroup: ports of the host's loopback that may be reached and served." },
 	{ "publish", SBX_KEY_STRINGS, PROFILE(network.publish), .max = SBX_PUBLISH_MAX, .judge = judge_publish,
-	  .help = "Ports of the sandbox that programs outside may connect to, `[ADDR:]PORT[:PORT]`: this host's "
-		  "address (127.0.0.1 unless said) and port, then the sandbox's port, the same unless said. 0 as "
-		  "the host's port takes any free one." },
+	  .help = "Ports of the sandbox that programs outside may connect to, "
+		  "`[ADDR:]PORT[:PORT]`: this host's address (127.0.0.1 unless said) and port, "
+		  "then the sandbox's port, the same unless said. 0 as the host's port is any "
+		  "free port." },
 	{ "upstream_proxy", SBX_KEY_PROXY,
-	  .help = "An HTTP proxy that is this host's only way out, `http://HOST:PORT`. At a private or link-local "
-		  "address, or one of this host, only where admit of the system policy has it." },
+	  .help = "An HTTP proxy that is this host's only way out, `http://HOST:PORT`. One at a "
+		  "private or link-local address, or at an address of this host, must be in "
+		  "the system policy's admit." },
 };
 static const struct sbx_key_block network_keys = { "network", network_rows,
 						   SBX_N_ELEMENTS(network_rows) };
@@ -440,31 +455,32 @@ static const char *const git_identity_words[] = { "pass", "hide", NULL };
 static const struct sbx_key environment_rows[] = {
 	{ "pass", SBX_KEY_STRINGS, PROFILE(environment.pass), .max = 256,
 	  .check = check_env_pattern, .besides = sbx_shipped_env_pass,
-	  .help = "Variables handed on from the caller, besides those that always are; a `*` at the end stands for any "
-		  "rest." },
+	  .help = "Variables of the caller that are passed, besides those that always are. A "
+		  "`*` at the end stands for any rest." },
 	{ "set", SBX_KEY_ENV, .max = 256, .check = check_env_name,
 	  .help = "Variables and their values, `NAME: value`." },
 	{ "git_identity", SBX_KEY_SWITCH, PROFILE(environment.hide_git_identity), .words = git_identity_words,
-	  .help = "pass: git inside commits under the user's name and mail address, where the repository or the home inside "
-		  "has no other." },
+	  .help = "pass: git inside commits under the user's name and mail address, unless the "
+		  "repository or the home inside has others. hide: git gets neither." },
 };
 static const struct sbx_key_block environment_keys = { "environment", environment_rows,
 						       SBX_N_ELEMENTS(environment_rows) };
 
 static const struct sbx_key seccomp_rows[] = {
 	{ "allow", SBX_KEY_STRINGS, PROFILE(seccomp.allow), .max = SECCOMP_ALLOW_MAX, .judge = judge_seccomp,
-	  .help = "Groups of system calls that are not refused, of those that the system policy lets a profile ask "
-		  "for (see SYSTEM CALLS)." },
+	  .help = "Groups of system calls that the sandbox may use. The system policy must let "
+		  "a profile ask for them (see SYSTEM CALLS)." },
 };
 static const struct sbx_key_block seccomp_keys = { "seccomp", seccomp_rows, SBX_N_ELEMENTS(seccomp_rows) };
 
 static const struct sbx_key profile_rows[] = {
 	{ "name", SBX_KEY_STRING, PROFILE(name), .check = check_profile_name,
-	  .help = "The profile's name; the file's without `.yaml` unless said." },
-	{ "description", SBX_KEY_PROSE, PROFILE(description), .help = "What it is for." },
+	  .help = "The profile's name; the file's name without `.yaml` unless said." },
+	{ "description", SBX_KEY_PROSE, PROFILE(description), .help = "The purpose of the "
+		  "profile." },
 	{ "extends", SBX_KEY_EXTENDS, .check = check_profile_name,
-	  .help = "The name of a profile to start from: its values hold where this one says "
-		  "nothing, its lists come before this one's." },
+	  .help = "The name of a profile to start from. Its values hold for keys that this one "
+		  "leaves out, and its lists come before this one's." },
 	{ "filesystem", SBX_KEY_BLOCK, .block = &filesystem_keys, .help = "Files." },
 	{ "commands", SBX_KEY_BLOCK, .block = &command_keys, .help = "Commands." },
 	{ "limits", SBX_KEY_BLOCK, PROFILE(limits), .block = &sbx_limits_keys,
@@ -505,14 +521,15 @@ static const struct sbx_key system_rows[] = {
 	  .help = "Mount sources must lie below one of these. Unless said: the caller's home, "
 		  "/tmp, /var/tmp, /srv, /data, /mnt and /opt." },
 	{ "shipped", SBX_KEY_SWITCH, SYSTEM(drop_shipped), .words = shipped_words,
-	  .help = "Whether the shipped blocked segments, protected paths and denied commands hold besides "
-		  "the ones here." },
+	  .help = "The shipped blocked segments, protected paths and denied commands. keep: "
+		  "they hold besides the ones here. drop: they do not hold." },
 	{ "blocked_segments", SBX_KEY_STRINGS, SYSTEM(blocked_segments), .max = 1024,
 	  .check = check_segment,
 	  .help = "Names that no mount source may have in its path, and that are masked below one." },
 	{ "unmask", SBX_KEY_SWITCH, SYSTEM(no_unmask), .words = unmask_words,
-	  .help = "Whether a profile's filesystem.unmask may show what has a shipped blocked name; never what has one of the "
-		  "names above." },
+	  .help = "Shipped blocked names in a profile's filesystem.unmask. allow: the profile "
+		  "may show them. deny: it may not. Names in blocked_segments above are never "
+		  "shown." },
 	{ "protected_paths", SBX_KEY_STRINGS, SYSTEM(protected_paths), .max = 256,
 	  .check = check_relative_path,
 	  .help = "Paths below writable grants that no sandbox changes; with a `*` in the last part, names that match." },
@@ -520,8 +537,9 @@ static const struct sbx_key system_rows[] = {
 	  .check = check_relative_path, .help = "Shipped protected paths that do not hold here." },
 	{ "new_protected", SBX_KEY_WORD, SYSTEM(new_protected), .words = new_protected_words,
 	  .def = SBX_NEW_PROTECTED_KEEP,
-	  .help = "The least strict filesystem.new_protected that holds here: refuse is stricter than check, and check than "
-		  "keep. A profile that asks for less gets this one." },
+	  .help = "The least strict filesystem.new_protected that holds here; refuse is "
+		  "stricter than check, and check than keep. A profile that asks for less gets "
+		  "this one." },
 	{ "devices", SBX_KEY_STRINGS, SYSTEM(devices), .max = 256, .check = sbx_form_device,
 	  .def_list = sbx_shipped_devices,
 	  .help = "Patterns of the device nodes that a profile or --device may ask for; only character devices are "
@@ -533,15 +551,17 @@ static const struct sbx_key system_rows[] = {
 	  .help = "Names and networks that nothing lifts, besides the built-in ones." },
 	{ "admit", SBX_KEY_NET_LIST, SYSTEM(admit), .max = NET_ENTRIES_MAX,
 	  .block = &sbx_net_item_keys,
-	  .help = "Private and link-local networks that allowed names may resolve to, and where a profile's "
-		  "upstream_proxy may be; for that also a port of this host's loopback, `127.0.0.1:3128`." },
+	  .help = "Private and link-local networks that allowed names may resolve to and that a "
+		  "profile's upstream_proxy may be in. For the proxy also a port of this "
+		  "host's loopback, `127.0.0.1:3128`." },
 	{ "publish", SBX_KEY_WORD, SYSTEM(publish), .words = publish_words, .def = SBX_PUBLISH_LOOPBACK,
-	  .help = "Where profiles and --publish may publish ports of a sandbox. loopback: for this host alone. none: "
-		  "nowhere. any: on every address of this host." },
+	  .help = "The addresses on which profiles and --publish may publish ports. loopback: "
+		  "those that only this host can reach. none: no address. any: every address "
+		  "of this host." },
 	{ "uid_pool", SBX_KEY_STRING, SYSTEM(uid_pool), .check = check_id_range,
-	  .help = "Where a privileged sbx-run takes uids (and the gids of the same numbers) from that no "
-		  "two live sandboxes share, `FIRST-LAST`; 10001-65000 unless said. Numbers that belong "
-		  "to somebody in /etc/passwd or /etc/group are passed over." },
+	  .help = "The range `FIRST-LAST` of uids, and of gids of the same numbers, from which "
+		  "a privileged sbx-run gives each live sandbox its own; 10001-65000 unless "
+		  "said. Numbers that /etc/passwd or /etc/group has are passed over." },
 };
 #undef SYSTEM
 const struct sbx_key_block sbx_system_keys = { "", system_rows, SBX_N_ELEMENTS(system_rows) };

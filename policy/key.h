@@ -9,8 +9,8 @@
 #include "base/err.h"
 
 /*
- * The keys of profiles, of the system policy and of jobs, as tables. Reading, defaults, printing, error
- * messages, --limit and the manual's list of keys all walk these; a new key is a new row.
+ * The keys of profiles, of the system policy and of jobs, as tables. Reading, defaults, printing,
+ * error messages, --limit and the manual's list of keys use these; a new key is a new row.
  */
 
 enum sbx_key_type {
@@ -24,7 +24,7 @@ enum sbx_key_type {
 	SBX_KEY_WORD,	   /* an enum or uint32_t: the index in words */
 	SBX_KEY_SWITCH,	   /* bool: the index in words */
 	SBX_KEY_STRINGS,   /* struct sbx_str_list */
-	SBX_KEY_WORDS,	   /* the same; tabs and newlines are as good as any character */
+	SBX_KEY_WORDS,	   /* the same, and tabs and newlines are allowed */
 	SBX_KEY_NET_LIST,  /* struct sbx_net_list */
 	/* A count and an array, or two fields, of struct sbx_profile: offset is 0. */
 	SBX_KEY_MOUNTS,
@@ -33,7 +33,7 @@ enum sbx_key_type {
 	SBX_KEY_PROXY,
 	SBX_KEY_PROBES,
 	SBX_KEY_PORTS,	 /* char *: "443,8443" from a number, a string or a list of them */
-	SBX_KEY_EXTENDS, /* nothing: merged before everything else */
+	SBX_KEY_EXTENDS, /* nothing: merged before all other keys */
 	SBX_N_KEY_TYPES,
 };
 
@@ -42,21 +42,22 @@ struct sbx_key_block;
 struct sbx_key {
 	const char *name;
 	enum sbx_key_type type;
-	bool any_char;		     /* STRING: tabs and newlines, too: names of files have them */
+	bool any_char;		     /* STRING: tabs and newlines are allowed, because names of
+				      * files may have them */
 	size_t offset;		     /* of the value in the struct the block is read into */
 	uint64_t min, max;	     /* bounds of a number; max: entries of a list */
 	uint64_t def;		     /* default of a WORD or SWITCH; a number's is 0: not set */
 	const char *const *words;    /* WORD, SWITCH: NULL-terminated */
-	const char *const *def_list; /* STRINGS: when the key is nowhere; NULL-terminated */
-	const char *const *besides;  /* STRINGS: what holds whatever the key says; for the manual */
-	/* STRING, STRINGS, WORDS, ENV (names): what is wrong with a value, or NULL. */
+	const char *const *def_list; /* STRINGS: the list if the key is missing; NULL-terminated */
+	const char *const *besides;  /* STRINGS: values that always hold, for the manual */
+	/* STRING, STRINGS, WORDS, ENV (names): the problem with a value, or NULL. */
 	const char *(*check)(const char *value);
-	/* STRINGS, WORDS: the same where the reason needs words of its own. 0, SBX_PROFILE_E_INVALID with
-	 * @err, -ENOMEM. */
+	/* STRINGS, WORDS: the same, for a message with details. 0, SBX_PROFILE_E_INVALID with @err,
+	 * -ENOMEM. */
 	int (*judge)(const char *value, struct sbx_err *err);
 	const struct sbx_key_block
 		*block;	  /* BLOCK: its keys; MOUNTS, NET_LIST, PROBES: an item's keys */
-	const char *help; /* one sentence for the manual */
+	const char *help; /* for the manual */
 };
 
 struct sbx_key_block {

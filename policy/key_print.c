@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The canonical form. Block style, two spaces per level, one item per line; what could be read as
- * anything but itself is in double quotes.
+ * The canonical form. Block style, two spaces per level, one item per line. Text that a YAML reader
+ * could take for something else is in double quotes.
  */
 
 #include "policy/key_print.h"
@@ -22,7 +22,7 @@
 #include "policy/profile.h"
 #include "policy/units.h"
 
-/* Text that grows; after a failed allocation nothing more is written. */
+/* Text that grows. After a failed allocation nothing more is written. */
 struct printer {
 	char *text;
 	size_t n, room;
@@ -61,7 +61,7 @@ static void indent(struct printer *p)
 		puts_to(p, "  ");
 }
 
-/* Words that YAML 1.1 or 1.2 readers take for something else than a string. */
+/* Words that YAML 1.1 or 1.2 readers do not take for strings. */
 static bool is_yaml_word(const char *s)
 {
 	static const char *const words[] = { "true", "false", "yes", "no", "on",
@@ -109,7 +109,7 @@ static void string(struct printer *p, const char *s)
 	puts_to(p, "\"");
 }
 
-/* "name: value" for what no reader of YAML can mistake: numbers and words. */
+/* "name: value" for a value that needs no quotes: numbers and words. */
 static void bare_pair(struct printer *p, const char *name, const char *value)
 {
 	indent(p);
@@ -148,7 +148,7 @@ static void print_strings(struct printer *p, const struct sbx_key *key, const vo
 		item(p, list->v[i]);
 }
 
-/* The short form where it says everything. */
+/* Print the short form if it says everything. */
 static void print_net_entry(struct printer *p, const struct sbx_net_entry *e)
 {
 	char target[SBX_HOSTNAME_MAX + 3], ports[SBX_PORTS_STR_MAX];
@@ -285,7 +285,7 @@ static void print_nested(struct printer *p, const struct sbx_key *key, const voi
 		return;
 	p->n = start;
 	p->text[start] = '\0';
-	/* Print an empty list where leaving the key out would mean the default list. */
+	/* Print an empty list if leaving the key out would mean the default list. */
 	if (key->def_list && list->v)
 		bare_pair(p, key->name, "[]");
 }

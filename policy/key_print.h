@@ -4,8 +4,8 @@
 
 #include "policy/key.h"
 
-/* The struct at @base as YAML in the order of the table, without what is at its default. Reading it
- * gives the same struct. malloc'ed; NULL when out of memory. */
+/* The struct at @base as YAML in the order of the table, without values that are defaults. Reading
+ * it gives the same struct. malloc'ed; NULL when out of memory. */
 char *sbx_key_print(const struct sbx_key_block *block, const void *base);
 
 #endif

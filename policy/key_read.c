@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The reader: walks a mapping and its key table together. Scalars are key_scalar.c's, entries of
- * the network lists net_entry.c's, what belongs to profiles only key_read_items.c's. Every list is
- * bounded by its key's max, whatever the files it came from.
+ * The reader of a mapping by its key table. key_scalar.c reads scalars, net_entry.c entries of the
+ * network lists, and key_read_items.c the keys that only profiles have. Every list is bounded by
+ * its key's max, also if it comes from several files.
  */
 
 #include "policy/key_read.h"
@@ -33,7 +33,7 @@ void sbx_key_read_error(struct sbx_key_reader *r, const struct sbx_yaml_node *no
 	r->n_errors++;
 }
 
-/* The value is not what the key takes. */
+/* Report that the value is not of the key's type. */
 void sbx_key_read_wrong_kind(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			     const struct sbx_key *key, const struct sbx_yaml_node *node)
 {
@@ -43,7 +43,7 @@ void sbx_key_read_wrong_kind(struct sbx_key_reader *r, const struct sbx_key_bloc
 			   sbx_key_form(key->type));
 }
 
-/* A scalar that says something: in quotes, or not one of YAML's words for nothing. */
+/* A scalar with a value: in quotes, or not one of YAML's words for null. */
 bool sbx_key_read_is_text(const struct sbx_key_reader *r, const struct sbx_yaml_node *node)
 {
 	const char *text = sbx_yaml_text(r->yaml, node);
@@ -53,7 +53,7 @@ bool sbx_key_read_is_text(const struct sbx_key_reader *r, const struct sbx_yaml_
 	return node->quoted || (*text && strcmp(text, "~") != 0 && strcmp(text, "null") != 0);
 }
 
-/* Room in a list for one more; says so once when there is none. */
+/* Is there room in a list for one more? Reports a full list once. */
 bool sbx_key_read_has_room(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			   const struct sbx_key *key, const struct sbx_yaml_node *node, size_t n)
 {
@@ -128,7 +128,7 @@ static int read_strings(struct sbx_key_reader *r, const struct sbx_key_block *bl
 	struct sbx_str_list *list = (void *)((uint8_t *)base + key->offset);
 	char **v;
 
-	/* Also for an empty list: v tells that the key was there. */
+	/* Also for an empty list: v shows that the key was given. */
 	v = realloc(list->v, (list->n + node->n + 1) * sizeof(*v));
 	if (!v)
 		return -ENOMEM;
@@ -155,7 +155,7 @@ static int add_part(char **joined, const char *part)
 	return 0;
 }
 
-/* 443, "443,8443", [443, 1000-2000]: joined by commas. The parts are judged with the entry. */
+/* 443, "443,8443", [443, 1000-2000]: joined by commas. The entry's parser judges the parts. */
 static int read_ports(struct sbx_key_reader *r, const struct sbx_key_block *block,
 		      const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
 {
@@ -186,7 +186,7 @@ static void net_item_fini(struct sbx_net_item *item)
 	free(item->ports);
 }
 
-/* An entry written as a mapping: put together as a pattern, so that there is one parser. */
+/* An entry that is a mapping: make a pattern of it, so that there is one parser. */
 static int read_net_mapping(struct sbx_key_reader *r, const struct sbx_yaml_node *node, bool deny,
 			    struct sbx_net_entry *ret_entry)
 {
@@ -286,7 +286,8 @@ static int read_inner_block(struct sbx_key_reader *r, const struct sbx_key_block
 	return sbx_key_read_block(r, key->block, node, (uint8_t *)base + key->offset);
 }
 
-/* How each type is read, and the kind of node it is read from (ports look for themselves). */
+/* For each type: the function that reads it, and the kind of its node (ports take several
+ * kinds). */
 static const struct reading {
 	enum sbx_yaml_kind kind;
 	int (*read)(struct sbx_key_reader *r, const struct sbx_key_block *block,

@@ -8,8 +8,8 @@
 #include "policy/key.h"
 #include "policy/yaml_tree.h"
 
-/* From a tree of YAML into the struct that the key tables describe. Reading goes on after a
- * mistake, so one run reports them all; what was read counts only when n_errors stayed 0. */
+/* Reads a YAML tree into the struct that the key tables describe. Reading goes on after a mistake,
+ * so one run reports all of them. The result counts only if n_errors is 0. */
 struct sbx_key_reader {
 	const struct sbx_yaml *yaml; /* borrowed, as the rest */
 	const char *file;
@@ -22,7 +22,7 @@ void sbx_key_read_error(struct sbx_key_reader *r, const struct sbx_yaml_node *no
 			...) __attribute__((format(printf, 3, 4)));
 
 /* Read the mapping @node into @base (for sbx_profile_keys a struct sbx_profile, and so on): scalars
- * replace what is there, lists are appended to. 0 (see n_errors) or -ENOMEM. */
+ * replace the values in @base, lists are appended. 0 (see n_errors) or -ENOMEM. */
 int sbx_key_read_block(struct sbx_key_reader *r, const struct sbx_key_block *block,
 		       const struct sbx_yaml_node *node, void *base);
 

@@ -7,14 +7,14 @@
 
 #include "policy/key_read.h"
 
-/* The two halves of the reader, for each other. */
+/* Functions that key_read.c and key_read_items.c share. */
 
-/* Report that @node is not what @key takes. */
+/* Report that @node is not of @key's type. */
 void sbx_key_read_wrong_kind(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			     const struct sbx_key *key, const struct sbx_yaml_node *node);
-/* A scalar that says something: in quotes, or not one of YAML's words for nothing. */
+/* A scalar with a value: in quotes, or not one of YAML's words for null. */
 bool sbx_key_read_is_text(const struct sbx_key_reader *r, const struct sbx_yaml_node *node);
-/* Room in a list of @n for one more; reports when there is none. */
+/* Is there room in a list of @n for one more? Reports a full list. */
 bool sbx_key_read_has_room(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			   const struct sbx_key *key, const struct sbx_yaml_node *node, size_t n);
 

@@ -37,7 +37,7 @@ static int set_mount_field(struct sbx_key_reader *r, const struct sbx_yaml_node 
 	return ret < 0 ? ret : 0;
 }
 
-/* SOURCE[:TARGET][:ro|:rw], as --bind has it: "\:" is a colon in a name. */
+/* SOURCE[:TARGET][:ro|:rw], as for --bind: "\:" is a colon in a name. */
 static int read_mount_string(struct sbx_key_reader *r, const struct sbx_yaml_node *node,
 			     struct sbx_mount_entry *m)
 {
@@ -237,7 +237,7 @@ static void probe_item_fini(struct sbx_probe_item *item)
 	free(item->expect);
 }
 
-/* Fill @probe from the one thing that @item says. NULL, or what is wrong. */
+/* Fill @probe from the one key that @item has. NULL, or the problem. */
 static const char *compose_probe(const struct sbx_probe_item *item, struct sbx_probe *probe,
 				 struct sbx_err *err)
 {

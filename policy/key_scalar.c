@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Scalars: the same conversion serves YAML, --limit and printing, so a value that is printed is a
- * value that parses.
+ * Scalars. The same conversion serves YAML, --limit and printing, so a printed value can be parsed.
  */
 
 #include "policy/key_scalar.h"
@@ -19,7 +18,7 @@
 #include "policy/suggest.h"
 #include "policy/units.h"
 
-/* The numbers: how they are written, and how wide they are kept. */
+/* The types of numbers: how each is written, and its width in the struct. */
 static const struct number_kind {
 	int (*parse)(const char *s, uint64_t *ret_v);
 	const char *(*format)(uint64_t v, char *buf, size_t n_buf);
@@ -116,7 +115,7 @@ static int set_word(const struct sbx_key_block *block, const struct sbx_key *key
 	return SBX_PROFILE_E_INVALID;
 }
 
-/* Runs of white space become one space, none is left at the ends. In place. */
+/* Runs of white space become one space, and none is left at the ends. In place. */
 static void fold(char *s)
 {
 	char *out = s;

@@ -8,18 +8,18 @@
 #include "base/err.h"
 #include "policy/key.h"
 
-/* One value as text, from and to the struct its key points into. STRING, PROSE, SIZE, TIME, CPUS,
- * COUNT, WORD and SWITCH are scalars. */
+/* One value as text, to and from the struct of its key. STRING, PROSE, SIZE, TIME, CPUS, COUNT,
+ * WORD and SWITCH are scalars. */
 
 bool sbx_key_is_scalar(const struct sbx_key *key);
 
-/* Parse @text (untrusted), check bounds and set the value in @base; a string set before is freed.
- * 0; SBX_PROFILE_E_INVALID with @err naming the key; -ENOMEM. */
+/* Parse @text (untrusted), check bounds and set the value in @base; frees an old string. 0;
+ * SBX_PROFILE_E_INVALID with @err naming the key; -ENOMEM. */
 int sbx_key_set(const struct sbx_key_block *block, const struct sbx_key *key, const char *text,
 		void *base, struct sbx_err *err);
 
-/* The value in @base as sbx_key_set() takes it, NULL when it is the default. A number's text is put
- * in @buf (SBX_UNIT_STR_MAX bytes). */
+/* The value in @base in the form that sbx_key_set() takes; NULL: it is the default. A number's text
+ * is written to @buf (SBX_UNIT_STR_MAX bytes). */
 const char *sbx_key_get(const struct sbx_key *key, const void *base, char *buf, size_t n_buf);
 
 /* The number in @base; 0 for a key that is no number. */

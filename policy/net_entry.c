@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Entries of the network lists. The text is taken apart from its ends: the protocol behind the last
- * slash, the ports behind the colon, what remains is a cidr or a name. Every refusal says what to
- * write instead, since most of what is refused here is a URL, an address or a too wide wildcard.
+ * Entries of the network lists. The text is parsed from its end: the protocol after the last slash,
+ * the ports after the colon; the rest is a cidr or a name. Every refusal says what to write
+ * instead, because most refused entries are a URL, an address or a too wide wildcard.
  *
- * A wildcard to allow must not let other owners' names in: `*.github.io` and `*.co.uk` admit anyone
- * who registers there, so both the public and the private part of the Public Suffix List are
- * refused as bases, and so are names directly above suffixes (`*.compute.amazonaws.com`) and
- * unlisted top-level names, but for those that are reserved and that nobody can register under.
+ * A wildcard to allow must not admit names of other owners: `*.github.io` and `*.co.uk` admit
+ * everybody who registers there. So the public and the private part of the Public Suffix List are
+ * refused as bases. So are names directly above suffixes (`*.compute.amazonaws.com`) and unlisted
+ * top-level names, except reserved ones, below which nobody can register.
  */
 
 #include "policy/net_entry.h"
@@ -26,7 +26,7 @@
 #include "base/text.h"
 #include "policy/units.h"
 
-/* The list that libpsl was built with: no file is read. */
+/* The list that libpsl was built with; no file is read. */
 #define PSL_ANY_RULE (PSL_TYPE_ICANN | PSL_TYPE_PRIVATE)
 
 /* Reserved for private use, so no public registration happens below: RFC 6761 (test, example,
@@ -52,15 +52,15 @@ static int bad(struct sbx_err *err, const char *pattern, const char *what)
 /* --- names --- */
 
 /* Do names below @host belong to other owners, who register them? libpsl also says so of a name
- * that has a rule "*.name". */
+ * with a rule "*.name". */
 static bool is_public_suffix(const char *host)
 {
 	const psl_ctx_t *psl = psl_builtin();
 
 	if (is_reserved(host))
 		return false;
-	/* The implicit rule "*" makes every unlisted single label a suffix. A libpsl that was built
-	 * without the list knows of nothing that is safe. */
+	/* The implicit rule "*" makes every unlisted single label a suffix. For a libpsl that was
+	 * built without the list, no name is safe. */
 	return !psl || !strchr(host, '.') || psl_is_public_suffix2(psl, host, PSL_ANY_RULE);
 }
 
@@ -73,7 +73,7 @@ static bool is_ascii(const char *s)
 	return true;
 }
 
-/* @name to its normalised ASCII form in @out (SBX_HOSTNAME_MAX + 1 bytes). */
+/* Write the normalised ASCII form of @name to @out (SBX_HOSTNAME_MAX + 1 bytes). */
 static int to_ascii(const char *pattern, const char *name, char *out, struct sbx_err *err)
 {
 	char *ascii = NULL;
@@ -102,7 +102,7 @@ static int to_ascii(const char *pattern, const char *name, char *out, struct sbx
 	return 0;
 }
 
-/* RFC 6761 section 6.3: it and what is below it is always loopback. */
+/* RFC 6761 section 6.3: this name and all names below it are loopback. */
 static bool is_localhost(const char *host)
 {
 	size_t n = strlen(host), n_name = strlen("localhost");
@@ -159,7 +159,7 @@ static struct sbx_addr masked(const struct sbx_addr *a, unsigned prefix, bool on
 	return out;
 }
 
-/* A range all of whose addresses are refused whatever an entry says would allow nothing. */
+/* A range whose addresses are all refused, whatever an entry says, would allow nothing. */
 int sbx_net_entry_check_reachable(const char *pattern, const struct sbx_net_entry *e, struct sbx_err *err)
 {
 	const struct sbx_cidr *c = &e->cidr;
@@ -306,7 +306,7 @@ static int split(const char *pattern, char *text, char **ret_target, char **ret_
 	return 0;
 }
 
-/* The canonical text of a checked entry. */
+/* Write the canonical text of a checked entry. */
 static int set_text(struct sbx_net_entry *e)
 {
 	char target[SBX_HOSTNAME_MAX + 3], ports[SBX_PORTS_STR_MAX];
@@ -414,7 +414,8 @@ const char *sbx_net_entry_target(const struct sbx_net_entry *e, char *buf, size_
 
 int sbx_net_list_append(struct sbx_net_list *list, struct sbx_net_entry *e)
 {
-	/* Room for 8, doubled whenever it is full: a power of two, so it need not be kept. */
+	/* Room for 8, doubled whenever it is full: the capacity is a power of two, so it need not
+	 * be stored. */
 	if (list->n == 0 || (list->n >= 8 && (list->n & (list->n - 1)) == 0)) {
 		size_t room = list->n ? list->n * 2 : 8;
 		struct sbx_net_entry *v = realloc(list->v, room * sizeof(*v));

@@ -25,15 +25,15 @@ enum sbx_pattern_form {
 	SBX_PATTERN_CIDR,    /* the value of cidr: and its ports */
 };
 
-/* Parse @pattern (untrusted, NUL-terminated). @deny: for a deny list, where a wildcard over a
- * public suffix is no mistake. On success *ret_entry owns its strings; sbx_net_entry_fini() frees
- * them. 0; SBX_PROFILE_E_INVALID with @err saying what is wrong and what to write; -ENOMEM. */
+/* Parse @pattern (untrusted, NUL-terminated). @deny: the entry is for a deny list, where a wildcard
+ * over a public suffix is allowed. On success *ret_entry owns its strings; sbx_net_entry_fini()
+ * frees them. 0; SBX_PROFILE_E_INVALID with @err, which says what to write instead; -ENOMEM. */
 int sbx_net_entry_parse(const char *pattern, enum sbx_pattern_form form, bool deny,
 			struct sbx_net_entry *ret_entry, struct sbx_err *err);
 void sbx_net_entry_fini(struct sbx_net_entry *e);
 
-/* Can anything in the network of @e (is_cidr) be reached from a sandbox? 0, or SBX_PROFILE_E_INVALID with @err naming it
- * @pattern. Parsing asks that of what is not for a deny list. */
+/* Can a sandbox reach any address in the network of @e (is_cidr)? 0, or SBX_PROFILE_E_INVALID with
+ * @err, which calls the entry @pattern. Parsing calls this for entries of an allow list. */
 int sbx_net_entry_check_reachable(const char *pattern, const struct sbx_net_entry *e, struct sbx_err *err);
 
 /* "443,1000-2000"; "" for the default ports. Returns @buf (SBX_PORTS_STR_MAX bytes are enough). */

@@ -225,8 +225,8 @@ static uint32_t denies_all(const struct sbx_policy *p, const struct levels *l)
 	return NO_RULE;
 }
 
-/* A DNS question: may anything be done with the name? Where ranges overlap in odd ways this errs
- * towards answering: each flow is judged again with its port. */
+/* A DNS question: may any flow to the name be allowed? If ranges overlap in odd ways, the question
+ * is answered: each flow is judged again with its port. */
 static struct sbx_verdict decide_question(const struct sbx_policy *p, const struct levels *l)
 {
 	uint32_t denier = denies_all(p, l);

@@ -24,7 +24,7 @@ struct sbx_port_range {
 
 #define SBX_PORTS_MAX 16
 
-/* Where the sandbox's network is (DESIGN sections 6 and 7). */
+/* The network that the sandbox is attached to (DESIGN sections 6 and 7). */
 enum sbx_net_attach { SBX_NET_ATTACH_NETNS = 0, SBX_NET_ATTACH_CGROUP, SBX_N_NET_ATTACHES };
 #define SBX_REPIN_INTERVAL_MS (300 * 1000)
 #define SBX_LOOPBACK_PORTS_MAX 64
@@ -86,15 +86,15 @@ struct sbx_limit_values {
 	bool strict; /* limits.enforce: strict; default best-effort */
 };
 
-/* What happens to files that the command writes to the granted current directory. */
+/* Writes of the command to the granted current directory. */
 enum sbx_workspace {
 	SBX_WORKSPACE_DIRECT = 0, /* it is written */
 	SBX_WORKSPACE_OVERLAY,	  /* it goes to a layer of its own, which is dropped or kept elsewhere */
 	SBX_N_WORKSPACES,
 };
 
-/* What happens to a protected path that the command makes and that did not exist at the start.
- * The strictest first. */
+/* The treatment of a protected path that the command makes and that did not exist at the start. The
+ * strictest first. */
 enum sbx_new_protected {
 	SBX_NEW_PROTECTED_REFUSE = 0, /* it cannot be made where it is covered; elsewhere as CHECK */
 	SBX_NEW_PROTECTED_CHECK,      /* it is looked at, and moved aside where a tool would act on it unasked */
@@ -154,7 +154,7 @@ struct sbx_profile {
 	struct sbx_probe *probes;
 };
 
-/* Where a sandbox's ports may be published. */
+/* The addresses on which a sandbox's ports may be published. */
 enum sbx_publish_scope {
 	SBX_PUBLISH_LOOPBACK = 0, /* on loopback addresses */
 	SBX_PUBLISH_NONE,
@@ -190,8 +190,8 @@ enum { SBX_PROFILE_E_INVALID = 1 }; /* of functions that say so: @err or @errs s
 
 /* "8080"; 0: not a port. */
 uint16_t sbx_port_parse(const char *text);
-/* Can the network part be had with its attach? What needs the broker in every flow cannot with cgroup. 0, or
- * SBX_PROFILE_E_INVALID with @err naming the key or entry and what to do. */
+/* Does the network part fit its attach? Parts that need the broker in every flow do not fit cgroup.
+ * 0, or SBX_PROFILE_E_INVALID with @err, which names the key or entry and says what to do. */
 int sbx_profile_check_attach(const struct sbx_profile *p, struct sbx_err *err);
 
 #endif

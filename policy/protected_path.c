@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What somebody's tools execute or obey when they are next used in a directory that a sandbox could write.
+ * Files that tools execute or obey when they are next used in a directory that a sandbox could
+ * write.
  *
- * Where the line is. A row is for a file on which a tool acts by itself or beside an everyday command: a directory is
- * opened or entered, a prompt is drawn, git commits, a package manager or an interpreter starts. Not in the table:
+ * A row is for a file on which a tool acts by itself or beside an everyday command: a directory is
+ * opened or entered, a prompt is drawn, git commits, a package manager or an interpreter starts.
+ * Not in the table:
  *
- * - The work, which the user starts and knows to come from there: Makefile, justfile, the scripts of package.json, build
- *   files, tests, flake.nix, things built or installed (node_modules, .venv, target), and the settings of linters,
- *   formatters and bundlers that are programs (eslint.config.js, conftest.py).
- * - Text that agents are told: CLAUDE.md, AGENTS.md, .cursorrules. Agents edit it as ordinary work, and also
- *   package.json, pyproject.toml and pnpm-workspace.yaml, although a tool obeys some of what they say.
- * - Names so ordinary that a tool's settings cannot be told from other files (global.json, config.toml).
- * - Programs that the file of a row names in turn, but for those that a package manager always keeps at the same place
- *   (.yarn/releases).
+ * - The work, which the user starts knowingly: Makefile, justfile, the scripts of package.json,
+ *   build files, tests, flake.nix, built or installed files (node_modules, .venv, target), and
+ *   settings of linters, formatters and bundlers that are programs (eslint.config.js, conftest.py).
+ * - Instructions to agents: CLAUDE.md, AGENTS.md, .cursorrules. Agents edit them as ordinary work,
+ *   and also package.json, pyproject.toml and pnpm-workspace.yaml, although a tool obeys parts of
+ *   them.
+ * - Names so ordinary that a tool's settings cannot be told from other files (global.json,
+ *   config.toml).
+ * - Programs that the file of a row names, except those that a package manager always keeps at the
+ *   same place (.yarn/releases).
  *
- * A placeholder covers an absent path (cover_absent) only for tools that act without asking and that work beside a
- * placeholder: cargo, yarn, mise and others fail on a socket or an empty file of that name, inside and outside.
+ * A placeholder covers an absent path (cover_absent) only for tools that act without asking and
+ * that work beside a placeholder: cargo, yarn, mise and others fail on a socket or an empty file of
+ * that name, inside and outside.
  *
- * A path without a slash is looked for everywhere (SBX_MASK_DEPTH), so its name must mean nothing else.
- * docs/PROTECTED.md is printed from this table.
+ * A path without a slash is looked for everywhere (SBX_MASK_DEPTH), so its name must mean nothing
+ * else. docs/PROTECTED.md is printed from this table.
  */
 #include "policy/protected_path.h"
 
@@ -58,7 +63,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 		  "over",
 	  .source = "jj, docs/design/secure-config.md and CHANGELOG 0.38" },
 
-	/* --- shells, where the directory is, or is copied to, a home --- */
+	/* --- shells, in a directory that is a home or is copied to one --- */
 	{ ROW(SHELLS, "bash, sh", NO, ".bashrc", ".bash_profile", ".bash_login", ".profile"),
 	  .cover_absent = true, .acts = "a shell starts", .source = "bash(1), INVOCATION" },
 	{ ROW(SHELLS, "bash", NO, ".bash_aliases", ".bash_logout", ".inputrc"),
@@ -72,7 +77,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	{ ROW(SHELLS, "fish", NO, ".config/fish"), .acts = "a shell starts",
 	  .source = "fish, The fish language: Configuration files" },
 
-	/* --- directories that change what a shell there runs --- */
+	/* --- directories that change the programs of a shell in them --- */
 	{ ROW(DIRECTORIES, "direnv", EACH, ".envrc"),
 	  .acts = "the directory is entered; asks again for each content", .source = "direnv(1)" },
 	{ ROW(DIRECTORIES, "direnv", NO, ".envrc.local"),
@@ -212,7 +217,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .acts = "a session starts or a tool is used: hooks",
 	  .source = "Antigravity, hooks (as others quote it)" },
 
-	/* --- what a commit runs --- */
+	/* --- hooks of a commit --- */
 	{ ROW(HOOKS, "pre-commit", NO, ".pre-commit-config.yaml"),
 	  .acts = "git commit, where pre-commit install was run",
 	  .source = "pre-commit, pre_commit/constants.py and commands/hook_impl.py" },
@@ -335,8 +340,8 @@ bool sbx_protected_path_is_pattern(const char *entry)
 	return strchr(last_part(entry), '*') != NULL;
 }
 
-/* A `*` first takes nothing. Where the rest then does not match, the last `*` takes one byte more; those before it need
- * no second try. */
+/* A `*` first matches no byte. If the rest then does not match, the last `*` matches one byte more;
+ * earlier ones need no second try. */
 bool sbx_protected_path_matches(const char *entry, const char *name)
 {
 	const char *p = last_part(entry), *star = NULL, *from = NULL;

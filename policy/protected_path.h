@@ -6,18 +6,21 @@
 #include <stddef.h>
 
 /*
- * The shipped protected paths, with the reason for each, and what an entry of protected_paths means. PURE.
+ * The shipped protected paths, each with its reason, and the matching of entries of
+ * protected_paths. PURE.
  *
- * An entry is a path relative to a directory. A `*` in its last component makes it a pattern: it stands for every name
- * in that directory that matches, and `*` matches any bytes, also none, also a dot at the beginning.
+ * An entry is a path relative to a directory. A `*` in its last component makes it a pattern: it
+ * stands for every matching name in that directory, and `*` matches any bytes, also none, also a
+ * dot at the beginning.
  */
 
-/* Does the tool ask its user before it acts on what it finds? */
+/* Does the tool ask its user before it acts on the file? */
 enum sbx_protected_asks {
 	SBX_PROTECTED_ASKS_NO = 0,
-	SBX_PROTECTED_ASKS_UNKNOWN, /* nothing that was read says so: take it for NO */
-	SBX_PROTECTED_ASKS_SET,	    /* where it is configured to */
-	SBX_PROTECTED_ASKS_ONCE,    /* for a directory, path or server: what is written there later runs without a word */
+	SBX_PROTECTED_ASKS_UNKNOWN, /* no source says so: treat it as NO */
+	SBX_PROTECTED_ASKS_SET,	    /* if it is configured to */
+	SBX_PROTECTED_ASKS_ONCE,    /* for a directory, path or server: changed files there run
+				     * later without a question */
 	SBX_PROTECTED_ASKS_EACH,    /* again for each content */
 	SBX_N_PROTECTED_ASKS,
 };
@@ -42,13 +45,13 @@ struct sbx_protected_row {
 	enum sbx_protected_group group;
 	const char *paths[SBX_PROTECTED_PATHS_MAX + 1]; /* NULL ends them */
 	const char *tool;
-	const char *acts; /* what makes the tool execute something */
+	const char *acts; /* the event at which the tool executes something */
 	enum sbx_protected_asks asks;
 	/* With new_protected: refuse, an absent path at the top of a grant gets a placeholder,
 	 * so that no process inside can make it. Only for tools that do not ask, and that work
 	 * beside a socket or an empty file of that name. */
 	bool cover_absent;
-	const char *source; /* what was read (or run) to know this */
+	const char *source; /* the source that was read, or the test that was made */
 };
 
 extern const struct sbx_protected_row sbx_protected_rows[];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The lists that hold without any configuration, with the reasons for what is and is not on
- * them. */
+/* The lists that hold without any configuration, with the reasons for their entries and for missing
+ * ones. */
 
 #include "policy/shipped.h"
 
@@ -39,12 +39,12 @@ const char *const sbx_shipped_floors[] = {
 };
 
 /*
- * Single components only, exact bytes: what is nothing but a credential, and what no build or server of a project needs.
- * Not here, on purpose (sbx-profile(5), MASKS, has the reasons for people):
- * .env: the program that is developed reads its settings there; without it, a dev server is another program.
- * .npmrc, .config, .cargo, .m2: projects have them, with a registry's address and nothing secret.
- * *.pem, *.key: certificates, CA bundles and the fixtures of every TLS library.
- * id_*: only the names that ssh-keygen gives (id_map.c is a source file).
+ * Single components, exact bytes. Each name is only a credential, and no build or server of a
+ * project needs it. Not here (sbx-profile(5), MASKS, has the reasons for users):
+ * - .env: the program under development reads its settings there, and would not run without it.
+ * - .npmrc, .config, .cargo, .m2: projects have them, with a registry's address and no secret.
+ * - *.pem, *.key: certificates, CA bundles and the fixtures of every TLS library.
+ * - id_*: only the names that ssh-keygen gives (id_map.c is a source file).
  */
 const char *const sbx_shipped_blocked_segments[] = {
 	/* keys and agents */
@@ -80,7 +80,7 @@ const char *const sbx_shipped_blocked_segments[] = {
 	".ICEauthority",
 	".mozilla",
 	".thunderbird",
-	/* said in so many words */
+	/* names that say it */
 	".credentials",
 	".secrets",
 	"credentials",
@@ -91,9 +91,10 @@ const char *const sbx_shipped_blocked_segments[] = {
 };
 
 /*
- * Most of these could do no harm inside (no capabilities, no_new_privs, seccomp); they are refused
- * so that the refusal names the reason instead of a strange failure later. Both what people type
- * and what the links resolve to (iptables is xtables-nft-multi, modprobe is kmod).
+ * Most of these could do no harm inside (no capabilities, no_new_privs, seccomp). They are refused
+ * so that the message names the reason, and no strange failure follows later. The list has the
+ * names that people type and the names that the links resolve to (iptables is xtables-nft-multi,
+ * modprobe is kmod).
  */
 const char *const sbx_shipped_commands_deny[] = {
 	/* other identities */
@@ -162,8 +163,8 @@ const char *const sbx_shipped_commands_deny[] = {
 	NULL,
 };
 
-/* Terminals, languages, switches of tools. Nothing that a shell's start-up puts tokens in, and no
- * *_OPTIONS: NODE_OPTIONS and its kind name files that are not visible inside. */
+/* Terminals, languages, switches of tools. No variable that shell startup files put tokens in, and
+ * no *_OPTIONS: NODE_OPTIONS and the like name files that are not visible inside. */
 const char *const sbx_shipped_env_pass[] = {
 	"TERM",	       "COLORTERM", "TERM_PROGRAM",	 "NO_COLOR",
 	"FORCE_COLOR", "CLICOLOR",  "CLICOLOR_FORCE",	 "COLUMNS",
@@ -172,12 +173,13 @@ const char *const sbx_shipped_env_pass[] = {
 };
 
 /*
- * What computes and is made to be shared by users who do not trust each other. Not here, and for the host's owner to
- * list: dri/card* and nvidia-modeset (who opens a card first may become its master, and read and set the screen), kvm
- * (a large part of the kernel that seccomp's table then says nothing about), fuse and net/tun (of no use without rights
- * that no sandbox has), video*, sound (cameras and microphones), ttyS*, ttyUSB*, usb (whatever is at the other end).
- * Nobody should list mem, port, tty*, console, input, uinput, uhid, vhost*, vfio, loop-control, mapper/control, sg*,
- * nvme*, hidraw*, watchdog*: each of them is the machine.
+ * Devices for computing that are made to be shared by users who do not trust each other. The host's
+ * owner may add others: dri/card* and nvidia-modeset (the first one to open a card may become its
+ * master, and read and set the screen), kvm (a large part of the kernel, which seccomp's table does
+ * not filter), fuse and net/tun (useless without privileges that no sandbox has), video* and sound
+ * (cameras and microphones), ttyS*, ttyUSB* and usb (any device may be connected). Nobody should
+ * add mem, port, tty*, console, input, uinput, uhid, vhost*, vfio, loop-control, mapper/control,
+ * sg*, nvme*, hidraw*, watchdog*: each of them gives control of the machine.
  */
 const char *const sbx_shipped_devices[] = {
 	"/dev/nvidia[0-9]*",
@@ -191,6 +193,6 @@ const char *const sbx_shipped_devices[] = {
 	NULL,
 };
 
-/* A debugger sees the sandbox's own processes and no others. The rest is the host's owner's to weigh: it opens
- * kernel code that breakouts were built on, or leaves something outside. */
+/* A debugger sees only the sandbox's own processes. The host's owner decides on the other groups:
+ * they open kernel code that breakouts have used, or let files stay that others may run. */
 const char *const sbx_shipped_seccomp_allow[] = { "ptrace", NULL };

@@ -3,21 +3,25 @@
 #define SBX_POLICY_SHIPPED_H
 
 /*
- * The lists that hold without any configuration; all end with NULL. Each comment says how an
- * owner's file changes the list.
+ * The lists that hold without any configuration; all end with NULL. Each comment says how
+ * system.yaml changes the list.
  */
 
-/* Denied to every sandbox whatever a file says: entries as a deny list writes them. */
+/* Denied to every sandbox whatever a file says: entries in the form of a deny list. */
 extern const char *const sbx_shipped_floors[];
-/* Names in a path behind which credentials lie. system.yaml: `shipped: drop` leaves them out. */
+/* Names of files and directories that hold credentials. `shipped: drop` in system.yaml drops
+ * them. */
 extern const char *const sbx_shipped_blocked_segments[];
-/* Commands that are for administering the host. system.yaml: `shipped: drop` leaves them out. */
+/* Commands for administering the host. `shipped: drop` in system.yaml drops them. */
 extern const char *const sbx_shipped_commands_deny[];
-/* Handed on in every profile, besides its environment.pass: nothing in it may hold a secret. */
+/* Variables that are passed in every profile, besides its environment.pass: none may hold a
+ * secret. */
 extern const char *const sbx_shipped_env_pass[];
-/* Patterns of device nodes that a sandbox may be granted. system.yaml: `devices` is instead of them. */
+/* Patterns of device nodes that a sandbox may be granted. `devices` in system.yaml replaces
+ * them. */
 extern const char *const sbx_shipped_devices[];
-/* The calls that a profile may ask for with seccomp.allow where system.yaml does not list them. */
+/* The groups of system calls that a profile may ask for with seccomp.allow, unless system.yaml
+ * lists others. */
 extern const char *const sbx_shipped_seccomp_allow[];
 
 #endif

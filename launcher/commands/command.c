@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The primary binary: found as the sandbox will find it (its PATH, its mounts, its working
- * directory), then judged by every name it goes by: as it was asked for, each symlink on the way,
- * and what it is in the end. A deny entry that matches any of them refuses; where there is an allow
- * list one entry must match. Its interpreter (#!) is found in the same way; it must be there and
- * not be denied, and need not be allowed by itself.
+ * The command's file: found as the sandbox will find it (its PATH, its mounts, its working
+ * directory), then judged by all its names: the requested one, each symlink on the way, and the
+ * final path. A deny entry that matches any of them refuses. With an allow list, one entry must
+ * match. The interpreter (#!) is found in the same way; it must exist and not be denied, and need
+ * not be allowed.
  *
- * A bare name on the allow list means the system's program of that name: it matches when the
- * command was asked for by that bare name or lies below /usr, so that a file called python3 in the
- * workspace does not pass for it.
+ * A bare name on the allow list means the system's program of that name: it matches if the command
+ * was requested by that bare name or lies below /usr. So a file called python3 in the workspace
+ * does not match.
  *
- * Only the command is judged here. Programs that it starts are held by Landlock where there is an
- * allow list (command_files.c), and by masks where there is a deny list (command_masks.c).
+ * Only the command is judged here. For programs that it starts, Landlock enforces the allow list
+ * (command_files.c), and masks enforce the deny list (command_masks.c).
  */
 #include "launcher/commands/command.h"
 
@@ -32,7 +32,7 @@
 #include "launcher/view/draft.h"
 #include "sys/fs/path_normalise.h"
 
-/* By each of its parts: "/usr/.." and what follows is not there. */
+/* Is @path below /usr? A path with ".." is not. */
 static bool is_the_systems(const char *path)
 {
 	SBX_AUTO_FREE char *normal = sbx_path_normalise(path);
@@ -95,8 +95,8 @@ static int judge(const struct sbx_draft *d, const char *command, const struct sb
 	return 0;
 }
 
-/* Where the caller would find @command on the host: by the caller's PATH if it has no '/'.
- * malloc'ed; NULL: nowhere. */
+/* The path at which the caller would find @command on the host: by the caller's PATH if it has no
+ * '/'. malloc'ed; NULL: none. */
 static char *find_outside(const struct sbx_draft *d, const char *command)
 {
 	const char *dir = sbx_facts_getenv(d->facts, "PATH");
@@ -126,8 +126,8 @@ static char *find_outside(const struct sbx_draft *d, const char *command)
 	return NULL;
 }
 
-/* The directory to grant for a program at @path: where its libraries are beside bin/, unless that
- * is the home or ~/.local, which hold more than programs. malloc'ed. */
+/* The directory to grant for a program at @path: the parent of bin/, which has its libraries,
+ * unless that is the home or ~/.local, which hold more than programs. malloc'ed. */
 static char *dir_to_grant(const struct sbx_draft *d, const char *path)
 {
 	size_t n_home = strlen(d->facts->home);
@@ -147,8 +147,8 @@ static char *dir_to_grant(const struct sbx_draft *d, const char *path)
 	return dir;
 }
 
-/* A program that is on the host and not in the sandbox, with what would grant it. False: it is not
- * there either. */
+/* For a program that is on the host and not in the sandbox: say how to grant it. False: it is not
+ * on the host either. */
 static bool refuse_outside(const struct sbx_draft *d, const char *command,
 			   struct sbx_err_list *errs)
 {
@@ -156,7 +156,7 @@ static bool refuse_outside(const struct sbx_draft *d, const char *command,
 			   *second = NULL;
 	bool two;
 
-	/* Another system's programs are not at home in a directory that is the root. */
+	/* The host's programs do not belong into a directory as root. */
 	if (!found || d->view->root.kind == SBX_ROOT_DIR)
 		return false;
 	real = sbx_path_real_location(found);
@@ -202,7 +202,7 @@ static int refuse_missing(const struct sbx_draft *d, const char *command, struct
 	return SBX_EXIT_NOT_FOUND;
 }
 
-/* --- what interprets it --- */
+/* --- interpreters --- */
 
 struct judging {
 	const struct sbx_draft *d;
@@ -246,7 +246,8 @@ int sbx_plan_command(const struct sbx_draft *d, struct sbx_err_list *errs)
 	if (r != 0)
 		return r;
 	found = sbx_command_find(d, command, &names, &hit, &why);
-	/* Judged also when it is nowhere: that sudo is denied is the better answer. */
+	/* Judge the deny list also if the file does not exist: "denied" is the better answer for
+	 * sudo. */
 	r = judge(d, command, &names, errs);
 	if (r != 0)
 		return r;

@@ -5,8 +5,9 @@
 #include "launcher/commands/commands.h"
 #include "launcher/view/draft.h"
 
-/* Judge the command and the lists of commands: fills in d->commands, and appends masks to the
- * mounts. After the view and the environment. 0, an exit status (125-127) with @errs, or -errno. */
+/* Judge the command and the lists of commands: fill d->commands, and append masks to the mounts.
+ * Called after the view and the environment are complete. 0, an exit status (125-127) with @errs,
+ * or -errno. */
 int sbx_plan_command(const struct sbx_draft *d, struct sbx_err_list *errs);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which files of the view an entry of a command list may mean. A bare name is looked for where
- * programs are; a glob is held against what is there, part by part.
+ * Expands an entry of a command list to files of the view. A bare name is looked for in the
+ * directories of programs. A glob is matched with existing names, part by part.
  */
 #include "launcher/commands/command_expand.h"
 
@@ -22,7 +22,7 @@
 
 #define NAMES_LOOKED_AT_MAX 200000
 
-/* --- where programs are --- */
+/* --- the directories of programs --- */
 
 void sbx_program_dirs_fini(struct sbx_program_dirs *dirs)
 {
@@ -82,12 +82,12 @@ struct expander {
 	size_t n_looked_at;
 };
 
-/* One directory that is being listed. */
+/* One directory whose entries are being matched. */
 struct listing {
 	struct expander *x;
 	const char *dir, *entry;
-	const char *part, *rest; /* of a path's glob: what is matched here, what below; NULL: all
-				    bare entries */
+	const char *part, *rest; /* of a path's glob: the part that is matched here, and the
+				  * rest; NULL: all bare entries */
 };
 
 static int expand_path(struct expander *x, const char *entry, const char *prefix, const char *rest);
@@ -118,7 +118,7 @@ static int match_name(void *userdata, const char *name)
 	if (++l->x->n_looked_at > NAMES_LOOKED_AT_MAX)
 		return -E2BIG;
 	if (join(path, l->dir, name) < 0)
-		return -E2BIG; /* it could be gone to in steps */
+		return -E2BIG; /* it could be reached in steps */
 	if (!l->part)
 		return match_bare(l->x, path);
 	return fnmatch(l->part, name, 0) == 0 ? expand_path(l->x, l->entry, path, l->rest) : 0;
@@ -135,7 +135,7 @@ static int list(struct expander *x, const char *dir, struct listing *l)
 	return sbx_view_list(x->d, &hit, match_name, l);
 }
 
-/* @prefix is there literally; @rest is the pattern below it, from its '/' on. */
+/* @prefix is literal; @rest is the pattern below it, from its '/' on. */
 static int expand_path(struct expander *x, const char *entry, const char *prefix, const char *rest)
 {
 	char part[PATH_MAX], path[PATH_MAX];

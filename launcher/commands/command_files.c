@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The allow list as files. Landlock, put on by sbx-init before the self-test, lets exactly these
- * execute: what the entries mean in the view, the command itself, the interpreters of those that
- * are scripts, and the loaders of those that are ELF files. A file that a deny entry means is not
- * among them, whatever allows it.
+ * The allow list as files. sbx-init enforces it by Landlock before the self-test. Exactly these
+ * files execute: those that the entries mean in the view, the command itself, the interpreters of
+ * scripts among them, and the loaders of ELF files among them. A file that a deny entry means never
+ * executes.
  *
  * Files that the sandbox may write never execute: their mounts are noexec, which also keeps the
- * loader, run as a command, from mapping it. So a listed file there is left out, and the command is
- * refused if it is one.
+ * loader, run as a command, from mapping them. So a listed file on such a mount is left out; if it
+ * is the command, the run is refused.
  *
- * Files that the caller's 0-2 are lie on the host's mounts, without noexec, and init's rules, which
- * are for directories wherever they are mounted, may hold for them there (init_programs.c).
+ * The caller's descriptors 0-2 may be files on the host's mounts, without noexec. init's rules are
+ * for directories, on every mount of them, so they may allow such a file (init_programs.c).
  *
- * Files are told to init by path, device and inode: it opens them in the sandbox, and they must be
- * the ones that were looked at here.
+ * init gets path, device and inode of each file. It opens the file in the sandbox, and refuses
+ * another one than was judged here.
  */
 #include "launcher/commands/command_files.h"
 
@@ -61,7 +61,7 @@ static bool is_known(const struct sbx_draft *d, const struct stat *st)
 	return false;
 }
 
-/* Could the sandbox's user change the file if only a path let him? */
+/* Could the sandbox's user change the file if a writable path led to it? */
 static bool may_change(const struct sbx_draft *d, const struct sbx_view_hit *hit)
 {
 	uid_t owner = hit->op->idmap ? hit->op->source.st.st_uid : d->facts->uid;
@@ -69,7 +69,7 @@ static bool may_change(const struct sbx_draft *d, const struct sbx_view_hit *hit
 	return hit->st.st_uid == owner || (hit->st.st_mode & 0022);
 }
 
-/* Does a writable grant lead to the very file, or to a place where another name of it may be? */
+/* Does a writable grant contain the file, or may it contain another name of it? */
 static bool is_within(const struct sbx_draft *d, const struct sbx_mount_op *grant,
 		      const struct sbx_view_hit *hit)
 {
@@ -88,7 +88,8 @@ static bool is_within(const struct sbx_draft *d, const struct sbx_mount_op *gran
 		return true;
 	r = sbx_view_resolve(d, inside, NULL, NULL, &other);
 	return r < 0 ||
-	       (r == 0 && sbx_view_writable(&other)); /* a long path may be gone in steps */
+	       (r == 0 && sbx_view_writable(&other)); /* a path that is too long may be reached
+						       * in steps */
 }
 
 static bool is_written_elsewhere(const struct sbx_draft *d, const struct sbx_view_hit *hit)
@@ -100,7 +101,7 @@ static bool is_written_elsewhere(const struct sbx_draft *d, const struct sbx_vie
 	return false;
 }
 
-/* Why what was found cannot execute whatever the list says; NULL. */
+/* The reason why the file cannot execute although it is listed; NULL: it can. */
 static const char *problem(const struct sbx_draft *d, const struct sbx_view_hit *hit)
 {
 	if (!hit->op || hit->op->kind == SBX_MOUNT_ETC)
@@ -115,7 +116,7 @@ static const char *problem(const struct sbx_draft *d, const struct sbx_view_hit 
 		       : NULL;
 }
 
-/* Takes nothing of @hit. 1: it is there already. */
+/* Takes nothing of @hit. 1: the file is in the list already. */
 static int add(struct files *f, const struct sbx_view_hit *hit, enum sbx_program_why why,
 	       const char *for_what)
 {
@@ -141,9 +142,10 @@ static int add(struct files *f, const struct sbx_view_hit *hit, enum sbx_program
 	return program->path && program->for_what ? 0 : -ENOMEM;
 }
 
-/* --- with each file --- */
+/* --- interpreters and loaders --- */
 
-/* The files that a listed file needs. Without one of them the listed file fails when it is run. */
+/* Add the files that a listed file needs. If one of them is missing, the listed file fails when it
+ * is run. */
 static int add_needed(void *userdata, const struct sbx_needed *needed)
 {
 	struct files *f = userdata;
@@ -162,7 +164,7 @@ static int add_needs(struct files *f, const struct sbx_view_hit *hit)
 	struct sbx_err ignored = { 0 };
 	int r = sbx_command_follow(f->d, hit, true, add_needed, f, &ignored);
 
-	/* What is missing or malformed concerns that file alone. */
+	/* If a part is missing or malformed, only that file fails. */
 	return r == SBX_EXIT_NOT_FOUND || r == SBX_EXIT_NOT_EXECUTABLE ? 0 : r;
 }
 
@@ -185,7 +187,7 @@ static int add_entry(void *userdata, const char *entry, const char *path)
 	return r == 1 ? 0 : r != 0 ? r : add_needs(f, &hit);
 }
 
-/* --- the command itself, which must work --- */
+/* --- the command itself --- */
 
 static int add_needed_by_command(void *userdata, const struct sbx_needed *needed)
 {
@@ -217,7 +219,7 @@ static int add_command(struct files *f, const struct sbx_view_hit *hit)
 	return r;
 }
 
-/* --- the whole --- */
+/* --- the list --- */
 
 static int by_path(const void *a, const void *b)
 {
@@ -242,7 +244,7 @@ static int check_host(struct files *f)
 	return SBX_EXIT_REFUSED;
 }
 
-/* Where init allows reading. */
+/* Is @dest directly below /, /usr or /usr/local, where init's rules allow reading? */
 static bool is_at_top(const char *dest)
 {
 	size_t n = (size_t)(sbx_base_name(dest) - dest);
@@ -256,8 +258,8 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Is @path, or what it lies in, what is granted? Of a file that is gone only the name in its
- * directory is not true. */
+/* Is @path, or a directory above it, the source of @op? The path of a removed file has a wrong name
+ * in the right directory. */
 static bool lies_in(char *path, const struct stat *file, const struct sbx_mount_op *op)
 {
 	struct stat st;
@@ -272,8 +274,8 @@ static bool lies_in(char *path, const struct stat *file, const struct sbx_mount_
 	return false;
 }
 
-/* Init tries it too; but in an id-mapped grant the sandbox may change the mode of what it cannot
- * open yet. */
+/* init tests this too. But in an id-mapped grant the sandbox may change the mode of a file that it
+ * cannot open yet. */
 static int check_stdio_file(struct files *f, int fd, const struct stat *st)
 {
 	static const char *const names[] = { "input", "output", "error" };

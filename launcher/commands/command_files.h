@@ -6,7 +6,7 @@
 #include "launcher/view/draft.h"
 #include "launcher/view/view.h"
 
-/* Fills d->commands->programs, with the command itself (@hit) and what it needs. */
+/* Fill d->commands->programs, with the command itself (@hit) and the files that it needs. */
 int sbx_plan_programs(const struct sbx_draft *d, const struct sbx_view_hit *hit,
 		      struct sbx_err_list *errs);
 

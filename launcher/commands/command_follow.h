@@ -10,21 +10,21 @@
 #include "launcher/view/draft.h"
 #include "launcher/view/view.h"
 
-/* What @path is; its names are added. 0: it can be run; SBX_EXIT_NOT_FOUND; SBX_EXIT_NOT_EXECUTABLE
- * with *ret_why. */
+/* Judge @path as a command and add its names. 0: it can be run; SBX_EXIT_NOT_FOUND;
+ * SBX_EXIT_NOT_EXECUTABLE with *ret_why. */
 int sbx_command_try(const struct sbx_draft *d, const char *path, struct sbx_names *names,
 		    struct sbx_view_hit *ret_hit, const char **ret_why);
-/* What @name is to somebody in d->view->chdir: by the sandbox's PATH if it has no '/'. The same
+/* Find @name as a process in d->view->chdir would: by the sandbox's PATH if it has no '/'. The same
  * results. */
 int sbx_command_find(const struct sbx_draft *d, const char *name, struct sbx_names *names,
 		     struct sbx_view_hit *ret_hit, const char **ret_why);
 
 /*
- * The files that execute with one: interpreters (#!, and theirs; what env(1) looks for) and, with
- * @loaders, the loaders of ELF files and /bin/sh for a file without a format. @visit is called for
- * each, before what it needs in turn. 0; what @visit returned, when that was not 0;
- * SBX_EXIT_NOT_FOUND or SBX_EXIT_NOT_EXECUTABLE with @err, which goes on from "command 'x': ";
- * -errno. What cannot be read has none.
+ * The files that execute with one: interpreters (#!, and theirs; the program that env(1) looks for)
+ * and, with @loaders, the loaders of ELF files and /bin/sh for a file without a format. @visit is
+ * called for each, before the files that it needs in turn. A file that cannot be read needs none.
+ * 0; the first result of @visit that is not 0; SBX_EXIT_NOT_FOUND or SBX_EXIT_NOT_EXECUTABLE with
+ * @err, which continues "command 'x': "; -errno.
  */
 struct sbx_needed {
 	const char *asked; /* as it is written */

@@ -206,7 +206,7 @@ static int mask_list(struct masker *m, const struct sbx_str_list *list, bool by_
 	return sbx_entries_expand(m->d, list, dirs, mask_entry, m);
 }
 
-/* Where @op has @masked, which is @path on the host. */
+/* Mask @masked, which is @path on the host, at its place in @op. */
 static int mask_in(struct masker *m, const struct sbx_masked *masked, const char *path,
 		   const struct sbx_mount_op *op)
 {

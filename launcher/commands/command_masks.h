@@ -8,7 +8,7 @@
 
 /* Appends to d->view->mounts, when all others are there. */
 int sbx_plan_masks(const struct sbx_draft *d, struct sbx_err_list *errs);
-/* What is masked at @path (without symlinks); NULL. */
+/* The masked file at @path (without symlinks); NULL: none. */
 const struct sbx_masked *sbx_command_masked(const struct sbx_draft *d, const char *path);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "launcher/view/mount_op.h"
 
-/* What planning finds out about the command and the programs it may run: a part of the plan. */
+/* The command and the programs that it may run: a part of the plan. */
 
 /* A file that executes where there is an allow list. */
 enum sbx_program_why {

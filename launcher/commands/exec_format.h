@@ -8,8 +8,8 @@
 #include "base/span.h"
 
 /*
- * What the kernel reads of a file to execute it: whose interpreter or loader it needs. PURE; the
- * bytes are anybody's.
+ * The first bytes of a file that the kernel reads to execute it: they tell the interpreter or
+ * loader that it needs. PURE; the bytes are untrusted.
  */
 
 #define SBX_EXEC_HEAD_MAX                                                                          \

@@ -42,8 +42,8 @@ static bool is_fresh(const struct sbx_mount_op *op)
 	       op->origin != SBX_ORIGIN_MASK;
 }
 
-/* Where a grant lies inside another one, the place to mount on must exist: it would be made on the
- * host. */
+/* A grant inside another one needs an existing mount point, because a missing one would be made on
+ * the host. */
 static int check_mount_point(struct sbx_grants *all, const struct sbx_grant *g, mode_t mode,
 			     struct sbx_err *err)
 {
@@ -181,8 +181,8 @@ static int mount_grant(struct sbx_grants *all, struct sbx_grant *g, struct sbx_p
 	return mask_own_dirs(all, op->source.resolved, g->target, err);
 }
 
-/* Where something else is mounted at the place of a cache, a note says that the cache is not. 0, >
- * 0 with @err, -errno. */
+/* If another mount is at the place of a cache, a note says so, and the cache is not mounted. 0, > 0
+ * with @err, -errno. */
 static int mount_cache(struct sbx_grants *all, struct sbx_grant *g, struct sbx_err *err)
 {
 	struct sbx_path path = { .fd = -1 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where --keep goes. Its path was judged; here it is opened, and the descriptor is what is written
- * to when the command is over, wherever the command may have led the path by then. Planning looks
- * with the privileges of the sandbox's user, which writes there later.
+ * The target of --keep. Its path was judged; here it is opened. The result is written to this
+ * descriptor, wherever the command may have led the path meanwhile. Planning opens it with the
+ * privileges of the sandbox's user, who writes there later.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "launcher/view/draft.h"
 #include "sys/fs/path.h"
 
-/* Where --keep goes. */
+/* The target of --keep. */
 struct sbx_keep_target {
 	char *path; /* resolved; NULL: nothing is kept */
 	int fd;	    /* O_PATH: the empty directory itself, or the one that it will be made in */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * New protected paths: finds them, and decides what happens to each.
+ * New protected paths: finds them, and decides about each.
  *
  * Places are the top of each grant, the current directory, and the directories where the scan,
  * which is the one of the plan (overmounts.c), finds the first part of a protected path. Each place
- * is looked at for all entries of the list:
+ * is searched for all entries of the list:
  *
  * - `.git`, and a bare repository: git_look.c judges the git directory, and the parts that git
  *   would execute are moved aside. A `.git` that cannot be judged, or leads out of the grants, is
@@ -12,10 +12,10 @@
  * - `.gitmodules` is judged as a configuration.
  * - Git directories deeper than that, or in node_modules, are looked for at the end. In these only
  *   files that changed since the sandbox started are judged.
- * - A path whose tool asks before it acts stays, and that is told. Any other is moved aside. Where
- *   a symlink on the way leads to the path, the symlink is moved.
+ * - A path whose tool asks before it acts stays, and a line says so. Any other path is moved aside.
+ *   If a symlink on the way leads to the path, the symlink is moved.
  *
- * new_aside.c moves things aside.
+ * new_aside.c moves files aside.
  */
 #include "launcher/helpers/new_protected.h"
 

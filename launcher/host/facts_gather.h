@@ -22,9 +22,9 @@ int sbx_facts_gather_rest(const struct sbx_options *o, struct sbx_facts *f, stru
  * user_config_dir, libexec_dir, data_dir. The same results, for the same sbx_facts_fini(). */
 int sbx_facts_gather_places(struct sbx_facts *ret_f, struct sbx_err *err);
 
-/* PURE. Where @compiled (an absolute directory that was configured together with @bindir) is when
- * sbx-run was found in @exe_dir: the same way from there. malloc'ed; NULL when the two share no
- * parent or @exe_dir does not end as @bindir does. */
+/* PURE. The place of @compiled (an absolute directory that was configured together with @bindir)
+ * for an sbx-run in @exe_dir: by the same relative path. malloc'ed; NULL: the two share no parent,
+ * or @exe_dir does not end as @bindir does. */
 char *sbx_facts_relocate(const char *exe_dir, const char *bindir, const char *compiled);
 
 #endif

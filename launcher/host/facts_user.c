@@ -101,7 +101,7 @@ static int find_in_file(const char *name, uid_t uid, struct sbx_user *ret_user)
 
 #define AHEAD_MAX (SBX_GETENT_KEYS_MAX - 1)
 
-/* What one run asks getent. */
+/* One query to getent. */
 struct lookup {
 	char ahead[AHEAD_MAX][32]; /* keys to be asked about together with the first */
 	size_t n_ahead;

@@ -1,36 +1,28 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * sbx-init: pid 1 of the sandbox, and the first process below it, which becomes the command.
+ * sbx-init: pid 1 of the sandbox, and its child, which becomes the command.
  *
- * 	sbx-init CTL_FD EXE_FD --|--wait-all COMMAND [ARG...]
+ *   sbx-init CTL_FD EXE_FD --|--wait-all COMMAND [ARG...]
  *
- * bwrap turns into it where the command will run: with its ids, namespaces, view of files, filter
- * and environment. Before all else it forks, so that what is tested is the process that will be the
- * command.
+ * bwrap executes it with the ids, namespaces, view of files, filter and environment of the command.
+ * sbx-init forks first. The child takes the list of programs and the probes, enforces the list,
+ * runs the probes, sends the verdicts, prepares the exec and waits. Only RELEASE lets it execute
+ * the command. Any other message, or the end of the channel, ends it with status 125.
  *
- * The child takes the probes, puts on the list of programs where there is one, runs the probes and
- * tells the verdicts; while the launcher judges them, the child prepares the exec, and then waits.
- * Only a RELEASE lets it become the command; the end of the channel or anything else ends it with
- * status 125, so whatever happens to the launcher, nothing runs.
+ * Pid 1 keeps no descriptor and no directory, and handles no signal. It reaps children and orphans.
+ * It ends with the command's status, or 128 + N for signal N, and the kernel then kills all other
+ * processes inside. With --wait-all it ends when no process is left. No process inside can kill it,
+ * because a namespace's init gets only signals for which it has handlers. bwrap could be pid 1
+ * (without --as-pid-1), but is much larger.
  *
- * Pid 1 keeps nothing: no fd (a pipe the caller waits on, the channel), no directory, no signal. It
- * reaps, the orphans too, and ends as the command ended, with 128 + N for a signal N; the kernel
- * ends all others with it. With --wait-all it ends when no process is left, with the same status.
- * No process in the sandbox can end it: a namespace's init gets only signals that it has handlers
- * for, and it has none. bwrap could do this (without --as-pid-1), by a copy of its much larger
- * self.
+ * CTL_FD is a channel (ipc/channel.h) to the launcher, close-on-exec: its end tells the launcher
+ * that the exec worked. EXE_FD is the descriptor by which bwrap executed this program; -1: none.
  *
- * CTL_FD is a channel (ipc/channel.h) to the launcher, close-on-exec from here on: the launcher
- * reads its end as the sign that the exec worked. EXE_FD is what bwrap executed us by; -1: nothing
- * to close.
- *
- * It trusts the launcher. Pid 1 for good, and the child until the exec, is not dumpable: nobody
- * else of the same uid attaches to it.
- *
- * Signals: the launcher blocks those it hands on (launcher/process/signals.h), so one that came
- * early is pending in the child; it takes effect when the mask is cleared, just before the exec, as
- * if the command had got it. Dispositions are reset, but an ignored SIGHUP, SIGINT or SIGQUIT
- * stays: that is how nohup and a shell's background jobs ask for it.
+ * sbx-init trusts the launcher. Pid 1, and the child until the exec, are not dumpable, so no
+ * process of the same uid can trace them. Signals that the launcher forwards are blocked from the
+ * start (launcher/process/signals.h); early ones stay pending until the mask is cleared before the
+ * exec. Dispositions are reset, but an ignored SIGHUP, SIGINT or SIGQUIT stays, for nohup and
+ * background jobs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +56,7 @@ struct init {
 	bool wait_all;
 	char **command;
 	struct sbx_msg_programs programs;
-	bool held; /* by a list of programs */
+	bool held; /* there is a list of programs */
 	struct sbx_msg_probes probes;
 	struct sbx_probe_run runs[SBX_PROBES_MAX];
 	struct sbx_msg_verdicts verdicts;
@@ -102,7 +94,7 @@ static void parse(struct init *in, int argc, char **argv)
 		close(exe_fd);
 }
 
-/* Ends without a message where sending fails: the launcher is gone. */
+/* If sending fails, the launcher is gone: end without a message. */
 static void send_packet(const struct init *in, ssize_t n)
 {
 	if (n < 0 || sbx_channel_send(in->ctl_fd, in->packet, (size_t)n, NULL, 0) != 0)
@@ -128,7 +120,7 @@ static struct sbx_span receive(struct init *in)
 	return sbx_span(in->packet, n);
 }
 
-/* Shows that the list makes the difference: before it holds, the exec that the probe tries is not
+/* Shows that the list makes the difference: before it is enforced, the probe's exec is not
  * refused. */
 static void look_before_holding(const struct init *in)
 {
@@ -177,9 +169,9 @@ static void wait_for_release(struct init *in)
 		_exit(EXIT_NOT_SET_UP);
 }
 
-/* By the bare call: libc keeps two signals to itself, and a parent may have left them ignored. The
- * room is for struct sigaction of every kernel, and all zero it is SIG_DFL and nothing else. An
- * exec sets every handler to SIG_DFL, so what is ignored is all that is left to find. */
+/* By the bare system call, because libc reserves two signals, and a parent may have left them
+ * ignored. The buffer fits struct sigaction of every kernel; all zero it means SIG_DFL. The exec
+ * that started this program reset all handlers, so only ignored signals are left to reset. */
 static void reset_signal(int sig)
 {
 	static const unsigned long fresh[8];
@@ -202,11 +194,11 @@ static void unblock_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* kill(0, ...) reaches a process group, whichever namespace its members are in: ours is the
- * caller's, with the launcher and a script's other children. Where the kernel can, signals end at
- * the sandbox (Landlock, Linux 6.12). Where there is no terminal whose job control needs the shared
- * group, the command gets a group of its own; the factory then knows that group signals do not
- * reach it. */
+/* kill(0, ...) signals a process group across namespaces, and this group is the caller's, with the
+ * launcher and a script's other children. Landlock ends signals at the sandbox (Linux 6.12). On
+ * older kernels, the command gets a group of its own if there is no terminal whose job control
+ * needs the shared group. The factory then knows that signals to the group do not reach the
+ * command. */
 static void choose_group(void)
 {
 	int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -217,18 +209,19 @@ static void choose_group(void)
 		setpgid(0, 0);
 }
 
-/* An allow list's ruleset does the same. */
+/* The ruleset of an allow list does the same. */
 static void confine(const struct init *in)
 {
 	SBX_AUTO_CLOSE int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r = in->held ? 0 : root < 0 ? -errno : sbx_landlock_confine(root);
 
 	if (r < 0 &&
-	    r != -EOPNOTSUPP) /* THREATS says what a kernel before 5.19 leaves open, or 6.12 */
+	    r != -EOPNOTSUPP) /* docs/THREATS.md says what a kernel before 5.19 or 6.12 leaves
+			       * open */
 		die("cannot confine the command to the sandbox (Landlock)");
 }
 
-/* Returns only when the exec failed: the exit status. */
+/* Returns the exit status, and only if the exec failed. */
 static int become_command(struct init *in)
 {
 	struct sbx_msg_exec_failed m = { 0 };
@@ -246,9 +239,9 @@ static int become_command(struct init *in)
 
 /* --- pid 1 --- */
 
-/* Children are the command and orphans: without children no process of the sandbox is left. A child
- * that made us its tracer (PTRACE_TRACEME, where seccomp.allow has ptrace) reports its stops here:
- * it is let go. */
+/* Children are the command and orphans: without children the sandbox has no process left. A child
+ * that made pid 1 its tracer (PTRACE_TRACEME, if seccomp.allow has ptrace) reports its stops here
+ * and is continued. */
 static _Noreturn void reap(pid_t command, bool wait_all)
 {
 	int status, end = EXIT_NOT_SET_UP;
@@ -272,7 +265,7 @@ static _Noreturn void reap(pid_t command, bool wait_all)
 	}
 }
 
-/* Sets the name that a list of processes shows: by its exec it would be the number of an fd. */
+/* Set the name in a list of processes; after the exec by descriptor it would be a number. */
 static _Noreturn void stay(pid_t command, bool wait_all)
 {
 	sigset_t all;
@@ -290,7 +283,7 @@ static void split(bool wait_all)
 {
 	pid_t pid;
 
-	reset_signal(SIGCHLD); /* ignored, it would take the status away from the parent */
+	reset_signal(SIGCHLD); /* if ignored, the kernel would drop the children's statuses */
 	pid = fork();
 	if (pid < 0)
 		die("cannot start a process");
@@ -305,8 +298,8 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_DUMPABLE, 0);
 	parse(&in, argc, argv);
-	send_simple(&in, SBX_MSG_INIT_HELLO); /* by pid 1, which the launcher watches; the verdicts
-						 are the command's */
+	send_simple(&in, SBX_MSG_INIT_HELLO); /* from pid 1, which the launcher watches; the
+					       * verdicts come from the child */
 	split(in.wait_all);
 	reset_signals();
 	self_test(&in);

@@ -55,7 +55,7 @@ int sbx_dns_query(const char *name, uint8_t family, uint16_t id, uint8_t *p, siz
 	sbx_write_u16(&w, ns_c_in);
 	sbx_write_u8(
 		&w,
-		0); /* OPT (RFC 6891 section 6.1.2): extended errors are told only to who asks so */
+		0); /* OPT (RFC 6891 section 6.1.2): asks for extended errors */
 	sbx_write_u16(&w, ns_t_opt);
 	sbx_write_u16(&w, SBX_DNS_MAX);
 	sbx_write_u32(&w, 0);
@@ -124,7 +124,7 @@ static void read_record(struct sbx_reader *r, uint8_t family, struct sbx_dns_ans
 }
 
 /* Is this the question that was asked? Names are equal in any case of their letters (RFC 1035
- * section 2.3.3); length bytes are below 'A', so folding all of it folds the letters only. */
+ * section 2.3.3). Length bytes are below 'A', so folding all bytes folds only letters. */
 static bool same_question(struct sbx_span got, const uint8_t *asked)
 {
 	for (size_t i = 0; i < got.n; i++)
@@ -164,7 +164,7 @@ int sbx_dns_answer(struct sbx_span packet, const char *name, uint8_t family, uin
 	for (uint16_t i = 0; i < n_answers && !r.failed; i++)
 		read_record(&r, family, &a);
 	for (uint32_t i = 0; i < n_others && !r.failed; i++)
-		read_record(&r, family, &others); /* their addresses answer nothing */
+		read_record(&r, family, &others); /* addresses in other sections are no answer */
 	if (r.failed)
 		return -EBADMSG;
 	a.blocked = others.blocked;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Runs the self-test's probes inside the sandbox, before there is anybody else in it.
+ * Runs the self-test's probes inside the sandbox, before any other process is in it.
  *
- * They are run for speed in phases: first what must see the process as it was started; then every
- * probe that talks over the network is started, those that the broker answers before the others;
- * while the answers are on the way those that only ask the kernel run; then one loop takes
- * the answers. A probe that hears nothing in time is wrong, whatever it waited for: silence proves
- * nothing. Sockets are closed while there is something to wait for, and the others last, when the
- * verdicts are on their way and the launcher judges them.
+ * For speed the probes run in phases. First come those that must see the process as it was started.
+ * Then every network probe is started, those that the broker answers before the others. While the
+ * answers are on the way, the probes that only ask the kernel run. Then one loop takes the answers.
+ * A probe without an answer in time is wrong, because silence proves nothing. Sockets are closed
+ * while the loop waits, and the last ones when the verdicts were sent and the launcher judges them.
  *
- * A verdict is right only where a probe said so in so many words (sbx_probe_pass); every early
- * return, error and timeout leaves it wrong.
+ * A verdict is right only if a probe called sbx_probe_pass. Every early return, error and timeout
+ * leaves it wrong.
  */
 #include "launcher/init/init_probes.h"
 
@@ -109,7 +108,7 @@ bool sbx_errno_is_refusal(int e)
 	       e == EPERM;
 }
 
-/* By its address, not by what the kernel could do: without it the launcher set up IPv4 alone. */
+/* Look at the address, not at the kernel: without it the launcher set up IPv4 alone. */
 static bool have_ipv6(void)
 {
 	SBX_AUTO_CLOSE int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -134,13 +133,14 @@ static void start_phase(struct sbx_probe_run *runs, size_t n, enum sbx_probe_pha
 static void close_lanes(struct sbx_probe_run *r)
 {
 	for (size_t l = 0; l < SBX_PROBE_LANES; l++) {
-		/* A listener before what is connected to it: a reset, no farewells. */
+		/* Close a listener before the sockets that are connected to it: this makes a reset,
+		 * without further packets. */
 		r->lanes[l].second_fd = sbx_fd_close(r->lanes[l].second_fd);
 		sbx_lane_take_fd(&r->lanes[l], -1, 0);
 	}
 }
 
-/* True: there was one that is done and had something to close. */
+/* True: a finished probe had a descriptor to close. */
 static bool close_one(struct sbx_probe_run *runs, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -153,7 +153,7 @@ static bool close_one(struct sbx_probe_run *runs, size_t n)
 	return false;
 }
 
-/* The fds of all lanes that wait. The time to the next deadline in ms, rounded up. */
+/* The fds of all lanes that wait. Returns the time to the next deadline in ms, rounded up. */
 static size_t gather(struct sbx_probe_run *runs, size_t n, uint32_t timeout_ms, struct pollfd *p,
 		     struct sbx_lane **lanes, struct sbx_probe_run **owners, int *ret_wait_ms)
 {

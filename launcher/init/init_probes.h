@@ -16,12 +16,12 @@
 
 /* One conversation of a network probe. */
 struct sbx_lane {
-	bool open;     /* has not yet seen what it must */
+	bool open;     /* has not yet seen the expected answer */
 	int fd;	       /* polled for @events while the lane is open; -1: none */
 	int second_fd; /* kept open beside it; -1: none */
 	short events;
 	uint8_t family; /* 4 or 6 */
-	uint8_t stage;	/* the probe's own */
+	uint8_t stage;	/* for the probe's own use */
 	uint16_t id;	/* DNS */
 	uint8_t n_got;
 	char got[64];
@@ -30,8 +30,8 @@ struct sbx_lane {
 struct sbx_probe_run {
 	const struct sbx_probe *probe;
 	const struct sbx_probe_ops *ops;
-	struct sbx_msg_verdict *verdict; /* wrong until said otherwise */
-	int ctl_fd;			 /* ours, and open while probing */
+	struct sbx_msg_verdict *verdict; /* wrong unless the probe passes */
+	int ctl_fd;			 /* the channel to the launcher, open while probing */
 	bool have_ipv6;			 /* the sandbox has its IPv6 address */
 	bool done, closed;
 	uint64_t started_us;
@@ -41,36 +41,37 @@ struct sbx_probe_run {
 enum sbx_probe_phase {
 	SBX_PHASE_FIRST,   /* before the other probes have opened anything */
 	SBX_PHASE_ASK,	   /* talks to the broker, which works on its answer meanwhile */
-	SBX_PHASE_TALK,	   /* talks to the kernel's network; waited for together with those */
-	SBX_PHASE_AT_ONCE, /* done when it returns; runs while the others' answers are on the way */
+	SBX_PHASE_TALK,	   /* talks to the kernel's network; waits in the same loop */
+	SBX_PHASE_AT_ONCE, /* done when it returns; runs while answers to the others are on the
+			    * way */
 };
 
 struct sbx_probe_ops {
 	enum sbx_probe_phase phase;
 	void (*start)(struct sbx_probe_run *r);
-	/* @lane's fd is ready, or failed. Only SBX_PHASE_ASK and _TALK. */
+	/* Called when @lane's fd is ready, or failed. Only SBX_PHASE_ASK and _TALK. */
 	void (*ready)(struct sbx_probe_run *r, struct sbx_lane *lane);
 };
 
-/* Run all of @m, at most m->timeout_ms for each that talks. @runs is room for m->n_probes of them;
- * what they opened is closed by sbx_probes_close. */
+/* Run all of @m, at most m->timeout_ms for each network probe. @runs has room for m->n_probes;
+ * sbx_probes_close closes their descriptors. */
 void sbx_probes_run(const struct sbx_msg_probes *m, int ctl_fd, struct sbx_probe_run *runs,
 		    struct sbx_msg_verdicts *ret_verdicts);
 void sbx_probes_close(struct sbx_probe_run *runs, uint32_t n);
 
-/* For the probes: the verdict, said once. A later one is ignored. */
+/* Set the probe's verdict. Only the first call counts. */
 void sbx_probe_pass(struct sbx_probe_run *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void sbx_probe_fail(struct sbx_probe_run *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Use this lane, for @family. All lanes a probe uses are opened before one of them passes. */
+/* Use this lane, for @family. A probe opens all its lanes before one of them passes. */
 void sbx_lane_open(struct sbx_lane *lane, uint8_t family);
-/* This lane saw what it must; the probe passes when no other is open. */
+/* The lane saw the expected answer. The probe passes when no other lane is open. */
 void sbx_lane_pass(struct sbx_probe_run *r, struct sbx_lane *lane, const char *what);
-/* Give the lane its fd (taken), or close the one it has: -1. */
+/* Give the lane its fd (taken); -1 closes the one that it has. */
 void sbx_lane_take_fd(struct sbx_lane *lane, int fd, short events);
 
-/* Is @e what a packet filter or a missing route says at once (not a timeout, not want of
+/* Is @e an error that a packet filter or a missing route gives at once (no timeout, no lack of
  * memory)? */
 bool sbx_errno_is_refusal(int e);
 
@@ -95,17 +96,16 @@ void sbx_probe_path_absent(struct sbx_probe_run *r);
 void sbx_probe_path_readonly(struct sbx_probe_run *r);
 void sbx_probe_exec_refused(struct sbx_probe_run *r);
 void sbx_probe_mounts(struct sbx_probe_run *r);
-/* Does the kernel get as far as looking at @path's bytes, which are of no format? Executes nothing.
- */
+/* Does the kernel read @path's bytes at an exec? They are of no format, so nothing is executed. */
 bool sbx_probe_can_exec(const char *path);
 
-/* --- shared by the probes that ask for names (probe_dns.c) --- */
+/* --- shared by the probes of names (probe_dns.c) --- */
 
 struct sbx_dns_answer;
 
-/* Ask the sandbox's resolver on @lane for lane->family. 0, or -errno: what the kernel said. */
+/* Ask the sandbox's resolver on @lane for lane->family. 0, or -errno of the kernel. */
 int sbx_lane_ask(struct sbx_lane *lane, const struct sbx_probe *probe);
-/* The lane is ready: take the answer. 0, -EAGAIN (not yet), -EBADMSG, or what the kernel said. */
+/* The lane is ready: take the answer. 0, -EAGAIN (not yet), -EBADMSG, or -errno of the kernel. */
 int sbx_lane_answer(struct sbx_lane *lane, const char *name, struct sbx_dns_answer *ret_answer);
 
 #endif

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An allow list, put on from inside: one Landlock domain, and a filter for files that Landlock does
- * not judge.
+ * Enforces an allow list from inside: one Landlock domain, and a filter for files that Landlock
+ * does not judge.
  *
- * Execution is allowed file by file, each opened here and compared with what the launcher judged.
- * Reading is allowed everywhere but where programs are, because the loader can be run as a command
- * and maps what it may read: Landlock only gives, so what is given is all that lies beside those
- * directories. Terminals and the like that 0-2 are may be opened again (/dev/stdin). Files that
- * they are may not: they are not on the sandbox's mounts, which are noexec where it may write, but
- * on the host's, and the loader would map what was written to one. Where a rule is for a directory
- * on the way to such a file, also on the host's mount (a grant at the top of the view), or for the
- * file itself, it opens all the same: it is tried once the rules hold, and the start is refused.
+ * Execution is allowed file by file. Each file is opened here and compared with the one that the
+ * launcher judged. Reading is allowed everywhere but in the directories of programs, because the
+ * loader can be run as a command and maps every file that it can read. Landlock only allows, so
+ * there is a rule for each directory beside those.
+ *
+ * Descriptors 0-2 that are terminals or the like may be opened again (/dev/stdin). If they are
+ * files, they may not: they lie on the host's mounts, which are not noexec, and the loader would
+ * map a file that the sandbox wrote there. A rule for the file, or for a directory above it on the
+ * host's mount (a grant at the top of the view), would still allow that. So it is tried when the
+ * rules are enforced, and the start is refused if it works.
  */
 #include "launcher/init/init_programs.h"
 
@@ -44,7 +46,7 @@ static bool is_one_of(const char *path, const char *const *list, size_t n)
 	return false;
 }
 
-/* What cannot be opened cannot be read either. */
+/* A file that cannot be opened cannot be read either. */
 static int allow_reading(int ruleset, const char *path)
 {
 	SBX_AUTO_CLOSE int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -119,9 +121,9 @@ static int allow_program(int ruleset, const struct sbx_msg_program *p, const cha
 	return sbx_landlock_allow(ruleset, fd, SBX_LANDLOCK_EXECUTE | SBX_LANDLOCK_READ);
 }
 
-/* --- what 0-2 are, when the rules hold --- */
+/* --- descriptors 0-2, when the rules are enforced --- */
 
-/* Its owner needs no more than fchmod(2) to read what he may not read now. */
+/* The owner needs only fchmod(2) to make the file readable. */
 static bool opens(int fd, const struct stat *st)
 {
 	char path[32];

@@ -6,8 +6,8 @@
 
 #include "ipc/messages.h"
 
-/* From here on this process and its children execute @m's files and no others, and read no other
- * program where programs are. 0; otherwise -errno with @why, a line for people. */
+/* From here on this process and its children execute only @m's files, and read no other program in
+ * the directories of programs. 0; otherwise -errno with @why, a line for people. */
 int sbx_init_hold(const struct sbx_msg_programs *m, char *why, size_t n_why);
 
 #endif

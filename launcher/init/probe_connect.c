@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Connections: what is denied is refused at once, an allowed name leads through stub and broker to
- * an answer, and the sandbox can talk to itself.
+ * Probes of connections: a denied one is refused at once, an allowed name leads through stub and
+ * broker to an answer, and the sandbox can connect to itself.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,7 +23,7 @@ static int open_socket(uint8_t family, int type)
 	return fd < 0 ? -errno : fd;
 }
 
-/* What became of a connect(): 0, or the error. */
+/* The result of a connect(): 0, or the error. */
 static int connect_error(int fd)
 {
 	int e = 0;
@@ -32,7 +32,7 @@ static int connect_error(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &n) < 0 ? errno : e;
 }
 
-/* A TCP connection on its way, in the lane. 0 or -errno. */
+/* Start a TCP connection in the lane. 0 or -errno. */
 static int start_connect(struct sbx_lane *lane, const struct sbx_addr *addr, uint16_t port)
 {
 	SBX_AUTO_CLOSE int fd = open_socket(addr->family, SOCK_STREAM);
@@ -65,7 +65,7 @@ static int start_datagram(struct sbx_lane *lane, const struct sbx_addr *addr, ui
 
 static void judge_error(struct sbx_probe_run *r, int e)
 {
-	/* A kernel without IPv6 cannot send it either. */
+	/* a kernel without IPv6 cannot send it */
 	if (sbx_errno_is_refusal(e) || (e == EAFNOSUPPORT && r->probe->addr.family == 6))
 		sbx_probe_pass(r, "%s", strerror(e));
 	else
@@ -85,9 +85,8 @@ void sbx_probe_connect_refused(struct sbx_probe_run *r)
 		judge_error(r, -e);
 }
 
-/* Where every destination goes to the broker (mode full) the kernel connects for it, and the
- * refusal is the broker's reset right after. A server that was really reached does not open with
- * one. */
+/* In mode full the kernel hands every connection to the broker, so connect() succeeds, and the
+ * refusal is the broker's reset right after. A real server does not begin with a reset. */
 static void refused_tcp_ready(struct sbx_probe_run *r, struct sbx_lane *lane)
 {
 	char c;
@@ -186,8 +185,8 @@ static void name_connected(struct sbx_probe_run *r, struct sbx_lane *lane)
 	}
 }
 
-/* By a reset: no farewells, of which there are two more packets each way, and nothing that stays in
- * TIME_WAIT until the network namespace ends. 1 % of a start. */
+/* Close by a reset: it saves two packets each way, and leaves nothing in TIME_WAIT until the
+ * network namespace ends. That saves 1 % of a start. */
 static void close_at_once(int fd)
 {
 	const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };

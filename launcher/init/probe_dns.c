@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Names: what is denied does not resolve, what is allowed does, to a synthetic address.
+ * Probes of names: a denied name does not resolve; an allowed one resolves to a synthetic address.
  *
- * The queries are made by hand over UDP, to the address that is the sandbox's resolver; libc's
- * resolver cannot be in a static program, and would answer from files as well. A and AAAA are asked
- * side by side, one lane each.
+ * The queries are made here over UDP, to the sandbox's resolver: libc's resolver cannot be in a
+ * static program, and would also answer from files. A and AAAA are asked side by side, one lane
+ * each.
  */
 #include "launcher/init/init_dns.h"
 #include "launcher/init/init_probes.h"
@@ -70,7 +70,7 @@ static const char *describe(const struct sbx_dns_answer *a, char *buf, size_t n_
 
 /* --- dns_refused --- */
 
-/* A filter that lets nothing through to a resolver refuses every name. */
+/* A filter without a resolver refuses every name. */
 static void refused_error(struct sbx_probe_run *r, struct sbx_lane *lane, int e)
 {
 	if (sbx_errno_is_refusal(e))
@@ -111,7 +111,8 @@ void sbx_probe_dns_refused_ready(struct sbx_probe_run *r, struct sbx_lane *lane)
 		refused_error(r, lane, -e);
 		return;
 	}
-	/* Without Blocked it may be another resolver's word, which the name has reached then. */
+	/* Without Blocked the answer may come from another resolver, and then the name has left the
+	 * sandbox. */
 	if (a.rcode == ns_r_nxdomain && a.blocked && a.n_addrs == 0)
 		sbx_lane_pass(r, lane, "blocked");
 	else
@@ -155,13 +156,13 @@ void sbx_probe_dns_allowed_ready(struct sbx_probe_run *r, struct sbx_lane *lane)
 		allowed_error(r, lane, -e);
 		return;
 	}
-	/* Without IPv6 the stub has no AAAA to give. */
+	/* Without IPv6 the stub gives no AAAA. */
 	v4_only = lane->family == 6 && !r->have_ipv6 && a.n_addrs == 0;
 	if (a.rcode == ns_r_noerror && (v4_only || all_synthetic(&a, lane->family)))
 		sbx_lane_pass(r, lane, "a synthetic address");
 	else if (a.rcode == ns_r_noerror && r->probe->addr.family &&
 		 (lane->family == 6 || a.n_addrs > 0))
-		sbx_lane_pass(r, lane, "an address"); /* of this resolver: real ones */
+		sbx_lane_pass(r, lane, "an address"); /* a real resolver gives real addresses */
 	else
 		sbx_probe_fail(r, "expected a synthetic address (%s), got %s",
 			       lane->family == 6 ? "AAAA" : "A", describe(&a, text, sizeof(text)));

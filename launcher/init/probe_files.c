@@ -16,8 +16,8 @@
 
 /* --- fds --- */
 
-/* Stdio is the caller's to choose, but a directory there would be a door: openat(0, "..") leads out
- * of every view of files. */
+/* The caller chooses stdio, but a directory there would be a way out: openat(0, "..") leads out of
+ * every view of files. */
 static bool stdio_is_directory(int fd)
 {
 	struct stat st;
@@ -25,7 +25,7 @@ static bool stdio_is_directory(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* May the fd that the entry @name of @dir_fd stands for be open? If not, that is the verdict. */
+/* May the fd of the entry @name of @dir_fd be open? If not, that is the verdict. */
 static bool fd_is_fine(struct sbx_probe_run *r, int dir_fd, const char *name)
 {
 	char target[128] = "?";
@@ -65,8 +65,7 @@ void sbx_probe_path_absent(struct sbx_probe_run *r)
 {
 	SBX_AUTO_CLOSE int fd = open(r->probe->name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-	/* ENXIO, for one, is a socket that is there: connecting to it is another matter than
-	 * opening. */
+	/* ENXIO, for one, means that a socket is there; opening fails, but connecting might not. */
 	if (fd >= 0)
 		sbx_probe_fail(r, "it can be read");
 	else if (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EPERM)
@@ -79,7 +78,7 @@ void sbx_probe_path_absent(struct sbx_probe_run *r)
 
 void sbx_probe_path_readonly(struct sbx_probe_run *r)
 {
-	/* Asks the mount and the mode at once, and changes nothing. */
+	/* access(2) checks mount and mode at once, and changes nothing */
 	if (faccessat(AT_FDCWD, r->probe->name, W_OK, AT_EACCESS) == 0)
 		sbx_probe_fail(r, "it can be written to");
 	else if (errno == EROFS || errno == EACCES || errno == EPERM)
@@ -90,7 +89,7 @@ void sbx_probe_path_readonly(struct sbx_probe_run *r)
 
 /* --- mounts --- */
 
-/* The stage tries it, too, with the privileges for it (tree_overmount.c). */
+/* The stage tests this too, with the privileges for it (tree_overmount.c). */
 void sbx_probe_mounts(struct sbx_probe_run *r)
 {
 	if (umount2("/proc", MNT_DETACH) == 0)

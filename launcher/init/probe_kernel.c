@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the process may ask of the kernel. Each call is one that would work, or fail in another way,
- * without the protection it tests: an error counts only when it is the one the protection gives.
+ * Probes of the kernel's interfaces. Without the protection, each call would work or fail in
+ * another way, so an error counts only if it is the protection's own.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -56,7 +56,8 @@ void sbx_probe_raw_socket(struct sbx_probe_run *r)
 
 /* --- userns --- */
 
-/* clone() and clone3() as bare calls, like fork. A child that should not be is ended at once. */
+/* clone() and clone3() as bare calls, like fork. If a child is made after all, it is killed at
+ * once. */
 static bool made_child(struct sbx_probe_run *r, long pid, const char *how)
 {
 	if (pid == 0)
@@ -72,7 +73,7 @@ static bool made_child(struct sbx_probe_run *r, long pid, const char *how)
 
 static bool is_namespace_refusal(struct sbx_probe_run *r, const char *how)
 {
-	/* By the filter (EPERM; clone3 ENOSYS), by --disable-userns (ENOSPC, EUSERS). */
+	/* Refused by the filter (EPERM; clone3 ENOSYS) or by --disable-userns (ENOSPC, EUSERS). */
 	if (errno == EPERM || errno == ENOSYS || errno == ENOSPC || errno == EUSERS)
 		return true;
 	sbx_probe_fail(r, "%s: %s", how, strerror(errno));
@@ -136,8 +137,8 @@ void sbx_probe_no_new_privs(struct sbx_probe_run *r)
 
 void sbx_probe_seccomp(struct sbx_probe_run *r)
 {
-	/* Arguments that the kernel itself refuses, with the error behind each row: a wrong filter
-	 * does no harm. */
+	/* With these arguments the kernel itself fails, by the error behind each row. So a missing
+	 * filter does no harm. */
 	/* clang-format off */
 	const struct {
 		const char *name;

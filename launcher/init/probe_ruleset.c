@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The packet filter's rules can neither be read nor changed. Mostly the socket cannot even be
- * opened (seccomp); where it can, the kernel must answer EPERM to both, because the network
- * namespace belongs to a user namespace above ours.
+ * The packet filter's rules can neither be read nor changed. Usually seccomp refuses the socket. If
+ * not, the kernel must answer EPERM to both, because the network namespace belongs to a user
+ * namespace above the sandbox's.
  */
 #include <errno.h>
 #include <linux/netfilter/nf_tables.h>
@@ -16,9 +16,9 @@
 #include "base/cleanup.h"
 #include "launcher/init/init_probes.h"
 
-#define ANSWER_MS 200 /* the kernel answers within send(); this is for a kernel that does not */
+#define ANSWER_MS 200 /* the kernel answers within send(); this bounds the wait if it does not */
 
-/* Requests without attributes: one that reads, one that would add a table. */
+/* Requests without attributes: one reads, one would add a table. */
 struct request {
 	struct nlmsghdr nl;
 	struct nfgenmsg nf;
@@ -37,8 +37,7 @@ static struct request request(uint16_t type, uint16_t flags, uint32_t seq, uint1
 	};
 }
 
-/* Send and read what is answered first: 0 or the errno in it; -1: no error message, or none at
- * all. */
+/* Send, and read the first answer: 0 or the errno in it; -1: no error message, or no answer. */
 static int ask(int fd, const struct request *requests, size_t n)
 {
 	union {
@@ -67,7 +66,8 @@ void sbx_probe_ruleset(struct sbx_probe_run *r)
 	};
 	const struct request change[] = {
 		request(NFNL_MSG_BATCH_BEGIN, 0, 2, NFNL_SUBSYS_NFTABLES),
-		/* Without a name it is refused as malformed even to those who may. */
+		/* Without a name the request is malformed, so it changes nothing if the kernel
+		 * permits it. */
 		request(NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_ACK, 3,
 			0),
 		request(NFNL_MSG_BATCH_END, 0, 4, NFNL_SUBSYS_NFTABLES),

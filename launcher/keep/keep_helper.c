@@ -3,20 +3,21 @@
  * The keep helper: copies what the command wrote to its overlay, for --keep.
  *
  * Access: the upper layer is on a tmpfs of the stage's mount namespace, which ends with the stage.
- * The stage sends the launcher a descriptor of the directory (STAGE_UPPER). A descriptor keeps its
- * mount alive after the namespace is gone.
+ * The stage sends the launcher a descriptor of the directory (STAGE_UPPER). The descriptor keeps
+ * the mount alive after the namespace has ended.
  *
- * Time: after the stage has been reaped. The stage is pid 1 of the sandbox's pid namespace, so
- * every process in there has been reaped before it. A process outside that got a directory from the
- * command may still write to the overlay: keep_copy.c does not rely on the tree being at rest.
+ * Time: the helper copies after the stage has been reaped. The stage is pid 1 of the sandbox's pid
+ * namespace, so every process in it has been reaped before. A process outside that got a directory
+ * from the command may still write to the overlay, so keep_copy.c does not rely on the tree being
+ * at rest.
  *
  * Privileges: the helper is a fork of the launcher with the ids of the sandbox's user. A privileged
- * launcher has dropped its own by then, and must not write where a user's directory leads. The
- * helper holds the two directories that planning judged and the channel, and nothing else.
+ * launcher must not write where a user's directory leads. The helper has only the two directories
+ * that planning judged and the channel.
  *
  * The tmpfs goes with its last descriptor: when the helper ends, or when the launcher is killed,
- * for the helper is killed with it (PDEATHSIG). What a killed helper has copied so far stays,
- * without the list that says it is whole (keep_copy.h).
+ * which kills the helper too (PDEATHSIG). The files that a killed helper has copied stay, without
+ * the list that says that the copy is complete (keep_copy.h).
  */
 #include "launcher/keep/keep_helper.h"
 

@@ -62,8 +62,8 @@ static int add_name(struct sbx_msg_probes *m, enum sbx_probe_kind kind, const ch
 
 /* --- names --- */
 
-/* The last candidate, ipinfo.io, is a floor of every policy, so it is always refused. Where DNS
- * goes to real resolvers, only floors are refused. */
+/* The last candidate, ipinfo.io, is a floor of every policy, so it is always refused. If DNS goes
+ * to real resolvers, only floors are refused. */
 static int add_dns(const struct sbx_plan *p, struct sbx_msg_probes *m)
 {
 	static const char *const names[] = { "denied.sbx.invalid", "ipinfo.io" };

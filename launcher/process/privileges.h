@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "sys/process/proc.h"
 
-/* What makes sbx-run a privileged launcher: uid 0, or the ambient capabilities of this table. */
+/* A launcher is privileged with uid 0, or with the ambient capabilities of this table. */
 
 struct sbx_privilege {
 	const char *name; /* as systemd.exec(5) writes it */

@@ -29,7 +29,7 @@ int sbx_runtime_dir_make(const char *path, bool privileged, struct sbx_err *err)
 		*slash = '\0';
 		if (sbx_runtime_mkdir(buf, 0755) < 0)
 			break; /* the mkdir below says what is wrong */
-		/* Who can rename a directory on the way can lead us elsewhere. */
+		/* A user that can rename a directory on the way can lead the launcher elsewhere. */
 		if (stat(buf, &st) == 0 && ((st.st_uid != 0 && st.st_uid != geteuid()) ||
 					    ((st.st_mode & others) && !(st.st_mode & S_ISVTX)))) {
 			sbx_err_set(err, "the runtime directory %s is below %s, which others can change "

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The caller's terminals: the command may change them like any program, and what it changed ends
- * with the run.
+ * The caller's terminals: the command may change them like any program, and the launcher restores
+ * them when the run ends.
  *
- * - The exclusive flag (TIOCEXCL: nobody can open the terminal again) and output that tcflow(3)
- *   stopped need no right and no foreground. They are set back always; whoever else uses the
- *   terminal does not set them. A stopped output cannot be asked for, so it is let go on in any
- *   case.
- * - The foreground group is set back if it is a group without a process: the command made it and
- *   is gone. A living one is another job's or the shell's, which took the terminal after a stop.
- * - Modes (termios) and flags of the open file (O_NONBLOCK) are the foreground's business. They
- *   are noted if we start in the foreground, and set back if we end there. A terminal that is
- *   not our controlling terminal has no foreground that we could know: it was given to the
- *   command, and is set back.
+ * - The exclusive flag (TIOCEXCL: no process can open the terminal again) and output that tcflow(3)
+ *   stopped: any process with the terminal can set them, also in the background. They are always
+ *   cleared, because other programs do not set them. The kernel does not tell whether output is
+ *   stopped, so it is always restarted.
+ * - The foreground group is restored if it is a group without a process: then the command made it
+ *   and has ended. A living group is another job's or the shell's, which took the terminal after a
+ *   stop.
+ * - Modes (termios) and flags of the open file (O_NONBLOCK) belong to the foreground job. They are
+ *   saved if the launcher starts in the foreground, and restored if it ends there. A terminal that
+ *   is not the controlling terminal has no foreground that the launcher can know: it was given to
+ *   the command, and is restored.
  *
- * The size of the window is left alone: terminal emulators change it while programs run. The
- * command can pass the terminal to a process outside, as every file it has: that one may change
- * it later.
+ * The size of the window is left alone, because terminal emulators change it while programs run. If
+ * the command passed the terminal to a process outside, that one may change it later.
  *
- * SIGTTOU, which the kernel sends to a group that changes a terminal from the background, is
- * blocked meanwhile: the change is then carried out.
+ * The kernel sends SIGTTOU to a group that changes a terminal from the background. It is blocked
+ * meanwhile, so that the change is carried out.
  */
 #include "launcher/process/terminal.h"
 
@@ -75,7 +75,7 @@ static void restore_exclusive(const struct sbx_terminal *t)
 		ioctl(t->fd, t->exclusive ? TIOCEXCL : TIOCNXCL);
 }
 
-/* Are we in the foreground, or is there none? */
+/* Is this process in the foreground, or is there no foreground? */
 static bool restore_foreground(const struct sbx_terminal *t)
 {
 	pid_t now = tcgetpgrp(t->fd);

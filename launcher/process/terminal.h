@@ -7,14 +7,15 @@
 #include <sys/types.h>
 #include <termios.h>
 
-/* Standard input, output, error, and the controlling terminal where it is none of them. */
+/* Standard input, output, error, and the controlling terminal if it is none of them. */
 #define SBX_TERMINALS_MAX 4
 
 struct sbx_terminal {
 	int fd;
 	bool exclusive;   /* TIOCEXCL */
-	bool has_modes;   /* modes and flags are the caller's, and not of somebody else in the foreground */
-	pid_t foreground; /* its group; -1: not our controlling terminal */
+	bool has_modes;   /* the modes and flags are the caller's, and not another foreground
+			   * job's */
+	pid_t foreground; /* the foreground group; -1: not the controlling terminal */
 	int flags;        /* of the open file, which the caller shares (F_GETFL) */
 	struct termios modes;
 };
@@ -29,11 +30,11 @@ struct sbx_terminals {
 /* Save the state of the terminals that the command will have. 0-2 are borrowed. */
 void sbx_terminals_save(struct sbx_terminals *t);
 
-/* Set the terminals back to the saved state, as far as terminal.c explains. May be called more
- * than once. */
+/* Restore the saved state of the terminals (terminal.c says which). May be called more than
+ * once. */
 void sbx_terminals_restore(const struct sbx_terminals *t);
 
-/* The terminal that the cleanup process sets back if the launcher is killed: an fd of @t, or -1. */
+/* The terminal that the cleanup process restores if the launcher is killed: an fd of @t, or -1. */
 int sbx_terminals_watched(const struct sbx_terminals *t);
 
 void sbx_terminals_fini(struct sbx_terminals *t);

@@ -2,24 +2,23 @@
 /*
  * Leases of uids.
  *
- * One file in the runtime directory, RUNTIME/uids, empty; a lease is a write lock on the byte
- * whose offset is the uid, on the open file description (F_OFD_SETLK, fcntl(2)). So the kernel
- * gives back what a killed launcher had, nothing has to be swept, 1,000 launchers ask at once
- * without waiting for each other, and there is no name that one removes while another has just
- * opened it, as with a file per uid.
+ * A lease is a write lock on one byte of an empty file, RUNTIME/uids; the byte's offset is the uid.
+ * The lock is on the open file description (F_OFD_SETLK, fcntl(2)). So the kernel ends the leases
+ * of a killed launcher, nothing has to be swept, and 1,000 launchers can ask at once without
+ * waiting for each other. With a file per uid, one launcher could remove a name that another one
+ * has just opened.
  *
- * The lock says that a launcher lives, which is not all: after a SIGKILL of the launcher the
- * sandbox's processes are killed too, but take their time to die. Nobody in the sandbox can hold
- * a lock for them: the kernel closes the files of pid 1 before it ends the others. So who has
- * the lock asks the kernel in addition whether any process has that uid (sbx_ids_unused), which
- * is true until the last one is reaped. The same question is what keeps two sandboxes apart when
- * somebody removed the runtime directory under a living one (its lock is then on a file that
- * nobody finds), or launchers with different ones share a host.
+ * A lock says that a launcher lives. After a SIGKILL of the launcher the sandbox's processes are
+ * killed too, but may live a little longer, and none of them can hold the lock: the kernel closes
+ * the files of pid 1 before it ends the others. So the holder of a lock also asks the kernel
+ * whether a process has that uid (sbx_ids_unused), until the last one is reaped. This also keeps
+ * two sandboxes apart if the runtime directory was removed under a living one (its lock is then on
+ * a removed file), or if launchers with different runtime directories share a host.
  *
- * Passed over are uids and gids of the host's passwd and group files and of systemd's dynamic
- * users; the caller asks name services besides. Refused is a range that overlaps subordinate
- * ids: their user can become any of them in a user namespace, and then signal and trace a
- * sandbox that has it.
+ * Uids and gids of the host's passwd and group files and of systemd's dynamic users are passed
+ * over; the caller also asks name services. A range that overlaps subordinate ids is refused: their
+ * user can become any of them in a user namespace, and then signal and trace a sandbox with that
+ * uid.
  */
 #include "launcher/process/uid_pool.h"
 
@@ -42,7 +41,7 @@
 struct sbx_uid_pool {
 	struct sbx_id_range range;
 	char *dir; /* NULL: no leases */
-	int fd;	   /* -1: none was asked for yet */
+	int fd;	   /* -1: no lease was asked for yet */
 	size_t n_known;
 	uint32_t *known; /* sorted */
 };
@@ -83,7 +82,7 @@ uid_t sbx_uid_pool_candidate(const struct sbx_id_range *range, const char *id, u
 	return range->first + (uid_t)((n + attempt) % ((uint64_t)range->last - range->first + 1));
 }
 
-/* --- who has ids --- */
+/* --- ids in use --- */
 
 /* NULL with *ret_error 0: there is no such file. */
 static FILE *open_file(const char *etc, const char *name, int *ret_error, struct sbx_err *err)

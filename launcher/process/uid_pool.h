@@ -11,7 +11,7 @@
 
 /*
  * The uids that a privileged launcher gives to sandboxes, one each, and to brokers if no user is
- * configured for them. With a uid goes the gid of the same number.
+ * configured for them. Each comes with the gid of the same number.
  */
 
 /* The default, unless system.yaml sets uid_pool. Above the distributions' own users. */
@@ -20,8 +20,8 @@
 
 struct sbx_uid_pool;
 
-/* @range NULL: the default. @runtime_dir, copied, is where leases are; NULL: nothing is leased
- * (--dry-run). NULL: out of memory. */
+/* @range NULL: the default. @runtime_dir, copied, has the leases; NULL: nothing is leased
+ * (--dry-run). Returns NULL when out of memory. */
 struct sbx_uid_pool *sbx_uid_pool_new(const struct sbx_id_range *range, const char *runtime_dir);
 /* Gives back the leases. */
 struct sbx_uid_pool *sbx_uid_pool_free(struct sbx_uid_pool *p);
@@ -36,17 +36,17 @@ int sbx_uid_pool_load(struct sbx_uid_pool *p, const char *etc, struct sbx_err *e
 /* Does the number belong to a user or a group of those files? */
 bool sbx_uid_pool_is_known(const struct sbx_uid_pool *p, uid_t uid);
 
-/* Take @uid, of the range, until sbx_uid_pool_free() or our death. 0; SBX_UID_POOL_E_BUSY:
- * another launcher has it, or processes with this uid are alive; -errno with @err. Makes the
- * runtime directory. */
+/* Take @uid, of the range, until sbx_uid_pool_free() or the end of this process. 0;
+ * SBX_UID_POOL_E_BUSY: another launcher has it, or processes with this uid are alive; -errno with
+ * @err. Makes the runtime directory. */
 int sbx_uid_pool_lease(struct sbx_uid_pool *p, uid_t uid, struct sbx_err *err);
 
-/* The caller named @uid (--user): other callers may name it too, but it must not be leased, now
- * or until sbx_uid_pool_free(). Does nothing outside the range. The same results. */
+/* The caller named @uid (--user). Other callers may name it too, but it must not be leased, now or
+ * until sbx_uid_pool_free(). Does nothing outside the range. The same results. */
 int sbx_uid_pool_share(struct sbx_uid_pool *p, uid_t uid, struct sbx_err *err);
 
-/* PURE. The uid for @id (hex digits) in @range, moved on by @attempt: as many attempts as the
- * range has uids give each uid once. */
+/* PURE. The uid for @id (hex digits) in @range, moved on by @attempt. As many attempts as the range
+ * has uids give each uid once. */
 uid_t sbx_uid_pool_candidate(const struct sbx_id_range *range, const char *id, uint32_t attempt);
 
 #endif

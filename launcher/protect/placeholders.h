@@ -29,7 +29,7 @@ struct sbx_placeholder_made {
 	struct stat st;
 };
 
-/* What is learned after planning. Zero: nothing was made. */
+/* State that is learned after planning. Zero: nothing was made. */
 struct sbx_placeholders {
 	const struct sbx_facts *facts; /* the plan's, borrowed like the next two; NULL before something is made */
 	const struct sbx_view *view;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One table, sized for what a person reads. The same refusal is one of the same reason and
- * entry, to the same name and port; of a name that was looked up the port is not known. --allow
- * is proposed only where it would help: the name or address is one that an entry can hold, no
- * deny entry or floor decides, and the sandbox has a way out.
+ * The table of a run's different refusals, small enough for people to read. Refusals with the same
+ * reason and entry, to the same name and port, are the same. A refused DNS query has no port.
+ * --allow is proposed only if it would help: the name or address is one that an entry can have, no
+ * deny entry or floor decided, and the sandbox has a way out.
  */
 #include "launcher/record/refusals.h"
 
@@ -18,7 +18,7 @@
 struct sbx_refusals {
 	size_t n;
 	uint64_t n_others;
-	struct sbx_event v[SBX_REFUSALS_MAX]; /* last: mostly never touched */
+	struct sbx_event v[SBX_REFUSALS_MAX]; /* last, because it is mostly never touched */
 };
 
 static uint64_t add(uint64_t a, uint64_t b)
@@ -83,7 +83,7 @@ uint64_t sbx_refusals_n_others(const struct sbx_refusals *list)
 	return list ? list->n_others : 0;
 }
 
-/* --- in words --- */
+/* --- text --- */
 
 static bool has_port(const struct sbx_event *e)
 {
@@ -148,7 +148,7 @@ static void say_why(const struct sbx_event *e, const char *profile, char *buf, s
 	}
 }
 
-/* What names no host, or an address that is for nobody, is no entry. */
+/* A refusal without a host name, or with an address that cannot be allowed, has no entry. */
 static bool can_be_allowed(const struct sbx_event *e, const char *entry)
 {
 	struct sbx_net_entry parsed = { 0 };
@@ -172,7 +172,7 @@ void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *prof
 {
 	const struct sbx_event *e = &list->v[i];
 	bool web = e->name[0] && e->proto == SBX_PROTO_TCP && e->reason == SBX_REASON_DEFAULT_DENY &&
-		   (e->port == 443 || e->port == 80); /* the ports of an entry that names none */
+		   (e->port == 443 || e->port == 80); /* the ports of an entry without ports */
 
 	ret_refusal->event = e;
 	ret_refusal->failed = is_failure((enum sbx_reason)e->reason);
@@ -183,7 +183,7 @@ void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *prof
 		ret_refusal->allow[0] = '\0';
 }
 
-/* A shell's own characters are only in an IPv6 address. */
+/* Only an IPv6 address has characters that a shell treats specially. */
 const char *sbx_refusal_line(const struct sbx_refusal *r, char *buf, size_t n_buf)
 {
 	const char *quote = strchr(r->allow, '[') ? "'" : "";

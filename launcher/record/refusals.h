@@ -9,8 +9,8 @@
 #include "base/event.h"
 
 /*
- * The different refusals of a run and how often each came, for people: on stderr at the end, in
- * the receipt, and by --refusals. Names and rules are untrusted text.
+ * The different refusals of a run, each with its count, for people: on stderr at the end, in the
+ * receipt, and by --refusals. Names and rules are untrusted text.
  */
 #define SBX_REFUSALS_MAX 256 /* different ones; the rest is a count */
 #define SBX_REFUSALS_TOLD 10 /* lines on stderr at the end */
@@ -18,17 +18,17 @@
 /* PURE. */
 struct sbx_refusals;
 
-/* Add an event whose action is deny. *list is made with the first; without memory nothing is
+/* Add an event whose action is deny. The first event makes *list; without memory nothing is
  * added. */
 void sbx_refusals_add(struct sbx_refusals **list, const struct sbx_event *e);
 /* Accepts NULL; returns NULL. */
 struct sbx_refusals *sbx_refusals_free(struct sbx_refusals *list);
 
-/* Most frequent first, then in the order they came. To be called before the next two, which take
- * a NULL list too. */
+/* Sort: the most frequent first, then in the order of their first events. Call this before the next
+ * two, which take a NULL list too. */
 void sbx_refusals_sort(struct sbx_refusals *list);
 size_t sbx_refusals_n(const struct sbx_refusals *list);
-/* How many came that there was no room to tell apart. */
+/* The number of refusals that did not fit and are only counted. */
 uint64_t sbx_refusals_n_others(const struct sbx_refusals *list);
 
 struct sbx_refusal {
@@ -36,9 +36,9 @@ struct sbx_refusal {
 	bool failed;	/* nothing was refused: the server or the network outside failed */
 	char where[320]; /* "example.org:443" */
 	char why[1024];	 /* "not in profile 'default'" */
-	char allow[320]; /* the value of --allow that would admit it; "" where none would */
+	char allow[320]; /* the value of --allow that would admit it; "" if none would */
 };
-/* @i < sbx_refusals_n(). @profile: its name, as the caller gave it. */
+/* @i < sbx_refusals_n(). @profile: the profile as the caller named it. */
 void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *profile, struct sbx_refusal *ret_refusal);
 /* "refused 14x example.org:443 (not in profile 'default'); allow with --allow example.org",
  * escaped. Returns @buf. */

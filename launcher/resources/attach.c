@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Attach cgroup: the sandbox stays in the host's network namespace, and the host's ruleset judges what its cgroup's
- * sockets send (src/sys/nft/nft_attach.c).
+ * Attach cgroup: the sandbox stays in the host's network namespace, and the host's ruleset judges
+ * the packets of its cgroup's sockets (src/sys/nft/nft_attach.c).
  *
- * Order, and why:
- * - The step `attach`, before any process of the sandbox: sockets that need privileges or may be taken (the stub's
- *   address goes into the sandbox's resolv.conf).
- * - When the stage is ready, and nothing of the command runs: the NFLOG group, the watch, the rules. From here on the
- *   cgroup can reach its stub and nothing else. Then the broker, which asks for pins.
- * - The self-test tries, among others, two listeners of ours on the host's loopback. Where the rules match nothing
- *   (another cgroup namespace on an old kernel), these answer, whatever else the host can reach.
+ * Order:
+ * - The step `attach`, before any process of the sandbox: sockets that need privileges, or a free
+ *   port (the stub's address goes into the sandbox's resolv.conf).
+ * - When the stage is ready, and the command does not run yet: the NFLOG group, the watch, the
+ *   rules. From here on the cgroup can reach only its stub. Then the broker, which asks for pins.
+ * - The self-test tries, among others, two listeners of the launcher on the host's loopback. If the
+ *   rules match nothing (another cgroup namespace on an old kernel), these answer, also on a host
+ *   without a network.
  *
- * At the end the rules go when they judge nothing any more: no process, and no socket that was passed to a process
- * elsewhere, which the socket would set free. Otherwise (also for a connection that its peer does not let end) the rules
- * and an empty cgroup stay, and the next start or --gc looks again. A launcher that is killed leaves both, closed: pins
- * run out, and no new ones come. systemd removes a scope as soon as it is empty, and then no sweep could find the
- * cgroup: there the cleanup process stays and looks (cleanup_process.c).
+ * At the end the rules go when the cgroup has no process, and no socket that was passed to a
+ * process elsewhere: such a socket would be free without the rules. Otherwise (also for a
+ * connection that its peer does not let end) the rules and an empty cgroup stay, and the next start
+ * or --gc looks again. A launcher that is killed leaves both, closed: pins expire, and no new ones
+ * come. systemd removes a scope as soon as it is empty, and then no sweep could find the cgroup:
+ * there the cleanup process stays and looks (cleanup_process.c).
  *
- * The host's owner may flush the firewall. The launcher sees that at once, kills the sandbox's processes first and judges
- * afterwards.
+ * The host's owner may flush the firewall. The launcher sees that at once, kills the sandbox's
+ * processes first and judges afterwards.
  */
 #include "launcher/resources/attach.h"
 

@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "sys/net/net.h"
 
-/* What the caller can do about the error. */
+/* A hint for the caller about the error. */
 static const char *remedy(int e)
 {
 	switch (e) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The scratch space and the overlay on it, by the kernel's file-descriptor interface: every layer
- * is named as /proc/self/fd/N, so the very directory that was judged is the lower one, whatever its
- * path has come to mean.
+ * The scratch space and the overlay on it, made by the kernel's file-descriptor interface. Every
+ * layer is named as /proc/self/fd/N, so the lower layer is the judged directory, even if another
+ * directory has its path now.
  *
  * userxattr: an overlay of a user namespace keeps its marks in user.overlay.*, which the command
- * cannot write through the overlay. A tmpfs has room for those since Linux 6.6; before that, a
- * directory of the lower layer that was removed cannot be made again (EIO), the rest works.
- * Redirects, metacopy and index are off with it or by our word: a file in the upper layer is whole,
- * which is what keep_copy.c counts on.
+ * cannot write through the overlay. A tmpfs supports those since Linux 6.6. Before that, a
+ * directory of the lower layer that was removed cannot be made again (EIO); everything else works.
+ * Redirects, metacopy and index are off, by userxattr or by an option: so a file in the upper layer
+ * is complete, which keep_copy.c needs.
  */
 #include "launcher/rootfs/overlay.h"
 
@@ -77,7 +77,7 @@ static int set_layer(int fs, const char *key, int dir)
 	return set(fs, key, path);
 }
 
-/* The detached mount of a configured file system. fd or -errno. */
+/* Make the detached mount of a configured file system. fd or -errno. */
 static int create(int fs)
 {
 	int fd;
@@ -141,7 +141,8 @@ void sbx_scratch_fini(struct sbx_scratch *s)
 
 /* --- the overlay --- */
 
-/* A directory of the scratch space itself; the overlay wants both on one mount. fd or -errno. */
+/* Make a directory of the scratch space itself; the overlay needs both layers on one mount. fd or
+ * -errno. */
 static int make_layer(const struct sbx_scratch *s, const char *name, mode_t mode)
 {
 	int fd;
@@ -162,7 +163,7 @@ static int mount_overlay(struct sbx_scratch *s, int lower)
 		return -EINVAL;
 	if (fstat(lower, &st) < 0)
 		return -errno;
-	/* Its mode and owner are what the overlay's own directory shows. */
+	/* The overlay's top directory shows the upper layer's mode and owner. */
 	s->upper = make_layer(s, "upper", (st.st_mode & 01777) | 0700);
 	work = s->upper < 0 ? -1 : make_layer(s, "work", 0700);
 	if (s->upper < 0 || work < 0)

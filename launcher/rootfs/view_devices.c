@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Device nodes that a sandbox is granted.
+ * Granted device nodes.
  *
- * A device is an interface of the kernel's, most of which are for whoever owns the machine. So a
- * profile or a flag only picks from a list (sbx_shipped_devices, or the system policy's), and what
- * it picks must be a character device with a name in /dev: no symlink is followed, and what is no
- * such device is left out.
+ * A device gives access to a driver of the kernel, and most drivers are for the machine's owner
+ * alone. So a profile or a flag picks from a list (sbx_shipped_devices, or the system policy's). A
+ * granted node must be a character device with a name in /dev: no symlink is followed, and other
+ * files are left out.
  *
- * What is asked for is a pattern (sbx_form_device); a directory means what is in it. A name that
- * the list does not have is refused, also where it does not exist; so is a pattern that finds
- * something and nothing that may be granted. A device that is not there is a note: the same profile
- * runs on machines without one.
+ * A request is a pattern (sbx_form_device); a directory means all nodes in it. A name that is not
+ * on the list is refused, even if it does not exist. A pattern that matches only nodes that may not
+ * be granted is refused too. A device that does not exist is a note, because the same profile may
+ * run on machines without one.
  *
- * The node stays the host's, with its owner and mode: who may not open it outside may not inside.
+ * The node keeps the host's owner and mode, so a user that may not open it outside may not open it
+ * inside.
  */
 #include "launcher/rootfs/view_devices.h"
 
@@ -38,7 +39,8 @@
 struct search {
 	const struct sbx_draft *d;
 	enum sbx_mount_origin origin;
-	size_t n_seen, n_granted; /* what the pattern found, and what of it may be granted */
+	size_t n_seen, n_granted; /* nodes that the pattern matched, and nodes among them that
+				   * may be granted */
 };
 
 static bool matches(const char *pattern, const char *path)
@@ -56,7 +58,7 @@ static bool is_allowed(const struct sbx_draft *d, const char *path)
 	return false;
 }
 
-/* Is it a directory in which something may be granted? */
+/* Is it a directory that may contain a device of the list? */
 static bool holds_allowed(const struct sbx_draft *d, const char *path)
 {
 	const struct sbx_str_list *list = &d->system->devices;
@@ -88,7 +90,7 @@ static bool has_device(const struct sbx_draft *d, const char *dest)
 	return false;
 }
 
-/* Takes @fd, the node behind @path. 0, -E2BIG, -errno. */
+/* Take @fd, the node at @path. 0, -E2BIG, -errno. */
 static int grant(struct search *s, int fd_take, const struct stat *st, const char *path)
 {
 	SBX_AUTO_CLOSE int fd = fd_take;
@@ -119,7 +121,7 @@ static int grant(struct search *s, int fd_take, const struct stat *st, const cha
 
 static int visit(struct search *s, int dir, const char *pattern, const char *path);
 
-/* What @pattern, some names, finds in @dir, whose path is @path. */
+/* Add the nodes that @pattern (one or more names) matches in @dir, whose path is @path. */
 static int visit_name(struct search *s, int dir, const char *name, const char *rest,
 		      const char *path)
 {

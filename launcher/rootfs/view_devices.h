@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "launcher/view/draft.h"
 
-/* Append the host's device nodes that are asked for and may be granted, each at its own path.
- * Behind /dev, before it turns read-only. 0; SBX_EXIT_REFUSED with @errs; -errno. */
+/* Append the requested device nodes that may be granted, each at its own path. Called after /dev is
+ * made and before it turns read-only. 0; SBX_EXIT_REFUSED with @errs; -errno. */
 int sbx_view_add_devices(const struct sbx_draft *d, struct sbx_err_list *errs);
 
 #endif

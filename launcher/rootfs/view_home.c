@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A home that stays: a directory of the host's at the place of the scratch home.
+ * A home that stays: a directory of the host at the place of the scratch home.
  *
- * It is a writable grant like any other, but for three things. It is made where it is missing. It
- * must be the user's own, since whoever else can write there decides what the command runs
- * (.profile). And places to mount on (the current directory below the home, files of
- * filesystem.home_read) are made in it where they are missing: it is the sandbox's, to write and to
- * keep. What a run left there, the next one meets: so such a place must not be reached over a
- * symlink, by what planning sees and again when it is mounted (tree.c).
+ * It is a writable grant with three differences:
+ *
+ * - It is made if it is missing.
+ * - It must be the user's own, because everybody who can write there decides what the command runs
+ *   (.profile).
+ * - Places to mount on (the current directory below the home, files of filesystem.home_read) are
+ *   made in it if they are missing. An earlier run may have left a symlink at such a place, so a
+ *   place must not be reached over a symlink: planning checks this, and tree.c again when it
+ *   mounts.
  */
 #include "launcher/rootfs/view_home.h"
 
@@ -28,7 +31,7 @@ const char *sbx_view_home_asked(const struct sbx_options *o, const struct sbx_fa
 	const char *home = o->home ? o->home : profile->filesystem.home;
 
 	*ret_origin = o->home ? SBX_ORIGIN_FLAG : SBX_ORIGIN_PROFILE;
-	/* A profile for everybody: it starts in a scratch home then. */
+	/* The profile may be for everybody, so the command starts in a scratch home then. */
 	return home && home[0] == '~' && !o->home && f->throwaway_user ? NULL : home;
 }
 
@@ -54,7 +57,7 @@ int sbx_view_home_judge(const struct sbx_draft *d, const struct sbx_path *path, 
 		sbx_err_set(err, "'%s' is no directory", path->resolved);
 		return SBX_PATH_E_FORBIDDEN;
 	}
-	/* Id-mapped it is the sandbox's user's whosever it is (owner.h). */
+	/* An id-mapped home belongs to the sandbox's user, whoever owns it outside (owner.h). */
 	if (path->st.st_uid == d->facts->uid || sbx_facts_idmap(d->facts))
 		return 0;
 	sbx_err_set(err,
@@ -69,8 +72,8 @@ bool sbx_view_is_own(const struct sbx_mount_op *op)
 	return op->is_home || op->origin == SBX_ORIGIN_CACHE;
 }
 
-/* What is in a home is neither masked nor protected. So it must not hold what is so where another
- * grant shows it. */
+/* A home has no masks and no protected paths. So it must not contain files that have them in
+ * another grant. */
 static bool overlaps(const struct sbx_mount_op *home, const struct sbx_mount_op *other)
 {
 	const struct stat *a = &home->source.st, *b = &other->source.st;
@@ -112,7 +115,7 @@ int sbx_view_home_check_place(const struct sbx_draft *d, const char *target, mod
 	size_t n = strlen(d->facts->home);
 	char part[PATH_MAX];
 
-	/* Each directory on the way, then the place itself. */
+	/* First each directory on the way, then the place itself. */
 	while (target[n]) {
 		struct sbx_view_hit hit;
 		int r;

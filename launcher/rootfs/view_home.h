@@ -6,30 +6,29 @@
 #include "launcher/view/draft.h"
 #include "sys/fs/path.h"
 
-/* The directory that is the sandbox's home instead of a scratch one, as asked for; NULL: none. */
+/* The directory that is asked for as the sandbox's home, instead of a scratch home; NULL: none. */
 const char *sbx_view_home_asked(const struct sbx_options *o, const struct sbx_facts *f,
 				const struct sbx_profile *profile,
 				enum sbx_mount_origin *ret_origin);
 
-/* Make the absolute @path and what leads to it, as far as they are missing, for their owner alone.
- * 0, SBX_PATH_E_ACCESS with
- * @err, -errno. */
+/* Make the absolute @path, and missing directories on the way, for their owner alone. 0,
+ * SBX_PATH_E_ACCESS with @err, -errno. */
 int sbx_view_make_dirs(const char *path, struct sbx_err *err);
 
-/* Is @path, judged as a writable grant, fit for a home? 0, or SBX_PATH_E_FORBIDDEN with @err. */
+/* Is @path, judged as a writable grant, allowed as a home? 0, or SBX_PATH_E_FORBIDDEN with @err. */
 int sbx_view_home_judge(const struct sbx_draft *d, const struct sbx_path *path,
 			struct sbx_err *err);
 
-/* Once all grants are mounted: does nothing else that is granted lead to what is in the home? 0, or
+/* When all grants are mounted: check that no other grant contains files of the home. 0, or
  * SBX_EXIT_REFUSED with @err. */
 int sbx_view_home_check_overlap(const struct sbx_draft *d, struct sbx_err *err);
 
-/* A home that stays or a cache: sandboxes made what is in it, start-up files and keys too, and
- * nobody else uses it. */
+/* Is this a home that stays, or a cache? Sandboxes made the files there, also startup files and
+ * keys, and no program outside uses them. */
 bool sbx_view_is_own(const struct sbx_mount_op *op);
 
-/* May something of the type @mode be mounted at @target below the home? 0; SBX_EXIT_REFUSED with
- * @err; -errno. */
+/* Can a mount of the type @mode be placed at @target below the home? 0; SBX_EXIT_REFUSED with @err;
+ * -errno. */
 int sbx_view_home_check_place(const struct sbx_draft *d, const char *target, mode_t mode,
 			      struct sbx_err *err);
 

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The root of the sandbox: what programs, libraries and configuration are there before anything is
- * granted.
+ * The root of the sandbox: programs, libraries and configuration before any grant.
  *
- *   host     the host's /usr and loader directories, a synthetic /etc (etc.h)
- *   minimal  nothing but the files of /etc that every sandbox has
- *   DIR      an unpacked image or a debootstrap, read-only: judged as a mount source, its own /etc
- * beneath those files
+ *   host     the host's /usr and loader directories, and a synthetic /etc (etc.h)
+ *   minimal  only the files of /etc that every sandbox has
+ *   DIR      the system in a directory, read-only, judged as a mount source. Its own /etc lies
+ *            beneath those files
  *
- * A directory does not become the root itself: the root is a tmpfs as in every view, and the
- * directory's entries are mounted in it one by one, symlinks copied. So /proc, /dev, /run, /tmp,
- * the home and what is granted have their places whatever the directory has there: nothing of it
- * under those names is ever looked at. Where such a place lies deeper (/home/USER, where the
- * directory has an empty /home), that directory is mounted in parts in turn.
+ * The root is a tmpfs in every view. The entries of a directory as root are mounted in it one by
+ * one, and its symlinks are copied. So /proc, /dev, /run, /tmp, the home and the grants have their
+ * places, and the directory's own entries of those names are never used. If such a place lies
+ * deeper (/home/USER in a directory with an empty /home), that directory is mounted in parts in
+ * turn.
  *
- * Nothing here trusts the directory: entries are opened by their parent's descriptor, never through
- * a symlink, and a link's text means what it means inside (view.c). It is never id-mapped: it is
- * nobody's to write, and what only its owner may read is not shown.
+ * The directory is not trusted. Entries are opened by their parent's descriptor, never through a
+ * symlink, and symlinks are resolved inside the sandbox (view.c). The directory is never id-mapped,
+ * so nobody writes to it, and a file that only its owner may read cannot be read.
  */
 #include "launcher/rootfs/view_root.h"
 
@@ -38,7 +37,7 @@
 #include "launcher/view/view_add.h"
 #include "sys/fs/path_normalise.h"
 
-#define PARTS_MAX	256 /* mounts that the root is made of */
+#define PARTS_MAX	256 /* mounts of which the root consists */
 #define DIR_PARTS_MAX	64  /* entries of one directory that is mounted in parts */
 #define USERS_BYTES_MAX 65536
 
@@ -56,9 +55,9 @@ enum sbx_root_kind sbx_view_root_kind(const char *asked)
 					       : SBX_ROOT_DIR;
 }
 
-/* --- the host's --- */
+/* --- the host's root --- */
 
-/* A directory of the host's that is bound as it is, without judging: it is the system's. */
+/* Bind a directory of the host without judging it, because it belongs to the system. */
 static int add_system_dir(const struct sbx_draft *d, int root, const char *name, const char *dest)
 {
 	SBX_AUTO_CLOSE int fd = openat(root, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -111,9 +110,9 @@ static int add_host(const struct sbx_draft *d)
 	return sbx_view_add_plain(d, SBX_MOUNT_ETC, "/etc");
 }
 
-/* --- /etc without a host's --- */
+/* --- /etc without the host's --- */
 
-/* The files that every sandbox has. @own: the /etc of a directory as root, which keeps its
+/* The files that every sandbox has. @own is the /etc of a directory as root, which keeps its
  * nsswitch.conf; else -1. */
 static int add_made_etc(const struct sbx_draft *d, int own)
 {
@@ -134,9 +133,9 @@ static int add_made_etc(const struct sbx_draft *d, int own)
 	return r;
 }
 
-/* --- a directory's --- */
+/* --- a directory as root --- */
 
-/* What is the sandbox's own, whatever the directory has there. */
+/* Places that the sandbox has of its own. The directory's entries of these names are not used. */
 static bool is_own(const char *name)
 {
 	static const char *const own[] = { "proc", "sys", "dev", "run", "tmp", "etc" };
@@ -170,14 +169,14 @@ static int add_link(const struct sbx_draft *d, int dir, const char *name, const 
 	char text[PATH_MAX];
 	ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
 
-	if (n <= 0) /* it went */
+	if (n <= 0) /* it was removed meanwhile */
 		return 0;
 	text[n] = '\0';
 	return sbx_view_add_text(d, SBX_MOUNT_SYMLINK, dest, text);
 }
 
-/* The entry @name of a directory whose path outside is @parent. What is neither file, directory nor
- * link is left out, as are blocked names. */
+/* Append the entry @name of a directory whose path outside is @parent. Left out are blocked names,
+ * and entries that are neither file, directory nor symlink. */
 static int add_entry(const struct sbx_draft *d, int dir, const char *parent, const char *name,
 		     const char *dest)
 {
@@ -185,7 +184,7 @@ static int add_entry(const struct sbx_draft *d, int dir, const char *parent, con
 	struct sbx_mount_op *op;
 	struct stat st;
 
-	if (fd < 0 && errno == ENOENT) /* it went */
+	if (fd < 0 && errno == ENOENT) /* it was removed meanwhile */
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
@@ -203,8 +202,8 @@ static int add_entry(const struct sbx_draft *d, int dir, const char *parent, con
 	return asprintf(&op->source.resolved, "%s/%s", parent, name) < 0 ? -ENOMEM : 0;
 }
 
-/* Every entry of @fd, a directory that is @parent outside, appended below @dest ("" is the root).
- * 0; -E2BIG: it has more than may be mounted one by one; -errno. */
+/* Append every entry of @fd, a directory that is @parent outside, below @dest ("" is the root). 0;
+ * -E2BIG: more entries than may be mounted one by one; -errno. */
 static int add_entries(const struct sbx_draft *d, int fd, const char *parent, const char *dest)
 {
 	SBX_AUTO_CLOSE int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -231,7 +230,7 @@ static int add_entries(const struct sbx_draft *d, int fd, const char *parent, co
 	return r;
 }
 
-/* Its own /etc, which what every sandbox has lies over. */
+/* Mount the directory's own /etc beneath the files that every sandbox has. */
 static int add_own_etc(const struct sbx_draft *d, struct sbx_err_list *errs)
 {
 	const struct sbx_path *root = &d->view->root.dir;
@@ -294,9 +293,10 @@ int sbx_view_add_root(const struct sbx_draft *d, struct sbx_err_list *errs)
 	return add_dir(d, errs);
 }
 
-/* --- its users --- */
+/* --- the directory's users --- */
 
-/* At most USERS_BYTES_MAX of a regular file, malloc'ed; NULL: there is none, or it is odd. */
+/* Read at most USERS_BYTES_MAX of a regular file, malloc'ed. NULL: there is none, or it is no
+ * regular file. */
 static char *read_users(int root, const char *file)
 {
 	SBX_AUTO_CLOSE int etc = openat(root, "etc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -342,9 +342,9 @@ int sbx_view_root_add_users(const struct sbx_draft *d, const char *file, char **
 	return 0;
 }
 
-/* --- room --- */
+/* --- places for mounts --- */
 
-/* In the place of @op, a part that is a directory, an empty one with its entries mounted in it. 0,
+/* Replace @op, a part that is a directory, by an empty directory with its entries mounted in it. 0,
  * -E2BIG, -errno. */
 static int split(const struct sbx_draft *d, const struct sbx_mount_op *op)
 {

@@ -14,18 +14,18 @@ const char *sbx_view_root_asked(const struct sbx_draft *d);
 /* PURE. */
 enum sbx_root_kind sbx_view_root_kind(const char *asked);
 
-/* Append the root's own mounts; where it is a directory, d->view->root.dir is judged already. 0;
+/* Append the root's own mounts. If the root is a directory, d->view->root.dir is judged already. 0;
  * SBX_EXIT_REFUSED with @errs; -errno. */
 int sbx_view_add_root(const struct sbx_draft *d, struct sbx_err_list *errs);
 
-/* Append to *text, malloc'ed lines of passwd(5) or group(5), those of the root's own @file with
- * other names. Does nothing where the root is no directory. 0 or -ENOMEM. */
+/* Append to *text (malloc'ed lines of passwd(5) or group(5)) those lines of the root's own @file
+ * that have other names. Does nothing if the root is no directory. 0 or -ENOMEM. */
 int sbx_view_root_add_users(const struct sbx_draft *d, const char *file, char **text);
 
 /*
- * Make room for a mount of the type @mode at @target: what of a directory as root it would lie in
- * is mounted in parts, until the place is there or can be made. Does nothing where it is already,
- * or in another mount. 0; SBX_EXIT_REFUSED with @err; -errno.
+ * Make a place for a mount of the type @mode at @target in a directory as root: mount the
+ * directories on the way in parts, until the place is there or can be made. Does nothing if the
+ * place exists, or lies in another mount. 0; SBX_EXIT_REFUSED with @err; -errno.
  */
 int sbx_view_root_make_room(const struct sbx_draft *d, const char *target, mode_t mode,
 			    struct sbx_err *err);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where the sandbox writes what is no grant, and how much.
+ * Writable places that are no grants, and their sizes.
  *
- * Without limits.disk each of /tmp, /var/tmp, /dev/shm and the home is a tmpfs with a size of its
- * own. Shared memory is as large as /tmp: less would save nothing, and who exceeds it is killed
- * (SIGBUS), as processes that share arrays are in containers, which have 64M. limits.disk is a
- * bound on all scratch space together, and file systems that only each have a size cannot keep it
- * unless the sizes are cut up in advance. So with it there is one file system of that size, the
- * scratch space (overlay.h), of which /tmp, /var/tmp, /dev/shm, the home and the overlay's upper
- * layer are directories: any of them may grow as far as the others leave room. limits.tmp or
- * limits.home that ask for less still make a file system of its own, whose size is then set aside
- * from the scratch space. What the host's owner set as a ceiling bounds those who ask for nothing.
- * Directories of --tmpfs are as /tmp is, one by one; none may ask for more than the ceiling of
- * /tmp.
+ * Without limits.disk each of /tmp, /var/tmp, /dev/shm and the home is a tmpfs with its own size.
+ * Shared memory is as large as /tmp: a process that exceeds it is killed (SIGBUS), and the 64M of
+ * containers are too little for processes that share arrays.
+ *
+ * limits.disk bounds all scratch space together. File systems with sizes of their own could keep
+ * such a bound only if the sizes were divided in advance. So there is one file system of that size,
+ * the scratch space (overlay.h), and /tmp, /var/tmp, /dev/shm, the home and the overlay's upper
+ * layer are directories of it. A smaller limits.tmp or limits.home still gets a file system of its
+ * own, whose size is subtracted from the scratch space.
+ *
+ * A ceiling of the system policy also holds for a run that asks for no size. Directories of --tmpfs
+ * are handled like /tmp; none may be larger than the ceiling of /tmp.
  */
 #include "launcher/rootfs/view_scratch.h"
 
@@ -28,7 +29,7 @@
 #include "sys/fs/path_normalise.h"
 
 #define SCRATCH_BYTES_DEFAULT (1ull << 30) /* each file system, unless limited */
-#define SCRATCH_BYTES_MIN     (1ull << 20) /* what must be left when the others have theirs */
+#define SCRATCH_BYTES_MIN     (1ull << 20) /* the least that must be left for the rest */
 
 #define TMPFS_MODE 0755
 
@@ -43,12 +44,12 @@ static uint64_t disk_limit(const struct sbx_draft *d)
 	return lesser(d->profile->limits.disk_bytes, d->system->ceilings.disk_bytes);
 }
 
-/* The sizes of the file systems of their own; 0: a directory of the scratch space. */
+/* Sizes of file systems of their own; 0: a directory of the scratch space. */
 struct sizes {
 	uint64_t shm, tmp, home;
 };
 
-/* --- what --tmpfs asks for --- */
+/* --- --tmpfs --- */
 
 const char *sbx_view_tmpfs_at(const struct sbx_draft *d, size_t i,
 			      enum sbx_mount_origin *ret_origin)
@@ -57,8 +58,7 @@ const char *sbx_view_tmpfs_at(const struct sbx_draft *d, size_t i,
 			       d->options->n_tmpfs, i, ret_origin);
 }
 
-/* Refuses what is above the ceiling; *ret_aside is what those that say a size below @disk (0: no
- * bound) take. */
+/* Refuse sizes above the ceiling. *ret_aside is the sum of the sizes below @disk (0: no bound). */
 static int size_asked(const struct sbx_draft *d, uint64_t disk, uint64_t *ret_aside,
 		      struct sbx_err_list *errs)
 {
@@ -180,7 +180,8 @@ int sbx_view_add_tmpfs_asked(const struct sbx_draft *d, const char *dest, uint64
 	return r;
 }
 
-/* A directory as root may have a link there (to /tmp), or something odd: then there is none. */
+/* A directory as root may have a symlink there (to /tmp), or another file: then no directory is
+ * made. */
 static int add_var_tmp(const struct sbx_draft *d, uint64_t size_bytes)
 {
 	struct sbx_err why = { 0 };

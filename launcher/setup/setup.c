@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a run learns after planning: its beginning, its end, and its share of a mount. */
+/* The values that a run learns after planning: its beginning, its end, and its share of a mount. */
 #include "launcher/setup/setup.h"
 
 #include <stdlib.h>

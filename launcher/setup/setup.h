@@ -5,8 +5,8 @@
 #include "launcher/plan/plan.h"
 
 /*
- * What a run learns while its steps carry out the plan. The plan itself never changes after planning: a consumer that
- * runs after planning reads these values here.
+ * The values that a run learns while its steps carry out the plan. The plan itself never changes
+ * after planning: a consumer that runs after planning reads these values here.
  */
 struct sbx_setup {
 	struct sbx_path etc;	  /* source of the SBX_MOUNT_ETC op (etc.h), fd owned; -1: not prepared yet */

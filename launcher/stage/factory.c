@@ -3,11 +3,12 @@
  * The socket factory (see factory.h).
  *
  * Signals: the launcher, this process and the command share a process group. A signal from the
- * terminal or to the group reaches the command by itself; a signal to the launcher alone must be
- * forwarded. The launcher cannot tell the two apart, this process can: a group signal is pending here
- * too (they are blocked, so they queue). Asked by SIGNAL, it answers SIGNAL when it saw none, and
- * only then does the launcher forward: the command gets each signal once. With --wait-all there may be others
- * when the command has ended: SIGNAL_ALL is for all of them, whatever group they are in.
+ * terminal or to the group reaches the command directly; a signal to the launcher alone must be
+ * forwarded. The launcher cannot tell the two apart. The factory can: a signal to the group is
+ * pending here too, because all signals are blocked. The launcher asks by SIGNAL. If no such signal
+ * is pending here, the factory answers SIGNAL, and only then does the launcher forward it. So the
+ * command gets each signal once. With --wait-all other processes may be left when the command has
+ * ended: SIGNAL_ALL is for all of them, whatever their group is.
  */
 #include "launcher/stage/factory.h"
 
@@ -37,12 +38,12 @@ struct factory {
 	int launcher, broker, signals;
 	pid_t child;
 	const struct sbx_stage_config *config;
-	bool own_group;      /* of the command: it has no terminal (init.c) */
-	uint64_t end_at_us;  /* monotonic: nothing runs past it; 0: no limit */
-	uint32_t seen[65]; /* group signals not yet accounted for, by number */
+	bool own_group;      /* the command's: it has no terminal (init.c) */
+	uint64_t end_at_us;  /* monotonic: the sandbox ends then; 0: no limit */
+	uint32_t seen[65]; /* signals to the group that are not yet accounted for, by number */
 };
 
-/* Was it sent? */
+/* Was the message sent? */
 static bool say(int fd, enum sbx_msg_type type, uint32_t value, const int *pass)
 {
 	uint8_t packet[64];
@@ -75,7 +76,8 @@ static void drain_signals(struct factory *f)
 	}
 }
 
-/* To every process in our pid namespace but us. bwrap and pid 1 of the inner namespace block these signals. */
+/* Signal every process in this pid namespace but this one. bwrap and pid 1 of the inner namespace
+ * block these signals. */
 static void signal_all(uint32_t sig)
 {
 	sigset_t set;
@@ -118,16 +120,16 @@ static bool is_published(const struct sbx_stage_config *c, uint16_t port)
 	return false;
 }
 
-/* One socket, or a refusal with the same cookie. */
+/* Answer with one socket, or with a refusal with the same cookie. */
 static void answer(struct factory *f, int fd, enum sbx_msg_type made, enum sbx_msg_type failed, uint32_t cookie)
 {
-	if (fd < 0 || !say(f->broker, made, cookie, &fd)) /* too many fds are under way, perhaps */
+	if (fd < 0 || !say(f->broker, made, cookie, &fd)) /* perhaps too many fds are on the way */
 		say(f->broker, failed, cookie, NULL);
 	sbx_fd_close(fd);
 }
 
-/* One request. The broker is not trusted: the most it gets is a socket of this namespace, where there is nothing but
- * the sandbox. */
+/* Serve one request. The broker is not trusted: it gets at most a socket of this namespace, where
+ * only the sandbox is. */
 static void on_broker(struct factory *f)
 {
 	struct sbx_msg_udp_socket udp;
@@ -150,7 +152,8 @@ static void on_broker(struct factory *f)
 		f->broker = sbx_fd_close(f->broker); /* gone or broken: the launcher sees its end */
 }
 
-/* Drops all that only the building needed: stdio (the caller may wait for the end of a pipe), fds, privileges. */
+/* Drop everything that only the setup needed: stdio (the caller may wait for the end of a pipe),
+ * fds, privileges. */
 static int shed(struct factory *f)
 {
 	const int fds[] = { 0, 1, 2, f->launcher, f->signals, f->broker };
@@ -175,8 +178,8 @@ static int shed(struct factory *f)
 	return sbx_caps_keep((1ull << CAP_NET_RAW) | (1ull << CAP_NET_BIND_SERVICE));
 }
 
-/* In ms until the end, for poll(). The launcher keeps the wall time; a command that stopped it (it may
- * share its process group) must not live for ever all the same. */
+/* The time to the end in ms, for poll(). The launcher keeps the wall time, but a command that
+ * shares its process group can stop the launcher, and must still end. */
 static int time_left(const struct factory *f)
 {
 	uint64_t now = sbx_clock_monotonic_us();

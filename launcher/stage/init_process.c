@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The launcher's end of the sandbox's init. What init says is judged in run/supervise.c. */
+/* The launcher's end of the channel to sbx-init. run/supervise.c judges its messages. */
 #include "launcher/stage/init_process.h"
 
 #include <errno.h>

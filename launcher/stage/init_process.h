@@ -23,7 +23,7 @@ struct sbx_init_process {
 
 /* Nothing is open yet. */
 void sbx_init_process_init(struct sbx_init_process *p);
-/* Closes both descriptors. What init said stays. */
+/* Closes both descriptors. The received values stay. */
 void sbx_init_process_fini(struct sbx_init_process *p);
 
 /* Makes the channel. *ret_peer_fd is init's end, for the stage. 0 or -errno. */

@@ -149,12 +149,14 @@ static bool restore_affinity(const cpu_set_t *had)
 	       sched_setaffinity(0, sizeof(*had), had) == 0;
 }
 
-/* The processor hint: clones the stage onto the launcher's processor and moves the launcher to another one.
+/* The processor hint: clones the stage onto the launcher's processor and moves the launcher to
+ * another one.
  *
- * In a virtual machine the kernel often queues a new child behind its parent although another processor is idle
- * (available_idle_cpu() in kernel/sched/syscalls.c). The stage, and with it bwrap, then waits for 0.7 ms. Launcher and
- * stage restore the caller's affinity before this function returns: the command inherits exactly that. Where the kernel
- * refuses the hint, only time is lost. */
+ * In a virtual machine the kernel often queues a new child behind its parent although another
+ * processor is idle (available_idle_cpu() in kernel/sched/syscalls.c). The stage, and with it
+ * bwrap, then waits for 0.7 ms. Launcher and stage restore the caller's affinity before this
+ * function returns: the command inherits exactly that. If the kernel refuses the hint, only time is
+ * lost. */
 static pid_t clone_apart(int cgroup_fd, struct sbx_err *err)
 {
 	cpu_set_t had, here = { 0 }, others;

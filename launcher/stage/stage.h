@@ -42,7 +42,7 @@ struct sbx_stage_start {
 
 /* There is no stage. */
 void sbx_stage_init(struct sbx_stage *s);
-/* Ends the stage, closes its descriptors and frees its config. What the stage said stays. */
+/* Ends the stage, closes its descriptors and frees its config. The received values stay. */
 void sbx_stage_fini(struct sbx_stage *s);
 
 /* Starts the stage and opens @init's channel. Returns as soon as the process exists: the stage then prepares what needs

@@ -12,8 +12,8 @@ struct sbx_stage_sockets {
 	int factory;
 };
 
-/* Builds the network of @c. *ret_step names the part at work, for STAGE_FAILED. What was opened is in @s, also on failure.
- * 0 or -errno with @err. */
+/* Builds the network of @c. *ret_step names the part at work, for STAGE_FAILED. Opened descriptors
+ * are in @s, also on failure. 0 or -errno with @err. */
 int sbx_stage_network_build(const struct sbx_stage_config *c, struct sbx_stage_sockets *s, const char **ret_step,
 			    struct sbx_err *err);
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The sandbox's view, mounted piece by piece before bwrap needs it.
+ * Mounts the sandbox's view, piece by piece, before bwrap needs it.
  *
- * bwrap could make these mounts itself, but it reads the whole mount table anew for each of them
- * (DESIGN section 10: 0.07 ms each, and growing), one after the other on the way to the command. Here
- * they are made with the kernel's file-descriptor interface (open_tree(2), mount_setattr(2),
- * move_mount(2)), while bwrap is still being loaded, and bwrap binds the finished tree once.
+ * bwrap could make these mounts itself, but it reads the whole mount table again for each of them
+ * (DESIGN section 10: 0.07 ms each, and growing), one after the other on the way to the command.
+ * The stage makes them with the kernel's file-descriptor interface (open_tree(2), mount_setattr(2),
+ * move_mount(2)) while bwrap is still being loaded, and bwrap binds the finished tree once.
  *
- * How a source gets here: a copy of it is detached first (open_tree), compared with what was judged, made
- * nosuid, nodev, private and perhaps read-only with everything below it in one step (mount_setattr,
- * recursive), and only then attached. Nothing is ever visible with looser flags than it ends with.
- * Private: what the host mounts later below a granted directory does not appear in the sandbox, where it
- * would come without those flags.
+ * A source becomes a mount in these steps: a copy of it is detached (open_tree) and compared with
+ * the judged object; it is made nosuid, nodev, private and perhaps read-only with everything below
+ * it in one step (mount_setattr, recursive); and only then it is attached. So no mount is ever
+ * visible with looser flags. Private: later mounts of the host below a granted directory do not
+ * appear in the sandbox, where they would come without those flags.
  *
- * Paths inside the tree are resolved with RESOLVE_IN_ROOT and without symlinks: one in a granted directory, which
- * may have come there since it was planned, leads a mount point neither out of the tree nor to another place in it.
- * An object once resolved is used by its fd.
+ * Paths inside the tree are resolved with RESOLVE_IN_ROOT and without symlinks. So a symlink that
+ * came into a granted directory since planning cannot lead a mount point out of the tree or to
+ * another place in it. A resolved object is used by its fd.
  */
 #include "launcher/tree/tree.h"
 
@@ -38,7 +38,7 @@
 
 /* --- paths in the tree --- */
 
-/* A directory, to be used by its fd: the root's own, or one that was opened. */
+/* A directory, used by its fd: the root's own fd, or one that was opened. */
 struct place {
 	int fd;
 	int opened; /* -1: none */
@@ -58,8 +58,8 @@ static int place_set(struct place *p, int fd)
 	return 0;
 }
 
-/* Makes @name and opens it. Only called when it is missing: on a frozen file system (fsfreeze(8)) mkdir and mknod wait, even
- * where they end with EEXIST. */
+/* Make @name and open it. Called only if it is missing: on a frozen file system (fsfreeze(8)) mkdir
+ * and mknod wait, even where they end with EEXIST. */
 static int make_and_open(int dir, const char *name, bool is_dir)
 {
 	if ((is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0444, 0)) < 0 && errno != EEXIST)
@@ -67,7 +67,7 @@ static int make_and_open(int dir, const char *name, bool is_dir)
 	return sbx_tree_open_in(dir, name, O_PATH | (is_dir ? O_DIRECTORY : 0));
 }
 
-/* Each part of @path from where @p is, made from the first that is missing. 0 or -errno. */
+/* Open each part of @path below @p, and make the missing ones. 0 or -errno. */
 static int make_dirs(struct place *p, char *path)
 {
 	bool making = false;
@@ -88,7 +88,8 @@ static int make_dirs(struct place *p, char *path)
 	return r;
 }
 
-/* The directory that @dest is in, made where it is missing. 0; 1: it was made; -errno. */
+/* Open the directory that contains @dest, and make it if it is missing. 0; 1: it was made;
+ * -errno. */
 static int find_parent(const struct sbx_tree *t, const char *dest, struct place *ret_parent, const char **ret_name)
 {
 	const char *name = strrchr(dest, '/') + 1;
@@ -111,7 +112,7 @@ static int find_parent(const struct sbx_tree *t, const char *dest, struct place 
 	return r < 0 ? r : 1;
 }
 
-/* Something to mount on: what is there, or a new directory or file. O_PATH fd or -errno. */
+/* A mount point at @dest: the existing file, or a new directory or file. O_PATH fd or -errno. */
 static int open_target(const struct sbx_tree *t, const char *dest, bool dir)
 {
 	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
@@ -162,7 +163,7 @@ static int take_judged(const struct sbx_mount_op *op)
 	return r < 0 ? r : sbx_fd_steal(&fd);
 }
 
-/* A node without nodev: the one thing that is mounted so. */
+/* A device node is the only mount without nodev. */
 static int take_device(const struct sbx_mount_op *op)
 {
 	const struct stat *judged = &op->source.st;
@@ -194,7 +195,8 @@ static int take_source(const struct sbx_mount_op *op, struct sbx_err *err)
 	return fd;
 }
 
-/* The launcher's id-mapped mount of the judged object, as a copy of the fd: the caller closes its own. */
+/* A copy of the fd of the launcher's id-mapped mount of the judged object; the caller closes its
+ * own. */
 static int take_mapped(const int *mapped, size_t n_mapped, size_t i)
 {
 	int fd = i < n_mapped ? fcntl(mapped[i], F_DUPFD_CLOEXEC, 0) : -1;
@@ -220,7 +222,7 @@ static int attach_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int l
 	SBX_AUTO_CLOSE int fd = -1;
 
 	if (r == 0)
-		r = set_attr(lower, 0, MOUNT_ATTR_RDONLY, 0); /* an id-mapped one comes as it was granted */
+		r = set_attr(lower, 0, MOUNT_ATTR_RDONLY, 0); /* id-mapped: done already */
 	if (r == 0)
 		r = fd = sbx_overlay_mount(s, lower, err);
 	return r < 0 ? r : attach(t, fd, dest, true);
@@ -252,7 +254,8 @@ static int mount_fresh(const struct sbx_tree *t, const char *type, const char *d
 
 	if (target < 0)
 		return target;
-	/* mount(2) takes a path. "." is the shortest one to @target; /proc serves where we may not enter the directory. */
+	/* mount(2) takes a path: "." is the shortest one to @target, and /proc serves if the
+	 * directory cannot be entered. */
 	if (fchdir(target) < 0)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", target);
 	return mount(type, path, type, flags, options) < 0 ? -errno : 0;
@@ -387,7 +390,7 @@ static int make_dev(const struct sbx_tree *t)
 	return dev < 0 ? dev : fill_dev(t, dev);
 }
 
-/* --- the whole --- */
+/* --- the whole view --- */
 
 static int begin(struct sbx_tree *t)
 {
@@ -435,7 +438,7 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 		return make_symlink(t, op->text, op->dest);
 	case SBX_MOUNT_DIR:
 		return make_dir(t, op->dest, op->mode);
-	case SBX_MOUNT_PROC: /* there since the beginning */
+	case SBX_MOUNT_PROC: /* made by sbx_tree_begin() */
 		return strcmp(op->dest, SBX_VIEW_PROC) == 0 ? 0 : -EINVAL;
 	case SBX_MOUNT_DEV:
 		return strcmp(op->dest, SBX_VIEW_DEV) == 0 ? 0 : -EINVAL;
@@ -495,7 +498,8 @@ int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, siz
 	if (n > SBX_N_ELEMENTS(copies))
 		return -E2BIG;
 	memset(copies, -1, sizeof(copies));
-	/* All are taken before the first is attached: none comes from what we mount ourselves. */
+	/* All sources are opened before the first is attached, so none comes from a mount of the
+	 * view. */
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (has_source(&ops[i])) {
 			copies[i] = ops[i].idmap ? take_mapped(mapped, n_mapped, used++) :

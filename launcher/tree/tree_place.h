@@ -10,7 +10,8 @@ struct sbx_tree {
 	int root; /* O_PATH; -1: none yet */
 };
 
-/* What is at @path (absolute, normalised) in the tree, with open(2)'s @flags, through no symlink. fd or -errno. */
+/* Open @path (absolute, normalised) in the tree with open(2)'s @flags, through no symlink. fd or
+ * -errno. */
 int sbx_tree_open(const struct sbx_tree *t, const char *path, uint64_t flags);
 
 /* The same below @root, a descriptor, with @path relative to it. */

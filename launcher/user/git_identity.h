@@ -15,8 +15,8 @@ bool sbx_git_identity_parse(const char *text, struct sbx_git_identity *id);
 /* PURE. A file that says so, and includes /etc/gitconfig before that. malloc'ed; NULL: out of
  * memory. */
 char *sbx_git_identity_print(const struct sbx_git_identity *id);
-/* What the files of the sandbox's user say, read with that user's privileges; "" and "" for a user
- * made up for this run. */
+/* Read the identity from the files of the sandbox's user, with that user's privileges; "" and ""
+ * for a uid of the pool. */
 void sbx_git_identity_read(const struct sbx_facts *f, struct sbx_git_identity *ret_id);
 
 #endif

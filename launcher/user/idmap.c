@@ -72,7 +72,7 @@ static bool can_be_mapped(const char *mount_point, int userns)
 	return fd >= 0 && copy >= 0;
 }
 
-/* Which file system it was: the one that the source is on, else one mounted below. */
+/* Name the file system that refused: that of the source, or one mounted below it. */
 static void explain(const struct sbx_path *path, int userns, int error, struct sbx_err *err)
 {
 	SBX_AUTO_FCLOSE FILE *file = fopen("/proc/self/mountinfo", "re");

@@ -7,12 +7,12 @@
  * the directories of his sbx (at their default places: his XDG variables are not known here). Uid 0
  * is never mapped, so no sandbox acts as root.
  *
- * A uid that the user database does not know has no home. Where the database cannot be asked, any
- * directory could be the home: the grant is refused.
+ * A uid that is not in the user database has no home. If the database cannot be read, any directory
+ * could be the home, so the grant is refused.
  *
  * The group is mapped with the owner, and the sandbox may leave a setgid program of that group on
  * the host. The owner could do so with his own group himself, and groups of people (1000 and above)
- * are for sharing files. The groups below give out privileges (shadow, disk, docker, adm): they are
+ * are for sharing files. The groups below give privileges (shadow, disk, docker, adm), so they are
  * never mapped.
  */
 #include "launcher/user/owner.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which sockets the caller's session has, by its environment. It says more than a list of paths
- * can: an agent's socket is where its user put it. A variable that says nothing clear says nothing
- * here: this is on top of the prefixes and the known paths (sys/fs/path.c).
+ * The sockets of the caller's session, from its environment. The environment knows places that a
+ * list of paths cannot know. A variable without a clear value is ignored, because the prefixes and
+ * the known paths (sys/fs/path.c) hold in any case.
  */
 #include "launcher/user/session_sockets.h"
 
@@ -26,7 +26,7 @@ enum form {
 static const struct {
 	const char *variable;
 	enum form form;
-	const char *below; /* "" or what follows that path */
+	const char *below; /* "" or the rest of the path after the value */
 } rows[] = {
 	{ "SSH_AUTH_SOCK", PATH, "" },
 	{ "GPG_AGENT_INFO", FIRST, "" },
@@ -56,7 +56,7 @@ static const struct {
 	{ "VSCODE_IPC_HOOK_CLI", PATH, "" },
 	{ "VSCODE_GIT_IPC_HANDLE", PATH, "" },
 	{ "NOTIFY_SOCKET", PATH, "" },
-	/* where it is not /run/user */
+	/* if it is not /run/user */
 	{ "XDG_RUNTIME_DIR", PATH, "/bus" },
 	{ "XDG_RUNTIME_DIR", PATH, "/systemd/private" },
 	{ "XDG_RUNTIME_DIR", PATH, "/gnupg/S.gpg-agent" },
@@ -80,14 +80,14 @@ static int add_one(struct sbx_session_sockets *s, char **path, const char *varia
 	return 0;
 }
 
-/* Where it is said to be and, where symlinks lead elsewhere, where it is. */
+/* Add the path of the variable and, if symlinks lead elsewhere, the path that they lead to. */
 static int add(struct sbx_session_sockets *s, const char *path, const char *below,
 	       const char *variable)
 {
 	SBX_AUTO_FREE char *whole = NULL, *asked = NULL, *real = NULL;
 	int r = 0;
 
-	/* The value itself may be a symlink there, as people make one for an agent whose place
+	/* The value itself may be a symlink there: some people make one for an agent whose place
 	 * changes. */
 	if (path[0] != '/' || (*below && is_known_anyway(path)))
 		return 0;
@@ -95,7 +95,7 @@ static int add(struct sbx_session_sockets *s, const char *path, const char *belo
 		whole = NULL;
 		return -ENOMEM;
 	}
-	asked = sbx_path_normalise(whole); /* NULL: it has a `..`, so what is real must do */
+	asked = sbx_path_normalise(whole); /* NULL: it has a `..` */
 	real = sbx_path_real_location(asked ? asked : whole);
 	if (!real)
 		return -ENOMEM;
@@ -112,7 +112,7 @@ static int hex(char c)
 				      : -1;
 }
 
-/* %XX, in place. */
+/* Replace %XX in place. */
 static void unescape(char *s)
 {
 	char *out = s;
@@ -128,7 +128,7 @@ static void unescape(char *s)
 	*out = '\0';
 }
 
-/* @value is taken apart. */
+/* Modifies @value. */
 static int add_dbus(struct sbx_session_sockets *s, char *value, const char *variable)
 {
 	static const char *const keys[] = { "path=", "dir=", "tmpdir=" };

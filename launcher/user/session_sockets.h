@@ -9,8 +9,7 @@
 
 /*
  * The control sockets that the caller's environment names (SSH_AUTH_SOCK, DBUS_SESSION_BUS_ADDRESS,
- * DOCKER_HOST,
- * ...): wherever they are, the directories that hold them are nobody's to grant.
+ * DOCKER_HOST, ...). A directory that holds one of them is not granted.
  */
 
 #define SBX_SESSION_SOCKETS_MAX 64
@@ -20,9 +19,9 @@ struct sbx_session_sockets {
 	size_t n;
 };
 
-/* The environment is that of @f. Paths in /run/user are left out: nothing there is granted anyway.
- * 0, -ENOMEM, -E2BIG (more than there is room for). @ret_s is for sbx_session_sockets_fini()
- * whatever the result. */
+/* Read the environment of @f. Paths in /run/user are left out, because nothing there is granted. 0,
+ * -ENOMEM, -E2BIG (too many). The caller calls sbx_session_sockets_fini(@ret_s) after
+ * every result. */
 int sbx_session_sockets_find(const struct sbx_facts *f, struct sbx_session_sockets *ret_s);
 void sbx_session_sockets_fini(struct sbx_session_sockets *s);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * --cache: what package managers download stays for the next run.
+ * --cache: downloads of package managers stay for the next run.
  *
  *   STATE/cache/by-name/PROFILE/TOOL   of a profile that was found by its name
- *   STATE/cache/by-file/PATH/TOOL      of one that is a file, by its real path
+ *   STATE/cache/by-file/PATH/TOOL      of a profile that is a file, by its real path
  *
- * What a run puts there the next one of the same profile executes. So a profile never sees another
- * one's, and no program outside a sandbox reads them: the host's own caches are elsewhere. The
- * state directory is closed to all sandboxes but for these mounts, so what is in it is made by
- * sbx-run or lies in a cache.
+ * The next run of the same profile executes files that a run leaves there. So a profile never sees
+ * the caches of another one, and no program outside a sandbox reads them: the host's own caches are
+ * elsewhere. The state directory is closed to all sandboxes except for these mounts, so every entry
+ * in it was made by sbx-run or lies in a cache.
  *
- * The places inside are the tools' own defaults: no variable needs to be set, and a cache that the
- * profile grants or a home keeps at such a place stays what it is.
+ * The places inside are the tools' defaults, so no variable needs to be set. A cache that the
+ * profile grants, or that a home has at such a place, is not replaced.
  */
 #include "launcher/user/view_cache.h"
 

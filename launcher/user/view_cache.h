@@ -10,15 +10,16 @@
 struct sbx_view_cache {
 	const char *name, *place;
 };
-/* The i-th, NULL: there are no more. */
+/* The i-th cache; NULL: there are no more. */
 const struct sbx_view_cache *sbx_view_cache_at(size_t i);
 
-/* Where the caches of the plan's profile are, below the @state directory of the sandbox's user
- * (real path). malloc'ed in *ret_dir. 0; SBX_EXIT_REFUSED with @err: this sandbox can have none;
- * -errno. */
+/* The directory of the profile's caches, below the @state directory of the sandbox's user (real
+ * path). malloc'ed in *ret_dir. 0; SBX_EXIT_REFUSED with @err: this sandbox can have
+ * none; -errno. */
 int sbx_view_cache_dir(const struct sbx_draft *d, const char *state, char **ret_dir,
 		       struct sbx_err *err);
-/* The directory @path of one cache, made where it is missing. 0, SBX_PATH_E_* with @err, -errno. */
+/* Open the directory @path of one cache, and make it if it is missing. 0, SBX_PATH_E_* with @err,
+ * -errno. */
 int sbx_view_cache_open(const struct sbx_draft *d, const char *path, struct sbx_path *ret_path,
 			struct sbx_err *err);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The git repository of the current directory. git looks for `.git` upwards; where only a
- * subdirectory is granted, it finds none.
+ * The git repository of the current directory. git looks for `.git` upwards, and finds none if only
+ * a subdirectory is granted.
  *
- * Whoever can make a `.git` above would decide what is granted. So the search ends, as git's own
- * does, at another file system and where a directory, or its `.git`, is not of the current
- * directory's owner. A file `.git` (a submodule, a worktree) names a git directory elsewhere,
- * mostly in the repository around it: the search goes on.
+ * Everybody who can make a `.git` above would decide what is granted. So the search ends, like
+ * git's own, at another file system, and at a directory or a `.git` that does not belong to the
+ * current directory's owner. A file `.git` (a submodule, a worktree) names a git directory
+ * elsewhere, mostly in the repository around it, so the search goes on.
  */
 #include "launcher/user/view_repository.h"
 

@@ -139,7 +139,7 @@ static const char *const taken[] = {
 /* Versioned: "fpc-3.2.2.cfg", "java-17-openjdk", "python3.11". */
 static const char *const taken_prefixes[] = { "firefox", "fpc", "gnucobol", "java-", "postgresql-common", "python3" };
 
-/* Where people write passwords and tokens. */
+/* Files in which people write passwords and tokens. */
 static const char *const screened[] = {
 	"apikeys", /* of chromium.d */
 	"gitconfig",

@@ -37,7 +37,7 @@ enum sbx_mount_op_kind {
 };
 const char *sbx_mount_op_kind_str(enum sbx_mount_op_kind k);
 
-/* Who asked for a mount. */
+/* The origin of a mount: the flag, key or rule that asked for it. */
 enum sbx_mount_origin {
 	SBX_ORIGIN_VIEW = 0, /* every sandbox has it */
 	SBX_ORIGIN_PROFILE,

@@ -10,7 +10,7 @@
 
 /* The sandbox's file system as planned: the list of mounts and what belongs to it. */
 
-/* What the sandbox's root is (view_root.h). */
+/* The kinds of root (view_root.h). */
 enum sbx_root_kind { SBX_ROOT_HOST = 0, SBX_ROOT_MINIMAL, SBX_ROOT_DIR, SBX_N_ROOT_KINDS };
 
 struct sbx_plan_root {

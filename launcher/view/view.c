@@ -77,7 +77,7 @@ struct node {
 
 /* --- lookup ids --- */
 
-/* What an id-mapped grant will show the sandbox's user is what its owner sees now. */
+/* Look at an id-mapped grant as its owner: the sandbox's user will see the same. */
 static bool as_owner(const struct sbx_draft *d, const struct sbx_mount_op *op)
 {
 	return op && op->idmap && d->lookup_ids && d->lookup_ids->active;
@@ -178,7 +178,7 @@ static int host_node(const struct sbx_draft *d, const struct sbx_mount_op *op, i
 static int look_at(const struct sbx_draft *d, const char *path, size_t n_mounts,
 		   struct node *ret_n);
 
-/* What was there before, else what the source has. */
+/* An entry of the mounts before @op wins over the source's. */
 static int look_merged(const struct sbx_draft *d, const struct sbx_mount_op *op, const char *path,
 		       const char *below, struct node *n)
 {
@@ -420,8 +420,8 @@ int sbx_view_open(const struct sbx_draft *d, const struct sbx_view_hit *hit)
 									  : -ESTALE;
 }
 
-/* What the mount adds to the names in @dir, which has @n_dir bytes without a last '/'. Its length;
- * 0: nothing. */
+/* The name that the mount adds to @dir, which has @n_dir bytes without a last '/'. Its length; 0:
+ * none. */
 static size_t next_name(const struct sbx_mount_op *op, const char *dir, size_t n_dir,
 			const char **ret_name)
 {

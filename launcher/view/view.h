@@ -46,7 +46,8 @@ struct sbx_view_hit {
 /* Called with each path that turned out to be a symlink, as it was followed. */
 typedef void (*sbx_view_hop)(void *userdata, const char *path);
 
-/* Where @path (absolute) leads in the sandbox. 0, SBX_VIEW_E_*, or -errno. @hop may be NULL. */
+/* Find the object that @path (absolute) leads to in the sandbox. 0, SBX_VIEW_E_*, or -errno. @hop
+ * may be NULL. */
 int sbx_view_resolve(const struct sbx_draft *d, const char *path, sbx_view_hop hop, void *userdata,
 		     struct sbx_view_hit *ret_hit);
 /* May the effective user execute what was found (a regular file)? */
@@ -56,14 +57,14 @@ const char *sbx_view_strerror(int e);
  * sandbox will have. fd, or -errno: -ESTALE when it is not what was found any more, -ENOENT for
  * what the sandbox itself makes. */
 int sbx_view_open(const struct sbx_draft *d, const struct sbx_view_hit *hit);
-/* Call @each with the names in a directory that was found, in no order: what is on the host and the
- * mounts on it. What @each returned, when that was not 0; 0; -errno. What may not be listed has no
- * names. */
+/* Call @each with the names in a directory that was found, in no order: those on the host and those
+ * of mounts on it. A directory that may not be listed has no names. The first result of @each that
+ * is not 0; 0; -errno. */
 typedef int (*sbx_view_each)(void *userdata, const char *name);
 int sbx_view_list(const struct sbx_draft *d, const struct sbx_view_hit *hit, sbx_view_each each,
 		  void *userdata);
-/* What @name is in a directory that was found, mounts on it and symlinks not followed. As
- * sbx_view_resolve(). */
+/* Find @name in a directory that was found. Mounts on it and symlinks are not followed. Results as
+ * of sbx_view_resolve(). */
 int sbx_view_child(const struct sbx_draft *d, const struct sbx_view_hit *dir, const char *name,
 		   struct sbx_view_hit *ret_hit);
 /* Is what was found in a place where the sandbox may write? */

@@ -22,11 +22,11 @@ struct sbx_cidr {
 };
 
 /*
- * What an address is, for deciding whether the broker may dial it: nothing about it is trusted, and
- * only SBX_ADDR_PUBLIC is for everybody. Where an address embeds an IPv4 one (::ffff:0:0/96, ::/96,
- * 64:ff9b::/96, 64:ff9b:1::/48, 2002::/16, 2001::/32 Teredo: both the server and the obfuscated
- * client), the worst class of it and what it embeds counts.
- * Documentation ranges (RFC 5737, RFC 3849) count as public here.
+ * The class of an address, which decides whether the broker may dial it. Addresses are untrusted,
+ * and only SBX_ADDR_PUBLIC is for everybody. If an address embeds an IPv4 one (::ffff:0:0/96,
+ * ::/96, 64:ff9b::/96, 64:ff9b:1::/48, 2002::/16, 2001::/32 Teredo: both the server and the
+ * obfuscated client), the worse class of the two counts. Documentation ranges (RFC 5737, RFC 3849)
+ * count as public here.
  */
 enum sbx_addr_class {
 	/* 0.0.0.0/8 and :: (dialling them reaches this host!), and whatever cannot be judged:

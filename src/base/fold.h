@@ -18,7 +18,7 @@ struct sbx_fold;
 #define SBX_FOLD_WINDOW_MS 1000
 #define SBX_FOLD_IDLE	   UINT64_MAX /* sbx_fold_next_ms: nothing is held */
 
-/* Where folded events go, oldest first. @v is borrowed for the call. The fold must not be used
+/* Receives folded events, oldest first. @v is borrowed for the call. The fold must not be used
  * inside. */
 typedef void (*sbx_fold_emit_fn)(const struct sbx_event *v, void *userdata);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /*
- * Host names from untrusted sources, brought to the one form that pins, rules, SNI and Host are
- * compared in. Whatever passes is plain lower-case ASCII without a trailing dot, so two names are
- * the same exactly when strcmp() says so, and no resolver can take one for an address.
+ * Host names from untrusted sources, brought to the one form in which pins, rules, SNI and Host are
+ * compared. A name that passes is plain lower-case ASCII without a trailing dot, so two names are
+ * the same exactly if strcmp() says so, and no resolver can take one for an address.
  */
 
 #include "base/hostname.h"

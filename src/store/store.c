@@ -4,18 +4,19 @@
  * The database of sandboxes and events.
  *
  * Every launcher of a user writes the same file, so writes are short: one statement, or one BEGIN
- * IMMEDIATE transaction per batch of events; readers never wait (WAL). A run must not pay for a
- * disk flush: with synchronous=NORMAL a commit only appends to the WAL, closing neither checkpoints
- * nor deletes it. Who has nobody waiting moves it into the database and flushes (sbx_store_tidy), or
- * a commit does, where nobody ever has time. So a crash of a process loses nothing, and a loss of power
- * at most the newest rows, never the file.
+ * IMMEDIATE transaction per batch of events. Readers never wait (WAL). A run must not wait for a
+ * disk flush: with synchronous=NORMAL a commit only appends to the WAL, and closing neither
+ * checkpoints nor deletes it. A launcher that nobody waits for moves the WAL into the database and
+ * flushes (sbx_store_tidy); if that never happens, SQLite does it in some commit. So a crash of a
+ * process loses nothing, and a loss of power at most the newest rows, never the file.
  *
- * What a run pays is mostly what SQLite does when nobody else has the database open, as between two
- * runs in a row: it builds the WAL's index anew from the whole WAL, and parses the whole schema. So
- * the WAL is kept short and made of small pages (migrate.h), and the schema is kept small: an index
- * has to be worth it, and a constraint is written so that checking it needs no temporary table.
+ * Most of the cost of a run is work that SQLite does when no other process has the database open,
+ * as between two runs in a row: it builds the WAL's index from the whole WAL, and parses the whole
+ * schema. So the WAL is kept short and made of small pages (migrate.h), and the schema is kept
+ * small: an index has to be worth it, and a constraint is written so that checking it needs no
+ * temporary table.
  *
- * What is trusted: the directory (checked to be ours alone), and the caller. Events are in
+ * The directory (checked to be the caller's alone) and the caller are trusted. Events are in
  * store_events.c.
  */
 
@@ -70,7 +71,7 @@ static int out_of_memory(struct sbx_err *err)
 
 /* --- opening --- */
 
-/* mkdir -p, new directories for us alone. */
+/* mkdir -p; new directories are for the user alone. */
 static int make_dirs(const char *path)
 {
 	SBX_AUTO_FREE char *copy = strdup(path);
@@ -138,8 +139,9 @@ static int make_file(const char *path, struct sbx_err *err)
 }
 
 /*
- * No-ops once SQLite is in use. Without statistics it takes no lock per allocation; without a page
- * cache allocated ahead it touches the pages a run needs, which are few, and not twenty.
+ * These calls do nothing once SQLite is in use. Without statistics SQLite takes no lock per
+ * allocation. Without a page cache allocated in advance it touches only the few pages that a run
+ * needs.
  */
 static void configure_library(void)
 {
@@ -147,7 +149,7 @@ static void configure_library(void)
 	sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
 }
 
-/* SQLite opens the file at once, and without SQLITE_OPEN_CREATE makes none. */
+/* SQLite opens the file at once, and makes none without SQLITE_OPEN_CREATE. */
 static int open_file(const char *path, struct sbx_err *err, sqlite3 **ret_db)
 {
 	int rc = sqlite3_open_v2(path, ret_db, OPEN_FLAGS, NULL);
@@ -175,7 +177,7 @@ static int configure(sqlite3 *db, struct sbx_err *err)
 	return sbx_sql_exec(db, "PRAGMA synchronous=NORMAL", "configuring it", err);
 }
 
-/* Open it as it is. 0; 1 when it is not there yet or must be migrated first; -errno. */
+/* Open it as it is. 0; 1: it does not exist yet or must be migrated first; -errno. */
 static int open_current(const char *path, struct sbx_err *err, sqlite3 **ret_db)
 {
 	int64_t version = 0;
@@ -189,7 +191,7 @@ static int open_current(const char *path, struct sbx_err *err, sqlite3 **ret_db)
 	return r == 0 && version != SBX_STORE_VERSION ? 1 : r;
 }
 
-/* Take the lock for making or migrating the database: of two processes at once SQLite lets one
+/* Take the lock for making or migrating the database: of two processes at once, SQLite lets one
  * fail (BUSY whatever the timeout, IOERR). fd, or -errno; the caller closes it. */
 static int lock_dir(const char *dir, struct sbx_err *err)
 {
@@ -219,7 +221,7 @@ static int open_and_migrate(const char *path, const char *migrations_dir, struct
 	return r ? r : sbx_migrate(*ret_db, migrations_dir, SBX_STORE_VERSION, err);
 }
 
-/* A file beside our database that we may not write. */
+/* Is it a file beside the database that this user may not write? */
 static bool has_foreign(const char *path)
 {
 	static const char *const suffixes[] = { "-wal", "-shm" };
@@ -235,9 +237,9 @@ static bool has_foreign(const char *path)
 }
 
 /*
- * A reader of a WAL database makes its -wal and -shm where they are missing. When root reads (a
- * backup, sqlite3 -readonly), SQLite gives them to the database's owner a moment later: until then
- * we cannot open or write them.
+ * A reader of a WAL database makes its -wal and -shm if they are missing. If root reads (a backup,
+ * sqlite3 -readonly), SQLite gives them to the database's owner a moment later. Until then this
+ * user cannot open or write them.
  */
 static int make_or_migrate(const char *state_dir, const char *path, const char *migrations_dir,
 			   struct sbx_err *err, sqlite3 **ret_db)
@@ -251,7 +253,7 @@ static int make_or_migrate(const char *state_dir, const char *path, const char *
 	if (lock < 0)
 		return lock;
 	r = open_and_migrate(path, migrations_dir, &why, ret_db);
-	/* Try once more when the files are ours or gone by now: the first try may have been a
+	/* Try once more if the files are the user's or gone by now: the first try may have been a
 	 * moment too early. */
 	for (int left = FOREIGN_READER_MS / 5; (r == -EROFS || r == -ENOENT) && foreign && left; left--) {
 		foreign = has_foreign(path);
@@ -302,7 +304,7 @@ int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx
 	store = calloc(1, sizeof(*store));
 	if (!store)
 		return out_of_memory(err);
-	/* Another process may be making the database at this moment: a second failure is real. */
+	/* Another process may be making the database now, so only a second failure counts. */
 	r = open_current(path, &first, &store->db);
 	if (r == -ENOMEM) {
 		sbx_err_set(err, "%s", first.msg);
@@ -455,14 +457,14 @@ int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct 
 	return update_one(store, stmt, id, err);
 }
 
-/* --- what seems to be up --- */
+/* --- sandboxes that may be running --- */
 
 struct live_row {
 	char id[SBX_ID_LEN + 1];
 	struct sbx_store_live live;
 };
 
-/* The rows are copied out before anyone is called, so that the callback may write. */
+/* The rows are copied before the first call, so that the callback may write. */
 static int live_collect(struct sbx_store *store, struct live_row *rows, size_t *ret_n,
 			struct sbx_err *err)
 {
@@ -481,7 +483,7 @@ static int live_collect(struct sbx_store *store, struct live_row *rows, size_t *
 		struct live_row *row = &rows[n];
 
 		if (!id || sbx_text_copy(row->id, sizeof(row->id), id) < 0)
-			continue; /* nothing that sbx-run wrote */
+			continue; /* sbx-run did not write this row */
 		n++;
 		row->live = (struct sbx_store_live){
 			.id = row->id,

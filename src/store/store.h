@@ -13,22 +13,22 @@
 
 /*
  * The database: sandboxes and their events (DESIGN section 9, migrations/). One SQLite file in WAL
- * mode, written by every launcher of this user at once.
+ * mode, which every launcher of this user may write at the same time.
  *
  * Functions return 0; a positive SBX_STORE_E_* of this contract; or a negative errno with the
- * database's own words in @err (may be NULL): -EBUSY (another writer for longer than
+ * database's own message in @err (may be NULL): -EBUSY (another writer for longer than
  * SBX_STORE_BUSY_MS), -ENOSPC (disk full), -EIO, -EROFS, -EACCES, -EUCLEAN (not a database, or a
  * damaged one), -ENOMEM, -EINVAL. After any of them nothing of the call has been written, and the
  * store may be used again.
  *
- * Not for two threads at once. A child process must not touch a store its parent opened; its fds
+ * A store is for one thread. A child process must not touch a store that its parent opened; its fds
  * are CLOEXEC.
  */
 struct sbx_store;
 
-/* The newest migration this program knows, and so the version of the databases it uses. */
+/* The newest migration that this program knows, and so the version of its databases. */
 #define SBX_STORE_VERSION 1
-/* Rows a sandbox may have; from then on one overflow row per action counts on. */
+/* Rows that a sandbox may have; later events are counted in one overflow row per action. */
 #define SBX_STORE_EVENTS_MAX 10000
 
 enum sbx_store_state {
@@ -46,12 +46,13 @@ enum sbx_store_state {
 const char *sbx_store_state_str(enum sbx_store_state s); /* "preparing", ... */
 
 /*
- * Open @state_dir/sbx.db, creating the directory (0700, parents as well) and the file (0600), and
- * apply the migrations of @migrations_dir (NNNN-name.sql, from 0001 without gaps) that it lacks, up
- * to SBX_STORE_VERSION; @migrations_dir need not exist when it lacks none. The state directory must
- * be the caller's own (or root's) and writable by nobody else. The first call of a process sets up
- * SQLite for the whole of it (store.c says how): no other thread may use SQLite at that time. 0,
- * SBX_STORE_E_NEWER or -errno (-ENOTDIR, -EPERM, ... for the directories too).
+ * Open @state_dir/sbx.db. Missing directories (0700, parents as well) and the file (0600) are made,
+ * and the missing migrations of @migrations_dir (NNNN-name.sql, from 0001 without gaps) are
+ * applied, up to SBX_STORE_VERSION; if none is missing, @migrations_dir need not exist. The state
+ * directory must be the caller's own (or root's) and writable by nobody else. The first call of a
+ * process sets up SQLite for the whole process (store.c says how), so no other thread may use
+ * SQLite at that time. 0, SBX_STORE_E_NEWER or -errno (-ENOTDIR, -EPERM, ... for the directories
+ * too).
  */
 int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx_err *err,
 		   struct sbx_store **ret_store);
@@ -60,8 +61,8 @@ struct sbx_store *sbx_store_close(struct sbx_store *store);
 /* Wait @ms for another writer before giving up with -EBUSY, instead of SBX_STORE_BUSY_MS. */
 void sbx_store_set_busy_ms(struct sbx_store *store, int ms);
 
-/* The values known when a sandbox is recorded. Strings are borrowed; NULL is stored as NULL
- * where it may be. */
+/* The values known when a sandbox is recorded. Strings are borrowed; NULL is stored as NULL where
+ * that is allowed. */
 struct sbx_store_sandbox {
 	const char *id;		 /* 12 hex digits */
 	const char *analysis_id; /* may be NULL */
@@ -83,7 +84,7 @@ int sbx_store_sandbox_begin(struct sbx_store *store, const struct sbx_store_sand
 int sbx_store_sandbox_release(struct sbx_store *store, const char *id, int64_t released_ms,
 			      const char *selftest_json, struct sbx_err *err);
 
-/* How a sandbox ended. JSON texts are borrowed and may be NULL: then what is stored stays. */
+/* The end of a sandbox. JSON texts are borrowed; NULL leaves the stored text. */
 struct sbx_store_end {
 	enum sbx_store_state state; /* a final one */
 	int64_t ended_ms;
@@ -96,9 +97,9 @@ struct sbx_store_end {
 };
 #define SBX_STORE_USAGE_UNKNOWN { -1, -1, -1, -1, -1 }
 
-/* Call when no process waits: moves committed pages from the WAL into the database when there
- * are @at_least that many, and flushes; takes some milliseconds. A start reads each page anew,
- * about 1 us, and a run writes 8. After a failure a later call does the work. */
+/* Call when no process waits: if the WAL has @at_least committed pages, moves them into the
+ * database and flushes, in some milliseconds. A start reads each page again, about 1 us, and a run
+ * writes 8. After a failure a later call does the work. */
 void sbx_store_tidy(struct sbx_store *store, int at_least);
 /* `preparing` or `running` becomes a final state. 0, SBX_STORE_E_UNKNOWN or -errno. */
 int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct sbx_store_end *end,
@@ -106,9 +107,9 @@ int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct 
 
 /*
  * Add events in one transaction. Each of @v is a row until the sandbox has SBX_STORE_EVENTS_MAX of
- * them; what comes later is added to the newest `overflow` row of its action (made if there is
- * none), so rows are bounded and no count is lost. Texts that are not clean (sbx_text_unit) are
- * stored with '?' for the offending bytes. 0, SBX_STORE_E_UNKNOWN (no such sandbox) or -errno.
+ * them. Later ones are added to the newest `overflow` row of their action (made if there is none),
+ * so rows are bounded and no count is lost. In texts that are not clean (sbx_text_unit) the
+ * offending bytes are stored as '?'. 0, SBX_STORE_E_UNKNOWN (no such sandbox) or -errno.
  */
 int sbx_store_events_add(struct sbx_store *store, const char *sandbox_id, const char *analysis_id,
 			 const struct sbx_event *v, size_t n, struct sbx_err *err);
@@ -120,17 +121,19 @@ struct sbx_store_found {
 	char *receipt_json;		      /* malloc'ed or NULL */
 };
 void sbx_store_found_fini(struct sbx_store_found *f);
-/* The run @id, or with NULL the last one that began. 0, SBX_STORE_E_UNKNOWN (none) or -errno. */
+/* Find the run @id, or with NULL the one that began last. 0, SBX_STORE_E_UNKNOWN (none) or
+ * -errno. */
 int sbx_store_find(struct sbx_store *store, const char *id, struct sbx_store_found *ret_found, struct sbx_err *err);
-/* Call @fn with each different refusal of sandbox @id (action deny), its count summed up and ts_ms 0, in the order they
- * came first. The text is as sbx_store_events_add() left it. 0 or -errno. */
+/* Call @fn with each different refusal of sandbox @id (action deny), with the sum of its counts and
+ * ts_ms 0, in the order of their first events. The text is as sbx_store_events_add() stored it. 0
+ * or -errno. */
 int sbx_store_denied_each(struct sbx_store *store, const char *id,
 			  void (*fn)(const struct sbx_event *e, void *userdata), void *userdata, struct sbx_err *err);
 
 /* The version of the SQLite library in use. Static text. */
 const char *sbx_store_library_version(void);
 
-/* A sandbox that has not ended as far as the database knows; valid for the call. */
+/* A sandbox without a final state in the database; valid during the call. */
 struct sbx_store_live {
 	const char *id;
 	enum sbx_store_state state;
@@ -139,9 +142,8 @@ struct sbx_store_live {
 	int64_t created_ms;
 };
 
-/* Call @fn for each. It may use the store, sbx_store_sandbox_end() of the one it was given
- * included; a non-zero return stops and is returned. At most the 4,096 oldest.
- * 0, @fn's or -errno. */
+/* Call @fn for each, at most the 4,096 oldest. @fn may use the store, also sbx_store_sandbox_end()
+ * for its sandbox; a non-zero result stops and is returned. 0, @fn's or -errno. */
 int sbx_store_live_each(struct sbx_store *store,
 			int (*fn)(const struct sbx_store_live *s, void *userdata), void *userdata,
 			struct sbx_err *err);

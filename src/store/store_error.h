@@ -2,11 +2,11 @@
 #ifndef SBX_STORE_STORE_ERROR_H
 #define SBX_STORE_STORE_ERROR_H
 
-#define SBX_STORE_BUSY_MS 5000 /* how long another writer is waited for */
+#define SBX_STORE_BUSY_MS 5000 /* the longest wait for another writer */
 
 enum {
 	SBX_STORE_E_EXISTS = 1, /* a sandbox with this id is recorded already */
-	SBX_STORE_E_NEWER,	/* a newer sbx made the database (its version is above ours) */
+	SBX_STORE_E_NEWER,	/* a newer sbx made the database */
 	SBX_STORE_E_UNKNOWN,	/* no such sandbox, or it has ended (states only go forward) */
 };
 

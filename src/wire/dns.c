@@ -91,7 +91,7 @@ static int name_next(struct name_cursor *c, struct sbx_span *ret_label)
 	return 0;
 }
 
-/* Where the name at @pos ends, or 0 when it does not parse. */
+/* The end of the name at @pos, or 0 if it does not parse. */
 static size_t name_end(struct sbx_span message, size_t pos)
 {
 	struct name_cursor c = name_cursor(message, pos);

@@ -115,7 +115,8 @@ struct sbx_dns_answer {
 	bool truncated; /* TC: ask again over TCP; nothing below is filled */
 	uint32_t ttl_s; /* the smallest along the CNAME chain and of the addresses; 0: no record */
 	size_t n_cnames;
-	/* Where the chain went, in order; normalised, or "" for a target that is no host name. */
+	/* The targets of the chain, in order; normalised, or "" for a target that is no host
+	 * name. */
 	char cnames[SBX_DNS_CNAMES_MAX][SBX_HOSTNAME_MAX + 1];
 	size_t n_addrs;
 	/* At the end of the chain, of the type asked for. */

@@ -3,10 +3,10 @@
  * Measures the body of an HTTP/1 request, so that the next request is looked for where the server
  * will look for it.
  *
- * Chunked framing is walked byte by byte; chunk data and bodies with a length pass in runs. Where
- * implementations are known to disagree nothing is let through: line ends are CRLF only, nothing
- * but an extension may stand behind a chunk size, sizes have a bounded number of digits, and
- * trailers may not name a field that frames or routes a message.
+ * Chunked framing is read byte by byte; chunk data and bodies with a length pass in runs. Framing
+ * that servers are known to read differently is refused: line ends are CRLF only, only an extension
+ * may follow a chunk size, sizes have a bounded number of digits, and trailers may not name a field
+ * that frames or routes a message.
  *
  * States: SIZE -> [EXT ->] SIZE_LF -> DATA -> DATA_CR -> DATA_LF -> SIZE ... and after the chunk of
  * size zero LINE -> (NAME -> FIELD -> FIELD_LF -> LINE)* -> END_LF -> COMPLETE. A body with a

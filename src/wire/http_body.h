@@ -10,8 +10,8 @@
 #include "base/span.h"
 
 /*
- * Where the body of an HTTP/1 request ends (RFC 9112 sections 6 and 7): none, so many bytes, or
- * chunked. Used by http_head.h; the bytes are hostile. PURE.
+ * Finds the end of the body of an HTTP/1 request (RFC 9112 sections 6 and 7): none, a number of
+ * bytes, or chunked. Used by http_head.h; the bytes are hostile. PURE.
  */
 
 enum sbx_http_framing {

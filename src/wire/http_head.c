@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Judges what a sandboxed client sends on a plain HTTP connection, request by request.
+ * Judges the requests that a sandboxed client sends on a plain HTTP connection, one by one.
  *
- * The danger is not the request that names a forbidden host but the one that is not seen: hidden in
- * what this judge takes for the body of another, or named twice so that the server believes the
- * name we did not look at. So the grammar is RFC 9112 without its leniencies (CRLF only, no empty
- * lines before a request, no folding, no space before a colon), a length is stated once and in one
- * way, and so is the host. What common clients send passes, but for bytes over 0x7f in a target,
- * which curl does not encode where a browser would.
+ * A request that names a forbidden host is easy to refuse. The danger is a request that the judge
+ * does not see: hidden in bytes that it takes for another request's body, or with two names of
+ * which the server believes the other one. So the grammar is RFC 9112 without its leniencies (CRLF
+ * only, no empty lines before a request, no folding, no space before a colon). A length may be
+ * stated once and in one way, and so may the host. Requests of common clients pass, except bytes
+ * over 0x7f in a target, which curl does not encode and browsers do.
  *
  * The head stays in the caller's buffer. Two offsets into it make the work linear however the bytes
- * arrive: scanned, up to which every byte was looked at once, and line, where the present line
- * began. A line is parsed when its LF is there, so a verdict always falls at the same byte.
+ * arrive: `scanned`, the bytes that were looked at, and `line`, the begin of the current line. A
+ * line is parsed when its LF has arrived, so a verdict always falls at the same byte.
  *
- * States: HEAD, from one request to the next; BODY while the body of the last head is due;
+ * States: HEAD, from one request to the next; BODY, while the body of the last head is due;
  * REJECTED.
  */
 
@@ -33,11 +33,12 @@ enum state {
 #define LENGTH_DIGITS_MAX 16 /* SBX_HTTP_LENGTH_MAX has as many */
 #define DEFAULT_PORT	  80
 
-/* Steps return 0 to go on or the reason to refuse; none of the reasons used here is 0. */
+/* Steps return 0 to go on, or the reason to refuse; no such reason is 0. */
 
 /* --- request line, RFC 9112 section 3 --- */
 
-/* ":port" or nothing. RFC 3986 would allow an empty port and leading zeros; nobody sends them. */
+/* ":port" or nothing. RFC 3986 would allow an empty port and leading zeros; no client sends
+ * them. */
 static int parse_port(struct sbx_span s, uint16_t *ret_port)
 {
 	uint32_t port = 0;
@@ -58,7 +59,7 @@ static int parse_port(struct sbx_span s, uint16_t *ret_port)
 	return 0;
 }
 
-/* An address in text, made canonical. No byte of a line is a NUL by now. */
+/* Make an address in text canonical. The caller has checked that no byte is a NUL. */
 static int parse_address(struct sbx_span s, uint8_t family, struct sbx_http_authority *ret_a)
 {
 	char text[SBX_ADDR_STR_MAX];
@@ -169,7 +170,7 @@ static int on_host(struct sbx_http_judge *j, struct sbx_span value)
 	if (j->host_seen)
 		return SBX_REASON_HOST_DUPLICATE;
 	j->host_seen = true;
-	/* Empty is for targets without an authority, and there are none in http. */
+	/* An empty host is for targets without an authority, which http does not have. */
 	if (!value.n)
 		return j->loose ? 0 : SBX_REASON_HOST_ABSENT;
 	return parse_authority(value, &j->host);
@@ -179,7 +180,7 @@ static int on_content_length(struct sbx_http_judge *j, struct sbx_span value)
 {
 	uint64_t n = 0;
 
-	/* With leading zeros it is octal to some. */
+	/* Some parsers take leading zeros for octal. */
 	if (j->length_seen || !value.n || value.n > LENGTH_DIGITS_MAX || (value.p[0] == '0' && value.n > 1))
 		return SBX_REASON_HTTP_MALFORMED;
 	for (size_t i = 0; i < value.n; i++) {
@@ -208,8 +209,8 @@ static int on_upgrade(struct sbx_http_judge *j)
 	return j->loose ? 0 : SBX_REASON_HTTP_UPGRADE;
 }
 
-/* RFC 9110 section 7.6.1: fields named here are removed by the next proxy. One that removed Host or
- * a length would read another request than we did. */
+/* RFC 9110 section 7.6.1: the next proxy removes the fields that are named here. If that is Host or
+ * a length, the next server reads another request than the judge did. */
 static int on_connection(struct sbx_http_judge *j, struct sbx_span value)
 {
 	while (value.n) {
@@ -276,7 +277,7 @@ static int check_head(struct sbx_http_judge *j)
 		return SBX_REASON_HOST_ABSENT;
 	if (!j->host_seen && j->target_seen)
 		j->host = j->target;
-	/* RFC 9112 section 3.2.2 has the target win, but not every server has read it. */
+	/* By RFC 9112 section 3.2.2 the target wins, but not every server does that. */
 	if (j->target_seen && (strcmp(j->target.host, j->host.host) ||
 			       port_or_default(&j->target) != port_or_default(&j->host)))
 		return SBX_REASON_HOST_MISMATCH;
@@ -293,8 +294,8 @@ static int reject(struct sbx_http_judge *j, enum sbx_reason reason, bool is_http
 	return SBX_HTTP_E_REJECT;
 }
 
-/* For a head that is malformed: might a lenient server accept it? Yes where its first line has a
- * version, or is empty, as lines before a request may be. */
+/* For a malformed head: might a lenient server accept it? Yes if its first line has a version, or
+ * is empty, because empty lines may come before a request. */
 static bool resembles_http(const struct sbx_http_judge *j, struct sbx_span buffer)
 {
 	static const char version[] = "HTTP/";
@@ -359,7 +360,7 @@ static void finish_head(struct sbx_http_judge *j, struct sbx_span buffer,
 		j->state = ST_BODY;
 }
 
-/* A line without its CRLF. *ret_done when it was the empty one that ends a good head. */
+/* A line without its CRLF. *ret_done: it was the empty line that ends a good head. */
 static int on_line(struct sbx_http_judge *j, struct sbx_span line, bool *ret_done)
 {
 	*ret_done = false;
@@ -371,7 +372,7 @@ static int on_line(struct sbx_http_judge *j, struct sbx_span line, bool *ret_don
 	return check_head(j);
 }
 
-/* Pass over the bytes that may stand in a line; the byte at the offset returned may not. */
+/* Skip the bytes that are allowed in a line. The byte at the returned offset is not. */
 static size_t scan_text(struct sbx_span buffer, size_t from, size_t end)
 {
 	while (from < end && sbx_http_is(buffer.p[from], SBX_HTTP_VALUE))

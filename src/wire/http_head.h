@@ -13,23 +13,23 @@
 #include "wire/http_body.h"
 
 /*
- * The client's direction of an HTTP/1 connection (RFC 9112), judged request by request: every head
- * is shown to the caller before a byte of it is carried, every body is measured exactly, so that no
- * request can hide in another's body. What two implementations could read differently is refused.
+ * The client's direction of an HTTP/1 connection (RFC 9112), judged request by request. The caller
+ * sees every head before it carries a byte of it, and every body is measured exactly, so that no
+ * request can hide in another's body. A request that two servers could read differently is refused.
  * PURE; the bytes are hostile.
  *
- * The caller keeps a buffer of the bytes received and not yet carried, and calls
+ * The caller keeps a buffer of the bytes that it received and has not carried, and calls
  * sbx_http_judge_next() with all of it:
- *   0                   an event: it covers the first event.n bytes, which the caller carries (or
- *                       not) and drops from its buffer before it calls again
- *   SBX_HTTP_E_MORE     call again with the same bytes and more behind them
- *   SBX_HTTP_E_REJECT   deny for judge.reason; nothing of what is in the buffer may be carried
- * The buffer needs to hold the limit given to init, and no more: a longer head is a reject.
+ *   0                   an event: it covers the first event.n bytes. The caller carries or drops
+ *                       them and removes them from its buffer before the next call
+ *   SBX_HTTP_E_MORE     call again with the same bytes and more after them
+ *   SBX_HTTP_E_REJECT   deny for judge.reason; no byte in the buffer may be carried
+ * The buffer holds the limit given to init; a longer head is rejected.
  */
 
 enum sbx_http_event_kind {
 	SBX_HTTP_HEAD = 0, /* a complete request head, fields below */
-	SBX_HTTP_BODY, /* bytes of the body of the last head, framing included; n is at least 1 */
+	SBX_HTTP_BODY, /* bytes of the last head's body, framing included; n is at least 1 */
 };
 
 struct sbx_http_event {
@@ -39,7 +39,8 @@ struct sbx_http_event {
 	/* HEAD only. The spans borrow from the buffer. */
 	struct sbx_span method, target;	 /* as sent */
 	uint8_t version_minor;		 /* HTTP/1.x: 0 or 1 */
-	/* Normalised name, or an address as formatted by base. Loose: "" where the request names none. */
+	/* Normalised name, or an address as formatted by base. Loose: "" if the request
+	 * names none. */
 	char host[SBX_HOSTNAME_MAX + 1];
 	struct sbx_addr host_addr;	 /* the address when Host is one, else family 0 */
 	uint16_t host_port;		 /* as given; 0: none given */
@@ -60,7 +61,7 @@ struct sbx_http_judge {
 	bool cr; /* the byte before scanned was a CR */
 	size_t limit;
 	size_t scanned; /* bytes of the buffer that were looked at, from the start of the head */
-	size_t line;	/* where the line that is being scanned began */
+	size_t line;	/* where the current line began */
 	size_t n_method, n_target; /* "METHOD SP TARGET SP ..."; n_method 0: no request line yet */
 	uint8_t version_minor;
 	bool host_seen, target_seen, length_seen, chunked, upgrade;
@@ -75,22 +76,23 @@ struct sbx_http_judge {
 
 #define SBX_HTTP_METHOD_MAX 32
 
-/* @limit_bytes bounds each head. @loose: the flow need not be HTTP/1 with a Host. A request that names no host, or asks
- * to leave HTTP/1 (CONNECT and HTTP/2's preface apart), is an event as any other, so that a name in it is seen. */
+/* @limit_bytes bounds each head. @loose: the flow need not be HTTP/1 with a Host. A request that
+ * names no host, or asks to leave HTTP/1 (but not CONNECT and HTTP/2's preface), is an event like
+ * any other, so that a name in it is seen. */
 void sbx_http_judge_init(struct sbx_http_judge *j, size_t limit_bytes, bool loose);
 
-/* See above. Outcome and byte counts do not depend on how the stream was cut, only the pieces in
- * which BODY events come do. */
+/* See above. Results and byte counts do not depend on how the stream was cut; only the sizes of
+ * BODY events do. */
 int sbx_http_judge_next(struct sbx_http_judge *j, struct sbx_span buffer,
 			struct sbx_http_event *ret_event);
 
 /* The number of next bytes (after the last event) that are opaque body data and may be spliced
- * without being shown; 0 while a head or chunk framing is due. */
+ * unseen; 0 while a head or chunk framing is due. */
 uint64_t sbx_http_judge_opaque(const struct sbx_http_judge *j);
 /* The caller carried the next @n bytes itself; @n <= sbx_http_judge_opaque(). */
 void sbx_http_judge_skip(struct sbx_http_judge *j, uint64_t n);
-/* Is the judge between requests? Then no part of a head was seen and no body is due, so an EOF
- * is clean (if the caller's buffer is empty). */
+/* Is the judge between requests? Then no part of a head was seen and no body is due, so an EOF is
+ * clean (if the caller's buffer is empty). */
 bool sbx_http_judge_idle(const struct sbx_http_judge *j);
 
 #endif

@@ -115,8 +115,8 @@ struct sbx_candidates {
 	struct sbx_addr refused_addr;
 };
 
-/* Which of the addresses that @target's name resolved to may be dialled, in the order of RFC 8305
- * section 4: families alternating, @first_family (4 or 6) first. */
+/* The addresses of @target's name that may be dialled, in the order of RFC 8305 section 4: families
+ * alternating, @first_family (4 or 6) first. */
 void sbx_core_candidates(const struct sbx_core *core, const struct sbx_flow_target *target,
 			 const struct sbx_addr *addrs, size_t n, uint8_t first_family,
 			 struct sbx_candidates *ret_candidates);

@@ -10,7 +10,7 @@
 #include "broker/dns/dns_tcp.h"
 #include "broker/io/context.h"
 
-/* Where a query came from and its answer goes. Copied freely; the connection may be gone by
+/* The sender of a query, to which its answer goes. Copied freely; the connection may be gone by
  * then. */
 struct sbx_asker {
 	struct sbx_context *ctx;

@@ -2,13 +2,13 @@
 /*
  * Events, PINS and STATS on their way to the launcher.
  *
- * Until RELEASE only the self-test speaks. Its refusals are proofs and not events: they are held,
- * and dropped when RELEASE comes. Where RELEASE never comes, they are sent at STOP.
+ * Until RELEASE only the self-test makes events. Its refusals are proofs and not events: they are
+ * held, and dropped when RELEASE comes. Without RELEASE they are sent at STOP.
  *
  * Events are folded for a second (base/fold.h). The fold gives them to a queue, and the queue is
- * sent. While the launcher does not read, the fold's clock stands still: the fold then gives
- * nothing out, and equal events keep adding up. So memory is bounded by limits.n_event_keys twice,
- * and no count is lost.
+ * sent. While the launcher does not read, the fold's clock stands still: the fold then gives out no
+ * event, and equal events keep adding up. So memory is bounded by limits.n_event_keys twice, and no
+ * count is lost.
  */
 
 #include "broker/io/report.h"

@@ -279,8 +279,8 @@ int sbx_cgroup_unsettle(int command_fd)
 	return mkdirat(command_fd, RUN, 0755) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* Move back to the place. Where no other cgroup is below the place, turn off the controllers
- * that we turned on. */
+/* Move back to the place. If no other cgroup is below the place, turn off the controllers that this
+ * run turned on. */
 static void return_to_place(struct sbx_cgroup *cg)
 {
 	for (int c = 0; c < SBX_N_CGROUP_CONTROLLERS; c++) {

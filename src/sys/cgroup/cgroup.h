@@ -81,7 +81,7 @@ int sbx_cgroup_sweep(const char *place, const struct sbx_cgroup_release *release
 /* The same for every place of sbx_cgroup_each_place(). */
 int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f, const struct sbx_cgroup_release *release);
 
-/* What a sandbox used; -1: the kernel does not tell. */
+/* The resources that a sandbox used; -1: the kernel does not tell. */
 struct sbx_cgroup_usage {
 	int64_t cpu_us, memory_peak_bytes, pids_peak;
 	int64_t oom_kills, pids_refused;

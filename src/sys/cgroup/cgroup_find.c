@@ -77,9 +77,8 @@ int sbx_cgroup_facts_read(struct sbx_cgroup_facts *f, bool bare)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(mounts) && !f->mount[0]; i++)
 		if (is_cgroup2(mounts[i]))
 			sbx_text_fit(f->mount, sizeof(f->mount), "%s", mounts[i]);
-	/* Where the root has none of our controllers, as in a hybrid, no cgroup below has one.
-	 * The rest is then not read: /proc/self/cgroup costs the kernel a walk over all
-	 * hierarchies. */
+	/* If the root has none of the controllers, as in a hybrid, no cgroup below has one. The
+	 * rest is then not read: /proc/self/cgroup costs the kernel a walk over all hierarchies. */
 	if (!f->mount[0] || (!bare && !root_controllers(f->mount)))
 		return 0;
 	n = sbx_file_text_read(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));

@@ -7,7 +7,7 @@
 
 #include "sys/cgroup/cgroup_plan.h"
 
-/* Where a sandbox's cgroup can be made. */
+/* Finds the place where a sandbox's cgroup can be made. */
 
 enum sbx_cgroup_source {
 	SBX_CGROUP_NONE = 0,
@@ -30,7 +30,7 @@ struct sbx_cgroup_place {
 	bool shared; /* other processes are in it: turn on no controller (a threaded one would move ours out) */
 };
 
-/* What this machine has: read once by sbx_cgroup_facts_read(), or filled in by a test. */
+/* This machine's facts: read once by sbx_cgroup_facts_read(), or filled in by a test. */
 struct sbx_cgroup_facts {
 	char mount[64];		       /* mount point of cgroup2; "": none */
 	char own[SBX_CGROUP_PATH_MAX]; /* our cgroup, relative to the mount ("/": the mount itself); "": unknown */

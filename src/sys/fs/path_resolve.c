@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Path resolution by hand.
+ * Resolves a path one component at a time. openat2() opens the child of the current O_PATH fd,
+ * never through a symlink (RESOLVE_NO_SYMLINKS, RESOLVE_NO_MAGICLINKS, RESOLVE_BENEATH). If the
+ * child is a symlink, its text is read from that fd and put before the rest of the path. So `path`
+ * is at every moment the path, without symlinks, of the object that `fd` holds.
  *
- * One component at a time: openat2() the child of the O_PATH fd held, never through a symlink (the
- * kernel is told so: RESOLVE_NO_SYMLINKS, RESOLVE_NO_MAGICLINKS, RESOLVE_BENEATH), look at what
- * came, and where it is a symlink read its text from that very fd and put it in front of what is
- * left to walk. So at every moment `path` spells, without symlinks, what `fd` holds.
+ * Other processes may rename the directories on the way at any time. They cannot make fd and path
+ * disagree unnoticed: at the end the kernel is asked for the path of fd (/proc/self/fd). If it
+ * differs, the walk starts again, a few times, and then refuses. The result is one object and a
+ * name that it had at one moment after it was opened. Later changes of the name do not change the
+ * object of the fd.
  *
- * Others may rename what is walked over at any time. That cannot make fd and path disagree
- * unnoticed: at the end the kernel is asked what it calls fd (/proc/self/fd), and a difference
- * starts over, a few times, then refuses. What comes out is one object and a name it had at one
- * moment after it was opened; later changes of the name change nothing for who holds the fd.
+ * A symlink in a sticky world-writable directory is followed only if fs.protected_symlinks
+ * (proc(5)) would let the kernel follow it: the kernel cannot check it, because it does not follow
+ * it.
  *
- * A symlink in a sticky world-writable directory is followed only where fs.protected_symlinks
- * (proc(5)) would let the kernel: it does not see our following and cannot do it for us.
- *
- * Not done: permission to read the object (who binds it may not), and mount boundaries are crossed
- * freely, but for file systems that are windows into the kernel.
+ * This does not check the permission to read the object. It crosses mount boundaries, except into
+ * file systems that are interfaces of the kernel.
  */
 #include "sys/fs/path_resolve.h"
 
@@ -37,16 +37,17 @@
 #include "base/text.h"
 
 #define TRIES_MAX                                                                                  \
-	8 /* a rename between the walk and the check is rare; eight in a row is an attack */
+	8 /* a rename between the walk and the check is rare; eight in a row are an attack */
 
 struct walk {
 	int fd;
 	struct stat st;	     /* of fd */
 	char path[PATH_MAX]; /* of fd; "" is / */
 	size_t n_path;
-	char todo[PATH_MAX]; /* what is left to walk */
+	char todo[PATH_MAX]; /* the rest of the path */
 	struct sbx_path_steering steering;
-	struct sbx_path_steering here; /* of the directories walked, and of those that `..` has left since the root */
+	struct sbx_path_steering here; /* of the directories on the way, and of those that `..`
+				        * has left since the root */
 	struct sbx_resolved *out; /* receives the hops */
 };
 
@@ -153,7 +154,7 @@ static int check_filesystem(const struct walk *w, int fd, const char *name, stru
 	return 0;
 }
 
-/* Take the next component off w->todo into @name (NAME_MAX + 1). False: nothing is left. */
+/* Take the next component off w->todo into @name (NAME_MAX + 1). False: there is none. */
 static bool next_component(struct walk *w, char *name, bool *ret_too_long)
 {
 	size_t at = strspn(w->todo, "/"), n = strcspn(w->todo + at, "/"), end = at + n;
@@ -181,7 +182,8 @@ static int go_root(struct walk *w)
 	return fstat(fd, &w->st) < 0 ? -errno : 0;
 }
 
-/* Only the text of a symlink can have a `..`: sbx_path_judge() refuses one in the path as asked. */
+/* Only the text of a symlink can have a `..`: sbx_path_judge() refuses one in the requested
+ * path. */
 static int go_up(struct walk *w)
 {
 	char *slash = strrchr(w->path, '/');
@@ -396,7 +398,7 @@ static int walk_all(struct walk *w, struct sbx_resolved *out, struct sbx_err *er
 	return too_long ? refuse_open(w, "...", -ENAMETOOLONG, err) : 0;
 }
 
-/* Container runtimes answer EPERM to calls that they do not know; opening / itself is never
+/* Container runtimes answer EPERM to system calls that they do not know; opening / itself is never
  * refused. */
 int sbx_path_check_support(struct sbx_err *err)
 {

@@ -263,7 +263,7 @@ int sbx_net_tcp_inside_open(uint8_t family, uint16_t port)
 	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, SBX_NET_CONGESTION, sizeof(SBX_NET_CONGESTION) - 1);
 	if (connect(fd, (struct sockaddr *)&to, n) < 0 && errno != EINPROGRESS)
 		return -errno;
-	/* Where there is no listener the kernel may give us that very port and connect the
+	/* Without a listener, the kernel may choose the port itself as source port and connect the
 	 * socket to itself (RFC 9293 section 3.5). Then a client outside would get its own bytes
 	 * back, and the server in the sandbox could not start. */
 	r = bound_port(fd, &own_port);

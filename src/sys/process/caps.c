@@ -84,8 +84,8 @@ int sbx_caps_keep(uint64_t keep_mask)
 	struct __user_cap_data_struct d[2] = { { 0 } };
 
 	/* The bounding set first: changing it takes CAP_SETPCAP, which may be among the
-	 * capabilities to drop. Without it the set stays as it is. Where no_new_privs is set
-	 * already the bounding set is of no use, so its 40 calls are saved. */
+	 * capabilities to drop. Without it the set stays as it is. If no_new_privs is set already,
+	 * the bounding set is useless, and its 40 calls are saved. */
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
 		drop_bounding(keep_mask);
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
