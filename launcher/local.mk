@@ -282,7 +282,7 @@ launcher_plan_tests = \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json \
 	tests/unit/test_git_look \
-	tests/unit/test_probes tests/unit/test_refusals tests/unit/test_privileges tests/unit/test_session_sockets tests/unit/test_supervise \
+	tests/unit/test_probes tests/unit/test_protect_git tests/unit/test_refusals tests/unit/test_privileges tests/unit/test_session_sockets tests/unit/test_supervise \
 	tests/unit/test_tree \
 	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
@@ -339,6 +339,8 @@ tests_unit_test_git_look_SOURCES = tests/unit/test_git_look.c tests/unit/scratch
 tests_unit_test_git_look_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_probes_SOURCES = tests/unit/test_probes.c
 tests_unit_test_probes_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_protect_git_SOURCES = tests/unit/test_protect_git.c
+tests_unit_test_protect_git_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_refusals_SOURCES = tests/unit/test_refusals.c
 tests_unit_test_refusals_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_privileges_SOURCES = tests/unit/test_privileges.c
