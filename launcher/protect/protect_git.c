@@ -97,11 +97,11 @@ static bool is_among_refs(const struct sbx_protect *x, const char *path)
 {
 	for (size_t i = 0; i < x->n_git_dirs; i++) {
 		const char *dir = x->git_dirs[i].path;
-		size_t n = strlen(dir);
+		size_t n = *dir ? strlen(dir) + 1 : 0; /* "" is the grant itself */
 
-		if (x->git_dirs[i].grant == x->grant && strncmp(path, dir, n) == 0 &&
-		    (strncmp(path + n, "/refs/", 6) == 0 || strncmp(path + n, "/logs/", 6) == 0 ||
-		     strcmp(path + n, "/logs") == 0))
+		if (x->git_dirs[i].grant != x->grant || (n > 0 && (strncmp(path, dir, n - 1) != 0 || path[n - 1] != '/')))
+			continue;
+		if (strncmp(path + n, "refs/", 5) == 0 || strncmp(path + n, "logs/", 5) == 0 || strcmp(path + n, "logs") == 0)
 			return true;
 	}
 	return false;
