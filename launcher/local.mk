@@ -280,7 +280,7 @@ launcher_plan_tests = \
 	tests/unit/test_exec_format \
 	tests/unit/test_facts tests/unit/test_getent tests/unit/test_keep_copy tests/unit/test_option_table tests/unit/test_options \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
-	tests/unit/test_plan_json \
+	tests/unit/test_plan_json tests/unit/test_plan_shortage \
 	tests/unit/test_git_look \
 	tests/unit/test_probes tests/unit/test_protect_git tests/unit/test_refusals tests/unit/test_privileges tests/unit/test_session_sockets tests/unit/test_supervise \
 	tests/unit/test_tree \
@@ -335,6 +335,10 @@ tests_unit_test_plan_attach_random_SOURCES = \
 tests_unit_test_plan_attach_random_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_test_plan_json_SOURCES = tests/unit/test_plan_json.c tests/unit/golden.h
 tests_unit_test_plan_json_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_plan_shortage_SOURCES = tests/unit/test_plan_shortage.c
+tests_unit_test_plan_shortage_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_plan_shortage_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open,--wrap=openat,--wrap=__open_2,--wrap=__openat_2 \
+	-Wl,--wrap=fopen,--wrap=syscall,--wrap=fstatat,--wrap=stat,--wrap=lstat
 tests_unit_test_git_look_SOURCES = tests/unit/test_git_look.c tests/unit/scratch.h
 tests_unit_test_git_look_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_probes_SOURCES = tests/unit/test_probes.c

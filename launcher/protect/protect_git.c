@@ -162,8 +162,8 @@ static int resolve_some(struct sbx_protect *x, char *path, struct sbx_resolved *
 	*ret_rest = NULL;
 	for (size_t i = 0; sbx_protect_opened(x, sbx_path_resolve(path, NULL, ret_found)) != 0; i++) {
 		slash = strrchr(path, '/');
-		if (x->shortage || !slash || slash == path)
-			return x->shortage ? x->shortage : 1;
+		if (x->failure || !slash || slash == path)
+			return x->failure ? x->failure : 1;
 		if (i >= SBX_PROTECT_PARTS_MAX)
 			return -E2BIG;
 		*slash = '\0';
@@ -247,7 +247,7 @@ int sbx_protect_led(struct sbx_protect *x, const struct sbx_mount_op *op, const 
 
 	if (r == 0)
 		r = protect_named_at(x, op->source.fd, path, "commondir", "", git);
-	return r == 0 ? x->shortage : r;
+	return r == 0 ? x->failure : r;
 }
 
 /* --- one git directory --- */
@@ -464,7 +464,7 @@ int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, boo
 }
 
 /* Is there a `.git` in the base, or in a directory above it on the host? */
-static bool is_in_repository(const struct sbx_protect *x, const struct sbx_protect_base *b)
+static bool is_in_repository(struct sbx_protect *x, const struct sbx_protect_base *b)
 {
 	SBX_AUTO_FREE char *dir = sbx_protect_join(sbx_protect_grant(x)->source.resolved, b->path);
 	struct stat st;
@@ -473,7 +473,7 @@ static bool is_in_repository(const struct sbx_protect *x, const struct sbx_prote
 		SBX_AUTO_FREE char *git = sbx_protect_join(dir, SBX_GIT);
 		char *slash = strrchr(dir, '/');
 
-		if (!git || (lstat(git, &st) == 0 && !sbx_placeholder_is_one(&st)))
+		if (!git || (sbx_protect_opened(x, lstat(git, &st) < 0 ? -errno : 0) == 0 && !sbx_placeholder_is_one(&st)))
 			return true;
 		if (!slash)
 			break;

@@ -95,7 +95,10 @@ static void test_marks_stay(void **state)
 	make_git_dir(w, ".git");
 	make_git_dir(w, ".git/modules/m");
 	make_git_dir(w, "x.git");
+	plan_world_mkdir(w, "home/project/.git/modules/none");
+	plan_world_write(w, "home/project/.git/modules/none/notes", "", 0644);
 	plan_world_must(w, "--", "true");
+	assert_false(is_held(w, ".git/modules/none/notes"));
 	assert_int_equal(held(w, ".git/modules/m"), ALL);
 	assert_int_equal(held(w, "x.git"), ALL);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(marks); i++) {
