@@ -329,6 +329,8 @@ launcher_plan_libs = \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 
 launcher_plan_tests = \
+	tests/unit/launcher/protect/test_protect_git \
+	tests/unit/launcher/plan/test_plan_shortage \
 	tests/unit/launcher/attach/test_plan_attach \
 	tests/unit/launcher/attach/test_plan_attach_random \
 	tests/unit/launcher/cli/test_option_table \
@@ -429,6 +431,12 @@ tests_unit_launcher_protect_test_workspace_SOURCES = tests/unit/launcher/protect
 tests_unit_launcher_protect_test_workspace_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_view_test_view_SOURCES = tests/unit/launcher/view/test_view.c
 tests_unit_launcher_view_test_view_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_plan_test_plan_shortage_SOURCES = tests/unit/launcher/plan/test_plan_shortage.c
+tests_unit_launcher_plan_test_plan_shortage_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_plan_test_plan_shortage_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open,--wrap=openat,--wrap=__open_2,--wrap=__openat_2 \
+	-Wl,--wrap=fopen,--wrap=syscall,--wrap=fstatat,--wrap=stat,--wrap=lstat
+tests_unit_launcher_protect_test_protect_git_SOURCES = tests/unit/launcher/protect/test_protect_git.c
+tests_unit_launcher_protect_test_protect_git_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_rootfs_test_views_SOURCES = tests/unit/launcher/rootfs/test_views.c
 tests_unit_launcher_rootfs_test_views_LDADD = $(launcher_plan_test_libs)
 

@@ -34,10 +34,10 @@ void sbx_program_dirs_fini(struct sbx_program_dirs *dirs)
 static int add_dir(const struct sbx_draft *d, struct sbx_program_dirs *dirs, const char *path)
 {
 	struct sbx_view_hit hit;
+	int r = path[0] == '/' ? sbx_view_resolve(d, path, NULL, NULL, &hit) : SBX_VIEW_E_MISSING;
 
-	if (path[0] != '/' || sbx_view_resolve(d, path, NULL, NULL, &hit) != 0 ||
-	    !S_ISDIR(hit.mode))
-		return 0;
+	if (r != 0 || !S_ISDIR(hit.mode))
+		return r < 0 && r != -ENAMETOOLONG ? r : 0;
 	for (size_t i = 0; i < dirs->n; i++)
 		if (strcmp(dirs->v[i], hit.path) == 0)
 			return 0;
@@ -127,9 +127,10 @@ static int match_name(void *userdata, const char *name)
 static int list(struct expander *x, const char *dir, struct listing *l)
 {
 	struct sbx_view_hit hit;
+	int r = sbx_view_resolve(x->d, dir[0] ? dir : "/", NULL, NULL, &hit);
 
-	if (sbx_view_resolve(x->d, dir[0] ? dir : "/", NULL, NULL, &hit) != 0 || !S_ISDIR(hit.mode))
-		return 0;
+	if (r != 0 || !S_ISDIR(hit.mode))
+		return r < 0 && r != -ENAMETOOLONG ? r : 0;
 	l->x = x;
 	l->dir = dir;
 	return sbx_view_list(x->d, &hit, match_name, l);

@@ -120,28 +120,28 @@ static int mask_entry(void *userdata, const char *entry, const char *path)
 
 /* --- by inode and content --- */
 
-/* All that is left of both files. */
-static bool is_same(struct masker *m, int x, int y)
+/* Is all that is left of both files the same? 1, 0 or -errno. */
+static int is_same(struct masker *m, int x, int y)
 {
 	for (size_t want = FIRST_BYTES; m->n_compared <= COMPARED_MAX; want = sizeof(m->a)) {
 		ssize_t n = read(x, m->a, want);
 
 		if (n <= 0)
-			return n == 0;
+			return n < 0 ? -errno : 1;
 		m->n_compared += (uint64_t)n;
 		for (ssize_t done = 0, k; done < n; done += k) {
 			k = read(y, m->b + done, (size_t)(n - done));
 			if (k <= 0)
-				return false;
+				return k < 0 ? -errno : 0;
 		}
 		if (memcmp(m->a, m->b, (size_t)n) != 0)
-			return false;
+			return 0;
 	}
-	return false; /* look_through() ends it */
+	return 0; /* look_through() ends it */
 }
 
-/* A file that the sandbox may not read counts as no copy. */
-static bool is_copy(struct masker *m, const struct sbx_view_hit *hit,
+/* A file that the sandbox may not read, or that is gone, counts as no copy. 1, 0 or -errno. */
+static int is_copy(struct masker *m, const struct sbx_view_hit *hit,
 		    const struct sbx_masked *masked)
 {
 	struct sbx_view_hit original = { .mode = masked->st.st_mode,
@@ -151,21 +151,27 @@ static bool is_copy(struct masker *m, const struct sbx_view_hit *hit,
 	SBX_AUTO_CLOSE int a = -1, b = -1;
 
 	if (masked->st.st_size != hit->st.st_size || hit->st.st_size == 0)
-		return false;
+		return 0;
 	sbx_text_fit(original.below, sizeof(original.below), "%s", masked->below);
 	a = sbx_view_open(m->d, hit);
-	b = sbx_view_open(m->d, &original);
-	return a >= 0 && b >= 0 && is_same(m, a, b);
+	b = a < 0 ? a : sbx_view_open(m->d, &original);
+	if (b < 0)
+		return b == -EACCES || b == -EPERM || b == -ENOENT ? 0 : b;
+	return is_same(m, a, b);
 }
 
 static int look_at(struct masker *m, const struct sbx_view_hit *hit)
 {
 	for (size_t i = 0; i < m->d->commands->n_masked; i++) {
 		const struct sbx_masked *masked = &m->d->commands->masked[i];
+		int copy;
 
 		if (masked->st.st_dev == hit->st.st_dev && masked->st.st_ino == hit->st.st_ino)
 			return mask(m, hit, SBX_MASKED_LINK, masked->entry, masked);
-		if (is_copy(m, hit, masked))
+		copy = is_copy(m, hit, masked);
+		if (copy < 0)
+			return copy;
+		if (copy)
 			return mask(m, hit, SBX_MASKED_COPY, masked->entry, masked);
 	}
 	return 0;

@@ -56,19 +56,19 @@ static bool is_listed(const struct sbx_new *x, const char *name)
 }
 
 /* Is @dir/@name there to be judged? *ret_st is set then. */
-static bool is_new(const struct sbx_new *x, size_t grant, const char *dir, const char *name, struct stat *ret_st)
+static bool is_new(struct sbx_new *x, size_t grant, const char *dir, const char *name, struct stat *ret_st)
 {
 	SBX_AUTO_FREE char *path = sbx_new_join(dir, name);
 	SBX_AUTO_CLOSE int fd = path ? sbx_new_open(x, grant, dir, O_PATH | O_DIRECTORY) : -1;
 
-	return fd >= 0 && fstatat(fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISSOCK(ret_st->st_mode) &&
+	return fd >= 0 && sbx_new_looked(x, fstatat(fd, name, ret_st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0) == 0 && !S_ISSOCK(ret_st->st_mode) &&
 	       !sbx_new_is_held(x, grant, path, ret_st) && !sbx_new_is_old(x, ret_st);
 }
 
 /* --- configuration --- */
 
 /* Read the whole file; malloc'ed. NULL: it cannot be judged, and *ret_why says why. */
-static char *read_config(const struct sbx_new *x, size_t grant, const char *path, size_t *ret_n, const char **ret_why)
+static char *read_config(struct sbx_new *x, size_t grant, const char *path, size_t *ret_n, const char **ret_why)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, path, O_RDONLY);
 	SBX_AUTO_FREE char *text = NULL;
@@ -106,7 +106,7 @@ static bool has(int dir, const char *name)
 	return faccessat(dir, name, F_OK, AT_EACCESS) == 0;
 }
 
-static bool is_git_dir_at(const struct sbx_new *x, size_t grant, const char *path)
+static bool is_git_dir_at(struct sbx_new *x, size_t grant, const char *path)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, path, O_PATH | O_DIRECTORY);
 
@@ -114,7 +114,7 @@ static bool is_git_dir_at(const struct sbx_new *x, size_t grant, const char *pat
 }
 
 /* Is @path in a git directory? Files checked out there could become hooks. */
-static bool is_in_git_dir(const struct sbx_new *x, size_t grant, const char *path)
+static bool is_in_git_dir(struct sbx_new *x, size_t grant, const char *path)
 {
 	SBX_AUTO_FREE char *part = strdup(path);
 	bool found = !part;
@@ -132,7 +132,7 @@ static bool is_in_git_dir(const struct sbx_new *x, size_t grant, const char *pat
 	return found;
 }
 
-static bool is_worktree(const struct sbx_new *x, size_t grant, const char *dir, const char *text)
+static bool is_worktree(struct sbx_new *x, size_t grant, const char *dir, const char *text)
 {
 	SBX_AUTO_FREE char *path = NULL;
 	size_t there;
@@ -216,7 +216,7 @@ static void look_at_hooks(struct sbx_new *x, size_t grant, const char *dir, sbx_
 
 /* --- commondir --- */
 
-int sbx_git_read_name(const struct sbx_new *x, size_t grant, const char *path, const char *prefix, char **ret_text)
+int sbx_git_read_name(struct sbx_new *x, size_t grant, const char *path, const char *prefix, char **ret_text)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, path, O_RDONLY);
 	SBX_AUTO_FREE char *text = malloc(NAME_FILE_MAX + 1);

@@ -19,6 +19,6 @@ void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const
 /* Read the path that a gitfile or commondir names, which follows @prefix. *ret_text is malloc'ed,
  * or NULL. 0; -EAGAIN: git would refuse it, and it may be half written; -EXDEV: git would take it,
  * and it cannot be judged. */
-int sbx_git_read_name(const struct sbx_new *x, size_t grant, const char *path, const char *prefix, char **ret_text);
+int sbx_git_read_name(struct sbx_new *x, size_t grant, const char *path, const char *prefix, char **ret_text);
 
 #endif

@@ -154,7 +154,7 @@ static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int 
 	struct stat st;
 	bool held;
 
-	if (!path || fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISSOCK(st.st_mode))
+	if (!path || sbx_new_looked(x, fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0) < 0 || S_ISSOCK(st.st_mode))
 		return;
 	held = sbx_new_is_held(x, grant, path, &st) || sbx_new_is_old(x, &st);
 	if (S_ISDIR(st.st_mode)) {
@@ -183,11 +183,11 @@ static void look_at_bare(struct sbx_new *x, size_t grant, const char *place, int
 
 /* Find @way in the place; symlinks on the way are followed. *ret_link: the first part of @way that
  * is a symlink, or NULL. */
-static bool find_entry(const struct sbx_new *x, size_t grant, const char *place, int dir, const char *way, struct stat *ret_st,
+static bool find_entry(struct sbx_new *x, size_t grant, const char *place, int dir, const char *way, struct stat *ret_st,
 		       char **ret_link)
 {
 	*ret_link = NULL;
-	if (fstatat(dir, way, ret_st, AT_SYMLINK_NOFOLLOW) < 0) /* symlinks on the way are followed */
+	if (sbx_new_looked(x, fstatat(dir, way, ret_st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0) < 0) /* symlinks on the way are followed */
 		return false;
 	for (const char *slash = strchr(way, '/'); slash; slash = strchr(slash + 1, '/')) {
 		SBX_AUTO_FREE char *part = strndup(way, (size_t)(slash - way)), *path = part ? sbx_new_join(place, part) : NULL;
@@ -254,8 +254,10 @@ static void look_at_pattern(struct sbx_new *x, size_t grant, const char *place, 
 	SBX_AUTO_CLOSEDIR DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *d;
 
-	if (!list)
+	if (!list) {
+		sbx_new_looked(x, -errno);
 		sbx_fd_close(fd);
+	}
 	while (list && (d = readdir(list))) {
 		SBX_AUTO_FREE char *found = NULL;
 
@@ -552,6 +554,7 @@ static void search_deep(struct sbx_new *x, size_t grant)
 void sbx_new_check(struct sbx_new *x)
 {
 	x->ended = true;
+	x->failure = 0;
 	for (size_t i = 0; i < x->starts.n; i++)
 		search_from(x, &x->starts.v[i]);
 	for (size_t i = 0; i < x->n_grants && has_git(x); i++) {
@@ -559,6 +562,9 @@ void sbx_new_check(struct sbx_new *x)
 		search_deep(x, i);
 	}
 	x->changed_only = false;
+	for (size_t i = 0; i < x->n_grants && x->failure; i++)
+		if (x->grants[i].fd >= 0)
+			tell_unsearched(x, i, x->failure);
 }
 
 /* --- after a crash --- */
@@ -606,10 +612,12 @@ static bool is_first_of_its_user(const struct sbx_new *x, size_t i)
 
 bool sbx_new_sweep(int dir_fd, bool privileged)
 {
-	struct sbx_new *x = sbx_new_read(dir_fd);
+	struct sbx_new *x;
 	const struct timespec death = { .tv_nsec = 100000000 };
 	bool done = true;
 
+	if (sbx_new_read(dir_fd, &x) < 0)
+		return false;
 	if (!x)
 		return true;
 	nanosleep(&death, NULL); /* the launcher's lock is free, and its sandbox dead a moment later */

@@ -324,7 +324,7 @@ static int read_line(struct sbx_new *x, const char *line, bool *ret_whole)
 	}
 }
 
-struct sbx_new *sbx_new_read(int dir_fd)
+int sbx_new_read(int dir_fd, struct sbx_new **ret_x)
 {
 	SBX_AUTO_CLOSE int fd = openat(dir_fd, SBX_NEW_LIST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	SBX_AUTO_FREE char *text = NULL;
@@ -334,27 +334,41 @@ struct sbx_new *sbx_new_read(int dir_fd)
 	ssize_t n;
 	int r = 0;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > LIST_BYTES)
-		return NULL;
+	*ret_x = NULL;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (st.st_size <= 0 || st.st_size > LIST_BYTES)
+		return 0;
 	text = malloc((size_t)st.st_size + 1);
 	n = text ? read(fd, text, (size_t)st.st_size) : -1;
-	if (n <= 0 || !(x = calloc(1, sizeof(*x))))
-		return NULL;
+	if (n < 0 || !(x = calloc(1, sizeof(*x))))
+		return -errno;
 	text[n] = '\0';
 	for (const char *line = text; line < text + n && r == 0; line += strlen(line) + 1)
 		r = read_line(x, line, &whole);
-	if (r < 0 || !whole) /* its launcher was killed before the command ran */
-		return sbx_new_free(x);
-	for (size_t i = 0; i < x->n_grants; i++) {
-		x->grants[i].fd = sbx_moved_dir_open(x->grants[i].path, x->grants[i].dev, x->grants[i].ino);
+	for (size_t i = 0; i < x->n_grants && whole; i++) {
+		x->grants[i].fd = sbx_new_looked(x, sbx_moved_dir_open(x->grants[i].path, x->grants[i].dev, x->grants[i].ino));
 		set_path(&x->grants[i]);
 	}
-	return x;
+	if (r == 0)
+		r = x->failure;
+	if (r < 0 || !whole) /* its launcher was killed before the command ran */
+		sbx_new_free(x);
+	else
+		*ret_x = x;
+	return r == -EINVAL ? 0 : r; /* cut short */
 }
 
 /* --- lookups --- */
 
-int sbx_new_open(const struct sbx_new *x, size_t grant, const char *path, int flags)
+int sbx_new_looked(struct sbx_new *x, int r)
+{
+	if (r < 0 && sbx_errno_says_nothing(-r))
+		x->failure = r;
+	return r;
+}
+
+int sbx_new_open(struct sbx_new *x, size_t grant, const char *path, int flags)
 {
 	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW),
 				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
@@ -365,7 +379,7 @@ int sbx_new_open(const struct sbx_new *x, size_t grant, const char *path, int fl
 	if (x->grants[grant].fd < 0)
 		return -ENOENT;
 	fd = (int)syscall(SYS_openat2, x->grants[grant].fd, *path ? path : ".", &how, sizeof(how));
-	return fd < 0 ? -errno : fd;
+	return sbx_new_looked(x, fd < 0 ? -errno : fd);
 }
 
 static int open_list(int fd)
@@ -375,7 +389,7 @@ static int open_list(int fd)
 	return list < 0 ? -errno : list;
 }
 
-int sbx_new_open_dir(const struct sbx_new *x, size_t grant, const char *path)
+int sbx_new_open_dir(struct sbx_new *x, size_t grant, const char *path)
 {
 	int list = sbx_new_open(x, grant, path, O_RDONLY | O_DIRECTORY);
 	SBX_AUTO_CLOSE int fd = -1;
@@ -394,11 +408,11 @@ int sbx_new_open_dir(const struct sbx_new *x, size_t grant, const char *path)
 	if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
 		return list;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	return chmod(self, (st.st_mode & 07777) | 0700) < 0 ? -errno : open_list(fd);
+	return chmod(self, (st.st_mode & 07777) | 0700) < 0 ? -errno : sbx_new_looked(x, open_list(fd));
 }
 
 /* Is the held object still at its path? The host may have replaced a directory above it. */
-static bool is_at_its_place(const struct sbx_new *x, const struct sbx_new_path *held)
+static bool is_at_its_place(struct sbx_new *x, const struct sbx_new_path *held)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, held->grant, held->path, O_PATH);
 	struct stat st;
@@ -406,7 +420,7 @@ static bool is_at_its_place(const struct sbx_new *x, const struct sbx_new_path *
 	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == held->dev && st.st_ino == held->ino;
 }
 
-bool sbx_new_is_held(const struct sbx_new *x, size_t grant, const char *path, const struct stat *st)
+bool sbx_new_is_held(struct sbx_new *x, size_t grant, const char *path, const struct stat *st)
 {
 	for (size_t i = 0; i < x->held.n; i++) {
 		const struct sbx_new_path *h = &x->held.v[i];
@@ -493,7 +507,7 @@ static bool goes_up_late(const char *text)
 	return false;
 }
 
-int sbx_new_resolve(const struct sbx_new *x, size_t grant, const char *from, const char *text, size_t *ret_grant,
+int sbx_new_resolve(struct sbx_new *x, size_t grant, const char *from, const char *text, size_t *ret_grant,
 		    char **ret_path)
 {
 	SBX_AUTO_FREE char *path = NULL;

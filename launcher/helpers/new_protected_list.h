@@ -74,6 +74,7 @@ struct sbx_new {
 	bool changed_only; /* ignore files that did not change after that */
 	sbx_new_tell tell;
 	void *userdata;
+	int failure;   /* -errno when something could not be looked at (sbx_errno_says_nothing()); else 0 */
 	bool ended;    /* the sandbox has ended: nothing is being written any more */
 	void *places;  /* tsearch(3): directories that were looked at */
 	void *told;    /* tsearch(3): paths that were told as SBX_NEW_APPEARED */
@@ -90,19 +91,22 @@ struct sbx_new *sbx_new_free(struct sbx_new *x); /* NULL */
 #define SBX_NEW_LIST "new_protected"
 /* Save it in the runtime directory. 0 or -errno. */
 int sbx_new_write(const struct sbx_new *x, int dir_fd);
-/* Read it from there. NULL: there is none, or the check has been made. */
-struct sbx_new *sbx_new_read(int dir_fd);
+/* Read it from there. *ret_x NULL: there is none, or its launcher was killed before the command
+ * ran. 0; -errno: it, or one of its grants, cannot be opened. */
+int sbx_new_read(int dir_fd, struct sbx_new **ret_x);
 /* "a/b"; malloc'ed. NULL: no memory. */
 char *sbx_new_join(const char *a, const char *b);
 int sbx_new_add_path(struct sbx_new_paths *list, size_t grant, const char *path, const struct stat *st);
 
+/* Note the result @r of a lookup, and return it. What could not be looked at may be there. */
+int sbx_new_looked(struct sbx_new *x, int r);
 /* Open @path below a grant with open(2)'s @flags, without following symlinks. fd or -errno. */
-int sbx_new_open(const struct sbx_new *x, size_t grant, const char *path, int flags);
-/* Open a directory to list it. If its mode forbids that and the user owns it, it gets u+rwx. fd or
- * -errno. */
-int sbx_new_open_dir(const struct sbx_new *x, size_t grant, const char *path);
+int sbx_new_open(struct sbx_new *x, size_t grant, const char *path, int flags);
+/* Open a directory to list it. Where its mode forbids that and the user owns it, it gets u+rwx. fd
+ * or -errno. */
+int sbx_new_open_dir(struct sbx_new *x, size_t grant, const char *path);
 /* Is @path, with the stat(2) @st, read-only since the start, or below a path that is? */
-bool sbx_new_is_held(const struct sbx_new *x, size_t grant, const char *path, const struct stat *st);
+bool sbx_new_is_held(struct sbx_new *x, size_t grant, const char *path, const struct stat *st);
 /* With changed_only: is it a file that did not change since the sandbox started? */
 bool sbx_new_is_old(const struct sbx_new *x, const struct stat *st);
 /* Does another mount lie on @path, or above it? */
@@ -112,7 +116,7 @@ bool sbx_new_is_aside(const char *name);
 /* Resolve the path @text, which was read from a file in the directory @from. *ret_grant and
  * *ret_path (malloc'ed) are the place that it names. 0; -ENOENT: nothing is there (*ret_path is
  * set); -EXDEV: it leads out of all grants, or through a symlink; -ENOMEM. */
-int sbx_new_resolve(const struct sbx_new *x, size_t grant, const char *from, const char *text, size_t *ret_grant,
+int sbx_new_resolve(struct sbx_new *x, size_t grant, const char *from, const char *text, size_t *ret_grant,
 		    char **ret_path);
 
 #endif

@@ -347,7 +347,7 @@ static int search_below_cwd(struct overmounts *o, const struct sbx_mount_op *op)
 		return 0;
 	fd = openat(op->source.fd, cwd + n + 1, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return sbx_protect_is_shortage(errno) ? -errno : 0;
+		return sbx_errno_says_nothing(errno) ? -errno : 0;
 	return search(o, fd, cwd + n + 1);
 }
 

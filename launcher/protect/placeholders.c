@@ -247,8 +247,9 @@ static bool sweep_one(char *line)
 		return is_gone(-dir) || dir == -ELOOP;
 	if (users_of(dir) == SHARED)
 		return true;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !sbx_placeholder_is_one(&st) ||
-	    !holds_nothing(&st, (enum sbx_placeholder_kind)kind))
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return is_gone(errno);
+	if (!sbx_placeholder_is_one(&st) || !holds_nothing(&st, (enum sbx_placeholder_kind)kind))
 		return true;
 	return unlinkat(dir, name, 0) == 0 || is_gone(errno);
 }
@@ -261,6 +262,8 @@ bool sbx_placeholders_sweep(int dir_fd)
 	const struct timespec death = { .tv_nsec = 100000000 };
 	bool done = true;
 
+	if (fd < 0 ? errno != ENOENT : n < 0)
+		return false;
 	if (n <= 0)
 		return true;
 	nanosleep(&death, NULL);

@@ -314,7 +314,7 @@ int sbx_protect_end(struct sbx_protect *x, int r, struct sbx_err_list *errs)
 	for (size_t i = 0; i < x->n_bases && r == 0; i++)
 		r = protect_base(x, &x->bases[i]);
 	if (r == 0)
-		r = x->shortage;
+		r = x->failure;
 	if (r != -E2BIG)
 		return r;
 	sbx_err_list_add(errs, "", 0, 0, "'%s' holds more repositories and other things to protect than can be: grant "

@@ -97,11 +97,11 @@ static bool is_among_refs(const struct sbx_protect *x, const char *path)
 {
 	for (size_t i = 0; i < x->n_git_dirs; i++) {
 		const char *dir = x->git_dirs[i].path;
-		size_t n = strlen(dir);
+		size_t n = *dir ? strlen(dir) + 1 : 0; /* "" is the grant itself */
 
-		if (x->git_dirs[i].grant == x->grant && strncmp(path, dir, n) == 0 &&
-		    (strncmp(path + n, "/refs/", 6) == 0 || strncmp(path + n, "/logs/", 6) == 0 ||
-		     strcmp(path + n, "/logs") == 0))
+		if (x->git_dirs[i].grant != x->grant || (n > 0 && (strncmp(path, dir, n - 1) != 0 || path[n - 1] != '/')))
+			continue;
+		if (strncmp(path + n, "refs/", 5) == 0 || strncmp(path + n, "logs/", 5) == 0 || strcmp(path + n, "logs") == 0)
 			return true;
 	}
 	return false;
@@ -162,8 +162,8 @@ static int resolve_some(struct sbx_protect *x, char *path, struct sbx_resolved *
 	*ret_rest = NULL;
 	for (size_t i = 0; sbx_protect_opened(x, sbx_path_resolve(path, NULL, ret_found)) != 0; i++) {
 		slash = strrchr(path, '/');
-		if (x->shortage || !slash || slash == path)
-			return x->shortage ? x->shortage : 1;
+		if (x->failure || !slash || slash == path)
+			return x->failure ? x->failure : 1;
 		if (i >= SBX_PROTECT_PARTS_MAX)
 			return -E2BIG;
 		*slash = '\0';
@@ -247,7 +247,7 @@ int sbx_protect_led(struct sbx_protect *x, const struct sbx_mount_op *op, const 
 
 	if (r == 0)
 		r = protect_named_at(x, op->source.fd, path, "commondir", "", git);
-	return r == 0 ? x->shortage : r;
+	return r == 0 ? x->failure : r;
 }
 
 /* --- one git directory --- */
@@ -464,7 +464,7 @@ int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, boo
 }
 
 /* Is there a `.git` in the base, or in a directory above it on the host? */
-static bool is_in_repository(const struct sbx_protect *x, const struct sbx_protect_base *b)
+static bool is_in_repository(struct sbx_protect *x, const struct sbx_protect_base *b)
 {
 	SBX_AUTO_FREE char *dir = sbx_protect_join(sbx_protect_grant(x)->source.resolved, b->path);
 	struct stat st;
@@ -473,7 +473,7 @@ static bool is_in_repository(const struct sbx_protect *x, const struct sbx_prote
 		SBX_AUTO_FREE char *git = sbx_protect_join(dir, SBX_GIT);
 		char *slash = strrchr(dir, '/');
 
-		if (!git || (lstat(git, &st) == 0 && !sbx_placeholder_is_one(&st)))
+		if (!git || (sbx_protect_opened(x, lstat(git, &st) < 0 ? -errno : 0) == 0 && !sbx_placeholder_is_one(&st)))
 			return true;
 		if (!slash)
 			break;

@@ -36,7 +36,7 @@ struct sbx_protect {
 	bool has_names; /* there are patterns without a slash */
 	size_t grant, n_bases;
 	struct sbx_protect_base bases[SBX_PROTECT_BASES_MAX];
-	int shortage; /* -errno when something could not be opened for lack of descriptors or memory; else 0 */
+	int failure; /* -errno when something could not be looked at (sbx_errno_says_nothing()); else 0 */
 	size_t n_git_dirs; /* of all grants */
 	struct sbx_protect_git_dir {
 		size_t grant;
@@ -99,9 +99,7 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 
 /* Hold @dir/@rest below the grant. @absent: cover it where it does not exist. 0 or -errno. */
 int sbx_protect_below(struct sbx_protect *x, const char *dir, const char *rest, bool absent);
-/* PURE. Does the errno @error mean a lack of descriptors or memory? */
-bool sbx_protect_is_shortage(int error);
-/* Note the result @r of an open, and return it. A file that cannot be opened for lack of
+/* Note the result @r of a lookup, and return it. A file that cannot be opened for lack of
  * descriptors may exist, so sbx_protect_end() refuses the grant, whatever the caller does with
  * @r. */
 int sbx_protect_opened(struct sbx_protect *x, int r);

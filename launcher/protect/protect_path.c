@@ -348,15 +348,10 @@ int sbx_protect_below(struct sbx_protect *x, const char *dir, const char *rest, 
 	return path ? protect_path(x, path, absent) : -ENOMEM;
 }
 
-bool sbx_protect_is_shortage(int error)
-{
-	return error == EMFILE || error == ENFILE || error == ENOMEM;
-}
-
 int sbx_protect_opened(struct sbx_protect *x, int r)
 {
-	if (r < 0 && sbx_protect_is_shortage(-r))
-		x->shortage = r;
+	if (r < 0 && sbx_errno_says_nothing(-r))
+		x->failure = r;
 	return r;
 }
 

@@ -162,7 +162,7 @@ static int visit(struct search *s, int dir, const char *pattern, const char *pat
 	own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	entries = own < 0 ? NULL : fdopendir(own);
 	if (!entries) {
-		r = own >= 0 || errno == EACCES || errno == ENOENT ? 0 : -errno;
+		r = errno == EACCES || errno == ENOENT ? 0 : -errno;
 		sbx_fd_close(own);
 		return r;
 	}

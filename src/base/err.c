@@ -186,6 +186,11 @@ void sbx_err_list_add(struct sbx_err_list *list, const char *file, int line, int
 	va_end(ap);
 }
 
+bool sbx_errno_says_nothing(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
+}
+
 const char *sbx_err_format(const struct sbx_err *err, char *buf, size_t n_buf)
 {
 	char where[SBX_ERR_FILE_MAX + 32] = "";

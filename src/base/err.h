@@ -3,6 +3,7 @@
 #define SBX_BASE_ERR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -45,6 +46,10 @@ void sbx_err_list_add(struct sbx_err_list *list, const char *file, int line, int
 		      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 void sbx_err_list_vadd(struct sbx_err_list *list, const char *file, int line, int column,
 		       const char *fmt, va_list ap) __attribute__((format(printf, 5, 0)));
+
+/* PURE. Does the errno @error say nothing about the file that was asked for? Descriptors or memory
+ * are short, or the disk fails, so the file may be there. */
+bool sbx_errno_says_nothing(int error);
 
 /* Write "file:line:column: message", without the parts that are unknown. Returns @buf. */
 const char *sbx_err_format(const struct sbx_err *err, char *buf, size_t n_buf);

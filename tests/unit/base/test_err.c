@@ -224,9 +224,19 @@ static void test_format(void **state)
 	assert_string_equal(sbx_err_format(&err, buf, sizeof(buf)), "long ");
 }
 
+static void test_errno_says_nothing(void **state)
+{
+	(void)state;
+	assert_true(sbx_errno_says_nothing(EMFILE) && sbx_errno_says_nothing(ENFILE));
+	assert_true(sbx_errno_says_nothing(ENOMEM) && sbx_errno_says_nothing(EIO));
+	assert_false(sbx_errno_says_nothing(ENOENT) || sbx_errno_says_nothing(EACCES));
+	assert_false(sbx_errno_says_nothing(ELOOP) || sbx_errno_says_nothing(0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_errno_says_nothing),
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_escape_hostile_unicode),
 		cmocka_unit_test(test_escape_invalid_utf8),

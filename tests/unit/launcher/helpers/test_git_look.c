@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -194,6 +195,27 @@ static void test_when(void **state)
 	end(&grant);
 }
 
+/* Where no descriptor is left nothing is found, and that is noted. */
+static void test_no_descriptor(void **state)
+{
+	struct sbx_new_grant grant;
+	struct sbx_new x = begin(&grant);
+	struct rlimit limit, none;
+
+	(void)state;
+	make("g/config", EVIL);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_string_equal(look(&x), "");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(x.failure, -EMFILE);
+	x.failure = 0;
+	assert_string_equal(look(&x), "g/config ");
+	assert_int_equal(x.failure, 0);
+	end(&grant);
+}
+
 static void test_is_aside(void **state)
 {
 	(void)state;
@@ -254,7 +276,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_found), cmocka_unit_test(test_nested),	 cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_when),
-		cmocka_unit_test(test_is_aside), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_no_descriptor), cmocka_unit_test(test_is_aside), cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
