@@ -53,7 +53,7 @@ static void wait_for_command(struct sbx_run *r)
 {
 	int e = sbx_supervise(r, SBX_WAIT_COMMAND, 0);
 
-	r->recorder.tidy_at_us = 0;
+	r->recorder.tidy_at_us = r->protect.watch_at_us = 0;
 	sbx_run_judge_end(r, e);
 }
 

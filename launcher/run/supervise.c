@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -186,9 +187,11 @@ static int on_hello(struct sbx_run *r)
 
 static int on_verdicts(struct sbx_run *r)
 {
-	if (packet.body.verdicts.n_verdicts != r->plan->probes->n_probes)
+	const struct sbx_msg_verdicts *v = &packet.body.verdicts;
+
+	if (v->n_verdicts != r->plan->probes->n_probes)
 		return -1;
-	r->init.verdicts = packet.body.verdicts;
+	memcpy(&r->init.verdicts, v, offsetof(struct sbx_msg_verdicts, v[v->n_verdicts]));
 	r->init.has_verdicts = true;
 	sbx_init_process_watch(&r->init, packet.pid);
 	return 0;
@@ -424,6 +427,7 @@ static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 	uint64_t at = earlier(earlier(deadline_us, r->recorder.tidy_at_us), earlier(r->recorder.flush_at_us, r->kill_at_us));
 	uint64_t now = sbx_clock_monotonic_us();
 
+	at = earlier(at, r->protect.watch_at_us);
 	if (!at)
 		return -1;
 	return at <= now ? 0 : (int)((at - now) / 1000 + 1);
@@ -460,6 +464,8 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		sbx_record_flush(&r->recorder);
 	if (r->recorder.tidy_at_us && r->recorder.tidy_at_us <= now)
 		sbx_record_tidy(&r->recorder);
+	if (r->protect.watch_at_us && r->protect.watch_at_us <= now)
+		sbx_protect_helpers_watch(&r->protect, r->runtime.fd, &r->err);
 	if (r->kill_at_us && r->kill_at_us <= now) {
 		sbx_stage_kill(&r->stage);
 		r->kill_at_us = 0;
