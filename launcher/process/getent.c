@@ -31,7 +31,8 @@
 
 struct getent {
 	const char *program;
-	char *const *argv;
+	const char *const *keys;
+	size_t n_keys;
 	int pipe;
 	pid_t parent;
 };
@@ -39,7 +40,9 @@ struct getent {
 /* The child: becomes getent. */
 static _Noreturn void exec_getent(const struct getent *g)
 {
+	static char name[] = "getent", database[] = "passwd";
 	static char *no_env[] = { NULL };
+	char *argv[3 + SBX_GETENT_KEYS_MAX] = { name, database };
 	int number = 1;
 	sigset_t none;
 
@@ -48,9 +51,12 @@ static _Noreturn void exec_getent(const struct getent *g)
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (size_t i = 0; i < g->n_keys; i++)
+		if (!(argv[2 + i] = strdup(g->keys[i])))
+			_exit(NOT_RUN);
 	if (getppid() == g->parent && sbx_proc_arrange_fds(&g->pipe, &number, 1) == 0 &&
 	    open("/dev/null", O_RDWR) == 0 && dup2(0, 2) == 2)
-		execve(g->program, g->argv, no_env);
+		execve(g->program, argv, no_env);
 	_exit(NOT_RUN);
 }
 
@@ -118,15 +124,11 @@ int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_ke
 		      char ret_text[SBX_GETENT_TEXT_MAX])
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
-	static char name[] = "getent", database[] = "passwd";
-	char *argv[3 + SBX_GETENT_KEYS_MAX] = { name, database };
 	uint64_t deadline_us = sbx_clock_monotonic_us() + (uint64_t)timeout_ms * 1000;
-	struct getent g = { .program = program, .argv = argv, .parent = getpid() };
+	struct getent g = { .program = program, .keys = keys, .n_keys = n_keys, .parent = getpid() };
 	pid_t pid;
 
 	assert(n_keys <= SBX_GETENT_KEYS_MAX);
-	for (size_t i = 0; i < n_keys; i++)
-		argv[2 + i] = (char *)keys[i];
 	pid = sbx_fd_pipe(&ours, &theirs);
 	if (pid < 0)
 		return pid;
