@@ -325,15 +325,20 @@ static int make_read_only(const struct sbx_tree *t, const char *dest)
 
 /* --- /dev --- */
 
-static int add_device(int dev, const char *host, const char *name)
+static int add_device(int dev, const char *host, const char *name, struct sbx_err *err)
 {
 	struct stat st;
 	SBX_AUTO_CLOSE int copy = copy_mounts(host, AT_RECURSIVE, &st);
 
+	if (copy == -ENOENT)
+		sbx_err_set(err, "cannot bind %s into the sandbox's /dev: this host has none", host);
 	if (copy < 0)
 		return copy;
-	if (!S_ISCHR(st.st_mode))
+	if (!S_ISCHR(st.st_mode)) {
+		sbx_err_set(err, "cannot bind %s into the sandbox's /dev: it is not a character device "
+			    "(remove it and make the device again, as mknod(1) does)", host);
 		return -ENODEV;
+	}
 	if (mknodat(dev, name, S_IFREG | 0444, 0) < 0 ||
 	    move_mount(copy, "", dev, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return -errno;
@@ -341,16 +346,16 @@ static int add_device(int dev, const char *host, const char *name)
 }
 
 /* The caller's terminal stays reachable by the name that ttyname(3) looks for. */
-static int add_console(int dev)
+static int add_console(int dev, struct sbx_err *err)
 {
 	char tty[64] = "";
 
 	if (!isatty(STDOUT_FILENO) || ttyname_r(STDOUT_FILENO, tty, sizeof(tty)) != 0)
 		return 0;
-	return add_device(dev, tty, "console");
+	return add_device(dev, tty, "console", err);
 }
 
-static int fill_dev(const struct sbx_tree *t, int dev)
+static int fill_dev(const struct sbx_tree *t, int dev, struct sbx_err *err)
 {
 	static const char *const devices[][2] = {
 		{ "null", "/dev/null" },     { "zero", "/dev/zero" },	    { "full", "/dev/full" },
@@ -364,11 +369,11 @@ static int fill_dev(const struct sbx_tree *t, int dev)
 	int r = 0;
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(devices) && r == 0; i++)
-		r = add_device(dev, devices[i][1], devices[i][0]);
+		r = add_device(dev, devices[i][1], devices[i][0], err);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(links) && r == 0; i++)
 		r = symlinkat(links[i][1], dev, links[i][0]) < 0 ? -errno : 0;
 	if (r == 0)
-		r = add_console(dev);
+		r = add_console(dev, err);
 	if (r == 0)
 		r = mount_fresh(t, "devpts", SBX_VIEW_DEV "/pts", MS_NOSUID | MS_NOEXEC,
 				"newinstance,ptmxmode=0666,mode=0620");
@@ -376,7 +381,7 @@ static int fill_dev(const struct sbx_tree *t, int dev)
 			r;
 }
 
-static int make_dev(const struct sbx_tree *t)
+static int make_dev(const struct sbx_tree *t, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int dev = -1;
 	int r = mount_fresh(t, "tmpfs", SBX_VIEW_DEV, MS_NOSUID | MS_NOEXEC, "mode=0755");
@@ -384,12 +389,12 @@ static int make_dev(const struct sbx_tree *t)
 	if (r < 0)
 		return r;
 	dev = sbx_tree_open(t, SBX_VIEW_DEV, O_PATH | O_DIRECTORY);
-	return dev < 0 ? dev : fill_dev(t, dev);
+	return dev < 0 ? dev : fill_dev(t, dev, err);
 }
 
 /* --- the whole --- */
 
-static int begin(struct sbx_tree *t)
+static int begin(struct sbx_tree *t, struct sbx_err *err)
 {
 	int r;
 
@@ -399,13 +404,13 @@ static int begin(struct sbx_tree *t)
 	t->root = open(SBX_TREE_BASE, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->root < 0 || mkdirat(t->root, &SBX_VIEW_PROC[1], 0555) < 0)
 		return -errno;
-	r = make_dev(t);
+	r = make_dev(t, err);
 	return r == -ENOSYS || r == -EINVAL ? -ENOSYS : r;
 }
 
 int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err)
 {
-	int r = begin(t);
+	int r = begin(t, err);
 
 	if (r == -ENOSYS)
 		sbx_err_set(err, "this kernel cannot build the sandbox's view (openat2(2), mount_setattr(2)): Linux "
