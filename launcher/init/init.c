@@ -25,7 +25,7 @@
  * to close.
  *
  * It trusts the launcher. Pid 1 for good, and the child until the exec, is not dumpable: nobody
- * else of the same uid attaches to it.
+ * else of the same uid traces it.
  *
  * Signals: the launcher blocks those it hands on (launcher/process/signals.h), so one that came
  * early is pending in the child; it takes effect when the mask is cleared, just before the exec, as

@@ -41,7 +41,7 @@ bool sbx_overlay_has_mounts_below(const char *path);
 int sbx_scratch_mount(struct sbx_scratch *s, struct sbx_err *err);
 /* A new directory of it as a detached mount. fd or -errno. */
 int sbx_scratch_dir(struct sbx_scratch *s, mode_t mode);
-/* A detached overlay over @lower, a mount that is attached (the kernel wants that before
+/* A detached overlay over @lower, a mount that has a place (the kernel wants that before
  * Linux 6.15); what is written goes to s->upper. One per scratch space. fd or -errno with @err. */
 int sbx_overlay_mount(struct sbx_scratch *s, int lower, struct sbx_err *err);
 /* Closes the directories; the mount stays. */

@@ -9,7 +9,7 @@
  *
  * How a source gets here: a copy of it is detached first (open_tree), compared with what was judged, made
  * nosuid, nodev, private and perhaps read-only with everything below it in one step (mount_setattr,
- * recursive), and only then attached. Nothing is ever visible with looser flags than it ends with.
+ * recursive), and only then mounted. Nothing is ever visible with looser flags than it ends with.
  * Private: what the host mounts later below a granted directory does not appear in the sandbox, where it
  * would come without those flags.
  *
@@ -202,7 +202,7 @@ static int take_mapped(const int *mapped, size_t n_mapped, size_t i)
 	return i >= n_mapped ? -EINVAL : fd < 0 ? -errno : fd;
 }
 
-static int attach(const struct sbx_tree *t, int copy, const char *dest, bool dir)
+static int mount_at(const struct sbx_tree *t, int copy, const char *dest, bool dir)
 {
 	SBX_AUTO_CLOSE int target = open_target(t, dest, dir);
 
@@ -212,36 +212,36 @@ static int attach(const struct sbx_tree *t, int copy, const char *dest, bool dir
 		       -errno : 0;
 }
 
-/* The lower layer stays attached, read-only, below the overlay. */
-static int attach_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int lower, const char *dest,
+/* The lower layer stays mounted, read-only, below the overlay. */
+static int mount_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int lower, const char *dest,
 			  struct sbx_err *err)
 {
-	int r = attach(t, lower, dest, true);
+	int r = mount_at(t, lower, dest, true);
 	SBX_AUTO_CLOSE int fd = -1;
 
 	if (r == 0)
 		r = set_attr(lower, 0, MOUNT_ATTR_RDONLY, 0); /* an id-mapped one comes as it was granted */
 	if (r == 0)
 		r = fd = sbx_overlay_mount(s, lower, err);
-	return r < 0 ? r : attach(t, fd, dest, true);
+	return r < 0 ? r : mount_at(t, fd, dest, true);
 }
 
-/* Merges the directory at @dest with @beneath. @beneath stays attached below the merged directory. */
-static int attach_merged(const struct sbx_tree *t, int beneath, const char *dest, struct sbx_err *err)
+/* Merges the directory at @dest with @beneath. @beneath stays mounted below the merged directory. */
+static int mount_merged(const struct sbx_tree *t, int beneath, const char *dest, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int top = sbx_tree_open(t, dest, O_PATH | O_DIRECTORY), fd = -1;
-	int r = top < 0 ? top : attach(t, beneath, dest, true);
+	int r = top < 0 ? top : mount_at(t, beneath, dest, true);
 
 	if (r == 0)
 		r = fd = sbx_overlay_merge(top, beneath, err);
-	return r < 0 ? r : attach(t, fd, dest, true);
+	return r < 0 ? r : mount_at(t, fd, dest, true);
 }
 
-static int attach_scratch(const struct sbx_tree *t, struct sbx_scratch *s, const struct sbx_mount_op *op)
+static int mount_scratch(const struct sbx_tree *t, struct sbx_scratch *s, const struct sbx_mount_op *op)
 {
 	SBX_AUTO_CLOSE int fd = sbx_scratch_dir(s, op->mode);
 
-	return fd < 0 ? fd : attach(t, fd, op->dest, true);
+	return fd < 0 ? fd : mount_at(t, fd, op->dest, true);
 }
 
 static int mount_fresh(const struct sbx_tree *t, const char *type, const char *dest, unsigned long flags,
@@ -427,13 +427,13 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 	case SBX_MOUNT_BIND:
 	case SBX_MOUNT_ETC:
 	case SBX_MOUNT_DEVICE:
-		return attach(t, copy, op->dest, S_ISDIR(op->source.st.st_mode));
+		return mount_at(t, copy, op->dest, S_ISDIR(op->source.st.st_mode));
 	case SBX_MOUNT_MERGE:
-		return attach_merged(t, copy, op->dest, err);
+		return mount_merged(t, copy, op->dest, err);
 	case SBX_MOUNT_OVERLAY:
-		return attach_overlay(t, s, copy, op->dest, err);
+		return mount_overlay(t, s, copy, op->dest, err);
 	case SBX_MOUNT_SCRATCH:
-		return attach_scratch(t, s, op);
+		return mount_scratch(t, s, op);
 	case SBX_MOUNT_TMPFS:
 		return mount_tmpfs(t, op->dest, op->size_bytes, op->mode);
 	case SBX_MOUNT_SYMLINK:
@@ -457,7 +457,7 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 	return -EINVAL;
 }
 
-/* Called after the attachment: until then an id-mapped mount is the launcher's. */
+/* Called after the mount: until then an id-mapped mount is the launcher's. */
 static int forbid_execution(const struct sbx_tree *t, const char *dest)
 {
 	SBX_AUTO_CLOSE int fd = sbx_tree_open(t, dest, O_PATH);
@@ -500,7 +500,7 @@ int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, siz
 	if (n > SBX_N_ELEMENTS(copies))
 		return -E2BIG;
 	memset(copies, -1, sizeof(copies));
-	/* All are taken before the first is attached: none comes from what we mount ourselves. */
+	/* All are taken before the first is mounted: none comes from what we mount ourselves. */
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (has_source(&ops[i])) {
 			copies[i] = ops[i].idmap ? take_mapped(mapped, n_mapped, used++) :

@@ -24,7 +24,7 @@ int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err);
  * Carry out @ops, a plan's mounts, in order. SBX_MOUNT_PROC stays a directory: bwrap's pid namespace is
  * another. Sources are opened anew by their resolved path, in this mount namespace, and must be the very
  * objects that the plan judged (op->source.st; the launcher's open fds keep the inode numbers from being reused). Id-mapped ones
- * are attached as they are: @mapped, borrowed, are theirs in order. The scratch space is made with them, where @s
+ * are mounted as they are: @mapped, borrowed, are theirs in order. The scratch space is made with them, where @s
  * has a size; sbx_scratch_fini() is the caller's. 0 or -errno with @err.
  */
 int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *mapped,
