@@ -26,7 +26,8 @@
 #include "base/cleanup.h"
 #include "sys/process/proc.h"
 
-#define NOT_RUN	  127 /* our child could not become getent */
+#define NOT_RUN	  64 /* and an errno: our child could not become getent, whose own statuses are below 4 */
+#define ERRNO_MAX 133
 #define NOT_FOUND 2   /* getent(1): one or more of the keys are not known */
 
 struct getent {
@@ -43,7 +44,7 @@ static _Noreturn void exec_getent(const struct getent *g)
 	static char name[] = "getent", database[] = "passwd";
 	static char *no_env[] = { NULL };
 	char *argv[3 + SBX_GETENT_KEYS_MAX] = { name, database };
-	int number = 1;
+	int number = 1, r;
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -53,11 +54,13 @@ static _Noreturn void exec_getent(const struct getent *g)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (size_t i = 0; i < g->n_keys; i++)
 		if (!(argv[2 + i] = strdup(g->keys[i])))
-			_exit(NOT_RUN);
-	if (getppid() == g->parent && sbx_proc_arrange_fds(&g->pipe, &number, 1) == 0 &&
-	    open("/dev/null", O_RDWR) == 0 && dup2(0, 2) == 2)
+			_exit(NOT_RUN + ENOMEM);
+	if (getppid() != g->parent)
+		_exit(NOT_RUN + ESRCH);
+	r = sbx_proc_arrange_fds(&g->pipe, &number, 1);
+	if (r == 0 && open("/dev/null", O_RDWR) == 0 && dup2(0, 2) == 2)
 		execve(g->program, argv, no_env);
-	_exit(NOT_RUN);
+	_exit(NOT_RUN + (r < 0 ? -r : errno));
 }
 
 /* Read until the end of file. 0 or -errno. */
@@ -101,8 +104,9 @@ static int end_of(pid_t pid, int r, uint64_t deadline_us)
 
 	while (r == 0) {
 		e = waitpid(pid, &status, WNOHANG);
-		if (e == pid && WIFEXITED(status) && WEXITSTATUS(status) == NOT_RUN)
-			return -ENOENT;
+		if (e == pid && WIFEXITED(status) && WEXITSTATUS(status) > NOT_RUN &&
+		    WEXITSTATUS(status) <= NOT_RUN + ERRNO_MAX)
+			return NOT_RUN - WEXITSTATUS(status);
 		if (e == pid)
 			return WIFEXITED(status) && (WEXITSTATUS(status) == 0 ||
 						     WEXITSTATUS(status) == NOT_FOUND)
