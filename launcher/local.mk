@@ -295,6 +295,8 @@ noinst_LIBRARIES += %reldir%/libsbx-host.a
 # privileges, users and terminals of the launcher
 noinst_LIBRARIES += %reldir%/libsbx-process.a
 %canon_reldir%_libsbx_process_a_SOURCES = \
+	%reldir%/process/exec_failed.c \
+	%reldir%/process/exec_failed.h \
 	%reldir%/process/getent.c \
 	%reldir%/process/getent.h \
 	%reldir%/process/privileges.c \

@@ -83,7 +83,7 @@ dnl -Wwrite-strings: execve and its kin take arrays of char *, and ours hold lit
 dnl -Wimplicit-fallthrough=3 is gcc's, which reads comments; clang's own wants an attribute.
 AC_DEFUN([SBX_WARNINGS], [
 	m4_foreach_w([sbx_flag], [-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-		-Wold-style-definition -Wformat=2 -Wvla -Wundef -Wpointer-arith
+		-Wold-style-definition -Wformat=2 -Wvla -Wundef -Wpointer-arith -Wcast-qual
 		-Wno-format-truncation -Wimplicit-fallthrough=3 -Wlogical-op -Wduplicated-cond -Wdate-time
 		-Werror=implicit-function-declaration -Werror=return-type
 		-Werror=incompatible-pointer-types -Werror=int-conversion],

@@ -58,11 +58,12 @@ static int add_names_of(const char *dir_name, struct names *l)
 static char *load_extended(void *userdata, const char *name, size_t *ret_n, char *ret_file,
 			   size_t n_file)
 {
+	const struct sbx_facts *const *f = userdata;
 	SBX_AUTO_FREE char *path = NULL;
 	char *text = NULL;
 
 	if (!sbx_config_is_name(name) ||
-	    sbx_config_find_profile(userdata, name, &text, ret_n, &path, NULL) != 0)
+	    sbx_config_find_profile(*f, name, &text, ret_n, &path, NULL) != 0)
 		return NULL;
 	sbx_text_cut(ret_file, n_file, "%s", path);
 	return text;
@@ -82,7 +83,7 @@ static int print_one(const struct sbx_facts *f, const char *name, FILE *out)
 	if (r == -ENOMEM)
 		return r;
 	if (r == 0)
-		r = sbx_profile_parse(sbx_span(text, n), path, load_extended, (void *)f, &errs,
+		r = sbx_profile_parse(sbx_span(text, n), path, load_extended, &f, &errs,
 				      &profile);
 	if (r == 0)
 		sbx_text_cut(about, sizeof(about), "%s  (%s)",

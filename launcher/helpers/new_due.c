@@ -7,6 +7,12 @@
 
 #include "launcher/helpers/new_protected.h"
 
+/* With the copies of its path and name. */
+struct queued {
+	struct sbx_new_look look;
+	char text[];
+};
+
 static int compare(const void *a, const void *b)
 {
 	const struct sbx_new_look *x = a, *y = b;
@@ -19,16 +25,6 @@ static int compare(const void *a, const void *b)
 	return r ? r : (x->grant > y->grant) - (x->grant < y->grant);
 }
 
-struct sbx_new_look *sbx_new_look_free(struct sbx_new_look *l)
-{
-	if (l) {
-		free(l->path);
-		free(l->name);
-	}
-	free(l);
-	return NULL;
-}
-
 bool sbx_new_look_is_urgent(const struct sbx_new_look *l)
 {
 	return l->what != SBX_NEW_LOOK_NAME || strcmp(l->name, ".git") == 0 || sbx_new_is_of_bare(l->name);
@@ -37,15 +33,16 @@ bool sbx_new_look_is_urgent(const struct sbx_new_look *l)
 void sbx_new_due_put(struct sbx_new_due *due, const struct sbx_new_look *l)
 {
 	void **set = sbx_new_look_is_urgent(l) ? &due->urgent : &due->later;
-	struct sbx_new_look *copy;
+	size_t n_path = strlen(l->path) + 1, n_name = strlen(l->name) + 1;
+	struct queued *q = tfind(l, set, compare) ? NULL : malloc(sizeof(*q) + n_path + n_name);
 
-	if (tfind(l, set, compare) || !(copy = malloc(sizeof(*copy))))
+	if (!q)
 		return;
-	*copy = *l;
-	copy->path = strdup(l->path);
-	copy->name = strdup(l->name);
-	if (!copy->path || !copy->name || !tsearch(copy, set, compare))
-		sbx_new_look_free(copy);
+	q->look = *l;
+	q->look.path = memcpy(q->text, l->path, n_path);
+	q->look.name = memcpy(q->text + n_path, l->name, n_name);
+	if (!tsearch(&q->look, set, compare))
+		free(q);
 }
 
 struct sbx_new_look *sbx_new_due_take(struct sbx_new_due *due)
@@ -68,5 +65,5 @@ void sbx_new_due_fini(struct sbx_new_due *due)
 	struct sbx_new_look *l;
 
 	while ((l = sbx_new_due_take(due)))
-		sbx_new_look_free(l);
+		free(l);
 }

@@ -22,7 +22,7 @@ struct sbx_new_look {
 	size_t grant;
 	enum sbx_new_look_at what;
 	unsigned int depth;
-	char *path, *name; /* "" where there is no name */
+	const char *path, *name; /* borrowed; "" where there is no name */
 };
 
 struct sbx_new_due {
@@ -32,12 +32,12 @@ struct sbx_new_due {
 /* Add a copy of @l, if it is not queued. Without memory it is dropped: the check at the end finds
  * the path. */
 void sbx_new_due_put(struct sbx_new_due *due, const struct sbx_new_look *l);
-/* Take one out, urgent ones first. The caller frees it. NULL: the queue is empty. */
+/* Take one out, urgent ones first. The caller frees it with free(3), and its path and name with it.
+ * NULL: the queue is empty. */
 struct sbx_new_look *sbx_new_due_take(struct sbx_new_due *due);
 bool sbx_new_due_is_empty(const struct sbx_new_due *due);
 void sbx_new_due_fini(struct sbx_new_due *due);
 /* Could git obey that path, or one below it? */
 bool sbx_new_look_is_urgent(const struct sbx_new_look *l);
-struct sbx_new_look *sbx_new_look_free(struct sbx_new_look *l); /* NULL */
 
 #endif

@@ -138,12 +138,13 @@ static void forget(struct sbx_new_watch *w, struct watched *v)
 	give_back(w, v);
 }
 
-static bool set(struct sbx_new_watch *w, struct watched *v, const struct watched *to)
+/* Watch @path, of which @to says the rest. */
+static bool set(struct sbx_new_watch *w, struct watched *v, const struct watched *to, const char *path)
 {
 	struct watched **bucket = &w->buckets[(unsigned int)to->wd % WATCHES_MAX];
 
 	*v = *to;
-	v->path = strdup(to->path);
+	v->path = strdup(path);
 	if (!v->path) {
 		give_back(w, v);
 		return false;
@@ -179,7 +180,7 @@ struct dir {
 static bool add_open(struct sbx_new_watch *w, const struct dir *d, unsigned int kind, int fd)
 {
 	const uint32_t mask = kind == PLACE ? PLACE_MASK : kind == GIT_FILE ? FILE_MASK : GIT_MASK;
-	struct watched to = { .kinds = kind, .depth = d->depth, .grant = d->grant, .path = (char *)d->path, .n_owner = d->n_owner };
+	struct watched to = { .kinds = kind, .depth = d->depth, .grant = d->grant, .n_owner = d->n_owner };
 	struct watched *known, *v;
 	char self[32];
 
@@ -196,7 +197,7 @@ static bool add_open(struct sbx_new_watch *w, const struct dir *d, unsigned int 
 	}
 	v = take(w);
 	if (v)
-		return set(w, v, &to);
+		return set(w, v, &to, d->path);
 	inotify_rm_watch(w->fd, to.wd);
 	tell_limit(w, d->grant, "too many directories");
 	return false;
@@ -362,19 +363,19 @@ static void watch_place(struct sbx_new_watch *w, const struct dir *d)
 
 /* --- looks that are due --- */
 
-static void put_git(struct sbx_new_watch *w, size_t grant, char *path, bool deep)
+static void put_git(struct sbx_new_watch *w, size_t grant, const char *path, bool deep)
 {
-	sbx_new_due_put(&w->due, &(struct sbx_new_look){ grant, deep ? SBX_NEW_LOOK_DEEP : SBX_NEW_LOOK_GIT, 0, path, (char *)"" });
+	sbx_new_due_put(&w->due, &(struct sbx_new_look){ grant, deep ? SBX_NEW_LOOK_DEEP : SBX_NEW_LOOK_GIT, 0, path, "" });
 }
 
-static void put_name(struct sbx_new_watch *w, size_t grant, char *path, const char *name)
+static void put_name(struct sbx_new_watch *w, size_t grant, const char *path, const char *name)
 {
-	sbx_new_due_put(&w->due, &(struct sbx_new_look){ grant, SBX_NEW_LOOK_NAME, 0, path, (char *)name });
+	sbx_new_due_put(&w->due, &(struct sbx_new_look){ grant, SBX_NEW_LOOK_NAME, 0, path, name });
 }
 
 static void put_place(struct sbx_new_watch *w, const struct dir *d)
 {
-	sbx_new_due_put(&w->due, &(struct sbx_new_look){ d->grant, SBX_NEW_LOOK_PLACE, d->depth, (char *)d->path, (char *)"" });
+	sbx_new_due_put(&w->due, &(struct sbx_new_look){ d->grant, SBX_NEW_LOOK_PLACE, d->depth, d->path, "" });
 }
 
 static void look_at_place(struct sbx_new_watch *w, const struct dir *d)
@@ -407,7 +408,7 @@ static void look_at_due(struct sbx_new_watch *w)
 {
 	struct sbx_new_look *l;
 
-	for (size_t n_later = 0; n_later < LOOKS && (l = sbx_new_due_take(&w->due)); sbx_new_look_free(l)) {
+	for (size_t n_later = 0; n_later < LOOKS && (l = sbx_new_due_take(&w->due)); free(l)) {
 		n_later += !sbx_new_look_is_urgent(l);
 		look(w, l);
 	}

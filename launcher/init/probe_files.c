@@ -104,7 +104,8 @@ void sbx_probe_mounts(struct sbx_probe_run *r)
 
 static void try_exec(const char *path)
 {
-	char *const argv[] = { (char *)(uintptr_t)path, NULL }, *const no_env[] = { NULL };
+	static char name[] = "probe";
+	char *const argv[] = { name, NULL }, *const no_env[] = { NULL };
 
 	execve(path, argv, no_env);
 }

@@ -26,12 +26,14 @@
 #include "base/cleanup.h"
 #include "sys/process/proc.h"
 
-#define NOT_RUN	  127 /* our child could not become getent */
+#define NOT_RUN	  64 /* and an errno: our child could not become getent, whose own statuses are below 4 */
+#define ERRNO_MAX 133
 #define NOT_FOUND 2   /* getent(1): one or more of the keys are not known */
 
 struct getent {
 	const char *program;
-	char *const *argv;
+	const char *const *keys;
+	size_t n_keys;
 	int pipe;
 	pid_t parent;
 };
@@ -39,8 +41,10 @@ struct getent {
 /* The child: becomes getent. */
 static _Noreturn void exec_getent(const struct getent *g)
 {
+	static char name[] = "getent", database[] = "passwd";
 	static char *no_env[] = { NULL };
-	int number = 1;
+	char *argv[3 + SBX_GETENT_KEYS_MAX] = { name, database };
+	int number = 1, r;
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -48,10 +52,15 @@ static _Noreturn void exec_getent(const struct getent *g)
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() == g->parent && sbx_proc_arrange_fds(&g->pipe, &number, 1) == 0 &&
-	    open("/dev/null", O_RDWR) == 0 && dup2(0, 2) == 2)
-		execve(g->program, g->argv, no_env);
-	_exit(NOT_RUN);
+	for (size_t i = 0; i < g->n_keys; i++)
+		if (!(argv[2 + i] = strdup(g->keys[i])))
+			_exit(NOT_RUN + ENOMEM);
+	if (getppid() != g->parent)
+		_exit(NOT_RUN + ESRCH);
+	r = sbx_proc_arrange_fds(&g->pipe, &number, 1);
+	if (r == 0 && open("/dev/null", O_RDWR) == 0 && dup2(0, 2) == 2)
+		execve(g->program, argv, no_env);
+	_exit(NOT_RUN + (r < 0 ? -r : errno));
 }
 
 /* Read until the end of file. 0 or -errno. */
@@ -95,8 +104,9 @@ static int end_of(pid_t pid, int r, uint64_t deadline_us)
 
 	while (r == 0) {
 		e = waitpid(pid, &status, WNOHANG);
-		if (e == pid && WIFEXITED(status) && WEXITSTATUS(status) == NOT_RUN)
-			return -ENOENT;
+		if (e == pid && WIFEXITED(status) && WEXITSTATUS(status) > NOT_RUN &&
+		    WEXITSTATUS(status) <= NOT_RUN + ERRNO_MAX)
+			return NOT_RUN - WEXITSTATUS(status);
 		if (e == pid)
 			return WIFEXITED(status) && (WEXITSTATUS(status) == 0 ||
 						     WEXITSTATUS(status) == NOT_FOUND)
@@ -118,15 +128,11 @@ int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_ke
 		      char ret_text[SBX_GETENT_TEXT_MAX])
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
-	static char name[] = "getent", database[] = "passwd";
-	char *argv[3 + SBX_GETENT_KEYS_MAX] = { name, database };
 	uint64_t deadline_us = sbx_clock_monotonic_us() + (uint64_t)timeout_ms * 1000;
-	struct getent g = { .program = program, .argv = argv, .parent = getpid() };
+	struct getent g = { .program = program, .keys = keys, .n_keys = n_keys, .parent = getpid() };
 	pid_t pid;
 
 	assert(n_keys <= SBX_GETENT_KEYS_MAX);
-	for (size_t i = 0; i < n_keys; i++)
-		argv[2 + i] = (char *)keys[i];
 	pid = sbx_fd_pipe(&ours, &theirs);
 	if (pid < 0)
 		return pid;

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ipc/channel.h"
+#include "launcher/process/exec_failed.h"
 #include "sys/process/proc.h"
 
 struct broker_child {
@@ -42,24 +43,23 @@ static _Noreturn void exec_broker(const struct broker_child *c)
 	static char *no_env[] = { NULL };
 	char name[] = "sbx-broker", follow[] = SBX_BROKER_FOLLOWS;
 	char *argv[] = { name, c->follows ? follow : NULL, NULL };
+	int r = f->privileged ? sbx_ids_drop(f->broker_uid, f->broker_gid) : 0;
 
-	if (f->privileged && sbx_ids_drop(f->broker_uid, f->broker_gid) < 0)
-		_exit(125);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != c->parent)
 		_exit(125);
-	if (sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds) - (exe < 0)) < 0)
-		_exit(125);
+	if (r == 0)
+		r = sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds) - (exe < 0));
+	if (r < 0)
+		sbx_exec_failed(c->path, -r, "");
 	if (exe >= 0)
 		fcntl(4, F_SETFD, FD_CLOEXEC);
 	if (open("/dev/null", O_RDWR) != 0 || dup2(0, 1) != 1)
-		_exit(125);
+		sbx_exec_failed(c->path, errno, " (it needs /dev/null)");
 	execve(c->path, argv, no_env);
 	if (errno == EACCES && exe >= 0)
 		execveat(4, "", argv, no_env, AT_EMPTY_PATH);
-	dprintf(2, "sbx-run: cannot run %s: %s (is sbx installed completely?)\n", c->path,
-		strerror(errno));
-	_exit(125);
+	sbx_exec_failed(c->path, errno, " (is sbx installed completely?)");
 }
 
 void sbx_broker_init(struct sbx_broker_process *b)

@@ -25,6 +25,7 @@
 #include "base/text.h"
 #include "launcher/cleanup/cgroup_gc.h"
 #include "launcher/plan/plan_limits.h"
+#include "launcher/process/exec_failed.h"
 #include "sys/process/proc.h"
 
 #define SCOPE_TIMEOUT_MS 15000
@@ -59,12 +60,14 @@ static _Noreturn void exec_scope(const struct scope_child *c)
 {
 	const int fds[] = { c->out, 2 }, numbers[] = { 1, 2 };
 	sigset_t none;
+	int r;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds)) == 0)
+	r = sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds));
+	if (r == 0)
 		execve(c->path, c->argv, environ);
-	_exit(127);
+	sbx_exec_failed(c->path, r < 0 ? -r : errno, "");
 }
 
 /* Reads one line from sbx-scope, within SCOPE_TIMEOUT_MS. Returns its length without the newline, or -errno. */

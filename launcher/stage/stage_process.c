@@ -33,6 +33,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ipc/channel.h"
+#include "launcher/process/exec_failed.h"
 #include "launcher/setup/bwrap_argv.h"
 #include "launcher/stage/factory.h"
 #include "launcher/stage/stage_network.h"
@@ -106,11 +107,13 @@ static _Noreturn void exec_bwrap(const struct sbx_stage_process *p)
 	 * (core(5)); 1 alone keeps the helper off (fs/coredump.c). seccomp keeps the command from changing the limit. */
 	struct rlimit core = { 1, 1 };
 	static char *no_env[] = { NULL };
+	int r;
 
 	setrlimit(RLIMIT_CORE, &core);
-	if (sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds)) == 0)
+	r = sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds));
+	if (r == 0)
 		execve(p->facts->bwrap, p->bwrap_argv, no_env);
-	_exit(125);
+	sbx_exec_failed(p->facts->bwrap, r < 0 ? -r : errno, "");
 }
 
 /* bwrap waits for its arguments. The pid or -errno. */

@@ -9,7 +9,7 @@
  *
  * A source becomes a mount in these steps: a copy of it is detached (open_tree) and compared with
  * the judged object; it is made nosuid, nodev, private and perhaps read-only with everything below
- * it in one step (mount_setattr, recursive); and only then it is attached. So no mount is ever
+ * it in one step (mount_setattr, recursive); and only then it is mounted. So no mount is ever
  * visible with looser flags. Private: later mounts of the host below a granted directory do not
  * appear in the sandbox, where they would come without those flags.
  *
@@ -204,7 +204,7 @@ static int take_mapped(const int *mapped, size_t n_mapped, size_t i)
 	return i >= n_mapped ? -EINVAL : fd < 0 ? -errno : fd;
 }
 
-static int attach(const struct sbx_tree *t, int copy, const char *dest, bool dir)
+static int mount_at(const struct sbx_tree *t, int copy, const char *dest, bool dir)
 {
 	SBX_AUTO_CLOSE int target = open_target(t, dest, dir);
 
@@ -214,36 +214,36 @@ static int attach(const struct sbx_tree *t, int copy, const char *dest, bool dir
 		       -errno : 0;
 }
 
-/* The lower layer stays attached, read-only, below the overlay. */
-static int attach_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int lower, const char *dest,
+/* The lower layer stays mounted, read-only, below the overlay. */
+static int mount_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int lower, const char *dest,
 			  struct sbx_err *err)
 {
-	int r = attach(t, lower, dest, true);
+	int r = mount_at(t, lower, dest, true);
 	SBX_AUTO_CLOSE int fd = -1;
 
 	if (r == 0)
 		r = set_attr(lower, 0, MOUNT_ATTR_RDONLY, 0); /* id-mapped: done already */
 	if (r == 0)
 		r = fd = sbx_overlay_mount(s, lower, err);
-	return r < 0 ? r : attach(t, fd, dest, true);
+	return r < 0 ? r : mount_at(t, fd, dest, true);
 }
 
-/* Merges the directory at @dest with @beneath. @beneath stays attached below the merged directory. */
-static int attach_merged(const struct sbx_tree *t, int beneath, const char *dest, struct sbx_err *err)
+/* Merges the directory at @dest with @beneath. @beneath stays mounted below the merged directory. */
+static int mount_merged(const struct sbx_tree *t, int beneath, const char *dest, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int top = sbx_tree_open(t, dest, O_PATH | O_DIRECTORY), fd = -1;
-	int r = top < 0 ? top : attach(t, beneath, dest, true);
+	int r = top < 0 ? top : mount_at(t, beneath, dest, true);
 
 	if (r == 0)
 		r = fd = sbx_overlay_merge(top, beneath, err);
-	return r < 0 ? r : attach(t, fd, dest, true);
+	return r < 0 ? r : mount_at(t, fd, dest, true);
 }
 
-static int attach_scratch(const struct sbx_tree *t, struct sbx_scratch *s, const struct sbx_mount_op *op)
+static int mount_scratch(const struct sbx_tree *t, struct sbx_scratch *s, const struct sbx_mount_op *op)
 {
 	SBX_AUTO_CLOSE int fd = sbx_scratch_dir(s, op->mode);
 
-	return fd < 0 ? fd : attach(t, fd, op->dest, true);
+	return fd < 0 ? fd : mount_at(t, fd, op->dest, true);
 }
 
 static int mount_fresh(const struct sbx_tree *t, const char *type, const char *dest, unsigned long flags,
@@ -328,15 +328,20 @@ static int make_read_only(const struct sbx_tree *t, const char *dest)
 
 /* --- /dev --- */
 
-static int add_device(int dev, const char *host, const char *name)
+static int add_device(int dev, const char *host, const char *name, struct sbx_err *err)
 {
 	struct stat st;
 	SBX_AUTO_CLOSE int copy = copy_mounts(host, AT_RECURSIVE, &st);
 
+	if (copy == -ENOENT)
+		sbx_err_set(err, "cannot bind %s into the sandbox's /dev: this host has none", host);
 	if (copy < 0)
 		return copy;
-	if (!S_ISCHR(st.st_mode))
+	if (!S_ISCHR(st.st_mode)) {
+		sbx_err_set(err, "cannot bind %s into the sandbox's /dev: it is not a character device "
+			    "(remove it and make the device again, as mknod(1) does)", host);
 		return -ENODEV;
+	}
 	if (mknodat(dev, name, S_IFREG | 0444, 0) < 0 ||
 	    move_mount(copy, "", dev, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return -errno;
@@ -344,16 +349,16 @@ static int add_device(int dev, const char *host, const char *name)
 }
 
 /* The caller's terminal stays reachable by the name that ttyname(3) looks for. */
-static int add_console(int dev)
+static int add_console(int dev, struct sbx_err *err)
 {
 	char tty[64] = "";
 
 	if (!isatty(STDOUT_FILENO) || ttyname_r(STDOUT_FILENO, tty, sizeof(tty)) != 0)
 		return 0;
-	return add_device(dev, tty, "console");
+	return add_device(dev, tty, "console", err);
 }
 
-static int fill_dev(const struct sbx_tree *t, int dev)
+static int fill_dev(const struct sbx_tree *t, int dev, struct sbx_err *err)
 {
 	static const char *const devices[][2] = {
 		{ "null", "/dev/null" },     { "zero", "/dev/zero" },	    { "full", "/dev/full" },
@@ -367,11 +372,11 @@ static int fill_dev(const struct sbx_tree *t, int dev)
 	int r = 0;
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(devices) && r == 0; i++)
-		r = add_device(dev, devices[i][1], devices[i][0]);
+		r = add_device(dev, devices[i][1], devices[i][0], err);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(links) && r == 0; i++)
 		r = symlinkat(links[i][1], dev, links[i][0]) < 0 ? -errno : 0;
 	if (r == 0)
-		r = add_console(dev);
+		r = add_console(dev, err);
 	if (r == 0)
 		r = mount_fresh(t, "devpts", SBX_VIEW_DEV "/pts", MS_NOSUID | MS_NOEXEC,
 				"newinstance,ptmxmode=0666,mode=0620");
@@ -379,7 +384,7 @@ static int fill_dev(const struct sbx_tree *t, int dev)
 			r;
 }
 
-static int make_dev(const struct sbx_tree *t)
+static int make_dev(const struct sbx_tree *t, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int dev = -1;
 	int r = mount_fresh(t, "tmpfs", SBX_VIEW_DEV, MS_NOSUID | MS_NOEXEC, "mode=0755");
@@ -387,12 +392,12 @@ static int make_dev(const struct sbx_tree *t)
 	if (r < 0)
 		return r;
 	dev = sbx_tree_open(t, SBX_VIEW_DEV, O_PATH | O_DIRECTORY);
-	return dev < 0 ? dev : fill_dev(t, dev);
+	return dev < 0 ? dev : fill_dev(t, dev, err);
 }
 
 /* --- the whole view --- */
 
-static int begin(struct sbx_tree *t)
+static int begin(struct sbx_tree *t, struct sbx_err *err)
 {
 	int r;
 
@@ -402,13 +407,13 @@ static int begin(struct sbx_tree *t)
 	t->root = open(SBX_TREE_BASE, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->root < 0 || mkdirat(t->root, &SBX_VIEW_PROC[1], 0555) < 0)
 		return -errno;
-	r = make_dev(t);
+	r = make_dev(t, err);
 	return r == -ENOSYS || r == -EINVAL ? -ENOSYS : r;
 }
 
 int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err)
 {
-	int r = begin(t);
+	int r = begin(t, err);
 
 	if (r == -ENOSYS)
 		sbx_err_set(err, "this kernel cannot build the sandbox's view (openat2(2), mount_setattr(2)): Linux "
@@ -425,13 +430,13 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 	case SBX_MOUNT_BIND:
 	case SBX_MOUNT_ETC:
 	case SBX_MOUNT_DEVICE:
-		return attach(t, copy, op->dest, S_ISDIR(op->source.st.st_mode));
+		return mount_at(t, copy, op->dest, S_ISDIR(op->source.st.st_mode));
 	case SBX_MOUNT_MERGE:
-		return attach_merged(t, copy, op->dest, err);
+		return mount_merged(t, copy, op->dest, err);
 	case SBX_MOUNT_OVERLAY:
-		return attach_overlay(t, s, copy, op->dest, err);
+		return mount_overlay(t, s, copy, op->dest, err);
 	case SBX_MOUNT_SCRATCH:
-		return attach_scratch(t, s, op);
+		return mount_scratch(t, s, op);
 	case SBX_MOUNT_TMPFS:
 		return mount_tmpfs(t, op->dest, op->size_bytes, op->mode);
 	case SBX_MOUNT_SYMLINK:
@@ -455,7 +460,7 @@ static int carry_out(const struct sbx_tree *t, const struct sbx_mount_op *op, in
 	return -EINVAL;
 }
 
-/* Called after the attachment: until then an id-mapped mount is the launcher's. */
+/* Called after the mount: until then an id-mapped mount is the launcher's. */
 static int forbid_execution(const struct sbx_tree *t, const char *dest)
 {
 	SBX_AUTO_CLOSE int fd = sbx_tree_open(t, dest, O_PATH);
@@ -498,7 +503,7 @@ int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, siz
 	if (n > SBX_N_ELEMENTS(copies))
 		return -E2BIG;
 	memset(copies, -1, sizeof(copies));
-	/* All sources are opened before the first is attached, so none comes from a mount of the
+	/* All sources are opened before the first is mounted, so none comes from a mount of the
 	 * view. */
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (has_source(&ops[i])) {

@@ -24,7 +24,7 @@ int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err);
  * Carry out @ops, a plan's mounts, in order. SBX_MOUNT_PROC stays a directory, because bwrap has
  * another pid namespace. Sources are opened again by their resolved path, in this mount namespace,
  * and must be the objects that the plan judged (op->source.st; the launcher's open fds keep the
- * inode numbers from being reused). Id-mapped mounts are attached as they are: @mapped, borrowed,
+ * inode numbers from being reused). Id-mapped ones are mounted as they are: @mapped, borrowed,
  * has them in order. If @s has a size, the scratch space is made too; the caller calls
  * sbx_scratch_fini(). 0 or -errno with @err.
  */

@@ -16,8 +16,8 @@
  * sbx_overmounts_check_locked() proves the first, for the self-test.
  *
  * Each mask is a copy of a part of one small read-only file system: an empty directory, an empty file, a file with a
- * dot, and a socket without a listener. The file system is attached in the stage's own mount namespace, at
- * SBX_SCRATCH_BASE, because before Linux 6.15 only an attached mount can be copied.
+ * dot, and a socket without a listener. The file system is mounted in the stage's own mount namespace, at
+ * SBX_SCRATCH_BASE, because before Linux 6.15 only a mount that has a place can be copied.
  */
 #include "launcher/tree/tree_overmount.h"
 

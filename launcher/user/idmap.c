@@ -18,7 +18,7 @@
  * a third user could make the path lead to another user's files.
  *
  * The launcher makes the mounts, from the very object that was judged, because it alone has
- * privileges over the file systems; the stage attaches them. Only trying tells whether a file
+ * privileges over the file systems; the stage puts them in place. Only trying tells whether a file
  * system can be mapped, so planning tries.
  */
 #include "launcher/user/idmap.h"

@@ -188,7 +188,7 @@ int sbx_dns_capture(int cgroup_fd, const struct sbx_addr *stub)
 	map_fd = new_map();
 	if (map_fd < 0)
 		return map_fd;
-	/* Attach the program for answers first: no question may be redirected before its answer
+	/* Load the program for answers first: no question may be redirected before its answer
 	 * can be. */
 	r = put_recvmsg(cgroup_fd, addr, map_fd);
 	if (r == 0)

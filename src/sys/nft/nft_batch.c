@@ -65,10 +65,24 @@ int sbx_nft_batch_begin(struct sbx_nft_batch *b, size_t n_max, uint32_t first_se
 	return 0;
 }
 
+static struct nlmsghdr *find_message(const struct sbx_nft_batch *b, uint32_t seq)
+{
+	uint8_t *p = b->p;
+
+	for (size_t at = 0; at < b->n;) {
+		struct nlmsghdr *nlh = (struct nlmsghdr *)(p + at);
+
+		if (nlh->nlmsg_seq == seq)
+			return nlh;
+		at += NLMSG_ALIGN(nlh->nlmsg_len);
+	}
+	return NULL;
+}
+
 void sbx_nft_batch_end(struct sbx_nft_batch *b)
 {
 	uint32_t acknowledged = b->ack_seq;
-	struct nlmsghdr *last = (struct nlmsghdr *)sbx_nft_batch_message(b, acknowledged);
+	struct nlmsghdr *last = find_message(b, acknowledged);
 
 	last->nlmsg_flags |= NLM_F_ACK;
 	batch_advance(b, nftnl_batch_end(batch_tail(b, MESSAGE_BYTES), b->next_seq), MESSAGE_BYTES);
@@ -470,14 +484,5 @@ void sbx_nft_batch_fini(struct sbx_nft_batch *b)
 
 const struct nlmsghdr *sbx_nft_batch_message(const struct sbx_nft_batch *b, uint32_t seq)
 {
-	const uint8_t *p = b->p;
-
-	for (size_t at = 0; at < b->n;) {
-		const struct nlmsghdr *nlh = (const struct nlmsghdr *)(p + at);
-
-		if (nlh->nlmsg_seq == seq)
-			return nlh;
-		at += NLMSG_ALIGN(nlh->nlmsg_len);
-	}
-	return NULL;
+	return find_message(b, seq);
 }

@@ -19,7 +19,7 @@
 
 #define WORDS_MAX 600
 
-static int parse(struct sbx_options *o, struct sbx_err *err, const char *const *words)
+static int parse(struct sbx_options *o, struct sbx_err *err, char *const *words)
 {
 	static char *argv[WORDS_MAX + 2];
 	static char program[] = "sbx-run";
@@ -27,7 +27,7 @@ static int parse(struct sbx_options *o, struct sbx_err *err, const char *const *
 
 	argv[0] = program;
 	while (words[n - 1]) {
-		argv[n] = (char *)words[n - 1];
+		argv[n] = words[n - 1];
 		n++;
 	}
 	argv[n] = NULL;
@@ -35,7 +35,7 @@ static int parse(struct sbx_options *o, struct sbx_err *err, const char *const *
 	return sbx_options_parse(n, argv, o, err);
 }
 
-#define PARSE(o, err, ...) parse(o, err, (const char *const[]){ __VA_ARGS__, NULL })
+#define PARSE(o, err, ...) parse(o, err, (char *const[]){ __VA_ARGS__, NULL })
 
 static void test_defaults(void **state)
 {
@@ -109,7 +109,7 @@ static void test_all(void **state)
 static void test_bind_split(void **state)
 {
 	static const struct {
-		const char *in, *source, *target;
+		char *in, *source, *target;
 		bool read_only;
 	} cases[] = {
 		{ "/a", "/a", NULL, false },
@@ -148,7 +148,7 @@ static void test_bind_split(void **state)
 }
 
 struct bad_case {
-	const char *words[6];
+	char *words[6];
 	const char *says;
 };
 
@@ -260,7 +260,7 @@ static void test_usage_errors(void **state)
 static void test_bounds(void **state)
 {
 	char word[200];
-	const char *words[WORDS_MAX] = { NULL };
+	char *words[WORDS_MAX] = { NULL };
 	struct sbx_options o;
 	struct sbx_err err;
 
@@ -457,7 +457,7 @@ static void test_job_and_command(void **state)
 /* A job's list and the flags' together are bounded as the flags are. */
 static void test_job_bounds(void **state)
 {
-	static const char *words[WORDS_MAX];
+	static char *words[WORDS_MAX];
 	struct sbx_options o;
 	struct sbx_err err;
 	size_t n = 0;

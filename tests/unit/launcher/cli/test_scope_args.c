@@ -14,14 +14,14 @@
 static struct sbx_scope_args args;
 
 /* Arguments that are fine, but for the one at @at. */
-static int parse(int at, const char *value)
+static int parse(int at, char *value)
 {
 	char *argv[] = { "sbx-scope", "--system", "sbx-0123456789ab.scope", "sbx.slice", "4711", "sandbox 0123",
 			 NULL };
 	struct sbx_err err = { 0 };
 	int r;
 
-	argv[at] = (char *)value;
+	argv[at] = value;
 	memset(&args, 0, sizeof(args));
 	r = sbx_scope_args_parse(6, argv, &args, &err);
 	assert_int_equal(r != 0, err.msg[0] != '\0');
@@ -50,7 +50,7 @@ static void test_refused(void **state)
 {
 	static const struct {
 		int at;
-		const char *value;
+		char *value;
 	} cases[] = {
 		{ 1, "" }, { 1, "--global" }, { 1, "system" },
 		{ 2, "" }, { 2, ".scope" }, { 2, "a.service" }, { 2, "a.scope.slice" }, { 2, "a/b.scope" },

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/plan/planner.h"
+#include "launcher/setup/plan_json.h"
 
 #define CALLS_MAX 4096
 

@@ -90,6 +90,7 @@ static void test_refuses(void **state)
 	assert_int_equal(ask("exec yes", 5000, text), -EMSGSIZE);
 	assert_int_equal(ask("printf 'kim\\0'", 5000, text), -EMSGSIZE);
 	assert_int_equal(sbx_getent_passwd("/nonexistent/getent", keys, 1, 5000, text), -ENOENT);
+	assert_int_equal(sbx_getent_passwd("/etc/passwd", keys, 1, 5000, text), -EACCES);
 }
 
 /* A name service that does not answer, before or after its output has ended. */

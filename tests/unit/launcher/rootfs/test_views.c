@@ -346,7 +346,7 @@ static void test_devices(void **state)
 static void test_devices_refused(void **state)
 {
 	struct plan_world *w = *state;
-	static const char *const refused[] = { "/dev/mem",     "/dev/kvm", "/dev/m*",	   "/dev/nvidia-modeset",
+	static char *const refused[] = { "/dev/mem",     "/dev/kvm", "/dev/m*",	   "/dev/nvidia-modeset",
 					       "/dev/nvidia2", "/dev/?em", "/dev/dri/card0", "/dev/nvidia4",
 					       "/dev/sda",     "/dev/n[v]m*", "/dev/nvidia3", "/dev/nvidia0/x" };
 	static const char *const missing[] = { "/dev/nvidia9", "/dev/nvidia-uvm", "/dev/dxg", "/dev/no*", "/dev/accel",
@@ -354,7 +354,7 @@ static void test_devices_refused(void **state)
 
 	make_devices(w);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(refused); i++)
-		plan_world_refused(w, 125, "not among the devices", "--device", (char *)refused[i], "--", "true");
+		plan_world_refused(w, 125, "not among the devices", "--device", refused[i], "--", "true");
 	for (size_t i = 0; i < SBX_N_ELEMENTS(missing); i++) {
 		int r = plan_world_plan(w, "--device", missing[i], "--", "true", NULL);
 

@@ -111,7 +111,7 @@ static void refuse_changed(struct sbx_tree *t, enum sbx_mount_op_kind kind, char
 	}
 }
 
-static void body(void)
+static void identity(void)
 {
 	static char file[] = "/mnt/file", dir[] = "/mnt/dir", null[] = "/dev/null", dev[] = "/dev/x", at_file[] = "/f",
 		    at_dir[] = "/d";
@@ -133,12 +133,23 @@ static void body(void)
 	CHECK(try_one(&t, SBX_MOUNT_DEVICE, file, dev, &st, &err) == -ESTALE);
 }
 
-static void test_identity(void **state)
+/* A host whose /dev/null is a regular file, as after `rm /dev/null` and a redirection. */
+static void null_is_a_file(void)
+{
+	struct sbx_tree t = { .root = -1 };
+	struct sbx_err err = { 0 };
+
+	write_file("/mnt/null", "");
+	CHECK(mount("/mnt/null", "/dev/null", NULL, MS_BIND, NULL) == 0);
+	CHECK(sbx_tree_begin(&t, &err) == -ENODEV);
+	CHECK(strstr(err.msg, "cannot bind /dev/null into the sandbox's /dev: it is not a character device"));
+}
+
+static void in_namespaces(void (*body)(void))
 {
 	int status = 0;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
 		alarm(20);
 		enter();
@@ -154,10 +165,23 @@ static void test_identity(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void test_identity(void **state)
+{
+	(void)state;
+	in_namespaces(identity);
+}
+
+static void test_null_is_a_file(void **state)
+{
+	(void)state;
+	in_namespaces(null_is_a_file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_null_is_a_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
