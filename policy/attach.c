@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The keys that attach cgroup cannot serve: there the kernel judges packets by address and port,
- * and no process reads a flow's contents. A profile that needs more is refused, not run with less.
- * PURE.
+ * and no process reads a flow's contents. A profile that needs such a key is refused. PURE.
  */
 
 #include <string.h>

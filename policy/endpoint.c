@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Endpoints as probes, resolvers and the proxy are written: a host or address, a port or none. */
+/* Endpoints in the form of probes, resolvers and the proxy: a host or address, with or without a
+ * port. */
 
 #include "policy/endpoint.h"
 

@@ -5,7 +5,8 @@
  * continues.
  *
  * A file that git would refuse is SBX_GIT_CONFIG_UNCLEAR here. A file that git accepts must be read
- * as git reads it, or a key would be missed: nothing is skipped without being understood.
+ * as git reads it, because a difference could hide a key. So nothing is skipped without being
+ * understood.
  */
 #include "policy/git_config.h"
 
@@ -20,18 +21,18 @@
 
 #define VALUE_MAX SBX_GIT_CONFIG_PATH_MAX
 
-/* --- what is harmless --- */
+/* --- harmless keys --- */
 
 enum rule {
-	ANY,	  /* whatever the value is */
-	URL,	  /* no `helper::address`, which git gives to a program; no option */
+	ANY,	  /* any value is harmless */
+	URL,	  /* no `helper::address`, for which git executes a program; no option */
 	UPDATE,	  /* of submodules: not `!command` */
-	WORKTREE, /* the caller's to judge */
+	WORKTREE, /* the caller judges it */
 };
 
 struct harmless {
 	const char *section; /* lower case */
-	const char *keys;    /* lower case, each between spaces; "*": all */
+	const char *keys;    /* lower case, each between spaces; "*": all keys */
 	enum rule rule;
 	bool sub;	     /* with a subsection, of any name */
 };
@@ -53,7 +54,7 @@ static const struct harmless list[] = {
 	  ANY, true },
 	{ "remote", " url pushurl ", URL, true },
 	{ "branch", " merge rebase description vscode-merge-base github-pr-owner-number ", ANY, true },
-	{ "branch", " remote pushremote ", URL, true }, /* git takes a URL here, too */
+	{ "branch", " remote pushremote ", URL, true }, /* its value may be a URL, too */
 	{ "branch", " autosetupmerge autosetuprebase sort ", ANY, false },
 	{ "submodule", " active branch ignore fetchrecursesubmodules path shallow ", ANY, true },
 	{ "submodule", " url ", URL, true },
@@ -121,10 +122,11 @@ struct reader {
 	const uint8_t *p, *end;
 	size_t line;
 	char section[64]; /* lower case; "": none yet, or one without a name */
-	bool sub, known;  /* not @known: nothing of the list, for a name that is too long, or a value with a NUL */
+	bool sub, known;  /* not @known: not on the list, because the name is too long, or a
+			   * value has a NUL */
 	char key[64];
 	char value[VALUE_MAX];
-	bool cut; /* the value is longer, or not the same to each git */
+	bool cut; /* the value is longer, or git versions read it differently */
 	struct sbx_git_config *ret;
 };
 
@@ -220,14 +222,14 @@ static void add(struct reader *r, size_t *n, int c)
 		r->cut = true;
 }
 
-/* After a backslash. -1: git refuses it; 0: the line goes on, or the file ends. */
+/* The byte after a backslash. -1: git refuses it; 0: the line continues, or the file ends. */
 static int read_escape(struct reader *r)
 {
 	int c = next(r);
 
 	switch (c) {
 	case '\n':
-	case -1: /* git takes it */
+	case -1: /* git allows this */
 		return 0;
 	case 't':
 		return '\t';
@@ -243,7 +245,7 @@ static int read_escape(struct reader *r)
 	}
 }
 
-/* After `=`, to the end of the line. */
+/* The value after `=`, to the end of the line. */
 static bool read_value(struct reader *r)
 {
 	size_t n = 0, n_spaces = 0;
@@ -262,7 +264,9 @@ static bool read_value(struct reader *r)
 			skip_comment(r);
 			break;
 		}
-		r->cut = r->cut || (tabs && n_spaces > 0); /* to git a space before 2.45, and then what it is */
+		r->cut = r->cut || (tabs && n_spaces > 0); /* git before 2.45 reads a tab here as
+							    * a space, and later versions as a
+							    * tab */
 		for (; n_spaces > 0; n_spaces--) /* those at the end do not count */
 			add(r, &n, ' ');
 		if (c == '"') {

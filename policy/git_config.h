@@ -5,10 +5,11 @@
 #include "base/span.h"
 
 /*
- * Does a git configuration file make git execute something? The file is read as data (git-config(1), Syntax). PURE.
+ * Does a git configuration file make git execute something? The file is read as data
+ * (git-config(1), Syntax). PURE.
  *
- * A list says which keys are harmless; every other key counts as one that executes. A key that a later git knows and this
- * list does not is so on the safe side.
+ * A list says which keys are harmless; every other key counts as one that executes. So a key that
+ * only a later git knows is on the safe side.
  */
 
 #define SBX_GIT_CONFIG_MAX	(1u << 20) /* bytes of a file; a larger one is SBX_GIT_CONFIG_UNCLEAR */
@@ -17,8 +18,9 @@
 
 enum sbx_git_config_verdict {
 	SBX_GIT_CONFIG_HARMLESS = 0,
-	SBX_GIT_CONFIG_ACTS,	/* ret->key, on ret->line, is not known to be harmless, or its value is not */
-	SBX_GIT_CONFIG_UNCLEAR, /* ret->line is not what git would take */
+	SBX_GIT_CONFIG_ACTS,	/* ret->key, on ret->line, is not known to be harmless, or its
+				 * value is not */
+	SBX_GIT_CONFIG_UNCLEAR, /* git would refuse ret->line */
 };
 
 struct sbx_git_config {

@@ -9,8 +9,8 @@
 #include "policy/profile.h"
 
 /*
- * A job: flags of sbx-run and a command, in a file (sbx-run --job). Each value has the form that
- * the flag of that name takes, and is checked again as the flag is. PURE.
+ * A job: flags of sbx-run and a command, in a file (sbx-run --job). Each value has the form of the
+ * flag's value, and is checked again as a flag. PURE.
  */
 
 #define SBX_JOB_LIST_MAX  256  /* entries of a list; as SBX_OPTIONS_LIST_MAX */

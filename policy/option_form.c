@@ -123,7 +123,8 @@ static bool is_escaped(const char *s, size_t at)
 	return slashes % 2 == 1;
 }
 
-/* The length of the part of @s that begins at @at: up to the next colon that is no name's. */
+/* The length of the part of @s that begins at @at: up to the next colon that does not belong to a
+ * name. */
 static size_t part_len(const char *s, size_t at)
 {
 	size_t end = at;

@@ -11,7 +11,7 @@
 #define SBX_TOKEN_MAX 128 /* bytes of a workspace or analysis id */
 
 const char *sbx_form_not_empty(const char *s);
-/* A workspace, an analysis id: it ends in database columns, JSON and log lines. */
+/* For a workspace or an analysis id: it is stored in the database, JSON and log lines. */
 const char *sbx_form_token(const char *s);
 const char *sbx_form_hostname(const char *s);
 const char *sbx_form_env(const char *s);       /* NAME or NAME=VALUE */
@@ -24,12 +24,13 @@ const char *sbx_form_bind(const char *s);      /* SRC[:DST][:ro|:rw] */
 const char *sbx_form_ro_bind(const char *s);   /* the same without rw */
 const char *sbx_form_tmpfs(const char *s);     /* DIR or DIR:SIZE */
 
-/* The two halves of what sbx_form_tmpfs() passed: how long DIR is, and SIZE in bytes, 0 where it is not said. */
+/* The two parts of a text that sbx_form_tmpfs() accepted: the length of DIR, and SIZE in bytes, 0
+ * if it is not given. */
 size_t sbx_form_tmpfs_split(const char *s, uint64_t *ret_size_bytes);
 
-/* Split SRC[:DST][:ro|:rw], as --bind and a profile's mounts have it, at each colon without a
- * backslash. Returns the problem, or NULL: then @ret points into @s. The paths are still
- * escaped, and not judged. */
+/* Split SRC[:DST][:ro|:rw], the form of --bind and of a profile's mounts, at each colon without a
+ * backslash. Returns the problem, or NULL: then @ret points into @s. The paths are still escaped,
+ * and not judged. */
 struct sbx_bind_form {
 	size_t n_source;
 	const char *target; /* NULL: not said */
@@ -37,8 +38,8 @@ struct sbx_bind_form {
 	const char *mode; /* "ro", "rw", or "": not said */
 };
 const char *sbx_form_bind_split(const char *s, struct sbx_bind_form *ret);
-/* Copies @n bytes of such a path, and a NUL, to @out, which has room for that: "\:" and "\\" lose their backslash,
- * any other backslash is one. @out may be @s. Returns what follows the NUL. */
+/* Copy @n bytes of such a path, and a NUL, to @out, which has room for that: "\:" and "\\" lose
+ * their backslash, any other backslash stays. @out may be @s. Returns the place after the NUL. */
 char *sbx_form_bind_unescape(const char *s, size_t n, char *out);
 
 #endif

@@ -32,7 +32,7 @@ struct sbx_policy *sbx_policy_free(struct sbx_policy *p);
 struct sbx_verdict {
 	enum sbx_action action; /* DENY is 0 */
 	enum sbx_reason reason;
-	enum sbx_check check; /* what the flow must begin with */
+	enum sbx_check check; /* the protocol that the flow must begin with */
 	bool private_ok;      /* the entry says private: true */
 	uint32_t rule;	      /* for sbx_policy_rule_text(); UINT32_MAX: none */
 };
@@ -41,16 +41,16 @@ struct sbx_verdict {
  * a tie deny), the default. Names are normalised; port 0 asks about the name on any port (DNS). */
 struct sbx_verdict sbx_policy_decide_name(const struct sbx_policy *p, const char *name,
 					  enum sbx_proto proto, uint16_t port);
-/* The ports and protocols that list entries allow @name: at most @n_max are written; how many there are, or
- * n_max + 1 where they are more. Defaults (mode full, default: allow) are not listed. */
+/* The ports and protocols that list entries allow @name: at most @n_max are written. Returns their
+ * number, or n_max + 1 if there are more. Defaults (mode full, default: allow) are not listed. */
 struct sbx_policy_port {
 	enum sbx_proto proto; /* tcp or udp */
 	uint16_t port;
 };
 size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name, struct sbx_policy_port *v,
 			     size_t n_max);
-/* A literal address as a flow's destination: explicit cidr entries, in mode full the default; what
- * they allow must also be of a class that may be dialled (as below). */
+/* A literal address as a flow's destination: explicit cidr entries, in mode full the default. The
+ * address must also be of a class that may be dialled (as below). */
 struct sbx_verdict sbx_policy_decide_addr(const struct sbx_policy *p, const struct sbx_addr *addr,
 					  enum sbx_proto proto, uint16_t port);
 /* May @addr, a resolved address of an allowed name, be dialled? Judges floors, deny cidrs and the
@@ -60,9 +60,9 @@ struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 					      const struct sbx_addr *addr, enum sbx_proto proto,
 					      uint16_t port, bool private_ok);
 
-/* May the broker connect to an upstream proxy at @addr? Yes where the class of @addr is public
- * and it is none of this host's own addresses (@own); otherwise, also on this host's loopback,
- * only where the system policy admits it. Nothing lifts a floor, or a class that leads nowhere. */
+/* May the broker connect to an upstream proxy at @addr? Yes if the class of @addr is public and it
+ * is none of this host's own addresses (@own). Otherwise, also on this host's loopback, only if the
+ * system policy admits it. Nothing lifts a floor, or a class that leads nowhere. */
 bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port,
 			     bool own);
 
@@ -70,11 +70,12 @@ bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *
 const char *sbx_policy_rule_text(const struct sbx_policy *p, uint32_t rule);
 uint64_t sbx_policy_generation(const struct sbx_policy *p);
 
-/* One sentence for people: what was decided, by which entry, and how to allow it. Returns @buf. */
+/* One sentence for people: the verdict, the entry that decided, and how to allow it. Returns
+ * @buf. */
 const char *sbx_policy_explain(const struct sbx_policy *p, const struct sbx_verdict *v,
 			       const char *what, char *buf, size_t n_buf);
 
-/* The remedy for a reason whose own words do not tell it. Static text; NULL: there is none. */
+/* The remedy for a reason whose text has none. Static text; NULL: there is none. */
 const char *sbx_policy_remedy(enum sbx_reason reason);
 
 /* The explicit cidr allow entries, for the firewall: one port range each, i from 0 until false. */

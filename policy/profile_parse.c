@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Profiles: text, and that of the profiles it extends, to one struct. The chain is read from the
- * outermost ancestor down into the same struct, so a later file's scalars replace and its lists
- * follow by the way the reader works; nothing is merged afterwards. Reading never acts: where the
- * texts come from is the caller's loader.
+ * Profiles: the text of a profile and of those that it extends becomes one struct. The chain is
+ * read from the outermost ancestor down into the same struct, so a later file's scalars replace
+ * earlier ones and its lists are appended; nothing is merged afterwards. Reading never acts: the
+ * caller's loader gets the texts.
  */
 
 #include "policy/profile_parse.h"
@@ -189,7 +189,7 @@ static int default_name(struct sbx_profile *p, const char *file)
 	p->name = strndup(base, n);
 	if (!p->name)
 		return -ENOMEM;
-	/* A file may be called anything; the name ends up in columns and paths. */
+	/* A file may have any name, but the name is printed in columns and paths. */
 	if (sbx_key_find(&sbx_profile_keys, "name")->check(p->name)) {
 		free(p->name);
 		p->name = strdup("unnamed");
@@ -215,7 +215,7 @@ int sbx_profile_parse(struct sbx_span yaml, const char *file, sbx_profile_loader
 		r = chain_extend(&c, extends, load, userdata);
 	if (r < 0)
 		return r;
-	/* A broken chain: what its files say is reported all the same. */
+	/* A broken chain: report the mistakes in its files too. */
 	if (r == SBX_PROFILE_E_INVALID)
 		c.invalid = true;
 	for (size_t i = c.n; i-- > 0;) {

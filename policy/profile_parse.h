@@ -25,13 +25,13 @@ int sbx_system_policy_parse(struct sbx_span yaml, const char *file, struct sbx_e
 struct sbx_system_policy *sbx_system_policy_default(void);
 struct sbx_system_policy *sbx_system_policy_free(struct sbx_system_policy *s);
 
-/* Parse one --allow/--deny PATTERN and append it to the list (the most specific match wins whatever
- * the order). @what names the flag in the message. 0, SBX_PROFILE_E_INVALID, -ENOMEM. */
+/* Parse one --allow/--deny PATTERN and append it to the list (the most specific match wins in any
+ * order). @what names the flag in the message. 0, SBX_PROFILE_E_INVALID, -ENOMEM. */
 int sbx_net_list_add_pattern(struct sbx_net_list *list, const char *pattern, const char *what,
 			     struct sbx_err *err);
 /* Parse one KEY=VALUE through the key table. 0, SBX_PROFILE_E_INVALID. */
 int sbx_limit_set(struct sbx_limit_values *limits, const char *key_value, struct sbx_err *err);
-/* Ask against ceiling (0: none), naming both in @err. 0 or SBX_PROFILE_E_INVALID. */
+/* Compare a value with its ceiling (0: none), naming both in @err. 0 or SBX_PROFILE_E_INVALID. */
 int sbx_limits_check(const struct sbx_limit_values *ask, const struct sbx_limit_values *ceilings,
 		     struct sbx_err *err);
 

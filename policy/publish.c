@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Published ports as they are written. Addresses and no names but localhost, which is 127.0.0.1: what a name leads to could change between the
- * judgement and the listener, and a listener on more addresses than one reads as one.
+ * The text form of published ports. It has addresses, and of all names only localhost, which is
+ * 127.0.0.1: another name could lead elsewhere between the judgement and the listener, and could
+ * have several addresses.
  */
 
 #include "policy/publish.h"
@@ -20,7 +21,8 @@ static int bad(struct sbx_err *err, const char *text, const char *why)
 	return SBX_PROFILE_E_INVALID;
 }
 
-/* The address in front, if there is one, whose end becomes a NUL. Returns what follows it; NULL: neither. */
+/* Split off the address in front, if there is one; its end becomes a NUL. Returns the rest; NULL:
+ * malformed. */
 static char *split_address(char *s, const char **ret_addr)
 {
 	char *end, *colon = strchr(s, ':');
@@ -82,7 +84,8 @@ const char *sbx_publish_format(const struct sbx_publish *p, char *buf, size_t n_
 	return buf;
 }
 
-/* Not sbx_addr_class(): what embeds a loopback address is of that class too, and an address that others may reach. */
+/* Not sbx_addr_class(): an address that embeds a loopback address is of that class too, and others
+ * may reach it. */
 bool sbx_publish_is_loopback(const struct sbx_publish *p)
 {
 	static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 }, loopback6 = { { 6, { [15] = 1 } }, 128 };

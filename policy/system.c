@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The system policy: the host owner's rules, which hold over every profile and flag. The shipped
- * lists hold without a file, and beside the file's own unless it says `shipped: drop`. The built-in
- * floors always hold (compiling a policy adds them).
+ * lists hold without a file, and beside the file's own lists unless it says `shipped: drop`. The
+ * built-in floors always hold (compiling a policy adds them).
  */
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static struct sbx_system_policy *system_new(void)
 
 	if (!s)
 		return NULL;
-	s->floors.deny = s->admit.deny = true; /* check_admit() says what admit may not have */
+	s->floors.deny = s->admit.deny = true; /* check_admit() refuses what admit may not have */
 	s->new_protected = SBX_NEW_PROTECTED_KEEP;
 	return s;
 }
@@ -114,7 +114,8 @@ struct sbx_system_policy *sbx_system_policy_default(void)
 	return sbx_steal_ptr(&s);
 }
 
-/* A port of this host's loopback: an upstream proxy may be there, and nothing else is led there. */
+/* A port of this host's loopback: an upstream proxy may be there; no other connection leads
+ * there. */
 static bool is_loopback_port(const struct sbx_net_entry *e)
 {
 	static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 }, loopback6 = { { 6, { [15] = 1 } }, 128 };
@@ -123,7 +124,7 @@ static bool is_loopback_port(const struct sbx_net_entry *e)
 				  sbx_cidr_contains(&loopback6, &e->cidr.addr));
 }
 
-/* An address class is lifted by address: what a name resolves to is its owner's choice. */
+/* An address class is lifted by address, because the owner of a name chooses its addresses. */
 static void check_admit(struct sbx_key_reader *r, const struct sbx_net_list *admit)
 {
 	for (size_t i = 0; i < admit->n; i++) {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * Quantities as profiles write them. Parsers take the whole string: 0, -EINVAL (not such a
+ * Quantities in the form of profiles. Parsers take the whole string: 0, -EINVAL (not such a
  * quantity) or -ERANGE (too large for the type); *ret_v is written on success only. Formatters
  * print the shortest text that parses to the same value and return @buf.
  */
@@ -17,7 +17,7 @@
 int sbx_size_parse(const char *s, uint64_t *ret_v);
 const char *sbx_size_format(uint64_t v, char *buf, size_t n_buf);
 
-/* Milliseconds: digits and ms, s, m, h or d. A bare number is refused: 30 what? */
+/* Milliseconds: digits and ms, s, m, h or d. A number without a unit is refused. */
 int sbx_time_parse(const char *s, uint64_t *ret_v);
 const char *sbx_time_format(uint64_t v, char *buf, size_t n_buf);
 
@@ -29,8 +29,8 @@ const char *sbx_cpus_format(uint64_t v, char *buf, size_t n_buf);
 int sbx_count_parse(const char *s, uint64_t *ret_v);
 const char *sbx_count_format(uint64_t v, char *buf, size_t n_buf);
 
-/* "FIRST-LAST" of uids that no person, system user or 16 bit stand-in has: from 1000 on, without 65534 and
- * 65535, below the two that mean "none" to the kernel, at most SBX_ID_RANGE_MAX of them. -EINVAL: not two
+/* "FIRST-LAST" of uids: from 1000 on, without 65534 and 65535 (stand-ins of 16 bits), below the two
+ * numbers that mean "none" to the kernel, at most SBX_ID_RANGE_MAX of them. -EINVAL: not two
  * numbers; -ERANGE: not such a range. */
 struct sbx_id_range {
 	uint32_t first, last;

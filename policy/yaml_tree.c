@@ -95,7 +95,7 @@ static int add_node(struct builder *b, enum sbx_yaml_kind kind, yaml_mark_t mark
 	return 0;
 }
 
-/* Control bytes have no place in a profile: what it says is shown to people and handed to tools. */
+/* A profile has no control bytes, because its texts are shown to people and passed to tools. */
 static bool has_control(const uint8_t *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -194,7 +194,7 @@ static int take(struct builder *b, const yaml_event_t *e)
 	}
 }
 
-/* libyaml's own complaint, with a word on the mistake that profiles invite. */
+/* libyaml's own message, with a hint for the mistake that profiles invite. */
 static int syntax_error(struct builder *b, const yaml_parser_t *p)
 {
 	const char *context = p->context ? p->context : "";

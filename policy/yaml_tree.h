@@ -23,12 +23,12 @@ enum sbx_yaml_kind { SBX_YAML_SCALAR = 0, SBX_YAML_SEQUENCE, SBX_YAML_MAPPING };
 struct sbx_yaml_node {
 	uint8_t kind;     /* enum sbx_yaml_kind */
 	uint8_t depth;    /* of the root: 0 */
-	bool quoted;      /* a scalar in quotes or as a block: "" and ~ are then meant */
+	bool quoted;      /* a scalar in quotes or as a block: "" and ~ are then text */
 	int line, column; /* from 1 */
 	uint32_t next;    /* index of the next sibling; 0: none */
 	uint32_t first;   /* index of the first child, a mapping's key, value, key...; 0: none */
 	uint32_t n;       /* items of a sequence, pairs of a mapping */
-	uint32_t text;    /* where a scalar's text is */
+	uint32_t text;    /* the offset of a scalar's text */
 };
 
 struct sbx_yaml;

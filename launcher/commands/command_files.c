@@ -107,9 +107,8 @@ static const char *problem(const struct sbx_draft *d, const struct sbx_view_hit 
 	if (!hit->op || hit->op->kind == SBX_MOUNT_ETC)
 		return "is made by sbx-run itself";
 	if (sbx_view_writable(hit))
-		return "is where the sandbox may write, and nothing there executes with a "
-		       "commands.allow list (grant it "
-		       "read-only: --ro-bind)";
+		return "is in a writable place, and nothing there executes with a "
+		       "commands.allow list (grant it read-only: --ro-bind)";
 	return is_written_elsewhere(d, hit)
 		       ? "is granted read-only, but a writable grant may lead to the same file (by "
 			 "another path, or a hard link): grant a copy"
@@ -196,7 +195,7 @@ static int add_needed_by_command(void *userdata, const struct sbx_needed *needed
 
 	if (!why)
 		return add_needed(userdata, needed);
-	sbx_err_set(&f->err, "command '%s': what it needs, %s, %s", f->d->options->argv[0],
+	sbx_err_set(&f->err, "command '%s': it needs %s, which %s", f->d->options->argv[0],
 		    needed->hit->path, why);
 	return SBX_EXIT_NOT_EXECUTABLE;
 }

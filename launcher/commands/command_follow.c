@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Finding a command as the sandbox will (its PATH, its mounts, its working directory), and the
- * files that the kernel executes with it: the interpreter of a script, the interpreters of that
- * one, the loader of an ELF file.
+ * Finds a command as the sandbox will (its PATH, its mounts, its working directory), and the files
+ * that the kernel executes with it: the interpreter of a script, that one's interpreters, the
+ * loader of an ELF file.
  *
  * Files are read through the fd that was found, with the privileges that the sandbox will have, and
- * no more of them than the kernel reads. The kernel executes a program that may not be read; a
+ * only as far as the kernel reads them. The kernel executes a program that may not be read; a
  * script that may not be read cannot run.
  */
 #include "launcher/commands/command_follow.h"
@@ -56,7 +56,7 @@ int sbx_command_try(const struct sbx_draft *d, const char *path, struct sbx_name
 	return SBX_EXIT_NOT_FOUND;
 }
 
-/* execvp(3): the first executable wins; a file that is not one is remembered and passed by. */
+/* execvp(3): the first executable wins; another file is remembered and passed by. */
 static int search_path(const struct sbx_draft *d, const char *name, struct sbx_names *names,
 		       struct sbx_view_hit *ret_hit, const char **ret_why)
 {
@@ -127,7 +127,8 @@ static int find_path(const struct sbx_draft *d, const char *name, struct sbx_nam
 
 enum how { BY_PATH, BY_SEARCH, AS_LOADER };
 
-/* @name as @by needs it. @depth: of what it needs in turn; negative: that does not matter. */
+/* Find @name, which @by needs. @depth: the nesting of the files that it needs in turn; negative:
+ * they are not followed. */
 static int need(const struct follower *f, const char *name, const char *by, enum how how, int depth)
 {
 	bool loader = how == AS_LOADER;
@@ -171,7 +172,7 @@ static int follow_script(const struct follower *f, const struct sbx_view_hit *hi
 	return r;
 }
 
-/* The loader's path in an ELF file. False: there is none, or none that the kernel would take. */
+/* The loader's path in an ELF file. False: there is none, or the kernel would refuse it. */
 static bool read_interp(int fd, const struct sbx_exec_format *format, char *ret_path, size_t n_path)
 {
 	uint8_t phdr[SBX_EXEC_PHDR_BYTES];
@@ -192,7 +193,7 @@ static bool read_interp(int fd, const struct sbx_exec_format *format, char *ret_
 	return false;
 }
 
-/* How many bytes there are, or -errno; without *ret_fd it may not be read. */
+/* The number of bytes, or -errno; without *ret_fd it may not be read. */
 static ssize_t read_head(const struct follower *f, const struct sbx_view_hit *hit, int *ret_fd,
 			 uint8_t *head)
 {

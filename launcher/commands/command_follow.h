@@ -27,7 +27,7 @@ int sbx_command_find(const struct sbx_draft *d, const char *name, struct sbx_nam
  * @err, which continues "command 'x': "; -errno.
  */
 struct sbx_needed {
-	const char *asked; /* as it is written */
+	const char *asked; /* as it was written */
 	const char *by;	   /* path of the file that needs it */
 	bool loader;
 	const struct sbx_names *names;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Deny lists as masks: an empty file is mounted over each file that an entry means in the view, so
- * that nothing in the sandbox executes it, by whatever name. A symlink means the file it leads to.
+ * that nothing in the sandbox executes it, by any name. A symlink means the file that it leads to.
  * A masked file is masked at every place where a grant leads to its path on the host. Other names
- * of the same file, and copies of it, are looked for where programs are, and are masked too: a
- * stat(2) of every file there, and a comparison of those of the same size.
+ * of the same file, and copies of it, are looked for in the directories of programs and masked too:
+ * this takes a stat(2) of every file there, and a comparison of those of the same size.
  *
- * The shipped list is made masks along with a list that somebody wrote, and not for itself. Its
- * names do no harm inside (policy/shipped.c), a mask costs 15 us, and a usual host has two dozen of
- * them: a twentieth of every start.
+ * The shipped list becomes masks only beside a list of the profile or of system.yaml. Its programs
+ * do no harm inside (policy/shipped.c), a mask costs 15 us, and a usual host has two dozen of them:
+ * a twentieth of every start.
  *
- * Without masks the command is judged by name all the same (command.c); with them it is also found
- * not to be executable when it is a copy, or one of many names of one file.
+ * The command is judged by name in any case (command.c). With masks it is also refused if it is a
+ * copy, or another name of a denied file.
  */
 #include "launcher/commands/command_masks.h"
 
@@ -33,18 +33,18 @@
 #include "sys/fs/path_normalise.h"
 
 #define COMPARE_BYTES 65536
-#define FIRST_BYTES   4096		  /* by which most files of one size differ */
-#define NAMES_MAX     100000		  /* looked at */
+#define FIRST_BYTES   4096		  /* most files of one size differ in these */
+#define NAMES_MAX     100000		  /* names that are looked at */
 #define COMPARED_MAX  (UINT64_C(2) << 30) /* bytes */
 
 struct masker {
 	const struct sbx_draft *d;
 	bool by_system;
-	struct sbx_view_hit dir; /* that is being looked through */
-	struct sbx_view_hit hit; /* what is being looked at there */
+	struct sbx_view_hit dir; /* that is being searched */
+	struct sbx_view_hit hit; /* the entry that is being looked at */
 	size_t n_names;
 	uint64_t n_compared;	  /* bytes read */
-	char where[PATH_MAX + 4]; /* it became too much; "" */
+	char where[PATH_MAX + 4]; /* the place at which a limit was exceeded; "" */
 	uint8_t a[COMPARE_BYTES], b[COMPARE_BYTES];
 };
 
@@ -56,7 +56,7 @@ const struct sbx_masked *sbx_command_masked(const struct sbx_draft *d, const cha
 	return NULL;
 }
 
-/* Takes @masked, whose strings may be NULL for want of memory, but for @masked->of. */
+/* Takes @masked but not @masked->of. Strings of it may be NULL when out of memory. */
 static int append(const struct sbx_draft *d, struct sbx_masked *masked)
 {
 	bool whole = masked->path && masked->below && masked->entry;
@@ -73,8 +73,8 @@ static int append(const struct sbx_draft *d, struct sbx_masked *masked)
 	return 0;
 }
 
-/* @original: what it is another name or a copy of; NULL: @entry means it. 0; -E2BIG: there is no
- * room for more mounts. */
+/* @original: the file of which it is another name or a copy; NULL: @entry means it. 0; -E2BIG:
+ * there is no room for more mounts. */
 static int mask(struct masker *m, const struct sbx_view_hit *hit, enum sbx_masked_why why,
 		const char *entry, const struct sbx_masked *original)
 {
@@ -95,7 +95,7 @@ static int mask(struct masker *m, const struct sbx_view_hit *hit, enum sbx_maske
 	r = append(d, &masked);
 	if (r < 0)
 		return r;
-	if (hit->op->kind == SBX_MOUNT_OVERLAY) /* there it has another device */
+	if (hit->op->kind == SBX_MOUNT_OVERLAY) /* an overlay shows another device */
 		st.st_ino = 0;
 	return sbx_view_add_mask(d, hit->path, &st);
 }
@@ -120,7 +120,7 @@ static int mask_entry(void *userdata, const char *entry, const char *path)
 
 /* --- by inode and content --- */
 
-/* Is all that is left of both files the same? 1, 0 or -errno. */
+/* Compare the rest of both files. 1: the same, 0 or -errno. */
 static int is_same(struct masker *m, int x, int y)
 {
 	for (size_t want = FIRST_BYTES; m->n_compared <= COMPARED_MAX; want = sizeof(m->a)) {
@@ -137,7 +137,7 @@ static int is_same(struct masker *m, int x, int y)
 		if (memcmp(m->a, m->b, (size_t)n) != 0)
 			return 0;
 	}
-	return 0; /* look_through() ends it */
+	return 0; /* look_through() reports it */
 }
 
 /* A file that the sandbox may not read, or that is gone, counts as no copy. 1, 0 or -errno. */
@@ -203,7 +203,7 @@ static int look_through(struct masker *m, const char *path)
 	return r < 0 ? r : 0;
 }
 
-/* --- the whole --- */
+/* --- all masks --- */
 
 static int mask_list(struct masker *m, const struct sbx_str_list *list, bool by_system,
 		     const struct sbx_program_dirs *dirs)
@@ -231,18 +231,19 @@ static int mask_in(struct masker *m, const struct sbx_masked *masked, const char
 	if (r != 0)
 		return r == -ENAMETOOLONG ? -E2BIG
 		       : r < 0		  ? r
-					  : 0; /* such a path may be gone in steps */
+					  : 0; /* such a path may be reached in steps */
 	if (!is_program(&m->hit) || m->hit.st.st_dev != masked->st.st_dev ||
 	    m->hit.st.st_ino != masked->st.st_ino)
 		return 0;
 	return mask(m, &m->hit, SBX_MASKED_LINK, masked->entry, masked);
 }
 
-/* The same path on the host by way of other grants. */
+/* Mask the same path on the host in other grants. */
 static int mask_elsewhere(struct masker *m)
 {
 	const size_t n_mounts = m->d->view->n_mounts,
-		     n_masked = m->d->commands->n_masked; /* what is appended is no other */
+		     n_masked = m->d->commands->n_masked; /* entries that are appended below are
+							   * for the same files */
 	int r = 0;
 
 	for (size_t i = 0; i < n_masked && r == 0; i++) {

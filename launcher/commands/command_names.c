@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Entries of commands.allow and commands.deny, and the names of a file that they are held against.
- */
+/* Entries of commands.allow and commands.deny, and the names of a file that they are
+ * compared with. */
 #include "launcher/commands/command_names.h"
 
 #include <fnmatch.h>

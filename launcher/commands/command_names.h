@@ -23,8 +23,8 @@ const char *sbx_base_name(const char *path);
 bool sbx_entry_is_glob(const char *entry);
 /* PURE. Does a list entry, a name, an absolute path or a glob(7) of either, mean this path? */
 bool sbx_entry_matches(const char *entry, const char *path);
-/* The entry that denies what goes by @names or, NULL or not, was asked for as @asked. NULL: none
- * does. */
+/* The entry that denies the file with the names @names that was asked for as @asked (may be NULL).
+ * NULL: none. */
 struct sbx_denied {
 	const char *entry;
 	bool by_system; /* the system policy's, or the shipped list's */

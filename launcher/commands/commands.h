@@ -11,7 +11,7 @@
 
 /* The command and the programs that it may run: a part of the plan. */
 
-/* A file that executes where there is an allow list. */
+/* A file that may execute; there is an allow list. */
 enum sbx_program_why {
 	SBX_PROGRAM_ENTRY = 0,	 /* for_what is the entry, or the command as it was asked for */
 	SBX_PROGRAM_INTERPRETER, /* for_what is the script */
@@ -44,12 +44,12 @@ struct sbx_masked {
 	enum sbx_masked_why why;
 	bool by_system; /* system.yaml's entry, not the profile's */
 	struct stat st;
-	const struct sbx_mount_op *op; /* that it is in, borrowed */
+	const struct sbx_mount_op *op; /* the mount that contains it, borrowed */
 };
 void sbx_masked_fini(struct sbx_masked *m);
 
 struct sbx_commands {
-	char *path; /* what argv[0] resolved to in the sandbox */
+	char *path; /* the resolved path of argv[0] in the sandbox */
 	size_t n_masked;
 	struct sbx_masked *masked;
 	size_t n_programs;	      /* 0: there is no allow list */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Scripts as fs/binfmt_script.c reads them: the first line counts up to SBX_EXEC_HEAD_MAX bytes;
- * arguments may be cut there, the interpreter's path may not. ELF files as fs/binfmt_elf.c does: 64
- * bits, the machine's byte order, headers of the one size there is.
+ * arguments may be cut there, the interpreter's path may not. ELF files as fs/binfmt_elf.c reads
+ * them: 64 bits, the machine's byte order, headers of the only valid size.
  */
 #include "launcher/commands/exec_format.h"
 
@@ -34,7 +34,7 @@ static void copy(char to[SBX_EXEC_HEAD_MAX], const char *from, const char *end)
 	to[end - from] = '\0';
 }
 
-/* @line is the kernel's buffer: NULs behind the end of the file. */
+/* @line is like the kernel's buffer: NULs after the end of the file. */
 static int parse_script(const char line[SBX_EXEC_HEAD_MAX], struct sbx_exec_format *f)
 {
 	const char *end = memchr(line, '\n', SBX_EXEC_HEAD_MAX), *s = line + 2, *name;
@@ -110,7 +110,7 @@ bool sbx_exec_is_interp(struct sbx_span phdr, uint64_t *ret_at, uint64_t *ret_n)
 
 /* --- env --- */
 
-/* A word of what env -S splits. Its length; 0: there is none left, or it is not plain. */
+/* The length of the next word that env -S would split off; 0: there is none, or it is not plain. */
 static size_t next_word(const char **s)
 {
 	size_t n;
@@ -155,7 +155,7 @@ bool sbx_exec_env_program(const char *arg, char ret_name[SBX_EXEC_HEAD_MAX])
 	for (size_t i = 0; i < sizeof(splitters) / sizeof(splitters[0]); i++)
 		if (strncmp(arg, splitters[i], strlen(splitters[i])) == 0)
 			return split(arg + strlen(splitters[i]), ret_name);
-	/* One argument, blanks and all. */
+	/* One argument, blanks included. */
 	if (!arg[0] || arg[0] == '-' || strchr(arg, '='))
 		return false;
 	return sbx_text_copy(ret_name, SBX_EXEC_HEAD_MAX, arg) == 0;

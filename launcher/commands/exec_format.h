@@ -18,7 +18,7 @@
 #define SBX_EXEC_DEPTH_MAX 5	 /* scripts that interpret one another (fs/exec.c) */
 
 enum sbx_exec_kind {
-	SBX_EXEC_UNKNOWN = 0, /* the kernel says ENOEXEC, execvp(3) makes /bin/sh of it */
+	SBX_EXEC_UNKNOWN = 0, /* the kernel answers ENOEXEC, and execvp(3) runs it by /bin/sh */
 	SBX_EXEC_SCRIPT,
 	SBX_EXEC_ELF,
 };
@@ -28,7 +28,7 @@ struct sbx_exec_format {
 	/* SCRIPT */
 	char interpreter[SBX_EXEC_HEAD_MAX];
 	char arg[SBX_EXEC_HEAD_MAX]; /* all that follows it, as one argument; "" */
-	/* ELF: where its program headers are; n_phdrs 0: of another class, or none */
+	/* ELF: the place of its program headers; n_phdrs 0: of another class, or none */
 	uint64_t phdrs_at;
 	uint32_t n_phdrs;
 };
@@ -42,11 +42,11 @@ enum {
 int sbx_exec_parse(struct sbx_span head, struct sbx_exec_format *ret_format);
 
 #define SBX_EXEC_PHDR_BYTES 56 /* Elf64_Phdr */
-/* Does @phdr, one program header, say where the loader's path is? */
+/* Does @phdr, one program header, have the place of the loader's path? */
 bool sbx_exec_is_interp(struct sbx_span phdr, uint64_t *ret_at, uint64_t *ret_n);
 
-/* The program that env(1) would look for, given what a script's #! line says after it; "-S" and
- * assignments are understood. False: cannot be told (other options, quotes, a PATH of its own). */
+/* The program that env(1) would look for, by the rest of a script's #! line; "-S" and assignments
+ * are understood. False: unknown (other options, quotes, a PATH of its own). */
 bool sbx_exec_env_program(const char *arg, char ret_name[SBX_EXEC_HEAD_MAX]);
 
 #endif

@@ -161,7 +161,7 @@ void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const
 	case SBX_GIT_CONFIG_HARMLESS:
 		if (!config.worktree[0] || is_worktree(x, grant, dir, config.worktree))
 			return;
-		sbx_text_cut(why, sizeof(why), "core.worktree leads out of what the command could write, or to what git obeys");
+		sbx_text_cut(why, sizeof(why), "core.worktree leads out of the writable grants, or to a file that git obeys");
 		break;
 	case SBX_GIT_CONFIG_ACTS:
 		sbx_text_cut(why, sizeof(why), "%s, line %zu", config.key, config.line);
@@ -169,7 +169,7 @@ void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const
 	default:
 		if (!x->ended)
 			return;
-		sbx_text_cut(why, sizeof(why), "line %zu is nothing that git would take", config.line);
+		sbx_text_cut(why, sizeof(why), "git would refuse line %zu", config.line);
 	}
 	found(x, grant, dir, name, dir, why);
 }
@@ -265,7 +265,7 @@ static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx
 	if (r == -EAGAIN && !x->ended)
 		return; /* git dies of it */
 	if (r < 0 || sbx_new_resolve(x, grant, dir, text, &where, &there) != 0)
-		found(x, grant, dir, "commondir", dir, "it leads out of what the command could write, or to nothing");
+		found(x, grant, dir, "commondir", dir, "it leads out of the writable grants, or nowhere");
 	else if (where != grant || strcmp(there, dir) != 0)
 		look_at_own(x, where, there, found);
 }

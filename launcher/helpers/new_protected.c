@@ -132,7 +132,7 @@ static void look_at_git_file(struct sbx_new *x, size_t grant, const char *place,
 	if (r == 0)
 		sbx_git_look(x, where, there, true, on_git_found);
 	else if (!held && (x->ended || r == -EXDEV)) /* git makes the file before the directory that it names */
-		sbx_new_move_aside(x, grant, place, ".git", place, "it leads out of what the command could write, or to nothing");
+		sbx_new_move_aside(x, grant, place, ".git", place, "it leads out of the writable grants, or nowhere");
 }
 
 /* Was the git directory there at the start? Then something in it is held. */
@@ -423,7 +423,7 @@ static void tell_unsearched(struct sbx_new *x, size_t grant, int why)
 {
 	const char *path = x->grants[grant].path;
 
-	sbx_new_tell_text(x, SBX_NEW_STUCK, path, "'%s' was not searched to its end for what tools of this host would execute: %s", path,
+	sbx_new_tell_text(x, SBX_NEW_STUCK, path, "'%s' was not searched to its end for files that tools of this host would execute: %s", path,
 	     why == SBX_DIR_WALK_E_LIMIT ? "it has too many files" : strerror(-why));
 }
 

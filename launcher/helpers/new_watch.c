@@ -162,8 +162,10 @@ static void tell_limit(struct sbx_new_watch *w, size_t grant, const char *why)
 	if (w->full)
 		return;
 	w->full = true;
-	sbx_text_cut(text, sizeof(text), "'%.*s' is not watched everywhere for what tools of this host would execute (%s): some of it is "
-				     "found only when the sandbox has ended", PATH_MAX, path, why);
+	sbx_text_cut(text, sizeof(text),
+		     "'%.*s' is not watched everywhere (%s): some new files that tools of this host "
+		     "would execute are found only when the sandbox has ended",
+		     PATH_MAX, path, why);
 	w->x->tell(w->x->userdata, SBX_NEW_STUCK, path, text);
 }
 

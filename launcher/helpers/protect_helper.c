@@ -221,8 +221,10 @@ static struct sbx_new_watch *start_watch(struct sbx_new *x, int channel)
 
 	if (w)
 		return w;
-	sbx_text_cut(text, sizeof(text), "what the command makes is looked at only when it has ended, for it cannot be watched: %s",
-		 strerror(errno));
+	sbx_text_cut(text, sizeof(text),
+		     "new protected paths are examined only when the sandbox has ended, because "
+		     "they cannot be watched: %s",
+		     strerror(errno));
 	tell_new(NULL, SBX_NEW_STUCK, "", text);
 	return NULL;
 }
@@ -591,8 +593,8 @@ static void end_check(const struct sbx_protect_helpers *h, bool looked, int runt
 	if (!h->new_protected)
 		return;
 	if (!looked)
-		fprintf(stderr, "sbx-run: what the command made was not looked at for what tools of this host would execute; the "
-				"next start, or sbx-run --gc, does it\n");
+		fprintf(stderr, "sbx-run: the command's work was not looked at for new files that tools of "
+				"this host would execute; the next start, or sbx-run --gc, does it\n");
 	else if (runtime_fd >= 0)
 		unlinkat(runtime_fd, SBX_NEW_LIST, 0);
 }

@@ -70,8 +70,8 @@ int sbx_plan_publish_merge(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (errs->n > n_before)
 		return SBX_EXIT_REFUSED;
 	if (p->air_gap) {
-		sbx_err_list_add(errs, "", 0, 0, "--publish and --air-gap exclude each other: what a "
-				 "server answers leaves the sandbox");
+		sbx_err_list_add(errs, "", 0, 0, "--publish and --air-gap exclude each other: a "
+				 "server's answers leave the sandbox");
 		return SBX_EXIT_REFUSED;
 	}
 	return append(list, o->publish, o->n_publish);

@@ -4,10 +4,10 @@
 
 #include "launcher/plan/plan.h"
 
-/* Makes the plan, which nobody changes afterwards (setup.h holds what a run learns). 0; or 125, 126, 127 (an exit
- * status) with @errs telling why: policy and usage problems are 125, a refused command is 126, a command that is nowhere
- * is 127. -errno otherwise. @o and @f must outlive the plan. Paths are judged with the effective ids of the sandbox's
- * user. */
+/* Makes the plan, which never changes afterwards (setup.h has the values that a run learns). 0; or
+ * 125, 126, 127 (an exit status) with @errs: policy and usage problems are 125, a refused command
+ * is 126, a command that is nowhere is 127. -errno otherwise. @o and @f must outlive the plan.
+ * Paths are judged with the effective ids of the sandbox's user. */
 int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs,
 		 const struct sbx_plan **ret_plan);
 struct sbx_plan *sbx_plan_free(const struct sbx_plan *plan);

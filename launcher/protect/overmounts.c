@@ -244,7 +244,7 @@ static int mask(struct overmounts *o, const char *path, const char *dest, const 
 	if (r == -E2BIG)
 		return refuse(o, dest, "is one blocked name more than can be masked: grant less");
 	if (r < 0)
-		return refuse(o, dest, "is blocked, and what is above it cannot be held in place: try again");
+		return refuse(o, dest, "is blocked, and a directory above it cannot be held in place: try again");
 	return 1;
 }
 
@@ -254,9 +254,9 @@ static int close_whole(struct overmounts *o, const char *path, const char *dest,
 	int r;
 
 	if (!*path)
-		return refuse(o, dest, "cannot be searched for what is blocked: it needs u+rx");
+		return refuse(o, dest, "cannot be searched for blocked names: it needs u+rx");
 	r = mask(o, path, dest, st);
-	return r < 0 ? r : sbx_notes_add(o->d->notes, "'%s' cannot be searched for what is blocked and is not shown: it needs u+rx",
+	return r < 0 ? r : sbx_notes_add(o->d->notes, "'%s' cannot be searched for blocked names and is not shown: it needs u+rx",
 					 dest);
 }
 
@@ -400,7 +400,7 @@ int sbx_overmounts_add(const struct sbx_draft *d, struct sbx_err_list *errs)
 		o->grant = i;
 		r = overmount_grant(o);
 		if (r < 0 && r != -ECANCELED && r != -ENOMEM) {
-			sbx_err_list_add(errs, "", 0, 0, "cannot look for what is blocked or protected in '%s': %s%s",
+			sbx_err_list_add(errs, "", 0, 0, "cannot look for blocked or protected names in '%s': %s%s",
 					 op->dest, strerror(-r),
 					 r == -EACCES ? " (a directory there that is yours needs u+rwx)" :
 					 r == -EAGAIN ? " (another process has a lease on a file there: try again)" :

@@ -445,7 +445,7 @@ static int make_in(struct sbx_placeholders *h, size_t dir, struct sbx_err *err)
 	if (e == 0)
 		e = lock_dir(&m);
 	if (e < 0)
-		sbx_err_set(err, "cannot lock %s, for placeholders of what is protected there: %s", m.d->path, strerror(-e));
+		sbx_err_set(err, "cannot lock %s for its placeholders: %s", m.d->path, strerror(-e));
 	for (size_t i = 0; i < x->n_placeholders && e == 0; i++) {
 		const struct sbx_placeholder *p = &x->placeholders[i];
 

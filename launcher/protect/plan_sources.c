@@ -115,12 +115,12 @@ static int check(const struct sbx_draft *d, const struct sbx_plan_source *s, con
 	if (op->kind != SBX_MOUNT_BIND || !op->writable || !S_ISREG(s->st.st_mode) || granted->st_dev != s->st.st_dev)
 		return 0;
 	if (granted->st_ino == s->st.st_ino) {
-		sbx_err_set(ret_err, "'%s' is what this run is configured by: grant it read-only", s->path);
+		sbx_err_set(ret_err, "'%s' configures this run: grant it read-only", s->path);
 		return 1;
 	}
 	if (s->st.st_nlink < 2 || !S_ISDIR(granted->st_mode) || !may_write(d, op, &s->st))
 		return 0;
-	sbx_err_set(ret_err, "'%s', which this run is configured by, has %ju names (hard links), and another one may be in "
+	sbx_err_set(ret_err, "'%s', which configures this run, has %ju names (hard links), and another one may be in "
 		    "'%s', where the command writes: copy it to a file of its own", s->path, (uintmax_t)s->st.st_nlink,
 		    op->source.resolved);
 	return 1;

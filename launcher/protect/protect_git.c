@@ -404,8 +404,8 @@ static int protect_modules(struct sbx_protect *x, const char *dir)
 	if (r != -EOVERFLOW)
 		return r;
 	r = sbx_protect_below(x, dir, "modules", false);
-	return r < 0 ? r : sbx_notes_add(x->d->notes, "'%s/%s' is read-only: it has more directories than are looked at for what git "
-					 "would execute", sbx_protect_grant(x)->dest, path);
+	return r < 0 ? r : sbx_notes_add(x->d->notes, "'%s/%s' is read-only: it has more directories "
+					 "than are searched for files that git would execute", sbx_protect_grant(x)->dest, path);
 }
 
 static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks)

@@ -47,7 +47,8 @@
 
 #define NFLOG_COPY     128
 #define SETTLE_MS      500
-#define OOM_SETTLE_MS  4000 /* the kernel holds who was killed for memory 2 s longer (OOM_REAPER_DELAY) */
+#define OOM_SETTLE_MS  4000 /* the kernel keeps a process that it killed for memory 2 s longer
+			     * (OOM_REAPER_DELAY) */
 #define RULESET_FILE   "ruleset.nft"
 #define PINS_PER_LIMIT 4 /* of limits.n_pins: current and old, and as many put before they are counted again */
 
@@ -116,7 +117,7 @@ static int set_probes(struct sbx_attach_run *a, struct sbx_setup *s, struct sbx_
 	return 0;
 }
 
-/* DNS to whichever server leads to the stub, where the kernel can; elsewhere it is refused. */
+/* DNS to any server leads to the stub if the kernel can; otherwise it is refused. */
 static void capture(const struct sbx_setup *s, const struct sbx_cgroup_run *c, bool verbose)
 {
 	int e = sbx_dns_capture(c->dirs.command_fd, &s->stub);
@@ -232,15 +233,16 @@ int sbx_attach_run_install(struct sbx_attach_run *a, const struct sbx_plan *p, c
 		sbx_err_set(err, "attach cgroup: the rules cannot be made: %s", strerror(-e));
 		return e;
 	}
-	a->watch_fd = sbx_attach_watch_open(); /* before they are there: no change is missed */
+	a->watch_fd = sbx_attach_watch_open(); /* before the rules exist, so that no change is
+					        * missed */
 	if (a->watch_fd < 0) {
 		sbx_err_set(err, "attach cgroup: cannot watch the host's rulesets: %s", strerror(-a->watch_fd));
 		return a->watch_fd;
 	}
-	a->added = true; /* whatever the kernel answers: removing what is not there is no error */
+	a->added = true; /* even after an error: removing rules that do not exist is no error */
 	e = sbx_attach_add(a->rules, a->nl_fd, err);
 	if (e == -EEXIST)
-		a->added = false; /* another's, with our id */
+		a->added = false; /* another sandbox's, with the same id */
 	if (e == 0)
 		e = write_ruleset(a, runtime_fd);
 	for (size_t i = 0; e == 0 && i < SBX_N_BROKER_FDS; i++)

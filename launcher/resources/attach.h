@@ -13,8 +13,8 @@
 #include "sys/cgroup/cgroup.h"
 #include "sys/nft/nft_attach.h"
 
-/* Attach cgroup (DESIGN section 7): what a run has in the host's network namespace. Every function accepts a run
- * without. */
+/* Attach cgroup (DESIGN section 7): the run's part in the host's network namespace. Every function
+ * accepts a run without. */
 struct sbx_attach_run {
 	int nl_fd;		   /* nfnetlink; kept open: closing one after a removal waits */
 	int watch_fd;		   /* the kernel reports changes of rulesets here */
@@ -30,11 +30,12 @@ struct sbx_attach_run {
 };
 
 void sbx_attach_run_init(struct sbx_attach_run *a);
-/* Closes the descriptors and nothing else: enough in a child, which has copies of them. */
+/* Closes only the descriptors: enough in a child, which has copies of them. */
 void sbx_attach_run_fini(struct sbx_attach_run *a);
 
-/* The step `attach`, before any process of the sandbox: opens the sockets of the stub and of the self-test, writes their
- * address and ports into @s, and leads the cgroup's DNS to the stub where the kernel can. 0 or -errno with @err. */
+/* The step `attach`, before any process of the sandbox: opens the sockets of the stub and of the
+ * self-test, writes their address and ports into @s, and leads the cgroup's DNS to the stub if the
+ * kernel can. 0 or -errno with @err. */
 int sbx_attach_run_begin(struct sbx_attach_run *a, const struct sbx_plan *p, const struct sbx_cgroup_run *c,
 			 struct sbx_setup *s, struct sbx_err *err);
 /* When the stage is ready: adds the rules, and puts the broker's sockets into @ret_fds. 0 or -errno with @err. */
@@ -44,11 +45,11 @@ int sbx_attach_run_install(struct sbx_attach_run *a, const struct sbx_plan *p, c
 void sbx_attach_run_tested(struct sbx_attach_run *a);
 /* Adds the pins that the broker asks for, and answers on @broker_fd. 0, or -errno: the broker cannot be answered. */
 int sbx_attach_run_pins(struct sbx_attach_run *a, const char *id, const struct sbx_msg_pins *m, int broker_fd);
-/* Called when the host's rulesets changed. If the sandbox's rules are not what they were, its processes are killed at
- * once, and @a->changed is set. */
+/* Called when the host's rulesets changed. If the sandbox's rules are changed, its processes are
+ * killed at once, and @a->changed is set. */
 void sbx_attach_run_check(struct sbx_attach_run *a, const struct sbx_cgroup_run *c);
-/* The undo of `attach`, when the cgroup is empty: removes the rules, unless something that they judge may be left. True:
- * the rules stay, and only the cleanup process can look again. */
+/* The undo of `attach`, when the cgroup is empty: removes the rules, unless a socket that they
+ * judge may be left. True: the rules stay, and only the cleanup process can look again. */
 bool sbx_attach_run_end(struct sbx_attach_run *a, const struct sbx_plan *p, const struct sbx_cgroup_run *c);
 
 /* The capabilities that are needed for as long as there are rules. */

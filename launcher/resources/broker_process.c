@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The broker as the launcher sees it: started, configured when the stage has its sockets, asked for its last events at
- * the end.
+ * The broker as the launcher sees it: started, configured when the stage has its sockets, asked for
+ * its last events at the end.
  *
- * The broker cannot outlive the launcher: PDEATHSIG is set after its ids are dropped (a change of ids clears it), and the
- * end of its channel ends it as well. It gets fds 0-2 (/dev/null, and our stderr for its one-line errors), its channel as
- * 3, and nothing else; no environment, one argument at most.
+ * The broker cannot outlive the launcher: PDEATHSIG is set after its ids are dropped (a change of
+ * ids clears it), and the end of its channel ends it as well. It gets only fds 0-2 (/dev/null, and
+ * the launcher's stderr for its one-line errors) and its channel as 3; no environment, one argument
+ * at most.
  */
 #include "launcher/resources/broker_process.h"
 
@@ -29,7 +30,7 @@ struct broker_child {
 	const char *path;
 	int channel;
 	pid_t parent;
-	int cgroup_fd; /* -1: ours */
+	int cgroup_fd; /* -1: the launcher's */
 	bool follows;  /* attach cgroup */
 };
 

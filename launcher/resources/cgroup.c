@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The steps `cgroup` (makes it, removes it) and `limits` (sets the limits, ends what runs in it).
+ * The steps `cgroup` (makes and removes it) and `limits` (sets the limits, ends the processes in
+ * it).
  *
- * A run uses a place that exists already (src/sys/cgroup/cgroup.h) whenever there is one: this costs little, one write
- * ends the sandbox, and the kernel counts what the sandbox used. The launcher asks systemd for a scope only for a limit
- * that nothing else can hold: memory and processors. RLIMIT_NPROC holds the number of processes as well, because it
- * counts per user namespace (Linux 5.14). The program sbx-scope asks for the scope: sbx-run is static and speaks no
- * D-Bus.
+ * A run uses an existing place (src/sys/cgroup/cgroup.h) if there is one: this costs little, one
+ * write ends the sandbox, and the kernel counts its usage. The launcher asks systemd for a scope
+ * only for a limit that nothing else can hold: memory and processors. RLIMIT_NPROC can hold the
+ * number of processes, because it counts per user namespace (Linux 5.14). The program sbx-scope
+ * asks for the scope: sbx-run is static and speaks no D-Bus.
  */
 #include "launcher/resources/cgroup.h"
 
@@ -147,7 +148,7 @@ static int complain(const struct sbx_plan *p, const char *limit, const char *why
 	return 0;
 }
 
-/* Says which limits were asked for and nothing holds. */
+/* Warns of the requested limits that nothing holds. */
 static int check_limits(const struct sbx_cgroup_run *c, const struct sbx_plan *p, const char *why, struct sbx_err *err)
 {
 	uint32_t missing = sbx_limits_need(&p->profile->limits) & ~c->limited;

@@ -22,7 +22,8 @@ void sbx_cgroup_run_init(struct sbx_cgroup_run *c);
 /* The undo of `cgroup`: removes the directories, which must be empty. Does nothing where none was made. */
 void sbx_cgroup_run_fini(struct sbx_cgroup_run *c);
 
-/* As far as facts tell before there is a plan: will the run have a cgroup? Then the stage must be started after it. */
+/* From facts alone, before there is a plan: will the run have a cgroup? Then the stage must be
+ * started after it. */
 bool sbx_cgroup_expected(const struct sbx_facts *f);
 
 /* The step `cgroup`. No place for a cgroup is an error only for attach cgroup. 0 or -errno with @err. */

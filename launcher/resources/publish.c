@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The outer side of published ports. The launcher listens, with the caller's privileges and before it drops any: a port
- * that is taken, or that the caller may not use, is refused before anything runs. The broker accepts; it resets a
- * connection that comes before the release.
+ * The outer side of published ports. The launcher listens, with the caller's privileges and before
+ * it drops any: a port that is taken, or that the caller may not use, is refused before anything
+ * runs. The broker accepts; it resets a connection that comes before the release.
  *
- * Nobody else may hold a listener: the port would stay taken when the sandbox has ended. So the step comes after the
- * forks of stage, broker and helpers, and the cleanup process closes all that it has.
+ * No other process may hold a listener, because the port would stay taken when the sandbox has
+ * ended. So the step comes after the forks of stage, broker and helpers, and the cleanup process
+ * closes all its descriptors.
  */
 #include "launcher/resources/publish.h"
 
@@ -56,7 +57,7 @@ void sbx_publish_close(int fds[SBX_N_BROKER_FDS])
 		fds[i] = sbx_fd_close(fds[i]);
 }
 
-/* The plan's list was made of the profile's words: was its @i-th port the kernel's to choose? */
+/* Did the profile let the kernel choose the @i-th port? */
 static bool was_chosen(const struct sbx_plan *p, size_t i)
 {
 	struct sbx_publish asked;

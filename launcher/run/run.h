@@ -44,7 +44,7 @@ struct sbx_run {
 	const struct sbx_options *options; /* borrowed, like the next two */
 	const struct sbx_facts *facts;
 	const struct sbx_plan *plan; /* NULL while the stage is prepared */
-	struct sbx_setup setup; /* what the steps learn */
+	struct sbx_setup setup; /* values that the steps learn */
 
 	struct sbx_runtime runtime;
 	struct sbx_cleanup cleanup;
@@ -58,16 +58,19 @@ struct sbx_run {
 
 	struct sbx_stage stage;
 	struct sbx_init_process init; /* of the sandbox */
-	bool swept_later;     /* placeholders are left: the runtime directory stays, for who sweeps it */
+	bool swept_later;     /* placeholders are left, so the runtime directory stays for the
+			       * next sweep */
 
 	struct sbx_keep_helper keep_helper; /* --keep */
 
 	/* --scratch */
-	int64_t scratch_files; /* in the scratch home at the start; when it is let go, what came to be there */
+	int64_t scratch_files; /* files in the scratch home at the start; after the end, files
+			        * that were added */
 
-	struct sbx_terminals terminals; /* as they were before anything of ours had them */
+	struct sbx_terminals terminals; /* as they were before any process of the sandbox had
+					 * them */
 
-	int receipt_dir_fd; /* where --receipt goes; -1: none asked for */
+	int receipt_dir_fd; /* the directory of --receipt; -1: none asked for */
 	int scratch_fd;	    /* the scratch home, with --scratch */
 
 	/* supervision */
@@ -81,7 +84,7 @@ struct sbx_run {
 	uint64_t started_us;  /* monotonic */
 	uint32_t step_us[SBX_N_STEPS]; /* time taken by each step's apply */
 	enum sbx_outcome outcome;
-	struct sbx_err err;   /* why, for the one line on stderr and the receipt */
+	struct sbx_err err;   /* the reason, for the one line on stderr and the receipt */
 };
 
 /* @r is zero. */

@@ -5,11 +5,12 @@
 #include "launcher/record/outcome.h"
 #include "launcher/run/run.h"
 
-/* How the run, which has a plan and no process left in the sandbox, ended. *ret_outcome points
- * into @r and is valid as long as @r does not change. */
+/* The end of the run, which has a plan and no process left in the sandbox. *ret_outcome points into
+ * @r and is valid as long as @r does not change. */
 void sbx_run_outcome(const struct sbx_run *r, struct sbx_outcome_facts *ret_outcome);
 
-/* The wait for the command returned @e: sets the outcome, and the reason where it did not end by itself. */
+/* The wait for the command returned @e: sets the outcome, and the reason if the command did not end
+ * by itself. */
 void sbx_run_judge_end(struct sbx_run *r, int e);
 /* The exit status that the outcome stands for (DESIGN section 5). */
 int sbx_run_exit_status(const struct sbx_run *r);

@@ -37,7 +37,8 @@ int sbx_step_limits_apply(struct sbx_run *r)
 	return sbx_cgroup_limit(&r->cgroup, r->plan, &r->err);
 }
 
-/* The kernel kills single processes: it was the end of the run only if the command died of SIGKILL. */
+/* The kernel kills single processes. That was the end of the run only if the command died of
+ * SIGKILL. */
 static void judge_oom(struct sbx_run *r)
 {
 	const struct sbx_cgroup_usage *u = &r->cgroup.usage;
@@ -69,8 +70,8 @@ int sbx_step_record_apply(struct sbx_run *r)
 	return sbx_record_prepare(&r->recorder);
 }
 
-/* Nothing runs in the sandbox any more, and the broker and the protect helpers have sent their last events: the row is
- * final. */
+/* The sandbox has no process any more, and the broker and the protect helpers have sent their last
+ * events: the row is final. */
 void sbx_step_record_undo(struct sbx_run *r)
 {
 	struct sbx_outcome_facts outcome;
@@ -80,9 +81,9 @@ void sbx_step_record_undo(struct sbx_run *r)
 	sbx_receipt_write(r->receipt_dir_fd, r->plan, &outcome);
 }
 
-/* --- keep: what is kept is copied when nobody changes it any more, and where nothing of ours is left --- */
+/* --- keep: copied when nothing changes the files any more --- */
 
-/* With --scratch: how many files and directories go with the home. */
+/* With --scratch: the number of files and directories that are discarded with the home. */
 static void count_discarded(struct sbx_run *r)
 {
 	int64_t now = sbx_scratch_files(r->scratch_fd);

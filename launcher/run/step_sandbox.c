@@ -42,7 +42,7 @@ void sbx_step_stage_undo(struct sbx_run *r)
 	sbx_init_process_fini(&r->init);
 }
 
-/* Where there is a cgroup, the stage is born in it. A stage that was begun before is given up. */
+/* If there is a cgroup, the stage is born in it. A stage that was begun before is given up. */
 static int begin_in_cgroup(struct sbx_run *r)
 {
 	if (r->cgroup.dirs.command_fd < 0 && r->stage.begun)
@@ -60,8 +60,8 @@ static uint32_t processes_limit(const struct sbx_run *r)
 	return pids && !(r->cgroup.limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)) ? pids + SBX_CGROUP_PIDS_OURS : 0;
 }
 
-/* The stage was begun before there was a plan (main.c). If that failed, the reason is told now, after what is wrong with
- * the plan. */
+/* The stage was begun before there was a plan (main.c). If that failed, the reason is told now,
+ * after the errors of the plan. */
 int sbx_step_stage_apply(struct sbx_run *r)
 {
 	char etc[4096];
@@ -81,9 +81,9 @@ int sbx_step_stage_apply(struct sbx_run *r)
 
 /* --- broker --- */
 
-/* When the stage is done: before that the processors are for what is on the way to the command, and the self-test,
- * the first to ask it anything, comes later. A launcher that gives up privileges before the stage is
- * heard has to start it now. */
+/* An unprivileged launcher starts the broker when the stage is done: before that both processors
+ * work for the command, and the self-test, which asks it first, comes later. A privileged launcher
+ * starts it here, because it gives up privileges before the stage is done. */
 static bool starts_late(const struct sbx_run *r)
 {
 	return !r->facts->privileged;
@@ -118,7 +118,7 @@ void sbx_step_publish_undo(struct sbx_run *r)
 	sbx_publish_close(r->stage.sandbox_fds);
 }
 
-/* --- firewall: the stage builds it; here we wait for the proof --- */
+/* --- firewall: the stage builds it; this step waits for the proof --- */
 
 static void explain_namespace(struct sbx_run *r)
 {
@@ -173,7 +173,8 @@ int sbx_step_command_apply(struct sbx_run *r)
 
 	r->stage.seccomp_fd = sbx_fd_close(r->stage.seccomp_fd);
 	if (e == -EPIPE)
-		return 0; /* nobody is left to read it: the stage failed, and says why when it is waited for */
+		return 0; /* bwrap has ended: the stage failed, and the next wait for it finds
+			   * the reason */
 	if (e < 0)
 		sbx_err_set(&r->err, "%s", err.msg);
 	return e;
@@ -184,10 +185,10 @@ void sbx_step_command_undo(struct sbx_run *r)
 	r->stage.seccomp_fd = sbx_fd_close(r->stage.seccomp_fd);
 }
 
-/* --- privileges: the steps from here on need few of root's --- */
+/* --- privileges: the later steps need few --- */
 
-/* What is left needs to signal processes of other users, and write a receipt where root was told to; what
- * belongs to uid 0 (database, runtime directory) it owns. */
+/* The later steps need to signal processes of other users, and to write a receipt where root was
+ * told to. Files of uid 0 (database, runtime directory) need no capability. */
 int sbx_step_privileges_apply(struct sbx_run *r)
 {
 	uint64_t keep = 1ull << CAP_KILL | sbx_run_attach_caps(r->plan);
@@ -213,7 +214,7 @@ static int send_simple(int fd, enum sbx_msg_type type)
 	return n < 0 ? (int)n : sbx_channel_send(fd, packet, (size_t)n, NULL, 0);
 }
 
-/* What the broker recorded so far was the self-test; what it records from now on is the command. */
+/* The broker's events so far are those of the self-test; later ones are the command's. */
 static int release_broker(struct sbx_run *r)
 {
 	int e = send_simple(r->broker.fd, SBX_MSG_RELEASE);
@@ -246,7 +247,8 @@ int sbx_step_release_apply(struct sbx_run *r)
 	}
 	r->released = true;
 	r->outcome = SBX_OUTCOME_DONE;
-	sbx_record_released(&r->recorder, !r->plan->attach.on); /* with attach it may wait for its pins */
-	sbx_announce_ready(r); /* who heard it finds the row */
+	sbx_record_released(&r->recorder, !r->plan->attach.on); /* with attach it may wait for
+								 * pins */
+	sbx_announce_ready(r); /* after the row is written, which a reader may look for */
 	return 0;
 }

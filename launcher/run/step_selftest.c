@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The step `selftest`: init makes the probes of the plan, and every one must have its verdict. */
+/* The step `selftest`: init runs the probes of the plan, and every probe must have its verdict. */
 #include <errno.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static int judge_verdicts(struct sbx_run *r)
 	return 0;
 }
 
-/* Where there is an allow list: init waits for it if it comes first. */
+/* If there is an allow list, init waits for it when it comes first. */
 static int send_programs(struct sbx_run *r)
 {
 	static struct sbx_msg_programs m;
@@ -70,7 +70,7 @@ static int send_programs(struct sbx_run *r)
 	e = n < 0 ? (int)n : sbx_channel_send(r->init.fd, packet, (size_t)n, NULL, 0);
 	if (e < 0)
 		sbx_err_set(&r->err, "cannot send the list of programs: %s", strerror(-e));
-	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
+	return e > 0 ? 0 : e; /* the wait for the verdicts finds a closed channel */
 }
 
 static int send_probes(struct sbx_run *r)
@@ -85,10 +85,11 @@ static int send_probes(struct sbx_run *r)
 	}
 	/* They wait in the channel until init is there. */
 	e = sbx_channel_send(r->init.fd, packet, (size_t)n, NULL, 0);
-	return e > 0 ? 0 : e; /* a closed channel is found by whoever waits for the verdicts */
+	return e > 0 ? 0 : e; /* the wait for the verdicts finds a closed channel */
 }
 
-/* The database is opened here, while bwrap builds: what cannot be recorded is not released. */
+/* The database is opened here, while bwrap builds. A run that cannot be recorded is not
+ * released. */
 int sbx_step_selftest_apply(struct sbx_run *r)
 {
 	int e = send_programs(r);
@@ -97,13 +98,16 @@ int sbx_step_selftest_apply(struct sbx_run *r)
 		e = send_probes(r);
 	if (e == 0)
 		e = sbx_record_begin(&r->recorder, r->facts, r->plan->policy, &r->err);
-	r->stage.config = sbx_stage_config_free(r->stage.config); /* the stage has its own mapping; at the end it would be waited for */
+	r->stage.config = sbx_stage_config_free(r->stage.config); /* the stage has its own
+								   * mapping; freeing it at the
+								   * end would take time */
 	if (e < 0)
 		return e;
 	if (e == 0)
 		e = sbx_supervise(r, SBX_WAIT_SELFTEST, SELFTEST_TIMEOUT_MS);
 	sbx_attach_run_tested(&r->attach);
-	if (e == 0 && r->init.watch_error) { /* it would get no signal, not that of its wall time either */
+	if (e == 0 && r->init.watch_error) { /* the command would get no signal, at its wall time
+					      * either */
 		sbx_err_set(&r->err, "cannot watch the command: pidfd_open: %s", strerror(-r->init.watch_error));
 		return r->init.watch_error;
 	}

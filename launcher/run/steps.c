@@ -23,9 +23,10 @@
 #include "sys/process/proc.h"
 
 /*
- * The order of the first steps is that of their undos, read from below: the processes in the cgroup end, then the rules
- * go that judge their sockets, then the row gets its final state, then the runtime directory goes (a directory without
- * a launcher tells the cleanup process and a sweep that the run was lost), and last the empty cgroup.
+ * The order of the first steps follows from their undos, which run from the last to the first: the
+ * processes in the cgroup end; the rules that judge their sockets go; the row gets its final state;
+ * the runtime directory goes (a directory without a launcher tells the cleanup process and a sweep
+ * that the run was lost); and last the empty cgroup.
  */
 static const struct step {
 	int (*apply)(struct sbx_run *r);
@@ -80,10 +81,13 @@ int sbx_run_carry_out(struct sbx_run *r)
 		wait_for_command(r);
 	else if (r->outcome == SBX_OUTCOME_DONE)
 		r->outcome = SBX_OUTCOME_LOST; /* released, and then a step failed */
-	sbx_stage_end(&r->stage); /* everything in the sandbox ends before anything it stands on is undone */
-	sbx_terminals_restore(&r->terminals); /* nobody is left who could change them again; our own messages come later */
+	sbx_stage_end(&r->stage); /* before the first undo, because the sandbox uses what the
+				   * steps made */
+	sbx_terminals_restore(&r->terminals); /* no process can change them any more; before the
+					       * launcher's own messages */
 	sbx_announce_stopping(r);
-	/* All of them, also when their step was not reached: so a failure before `record` is recorded as well. */
+	/* All of them, also if their step was not reached: so a failure before `record` is recorded
+	 * as well. */
 	for (int i = SBX_N_STEPS - 1; i >= 0; i--) {
 		sbx_step_undo_hook(sbx_step_str((enum sbx_step_id)i));
 		if (steps[i].undo)

@@ -11,8 +11,8 @@ int sbx_run_carry_out(struct sbx_run *r);
 int sbx_run_stage_begin(struct sbx_run *r);
 
 /*
- * The steps (step_host.c, step_sandbox.c, step_selftest.c). An apply returns 0, or -errno with r->err. An undo accepts
- * whatever its apply left, and a step that was never reached.
+ * The steps (step_host.c, step_sandbox.c, step_selftest.c). An apply returns 0, or -errno with
+ * r->err. An undo accepts any state that its apply can leave, and a step that was never reached.
  */
 int sbx_step_cgroup_apply(struct sbx_run *r);
 void sbx_step_cgroup_undo(struct sbx_run *r);

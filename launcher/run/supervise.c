@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The launcher's loop. It only takes in what happened (flags and numbers in struct sbx_run); the steps
- * draw the conclusions.
+ * The launcher's loop. It only notes events (flags and numbers in struct sbx_run); the steps draw
+ * the conclusions.
  *
- * Trust: the stage is a fork of ours. The broker parses hostile bytes and init runs where the command will. So one table
- * (rules[]) says which message each of them may send, how often, in which state, and with how many descriptors. Anything
- * else sets protocol_broken, and the sandbox ends: that is decided in judge() alone, and handlers only take in what was
- * judged. A turn reads a bounded number of packets, so that no peer starves the others.
+ * Trust: the stage is a fork of the launcher. The broker parses hostile bytes, and init runs beside
+ * the command. So one table (rules[]) says which message each of them may send, how often, in which
+ * state, and with how many descriptors. Any other message sets protocol_broken, and the sandbox
+ * ends. judge() alone decides that; handlers get judged messages only. A turn reads a bounded
+ * number of packets, so that no peer starves the others.
  */
 #include "launcher/run/supervise.h"
 
@@ -43,10 +44,10 @@ static const char *const names[N_PEERS] = { "the stage", "the broker", "the sand
 static struct {
 	uint8_t bytes[SBX_MSG_MAX];
 	struct sbx_span span;
-	pid_t pid; /* of the sender, in our pid namespace; 0: unknown */
+	pid_t pid; /* of the sender, in the launcher's pid namespace; 0: unknown */
 	int fds[SBX_N_BROKER_FDS];
 	size_t n_fds; /* those that no handler took are closed */
-	union { /* what was decoded */
+	union { /* the decoded message */
 		uint32_t value;
 		struct sbx_msg_stage_failed stage_failed;
 		struct sbx_event event;
@@ -63,7 +64,7 @@ static void broken(struct sbx_run *r, enum peer from)
 	sbx_err_set(&r->err, "%s broke its protocol; the sandbox was ended", names[from]);
 }
 
-/* --- what the stage says --- */
+/* --- messages of the stage --- */
 
 static int on_stage_ready(struct sbx_run *r)
 {
@@ -80,7 +81,7 @@ static int on_stage_ready(struct sbx_run *r)
 	return 0;
 }
 
-/* The directory that the stage keeps for us; NULL: none was asked for. */
+/* The directory that the stage sends; NULL: none was asked for. */
 static int *upper_place(struct sbx_run *r)
 {
 	return r->plan->keep.path ? &r->keep_helper.upper_fd : r->options->scratch ? &r->scratch_fd : NULL;
@@ -116,7 +117,7 @@ static void forward(struct sbx_run *r, int sig)
 		sbx_init_process_signal(&r->init, sig);
 }
 
-/* The stage saw no such signal of its own: it was sent to us alone, so we pass it on. */
+/* The stage saw no such signal: it was sent to the launcher alone, so forward it. */
 static int on_stage_signal(struct sbx_run *r)
 {
 	forward(r, (int)packet.body.value);
@@ -139,7 +140,7 @@ static int on_command_exit(struct sbx_run *r)
 	return 0;
 }
 
-/* --- what the broker says --- */
+/* --- messages of the broker --- */
 
 static int on_broker_ready(struct sbx_run *r)
 {
@@ -173,7 +174,7 @@ static int on_stats(struct sbx_run *r)
 	return 0;
 }
 
-/* --- what the sandbox's init says --- */
+/* --- messages of the sandbox's init --- */
 
 /* The stage can now check the mounts that init sees. Without a pidfd it says what is wrong. */
 static int on_hello(struct sbx_run *r)
@@ -248,7 +249,7 @@ static const struct rule {
 	unsigned int needs; /* enum need */
 	size_t n_fds;
 	int (*decode)(enum sbx_msg_type type);
-	int (*handle)(struct sbx_run *r); /* 0, or -1: what the message says cannot be */
+	int (*handle)(struct sbx_run *r); /* 0, or -1: the message's values are impossible */
 } rules[] = {
 	{ SBX_MSG_STAGE_UPPER,	  STAGE,  true,	 UPPER,		    1,	     decode_simple,	  on_stage_upper },
 	{ SBX_MSG_STAGE_READY,	  STAGE,  true,	 0,		    ANY_FDS, decode_simple,	  on_stage_ready },
@@ -338,8 +339,9 @@ static void on_init(struct sbx_run *r)
 	r->init.fd = sbx_fd_close(r->init.fd);
 }
 
-/* The channels of stage and broker show their end, and their undo reaps them. The cleanup process has no channel. Without
- * it a killed launcher would leave things behind, so the sandbox ends with it. */
+/* The channels of stage and broker show their end, and their undo reaps them. The cleanup process
+ * has no channel. Without it a killed launcher would leave files behind, so the sandbox ends with
+ * it. */
 static void on_child(struct sbx_run *r)
 {
 	int status;
@@ -384,7 +386,8 @@ static void on_rulesets(struct sbx_run *r)
 	sbx_attach_run_check(&r->attach, &r->cgroup);
 }
 
-/* Before the release. When it said hello, the stage is there and says why it ended: that is waited for. */
+/* Called before the release. If init said hello, the stage runs and will send the reason, so wait
+ * for that. */
 static bool init_ended(const struct sbx_run *r)
 {
 	return r->command_exited || (r->init.gone && !r->init.hello);
@@ -443,7 +446,7 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		{ .fd = r->attach.watch_fd, .events = POLLIN },
 		{ .fd = r->broker.gone ? -1 : r->broker.fd, .events = POLLIN },
 	};
-	/* The broker last: what it tells is written. */
+	/* The broker last, so that all its events are written. */
 	void (*const handlers[])(struct sbx_run *) = { on_stage,      on_init,	  on_signal,		  on_wall_clock,
 						       on_rulesets, on_broker };
 	uint64_t now;

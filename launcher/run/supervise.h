@@ -4,7 +4,7 @@
 
 #include "launcher/run/run.h"
 
-/* The thing that a wait is for. Every wait also ends when that thing can no longer come. */
+/* The event that a wait is for. Every wait also ends when the event can no longer come. */
 enum sbx_wait {
 	SBX_WAIT_STAGE,    /* STAGE_READY */
 	SBX_WAIT_SELFTEST, /* every verdict, MOUNTS_CHECKED, and the broker's READY */

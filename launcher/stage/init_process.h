@@ -15,7 +15,8 @@
 struct sbx_init_process {
 	int fd;		 /* channel; -1: closed */
 	int command_fd;	 /* pidfd of the process that becomes the command; -1: none yet */
-	int watch_error; /* -errno: why command_fd could not be opened; 0: it could, or the process has ended */
+	int watch_error; /* -errno: command_fd could not be opened; 0: it could, or the process
+			  * has ended */
 	bool hello, has_verdicts, exec_failed;
 	bool gone;			  /* the channel is closed: after the release this is the exec */
 	struct sbx_msg_verdicts verdicts; /* empty before has_verdicts */

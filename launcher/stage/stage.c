@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The launcher's half of the stage: starts, configures and ends the process. The other half is stage_process.c.
+ * The launcher's half of the stage: starts, configures and ends the process. The other half is
+ * stage_process.c.
  *
- * The stage is a fork of the launcher in a new user, pid and mount namespace, made before there is a plan: the stage does
- * what takes long and depends on nothing while the launcher plans. A launcher that refuses the plan kills the stage, and
- * nothing of the stage was ever visible outside.
+ * The stage is a fork of the launcher in a new user, pid and mount namespace. It is made before
+ * there is a plan, so that its long work runs while the launcher plans. A launcher that refuses the
+ * plan kills the stage, and nothing of the stage was ever visible outside.
  *
- * A privileged launcher forks twice. The first child becomes the sandbox's user and clones the stage as its sibling
- * (CLONE_PARENT): so the stage never runs as kernel uid 0, and privileged and unprivileged launchers share the code that
- * follows.
+ * A privileged launcher forks twice. The first child becomes the sandbox's user and clones the
+ * stage as its sibling (CLONE_PARENT): so the stage never runs as kernel uid 0, and privileged and
+ * unprivileged launchers share the following code.
  *
- * The stage gets a declared table of descriptors (struct sbx_stage_process). All others are closed in it.
+ * The stage gets a declared table of descriptors (struct sbx_stage_process). All others are closed
+ * in it.
  */
 #include "launcher/stage/stage.h"
 
@@ -33,7 +35,8 @@
 #include "sys/process/userns.h"
 
 #define HELPER_TIMEOUT_MS 10000
-/* The network namespace takes the kernel longest. The stage makes it itself, beside the launcher. */
+/* The network namespace takes the kernel longest. The stage makes it itself, while the launcher
+ * plans. */
 #define STAGE_FLAGS (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS)
 
 _Static_assert(SBX_GRANTS_MAX <= SBX_CHANNEL_MAX_FDS, "all grants, if id-mapped, fit one packet");
@@ -62,8 +65,9 @@ void sbx_stage_close_sandbox_fds(struct sbx_stage *s)
 
 /* --- start as the sandbox's user: by a privileged launcher --- */
 
-/* The launcher's environment is root's and may hold what the sandbox's user must not read. The plan has its own copy of
- * what the command gets. Copy on write: the launcher keeps its own. */
+/* The launcher's environment is root's and may hold secrets that the sandbox's user must not read.
+ * The plan has its own copy of the command's variables. Copy on write: the launcher
+ * keeps its own. */
 static void wipe_environment(void)
 {
 	for (char **e = environ; e && *e; e++)
@@ -128,7 +132,7 @@ static int start_as_user(struct sbx_stage *s, struct sbx_stage_process *p, int c
 	kill(helper, SIGKILL); /* our child, not yet reaped; its work is done */
 	sbx_proc_reap(&helper);
 	if (s->pid == 0)
-		return 0; /* the child says why on the channel */
+		return 0; /* the child reports the error on the channel */
 	e = sbx_userns_map_child(s->pid, p->facts->uid, p->facts->gid, err);
 	if (e == 0 && write(go_write, "", 1) != 1)
 		e = -EPIPE;
@@ -256,7 +260,7 @@ int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const str
 	int e = sbx_bwrap_args(p, &args, &n_args);
 
 	if (s->pid <= 0)
-		return 0; /* there is none; it said why on the channel */
+		return 0; /* there is no stage; it reported the error on the channel */
 	if (e == 0)
 		e = sbx_stage_config_fill(s->config, p, setup, placeholders, args, n_args);
 	if (e < 0) {
@@ -272,7 +276,7 @@ int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const str
 	/* Held until now: the bwrap of a stage that is given up would see the end of this pipe, and complain before it is
 	 * killed. */
 	s->args_fd = sbx_fd_close(s->args_fd);
-	return e > 0 ? 0 : e; /* a stage that failed before says why on the channel */
+	return e > 0 ? 0 : e; /* a stage that failed before reports it on the channel */
 }
 
 void sbx_stage_send(const struct sbx_stage *s, enum sbx_msg_type type, uint32_t value, const int *fds, size_t n_fds)

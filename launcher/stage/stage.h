@@ -12,9 +12,9 @@
 #include "launcher/stage/stage_config.h"
 
 /*
- * The stage (stage_process.c) as the launcher sees it: the process that owns the sandbox's namespaces. The launcher
- * starts it, gives it its config, hears from it on the channel, and kills it. It is pid 1 of the sandbox's pid namespace:
- * with it everything in the sandbox ends.
+ * The stage (stage_process.c) as the launcher sees it: the process that owns the sandbox's
+ * namespaces. The launcher starts it, sends its config, reads its messages, and kills it. It is pid
+ * 1 of the sandbox's pid namespace: with it every process in the sandbox ends.
  */
 struct sbx_stage {
 	pid_t pid;			 /* our child; 0: none */
@@ -26,7 +26,7 @@ struct sbx_stage {
 	bool begun;
 	int error; /* -errno of a stage that was begun before the plan; told when the plan is good */
 
-	/* what the stage said (run/supervise.c) */
+	/* values from the stage's messages (run/supervise.c) */
 	bool ready, gone, mounts_checked;
 	uint32_t open_mount; /* with mounts_checked: 0: every mount is locked; n: the plan's mount n - 1 is not */
 	struct sbx_msg_stage_failed failed; /* step "": it did not fail */
@@ -45,8 +45,9 @@ void sbx_stage_init(struct sbx_stage *s);
 /* Ends the stage, closes its descriptors and frees its config. The received values stay. */
 void sbx_stage_fini(struct sbx_stage *s);
 
-/* Starts the stage and opens @init's channel. Returns as soon as the process exists: the stage then prepares what needs
- * no plan, and waits for its config. Signals must be blocked. 0 or -errno with @err. */
+/* Starts the stage and opens @init's channel. Returns as soon as the process exists: the stage then
+ * prepares the parts that need no plan, and waits for its config. Signals must be blocked. 0 or
+ * -errno with @err. */
 int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init, const struct sbx_stage_start *how,
 		    struct sbx_err *err);
 
@@ -55,7 +56,8 @@ int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init, const st
 int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const struct sbx_setup *setup,
 			const struct sbx_placeholders *placeholders, uint32_t processes, struct sbx_err *err);
 
-/* Sends a message of one number, with @n_fds borrowed descriptors. A stage that is gone is found by its channel. */
+/* Sends a message of one number, with @n_fds borrowed descriptors. Ignores a stage that has ended:
+ * its channel shows that. */
 void sbx_stage_send(const struct sbx_stage *s, enum sbx_msg_type type, uint32_t value, const int *fds, size_t n_fds);
 
 /* SIGKILL for the stage and, with it, everything in the sandbox. Does not wait. */

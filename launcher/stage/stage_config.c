@@ -28,7 +28,8 @@ struct sbx_stage_config *sbx_stage_config_free(struct sbx_stage_config *o)
 	return NULL;
 }
 
-/* How much of the mapping is taken. Kept outside the mapping, because the stage may change what is in it. */
+/* The bytes of the mapping that are taken. Kept outside the mapping, because the stage may change
+ * it. */
 struct arena {
 	uint8_t *base;
 	size_t used;

@@ -13,7 +13,8 @@
 #include "ipc/channel.h"
 #include "sys/net/net.h"
 
-/* The listeners, in the order of enum sbx_listener, and where the broker expects them. */
+/* The listeners, in the order of enum sbx_listener, each with its slot among the broker's
+ * descriptors. */
 static const struct {
 	enum sbx_listener which;
 	enum sbx_broker_fd slot;

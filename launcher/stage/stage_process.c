@@ -2,20 +2,22 @@
 /*
  * The stage: the process that owns the sandbox's namespaces. The launcher's half is stage.c.
  *
- * Before its config (struct sbx_stage_config) comes, it makes what needs no plan: identity maps for one uid; a /proc for
- * bwrap; the network namespace; bwrap itself, which waits for its arguments; the root of the view. With the config: the
- * view (tree.c); bwrap's arguments; the network (stage_network.c), whose sockets go to the launcher. Then it checks the
- * mounts for the self-test, and turns into the socket factory (factory.c) until the command ends. Nothing of the command
- * runs until the launcher releases init.
+ * Before its config (struct sbx_stage_config) comes, it makes the parts that need no plan: identity
+ * maps for one uid; a /proc for bwrap; the network namespace; bwrap itself, which waits for its
+ * arguments; the root of the view. With the config: the view (tree.c); bwrap's arguments; the
+ * network (stage_network.c), whose sockets go to the launcher. Then it checks the mounts for the
+ * self-test, and turns into the socket factory (factory.c) until the command ends. The command does
+ * not run until the launcher releases init.
  *
  * Invariants
- * - It is pid 1 of its namespace: when it ends, by whatever cause, the kernel kills bwrap, the command
- *   and all they started. PDEATHSIG ties it to the launcher, and so does the end of file on the channel.
- * - Signals that a terminal or a group kill sends are blocked here and in bwrap (init restores the
- *   mask): only the command acts on them.
+ * - It is pid 1 of its namespace: when it ends for any cause, the kernel kills bwrap, the command
+ *   and all their children. PDEATHSIG ties it to the launcher, and so does the end of file on the
+ *   channel.
+ * - Signals from a terminal or to the group are blocked here and in bwrap (init restores the mask):
+ *   only the command acts on them.
  * - It never runs as kernel uid 0 (stage.c).
- * - It trusts the launcher and nothing else. What it reads from others (the broker's requests) it reads as the factory,
- *   without its privileges.
+ * - It trusts the launcher alone. It reads the broker's requests as the factory, without its
+ *   privileges.
  */
 #include "launcher/stage/stage_process.h"
 
@@ -42,12 +44,14 @@
 #include "sys/process/proc.h"
 #include "sys/process/userns.h"
 
-/* At most this much time passes between here and the release, the wall time's grace included (steps.c, supervise.c). */
+/* The longest time from here to the release, the wall time's grace included (steps.c,
+ * supervise.c). */
 #define SETUP_SLACK_MS 35000
 
 _Static_assert(SBX_N_BROKER_FDS <= SBX_CHANNEL_MAX_FDS, "the sandbox's sockets fit one packet");
 
-/* Id-mapped mounts. The launcher makes them: only it has privileges over the file systems. */
+/* Id-mapped mounts. The launcher makes them, because only it has privileges over the file
+ * systems. */
 struct mapped {
 	int fds[SBX_CHANNEL_MAX_FDS];
 	size_t n;
@@ -84,7 +88,7 @@ static int close_others(struct sbx_stage_process *p)
 	return sbx_proc_arrange_fds(fds, numbers, n);
 }
 
-/* --- what needs no plan --- */
+/* --- parts that need no plan --- */
 
 /* bwrap looks its child up in /proc, which must be that of our pid namespace. The mount is ours alone:
  * mounts of a new user namespace do not propagate back. */
@@ -97,7 +101,7 @@ static int mount_proc(struct sbx_err *err)
 	return -errno;
 }
 
-/* bwrap's process until it is bwrap: arrange the fds, exec. */
+/* bwrap's process before the exec: arrange the fds, exec. */
 static _Noreturn void exec_bwrap(const struct sbx_stage_process *p)
 {
 	const int fds[] = { 0, 1, 2, p->init_fd, p->init_exe_fd, p->seccomp_fd, p->args_read_fd };
@@ -138,7 +142,7 @@ static void wait_for_maps(int go_fd)
 		n = read(go_fd, &byte, 1);
 	} while (n < 0 && errno == EINTR);
 	if (n != 1)
-		_exit(125); /* the launcher is gone, or says itself what was wrong */
+		_exit(125); /* the launcher has ended, or reports the error itself */
 }
 
 static int map_own(const struct sbx_facts *f, struct sbx_err *err)
@@ -158,9 +162,10 @@ static int prepare(struct sbx_stage_process *p, pid_t *ret_bwrap, struct sbx_tre
 	const struct sbx_facts *f = p->facts;
 	int e;
 
-	/* We are not dumpable: our memory and fds are the launcher's, and uid f->uid may have processes outside. So
-	 * /proc/self/uid_map is root's, and a privileged launcher writes it. Elsewhere the memory is the user's own,
-	 * and the file must be ours for as long as it takes. */
+	/* The stage is not dumpable: its memory and fds are the launcher's, and uid f->uid may have
+	 * processes outside. So /proc/self/uid_map is root's, and a privileged launcher writes it.
+	 * Otherwise the memory is the user's own, and the stage is dumpable while it writes the
+	 * file. */
 	*ret_step = "uid_map";
 	if (f->privileged)
 		wait_for_maps(p->go_fd);
@@ -184,7 +189,8 @@ static int prepare(struct sbx_stage_process *p, pid_t *ret_bwrap, struct sbx_tre
 
 /* --- with the config --- */
 
-/* The launcher has a plan; without one it ends us. @ret_mapped: the plan's id-mapped mounts. */
+/* The launcher has a plan; without one it ends the stage. @ret_mapped: the plan's id-mapped
+ * mounts. */
 static void wait_for_config(int channel, struct mapped *ret_mapped)
 {
 	uint8_t packet[64];
@@ -217,7 +223,7 @@ static int send_upper(int channel, const struct sbx_stage_config *c, const struc
 	return r > 0 ? -EPIPE : r;
 }
 
-/* Before bwrap has read its arguments it is a process like us. */
+/* Until bwrap has read its arguments, it is a process like the stage. */
 static int limit(pid_t bwrap, __rlimit_resource_t resource, uint32_t value)
 {
 	struct rlimit new = { value, value }, had;

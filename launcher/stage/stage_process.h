@@ -12,7 +12,8 @@
  * be seen in the stage's own. */
 #define SBX_STAGE_NETWORK "network namespace"
 
-/* All that the stage has of the launcher. Its descriptors, with 0, 1 and 2, are the only ones that stay open in it. */
+/* Everything that the stage gets from the launcher. Only these descriptors, and 0, 1 and 2, stay
+ * open in it. */
 struct sbx_stage_process {
 	const struct sbx_facts *facts;
 	const struct sbx_stage_config *config;

@@ -5,8 +5,8 @@
  *
  * They are read as data from the user's own two files, never from a workspace and never by
  * executing git. Inside they are in git's system-wide configuration (GIT_CONFIG_SYSTEM), which is
- * the weakest: what a repository or the sandbox's own
- * ~/.gitconfig says still holds. Variables like GIT_AUTHOR_NAME would be stronger than both.
+ * the weakest: the configuration of a repository, and the sandbox's own ~/.gitconfig, win.
+ * Variables like GIT_AUTHOR_NAME would win over both.
  */
 #include "launcher/user/git_identity.h"
 
@@ -51,11 +51,11 @@ static char unescape(char c)
 }
 
 /* The value at *s, to the end of its line. *ret_fits: it is not too long, and has no control
- * characters. False: git takes no such value. */
+ * characters. False: git refuses such a value. */
 static bool read_value(const char **s, char *out, size_t n, bool *ret_fits)
 {
 	const char *c = *s + strspn(*s, " \t");
-	size_t at = 0, end = 0; /* end: behind the last character that counts */
+	size_t at = 0, end = 0; /* end: after the last character that counts */
 	bool quoted = false;
 
 	*ret_fits = true;
@@ -94,7 +94,7 @@ static bool read_value(const char **s, char *out, size_t n, bool *ret_fits)
 	return !quoted;
 }
 
-/* "[user]", at *s behind its '['. -1: git takes no such line. */
+/* "[user]", at *s after its '['. -1: git refuses such a line. */
 static int read_section(const char **s)
 {
 	const char *begin = *s, *end = begin;
@@ -149,7 +149,7 @@ bool sbx_git_identity_parse(const char *text, struct sbx_git_identity *id)
 		s += strspn(s, " \t\r");
 		if (*s != '=' && *s != '\n' && *s != '\0')
 			return false;
-		if (*s != '=') { /* true, as git reads it: nobody's name */
+		if (*s != '=') { /* git reads it as true, which is no name */
 			s = skip_line(s);
 			continue;
 		}
@@ -193,7 +193,7 @@ char *sbx_git_identity_print(const struct sbx_git_identity *id)
 		       : out;
 }
 
-/* No fifo is waited for, and nothing is read of what is no file. */
+/* Do not wait for a fifo, and read only a regular file. */
 static void read_file(const char *path, struct sbx_git_identity *id)
 {
 	SBX_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -12,7 +12,7 @@ struct sbx_git_identity {
 /* PURE. Read @text, a file of git's configuration (git-config(1), Syntax), over what @id has.
  * False: git would not take it, and @id is as it was. include and includeIf are not followed. */
 bool sbx_git_identity_parse(const char *text, struct sbx_git_identity *id);
-/* PURE. A file that says so, and includes /etc/gitconfig before that. malloc'ed; NULL: out of
+/* PURE. A configuration file with @id that includes /etc/gitconfig first. malloc'ed; NULL: out of
  * memory. */
 char *sbx_git_identity_print(const struct sbx_git_identity *id);
 /* Read the identity from the files of the sandbox's user, with that user's privileges; "" and ""

@@ -2,24 +2,24 @@
 /*
  * Id-mapped grants.
  *
- * A sandbox with a uid of the pool owns nothing on the host, and no file may belong to a number
- * that the next sandbox gets. So its grants are mounted with their ids mapped: the owner and group
- * of the source, exactly that pair, are the sandbox's uid and gid inside; what the sandbox makes
- * belongs to them outside. Files of everybody else below the source have no owner inside: they can
- * be read as others may read them and not be written, whatever their mode.
+ * A sandbox with a uid of the pool owns nothing on the host, and no file may belong to a uid that
+ * the next sandbox gets. So its grants are mounted with their ids mapped: the owner and group of
+ * the source are the sandbox's uid and gid inside, and files that the sandbox makes belong to them
+ * outside. Files of other owners have no owner inside: they can be read as others may read them,
+ * and not be written, whatever their mode.
  *
- * Never mapped are uid 0 and gid 0. A sandbox may set the setuid bit of a file it owns, and nosuid
- * holds on its own mount only: outside that would be a program that anybody runs as root. So a
+ * Uid 0 and gid 0 are never mapped. A sandbox may set the setuid bit of its file, and nosuid holds
+ * on its own mount only: outside that would be a program that anybody can run as root. So a
  * writable grant of root's directory is refused; a read-only grant is bound unmapped, and read as
- * others may. The same goes for a setgid bit and the groups of the system (owner.h).
+ * others may. The same holds for a setgid bit and the groups of the system (owner.h).
  *
- * The mapping makes the launcher a deputy: it opens what only the owner may open. So the way to the
- * source must be root's or that owner's own (struct sbx_path_steering): a symlink or a directory of
- * a third user could make the path lead to another user's files.
+ * With the mapping the launcher opens files that only the owner may open. So the way to the source
+ * must be root's or that owner's own (struct sbx_path_steering): a symlink or a directory of a
+ * third user could make the path lead to another user's files.
  *
- * The launcher makes the mounts, from the very object that was judged, because it alone has
- * privileges over the file systems; the stage puts them in place. Only trying tells whether a file
- * system can be mapped, so planning tries.
+ * The launcher makes the mounts, from the judged object, because it alone has privileges over the
+ * file systems; the stage mounts them. Only an attempt shows whether a file system can be mapped,
+ * so planning tries.
  */
 #include "launcher/user/idmap.h"
 
@@ -104,7 +104,7 @@ static void explain(const struct sbx_path *path, int userns, int error, struct s
 				      : strerror(-error));
 }
 
-/* As ourselves. */
+/* With the launcher's own ids. */
 static int make(const struct sbx_facts *f, const struct sbx_path *path, bool writable, int *ret_fd,
 		struct sbx_err *err)
 {

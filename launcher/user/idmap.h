@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "launcher/view/draft.h"
 
-/* Grants of a sandbox that has a uid of its own: mounted so that their owner is that uid inside. */
+/* Grants of a sandbox with a uid of its own are mounted so that their owner is that uid inside. */
 
 /*
  * The mount of @path, judged, for the sandbox's user. 0 with *ret_fd, the caller's: a detached

@@ -40,7 +40,7 @@ static int unknown_database(const struct sbx_path *path, int error, struct sbx_e
 	return SBX_PATH_E_ACCESS;
 }
 
-/* @below: of the home. @hidden: not to be seen inside either. */
+/* @below: below the home. @hidden: no read-only grant either. */
 static int refuse_dir(const struct sbx_path *path, const char *home, const char *below,
 		      bool writable, bool hidden, struct sbx_err *err)
 {
@@ -79,8 +79,8 @@ static int judge_for(const struct sbx_path *path, const char *home, bool writabl
 	return r == 0 ? refuse_dir(path, home, ".config/sbx", writable, false, err) : r;
 }
 
-/* Called with the launcher's own privileges. Looks as the owner, who sees all that the sandbox will
- * see. */
+/* Called with the launcher's own privileges. Looks with the owner's ids, because the owner sees all
+ * that the sandbox will see. */
 static int judge_owner(const struct sbx_draft *d, const struct sbx_path *path, bool writable,
 		       struct sbx_err *err)
 {

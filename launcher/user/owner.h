@@ -7,11 +7,12 @@
 #include "base/err.h"
 #include "launcher/view/draft.h"
 
-/* In an id-mapped grant the sandbox acts as the owner of the source: rules for that owner. */
+/* In an id-mapped grant the sandbox acts as the source's owner, so there are rules for that
+ * owner. */
 
 /*
- * May @path, judged and with an fd, be granted by the rules for its owner's home and for where that
- * user's own sbx keeps its files? 0 also where no id-map applies; SBX_PATH_E_* with @err; -errno.
+ * May @path, judged and with an fd, be granted by the rules for its owner's home and for the
+ * default places of that user's sbx? 0, also if no id-map applies; SBX_PATH_E_* with @err; -errno.
  * Called while planning looks as the sandbox's user.
  */
 int sbx_owner_judge(const struct sbx_draft *d, const struct sbx_path *path, bool writable,

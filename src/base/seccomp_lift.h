@@ -8,7 +8,8 @@
 /*
  * The calls that a profile may take off the command's seccomp filter (seccomp.allow), each a name
  * for a few system calls (listed in src/sys/seccomp/seccomp_command.c). None of them leads out of
- * the sandbox: the network's rules, the view of files and the namespaces hold without it.
+ * the sandbox: the network's rules, the view of files and the namespaces do not depend on these
+ * rows.
  */
 #define SBX_SECCOMP_LIFTS(X) \
 	X(PTRACE, "ptrace", \
@@ -36,7 +37,7 @@ const char *sbx_seccomp_lift_str(enum sbx_seccomp_lift l);  /* the word */
 const char *sbx_seccomp_lift_help(enum sbx_seccomp_lift l); /* the sentence */
 /* The lift of that name, or -1. */
 int sbx_seccomp_lift_find(const char *name);
-/* Why the system call that @name may mean is never allowed; NULL: no reason is known. */
+/* The reason why the system call that @name may mean is never allowed; NULL: no reason is known. */
 const char *sbx_seccomp_lift_never(const char *name);
 
 #endif

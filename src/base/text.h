@@ -8,9 +8,9 @@
 /*
  * Strings into buffers of a fixed size. A buffer always ends with a NUL. PURE.
  *
- * sbx_text_copy() and sbx_text_format() write the whole string or give an error: for strings of
- * which a part would mean something else (a path, a name). sbx_text_cut() is for text that people
- * read. tests/check/copies.py refuses the functions of libc that do neither.
+ * sbx_text_copy() and sbx_text_format() write the whole string or give an error. They are for
+ * strings like paths and names, of which a part would mean something else. sbx_text_cut() is for
+ * text that people read. tests/check/copies.py refuses the functions of libc that do neither.
  */
 
 /* Copy @s. 0; -ENAMETOOLONG: it does not fit, and @out is "". */

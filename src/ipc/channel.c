@@ -2,9 +2,9 @@
 
 /*
  * Packets with file descriptors over SOCK_SEQPACKET. The peer may be hostile (init runs as the
- * sandboxed user, the broker parses the sandbox's bytes), so whatever arrives is either handed over
- * whole or refused whole: a cut packet, a cut list of fds, or fds that nobody asked for close every
- * fd that came and report the channel as broken. Fds are CLOEXEC from the moment they exist here.
+ * sandboxed user, the broker parses the sandbox's bytes), so a packet is accepted whole or refused
+ * whole. A cut packet, a cut list of fds, or fds that the caller does not take close every fd that
+ * came and report the channel as broken. Fds are CLOEXEC from the moment they exist here.
  */
 
 #include "ipc/channel.h"
@@ -17,8 +17,8 @@
 
 #include "base/cleanup.h"
 
-/* Control room: the credentials, and one fd more than a caller may take; the kernel hands out as
- * many as fit and flags the rest with MSG_CTRUNC (unix(7)). */
+/* Control room: the credentials, and one fd more than a caller may take. The kernel passes as many
+ * as fit and flags the rest with MSG_CTRUNC (unix(7)). */
 union control {
 	char room[CMSG_SPACE(sizeof(struct ucred)) +
 		  CMSG_SPACE(sizeof(int) * (SBX_CHANNEL_MAX_FDS + 1))];
@@ -157,9 +157,9 @@ int sbx_channel_recv(int fd, void *p, size_t n_max, size_t *ret_n, int *fds, siz
 		return -EINVAL;
 	do {
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-		/* The kernel reports this error once, when the peer closed with something
-		 * unread, before the peer's last packets. Read again for those: they say why it
-		 * ended. */
+		/* The kernel reports this error once, when the peer closed with unread data, before
+		 * the peer's last packets. Read again for those: they have the reason of its end.
+		 * */
 		if (n < 0 && errno == ECONNRESET && !reset) {
 			reset = true;
 			errno = EINTR;
@@ -173,7 +173,7 @@ int sbx_channel_recv(int fd, void *p, size_t n_max, size_t *ret_n, int *fds, siz
 	cut = msg.msg_flags & MSG_CTRUNC;
 	if (msg.msg_flags & MSG_TRUNC || a.overflow || a.n_fds > fds_max || (cut && fds_max == 0))
 		return SBX_CHANNEL_E_BROKEN;
-	/* The end of the stream. An empty packet looks the same, and we never send one. */
+	/* The end of the stream. An empty packet looks the same, but is never sent. */
 	if (n == 0)
 		return SBX_CHANNEL_E_CLOSED;
 	*ret_n = (size_t)n;

@@ -8,7 +8,7 @@
 
 /*
  * A channel is one end of an AF_UNIX SOCK_SEQPACKET pair: a packet is a message (ipc/messages.h),
- * file descriptors ride along as SCM_RIGHTS. Nothing here decides.
+ * and file descriptors come with it as SCM_RIGHTS. Nothing here decides.
  */
 
 #define SBX_CHANNEL_MAX_FDS 64
@@ -30,11 +30,11 @@ int sbx_channel_pair(int *ret_a, int *ret_b);
  * waited out. */
 int sbx_channel_send(int fd, const void *p, size_t n, const int *fds, size_t n_fds);
 
-/* Receive one packet into @p (capacity n_max). The fds (CLOEXEC) are the caller's. *ret_pid gets the
- * sender's pid in our pid namespace where SO_PASSCRED is on, else 0. ret_pid may be NULL; with
- * fds_max 0 any fd is a violation. 0, SBX_CHANNEL_E_*, or -errno; unless 0, no fd is handed out and
- * the counts are 0, but with SBX_CHANNEL_E_NO_FDS *ret_n and *ret_pid are as with 0. ret_n_fds may be NULL when
- * fds_max is 0. */
+/* Receive one packet into @p (capacity n_max). The caller owns the fds (CLOEXEC). *ret_pid gets the
+ * sender's pid in the caller's pid namespace if SO_PASSCRED is on, else 0; ret_pid may be NULL.
+ * With fds_max 0 any fd is a violation, and ret_n_fds may be NULL. 0, SBX_CHANNEL_E_*, or -errno.
+ * Unless 0, no fd is returned and the counts are 0; but with SBX_CHANNEL_E_NO_FDS *ret_n and
+ * *ret_pid are set as with 0. */
 int sbx_channel_recv(int fd, void *p, size_t n_max, size_t *ret_n, int *fds, size_t fds_max,
 		     size_t *ret_n_fds, pid_t *ret_pid);
 

@@ -4,13 +4,13 @@
  * Messages to and from bytes.
  *
  * Each message is described once, by a function that visits its fields in order. The visitor either
- * writes or reads them, so the two directions cannot drift apart, and the same bounds hold in
- * both: what a decoder would refuse, the encoder refuses to send. A codec fails once and for all;
- * the cause is kept (no room, or a value out of bounds) and told by the public functions at the
- * end.
+ * writes or reads them, so the two directions cannot differ, and both have the same bounds: the
+ * encoder refuses to send a value that a decoder would refuse. After its first failure a codec does
+ * nothing more; the public functions report the cause at the end (no room, or a value out of
+ * bounds).
  *
- * Every length on the wire is checked against the buffer in the struct, every count against its
- * array, before anything is read; memory used is the struct of the caller and nothing else.
+ * Every length on the wire is checked against the buffer in the struct, and every count against its
+ * array, before the data is read. The only memory is the caller's struct.
  */
 
 #include "ipc/messages.h"

@@ -78,7 +78,8 @@ enum sbx_msg_type {
 	SBX_N_MSG_TYPES,
 };
 
-/* The fds that ride with CONFIG, in this order; a bit in sbx_msg_config.fd_mask says which are there. */
+/* The fds that come with CONFIG, in this order; a bit of sbx_msg_config.fd_mask for each says
+ * whether it comes. */
 enum sbx_broker_fd {
 	SBX_BFD_POLICY = 0, /* memfd, sealed: the policy blob (policy/policy.h) */
 	SBX_BFD_HOSTS,      /* memfd, sealed: text of the host's /etc/hosts, at most 1 MiB */
@@ -117,8 +118,8 @@ struct sbx_msg_config {
 	                      pass; no flow comes here */
 	uint32_t repin_interval_s; /* with resolved_pins */
 	struct sbx_addr stub_addr; /* with resolved_pins: where the stub is; what selftest_name resolves to */
-	uint32_t n_publish;	   /* as many SBX_BFD_PUBLISH fds are there */
-	uint16_t publish[SBX_PUBLISH_MAX]; /* the sandbox's port that each of them leads to */
+	uint32_t n_publish;	   /* the number of SBX_BFD_PUBLISH fds */
+	uint16_t publish[SBX_PUBLISH_MAX]; /* the port in the sandbox for each of them */
 };
 
 #define SBX_MSG_PINS_MAX 1024 /* of one message */
@@ -144,8 +145,8 @@ struct sbx_msg_pins {
 
 struct sbx_msg_stats {
 	uint64_t flows, flows_denied, dns_queries, dns_refused, bytes_out, bytes_in, events_folded;
-	uint64_t limits_hit; /* refusals for want of room, all kinds */
-	uint64_t published, published_failed; /* connections from outside; those that came to nothing */
+	uint64_t limits_hit; /* refusals for lack of room, all kinds */
+	uint64_t published, published_failed; /* connections from outside; those that failed */
 	uint64_t published_bytes_out, published_bytes_in; /* from the sandbox, to it */
 };
 
@@ -173,7 +174,7 @@ struct sbx_msg_programs {
 struct sbx_msg_verdict {
 	uint8_t ok; /* 1: the probe saw exactly the expected result */
 	uint32_t elapsed_us;
-	char detail[256]; /* what was seen, for people */
+	char detail[256]; /* the observation, for people */
 };
 
 struct sbx_msg_verdicts {
@@ -207,15 +208,15 @@ struct sbx_msg_tcp_socket {
 	uint32_t cookie; /* echoed in the answer */
 };
 
-/* The type of a packet: SBX_MSG_NONE when it is not one of ours. */
+/* The type of a packet; SBX_MSG_NONE: the packet has no known type. */
 enum sbx_msg_type sbx_msg_type(struct sbx_span packet);
 
 /*
- * Encoders return the bytes written, -EMSGSIZE (no room, or over SBX_MSG_MAX) or -EINVAL (the
- * struct holds what a decoder would refuse). Decoders return 0, or -EBADMSG with *ret_m all zero; of
- * the lists of PROBES, PROGRAMS, VERDICTS and PINS what is past the count stays as it was. Text meant for people (an
- * event's name and rule; every step and detail) is decoded with what sbx_text_unit() refuses replaced
- * by '?': it comes from less trusted processes and ends in a terminal or the database.
+ * Encoders return the bytes written, -EMSGSIZE (no room, or over SBX_MSG_MAX) or -EINVAL (a decoder
+ * would refuse the struct). Decoders return 0, or -EBADMSG with *ret_m all zero. In the lists of
+ * PROBES, PROGRAMS, VERDICTS and PINS entries past the count stay unchanged. In text for people (an
+ * event's name and rule; every step and detail) bytes that sbx_text_unit() refuses are replaced by
+ * '?', because the text comes from less trusted processes and ends in a terminal or the database.
  */
 #define SBX_MSG_DECLARE(name, type)                                       \
 	ssize_t sbx_msg_encode_##name(const type *m, void *p, size_t n);  \
@@ -234,8 +235,9 @@ SBX_MSG_DECLARE(tcp_socket, struct sbx_msg_tcp_socket); /* the same */
 SBX_MSG_DECLARE(pins, struct sbx_msg_pins);		/* as are these */
 
 /* Messages with nothing but a type (STOP, READY, INIT_HELLO, RELEASE) and with one number
- * (STAGE_READY: which of enum sbx_broker_fd ride along, as bits; SIGNAL, SIGNAL_ALL: the signal; COMMAND_EXIT: a
- * wait status; UDP_SOCKET_MADE/FAILED, TCP_SOCKET_MADE/FAILED: the cookie; PINNED, PINS_FAILED: the serial). */
+ * (STAGE_READY: the fds that come with it, as bits of enum sbx_broker_fd; SIGNAL, SIGNAL_ALL: the
+ * signal; COMMAND_EXIT: a wait status; UDP_SOCKET_MADE/FAILED, TCP_SOCKET_MADE/FAILED: the cookie;
+ * PINNED, PINS_FAILED: the serial). */
 ssize_t sbx_msg_encode_simple(enum sbx_msg_type type, uint32_t value, void *p, size_t n);
 int sbx_msg_decode_simple(struct sbx_span packet, enum sbx_msg_type type, uint32_t *ret_value);
 

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reads the server's name out of a TLS client's first message, before a byte of it goes anywhere.
+ * Reads the server's name out of a TLS client's first message, before a byte of it is sent on.
  *
- * Two layers, both fed a piece at a time. The record layer (RFC 8446 section 5.1) strips the
- * headers: a sender may cut the message into records of any size down to one byte, and a filter
- * that only looks at the first record is a well-known way around filters. The message layer below
- * is a table of states; each takes a number of bytes that is known when the state is entered and
- * either gathers them in buf or lets them pass, then decides what comes next. Bytes are claimed
- * from body_left on entry, so a length that does not fit into what encloses it is refused where it
- * is written, and the message must be used up exactly when its last extension ends.
+ * There are two layers, both fed in pieces. The record layer (RFC 8446 section 5.1) strips the
+ * headers: a sender may cut the message into records of any size down to one byte, and evades a
+ * filter that reads only the first record. The message layer is a table of states. Each state takes
+ * a known number of bytes, gathers them in buf or skips them, and then decides on the next state.
+ * The bytes are taken off body_left on entry, so a length that does not fit is refused at once, and
+ * the message must end exactly with its last extension.
  *
- * Only server_name, ALPN and supported_versions are gathered; key shares and the like pass unread,
- * so the work is linear in the bytes, whatever the pieces, and the memory is the struct.
+ * Only server_name, ALPN and supported_versions are gathered. Other extensions are skipped, so the
+ * work is linear in the bytes for any pieces, and the struct is all the memory.
  *
- * A second ClientHello, after a HelloRetryRequest, is read by the same machine (sbx_tls_watch_next): servers
- * go by the name in that one. Only TLS 1.3 asks for it. Behind the first hello only its like, CCS and alerts
- * come in the clear then; application data means that there will be none, but where early data was offered,
- * which a server that asks for a second hello passes over. A client that offered 1.3 may find itself in TLS
- * 1.2, where a resumed session's next handshake record is a short one of random bytes: one in 256 begins as
- * a hello does. Few of those have a length that any server takes, and those that do end in application data.
+ * The same machine reads a second ClientHello, after a HelloRetryRequest (sbx_tls_watch_next),
+ * because servers use the name in that one. Only TLS 1.3 has it. After the first hello, only a
+ * second one, CCS and alerts come in the clear. Application data means that no second hello comes,
+ * unless early data was offered, which a server that asks for a second hello skips. A client that
+ * offered 1.3 may get TLS 1.2. The next handshake record of a resumed session is then a short one
+ * of random bytes, and one in 256 begins like a hello. Few of those have a length that a server
+ * accepts, and those end in application data.
  *
- * What this does not see: anything encrypted. A server that serves other names than the one in the SNI to
- * whoever asks inside (domain fronting) is out of reach without terminating TLS.
+ * Encrypted data is not read. A server that serves other names than the one in the SNI (domain
+ * fronting) cannot be seen without terminating TLS.
  */
 
 #include "wire/tls_client_hello.h"
@@ -38,7 +38,8 @@
 #define RECORD_FRAGMENT_MAX    16384u
 #define HANDSHAKE_HEAD_LEN     4
 #define HANDSHAKE_CLIENT_HELLO 1
-#define SERVERS_HELLO_MAX      131396u /* OpenSSL's, the largest: longer ones are refused by servers */
+#define SERVERS_HELLO_MAX      131396u /* OpenSSL's limit, the largest: servers refuse longer
+				        * ones */
 #define VERSION_TLS13	       0x0304u
 
 /* IANA "TLS ExtensionType Values". */
@@ -120,7 +121,7 @@ static void next_extension(struct sbx_tls_hello *h)
 		finish(h);
 }
 
-/* --- the states: what to do once their bytes are there --- */
+/* --- the states: what each does when its bytes have come --- */
 
 static void on_type(struct sbx_tls_hello *h)
 {
@@ -459,7 +460,8 @@ bool sbx_tls_watch_needed(const struct sbx_tls_hello *first)
 	return first->version_max >= VERSION_TLS13;
 }
 
-/* Application data where the rest of a hello should be: it was none, and the session is resumed. */
+/* Application data in the place of the rest of a hello: it was no hello, and the session is
+ * resumed. */
 static bool is_resumed(const struct sbx_tls_watch *w, struct sbx_span bytes)
 {
 	return !w->early_data && w->hello.n_record_head == 1 &&
@@ -485,7 +487,7 @@ static int read_handshake(struct sbx_tls_watch *w, struct sbx_span bytes, size_t
 
 	if (p[0] != HANDSHAKE_CLIENT_HELLO)
 		return SBX_TLS_WATCH_OVER;
-	if (n < HANDSHAKE_HEAD_LEN) /* nobody's random bytes are so few */
+	if (n < HANDSHAKE_HEAD_LEN) /* random bytes are never so few */
 		return read_another(w, bytes);
 	if (bytes.n < RECORD_HEAD_LEN + HANDSHAKE_HEAD_LEN)
 		return SBX_TLS_WATCH_MORE;
@@ -502,7 +504,7 @@ static int read_handshake(struct sbx_tls_watch *w, struct sbx_span bytes, size_t
 	return read_another(w, bytes);
 }
 
-/* A record begins at @bytes. *ret_n: its size, when it is to pass and there may be others. */
+/* A record begins at @bytes. *ret_n: its size, if it passes and others may follow. */
 static int judge_record(struct sbx_tls_watch *w, struct sbx_span bytes, size_t *ret_n)
 {
 	size_t n;

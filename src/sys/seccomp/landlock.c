@@ -45,7 +45,7 @@ static uint64_t handled(unsigned int access, int abi)
 	return abi >= ABI_REFER ? access | SBX_LANDLOCK_CHANGE_DIRS : access;
 }
 
-/* The fd of a ruleset that handles @access, and the scopes where the kernel has them. */
+/* The fd of a ruleset that handles @access, and the scopes if the kernel has them. */
 static int create(uint64_t access, int abi)
 {
 	const struct ruleset_attr attr = {

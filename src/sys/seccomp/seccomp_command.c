@@ -182,8 +182,8 @@ static const struct sbx_seccomp_row rows[] = {
 	REFUSE_SETGID(mknodat, 2),
 	REFUSE_AS_BUT(SETUID_FILES, openat2, ENOSYS,
 		  "the mode of a new file is behind a pointer; openat does for it"),
-	/* Without CAP_MKNOD one device can be made, 0:0: to an overlay of the host it says that a file is gone. A rename
-	 * with RENAME_WHITEOUT makes it, too. */
+	/* Without CAP_MKNOD one device can be made, 0:0. An overlay of the host takes it as the
+	 * mark of a removed file. A rename with RENAME_WHITEOUT makes it, too. */
 	REFUSE_IF(mknod, "a device", EPERM, "devices are the host's",
 		  ARG_BITS(1, IS_DEVICE_MASK, IS_DEVICE)),
 	REFUSE_IF(mknodat, "a device", EPERM, "devices are the host's",
@@ -200,7 +200,7 @@ static const struct sbx_seccomp_row rows[] = {
 	REFUSE_IF(prlimit64, "RLIMIT_CORE, set", 0, "says it did: nothing dumps core here",
 		  ARG_IS(1, RLIMIT_CORE), ARG_NOT(2, 0)),
 
-	/* Families: what is not AF_UNIX 1, AF_INET 2, AF_INET6 10 or AF_NETLINK 16. Whole registers
+	/* Families: all but AF_UNIX 1, AF_INET 2, AF_INET6 10 and AF_NETLINK 16. Whole registers
 	 * here: an upper half that is not zero makes the number large, which the last row
 	 * refuses. */
 	REFUSE_IF(socket, "family 3", EAFNOSUPPORT, "AX.25", ARG_IS(0, 3)),

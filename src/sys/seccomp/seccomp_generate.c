@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Build time only: from the tables to seccomp_programs.c, by libseccomp, on stdout.
+ * Build time only: makes seccomp_programs.c from the tables, by libseccomp, on stdout.
  *
  * Only the native ABI is in a filter; every other one kills the process. The program is a binary
  * tree over the call numbers (SCMP_FLTATR_CTL_OPTIMIZE 2): a chain of comparisons costs four times
- * as much to install. A row libseccomp does not take as it is (seccomp_rule_add_exact) fails the
- * build: there is no filter with holes.
+ * as much to install. A row that libseccomp does not take as it is (seccomp_rule_add_exact) fails
+ * the build, so no filter has holes.
  *
- * What a profile may lift (base/seccomp_lift.h) must be found again in the program: such rows are built with an
- * error number as their mark, one for each lift and action, which then becomes the action. The places of those
- * returns go into a list; libseccomp returns one action in one place, but that is not relied upon.
+ * Rows that a profile may lift (base/seccomp_lift.h) must be found again in the program. Such rows
+ * are built with an error number as their mark, one for each lift and action, which is then
+ * replaced by the action. The places of those returns go into a list; libseccomp returns one action
+ * in one place, but this program does not rely on that.
  *
- * This program runs where it was compiled, so call numbers are those of the machine that builds;
- * the file it writes refuses to be compiled for another.
+ * This program runs on the machine that compiles it, so call numbers are those of that machine; the
+ * file that it writes refuses to be compiled for another.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -125,8 +126,8 @@ static int build(const struct sbx_seccomp_table *table, int fd, struct marks *m)
 
 /* --- shortening --- */
 
-/* A load of half a register under an empty mask: libseccomp loads, masks and compares it all the
- * same. */
+/* A load of half a register under an empty mask: libseccomp makes a load, a mask and a comparison
+ * of it too. */
 static bool is_vain(const struct sock_filter *i)
 {
 	return i[0].code == (BPF_LD | BPF_W | BPF_ABS) && i[1].code == (BPF_ALU | BPF_AND | BPF_K) && i[1].k == 0 &&
@@ -144,7 +145,7 @@ static bool lands(const struct sock_filter *code, uint32_t from, uint32_t at)
 	return from + 1 + i->jt == at || from + 1 + i->jf == at;
 }
 
-/* Does anything but the instruction before lead to @at? */
+/* Does any jump lead to @at, besides the instruction before it? */
 static bool is_target(const struct sock_filter *code, uint32_t at)
 {
 	for (uint32_t i = 0; i < at; i++)
@@ -159,9 +160,9 @@ static void shift(uint8_t *jump, const uint32_t *new_at, uint32_t from)
 }
 
 /* A third of a program is such loads; removing them makes every start and every call shorter. A
- * load is removed only where its comparison leads to the next instruction, and that one does not
- * use the loaded value (it loads the next half, or returns): then a jump to the load may as well
- * go behind it. */
+ * load is removed only if its comparison leads to the next instruction, and that one does not use
+ * the loaded value (it loads the next half, or returns): then a jump to the load may go to that
+ * instruction. */
 static uint32_t shorten(struct sock_filter *code, uint32_t n)
 {
 	static uint32_t new_at[BPF_MAXINSNS + 1];
@@ -194,7 +195,7 @@ static uint32_t shorten(struct sock_filter *code, uint32_t n)
 	return n_new;
 }
 
-/* Print the program and, behind it, the places of the rows that can be lifted. */
+/* Print the program and, after it, the places of the rows that can be lifted. */
 static int print_array(const char *name, const struct sbx_seccomp_table *table)
 {
 	SBX_AUTO_CLOSE int fd = memfd_create("seccomp", MFD_CLOEXEC);

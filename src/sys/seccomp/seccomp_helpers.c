@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The filters of our own processes that read the sandbox's bytes. They are allow lists: any other
+ * The filters of sbx's own processes that read the sandbox's bytes. They are allow lists: any other
  * call kills the process, and its sandbox with it.
  *
  * Both processes do everything that needs more privileges before they install their filter: read
@@ -8,9 +8,9 @@
  * Afterwards they can use the sockets that they have, and make new ones for IP. They cannot open a
  * file, start a process, signal another process, make memory executable or listen.
  *
- * A few calls fail instead of killing: libc and c-ares look for optional files and settings at
- * times of their own, and work without them. Open calls answer ENOENT, as in an empty file system;
- * on any other error of its files c-ares gives up.
+ * A few calls fail instead of killing: libc and c-ares look for optional files and settings at any
+ * time, and work without them. Open calls answer ENOENT, as in an empty file system; c-ares gives
+ * up on any other error of its files.
  */
 #include <fcntl.h>
 #include <linux/sockios.h>
