@@ -284,7 +284,7 @@ launcher_plan_tests = \
 	tests/unit/test_plan tests/unit/test_plan_attach tests/unit/test_plan_attach_random \
 	tests/unit/test_plan_json tests/unit/test_plan_shortage \
 	tests/unit/test_git_look \
-	tests/unit/test_probes tests/unit/test_protect_git tests/unit/test_refusals tests/unit/test_privileges tests/unit/test_session_sockets tests/unit/test_supervise \
+	tests/unit/test_probes tests/unit/test_protect_git tests/unit/test_refusals tests/unit/test_privileges tests/unit/test_session_sockets tests/unit/test_setup tests/unit/test_supervise \
 	tests/unit/test_tree \
 	tests/unit/test_trust tests/unit/test_uid_pool tests/unit/test_view tests/unit/test_views tests/unit/test_workspace
 check_PROGRAMS += $(launcher_plan_tests)
@@ -353,6 +353,8 @@ tests_unit_test_privileges_SOURCES = tests/unit/test_privileges.c
 tests_unit_test_privileges_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_session_sockets_SOURCES = tests/unit/test_session_sockets.c
 tests_unit_test_session_sockets_LDADD = $(launcher_plan_test_libs)
+tests_unit_test_setup_SOURCES = tests/unit/test_setup.c
+tests_unit_test_setup_LDADD = $(launcher_plan_test_libs)
 tests_unit_test_supervise_SOURCES = tests/unit/test_supervise.c %reldir%/run/run.c %reldir%/run/supervise.c %reldir%/process/terminal.c
 tests_unit_test_supervise_LDADD = src/ipc/libsbx-ipc.a $(launcher_plan_libs) src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) $(CMOCKA_LIBS)
 tests_unit_test_tree_SOURCES = tests/unit/test_tree.c
@@ -399,9 +401,11 @@ if SBX_RUN_STATIC
 launcher_main_sources += %reldir%/process/no_loader.c
 endif
 
-check_PROGRAMS += tests/unit/test_state_change
+check_PROGRAMS += tests/unit/test_state_change tests/unit/test_sweep
 tests_unit_test_state_change_SOURCES = tests/unit/test_state_change.c
 tests_unit_test_state_change_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
+tests_unit_test_sweep_SOURCES = tests/unit/test_sweep.c tests/unit/scratch.h
+tests_unit_test_sweep_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 
 bin_PROGRAMS += %reldir%/sbx-run
 %canon_reldir%_sbx_run_SOURCES = $(launcher_main_sources) %reldir%/process/step_hook.c
