@@ -331,8 +331,7 @@ launcher_plan_libs = \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 
 launcher_plan_tests = \
-	tests/unit/launcher/protect/test_protect_git \
-	tests/unit/launcher/plan/test_plan_shortage \
+	tests/unit/launcher/attach/test_attach_input \
 	tests/unit/launcher/attach/test_plan_attach \
 	tests/unit/launcher/attach/test_plan_attach_random \
 	tests/unit/launcher/cli/test_option_table \
@@ -343,19 +342,21 @@ launcher_plan_tests = \
 	tests/unit/launcher/host/test_facts \
 	tests/unit/launcher/host/test_trust \
 	tests/unit/launcher/keep/test_keep_copy \
-	tests/unit/launcher/attach/test_attach_input \
 	tests/unit/launcher/plan/test_env \
 	tests/unit/launcher/plan/test_plan \
+	tests/unit/launcher/plan/test_plan_shortage \
 	tests/unit/launcher/plan/test_probes \
 	tests/unit/launcher/process/test_getent \
 	tests/unit/launcher/process/test_privileges \
 	tests/unit/launcher/process/test_uid_pool \
+	tests/unit/launcher/protect/test_protect_git \
 	tests/unit/launcher/protect/test_workspace \
 	tests/unit/launcher/record/test_refusals \
 	tests/unit/launcher/rootfs/test_views \
 	tests/unit/launcher/run/test_supervise \
 	tests/unit/launcher/setup/test_bwrap_argv \
 	tests/unit/launcher/setup/test_plan_json \
+	tests/unit/launcher/setup/test_setup \
 	tests/unit/launcher/tree/test_tree \
 	tests/unit/launcher/user/test_git_identity \
 	tests/unit/launcher/user/test_session_sockets \
@@ -439,6 +440,8 @@ tests_unit_launcher_plan_test_plan_shortage_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=o
 	-Wl,--wrap=fopen,--wrap=syscall,--wrap=fstatat,--wrap=stat,--wrap=lstat
 tests_unit_launcher_protect_test_protect_git_SOURCES = tests/unit/launcher/protect/test_protect_git.c
 tests_unit_launcher_protect_test_protect_git_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_setup_test_setup_SOURCES = tests/unit/launcher/setup/test_setup.c
+tests_unit_launcher_setup_test_setup_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_rootfs_test_views_SOURCES = tests/unit/launcher/rootfs/test_views.c
 tests_unit_launcher_rootfs_test_views_LDADD = $(launcher_plan_test_libs)
 
@@ -451,7 +454,9 @@ if SBX_RUN_STATIC
 launcher_main_sources += %reldir%/process/no_loader.c
 endif
 
-check_PROGRAMS += tests/unit/launcher/run/test_state_change
+check_PROGRAMS += tests/unit/launcher/run/test_state_change tests/unit/launcher/cleanup/test_sweep
+tests_unit_launcher_cleanup_test_sweep_SOURCES = tests/unit/launcher/cleanup/test_sweep.c tests/unit/scratch.h
+tests_unit_launcher_cleanup_test_sweep_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_run_test_state_change_SOURCES = tests/unit/launcher/run/test_state_change.c
 tests_unit_launcher_run_test_state_change_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 
