@@ -2,6 +2,7 @@
 /* What a run learns after planning: its beginning, its end, and its share of a mount. */
 #include "launcher/plan/setup.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,6 @@
 
 void sbx_setup_init(struct sbx_setup *s)
 {
-	memset(s, 0, sizeof(*s));
 	s->etc.fd = -1;
 }
 
@@ -18,7 +18,7 @@ void sbx_setup_start(struct sbx_setup *s, const struct sbx_plan *p)
 	s->stub = p->attach.stub;
 	s->nft = p->nft;
 	memcpy(s->publish, p->publish, sizeof(s->publish));
-	s->probes = *p->probes;
+	memcpy(&s->probes, p->probes, offsetof(struct sbx_msg_probes, probes[p->probes->n_probes]));
 }
 
 void sbx_setup_fini(struct sbx_setup *s)

@@ -17,7 +17,7 @@ struct sbx_setup {
 	struct sbx_msg_probes probes; /* attach cgroup: with the stub and the ports of our own listeners */
 };
 
-/* Empty: for a run that has no plan yet. */
+/* Empty: for a run that has no plan yet. @s is zero. */
 void sbx_setup_init(struct sbx_setup *s);
 /* Begins with the values of @p, which must outlive it. */
 void sbx_setup_start(struct sbx_setup *s, const struct sbx_plan *p);

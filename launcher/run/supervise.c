@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -186,9 +187,11 @@ static int on_hello(struct sbx_run *r)
 
 static int on_verdicts(struct sbx_run *r)
 {
-	if (packet.body.verdicts.n_verdicts != r->plan->probes->n_probes)
+	const struct sbx_msg_verdicts *v = &packet.body.verdicts;
+
+	if (v->n_verdicts != r->plan->probes->n_probes)
 		return -1;
-	r->init.verdicts = packet.body.verdicts;
+	memcpy(&r->init.verdicts, v, offsetof(struct sbx_msg_verdicts, v[v->n_verdicts]));
 	r->init.has_verdicts = true;
 	sbx_init_process_watch(&r->init, packet.pid);
 	return 0;

@@ -146,7 +146,7 @@ static void test_stage_config(void **state)
 	struct plan_world *w = *state;
 	struct sbx_stage_config *o = sbx_stage_config_new();
 	const uint8_t *from = (const uint8_t *)o, *to;
-	struct sbx_setup setup;
+	struct sbx_setup setup = { 0 };
 	struct sbx_err err = { 0 };
 
 	plan_world_must(w, "--allow", "192.0.2.0/24:5432", "--", "true");
@@ -190,7 +190,7 @@ static void test_stage_config_too_large(void **state)
 	struct sbx_stage_config *o = sbx_stage_config_new();
 	size_t n = 64u << 20;
 	SBX_AUTO_FREE char *args = calloc(1, n);
-	struct sbx_setup setup;
+	struct sbx_setup setup = { 0 };
 
 	plan_world_must(w, "--", "true");
 	assert_non_null(args);
