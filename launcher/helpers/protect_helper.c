@@ -6,12 +6,13 @@
  * user's directories as root. So before that it forks a protect helper for each user that writable
  * grants are written as (mostly one). A helper has that user's ids, the directories, their locks
  * and a channel, and nothing else. An unprivileged launcher does the work itself, unless new
- * protected paths are checked (new_protected.h): that check is also made after the launcher was
- * killed.
+ * protected paths are checked (new_protected.h) and the command lasts for WATCH_AFTER_MS: then it
+ * forks a helper, which watches. That one also makes the check after the launcher was killed;
+ * without it the cleanup process does.
  *
- * A helper begins to watch WATCH_AFTER_MS after its start, and looks at what has appeared until
- * then. A shorter command never starts a watch: closing an inotify descriptor takes the kernel 10
- * ms, and the launcher waits for each of its processes.
+ * A privileged launcher's helper begins to watch WATCH_AFTER_MS after its start. All look at what
+ * has appeared until then. A shorter command never starts a watch: closing an inotify descriptor
+ * takes the kernel 10 ms, and the launcher waits for each of its processes.
  *
  * Protocol: the helper watches until the launcher sends LOOK. It answers with one packet for each
  * finding and END. While it works it sends BEATs, so that the launcher can tell a long search from
@@ -61,7 +62,7 @@
 #define LINES_MAX	8 /* on stderr; the rest is counted */
 #define DEATH_MS	100
 #define LEFT		2 /* exit status: some placeholders could not be removed */
-#define WATCH_AFTER_MS	30 /* from the helper's start */
+#define WATCH_AFTER_MS	30
 
 static void pause_ms(long ms)
 {
@@ -226,14 +227,14 @@ static struct sbx_new_watch *start_watch(struct sbx_new *x, int channel)
 	return NULL;
 }
 
-/* Watch the grants until the launcher sends something or ends. @x NULL: nothing is watched. False:
- * the channel is broken. */
-static bool wait_for_word(int channel, struct sbx_new *x, struct sbx_new_watch **watch)
+/* Watch the grants, after @after_ms, until the launcher sends something or ends. @x NULL: nothing is
+ * watched. False: the channel is broken. */
+static bool wait_for_word(int channel, struct sbx_new *x, int after_ms, struct sbx_new_watch **watch)
 {
 	for (bool tried = *watch != NULL;;) {
 		struct pollfd p[] = { { .fd = channel, .events = POLLIN },
 				      { .fd = *watch ? sbx_new_watch_fd(*watch) : -1, .events = POLLIN } };
-		int timeout_ms = *watch ? sbx_new_watch_timeout_ms(*watch) : x && !tried ? WATCH_AFTER_MS : -1;
+		int timeout_ms = *watch ? sbx_new_watch_timeout_ms(*watch) : x && !tried ? after_ms : -1;
 		int n = poll(p, SBX_N_ELEMENTS(p), timeout_ms);
 
 		if (n < 0 && errno != EINTR)
@@ -250,7 +251,7 @@ static bool wait_for_word(int channel, struct sbx_new *x, struct sbx_new_watch *
 }
 
 struct helper_input {
-	int channel, runtime_fd;
+	int channel, runtime_fd, watch_after_ms;
 	uid_t uid;
 	gid_t gid;
 	pid_t launcher;
@@ -279,7 +280,7 @@ static _Noreturn void helper_main(const struct sbx_protect_helpers *h, const str
 	setsid(); /* a SIGKILL to the launcher's process group does not reach the helper */
 	if (e < 0 || sbx_channel_send(in->channel, &ready, 1, NULL, 0) != 0)
 		_exit(1);
-	while (!ended && wait_for_word(in->channel, looked ? NULL : x, &watch)) {
+	while (!ended && wait_for_word(in->channel, looked ? NULL : x, in->watch_after_ms, &watch)) {
 		e = sbx_channel_recv(in->channel, &said, 1, &n, NULL, 0, NULL, NULL);
 		if (e == -EINTR)
 			continue;
@@ -317,7 +318,8 @@ static int start(struct sbx_protect_helpers *h, const struct sbx_mount_op *grant
 	const struct sbx_facts *f = h->plan->facts;
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
 	struct helper_input in = { .runtime_fd = runtime_fd, .uid = sbx_view_writer(f, grant),
-				   .gid = grant->idmap ? grant->source.st.st_gid : f->gid, .launcher = getpid() };
+				   .gid = grant->idmap ? grant->source.st.st_gid : f->gid, .launcher = getpid(),
+				   .watch_after_ms = f->privileged ? WATCH_AFTER_MS : 0 };
 	int e = sbx_channel_pair(&ours, &theirs);
 	pid_t pid;
 
@@ -381,7 +383,13 @@ int sbx_protect_helpers_start(struct sbx_protect_helpers *h, const struct sbx_pl
 	e = sbx_placeholders_make(&h->placeholders, p->facts, &p->view, &p->protections, runtime_fd, err);
 	if (e == 0)
 		e = prepare_check(h, runtime_fd, err);
-	return e == 0 && (p->facts->privileged || h->new_protected) ? start_all(h, runtime_fd, err) : e;
+	return e == 0 && p->facts->privileged ? start_all(h, runtime_fd, err) : e;
+}
+
+void sbx_protect_helpers_watch(struct sbx_protect_helpers *h, int runtime_fd, struct sbx_err *err)
+{
+	h->helper_gone = start_all(h, runtime_fd, err) < 0 || h->helper_gone;
+	h->watch_at_us = 0;
 }
 
 /* --- what the helpers tell --- */
@@ -481,6 +489,8 @@ int sbx_protect_helpers_ready(struct sbx_protect_helpers *h, struct sbx_err *err
 			return -ECHILD;
 		}
 	}
+	if (h->new_protected && h->n == 0)
+		h->watch_at_us = sbx_clock_monotonic_us() + WATCH_AFTER_MS * 1000;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #define SBX_LAUNCHER_HELPERS_PROTECT_HELPER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -38,6 +39,7 @@ struct sbx_protect_helpers {
 	struct sbx_new *new_protected; /* the data of the check; NULL: nothing is checked */
 	struct sbx_protect_helper v[SBX_GRANTS_MAX];
 	size_t n;
+	uint64_t watch_at_us; /* monotonic: when sbx_protect_helpers_watch() is due; 0: it is not */
 	struct {
 		unsigned int blocked, appeared, moved, stays;
 	} n_notices;
@@ -50,13 +52,16 @@ void sbx_protect_helpers_init(struct sbx_protect_helpers *h);
  * the launcher's end. */
 void sbx_protect_helpers_fini(struct sbx_protect_helpers *h);
 
-/* Make placeholders. Start the helpers where there is something to check, or where the launcher is
- * privileged and will have dropped its privileges. Lists for sweeps go to the runtime directory. @h
- * is zero. 0 or -errno with @err; the caller calls _end() in any case. */
+/* Make placeholders. Start the helpers of a privileged launcher, which will have dropped its
+ * privileges when there is something to do. Lists for sweeps go to the runtime directory. @h is
+ * zero. 0 or -errno with @err; the caller calls _end() in any case. */
 int sbx_protect_helpers_start(struct sbx_protect_helpers *h, const struct sbx_plan *p, int runtime_fd, sbx_protect_tell tell,
 			      void *userdata, struct sbx_err *err);
-/* Before the release: wait until all have started. 0 or -errno with @err. */
+/* Before the release: wait until all have started, and set watch_at_us. 0 or -errno with @err. */
 int sbx_protect_helpers_ready(struct sbx_protect_helpers *h, struct sbx_err *err);
+/* At watch_at_us: start the helpers of an unprivileged launcher. A failure counts as a helper that is
+ * gone, with @err. */
+void sbx_protect_helpers_watch(struct sbx_protect_helpers *h, int runtime_fd, struct sbx_err *err);
 /* The channel of v[@i] is readable: take in a packet. Sets helper_gone when that helper ended, and
  * planted. */
 void sbx_protect_helpers_hear(struct sbx_protect_helpers *h, size_t i);

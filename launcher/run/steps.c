@@ -597,7 +597,7 @@ static void wait_for_command(struct sbx_run *r)
 {
 	int e = sbx_supervise(r, SBX_WAIT_COMMAND, 0);
 
-	r->recorder.tidy_at_us = 0;
+	r->recorder.tidy_at_us = r->protect.watch_at_us = 0;
 	if (r->wall_expired) {
 		r->outcome = SBX_OUTCOME_TIMED_OUT;
 		sbx_err_set(&r->err, "the command was ended at its wall_time of %llu s",

@@ -427,6 +427,7 @@ static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 	uint64_t at = earlier(earlier(deadline_us, r->recorder.tidy_at_us), earlier(r->recorder.flush_at_us, r->kill_at_us));
 	uint64_t now = sbx_clock_monotonic_us();
 
+	at = earlier(at, r->protect.watch_at_us);
 	if (!at)
 		return -1;
 	return at <= now ? 0 : (int)((at - now) / 1000 + 1);
@@ -463,6 +464,8 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		sbx_record_flush(&r->recorder);
 	if (r->recorder.tidy_at_us && r->recorder.tidy_at_us <= now)
 		sbx_record_tidy(&r->recorder);
+	if (r->protect.watch_at_us && r->protect.watch_at_us <= now)
+		sbx_protect_helpers_watch(&r->protect, r->runtime.fd, &r->err);
 	if (r->kill_at_us && r->kill_at_us <= now) {
 		sbx_stage_kill(&r->stage);
 		r->kill_at_us = 0;
