@@ -5,9 +5,8 @@ A network and mount namespace of its own stands for the internet: any address is
 serves on it, and a hosts file names it (the broker honours the host's). The client is the same program
 with the same number of connections every time: direct beside the server, or in a sandbox, where it asks
 for the name. Client, broker and server share the machine's processors, as they do in use: on two of them
-a relay can never be free. What is judged for requests is a real client and a real server, wrk and nginx
-as Debian configures it, where both are installed; bench_net's own pair, the leanest there can be, stands
-beside it.
+a relay can never be free. For requests the target is that of a real client and server, wrk and nginx as
+Debian configures it, if both are installed; bench_net's own pair, the leanest possible, stands beside it.
 """
 import contextlib
 import dataclasses

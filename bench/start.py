@@ -2,10 +2,9 @@
 """From start to exit of `true`: sbx-run, bwrap and their peers, as the ordinary user.
 
 One run of each in a shuffled order, then the next: a drift of the machine meets all of them alike. The timer is
-posix_spawn to wait, so it holds fork, exec and teardown. What one leaves to the kernel to tidy up (a network
-namespace goes 10-60 ms after its last process) takes a processor from the next: right after one another, which is how
-a job runner that never rests starts them, each pays for one of the others; after a rest, as from a shell, nobody
-does. The target is that of both.
+posix_spawn to wait, so it holds fork, exec and teardown. The kernel's work after a run (a network namespace goes
+10-60 ms after its last process) takes a processor from the next run. Right after one another, as a busy job runner
+starts them, each pays for the one before; after a rest, as from a shell, none does. The target holds for both.
 """
 import dataclasses
 import json

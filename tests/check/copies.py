@@ -24,7 +24,7 @@ NAME = r"[A-Za-z_]\w*(?:(?:->|\.|\[\w+\]\.?)[A-Za-z_]\w*)*"
 CONSTANT = re.compile(r"\b(?:sizeof|SBX_N_ELEMENTS|offsetof)\s*\((?:[^()]|\([^()]*\))*\)|\b[A-Z][A-Z0-9_]*\b|"
                       r"\b(?:size_t|unsigned|int)\b|\b0x[0-9a-f]+u?\b|\b\d+u?\b")
 MAKES_ROOM = r"\b(?:malloc|calloc|realloc|reallocarray|take|grow)\s*\("
-# What has its bound by somebody else's contract.
+# Copies whose bound is another function's contract.
 LISTED = {("src/sys/net/mnl_static.c", "len"): "libmnl's mnl_attr_put(), whose callers made room"}
 
 

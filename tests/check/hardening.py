@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """
-What configure's hardening flags promised is in the programs that were built. SBX_HARDENING holds
+The built programs have the properties that configure's hardening flags promise. SBX_HARDENING holds
 one word per flag that configure found to work; a word that is missing there is not looked for (and
 configure's summary says so), except where every supported system must have it.
 """

@@ -6,7 +6,7 @@ import re
 import circles
 import common
 
-# Where a folder's headers are found from the include path, and what the folder may include.
+# The include path of a folder's headers, and the folders that it may include.
 ARROWS = {
     "base": set(),
     "wire": {"base"},

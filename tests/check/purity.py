@@ -20,7 +20,7 @@ PURE = {
     "src/broker/libsbx-broker-core.a": ((), ()),
 }
 
-# What libc offers to code that only computes. No FILE but the one that writes to memory.
+# Functions of libc for code that only computes. No FILE but the one that writes to memory.
 LIBC = """
     mem* __mem*_chk explicit_bzero __explicit_bzero_chk bcmp
     str* __str*_chk __xpg_strerror_r __isoc99_sscanf __isoc23_* rawmemchr
@@ -40,7 +40,7 @@ LIBC = """
 # Allowed by LIBC's patterns but not pure: they keep state or read the environment.
 NOT_PURE = {"strtok", "strerror", "strsignal", "strptime", "strftime_l"}
 
-# What a sanitizer or coverage build adds to every object.
+# Symbols that a sanitizer or coverage build adds to every object.
 INSTRUMENTED = re.compile(r"^_*((start|stop)_+)?(asan|ubsan|tsan|msan|lsan|sanitizer|sancov|gcov|llvm)_")
 
 WRITABLE = re.compile(r"^\.(data|bss|tdata|tbss)(\.(?!rel\.ro).*)?$|^\*COM\*$")

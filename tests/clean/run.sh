@@ -34,7 +34,7 @@ add_own_certificates() {
 if [ -z "${SBX_CLEAN_KEEP-}" ] || [ ! -x "$dir/bin/bash" ]; then
 	rm -rf --one-file-system "$dir"
 	mmdebstrap --quiet --variant=minbase --include=ca-certificates bookworm "$dir" "$sources"
-	# What this machine knows about reaching its mirrors.
+	# This machine's settings for its mirrors.
 	find /etc/apt/apt.conf.d -type f -exec grep -qE 'Proxy|Verify' {} \; \
 		-exec cp -t "$dir/etc/apt/apt.conf.d" {} +
 	cp -L /etc/resolv.conf /etc/hosts "$dir/etc/"

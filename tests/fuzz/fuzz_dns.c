@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Any bytes as a DNS message. Whatever can be answered is answered within the limit, and the answer
- * parses back to the addresses given; a query of our own for it asks the same; as a resolver's
+ * Any bytes as a DNS message. A query that parses is answered within the limit, and the answer
+ * parses back to the given addresses; the broker's own query for it asks the same; as a resolver's
  * answer (to the question in it) the bytes yield nothing over the limits.
  */
 

@@ -36,7 +36,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* How many bytes were written; a NUL follows. What is too long ends where it must. */
+/* Returns the bytes written; a NUL follows. A text that is too long is cut. */
 static size_t expand(const char *s, size_t n, char *ret, size_t n_ret)
 {
 	static const char name[] = "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Trees with git directories in all places, in a workspace with another grant beside it. What git would obey in any of them
- * must not be the command's to change: they are looked for here once more, by paths and with symlinks followed, as git does.
+/* Trees with git directories in all places, in a workspace with another grant beside it. The
+ * command must not be able to change files that git would obey in any of them: they are looked for
+ * here once more, by paths and with symlinks followed, as git does.
  *
  * An input is bytes: which grants there are, then what is in the tree, one thing after the other: a byte for its kind and the
  * number of parts of its path, a byte for each part, and for a file or symlink its text in the same way. */

@@ -27,7 +27,7 @@ const char *plan_fuzz_play(void);
 /* Forget the plan and remove what the input made: at the end of each. */
 void plan_fuzz_clear(void);
 
-/* All below `play`; parents are made. What cannot be made is not. */
+/* All below `play`; parents are made. A file that cannot be made is left out. */
 void plan_fuzz_dir(const char *path);
 void plan_fuzz_file(const char *path, const char *text, size_t n);
 void plan_fuzz_link(const char *path, const char *target);

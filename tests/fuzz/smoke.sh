@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # smoke.sh SRCDIR SECONDS PROGRAM...: runs every libFuzzer program among PROGRAM for SECONDS on a copy
-# of its seeds. What libFuzzer finds is kept in fuzz-findings/. Prints TAP.
+# of its seeds. Findings of libFuzzer are kept in fuzz-findings/. Prints TAP.
 
 srcdir=$1
 seconds=$2

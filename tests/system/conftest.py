@@ -33,7 +33,7 @@ def pytest_configure(config):
         pytest.exit("the system tests need root (they make namespaces and another user)", 2)
     if not os.path.exists(os.path.join(INST, "bin", "sbx-run")):
         pytest.exit("set SBX_INST to an installed tree (make check-system does)", 2)
-    # What nohup or a shell's background ignores, a command inherits, and sh then sets no trap for it.
+    # A command inherits signals that nohup or a shell's background ignores, and sh then sets no trap for them.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

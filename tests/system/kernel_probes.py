@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """
-What somebody inside would try, one function each: run in a sandbox it must come to nothing, run outside it must
-work, or it proves nothing. Prints one JSON value: {"ok": ..., "why": ...}. Given to python3 -c: standard library
-only, nothing beside it.
+Attempts of a command, one function each. In a sandbox each must fail, and outside it must work, or
+it proves nothing. Prints one JSON value: {"ok": ..., "why": ...}. Given to python3 -c: standard
+library only, nothing beside it.
 """
 import ctypes
 import errno

@@ -232,7 +232,7 @@ def test_cache(sbx):
     assert "Permission denied" not in r.err and "cache" not in r.out, r
 
 
-# What each tool downloads or makes in the first run, and needs without any network in the second.
+# The files that each tool downloads or makes in the first run, and needs without any network in the second.
 GO_PROXY = {"proxy/example.org/dep/@v/list": "v1.0.0\n", "proxy/example.org/dep/@v/v1.0.0.info": '{"Version": "v1.0.0"}',
             "proxy/example.org/dep/@v/v1.0.0.mod": "module example.org/dep\n", "dep/dep.go": "package dep\n\nconst Answer = 42\n",
             "dep/go.mod": "module example.org/dep\n", "app/go.mod": "module example.org/app\n\nrequire example.org/dep v1.0.0\n",

@@ -300,7 +300,7 @@ def test_old_addresses(sandbox):
     assert [s.run("tcp", A, 443, "flow4"), s.run("udp", A, 443, "flow-udp"), s.run("tcp", V, 443, "flow6")] == ["ok"] * 3
     s.pin(f"now/{A}/tcp/443/0", f"old/{A}/tcp/443/60000", f"now/{A}/udp/443/0", f"old/{A}/udp/443/60000",
           f"now/{V}/tcp/443/0", f"old/{V}/tcp/443/60000", f"now/{B}/tcp/443/60000")
-    # What is open goes on, what is new goes to the new address only.
+    # Open connections go on; new ones go to the new address only.
     assert [s.run("kept", "flow4"), s.run("kept", "flow-udp"), s.run("kept", "flow6")] == ["ok"] * 3
     assert [s.run("tcp", A, 443), s.run("tcp", V, 443), s.run("tcp", B, 443)] == ["ECONNREFUSED"] * 2 + ["ok"]
     s.pin(f"old/{A}/tcp/443/0", f"old/{A}/udp/443/0")

@@ -59,7 +59,7 @@ def is_path(n):
     return n < PATH_MAX
 
 
-# What asks for a place of @n bytes; whether it is granted, None: it depends; why it is not.
+# Flags that ask for a place of @n bytes; whether it is granted (None: it depends); the reason if it is not.
 PLACES = {
     "--ro-bind": (lambda b, n: ["--ro-bind", f"{b.src}:{path_of(n)}"], is_path, TOO_LONG),
     # what is protected below it may have no path any more
@@ -75,7 +75,7 @@ PLACES = {
 }
 
 NONE = ("does not exist", "is longer than", "too long", TOO_LONG, "there is no such", "cannot be made", "with a uid of its own")
-# What names a thing of @n bytes that cannot be there.
+# Flags that name a path of @n bytes that cannot exist.
 NAMES = {
     "source": lambda b, n: ["--bind", path_of(n, b.src) + ":/x"],
     "--home": lambda b, n: ["--home", path_of(n, b.src)],

@@ -200,7 +200,7 @@ def test_written_places(sbx):
     r = sbx.run(args, ["sh", "-c", "./tool"])
     assert r.rc == 126 and "where the sandbox may write" in r.err, r
     assert sbx.run(args + ["--ro-bind", tool], ["sh", "-c", "./tool"]).out == "ran\n"
-    # What is granted read-only cannot be exchanged from inside for something that executes.
+    # A read-only grant cannot be exchanged from inside for a file that executes.
     r = sbx.run(args + ["--ro-bind", tool], ["sh", "-c", "echo 'echo evil' >new; mv new tool; ./tool"])
     assert "evil" not in r.out, r
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Every example of the manuals, and those of README.md that test_readme.py does not compare: run as it is printed.
 
-What an example takes for granted is made beside it: its files, its user, the server that it starts. One that is in
-no table here fails the test that counts them.
+The files, the user and the server of an example are made beside it. An example that is in no table here fails the
+test that counts them.
 """
 import json
 import os

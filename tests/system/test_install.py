@@ -50,7 +50,7 @@ def test_what_is_installed(prefix):
     files = tree(prefix)
     assert "share/sbx/migrations/0001-initial.sql" in files
     assert "share/man/man1/sbx-run.1" in files and "share/man/man5/sbx-profile.5" in files
-    # What is built for tests only stays where it was built.
+    # Programs for tests only are not installed.
     assert sorted(os.listdir(prefix + "/bin")) == ["sbx-run"]
     assert sorted(os.listdir(prefix + "/libexec/sbx")) == HELPERS
     profiles = os.listdir(os.path.join(os.environ["SBX_SRCDIR"], "profiles"))

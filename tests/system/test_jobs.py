@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""sbx-run --job: a file with flags. What it may ask is what flags may."""
+"""sbx-run --job: a file with flags. It may ask for the same as flags."""
 import json
 import os
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """
-Everything of tests/system/kernel_probes.py, one test for each and for each kind of sandbox. What must come to nothing
-inside is done outside as well, by who may do it there, and must work: a broken probe proves nothing.
+Everything of tests/system/kernel_probes.py, one test for each and for each kind of sandbox. A probe that must fail
+inside is run outside as well, by a user that may do it there, and must work: a broken probe proves nothing.
 """
 import json
 import os
@@ -91,7 +91,7 @@ PROBES = [
     ("set-uid by openat2", ["set_id", "DIR/openat2", "4755", "openat2"], USER, True),
 ]
 
-# What the same probes can do inside, so that it is the one word that is refused.
+# The same probes with one changed word, which must work inside.
 ALLOWED = [
     ("own environ", ["read", "/proc/self/environ"]),
     ("own mem", ["memory", "self"]),

@@ -124,7 +124,7 @@ def test_sigkill_of_the_launcher_before_each_undo(sbx, clean, step, root):
     r = sbx.run([], ["true"], root=root, env={"SBX_FAULT": "undo:" + step}, program="bin/sbx-run-faults")
     assert r.rc == -signal.SIGKILL
     assert wait_until(lambda: sbx.leftovers() == [])
-    # What is undone after `record` finds the row in its final state.
+    # Undos after `record` find the row in its final state.
     state = "done" if STEPS.index(step) < STEPS.index("record") else "lost"
     assert wait_until(lambda: [s["state"] for s in sandboxes(sbx)] == [state]), sandboxes(sbx)
 

@@ -30,7 +30,7 @@ def wait_for(condition, seconds=20):
 
 # --- the end of the run ---
 
-# What is left behind, in ways that a shell, a daemon and an impatient parent have; it writes when it is told to.
+# Processes left behind, as by a shell, a daemon and an impatient parent; each writes when the file `go` appears.
 LEFT = {
     "background": "(while [ ! -e go ]; do sleep 0.05; done; touch done) &",
     "setsid": "setsid sh -c 'while [ ! -e go ]; do sleep 0.05; done; touch done' &",
@@ -274,8 +274,8 @@ def test_processors(sbx, sandbox, allowed):
 
 @pytest.mark.parametrize("mask", [0o002, 0o027, 0o077])
 def test_umask(sbx, sandbox, mask):
-    """The command has its caller's; what is made around it has one of its own. What it leaves in a workspace others may
-    read, or write, would be theirs."""
+    """The command has its caller's umask, so that no other user may read or write its files in a workspace. Files that
+    sbx makes have modes of their own."""
     had = os.umask(mask)
     try:
         p = sbx.popen([], ["sh", "-c", "umask; touch made; mkdir below; stat -c %a made below"], root=sandbox)

@@ -131,7 +131,7 @@ def test_a_profile_that_is_granted_itself(mine):
     mine.make({"sub/agent.yaml": PROFILE})
     profile = mine.path("sub/agent.yaml")
     r = run_with(mine, profile, "echo evil >/tmp/p.yaml", ["--bind", profile + ":/tmp/p.yaml"])
-    assert r.returncode == 125 and "configured" in r.stderr, r
+    assert r.returncode == 125 and "configures this run" in r.stderr, r
     assert run_with(mine, profile, "cat /tmp/p.yaml", ["--ro-bind", profile + ":/tmp/p.yaml"]).returncode == 0
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """
-What a command does to the caller's terminal ends with the run: a real one, with a shell's job control. The twin of
+Changes of a command to the caller's terminal end with the run: a real one, with a shell's job control. The twin of
 each test is the command itself: without sbx-run in front of it the terminal stays as the command left it.
 """
 import contextlib
@@ -20,8 +20,8 @@ from workspaces import WAYS
 
 PYTHON = "/usr/bin/python3"
 
-# A shell with job control, in as many lines: starts a job in the foreground or not, does what it is told, and says what
-# it finds when the job has ended. What it is told it reads from a pipe, a line each.
+# A shell with job control, in as many lines: starts a job in the foreground or not, reads commands from a pipe, a line
+# each, and reports the terminal's state when the job has ended.
 SHELL = r"""
 import array, fcntl, json, os, select, signal, struct, sys, termios
 sys.excepthook = lambda kind, e, at: os.write(answers, json.dumps(f"line {at.tb_lineno}: {e!r}").encode() + b"\n")
@@ -71,7 +71,7 @@ with os.fdopen(orders) as lines:
         os.write(answers, json.dumps(answer).encode() + b"\n")
 """
 
-# What is done inside: to each of the descriptors given.
+# The changes inside, to each of the given descriptors.
 SPOIL = r"""
 import fcntl, os, signal, sys, termios, time
 how = sys.argv[1]

@@ -71,8 +71,8 @@ def place(sbx, request):
 # --- git ---
 
 def test_git_in_a_repository_that_was_there(sbx):
-    """All of daily work at the top of the granted directory, in a repository made outside. What protects its
-    configuration there is in nobody's way, and in nobody's commit or package."""
+    """All of daily work at the top of the granted directory, in a repository made outside. The protection of its
+    configuration is not in the way, and is in no commit or package."""
     need("git", "npm")
     place = Place(sbx, False, "work")
     place.put({"a": "one\n"})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """
-Whose configuration is read: a privileged sbx-run takes only what no other user can change, or the way to it; an ordinary
-user's takes only what is root's or that user's own. The twin of each refusal differs by one owner or mode.
+The owners of configuration: a privileged sbx-run takes only files that no other user can change, nor the way to them; an
+ordinary user's takes only files of root or of that user. The twin of each refusal differs by one owner or mode.
 """
 import json
 import os
@@ -51,7 +51,7 @@ def taken(sbx, args, root=True, **kw):
     assert any(word in r.err for word in ("change it", "another user's symlink")) and "copy it" in r.err, r.err
 
 
-# What is done to a profile, or the way to it, that root would take: (how, of whom).
+# Changes to a profile that root would take, or to the way to it: (how, of whom).
 def spoil(how, directory, file, uid):
     if how == "file of theirs":
         os.chown(file, uid, -1)

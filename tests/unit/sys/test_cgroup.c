@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Control groups: what is parsed and planned, and where a place is found in a tree of plain files that looks
- * like cgroupfs. What the kernel makes of it is seen in the VM (tests/vm). */
+ * like cgroupfs. The VM tests the kernel's side (tests/vm). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

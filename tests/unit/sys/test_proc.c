@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* sys/proc: fds, ids, capabilities, namespaces. What needs rights is tried where they are had: as
- * root, or in a user namespace of the test's own; where there is neither, the refusal is what is
- * tested. */
+/* sys/proc: fds, ids, capabilities, namespaces. Calls that need privileges are tried as
+ * root, or in a user namespace of the test's own; without either, the refusal is tested. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>

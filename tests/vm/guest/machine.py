@@ -27,7 +27,7 @@ USER_MANAGER = ["setpriv", "--reuid=tester", "--regid=tester", "--init-groups", 
                 f"HOME={TESTER.pw_dir}", f"XDG_RUNTIME_DIR=/run/user/{TESTER.pw_uid}",
                 "systemd-run", "--user", *UNIT[1:]]
 
-# What stands before sbx-run, and so where it finds itself: who it is, and in what cgroup.
+# The words before sbx-run, which give it its user and its cgroup.
 WAYS = {
     "root": [],                                            # a service's cgroup that is not delegated
     "unit": [*UNIT, "--"],                                 # the same, alone in it

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # scope.sh PREFIX USER: sbx-scope against a real systemd, for root and for USER, who lingers. As root, where
-# systemd is pid 1 (a VM). Prints TAP. What needs no systemd is in tests/system/test_scope.py.
+# systemd is pid 1 (a VM). Prints TAP. Tests without systemd are in tests/system/test_scope.py.
 
 set -u
 scope=$1/libexec/sbx/sbx-scope

@@ -342,7 +342,7 @@ static void test_devices(void **state)
 	assert_int_equal(n_devices(w), 0);
 }
 
-/* Not on the list, or no character device at that very name. What is not there is a note. */
+/* Not on the list, or no character device at that very name. A missing one is a note. */
 static void test_devices_refused(void **state)
 {
 	struct plan_world *w = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which unit we are in, from the text of /proc/PID/cgroup. What is sent is tests/system/test_systemd.py's. */
+/* The unit of a process, from the text of /proc/PID/cgroup. tests/system/test_systemd.py tests the messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
