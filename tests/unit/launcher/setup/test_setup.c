@@ -22,7 +22,8 @@ static void test_start(void **state)
 	sbx_setup_start(&s, w->plan);
 	assert_int_equal(s.etc.fd, -1);
 	assert_memory_equal(s.publish, w->plan->publish, sizeof(s.publish));
-	assert_memory_equal(&s.probes, w->plan->probes, sizeof(s.probes));
+	assert_int_equal(s.probes.n_probes, w->plan->probes->n_probes);
+	assert_memory_equal(&s.probes, w->plan->probes, offsetof(struct sbx_msg_probes, probes[s.probes.n_probes]));
 	assert_ptr_equal(s.nft.cidrs, w->plan->nft.cidrs);
 	sbx_setup_fini(&s);
 }
