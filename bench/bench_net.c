@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * bench_net: the two ends of the network figures of bench/run.py, and the least there can be between.
+ * bench_net: the two ends of the network figures of bench/run.py, and the least there can be
+ * between.
  *
  *   bench_net server PORT...   answers on every IPv4 address until its stdin ends; prints READY
  *   bench_net client           reads lines "MODE HOST PORT CONNECTIONS SECONDS", runs each, answers
  *                              with one line of JSON
  *   bench_net relay TO PORT TO_PORT [PORT TO_PORT]...
- *                              passes what comes to each PORT on to TO_PORT of the address TO, until its
- *                              stdin ends; prints READY
+ *                              passes what comes to each PORT on to TO_PORT of the address TO,
+ *                              until its stdin ends; prints READY
  *
  * MODE: new   a connection per request, closed by the server as HTTP/1.0 servers do
- *       keep  one request after the other on each connection
+ *       keep one request after the other on each connection
  *       get   read without end (bulk, towards the client)
  *       put   write without end (bulk, towards the server)
  *
- * The protocol is HTTP as far as a Host check looks at it, so that the same client serves on checked and
- * on plain ports. One thread and one epoll on either side, edge triggered, no allocation per request:
- * what is measured is the way between them. HOST is looked up once per line. The server closes first in
- * `new`, so TIME_WAIT stays with it and the client does not run out of ports.
+ * The protocol is HTTP as far as a Host check looks at it, so that the same client serves on
+ * checked and on plain ports. One thread and one epoll on either side, edge triggered, no
+ * allocation per request: what is measured is the way between them. HOST is looked up once per
+ * line. The server closes first in `new`, so TIME_WAIT stays with it and the client does not run
+ * out of ports.
  *
- * The relay does what no relay over sockets can leave out (a recv and a send each way) and nothing more:
- * no policy, no deadlines, no backpressure, so it serves `new` and `keep` alone. It is the ceiling that
- * the broker's figure is read against.
+ * The relay does what no relay over sockets can leave out (a recv and a send each way) and nothing
+ * more: no policy, no deadlines, no backpressure, so it serves `new` and `keep` alone. It is the
+ * ceiling that the broker's figure is read against.
  *
- * All three belong to the benchmark and trust each other; an answer of another length counts as an error.
+ * All three belong to the benchmark and trust each other; an answer of another length counts as an
+ * error.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -385,7 +388,8 @@ static int client_main(void)
 
 	while (fgets(line, sizeof(line), stdin)) {
 		memset(&c, 0, sizeof(c));
-		if (sscanf(line, "%7s %255s %7s %d %lf", mode, host, port, &n_connections, &seconds) != 5) {
+		if (sscanf(line, "%7s %255s %7s %d %lf", mode, host, port, &n_connections,
+			   &seconds) != 5) {
 			errno = EINVAL;
 			die(line);
 		}

@@ -38,13 +38,15 @@ static size_t n_ports(const struct sbx_net_entry *e)
 static int check_entry(const struct sbx_net_entry *e, struct sbx_err *err)
 {
 	if (e->check_set && e->check != SBX_CHECK_NONE)
-		return refuse(err, "network.allow: entry", e->text,
-			      "its check needs the broker, which attach cgroup does not have in the way: "
-			      "leave the check out, or use attach netns");
+		return refuse(
+			err, "network.allow: entry", e->text,
+			"its check needs the broker, which attach cgroup does not have in the way: "
+			"leave the check out, or use attach netns");
 	if (!e->is_cidr && n_ports(e) > SBX_ATTACH_ENTRY_PORTS_MAX)
-		return refuse(err, "network.allow: entry", e->text,
-			      "attach cgroup takes at most 64 ports of a name: list fewer, or use attach "
-			      "netns");
+		return refuse(
+			err, "network.allow: entry", e->text,
+			"attach cgroup takes at most 64 ports of a name: list fewer, or use attach "
+			"netns");
 	return 0;
 }
 
@@ -54,18 +56,21 @@ int sbx_profile_check_attach(const struct sbx_profile *p, struct sbx_err *err)
 
 	if (p->network.attach != SBX_NET_ATTACH_CGROUP) {
 		if (p->network.loopback_ports.n)
-			return refuse(err, "network.loopback_ports", NULL,
-				      "only with attach: cgroup; in a network of its own the sandbox has "
-				      "its own loopback");
+			return refuse(
+				err, "network.loopback_ports", NULL,
+				"only with attach: cgroup; in a network of its own the sandbox has "
+				"its own loopback");
 		return 0;
 	}
 	if (p->network.publish.n)
 		return refuse(err, "publish", p->network.publish.v[0],
-			      "only with attach: netns; with attach: cgroup a server is on this host's network already: "
+			      "only with attach: netns; with attach: cgroup a server is on this "
+			      "host's network already: "
 			      "list its port in network.loopback_ports");
 	if (p->network.proxy_host)
 		return refuse(err, "network.upstream_proxy", NULL,
-			      "needs the broker, which attach cgroup does not have in the way: use attach "
+			      "needs the broker, which attach cgroup does not have in the way: use "
+			      "attach "
 			      "netns");
 	if (p->network.mode == SBX_MODE_FETCH && p->network.default_action == SBX_ALLOW)
 		return refuse(err, "network.default", NULL,
@@ -76,7 +81,8 @@ int sbx_profile_check_attach(const struct sbx_profile *p, struct sbx_err *err)
 	for (size_t i = 0; r == 0 && p->network.mode == SBX_MODE_FULL && i < p->network.deny.n; i++)
 		if (!p->network.deny.v[i].is_cidr)
 			r = refuse(err, "network.deny: entry", p->network.deny.v[i].text,
-				   "a name cannot be refused by address in mode full: deny its network, "
+				   "a name cannot be refused by address in mode full: deny its "
+				   "network, "
 				   "or use mode fetch or attach netns");
 	return r;
 }

@@ -39,21 +39,27 @@ struct harmless {
 
 static const struct harmless list[] = {
 	{ "core",
-	  " repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode protecthfs protectntfs symlinks "
-	  "autocrlf eol safecrlf abbrev quotepath compression loosecompression bigfilethreshold commitgraph "
-	  "multipackindex untrackedcache sparsecheckout sparsecheckoutcone preloadindex trustctime checkstat whitespace fscache "
+	  " repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode "
+	  "protecthfs protectntfs symlinks "
+	  "autocrlf eol safecrlf abbrev quotepath compression loosecompression bigfilethreshold "
+	  "commitgraph "
+	  "multipackindex untrackedcache sparsecheckout sparsecheckoutcone preloadindex trustctime "
+	  "checkstat whitespace fscache "
 	  "longpaths commentchar warnambiguousrefs splitindex ",
 	  ANY, false },
 	{ "core", " worktree ", WORKTREE, false },
 	{ "extensions",
-	  " objectformat compatobjectformat partialclone worktreeconfig refstorage relativeworktrees preciousobjects noop ",
+	  " objectformat compatobjectformat partialclone worktreeconfig refstorage "
+	  "relativeworktrees preciousobjects noop ",
 	  ANY, false },
 	{ "remote",
-	  " fetch push mirror prune prunetags tagopt promisor partialclonefilter skipdefaultupdate skipfetchall followremotehead "
+	  " fetch push mirror prune prunetags tagopt promisor partialclonefilter skipdefaultupdate "
+	  "skipfetchall followremotehead "
 	  "gh-resolved ",
 	  ANY, true },
 	{ "remote", " url pushurl ", URL, true },
-	{ "branch", " merge rebase description vscode-merge-base github-pr-owner-number ", ANY, true },
+	{ "branch", " merge rebase description vscode-merge-base github-pr-owner-number ", ANY,
+	  true },
 	{ "branch", " remote pushremote ", URL, true }, /* its value may be a URL, too */
 	{ "branch", " autosetupmerge autosetuprebase sort ", ANY, false },
 	{ "submodule", " active branch ignore fetchrecursesubmodules path shallow ", ANY, true },
@@ -70,7 +76,9 @@ static const struct harmless list[] = {
 	{ "merge", " conflictstyle ff log stat renames renamelimit directoryrenames ", ANY, false },
 	{ "rebase", " autosquash autostash updaterefs stat ", ANY, false },
 	{ "rerere", " enabled autoupdate ", ANY, false },
-	{ "diff", " algorithm renames renamelimit mnemonicprefix noprefix colormoved context submodule indentheuristic ",
+	{ "diff",
+	  " algorithm renames renamelimit mnemonicprefix noprefix colormoved context submodule "
+	  "indentheuristic ",
 	  ANY, false },
 	{ "commit", " verbose cleanup status ", ANY, false },
 	{ "log", " date decorate follow abbrevcommit ", ANY, false },
@@ -81,10 +89,12 @@ static const struct harmless list[] = {
 	{ "column", "*", ANY, false },
 	{ "gc", " auto autodetach ", ANY, false },
 	{ "index", " version threads skiphash sparse ", ANY, false },
-	{ "pack", " threads window depth windowmemory usebitmaps writebitmaps compression ", ANY, false },
+	{ "pack", " threads window depth windowmemory usebitmaps writebitmaps compression ", ANY,
+	  false },
 	{ "feature", " manyfiles experimental ", ANY, false },
 	{ "transfer", " fsckobjects unpacklimit ", ANY, false },
-	{ "receive", " denycurrentbranch denydeletes denynonfastforwards fsckobjects ", ANY, false },
+	{ "receive", " denycurrentbranch denydeletes denynonfastforwards fsckobjects ", ANY,
+	  false },
 	{ "http", " postbuffer ", ANY, false },
 	{ "lfs", " repositoryformatversion ", ANY, false },
 };
@@ -312,7 +322,8 @@ static bool is_harmless(const struct reader *r)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(list); i++) {
 		const struct harmless *h = &list[i];
 
-		if (strcmp(h->section, r->section) != 0 || h->sub != r->sub || !has_word(h->keys, r->key))
+		if (strcmp(h->section, r->section) != 0 || h->sub != r->sub ||
+		    !has_word(h->keys, r->key))
 			continue;
 		if (h->rule == URL)
 			return !r->cut && is_url_harmless(r->value);
@@ -351,7 +362,8 @@ enum sbx_git_config_verdict sbx_git_config_judge(struct sbx_span text, struct sb
 		} else if (c >= 0x80 || !isalpha(c) || !read_key(&r, c)) {
 			return SBX_GIT_CONFIG_UNCLEAR;
 		} else if (!r.known || !is_harmless(&r)) {
-			sbx_text_cut(ret->key, sizeof(ret->key), "%s.%s%s", r.section, r.sub ? "*." : "", r.key);
+			sbx_text_cut(ret->key, sizeof(ret->key), "%s.%s%s", r.section,
+				     r.sub ? "*." : "", r.key);
 			ret->line = line;
 			return SBX_GIT_CONFIG_ACTS;
 		}

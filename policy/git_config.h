@@ -12,7 +12,8 @@
  * only a later git knows is on the safe side.
  */
 
-#define SBX_GIT_CONFIG_MAX	(1u << 20) /* bytes of a file; a larger one is SBX_GIT_CONFIG_UNCLEAR */
+/* bytes of a file; a larger one is SBX_GIT_CONFIG_UNCLEAR */
+#define SBX_GIT_CONFIG_MAX	(1u << 20)
 #define SBX_GIT_CONFIG_KEY_MAX	128
 #define SBX_GIT_CONFIG_PATH_MAX 4096
 
@@ -24,9 +25,11 @@ enum sbx_git_config_verdict {
 };
 
 struct sbx_git_config {
-	char key[SBX_GIT_CONFIG_KEY_MAX]; /* "core.fsmonitor", "alias.*"; cut where it is too long */
+	/* "core.fsmonitor", "alias.*"; cut where it is too long */
+	char key[SBX_GIT_CONFIG_KEY_MAX];
 	size_t line;			  /* from 1 */
-	/* The last core.worktree, which is harmless only inside the workspace: the caller judges it. "": there is none. */
+	/* The last core.worktree, which is harmless only inside the workspace: the caller judges
+	 * it. "": there is none. */
 	char worktree[SBX_GIT_CONFIG_PATH_MAX];
 };
 

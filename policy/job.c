@@ -4,8 +4,8 @@
  * because only here the file, line and column of a mistake are known. The launcher checks every
  * value again, as a flag.
  *
- * Each key but `command` is the flag of the same name: tests/unit/launcher/cli/test_option_table.c compares
- * these rows with the table of flags.
+ * Each key but `command` is the flag of the same name: tests/unit/launcher/cli/test_option_table.c
+ * compares these rows with the table of flags.
  */
 #include "policy/job.h"
 
@@ -73,8 +73,8 @@ static const struct sbx_key job_rows[] = {
 	  .help = "The user that the command runs as. Only root can choose one." },
 	{ "bind", SBX_KEY_STRINGS, JOB(bind), .max = SBX_JOB_LIST_MAX, .check = sbx_form_bind,
 	  .help = "Writable files and directories, `SRC[:DST][:ro|:rw]`." },
-	{ "ro_bind", SBX_KEY_STRINGS, JOB(ro_bind), .max = SBX_JOB_LIST_MAX, .check = sbx_form_ro_bind,
-	  .help = "Read-only files and directories, `SRC[:DST]`." },
+	{ "ro_bind", SBX_KEY_STRINGS, JOB(ro_bind), .max = SBX_JOB_LIST_MAX,
+	  .check = sbx_form_ro_bind, .help = "Read-only files and directories, `SRC[:DST]`." },
 	{ "tmpfs", SBX_KEY_STRINGS, JOB(tmpfs), .max = SBX_JOB_LIST_MAX, .check = sbx_form_tmpfs,
 	  .help = "Empty writable directories in memory, `DIR[:SIZE]`." },
 	{ "device", SBX_KEY_STRINGS, JOB(device), .max = SBX_JOB_LIST_MAX, .check = sbx_form_device,
@@ -84,7 +84,8 @@ static const struct sbx_key job_rows[] = {
 	{ "deny", SBX_KEY_STRINGS, JOB(deny), .max = SBX_JOB_LIST_MAX, .judge = judge_deny,
 	  .help = "Names and networks to refuse." },
 	{ "publish", SBX_KEY_STRINGS, JOB(publish), .max = SBX_PUBLISH_MAX, .judge = judge_publish,
-	  .help = "Ports of the sandbox that programs outside can connect to, `[ADDR:]PORT[:PORT]`." },
+	  .help = "Ports of the sandbox that programs outside can connect to, "
+		  "`[ADDR:]PORT[:PORT]`." },
 	{ "env", SBX_KEY_WORDS, JOB(env), .max = SBX_JOB_LIST_MAX, .check = sbx_form_env,
 	  .help = "Variables, `NAME` to pass the caller's or `NAME=VALUE` to set one." },
 	{ "limit", SBX_KEY_STRINGS, JOB(limit), .max = SBX_JOB_LIST_MAX, .judge = judge_limit,
@@ -102,9 +103,11 @@ static const struct sbx_key job_rows[] = {
 	{ "scratch", SBX_KEY_SWITCH, JOB(scratch), .words = flag_words,
 	  .help = "Start in a home that is discarded at the end, and grant no current directory." },
 	{ "cache", SBX_KEY_SWITCH, JOB(cache), .words = flag_words,
-	  .help = "Keep what npm, pip, cargo and go download, for the next run with this profile." },
+	  .help = "Keep what npm, pip, cargo and go download, for the next run with this "
+		  "profile." },
 	{ "keep", SBX_KEY_STRING, JOB(keep), .check = sbx_form_not_empty,
-	  .help = "Keep writes to the current directory inside, and copy them to this directory at the end." },
+	  .help = "Keep writes to the current directory inside, and copy them to this directory at "
+		  "the end." },
 	{ "root", SBX_KEY_STRING, JOB(root), .check = sbx_form_root,
 	  .help = "The root directory inside: host, minimal or a directory." },
 	{ "home", SBX_KEY_STRING, JOB(home), .check = sbx_form_home,

@@ -92,7 +92,8 @@ static const char *check_relative_path(const char *s)
 
 	if (s[0] == '/' || !*s)
 		return "a path relative to the granted directory is needed";
-	if (strcmp(s, ".") == 0 || strncmp(s, "./", 2) == 0 || strstr(s, "//") || s[strlen(s) - 1] == '/')
+	if (strcmp(s, ".") == 0 || strncmp(s, "./", 2) == 0 || strstr(s, "//") ||
+	    s[strlen(s) - 1] == '/')
 		return "a plain path such as .git/hooks is needed";
 	if (slash && memchr(s, '*', (size_t)(slash - s)))
 		return "a '*' can stand only in the last part of a path";
@@ -176,7 +177,8 @@ static const char *check_id_range(const char *s)
 	case -EINVAL:
 		return "a range of ids such as 10001-65000 is needed";
 	default:
-		return "the range must begin at 1000 or above, hold neither 65534 nor 65535 and at most "
+		return "the range must begin at 1000 or above, hold neither 65534 nor 65535 and at "
+		       "most "
 		       "1048576 ids";
 	}
 }
@@ -211,8 +213,8 @@ static int judge_seccomp(const char *s, struct sbx_err *err)
 	for (int i = 0; i < SBX_N_SECCOMP_LIFTS; i++)
 		sbx_suggest_offer(&suggest, sbx_seccomp_lift_str((enum sbx_seccomp_lift)i));
 	sbx_suggest_text(&suggest, hint, sizeof(hint));
-	sbx_err_set(err, "'%s' is not a group of system calls that can be allowed%s; there are%s", s, hint,
-		    lift_names);
+	sbx_err_set(err, "'%s' is not a group of system calls that can be allowed%s; there are%s",
+		    s, hint, lift_names);
 	return SBX_PROFILE_E_INVALID;
 }
 
@@ -364,8 +366,10 @@ static const struct sbx_key filesystem_rows[] = {
 	  .help = "Names that no mount source may have in its path, besides the system "
 		  "policy's. Below a granted directory, files and directories of these names "
 		  "are masked." },
-	{ "unmask", SBX_KEY_STRINGS, PROFILE(filesystem.unmask), .max = 256, .check = check_host_path,
-	  .help = "Paths below granted directories, as in `~/app/secrets`, that are shown although their name is blocked (see "
+	{ "unmask", SBX_KEY_STRINGS, PROFILE(filesystem.unmask), .max = 256,
+	  .check = check_host_path,
+	  .help = "Paths below granted directories, as in `~/app/secrets`, that are shown although "
+		  "their name is blocked (see "
 		  "MASKS)." },
 	{ "mask_depth", SBX_KEY_COUNT, PROFILE(filesystem.mask_depth), 1, 16,
 	  .help = "The number of levels below a granted directory that are searched for blocked "
@@ -374,8 +378,8 @@ static const struct sbx_key filesystem_rows[] = {
 	  .check = check_relative_path,
 	  .help = "Paths below writable grants that the command cannot change, besides the "
 		  "system policy's. A `*` in the last part makes it a pattern." },
-	{ "new_protected", SBX_KEY_WORD, PROFILE(filesystem.new_protected), .words = new_protected_words,
-	  .def = SBX_NEW_PROTECTED_CHECK,
+	{ "new_protected", SBX_KEY_WORD, PROFILE(filesystem.new_protected),
+	  .words = new_protected_words, .def = SBX_NEW_PROTECTED_CHECK,
 	  .help = "Protected paths that are absent at the start. check: the command can make "
 		  "them; sbx-run examines them, and moves those aside on which a tool would "
 		  "act unasked. refuse: the command cannot make them at the top of a grant or "
@@ -384,13 +388,15 @@ static const struct sbx_key filesystem_rows[] = {
 	{ "tmpfs", SBX_KEY_STRINGS, PROFILE(filesystem.tmpfs), .max = 64, .check = sbx_form_tmpfs,
 	  .help = "Empty writable directories in memory, `DIR[:SIZE]`; as large as /tmp unless "
 		  "said." },
-	{ "devices", SBX_KEY_STRINGS, PROFILE(filesystem.devices), .max = 64, .check = sbx_form_device,
+	{ "devices", SBX_KEY_STRINGS, PROFILE(filesystem.devices), .max = 64,
+	  .check = sbx_form_device,
 	  .help = "Device nodes of the host, as in `/dev/nvidia*` or `/dev/dri` (all nodes in "
 		  "it). The system policy must list them." },
 	{ "home", SBX_KEY_STRING, PROFILE(filesystem.home), .check = check_host_path,
 	  .help = "A directory of the user's own that is the home inside. Its files stay after "
 		  "the run. A missing one is made. A scratch home unless said." },
-	{ "home_read", SBX_KEY_STRINGS, PROFILE(filesystem.home_read), .max = 256, .check = check_below_home,
+	{ "home_read", SBX_KEY_STRINGS, PROFILE(filesystem.home_read), .max = 256,
+	  .check = check_below_home,
 	  .help = "Files and directories below the user's home, as in `.gitconfig`, that are at "
 		  "the same place in the home inside, read-only. Missing ones are skipped." },
 };
@@ -399,7 +405,8 @@ static const struct sbx_key_block filesystem_keys = { "filesystem", filesystem_r
 
 static const struct sbx_key command_rows[] = {
 	{ "allow", SBX_KEY_STRINGS, PROFILE(commands.allow), .max = 1024, .check = check_command,
-	  .help = "Only these commands may run, by name, absolute path or a pattern of either; all unless "
+	  .help = "Only these commands may run, by name, absolute path or a pattern of either; all "
+		  "unless "
 		  "said." },
 	{ "deny", SBX_KEY_STRINGS, PROFILE(commands.deny), .max = 1024, .check = check_command,
 	  .help = "Commands that may not run, besides the system policy's." },
@@ -437,8 +444,10 @@ static const struct sbx_key network_rows[] = {
 		  "may be shorter. 5m unless said." },
 	{ "loopback_ports", SBX_KEY_STRINGS, PROFILE(network.loopback_ports),
 	  .max = SBX_LOOPBACK_PORTS_MAX, .check = check_port,
-	  .help = "With attach cgroup: ports of the host's loopback that may be reached and served." },
-	{ "publish", SBX_KEY_STRINGS, PROFILE(network.publish), .max = SBX_PUBLISH_MAX, .judge = judge_publish,
+	  .help = "With attach cgroup: ports of the host's loopback that may be reached and "
+		  "served." },
+	{ "publish", SBX_KEY_STRINGS, PROFILE(network.publish), .max = SBX_PUBLISH_MAX,
+	  .judge = judge_publish,
 	  .help = "Ports of the sandbox that programs outside may connect to, "
 		  "`[ADDR:]PORT[:PORT]`: this host's address (127.0.0.1 unless said) and port, "
 		  "then the sandbox's port, the same unless said. 0 as the host's port is any "
@@ -459,7 +468,8 @@ static const struct sbx_key environment_rows[] = {
 		  "`*` at the end stands for any rest." },
 	{ "set", SBX_KEY_ENV, .max = 256, .check = check_env_name,
 	  .help = "Variables and their values, `NAME: value`." },
-	{ "git_identity", SBX_KEY_SWITCH, PROFILE(environment.hide_git_identity), .words = git_identity_words,
+	{ "git_identity", SBX_KEY_SWITCH, PROFILE(environment.hide_git_identity),
+	  .words = git_identity_words,
 	  .help = "pass: git inside commits under the user's name and mail address, unless the "
 		  "repository or the home inside has others. hide: git gets neither." },
 };
@@ -467,11 +477,13 @@ static const struct sbx_key_block environment_keys = { "environment", environmen
 						       SBX_N_ELEMENTS(environment_rows) };
 
 static const struct sbx_key seccomp_rows[] = {
-	{ "allow", SBX_KEY_STRINGS, PROFILE(seccomp.allow), .max = SECCOMP_ALLOW_MAX, .judge = judge_seccomp,
+	{ "allow", SBX_KEY_STRINGS, PROFILE(seccomp.allow), .max = SECCOMP_ALLOW_MAX,
+	  .judge = judge_seccomp,
 	  .help = "Groups of system calls that the sandbox may use. The system policy must let "
 		  "a profile ask for them (see SYSTEM CALLS)." },
 };
-static const struct sbx_key_block seccomp_keys = { "seccomp", seccomp_rows, SBX_N_ELEMENTS(seccomp_rows) };
+static const struct sbx_key_block seccomp_keys = { "seccomp", seccomp_rows,
+						   SBX_N_ELEMENTS(seccomp_rows) };
 
 static const struct sbx_key profile_rows[] = {
 	{ "name", SBX_KEY_STRING, PROFILE(name), .check = check_profile_name,
@@ -500,14 +512,15 @@ const struct sbx_key_block sbx_profile_keys = { "", profile_rows, SBX_N_ELEMENTS
 #define SYSTEM(field) .offset = offsetof(struct sbx_system_policy, field)
 static const struct sbx_key system_command_rows[] = {
 	{ "deny", SBX_KEY_STRINGS, SYSTEM(commands_deny), .max = 1024, .check = check_command,
-	  .help = "Commands that no profile may run, by name, absolute path or a pattern of either." },
+	  .help = "Commands that no profile may run, by name, absolute path or a pattern of "
+		  "either." },
 };
 static const struct sbx_key_block system_command_keys = { "commands", system_command_rows,
 							  SBX_N_ELEMENTS(system_command_rows) };
 
 static const struct sbx_key system_seccomp_rows[] = {
-	{ "allow", SBX_KEY_STRINGS, SYSTEM(seccomp_allow), .max = SECCOMP_ALLOW_MAX, .judge = judge_seccomp,
-	  .def_list = sbx_shipped_seccomp_allow,
+	{ "allow", SBX_KEY_STRINGS, SYSTEM(seccomp_allow), .max = SECCOMP_ALLOW_MAX,
+	  .judge = judge_seccomp, .def_list = sbx_shipped_seccomp_allow,
 	  .help = "The groups of system calls that a profile may ask for (see SYSTEM CALLS)." },
 };
 static const struct sbx_key_block system_seccomp_keys = { "seccomp", system_seccomp_rows,
@@ -525,14 +538,16 @@ static const struct sbx_key system_rows[] = {
 		  "they hold besides the ones here. drop: they do not hold." },
 	{ "blocked_segments", SBX_KEY_STRINGS, SYSTEM(blocked_segments), .max = 1024,
 	  .check = check_segment,
-	  .help = "Names that no mount source may have in its path, and that are masked below one." },
+	  .help = "Names that no mount source may have in its path, and that are masked below "
+		  "one." },
 	{ "unmask", SBX_KEY_SWITCH, SYSTEM(no_unmask), .words = unmask_words,
 	  .help = "Shipped blocked names in a profile's filesystem.unmask. allow: the profile "
 		  "may show them. deny: it may not. Names in blocked_segments above are never "
 		  "shown." },
 	{ "protected_paths", SBX_KEY_STRINGS, SYSTEM(protected_paths), .max = 256,
 	  .check = check_relative_path,
-	  .help = "Paths below writable grants that no sandbox changes; with a `*` in the last part, names that match." },
+	  .help = "Paths below writable grants that no sandbox changes; with a `*` in the last "
+		  "part, names that match." },
 	{ "unprotected_paths", SBX_KEY_STRINGS, SYSTEM(unprotected_paths), .max = 256,
 	  .check = check_relative_path, .help = "Shipped protected paths that do not hold here." },
 	{ "new_protected", SBX_KEY_WORD, SYSTEM(new_protected), .words = new_protected_words,
@@ -542,7 +557,8 @@ static const struct sbx_key system_rows[] = {
 		  "this one." },
 	{ "devices", SBX_KEY_STRINGS, SYSTEM(devices), .max = 256, .check = sbx_form_device,
 	  .def_list = sbx_shipped_devices,
-	  .help = "Patterns of the device nodes that a profile or --device may ask for; only character devices are "
+	  .help = "Patterns of the device nodes that a profile or --device may ask for; only "
+		  "character devices are "
 		  "granted." },
 	{ "commands", SBX_KEY_BLOCK, .block = &system_command_keys, .help = "Commands." },
 	{ "seccomp", SBX_KEY_BLOCK, .block = &system_seccomp_keys, .help = "System calls." },
@@ -554,7 +570,8 @@ static const struct sbx_key system_rows[] = {
 	  .help = "Private and link-local networks that allowed names may resolve to and that a "
 		  "profile's upstream_proxy may be in. For the proxy also a port of this "
 		  "host's loopback, `127.0.0.1:3128`." },
-	{ "publish", SBX_KEY_WORD, SYSTEM(publish), .words = publish_words, .def = SBX_PUBLISH_LOOPBACK,
+	{ "publish", SBX_KEY_WORD, SYSTEM(publish), .words = publish_words,
+	  .def = SBX_PUBLISH_LOOPBACK,
 	  .help = "The addresses on which profiles and --publish may publish ports. loopback: "
 		  "those that only this host can reach. none: no address. any: every address "
 		  "of this host." },

@@ -270,7 +270,9 @@ static const char *compose_probe(const struct sbx_probe_item *item, struct sbx_p
 	if (item->expect && sbx_text_copy(probe->expect, sizeof(probe->expect), item->expect) < 0)
 		return "expect is too long";
 	if (probe->kind == SBX_PROBE_PATH_ABSENT || probe->kind == SBX_PROBE_PATH_READONLY)
-		return sbx_text_copy(probe->name, sizeof(probe->name), text) == 0 ? NULL : "the path is too long";
+		return sbx_text_copy(probe->name, sizeof(probe->name), text) == 0 ?
+			       NULL :
+			       "the path is too long";
 	if (sbx_endpoint_parse(text, &e, err) != 0)
 		return err->msg;
 	probe->addr = e.addr;

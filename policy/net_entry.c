@@ -107,7 +107,8 @@ static bool is_localhost(const char *host)
 {
 	size_t n = strlen(host), n_name = strlen("localhost");
 
-	return n >= n_name && strcmp(host + n - n_name, "localhost") == 0 && (n == n_name || host[n - n_name - 1] == '.');
+	return n >= n_name && strcmp(host + n - n_name, "localhost") == 0 &&
+	       (n == n_name || host[n - n_name - 1] == '.');
 }
 
 static int parse_host(const char *pattern, const char *text, bool deny, struct sbx_net_entry *e,
@@ -133,8 +134,10 @@ static int parse_host(const char *pattern, const char *text, bool deny, struct s
 		return r;
 	if (!deny && is_localhost(host))
 		return bad(err, pattern,
-			   "inside, it is the sandbox's own loopback, and no entry leads to this host's: run the server in "
-			   "the sandbox, or let it listen on an address of the network that the system policy admits");
+			   "inside, it is the sandbox's own loopback, and no entry leads to this "
+			   "host's: run the server in "
+			   "the sandbox, or let it listen on an address of the network that the "
+			   "system policy admits");
 	if (e->wildcard && !deny && is_public_suffix(host))
 		return bad(err, pattern,
 			   "anyone can register names there (a public suffix); name the hosts, or "
@@ -160,7 +163,8 @@ static struct sbx_addr masked(const struct sbx_addr *a, unsigned prefix, bool on
 }
 
 /* A range whose addresses are all refused, whatever an entry says, would allow nothing. */
-int sbx_net_entry_check_reachable(const char *pattern, const struct sbx_net_entry *e, struct sbx_err *err)
+int sbx_net_entry_check_reachable(const char *pattern, const struct sbx_net_entry *e,
+				  struct sbx_err *err)
 {
 	const struct sbx_cidr *c = &e->cidr;
 	struct sbx_addr last = masked(&c->addr, c->prefix, true);
@@ -407,8 +411,8 @@ const char *sbx_net_entry_target(const struct sbx_net_entry *e, char *buf, size_
 	else if (e->cidr.prefix == full)
 		sbx_text_fit(buf, n_buf, "%s", sbx_addr_format(&e->cidr.addr, addr, sizeof(addr)));
 	else
-		sbx_text_fit(buf, n_buf, "%s/%u", sbx_addr_format(&e->cidr.addr, addr, sizeof(addr)),
-			     e->cidr.prefix);
+		sbx_text_fit(buf, n_buf, "%s/%u",
+			     sbx_addr_format(&e->cidr.addr, addr, sizeof(addr)), e->cidr.prefix);
 	return buf;
 }
 

@@ -34,7 +34,8 @@ void sbx_net_entry_fini(struct sbx_net_entry *e);
 
 /* Can a sandbox reach any address in the network of @e (is_cidr)? 0, or SBX_PROFILE_E_INVALID with
  * @err, which calls the entry @pattern. Parsing calls this for entries of an allow list. */
-int sbx_net_entry_check_reachable(const char *pattern, const struct sbx_net_entry *e, struct sbx_err *err);
+int sbx_net_entry_check_reachable(const char *pattern, const struct sbx_net_entry *e,
+				  struct sbx_err *err);
 
 /* "443,1000-2000"; "" for the default ports. Returns @buf (SBX_PORTS_STR_MAX bytes are enough). */
 #define SBX_PORTS_STR_MAX (SBX_PORTS_MAX * 12)

@@ -83,15 +83,17 @@ const char *sbx_form_absolute(const char *s)
 
 const char *sbx_form_home(const char *s)
 {
-	return s[0] == '/' || strncmp(s, "~/", 2) == 0 ? NULL :
-							 "it must be an absolute path, or one that starts with ~/";
+	return s[0] == '/' || strncmp(s, "~/", 2) == 0 ?
+		       NULL :
+		       "it must be an absolute path, or one that starts with ~/";
 }
 
 const char *sbx_form_root(const char *s)
 {
 	if (strcmp(s, "host") == 0 || strcmp(s, "minimal") == 0 || !sbx_form_home(s))
 		return NULL;
-	return "it must be host, minimal or a directory's absolute path, or one that starts with ~/";
+	return "it must be host, minimal or a directory's absolute path, or one that starts with "
+	       "~/";
 }
 
 const char *sbx_form_device(const char *s)
@@ -105,7 +107,8 @@ const char *sbx_form_device(const char *s)
 	for (const char *part = s + 5;; part++) {
 		size_t n = strcspn(part, "/");
 
-		if (n == 0 || strncmp(part, "..", n) == 0 || ++depth > DEVICE_DEPTH_MAX) /* or "." */
+		/* or "." */
+		if (n == 0 || strncmp(part, "..", n) == 0 || ++depth > DEVICE_DEPTH_MAX)
 			return "it must be one to three names below /dev, without '.' and '..'";
 		part += n;
 		if (!*part)
@@ -141,7 +144,8 @@ static bool is_mode(const char *part, size_t n)
 
 const char *sbx_form_bind_split(const char *s, struct sbx_bind_form *ret)
 {
-	static const char form[] = "it must be SRC[:DST][:ro|:rw], and a colon in a path is written \\:";
+	static const char form[] =
+		"it must be SRC[:DST][:ro|:rw], and a colon in a path is written \\:";
 	struct sbx_bind_form f = { .n_source = part_len(s, 0), .mode = "" };
 	const char *rest = s + f.n_source;
 
@@ -154,7 +158,8 @@ const char *sbx_form_bind_split(const char *s, struct sbx_bind_form *ret)
 		if (f.n_target == 0)
 			return form;
 		if (*rest && !is_mode(rest + 1, strlen(rest + 1)))
-			return "the part after the second colon must be ro or rw; a colon in a path is written \\:";
+			return "the part after the second colon must be ro or rw; a colon in a "
+			       "path is written \\:";
 	}
 	if (*rest)
 		f.mode = rest + 1;
@@ -181,7 +186,8 @@ const char *sbx_form_bind(const char *s)
 	const char *why = sbx_form_bind_split(s, &f);
 
 	if (!why && f.target && f.target[0] != '/' && f.target[0] != '~')
-		why = "DST must be an absolute path, or one that starts with ~/ (a colon in a path is written \\:)";
+		why = "DST must be an absolute path, or one that starts with ~/ (a colon in a path "
+		      "is written \\:)";
 	return why;
 }
 
@@ -192,7 +198,9 @@ const char *sbx_form_ro_bind(const char *s)
 
 	if (!why)
 		why = sbx_form_bind_split(s, &f);
-	return !why && strcmp(f.mode, "rw") == 0 ? "it is read-only: grant it with --bind, or leave out :rw" : why;
+	return !why && strcmp(f.mode, "rw") == 0 ?
+		       "it is read-only: grant it with --bind, or leave out :rw" :
+		       why;
 }
 
 size_t sbx_form_tmpfs_split(const char *s, uint64_t *ret_size_bytes)
@@ -212,8 +220,10 @@ const char *sbx_form_tmpfs(const char *s)
 	uint64_t size;
 
 	if (s[0] != '/' && strncmp(s, "~/", 2) != 0)
-		return "it must be DIR or DIR:SIZE with an absolute DIR, or one that starts with ~/";
-	if (colon && (sbx_size_parse(colon + 1, &size) != 0 || size < TMPFS_BYTES_MIN || size > TMPFS_BYTES_MAX))
+		return "it must be DIR or DIR:SIZE with an absolute DIR, or one that starts with "
+		       "~/";
+	if (colon && (sbx_size_parse(colon + 1, &size) != 0 || size < TMPFS_BYTES_MIN ||
+		      size > TMPFS_BYTES_MAX))
 		return "the part after the colon must be a size from 1M to 1024T";
 	return NULL;
 }

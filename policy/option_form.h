@@ -19,7 +19,8 @@ const char *sbx_form_key_value(const char *s); /* KEY=VALUE */
 const char *sbx_form_absolute(const char *s);  /* a path */
 const char *sbx_form_root(const char *s);      /* host, minimal or a path as for a home */
 const char *sbx_form_home(const char *s);      /* a path, or one that starts with ~/ */
-const char *sbx_form_device(const char *s);    /* /dev/NAME, at most 3 deep, '*', '?' and '[...]' as in glob(7) */
+/* /dev/NAME, at most 3 deep, '*', '?' and '[...]' as in glob(7) */
+const char *sbx_form_device(const char *s);
 const char *sbx_form_bind(const char *s);      /* SRC[:DST][:ro|:rw] */
 const char *sbx_form_ro_bind(const char *s);   /* the same without rw */
 const char *sbx_form_tmpfs(const char *s);     /* DIR or DIR:SIZE */

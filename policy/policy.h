@@ -47,8 +47,8 @@ struct sbx_policy_port {
 	enum sbx_proto proto; /* tcp or udp */
 	uint16_t port;
 };
-size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name, struct sbx_policy_port *v,
-			     size_t n_max);
+size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name,
+			     struct sbx_policy_port *v, size_t n_max);
 /* A literal address as a flow's destination: explicit cidr entries, in mode full the default. The
  * address must also be of a class that may be dialled (as below). */
 struct sbx_verdict sbx_policy_decide_addr(const struct sbx_policy *p, const struct sbx_addr *addr,

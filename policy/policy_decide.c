@@ -324,14 +324,16 @@ static void add_port(struct ports *ports, enum sbx_proto proto, uint16_t port)
 	ports->n++;
 }
 
-/* Those of a rule's ports that are decided for by the whole policy: a more specific rule may deny them. */
-static void add_rule_ports(const struct sbx_policy *p, const char *name, const struct sbx_blob_rule *r,
-			   enum sbx_proto proto, struct ports *ports)
+/* Those of a rule's ports that are decided for by the whole policy: a more specific rule may deny
+ * them. */
+static void add_rule_ports(const struct sbx_policy *p, const char *name,
+			   const struct sbx_blob_rule *r, enum sbx_proto proto, struct ports *ports)
 {
 	for (unsigned i = 0; i < r->n_ports; i++) {
 		const struct sbx_blob_ports *range = &p->ports[r->ports + i];
 
-		for (uint32_t port = range->first; port <= range->last && ports->n <= ports->n_max; port++) {
+		for (uint32_t port = range->first; port <= range->last && ports->n <= ports->n_max;
+		     port++) {
 			struct sbx_verdict v =
 				sbx_policy_decide_name(p, name, proto, (uint16_t)port);
 
@@ -341,8 +343,8 @@ static void add_rule_ports(const struct sbx_policy *p, const char *name, const s
 	}
 }
 
-size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name, struct sbx_policy_port *v,
-			     size_t n_max)
+size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name,
+			     struct sbx_policy_port *v, size_t n_max)
 {
 	static const enum sbx_proto protos[] = { SBX_PROTO_TCP, SBX_PROTO_UDP };
 	struct ports ports = { .v = v, .n_max = n_max };
@@ -501,7 +503,8 @@ struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 	return v;
 }
 
-bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port, bool own)
+bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port,
+			     bool own)
 {
 	struct sbx_addr a = sbx_addr_unmap(addr);
 	enum sbx_addr_class class = sbx_addr_class(&a);

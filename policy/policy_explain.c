@@ -86,7 +86,8 @@ static void explain_allow(const struct sbx_policy *p, const struct sbx_verdict *
 		sbx_text_cut(buf, n_buf, "%s is allowed by the entry '%s'", what, rule);
 	else if (v->reason == SBX_REASON_DEFAULT_ALLOW && p->h->mode == SBX_MODE_FULL)
 		sbx_text_cut(buf, n_buf,
-			     "%s is allowed: the profile's mode is full and nothing denies it", what);
+			     "%s is allowed: the profile's mode is full and nothing denies it",
+			     what);
 	else if (v->reason == SBX_REASON_DEFAULT_ALLOW)
 		sbx_text_cut(buf, n_buf,
 			     "%s is allowed: the profile's default is allow and no entry denies it",
@@ -114,24 +115,27 @@ static void explain_air_gap(const struct sbx_policy *p, const char *what, char *
 static void explain_deny(const struct sbx_policy *p, const struct sbx_verdict *v, const char *what,
 			 char *buf, size_t n_buf)
 {
-	const char *rule = sbx_policy_rule_text(p, v->rule), *hint = sbx_policy_remedy(v->reason), *q;
+	const char *rule = sbx_policy_rule_text(p, v->rule), *hint = sbx_policy_remedy(v->reason),
+		   *q;
 	char entry[WHAT_MAX];
 
 	as_entry(what, entry, sizeof(entry));
 	q = quoted(entry);
 	switch (v->reason) {
 	case SBX_REASON_FLOOR:
-		sbx_text_cut(buf, n_buf, "%s is refused by %s, which no profile, rule or flag lifts",
-			     what, *rule ? rule : "the floor under cloud metadata addresses");
+		sbx_text_cut(buf, n_buf,
+			     "%s is refused by %s, which no profile, rule or flag lifts", what,
+			     *rule ? rule : "the floor under cloud metadata addresses");
 		return;
 	case SBX_REASON_AIR_GAP:
 		explain_air_gap(p, what, buf, n_buf);
 		return;
 	case SBX_REASON_LIST_DENY:
-		sbx_text_cut(buf, n_buf,
-			     "%s is refused by the deny entry '%s'; remove it, or allow something more "
-			     "specific under network.allow",
-			     what, rule);
+		sbx_text_cut(
+			buf, n_buf,
+			"%s is refused by the deny entry '%s'; remove it, or allow something more "
+			"specific under network.allow",
+			what, rule);
 		return;
 	case SBX_REASON_DEFAULT_DENY:
 		sbx_text_cut(buf, n_buf,

@@ -89,15 +89,18 @@ struct sbx_limit_values {
 /* Writes of the command to the granted current directory. */
 enum sbx_workspace {
 	SBX_WORKSPACE_DIRECT = 0, /* it is written */
-	SBX_WORKSPACE_OVERLAY,	  /* it goes to a layer of its own, which is dropped or kept elsewhere */
+	/* it goes to a layer of its own, which is dropped or kept elsewhere */
+	SBX_WORKSPACE_OVERLAY,
 	SBX_N_WORKSPACES,
 };
 
 /* The treatment of a protected path that the command makes and that did not exist at the start. The
  * strictest first. */
 enum sbx_new_protected {
-	SBX_NEW_PROTECTED_REFUSE = 0, /* it cannot be made where it is covered; elsewhere as CHECK */
-	SBX_NEW_PROTECTED_CHECK,      /* it is looked at, and moved aside where a tool would act on it unasked */
+	/* it cannot be made where it is covered; elsewhere as CHECK */
+	SBX_NEW_PROTECTED_REFUSE = 0,
+	/* it is looked at, and moved aside where a tool would act on it unasked */
+	SBX_NEW_PROTECTED_CHECK,
 	SBX_NEW_PROTECTED_KEEP,	      /* nothing */
 	SBX_N_NEW_PROTECTED,
 };
@@ -113,7 +116,8 @@ struct sbx_profile {
 		struct sbx_mount_entry *mounts;
 		struct sbx_str_list allowed_prefixes; /* empty: the system policy's */
 		struct sbx_str_list blocked_segments; /* added to the system policy's */
-		struct sbx_str_list unmask; /* paths that are shown although their last part is blocked */
+		/* paths that are shown although their last part is blocked */
+		struct sbx_str_list unmask;
 		struct sbx_str_list protected_paths;  /* the same; relative */
 		uint32_t mask_depth; /* 0: not set, SBX_MASK_DEPTH */
 		enum sbx_new_protected new_protected; /* default check */
@@ -166,24 +170,30 @@ enum sbx_publish_scope {
 struct sbx_system_policy {
 	struct sbx_limit_values ceilings;     /* max memory, cpus, disk, pids; 0: the machine's */
 	struct sbx_str_list allowed_prefixes; /* empty: the planner's default list */
-	struct sbx_str_list devices; /* patterns of what may be granted; sbx_shipped_devices unless said */
+	/* patterns of what may be granted; sbx_shipped_devices unless said */
+	struct sbx_str_list devices;
 	bool drop_shipped; /* shipped: drop; the next three without the shipped lists */
 	struct sbx_str_list blocked_segments;
-	size_t n_own_blocked_segments; /* of those, the file's own, which come first; no profile unmasks them */
+	/* of those, the file's own, which come first; no profile unmasks them */
+	size_t n_own_blocked_segments;
 	bool no_unmask;		       /* nor the shipped ones */
 	struct sbx_str_list protected_paths;   /* relative to a writable grant */
 	size_t n_own_protected_paths; /* of those, the file's own, which come first */
 	struct sbx_str_list unprotected_paths; /* left out of the shipped ones */
-	enum sbx_new_protected new_protected;  /* the least strict that a profile gets; default keep */
+	/* the least strict that a profile gets; default keep */
+	enum sbx_new_protected new_protected;
 	struct sbx_str_list commands_deny;
-	size_t n_own_commands_deny; /* of those, the file's own, which come first; the rest is the shipped list */
+	/* of those, the file's own, which come first; the rest is the shipped list */
+	size_t n_own_commands_deny;
 	struct sbx_str_list seccomp_allow; /* what profiles may ask for */
 	struct sbx_net_list floors; /* denied for everyone, on top of the built-in ones */
 	struct sbx_net_list
-		admit; /* cidr entries whose addresses may be dialled whatever their class (metadata and
-	                  loopback stay refused); where upstream_proxy may be, loopback too */
+		/* cidr entries whose addresses may be dialled whatever their class (metadata and
+		 * loopback stay refused); where upstream_proxy may be, loopback too */
+		admit;
 	enum sbx_publish_scope publish;
-	char *uid_pool; /* "FIRST-LAST", checked (sbx_id_range_parse); NULL: the launcher's default */
+	/* "FIRST-LAST", checked (sbx_id_range_parse); NULL: the launcher's default */
+	char *uid_pool;
 };
 
 enum { SBX_PROFILE_E_INVALID = 1 }; /* of functions that say so: @err or @errs says why */

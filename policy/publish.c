@@ -56,17 +56,23 @@ int sbx_publish_parse(const char *text, struct sbx_publish *ret_publish, struct 
 	if (sbx_text_copy(copy, sizeof(copy), text) < 0)
 		return bad(err, text, "too long for [ADDR:]PORT[:PORT]");
 	rest = split_address(copy, &addr);
-	if (!rest || (addr && (sbx_addr_parse(addr, &p.addr) < 0 || (p.addr.family == 6) != (*copy == '['))))
-		return bad(err, text, "write [ADDR:]PORT[:PORT], with an address of this host, one of IPv6 in brackets: "
-				      "'8888', '127.0.0.2:8080:80', '[::1]:8080'");
+	if (!rest ||
+	    (addr && (sbx_addr_parse(addr, &p.addr) < 0 || (p.addr.family == 6) != (*copy == '['))))
+		return bad(err, text,
+			   "write [ADDR:]PORT[:PORT], with an address of this host, one of IPv6 in "
+			   "brackets: "
+			   "'8888', '127.0.0.2:8080:80', '[::1]:8080'");
 	inside = strchr(rest, ':');
 	if (inside)
 		*inside++ = '\0';
 	p.port = sbx_port_parse(rest);
 	if (!p.port && (strcmp(rest, "0") != 0 || !inside))
-		return bad(err, text, inside ? "a port is a number from 1 to 65535; the first may be 0: any free one" :
-					       "a port is a number from 1 to 65535; with 0, any free one, the sandbox's "
-					       "must be said: '0:8888'");
+		return bad(err, text,
+			   inside ? "a port is a number from 1 to 65535; the first may be 0: any "
+				    "free one" :
+				    "a port is a number from 1 to 65535; with 0, any free one, the "
+				    "sandbox's "
+				    "must be said: '0:8888'");
 	p.inside = inside ? sbx_port_parse(inside) : p.port;
 	if (!p.inside)
 		return bad(err, text, "the sandbox's port is a number from 1 to 65535");
@@ -79,8 +85,8 @@ const char *sbx_publish_format(const struct sbx_publish *p, char *buf, size_t n_
 	bool brackets = p->addr.family == 6;
 	char addr[SBX_ADDR_STR_MAX];
 
-	sbx_text_fit(buf, n_buf, "%s%s%s:%u", brackets ? "[" : "", sbx_addr_format(&p->addr, addr, sizeof(addr)),
-		     brackets ? "]" : "", p->port);
+	sbx_text_fit(buf, n_buf, "%s%s%s:%u", brackets ? "[" : "",
+		     sbx_addr_format(&p->addr, addr, sizeof(addr)), brackets ? "]" : "", p->port);
 	return buf;
 }
 
@@ -88,7 +94,8 @@ const char *sbx_publish_format(const struct sbx_publish *p, char *buf, size_t n_
  * may reach it. */
 bool sbx_publish_is_loopback(const struct sbx_publish *p)
 {
-	static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 }, loopback6 = { { 6, { [15] = 1 } }, 128 };
+	static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 },
+				     loopback6 = { { 6, { [15] = 1 } }, 128 };
 
 	return sbx_cidr_contains(&loopback4, &p->addr) || sbx_cidr_contains(&loopback6, &p->addr);
 }

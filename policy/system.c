@@ -58,7 +58,8 @@ static bool has(const struct sbx_str_list *list, const char *name)
 }
 
 /* All of @names but those on @except (NULL: none). */
-static int append(struct sbx_str_list *list, const char *const *names, const struct sbx_str_list *except)
+static int append(struct sbx_str_list *list, const char *const *names,
+		  const struct sbx_str_list *except)
 {
 	size_t n = 0;
 	char **v;
@@ -100,7 +101,8 @@ static int append_shipped(struct sbx_system_policy *s)
 		return -ENOMEM;
 	if (s->drop_shipped)
 		return 0;
-	if (append(&s->blocked_segments, sbx_shipped_blocked_segments, NULL) < 0 || append_protected(s) < 0)
+	if (append(&s->blocked_segments, sbx_shipped_blocked_segments, NULL) < 0 ||
+	    append_protected(s) < 0)
 		return -ENOMEM;
 	return append(&s->commands_deny, sbx_shipped_commands_deny, NULL);
 }
@@ -118,7 +120,8 @@ struct sbx_system_policy *sbx_system_policy_default(void)
  * there. */
 static bool is_loopback_port(const struct sbx_net_entry *e)
 {
-	static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 }, loopback6 = { { 6, { [15] = 1 } }, 128 };
+	static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 },
+				     loopback6 = { { 6, { [15] = 1 } }, 128 };
 
 	return e->n_ports > 0 && (sbx_cidr_contains(&loopback4, &e->cidr.addr) ||
 				  sbx_cidr_contains(&loopback6, &e->cidr.addr));
@@ -133,7 +136,8 @@ static void check_admit(struct sbx_key_reader *r, const struct sbx_net_list *adm
 
 		if (!e->is_cidr)
 			sbx_err_set(&err, "'%s': only addresses and networks", e->text);
-		else if (is_loopback_port(e) || sbx_net_entry_check_reachable(e->text, e, &err) == 0)
+		else if (is_loopback_port(e) ||
+			 sbx_net_entry_check_reachable(e->text, e, &err) == 0)
 			continue;
 		sbx_err_list_add(r->errs, r->file, e->line, e->column, "admit: %s", err.msg);
 		r->n_errors++;

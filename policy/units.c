@@ -176,8 +176,8 @@ int sbx_id_range_parse(const char *s, struct sbx_id_range *ret_range)
 	r = digits(end + 1, &end, &last);
 	if (r < 0 || *end)
 		return r < 0 ? r : -EINVAL;
-	if (first < ID_FIRST || last > ID_LAST || first > last || last - first >= SBX_ID_RANGE_MAX ||
-	    (first <= ID_NONE16 && last >= ID_NOBODY))
+	if (first < ID_FIRST || last > ID_LAST || first > last ||
+	    last - first >= SBX_ID_RANGE_MAX || (first <= ID_NONE16 && last >= ID_NOBODY))
 		return -ERANGE;
 	ret_range->first = (uint32_t)first;
 	ret_range->last = (uint32_t)last;

@@ -26,8 +26,8 @@ uint32_t sbx_attach_level(const char *mount, const char *path)
 	return level;
 }
 
-void sbx_attach_input_of(const char *id, const struct sbx_attach_lists *l, const struct sbx_addr *stub,
-			 struct sbx_attach_input *in)
+void sbx_attach_input_of(const char *id, const struct sbx_attach_lists *l,
+			 const struct sbx_addr *stub, struct sbx_attach_input *in)
 {
 	*in = (struct sbx_attach_input){
 		.id = id,

@@ -56,7 +56,8 @@ int sbx_cgroup_gc_rules(struct sbx_gc *gc, struct sbx_err *err)
 	int n = sbx_cgroup_gc_release() ? gc_rules(err) : 0;
 
 	if (n > 0)
-		sbx_gc_say(gc, "rules of %d sandbox%s in the host's firewall", n, n == 1 ? "" : "es");
+		sbx_gc_say(gc, "rules of %d sandbox%s in the host's firewall", n,
+			   n == 1 ? "" : "es");
 	return n < 0 ? n : 0;
 }
 
@@ -88,7 +89,8 @@ void sbx_cgroup_gc_scope(const char *id, uint32_t timeout_ms)
 	if (n_own < n_leaf || strcmp(facts.own + n_own - n_leaf, leaf) != 0)
 		return;
 	/* The directory exists as long as the rules do. */
-	sbx_text_fit(path, sizeof(path), "%s%.*s/command/run", facts.mount, (int)(n_own - strlen("/launcher")), facts.own);
+	sbx_text_fit(path, sizeof(path), "%s%.*s/command/run", facts.mount,
+		     (int)(n_own - strlen("/launcher")), facts.own);
 	while (access(path, F_OK) == 0 && sbx_clock_monotonic_us() < end) {
 		poll(NULL, 0, (int)step);
 		step = step * 2 < GC_STEP_MAX_MS ? step * 2 : GC_STEP_MAX_MS;

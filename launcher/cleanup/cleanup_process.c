@@ -68,7 +68,8 @@ static void free_terminal(void)
  * only its user may remove. */
 static void remove_in_time(const struct sbx_facts *f, const char *id)
 {
-	SBX_AUTO_CLOSE int parent_fd = open(f->runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	SBX_AUTO_CLOSE int parent_fd =
+		open(f->runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	const struct timespec pause = { .tv_nsec = LOST_PAUSE_NS };
 
 	for (int i = 0; i < LOST_TRIES && parent_fd >= 0; i++) {
@@ -105,13 +106,16 @@ static _Noreturn void cleanup_main(const struct sbx_cleanup_job *job, const int 
 	setsid();
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	/* No capability is needed for files, which our uid owns; the rules of the host's firewall need one. */
-	if (sbx_proc_arrange_fds(fds, numbers, n_fds) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    sbx_caps_keep(job->caps) < 0 || read(FD_PIPE, &byte, 1) != 0)
+	/* No capability is needed for files, which our uid owns; the rules of the host's firewall
+	 * need one. */
+	if (sbx_proc_arrange_fds(fds, numbers, n_fds) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || sbx_caps_keep(job->caps) < 0 ||
+	    read(FD_PIPE, &byte, 1) != 0)
 		_exit(125);
 	if (n_fds == N_FDS)
 		free_terminal();
-	/* 0-2 must be open before the database is: a message for stderr must not be written into it. */
+	/* 0-2 must be open before the database is: a message for stderr must not be written into
+	 * it. */
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd < 3; fd++)
 		if (dup2(null_fd, fd) < 0)
@@ -130,7 +134,8 @@ static int start(struct sbx_cleanup *c, const struct sbx_cleanup_job *job, struc
 		return e;
 	if (job->terminal_fd >= 0 && job->stage_pid > 0)
 		stage_pidfd = (int)syscall(SYS_pidfd_open, job->stage_pid, 0);
-	if (prctl(PR_SET_DUMPABLE, 0) < 0) /* again: a change of ids sets it where fs.suid_dumpable says so */
+	/* again: a change of ids sets it where fs.suid_dumpable says so */
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
 		return -errno;
 	pid = sbx_proc_clone(0, NULL, err);
 	if (pid == 0)

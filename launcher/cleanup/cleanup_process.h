@@ -13,8 +13,10 @@
 struct sbx_cleanup {
 	pid_t pid; /* 0: none */
 	int fd;	   /* write end of a pipe; the cleanup process acts when it closes */
-	bool gone; /* it ended by itself: the sandbox must end too, because nobody would clean up after it */
-	bool stays; /* sbx_cleanup_end() leaves it: the host's firewall still has rules of the sandbox */
+	/* it ended by itself: the sandbox must end too, because nobody would clean up after it */
+	bool gone;
+	/* sbx_cleanup_end() leaves it: the host's firewall still has rules of the sandbox */
+	bool stays;
 };
 #define SBX_CLEANUP_INIT ((struct sbx_cleanup){ .fd = -1 })
 

@@ -24,7 +24,8 @@
 
 struct sbx_sweeper {
 	const char *name;
-	int (*sweep)(struct sbx_gc *gc, struct sbx_err *err); /* 0, or -errno with @err; the next sweeper runs in any case */
+	/* 0, or -errno with @err; the next sweeper runs in any case */
+	int (*sweep)(struct sbx_gc *gc, struct sbx_err *err);
 };
 
 /* Run all sweepers. Returns the exit status: 0; 125 if a sweeper failed, with a line on stderr

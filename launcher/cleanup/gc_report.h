@@ -10,7 +10,8 @@
 /* The report of a run of sbx-run --gc. The sweepers (gc.h) add the things that they remove. */
 
 struct sbx_gc {
-	const struct sbx_facts *facts; /* of sbx_facts_gather_places(): the caller and the directories, nothing else */
+	/* of sbx_facts_gather_places(): the caller and the directories, nothing else */
+	const struct sbx_facts *facts;
 	bool verbose;
 	size_t n; /* things removed so far */
 };

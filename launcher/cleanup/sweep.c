@@ -46,11 +46,12 @@ void sbx_sweep_remove_dir(int parent_fd, const char *name)
 int sbx_sweep_dead(const struct sbx_facts *f, int parent_fd, const char *name, int busy_ms,
 		   struct sbx_err *err)
 {
-	SBX_AUTO_CLOSE int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	SBX_AUTO_CLOSE int fd =
+		openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int e = 0;
 
-	/* Between the open and the lock a launcher may have removed its directory, and another may have made one of the same
-	 * name. sbx_file_lock() fails then. */
+	/* Between the open and the lock a launcher may have removed its directory, and another may
+	 * have made one of the same name. sbx_file_lock() fails then. */
 	if (fd < 0 || sbx_file_lock(parent_fd, name, fd) < 0)
 		return 0;
 	if (name[0] != '.')
@@ -89,7 +90,8 @@ static int sweep(const struct sbx_facts *f, int parent_fd, struct sbx_gc *gc, st
 	for (int n = 0; r >= 0 && (n < SWEEP_MAX || gc) && (e = readdir(dir)); n++) {
 		if (!sbx_id_is_valid(e->d_name) && !is_abandoned(parent_fd, e->d_name))
 			continue;
-		r = sbx_sweep_dead(f, parent_fd, e->d_name, gc ? SBX_STORE_BUSY_MS : SBX_RECORD_BUSY_MS, err);
+		r = sbx_sweep_dead(f, parent_fd, e->d_name,
+				   gc ? SBX_STORE_BUSY_MS : SBX_RECORD_BUSY_MS, err);
 		if (r > 0 && gc)
 			sbx_gc_say(gc, "%s/%s: its launcher is dead", f->runtime_dir, e->d_name);
 	}
@@ -109,7 +111,8 @@ int sbx_sweep_gc(struct sbx_gc *gc, struct sbx_err *err)
 		sbx_err_set(err, "cannot open %s: %s", path, strerror(errno));
 		return -errno;
 	}
-	e = sbx_runtime_dir_make(path, gc->facts->privileged, err); /* the directories exist: this checks their owners */
+	/* the directories exist: this checks their owners */
+	e = sbx_runtime_dir_make(path, gc->facts->privileged, err);
 	if (e == 0)
 		e = sweep(gc->facts, fd, gc, err);
 	return e;
@@ -117,9 +120,11 @@ int sbx_sweep_gc(struct sbx_gc *gc, struct sbx_err *err)
 
 void sbx_sweep_start(const struct sbx_facts *f)
 {
-	SBX_AUTO_CLOSE int fd = open(f->runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	SBX_AUTO_CLOSE int fd =
+		open(f->runtime_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct sbx_err err = { 0 };
 
-	if (fd >= 0 && sbx_runtime_dir_make(f->runtime_dir, f->privileged, &err) == 0) /* checks its owner */
+	/* checks its owner */
+	if (fd >= 0 && sbx_runtime_dir_make(f->runtime_dir, f->privileged, &err) == 0)
 		sweep(f, fd, NULL, NULL); /* the next start does what fails now */
 }

@@ -100,7 +100,8 @@ static int print_json(const struct sbx_plan *plan)
 static void print_times(const struct sbx_run *r)
 {
 	for (int i = 0; i < SBX_N_STEPS; i++)
-		fprintf(stderr, "sbx-run: step %-10s %6.2f ms\n", sbx_step_str((enum sbx_step_id)i), r->step_us[i] / 1000.0);
+		fprintf(stderr, "sbx-run: step %-10s %6.2f ms\n", sbx_step_str((enum sbx_step_id)i),
+			r->step_us[i] / 1000.0);
 }
 
 static void tell_kept(const struct sbx_run *r)
@@ -147,7 +148,8 @@ static void tell_refused(const struct sbx_run *r)
 		fprintf(stderr, "sbx-run: and %zu more (sbx-run --refusals %s)\n", n - told,
 			r->plan->id);
 	if (others)
-		fprintf(stderr, "sbx-run: and %llu refusals that are not listed, for lack of room\n",
+		fprintf(stderr,
+			"sbx-run: and %llu refusals that are not listed, for lack of room\n",
 			others);
 }
 
@@ -193,7 +195,8 @@ static int load_job(struct sbx_options *o)
 }
 
 /* 0; or an exit status, after printing the reason. */
-static int plan(const struct sbx_options *o, const struct sbx_facts *f, const struct sbx_plan **ret_plan)
+static int plan(const struct sbx_options *o, const struct sbx_facts *f,
+		const struct sbx_plan **ret_plan)
 {
 	static struct sbx_err_list list; /* large, and mostly never touched */
 	struct sbx_err_list *errs = &list;
@@ -235,7 +238,8 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 		complain(&err);
 	if (status == 0)
 		status = carry_out(&run);
-	sbx_run_fini(&run); /* the plan goes with us: to free it piece by piece takes the kernel longer */
+	/* the plan goes with us: to free it piece by piece takes the kernel longer */
+	sbx_run_fini(&run);
 	return status;
 }
 

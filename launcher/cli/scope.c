@@ -91,7 +91,8 @@ static int clear_environment(bool user, struct sbx_err *err)
 	if (!user)
 		return 0;
 	if (values[0] && !sbx_scope_address_ok(values[0])) {
-		sbx_err_set(err, "DBUS_SESSION_BUS_ADDRESS: it must be the address of one unix socket");
+		sbx_err_set(err,
+			    "DBUS_SESSION_BUS_ADDRESS: it must be the address of one unix socket");
 		return -EINVAL;
 	}
 	if (values[1] && values[1][0] != '/') {
@@ -121,7 +122,8 @@ static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *error
 	(void)error;
 	if (sd_bus_message_read(m, "uoss", &id, &path, NULL, &result) >= 0 && job->path &&
 	    strcmp(path, job->path) == 0)
-		sbx_text_cut(job->result, sizeof(job->result), "%s", result[0] ? result : "nothing");
+		sbx_text_cut(job->result, sizeof(job->result), "%s",
+			     result[0] ? result : "nothing");
 	return 0;
 }
 
@@ -198,15 +200,16 @@ static int control_group(sd_bus *bus, const char *name, char **ret_path, struct 
 	int r = sd_bus_path_encode(MANAGER_PATH "/unit", name, &object);
 
 	if (r >= 0)
-		r = sd_bus_get_property_string(bus, MANAGER, object, MANAGER ".Scope", "ControlGroup", &error,
-					       &path);
+		r = sd_bus_get_property_string(bus, MANAGER, object, MANAGER ".Scope",
+					       "ControlGroup", &error, &path);
 	if (r < 0) {
 		sbx_err_set(err, "cannot ask for the cgroup of %s: %s", name,
 			    error.message ? error.message : strerror(-r));
 		return r;
 	}
 	/* The path is "" if PID, and the scope with it, has ended. */
-	if (path[0] != '/' || strcmp(sbx_escape(path, strlen(path), shown, sizeof(shown)), path) != 0) {
+	if (path[0] != '/' ||
+	    strcmp(sbx_escape(path, strlen(path), shown, sizeof(shown)), path) != 0) {
 		sbx_err_set(err, "%s has no cgroup: '%s'", name, path);
 		return -ESRCH;
 	}
@@ -224,7 +227,8 @@ static int run(const struct sbx_scope_args *a, struct sbx_err *err)
 		return r;
 	r = a->user ? sd_bus_open_user(&bus) : sd_bus_open_system(&bus);
 	if (r < 0) {
-		sbx_err_set(err, "cannot reach the %s bus: %s", a->user ? "user's" : "system", strerror(-r));
+		sbx_err_set(err, "cannot reach the %s bus: %s", a->user ? "user's" : "system",
+			    strerror(-r));
 		return r;
 	}
 	r = start_scope(bus, a, err);

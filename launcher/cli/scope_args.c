@@ -55,13 +55,15 @@ static int usage(struct sbx_err *err, const char *what, const char *value, const
 	return SBX_SCOPE_E_USAGE;
 }
 
-int sbx_scope_args_parse(int argc, char **argv, struct sbx_scope_args *ret_args, struct sbx_err *err)
+int sbx_scope_args_parse(int argc, char **argv, struct sbx_scope_args *ret_args,
+			 struct sbx_err *err)
 {
 	struct sbx_scope_args a = { 0 };
 	const char *why;
 
 	if (argc != 6) {
-		sbx_err_set(err, "usage: sbx-scope --system|--user NAME.scope SLICE PID DESCRIPTION");
+		sbx_err_set(err,
+			    "usage: sbx-scope --system|--user NAME.scope SLICE PID DESCRIPTION");
 		return SBX_SCOPE_E_USAGE;
 	}
 	a.user = strcmp(argv[1], "--user") == 0;

@@ -21,7 +21,8 @@ struct sbx_scope_args {
 
 /* PURE. 0, or SBX_SCOPE_E_USAGE with @err. */
 enum { SBX_SCOPE_E_USAGE = 1 };
-int sbx_scope_args_parse(int argc, char **argv, struct sbx_scope_args *ret_args, struct sbx_err *err);
+int sbx_scope_args_parse(int argc, char **argv, struct sbx_scope_args *ret_args,
+			 struct sbx_err *err);
 
 /* PURE. Is it the address of one unix socket? libsystemd would also run programs (unixexec:) and
  * try several addresses in turn. */

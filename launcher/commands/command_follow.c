@@ -46,11 +46,13 @@ int sbx_command_try(const struct sbx_draft *d, const char *path, struct sbx_name
 						    : "is not a regular file";
 		return SBX_EXIT_NOT_EXECUTABLE;
 	}
-	if (r == SBX_VIEW_E_ACCESS || r == SBX_VIEW_E_LOOP || (r < 0 && sbx_errno_says_nothing(-r))) {
-		*ret_why = r == SBX_VIEW_E_ACCESS ? "cannot be reached by the sandbox's user"
-			   : r < 0 ? "cannot be looked at: memory or descriptors are short, or a disk "
-				     "fails"
-				   : "leads through too many symbolic links";
+	if (r == SBX_VIEW_E_ACCESS || r == SBX_VIEW_E_LOOP ||
+	    (r < 0 && sbx_errno_says_nothing(-r))) {
+		*ret_why =
+			r == SBX_VIEW_E_ACCESS ? "cannot be reached by the sandbox's user" :
+			r < 0 ? "cannot be looked at: memory or descriptors are short, or a disk "
+				"fails" :
+				"leads through too many symbolic links";
 		return SBX_EXIT_NOT_EXECUTABLE;
 	}
 	return SBX_EXIT_NOT_FOUND;

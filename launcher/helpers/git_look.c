@@ -56,19 +56,24 @@ static bool is_listed(const struct sbx_new *x, const char *name)
 }
 
 /* Is @dir/@name there to be judged? *ret_st is set then. */
-static bool is_new(struct sbx_new *x, size_t grant, const char *dir, const char *name, struct stat *ret_st)
+static bool is_new(struct sbx_new *x, size_t grant, const char *dir, const char *name,
+		   struct stat *ret_st)
 {
 	SBX_AUTO_FREE char *path = sbx_new_join(dir, name);
 	SBX_AUTO_CLOSE int fd = path ? sbx_new_open(x, grant, dir, O_PATH | O_DIRECTORY) : -1;
 
-	return fd >= 0 && sbx_new_looked(x, fstatat(fd, name, ret_st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0) == 0 && !S_ISSOCK(ret_st->st_mode) &&
-	       !sbx_new_is_held(x, grant, path, ret_st) && !sbx_new_is_old(x, ret_st);
+	return fd >= 0 &&
+	       sbx_new_looked(x, fstatat(fd, name, ret_st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0) ==
+		       0 &&
+	       !S_ISSOCK(ret_st->st_mode) && !sbx_new_is_held(x, grant, path, ret_st) &&
+	       !sbx_new_is_old(x, ret_st);
 }
 
 /* --- configuration --- */
 
 /* Read the whole file; malloc'ed. NULL: it cannot be judged, and *ret_why says why. */
-static char *read_config(struct sbx_new *x, size_t grant, const char *path, size_t *ret_n, const char **ret_why)
+static char *read_config(struct sbx_new *x, size_t grant, const char *path, size_t *ret_n,
+			 const char **ret_why)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, path, O_RDONLY);
 	SBX_AUTO_FREE char *text = NULL;
@@ -141,7 +146,8 @@ static bool is_worktree(struct sbx_new *x, size_t grant, const char *dir, const 
 	return (r == 0 || r == -ENOENT) && there == grant && !is_in_git_dir(x, grant, path);
 }
 
-void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const char *name, sbx_git_found found)
+void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const char *name,
+			 sbx_git_found found)
 {
 	SBX_AUTO_FREE char *path = sbx_new_join(dir, name), *text = NULL;
 	struct sbx_git_config config = { 0 };
@@ -161,7 +167,9 @@ void sbx_git_look_config(struct sbx_new *x, size_t grant, const char *dir, const
 	case SBX_GIT_CONFIG_HARMLESS:
 		if (!config.worktree[0] || is_worktree(x, grant, dir, config.worktree))
 			return;
-		sbx_text_cut(why, sizeof(why), "core.worktree leads out of the writable grants, or to a file that git obeys");
+		sbx_text_cut(why, sizeof(why),
+			     "core.worktree leads out of the writable grants, or to a file that "
+			     "git obeys");
 		break;
 	case SBX_GIT_CONFIG_ACTS:
 		sbx_text_cut(why, sizeof(why), "%s, line %zu", config.key, config.line);
@@ -216,7 +224,8 @@ static void look_at_hooks(struct sbx_new *x, size_t grant, const char *dir, sbx_
 
 /* --- commondir --- */
 
-int sbx_git_read_name(struct sbx_new *x, size_t grant, const char *path, const char *prefix, char **ret_text)
+int sbx_git_read_name(struct sbx_new *x, size_t grant, const char *path, const char *prefix,
+		      char **ret_text)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, path, O_RDONLY);
 	SBX_AUTO_FREE char *text = malloc(NAME_FILE_MAX + 1);
@@ -265,7 +274,8 @@ static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx
 	if (r == -EAGAIN && !x->ended)
 		return; /* git dies of it */
 	if (r < 0 || sbx_new_resolve(x, grant, dir, text, &where, &there) != 0)
-		found(x, grant, dir, "commondir", dir, "it leads out of the writable grants, or nowhere");
+		found(x, grant, dir, "commondir", dir,
+		      "it leads out of the writable grants, or nowhere");
 	else if (where != grant || strcmp(there, dir) != 0)
 		look_at_own(x, where, there, found);
 }
@@ -297,12 +307,16 @@ static unsigned int mark_of(const char *name, mode_t mode)
 		unsigned int mark;
 		bool is_dir;
 	} marks[] = {
-		{ "HEAD", MARK_HEAD, false },	  { "config", MARK_CONFIG, false }, { "commondir", MARK_COMMONDIR, false },
-		{ "objects", MARK_OBJECTS, true }, { "refs", MARK_REFS, true },
+		{ "HEAD", MARK_HEAD, false },
+		{ "config", MARK_CONFIG, false },
+		{ "commondir", MARK_COMMONDIR, false },
+		{ "objects", MARK_OBJECTS, true },
+		{ "refs", MARK_REFS, true },
 	};
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(marks); i++)
-		if (strcmp(name, marks[i].name) == 0 && (S_ISLNK(mode) || S_ISDIR(mode) == marks[i].is_dir))
+		if (strcmp(name, marks[i].name) == 0 &&
+		    (S_ISLNK(mode) || S_ISDIR(mode) == marks[i].is_dir))
 			return marks[i].mark;
 	return 0;
 }
@@ -334,8 +348,8 @@ static bool leads_to_git_dir(int dir, const char *name)
 }
 
 /* False: there are too many directories. */
-static bool look_at_entry(struct modules *m, const char *path, int dir, const char *name, bool in_git_dir, bool strict,
-			  unsigned int depth)
+static bool look_at_entry(struct modules *m, const char *path, int dir, const char *name,
+			  bool in_git_dir, bool strict, unsigned int depth)
 {
 	SBX_AUTO_FREE char *sub = NULL;
 	struct stat st;
@@ -344,11 +358,14 @@ static bool look_at_entry(struct modules *m, const char *path, int dir, const ch
 		return true;
 	sub = sbx_new_join(path, name);
 	if (sub && S_ISDIR(st.st_mode))
-		return look_below(m, sub, in_git_dir ? strcmp(name, "modules") != 0 : strict, depth + 1);
+		return look_below(m, sub, in_git_dir ? strcmp(name, "modules") != 0 : strict,
+				  depth + 1);
 	/* A symlink in place of a module: .gitmodules may give a module any name. */
-	if (sub && S_ISLNK(st.st_mode) && ((!in_git_dir && !strict) || leads_to_git_dir(dir, name)) &&
+	if (sub && S_ISLNK(st.st_mode) &&
+	    ((!in_git_dir && !strict) || leads_to_git_dir(dir, name)) &&
 	    !sbx_new_is_held(m->x, m->grant, sub, &st) && !sbx_new_is_old(m->x, &st))
-		m->found(m->x, m->grant, path, name, m->git_dir, "a symlink in place of a git directory");
+		m->found(m->x, m->grant, path, name, m->git_dir,
+			 "a symlink in place of a git directory");
 	return true;
 }
 
@@ -374,7 +391,8 @@ static bool look_below(struct modules *m, const char *path, bool strict, unsigne
 	if (in_git_dir)
 		look_at_one(m->x, m->grant, path, m->found);
 	while (whole && (e = readdir(list)))
-		whole = e->d_type == DT_REG || look_at_entry(m, path, fd, e->d_name, in_git_dir, strict, depth);
+		whole = e->d_type == DT_REG ||
+			look_at_entry(m, path, fd, e->d_name, in_git_dir, strict, depth);
 	return whole;
 }
 
@@ -398,15 +416,20 @@ static bool look_at_worktrees(struct modules *m, const char *path)
 			continue;
 		if (S_ISDIR(st.st_mode))
 			look_at_one(m->x, m->grant, sub, m->found);
-		else if (S_ISLNK(st.st_mode) && !sbx_new_is_held(m->x, m->grant, sub, &st) && !sbx_new_is_old(m->x, &st))
-			m->found(m->x, m->grant, path, e->d_name, m->git_dir, "a symlink in place of a git directory");
+		else if (S_ISLNK(st.st_mode) && !sbx_new_is_held(m->x, m->grant, sub, &st) &&
+			 !sbx_new_is_old(m->x, &st))
+			m->found(m->x, m->grant, path, e->d_name, m->git_dir,
+				 "a symlink in place of a git directory");
 	}
 	return true;
 }
 
-static void look_at_modules(struct sbx_new *x, size_t grant, const char *dir, const char *name, sbx_git_found found)
+static void look_at_modules(struct sbx_new *x, size_t grant, const char *dir, const char *name,
+			    sbx_git_found found)
 {
-	struct modules m = { .x = x, .git_dir = dir, .grant = grant, .n_left = MODULES_MAX, .found = found };
+	struct modules m = {
+		.x = x, .git_dir = dir, .grant = grant, .n_left = MODULES_MAX, .found = found
+	};
 	SBX_AUTO_FREE char *path = sbx_new_join(dir, name);
 	struct stat st;
 
@@ -414,8 +437,10 @@ static void look_at_modules(struct sbx_new *x, size_t grant, const char *dir, co
 		return;
 	if (!S_ISDIR(st.st_mode))
 		found(x, grant, dir, name, dir, "it is no directory");
-	else if (!(strcmp(name, "modules") == 0 ? look_below(&m, path, false, 0) : look_at_worktrees(&m, path)))
-		found(x, grant, dir, name, dir, "it has more directories than are looked at, or some that cannot be");
+	else if (!(strcmp(name, "modules") == 0 ? look_below(&m, path, false, 0) :
+						  look_at_worktrees(&m, path)))
+		found(x, grant, dir, name, dir,
+		      "it has more directories than are looked at, or some that cannot be");
 }
 
 void sbx_git_look(struct sbx_new *x, size_t grant, const char *path, bool deep, sbx_git_found found)

@@ -40,7 +40,9 @@ char *sbx_new_host_path(const struct sbx_new *x, size_t grant, const char *dir, 
 	const char *top = x->grants[grant].path;
 	char *s;
 
-	return !below || asprintf(&s, "%s%s%s", top[1] ? top : "", *below ? "/" : "", below) < 0 ? NULL : s;
+	return !below || asprintf(&s, "%s%s%s", top[1] ? top : "", *below ? "/" : "", below) < 0 ?
+		       NULL :
+		       s;
 }
 
 void sbx_new_tell_text(const struct sbx_new *x, enum sbx_new_word word, const char *path,
@@ -75,8 +77,11 @@ static void count_planted(struct sbx_new *x, const char *path)
 		x->n_planted += p->path != NULL;
 	}
 	if (!p || ++p->n >= PLANTED_TIMES)
-		sbx_new_tell_text(x, SBX_NEW_PLANTED, path, "'%s' was made again and again with what tools of this host would execute: the "
-					       "sandbox was ended", path);
+		sbx_new_tell_text(x, SBX_NEW_PLANTED, path,
+				  "'%s' was made again and again with what tools of this host "
+				  "would execute: the "
+				  "sandbox was ended",
+				  path);
 }
 
 /* @name with the suffix of the @i-th try. */
@@ -91,7 +96,8 @@ static void aside_name(const char *name, int i, char ret[NAME_MAX + 1])
 		any = (uint64_t)i;
 	if (i >= NUMBERED_MAX)
 		snprintf(suffix, sizeof(suffix), SBX_UNTRUSTED ".%016jx", (uintmax_t)any);
-	snprintf(ret, NAME_MAX + 1, "%.*s%.*s", (int)(NAME_MAX - strlen(suffix)), name, (int)sizeof(suffix), suffix);
+	snprintf(ret, NAME_MAX + 1, "%.*s%.*s", (int)(NAME_MAX - strlen(suffix)), name,
+		 (int)sizeof(suffix), suffix);
 }
 
 static int rename_new(int dir, const char *from, int to_dir, const char *to)
@@ -115,7 +121,8 @@ static bool open_up(int dir, mode_t *ret_mode)
 	char self[32];
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", dir);
-	if (fstat(dir, &st) < 0 || st.st_uid != geteuid() || chmod(self, (st.st_mode & 07777) | 0300) < 0)
+	if (fstat(dir, &st) < 0 || st.st_uid != geteuid() ||
+	    chmod(self, (st.st_mode & 07777) | 0300) < 0)
 		return false;
 	*ret_mode = st.st_mode & 07777;
 	return true;
@@ -153,15 +160,18 @@ static int rename_aside(int dir, const char *name, int to, char ret_to[NAME_MAX 
 	return r;
 }
 
-void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *to, const char *why)
+void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const char *name,
+			const char *to, const char *why)
 {
 	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, dir, O_PATH | O_DIRECTORY);
 	SBX_AUTO_CLOSE int to_fd = sbx_new_open(x, grant, to, O_PATH | O_DIRECTORY);
-	SBX_AUTO_FREE char *path = sbx_new_host_path(x, grant, dir, name), *below = sbx_new_join(dir, name), *there = NULL;
+	SBX_AUTO_FREE char *path = sbx_new_host_path(x, grant, dir, name),
+			   *below = sbx_new_join(dir, name), *there = NULL;
 	char now[NAME_MAX + 1];
 	int r;
 
-	if (!path || !below || sbx_new_is_covered(x, grant, below)) /* the command could not write it */
+	/* the command could not write it */
+	if (!path || !below || sbx_new_is_covered(x, grant, below))
 		return;
 	r = fd < 0 ? fd : to_fd < 0 ? to_fd : rename_aside(fd, name, to_fd, now);
 	if (r == -ENOENT)
@@ -169,10 +179,16 @@ void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const 
 	if (r == 0 && strcmp(to, dir) != 0)
 		there = sbx_new_host_path(x, grant, to, now);
 	if (r < 0)
-		sbx_new_tell_text(x, SBX_NEW_STUCK, path, "'%s' is new, and tools of this host would execute what it says (%s); it cannot be "
-					     "moved aside (%s): look at it before you use the directory", path, why, strerror(-r));
+		sbx_new_tell_text(x, SBX_NEW_STUCK, path,
+				  "'%s' is new, and tools of this host would execute what it says "
+				  "(%s); it cannot be "
+				  "moved aside (%s): look at it before you use the directory",
+				  path, why, strerror(-r));
 	else
-		sbx_new_tell_text(x, SBX_NEW_MOVED, path, "'%s' is new, and tools of this host would execute what it says (%s): it is now "
-					     "'%s', to look at and to move back", path, why, there ? there : now);
+		sbx_new_tell_text(x, SBX_NEW_MOVED, path,
+				  "'%s' is new, and tools of this host would execute what it says "
+				  "(%s): it is now "
+				  "'%s', to look at and to move back",
+				  path, why, there ? there : now);
 	count_planted(x, path);
 }

@@ -27,7 +27,8 @@ static int compare(const void *a, const void *b)
 
 bool sbx_new_look_is_urgent(const struct sbx_new_look *l)
 {
-	return l->what != SBX_NEW_LOOK_NAME || strcmp(l->name, ".git") == 0 || sbx_new_is_of_bare(l->name);
+	return l->what != SBX_NEW_LOOK_NAME || strcmp(l->name, ".git") == 0 ||
+	       sbx_new_is_of_bare(l->name);
 }
 
 void sbx_new_due_put(struct sbx_new_due *due, const struct sbx_new_look *l)

@@ -73,13 +73,17 @@ static void tell_appeared(struct sbx_new *x, size_t grant, const char *dir, cons
 	if (x->ended || !path || x->n_told >= TOLD_MAX || !add_to_set(&x->told, path))
 		return;
 	x->n_told++;
-	sbx_new_tell_text(x, SBX_NEW_APPEARED, path, "'%s' appeared, which tools of this host obey: it is looked at when the sandbox has "
-					"ended", path);
+	sbx_new_tell_text(x, SBX_NEW_APPEARED, path,
+			  "'%s' appeared, which tools of this host obey: it is looked at when the "
+			  "sandbox has "
+			  "ended",
+			  path);
 }
 
 /* --- one place --- */
 
-static void on_git_found(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *to, const char *why)
+static void on_git_found(struct sbx_new *x, size_t grant, const char *dir, const char *name,
+			 const char *to, const char *why)
 {
 	sbx_new_move_aside(x, grant, dir, name, to, why);
 }
@@ -131,8 +135,10 @@ static void look_at_git_file(struct sbx_new *x, size_t grant, const char *place,
 		r = sbx_new_resolve(x, grant, place, text, &where, &there);
 	if (r == 0)
 		sbx_git_look(x, where, there, true, on_git_found);
-	else if (!held && (x->ended || r == -EXDEV)) /* git makes the file before the directory that it names */
-		sbx_new_move_aside(x, grant, place, ".git", place, "it leads out of the writable grants, or nowhere");
+	/* git makes the file before the directory that it names */
+	else if (!held && (x->ended || r == -EXDEV))
+		sbx_new_move_aside(x, grant, place, ".git", place,
+				   "it leads out of the writable grants, or nowhere");
 }
 
 /* Was the git directory there at the start? Then something in it is held. */
@@ -154,7 +160,10 @@ static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int 
 	struct stat st;
 	bool held;
 
-	if (!path || sbx_new_looked(x, fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0) < 0 || S_ISSOCK(st.st_mode))
+	if (!path ||
+	    sbx_new_looked(x, fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0) <
+		    0 ||
+	    S_ISSOCK(st.st_mode))
 		return;
 	held = sbx_new_is_held(x, grant, path, &st) || sbx_new_is_old(x, &st);
 	if (S_ISDIR(st.st_mode)) {
@@ -162,7 +171,8 @@ static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int 
 			tell_appeared(x, grant, place, ".git");
 		list = sbx_new_open_dir(x, grant, path);
 		if (list < 0 && list != -ENOENT && !held)
-			sbx_new_move_aside(x, grant, place, ".git", place, "it cannot be looked at");
+			sbx_new_move_aside(x, grant, place, ".git", place,
+					   "it cannot be looked at");
 		if (list >= 0)
 			sbx_git_look(x, grant, path, true, on_git_found);
 	} else if (S_ISREG(st.st_mode)) {
@@ -170,27 +180,31 @@ static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int 
 			tell_appeared(x, grant, place, ".git");
 		look_at_git_file(x, grant, place, held);
 	} else if (!held) {
-		sbx_new_move_aside(x, grant, place, ".git", place, "it is neither a directory nor a file");
+		sbx_new_move_aside(x, grant, place, ".git", place,
+				   "it is neither a directory nor a file");
 	}
 }
 
 /* A bare repository has HEAD, and objects and refs or a commondir. */
 static void look_at_bare(struct sbx_new *x, size_t grant, const char *place, int dir)
 {
-	if (exists(dir, "HEAD") && ((exists(dir, "objects") && exists(dir, "refs")) || exists(dir, "commondir")))
+	if (exists(dir, "HEAD") &&
+	    ((exists(dir, "objects") && exists(dir, "refs")) || exists(dir, "commondir")))
 		sbx_git_look(x, grant, place, true, on_git_found);
 }
 
 /* Find @way in the place; symlinks on the way are followed. *ret_link: the first part of @way that
  * is a symlink, or NULL. */
-static bool find_entry(struct sbx_new *x, size_t grant, const char *place, int dir, const char *way, struct stat *ret_st,
-		       char **ret_link)
+static bool find_entry(struct sbx_new *x, size_t grant, const char *place, int dir, const char *way,
+		       struct stat *ret_st, char **ret_link)
 {
 	*ret_link = NULL;
-	if (sbx_new_looked(x, fstatat(dir, way, ret_st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0) < 0) /* symlinks on the way are followed */
+	/* symlinks on the way are followed */
+	if (sbx_new_looked(x, fstatat(dir, way, ret_st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0) < 0)
 		return false;
 	for (const char *slash = strchr(way, '/'); slash; slash = strchr(slash + 1, '/')) {
-		SBX_AUTO_FREE char *part = strndup(way, (size_t)(slash - way)), *path = part ? sbx_new_join(place, part) : NULL;
+		SBX_AUTO_FREE char *part = strndup(way, (size_t)(slash - way)),
+				   *path = part ? sbx_new_join(place, part) : NULL;
 		struct stat st;
 
 		if (!path || fstatat(dir, part, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -205,11 +219,13 @@ static bool find_entry(struct sbx_new *x, size_t grant, const char *place, int d
 	return true;
 }
 
-static void act_on(struct sbx_new *x, size_t grant, const char *place, const char *way, const struct sbx_new_entry *e)
+static void act_on(struct sbx_new *x, size_t grant, const char *place, const char *way,
+		   const struct sbx_new_entry *e)
 {
 	const struct sbx_protected_row *row = sbx_protected_row_of(e->path);
 	const char *slash = strrchr(way, '/');
-	SBX_AUTO_FREE char *dir = strndup(way, slash ? (size_t)(slash - way) : 0), *full = dir ? sbx_new_join(place, dir) : NULL;
+	SBX_AUTO_FREE char *dir = strndup(way, slash ? (size_t)(slash - way) : 0),
+			   *full = dir ? sbx_new_join(place, dir) : NULL;
 	SBX_AUTO_FREE char *path = sbx_new_host_path(x, grant, place, way);
 
 	if (!full || !path)
@@ -226,14 +242,17 @@ static void act_on(struct sbx_new *x, size_t grant, const char *place, const cha
 	if (!x->ended)
 		return;
 	if (e->stays)
-		sbx_new_tell_text(x, SBX_NEW_STAYS, path, "'%s' is new and is kept, because its tool asks before it acts on it (%s)", path,
-				  row ? row->tool : "it is on the list of protected paths");
+		sbx_new_tell_text(
+			x, SBX_NEW_STAYS, path,
+			"'%s' is new and is kept, because its tool asks before it acts on it (%s)",
+			path, row ? row->tool : "it is on the list of protected paths");
 	else
-		sbx_new_move_aside(x, grant, full, slash ? slash + 1 : way, full, row ? row->tool : "it is on the list of protected paths");
+		sbx_new_move_aside(x, grant, full, slash ? slash + 1 : way, full,
+				   row ? row->tool : "it is on the list of protected paths");
 }
 
-static void look_at_path(struct sbx_new *x, size_t grant, const char *place, int dir, const char *way,
-			 const struct sbx_new_entry *e)
+static void look_at_path(struct sbx_new *x, size_t grant, const char *place, int dir,
+			 const char *way, const struct sbx_new_entry *e)
 {
 	SBX_AUTO_FREE char *path = sbx_new_join(place, way), *link = NULL;
 	struct stat st;
@@ -246,11 +265,14 @@ static void look_at_path(struct sbx_new *x, size_t grant, const char *place, int
 }
 
 /* Look at names that match the last part of @e, in the directory that its other parts lead to. */
-static void look_at_pattern(struct sbx_new *x, size_t grant, const char *place, int dir, const struct sbx_new_entry *e)
+static void look_at_pattern(struct sbx_new *x, size_t grant, const char *place, int dir,
+			    const struct sbx_new_entry *e)
 {
 	const char *slash = strrchr(e->path, '/');
 	SBX_AUTO_FREE char *way = strndup(e->path, slash ? (size_t)(slash - e->path) : 0);
-	int fd = way ? openat(dir, *way ? way : ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC) : -1;
+	int fd = way ? openat(dir, *way ? way : ".",
+			      O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC) :
+		       -1;
 	SBX_AUTO_CLOSEDIR DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *d;
 
@@ -261,8 +283,8 @@ static void look_at_pattern(struct sbx_new *x, size_t grant, const char *place, 
 	while (list && (d = readdir(list))) {
 		SBX_AUTO_FREE char *found = NULL;
 
-		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 || sbx_new_is_aside(d->d_name) ||
-		    !sbx_protected_path_matches(e->path, d->d_name))
+		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
+		    sbx_new_is_aside(d->d_name) || !sbx_protected_path_matches(e->path, d->d_name))
 			continue;
 		found = sbx_new_join(way, d->d_name);
 		if (found)
@@ -282,12 +304,12 @@ static bool begins_with(const struct sbx_new_entry *e, const char *only)
 
 bool sbx_new_is_of_bare(const char *name)
 {
-	return strcmp(name, "HEAD") == 0 || strcmp(name, "objects") == 0 || strcmp(name, "refs") == 0 ||
-	       strcmp(name, "commondir") == 0;
+	return strcmp(name, "HEAD") == 0 || strcmp(name, "objects") == 0 ||
+	       strcmp(name, "refs") == 0 || strcmp(name, "commondir") == 0;
 }
 
-static void look_at_entry(struct sbx_new *x, size_t grant, const char *place, int dir, const struct sbx_new_entry *e,
-			  const char *only)
+static void look_at_entry(struct sbx_new *x, size_t grant, const char *place, int dir,
+			  const struct sbx_new_entry *e, const char *only)
 {
 	bool name = e->pattern && !strchr(e->path, '/');
 
@@ -314,7 +336,8 @@ static bool matters(const struct sbx_new *x, const char *name)
 
 void sbx_new_look(struct sbx_new *x, size_t grant, const char *place, const char *only)
 {
-	SBX_AUTO_CLOSE int dir = only && !matters(x, only) ? -ENOENT : sbx_new_open_dir(x, grant, place);
+	SBX_AUTO_CLOSE int dir =
+		only && !matters(x, only) ? -ENOENT : sbx_new_open_dir(x, grant, place);
 
 	if (dir < 0 || sbx_new_is_covered(x, grant, place))
 		return;
@@ -423,8 +446,11 @@ static void tell_unsearched(struct sbx_new *x, size_t grant, int why)
 {
 	const char *path = x->grants[grant].path;
 
-	sbx_new_tell_text(x, SBX_NEW_STUCK, path, "'%s' was not searched to its end for files that tools of this host would execute: %s", path,
-	     why == SBX_DIR_WALK_E_LIMIT ? "it has too many files" : strerror(-why));
+	sbx_new_tell_text(x, SBX_NEW_STUCK, path,
+			  "'%s' was not searched to its end for files that tools of this host "
+			  "would execute: %s",
+			  path,
+			  why == SBX_DIR_WALK_E_LIMIT ? "it has too many files" : strerror(-why));
 }
 
 static void search_from(struct sbx_new *x, const struct sbx_new_path *start)
@@ -484,13 +510,15 @@ static bool is_settled(const struct sbx_new *x, int fd)
 {
 	struct stat st;
 
-	return x->changed_only && fstat(fd, &st) == 0 && st.st_nlink == 2 && st.st_ctime < x->since && !exists(fd, ".git") &&
-	       !exists(fd, "HEAD");
+	return x->changed_only && fstat(fd, &st) == 0 && st.st_nlink == 2 &&
+	       st.st_ctime < x->since && !exists(fd, ".git") && !exists(fd, "HEAD");
 }
 
 static int read_deep(struct deep *d, const char *path)
 {
-	int r = 0, fd = sbx_new_is_covered(d->x, d->grant, path) ? -1 : sbx_new_open_dir(d->x, d->grant, path);
+	int r = 0, fd = sbx_new_is_covered(d->x, d->grant, path) ?
+				-1 :
+				sbx_new_open_dir(d->x, d->grant, path);
 	SBX_AUTO_CLOSEDIR DIR *list = fd >= 0 && !is_settled(d->x, fd) ? fdopendir(fd) : NULL;
 	const struct dirent *e;
 	bool found = false;
@@ -501,8 +529,8 @@ static int read_deep(struct deep *d, const char *path)
 	while (r == 0 && list && (e = readdir(list))) {
 		if (strcmp(e->d_name, ".git") == 0 || strcmp(e->d_name, "HEAD") == 0)
 			found = true;
-		else if ((e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) && strcmp(e->d_name, ".") != 0 &&
-			 strcmp(e->d_name, "..") != 0)
+		else if ((e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) &&
+			 strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			r = push(d, path, e->d_name);
 		if (r == 0 && d->n_left-- == 0)
 			r = SBX_DIR_WALK_E_LIMIT;
@@ -620,7 +648,8 @@ bool sbx_new_sweep(int dir_fd, bool privileged)
 		return false;
 	if (!x)
 		return true;
-	nanosleep(&death, NULL); /* the launcher's lock is free, and its sandbox dead a moment later */
+	/* the launcher's lock is free, and its sandbox dead a moment later */
+	nanosleep(&death, NULL);
 	x->tell = say;
 	for (size_t i = 0; privileged && i < x->n_grants; i++)
 		if (is_first_of_its_user(x, i))

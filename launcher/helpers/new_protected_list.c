@@ -40,7 +40,8 @@ char *sbx_new_join(const char *a, const char *b)
 	return asprintf(&s, "%s%s%s", a, *a && *b ? "/" : "", b) < 0 ? NULL : s;
 }
 
-int sbx_new_add_path(struct sbx_new_paths *list, size_t grant, const char *path, const struct stat *st)
+int sbx_new_add_path(struct sbx_new_paths *list, size_t grant, const char *path,
+		     const struct stat *st)
 {
 	struct sbx_new_path *v;
 
@@ -70,7 +71,8 @@ static int add_entry(struct sbx_new *x, const char *path, bool stays)
 	if (!v)
 		return -ENOMEM;
 	x->entries = v;
-	v[x->n_entries] = (struct sbx_new_entry){ strdup(path), sbx_protected_path_is_pattern(path), stays };
+	v[x->n_entries] =
+		(struct sbx_new_entry){ strdup(path), sbx_protected_path_is_pattern(path), stays };
 	return v[x->n_entries].path ? (int)(x->n_entries++, 0) : -ENOMEM;
 }
 
@@ -97,7 +99,8 @@ static bool is_other(const struct sbx_mount_op *op)
 
 static bool is_held(const struct sbx_mount_op *op)
 {
-	return op->origin == SBX_ORIGIN_PROTECT && (op->kind == SBX_MOUNT_MASK || (op->kind == SBX_MOUNT_SELF_BIND && !op->writable));
+	return op->origin == SBX_ORIGIN_PROTECT &&
+	       (op->kind == SBX_MOUNT_MASK || (op->kind == SBX_MOUNT_SELF_BIND && !op->writable));
 }
 
 /* The rest of @dest below @top; NULL: it is not below. */
@@ -112,7 +115,8 @@ static const char *below(const char *dest, const char *top)
 static bool is_hidden(const struct sbx_plan *p, size_t i)
 {
 	for (size_t k = i + 1; k < p->view.n_mounts; k++)
-		if (is_other(&p->view.mounts[k]) && sbx_path_in_prefix(p->view.mounts[i].dest, p->view.mounts[k].dest))
+		if (is_other(&p->view.mounts[k]) &&
+		    sbx_path_in_prefix(p->view.mounts[i].dest, p->view.mounts[k].dest))
 			return true;
 	return false;
 }
@@ -123,13 +127,14 @@ static size_t shown_by(const struct sbx_plan *p, const char *dest)
 	size_t found = SIZE_MAX;
 
 	for (size_t k = 0; k < p->view.n_mounts; k++)
-		if (is_other(&p->view.mounts[k]) && sbx_path_in_prefix(dest, p->view.mounts[k].dest))
+		if (is_other(&p->view.mounts[k]) &&
+		    sbx_path_in_prefix(dest, p->view.mounts[k].dest))
 			found = k;
 	return found;
 }
 
-static int add_paths(struct sbx_new *x, const struct sbx_plan *p, const struct sbx_placeholders *placeholders, size_t i,
-		     size_t grant)
+static int add_paths(struct sbx_new *x, const struct sbx_plan *p,
+		     const struct sbx_placeholders *placeholders, size_t i, size_t grant)
 {
 	const struct sbx_mount_op *g = &p->view.mounts[i];
 	const char *cwd = p->facts->cwd ? below(p->facts->cwd, g->source.resolved) : NULL;
@@ -144,20 +149,24 @@ static int add_paths(struct sbx_new *x, const struct sbx_plan *p, const struct s
 		if (path && is_other(op))
 			r = sbx_new_add_path(&x->covered, grant, path, NULL);
 		else if (path && is_held(op) && shown_by(p, op->dest) == i)
-			r = sbx_new_add_path(&x->held, grant, path, sbx_placeholders_stat(placeholders, &p->view, k));
+			r = sbx_new_add_path(&x->held, grant, path,
+					     sbx_placeholders_stat(placeholders, &p->view, k));
 	}
 	return r;
 }
 
-static int add_grants(struct sbx_new *x, const struct sbx_plan *p, const struct sbx_placeholders *placeholders,
-		      const uid_t *writer)
+static int add_grants(struct sbx_new *x, const struct sbx_plan *p,
+		      const struct sbx_placeholders *placeholders, const uid_t *writer)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < p->view.n_mounts && r == 0; i++) {
 		const struct sbx_mount_op *op = &p->view.mounts[i];
-		struct sbx_new_grant g = { .fd = op->source.fd, .uid = sbx_view_writer(p->facts, op), .gid = p->facts->gid,
-					   .dev = op->source.st.st_dev, .ino = op->source.st.st_ino };
+		struct sbx_new_grant g = { .fd = op->source.fd,
+					   .uid = sbx_view_writer(p->facts, op),
+					   .gid = p->facts->gid,
+					   .dev = op->source.st.st_dev,
+					   .ino = op->source.st.st_ino };
 
 		if (!sbx_view_is_writable_dir(op) || sbx_view_is_own(op) || is_hidden(p, i) ||
 		    (writer && g.uid != *writer))
@@ -174,27 +183,32 @@ static int add_grants(struct sbx_new *x, const struct sbx_plan *p, const struct 
 static int add_entries(struct sbx_new *x, const struct sbx_plan *p)
 {
 	const struct sbx_system_policy *s = p->system;
-	const struct sbx_str_list *lists[] = { &s->protected_paths, &p->profile->filesystem.protected_paths };
+	const struct sbx_str_list *lists[] = { &s->protected_paths,
+					       &p->profile->filesystem.protected_paths };
 	int r = 0;
 
 	for (size_t l = 0; l < SBX_N_ELEMENTS(lists); l++)
 		for (size_t i = 0; i < lists[l]->n && r == 0; i++) {
 			bool shipped = l == 0 && i >= s->n_own_protected_paths;
-			const struct sbx_protected_row *row = shipped ? sbx_protected_row_of(lists[l]->v[i]) : NULL;
+			const struct sbx_protected_row *row =
+				shipped ? sbx_protected_row_of(lists[l]->v[i]) : NULL;
 
-			r = add_entry(x, lists[l]->v[i], row && row->asks != SBX_PROTECTED_ASKS_NO &&
-								row->asks != SBX_PROTECTED_ASKS_UNKNOWN);
+			r = add_entry(x, lists[l]->v[i],
+				      row && row->asks != SBX_PROTECTED_ASKS_NO &&
+					      row->asks != SBX_PROTECTED_ASKS_UNKNOWN);
 		}
 	return r;
 }
 
-struct sbx_new *sbx_new_of_plan(const struct sbx_plan *p, const struct sbx_placeholders *placeholders, const uid_t *writer)
+struct sbx_new *sbx_new_of_plan(const struct sbx_plan *p,
+				const struct sbx_placeholders *placeholders, const uid_t *writer)
 {
 	struct sbx_new *x = calloc(1, sizeof(*x));
 
 	if (!x)
 		return NULL;
-	x->depth = p->profile->filesystem.mask_depth ? p->profile->filesystem.mask_depth : SBX_MASK_DEPTH;
+	x->depth = p->profile->filesystem.mask_depth ? p->profile->filesystem.mask_depth :
+						       SBX_MASK_DEPTH;
 	x->since = sbx_clock_realtime_ms() / 1000 - 1; /* a file system's clock may lag */
 	if (add_entries(x, p) < 0 || add_grants(x, p, placeholders, writer) < 0)
 		return sbx_new_free(x);
@@ -236,13 +250,15 @@ struct sbx_new *sbx_new_free(struct sbx_new *x)
 static void write_paths(FILE *f, char letter, const struct sbx_new_paths *list)
 {
 	for (size_t i = 0; i < list->n; i++)
-		fprintf(f, "%c %zu %ju %ju %s%c", letter, list->v[i].grant, (uintmax_t)list->v[i].dev, (uintmax_t)list->v[i].ino,
-			list->v[i].path, '\0');
+		fprintf(f, "%c %zu %ju %ju %s%c", letter, list->v[i].grant,
+			(uintmax_t)list->v[i].dev, (uintmax_t)list->v[i].ino, list->v[i].path,
+			'\0');
 }
 
 int sbx_new_write(const struct sbx_new *x, int dir_fd)
 {
-	SBX_AUTO_CLOSE int fd = openat(dir_fd, SBX_NEW_LIST, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	SBX_AUTO_CLOSE int fd =
+		openat(dir_fd, SBX_NEW_LIST, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 	SBX_AUTO_FREE char *text = NULL;
 	size_t n = 0;
 	FILE *f;
@@ -251,8 +267,9 @@ int sbx_new_write(const struct sbx_new *x, int dir_fd)
 		return -errno;
 	fprintf(f, "d %u %jd 0 %c", x->depth, (intmax_t)x->since, '\0');
 	for (size_t i = 0; i < x->n_grants; i++)
-		fprintf(f, "g %ju:%ju %ju %ju %s%c", (uintmax_t)x->grants[i].uid, (uintmax_t)x->grants[i].gid,
-			(uintmax_t)x->grants[i].dev, (uintmax_t)x->grants[i].ino, x->grants[i].path, '\0');
+		fprintf(f, "g %ju:%ju %ju %ju %s%c", (uintmax_t)x->grants[i].uid,
+			(uintmax_t)x->grants[i].gid, (uintmax_t)x->grants[i].dev,
+			(uintmax_t)x->grants[i].ino, x->grants[i].path, '\0');
 	for (size_t i = 0; i < x->n_entries; i++)
 		fprintf(f, "e %d 0 0 %s%c", x->entries[i].stays, x->entries[i].path, '\0');
 	write_paths(f, 'h', &x->held);
@@ -347,7 +364,9 @@ int sbx_new_read(int dir_fd, struct sbx_new **ret_x)
 	for (const char *line = text; line < text + n && r == 0; line += strlen(line) + 1)
 		r = read_line(x, line, &whole);
 	for (size_t i = 0; i < x->n_grants && whole; i++) {
-		x->grants[i].fd = sbx_new_looked(x, sbx_moved_dir_open(x->grants[i].path, x->grants[i].dev, x->grants[i].ino));
+		x->grants[i].fd =
+			sbx_new_looked(x, sbx_moved_dir_open(x->grants[i].path, x->grants[i].dev,
+							     x->grants[i].ino));
 		set_path(&x->grants[i]);
 	}
 	if (r == 0)
@@ -371,7 +390,8 @@ int sbx_new_looked(struct sbx_new *x, int r)
 int sbx_new_open(struct sbx_new *x, size_t grant, const char *path, int flags)
 {
 	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW),
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+					   RESOLVE_NO_MAGICLINKS };
 	int fd;
 
 	if (!(flags & O_PATH))
@@ -408,7 +428,8 @@ int sbx_new_open_dir(struct sbx_new *x, size_t grant, const char *path)
 	if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
 		return list;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	return chmod(self, (st.st_mode & 07777) | 0700) < 0 ? -errno : sbx_new_looked(x, open_list(fd));
+	return chmod(self, (st.st_mode & 07777) | 0700) < 0 ? -errno :
+							      sbx_new_looked(x, open_list(fd));
 }
 
 /* Is the held object still at its path? The host may have replaced a directory above it. */
@@ -447,7 +468,8 @@ bool sbx_new_is_covered(const struct sbx_new *x, size_t grant, const char *path)
 		const struct sbx_new_path *c = &x->covered.v[i];
 		size_t n = strlen(c->path);
 
-		if (c->grant == grant && strncmp(c->path, path, n) == 0 && (path[n] == '\0' || path[n] == '/'))
+		if (c->grant == grant && strncmp(c->path, path, n) == 0 &&
+		    (path[n] == '\0' || path[n] == '/'))
 			return true;
 	}
 	return false;
@@ -462,8 +484,10 @@ bool sbx_new_is_aside(const char *name)
 		mark = s + strlen(SBX_UNTRUSTED);
 	if (!mark || (*mark != '\0' && *mark != '.'))
 		return false;
-	n = *mark ? strspn(mark + 1, "0123456789abcdef") : 0; /* a number, or 16 digits: rename_aside() */
-	return *mark == '\0' || (mark[1 + n] == '\0' && (n == 16 || (n > 0 && strspn(mark + 1, "0123456789") == n)));
+	/* a number, or 16 digits: rename_aside() */
+	n = *mark ? strspn(mark + 1, "0123456789abcdef") : 0;
+	return *mark == '\0' ||
+	       (mark[1 + n] == '\0' && (n == 16 || (n > 0 && strspn(mark + 1, "0123456789") == n)));
 }
 
 /* PURE. Resolve "." and ".." in the absolute @path, in place. ".." of / is /. */
@@ -502,13 +526,14 @@ static bool goes_up_late(const char *text)
 		n = strcspn(s, "/");
 		if (n == 2 && s[0] == '.' && s[1] == '.' && named)
 			return true;
-		named = named || (n > 0 && !(n == 1 && s[0] == '.') && !(n == 2 && s[0] == '.' && s[1] == '.'));
+		named = named || (n > 0 && !(n == 1 && s[0] == '.') &&
+				  !(n == 2 && s[0] == '.' && s[1] == '.'));
 	}
 	return false;
 }
 
-int sbx_new_resolve(struct sbx_new *x, size_t grant, const char *from, const char *text, size_t *ret_grant,
-		    char **ret_path)
+int sbx_new_resolve(struct sbx_new *x, size_t grant, const char *from, const char *text,
+		    size_t *ret_grant, char **ret_path)
 {
 	SBX_AUTO_FREE char *path = NULL;
 	int r = text[0] == '/' ? asprintf(&path, "%s", text) :

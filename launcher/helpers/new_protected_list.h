@@ -23,13 +23,15 @@ enum sbx_new_word {
 	SBX_NEW_APPEARED = 'n', /* a protected path, while the sandbox runs */
 	SBX_NEW_MOVED = 'm',	/* a path was moved aside */
 	SBX_NEW_STAYS = 's',	/* a path stays: its tool asks before it acts on it */
-	SBX_NEW_STUCK = 'u',	/* a path could not be moved aside, or not everything was looked at */
+	/* a path could not be moved aside, or not everything was looked at */
+	SBX_NEW_STUCK = 'u',
 	SBX_NEW_PLANTED = 'x',	/* a path was made too often: end the sandbox */
 };
 
 /* @path is a path on the host, @text a whole sentence for people. Both may hold any byte and are
  * untrusted. */
-typedef void (*sbx_new_tell)(void *userdata, enum sbx_new_word word, const char *path, const char *text);
+typedef void (*sbx_new_tell)(void *userdata, enum sbx_new_word word, const char *path,
+			     const char *text);
 
 /* A writable grant. */
 struct sbx_new_grant {
@@ -74,7 +76,8 @@ struct sbx_new {
 	bool changed_only; /* ignore files that did not change after that */
 	sbx_new_tell tell;
 	void *userdata;
-	int failure;   /* -errno when something could not be looked at (sbx_errno_says_nothing()); else 0 */
+	/* -errno when something could not be looked at (sbx_errno_says_nothing()); else 0 */
+	int failure;
 	bool ended;    /* the sandbox has ended: nothing is being written any more */
 	void *places;  /* tsearch(3): directories that were looked at */
 	void *told;    /* tsearch(3): paths that were told as SBX_NEW_APPEARED */
@@ -85,7 +88,8 @@ struct sbx_new {
 
 /* Collect the grants that @writer (NULL: anybody) writes. Descriptors are borrowed from the plan.
  * NULL: no memory. */
-struct sbx_new *sbx_new_of_plan(const struct sbx_plan *p, const struct sbx_placeholders *placeholders, const uid_t *writer);
+struct sbx_new *sbx_new_of_plan(const struct sbx_plan *p,
+				const struct sbx_placeholders *placeholders, const uid_t *writer);
 struct sbx_new *sbx_new_free(struct sbx_new *x); /* NULL */
 
 #define SBX_NEW_LIST "new_protected"
@@ -96,7 +100,8 @@ int sbx_new_write(const struct sbx_new *x, int dir_fd);
 int sbx_new_read(int dir_fd, struct sbx_new **ret_x);
 /* "a/b"; malloc'ed. NULL: no memory. */
 char *sbx_new_join(const char *a, const char *b);
-int sbx_new_add_path(struct sbx_new_paths *list, size_t grant, const char *path, const struct stat *st);
+int sbx_new_add_path(struct sbx_new_paths *list, size_t grant, const char *path,
+		     const struct stat *st);
 
 /* Note the result @r of a lookup, and return it. What could not be looked at may be there. */
 int sbx_new_looked(struct sbx_new *x, int r);
@@ -116,7 +121,7 @@ bool sbx_new_is_aside(const char *name);
 /* Resolve the path @text, which was read from a file in the directory @from. *ret_grant and
  * *ret_path (malloc'ed) are the place that it names. 0; -ENOENT: nothing is there (*ret_path is
  * set); -EXDEV: it leads out of all grants, or through a symlink; -ENOMEM. */
-int sbx_new_resolve(struct sbx_new *x, size_t grant, const char *from, const char *text, size_t *ret_grant,
-		    char **ret_path);
+int sbx_new_resolve(struct sbx_new *x, size_t grant, const char *from, const char *text,
+		    size_t *ret_grant, char **ret_path);
 
 #endif

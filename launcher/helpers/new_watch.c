@@ -72,7 +72,8 @@ struct watched {
 	size_t grant;
 	char *path;
 	unsigned int tries; /* left for a GIT_FILE that leads to nothing yet */
-	size_t n_owner; /* length of the part of path that is judged: the git directory or the place */
+	/* length of the part of path that is judged: the git directory or the place */
+	size_t n_owner;
 };
 
 struct sbx_new_watch {
@@ -139,7 +140,8 @@ static void forget(struct sbx_new_watch *w, struct watched *v)
 }
 
 /* Watch @path, of which @to says the rest. */
-static bool set(struct sbx_new_watch *w, struct watched *v, const struct watched *to, const char *path)
+static bool set(struct sbx_new_watch *w, struct watched *v, const struct watched *to,
+		const char *path)
 {
 	struct watched **bucket = &w->buckets[(unsigned int)to->wd % WATCHES_MAX];
 
@@ -162,10 +164,11 @@ static void tell_limit(struct sbx_new_watch *w, size_t grant, const char *why)
 	if (w->full)
 		return;
 	w->full = true;
-	sbx_text_cut(text, sizeof(text),
-		     "'%.*s' is not watched everywhere (%s): some new files that tools of this host "
-		     "would execute are found only when the sandbox has ended",
-		     PATH_MAX, path, why);
+	sbx_text_cut(
+		text, sizeof(text),
+		"'%.*s' is not watched everywhere (%s): some new files that tools of this host "
+		"would execute are found only when the sandbox has ended",
+		PATH_MAX, path, why);
 	w->x->tell(w->x->userdata, SBX_NEW_STUCK, path, text);
 }
 
@@ -182,7 +185,9 @@ struct dir {
 static bool add_open(struct sbx_new_watch *w, const struct dir *d, unsigned int kind, int fd)
 {
 	const uint32_t mask = kind == PLACE ? PLACE_MASK : kind == GIT_FILE ? FILE_MASK : GIT_MASK;
-	struct watched to = { .kinds = kind, .depth = d->depth, .grant = d->grant, .n_owner = d->n_owner };
+	struct watched to = {
+		.kinds = kind, .depth = d->depth, .grant = d->grant, .n_owner = d->n_owner
+	};
 	struct watched *known, *v;
 	char self[32];
 
@@ -207,7 +212,8 @@ static bool add_open(struct sbx_new_watch *w, const struct dir *d, unsigned int 
 
 static bool add(struct sbx_new_watch *w, const struct dir *d, unsigned int kind)
 {
-	SBX_AUTO_CLOSE int fd = sbx_new_open(w->x, d->grant, d->path, O_PATH | (kind == GIT_FILE ? 0 : O_DIRECTORY));
+	SBX_AUTO_CLOSE int fd = sbx_new_open(w->x, d->grant, d->path,
+					     O_PATH | (kind == GIT_FILE ? 0 : O_DIRECTORY));
 
 	return fd >= 0 && add_open(w, d, kind, fd);
 }
@@ -249,8 +255,8 @@ static void watch_modules(struct sbx_new_watch *w, const struct dir *d)
 {
 	const char *name = last_part(d->path);
 
-	if (strcmp(name, "objects") != 0 && strcmp(name, "refs") != 0 && strcmp(name, "logs") != 0 && d->depth <= DEPTH_MAX &&
-	    add(w, d, MODULES))
+	if (strcmp(name, "objects") != 0 && strcmp(name, "refs") != 0 &&
+	    strcmp(name, "logs") != 0 && d->depth <= DEPTH_MAX && add(w, d, MODULES))
 		for_dirs(w, d, watch_modules);
 }
 
@@ -266,7 +272,8 @@ static void watch_part(struct sbx_new_watch *w, const struct dir *d)
 
 static void watch_git(struct sbx_new_watch *w, size_t grant, const char *path, unsigned int depth)
 {
-	const struct dir d = { grant, path, depth, strlen(path) }, parts = { grant, path, 0, strlen(path) };
+	const struct dir d = { grant, path, depth, strlen(path) },
+			 parts = { grant, path, 0, strlen(path) };
 
 	if (add(w, &d, GIT))
 		for_dirs(w, &parts, watch_part);
@@ -307,8 +314,8 @@ static bool is_place(const struct sbx_new_watch *w, const struct dir *d)
 {
 	const char *name = last_part(d->path);
 
-	return d->depth < w->x->depth && strcmp(name, "node_modules") != 0 && strcmp(name, ".git") != 0 &&
-	       !sbx_new_is_covered(w->x, d->grant, d->path);
+	return d->depth < w->x->depth && strcmp(name, "node_modules") != 0 &&
+	       strcmp(name, ".git") != 0 && !sbx_new_is_covered(w->x, d->grant, d->path);
 }
 
 /* Is there a HEAD? Then the directory is, or may become, a bare repository. */
@@ -324,7 +331,8 @@ static void watch_place(struct sbx_new_watch *w, const struct dir *d);
 
 static void watch_entry(struct sbx_new_watch *w, const struct dir *d, const struct dirent *e)
 {
-	bool is_git = strcmp(e->d_name, ".git") == 0, is_dir = e->d_type == DT_DIR || e->d_type == DT_UNKNOWN;
+	bool is_git = strcmp(e->d_name, ".git") == 0,
+	     is_dir = e->d_type == DT_DIR || e->d_type == DT_UNKNOWN;
 	SBX_AUTO_FREE char *path = is_git || is_dir ? sbx_new_join(d->path, e->d_name) : NULL;
 
 	if (path && is_git)
@@ -367,7 +375,9 @@ static void watch_place(struct sbx_new_watch *w, const struct dir *d)
 
 static void put_git(struct sbx_new_watch *w, size_t grant, const char *path, bool deep)
 {
-	sbx_new_due_put(&w->due, &(struct sbx_new_look){ grant, deep ? SBX_NEW_LOOK_DEEP : SBX_NEW_LOOK_GIT, 0, path, "" });
+	sbx_new_due_put(&w->due,
+			&(struct sbx_new_look){ grant, deep ? SBX_NEW_LOOK_DEEP : SBX_NEW_LOOK_GIT,
+						0, path, "" });
 }
 
 static void put_name(struct sbx_new_watch *w, size_t grant, const char *path, const char *name)
@@ -377,12 +387,15 @@ static void put_name(struct sbx_new_watch *w, size_t grant, const char *path, co
 
 static void put_place(struct sbx_new_watch *w, const struct dir *d)
 {
-	sbx_new_due_put(&w->due, &(struct sbx_new_look){ d->grant, SBX_NEW_LOOK_PLACE, d->depth, d->path, "" });
+	sbx_new_due_put(&w->due, &(struct sbx_new_look){ d->grant, SBX_NEW_LOOK_PLACE, d->depth,
+							 d->path, "" });
 }
 
 static void look_at_place(struct sbx_new_watch *w, const struct dir *d)
 {
-	int fd = !is_over(w) && is_place(w, d) ? sbx_new_open(w->x, d->grant, d->path, O_RDONLY | O_DIRECTORY) : -1;
+	int fd = !is_over(w) && is_place(w, d) ?
+			 sbx_new_open(w->x, d->grant, d->path, O_RDONLY | O_DIRECTORY) :
+			 -1;
 	SBX_AUTO_CLOSEDIR DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *e;
 
@@ -420,7 +433,8 @@ static void look_at_due(struct sbx_new_watch *w)
 
 static bool is_obeyed(const char *name)
 {
-	static const char *const names[] = { "config", "config.worktree", "commondir", "hooks", "modules", "worktrees" };
+	static const char *const names[] = { "config", "config.worktree", "commondir",
+					     "hooks",  "modules",	  "worktrees" };
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)
 		if (strcmp(name, names[i]) == 0)
@@ -437,10 +451,13 @@ static bool is_link(const struct sbx_new_watch *w, size_t grant, const char *pat
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-static void on_git_event(struct sbx_new_watch *w, const struct watched *v, const struct inotify_event *e)
+static void on_git_event(struct sbx_new_watch *w, const struct watched *v,
+			 const struct inotify_event *e)
 {
-	SBX_AUTO_FREE char *path = sbx_new_join(v->path, e->name), *owner = strndup(v->path, v->n_owner);
-	const struct dir d = path ? (struct dir){ v->grant, path, 1, v->n_owner } : (struct dir){ 0 };
+	SBX_AUTO_FREE char *path = sbx_new_join(v->path, e->name),
+			   *owner = strndup(v->path, v->n_owner);
+	const struct dir d =
+		path ? (struct dir){ v->grant, path, 1, v->n_owner } : (struct dir){ 0 };
 	bool modules = v->kinds & MODULES, hooks = strcmp(last_part(v->path), "hooks") == 0;
 
 	if (!path || !owner)
@@ -449,14 +466,17 @@ static void on_git_event(struct sbx_new_watch *w, const struct watched *v, const
 		watch_modules(w, &d);
 	else if (e->mask & IN_ISDIR)
 		watch_part(w, &d);
-	if (is_obeyed(e->name) || hooks || (modules && (e->mask & IN_ISDIR || is_link(w, v->grant, path))))
+	if (is_obeyed(e->name) || hooks ||
+	    (modules && (e->mask & IN_ISDIR || is_link(w, v->grant, path))))
 		put_git(w, v->grant, owner, modules || e->mask & IN_ISDIR);
 }
 
-static void on_place_event(struct sbx_new_watch *w, const struct watched *v, const struct inotify_event *e)
+static void on_place_event(struct sbx_new_watch *w, const struct watched *v,
+			   const struct inotify_event *e)
 {
 	SBX_AUTO_FREE char *path = sbx_new_join(v->path, e->name);
-	const struct dir place = { v->grant, v->path, v->depth, 0 }, d = path ? (struct dir){ v->grant, path, v->depth + 1, 0 } : place;
+	const struct dir place = { v->grant, v->path, v->depth, 0 },
+			 d = path ? (struct dir){ v->grant, path, v->depth + 1, 0 } : place;
 	bool is_git = strcmp(e->name, ".git") == 0;
 
 	if (!path)

@@ -131,7 +131,8 @@ static void look(const struct sbx_protect_helpers *h, struct sbx_new *x, uid_t w
 	const char end = END;
 
 	set_beat(true);
-	sbx_overmounts_new_blocked(p->facts, p->profile, p->system, &p->view, &p->protections, &h->placeholders, &writer, tell_blocked, NULL);
+	sbx_overmounts_new_blocked(p->facts, p->profile, p->system, &p->view, &p->protections,
+				   &h->placeholders, &writer, tell_blocked, NULL);
 	if (x)
 		sbx_new_check(x);
 	set_beat(false);
@@ -152,7 +153,8 @@ static int close_but(int *fds, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (fds[i] < 0)
 			continue;
-		if ((unsigned int)fds[i] > next && syscall(SYS_close_range, next, (unsigned int)fds[i] - 1, 0) < 0)
+		if ((unsigned int)fds[i] > next &&
+		    syscall(SYS_close_range, next, (unsigned int)fds[i] - 1, 0) < 0)
 			return -errno;
 		next = (unsigned int)fds[i] + 1;
 	}
@@ -172,7 +174,8 @@ static int close_others(const struct sbx_protect_helpers *h, int channel, int li
 	fds[n++] = channel;
 	fds[n++] = list;
 	for (size_t i = 0; i < p->view.n_mounts; i++)
-		if (sbx_view_is_writable_dir(&p->view.mounts[i]) && sbx_view_writer(p->facts, &p->view.mounts[i]) == writer)
+		if (sbx_view_is_writable_dir(&p->view.mounts[i]) &&
+		    sbx_view_writer(p->facts, &p->view.mounts[i]) == writer)
 			fds[n++] = p->view.mounts[i].source.fd;
 	for (size_t i = 0; i < p->protections.n_placeholder_dirs; i++) {
 		fds[n++] = p->protections.placeholder_dirs[i].fd;
@@ -229,14 +232,18 @@ static struct sbx_new_watch *start_watch(struct sbx_new *x, int channel)
 	return NULL;
 }
 
-/* Watch the grants, after @after_ms, until the launcher sends something or ends. @x NULL: nothing is
- * watched. False: the channel is broken. */
-static bool wait_for_word(int channel, struct sbx_new *x, int after_ms, struct sbx_new_watch **watch)
+/* Watch the grants, after @after_ms, until the launcher sends something or ends. @x NULL: nothing
+ * is watched. False: the channel is broken. */
+static bool wait_for_word(int channel, struct sbx_new *x, int after_ms,
+			  struct sbx_new_watch **watch)
 {
 	for (bool tried = *watch != NULL;;) {
 		struct pollfd p[] = { { .fd = channel, .events = POLLIN },
-				      { .fd = *watch ? sbx_new_watch_fd(*watch) : -1, .events = POLLIN } };
-		int timeout_ms = *watch ? sbx_new_watch_timeout_ms(*watch) : x && !tried ? after_ms : -1;
+				      { .fd = *watch ? sbx_new_watch_fd(*watch) : -1,
+					.events = POLLIN } };
+		int timeout_ms = *watch	     ? sbx_new_watch_timeout_ms(*watch) :
+				 x && !tried ? after_ms :
+					       -1;
 		int n = poll(p, SBX_N_ELEMENTS(p), timeout_ms);
 
 		if (n < 0 && errno != EINTR)
@@ -259,7 +266,8 @@ struct helper_input {
 	pid_t launcher;
 };
 
-static _Noreturn void helper_main(const struct sbx_protect_helpers *h, const struct helper_input *in)
+static _Noreturn void helper_main(const struct sbx_protect_helpers *h,
+				  const struct helper_input *in)
 {
 	struct sbx_new *x = h->new_protected;
 	struct sbx_new_watch *watch = NULL;
@@ -282,7 +290,8 @@ static _Noreturn void helper_main(const struct sbx_protect_helpers *h, const str
 	setsid(); /* a SIGKILL to the launcher's process group does not reach the helper */
 	if (e < 0 || sbx_channel_send(in->channel, &ready, 1, NULL, 0) != 0)
 		_exit(1);
-	while (!ended && wait_for_word(in->channel, looked ? NULL : x, in->watch_after_ms, &watch)) {
+	while (!ended &&
+	       wait_for_word(in->channel, looked ? NULL : x, in->watch_after_ms, &watch)) {
 		e = sbx_channel_recv(in->channel, &said, 1, &n, NULL, 0, NULL, NULL);
 		if (e == -EINTR)
 			continue;
@@ -315,12 +324,15 @@ void sbx_protect_helpers_fini(struct sbx_protect_helpers *h)
 	sbx_placeholders_fini(&h->placeholders);
 }
 
-static int start(struct sbx_protect_helpers *h, const struct sbx_mount_op *grant, int runtime_fd, struct sbx_err *err)
+static int start(struct sbx_protect_helpers *h, const struct sbx_mount_op *grant, int runtime_fd,
+		 struct sbx_err *err)
 {
 	const struct sbx_facts *f = h->plan->facts;
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
-	struct helper_input in = { .runtime_fd = runtime_fd, .uid = sbx_view_writer(f, grant),
-				   .gid = grant->idmap ? grant->source.st.st_gid : f->gid, .launcher = getpid(),
+	struct helper_input in = { .runtime_fd = runtime_fd,
+				   .uid = sbx_view_writer(f, grant),
+				   .gid = grant->idmap ? grant->source.st.st_gid : f->gid,
+				   .launcher = getpid(),
 				   .watch_after_ms = f->privileged ? WATCH_AFTER_MS : 0 };
 	int e = sbx_channel_pair(&ours, &theirs);
 	pid_t pid;
@@ -333,7 +345,9 @@ static int start(struct sbx_protect_helpers *h, const struct sbx_mount_op *grant
 		helper_main(h, &in);
 	if (pid < 0)
 		return pid;
-	h->v[h->n++] = (struct sbx_protect_helper){ .pid = pid, .fd = sbx_fd_steal(&ours), .writer = in.uid };
+	h->v[h->n++] = (struct sbx_protect_helper){ .pid = pid,
+						    .fd = sbx_fd_steal(&ours),
+						    .writer = in.uid };
 	return 0;
 }
 
@@ -353,7 +367,8 @@ static int start_all(struct sbx_protect_helpers *h, int runtime_fd, struct sbx_e
 			e = start(h, op, runtime_fd, err);
 	}
 	if (e < 0)
-		sbx_err_set(err, "cannot start a protect helper of the writable grants: %s", strerror(-e));
+		sbx_err_set(err, "cannot start a protect helper of the writable grants: %s",
+			    strerror(-e));
 	return e;
 }
 
@@ -366,7 +381,9 @@ static int prepare_check(struct sbx_protect_helpers *h, int runtime_fd, struct s
 	if (h->plan->protections.new_protected == SBX_NEW_PROTECTED_KEEP)
 		return 0;
 	h->new_protected = sbx_new_of_plan(h->plan, &h->placeholders, NULL);
-	e = !h->new_protected ? -ENOMEM : h->new_protected->n_grants > 0 ? sbx_new_write(h->new_protected, runtime_fd) : 0;
+	e = !h->new_protected		   ? -ENOMEM :
+	    h->new_protected->n_grants > 0 ? sbx_new_write(h->new_protected, runtime_fd) :
+					     0;
 	if (e < 0)
 		sbx_err_set(err, "cannot write the list of protected paths: %s", strerror(-e));
 	if (e == 0 && h->new_protected->n_grants == 0)
@@ -374,15 +391,17 @@ static int prepare_check(struct sbx_protect_helpers *h, int runtime_fd, struct s
 	return e;
 }
 
-int sbx_protect_helpers_start(struct sbx_protect_helpers *h, const struct sbx_plan *p, int runtime_fd, sbx_protect_tell tell,
-			      void *userdata, struct sbx_err *err)
+int sbx_protect_helpers_start(struct sbx_protect_helpers *h, const struct sbx_plan *p,
+			      int runtime_fd, sbx_protect_tell tell, void *userdata,
+			      struct sbx_err *err)
 {
 	int e;
 
 	h->plan = p;
 	h->tell = tell;
 	h->userdata = userdata;
-	e = sbx_placeholders_make(&h->placeholders, p->facts, &p->view, &p->protections, runtime_fd, err);
+	e = sbx_placeholders_make(&h->placeholders, p->facts, &p->view, &p->protections, runtime_fd,
+				  err);
 	if (e == 0)
 		e = prepare_check(h, runtime_fd, err);
 	return e == 0 && p->facts->privileged ? start_all(h, runtime_fd, err) : e;
@@ -398,15 +417,19 @@ void sbx_protect_helpers_watch(struct sbx_protect_helpers *h, int runtime_fd, st
 
 static void record(const struct sbx_protect_helpers *h, enum sbx_reason reason, const char *path)
 {
-	struct sbx_event e = { .ts_ms = sbx_clock_realtime_ms(), .action = SBX_NOTICE, .proto = SBX_PROTO_OTHER,
-			       .reason = (uint8_t)reason, .count = 1 };
+	struct sbx_event e = { .ts_ms = sbx_clock_realtime_ms(),
+			       .action = SBX_NOTICE,
+			       .proto = SBX_PROTO_OTHER,
+			       .reason = (uint8_t)reason,
+			       .count = 1 };
 
 	sbx_text_cut(e.rule, sizeof(e.rule), "%s", path);
 	h->tell(h->userdata, &e);
 }
 
 /* Print a line on stderr, unless there were too many of its kind. */
-__attribute__((format(printf, 3, 4))) static void notice(const struct sbx_protect_helpers *h, unsigned int *n, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void notice(const struct sbx_protect_helpers *h,
+							 unsigned int *n, const char *fmt, ...)
 {
 	struct sbx_err line = { 0 };
 	va_list ap;
@@ -424,7 +447,8 @@ static int on_blocked(void *userdata, const char *path)
 	struct sbx_protect_helpers *h = userdata;
 
 	record(h, SBX_REASON_BLOCKED_NAME, path);
-	notice(h, &h->n_notices.blocked, "'%s' appeared, which is a blocked name: the next sandbox will not see it", path);
+	notice(h, &h->n_notices.blocked,
+	       "'%s' appeared, which is a blocked name: the next sandbox will not see it", path);
 	return 0;
 }
 
@@ -516,7 +540,8 @@ static void take_answer(struct sbx_protect_helpers *h, struct sbx_protect_helper
 
 static void count_rest(const struct sbx_protect_helpers *h)
 {
-	const unsigned int n[] = { h->n_notices.blocked, h->n_notices.appeared, h->n_notices.moved, h->n_notices.stays };
+	const unsigned int n[] = { h->n_notices.blocked, h->n_notices.appeared, h->n_notices.moved,
+				   h->n_notices.stays };
 	unsigned int rest = 0;
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(n); i++)
@@ -536,7 +561,8 @@ static void look_here(struct sbx_protect_helpers *h)
 {
 	const struct sbx_plan *p = h->plan;
 
-	sbx_overmounts_new_blocked(p->facts, p->profile, p->system, &p->view, &p->protections, &h->placeholders, NULL, on_blocked, h);
+	sbx_overmounts_new_blocked(p->facts, p->profile, p->system, &p->view, &p->protections,
+				   &h->placeholders, NULL, on_blocked, h);
 	if (!h->new_protected)
 		return;
 	h->new_protected->tell = tell_here;
@@ -576,7 +602,8 @@ static bool wait_for(struct sbx_protect_helper *c)
 	while (!ended && poll(&p, 1, ANSWER_MS) > 0) {
 		int e = sbx_channel_recv(c->fd, &byte, 1, &n, NULL, 0, NULL, NULL);
 
-		ended = e != 0 && e != -EINTR && e != SBX_CHANNEL_E_BROKEN; /* longer packets are ignored by now */
+		/* longer packets are ignored by now */
+		ended = e != 0 && e != -EINTR && e != SBX_CHANNEL_E_BROKEN;
 	}
 	if (!ended)
 		kill(c->pid, SIGKILL); /* our child, not yet reaped */
@@ -593,8 +620,9 @@ static void end_check(const struct sbx_protect_helpers *h, bool looked, int runt
 	if (!h->new_protected)
 		return;
 	if (!looked)
-		fprintf(stderr, "sbx-run: the command's work was not looked at for new files that tools of "
-				"this host would execute; the next start, or sbx-run --gc, does it\n");
+		fprintf(stderr,
+			"sbx-run: the command's work was not looked at for new files that tools of "
+			"this host would execute; the next start, or sbx-run --gc, does it\n");
 	else if (runtime_fd >= 0)
 		unlinkat(runtime_fd, SBX_NEW_LIST, 0);
 }
@@ -606,8 +634,10 @@ bool sbx_protect_helpers_end(struct sbx_protect_helpers *h, bool ran, int runtim
 
 	if (!h->plan)
 		return true;
-	done = h->plan->facts->privileged || (h->n > 0 && !h->helper_gone) || sbx_placeholders_remove_of(&h->placeholders, NULL);
-	sbx_placeholders_fini(&h->placeholders); /* the helpers share our locks: held here, they would count as another sandbox's */
+	done = h->plan->facts->privileged || (h->n > 0 && !h->helper_gone) ||
+	       sbx_placeholders_remove_of(&h->placeholders, NULL);
+	/* the helpers share our locks: held here, they would count as another sandbox's */
+	sbx_placeholders_fini(&h->placeholders);
 	for (size_t i = 0; i < h->n; i++) {
 		sbx_channel_send(h->v[i].fd, &end, 1, NULL, 0);
 		looked = looked && (h->v[i].looked || !ran);
@@ -618,7 +648,8 @@ bool sbx_protect_helpers_end(struct sbx_protect_helpers *h, bool ran, int runtim
 	done = done || h->plan->protections.n_placeholders == 0;
 	settled = done && (!h->new_protected || looked);
 	if (!done)
-		fprintf(stderr, "sbx-run: placeholders of protected paths are left in writable grants; the next start, or "
+		fprintf(stderr, "sbx-run: placeholders of protected paths are left in writable "
+				"grants; the next start, or "
 				"sbx-run --gc, removes them where it can\n");
 	else if (h->plan->protections.n_placeholders > 0 && runtime_fd >= 0)
 		sbx_placeholders_settled(runtime_fd);

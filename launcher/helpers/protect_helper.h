@@ -44,7 +44,8 @@ struct sbx_protect_helpers {
 		unsigned int blocked, appeared, moved, stays;
 	} n_notices;
 	bool helper_gone;	/* one of them, while the command ran */
-	struct sbx_err planted; /* not empty: end the sandbox for this reason, because the command does not give up */
+	/* not empty: end the sandbox for this reason, because the command does not give up */
+	struct sbx_err planted;
 };
 
 void sbx_protect_helpers_init(struct sbx_protect_helpers *h);
@@ -55,12 +56,13 @@ void sbx_protect_helpers_fini(struct sbx_protect_helpers *h);
 /* Make placeholders. Start the helpers of a privileged launcher, which will have dropped its
  * privileges when there is something to do. Lists for sweeps go to the runtime directory. @h is
  * zero. 0 or -errno with @err; the caller calls _end() in any case. */
-int sbx_protect_helpers_start(struct sbx_protect_helpers *h, const struct sbx_plan *p, int runtime_fd, sbx_protect_tell tell,
-			      void *userdata, struct sbx_err *err);
+int sbx_protect_helpers_start(struct sbx_protect_helpers *h, const struct sbx_plan *p,
+			      int runtime_fd, sbx_protect_tell tell, void *userdata,
+			      struct sbx_err *err);
 /* Before the release: wait until all have started, and set watch_at_us. 0 or -errno with @err. */
 int sbx_protect_helpers_ready(struct sbx_protect_helpers *h, struct sbx_err *err);
-/* At watch_at_us: start the helpers of an unprivileged launcher. A failure counts as a helper that is
- * gone, with @err. */
+/* At watch_at_us: start the helpers of an unprivileged launcher. A failure counts as a helper that
+ * is gone, with @err. */
 void sbx_protect_helpers_watch(struct sbx_protect_helpers *h, int runtime_fd, struct sbx_err *err);
 /* The channel of v[@i] is readable: take in a packet. Sets helper_gone when that helper ended, and
  * planted. */

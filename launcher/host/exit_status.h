@@ -9,7 +9,8 @@
 #define SBX_EXIT_REFUSED	125 /* policy, usage or setup: nothing ran */
 #define SBX_EXIT_NOT_EXECUTABLE 126
 #define SBX_EXIT_NOT_FOUND	127
-#define SBX_EXIT_NOT_KEPT	123 /* the command ended with 0, and what it left could not be kept */
+/* the command ended with 0, and what it left could not be kept */
+#define SBX_EXIT_NOT_KEPT	123
 #define SBX_EXIT_TIMED_OUT	124 /* wall_time */
 
 /* Move the message of @err to the list; returns SBX_EXIT_REFUSED. */

@@ -85,7 +85,8 @@ static int fail(struct copy *c, int error, const char *what)
 	/* A message has a limit; the end of a path says more than its start. */
 	size_t skip = c->n_path > 200 ? c->n_path - 200 : 0;
 
-	sbx_err_set(c->err, "%s%s: %s", skip ? "..." : "", c->path + skip, what ? what : strerror(-error));
+	sbx_err_set(c->err, "%s%s: %s", skip ? "..." : "", c->path + skip,
+		    what ? what : strerror(-error));
 	return error;
 }
 
@@ -109,7 +110,8 @@ static int list_removed(struct copy *c)
 	if (r < 0)
 		return r;
 	c->counts->removed++;
-	return fwrite(c->path, 1, c->n_path + 1, c->list) == c->n_path + 1 ? 0 : fail(c, -errno, NULL);
+	return fwrite(c->path, 1, c->n_path + 1, c->list) == c->n_path + 1 ? 0 :
+									     fail(c, -errno, NULL);
 }
 
 static struct fd_path fd_path(int fd)
@@ -184,7 +186,8 @@ static int grow_links(struct copy *c)
 static int open_copy(const struct copy *c, const struct link *l)
 {
 	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
+				.resolve =
+					RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
 	int fd = (int)syscall(SYS_openat2, c->files, l->path, &how, sizeof(how));
 	struct stat st;
 
@@ -305,10 +308,12 @@ static int copy_file(struct copy *c, const struct place *p, const char *name, co
 	if (fchmod(to, allowed(c, st->st_mode)) < 0)
 		return fail(c, -errno, NULL);
 	set_times(to, st);
-	return close(sbx_fd_steal(&to)) < 0 ? fail(c, -errno, NULL) : 0; /* some file systems report write errors on close */
+	/* some file systems report write errors on close */
+	return close(sbx_fd_steal(&to)) < 0 ? fail(c, -errno, NULL) : 0;
 }
 
-static int copy_symlink(struct copy *c, const struct place *p, const char *name, const struct stat *st)
+static int copy_symlink(struct copy *c, const struct place *p, const char *name,
+			const struct stat *st)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
 	char text[PATH_MAX];
@@ -346,8 +351,8 @@ static int make_dir(int at, const char *name)
 }
 
 /* @low: the entry of that name in the lower layer; mode 0: there is none. */
-static int copy_subdir(struct copy *c, const struct place *p, const char *name, const struct stat *st,
-		       const struct stat *low, unsigned int depth)
+static int copy_subdir(struct copy *c, const struct place *p, const char *name,
+		       const struct stat *st, const struct stat *low, unsigned int depth)
 {
 	SBX_AUTO_CLOSE int upper = open_upper(p->upper, name, O_DIRECTORY), out = -1, lower = -1;
 	struct place below;
@@ -454,11 +459,12 @@ static int copy_dir(struct copy *c, struct place *p, unsigned int depth)
 /* Open the list. Its file also tells whether the target's file system supports sparse files. */
 static int open_list(struct copy *c, int dir)
 {
-	int fd = openat(dir, LIST_TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = openat(dir, LIST_TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			0600);
 	struct stat st;
 
-	if (fd < 0 || ftruncate(fd, PROBE_BYTES) < 0 || fstat(fd, &st) < 0 || ftruncate(fd, 0) < 0 ||
-	    fchmod(fd, allowed(c, 0666)) < 0) {
+	if (fd < 0 || ftruncate(fd, PROBE_BYTES) < 0 || fstat(fd, &st) < 0 ||
+	    ftruncate(fd, 0) < 0 || fchmod(fd, allowed(c, 0666)) < 0) {
 		int error = -errno;
 
 		sbx_fd_close(fd);

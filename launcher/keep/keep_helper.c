@@ -60,12 +60,15 @@ static int open_target(const char *name, struct sbx_err *err)
 	return fd < 0 ? -errno : fd;
 }
 
-static int copy(const struct sbx_plan *p, int upper, struct sbx_keep_counts *ret_counts, struct sbx_err *err)
+static int copy(const struct sbx_plan *p, int upper, struct sbx_keep_counts *ret_counts,
+		struct sbx_err *err)
 {
-	const struct sbx_keep_bounds bounds = { p->view.scratch_bytes, sbx_scratch_inodes(p->view.scratch_bytes) };
+	const struct sbx_keep_bounds bounds = { p->view.scratch_bytes,
+						sbx_scratch_inodes(p->view.scratch_bytes) };
 	SBX_AUTO_CLOSE int target = open_target(p->keep.name, err);
 
-	return target < 0 ? target : sbx_keep_copy(upper, FD_LOWER, target, &bounds, ret_counts, err);
+	return target < 0 ? target :
+			    sbx_keep_copy(upper, FD_LOWER, target, &bounds, ret_counts, err);
 }
 
 /* Each level of directories takes three descriptors. */
@@ -113,7 +116,8 @@ static int lower_fd(const struct sbx_plan *p)
 {
 	for (size_t i = 0; i < p->view.n_mounts; i++)
 		if (p->view.mounts[i].kind == SBX_MOUNT_OVERLAY)
-			return p->view.mounts[i].idmap ? p->view.mounts[i].mount_fd : p->view.mounts[i].source.fd;
+			return p->view.mounts[i].idmap ? p->view.mounts[i].mount_fd :
+							 p->view.mounts[i].source.fd;
 	return -1;
 }
 
@@ -171,7 +175,8 @@ static void take_result(struct sbx_keep_helper *k)
 	struct result result = { 0 };
 	size_t n;
 
-	if (sbx_channel_recv(k->fd, &result, sizeof(result), &n, NULL, 0, NULL, NULL) != 0 || n != sizeof(result)) {
+	if (sbx_channel_recv(k->fd, &result, sizeof(result), &n, NULL, 0, NULL, NULL) != 0 ||
+	    n != sizeof(result)) {
 		sbx_err_set(&k->err, "the process that copies it ended");
 		return;
 	}
@@ -184,7 +189,8 @@ static void take_result(struct sbx_keep_helper *k)
 
 static void wait_for_result(struct sbx_keep_helper *k, int signal_fd)
 {
-	struct pollfd p[] = { { .fd = k->fd, .events = POLLIN }, { .fd = signal_fd, .events = POLLIN } };
+	struct pollfd p[] = { { .fd = k->fd, .events = POLLIN },
+			      { .fd = signal_fd, .events = POLLIN } };
 	int sig = 0;
 
 	while (sig == 0) {

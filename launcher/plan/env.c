@@ -335,8 +335,9 @@ static int pass_pattern(struct sbx_plan *p, const char *pattern)
 	bool exact = !strchr(pattern, '*');
 
 	if (exact && is_never_passed(pattern, strlen(pattern)))
-		return sbx_notes_add(&p->notes, "%s is never passed to a sandbox: use --env %s=VALUE",
-				     pattern, pattern);
+		return sbx_notes_add(&p->notes,
+				     "%s is never passed to a sandbox: use --env %s=VALUE", pattern,
+				     pattern);
 	for (char *const *e = p->facts->environ; e && *e; e++) {
 		size_t n = strcspn(*e, "=");
 		int r;

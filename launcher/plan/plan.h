@@ -24,12 +24,13 @@
 #include "sys/nft/nft.h"
 
 /*
- * The plan of one run: made from the options, the profile, the system policy and facts of the host, and never changed
- * afterwards. Planning creates nothing; --dry-run prints the plan. The steps carry it out, and setup.h holds what they
- * learn.
+ * The plan of one run: made from the options, the profile, the system policy and facts of the host,
+ * and never changed afterwards. Planning creates nothing; --dry-run prints the plan. The steps
+ * carry it out, and setup.h holds what they learn.
  */
 
-/* A name that only the broker serves (SBX_PROBE_CONNECT_NAME): .invalid is never delegated (RFC 6761 section 6.4). */
+/* A name that only the broker serves (SBX_PROBE_CONNECT_NAME): .invalid is never delegated (RFC
+ * 6761 section 6.4). */
 #define SBX_SELFTEST_NAME "selftest.sbx.invalid"
 #define SBX_SELFTEST_PORT 7
 
@@ -59,11 +60,13 @@ struct sbx_plan {
 	size_t n_policy_blob;
 	struct sbx_policy *policy;
 	bool air_gap;
-	uint32_t seccomp_lifts;	  /* SBX_SECCOMP_BITs: rows of the command's filter that are not there */
+	/* SBX_SECCOMP_BITs: rows of the command's filter that are not there */
+	uint32_t seccomp_lifts;
 	bool carries;		  /* flows leave through the broker: not offline, no air gap */
 	struct sbx_plan_attach attach;
 	size_t n_publish;
-	struct sbx_publish publish[SBX_PUBLISH_MAX]; /* a port of 0 is the kernel's to choose (publish.h) */
+	/* a port of 0 is the kernel's to choose (publish.h) */
+	struct sbx_publish publish[SBX_PUBLISH_MAX];
 	struct sbx_nft_input nft; /* attach netns; ports are 0; cidrs borrowed from the next */
 	struct sbx_nft_cidr *cidrs;
 	struct sbx_view view;

@@ -238,10 +238,11 @@ static int check_seccomp(struct sbx_plan *p, struct sbx_err_list *errs)
 				SBX_SECCOMP_BIT((unsigned)sbx_seccomp_lift_find(asked->v[i]));
 			continue;
 		}
-		sbx_err_list_add(errs, p->profile_file, 0, 0,
-				 "seccomp.allow: '%s' is not among the calls that this host's system "
-				 "policy lets a profile ask for (seccomp.allow of %s/system.yaml)",
-				 asked->v[i], p->facts->config_dir);
+		sbx_err_list_add(
+			errs, p->profile_file, 0, 0,
+			"seccomp.allow: '%s' is not among the calls that this host's system "
+			"policy lets a profile ask for (seccomp.allow of %s/system.yaml)",
+			asked->v[i], p->facts->config_dir);
 		r = SBX_EXIT_REFUSED;
 	}
 	return r;
@@ -253,7 +254,8 @@ static int check_host(struct sbx_plan *p, struct sbx_err *err)
 	const struct sbx_facts *f = p->facts;
 
 	if (!f->privileged || !f->may_attach) {
-		sbx_err_set(err, "network.attach: cgroup needs root or a service with its capabilities "
+		sbx_err_set(err,
+			    "network.attach: cgroup needs root or a service with its capabilities "
 			    "(CAP_NET_ADMIN and those beside it in README.md): use attach netns");
 		return SBX_PROFILE_E_INVALID;
 	}
@@ -265,8 +267,10 @@ static int check_host(struct sbx_plan *p, struct sbx_err *err)
 			    "limits.enforce is strict: use attach netns");
 		return SBX_PROFILE_E_INVALID;
 	}
-	return sbx_notes_add(&p->notes, "the host's abstract unix sockets are within the sandbox's "
-			     "reach: attach cgroup needs Linux 6.12 (Landlock's scopes) to close them");
+	return sbx_notes_add(
+		&p->notes,
+		"the host's abstract unix sockets are within the sandbox's "
+		"reach: attach cgroup needs Linux 6.12 (Landlock's scopes) to close them");
 }
 
 static int check_attach(struct sbx_plan *p, struct sbx_err_list *errs)
@@ -284,7 +288,8 @@ static int check_attach(struct sbx_plan *p, struct sbx_err_list *errs)
 static int note_sources(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	struct sbx_err err = { 0 };
-	int r = p->system_file ? sbx_plan_sources_add(&p->sources, p->facts, p->system_file, &err) : 0;
+	int r = p->system_file ? sbx_plan_sources_add(&p->sources, p->facts, p->system_file, &err) :
+				 0;
 
 	if (r == 0)
 		r = sbx_plan_sources_add_rest(&p->sources, p->options, p->facts, &err);
@@ -437,7 +442,8 @@ static int check_proxy(const struct sbx_plan *p, struct sbx_err_list *errs)
 		sbx_err_list_add(errs, p->profile_file, 0, 0,
 				 "network.upstream_proxy: no proxy is used at %s (%s): write the "
 				 "proxy's own address or name",
-				 text, class == SBX_ADDR_PUBLIC ? "a floor of the system policy" : name);
+				 text,
+				 class == SBX_ADDR_PUBLIC ? "a floor of the system policy" : name);
 	return SBX_EXIT_REFUSED;
 }
 

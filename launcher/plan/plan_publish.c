@@ -85,7 +85,8 @@ static const char *problem(const struct sbx_plan *p, const struct sbx_publish *p
 	if (p->system->publish == SBX_PUBLISH_NONE)
 		return "the system policy publishes nothing (publish: none)";
 	if (p->system->publish != SBX_PUBLISH_ANY && !sbx_publish_is_loopback(publish))
-		return "the system policy publishes on loopback addresses only: leave the address out, "
+		return "the system policy publishes on loopback addresses only: leave the address "
+		       "out, "
 		       "or let the host's owner say 'publish: any' in system.yaml";
 	for (size_t i = 0; i < p->n_publish; i++)
 		if (publish->port && p->publish[i].port == publish->port &&
@@ -102,10 +103,13 @@ int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (list->n == 0)
 		return 0;
 	if (p->air_gap)
-		return sbx_notes_add(&p->notes, "with --air-gap nothing is published, though profile "
-				     "'%s' says so", p->options->profile);
+		return sbx_notes_add(&p->notes,
+				     "with --air-gap nothing is published, though profile "
+				     "'%s' says so",
+				     p->options->profile);
 	if (list->n > SBX_PUBLISH_MAX) {
-		sbx_err_list_add(errs, "", 0, 0, "at most %d ports can be published", SBX_PUBLISH_MAX);
+		sbx_err_list_add(errs, "", 0, 0, "at most %d ports can be published",
+				 SBX_PUBLISH_MAX);
 		return SBX_EXIT_REFUSED;
 	}
 	for (size_t i = 0; i < list->n; i++) {

@@ -135,10 +135,12 @@ static int choose_chdir(const struct sbx_draft *d, const char *why, struct sbx_e
 		why = "the current directory is not in the sandbox";
 	if (!d->options->scratch &&
 	    !sbx_view_home_asked(d->options, d->facts, d->profile, &origin)) {
-		sbx_err_list_add(errs, "", 0, 0,
-				 "the current directory: %s; cd to another one, name it with "
-				 "--bind DIR --chdir DIR, or say --scratch to work in a home that is "
-				 "discarded", why);
+		sbx_err_list_add(
+			errs, "", 0, 0,
+			"the current directory: %s; cd to another one, name it with "
+			"--bind DIR --chdir DIR, or say --scratch to work in a home that is "
+			"discarded",
+			why);
 		return SBX_EXIT_REFUSED;
 	}
 	d->view->chdir = strdup(d->facts->home);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Planning: a list of parts, each of which fills in its fields. Every refusal happens here, before anything is made:
- * planning opens no file for writing and mounts nothing that another process could see. Besides memory, a plan holds
- * O_PATH descriptors of the objects that will be bound. For id-mapped grants it also holds mounts that have
- * no place yet, because only an attempt shows whether a file system supports them.
+ * Planning: a list of parts, each of which fills in its fields. Every refusal happens here, before
+ * anything is made: planning opens no file for writing and mounts nothing that another process
+ * could see. Besides memory, a plan holds O_PATH descriptors of the objects that will be bound. For
+ * id-mapped grants it also holds mounts that have no place yet, because only an attempt shows
+ * whether a file system supports them.
  *
- * The parts that look at files for the sandbox (mounts, the command) use the effective ids of the sandbox's user. Root
- * would find files that the user may not see, and where root follows a path through a user's directory, that user can
- * change the path meanwhile.
+ * The parts that look at files for the sandbox (mounts, the command) use the effective ids of the
+ * sandbox's user. Root would find files that the user may not see, and where root follows a path
+ * through a user's directory, that user can change the path meanwhile.
  */
 #include "launcher/plan/planner.h"
 

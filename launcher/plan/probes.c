@@ -71,8 +71,8 @@ static int add_dns(const struct sbx_plan *p, struct sbx_msg_probes *m)
 	int r;
 
 	while (i + 1 < SBX_N_ELEMENTS(names) &&
-	       (p->dns_real || sbx_policy_decide_name(p->policy, names[i], SBX_PROTO_DNS, 0).action !=
-				       SBX_DENY))
+	       (p->dns_real ||
+		sbx_policy_decide_name(p->policy, names[i], SBX_PROTO_DNS, 0).action != SBX_DENY))
 		i++;
 	r = add_name(m, SBX_PROBE_DNS_REFUSED, names[i]);
 	if (r == 0 && i == 0)

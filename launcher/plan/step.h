@@ -3,8 +3,8 @@
 #define SBX_LAUNCHER_PLAN_STEP_H
 
 /*
- * The steps of a run, in the order in which they are applied (run/steps.c has their functions). --dry-run and the
- * receipt print their names, and the fault tests read them there.
+ * The steps of a run, in the order in which they are applied (run/steps.c has their functions).
+ * --dry-run and the receipt print their names, and the fault tests read them there.
  */
 enum sbx_step_id {
 	SBX_STEP_CGROUP,

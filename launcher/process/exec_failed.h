@@ -2,8 +2,8 @@
 #ifndef SBX_LAUNCHER_PROCESS_EXEC_FAILED_H
 #define SBX_LAUNCHER_PROCESS_EXEC_FAILED_H
 
-/* In a child that could not become @path: says so on stderr with the errno @error (positive), and ends.
- * @hint, or "", is the end of the line. */
+/* In a child that could not become @path: says so on stderr with the errno @error (positive), and
+ * ends. @hint, or "", is the end of the line. */
 _Noreturn void sbx_exec_failed(const char *path, int error, const char *hint);
 
 #endif

@@ -26,7 +26,8 @@
 #include "base/cleanup.h"
 #include "sys/process/proc.h"
 
-#define NOT_RUN	  64 /* and an errno: our child could not become getent, whose own statuses are below 4 */
+/* and an errno: our child could not become getent, whose own statuses are below 4 */
+#define NOT_RUN	  64
 #define ERRNO_MAX 133
 #define NOT_FOUND 2   /* getent(1): one or more of the keys are not known */
 
@@ -129,7 +130,9 @@ int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_ke
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
 	uint64_t deadline_us = sbx_clock_monotonic_us() + (uint64_t)timeout_ms * 1000;
-	struct getent g = { .program = program, .keys = keys, .n_keys = n_keys, .parent = getpid() };
+	struct getent g = {
+		.program = program, .keys = keys, .n_keys = n_keys, .parent = getpid()
+	};
 	pid_t pid;
 
 	assert(n_keys <= SBX_GETENT_KEYS_MAX);

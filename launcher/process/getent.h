@@ -17,11 +17,11 @@
  * in doubt. */
 bool sbx_nsswitch_files_only(const char *path);
 
-/* Ask @program, `getent passwd` for @keys (names or decimal uids, not beginning with '-'), at
- * most SBX_GETENT_KEYS_MAX. 0 with a line of passwd(5) for each known key in @ret_text. -ENOENT,
- * -EACCES and the like: @program cannot be executed; -ETIMEDOUT; -EMSGSIZE: a longer answer, or NULs; -EIO: it failed; or
- * another -errno. The answer is as trusted as /etc/passwd: the host's administrator configures
- * both. */
+/* Ask @program, `getent passwd` for @keys (names or decimal uids, not beginning with '-'), at most
+ * SBX_GETENT_KEYS_MAX. 0 with a line of passwd(5) for each known key in @ret_text. -ENOENT, -EACCES
+ * and the like: @program cannot be executed; -ETIMEDOUT; -EMSGSIZE: a longer answer, or NULs; -EIO:
+ * it failed; or another -errno. The answer is as trusted as /etc/passwd: the host's administrator
+ * configures both. */
 int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_keys, int timeout_ms,
 		      char ret_text[SBX_GETENT_TEXT_MAX]);
 

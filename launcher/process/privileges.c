@@ -19,13 +19,17 @@
 
 /* README.md and docs/ARCHITECTURE.md have this table. */
 const struct sbx_privilege sbx_privileges[] = {
-	{ "CAP_SETUID", "the sandbox and the broker become other users; user namespaces map uids", CAP_SETUID, false },
+	{ "CAP_SETUID", "the sandbox and the broker become other users; user namespaces map uids",
+	  CAP_SETUID, false },
 	{ "CAP_SETGID", "and groups; supplementary ones are dropped", CAP_SETGID, false },
-	{ "CAP_SYS_ADMIN", "maps of the sandbox's user namespace; id-mapped mounts", CAP_SYS_ADMIN, false },
+	{ "CAP_SYS_ADMIN", "maps of the sandbox's user namespace; id-mapped mounts", CAP_SYS_ADMIN,
+	  false },
 	{ "CAP_KILL", "signals for, and the end of, processes of other users", CAP_KILL, false },
-	{ "CAP_NET_ADMIN", "attach cgroup: the host's rules, as long as the sandbox runs", CAP_NET_ADMIN, true },
+	{ "CAP_NET_ADMIN", "attach cgroup: the host's rules, as long as the sandbox runs",
+	  CAP_NET_ADMIN, true },
 	{ "CAP_NET_BIND_SERVICE", "attach cgroup: the stub's port 53", CAP_NET_BIND_SERVICE, true },
-	{ "CAP_DAC_READ_SEARCH", "attach cgroup: cgroups by their id, which --gc asks for", CAP_DAC_READ_SEARCH, true },
+	{ "CAP_DAC_READ_SEARCH", "attach cgroup: cgroups by their id, which --gc asks for",
+	  CAP_DAC_READ_SEARCH, true },
 };
 const size_t sbx_n_privileges = SBX_N_ELEMENTS(sbx_privileges);
 
@@ -56,17 +60,20 @@ int sbx_privileges_judge(const struct sbx_caps *caps, bool *ret_privileged, stru
 	size_t n = 0;
 
 	if (caps->permitted & ~caps->ambient) {
-		sbx_err_set(err, "sbx-run has capabilities that are not ambient, as from its file (setcap -r takes them "
-			    "away): it needs none, or a service's AmbientCapabilities");
+		sbx_err_set(err, "sbx-run has capabilities that are not ambient, as from its file "
+				 "(setcap -r takes them "
+				 "away): it needs none, or a service's AmbientCapabilities");
 		return SBX_PRIVILEGES_E_UNUSABLE;
 	}
 	for (size_t i = 0; i < sbx_n_privileges; i++)
 		if (mask & ~have & 1ull << sbx_privileges[i].cap && n < sizeof(missing))
-			n += (size_t)snprintf(missing + n, sizeof(missing) - n, "%s%s", n ? " " : "",
-					      sbx_privileges[i].name);
+			n += (size_t)snprintf(missing + n, sizeof(missing) - n, "%s%s",
+					      n ? " " : "", sbx_privileges[i].name);
 	if (have != 0 && have != mask) {
-		sbx_err_set(err, "of the capabilities of a privileged launcher %s is missing: give all "
-			    "(AmbientCapabilities) or none", missing);
+		sbx_err_set(err,
+			    "of the capabilities of a privileged launcher %s is missing: give all "
+			    "(AmbientCapabilities) or none",
+			    missing);
 		return SBX_PRIVILEGES_E_UNUSABLE;
 	}
 	*ret_privileged = have == mask;
@@ -93,7 +100,8 @@ int sbx_privileges_take(bool *ret_privileged, struct sbx_err *err)
 			return r;
 	}
 	if (r == 0)
-		r = sbx_caps_keep(*ret_privileged ? (mask_of(false) | mask_of(true)) & caps.permitted : 0);
+		r = sbx_caps_keep(
+			*ret_privileged ? (mask_of(false) | mask_of(true)) & caps.permitted : 0);
 	if (r == 0)
 		taken = *ret_privileged;
 	if (r < 0)

@@ -17,7 +17,8 @@ int sbx_runtime_mkdir(const char *path, mode_t mode)
 
 int sbx_runtime_dir_make(const char *path, bool privileged, struct sbx_err *err)
 {
-	/* A user's own group is often on the user's own directories; root's, a service's never needs to be. */
+	/* A user's own group is often on the user's own directories; root's, a service's never
+	 * needs to be. */
 	mode_t others = privileged ? 022 : 002;
 	char buf[512], *slash;
 	struct stat st;
@@ -32,22 +33,28 @@ int sbx_runtime_dir_make(const char *path, bool privileged, struct sbx_err *err)
 		/* A user that can rename a directory on the way can lead the launcher elsewhere. */
 		if (stat(buf, &st) == 0 && ((st.st_uid != 0 && st.st_uid != geteuid()) ||
 					    ((st.st_mode & others) && !(st.st_mode & S_ISVTX)))) {
-			sbx_err_set(err, "the runtime directory %s is below %s, which others can change "
-				    "(set SBX_RUNTIME_DIR)", path, buf);
+			sbx_err_set(err,
+				    "the runtime directory %s is below %s, which others can change "
+				    "(set SBX_RUNTIME_DIR)",
+				    path, buf);
 			return -EPERM;
 		}
 	}
-	/* Others may pass, not list: a sandbox's user must reach the shared etc below it (etc.h). */
+	/* Others may pass, not list: a sandbox's user must reach the shared etc below it
+	 * (etc.h). */
 	r = sbx_runtime_mkdir(path, 0711);
 	if (r < 0) {
-		sbx_err_set(err, "cannot make the runtime directory %s: %s (set SBX_RUNTIME_DIR)", path,
-			    strerror(-r));
+		sbx_err_set(err, "cannot make the runtime directory %s: %s (set SBX_RUNTIME_DIR)",
+			    path, strerror(-r));
 		return r;
 	}
 	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
 	    (st.st_mode & 022)) {
-		sbx_err_set(err, "the runtime directory %s is not a directory of uid %u that only it can "
-			    "write (set SBX_RUNTIME_DIR)", path, geteuid());
+		sbx_err_set(
+			err,
+			"the runtime directory %s is not a directory of uid %u that only it can "
+			"write (set SBX_RUNTIME_DIR)",
+			path, geteuid());
 		return -EPERM;
 	}
 	return 0;

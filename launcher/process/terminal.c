@@ -91,9 +91,10 @@ static bool restore_foreground(const struct sbx_terminal *t)
 
 static bool are_modes_equal(const struct termios *a, const struct termios *b)
 {
-	return a->c_iflag == b->c_iflag && a->c_oflag == b->c_oflag && a->c_cflag == b->c_cflag && a->c_lflag == b->c_lflag &&
-	       a->c_line == b->c_line && memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc)) == 0 &&
-	       cfgetispeed(a) == cfgetispeed(b) && cfgetospeed(a) == cfgetospeed(b);
+	return a->c_iflag == b->c_iflag && a->c_oflag == b->c_oflag && a->c_cflag == b->c_cflag &&
+	       a->c_lflag == b->c_lflag && a->c_line == b->c_line &&
+	       memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc)) == 0 && cfgetispeed(a) == cfgetispeed(b) &&
+	       cfgetospeed(a) == cfgetospeed(b);
 }
 
 static void restore_modes(const struct sbx_terminal *t)

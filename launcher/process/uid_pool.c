@@ -131,7 +131,8 @@ static int add_known(struct sbx_uid_pool *p, uint64_t id)
 	return 0;
 }
 
-static int load_known(struct sbx_uid_pool *p, const char *etc, const char *name, struct sbx_err *err)
+static int load_known(struct sbx_uid_pool *p, const char *etc, const char *name,
+		      struct sbx_err *err)
 {
 	int r;
 	SBX_AUTO_FCLOSE FILE *file = open_file(etc, name, &r, err);
@@ -156,11 +157,14 @@ static int check_subordinate(const struct sbx_uid_pool *p, const char *etc, cons
 
 	while (r == 0 && file && getline(&line, &size, file) > 0)
 		if (field_number(line, 1, &first) && field_number(line, 2, &count) && count > 0 &&
-		    first <= p->range.last && (first >= p->range.first || count > p->range.first - first)) {
+		    first <= p->range.last &&
+		    (first >= p->range.first || count > p->range.first - first)) {
 			line[strcspn(line, "\n")] = '\0';
-			sbx_err_set(err, "uid_pool %u-%u overlaps ids that %s/%s gives to a user ('%s'): choose "
-				    "another range for uid_pool in system.yaml", p->range.first, p->range.last,
-				    etc, name, line);
+			sbx_err_set(err,
+				    "uid_pool %u-%u overlaps ids that %s/%s gives to a user "
+				    "('%s'): choose "
+				    "another range for uid_pool in system.yaml",
+				    p->range.first, p->range.last, etc, name, line);
 			r = SBX_UID_POOL_E_OVERLAP;
 		}
 	return r;
@@ -215,7 +219,9 @@ static int open_leases(struct sbx_uid_pool *p, struct sbx_err *err)
 	}
 	if (S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 0077))
 		return 0;
-	sbx_err_set(err, "%s, where uids are leased, is not a file of uid %u that only it can open: remove it",
+	sbx_err_set(err,
+		    "%s, where uids are leased, is not a file of uid %u that only it can open: "
+		    "remove it",
 		    path, geteuid());
 	return -EPERM;
 }
@@ -252,7 +258,9 @@ static int take_lock(struct sbx_uid_pool *p, uid_t uid, short type, struct sbx_e
 
 int sbx_uid_pool_share(struct sbx_uid_pool *p, uid_t uid, struct sbx_err *err)
 {
-	return p->dir && uid >= p->range.first && uid <= p->range.last ? take_lock(p, uid, F_RDLCK, err) : 0;
+	return p->dir && uid >= p->range.first && uid <= p->range.last ?
+		       take_lock(p, uid, F_RDLCK, err) :
+		       0;
 }
 
 int sbx_uid_pool_lease(struct sbx_uid_pool *p, uid_t uid, struct sbx_err *err)
@@ -272,7 +280,10 @@ int sbx_uid_pool_lease(struct sbx_uid_pool *p, uid_t uid, struct sbx_err *err)
 	set_lock(p, uid, F_UNLCK);
 	if (r == 0)
 		return SBX_UID_POOL_E_BUSY;
-	sbx_err_set(err, "cannot lease uid %u: %s%s", uid, strerror(-r),
-		    r == -EINVAL ? " (it has no place in this user namespace: set uid_pool in system.yaml)" : "");
+	sbx_err_set(
+		err, "cannot lease uid %u: %s%s", uid, strerror(-r),
+		r == -EINVAL ?
+			" (it has no place in this user namespace: set uid_pool in system.yaml)" :
+			"");
 	return r;
 }

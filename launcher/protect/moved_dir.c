@@ -35,16 +35,19 @@ static bool is_dir(int fd, uintmax_t dev, uintmax_t ino)
 
 /* Open the directory @rest below any directory in @parent (n_parent bytes), if it has that inode.
  * fd or -1. */
-static int find_beside(const char *parent, size_t n_parent, const char *rest, uintmax_t dev, uintmax_t ino)
+static int find_beside(const char *parent, size_t n_parent, const char *rest, uintmax_t dev,
+		       uintmax_t ino)
 {
 	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
+				.resolve =
+					RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
 	char path[PATH_MAX];
 	SBX_AUTO_CLOSEDIR DIR *dir = NULL;
 	const struct dirent *e;
 	int at, fd;
 
-	if (sbx_text_copy_n(path, sizeof(path), n_parent ? parent : "/", n_parent ? n_parent : 1) < 0)
+	if (sbx_text_copy_n(path, sizeof(path), n_parent ? parent : "/", n_parent ? n_parent : 1) <
+	    0)
 		return -1;
 	at = open_plain(path);
 	dir = at >= 0 ? fdopendir(at) : NULL;
@@ -53,7 +56,8 @@ static int find_beside(const char *parent, size_t n_parent, const char *rest, ui
 		return -1;
 	}
 	for (int i = 0; i < NAMES_MAX && (e = readdir(dir)); i++) {
-		if (e->d_name[0] == '.' && (!e->d_name[1] || (e->d_name[1] == '.' && !e->d_name[2])))
+		if (e->d_name[0] == '.' &&
+		    (!e->d_name[1] || (e->d_name[1] == '.' && !e->d_name[2])))
 			continue;
 		if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) ||
 		    sbx_text_format(path, sizeof(path), "%s%s", e->d_name, rest) < 0)

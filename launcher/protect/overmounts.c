@@ -59,15 +59,19 @@ struct overmounts {
 	bool writable;
 	size_t n_hidden; /* blocked names in the current directory that are masked */
 	char hidden[HIDDEN_TOLD_MAX][64]; /* the first of them in byte order, for the note */
-	const struct sbx_placeholders *placeholders;   /* this and the next two: of sbx_overmounts_new_blocked() */
+	/* this and the next two: of sbx_overmounts_new_blocked() */
+	const struct sbx_placeholders *placeholders;
 	int (*tell)(void *userdata, const char *path);
 	void *userdata;
-	const char *names[NAMES_MAX + 1]; /* the last member: most of it is never used, so it is not cleared */
+	/* the last member: most of it is never used, so it is not cleared */
+	const char *names[NAMES_MAX + 1];
 };
 
 /* malloc'ed or NULL. */
-static struct overmounts *new_overmounts(const struct sbx_facts *f, const struct sbx_profile *profile,
-				 const struct sbx_system_policy *system, const struct sbx_view *view)
+static struct overmounts *new_overmounts(const struct sbx_facts *f,
+					 const struct sbx_profile *profile,
+					 const struct sbx_system_policy *system,
+					 const struct sbx_view *view)
 {
 	struct overmounts *o = malloc(sizeof(*o));
 
@@ -109,7 +113,8 @@ static int collect_names(struct overmounts *o)
 	n = sbx_dir_walk_sort(o->names, n);
 	o->names[n] = NULL;
 	o->rules.names = o->names;
-	o->rules.depth = o->profile->filesystem.mask_depth ? o->profile->filesystem.mask_depth : SBX_MASK_DEPTH;
+	o->rules.depth = o->profile->filesystem.mask_depth ? o->profile->filesystem.mask_depth :
+							     SBX_MASK_DEPTH;
 	o->rules.n_left = ENTRIES_MAX;
 	return n == NAMES_MAX ? -E2BIG : 0;
 }
@@ -128,7 +133,8 @@ static bool is_own_name(const struct sbx_system_policy *system, const char *name
  * not. malloc'ed. */
 static char *unmask_path(const struct sbx_facts *f, const char *path)
 {
-	SBX_AUTO_FREE char *home = path[0] == '~' ? sbx_path_real_location(f->home) : strdup(""), *joined = NULL;
+	SBX_AUTO_FREE char *home = path[0] == '~' ? sbx_path_real_location(f->home) : strdup(""),
+			   *joined = NULL;
 
 	if (!home || asprintf(&joined, "%s%s", home, path + (path[0] == '~')) < 0) {
 		joined = NULL;
@@ -149,7 +155,8 @@ static int check_unmask(struct overmounts *o)
 		if (!why)
 			continue;
 		sbx_err_list_add(o->errs, o->d->profile_file, 0, 0,
-				 "filesystem.unmask: '%s': the host's owner does not let profiles show it (%s in %s/system.yaml)",
+				 "filesystem.unmask: '%s': the host's owner does not let profiles "
+				 "show it (%s in %s/system.yaml)",
 				 l->v[i], why, o->facts->config_dir);
 		return -ECANCELED;
 	}
@@ -169,7 +176,8 @@ static int is_unmasked(const struct overmounts *o, const char *path)
 
 		if (!shown)
 			return -ENOMEM;
-		if (strncmp(shown, top, n) == 0 && shown[n] == '/' && strcmp(shown + n + 1, path) == 0)
+		if (strncmp(shown, top, n) == 0 && shown[n] == '/' &&
+		    strcmp(shown + n + 1, path) == 0)
 			return 1;
 	}
 	return 0;
@@ -181,7 +189,8 @@ static int is_unmasked(const struct overmounts *o, const char *path)
 static void remember_hidden(struct overmounts *o, const char *dest, const struct stat *st)
 {
 	const char *cwd = o->facts->cwd;
-	size_t n = cwd ? strlen(cwd) : 0, at = o->n_hidden < HIDDEN_TOLD_MAX ? o->n_hidden : HIDDEN_TOLD_MAX;
+	size_t n = cwd ? strlen(cwd) : 0,
+	       at = o->n_hidden < HIDDEN_TOLD_MAX ? o->n_hidden : HIDDEN_TOLD_MAX;
 	char name[sizeof(o->hidden[0])];
 
 	if (!cwd || !cwd[1] || !sbx_path_in_prefix(dest, cwd) || !dest[n])
@@ -204,8 +213,9 @@ static int tell_hidden(const struct overmounts *o)
 		return 0;
 	if (o->n_hidden > n)
 		sbx_text_fit(more, sizeof(more), " and %zu more", o->n_hidden - n);
-	return sbx_notes_add(o->d->notes, "%s%s%s%s%s%s %s hidden (sbx-profile(5), MASKS)", o->hidden[0], n > 1 ? ", " : "",
-			     n > 1 ? o->hidden[1] : "", n > 2 ? ", " : "", n > 2 ? o->hidden[2] : "", more,
+	return sbx_notes_add(o->d->notes, "%s%s%s%s%s%s %s hidden (sbx-profile(5), MASKS)",
+			     o->hidden[0], n > 1 ? ", " : "", n > 1 ? o->hidden[1] : "",
+			     n > 2 ? ", " : "", n > 2 ? o->hidden[2] : "", more,
 			     o->n_hidden > 1 ? "are" : "is");
 }
 
@@ -219,7 +229,8 @@ static int refuse(struct overmounts *o, const char *what, const char *why)
 static bool hides_mount(const struct sbx_view *view, const char *dest)
 {
 	for (size_t i = 0; i < view->n_mounts; i++)
-		if (view->mounts[i].origin != SBX_ORIGIN_MASK && view->mounts[i].origin != SBX_ORIGIN_PROTECT &&
+		if (view->mounts[i].origin != SBX_ORIGIN_MASK &&
+		    view->mounts[i].origin != SBX_ORIGIN_PROTECT &&
 		    sbx_path_in_prefix(view->mounts[i].dest, dest))
 			return true;
 	return false;
@@ -235,7 +246,8 @@ static int mask(struct overmounts *o, const char *path, const char *dest, const 
 	if (hides_mount(o->view, dest))
 		return refuse(o, dest, "is blocked, and another mount lies below it");
 	if (strlen(dest) >= PATH_MAX)
-		return refuse(o, dest, "is blocked, and a path that is too long for a mount to cover it");
+		return refuse(o, dest,
+			      "is blocked, and a path that is too long for a mount to cover it");
 	if (o->view->mounts[o->grant].kind == SBX_MOUNT_OVERLAY)
 		covered.st_ino = 0; /* an overlay has inode numbers of its own */
 	if (sbx_view_add_mask(o->d, dest, &covered) < 0)
@@ -244,20 +256,26 @@ static int mask(struct overmounts *o, const char *path, const char *dest, const 
 	if (r == -E2BIG)
 		return refuse(o, dest, "is one blocked name more than can be masked: grant less");
 	if (r < 0)
-		return refuse(o, dest, "is blocked, and a directory above it cannot be held in place: try again");
+		return refuse(
+			o, dest,
+			"is blocked, and a directory above it cannot be held in place: try again");
 	return 1;
 }
 
 /* A directory that cannot be listed is masked: the command owns it and could open it again. */
-static int close_whole(struct overmounts *o, const char *path, const char *dest, const struct stat *st)
+static int close_whole(struct overmounts *o, const char *path, const char *dest,
+		       const struct stat *st)
 {
 	int r;
 
 	if (!*path)
 		return refuse(o, dest, "cannot be searched for blocked names: it needs u+rx");
 	r = mask(o, path, dest, st);
-	return r < 0 ? r : sbx_notes_add(o->d->notes, "'%s' cannot be searched for blocked names and is not shown: it needs u+rx",
-					 dest);
+	return r < 0 ? r :
+		       sbx_notes_add(o->d->notes,
+				     "'%s' cannot be searched for blocked names and is not shown: "
+				     "it needs u+rx",
+				     dest);
 }
 
 /* *ret_path: @found below the grant; *ret_dest: the same in the sandbox. 0 or -ENOMEM. */
@@ -269,7 +287,11 @@ static int locate(const struct overmounts *o, const char *found, char **ret_path
 		*ret_path = NULL;
 		return -ENOMEM;
 	}
-	if (asprintf(ret_dest, "%s%s%s", dest[1] ? dest : "", **ret_path ? "/" : dest[1] ? "" : "/", *ret_path) < 0) {
+	if (asprintf(ret_dest, "%s%s%s", dest[1] ? dest : "",
+		     **ret_path ? "/" :
+		     dest[1]	? "" :
+				  "/",
+		     *ret_path) < 0) {
 		*ret_dest = NULL;
 		return -ENOMEM;
 	}
@@ -280,7 +302,9 @@ static int locate(const struct overmounts *o, const char *found, char **ret_path
  * Returns @r or an error. */
 static int on_closed(struct overmounts *o, const char *path, const char *name, int r)
 {
-	int led = name && strcmp(name, ".git") == 0 ? sbx_protect_led(o->protect, &o->view->mounts[o->grant], path) : 0;
+	int led = name && strcmp(name, ".git") == 0 ?
+			  sbx_protect_led(o->protect, &o->view->mounts[o->grant], path) :
+			  0;
 
 	return led < 0 ? led : r;
 }
@@ -306,7 +330,8 @@ static int on_hit(void *userdata, const char *found, const char *name, const str
 		if (!sbx_protect_is_listed(o->protect, name))
 			return 0;
 	}
-	return o->writable ? sbx_protect_found(o->protect, path, name) : on_closed(o, path, name, 0);
+	return o->writable ? sbx_protect_found(o->protect, path, name) :
+			     on_closed(o, path, name, 0);
 }
 
 static int tell_limit(struct overmounts *o)
@@ -314,9 +339,13 @@ static int tell_limit(struct overmounts *o)
 	const char *dest = o->view->mounts[o->grant].dest;
 
 	if (o->profile->limits.strict)
-		return refuse(o, dest, "has more files than are searched for blocked names: grant less, or lower "
-				       "filesystem.mask_depth");
-	return sbx_notes_add(o->d->notes, "'%s' has more files than are searched for blocked names: some may be seen", dest);
+		return refuse(
+			o, dest,
+			"has more files than are searched for blocked names: grant less, or lower "
+			"filesystem.mask_depth");
+	return sbx_notes_add(
+		o->d->notes,
+		"'%s' has more files than are searched for blocked names: some may be seen", dest);
 }
 
 static bool is_searched(const struct sbx_mount_op *op)
@@ -377,7 +406,8 @@ static int overmount_grant(struct overmounts *o)
 
 int sbx_overmounts_add(const struct sbx_draft *d, struct sbx_err_list *errs)
 {
-	SBX_AUTO_FREE struct overmounts *o = new_overmounts(d->facts, d->profile, d->system, d->view);
+	SBX_AUTO_FREE struct overmounts *o =
+		new_overmounts(d->facts, d->profile, d->system, d->view);
 	size_t n = d->view->n_mounts;
 	int r;
 
@@ -400,10 +430,13 @@ int sbx_overmounts_add(const struct sbx_draft *d, struct sbx_err_list *errs)
 		o->grant = i;
 		r = overmount_grant(o);
 		if (r < 0 && r != -ECANCELED && r != -ENOMEM) {
-			sbx_err_list_add(errs, "", 0, 0, "cannot look for blocked or protected names in '%s': %s%s",
+			sbx_err_list_add(errs, "", 0, 0,
+					 "cannot look for blocked or protected names in '%s': %s%s",
 					 op->dest, strerror(-r),
-					 r == -EACCES ? " (a directory there that is yours needs u+rwx)" :
-					 r == -EAGAIN ? " (another process has a lease on a file there: try again)" :
+					 r == -EACCES ?
+						 " (a directory there that is yours needs u+rwx)" :
+					 r == -EAGAIN ? " (another process has a lease on a file "
+							"there: try again)" :
 							"");
 			r = -ECANCELED;
 		}
@@ -452,9 +485,10 @@ static int on_late_hit(void *userdata, const char *path, const char *name, const
 }
 
 void sbx_overmounts_new_blocked(const struct sbx_facts *f, const struct sbx_profile *profile,
-			  const struct sbx_system_policy *system, const struct sbx_view *view,
-			  const struct sbx_protections *protections, const struct sbx_placeholders *placeholders, const uid_t *writer,
-			  int (*tell)(void *userdata, const char *path), void *userdata)
+				const struct sbx_system_policy *system, const struct sbx_view *view,
+				const struct sbx_protections *protections,
+				const struct sbx_placeholders *placeholders, const uid_t *writer,
+				int (*tell)(void *userdata, const char *path), void *userdata)
 {
 	SBX_AUTO_FREE struct overmounts *o = new_overmounts(f, profile, system, view);
 	int r = o ? 0 : -ENOMEM;
@@ -472,7 +506,8 @@ void sbx_overmounts_new_blocked(const struct sbx_facts *f, const struct sbx_prof
 
 		o->rules.n_left = ENTRIES_MAX;
 
-		if (sbx_view_is_writable_dir(op) && is_searched(op) && (!writer || sbx_view_writer(f, op) == *writer))
+		if (sbx_view_is_writable_dir(op) && is_searched(op) &&
+		    (!writer || sbx_view_writer(f, op) == *writer))
 			r = sbx_dir_walk(op->source.fd, &o->rules, on_late_hit, o);
 	}
 }

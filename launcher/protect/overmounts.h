@@ -18,8 +18,9 @@ int sbx_overmounts_add(const struct sbx_draft *d, struct sbx_err_list *errs);
  * the plan covers. @tell gets the path of each in the sandbox, shorter than SBX_VIEW_PATH_MAX; a
  * result other than 0 ends the search. Errors end the search silently. */
 void sbx_overmounts_new_blocked(const struct sbx_facts *f, const struct sbx_profile *profile,
-			  const struct sbx_system_policy *system, const struct sbx_view *view,
-			  const struct sbx_protections *protections, const struct sbx_placeholders *placeholders, const uid_t *writer,
-			  int (*tell)(void *userdata, const char *path), void *userdata);
+				const struct sbx_system_policy *system, const struct sbx_view *view,
+				const struct sbx_protections *protections,
+				const struct sbx_placeholders *placeholders, const uid_t *writer,
+				int (*tell)(void *userdata, const char *path), void *userdata);
 
 #endif

@@ -17,11 +17,12 @@
  * checked.
  *
  * They are made with the ids of the user who may write there: the sandbox's user, or the owner of
- * an id-mapped grant. They are removed through the directory's descriptor, where the inode is the one
- * that was made (protect_helper.c). Those of a killed launcher are removed by its protect helper, the
- * cleanup process or the next start, from the list in the runtime directory. The directory must be
- * the same one, reached without symlinks; one that was renamed is looked for beside its old place. A
- * free lock says that the launcher is dead. Its sandbox dies a moment later, so the sweep waits.
+ * an id-mapped grant. They are removed through the directory's descriptor, where the inode is the
+ * one that was made (protect_helper.c). Those of a killed launcher are removed by its protect
+ * helper, the cleanup process or the next start, from the list in the runtime directory. The
+ * directory must be the same one, reached without symlinks; one that was renamed is looked for
+ * beside its old place. A free lock says that the launcher is dead. Its sandbox dies a moment
+ * later, so the sweep waits.
  */
 #include "launcher/protect/placeholders.h"
 
@@ -70,7 +71,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
 static bool holds_nothing(const struct stat *st, enum sbx_placeholder_kind kind)
 {
 	return (st->st_mode & S_IFMT) == (kinds[kind].mode & S_IFMT) &&
-	       (!S_ISREG(st->st_mode) || (st->st_nlink == 1 && (size_t)st->st_size <= strlen(kinds[kind].text)));
+	       (!S_ISREG(st->st_mode) ||
+		(st->st_nlink == 1 && (size_t)st->st_size <= strlen(kinds[kind].text)));
 }
 
 /* Of one that holds nothing: does it have its text? It lacks it between creation and write, and git
@@ -82,7 +84,8 @@ static bool is_whole(const struct stat *st, enum sbx_placeholder_kind kind)
 
 /* --- removing --- */
 
-enum { LAST, SHARED, UNKNOWN }; /* the users of the placeholders in a directory: this sandbox only, others too */
+/* the users of the placeholders in a directory: this sandbox only, others too */
+enum { LAST, SHARED, UNKNOWN };
 
 /* Nobody can prevent this lock: a directory cannot be opened for writing, so others can take read
  * locks only. */
@@ -141,7 +144,9 @@ bool sbx_placeholders_remove_of(const struct sbx_placeholders *h, const uid_t *w
 	for (size_t i = 0; users && i < x->n_placeholder_dirs; i++) {
 		const struct sbx_mount_op *grant = &h->view->mounts[x->placeholder_dirs[i].grant];
 
-		users[i] = writer && sbx_view_writer(h->facts, grant) != *writer ? SHARED : (uint8_t)users_at_end(&h->locks[i]);
+		users[i] = writer && sbx_view_writer(h->facts, grant) != *writer ?
+				   SHARED :
+				   (uint8_t)users_at_end(&h->locks[i]);
 	}
 	for (size_t i = 0; users && i < x->n_placeholders; i++) {
 		const struct sbx_placeholder *p = &x->placeholders[i];
@@ -154,7 +159,8 @@ bool sbx_placeholders_remove_of(const struct sbx_placeholders *h, const uid_t *w
 			continue;
 		if (fstatat(dir, p->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			done = done && is_gone(errno);
-		else if (is_same(&st, &h->made[i].st) && holds_nothing(&st, p->kind) && unlinkat(dir, p->name, 0) < 0)
+		else if (is_same(&st, &h->made[i].st) && holds_nothing(&st, p->kind) &&
+			 unlinkat(dir, p->name, 0) < 0)
 			done = done && is_gone(errno);
 	}
 	return done;
@@ -181,7 +187,8 @@ static int init(struct sbx_placeholders *h, const struct sbx_facts *f, const str
 
 void sbx_placeholders_fini(struct sbx_placeholders *h)
 {
-	for (size_t i = 0; h->locks && h->protections && i < h->protections->n_placeholder_dirs; i++)
+	for (size_t i = 0; h->locks && h->protections && i < h->protections->n_placeholder_dirs;
+	     i++)
 		sbx_fd_close(h->locks[i].fd);
 	free(h->locks);
 	free(h->made);
@@ -189,16 +196,19 @@ void sbx_placeholders_fini(struct sbx_placeholders *h)
 	*h = (struct sbx_placeholders){ 0 };
 }
 
-const struct stat *sbx_placeholders_stat(const struct sbx_placeholders *h, const struct sbx_view *view, size_t mount)
+const struct stat *sbx_placeholders_stat(const struct sbx_placeholders *h,
+					 const struct sbx_view *view, size_t mount)
 {
-	return h->of_mount && h->of_mount[mount] ? &h->made[h->of_mount[mount] - 1].st : &view->mounts[mount].source.st;
+	return h->of_mount && h->of_mount[mount] ? &h->made[h->of_mount[mount] - 1].st :
+						   &view->mounts[mount].source.st;
 }
 
 /* --- the list --- */
 
 static int write_list(const struct sbx_protections *x, int runtime_fd)
 {
-	SBX_AUTO_CLOSE int fd = openat(runtime_fd, LIST_NAME, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	SBX_AUTO_CLOSE int fd =
+		openat(runtime_fd, LIST_NAME, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 	SBX_AUTO_FREE char *text = NULL;
 	struct stat st = { 0 };
 	size_t n = 0;
@@ -212,8 +222,8 @@ static int write_list(const struct sbx_protections *x, int runtime_fd)
 
 		if ((i == 0 || p->dir != x->placeholders[i - 1].dir) && fstat(d->fd, &st) < 0)
 			st.st_ino = 0; /* no directory has this number */
-		fprintf(f, "%c %ju %ju %s/%s%c", kinds[p->kind].letter, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, d->path,
-			p->name, '\0');
+		fprintf(f, "%c %ju %ju %s/%s%c", kinds[p->kind].letter, (uintmax_t)st.st_dev,
+			(uintmax_t)st.st_ino, d->path, p->name, '\0');
 	}
 	if (fclose(f) != 0 || n > LIST_BYTES)
 		return -E2BIG;
@@ -286,7 +296,8 @@ struct maker {
 	int model_fd; /* O_PATH of the socket that others are hard links of; -1 */
 	struct stat model_st;
 	bool links_by_path;   /* the kernel refused the model's descriptor and takes its path */
-	bool links_are_alike; /* the first link had the model's inode number: some FUSE file systems give each its own */
+	/* the first link had the model's inode number: some FUSE file systems give each its own */
+	bool links_are_alike;
 };
 
 /* While the lock is held, others do not remove; a remover holds it exclusively for a moment only.
@@ -314,15 +325,17 @@ static int make_file(int dir, const char *name, enum sbx_placeholder_kind kind)
 {
 	const char *text = kinds[kind].text;
 	ssize_t n;
-	SBX_AUTO_CLOSE int fd = openat(dir, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
-				       kinds[kind].mode & 07777);
+	SBX_AUTO_CLOSE int fd =
+		openat(dir, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
+		       kinds[kind].mode & 07777);
 
 	if (fd < 0)
 		return -errno;
 	n = write(fd, text, strlen(text));
 	if (n != (ssize_t)strlen(text))
 		return n < 0 ? -errno : -EIO;
-	return fchmod(fd, kinds[kind].mode & 07777) < 0 ? -errno : 0; /* a default ACL may have set another mode */
+	/* a default ACL may have set another mode */
+	return fchmod(fd, kinds[kind].mode & 07777) < 0 ? -errno : 0;
 }
 
 static int make_first_socket(struct maker *m, const char *name)
@@ -340,7 +353,8 @@ static int make_first_socket(struct maker *m, const char *name)
 		return -ESTALE;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->model_fd);
 	/* A default ACL may have set another mode; a file system without modes shows its own. */
-	if (st.st_mode != SBX_PLACEHOLDER_SOCKET_MODE && chmod(path, SBX_PLACEHOLDER_SOCKET_MODE & 07777) < 0)
+	if (st.st_mode != SBX_PLACEHOLDER_SOCKET_MODE &&
+	    chmod(path, SBX_PLACEHOLDER_SOCKET_MODE & 07777) < 0)
 		return -errno;
 	return fstat(m->model_fd, &m->model_st) < 0 ? -errno : 0;
 }
@@ -374,7 +388,8 @@ static int make_socket(struct maker *m, const char *name, struct stat *ret_st, b
 	return m->model_fd >= 0 && errno == EEXIST ? -EEXIST : make_first_socket(m, name);
 }
 
-static int make_new(struct maker *m, const struct sbx_placeholder *p, struct stat *ret_st, bool *ret_known)
+static int make_new(struct maker *m, const struct sbx_placeholder *p, struct stat *ret_st,
+		    bool *ret_known)
 {
 	*ret_known = false;
 	return p->kind == SBX_PLACEHOLDER_SOCKET ? make_socket(m, p->name, ret_st, ret_known) :
@@ -384,8 +399,8 @@ static int make_new(struct maker *m, const struct sbx_placeholder *p, struct sta
 /* Is it there, and a placeholder? */
 static bool look_at(const struct maker *m, const struct sbx_placeholder *p, struct stat *ret_st)
 {
-	return fstatat(m->d->fd, p->name, ret_st, AT_SYMLINK_NOFOLLOW) == 0 && sbx_placeholder_is_one(ret_st) &&
-	       holds_nothing(ret_st, p->kind);
+	return fstatat(m->d->fd, p->name, ret_st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       sbx_placeholder_is_one(ret_st) && holds_nothing(ret_st, p->kind);
 }
 
 /* Use one that is there. A whole one is shared. One that lacks its text is being made by another
@@ -400,14 +415,17 @@ static int share(const struct maker *m, const struct sbx_placeholder *p, struct 
 		if (is_whole(ret_st, p->kind) && locked)
 			return 0;
 		if (!is_whole(ret_st, p->kind) && users_of(m->lock->fd) == LAST)
-			return unlinkat(m->d->fd, p->name, 0) == 0 && lock_again(m->lock) ? -ENOENT : -ESTALE;
+			return unlinkat(m->d->fd, p->name, 0) == 0 && lock_again(m->lock) ?
+				       -ENOENT :
+				       -ESTALE;
 		locked = lock_again(m->lock);
 		nanosleep(&pause, NULL);
 	}
 	return -ESTALE;
 }
 
-static int make_one(struct maker *m, const struct sbx_placeholder *p, struct sbx_placeholder_made *made)
+static int make_one(struct maker *m, const struct sbx_placeholder *p,
+		    struct sbx_placeholder_made *made)
 {
 	struct stat *st = &made->st;
 	bool known;
@@ -439,13 +457,15 @@ static int make_in(struct sbx_placeholders *h, size_t dir, struct sbx_err *err)
 	const struct sbx_protections *x = h->protections;
 	struct maker m = { .d = &x->placeholder_dirs[dir], .lock = &h->locks[dir], .model_fd = -1 };
 	const struct sbx_mount_op *grant = &h->view->mounts[m.d->grant];
-	int e = grant->idmap ? sbx_lookup_ids_use(h->facts, grant->source.st.st_uid, grant->source.st.st_gid, &saved) :
+	int e = grant->idmap ? sbx_lookup_ids_use(h->facts, grant->source.st.st_uid,
+						  grant->source.st.st_gid, &saved) :
 			       sbx_lookup_ids_use_sandbox(h->facts, &saved);
 
 	if (e == 0)
 		e = lock_dir(&m);
 	if (e < 0)
-		sbx_err_set(err, "cannot lock %s for its placeholders: %s", m.d->path, strerror(-e));
+		sbx_err_set(err, "cannot lock %s for its placeholders: %s", m.d->path,
+			    strerror(-e));
 	for (size_t i = 0; i < x->n_placeholders && e == 0; i++) {
 		const struct sbx_placeholder *p = &x->placeholders[i];
 
@@ -454,17 +474,21 @@ static int make_in(struct sbx_placeholders *h, size_t dir, struct sbx_err *err)
 		e = make_one(&m, p, &h->made[i]);
 		h->of_mount[p->op] = i + 1;
 		if (e == -ESTALE)
-			sbx_err_set(err, "%s/%s appeared while it was to be protected: try again", m.d->path, p->name);
+			sbx_err_set(err, "%s/%s appeared while it was to be protected: try again",
+				    m.d->path, p->name);
 		else if (e < 0)
-			sbx_err_set(err, "cannot protect %s/%s, which does not exist, by a placeholder: %s", m.d->path, p->name,
-				    strerror(-e));
+			sbx_err_set(
+				err,
+				"cannot protect %s/%s, which does not exist, by a placeholder: %s",
+				m.d->path, p->name, strerror(-e));
 	}
 	sbx_fd_close(m.model_fd);
 	return e;
 }
 
-int sbx_placeholders_make(struct sbx_placeholders *h, const struct sbx_facts *f, const struct sbx_view *view,
-			  const struct sbx_protections *x, int runtime_fd, struct sbx_err *err)
+int sbx_placeholders_make(struct sbx_placeholders *h, const struct sbx_facts *f,
+			  const struct sbx_view *view, const struct sbx_protections *x,
+			  int runtime_fd, struct sbx_err *err)
 {
 	mode_t mask;
 	int e;

@@ -49,11 +49,14 @@ static int failed(int r, const char *path, const struct sbx_err *why, struct sbx
 	if (r == 0)
 		return 0;
 	sbx_err_set(err, "'%s' configures this run, and cannot be kept from the command: %s", path,
-		    why->msg[0] ? why->msg : r == -ESTALE ? "it is not what it was when it was read; try again" : strerror(-r));
+		    why->msg[0]	 ? why->msg :
+		    r == -ESTALE ? "it is not what it was when it was read; try again" :
+				   strerror(-r));
 	return r < 0 ? r : -EPERM;
 }
 
-int sbx_plan_sources_add(struct sbx_plan_sources *s, const struct sbx_facts *f, const char *path, struct sbx_err *err)
+int sbx_plan_sources_add(struct sbx_plan_sources *s, const struct sbx_facts *f, const char *path,
+			 struct sbx_err *err)
 {
 	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
 	const char *cwd = f->cwd ? f->cwd : "";
@@ -61,7 +64,8 @@ int sbx_plan_sources_add(struct sbx_plan_sources *s, const struct sbx_facts *f, 
 	struct sbx_err why = { 0 };
 	int r;
 
-	if (asprintf(&absolute, "%s%s%s", path[0] == '/' ? "" : cwd, path[0] == '/' ? "" : "/", path) < 0) {
+	if (asprintf(&absolute, "%s%s%s", path[0] == '/' ? "" : cwd, path[0] == '/' ? "" : "/",
+		     path) < 0) {
 		absolute = NULL;
 		return -ENOMEM;
 	}
@@ -77,8 +81,8 @@ int sbx_plan_sources_add(struct sbx_plan_sources *s, const struct sbx_facts *f, 
 	return failed(r, path, &why, err);
 }
 
-int sbx_plan_sources_add_rest(struct sbx_plan_sources *s, const struct sbx_options *o, const struct sbx_facts *f,
-			      struct sbx_err *err)
+int sbx_plan_sources_add_rest(struct sbx_plan_sources *s, const struct sbx_options *o,
+			      const struct sbx_facts *f, struct sbx_err *err)
 {
 	const char *bwrap = f->bwrap;
 	SBX_AUTO_FREE char *job = NULL;
@@ -101,18 +105,20 @@ void sbx_plan_sources_fini(struct sbx_plan_sources *s)
 	*s = (struct sbx_plan_sources){ 0 };
 }
 
-static bool may_write(const struct sbx_draft *d, const struct sbx_mount_op *op, const struct stat *st)
+static bool may_write(const struct sbx_draft *d, const struct sbx_mount_op *op,
+		      const struct stat *st)
 {
 	return st->st_uid == sbx_view_writer(d->facts, op) || (st->st_mode & 0022);
 }
 
 /* 0; 1: the grant @op would let the command write it, with @ret_err. */
-static int check(const struct sbx_draft *d, const struct sbx_plan_source *s, const struct sbx_mount_op *op,
-		 struct sbx_err *ret_err)
+static int check(const struct sbx_draft *d, const struct sbx_plan_source *s,
+		 const struct sbx_mount_op *op, struct sbx_err *ret_err)
 {
 	const struct stat *granted = &op->source.st;
 
-	if (op->kind != SBX_MOUNT_BIND || !op->writable || !S_ISREG(s->st.st_mode) || granted->st_dev != s->st.st_dev)
+	if (op->kind != SBX_MOUNT_BIND || !op->writable || !S_ISREG(s->st.st_mode) ||
+	    granted->st_dev != s->st.st_dev)
 		return 0;
 	if (granted->st_ino == s->st.st_ino) {
 		sbx_err_set(ret_err, "'%s' configures this run: grant it read-only", s->path);
@@ -120,9 +126,11 @@ static int check(const struct sbx_draft *d, const struct sbx_plan_source *s, con
 	}
 	if (s->st.st_nlink < 2 || !S_ISDIR(granted->st_mode) || !may_write(d, op, &s->st))
 		return 0;
-	sbx_err_set(ret_err, "'%s', which configures this run, has %ju names (hard links), and another one may be in "
-		    "'%s', where the command writes: copy it to a file of its own", s->path, (uintmax_t)s->st.st_nlink,
-		    op->source.resolved);
+	sbx_err_set(ret_err,
+		    "'%s', which configures this run, has %ju names (hard links), and another one "
+		    "may be in "
+		    "'%s', where the command writes: copy it to a file of its own",
+		    s->path, (uintmax_t)s->st.st_nlink, op->source.resolved);
 	return 1;
 }
 

@@ -31,10 +31,11 @@ struct sbx_plan_sources {
 
 /* Add @path, which was read; it may be relative to the caller's directory. Files in sbx's own
  * directories are left out: no grant can reach them. 0 or -errno with @err. */
-int sbx_plan_sources_add(struct sbx_plan_sources *s, const struct sbx_facts *f, const char *path, struct sbx_err *err);
+int sbx_plan_sources_add(struct sbx_plan_sources *s, const struct sbx_facts *f, const char *path,
+			 struct sbx_err *err);
 /* Add the job's file and bwrap. 0 or -errno with @err. */
-int sbx_plan_sources_add_rest(struct sbx_plan_sources *s, const struct sbx_options *o, const struct sbx_facts *f,
-			      struct sbx_err *err);
+int sbx_plan_sources_add_rest(struct sbx_plan_sources *s, const struct sbx_options *o,
+			      const struct sbx_facts *f, struct sbx_err *err);
 void sbx_plan_sources_fini(struct sbx_plan_sources *s);
 
 /* Refuse grants that would let the command write such a file by another path: a mount of the file

@@ -60,7 +60,8 @@ static int read_list(struct sbx_protect *x)
 
 			e->path = lists[l]->v[i];
 			e->pattern = sbx_protected_path_is_pattern(e->path);
-			e->absent = shipped ? sbx_protected_path_covers_absent(e->path) : !e->pattern;
+			e->absent =
+				shipped ? sbx_protected_path_covers_absent(e->path) : !e->pattern;
 			x->has_names = x->has_names || (e->pattern && !strchr(e->path, '/'));
 		}
 	return 0;
@@ -143,7 +144,8 @@ int sbx_protect_found(struct sbx_protect *x, const char *path, const char *name)
 
 	if (slash && strncmp(path, "node_modules/", 13) != 0 && !strstr(path, "/node_modules/"))
 		r = add_base(x, path, (size_t)(slash - path), false);
-	return r < 0 ? r : strcmp(name, SBX_GIT) == 0; /* names inside a git directory are not entries */
+	/* names inside a git directory are not entries */
+	return r < 0 ? r : strcmp(name, SBX_GIT) == 0;
 }
 
 int sbx_protect_way(struct sbx_protect *x, const char *path)
@@ -166,8 +168,8 @@ static int hold_inner_mounts(struct sbx_protect *x)
 		const struct sbx_mount_op *op = &x->d->view->mounts[i];
 		SBX_AUTO_FREE char *parent = NULL;
 
-		if (op->kind == SBX_MOUNT_SELF_BIND || op->kind == SBX_MOUNT_MASK || !sbx_path_in_prefix(op->dest, grant->dest) ||
-		    !op->dest[n])
+		if (op->kind == SBX_MOUNT_SELF_BIND || op->kind == SBX_MOUNT_MASK ||
+		    !sbx_path_in_prefix(op->dest, grant->dest) || !op->dest[n])
 			continue;
 		parent = strndup(op->dest, (size_t)(strrchr(op->dest, '/') - op->dest));
 		if (!parent)
@@ -187,7 +189,8 @@ static bool is_match(const struct sbx_protect *x, const char *pattern, const cha
 	if (pattern)
 		return sbx_protected_path_matches(pattern, name);
 	for (const struct sbx_protect_entry *e = x->entries; e->path; e++)
-		if (e->pattern && !strchr(e->path, '/') && sbx_protected_path_matches(e->path, name))
+		if (e->pattern && !strchr(e->path, '/') &&
+		    sbx_protected_path_matches(e->path, name))
 			return true;
 	return false;
 }
@@ -195,7 +198,8 @@ static bool is_match(const struct sbx_protect *x, const char *pattern, const cha
 /* Open the directory @way ("" is the place itself) in the place @fd. *ret_list NULL: it is no
  * directory, or it cannot be listed and a note says so. If the effective user owns it, that is an
  * error: the command could change its mode. */
-static int list_place(struct sbx_protect *x, int fd, const char *dir, const char *way, DIR **ret_list)
+static int list_place(struct sbx_protect *x, int fd, const char *dir, const char *way,
+		      DIR **ret_list)
 {
 	const char *name = *way ? way : ".";
 	SBX_AUTO_CLOSE int at = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
@@ -203,10 +207,11 @@ static int list_place(struct sbx_protect *x, int fd, const char *dir, const char
 
 	*ret_list = NULL;
 	if (at < 0 && errno == EACCES && fstatat(fd, name, &st, 0) == 0 && st.st_uid != geteuid())
-		return sbx_notes_add(x->d->notes,
-				     "'%s/%s%s%s' cannot be listed: files there that protected_paths has "
-				     "patterns for are not held",
-				     sbx_protect_grant(x)->dest, dir, *dir && *way ? "/" : "", way);
+		return sbx_notes_add(
+			x->d->notes,
+			"'%s/%s%s%s' cannot be listed: files there that protected_paths has "
+			"patterns for are not held",
+			sbx_protect_grant(x)->dest, dir, *dir && *way ? "/" : "", way);
 	if (at < 0)
 		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
 	*ret_list = fdopendir(at);
@@ -220,7 +225,8 @@ static int list_place(struct sbx_protect *x, int fd, const char *dir, const char
 int sbx_protect_matches(struct sbx_protect *x, const char *dir, int fd, const char *pattern)
 {
 	const char *slash = pattern ? strrchr(pattern, '/') : NULL;
-	SBX_AUTO_FREE char *way = strndup(slash ? pattern : "", slash ? (size_t)(slash - pattern) : 0);
+	SBX_AUTO_FREE char *way =
+		strndup(slash ? pattern : "", slash ? (size_t)(slash - pattern) : 0);
 	SBX_AUTO_CLOSEDIR DIR *list = NULL;
 	const struct dirent *e;
 	int r = !way ? -ENOMEM : fd < 0 ? 0 : list_place(x, fd, dir, way, &list);
@@ -317,8 +323,11 @@ int sbx_protect_end(struct sbx_protect *x, int r, struct sbx_err_list *errs)
 		r = x->failure;
 	if (r != -E2BIG)
 		return r;
-	sbx_err_list_add(errs, "", 0, 0, "'%s' holds more repositories and other things to protect than can be: grant "
-					 "less of it, or read-only", sbx_protect_grant(x)->dest);
+	sbx_err_list_add(
+		errs, "", 0, 0,
+		"'%s' holds more repositories and other things to protect than can be: grant "
+		"less of it, or read-only",
+		sbx_protect_grant(x)->dest);
 	return -ECANCELED;
 }
 
@@ -330,7 +339,9 @@ size_t sbx_protect_names(const struct sbx_protect *x, const char **names, size_t
 	 * started in. */
 	static const struct {
 		const char *entry, *name;
-	} marks[] = { { SBX_GIT_HEAD, "commondir" }, { SBX_GIT_HEAD, "refs" }, { ".cargo/config.toml", ".cargo" } };
+	} marks[] = { { SBX_GIT_HEAD, "commondir" },
+		      { SBX_GIT_HEAD, "refs" },
+		      { ".cargo/config.toml", ".cargo" } };
 	size_t n = 0;
 
 	for (const struct sbx_protect_entry *e = x->entries; e->path && n < n_max; e++)

@@ -99,9 +99,11 @@ static bool is_among_refs(const struct sbx_protect *x, const char *path)
 		const char *dir = x->git_dirs[i].path;
 		size_t n = *dir ? strlen(dir) + 1 : 0; /* "" is the grant itself */
 
-		if (x->git_dirs[i].grant != x->grant || (n > 0 && (strncmp(path, dir, n - 1) != 0 || path[n - 1] != '/')))
+		if (x->git_dirs[i].grant != x->grant ||
+		    (n > 0 && (strncmp(path, dir, n - 1) != 0 || path[n - 1] != '/')))
 			continue;
-		if (strncmp(path + n, "refs/", 5) == 0 || strncmp(path + n, "logs/", 5) == 0 || strcmp(path + n, "logs") == 0)
+		if (strncmp(path + n, "refs/", 5) == 0 || strncmp(path + n, "logs/", 5) == 0 ||
+		    strcmp(path + n, "logs") == 0)
 			return true;
 	}
 	return false;
@@ -155,12 +157,14 @@ static int read_name(int fd, const char *prefix, char **ret_text)
 
 /* Follow the host path @path as far as it leads. It is cut there, and *ret_rest is the next part,
  * or NULL. 0; 1: it leads nowhere; -errno. */
-static int resolve_some(struct sbx_protect *x, char *path, struct sbx_resolved *ret_found, const char **ret_rest)
+static int resolve_some(struct sbx_protect *x, char *path, struct sbx_resolved *ret_found,
+			const char **ret_rest)
 {
 	char *slash;
 
 	*ret_rest = NULL;
-	for (size_t i = 0; sbx_protect_opened(x, sbx_path_resolve(path, NULL, ret_found)) != 0; i++) {
+	for (size_t i = 0; sbx_protect_opened(x, sbx_path_resolve(path, NULL, ret_found)) != 0;
+	     i++) {
 		slash = strrchr(path, '/');
 		if (x->failure || !slash || slash == path)
 			return x->failure ? x->failure : 1;
@@ -184,7 +188,8 @@ static int hold_end(struct sbx_protect *x, const char *dir, const char *name)
 
 /* Protect the git directory that the file @fd (-1: none) names after @prefix, relative to the host
  * directory @from. *ret_elsewhere: it names another directory than @from. */
-static int protect_named(struct sbx_protect *x, int fd, const char *prefix, const char *from, bool *ret_elsewhere)
+static int protect_named(struct sbx_protect *x, int fd, const char *prefix, const char *from,
+			 bool *ret_elsewhere)
 {
 	SBX_AUTO_FREE char *name = NULL, *there = NULL;
 	struct sbx_resolved found;
@@ -212,23 +217,26 @@ static int protect_named(struct sbx_protect *x, int fd, const char *prefix, cons
 }
 
 /* The same for the file @path below the grant; @from is below the grant, too. */
-static int protect_named_below(struct sbx_protect *x, const char *path, const char *prefix, const char *from,
-			       bool *ret_elsewhere)
+static int protect_named_below(struct sbx_protect *x, const char *path, const char *prefix,
+			       const char *from, bool *ret_elsewhere)
 {
 	SBX_AUTO_CLOSE int fd = sbx_protect_open(x, path, O_RDONLY);
 	SBX_AUTO_FREE char *outside = sbx_protect_join(sbx_protect_grant(x)->source.resolved, from);
 
-	if (fd == -EAGAIN) /* another process has a lease on it (fcntl(2)): git would wait and then read it */
+	/* another process has a lease on it (fcntl(2)): git would wait and then read it */
+	if (fd == -EAGAIN)
 		return -EAGAIN;
 	return outside ? protect_named(x, fd, prefix, outside, ret_elsewhere) : -ENOMEM;
 }
 
-static int protect_named_at(struct sbx_protect *x, int dir, const char *path, const char *name, const char *prefix,
-			    const char *from)
+static int protect_named_at(struct sbx_protect *x, int dir, const char *path, const char *name,
+			    const char *prefix, const char *from)
 {
 	SBX_AUTO_FREE char *file = sbx_protect_join(path, name);
 	SBX_AUTO_CLOSE int fd =
-		file ? openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
+		file ? openat(dir, file,
+			      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) :
+		       -1;
 	bool elsewhere;
 
 	sbx_protect_opened(x, fd < 0 ? -errno : fd);
@@ -269,7 +277,8 @@ static int protect_worktrees(struct sbx_protect *x, const char *dir)
 	if (r == 0 && !list)
 		return sbx_protect_obeyed(x, dir, "worktrees", false); /* a symlink */
 	while (r == 0 && list && (e = readdir(list))) {
-		SBX_AUTO_FREE char *sub = is_dots(e->d_name) ? NULL : sbx_protect_join(path, e->d_name);
+		SBX_AUTO_FREE char *sub =
+			is_dots(e->d_name) ? NULL : sbx_protect_join(path, e->d_name);
 
 		if (is_dots(e->d_name))
 			continue;
@@ -297,7 +306,9 @@ static int protect_one(struct sbx_protect *x, const char *dir, bool by_marks)
 
 		if (entry)
 			r = e->pattern ? sbx_protect_matches(x, dir, fd, entry) :
-					 sbx_protect_obeyed(x, dir, entry, e->absent && (!linked || is_of_worktree(entry)));
+					 sbx_protect_obeyed(
+						 x, dir, entry,
+						 e->absent && (!linked || is_of_worktree(entry)));
 	}
 	if (r == 0 && by_marks)
 		r = sbx_protect_hold_place(x, dir, "objects");
@@ -320,13 +331,16 @@ static unsigned int mark_of(const struct dirent *e)
 		unsigned int mark;
 		bool is_dir;
 	} marks[] = {
-		{ "HEAD", MARK_HEAD, false },	  { "config", MARK_CONFIG, false }, { "commondir", MARK_COMMONDIR, false },
-		{ "objects", MARK_OBJECTS, true }, { "refs", MARK_REFS, true },
+		{ "HEAD", MARK_HEAD, false },
+		{ "config", MARK_CONFIG, false },
+		{ "commondir", MARK_COMMONDIR, false },
+		{ "objects", MARK_OBJECTS, true },
+		{ "refs", MARK_REFS, true },
 	};
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(marks); i++)
-		if (strcmp(e->d_name, marks[i].name) == 0 && e->d_type != (marks[i].is_dir ? DT_REG : DT_DIR) &&
-		    e->d_type != DT_SOCK)
+		if (strcmp(e->d_name, marks[i].name) == 0 &&
+		    e->d_type != (marks[i].is_dir ? DT_REG : DT_DIR) && e->d_type != DT_SOCK)
 			return marks[i].mark;
 	return 0;
 }
@@ -345,15 +359,17 @@ static bool is_git_dir(DIR *list, bool strict)
 	return strict ? (marks & both) == both || (marks & linked) == linked : marks != 0;
 }
 
-static int look_at_modules(struct modules *m, const char *path, bool in_git_dir, bool strict, unsigned int depth);
+static int look_at_modules(struct modules *m, const char *path, bool in_git_dir, bool strict,
+			   unsigned int depth);
 
-static int look_at_entry(struct modules *m, const char *path, const struct dirent *e, bool in_git_dir, bool strict,
-			 unsigned int depth)
+static int look_at_entry(struct modules *m, const char *path, const struct dirent *e,
+			 bool in_git_dir, bool strict, unsigned int depth)
 {
 	SBX_AUTO_FREE char *sub = NULL;
 	bool is_dir = e->d_type == DT_DIR;
 
-	if (is_dots(e->d_name) || (e->d_type != DT_DIR && e->d_type != DT_LNK && e->d_type != DT_UNKNOWN))
+	if (is_dots(e->d_name) ||
+	    (e->d_type != DT_DIR && e->d_type != DT_LNK && e->d_type != DT_UNKNOWN))
 		return 0;
 	sub = sbx_protect_join(path, e->d_name);
 	if (!sub)
@@ -361,14 +377,17 @@ static int look_at_entry(struct modules *m, const char *path, const struct diren
 	if (e->d_type == DT_UNKNOWN)
 		is_dir = sbx_protect_is_dir(m->x, sub);
 	if (is_dir)
-		return look_at_modules(m, sub, false, in_git_dir ? strcmp(e->d_name, "modules") != 0 : strict, depth + 1);
+		return look_at_modules(m, sub, false,
+				       in_git_dir ? strcmp(e->d_name, "modules") != 0 : strict,
+				       depth + 1);
 	/* a symlink in place of a module */
 	return in_git_dir || strict ? 0 : sbx_protect_below(m->x, path, e->d_name, false);
 }
 
 /* @in_git_dir: @path is a git directory that is protected already. 0; -EOVERFLOW: too many or too
  * deep directories; -errno. */
-static int look_at_modules(struct modules *m, const char *path, bool in_git_dir, bool strict, unsigned int depth)
+static int look_at_modules(struct modules *m, const char *path, bool in_git_dir, bool strict,
+			   unsigned int depth)
 {
 	SBX_AUTO_CLOSEDIR DIR *list = NULL;
 	const struct dirent *e;
@@ -404,8 +423,11 @@ static int protect_modules(struct sbx_protect *x, const char *dir)
 	if (r != -EOVERFLOW)
 		return r;
 	r = sbx_protect_below(x, dir, "modules", false);
-	return r < 0 ? r : sbx_notes_add(x->d->notes, "'%s/%s' is read-only: it has more directories "
-					 "than are searched for files that git would execute", sbx_protect_grant(x)->dest, path);
+	return r < 0 ? r :
+		       sbx_notes_add(x->d->notes,
+				     "'%s/%s' is read-only: it has more directories "
+				     "than are searched for files that git would execute",
+				     sbx_protect_grant(x)->dest, path);
 }
 
 static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks)
@@ -428,7 +450,8 @@ static int protect_linked(struct sbx_protect *x, const char *path)
 
 	if (r <= 0)
 		return r;
-	return S_ISDIR(found.st.st_mode) ? protect_outside(x, found.path) : sbx_protect_hold_outside(x, found.path);
+	return S_ISDIR(found.st.st_mode) ? protect_outside(x, found.path) :
+					   sbx_protect_hold_outside(x, found.path);
 }
 
 int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, bool *ret_git_file)
@@ -455,7 +478,9 @@ int sbx_protect_git(struct sbx_protect *x, const struct sbx_protect_base *b, boo
 		r = sbx_trail_hold(x, &t, &st);
 		if (r == 0 && S_ISLNK(st.st_mode))
 			return protect_linked(x, path);
-		return r < 0 || !S_ISREG(st.st_mode) ? r : protect_named_below(x, path, "gitdir: ", b->path, &elsewhere);
+		return r < 0 || !S_ISREG(st.st_mode) ?
+			       r :
+			       protect_named_below(x, path, "gitdir: ", b->path, &elsewhere);
 	}
 	if (!sbx_protect_covers_absent(x, b))
 		return 0;
@@ -473,7 +498,8 @@ static bool is_in_repository(struct sbx_protect *x, const struct sbx_protect_bas
 		SBX_AUTO_FREE char *git = sbx_protect_join(dir, SBX_GIT);
 		char *slash = strrchr(dir, '/');
 
-		if (!git || (sbx_protect_opened(x, lstat(git, &st) < 0 ? -errno : 0) == 0 && !sbx_placeholder_is_one(&st)))
+		if (!git || (sbx_protect_opened(x, lstat(git, &st) < 0 ? -errno : 0) == 0 &&
+			     !sbx_placeholder_is_one(&st)))
 			return true;
 		if (!slash)
 			break;
@@ -510,8 +536,10 @@ static int forbid_name(struct sbx_protect *x, const struct sbx_protect_base *b, 
  */
 int sbx_protect_head(struct sbx_protect *x, const struct sbx_protect_base *b, bool git_file)
 {
-	bool refs = sbx_protect_exists(x, b->path, "refs"), objects = sbx_protect_exists(x, b->path, "objects");
-	bool alone = sbx_protect_exists(x, b->path, SBX_GIT_HEAD) || sbx_protect_exists(x, b->path, "commondir");
+	bool refs = sbx_protect_exists(x, b->path, "refs"),
+	     objects = sbx_protect_exists(x, b->path, "objects");
+	bool alone = sbx_protect_exists(x, b->path, SBX_GIT_HEAD) ||
+		     sbx_protect_exists(x, b->path, "commondir");
 	int r;
 
 	if (git_file)

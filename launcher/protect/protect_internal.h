@@ -36,7 +36,8 @@ struct sbx_protect {
 	bool has_names; /* there are patterns without a slash */
 	size_t grant, n_bases;
 	struct sbx_protect_base bases[SBX_PROTECT_BASES_MAX];
-	int failure; /* -errno when something could not be looked at (sbx_errno_says_nothing()); else 0 */
+	/* -errno when something could not be looked at (sbx_errno_says_nothing()); else 0 */
+	int failure;
 	size_t n_git_dirs; /* of all grants */
 	struct sbx_protect_git_dir {
 		size_t grant;
@@ -78,15 +79,16 @@ struct sbx_trail {
 enum { SBX_TRAIL_FOUND, SBX_TRAIL_ABSENT, SBX_TRAIL_OUT_OF_REACH };
 
 /* 0; -ENAMETOOLONG. */
-int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t) __attribute__((warn_unused_result));
+int sbx_trail_begin(const struct sbx_protect *x, struct sbx_trail *t)
+	__attribute__((warn_unused_result));
 void sbx_trail_fini(struct sbx_trail *t);
 /* Follow @path through directories. 0: t->fd is its end. 1: the trail stops early at t->dest, which
  * is no directory; *ret_what says why, and *ret_st is set with SBX_TRAIL_FOUND. -errno. */
-int sbx_trail_follow(const struct sbx_protect *x, const char *path, struct sbx_trail *t, struct stat *ret_st,
-		     int *ret_what);
+int sbx_trail_follow(const struct sbx_protect *x, const char *path, struct sbx_trail *t,
+		     struct stat *ret_st, int *ret_what);
 /* The same from the beginning, without the last part of @path. */
-int sbx_trail_follow_parent(const struct sbx_protect *x, const char *path, struct sbx_trail *t, struct stat *ret_st,
-			    int *ret_what);
+int sbx_trail_follow_parent(const struct sbx_protect *x, const char *path, struct sbx_trail *t,
+			    struct stat *ret_st, int *ret_what);
 /* Self-bind the directories on the way. 0 or -errno; -E2BIG, here and below: there are too many
  * mounts. */
 int sbx_trail_self_bind(struct sbx_protect *x, struct sbx_trail *t);
@@ -95,7 +97,8 @@ int sbx_trail_self_bind(struct sbx_protect *x, struct sbx_trail *t);
 int sbx_trail_hold(struct sbx_protect *x, struct sbx_trail *t, const struct stat *st);
 /* Plan a placeholder and a mask at @dest, in the directory @parent, where nothing exists. 0 or
  * -errno. */
-int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, enum sbx_placeholder_kind kind);
+int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest,
+			   enum sbx_placeholder_kind kind);
 
 /* Hold @dir/@rest below the grant. @absent: cover it where it does not exist. 0 or -errno. */
 int sbx_protect_below(struct sbx_protect *x, const char *dir, const char *rest, bool absent);

@@ -28,7 +28,8 @@ int sbx_protect_lead(struct sbx_protect *x, const char *path, struct sbx_resolve
 		*ret_found = (struct sbx_resolved){ .fd = -1 };
 		return 0;
 	}
-	if (ret_found->missing || ret_found->n_hops == 0 || sbx_path_in_prefix(link, ret_found->path))
+	if (ret_found->missing || ret_found->n_hops == 0 ||
+	    sbx_path_in_prefix(link, ret_found->path))
 		return 0;
 	others = *ret_found; /* the first hop is @path itself, which is held already */
 	others.hops++;
@@ -71,5 +72,7 @@ int sbx_protect_obeyed(struct sbx_protect *x, const char *dir, const char *rest,
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return r;
-	return S_ISLNK(st.st_mode) ? hold_target(x, path) : S_ISDIR(st.st_mode) ? hold_targets_in(x, path) : 0;
+	return S_ISLNK(st.st_mode) ? hold_target(x, path) :
+	       S_ISDIR(st.st_mode) ? hold_targets_in(x, path) :
+				     0;
 }

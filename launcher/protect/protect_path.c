@@ -25,8 +25,9 @@ static enum sbx_placeholder_kind kind_of(const char *name)
 {
 	if (strcmp(name, "commondir") == 0)
 		return SBX_PLACEHOLDER_DOT; /* git dies of an empty one, and of a directory */
-	return strcmp(name, "config") == 0 || strcmp(name, "config.worktree") == 0 ? SBX_PLACEHOLDER_FILE :
-										       SBX_PLACEHOLDER_SOCKET;
+	return strcmp(name, "config") == 0 || strcmp(name, "config.worktree") == 0 ?
+		       SBX_PLACEHOLDER_FILE :
+		       SBX_PLACEHOLDER_SOCKET;
 }
 
 /* --- ops --- */
@@ -37,7 +38,8 @@ static struct sbx_mount_op *overmount_at(const struct sbx_protect *x, const char
 	for (size_t i = x->d->view->n_mounts; i > 0; i--) {
 		struct sbx_mount_op *op = &x->d->view->mounts[i - 1];
 
-		if ((op->kind == SBX_MOUNT_SELF_BIND || op->kind == SBX_MOUNT_MASK) && strcmp(op->dest, dest) == 0)
+		if ((op->kind == SBX_MOUNT_SELF_BIND || op->kind == SBX_MOUNT_MASK) &&
+		    strcmp(op->dest, dest) == 0)
 			return op;
 	}
 	return NULL;
@@ -77,8 +79,10 @@ static char *parent_path(const struct sbx_protect *x, const char *dest)
 	const char *below = dest + (grant->dest[1] ? strlen(grant->dest) : 0);
 	char *path;
 
-	return asprintf(&path, "%s%.*s", grant->source.resolved, (int)(strrchr(below, '/') - below), below) < 0 ? NULL :
-														  path;
+	return asprintf(&path, "%s%.*s", grant->source.resolved, (int)(strrchr(below, '/') - below),
+			below) < 0 ?
+		       NULL :
+		       path;
 }
 
 /* The index of the placeholder directory @path; -ENOENT: there is none. */
@@ -87,7 +91,8 @@ static int find_placeholder_dir(const struct sbx_protect *x, const char *path)
 	const struct sbx_draft *d = x->d;
 
 	for (size_t i = d->protections->n_placeholder_dirs; i > 0; i--)
-		if (d->protections->placeholder_dirs[i - 1].grant == x->grant && strcmp(d->protections->placeholder_dirs[i - 1].path, path) == 0)
+		if (d->protections->placeholder_dirs[i - 1].grant == x->grant &&
+		    strcmp(d->protections->placeholder_dirs[i - 1].path, path) == 0)
 			return (int)i - 1;
 	return -ENOENT;
 }
@@ -126,7 +131,8 @@ static int hold_closed(struct sbx_protect *x, int parent, const char *dest)
 	return self_bind(x, *dir ? dir : "/", &st, false);
 }
 
-int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, enum sbx_placeholder_kind kind)
+int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest,
+			   enum sbx_placeholder_kind kind)
 {
 	const struct sbx_draft *d = x->d;
 	const struct stat st = { .st_mode = kind == SBX_PLACEHOLDER_SOCKET ? S_IFSOCK : S_IFREG };
@@ -146,9 +152,11 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 	if (d->protections->n_placeholders >= SBX_PLACEHOLDERS_MAX)
 		return -E2BIG;
 	if (!d->protections->placeholders)
-		d->protections->placeholders = calloc(SBX_PLACEHOLDERS_MAX, sizeof(*d->protections->placeholders));
+		d->protections->placeholders =
+			calloc(SBX_PLACEHOLDERS_MAX, sizeof(*d->protections->placeholders));
 	if (!d->protections->placeholder_dirs)
-		d->protections->placeholder_dirs = calloc(SBX_PLACEHOLDERS_MAX, sizeof(*d->protections->placeholder_dirs));
+		d->protections->placeholder_dirs =
+			calloc(SBX_PLACEHOLDERS_MAX, sizeof(*d->protections->placeholder_dirs));
 	if (!d->protections->placeholders || !d->protections->placeholder_dirs)
 		return -ENOMEM;
 	if (dir < 0)
@@ -164,7 +172,9 @@ int sbx_trail_cover_absent(struct sbx_protect *x, int parent, const char *dest, 
 			return -ENOMEM;
 	}
 	h = &d->protections->placeholders[d->protections->n_placeholders];
-	*h = (struct sbx_placeholder){ .kind = kind, .dir = (size_t)dir, .op = d->view->n_mounts - 1 };
+	*h = (struct sbx_placeholder){ .kind = kind,
+				       .dir = (size_t)dir,
+				       .op = d->view->n_mounts - 1 };
 	h->name = strdup(strrchr(dest, '/') + 1);
 	if (!h->name)
 		return -ENOMEM;
@@ -207,13 +217,15 @@ static int trail_append(struct sbx_trail *t, const char *name, size_t n)
 /* Does the end of the trail belong to the current grant and to no other mount? */
 static bool is_ours(const struct sbx_protect *x, const struct sbx_trail *t)
 {
-	return sbx_view_covering(x->d->view, t->dest) == sbx_protect_grant(x) || overmount_at(x, t->dest);
+	return sbx_view_covering(x->d->view, t->dest) == sbx_protect_grant(x) ||
+	       overmount_at(x, t->dest);
 }
 
 /* Is it a placeholder that can stand for @name? */
 static bool is_placeholder(const struct stat *st, const char *name)
 {
-	return sbx_placeholder_is_one(st) && (S_ISSOCK(st->st_mode) || kind_of(name) != SBX_PLACEHOLDER_SOCKET);
+	return sbx_placeholder_is_one(st) &&
+	       (S_ISSOCK(st->st_mode) || kind_of(name) != SBX_PLACEHOLDER_SOCKET);
 }
 
 static int look(const struct sbx_protect *x, const struct sbx_trail *t, struct stat *ret_st)
@@ -262,7 +274,8 @@ int sbx_trail_self_bind(struct sbx_protect *x, struct sbx_trail *t)
 	return r;
 }
 
-int sbx_trail_follow(const struct sbx_protect *x, const char *path, struct sbx_trail *t, struct stat *ret_st, int *ret_what)
+int sbx_trail_follow(const struct sbx_protect *x, const char *path, struct sbx_trail *t,
+		     struct stat *ret_st, int *ret_what)
 {
 	while (*path) {
 		size_t n = strcspn(path, "/");
@@ -301,8 +314,8 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-int sbx_trail_follow_parent(const struct sbx_protect *x, const char *path, struct sbx_trail *t, struct stat *ret_st,
-			    int *ret_what)
+int sbx_trail_follow_parent(const struct sbx_protect *x, const char *path, struct sbx_trail *t,
+			    struct stat *ret_st, int *ret_what)
 {
 	const char *slash = strrchr(path, '/');
 	SBX_AUTO_FREE char *way = strndup(path, slash ? (size_t)(slash - path) : 0);
@@ -363,7 +376,8 @@ int sbx_protect_open(struct sbx_protect *x, const char *path, int flags)
 
 	if (r != 0)
 		return r < 0 ? sbx_protect_opened(x, r) : -ENOENT;
-	fd = openat(t.fd, *path ? last_part(path) : ".", flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = openat(t.fd, *path ? last_part(path) : ".",
+		    flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	return fd < 0 ? sbx_protect_opened(x, -errno) : fd;
 }
 
@@ -389,7 +403,8 @@ int sbx_protect_hold_place(struct sbx_protect *x, const char *dir, const char *n
 	if (r == 0)
 		r = sbx_trail_follow(x, path, &t, &st, &what);
 	if (r > 0)
-		return what == SBX_TRAIL_FOUND && S_ISLNK(st.st_mode) ? sbx_trail_hold(x, &t, &st) : 0;
+		return what == SBX_TRAIL_FOUND && S_ISLNK(st.st_mode) ? sbx_trail_hold(x, &t, &st) :
+									0;
 	return r < 0 ? r : sbx_trail_self_bind(x, &t);
 }
 

@@ -9,7 +9,8 @@
 bool sbx_placeholder_is_one(const struct stat *st)
 {
 	return st->st_mode == SBX_PLACEHOLDER_SOCKET_MODE ||
-	       (st->st_mode == SBX_PLACEHOLDER_FILE_MODE && st->st_size <= (off_t)strlen(SBX_PLACEHOLDER_DOT_TEXT) && st->st_nlink == 1);
+	       (st->st_mode == SBX_PLACEHOLDER_FILE_MODE &&
+		st->st_size <= (off_t)strlen(SBX_PLACEHOLDER_DOT_TEXT) && st->st_nlink == 1);
 }
 
 void sbx_protections_fini(struct sbx_protections *x)

@@ -17,9 +17,11 @@
 
 /* A file made for a mask where nothing exists to mount it on (placeholders.h). */
 enum sbx_placeholder_kind {
-	SBX_PLACEHOLDER_SOCKET = 0, /* git ignores it, opening it fails at once, and it holds no data */
+	/* git ignores it, opening it fails at once, and it holds no data */
+	SBX_PLACEHOLDER_SOCKET = 0,
 	SBX_PLACEHOLDER_FILE,	    /* empty */
-	SBX_PLACEHOLDER_DOT,	    /* a commondir with "./\n": git treats it as if there were none */
+	/* a commondir with "./\n": git treats it as if there were none */
+	SBX_PLACEHOLDER_DOT,
 	SBX_N_PLACEHOLDER_KINDS,
 };
 
@@ -46,7 +48,8 @@ struct sbx_placeholder {
 bool sbx_placeholder_is_one(const struct stat *st);
 
 struct sbx_protections {
-	enum sbx_new_protected new_protected; /* the stricter of those in the profile and the system policy */
+	/* the stricter of those in the profile and the system policy */
+	enum sbx_new_protected new_protected;
 	uint64_t n_scanned; /* entries below grants that were scanned */
 	int64_t scanned_s;  /* real time when that began */
 	size_t n_placeholders, n_placeholder_dirs;

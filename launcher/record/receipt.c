@@ -42,11 +42,12 @@ static json_t *verdicts(const struct sbx_outcome_facts *outcome)
 
 		if (p->probes[i].addr.family)
 			sbx_addr_format(&p->probes[i].addr, where, sizeof(where));
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:i, s:s}", "probe",
-					sbx_probe_kind_str(p->probes[i].kind), "address", where, "name",
-					p->probes[i].name, "seen", outcome->has_verdicts, "ok", v->ok,
-					"elapsed_us", (int)v->elapsed_us, "detail", v->detail));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:s, s:b, s:b, s:i, s:s}", "probe",
+						sbx_probe_kind_str(p->probes[i].kind), "address",
+						where, "name", p->probes[i].name, "seen",
+						outcome->has_verdicts, "ok", v->ok, "elapsed_us",
+						(int)v->elapsed_us, "detail", v->detail));
 	}
 	return list;
 }
@@ -62,12 +63,12 @@ static json_t *step_times(const struct sbx_outcome_facts *outcome)
 
 static json_t *traffic(const struct sbx_msg_stats *s)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}}", "flows", (json_int_t)s->flows,
-			 "flows_denied",
-			 (json_int_t)s->flows_denied, "dns_queries", (json_int_t)s->dns_queries,
-			 "dns_refused", (json_int_t)s->dns_refused, "bytes_out",
-			 (json_int_t)s->bytes_out, "bytes_in", (json_int_t)s->bytes_in, "published",
-			 "connections", (json_int_t)s->published, "failed", (json_int_t)s->published_failed,
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}}", "flows",
+			 (json_int_t)s->flows, "flows_denied", (json_int_t)s->flows_denied,
+			 "dns_queries", (json_int_t)s->dns_queries, "dns_refused",
+			 (json_int_t)s->dns_refused, "bytes_out", (json_int_t)s->bytes_out,
+			 "bytes_in", (json_int_t)s->bytes_in, "published", "connections",
+			 (json_int_t)s->published, "failed", (json_int_t)s->published_failed,
 			 "bytes_out", (json_int_t)s->published_bytes_out, "bytes_in",
 			 (json_int_t)s->published_bytes_in);
 }
@@ -90,8 +91,9 @@ static void set_limits(json_t *receipt, uint32_t limited)
 		json_t *limit = json_object_get(limits, rows[i].limit);
 
 		if (json_is_integer(json_object_get(limit, "asked")))
-			json_object_set_new(limit, "enforced_by",
-					    json_string(sbx_limits_enforced_by(limited, rows[i].controller)));
+			json_object_set_new(
+				limit, "enforced_by",
+				json_string(sbx_limits_enforced_by(limited, rows[i].controller)));
 	}
 }
 
@@ -105,8 +107,9 @@ static json_t *cgroup(const struct sbx_outcome_facts *outcome)
 	const struct sbx_cgroup_usage *u = outcome->cgroup.usage;
 
 	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}", "source",
-			 sbx_cgroup_source_str(outcome->cgroup.source), "path", outcome->cgroup.path, "used", "cpu_us",
-			 known(u->cpu_us), "memory_peak_bytes", known(u->memory_peak_bytes), "pids_peak",
+			 sbx_cgroup_source_str(outcome->cgroup.source), "path",
+			 outcome->cgroup.path, "used", "cpu_us", known(u->cpu_us),
+			 "memory_peak_bytes", known(u->memory_peak_bytes), "pids_peak",
 			 known(u->pids_peak), "oom_kills", known(u->oom_kills), "pids_refused",
 			 known(u->pids_refused), "cpu_pressure_us", known(u->cpu_pressure_us),
 			 "memory_pressure_us", known(u->memory_pressure_us), "io_pressure_us",
@@ -116,7 +119,8 @@ static json_t *cgroup(const struct sbx_outcome_facts *outcome)
 /* The first line of `bwrap --version` ("bubblewrap 0.8.0"); "" if there is none. */
 static void bwrap_version(const char *path, char *buf, size_t n_buf)
 {
-	char name[] = "bwrap", option[] = "--version", *argv[] = { name, option, NULL }, *env[] = { NULL };
+	char name[] = "bwrap", option[] = "--version", *argv[] = { name, option, NULL },
+	     *env[] = { NULL };
 	posix_spawn_file_actions_t actions;
 	SBX_AUTO_CLOSE int read_end = -1;
 	int fds[2], status;
@@ -149,8 +153,8 @@ static json_t *kept(const struct sbx_outcome_facts *o)
 		return json_null();
 	return json_pack("{s:b, s:I, s:I, s:I, s:I, s:s}", "whole", o->keep.whole, "entries",
 			 (json_int_t)o->keep.entries, "bytes", (json_int_t)o->keep.bytes, "removed",
-			 (json_int_t)o->keep.removed, "left_out", (json_int_t)o->keep.left_out, "message",
-			 o->keep.message);
+			 (json_int_t)o->keep.removed, "left_out", (json_int_t)o->keep.left_out,
+			 "message", o->keep.message);
 }
 
 /* The most frequent first. Text is escaped, as on a terminal. */
@@ -160,17 +164,21 @@ static json_t *refusals(struct sbx_refusals *refused, const char *profile)
 
 	sbx_refusals_sort(refused);
 	for (size_t i = 0; i < sbx_refusals_n(refused); i++) {
-		char where[4 * sizeof(((struct sbx_refusal *)NULL)->where)], why[SBX_REFUSAL_LINE_MAX];
+		char where[4 * sizeof(((struct sbx_refusal *)NULL)->where)],
+			why[SBX_REFUSAL_LINE_MAX];
 		struct sbx_refusal refusal;
 
 		sbx_refusals_at(refused, i, profile, &refusal);
 		sbx_escape(refusal.where, strlen(refusal.where), where, sizeof(where));
 		sbx_escape(refusal.why, strlen(refusal.why), why, sizeof(why));
-		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "to", where, "protocol",
-						      sbx_proto_str((enum sbx_proto)refusal.event->proto), "count",
-						      (json_int_t)refusal.event->count, "reason",
-						      sbx_reason_str((enum sbx_reason)refusal.event->reason), "why", why,
-						      "allow", refusal.allow[0] ? json_string(refusal.allow) : json_null()));
+		json_array_append_new(
+			list,
+			json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "to", where, "protocol",
+				  sbx_proto_str((enum sbx_proto)refusal.event->proto), "count",
+				  (json_int_t)refusal.event->count, "reason",
+				  sbx_reason_str((enum sbx_reason)refusal.event->reason), "why",
+				  why, "allow",
+				  refusal.allow[0] ? json_string(refusal.allow) : json_null()));
 	}
 	return list;
 }
@@ -187,21 +195,24 @@ static json_t *build(const struct sbx_plan *plan, const struct sbx_outcome_facts
 	uname(&u);
 	bwrap_version(plan->facts->bwrap, bwrap, sizeof(bwrap));
 	json_object_set_new(o, "versions",
-			    json_pack("{s:s, s:s, s:s, s:s}", "sbx", PACKAGE_VERSION, "kernel", u.release,
-				      "bwrap", bwrap, "sqlite", sbx_store_library_version()));
+			    json_pack("{s:s, s:s, s:s, s:s}", "sbx", PACKAGE_VERSION, "kernel",
+				      u.release, "bwrap", bwrap, "sqlite",
+				      sbx_store_library_version()));
 	set_limits(o, outcome->cgroup.limited);
 	json_object_set_new(o, "cgroup", cgroup(outcome));
 	json_object_set_new(o, "selftest", verdicts(outcome));
 	json_object_set_new(o, "step_us", step_times(outcome));
 	json_object_set_new(o, "traffic", traffic(outcome->traffic));
 	json_object_set_new(o, "refusals", refusals(outcome->refusals, plan->options->profile));
-	json_object_set_new(o, "refusals_others", json_integer((json_int_t)sbx_refusals_n_others(outcome->refusals)));
+	json_object_set_new(o, "refusals_others",
+			    json_integer((json_int_t)sbx_refusals_n_others(outcome->refusals)));
 	json_object_set_new(o, "kept", kept(outcome));
-	json_object_set_new(o, "outcome",
-			    json_pack("{s:s, s:i, s:s, s:b, s:I}", "state", sbx_store_state_str(outcome->state),
-				      "exit_status", outcome->exit_status, "message", outcome->why,
-				      "released", outcome->released, "elapsed_us",
-				      (json_int_t)(sbx_clock_monotonic_us() - outcome->started_us)));
+	json_object_set_new(
+		o, "outcome",
+		json_pack("{s:s, s:i, s:s, s:b, s:I}", "state", sbx_store_state_str(outcome->state),
+			  "exit_status", outcome->exit_status, "message", outcome->why, "released",
+			  outcome->released, "elapsed_us",
+			  (json_int_t)(sbx_clock_monotonic_us() - outcome->started_us)));
 	return o;
 }
 
@@ -220,22 +231,30 @@ static int judge_way(uid_t caller, const struct sbx_resolved *found, struct sbx_
 	for (size_t i = 0; i < found->n_hops; i++) {
 		if (found->hops[i].steering.by == 0 && !found->hops[i].steering.by_others)
 			continue;
-		sbx_err_set(err, "a command could have made the symlink '%s' on the way: name what it leads to",
+		sbx_err_set(err,
+			    "a command could have made the symlink '%s' on the way: name what it "
+			    "leads to",
 			    found->hops[i].at);
 		return -EPERM;
 	}
-	if (!way->by_strangers && (way->by == 0 || way->by == caller || way->by == found->st.st_uid))
+	if (!way->by_strangers &&
+	    (way->by == 0 || way->by == caller || way->by == found->st.st_uid))
 		return 0;
 	if (way->by_strangers)
-		sbx_err_set(err, "others can put another directory in its place: name one that nobody else can");
+		sbx_err_set(err, "others can put another directory in its place: name one that "
+				 "nobody else can");
 	else
-		sbx_err_set(err, "uid %u can put another directory in its place: name one of that user, or one that only "
-				 "root can replace", way->by);
+		sbx_err_set(err,
+			    "uid %u can put another directory in its place: name one of that user, "
+			    "or one that only "
+			    "root can replace",
+			    way->by);
 	return -EPERM;
 }
 
 /* Open the directory of @path, whose last part is @base. 0 or -errno with @err. */
-static int open_dir(const struct sbx_facts *f, const char *path, const char *base, int *ret_fd, struct sbx_err *err)
+static int open_dir(const struct sbx_facts *f, const char *path, const char *base, int *ret_fd,
+		    struct sbx_err *err)
 {
 	const char *cwd = path[0] == '/' ? "" : f->cwd ? f->cwd : "/nonexistent";
 	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
@@ -274,7 +293,8 @@ int sbx_receipt_prepare(const struct sbx_plan *plan, int *ret_dir_fd, struct sbx
 	}
 	e = open_dir(plan->facts, path, base, &dir_fd, &why);
 	if (e < 0) {
-		sbx_err_set(err, "cannot write the receipt %s: %s", path, why.msg[0] ? why.msg : strerror(-e));
+		sbx_err_set(err, "cannot write the receipt %s: %s", path,
+			    why.msg[0] ? why.msg : strerror(-e));
 		return e;
 	}
 	if (fstatat(dir_fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode)) {
@@ -307,7 +327,8 @@ static int write_file(int dir_fd, const char *base, const char *text)
 	char temporary[256], random[13];
 	int e;
 
-	sbx_random_id(random); /* not the sandbox's id: the command knows it, and could make that name first */
+	/* not the sandbox's id: the command knows it, and could make that name first */
+	sbx_random_id(random);
 	sbx_text_fit(temporary, sizeof(temporary), ".%s.%s", base, random);
 	fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -320,7 +341,8 @@ static int write_file(int dir_fd, const char *base, const char *text)
 	return e;
 }
 
-void sbx_receipt_write(int dir_fd, const struct sbx_plan *plan, const struct sbx_outcome_facts *outcome)
+void sbx_receipt_write(int dir_fd, const struct sbx_plan *plan,
+		       const struct sbx_outcome_facts *outcome)
 {
 	const char *path = plan->options->receipt;
 	SBX_AUTO_FREE char *text = NULL;

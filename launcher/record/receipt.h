@@ -13,6 +13,7 @@ int sbx_receipt_prepare(const struct sbx_plan *plan, int *ret_dir_fd, struct sbx
 /* Write the receipt, if --receipt is set: the plan, the verdicts of the self-test, times,
  * versions and the outcome, as JSON. @dir_fd is the directory of sbx_receipt_prepare(). A
  * failure is reported on stderr: it cannot change what has happened. */
-void sbx_receipt_write(int dir_fd, const struct sbx_plan *plan, const struct sbx_outcome_facts *outcome);
+void sbx_receipt_write(int dir_fd, const struct sbx_plan *plan,
+		       const struct sbx_outcome_facts *outcome);
 
 #endif

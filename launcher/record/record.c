@@ -24,7 +24,8 @@
 #define WAL_PAGES_WORTH 40
 #define WAL_PAGES_LONG	128
 
-int sbx_record_open_store(const struct sbx_facts *f, struct sbx_err *err, struct sbx_store **ret_store)
+int sbx_record_open_store(const struct sbx_facts *f, struct sbx_err *err,
+			  struct sbx_store **ret_store)
 {
 	char migrations[4096];
 
@@ -42,15 +43,16 @@ static char *command_json(char *const *argv)
 	char *text;
 
 	for (; argv && *argv; argv++)
-		json_array_append_new(list,
-				      json_string(sbx_escape(*argv, strlen(*argv), buf, sizeof(buf))));
+		json_array_append_new(
+			list, json_string(sbx_escape(*argv, strlen(*argv), buf, sizeof(buf))));
 	text = json_dumps(list, JSON_COMPACT);
 	json_decref(list);
 	return text;
 }
 
-static int insert_row(struct sbx_store *store, const struct sbx_options *o, const struct sbx_facts *f,
-		      const char *id, const char *hash, struct sbx_err *err)
+static int insert_row(struct sbx_store *store, const struct sbx_options *o,
+		      const struct sbx_facts *f, const char *id, const char *hash,
+		      struct sbx_err *err)
 {
 	SBX_AUTO_FREE char *command = command_json(o->argv);
 	struct sbx_store_sandbox row = {
@@ -72,13 +74,17 @@ static int insert_row(struct sbx_store *store, const struct sbx_options *o, cons
 static void announce(const struct sbx_recorder *r, enum sbx_store_state state, int exit_status,
 		     const char *why)
 {
-	sbx_state_change_announce(&(struct sbx_state_change){ .id = r->id, .state = state, .options = r->options,
-							      .exit_status = exit_status, .why = why });
+	sbx_state_change_announce(&(struct sbx_state_change){ .id = r->id,
+							      .state = state,
+							      .options = r->options,
+							      .exit_status = exit_status,
+							      .why = why });
 }
 
 void sbx_record_set_wait(struct sbx_recorder *r)
 {
-	sbx_store_set_busy_ms(r->store, r->at_end && !r->failing_since_us ? SBX_STORE_BUSY_MS : SBX_RECORD_BUSY_MS);
+	sbx_store_set_busy_ms(r->store, r->at_end && !r->failing_since_us ? SBX_STORE_BUSY_MS :
+									    SBX_RECORD_BUSY_MS);
 }
 
 void sbx_record_name(struct sbx_recorder *r, const char *id, const struct sbx_options *o)
@@ -107,7 +113,8 @@ int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f,
 		e = insert_row(r->store, r->options, f, r->id, hash, err);
 	}
 	if (e == SBX_STORE_E_EXISTS)
-		sbx_err_set(err, "a sandbox with id %s is recorded already (leave out --id)", r->id);
+		sbx_err_set(err, "a sandbox with id %s is recorded already (leave out --id)",
+			    r->id);
 	if (e == 0) {
 		r->has_row = true;
 		sbx_record_write(r); /* events that came before the row */
@@ -123,8 +130,9 @@ static char *verdicts_json(const struct sbx_outcome_facts *o)
 	char *text;
 
 	for (uint32_t i = 0; i < o->verdicts->n_verdicts; i++)
-		json_array_append_new(list, json_pack("[s, b, s]", sbx_probe_kind_str(o->probes->probes[i].kind),
-						      o->verdicts->v[i].ok, o->verdicts->v[i].detail));
+		json_array_append_new(
+			list, json_pack("[s, b, s]", sbx_probe_kind_str(o->probes->probes[i].kind),
+					o->verdicts->v[i].ok, o->verdicts->v[i].detail));
 	text = json_dumps(list, JSON_COMPACT);
 	json_decref(list);
 	return text;
@@ -187,8 +195,11 @@ bool sbx_record_end(struct sbx_recorder *r, const struct sbx_outcome_facts *outc
 	sbx_record_flush_all(r);
 	done = !r->has_row || write_end(r, ended_ms, outcome);
 	if (!done)
-		fprintf(stderr, "sbx-run: the end of sandbox %s is not in the database: the next start, or --gc, puts "
-			"it there as lost\n", r->id);
+		fprintf(stderr,
+			"sbx-run: the end of sandbox %s is not in the database: the next start, or "
+			"--gc, puts "
+			"it there as lost\n",
+			r->id);
 	announce(r, outcome->state, outcome->exit_status, outcome->why);
 	sbx_record_forget_events(r);
 	r->has_row = false;
@@ -211,9 +222,13 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
 	sbx_random_id(id);
 	end.ended_ms = (int64_t)sbx_clock_realtime_ms();
 	end.receipt_json = reason;
-	if (sbx_record_open_store(f, NULL, &store) == 0 && insert_row(store, o, f, id, NULL, NULL) == 0)
+	if (sbx_record_open_store(f, NULL, &store) == 0 &&
+	    insert_row(store, o, f, id, NULL, NULL) == 0)
 		sbx_store_sandbox_end(store, id, &end, NULL);
 	sbx_store_close(store);
-	sbx_state_change_announce(&(struct sbx_state_change){ .id = id, .state = end.state, .options = o,
-							      .exit_status = end.exit_status, .why = why });
+	sbx_state_change_announce(&(struct sbx_state_change){ .id = id,
+							      .state = end.state,
+							      .options = o,
+							      .exit_status = end.exit_status,
+							      .why = why });
 }

@@ -48,7 +48,8 @@ void sbx_record_failed(struct sbx_recorder *r, int error, const struct sbx_err *
 	if (!r->failing_since_us)
 		r->failing_since_us = now;
 	r->retry_at_us = now + RETRY_US;
-	if (error != -EBUSY || r->at_end || now - r->failing_since_us >= SBX_STORE_BUSY_MS * 1000ull)
+	if (error != -EBUSY || r->at_end ||
+	    now - r->failing_since_us >= SBX_STORE_BUSY_MS * 1000ull)
 		complain_once(r, err);
 }
 
@@ -57,7 +58,9 @@ static int write_released(struct sbx_recorder *r, struct sbx_err *err)
 	int e = sbx_store_sandbox_release(r->store, r->id, r->released_ms, NULL, err);
 
 	if (e >= 0)
-		r->released_ms = 0; /* also if a sweep has set the row to `lost` meanwhile: the run goes on all the same */
+		/* also if a sweep has set the row to `lost` meanwhile: the run goes on all the
+		 * same */
+		r->released_ms = 0;
 	return e;
 }
 
@@ -89,8 +92,8 @@ static void drop_pending(struct sbx_recorder *r)
 
 static int write_pending(struct sbx_recorder *r, struct sbx_err *err)
 {
-	int e = sbx_store_events_add(r->store, r->id, r->options->analysis_id, r->pending, r->n_pending,
-				     err);
+	int e = sbx_store_events_add(r->store, r->id, r->options->analysis_id, r->pending,
+				     r->n_pending, err);
 
 	if (e == 0)
 		drop_pending(r);
@@ -150,7 +153,8 @@ static void schedule(struct sbx_recorder *r)
 	uint64_t next = r->fold ? sbx_fold_next_ms(r->fold) : SBX_FOLD_IDLE;
 
 	r->flush_at_us = next == SBX_FOLD_IDLE ? 0 : next * 1000 + 1000;
-	if (r->has_row && sbx_record_is_due(r) && (!r->flush_at_us || r->retry_at_us < r->flush_at_us))
+	if (r->has_row && sbx_record_is_due(r) &&
+	    (!r->flush_at_us || r->retry_at_us < r->flush_at_us))
 		r->flush_at_us = r->retry_at_us;
 }
 
@@ -175,7 +179,8 @@ void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *e)
 {
 	if (r->options->verbose)
 		print_event(e);
-	if (e->action == SBX_DENY && r->released) /* before the release they belong to the self-test */
+	/* before the release they belong to the self-test */
+	if (e->action == SBX_DENY && r->released)
 		sbx_refusals_add(&r->refusals, e);
 	if (!r->fold)
 		return;

@@ -23,8 +23,11 @@ static int end_lost(struct sbx_store *store, const char *id, struct sbx_err *err
 	end.ended_ms = (int64_t)sbx_clock_realtime_ms();
 	e = sbx_store_sandbox_end(store, id, &end, err);
 	if (e == 0)
-		sbx_state_change_announce(&(struct sbx_state_change){ .id = id, .state = end.state, .exit_status = -1,
-								      .why = "its launcher is dead" });
+		sbx_state_change_announce(
+			&(struct sbx_state_change){ .id = id,
+						    .state = end.state,
+						    .exit_status = -1,
+						    .why = "its launcher is dead" });
 	return e;
 }
 

@@ -53,8 +53,12 @@ static int print_all(const struct sbx_store_found *f, struct sbx_refusals *list,
 
 	command_text(f->command_json, command, sizeof(command));
 	refusal_of_run(f, why, sizeof(why));
-	sbx_text_cut(text, sizeof(text), "sandbox %s (%s), profile '%s', %s%s%s", f->id, command, f->profile, f->state,
-		     why[0] ? ": not started: " : sbx_refusals_n(list) || sbx_refusals_n_others(list) ? ":" : ": nothing was refused", why);
+	sbx_text_cut(text, sizeof(text), "sandbox %s (%s), profile '%s', %s%s%s", f->id, command,
+		     f->profile, f->state,
+		     why[0]						 ? ": not started: " :
+		     sbx_refusals_n(list) || sbx_refusals_n_others(list) ? ":" :
+									   ": nothing was refused",
+		     why);
 	text[strcspn(text, "\n")] = '\0';
 	fprintf(out, "%s\n", sbx_escape(text, strlen(text), line, sizeof(line)));
 	sbx_refusals_sort(list);
@@ -68,7 +72,8 @@ static int print_all(const struct sbx_store_found *f, struct sbx_refusals *list,
 	return fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }
 
-int sbx_record_print_refusals(const struct sbx_facts *f, const char *id, FILE *out, struct sbx_err *err)
+int sbx_record_print_refusals(const struct sbx_facts *f, const char *id, FILE *out,
+			      struct sbx_err *err)
 {
 	struct sbx_store *store = NULL;
 	SBX_CLEANUP(sbx_store_found_fini) struct sbx_store_found found = { 0 };
@@ -78,7 +83,8 @@ int sbx_record_print_refusals(const struct sbx_facts *f, const char *id, FILE *o
 
 	if (snprintf(path, sizeof(path), "%s/sbx.db", f->state_dir) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	e = access(path, F_OK) < 0 && errno == ENOENT ? SBX_STORE_E_UNKNOWN : sbx_record_open_store(f, err, &store);
+	e = access(path, F_OK) < 0 && errno == ENOENT ? SBX_STORE_E_UNKNOWN :
+							sbx_record_open_store(f, err, &store);
 	if (e == 0)
 		e = sbx_store_find(store, id, &found, err);
 	if (e == SBX_STORE_E_UNKNOWN)

@@ -21,12 +21,14 @@ struct sbx_recorder {
 	bool has_row;		      /* the sandbox has its row */
 	bool complained;	      /* a failure was reported on stderr; that is done once */
 	bool released;		      /* the command runs, or ran */
-	bool at_end;		      /* no process of the sandbox is left: the database may wait longer */
+	/* no process of the sandbox is left: the database may wait longer */
+	bool at_end;
 	int64_t released_ms;	      /* time of the release until the row has it; 0 otherwise */
 	struct sbx_event *pending;    /* folded events that are not written yet; owned, or NULL */
 	size_t n_pending;
 	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of events that @pending had no room for */
-	uint64_t failing_since_us;    /* monotonic time of the first failed write in a row; 0: the last write succeeded */
+	/* monotonic time of the first failed write in a row; 0: the last write succeeded */
+	uint64_t failing_since_us;
 	uint64_t retry_at_us;	      /* after a failed write: the time of the next try */
 	uint64_t flush_at_us;	      /* when sbx_record_flush() is due; 0: it is not */
 	uint64_t tidy_at_us;	      /* when sbx_record_tidy() is due; 0: it is not */

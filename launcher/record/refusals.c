@@ -28,7 +28,8 @@ static uint64_t add(uint64_t a, uint64_t b)
 
 static bool is_same(const struct sbx_event *a, const struct sbx_event *b)
 {
-	return a->reason == b->reason && a->proto == b->proto && a->port == b->port && strcmp(a->name, b->name) == 0 &&
+	return a->reason == b->reason && a->proto == b->proto && a->port == b->port &&
+	       strcmp(a->name, b->name) == 0 &&
 	       (a->name[0] || sbx_addr_equal(&a->addr, &b->addr)) && strcmp(a->rule, b->rule) == 0;
 }
 
@@ -101,7 +102,9 @@ static void say_where(const struct sbx_event *e, char *buf, size_t n_buf)
 	if (has_port(e))
 		sbx_text_fit(port, sizeof(port), ":%u", e->port);
 	sbx_text_cut(buf, n_buf, "%s%s%s%s%s", brackets ? "[" : "", what, brackets ? "]" : "", port,
-		     e->proto == SBX_PROTO_UDP ? "/udp" : e->proto == SBX_PROTO_ICMP ? " (icmp)" : "");
+		     e->proto == SBX_PROTO_UDP	? "/udp" :
+		     e->proto == SBX_PROTO_ICMP ? " (icmp)" :
+						  "");
 }
 
 static bool is_failure(enum sbx_reason reason)
@@ -117,7 +120,8 @@ static void say_literal(const struct sbx_event *e, char *buf, size_t n_buf)
 	if (class == SBX_ADDR_PUBLIC)
 		sbx_text_cut(buf, n_buf, "%s", sbx_reason_help(e->reason));
 	else
-		sbx_text_cut(buf, n_buf, "a %s address, reached only where the system policy admits it",
+		sbx_text_cut(buf, n_buf,
+			     "a %s address, reached only where the system policy admits it",
 			     sbx_addr_class_str(class));
 }
 
@@ -143,8 +147,8 @@ static void say_why(const struct sbx_event *e, const char *profile, char *buf, s
 		say_literal(e, buf, n_buf);
 		return;
 	default:
-		sbx_text_cut(buf, n_buf, "%s%s%s", sbx_reason_help((enum sbx_reason)e->reason), remedy ? ": " : "",
-			     remedy ? remedy : "");
+		sbx_text_cut(buf, n_buf, "%s%s%s", sbx_reason_help((enum sbx_reason)e->reason),
+			     remedy ? ": " : "", remedy ? remedy : "");
 	}
 }
 
@@ -158,7 +162,8 @@ static bool can_be_allowed(const struct sbx_event *e, const char *entry)
 	if (e->reason != SBX_REASON_DEFAULT_DENY && e->reason != SBX_REASON_PORT &&
 	    e->reason != SBX_REASON_LITERAL_ADDRESS)
 		return false;
-	if (e->proto == SBX_PROTO_ICMP || e->proto == SBX_PROTO_OTHER || (e->proto != SBX_PROTO_DNS && !e->port))
+	if (e->proto == SBX_PROTO_ICMP || e->proto == SBX_PROTO_OTHER ||
+	    (e->proto != SBX_PROTO_DNS && !e->port))
 		return false;
 	if (e->name[0] ? sbx_hostname_normalise(e->name, strlen(e->name), name) != 0 :
 			 sbx_addr_class(&e->addr) != SBX_ADDR_PUBLIC)
@@ -168,17 +173,20 @@ static bool can_be_allowed(const struct sbx_event *e, const char *entry)
 	return ok;
 }
 
-void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *profile, struct sbx_refusal *ret_refusal)
+void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *profile,
+		     struct sbx_refusal *ret_refusal)
 {
 	const struct sbx_event *e = &list->v[i];
-	bool web = e->name[0] && e->proto == SBX_PROTO_TCP && e->reason == SBX_REASON_DEFAULT_DENY &&
+	bool web = e->name[0] && e->proto == SBX_PROTO_TCP &&
+		   e->reason == SBX_REASON_DEFAULT_DENY &&
 		   (e->port == 443 || e->port == 80); /* the ports of an entry without ports */
 
 	ret_refusal->event = e;
 	ret_refusal->failed = is_failure((enum sbx_reason)e->reason);
 	say_where(e, ret_refusal->where, sizeof(ret_refusal->where));
 	say_why(e, profile, ret_refusal->why, sizeof(ret_refusal->why));
-	sbx_text_cut(ret_refusal->allow, sizeof(ret_refusal->allow), "%s", web ? e->name : ret_refusal->where);
+	sbx_text_cut(ret_refusal->allow, sizeof(ret_refusal->allow), "%s",
+		     web ? e->name : ret_refusal->where);
 	if (!can_be_allowed(e, ret_refusal->allow))
 		ret_refusal->allow[0] = '\0';
 }
@@ -189,8 +197,9 @@ const char *sbx_refusal_line(const struct sbx_refusal *r, char *buf, size_t n_bu
 	const char *quote = strchr(r->allow, '[') ? "'" : "";
 	char line[SBX_REFUSAL_LINE_MAX];
 
-	sbx_text_cut(line, sizeof(line), "%s %llux %s (%s)%s%s%s%s", r->failed ? "failed" : "refused",
-		     (unsigned long long)r->event->count, r->where, r->why, r->allow[0] ? "; allow with --allow " : "",
+	sbx_text_cut(line, sizeof(line), "%s %llux %s (%s)%s%s%s%s",
+		     r->failed ? "failed" : "refused", (unsigned long long)r->event->count,
+		     r->where, r->why, r->allow[0] ? "; allow with --allow " : "",
 		     r->allow[0] ? quote : "", r->allow, r->allow[0] ? quote : "");
 	return sbx_escape(line, strlen(line), buf, n_buf);
 }

@@ -39,7 +39,8 @@ struct sbx_refusal {
 	char allow[320]; /* the value of --allow that would admit it; "" if none would */
 };
 /* @i < sbx_refusals_n(). @profile: the profile as the caller named it. */
-void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *profile, struct sbx_refusal *ret_refusal);
+void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *profile,
+		     struct sbx_refusal *ret_refusal);
 /* "refused 14x example.org:443 (not in profile 'default'); allow with --allow example.org",
  * escaped. Returns @buf. */
 #define SBX_REFUSAL_LINE_MAX 2048

@@ -52,7 +52,8 @@ bool sbx_state_change_unit(const char *cgroups, char *ret_unit, size_t n_unit)
 		size_t n = strcspn(line, "\n");
 		const char *path = memmem(line, n, ":/", 2), *end = line + n;
 
-		if (!path || (strncmp(line, "0::", 3) != 0 && !memmem(line, n, ":name=systemd:", 14)))
+		if (!path ||
+		    (strncmp(line, "0::", 3) != 0 && !memmem(line, n, ":name=systemd:", 14)))
 			continue;
 		for (path++; path < end;) {
 			const char *next = memchr(path + 1, '/', (size_t)(end - path) - 1);
@@ -101,8 +102,9 @@ static void add_message(struct sbx_journal_entry *e, const struct sbx_state_chan
 
 	if (c->exit_status >= 0)
 		snprintf(status, sizeof(status), ", exit status %d", c->exit_status);
-	sbx_text_cut(text, sizeof(text), "sandbox %s: %s%s%s%s", c->id, sbx_store_state_str(c->state), status,
-		     c->why && c->why[0] ? ": " : "", c->why ? c->why : "");
+	sbx_text_cut(text, sizeof(text), "sandbox %s: %s%s%s%s", c->id,
+		     sbx_store_state_str(c->state), status, c->why && c->why[0] ? ": " : "",
+		     c->why ? c->why : "");
 	add(e, "MESSAGE", text);
 }
 

@@ -50,18 +50,21 @@
 #define OOM_SETTLE_MS  4000 /* the kernel keeps a process that it killed for memory 2 s longer
 			     * (OOM_REAPER_DELAY) */
 #define RULESET_FILE   "ruleset.nft"
-#define PINS_PER_LIMIT 4 /* of limits.n_pins: current and old, and as many put before they are counted again */
+/* of limits.n_pins: current and old, and as many put before they are counted again */
+#define PINS_PER_LIMIT 4
 
 /* --- beginning --- */
 
-static int open_stub(struct sbx_attach_run *a, const char *id, struct sbx_setup *s, struct sbx_err *err)
+static int open_stub(struct sbx_attach_run *a, const char *id, struct sbx_setup *s,
+		     struct sbx_err *err)
 {
 	int e = -EADDRINUSE;
 
 	for (unsigned i = 0; e == -EADDRINUSE && i < 64; i++) {
 		struct sbx_addr addr = sbx_attach_stub_addr(id, i);
 		SBX_AUTO_CLOSE int udp = sbx_net_stub_open(SBX_LISTEN_DNS_UDP4, &addr);
-		SBX_AUTO_CLOSE int tcp = udp < 0 ? udp : sbx_net_stub_open(SBX_LISTEN_DNS_TCP4, &addr);
+		SBX_AUTO_CLOSE int tcp =
+			udp < 0 ? udp : sbx_net_stub_open(SBX_LISTEN_DNS_TCP4, &addr);
 
 		e = tcp < 0 ? tcp : 0;
 		if (e < 0)
@@ -71,10 +74,13 @@ static int open_stub(struct sbx_attach_run *a, const char *id, struct sbx_setup 
 		s->stub = addr;
 	}
 	if (e == -EADDRINUSE)
-		sbx_err_set(err, "attach cgroup: no address of 127.53.0.0/16 has its port 53 free (is a DNS server of "
-				     "this host bound to all addresses? let it listen on its own ones, or use attach netns)");
+		sbx_err_set(err, "attach cgroup: no address of 127.53.0.0/16 has its port 53 free "
+				 "(is a DNS server of "
+				 "this host bound to all addresses? let it listen on its own ones, "
+				 "or use attach netns)");
 	else if (e < 0)
-		sbx_err_set(err, "attach cgroup: cannot open the sandbox's DNS on port 53: %s", strerror(-e));
+		sbx_err_set(err, "attach cgroup: cannot open the sandbox's DNS on port 53: %s",
+			    strerror(-e));
 	return e;
 }
 
@@ -82,14 +88,16 @@ static int set_resolv_conf(struct sbx_setup *s)
 {
 	char addr[SBX_ADDR_STR_MAX];
 
-	if (asprintf(&s->resolv_conf, "nameserver %s\n", sbx_addr_format(&s->stub, addr, sizeof(addr))) < 0) {
+	if (asprintf(&s->resolv_conf, "nameserver %s\n",
+		     sbx_addr_format(&s->stub, addr, sizeof(addr))) < 0) {
 		s->resolv_conf = NULL;
 		return -ENOMEM;
 	}
 	return 0;
 }
 
-/* Opens listeners that the sandbox must not reach, and writes their ports and the stub's address into the probes. */
+/* Opens listeners that the sandbox must not reach, and writes their ports and the stub's address
+ * into the probes. */
 static int set_probes(struct sbx_attach_run *a, struct sbx_setup *s, struct sbx_err *err)
 {
 	struct sbx_msg_probes *m = &s->probes;
@@ -109,7 +117,8 @@ static int set_probes(struct sbx_attach_run *a, struct sbx_setup *s, struct sbx_
 			continue;
 		}
 		if (fd < 0) {
-			sbx_err_set(err, "attach cgroup: cannot listen on the host's loopback: %s", strerror(-fd));
+			sbx_err_set(err, "attach cgroup: cannot listen on the host's loopback: %s",
+				    strerror(-fd));
 			return fd;
 		}
 		a->probe_fds[p->addr.family == 6] = fd;
@@ -123,7 +132,9 @@ static void capture(const struct sbx_setup *s, const struct sbx_cgroup_run *c, b
 	int e = sbx_dns_capture(c->dirs.command_fd, &s->stub);
 
 	if (e < 0 && verbose)
-		fprintf(stderr, "sbx-run: DNS to other servers than the sandbox's own is refused, and not led there: %s\n",
+		fprintf(stderr,
+			"sbx-run: DNS to other servers than the sandbox's own is refused, and not "
+			"led there: %s\n",
 			strerror(-e));
 }
 
@@ -144,8 +155,8 @@ void sbx_attach_run_fini(struct sbx_attach_run *a)
 	a->rules = sbx_nft_ruleset_free(a->rules);
 }
 
-int sbx_attach_run_begin(struct sbx_attach_run *a, const struct sbx_plan *p, const struct sbx_cgroup_run *c,
-			 struct sbx_setup *s, struct sbx_err *err)
+int sbx_attach_run_begin(struct sbx_attach_run *a, const struct sbx_plan *p,
+			 const struct sbx_cgroup_run *c, struct sbx_setup *s, struct sbx_err *err)
 {
 	int e;
 
@@ -154,12 +165,14 @@ int sbx_attach_run_begin(struct sbx_attach_run *a, const struct sbx_plan *p, con
 	a->room.n_max = PINS_PER_LIMIT * (size_t)sbx_limits_default.n_pins;
 	a->nl_fd = sbx_net_netlink_open(NETLINK_NETFILTER);
 	if (a->nl_fd < 0) {
-		sbx_err_set(err, "this kernel has no nfnetlink (CONFIG_NETFILTER_NETLINK): %s", strerror(-a->nl_fd));
+		sbx_err_set(err, "this kernel has no nfnetlink (CONFIG_NETFILTER_NETLINK): %s",
+			    strerror(-a->nl_fd));
 		return a->nl_fd;
 	}
 	a->fds[SBX_BFD_DIAG] = sbx_net_netlink_open(NETLINK_SOCK_DIAG);
 	if (a->fds[SBX_BFD_DIAG] < 0) {
-		sbx_err_set(err, "this kernel has no sock_diag (CONFIG_INET_DIAG): %s", strerror(-a->fds[SBX_BFD_DIAG]));
+		sbx_err_set(err, "this kernel has no sock_diag (CONFIG_INET_DIAG): %s",
+			    strerror(-a->fds[SBX_BFD_DIAG]));
 		return a->fds[SBX_BFD_DIAG];
 	}
 	sbx_cgroup_gc_rules(&(struct sbx_gc){ 0 }, &(struct sbx_err){ 0 });
@@ -179,8 +192,8 @@ int sbx_attach_run_begin(struct sbx_attach_run *a, const struct sbx_plan *p, con
 static int write_ruleset(const struct sbx_attach_run *a, int runtime_fd)
 {
 	SBX_AUTO_FREE char *text = sbx_nft_ruleset_text(a->rules);
-	SBX_AUTO_CLOSE int fd = openat(runtime_fd, RULESET_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-				       0600);
+	SBX_AUTO_CLOSE int fd = openat(runtime_fd, RULESET_FILE,
+				       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	size_t n = text ? strlen(text) : 0;
 
 	if (!text)
@@ -190,8 +203,8 @@ static int write_ruleset(const struct sbx_attach_run *a, int runtime_fd)
 	return write(fd, text, n) == (ssize_t)n ? 0 : -EIO;
 }
 
-static int make_rules(struct sbx_attach_run *a, const struct sbx_plan *p, const struct sbx_cgroup_run *c,
-		      const struct sbx_setup *s, uint16_t group)
+static int make_rules(struct sbx_attach_run *a, const struct sbx_plan *p,
+		      const struct sbx_cgroup_run *c, const struct sbx_setup *s, uint16_t group)
 {
 	const char *mount = p->facts->cgroup.mount;
 	char path[SBX_CGROUP_PATH_MAX + 96];
@@ -210,8 +223,9 @@ static int make_rules(struct sbx_attach_run *a, const struct sbx_plan *p, const 
 	return sbx_attach_ruleset_new(&in, &a->rules);
 }
 
-int sbx_attach_run_install(struct sbx_attach_run *a, const struct sbx_plan *p, const struct sbx_cgroup_run *c,
-			   const struct sbx_setup *s, int runtime_fd, int ret_fds[SBX_N_BROKER_FDS], struct sbx_err *err)
+int sbx_attach_run_install(struct sbx_attach_run *a, const struct sbx_plan *p,
+			   const struct sbx_cgroup_run *c, const struct sbx_setup *s,
+			   int runtime_fd, int ret_fds[SBX_N_BROKER_FDS], struct sbx_err *err)
 {
 	struct stat st;
 	uint16_t group = 0;
@@ -236,7 +250,8 @@ int sbx_attach_run_install(struct sbx_attach_run *a, const struct sbx_plan *p, c
 	a->watch_fd = sbx_attach_watch_open(); /* before the rules exist, so that no change is
 					        * missed */
 	if (a->watch_fd < 0) {
-		sbx_err_set(err, "attach cgroup: cannot watch the host's rulesets: %s", strerror(-a->watch_fd));
+		sbx_err_set(err, "attach cgroup: cannot watch the host's rulesets: %s",
+			    strerror(-a->watch_fd));
 		return a->watch_fd;
 	}
 	a->added = true; /* even after an error: removing rules that do not exist is no error */
@@ -259,7 +274,8 @@ void sbx_attach_run_tested(struct sbx_attach_run *a)
 
 /* --- while it runs --- */
 
-int sbx_attach_run_pins(struct sbx_attach_run *a, const char *id, const struct sbx_msg_pins *m, int broker_fd)
+int sbx_attach_run_pins(struct sbx_attach_run *a, const char *id, const struct sbx_msg_pins *m,
+			int broker_fd)
 {
 	static struct sbx_attach_pin v[SBX_MSG_PINS_MAX];
 	struct sbx_err err = { 0 };
@@ -281,10 +297,12 @@ int sbx_attach_run_pins(struct sbx_attach_run *a, const char *id, const struct s
 	if (e == 0)
 		e = sbx_attach_pin(id, v, m->n_pins, a->nl_fd, &err);
 	if (e < 0 && !a->complained) {
-		fprintf(stderr, "sbx-run: %s; names do not resolve meanwhile\n", err.msg[0] ? err.msg : strerror(-e));
+		fprintf(stderr, "sbx-run: %s; names do not resolve meanwhile\n",
+			err.msg[0] ? err.msg : strerror(-e));
 		a->complained = true;
 	}
-	n = sbx_msg_encode_simple(e < 0 ? SBX_MSG_PINS_FAILED : SBX_MSG_PINNED, m->serial, packet, sizeof(packet));
+	n = sbx_msg_encode_simple(e < 0 ? SBX_MSG_PINS_FAILED : SBX_MSG_PINNED, m->serial, packet,
+				  sizeof(packet));
 	e = n < 0 ? (int)n : sbx_channel_send(broker_fd, packet, (size_t)n, NULL, 0);
 	return e > 0 ? -EPIPE : e;
 }
@@ -303,14 +321,16 @@ void sbx_attach_run_check(struct sbx_attach_run *a, const struct sbx_cgroup_run 
 
 /* --- its end --- */
 
-bool sbx_attach_run_end(struct sbx_attach_run *a, const struct sbx_plan *p, const struct sbx_cgroup_run *c)
+bool sbx_attach_run_end(struct sbx_attach_run *a, const struct sbx_plan *p,
+			const struct sbx_cgroup_run *c)
 {
 	struct sbx_err err = { 0 };
 	bool look_on = false;
 	int e;
 
 	if (c->dirs.run_fd >= 0) {
-		e = sbx_cgroup_settle(c->dirs.command_fd, c->usage.oom_kills > 0 ? OOM_SETTLE_MS : SETTLE_MS);
+		e = sbx_cgroup_settle(c->dirs.command_fd,
+				      c->usage.oom_kills > 0 ? OOM_SETTLE_MS : SETTLE_MS);
 		if (e == 0 && a->added)
 			e = sbx_attach_remove(p->id, a->level, a->cgroup_id, a->nl_fd, &err);
 		if (e < 0)
@@ -318,8 +338,11 @@ bool sbx_attach_run_end(struct sbx_attach_run *a, const struct sbx_plan *p, cons
 		look_on = e < 0 && c->source == SBX_CGROUP_SCOPE;
 		if (e < 0 && p->options->verbose)
 			fprintf(stderr, "sbx-run: the sandbox's rules stay%s: %s\n",
-				look_on ? ", and its cleanup process looks after them" : " until the next start or --gc",
-				err.msg[0] ? err.msg : e == -EBUSY ? "sockets of it are still open" : strerror(-e));
+				look_on ? ", and its cleanup process looks after them" :
+					  " until the next start or --gc",
+				err.msg[0]  ? err.msg :
+				e == -EBUSY ? "sockets of it are still open" :
+					      strerror(-e));
 	}
 	sbx_attach_run_fini(a);
 	return look_on;

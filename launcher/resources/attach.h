@@ -36,21 +36,26 @@ void sbx_attach_run_fini(struct sbx_attach_run *a);
 /* The step `attach`, before any process of the sandbox: opens the sockets of the stub and of the
  * self-test, writes their address and ports into @s, and leads the cgroup's DNS to the stub if the
  * kernel can. 0 or -errno with @err. */
-int sbx_attach_run_begin(struct sbx_attach_run *a, const struct sbx_plan *p, const struct sbx_cgroup_run *c,
-			 struct sbx_setup *s, struct sbx_err *err);
-/* When the stage is ready: adds the rules, and puts the broker's sockets into @ret_fds. 0 or -errno with @err. */
-int sbx_attach_run_install(struct sbx_attach_run *a, const struct sbx_plan *p, const struct sbx_cgroup_run *c,
-			   const struct sbx_setup *s, int runtime_fd, int ret_fds[SBX_N_BROKER_FDS], struct sbx_err *err);
+int sbx_attach_run_begin(struct sbx_attach_run *a, const struct sbx_plan *p,
+			 const struct sbx_cgroup_run *c, struct sbx_setup *s, struct sbx_err *err);
+/* When the stage is ready: adds the rules, and puts the broker's sockets into @ret_fds. 0 or -errno
+ * with @err. */
+int sbx_attach_run_install(struct sbx_attach_run *a, const struct sbx_plan *p,
+			   const struct sbx_cgroup_run *c, const struct sbx_setup *s,
+			   int runtime_fd, int ret_fds[SBX_N_BROKER_FDS], struct sbx_err *err);
 /* The self-test is over: closes its listeners. */
 void sbx_attach_run_tested(struct sbx_attach_run *a);
-/* Adds the pins that the broker asks for, and answers on @broker_fd. 0, or -errno: the broker cannot be answered. */
-int sbx_attach_run_pins(struct sbx_attach_run *a, const char *id, const struct sbx_msg_pins *m, int broker_fd);
+/* Adds the pins that the broker asks for, and answers on @broker_fd. 0, or -errno: the broker
+ * cannot be answered. */
+int sbx_attach_run_pins(struct sbx_attach_run *a, const char *id, const struct sbx_msg_pins *m,
+			int broker_fd);
 /* Called when the host's rulesets changed. If the sandbox's rules are changed, its processes are
  * killed at once, and @a->changed is set. */
 void sbx_attach_run_check(struct sbx_attach_run *a, const struct sbx_cgroup_run *c);
 /* The undo of `attach`, when the cgroup is empty: removes the rules, unless a socket that they
  * judge may be left. True: the rules stay, and only the cleanup process can look again. */
-bool sbx_attach_run_end(struct sbx_attach_run *a, const struct sbx_plan *p, const struct sbx_cgroup_run *c);
+bool sbx_attach_run_end(struct sbx_attach_run *a, const struct sbx_plan *p,
+			const struct sbx_cgroup_run *c);
 
 /* The capabilities that are needed for as long as there are rules. */
 uint64_t sbx_run_attach_caps(const struct sbx_plan *p);

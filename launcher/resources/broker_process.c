@@ -38,7 +38,8 @@ struct broker_child {
 static _Noreturn void exec_broker(const struct broker_child *c)
 {
 	const struct sbx_facts *f = c->facts;
-	/* The broker's user may not reach the program by its path (a source tree in root's home). */
+	/* The broker's user may not reach the program by its path (a source tree in root's
+	 * home). */
 	int exe = open(c->path, O_PATH | O_CLOEXEC);
 	int fds[] = { 2, c->channel, exe }, numbers[] = { 2, 3, 4 };
 	static char *no_env[] = { NULL };
@@ -68,7 +69,8 @@ void sbx_broker_init(struct sbx_broker_process *b)
 	*b = (struct sbx_broker_process){ .fd = -1 };
 }
 
-int sbx_broker_start(struct sbx_broker_process *b, const struct sbx_plan *p, int cgroup_fd, struct sbx_err *err)
+int sbx_broker_start(struct sbx_broker_process *b, const struct sbx_plan *p, int cgroup_fd,
+		     struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
 	struct broker_child child = { .facts = p->facts, .parent = getpid(),
@@ -99,7 +101,8 @@ int sbx_broker_start(struct sbx_broker_process *b, const struct sbx_plan *p, int
 	return sbx_fd_set_nonblocking(b->fd);
 }
 
-static void fill_config(const struct sbx_plan *plan, const struct sbx_setup *setup, struct sbx_msg_config *m)
+static void fill_config(const struct sbx_plan *plan, const struct sbx_setup *setup,
+			struct sbx_msg_config *m)
 {
 	const struct sbx_profile *p = plan->profile;
 
@@ -116,8 +119,10 @@ static void fill_config(const struct sbx_plan *plan, const struct sbx_setup *set
 	}
 	if (plan->attach.on) {
 		m->resolved_pins = 1;
-		m->repin_interval_s = (uint32_t)((p->network.repin_interval_ms ? p->network.repin_interval_ms :
-							     SBX_REPIN_INTERVAL_MS) / 1000);
+		m->repin_interval_s =
+			(uint32_t)((p->network.repin_interval_ms ? p->network.repin_interval_ms :
+								   SBX_REPIN_INTERVAL_MS) /
+				   1000);
 		m->stub_addr = setup->stub;
 	}
 	for (size_t i = 0; i < plan->n_publish; i++)
@@ -125,8 +130,9 @@ static void fill_config(const struct sbx_plan *plan, const struct sbx_setup *set
 	sbx_text_fit(m->selftest_name, sizeof(m->selftest_name), "%s", SBX_SELFTEST_NAME);
 }
 
-int sbx_broker_configure(const struct sbx_broker_process *b, const struct sbx_plan *p, const struct sbx_setup *s,
-			 int fds_take[SBX_N_BROKER_FDS], struct sbx_err *err)
+int sbx_broker_configure(const struct sbx_broker_process *b, const struct sbx_plan *p,
+			 const struct sbx_setup *s, int fds_take[SBX_N_BROKER_FDS],
+			 struct sbx_err *err)
 {
 	const struct sbx_facts *f = p->facts;
 	struct sbx_msg_config m = { 0 };

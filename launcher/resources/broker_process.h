@@ -26,10 +26,13 @@ void sbx_broker_init(struct sbx_broker_process *b);
 void sbx_broker_fini(struct sbx_broker_process *b);
 
 /* Starts sbx-broker, in the cgroup @cgroup_fd (-1: in the launcher's). 0 or -errno with @err. */
-int sbx_broker_start(struct sbx_broker_process *b, const struct sbx_plan *p, int cgroup_fd, struct sbx_err *err);
-/* Hands over the policy and the sandbox's sockets @fds_take, which are closed here. 0 or -errno with @err. */
-int sbx_broker_configure(const struct sbx_broker_process *b, const struct sbx_plan *p, const struct sbx_setup *s,
-			 int fds_take[SBX_N_BROKER_FDS], struct sbx_err *err);
+int sbx_broker_start(struct sbx_broker_process *b, const struct sbx_plan *p, int cgroup_fd,
+		     struct sbx_err *err);
+/* Hands over the policy and the sandbox's sockets @fds_take, which are closed here. 0 or -errno
+ * with @err. */
+int sbx_broker_configure(const struct sbx_broker_process *b, const struct sbx_plan *p,
+			 const struct sbx_setup *s, int fds_take[SBX_N_BROKER_FDS],
+			 struct sbx_err *err);
 /* Asks for its last events. False: there is no broker. */
 bool sbx_broker_ask_stop(const struct sbx_broker_process *b);
 

@@ -32,7 +32,8 @@
 #define SCOPE_TIMEOUT_MS 15000
 #define KILL_TIMEOUT_MS	 5000
 
-static const struct sbx_cgroup_limits broker_limits = { .memory_bytes = UINT64_C(512) << 20, .pids = 16 };
+static const struct sbx_cgroup_limits broker_limits = { .memory_bytes = UINT64_C(512) << 20,
+							.pids = 16 };
 
 void sbx_cgroup_run_init(struct sbx_cgroup_run *c)
 {
@@ -71,7 +72,8 @@ static _Noreturn void exec_scope(const struct scope_child *c)
 	sbx_exec_failed(c->path, r < 0 ? -r : errno, "");
 }
 
-/* Reads one line from sbx-scope, within SCOPE_TIMEOUT_MS. Returns its length without the newline, or -errno. */
+/* Reads one line from sbx-scope, within SCOPE_TIMEOUT_MS. Returns its length without the newline,
+ * or -errno. */
 static ssize_t read_line(int fd, char *buf, size_t n)
 {
 	uint64_t end = sbx_clock_monotonic_us() + SCOPE_TIMEOUT_MS * UINT64_C(1000);
@@ -100,7 +102,8 @@ static ssize_t read_line(int fd, char *buf, size_t n)
 static int ask_scope(const struct sbx_plan *p, struct sbx_cgroup_place *place)
 {
 	const struct sbx_facts *f = p->facts;
-	char name[64], pid[16], description[64], path[SBX_CGROUP_PATH_MAX], manager[16], slice[] = SBX_CGROUP_SLICE;
+	char name[64], pid[16], description[64], path[SBX_CGROUP_PATH_MAX], manager[16],
+		slice[] = SBX_CGROUP_SLICE;
 	char *argv[] = { f->scope_helper, manager, name, slice, pid, description, NULL };
 	struct scope_child c = { .path = f->scope_helper, .argv = argv };
 	SBX_AUTO_CLOSE int read_end = -1, write_end = -1;
@@ -136,10 +139,12 @@ static int ask_scope(const struct sbx_plan *p, struct sbx_cgroup_place *place)
 
 /* --- the step `cgroup` --- */
 
-static int complain(const struct sbx_plan *p, const char *limit, const char *why, struct sbx_err *err)
+static int complain(const struct sbx_plan *p, const char *limit, const char *why,
+		    struct sbx_err *err)
 {
 	if (p->profile->limits.strict) {
-		sbx_err_set(err, "limits.%s cannot be enforced here, and limits.enforce is strict: %s",
+		sbx_err_set(err,
+			    "limits.%s cannot be enforced here, and limits.enforce is strict: %s",
 			    limit, why);
 		return -EOPNOTSUPP;
 	}
@@ -149,7 +154,8 @@ static int complain(const struct sbx_plan *p, const char *limit, const char *why
 }
 
 /* Warns of the requested limits that nothing holds. */
-static int check_limits(const struct sbx_cgroup_run *c, const struct sbx_plan *p, const char *why, struct sbx_err *err)
+static int check_limits(const struct sbx_cgroup_run *c, const struct sbx_plan *p, const char *why,
+			struct sbx_err *err)
 {
 	uint32_t missing = sbx_limits_need(&p->profile->limits) & ~c->limited;
 	int e = 0;
@@ -175,7 +181,8 @@ static void find_bare(struct sbx_cgroup_place *place)
 /* The controllers of the whole mounted hierarchy. */
 static uint32_t mount_controllers(const struct sbx_facts *f)
 {
-	SBX_AUTO_CLOSE int fd = f->cgroup.mount[0] ? open(f->cgroup.mount, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	SBX_AUTO_CLOSE int fd =
+		f->cgroup.mount[0] ? open(f->cgroup.mount, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	return fd < 0 ? 0 : sbx_cgroup_controllers(fd, "cgroup.controllers");
 }
@@ -215,7 +222,8 @@ int sbx_cgroup_begin(struct sbx_cgroup_run *c, const struct sbx_plan *p, struct 
 
 /* --- the step `limits` --- */
 
-static int apply_limits(struct sbx_cgroup_run *c, const struct sbx_limit_values *l, struct sbx_err *err)
+static int apply_limits(struct sbx_cgroup_run *c, const struct sbx_limit_values *l,
+			struct sbx_err *err)
 {
 	const struct sbx_cgroup_limits limits = {
 		.memory_bytes = l->memory_bytes,
@@ -244,10 +252,13 @@ static const char *why_not(const struct sbx_cgroup_run *c, const struct sbx_fact
 {
 	if (c->dirs.command_fd < 0)
 		return sbx_limits_way_out(f, mount_controllers(f));
-	return c->shared ? "other processes are in our cgroup, which can then give no controller to a sandbox's: start it "
-			   "alone in a scope (systemd-run --scope, with --user for a user), or the service with "
+	return c->shared ? "other processes are in our cgroup, which can then give no controller "
+			   "to a sandbox's: start it "
+			   "alone in a scope (systemd-run --scope, with --user for a user), or the "
+			   "service with "
 			   "DelegateSubgroup=" :
-			   "the cgroup lacks its controller: the unit above must delegate it (Delegate=cpu cpuset io memory "
+			   "the cgroup lacks its controller: the unit above must delegate it "
+			   "(Delegate=cpu cpuset io memory "
 			   "pids, in a user's case of user@.service)";
 }
 
@@ -263,7 +274,10 @@ void sbx_cgroup_end(struct sbx_cgroup_run *c)
 	if (c->dirs.command_fd < 0)
 		return;
 	if (sbx_cgroup_kill(c->dirs.command_fd, KILL_TIMEOUT_MS) < 0)
-		fprintf(stderr, "sbx-run: processes of the sandbox did not end in %d s; its cgroup %s is left "
-				"to the next start\n", KILL_TIMEOUT_MS / 1000, c->path);
+		fprintf(stderr,
+			"sbx-run: processes of the sandbox did not end in %d s; its cgroup %s is "
+			"left "
+			"to the next start\n",
+			KILL_TIMEOUT_MS / 1000, c->path);
 	sbx_cgroup_usage_read(c->dirs.command_fd, &c->usage);
 }

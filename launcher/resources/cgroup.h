@@ -8,7 +8,8 @@
 #include "launcher/plan/plan.h"
 #include "sys/cgroup/cgroup.h"
 
-/* The sandbox's control group: made before any process of the sandbox, removed after the last one. */
+/* The sandbox's control group: made before any process of the sandbox, removed after the last
+ * one. */
 struct sbx_cgroup_run {
 	struct sbx_cgroup dirs;	      /* command_fd is -1 where there is no cgroup */
 	struct sbx_cgroup_usage usage; /* from sbx_cgroup_end() on */
@@ -19,17 +20,19 @@ struct sbx_cgroup_run {
 };
 
 void sbx_cgroup_run_init(struct sbx_cgroup_run *c);
-/* The undo of `cgroup`: removes the directories, which must be empty. Does nothing where none was made. */
+/* The undo of `cgroup`: removes the directories, which must be empty. Does nothing where none was
+ * made. */
 void sbx_cgroup_run_fini(struct sbx_cgroup_run *c);
 
 /* From facts alone, before there is a plan: will the run have a cgroup? Then the stage must be
  * started after it. */
 bool sbx_cgroup_expected(const struct sbx_facts *f);
 
-/* The step `cgroup`. No place for a cgroup is an error only for attach cgroup. 0 or -errno with @err. */
+/* The step `cgroup`. No place for a cgroup is an error only for attach cgroup. 0 or -errno with
+ * @err. */
 int sbx_cgroup_begin(struct sbx_cgroup_run *c, const struct sbx_plan *p, struct sbx_err *err);
-/* The step `limits`. A limit that nothing holds is an error with limits.enforce strict, else a warning on stderr. 0 or
- * -errno with @err. */
+/* The step `limits`. A limit that nothing holds is an error with limits.enforce strict, else a
+ * warning on stderr. 0 or -errno with @err. */
 int sbx_cgroup_limit(struct sbx_cgroup_run *c, const struct sbx_plan *p, struct sbx_err *err);
 /* The undo of `limits`: kills the processes in the cgroup and reads what the sandbox used. */
 void sbx_cgroup_end(struct sbx_cgroup_run *c);

@@ -22,9 +22,11 @@ static const char *remedy(int e)
 {
 	switch (e) {
 	case -EADDRINUSE:
-		return "the port is taken: stop what listens there, or publish another (0 takes any free one)";
+		return "the port is taken: stop what listens there, or publish another (0 takes "
+		       "any free one)";
 	case -EACCES:
-		return "a port this low is root's (net.ipv4.ip_unprivileged_port_start): publish one from 1024 on";
+		return "a port this low is root's (net.ipv4.ip_unprivileged_port_start): publish "
+		       "one from 1024 on";
 	case -EADDRNOTAVAIL:
 		return "this host has no such address";
 	case -EAFNOSUPPORT:
@@ -34,7 +36,8 @@ static const char *remedy(int e)
 	}
 }
 
-int sbx_publish_open(const struct sbx_plan *plan, struct sbx_setup *s, int fds[SBX_N_BROKER_FDS], struct sbx_err *err)
+int sbx_publish_open(const struct sbx_plan *plan, struct sbx_setup *s, int fds[SBX_N_BROKER_FDS],
+		     struct sbx_err *err)
 {
 	for (size_t i = 0; i < plan->n_publish; i++) {
 		struct sbx_publish *p = &s->publish[i];
@@ -42,8 +45,9 @@ int sbx_publish_open(const struct sbx_plan *plan, struct sbx_setup *s, int fds[S
 		int fd = sbx_net_publish_open(&p->addr, p->port, &p->port);
 
 		if (fd < 0) {
-			sbx_err_set(err, "cannot publish port %u of the sandbox at %s: %s", p->inside,
-				    sbx_publish_format(p, where, sizeof(where)), remedy(fd));
+			sbx_err_set(err, "cannot publish port %u of the sandbox at %s: %s",
+				    p->inside, sbx_publish_format(p, where, sizeof(where)),
+				    remedy(fd));
 			return fd;
 		}
 		fds[SBX_BFD_PUBLISH + i] = fd;
@@ -62,7 +66,8 @@ static bool was_chosen(const struct sbx_plan *p, size_t i)
 {
 	struct sbx_publish asked;
 
-	return sbx_publish_parse(p->profile->network.publish.v[i], &asked, NULL) == 0 && asked.port == 0;
+	return sbx_publish_parse(p->profile->network.publish.v[i], &asked, NULL) == 0 &&
+	       asked.port == 0;
 }
 
 void sbx_publish_tell(const struct sbx_plan *p, const struct sbx_setup *s)
@@ -72,6 +77,7 @@ void sbx_publish_tell(const struct sbx_plan *p, const struct sbx_setup *s)
 
 		if (!p->options->quiet || was_chosen(p, i))
 			fprintf(stderr, "sbx-run: published %s (port %u inside)\n",
-				sbx_publish_format(&s->publish[i], where, sizeof(where)), p->publish[i].inside);
+				sbx_publish_format(&s->publish[i], where, sizeof(where)),
+				p->publish[i].inside);
 	}
 }

@@ -6,12 +6,13 @@
 #include "launcher/plan/plan.h"
 #include "launcher/setup/setup.h"
 
-/* The step `publish`: opens a listener on the host for each published port; @fds holds it until the broker gets
- * it. Writes the ports that the kernel chose into @s. 0 or -errno with @err. */
-int sbx_publish_open(const struct sbx_plan *p, struct sbx_setup *s, int fds[SBX_N_BROKER_FDS], struct sbx_err *err);
+/* The step `publish`: opens a listener on the host for each published port; @fds holds it until the
+ * broker gets it. Writes the ports that the kernel chose into @s. 0 or -errno with @err. */
+int sbx_publish_open(const struct sbx_plan *p, struct sbx_setup *s, int fds[SBX_N_BROKER_FDS],
+		     struct sbx_err *err);
 void sbx_publish_close(int fds[SBX_N_BROKER_FDS]);
-/* Prints a line on stderr for each published port; with -q only for a port that the kernel chose, which the caller cannot
- * know. */
+/* Prints a line on stderr for each published port; with -q only for a port that the kernel chose,
+ * which the caller cannot know. */
 void sbx_publish_tell(const struct sbx_plan *p, const struct sbx_setup *s);
 
 #endif

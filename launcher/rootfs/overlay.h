@@ -44,8 +44,8 @@ bool sbx_overlay_has_mounts_below(const char *path);
 int sbx_scratch_mount(struct sbx_scratch *s, struct sbx_err *err);
 /* Make a directory of the scratch space as a detached mount. fd or -errno. */
 int sbx_scratch_dir(struct sbx_scratch *s, mode_t mode);
-/* Make a detached overlay over @lower, a mount that has a place (the kernel needs that before Linux 6.15),
- * with s->upper as its upper layer. One per scratch space. fd or -errno with @err. */
+/* Make a detached overlay over @lower, a mount that has a place (the kernel needs that before Linux
+ * 6.15), with s->upper as its upper layer. One per scratch space. fd or -errno with @err. */
 int sbx_overlay_mount(struct sbx_scratch *s, int lower, struct sbx_err *err);
 /* Closes the directories; the mount stays. */
 void sbx_scratch_fini(struct sbx_scratch *s);

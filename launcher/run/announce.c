@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Messages to the service manager. A unit of Type=notify is up when the command is released, not when sbx-run is
- * started. The message is a datagram; the manager may be gone or stuck. Nothing here waits longer than
- * SBX_NOTIFY_WAIT_MS, and nothing fails.
+ * Messages to the service manager. A unit of Type=notify is up when the command is released, not
+ * when sbx-run is started. The message is a datagram; the manager may be gone or stuck. Nothing
+ * here waits longer than SBX_NOTIFY_WAIT_MS, and nothing fails.
  */
 #include "launcher/run/announce.h"
 
@@ -43,8 +43,8 @@ void sbx_announce_ready(const struct sbx_run *r)
 {
 	char text[480];
 
-	sbx_text_cut(text, sizeof(text), "sandbox %s runs its command (profile %.128s)", r->plan->id,
-		     r->options->profile);
+	sbx_text_cut(text, sizeof(text), "sandbox %s runs its command (profile %.128s)",
+		     r->plan->id, r->options->profile);
 	if (getenv("NOTIFY_SOCKET"))
 		add_published(r, text, sizeof(text));
 	notify("READY=1\n", text);
@@ -54,7 +54,7 @@ void sbx_announce_stopping(const struct sbx_run *r)
 {
 	char text[sizeof(r->err.msg) + 64];
 
-	sbx_text_cut(text, sizeof(text), "sandbox %s ends%s%s", r->plan->id, r->err.msg[0] ? ": " : "",
-		     r->err.msg);
+	sbx_text_cut(text, sizeof(text), "sandbox %s ends%s%s", r->plan->id,
+		     r->err.msg[0] ? ": " : "", r->err.msg);
 	notify(r->released ? "STOPPING=1\n" : "", text);
 }

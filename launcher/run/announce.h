@@ -5,13 +5,14 @@
 #include "launcher/run/run.h"
 
 /*
- * Messages to the service manager. Errors are ignored: a manager that is missing, full or broken changes nothing.
- * Without $NOTIFY_SOCKET none of these functions makes a system call.
+ * Messages to the service manager. Errors are ignored: a manager that is missing, full or broken
+ * changes nothing. Without $NOTIFY_SOCKET none of these functions makes a system call.
  */
 
 /* Sends READY=1 to $NOTIFY_SOCKET: the command was released. */
 void sbx_announce_ready(const struct sbx_run *r);
-/* The end has begun. Sends STOPPING=1 to $NOTIFY_SOCKET if READY=1 was sent, else only the reason as a status. */
+/* The end has begun. Sends STOPPING=1 to $NOTIFY_SOCKET if READY=1 was sent, else only the reason
+ * as a status. */
 void sbx_announce_stopping(const struct sbx_run *r);
 
 #endif

@@ -24,8 +24,8 @@
 #include "launcher/stage/stage.h"
 
 /*
- * The one context of a run. Every fd is -1 and every pid 0 until a step fills it in; an undo accepts
- * any state in between.
+ * The one context of a run. Every fd is -1 and every pid 0 until a step fills it in; an undo
+ * accepts any state in between.
  */
 
 #define SBX_UNRESOLVED_MAX 10

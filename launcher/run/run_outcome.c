@@ -11,7 +11,8 @@
 #include "launcher/host/exit_status.h"
 #include "sys/process/proc.h"
 
-_Static_assert(SBX_N_ELEMENTS(((struct sbx_run *)0)->step_us) <= SBX_OUTCOME_STEPS_MAX, "every step has its time");
+_Static_assert(SBX_N_ELEMENTS(((struct sbx_run *)0)->step_us) <= SBX_OUTCOME_STEPS_MAX,
+	       "every step has its time");
 
 void sbx_run_panic(struct sbx_run *r, enum sbx_reason reason, const char *what)
 {
@@ -25,7 +26,8 @@ void sbx_run_panic(struct sbx_run *r, enum sbx_reason reason, const char *what)
 int sbx_run_rules_changed(struct sbx_run *r)
 {
 	sbx_run_panic(r, SBX_REASON_RULES_CHANGED, "inet sbx");
-	sbx_err_set(&r->err, "somebody changed or flushed the host's firewall under the sandbox (table inet sbx); "
+	sbx_err_set(&r->err, "somebody changed or flushed the host's firewall under the sandbox "
+			     "(table inet sbx); "
 			     "the sandbox was ended");
 	return -ECONNABORTED;
 }
@@ -45,13 +47,16 @@ void sbx_run_judge_end(struct sbx_run *r, int e)
 			sbx_run_panic(r, SBX_REASON_PLANTED, r->protect.planted.msg);
 		} else if (r->broker.gone && !r->protocol_broken) {
 			sbx_run_panic(r, SBX_REASON_BROKER_LOST, "while the command ran");
-			sbx_err_set(&r->err, "the broker ended under the command; the sandbox was ended");
+			sbx_err_set(&r->err,
+				    "the broker ended under the command; the sandbox was ended");
 		} else if (r->protocol_broken) {
 			sbx_run_panic(r, SBX_REASON_PROTOCOL, r->err.msg);
 		} else if (r->protect.helper_gone) {
-			sbx_err_set(&r->err, "a protect helper of the writable grants ended under the command; the sandbox was ended");
+			sbx_err_set(&r->err, "a protect helper of the writable grants ended under "
+					     "the command; the sandbox was ended");
 		} else if (r->cleanup.gone) {
-			sbx_err_set(&r->err, "the cleanup process ended under the command; the sandbox was ended");
+			sbx_err_set(&r->err, "the cleanup process ended under the command; the "
+					     "sandbox was ended");
 		} else {
 			sbx_err_set(&r->err, "the sandbox was ended from outside");
 		}
@@ -115,8 +120,8 @@ void sbx_run_outcome(const struct sbx_run *r, struct sbx_outcome_facts *ret_outc
 		.traffic = &r->broker.stats,
 		.refusals = r->recorder.refusals,
 		.cgroup = { &r->cgroup.usage, r->cgroup.source, r->cgroup.path, r->cgroup.limited },
-		.keep = { r->plan->keep.path && r->released, r->keep_helper.kept, c->entries, c->bytes, c->removed, c->left_out,
-			  r->keep_helper.err.msg },
+		.keep = { r->plan->keep.path && r->released, r->keep_helper.kept, c->entries,
+			  c->bytes, c->removed, c->left_out, r->keep_helper.err.msg },
 	};
 	for (size_t i = 0; i < SBX_N_STEPS; i++) {
 		ret_outcome->steps[i].name = sbx_step_str((enum sbx_step_id)i);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The steps that make things on the host: cgroup, runtime directory, row, rules, limits, helpers. */
+/* The steps that make things on the host: cgroup, runtime directory, row, rules, limits,
+ * helpers. */
 #include <signal.h>
 #include <stdint.h>
 #include <sys/wait.h>
@@ -52,7 +53,9 @@ static void judge_oom(struct sbx_run *r)
 		return;
 	r->outcome = SBX_OUTCOME_OOM_KILLED;
 	r->err = (struct sbx_err){ 0 };
-	sbx_err_set(&r->err, "the command was killed: it needed more than limits.memory %llu MiB (peak %.1f MiB)",
+	sbx_err_set(&r->err,
+		    "the command was killed: it needed more than limits.memory %llu MiB (peak %.1f "
+		    "MiB)",
 		    (unsigned long long)(r->plan->profile->limits.memory_bytes >> 20),
 		    (double)u->memory_peak_bytes / (1 << 20));
 }
@@ -88,7 +91,8 @@ static void count_discarded(struct sbx_run *r)
 {
 	int64_t now = sbx_scratch_files(r->scratch_fd);
 
-	r->scratch_files = r->scratch_files < 0 || now < r->scratch_files ? 0 : now - r->scratch_files;
+	r->scratch_files =
+		r->scratch_files < 0 || now < r->scratch_files ? 0 : now - r->scratch_files;
 	r->scratch_fd = sbx_fd_close(r->scratch_fd);
 }
 
@@ -137,7 +141,8 @@ static void protect_tell(void *userdata, const struct sbx_event *e)
 
 int sbx_step_protect_apply(struct sbx_run *r)
 {
-	return sbx_protect_helpers_start(&r->protect, r->plan, r->runtime.fd, protect_tell, &r->recorder, &r->err);
+	return sbx_protect_helpers_start(&r->protect, r->plan, r->runtime.fd, protect_tell,
+					 &r->recorder, &r->err);
 }
 
 void sbx_step_protect_undo(struct sbx_run *r)

@@ -51,13 +51,15 @@ static int begin_in_cgroup(struct sbx_run *r)
 	return sbx_run_stage_begin(r);
 }
 
-/* RLIMIT_NPROC of the command, which the kernel counts per user namespace (Linux 5.14). 0: the cgroup holds the limit, or
- * there is none. */
+/* RLIMIT_NPROC of the command, which the kernel counts per user namespace (Linux 5.14). 0: the
+ * cgroup holds the limit, or there is none. */
 static uint32_t processes_limit(const struct sbx_run *r)
 {
 	uint32_t pids = r->plan->profile->limits.pids;
 
-	return pids && !(r->cgroup.limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)) ? pids + SBX_CGROUP_PIDS_OURS : 0;
+	return pids && !(r->cgroup.limited & SBX_CGROUP_BIT(SBX_CGROUP_PIDS)) ?
+		       pids + SBX_CGROUP_PIDS_OURS :
+		       0;
 }
 
 /* The stage was begun before there was a plan (main.c). If that failed, the reason is told now,
@@ -75,7 +77,8 @@ int sbx_step_stage_apply(struct sbx_run *r)
 		return -ENAMETOOLONG;
 	e = sbx_etc_prepare(&r->plan->view, r->facts, etc, &r->setup.etc, &r->err);
 	if (e == 0)
-		e = sbx_stage_configure(&r->stage, r->plan, &r->setup, &r->protect.placeholders, processes_limit(r), &r->err);
+		e = sbx_stage_configure(&r->stage, r->plan, &r->setup, &r->protect.placeholders,
+					processes_limit(r), &r->err);
 	return e;
 }
 
@@ -132,7 +135,8 @@ static void explain_namespace(struct sbx_run *r)
 
 static int install_rules(struct sbx_run *r)
 {
-	return sbx_attach_run_install(&r->attach, r->plan, &r->cgroup, &r->setup, r->runtime.fd, r->stage.sandbox_fds, &r->err);
+	return sbx_attach_run_install(&r->attach, r->plan, &r->cgroup, &r->setup, r->runtime.fd,
+				      r->stage.sandbox_fds, &r->err);
 }
 
 int sbx_step_firewall_apply(struct sbx_run *r)
@@ -145,7 +149,9 @@ int sbx_step_firewall_apply(struct sbx_run *r)
 		sbx_stage_network_ports(r->stage.sandbox_fds, &r->setup.nft);
 		if (e == 0)
 			e = install_rules(r);
-		return e < 0 ? e : sbx_broker_configure(&r->broker, r->plan, &r->setup, r->stage.sandbox_fds, &r->err);
+		return e < 0 ? e :
+			       sbx_broker_configure(&r->broker, r->plan, &r->setup,
+						    r->stage.sandbox_fds, &r->err);
 	}
 	if (strcmp(r->stage.failed.step, SBX_STAGE_NETWORK) == 0)
 		explain_namespace(r);
@@ -169,7 +175,8 @@ void sbx_step_firewall_undo(struct sbx_run *r)
 int sbx_step_command_apply(struct sbx_run *r)
 {
 	struct sbx_err err = { 0 };
-	int e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->plan->seccomp_lifts, r->stage.seccomp_fd, &err);
+	int e = sbx_seccomp_write(SBX_SECCOMP_COMMAND, r->plan->seccomp_lifts, r->stage.seccomp_fd,
+				  &err);
 
 	r->stage.seccomp_fd = sbx_fd_close(r->stage.seccomp_fd);
 	if (e == -EPIPE)

@@ -17,7 +17,8 @@ static void judge_mounts(struct sbx_run *r, struct sbx_msg_verdict *v)
 	if (!r->stage.open_mount)
 		return;
 	v->ok = 0;
-	sbx_text_cut(v->detail, sizeof(v->detail), "the mount at %s is not locked, so it can be removed",
+	sbx_text_cut(v->detail, sizeof(v->detail),
+		     "the mount at %s is not locked, so it can be removed",
 		     r->plan->view.mounts[r->stage.open_mount - 1].dest);
 }
 
@@ -63,7 +64,8 @@ static int send_programs(struct sbx_run *r)
 		const struct sbx_program *program = &p->commands.programs[m.n_programs];
 
 		m.v[m.n_programs] = (struct sbx_msg_program){ program->dev, program->ino, at };
-		sbx_text_fit(m.text + at, sizeof(m.text) - at, "%s", program->path); /* command_files.c */
+		/* command_files.c */
+		sbx_text_fit(m.text + at, sizeof(m.text) - at, "%s", program->path);
 		at += (uint32_t)strlen(program->path) + 1;
 	}
 	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));
@@ -108,7 +110,8 @@ int sbx_step_selftest_apply(struct sbx_run *r)
 	sbx_attach_run_tested(&r->attach);
 	if (e == 0 && r->init.watch_error) { /* the command would get no signal, at its wall time
 					      * either */
-		sbx_err_set(&r->err, "cannot watch the command: pidfd_open: %s", strerror(-r->init.watch_error));
+		sbx_err_set(&r->err, "cannot watch the command: pidfd_open: %s",
+			    strerror(-r->init.watch_error));
 		return r->init.watch_error;
 	}
 	if (e == 0)

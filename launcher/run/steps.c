@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The steps of a run: a table of {apply, undo}, in the order of launcher/plan/step.h, which has their names.
+ * The steps of a run: a table of {apply, undo}, in the order of launcher/plan/step.h, which has
+ * their names.
  *
- * The steps are applied in order until one fails. On every way out, the processes in the sandbox end first, and then all
- * steps are undone in reverse order, one after the other. Only the last step, `release`, lets the command run, so nothing
- * of the command runs if any step failed.
+ * The steps are applied in order until one fails. On every way out, the processes in the sandbox
+ * end first, and then all steps are undone in reverse order, one after the other. Only the last
+ * step, `release`, lets the command run, so nothing of the command runs if any step failed.
  *
- * Some work takes long and is begun early. The stage is begun before there is a plan; it starts bwrap, which mounts the
- * view while the stage builds the network and the launcher opens the database. At the end of that chain init waits for
- * its probes. They are sent when the firewall was read back and the broker has its policy.
+ * Some work takes long and is begun early. The stage is begun before there is a plan; it starts
+ * bwrap, which mounts the view while the stage builds the network and the launcher opens the
+ * database. At the end of that chain init waits for its probes. They are sent when the firewall was
+ * read back and the broker has its policy.
  */
 #include "launcher/run/steps.h"
 
@@ -32,17 +34,20 @@ static const struct step {
 	int (*apply)(struct sbx_run *r);
 	void (*undo)(struct sbx_run *r); /* NULL: nothing to undo */
 } steps[] = {
-	[SBX_STEP_CGROUP] = { sbx_step_cgroup_apply, sbx_step_cgroup_undo }, /* the cleanup process must be born in its scope */
+	/* the cleanup process must be born in its scope */
+	[SBX_STEP_CGROUP] = { sbx_step_cgroup_apply, sbx_step_cgroup_undo },
 	[SBX_STEP_RUNTIME] = { sbx_step_runtime_apply, sbx_step_runtime_undo },
 	[SBX_STEP_RECORD] = { sbx_step_record_apply, sbx_step_record_undo },
 	[SBX_STEP_ATTACH] = { sbx_step_attach_apply, sbx_step_attach_undo },
 	[SBX_STEP_LIMITS] = { sbx_step_limits_apply, sbx_step_limits_undo },
-	[SBX_STEP_KEEP] = { sbx_step_keep_apply, sbx_step_keep_undo }, /* copies when nothing can change the upper layer any more */
+	/* copies when nothing can change the upper layer any more */
+	[SBX_STEP_KEEP] = { sbx_step_keep_apply, sbx_step_keep_undo },
 	[SBX_STEP_PROTECT] = { sbx_step_protect_apply, sbx_step_protect_undo },
 	[SBX_STEP_STAGE] = { sbx_step_stage_apply, sbx_step_stage_undo },
 	[SBX_STEP_BROKER] = { sbx_step_broker_apply, sbx_step_broker_undo },
 	[SBX_STEP_COMMAND] = { sbx_step_command_apply, sbx_step_command_undo },
-	[SBX_STEP_PUBLISH] = { sbx_step_publish_apply, sbx_step_publish_undo }, /* after all forks that must not have its sockets */
+	/* after all forks that must not have its sockets */
+	[SBX_STEP_PUBLISH] = { sbx_step_publish_apply, sbx_step_publish_undo },
 	[SBX_STEP_PRIVILEGES] = { sbx_step_privileges_apply, NULL },
 	[SBX_STEP_FIREWALL] = { sbx_step_firewall_apply, sbx_step_firewall_undo },
 	[SBX_STEP_SELFTEST] = { sbx_step_selftest_apply, NULL },

@@ -4,7 +4,8 @@
 
 #include "launcher/run/run.h"
 
-/* Applies all steps, waits for the command, undoes all steps. Returns the exit status of sbx-run. */
+/* Applies all steps, waits for the command, undoes all steps. Returns the exit status of
+ * sbx-run. */
 int sbx_run_carry_out(struct sbx_run *r);
 
 /* Begins the stage, with the plan where there is one (stage/stage.h). 0 or -errno with r->err. */

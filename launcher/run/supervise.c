@@ -84,7 +84,9 @@ static int on_stage_ready(struct sbx_run *r)
 /* The directory that the stage sends; NULL: none was asked for. */
 static int *upper_place(struct sbx_run *r)
 {
-	return r->plan->keep.path ? &r->keep_helper.upper_fd : r->options->scratch ? &r->scratch_fd : NULL;
+	return r->plan->keep.path  ? &r->keep_helper.upper_fd :
+	       r->options->scratch ? &r->scratch_fd :
+				     NULL;
 }
 
 static int on_stage_upper(struct sbx_run *r)
@@ -108,7 +110,8 @@ static bool is_command_gone(const struct sbx_run *r)
 	return r->options->wait_all && sbx_init_process_signal(&r->init, 0) == -ESRCH;
 }
 
-/* To the command; with --wait-all, when the command has ended, to the processes that it left behind. */
+/* To the command; with --wait-all, when the command has ended, to the processes that it left
+ * behind. */
 static void forward(struct sbx_run *r, int sig)
 {
 	if (is_command_gone(r))
@@ -236,8 +239,9 @@ enum need {
 
 static unsigned int states(struct sbx_run *r)
 {
-	return (r->init.hello ? HELLO : 0u) | (r->init.has_verdicts ? VERDICTS : 0u) | (r->released ? RELEASED : 0u) |
-	       (r->plan->attach.on ? ATTACHED : 0u) | (upper_place(r) ? UPPER : 0u) | (packet.pid > 0 ? SENDER : 0u);
+	return (r->init.hello ? HELLO : 0u) | (r->init.has_verdicts ? VERDICTS : 0u) |
+	       (r->released ? RELEASED : 0u) | (r->plan->attach.on ? ATTACHED : 0u) |
+	       (upper_place(r) ? UPPER : 0u) | (packet.pid > 0 ? SENDER : 0u);
 }
 
 #define ANY_FDS SIZE_MAX /* the handler counts them */
@@ -251,20 +255,20 @@ static const struct rule {
 	int (*decode)(enum sbx_msg_type type);
 	int (*handle)(struct sbx_run *r); /* 0, or -1: the message's values are impossible */
 } rules[] = {
-	{ SBX_MSG_STAGE_UPPER,	  STAGE,  true,	 UPPER,		    1,	     decode_simple,	  on_stage_upper },
-	{ SBX_MSG_STAGE_READY,	  STAGE,  true,	 0,		    ANY_FDS, decode_simple,	  on_stage_ready },
-	{ SBX_MSG_STAGE_FAILED,	  STAGE,  false, 0,		    0,	     decode_stage_failed, on_stage_failed },
-	{ SBX_MSG_MOUNTS_CHECKED, STAGE,  true,	 HELLO,		    0,	     decode_simple,	  on_mounts_checked },
-	{ SBX_MSG_SIGNAL,	  STAGE,  false, 0,		    0,	     decode_simple,	  on_stage_signal },
-	{ SBX_MSG_COMMAND_EXIT,	  STAGE,  false, 0,		    0,	     decode_simple,	  on_command_exit },
-	{ SBX_MSG_READY,	  BROKER, true,	 0,		    0,	     decode_simple,	  on_broker_ready },
-	{ SBX_MSG_RELEASE,	  BROKER, true,	 VERDICTS,	    0,	     decode_simple,	  on_broker_released },
-	{ SBX_MSG_EVENT,	  BROKER, false, 0,		    0,	     decode_event,	  on_event },
-	{ SBX_MSG_PINS,		  BROKER, false, ATTACHED,	    0,	     decode_pins,	  on_pins },
-	{ SBX_MSG_STATS,	  BROKER, false, 0,		    0,	     decode_stats,	  on_stats },
-	{ SBX_MSG_INIT_HELLO,	  INIT,	  true,	 SENDER,	    0,	     decode_simple,	  on_hello },
-	{ SBX_MSG_VERDICTS,	  INIT,	  true,	 HELLO | SENDER,    0,	     decode_verdicts,	  on_verdicts },
-	{ SBX_MSG_EXEC_FAILED,	  INIT,	  false, RELEASED,	    0,	     decode_exec_failed,  on_exec_failed },
+	{ SBX_MSG_STAGE_UPPER, STAGE, true, UPPER, 1, decode_simple, on_stage_upper },
+	{ SBX_MSG_STAGE_READY, STAGE, true, 0, ANY_FDS, decode_simple, on_stage_ready },
+	{ SBX_MSG_STAGE_FAILED, STAGE, false, 0, 0, decode_stage_failed, on_stage_failed },
+	{ SBX_MSG_MOUNTS_CHECKED, STAGE, true, HELLO, 0, decode_simple, on_mounts_checked },
+	{ SBX_MSG_SIGNAL, STAGE, false, 0, 0, decode_simple, on_stage_signal },
+	{ SBX_MSG_COMMAND_EXIT, STAGE, false, 0, 0, decode_simple, on_command_exit },
+	{ SBX_MSG_READY, BROKER, true, 0, 0, decode_simple, on_broker_ready },
+	{ SBX_MSG_RELEASE, BROKER, true, VERDICTS, 0, decode_simple, on_broker_released },
+	{ SBX_MSG_EVENT, BROKER, false, 0, 0, decode_event, on_event },
+	{ SBX_MSG_PINS, BROKER, false, ATTACHED, 0, decode_pins, on_pins },
+	{ SBX_MSG_STATS, BROKER, false, 0, 0, decode_stats, on_stats },
+	{ SBX_MSG_INIT_HELLO, INIT, true, SENDER, 0, decode_simple, on_hello },
+	{ SBX_MSG_VERDICTS, INIT, true, HELLO | SENDER, 0, decode_verdicts, on_verdicts },
+	{ SBX_MSG_EXEC_FAILED, INIT, false, RELEASED, 0, decode_exec_failed, on_exec_failed },
 };
 _Static_assert(SBX_N_MSG_TYPES <= 32, "a bit of sbx_run.heard for each");
 
@@ -283,8 +287,8 @@ static void judge(struct sbx_run *r, enum peer from)
 	uint32_t bit = rule ? 1u << rule->type : 0;
 
 	if (!rule || (rule->once && (r->heard & bit)) || (rule->needs & ~states(r)) ||
-	    (rule->n_fds != ANY_FDS && rule->n_fds != packet.n_fds) || rule->decode(rule->type) != 0 ||
-	    rule->handle(r) != 0)
+	    (rule->n_fds != ANY_FDS && rule->n_fds != packet.n_fds) ||
+	    rule->decode(rule->type) != 0 || rule->handle(r) != 0)
 		broken(r, from);
 	r->heard |= bit;
 	for (size_t i = 0; i < packet.n_fds; i++)
@@ -295,7 +299,8 @@ static void judge(struct sbx_run *r, enum peer from)
 static int hear(struct sbx_run *r, enum peer from, int fd)
 {
 	size_t n, fds_max = from == STAGE ? SBX_N_ELEMENTS(packet.fds) : 0;
-	int e = sbx_channel_recv(fd, packet.bytes, sizeof(packet.bytes), &n, packet.fds, fds_max, &packet.n_fds, &packet.pid);
+	int e = sbx_channel_recv(fd, packet.bytes, sizeof(packet.bytes), &n, packet.fds, fds_max,
+				 &packet.n_fds, &packet.pid);
 
 	if (e == SBX_CHANNEL_E_AGAIN || e == -EINTR)
 		return 0;
@@ -365,7 +370,8 @@ static void on_signal(struct sbx_run *r)
 			r->interrupted = (int)si.ssi_signo;
 			continue;
 		}
-		sbx_stage_send(&r->stage, is_command_gone(r) ? SBX_MSG_SIGNAL_ALL : SBX_MSG_SIGNAL, si.ssi_signo, NULL, 0);
+		sbx_stage_send(&r->stage, is_command_gone(r) ? SBX_MSG_SIGNAL_ALL : SBX_MSG_SIGNAL,
+			       si.ssi_signo, NULL, 0);
 	}
 }
 
@@ -402,7 +408,8 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 		return 1;
 	if (r->protocol_broken || r->stage.gone || (r->interrupted && !r->released))
 		return -1;
-	if (r->broker.gone || r->cleanup.gone || r->attach.changed || r->protect.planted.msg[0] || r->protect.helper_gone)
+	if (r->broker.gone || r->cleanup.gone || r->attach.changed || r->protect.planted.msg[0] ||
+	    r->protect.helper_gone)
 		return -1;
 	switch (what) {
 	case SBX_WAIT_STAGE:
@@ -410,7 +417,8 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 	case SBX_WAIT_SELFTEST:
 		if (init_ended(r))
 			return -1;
-		return r->init.has_verdicts && r->init.hello && r->broker.ready && r->stage.mounts_checked;
+		return r->init.has_verdicts && r->init.hello && r->broker.ready &&
+		       r->stage.mounts_checked;
 	case SBX_WAIT_RELEASE:
 		if (r->command_exited || r->init.gone)
 			return -1;
@@ -427,7 +435,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 {
-	uint64_t at = earlier(earlier(deadline_us, r->recorder.tidy_at_us), earlier(r->recorder.flush_at_us, r->kill_at_us));
+	uint64_t at = earlier(earlier(deadline_us, r->recorder.tidy_at_us),
+			      earlier(r->recorder.flush_at_us, r->kill_at_us));
 	uint64_t now = sbx_clock_monotonic_us();
 
 	at = earlier(at, r->protect.watch_at_us);
@@ -447,13 +456,15 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		{ .fd = r->broker.gone ? -1 : r->broker.fd, .events = POLLIN },
 	};
 	/* The broker last, so that all its events are written. */
-	void (*const handlers[])(struct sbx_run *) = { on_stage,      on_init,	  on_signal,		  on_wall_clock,
-						       on_rulesets, on_broker };
+	void (*const handlers[])(struct sbx_run *) = { on_stage,      on_init,	   on_signal,
+						       on_wall_clock, on_rulesets, on_broker };
 	uint64_t now;
 
 	_Static_assert(SBX_N_ELEMENTS(handlers) == N_FIXED, "a handler for each");
 	for (size_t i = 0; i < r->protect.n; i++)
-		p[N_FIXED + i] = (struct pollfd){ .fd = r->protect.v[i].gone ? -1 : r->protect.v[i].fd, .events = POLLIN };
+		p[N_FIXED + i] =
+			(struct pollfd){ .fd = r->protect.v[i].gone ? -1 : r->protect.v[i].fd,
+					 .events = POLLIN };
 	if (poll(p, N_FIXED + r->protect.n, poll_timeout(r, deadline_us)) < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (size_t i = 0; i < N_FIXED; i++)
@@ -499,7 +510,8 @@ int sbx_supervise_signals(struct sbx_run *r)
 
 	sbx_signals_forwarded(&set);
 	sigaddset(&set, SIGCHLD);
-	signal(SIGPIPE, SIG_IGN); /* a write to a helper that died is an error here; init resets it */
+	/* a write to a helper that died is an error here; init resets it */
+	signal(SIGPIPE, SIG_IGN);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -509,7 +521,8 @@ int sbx_supervise_signals(struct sbx_run *r)
 int sbx_supervise_wall_clock(struct sbx_run *r)
 {
 	uint64_t ms = r->plan->profile->limits.wall_time_ms;
-	struct itimerspec its = { .it_value = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 } };
+	struct itimerspec its = { .it_value = { (time_t)(ms / 1000),
+						(long)(ms % 1000) * 1000000 } };
 
 	if (!ms)
 		return 0;

@@ -112,7 +112,8 @@ static int put_env(struct args *a, const struct sbx_plan *p)
 	put(a, "--clearenv");
 	for (size_t i = 0; i < p->env.n; i++) {
 		const char *eq = strchr(p->env.v[i], '=');
-		SBX_AUTO_FREE char *name = eq ? strndup(p->env.v[i], (size_t)(eq - p->env.v[i])) : NULL;
+		SBX_AUTO_FREE char *name =
+			eq ? strndup(p->env.v[i], (size_t)(eq - p->env.v[i])) : NULL;
 
 		if (!name)
 			return -ENOMEM;
@@ -146,9 +147,12 @@ int sbx_bwrap_args(const struct sbx_plan *p, char **ret_args, size_t *ret_n)
 char **sbx_bwrap_argv(char *const *command, bool wait_all)
 {
 	static char bwrap[] = "bwrap", args[] = "--args", args_fd[] = STRING(SBX_BWRAP_ARGS_NUMBER),
-		    end[] = "--", all[] = SBX_INIT_WAIT_ALL, path[] = "/proc/self/fd/" STRING(SBX_BWRAP_EXE_NUMBER),
-		    ctl_fd[] = STRING(SBX_BWRAP_CTL_NUMBER), exe_fd[] = STRING(SBX_BWRAP_EXE_NUMBER);
-	char *const words[] = { bwrap, args, args_fd, end, path, ctl_fd, exe_fd, wait_all ? all : end };
+		    end[] = "--", all[] = SBX_INIT_WAIT_ALL,
+		    path[] = "/proc/self/fd/" STRING(SBX_BWRAP_EXE_NUMBER),
+		    ctl_fd[] = STRING(SBX_BWRAP_CTL_NUMBER),
+		    exe_fd[] = STRING(SBX_BWRAP_EXE_NUMBER);
+	char *const words[] = { bwrap, args,   args_fd, end,
+				path,  ctl_fd, exe_fd,	wait_all ? all : end };
 	size_t n = 0, n_command = 0;
 	char **argv;
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The plan as JSON: the output of --dry-run and the beginning of a receipt. Keys keep the order in which this file writes
- * them and lists the order of the plan, so the same plan gives the same text.
+ * The plan as JSON: the output of --dry-run and the beginning of a receipt. Keys keep the order in
+ * which this file writes them and lists the order of the plan, so the same plan gives the same
+ * text.
  *
- * The values of variables that come from the caller or from --env are left out, here and in bwrap's arguments: they may
- * be secrets. Ports that the kernel has not chosen yet are shown as fixed examples.
+ * The values of variables that come from the caller or from --env are left out, here and in bwrap's
+ * arguments: they may be secrets. Ports that the kernel has not chosen yet are shown as fixed
+ * examples.
  */
 #include "launcher/setup/plan_json.h"
 
@@ -44,8 +46,8 @@ static json_t *text(const char *s)
 	return json_string(sbx_escape(s, strlen(s), escaped, n));
 }
 
-/* A path that can be read back. A path with a backslash, or with bytes that are not UTF-8, is escaped as a whole: then
- * every backslash in the text begins a \xNN. */
+/* A path that can be read back. A path with a backslash, or with bytes that are not UTF-8, is
+ * escaped as a whole: then every backslash in the text begins a \xNN. */
 static json_t *path(const char *s)
 {
 	size_t n = s ? strlen(s) : 0, unit = 1;
@@ -174,15 +176,16 @@ static const char *root_of(const struct sbx_plan *p)
 {
 	static const char *const kinds[] = { "host", "minimal" };
 
-	return p->view.root.kind == SBX_ROOT_DIR ? p->view.root.dir.resolved : kinds[p->view.root.kind];
+	return p->view.root.kind == SBX_ROOT_DIR ? p->view.root.dir.resolved :
+						   kinds[p->view.root.kind];
 }
 
 /* Null where no mount needs it. */
 static json_t *scratch(const struct sbx_plan *p)
 {
 	return p->view.scratch_bytes ?
-		       json_pack("{s:I, s:I}", "size_bytes", (json_int_t)p->view.scratch_bytes, "files",
-				 (json_int_t)sbx_scratch_inodes(p->view.scratch_bytes)) :
+		       json_pack("{s:I, s:I}", "size_bytes", (json_int_t)p->view.scratch_bytes,
+				 "files", (json_int_t)sbx_scratch_inodes(p->view.scratch_bytes)) :
 		       json_null();
 }
 
@@ -250,8 +253,8 @@ static json_t *bwrap(const struct sbx_plan *p)
 		return NULL;
 	fds = json_array();
 	for (int i = 0; i < SBX_N_BWRAP_FDS; i++)
-		json_array_append_new(fds, json_pack("{s:i, s:s}", "number", i + SBX_BWRAP_CTL_NUMBER,
-						     "kind",
+		json_array_append_new(fds, json_pack("{s:i, s:s}", "number",
+						     i + SBX_BWRAP_CTL_NUMBER, "kind",
 						     sbx_bwrap_fd_str(i + SBX_BWRAP_CTL_NUMBER)));
 	return json_pack("{s:o, s:o, s:o, s:o}", "program", text(p->facts->bwrap), "argv",
 			 text_list(argv, count(argv)), "args", bwrap_args(p, args, n), "fds", fds);
@@ -291,9 +294,10 @@ static json_t *published(const struct sbx_plan *p, const struct sbx_setup *s)
 		char addr[SBX_ADDR_STR_MAX];
 
 		json_array_append_new(
-			list, json_pack("{s:s, s:i, s:i}", "address",
-					sbx_addr_format(&s->publish[i].addr, addr, sizeof(addr)), "port",
-					(int)s->publish[i].port, "inside", (int)s->publish[i].inside));
+			list,
+			json_pack("{s:s, s:i, s:i}", "address",
+				  sbx_addr_format(&s->publish[i].addr, addr, sizeof(addr)), "port",
+				  (int)s->publish[i].port, "inside", (int)s->publish[i].inside));
 	}
 	return list;
 }
@@ -301,12 +305,12 @@ static json_t *published(const struct sbx_plan *p, const struct sbx_setup *s)
 static json_t *network(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	const struct sbx_profile *profile = p->profile;
-	json_t *o = json_pack(
-		"{s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o}", "attach", p->attach.on ? "cgroup" : "netns", "mode",
-		sbx_mode_str(profile->network.mode),
-		"default", sbx_action_str(profile->network.default_action), "air_gap", p->air_gap,
-		"carries", p->carries, "dns_real", p->dns_real, "resolvers", resolvers(p),
-		"publish", published(p, s));
+	json_t *o = json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o}", "attach",
+			      p->attach.on ? "cgroup" : "netns", "mode",
+			      sbx_mode_str(profile->network.mode), "default",
+			      sbx_action_str(profile->network.default_action), "air_gap",
+			      p->air_gap, "carries", p->carries, "dns_real", p->dns_real,
+			      "resolvers", resolvers(p), "publish", published(p, s));
 
 	if (profile->network.proxy_host)
 		json_object_set_new(o, "upstream_proxy",
@@ -339,7 +343,8 @@ static json_t *policy(const struct sbx_plan *p)
 			 "allow", net_list(&p->profile->network.allow));
 }
 
-/* With the planned cgroup and the stub; level and group equal those of a real run only by chance. */
+/* With the planned cgroup and the stub; level and group equal those of a real run only by
+ * chance. */
 static char *attach_text(const struct sbx_plan *p, const struct sbx_setup *setup)
 {
 	const struct sbx_facts *f = p->facts;
@@ -408,8 +413,9 @@ static json_t *limits(const struct sbx_plan *p)
 	json_t *o = json_object();
 
 	json_object_set_new(o, "enforce", json_string(a->strict ? "strict" : "best-effort"));
-	json_object_set_new(o, "memory_bytes", limit(a->memory_bytes, c->memory_bytes,
-						     sbx_limits_enforced_by(held, SBX_CGROUP_MEMORY)));
+	json_object_set_new(o, "memory_bytes",
+			    limit(a->memory_bytes, c->memory_bytes,
+				  sbx_limits_enforced_by(held, SBX_CGROUP_MEMORY)));
 	json_object_set_new(o, "cpus_milli", limit(a->cpus_milli, c->cpus_milli,
 						   sbx_limits_enforced_by(held, SBX_CGROUP_CPU)));
 	json_object_set_new(o, "io_weight", limit(a->io_weight, c->io_weight,
@@ -422,9 +428,12 @@ static json_t *limits(const struct sbx_plan *p)
 				    json_string("tmpfs size"));
 	json_object_set_new(o, "tmp_bytes", limit(a->tmp_bytes, c->tmp_bytes,
 					     p->view.tmp_shared ? "disk" : "tmpfs size"));
-	json_object_set_new(o, "home_bytes", limit(a->home_bytes, c->home_bytes,
-					      sbx_view_home_asked(p->options, p->facts, p->profile, &origin) ? "nothing" :
-					      p->view.home_shared ? "disk" : "tmpfs size"));
+	json_object_set_new(o, "home_bytes",
+			    limit(a->home_bytes, c->home_bytes,
+				  sbx_view_home_asked(p->options, p->facts, p->profile, &origin) ?
+					  "nothing" :
+				  p->view.home_shared ? "disk" :
+							"tmpfs size"));
 	json_object_set_new(o, "open_files", limit(a->open_files, c->open_files, "rlimit"));
 	json_object_set_new(o, "wall_time_ms", limit(a->wall_time_ms, c->wall_time_ms, "sbx-run"));
 	return o;
@@ -435,8 +444,9 @@ static json_t *cgroup_place(const struct sbx_plan *p)
 {
 	const struct sbx_facts *f = p->facts;
 	bool scope = sbx_limits_want_scope(f, &p->profile->limits);
-	enum sbx_cgroup_source source = scope ? SBX_CGROUP_SCOPE :
-					f->cgroup_place.controllers ? f->cgroup_place.source : SBX_CGROUP_NONE;
+	enum sbx_cgroup_source source = scope			    ? SBX_CGROUP_SCOPE :
+					f->cgroup_place.controllers ? f->cgroup_place.source :
+								      SBX_CGROUP_NONE;
 
 	return json_pack("{s:s, s:s}", "source", sbx_cgroup_source_str(source), "path",
 			 scope || source == SBX_CGROUP_NONE ? "" : f->cgroup_place.path);
@@ -464,9 +474,10 @@ static json_t *programs(const struct sbx_plan *p)
 	for (size_t i = 0; i < p->commands.n_programs; i++) {
 		const struct sbx_program *program = &p->commands.programs[i];
 
-		json_array_append_new(list, json_pack("{s:o, s:s, s:o}", "path", text(program->path), "why",
-						      sbx_program_why_str(program->why), "for",
-						      text(program->for_what)));
+		json_array_append_new(list,
+				      json_pack("{s:o, s:s, s:o}", "path", text(program->path),
+						"why", sbx_program_why_str(program->why), "for",
+						text(program->for_what)));
 	}
 	return list;
 }
@@ -479,9 +490,11 @@ static json_t *masked(const struct sbx_plan *p)
 	for (size_t i = 0; i < p->commands.n_masked; i++) {
 		const struct sbx_masked *m = &p->commands.masked[i];
 
-		json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:s, s:o}", "path", text(m->path), "by",
-						      m->by_system ? "system" : "profile", "entry", text(m->entry),
-						      "why", sbx_masked_why_str(m->why), "of", text(m->of)));
+		json_array_append_new(list,
+				      json_pack("{s:o, s:s, s:o, s:s, s:o}", "path", text(m->path),
+						"by", m->by_system ? "system" : "profile", "entry",
+						text(m->entry), "why", sbx_masked_why_str(m->why),
+						"of", text(m->of)));
 	}
 	return list;
 }
@@ -512,7 +525,8 @@ static json_t *seccomp_allow(const struct sbx_plan *p)
 
 	for (int i = 0; i < SBX_N_SECCOMP_LIFTS; i++)
 		if (p->seccomp_lifts & SBX_SECCOMP_BIT(i))
-			json_array_append_new(list, json_string(sbx_seccomp_lift_str((enum sbx_seccomp_lift)i)));
+			json_array_append_new(
+				list, json_string(sbx_seccomp_lift_str((enum sbx_seccomp_lift)i)));
 	return list;
 }
 
@@ -571,7 +585,8 @@ static json_t *build(const struct sbx_plan *p, const struct sbx_setup *s)
 	r |= json_object_set_new(o, "wait_all", json_boolean(p->options->wait_all));
 	r |= json_object_set_new(o, "chdir", path(p->view.chdir));
 	r |= json_object_set_new(o, "mounts", mounts(p, s));
-	r |= json_object_set_new(o, "new_protected", text(sbx_new_protected_str(p->protections.new_protected)));
+	r |= json_object_set_new(o, "new_protected",
+				 text(sbx_new_protected_str(p->protections.new_protected)));
 	r |= json_object_set_new(o, "scratch", scratch(p));
 	r |= json_object_set_new(o, "keep", path(p->keep.path));
 	r |= json_object_set_new(o, "environment", environment(p));
@@ -594,7 +609,8 @@ static json_t *build(const struct sbx_plan *p, const struct sbx_setup *s)
 
 char *sbx_plan_json(const struct sbx_plan *p, const struct sbx_setup *s)
 {
-	SBX_AUTO_FREE struct sbx_setup *first = s ? NULL : calloc(1, sizeof(*first)); /* large; owns nothing */
+	/* large; owns nothing */
+	SBX_AUTO_FREE struct sbx_setup *first = s ? NULL : calloc(1, sizeof(*first));
 	json_t *o = NULL;
 	char *shown;
 

@@ -34,7 +34,8 @@ struct sbx_mount_op sbx_setup_mount(const struct sbx_setup *s, const struct sbx_
 
 	if (op.kind == SBX_MOUNT_ETC) {
 		op.source = s->etc;
-	} else if (op.kind == SBX_MOUNT_FILE && s->resolv_conf && strcmp(op.dest, SBX_RESOLV_CONF) == 0) {
+	} else if (op.kind == SBX_MOUNT_FILE && s->resolv_conf &&
+		   strcmp(op.dest, SBX_RESOLV_CONF) == 0) {
 		op.text = s->resolv_conf;
 		op.n_text = strlen(op.text);
 	}

@@ -9,12 +9,16 @@
  * after planning: a consumer that runs after planning reads these values here.
  */
 struct sbx_setup {
-	struct sbx_path etc;	  /* source of the SBX_MOUNT_ETC op (etc.h), fd owned; -1: not prepared yet */
+	/* source of the SBX_MOUNT_ETC op (etc.h), fd owned; -1: not prepared yet */
+	struct sbx_path etc;
 	struct sbx_addr stub;	  /* attach cgroup: where the sandbox's DNS listens */
 	char *resolv_conf;	  /* attach cgroup: the text of SBX_RESOLV_CONF; NULL: as planned */
-	struct sbx_nft_input nft; /* with the ports of the stage's listeners; cidrs borrowed from the plan */
-	struct sbx_publish publish[SBX_PUBLISH_MAX]; /* with the ports that the kernel chose; n_publish is the plan's */
-	struct sbx_msg_probes probes; /* attach cgroup: with the stub and the ports of our own listeners */
+	/* with the ports of the stage's listeners; cidrs borrowed from the plan */
+	struct sbx_nft_input nft;
+	/* with the ports that the kernel chose; n_publish is the plan's */
+	struct sbx_publish publish[SBX_PUBLISH_MAX];
+	/* attach cgroup: with the stub and the ports of our own listeners */
+	struct sbx_msg_probes probes;
 };
 
 /* Empty: for a run that has no plan yet. @s is zero. */
@@ -23,7 +27,8 @@ void sbx_setup_init(struct sbx_setup *s);
 void sbx_setup_start(struct sbx_setup *s, const struct sbx_plan *p);
 void sbx_setup_fini(struct sbx_setup *s);
 
-/* PURE. The @planned mount as it is made: a shallow copy with what was learned; everything in it is borrowed. */
+/* PURE. The @planned mount as it is made: a shallow copy with what was learned; everything in it is
+ * borrowed. */
 struct sbx_mount_op sbx_setup_mount(const struct sbx_setup *s, const struct sbx_mount_op *planned);
 
 #endif

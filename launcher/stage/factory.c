@@ -121,7 +121,8 @@ static bool is_published(const struct sbx_stage_config *c, uint16_t port)
 }
 
 /* Answer with one socket, or with a refusal with the same cookie. */
-static void answer(struct factory *f, int fd, enum sbx_msg_type made, enum sbx_msg_type failed, uint32_t cookie)
+static void answer(struct factory *f, int fd, enum sbx_msg_type made, enum sbx_msg_type failed,
+		   uint32_t cookie)
 {
 	if (fd < 0 || !say(f->broker, made, cookie, &fd)) /* perhaps too many fds are on the way */
 		say(f->broker, failed, cookie, NULL);
@@ -142,7 +143,8 @@ static void on_broker(struct factory *f)
 	if (r == SBX_CHANNEL_E_AGAIN || r == -EINTR)
 		return;
 	if (r == 0 && sbx_msg_decode_udp_socket(sbx_span(packet, n), &udp) == 0)
-		answer(f, sbx_net_udp_flow_open(&udp.local, udp.local_port, &udp.peer, udp.peer_port),
+		answer(f,
+		       sbx_net_udp_flow_open(&udp.local, udp.local_port, &udp.peer, udp.peer_port),
 		       SBX_MSG_UDP_SOCKET_MADE, SBX_MSG_UDP_SOCKET_FAILED, udp.cookie);
 	else if (r == 0 && sbx_msg_decode_tcp_socket(sbx_span(packet, n), &tcp) == 0 &&
 		 is_published(f->config, tcp.port))
@@ -199,10 +201,14 @@ static bool has_terminal(void)
 	return tty >= 0;
 }
 
-_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const struct sbx_stage_config *config,
-				uint64_t limit_ms)
+_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child,
+				const struct sbx_stage_config *config, uint64_t limit_ms)
 {
-	struct factory f = { .launcher = launcher, .broker = broker, .child = child, .config = config, .signals = -1 };
+	struct factory f = { .launcher = launcher,
+			     .broker = broker,
+			     .child = child,
+			     .config = config,
+			     .signals = -1 };
 	struct sbx_err err = { 0 };
 	sigset_t set;
 
@@ -216,7 +222,8 @@ _Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const str
 	f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (f.signals < 0 || sbx_fd_set_nonblocking(launcher) < 0 ||
 	    (broker >= 0 && sbx_fd_set_nonblocking(broker) < 0) || shed(&f) < 0 ||
-	    sbx_seccomp_install(config->n_publish ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY, &err) < 0)
+	    sbx_seccomp_install(config->n_publish ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY,
+				&err) < 0)
 		_exit(125);
 	for (;;) {
 		struct pollfd p[] = {

@@ -19,7 +19,7 @@
  * @child: bwrap. @config: the published ports; kept. @limit_ms: the sandbox ends then even if the
  * launcher cannot end it; 0: never. Takes both fds.
  */
-_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child, const struct sbx_stage_config *config,
-				uint64_t limit_ms);
+_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child,
+				const struct sbx_stage_config *config, uint64_t limit_ms);
 
 #endif

@@ -8,9 +8,9 @@
 #include "ipc/messages.h"
 
 /*
- * The sandbox's init (launcher/init/) as the launcher sees it. The stage makes the process; the launcher holds one end of
- * its channel. The first message comes from pid 1 of the sandbox, the verdicts come from the process that executes the
- * command after the release.
+ * The sandbox's init (launcher/init/) as the launcher sees it. The stage makes the process; the
+ * launcher holds one end of its channel. The first message comes from pid 1 of the sandbox, the
+ * verdicts come from the process that executes the command after the release.
  */
 struct sbx_init_process {
 	int fd;		 /* channel; -1: closed */
@@ -18,7 +18,8 @@ struct sbx_init_process {
 	int watch_error; /* -errno: command_fd could not be opened; 0: it could, or the process
 			  * has ended */
 	bool hello, has_verdicts, exec_failed;
-	bool gone;			  /* the channel is closed: after the release this is the exec */
+	/* the channel is closed: after the release this is the exec */
+	bool gone;
 	struct sbx_msg_verdicts verdicts; /* empty before has_verdicts */
 };
 
@@ -30,10 +31,12 @@ void sbx_init_process_fini(struct sbx_init_process *p);
 /* Makes the channel. *ret_peer_fd is init's end, for the stage. 0 or -errno. */
 int sbx_init_process_open(struct sbx_init_process *p, int *ret_peer_fd);
 
-/* Opens the process @pid, the sender of the verdicts as the kernel vouches, for sbx_init_process_signal(). */
+/* Opens the process @pid, the sender of the verdicts as the kernel vouches, for
+ * sbx_init_process_signal(). */
 void sbx_init_process_watch(struct sbx_init_process *p, pid_t pid);
 
-/* Sends @sig to the command. 0, or -errno (-ESRCH: it has ended and was reaped; -EBADF: there is none yet). */
+/* Sends @sig to the command. 0, or -errno (-ESRCH: it has ended and was reaped; -EBADF: there is
+ * none yet). */
 int sbx_init_process_signal(const struct sbx_init_process *p, int sig);
 
 #endif

@@ -100,7 +100,8 @@ static _Noreturn void stage_as_user(struct sbx_stage_process *p, int pid_pipe, p
 	_exit(0);
 }
 
-/* The stage's pid, from the first child. Bounded in time, because the sandbox's user can stop that child. 0: none came. */
+/* The stage's pid, from the first child. Bounded in time, because the sandbox's user can stop that
+ * child. 0: none came. */
 static pid_t read_pid(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -111,7 +112,8 @@ static pid_t read_pid(int fd)
 	return pid;
 }
 
-static int start_as_user(struct sbx_stage *s, struct sbx_stage_process *p, int cgroup_fd, struct sbx_err *err)
+static int start_as_user(struct sbx_stage *s, struct sbx_stage_process *p, int cgroup_fd,
+			 struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int pid_read = -1, pid_write = -1, go_read = -1, go_write = -1;
 	pid_t helper, launcher = getpid();
@@ -141,15 +143,15 @@ static int start_as_user(struct sbx_stage *s, struct sbx_stage_process *p, int c
 
 /* --- start directly: by the user --- */
 
-/* Asks for every processor first: a process that only its cpuset limits must also get the processors that the cpuset
- * gets later. */
+/* Asks for every processor first: a process that only its cpuset limits must also get the
+ * processors that the cpuset gets later. */
 static bool restore_affinity(const cpu_set_t *had)
 {
 	cpu_set_t every, now;
 
 	memset(&every, 0xff, sizeof(every));
-	return (sched_setaffinity(0, sizeof(every), &every) == 0 && sched_getaffinity(0, sizeof(now), &now) == 0 &&
-		CPU_EQUAL(&now, had)) ||
+	return (sched_setaffinity(0, sizeof(every), &every) == 0 &&
+		sched_getaffinity(0, sizeof(now), &now) == 0 && CPU_EQUAL(&now, had)) ||
 	       sched_setaffinity(0, sizeof(*had), had) == 0;
 }
 
@@ -183,7 +185,8 @@ static pid_t clone_apart(int cgroup_fd, struct sbx_err *err)
 
 /* --- begin, configure, end --- */
 
-static int clone_stage(struct sbx_stage *s, struct sbx_stage_process *p, int cgroup_fd, struct sbx_err *err)
+static int clone_stage(struct sbx_stage *s, struct sbx_stage_process *p, int cgroup_fd,
+		       struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int theirs = -1;
 	pid_t pid;
@@ -214,12 +217,13 @@ static int open_init_program(const struct sbx_facts *f, int *ret_fd, struct sbx_
 	*ret_fd = open(path, O_PATH | O_CLOEXEC);
 	if (*ret_fd >= 0)
 		return 0;
-	sbx_err_set(err, "cannot open %s: %s (is sbx installed completely?)", path, strerror(errno));
+	sbx_err_set(err, "cannot open %s: %s (is sbx installed completely?)", path,
+		    strerror(errno));
 	return -errno;
 }
 
-int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init, const struct sbx_stage_start *how,
-		    struct sbx_err *err)
+int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init,
+		    const struct sbx_stage_start *how, struct sbx_err *err)
 {
 	SBX_AUTO_FREE char **argv = sbx_bwrap_argv(how->options->argv, how->options->wait_all);
 	SBX_AUTO_CLOSE int init_exe = -1, init_peer = -1, args_read = -1, seccomp_read = -1;
@@ -237,9 +241,17 @@ int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init, const st
 		e = sbx_fd_pipe(&seccomp_read, &s->seccomp_fd);
 	if (e == 0) {
 		struct sbx_stage_process p = {
-			.facts = how->facts, .config = s->config, .bwrap_argv = argv, .host_network = how->host_network,
-			.channel = -1, .go_fd = -1, .init_fd = init_peer, .init_exe_fd = init_exe,
-			.seccomp_fd = seccomp_read, .args_read_fd = args_read, .args_fd = s->args_fd,
+			.facts = how->facts,
+			.config = s->config,
+			.bwrap_argv = argv,
+			.host_network = how->host_network,
+			.channel = -1,
+			.go_fd = -1,
+			.init_fd = init_peer,
+			.init_exe_fd = init_exe,
+			.seccomp_fd = seccomp_read,
+			.args_read_fd = args_read,
+			.args_fd = s->args_fd,
 		};
 
 		e = clone_stage(s, &p, how->cgroup_fd, err);
@@ -249,8 +261,9 @@ int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init, const st
 	return e;
 }
 
-int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const struct sbx_setup *setup,
-			const struct sbx_placeholders *placeholders, uint32_t processes, struct sbx_err *err)
+int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p,
+			const struct sbx_setup *setup, const struct sbx_placeholders *placeholders,
+			uint32_t processes, struct sbx_err *err)
 {
 	SBX_AUTO_FREE char *args = NULL;
 	int mapped[SBX_CHANNEL_MAX_FDS];
@@ -273,13 +286,14 @@ int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const str
 			mapped[n_mapped++] = p->view.mounts[i].mount_fd;
 	n = sbx_msg_encode_simple(SBX_MSG_STAGE_CONFIG, 0, packet, sizeof(packet));
 	e = n < 0 ? (int)n : sbx_channel_send(s->fd, packet, (size_t)n, mapped, n_mapped);
-	/* Held until now: the bwrap of a stage that is given up would see the end of this pipe, and complain before it is
-	 * killed. */
+	/* Held until now: the bwrap of a stage that is given up would see the end of this pipe, and
+	 * complain before it is killed. */
 	s->args_fd = sbx_fd_close(s->args_fd);
 	return e > 0 ? 0 : e; /* a stage that failed before reports it on the channel */
 }
 
-void sbx_stage_send(const struct sbx_stage *s, enum sbx_msg_type type, uint32_t value, const int *fds, size_t n_fds)
+void sbx_stage_send(const struct sbx_stage *s, enum sbx_msg_type type, uint32_t value,
+		    const int *fds, size_t n_fds)
 {
 	uint8_t packet[64];
 	ssize_t n = sbx_msg_encode_simple(type, value, packet, sizeof(packet));

@@ -19,16 +19,21 @@
 struct sbx_stage {
 	pid_t pid;			 /* our child; 0: none */
 	int fd;				 /* channel */
-	int seccomp_fd;			 /* write end of the pipe that bwrap reads the command's seccomp program from */
-	int args_fd;			 /* write end of the pipe that bwrap reads its arguments from */
+	/* write end of the pipe that bwrap reads the command's seccomp program from */
+	int seccomp_fd;
+	/* write end of the pipe that bwrap reads its arguments from */
+	int args_fd;
 	struct sbx_stage_config *config; /* shared with the stage; NULL: none */
-	int sandbox_fds[SBX_N_BROKER_FDS]; /* the sockets that the stage made, on their way to the broker */
+	/* the sockets that the stage made, on their way to the broker */
+	int sandbox_fds[SBX_N_BROKER_FDS];
 	bool begun;
-	int error; /* -errno of a stage that was begun before the plan; told when the plan is good */
+	/* -errno of a stage that was begun before the plan; told when the plan is good */
+	int error;
 
 	/* values from the stage's messages (run/supervise.c) */
 	bool ready, gone, mounts_checked;
-	uint32_t open_mount; /* with mounts_checked: 0: every mount is locked; n: the plan's mount n - 1 is not */
+	/* with mounts_checked: 0: every mount is locked; n: the plan's mount n - 1 is not */
+	uint32_t open_mount;
 	struct sbx_msg_stage_failed failed; /* step "": it did not fail */
 };
 
@@ -48,17 +53,19 @@ void sbx_stage_fini(struct sbx_stage *s);
 /* Starts the stage and opens @init's channel. Returns as soon as the process exists: the stage then
  * prepares the parts that need no plan, and waits for its config. Signals must be blocked. 0 or
  * -errno with @err. */
-int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init, const struct sbx_stage_start *how,
-		    struct sbx_err *err);
+int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init,
+		    const struct sbx_stage_start *how, struct sbx_err *err);
 
-/* Lets the stage build @p. It answers with STAGE_READY and the sandbox's sockets, or with STAGE_FAILED. @processes: the
- * command's RLIMIT_NPROC; 0: as it is. 0 or -errno with @err. */
-int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p, const struct sbx_setup *setup,
-			const struct sbx_placeholders *placeholders, uint32_t processes, struct sbx_err *err);
+/* Lets the stage build @p. It answers with STAGE_READY and the sandbox's sockets, or with
+ * STAGE_FAILED. @processes: the command's RLIMIT_NPROC; 0: as it is. 0 or -errno with @err. */
+int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p,
+			const struct sbx_setup *setup, const struct sbx_placeholders *placeholders,
+			uint32_t processes, struct sbx_err *err);
 
 /* Sends a message of one number, with @n_fds borrowed descriptors. Ignores a stage that has ended:
  * its channel shows that. */
-void sbx_stage_send(const struct sbx_stage *s, enum sbx_msg_type type, uint32_t value, const int *fds, size_t n_fds);
+void sbx_stage_send(const struct sbx_stage *s, enum sbx_msg_type type, uint32_t value,
+		    const int *fds, size_t n_fds);
 
 /* SIGKILL for the stage and, with it, everything in the sandbox. Does not wait. */
 void sbx_stage_kill(const struct sbx_stage *s);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The stage's config: an arena that is mapped shared before the stage is cloned. The kernel takes a page when it is
- * first written, so the mapping may be large. A privileged launcher shares the mapping with a process of the sandbox's
- * user: the launcher writes to it and never reads a size or a pointer back.
+ * The stage's config: an arena that is mapped shared before the stage is cloned. The kernel takes a
+ * page when it is first written, so the mapping may be large. A privileged launcher shares the
+ * mapping with a process of the sandbox's user: the launcher writes to it and never reads a size or
+ * a pointer back.
  */
 #include "launcher/stage/stage_config.h"
 
@@ -63,7 +64,8 @@ static char *copy_text(struct arena *a, const char *text, size_t n, bool *ok)
 	return text ? copy(a, text, n, ok) : NULL;
 }
 
-static void copy_op(struct arena *a, const struct sbx_mount_op *from, const struct stat *st, void *to, bool *ok)
+static void copy_op(struct arena *a, const struct sbx_mount_op *from, const struct stat *st,
+		    void *to, bool *ok)
 {
 	const char *resolved = from->source.resolved;
 	struct sbx_mount_op op = *from;
@@ -76,8 +78,9 @@ static void copy_op(struct arena *a, const struct sbx_mount_op *from, const stru
 	memcpy(to, &op, sizeof(op));
 }
 
-int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, const struct sbx_setup *s,
-			  const struct sbx_placeholders *placeholders, const char *args, size_t n_args)
+int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p,
+			  const struct sbx_setup *s, const struct sbx_placeholders *placeholders,
+			  const char *args, size_t n_args)
 {
 	struct arena a = { (uint8_t *)o, sizeof(*o) };
 	uint8_t *mounts = take(&a, p->view.n_mounts * sizeof(*p->view.mounts));
@@ -89,8 +92,9 @@ int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, 
 		.wall_ms = p->profile->limits.wall_time_ms,
 		.scratch_bytes = p->view.scratch_bytes,
 		.keep = p->keep.path != NULL,
-		.scratch_home = p->options->scratch ?
-				copy_text(&a, p->facts->home, strlen(p->facts->home) + 1, &ok) : NULL,
+		.scratch_home = p->options->scratch ? copy_text(&a, p->facts->home,
+								strlen(p->facts->home) + 1, &ok) :
+						      NULL,
 		.nft = p->nft,
 		.n_mounts = p->view.n_mounts,
 		.mounts = (struct sbx_mount_op *)(void *)mounts,
@@ -103,7 +107,9 @@ int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, 
 	all.nft.cidrs = copy(&a, p->nft.cidrs, p->nft.n_cidrs * sizeof(*p->nft.cidrs), &ok);
 	for (size_t i = 0; i < p->view.n_mounts && ok; i++) {
 		const struct sbx_mount_op op = sbx_setup_mount(s, &p->view.mounts[i]);
-		const struct stat *st = op.kind == SBX_MOUNT_ETC ? &op.source.st : sbx_placeholders_stat(placeholders, &p->view, i);
+		const struct stat *st = op.kind == SBX_MOUNT_ETC ?
+						&op.source.st :
+						sbx_placeholders_stat(placeholders, &p->view, i);
 
 		copy_op(&a, &op, st, mounts + i * sizeof(*p->view.mounts), &ok);
 	}

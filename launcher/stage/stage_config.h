@@ -9,10 +9,10 @@
 #include "launcher/setup/setup.h"
 
 /*
- * The parts of the plan that the stage needs, as a deep copy in memory that launcher and stage share: the plan did not
- * exist yet when the stage was started. The launcher writes the config once, then sends STAGE_CONFIG on the channel. The
- * stage only reads; the launcher reads nothing back. Pointers lead into the same mapping, which is at the same address
- * in both processes.
+ * The parts of the plan that the stage needs, as a deep copy in memory that launcher and stage
+ * share: the plan did not exist yet when the stage was started. The launcher writes the config
+ * once, then sends STAGE_CONFIG on the channel. The stage only reads; the launcher reads nothing
+ * back. Pointers lead into the same mapping, which is at the same address in both processes.
  */
 struct sbx_stage_config {
 	bool carries;	     /* flows leave through the broker */
@@ -22,12 +22,15 @@ struct sbx_stage_config {
 	uint64_t wall_ms;    /* 0: no limit */
 	uint64_t scratch_bytes; /* 0: none */
 	bool keep;		/* send the launcher the overlay's upper layer */
-	const char *scratch_home; /* send the launcher this directory, to count its files; NULL: none */
+	/* send the launcher this directory, to count its files; NULL: none */
+	const char *scratch_home;
 	struct sbx_nft_input nft;
 	size_t n_publish;
-	uint16_t publish[SBX_PUBLISH_MAX]; /* ports of the sandbox that the factory may connect to */
+	/* ports of the sandbox that the factory may connect to */
+	uint16_t publish[SBX_PUBLISH_MAX];
 	size_t n_mounts;
-	struct sbx_mount_op *mounts; /* source.fd is -1; id-mapped ones come as fds, in this order, with STAGE_CONFIG */
+	/* source.fd is -1; id-mapped ones come as fds, in this order, with STAGE_CONFIG */
+	struct sbx_mount_op *mounts;
 	const char *args;	     /* of bwrap, NUL-separated (bwrap_argv.h) */
 	size_t n_args;
 };
@@ -35,7 +38,8 @@ struct sbx_stage_config {
 struct sbx_stage_config *sbx_stage_config_new(void); /* empty; NULL: errno */
 struct sbx_stage_config *sbx_stage_config_free(struct sbx_stage_config *o);
 /* 0, or -E2BIG: more than the mapping holds (64 MiB). */
-int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p, const struct sbx_setup *s,
-			  const struct sbx_placeholders *placeholders, const char *args, size_t n_args);
+int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p,
+			  const struct sbx_setup *s, const struct sbx_placeholders *placeholders,
+			  const char *args, size_t n_args);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The sandbox's network, made by the stage in its own network namespace: lo with its addresses and routes, the broker's
- * listeners, the ruleset, and the sockets that only a process of this namespace can open.
+ * The sandbox's network, made by the stage in its own network namespace: lo with its addresses and
+ * routes, the broker's listeners, the ruleset, and the sockets that only a process of this
+ * namespace can open.
  */
 #include "launcher/stage/stage_network.h"
 
@@ -42,8 +43,8 @@ static int open_listeners(const struct sbx_stage_config *c, bool ipv6, struct sb
 			continue;
 		fd = sbx_net_listener_open(listeners[i].which, &port);
 		if (fd < 0) {
-			sbx_err_set(err, "cannot open the broker's socket %zu in the sandbox: %s", i,
-				    strerror(-fd));
+			sbx_err_set(err, "cannot open the broker's socket %zu in the sandbox: %s",
+				    i, strerror(-fd));
 			return fd;
 		}
 		s->fds[listeners[i].slot] = fd;
@@ -103,8 +104,8 @@ void sbx_stage_network_ports(const int fds[SBX_N_BROKER_FDS], struct sbx_nft_inp
 	nft->udp_port6 = bound_port(fds[SBX_BFD_UDP6]);
 }
 
-int sbx_stage_network_build(const struct sbx_stage_config *c, struct sbx_stage_sockets *s, const char **ret_step,
-			    struct sbx_err *err)
+int sbx_stage_network_build(const struct sbx_stage_config *c, struct sbx_stage_sockets *s,
+			    const char **ret_step, struct sbx_err *err)
 {
 	struct sbx_nft_input nft = c->nft;
 	int ipv6 = 0, r;

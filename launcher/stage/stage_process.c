@@ -57,8 +57,8 @@ struct mapped {
 	size_t n;
 };
 
-_Noreturn void sbx_stage_process_fail(const struct sbx_stage_process *p, int error, const char *step,
-				      const struct sbx_err *err)
+_Noreturn void sbx_stage_process_fail(const struct sbx_stage_process *p, int error,
+				      const char *step, const struct sbx_err *err)
 {
 	struct sbx_msg_stage_failed m = { .error = error < 0 ? (uint32_t)-error : 0 };
 	uint8_t packet[1024];
@@ -75,7 +75,8 @@ _Noreturn void sbx_stage_process_fail(const struct sbx_stage_process *p, int err
 /* Closes every descriptor but those of @p and stdio. They get the numbers from 3 on. */
 static int close_others(struct sbx_stage_process *p)
 {
-	int *const kept[] = { &p->channel, &p->go_fd, &p->init_fd, &p->init_exe_fd, &p->seccomp_fd, &p->args_read_fd, &p->args_fd };
+	int *const kept[] = { &p->channel,    &p->go_fd,	&p->init_fd, &p->init_exe_fd,
+			      &p->seccomp_fd, &p->args_read_fd, &p->args_fd };
 	int fds[3 + SBX_N_ELEMENTS(kept)] = { 0, 1, 2 }, numbers[SBX_N_ELEMENTS(fds)] = { 0, 1, 2 };
 	size_t n = 3;
 
@@ -90,14 +91,16 @@ static int close_others(struct sbx_stage_process *p)
 
 /* --- parts that need no plan --- */
 
-/* bwrap looks its child up in /proc, which must be that of our pid namespace. The mount is ours alone:
- * mounts of a new user namespace do not propagate back. */
+/* bwrap looks its child up in /proc, which must be that of our pid namespace. The mount is ours
+ * alone: mounts of a new user namespace do not propagate back. */
 static int mount_proc(struct sbx_err *err)
 {
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0)
 		return 0;
-	sbx_err_set(err, "cannot mount /proc for the sandbox's pid namespace: %s (inside a container, "
-		    "parts of /proc must not be masked)", strerror(errno));
+	sbx_err_set(err,
+		    "cannot mount /proc for the sandbox's pid namespace: %s (inside a container, "
+		    "parts of /proc must not be masked)",
+		    strerror(errno));
 	return -errno;
 }
 
@@ -107,8 +110,9 @@ static _Noreturn void exec_bwrap(const struct sbx_stage_process *p)
 	const int fds[] = { 0, 1, 2, p->init_fd, p->init_exe_fd, p->seccomp_fd, p->args_read_fd };
 	const int numbers[] = { 0, 1, 2, SBX_BWRAP_CTL_NUMBER, SBX_BWRAP_EXE_NUMBER,
 				SBX_BWRAP_SECCOMP_NUMBER, SBX_BWRAP_ARGS_NUMBER };
-	/* 1 and not 0: a core_pattern that pipes to a helper, which runs as root outside the sandbox, ignores 0
-	 * (core(5)); 1 alone keeps the helper off (fs/coredump.c). seccomp keeps the command from changing the limit. */
+	/* 1 and not 0: a core_pattern that pipes to a helper, which runs as root outside the
+	 * sandbox, ignores 0 (core(5)); 1 alone keeps the helper off (fs/coredump.c). seccomp keeps
+	 * the command from changing the limit. */
 	struct rlimit core = { 1, 1 };
 	static char *no_env[] = { NULL };
 	int r;
@@ -156,8 +160,8 @@ static int map_own(const struct sbx_facts *f, struct sbx_err *err)
 }
 
 /* 0 or -errno. */
-static int prepare(struct sbx_stage_process *p, pid_t *ret_bwrap, struct sbx_tree *ret_tree, const char **ret_step,
-		   struct sbx_err *err)
+static int prepare(struct sbx_stage_process *p, pid_t *ret_bwrap, struct sbx_tree *ret_tree,
+		   const char **ret_step, struct sbx_err *err)
 {
 	const struct sbx_facts *f = p->facts;
 	int e;
@@ -206,12 +210,13 @@ static void wait_for_config(int channel, struct mapped *ret_mapped)
 		_exit(125);
 }
 
-/* Sends the launcher the overlay's upper layer (--keep) or the scratch home (--scratch), which the launcher needs when
- * the stage has ended. */
+/* Sends the launcher the overlay's upper layer (--keep) or the scratch home (--scratch), which the
+ * launcher needs when the stage has ended. */
 static int send_upper(int channel, const struct sbx_stage_config *c, const struct sbx_tree *tree,
 		      const struct sbx_scratch *s)
 {
-	SBX_AUTO_CLOSE int home = c->scratch_home ? sbx_tree_open(tree, c->scratch_home, O_PATH | O_DIRECTORY) : -1;
+	SBX_AUTO_CLOSE int home =
+		c->scratch_home ? sbx_tree_open(tree, c->scratch_home, O_PATH | O_DIRECTORY) : -1;
 	const int *fd = c->keep ? &s->upper : &home;
 	uint8_t packet[16];
 	ssize_t n = sbx_msg_encode_simple(SBX_MSG_STAGE_UPPER, 0, packet, sizeof(packet));
@@ -257,8 +262,9 @@ static void send_args(const struct sbx_stage_config *c, int *args_fd)
 }
 
 /* The view comes first, because bwrap waits for it. */
-static int build(struct sbx_stage_process *p, const struct sbx_tree *tree, const struct mapped *mapped, pid_t bwrap,
-		 struct sbx_stage_sockets *s, const char **ret_step, struct sbx_err *err)
+static int build(struct sbx_stage_process *p, const struct sbx_tree *tree,
+		 const struct mapped *mapped, pid_t bwrap, struct sbx_stage_sockets *s,
+		 const char **ret_step, struct sbx_err *err)
 {
 	const struct sbx_stage_config *c = p->config;
 	struct sbx_scratch scratch = { .size_bytes = c->scratch_bytes, .root = -1, .upper = -1 };
@@ -307,8 +313,8 @@ static int send_ready(int channel, struct sbx_stage_sockets *s)
 	return r > 0 ? -EPIPE : r;
 }
 
-/* Waits until the launcher names the sandbox's init, checks the mounts that init sees, and answers: 0, all are locked; or
- * 1 + the index of a mount that is not. */
+/* Waits until the launcher names the sandbox's init, checks the mounts that init sees, and answers:
+ * 0, all are locked; or 1 + the index of a mount that is not. */
 static int check_mounts(const struct sbx_stage_config *c, int channel, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int init = -1;
@@ -321,10 +327,12 @@ static int check_mounts(const struct sbx_stage_config *c, int channel, struct sb
 	do {
 		e = sbx_channel_recv(channel, packet, sizeof(packet), &len, &init, 1, &n_fds, NULL);
 	} while (e == -EINTR);
-	if (e != 0 || sbx_msg_decode_simple(sbx_span(packet, len), SBX_MSG_CHECK_MOUNTS, &zero) != 0)
+	if (e != 0 ||
+	    sbx_msg_decode_simple(sbx_span(packet, len), SBX_MSG_CHECK_MOUNTS, &zero) != 0)
 		_exit(125);
 	if (n_fds == 0) {
-		sbx_err_set(err, "the launcher cannot say by a pidfd (Linux 5.3) which process is the sandbox's init");
+		sbx_err_set(err, "the launcher cannot say by a pidfd (Linux 5.3) which process is "
+				 "the sandbox's init");
 		return -ESRCH;
 	}
 	e = sbx_overmounts_check_locked(c->mounts, c->n_mounts, init, &open_mount);
@@ -332,7 +340,8 @@ static int check_mounts(const struct sbx_stage_config *c, int channel, struct sb
 		sbx_err_set(err, "cannot look at the sandbox's mounts: %s", strerror(-e));
 		return e;
 	}
-	n = sbx_msg_encode_simple(SBX_MSG_MOUNTS_CHECKED, e ? (uint32_t)open_mount + 1 : 0, packet, sizeof(packet));
+	n = sbx_msg_encode_simple(SBX_MSG_MOUNTS_CHECKED, e ? (uint32_t)open_mount + 1 : 0, packet,
+				  sizeof(packet));
 	e = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, NULL, 0);
 	return e > 0 ? -EPIPE : e;
 }
@@ -350,7 +359,8 @@ _Noreturn void sbx_stage_process_main(struct sbx_stage_process *p)
 
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		s.fds[i] = -1;
-	/* If the parent is gone already, this signal never comes: the channel's end of file ends us instead. */
+	/* If the parent is gone already, this signal never comes: the channel's end of file ends us
+	 * instead. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	error = close_others(p);
 	if (error == 0)
@@ -369,5 +379,6 @@ _Noreturn void sbx_stage_process_main(struct sbx_stage_process *p)
 		sbx_err_set(&err, "%s", strerror(-error));
 		sbx_stage_process_fail(p, error, step, &err);
 	}
-	sbx_factory_main(p->channel, s.factory, bwrap, c, c->wall_ms ? c->wall_ms + SETUP_SLACK_MS : 0);
+	sbx_factory_main(p->channel, s.factory, bwrap, c,
+			 c->wall_ms ? c->wall_ms + SETUP_SLACK_MS : 0);
 }

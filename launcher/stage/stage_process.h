@@ -8,8 +8,8 @@
 #include "launcher/host/facts.h"
 #include "launcher/stage/stage_config.h"
 
-/* The step of STAGE_FAILED whose reason the launcher finds: the limits of the host's user namespace cannot
- * be seen in the stage's own. */
+/* The step of STAGE_FAILED whose reason the launcher finds: the limits of the host's user namespace
+ * cannot be seen in the stage's own. */
 #define SBX_STAGE_NETWORK "network namespace"
 
 /* Everything that the stage gets from the launcher. Only these descriptors, and 0, 1 and 2, stay
@@ -21,7 +21,8 @@ struct sbx_stage_process {
 	bool host_network; /* attach cgroup: stay in the host's network namespace */
 
 	int channel;	  /* to the launcher */
-	int go_fd;	  /* read end: a byte when a privileged launcher has mapped our ids; -1: we map them */
+	/* read end: a byte when a privileged launcher has mapped our ids; -1: we map them */
+	int go_fd;
 	int init_fd;	  /* for bwrap: init's end of its channel, */
 	int init_exe_fd;  /* the program sbx-init, */
 	int seccomp_fd;	  /* the read end of the command's seccomp program, */
@@ -33,7 +34,7 @@ struct sbx_stage_process {
 _Noreturn void sbx_stage_process_main(struct sbx_stage_process *p);
 
 /* Tells the launcher that @step failed with @error (-errno), and ends the process. */
-_Noreturn void sbx_stage_process_fail(const struct sbx_stage_process *p, int error, const char *step,
-				      const struct sbx_err *err);
+_Noreturn void sbx_stage_process_fail(const struct sbx_stage_process *p, int error,
+				      const char *step, const struct sbx_err *err);
 
 #endif

@@ -62,7 +62,8 @@ static int place_set(struct place *p, int fd)
  * and mknod wait, even where they end with EEXIST. */
 static int make_and_open(int dir, const char *name, bool is_dir)
 {
-	if ((is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0444, 0)) < 0 && errno != EEXIST)
+	if ((is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0444, 0)) < 0 &&
+	    errno != EEXIST)
 		return -errno;
 	return sbx_tree_open_in(dir, name, O_PATH | (is_dir ? O_DIRECTORY : 0));
 }
@@ -90,7 +91,8 @@ static int make_dirs(struct place *p, char *path)
 
 /* Open the directory that contains @dest, and make it if it is missing. 0; 1: it was made;
  * -errno. */
-static int find_parent(const struct sbx_tree *t, const char *dest, struct place *ret_parent, const char **ret_name)
+static int find_parent(const struct sbx_tree *t, const char *dest, struct place *ret_parent,
+		       const char **ret_name)
 {
 	const char *name = strrchr(dest, '/') + 1;
 	size_t n = (size_t)(name - dest) - 1;
@@ -118,7 +120,8 @@ static int open_target(const struct sbx_tree *t, const char *dest, bool dir)
 	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
 	const char *name;
 	int r = find_parent(t, dest, &parent, &name);
-	int fd = r == 0 ? sbx_tree_open_in(parent.fd, name, O_PATH | (dir ? O_DIRECTORY : 0)) : -ENOENT;
+	int fd = r == 0 ? sbx_tree_open_in(parent.fd, name, O_PATH | (dir ? O_DIRECTORY : 0)) :
+			  -ENOENT;
 
 	if (r < 0)
 		return r;
@@ -134,7 +137,8 @@ static int set_attr(int fd, unsigned int flags, uint64_t attr, uint64_t propagat
 	return mount_setattr(fd, "", AT_EMPTY_PATH | flags, &a, sizeof(a)) < 0 ? -errno : 0;
 }
 
-/* A detached copy of the mounts at @path, with those below it unless @recursive is 0. fd or -errno. */
+/* A detached copy of the mounts at @path, with those below it unless @recursive is 0. fd or
+ * -errno. */
 static int copy_mounts(const char *path, unsigned int recursive, struct stat *ret_st)
 {
 	SBX_AUTO_CLOSE int fd = open_tree(AT_FDCWD, path,
@@ -158,7 +162,8 @@ static int take_judged(const struct sbx_mount_op *op)
 	if (st.st_dev != judged->st_dev || st.st_ino != judged->st_ino)
 		return -ESTALE;
 	r = set_attr(fd, AT_RECURSIVE,
-		     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (op->writable && !lower ? 0 : MOUNT_ATTR_RDONLY),
+		     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+			     (op->writable && !lower ? 0 : MOUNT_ATTR_RDONLY),
 		     MS_PRIVATE);
 	return r < 0 ? r : sbx_fd_steal(&fd);
 }
@@ -185,8 +190,10 @@ static int take_source(const struct sbx_mount_op *op, struct sbx_err *err)
 	int fd = op->kind == SBX_MOUNT_DEVICE ? take_device(op) : take_judged(op);
 
 	if (fd == -ESTALE)
-		sbx_err_set(err, "%s is not what it was when it was checked: something replaces it; try "
-			    "again", op->source.resolved);
+		sbx_err_set(err,
+			    "%s is not what it was when it was checked: something replaces it; try "
+			    "again",
+			    op->source.resolved);
 	else if (fd == -EINVAL && op->kind == SBX_MOUNT_OVERLAY)
 		sbx_err_set(err, "%s cannot be an overlay: another file system is mounted below it",
 			    op->source.resolved);
@@ -210,13 +217,15 @@ static int mount_at(const struct sbx_tree *t, int copy, const char *dest, bool d
 
 	if (target < 0)
 		return target;
-	return move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ?
-		       -errno : 0;
+	return move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) <
+			       0 ?
+		       -errno :
+		       0;
 }
 
 /* The lower layer stays mounted, read-only, below the overlay. */
-static int mount_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int lower, const char *dest,
-			  struct sbx_err *err)
+static int mount_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int lower,
+			 const char *dest, struct sbx_err *err)
 {
 	int r = mount_at(t, lower, dest, true);
 	SBX_AUTO_CLOSE int fd = -1;
@@ -228,8 +237,10 @@ static int mount_overlay(const struct sbx_tree *t, struct sbx_scratch *s, int lo
 	return r < 0 ? r : mount_at(t, fd, dest, true);
 }
 
-/* Merges the directory at @dest with @beneath. @beneath stays mounted below the merged directory. */
-static int mount_merged(const struct sbx_tree *t, int beneath, const char *dest, struct sbx_err *err)
+/* Merges the directory at @dest with @beneath. @beneath stays mounted below the merged
+ * directory. */
+static int mount_merged(const struct sbx_tree *t, int beneath, const char *dest,
+			struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int top = sbx_tree_open(t, dest, O_PATH | O_DIRECTORY), fd = -1;
 	int r = top < 0 ? top : mount_at(t, beneath, dest, true);
@@ -239,15 +250,16 @@ static int mount_merged(const struct sbx_tree *t, int beneath, const char *dest,
 	return r < 0 ? r : mount_at(t, fd, dest, true);
 }
 
-static int mount_scratch(const struct sbx_tree *t, struct sbx_scratch *s, const struct sbx_mount_op *op)
+static int mount_scratch(const struct sbx_tree *t, struct sbx_scratch *s,
+			 const struct sbx_mount_op *op)
 {
 	SBX_AUTO_CLOSE int fd = sbx_scratch_dir(s, op->mode);
 
 	return fd < 0 ? fd : mount_at(t, fd, op->dest, true);
 }
 
-static int mount_fresh(const struct sbx_tree *t, const char *type, const char *dest, unsigned long flags,
-		       const char *options)
+static int mount_fresh(const struct sbx_tree *t, const char *type, const char *dest,
+		       unsigned long flags, const char *options)
 {
 	SBX_AUTO_CLOSE int target = open_target(t, dest, true);
 	char path[32] = ".";
@@ -267,7 +279,8 @@ static int mount_tmpfs(const struct sbx_tree *t, const char *dest, uint64_t size
 	int n = snprintf(options, sizeof(options), "mode=%04o", (unsigned int)mode & 07777);
 
 	if (size)
-		snprintf(options + n, sizeof(options) - (size_t)n, ",size=%llu", (unsigned long long)size);
+		snprintf(options + n, sizeof(options) - (size_t)n, ",size=%llu",
+			 (unsigned long long)size);
 	return mount_fresh(t, "tmpfs", dest, MS_NOSUID | MS_NODEV, options);
 }
 
@@ -305,7 +318,8 @@ static int make_file(const struct sbx_tree *t, const struct sbx_mount_op *op)
 
 	if (r < 0)
 		return r;
-	fd = openat(parent.fd, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, op->mode);
+	fd = openat(parent.fd, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
+		    op->mode);
 	if (fd < 0)
 		return -errno;
 	while (left > 0) {
@@ -334,12 +348,15 @@ static int add_device(int dev, const char *host, const char *name, struct sbx_er
 	SBX_AUTO_CLOSE int copy = copy_mounts(host, AT_RECURSIVE, &st);
 
 	if (copy == -ENOENT)
-		sbx_err_set(err, "cannot bind %s into the sandbox's /dev: this host has none", host);
+		sbx_err_set(err, "cannot bind %s into the sandbox's /dev: this host has none",
+			    host);
 	if (copy < 0)
 		return copy;
 	if (!S_ISCHR(st.st_mode)) {
-		sbx_err_set(err, "cannot bind %s into the sandbox's /dev: it is not a character device "
-			    "(remove it and make the device again, as mknod(1) does)", host);
+		sbx_err_set(err,
+			    "cannot bind %s into the sandbox's /dev: it is not a character device "
+			    "(remove it and make the device again, as mknod(1) does)",
+			    host);
 		return -ENODEV;
 	}
 	if (mknodat(dev, name, S_IFREG | 0444, 0) < 0 ||
@@ -380,7 +397,8 @@ static int fill_dev(const struct sbx_tree *t, int dev, struct sbx_err *err)
 	if (r == 0)
 		r = mount_fresh(t, "devpts", SBX_VIEW_DEV "/pts", MS_NOSUID | MS_NOEXEC,
 				"newinstance,ptmxmode=0666,mode=0620");
-	return r == 0 ? set_attr(dev, AT_RECURSIVE, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, MS_PRIVATE) :
+	return r == 0 ? set_attr(dev, AT_RECURSIVE, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+				 MS_PRIVATE) :
 			r;
 }
 
@@ -416,10 +434,12 @@ int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err)
 	int r = begin(t, err);
 
 	if (r == -ENOSYS)
-		sbx_err_set(err, "this kernel cannot build the sandbox's view (openat2(2), mount_setattr(2)): Linux "
-			    "5.12 or newer is needed, and no seccomp filter that hides it");
+		sbx_err_set(err, "this kernel cannot build the sandbox's view (openat2(2), "
+				 "mount_setattr(2)): Linux "
+				 "5.12 or newer is needed, and no seccomp filter that hides it");
 	else if (r < 0)
-		sbx_err_set(err, "cannot mount the sandbox's root at %s: %s", SBX_TREE_BASE, strerror(-r));
+		sbx_err_set(err, "cannot mount the sandbox's root at %s: %s", SBX_TREE_BASE,
+			    strerror(-r));
 	return r;
 }
 
@@ -468,8 +488,8 @@ static int forbid_execution(const struct sbx_tree *t, const char *dest)
 	return fd < 0 ? fd : set_attr(fd, AT_RECURSIVE, MOUNT_ATTR_NOEXEC, 0);
 }
 
-static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *copies,
-		 struct sbx_scratch *s, struct sbx_err *err)
+static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n,
+		 const int *copies, struct sbx_scratch *s, struct sbx_err *err)
 {
 	SBX_CLEANUP(sbx_overmounts_fini) struct sbx_overmounts overmounts = { .parts = -1 };
 	int r = 0;
@@ -479,8 +499,11 @@ static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_
 		if (r == 0 && ops[i].noexec)
 			r = forbid_execution(t, ops[i].dest);
 		if (r == -ESTALE)
-			sbx_err_set(err, "%s is not what it was when it was looked at: something replaces it; try "
-				    "again", ops[i].dest);
+			sbx_err_set(err,
+				    "%s is not what it was when it was looked at: something "
+				    "replaces it; try "
+				    "again",
+				    ops[i].dest);
 		else if (r < 0)
 			sbx_err_set(err, "cannot make %s (%s) in the sandbox: %s", ops[i].dest,
 				    sbx_mount_op_kind_str(ops[i].kind), strerror(-r));
@@ -490,12 +513,13 @@ static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_
 
 static bool has_source(const struct sbx_mount_op *op)
 {
-	return op->kind == SBX_MOUNT_BIND || op->kind == SBX_MOUNT_ETC || op->kind == SBX_MOUNT_OVERLAY ||
-	       op->kind == SBX_MOUNT_MERGE || op->kind == SBX_MOUNT_DEVICE;
+	return op->kind == SBX_MOUNT_BIND || op->kind == SBX_MOUNT_ETC ||
+	       op->kind == SBX_MOUNT_OVERLAY || op->kind == SBX_MOUNT_MERGE ||
+	       op->kind == SBX_MOUNT_DEVICE;
 }
 
-int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *mapped,
-		   size_t n_mapped, struct sbx_scratch *s, struct sbx_err *err)
+int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n,
+		   const int *mapped, size_t n_mapped, struct sbx_scratch *s, struct sbx_err *err)
 {
 	int copies[SBX_MOUNTS_MAX], r = 0;
 	size_t used = 0;

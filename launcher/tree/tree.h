@@ -28,7 +28,7 @@ int sbx_tree_begin(struct sbx_tree *t, struct sbx_err *err);
  * has them in order. If @s has a size, the scratch space is made too; the caller calls
  * sbx_scratch_fini(). 0 or -errno with @err.
  */
-int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n, const int *mapped,
-		   size_t n_mapped, struct sbx_scratch *s, struct sbx_err *err);
+int sbx_tree_build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_t n,
+		   const int *mapped, size_t n_mapped, struct sbx_scratch *s, struct sbx_err *err);
 
 #endif

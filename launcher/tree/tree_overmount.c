@@ -2,22 +2,24 @@
 /*
  * Overmounts: masks and self-binds.
  *
- * A mask hides an object: an empty directory or file is mounted over it. A self-bind mounts a directory over itself: a
- * mount point cannot be renamed or removed in the mount namespace that has the mount, so the directory keeps its place.
- * The plan found each object by its name, and other processes may rename it before the mount is made. So device and inode
- * are compared, and a difference ends the start.
+ * A mask hides an object: an empty directory or file is mounted over it. A self-bind mounts a
+ * directory over itself: a mount point cannot be renamed or removed in the mount namespace that has
+ * the mount, so the directory keeps its place. The plan found each object by its name, and other
+ * processes may rename it before the mount is made. So device and inode are compared, and a
+ * difference ends the start.
  *
- * Overmounts are the last mounts of the view, made before bwrap copies the view. bwrap makes its copy in a user namespace
- * below ours, and the kernel locks the mounts of such a copy to one another (MNT_LOCKED, "propagated as a unit" in
- * mount_namespaces(7)). A locked mount
+ * Overmounts are the last mounts of the view, made before bwrap copies the view. bwrap makes its
+ * copy in a user namespace below ours, and the kernel locks the mounts of such a copy to one
+ * another (MNT_LOCKED, "propagated as a unit" in mount_namespaces(7)). A locked mount
  * - cannot be removed by any process in the sandbox, whatever privileges the process has there;
- * - stays on its mount point when the sandbox's mount namespace ends. Without that, a process of another sandbox that was
- *   passed a directory of this one would see below the masks from then on.
+ * - stays on its mount point when the sandbox's mount namespace ends. Without that, a process of
+ *   another sandbox that was passed a directory of this one would see below the masks from then on.
  * sbx_overmounts_check_locked() proves the first, for the self-test.
  *
- * Each mask is a copy of a part of one small read-only file system: an empty directory, an empty file, a file with a
- * dot, and a socket without a listener. The file system is mounted in the stage's own mount namespace, at
- * SBX_SCRATCH_BASE, because before Linux 6.15 only a mount that has a place can be copied.
+ * Each mask is a copy of a part of one small read-only file system: an empty directory, an empty
+ * file, a file with a dot, and a socket without a listener. The file system is mounted in the
+ * stage's own mount namespace, at SBX_SCRATCH_BASE, because before Linux 6.15 only a mount that has
+ * a place can be copied.
  */
 #include "launcher/tree/tree_overmount.h"
 
@@ -63,7 +65,8 @@ static int fill(int fs)
 			return -errno;
 		if (!S_ISREG(parts[i].mode))
 			continue;
-		fd = openat(fs, parts[i].name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, parts[i].mode & 0777);
+		fd = openat(fs, parts[i].name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC,
+			    parts[i].mode & 0777);
 		if (fd < 0 || write(fd, parts[i].text, strlen(parts[i].text)) < 0)
 			return -errno;
 	}
@@ -123,20 +126,23 @@ static int copy_part(struct sbx_overmounts *c, const struct sbx_mount_op *op)
 		c->parts = make_parts();
 	if (c->parts < 0)
 		return c->parts;
-	fd = open_tree(c->parts, parts[part_of(op)].name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+	fd = open_tree(c->parts, parts[part_of(op)].name,
+		       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
 	return fd < 0 ? -errno : fd;
 }
 
 /* A detached copy of the mount at @target, with the mounts below it. fd or -errno. */
 static int copy_self(int target, bool writable)
 {
-	SBX_AUTO_CLOSE int fd = open_tree(target, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH);
+	SBX_AUTO_CLOSE int fd = open_tree(
+		target, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH);
 	int r = fd < 0 ? -errno : writable ? 0 : set_attr(fd, AT_RECURSIVE, MOUNT_ATTR_RDONLY);
 
 	return r < 0 ? r : sbx_fd_steal(&fd);
 }
 
-int sbx_overmount_make(struct sbx_overmounts *c, const struct sbx_tree *t, const struct sbx_mount_op *op)
+int sbx_overmount_make(struct sbx_overmounts *c, const struct sbx_tree *t,
+		       const struct sbx_mount_op *op)
 {
 	SBX_AUTO_CLOSE int target = open_judged(t, op), copy = -1;
 
@@ -145,7 +151,10 @@ int sbx_overmount_make(struct sbx_overmounts *c, const struct sbx_tree *t, const
 	copy = op->kind == SBX_MOUNT_MASK ? copy_part(c, op) : copy_self(target, op->writable);
 	if (copy < 0)
 		return copy;
-	return move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno : 0;
+	return move_mount(copy, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) <
+			       0 ?
+		       -errno :
+		       0;
 }
 
 void sbx_overmounts_fini(struct sbx_overmounts *c)
@@ -157,12 +166,13 @@ void sbx_overmounts_fini(struct sbx_overmounts *c)
 
 static bool is_overmount(const struct sbx_mount_op *op)
 {
-	return op->kind == SBX_MOUNT_MASK || op->kind == SBX_MOUNT_SELF_BIND || op->kind == SBX_MOUNT_BIND ||
-	       op->kind == SBX_MOUNT_OVERLAY || op->kind == SBX_MOUNT_TMPFS;
+	return op->kind == SBX_MOUNT_MASK || op->kind == SBX_MOUNT_SELF_BIND ||
+	       op->kind == SBX_MOUNT_BIND || op->kind == SBX_MOUNT_OVERLAY ||
+	       op->kind == SBX_MOUNT_TMPFS;
 }
 
-/* Called in the sandbox's mount namespace. The kernel refuses to remove a locked mount, to us as well, with EINVAL
- * (umount(2)). */
+/* Called in the sandbox's mount namespace. The kernel refuses to remove a locked mount, to us as
+ * well, with EINVAL (umount(2)). */
 static bool is_locked(const char *dest)
 {
 	struct statx st;
@@ -173,7 +183,8 @@ static bool is_locked(const char *dest)
 	return umount2(dest, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno == EINVAL;
 }
 
-int sbx_overmounts_check_locked(const struct sbx_mount_op *ops, size_t n, int init, size_t *ret_open)
+int sbx_overmounts_check_locked(const struct sbx_mount_op *ops, size_t n, int init,
+				size_t *ret_open)
 {
 	SBX_AUTO_CLOSE int here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	size_t i = 0;

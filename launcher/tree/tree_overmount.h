@@ -11,12 +11,16 @@ struct sbx_overmounts {
 	int parts; /* the file system of the masks; -1: no mask has needed it yet */
 };
 
-/* Carry out @op, a MASK or a SELF_BIND. 0 or -errno; -ESTALE: op->dest is another object than the plan found there. */
-int sbx_overmount_make(struct sbx_overmounts *c, const struct sbx_tree *t, const struct sbx_mount_op *op);
+/* Carry out @op, a MASK or a SELF_BIND. 0 or -errno; -ESTALE: op->dest is another object than the
+ * plan found there. */
+int sbx_overmount_make(struct sbx_overmounts *c, const struct sbx_tree *t,
+		       const struct sbx_mount_op *op);
 void sbx_overmounts_fini(struct sbx_overmounts *c);
 
-/* Checks that every mount of @ops is locked, in the mount namespace of @init, a pidfd. 0: all are; 1: ops[*ret_open] is not
- * there, or could be removed and was, so the sandbox must end; -errno: the check itself failed. */
-int sbx_overmounts_check_locked(const struct sbx_mount_op *ops, size_t n, int init, size_t *ret_open);
+/* Checks that every mount of @ops is locked, in the mount namespace of @init, a pidfd. 0: all are;
+ * 1: ops[*ret_open] is not there, or could be removed and was, so the sandbox must end; -errno: the
+ * check itself failed. */
+int sbx_overmounts_check_locked(const struct sbx_mount_op *ops, size_t n, int init,
+				size_t *ret_open);
 
 #endif

@@ -13,7 +13,8 @@
 int sbx_tree_open_in(int dir, const char *path, uint64_t flags)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS |
+					   RESOLVE_NO_MAGICLINKS };
 	long fd = -1;
 
 	/* EAGAIN: something was renamed or mounted while a ".." was walked (openat2(2)). */
@@ -22,7 +23,8 @@ int sbx_tree_open_in(int dir, const char *path, uint64_t flags)
 		if (fd >= 0 || errno != EAGAIN)
 			break;
 	}
-	/* Nothing here is denied to us; the filter of an old container runtime says EPERM to calls it does not know. */
+	/* Nothing here is denied to us; the filter of an old container runtime says EPERM to calls
+	 * it does not know. */
 	if (fd < 0)
 		return errno == EPERM ? -ENOSYS : -errno;
 	return (int)fd;

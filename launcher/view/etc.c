@@ -11,8 +11,9 @@
  * What is in it: the entries of the table below, copied, and only what everyone on the host may
  * read (so ssl/private stays out, also when root does the copying); configuration in which people
  * keep passwords is left out when it looks as if it had one; resolv.conf and nsswitch.conf of our
- * own; symlinks into /run/sbx for the four files that differ from sandbox to sandbox; and what browsers
- * have to be told. Never: shadow, sudoers, ssh, machine-id, the host's name, users and hosts.
+ * own; symlinks into /run/sbx for the four files that differ from sandbox to sandbox; and what
+ * browsers have to be told. Never: shadow, sudoers, ssh, machine-id, the host's name, users and
+ * hosts.
  *
  * A copy is made under a temporary name and renamed, so a half-made one is never found. Directories
  * over 30 days old are removed by whoever makes a new one.
@@ -137,7 +138,8 @@ static const char *const taken[] = {
 };
 
 /* Versioned: "fpc-3.2.2.cfg", "java-17-openjdk", "python3.11". */
-static const char *const taken_prefixes[] = { "firefox", "fpc", "gnucobol", "java-", "postgresql-common", "python3" };
+static const char *const taken_prefixes[] = { "firefox",	   "fpc",    "gnucobol", "java-",
+					      "postgresql-common", "python3" };
 
 /* Files in which people write passwords and tokens. */
 static const char *const screened[] = {
@@ -164,8 +166,9 @@ static const struct made {
 	{ "resolv.conf", "../run/sbx/resolv.conf", NULL },
 };
 
-/* Put into programs' directories, beside what the host has there. Chrome greets every server with a random Encrypted
- * Client Hello, which nothing outside of the server tells from one that hides a name: the broker refuses both. */
+/* Put into programs' directories, beside what the host has there. Chrome greets every server with a
+ * random Encrypted Client Hello, which nothing outside of the server tells from one that hides a
+ * name: the broker refuses both. */
 #define NO_ECH "{\"EncryptedClientHelloEnabled\": false}\n"
 
 static const struct {
@@ -300,8 +303,9 @@ static void key_add_stat(struct key *k, const struct stat *st)
 	key_add(k, &st->st_ctim, sizeof(st->st_ctim));
 }
 
-/* @name and all directories and files below it, within the bounds of the copying. A symlink below @name is never
- * changed, only replaced, and that changes the time of its directory. The target of @name itself may be copied. */
+/* @name and all directories and files below it, within the bounds of the copying. A symlink below
+ * @name is never changed, only replaced, and that changes the time of its directory. The target of
+ * @name itself may be copied. */
 static void key_add_tree(struct key *k, int fd, const char *name, int depth, size_t *left)
 {
 	SBX_AUTO_CLOSEDIR DIR *dir = NULL;
@@ -320,7 +324,8 @@ static void key_add_tree(struct key *k, int fd, const char *name, int depth, siz
 		dir = open_dir(fd, name);
 	while (dir && *left > 0 && (e = readdir(dir))) {
 		(*left)--;
-		if (e->d_type != DT_LNK && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+		if (e->d_type != DT_LNK && strcmp(e->d_name, ".") != 0 &&
+		    strcmp(e->d_name, "..") != 0)
 			key_add_tree(k, dirfd(dir), e->d_name, depth + 1, left);
 	}
 }
@@ -528,8 +533,8 @@ static void remove_tree(int parent, const char *name)
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Is it a name of ours: the key of a directory, or the temporary name of one? Other entries are never touched, so a wrong
- * directory in the cache's place (behind a symlink) loses nothing. */
+/* Is it a name of ours: the key of a directory, or the temporary name of one? Other entries are
+ * never touched, so a wrong directory in the cache's place (behind a symlink) loses nothing. */
 static bool is_ours(const char *name)
 {
 	size_t n = strspn(name, "0123456789abcdef");
@@ -566,7 +571,8 @@ static int open_made(int cache, const char *key)
 	return sbx_fd_steal(&fd);
 }
 
-static int make(int cache, const char *key, const struct sbx_view *v, const char *id, char *const *names, size_t n)
+static int make(int cache, const char *key, const struct sbx_view *v, const char *id,
+		char *const *names, size_t n)
 {
 	SBX_AUTO_CLOSE int fd = -1;
 	char temporary[64];
@@ -596,7 +602,8 @@ static int open_cache(const char *dir)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The sandbox's user must reach the directory: bwrap resolves the path again, with that user's ids. */
+/* The sandbox's user must reach the directory: bwrap resolves the path again, with that user's
+ * ids. */
 static int check_reachable(const struct sbx_facts *f, const char *dir, struct sbx_err *err)
 {
 	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
@@ -634,8 +641,8 @@ static int set_source(struct sbx_path *source, int fd, const char *dir, const ch
 	return -ENOMEM;
 }
 
-int sbx_etc_prepare(const struct sbx_view *v, const struct sbx_facts *f, const char *dir, struct sbx_path *ret_source,
-		    struct sbx_err *err)
+int sbx_etc_prepare(const struct sbx_view *v, const struct sbx_facts *f, const char *dir,
+		    struct sbx_path *ret_source, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int cache = -1;
 	char key[KEY_LEN + 1], **names;

@@ -59,8 +59,8 @@ struct sbx_mount_op {
 			 in it */
 	bool idmap;   /* BIND, OVERLAY: the source's owner appears as the sandbox's user, and the
 			 other way round */
-	int mount_fd; /* with idmap: the mount, made and not put at a place yet (owned by the plan); else
-			 -1 */
+	/* with idmap: the mount, made and not put at a place yet (owned by the plan); else -1 */
+	int mount_fd;
 	/* BIND, MERGE, OVERLAY, DEVICE: the judged object (fd owned by the plan); MASK, PIN: only
 	 * its st */
 	struct sbx_path source;

@@ -138,8 +138,8 @@ static const struct class6 *row_of(const uint8_t b[16])
 	return row;
 }
 
-static void add_embedded(struct sbx_addr ret_v4[SBX_ADDR_EMBEDDED_MAX], size_t *n, uint8_t b0, uint8_t b1, uint8_t b2,
-			 uint8_t b3)
+static void add_embedded(struct sbx_addr ret_v4[SBX_ADDR_EMBEDDED_MAX], size_t *n, uint8_t b0,
+			 uint8_t b1, uint8_t b2, uint8_t b3)
 {
 	ret_v4[(*n)++] = (struct sbx_addr){ 4, { b0, b1, b2, b3 } };
 }

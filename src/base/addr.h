@@ -57,7 +57,8 @@ const char *sbx_addr_class_str(enum sbx_addr_class c);
  * holds an address gives its class, or a worse one by the address that it embeds. */
 enum sbx_addr_embedding {
 	SBX_ADDR_EMBEDS_NONE = 0,
-	SBX_ADDR_EMBEDS_AT_2,  /* the IPv4 address is bytes 2 to 5: a network of its own for each IPv4 one */
+	/* the IPv4 address is bytes 2 to 5: a network of its own for each IPv4 one */
+	SBX_ADDR_EMBEDS_AT_2,
 	SBX_ADDR_EMBEDS_AT_12, /* bytes 12 to 15 */
 	SBX_ADDR_EMBEDS_NAT64, /* in one of several places */
 	SBX_ADDR_EMBEDS_TEREDO, /* two of them, one inverted */

@@ -93,8 +93,8 @@ static inline void *sbx_steal_ptr_impl(void *pp)
 }
 #define sbx_steal_ptr(pp) ((__typeof__(*(pp)))sbx_steal_ptr_impl(pp))
 
-/* Define a cleanup wrapper for `type *` and its `func(type *)`: SBX_DEFINE_CLEANUP(struct x, x_free)
- * gives x_freep(), used as SBX_CLEANUP(x_freep). */
+/* Define a cleanup wrapper for `type *` and its `func(type *)`: SBX_DEFINE_CLEANUP(struct x,
+ * x_free) gives x_freep(), used as SBX_CLEANUP(x_freep). */
 #define SBX_DEFINE_CLEANUP(type, func)               \
 	__attribute__((unused)) static inline void func##p(type **p) \
 	{                                            \

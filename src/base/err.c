@@ -4,8 +4,8 @@
  * Error texts. They quote what untrusted parties wrote (names, paths, YAML) and end on terminals
  * and in logs, so nothing that could move a cursor, forge a second line or reorder text gets
  * through: C0 and C1 controls, the line and bidirectional controls of Unicode, and bytes that are
- * not valid UTF-8 come out as \xNN. Texts are cut at whole characters and whole escapes. A message that
- * is too long, most often for a path in it, loses its middle: its end says why.
+ * not valid UTF-8 come out as \xNN. Texts are cut at whole characters and whole escapes. A message
+ * that is too long, most often for a path in it, loses its middle: its end says why.
  */
 
 #include "base/err.h"

@@ -34,12 +34,14 @@ struct sbx_err_list {
 };
 
 /* Fill @err (may be NULL) unless it is filled already: the first cause wins. Control bytes and
- * bytes that are not valid UTF-8 are written as \xNN; of an overlong text beginning and end are kept. */
+ * bytes that are not valid UTF-8 are written as \xNN; of an overlong text beginning and end are
+ * kept. */
 void sbx_err_set(struct sbx_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sbx_err_set_at(struct sbx_err *err, const char *file, int line, int column, const char *fmt,
 		    ...) __attribute__((format(printf, 5, 6)));
 
-void sbx_err_vset(struct sbx_err *err, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+void sbx_err_vset(struct sbx_err *err, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 
 /* Append to @list (may be NULL). */
 void sbx_err_list_add(struct sbx_err_list *list, const char *file, int line, int column,

@@ -12,9 +12,11 @@ enum {
 	SBX_HOSTNAME_E_EMPTY = 1,  /* nothing, or only a dot */
 	SBX_HOSTNAME_E_LENGTH,     /* a label over 63 or the name over 253 */
 	SBX_HOSTNAME_E_LABEL,      /* an empty label, or one that starts or ends with '-' */
-	SBX_HOSTNAME_E_CHAR,       /* anything but letters, digits, '-' and '_' (NUL and 8-bit included) */
-	SBX_HOSTNAME_E_ADDRESS,    /* looks like an IP literal in any form a resolver would take: the last
-	                              label is all digits or starts with 0x */
+	/* anything but letters, digits, '-' and '_' (NUL and 8-bit included) */
+	SBX_HOSTNAME_E_CHAR,
+	/* looks like an IP literal in any form a resolver would take: the last label is all digits
+	 * or starts with 0x */
+	SBX_HOSTNAME_E_ADDRESS,
 };
 
 /* Normalise an ASCII name from an untrusted source: lower-case, one trailing dot dropped.

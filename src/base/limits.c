@@ -35,7 +35,8 @@ const struct sbx_limits sbx_limits_default = {
 
 static uint64_t needed(const struct sbx_limits *l, bool published)
 {
-	return (uint64_t)l->n_flows * FLOW_FILES + (published ? (uint64_t)l->n_published * PUBLISHED_FILES : 0) +
+	return (uint64_t)l->n_flows * FLOW_FILES +
+	       (published ? (uint64_t)l->n_published * PUBLISHED_FILES : 0) +
 	       (uint64_t)l->n_udp_flows * UDP_FILES + (uint64_t)l->n_dns_tcp * DNS_FILES;
 }
 
@@ -48,7 +49,8 @@ static void lower(uint32_t *n, uint64_t part, uint64_t whole)
 
 uint32_t sbx_limits_fit(struct sbx_limits *l, bool published, uint32_t n_files)
 {
-	uint64_t whole = needed(l, published), part = n_files - n_files / 4; /* a quarter is for pipes */
+	/* a quarter is for pipes */
+	uint64_t whole = needed(l, published), part = n_files - n_files / 4;
 
 	if (whole > part) {
 		lower(&l->n_flows, part, whole);

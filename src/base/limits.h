@@ -15,7 +15,8 @@ struct sbx_limits {
 	uint32_t n_udp_flows;          /* UDP flows at once */
 	uint32_t n_pins;               /* names with a synthetic address */
 	uint32_t n_dns_tcp;            /* DNS connections at once */
-	uint32_t n_event_keys;         /* different events folded at once; past it: reason overflow */
+	/* different events folded at once; past it: reason overflow */
+	uint32_t n_event_keys;
 	uint32_t client_hello_bytes;   /* bytes of TLS records up to the end of the ClientHello */
 	uint32_t http_head_bytes;      /* one request head */
 	uint32_t handshake_timeout_ms; /* from accept to a complete ClientHello or request head */

@@ -21,12 +21,15 @@ struct sbx_resolver {
 /* --- self-test probes (init runs them, in order) --- */
 enum sbx_probe_kind {
 	SBX_PROBE_DNS_REFUSED = 0, /* name: must not resolve (A and AAAA) */
-	SBX_PROBE_DNS_ALLOWED,     /* name: must resolve, A and AAAA to a synthetic address; with addr A, to any */
+	/* name: must resolve, A and AAAA to a synthetic address; with addr A, to any */
+	SBX_PROBE_DNS_ALLOWED,
 	SBX_PROBE_CONNECT_REFUSED, /* addr, port, proto tcp|udp: must be refused at once */
 	SBX_PROBE_CONNECT_NAME,    /* name, port: must resolve, connect and answer `expect` */
-	SBX_PROBE_LOOPBACK,        /* a TCP listener on 127.0.0.1 and ::1 must be reachable from itself */
+	/* a TCP listener on 127.0.0.1 and ::1 must be reachable from itself */
+	SBX_PROBE_LOOPBACK,
 	SBX_PROBE_RAW_SOCKET,      /* AF_INET/AF_INET6 SOCK_RAW and AF_PACKET must fail */
-	SBX_PROBE_RULESET,         /* NETLINK_NETFILTER: cannot be opened, or neither read nor changed */
+	/* NETLINK_NETFILTER: cannot be opened, or neither read nor changed */
+	SBX_PROBE_RULESET,
 	SBX_PROBE_USERNS,          /* no new user namespace, by clone or unshare */
 	SBX_PROBE_CAPS,            /* every capability set empty, bounding included */
 	SBX_PROBE_NO_NEW_PRIVS,
@@ -34,8 +37,11 @@ enum sbx_probe_kind {
 	SBX_PROBE_FDS,             /* nothing open but 0-2 and our own */
 	SBX_PROBE_PATH_ABSENT,     /* path (in name): must not exist or not be readable */
 	SBX_PROBE_PATH_READONLY,   /* path (in name): must not be writable */
-	SBX_PROBE_MOUNTS,          /* no mount of the view can be removed: from inside, nor (locked) by the stage */
-	SBX_PROBE_EXEC_REFUSED,    /* path (in name), executable and of no format: must be refused (EACCES), and a memfd, too */
+	/* no mount of the view can be removed: from inside, nor (locked) by the stage */
+	SBX_PROBE_MOUNTS,
+	/* path (in name), executable and of no format: must be refused (EACCES), and a memfd,
+	 * too */
+	SBX_PROBE_EXEC_REFUSED,
 	SBX_N_PROBE_KINDS,
 };
 
@@ -46,7 +52,8 @@ struct sbx_probe {
 	uint8_t kind;  /* enum sbx_probe_kind */
 	uint8_t proto; /* enum sbx_proto, tcp or udp */
 	uint16_t port;
-	struct sbx_addr addr; /* of those that ask for a name: the resolver; none: the sandbox's own */
+	/* of those that ask for a name: the resolver; none: the sandbox's own */
+	struct sbx_addr addr;
 	char name[SBX_PROBE_NAME_MAX]; /* host name or path */
 	char expect[64];
 };

@@ -8,7 +8,14 @@
  */
 
 enum sbx_action { SBX_DENY = 0, SBX_ALLOW = 1, SBX_PANIC = 2, SBX_NOTICE = 3, SBX_N_ACTIONS };
-enum sbx_proto { SBX_PROTO_TCP = 0, SBX_PROTO_UDP, SBX_PROTO_DNS, SBX_PROTO_ICMP, SBX_PROTO_OTHER, SBX_N_PROTOS };
+enum sbx_proto {
+	SBX_PROTO_TCP = 0,
+	SBX_PROTO_UDP,
+	SBX_PROTO_DNS,
+	SBX_PROTO_ICMP,
+	SBX_PROTO_OTHER,
+	SBX_N_PROTOS
+};
 /* The check at the start of a flow, before it is carried. */
 enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS };
 

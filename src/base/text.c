@@ -24,7 +24,8 @@ int sbx_text_copy(char *out, size_t n_out, const char *s)
 	return sbx_text_copy_n(out, n_out, s, strlen(s));
 }
 
-__attribute__((format(printf, 3, 0))) static int format(char *out, size_t n_out, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static int format(char *out, size_t n_out, const char *fmt,
+							va_list ap)
 {
 	int n = vsnprintf(out, n_out, fmt, ap);
 

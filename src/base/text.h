@@ -16,16 +16,20 @@
 /* Copy @s. 0; -ENAMETOOLONG: it does not fit, and @out is "". */
 int sbx_text_copy(char *out, size_t n_out, const char *s) __attribute__((warn_unused_result));
 /* Copy the first @n bytes of @s, none of which is NUL, and a NUL. Results as of sbx_text_copy(). */
-int sbx_text_copy_n(char *out, size_t n_out, const char *s, size_t n) __attribute__((warn_unused_result));
+int sbx_text_copy_n(char *out, size_t n_out, const char *s, size_t n)
+	__attribute__((warn_unused_result));
 /* Format as snprintf(3). Results as of sbx_text_copy(). */
 int sbx_text_format(char *out, size_t n_out, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), warn_unused_result));
 
 /* Format a string that is known to fit; abort() otherwise: our own bug. */
-void sbx_text_fit(char *out, size_t n_out, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void sbx_text_fit(char *out, size_t n_out, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Format for people: the part that does not fit is left out. */
-void sbx_text_cut(char *out, size_t n_out, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void sbx_text_vcut(char *out, size_t n_out, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
+void sbx_text_cut(char *out, size_t n_out, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void sbx_text_vcut(char *out, size_t n_out, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0)));
 
 #endif

@@ -18,8 +18,9 @@ enum {
 	SBX_CHANNEL_E_AGAIN,      /* non-blocking: nothing to read, or no room to write */
 	SBX_CHANNEL_E_BROKEN,     /* truncated packet, or more fds than the caller takes: a protocol
 	                             violation; the fds that came are closed */
-	SBX_CHANNEL_E_NO_FDS,     /* the packet is whole, its fds are not: no room in our own table, which
-	                             is not the sender's doing; those that came are closed */
+	/* the packet is whole, its fds are not: no room in our own table, which is not the sender's
+	 * doing; those that came are closed */
+	SBX_CHANNEL_E_NO_FDS,
 };
 
 /* A connected pair, both ends CLOEXEC and blocking, with SO_PASSCRED on ret_a. 0 or -errno. */

@@ -185,8 +185,9 @@ static void config_fields(struct codec *c, struct sbx_msg_config *m)
 		if (m->publish[i] == 0)
 			c->bad = true;
 	}
-	if (!codec_failed(c) && (m->fd_mask >> SBX_BFD_PUBLISH != (UINT32_C(1) << m->n_publish) - 1 ||
-	    (m->resolved_pins && m->n_publish)))
+	if (!codec_failed(c) &&
+	    (m->fd_mask >> SBX_BFD_PUBLISH != (UINT32_C(1) << m->n_publish) - 1 ||
+	     (m->resolved_pins && m->n_publish)))
 		c->bad = true;
 }
 
@@ -392,8 +393,8 @@ static int decode_end(const struct codec *c, void *m, size_t n)
 	return -EBADMSG;
 }
 
-/* A visitor that writes does not change the struct; the const is taken off for its reading half. The
- * first n_clear bytes are cleared before reading. */
+/* A visitor that writes does not change the struct; the const is taken off for its reading half.
+ * The first n_clear bytes are cleared before reading. */
 #define DEFINE_CODEC(name, type, msg_type, n_clear) \
 	ssize_t sbx_msg_encode_##name(const type *m, void *p, size_t n)                            \
 	{                                                                                          \

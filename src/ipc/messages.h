@@ -87,13 +87,15 @@ enum sbx_broker_fd {
 	SBX_BFD_DNS_UDP6,
 	SBX_BFD_DNS_TCP4, /* listening */
 	SBX_BFD_DNS_TCP6,
-	SBX_BFD_TCP4, /* listening, IP_TRANSPARENT: what tproxy redirects; getsockname() is the destination */
+	/* listening, IP_TRANSPARENT: what tproxy redirects; getsockname() is the destination */
+	SBX_BFD_TCP4,
 	SBX_BFD_TCP6,
 	SBX_BFD_UDP4, /* bound, IP_TRANSPARENT, IP_RECVORIGDSTADDR */
 	SBX_BFD_UDP6,
 	SBX_BFD_NFLOG,   /* nfnetlink_log socket, group bound in the sandbox's namespace */
 	SBX_BFD_FACTORY, /* channel to the socket factory */
-	SBX_BFD_MARK,    /* attach cgroup: a UDP socket of the sandbox's cgroup (src/broker/io/nflog.c) */
+	/* attach cgroup: a UDP socket of the sandbox's cgroup (src/broker/io/nflog.c) */
+	SBX_BFD_MARK,
 	SBX_BFD_DIAG,	 /* attach cgroup: NETLINK_SOCK_DIAG, to ask which flows are open */
 	SBX_BFD_PUBLISH, /* and SBX_PUBLISH_MAX - 1 more: listening on the host */
 	SBX_N_BROKER_FDS = SBX_BFD_PUBLISH + SBX_PUBLISH_MAX,
@@ -104,20 +106,24 @@ struct sbx_msg_config {
 	char id[SBX_ID_LEN + 1];
 	uint8_t mode;     /* enum sbx_mode */
 	uint8_t air_gap;  /* 1: every exit is refused with reason air_gap */
-	uint8_t dns_real; /* 1: forward DNS to the resolvers and hand out real answers (mode full; mode
-	                     offline with dns.resolvers set). Floors are still refused. */
+	/* 1: forward DNS to the resolvers and hand out real answers (mode full; mode offline with
+	 * dns.resolvers set). Floors are still refused. */
+	uint8_t dns_real;
 	uint32_t fd_mask; /* 1 << enum sbx_broker_fd */
 	struct sbx_limits limits;
 	uint32_t n_resolvers; /* of the host's resolv.conf, or the profile's dns.resolvers */
 	struct sbx_resolver resolvers[SBX_RESOLVERS_MAX];
-	char proxy_host[SBX_HOSTNAME_MAX + 1]; /* upstream CONNECT proxy: name or address; "" none */
+	/* upstream CONNECT proxy: name or address; "" none */
+	char proxy_host[SBX_HOSTNAME_MAX + 1];
 	uint16_t proxy_port;
-	char selftest_name[SBX_HOSTNAME_MAX + 1]; /* served by the broker itself: any TCP port answers
-	                                             "sbx " id "\n" and closes */
-	uint8_t resolved_pins; /* 1, attach cgroup: DNS gives out real addresses, which PINS asks the kernel to let
-	                      pass; no flow comes here */
+	/* served by the broker itself: any TCP port answers "sbx " id "\n" and closes */
+	char selftest_name[SBX_HOSTNAME_MAX + 1];
+	/* 1, attach cgroup: DNS gives out real addresses, which PINS asks the kernel to let pass;
+	 * no flow comes here */
+	uint8_t resolved_pins;
 	uint32_t repin_interval_s; /* with resolved_pins */
-	struct sbx_addr stub_addr; /* with resolved_pins: where the stub is; what selftest_name resolves to */
+	/* with resolved_pins: where the stub is; what selftest_name resolves to */
+	struct sbx_addr stub_addr;
 	uint32_t n_publish;	   /* the number of SBX_BFD_PUBLISH fds */
 	uint16_t publish[SBX_PUBLISH_MAX]; /* the port in the sandbox for each of them */
 };
@@ -167,7 +173,8 @@ struct sbx_msg_program {
 
 struct sbx_msg_programs {
 	uint32_t n_programs; /* from 1 */
-	char text[SBX_PROGRAMS_TEXT_MAX]; /* absolute paths, one after the other in the order of v */
+	/* absolute paths, one after the other in the order of v */
+	char text[SBX_PROGRAMS_TEXT_MAX];
 	struct sbx_msg_program v[SBX_PROGRAMS_MAX];
 };
 

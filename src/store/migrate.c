@@ -6,8 +6,8 @@
  * at once one applies and the other finds it done. A crash in the middle leaves the transaction
  * out.
  *
- * Up to which number is the program's to say, not the directory's: every run asks, and nearly always
- * there is nothing to do; and a program must not apply what it does not know.
+ * Up to which number is the program's to say, not the directory's: every run asks, and nearly
+ * always there is nothing to do; and a program must not apply what it does not know.
  */
 
 #include "store/migrate.h"

@@ -184,7 +184,9 @@ static int open_current(const char *path, struct sbx_err *err, sqlite3 **ret_db)
 	int rc = sqlite3_open_v2(path, ret_db, OPEN_FLAGS, NULL), r;
 
 	if (rc != SQLITE_OK)
-		return (rc & 0xff) == SQLITE_CANTOPEN ? 1 : sbx_sql_error(*ret_db, rc, "opening it", err);
+		return (rc & 0xff) == SQLITE_CANTOPEN ?
+			       1 :
+			       sbx_sql_error(*ret_db, rc, "opening it", err);
 	r = configure(*ret_db, err);
 	if (r == 0)
 		r = sbx_migrate_version(*ret_db, err, &version);
@@ -255,7 +257,8 @@ static int make_or_migrate(const char *state_dir, const char *path, const char *
 	r = open_and_migrate(path, migrations_dir, &why, ret_db);
 	/* Try once more if the files are the user's or gone by now: the first try may have been a
 	 * moment too early. */
-	for (int left = FOREIGN_READER_MS / 5; (r == -EROFS || r == -ENOENT) && foreign && left; left--) {
+	for (int left = FOREIGN_READER_MS / 5; (r == -EROFS || r == -ENOENT) && foreign && left;
+	     left--) {
 		foreign = has_foreign(path);
 		sqlite3_close(*ret_db);
 		*ret_db = NULL;

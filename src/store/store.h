@@ -92,7 +92,8 @@ struct sbx_store_end {
 	const char *selftest_json;
 	const char *receipt_json;
 	struct {
-		int64_t cpu_us, memory_peak_bytes, cpu_pressure_us, memory_pressure_us, io_pressure_us;
+		int64_t cpu_us, memory_peak_bytes, cpu_pressure_us, memory_pressure_us,
+			io_pressure_us;
 	} usage; /* negative: unknown (NULL) */
 };
 #define SBX_STORE_USAGE_UNKNOWN { -1, -1, -1, -1, -1 }
@@ -123,12 +124,14 @@ struct sbx_store_found {
 void sbx_store_found_fini(struct sbx_store_found *f);
 /* Find the run @id, or with NULL the one that began last. 0, SBX_STORE_E_UNKNOWN (none) or
  * -errno. */
-int sbx_store_find(struct sbx_store *store, const char *id, struct sbx_store_found *ret_found, struct sbx_err *err);
+int sbx_store_find(struct sbx_store *store, const char *id, struct sbx_store_found *ret_found,
+		   struct sbx_err *err);
 /* Call @fn with each different refusal of sandbox @id (action deny), with the sum of its counts and
  * ts_ms 0, in the order of their first events. The text is as sbx_store_events_add() stored it. 0
  * or -errno. */
 int sbx_store_denied_each(struct sbx_store *store, const char *id,
-			  void (*fn)(const struct sbx_event *e, void *userdata), void *userdata, struct sbx_err *err);
+			  void (*fn)(const struct sbx_event *e, void *userdata), void *userdata,
+			  struct sbx_err *err);
 
 /* The version of the SQLite library in use. Static text. */
 const char *sbx_store_library_version(void);

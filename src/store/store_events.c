@@ -89,8 +89,9 @@ static int insert_event(struct batch *batch, const struct sbx_event *v, struct s
 }
 
 /* Add to the newest overflow row of an action, or make one: at most SBX_N_ACTIONS rows past the
- * cap. They are the newest of the sandbox, so looking from the newest back finds them at once; all of
- * its rows are looked at only before one is made, or where only rows below the cap hold an overflow. */
+ * cap. They are the newest of the sandbox, so looking from the newest back finds them at once; all
+ * of its rows are looked at only before one is made, or where only rows below the cap hold an
+ * overflow. */
 static int add_to_overflow(struct batch *batch, const struct sbx_event *sum, struct sbx_err *err)
 {
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;

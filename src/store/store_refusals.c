@@ -28,7 +28,8 @@ static int column(sqlite3_stmt *stmt, int i, bool may_be_null, char **ret_text)
 	return *ret_text || may_be_null ? 0 : -ENOMEM;
 }
 
-int sbx_store_find(struct sbx_store *store, const char *id, struct sbx_store_found *ret_found, struct sbx_err *err)
+int sbx_store_find(struct sbx_store *store, const char *id, struct sbx_store_found *ret_found,
+		   struct sbx_err *err)
 {
 	static const char sql[] = "SELECT id, profile, command, state, receipt FROM sandbox "
 				  "WHERE ?1 IS NULL OR id = ?1 ORDER BY rowid DESC LIMIT 1";
@@ -72,7 +73,8 @@ static void cut(sqlite3_stmt *stmt, int i, char *buf, size_t n_buf)
 }
 
 /* The number of a word, or @n. */
-static unsigned int number(sqlite3_stmt *stmt, int i, const char *(*word)(unsigned int), unsigned int n)
+static unsigned int number(sqlite3_stmt *stmt, int i, const char *(*word)(unsigned int),
+			   unsigned int n)
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, i);
 	unsigned int v = 0;
@@ -100,7 +102,8 @@ static bool to_event(sqlite3_stmt *stmt, struct sbx_event *e)
 	int64_t port = sqlite3_column_int64(stmt, 2), count = sqlite3_column_int64(stmt, 6);
 
 	*e = (struct sbx_event){ .action = SBX_DENY };
-	if (proto == SBX_N_PROTOS || reason == SBX_N_REASONS || port < 0 || port > UINT16_MAX || count < 1)
+	if (proto == SBX_N_PROTOS || reason == SBX_N_REASONS || port < 0 || port > UINT16_MAX ||
+	    count < 1)
 		return false;
 	if (ip && sbx_addr_parse(ip, &e->addr) < 0)
 		return false;
@@ -114,13 +117,16 @@ static bool to_event(sqlite3_stmt *stmt, struct sbx_event *e)
 }
 
 int sbx_store_denied_each(struct sbx_store *store, const char *id,
-			  void (*fn)(const struct sbx_event *e, void *userdata), void *userdata, struct sbx_err *err)
+			  void (*fn)(const struct sbx_event *e, void *userdata), void *userdata,
+			  struct sbx_err *err)
 {
 	/* SQLite's sum is an error when it overflows. */
 	static const char sql[] =
-		"SELECT protocol, remote_ip, remote_port, fqdn_pinned, reason, rule, sum(min(raw_pkts, 1000000000000)) "
+		"SELECT protocol, remote_ip, remote_port, fqdn_pinned, reason, rule, "
+		"sum(min(raw_pkts, 1000000000000)) "
 		"FROM sandbox_egress_event WHERE sandbox_id = ?1 AND action = 'deny' "
-		"GROUP BY protocol, remote_ip, remote_port, fqdn_pinned, reason, rule ORDER BY min(id)";
+		"GROUP BY protocol, remote_ip, remote_port, fqdn_pinned, reason, rule ORDER BY "
+		"min(id)";
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
 	struct sbx_sql_binder b = { 0 };
 	struct sbx_event e;

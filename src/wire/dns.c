@@ -35,7 +35,8 @@
 
 #define EDNS_DO 0x8000u	    /* in the OPT record's TTL field, RFC 6891 section 6.1.4 */
 #define OPT_LEN 11u	    /* an OPT record without options */
-#define BLOCKED_HEAD 6u	    /* code, length and INFO-CODE of an extended error, RFC 8914 section 2 */
+/* code, length and INFO-CODE of an extended error, RFC 8914 section 2 */
+#define BLOCKED_HEAD 6u
 #define TTL_MAX 0x7fffffffu /* RFC 2181 section 8: a TTL with the top bit set counts as 0 */
 
 #define LABEL_POINTER 0xc0u
@@ -325,7 +326,8 @@ static void write_header(struct sbx_writer *w, uint16_t id, unsigned flags, bool
 	sbx_write_u16(w, opt);
 }
 
-/* The bytes of @text to send: not more than there is room for, and no piece of a character (RFC 3629 section 3). */
+/* The bytes of @text to send: not more than there is room for, and no piece of a character (RFC
+ * 3629 section 3). */
 static size_t blocked_len(const char *text)
 {
 	size_t n = strnlen(text, SBX_DNS_BLOCKED_MAX + 1);
@@ -436,16 +438,17 @@ int sbx_dns_write_answer(const struct sbx_dns_query *query, enum sbx_dns_rcode r
 	return 0;
 }
 
-static_assert(SBX_DNS_HEADER_LEN + SBX_DNS_QUESTION_MAX + OPT_LEN + BLOCKED_HEAD + SBX_DNS_BLOCKED_MAX <=
+static_assert(SBX_DNS_HEADER_LEN + SBX_DNS_QUESTION_MAX + OPT_LEN + BLOCKED_HEAD +
+			      SBX_DNS_BLOCKED_MAX <=
 		      SBX_DNS_UDP_DEFAULT,
 	      "a refusal fits where nothing longer may be sent");
 
-int sbx_dns_write_blocked(const struct sbx_dns_query *query, const char *text, void *out, size_t n_out,
-			  size_t *ret_n)
+int sbx_dns_write_blocked(const struct sbx_dns_query *query, const char *text, void *out,
+			  size_t n_out, size_t *ret_n)
 {
 	struct sbx_writer w = sbx_writer(out, n_out);
-	unsigned flags = FLAG_QR | (unsigned)query->opcode << FLAG_OPCODE_SHIFT | FLAG_RA | SBX_DNS_NXDOMAIN |
-			 (query->rd ? FLAG_RD : 0) | (query->cd ? FLAG_CD : 0);
+	unsigned flags = FLAG_QR | (unsigned)query->opcode << FLAG_OPCODE_SHIFT | FLAG_RA |
+			 SBX_DNS_NXDOMAIN | (query->rd ? FLAG_RD : 0) | (query->cd ? FLAG_CD : 0);
 
 	write_header(&w, query->id, flags, query->n_question > 0, 0, query->edns);
 	sbx_write_bytes(&w, query->question, query->n_question);

@@ -94,13 +94,13 @@ int sbx_dns_write_answer(const struct sbx_dns_query *query, enum sbx_dns_rcode r
 			 void *out, size_t n_out, size_t *ret_n);
 
 /*
- * Write the answer to @query for a name that policy refuses: NXDOMAIN, which clients take as final (REFUSED they
- * take for a fault that passes), and where the query had OPT the extended error Blocked (RFC 8914) with @text,
- * UTF-8, of which at most SBX_DNS_BLOCKED_MAX bytes are sent. It always fits into SBX_DNS_UDP_DEFAULT bytes.
- * 0 with *ret_n set, or -EMSGSIZE.
+ * Write the answer to @query for a name that policy refuses: NXDOMAIN, which clients take as final
+ * (REFUSED they take for a fault that passes), and where the query had OPT the extended error
+ * Blocked (RFC 8914) with @text, UTF-8, of which at most SBX_DNS_BLOCKED_MAX bytes are sent. It
+ * always fits into SBX_DNS_UDP_DEFAULT bytes. 0 with *ret_n set, or -EMSGSIZE.
  */
-int sbx_dns_write_blocked(const struct sbx_dns_query *query, const char *text, void *out, size_t n_out,
-			  size_t *ret_n);
+int sbx_dns_write_blocked(const struct sbx_dns_query *query, const char *text, void *out,
+			  size_t n_out, size_t *ret_n);
 
 /*
  * Write a query of our own for what @query asked: a fresh @id, RD set, the question, and OPT where

@@ -17,7 +17,8 @@ static int printed(int n, size_t n_out, size_t *ret_n)
 	return 0;
 }
 
-int sbx_http_refusal_write(const char *status, const char *body, void *out, size_t n_out, size_t *ret_n)
+int sbx_http_refusal_write(const char *status, const char *body, void *out, size_t n_out,
+			   size_t *ret_n)
 {
 	int n = snprintf(out, n_out,
 			 "HTTP/1.1 %s\r\n"

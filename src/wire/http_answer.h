@@ -15,10 +15,11 @@
  */
 
 /*
- * Write "HTTP/1.1 @status" ("403 Forbidden") with Connection: close and @body (text/plain, UTF-8) into @out.
- * 0 with *ret_n set, or -EMSGSIZE.
+ * Write "HTTP/1.1 @status" ("403 Forbidden") with Connection: close and @body (text/plain, UTF-8)
+ * into @out. 0 with *ret_n set, or -EMSGSIZE.
  */
-int sbx_http_refusal_write(const char *status, const char *body, void *out, size_t n_out, size_t *ret_n);
+int sbx_http_refusal_write(const char *status, const char *body, void *out, size_t n_out,
+			   size_t *ret_n);
 
 /*
  * Write "CONNECT @host:@port HTTP/1.1". @host is a normalised name or an address in text; an IPv6

@@ -20,7 +20,8 @@ enum sbx_http_framing {
 	SBX_HTTP_FRAMING_CHUNKED, /* Transfer-Encoding: chunked */
 };
 
-/* Of a body or chunk; more: http_malformed. Readers that keep numbers as doubles round what is larger. */
+/* Of a body or chunk; more: http_malformed. Readers that keep numbers as doubles round what is
+ * larger. */
 #define SBX_HTTP_LENGTH_MAX	  (INT64_C(1) << 53)
 #define SBX_HTTP_CHUNK_DIGITS_MAX 16	    /* hex digits of a chunk size, leading zeros included */
 #define SBX_HTTP_CHUNK_EXT_MAX	  256  /* bytes of the extensions of one chunk; more: oversized */

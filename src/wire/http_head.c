@@ -181,7 +181,8 @@ static int on_content_length(struct sbx_http_judge *j, struct sbx_span value)
 	uint64_t n = 0;
 
 	/* Some parsers take leading zeros for octal. */
-	if (j->length_seen || !value.n || value.n > LENGTH_DIGITS_MAX || (value.p[0] == '0' && value.n > 1))
+	if (j->length_seen || !value.n || value.n > LENGTH_DIGITS_MAX ||
+	    (value.p[0] == '0' && value.n > 1))
 		return SBX_REASON_HTTP_MALFORMED;
 	for (size_t i = 0; i < value.n; i++) {
 		if (value.p[i] < '0' || value.p[i] > '9')
@@ -222,7 +223,8 @@ static int on_connection(struct sbx_http_judge *j, struct sbx_span value)
 		if (f == SBX_HTTP_FIELD_UPGRADE || f == SBX_HTTP_FIELD_HTTP2_SETTINGS) {
 			if (on_upgrade(j))
 				return SBX_REASON_HTTP_UPGRADE;
-		} else if (f != SBX_HTTP_FIELD_OTHER || (option.n && !sbx_http_all(option, SBX_HTTP_TOKEN))) {
+		} else if (f != SBX_HTTP_FIELD_OTHER ||
+			   (option.n && !sbx_http_all(option, SBX_HTTP_TOKEN))) {
 			return SBX_REASON_HTTP_MALFORMED;
 		}
 		n += comma != NULL;
@@ -396,7 +398,8 @@ static int next_head(struct sbx_http_judge *j, struct sbx_span buffer,
 			if (j->scanned == end)
 				break;
 			if (buffer.p[j->scanned++] != '\r')
-				return reject(j, SBX_REASON_HTTP_MALFORMED, resembles_http(j, buffer));
+				return reject(j, SBX_REASON_HTTP_MALFORMED,
+					      resembles_http(j, buffer));
 			j->cr = true;
 			continue;
 		}

@@ -377,7 +377,8 @@ static void record_head_byte(struct sbx_tls_hello *h, uint8_t b)
 		h->record_type = b;
 		/* In a first record of another type the next byte tells whether the stream is
 		 * TLS at all. */
-		ok = b == RECORD_HANDSHAKE || (h->n_consumed == 1 && b >= RECORD_CCS && b <= RECORD_DATA);
+		ok = b == RECORD_HANDSHAKE ||
+		     (h->n_consumed == 1 && b >= RECORD_CCS && b <= RECORD_DATA);
 		break;
 	case 1:
 		ok = b == 3; /* the minor version must be ignored, RFC 8446 section 5.1 */

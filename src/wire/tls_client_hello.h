@@ -29,8 +29,8 @@ enum {
 struct sbx_tls_hello {
 	/* Results, valid once feed returned 0. */
 	char sni[SBX_HOSTNAME_MAX + 1]; /* the one host_name, normalised */
-	/* The largest of supported_versions, else legacy_version; 0x0304 is TLS 1.3, and what is none up to 1.2,
-	 * a draft say, counts as that. */
+	/* The largest of supported_versions, else legacy_version; 0x0304 is TLS 1.3, and what is
+	 * none up to 1.2, a draft say, counts as that. */
 	uint16_t version_max;
 	bool alpn_h2, alpn_http11, alpn_other; /* offered protocols; all false: no ALPN */
 	bool early_data;   /* offered: records of application data may come before a second hello */
@@ -39,7 +39,8 @@ struct sbx_tls_hello {
 	/* Valid once feed returned SBX_TLS_E_REJECT: TLS_MALFORMED, SNI_ABSENT, SNI_DUPLICATE,
 	 * SNI_MISMATCH (the name reads as an IPv4 address), ECH or OVERSIZED. */
 	enum sbx_reason reason;
-	bool is_tls; /* with it: it began as a record of TLS does, so a server may have taken it for a hello */
+	/* with it: it began as a record of TLS does, so a server may have taken it for a hello */
+	bool is_tls;
 
 	/* Private. */
 	uint8_t state;
@@ -98,15 +99,15 @@ struct sbx_tls_watch {
 /* May a server ask for another one after @first? */
 bool sbx_tls_watch_needed(const struct sbx_tls_hello *first);
 
-/* @first was read to its end: accepted, or rejected with SNI_ABSENT. @limit_bytes bounds the second as in
- * sbx_tls_hello_init(). */
+/* @first was read to its end: accepted, or rejected with SNI_ABSENT. @limit_bytes bounds the second
+ * as in sbx_tls_hello_init(). */
 void sbx_tls_watch_init(struct sbx_tls_watch *w, const struct sbx_tls_hello *first,
 			size_t limit_bytes);
 
 /*
- * Judge what comes after the first hello's last record. *ret_n bytes from the start are good to go; the rest,
- * at most the limit and a few bytes, is to be shown again, with more behind it. Returns SBX_TLS_WATCH_*; after
- * any but MORE it is not called again.
+ * Judge what comes after the first hello's last record. *ret_n bytes from the start are good to go;
+ * the rest, at most the limit and a few bytes, is to be shown again, with more behind it. Returns
+ * SBX_TLS_WATCH_*; after any but MORE it is not called again.
  */
 int sbx_tls_watch_next(struct sbx_tls_watch *w, struct sbx_span bytes, size_t *ret_n);
 

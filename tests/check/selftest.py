@@ -153,6 +153,7 @@ def check_style(tap):
             ("a file without its licence", good[len(SPDX):]),
             ("an unfinished mark", good + "/* TO" + "DO: more */\n"),
             ("white space at the end", good + "int x; \n"),
+            ("a line that is too wide", good + "/* " + "x" * style.WIDTH_MAX + " */\n"),
             ("a file that is too long", good + "int x;\n" * style.FILE_LINES_MAX),
             ("a function that is too long",
              SPDX + "int f(void)\n{\n" + "\t;\n" * style.FUNCTION_LINES_MAX + "}\n")):

@@ -7,6 +7,7 @@ import common
 
 FILE_LINES_MAX = 1000
 FUNCTION_LINES_MAX = 80
+WIDTH_MAX = 100  # columns of a line of C; a tab goes to the next multiple of 8
 
 # In pieces, so that this file passes its own check.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
@@ -40,6 +41,9 @@ def problems_of(path, text):
         if line != line.rstrip():
             found.append(f"{path}:{i}: white space at the end of the line")
     if path.endswith((".c", ".h")):
+        for i, line in enumerate(lines, 1):
+            if len(line.expandtabs(8)) > WIDTH_MAX:
+                found.append(f"{path}:{i}: {len(line.expandtabs(8))} columns (at most {WIDTH_MAX})")
         for line, name, n in functions(text):
             if n > FUNCTION_LINES_MAX:
                 found.append(f"{path}:{line}: {name} has {n} lines (at most {FUNCTION_LINES_MAX})")

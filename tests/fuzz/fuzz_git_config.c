@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Git configurations: any bytes get a verdict with a line that exists, and nothing in a harmless file hides what follows
- * it: a key that executes is found there.
+ * Git configurations: any bytes get a verdict with a line that exists, and nothing in a harmless
+ * file hides what follows it: a key that executes is found there.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,8 +37,10 @@ static void check_what_follows(const uint8_t *data, size_t size)
 
 	memcpy(text, data, size);
 	memcpy(text + size, evil, sizeof(evil) - 1);
-	check(sbx_git_config_judge(sbx_span(text, size + sizeof(evil) - 1), &found) == SBX_GIT_CONFIG_ACTS);
-	check(strcmp(found.key, "core.fsmonitor") == 0 && found.line == count_lines(data, size) + 2);
+	check(sbx_git_config_judge(sbx_span(text, size + sizeof(evil) - 1), &found) ==
+	      SBX_GIT_CONFIG_ACTS);
+	check(strcmp(found.key, "core.fsmonitor") == 0 &&
+	      found.line == count_lines(data, size) + 2);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -50,7 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	v = sbx_git_config_judge(sbx_span(data, size), &found);
 	check(v <= SBX_GIT_CONFIG_UNCLEAR && found.line <= count_lines(data, size));
-	check(memchr(found.key, '\0', sizeof(found.key)) && memchr(found.worktree, '\0', sizeof(found.worktree)));
+	check(memchr(found.key, '\0', sizeof(found.key)) &&
+	      memchr(found.worktree, '\0', sizeof(found.worktree)));
 	check((v == SBX_GIT_CONFIG_ACTS) == (found.key[0] != '\0'));
 	/* A backslash at the end makes the next line a part of the last one. */
 	if (v == SBX_GIT_CONFIG_HARMLESS && size > 0 && data[size - 1] != '\\')

@@ -88,7 +88,8 @@ static void check_head(const uint8_t *p, const struct sbx_http_event *e, bool lo
 	}
 }
 
-static struct outcome run(const uint8_t *data, size_t size, size_t limit, bool loose, uint32_t seed, bool skip)
+static struct outcome run(const uint8_t *data, size_t size, size_t limit, bool loose, uint32_t seed,
+			  bool skip)
 {
 	struct outcome o = { 0 };
 	struct sbx_http_judge j;

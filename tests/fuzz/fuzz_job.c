@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Jobs: any text is refused with a reason, or becomes a job whose values have the forms of the flags. */
+/* Jobs: any text is refused with a reason, or becomes a job whose values have the forms of the
+ * flags. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ static void check(int fine)
 		abort();
 }
 
-static void check_list(const struct sbx_str_list *list, size_t max, const char *(*form)(const char *))
+static void check_list(const struct sbx_str_list *list, size_t max,
+		       const char *(*form)(const char *))
 {
 	check(list->n <= max);
 	for (size_t i = 0; i < list->n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Plans of generated profiles, system policies, options and trees: refused with a reason, or what plan_check.h asks for.
- * An input is lines, of which the first letter says what it is:
+/* Plans of generated profiles, system policies, options and trees: refused with a reason, or what
+ * plan_check.h asks for. An input is lines, of which the first letter says what it is:
  *
  *   d PATH   f PATH TEXT   l PATH TARGET   h PATH OLD   s PATH   m PATH MODE   made in `play`
  *   p LINE   y LINE   of the profile and of system.yaml
@@ -39,8 +39,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 /* Returns the bytes written; a NUL follows. A text that is too long is cut. */
 static size_t expand(const char *s, size_t n, char *ret, size_t n_ret)
 {
-	static const char name[] = "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
-				   "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901"
+	static const char name[] = "012345678901234567890123456789012345678901234567890123456789012"
+				   "3456789012345678901234567890"
+				   "123456789012345678901234567890123456789012345678901234567890123"
+				   "4567890123456789012345678901"
 				   "234567890123456789";
 	size_t at = 0;
 
@@ -136,7 +138,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (size_t i = 0; i < s.n_words; i++)
 		words[i] = s.words[i];
-	plan_fuzz_run(words, s.n_words, s.system, s.profile_path[0] ? s.profile_path : NULL, s.profile);
+	plan_fuzz_run(words, s.n_words, s.system, s.profile_path[0] ? s.profile_path : NULL,
+		      s.profile);
 	plan_fuzz_clear();
 	return 0;
 }

@@ -4,8 +4,9 @@
  * command must not be able to change files that git would obey in any of them: they are looked for
  * here once more, by paths and with symlinks followed, as git does.
  *
- * An input is bytes: which grants there are, then what is in the tree, one thing after the other: a byte for its kind and the
- * number of parts of its path, a byte for each part, and for a file or symlink its text in the same way. */
+ * An input is bytes: which grants there are, then what is in the tree, one thing after the other: a
+ * byte for its kind and the number of parts of its path, a byte for each part, and for a file or
+ * symlink its text in the same way. */
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -48,9 +49,17 @@ static unsigned int next(struct input *in)
 }
 
 static const char *const parts[] = {
-	".git",	 "modules", "worktrees", "HEAD",  "config", "commondir", "objects", "refs", "hooks", "config.worktree",
-	"a",	 "b",	    "heads",	 "logs",  "real",   "x.git",	 "ws",	    "more", "..",    ".",
-	"@",	 "node_modules",
+	".git",	     "modules",
+	"worktrees", "HEAD",
+	"config",    "commondir",
+	"objects",   "refs",
+	"hooks",     "config.worktree",
+	"a",	     "b",
+	"heads",     "logs",
+	"real",	     "x.git",
+	"ws",	     "more",
+	"..",	     ".",
+	"@",	     "node_modules",
 };
 
 /* @n parts with slashes; "@", at the beginning, is `play`. */
@@ -82,7 +91,8 @@ static void repeat(char path[TEXT_MAX], unsigned int n)
 /* What git makes. */
 static void make_git_dir(const char *path)
 {
-	static const char *const files[] = { "HEAD", "config" }, *const dirs[] = { "objects", "refs" };
+	static const char *const files[] = { "HEAD", "config" }, *const dirs[] = { "objects",
+										   "refs" };
 	char sub[TEXT_MAX + 16];
 
 	for (size_t i = 0; i < 2; i++) {
@@ -99,7 +109,10 @@ static void make_named(struct input *in, const char *path, const char *prefix)
 	char name[TEXT_MAX], text[TEXT_MAX + 16];
 
 	take_path(in, what % 8, name);
-	snprintf(text, sizeof(text), "%s%s%s", prefix, name, what & 8 ? "" : what & 16 ? "\r\n\n" : "\n");
+	snprintf(text, sizeof(text), "%s%s%s", prefix, name,
+		 what & 8  ? "" :
+		 what & 16 ? "\r\n\n" :
+			     "\n");
 	plan_fuzz_file(path, text, strlen(text));
 }
 
@@ -166,10 +179,12 @@ static bool has(const char *dir, const char *name, mode_t type)
 	SBX_AUTO_FREE char *path = join(dir, name);
 	struct stat st;
 
-	return lstat(path, &st) == 0 && !sbx_placeholder_is_one(&st) && (!type || (st.st_mode & S_IFMT) == type);
+	return lstat(path, &st) == 0 && !sbx_placeholder_is_one(&st) &&
+	       (!type || (st.st_mode & S_IFMT) == type);
 }
 
-/* @path, of which the last part is another than "..", with what is above it as it is. malloc'ed; NULL: that is not there. */
+/* @path, of which the last part is another than "..", with what is above it as it is. malloc'ed;
+ * NULL: that is not there. */
 static char *with_real_parent(const char *path)
 {
 	SBX_AUTO_FREE char *parent = strdup(path);
@@ -210,7 +225,8 @@ static void check_way(const struct sbx_plan *p, char *path)
 static char *read_name(const char *dir, const char *name, const char *prefix)
 {
 	SBX_AUTO_FREE char *path = join(dir, name);
-	SBX_AUTO_CLOSE int fd = has(dir, name, S_IFREG) ? open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	SBX_AUTO_CLOSE int fd =
+		has(dir, name, S_IFREG) ? open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
 	char text[TEXT_MAX + 16];
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	size_t n_prefix = strlen(prefix);
@@ -224,7 +240,8 @@ static char *read_name(const char *dir, const char *name, const char *prefix)
 }
 
 /* What that leads to. malloc'ed; NULL: nothing that is there. *ret_said: it names something. */
-static char *follow(const struct sbx_plan *p, const char *dir, const char *name, const char *prefix, bool *ret_said)
+static char *follow(const struct sbx_plan *p, const char *dir, const char *name, const char *prefix,
+		    bool *ret_said)
 {
 	SBX_AUTO_FREE char *there = read_name(dir, name, prefix);
 
@@ -263,13 +280,15 @@ static void add_worktrees(struct git *g, const char *dir)
 	}
 }
 
-/* @inside: below a git directory that is there already, whose branches and objects may have any name. */
+/* @inside: below a git directory that is there already, whose branches and objects may have any
+ * name. */
 static void add_modules(struct git *g, const char *path, bool inside)
 {
 	SBX_AUTO_CLOSEDIR DIR *list = opendir(path);
 	bool both = has(path, "objects", S_IFDIR) && has(path, "refs", S_IFDIR);
-	bool any = both || has(path, "HEAD", S_IFREG) || has(path, "config", S_IFREG) || has(path, "commondir", S_IFREG) ||
-		   has(path, "objects", S_IFDIR) || has(path, "refs", S_IFDIR);
+	bool any = both || has(path, "HEAD", S_IFREG) || has(path, "config", S_IFREG) ||
+		   has(path, "commondir", S_IFREG) || has(path, "objects", S_IFDIR) ||
+		   has(path, "refs", S_IFDIR);
 	const struct dirent *e;
 
 	if (inside ? both : any) {
@@ -279,7 +298,8 @@ static void add_modules(struct git *g, const char *path, bool inside)
 	while (list && (e = readdir(list))) {
 		SBX_AUTO_FREE char *sub = join(path, e->d_name);
 
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && e->d_type == DT_DIR)
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+		    e->d_type == DT_DIR)
 			add_modules(g, sub, inside);
 	}
 }
@@ -317,7 +337,8 @@ static void add_repository(struct git *g, const char *dir)
 		there = follow(g->p, dir, ".git", "gitdir: ", &said);
 		if (there)
 			add(g, there);
-	} else if (has(dir, "HEAD", S_IFREG) && has(dir, "objects", S_IFDIR) && has(dir, "refs", S_IFDIR)) {
+	} else if (has(dir, "HEAD", S_IFREG) && has(dir, "objects", S_IFDIR) &&
+		   has(dir, "refs", S_IFDIR)) {
 		add(g, dir);
 	}
 }
@@ -331,8 +352,9 @@ static void search(struct git *g, const char *dir, unsigned int depth)
 	while (depth > 1 && list && (e = readdir(list))) {
 		SBX_AUTO_FREE char *sub = join(dir, e->d_name);
 
-		if (e->d_type == DT_DIR && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-		    strcmp(e->d_name, ".git") != 0 && strcmp(e->d_name, "node_modules") != 0)
+		if (e->d_type == DT_DIR && strcmp(e->d_name, ".") != 0 &&
+		    strcmp(e->d_name, "..") != 0 && strcmp(e->d_name, ".git") != 0 &&
+		    strcmp(e->d_name, "node_modules") != 0)
 			search(g, sub, depth - 1);
 	}
 }
@@ -395,7 +417,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (grants % 256 >= 240)
 		words[n++] = overlay;
 	p = plan_fuzz_run(words, n, grants & 32 ? "" : "new_protected: refuse\n", NULL,
-			  grants & 16 ? "filesystem: {protected_paths: [.git/info/attributes]}\n" : "");
+			  grants & 16 ? "filesystem: {protected_paths: [.git/info/attributes]}\n" :
+					"");
 	if (p)
 		check_git(p);
 	plan_fuzz_clear();

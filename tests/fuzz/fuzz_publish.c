@@ -20,7 +20,8 @@ static void check(int fine)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char where[SBX_PUBLISH_STR_MAX], text[SBX_PUBLISH_STR_MAX + 8], *copy = strndup((const char *)data, size);
+	char where[SBX_PUBLISH_STR_MAX], text[SBX_PUBLISH_STR_MAX + 8],
+		*copy = strndup((const char *)data, size);
 	struct sbx_publish p = { 0 }, again = { 0 };
 	struct sbx_err err = { 0 };
 	int r = copy ? sbx_publish_parse(copy, &p, &err) : SBX_PROFILE_E_INVALID;
@@ -29,9 +30,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(!copy || (r == SBX_PROFILE_E_INVALID && err.msg[0] && p.inside == 0));
 	} else {
 		check(p.inside != 0 && (p.addr.family == 4 || p.addr.family == 6));
-		snprintf(text, sizeof(text), "%s:%u", sbx_publish_format(&p, where, sizeof(where)), p.inside);
+		snprintf(text, sizeof(text), "%s:%u", sbx_publish_format(&p, where, sizeof(where)),
+			 p.inside);
 		check(sbx_publish_parse(text, &again, NULL) == 0);
-		check(sbx_addr_equal(&p.addr, &again.addr) && p.port == again.port && p.inside == again.inside);
+		check(sbx_addr_equal(&p.addr, &again.addr) && p.port == again.port &&
+		      p.inside == again.inside);
 		check(sbx_publish_is_loopback(&p) == sbx_publish_is_loopback(&again));
 	}
 	free(copy);

@@ -57,7 +57,8 @@ static const struct sbx_mount_op *shown_at(const struct sbx_plan *p, const char 
 	return NULL;
 }
 
-/* The innermost self-bind or mask on that mount that @path is in; the mount itself where there is none. */
+/* The innermost self-bind or mask on that mount that @path is in; the mount itself where there is
+ * none. */
 static const struct sbx_mount_op *mount_of(const struct sbx_plan *p, const char *path)
 {
 	const struct sbx_mount_op *found = shown_at(p, path);
@@ -65,7 +66,8 @@ static const struct sbx_mount_op *mount_of(const struct sbx_plan *p, const char 
 	for (size_t i = 0; found && i < p->view.n_mounts; i++) {
 		const struct sbx_mount_op *op = &p->view.mounts[i];
 
-		if (is_cover(op) && below(path, op->dest) && strlen(op->dest) >= strlen(found->dest))
+		if (is_cover(op) && below(path, op->dest) &&
+		    strlen(op->dest) >= strlen(found->dest))
 			found = op;
 	}
 	return found;
@@ -73,12 +75,14 @@ static const struct sbx_mount_op *mount_of(const struct sbx_plan *p, const char 
 
 static bool is_grant(const struct sbx_mount_op *op)
 {
-	return (op->kind == SBX_MOUNT_BIND || op->kind == SBX_MOUNT_OVERLAY) && op->origin != SBX_ORIGIN_VIEW;
+	return (op->kind == SBX_MOUNT_BIND || op->kind == SBX_MOUNT_OVERLAY) &&
+	       op->origin != SBX_ORIGIN_VIEW;
 }
 
 bool plan_check_is_writable(const struct sbx_mount_op *op)
 {
-	return op->kind == SBX_MOUNT_BIND && op->writable && is_grant(op) && S_ISDIR(op->source.st.st_mode);
+	return op->kind == SBX_MOUNT_BIND && op->writable && is_grant(op) &&
+	       S_ISDIR(op->source.st.st_mode);
 }
 
 /* A home that stays holds what sandboxes made: it is not searched. */
@@ -87,7 +91,8 @@ static bool is_home(const struct sbx_plan *p, const struct sbx_mount_op *op)
 	return strcmp(op->dest, p->facts->home) == 0;
 }
 
-/* Where @path, of the host's, is by way of @grant. malloc'ed; NULL: nowhere, or another mount hides it. */
+/* Where @path, of the host's, is by way of @grant. malloc'ed; NULL: nowhere, or another mount hides
+ * it. */
 static char *place_of(const struct sbx_plan *p, const struct sbx_mount_op *grant, const char *path)
 {
 	const char *rest = below(path, grant->source.resolved);
@@ -95,7 +100,8 @@ static char *place_of(const struct sbx_plan *p, const struct sbx_mount_op *grant
 
 	if (!rest)
 		return NULL;
-	must(asprintf(&place, "%s%s%s", strcmp(grant->dest, "/") == 0 ? "" : grant->dest, *rest ? "/" : "", rest) >= 0,
+	must(asprintf(&place, "%s%s%s", strcmp(grant->dest, "/") == 0 ? "" : grant->dest,
+		      *rest ? "/" : "", rest) >= 0,
 	     "out of memory", path);
 	if (strlen(place) < PATH_MAX && shown_at(p, *place ? place : "/") == grant)
 		return place;
@@ -103,8 +109,8 @@ static char *place_of(const struct sbx_plan *p, const struct sbx_mount_op *grant
 	return NULL;
 }
 
-/* A self-bind shows what is below it with all that is mounted there, and never makes it writable. So one that is read-only holds
- * whatever else is bound above it or below, in any order. */
+/* A self-bind shows what is below it with all that is mounted there, and never makes it writable.
+ * So one that is read-only holds whatever else is bound above it or below, in any order. */
 static bool is_writable_at(const struct sbx_plan *p, const char *path)
 {
 	const struct sbx_mount_op *shown = shown_at(p, path);
@@ -114,13 +120,15 @@ static bool is_writable_at(const struct sbx_plan *p, const char *path)
 	for (size_t i = 0; i < p->view.n_mounts; i++) {
 		const struct sbx_mount_op *op = &p->view.mounts[i];
 
-		if (is_cover(op) && !op->writable && below(path, op->dest) && strlen(op->dest) >= strlen(shown->dest))
+		if (is_cover(op) && !op->writable && below(path, op->dest) &&
+		    strlen(op->dest) >= strlen(shown->dest))
 			return false;
 	}
 	return true;
 }
 
-bool plan_check_changes(const struct sbx_plan *p, const struct sbx_mount_op *grant, const char *path)
+bool plan_check_changes(const struct sbx_plan *p, const struct sbx_mount_op *grant,
+			const char *path)
 {
 	SBX_AUTO_FREE char *place = place_of(p, grant, path);
 
@@ -131,7 +139,8 @@ void plan_check_held(const struct sbx_plan *p, const char *path)
 {
 	for (size_t i = 0; i < p->view.n_mounts; i++)
 		if (plan_check_is_writable(&p->view.mounts[i]) && !is_home(p, &p->view.mounts[i]))
-			must(!plan_check_changes(p, &p->view.mounts[i], path), "can be changed", path);
+			must(!plan_check_changes(p, &p->view.mounts[i], path), "can be changed",
+			     path);
 }
 
 /* --- each mount --- */
@@ -140,10 +149,11 @@ static void check_source(const struct sbx_mount_op *op)
 {
 	struct stat st;
 
-	must(op->source.fd >= 0 && fstat(op->source.fd, &st) == 0 && st.st_dev == op->source.st.st_dev &&
-		     st.st_ino == op->source.st.st_ino,
+	must(op->source.fd >= 0 && fstat(op->source.fd, &st) == 0 &&
+		     st.st_dev == op->source.st.st_dev && st.st_ino == op->source.st.st_ino,
 	     "is not what was judged", op->dest);
-	must(lstat(op->source.resolved, &st) == 0 && st.st_dev == op->source.st.st_dev && st.st_ino == op->source.st.st_ino,
+	must(lstat(op->source.resolved, &st) == 0 && st.st_dev == op->source.st.st_dev &&
+		     st.st_ino == op->source.st.st_ino,
 	     "is not where it is said to be", op->source.resolved);
 }
 
@@ -156,7 +166,8 @@ static bool is_blocked(const struct sbx_plan *p, const char *name, size_t n)
 {
 	for (size_t l = 0; l < 2; l++)
 		for (size_t i = 0; i < blocked_names(p, l)->n; i++)
-			if (strlen(blocked_names(p, l)->v[i]) == n && strncmp(blocked_names(p, l)->v[i], name, n) == 0)
+			if (strlen(blocked_names(p, l)->v[i]) == n &&
+			    strncmp(blocked_names(p, l)->v[i], name, n) == 0)
 				return true;
 	return false;
 }
@@ -166,10 +177,12 @@ static void check_grant(const struct sbx_plan *p, const char *play, const struct
 	const char *source = op->source.resolved, *rest = below(source, play);
 
 	check_source(op);
-	must(!op->writable || (rest && (below(rest, "ws") || below(rest, "more"))), "is granted outside of the prefixes", source);
+	must(!op->writable || (rest && (below(rest, "ws") || below(rest, "more"))),
+	     "is granted outside of the prefixes", source);
 	for (const char *s = source; *s; s += strcspn(s, "/")) {
 		s += strspn(s, "/");
-		must(!is_blocked(p, s, strcspn(s, "/")), "is granted and has a blocked segment", source);
+		must(!is_blocked(p, s, strcspn(s, "/")), "is granted and has a blocked segment",
+		     source);
 	}
 }
 
@@ -177,15 +190,18 @@ static void check_op(const struct sbx_plan *p, const char *play, const struct sb
 {
 	SBX_AUTO_FREE char *normal = sbx_path_normalise(op->dest);
 
-	must(op->kind < SBX_N_MOUNT_OP_KINDS && op->origin < SBX_N_ORIGINS, "is of no kind", op->dest);
+	must(op->kind < SBX_N_MOUNT_OP_KINDS && op->origin < SBX_N_ORIGINS, "is of no kind",
+	     op->dest);
 	must(normal && strcmp(normal, op->dest) == 0, "is not normal", op->dest);
 	if (is_grant(op))
 		check_grant(p, play, op);
 	else
-		must(op->kind != SBX_MOUNT_BIND || !op->writable, "can be written and nobody asked for it", op->dest);
+		must(op->kind != SBX_MOUNT_BIND || !op->writable,
+		     "can be written and nobody asked for it", op->dest);
 }
 
-/* Nothing later hides a self-bind or mask, and what is above it in a writable grant keeps its place. */
+/* Nothing later hides a self-bind or mask, and what is above it in a writable grant keeps its
+ * place. */
 static void check_way(const struct sbx_plan *p, const struct sbx_mount_op *op)
 {
 	SBX_AUTO_FREE char *way = strdup(op->dest);
@@ -206,7 +222,8 @@ static void check_way(const struct sbx_plan *p, const struct sbx_mount_op *op)
 /* --- below each grant --- */
 
 /* In a git directory that can be written, names are those of branches: none is masked. */
-static void search(const struct sbx_plan *p, const struct sbx_mount_op *grant, const char *path, unsigned int depth)
+static void search(const struct sbx_plan *p, const struct sbx_mount_op *grant, const char *path,
+		   unsigned int depth)
 {
 	SBX_AUTO_CLOSEDIR DIR *list = opendir(path);
 	const struct dirent *e;
@@ -221,13 +238,16 @@ static void search(const struct sbx_plan *p, const struct sbx_mount_op *grant, c
 		if (!place)
 			continue;
 		if (is_blocked(p, e->d_name, strlen(e->d_name)))
-			must(mount_of(p, place)->kind == SBX_MOUNT_MASK, "is blocked and shown", place);
-		else if (e->d_type == DT_DIR && depth > 1 && !(grant->writable && strcmp(e->d_name, ".git") == 0))
+			must(mount_of(p, place)->kind == SBX_MOUNT_MASK, "is blocked and shown",
+			     place);
+		else if (e->d_type == DT_DIR && depth > 1 &&
+			 !(grant->writable && strcmp(e->d_name, ".git") == 0))
 			search(p, grant, sub, depth - 1);
 	}
 }
 
-/* A pattern holds what is there; of what is absent only some is covered, and that only where it is refused. */
+/* A pattern holds what is there; of what is absent only some is covered, and that only where it is
+ * refused. */
 static bool is_covered(const struct sbx_plan *p, const char *entry, bool shipped, const char *path)
 {
 	struct stat st;
@@ -236,29 +256,36 @@ static bool is_covered(const struct sbx_plan *p, const char *entry, bool shipped
 		return false;
 	if (lstat(path, &st) == 0 && !sbx_placeholder_is_one(&st))
 		return true;
-	return p->protections.new_protected == SBX_NEW_PROTECTED_REFUSE && (!shipped || sbx_protected_path_covers_absent(entry));
+	return p->protections.new_protected == SBX_NEW_PROTECTED_REFUSE &&
+	       (!shipped || sbx_protected_path_covers_absent(entry));
 }
 
 /* What the lists name at the top is read-only. */
 static void check_lists(const struct sbx_plan *p, const struct sbx_mount_op *grant)
 {
-	const struct sbx_str_list *lists[] = { &p->system->protected_paths, &p->profile->filesystem.protected_paths };
+	const struct sbx_str_list *lists[] = { &p->system->protected_paths,
+					       &p->profile->filesystem.protected_paths };
 
 	for (size_t l = 0; l < SBX_N_ELEMENTS(lists); l++)
 		for (size_t i = 0; i < lists[l]->n; i++) {
 			SBX_AUTO_FREE char *path = NULL;
 
-			if (strncmp(lists[l]->v[i], ".git/", 5) == 0 || strcmp(lists[l]->v[i], "HEAD") == 0)
+			if (strncmp(lists[l]->v[i], ".git/", 5) == 0 ||
+			    strcmp(lists[l]->v[i], "HEAD") == 0)
 				continue;
-			must(asprintf(&path, "%s/%s", grant->source.resolved, lists[l]->v[i]) >= 0, "out of memory", grant->dest);
-			must(!is_covered(p, lists[l]->v[i], l == 0 && i >= p->system->n_own_protected_paths, path) || !plan_check_changes(p, grant, path),
+			must(asprintf(&path, "%s/%s", grant->source.resolved, lists[l]->v[i]) >= 0,
+			     "out of memory", grant->dest);
+			must(!is_covered(p, lists[l]->v[i],
+					 l == 0 && i >= p->system->n_own_protected_paths, path) ||
+				     !plan_check_changes(p, grant, path),
 			     "is protected and can be changed", path);
 		}
 }
 
 static void check_below(const struct sbx_plan *p, const struct sbx_mount_op *op)
 {
-	unsigned int depth = p->profile->filesystem.mask_depth ? p->profile->filesystem.mask_depth : SBX_MASK_DEPTH;
+	unsigned int depth = p->profile->filesystem.mask_depth ? p->profile->filesystem.mask_depth :
+								 SBX_MASK_DEPTH;
 
 	if (!is_grant(op) || !S_ISDIR(op->source.st.st_mode) || is_home(p, op))
 		return;
@@ -282,8 +309,10 @@ static void check_text(const struct sbx_plan *p)
 
 static void check_scalars(const struct sbx_plan *p)
 {
-	must(p->view.n_mounts > 0 && p->view.n_mounts <= SBX_MOUNTS_MAX, "is no number of mounts", "plan");
-	must(p->view.chdir && p->view.chdir[0] == '/', "is no place to start in", p->view.chdir ? p->view.chdir : "");
+	must(p->view.n_mounts > 0 && p->view.n_mounts <= SBX_MOUNTS_MAX, "is no number of mounts",
+	     "plan");
+	must(p->view.chdir && p->view.chdir[0] == '/', "is no place to start in",
+	     p->view.chdir ? p->view.chdir : "");
 	must(p->commands.path && p->commands.path[0] == '/', "has no command", "plan");
 	for (size_t i = 0; i < p->env.n; i++)
 		must(strchr(p->env.v[i], '=') > p->env.v[i], "is no variable", p->env.v[i]);

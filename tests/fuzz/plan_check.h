@@ -8,13 +8,16 @@
 
 /* What must hold of every plan, told from its mounts and the host's files alone. */
 
-/* abort() with a line on stderr where something does not hold of @p, whose prefixes are @play/ws and @play/more. */
+/* abort() with a line on stderr where something does not hold of @p, whose prefixes are @play/ws
+ * and @play/more. */
 void plan_check(const struct sbx_plan *p, const char *play);
 
 /* A directory of the host's that the command may write. */
 bool plan_check_is_writable(const struct sbx_mount_op *op);
-/* Can the command change or make what is at @path of the host, below or at the source of @grant, by way of @grant? */
-bool plan_check_changes(const struct sbx_plan *p, const struct sbx_mount_op *grant, const char *path);
+/* Can the command change or make what is at @path of the host, below or at the source of @grant, by
+ * way of @grant? */
+bool plan_check_changes(const struct sbx_plan *p, const struct sbx_mount_op *grant,
+			const char *path);
 /* abort() where the command can change or make @path, on the host, by any of its mounts. */
 void plan_check_held(const struct sbx_plan *p, const char *path);
 

@@ -45,7 +45,8 @@ static bool write_text(const char *path, int flags, const char *text)
 	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-/* As the user that plan_world.h plans for, and with no capability left, so that modes count. False: it cannot be had. */
+/* As the user that plan_world.h plans for, and with no capability left, so that modes count. False:
+ * it cannot be had. */
 static bool enter_namespaces(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -56,7 +57,8 @@ static bool enter_namespaces(void)
 	snprintf(gid_map, sizeof(gid_map), "1000 %u 1", (unsigned)getgid());
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return false;
-	check(write_text("/proc/self/setgroups", 0, "deny") && write_text("/proc/self/uid_map", 0, uid_map) &&
+	check(write_text("/proc/self/setgroups", 0, "deny") &&
+	      write_text("/proc/self/uid_map", 0, uid_map) &&
 	      write_text("/proc/self/gid_map", 0, gid_map));
 	check(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
 	check(mount("fuzz", BASE, "tmpfs", 0, "mode=755") == 0);
@@ -107,7 +109,8 @@ static void remove_all(int dir)
 	while ((e = readdir(list))) {
 		SBX_AUTO_CLOSE int sub = -1;
 
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || unlinkat(fd, e->d_name, 0) == 0)
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+		    unlinkat(fd, e->d_name, 0) == 0)
 			continue;
 		if (fchmodat(fd, e->d_name, 0700, 0) < 0)
 			continue;
@@ -138,13 +141,16 @@ void plan_fuzz_clear(void)
 
 static int open_beneath(int dir, const char *name, unsigned int flags, mode_t mode)
 {
-	struct open_how how = { .flags = flags | O_CLOEXEC | O_NOFOLLOW, .mode = mode,
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = flags | O_CLOEXEC | O_NOFOLLOW,
+				.mode = mode,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+					   RESOLVE_NO_MAGICLINKS };
 
 	return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 }
 
-/* The directory that @path's last part is in, made. fd or -1; *ret_name is that part, "" with @whole. */
+/* The directory that @path's last part is in, made. fd or -1; *ret_name is that part, "" with
+ * @whole. */
 static int open_parent(const char *path, bool whole, char ret_name[NAME_MAX + 1])
 {
 	SBX_AUTO_CLOSE int fd = open_beneath(play_fd, ".", O_PATH | O_DIRECTORY, 0);
@@ -182,7 +188,8 @@ void plan_fuzz_file(const char *path, const char *text, size_t n)
 {
 	char name[NAME_MAX + 1];
 	SBX_AUTO_CLOSE int dir = open_parent(path, false, name);
-	SBX_AUTO_CLOSE int fd = dir < 0 ? -1 : open_beneath(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0755);
+	SBX_AUTO_CLOSE int fd =
+		dir < 0 ? -1 : open_beneath(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0755);
 
 	if (fd >= 0)
 		check(write(fd, text, n) == (ssize_t)n);
@@ -200,7 +207,8 @@ void plan_fuzz_link(const char *path, const char *target)
 void plan_fuzz_hard_link(const char *path, const char *old)
 {
 	char name[NAME_MAX + 1], old_name[NAME_MAX + 1];
-	SBX_AUTO_CLOSE int dir = open_parent(path, false, name), old_dir = open_parent(old, false, old_name);
+	SBX_AUTO_CLOSE int dir = open_parent(path, false, name),
+			   old_dir = open_parent(old, false, old_name);
 
 	if (dir >= 0 && old_dir >= 0)
 		(void)!linkat(old_dir, old_name, dir, name, 0);
@@ -246,7 +254,8 @@ static void write_system(const char *yaml)
 
 static bool parse_words(char *const *words, size_t n_words, char *profile)
 {
-	static char program[] = "sbx-run", flag[] = "--profile", name[] = "fuzz", dashes[] = "--", command[] = "true";
+	static char program[] = "sbx-run", flag[] = "--profile", name[] = "fuzz", dashes[] = "--",
+		    command[] = "true";
 	struct sbx_err err = { 0 };
 	int argc = 0;
 
@@ -266,8 +275,8 @@ static bool parse_words(char *const *words, size_t n_words, char *profile)
 	return false;
 }
 
-const struct sbx_plan *plan_fuzz_run(char *const *words, size_t n_words, const char *system_yaml, const char *profile,
-				     const char *profile_yaml)
+const struct sbx_plan *plan_fuzz_run(char *const *words, size_t n_words, const char *system_yaml,
+				     const char *profile, const char *profile_yaml)
 {
 	SBX_AUTO_FREE char *profile_word = profile ? strdup(profile) : NULL;
 	int r, before;

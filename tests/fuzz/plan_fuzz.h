@@ -8,16 +8,17 @@
 #include "launcher/plan/plan.h"
 
 /*
- * What the fuzz targets of planning share: a small host (tests/unit/plan_world.h) with a directory `play` that is filled
- * anew for each input, and what must hold of every plan that comes of it (plan_check.h).
+ * What the fuzz targets of planning share: a small host (tests/unit/plan_world.h) with a directory
+ * `play` that is filled anew for each input, and what must hold of every plan that comes of it
+ * (plan_check.h).
  *
  *   play/ws     the current directory, an allowed prefix
  *   play/more   another allowed prefix
  *   play/out    no prefix
  *
- * Where user namespaces can be had, all of it is a tmpfs in a mount namespace of the program's own, which goes when the
- * program ends in any way. Nothing is made outside of `play`: the kernel follows paths with RESOLVE_BENEATH and through no
- * symlink.
+ * Where user namespaces can be had, all of it is a tmpfs in a mount namespace of the program's own,
+ * which goes when the program ends in any way. Nothing is made outside of `play`: the kernel
+ * follows paths with RESOLVE_BENEATH and through no symlink.
  */
 
 /* Make the host. To be called once, before the program has threads: by LLVMFuzzerInitialize(). */
@@ -35,10 +36,11 @@ void plan_fuzz_hard_link(const char *path, const char *old);
 void plan_fuzz_socket(const char *path);
 void plan_fuzz_mode(const char *path, mode_t mode);
 
-/* Plan `sbx-run --profile PROFILE WORDS -- true` with @system_yaml behind the allowed prefixes, and abort() where something
- * does not hold. @profile: a file, or NULL: the profile that has @profile_yaml. The plan, borrowed;
- * NULL: it was refused, and a reason said (printed where SBX_FUZZ_TELL is set). */
-const struct sbx_plan *plan_fuzz_run(char *const *words, size_t n_words, const char *system_yaml, const char *profile,
-				     const char *profile_yaml);
+/* Plan `sbx-run --profile PROFILE WORDS -- true` with @system_yaml behind the allowed prefixes, and
+ * abort() where something does not hold. @profile: a file, or NULL: the profile that has
+ * @profile_yaml. The plan, borrowed; NULL: it was refused, and a reason said (printed where
+ * SBX_FUZZ_TELL is set). */
+const struct sbx_plan *plan_fuzz_run(char *const *words, size_t n_words, const char *system_yaml,
+				     const char *profile, const char *profile_yaml);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Replays a corpus through a fuzz target without libFuzzer: every file of the directories given, or of
- * $SBX_SRCDIR/tests/fuzz/corpus/<module>/ when the program is called fuzz_<module> and has no argument.
- * Each input is also given cut to every length up to PREFIX_MAX, in a buffer of exactly its size, so that a
- * sanitizer or valgrind sees a read past the end. Files come in the order of their names. Prints
- * TAP.
+ * Replays a corpus through a fuzz target without libFuzzer: every file of the directories given, or
+ * of $SBX_SRCDIR/tests/fuzz/corpus/<module>/ when the program is called fuzz_<module> and has no
+ * argument. Each input is also given cut to every length up to PREFIX_MAX, in a buffer of exactly
+ * its size, so that a sanitizer or valgrind sees a read past the end. Files come in the order of
+ * their names. Prints TAP.
  */
 
 #include <dirent.h>

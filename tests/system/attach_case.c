@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Helper of test_attach_rules.py and of the bench: the operations of sys/nft/nft_attach.h in this network
- * namespace. `attach_case` prints how it is called.
+ * Helper of test_attach_rules.py and of the bench: the operations of sys/nft/nft_attach.h in this
+ * network namespace. `attach_case` prints how it is called.
  */
 #include <linux/netlink.h>
 #include <poll.h>
@@ -20,7 +20,8 @@ SBX_DEFINE_CLEANUP(struct sbx_nft_ruleset, sbx_nft_ruleset_free);
 static int usage(void)
 {
 	fputs("attach_case names | text CASE PATH | load CASE CGROUP\n"
-	      "            add ID LEVEL CGROUP [floor=CIDR|loopback=PORT|dns=ADDR|group=N|admit=CIDR|\n"
+	      "            add ID LEVEL CGROUP "
+	      "[floor=CIDR|loopback=PORT|dns=ADDR|group=N|admit=CIDR|\n"
 	      "                                 cidr=CIDR|refuse=CIDR|full]...\n"
 	      "            pin ID AGE/ADDR/PROTO/PORT/MS...\n"
 	      "            remove ID LEVEL CGROUP | list | gc DIR | exists DIR CGROUP\n"

@@ -7,18 +7,20 @@
  *   broker_standalone BROKER [--profile FILE] [--hosts FILE] [--resolver ADDR PORT] [--proxy HOST
  * PORT]
  *       [--air-gap] [--limit NAME VALUE]... [--events FILE] [--pid FILE] [--resolved-pins ADDR]
- *       [--pins ANSWER,...] [--deaf MS] [--before NAME] [--publish PORT INSIDE]... [--factory HOW] [--early PORT]
- *       -- COMMAND [ARG...]
+ *       [--pins ANSWER,...] [--deaf MS] [--before NAME] [--publish PORT INSIDE]... [--factory HOW]
+ *       [--early PORT] -- COMMAND [ARG...]
  *
- * With --resolved-pins (attach cgroup) the command is in this program's network namespace, with a DNS server at
- * ADDR, and what the broker wants pinned is printed ("pins SERIAL COUNT SECONDS", a line each) and answered by --pins, in
- * turns, the last for all that follow: ok, fail, wrong (another serial), twice, never, or a number: ok, so
- * many milliseconds later. --pins early,...: a PINNED that nobody asked for, at the start. --deaf: nothing is
- * read for so long at the start. --before: the name is asked for before RELEASE, and answered.
+ * With --resolved-pins (attach cgroup) the command is in this program's network namespace, with a
+ * DNS server at ADDR, and what the broker wants pinned is printed ("pins SERIAL COUNT SECONDS", a
+ * line each) and answered by --pins, in turns, the last for all that follow: ok, fail, wrong
+ * (another serial), twice, never, or a number: ok, so many milliseconds later. --pins early,...: a
+ * PINNED that nobody asked for, at the start. --deaf: nothing is read for so long at the start.
+ * --before: the name is asked for before RELEASE, and answered.
  *
- * --publish: 127.0.0.1:PORT outside leads to the sandbox's port INSIDE. --factory: how the factory answers about TCP
- * sockets: honest, or silent, refuse, late (after 300 ms), stall (1.5 s, the first time), twice, bare (MADE without
- * one), zero (a cookie that nobody has any more). --early: who connects there before RELEASE must be reset.
+ * --publish: 127.0.0.1:PORT outside leads to the sandbox's port INSIDE. --factory: how the factory
+ * answers about TCP sockets: honest, or silent, refuse, late (after 300 ms), stall (1.5 s, the
+ * first time), twice, bare (MADE without one), zero (a cookie that nobody has any more). --early:
+ * who connects there before RELEASE must be reset.
  *
  * Exit status: the command's; 125 when the setup failed or the broker ended early.
  */
@@ -311,7 +313,8 @@ static void answer_tcp(const char *how, int channel, const struct sbx_msg_tcp_so
 		answer(channel, SBX_MSG_TCP_SOCKET_FAILED, m->cookie, -1);
 		return;
 	}
-	answer(channel, SBX_MSG_TCP_SOCKET_MADE, strcmp(how, "zero") == 0 ? 0 : m->cookie, strcmp(how, "bare") == 0 ? -1 : fd);
+	answer(channel, SBX_MSG_TCP_SOCKET_MADE, strcmp(how, "zero") == 0 ? 0 : m->cookie,
+	       strcmp(how, "bare") == 0 ? -1 : fd);
 	if (strcmp(how, "twice") == 0)
 		answer(channel, SBX_MSG_TCP_SOCKET_MADE, m->cookie, fd);
 }
@@ -325,11 +328,12 @@ static void make_sockets(const struct harness *h, int channel)
 
 	while (sbx_channel_recv(channel, packet, sizeof(packet), &n, NULL, 0, NULL, NULL) == 0) {
 		if (sbx_msg_decode_udp_socket(sbx_span(packet, n), &udp) == 0) {
-			SBX_AUTO_CLOSE int fd =
-				sbx_net_udp_flow_open(&udp.local, udp.local_port, &udp.peer, udp.peer_port);
+			SBX_AUTO_CLOSE int fd = sbx_net_udp_flow_open(&udp.local, udp.local_port,
+								      &udp.peer, udp.peer_port);
 
-			answer(channel, fd < 0 ? SBX_MSG_UDP_SOCKET_FAILED : SBX_MSG_UDP_SOCKET_MADE, udp.cookie,
-			       fd);
+			answer(channel,
+			       fd < 0 ? SBX_MSG_UDP_SOCKET_FAILED : SBX_MSG_UDP_SOCKET_MADE,
+			       udp.cookie, fd);
 		} else if (sbx_msg_decode_tcp_socket(sbx_span(packet, n), &tcp) == 0) {
 			answer_tcp(h->factory ? h->factory : "honest", channel, &tcp);
 		} else {
@@ -393,7 +397,8 @@ static pid_t start_broker(struct harness *h, int channel)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (sbx_proc_arrange_fds(fds, numbers, 4) == 0)
-		execl(h->broker, "sbx-broker", h->config.resolved_pins ? SBX_BROKER_FOLLOWS : NULL, (char *)NULL);
+		execl(h->broker, "sbx-broker", h->config.resolved_pins ? SBX_BROKER_FOLLOWS : NULL,
+		      (char *)NULL);
 	_exit(125);
 }
 
@@ -589,7 +594,8 @@ static bool print_message(struct harness *h, int broker)
 			(unsigned long long)s.bytes_out, (unsigned long long)s.bytes_in,
 			(unsigned long long)s.events_folded, (unsigned long long)s.limits_hit,
 			(unsigned long long)s.published, (unsigned long long)s.published_failed,
-			(unsigned long long)s.published_bytes_out, (unsigned long long)s.published_bytes_in);
+			(unsigned long long)s.published_bytes_out,
+			(unsigned long long)s.published_bytes_in);
 	return false;
 }
 
@@ -651,7 +657,8 @@ int main(int argc, char **argv)
 		die("channels", -errno, NULL);
 	broker = start_broker(&h, broker_theirs);
 	close(broker_theirs);
-	command = sbx_proc_clone(h.config.resolved_pins ? 0 : CLONE_NEWUSER | CLONE_NEWNET, NULL, &err);
+	command = sbx_proc_clone(h.config.resolved_pins ? 0 : CLONE_NEWUSER | CLONE_NEWNET, NULL,
+				 &err);
 	if (command < 0)
 		die("namespaces", command, err.msg);
 	if (command == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Two names trade places as fast as the kernel can, until standard input ends: the attack on a check that comes
- * before the use. Prints how often they did. Usage: exchange A B
+ * Two names trade places as fast as the kernel can, until standard input ends: the attack on a
+ * check that comes before the use. Prints how often they did. Usage: exchange A B
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -2,8 +2,8 @@
 /*
  * The hooks of the test program sbx-run-faults. SBX_FAULT names what happens after a step's apply:
  * "fail:STEP" makes the step fail, "kill:STEP" is a SIGKILL of the launcher, "stop:STEP" a SIGSTOP
- * (a test then looks at a half-built sandbox); "undo:STEP" is a SIGKILL before the step's undo, "rest:STEP" a
- * SIGSTOP. Only this program has them.
+ * (a test then looks at a half-built sandbox); "undo:STEP" is a SIGKILL before the step's undo,
+ * "rest:STEP" a SIGSTOP. Only this program has them.
  */
 #include <errno.h>
 #include <signal.h>

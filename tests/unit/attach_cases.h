@@ -2,7 +2,8 @@
 #ifndef SBX_TESTS_ATTACH_CASES_H
 #define SBX_TESTS_ATTACH_CASES_H
 
-/* The rulesets of attach cgroup that golden files, the comparison with nft(8) and the tests are about. */
+/* The rulesets of attach cgroup that golden files, the comparison with nft(8) and the tests are
+ * about. */
 
 #include <string.h>
 
@@ -49,9 +50,10 @@ static const struct attach_case attach_cases[] = {
 	{ "everything",
 	  { ATTACH_COMMON, .dns_addr = V4(127, 53, 1, 2), .dns_port = 53,
 	    .n_floors = SBX_N_ELEMENTS(attach_case_floors), .floors = attach_case_floors,
-	    .n_loopback_ports = SBX_N_ELEMENTS(attach_case_ports), .loopback_ports = attach_case_ports,
-	    .n_admitted = SBX_N_ELEMENTS(attach_case_admitted), .admitted = attach_case_admitted,
-	    .n_cidrs = SBX_N_ELEMENTS(attach_case_entries), .cidrs = attach_case_entries } },
+	    .n_loopback_ports = SBX_N_ELEMENTS(attach_case_ports),
+	    .loopback_ports = attach_case_ports, .n_admitted = SBX_N_ELEMENTS(attach_case_admitted),
+	    .admitted = attach_case_admitted, .n_cidrs = SBX_N_ELEMENTS(attach_case_entries),
+	    .cidrs = attach_case_entries } },
 	{ "full",
 	  { ATTACH_COMMON, .n_floors = SBX_N_ELEMENTS(attach_case_floors),
 	    .floors = attach_case_floors, .all_destinations = true } },

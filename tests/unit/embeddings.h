@@ -2,7 +2,8 @@
 #ifndef SBX_TESTS_UNIT_EMBEDDINGS_H
 #define SBX_TESTS_UNIT_EMBEDDINGS_H
 
-/* An IPv4 address in each IPv6 address that the kernel, a translator or a tunnel would turn back into it. */
+/* An IPv4 address in each IPv6 address that the kernel, a translator or a tunnel would turn back
+ * into it. */
 
 #include <setjmp.h>
 #include <stdarg.h>

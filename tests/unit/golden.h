@@ -16,7 +16,8 @@
 
 #define GOLDEN_MAX (1u << 20)
 
-/* @text is what tests/golden/@name has; SBX_UPDATE_GOLDEN (make update-golden) writes it there first. */
+/* @text is what tests/golden/@name has; SBX_UPDATE_GOLDEN (make update-golden) writes it there
+ * first. */
 static inline void golden_compare(const char *name, const char *text)
 {
 	SBX_AUTO_FREE char *want = calloc(1, GOLDEN_MAX);
@@ -42,8 +43,8 @@ static inline void golden_compare(const char *name, const char *text)
 	while (want[at] && want[at] == text[at])
 		at++;
 	if (want[at] != text[at])
-		fail_msg("%s differs at byte %zu: wanted ...%.60s... got ...%.60s...", path, at, want + at,
-			 text + at);
+		fail_msg("%s differs at byte %zu: wanted ...%.60s... got ...%.60s...", path, at,
+			 want + at, text + at);
 }
 
 #endif

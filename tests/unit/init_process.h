@@ -78,7 +78,8 @@ static inline void no_preparation(void)
 {
 }
 
-/* bwrap sets it on whatever it runs; without it an ordinary user may not restrict itself (Landlock). */
+/* bwrap sets it on whatever it runs; without it an ordinary user may not restrict itself
+ * (Landlock). */
 static inline void as_bwrap(void)
 {
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -138,7 +139,8 @@ static inline void expect_hello(struct init_process *in)
 	pid_t pid;
 	size_t n;
 
-	CHECK(sbx_channel_recv(in->fd, in->packet, sizeof(in->packet), &n, NULL, 0, NULL, &pid) == 0);
+	CHECK(sbx_channel_recv(in->fd, in->packet, sizeof(in->packet), &n, NULL, 0, NULL, &pid) ==
+	      0);
 	CHECK(sbx_msg_decode_simple(sbx_span(in->packet, n), SBX_MSG_INIT_HELLO, &value) == 0);
 	CHECK(pid == in->pid);
 }
@@ -152,7 +154,8 @@ static inline void run_probes(struct init_process *in, const struct sbx_msg_prob
 
 	CHECK(n > 0 && sbx_channel_send(in->fd, p, (size_t)n, NULL, 0) == 0);
 	expect_hello(in);
-	CHECK(sbx_channel_recv(in->fd, in->packet, sizeof(in->packet), &got, NULL, 0, NULL, &in->command) == 0);
+	CHECK(sbx_channel_recv(in->fd, in->packet, sizeof(in->packet), &got, NULL, 0, NULL,
+			       &in->command) == 0);
 	CHECK(sbx_msg_decode_verdicts(sbx_span(in->packet, got), &in->verdicts) == 0);
 	CHECK(in->command > 0 && in->command != in->pid);
 	CHECK(in->verdicts.n_verdicts == m->n_probes);

@@ -69,7 +69,8 @@ size_t plan_world_n_notes(const struct plan_world *w);
 
 /* Absolute path of @name in the world; malloc'ed, freed at teardown. */
 char *plan_world_path(struct plan_world *w, const char *name);
-/* One of @n bytes that begins with @begin and has no longer names than @name_max bytes; malloc'ed. */
+/* One of @n bytes that begins with @begin and has no longer names than @name_max bytes;
+ * malloc'ed. */
 char *plan_world_long_path(const char *begin, size_t n, size_t name_max);
 void plan_world_write(struct plan_world *w, const char *name, const char *text, unsigned mode);
 void plan_world_mkdir(struct plan_world *w, const char *name);

@@ -24,7 +24,8 @@ static inline void scratch_write(const char *path, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-static inline int scratch_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static inline int scratch_remove_one(const char *path, const struct stat *st, int type,
+				     struct FTW *ftw)
 {
 	(void)st;
 	(void)type;

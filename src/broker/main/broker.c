@@ -10,17 +10,17 @@
  *
  * One thread, one event loop. The rooms, from the bottom; each includes only those above it:
  *
- *   core  PURE: decides flows, DNS answers and pins
+ *   core PURE: decides flows, DNS answers and pins
  *   io    context (what all parts share), timers, report (events to the launcher), factory (sockets
  *         made inside), nflog (refusals of the packet filter), own (the host's own addresses)
  *   dns   resolve (names to addresses, outside); the sandbox's DNS: dns_stub, dns_tcp, dns_asker,
  *         dns_forward (real answers), dns_pin and pinner (pins in the kernel)
  *   tcp   tcp_flow (a flow's states), and a file for each part of its life
  *   udp   udp_flow
- *   main  this file; control (the launcher's messages)
+ *   main this file; control (the launcher's messages)
  *
- * With attach cgroup (config.resolved_pins) the sandbox is in our own network namespace and the kernel
- * judges its packets: no flow comes here, only DNS, pins and the packet log are at work.
+ * With attach cgroup (config.resolved_pins) the sandbox is in our own network namespace and the
+ * kernel judges its packets: no flow comes here, only DNS, pins and the packet log are at work.
  */
 
 #include <errno.h>

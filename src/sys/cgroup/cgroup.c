@@ -28,7 +28,8 @@
 #include "sys/process/proc.h"
 
 #define PREFIX	      "sbx-"
-#define FILE_MAX      8192 /* bytes read of a file; enough also of the cgroup.procs of a crowded cgroup */
+/* bytes read of a file; enough also of the cgroup.procs of a crowded cgroup */
+#define FILE_MAX      8192
 #define RUN	      "run"
 #define MAKE_TRIES    16
 #define SWEEP_WAIT_MS 1000
@@ -181,8 +182,8 @@ int sbx_cgroup_apply(int dir_fd, struct sbx_cgroup_write *v, size_t n, struct sb
 
 		v[i].done = r == 0;
 		if (r < 0 && !v[i].optional) {
-			sbx_err_set(err, "cannot set %s to %s in the sandbox's cgroup: %s", v[i].file,
-				    v[i].value, strerror(-r));
+			sbx_err_set(err, "cannot set %s to %s in the sandbox's cgroup: %s",
+				    v[i].file, v[i].value, strerror(-r));
 			return r;
 		}
 	}
@@ -287,7 +288,8 @@ static void return_to_place(struct sbx_cgroup *cg)
 		char text[16];
 
 		sbx_text_fit(text, sizeof(text), "-%s", sbx_cgroup_controller_str(c));
-		if (sbx_cgroup_controllers(cg->dir_fd, "cgroup.subtree_control") & SBX_CGROUP_BIT(c))
+		if (sbx_cgroup_controllers(cg->dir_fd, "cgroup.subtree_control") &
+		    SBX_CGROUP_BIT(c))
 			sbx_file_text_write(cg->dir_fd, "cgroup.subtree_control", text);
 		if (cg->opened & SBX_CGROUP_BIT(c))
 			sbx_file_text_write(cg->place_fd, "cgroup.subtree_control", text);
@@ -343,7 +345,8 @@ static int sweep_one(int place_fd, const char *name, const struct sbx_cgroup_rel
 	SBX_AUTO_CLOSE int fd = open_dir(place_fd, name);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || sbx_file_lock(place_fd, name, fd) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() ||
+	    sbx_file_lock(place_fd, name, fd) < 0)
 		return 0;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(children); i++) {
 		SBX_AUTO_CLOSE int child = open_dir(fd, children[i]);
@@ -422,8 +425,10 @@ void sbx_cgroup_usage_read(int dir_fd, struct sbx_cgroup_usage *u)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++) {
 		char text[FILE_MAX + 2] = "= ";
 		bool whole = !rows[i].key;
-		ssize_t n = sbx_file_text_read(dir_fd, rows[i].file, text + (whole ? 2 : 0), FILE_MAX);
+		ssize_t n =
+			sbx_file_text_read(dir_fd, rows[i].file, text + (whole ? 2 : 0), FILE_MAX);
 
-		*rows[i].value = n < 0 ? -1 : sbx_cgroup_parse_value(text, whole ? "=" : rows[i].key);
+		*rows[i].value =
+			n < 0 ? -1 : sbx_cgroup_parse_value(text, whole ? "=" : rows[i].key);
 	}
 }

@@ -70,7 +70,8 @@ int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms);
 void sbx_cgroup_remove(struct sbx_cgroup *cg);
 /* Removes the rules of a sandbox of attach cgroup, by the id (inode) of `command`. */
 struct sbx_cgroup_release {
-	int (*fn)(void *userdata, uint64_t cgroup_id); /* below 0: the rules stay, and so does the cgroup */
+	/* below 0: the rules stay, and so does the cgroup */
+	int (*fn)(void *userdata, uint64_t cgroup_id);
 	void *userdata;
 };
 /* Remove the directories that dead launchers left in a place: kill the processes, then remove. A
@@ -79,7 +80,8 @@ struct sbx_cgroup_release {
 int sbx_cgroup_sweep(const char *place, const struct sbx_cgroup_release *release);
 
 /* The same for every place of sbx_cgroup_each_place(). */
-int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f, const struct sbx_cgroup_release *release);
+int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f,
+			 const struct sbx_cgroup_release *release);
 
 /* The resources that a sandbox used; -1: the kernel does not tell. */
 struct sbx_cgroup_usage {

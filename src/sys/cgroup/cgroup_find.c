@@ -26,7 +26,8 @@
 #include "base/text.h"
 #include "sys/fs/file_text.h"
 
-#define FILE_MAX 8192 /* bytes read of a file; enough also of the cgroup.procs of a crowded cgroup */
+/* bytes read of a file; enough also of the cgroup.procs of a crowded cgroup */
+#define FILE_MAX 8192
 #define CORE \
 	(SBX_CGROUP_BIT(SBX_CGROUP_CPU) | SBX_CGROUP_BIT(SBX_CGROUP_MEMORY) | \
 	 SBX_CGROUP_BIT(SBX_CGROUP_PIDS))
@@ -204,7 +205,8 @@ static bool each_delegated(const struct sbx_cgroup_facts *f,
 	char path[SBX_CGROUP_PATH_MAX];
 	bool unit, own = true;
 
-	n = (size_t)snprintf(path, sizeof(path), "%s%s", f->mount, strcmp(f->own, "/") ? f->own : "");
+	n = (size_t)snprintf(path, sizeof(path), "%s%s", f->mount,
+			     strcmp(f->own, "/") ? f->own : "");
 	if (!f->own[0] || n >= sizeof(path))
 		return false;
 	n_stop = boundary(path, n_mount, &unit);
@@ -280,8 +282,8 @@ static bool call_each(const char *path, bool own, void *userdata)
 	return false;
 }
 
-void sbx_cgroup_each_place(const struct sbx_cgroup_facts *f, void (*fn)(const char *place, void *userdata),
-			   void *userdata)
+void sbx_cgroup_each_place(const struct sbx_cgroup_facts *f,
+			   void (*fn)(const char *place, void *userdata), void *userdata)
 {
 	struct each e = { fn, userdata };
 	char slice[SBX_CGROUP_PATH_MAX];

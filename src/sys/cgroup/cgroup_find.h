@@ -11,7 +11,8 @@
 
 enum sbx_cgroup_source {
 	SBX_CGROUP_NONE = 0,
-	SBX_CGROUP_DELEGATED, /* our own or one above: a unit with Delegate=yes, a container's own */
+	/* our own or one above: a unit with Delegate=yes, a container's own */
+	SBX_CGROUP_DELEGATED,
 	SBX_CGROUP_SCOPE,     /* a transient scope that systemd makes for us */
 	SBX_CGROUP_DIRECT,    /* root without systemd: below SBX_CGROUP_SLICE */
 	SBX_N_CGROUP_SOURCES,
@@ -25,15 +26,18 @@ struct sbx_cgroup_place {
 	enum sbx_cgroup_source source;
 	char path[SBX_CGROUP_PATH_MAX]; /* of the directory; SCOPE: "" until systemd made it */
 	uint32_t controllers;		/* bits: the controllers that a child can be given */
-	bool inside; /* this process is alone in it, and has to leave it before a child can have controllers */
+	/* this process is alone in it, and has to leave it before a child can have controllers */
+	bool inside;
 	bool bare;   /* also look for a place without any controller */
-	bool shared; /* other processes are in it: turn on no controller (a threaded one would move ours out) */
+	/* other processes are in it: turn on no controller (a threaded one would move ours out) */
+	bool shared;
 };
 
 /* This machine's facts: read once by sbx_cgroup_facts_read(), or filled in by a test. */
 struct sbx_cgroup_facts {
 	char mount[64];		       /* mount point of cgroup2; "": none */
-	char own[SBX_CGROUP_PATH_MAX]; /* our cgroup, relative to the mount ("/": the mount itself); "": unknown */
+	/* our cgroup, relative to the mount ("/": the mount itself); "": unknown */
+	char own[SBX_CGROUP_PATH_MAX];
 	bool systemd;		       /* systemd is pid 1 of this machine */
 };
 
@@ -47,13 +51,14 @@ uint32_t sbx_cgroup_controllers(int dir_fd, const char *file);
  * to the unit that was delegated to us for the first that may be changed and can give
  * controllers to its children. Root, where systemd does not run, gets sbx.slice. NONE: there is
  * no such place. @bare: accept one without controllers. Changes nothing. */
-void sbx_cgroup_find(const struct sbx_cgroup_facts *f, bool bare, struct sbx_cgroup_place *ret_place);
+void sbx_cgroup_find(const struct sbx_cgroup_facts *f, bool bare,
+		     struct sbx_cgroup_place *ret_place);
 /* The place that a scope is, which systemd has just made and moved us into. 0 or -errno. */
 int sbx_cgroup_place_scope(const struct sbx_cgroup_facts *f, const char *control_group,
 			   struct sbx_cgroup_place *ret_place);
-/* Call @fn for each directory where a sandbox's cgroup may have been made: from our own cgroup up to the delegated
- * unit, and sbx.slice. Scopes are left out: systemd removes them. */
-void sbx_cgroup_each_place(const struct sbx_cgroup_facts *f, void (*fn)(const char *place, void *userdata),
-			   void *userdata);
+/* Call @fn for each directory where a sandbox's cgroup may have been made: from our own cgroup up
+ * to the delegated unit, and sbx.slice. Scopes are left out: systemd removes them. */
+void sbx_cgroup_each_place(const struct sbx_cgroup_facts *f,
+			   void (*fn)(const char *place, void *userdata), void *userdata);
 
 #endif

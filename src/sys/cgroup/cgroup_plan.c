@@ -19,7 +19,8 @@ static const char *const controller_names[] = {
 	[SBX_CGROUP_PIDS] = "pids",
 	[SBX_CGROUP_IO] = "io",
 };
-_Static_assert(SBX_N_ELEMENTS(controller_names) == SBX_N_CGROUP_CONTROLLERS, "a name per controller");
+_Static_assert(SBX_N_ELEMENTS(controller_names) == SBX_N_CGROUP_CONTROLLERS,
+	       "a name per controller");
 
 const char *sbx_cgroup_controller_str(enum sbx_cgroup_controller c)
 {
@@ -35,7 +36,8 @@ bool sbx_cgroup_parse_own(const char *text, char *ret_own, size_t n)
 			const char *own = text + 3;
 			size_t n_own = n_line - 3;
 
-			/* "/..": above the root of our cgroup namespace. " (deleted)": removed under us. */
+			/* "/..": above the root of our cgroup namespace. " (deleted)": removed
+			 * under us. */
 			if (n_own >= n || strncmp(own, "/..", 3) == 0 ||
 			    (n_own > 10 && strncmp(own + n_own - 10, " (deleted)", 10) == 0))
 				return false;
@@ -66,7 +68,8 @@ uint32_t sbx_cgroup_parse_controllers(const char *text)
 
 bool sbx_cgroup_is_unit(const char *name)
 {
-	static const char *const suffixes[] = { ".service", ".scope", ".slice", ".socket", ".mount", ".swap" };
+	static const char *const suffixes[] = { ".service", ".scope", ".slice",
+						".socket",  ".mount", ".swap" };
 	size_t n = strlen(name);
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(suffixes); i++) {
@@ -113,7 +116,8 @@ size_t sbx_cgroup_plan(const struct sbx_cgroup_limits *l, uint32_t controllers,
 		    quota < CPU_QUOTA_MIN_US ? CPU_QUOTA_MIN_US : quota, CPU_PERIOD_US);
 	}
 	if (l->pids && controllers & SBX_CGROUP_BIT(SBX_CGROUP_PIDS))
-		put(v, &n, SBX_CGROUP_PIDS, "pids.max", "%" PRIu64, (uint64_t)l->pids + SBX_CGROUP_PIDS_OURS);
+		put(v, &n, SBX_CGROUP_PIDS, "pids.max", "%" PRIu64,
+		    (uint64_t)l->pids + SBX_CGROUP_PIDS_OURS);
 	if (l->io_weight && controllers & SBX_CGROUP_BIT(SBX_CGROUP_IO)) {
 		put(v, &n, SBX_CGROUP_IO, "io.weight", "default %" PRIu32, l->io_weight);
 		v[n - 1].optional = true; /* the file needs a disk scheduler with weights */
@@ -136,7 +140,9 @@ int64_t sbx_cgroup_parse_value(const char *text, const char *key)
 				const char *at = strstr(value, space + 1);
 				size_t n_key = strlen(space + 1);
 
-				value = at && at < line + n_line && at[n_key] == '=' ? at + n_key + 1 : NULL;
+				value = at && at < line + n_line && at[n_key] == '=' ?
+						at + n_key + 1 :
+						NULL;
 			}
 		}
 		if (value && *value >= '0' && *value <= '9') {

@@ -19,7 +19,8 @@ enum sbx_cgroup_controller {
 #define SBX_CGROUP_BIT(c) (1u << (c))
 const char *sbx_cgroup_controller_str(enum sbx_cgroup_controller c);
 
-/* PURE. The "0::" line of /proc/PID/cgroup (cgroups(7)). False: none, or not below the mount ("/../"). */
+/* PURE. The "0::" line of /proc/PID/cgroup (cgroups(7)). False: none, or not below the mount
+ * ("/../"). */
 bool sbx_cgroup_parse_own(const char *text, char *ret_own, size_t n);
 /* PURE. The words of cgroup.controllers as bits; controllers that we do not use are left out. */
 uint32_t sbx_cgroup_parse_controllers(const char *text);

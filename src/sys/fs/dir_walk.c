@@ -159,7 +159,8 @@ static int look_at(struct walk *w, int dir, const struct entry *e, unsigned int 
 	if (told == 0 && e->type == DT_UNKNOWN) {
 		struct stat st;
 
-		is_dir = fstatat(dir, e->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+		is_dir =
+			fstatat(dir, e->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 	}
 	if (told == 0 && is_dir && level + 1 < w->rules->depth)
 		r = walk_dir(w, dir, e->name, level + 1);

@@ -17,9 +17,11 @@
 #define SBX_DIR_WALK_DEPTH_MAX 16
 
 struct sbx_dir_walk {
-	const char *const *names; /* NULL-terminated; in the order of their bytes, without doubles */
+	/* NULL-terminated; in the order of their bytes, without doubles */
+	const char *const *names;
 	unsigned int depth;	  /* levels looked at, 1 to SBX_DIR_WALK_DEPTH_MAX */
-	uint64_t n_left;	  /* entries that may still be read; counted down, over several walks */
+	/* entries that may still be read; counted down, over several walks */
+	uint64_t n_left;
 	/* Real time in seconds. Not 0: skip a directory without subdirectories whose st_ctime is
 	 * older. */
 	int64_t changed_since;
@@ -29,7 +31,8 @@ struct sbx_dir_walk {
  * Return positive: do not look below it; 0: do; negative: end the walk with that. @name NULL:
  * @path ("": the root) is a directory of the effective user who may not read it now but can
  * change that at any time; what is below is unknown. */
-typedef int (*sbx_dir_walk_hit)(void *userdata, const char *path, const char *name, const struct stat *st);
+typedef int (*sbx_dir_walk_hit)(void *userdata, const char *path, const char *name,
+				const struct stat *st);
 
 /*
  * Walk below @root_fd (borrowed, may be O_PATH) with the privileges of the caller. In another

@@ -215,8 +215,8 @@ static bool home_holds_socket(const char *path, const char *home, const char *co
 	return false;
 }
 
-static int check_home(const char *what, const char *path, const char *home, const struct sbx_path_rules *rules,
-		      struct sbx_err *err)
+static int check_home(const char *what, const char *path, const char *home,
+		      const struct sbx_path_rules *rules, struct sbx_err *err)
 {
 	if (rules->writable && sbx_path_in_prefix(home, path)) {
 		sbx_err_set(err,
@@ -238,7 +238,8 @@ static int check_home(const char *what, const char *path, const char *home, cons
 }
 
 /* Check against the home directory as written and, where it leads through symlinks, as resolved. */
-static int check_homes(const char *what, const char *path, const struct sbx_path_rules *rules, struct sbx_err *err)
+static int check_homes(const char *what, const char *path, const struct sbx_path_rules *rules,
+		       struct sbx_err *err)
 {
 	const char *asked = rules->home;
 	struct sbx_resolved home;
@@ -262,12 +263,14 @@ static const char *as_run(const char *path)
 	return sbx_path_in_prefix(path, "/var/run") ? path + strlen("/var") : path;
 }
 
-static int check_sockets(const char *what, const char *path, const struct sbx_path_rules *rules, struct sbx_err *err)
+static int check_sockets(const char *what, const char *path, const struct sbx_path_rules *rules,
+			 struct sbx_err *err)
 {
 	const char *socket = NULL, *of = NULL;
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(control_sockets) && !socket; i++)
-		if (is_ancestor(path, control_sockets[i].path) || is_ancestor(as_run(path), control_sockets[i].path)) {
+		if (is_ancestor(path, control_sockets[i].path) ||
+		    is_ancestor(as_run(path), control_sockets[i].path)) {
 			socket = control_sockets[i].path;
 			of = control_sockets[i].what;
 		}
@@ -278,8 +281,11 @@ static int check_sockets(const char *what, const char *path, const struct sbx_pa
 		}
 	if (!socket)
 		return 0;
-	sbx_err_set(err, "%s holds the control socket of %s (%s), a way out of the sandbox: grant a directory below or "
-			 "beside it", what, of, socket);
+	sbx_err_set(err,
+		    "%s holds the control socket of %s (%s), a way out of the sandbox: grant a "
+		    "directory below or "
+		    "beside it",
+		    what, of, socket);
 	return SBX_PATH_E_FORBIDDEN;
 }
 
@@ -294,7 +300,8 @@ static int check_forbidden(const char *what, const char *path, const struct sbx_
 	}
 	for (size_t i = 0; i < SBX_N_ELEMENTS(forbidden_roots); i++)
 		if (sbx_path_in_prefix(as_run(path), forbidden_roots[i].path)) {
-			sbx_err_set(err, "%s is in %s: %s", what, forbidden_roots[i].path, forbidden_roots[i].why);
+			sbx_err_set(err, "%s is in %s: %s", what, forbidden_roots[i].path,
+				    forbidden_roots[i].why);
 			return SBX_PATH_E_FORBIDDEN;
 		}
 	r = check_sockets(what, path, rules, err);
@@ -310,8 +317,8 @@ static bool is_in(const char *path, const char *prefix, struct sbx_resolved *ret
 	*ret_prefix = (struct sbx_resolved){ .fd = -1 };
 	if (sbx_path_in_prefix(path, prefix))
 		return true;
-	return prefix[0] == '/' && sbx_path_resolve(prefix, NULL, ret_prefix) == 0 && !ret_prefix->missing &&
-	       sbx_path_in_prefix(path, ret_prefix->path);
+	return prefix[0] == '/' && sbx_path_resolve(prefix, NULL, ret_prefix) == 0 &&
+	       !ret_prefix->missing && sbx_path_in_prefix(path, ret_prefix->path);
 }
 
 static bool is_in_any(const char *path, const struct sbx_path_rules *rules)
@@ -341,11 +348,13 @@ static bool may_be_a_sandbox_s(const struct sbx_path_hop *hop, const struct sbx_
 
 	if (only_root(&hop->steering))
 		return false;
-	sbx_text_fit(dir, sizeof(dir), "%.*s", slash == hop->at ? 1 : (int)(slash - hop->at), hop->at);
+	sbx_text_fit(dir, sizeof(dir), "%.*s", slash == hop->at ? 1 : (int)(slash - hop->at),
+		     hop->at);
 	return is_in_any(dir, rules) && !(rules->home && sbx_path_in_prefix(rules->home, dir));
 }
 
-bool sbx_path_prefix_admits(const char *path, const char *prefix, const struct sbx_path_rules *rules)
+bool sbx_path_prefix_admits(const char *path, const char *prefix,
+			    const struct sbx_path_rules *rules)
 {
 	struct sbx_resolved r;
 	bool admits = is_in(path, prefix, &r);
@@ -361,25 +370,30 @@ static bool is_third_party(const struct sbx_path_steering *s, uid_t owner)
 	return s->by_others || (s->by != 0 && s->by != geteuid() && s->by != owner);
 }
 
-static int check_hop(const char *source, const struct sbx_path_hop *hop, const struct sbx_path_rules *rules,
-		     uid_t owner, struct sbx_err *err)
+static int check_hop(const char *source, const struct sbx_path_hop *hop,
+		     const struct sbx_path_rules *rules, uid_t owner, struct sbx_err *err)
 {
 	const char *segment = sbx_path_blocked_segment(hop->text, rules->blocked_segments);
 
 	if (segment) {
-		sbx_err_set(err, "'%s' leads through the symlink '%s' to '%s', which contains the blocked segment '%s'",
+		sbx_err_set(err,
+			    "'%s' leads through the symlink '%s' to '%s', which contains the "
+			    "blocked segment '%s'",
 			    source, hop->at, hop->text, segment);
 		return SBX_PATH_E_SEGMENT;
 	}
 	if (!is_third_party(&hop->steering, owner) || is_in_any(hop->at, rules))
 		return 0;
-	sbx_err_set(err, "'%s' leads through the symlink '%s', which is outside the allowed prefixes and can be changed "
-			 "by others: name what it leads to", source, hop->at);
+	sbx_err_set(err,
+		    "'%s' leads through the symlink '%s', which is outside the allowed prefixes "
+		    "and can be changed "
+		    "by others: name what it leads to",
+		    source, hop->at);
 	return SBX_PATH_E_PREFIX;
 }
 
-static int check_hops(const char *source, const struct sbx_path_rules *rules, const struct sbx_resolved *found,
-		      struct sbx_err *err)
+static int check_hops(const char *source, const struct sbx_path_rules *rules,
+		      const struct sbx_resolved *found, struct sbx_err *err)
 {
 	int r = 0;
 
@@ -486,7 +500,8 @@ int sbx_path_judge(const char *source, const struct sbx_path_rules *rules, struc
 	return r;
 }
 
-int sbx_path_check_home(const struct sbx_path *path, const char *home, bool writable, struct sbx_err *err)
+int sbx_path_check_home(const struct sbx_path *path, const char *home, bool writable,
+			struct sbx_err *err)
 {
 	const struct sbx_path_rules rules = { .home = home, .writable = writable };
 	char what[PATH_MAX + 2];
@@ -512,7 +527,8 @@ static char *real_path(const char *path)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, real, sizeof(real));
 	/* "(unreachable)/..." and "/... (deleted)" are no paths */
-	if (n <= 0 || n >= (ssize_t)sizeof(real) || real[0] != '/' || fstat(fd, &st) < 0 || st.st_nlink == 0)
+	if (n <= 0 || n >= (ssize_t)sizeof(real) || real[0] != '/' || fstat(fd, &st) < 0 ||
+	    st.st_nlink == 0)
 		return realpath(path, NULL);
 	return strndup(real, (size_t)n);
 }

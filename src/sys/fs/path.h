@@ -45,7 +45,8 @@ void sbx_path_fini(struct sbx_path *p);
 /* Apply the rules for a home directory to @path, judged already, with another user's @home
  * (absolute, normalised) and the effective ids of that user. 0, or SBX_PATH_E_FORBIDDEN with
  * @err. */
-int sbx_path_check_home(const struct sbx_path *path, const char *home, bool writable, struct sbx_err *err);
+int sbx_path_check_home(const struct sbx_path *path, const char *home, bool writable,
+			struct sbx_err *err);
 
 /* Do set-id programs forbid to grant @path (judged, with an fd) writable to a sandbox with the
  * ids @uid and @gid? They do when @path is one, or when one is among the first 256 entries of
@@ -57,7 +58,8 @@ int sbx_path_check_set_id(const struct sbx_path *path, uid_t uid, gid_t gid, str
 /* Does @prefix allow to grant @path (resolved)? @prefix is as its owner wrote it and may lead
  * through symlinks, but not through one in a directory that @rules let a sandbox write: a
  * sandbox may have made that symlink. */
-bool sbx_path_prefix_admits(const char *path, const char *prefix, const struct sbx_path_rules *rules);
+bool sbx_path_prefix_admits(const char *path, const char *prefix,
+			    const struct sbx_path_rules *rules);
 
 /* The resolved path of a directory that may not exist yet. malloc'ed; NULL: out of memory. */
 char *sbx_path_real_location(const char *dir);

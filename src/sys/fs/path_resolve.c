@@ -106,7 +106,8 @@ static int refuse_open(const struct walk *w, const char *name, int error, struct
 {
 	switch (error) {
 	case -ENOSYS:
-		sbx_err_set(err, "this kernel has no openat2 (Linux 5.6), or a seccomp filter hides it: paths "
+		sbx_err_set(err, "this kernel has no openat2 (Linux 5.6), or a seccomp filter "
+				 "hides it: paths "
 				 "cannot be checked safely, so none is granted");
 		return SBX_PATH_E_UNSUPPORTED;
 	case -ENOTDIR:
@@ -114,12 +115,16 @@ static int refuse_open(const struct walk *w, const char *name, int error, struct
 		return SBX_PATH_E_TYPE;
 	case -EACCES:
 		if (w->st.st_mode & S_IXOTH) {
-			sbx_err_set(err, "cannot reach '%s' in %s: %s", name, shown(w), strerror(EACCES));
+			sbx_err_set(err, "cannot reach '%s' in %s: %s", name, shown(w),
+				    strerror(EACCES));
 			return SBX_PATH_E_ACCESS;
 		}
-		sbx_err_set(err, "cannot reach '%s' in %s: %s: that directory has mode %04o and belongs to uid %u: work in one that the "
-			    "sandbox's user may enter, or open it (chmod o+x %s)", name, shown(w), strerror(EACCES),
-			    w->st.st_mode & 07777, w->st.st_uid, shown(w));
+		sbx_err_set(err,
+			    "cannot reach '%s' in %s: %s: that directory has mode %04o and belongs "
+			    "to uid %u: work in one that the "
+			    "sandbox's user may enter, or open it (chmod o+x %s)",
+			    name, shown(w), strerror(EACCES), w->st.st_mode & 07777, w->st.st_uid,
+			    shown(w));
 		return SBX_PATH_E_ACCESS;
 	case -EPERM:
 	case -ENAMETOOLONG:
@@ -259,10 +264,10 @@ static int follow_link(struct walk *w, int link_fd, const struct stat *link_st, 
 
 	if ((w->st.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) &&
 	    link_st->st_uid != geteuid() && link_st->st_uid != w->st.st_uid) {
-		sbx_err_set(
-			err,
-			"%s/%s is another user's symlink in a directory that every user may write to",
-			w->path, name);
+		sbx_err_set(err,
+			    "%s/%s is another user's symlink in a directory that every user may "
+			    "write to",
+			    w->path, name);
 		return SBX_PATH_E_ACCESS;
 	}
 	if (w->out->n_hops >= SBX_PATH_LINKS_MAX) {

@@ -59,9 +59,11 @@ static bool is_set_id(const struct stat *st, struct writer w)
 
 static int refuse(const struct sbx_path *path, const char *name, struct sbx_err *err)
 {
-	sbx_err_set(err, "'%s' %s%s%s a set-id program: it cannot be granted writable; grant it read-only, or a directory "
-			 "below or beside it", path->resolved, name ? "holds '" : "", name ? name : "is",
-		    name ? "'," : "");
+	sbx_err_set(err,
+		    "'%s' %s%s%s a set-id program: it cannot be granted writable; grant it "
+		    "read-only, or a directory "
+		    "below or beside it",
+		    path->resolved, name ? "holds '" : "", name ? name : "is", name ? "'," : "");
 	return SBX_PATH_E_SET_ID;
 }
 
@@ -88,8 +90,11 @@ static int check_directory(const struct sbx_path *path, struct writer w, struct 
 	if (dir < 0) {
 		int error = errno;
 
-		sbx_err_set(err, "'%s' cannot be read (%s); a directory that cannot be searched for set-id programs is not "
-				 "granted writable", path->resolved, strerror(error));
+		sbx_err_set(err,
+			    "'%s' cannot be read (%s); a directory that cannot be searched for "
+			    "set-id programs is not "
+			    "granted writable",
+			    path->resolved, strerror(error));
 		if (error != EACCES && error != EPERM)
 			return -error;
 		return path->st.st_uid == w.uid ? SBX_PATH_E_SET_ID : SBX_PATH_E_ACCESS;

@@ -9,7 +9,8 @@
  * on it. A builder does not know the end of its buffer (nft_batch.c computes the size before). A
  * reader trusts no length: mnl_attr_ok() runs before each attribute.
  *
- * Some of libmnl's functions take a const pointer and give it back without const, as strchr(3) does.
+ * Some of libmnl's functions take a const pointer and give it back without const, as strchr(3)
+ * does.
  *
  * The sockets, batches and callbacks at the end are needed only by libnftnl's
  * nftnl_batch_is_supported(), which is in an object with functions that we call. We never call that

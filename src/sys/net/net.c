@@ -61,8 +61,8 @@ struct setup {
 };
 
 /* Begin a request, with its header of @n bytes. */
-static size_t begin(struct setup *s, enum step step, uint16_t type, uint16_t flags, const void *header,
-		    size_t n)
+static size_t begin(struct setup *s, enum step step, uint16_t type, uint16_t flags,
+		    const void *header, size_t n)
 {
 	const struct nlmsghdr nlh = {
 		.nlmsg_type = type,
@@ -126,7 +126,8 @@ static void put_route(struct setup *s, enum step step, const struct sbx_addr *so
 		.rtm_scope = RT_SCOPE_HOST,
 		.rtm_type = RTN_LOCAL,
 	};
-	size_t at = begin(s, step, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL | flags, &rtm, sizeof(rtm));
+	size_t at =
+		begin(s, step, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL | flags, &rtm, sizeof(rtm));
 
 	sbx_nlattr_put_u32(&s->w, RTA_OIF, SBX_NET_LO_IFINDEX);
 	sbx_nlattr_put(&s->w, RTA_PREFSRC, source->b, size_of(source));
@@ -266,8 +267,8 @@ static int on_address(const struct nlmsghdr *nlh, void *userdata)
 }
 
 /* Ask for a dump, and again while changes disturb it. *n is the callback's count. */
-static int dump(int rtnl_fd, uint16_t type, const void *header, size_t n_header, sbx_netlink_cb cb, void *userdata,
-		size_t *n)
+static int dump(int rtnl_fd, uint16_t type, const void *header, size_t n_header, sbx_netlink_cb cb,
+		void *userdata, size_t *n)
 {
 	int r = -EINTR;
 
@@ -309,13 +310,15 @@ struct networks {
 
 static bool is_local(const struct rtmsg *rtm)
 {
-	return (rtm->rtm_type == RTN_LOCAL || rtm->rtm_type == RTN_ANYCAST) && rtm->rtm_dst_len > 0 &&
-	       !(rtm->rtm_flags & RTM_F_CLONED);
+	return (rtm->rtm_type == RTN_LOCAL || rtm->rtm_type == RTN_ANYCAST) &&
+	       rtm->rtm_dst_len > 0 && !(rtm->rtm_flags & RTM_F_CLONED);
 }
 
-static int read_destination(struct sbx_span attrs, const struct rtmsg *rtm, struct sbx_cidr *ret_cidr)
+static int read_destination(struct sbx_span attrs, const struct rtmsg *rtm,
+			    struct sbx_cidr *ret_cidr)
 {
-	struct sbx_cidr c = { .addr.family = rtm->rtm_family == AF_INET ? 4 : 6, .prefix = rtm->rtm_dst_len };
+	struct sbx_cidr c = { .addr.family = rtm->rtm_family == AF_INET ? 4 : 6,
+			      .prefix = rtm->rtm_dst_len };
 	size_t size = c.addr.family == 4 ? 4 : 16;
 	struct nlattr header;
 	struct sbx_span value;
@@ -367,7 +370,8 @@ int sbx_net_local_routes(int rtnl_fd, struct sbx_cidr *v, size_t n_max)
 	 * million; on older ones on_route() does. */
 	setsockopt(rtnl_fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
 	for (size_t i = 0; r == 0 && i < SBX_N_ELEMENTS(asked); i++) {
-		const struct rtmsg rtm = { .rtm_family = asked[i].family, .rtm_type = asked[i].type };
+		const struct rtmsg rtm = { .rtm_family = asked[i].family,
+					   .rtm_type = asked[i].type };
 
 		r = dump(rtnl_fd, RTM_GETROUTE, &rtm, sizeof(rtm), on_route, &out, &out.n);
 		if (r == -EOPNOTSUPP || r == -EAFNOSUPPORT) /* no IPv6 here */
@@ -386,7 +390,8 @@ bool sbx_net_own_changed(struct sbx_span datagram)
 	bool bad = false;
 
 	while (sbx_nlmsg_next(&datagram, &header, &body, &bad)) {
-		if ((header.nlmsg_type != RTM_NEWROUTE && header.nlmsg_type != RTM_DELROUTE) || body.n < sizeof(rtm))
+		if ((header.nlmsg_type != RTM_NEWROUTE && header.nlmsg_type != RTM_DELROUTE) ||
+		    body.n < sizeof(rtm))
 			return true;
 		memcpy(&rtm, body.p, sizeof(rtm));
 		if (is_local(&rtm))
@@ -401,7 +406,8 @@ int sbx_net_own_watch(void)
 		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	struct sockaddr_nl changes = {
 		.nl_family = AF_NETLINK,
-		.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE,
+		.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE |
+			     RTMGRP_IPV6_ROUTE,
 	};
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&changes, sizeof(changes)) < 0)

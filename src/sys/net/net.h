@@ -13,7 +13,8 @@
 
 /* The sandbox's network namespace and sockets. All fds returned are CLOEXEC and the caller's. */
 
-#define SBX_NET_LO_IFINDEX 1 /* lo is the first interface of every network namespace (net/core/dev.c) */
+/* lo is the first interface of every network namespace (net/core/dev.c) */
+#define SBX_NET_LO_IFINDEX 1
 
 /* Open a netlink socket: protocol NETLINK_ROUTE, _NETFILTER or _SOCK_DIAG, bound, with extended
  * errors on. fd or -errno (EPROTONOSUPPORT: the kernel has no such netlink). */

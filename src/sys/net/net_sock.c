@@ -140,7 +140,8 @@ int sbx_net_stub_open(enum sbx_listener which, const struct sbx_addr *addr)
 
 	if (fd < 0)
 		return -errno;
-	r = type == SOCK_DGRAM ? set_destination_info(fd, AF_INET, false) : set_on(fd, SOL_SOCKET, SO_REUSEADDR);
+	r = type == SOCK_DGRAM ? set_destination_info(fd, AF_INET, false) :
+				 set_on(fd, SOL_SOCKET, SO_REUSEADDR);
 	if (r == 0)
 		r = bind_to(fd, addr, 53);
 	if (r == 0 && type == SOCK_STREAM && listen(fd, BACKLOG) < 0)
@@ -150,8 +151,8 @@ int sbx_net_stub_open(enum sbx_listener which, const struct sbx_addr *addr)
 
 int sbx_net_listen_at(const struct sbx_addr *addr, uint16_t *ret_port)
 {
-	SBX_AUTO_CLOSE int fd =
-		socket(addr->family == 6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	SBX_AUTO_CLOSE int fd = socket(addr->family == 6 ? AF_INET6 : AF_INET,
+				       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r;
 
 	if (fd < 0)
@@ -182,8 +183,8 @@ static int set_keepalive(int fd)
 
 int sbx_net_publish_open(const struct sbx_addr *addr, uint16_t port, uint16_t *ret_port)
 {
-	SBX_AUTO_CLOSE int fd =
-		socket(addr->family == 6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	SBX_AUTO_CLOSE int fd = socket(addr->family == 6 ? AF_INET6 : AF_INET,
+				       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r = fd < 0 ? -errno : set_on(fd, SOL_SOCKET, SO_REUSEADDR);
 
 	if (r == 0 && addr->family == 6)
@@ -243,7 +244,8 @@ int sbx_net_udp_flow_open(const struct sbx_addr *local, uint16_t local_port,
 
 int sbx_net_tcp_inside_open(uint8_t family, uint16_t port)
 {
-	static const struct sbx_addr loopback4 = { 4, { 127, 0, 0, 1 } }, loopback6 = { 6, { [15] = 1 } };
+	static const struct sbx_addr loopback4 = { 4, { 127, 0, 0, 1 } },
+				     loopback6 = { 6, { [15] = 1 } };
 	const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 	SBX_AUTO_CLOSE int fd = -1;
 	struct sockaddr_storage to;
@@ -260,7 +262,8 @@ int sbx_net_tcp_inside_open(uint8_t family, uint16_t port)
 	r = set_on(fd, IPPROTO_TCP, TCP_NODELAY);
 	if (r < 0)
 		return r;
-	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, SBX_NET_CONGESTION, sizeof(SBX_NET_CONGESTION) - 1);
+	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, SBX_NET_CONGESTION,
+		   sizeof(SBX_NET_CONGESTION) - 1);
 	if (connect(fd, (struct sockaddr *)&to, n) < 0 && errno != EINPROGRESS)
 		return -errno;
 	/* Without a listener, the kernel may choose the port itself as source port and connect the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Netlink framing: a length in host byte order, a header, bytes, padding to four. Headers are copied
- * out of and into the buffers, which need no alignment.
+ * Netlink framing: a length in host byte order, a header, bytes, padding to four. Headers are
+ * copied out of and into the buffers, which need no alignment.
  */
 #include "sys/net/nlmsg.h"
 

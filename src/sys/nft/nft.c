@@ -8,10 +8,12 @@
  *
  *   prerouting (only when something is carried): packets to the own addresses, to loopback and to
  *   port 53 are delivered here, port 53 to the broker's stub. tproxy gives packets to carried
- *   destinations to the broker's listener and rewrites nothing: getsockname() is the address dialled.
+ *   destinations to the broker's listener and rewrites nothing: getsockname() is the address
+ *   dialled.
  *
- *   output (policy drop): the same destinations pass. Everything else is logged to an NFLOG group and
- *   refused at once: TCP by a reset, the rest by ICMP. The sender gets an error within the call.
+ *   output (policy drop): the same destinations pass. Everything else is logged to an NFLOG group
+ *   and refused at once: TCP by a reset, the rest by ICMP. The sender gets an error within the
+ *   call.
  *
  * Carried are the synthetic ranges and the explicit cidr entries, or with all_destinations every
  * unicast address. Multicast and IPv4's 240/4 (224.0.0.0/3) are always refused: a socket that

@@ -162,7 +162,8 @@ static int fill_floors(struct sbx_nft_set *set, const struct sbx_attach_input *i
 			set->nets[n++] = in->floors[i];
 	qsort(set->nets, n, sizeof(*set->nets), compare_cidrs);
 	for (size_t i = 0; i < n; i++) {
-		if (set->n_nets && sbx_cidr_contains(&set->nets[set->n_nets - 1], &set->nets[i].addr))
+		if (set->n_nets &&
+		    sbx_cidr_contains(&set->nets[set->n_nets - 1], &set->nets[i].addr))
 			continue;
 		set->nets[set->n_nets++] = set->nets[i];
 	}
@@ -188,7 +189,8 @@ static void fill_no(struct sbx_nft_chain *c, const struct sbx_attach_input *in, 
 	add_item(add_rule(c), SBX_NFT_DROP);
 }
 
-static void fill_loopback(struct sbx_nft_chain *c, const struct sbx_attach_input *in, const char *no)
+static void fill_loopback(struct sbx_nft_chain *c, const struct sbx_attach_input *in,
+			  const char *no)
 {
 	static const enum sbx_proto protos[] = { SBX_PROTO_UDP, SBX_PROTO_TCP };
 	const struct sbx_cidr stub = { in->dns_addr, 32 };

@@ -34,7 +34,8 @@
 struct sbx_attach_cidr {
 	struct sbx_cidr cidr;
 	uint16_t port_first, port_last; /* 0..65535 */
-	enum sbx_proto proto;		/* tcp, udp; other: every protocol, and ports do not matter */
+	/* tcp, udp; other: every protocol, and ports do not matter */
+	enum sbx_proto proto;
 	bool refuse;
 };
 
@@ -42,7 +43,8 @@ struct sbx_attach_input {
 	const char *id;
 	uint32_t level; /* the cgroup's depth below the root of our cgroup namespace, from 1 */
 	uint64_t cgroup_id; /* 0: not known yet; then only text can be made */
-	const char *cgroup_path; /* below /sys/fs/cgroup ("unified/..." in a hybrid), for the text alone; NULL */
+	/* below /sys/fs/cgroup ("unified/..." in a hybrid), for the text alone; NULL */
+	const char *cgroup_path;
 	uint16_t nflog_group;
 	struct sbx_addr dns_addr; /* the stub, an address of 127/8; family 0: no DNS */
 	uint16_t dns_port;
@@ -99,8 +101,8 @@ struct sbx_attach_room {
 
 /* Call before sbx_attach_pin() with @v: counts @v as set. Asks the kernel for the real number
  * only when the bound would exceed n_max. 0, -ENOSPC, -errno. */
-int sbx_attach_take_room(struct sbx_attach_room *room, const char *id, const struct sbx_attach_pin *v, size_t n,
-			 int nl_fd);
+int sbx_attach_take_room(struct sbx_attach_room *room, const char *id,
+			 const struct sbx_attach_pin *v, size_t n, int nl_fd);
 
 /* Remove a sandbox's rules, once its cgroup is empty; then the level's map and base chain and
  * the table, if no sandbox uses them. 0, also when they were gone already; or -errno. */
@@ -117,8 +119,8 @@ struct sbx_attach_entry {
  * No table: 0. */
 int sbx_attach_list(int nl_fd, struct sbx_attach_entry *v, size_t n_max);
 
-/* Does the cgroup exist? @cgroup2_fd: any directory of the cgroup2 file system. 1, 0, or -errno (-EPERM:
- * needs CAP_DAC_READ_SEARCH). */
+/* Does the cgroup exist? @cgroup2_fd: any directory of the cgroup2 file system. 1, 0, or -errno
+ * (-EPERM: needs CAP_DAC_READ_SEARCH). */
 int sbx_attach_cgroup_exists(int cgroup2_fd, uint64_t cgroup_id);
 
 /* Remove the rules of the sandbox with this cgroup, of which nothing is left

@@ -36,8 +36,10 @@
 
 static int forbidden(struct sbx_err *err)
 {
-	sbx_err_set(err, "no permission to change the host's firewall: attach cgroup needs CAP_NET_ADMIN "
-			 "(run as root, or use attach netns)");
+	sbx_err_set(
+		err,
+		"no permission to change the host's firewall: attach cgroup needs CAP_NET_ADMIN "
+		"(run as root, or use attach netns)");
 	return -EPERM;
 }
 
@@ -82,8 +84,10 @@ int sbx_attach_verify(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_er
 	if (r == 0)
 		r = sbx_attach_is_awake(nl_fd);
 	if (r < 0)
-		sbx_err_set(err, "the host's firewall does not lead the sandbox's cgroup to its rules: %s",
-			    strerror(-r));
+		sbx_err_set(
+			err,
+			"the host's firewall does not lead the sandbox's cgroup to its rules: %s",
+			strerror(-r));
 	return r;
 }
 
@@ -104,7 +108,8 @@ int sbx_attach_add(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *
 	if (r == -EPERM || r == -EACCES)
 		return forbidden(err);
 	if (r < 0) {
-		sbx_err_set(err, "the host's firewall refused the sandbox's rules: %s", strerror(-r));
+		sbx_err_set(err, "the host's firewall refused the sandbox's rules: %s",
+			    strerror(-r));
 		return r;
 	}
 	r = sbx_attach_verify(rs, nl_fd, err);
@@ -181,7 +186,8 @@ static int pin_all(const char *id, const struct sbx_attach_pin **sorted, size_t 
 	struct sbx_nft_refusal refusal;
 	int r;
 
-	r = sbx_nft_batch_begin(&b, n_messages * SBX_NFT_MESSAGE_BYTES + 3 * n * SBX_NFT_PIN_BYTES, 1);
+	r = sbx_nft_batch_begin(&b, n_messages * SBX_NFT_MESSAGE_BYTES + 3 * n * SBX_NFT_PIN_BYTES,
+				1);
 	if (r < 0)
 		return r;
 	put_step(&b, id, NFT_MSG_NEWSETELEM, sorted, n, false, scratch);
@@ -234,8 +240,10 @@ int sbx_attach_pin(const char *id, const struct sbx_attach_pin *v, size_t n, int
  * to them any more. */
 static int remove_sandbox(const char *id, const char *map, uint64_t cgroup_id, int fd)
 {
-	static const char *const chains[] = { "", "-lo", "-lp", "-no" }; /* a chain comes before those it goes to */
-	static const char *const sets[] = { "-floor4", "-pins4", "-old4", "-floor6", "-pins6", "-old6" };
+	/* a chain comes before those it goes to */
+	static const char *const chains[] = { "", "-lo", "-lp", "-no" };
+	static const char *const sets[] = { "-floor4", "-pins4", "-old4",
+					    "-floor6", "-pins6", "-old6" };
 	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
 	struct sbx_nft_refusal refusal;
 	char text[SBX_NFT_NAME_MAX];
@@ -331,15 +339,18 @@ int sbx_attach_remove(const char *id, uint32_t level, uint64_t cgroup_id, int nl
 		return -EINVAL;
 	snprintf(map, sizeof(map), "level%u", (unsigned)level);
 	r = remove_sandbox(id, map, cgroup_id, nl_fd);
-	if (r == -ENOENT) /* the element is missing: the host's owner removed it, or the sandbox was removed */
+	/* the element is missing: the host's owner removed it, or the sandbox was removed */
+	if (r == -ENOENT)
 		r = remove_sandbox(id, NULL, 0, nl_fd);
 	if (r == 0 || r == -ENOENT)
 		r = sbx_attach_remove_unused(nl_fd);
 	if (r == -EPERM || r == -EACCES)
 		return forbidden(err);
 	if (r < 0)
-		sbx_err_set(err, "the rules of sandbox %s could not be removed from the host's firewall: %s",
-			    id, strerror(-r));
+		sbx_err_set(
+			err,
+			"the rules of sandbox %s could not be removed from the host's firewall: %s",
+			id, strerror(-r));
 	return r;
 }
 
@@ -352,8 +363,8 @@ int sbx_attach_nflog_open(uint64_t seed, uint32_t copy_range, uint16_t *ret_grou
 	/* Fibonacci hashing: the ids of neighbours are close. */
 	seed *= UINT64_C(0x9e3779b97f4a7c15);
 	for (unsigned i = 0; i < GROUP_TRIES; i++) {
-		uint16_t group =
-			(uint16_t)(FIRST_GROUP + ((seed >> 32) + i) % (UINT16_MAX + 1 - FIRST_GROUP));
+		uint16_t group = (uint16_t)(FIRST_GROUP +
+					    ((seed >> 32) + i) % (UINT16_MAX + 1 - FIRST_GROUP));
 
 		r = sbx_net_nflog_open(group, copy_range);
 		if (r >= 0) {

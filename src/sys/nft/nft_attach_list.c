@@ -121,8 +121,9 @@ static void read_element(struct sbx_span attrs, void *userdata)
 	struct sbx_span key, value, data, verdict;
 	uint64_t id;
 
-	if (!sbx_nft_attr_find(attrs, NFTA_SET_ELEM_KEY, &key) || !sbx_nft_attr_find(key, NFTA_DATA_VALUE, &value) ||
-	    value.n != sizeof(id) || !sbx_nft_attr_find(attrs, NFTA_SET_ELEM_DATA, &data) ||
+	if (!sbx_nft_attr_find(attrs, NFTA_SET_ELEM_KEY, &key) ||
+	    !sbx_nft_attr_find(key, NFTA_DATA_VALUE, &value) || value.n != sizeof(id) ||
+	    !sbx_nft_attr_find(attrs, NFTA_SET_ELEM_DATA, &data) ||
 	    !sbx_nft_attr_find(data, NFTA_DATA_VERDICT, &verdict))
 		return;
 	memcpy(&id, value.p, sizeof(id));
@@ -130,7 +131,8 @@ static void read_element(struct sbx_span attrs, void *userdata)
 }
 
 /* Call @fn with the attributes of each element of a message. */
-static int each_element(const struct nlmsghdr *nlh, void (*fn)(struct sbx_span attrs, void *userdata), void *userdata)
+static int each_element(const struct nlmsghdr *nlh,
+			void (*fn)(struct sbx_span attrs, void *userdata), void *userdata)
 {
 	struct sbx_span attrs, list, element;
 	struct nlattr header;
@@ -358,8 +360,8 @@ static int count_pins(const char *id, int fd, size_t *ret_n)
 	return 0;
 }
 
-int sbx_attach_take_room(struct sbx_attach_room *room, const char *id, const struct sbx_attach_pin *v, size_t n,
-			 int nl_fd)
+int sbx_attach_take_room(struct sbx_attach_room *room, const char *id,
+			 const struct sbx_attach_pin *v, size_t n, int nl_fd)
 {
 	size_t n_put = 0;
 	int r = 0;
@@ -430,8 +432,10 @@ int sbx_attach_gc(int nl_fd, int cgroup2_fd, struct sbx_err *err)
 	if (n < 0)
 		return n;
 	if (n == 0)
-		return sbx_attach_remove_unused(nl_fd); /* a process may have been killed between the two steps */
-	n_max = (size_t)n + 64; /* room for sandboxes added meanwhile; the next call sees any further ones */
+		/* a process may have been killed between the two steps */
+		return sbx_attach_remove_unused(nl_fd);
+	/* room for sandboxes added meanwhile; the next call sees any further ones */
+	n_max = (size_t)n + 64;
 	v = calloc(n_max, sizeof(*v));
 	if (!v)
 		return -ENOMEM;

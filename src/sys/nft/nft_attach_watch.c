@@ -54,7 +54,8 @@ static bool list_has(struct sbx_span list, uint64_t cgroup_id)
 
 	while (sbx_nlattr_next(&list, &header, &element, &bad))
 		if (sbx_nft_attr_find(element, NFTA_SET_ELEM_KEY, &key) &&
-		    sbx_nft_attr_find(key, NFTA_DATA_VALUE, &value) && value.n == sizeof(cgroup_id) &&
+		    sbx_nft_attr_find(key, NFTA_DATA_VALUE, &value) &&
+		    value.n == sizeof(cgroup_id) &&
 		    memcmp(value.p, &cgroup_id, sizeof(cgroup_id)) == 0)
 			return true;
 	return bad;
@@ -70,13 +71,15 @@ static bool elements_matter(struct sbx_span attrs, const struct sbx_nft_set *map
 		return false;
 	if (!set || strcmp(set, map->name) != 0)
 		return true;
-	return !sbx_nft_attr_find(attrs, NFTA_SET_ELEM_LIST_ELEMENTS, &list) || list_has(list, map->cgroup_id);
+	return !sbx_nft_attr_find(attrs, NFTA_SET_ELEM_LIST_ELEMENTS, &list) ||
+	       list_has(list, map->cgroup_id);
 }
 
 static bool matters(const struct nlmsghdr *nlh, const struct sbx_nft_set *map)
 {
 	static const struct {
-		uint16_t type, name; /* the attribute that has the name; 0: only the table is named */
+		/* the attribute that has the name; 0: only the table is named */
+		uint16_t type, name;
 	} kinds[] = {
 		{ NFT_MSG_NEWTABLE, 0 },
 		{ NFT_MSG_DELTABLE, 0 },
@@ -122,13 +125,15 @@ int sbx_attach_watch_read(int fd, const struct sbx_nft_ruleset *rs)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return found;
-		if (n <= 0 || (size_t)n > sizeof(buf)) { /* messages were lost, or are too long to read */
+		/* messages were lost, or are too long to read */
+		if (n <= 0 || (size_t)n > sizeof(buf)) {
 			found = 1;
 			if (n == 0 || (n < 0 && errno != ENOBUFS))
 				return found;
 			continue;
 		}
-		for (left = (size_t)n; left >= sizeof(*nlh) && nlh->nlmsg_len >= sizeof(*nlh) && nlh->nlmsg_len <= left;) {
+		for (left = (size_t)n; left >= sizeof(*nlh) && nlh->nlmsg_len >= sizeof(*nlh) &&
+				       nlh->nlmsg_len <= left;) {
 			size_t step = NLMSG_ALIGN(nlh->nlmsg_len);
 
 			if (matters(nlh, map))

@@ -277,7 +277,8 @@ static void put_nets(struct sbx_nft_batch *b, const struct sbx_nft_set *set)
 	for (size_t i = 0; i < set->n_nets; i++)
 		from_zero = from_zero || memcmp(set->nets[i].addr.b, zero, n) == 0;
 	if (!from_zero)
-		put_end(&m, zero, n, NET_AFTER); /* as nft(8) does: nothing is below the first interval */
+		/* as nft(8) does: nothing is below the first interval */
+		put_end(&m, zero, n, NET_AFTER);
 	for (size_t i = 0; i < set->n_nets; i++) {
 		uint8_t after[16];
 		bool open = !next_addr(&set->nets[i], after);

@@ -13,10 +13,10 @@ struct nlmsghdr;
 struct nftnl_rule;
 
 /*
- * The netlink batch: NFNL_MSG_BATCH_BEGIN, the table, the sets, the elements of networks, the chains,
- * the rules, the elements of maps, NFNL_MSG_BATCH_END, with sequence numbers counting from first_seq.
- * Only the last message before the end asks for an acknowledgement (errors always come), so success is
- * one message to read.
+ * The netlink batch: NFNL_MSG_BATCH_BEGIN, the table, the sets, the elements of networks, the
+ * chains, the rules, the elements of maps, NFNL_MSG_BATCH_END, with sequence numbers counting from
+ * first_seq. Only the last message before the end asks for an acknowledgement (errors always come),
+ * so success is one message to read.
  */
 struct sbx_nft_batch {
 	void *p; /* malloc'ed */

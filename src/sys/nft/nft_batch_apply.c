@@ -291,7 +291,8 @@ static int on_rule(const struct nlmsghdr *nlh, void *userdata)
 		return r;
 	if (nlh->nlmsg_type != (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWRULE))
 		return 0;
-	sent_nlh = rb->next_seq < rb->end_seq ? sbx_nft_batch_message(rb->batch, rb->next_seq) : NULL;
+	sent_nlh =
+		rb->next_seq < rb->end_seq ? sbx_nft_batch_message(rb->batch, rb->next_seq) : NULL;
 	if (sent_nlh && same_message(sent_nlh, nlh)) {
 		rb->next_seq++;
 		return 0;

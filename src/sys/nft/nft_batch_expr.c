@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The expressions of a rule, built with libnftnl: the ones that nft(8) makes of the same text
- * (tests/system/test_nft_equal.py holds the kernel's listings of both against each other). Register 1
- * is the only one used, but for a concatenation, whose parts follow each other in registers of 4 bytes;
- * each is named as the kernel names it when it lists the rule.
+ * (tests/system/test_nft_equal.py holds the kernel's listings of both against each other). Register
+ * 1 is the only one used, but for a concatenation, whose parts follow each other in registers of 4
+ * bytes; each is named as the kernel names it when it lists the rule.
  */
 #include "sys/nft/nft_batch.h"
 
@@ -62,7 +62,8 @@ static void add_meta(struct builder *b, uint32_t key)
 	load_meta(b, key, NFT_REG_1);
 }
 
-static void load_payload(struct builder *b, uint32_t base, uint32_t offset, uint32_t n, uint32_t reg)
+static void load_payload(struct builder *b, uint32_t base, uint32_t offset, uint32_t n,
+			 uint32_t reg)
 {
 	struct nftnl_expr *e = add_expr(b, "payload");
 

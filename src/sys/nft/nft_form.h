@@ -10,9 +10,10 @@
 #include "base/reason.h"
 
 /*
- * The intermediate form of a ruleset, private to nft*.c: sets, and chains of rules, a rule a sequence
- * of typed items (matches, then statements). nft_text.c and nft_batch_expr.c each translate every item
- * kind; the enum ends in a count so that a kind without a translation is a compile error in both.
+ * The intermediate form of a ruleset, private to nft*.c: sets, and chains of rules, a rule a
+ * sequence of typed items (matches, then statements). nft_text.c and nft_batch_expr.c each
+ * translate every item kind; the enum ends in a count so that a kind without a translation is a
+ * compile error in both.
  */
 
 #define SBX_NFT_TABLE "sbx" /* family inet */
@@ -24,7 +25,8 @@ enum sbx_nft_item_kind {
 	SBX_NFT_L4PROTO,     /* u.port.proto */
 	SBX_NFT_DPORT,	     /* u.port, all of it; implies the protocol */
 	SBX_NFT_SPORT,	     /* the same */
-	SBX_NFT_TCP_OPENED,  /* not a SYN that opens a connection (negate: one); only after a match of tcp */
+	/* not a SYN that opens a connection (negate: one); only after a match of tcp */
+	SBX_NFT_TCP_OPENED,
 	SBX_NFT_DADDR_IN,    /* u.set: networks; implies the family */
 	SBX_NFT_PIN_IN,	     /* u.set: destination address . protocol . port; implies the family */
 	SBX_NFT_IP6_ROUTED,  /* has a routing header; implies the family */
@@ -89,7 +91,8 @@ struct sbx_nft_chain {
 
 enum sbx_nft_set_kind {
 	SBX_NFT_SET_NETS = 0, /* networks, none inside another; never changed */
-	SBX_NFT_SET_PINS,     /* address . protocol . port, each with a time to live; empty at first */
+	/* address . protocol . port, each with a time to live; empty at first */
+	SBX_NFT_SET_PINS,
 	SBX_NFT_SET_CGROUPS,  /* a map: from a cgroup id to a goto chain */
 	SBX_N_NFT_SET_KINDS,
 };

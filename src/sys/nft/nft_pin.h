@@ -7,7 +7,8 @@
 #include "base/addr.h"
 #include "base/reason.h"
 
-/* A pin: an address, protocol and port that a sandbox of attach cgroup may send to for some time. */
+/* A pin: an address, protocol and port that a sandbox of attach cgroup may send to for some
+ * time. */
 
 #define SBX_ATTACH_PIN_TIMEOUT_MAX (UINT64_C(30) * 24 * 3600 * 1000)
 

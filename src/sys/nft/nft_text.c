@@ -82,7 +82,8 @@ static void print_item(FILE *f, const struct sbx_nft_item *i)
 			i->u.set.name);
 		return;
 	case SBX_NFT_IP6_ROUTED:
-		fputs("ip6 nexthdr 43", f); /* ipv6-route; a host may have no /etc/protocols to look that up in */
+		/* ipv6-route; a host may have no /etc/protocols to look that up in */
+		fputs("ip6 nexthdr 43", f);
 		return;
 	case SBX_NFT_CGROUP_VMAP:
 		fprintf(f, "socket cgroupv2 level %u vmap @%s", (unsigned)i->u.cgroup.level,

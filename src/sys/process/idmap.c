@@ -42,7 +42,8 @@ static _Noreturn void open_namespace(int answer, pid_t parent)
  * end. */
 static int answer_of(int read_end, int pidfd)
 {
-	struct pollfd p[2] = { { .fd = read_end, .events = POLLIN }, { .fd = pidfd, .events = POLLIN } };
+	struct pollfd p[2] = { { .fd = read_end, .events = POLLIN },
+			       { .fd = pidfd, .events = POLLIN } };
 	int fd;
 
 	while (poll(p, 2, -1) < 0)
@@ -53,7 +54,8 @@ static int answer_of(int read_end, int pidfd)
 	return read(read_end, &fd, sizeof(fd)) == sizeof(fd) ? fd : -EIO;
 }
 
-int sbx_idmap_userns(const struct sbx_idmap_pair *from, const struct sbx_idmap_pair *to, struct sbx_err *err)
+int sbx_idmap_userns(const struct sbx_idmap_pair *from, const struct sbx_idmap_pair *to,
+		     struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int read_end = -1, write_end = -1, pidfd = -1;
 	pid_t self = getpid(), pid;
@@ -86,8 +88,8 @@ int sbx_idmap_clone(int source_fd, int userns_fd, bool recursive, bool writable)
 		.userns_fd = (uint64_t)userns_fd,
 	};
 	unsigned int deep = recursive ? AT_RECURSIVE : 0;
-	SBX_AUTO_CLOSE int fd =
-		open_tree(source_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | deep);
+	SBX_AUTO_CLOSE int fd = open_tree(
+		source_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | deep);
 
 	if (fd < 0 || mount_setattr(fd, "", AT_EMPTY_PATH | deep, &a, sizeof(a)) < 0)
 		return -errno;

@@ -18,7 +18,8 @@ struct sbx_idmap_pair {
  * and nothing else. Other owners have no number on such a mount, and their files cannot be
  * written, whatever the mode (mount_setattr(2)). Needs CAP_SETUID, CAP_SETGID and CAP_SYS_ADMIN.
  * fd or -errno with @err. */
-int sbx_idmap_userns(const struct sbx_idmap_pair *from, const struct sbx_idmap_pair *to, struct sbx_err *err);
+int sbx_idmap_userns(const struct sbx_idmap_pair *from, const struct sbx_idmap_pair *to,
+		     struct sbx_err *err);
 
 /* A detached copy of the mount at @source_fd (O_PATH), with all mounts below it when @recursive,
  * mapped by @userns_fd: nosuid, nodev, private, read-only unless @writable. Needs CAP_SYS_ADMIN

@@ -91,11 +91,12 @@ const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, 
 			 "with 'userns,' for this program, or sysctl -w "
 			 "kernel.apparmor_restrict_unprivileged_userns=0");
 	else if (error == EPERM || error == EACCES || error == ENOSYS)
-		sbx_text_cut(buf, n_buf,
-			     "user namespaces are refused here (%s), as the filter of a container or a "
-			     "chroot does; run outside of it, or give the container --security-opt "
-			     "seccomp=unconfined",
-			     strerror(error));
+		sbx_text_cut(
+			buf, n_buf,
+			"user namespaces are refused here (%s), as the filter of a container or a "
+			"chroot does; run outside of it, or give the container --security-opt "
+			"seccomp=unconfined",
+			strerror(error));
 	else
 		sbx_text_cut(buf, n_buf, "%s", strerror(error));
 	return buf;
@@ -167,7 +168,8 @@ static int map_identity(const char *dir, uid_t uid, gid_t gid, struct sbx_err *e
 	return map_in(dir, (const char *const[]){ "deny", gid_map, uid_map }, err);
 }
 
-int sbx_userns_write_maps(pid_t pid, uid_t uid, uid_t outer_uid, gid_t gid, gid_t outer_gid, struct sbx_err *err)
+int sbx_userns_write_maps(pid_t pid, uid_t uid, uid_t outer_uid, gid_t gid, gid_t outer_gid,
+			  struct sbx_err *err)
 {
 	char dir[32], uid_map[64], gid_map[64];
 

@@ -38,8 +38,8 @@ int sbx_landlock_abi(void)
 	return abi < 0 ? 0 : (int)abi;
 }
 
-/* Moving files between directories is denied by any ruleset that handles files, unless the ruleset handles and allows
- * it, which needs ABI 2. */
+/* Moving files between directories is denied by any ruleset that handles files, unless the ruleset
+ * handles and allows it, which needs ABI 2. */
 static uint64_t handled(unsigned int access, int abi)
 {
 	return abi >= ABI_REFER ? access | SBX_LANDLOCK_CHANGE_DIRS : access;
@@ -82,12 +82,14 @@ int sbx_landlock_programs_begin(void)
 {
 	int abi = sbx_landlock_abi();
 
-	return abi < 1 ? -EOPNOTSUPP : create(handled(SBX_LANDLOCK_EXECUTE | SBX_LANDLOCK_READ, abi), abi);
+	return abi < 1 ? -EOPNOTSUPP :
+			 create(handled(SBX_LANDLOCK_EXECUTE | SBX_LANDLOCK_READ, abi), abi);
 }
 
 int sbx_landlock_allow(int ruleset, int fd, unsigned int access)
 {
-	uint64_t known = access & handled(SBX_LANDLOCK_EXECUTE | SBX_LANDLOCK_READ, sbx_landlock_abi());
+	uint64_t known =
+		access & handled(SBX_LANDLOCK_EXECUTE | SBX_LANDLOCK_READ, sbx_landlock_abi());
 
 	return known ? allow(ruleset, fd, known) : 0;
 }

@@ -18,11 +18,12 @@ int sbx_landlock_abi(void);
 
 /*
  * From now on this process and its children
- * - make, remove and move names only below @root, a directory (borrowed, may be O_PATH): not in a directory of another
- *   sandbox that was passed to them (ABI 2);
- * - send signals, and connect by abstract unix sockets, only to one another: not to the rest of their process group,
- *   and not to other processes in their network namespace (ABI 6).
- * Needs no_new_privs. Inherited over exec, for good. 0; -EOPNOTSUPP: the kernel has no ABI of 2; -errno.
+ * - make, remove and move names only below @root, a directory (borrowed, may be O_PATH): not in a
+ *   directory of another sandbox that was passed to them (ABI 2);
+ * - send signals, and connect by abstract unix sockets, only to one another: not to the rest of
+ *   their process group, and not to other processes in their network namespace (ABI 6).
+ * Needs no_new_privs. Inherited over exec, for good. 0; -EOPNOTSUPP: the kernel has no ABI of 2;
+ * -errno.
  */
 int sbx_landlock_confine(int root);
 

@@ -9,8 +9,10 @@
  * this table's review do not exist (ENOSYS). A foreign ABI (int80, x32) kills the caller.
  *
  * Reviewed and allowed (docs/SECCOMP.md compares with other lists):
- *   - personality: changes the caller and its children only; sanitizers, Lisp and debuggers need it.
- *   - memory calls (mbind and kin, pkey_*, mseal, rseq, membarrier, futex_*): the caller's own memory.
+ *   - personality: changes the caller and its children only; sanitizers, Lisp and debuggers need
+ *     it.
+ *   - memory calls (mbind and kin, pkey_*, mseal, rseq, membarrier, futex_*): the caller's own
+ *     memory.
  *   - seccomp, landlock_*: confine the caller further; the strictest answer of all filters counts.
  *   - setuid and kin, sethostname, ioprio_set: without capabilities there is nothing to gain.
  *   - pidfd_open, pidfd_send_signal, process_mrelease, kill: the pid namespace is the limit.

@@ -130,7 +130,8 @@ static int build(const struct sbx_seccomp_table *table, int fd, struct marks *m)
  * of it too. */
 static bool is_vain(const struct sock_filter *i)
 {
-	return i[0].code == (BPF_LD | BPF_W | BPF_ABS) && i[1].code == (BPF_ALU | BPF_AND | BPF_K) && i[1].k == 0 &&
+	return i[0].code == (BPF_LD | BPF_W | BPF_ABS) &&
+	       i[1].code == (BPF_ALU | BPF_AND | BPF_K) && i[1].k == 0 &&
 	       i[2].code == (BPF_JMP | BPF_JEQ | BPF_K) && i[2].k == 0;
 }
 
@@ -171,7 +172,8 @@ static uint32_t shorten(struct sock_filter *code, uint32_t n)
 
 	for (uint32_t i = 0; i + 3 < n; i++)
 		if (is_vain(&code[i]) && code[i + 2].jt == 0 && !is_target(code, i + 2) &&
-		    (BPF_CLASS(code[i + 3].code) == BPF_LD || BPF_CLASS(code[i + 3].code) == BPF_RET))
+		    (BPF_CLASS(code[i + 3].code) == BPF_LD ||
+		     BPF_CLASS(code[i + 3].code) == BPF_RET))
 			drop[i] = drop[i + 1] = drop[i + 2] = true;
 	for (uint32_t i = 0; i < n; i++) {
 		new_at[i] = n_new;
@@ -223,7 +225,8 @@ static int print_array(const char *name, const struct sbx_seccomp_table *table)
 			code[i].k = mark->action;
 			places[n_places++] = (struct sbx_seccomp_place){ (uint16_t)i, mark->lifts };
 		}
-		printf("\t{ 0x%02x, %u, %u, 0x%08x },\n", code[i].code, code[i].jt, code[i].jf, code[i].k);
+		printf("\t{ 0x%02x, %u, %u, 0x%08x },\n", code[i].code, code[i].jt, code[i].jf,
+		       code[i].k);
 	}
 	printf("};\nstatic const struct sbx_seccomp_place %s_places[] = {\n", name);
 	for (uint32_t k = 0; k < n_places; k++)
@@ -250,7 +253,8 @@ int main(void)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(profiles); i++)
 		printf("\t[%s] = { sizeof(%s) / sizeof(%s[0]), %s },\n", profiles[i].index,
 		       profiles[i].name, profiles[i].name, profiles[i].name);
-	printf("};\nconst struct sbx_seccomp_place *const sbx_seccomp_places[SBX_N_SECCOMP_PROFILES] = {\n");
+	printf("};\nconst struct sbx_seccomp_place *const "
+	       "sbx_seccomp_places[SBX_N_SECCOMP_PROFILES] = {\n");
 	for (size_t i = 0; i < SBX_N_ELEMENTS(profiles); i++)
 		printf("\t[%s] = %s_places,\n", profiles[i].index, profiles[i].name);
 	printf("};\n");

@@ -5,7 +5,8 @@
 #include <linux/filter.h>
 #include <stdint.h>
 
-/* The programs that seccomp_generate.c writes at build time, by enum sbx_seccomp_profile. For src/sys only. */
+/* The programs that seccomp_generate.c writes at build time, by enum sbx_seccomp_profile. For
+ * src/sys only. */
 extern const struct sock_fprog sbx_seccomp_programs[];
 
 /* An instruction that returns the refusal of a row that any of @lifts removes. A list ends with

@@ -41,7 +41,8 @@ int sbx_journal_add(struct sbx_journal_entry *e, const char *name, const char *v
 
 	if (!is_name(name))
 		return -EINVAL;
-	if (n > sizeof(e->buf) || n_name + 1 + (binary ? sizeof(length) : 0) + n + 1 > sizeof(e->buf) - e->n)
+	if (n > sizeof(e->buf) ||
+	    n_name + 1 + (binary ? sizeof(length) : 0) + n + 1 > sizeof(e->buf) - e->n)
 		return -EMSGSIZE;
 	out = put(out, end, name, n_name);
 	*out++ = binary ? '\n' : '=';

@@ -232,9 +232,16 @@ static bool has_embedded(const struct sbx_addr *a, const char *text, size_t *ret
 
 static void test_embedded(void **state)
 {
-	static const char *const none[] = { "192.0.2.7", "::1", "::", "2606:4700::c000:207", "64:ff9b:2::192.0.2.7",
-					    "64:ff9b:0:1::192.0.2.7", "64:ff9b:1::", "2003:c000:207::",
-					    "2001:1:c000:207::", "fd00:ec2::254" };
+	static const char *const none[] = { "192.0.2.7",
+					    "::1",
+					    "::",
+					    "2606:4700::c000:207",
+					    "64:ff9b:2::192.0.2.7",
+					    "64:ff9b:0:1::192.0.2.7",
+					    "64:ff9b:1::",
+					    "2003:c000:207::",
+					    "2001:1:c000:207::",
+					    "fd00:ec2::254" };
 	static const char *const v4[] = { "192.0.2.7", "10.0.0.1", "255.255.255.255", "1.0.0.9" };
 	size_t n;
 
@@ -365,7 +372,8 @@ static void test_cidr_parse(void **state)
 		assert_int_equal(sbx_cidr_parse(text, &c), -EINVAL);
 		memset(text + n, '1', 3);
 	}
-	assert_int_equal(sbx_cidr_parse("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128", &c), 0);
+	assert_int_equal(sbx_cidr_parse("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128", &c),
+			 0);
 	assert_int_equal(sbx_cidr_parse("0.0.0.0/0", &c), 0);
 	assert_int_equal(c.prefix, 0);
 	assert_int_equal(sbx_cidr_parse("::/0", &c), 0);

@@ -164,7 +164,8 @@ static void test_set_overlong(void **state)
 /* A path in the middle, of any length; what is said about it is kept. */
 static void test_set_long_path(void **state)
 {
-	static const char *const units[] = { "/aaaaaaaaa", "\xe2\x82\xac", "\xff", "\x1b", "\xa9", "\\" };
+	static const char *const units[] = { "/aaaaaaaaa", "\xe2\x82\xac", "\xff",
+					     "\x1b",	   "\xa9",	   "\\" };
 	char path[8192];
 
 	(void)state;

@@ -28,10 +28,12 @@ static void test_defaults(void **state)
 	assert_true(l->idle_timeout_ms > l->udp_idle_timeout_ms);
 }
 
-/* However few files there may be: what is allowed at once fits them, and each kind has its share. */
+/* However few files there may be: what is allowed at once fits them, and each kind has its
+ * share. */
 static void test_fit(void **state)
 {
-	static const uint32_t n_files[] = { 16, 64, 100, 500, 900, 1500, 2592, 3000, 4200, 65536, UINT32_MAX };
+	static const uint32_t n_files[] = { 16,	  64,	100,  500,   900,	1500,
+					    2592, 3000, 4200, 65536, UINT32_MAX };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(n_files) / sizeof(n_files[0]); i++)
@@ -52,13 +54,15 @@ static void test_fit(void **state)
 		struct sbx_limits l = sbx_limits_default;
 
 		sbx_limits_fit(&l, true, n);
-		assert_true(l.n_flows == 1 && l.n_published == 1 && l.n_udp_flows == 1 && l.n_dns_tcp == 1);
+		assert_true(l.n_flows == 1 && l.n_published == 1 && l.n_udp_flows == 1 &&
+			    l.n_dns_tcp == 1);
 	}
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults), cmocka_unit_test(test_fit) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults),
+					    cmocka_unit_test(test_fit) };
 
 	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
 }

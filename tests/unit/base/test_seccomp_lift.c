@@ -23,8 +23,9 @@ static void test_words(void **state)
 
 static void test_others(void **state)
 {
-	static const char *const never[] = { "io_uring", "io_uring_setup", "bpf", "mount", "mount_setattr", "unshare",
-					     "clone3", "keyctl", "socket" };
+	static const char *const never[] = { "io_uring", "io_uring_setup", "bpf",
+					     "mount",	 "mount_setattr",  "unshare",
+					     "clone3",	 "keyctl",	   "socket" };
 	static const char *const unknown[] = { "", "PTRACE", "ptrace ", "ptrac", "read", "i" };
 
 	(void)state;

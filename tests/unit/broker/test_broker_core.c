@@ -272,7 +272,8 @@ static void test_dns_pins(void **state)
 	assert_int_equal(ask(&full, "anything.example", SBX_DNS_TYPE_A).action, SBX_DNS_FORWARD);
 }
 
-/* What is said of @name, which resolved to @text (NULL: nothing), of which @n_pinned may be told. */
+/* What is said of @name, which resolved to @text (NULL: nothing), of which @n_pinned may be
+ * told. */
 static struct sbx_dns_decision say(struct fixture *f, const char *name, uint16_t qtype,
 				   enum sbx_resolve_status status4, enum sbx_resolve_status status6,
 				   const char *const *text, size_t n_pinned)
@@ -287,8 +288,8 @@ static struct sbx_dns_decision say(struct fixture *f, const char *name, uint16_t
 	return d;
 }
 
-static void assert_says(struct sbx_dns_decision d, enum sbx_dns_action action, enum sbx_dns_rcode rcode,
-			enum sbx_reason reason)
+static void assert_says(struct sbx_dns_decision d, enum sbx_dns_action action,
+			enum sbx_dns_rcode rcode, enum sbx_reason reason)
 {
 	assert_int_equal(d.action, action);
 	assert_int_equal(d.rcode, rcode);
@@ -300,7 +301,9 @@ static void test_dns_pinned(void **state)
 {
 	static const char *const v4[] = { "203.0.113.5", NULL }, *const none[] = { NULL };
 	static const char *const bad[] = { "10.0.0.7", "fd00::7", NULL };
-	static const char *const own[] = { "198.51.100.7", NULL }, *const meta[] = { "169.254.169.254", NULL };
+	static const char *const own[] = { "198.51.100.7", NULL }, *const meta[] = {
+		"169.254.169.254", NULL
+	};
 	static const char *const denied[] = { "192.0.2.66", NULL };
 	static const char *const v6_told[] = { "2001:db8::5", "203.0.113.5", NULL };
 	const enum sbx_resolve_status found = SBX_RESOLVE_FOUND, failed = SBX_RESOLVE_FAILED,
@@ -322,19 +325,25 @@ static void test_dns_pinned(void **state)
 	assert_says(SAY(aaaa, found, nx, v4, 1), answer, SBX_DNS_NOERROR, 0);
 	assert_says(SAY(a, found, found, none, 0), answer, SBX_DNS_NOERROR, 0);
 	assert_says(SAY(a, nx, nx, none, 0), refuse, SBX_DNS_NXDOMAIN, SBX_REASON_RESOLVE_FAILED);
-	assert_says(SAY(a, failed, nx, none, 0), refuse, SBX_DNS_NXDOMAIN, SBX_REASON_RESOLVE_FAILED);
-	assert_says(SAY(a, failed, failed, none, 0), refuse, SBX_DNS_SERVFAIL, SBX_REASON_RESOLVE_FAILED);
-	assert_says(SAY(a, failed, found, none, 0), refuse, SBX_DNS_SERVFAIL, SBX_REASON_RESOLVE_FAILED);
+	assert_says(SAY(a, failed, nx, none, 0), refuse, SBX_DNS_NXDOMAIN,
+		    SBX_REASON_RESOLVE_FAILED);
+	assert_says(SAY(a, failed, failed, none, 0), refuse, SBX_DNS_SERVFAIL,
+		    SBX_REASON_RESOLVE_FAILED);
+	assert_says(SAY(a, failed, found, none, 0), refuse, SBX_DNS_SERVFAIL,
+		    SBX_REASON_RESOLVE_FAILED);
 	assert_says(SAY(aaaa, failed, found, none, 0), answer, SBX_DNS_NOERROR, 0);
-	assert_says(SAY(a, found, found, bad, 0), refuse, SBX_DNS_NXDOMAIN, SBX_REASON_ADDRESS_CLASS);
+	assert_says(SAY(a, found, found, bad, 0), refuse, SBX_DNS_NXDOMAIN,
+		    SBX_REASON_ADDRESS_CLASS);
 	d = SAY(aaaa, found, found, own, 0);
 	assert_says(d, refuse, SBX_DNS_NXDOMAIN, SBX_REASON_ADDRESS_CLASS);
 	assert_int_equal(d.n_addrs, 1);
 	assert_true(sbx_addr_equal(&d.addrs[0], &f.own[0]));
 	assert_says(SAY(a, found, found, meta, 0), refuse, SBX_DNS_NXDOMAIN, SBX_REASON_FLOOR);
-	assert_says(SAY(a, found, found, denied, 0), refuse, SBX_DNS_NXDOMAIN, SBX_REASON_ADDRESS_DENIED);
+	assert_says(SAY(a, found, found, denied, 0), refuse, SBX_DNS_NXDOMAIN,
+		    SBX_REASON_ADDRESS_DENIED);
 	/* Nothing is wrong with it, so there was no room. */
-	assert_says(SAY(a, found, found, v4, 0), refuse, SBX_DNS_SERVFAIL, SBX_REASON_PINS_EXHAUSTED);
+	assert_says(SAY(a, found, found, v4, 0), refuse, SBX_DNS_SERVFAIL,
+		    SBX_REASON_PINS_EXHAUSTED);
 	assert_says(say(&f, "lan.example.net", a, found, found, bad, 0), refuse, SBX_DNS_SERVFAIL,
 		    SBX_REASON_PINS_EXHAUSTED);
 #undef SAY
@@ -368,10 +377,13 @@ static void test_own_networks(void **state)
 {
 	static const struct sbx_cidr nets[] = { { { 4, { 203, 0, 113, 64 } }, 26 },
 						{ { 6, { 0x20, 1, 0xd, 0xb8, 0, 9 } }, 48 } };
-	static const char *const own[] = { "203.0.113.64", "203.0.113.127", "2001:db8:9::", "2001:db8:9:ffff::1",
-					   "::ffff:203.0.113.65", "64:ff9b::203.0.113.65", "2002:cb00:7141::1",
-					   "198.51.100.7", "2001:db8:7::7" };
-	static const char *const others[] = { "203.0.113.63", "203.0.113.128", "2001:db8:a::", "64:ff9b::203.0.113.63",
+	static const char *const own[] = { "203.0.113.64",	  "203.0.113.127",
+					   "2001:db8:9::",	  "2001:db8:9:ffff::1",
+					   "::ffff:203.0.113.65", "64:ff9b::203.0.113.65",
+					   "2002:cb00:7141::1",	  "198.51.100.7",
+					   "2001:db8:7::7" };
+	static const char *const others[] = { "203.0.113.63", "203.0.113.128",
+					      "2001:db8:a::", "64:ff9b::203.0.113.63",
 					      "198.51.100.8" };
 	FIXTURE f;
 
@@ -403,7 +415,8 @@ static void test_may_pin(void **state)
 	assert_false(may_pin(&f, "other.org", "203.0.113.5", SBX_PROTO_TCP, 443));
 	assert_false(may_pin(&f, "bad.example.com", "203.0.113.5", SBX_PROTO_TCP, 443));
 	assert_true(may_pin(&f, "good.example.com", "203.0.113.5", SBX_PROTO_TCP, 443));
-	assert_false(may_pin(&f, "example.org", "192.0.2.66", SBX_PROTO_TCP, 443)); /* a deny entry */
+	/* a deny entry */
+	assert_false(may_pin(&f, "example.org", "192.0.2.66", SBX_PROTO_TCP, 443));
 	assert_true(may_pin(&f, "example.org", "192.0.2.67", SBX_PROTO_TCP, 443));
 	assert_false(may_pin(&f, "example.org", "198.51.100.7", SBX_PROTO_TCP, 443)); /* ours */
 	assert_false(may_pin(&f, "example.org", "::ffff:198.51.100.7", SBX_PROTO_TCP, 443));
@@ -533,7 +546,8 @@ static struct sbx_verdict bad_hello(struct fixture *f, const struct sbx_flow_tar
 	v = sbx_core_judge_hello(&f->core, t, SBX_TLS_E_REJECT, &h);
 	h.is_tls = false;
 	if (reason != SBX_REASON_TLS_MALFORMED)
-		assert_int_equal(sbx_core_judge_hello(&f->core, t, SBX_TLS_E_REJECT, &h).action, v.action);
+		assert_int_equal(sbx_core_judge_hello(&f->core, t, SBX_TLS_E_REJECT, &h).action,
+				 v.action);
 	return v;
 }
 
@@ -564,12 +578,14 @@ static void test_hello(void **state)
 	assert_int_equal(hello(&full, &t, "www.ipinfo.io").reason, SBX_REASON_FLOOR);
 	assert_int_equal(hello(&full, &t, "bad.example.com").reason, SBX_REASON_LIST_DENY);
 	/* What is not TLS is carried, what is nearly TLS is not. */
-	assert_int_equal(sbx_core_judge_hello(&full.core, &t, SBX_TLS_E_REJECT,
-					      &(struct sbx_tls_hello){ .reason = SBX_REASON_TLS_MALFORMED })
-				 .action,
-			 SBX_ALLOW);
+	assert_int_equal(
+		sbx_core_judge_hello(&full.core, &t, SBX_TLS_E_REJECT,
+				     &(struct sbx_tls_hello){ .reason = SBX_REASON_TLS_MALFORMED })
+			.action,
+		SBX_ALLOW);
 	assert_int_equal(bad_hello(&full, &t, SBX_REASON_TLS_MALFORMED).action, SBX_DENY);
-	assert_int_equal(bad_hello(&full, &t, SBX_REASON_TLS_MALFORMED).reason, SBX_REASON_TLS_MALFORMED);
+	assert_int_equal(bad_hello(&full, &t, SBX_REASON_TLS_MALFORMED).reason,
+			 SBX_REASON_TLS_MALFORMED);
 	assert_int_equal(bad_hello(&full, &t, SBX_REASON_SNI_ABSENT).action, SBX_ALLOW);
 	assert_int_equal(bad_hello(&full, &t, SBX_REASON_SNI_MISMATCH).action, SBX_ALLOW);
 	assert_int_equal(bad_hello(&full, &t, SBX_REASON_ECH).action, SBX_DENY);
@@ -612,9 +628,11 @@ static void test_request(void **state)
 	assert_int_equal(request(&f, &t, "a.example.com", 0, &opaque).reason,
 			 SBX_REASON_HOST_MISMATCH);
 	for (int r = SBX_REASON_HTTP_MALFORMED; r <= SBX_REASON_HTTP_UPGRADE; r++) {
-		assert_int_equal(bad_request(&f, &t, (enum sbx_reason)r, false, &opaque).action, SBX_DENY);
+		assert_int_equal(bad_request(&f, &t, (enum sbx_reason)r, false, &opaque).action,
+				 SBX_DENY);
 		assert_false(opaque);
-		assert_int_equal(bad_request(&f, &t, (enum sbx_reason)r, true, &opaque).action, SBX_DENY);
+		assert_int_equal(bad_request(&f, &t, (enum sbx_reason)r, true, &opaque).action,
+				 SBX_DENY);
 		assert_false(opaque);
 	}
 
@@ -643,11 +661,15 @@ static void test_request(void **state)
 			 SBX_ALLOW);
 	assert_true(opaque);
 	for (int is_http = 0; is_http < 2; is_http++) {
-		assert_int_equal(bad_request(&full, &t, SBX_REASON_HOST_DUPLICATE, is_http, &opaque).action,
-				 SBX_DENY);
-		assert_int_equal(bad_request(&full, &t, SBX_REASON_HOST_MISMATCH, is_http, &opaque).action,
-				 SBX_DENY);
-		assert_int_equal(bad_request(&full, &t, SBX_REASON_OVERSIZED, is_http, &opaque).action, SBX_DENY);
+		assert_int_equal(
+			bad_request(&full, &t, SBX_REASON_HOST_DUPLICATE, is_http, &opaque).action,
+			SBX_DENY);
+		assert_int_equal(
+			bad_request(&full, &t, SBX_REASON_HOST_MISMATCH, is_http, &opaque).action,
+			SBX_DENY);
+		assert_int_equal(
+			bad_request(&full, &t, SBX_REASON_OVERSIZED, is_http, &opaque).action,
+			SBX_DENY);
 		assert_false(opaque);
 	}
 }
@@ -791,8 +813,8 @@ int main(void)
 		cmocka_unit_test(test_request),	       cmocka_unit_test(test_candidates),
 		cmocka_unit_test(test_candidates_own), cmocka_unit_test(test_candidates_many),
 		cmocka_unit_test(test_logged),	       cmocka_unit_test(test_dns_pins),
-		cmocka_unit_test(test_dns_pinned),     cmocka_unit_test(test_may_pin), cmocka_unit_test(test_own_embedded),
-		cmocka_unit_test(test_own_networks),
+		cmocka_unit_test(test_dns_pinned),     cmocka_unit_test(test_may_pin),
+		cmocka_unit_test(test_own_embedded),   cmocka_unit_test(test_own_networks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Resolved pins with a clock of the test's own and a kernel made of an array: what may be opened, what may go on,
- * at every moment.
+ * Resolved pins with a clock of the test's own and a kernel made of an array: what may be opened,
+ * what may go on, at every moment.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -161,7 +161,8 @@ static void sweep(struct fixture *f)
 	sbx_resolved_pins_swept(f->pins, !f->sweep_is_blind, f->now_ms);
 }
 
-/* Let @seconds pass; what is due is resolved by @resolve (NULL: fails). Open flows must never be cut. */
+/* Let @seconds pass; what is due is resolved by @resolve (NULL: fails). Open flows must never be
+ * cut. */
 typedef void (*resolve_fn)(struct fixture *f, const char *name);
 
 static void pass(struct fixture *f, unsigned seconds, resolve_fn resolve)

@@ -299,7 +299,8 @@ static void test_closed_unread_last_word(void **state)
 	assert_int_equal(sbx_channel_recv(p->a, buf, sizeof(buf), &n, NULL, 0, NULL, NULL), 0);
 	assert_int_equal(n, 3);
 	assert_memory_equal(buf, "why", 3);
-	assert_int_equal(sbx_channel_recv(p->a, buf, sizeof(buf), &n, NULL, 0, NULL, NULL), SBX_CHANNEL_E_CLOSED);
+	assert_int_equal(sbx_channel_recv(p->a, buf, sizeof(buf), &n, NULL, 0, NULL, NULL),
+			 SBX_CHANNEL_E_CLOSED);
 }
 
 static void test_empty_packet(void **state)

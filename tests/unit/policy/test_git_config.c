@@ -24,11 +24,14 @@ static void test_harmless(void **state)
 		"[alias]\n", /* no key in it */
 		"\xef\xbb\xbf[core]\n\tbare = false\n",
 		/* git init; git clone; git remote add; git switch -c; git submodule add */
-		"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n",
+		"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = "
+		"false\n\tlogallrefupdates = true\n",
 		/* the parentheses: these two are one text (clang asks) */
-		("[remote \"origin\"]\n\turl = https://example.org/a.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
+		("[remote \"origin\"]\n\turl = https://example.org/a.git\n\tfetch = "
+		 "+refs/heads/*:refs/remotes/origin/*\n"
 		 "[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n"),
-		"[branch \"x\"]\r\n\tremote = .\r\n\tmerge = refs/heads/main\r\n\tvscode-merge-base = origin/main\r\n",
+		"[branch \"x\"]\r\n\tremote = .\r\n\tmerge = "
+		"refs/heads/main\r\n\tvscode-merge-base = origin/main\r\n",
 		"[submodule \"a/b\"]\n\turl = ../b\n\tactive = true\n\tupdate = rebase\n",
 		"[user]\nname = A \"B\" C ; comment\nemail = a@example.org\n",
 		"[CORE] Bare=false\n[Remote.origin] URL = git@example.org:a/b\n",
@@ -86,7 +89,8 @@ static void test_acts(void **state)
 		{ "[ \"x\"]\n[core]\n fsmonitor = x", "core.fsmonitor", 3 },
 		{ "[.core]\n fsmonitor = x", ".*.fsmonitor", 2 },
 		{ "[]\n bare = true", ".bare", 2 },
-		{ "[core]\n fsmonitor = x\\", "core.fsmonitor", 2 }, /* and a backslash at the end */
+		{ "[core]\n fsmonitor = x\\", "core.fsmonitor",
+		  2 },				  /* and a backslash at the end */
 		{ "[core] bare = \"x\n", "", 1 }, /* and what git refuses */
 	};
 	struct sbx_git_config found;
@@ -104,12 +108,23 @@ static void test_acts(void **state)
 static void test_unclear(void **state)
 {
 	static const char *const texts[] = {
-		"[core\n",	      "[core] bare = \"x",	"[core] bare = a\\q\n", "[\n]\n",
-		"[core \"x]\n",	      "[core \"x\" ]\n",
-		"[core] bare: x\n",   "[core] ba_re = x\n",	"[core] =x\n",	      "[c\xc3\xb6re]\n",
-		"[core \"a\nb\"]\n", "[core] 1bare = true\n",	"[core] \"bare\" = 1", "[core]\n\fbare = 1",
+		"[core\n",
+		"[core] bare = \"x",
+		"[core] bare = a\\q\n",
+		"[\n]\n",
+		"[core \"x]\n",
+		"[core \"x\" ]\n",
+		"[core] bare: x\n",
+		"[core] ba_re = x\n",
+		"[core] =x\n",
+		"[c\xc3\xb6re]\n",
+		"[core \"a\nb\"]\n",
+		"[core] 1bare = true\n",
+		"[core] \"bare\" = 1",
+		"[core]\n\fbare = 1",
 	};
-	static const uint8_t nul[] = "[remote \"o\"] url = a\0::b\n", nul_name[] = "[x \"\0\"]\n[core] fsmonitor = x",
+	static const uint8_t nul[] = "[remote \"o\"] url = a\0::b\n",
+			     nul_name[] = "[x \"\0\"]\n[core] fsmonitor = x",
 			     nul_key[] = "[remote \"o.uploadpack\0\"] url = x\n";
 	struct sbx_git_config found;
 
@@ -117,10 +132,13 @@ static void test_unclear(void **state)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(texts); i++)
 		if (judge(texts[i], &found) != SBX_GIT_CONFIG_UNCLEAR)
 			fail_msg("'%s'", texts[i]);
-	assert_int_equal(sbx_git_config_judge(sbx_span(nul, sizeof(nul) - 1), &found), SBX_GIT_CONFIG_ACTS); /* git takes it */
-	assert_int_equal(sbx_git_config_judge(sbx_span(nul_name, sizeof(nul_name) - 1), &found), SBX_GIT_CONFIG_ACTS);
+	assert_int_equal(sbx_git_config_judge(sbx_span(nul, sizeof(nul) - 1), &found),
+			 SBX_GIT_CONFIG_ACTS); /* git takes it */
+	assert_int_equal(sbx_git_config_judge(sbx_span(nul_name, sizeof(nul_name) - 1), &found),
+			 SBX_GIT_CONFIG_ACTS);
 	assert_string_equal(found.key, "core.fsmonitor");
-	assert_int_equal(sbx_git_config_judge(sbx_span(nul_key, sizeof(nul_key) - 1), &found), SBX_GIT_CONFIG_ACTS);
+	assert_int_equal(sbx_git_config_judge(sbx_span(nul_key, sizeof(nul_key) - 1), &found),
+			 SBX_GIT_CONFIG_ACTS);
 }
 
 static void test_worktree(void **state)
@@ -130,12 +148,14 @@ static void test_worktree(void **state)
 	(void)state;
 	assert_int_equal(judge("[core]\n bare = false\n", &found), SBX_GIT_CONFIG_HARMLESS);
 	assert_string_equal(found.worktree, "");
-	assert_int_equal(judge("[core]\n worktree = /a\n[core]\n worktree = ../../../a\n", &found), SBX_GIT_CONFIG_HARMLESS);
+	assert_int_equal(judge("[core]\n worktree = /a\n[core]\n worktree = ../../../a\n", &found),
+			 SBX_GIT_CONFIG_HARMLESS);
 	assert_string_equal(found.worktree, "../../../a");
 	assert_int_equal(judge("[core]\n worktree\n", &found), SBX_GIT_CONFIG_ACTS);
 	assert_int_equal(judge("[core]\n worktree = a b\t\n", &found), SBX_GIT_CONFIG_HARMLESS);
 	assert_string_equal(found.worktree, "a b");
-	assert_int_equal(judge("[core]\n worktree = a\tb\n", &found), SBX_GIT_CONFIG_ACTS); /* "a b" before git 2.45 */
+	assert_int_equal(judge("[core]\n worktree = a\tb\n", &found),
+			 SBX_GIT_CONFIG_ACTS); /* "a b" before git 2.45 */
 }
 
 /* Past the buffers. */
@@ -170,8 +190,9 @@ static void test_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_harmless), cmocka_unit_test(test_acts),	cmocka_unit_test(test_unclear),
-		cmocka_unit_test(test_worktree), cmocka_unit_test(test_long),
+		cmocka_unit_test(test_harmless), cmocka_unit_test(test_acts),
+		cmocka_unit_test(test_unclear),	 cmocka_unit_test(test_worktree),
+		cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

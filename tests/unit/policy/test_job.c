@@ -115,7 +115,8 @@ static void test_mistakes(void **state)
 		const char *part;
 	} cases[] = {
 		{ "profil: x\n", 1, 1, "did you mean 'profile'?" },
-		{ "command: [true]\nalow: [a.example]\n", 2, 1, "unknown key 'alow' (did you mean 'allow'?)" },
+		{ "command: [true]\nalow: [a.example]\n", 2, 1,
+		  "unknown key 'alow' (did you mean 'allow'?)" },
 		{ "id: 0123456789ab\n", 1, 1, "unknown key 'id'" },
 		{ "network: {}\n", 1, 1, "unknown key 'network'" },
 		{ "profile: a\nprofile: b\n", 2, 1, "twice" },
@@ -149,8 +150,8 @@ static void test_mistakes(void **state)
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
 		assert_null(parse(cases[i].yaml));
-		if (errs.n != 1 || errs.v[0].line != cases[i].line || errs.v[0].column != cases[i].column ||
-		    !strstr(errs.v[0].msg, cases[i].part)) {
+		if (errs.n != 1 || errs.v[0].line != cases[i].line ||
+		    errs.v[0].column != cases[i].column || !strstr(errs.v[0].msg, cases[i].part)) {
 			print_errors(&errs);
 			fail_msg("%s", cases[i].yaml);
 		}
@@ -209,7 +210,8 @@ static void test_bounds(void **state)
 /* Every prefix is a job or a refusal with a reason. */
 static void test_prefixes(void **state)
 {
-	static const char yaml[] = "profile: none\nbind:\n  - /a:/b\nlimit: [memory=1G]\ncommand: [sh, \"-c\"]\n";
+	static const char yaml[] =
+		"profile: none\nbind:\n  - /a:/b\nlimit: [memory=1G]\ncommand: [sh, \"-c\"]\n";
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(yaml); n++) {

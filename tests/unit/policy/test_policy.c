@@ -56,10 +56,12 @@ static void ports(const struct world *w, const char *name, const char *want)
 
 static void test_name_ports(void **state)
 {
-	SBX_CLEANUP(world_fini) struct world w = world_of(
+	SBX_CLEANUP(world_fini)
+	struct world w = world_of(
 		"network:\n"
 		"  allow: [example.org, \"*.example.org:1000-1003\", \"b.example.org:53/udp\",\n"
-		"          \"c.example.org:*\", \"d.example.org:443,1001\", ipinfo.io, \"twice.example.org:1003\"]\n"
+		"          \"c.example.org:*\", \"d.example.org:443,1001\", ipinfo.io, "
+		"\"twice.example.org:1003\"]\n"
 		"  deny: [\"a.example.org:1001-1002\", \"no.example.org\"]\n",
 		NULL);
 
@@ -370,13 +372,14 @@ static void test_system_floors(void **state)
 	assert_string_equal(sbx_policy_rule_text(w.p, v.rule), "floor 169.254.169.254");
 }
 
-/* What is not to be reached is not reached in IPv6 clothes either, and what may be is (but that nothing is
- * mapped any more when it is judged, and ::/96 is nobody's). */
+/* What is not to be reached is not reached in IPv6 clothes either, and what may be is (but that
+ * nothing is mapped any more when it is judged, and ::/96 is nobody's). */
 static void test_embedded(void **state)
 {
 	SBX_CLEANUP(world_fini)
-	struct world w = world_of("network: {mode: full, deny: [198.51.100.0/24, \"192.0.2.0/24:25\"]}",
-				  "floors: [203.0.113.0/24, \"192.0.2.0/24:22\"]");
+	struct world w =
+		world_of("network: {mode: full, deny: [198.51.100.0/24, \"192.0.2.0/24:25\"]}",
+			 "floors: [203.0.113.0/24, \"192.0.2.0/24:22\"]");
 
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(embeddings); i++) {
@@ -385,15 +388,22 @@ static void test_embedded(void **state)
 				fine = embed(e, "192.0.2.7");
 		bool nobodys = strcmp(e->name, "compatible") == 0;
 
-		check(sbx_policy_decide_addr(w.p, &floor, TCP, 443), e->name, SBX_DENY, SBX_REASON_FLOOR);
-		check(sbx_policy_decide_addr(w.p, &floor, SBX_PROTO_ICMP, 0), e->name, SBX_DENY, SBX_REASON_FLOOR);
-		check(sbx_policy_decide_resolved(w.p, &floor, TCP, 443, true), e->name, SBX_DENY, SBX_REASON_FLOOR);
-		check(sbx_policy_decide_addr(w.p, &denied, TCP, 443), e->name, SBX_DENY, SBX_REASON_LIST_DENY);
+		check(sbx_policy_decide_addr(w.p, &floor, TCP, 443), e->name, SBX_DENY,
+		      SBX_REASON_FLOOR);
+		check(sbx_policy_decide_addr(w.p, &floor, SBX_PROTO_ICMP, 0), e->name, SBX_DENY,
+		      SBX_REASON_FLOOR);
+		check(sbx_policy_decide_resolved(w.p, &floor, TCP, 443, true), e->name, SBX_DENY,
+		      SBX_REASON_FLOOR);
+		check(sbx_policy_decide_addr(w.p, &denied, TCP, 443), e->name, SBX_DENY,
+		      SBX_REASON_LIST_DENY);
 		check(sbx_policy_decide_resolved(w.p, &denied, TCP, 443, true), e->name, SBX_DENY,
 		      SBX_REASON_ADDRESS_DENIED);
-		check(sbx_policy_decide_addr(w.p, &fine, TCP, 22), e->name, SBX_DENY, SBX_REASON_FLOOR);
-		check(sbx_policy_decide_addr(w.p, &fine, TCP, 25), e->name, SBX_DENY, SBX_REASON_LIST_DENY);
-		check(sbx_policy_decide_addr(w.p, &fine, TCP, 443), e->name, nobodys ? SBX_DENY : SBX_ALLOW,
+		check(sbx_policy_decide_addr(w.p, &fine, TCP, 22), e->name, SBX_DENY,
+		      SBX_REASON_FLOOR);
+		check(sbx_policy_decide_addr(w.p, &fine, TCP, 25), e->name, SBX_DENY,
+		      SBX_REASON_LIST_DENY);
+		check(sbx_policy_decide_addr(w.p, &fine, TCP, 443), e->name,
+		      nobodys ? SBX_DENY : SBX_ALLOW,
 		      nobodys ? SBX_REASON_ADDRESS_CLASS : SBX_REASON_DEFAULT_ALLOW);
 		check(sbx_policy_decide_resolved(w.p, &fine, TCP, 443, false), e->name,
 		      nobodys ? SBX_DENY : SBX_ALLOW,
@@ -445,13 +455,14 @@ static void test_modes(void **state)
 static void test_addresses(void **state)
 {
 	SBX_CLEANUP(world_fini)
-	struct world w = world_of("network:\n"
-				  "  allow: [\"10.1.2.0/24:5432\", \"10.3.2.0/24:5432\", 192.0.2.0/24, "
-				  "{cidr: 10.2.2.0/24, ports: 5432, private: true}, "
-				  "\"192.0.2.128/25:25\", \"2001:db8::/32\","
-				  " 0.0.0.0/0:853, \"198.51.100.0/24:53/udp\"]\n"
-				  "  deny: [192.0.2.7, \"192.0.2.128/26\"]\n",
-				  "admit: [10.3.0.0/16]");
+	struct world w =
+		world_of("network:\n"
+			 "  allow: [\"10.1.2.0/24:5432\", \"10.3.2.0/24:5432\", 192.0.2.0/24, "
+			 "{cidr: 10.2.2.0/24, ports: 5432, private: true}, "
+			 "\"192.0.2.128/25:25\", \"2001:db8::/32\","
+			 " 0.0.0.0/0:853, \"198.51.100.0/24:53/udp\"]\n"
+			 "  deny: [192.0.2.7, \"192.0.2.128/26\"]\n",
+			 "admit: [10.3.0.0/16]");
 
 	(void)state;
 	/* A private network takes more than its cidr: private: true, or the owner's word. */
@@ -486,9 +497,9 @@ static void test_addresses(void **state)
 static void test_resolved(void **state)
 {
 	SBX_CLEANUP(world_fini)
-	struct world w = world_of(
-		"network: {allow: [a.example, {cidr: 10.7.0.0/16, private: true}], deny: [203.0.113.0/24, 10.8.0.0/16]}",
-		"admit: [192.168.4.0/24, 169.254.7.0/24]");
+	struct world w = world_of("network: {allow: [a.example, {cidr: 10.7.0.0/16, private: "
+				  "true}], deny: [203.0.113.0/24, 10.8.0.0/16]}",
+				  "admit: [192.168.4.0/24, 169.254.7.0/24]");
 	SBX_CLEANUP(world_fini)
 	struct world plain = world_of("network: {allow: [a.example]}", NULL);
 	SBX_CLEANUP(world_fini)
@@ -535,7 +546,8 @@ static void test_proxy(void **state)
 	static const struct {
 		const char *addr;
 		uint16_t port;
-		bool own, closed, narrow, wide; /* without an admit, with two addresses, with everything */
+		/* without an admit, with two addresses, with everything */
+		bool own, closed, narrow, wide;
 	} cases[] = {
 		{ "192.0.2.9", 3128, false, true, true, true },
 		{ "2001:db8::9", 3128, false, true, true, true },
@@ -573,16 +585,21 @@ static void test_proxy(void **state)
 	SBX_CLEANUP(world_fini) struct world closed = world_of(profile, FLOORS);
 	SBX_CLEANUP(world_fini)
 	struct world narrow = world_of(
-		profile, FLOORS "admit: [\"10.0.0.7:3128\", \"127.0.0.1:3128\", 192.0.2.2, \"10.0.0.8:3128/udp\"]");
-	SBX_CLEANUP(world_fini) struct world wide = world_of(profile, FLOORS "admit: [0.0.0.0/0, \"::/0\"]");
+		profile, FLOORS
+		"admit: [\"10.0.0.7:3128\", \"127.0.0.1:3128\", 192.0.2.2, \"10.0.0.8:3128/udp\"]");
+	SBX_CLEANUP(world_fini)
+	struct world wide = world_of(profile, FLOORS "admit: [0.0.0.0/0, \"::/0\"]");
 
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
 		struct sbx_addr a = addr_of(cases[i].addr);
 
-		if (sbx_policy_admits_proxy(closed.p, &a, cases[i].port, cases[i].own) != cases[i].closed ||
-		    sbx_policy_admits_proxy(narrow.p, &a, cases[i].port, cases[i].own) != cases[i].narrow ||
-		    sbx_policy_admits_proxy(wide.p, &a, cases[i].port, cases[i].own) != cases[i].wide)
+		if (sbx_policy_admits_proxy(closed.p, &a, cases[i].port, cases[i].own) !=
+			    cases[i].closed ||
+		    sbx_policy_admits_proxy(narrow.p, &a, cases[i].port, cases[i].own) !=
+			    cases[i].narrow ||
+		    sbx_policy_admits_proxy(wide.p, &a, cases[i].port, cases[i].own) !=
+			    cases[i].wide)
 			fail_msg("%s", cases[i].addr);
 	}
 	/* What a proxy may be at is no destination of a flow for that. */

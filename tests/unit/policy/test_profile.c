@@ -50,7 +50,8 @@ static const char everything[] =
 	"  mounts:\n"
 	"    - /data/ref\n"
 	"    - /data/in:/in:rw\n"
-	"    - {source: ~/cache, target: /cache, writable: true, optional: true, idmap: read-only}\n"
+	"    - {source: ~/cache, target: /cache, writable: true, optional: true, idmap: "
+	"read-only}\n"
 	"  allowed_prefixes: [/data, ~/work]\n"
 	"  blocked_segments: [private, \"null\"]\n"
 	"  unmask: [~/app/secrets, /srv/x/private]\n"
@@ -245,7 +246,8 @@ static void test_values(void **state)
 	refused("network: {loopback_ports: [65536]}\n", 1, 28, "a port is a number");
 	refused("network: {publish: [0]}\n", 1, 21, "the sandbox's must be said");
 	refused("network: {publish: [myhost:80:80]}\n", 1, 21, "an address of this host");
-	refused("network: {publish: [8000-8010]}\n", 1, 21, "network.publish: '8000-8010': a port is a number");
+	refused("network: {publish: [8000-8010]}\n", 1, 21,
+		"network.publish: '8000-8010': a port is a number");
 	refused("network: {upstream_proxy: https://p.example:1}\n", 1, 27, "a URL such as");
 	refused("network: {upstream_proxy: http://p.example}\n", 1, 27, "a URL such as");
 	refused("network: {upstream_proxy: 'http://u:p@p.example:1'}\n", 1, 27, "password");
@@ -280,7 +282,8 @@ static void test_values(void **state)
 static void test_mount_values(void **state)
 {
 	(void)state;
-	refused("filesystem: {mounts: ['/a\\\\:b']}\n", 1, 23, "absolute path"); /* an escaped backslash */
+	/* an escaped backslash */
+	refused("filesystem: {mounts: ['/a\\\\:b']}\n", 1, 23, "absolute path");
 	refused("filesystem: {mounts: [data]}\n", 1, 23, "absolute path");
 	refused("filesystem: {mounts: [/data/../etc]}\n", 1, 23, "'..'");
 	refused("filesystem: {mounts: ['/data:in']}\n", 1, 23,
@@ -511,7 +514,8 @@ static void attach(const char *said, const char *yaml)
 	struct sbx_err err = { 0 };
 	int r;
 
-	snprintf(text, sizeof(text), "network:\n  attach: %s\n%s", said[0] ? "cgroup" : "netns", yaml);
+	snprintf(text, sizeof(text), "network:\n  attach: %s\n%s", said[0] ? "cgroup" : "netns",
+		 yaml);
 	SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = good_profile(text);
 
 	r = sbx_profile_check_attach(p, &err);
@@ -538,14 +542,17 @@ static void test_attach(void **state)
 	attach("", "  default: allow\n");
 	attach("network.default", "  default: allow\n");
 	attach("", "  allow: [{host: a.example, ports: [443], check: tls}]\n");
-	attach("entry a.example:443: its check", "  allow: [{host: a.example, ports: [443], check: tls}]\n");
+	attach("entry a.example:443: its check",
+	       "  allow: [{host: a.example, ports: [443], check: tls}]\n");
 	attach("cgroup", "  allow: [{host: a.example, ports: [443], check: none}, a.example]\n");
 	attach("cgroup", "  allow: [\"a.example:1000-1063\", \"10.1.2.0/24:1-65535\"]\n");
 	attach("64 ports", "  allow: [\"a.example:1000-1063,443\"]\n");
 	attach("64 ports", "  allow: [\"a.example:*\"]\n");
 	attach("", "  allow: [\"a.example:*\"]\n");
-	attach("network.deny: entry *.a.example: a name", "  mode: full\n  deny: [\"*.a.example\"]\n");
-	attach("network.deny: entry a.example:25: a name", "  mode: full\n  deny: [192.0.2.0/24, \"a.example:25\"]\n");
+	attach("network.deny: entry *.a.example: a name",
+	       "  mode: full\n  deny: [\"*.a.example\"]\n");
+	attach("network.deny: entry a.example:25: a name",
+	       "  mode: full\n  deny: [192.0.2.0/24, \"a.example:25\"]\n");
 	attach("cgroup", "  mode: full\n  deny: [192.0.2.0/24]\n");
 	attach("cgroup", "  mode: fetch\n  deny: [a.example]\n");
 	attach("", "  mode: full\n  deny: [a.example]\n");

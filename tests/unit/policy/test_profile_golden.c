@@ -9,7 +9,8 @@
 #include "tests/unit/golden.h"
 
 static const char *const names[] = {
-	"agent", "ai-bash", "build", "default", "full", "install", "none", "notebook", "vite-preview",
+	"agent",   "ai-bash", "build",	  "default",	  "full",
+	"install", "none",    "notebook", "vite-preview",
 };
 
 static void test_golden(void **state)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The manual's lists of keys are the key tables: between the markers
  *
- *     .\" keys: PATH
- *     .\" end of keys
+ *     .\" keys: PATH .\" end of keys
  *
- * man/sbx-profile.5 holds exactly what is made here of the block PATH, and man/sbx-run.1 of a job's.
- * SBX_UPDATE_GOLDEN=1 writes them. */
+ * man/sbx-profile.5 holds exactly what is made here of the block PATH, and man/sbx-run.1 of a
+ * job's. SBX_UPDATE_GOLDEN=1 writes them. */
 
 #include "tests/unit/policy_world.h"
 
@@ -148,8 +147,8 @@ static char *remade(const char *name, const char *page, const struct sbx_key_blo
 	return text;
 }
 
-static void check_page(const char *page_name, const struct sbx_key_block *const *blocks, const char *const *titles,
-		       size_t n)
+static void check_page(const char *page_name, const struct sbx_key_block *const *blocks,
+		       const char *const *titles, size_t n)
 {
 	SBX_AUTO_FREE char *page = NULL, *want = NULL;
 	size_t n_page;
@@ -204,9 +203,11 @@ static void test_seccomp(void **state)
 	for (int i = 0; i < SBX_N_SECCOMP_LIFTS; i++) {
 		char item[64];
 
-		snprintf(item, sizeof(item), ".It Ic %s\n", sbx_seccomp_lift_str((enum sbx_seccomp_lift)i));
+		snprintf(item, sizeof(item), ".It Ic %s\n",
+			 sbx_seccomp_lift_str((enum sbx_seccomp_lift)i));
 		if (!strstr(strstr(page, ".Sh SYSTEM CALLS"), item))
-			fail_msg("man/sbx-profile.5 does not explain '%s'", sbx_seccomp_lift_str((enum sbx_seccomp_lift)i));
+			fail_msg("man/sbx-profile.5 does not explain '%s'",
+				 sbx_seccomp_lift_str((enum sbx_seccomp_lift)i));
 	}
 }
 

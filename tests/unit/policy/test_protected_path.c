@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The table of protected paths, what an entry means, and docs/PROTECTED.md, whose tables are made here of the C one;
- * SBX_UPDATE_GOLDEN=1 writes them. */
+/* The table of protected paths, what an entry means, and docs/PROTECTED.md, whose tables are made
+ * here of the C one; SBX_UPDATE_GOLDEN=1 writes them. */
 
 #include "tests/unit/policy_world.h"
 
@@ -118,9 +118,11 @@ static void test_policy(void **state)
 
 static void test_covers_absent(void **state)
 {
-	static const char *const covered[] = { ".git/config", "HEAD", ".gitmodules", ".bashrc", "mine", "a/b" };
-	static const char *const uncovered[] = { ".cursor", ".npmrc", ".cargo/config.toml", "*.code-workspace",
-						 ".envrc",  ".vscode", ".mcp.json", "*", "a/*.sql" };
+	static const char *const covered[] = { ".git/config", "HEAD", ".gitmodules",
+					       ".bashrc",     "mine", "a/b" };
+	static const char *const uncovered[] = { ".cursor",	     ".npmrc", ".cargo/config.toml",
+						 "*.code-workspace", ".envrc", ".vscode",
+						 ".mcp.json",	     "*",      "a/*.sql" };
 
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(covered); i++)
@@ -135,7 +137,8 @@ static void test_row_of(void **state)
 	assert_string_equal(sbx_protected_row_of("mise.*.toml")->tool, "mise");
 	assert_int_equal(sbx_protected_row_of(".envrc")->asks, SBX_PROTECTED_ASKS_EACH);
 	assert_int_equal(sbx_protected_row_of(".vscode")->asks, SBX_PROTECTED_ASKS_ONCE);
-	assert_null(sbx_protected_row_of("mise.dev.toml")); /* an entry, not a name that one matches */
+	/* an entry, not a name that one matches */
+	assert_null(sbx_protected_row_of("mise.dev.toml"));
 	assert_null(sbx_protected_row_of(""));
 }
 

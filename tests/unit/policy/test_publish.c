@@ -72,14 +72,23 @@ static void test_other_addresses(void **state)
 
 static void test_refused(void **state)
 {
-	static const char *const ports[] = { "", ":", "0", "127.0.0.1:0", "65536", "065", "+1", "-1", " 1", "1 ", "8e1",
-					     "99999999999", "x", "1.5", "127.0.0.1", "127.0.0.1:", "a:1", "tcp:1",
-					     "80/tcp", "1-2", "0x50" };
-	static const char *const inside[] = { "80:", "80:0", "80:65536", "80:x", "127.0.0.1:80:", "[::1]:80:0",
-					      "127.0.0.1:1:2:3", "[::1]:1:2:3", "1: 2" };
-	static const char *const addrs[] = { "myhost:1:2", "localhost.:1:2", "1:2:3", "::1:80", "[::1]", "[::1]80", "[::1", "[]:80",
-					     "[127.0.0.1]:80", "127.1:80", "127.0.0.1.:80", "0x7f.0.0.1:80", ".:80",
-					     "[::1%lo]:80", "[fe80::1%eth0]:80", "*:80:80", "1:2:3:4", "[[::1]]:80", ":::" };
+	static const char *const ports[] = {
+		"",	     ":",	   "0",	  "127.0.0.1:0", "65536",	"065", "+1",
+		"-1",	     " 1",	   "1 ",  "8e1",	 "99999999999", "x",   "1.5",
+		"127.0.0.1", "127.0.0.1:", "a:1", "tcp:1",	 "80/tcp",	"1-2", "0x50"
+	};
+	static const char *const inside[] = {
+		"80:",		 "80:0",       "80:65536",	  "80:x",
+		"127.0.0.1:80:", "[::1]:80:0", "127.0.0.1:1:2:3", "[::1]:1:2:3",
+		"1: 2"
+	};
+	static const char *const addrs[] = { "myhost:1:2", "localhost.:1:2", "1:2:3",
+					     "::1:80",	   "[::1]",	     "[::1]80",
+					     "[::1",	   "[]:80",	     "[127.0.0.1]:80",
+					     "127.1:80",   "127.0.0.1.:80",  "0x7f.0.0.1:80",
+					     ".:80",	   "[::1%lo]:80",    "[fe80::1%eth0]:80",
+					     "*:80:80",	   "1:2:3:4",	     "[[::1]]:80",
+					     ":::" };
 	char longest[256];
 
 	(void)state;
@@ -96,7 +105,8 @@ static void test_refused(void **state)
 		size_t left = sizeof(longest) - 1 - n;
 		struct sbx_publish p;
 
-		assert_int_equal(sbx_publish_parse(longest + n, &p, NULL) == 0, left >= 1 && left <= 5);
+		assert_int_equal(sbx_publish_parse(longest + n, &p, NULL) == 0,
+				 left >= 1 && left <= 5);
 	}
 }
 

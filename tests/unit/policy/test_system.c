@@ -35,9 +35,13 @@ static void test_default(void **state)
 					    "credentials", NULL };
 	     *w; w++)
 		assert_true(has(&s->blocked_segments, *w));
-	for (const char *const *w = (const char *const[]){ ".netrc", ".pypirc", "id_rsa", "id_ed25519", NULL }; *w; w++)
+	for (const char *const *w =
+		     (const char *const[]){ ".netrc", ".pypirc", "id_rsa", "id_ed25519", NULL };
+	     *w; w++)
 		assert_true(has(&s->blocked_segments, *w));
-	for (const char *const *w = (const char *const[]){ ".npmrc", ".env", "cert.pem", "id_map", NULL }; *w; w++)
+	for (const char *const *w =
+		     (const char *const[]){ ".npmrc", ".env", "cert.pem", "id_map", NULL };
+	     *w; w++)
 		assert_false(has(&s->blocked_segments, *w));
 	assert_int_equal(s->n_own_blocked_segments, 0);
 	for (const char *const *w =
@@ -72,7 +76,8 @@ static void test_file(void **state)
 		      "seccomp: {allow: []}\n"
 		      "uid_pool: 20001-30000\n");
 	SBX_CLEANUP(sbx_system_policy_freep)
-	struct sbx_system_policy *two = parse("seccomp: {allow: [setuid_files, perf_event_open]}\n");
+	struct sbx_system_policy *two =
+		parse("seccomp: {allow: [setuid_files, perf_event_open]}\n");
 	SBX_CLEANUP(sbx_system_policy_freep)
 	struct sbx_system_policy *dropped = parse("shipped: drop\nblocked_segments: [phi]\n");
 
@@ -94,7 +99,8 @@ static void test_file(void **state)
 	assert_int_equal(dropped->commands_deny.n, 0);
 	assert_int_equal(s->seccomp_allow.n, 0);
 	assert_int_equal(two->seccomp_allow.n, 2);
-	assert_true(has(&two->seccomp_allow, "setuid_files") && has(&two->seccomp_allow, "perf_event_open"));
+	assert_true(has(&two->seccomp_allow, "setuid_files") &&
+		    has(&two->seccomp_allow, "perf_event_open"));
 }
 
 static void refused(const char *yaml, int line, int column, const char *message)
@@ -114,7 +120,8 @@ static void test_admit_loopback(void **state)
 {
 	SBX_CLEANUP(sbx_system_policy_freep)
 	struct sbx_system_policy *s =
-		parse("admit: [\"127.0.0.1:3128\", \"127.0.0.0/8:3128,8080/tcp\", \"[::1]:3128\", 10.1.0.0/16]\n");
+		parse("admit: [\"127.0.0.1:3128\", \"127.0.0.0/8:3128,8080/tcp\", \"[::1]:3128\", "
+		      "10.1.0.0/16]\n");
 
 	(void)state;
 	assert_int_equal(s->admit.n, 4);
@@ -140,7 +147,8 @@ static void test_refused(void **state)
 	refused("network: {mode: full}\n", 1, 1, "unknown key 'network'");
 	refused("floors: x\n", 1, 9, "floors must be a list");
 	refused("seccomp: {allow: [ptrac]}\n", 1, 19, "(did you mean 'ptrace'?)");
-	refused("seccomp: {allow: [io_uring]}\n", 1, 19, "can never be allowed: it opens and connects sockets");
+	refused("seccomp: {allow: [io_uring]}\n", 1, 19,
+		"can never be allowed: it opens and connects sockets");
 	refused("a: &x\n", 1, 4, "anchors");
 }
 

@@ -374,12 +374,14 @@ static void test_tidy(void **state)
 	sbx_store_tidy(store, before + 1);
 	assert_int_equal(store->wal_pages, before); /* not worth it */
 	while (store->wal_pages < 100)
-		assert_int_equal(sbx_store_events_add(store, ID, NULL, v, SBX_N_ELEMENTS(v), &f->err), 0);
+		assert_int_equal(
+			sbx_store_events_add(store, ID, NULL, v, SBX_N_ELEMENTS(v), &f->err), 0);
 	sbx_store_tidy(store, 100);
 	assert_int_equal(sbx_store_events_add(store, ID, NULL, v, 1, &f->err), 0);
 	assert_in_range(store->wal_pages, 1, 20);
 	for (int i = 0; i < 400; i++) {
-		assert_int_equal(sbx_store_events_add(store, ID, NULL, v, SBX_N_ELEMENTS(v), &f->err), 0);
+		assert_int_equal(
+			sbx_store_events_add(store, ID, NULL, v, SBX_N_ELEMENTS(v), &f->err), 0);
 		if (store->wal_pages > most)
 			most = store->wal_pages;
 	}

@@ -24,8 +24,10 @@ static void test_ports(void **state)
 		v.addr.family = cases[i].family;
 		v.port = cases[i].port;
 		assert_int_equal(sbx_store_events_add(store, ID, NULL, &v, 1, &f->err), 0);
-		assert_string_equal(query(f, "SELECT coalesce(remote_port, 'none') FROM sandbox_egress_event "
-					     "ORDER BY id DESC LIMIT 1"), cases[i].want);
+		assert_string_equal(
+			query(f, "SELECT coalesce(remote_port, 'none') FROM sandbox_egress_event "
+				 "ORDER BY id DESC LIMIT 1"),
+			cases[i].want);
 	}
 	sbx_store_close(store);
 }
@@ -44,7 +46,8 @@ static void test_unknown_actions(void **state)
 		v.action = actions[i];
 		assert_int_equal(sbx_store_events_add(store, ID, NULL, &v, 1, &f->err), 0);
 	}
-	assert_string_equal(query(f, "SELECT group_concat(action) FROM sandbox_egress_event"), "deny,deny,deny");
+	assert_string_equal(query(f, "SELECT group_concat(action) FROM sandbox_egress_event"),
+			    "deny,deny,deny");
 	sbx_store_close(store);
 }
 
@@ -62,11 +65,17 @@ static void test_overflow_fails(void **state)
 	static const struct {
 		const char *fault, *text;
 	} cases[] = {
-		{ "CREATE TRIGGER t BEFORE UPDATE ON sandbox_egress_event BEGIN INSERT INTO nowhere VALUES(1); END", "nowhere" },
-		{ "CREATE TRIGGER t BEFORE INSERT ON sandbox_egress_event WHEN NEW.action = 'deny' BEGIN "
-		  "SELECT RAISE(ABORT, 'not this'); END", "not this" },
-		{ "CREATE TRIGGER t BEFORE INSERT ON sandbox_egress_event WHEN NEW.action = 'allow' BEGIN "
-		  "SELECT RAISE(ABORT, 'not that'); END", "not that" },
+		{ "CREATE TRIGGER t BEFORE UPDATE ON sandbox_egress_event BEGIN INSERT INTO "
+		  "nowhere VALUES(1); END",
+		  "nowhere" },
+		{ "CREATE TRIGGER t BEFORE INSERT ON sandbox_egress_event WHEN NEW.action = 'deny' "
+		  "BEGIN "
+		  "SELECT RAISE(ABORT, 'not this'); END",
+		  "not this" },
+		{ "CREATE TRIGGER t BEFORE INSERT ON sandbox_egress_event WHEN NEW.action = "
+		  "'allow' BEGIN "
+		  "SELECT RAISE(ABORT, 'not that'); END",
+		  "not that" },
 	};
 	struct fixture *f = *state;
 	struct sbx_store *store = open_store(f);
@@ -86,12 +95,15 @@ static void test_overflow_fails(void **state)
 		assert_string_equal(query(f, "SELECT count(*) FROM sandbox_egress_event"), "0");
 	}
 	assert_int_equal(sbx_store_events_add(store, ID, NULL, v, 2, &f->err), 0);
-	assert_string_equal(query(f, "SELECT group_concat(action || reason) FROM (SELECT * FROM sandbox_egress_event "
-				     "ORDER BY action)"), "allowoverflow,denyoverflow");
+	assert_string_equal(query(f, "SELECT group_concat(action || reason) FROM (SELECT * FROM "
+				     "sandbox_egress_event "
+				     "ORDER BY action)"),
+			    "allowoverflow,denyoverflow");
 	/* Of a row that is there, and by a connection that has changed none yet. */
 	sbx_store_close(store);
 	store = open_store(f);
-	query(f, "CREATE TRIGGER t BEFORE UPDATE ON sandbox_egress_event BEGIN SELECT RAISE(ABORT, 'no more'); END");
+	query(f, "CREATE TRIGGER t BEFORE UPDATE ON sandbox_egress_event BEGIN SELECT RAISE(ABORT, "
+		 "'no more'); END");
 	assert_true(sbx_store_events_add(store, ID, NULL, v, 2, &f->err) != 0);
 	assert_string_equal(query(f, "SELECT count(*) FROM sandbox_egress_event"), "2");
 	sbx_store_close(store);
@@ -108,7 +120,8 @@ static void test_overflow_time(void **state)
 	v[1].ts_ms = 2000;
 	fill(f, store);
 	assert_int_equal(sbx_store_events_add(store, ID, NULL, v, 2, &f->err), 0);
-	assert_string_equal(query(f, "SELECT ts FROM sandbox_egress_event"), "1970-01-01T00:00:01.000Z");
+	assert_string_equal(query(f, "SELECT ts FROM sandbox_egress_event"),
+			    "1970-01-01T00:00:01.000Z");
 	assert_string_equal(query(f, "SELECT protocol FROM sandbox_egress_event"), "other");
 	sbx_store_close(store);
 }
@@ -129,7 +142,8 @@ static void test_no_memory_for_sums(void **state)
 		good_allocations = -1;
 		if (r != 0 && r != -ENOMEM)
 			fail_msg("allocation %d: %d, %s", n, r, f->err.msg);
-		assert_int_equal(atoi(query(f, "SELECT count(*) FROM sandbox_egress_event")), r == 0);
+		assert_int_equal(atoi(query(f, "SELECT count(*) FROM sandbox_egress_event")),
+				 r == 0);
 	}
 	assert_in_range(n, 3, 999);
 	sbx_store_close(store);

@@ -85,7 +85,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Another's -wal or -shm, as root's reader makes it; @release: after 30 ms it is ours, as SQLite does it. */
+/* Another's -wal or -shm, as root's reader makes it; @release: after 30 ms it is ours, as SQLite
+ * does it. */
 static int open_beside(struct fixture *f, const char *suffix, mode_t mode, bool release)
 {
 	struct sbx_store *store = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Control groups: what is parsed and planned, and where a place is found in a tree of plain files that looks
- * like cgroupfs. The VM tests the kernel's side (tests/vm). */
+/* Control groups: what is parsed and planned, and where a place is found in a tree of plain files
+ * that looks like cgroupfs. The VM tests the kernel's side (tests/vm). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,8 @@ static void test_parse_own(void **state)
 	(void)state;
 	assert_true(sbx_cgroup_parse_own("0::/\n", own, sizeof(own)));
 	assert_string_equal(own, "/");
-	assert_true(sbx_cgroup_parse_own("2:cpu:/x\n1:name=systemd:/y\n0::/a/b c\n", own, sizeof(own)));
+	assert_true(
+		sbx_cgroup_parse_own("2:cpu:/x\n1:name=systemd:/y\n0::/a/b c\n", own, sizeof(own)));
 	assert_string_equal(own, "/a/b c");
 	assert_true(sbx_cgroup_parse_own("0::/a", own, sizeof(own)));
 	assert_string_equal(own, "/a");
@@ -34,7 +35,8 @@ static void test_parse_own(void **state)
 	assert_false(sbx_cgroup_parse_own("0::/../x\n", own, sizeof(own)));
 	assert_false(sbx_cgroup_parse_own("0::/..\n", own, sizeof(own)));
 	assert_false(sbx_cgroup_parse_own("0::/a (deleted)\n", own, sizeof(own)));
-	assert_true(sbx_cgroup_parse_own("0::/a234567890123456789012345678901\n", own, sizeof(own)) == false);
+	assert_true(sbx_cgroup_parse_own("0::/a234567890123456789012345678901\n", own,
+					 sizeof(own)) == false);
 }
 
 static void test_parse_controllers(void **state)
@@ -42,11 +44,13 @@ static void test_parse_controllers(void **state)
 	const uint32_t all = (1u << SBX_N_CGROUP_CONTROLLERS) - 1;
 
 	(void)state;
-	assert_int_equal(sbx_cgroup_parse_controllers("cpuset cpu io memory hugetlb pids rdma\n"), all);
+	assert_int_equal(sbx_cgroup_parse_controllers("cpuset cpu io memory hugetlb pids rdma\n"),
+			 all);
 	assert_int_equal(sbx_cgroup_parse_controllers("cpu"), SBX_CGROUP_BIT(SBX_CGROUP_CPU));
 	assert_int_equal(sbx_cgroup_parse_controllers("cpuset memoryx xpids i\n"), 0);
 	assert_int_equal(sbx_cgroup_parse_controllers("\n"), 0);
-	assert_int_equal(sbx_cgroup_parse_controllers("  pids  \n"), SBX_CGROUP_BIT(SBX_CGROUP_PIDS));
+	assert_int_equal(sbx_cgroup_parse_controllers("  pids  \n"),
+			 SBX_CGROUP_BIT(SBX_CGROUP_PIDS));
 }
 
 static void test_is_unit(void **state)
@@ -63,7 +67,8 @@ static void test_is_unit(void **state)
 static void test_parse_value(void **state)
 {
 	const char *events = "low 0\nhigh 12\noom_kill 3\noom_kill_group 1\npopulated 1";
-	const char *psi = "some avg10=0.00 avg60=0.00 avg300=0.00 total=4711\nfull avg10=1.00 total=12\n";
+	const char *psi =
+		"some avg10=0.00 avg60=0.00 avg300=0.00 total=4711\nfull avg10=1.00 total=12\n";
 
 	(void)state;
 	assert_int_equal(sbx_cgroup_parse_value(events, "oom_kill"), 3);
@@ -110,7 +115,8 @@ static void test_plan(void **state)
 	l = (struct sbx_cgroup_limits){ .cpus_milli = 1, .pids = UINT32_MAX };
 	n = sbx_cgroup_plan(&l, all, v);
 	assert_int_equal(n, 2);
-	assert_string_equal(value_of(v, n, "cpu.max"), "1000 100000"); /* the least the kernel takes */
+	/* the least the kernel takes */
+	assert_string_equal(value_of(v, n, "cpu.max"), "1000 100000");
 	assert_string_equal(value_of(v, n, "pids.max"), "4294967298");
 	l = (struct sbx_cgroup_limits){ .memory_bytes = UINT64_MAX };
 	n = sbx_cgroup_plan(&l, all, v);
@@ -243,11 +249,13 @@ static void test_find_below_unit(void **state)
 	cgroup(t, "/system.slice/a.scope/job/task", "", us);
 	assert_string_equal(found(t, "/system.slice/a.scope/job/task", &p), "");
 	delegate(t, "/system.slice/a.scope");
-	assert_string_equal(found(t, "/system.slice/a.scope/job/task", &p), "/system.slice/a.scope/job/task");
+	assert_string_equal(found(t, "/system.slice/a.scope/job/task", &p),
+			    "/system.slice/a.scope/job/task");
 	assert_true(p.inside);
 	/* Others in the task: beside it, in the job, whose children have controllers. */
 	put(t, "/system.slice/a.scope/job/task", "cgroup.procs", "1\n2\n");
-	assert_string_equal(found(t, "/system.slice/a.scope/job/task", &p), "/system.slice/a.scope/job");
+	assert_string_equal(found(t, "/system.slice/a.scope/job/task", &p),
+			    "/system.slice/a.scope/job");
 	assert_false(p.inside);
 	/* Never above the unit. */
 	put(t, "/system.slice/a.scope/job", "cgroup.subtree_control", "");

@@ -105,7 +105,8 @@ static void test_depth(void **state)
 	assert_int_equal(walk(w, 2, 1000, 1), 0);
 	assert_true(found(w, ".aws") && found(w, "a/.ssh") && !found(w, "a/b/secrets"));
 	assert_int_equal(walk(w, 3, 1000, 1), 0);
-	assert_true(found(w, "a/b/secrets") && !found(w, "a/b/c/secrets") && !found(w, "a/.ssh/.aws"));
+	assert_true(found(w, "a/b/secrets") && !found(w, "a/b/c/secrets") &&
+		    !found(w, "a/.ssh/.aws"));
 	assert_int_equal(walk(w, 4, 1000, 0), 0);
 	assert_true(found(w, "a/b/c/secrets") && found(w, "a/.ssh/.aws"));
 	assert_int_equal(walk(w, 0, 1000, 0), -EINVAL);
@@ -140,7 +141,8 @@ static void test_links_are_not_followed(void **state)
 	snprintf(from, sizeof(from), "%s/secrets", w->dir);
 	assert_int_equal(symlink("a/b", from), 0);
 	assert_int_equal(walk(w, 16, 1000, 0), 0);
-	assert_true(found(w, "secrets") && !strstr(w->found, "link") && !strstr(w->found, "secrets/"));
+	assert_true(found(w, "secrets") && !strstr(w->found, "link") &&
+		    !strstr(w->found, "secrets/"));
 }
 
 /* Walk as nobody, where we can. */
@@ -201,7 +203,9 @@ static void test_closed(void **state)
 static void test_unchanged(void **state)
 {
 	struct world *w = *state;
-	struct sbx_dir_walk rules = { .names = names, .depth = 4, .n_left = 1000, .changed_since = time(NULL) + 100 };
+	struct sbx_dir_walk rules = {
+		.names = names, .depth = 4, .n_left = 1000, .changed_since = time(NULL) + 100
+	};
 
 	char leaf[256];
 	struct stat st;
@@ -222,8 +226,10 @@ static void test_unchanged(void **state)
 static void test_large(void **state)
 {
 	enum { N_OUTER = 9, N_INNER = 101, N_ALL = N_OUTER * N_INNER * 3 + N_OUTER };
-	static const char *const hits[] = { "big/o0/i3/.ssh", "big/o4/i0/.ssh", "big/o4/i1/.aws", "big/o7/i100/secrets",
-					    "big/o8/i99/.ssh", "big/o8/.ssh", "big/o7/.aws" };
+	static const char *const hits[] = { "big/o0/i3/.ssh",  "big/o4/i0/.ssh",
+					    "big/o4/i1/.aws",  "big/o7/i100/secrets",
+					    "big/o8/i99/.ssh", "big/o8/.ssh",
+					    "big/o7/.aws" };
 	struct world *w = *state;
 	struct sbx_dir_walk rules = { .names = names, .depth = 4, .n_left = 100000 };
 	SBX_AUTO_CLOSE int fd = -1;

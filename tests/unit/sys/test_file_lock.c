@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Locks that go with a name: taken, held by another, of what is gone, of what is called otherwise by now. */
+/* Locks that go with a name: taken, held by another, of what is gone, of what is called otherwise
+ * by now. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

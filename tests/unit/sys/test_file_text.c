@@ -37,7 +37,8 @@ static void test_errors(void **state)
 	char buf[8] = "x";
 
 	(void)state;
-	assert_int_equal(sbx_file_text_read(AT_FDCWD, "/proc/self/none", buf, sizeof(buf)), -ENOENT);
+	assert_int_equal(sbx_file_text_read(AT_FDCWD, "/proc/self/none", buf, sizeof(buf)),
+			 -ENOENT);
 	assert_string_equal(buf, "");
 	buf[0] = 'x';
 	assert_int_equal(sbx_file_text_read(AT_FDCWD, "/proc", buf, sizeof(buf)), -EISDIR);

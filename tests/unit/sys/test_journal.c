@@ -40,7 +40,8 @@ static void test_text(void **state)
 /* A newline in a value must not become a field of its own. */
 static void test_newlines(void **state)
 {
-	static const char bytes[] = "MESSAGE\n\x0f\0\0\0\0\0\0\0two\n_UID=0\nmore\nA\n\1\0\0\0\0\0\0\0\n\nB=2\n";
+	static const char bytes[] =
+		"MESSAGE\n\x0f\0\0\0\0\0\0\0two\n_UID=0\nmore\nA\n\1\0\0\0\0\0\0\0\n\nB=2\n";
 
 	(void)state;
 	sbx_journal_init(&entry);
@@ -66,7 +67,8 @@ static void test_length(void **state)
 
 static void test_names(void **state)
 {
-	static const char *const bad[] = { "", "_UID", "1ST", "lower", "A-B", "A=B", "A\nB", "A B", "\xc3\x84" };
+	static const char *const bad[] = { "",	  "_UID", "1ST", "lower",   "A-B",
+					   "A=B", "A\nB", "A B", "\xc3\x84" };
 	char name[SBX_JOURNAL_NAME_MAX + 2];
 
 	(void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Our stand-in for libmnl against libmnl: the same messages byte for byte, the same verdicts about the
- * same hostile attributes. Ours is linked; the library's is found with dlopen, under the same names.
+ * Our stand-in for libmnl against libmnl: the same messages byte for byte, the same verdicts about
+ * the same hostile attributes. Ours is linked; the library's is found with dlopen, under the same
+ * names.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -203,8 +204,8 @@ static void test_parse(void **state)
 			assert_same_walk(p, 8, stop, answer);
 }
 
-/* Any byte anywhere: the two agree on what is there. The message is as long as it claims, and the buffer
- * longer by what a last attribute of an unaligned length makes both step over. */
+/* Any byte anywhere: the two agree on what is there. The message is as long as it claims, and the
+ * buffer longer by what a last attribute of an unaligned length makes both step over. */
 static void test_hostile(void **state)
 {
 	_Alignas(8) char good[512] = { 0 };

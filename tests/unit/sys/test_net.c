@@ -163,9 +163,12 @@ static void own_addresses(void)
 static void add_route(int fd, uint16_t what, uint8_t type, const char *cidr)
 {
 	struct nlmsghdr nlh = { .nlmsg_type = what,
-				.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | (what == RTM_NEWROUTE ? NLM_F_CREATE : 0),
+				.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK |
+					       (what == RTM_NEWROUTE ? NLM_F_CREATE : 0),
 				.nlmsg_seq = 1 };
-	struct rtmsg rtm = { .rtm_table = RT_TABLE_LOCAL, .rtm_type = type, .rtm_protocol = RTPROT_STATIC };
+	struct rtmsg rtm = { .rtm_table = RT_TABLE_LOCAL,
+			     .rtm_type = type,
+			     .rtm_protocol = RTPROT_STATIC };
 	struct sbx_writer w;
 	struct sbx_cidr c;
 	uint8_t buf[128], answer[512];
@@ -205,7 +208,8 @@ static bool own_changed(int watch)
 
 static void local_routes(void)
 {
-	static const char *const extra[] = { "203.0.113.7/32", "198.51.100.0/24", "2001:db8:1::/64", "2001:db8::7/128" };
+	static const char *const extra[] = { "203.0.113.7/32", "198.51.100.0/24", "2001:db8:1::/64",
+					     "2001:db8::7/128" };
 	SBX_AUTO_CLOSE int fd = must(sbx_net_netlink_open(NETLINK_ROUTE));
 	SBX_AUTO_CLOSE int other = must(sbx_net_netlink_open(NETLINK_ROUTE));
 	SBX_AUTO_CLOSE int watch = must(sbx_net_own_watch());
@@ -217,14 +221,15 @@ static void local_routes(void)
 	CHECK(sbx_net_local_routes(fd, v, 16) == 0);
 	CHECK(setup_loopback(&ipv6, &err) == 0);
 	CHECK(own_changed(watch));
-	/* Those of the four addresses and 127.0.0.0/8; not the ones that make everything local. IPv6's come a moment later,
-	 * each with word of it. */
+	/* Those of the four addresses and 127.0.0.0/8; not the ones that make everything local.
+	 * IPv6's come a moment later, each with word of it. */
 	while ((n = sbx_net_local_routes(fd, v, 16)) < 5)
 		CHECK(n > 0 && own_changed(watch));
 	CHECK(n == 5);
 	while (readable(watch, 50))
 		own_changed(watch);
-	CHECK(sbx_net_local_routes(fd, v, 4) == -EOVERFLOW && sbx_net_local_routes(fd, v, 0) == -EOVERFLOW);
+	CHECK(sbx_net_local_routes(fd, v, 4) == -EOVERFLOW &&
+	      sbx_net_local_routes(fd, v, 0) == -EOVERFLOW);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(extra); i++) {
 		add_route(other, RTM_NEWROUTE, RTN_LOCAL, extra[i]);
 		CHECK(own_changed(watch));
@@ -241,7 +246,8 @@ static void local_routes(void)
 
 		CHECK(sbx_cidr_parse(extra[i], &want) == 0);
 		for (int k = 0; k < n; k++)
-			found += v[k].prefix == want.prefix && sbx_addr_equal(&v[k].addr, &want.addr);
+			found += v[k].prefix == want.prefix &&
+				 sbx_addr_equal(&v[k].addr, &want.addr);
 		CHECK(found == 1);
 	}
 	/* Of what interfaces have there is no more for it; and the socket still answers that. */

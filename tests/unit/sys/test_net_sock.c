@@ -510,7 +510,8 @@ static int error_of(int fd)
 	return error;
 }
 
-/* The factory's connection reaches a server of the sandbox's own, from loopback; with no rights at all. */
+/* The factory's connection reaches a server of the sandbox's own, from loopback; with no rights at
+ * all. */
 static void inside(void)
 {
 	struct netns n = netns_setup("offline");
@@ -554,7 +555,7 @@ static void inside_not_itself(void)
 	server = sbx_fd_close(server);
 	write_file("/proc/sys/net/ipv4/ip_local_port_range", "40001 40001");
 	FOR_FAMILIES (f)
-		CHECK(sbx_net_tcp_inside_open(strchr(f->loopback, ':') ? 6 : 4, 40001) == -ECONNREFUSED);
+	CHECK(sbx_net_tcp_inside_open(strchr(f->loopback, ':') ? 6 : 4, 40001) == -ECONNREFUSED);
 	/* And the port is free for the server. */
 	server = socket_for("127.0.0.1", SOCK_STREAM);
 	CHECK(bind_to(server, "127.0.0.1", 40001) == 0 && listen(server, 4) == 0);
@@ -565,7 +566,8 @@ static void inside_not_itself(void)
 
 static void publishing(void)
 {
-	struct sbx_addr v4 = parsed("127.0.0.1"), v6 = parsed("::1"), any6 = parsed("::"), other = parsed("2001:db8::77");
+	struct sbx_addr v4 = parsed("127.0.0.1"), v6 = parsed("::1"), any6 = parsed("::"),
+			other = parsed("2001:db8::77");
 	SBX_AUTO_CLOSE int fd = -1, second = -1, six = -1, client = -1, accepted = -1;
 	SBX_AUTO_CLOSE int rtnl = must(sbx_net_netlink_open(NETLINK_ROUTE));
 	struct sbx_err err = { 0 };
@@ -578,7 +580,8 @@ static void publishing(void)
 	fd = must(sbx_net_publish_open(&v4, 0, &port));
 	CHECK(port != 0);
 	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC && fcntl(fd, F_GETFL) & O_NONBLOCK);
-	CHECK(sbx_net_publish_open(&v4, port, &port) == -EADDRINUSE); /* though both may share an old port */
+	/* though both may share an old port */
+	CHECK(sbx_net_publish_open(&v4, port, &port) == -EADDRINUSE);
 	six = must(sbx_net_publish_open(&v6, port, &port6));	      /* a port of its own */
 	CHECK(port6 == port);
 	client = socket_for("127.0.0.1", SOCK_STREAM);

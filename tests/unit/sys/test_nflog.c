@@ -151,7 +151,8 @@ static void test_packets(void **state)
 	assert_int_equal(g.n, 0);
 }
 
-/* The kernel does not do that: two payloads in one packet. The last one is reported, nothing of the other. */
+/* The kernel does not do that: two payloads in one packet. The last one is reported, nothing of the
+ * other. */
 static void test_two_payloads(void **state)
 {
 	static const uint8_t icmp6[] = { 0x60, 0, 0, 0, 0, 0, 58, 64, 0xfd, 0, 0 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Attach cgroup's rulesets: text against golden files, limits, and the operations on the shared table in
- * namespaces, without cgroups (tests/system/test_attach_rules.py has those, and packets). */
+/* Attach cgroup's rulesets: text against golden files, limits, and the operations on the shared
+ * table in namespaces, without cgroups (tests/system/test_attach_rules.py has those, and
+ * packets). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -186,8 +187,10 @@ static void add_list_remove(void)
 	CHECK(add("dd", 3, 0, &err) == -EINVAL);
 	CHECK(sbx_attach_list(nl, v, 4) == 3 && n_listed() == 3);
 	for (int i = 0; i < 3; i++) {
-		bool is_aa = strcmp(v[i].id, "aa") == 0 && v[i].level == 2 && v[i].cgroup_id == 1001;
-		bool is_bb = strcmp(v[i].id, "bb") == 0 && v[i].level == 2 && v[i].cgroup_id == 1002;
+		bool is_aa =
+			strcmp(v[i].id, "aa") == 0 && v[i].level == 2 && v[i].cgroup_id == 1001;
+		bool is_bb =
+			strcmp(v[i].id, "bb") == 0 && v[i].level == 2 && v[i].cgroup_id == 1002;
 		bool is_cc = strcmp(v[i].id, "cc") == 0 && v[i].level == 3 &&
 			     v[i].cgroup_id == UINT64_C(0x1234567800000001);
 
@@ -230,9 +233,13 @@ NETNS_TEST(in_use)
 static void pins(void)
 {
 	struct sbx_attach_pin v[] = {
-		PIN(1, 443, SBX_ATTACH_CURRENT, 60000), PIN(1, 80, SBX_ATTACH_CURRENT, 60000),
+		PIN(1, 443, SBX_ATTACH_CURRENT, 60000),
+		PIN(1, 80, SBX_ATTACH_CURRENT, 60000),
 		PIN(1, 443, SBX_ATTACH_OLD, 60000),
-		{ .addr = { 6, { 0x20, 1 } }, .proto = SBX_PROTO_UDP, .port = 443, .timeout_ms = 1 },
+		{ .addr = { 6, { 0x20, 1 } },
+		  .proto = SBX_PROTO_UDP,
+		  .port = 443,
+		  .timeout_ms = 1 },
 	};
 	struct sbx_attach_pin *many = calloc(2500, sizeof(*many));
 	struct sbx_err err = { 0 };
@@ -258,7 +265,8 @@ static void pins(void)
 	/* More than one message holds. */
 	CHECK(many);
 	for (int i = 0; i < 2500; i++)
-		many[i] = (struct sbx_attach_pin)PIN(9, (uint16_t)(i + 1), SBX_ATTACH_CURRENT, 60000);
+		many[i] =
+			(struct sbx_attach_pin)PIN(9, (uint16_t)(i + 1), SBX_ATTACH_CURRENT, 60000);
 	CHECK(sbx_attach_pin("aa", many, 2500, nl, NULL) == 0);
 	CHECK(sbx_attach_pin("aa", many, 2500, nl, NULL) == 0);
 	CHECK(sbx_attach_remove("aa", 2, 1001, nl, NULL) == 0 && !has_table());
@@ -268,7 +276,8 @@ NETNS_TEST(pins)
 static void fill_pins(struct sbx_attach_pin *v, int n, int host, uint64_t timeout_ms)
 {
 	for (int i = 0; i < n; i++)
-		v[i] = (struct sbx_attach_pin)PIN((uint8_t)host, (uint16_t)(i + 1), i % 2, timeout_ms);
+		v[i] = (struct sbx_attach_pin)PIN((uint8_t)host, (uint16_t)(i + 1), i % 2,
+						  timeout_ms);
 }
 
 /* Who asks for pins without end gets so many, and others when those ran out. */
@@ -352,7 +361,8 @@ static void killed_anywhere(void)
 		n = sbx_attach_list(nl, v, 4);
 		CHECK(n == 0 || n == 1);
 		if (n == 1)
-			CHECK(sbx_attach_remove(v[0].id, v[0].level, v[0].cgroup_id, nl, NULL) == 0);
+			CHECK(sbx_attach_remove(v[0].id, v[0].level, v[0].cgroup_id, nl, NULL) ==
+			      0);
 		CHECK(n_listed() == 0);
 	}
 	CHECK(add("aa", 2, 1001, NULL) == 0);
@@ -384,7 +394,8 @@ struct remote {
 	unsigned n;
 };
 
-static void on_remote(void *userdata, const struct sbx_addr *addr, enum sbx_proto proto, uint16_t port)
+static void on_remote(void *userdata, const struct sbx_addr *addr, enum sbx_proto proto,
+		      uint16_t port)
 {
 	struct remote *r = userdata;
 	struct sbx_addr want;
@@ -420,7 +431,8 @@ static void open_remotes(void)
 	CHECK(connect_to(client, "192.0.2.7", 443) == 0);
 	accepted = must(accept(server, NULL, NULL));
 	CHECK(n_open("192.0.2.7", SBX_PROTO_TCP, 443) == 1);
-	CHECK(n_open("192.0.2.7", SBX_PROTO_TCP, 80) == 0 && n_open("192.0.2.7", SBX_PROTO_UDP, 443) == 0);
+	CHECK(n_open("192.0.2.7", SBX_PROTO_TCP, 80) == 0 &&
+	      n_open("192.0.2.7", SBX_PROTO_UDP, 443) == 0);
 	udp4 = socket_for("192.0.2.8", SOCK_DGRAM);
 	udp6 = socket_for("2001:db8::8", SOCK_DGRAM);
 	CHECK(connect_to(udp4, "192.0.2.8", 443) == 0 && connect_to(udp6, "2001:db8::8", 443) == 0);
@@ -429,7 +441,8 @@ static void open_remotes(void)
 	close(accepted);
 	close(client);
 	close(udp4);
-	CHECK(n_open("192.0.2.7", SBX_PROTO_TCP, 443) == 0 && n_open("192.0.2.8", SBX_PROTO_UDP, 443) == 0);
+	CHECK(n_open("192.0.2.7", SBX_PROTO_TCP, 443) == 0 &&
+	      n_open("192.0.2.8", SBX_PROTO_UDP, 443) == 0);
 	/* By an IPv6 socket to an IPv4 address. */
 	client = socket_for("::", SOCK_STREAM);
 	CHECK(connect_to(client, "::ffff:192.0.2.7", 443) == 0);
@@ -445,7 +458,8 @@ static void without_rights(void)
 
 	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
 	CHECK(add("aa", 2, 1001, NULL) == 0);
-	CHECK(unshare(CLONE_NEWUSER) == 0); /* rights in there are none over the network namespace */
+	/* rights in there are none over the network namespace */
+	CHECK(unshare(CLONE_NEWUSER) == 0);
 	close(nl);
 	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
 	CHECK(add("bb", 2, 1002, &err) == -EPERM && strstr(err.msg, "CAP_NET_ADMIN"));

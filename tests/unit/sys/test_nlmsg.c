@@ -109,7 +109,8 @@ static void test_nested_as_libmnl(void **state)
 	assert_memory_equal(ours, theirs, w.pos);
 }
 
-/* A buffer of any other size either holds all of it or is refused, and nothing is written past it. */
+/* A buffer of any other size either holds all of it or is refused, and nothing is written past
+ * it. */
 static void test_every_capacity(void **state)
 {
 	(void)state;

@@ -416,7 +416,8 @@ static void test_hop_outside(void **state)
 	expect(w, "elsewhere/link", 0, "ws/dir");
 }
 
-/* A prefix that a sandbox could have turned into a symlink, because another prefix lets it write there. */
+/* A prefix that a sandbox could have turned into a symlink, because another prefix lets it write
+ * there. */
 static void test_prefix_made_by_sandbox(void **state)
 {
 	struct world *w = *state;
@@ -556,7 +557,8 @@ static int without_openat2(const struct world *w, unsigned int error, bool ask_f
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 		    prctl(PR_SET_SECCOMP, 2, &prog) != 0)
 			_exit(99);
-		_exit(ask_first ? sbx_path_check_support(&err) : sbx_path_judge(w->prefix, &w->rules, &err, &p));
+		_exit(ask_first ? sbx_path_check_support(&err) :
+				  sbx_path_judge(w->prefix, &w->rules, &err, &p));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -731,7 +733,8 @@ static void test_set_id(void **state)
 	assert_int_equal(link(at(w, "ws/dir/file"), at(w, "ws/again")), 0);
 	assert_int_equal(set_id(w, "ws"), SBX_PATH_E_SET_ID);
 	assert_int_equal(unlink(at(w, "ws/again")), 0);
-	assert_int_equal(chmod(at(w, "ws/dir"), 02775), 0); /* what directories inherit by is no program */
+	/* what directories inherit by is no program */
+	assert_int_equal(chmod(at(w, "ws/dir"), 02775), 0);
 	assert_int_equal(set_id(w, "ws"), 0);
 	if (geteuid() == 0)
 		return; /* nothing is hidden from root */
@@ -792,8 +795,9 @@ static void test_is_resolved(void **state)
 {
 	static const char *const yes[] = { "ws", "ws/dir/file", "ws/fifo", "ws/.ssh/key" };
 	static const char *const no[] = {
-		"ws/in",     "ws/in/file", "alias",  "alias/dir",   "ws/none",	"ws/dir/file/x", "ws/loop-a",
-		"ws/dir/..", "ws/./dir",   "ws/dir/", "ws//dir",    "ws/dir/.", "ws/../ws/dir",	 "ws/proc",
+		"ws/in",	 "ws/in/file", "alias",	       "alias/dir", "ws/none",
+		"ws/dir/file/x", "ws/loop-a",  "ws/dir/..",    "ws/./dir",  "ws/dir/",
+		"ws//dir",	 "ws/dir/.",   "ws/../ws/dir", "ws/proc",
 	};
 	const struct world *w = *state;
 	char dots[PATH_MAX];

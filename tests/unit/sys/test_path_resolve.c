@@ -127,11 +127,13 @@ static void test_long_link(void **state)
 			struct sbx_err err;
 			int r;
 
-			if (n_rest % 7 != 0 && n + 1 + n_rest != PATH_MAX && n + 1 + n_rest != PATH_MAX - 1)
+			if (n_rest % 7 != 0 && n + 1 + n_rest != PATH_MAX &&
+			    n + 1 + n_rest != PATH_MAX - 1)
 				continue;
 			long_text(text, n, "dir");
 			assert_int_equal(symlink(text, at(w, "ws/long")), 0);
-			assert_true(asprintf(&path, "%s%.*s", at(w, "ws/long"), (int)n_rest, more) > 0);
+			assert_true(asprintf(&path, "%s%.*s", at(w, "ws/long"), (int)n_rest, more) >
+				    0);
 			r = resolve(path, &found, &err);
 			assert_int_equal(r, n + 1 + n_rest < PATH_MAX ? 0 : SBX_PATH_E_ACCESS);
 			if (r == 0) {
@@ -247,7 +249,8 @@ static void test_many_dotdots(void **state)
 	struct sbx_resolved found;
 	struct sbx_err err;
 
-	assert_true(asprintf(&text, "../../../../../../../../../../../../../../..%s", at(w, "ws/dir")) > 0);
+	assert_true(asprintf(&text, "../../../../../../../../../../../../../../..%s",
+			     at(w, "ws/dir")) > 0);
 	assert_int_equal(symlink(text, at(w, "ws/up")), 0);
 	assert_int_equal(resolve(at(w, "ws/up"), &found, &err), 0);
 	assert_string_equal(found.path, at(w, "ws/dir"));
@@ -271,7 +274,8 @@ static void test_short_link(void **state)
 	sbx_resolved_fini(&found);
 }
 
-/* Said with the directory's mode and owner, unless others may enter it: then it is the one above that is closed. */
+/* Said with the directory's mode and owner, unless others may enter it: then it is the one above
+ * that is closed. */
 static void test_closed(void **state)
 {
 	const struct world *w = *state;
@@ -288,7 +292,8 @@ static void test_closed(void **state)
 	assert_int_equal(resolve(at(w, "ws/dir"), &found, &err), SBX_PATH_E_ACCESS);
 	if (uid == 0)
 		assert_int_equal(seteuid(uid), 0);
-	assert_non_null(strstr(err.msg, uid == 0 ? "has mode 2700 and belongs to uid 0:" : "has mode 2600 and belongs to uid"));
+	assert_non_null(strstr(err.msg, uid == 0 ? "has mode 2700 and belongs to uid 0:" :
+						   "has mode 2600 and belongs to uid"));
 	assert_int_equal(chmod(at(w, "ws"), 0755), 0);
 }
 
@@ -299,12 +304,14 @@ static void test_kernel_filesystems(void **state)
 		long magic;
 		const char *name;
 	} kinds[] = {
-		{ PROC_SUPER_MAGIC, "proc" },	{ SYSFS_MAGIC, "sysfs" },	    { CGROUP_SUPER_MAGIC, "cgroup" },
-		{ CGROUP2_SUPER_MAGIC, "cgroup2" }, { DEVPTS_SUPER_MAGIC, "devpts" }, { DEBUGFS_MAGIC, "debugfs" },
-		{ TRACEFS_MAGIC, "tracefs" },	{ SECURITYFS_MAGIC, "securityfs" }, { SELINUX_MAGIC, "selinuxfs" },
-		{ BPF_FS_MAGIC, "bpf" },	{ NSFS_MAGIC, "nsfs" },		    { PSTOREFS_MAGIC, "pstore" },
-		{ EFIVARFS_MAGIC, "efivarfs" }, { BINFMTFS_MAGIC, "binfmt_misc" },  { 0x62656570, "configfs" },
-		{ 0x19800202, "mqueue" },
+		{ PROC_SUPER_MAGIC, "proc" },	  { SYSFS_MAGIC, "sysfs" },
+		{ CGROUP_SUPER_MAGIC, "cgroup" }, { CGROUP2_SUPER_MAGIC, "cgroup2" },
+		{ DEVPTS_SUPER_MAGIC, "devpts" }, { DEBUGFS_MAGIC, "debugfs" },
+		{ TRACEFS_MAGIC, "tracefs" },	  { SECURITYFS_MAGIC, "securityfs" },
+		{ SELINUX_MAGIC, "selinuxfs" },	  { BPF_FS_MAGIC, "bpf" },
+		{ NSFS_MAGIC, "nsfs" },		  { PSTOREFS_MAGIC, "pstore" },
+		{ EFIVARFS_MAGIC, "efivarfs" },	  { BINFMTFS_MAGIC, "binfmt_misc" },
+		{ 0x62656570, "configfs" },	  { 0x19800202, "mqueue" },
 	};
 	struct sbx_resolved found;
 	struct sbx_err err;
@@ -315,7 +322,8 @@ static void test_kernel_filesystems(void **state)
 
 		said_magic = kinds[i].magic;
 		assert_int_equal(resolve("/proc/sys", &found, &err), SBX_PATH_E_FORBIDDEN);
-		snprintf(want, sizeof(want), "/proc is on a kernel file system (%s)", kinds[i].name);
+		snprintf(want, sizeof(want), "/proc is on a kernel file system (%s)",
+			 kinds[i].name);
 		assert_non_null(strstr(err.msg, want));
 	}
 	said_magic = TMPFS_MAGIC;
@@ -340,7 +348,9 @@ static void exchange_once(void *userdata)
 	const struct world *w = userdata;
 
 	if (n_between == 1)
-		assert_int_equal(renameat2(AT_FDCWD, at(w, "ws/dir"), AT_FDCWD, at(w, "other"), RENAME_EXCHANGE), 0);
+		assert_int_equal(renameat2(AT_FDCWD, at(w, "ws/dir"), AT_FDCWD, at(w, "other"),
+					   RENAME_EXCHANGE),
+				 0);
 }
 
 static void move_on(void *userdata)

@@ -415,7 +415,8 @@ static void test_signal_scope(void **state)
 	reap_ok(pid);
 }
 
-/* Names are made, moved and removed below the root that was given, and nowhere else; what is there can be written. */
+/* Names are made, moved and removed below the root that was given, and nowhere else; what is there
+ * can be written. */
 static void test_directory_scope(void **state)
 {
 	char dir[] = "/tmp/sbx-test-XXXXXX";
@@ -425,16 +426,18 @@ static void test_directory_scope(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	top = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(top >= 0 && mkdirat(top, "in", 0700) == 0 && mkdirat(top, "in/sub", 0700) == 0 &&
-		    mkdirat(top, "out", 0700) == 0);
-	assert_true((fd = openat(top, "out/file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) >= 0 && close(fd) == 0);
+	assert_true(top >= 0 && mkdirat(top, "in", 0700) == 0 &&
+		    mkdirat(top, "in/sub", 0700) == 0 && mkdirat(top, "out", 0700) == 0);
+	assert_true((fd = openat(top, "out/file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) >= 0 &&
+		    close(fd) == 0);
 	pid = fork();
 	if (pid == 0) {
 		if (sbx_landlock_abi() < 2)
 			_exit(0);
 		CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 		CHECK(sbx_landlock_confine(openat(top, "in", O_PATH | O_CLOEXEC)) == 0);
-		CHECK(openat(top, "out/new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0 && errno == EACCES);
+		CHECK(openat(top, "out/new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0 &&
+		      errno == EACCES);
 		CHECK(mkdirat(top, "out/new", 0700) < 0 && errno == EACCES);
 		CHECK(unlinkat(top, "out/file", 0) < 0 && errno == EACCES);
 		CHECK(renameat(top, "out/file", top, "out/moved") < 0 && errno == EACCES);

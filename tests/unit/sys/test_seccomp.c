@@ -249,22 +249,32 @@ static void test_command_setid(void **state)
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(mode_calls); i++) {
 		const uint64_t flags[] = { O_CREAT | O_WRONLY, HIGH | O_CREAT, O_TMPFILE | O_RDWR };
-		const uint32_t setgid = mode_calls[i].what & FILE_MODE ? ERRNO(EPERM) : SECCOMP_RET_ALLOW;
+		const uint32_t setgid =
+			mode_calls[i].what & FILE_MODE ? ERRNO(EPERM) : SECCOMP_RET_ALLOW;
 
 		for (size_t f = 0; f < SBX_N_ELEMENTS(flags); f++)
 			for (uint64_t rest = 0; rest < 01000; rest += 0111) {
-				assert_int_equal(with_mode(p, i, S_ISUID | rest, flags[f]), ERRNO(EPERM));
-				assert_int_equal(with_mode(p, i, HIGH | S_ISUID | rest, flags[f]), ERRNO(EPERM));
-				assert_int_equal(with_mode(p, i, S_ISUID | S_ISGID | rest, flags[f]), ERRNO(EPERM));
+				assert_int_equal(with_mode(p, i, S_ISUID | rest, flags[f]),
+						 ERRNO(EPERM));
+				assert_int_equal(with_mode(p, i, HIGH | S_ISUID | rest, flags[f]),
+						 ERRNO(EPERM));
+				assert_int_equal(
+					with_mode(p, i, S_ISUID | S_ISGID | rest, flags[f]),
+					ERRNO(EPERM));
 				assert_int_equal(with_mode(p, i, S_ISGID | rest, flags[f]), setgid);
-				assert_int_equal(with_mode(p, i, HIGH | S_ISGID | rest, flags[f]), setgid);
-				assert_int_equal(with_mode(p, i, S_ISVTX | rest, flags[f]), SECCOMP_RET_ALLOW);
-				assert_int_equal(with_mode(p, i, HIGH | rest, flags[f]), SECCOMP_RET_ALLOW);
+				assert_int_equal(with_mode(p, i, HIGH | S_ISGID | rest, flags[f]),
+						 setgid);
+				assert_int_equal(with_mode(p, i, S_ISVTX | rest, flags[f]),
+						 SECCOMP_RET_ALLOW);
+				assert_int_equal(with_mode(p, i, HIGH | rest, flags[f]),
+						 SECCOMP_RET_ALLOW);
 			}
 		/* Without a file to make, whatever is in the register of the mode is not one. */
 		if (mode_calls[i].flags_arg >= 0) {
-			assert_int_equal(with_mode(p, i, 07777, O_RDWR | O_DIRECTORY | O_CLOEXEC), SECCOMP_RET_ALLOW);
-			assert_int_equal(with_mode(p, i, ~0ull, O_TRUNC | O_WRONLY), SECCOMP_RET_ALLOW);
+			assert_int_equal(with_mode(p, i, 07777, O_RDWR | O_DIRECTORY | O_CLOEXEC),
+					 SECCOMP_RET_ALLOW);
+			assert_int_equal(with_mode(p, i, ~0ull, O_TRUNC | O_WRONLY),
+					 SECCOMP_RET_ALLOW);
 		}
 	}
 	assert_int_equal(COMMAND(SYS_openat2, 0, 0, 0, 0), ERRNO(ENOSYS));
@@ -282,7 +292,9 @@ static void test_command_devices(void **state)
 	assert_int_equal(COMMAND(SYS_mknodat, 0, 0, HIGH | S_IFBLK, 0), ERRNO(EPERM));
 	/* What a rename may leave behind is such a device. */
 	for (uint64_t flags = 0; flags < 8; flags++) {
-		struct seccomp_data data = { .nr = SYS_renameat2, .arch = NATIVE, .args = { [4] = flags } };
+		struct seccomp_data data = { .nr = SYS_renameat2,
+					     .arch = NATIVE,
+					     .args = { [4] = flags } };
 		uint32_t answer = flags & RENAME_WHITEOUT ? ERRNO(EPERM) : SECCOMP_RET_ALLOW;
 
 		assert_int_equal(run(&programs[SBX_SECCOMP_COMMAND], &data), answer);
@@ -295,8 +307,10 @@ static void test_command_devices(void **state)
 static void test_lifts(void **state)
 {
 	static struct program lifted;
-	static const uint64_t words[] = { 0, 1, HIGH, ~0ull, 07777, S_ISUID | 0755, O_CREAT, O_TMPFILE,
-					  AF_NETLINK, TIOCSTI, CLONE_NEWUSER, S_IFCHR };
+	static const uint64_t words[] = {
+		0,	 1,	    HIGH,	~0ull,	 07777,		S_ISUID | 0755,
+		O_CREAT, O_TMPFILE, AF_NETLINK, TIOCSTI, CLONE_NEWUSER, S_IFCHR
+	};
 
 	(void)state;
 	for (int lift = 0; lift < SBX_N_SECCOMP_LIFTS; lift++) {
@@ -307,7 +321,8 @@ static void test_lifts(void **state)
 			bool has_row = false, changed = false;
 
 			for (size_t i = 0; i < sbx_seccomp_command_table.n_rows; i++) {
-				const struct sbx_seccomp_row *row = &sbx_seccomp_command_table.rows[i];
+				const struct sbx_seccomp_row *row =
+					&sbx_seccomp_command_table.rows[i];
 
 				if (row_covers(row, nr) && (row->lifts & SBX_SECCOMP_BIT(lift)))
 					has_row = true;
@@ -325,14 +340,16 @@ static void test_lifts(void **state)
 						continue;
 					changed = true;
 					if (!has_row || is != SECCOMP_RET_ALLOW)
-						fail_msg("%s: call %d: %#x to %#x", sbx_seccomp_lift_str(lift), nr, was, is);
+						fail_msg("%s: call %d: %#x to %#x",
+							 sbx_seccomp_lift_str(lift), nr, was, is);
 				}
 			n_changed += changed;
 			n_rows += has_row;
 		}
 		assert_true(n_rows > 0);
 		assert_int_equal(n_changed, n_rows);
-		for (int nr = 0; nr < 512; nr++) { /* and the foreign ABIs are as foreign as before */
+		/* and the foreign ABIs are as foreign as before */
+		for (int nr = 0; nr < 512; nr++) {
 			struct seccomp_data data = { .nr = nr, .arch = FOREIGN };
 
 			assert_int_equal(run(&lifted, &data), SECCOMP_RET_KILL_PROCESS);
@@ -343,8 +360,11 @@ static void test_lifts(void **state)
 /* All of them together let nothing pass that is not to be had by any. */
 static void test_lifts_leave(void **state)
 {
-	static const long never[] = { SYS_mount, SYS_unshare, SYS_setns, SYS_bpf, SYS_io_uring_setup, SYS_io_uring_enter,
-				      SYS_keyctl, SYS_add_key, SYS_init_module, SYS_open_by_handle_at, SYS_move_mount };
+	static const long never[] = {
+		SYS_mount,	    SYS_unshare,	   SYS_setns,	  SYS_bpf,
+		SYS_io_uring_setup, SYS_io_uring_enter,	   SYS_keyctl,	  SYS_add_key,
+		SYS_init_module,    SYS_open_by_handle_at, SYS_move_mount
+	};
 	static struct program lifted;
 	struct seccomp_data data = { .arch = NATIVE };
 
@@ -356,7 +376,9 @@ static void test_lifts_leave(void **state)
 	}
 	data.nr = SYS_clone3;
 	assert_int_equal(run(&lifted, &data), ERRNO(ENOSYS));
-	data = (struct seccomp_data){ .nr = SYS_ioctl, .arch = NATIVE, .args = { 0, HIGH | TIOCSTI } };
+	data = (struct seccomp_data){ .nr = SYS_ioctl,
+				      .arch = NATIVE,
+				      .args = { 0, HIGH | TIOCSTI } };
 	assert_int_equal(run(&lifted, &data), ERRNO(EPERM));
 	data = (struct seccomp_data){ .nr = SYS_socket, .arch = NATIVE, .args = { 40, 1 } };
 	assert_int_equal(run(&lifted, &data), ERRNO(EAFNOSUPPORT));
@@ -406,8 +428,8 @@ static void test_command_ioctl(void **state)
 	/* KDFONTOP, KDSKBSENT, VT_ACTIVATE */
 	static const uint64_t refused[] = { TIOCSTI, TIOCLINUX, TIOCSETD, 0x4b72, 0x4b49, 0x5606 };
 	static const uint64_t allowed[] = {
-		TCGETS, TCSETSW, TIOCGWINSZ, TIOCSPGRP, TIOCSCTTY, FIONREAD, 0, 0x4a00, 0x4c00, 0x5700,
-		0x80045600, /* one of video4linux's */
+		TCGETS, TCSETSW, TIOCGWINSZ, TIOCSPGRP, TIOCSCTTY,  FIONREAD,
+		0,	0x4a00,	 0x4c00,     0x5700,	0x80045600, /* one of video4linux's */
 	};
 
 	(void)state;
@@ -457,7 +479,8 @@ static void test_command_groups(void **state)
 		uint32_t got = COMMAND(SYS_setsockopt, 3, rows[i].level, rows[i].option, 0x1000);
 
 		assert_int_equal(got, rows[i].want);
-		got = COMMAND(SYS_setsockopt, 3, HIGH | rows[i].level, HIGH | rows[i].option, 0x1000);
+		got = COMMAND(SYS_setsockopt, 3, HIGH | rows[i].level, HIGH | rows[i].option,
+			      0x1000);
 		assert_int_equal(got, rows[i].want);
 	}
 }
@@ -505,8 +528,10 @@ static void test_command_socket(void **state)
 		}
 		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_STREAM, HIGH | 132, 0),
 				 ERRNO(EPROTONOSUPPORT));
-		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_DGRAM, 115, 0), ERRNO(EPROTONOSUPPORT));
-		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_DGRAM, HIGH | 136, 0), ERRNO(EPROTONOSUPPORT));
+		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_DGRAM, 115, 0),
+				 ERRNO(EPROTONOSUPPORT));
+		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_DGRAM, HIGH | 136, 0),
+				 ERRNO(EPROTONOSUPPORT));
 		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_STREAM, IPPROTO_MPTCP, 0),
 				 SECCOMP_RET_ALLOW);
 		assert_int_equal(COMMAND(SYS_socket, inet, SOCK_DGRAM, IPPROTO_ICMP, 0),
@@ -603,7 +628,8 @@ static void test_helpers_apart(void **state)
 	assert_int_equal(BROKER(SYS_socket, AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0, 0),
 			 SECCOMP_RET_ALLOW);
 	assert_int_equal(FACTORY(SYS_socket, AF_INET, SOCK_STREAM, 0, 0), SECCOMP_RET_KILL_PROCESS);
-	assert_int_equal(FACTORY_TCP(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, 0), SECCOMP_RET_ALLOW);
+	assert_int_equal(FACTORY_TCP(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, 0),
+			 SECCOMP_RET_ALLOW);
 	assert_int_equal(FACTORY_TCP(SYS_socket, AF_INET6, SOCK_STREAM, 0, 0), SECCOMP_RET_ALLOW);
 	assert_int_equal(FACTORY_TCP(SYS_accept4, 3, 0, 0, 0), SECCOMP_RET_KILL_PROCESS);
 	assert_int_equal(BROKER(SYS_kill, 1, 9, 0, 0), SECCOMP_RET_KILL_PROCESS);

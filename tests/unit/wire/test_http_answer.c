@@ -24,7 +24,8 @@ static void test_refusal(void **state)
 	"Connection: close\r\n"                       \
 	"\r\n"                                        \
 	"why\n\n"
-	static const char *const want[] = { "HTTP/1.1 403 Forbidden\r\n" REST, "HTTP/1.1 400 Bad Request\r\n" REST };
+	static const char *const want[] = { "HTTP/1.1 403 Forbidden\r\n" REST,
+					    "HTTP/1.1 400 Bad Request\r\n" REST };
 	char out[200];
 	size_t n;
 
@@ -33,11 +34,14 @@ static void test_refusal(void **state)
 		static const char *const status[] = { "403 Forbidden", "400 Bad Request" };
 		size_t n_want = strlen(want[bad]);
 
-		assert_int_equal(sbx_http_refusal_write(status[bad], "why\n\n", out, n_want + 1, &n), 0);
+		assert_int_equal(
+			sbx_http_refusal_write(status[bad], "why\n\n", out, n_want + 1, &n), 0);
 		assert_int_equal(n, n_want);
 		assert_string_equal(out, want[bad]);
 		for (size_t cap = 0; cap <= n_want; cap++)
-			assert_int_equal(sbx_http_refusal_write(status[bad], "why\n\n", out, cap, &n), -EMSGSIZE);
+			assert_int_equal(
+				sbx_http_refusal_write(status[bad], "why\n\n", out, cap, &n),
+				-EMSGSIZE);
 	}
 }
 

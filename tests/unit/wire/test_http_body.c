@@ -77,7 +77,8 @@ static void test_length(void **state)
 	(void)state;
 	assert_int_equal(judge(SBX_HTTP_FRAMING_NONE, 0, "GET", 3).result, 0);
 	assert_int_equal(judge(SBX_HTTP_FRAMING_NONE, 0, "GET", 3).n, 0);
-	assert_int_equal(judge(SBX_HTTP_FRAMING_NONE, 3, "GET", 3).n, 0); /* a length that says nothing */
+	/* a length that says nothing */
+	assert_int_equal(judge(SBX_HTTP_FRAMING_NONE, 3, "GET", 3).n, 0);
 	assert_int_equal(judge(SBX_HTTP_FRAMING_LENGTH, 0, "GET", 3).n, 0);
 	assert_int_equal(judge(SBX_HTTP_FRAMING_LENGTH, 0, "GET", 3).result, 0);
 	for (size_t n = 0; n <= 6; n++) {

@@ -94,7 +94,8 @@ static void run(const char *s, size_t n, size_t piece, size_t limit, bool skip, 
 			assert_true(e.n <= have - done);
 			done += e.n;
 		} else if (r == SBX_HTTP_E_REJECT) {
-			note(t, "%s%s", sbx_reason_str(j.reason), loose && !j.is_http ? ", other" : "");
+			note(t, "%s%s", sbx_reason_str(j.reason),
+			     loose && !j.is_http ? ", other" : "");
 			assert_int_equal(sbx_http_judge_next(&j, sbx_span(NULL, 0), &e),
 					 SBX_HTTP_E_REJECT);
 			return;
@@ -224,7 +225,8 @@ static void test_hosts(void **state)
 		{ "[1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1]", "http_malformed" },
 		{ "[1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:11]", "http_malformed" },
 		{ "[1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1]", "http_malformed" },
-		{ "[1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1]",
+		{ "[1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:"
+		  "1:1:1:1:1:1:1:1:1]",
 		  "http_malformed" },
 		{ "[", "http_malformed" },
 	};
@@ -411,7 +413,8 @@ static void test_framing(void **state)
 		"head 70 POST / 1.1 a.example:0 9007199254740992\nmore");
 }
 
-/* Where HTTP is one of the things that a flow may be: no name is missed, and what is not HTTP is told apart. */
+/* Where HTTP is one of the things that a flow may be: no name is missed, and what is not HTTP is
+ * told apart. */
 static void test_loose(void **state)
 {
 	static const struct {
@@ -422,7 +425,8 @@ static void test_loose(void **state)
 		{ "GET / HTTP/1.1\r\nHost:\r\n\r\n", "head 25 GET / 1.1 :0 0\nidle" },
 		{ "GET http://b.example:8/ HTTP/1.0\r\n\r\n",
 		  "head 36 GET http://b.example:8/ 1.0 b.example:8 0\nidle" },
-		{ "GET http://[::1]/ HTTP/1.0\r\n\r\n", "head 30 GET http://[::1]/ 1.0 addr ::1:0 0\nidle" },
+		{ "GET http://[::1]/ HTTP/1.0\r\n\r\n",
+		  "head 30 GET http://[::1]/ 1.0 addr ::1:0 0\nidle" },
 		/* of a second request what it says itself */
 		{ "GET / HTTP/1.0\r\n" HOST "\r\nGET / HTTP/1.0\r\n\r\n",
 		  "head 35 GET / 1.0 a.example:0 0\nhead 18 GET / 1.0 :0 0\nidle" },
@@ -431,11 +435,14 @@ static void test_loose(void **state)
 		{ "GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n" HOST "\r\n",
 		  "head 18 GET / 1.0 :0 0\nhead 35 GET / 1.0 a.example:0 0\nidle" },
 		/* the name is seen, wherever it stands */
-		{ "GET / HTTP/1.1\r\nUpgrade: x\r\n" HOST "\r\n", "head 47 GET / 1.1 a.example:0 upgrade 0\nidle" },
+		{ "GET / HTTP/1.1\r\nUpgrade: x\r\n" HOST "\r\n",
+		  "head 47 GET / 1.1 a.example:0 upgrade 0\nidle" },
 		{ "GET / HTTP/1.1\r\nConnection: a, upgrade\r\n" HOST "\r\n",
 		  "head 59 GET / 1.1 a.example:0 upgrade 0\nidle" },
-		{ "GET / HTTP/1.1\r\nHTTP2-Settings: x\r\n" HOST "\r\nGET / HTTP/1.1\r\n" HOST "\r\n",
-		  "head 54 GET / 1.1 a.example:0 upgrade 0\nhead 35 GET / 1.1 a.example:0 0\nidle" },
+		{ "GET / HTTP/1.1\r\nHTTP2-Settings: x\r\n" HOST "\r\nGET / HTTP/1.1\r\n" HOST
+		  "\r\n",
+		  "head 54 GET / 1.1 a.example:0 upgrade 0\nhead 35 GET / 1.1 a.example:0 "
+		  "0\nidle" },
 		{ "GET / HTTP/1.1\r\nUpgrade: x\r\nHost: u@a.example\r\n\r\n", "http_malformed" },
 		{ "GET / HTTP/1.1\r\nConnection: upgrade, host\r\n" HOST "\r\n", "http_malformed" },
 		{ "GET / HTTP/1.1\r\n" HOST HOST "\r\n", "host_duplicate" },
@@ -458,7 +465,8 @@ static void test_loose(void **state)
 		{ "\r\nGET / HTTP/1.1\r\n", "http_malformed" },
 		{ "\nGET / HTTP/1.1\r\n", "http_malformed" },
 		{ "GET / HTTP/1.1\r\nX\r\n", "http_malformed" },
-		{ "GET / HTTP/1.1\r\n" HOST "\r\n\r\n", "head 35 GET / 1.1 a.example:0 0\nhttp_malformed" },
+		{ "GET / HTTP/1.1\r\n" HOST "\r\n\r\n",
+		  "head 35 GET / 1.1 a.example:0 0\nhttp_malformed" },
 		{ "PUT / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nx",
 		  "head 63 PUT / 1.1 a.example:0 chunked 0\nhttp_malformed" },
 		{ "CONNECT a.example:443 HTTP/1.1\r\n", "http_upgrade" },
@@ -470,7 +478,8 @@ static void test_loose(void **state)
 		{ "EHLO a.example\n", "http_malformed, other" },
 		{ "GET / HTTP\n", "http_malformed, other" },
 		{ "GET / HTTP\1/", "http_malformed, other" },
-		{ "GET / HTTP/1.1\r\n" HOST "\r\n\1", "head 35 GET / 1.1 a.example:0 0\nhttp_malformed, other" },
+		{ "GET / HTTP/1.1\r\n" HOST "\r\n\1",
+		  "head 35 GET / 1.1 a.example:0 0\nhttp_malformed, other" },
 	};
 
 	(void)state;
@@ -559,7 +568,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_requests),       cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_hosts),	       cmocka_unit_test(test_targets),
-		cmocka_unit_test(test_fields), cmocka_unit_test(test_framing), cmocka_unit_test(test_loose),	       cmocka_unit_test(test_earliest_byte),
+		cmocka_unit_test(test_fields),	       cmocka_unit_test(test_framing),
+		cmocka_unit_test(test_loose),	       cmocka_unit_test(test_earliest_byte),
 		cmocka_unit_test(test_second_request), cmocka_unit_test(test_limits),
 	};
 

@@ -620,9 +620,10 @@ static void test_limits(void **state)
 
 /* --- behind the first hello --- */
 
-/* What becomes of @p behind @first, cut in two at every place. *ret_good: bytes that were let go without a hello. */
-static int watch(const struct sbx_tls_hello *first, const uint8_t *p, size_t n, size_t limit, struct sbx_tls_watch *w,
-		 size_t *ret_good)
+/* What becomes of @p behind @first, cut in two at every place. *ret_good: bytes that were let go
+ * without a hello. */
+static int watch(const struct sbx_tls_hello *first, const uint8_t *p, size_t n, size_t limit,
+		 struct sbx_tls_watch *w, size_t *ret_good)
 {
 	int whole, r;
 
@@ -665,7 +666,8 @@ static struct sbx_tls_hello first_hello(bool early_data, const char *versions, s
 }
 
 /* @before, then a hello for @name in records of @fragment bytes. */
-static size_t second_flight(const char *before, size_t n, const char *name, size_t fragment, uint8_t *out)
+static size_t second_flight(const char *before, size_t n, const char *name, size_t fragment,
+			    uint8_t *out)
 {
 	begin();
 	server_name(name);
@@ -681,7 +683,8 @@ static size_t second_flight(const char *before, size_t n, const char *name, size
 
 static void test_second_hello(void **state)
 {
-	struct sbx_tls_hello first = first_hello(false, "\2\3\4", 3), early = first_hello(true, "\2\3\4", 3);
+	struct sbx_tls_hello first = first_hello(false, "\2\3\4", 3),
+			     early = first_hello(true, "\2\3\4", 3);
 	static uint8_t out[HELLO_MAX];
 	struct sbx_tls_watch w;
 	size_t n, good;
@@ -695,7 +698,8 @@ static void test_second_hello(void **state)
 		assert_string_equal(w.hello.sni, "other.example.org");
 		assert_int_equal(good, 6);
 	}
-	/* What was offered as early data hides nothing; what was not ends the search, as with the server. */
+	/* What was offered as early data hides nothing; what was not ends the search, as with the
+	 * server. */
 	n = second_flight(DATA DATA, 16, NAME, 50, out);
 	assert_int_equal(watch(&early, out, n, LIMIT, &w, &good), SBX_TLS_WATCH_HELLO);
 	assert_int_equal(good, 16);
@@ -772,8 +776,9 @@ static void test_behind_the_first(void **state)
 		{ "GET / HTTP", 10, false, SBX_TLS_WATCH_REJECT },
 		{ "\x17\3\3\xff\xff\0", 6, true, SBX_TLS_WATCH_REJECT },
 	};
-	struct sbx_tls_hello old = first_hello(false, "\2\3\3", 3), first[] = { first_hello(false, "\2\3\4", 3),
-										 first_hello(true, "\2\3\4", 3) };
+	struct sbx_tls_hello old = first_hello(false, "\2\3\3", 3),
+			     first[] = { first_hello(false, "\2\3\4", 3),
+					 first_hello(true, "\2\3\4", 3) };
 
 	(void)state;
 	assert_false(sbx_tls_watch_needed(&old));
@@ -781,8 +786,8 @@ static void test_behind_the_first(void **state)
 		struct sbx_tls_watch w;
 		size_t good;
 
-		assert_int_equal(watch(&first[streams[i].early], (const uint8_t *)streams[i].bytes, streams[i].n, LIMIT,
-				       &w, &good),
+		assert_int_equal(watch(&first[streams[i].early], (const uint8_t *)streams[i].bytes,
+				       streams[i].n, LIMIT, &w, &good),
 				 streams[i].result);
 		if (streams[i].result == SBX_TLS_WATCH_HELLO)
 			assert_int_equal(w.result, SBX_TLS_E_REJECT);

@@ -114,7 +114,8 @@ static void test_specificity(void **state)
 	check(&a, "2001:db8:1::1", TCP, 443, REFUSED);
 	check(&a, "192.0.2.1", UDP, 53, PASSES);
 	check(&a, "192.0.2.1", TCP, 53, REFUSED);
-	/* .77 with two ports, the refusal around it, the network; UDP; IPv6, whose refusal is a floor. */
+	/* .77 with two ports, the refusal around it, the network; UDP; IPv6, whose refusal is a
+	 * floor. */
 	assert_int_equal(a.l.n_cidrs, 2 + 1 + 1 + 1 + 1);
 	check_floor(&a, "2001:db8:1::1", true);
 	assert_int_equal(a.l.cidrs[0].cidr.prefix, 32);
@@ -553,7 +554,8 @@ static void taken(void)
 	static const char *const networks[] = {
 		"",
 		"  mode: full\n  deny: [192.0.2.0/25, 192.0.2.128/25, \"198.51.100.0/24:25\"]\n",
-		"  allow: [{cidr: 0.0.0.0/0, private: true}, \"::/0\"]\n  deny: [\"10.0.0.0/9:1-99/udp\"]\n",
+		"  allow: [{cidr: 0.0.0.0/0, private: true}, \"::/0\"]\n  deny: "
+		"[\"10.0.0.0/9:1-99/udp\"]\n",
 	};
 	static const char *const systems[] = { "", "admit: [10.0.0.0/8]\n",
 					       "floors: [0.0.0.0/0, \"::/0\"]\n" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Runtime directories that launchers left, in a directory of our own; and what a recorder leaves. The
- * names begin with a dot: those of sandboxes need a database (tests/system/test_gc.py). */
+/* Runtime directories that launchers left, in a directory of our own; and what a recorder leaves.
+ * The names begin with a dot: those of sandboxes need a database (tests/system/test_gc.py). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,7 +93,8 @@ static void test_unreadable_list(void **state)
 {
 	(void)state;
 	make(NAME "/left");
-	assert_int_equal(mkdirat(top_fd, NAME "/placeholders", 0700), 0); /* EISDIR when it is read */
+	/* EISDIR when it is read */
+	assert_int_equal(mkdirat(top_fd, NAME "/placeholders", 0700), 0);
 	assert_int_equal(sweep(), 0);
 	assert_true(is_there(NAME "/left"));
 	assert_int_equal(unlinkat(top_fd, NAME "/placeholders", AT_REMOVEDIR), 0);
@@ -146,8 +147,8 @@ static void test_recorder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_dead), TEST(test_alive), TEST(test_unreadable_list), TEST(test_link), TEST(test_remove_dir),
-		cmocka_unit_test(test_recorder),
+		TEST(test_dead), TEST(test_alive),	TEST(test_unreadable_list),
+		TEST(test_link), TEST(test_remove_dir), cmocka_unit_test(test_recorder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,7 +165,8 @@ static void test_manual(void **state)
 	SBX_AUTO_FREE char *page = read_source_file("man/sbx-run.1", &n);
 	SBX_AUTO_FREE char *want = NULL;
 	FILE *out = open_memstream(&want, &n);
-	char *end, *at = page, *text = between(page, ".Sh OPTIONS\n.Bl -tag -width Ds\n", ".El\n", &end);
+	char *end, *at = page,
+		   *text = between(page, ".Sh OPTIONS\n.Bl -tag -width Ds\n", ".El\n", &end);
 
 	(void)state;
 	fprintf(out, "%.*s", (int)(text - at), at);
@@ -249,8 +250,8 @@ static void check_completion(const char *file, void (*put)(FILE *out, const stru
 	SBX_AUTO_FREE char *text = read_source_file(file, &n);
 	SBX_AUTO_FREE char *want = NULL;
 	FILE *out = open_memstream(&want, &n);
-	char *end, *start = between(text, "# flags: make update-golden writes them\n", "# end of flags\n",
-				    &end);
+	char *end, *start = between(text, "# flags: make update-golden writes them\n",
+				    "# end of flags\n", &end);
 
 	fprintf(out, "%.*s", (int)(start - text), text);
 	FOR_EACH_ROW(row)

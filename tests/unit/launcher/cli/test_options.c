@@ -61,11 +61,12 @@ static void test_all(void **state)
 	(void)state;
 	assert_int_equal(PARSE(&o, &err, "--profile", "p", "--workspace=w", "--analysis-id", "a",
 			       "--id", "0123456789ab", "--bind", "/a:/b", "--ro-bind", "/c",
-			       "--allow", "x.org", "--allow", "y.org", "--deny", "z.org", "--publish", "8888", "--publish", "0:80",
-			       "--air-gap", "--env", "A=1", "--env", "B", "--limit", "tmp=1M",
-			       "--chdir", "/d", "--hostname", "h", "--user", "u", "--receipt", "r",
-			       "--overlay", "--keep", "k", "--tmpfs", "/t", "--tmpfs=~/u:2M", "--home", "/o", "--device", "/dev/dri", "--root=minimal",
-			       "--wait-all", "--cache",
+			       "--allow", "x.org", "--allow", "y.org", "--deny", "z.org",
+			       "--publish", "8888", "--publish", "0:80", "--air-gap", "--env",
+			       "A=1", "--env", "B", "--limit", "tmp=1M", "--chdir", "/d",
+			       "--hostname", "h", "--user", "u", "--receipt", "r", "--overlay",
+			       "--keep", "k", "--tmpfs", "/t", "--tmpfs=~/u:2M", "--home", "/o",
+			       "--device", "/dev/dri", "--root=minimal", "--wait-all", "--cache",
 			       "--dry-run", "-v", "-v", "cmd", "--profile", "q"),
 			 0);
 	assert_string_equal(o.profile, "p");
@@ -200,7 +201,8 @@ static void test_usage_errors(void **state)
 		{ { "-x", "--", "ls", NULL }, "unknown option '-x'" },
 		{ { "--profile", NULL }, "needs a value" },
 		{ { "--bind", "--", "ls", NULL }, "'--bind' needs a value before '--'" },
-		{ { "--allow", "--profile", "none", "ls", NULL }, "'--allow' needs a value before '--profile'" },
+		{ { "--allow", "--profile", "none", "ls", NULL },
+		  "'--allow' needs a value before '--profile'" },
 		{ { "--dry-run=yes", "ls", NULL }, "takes no value" },
 		{ { "--profile", "", "ls", NULL }, "empty" },
 		{ { "--profile", "a", "--profile", "b", "ls", NULL }, "already" },
@@ -350,12 +352,17 @@ static void test_job_alone(void **state)
 	(void)state;
 	assert_int_equal(PARSE(&o, &err, "--job", "nightly"), 0);
 	assert_string_equal(o.job, "nightly");
-	assert_int_equal(sbx_options_add_job(&o, job("profile: p\nworkspace: w\nanalysis_id: a\nuser: u\n"
-						     "chdir: /c\nhostname: h\nreceipt: r\nair_gap: true\noverlay: true\ncache: true\nwait_all: true\nkeep: k\n"
-						     "bind: ['/a\\:b:/c']\nro_bind: [/d]\nallow: [x.org]\n"
-						     "deny: [y.org]\npublish: [1]\nenv: [A=1]\nlimit: [tmp=1M]\n"
-						     "tmpfs: [/t]\nhome: /o\ndevice: [/dev/kfd]\nroot: /r\n"
-						     "command: [ls, -l]\n"), &err), 0);
+	assert_int_equal(sbx_options_add_job(
+				 &o,
+				 job("profile: p\nworkspace: w\nanalysis_id: a\nuser: u\n"
+				     "chdir: /c\nhostname: h\nreceipt: r\nair_gap: true\noverlay: "
+				     "true\ncache: true\nwait_all: true\nkeep: k\n"
+				     "bind: ['/a\\:b:/c']\nro_bind: [/d]\nallow: [x.org]\n"
+				     "deny: [y.org]\npublish: [1]\nenv: [A=1]\nlimit: [tmp=1M]\n"
+				     "tmpfs: [/t]\nhome: /o\ndevice: [/dev/kfd]\nroot: /r\n"
+				     "command: [ls, -l]\n"),
+				 &err),
+			 0);
 	assert_string_equal(o.profile, "p");
 	assert_string_equal(o.workspace, "w");
 	assert_string_equal(o.analysis_id, "a");
@@ -387,18 +394,25 @@ static void test_job_alone(void **state)
 	sbx_options_fini(&o);
 }
 
-/* Flags override, and come last in lists; nothing of the job goes away by a flag but what it names. */
+/* Flags override, and come last in lists; nothing of the job goes away by a flag but what it
+ * names. */
 static void test_job_and_flags(void **state)
 {
 	struct sbx_options o;
 	struct sbx_err err;
 
 	(void)state;
-	assert_int_equal(PARSE(&o, &err, "--job", "./x.yaml", "--profile", "mine", "--bind", "/e", "--allow",
-			       "z.org", "--publish", "3", "--tmpfs", "/u", "--home", "/mine", "--env", "A=2", "--limit", "tmp=2M", "--limit", "home=1M"), 0);
-	assert_int_equal(sbx_options_add_job(&o, job("profile: p\nhostname: h\nair_gap: true\nbind: [/a]\n"
-						     "allow: [x.org]\ndeny: [y.org]\npublish: [1, 2]\nenv: [A=1]\n"
-						     "limit: [tmp=1M]\ntmpfs: [/t]\nhome: /o\ncommand: [ls]\n"), &err), 0);
+	assert_int_equal(PARSE(&o, &err, "--job", "./x.yaml", "--profile", "mine", "--bind", "/e",
+			       "--allow", "z.org", "--publish", "3", "--tmpfs", "/u", "--home",
+			       "/mine", "--env", "A=2", "--limit", "tmp=2M", "--limit", "home=1M"),
+			 0);
+	assert_int_equal(sbx_options_add_job(
+				 &o,
+				 job("profile: p\nhostname: h\nair_gap: true\nbind: [/a]\n"
+				     "allow: [x.org]\ndeny: [y.org]\npublish: [1, 2]\nenv: [A=1]\n"
+				     "limit: [tmp=1M]\ntmpfs: [/t]\nhome: /o\ncommand: [ls]\n"),
+				 &err),
+			 0);
 	assert_string_equal(o.profile, "mine");
 	assert_string_equal(o.home, "/mine");
 	assert_int_equal(o.n_tmpfs, 2);
@@ -475,8 +489,9 @@ static void test_job_bounds(void **state)
 	assert_int_equal(o.n_deny, SBX_OPTIONS_LIST_MAX);
 	sbx_options_fini(&o);
 	assert_int_equal(parse(&o, &err, words), 0);
-	assert_int_equal(sbx_options_add_job(&o, job("deny: [b.example, c.example]\ncommand: [ls]"), &err),
-			 SBX_OPTIONS_E_USAGE);
+	assert_int_equal(
+		sbx_options_add_job(&o, job("deny: [b.example, c.example]\ncommand: [ls]"), &err),
+		SBX_OPTIONS_E_USAGE);
 	sbx_options_fini(&o);
 	for (size_t i = 2; i < n; i += 2) {
 		words[i] = "--bind";

@@ -16,8 +16,8 @@ static struct sbx_scope_args args;
 /* Arguments that are fine, but for the one at @at. */
 static int parse(int at, char *value)
 {
-	char *argv[] = { "sbx-scope", "--system", "sbx-0123456789ab.scope", "sbx.slice", "4711", "sandbox 0123",
-			 NULL };
+	char *argv[] = { "sbx-scope",	 "--system", "sbx-0123456789ab.scope", "sbx.slice", "4711",
+			 "sandbox 0123", NULL };
 	struct sbx_err err = { 0 };
 	int r;
 
@@ -52,14 +52,44 @@ static void test_refused(void **state)
 		int at;
 		char *value;
 	} cases[] = {
-		{ 1, "" }, { 1, "--global" }, { 1, "system" },
-		{ 2, "" }, { 2, ".scope" }, { 2, "a.service" }, { 2, "a.scope.slice" }, { 2, "a/b.scope" },
-		{ 2, "../x.scope" }, { 2, "..scope" }, { 2, "a b.scope" }, { 2, "a\n.scope" }, { 2, "a@b.scope" },
-		{ 2, "\xc3\xa4.scope" }, { 2, "%n.scope" }, { 2, "a.scopE" },
-		{ 3, "" }, { 3, "sbx.scope" }, { 3, ".slice" }, { 3, "a/b.slice" }, { 3, "system" },
-		{ 4, "" }, { 4, "0" }, { 4, "1" }, { 4, "-1" }, { 4, "+5" }, { 4, "05" }, { 4, " 5" }, { 4, "5 " },
-		{ 4, "0x10" }, { 4, "4194305" }, { 4, "4294967298" }, { 4, "99999999999999999999" },
-		{ 5, "" }, { 5, "a\nb" }, { 5, "\x1b[0m" }, { 5, "\xff" }, { 5, "\xe2\x80\xae" },
+		{ 1, "" },
+		{ 1, "--global" },
+		{ 1, "system" },
+		{ 2, "" },
+		{ 2, ".scope" },
+		{ 2, "a.service" },
+		{ 2, "a.scope.slice" },
+		{ 2, "a/b.scope" },
+		{ 2, "../x.scope" },
+		{ 2, "..scope" },
+		{ 2, "a b.scope" },
+		{ 2, "a\n.scope" },
+		{ 2, "a@b.scope" },
+		{ 2, "\xc3\xa4.scope" },
+		{ 2, "%n.scope" },
+		{ 2, "a.scopE" },
+		{ 3, "" },
+		{ 3, "sbx.scope" },
+		{ 3, ".slice" },
+		{ 3, "a/b.slice" },
+		{ 3, "system" },
+		{ 4, "" },
+		{ 4, "0" },
+		{ 4, "1" },
+		{ 4, "-1" },
+		{ 4, "+5" },
+		{ 4, "05" },
+		{ 4, " 5" },
+		{ 4, "5 " },
+		{ 4, "0x10" },
+		{ 4, "4194305" },
+		{ 4, "4294967298" },
+		{ 4, "99999999999999999999" },
+		{ 5, "" },
+		{ 5, "a\nb" },
+		{ 5, "\x1b[0m" },
+		{ 5, "\xff" },
+		{ 5, "\xe2\x80\xae" },
 	};
 
 	(void)state;
@@ -99,8 +129,13 @@ static void test_count(void **state)
 
 static void test_addresses(void **state)
 {
-	static const char *const bad[] = { "", "unixexec:path=/bin/sh", "unix:path=relative", "tcp:host=localhost",
-					   "unix:path=/a;unixexec:path=/bin/sh", "unix:tmpdir=/tmp", "autolaunch:",
+	static const char *const bad[] = { "",
+					   "unixexec:path=/bin/sh",
+					   "unix:path=relative",
+					   "tcp:host=localhost",
+					   "unix:path=/a;unixexec:path=/bin/sh",
+					   "unix:tmpdir=/tmp",
+					   "autolaunch:",
 					   " unix:path=/a" };
 
 	(void)state;

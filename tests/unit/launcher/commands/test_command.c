@@ -94,7 +94,8 @@ static void profile(struct plan_world *w, const char *commands)
 {
 	char text[8192];
 
-	assert_true(snprintf(text, sizeof(text), "name: c\ncommands:\n%s", commands) < (int)sizeof(text));
+	assert_true(snprintf(text, sizeof(text), "name: c\ncommands:\n%s", commands) <
+		    (int)sizeof(text));
 	plan_world_write(w, "config/profiles/c.yaml", text, 0644);
 }
 
@@ -139,9 +140,10 @@ static void test_profile_allow(void **state)
 	plan_world_mkdir(w, "home/ro");
 	plan_world_write(w, "home/ro/python3", "", 0755);
 	bind = plan_world_path(w, "home/ro:/srv/ro");
-	plan_world_refused(w, REFUSED, "allow list", "--profile", "c", "--ro-bind", bind, "--", "/usr/../srv/ro/python3");
-	plan_world_refused(w, REFUSED, "allow list", "--profile", "c", "--ro-bind", bind, "--chdir", "/usr", "--",
-			   "../srv/ro/python3");
+	plan_world_refused(w, REFUSED, "allow list", "--profile", "c", "--ro-bind", bind, "--",
+			   "/usr/../srv/ro/python3");
+	plan_world_refused(w, REFUSED, "allow list", "--profile", "c", "--ro-bind", bind, "--chdir",
+			   "/usr", "--", "../srv/ro/python3");
 	plan_world_must(w, "--profile", "c", "--chdir", "/usr", "--", "bin/python3");
 	profile(w, "  allow: [/srv/ro/python3]\n");
 	plan_world_must(w, "--profile", "c", "--ro-bind", bind, "--", "/srv/ro/python3");
@@ -193,8 +195,11 @@ static void test_files(void **state)
 	plan_world_write(w, "root/usr/bin/script", "#!/bin/awk -f\n", 0755);
 	plan_world_write(w, "root/usr/bin/dangling", "#!/nothing\n", 0755);
 	plan_world_link(w, "root/usr/bin/kitten", "cat");
-	assert_int_equal(link(plan_world_path(w, "root/usr/bin/cat"), plan_world_path(w, "root/usr/bin/hard")), 0);
-	profile(w, "  allow: [script, broken, dangling, \"k*n\", hard, \"/usr/sbin/*\", unexecutable, absent]\n");
+	assert_int_equal(link(plan_world_path(w, "root/usr/bin/cat"),
+			      plan_world_path(w, "root/usr/bin/hard")),
+			 0);
+	profile(w, "  allow: [script, broken, dangling, \"k*n\", hard, \"/usr/sbin/*\", "
+		   "unexecutable, absent]\n");
 	plan_world_must(w, "--profile", "c", "--", "kitten");
 	assert_int_equal(w->plan->commands.n_programs, 6);
 	assert_int_equal(program(w, "/usr/bin/script")->why, SBX_PROGRAM_ENTRY);
@@ -202,7 +207,8 @@ static void test_files(void **state)
 	assert_int_equal(program(w, "/usr/bin/mawk")->why, SBX_PROGRAM_INTERPRETER);
 	assert_string_equal(program(w, "/usr/bin/mawk")->for_what, "/usr/bin/script");
 	assert_int_equal(program(w, "/usr/lib64/ld-linux-x86-64.so.2")->why, SBX_PROGRAM_LOADER);
-	assert_string_equal(program(w, "/usr/lib64/ld-linux-x86-64.so.2")->for_what, "/usr/bin/mawk");
+	assert_string_equal(program(w, "/usr/lib64/ld-linux-x86-64.so.2")->for_what,
+			    "/usr/bin/mawk");
 	assert_non_null(program(w, "/usr/bin/broken"));
 	assert_non_null(program(w, "/usr/bin/dangling"));
 	/* nft, in /usr/sbin, is denied. */
@@ -230,11 +236,13 @@ static void test_written_elsewhere(void **state)
 	profile(w, list);
 	snprintf(list, sizeof(list), "%s/tool", other);
 	plan_world_must(w, "--profile", "c", "--ro-bind", other, "--", list);
-	plan_world_refused(w, REFUSED, "grant a copy", "--profile", "c", "--ro-bind", other, "--bind", again, "--", list);
+	plan_world_refused(w, REFUSED, "grant a copy", "--profile", "c", "--ro-bind", other,
+			   "--bind", again, "--", list);
 	/* The file is in the way of the writable grant around it. */
 	plan_world_must(w, "--profile", "c", "--bind", other, "--ro-bind", list, "--", list);
 	assert_int_equal(link(list, plan_world_path(w, "home/project/hard")), 0);
-	plan_world_refused(w, REFUSED, "hard link", "--profile", "c", "--ro-bind", other, "--", list);
+	plan_world_refused(w, REFUSED, "hard link", "--profile", "c", "--ro-bind", other, "--",
+			   list);
 	/* With the overlay nothing is written to it. */
 	plan_world_must(w, "--profile", "c", "--overlay", "--ro-bind", other, "--", list);
 	/* Nor by who may not. */
@@ -242,7 +250,8 @@ static void test_written_elsewhere(void **state)
 	plan_world_must(w, "--profile", "c", "--ro-bind", other, "--", list);
 }
 
-/* A path's pattern sees what the view will have: mount points, directories that lead to them, and nothing of /etc. */
+/* A path's pattern sees what the view will have: mount points, directories that lead to them, and
+ * nothing of /etc. */
 static void test_globs_over_mounts(void **state)
 {
 	struct plan_world *w = *state;
@@ -251,7 +260,8 @@ static void test_globs_over_mounts(void **state)
 	w->facts.landlock_abi = 6;
 	plan_world_write(w, "home/other/o", "", 0755);
 	plan_world_write(w, "root/etc/ssl/tool", "", 0755);
-	profile(w, "  allow: [\"true\", \"/s*/*/o\", \"/usr/*/npm/*.js\", \"/etc/*/*\", \"/*/*/*/*/*/*/*/*\"]\n");
+	profile(w, "  allow: [\"true\", \"/s*/*/o\", \"/usr/*/npm/*.js\", \"/etc/*/*\", "
+		   "\"/*/*/*/*/*/*/*/*\"]\n");
 	plan_world_must(w, "--profile", "c", "--ro-bind", bind, "--", "true");
 	assert_string_equal(program(w, "/srv/x/o")->for_what, "/s*/*/o");
 	assert_non_null(program(w, "/usr/lib/npm/npm-cli.js"));
@@ -268,11 +278,12 @@ static void test_noexec(void **state)
 	w->facts.landlock_abi = 6;
 	profile(w, "  allow: [\"true\"]\n");
 	for (int overlay = 0; overlay < 2; overlay++) {
-		plan_world_must(w, "--profile", "c", overlay ? "--overlay" : "--hostname=x", "--ro-bind",
-				plan_world_path(w, "home/other"), "--", "true");
+		plan_world_must(w, "--profile", "c", overlay ? "--overlay" : "--hostname=x",
+				"--ro-bind", plan_world_path(w, "home/other"), "--", "true");
 		for (size_t i = 0; i < w->plan->view.n_mounts; i++) {
 			const struct sbx_mount_op *op = &w->plan->view.mounts[i];
-			bool writable = op->writable || op->kind == SBX_MOUNT_TMPFS || op->kind == SBX_MOUNT_SCRATCH;
+			bool writable = op->writable || op->kind == SBX_MOUNT_TMPFS ||
+					op->kind == SBX_MOUNT_SCRATCH;
 
 			assert_int_equal(op->noexec, writable);
 			n += writable;
@@ -303,12 +314,15 @@ static void test_masks(void **state)
 	plan_world_write(w, "root/usr/sbin/renamed", "the program", 0755);
 	plan_world_write(w, "root/usr/bin/other", "the_program", 0755);
 	plan_world_write(w, "root/usr/bin/data", "the program", 0644);
-	assert_int_equal(link(plan_world_path(w, "root/usr/bin/wget"), plan_world_path(w, "root/usr/local/bin/hard")), 0);
+	assert_int_equal(link(plan_world_path(w, "root/usr/bin/wget"),
+			      plan_world_path(w, "root/usr/local/bin/hard")),
+			 0);
 	plan_world_write(w, "home/project/wget", "#!/usr/bin/true\n", 0755);
 	profile(w, "  deny: [wget, npm, \"/usr/bin/python*\", nothing]\n");
 	plan_world_must(w, "--profile", "c", "--", "true");
 	assert_int_equal(w->plan->commands.n_masked, 7);
-	assert_true(masked(w, "/usr/bin/sudo")->by_system); /* the shipped list's, beside one that somebody wrote */
+	assert_true(masked(w, "/usr/bin/sudo")
+			    ->by_system); /* the shipped list's, beside one that somebody wrote */
 	assert_int_equal(masked(w, "/usr/bin/wget")->why, SBX_MASKED_NAME);
 	assert_int_equal(masked(w, "/usr/sbin/renamed")->why, SBX_MASKED_COPY);
 	assert_int_equal(masked(w, "/usr/local/bin/hard")->why, SBX_MASKED_LINK);
@@ -316,7 +330,8 @@ static void test_masks(void **state)
 	assert_non_null(masked(w, "/usr/lib/npm/npm-cli.js"));
 	assert_string_equal(masked(w, "/usr/bin/python3.11")->entry, "/usr/bin/python*");
 	op = plan_world_mount(w, "/usr/bin/wget");
-	assert_true(op && op->kind == SBX_MOUNT_MASK && op->source.st.st_ino == masked(w, "/usr/bin/wget")->st.st_ino);
+	assert_true(op && op->kind == SBX_MOUNT_MASK &&
+		    op->source.st.st_ino == masked(w, "/usr/bin/wget")->st.st_ino);
 	/* The command is refused by each of its names. */
 	plan_world_refused(w, REFUSED, "is denied by profile 'c'", "--profile", "c", "--", "wget");
 	plan_world_refused(w, REFUSED, "is masked", "--profile", "c", "--", "renamed");
@@ -324,7 +339,8 @@ static void test_masks(void **state)
 	plan_world_must(w, "--profile", "c", "--", "other");
 	/* And by what interprets it. */
 	plan_world_write(w, "home/project/s", "#!/usr/sbin/renamed\n", 0755);
-	plan_world_refused(w, REFUSED, "'/usr/sbin/renamed', which is masked", "--profile", "c", "--", "./s");
+	plan_world_refused(w, REFUSED, "'/usr/sbin/renamed', which is masked", "--profile", "c",
+			   "--", "./s");
 	/* The shipped list makes none by itself. */
 	plan_world_must(w, "--", "true");
 	assert_int_equal(w->plan->commands.n_masked, 0);
@@ -365,7 +381,8 @@ static void test_too_many_masks(void **state)
 	plan_world_refused(w, 125, "more files than can be masked", "--profile", "c", "--", "true");
 }
 
-/* Files of a size that only look large, and copies: who may write to a directory of PATH decides how many. */
+/* Files of a size that only look large, and copies: whoever may write to a directory of PATH
+ * decides how many. */
 static void test_many_lookalikes(void **state)
 {
 	struct plan_world *w = *state;
@@ -392,8 +409,8 @@ static void test_many_lookalikes(void **state)
 		fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
 		assert_true(fd >= 0 && write(fd, "the program", 11) == 11 && fchmod(fd, 0755) == 0);
 	}
-	plan_world_refused(w, 125, "home/project/bin: name fewer, or take that directory off PATH", "--profile", "c", "--env",
-			   path, "--", "true");
+	plan_world_refused(w, 125, "home/project/bin: name fewer, or take that directory off PATH",
+			   "--profile", "c", "--env", path, "--", "true");
 	plan_world_must(w, "--profile", "c", "--", "true");
 }
 
@@ -401,8 +418,10 @@ static void test_many_lookalikes(void **state)
 static void test_long_ways(void **state)
 {
 	struct plan_world *w = *state;
-	SBX_AUTO_FREE char *target = plan_world_long_path("", 4000, 200), *name = plan_world_long_path("d", 92, 200);
-	SBX_AUTO_FREE char *file = NULL, *tools = NULL, *other = NULL, *path = NULL, *pattern = NULL;
+	SBX_AUTO_FREE char *target = plan_world_long_path("", 4000, 200),
+			   *name = plan_world_long_path("d", 92, 200);
+	SBX_AUTO_FREE char *file = NULL, *tools = NULL, *other = NULL, *path = NULL,
+			   *pattern = NULL;
 
 	memset(name, 'd', 92);
 	assert_true(asprintf(&file, "home/other/%s/tool", name) > 0);
@@ -416,9 +435,10 @@ static void test_long_ways(void **state)
 	w->facts.landlock_abi = 6;
 	/* A listed program that could be written there. */
 	profile(w, "  allow: [/tools/tool, python3]\n");
-	plan_world_must(w, "--profile", "c", "--ro-bind", tools, "--ro-bind", other, "--", "/tools/tool");
-	plan_world_refused(w, REFUSED, "a writable grant may lead to the same file", "--profile", "c", "--ro-bind", tools,
-			   "--bind", other, "--", "/tools/tool");
+	plan_world_must(w, "--profile", "c", "--ro-bind", tools, "--ro-bind", other, "--",
+			"/tools/tool");
+	plan_world_refused(w, REFUSED, "a writable grant may lead to the same file", "--profile",
+			   "c", "--ro-bind", tools, "--bind", other, "--", "/tools/tool");
 	plan_world_must(w, "--profile", "c", "--ro-bind", tools, "--bind", other, "--", "python3");
 	for (size_t i = 0; i < w->plan->commands.n_programs; i++)
 		assert_string_not_equal(w->plan->commands.programs[i].path, "/tools/tool");
@@ -426,17 +446,20 @@ static void test_long_ways(void **state)
 	profile(w, "  deny: [/tools/tool]\n");
 	plan_world_must(w, "--profile", "c", "--ro-bind", tools, "--", "true");
 	assert_non_null(masked(w, "/tools/tool"));
-	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--ro-bind", tools, "--ro-bind", other, "--",
-			   "true");
-	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--ro-bind", tools, "--bind", other, "--", "true");
+	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--ro-bind", tools,
+			   "--ro-bind", other, "--", "true");
+	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--ro-bind", tools,
+			   "--bind", other, "--", "true");
 	/* By a pattern, and by its name in PATH. */
 	assert_true(asprintf(&pattern, "  deny: [\"%s/%s/to*\"]\n", target, name) > 0);
 	profile(w, pattern);
-	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--ro-bind", other, "--", "true");
+	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--ro-bind", other,
+			   "--", "true");
 	profile(w, "  deny: [tool]\n");
 	plan_world_must(w, "--profile", "c", "--ro-bind", other, "--", "true");
 	plan_world_must(w, "--profile", "c", "--env", path, "--", "true");
-	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--env", path, "--ro-bind", other, "--", "true");
+	plan_world_refused(w, 125, "with very long paths", "--profile", "c", "--env", path,
+			   "--ro-bind", other, "--", "true");
 }
 
 /* Each part is a step down in the launcher; "x" at an odd end does not match, and "." is there. */
@@ -452,17 +475,20 @@ static void test_many_parts(void **state)
 			size_t at = 0;
 
 			for (int k = 0; k < n; k++)
-				at += (size_t)snprintf(text + at, sizeof(text) - at, "%.2s", parts[i]);
+				at += (size_t)snprintf(text + at, sizeof(text) - at, "%.2s",
+						       parts[i]);
 			for (int allow = 0; allow < 2; allow++) {
 				SBX_AUTO_FREE char *list = NULL;
 
-				assert_true(asprintf(&list, "  %s: [\"%s\"%s]\n", allow ? "allow" : "deny", text,
+				assert_true(asprintf(&list, "  %s: [\"%s\"%s]\n",
+						     allow ? "allow" : "deny", text,
 						     allow ? ", \"true\"" : "") > 0);
 				profile(w, list);
 				if (n == 64)
 					plan_world_must(w, "--profile", "c", "--", "true");
 				else
-					plan_world_refused(w, 125, "at most 64 parts", "--profile", "c", "--", "true");
+					plan_world_refused(w, 125, "at most 64 parts", "--profile",
+							   "c", "--", "true");
 			}
 		}
 }
@@ -523,14 +549,17 @@ static void test_interpreters(void **state)
 	plan_world_write(w, "home/project/s", "#!/usr/bin/python3 -u\n", 0755);
 	found(w, "./s", plan_world_path(w, "home/project/s"));
 	plan_world_write(w, "home/project/s", "#!/usr/bin/nothing\n", 0755);
-	plan_world_refused(w, NOT_FOUND, "needs the interpreter '/usr/bin/nothing', which is not in the sandbox", "--",
-			   "./s");
+	plan_world_refused(w, NOT_FOUND,
+			   "needs the interpreter '/usr/bin/nothing', which is not in the sandbox",
+			   "--", "./s");
 	plan_world_write(w, "home/project/s", "#!/usr/bin/unexecutable\n", 0755);
 	plan_world_refused(w, REFUSED, "which is not executable", "--", "./s");
 	plan_world_write(w, "home/project/s", "#! /bin/sudo sh\n", 0755);
-	plan_world_refused(w, REFUSED, "is interpreted by '/bin/sudo', which is denied by the system policy", "--",
-			   "./s");
-	plan_world_write(w, "home/project/s", "#!link\n", 0755); /* from the working directory; to sudo */
+	plan_world_refused(w, REFUSED,
+			   "is interpreted by '/bin/sudo', which is denied by the system policy",
+			   "--", "./s");
+	plan_world_write(w, "home/project/s", "#!link\n",
+			 0755); /* from the working directory; to sudo */
 	plan_world_refused(w, REFUSED, "commands.deny 'sudo'", "--", "./s");
 	plan_world_write(w, "home/project/s", "#!\n", 0755);
 	plan_world_refused(w, REFUSED, "names no interpreter", "--", "./s");
@@ -548,13 +577,16 @@ static void test_env_scripts(void **state)
 	plan_world_write(w, "home/project/s", "#!/usr/bin/env python3\n", 0755);
 	found(w, "./s", plan_world_path(w, "home/project/s"));
 	plan_world_write(w, "home/project/s", "#!/usr/bin/env nothing\n", 0755);
-	plan_world_refused(w, NOT_FOUND, "the interpreter 'nothing', which is not in the sandbox's PATH", "--", "./s");
+	plan_world_refused(w, NOT_FOUND,
+			   "the interpreter 'nothing', which is not in the sandbox's PATH", "--",
+			   "./s");
 	plan_world_write(w, "home/project/s", "#!/usr/bin/env -S A=b sudo -u root sh\n", 0755);
 	plan_world_refused(w, REFUSED, "is interpreted by 'sudo'", "--", "./s");
 	/* What it finds may be a script in turn. */
 	plan_world_write(w, "root/usr/local/bin/tool", "#!/usr/bin/sudo\n", 0755);
 	plan_world_write(w, "home/project/s", "#!/usr/bin/env tool\n", 0755);
-	plan_world_refused(w, REFUSED, "/usr/local/bin/tool is interpreted by '/usr/bin/sudo'", "--", "./s");
+	plan_world_refused(w, REFUSED, "/usr/local/bin/tool is interpreted by '/usr/bin/sudo'",
+			   "--", "./s");
 }
 
 static void test_many_interpreters(void **state)
@@ -579,12 +611,28 @@ static void test_many_interpreters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_found),  TEST(test_not_found),    TEST(test_not_executable),
-		TEST(test_denied), TEST(test_profile_deny), TEST(test_profile_allow),
-		TEST(test_globs),  TEST(test_interpreters), TEST(test_env_scripts),
-		TEST(test_many_interpreters), TEST(test_files), TEST(test_noexec), TEST(test_landlock_is_needed), TEST(test_many_parts),
-		TEST(test_too_many_files), TEST(test_masks), TEST(test_masks_of_multicall), TEST(test_too_many_masks),
-		TEST(test_many_lookalikes), TEST(test_long_ways), TEST(test_written_elsewhere), TEST(test_globs_over_mounts),
+		TEST(test_found),
+		TEST(test_not_found),
+		TEST(test_not_executable),
+		TEST(test_denied),
+		TEST(test_profile_deny),
+		TEST(test_profile_allow),
+		TEST(test_globs),
+		TEST(test_interpreters),
+		TEST(test_env_scripts),
+		TEST(test_many_interpreters),
+		TEST(test_files),
+		TEST(test_noexec),
+		TEST(test_landlock_is_needed),
+		TEST(test_many_parts),
+		TEST(test_too_many_files),
+		TEST(test_masks),
+		TEST(test_masks_of_multicall),
+		TEST(test_too_many_masks),
+		TEST(test_many_lookalikes),
+		TEST(test_long_ways),
+		TEST(test_written_elsewhere),
+		TEST(test_globs_over_mounts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

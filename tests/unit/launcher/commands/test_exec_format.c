@@ -181,8 +181,9 @@ static void test_depth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scripts), cmocka_unit_test(test_malformed), cmocka_unit_test(test_elf),
-		cmocka_unit_test(test_env),	cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_scripts), cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_elf),	cmocka_unit_test(test_env),
+		cmocka_unit_test(test_depth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

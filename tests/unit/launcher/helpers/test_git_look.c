@@ -38,7 +38,8 @@ static void make(const char *name, const char *text)
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s/%s", top, name);
-	for (char *slash = strchr(path + strlen(top) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(path + strlen(top) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		mkdir(path, 0755);
 		*slash = '/';
@@ -47,8 +48,8 @@ static void make(const char *name, const char *text)
 		scratch_write(path, text);
 }
 
-static void on_found(struct sbx_new *x, size_t grant, const char *dir, const char *name, const char *to,
-		     const char *why)
+static void on_found(struct sbx_new *x, size_t grant, const char *dir, const char *name,
+		     const char *to, const char *why)
 {
 	size_t n = strlen(found_names);
 
@@ -68,11 +69,16 @@ static const char *look(struct sbx_new *x)
 
 static struct sbx_new begin(struct sbx_new_grant *grant)
 {
-	struct sbx_new x = { .n_grants = 1, .grants = grant, .n_entries = SBX_N_ELEMENTS(entries), .entries = entries, .ended = true };
+	struct sbx_new x = { .n_grants = 1,
+			     .grants = grant,
+			     .n_entries = SBX_N_ELEMENTS(entries),
+			     .entries = entries,
+			     .ended = true };
 
 	strcpy(top, "/tmp/sbx-git-look-XXXXXX");
 	assert_non_null(mkdtemp(top));
-	*grant = (struct sbx_new_grant){ .fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC), .path = top };
+	*grant = (struct sbx_new_grant){ .fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC),
+					 .path = top };
 	assert_true(grant->fd >= 0);
 	return x;
 }
@@ -107,7 +113,8 @@ static void test_found(void **state)
 		{ "g/commondir", "/etc\n", "g/commondir " },
 		{ "g/commondir", "", "g/commondir " },
 		{ "g/modules/a/b/config", EVIL, "g/modules/a/b/config " },
-		{ "g/modules/m" SBX_UNTRUSTED "/config", EVIL, "g/modules/m" SBX_UNTRUSTED "/config " },
+		{ "g/modules/m" SBX_UNTRUSTED "/config", EVIL,
+		  "g/modules/m" SBX_UNTRUSTED "/config " },
 		{ "g/modules", "", "g/modules " },
 		{ "g/worktrees/w/config.worktree", EVIL, "g/worktrees/w/config.worktree " },
 		{ "g/objects/config", EVIL, "" },
@@ -126,7 +133,8 @@ static void test_found(void **state)
 	}
 }
 
-/* A module in a module, by the least that git takes, and what is checked out into a git directory. */
+/* A module in a module, by the least that git takes, and what is checked out into a git
+ * directory. */
 static void test_nested(void **state)
 {
 	struct sbx_new_grant grant;
@@ -174,7 +182,8 @@ static void test_elsewhere(void **state)
 	end(&grant);
 }
 
-/* While the sandbox runs, what git dies of is left; with changed_only, what is older than the sandbox. */
+/* While the sandbox runs, what git dies of is left; with changed_only, what is older than the
+ * sandbox. */
 static void test_when(void **state)
 {
 	struct sbx_new_grant grant;
@@ -235,8 +244,9 @@ static void test_names(void **state)
 		const char *text, *name;
 		int r;
 	} cases[] = {
-		{ "gitdir: a/b\n", "a/b", 0 },	    { "gitdir: a b\r\n\n", "a b", 0 },	    { "gitdir: ", NULL, -EAGAIN },
-		{ "", NULL, -EAGAIN },		    { "gitdir: \n", NULL, -EAGAIN },	    { "gitdir:a", NULL, -EAGAIN },
+		{ "gitdir: a/b\n", "a/b", 0 },	 { "gitdir: a b\r\n\n", "a b", 0 },
+		{ "gitdir: ", NULL, -EAGAIN },	 { "", NULL, -EAGAIN },
+		{ "gitdir: \n", NULL, -EAGAIN }, { "gitdir:a", NULL, -EAGAIN },
 	};
 	struct sbx_new_grant grant;
 	struct sbx_new x = begin(&grant);
@@ -266,7 +276,8 @@ static void test_names(void **state)
 	for (int i = 0; i < 2; i++) {
 		char *name;
 
-		assert_int_equal(sbx_git_read_name(&x, 0, i ? "f" : "nul", "gitdir: ", &name), -EXDEV);
+		assert_int_equal(sbx_git_read_name(&x, 0, i ? "f" : "nul", "gitdir: ", &name),
+				 -EXDEV);
 		assert_null(name);
 	}
 	end(&grant);
@@ -275,8 +286,10 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found), cmocka_unit_test(test_nested),	 cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_when),
-		cmocka_unit_test(test_no_descriptor), cmocka_unit_test(test_is_aside), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_found),	      cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_elsewhere),     cmocka_unit_test(test_when),
+		cmocka_unit_test(test_no_descriptor), cmocka_unit_test(test_is_aside),
+		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -266,7 +266,9 @@ static void test_long_dirs(void **state)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(dirs); i++)
 		for (size_t more = 0; more < 2; more++) {
 			size_t n = dirs[i].max + more - strlen(dirs[i].below);
-			bool is_root_s = getuid() == 0 && strcmp(dirs[i].name, "XDG_STATE_HOME") == 0; /* not looked at */
+			/* not looked at */
+			bool is_root_s =
+				getuid() == 0 && strcmp(dirs[i].name, "XDG_STATE_HOME") == 0;
 			SBX_AUTO_FREE char *path = calloc(1, n + 1);
 			struct sbx_err err = { 0 };
 			struct sbx_facts f;
@@ -276,8 +278,10 @@ static void test_long_dirs(void **state)
 			for (size_t at = 0; at < n; at += 200) /* no name is too long */
 				path[at] = '/';
 			setenv(dirs[i].name, path, 1);
-			assert_int_equal(sbx_facts_gather_places(&f, &err), more && !is_root_s ? SBX_FACTS_E_UNUSABLE : 0);
-			assert_int_equal(!!strstr(err.msg, "directory has a path of more than"), more && !is_root_s);
+			assert_int_equal(sbx_facts_gather_places(&f, &err),
+					 more && !is_root_s ? SBX_FACTS_E_UNUSABLE : 0);
+			assert_int_equal(!!strstr(err.msg, "directory has a path of more than"),
+					 more && !is_root_s);
 			sbx_facts_fini(&f);
 			unsetenv(dirs[i].name);
 		}
@@ -370,12 +374,12 @@ static void test_as_user(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_relocate),
-		cmocka_unit_test(test_user_in_text),
+		cmocka_unit_test(test_relocate),      cmocka_unit_test(test_user_in_text),
 		cmocka_unit_test(test_user_database), cmocka_unit_test(test_root_alone),
 		cmocka_unit_test(test_sudo),	      cmocka_unit_test(test_never_root),
 		cmocka_unit_test(test_user_flag),     cmocka_unit_test(test_odd_homes),
-		cmocka_unit_test(test_long_dirs), cmocka_unit_test(test_gather),	      cmocka_unit_test(test_as_user),
+		cmocka_unit_test(test_long_dirs),     cmocka_unit_test(test_gather),
+		cmocka_unit_test(test_as_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

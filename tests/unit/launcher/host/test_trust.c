@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* launcher/trust: who can change a file, or the way to it. Owners other than us: tests/system/test_trust.py. */
+/* launcher/trust: who can change a file, or the way to it. Owners other than us:
+ * tests/system/test_trust.py. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,7 +55,8 @@ static int judge(struct world *w, bool privileged, bool strict)
 	return r;
 }
 
-/* Modes of the file and of the directory it is in, for an ordinary user, the same strictly, and a privileged launcher. */
+/* Modes of the file and of the directory it is in, for an ordinary user, the same strictly, and a
+ * privileged launcher. */
 static void test_modes(void **state)
 {
 	static const struct {
@@ -113,7 +115,8 @@ static void test_directories_to_be_made(void **state)
 		assert_int_equal(sbx_trust_dir(&w->f, deep, &err), open ? -EPERM : 0);
 		assert_int_equal(chmod(w->way, 01700 | others), 0);
 		assert_int_equal(sbx_trust_dir(&w->f, deep, &err), 0);
-		assert_int_equal(sbx_trust_dir(&w->f, w->way, &err), 0); /* what it is itself is not asked */
+		/* what it is itself is not asked */
+		assert_int_equal(sbx_trust_dir(&w->f, w->way, &err), 0);
 	}
 }
 

@@ -246,7 +246,9 @@ static void orphans_are_reaped(void)
 /* The status is the command's, whoever is the last to end. */
 static void waits_for_all(void)
 {
-	const char *const command[] = { "sh", "-c", "exec 5<&0; (sh -c 'read line <&5; exit 3' &); kill -TERM $$", NULL };
+	const char *const command[] = {
+		"sh", "-c", "exec 5<&0; (sh -c 'read line <&5; exit 3' &); kill -TERM $$", NULL
+	};
 	const char *const alone[] = { "sh", "-c", "exit 6", NULL };
 	struct init_process in;
 	siginfo_t si;

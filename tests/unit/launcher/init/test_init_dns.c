@@ -152,8 +152,10 @@ static void test_refused(void **state)
 	assert_int_equal(a.n_addrs, 0);
 	assert_false(a.blocked);
 
-	/* OPT with one option, in the additional section and, which is none of its places, among the answers. */
-	memcpy(p + 29, (uint8_t[]){ 0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 7, 0, 15, 0, 3, 0, 15, '!' }, 18);
+	/* OPT with one option, in the additional section and, which is none of its places, among
+	 * the answers. */
+	memcpy(p + 29, (uint8_t[]){ 0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 7, 0, 15, 0, 3, 0, 15, '!' },
+	       18);
 	p[11] = 1;
 	assert_int_equal(parse(p, sizeof(p), &a), 0);
 	assert_int_equal(a.rcode, 3);
@@ -164,7 +166,8 @@ static void test_refused(void **state)
 	assert_int_equal(parse(p, sizeof(p), &a), 0);
 	assert_false(a.blocked);
 	p[11] = 1, p[7] = 0;
-	for (size_t i = 0; i < 4; i++) { /* another option, or another error; and one that does not end */
+	/* another option, or another error; and one that does not end */
+	for (size_t i = 0; i < 4; i++) {
 		p[40 + i] ^= 16;
 		if (parse(p, sizeof(p), &a) == 0)
 			assert_false(a.blocked);

@@ -136,8 +136,10 @@ static void paths(void)
 
 /* --- a list of programs --- */
 
-/* What init does with @list, and with @unlisted as the probe's file: the exit status before any verdict; 0: one came. */
-static int hold(const char *unlisted, const struct sbx_msg_programs *list, bool cut, char *said, size_t n_said)
+/* What init does with @list, and with @unlisted as the probe's file: the exit status before any
+ * verdict; 0: one came. */
+static int hold(const char *unlisted, const struct sbx_msg_programs *list, bool cut, char *said,
+		size_t n_said)
 {
 	static uint8_t packet[SBX_MSG_MAX];
 	static struct sbx_msg_probes m;
@@ -291,13 +293,14 @@ static void connect_refused(void)
 
 /* --- a stand-in for the broker --- */
 
-/* The answer to a query is in its first label: allowed, denied, refused, leak, nx, silent, junk, empty;
- * half4 and half6 are allowed in one family only. */
+/* The answer to a query is in its first label: allowed, denied, refused, leak, nx, silent, junk,
+ * empty; half4 and half6 are allowed in one family only. */
 static size_t answer(const uint8_t *query, size_t n, uint8_t *p)
 {
 	static const uint8_t a4[] = { 198, 18, 0, 9 }, leak4[] = { 192, 0, 2, 9 };
 	static const uint8_t a6[16] = { 0xfd, 0, 0, 0x5b, 0, 1, [15] = 9 };
-	static const uint8_t blocked[] = { 0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 7, 0, 15, 0, 3, 0, 15, '!' };
+	static const uint8_t blocked[] = { 0, 0, 41, 4,	 0xd0, 0, 0, 0,	 0,
+					   0, 7, 0,  15, 0,    3, 0, 15, '!' };
 	const char *label = (const char *)query + 13;
 	bool v6 = query[(n -= 11) - 3] == 28; /* OPT comes last */
 	const uint8_t *addr = v6 ? a6 : a4;

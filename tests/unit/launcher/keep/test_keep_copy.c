@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An overlay's upper layer, as the command may have left it, to plain files. Directories stand in for the
- * layers; the marks are those the kernel makes. */
+/* An overlay's upper layer, as the command may have left it, to plain files. Directories stand in
+ * for the layers; the marks are those the kernel makes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -234,10 +234,13 @@ static void test_closed_directory(void **state)
 static void test_removed(void **state)
 {
 	struct layers *l = *state;
-	static const char *const names[] = { "gone", "d/gone\nbelow", "replaced", "was-dir", "was-file", "was-link" };
+	static const char *const names[] = { "gone",	"d/gone\nbelow", "replaced",
+					     "was-dir", "was-file",	 "was-link" };
 	SBX_AUTO_CLOSE int d = make_dir(l->upper, "d"), low_d = make_dir(l->lower, "d");
-	SBX_AUTO_CLOSE int replaced = make_dir(l->upper, "replaced"), low = make_dir(l->lower, "replaced");
-	SBX_AUTO_CLOSE int was_dir = make_dir(l->lower, "was-dir"), was_file = make_dir(l->upper, "was-file");
+	SBX_AUTO_CLOSE int replaced = make_dir(l->upper, "replaced"),
+			   low = make_dir(l->lower, "replaced");
+	SBX_AUTO_CLOSE int was_dir = make_dir(l->lower, "was-dir"),
+			   was_file = make_dir(l->upper, "was-file");
 
 	assert_true(was_dir >= 0 && was_file >= 0);
 	put(l->lower, "gone", "", 0644);
@@ -359,11 +362,13 @@ int __wrap_futimens(int fd, const struct timespec times[2])
 	struct stat st, named;
 
 	assert_int_equal(fstat(fd, &st), 0);
-	for (const char *name = "a"; when_whole && !done && *name <= 'b'; name = *name == 'a' ? "b" : "c") {
+	for (const char *name = "a"; when_whole && !done && *name <= 'b';
+	     name = *name == 'a' ? "b" : "c") {
 		char path[] = "files/?";
 
 		path[6] = *name;
-		if (fstatat(meddled->out, path, &named, AT_SYMLINK_NOFOLLOW) < 0 || named.st_ino != st.st_ino)
+		if (fstatat(meddled->out, path, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    named.st_ino != st.st_ino)
 			continue;
 		done = true;
 		when_whole(meddled, path);
@@ -448,9 +453,11 @@ static void file_to_victim(const struct layers *l, const char *name)
 	assert_int_equal(linkat(l->out, "../victim/same", l->out, path, 0), 0);
 }
 
-/* One file with a name in each of two directories; which is first is the file system's choice. The one that
- * was not meddled with has a copy of its own, and the victim not one link more than @links. */
-static void link_meddled(struct layers *l, void (*how)(const struct layers *l, const char *name), nlink_t links)
+/* One file with a name in each of two directories; which is first is the file system's choice. The
+ * one that was not meddled with has a copy of its own, and the victim not one link more than
+ * @links. */
+static void link_meddled(struct layers *l, void (*how)(const struct layers *l, const char *name),
+			 nlink_t links)
 {
 	SBX_AUTO_CLOSE int a = make_dir(l->upper, "a"), b = make_dir(l->upper, "b");
 	struct stat st, victim;

@@ -36,7 +36,8 @@ static void test_basics(void **state)
 	assert_null(get(w, "https_proxy"));
 	plan_world_must(w, "--env", "LSAN_OPTIONS=verbosity=1", "--", "true");
 	assert_string_equal(get(w, "LSAN_OPTIONS"), "verbosity=1");
-	plan_world_write(w, "config/profiles/debug.yaml", "extends: none\nseccomp: {allow: [ptrace]}\n", 0644);
+	plan_world_write(w, "config/profiles/debug.yaml",
+			 "extends: none\nseccomp: {allow: [ptrace]}\n", 0644);
 	plan_world_must(w, "--profile", "debug", "--", "true");
 	assert_null(get(w, "LSAN_OPTIONS"));
 }
@@ -98,7 +99,8 @@ static void test_profile(void **state)
 /* What a profile passes comes on top of what terminals and languages need. */
 static void test_always_passed(void **state)
 {
-	static const char *const passes[] = { "  pass: [OTHER]\n", "  pass: []\n", "  set: {A: b}\n" };
+	static const char *const passes[] = { "  pass: [OTHER]\n", "  pass: []\n",
+					      "  set: {A: b}\n" };
 	struct plan_world *w = *state;
 
 	plan_world_env(w, "TERM=xterm-direct");

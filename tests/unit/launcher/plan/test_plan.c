@@ -130,24 +130,28 @@ static void test_ceilings(void **state)
 	plan_world_must(w, "--limit", "cpus=2", "--", "true");
 }
 
-/* A profile has of seccomp.allow what the system policy lets it ask for: ptrace, where that says nothing. */
+/* A profile has of seccomp.allow what the system policy lets it ask for: ptrace, where that says
+ * nothing. */
 static void test_seccomp(void **state)
 {
 	struct plan_world *w = *state;
 
 	plan_world_must(w, "--", "true");
 	assert_int_equal(w->plan->seccomp_lifts, 0);
-	plan_world_write(w, "config/profiles/s.yaml", "name: s\nseccomp: {allow: [ptrace]}\n", 0644);
+	plan_world_write(w, "config/profiles/s.yaml", "name: s\nseccomp: {allow: [ptrace]}\n",
+			 0644);
 	plan_world_must(w, "--profile", "s", "--", "true");
 	assert_int_equal(w->plan->seccomp_lifts, SBX_SECCOMP_BIT(SBX_SECCOMP_LIFT_PTRACE));
 	plan_world_write(w, "config/system.yaml", "seccomp: {allow: []}\n", 0644);
-	plan_world_refused(w, 125, "seccomp.allow: 'ptrace' is not among", "--profile", "s", "--", "true");
+	plan_world_refused(w, 125, "seccomp.allow: 'ptrace' is not among", "--profile", "s", "--",
+			   "true");
 	plan_world_said(w, "config/system.yaml");
 	plan_world_write(w, "config/system.yaml", "seccomp: {allow: [ptrace]}\n", 0644);
 	plan_world_must(w, "--profile", "s", "--", "true");
 	unlink(plan_world_path(w, "config/system.yaml"));
 
-	plan_world_write(w, "config/profiles/s2.yaml", "name: s2\nextends: s\nseccomp: {allow: [move_pages]}\n", 0644);
+	plan_world_write(w, "config/profiles/s2.yaml",
+			 "name: s2\nextends: s\nseccomp: {allow: [move_pages]}\n", 0644);
 	plan_world_refused(w, 125, "'move_pages' is not among", "--profile", "s2", "--", "true");
 	plan_world_write(w, "config/system.yaml", "seccomp: {allow: [move_pages, ptrace]}\n", 0644);
 	plan_world_must(w, "--profile", "s2", "--", "true");
@@ -156,20 +160,23 @@ static void test_seccomp(void **state)
 	plan_world_write(w, "config/profiles/s.yaml", "name: s\nseccomp: {allow: [ptrac]}\n", 0644);
 	plan_world_refused(w, 125, "did you mean 'ptrace'", "--profile", "s", "--", "true");
 	plan_world_write(w, "config/profiles/s.yaml", "name: s\nseccomp: {allow: [mount]}\n", 0644);
-	plan_world_refused(w, 125, "'mount' can never be allowed: the view of files", "--profile", "s", "--", "true");
+	plan_world_refused(w, 125, "'mount' can never be allowed: the view of files", "--profile",
+			   "s", "--", "true");
 }
 
 static void test_attach(void **state)
 {
 	struct plan_world *w = *state;
 
-	plan_world_write(w, "config/profiles/u.yaml",
-			 "name: u\nnetwork: {attach: cgroup, upstream_proxy: \"http://p.example:1\"}\n",
-			 0644);
+	plan_world_write(
+		w, "config/profiles/u.yaml",
+		"name: u\nnetwork: {attach: cgroup, upstream_proxy: \"http://p.example:1\"}\n",
+		0644);
 	plan_world_refused(w, 125, "network.upstream_proxy", "--profile", "u", "--", "true");
-	plan_world_write(w, "config/profiles/u.yaml",
-			 "name: u\nnetwork: {attach: netns, upstream_proxy: \"http://p.example:1\"}\n",
-			 0644);
+	plan_world_write(
+		w, "config/profiles/u.yaml",
+		"name: u\nnetwork: {attach: netns, upstream_proxy: \"http://p.example:1\"}\n",
+		0644);
 	plan_world_must(w, "--profile", "u", "--", "true");
 	plan_world_write(w, "config/profiles/u.yaml", "name: u\nnetwork: {attach: cgroup}\n", 0644);
 	plan_world_refused(w, 125, "network.attach", "--profile", "u", "--", "true");
@@ -197,15 +204,19 @@ static void test_upstream_proxy(void **state)
 		{ "http://notlocalhost:3128", "", NULL },
 		{ "http://[fd00::7]:3128", "", "add '[fd00::7]:3128' under admit in" },
 		{ "http://[::ffff:10.0.0.7]:3128", "", "a private address" },
-		{ "http://169.254.169.254:80", "0.0.0.0/0", "no proxy is used at 169.254.169.254:80 (metadata)" },
-		{ "http://0.0.0.0:80", "0.0.0.0/0", "no proxy is used at 0.0.0.0:80 (unspecified)" },
-		{ "http://203.0.113.7:3128", "]\nfloors: [203.0.113.0/24", "(a floor of the system policy)" },
+		{ "http://169.254.169.254:80", "0.0.0.0/0",
+		  "no proxy is used at 169.254.169.254:80 (metadata)" },
+		{ "http://0.0.0.0:80", "0.0.0.0/0",
+		  "no proxy is used at 0.0.0.0:80 (unspecified)" },
+		{ "http://203.0.113.7:3128", "]\nfloors: [203.0.113.0/24",
+		  "(a floor of the system policy)" },
 	};
 	struct plan_world *w = *state;
 	char text[300];
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
-		snprintf(text, sizeof(text), "name: u\nnetwork: {upstream_proxy: \"%s\"}\n", cases[i].url);
+		snprintf(text, sizeof(text), "name: u\nnetwork: {upstream_proxy: \"%s\"}\n",
+			 cases[i].url);
 		plan_world_write(w, "config/profiles/u.yaml", text, 0644);
 		snprintf(text, sizeof(text), "admit: [%s]\n", cases[i].admit);
 		plan_world_write(w, "config/system.yaml", text, 0644);
@@ -215,8 +226,10 @@ static void test_upstream_proxy(void **state)
 			plan_world_must(w, "--profile", "u", "--", "true");
 	}
 	/* It is not asked for where nothing is carried. */
-	plan_world_write(w, "config/profiles/u.yaml",
-			 "name: u\nnetwork: {mode: offline, upstream_proxy: \"http://127.0.0.1:3128\"}\n", 0644);
+	plan_world_write(
+		w, "config/profiles/u.yaml",
+		"name: u\nnetwork: {mode: offline, upstream_proxy: \"http://127.0.0.1:3128\"}\n",
+		0644);
 	plan_world_must(w, "--profile", "u", "--", "true");
 }
 
@@ -244,7 +257,8 @@ static void test_publish(void **state)
 	assert_int_equal(w->plan->n_publish, 1);
 	assert_false(w->plan->carries);
 	plan_world_refused(w, 125, "--publish 'x'", "--publish", "x", "--", "true");
-	plan_world_refused(w, 125, "published already", "--publish", "1:80", "--publish", "1:81", "--", "true");
+	plan_world_refused(w, 125, "published already", "--publish", "1:80", "--publish", "1:81",
+			   "--", "true");
 	plan_world_must(w, "--publish", "1:80", "--publish", "127.0.0.2:1:81", "--", "true");
 	plan_world_must(w, "--publish", "0:80", "--publish", "0:81", "--", "true");
 	plan_world_refused(w, 125, "sbx's own", "--publish", "8053:53", "--", "true");
@@ -258,26 +272,30 @@ static void test_publish_profile(void **state)
 {
 	struct plan_world *w = *state;
 
-	plan_world_write(w, "config/profiles/p.yaml", "network: {publish: [8080, \"9090:90\", \"9091:90\"]}\n", 0644);
+	plan_world_write(w, "config/profiles/p.yaml",
+			 "network: {publish: [8080, \"9090:90\", \"9091:90\"]}\n", 0644);
 	plan_world_must(w, "--profile", "p", "--", "true");
 	assert_int_equal(w->plan->n_publish, 3);
 	publishes(w, 1, "127.0.0.1:9090", 90);
-	plan_world_must(w, "--profile", "p", "--publish", "0:90", "--publish", "7070", "--", "true");
+	plan_world_must(w, "--profile", "p", "--publish", "0:90", "--publish", "7070", "--",
+			"true");
 	assert_int_equal(w->plan->n_publish, 3);
 	publishes(w, 0, "127.0.0.1:8080", 8080);
 	publishes(w, 1, "127.0.0.1:0", 90);
 	publishes(w, 2, "127.0.0.1:7070", 7070);
-	plan_world_refused(w, 125, "published already", "--profile", "p", "--publish", "8080:1", "--", "true");
+	plan_world_refused(w, 125, "published already", "--profile", "p", "--publish", "8080:1",
+			   "--", "true");
 	plan_world_must(w, "--profile", "p", "--publish", "8080:8080", "--", "true");
 	/* An air gap beats a profile, and contradicts a flag. */
 	plan_world_must(w, "--profile", "p", "--air-gap", "--", "true");
 	assert_int_equal(w->plan->n_publish, 0);
 	assert_true(plan_world_noted(w, "nothing is published"));
-	plan_world_refused(w, 125, "exclude each other", "--profile", "p", "--air-gap", "--publish", "1", "--", "true");
+	plan_world_refused(w, 125, "exclude each other", "--profile", "p", "--air-gap", "--publish",
+			   "1", "--", "true");
 	/* The host's network needs no publishing. */
 	plan_world_write(w, "config/profiles/c.yaml", "network: {attach: cgroup}\n", 0644);
-	plan_world_refused(w, 125, "publish 80: only with attach: netns", "--profile", "c", "--publish", "80", "--",
-			   "true");
+	plan_world_refused(w, 125, "publish 80: only with attach: netns", "--profile", "c",
+			   "--publish", "80", "--", "true");
 	plan_world_write(w, "config/profiles/c.yaml", "network: {attach: netns}\n", 0644);
 	plan_world_must(w, "--profile", "c", "--publish", "80", "--", "true");
 }
@@ -294,10 +312,12 @@ static void test_publish_bounds(void **state)
 	plan_world_must(w, "--profile", "p", "--", "true");
 	assert_int_equal(w->plan->n_publish, SBX_PUBLISH_MAX);
 	plan_world_must(w, "--profile", "p", "--publish", "1:1000", "--", "true");
-	plan_world_refused(w, 125, "at most 16 ports", "--profile", "p", "--publish", "1", "--", "true");
+	plan_world_refused(w, 125, "at most 16 ports", "--profile", "p", "--publish", "1", "--",
+			   "true");
 	sprintf(text + strlen(text) - 3, ", 0:2000]}\n");
 	plan_world_write(w, "config/profiles/p.yaml", text, 0644);
-	plan_world_refused(w, 125, "network.publish has more than 16 entries", "--profile", "p", "--", "true");
+	plan_world_refused(w, 125, "network.publish has more than 16 entries", "--profile", "p",
+			   "--", "true");
 }
 
 /* Who may connect is the host's owner's decision. */
@@ -327,7 +347,8 @@ static void test_publish_scope(void **state)
 		plan_world_write(w, "config/system.yaml", cases[i].system, 0644);
 		plan_world_write(w, "config/profiles/p.yaml", profile, 0644);
 		if (cases[i].why) {
-			plan_world_refused(w, 125, cases[i].why, "--publish", cases[i].ask, "--", "true");
+			plan_world_refused(w, 125, cases[i].why, "--publish", cases[i].ask, "--",
+					   "true");
 			plan_world_refused(w, 125, cases[i].why, "--profile", "p", "--", "true");
 			continue;
 		}
@@ -433,8 +454,10 @@ static void test_normalise(void **state)
 	}
 	/* Lengths count as the path comes out. */
 	for (size_t n = 4090; n <= 4100; n++) {
-		SBX_AUTO_FREE char *path = plan_world_long_path("", n, 255), *slashes = plan_world_long_path("/a", n, 0);
-		SBX_AUTO_FREE char *out = sbx_path_normalise(path), *pattern = sbx_path_normalise_pattern(path);
+		SBX_AUTO_FREE char *path = plan_world_long_path("", n, 255),
+				   *slashes = plan_world_long_path("/a", n, 0);
+		SBX_AUTO_FREE char *out = sbx_path_normalise(path),
+				   *pattern = sbx_path_normalise_pattern(path);
 
 		assert_int_equal(!!out, n < PATH_MAX);
 		assert_string_equal(pattern, path);
@@ -444,7 +467,8 @@ static void test_normalise(void **state)
 		assert_string_equal(out, "/a");
 	}
 	for (size_t n = 250; n <= 260; n++) {
-		SBX_AUTO_FREE char *path = plan_world_long_path("", n, 1000), *out = sbx_path_normalise(path);
+		SBX_AUTO_FREE char *path = plan_world_long_path("", n, 1000),
+				   *out = sbx_path_normalise(path);
 
 		assert_int_equal(!!out, n <= 1 + NAME_MAX);
 	}
@@ -453,7 +477,8 @@ static void test_normalise(void **state)
 /* A grant at @target, which has room for what is protected below it or not. */
 static void try_target(struct plan_world *w, const char *target, bool read_only)
 {
-	const char *limits = "a place that is an absolute path without '..', of at most 4095 bytes and with names of at most 255";
+	const char *limits = "a place that is an absolute path without '..', of at most 4095 bytes "
+			     "and with names of at most 255";
 	SBX_AUTO_FREE char *bind = NULL;
 	int r;
 
@@ -476,7 +501,8 @@ static void test_long_targets(void **state)
 	struct plan_world *w = *state;
 
 	for (size_t n = 4075; n <= 4100 + SBX_N_ELEMENTS(more); n++) {
-		SBX_AUTO_FREE char *target = plan_world_long_path("", n <= 4100 ? n : more[n - 4101], 200);
+		SBX_AUTO_FREE char *target =
+			plan_world_long_path("", n <= 4100 ? n : more[n - 4101], 200);
 
 		try_target(w, target, false);
 		try_target(w, target, true);
@@ -541,13 +567,15 @@ static void test_way_out(void **state)
 		{ "/sys/fs/cgroup", 2, false, 0, "mount cgroup2 writable", "systemd" },
 		{ "/sys/fs/cgroup", 2, false, 1000, "start it as root", "systemd" },
 		{ "/sys/fs/cgroup", 2, true, 0, "systemd-run --scope -p Delegate=yes", "--user" },
-		{ "/sys/fs/cgroup", 2, true, 1000, "systemd-run --user --scope -p Delegate=yes", "unified" },
+		{ "/sys/fs/cgroup", 2, true, 1000, "systemd-run --user --scope -p Delegate=yes",
+		  "unified" },
 		{ "/sys/fs/cgroup", 2, true, 1000, "loginctl enable-linger", "unified" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(t); i++) {
-		struct sbx_facts f = { .caller_uid = t[i].uid, .cgroup = { .systemd = t[i].systemd } };
+		struct sbx_facts f = { .caller_uid = t[i].uid,
+				       .cgroup = { .systemd = t[i].systemd } };
 		const char *said;
 
 		snprintf(f.cgroup.mount, sizeof(f.cgroup.mount), "%s", t[i].mount);

@@ -80,7 +80,9 @@ long __real_syscall(long n, ...);
 long __wrap_syscall(long n, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long n, long a, long b, long c, long d, long e, long f)
 {
-	return n == SYS_openat2 && fails("openat2", (const char *)b) ? -1 : __real_syscall(n, a, b, c, d, e, f);
+	return n == SYS_openat2 && fails("openat2", (const char *)b) ?
+		       -1 :
+		       __real_syscall(n, a, b, c, d, e, f);
 }
 
 int __real_fstatat(int fd, const char *path, struct stat *st, int flags);
@@ -107,11 +109,19 @@ int __wrap_lstat(const char *path, struct stat *st)
 static void make_tree(struct plan_world *w)
 {
 	static const char *const dirs[] = {
-		"home/project/.git/objects",	    "home/project/.git/refs",	 "home/project/.git/hooks",
-		"home/project/.git/worktrees/w",    "home/project/.git/modules/m/objects",
-		"home/project/.git/modules/m/refs", "home/project/bare.git/refs", "home/project/bare.git/objects",
-		"home/project/real/objects",	    "home/project/real/refs",	 "home/project/lib",
-		"home/project/.vscode",		    "home/project/sub/.aws",
+		"home/project/.git/objects",
+		"home/project/.git/refs",
+		"home/project/.git/hooks",
+		"home/project/.git/worktrees/w",
+		"home/project/.git/modules/m/objects",
+		"home/project/.git/modules/m/refs",
+		"home/project/bare.git/refs",
+		"home/project/bare.git/objects",
+		"home/project/real/objects",
+		"home/project/real/refs",
+		"home/project/lib",
+		"home/project/.vscode",
+		"home/project/sub/.aws",
 	};
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(dirs); i++)
@@ -130,7 +140,9 @@ static void make_tree(struct plan_world *w)
 	plan_world_write(w, "root/usr/bin/copy", "the program", 0755);
 	plan_world_link(w, "root/usr/bin/fetch", "wget");
 	plan_world_write(w, "config/profiles/p.yaml",
-			 "extends: default\nfilesystem: {tmpfs: [/scratch]}\ncommands: {deny: [wget, \"/usr/bin/fe*\"]}\n", 0644);
+			 "extends: default\nfilesystem: {tmpfs: [/scratch]}\ncommands: {deny: "
+			 "[wget, \"/usr/bin/fe*\"]}\n",
+			 0644);
 	plan_world_write(w, "config/system.yaml", "new_protected: refuse\n", 0644);
 }
 
@@ -192,7 +204,8 @@ static void test_each_call(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_each_call, plan_world_setup, plan_world_teardown),
+		cmocka_unit_test_setup_teardown(test_each_call, plan_world_setup,
+						plan_world_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

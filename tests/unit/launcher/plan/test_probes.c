@@ -101,7 +101,8 @@ static void test_allowed_candidates(void **state)
 /* The broker refuses a datagram without a word: only what the packet filter refuses is probed. */
 static void test_carried_datagrams(void **state)
 {
-	static const char text[] = "name: x\nnetwork: {allow: [{cidr: 0.0.0.0/0, ports: 1-65535, protocol: udp}]}\n";
+	static const char text[] =
+		"name: x\nnetwork: {allow: [{cidr: 0.0.0.0/0, ports: 1-65535, protocol: udp}]}\n";
 	struct plan_world *w = *state;
 
 	plan_world_write(w, "config/profiles/x.yaml", text, 0644);

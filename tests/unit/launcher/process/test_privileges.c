@@ -15,9 +15,11 @@
 
 static struct sbx_caps ambient(uint64_t mask)
 {
-	return (struct sbx_caps){
-		.effective = mask, .permitted = mask, .inheritable = mask, .bounding = ~0ull, .ambient = mask
-	};
+	return (struct sbx_caps){ .effective = mask,
+				  .permitted = mask,
+				  .inheritable = mask,
+				  .bounding = ~0ull,
+				  .ambient = mask };
 }
 
 static void judged(struct sbx_caps caps, int result, bool privileged, const char *text)
@@ -50,12 +52,14 @@ static void test_some(void **state)
 	for (size_t i = 0; i < sbx_n_privileges; i++) {
 		uint64_t one = 1ull << sbx_privileges[i].cap;
 
-		if (sbx_privileges[i].optional) { /* neither makes a launcher privileged nor keeps it from being that */
+		/* neither makes a launcher privileged nor keeps it from being that */
+		if (sbx_privileges[i].optional) {
 			judged(ambient(ALL & ~one), 0, true, NULL);
 			judged(ambient(one), 0, false, NULL);
 			continue;
 		}
-		judged(ambient(ALL & ~one), SBX_PRIVILEGES_E_UNUSABLE, false, sbx_privileges[i].name);
+		judged(ambient(ALL & ~one), SBX_PRIVILEGES_E_UNUSABLE, false,
+		       sbx_privileges[i].name);
 		judged(ambient(one), SBX_PRIVILEGES_E_UNUSABLE, false, sbx_privileges[i == 0].name);
 	}
 }

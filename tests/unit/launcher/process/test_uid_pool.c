@@ -73,13 +73,15 @@ static void test_known(void **state)
 
 	(void)state;
 	for (unsigned int i = 20050; i < 20070; i++) /* more than one block of them */
-		n += (size_t)snprintf(passwd + n, sizeof(passwd) - n, "u%u:x:%u:1::/:/bin/sh\n", i, i);
+		n += (size_t)snprintf(passwd + n, sizeof(passwd) - n, "u%u:x:%u:1::/:/bin/sh\n", i,
+				      i);
 	write_file("passwd", passwd);
 	write_file("group", "wheel:x:10:\nteam:x:20007:kim,root\nlast:*:20100:");
 	assert_int_equal(sbx_uid_pool_load(p, dir, &err), 0);
 	for (uid_t uid = 20000; uid <= 20101; uid++)
 		assert_int_equal(sbx_uid_pool_is_known(p, uid),
-				 uid == 20003 || uid == 20007 || uid == 20100 || (uid >= 20050 && uid < 20070));
+				 uid == 20003 || uid == 20007 || uid == 20100 ||
+					 (uid >= 20050 && uid < 20070));
 	sbx_uid_pool_free(p);
 }
 
@@ -102,11 +104,16 @@ static void test_subordinate(void **state)
 		const char *text;
 		int result;
 	} cases[] = {
-		{ "kim:19000:1001\n", 0 },	   { "kim:19000:1002\n", SBX_UID_POOL_E_OVERLAP },
-		{ "kim:20101:65536\n", 0 },	   { "kim:20100:65536", SBX_UID_POOL_E_OVERLAP },
+		{ "kim:19000:1001\n", 0 },
+		{ "kim:19000:1002\n", SBX_UID_POOL_E_OVERLAP },
+		{ "kim:20101:65536\n", 0 },
+		{ "kim:20100:65536", SBX_UID_POOL_E_OVERLAP },
 		{ "kim:20050:1\n", SBX_UID_POOL_E_OVERLAP },
-		{ "kim:20050:0\n", 0 },		   { "kim:1:4294967295\n", SBX_UID_POOL_E_OVERLAP },
-		{ "kim:20050\nkim\n:\n", 0 },	   { "kim::65536\nkim: 1:65536\nkim:+1:65536\n", 0 }, /* no numbers */
+		{ "kim:20050:0\n", 0 },
+		{ "kim:1:4294967295\n", SBX_UID_POOL_E_OVERLAP },
+		/* no numbers */
+		{ "kim:20050\nkim\n:\n", 0 },
+		{ "kim::65536\nkim: 1:65536\nkim:+1:65536\n", 0 },
 	};
 	static const char *const files[] = { "subuid", "subgid" };
 
@@ -176,7 +183,8 @@ static void test_file_of_others(void **state)
 		else
 			write_file("uids", "");
 		if (other != 0)
-			assert_int_equal(chmod(path, i < SBX_N_ELEMENTS(modes) ? modes[i] : 0600), 0);
+			assert_int_equal(chmod(path, i < SBX_N_ELEMENTS(modes) ? modes[i] : 0600),
+					 0);
 		if (other == 1 && geteuid() == 0)
 			assert_int_equal(chown(path, 10002, (gid_t)-1), 0);
 		if (other == 2 || (other == 1 && geteuid() != 0)) { /* the twin */

@@ -52,7 +52,8 @@ static void test_overlay(void **state)
 	expect_overlay(w, w->facts.cwd);
 	assert_int_equal(w->plan->view.scratch_bytes, 1 << 30);
 	assert_string_equal(w->plan->view.chdir, w->facts.cwd);
-	plan_world_write(w, "config/profiles/o.yaml", "name: o\nfilesystem:\n  workspace: overlay\n", 0644);
+	plan_world_write(w, "config/profiles/o.yaml",
+			 "name: o\nfilesystem:\n  workspace: overlay\n", 0644);
 	plan_world_must(w, "--profile", "o", "--", "true");
 	expect_overlay(w, w->facts.cwd);
 	plan_world_write(w, "config/profiles/d.yaml",
@@ -69,7 +70,8 @@ static void test_overlay(void **state)
 static void test_which_grant(void **state)
 {
 	struct plan_world *w = *state;
-	char *project = plan_world_path(w, "home/project"), *sub = plan_world_path(w, "home/project/sub");
+	char *project = plan_world_path(w, "home/project"),
+	     *sub = plan_world_path(w, "home/project/sub");
 	char *other = plan_world_path(w, "home/other");
 
 	plan_world_must(w, "--overlay", "--bind", project, "--bind", other, "--", "true");
@@ -118,18 +120,20 @@ static void test_keep_refused(void **state)
 
 	plan_world_mkdir(w, "home/used/x");
 	plan_world_refused(w, 125, "not empty", "--keep", used, "--", "true");
-	plan_world_refused(w, 125, "cannot be", "--keep", plan_world_path(w, "home/project/data.txt"), "--",
-			   "true");
-	plan_world_refused(w, 125, "No such file", "--keep", plan_world_path(w, "home/no/such"), "--", "true");
-	plan_world_refused(w, 125, "..", "--keep", "../out", "--", "true");
-	plan_world_refused(w, 125, "blocked segment", "--keep", plan_world_path(w, "home/project/.ssh/x"),
+	plan_world_refused(w, 125, "cannot be", "--keep",
+			   plan_world_path(w, "home/project/data.txt"), "--", "true");
+	plan_world_refused(w, 125, "No such file", "--keep", plan_world_path(w, "home/no/such"),
 			   "--", "true");
+	plan_world_refused(w, 125, "..", "--keep", "../out", "--", "true");
+	plan_world_refused(w, 125, "blocked segment", "--keep",
+			   plan_world_path(w, "home/project/.ssh/x"), "--", "true");
 	plan_world_refused(w, 125, "allowed prefixes", "--keep", "/etc/sbx-out", "--", "true");
-	plan_world_refused(w, 125, "own files", "--keep", plan_world_path(w, "state/out"), "--", "true");
+	plan_world_refused(w, 125, "own files", "--keep", plan_world_path(w, "state/out"), "--",
+			   "true");
 	plan_world_refused(w, 125, "home directory", "--keep", w->facts.home, "--", "true");
 	plan_world_link(w, "home/lead", "/etc");
-	plan_world_refused(w, 125, "allowed prefixes", "--keep", plan_world_path(w, "home/lead/x"), "--",
-			   "true");
+	plan_world_refused(w, 125, "allowed prefixes", "--keep", plan_world_path(w, "home/lead/x"),
+			   "--", "true");
 	/* Nothing to keep. */
 	plan_world_must(w, "--keep", out, "--", "true");
 	plan_world_refused(w, 125, "nothing to keep", "--keep", out, "--ro-bind",
@@ -177,16 +181,16 @@ static void test_disk(void **state)
 	assert_int_equal(size_at(w, "/tmp") + size_at(w, "/var/tmp") + size_at(w, "/dev/shm") +
 			 size_at(w, w->facts.home), 0);
 	/* What asks for less has its own, set aside. */
-	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=8M", "--limit", "home=16M",
-			"--", "true");
+	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=8M", "--limit",
+			"home=16M", "--", "true");
 	expect_sum(w, 64 * MIB);
 	assert_int_equal(w->plan->view.scratch_bytes, 32 * MIB);
 	assert_int_equal(size_at(w, "/tmp"), 8 * MIB);
 	assert_int_equal(size_at(w, "/var/tmp"), 8 * MIB);
 	assert_int_equal(size_at(w, w->facts.home), 16 * MIB);
 	/* What asks for more cannot have it. */
-	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=65M", "--limit", "home=16M",
-			"--", "true");
+	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=65M", "--limit",
+			"home=16M", "--", "true");
 	expect_sum(w, 64 * MIB);
 	assert_int_equal(size_at(w, "/tmp"), 0);
 	assert_int_equal(size_at(w, w->facts.home), 16 * MIB);
@@ -198,20 +202,20 @@ static void test_disk_too_small(void **state)
 	struct plan_world *w = *state;
 
 	plan_world_write(w, "config/profiles/p.yaml", "name: p\n", 0644);
-	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=31M", "--limit", "home=1M",
-			"--", "true");
+	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=31M", "--limit",
+			"home=1M", "--", "true");
 	assert_int_equal(plan_world_n_notes(w), 0);
 	expect_sum(w, 64 * MIB);
-	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=31M", "--limit", "home=2M",
-			"--", "true");
+	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=31M", "--limit",
+			"home=2M", "--", "true");
 	assert_true(plan_world_noted(w, "do not fit into limits.disk (64M)"));
 	expect_sum(w, 64 * MIB);
 	assert_int_equal(w->plan->view.scratch_bytes, 64 * MIB);
-	plan_world_refused(w, 125, "do not fit into limits.disk", "--profile", "p", "--limit", "disk=64M",
-			   "--limit", "tmp=31M", "--limit", "home=2M", "--limit", "enforce=strict", "--",
-			   "true");
-	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=31M", "--limit", "home=1M",
-			"--limit", "enforce=strict", "--", "true");
+	plan_world_refused(w, 125, "do not fit into limits.disk", "--profile", "p", "--limit",
+			   "disk=64M", "--limit", "tmp=31M", "--limit", "home=2M", "--limit",
+			   "enforce=strict", "--", "true");
+	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=31M", "--limit",
+			"home=1M", "--limit", "enforce=strict", "--", "true");
 }
 
 /* A ceiling holds for those who ask for nothing, too. */
@@ -225,7 +229,8 @@ static void test_ceiling(void **state)
 	expect_sum(w, 32 * MIB);
 	plan_world_must(w, "--profile", "p", "--limit", "disk=16M", "--", "true");
 	expect_sum(w, 16 * MIB);
-	plan_world_refused(w, 125, "ceiling", "--profile", "p", "--limit", "disk=33M", "--", "true");
+	plan_world_refused(w, 125, "ceiling", "--profile", "p", "--limit", "disk=33M", "--",
+			   "true");
 	plan_world_write(w, "config/system.yaml", "ceilings:\n  tmp: 4M\n", 0644);
 	plan_world_must(w, "--profile", "p", "--", "true");
 	assert_int_equal(size_at(w, "/tmp"), 4 * MIB);
@@ -246,9 +251,9 @@ static void test_inodes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_direct), TEST(test_overlay),	     TEST(test_which_grant), TEST(test_keep),
-		TEST(test_keep_refused), TEST(test_disk), TEST(test_disk_too_small), TEST(test_ceiling),
-		TEST(test_inodes),
+		TEST(test_direct),	   TEST(test_overlay),	    TEST(test_which_grant),
+		TEST(test_keep),	   TEST(test_keep_refused), TEST(test_disk),
+		TEST(test_disk_too_small), TEST(test_ceiling),	    TEST(test_inodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,10 +12,12 @@
 #include "base/cleanup.h"
 #include "launcher/record/refusals.h"
 
-static struct sbx_event event(enum sbx_reason reason, enum sbx_proto proto, const char *name, const char *addr, uint16_t port,
-			      const char *rule)
+static struct sbx_event event(enum sbx_reason reason, enum sbx_proto proto, const char *name,
+			      const char *addr, uint16_t port, const char *rule)
 {
-	struct sbx_event e = { .proto = (uint8_t)proto, .reason = (uint8_t)reason, .port = port, .count = 1 };
+	struct sbx_event e = {
+		.proto = (uint8_t)proto, .reason = (uint8_t)reason, .port = port, .count = 1
+	};
 
 	if (addr)
 		assert_int_equal(sbx_addr_parse(addr, &e.addr), 0);
@@ -37,42 +39,56 @@ static void test_lines(void **state)
 		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "example.org", NULL, 53, NULL,
 		  "refused 1x example.org (not in profile 'p'); allow with --allow example.org" },
 		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_TCP, "example.org", "100.64.0.9", 443, NULL,
-		  "refused 1x example.org:443 (not in profile 'p'); allow with --allow example.org" },
+		  "refused 1x example.org:443 (not in profile 'p'); allow with --allow "
+		  "example.org" },
 		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_TCP, "example.org", "100.64.0.9", 22, NULL,
-		  "refused 1x example.org:22 (not in profile 'p'); allow with --allow example.org:22" },
-		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "localhost", NULL, 53, NULL, "refused 1x localhost (not in profile 'p')" },
-		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "a b", NULL, 53, NULL, "refused 1x a b (not in profile 'p')" },
+		  "refused 1x example.org:22 (not in profile 'p'); allow with --allow "
+		  "example.org:22" },
+		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "localhost", NULL, 53, NULL,
+		  "refused 1x localhost (not in profile 'p')" },
+		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "a b", NULL, 53, NULL,
+		  "refused 1x a b (not in profile 'p')" },
 		{ SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "x\x1b[2J\xff", NULL, 53, NULL,
 		  "refused 1x x\\x1b[2J\\xff (not in profile 'p')" },
 		{ SBX_REASON_PORT, SBX_PROTO_TCP, "example.org", NULL, 80, "example.org:443",
-		  "refused 1x example.org:80 (not among the ports of the entry 'example.org:443'); allow with --allow "
+		  "refused 1x example.org:80 (not among the ports of the entry 'example.org:443'); "
+		  "allow with --allow "
 		  "example.org:80" },
 		{ SBX_REASON_PORT, SBX_PROTO_UDP, "example.org", NULL, 443, "example.org",
-		  "refused 1x example.org:443/udp (not among the ports of the entry 'example.org'); allow with --allow "
+		  "refused 1x example.org:443/udp (not among the ports of the entry "
+		  "'example.org'); allow with --allow "
 		  "example.org:443/udp" },
 		{ SBX_REASON_LITERAL_ADDRESS, SBX_PROTO_TCP, NULL, "192.0.2.1", 443, NULL,
-		  "refused 1x 192.0.2.1:443 (an address was dialled that no allowed name gave); allow with --allow "
+		  "refused 1x 192.0.2.1:443 (an address was dialled that no allowed name gave); "
+		  "allow with --allow "
 		  "192.0.2.1:443" },
 		{ SBX_REASON_LITERAL_ADDRESS, SBX_PROTO_TCP, NULL, "2a00::1", 443, NULL,
-		  "refused 1x [2a00::1]:443 (an address was dialled that no allowed name gave); allow with --allow "
+		  "refused 1x [2a00::1]:443 (an address was dialled that no allowed name gave); "
+		  "allow with --allow "
 		  "'[2a00::1]:443'" },
 		{ SBX_REASON_LITERAL_ADDRESS, SBX_PROTO_TCP, NULL, "10.0.0.9", 443, NULL,
-		  "refused 1x 10.0.0.9:443 (a private address, reached only where the system policy admits it)" },
+		  "refused 1x 10.0.0.9:443 (a private address, reached only where the system "
+		  "policy admits it)" },
 		{ SBX_REASON_LITERAL_ADDRESS, SBX_PROTO_ICMP, NULL, "192.0.2.1", 0, NULL,
-		  "refused 1x 192.0.2.1 (icmp) (an address was dialled that no allowed name gave)" },
-		{ SBX_REASON_FLOOR, SBX_PROTO_TCP, NULL, "169.254.169.254", 80, "floor 169.254.169.254",
-		  "refused 1x 169.254.169.254:80 (floor 169.254.169.254, which no profile and no flag lifts)" },
+		  "refused 1x 192.0.2.1 (icmp) (an address was dialled that no allowed name "
+		  "gave)" },
+		{ SBX_REASON_FLOOR, SBX_PROTO_TCP, NULL, "169.254.169.254", 80,
+		  "floor 169.254.169.254",
+		  "refused 1x 169.254.169.254:80 (floor 169.254.169.254, which no profile and no "
+		  "flag lifts)" },
 		{ SBX_REASON_LIST_DENY, SBX_PROTO_DNS, "example.org", NULL, 53, "*.org",
 		  "refused 1x example.org (denied by the entry '*.org')" },
 		{ SBX_REASON_AIR_GAP, SBX_PROTO_DNS, "example.org", NULL, 53, NULL,
 		  "refused 1x example.org (the sandbox is air-gapped or offline)" },
 		{ SBX_REASON_CONNECT_FAILED, SBX_PROTO_TCP, "example.org", NULL, 443, "example.org",
-		  "failed 1x example.org:443 (the server could not be reached: check the name and this host's own network)" },
+		  "failed 1x example.org:443 (the server could not be reached: check the name and "
+		  "this host's own network)" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(t); i++) {
-		struct sbx_event e = event(t[i].reason, t[i].proto, t[i].name, t[i].addr, t[i].port, t[i].rule);
+		struct sbx_event e =
+			event(t[i].reason, t[i].proto, t[i].name, t[i].addr, t[i].port, t[i].rule);
 		struct sbx_refusals *l = NULL;
 		struct sbx_refusal r;
 		char line[SBX_REFUSAL_LINE_MAX];
@@ -87,7 +103,9 @@ static void test_lines(void **state)
 /* What differs is apart, what does not is one; the longest texts fit. */
 static void test_the_same(void **state)
 {
-	struct sbx_event e = event(SBX_REASON_DEFAULT_DENY, SBX_PROTO_TCP, "a.test", "100.64.0.1", 443, "r"), other;
+	struct sbx_event e = event(SBX_REASON_DEFAULT_DENY, SBX_PROTO_TCP, "a.test", "100.64.0.1",
+				   443, "r"),
+			 other;
 	struct sbx_refusals *l = NULL;
 	struct sbx_refusal r;
 	char line[SBX_REFUSAL_LINE_MAX];
@@ -156,7 +174,8 @@ static void test_bound(void **state)
 	assert_true(sbx_refusals_n_others(l) == UINT64_MAX - 10);
 	sbx_refusals_add(&l, &e);
 	assert_true(sbx_refusals_n_others(l) == UINT64_MAX);
-	e = event(SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "n0.test", NULL, 53, NULL); /* known: still counted */
+	/* known: still counted */
+	e = event(SBX_REASON_DEFAULT_DENY, SBX_PROTO_DNS, "n0.test", NULL, 53, NULL);
 	sbx_refusals_add(&l, &e);
 	sbx_refusals_sort(l);
 	struct sbx_refusal r;

@@ -54,9 +54,11 @@ static void test_tmpfs(void **state)
 	const struct sbx_mount_op *op;
 
 	profile(w, "filesystem: {tmpfs: [/scratch, '~/cache:8M']}\n");
-	plan_world_must(w, "--profile", "p", "--tmpfs", "/srv/big:64M", "--limit", "tmp=16M", "--", "true");
+	plan_world_must(w, "--profile", "p", "--tmpfs", "/srv/big:64M", "--limit", "tmp=16M", "--",
+			"true");
 	op = plan_world_mount(w, "/scratch");
-	assert_true(op && op->kind == SBX_MOUNT_TMPFS && op->size_bytes == 16 * MIB && op->origin == SBX_ORIGIN_PROFILE);
+	assert_true(op && op->kind == SBX_MOUNT_TMPFS && op->size_bytes == 16 * MIB &&
+		    op->origin == SBX_ORIGIN_PROFILE);
 	op = plan_world_mount(w, plan_world_path(w, "home/cache"));
 	assert_true(op && op->size_bytes == 8 * MIB);
 	op = plan_world_mount(w, "/srv/big");
@@ -69,14 +71,17 @@ static void test_tmpfs(void **state)
 static void test_tmpfs_refused(void **state)
 {
 	struct plan_world *w = *state;
-	static const char *const targets[] = { "/", "/usr/x", "/etc", "/proc", "/dev/x", "/run/x", "/var" };
+	static const char *const targets[] = { "/",	 "/usr/x", "/etc", "/proc",
+					       "/dev/x", "/run/x", "/var" };
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(targets); i++)
-		plan_world_refused(w, 125, "--tmpfs: nothing can be mounted", "--tmpfs", targets[i], "--", "true");
+		plan_world_refused(w, 125, "--tmpfs: nothing can be mounted", "--tmpfs", targets[i],
+				   "--", "true");
 	plan_world_refused(w, 125, "hide the scratch home", "--tmpfs", w->dir, "--", "true");
 	plan_world_refused(w, 125, "without '..'", "--tmpfs", "/x/../y", "--", "true");
 	plan_world_refused(w, 125, "two mounts", "--tmpfs", "/x", "--tmpfs", "/x:2M", "--", "true");
-	plan_world_refused(w, 125, "two mounts", "--tmpfs", "/x", "--bind", spec(w, "home/other", "/x"), "--", "true");
+	plan_world_refused(w, 125, "two mounts", "--tmpfs", "/x", "--bind",
+			   spec(w, "home/other", "/x"), "--", "true");
 	plan_world_write(w, "config/system.yaml", "ceilings: {tmp: 8M}\n", 0644);
 	plan_world_refused(w, 125, "above this host's ceiling of 8M", "--limit", "tmp=4M",
 			   "--tmpfs", "/x:9M", "--", "true");
@@ -88,44 +93,51 @@ static void test_tmpfs_refused(void **state)
 static void test_tmpfs_and_grants(void **state)
 {
 	struct plan_world *w = *state;
-	char *sub = plan_world_path(w, "home/project/sub"), *no = plan_world_path(w, "home/project/no");
+	char *sub = plan_world_path(w, "home/project/sub"),
+	     *no = plan_world_path(w, "home/project/no");
 	char *file = plan_world_path(w, "home/project/sub/deep/data.txt");
 
 	plan_world_must(w, "--tmpfs", sub, "--", "true");
 	assert_true(plan_world_mount(w, sub) > plan_world_mount(w, w->facts.cwd));
 	expect(w, sub, sub);
 	plan_world_refused(w, 125, "no such directory", "--tmpfs", no, "--", "true");
-	plan_world_refused(w, 125, "no such directory", "--tmpfs", plan_world_path(w, "home/project/data.txt"), "--",
-			   "true");
-	plan_world_must(w, "--tmpfs", sub, "--ro-bind", spec(w, "home/project/data.txt", file), "--", "true");
+	plan_world_refused(w, 125, "no such directory", "--tmpfs",
+			   plan_world_path(w, "home/project/data.txt"), "--", "true");
+	plan_world_must(w, "--tmpfs", sub, "--ro-bind", spec(w, "home/project/data.txt", file),
+			"--", "true");
 	expect(w, file, file);
-	plan_world_refused(w, 125, "no such directory", "--ro-bind", spec(w, "home/other", no), "--", "true");
+	plan_world_refused(w, 125, "no such directory", "--ro-bind", spec(w, "home/other", no),
+			   "--", "true");
 	/* What it hides is hidden. */
 	plan_world_write(w, "home/project/sub/there", "", 0644);
 	plan_world_must(w, "--tmpfs", sub, "--", "true");
 	expect_missing(w, plan_world_path(w, "home/project/sub/there"));
 	plan_world_must(w, "--", "true");
-	expect(w, plan_world_path(w, "home/project/sub/there"), plan_world_path(w, "home/project/sub/there"));
+	expect(w, plan_world_path(w, "home/project/sub/there"),
+	       plan_world_path(w, "home/project/sub/there"));
 }
 
-/* With limits.disk they are in the one file system that it bounds, or their size is set aside from it. */
+/* With limits.disk they are in the one file system that it bounds, or their size is set aside from
+ * it. */
 static void test_tmpfs_and_disk(void **state)
 {
 	struct plan_world *w = *state;
 
-	plan_world_must(w, "--limit", "disk=100M", "--tmpfs", "/x", "--tmpfs", "/y:30M", "--tmpfs", "/z:100M", "--",
-			"true");
+	plan_world_must(w, "--limit", "disk=100M", "--tmpfs", "/x", "--tmpfs", "/y:30M", "--tmpfs",
+			"/z:100M", "--", "true");
 	assert_int_equal(plan_world_mount(w, "/x")->kind, SBX_MOUNT_SCRATCH);
 	assert_int_equal(plan_world_mount(w, "/y")->size_bytes, 30 * MIB);
 	assert_int_equal(plan_world_mount(w, "/z")->kind, SBX_MOUNT_SCRATCH);
 	assert_int_equal(w->plan->view.scratch_bytes, 70 * MIB);
-	plan_world_must(w, "--limit", "disk=100M", "--tmpfs", "/x:60M", "--tmpfs", "/y:60M", "--", "true");
+	plan_world_must(w, "--limit", "disk=100M", "--tmpfs", "/x:60M", "--tmpfs", "/y:60M", "--",
+			"true");
 	assert_true(plan_world_noted(w, "do not fit into limits.disk"));
 	assert_int_equal(plan_world_mount(w, "/x")->kind, SBX_MOUNT_SCRATCH);
 	assert_int_equal(plan_world_mount(w, "/y")->kind, SBX_MOUNT_SCRATCH);
 	assert_int_equal(w->plan->view.scratch_bytes, 100 * MIB);
-	plan_world_refused(w, 125, "do not fit into limits.disk", "--limit", "disk=100M", "--limit", "enforce=strict",
-			   "--tmpfs", "/x:60M", "--tmpfs", "/y:60M", "--", "true");
+	plan_world_refused(w, 125, "do not fit into limits.disk", "--limit", "disk=100M", "--limit",
+			   "enforce=strict", "--tmpfs", "/x:60M", "--tmpfs", "/y:60M", "--",
+			   "true");
 }
 
 /* --- homes --- */
@@ -141,7 +153,8 @@ static void test_home(void **state)
 	plan_world_write(w, "kept/left", "", 0644);
 	plan_world_must(w, "--home", kept, "--", "true");
 	op = plan_world_mount(w, w->facts.home);
-	assert_true(op && op->kind == SBX_MOUNT_BIND && op->writable && op->origin == SBX_ORIGIN_FLAG);
+	assert_true(op && op->kind == SBX_MOUNT_BIND && op->writable &&
+		    op->origin == SBX_ORIGIN_FLAG);
 	expect(w, plan_world_path(w, "home/left"), plan_world_path(w, "home/left"));
 	/* The current directory is still granted: it is not the home's. */
 	op = plan_world_mount(w, w->facts.cwd);
@@ -152,7 +165,8 @@ static void test_home(void **state)
 			     strcmp(w->plan->view.mounts[i].dest, w->facts.home) == 0);
 	profile(w, "filesystem: {home: ~/other}\n");
 	plan_world_must(w, "--profile", "p", "--", "true");
-	assert_string_equal(plan_world_mount(w, w->facts.home)->source.resolved, plan_world_path(w, "home/other"));
+	assert_string_equal(plan_world_mount(w, w->facts.home)->source.resolved,
+			    plan_world_path(w, "home/other"));
 	/* The flag says otherwise; in the home itself the run starts there. */
 	plan_world_set(&w->facts.cwd, w->facts.home);
 	plan_world_must(w, "--profile", "p", "--home", kept, "--", "true");
@@ -172,13 +186,17 @@ static void test_home_refused(void **state)
 	plan_world_refused(w, 125, "--home: '", "--home", w->facts.home, "--", "true");
 	plan_world_said(w, "the home directory and cannot be granted writable");
 	plan_world_refused(w, 125, "above the home directory", "--home", w->dir, "--", "true");
-	plan_world_refused(w, 125, "no directory", "--home", plan_world_path(w, "file"), "--", "true");
-	plan_world_refused(w, 125, "blocked segment", "--home", plan_world_path(w, "kept/.ssh"), "--", "true");
-	plan_world_refused(w, 125, "own files", "--home", plan_world_path(w, "state"), "--", "true");
+	plan_world_refused(w, 125, "no directory", "--home", plan_world_path(w, "file"), "--",
+			   "true");
+	plan_world_refused(w, 125, "blocked segment", "--home", plan_world_path(w, "kept/.ssh"),
+			   "--", "true");
+	plan_world_refused(w, 125, "own files", "--home", plan_world_path(w, "state"), "--",
+			   "true");
 	plan_world_refused(w, 125, "two mounts", "--home", plan_world_path(w, "kept"), "--bind",
 			   spec(w, "home/other", w->facts.home), "--", "true");
 	w->facts.uid = getuid() + 1;
-	plan_world_refused(w, 125, "a home must be its user's own", "--home", plan_world_path(w, "kept"), "--", "true");
+	plan_world_refused(w, 125, "a home must be its user's own", "--home",
+			   plan_world_path(w, "kept"), "--", "true");
 }
 
 /* With what leads to it, for its user alone; a plan that is only printed makes none. */
@@ -197,7 +215,8 @@ static void test_home_is_made(void **state)
 	assert_int_equal(plan_world_mount(w, w->facts.home)->source.st.st_ino, st.st_ino);
 	assert_true(stat(plan_world_path(w, "home/a"), &st) == 0 && (st.st_mode & 07777) == 0700);
 	plan_world_write(w, "file", "", 0644);
-	plan_world_refused(w, 125, "is not a directory", "--home", plan_world_path(w, "file/x"), "--", "true");
+	plan_world_refused(w, 125, "is not a directory", "--home", plan_world_path(w, "file/x"),
+			   "--", "true");
 }
 
 /* What an earlier run left in it cannot choose where this one's mounts go. */
@@ -209,21 +228,25 @@ static void test_home_places(void **state)
 	w->facts.uid = getuid();
 	plan_world_mkdir(w, "kept/dir/x");
 	plan_world_mkdir(w, "home/dir");
-	plan_world_must(w, "--home", kept, "--ro-bind", plan_world_path(w, "home/other"), "--", "true");
-	plan_world_must(w, "--home", kept, "--ro-bind", spec(w, "home/other", plan_world_path(w, "home/dir/x")), "--",
+	plan_world_must(w, "--home", kept, "--ro-bind", plan_world_path(w, "home/other"), "--",
 			"true");
-	plan_world_must(w, "--home", kept, "--ro-bind", spec(w, "home/other", plan_world_path(w, "home/dir/y/z")), "--",
-			"true");
+	plan_world_must(w, "--home", kept, "--ro-bind",
+			spec(w, "home/other", plan_world_path(w, "home/dir/x")), "--", "true");
+	plan_world_must(w, "--home", kept, "--ro-bind",
+			spec(w, "home/other", plan_world_path(w, "home/dir/y/z")), "--", "true");
 	plan_world_link(w, "kept/other", "/etc");
-	plan_world_refused(w, 125, "in the sandbox's home is no directory", "--home", kept, "--ro-bind",
-			   plan_world_path(w, "home/other"), "--", "true");
+	plan_world_refused(w, 125, "in the sandbox's home is no directory", "--home", kept,
+			   "--ro-bind", plan_world_path(w, "home/other"), "--", "true");
 	plan_world_link(w, "kept/dir/y", "x");
-	plan_world_refused(w, 125, "in the sandbox's home is no directory", "--home", kept, "--ro-bind",
-			   spec(w, "home/other", plan_world_path(w, "home/dir/y/z")), "--", "true");
+	plan_world_refused(w, 125, "in the sandbox's home is no directory", "--home", kept,
+			   "--ro-bind", spec(w, "home/other", plan_world_path(w, "home/dir/y/z")),
+			   "--", "true");
 	plan_world_write(w, "kept/project", "", 0644);
-	plan_world_refused(w, 125, "in the sandbox's home is no directory", "--home", kept, "--", "true");
+	plan_world_refused(w, 125, "in the sandbox's home is no directory", "--home", kept, "--",
+			   "true");
 	plan_world_refused(w, 125, "is no file", "--home", kept, "--ro-bind",
-			   spec(w, "home/project/data.txt", plan_world_path(w, "home/dir")), "--", "true");
+			   spec(w, "home/project/data.txt", plan_world_path(w, "home/dir")), "--",
+			   "true");
 }
 
 static void test_home_read(void **state)
@@ -239,11 +262,14 @@ static void test_home_read(void **state)
 	plan_world_mkdir(w, "home/.config");
 	plan_world_link(w, "home/.config/zsh", "../dotfiles/zsh");
 	plan_world_mkdir(w, "home/.ssh");
-	plan_world_write(w, "config/profiles/base.yaml", "filesystem: {home_read: [.gitconfig]}\n", 0644);
-	profile(w, "extends: base\nfilesystem: {home_read: [.gitconfig, .vimrc, .config/zsh, .missing, .no/such]}\n");
+	plan_world_write(w, "config/profiles/base.yaml", "filesystem: {home_read: [.gitconfig]}\n",
+			 0644);
+	profile(w, "extends: base\nfilesystem: {home_read: [.gitconfig, .vimrc, .config/zsh, "
+		   ".missing, .no/such]}\n");
 	plan_world_must(w, "--profile", "p", "--", "true");
 	op = plan_world_mount(w, plan_world_path(w, "home/.gitconfig"));
-	assert_true(op && !op->writable && S_ISREG(op->source.st.st_mode) && op->origin == SBX_ORIGIN_PROFILE);
+	assert_true(op && !op->writable && S_ISREG(op->source.st.st_mode) &&
+		    op->origin == SBX_ORIGIN_PROFILE);
 	/* Where the link is, what it leads to. */
 	op = plan_world_mount(w, plan_world_path(w, "home/.vimrc"));
 	assert_string_equal(op->source.resolved, plan_world_path(w, "home/dotfiles/vimrc"));
@@ -264,7 +290,8 @@ static void test_home_read(void **state)
 
 static void test_home_read_forms(void **state)
 {
-	static const char *const bad[] = { "/etc/passwd", "~/.vimrc", "..", "a/../../b", ".", "./", "''", "a/." };
+	static const char *const bad[] = { "/etc/passwd", "~/.vimrc", "..", "a/../../b",
+					   ".",		  "./",	      "''", "a/." };
 	struct plan_world *w = *state;
 	char text[128];
 
@@ -288,8 +315,12 @@ static void make_device(struct plan_world *w, const char *name)
 
 static void make_devices(struct plan_world *w)
 {
-	static const char *const nodes[] = { "nvidia0", "nvidia1", "nvidiactl", "nvidia-modeset", "kvm", "mem", "kfd",
-					     "nvidia-caps/nvidia-cap1", "dri/card0", "dri/renderD128", "nvme0" };
+	static const char *const nodes[] = { "nvidia0",	  "nvidia1",
+					     "nvidiactl", "nvidia-modeset",
+					     "kvm",	  "mem",
+					     "kfd",	  "nvidia-caps/nvidia-cap1",
+					     "dri/card0", "dri/renderD128",
+					     "nvme0" };
 	char name[64];
 
 	plan_world_mkdir(w, "root/dev/nvidia-caps");
@@ -346,19 +377,24 @@ static void test_devices(void **state)
 static void test_devices_refused(void **state)
 {
 	struct plan_world *w = *state;
-	static char *const refused[] = { "/dev/mem",     "/dev/kvm", "/dev/m*",	   "/dev/nvidia-modeset",
-					       "/dev/nvidia2", "/dev/?em", "/dev/dri/card0", "/dev/nvidia4",
-					       "/dev/sda",     "/dev/n[v]m*", "/dev/nvidia3", "/dev/nvidia0/x" };
-	static const char *const missing[] = { "/dev/nvidia9", "/dev/nvidia-uvm", "/dev/dxg", "/dev/no*", "/dev/accel",
-					       "/dev/accel/accel0" };
+	static char *const refused[] = {
+		"/dev/mem",	"/dev/kvm",    "/dev/m*",	 "/dev/nvidia-modeset",
+		"/dev/nvidia2", "/dev/?em",    "/dev/dri/card0", "/dev/nvidia4",
+		"/dev/sda",	"/dev/n[v]m*", "/dev/nvidia3",	 "/dev/nvidia0/x"
+	};
+	static const char *const missing[] = { "/dev/nvidia9", "/dev/nvidia-uvm",
+					       "/dev/dxg",     "/dev/no*",
+					       "/dev/accel",   "/dev/accel/accel0" };
 
 	make_devices(w);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(refused); i++)
-		plan_world_refused(w, 125, "not among the devices", "--device", refused[i], "--", "true");
+		plan_world_refused(w, 125, "not among the devices", "--device", refused[i], "--",
+				   "true");
 	for (size_t i = 0; i < SBX_N_ELEMENTS(missing); i++) {
 		int r = plan_world_plan(w, "--device", missing[i], "--", "true", NULL);
 
-		if (strcmp(missing[i], "/dev/accel") == 0) { /* a symlink: something that is no device */
+		/* a symlink: something that is no device */
+		if (strcmp(missing[i], "/dev/accel") == 0) {
 			assert_int_equal(r, 125);
 			continue;
 		}
@@ -380,7 +416,8 @@ static void test_devices_of_the_system_policy(void **state)
 	plan_world_write(w, "config/system.yaml", "devices: [/dev/kvm, '/dev/dri/*']\n", 0644);
 	plan_world_must(w, "--device", "/dev/kvm", "--device", "/dev/dri", "--", "true");
 	assert_int_equal(n_devices(w), 3);
-	plan_world_refused(w, 125, "(/dev/kvm, /dev/dri/*)", "--device", "/dev/nvidia0", "--", "true");
+	plan_world_refused(w, 125, "(/dev/kvm, /dev/dri/*)", "--device", "/dev/nvidia0", "--",
+			   "true");
 	plan_world_write(w, "config/system.yaml", "devices: []\n", 0644);
 	plan_world_refused(w, 125, "(there are none)", "--device", "/dev/nvidia0", "--", "true");
 	plan_world_write(w, "config/system.yaml", "shipped: drop\n", 0644);
@@ -399,7 +436,8 @@ static void test_many_devices(void **state)
 		snprintf(name, sizeof(name), "root/dev/nvidia%d", i);
 		make_device(w, name);
 	}
-	plan_world_refused(w, 125, "more than 32 devices", "--device", "/dev/nvidia*", "--", "true");
+	plan_world_refused(w, 125, "more than 32 devices", "--device", "/dev/nvidia*", "--",
+			   "true");
 	assert_int_equal(unlink(plan_world_path(w, "root/dev/nvidia32")), 0);
 	plan_world_must(w, "--device", "/dev/nvidia*", "--", "true");
 	assert_int_equal(n_devices(w), 32);
@@ -424,7 +462,8 @@ static void test_root_minimal(void **state)
 	struct plan_world *w = *state;
 	char *tool = plan_world_path(w, "home/project/tool");
 
-	plan_world_must(w, "--root", "minimal", "--ro-bind", spec(w, "home/project/tool", "/bin/tool"), "--", "tool");
+	plan_world_must(w, "--root", "minimal", "--ro-bind",
+			spec(w, "home/project/tool", "/bin/tool"), "--", "tool");
 	assert_string_equal(w->plan->commands.path, "/bin/tool");
 	expect(w, "/etc/passwd", "/run/sbx/passwd");
 	expect(w, "/etc/nsswitch.conf", "/etc/nsswitch.conf");
@@ -436,37 +475,59 @@ static void test_root_minimal(void **state)
 	expect_missing(w, "/etc/ssl");
 	plan_world_must(w, "--root", "minimal", "--", tool);
 	assert_null(plan_world_mount(w, "/usr"));
-	for (size_t i = 0; i < w->plan->env.n; i++) /* never empty, which would be the current directory */
+	/* never empty, which would be the current directory */
+	for (size_t i = 0; i < w->plan->env.n; i++)
 		assert_string_not_equal(w->plan->env.v[i], "PATH=");
 	plan_world_refused(w, 127, "minimal", "--root", "minimal", "--", "true");
 }
 
-/* The system's directories need no prefix to be read; what is there inside is for the grants to say. */
+/* The system's directories need no prefix to be read; what is there inside is for the grants to
+ * say. */
 static void test_root_minimal_grants(void **state)
 {
 	struct plan_world *w = *state;
-	static char *const targets[] = { "/usr", "/usr/lib/x", "/bin", "/lib64", "/etc/ssl", "/opt" };
-	static char *const own[] = { "/",      "/etc",	    "/etc/passwd", "/etc/resolv.conf", "/etc/hosts/x",
-				     "/proc",  "/dev/x",    "/run",	   "/run/sbx/passwd",  "/sys",
-				     "/var",   "/var/tmp",  "/etc/nsswitch.conf", "/var/run/x" };
+	static char *const targets[] = {
+		"/usr", "/usr/lib/x", "/bin", "/lib64", "/etc/ssl", "/opt"
+	};
+	static char *const own[] = { "/",
+				     "/etc",
+				     "/etc/passwd",
+				     "/etc/resolv.conf",
+				     "/etc/hosts/x",
+				     "/proc",
+				     "/dev/x",
+				     "/run",
+				     "/run/sbx/passwd",
+				     "/sys",
+				     "/var",
+				     "/var/tmp",
+				     "/etc/nsswitch.conf",
+				     "/var/run/x" };
 
 	plan_world_write(w, "config/system.yaml", "allowed_prefixes: [/nowhere]\n", 0644);
-	plan_world_must(w, "--scratch", "--root", "minimal", "--ro-bind", "/usr/bin", "--", "/usr/bin/true");
-	plan_world_must(w, "--scratch", "--root", "minimal", "--ro-bind", "/bin", "--", "/bin/true");
-	plan_world_refused(w, 125, "outside the allowed prefixes", "--root", "minimal", "--bind", "/usr/bin", "--", "true");
-	plan_world_refused(w, 125, "outside the allowed prefixes", "--root", "minimal", "--ro-bind", "/etc/ssl", "--", "true");
-	plan_world_refused(w, 125, "outside the allowed prefixes", "--ro-bind", "/usr/bin:/x", "--", "true");
+	plan_world_must(w, "--scratch", "--root", "minimal", "--ro-bind", "/usr/bin", "--",
+			"/usr/bin/true");
+	plan_world_must(w, "--scratch", "--root", "minimal", "--ro-bind", "/bin", "--",
+			"/bin/true");
+	plan_world_refused(w, 125, "outside the allowed prefixes", "--root", "minimal", "--bind",
+			   "/usr/bin", "--", "true");
+	plan_world_refused(w, 125, "outside the allowed prefixes", "--root", "minimal", "--ro-bind",
+			   "/etc/ssl", "--", "true");
+	plan_world_refused(w, 125, "outside the allowed prefixes", "--ro-bind", "/usr/bin:/x", "--",
+			   "true");
 	plan_world_write(w, "config/system.yaml", "blocked_segments: [bin]\n", 0644);
-	plan_world_refused(w, 125, "blocked segment 'bin'", "--root", "minimal", "--ro-bind", "/usr/bin", "--", "true");
+	plan_world_refused(w, 125, "blocked segment 'bin'", "--root", "minimal", "--ro-bind",
+			   "/usr/bin", "--", "true");
 	plan_world_write(w, "config/system.yaml", "{}\n", 0644);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(targets); i++) {
-		plan_world_must(w, "--root", "minimal", "--ro-bind", spec(w, "home/other", targets[i]), "--ro-bind",
+		plan_world_must(w, "--root", "minimal", "--ro-bind",
+				spec(w, "home/other", targets[i]), "--ro-bind",
 				spec(w, "home/project/tool", "/tool"), "--", "/tool");
 		expect(w, targets[i], targets[i]);
 	}
 	for (size_t i = 0; i < SBX_N_ELEMENTS(own); i++)
-		plan_world_refused(w, 125, "nothing can be mounted", "--root", "minimal", "--ro-bind",
-				   spec(w, "home/other", own[i]), "--", "true");
+		plan_world_refused(w, 125, "nothing can be mounted", "--root", "minimal",
+				   "--ro-bind", spec(w, "home/other", own[i]), "--", "true");
 }
 
 static void make_image(struct plan_world *w)
@@ -489,8 +550,10 @@ static void make_image(struct plan_world *w)
 	plan_world_link(w, "image/dev", "/etc");
 	plan_world_write(w, "image/etc/app/config", "", 0644);
 	plan_world_write(w, "image/etc/hosts", "192.0.2.1 evil\n", 0644);
-	plan_world_write(w, "image/etc/passwd", "root:x:0:0:r:/root:/bin/sh\nwww:x:33:33::/:/bin/false\ndev:x:7:7::/:/x\n"
-			 "not a user\n", 0644);
+	plan_world_write(w, "image/etc/passwd",
+			 "root:x:0:0:r:/root:/bin/sh\nwww:x:33:33::/:/bin/false\ndev:x:7:7::/:/x\n"
+			 "not a user\n",
+			 0644);
 	plan_world_write(w, "image/entry", "a program\n", 0755);
 	plan_world_write(w, "image/srv/data/file", "", 0644);
 	assert_int_equal(mkfifo(plan_world_path(w, "image/fifo"), 0666), 0);
@@ -568,25 +631,28 @@ static void test_root_dir_room(void **state)
 	assert_int_equal(plan_world_mount(w, "/var/lib")->kind, SBX_MOUNT_BIND);
 	assert_int_equal(plan_world_mount(w, "/var/tmp")->kind, SBX_MOUNT_TMPFS);
 	assert_int_equal(plan_world_mount(w, "/srv")->kind, SBX_MOUNT_BIND);
-	plan_world_must(w, "--root", image, "--bind", spec(w, "home/other", "/srv/data/deep/er"), "--", "hello");
+	plan_world_must(w, "--root", image, "--bind", spec(w, "home/other", "/srv/data/deep/er"),
+			"--", "hello");
 	assert_int_equal(plan_world_mount(w, "/srv")->kind, SBX_MOUNT_DIR);
 	assert_int_equal(plan_world_mount(w, "/srv/data")->kind, SBX_MOUNT_DIR);
 	assert_true(plan_world_mount(w, "/srv/data") < plan_world_mount(w, "/srv/data/file"));
-	assert_true(plan_world_mount(w, "/srv/data/file") < plan_world_mount(w, "/srv/data/deep/er"));
+	assert_true(plan_world_mount(w, "/srv/data/file") <
+		    plan_world_mount(w, "/srv/data/deep/er"));
 	expect(w, "/srv/data/file", "/srv/data/file");
 	expect(w, "/srv/data/deep/er", "/srv/data/deep/er");
-	plan_world_must(w, "--root", image, "--bind", spec(w, "home/other", "/srv/data"), "--", "hello");
+	plan_world_must(w, "--root", image, "--bind", spec(w, "home/other", "/srv/data"), "--",
+			"hello");
 	assert_int_equal(plan_world_mount(w, "/srv")->kind, SBX_MOUNT_BIND);
 	expect_missing(w, "/srv/data/file");
-	plan_world_must(w, "--root", image, "--bind", spec(w, "home/other", "/opt/x"), "--tmpfs", "/usr/lib/scratch", "--",
-			"hello");
+	plan_world_must(w, "--root", image, "--bind", spec(w, "home/other", "/opt/x"), "--tmpfs",
+			"/usr/lib/scratch", "--", "hello");
 	expect(w, "/usr/lib/app/main", "/usr/lib/app/main");
-	plan_world_refused(w, 125, "over a symbolic link", "--root", image, "--bind", spec(w, "home/other", "/bin/x"), "--",
-			   "hello");
-	plan_world_refused(w, 125, "not a directory", "--root", image, "--bind", spec(w, "home/other", "/entry/x"), "--",
-			   "hello");
-	plan_world_refused(w, 125, "no directory there", "--root", image, "--bind", spec(w, "home/other", "/entry"), "--",
-			   "hello");
+	plan_world_refused(w, 125, "over a symbolic link", "--root", image, "--bind",
+			   spec(w, "home/other", "/bin/x"), "--", "hello");
+	plan_world_refused(w, 125, "not a directory", "--root", image, "--bind",
+			   spec(w, "home/other", "/entry/x"), "--", "hello");
+	plan_world_refused(w, 125, "no directory there", "--root", image, "--bind",
+			   spec(w, "home/other", "/entry"), "--", "hello");
 	plan_world_refused(w, 125, "nothing can be mounted", "--root", image, "--bind",
 			   spec(w, "home/other", "/etc/app"), "--", "hello");
 	/* The current directory is a convenience in every root. */
@@ -599,9 +665,10 @@ static void test_root_dir_room(void **state)
 		snprintf(name, sizeof(name), "image/many/%d", i);
 		plan_world_write(w, name, "", 0644);
 	}
-	plan_world_refused(w, 125, "too many entries", "--root", image, "--bind", spec(w, "home/other", "/many/x"), "--",
-			   "hello");
-	plan_world_must(w, "--root", image, "--ro-bind", spec(w, "home/project/data.txt", "/many/1"), "--", "hello");
+	plan_world_refused(w, 125, "too many entries", "--root", image, "--bind",
+			   spec(w, "home/other", "/many/x"), "--", "hello");
+	plan_world_must(w, "--root", image, "--ro-bind",
+			spec(w, "home/project/data.txt", "/many/1"), "--", "hello");
 }
 
 static void test_root_dir_odd(void **state)
@@ -632,7 +699,8 @@ static void test_root_dir_odd(void **state)
 	expect(w, "/var/tmp", "/tmp");
 	plan_world_must(w, "--root", image, "--", "hello");
 	/* /etc must be one, or none. */
-	assert_int_equal(rename(plan_world_path(w, "image/etc"), plan_world_path(w, "image/etc.old")), 0);
+	assert_int_equal(
+		rename(plan_world_path(w, "image/etc"), plan_world_path(w, "image/etc.old")), 0);
 	plan_world_must(w, "--root", image, "--", "hello");
 	expect(w, "/etc/hosts", "/run/sbx/hosts");
 	plan_world_link(w, "image/etc", "../..");
@@ -647,14 +715,15 @@ static void test_root_dir_is_not_written(void **state)
 	make_image(w);
 	plan_world_mkdir(w, "home/project/image/usr");
 	plan_world_must(w, "--root", image, "--ro-bind", spec(w, "image", "/image"), "--", "hello");
-	plan_world_refused(w, 125, "is in the sandbox's root", "--root", image, "--bind", spec(w, "image/srv", "/x"), "--",
-			   "hello");
-	plan_world_refused(w, 125, "is the sandbox's root", "--root", image, "--bind", spec(w, "image", "/x"), "--",
-			   "hello");
+	plan_world_refused(w, 125, "is in the sandbox's root", "--root", image, "--bind",
+			   spec(w, "image/srv", "/x"), "--", "hello");
+	plan_world_refused(w, 125, "is the sandbox's root", "--root", image, "--bind",
+			   spec(w, "image", "/x"), "--", "hello");
 	plan_world_must(w, "--bind", spec(w, "image", "/x"), "--", "true");
-	plan_world_refused(w, 125, "holds the sandbox's root", "--root", plan_world_path(w, "home/project/image"), "--", "hello");
-	plan_world_must(w, "--scratch", "--root", plan_world_path(w, "home/project/image"), "--ro-bind", spec(w, "image/entry", "/entry"),
-			"--", "/entry");
+	plan_world_refused(w, 125, "holds the sandbox's root", "--root",
+			   plan_world_path(w, "home/project/image"), "--", "hello");
+	plan_world_must(w, "--scratch", "--root", plan_world_path(w, "home/project/image"),
+			"--ro-bind", spec(w, "image/entry", "/entry"), "--", "/entry");
 }
 
 static void test_root_dir_refused(void **state)
@@ -665,12 +734,16 @@ static void test_root_dir_refused(void **state)
 
 	make_image(w);
 	plan_world_refused(w, 125, "--root: '/'", "--root", "/", "--", "hello");
-	plan_world_refused(w, 125, "does not exist", "--root", plan_world_path(w, "nothing"), "--", "hello");
-	plan_world_refused(w, 125, "no directory", "--root", plan_world_path(w, "image/entry"), "--", "hello");
-	plan_world_refused(w, 125, "blocked segment", "--root", plan_world_path(w, "image/.ssh"), "--", "hello");
+	plan_world_refused(w, 125, "does not exist", "--root", plan_world_path(w, "nothing"), "--",
+			   "hello");
+	plan_world_refused(w, 125, "no directory", "--root", plan_world_path(w, "image/entry"),
+			   "--", "hello");
+	plan_world_refused(w, 125, "blocked segment", "--root", plan_world_path(w, "image/.ssh"),
+			   "--", "hello");
 	plan_world_refused(w, 125, "outside the allowed prefixes", "--root", "/usr", "--", "hello");
 	plan_world_refused(w, 125, "holds sbx's own", "--root", w->dir, "--", "hello");
-	plan_world_refused(w, 125, "its own files", "--root", plan_world_path(w, "state"), "--", "hello");
+	plan_world_refused(w, 125, "its own files", "--root", plan_world_path(w, "state"), "--",
+			   "hello");
 	profile(w, "filesystem: {root: /nowhere/at/all}\n");
 	plan_world_refused(w, 125, "filesystem.root", "--profile", "p", "--", "hello");
 	for (int i = 0; i < 64; i++) {
@@ -685,12 +758,28 @@ static void test_root_dir_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_tmpfs), TEST(test_tmpfs_refused), TEST(test_tmpfs_and_grants), TEST(test_tmpfs_and_disk),
-		TEST(test_home), TEST(test_home_refused), TEST(test_home_is_made), TEST(test_home_places), TEST(test_home_read),
-		TEST(test_home_read_forms), TEST(test_devices), TEST(test_devices_refused),
-		TEST(test_devices_of_the_system_policy), TEST(test_many_devices),
-		TEST(test_root_host), TEST(test_root_minimal), TEST(test_root_minimal_grants), TEST(test_root_dir),
-		TEST(test_root_dir_users), TEST(test_root_dir_room), TEST(test_root_dir_odd), TEST(test_root_dir_is_not_written),
+		TEST(test_tmpfs),
+		TEST(test_tmpfs_refused),
+		TEST(test_tmpfs_and_grants),
+		TEST(test_tmpfs_and_disk),
+		TEST(test_home),
+		TEST(test_home_refused),
+		TEST(test_home_is_made),
+		TEST(test_home_places),
+		TEST(test_home_read),
+		TEST(test_home_read_forms),
+		TEST(test_devices),
+		TEST(test_devices_refused),
+		TEST(test_devices_of_the_system_policy),
+		TEST(test_many_devices),
+		TEST(test_root_host),
+		TEST(test_root_minimal),
+		TEST(test_root_minimal_grants),
+		TEST(test_root_dir),
+		TEST(test_root_dir_users),
+		TEST(test_root_dir_room),
+		TEST(test_root_dir_odd),
+		TEST(test_root_dir_is_not_written),
 		TEST(test_root_dir_refused),
 	};
 

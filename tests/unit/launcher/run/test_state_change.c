@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The unit of a process, from the text of /proc/PID/cgroup. tests/system/test_systemd.py tests the messages. */
+/* The unit of a process, from the text of /proc/PID/cgroup. tests/system/test_systemd.py tests the
+ * messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +19,10 @@ static void test_unit(void **state)
 	} cases[] = {
 		{ "0::/system.slice/sbx.slice/sbx@nightly.service\n", "sbx@nightly.service" },
 		{ "0::/system.slice/sbx@nightly.service/launcher\n", "sbx@nightly.service" },
-		{ "0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-r1.scope\n", "run-r1.scope" },
-		{ "0::/user.slice/user-1000.slice/user@1000.service/session.slice\n", "user@1000.service" },
+		{ "0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-r1.scope\n",
+		  "run-r1.scope" },
+		{ "0::/user.slice/user-1000.slice/user@1000.service/session.slice\n",
+		  "user@1000.service" },
 		{ "0::/user.slice/user-1000.slice/session-3.scope", "session-3.scope" },
 		{ "12:cpu:/x.service\n1:name=systemd:/a.slice/b.service\n0::/\n", "b.service" },
 		{ "12:cpu,cpuacct:/x.service\n0::/\n", "" },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The launcher's loop with peers that stop, or lie in count or order. The peers are the other ends of its channels. */
+/* The launcher's loop with peers that stop, or lie in count or order. The peers are the other ends
+ * of its channels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +64,8 @@ void sbx_broker_init(struct sbx_broker_process *b)
 	*b = (struct sbx_broker_process){ .fd = -1 };
 }
 
-int sbx_attach_run_pins(struct sbx_attach_run *a, const char *id, const struct sbx_msg_pins *m, int broker_fd)
+int sbx_attach_run_pins(struct sbx_attach_run *a, const char *id, const struct sbx_msg_pins *m,
+			int broker_fd)
 {
 	(void)a;
 	(void)id;
@@ -142,7 +144,8 @@ static void send_bytes(struct fixture *f, enum peer from, const void *p, size_t 
 	assert_int_equal(sbx_channel_send(f->peers[from], p, n, fds, n_fds), 0);
 }
 
-static void say(struct fixture *f, enum peer from, enum sbx_msg_type type, uint32_t value, size_t n_fds)
+static void say(struct fixture *f, enum peer from, enum sbx_msg_type type, uint32_t value,
+		size_t n_fds)
 {
 	uint8_t out[64];
 	ssize_t n = sbx_msg_encode_simple(type, value, out, sizeof(out));
@@ -195,8 +198,8 @@ static void is_broken(struct fixture *f, enum peer by)
 
 static void test_silence(void **state)
 {
-	static const enum sbx_wait waits[] = { SBX_WAIT_STAGE, SBX_WAIT_SELFTEST, SBX_WAIT_RELEASE, SBX_WAIT_COMMAND,
-					       SBX_WAIT_BROKER };
+	static const enum sbx_wait waits[] = { SBX_WAIT_STAGE, SBX_WAIT_SELFTEST, SBX_WAIT_RELEASE,
+					       SBX_WAIT_COMMAND, SBX_WAIT_BROKER };
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(waits); i++) {
@@ -213,7 +216,10 @@ static void test_silence(void **state)
 /* One that says other things all the time is as silent. */
 static void test_chatter(void **state)
 {
-	struct sbx_event event = { .action = SBX_DENY, .proto = SBX_PROTO_TCP, .reason = SBX_REASON_DEFAULT_DENY, .count = 1 };
+	struct sbx_event event = { .action = SBX_DENY,
+				   .proto = SBX_PROTO_TCP,
+				   .reason = SBX_REASON_DEFAULT_DENY,
+				   .count = 1 };
 	struct fixture *f = *state;
 	uint8_t out[SBX_MSG_MAX];
 	ssize_t n = sbx_msg_encode_event(&event, out, sizeof(out));
@@ -233,7 +239,8 @@ static void test_gone(void **state)
 	f->peers[BROKER] = sbx_fd_close(f->peers[BROKER]);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_RELEASE, 20000), 1);
 	assert_true(f->run.broker.gone && !f->run.protocol_broken);
-	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_BROKER, 20000), 1); /* nor does it say how much it did */
+	/* nor does it say how much it did */
+	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_BROKER, 20000), 1);
 }
 
 static void test_stage_gone(void **state)
@@ -248,7 +255,9 @@ static void test_stage_gone(void **state)
 /* It says why. */
 static void test_stage_failed(void **state)
 {
-	const struct sbx_msg_stage_failed m = { .error = ENOMEM, .step = "view", .detail = "no room" };
+	const struct sbx_msg_stage_failed m = { .error = ENOMEM,
+						.step = "view",
+						.detail = "no room" };
 	struct fixture *f = *state;
 	uint8_t out[1024];
 	ssize_t n = sbx_msg_encode_stage_failed(&m, out, sizeof(out));
@@ -288,7 +297,8 @@ static void test_upper(void **state)
 	f->plan.keep.path = (char *)(uintptr_t)"/kept";
 	say(f, STAGE, SBX_MSG_STAGE_UPPER, 0, 1);
 	is_fine(f);
-	assert_true(f->run.keep_helper.upper_fd >= 0 && fcntl(f->run.keep_helper.upper_fd, F_GETFD) >= 0);
+	assert_true(f->run.keep_helper.upper_fd >= 0 &&
+		    fcntl(f->run.keep_helper.upper_fd, F_GETFD) >= 0);
 }
 
 static void test_upper_again(void **state)
@@ -363,7 +373,8 @@ static void test_ready_counts(void **state)
 
 	say(f, STAGE, SBX_MSG_STAGE_READY, 3, 2);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_STAGE, 20000), 0);
-	assert_true(f->run.stage.sandbox_fds[0] >= 0 && f->run.stage.sandbox_fds[1] >= 0 && f->run.stage.sandbox_fds[2] < 0);
+	assert_true(f->run.stage.sandbox_fds[0] >= 0 && f->run.stage.sandbox_fds[1] >= 0 &&
+		    f->run.stage.sandbox_fds[2] < 0);
 	say(f, STAGE, SBX_MSG_STAGE_READY, 3, 2);
 	is_broken(f, STAGE);
 }
@@ -393,7 +404,8 @@ static void test_verdicts(void **state)
 	say(f, INIT, SBX_MSG_INIT_HELLO, 0, 0);
 	send_verdicts(f, N_PROBES);
 	is_fine(f);
-	assert_true(f->run.init.has_verdicts && f->run.init.verdicts.n_verdicts == N_PROBES && f->run.init.command_fd >= 0);
+	assert_true(f->run.init.has_verdicts && f->run.init.verdicts.n_verdicts == N_PROBES &&
+		    f->run.init.command_fd >= 0);
 	send_verdicts(f, N_PROBES);
 	is_broken(f, INIT);
 }
@@ -403,7 +415,8 @@ static void wrong_verdicts(struct fixture *f, uint32_t n)
 	say(f, INIT, SBX_MSG_INIT_HELLO, 0, 0);
 	send_verdicts(f, n);
 	is_broken(f, INIT);
-	assert_true(!f->run.init.has_verdicts && f->run.init.verdicts.n_verdicts == 0 && f->run.init.verdicts.v[0].ok == 0);
+	assert_true(!f->run.init.has_verdicts && f->run.init.verdicts.n_verdicts == 0 &&
+		    f->run.init.verdicts.v[0].ok == 0);
 	assert_int_equal(f->run.init.command_fd, -1);
 }
 
@@ -528,7 +541,9 @@ static void test_pins_not_asked_for(void **state)
 	struct fixture *f = *state;
 	ssize_t n;
 
-	m.v[0] = (struct sbx_msg_pin){ .addr = { .family = 4, .b = { 192, 0, 2, 1 } }, .port = 443, .proto = SBX_PROTO_TCP,
+	m.v[0] = (struct sbx_msg_pin){ .addr = { .family = 4, .b = { 192, 0, 2, 1 } },
+				       .port = 443,
+				       .proto = SBX_PROTO_TCP,
 				       .timeout_ms = 1000 };
 	n = sbx_msg_encode_pins(&m, out, sizeof(out));
 	assert_true(n > 0);
@@ -549,9 +564,11 @@ static void test_types_of_others(void **state)
 		enum peer from;
 		enum sbx_msg_type type;
 	} cases[] = {
-		{ STAGE, SBX_MSG_READY },      { STAGE, SBX_MSG_RELEASE },	   { STAGE, SBX_MSG_INIT_HELLO },
-		{ BROKER, SBX_MSG_INIT_HELLO }, { BROKER, SBX_MSG_COMMAND_EXIT },  { BROKER, SBX_MSG_STAGE_READY },
-		{ INIT, SBX_MSG_COMMAND_EXIT }, { INIT, SBX_MSG_READY },	   { INIT, SBX_MSG_STAGE_READY },
+		{ STAGE, SBX_MSG_READY },	  { STAGE, SBX_MSG_RELEASE },
+		{ STAGE, SBX_MSG_INIT_HELLO },	  { BROKER, SBX_MSG_INIT_HELLO },
+		{ BROKER, SBX_MSG_COMMAND_EXIT }, { BROKER, SBX_MSG_STAGE_READY },
+		{ INIT, SBX_MSG_COMMAND_EXIT },	  { INIT, SBX_MSG_READY },
+		{ INIT, SBX_MSG_STAGE_READY },
 	};
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
@@ -584,17 +601,38 @@ static void test_no_message(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_silence),	      TEST(test_chatter),	    TEST(test_gone),
-		TEST(test_upper),	      TEST(test_upper_again),	    TEST(test_upper_not_asked_for),
-		TEST(test_upper_of_scratch),  TEST(test_stage_gone),	    TEST(test_stage_failed),
-		TEST(test_protect_helper),	      TEST(test_mounts_cut),
-		TEST(test_upper_without),     TEST(test_upper_two),	    TEST(test_upper_long),
-		TEST(test_ready_counts),      TEST(test_ready_more),	    TEST(test_ready_fewer),
-		TEST(test_ready_unknown),     TEST(test_verdicts),	    TEST(test_verdicts_fewer),
-		TEST(test_verdicts_more),     TEST(test_verdicts_first),    TEST(test_mounts_checked),
-		TEST(test_mounts_too_many),   TEST(test_mounts_early),	    TEST(test_ready_twice),
-		TEST(test_release_early),     TEST(test_release_twice),	    TEST(test_exec_failed_early),
-		TEST(test_hello_twice),	      TEST(test_pins_not_asked_for), cmocka_unit_test(test_types_of_others),
+		TEST(test_silence),
+		TEST(test_chatter),
+		TEST(test_gone),
+		TEST(test_upper),
+		TEST(test_upper_again),
+		TEST(test_upper_not_asked_for),
+		TEST(test_upper_of_scratch),
+		TEST(test_stage_gone),
+		TEST(test_stage_failed),
+		TEST(test_protect_helper),
+		TEST(test_mounts_cut),
+		TEST(test_upper_without),
+		TEST(test_upper_two),
+		TEST(test_upper_long),
+		TEST(test_ready_counts),
+		TEST(test_ready_more),
+		TEST(test_ready_fewer),
+		TEST(test_ready_unknown),
+		TEST(test_verdicts),
+		TEST(test_verdicts_fewer),
+		TEST(test_verdicts_more),
+		TEST(test_verdicts_first),
+		TEST(test_mounts_checked),
+		TEST(test_mounts_too_many),
+		TEST(test_mounts_early),
+		TEST(test_ready_twice),
+		TEST(test_release_early),
+		TEST(test_release_twice),
+		TEST(test_exec_failed_early),
+		TEST(test_hello_twice),
+		TEST(test_pins_not_asked_for),
+		cmocka_unit_test(test_types_of_others),
 		cmocka_unit_test(test_no_message),
 	};
 

@@ -140,7 +140,8 @@ static void test_secrets(void **state)
 	assert_true(find(&a, "hush", 0) > 0);
 }
 
-/* What the stage gets is the plan's, byte by byte, and nothing of it points out of the shared mapping. */
+/* What the stage gets is the plan's, byte by byte, and nothing of it points out of the shared
+ * mapping. */
 static void test_stage_config(void **state)
 {
 	struct plan_world *w = *state;
@@ -152,7 +153,9 @@ static void test_stage_config(void **state)
 	plan_world_must(w, "--allow", "192.0.2.0/24:5432", "--", "true");
 	sbx_setup_init(&setup);
 	sbx_setup_start(&setup, w->plan);
-	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &setup.etc, &err), 0);
+	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts,
+					 plan_world_path(w, "state/etc"), &setup.etc, &err),
+			 0);
 	assert_non_null(o);
 	assert_int_equal(sbx_stage_config_fill(o, w->plan, &setup, &none, "a\0b", 4), 0);
 	to = from + (64u << 20);
@@ -165,7 +168,8 @@ static void test_stage_config(void **state)
 	assert_int_equal(o->n_mounts, w->plan->view.n_mounts);
 	for (size_t i = 0; i < o->n_mounts; i++) {
 		const struct sbx_mount_op *a = &o->mounts[i];
-		const struct sbx_mount_op op = sbx_setup_mount(&setup, &w->plan->view.mounts[i]), *b = &op;
+		const struct sbx_mount_op op = sbx_setup_mount(&setup, &w->plan->view.mounts[i]),
+					  *b = &op;
 
 		assert_int_equal(a->kind, b->kind);
 		assert_int_equal(a->source.fd, -1);
@@ -206,8 +210,13 @@ static void test_stage_config_too_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_argv),    TEST(test_fixed),	TEST(test_one_bind),	     TEST(test_fd_names),
-		TEST(test_secrets), TEST(test_stage_config), TEST(test_stage_config_too_large),
+		TEST(test_argv),
+		TEST(test_fixed),
+		TEST(test_one_bind),
+		TEST(test_fd_names),
+		TEST(test_secrets),
+		TEST(test_stage_config),
+		TEST(test_stage_config_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,8 @@ static void test_start(void **state)
 	assert_int_equal(s.etc.fd, -1);
 	assert_memory_equal(s.publish, w->plan->publish, sizeof(s.publish));
 	assert_int_equal(s.probes.n_probes, w->plan->probes->n_probes);
-	assert_memory_equal(&s.probes, w->plan->probes, offsetof(struct sbx_msg_probes, probes[s.probes.n_probes]));
+	assert_memory_equal(&s.probes, w->plan->probes,
+			    offsetof(struct sbx_msg_probes, probes[s.probes.n_probes]));
 	assert_ptr_equal(s.nft.cidrs, w->plan->nft.cidrs);
 	sbx_setup_fini(&s);
 }
@@ -32,10 +33,11 @@ static void test_start(void **state)
 static void test_mount(void **state)
 {
 	static char dest[] = SBX_RESOLV_CONF, other[] = "/run/sbx/hosts", text[] = "planned\n";
-	const struct sbx_mount_op etc = { .kind = SBX_MOUNT_ETC, .source = { .fd = -1 } },
-				  file = { .kind = SBX_MOUNT_FILE, .dest = dest, .text = text, .n_text = 8 },
-				  hosts = { .kind = SBX_MOUNT_FILE, .dest = other, .text = text, .n_text = 8 },
-				  bind = { .kind = SBX_MOUNT_BIND, .dest = dest, .source = { .fd = 77 } };
+	const struct sbx_mount_op
+		etc = { .kind = SBX_MOUNT_ETC, .source = { .fd = -1 } },
+		file = { .kind = SBX_MOUNT_FILE, .dest = dest, .text = text, .n_text = 8 },
+		hosts = { .kind = SBX_MOUNT_FILE, .dest = other, .text = text, .n_text = 8 },
+		bind = { .kind = SBX_MOUNT_BIND, .dest = dest, .source = { .fd = 77 } };
 	static struct sbx_setup s;
 	struct sbx_mount_op op;
 
@@ -68,7 +70,8 @@ static void test_step_names(void **state)
 	for (int i = 0; i < SBX_N_STEPS; i++) {
 		assert_non_null(sbx_step_str((enum sbx_step_id)i));
 		for (int k = 0; k < i; k++)
-			assert_string_not_equal(sbx_step_str((enum sbx_step_id)i), sbx_step_str((enum sbx_step_id)k));
+			assert_string_not_equal(sbx_step_str((enum sbx_step_id)i),
+						sbx_step_str((enum sbx_step_id)k));
 	}
 	assert_string_equal(sbx_step_str(SBX_STEP_CGROUP), "cgroup");
 	assert_string_equal(sbx_step_str(SBX_STEP_RELEASE), "release");

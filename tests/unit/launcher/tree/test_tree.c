@@ -27,8 +27,8 @@
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
-			fprintf(stderr, "# %s:%d: not true: %s (%s)\n", __FILE__, __LINE__, #condition, \
-				strerror(errno));                                                  \
+			fprintf(stderr, "# %s:%d: not true: %s (%s)\n", __FILE__, __LINE__, \
+				#condition, strerror(errno)); \
 			_exit(1);                                                                  \
 		}                                                                                  \
 	} while (0)
@@ -56,8 +56,8 @@ static void enter(void)
 }
 
 /* One mount of @source at /@dest, judged as @st. 0 or -errno, with what is said. */
-static int try_one(struct sbx_tree *t, enum sbx_mount_op_kind kind, char *source, char *dest, const struct stat *st,
-		   struct sbx_err *err)
+static int try_one(struct sbx_tree *t, enum sbx_mount_op_kind kind, char *source, char *dest,
+		   const struct stat *st, struct sbx_err *err)
 {
 	struct sbx_mount_op op = { .kind = kind, .dest = dest, .mount_fd = -1 };
 	struct sbx_scratch s = { .root = -1, .upper = -1 };
@@ -89,9 +89,12 @@ static void change_rdev(struct stat *st)
 	st->st_rdev = makedev(1, 5);
 }
 
-static void refuse_changed(struct sbx_tree *t, enum sbx_mount_op_kind kind, char *source, char *dest, size_t n)
+static void refuse_changed(struct sbx_tree *t, enum sbx_mount_op_kind kind, char *source,
+			   char *dest, size_t n)
 {
-	static const struct changed changed[] = { { "dev", change_dev }, { "ino", change_ino }, { "rdev", change_rdev } };
+	static const struct changed changed[] = { { "dev", change_dev },
+						  { "ino", change_ino },
+						  { "rdev", change_rdev } };
 	struct sbx_err err;
 	struct stat st;
 
@@ -100,8 +103,10 @@ static void refuse_changed(struct sbx_tree *t, enum sbx_mount_op_kind kind, char
 		struct stat other = st;
 
 		changed[i].change(&other);
-		if (try_one(t, kind, source, dest, &other, &err) != -ESTALE || !strstr(err.msg, "is not what it was")) {
-			fprintf(stderr, "# %s with another %s: %s\n", source, changed[i].what, err.msg);
+		if (try_one(t, kind, source, dest, &other, &err) != -ESTALE ||
+		    !strstr(err.msg, "is not what it was")) {
+			fprintf(stderr, "# %s with another %s: %s\n", source, changed[i].what,
+				err.msg);
 			_exit(1);
 		}
 	}
@@ -113,8 +118,8 @@ static void refuse_changed(struct sbx_tree *t, enum sbx_mount_op_kind kind, char
 
 static void identity(void)
 {
-	static char file[] = "/mnt/file", dir[] = "/mnt/dir", null[] = "/dev/null", dev[] = "/dev/x", at_file[] = "/f",
-		    at_dir[] = "/d";
+	static char file[] = "/mnt/file", dir[] = "/mnt/dir", null[] = "/dev/null",
+		    dev[] = "/dev/x", at_file[] = "/f", at_dir[] = "/d";
 	struct sbx_tree t = { .root = -1 };
 	struct sbx_err err = { 0 };
 	struct stat st;
@@ -142,7 +147,9 @@ static void null_is_a_file(void)
 	write_file("/mnt/null", "");
 	CHECK(mount("/mnt/null", "/dev/null", NULL, MS_BIND, NULL) == 0);
 	CHECK(sbx_tree_begin(&t, &err) == -ENODEV);
-	CHECK(strstr(err.msg, "cannot bind /dev/null into the sandbox's /dev: it is not a character device"));
+	CHECK(strstr(
+		err.msg,
+		"cannot bind /dev/null into the sandbox's /dev: it is not a character device"));
 }
 
 static void in_namespaces(void (*body)(void))

@@ -32,7 +32,8 @@ static void test_parse(void **state)
 	expect("[user]\nname = a\\\nb\\t\\\"\\\\\r\nname2 = no\n", "ab\t\"\\", "old@example.org");
 	expect("\xef\xbb\xbf[user]\nname\nemail = e\r\n", "old", "e");
 	expect("[user]\nname = first\nname = last\n", "last", "old@example.org");
-	expect("[include]\npath = /x\n[includeIf \"gitdir:[]\"]\npath = /y\n[user]\nname=x\n", "x", "old@example.org");
+	expect("[include]\npath = /x\n[includeIf \"gitdir:[]\"]\npath = /y\n[user]\nname=x\n", "x",
+	       "old@example.org");
 	/* Nothing that could become another line of the file that is written. */
 	expect("[user]\nname = a\\n[core]\n", "old", "old@example.org");
 	expect("[user]\nname = a\033b\n", "old", "old@example.org");
@@ -47,7 +48,8 @@ static void test_parse(void **state)
 static void test_refused(void **state)
 {
 	static const char *const texts[] = {
-		"[user\nname=x\n", "[user]\nname=\"x\n", "[user]\n=x\n", "[user]\nname x\n", "[user]\nname=\\q\n", "[user]\nname # x\n",
+		"[user\nname=x\n",	 "[user]\nname=\"x\n", "[user]\n=x\n",
+		"[user]\nname x\n",	 "[user]\nname=\\q\n", "[user]\nname # x\n",
 		"[user \"\n]\nname=x\n",
 	};
 
@@ -90,12 +92,16 @@ static void test_plan(void **state)
 	plan_world_must(w, "--", "true");
 	assert_null(plan_world_mount(w, "/run/sbx/gitconfig"));
 	plan_world_mkdir(w, "home/.config/git");
-	plan_world_write(w, "home/.config/git/config", "[user]\nname=other\nemail=e@example.org\n", 0644);
-	plan_world_write(w, "home/.gitconfig", "[user]\nname=N\n[core]\nsshCommand=touch /x\n[http]\nextraHeader=token\n", 0644);
+	plan_world_write(w, "home/.config/git/config", "[user]\nname=other\nemail=e@example.org\n",
+			 0644);
+	plan_world_write(w, "home/.gitconfig",
+			 "[user]\nname=N\n[core]\nsshCommand=touch /x\n[http]\nextraHeader=token\n",
+			 0644);
 	plan_world_must(w, "--", "true");
 	op = plan_world_mount(w, "/run/sbx/gitconfig");
 	assert_non_null(op);
-	assert_string_equal(op->text, "[include]\n\tpath = /etc/gitconfig\n[user]\n\tname = \"N\"\n\temail = \"e@example.org\"\n");
+	assert_string_equal(op->text, "[include]\n\tpath = /etc/gitconfig\n[user]\n\tname = "
+				      "\"N\"\n\temail = \"e@example.org\"\n");
 	for (size_t i = 0; i < w->plan->env.n; i++)
 		set |= strcmp(w->plan->env.v[i], "GIT_CONFIG_SYSTEM=/run/sbx/gitconfig") == 0;
 	assert_true(set);

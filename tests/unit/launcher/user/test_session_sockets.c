@@ -78,7 +78,8 @@ static void test_too_many(void **state)
 static void test_planned(void **state)
 {
 	struct plan_world *w = *state;
-	char *dir = plan_world_path(w, "home/agent"), *deep = plan_world_path(w, "home/agent/deep"), entry[256];
+	char *dir = plan_world_path(w, "home/agent"), *deep = plan_world_path(w, "home/agent/deep"),
+	     entry[256];
 
 	plan_world_mkdir(w, "home/agent/deep");
 	plan_world_link(w, "home/by-link", "agent");
@@ -86,7 +87,8 @@ static void test_planned(void **state)
 	snprintf(entry, sizeof(entry), "SSH_AUTH_SOCK=%s/home/by-link/agent.1", w->dir);
 	plan_world_env(w, entry);
 	plan_world_refused(w, 125, "SSH_AUTH_SOCK", "--ro-bind", dir, "--", "true");
-	plan_world_refused(w, 125, "way out", "--ro-bind", plan_world_path(w, "home/by-link"), "--", "true");
+	plan_world_refused(w, 125, "way out", "--ro-bind", plan_world_path(w, "home/by-link"), "--",
+			   "true");
 	plan_world_must(w, "--ro-bind", deep, "--", "true");
 	plan_world_set(&w->facts.cwd, dir);
 	plan_world_refused(w, 125, "SSH_AUTH_SOCK", "--", "true");
@@ -99,7 +101,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_too_many),
-		cmocka_unit_test_setup_teardown(test_planned, plan_world_setup, plan_world_teardown),
+		cmocka_unit_test_setup_teardown(test_planned, plan_world_setup,
+						plan_world_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,8 @@ static int prepare(struct plan_world *w)
 
 	plan_world_must(w, "--", "true");
 	sbx_path_fini(&source);
-	if (sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &source, &err) != 0)
+	if (sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"),
+			    &source, &err) != 0)
 		fail_msg("%s", err.msg);
 	assert_true(source.fd >= 0);
 	return source.fd;
@@ -145,7 +146,8 @@ static void test_screened_below(void **state)
 
 	snprintf(path, sizeof(path), "%s", plan_world_path(w, "root/etc/chromium.d"));
 	assert_int_equal(mkdir(path, 0755), 0);
-	plan_world_write(w, "root/etc/chromium.d/apikeys", "export ID=x\nexport CLIENT_SECRET=y\n", 0644);
+	plan_world_write(w, "root/etc/chromium.d/apikeys", "export ID=x\nexport CLIENT_SECRET=y\n",
+			 0644);
 	plan_world_write(w, "root/etc/chromium.d/default-flags", "export FLAGS=--x\n", 0644);
 	assert_true(there(prepare(w), "chromium.d/default-flags"));
 	assert_false(there(source.fd, "chromium.d/apikeys"));
@@ -156,11 +158,13 @@ static void test_screened_below(void **state)
 /* Beside the host's own, and not where it has something else. */
 static void test_added(void **state)
 {
-	static const char *const dirs[] = { "chromium", "chromium/policies", "chromium/policies/managed" };
+	static const char *const dirs[] = { "chromium", "chromium/policies",
+					    "chromium/policies/managed" };
 	struct plan_world *w = *state;
 	char path[4096];
 
-	expect_text(prepare(w), "chromium/policies/managed/sbx.json", "{\"EncryptedClientHelloEnabled\": false}\n");
+	expect_text(prepare(w), "chromium/policies/managed/sbx.json",
+		    "{\"EncryptedClientHelloEnabled\": false}\n");
 	expect_text(source.fd, "opt/chrome/policies/managed/sbx.json", "EncryptedClientHello");
 	for (size_t i = 0; i < SBX_N_ELEMENTS(dirs); i++) {
 		snprintf(path, sizeof(path), "%s/%s", plan_world_path(w, "root/etc"), dirs[i]);
@@ -223,11 +227,14 @@ static void test_untrusted(void **state)
 	assert_int_equal(fchmodat(prepare(w), ".", 0777, 0), 0);
 	plan_world_must(w, "--", "true");
 	sbx_path_fini(&source);
-	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "state/etc"), &source, &err), -EPERM);
+	assert_int_equal(sbx_etc_prepare(&w->plan->view, w->plan->facts,
+					 plan_world_path(w, "state/etc"), &source, &err),
+			 -EPERM);
 	assert_true(err.msg[0]);
 	assert_int_equal(source.fd, -1);
 	plan_world_must(w, "--", "true");
-	assert_true(sbx_etc_prepare(&w->plan->view, w->plan->facts, plan_world_path(w, "nowhere/etc"), &source, &err) < 0);
+	assert_true(sbx_etc_prepare(&w->plan->view, w->plan->facts,
+				    plan_world_path(w, "nowhere/etc"), &source, &err) < 0);
 }
 
 static void test_table(void **state)
@@ -261,9 +268,10 @@ static void test_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_contents), TEST(test_odd_entries), TEST(test_screened), TEST(test_screened_below),
-		TEST(test_added), TEST(test_reuse), TEST(test_untrusted),
-		cmocka_unit_test(test_table),
+		TEST(test_contents),  TEST(test_odd_entries),
+		TEST(test_screened),  TEST(test_screened_below),
+		TEST(test_added),     TEST(test_reuse),
+		TEST(test_untrusted), cmocka_unit_test(test_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,8 @@ static void test_cwd_refused(void **state)
 	}
 	plan_world_set(&w->facts.cwd, "/");
 	plan_world_refused(w, 125, "--scratch", "--", "true");
-	plan_world_must(w, "--chdir", "/tmp", "--", "true"); /* who says where it starts knows what stays */
+	/* who says where it starts knows what stays */
+	plan_world_must(w, "--chdir", "/tmp", "--", "true");
 	assert_string_equal(w->plan->view.chdir, "/tmp");
 	plan_world_set(&w->facts.cwd, NULL);
 	plan_world_refused(w, 125, "no name", "--", "true");
@@ -137,7 +138,8 @@ static void test_throwaway(void **state)
 {
 	struct plan_world *w = *state;
 
-	/* A privileged launcher's; but for its rights: nothing is looked at as another, nor can be mapped. */
+	/* A privileged launcher's; but for its rights: nothing is looked at as another, nor can be
+	 * mapped. */
 	w->facts.throwaway_user = w->facts.privileged = true;
 	w->facts.caller_uid = getuid() + 1;
 	plan_world_set(&w->facts.home, "/home/sandbox");
@@ -347,8 +349,10 @@ static void test_set_id(void **state)
 	plan_world_write(w, "home/other/tool", "", 0755);
 	plan_world_must(w, "--bind", spec(w, "home/other", "/x"), "--", "true");
 	assert_int_equal(chmod(plan_world_path(w, "home/other/tool"), 04755), 0);
-	plan_world_refused(w, 125, "set-id program", "--bind", spec(w, "home/other", "/x"), "--", "true");
-	plan_world_refused(w, 125, "is a set-id program", "--bind", spec(w, "home/other/tool", "/x"), "--", "true");
+	plan_world_refused(w, 125, "set-id program", "--bind", spec(w, "home/other", "/x"), "--",
+			   "true");
+	plan_world_refused(w, 125, "is a set-id program", "--bind",
+			   spec(w, "home/other/tool", "/x"), "--", "true");
 	plan_world_must(w, "--ro-bind", spec(w, "home/other", "/x"), "--", "true");
 	plan_world_set(&w->facts.cwd, plan_world_path(w, "home/other"));
 	plan_world_refused(w, 125, "set-id program", "--", "true");
@@ -358,7 +362,8 @@ static void test_set_id(void **state)
 	assert_int_equal(plan_world_mount(w, w->facts.cwd)->kind, SBX_MOUNT_OVERLAY);
 }
 
-/* The profile's prefix leads through a link that a sandbox may have made: it admits nothing by it. */
+/* The profile's prefix leads through a link that a sandbox may have made: it admits nothing by
+ * it. */
 static void test_profile_prefix_by_link(void **state)
 {
 	struct plan_world *w = *state;
@@ -367,21 +372,25 @@ static void test_profile_prefix_by_link(void **state)
 	plan_world_mkdir(w, "home/project/data");
 	snprintf(text, sizeof(text), "allowed_prefixes: [\"%s/home\"]\n", w->dir);
 	plan_world_write(w, "config/system.yaml", text, 0644);
-	snprintf(text, sizeof(text), "name: p\nfilesystem:\n  allowed_prefixes: [\"%s/home/project/data\", "
-				     "\"%s/home/own\"]\n", w->dir, w->dir);
+	snprintf(text, sizeof(text),
+		 "name: p\nfilesystem:\n  allowed_prefixes: [\"%s/home/project/data\", "
+		 "\"%s/home/own\"]\n",
+		 w->dir, w->dir);
 	plan_world_write(w, "config/profiles/p.yaml", text, 0644);
-	plan_world_must(w, "--scratch", "--profile", "p", "--bind", spec(w, "home/project/data", "/x"), "--", "true");
-	plan_world_refused(w, 125, "allowed_prefixes", "--profile", "p", "--bind", spec(w, "home/other", "/x"), "--",
-			   "true");
+	plan_world_must(w, "--scratch", "--profile", "p", "--bind",
+			spec(w, "home/project/data", "/x"), "--", "true");
+	plan_world_refused(w, 125, "allowed_prefixes", "--profile", "p", "--bind",
+			   spec(w, "home/other", "/x"), "--", "true");
 	assert_int_equal(rmdir(plan_world_path(w, "home/project/data")), 0);
 	plan_world_link(w, "home/project/data", "../other");
 	if (geteuid() == 0) /* root's own links are the host owner's */
 		assert_int_equal(lchown(plan_world_path(w, "home/project/data"), 4711, 4711), 0);
-	plan_world_refused(w, 125, "allowed_prefixes", "--profile", "p", "--bind", spec(w, "home/project/data", "/x"),
-			   "--", "true");
+	plan_world_refused(w, 125, "allowed_prefixes", "--profile", "p", "--bind",
+			   spec(w, "home/project/data", "/x"), "--", "true");
 	/* In the home directory itself no sandbox writes. */
 	plan_world_link(w, "home/own", "other");
-	plan_world_must(w, "--scratch", "--profile", "p", "--bind", spec(w, "home/own", "/x"), "--", "true");
+	plan_world_must(w, "--scratch", "--profile", "p", "--bind", spec(w, "home/own", "/x"), "--",
+			"true");
 }
 
 /* @path is below the world's directory. */
@@ -401,7 +410,8 @@ static void expect_shown(struct plan_world *w, const char *path)
 		fail_msg("%s is hidden, by a mount '%s'", path, sbx_mount_op_kind_str(op->kind));
 }
 
-/* What is hidden in the current directory is told; a profile shows the very path where the host's owner lets it. */
+/* What is hidden in the current directory is told; a profile shows the very path where the host's
+ * owner lets it. */
 static void test_unmask(void **state)
 {
 	struct plan_world *w = *state;
@@ -418,7 +428,9 @@ static void test_unmask(void **state)
 	assert_true(plan_world_noted(w, ".ssh/, id_rsa, sub/secrets/ are hidden"));
 	expect_hidden(w, "home/project/sub/secrets");
 	expect_shown(w, "home/project/.env");
-	snprintf(text, sizeof(text), "name: p\nfilesystem: {unmask: [\"%s/home/project/sub/secrets\", \"~/project/id_rsa\"]}\n",
+	snprintf(text, sizeof(text),
+		 "name: p\nfilesystem: {unmask: [\"%s/home/project/sub/secrets\", "
+		 "\"~/project/id_rsa\"]}\n",
 		 w->dir);
 	plan_world_write(w, "config/profiles/p.yaml", text, 0644);
 	plan_world_must(w, "--profile", "p", "--", "true");
@@ -434,7 +446,8 @@ static void test_unmask(void **state)
 	plan_world_must(w, "--profile", "p", "--", "true");
 	expect_hidden(w, "home/other/sub/secrets");
 	plan_world_set(&w->facts.cwd, plan_world_path(w, "home/project"));
-	snprintf(text, sizeof(text), "name: p\nfilesystem: {unmask: [\"%s/home/by-link/sub/secrets\"]}\n", w->dir);
+	snprintf(text, sizeof(text),
+		 "name: p\nfilesystem: {unmask: [\"%s/home/by-link/sub/secrets\"]}\n", w->dir);
 	plan_world_write(w, "config/profiles/p.yaml", text, 0644);
 	plan_world_must(w, "--profile", "p", "--", "true");
 	expect_hidden(w, "home/project/sub/secrets");
