@@ -198,7 +198,7 @@ def test_written_places(sbx):
     r = sbx.run(args, ["./tool"])
     assert r.rc == 126 and "--ro-bind" in r.err and r.err.count("\n") == 1, r
     r = sbx.run(args, ["sh", "-c", "./tool"])
-    assert r.rc == 126 and "where the sandbox may write" in r.err, r
+    assert r.rc == 126 and "is in a writable place" in r.err, r
     assert sbx.run(args + ["--ro-bind", tool], ["sh", "-c", "./tool"]).out == "ran\n"
     # A read-only grant cannot be exchanged from inside for a file that executes.
     r = sbx.run(args + ["--ro-bind", tool], ["sh", "-c", "echo 'echo evil' >new; mv new tool; ./tool"])
