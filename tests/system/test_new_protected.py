@@ -452,6 +452,14 @@ def test_killed(space, sweep):
     assert os.path.exists(space.path(".mcp.json")) and space.sbx.leftovers() == []
 
 
+def test_killed_at_once(space):
+    """An unprivileged launcher has no helper yet: then the cleanup process does the check."""
+    p = meanwhile(space, "mkdir .continue")
+    kill(p, [])
+    assert wait_until(lambda: aside(space) == [".continue" + ASIDE], 10), aside(space)
+    assert wait_until(lambda: not space.sbx.leftovers(), 10), space.sbx.leftovers()
+
+
 def test_killed_with_what_git_executes(space):
     """The next start in the same directory does not trip over what is moved aside before it."""
     p = meanwhile(space, "mkdir -p d/e/f/g; git init -q d/e/f/g; "
