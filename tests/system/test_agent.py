@@ -234,19 +234,19 @@ def test_cache(sbx):
 
 # The files that each tool downloads or makes in the first run, and needs without any network in the second.
 GO_PROXY = {"proxy/example.org/dep/@v/list": "v1.0.0\n", "proxy/example.org/dep/@v/v1.0.0.info": '{"Version": "v1.0.0"}',
-            "proxy/example.org/dep/@v/v1.0.0.mod": "module example.org/dep\n", "dep/dep.go": "package dep\n\nconst Answer = 42\n",
+            "proxy/example.org/dep/@v/v1.0.0.mod": "module example.org/dep\n", "dep/dep.go": "package dep\n\nconst Answer = 421421421\n",
             "dep/go.mod": "module example.org/dep\n", "app/go.mod": "module example.org/app\n\nrequire example.org/dep v1.0.0\n",
             "app/main.go": 'package main\n\nimport "example.org/dep"\n\nfunc main() { println(dep.Answer) }\n'}
-NPM = {"dep/package.json": '{"name": "sbx-dep", "version": "1.0.0"}', "dep/index.js": "console.log(42)\n",
+NPM = {"dep/package.json": '{"name": "sbx-dep", "version": "1.0.0"}', "dep/index.js": "console.log(421421421)\n",
        "app/package.json": '{"name": "app", "version": "1.0.0", "dependencies": {"sbx-dep": "1.0.0"}}'}
 PIP = {"dep/setup.py": 'from setuptools import setup\nsetup(name="sbxdep", version="1.0", py_modules=["sbxdep"])\n',
-       "dep/sbxdep.py": "print(42)\n"}
+       "dep/sbxdep.py": "print(421421421)\n"}
 LOCK = """const fs = require("fs"), c = require("crypto"), hash = c.createHash("sha512").update(fs.readFileSync("sbx-dep-1.0.0.tgz"));
 const app = JSON.parse(fs.readFileSync("app/package.json"));
 fs.writeFileSync("app/package-lock.json", JSON.stringify({name: "app", version: "1.0.0", lockfileVersion: 3, packages: {"": app,
     "node_modules/sbx-dep": {version: "1.0.0", resolved: "https://registry.npmjs.org/sbx-dep/-/sbx-dep-1.0.0.tgz",
     integrity: "sha512-" + hash.digest("base64")}}}));"""
-CARGO = {"dep/Cargo.toml": '[package]\nname = "dep"\nversion = "1.0.0"\n', "dep/src/lib.rs": "pub const ANSWER: i32 = 42;\n",
+CARGO = {"dep/Cargo.toml": '[package]\nname = "dep"\nversion = "1.0.0"\n', "dep/src/lib.rs": "pub const ANSWER: i32 = 421421421;\n",
          "app/Cargo.toml": '[package]\nname = "app"\nversion = "1.0.0"\n[dependencies]\ndep = {git = "DEP"}\n',
          "app/src/main.rs": 'fn main() { println!("{}", dep::ANSWER); }\n'}
 TOOLS = {
@@ -284,7 +284,7 @@ def test_cache_of_tools(sbx, tool):
         r = sbx.run([*args, *IDENTITY], ["bash", "-ec", first])
         assert r.rc == 0, r
         r = sbx.run([*args, "--air-gap"], ["bash", "-ec", second])
-        assert (r.rc == 0, "42" in r.out + r.err.split("sbx-run")[0]) == (kept, kept), (args, r)
+        assert (r.rc == 0, "421421421" in r.out + r.err.split("sbx-run")[0]) == (kept, kept), (args, r)
 
 
 def test_cache_of_a_file(sbx):
