@@ -554,8 +554,8 @@ static void taken(void)
 	static const char *const networks[] = {
 		"",
 		"  mode: full\n  deny: [192.0.2.0/25, 192.0.2.128/25, \"198.51.100.0/24:25\"]\n",
-		"  allow: [{cidr: 0.0.0.0/0, private: true}, \"::/0\"]\n  deny: "
-		"[\"10.0.0.0/9:1-99/udp\"]\n",
+		("  allow: [{cidr: 0.0.0.0/0, private: true}, \"::/0\"]\n"
+		 "  deny: [\"10.0.0.0/9:1-99/udp\"]\n"),
 	};
 	static const char *const systems[] = { "", "admit: [10.0.0.0/8]\n",
 					       "floors: [0.0.0.0/0, \"::/0\"]\n" };
