@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "policy/policy.h"
-#include "policy/profile_parse.h"
+#include "policy/decide/policy.h"
+#include "policy/keys/profile_parse.h"
 
 #define ROUNDS	  31
 #define DECISIONS 4096 /* per round */

@@ -8,86 +8,86 @@ SBX_MD_LIBS = $(MD_LIBS)
 
 noinst_LIBRARIES += %reldir%/libsbx-policy.a
 %canon_reldir%_libsbx_policy_a_SOURCES = \
-	%reldir%/attach.c \
-	%reldir%/endpoint.c %reldir%/endpoint.h \
-	%reldir%/git_config.c %reldir%/git_config.h \
-	%reldir%/job.c %reldir%/job.h \
-	%reldir%/key.c %reldir%/key.h \
-	%reldir%/key_print.c %reldir%/key_print.h \
-	%reldir%/key_read.c %reldir%/key_read.h \
-	%reldir%/key_read_items.c %reldir%/key_read_internal.h \
-	%reldir%/key_scalar.c %reldir%/key_scalar.h \
-	%reldir%/net_entry.c %reldir%/net_entry.h \
-	%reldir%/option_form.c %reldir%/option_form.h \
-	%reldir%/policy.h \
-	%reldir%/policy_blob.h \
-	%reldir%/policy_compile.c \
-	%reldir%/policy_decide.c \
-	%reldir%/policy_explain.c \
-	%reldir%/policy_hash.c \
-	%reldir%/policy_load.c %reldir%/policy_internal.h \
-	%reldir%/profile.c %reldir%/profile.h \
-	%reldir%/profile_parse.c %reldir%/profile_parse.h \
-	%reldir%/protected_path.c %reldir%/protected_path.h \
-	%reldir%/publish.c %reldir%/publish.h \
-	%reldir%/shipped.c %reldir%/shipped.h \
-	%reldir%/suggest.c %reldir%/suggest.h \
-	%reldir%/system.c \
-	%reldir%/units.c %reldir%/units.h \
-	%reldir%/yaml_tree.c %reldir%/yaml_tree.h
+	%reldir%/profile/attach.c \
+	%reldir%/profile/endpoint.c %reldir%/profile/endpoint.h \
+	%reldir%/lists/git_config.c %reldir%/lists/git_config.h \
+	%reldir%/keys/job.c %reldir%/keys/job.h \
+	%reldir%/keys/key.c %reldir%/keys/key.h \
+	%reldir%/keys/key_print.c %reldir%/keys/key_print.h \
+	%reldir%/keys/key_read.c %reldir%/keys/key_read.h \
+	%reldir%/keys/key_read_items.c %reldir%/keys/key_read_internal.h \
+	%reldir%/keys/key_scalar.c %reldir%/keys/key_scalar.h \
+	%reldir%/profile/net_entry.c %reldir%/profile/net_entry.h \
+	%reldir%/forms/option_form.c %reldir%/forms/option_form.h \
+	%reldir%/decide/policy.h \
+	%reldir%/decide/policy_blob.h \
+	%reldir%/decide/policy_compile.c \
+	%reldir%/decide/policy_decide.c \
+	%reldir%/decide/policy_explain.c \
+	%reldir%/decide/policy_hash.c \
+	%reldir%/decide/policy_load.c %reldir%/decide/policy_internal.h \
+	%reldir%/profile/profile.c %reldir%/profile/profile.h \
+	%reldir%/keys/profile_parse.c %reldir%/keys/profile_parse.h \
+	%reldir%/lists/protected_path.c %reldir%/lists/protected_path.h \
+	%reldir%/profile/publish.c %reldir%/profile/publish.h \
+	%reldir%/lists/shipped.c %reldir%/lists/shipped.h \
+	%reldir%/forms/suggest.c %reldir%/forms/suggest.h \
+	%reldir%/keys/system.c \
+	%reldir%/forms/units.c %reldir%/forms/units.h \
+	%reldir%/forms/yaml_tree.c %reldir%/forms/yaml_tree.h
 
 SBX_POLICY_TEST_LIBS = policy/libsbx-policy.a src/base/libsbx-base.a \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += \
-	tests/unit/policy/test_git_config \
-	tests/unit/policy/test_job \
-	tests/unit/policy/test_net_entry \
-	tests/unit/policy/test_policy \
-	tests/unit/policy/test_policy_load \
-	tests/unit/policy/test_policy_oom \
-	tests/unit/policy/test_profile \
-	tests/unit/policy/test_profile_golden \
-	tests/unit/policy/test_profile_man \
-	tests/unit/policy/test_protected_path \
-	tests/unit/policy/test_publish \
-	tests/unit/policy/test_suggest \
-	tests/unit/policy/test_system \
-	tests/unit/policy/test_units \
-	tests/unit/policy/test_yaml_tree
-tests_unit_policy_test_git_config_SOURCES = tests/unit/policy/test_git_config.c
-tests_unit_policy_test_git_config_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_job_SOURCES = tests/unit/policy/test_job.c tests/unit/policy_world.h
-tests_unit_policy_test_job_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_net_entry_SOURCES = tests/unit/policy/test_net_entry.c
-tests_unit_policy_test_net_entry_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_policy_SOURCES = tests/unit/policy/test_policy.c tests/unit/embeddings.h tests/unit/policy_world.h
-tests_unit_policy_test_policy_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_policy_load_SOURCES = tests/unit/policy/test_policy_load.c tests/unit/policy_world.h
-tests_unit_policy_test_policy_load_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_policy_oom_SOURCES = tests/unit/policy/test_policy_oom.c tests/unit/policy_world.h
-tests_unit_policy_test_policy_oom_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_policy_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc \
+	tests/unit/policy/lists/test_git_config \
+	tests/unit/policy/keys/test_job \
+	tests/unit/policy/profile/test_net_entry \
+	tests/unit/policy/decide/test_policy \
+	tests/unit/policy/decide/test_policy_load \
+	tests/unit/policy/decide/test_policy_oom \
+	tests/unit/policy/keys/test_profile \
+	tests/unit/policy/keys/test_profile_golden \
+	tests/unit/policy/keys/test_profile_man \
+	tests/unit/policy/lists/test_protected_path \
+	tests/unit/policy/profile/test_publish \
+	tests/unit/policy/forms/test_suggest \
+	tests/unit/policy/keys/test_system \
+	tests/unit/policy/forms/test_units \
+	tests/unit/policy/forms/test_yaml_tree
+tests_unit_policy_lists_test_git_config_SOURCES = tests/unit/policy/lists/test_git_config.c
+tests_unit_policy_lists_test_git_config_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_keys_test_job_SOURCES = tests/unit/policy/keys/test_job.c tests/unit/policy_world.h
+tests_unit_policy_keys_test_job_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_profile_test_net_entry_SOURCES = tests/unit/policy/profile/test_net_entry.c
+tests_unit_policy_profile_test_net_entry_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_decide_test_policy_SOURCES = tests/unit/policy/decide/test_policy.c tests/unit/embeddings.h tests/unit/policy_world.h
+tests_unit_policy_decide_test_policy_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_decide_test_policy_load_SOURCES = tests/unit/policy/decide/test_policy_load.c tests/unit/policy_world.h
+tests_unit_policy_decide_test_policy_load_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_decide_test_policy_oom_SOURCES = tests/unit/policy/decide/test_policy_oom.c tests/unit/policy_world.h
+tests_unit_policy_decide_test_policy_oom_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_decide_test_policy_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc \
 	-Wl,--wrap=realloc,--wrap=strdup,--wrap=strndup
-tests_unit_policy_test_profile_SOURCES = tests/unit/policy/test_profile.c tests/unit/policy_world.h
-tests_unit_policy_test_profile_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_profile_golden_SOURCES = tests/unit/policy/test_profile_golden.c tests/unit/golden.h tests/unit/policy_world.h
-tests_unit_policy_test_profile_golden_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_profile_man_SOURCES = tests/unit/policy/test_profile_man.c tests/unit/policy_world.h
-tests_unit_policy_test_profile_man_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_protected_path_SOURCES = tests/unit/policy/test_protected_path.c tests/unit/policy_world.h
-tests_unit_policy_test_protected_path_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_publish_SOURCES = tests/unit/policy/test_publish.c
-tests_unit_policy_test_publish_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_suggest_SOURCES = tests/unit/policy/test_suggest.c
-tests_unit_policy_test_suggest_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_system_SOURCES = tests/unit/policy/test_system.c tests/unit/policy_world.h
-tests_unit_policy_test_system_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_units_SOURCES = tests/unit/policy/test_units.c
-tests_unit_policy_test_units_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_test_yaml_tree_SOURCES = tests/unit/policy/test_yaml_tree.c
-tests_unit_policy_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
-SBX_GOLDEN_TESTS += tests/unit/policy/test_profile_golden tests/unit/policy/test_profile_man tests/unit/policy/test_protected_path
+tests_unit_policy_keys_test_profile_SOURCES = tests/unit/policy/keys/test_profile.c tests/unit/policy_world.h
+tests_unit_policy_keys_test_profile_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_keys_test_profile_golden_SOURCES = tests/unit/policy/keys/test_profile_golden.c tests/unit/golden.h tests/unit/policy_world.h
+tests_unit_policy_keys_test_profile_golden_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_keys_test_profile_man_SOURCES = tests/unit/policy/keys/test_profile_man.c tests/unit/policy_world.h
+tests_unit_policy_keys_test_profile_man_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_lists_test_protected_path_SOURCES = tests/unit/policy/lists/test_protected_path.c tests/unit/policy_world.h
+tests_unit_policy_lists_test_protected_path_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_profile_test_publish_SOURCES = tests/unit/policy/profile/test_publish.c
+tests_unit_policy_profile_test_publish_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_forms_test_suggest_SOURCES = tests/unit/policy/forms/test_suggest.c
+tests_unit_policy_forms_test_suggest_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_keys_test_system_SOURCES = tests/unit/policy/keys/test_system.c tests/unit/policy_world.h
+tests_unit_policy_keys_test_system_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_forms_test_units_SOURCES = tests/unit/policy/forms/test_units.c
+tests_unit_policy_forms_test_units_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_forms_test_yaml_tree_SOURCES = tests/unit/policy/forms/test_yaml_tree.c
+tests_unit_policy_forms_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
+SBX_GOLDEN_TESTS += tests/unit/policy/keys/test_profile_golden tests/unit/policy/keys/test_profile_man tests/unit/policy/lists/test_protected_path
 
 check_PROGRAMS += tests/fuzz/fuzz_git_config tests/fuzz/fuzz_job tests/fuzz/fuzz_profile tests/fuzz/fuzz_policy_blob \
 	tests/fuzz/fuzz_pattern tests/fuzz/fuzz_publish

@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/shipped.h"
+#include "policy/lists/shipped.h"
 
 #define FORMS_MAX 4
 static_assert(SBX_LOOPBACK_PORTS_MAX <= SBX_ATTACH_PORTS_MAX, "a profile's list fits");

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "policy/profile.h"
+#include "policy/profile/profile.h"
 #include "sys/nft/nft_attach.h"
 
 /* The policy as the lists of struct sbx_attach_input. All arrays are owned. */

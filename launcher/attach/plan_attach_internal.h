@@ -3,7 +3,7 @@
 #define SBX_LAUNCHER_ATTACH_PLAN_ATTACH_INTERNAL_H
 
 #include "launcher/attach/plan_attach.h"
-#include "policy/policy.h"
+#include "policy/decide/policy.h"
 
 /* Shared by plan_attach.c, which gathers networks, and plan_attach_rules.c, which makes rules of
  * them: two files of one module. PURE. */

@@ -17,7 +17,7 @@
 #include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/facts_gather.h"
-#include "policy/job.h"
+#include "policy/keys/job.h"
 
 static int load(struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs)
 {

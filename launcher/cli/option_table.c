@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/sandbox_id.h"
 #include "launcher/host/options.h"
-#include "policy/option_form.h"
+#include "policy/forms/option_form.h"
 
 static const char *check_id(const char *s)
 {

@@ -28,7 +28,7 @@ struct sbx_option {
 	char letter;	  /* 'v' for -v; 0: none */
 	size_t offset, n_offset;	    /* in struct sbx_options */
 	const char *(*check)(const char *); /* of a value: the reason against it, or NULL */
-	const char *job;      /* the key of policy/job.c with the same meaning, or NULL */
+	const char *job;      /* the key of policy/keys/job.c with the same meaning, or NULL */
 	const char *complete; /* the completions' word for its values; NULL: nothing to offer */
 	const char *help;     /* a sentence without its capital and full stop */
 	const char *more;     /* the rest of the sentence in --help, or NULL */

@@ -20,10 +20,10 @@
 #include "base/cleanup.h"
 #include "base/sandbox_id.h"
 #include "launcher/cli/option_table.h"
-#include "policy/job.h"
-#include "policy/key.h"
-#include "policy/option_form.h"
-#include "policy/suggest.h"
+#include "policy/forms/option_form.h"
+#include "policy/forms/suggest.h"
+#include "policy/keys/job.h"
+#include "policy/keys/key.h"
 
 #define ROWS_MAX  64
 #define LONG_BASE 256 /* getopt_long() answers LONG_BASE + row for a long option */

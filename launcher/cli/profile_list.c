@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "launcher/host/config.h"
 #include "launcher/host/facts.h"
-#include "policy/profile_parse.h"
+#include "policy/keys/profile_parse.h"
 
 #define LIST_MAX 1024
 #define NAME_WIDTH 14

@@ -7,8 +7,8 @@
  * this takes a stat(2) of every file there, and a comparison of those of the same size.
  *
  * The shipped list becomes masks only beside a list of the profile or of system.yaml. Its programs
- * do no harm inside (policy/shipped.c), a mask costs 15 us, and a usual host has two dozen of them:
- * a twentieth of every start.
+ * do no harm inside (policy/lists/shipped.c), a mask costs 15 us, and a usual host has two dozen of
+ * them: a twentieth of every start.
  *
  * The command is judged by name in any case (command.c). With masks it is also refused if it is a
  * copy, or another name of a denied file.

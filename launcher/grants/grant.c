@@ -8,7 +8,7 @@
 
 #include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
-#include "policy/profile.h"
+#include "policy/profile/profile.h"
 #include "sys/fs/path.h"
 #include "sys/fs/path_normalise.h"
 

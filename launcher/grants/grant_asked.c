@@ -14,7 +14,7 @@
 #include "launcher/rootfs/view_scratch.h"
 #include "launcher/user/view_cache.h"
 #include "launcher/view/draft.h"
-#include "policy/option_form.h"
+#include "policy/forms/option_form.h"
 #include "sys/fs/path_normalise.h"
 
 int sbx_grant_ask(struct sbx_grants *all, const char *asked_by, const char *source,

@@ -2,8 +2,8 @@
 /*
  * Judges a git directory as data: what would git execute or obey because of it? No git is run.
  *
- * - config, config.worktree: policy/git_config.h. A configuration that is no regular file, has
- *   several names, cannot be read or is too large counts as one that acts. One that git would
+ * - config, config.worktree: policy/lists/git_config.h. A configuration that is no regular file,
+ *   has several names, cannot be read or is too large counts as one that acts. One that git would
  *   refuse may be half written while the sandbox runs, so it is left.
  * - hooks: every entry except samples, directories and sockets, whatever its mode.
  * - commondir: it must lead to a git directory in a grant, which is judged.
@@ -24,7 +24,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "policy/git_config.h"
+#include "policy/lists/git_config.h"
 
 #define MODULES_MAX   20000
 #define MODULES_DEPTH 48

@@ -36,7 +36,7 @@
 #include "base/err.h"
 #include "launcher/helpers/git_look.h"
 #include "launcher/helpers/new_aside.h"
-#include "policy/protected_path.h"
+#include "policy/lists/protected_path.h"
 #include "sys/fs/dir_walk.h"
 #include "sys/process/proc.h"
 

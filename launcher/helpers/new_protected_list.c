@@ -27,7 +27,7 @@
 #include "launcher/protect/moved_dir.h"
 #include "launcher/rootfs/view_home.h"
 #include "launcher/view/view.h"
-#include "policy/protected_path.h"
+#include "policy/lists/protected_path.h"
 #include "sys/fs/path.h"
 #include "sys/process/proc.h"
 

@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "launcher/host/exit_status.h"
 #include "launcher/host/trust.h"
-#include "policy/profile_parse.h"
+#include "policy/keys/profile_parse.h"
 
 #define CONFIG_FILE_MAX (1u << 20)
 

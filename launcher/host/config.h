@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/options.h"
-#include "policy/profile.h"
+#include "policy/profile/profile.h"
 
 #define SBX_CONFIG_NAME_MAX 64 /* of a profile or job */
 

@@ -30,7 +30,7 @@
 #include "launcher/host/facts_user.h"
 #include "launcher/host/trust.h"
 #include "launcher/process/privileges.h"
-#include "policy/profile_parse.h"
+#include "policy/keys/profile_parse.h"
 #include "sys/fs/path_normalise.h"
 #include "sys/fs/path_resolve.h"
 #include "sys/process/proc.h"

@@ -23,7 +23,7 @@
 #include "base/cleanup.h"
 #include "launcher/plan/plan_internal.h"
 #include "launcher/view/view.h"
-#include "policy/shipped.h"
+#include "policy/lists/shipped.h"
 
 /* A '*' at either end stands for anything. */
 static const char *const never_passed[] = {

@@ -18,9 +18,9 @@
 #include "launcher/view/draft.h"
 #include "launcher/view/environment.h"
 #include "launcher/view/sandbox_view.h"
-#include "policy/policy.h"
-#include "policy/profile.h"
-#include "policy/publish.h"
+#include "policy/decide/policy.h"
+#include "policy/profile/profile.h"
+#include "policy/profile/publish.h"
 #include "sys/nft/nft.h"
 
 /*

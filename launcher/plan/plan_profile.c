@@ -24,9 +24,9 @@
 #include "launcher/host/config.h"
 #include "launcher/host/facts.h"
 #include "launcher/plan/plan_internal.h"
-#include "policy/endpoint.h"
-#include "policy/profile_parse.h"
-#include "policy/suggest.h"
+#include "policy/forms/suggest.h"
+#include "policy/keys/profile_parse.h"
+#include "policy/profile/endpoint.h"
 #include "sys/seccomp/landlock.h"
 
 #define POLICY_GENERATION 1 /* of the snapshot a sandbox starts with */

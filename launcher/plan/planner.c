@@ -23,7 +23,7 @@
 #include "launcher/host/facts.h"
 #include "launcher/plan/plan_internal.h"
 #include "launcher/view/view.h"
-#include "policy/profile_parse.h"
+#include "policy/keys/profile_parse.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_plan, sbx_plan_free);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The static sbx-run loads no code. SQLite comes with a loader of extensions, which is off
- * unless a program turns it on; libpsl, libidn2 and libunistring with conversions from the
- * locale's encoding, where policy/net_entry.c gives them UTF-8 only. In a static program libc
- * would load the shared objects for these, into a process that may hold another libc's than they
- * were made for. So the calls end here, and fail.
+ * The static sbx-run loads no code. SQLite comes with a loader of extensions, which is off unless a
+ * program turns it on; libpsl, libidn2 and libunistring with conversions from the locale's
+ * encoding, where policy/profile/net_entry.c gives them UTF-8 only. In a static program libc would
+ * load the shared objects for these, into a process that may hold another libc's than they were
+ * made for. So the calls end here, and fail.
  */
 #include <dlfcn.h>
 #include <errno.h>

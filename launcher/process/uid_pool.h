@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "policy/units.h"
+#include "policy/forms/units.h"
 
 /*
  * The uids that a privileged launcher gives to sandboxes, one each, and to brokers if no user is

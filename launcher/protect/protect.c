@@ -36,7 +36,7 @@
 #include "launcher/protect/protections.h"
 #include "launcher/view/draft.h"
 #include "launcher/view/view.h"
-#include "policy/protected_path.h"
+#include "policy/lists/protected_path.h"
 #include "sys/fs/path_normalise.h"
 
 /* --- the list --- */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "policy/profile.h"
+#include "policy/profile/profile.h"
 
 /* The part of the plan about protected paths. */
 

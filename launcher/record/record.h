@@ -11,7 +11,7 @@
 #include "launcher/host/options.h"
 #include "launcher/record/outcome.h"
 #include "launcher/record/recorder.h"
-#include "policy/policy.h"
+#include "policy/decide/policy.h"
 
 /*
  * A recorder writes the sandbox's row and events to the database. Order of the calls: name;

@@ -12,8 +12,8 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "policy/net_entry.h"
-#include "policy/policy.h"
+#include "policy/decide/policy.h"
+#include "policy/profile/net_entry.h"
 
 struct sbx_refusals {
 	size_t n;

@@ -24,8 +24,8 @@
 #include "launcher/view/draft.h"
 #include "launcher/view/view.h"
 #include "launcher/view/view_add.h"
-#include "policy/option_form.h"
-#include "policy/units.h"
+#include "policy/forms/option_form.h"
+#include "policy/forms/units.h"
 #include "sys/fs/path_normalise.h"
 
 #define SCRATCH_BYTES_DEFAULT (1ull << 30) /* each file system, unless limited */

@@ -25,7 +25,7 @@
 #include "launcher/rootfs/view_home.h"
 #include "launcher/setup/bwrap_argv.h"
 #include "launcher/view/etc.h"
-#include "policy/shipped.h"
+#include "policy/lists/shipped.h"
 #include "sys/seccomp/seccomp.h"
 
 #define HIDDEN	     "<hidden>"

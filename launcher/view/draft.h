@@ -12,8 +12,8 @@
 #include "launcher/host/options.h"
 #include "launcher/view/environment.h"
 #include "launcher/view/sandbox_view.h"
-#include "policy/policy.h"
-#include "policy/profile.h"
+#include "policy/decide/policy.h"
+#include "policy/profile/profile.h"
 
 /*
  * A plan while it is made: the given facts, and pointers to the parts that planning fills in. It

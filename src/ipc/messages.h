@@ -81,7 +81,7 @@ enum sbx_msg_type {
 /* The fds that come with CONFIG, in this order; a bit of sbx_msg_config.fd_mask for each says
  * whether it comes. */
 enum sbx_broker_fd {
-	SBX_BFD_POLICY = 0, /* memfd, sealed: the policy blob (policy/policy.h) */
+	SBX_BFD_POLICY = 0, /* memfd, sealed: the policy blob (policy/decide/policy.h) */
 	SBX_BFD_HOSTS,      /* memfd, sealed: text of the host's /etc/hosts, at most 1 MiB */
 	SBX_BFD_DNS_UDP4,   /* bound to 0.0.0.0:53 in the sandbox, IP_PKTINFO on */
 	SBX_BFD_DNS_UDP6,

@@ -98,37 +98,37 @@ CLEANFILES += %reldir%/seccomp_programs.c
 %reldir%/seccomp_programs.c: %reldir%/seccomp_generate$(EXEEXT)
 	$(AM_V_GEN)%reldir%/seccomp_generate$(EXEEXT) >$@.tmp && mv $@.tmp $@
 
-check_PROGRAMS += tests/unit/sys/test_file_lock
-tests_unit_sys_test_file_lock_SOURCES = tests/unit/sys/test_file_lock.c tests/unit/scratch.h
-tests_unit_sys_test_file_lock_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/sys/fs/test_file_lock
+tests_unit_sys_fs_test_file_lock_SOURCES = tests/unit/sys/fs/test_file_lock.c tests/unit/scratch.h
+tests_unit_sys_fs_test_file_lock_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/sys/test_dir_walk
-tests_unit_sys_test_dir_walk_SOURCES = tests/unit/sys/test_dir_walk.c tests/unit/scratch.h
-tests_unit_sys_test_dir_walk_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/sys/fs/test_dir_walk
+tests_unit_sys_fs_test_dir_walk_SOURCES = tests/unit/sys/fs/test_dir_walk.c tests/unit/scratch.h
+tests_unit_sys_fs_test_dir_walk_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/sys/test_cgroup
-tests_unit_sys_test_cgroup_SOURCES = tests/unit/sys/test_cgroup.c tests/unit/scratch.h
-tests_unit_sys_test_cgroup_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
-check_PROGRAMS += tests/unit/sys/test_file_text tests/unit/sys/test_idmap tests/unit/sys/test_journal tests/unit/sys/test_notify \
-	tests/unit/sys/test_path tests/unit/sys/test_path_resolve tests/unit/sys/test_proc tests/unit/sys/test_seccomp
-tests_unit_sys_test_file_text_SOURCES = tests/unit/sys/test_file_text.c
-tests_unit_sys_test_file_text_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_sys_test_idmap_SOURCES = tests/unit/sys/test_idmap.c
-tests_unit_sys_test_idmap_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_sys_test_journal_SOURCES = tests/unit/sys/test_journal.c
-tests_unit_sys_test_journal_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_sys_test_notify_SOURCES = tests/unit/sys/test_notify.c
-tests_unit_sys_test_notify_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_sys_test_path_SOURCES = tests/unit/sys/test_path.c tests/unit/scratch.h
-tests_unit_sys_test_path_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_sys_test_path_resolve_SOURCES = tests/unit/sys/test_path_resolve.c tests/unit/scratch.h
-tests_unit_sys_test_path_resolve_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_sys_test_path_resolve_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fstatfs -Wl,--wrap=readlink
-tests_unit_sys_test_proc_SOURCES = tests/unit/sys/test_proc.c
-tests_unit_sys_test_proc_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_sys_test_seccomp_SOURCES = tests/unit/sys/test_seccomp.c tests/unit/golden.h
-tests_unit_sys_test_seccomp_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
-SBX_GOLDEN_TESTS += tests/unit/sys/test_seccomp
+check_PROGRAMS += tests/unit/sys/cgroup/test_cgroup
+tests_unit_sys_cgroup_test_cgroup_SOURCES = tests/unit/sys/cgroup/test_cgroup.c tests/unit/scratch.h
+tests_unit_sys_cgroup_test_cgroup_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/sys/fs/test_file_text tests/unit/sys/process/test_idmap tests/unit/sys/systemd/test_journal tests/unit/sys/systemd/test_notify \
+	tests/unit/sys/fs/test_path tests/unit/sys/fs/test_path_resolve tests/unit/sys/process/test_proc tests/unit/sys/seccomp/test_seccomp
+tests_unit_sys_fs_test_file_text_SOURCES = tests/unit/sys/fs/test_file_text.c
+tests_unit_sys_fs_test_file_text_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_sys_process_test_idmap_SOURCES = tests/unit/sys/process/test_idmap.c
+tests_unit_sys_process_test_idmap_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_sys_systemd_test_journal_SOURCES = tests/unit/sys/systemd/test_journal.c
+tests_unit_sys_systemd_test_journal_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_sys_systemd_test_notify_SOURCES = tests/unit/sys/systemd/test_notify.c
+tests_unit_sys_systemd_test_notify_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_sys_fs_test_path_SOURCES = tests/unit/sys/fs/test_path.c tests/unit/scratch.h
+tests_unit_sys_fs_test_path_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_sys_fs_test_path_resolve_SOURCES = tests/unit/sys/fs/test_path_resolve.c tests/unit/scratch.h
+tests_unit_sys_fs_test_path_resolve_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_sys_fs_test_path_resolve_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fstatfs -Wl,--wrap=readlink
+tests_unit_sys_process_test_proc_SOURCES = tests/unit/sys/process/test_proc.c
+tests_unit_sys_process_test_proc_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_sys_seccomp_test_seccomp_SOURCES = tests/unit/sys/seccomp/test_seccomp.c tests/unit/golden.h
+tests_unit_sys_seccomp_test_seccomp_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+SBX_GOLDEN_TESTS += tests/unit/sys/seccomp/test_seccomp
 EXTRA_DIST += \
 	tests/golden/seccomp-broker.txt \
 	tests/golden/seccomp-command.txt \
@@ -145,21 +145,21 @@ else
 sys_nftnl_libs = $(NFTNL_LIBS) $(MNL_LIBS)
 endif
 sys_net_test_libs = $(sys_libs) src/base/libsbx-base.a $(sys_nftnl_libs)
-check_PROGRAMS += tests/unit/sys/test_net tests/unit/sys/test_net_sock tests/unit/sys/test_nflog tests/unit/sys/test_nft \
-	tests/unit/sys/test_nlmsg tests/unit/sys/test_mnl_static
-tests_unit_sys_test_net_SOURCES = tests/unit/sys/test_net.c tests/unit/netns.h tests/unit/nft_cases.h
-tests_unit_sys_test_net_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
-tests_unit_sys_test_net_sock_SOURCES = tests/unit/sys/test_net_sock.c
-tests_unit_sys_test_net_sock_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
-tests_unit_sys_test_nflog_SOURCES = tests/unit/sys/test_nflog.c
-tests_unit_sys_test_nflog_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_sys_test_nlmsg_SOURCES = tests/unit/sys/test_nlmsg.c
-tests_unit_sys_test_nlmsg_LDADD = $(sys_libs) src/base/libsbx-base.a $(MNL_LIBS) $(CMOCKA_LIBS)
-tests_unit_sys_test_mnl_static_SOURCES = tests/unit/sys/test_mnl_static.c %reldir%/net/mnl_static.c
-tests_unit_sys_test_mnl_static_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
-tests_unit_sys_test_nft_SOURCES = tests/unit/sys/test_nft.c tests/unit/golden.h
-tests_unit_sys_test_nft_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
-SBX_GOLDEN_TESTS += tests/unit/sys/test_nft
+check_PROGRAMS += tests/unit/sys/net/test_net tests/unit/sys/net/test_net_sock tests/unit/sys/net/test_nflog tests/unit/sys/nft/test_nft \
+	tests/unit/sys/net/test_nlmsg tests/unit/sys/net/test_mnl_static
+tests_unit_sys_net_test_net_SOURCES = tests/unit/sys/net/test_net.c tests/unit/netns.h tests/unit/nft_cases.h
+tests_unit_sys_net_test_net_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
+tests_unit_sys_net_test_net_sock_SOURCES = tests/unit/sys/net/test_net_sock.c
+tests_unit_sys_net_test_net_sock_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
+tests_unit_sys_net_test_nflog_SOURCES = tests/unit/sys/net/test_nflog.c
+tests_unit_sys_net_test_nflog_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_sys_net_test_nlmsg_SOURCES = tests/unit/sys/net/test_nlmsg.c
+tests_unit_sys_net_test_nlmsg_LDADD = $(sys_libs) src/base/libsbx-base.a $(MNL_LIBS) $(CMOCKA_LIBS)
+tests_unit_sys_net_test_mnl_static_SOURCES = tests/unit/sys/net/test_mnl_static.c %reldir%/net/mnl_static.c
+tests_unit_sys_net_test_mnl_static_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+tests_unit_sys_nft_test_nft_SOURCES = tests/unit/sys/nft/test_nft.c tests/unit/golden.h
+tests_unit_sys_nft_test_nft_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
+SBX_GOLDEN_TESTS += tests/unit/sys/nft/test_nft
 EXTRA_DIST += \
 	tests/golden/nft-fetch-cidrs.txt \
 	tests/golden/nft-fetch-no-ipv6.txt \
@@ -169,11 +169,11 @@ EXTRA_DIST += \
 	tests/golden/nft-offline-dns.txt \
 	tests/golden/nft-offline.txt
 
-check_PROGRAMS += tests/unit/sys/test_nft_attach
-tests_unit_sys_test_nft_attach_SOURCES = \
-	tests/unit/sys/test_nft_attach.c tests/unit/attach_cases.h tests/unit/golden.h tests/unit/netns.h
-tests_unit_sys_test_nft_attach_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
-SBX_GOLDEN_TESTS += tests/unit/sys/test_nft_attach
+check_PROGRAMS += tests/unit/sys/nft/test_nft_attach
+tests_unit_sys_nft_test_nft_attach_SOURCES = \
+	tests/unit/sys/nft/test_nft_attach.c tests/unit/attach_cases.h tests/unit/golden.h tests/unit/netns.h
+tests_unit_sys_nft_test_nft_attach_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
+SBX_GOLDEN_TESTS += tests/unit/sys/nft/test_nft_attach
 EXTRA_DIST += \
 	tests/golden/attach-closed.txt \
 	tests/golden/attach-everything.txt \

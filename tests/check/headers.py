@@ -10,7 +10,7 @@ import common
 
 
 def guard_of(path):
-    """src/base/err.h -> SBX_BASE_ERR_H; policy/policy.h -> SBX_POLICY_POLICY_H."""
+    """src/base/err.h -> SBX_BASE_ERR_H; policy/decide/policy.h -> SBX_POLICY_POLICY_H."""
     path = path[len("src/"):] if path.startswith("src/") else path
     return "SBX_" + re.sub(r"[^A-Za-z0-9]", "_", path).upper()
 

@@ -31,6 +31,13 @@ ROOMS = {
         "udp": {"dns", "io", "core", "names"},
         "main": {"tcp", "udp", "dns", "io", "core", "names"},
     },
+    "policy": {
+        "forms": set(),
+        "lists": set(),
+        "profile": {"forms"},
+        "keys": {"profile", "lists", "forms"},
+        "decide": {"keys", "profile", "lists", "forms"},
+    },
     "sys": {
         "fs": set(),
         "process": {"fs"},

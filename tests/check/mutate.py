@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Mutation testing, by hand: one small change at a time, and whether a test sees it.
 
-    tests/check/mutate.py src/wire/http_head.c policy/policy_decide.c
+    tests/check/mutate.py src/wire/http_head.c policy/decide/policy_decide.c
     tests/check/mutate.py -t 60 -s 7 src/sys/fs/path_resolve.c:150-300
     tests/check/mutate.py --system 'test_mounts.py test_masks.py' launcher/tree/tree.c
 

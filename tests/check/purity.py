@@ -18,6 +18,7 @@ PURE = {
     "src/ipc/libsbx-ipc.a": (("channel.o",), ()),
     "policy/libsbx-policy.a": ((), ("yaml_*", "psl_*", "idn2_*", "SHA256*")),
     "src/broker/libsbx-broker-core.a": ((), ()),
+    "src/broker/libsbx-broker-names.a": ((), ()),
 }
 
 # Functions of libc for code that only computes. No FILE but the one that writes to memory.

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/git_config.h"
+#include "policy/lists/git_config.h"
 
 #define TEXT_MAX 65536
 

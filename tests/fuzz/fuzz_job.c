@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/job.h"
-#include "policy/option_form.h"
-#include "policy/profile_parse.h"
+#include "policy/forms/option_form.h"
+#include "policy/keys/job.h"
+#include "policy/keys/profile_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

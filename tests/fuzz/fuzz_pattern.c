@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/hostname.h"
-#include "policy/endpoint.h"
-#include "policy/net_entry.h"
+#include "policy/profile/endpoint.h"
+#include "policy/profile/net_entry.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/policy.h"
-#include "policy/profile_parse.h"
+#include "policy/decide/policy.h"
+#include "policy/keys/profile_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/profile.h"
-#include "policy/publish.h"
+#include "policy/profile/profile.h"
+#include "policy/profile/publish.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -17,7 +17,7 @@
 #include "launcher/plan/planner.h"
 #include "launcher/setup/bwrap_argv.h"
 #include "launcher/setup/plan_json.h"
-#include "policy/protected_path.h"
+#include "policy/lists/protected_path.h"
 #include "sys/fs/path_normalise.h"
 
 static void must(bool fine, const char *what, const char *path)

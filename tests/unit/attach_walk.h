@@ -8,7 +8,7 @@
 #include "tests/unit/policy_world.h"
 
 #include "launcher/attach/plan_attach.h"
-#include "policy/profile_parse.h"
+#include "policy/keys/profile_parse.h"
 
 #define TCP SBX_PROTO_TCP
 #define UDP SBX_PROTO_UDP

@@ -16,8 +16,8 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "policy/policy.h"
-#include "policy/profile_parse.h"
+#include "policy/decide/policy.h"
+#include "policy/keys/profile_parse.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_profile, sbx_profile_free);
 SBX_DEFINE_CLEANUP(struct sbx_system_policy, sbx_system_policy_free);

@@ -12,7 +12,7 @@
 #include "broker/names/leases.h"
 #include "broker/names/pins.h"
 #include "ipc/messages.h"
-#include "policy/policy.h"
+#include "policy/decide/policy.h"
 #include "wire/dns.h"
 #include "wire/http_head.h"
 #include "wire/tls_client_hello.h"

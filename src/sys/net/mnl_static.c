@@ -2,8 +2,8 @@
 /*
  * The functions of libmnl that libnftnl needs, under libmnl's names, for the static sbx-run: Debian
  * has no archive of libmnl. Written from libmnl's documented interface and netlink(7).
- * tests/unit/sys/test_mnl_static compares every function with the library, and the dynamic build
- * uses the library.
+ * tests/unit/sys/net/test_mnl_static compares every function with the library, and the dynamic
+ * build uses the library.
  *
  * Attributes and messages are aligned in memory, as callers of libmnl must ensure: the casts rely
  * on it. A builder does not know the end of its buffer (nft_batch.c computes the size before). A

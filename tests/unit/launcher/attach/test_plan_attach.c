@@ -2,7 +2,7 @@
 /* The lists of attach cgroup beside the policy that they are made of, example by example. */
 #include "tests/unit/attach_walk.h"
 
-#include "policy/profile_parse.h"
+#include "policy/keys/profile_parse.h"
 #include "tests/unit/netns.h"
 
 /* --- a policy and its lists --- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The lists of attach cgroup beside the policy that they are made of: random policies, at every
  * boundary. */
-#include "policy/profile_parse.h"
+#include "policy/keys/profile_parse.h"
 #include "tests/unit/attach_walk.h"
 
 #define WORLDS	   400

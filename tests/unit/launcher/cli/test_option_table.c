@@ -14,8 +14,8 @@
 
 #include "launcher/cli/option_table.h"
 #include "launcher/host/options.h"
-#include "policy/job.h"
-#include "policy/key.h"
+#include "policy/keys/job.h"
+#include "policy/keys/key.h"
 
 #define FOR_EACH_ROW(row) \
 	for (const struct sbx_option *row = sbx_option_table; \
@@ -107,7 +107,7 @@ static void test_job_keys(void **state)
 	(void)state;
 	FOR_EACH_ROW(row)
 		if (row->job && !sbx_key_find(&sbx_job_keys, row->job))
-			fail_msg("--%s: policy/job.c has no key '%s'", row->flag, row->job);
+			fail_msg("--%s: policy/keys/job.c has no key '%s'", row->flag, row->job);
 	for (size_t i = 0; i < sbx_job_keys.n_keys; i++) {
 		const struct sbx_key *key = &sbx_job_keys.keys[i];
 		const struct sbx_option *row = row_of_job(key->name);

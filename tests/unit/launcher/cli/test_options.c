@@ -14,8 +14,8 @@
 #include "launcher/cli/options_parse.h"
 #include "launcher/host/config.h"
 #include "launcher/host/options.h"
-#include "policy/job.h"
-#include "policy/option_form.h"
+#include "policy/forms/option_form.h"
+#include "policy/keys/job.h"
 
 #define WORDS_MAX 600
 

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_POLICY_DECIDE_POLICY_H
+#define SBX_POLICY_DECIDE_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/reason.h"
+#include "base/span.h"
+#include "policy/profile/profile.h"
+
+/*
+ * The compiled policy: an immutable snapshot in one position-independent blob, made by the launcher
+ * (sbx_policy_compile) and read by the broker (sbx_policy_load) without parsing any text. A lookup
+ * is a walk over the labels of a name (one hash probe per label) or over the prefix lengths in use.
+ */
+
+struct sbx_policy; /* borrows the blob it was loaded from */
+
+/* Compile the network part. *ret_blob is malloc'ed and the caller's. Wildcards over a public
+ * suffix, malformed names and so on were refused when the profile was read. 0 or -errno. */
+int sbx_policy_compile(const struct sbx_profile *profile, const struct sbx_system_policy *system,
+		       bool air_gap, uint64_t generation, void **ret_blob, size_t *ret_n);
+
+/* Check every offset and count of @blob (untrusted) and build a view. @blob (8-byte aligned) must
+ * outlive the policy. 0, -EBADMSG, -ENOMEM. */
+int sbx_policy_load(struct sbx_span blob, struct sbx_policy **ret_policy);
+struct sbx_policy *sbx_policy_free(struct sbx_policy *p);
+
+struct sbx_verdict {
+	enum sbx_action action; /* DENY is 0 */
+	enum sbx_reason reason;
+	enum sbx_check check; /* the protocol that the flow must begin with */
+	bool private_ok;      /* the entry says private: true */
+	uint32_t rule;	      /* for sbx_policy_rule_text(); UINT32_MAX: none */
+};
+
+/* Order: floors, air gap, (workspace rules: a later issue), the lists (most specific match wins, on
+ * a tie deny), the default. Names are normalised; port 0 asks about the name on any port (DNS). */
+struct sbx_verdict sbx_policy_decide_name(const struct sbx_policy *p, const char *name,
+					  enum sbx_proto proto, uint16_t port);
+/* The ports and protocols that list entries allow @name: at most @n_max are written. Returns their
+ * number, or n_max + 1 if there are more. Defaults (mode full, default: allow) are not listed. */
+struct sbx_policy_port {
+	enum sbx_proto proto; /* tcp or udp */
+	uint16_t port;
+};
+size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name,
+			     struct sbx_policy_port *v, size_t n_max);
+/* A literal address as a flow's destination: explicit cidr entries, in mode full the default. The
+ * address must also be of a class that may be dialled (as below). */
+struct sbx_verdict sbx_policy_decide_addr(const struct sbx_policy *p, const struct sbx_addr *addr,
+					  enum sbx_proto proto, uint16_t port);
+/* May @addr, a resolved address of an allowed name, be dialled? Judges floors, deny cidrs and the
+ * address class; private_ok as the name's verdict had it; the system policy's admitted cidrs lift a
+ * class (never metadata). Own addresses of the host are the caller's check. */
+struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
+					      const struct sbx_addr *addr, enum sbx_proto proto,
+					      uint16_t port, bool private_ok);
+
+/* May the broker connect to an upstream proxy at @addr? Yes if the class of @addr is public and it
+ * is none of this host's own addresses (@own). Otherwise, also on this host's loopback, only if the
+ * system policy admits it. Nothing lifts a floor, or a class that leads nowhere. */
+bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port,
+			     bool own);
+
+/* The entry as it was written ("*.example.org:443", "floor 169.254.169.254"); "" for UINT32_MAX. */
+const char *sbx_policy_rule_text(const struct sbx_policy *p, uint32_t rule);
+uint64_t sbx_policy_generation(const struct sbx_policy *p);
+
+/* One sentence for people: the verdict, the entry that decided, and how to allow it. Returns
+ * @buf. */
+const char *sbx_policy_explain(const struct sbx_policy *p, const struct sbx_verdict *v,
+			       const char *what, char *buf, size_t n_buf);
+
+/* The remedy for a reason whose text has none. Static text; NULL: there is none. */
+const char *sbx_policy_remedy(enum sbx_reason reason);
+
+/* The explicit cidr allow entries, for the firewall: one port range each, i from 0 until false. */
+struct sbx_policy_cidr {
+	struct sbx_cidr cidr;
+	uint16_t port_first, port_last; /* 1..65535 */
+	enum sbx_proto proto;		/* tcp or udp */
+};
+bool sbx_policy_cidr_at(const struct sbx_policy *p, size_t i, struct sbx_policy_cidr *ret_cidr);
+
+/* SHA-256 over the blob's meaning is the policy hash; hex, 64 digits and a NUL. */
+void sbx_policy_hash(const struct sbx_policy *p, char ret_hex[65]);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The policy's hash. The blob depends on the meaning alone (policy_compile.c), so it is hashed as
+ * it is, with the generation number taken as 0: a snapshot that was compiled again is the same
+ * policy. On its own in a file, so that only programs that show the hash link the library for it.
+ */
+
+#include <sha2.h>
+#include <string.h>
+
+#include "policy/decide/policy_internal.h"
+
+void sbx_policy_hash(const struct sbx_policy *p, char ret_hex[65])
+{
+	static const char hex[] = "0123456789abcdef";
+	struct sbx_blob_header h = *p->h;
+	uint8_t digest[SHA256_DIGEST_LENGTH];
+	SHA2_CTX ctx;
+
+	h.generation = 0;
+	SHA256Init(&ctx);
+	SHA256Update(&ctx, (const uint8_t *)&h, sizeof(h));
+	SHA256Update(&ctx, (const uint8_t *)p->h + sizeof(h), h.n_bytes - sizeof(h));
+	SHA256Final(digest, &ctx);
+	for (size_t i = 0; i < sizeof(digest); i++) {
+		ret_hex[2 * i] = hex[digest[i] >> 4];
+		ret_hex[2 * i + 1] = hex[digest[i] & 0x0f];
+	}
+	ret_hex[64] = '\0';
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_POLICY_KEYS_KEY_PRINT_H
+#define SBX_POLICY_KEYS_KEY_PRINT_H
+
+#include "policy/keys/key.h"
+
+/* The struct at @base as YAML in the order of the table, without values that are defaults. Reading
+ * it gives the same struct. malloc'ed; NULL when out of memory. */
+char *sbx_key_print(const struct sbx_key_block *block, const void *base);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The reader of a mapping by its key table. key_scalar.c reads scalars, net_entry.c entries of the
+ * network lists, and key_read_items.c the keys that only profiles have. Every list is bounded by
+ * its key's max, also if it comes from several files.
+ */
+
+#include "policy/keys/key_read.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/forms/suggest.h"
+#include "policy/keys/key_read_internal.h"
+#include "policy/keys/key_scalar.h"
+#include "policy/profile/net_entry.h"
+#include "policy/profile/profile.h"
+
+#define KEYS_MAX 32 /* rows of a block */
+
+void sbx_key_read_error(struct sbx_key_reader *r, const struct sbx_yaml_node *node, const char *fmt,
+			...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	sbx_err_list_vadd(r->errs, r->file, node->line, node->column, fmt, ap);
+	va_end(ap);
+	r->n_errors++;
+}
+
+/* Report that the value is not of the key's type. */
+void sbx_key_read_wrong_kind(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			     const struct sbx_key *key, const struct sbx_yaml_node *node)
+{
+	char path[SBX_KEY_PATH_MAX];
+
+	sbx_key_read_error(r, node, "%s must be %s", sbx_key_path(block, key, path, sizeof(path)),
+			   sbx_key_form(key->type));
+}
+
+/* A scalar with a value: in quotes, or not one of YAML's words for null. */
+bool sbx_key_read_is_text(const struct sbx_key_reader *r, const struct sbx_yaml_node *node)
+{
+	const char *text = sbx_yaml_text(r->yaml, node);
+
+	if (node->kind != SBX_YAML_SCALAR)
+		return false;
+	return node->quoted || (*text && strcmp(text, "~") != 0 && strcmp(text, "null") != 0);
+}
+
+/* Is there room in a list for one more? Reports a full list once. */
+bool sbx_key_read_has_room(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			   const struct sbx_key *key, const struct sbx_yaml_node *node, size_t n)
+{
+	char path[SBX_KEY_PATH_MAX];
+
+	if (n < key->max)
+		return true;
+	sbx_key_read_error(r, node, "%s has more than %u entries",
+			   sbx_key_path(block, key, path, sizeof(path)), (unsigned)key->max);
+	return false;
+}
+
+static int read_scalar(struct sbx_key_reader *r, const struct sbx_key_block *block,
+		       const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
+{
+	struct sbx_err err = { 0 };
+	int ret;
+
+	if (!sbx_key_read_is_text(r, node)) {
+		sbx_key_read_wrong_kind(r, block, key, node);
+		return 0;
+	}
+	ret = sbx_key_set(block, key, sbx_yaml_text(r->yaml, node), base, &err);
+	if (ret == SBX_PROFILE_E_INVALID)
+		sbx_key_read_error(r, node, "%s", err.msg);
+	return ret < 0 ? ret : 0;
+}
+
+/* --- lists of strings --- */
+
+static const char *string_problem(const struct sbx_key *key, const char *text)
+{
+	if (key->type != SBX_KEY_WORDS && strpbrk(text, "\t\n"))
+		return "tabs and newlines are not allowed";
+	return key->check ? key->check(text) : NULL;
+}
+
+static int read_string_item(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			    const struct sbx_key *key, const struct sbx_yaml_node *node,
+			    struct sbx_str_list *list)
+{
+	const char *text = sbx_yaml_text(r->yaml, node), *why;
+	char path[SBX_KEY_PATH_MAX];
+	struct sbx_err err = { 0 };
+	int ret;
+
+	if (!sbx_key_read_is_text(r, node)) {
+		sbx_key_read_wrong_kind(r, block, key, node);
+		return 0;
+	}
+	sbx_key_path(block, key, path, sizeof(path));
+	why = string_problem(key, text);
+	if (why) {
+		sbx_key_read_error(r, node, "%s: '%s': %s", path, text, why);
+		return 0;
+	}
+	ret = key->judge ? key->judge(text, &err) : 0;
+	if (ret > 0)
+		sbx_key_read_error(r, node, "%s: %s", path, err.msg);
+	if (ret != 0)
+		return ret < 0 ? ret : 0;
+	list->v[list->n] = strdup(text);
+	if (!list->v[list->n])
+		return -ENOMEM;
+	list->n++;
+	return 0;
+}
+
+static int read_strings(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
+{
+	struct sbx_str_list *list = (void *)((uint8_t *)base + key->offset);
+	char **v;
+
+	/* Also for an empty list: v shows that the key was given. */
+	v = realloc(list->v, (list->n + node->n + 1) * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	list->v = v;
+	for (node = sbx_yaml_first(r->yaml, node); node; node = sbx_yaml_next(r->yaml, node)) {
+		if (!sbx_key_read_has_room(r, block, key, node, list->n))
+			return 0;
+		if (read_string_item(r, block, key, node, list) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* --- network lists --- */
+
+static int add_part(char **joined, const char *part)
+{
+	char *new;
+
+	if (asprintf(&new, "%s%s%s", *joined ? *joined : "", *joined ? "," : "", part) < 0)
+		return -ENOMEM;
+	free(*joined);
+	*joined = new;
+	return 0;
+}
+
+/* 443, "443,8443", [443, 1000-2000]: joined by commas. The entry's parser judges the parts. */
+static int read_ports(struct sbx_key_reader *r, const struct sbx_key_block *block,
+		      const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
+{
+	char **field = (char **)(void *)((uint8_t *)base + key->offset);
+	const struct sbx_yaml_node *item;
+	size_t n = 0;
+
+	if (node->kind == SBX_YAML_SCALAR && sbx_key_read_is_text(r, node))
+		return add_part(field, sbx_yaml_text(r->yaml, node));
+	item = node->kind == SBX_YAML_SEQUENCE ? sbx_yaml_first(r->yaml, node) : NULL;
+	if (!item)
+		sbx_key_read_wrong_kind(r, block, key, node);
+	for (; item; item = sbx_yaml_next(r->yaml, item)) {
+		if (!sbx_key_read_is_text(r, item) || n++ == SBX_PORTS_MAX) {
+			sbx_key_read_wrong_kind(r, block, key, item);
+			return 0;
+		}
+		if (add_part(field, sbx_yaml_text(r->yaml, item)) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void net_item_fini(struct sbx_net_item *item)
+{
+	free(item->host);
+	free(item->cidr);
+	free(item->ports);
+}
+
+/* An entry that is a mapping: make a pattern of it, so that there is one parser. */
+static int read_net_mapping(struct sbx_key_reader *r, const struct sbx_yaml_node *node, bool deny,
+			    struct sbx_net_entry *ret_entry)
+{
+	static const char *const protos[] = { "", "/tcp", "/udp" };
+	SBX_CLEANUP(net_item_fini) struct sbx_net_item item = { 0 };
+	SBX_AUTO_FREE char *pattern = NULL;
+	struct sbx_err err = { 0 };
+	size_t n_errors = r->n_errors;
+	int ret;
+
+	if (sbx_key_read_block(r, &sbx_net_item_keys, node, &item) < 0)
+		return -ENOMEM;
+	if (r->n_errors != n_errors)
+		return SBX_PROFILE_E_INVALID;
+	if (!item.host == !item.cidr) {
+		sbx_key_read_error(r, node, "an entry has one of host and cidr");
+		return SBX_PROFILE_E_INVALID;
+	}
+	if (item.host && strpbrk(item.host, ":/[]")) {
+		sbx_key_read_error(r, node,
+				   "entry.host: '%s': only a name; ports go under ports:, "
+				   "addresses under cidr:",
+				   item.host);
+		return SBX_PROFILE_E_INVALID;
+	}
+	ret = asprintf(&pattern, "%s%s%s%s%s%s", item.cidr ? "[" : "",
+		       item.host ? item.host : item.cidr, item.cidr ? "]" : "",
+		       item.ports ? ":" : "", item.ports ? item.ports : "", protos[item.protocol]);
+	if (ret < 0) {
+		pattern = NULL;
+		return -ENOMEM;
+	}
+	ret = sbx_net_entry_parse(pattern, item.host ? SBX_PATTERN_HOST : SBX_PATTERN_CIDR, deny,
+				  ret_entry, &err);
+	if (ret == SBX_PROFILE_E_INVALID)
+		sbx_key_read_error(r, node, "%s", err.msg);
+	if (ret != 0)
+		return ret;
+	ret_entry->private_ok = item.private_ok;
+	ret_entry->check_set = item.check != 0;
+	ret_entry->check = item.check ? (enum sbx_check)(item.check - 1) : SBX_CHECK_NONE;
+	return 0;
+}
+
+static int read_net_item(struct sbx_key_reader *r, const struct sbx_yaml_node *node, bool deny,
+			 struct sbx_net_entry *ret_entry)
+{
+	struct sbx_err err = { 0 };
+	int ret;
+
+	if (node->kind == SBX_YAML_MAPPING)
+		return read_net_mapping(r, node, deny, ret_entry);
+	if (!sbx_key_read_is_text(r, node)) {
+		sbx_key_read_error(r, node,
+				   "an entry is a string or a mapping with host: or cidr:");
+		return SBX_PROFILE_E_INVALID;
+	}
+	ret = sbx_net_entry_parse(sbx_yaml_text(r->yaml, node), SBX_PATTERN_ANY, deny, ret_entry,
+				  &err);
+	if (ret == SBX_PROFILE_E_INVALID)
+		sbx_key_read_error(r, node, "%s", err.msg);
+	return ret;
+}
+
+static int read_net_list(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			 const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
+{
+	struct sbx_net_list *list = (void *)((uint8_t *)base + key->offset);
+
+	for (node = sbx_yaml_first(r->yaml, node); node; node = sbx_yaml_next(r->yaml, node)) {
+		struct sbx_net_entry e = { 0 };
+		int ret;
+
+		if (!sbx_key_read_has_room(r, block, key, node, list->n))
+			return 0;
+		ret = read_net_item(r, node, list->deny, &e);
+		if (ret == SBX_PROFILE_E_INVALID)
+			continue;
+		e.line = node->line;
+		e.column = node->column;
+		if (ret == 0)
+			ret = sbx_net_list_append(list, &e);
+		if (ret < 0) {
+			sbx_net_entry_fini(&e);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+/* --- blocks --- */
+
+static int read_inner_block(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			    const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
+{
+	(void)block;
+	return sbx_key_read_block(r, key->block, node, (uint8_t *)base + key->offset);
+}
+
+/* For each type: the function that reads it, and the kind of its node (ports take several
+ * kinds). */
+static const struct reading {
+	enum sbx_yaml_kind kind;
+	int (*read)(struct sbx_key_reader *r, const struct sbx_key_block *block,
+		    const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
+} readings[SBX_N_KEY_TYPES] = {
+	[SBX_KEY_BLOCK] = { SBX_YAML_MAPPING, read_inner_block },
+	[SBX_KEY_STRING] = { SBX_YAML_SCALAR, read_scalar },
+	[SBX_KEY_PROSE] = { SBX_YAML_SCALAR, read_scalar },
+	[SBX_KEY_SIZE] = { SBX_YAML_SCALAR, read_scalar },
+	[SBX_KEY_TIME] = { SBX_YAML_SCALAR, read_scalar },
+	[SBX_KEY_CPUS] = { SBX_YAML_SCALAR, read_scalar },
+	[SBX_KEY_COUNT] = { SBX_YAML_SCALAR, read_scalar },
+	[SBX_KEY_WORD] = { SBX_YAML_SCALAR, read_scalar },
+	[SBX_KEY_SWITCH] = { SBX_YAML_SCALAR, read_scalar },
+	[SBX_KEY_STRINGS] = { SBX_YAML_SEQUENCE, read_strings },
+	[SBX_KEY_WORDS] = { SBX_YAML_SEQUENCE, read_strings },
+	[SBX_KEY_NET_LIST] = { SBX_YAML_SEQUENCE, read_net_list },
+	[SBX_KEY_MOUNTS] = { SBX_YAML_SEQUENCE, sbx_key_read_mounts },
+	[SBX_KEY_ENV] = { SBX_YAML_MAPPING, sbx_key_read_env },
+	[SBX_KEY_RESOLVERS] = { SBX_YAML_SEQUENCE, sbx_key_read_resolvers },
+	[SBX_KEY_PROXY] = { SBX_YAML_SCALAR, sbx_key_read_proxy },
+	[SBX_KEY_PROBES] = { SBX_YAML_SEQUENCE, sbx_key_read_probes },
+	[SBX_KEY_PORTS] = { SBX_YAML_SCALAR, read_ports },
+	[SBX_KEY_EXTENDS] = { SBX_YAML_SCALAR, NULL }, /* profile.c has read it already */
+};
+
+static void unknown_key(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			const struct sbx_yaml_node *node)
+{
+	struct sbx_suggest s = sbx_suggest(sbx_yaml_text(r->yaml, node));
+	char hint[64];
+
+	for (size_t i = 0; i < block->n_keys; i++)
+		sbx_suggest_offer(&s, block->keys[i].name);
+	sbx_key_read_error(r, node, "unknown key '%s'%s%s%s", s.wrong, *block->path ? " in " : "",
+			   block->path, sbx_suggest_text(&s, hint, sizeof(hint)));
+}
+
+static int read_pair(struct sbx_key_reader *r, const struct sbx_key_block *block,
+		     const struct sbx_yaml_node *name, const struct sbx_yaml_node *value,
+		     void *base, int *seen_lines)
+{
+	const struct sbx_key *key = sbx_key_find(block, sbx_yaml_text(r->yaml, name));
+	const struct reading *reading;
+	int *seen;
+
+	if (name->kind != SBX_YAML_SCALAR || !key) {
+		unknown_key(r, block, name);
+		return 0;
+	}
+	seen = &seen_lines[key - block->keys];
+	if (*seen) {
+		sbx_key_read_error(r, name, "key '%s' is there twice (first in line %d)", key->name,
+				   *seen);
+		return 0;
+	}
+	*seen = name->line;
+	reading = &readings[key->type];
+	if (!reading->read)
+		return 0;
+	if (value->kind != reading->kind && key->type != SBX_KEY_PORTS) {
+		sbx_key_read_wrong_kind(r, block, key, value);
+		return 0;
+	}
+	return reading->read(r, block, key, value, base);
+}
+
+int sbx_key_read_block(struct sbx_key_reader *r, const struct sbx_key_block *block,
+		       const struct sbx_yaml_node *node, void *base)
+{
+	const struct sbx_yaml_node *value;
+	int seen_lines[KEYS_MAX] = { 0 };
+
+	if (node->kind != SBX_YAML_MAPPING) {
+		sbx_key_read_error(r, node, "%s must be a mapping of keys",
+				   *block->path ? block->path : "the document");
+		return 0;
+	}
+	for (node = sbx_yaml_first(r->yaml, node); node; node = sbx_yaml_next(r->yaml, value)) {
+		value = sbx_yaml_next(r->yaml, node);
+		if (read_pair(r, block, node, value, base, seen_lines) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}

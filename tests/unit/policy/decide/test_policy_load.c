@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "tests/unit/policy_world.h"
+
+#include <errno.h>
+
+#include "policy/decide/policy_blob.h"
+
+static const char profile[] =
+	"network:\n"
+	"  allow: [a.example, \"*.b.example:443,8000-9000\", \"10.1.2.0/24:5432\","
+	" \"2001:db8::/32\"]\n"
+	"  deny: [x.b.example, 192.0.2.0/24]\n";
+
+/* An aligned copy that can be spoilt. */
+static uint8_t *copy_of(const struct world *w)
+{
+	uint8_t *copy = malloc(w->n);
+
+	memcpy(copy, w->blob, w->n);
+	return copy;
+}
+
+/* Ask everything of a policy that loaded: the sanitizers watch. */
+static void exercise(const struct sbx_policy *p)
+{
+	static const char *const names[] = { "a.example", "x.b.example", "c.x.b.example",
+					     "ipinfo.io", "org",	 "1.2.3" };
+	static const struct sbx_addr addrs[] = {
+		{ .family = 4, .b = { 10, 1, 2, 3 } },
+		{ .family = 4, .b = { 192, 0, 2, 1 } },
+		{ .family = 6, .b = { 0x20, 0x01, 0x0d, 0xb8 } },
+		{ .family = 0 },
+	};
+	struct sbx_policy_cidr c;
+	struct sbx_verdict v;
+	char buf[1024];
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++) {
+		for (int port = 0; port < 1000; port += 443) {
+			v = sbx_policy_decide_name(p, names[i], SBX_PROTO_TCP, (uint16_t)port);
+			sbx_policy_explain(p, &v, names[i], buf, sizeof(buf));
+		}
+	}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(addrs); i++) {
+		v = sbx_policy_decide_addr(p, &addrs[i], SBX_PROTO_TCP, 443);
+		v = sbx_policy_decide_resolved(p, &addrs[i], SBX_PROTO_UDP, 53, true);
+	}
+	for (size_t i = 0; sbx_policy_cidr_at(p, i, &c); i++)
+		assert_true(c.port_first <= c.port_last);
+	sbx_policy_hash(p, buf);
+}
+
+static void try_load(const uint8_t *blob, size_t n)
+{
+	struct sbx_policy *p = NULL;
+	int r = sbx_policy_load(sbx_span(blob, n), &p);
+
+	assert_true(r == 0 ? p != NULL : r == -EBADMSG && !p);
+	if (p)
+		exercise(p);
+	sbx_policy_free(p);
+}
+
+static void test_whole(void **state)
+{
+	SBX_CLEANUP(world_fini)
+	struct world w = world_of(profile, "floors: [f.example]\nadmit: [10.0.0.0/8]");
+
+	(void)state;
+	exercise(w.p);
+	assert_null(sbx_policy_free(NULL));
+}
+
+static void test_prefixes(void **state)
+{
+	SBX_CLEANUP(world_fini) struct world w = world_of(profile, NULL);
+	struct sbx_policy *p = NULL;
+
+	(void)state;
+	for (size_t n = 0; n < w.n; n++) {
+		SBX_AUTO_FREE uint8_t *copy = malloc(n + 1);
+
+		memcpy(copy, w.blob, n);
+		assert_int_equal(sbx_policy_load(sbx_span(copy, n), &p), -EBADMSG);
+		/* Also with a header that owns up to the length. */
+		if (n >= sizeof(struct sbx_blob_header)) {
+			((struct sbx_blob_header *)(void *)copy)->n_bytes = (uint32_t)n;
+			try_load(copy, n);
+		}
+	}
+	/* Not aligned. */
+	SBX_AUTO_FREE uint8_t *shifted = malloc(w.n + 8);
+	memcpy(shifted + 1, w.blob, w.n);
+	assert_int_equal(sbx_policy_load(sbx_span(shifted + 1, w.n), &p), -EBADMSG);
+}
+
+/* Each byte set to values that matter: refused, or a policy that can be asked. */
+static void test_each_byte(void **state)
+{
+	SBX_CLEANUP(world_fini) struct world w = world_of(profile, "admit: [10.0.0.0/8]");
+	SBX_AUTO_FREE uint8_t *copy = copy_of(&w);
+
+	(void)state;
+	for (size_t i = 0; i < w.n; i++) {
+		static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
+		uint8_t old = copy[i];
+
+		for (size_t v = 0; v < sizeof(values); v++) {
+			copy[i] = values[v];
+			try_load(copy, w.n);
+		}
+		copy[i] = old;
+	}
+}
+
+static void refuse(const struct world *w, void (*spoil)(struct sbx_blob_header *h, uint8_t *blob))
+{
+	SBX_AUTO_FREE uint8_t *copy = copy_of(w);
+	struct sbx_policy *p = NULL;
+
+	spoil((struct sbx_blob_header *)(void *)copy, copy);
+	assert_int_equal(sbx_policy_load(sbx_span(copy, w->n), &p), -EBADMSG);
+}
+
+static void spoil_magic(struct sbx_blob_header *h, uint8_t *blob)
+{
+	(void)blob;
+	h->magic = __builtin_bswap64(h->magic);
+}
+
+static void spoil_version(struct sbx_blob_header *h, uint8_t *blob)
+{
+	(void)blob;
+	h->version++;
+}
+
+static void spoil_mode(struct sbx_blob_header *h, uint8_t *blob)
+{
+	(void)blob;
+	h->mode = SBX_N_MODES;
+}
+
+static void spoil_overlap(struct sbx_blob_header *h, uint8_t *blob)
+{
+	(void)blob;
+	h->sections[SBX_BLOB_PORTS].offset = h->sections[SBX_BLOB_RULES].offset;
+}
+
+static void spoil_count(struct sbx_blob_header *h, uint8_t *blob)
+{
+	(void)blob;
+	h->sections[SBX_BLOB_STRINGS].n = UINT32_MAX;
+}
+
+static void spoil_terminator(struct sbx_blob_header *h, uint8_t *blob)
+{
+	blob[h->sections[SBX_BLOB_STRINGS].offset + h->sections[SBX_BLOB_STRINGS].n - 1] = 'x';
+}
+
+/* A table without an empty slot would be probed for ever. */
+static void spoil_full_table(struct sbx_blob_header *h, uint8_t *blob)
+{
+	struct sbx_blob_name_slot *slots = (void *)(blob + h->sections[SBX_BLOB_NAME_LIST].offset);
+
+	for (uint32_t i = 0; i < h->sections[SBX_BLOB_NAME_LIST].n; i++)
+		slots[i].n_key = 1;
+}
+
+static void spoil_full_group(struct sbx_blob_header *h, uint8_t *blob)
+{
+	struct sbx_blob_cidr_slot *slots = (void *)(blob + h->sections[SBX_BLOB_CIDR_SLOTS].offset);
+
+	for (uint32_t i = 0; i < h->sections[SBX_BLOB_CIDR_SLOTS].n; i++)
+		slots[i].run.n = 1;
+}
+
+static void test_spoilt(void **state)
+{
+	SBX_CLEANUP(world_fini) struct world w = world_of(profile, NULL);
+
+	(void)state;
+	refuse(&w, spoil_magic);
+	refuse(&w, spoil_version);
+	refuse(&w, spoil_mode);
+	refuse(&w, spoil_overlap);
+	refuse(&w, spoil_count);
+	refuse(&w, spoil_terminator);
+	refuse(&w, spoil_full_table);
+	refuse(&w, spoil_full_group);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_each_byte),
+		cmocka_unit_test(test_spoilt),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
