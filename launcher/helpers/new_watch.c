@@ -401,7 +401,7 @@ static void look_at_place(struct sbx_new_watch *w, const struct dir *d)
 
 	if (!list)
 		sbx_fd_close(fd);
-	while (list && !is_over(w) && (e = readdir(list)))
+	while (list && (e = readdir(list)))
 		if (!is_dots(e->d_name))
 			sbx_new_look(w->x, d->grant, d->path, e->d_name);
 	if (list)
