@@ -7,6 +7,7 @@
 
 #include "tests/unit/policy_world.h"
 
+#include "launcher/attach/attach_input.h"
 #include "launcher/attach/plan_attach.h"
 #include "policy/keys/profile_parse.h"
 
@@ -98,19 +99,12 @@ static inline struct sbx_addr addr_of(const char *text)
 
 static inline struct sbx_attach_input input_of(const struct sbx_attach_lists *l)
 {
-	return (struct sbx_attach_input){
-		.id = "0123456789ab",
-		.level = 2,
-		.n_floors = l->n_floors,
-		.floors = l->floors,
-		.n_loopback_ports = l->n_loopback_ports,
-		.loopback_ports = l->loopback_ports,
-		.n_admitted = l->n_admitted,
-		.admitted = l->admitted,
-		.n_cidrs = l->n_cidrs,
-		.cidrs = l->cidrs,
-		.all_destinations = l->all_destinations,
-	};
+	const struct sbx_addr no_stub = { 0 };
+	struct sbx_attach_input in;
+
+	sbx_attach_input_of("0123456789ab", l, &no_stub, &in);
+	in.level = 2;
+	return in;
 }
 
 static inline void check_input(const struct sbx_attach_lists *l)
