@@ -46,8 +46,7 @@ static int refuse_many(struct files *f)
 {
 	sbx_err_set(&f->err,
 		    "commands.allow of profile '%s' means more than %d files, or ones with very "
-		    "long paths: name "
-		    "fewer",
+		    "long paths: name fewer",
 		    f->d->options->profile, SBX_PROGRAMS_MAX);
 	return SBX_EXIT_REFUSED;
 }
@@ -237,8 +236,7 @@ static int check_host(struct files *f)
 						  "on this kernel (Landlock before Linux 5.19)");
 	sbx_err_set(&f->err,
 		    "commands.allow of profile '%s' cannot be held on this kernel: it has no "
-		    "Landlock (Linux 5.13, "
-		    "CONFIG_SECURITY_LANDLOCK, and 'landlock' in lsm=)",
+		    "Landlock (Linux 5.13, CONFIG_SECURITY_LANDLOCK, and 'landlock' in lsm=)",
 		    f->d->options->profile);
 	return SBX_EXIT_REFUSED;
 }

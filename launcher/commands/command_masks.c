@@ -295,8 +295,7 @@ int sbx_plan_masks(const struct sbx_draft *d, struct sbx_err_list *errs)
 			 "commands.deny (of system.yaml and profile '%s') means more files than "
 			 "can be masked "
 			 "(%d), or ones with very long paths, or there are too many to look for "
-			 "copies among in the sandbox's "
-			 "PATH%s: %s",
+			 "copies among in the sandbox's PATH%s: %s",
 			 d->options->profile, SBX_MOUNTS_MAX, m->where,
 			 m->where[0] ? "name fewer, or take that directory off PATH"
 				     : "name fewer");

@@ -87,8 +87,7 @@ static int refuse_root_dir(const struct sbx_grants *all, const char *resolved, s
 						     : "is in";
 	sbx_err_set(err,
 		    "'%s' %s the sandbox's root '%s', which is read-only: grant it read-only, or a "
-		    "directory "
-		    "beside it",
+		    "directory beside it",
 		    resolved, where, root);
 	return SBX_PATH_E_FORBIDDEN;
 }

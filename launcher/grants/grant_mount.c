@@ -98,8 +98,7 @@ static int mask_own_dirs(struct sbx_grants *all, const char *source, const char 
 		if (strlen(dest) >= PATH_MAX) {
 			sbx_err_set(err,
 				    "nothing can be mounted at '%s': sbx's own '%s' is below '%s' "
-				    "and could not "
-				    "be masked there: the path is too long",
+				    "and could not be masked there: the path is too long",
 				    target, all->own[i], source);
 			return SBX_EXIT_REFUSED;
 		}

@@ -126,8 +126,7 @@ int sbx_grant_work_dir(struct sbx_grants *all, struct sbx_path *ret_path, int *r
 	if (r == 0 && is_others(all->d, ret_path))
 		r = sbx_notes_add(all->d->notes,
 				  "'%s' belongs to uid %u, and '%s', the sandbox's user, may not "
-				  "write there: give it "
-				  "to that user once (chown -R %s: '%s')",
+				  "write there: give it to that user once (chown -R %s: '%s')",
 				  ret_path->resolved, ret_path->st.st_uid, f->user_name,
 				  f->user_name, ret_path->resolved);
 	if (r < 0)

@@ -67,8 +67,7 @@ static int map(const struct sbx_draft *d, const struct sbx_path *judged, int *re
 	if (judged->fd < 0) {
 		sbx_err_set(err,
 			    "'%s' must be there for a sandbox with a uid of its own: make it, "
-			    "empty, for "
-			    "the user that is to have the result",
+			    "empty, for the user that is to have the result",
 			    judged->resolved);
 		return SBX_EXIT_REFUSED;
 	}

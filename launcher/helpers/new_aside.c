@@ -79,8 +79,7 @@ static void count_planted(struct sbx_new *x, const char *path)
 	if (!p || ++p->n >= PLANTED_TIMES)
 		sbx_new_tell_text(x, SBX_NEW_PLANTED, path,
 				  "'%s' was made again and again with what tools of this host "
-				  "would execute: the "
-				  "sandbox was ended",
+				  "would execute: the sandbox was ended",
 				  path);
 }
 
@@ -187,8 +186,7 @@ void sbx_new_move_aside(struct sbx_new *x, size_t grant, const char *dir, const 
 	else
 		sbx_new_tell_text(x, SBX_NEW_MOVED, path,
 				  "'%s' is new, and tools of this host would execute what it says "
-				  "(%s): it is now "
-				  "'%s', to look at and to move back",
+				  "(%s): it is now '%s', to look at and to move back",
 				  path, why, there ? there : now);
 	count_planted(x, path);
 }

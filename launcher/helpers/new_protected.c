@@ -75,8 +75,7 @@ static void tell_appeared(struct sbx_new *x, size_t grant, const char *dir, cons
 	x->n_told++;
 	sbx_new_tell_text(x, SBX_NEW_APPEARED, path,
 			  "'%s' appeared, which tools of this host obey: it is looked at when the "
-			  "sandbox has "
-			  "ended",
+			  "sandbox has ended",
 			  path);
 }
 

@@ -30,8 +30,7 @@ const char *sbx_limits_way_out(const struct sbx_facts *f, uint32_t controllers)
 {
 	if (!f->cgroup.mount[0])
 		return "no cgroup v2 is mounted: boot with systemd.unified_cgroup_hierarchy=1, or, "
-		       "in a "
-		       "container, mount cgroup2 on /sys/fs/cgroup";
+		       "in a container, mount cgroup2 on /sys/fs/cgroup";
 	if (!controllers)
 		return "cgroup v2 has no controllers here, v1 holds them, or the container's host: "
 		       "boot "
@@ -39,16 +38,14 @@ const char *sbx_limits_way_out(const struct sbx_facts *f, uint32_t controllers)
 		       "cgroup";
 	if (!f->cgroup.systemd)
 		return f->caller_uid == 0 ? "there is no cgroup v2 that may be changed: mount "
-					    "cgroup2 writable on "
-					    "/sys/fs/cgroup" :
+					    "cgroup2 writable on /sys/fs/cgroup" :
 					    "there is no cgroup v2 that this user may change: "
 					    "start it as root, or "
 					    "let root make a cgroup, give it to this user and put "
 					    "the shell in it";
 	if (f->caller_uid == 0)
 		return "this cgroup is not delegated: start it with systemd-run --scope -p "
-		       "Delegate=yes "
-		       "sbx-run ..., or in a unit with Delegate=yes";
+		       "Delegate=yes sbx-run ..., or in a unit with Delegate=yes";
 	return "this cgroup is not delegated: start it with systemd-run --user --scope -p "
 	       "Delegate=yes "
 	       "sbx-run ..., for which a user without a session needs loginctl enable-linger USER, "

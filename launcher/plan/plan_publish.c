@@ -86,8 +86,7 @@ static const char *problem(const struct sbx_plan *p, const struct sbx_publish *p
 		return "the system policy publishes nothing (publish: none)";
 	if (p->system->publish != SBX_PUBLISH_ANY && !sbx_publish_is_loopback(publish))
 		return "the system policy publishes on loopback addresses only: leave the address "
-		       "out, "
-		       "or let the host's owner say 'publish: any' in system.yaml";
+		       "out, or let the host's owner say 'publish: any' in system.yaml";
 	for (size_t i = 0; i < p->n_publish; i++)
 		if (publish->port && p->publish[i].port == publish->port &&
 		    sbx_addr_equal(&p->publish[i].addr, &publish->addr))

@@ -162,8 +162,7 @@ static int check_subordinate(const struct sbx_uid_pool *p, const char *etc, cons
 			line[strcspn(line, "\n")] = '\0';
 			sbx_err_set(err,
 				    "uid_pool %u-%u overlaps ids that %s/%s gives to a user "
-				    "('%s'): choose "
-				    "another range for uid_pool in system.yaml",
+				    "('%s'): choose another range for uid_pool in system.yaml",
 				    p->range.first, p->range.last, etc, name, line);
 			r = SBX_UID_POOL_E_OVERLAP;
 		}

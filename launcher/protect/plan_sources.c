@@ -128,8 +128,7 @@ static int check(const struct sbx_draft *d, const struct sbx_plan_source *s,
 		return 0;
 	sbx_err_set(ret_err,
 		    "'%s', which configures this run, has %ju names (hard links), and another one "
-		    "may be in "
-		    "'%s', where the command writes: copy it to a file of its own",
+		    "may be in '%s', where the command writes: copy it to a file of its own",
 		    s->path, (uintmax_t)s->st.st_nlink, op->source.resolved);
 	return 1;
 }

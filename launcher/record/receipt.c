@@ -246,8 +246,7 @@ static int judge_way(uid_t caller, const struct sbx_resolved *found, struct sbx_
 	else
 		sbx_err_set(err,
 			    "uid %u can put another directory in its place: name one of that user, "
-			    "or one that only "
-			    "root can replace",
+			    "or one that only root can replace",
 			    way->by);
 	return -EPERM;
 }

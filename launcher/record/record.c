@@ -197,8 +197,7 @@ bool sbx_record_end(struct sbx_recorder *r, const struct sbx_outcome_facts *outc
 	if (!done)
 		fprintf(stderr,
 			"sbx-run: the end of sandbox %s is not in the database: the next start, or "
-			"--gc, puts "
-			"it there as lost\n",
+			"--gc, puts it there as lost\n",
 			r->id);
 	announce(r, outcome->state, outcome->exit_status, outcome->why);
 	sbx_record_forget_events(r);

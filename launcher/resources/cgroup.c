@@ -255,8 +255,7 @@ static const char *why_not(const struct sbx_cgroup_run *c, const struct sbx_fact
 	return c->shared ? "other processes are in our cgroup, which can then give no controller "
 			   "to a sandbox's: start it "
 			   "alone in a scope (systemd-run --scope, with --user for a user), or the "
-			   "service with "
-			   "DelegateSubgroup=" :
+			   "service with DelegateSubgroup=" :
 			   "the cgroup lacks its controller: the unit above must delegate it "
 			   "(Delegate=cpu cpuset io memory "
 			   "pids, in a user's case of user@.service)";
@@ -276,8 +275,7 @@ void sbx_cgroup_end(struct sbx_cgroup_run *c)
 	if (sbx_cgroup_kill(c->dirs.command_fd, KILL_TIMEOUT_MS) < 0)
 		fprintf(stderr,
 			"sbx-run: processes of the sandbox did not end in %d s; its cgroup %s is "
-			"left "
-			"to the next start\n",
+			"left to the next start\n",
 			KILL_TIMEOUT_MS / 1000, c->path);
 	sbx_cgroup_usage_read(c->dirs.command_fd, &c->usage);
 }

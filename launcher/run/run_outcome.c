@@ -27,8 +27,7 @@ int sbx_run_rules_changed(struct sbx_run *r)
 {
 	sbx_run_panic(r, SBX_REASON_RULES_CHANGED, "inet sbx");
 	sbx_err_set(&r->err, "somebody changed or flushed the host's firewall under the sandbox "
-			     "(table inet sbx); "
-			     "the sandbox was ended");
+			     "(table inet sbx); the sandbox was ended");
 	return -ECONNABORTED;
 }
 

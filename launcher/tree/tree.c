@@ -501,8 +501,7 @@ static int build(const struct sbx_tree *t, const struct sbx_mount_op *ops, size_
 		if (r == -ESTALE)
 			sbx_err_set(err,
 				    "%s is not what it was when it was looked at: something "
-				    "replaces it; try "
-				    "again",
+				    "replaces it; try again",
 				    ops[i].dest);
 		else if (r < 0)
 			sbx_err_set(err, "cannot make %s (%s) in the sandbox: %s", ops[i].dest,

@@ -56,8 +56,7 @@ static int check_owner(const struct sbx_path *path, struct sbx_err *err)
 	    (path->steering.by != 0 && path->steering.by != st->st_uid)) {
 		sbx_err_set(err,
 			    "'%s' belongs to uid %u, but others than root and that user can change "
-			    "what is "
-			    "at that path: their directories, or symlinks, are on the way",
+			    "what is at that path: their directories, or symlinks, are on the way",
 			    path->resolved, st->st_uid);
 		return SBX_IDMAP_E_UNABLE;
 	}
@@ -96,8 +95,7 @@ static void explain(const struct sbx_path *path, int userns, int error, struct s
 	}
 	sbx_err_set(err,
 		    "'%s' cannot be id-mapped to the sandbox's user: %s (%s) %s; name its owner "
-		    "with --user, or "
-		    "let the profile's mount say `idmap: read-only`",
+		    "with --user, or let the profile's mount say `idmap: read-only`",
 		    path->resolved, where, type,
 		    error == -EINVAL  ? "does not support that"
 		    : error == -EPERM ? "is id-mapped already, or not ours to map"

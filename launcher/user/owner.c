@@ -99,8 +99,7 @@ static int judge_owner(const struct sbx_draft *d, const struct sbx_path *path, b
 	if (!home) {
 		sbx_err_set(err,
 			    "'%s' may be the home of its owner, uid %u: that is '%s' in the user "
-			    "database, which "
-			    "is not clear",
+			    "database, which is not clear",
 			    path->resolved, path->st.st_uid, owner.home);
 		sbx_user_fini(&owner);
 		return SBX_PATH_E_ACCESS;

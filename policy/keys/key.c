@@ -178,8 +178,7 @@ static const char *check_id_range(const char *s)
 		return "a range of ids such as 10001-65000 is needed";
 	default:
 		return "the range must begin at 1000 or above, hold neither 65534 nor 65535 and at "
-		       "most "
-		       "1048576 ids";
+		       "most 1048576 ids";
 	}
 }
 
@@ -369,8 +368,7 @@ static const struct sbx_key filesystem_rows[] = {
 	{ "unmask", SBX_KEY_STRINGS, PROFILE(filesystem.unmask), .max = 256,
 	  .check = check_host_path,
 	  .help = "Paths below granted directories, as in `~/app/secrets`, that are shown although "
-		  "their name is blocked (see "
-		  "MASKS)." },
+		  "their name is blocked (see MASKS)." },
 	{ "mask_depth", SBX_KEY_COUNT, PROFILE(filesystem.mask_depth), 1, 16,
 	  .help = "The number of levels below a granted directory that are searched for blocked "
 		  "segments; 3 unless said." },
@@ -406,8 +404,7 @@ static const struct sbx_key_block filesystem_keys = { "filesystem", filesystem_r
 static const struct sbx_key command_rows[] = {
 	{ "allow", SBX_KEY_STRINGS, PROFILE(commands.allow), .max = 1024, .check = check_command,
 	  .help = "Only these commands may run, by name, absolute path or a pattern of either; all "
-		  "unless "
-		  "said." },
+		  "unless said." },
 	{ "deny", SBX_KEY_STRINGS, PROFILE(commands.deny), .max = 1024, .check = check_command,
 	  .help = "Commands that may not run, besides the system policy's." },
 };
@@ -558,8 +555,7 @@ static const struct sbx_key system_rows[] = {
 	{ "devices", SBX_KEY_STRINGS, SYSTEM(devices), .max = 256, .check = sbx_form_device,
 	  .def_list = sbx_shipped_devices,
 	  .help = "Patterns of the device nodes that a profile or --device may ask for; only "
-		  "character devices are "
-		  "granted." },
+		  "character devices are granted." },
 	{ "commands", SBX_KEY_BLOCK, .block = &system_command_keys, .help = "Commands." },
 	{ "seccomp", SBX_KEY_BLOCK, .block = &system_seccomp_keys, .help = "System calls." },
 	{ "floors", SBX_KEY_NET_LIST, SYSTEM(floors), .max = NET_ENTRIES_MAX,

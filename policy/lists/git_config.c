@@ -44,8 +44,7 @@ static const struct harmless list[] = {
 	  "autocrlf eol safecrlf abbrev quotepath compression loosecompression bigfilethreshold "
 	  "commitgraph "
 	  "multipackindex untrackedcache sparsecheckout sparsecheckoutcone preloadindex trustctime "
-	  "checkstat whitespace fscache "
-	  "longpaths commentchar warnambiguousrefs splitindex ",
+	  "checkstat whitespace fscache longpaths commentchar warnambiguousrefs splitindex ",
 	  ANY, false },
 	{ "core", " worktree ", WORKTREE, false },
 	{ "extensions",
@@ -54,8 +53,7 @@ static const struct harmless list[] = {
 	  ANY, false },
 	{ "remote",
 	  " fetch push mirror prune prunetags tagopt promisor partialclonefilter skipdefaultupdate "
-	  "skipfetchall followremotehead "
-	  "gh-resolved ",
+	  "skipfetchall followremotehead gh-resolved ",
 	  ANY, true },
 	{ "remote", " url pushurl ", URL, true },
 	{ "branch", " merge rebase description vscode-merge-base github-pr-owner-number ", ANY,

@@ -65,13 +65,11 @@ int sbx_profile_check_attach(const struct sbx_profile *p, struct sbx_err *err)
 	if (p->network.publish.n)
 		return refuse(err, "publish", p->network.publish.v[0],
 			      "only with attach: netns; with attach: cgroup a server is on this "
-			      "host's network already: "
-			      "list its port in network.loopback_ports");
+			      "host's network already: list its port in network.loopback_ports");
 	if (p->network.proxy_host)
 		return refuse(err, "network.upstream_proxy", NULL,
 			      "needs the broker, which attach cgroup does not have in the way: use "
-			      "attach "
-			      "netns");
+			      "attach netns");
 	if (p->network.mode == SBX_MODE_FETCH && p->network.default_action == SBX_ALLOW)
 		return refuse(err, "network.default", NULL,
 			      "allow cannot be had by address: use mode full, or attach netns");
@@ -82,7 +80,6 @@ int sbx_profile_check_attach(const struct sbx_profile *p, struct sbx_err *err)
 		if (!p->network.deny.v[i].is_cidr)
 			r = refuse(err, "network.deny: entry", p->network.deny.v[i].text,
 				   "a name cannot be refused by address in mode full: deny its "
-				   "network, "
-				   "or use mode fetch or attach netns");
+				   "network, or use mode fetch or attach netns");
 	return r;
 }

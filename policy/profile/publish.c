@@ -60,8 +60,7 @@ int sbx_publish_parse(const char *text, struct sbx_publish *ret_publish, struct 
 	    (addr && (sbx_addr_parse(addr, &p.addr) < 0 || (p.addr.family == 6) != (*copy == '['))))
 		return bad(err, text,
 			   "write [ADDR:]PORT[:PORT], with an address of this host, one of IPv6 in "
-			   "brackets: "
-			   "'8888', '127.0.0.2:8080:80', '[::1]:8080'");
+			   "brackets: '8888', '127.0.0.2:8080:80', '[::1]:8080'");
 	inside = strchr(rest, ':');
 	if (inside)
 		*inside++ = '\0';
@@ -71,8 +70,7 @@ int sbx_publish_parse(const char *text, struct sbx_publish *ret_publish, struct 
 			   inside ? "a port is a number from 1 to 65535; the first may be 0: any "
 				    "free one" :
 				    "a port is a number from 1 to 65535; with 0, any free one, the "
-				    "sandbox's "
-				    "must be said: '0:8888'");
+				    "sandbox's must be said: '0:8888'");
 	p.inside = inside ? sbx_port_parse(inside) : p.port;
 	if (!p.inside)
 		return bad(err, text, "the sandbox's port is a number from 1 to 65535");

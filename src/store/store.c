@@ -358,8 +358,7 @@ int sbx_store_sandbox_begin(struct sbx_store *store, const struct sbx_store_sand
 
 	r = sbx_sql_prepare(store->db,
 			    "INSERT INTO sandbox (id, analysis_id, workspace, profile, "
-			    "policy_hash, state, pid, "
-			    "pid_start, uid, command, created_ms) "
+			    "policy_hash, state, pid, pid_start, uid, command, created_ms) "
 			    "VALUES (?1, ?2, ?3, ?4, ?5, 'preparing', ?6, ?7, ?8, ?9, ?10)",
 			    "recording the sandbox", err, &stmt);
 	if (r)
@@ -436,8 +435,7 @@ int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct 
 	assert(end->state >= SBX_STATE_DONE && end->state < SBX_N_STATES);
 	r = sbx_sql_prepare(
 		store->db,
-		"UPDATE sandbox SET state = ?1, ended_ms = ?2, "
-		"exit_status = ?3, "
+		"UPDATE sandbox SET state = ?1, ended_ms = ?2, exit_status = ?3, "
 		"selftest = coalesce(?4, selftest), receipt = coalesce(?5, receipt), "
 		"cpu_us = ?6, memory_peak_bytes = ?7, cpu_pressure_us = ?8, "
 		"memory_pressure_us = ?9, io_pressure_us = ?10 "

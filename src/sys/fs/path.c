@@ -283,8 +283,7 @@ static int check_sockets(const char *what, const char *path, const struct sbx_pa
 		return 0;
 	sbx_err_set(err,
 		    "%s holds the control socket of %s (%s), a way out of the sandbox: grant a "
-		    "directory below or "
-		    "beside it",
+		    "directory below or beside it",
 		    what, of, socket);
 	return SBX_PATH_E_FORBIDDEN;
 }
@@ -386,8 +385,7 @@ static int check_hop(const char *source, const struct sbx_path_hop *hop,
 		return 0;
 	sbx_err_set(err,
 		    "'%s' leads through the symlink '%s', which is outside the allowed prefixes "
-		    "and can be changed "
-		    "by others: name what it leads to",
+		    "and can be changed by others: name what it leads to",
 		    source, hop->at);
 	return SBX_PATH_E_PREFIX;
 }

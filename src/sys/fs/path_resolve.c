@@ -107,8 +107,7 @@ static int refuse_open(const struct walk *w, const char *name, int error, struct
 	switch (error) {
 	case -ENOSYS:
 		sbx_err_set(err, "this kernel has no openat2 (Linux 5.6), or a seccomp filter "
-				 "hides it: paths "
-				 "cannot be checked safely, so none is granted");
+				 "hides it: paths cannot be checked safely, so none is granted");
 		return SBX_PATH_E_UNSUPPORTED;
 	case -ENOTDIR:
 		sbx_err_set(err, "%s is not a directory, so '%s' cannot be in it", shown(w), name);
@@ -481,8 +480,7 @@ int sbx_path_resolve(const char *path, struct sbx_err *err, struct sbx_resolved 
 	}
 	sbx_err_set(err,
 		    "'%s' does not hold still: it is being renamed while it is checked, or /proc "
-		    "is not "
-		    "mounted",
+		    "is not mounted",
 		    path);
 	return SBX_PATH_E_ACCESS;
 }

@@ -61,8 +61,7 @@ static int refuse(const struct sbx_path *path, const char *name, struct sbx_err 
 {
 	sbx_err_set(err,
 		    "'%s' %s%s%s a set-id program: it cannot be granted writable; grant it "
-		    "read-only, or a directory "
-		    "below or beside it",
+		    "read-only, or a directory below or beside it",
 		    path->resolved, name ? "holds '" : "", name ? name : "is", name ? "'," : "");
 	return SBX_PATH_E_SET_ID;
 }
@@ -92,8 +91,7 @@ static int check_directory(const struct sbx_path *path, struct writer w, struct 
 
 		sbx_err_set(err,
 			    "'%s' cannot be read (%s); a directory that cannot be searched for "
-			    "set-id programs is not "
-			    "granted writable",
+			    "set-id programs is not granted writable",
 			    path->resolved, strerror(error));
 		if (error != EACCES && error != EPERM)
 			return -error;

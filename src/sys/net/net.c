@@ -176,8 +176,7 @@ static int judge_setup(const struct setup *s, int *ret_ipv6, struct sbx_err *err
 				"AppArmor "
 				"restricts unprivileged user namespaces, install sbx's AppArmor "
 				"profile or set kernel.apparmor_restrict_unprivileged_userns=0, or "
-				"run "
-				"as root",
+				"run as root",
 				step_names[i]);
 			return r;
 		} else {

@@ -127,8 +127,7 @@ int sbx_nft_batch_send(const struct sbx_nft_batch *b, int fd, struct sbx_err *er
 	if (r == -EMSGSIZE || r == -ENOBUFS) {
 		sbx_err_set(err,
 			    "the firewall's %zu bytes do not fit a socket buffer: raise "
-			    "net.core.wmem_max "
-			    "or use fewer cidr entries",
+			    "net.core.wmem_max or use fewer cidr entries",
 			    b->n);
 		return r;
 	}
@@ -152,8 +151,7 @@ static int differs(struct readback *rb, const char *what)
 {
 	sbx_err_set(rb->err,
 		    "the kernel's firewall is not the one that was sent (%s): nothing may run "
-		    "behind it; "
-		    "please report it with the kernel's version",
+		    "behind it; please report it with the kernel's version",
 		    what);
 	return -EPROTO;
 }

@@ -70,8 +70,7 @@ const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, 
 	else if (error == ENOSPC || error == EUSERS)
 		snprintf(buf, n_buf,
 			 "no more user namespaces (user.max_user_namespaces is %lld, or more than "
-			 "32 "
-			 "nested); as root: raise it with sysctl -w",
+			 "32 nested); as root: raise it with sysctl -w",
 			 facts->max_user_namespaces);
 	else if (error == EINVAL)
 		snprintf(buf, n_buf,
@@ -80,15 +79,13 @@ const char *sbx_userns_explain(int error, const struct sbx_userns_facts *facts, 
 	else if ((error == EPERM || error == EACCES) && facts->unprivileged_userns_clone == 0)
 		snprintf(buf, n_buf,
 			 "user namespaces are for root only (kernel.unprivileged_userns_clone is "
-			 "0); "
-			 "as root: sysctl -w kernel.unprivileged_userns_clone=1");
+			 "0); as root: sysctl -w kernel.unprivileged_userns_clone=1");
 	else if ((error == EPERM || error == EACCES) &&
 		 facts->apparmor_restrict_unprivileged_userns == 1)
 		snprintf(buf, n_buf,
 			 "AppArmor restricts user namespaces "
 			 "(kernel.apparmor_restrict_unprivileged_userns is 1); as root: load an "
-			 "AppArmor profile "
-			 "with 'userns,' for this program, or sysctl -w "
+			 "AppArmor profile with 'userns,' for this program, or sysctl -w "
 			 "kernel.apparmor_restrict_unprivileged_userns=0");
 	else if (error == EPERM || error == EACCES || error == ENOSYS)
 		sbx_text_cut(
