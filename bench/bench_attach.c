@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What attach.py measures with: `bench_attach udp ADDR PORT N` sends N datagrams and prints the
+ * The program behind attach.py: `bench_attach udp ADDR PORT N` sends N datagrams and prints the
  * nanoseconds of processor time of one (both ends: a loopback delivers within the send); `sink ADDR
  * PORT` takes in TCP connections and drops what they bring, until stdin ends; `pair ADDR PORT MS
  * CGROUP` sends for so long over a connection made here, and over one made in CGROUP, and prints

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the benchmarks share: where things are, the ordinary user, running and ending processes, the
+"""Common parts of the benchmarks: where things are, the ordinary user, running and ending processes, the
 table that is printed."""
 import contextlib
 import json

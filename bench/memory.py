@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a sandbox costs in memory: PSS of our processes with a number of sandboxes up."""
+"""The memory of a sandbox: PSS of our processes with a number of sandboxes up."""
 import contextlib
 import subprocess
 
@@ -7,7 +7,7 @@ import common
 
 N_SANDBOXES = 20
 TARGET_MIB = 8
-# What bwrap needs without us; its own init is not among it: sbx-init is that, and counts as ours.
+# Memory that bwrap would use without sbx. sbx-init replaces bwrap's own init and counts as ours.
 OTHERS = ("bwrap", "command")
 
 
@@ -21,7 +21,7 @@ def pss_kib(pid):
 
 
 def part_of(pid, launcher):
-    """Which of our processes this is: by its program, and by its name where one program is two."""
+    """The row that a process belongs to: its program, and its name too where one program has two roles."""
     program = common.exe_name(pid)
     if pid == launcher:
         return "sbx-run (launcher)"

@@ -184,7 +184,7 @@ check_PROGRAMS += tests/fuzz/fuzz_nflog
 tests_fuzz_fuzz_nflog_SOURCES = tests/fuzz/fuzz_nflog.c
 tests_fuzz_fuzz_nflog_LDADD = $(SBX_FUZZ_LIBS) $(sys_libs) src/base/libsbx-base.a
 
-# What tests/system/test_nft_equal.py and test_attach_rules.py load rulesets with.
+# Programs that load rulesets for tests/system/test_nft_equal.py and test_attach_rules.py.
 noinst_PROGRAMS += tests/system/attach_case tests/system/nft_case
 tests_system_attach_case_SOURCES = \
 	tests/system/attach_case.c tests/unit/attach_cases.h tests/unit/nft_cases.h

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the checks of the tree share: TAP output and the list of the tree's files."""
+"""Common parts of the tree's checks: TAP output and the list of the tree's files."""
 
 import os
 import subprocess

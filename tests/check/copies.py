@@ -5,8 +5,8 @@
 2. snprintf() of a string of any length whose result nobody looks at: sbx_text_format() where a part would mean
    something else, sbx_text_cut() where people read it. A precision is a bound, and so are numbers.
 3. memcpy() or memmove() of a size that is not constant and that nothing before it in the function has bounded: no
-   comparison with it, no allocation of it. What makes the size safe elsewhere is brought into the function (an
-   assert() is a comparison), or the copy is sbx_text_copy().
+   comparison with it, no allocation of it. A bound that holds elsewhere is repeated in the function (an assert() is
+   a comparison), or the copy is sbx_text_copy().
 """
 
 import re

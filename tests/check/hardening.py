@@ -23,7 +23,7 @@ STATIC = {"sbx-init": "static-pie", "sbx-broker": "static-broker", "sbx-run": "s
 
 
 class Program:
-    """What readelf says of one file."""
+    """A built file, as readelf shows it."""
 
     def __init__(self, path):
         readelf = common.tool("READELF")
@@ -104,7 +104,7 @@ def toolchain_gives_cet(static):
 
 
 def missing(program, words):
-    """Which of the words, promised by configure, did not land in the program."""
+    """The words that configure promised and that the program does not show."""
     found = [w for w, look in LOOK_FOR.items() if w in words and not look(program)]
     found += [w for w in STATIC.values() if w in words and not program.is_static()]
     for word, flag in PRODUCER.items():

@@ -39,7 +39,7 @@ def scratch():
 
 
 def extra(name):
-    """Where npm is configured for a registry that the profile does not name, allow it and say so."""
+    """Flags for npm's configured registry where the profile does not allow that registry."""
     url = registry()
     host = urllib.parse.urlsplit(url).hostname
     if name == "install" and not fnmatch.fnmatch(host, "*.npmjs.org"):

@@ -49,7 +49,7 @@ def serve(host, port, kind):
 
 
 def echo_servers(hosts):
-    """Everything that comes in goes back, on every port of PORTS."""
+    """Echo servers on every port of PORTS."""
     sel = selectors.DefaultSelector()
     for host in hosts:
         for port in PORTS:
@@ -179,7 +179,8 @@ ZONE, QUERIES, DNS_PORT = {}, [], 5353
 
 
 def do_zone(name, addrs, ttl=60, rcode=0, rotate=0, per_answer=0, cname=None):
-    """What a name resolves to. rotate: each answer begins that much further on; per_answer: so many at once."""
+    """Set the answers for a name. rotate: each answer starts that many addresses further on; per_answer: addresses an
+    answer."""
     ZONE[name] = {"addrs": addrs, "ttl": ttl, "rcode": rcode, "rotate": rotate, "per_answer": per_answer,
                   "cname": cname, "n": 0}
     return "ok"
@@ -256,7 +257,7 @@ def do_dns():
 
 
 def do_secret(port):
-    """A service of the host for its own: on its loopback, and at an abstract unix socket."""
+    """A service for the host alone: on its loopback, and at an abstract unix socket."""
     for host in ("127.0.0.1", "::1"):
         s = serve(host, port, socket.SOCK_STREAM)
         s.setblocking(True)

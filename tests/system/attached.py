@@ -167,7 +167,7 @@ def do_pass(path, kind):
 
 
 def do_memory(mib):
-    """Written to, and kept."""
+    """Allocate memory, write to it and keep it."""
     KEPT["memory"] = [b"x" * (1 << 20) for _ in range(mib)]
     return "ok"
 

@@ -96,7 +96,7 @@ def children(pid):
 
 
 def descendants(pid):
-    """Of a process that lives; one below it may end while one looks, and then has none."""
+    """Descendants of a living process. A descendant that ends during the look counts as having none."""
     below = children(pid)
     for child in list(below):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # before the open, or after it
@@ -105,7 +105,7 @@ def descendants(pid):
 
 
 def statuses(pid):
-    """The status of each descendant, but of those that end while one looks."""
+    """The status of each descendant, except of those that end during the look."""
     seen = {}
     for below in descendants(pid):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):

@@ -146,7 +146,7 @@ def loader_on_system_program():
 
 
 def loader_on_moved():
-    """A file keeps what its first place was, and does not get what its new one is."""
+    """A moved file keeps the rights of its old place and does not get those of its new one."""
     os.mkdir("/tmp/a")
     os.rename(copy("/tmp/evil-moved"), "/tmp/a/evil")
     execute(LOADER, "/tmp/a/evil")

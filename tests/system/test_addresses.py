@@ -81,7 +81,7 @@ def test_udp_with_an_entry(sbx, world):
 
 
 def test_udp_everywhere(sbx):
-    """All networks and ports of UDP: it starts, and reaches; a floor is not reached."""
+    """A profile that allows UDP to all networks and ports starts and reaches an address. It does not reach a floor."""
     sbx.profile("udp", "network: {allow: [{cidr: 0.0.0.0/0, ports: 1-65535, protocol: udp},"
                        "{cidr: '::/0', ports: 1-65535, protocol: udp}]}\n")
     r = sbx.inside(["--profile", "udp"], "udp", "203.0.113.10", 7000, "ping")
@@ -202,7 +202,8 @@ def proxied(sbx, host, admit=None):
     ("169.254.1.1", "link-local", "169.254.1.1"), ("[64:ff9b::10.9.8.7]", "private", "64:ff9b::/96"),
 ])
 def test_upstream_proxy_at_a_forbidden_address(sbx, world, host, what, admit):
-    """The profile may not say so, the host's owner may: by the address, with its port or without."""
+    """A profile may not name a proxy at a forbidden address. The host's owner may allow one: by its address, with or
+    without the port."""
     world.mark()
     wrong = ["203.0.113.0/24"] + ([admit.replace("3128", "3129")] if "3128" in admit else [])
     for other in [None, *wrong]:
@@ -226,7 +227,8 @@ def test_upstream_proxy_nowhere_at_all(sbx, host):
     ("own.test", "192.0.2.2", "192.0.2.2:3128"), ("192.0.2.2", "192.0.2.2", "192.0.2.2"), ("meta.test", None, None),
 ])
 def test_upstream_proxy_by_a_name_that_leads_there(sbx, world, host, addr, admit):
-    """What a proxy's name resolves to, and whether that is this host, is judged when it is connected to."""
+    """The broker judges the address of a proxy's name when it connects: an address of this host needs the owner's
+    permission."""
     world.mark()
     r = sbx.inside(proxied(sbx, host), "tls", "allowed.test", 443, "allowed.test")
     assert not r["ok"] and world.log("proxy") == [], r

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What agents need: the user's identity for commits, the whole repository, a home that is made and stays."""
+"""The needs of agents: the user's identity for commits, the whole repository, a home that is made and stays."""
 import os
 import shutil
 import subprocess
@@ -47,7 +47,7 @@ def test_commit(sbx, identity, profile):
 
 
 def test_no_identity(sbx, identity):
-    """The twin: a profile that hides it, and a user without one."""
+    """The twin: a profile that hides the identity, and a user without one."""
     make_repository(sbx)
     sbx.profile("hide", "extends: none\nenvironment: {git_identity: hide}\n")
     r = sbx.run(["--profile", "hide"], COMMIT)
@@ -58,7 +58,7 @@ def test_no_identity(sbx, identity):
 
 
 def test_other_identities_come_first(sbx, identity):
-    """The repository's own, the home's, variables: stronger than what is passed, as on the host."""
+    """The identities of the repository, the home and the environment come before the passed one, as on the host."""
     make_repository(sbx)
     outside(sbx.world, "git", "config", "user.email", "work@example.org", cwd=sbx.work)
     assert "Ada \"A\" L work@example.org" in sbx.run(["--profile", "none"], COMMIT).out
@@ -69,7 +69,8 @@ def test_other_identities_come_first(sbx, identity):
 
 
 def test_identity_by_way(space, identity):
-    """A user that exists has it, as root's sandbox too; one made up for the run has none, and commits with variables."""
+    """An existing user has an identity, also in root's sandbox. A user made up for the run has none, and commits with
+    variables."""
     space.outside("git", "init", "-q")
     r = space.run(COMMIT[2], ["--profile", "none"])
     if space.way != "pool":
@@ -95,7 +96,7 @@ def make_tree(space):
 
 
 def test_subdirectory(space):
-    """The whole repository, and a line; the twin has no repository around it."""
+    """A run in a subdirectory has the whole repository, and a line says so. The twin has no repository around it."""
     space.make({"sub/deep/": None})
     r = in_subdirectory(space)
     assert "not a git repository" in r.err and " is granted" not in r.err and not os.path.exists(space.path("top.new")), r
@@ -113,7 +114,7 @@ def test_subdirectory_by_an_explicit_bind(space):
 
 
 def test_subdirectory_by_policy(sbx):
-    """Where policy ends below the top, git finds no repository and the line says why."""
+    """Policy allows only the subdirectory: git finds no repository, and a line says why."""
     space = Workspace(sbx, "user")
     make_tree(space)
     sbx.profile("narrow", f"extends: none\nfilesystem: {{allowed_prefixes: [{space.dir}/sub]}}\n")
@@ -145,7 +146,7 @@ def test_subdirectory_of_somebody_elses(sbx):
 
 
 def test_submodule(sbx):
-    """Its git directory is in the repository around it."""
+    """A submodule's git directory is in the repository around it."""
     space = Workspace(sbx, "user")
     make_tree(space)
     space.make({".git/modules/": None})
@@ -168,7 +169,8 @@ WRITE, READ = ["sh", "-c", "echo left >~/f"], ["sh", "-c", "cat ~/f; stat -c '%a
 
 
 def test_home_is_made(space):
-    """With what leads to it, for its user alone; --dry-run makes nothing. The twin, a file at its place, is refused."""
+    """--home makes the directory and its parents for its user alone; --dry-run makes nothing. The twin, a file at the
+    home's place, is refused."""
     home = space.sbx.world.user.pw_dir + "/.local/share/sbx-homes/agent"
     shutil.rmtree(space.sbx.world.user.pw_dir + "/.local", ignore_errors=True)
     args = ["--profile", "agent"]
@@ -200,7 +202,7 @@ def test_home_that_cannot_be_made(sbx):
 
 
 def test_programs_of_the_home(sbx):
-    """Found last: none hides the system's."""
+    """Programs of the home are found last: none hides one of the system."""
     home = sbx.tmp + "/h"
     make = "mkdir -p ~/.local/bin; for n in mine true; do printf '#!/bin/sh\\necho %s\\n' $n >~/.local/bin/$n; chmod +x ~/.local/bin/$n; done"
     os.chown(sbx.tmp, sbx.world.user.pw_uid, -1)
@@ -219,7 +221,8 @@ COUNT = "cat %s 2>/dev/null | wc -l" % " ".join(f"~/{d}/f ~/{d}/credentials/c ~/
 
 
 def test_cache(sbx):
-    """Stays for the profile, and for no other one; nothing of it is in the host's own caches. The twin keeps nothing."""
+    """A cache stays for its profile and for no other one, and nothing of it is in the host's own caches. The twin keeps
+    nothing."""
     for args, found in [([], 0), (["--cache"], 18), (["--cache", "--overlay"], 18)]:
         first = sbx.run(args, ["sh", "-ec", FILL])
         assert first.rc == 0 and first.err == "", first
@@ -288,7 +291,7 @@ def test_cache_of_tools(sbx, tool):
 
 
 def test_cache_of_a_file(sbx):
-    """By its path: of the same name elsewhere is another one."""
+    """The cache of a profile's file belongs to the file's path: a file of the same name elsewhere has another cache."""
     for d in "a", "b":
         os.mkdir(f"{sbx.tmp}/{d}")
         with open(f"{sbx.tmp}/{d}/p.yaml", "w") as f:
@@ -311,7 +314,7 @@ def test_cache_and_home(sbx):
 
 
 def test_cache_where_another_grant_is(sbx):
-    """It is left out, with a line; the others are there."""
+    """A cache at the place of another grant is left out, and a line says so. The other caches are there."""
     os.mkdir(sbx.tmp + "/mine")
     sbx.own(sbx.world.user.pw_uid)
     npm = sbx.world.user.pw_dir + "/.npm"

@@ -40,7 +40,7 @@ NAMES = BASE + """
 
 
 class Host:
-    """What sbx-run in conftest.py takes for its world: the host's network namespace."""
+    """A host's network namespace, in the form that conftest.Sbx takes as its world."""
 
     def __init__(self, attach_world):
         self.attach_world, self.user = attach_world, conftest.test_user()
@@ -245,7 +245,7 @@ def test_the_hosts_doors_are_closed(sbx, start):
 
 
 def test_nobody_is_served_from_inside(host, sbx, start):
-    """A listener in the sandbox is the host's to see; what it sends is not."""
+    """A process of the host can find a listener of the sandbox, but gets no answer from it."""
     run = start()
     assert run("listen", 7777) == "ok"
     r = subprocess.run([*host.enter, "/usr/bin/python3", "-c", "import socket; s = socket.create_connection("
@@ -285,7 +285,7 @@ def test_odd_ways_to_somewhere_else(sbx, start):
 
 
 def test_a_routing_header_leads_nowhere(sbx, start):
-    """What is judged would be the first stop, what is meant the last."""
+    """A packet with a routing header is refused: the rules would judge its first stop and not its destination."""
     run = start(BASE.replace("network:", "network:\n  mode: full"))
     assert wait_until(lambda: run("odd", "udp", V, 8080) == run("odd", "udp", W, 8080) == "ok")
     assert run("odd", "udp", W, 8080, [ROUTED]) == "EPERM"
@@ -374,8 +374,8 @@ def test_many_rotating_truncated_addresses(host, sbx, start):
 
 
 def test_an_address_that_changes_is_followed(host, sbx, start):
-    """The new one within the interval, without a question from inside; what is open to the old one goes on, and
-    nothing new is opened there."""
+    """A name's new address is pinned within the interval, without a question from inside. Connections to the old
+    address go on, and new ones to it are refused."""
     host.servers("zone", "a.test", [A], 30)
     run = start(NAMES + "  repin_interval: 30s\n")
     assert run("resolve", "a.test") == [A]
@@ -449,7 +449,8 @@ def receive_socket(listener, kind=socket.SOCK_DGRAM):
 
 @pytest.mark.parametrize("end", ["normal", "killed"])
 def test_a_socket_that_was_passed_out_is_never_free(host, sbx, start, end):
-    """Its cgroup is what it is judged by, as long as it lives; the rules stay with it, and go after it."""
+    """A socket that was passed out is judged by its cgroup as long as it lives. The rules stay until the socket is
+    gone."""
     listener = listen_for_sockets(sbx, os.path.join(sbx.work, "door"))
     run = start()
     assert run("pass", os.path.join(sbx.work, "door"), "udp") == "ok"
@@ -476,7 +477,7 @@ def test_a_socket_that_was_passed_out_is_never_free(host, sbx, start, end):
 
 
 def test_a_cgroup_that_somebody_else_removes_frees_no_socket(host, sbx, start):
-    """While the launcher is about to ask what is left of it."""
+    """Somebody removes the cgroup while the launcher is about to ask for the sockets of it that are left."""
     listener = listen_for_sockets(sbx, os.path.join(sbx.work, "door"))
     run = start(program="bin/sbx-run-faults", env={"SBX_FAULT": "rest:attach"})
     assert run("pass", os.path.join(sbx.work, "door"), "udp") == "ok"
@@ -533,7 +534,7 @@ def gc(sbx):
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_killed_launcher_leaves_it_closed(host, sbx, step):
-    """SIGKILL after each step: what is left refuses, and gc leaves all as it was."""
+    """SIGKILL after each step: the rules that are left refuse everything, and --gc restores the former state."""
     sbx.profile("att", NAMES)
     marker = os.path.join(sbx.work, "ran")
     r = sbx.run(["--profile", "att"], ["sh", "-c", f"sleep 0.2; echo x >{marker}"], root=True,
@@ -600,7 +601,8 @@ def test_the_port_is_taken(host, sbx):
 
 @pytest.mark.parametrize("where", ["its own", "another"])
 def test_rules_that_match_nothing_are_found(host, sbx, where):
-    """What a wrong level of a cgroup namespace would do: processes that the rules do not know. Nothing starts."""
+    """Rules that do not match the sandbox's processes, as with a wrong cgroup level: the self-test fails, and nothing
+    starts."""
     sbx.profile("att", NAMES)
     elsewhere = host.cgroup("elsewhere")
     p = sbx.popen(["--profile", "att"], ["echo", "ran"], root=True, program="bin/sbx-run-faults",
@@ -622,7 +624,7 @@ def test_rules_that_match_nothing_are_found(host, sbx, where):
 
 
 def test_many_at_once(host, sbx):
-    """Each with a stub, a group and rules of its own; none fails, nothing stays."""
+    """Many sandboxes start at once, each with its own stub, group and rules. None fails, and nothing of them stays."""
     sbx.profile("att", NAMES)
     script = ("import socket; s = socket.create_connection(('a.test', 80), 5); s.sendall(b'hello'); "
               "assert s.recv(9) == b'hello'\n"

@@ -163,7 +163,7 @@ def test_below_the_cgroup(world, sandbox):
 
 
 def test_one_inside_the_other(world, sandbox):
-    """Both must allow."""
+    """A packet of a sandbox inside another one must be allowed by the rules of both."""
     s = sandbox()
     t = sandbox(name="sandbox/inner", sb="bb")
     s.pin(f"now/{A}/tcp/443/60000", f"now/{B}/tcp/443/60000")
@@ -177,7 +177,7 @@ def test_one_inside_the_other(world, sandbox):
 
 
 def test_moving_out_does_not_help(world, sandbox):
-    """It is the socket that was made in the cgroup."""
+    """The rules judge a socket by the cgroup it was made in, also when its process has moved to another."""
     s = sandbox()
     pid = s.run.p.pid
     s.pin(f"now/{A}/udp/443/60000")
@@ -212,7 +212,7 @@ def test_floors_win(sandbox):
 
 
 def test_entries(sandbox):
-    """In order, the first that matches; pins before them."""
+    """Entries are tried in order, after the pins, and the first match decides."""
     s = sandbox("refuse=203.0.113.64/26", "cidr=203.0.113.0/24", "cidr=2001:db8:1::/48")
     assert [s.run("tcp", A, 443), s.run("udp", A, 80), s.run("ping", A), s.run("tcp", V, 443)] == ["ok"] * 4
     assert [s.run("tcp", B, 443), s.run("tcp", W, 443)] == ["ECONNREFUSED"] * 2
@@ -272,7 +272,7 @@ def test_admitted_may_be_this_host(sandbox, local_server):
 
 
 def test_serving(world, sandbox):
-    """Nobody is served from inside, but on a listed loopback port."""
+    """A server inside serves nobody, except on a listed loopback port."""
     s = sandbox("loopback=8080")
     assert s.run("serve", 8080) == "ok"
     outside = world.inside()

@@ -253,7 +253,7 @@ time.sleep(0.1)
 
 
 def test_the_last_refusal_is_recorded(sbx):
-    """The command ends at once after it; the packet is in the log's socket still."""
+    """The command ends at once after a refused packet, whose report is still in the log's socket."""
     runs = 8
     for _ in range(runs):
         assert sbx.run([], ["python3", "-S", "-c", REFUSED + "hit('203.0.113.77'); os._exit(0)"]).rc == 0
@@ -284,7 +284,8 @@ for worker in range(4):
 
 @pytest.mark.parametrize("network", ["{}", "{mode: full}", "{allow: [{cidr: 192.0.2.0/24, ports: [9], protocol: udp}]}"])
 def test_the_end_of_a_flood_is_counted(sbx, network):
-    """What was lost last, with nothing after it whose number would tell, whatever is allowed."""
+    """The last packets of a flood are counted too, though no later packet's number shows their loss, in each network
+    mode."""
     sbx.profile("flood", f"name: flood\nnetwork: {network}\n")
     code = r"""
 import socket, sys
@@ -477,7 +478,7 @@ with socket.socket(family, socket.SOCK_DGRAM) as s:
 
 
 def test_pins_are_not_given_twice(sbx, world):
-    """Every address of the pool taken: what a name has it keeps, and there is none for another."""
+    """Every address of the pool is taken: a name keeps its address, and no other name gets one."""
     code = r"""
 import collections, json, socket, struct
 def ask(name):

@@ -147,7 +147,7 @@ def test_word(sbx, world, word):
 
 
 def test_home_read(box):
-    """What is not there is passed by, as long as it could be."""
+    """A path of home_read that does not exist is skipped. A path too long to exist is refused."""
     for n in SIZES[box.who]:
         whole = path_of(n, box.home)
         r = box.run(["--dry-run", *box.profile(f"filesystem:\n  home_read: [{whole[len(box.home) + 1:]}]\n")])

@@ -85,7 +85,7 @@ class FullNames(Case):
             listen(WEB, port, take)
 
     def attempt(self, port, data):
-        """What the client is told; the server's greeting, if it came so far."""
+        """Send @data; returns all that the client receives: an error, or the server's greeting."""
         with connect(WEB, port) as s:
             s.sendall(data)
             try:
@@ -128,7 +128,7 @@ class FullNames(Case):
 
 
 class FullEntries(FullNames):
-    """Entries for a network say otherwise what is read."""
+    """Entries for a network decide which protocol the broker checks there, if any."""
     profile = FullNames.profile + f"""  allow:
     - {{cidr: {WEB}/32, ports: [80, 443], check: none}}
     - {{cidr: {WEB}/32, ports: [8080], check: http}}

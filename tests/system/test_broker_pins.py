@@ -198,7 +198,7 @@ class Case:
 
 
 class Answers(Case):
-    """What is told is what the resolver said, judged, and pinned before."""
+    """The stub's answer has the resolver's addresses that policy allows, and is sent after they are pinned."""
     hosts = "192.0.2.99 hosts.wild.example\n2001:db8::99 hosts.wild.example\n"
     zone = {
         "web.example": {"addrs": ["192.0.2.10", "192.0.2.11", "2001:db8::10"]},
@@ -310,7 +310,7 @@ class Large(Case):
 
 
 class AfterPinned(Case):
-    """Nothing is told before it can be dialled."""
+    """The stub sends no address before a client can dial it."""
     args = ("--pins", "ok,700,ok")
     zone = {"web.example": {"addrs": ["192.0.2.10"]}, "a.wild.example": {"addrs": ["192.0.2.11"]},
             "b.wild.example": {"addrs": ["192.0.2.12"]}}
@@ -349,7 +349,7 @@ class NeverPinned(Case):
 
 
 class PinsFailed(Case):
-    """The launcher could not: who waits is told, and all is put anew after a while."""
+    """The launcher fails to pin: waiting clients get an error, and the broker asks for all pins again after a while."""
     args = ("--pins", "ok,fail,fail,ok")
     zone = AfterPinned.zone
 
@@ -387,7 +387,7 @@ class PinsFailForEver(Case):
 
 
 class Hostile(Case):
-    """A launcher that answers what was not asked is no launcher."""
+    """The broker ends when the launcher's answer does not fit a request."""
     zone = AfterPinned.zone
     rc = 125
 
@@ -415,7 +415,7 @@ class HostileEarly(Hostile):
 
 
 class HostileNot(Hostile):
-    """Their twin."""
+    """The twin of Hostile: answers to what was asked."""
     args = ("--pins", "ok")
     rc = 0
 
@@ -424,7 +424,7 @@ class HostileNot(Hostile):
 
 
 class Shared(Case):
-    """One resolution for all who ask; and a limit to how many wait."""
+    """All clients that ask for a name share one resolution. The number of waiting clients is limited."""
     zone = {f"s{i}.wild.example": {"addrs": [f"192.0.2.{i + 1}"], "delay": 1} for i in range(2)}
 
     def inside(self):
@@ -596,7 +596,8 @@ class Offline(Selftest):
 
 
 class Refusals(Case):
-    """What the packet filter logs is an event, to the last one of a flood, for which our own tells the number."""
+    """Each packet that the filter logs is counted as an event, to the last one of a flood: the number of the broker's
+    own packet tells how many there were."""
     zone = AfterPinned.zone
     n = 20000
 

@@ -95,7 +95,7 @@ class InwardIdle(Inward):
 
 
 class InwardEarly(Inward):
-    """Before the release nobody gets in; after it the same port leads inside."""
+    """Before the release no client gets in; after it the same port leads inside."""
     args = Inward.args + ("--early", "8000")
 
     def client(self):
@@ -214,7 +214,7 @@ class InwardLate(Inward):
 
 
 class InwardGivesUp(Inward):
-    """A factory that says no: the client is reset; the sandbox goes on."""
+    """The factory reports an error: the client is reset, and the sandbox goes on."""
     args = ("--publish", "8000", "9000", "--factory", "refuse")
 
     def run_client(self, log):
@@ -246,7 +246,7 @@ class InwardSilent(InwardGivesUp):
 
 
 class InwardTwice(InwardGivesUp):
-    """A factory that answers what nobody asked: its answers are strictly read, and the sandbox ends."""
+    """The factory answers a request that nobody made: the broker reads its answers strictly, and the sandbox ends."""
     args = ("--publish", "8000", "9000", "--factory", "twice")
     status = 125
 

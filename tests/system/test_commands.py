@@ -64,7 +64,7 @@ def test_nested(sbx, root):
 
 @AS
 def test_ways(sbx, root):
-    """Without a list all of them work: it is the list that refuses."""
+    """Without a list every way works: the refusals come from the list."""
     put(sbx, "evil", source="/usr/bin/true")
     put(sbx, "execs.py", source=os.path.join(HERE, "execs.py"))
     script = ["/usr/bin/python3", "execs.py", loader()]
@@ -312,7 +312,7 @@ def test_denied_in_a_grant(sbx, root):
 
 @AS
 def test_denied_in_two_grants(sbx, root):
-    """What is on no PATH is covered by its path on the host, whichever grants lead there."""
+    """A denied program outside of PATH is refused under its path on the host and in every grant that contains it."""
     os.mkdir(os.path.join(sbx.work, "ro"))
     tool = put(sbx, "ro/tool", "#!/bin/sh\n")
     put(sbx, "ro/other", "#!/bin/sh\n: other\n")
@@ -359,7 +359,7 @@ def test_setuid_means_nothing(sbx):
 
 @AS
 def test_both_lists(sbx, root):
-    """What is allowed and denied is denied."""
+    """A command on both lists is denied."""
     args = commands(sbx, allow=["sh", "whoami", "id"], deny=["whoami"])
     assert status(sbx, args, "id", root) == "0" and status(sbx, args, "whoami", root) in REFUSED
     assert sbx.run(args, ["whoami"], root=root).rc == 126

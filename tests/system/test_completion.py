@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What shells complete is what sbx-run takes."""
+"""Shells complete the options and values that sbx-run takes."""
 import os
 import re
 import shutil
@@ -19,7 +19,7 @@ def options():
 
 
 def complete(*words):
-    """What bash offers for the last word."""
+    """The completions that bash offers for the last word."""
     script = f'. "$1"; shift; PATH={INST}/bin:$PATH; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sbx_run; ' \
         'printf "%s\\n" "${COMPREPLY[@]}"'
     r = subprocess.run(["bash", "--norc", "-c", script, "bash", COMPLETION + "/sbx-run", "sbx-run", *words],

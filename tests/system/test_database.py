@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Others hold the database, disks are full, calls fail: nobody waits for it who must not, and nothing is lost."""
+"""The database is locked, disks are full, calls fail: signals and clocks do not wait, and no event is lost."""
 import contextlib
 import os
 import signal
@@ -19,7 +19,7 @@ NOISY = "(n=0; while :; do n=$((n + 1)); getent hosts $n.nope.test; sleep 0.1; d
 
 @contextlib.contextmanager
 def held(sbx):
-    """Another writer, who takes his time (as root: it is the file that counts)."""
+    """Another process that holds the database for a while (as root: the lock is on the file)."""
     db = sqlite3.connect(sbx.state + "/sbx.db", isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
     try:
@@ -40,7 +40,7 @@ def row(sbx):
 
 @pytest.mark.parametrize("way", ["signal", "wall time"])
 def test_held_while_it_runs(sbx, clean, way):
-    """Signals and clocks do not wait for it; what was refused meanwhile is written when it can be."""
+    """Signals and clocks do not wait for a locked database. Refusals are written when the lock is free."""
     args = ["--id", ID] + (["--limit", "wall_time=2s"] if way == "wall time" else [])
     p = running(sbx, args, ("sh", "-c", "trap '' TERM; trap 'kill %1; exit 3' INT; " + NOISY + "while :; do sleep 0.1; done"))
     start = time.monotonic()
@@ -58,7 +58,7 @@ def test_held_while_it_runs(sbx, clean, way):
 
 
 def test_held_at_the_release(sbx, clean):
-    """The row says `running` as soon as it can, though nothing else is to be written."""
+    """The row says `running` as soon as the lock is free, though nothing else is to be written."""
     p = sbx.popen(["--id", ID], ["sh", "-c", "echo up; exec sleep 20"], program="bin/sbx-run-faults",
                   env={"SBX_FAULT": "stop:selftest"})
     assert wait_until(lambda: status(p.pid)["State"].startswith("T"))
@@ -73,7 +73,8 @@ def test_held_at_the_release(sbx, clean):
 
 
 def test_held_over_the_end(sbx, clean):
-    """The end is waited for; what cannot be written then is said, and the next start finds it."""
+    """At its end sbx-run waits for the lock for a while, and then reports the events it could not write. The next start
+    ends the row."""
     p = running(sbx, ["--id", ID], ("sh", "-c", "sleep 60 & echo up; sleep 0.3; exit 7"))
     with held(sbx):
         assert wait_until(lambda: not {"sh", "sleep", "sbx-init"} & set(processes(sbx.tmp).values()), 2)
@@ -94,7 +95,8 @@ def test_held_for_a_moment_at_the_end(sbx, clean):
 
 
 def test_held_when_the_launcher_is_killed(sbx, clean):
-    """Its cleanup process cannot write either; what it leaves says so to the next."""
+    """The cleanup process cannot write to a locked database either. It leaves the runtime directory for the next
+    --gc."""
     p = running(sbx, ["--id", ID])
     cleanup = cleanup_process_of(p.pid)
     with held(sbx):
@@ -143,7 +145,7 @@ def test_the_signal_is_the_commands(sbx, ignored):
 
 
 def test_rows_that_cannot_be_ended(sbx, clean):
-    """Where there are rows and no directories: said, once for all of them."""
+    """Rows of dead sandboxes without directories, and a locked database: --gc says once that it cannot end them."""
     assert sbx.run([], ["true"]).rc == 0
     with sqlite3.connect(sbx.state + "/sbx.db") as db:
         for i in range(3):
@@ -184,7 +186,8 @@ FILL = "dd if=/dev/zero of=fill bs=4k 2>/dev/null; rm -f x; ! echo full 2>/dev/n
 
 
 def test_a_full_workspace(sbx, clean, small):
-    """What protects it cannot be made: refused, with the reason, and git finds everything as it was."""
+    """Placeholders cannot be made on a full file system: the run is refused with the reason, and git finds everything
+    unchanged."""
     small(sbx.work)
     made = shell(sbx, "git init -q . && git -c user.name=x -c user.email=x commit -q --allow-empty -m x; " + FILL, sbx.work)
     assert made == (0, "")
@@ -228,7 +231,8 @@ def test_a_full_state_directory(sbx, clean, small):
 
 @pytest.mark.parametrize("n, why", [(1, "which process is the sandbox's init"), (2, "cannot watch the command"), (3, None)])
 def test_nobody_runs_unwatched(sbx, n, why):
-    """Who has no pidfd of the command could not pass it a signal; the third would be one too many."""
+    """A run that gets no pidfd of init or of the command does not start. There is no third pidfd_open() that could
+    fail."""
     assert shell(sbx, "git init -q .", sbx.work)[0] == 0
     sbx.wrapper = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=pidfd_open", "-e",
                    f"inject=pidfd_open:error=EMFILE:when={n}"]

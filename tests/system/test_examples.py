@@ -168,7 +168,7 @@ def test_server(login, command):
 
 
 def test_kept(login):
-    """What --keep left, put into the workspace by the line that the manual prints."""
+    """The files that --keep left, put into the workspace by the line that the manual prints."""
     command, = [c for _, c in manual_lines() if c.startswith("xargs")]
     login.put({"gone": "x", "dir/gone": "x", "Makefile": "all:\n\trm -r gone dir; echo made >result\n"})
     login.run("sbx-run --keep out -- make")

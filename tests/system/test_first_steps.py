@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a new user types first: it works, or one line says what to type instead."""
+"""First commands of a new user: each works, or one line says what to type instead."""
 import json
 import os
 

@@ -143,8 +143,8 @@ def test_beside_starts_and_ends(sbx, clean):
 
 @pytest.mark.parametrize("next_one", [False, True])
 def test_it_ends_between_the_look_and_the_lock(sbx, clean, next_one):
-    """What was opened is gone by the time its lock is free: there is nothing to undo, and what is called so by then is
-    another's."""
+    """A sandbox ends after --gc opened its directory and before --gc has its lock. --gc removes nothing, also not a new
+    directory of the same name."""
     first = running(sbx, ["--id", LIVE])
     directory = os.path.join(sbx.runtime, LIVE)
     was = os.stat(directory)

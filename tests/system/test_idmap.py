@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What root grants a sandbox with a uid of its own is id-mapped: its owner stays its owner on both sides."""
+"""Root's grants to a sandbox with a uid of its own are id-mapped: a file's owner is its owner on both sides."""
 import os
 import shutil
 import subprocess

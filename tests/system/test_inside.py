@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a process in the sandbox is, and what it cannot do, as an ordinary user's and as root's sandbox."""
+"""Identity and rights of a process in the sandbox, in an ordinary user's and in root's sandbox."""
 import ctypes
 import json
 import os

@@ -100,7 +100,8 @@ def bootstrap(*args, **kw):
 
 
 def test_bootstrap_install(prefix):
-    """What make installs, under a name given from the current directory; a prefix that cannot be written is refused."""
+    """`./bootstrap install` installs the same files as make, under a relative name. A prefix that cannot be written is
+    refused."""
     directory = tempfile.mkdtemp(prefix="sbx-prefix-", dir="/var/tmp")
     try:
         r = bootstrap("install", "a/new one", cwd=directory)
@@ -118,7 +119,7 @@ def test_bootstrap_install(prefix):
 
 
 def test_uninstall_leaves_nothing():
-    """But the folders that the prefix shares with others."""
+    """make uninstall leaves nothing but the folders that the prefix shares with others."""
     directory = tempfile.mkdtemp(prefix="sbx-prefix-", dir="/var/tmp")
     try:
         make("install", directory)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Where the kernel refuses, sbx-run names the cause and the remedy, and exits with 125."""
+"""When the kernel refuses a call, sbx-run names the cause and the remedy, and exits with 125."""
 import os
 import subprocess
 

@@ -89,7 +89,7 @@ def test_a_failed_step_undoes_everything(sbx, clean, step, root):
 @pytest.mark.parametrize("root", [False, True])
 @pytest.mark.parametrize("fault,rc", [("kill:begin", -signal.SIGKILL), ("fail:begin", 125)])
 def test_the_stage_ends_with_the_planning(sbx, clean, fault, rc, root):
-    """It is started before there is a plan."""
+    """The stage is started before there is a plan. It ends when planning fails or the launcher is killed."""
     if root:
         sbx.own(0)
     r = sbx.run([], ["echo", "ran"], env={"SBX_FAULT": fault}, root=root, program="bin/sbx-run-faults")
@@ -135,7 +135,7 @@ def comm(pid):
 
 
 def test_sigkill_of_each_process(sbx, clean):
-    """Whichever dies, the sandbox ends, the rest is gone, and sbx-run says so (if it can)."""
+    """Whichever process dies, the sandbox ends and the other processes go. sbx-run reports it if it can."""
     killed = []
     while True:
         p = running(sbx, cmd=("sh", "-c", "echo up; exec sleep 60"))
@@ -344,8 +344,8 @@ def test_fd_hygiene(sbx, clean):
 # --- the database between the runs ---
 
 def test_a_short_command_moves_nothing(sbx, clean):
-    """What runs wrote stays in the WAL while they are short; one that lasts has it moved beside it, and one of many
-    when it has become long."""
+    """Short runs leave their rows in the WAL. A longer run moves the WAL into the database, and so does one of many
+    short runs when the WAL has become long."""
     database = sbx.state + "/sbx.db"
     sbx.run([], ["true"])
     before = os.stat(database)

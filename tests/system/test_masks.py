@@ -126,7 +126,8 @@ def test_renaming_what_is_above(space):
 
 @pytest.mark.parametrize("mode", [0, 0o400, 0o100, 0o311])
 def test_closed_by_its_owner(space, mode):
-    """The command could open it again: nothing of it is shown, by a line; open, it is searched."""
+    """The command could open a directory that its owner closed: nothing of it is shown, and a line says so. An open one
+    is searched."""
     space.make({"x/.ssh/id": SECRET, "x/y/.ssh/id": SECRET, "x/ssh": "seen"})
     attack = "chmod -R 700 x x/y; cat x/.ssh/id x/y/.ssh/id x/ssh"
     os.chmod(space.path("x"), mode)
@@ -141,7 +142,7 @@ def test_closed_by_its_owner(space, mode):
 
 
 def test_closed_by_the_command(space):
-    """For the next one, or for one next door that starts meanwhile."""
+    """A directory that a command closes is hidden from the next run, and from another one that starts meanwhile."""
     space.make({"a/.ssh/id": SECRET, "a/x": "seen"})
     assert space.run("chmod 000 a").rc == 0
     assert space.run("chmod 700 a; cat a/.ssh/id").out == ""

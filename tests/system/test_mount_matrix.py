@@ -20,10 +20,10 @@ SYS_USELIB = {"x86_64": 134}.get(os.uname().machine, 1 << 20)  # nobody makes th
 
 
 class Place:
-    """What the rows are about:
+    """The files that the rows use:
 
     ws/            the allowed prefix: sub/ (mark, deep/) file .ssh/ .sshd/ fifo sock device and symlinks
-    ws-evil/ out/  outside of it           own/ theirs/ store/  links outside that lead into it, whose they are
+    ws-evil/ out/  outside of it           own/ theirs/ store/  links outside that lead into it, by owner
     set-id/        allowed; holds a set-id program
     """
 
@@ -81,7 +81,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def tools():
-    """Where the test user can read them: the source tree may be closed to him."""
+    """without.py where the test user can read it: the source tree may be closed to that user."""
     directory = tempfile.mkdtemp(prefix="sbx-tools-", dir="/var/tmp")
     os.chmod(directory, 0o755)
     shutil.copy(os.path.join(HERE, "without.py"), directory)

@@ -142,7 +142,7 @@ def test_symlink_in_a_grant_cannot_lead_a_mount_point_out(sbx, tree, world):
 
 
 def test_mounts_of_the_host_do_not_arrive_later(sbx, tree, world):
-    """What is mounted outside, under a granted directory, while the sandbox runs."""
+    """A mount that the host makes below a granted directory while the sandbox runs does not appear inside."""
     def as_root(*argv, check=True):
         subprocess.run(world.ns("root") + [*argv], check=check, timeout=30)
     as_root("mount", "--bind", tree + "/ws", tree + "/ws")

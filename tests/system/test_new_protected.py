@@ -27,7 +27,7 @@ def mark():
 
 
 def hit(space, *use):
-    """Does git of the host run what was left? @use: more commands, and where git is used."""
+    """Does the host's git run a planted program? @use: more commands, and where git is used."""
     for argv in (["git", "status"], ["git", "commit", "-q", "--allow-empty", "-m", "x"], *use):
         space.outside("env", "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t", *argv,
                       check=False)
@@ -143,7 +143,8 @@ def test_harmless_ones_stay(space):
 
 
 def test_settings(space):
-    """What a tool obeys unasked is moved aside, what it asks about stays and is told, the rest is nobody's."""
+    """A new file that its tool obeys unasked is moved aside. One that its tool asks about stays, with a notice. All
+    others stay."""
     held = [".vscode/settings.json", ".envrc", ".mcp.json"]
     moved = [".bashrc", ".npmrc", ".continue", "sub/.yarnrc.yml", ".cargo/config.toml", ".kiro", ".githooks"]
     r = space.run("mkdir -p .vscode sub .cargo .continue .kiro .githooks; for n in .vscode/settings.json .envrc .mcp.json .bashrc .npmrc "
@@ -193,7 +194,7 @@ def test_one_directory_by_two_ways(space):
 
 
 def test_other_mounts_are_not_looked_at(space):
-    """What the command could not write is not new, whatever it is."""
+    """Protected names on other mounts are not checked: the command cannot have written them."""
     space.make({"ro/.npmrc": "was", "ro/.git/config": "[core]\n\tfsmonitor = x\n", "tmp/x": "", "node_modules/p/.npmrc": "was"})
     before = space.snapshot()
     r = space.run("echo x >tmp/.npmrc; mkdir -p tmp/.git", ["--ro-bind", space.path("ro"), "--tmpfs", space.path("tmp")])
@@ -201,7 +202,7 @@ def test_other_mounts_are_not_looked_at(space):
 
 
 def test_changed_outside_meanwhile(sbx):
-    """Who replaces a held file on the host takes the mount on it away: the new one is judged."""
+    """git on the host replaces a held file, which removes the mount on it. The new file is checked."""
     space = workspaces.Workspace(sbx, "user")
     repository(space)
     p = space.popen("echo up; read x; git config core.fsmonitor 'touch " + MARK + "; false'; true", stdin=subprocess.PIPE)
@@ -272,7 +273,7 @@ def test_tools_that_placeholders_broke(space):
 
 
 def test_refusing_needs_few(strict):
-    """Where it cannot be a repository one placeholder does; beside a repository, none is called HEAD."""
+    """Without a repository the placeholders are .git and HEAD. In a repository none is called HEAD."""
     strict.make({"x": ""})
     seen = strict.run("ls -A").out.split()
     assert "HEAD" in seen and ".git" in seen and not {"refs", "objects", "commondir", ".vscode", ".envrc", ".claude"} & set(seen), seen
@@ -296,14 +297,14 @@ def meanwhile(space, script, args=()):
 
 
 def test_a_git_file_that_is_written_slowly(space):
-    """It is empty when it appears, and stays open."""
+    """The file is empty when it appears, and stays open while it is written."""
     p = meanwhile(space, "git init -q /tmp/x; exec 9>.git; sleep 0.3; echo 'gitdir: /tmp/x/.git' >&9")
     assert wait_until(lambda: aside(space) == [".git" + ASIDE], 5), aside(space)
     p.communicate("\n", timeout=30)
 
 
 def test_a_deep_git_directory(space):
-    """Deeper than places are watched, and named by a file that is not."""
+    """A git directory deeper than the watched places, named by a file that is not as deep."""
     deep = "a/b/c/d/e/real"
     p = meanwhile(space, f"mkdir -p a/b/c/d/e; git init -q --separate-git-dir {deep} .; sleep 0.3; {EVIL} >>{deep}/config")
     assert wait_until(lambda: aside(space) == [f"{deep}/config" + ASIDE], 5), aside(space)
@@ -411,7 +412,7 @@ time.sleep(60)
 
 
 def test_nothing_can_be_watched(sbx):
-    """Where the user has no watches left: a line says so, and the check in the end finds all."""
+    """The user has no inotify instance left: a line says so, and the check at the end finds everything."""
     space = workspaces.Workspace(sbx, "user")
     holder = subprocess.Popen([*space.sbx.world.ns(USER), "/usr/bin/python3", "-c",
                                INSTANCES], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -428,7 +429,7 @@ def test_nothing_can_be_watched(sbx):
 # --- launchers that are killed ---
 
 def kill(p, below):
-    """All at once; some may have ended by themselves."""
+    """Kill all of them at once; some may have ended by themselves."""
     for sig, pids in ((signal.SIGSTOP, [p.pid, *below]), (signal.SIGKILL, [*below, p.pid])):
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
@@ -438,7 +439,8 @@ def kill(p, below):
 
 @pytest.mark.parametrize("sweep", ["helper", "start", "gc"])
 def test_killed(space, sweep):
-    """The helper does the check when the launcher is killed; when it is killed, too, the next start or --gc."""
+    """The helper does the check when the launcher is killed. When the helper is killed too, the next start or --gc does
+    it."""
     p = meanwhile(space, "mkdir .continue; echo x >.npmrc; echo x >.mcp.json")
     kill(p, descendants(p.pid) if sweep != "helper" else [])
     left = sorted([".continue" + ASIDE, ".npmrc" + ASIDE])

@@ -111,7 +111,7 @@ WORKTREES = {
 
 @pytest.mark.parametrize("tree", WORKTREES)
 def test_a_worktree_in_a_git_directory(space, tree):
-    """What is checked out there is what git executes next."""
+    """A repository whose worktree is a directory of hooks: git would execute the files that it checks out there."""
     where, first = WORKTREES[tree]
     r = space.run(f"{first}; git init -q a; cd a; {HOOK} >post-checkout; chmod +x post-checkout; git add .; {ID} git commit -qm x; "
                   f"git config core.worktree $PWD/{where}")
@@ -137,7 +137,7 @@ def test_odd_files(space, odd):
 
 
 def test_other_case(space):
-    """.GIT is no .git where names have a case, and a repository by itself."""
+    """.GIT is not .git on a file system with case, but it is a repository by itself."""
     r = space.run(f"git init -q x; mv x/.git .GIT; {EVIL} >>.GIT/config; {HOOK} >.GIT/hooks/pre-commit; chmod +x .GIT/hooks/pre-commit; true")
     assert r.rc == 0 and not hit(space), r
 
@@ -164,7 +164,7 @@ def test_a_path_that_is_too_long(sbx):
 
 
 def test_read_only_directories_are_left_alone(space):
-    """What leads to a directory that the command could only read is moved aside, and not what is there."""
+    """A gitfile that leads to a read-only directory is moved aside. The files of that directory stay."""
     space.make({"ro/x": "1"})
     space.outside("git", "init", "-q", "ro")
     space.outside("git", "-C", "ro", "config", "core.pager", "less")
@@ -222,7 +222,7 @@ def test_symlinks_of_the_user(space):
 
 
 def test_a_held_directory_that_the_host_replaced(space):
-    """What the command makes in the new one is judged."""
+    """Files that the command makes in a directory that replaced a held one are checked."""
     space.make({"real/x": "1"})
     os.symlink("real", space.path(".vscode"))
     space.give()

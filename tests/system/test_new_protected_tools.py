@@ -77,7 +77,7 @@ def test_the_whole_directory(space):
 
 
 def test_order_of_what_is_told(space):
-    """What was moved aside is an event of the sandbox, whose row has its end after it."""
+    """Each file that was moved aside is an event of the sandbox, and a line says why and where it is."""
     r = space.run(f"git init -q .; {EVIL} >>.git/config; mkdir .vscode; echo x >.npmrc; exit 3")
     assert r.rc == 3 and aside(space) == [".git/config" + ASIDE, ".npmrc" + ASIDE] and not hit(space), r
     told = [(e["reason"], os.path.relpath(e["rule"], space.dir)) for e in space.sbx.events(action="notice")]

@@ -77,7 +77,7 @@ class Day:
         return r.stdout
 
     def sockets(self):
-        """What sbx itself would have left lying about."""
+        """Sockets and moved-aside files that sbx has left behind."""
         return subprocess.run(["find", self.top, "-not", "-path", "*/node_modules/*", "(", "-type", "s", "-o", "-name",
                                "*.sbx-untrusted*", ")"], check=True, capture_output=True, text=True).stdout
 

@@ -38,7 +38,7 @@ class Box:
                 os.lchown(name, uid, uid)
 
     def allow_set_id(self):
-        """What a profile has to ask for, and system.yaml to grant: --profile set-id can make set-uid files."""
+        """Let a profile make set-uid files: system.yaml grants it, and --profile set-id asks for it."""
         with open(os.path.join(self.sbx.config, "system.yaml"), "w") as f:
             f.write("seccomp: {allow: [setuid_files]}\n")
         self.sbx.profile("set-id", "name: set-id\nextends: default\nseccomp: {allow: [setuid_files]}\n")
@@ -55,7 +55,7 @@ class Box:
 
 
 def tree_of(top):
-    """What there is, but for times: path -> (kind and mode, content)."""
+    """All files below @top, without their times: path -> (kind and mode, content)."""
     found = {}
     for at, dirs, files in os.walk(top):
         for name in dirs + files:
@@ -287,8 +287,8 @@ def test_a_name_does_not_write_to_the_terminal(box):
 
 
 def test_marks_of_an_earlier_run(box):
-    """Where the workspace is writable a command can make an overlay's marks in it: they lead no later one astray. A
-    whiteout it cannot make; one that is there is no other."""
+    """A command makes an overlay's marks in a writable workspace: no later run follows them. It cannot make a whiteout;
+    one that the host has works as everywhere."""
     box.give(box.work)
     make = r"""python3 -c "
 import os

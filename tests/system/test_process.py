@@ -51,7 +51,7 @@ def test_what_is_left_ends_with_the_command(sbx, sandbox, how):
 
 @pytest.mark.parametrize("how", LEFT)
 def test_wait_all(sbx, sandbox, how):
-    """The same, waited for: with the command's status, and nothing of the daemon's output lost."""
+    """--wait-all waits for a daemon: the status is the command's, and nothing of the daemon's output is lost."""
     p = sbx.popen(["--wait-all"], ["sh", "-c", LEFT[how] + " echo gone; exit 3"], root=sandbox)
     assert p.stdout.readline() == "gone\n"
     time.sleep(0.5)
@@ -64,7 +64,7 @@ def test_wait_all(sbx, sandbox, how):
 
 
 def test_wait_all_alone(sbx):
-    """Where nobody is left it makes no difference, whatever the end."""
+    """When no other process is left, --wait-all changes no exit status."""
     for command, rc in ((["true"], 0), (["sh", "-c", "exit 9"], 9), (["sh", "-c", "kill -TERM $$"], 143),
                         (["sh", "-c", "kill -KILL $$"], 137), (["no-such-command"], 127), (["/etc/passwd"], 126)):
         assert sbx.run(["--wait-all"], command).rc == rc, command
@@ -72,7 +72,7 @@ def test_wait_all_alone(sbx):
 
 
 def test_wait_all_told_at_once(sbx):
-    """The launcher hears of the command's end and that nobody is left in the same turn."""
+    """The launcher hears of the command's end and of the last process's end in the same turn."""
     p = sbx.popen(["--wait-all"], ["sh", "-c", "echo up; sleep 0.5; exit 9"])
     assert p.stdout.readline() == "up\n"
     os.kill(p.pid, signal.SIGSTOP)
@@ -128,7 +128,7 @@ def test_wait_all_signals(sbx, sandbox, sig):
 
 
 def test_wait_all_killed(sbx):
-    """SIGKILL of the launcher takes what is left with it."""
+    """SIGKILL of the launcher ends all processes that are left."""
     p = sbx.popen(["--wait-all"], ["sh", "-c", "setsid sleep 60 & echo gone; exit 0"])
     assert p.stdout.readline() == "gone\n"
     wait_for(lambda: named(p.pid, "sleep"))
@@ -196,7 +196,7 @@ ALL = ["environ", "maps", "mem", "ptrace"]
 
 
 def look(uid, pids):
-    """What a process of that uid, without capabilities, may: by pid."""
+    """The accesses that a process of @uid, without capabilities, has to each of @pids: {pid: words}."""
     r = subprocess.run(["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "--inh-caps=-all",
                         "--bounding-set=-all", PYTHON, "-c", LOOK, *map(str, pids)],
                        capture_output=True, text=True, timeout=30)
@@ -304,7 +304,7 @@ def test_helpers_are_confined(sbx, sandbox):
 
 
 def ran_ns(pid):
-    """What a process has had of the processors (schedstat: Documentation/scheduler/sched-stats.rst)."""
+    """The processor time of a process (schedstat: Documentation/scheduler/sched-stats.rst)."""
     with open(f"/proc/{pid}/schedstat") as f:
         return int(f.read().split()[0])
 

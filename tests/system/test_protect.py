@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What tools of the host execute later, below writable grants: what is there stays as it is, and with `new_protected: refuse`
-what is absent stays absent. test_new_protected.py has the other answers."""
+"""Files below writable grants that tools of the host execute later: a command cannot change existing ones, and with
+`new_protected: refuse` it cannot make new ones. test_new_protected.py has the other settings."""
 import os
 import signal
 import struct
@@ -72,7 +72,7 @@ def test_absent_ones(strict, attack):
 
 
 def test_nothing_is_left(strict):
-    """However it ends."""
+    """No placeholder is left, however the run ends."""
     strict.make({"dir/x": "1"})
     before = strict.snapshot()
     for script in ("true", "exit 3", "kill -9 $$", "rm -rf .bashrc .git; true"):
@@ -195,7 +195,7 @@ def test_killed_and_moved(strict, sweep, at_old_place):
 
 
 def test_leftovers_of_a_power_cut(strict):
-    """No list of them is left: the next sandbox there takes them for its own."""
+    """Placeholders without a list of them: the next sandbox there takes them for its own."""
     strict.make(UNLISTED)
     before = strict.snapshot()
     strict.outside("python3", "-c", "import os, stat\n"
@@ -490,7 +490,8 @@ def test_more_than_can_be_protected(space):
 
 
 def test_locks_of_somebody_else(strict):
-    """Who may read the workspace may lock it: nobody is kept from starting, and what is left is swept."""
+    """Somebody who can read the workspace locks it. Runs start all the same, and the next one removes the placeholders
+    that are left."""
     before = strict.snapshot()
     os.chmod(strict.dir, 0o755)
     holder = subprocess.Popen(["flock", "-x", strict.dir, "sh", "-c", "echo up; read x"], stdin=subprocess.PIPE,
@@ -506,7 +507,8 @@ def test_locks_of_somebody_else(strict):
 
 
 def test_a_lock_while_a_sandbox_starts(strict):
-    """Who locks the workspace for that moment does not have the next sandbox to end remove what this one relies on."""
+    """Somebody locks the workspace while a sandbox starts. The end of the next sandbox does not remove the first one's
+    placeholders."""
     before = strict.snapshot()
     os.chmod(strict.dir, 0o755)
     holder = subprocess.Popen(["flock", "-x", strict.dir, "sh", "-c", "echo up; read x"], stdin=subprocess.PIPE,
@@ -538,7 +540,7 @@ def test_stopped_protect_helper(sbx):
 
 
 def test_default_acls(strict):
-    """They change the modes of what is made, and so the mark by which a second sandbox knows them."""
+    """Default ACLs change the modes of placeholders, which are the mark by which a second sandbox knows them."""
     entries = [(0x01, 7, 0xffffffff), (0x04, 0, 0xffffffff), (0x20, 0, 0xffffffff)]
     acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *e) for e in entries)
     try:

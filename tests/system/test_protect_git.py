@@ -76,7 +76,7 @@ def test_a_module_that_is_checked_out_later(space, name):
 
 @pytest.mark.parametrize("name", ["third_party/x/lib", "x/refs/lib", "x/worktrees/y/lib", "x/modules/y/lib"])
 def test_a_module_below_what_looks_like_one(space, name):
-    """What one run makes of the directory above hides nothing from the next one."""
+    """Files that one run makes in the directory above do not hide a submodule's git directory from the next run."""
     submodule(space, name)
     top = name.split("/", maxsplit=1)[0]
     plant = f"cd .git/modules/{top}; echo 'ref: refs/heads/main' >HEAD; mkdir objects refs; touch config"
@@ -154,7 +154,7 @@ def test_a_lease_on_a_gitfile(space):
 
 
 def test_a_way_by_a_symlink(space):
-    """What a gitfile names by way of a symlink in the workspace."""
+    """A gitfile names its git directory by way of a symlink in the workspace."""
     space.outside("git", "init", "-q", "--separate-git-dir", "real", ".")
     space.make({"link": (".",), ".git": "gitdir: link/real\n"})
     holds(space, [f"mkdir evil; cp -r real evil; printf '{config(MARK)}' >>evil/real/config; rm link; ln -s evil link"])
@@ -163,7 +163,8 @@ def test_a_way_by_a_symlink(space):
 @pytest.mark.parametrize("flag", [["--ro-bind", "{}/lib"], ["--tmpfs", "{}/lib"], ["--ro-bind", "{}/lib:/srv/lib"]])
 @pytest.mark.parametrize("kind", ["gitfile", "commondir"])
 def test_a_gitfile_that_is_out_of_reach(space, flag, kind):
-    """What the command cannot write, because another mount is there, leads the host's git all the same."""
+    """A gitfile or commondir on another mount, which the command cannot write: the git directory that it names is
+    protected."""
     space.make({"node_modules/p/x": ""})
     repository(space)
     space.outside("git", "init", "-q", "--separate-git-dir", "node_modules/real", "lib")
@@ -181,7 +182,7 @@ def test_a_gitfile_that_is_out_of_reach(space, flag, kind):
 
 @pytest.mark.parametrize("gone", ["gone/../node_modules/real", "gone/../gone/../node_modules/real", "file/../node_modules/real"])
 def test_a_way_that_leads_nowhere(space, gone):
-    """What a gitfile names is not there as long as a directory on its way is not: nobody makes that one."""
+    """The gitfile names a path with a missing directory, and the command cannot make that directory."""
     space.make({"node_modules/p/x": "", "file": ""})
     space.outside("git", "init", "-q", "--separate-git-dir", "node_modules/real", ".")
     space.make({".git": f"gitdir: {gone}\n"})
@@ -200,7 +201,7 @@ SYMLINKS = {
 
 @pytest.mark.parametrize("name", SYMLINKS)
 def test_what_is_a_symlink_into_the_workspace(space, name):
-    """What the host's git obeys is what the link leads to."""
+    """git's files are symlinks into the workspace: the files they lead to are protected."""
     link, target, attack = SYMLINKS[name]
     repository(space)
     if name in ("hook", "moved"):

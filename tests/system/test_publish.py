@@ -398,7 +398,7 @@ except OSError:
 
 
 def test_not_from_the_sandbox_next_door(sbx, world):
-    """There 127.0.0.1 is its own loopback, in every mode."""
+    """In another sandbox 127.0.0.1 is that sandbox's own loopback, in every mode."""
     port = free_port(world)
     with Served(sbx, ["--publish", f"{port}:8888"]):
         for profile in "none", "install", "full":
@@ -486,7 +486,7 @@ def test_free_after_a_sigkill_at_each_step(sbx, world, clean, who, step):  # noq
 
 
 def test_free_after_a_sigkill(sbx, world, clean, who):  # noqa: F811
-    """With connections open. They end, too."""
+    """The port is free after a SIGKILL with connections open, which end too."""
     port = free_port(world)
     with Served(sbx, ["--publish", f"{port}:8888"], **who) as s:
         held = [connect(world, port) for _ in range(5)]
@@ -506,7 +506,7 @@ def test_free_after_a_sigkill(sbx, world, clean, who):  # noqa: F811
 
 
 def test_free_as_soon_as_it_ended(sbx, world):
-    """Also when the sandbox's end closed its connections first, which leaves them in TIME_WAIT."""
+    """The port is free at once, also when the sandbox closed its connections first, which leaves them in TIME_WAIT."""
     port = free_port(world)
     for _ in range(3):
         with Served(sbx, ["--publish", f"{port}:8888"], "speaks_first") as s:
@@ -589,7 +589,7 @@ def test_bulk_both_ways(sbx, world, who):
 
 
 def test_slow_client(sbx, world):
-    """What it does not read stays with the server, not with the broker; and another client is not kept waiting."""
+    """Data that a client does not read stays with the server, not with the broker. Another client does not wait."""
     port = free_port(world)
     with Served(sbx, ["--publish", f"{port}:8888"], "bulk") as s:
         slow = connect(world, port)
@@ -629,7 +629,7 @@ def test_500_at_once(sbx, world):
 
 
 def test_too_many(sbx, world):
-    """Past the limit they are reset at once; the sandbox's own way out is not narrower for it."""
+    """Connections past the limit are reset at once. They do not narrow the sandbox's own way out."""
     port = free_port(world)
     sbx.profile("both", f"network: {{allow: ['203.0.113.10:22'], publish: ['{port}:8888']}}\n")
     script = SERVER.replace('print("up", flush=True)', 'print("up", flush=True); asyncio.ensure_future(out())').replace(

@@ -58,7 +58,7 @@ def test_planted_by_an_earlier_run(space, victim, plant, receipt):
 
 
 def test_planted_in_its_own_run(space, victim):
-    """What was named before it ran is where it goes."""
+    """The receipt goes to the directory that had the name before the run, though the command puts a symlink there."""
     r = space.run("mkdir out; ls")
     assert r.rc == 0, r
     r = space.run(f"mv out was; ln -s {victim} out; ln -s {victim}/x was/receipt.json", ["--receipt", "out/receipt.json"])

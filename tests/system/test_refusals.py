@@ -76,7 +76,8 @@ def test_many(sbx):
 
 
 def test_hostile_names(sbx):
-    """What a command asks for does not drive the terminal, in either place."""
+    """Control characters in a name that a command asks for reach the terminal neither at the end of a run nor by
+    --refusals."""
     script = """import socket, struct
 q = b"\\0\\1\\1\\0\\0\\1" + b"\\0" * 6 + b"\\x08a\\x1b[2J\\xffb'\\4test\\0" + b"\\0\\1\\0\\1"
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5); s.sendto(q, ("100.64.0.1", 53)); s.recv(512)"""

@@ -106,7 +106,8 @@ PACKAGES = {
 @pytest.mark.parametrize("tool", PACKAGES)
 @pytest.mark.parametrize("profile", ["default", "install", "build", "notebook", "ai-bash"])
 def test_installers(sbx, tool, profile):
-    """They try every error again; less long here. Their own start is most of the time on a busy machine."""
+    """Installers try again after every error, here for a shorter time. On a busy machine most of the time is their own
+    start."""
     r = sbx.run(["--profile", profile], PACKAGES[tool])
     assert r.rc not in (0, 125) and r.seconds < 20, r  # npm by itself: 70
     if tool == "pip":
@@ -114,7 +115,7 @@ def test_installers(sbx, tool, profile):
 
 
 def test_reason_is_in_the_answer(sbx):
-    """Who asks with EDNS is told; who asks without gets the bare answer."""
+    """An answer with EDNS says why the name was refused; an answer without EDNS is the bare refusal."""
     def ask(*args):
         return sbx.inside(["--allow", "allowed.test", "--deny", "no.allowed.test"], "dns", "100.64.0.1", *args)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a service manager and the journal hear of a run: sockets of this test in their place."""
+"""Messages of a run to the service manager and the journal; sockets of this test receive them."""
 import contextlib
 import os
 import signal
@@ -130,7 +130,7 @@ def test_never_ready_when_a_step_fails(sbx, notify):
 
 
 def test_a_status_is_one_line(sbx, notify):
-    """What somebody called a file must not become a message of its own."""
+    """Line breaks in a profile's name add no line to the READY message."""
     path = os.path.join(sbx.tmp, "a\nERRNO=5\n.yaml")
     with open(path, "w") as f:
         f.write("network: {mode: offline}\n")

@@ -174,7 +174,7 @@ def way(request):
 
 @pytest.fixture
 def terminals(world):
-    """Two."""
+    """Two terminals."""
     made = [Terminal(world.user.pw_uid) for _ in range(2)]
     yield made
     for t in made:
@@ -284,7 +284,7 @@ def test_launcher_killed(sbx, shell, way):
 
 
 def test_in_the_background_from_the_start(sbx, shell, way):
-    """What is in the foreground sets the terminal as it wants it, meanwhile."""
+    """A run in the background does not reset the terminal at its end: the job in the foreground sets it."""
     s = shell("stay", way, ["--limit", "wall_time=1s"], background=True)
     wait_spoiled(sbx)
     s.tell("raw")
@@ -293,7 +293,8 @@ def test_in_the_background_from_the_start(sbx, shell, way):
 
 
 def test_in_the_foreground_only_later(sbx, shell, way):
-    """What it was like when sbx-run started was not the caller's choice for it."""
+    """A run that started in the background does not restore the settings of that moment: they were not the caller's
+    choice."""
     s = shell("stay", way, ["--limit", "wall_time=2s"], background=True)
     wait_spoiled(sbx)
     s.tell("raw")

@@ -55,7 +55,7 @@ class Place:
         return r.out
 
     def outside(self, *argv):
-        """What another process of the user sees of the granted directory afterwards."""
+        """Run a command as the user on the host, in the granted directory; its output."""
         return subprocess.run(["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", *argv], check=True,
                               cwd=self.sbx.work, env=self.sbx.env(), capture_output=True, text=True).stdout
 

@@ -135,7 +135,7 @@ def test_what_is_installed_beside_the_program(root):
 
 
 def test_in_a_directory_of_the_caller_of_sudo(root):
-    """What a user may well try. The line says what to do."""
+    """sudo sbx-run refuses a profile that the calling user owns, in one line that says what to do."""
     env = {"SUDO_UID": str(root.world.user.pw_uid), "SUDO_GID": str(root.world.user.pw_gid)}
     file = write(root.work + "/p.yaml", PROFILE, root.world.user.pw_uid)
     r = root.run(["--profile", "./p.yaml"], ["true"], root=True, env=env)
@@ -148,7 +148,7 @@ def test_in_a_directory_of_the_caller_of_sudo(root):
 @pytest.mark.parametrize("variable", ["SBX_STATE_DIR", "SBX_RUNTIME_DIR"])
 @pytest.mark.parametrize("how", ["directory of theirs", "directory for the group", "directory for all", "symlink"])
 def test_the_way_to_our_own_directories(root, theirs, variable, how):
-    """What is made there is root's: who can change the way makes root write elsewhere."""
+    """Root's sbx-run refuses a directory whose path another user can change: it would write elsewhere as root."""
     uid = root.world.user.pw_uid
     on_the_way, place = theirs + "/d", theirs + "/d/sbx"
     os.mkdir(on_the_way)
@@ -177,7 +177,7 @@ def test_the_way_to_our_own_directories(root, theirs, variable, how):
 
 @pytest.mark.parametrize("how", [None, *SPOILT])
 def test_bwrap_in_another_place(root, theirs, how):
-    """Where /usr/bin has none that can be taken, PATH is asked."""
+    """PATH is searched for bwrap where /usr/bin has none that can be taken."""
     bad, good = write(theirs + "/bad", ""), theirs + "/bin/bwrap"
     os.mkdir(theirs + "/bin")
     shutil.copy("/usr/bin/bwrap", good)

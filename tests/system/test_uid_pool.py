@@ -18,7 +18,7 @@ PTRACE_CONT, PTRACE_SEIZE, PTRACE_O_TRACEEXIT, PR_SET_CHILD_SUBREAPER, WALL = 7,
 
 
 def reap(world):
-    """What killed launchers leave to us, where pid 1 takes its time. A zombie counts as a process."""
+    """Reap the processes of killed launchers that this process has to wait for. A zombie counts as a process."""
     with open(f"/proc/self/task/{os.getpid()}/children") as f:
         for pid in map(int, f.read().split()):
             if pid != world.proc.pid:
@@ -111,7 +111,8 @@ attempt("files", lambda: os.listdir("/proc/{pid}/root"))
 
 
 def test_two_sandboxes_two_users(sbx, pool):
-    """Who has the uid of one may not touch the other; who has the other's may."""
+    """A process with one sandbox's uid cannot signal, trace or read processes of another sandbox. A process with the
+    other's uid can signal them."""
     pool("20001-20100")
     a, b = start(sbx), start(sbx)
     try:

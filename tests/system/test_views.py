@@ -41,7 +41,7 @@ def test_tmpfs(sbx, root):
 
 
 def test_tmpfs_over_a_grant(sbx):
-    """It hides what is there and nothing of it reaches the host; without it the same writes do."""
+    """A tmpfs hides the files of a grant, and writes to it do not reach the host. Without it the same writes do."""
     os.mkdir(sbx.work + "/cache")
     with open(sbx.work + "/cache/old", "w") as f:
         f.write("old")
@@ -93,7 +93,7 @@ def kept(sbx, root, world):
 
 
 def test_home_stays(sbx, root, kept):
-    """What one run leaves in it the next one finds; without it nothing stays."""
+    """A --home directory keeps its files from one run to the next. Without --home nothing stays."""
     write, read = ["sh", "-c", "echo left >$HOME/f; mkdir $HOME/d"], ["sh", "-c", "cat $HOME/f; stat -c %u $HOME; id -u"]
     assert sbx.run(["--home", kept], write, root=root).rc == 0
     r = sbx.run(["--home", kept], read, root=root)
@@ -105,7 +105,8 @@ def test_home_stays(sbx, root, kept):
 
 
 def test_home_has_start_up_files_of_its_own(sbx, root, kept):
-    """Protected paths are what the host executes later: not in a home. In a grant at another place they are."""
+    """Protected paths are files that the host executes later. In a home the command may write them; in a grant it may
+    not."""
     script = ["sh", "-c", "cd $0; for f in .bashrc .git/config; do mkdir -p .git; echo x 2>&- >$f && echo wrote $f; done; true"]
     home = sbx.world.user.pw_dir if not root else "/home/sandbox"
     assert sbx.run(["--home", kept], script + [home], root=root).out == "wrote .bashrc\nwrote .git/config\n"
@@ -114,7 +115,8 @@ def test_home_has_start_up_files_of_its_own(sbx, root, kept):
 
 
 def test_blocked_names_in_a_home(sbx, root, kept):
-    """What sandboxes made there is theirs; the same directory as an ordinary grant is searched."""
+    """Blocked names that a sandbox made in its --home stay readable there. The same directory as an ordinary grant is
+    searched."""
     make = ["sh", "-c", "mkdir -p ~/.ssh ~/.sshx && echo s >~/.ssh/id && echo s >~/.sshx/id; cat ~/.ssh/id ~/.sshx/id"]
     assert sbx.run(["--home", kept], make, root=root).out == "s\ns\n"
     r = sbx.run(["--home", kept], ["sh", "-c", "cat ~/.sshx/id ~/.ssh/id 2>&-"], root=root)
@@ -172,7 +174,7 @@ def test_home_with_the_current_directory_in_it(sbx, world):
     (".", []), ("sub", []), ("sub/deep", []), (".", ["--overlay"]), ("sub", ["--overlay"]),
     (".", ["--ro-bind", "{}:/other"]), ("sub", ["--bind", "{}/sub/deep:/other"])])
 def test_home_that_is_granted_twice(space, home, args):
-    """A home is not protected: it must not be another way to what is."""
+    """A home is not protected: it must not be a second path to a protected directory."""
     space.make({".git/config": "was\n", ".git/HEAD": "ref: refs/heads/main\n", "sub/.envrc": "was\n", "sub/deep/.envrc": "was\n",
                 "sub/deep/.ssh/id": "secret\n"})
     beside = make_home(space.sbx, space.sbx.world.user.pw_uid)

@@ -46,7 +46,7 @@ class Result:
     err: str
 
     def lines(self):
-        """What a probe of inside.py or `python3 -c` printed, a JSON value per line."""
+        """The output of a probe of inside.py or of `python3 -c`: a JSON value per line."""
         assert self.rc == 0, self
         return [json.loads(line) for line in self.out.splitlines()]
 

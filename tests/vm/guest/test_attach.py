@@ -298,7 +298,7 @@ def test_names_are_reached_and_nothing_else(host, begin, way):
 
 @pytest.mark.parametrize("way", Host.WAYS)
 def test_limits_hold(host, begin, way):
-    """They stand above the cgroup that the command is in."""
+    """The limits are set above the cgroup that the command is in."""
     h = host(way)
     run = begin(h, "memory=64M", "pids=40")
     cgroup = run.command_cgroup()
@@ -323,7 +323,7 @@ def test_limits_hold(host, begin, way):
 
 @pytest.mark.parametrize("way", Host.WAYS)
 def test_two_beside_each_other(host, begin, cable, way):
-    """Each has its own pins; the end of one is nothing to the other, nor is its SIGKILL."""
+    """Each sandbox has its own pins. The end or a SIGKILL of one changes nothing for the other."""
     h = host(way)
     one, two, three = begin(h), begin(h), begin(h)
     for run in (one, two):
@@ -369,7 +369,7 @@ def test_sigkill_of_all_and_a_unit_that_sweeps(host, begin, way):
 
 
 def give_up_the_rules():
-    """Nothing runs: the host's owner may do that, and a test that leaves nothing behind must."""
+    """Remove the rules by hand, as the host's owner may do when nothing runs: a test must leave nothing behind."""
     nft("delete", "table", "inet", "sbx")
 
 
@@ -391,7 +391,7 @@ def test_sigkill_of_all_and_nobody_sweeps(host, begin, way):
 
 
 def pass_out(h, run):
-    """A socket of the sandbox in our hands."""
+    """A socket of the sandbox, received by this process."""
     path = os.path.join(h.work, "door")
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(path)
@@ -456,7 +456,8 @@ def test_strict_needs_a_newer_kernel(host):
 
 
 def test_a_service_without_the_three(host):
-    """What has the four is a privileged launcher, and may have any profile but this."""
+    """A service with the four capabilities is a privileged launcher, and may have any profile but one with attach
+    cgroup."""
     h = host("service")
     assert said(h, [])[:2] == (0, "ran\n")
     h = host("service", caps=FOUR)

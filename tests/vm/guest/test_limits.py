@@ -110,7 +110,7 @@ def cgroup_of(pid):
 
 
 def value(cgroup, name):
-    """What holds for a cgroup: its own value, or the nearest one above it that is a limit."""
+    """The limit that applies to a cgroup: its own value, or the nearest limit above it."""
     path = cgroup
     while path != "/":
         with contextlib.suppress(FileNotFoundError), open(f"{CGROUP}{path}/{name}") as f:
@@ -144,7 +144,7 @@ def launchers(sandbox):
 
 @pytest.fixture(scope="module")
 def managers():
-    """What systemd starts for the first who asks is there before."""
+    """Start the managers that systemd starts at a first request, before the tests run."""
     for way in ("unit", "session", "user-unit"):
         subprocess.run([*WAYS[way], "true"], check=True, stdin=subprocess.DEVNULL, timeout=RUN_SECONDS)
 
@@ -176,7 +176,7 @@ def test_memory(start, no_cgroup_left, way):
 
 @pytest.mark.parametrize("way", ["session", "delegated"])
 def test_the_neighbour_lives(start, no_cgroup_left, way):
-    """The same limit, the same way; and all processes of the one that is over it end, not the largest only."""
+    """Two sandboxes with the same limit: all processes of the one that is over it end, and the other one lives."""
     sbx = start(way)
     script = "sleep 600 & python3 -c \"$1\" 256; echo survived"
     with sbx.running(limits(memory="64M"), ["sh", "-c", "echo up; exec sleep 600"], ID) as neighbour:
@@ -188,7 +188,7 @@ def test_the_neighbour_lives(start, no_cgroup_left, way):
 
 
 def test_a_kill_that_is_not_the_limits(start):
-    """137 is also what a SIGKILL ends in; only the limit's makes it the state."""
+    """A plain SIGKILL also ends in 137; only a kill by the limit sets the state."""
     sbx = start("root")
     r = sbx.run(limits(memory="64M"), ["sh", "-c", "kill -KILL $$"])
     assert r.rc == 137 and "memory" not in r.err and sbx.last()["state"] == "done"
@@ -209,7 +209,8 @@ def test_pids_and_cpus(start, no_cgroup_left, way):
 
 @pytest.mark.parametrize("way", ["root", "session"])
 def test_a_fork_bomb(start, no_cgroup_left, way):
-    """It gets as far as it may and no further, the machine answers meanwhile, and its end is the end of all."""
+    """A fork bomb gets to its limit and no further. The machine answers meanwhile, and the end of the command ends
+    all."""
     sbx = start(way)
     args = ["--env", "WHO=bomb", *limits(pids=80, cpus="1", wall_time="120s")]
     with sbx.running(args, python(BOMB), ID) as p:
@@ -260,7 +261,8 @@ def test_the_commands_cgroup(start, no_cgroup_left, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_io_weight(start, no_cgroup_left, way):
-    """Where the controller is delegated, which a user's manager has not; elsewhere a word about it, or no run."""
+    """io_weight is set where the controller is delegated, which a user's manager does not do. Elsewhere sbx-run warns,
+    or refuses with enforce=strict."""
     sbx = start(way)
     with sbx.running(["--env", "WHO=weighed", *limits(io_weight=50)], ["sh", "-c", "echo up; exec sleep 600"], ID) as p:
         assert wait_until(lambda: "sleep" in map(comm, processes("WHO=weighed")))

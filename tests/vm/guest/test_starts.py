@@ -13,7 +13,7 @@ from machine import PREFIX, TESTER, UNIT, USER_MANAGER, WAYS, wait_until
 
 @pytest.mark.parametrize("way", WAYS)
 def test_it_starts_and_the_self_test_passes(start, way):
-    """And the status is the command's own."""
+    """The command runs, and the exit status is its own."""
     sbx = start(way)
     r = sbx.run(["--profile", "none"], ["sh", "-c", "python3 inside.py status && exit 7"])
     assert (r.rc, r.err) == (7, "")
@@ -66,7 +66,8 @@ def test_exit_statuses_of_what_did_not_run(start, way):
     (UNIT, "/var/lib/sbx", "/run/sbx"),
     (USER_MANAGER, TESTER.pw_dir + "/.local/state/sbx", f"/run/user/{TESTER.pw_uid}/sbx")])
 def test_a_units_own_places(manager, state, runtime):
-    """Where nobody says where: a unit has no home directory's variables unless its manager has."""
+    """The default places of state and runtime files: a unit has no home directory's variables unless its manager
+    has."""
     r = subprocess.run([*manager, "--", os.path.join(PREFIX, "bin/sbx-run"), "--scratch", "--id", "0123456789ab",
                         "--", "sh", "-c", "exit 5"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                        timeout=60)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What systemd/ installs, under a real systemd: users and directories, sbx@.service, a service of one's own, and the
-scopes that sbx-scope asks for."""
+"""The files that systemd/ installs, under a real systemd: users and directories, sbx@.service, a service of one's own,
+and the scopes that sbx-scope asks for."""
 import contextlib
 import json
 import os
