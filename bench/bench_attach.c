@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What attach.py measures with: `bench_attach udp ADDR PORT N` sends N datagrams and prints the
+ * Measures for attach.py: `bench_attach udp ADDR PORT N` sends N datagrams and prints the
  * nanoseconds of processor time of one (both ends: a loopback delivers within the send); `sink ADDR
  * PORT` takes in TCP connections and drops what they bring, until stdin ends; `pair ADDR PORT MS
  * CGROUP` sends for so long over a connection made here, and over one made in CGROUP, and prints
@@ -85,8 +85,8 @@ static int enter(const char *cgroup)
 	return 0;
 }
 
-/* A socket belongs to the cgroup it was made in. In turns, so that what else the machine does is
- * shared. */
+/* A socket belongs to the cgroup it was made in. The two streams take turns, so that they share the
+ * noise of the machine. */
 static int pair(const struct sockaddr_in *to, long ms, const char *cgroup)
 {
 	struct stream streams[2] = { { .fd = -1 }, { .fd = -1 } };
