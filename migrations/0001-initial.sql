@@ -5,8 +5,9 @@
 -- A migration runs inside a transaction that src/store/store.c opens; it must not begin or end one.
 -- A migration that was released is never edited: the next change is the next number.
 --
--- Every run parses all of this before its first row. What a column means is therefore said in front of
--- its table and not in it (SQLite keeps a statement with its comments), and each index has its reason.
+-- Every run parses all of this before its first row. The meaning of a column therefore stands in
+-- front of its table, not in it (SQLite keeps a statement with its comments). Each index has its
+-- reason.
 
 -- One run of a command. Rows are in the order the runs began (rowid). Times are milliseconds since
 -- 1970 UTC; what is not known yet is NULL.

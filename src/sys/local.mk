@@ -135,8 +135,8 @@ EXTRA_DIST += \
 	tests/golden/seccomp-factory.txt \
 	tests/golden/seccomp-factory_tcp.txt
 
-# The network: sockets, rulesets, NFLOG. What links libnftnl lists $(sys_nftnl_libs): beside it libmnl, or,
-# where sbx-run is static, what stands in for it, so that the tests of rulesets try that too.
+# The network: sockets, rulesets, NFLOG. A program with libnftnl lists $(sys_nftnl_libs), which has
+# libmnl too. If sbx-run is static, it has our stand-in for libmnl, so tests of rulesets try that.
 if SBX_RUN_STATIC
 noinst_LIBRARIES += %reldir%/libsbx-mnl.a
 %canon_reldir%_libsbx_mnl_a_SOURCES = %reldir%/net/mnl_static.c
@@ -184,7 +184,7 @@ check_PROGRAMS += tests/fuzz/fuzz_nflog
 tests_fuzz_fuzz_nflog_SOURCES = tests/fuzz/fuzz_nflog.c
 tests_fuzz_fuzz_nflog_LDADD = $(SBX_FUZZ_LIBS) $(sys_libs) src/base/libsbx-base.a
 
-# What tests/system/test_nft_equal.py and test_attach_rules.py load rulesets with.
+# The programs that load rulesets for tests/system/test_nft_equal.py and test_attach_rules.py.
 noinst_PROGRAMS += tests/system/attach_case tests/system/nft_case
 tests_system_attach_case_SOURCES = \
 	tests/system/attach_case.c tests/unit/attach_cases.h tests/unit/nft_cases.h
