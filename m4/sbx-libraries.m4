@@ -50,7 +50,7 @@ AC_DEFUN([SBX_SYSTEMD], [
 	AS_IF([test "$sbx_systemd" = no && test "x$with_systemd" = xyes],
 		[AC_MSG_ERROR([libsystemd was not found (apt-get install libsystemd-dev)])])
 	AM_CONDITIONAL([SBX_SYSTEMD], [test "$sbx_systemd" = yes])
-	dnl Units need no library. What pkg-config says is the system's own: for the prefix /usr alone.
+	dnl Units need no library. pkg-config names the system's directories: for prefix /usr alone.
 	AM_CONDITIONAL([SBX_UNITS], [test "x$with_systemd" != xno])
 	SBX_SYSTEMD_DIR([systemdsystemunitdir], [systemd/system])
 	SBX_SYSTEMD_DIR([sysusersdir], [sysusers.d])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # policy: profile text -> checked tree -> compiled policy; decide, explain, print. Includes base; PURE.
 #
-# What decides (policy_load, policy_decide, policy_explain) needs no library; the broker links that.
+# Deciding (policy_load, policy_decide, policy_explain) needs no library; the broker links that.
 # Reading profiles needs $(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS), sbx_policy_hash() $(SBX_MD_LIBS).
 
 SBX_MD_LIBS = $(MD_LIBS)

@@ -2,7 +2,7 @@
 /*
  * Grants become mounts of the plan, outer targets first.
  *
- * Where the state or runtime directory of sbx lies below a grant, an empty read-only file system is
+ * If the state or runtime directory of sbx lies below a grant, an empty read-only file system is
  * mounted over it. A place to mount on is never made on the host: below another grant it must
  * exist. Only a home that stays is the sandbox's to change (view_home.h).
  */

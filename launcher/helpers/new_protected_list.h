@@ -103,12 +103,13 @@ char *sbx_new_join(const char *a, const char *b);
 int sbx_new_add_path(struct sbx_new_paths *list, size_t grant, const char *path,
 		     const struct stat *st);
 
-/* Note the result @r of a lookup, and return it. What could not be looked at may be there. */
+/* Note the result @r of a lookup, and return it. A file whose lookup failed counts as one that may
+ * be there. */
 int sbx_new_looked(struct sbx_new *x, int r);
 /* Open @path below a grant with open(2)'s @flags, without following symlinks. fd or -errno. */
 int sbx_new_open(struct sbx_new *x, size_t grant, const char *path, int flags);
-/* Open a directory to list it. Where its mode forbids that and the user owns it, it gets u+rwx. fd
- * or -errno. */
+/* Open a directory to list it. If its mode forbids that and the user owns it, it gets u+rwx. fd or
+ * -errno. */
 int sbx_new_open_dir(struct sbx_new *x, size_t grant, const char *path);
 /* Is @path, with the stat(2) @st, read-only since the start, or below a path that is? */
 bool sbx_new_is_held(struct sbx_new *x, size_t grant, const char *path, const struct stat *st);

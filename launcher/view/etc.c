@@ -8,7 +8,7 @@
  * was copied from; when the host's /etc changes, the next run finds no such name and makes a new
  * one.
  *
- * What is in it: the entries of the table below, copied, and only what everyone on the host may
+ * It holds: the entries of the table below, copied, and only files that everyone on the host may
  * read (so ssl/private stays out, also when root does the copying); configuration in which people
  * keep passwords is left out when it looks as if it had one; resolv.conf and nsswitch.conf of our
  * own; symlinks into /run/sbx for the four files that differ from sandbox to sandbox; and what

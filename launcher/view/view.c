@@ -7,7 +7,7 @@
  * O_PATH fd that will be bound, never by name and never through a symlink, because what a link
  * means inside is decided by this lookup. Directories on the way to a mount point exist too.
  *
- * What is below /proc and /dev is not modelled but for granted devices: a path there is missing.
+ * Of the paths below /proc and /dev only granted devices are modelled: any other is missing.
  */
 #include "launcher/view/view.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Host names: whatever is accepted is in the one normal form, and is nothing that a resolver or the
+/* Host names: an accepted name is in the one normal form, and is no text that a resolver or the
  * socket API takes for an address. */
 
 #include <arpa/inet.h>

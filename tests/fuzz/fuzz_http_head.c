@@ -22,7 +22,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What came of a connection, folded into a few numbers. */
+/* The outcome of a connection, folded into a few numbers. */
 struct outcome {
 	uint64_t heads; /* hash over the heads and where they were */
 	size_t n_heads, n_carried;

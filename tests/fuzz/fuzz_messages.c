@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /*
- * Messages between our programs. The first byte chooses the decoder, the rest is the packet. What
- * is refused leaves zeros; what is accepted encodes to a packet of the same length that decodes to
- * the same struct (text for people may have been cleaned on the way).
+ * Messages between our programs. The first byte chooses the decoder, the rest is the packet. A
+ * refused packet leaves zeros. An accepted one encodes to a packet of the same length that decodes
+ * to the same struct (text for people may have been cleaned on the way).
  */
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Patterns of --allow and --deny, and endpoints: what is taken prints to what means the same. */
+/* Patterns of --allow and --deny, and endpoints: an accepted one prints to a text with the same
+ * meaning. */
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Compiled policies from an untrusted process: refused, or one that can be asked anything. */
+/* Compiled policies from an untrusted process: a blob is refused, or every question to it gets an
+ * answer. */
 
 #include <errno.h>
 #include <stdint.h>

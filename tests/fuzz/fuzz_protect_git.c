@@ -77,7 +77,7 @@ static void take_path(struct input *in, unsigned int n, char ret[TEXT_MAX])
 	ret[at] = '\0';
 }
 
-/* The last part again and again: as deep as limits are. */
+/* The last part is repeated, up to the depth of the limits. */
 static void repeat(char path[TEXT_MAX], unsigned int n)
 {
 	const char *slash = strrchr(path, '/');
@@ -88,7 +88,7 @@ static void repeat(char path[TEXT_MAX], unsigned int n)
 		at += (size_t)snprintf(path + at, TEXT_MAX - at, "%s", last);
 }
 
-/* What git makes. */
+/* A git directory with the entries that git itself makes. */
 static void make_git_dir(const char *path)
 {
 	static const char *const files[] = { "HEAD", "config" }, *const dirs[] = { "objects",
@@ -183,8 +183,8 @@ static bool has(const char *dir, const char *name, mode_t type)
 	       (!type || (st.st_mode & S_IFMT) == type);
 }
 
-/* @path, of which the last part is another than "..", with what is above it as it is. malloc'ed;
- * NULL: that is not there. */
+/* @path with the part above its last one resolved; the last part is not "..". malloc'ed; NULL: the
+ * part above is not there. */
 static char *with_real_parent(const char *path)
 {
 	SBX_AUTO_FREE char *parent = strdup(path);
@@ -221,7 +221,8 @@ static void check_way(const struct sbx_plan *p, char *path)
 	}
 }
 
-/* The text of a file behind @prefix, as a path from @dir. malloc'ed; NULL: it is none. */
+/* The text behind @prefix of the file @name, as a path from @dir. malloc'ed; NULL: the file has no
+ * such text. */
 static char *read_name(const char *dir, const char *name, const char *prefix)
 {
 	SBX_AUTO_FREE char *path = join(dir, name);
@@ -239,7 +240,8 @@ static char *read_name(const char *dir, const char *name, const char *prefix)
 	return text[n_prefix] == '/' ? strdup(text + n_prefix) : join(dir, text + n_prefix);
 }
 
-/* What that leads to. malloc'ed; NULL: nothing that is there. *ret_said: it names something. */
+/* The path that the file's text (read_name()) leads to. malloc'ed; NULL: nothing is there.
+ * *ret_said: the text names a path. */
 static char *follow(const struct sbx_plan *p, const char *dir, const char *name, const char *prefix,
 		    bool *ret_said)
 {
@@ -366,7 +368,7 @@ static void check_dir(const struct git *g, size_t i)
 	for (size_t k = 0; k < SBX_N_ELEMENTS(names); k++) {
 		SBX_AUTO_FREE char *path = join(g->dirs[i], names[k]);
 
-		/* What is not there: git obeys the common directory's. */
+		/* Git reads a file that a linked directory lacks from the common directory. */
 		if (!g->linked[i] || k > 1 || has(g->dirs[i], names[k], 0))
 			plan_check_held(g->p, path);
 	}

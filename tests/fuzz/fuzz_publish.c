@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What --publish takes: what is taken prints to what means the same. */
+/* The values of --publish: an accepted one prints to a text with the same meaning. */
 
 #include <stdint.h>
 #include <stdio.h>

@@ -30,7 +30,7 @@ static void must(bool fine, const char *what, const char *path)
 
 /* --- paths --- */
 
-/* What of @path lies below @top: "" is itself; NULL: it does not. */
+/* The rest of @path below @top: "" where they are equal, NULL where @path is not below it. */
 static const char *below(const char *path, const char *top)
 {
 	size_t n = top[1] ? strlen(top) : 0;
@@ -45,7 +45,7 @@ static bool is_cover(const struct sbx_mount_op *op)
 	return op->kind == SBX_MOUNT_SELF_BIND || op->kind == SBX_MOUNT_MASK;
 }
 
-/* The mount that @path, in the sandbox, is in, self-binds and masks left out. NULL: none. */
+/* The mount that holds @path of the sandbox; self-binds and masks do not count. NULL: none. */
 static const struct sbx_mount_op *shown_at(const struct sbx_plan *p, const char *path)
 {
 	for (size_t i = p->view.n_mounts; i > 0; i--) {
@@ -85,14 +85,14 @@ bool plan_check_is_writable(const struct sbx_mount_op *op)
 	       S_ISDIR(op->source.st.st_mode);
 }
 
-/* A home that stays holds what sandboxes made: it is not searched. */
+/* The check does not search a home that stays: sandboxes made the files in it. */
 static bool is_home(const struct sbx_plan *p, const struct sbx_mount_op *op)
 {
 	return strcmp(op->dest, p->facts->home) == 0;
 }
 
-/* Where @path, of the host's, is by way of @grant. malloc'ed; NULL: nowhere, or another mount hides
- * it. */
+/* The path in the sandbox of the host's @path by way of @grant. malloc'ed; NULL: it has none, or
+ * another mount hides it. */
 static char *place_of(const struct sbx_plan *p, const struct sbx_mount_op *grant, const char *path)
 {
 	const char *rest = below(path, grant->source.resolved);
@@ -221,7 +221,7 @@ static void check_way(const struct sbx_plan *p, const struct sbx_mount_op *op)
 
 /* --- below each grant --- */
 
-/* In a git directory that can be written, names are those of branches: none is masked. */
+/* In a writable git directory names are those of branches: the plan masks none of them. */
 static void search(const struct sbx_plan *p, const struct sbx_mount_op *grant, const char *path,
 		   unsigned int depth)
 {
@@ -246,8 +246,8 @@ static void search(const struct sbx_plan *p, const struct sbx_mount_op *grant, c
 	}
 }
 
-/* A pattern holds what is there; of what is absent only some is covered, and that only where it is
- * refused. */
+/* A pattern protects what is there. An absent path is covered only in part, and only where
+ * new_protected is `refuse`. */
 static bool is_covered(const struct sbx_plan *p, const char *entry, bool shipped, const char *path)
 {
 	struct stat st;
@@ -260,7 +260,7 @@ static bool is_covered(const struct sbx_plan *p, const char *entry, bool shipped
 	       (!shipped || sbx_protected_path_covers_absent(entry));
 }
 
-/* What the lists name at the top is read-only. */
+/* Listed paths at the top of the grant are read-only. */
 static void check_lists(const struct sbx_plan *p, const struct sbx_mount_op *grant)
 {
 	const struct sbx_str_list *lists[] = { &p->system->protected_paths,

@@ -6,10 +6,10 @@
 
 #include "launcher/plan/plan.h"
 
-/* What must hold of every plan, told from its mounts and the host's files alone. */
+/* The rules that every plan must keep. The check reads only the plan's mounts and the host's
+ * files. */
 
-/* abort() with a line on stderr where something does not hold of @p, whose prefixes are @play/ws
- * and @play/more. */
+/* abort() with a line on stderr if @p breaks a rule. Its prefixes are @play/ws and @play/more. */
 void plan_check(const struct sbx_plan *p, const char *play);
 
 /* A directory of the host's that the command may write. */

@@ -45,8 +45,8 @@ static bool write_text(const char *path, int flags, const char *text)
 	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-/* As the user that plan_world.h plans for, and with no capability left, so that modes count. False:
- * it cannot be had. */
+/* Become the user that plan_world.h plans for, without capabilities, so that modes count. False:
+ * this is not possible. */
 static bool enter_namespaces(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

@@ -8,22 +8,21 @@
 #include "launcher/plan/plan.h"
 
 /*
- * What the fuzz targets of planning share: a small host (tests/unit/plan_world.h) with a directory
- * `play` that is filled anew for each input, and what must hold of every plan that comes of it
- * (plan_check.h).
+ * The fuzz targets of planning share a small host (tests/unit/plan_world.h) with a directory
+ * `play`, which is filled anew for each input, and the check of every plan (plan_check.h).
  *
  *   play/ws     the current directory, an allowed prefix
  *   play/more   another allowed prefix
  *   play/out    no prefix
  *
- * Where user namespaces can be had, all of it is a tmpfs in a mount namespace of the program's own,
- * which goes when the program ends in any way. Nothing is made outside of `play`: the kernel
- * follows paths with RESOLVE_BENEATH and through no symlink.
+ * With user namespaces the host is a tmpfs in a mount namespace of the program's own, which goes
+ * when the program ends in any way. Nothing is made outside of `play`: the kernel follows paths
+ * with RESOLVE_BENEATH and through no symlink.
  */
 
 /* Make the host. To be called once, before the program has threads: by LLVMFuzzerInitialize(). */
 void plan_fuzz_begin(void);
-/* Where `play` is. */
+/* The path of `play`. */
 const char *plan_fuzz_play(void);
 /* Forget the plan and remove what the input made: at the end of each. */
 void plan_fuzz_clear(void);

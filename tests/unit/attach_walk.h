@@ -2,7 +2,7 @@
 #ifndef SBX_TESTS_UNIT_ATTACH_WALK_H
 #define SBX_TESTS_UNIT_ATTACH_WALK_H
 
-/* What the kernel says to a packet by the lists of attach cgroup: the walk that
+/* The kernel's verdict on a packet by the lists of attach cgroup: the walk that
  * src/sys/nft/nft_attach.c describes. */
 
 #include "tests/unit/policy_world.h"

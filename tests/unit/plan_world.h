@@ -64,7 +64,7 @@ int plan_world_plan(struct plan_world *w, ...) __attribute__((sentinel));
 void plan_world_said(const struct plan_world *w, const char *part);
 /* A note of the plan has @part in it. */
 bool plan_world_noted(const struct plan_world *w, const char *part);
-/* Without the one that the world's .ssh is hidden. */
+/* The number of notes, without the one that the world's .ssh is hidden. */
 size_t plan_world_n_notes(const struct plan_world *w);
 
 /* Absolute path of @name in the world; malloc'ed, freed at teardown. */

@@ -2,7 +2,7 @@
 #ifndef SBX_TESTS_UNIT_POLICY_WORLD_H
 #define SBX_TESTS_UNIT_POLICY_WORLD_H
 
-/* What the tests of the policy library share: profiles from strings, policies from profiles. */
+/* Helpers for the tests of the policy library: profiles from strings, policies from profiles. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #ifndef SBX_TESTS_SCRATCH_H
 #define SBX_TESTS_SCRATCH_H
 
-/* What tests do in a directory of their own. */
+/* Helpers for tests that write to a directory of their own. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -195,7 +195,8 @@ static void test_ranges(void **state)
 	}
 }
 
-/* Whatever is refused as IPv4 is refused in every wrapping; RFC 6052's /96 place for NAT64. */
+/* An address that is refused as IPv4 is refused in every wrapping; RFC 6052's /96 place for
+ * NAT64. */
 static void test_wrapping_never_helps(void **state)
 {
 	static const char *const before[] = { "::ffff:", "::", "64:ff9b::", "64:ff9b:1::" };

@@ -30,7 +30,7 @@ static void test_escape(void **state)
 		       "z\xc3\xa9ro \xe2\x82\xac \xf0\x9f\x90\xa7");
 }
 
-/* What is valid UTF-8 but drives a terminal or reorders a line. */
+/* Characters that are valid UTF-8 but drive a terminal or reorder a line are escaped. */
 static void test_escape_hostile_unicode(void **state)
 {
 	(void)state;

@@ -13,7 +13,7 @@
 
 #include "base/fold.h"
 
-/* What came out, in order. */
+/* The events that the folder emitted, in order. */
 struct sink {
 	size_t n;
 	uint64_t count;
@@ -184,7 +184,8 @@ static void test_overflow(void **state)
 	assert_true(sbx_fold_next_ms(f->fold) == SBX_FOLD_IDLE);
 }
 
-/* Slots come back: as many as there are, over and over, and nothing overflows. */
+/* Slots are used again: the folder takes as many keys as it has slots, over and over, without
+ * overflow. */
 static void test_slots_are_reused(void **state)
 {
 	struct fixture *f = *state;

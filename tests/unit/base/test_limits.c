@@ -8,7 +8,8 @@
 
 #include "base/limits.h"
 
-/* Enough for the shapes the broker meets, and not so much that one sandbox can hurt. */
+/* The limits are enough for the broker's usual load, and low enough that one sandbox does no
+ * harm. */
 static void test_defaults(void **state)
 {
 	const struct sbx_limits *l = &sbx_limits_default;
@@ -28,8 +29,7 @@ static void test_defaults(void **state)
 	assert_true(l->idle_timeout_ms > l->udp_idle_timeout_ms);
 }
 
-/* However few files there may be: what is allowed at once fits them, and each kind has its
- * share. */
+/* With any limit of open files, the flows allowed at once fit it, and each kind has its share. */
 static void test_fit(void **state)
 {
 	static const uint32_t n_files[] = { 16,	  64,	100,  500,   900,	1500,

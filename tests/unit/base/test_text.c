@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-/* What is behind a buffer of @n bytes is untouched. */
+/* The bytes behind the first @n of the buffer are untouched. */
 #define assert_kept(buf, n)                                                                        \
 	for (size_t i_ = (n); i_ < sizeof(buf); i_++)                                              \
 	assert_int_equal((buf)[i_], 'z')

@@ -272,8 +272,8 @@ static void test_dns_pins(void **state)
 	assert_int_equal(ask(&full, "anything.example", SBX_DNS_TYPE_A).action, SBX_DNS_FORWARD);
 }
 
-/* What is said of @name, which resolved to @text (NULL: nothing), of which @n_pinned may be
- * told. */
+/* The DNS decision for @name, which resolved to the addresses @text (NULL: none). The first
+ * @n_pinned of them may be told. */
 static struct sbx_dns_decision say(struct fixture *f, const char *name, uint16_t qtype,
 				   enum sbx_resolve_status status4, enum sbx_resolve_status status6,
 				   const char *const *text, size_t n_pinned)
@@ -357,7 +357,7 @@ static bool may_pin(struct fixture *f, const char *name, const char *addr, enum 
 	return sbx_core_may_pin(&f->core, name, &a, proto, port);
 }
 
-/* A translator or tunnel that this host's packets meet would bring them back to it. */
+/* A translator or tunnel on the way would bring packets to these addresses back to this host. */
 static void test_own_embedded(void **state)
 {
 	FIXTURE f;
@@ -577,7 +577,7 @@ static void test_hello(void **state)
 	assert_int_equal(hello(&full, &t, "anything.example").action, SBX_ALLOW);
 	assert_int_equal(hello(&full, &t, "www.ipinfo.io").reason, SBX_REASON_FLOOR);
 	assert_int_equal(hello(&full, &t, "bad.example.com").reason, SBX_REASON_LIST_DENY);
-	/* What is not TLS is carried, what is nearly TLS is not. */
+	/* The broker carries bytes that are not TLS, and refuses a malformed TLS hello. */
 	assert_int_equal(
 		sbx_core_judge_hello(&full.core, &t, SBX_TLS_E_REJECT,
 				     &(struct sbx_tls_hello){ .reason = SBX_REASON_TLS_MALFORMED })
@@ -650,7 +650,7 @@ static void test_request(void **state)
 	assert_false(opaque);
 	assert_int_equal(request(&full, &t, "", 2, &opaque).action, SBX_ALLOW);
 	assert_true(opaque);
-	/* What is not HTTP is carried, what is nearly HTTP is not. */
+	/* The broker carries bytes that are not HTTP, and refuses a malformed HTTP request. */
 	assert_int_equal(bad_request(&full, &t, SBX_REASON_HTTP_MALFORMED, false, &opaque).action,
 			 SBX_ALLOW);
 	assert_true(opaque);

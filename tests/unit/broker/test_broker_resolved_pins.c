@@ -230,7 +230,7 @@ static void test_an_answer_admits(void **state)
 	free_fixture(f);
 }
 
-/* Never asked for again, as a program does that resolves when it starts: followed for days. */
+/* A program that resolves a name only when it starts: the name is followed for days. */
 static void test_held_while_the_name_has_it(void **state)
 {
 	static const uint32_t intervals[] = { 30, 300, 3600 };
@@ -260,7 +260,7 @@ static void test_moved(void **state)
 	for (; !may_open(f, a4(2)); took++)
 		pass(f, 1, moved_to_2);
 	assert_true(took <= 300);
-	/* The old one gets old, and stays as long as the flow does: half a day. */
+	/* The previous address becomes old. It stays as long as its flow does: half a day. */
 	pass(f, 600, moved_to_2);
 	assert_false(may_open(f, a4(1)));
 	pass(f, 12 * 3600, moved_to_2);
@@ -270,13 +270,13 @@ static void test_moved(void **state)
 	assert_false(may_go_on(f, a4(1)));
 	assert_int_equal(sbx_resolved_pins_stats(f->pins).n_old, 0);
 	assert_int_equal(sbx_resolved_pins_stats(f->pins).n_current, 2);
-	/* And back. */
+	/* The name moves back to the first address. */
 	ask(f, "a.example", 60, a4(1));
 	assert_true(may_open(f, a4(1)));
 	free_fixture(f);
 }
 
-/* Old, and current again before it went: in one batch, no moment without. */
+/* An old address that becomes current again is changed in one batch, without a gap. */
 static void test_back_while_old(void **state)
 {
 	struct fixture *f = new_fixture(300, 4, 64);
@@ -292,7 +292,8 @@ static void test_back_while_old(void **state)
 	free_fixture(f);
 }
 
-/* Traffic to what is gone brings nothing back, and to what was never there nothing at all. */
+/* Traffic to an address that is gone does not bring it back. Traffic to an unknown one adds
+ * nothing. */
 static void test_traffic_admits_nothing(void **state)
 {
 	struct fixture *f = new_fixture(300, 4, 64);
@@ -308,7 +309,7 @@ static void test_traffic_admits_nothing(void **state)
 	sbx_resolved_pins_swept(f->pins, true, f->now_ms);
 	pass(f, 5, gone);
 	assert_false(may_go_on(f, a4(1)) || may_go_on(f, stranger));
-	/* Current ones are not made to last by it either. */
+	/* Traffic does not make current addresses last longer either. */
 	ask(f, "b.example", 60, a4(3));
 	f->open[0] = a4(3);
 	f->n_open = 1;
@@ -339,7 +340,7 @@ static void test_rotating(void **state)
 	for (int i = 0; i < 400; i++) {
 		struct sbx_addr given;
 
-		/* What was told can be used for as long as a program may keep it. */
+		/* The command can open an address as long as a program may keep the answer. */
 		rotating(f, "cdn.example");
 		given = f->told[3];
 		assert_int_equal(f->n_told, 8);
@@ -361,7 +362,7 @@ static void test_partial(void **state)
 	(void)state;
 	answer(f, "a.example", 60, true, false, v, 3);
 	pass(f, 59, NULL);
-	/* What a truncated answer leaves out counts as seen now. */
+	/* An address that a truncated answer leaves out counts as seen now. */
 	answer(f, "a.example", 60, true, true, v, 1);
 	pass(f, SBX_RESOLVED_PINS_HOLD_MIN_S + 50, same_1);
 	assert_true(may_open(f, a4(1)) && may_open(f, a4(2)) && may_open(f, a4(3)));
@@ -378,12 +379,12 @@ static void test_failing_resolver(void **state)
 	ask(f, "a.example", 60, a4(1));
 	pass(f, SBX_RESOLVED_PINS_STALE_S, NULL);
 	assert_true(may_open(f, a4(1)));
-	/* Not for ever. */
+	/* A resolver that keeps failing does not keep the address for ever. */
 	pass(f, 2 * SBX_RESOLVED_PINS_HOLD_MIN_S, NULL);
 	assert_false(may_open(f, a4(1)));
 	pass(f, 60, same_1);
 	assert_true(may_open(f, a4(1)));
-	/* That the name is gone is an answer. */
+	/* NXDOMAIN is an answer: it ends the pins of the name. */
 	pass(f, 2 * SBX_RESOLVED_PINS_HOLD_MIN_S, gone);
 	assert_false(may_open(f, a4(1)));
 	free_fixture(f);
@@ -405,7 +406,7 @@ static void test_blind_sweeps_cut_nothing(void **state)
 	free_fixture(f);
 }
 
-/* Stopped for an hour: nothing that is old goes before somebody looked. */
+/* The broker stood still for an hour: no old address goes before the open sockets were read. */
 static void test_stopped(void **state)
 {
 	struct fixture *f = new_fixture(300, 4, 64);
@@ -420,7 +421,7 @@ static void test_stopped(void **state)
 	apply(f, 64);
 	assert_true(may_go_on(f, a4(1)));
 	pass(f, 600, moved_to_2);
-	/* Dead: the kernel ends it all. */
+	/* The broker is dead: all pins run out in the kernel. */
 	f->now_ms += 2000 * S;
 	assert_false(may_go_on(f, a4(1)) || may_go_on(f, a4(2)));
 	free_fixture(f);
@@ -502,7 +503,7 @@ static void test_limit_of_names(void **state)
 		for (const char *name; (name = sbx_resolved_pins_due(f->pins, f->now_ms));)
 			assert_string_not_equal(name, "a.example");
 	}
-	/* A late answer about it changes nothing: the others are followed all the same. */
+	/* A late answer for that name changes nothing: the other names are still followed. */
 	same_1(f, "a.example");
 	assert_int_equal(sbx_resolved_pins_stats(f->pins).limits_hit, 1);
 	free_fixture(f);
@@ -527,7 +528,8 @@ static void test_limit_per_name(void **state)
 	free_fixture(f);
 }
 
-/* Given once until there is an answer; a name that answers nothing useful is tried again soon. */
+/* The name is given to the resolver once until there is an answer. After a useless answer it is
+ * given again soon. */
 static void test_due(void **state)
 {
 	struct fixture *f = new_fixture(300, 4, 64);
@@ -546,7 +548,7 @@ static void test_due(void **state)
 	free_fixture(f);
 }
 
-/* A change is never cut in two; and what was not carried out is said again. */
+/* A change is never cut in two. A change that the kernel did not carry out is sent again. */
 static void test_batches(void **state)
 {
 	struct fixture *f = new_fixture(300, 4, 256);
@@ -576,7 +578,7 @@ static void test_batches(void **state)
 	free_fixture(f);
 }
 
-/* The same from many seeds of chance: what was told may be opened for HOLD_MIN, flows go on. */
+/* Many random seeds: an address that was told may be opened for HOLD_MIN, and open flows go on. */
 static void test_chance(void **state)
 {
 	(void)state;

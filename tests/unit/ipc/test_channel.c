@@ -262,7 +262,7 @@ static void test_closed(void **state)
 	size_t n;
 	char buf[4];
 
-	/* What was sent before the end is still read. */
+	/* A packet that was sent before the end is still read. */
 	assert_int_equal(sbx_channel_send(p->b, "x", 1, NULL, 0), 0);
 	p->b = sbx_fd_close(p->b);
 	assert_int_equal(sbx_channel_recv(p->a, buf, sizeof(buf), &n, NULL, 0, NULL, NULL), 0);
@@ -286,7 +286,7 @@ static void test_closed_unread(void **state)
 }
 
 /* An empty packet ends the channel; fds on it do not leak. */
-/* Its last word is heard, also where it did not read ours. */
+/* The peer's last packet is read, also where the peer did not read ours. */
 static void test_closed_unread_last_word(void **state)
 {
 	struct pair *p = *state;

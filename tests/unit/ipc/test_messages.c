@@ -256,7 +256,7 @@ static void test_round_trip(void **state)
 	}
 }
 
-/* All of them at their longest, together; one byte more is refused. */
+/* All fields at their longest fit together; one byte more is refused. */
 static void test_many_programs(void **state)
 {
 	struct sbx_msg_programs *m = &in.programs;
@@ -381,7 +381,7 @@ static void test_every_byte_changed(void **state)
 	}
 }
 
-/* What the decoder would refuse is not sent. */
+/* The encoder refuses the same values as the decoder. */
 /* Ports and listeners come in pairs, in their order, and not with real pins. */
 static void test_publishing(void **state)
 {
@@ -488,7 +488,7 @@ static void test_encode_refuses(void **state)
 	refuses(pins, in.pins.v[1].old = 2);
 }
 
-/* And what a hostile sender sends all the same is refused: one past each bound, by its place in the
+/* The decoder refuses the same values from a hostile sender: one past each bound, set in the
  * bytes. */
 static void decode_refuses_at(const char *name, size_t at, uint8_t bad)
 {
@@ -548,7 +548,7 @@ static void test_text_is_cleaned(void **state)
 	assert_string_equal(out.stage_failed.detail, "one?two");
 }
 
-/* What is past a list's count was not touched. */
+/* The decoder does not write past a list's count. */
 static void test_lists_are_read_to_their_count(void **state)
 {
 	(void)state;
@@ -561,7 +561,7 @@ static void test_lists_are_read_to_their_count(void **state)
 	}
 }
 
-/* All probes at their longest do not fit a packet: told, not cut. */
+/* Probes that are all at their longest do not fit a packet: encoding fails, and cuts nothing. */
 static void test_probes_too_long(void **state)
 {
 	(void)state;

@@ -163,7 +163,7 @@ static void test_migrations_in_order(void **state)
 	assert_string_equal(query(f, "SELECT sum(x) FROM a"), "1");
 	write_file(f->migrations, "0003-c.sql", "INSERT INTO a SELECT x * 10 FROM a;");
 	write_file(f->migrations, "0002-b.sql", "INSERT INTO a VALUES (2);");
-	/* What the program does not know is not applied. */
+	/* A migration that is newer than the program knows is not applied. */
 	assert_int_equal(migrate(f, 1), 0);
 	assert_string_equal(query(f, "PRAGMA user_version"), "1");
 	assert_int_equal(migrate(f, 2), 0);
@@ -270,7 +270,7 @@ static int open_and_begin(struct fixture *f, int i)
 	return 0;
 }
 
-/* Many that start at once on nothing: one applies, all can write, none fails. */
+/* Many programs start at once on an empty directory: one migrates, all can write, none fails. */
 static void test_create_at_once(void **state)
 {
 	struct fixture *f = *state;
@@ -358,7 +358,8 @@ static void test_states_only_go_forward(void **state)
 	sbx_store_close(store);
 }
 
-/* It is moved by who has time, before it is long; a commit moves one that nobody moved. */
+/* The write-ahead log is moved into the database by a caller with time, before it is long. A commit
+ * moves a log that no caller moved. */
 static void test_tidy(void **state)
 {
 	struct fixture *f = *state;
@@ -588,7 +589,8 @@ static void test_two_writers(void **state)
 	assert_string_equal(query(f, "PRAGMA integrity_check"), "ok");
 }
 
-/* Killed while it writes: readable at once, whole batches only, and the next one can write. */
+/* A writer is killed: the database is readable at once, has whole batches only, and takes the next
+ * writer. */
 static void test_killed_writer(void **state)
 {
 	struct fixture *f = *state;
@@ -654,7 +656,7 @@ static void test_killed_in_transaction(void **state)
 	sbx_store_close(store);
 }
 
-/* No room: an error with a text, and nothing of the batch written. */
+/* A full disk gives an error with a text, and nothing of the batch is written. */
 static void test_full(void **state)
 {
 	struct fixture *f = *state;

@@ -6,7 +6,8 @@
 
 #include "base/cleanup.h"
 
-/* What has an address has a port, also 0 (icmp); a name alone has one unless it is 0. */
+/* An event with an address has a port, also 0 (icmp). An event with a name alone has one unless it
+ * is 0. */
 static void test_ports(void **state)
 {
 	static const struct {
@@ -32,7 +33,7 @@ static void test_ports(void **state)
 	sbx_store_close(store);
 }
 
-/* An action that is none is a refusal. */
+/* An unknown action is stored as a refusal. */
 static void test_unknown_actions(void **state)
 {
 	static const uint8_t actions[] = { SBX_N_ACTIONS, SBX_N_ACTIONS + 1, 255 };

@@ -30,7 +30,7 @@ struct fixture {
 	struct sbx_err err;
 };
 
-/* Where anybody may read them, wherever the source is. */
+/* Copy the migrations to a place that every user can read. */
 static void copy_migrations(const char *to)
 {
 	const char *src = getenv("SBX_SRCDIR");

@@ -380,7 +380,7 @@ static void test_answer_bytes(void **state)
 	assert_memory_equal(out, "\x12\x34\x81\x80\0\1\0\0\0\0\0\0", 12);
 }
 
-/* A name that policy refuses does not exist, and who can read it is told why. */
+/* A refused name gets NXDOMAIN, and a client that reads extended errors gets the reason. */
 static void test_blocked(void **state)
 {
 	static const char long_text[] = "0123456789012345678901234567890123456789012345678901234567"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where bodies end, and what is no body. */
+/* The end of a body, and bytes that are no valid body. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -413,8 +413,7 @@ static void test_framing(void **state)
 		"head 70 POST / 1.1 a.example:0 9007199254740992\nmore");
 }
 
-/* Where HTTP is one of the things that a flow may be: no name is missed, and what is not HTTP is
- * told apart. */
+/* A flow that need not be HTTP: no name is missed, and bytes that are not HTTP are told apart. */
 static void test_loose(void **state)
 {
 	static const struct {
@@ -525,7 +524,7 @@ static void test_second_request(void **state)
 	assert_string_equal(judge("GET / HTTP/1.1\r\n" HOST "\r\n"
 				  "GET http://a.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n"),
 			    "head 35 GET / 1.1 a.example:0 0\nhost_mismatch");
-	/* What the first said is forgotten. */
+	/* The second request inherits nothing from the first. */
 	assert_string_equal(judge("GET http://a.example/ HTTP/1.1\r\n" HOST
 				  "Content-Length: 1\r\n\r\nx"
 				  "GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n"

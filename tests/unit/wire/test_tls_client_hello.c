@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* ClientHellos as programs send them (captures in the fuzz corpus) and as nobody should. */
+/* ClientHellos as programs send them (captures in the fuzz corpus), and malformed ones. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,7 +90,7 @@ static void assert_rejected(const uint8_t *p, size_t n, enum sbx_reason reason)
 
 	assert_int_equal(o.result, SBX_TLS_E_REJECT);
 	assert_string_equal(sbx_reason_str(o.h.reason), sbx_reason_str(reason));
-	/* For good. */
+	/* A verdict never changes. */
 	assert_int_equal(sbx_tls_hello_feed(&o.h, sbx_span("x", 1)), SBX_TLS_E_REJECT);
 }
 
@@ -261,7 +261,7 @@ static void test_any_records(void **state)
 		struct outcome o;
 
 		records(fragment);
-		/* What comes behind the last record is the next flight. */
+		/* Bytes behind the last record belong to the next flight. */
 		memcpy(hello.records + hello.n_records, "\x14\3\3\0\1\1", 6);
 		o = fragment < 4 ? judge(hello.records, hello.n_records + 6)
 				 : feed_in_pieces(hello.records, hello.n_records + 6, 7, LIMIT);
@@ -620,7 +620,7 @@ static void test_limits(void **state)
 
 /* --- behind the first hello --- */
 
-/* What becomes of @p behind @first, cut in two at every place. *ret_good: bytes that were let go
+/* Watch @p behind @first: whole, and cut in two at every place. *ret_good: bytes that were let go
  * without a hello. */
 static int watch(const struct sbx_tls_hello *first, const uint8_t *p, size_t n, size_t limit,
 		 struct sbx_tls_watch *w, size_t *ret_good)
@@ -698,8 +698,8 @@ static void test_second_hello(void **state)
 		assert_string_equal(w.hello.sni, "other.example.org");
 		assert_int_equal(good, 6);
 	}
-	/* What was offered as early data hides nothing; what was not ends the search, as with the
-	 * server. */
+	/* Data before the hello is skipped if the client offered early data; otherwise it ends the
+	 * search. */
 	n = second_flight(DATA DATA, 16, NAME, 50, out);
 	assert_int_equal(watch(&early, out, n, LIMIT, &w, &good), SBX_TLS_WATCH_HELLO);
 	assert_int_equal(good, 16);
@@ -713,7 +713,7 @@ static void test_second_hello(void **state)
 	assert_int_equal(w.hello.reason, SBX_REASON_OVERSIZED);
 }
 
-/* Whoever offers a draft of TLS 1.3, and no more, may be asked for another hello as well. */
+/* A client that offers only a draft of TLS 1.3 may be asked for another hello as well. */
 static void test_versions(void **state)
 {
 	static const struct {

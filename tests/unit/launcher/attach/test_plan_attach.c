@@ -124,7 +124,7 @@ static void test_specificity(void **state)
 	assert_int_equal(a.l.n_admitted, 0);
 }
 
-/* What an entry for other ports says is nothing: the larger network decides. */
+/* An entry for other ports decides nothing: the larger network decides. */
 static void test_ports_fall_through(void **state)
 {
 	SBX_CLEANUP(attached_fini)
@@ -142,7 +142,7 @@ static void test_ports_fall_through(void **state)
 	check(&a, "198.51.100.8", TCP, 1500, REFUSED);
 	check(&a, "198.51.100.8", TCP, 1501, PASSES);
 	assert_int_equal(a.l.n_cidrs, 3);
-	/* Inside it is the other way round: what is refused and what passes touch. */
+	/* The other way round in the smaller network: refused ports and passing ports touch. */
 	SBX_CLEANUP(attached_fini)
 	struct attached t =
 		attach("  allow: [\"198.51.100.0/24:1-100\", \"198.51.100.7:101-200\"]\n"
@@ -216,7 +216,8 @@ static void test_full(void **state)
 	check(&a, "203.0.113.1", TCP, 443, REFUSED);
 	check(&a, "203.0.113.9", TCP, 443, PASSES);
 	check(&a, "203.0.113.9", UDP, 443, REFUSED);
-	/* What is denied as a whole is a floor, unless a smaller network in it is not. */
+	/* A network that is denied on all ports is a floor, unless a smaller network in it is
+	 * allowed. */
 	check_floor(&a, "203.0.113.1", false);
 	SBX_CLEANUP(attached_fini)
 	struct attached d =
@@ -303,7 +304,8 @@ static void test_admit(void **state)
 	check_lo(&full, "169.254.169.254", 80, false);
 }
 
-/* What is admitted is said once; what is refused there is refused for what was admitted alone. */
+/* A network that is both allowed and admitted is listed once. In an admitted network only the
+ * denied ports are refused. */
 static void test_admit_and_ports(void **state)
 {
 	SBX_CLEANUP(attached_fini)
@@ -370,7 +372,7 @@ static void test_embedded(void **state)
 	check(&full, "64:ff9b::8.8.8.8", TCP, 443, PASSES);
 }
 
-/* A floor for some ports must leave the others, and what pins lead to, alone. */
+/* A floor for some ports leaves the other ports and pinned addresses alone. */
 static void test_floors(void **state)
 {
 	SBX_CLEANUP(attached_fini)
@@ -395,7 +397,7 @@ static void test_floors(void **state)
 	check_floor(&a, "127.0.0.1", false); /* has its own rules */
 	check_floor(&a, "::1", false);
 	check_floor(&a, "64:ff9b::127.0.0.1", true);
-	/* With `shipped: drop` too the built-in ones hold, and without a system policy. */
+	/* The built-in floors hold with `shipped: drop` too, and without a system policy. */
 	SBX_CLEANUP(attached_fini) struct attached d = attach("", "shipped: drop\n");
 	check_floor(&d, "168.63.129.16", true);
 	check_floor(&d, "fd00:ec2::254", true);
@@ -420,7 +422,7 @@ static void test_floors_leave_pins(void **state)
 	check_floor(&host, "100.100.100.200", true);
 	check_floor(&admit, "10.1.0.1", false);
 	check_floor(&admit, "192.168.0.1", true);
-	/* None of it is by itself an allow. */
+	/* Neither entry allows anything by itself. */
 	check(&host, "10.1.0.1", TCP, 443, REFUSED);
 	check(&admit, "10.1.0.1", TCP, 443, REFUSED);
 	check_lo(&admit, "10.1.0.1", 443, false);
@@ -522,7 +524,7 @@ static void test_limits(void **state)
 		{ .full = true,
 		  .n_deny = 257,
 		  .said = "network.allow and network.deny: 257 networks" },
-		/* Of what nothing leads to, no rule is needed. */
+		/* An address that nothing leads to needs no rule. */
 		{ .n_allow = 1, .n_deny = 5000 },
 		{ .n_deny = 5000 },
 		{ .n_allow = 1, .n_admit = 5000 },

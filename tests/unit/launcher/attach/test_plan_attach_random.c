@@ -60,7 +60,8 @@ static struct sbx_addr next_to(const struct sbx_addr *a, int step)
 	return out;
 }
 
-/* An IPv4 address in one of the clothes it has; @how is taken by its rest. */
+/* An IPv4 address, embedded in an IPv6 address in one of the known ways; @how is taken by its
+ * rest. */
 enum { N_CLOTHES = 7 };
 static struct sbx_addr dress(const struct sbx_addr *v4, uint32_t how)
 {
@@ -215,7 +216,7 @@ static void fail_at(const struct random_world *x, const struct sbx_addr *a, enum
 
 static const struct sbx_cidr mapped = { { 6, { [10] = 0xff, 0xff } }, 96 };
 
-/* Where the kernel refuses also what the policy allows: plan_attach.h. */
+/* The addresses where the kernel refuses more than the policy does: see plan_attach.h. */
 static bool is_stricter(const struct sbx_addr *a)
 {
 	static const struct sbx_cidr teredo = { { 6, { 0x20, 0x01 } }, 32 };
@@ -279,7 +280,8 @@ static void compare_address(struct random_world *x, const struct sbx_addr *a)
 	}
 }
 
-/* First, last, one before, one after; an IPv4 one in some of its clothes as well. */
+/* The first and last address, one before, one after; an IPv4 one embedded in some IPv6 forms as
+ * well. */
 static void compare_around(struct random_world *x, const struct sbx_cidr *c)
 {
 	struct sbx_addr first = mask(&c->addr, c->prefix, false),
@@ -350,7 +352,7 @@ static void test_random(void **state)
 		compare_world(x);
 	print_message("# %zu compared: %zu allowed, %zu of them refused as said\n", x->n_checked,
 		      x->n_allowed, x->n_stricter);
-	/* So that the comparison is one. */
+	/* Without enough of both kinds the comparison would show nothing. */
 	assert_true(x->n_allowed > x->n_checked / 10);
 	assert_true(x->n_stricter > 100 && x->n_stricter < x->n_allowed / 2);
 }

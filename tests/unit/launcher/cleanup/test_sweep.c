@@ -88,7 +88,8 @@ static void test_alive(void **state)
 	assert_false(is_there(NAME));
 }
 
-/* While a list cannot be read, what it names may still be there: the next sweep tries again. */
+/* While a list cannot be read, the files that it names may still be there: the next sweep tries
+ * again. */
 static void test_unreadable_list(void **state)
 {
 	(void)state;

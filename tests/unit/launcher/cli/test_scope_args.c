@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What sbx-scope takes as arguments, and which buses it goes to. */
+/* The arguments that sbx-scope takes, and the buses that it connects to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -123,11 +123,11 @@ static void test_profile_allow(void **state)
 	plan_world_must(w, "--profile", "c", "--", "/usr/bin/python3");
 	plan_world_must(w, "--profile", "c", "--ro-bind", bind, "--", "./tool");
 	assert_int_equal(plan_world_n_notes(w), 0);
-	/* What it may write does not execute. */
+	/* The command cannot execute a file in a place that it may write. */
 	plan_world_refused(w, REFUSED, "nothing there executes", "--profile", "c", "--", "./tool");
 	plan_world_refused(w, REFUSED, "not on the commands.allow list", "--profile", "c", "--",
 			   "true");
-	/* Deny goes before allow. */
+	/* A deny entry wins over an allow entry. */
 	profile(w, "  allow: [sudo]\n");
 	plan_world_refused(w, REFUSED, "denied by the system policy", "--profile", "c", "--",
 			   "sudo");
@@ -135,7 +135,8 @@ static void test_profile_allow(void **state)
 	profile(w, "  allow: [python3]\n");
 	plan_world_write(w, "home/project/python3", "", 0755);
 	plan_world_refused(w, REFUSED, "allow list", "--profile", "c", "--", "./python3");
-	/* Nor does /usr in front of its path make it one; the system's is it by any path. */
+	/* A path that begins with /usr does not make it the system's program; the system's own
+	 * matches by any path. */
 	plan_world_must(w, "--profile", "c", "--", "/usr/bin/../bin/python3");
 	plan_world_mkdir(w, "home/ro");
 	plan_world_write(w, "home/ro/python3", "", 0755);
@@ -221,7 +222,7 @@ static void test_files(void **state)
 			   "c", "--", "broken");
 }
 
-/* Granted read-only, and yet within reach of a writable grant. */
+/* The file is granted read-only, but a writable grant reaches it too. */
 static void test_written_elsewhere(void **state)
 {
 	struct plan_world *w = *state;
@@ -245,7 +246,7 @@ static void test_written_elsewhere(void **state)
 			   list);
 	/* With the overlay nothing is written to it. */
 	plan_world_must(w, "--profile", "c", "--overlay", "--ro-bind", other, "--", list);
-	/* Nor by who may not. */
+	/* A user who may not write the file is no risk either. */
 	w->facts.uid = getuid() + 1;
 	plan_world_must(w, "--profile", "c", "--ro-bind", other, "--", list);
 }
@@ -304,7 +305,7 @@ static const struct sbx_masked *masked(const struct plan_world *w, const char *p
 	return NULL;
 }
 
-/* By name, through a symlink, by inode, by content; what is none of them stays. */
+/* Masked by name, through a symlink, by inode, by content; any other file stays. */
 static void test_masks(void **state)
 {
 	struct plan_world *w = *state;
@@ -337,11 +338,11 @@ static void test_masks(void **state)
 	plan_world_refused(w, REFUSED, "is masked", "--profile", "c", "--", "renamed");
 	plan_world_refused(w, REFUSED, "is masked", "--profile", "c", "--", "hard");
 	plan_world_must(w, "--profile", "c", "--", "other");
-	/* And by what interprets it. */
+	/* A script is refused because its interpreter is masked. */
 	plan_world_write(w, "home/project/s", "#!/usr/sbin/renamed\n", 0755);
 	plan_world_refused(w, REFUSED, "'/usr/sbin/renamed', which is masked", "--profile", "c",
 			   "--", "./s");
-	/* The shipped list makes none by itself. */
+	/* The shipped list alone masks no program. */
 	plan_world_must(w, "--", "true");
 	assert_int_equal(w->plan->commands.n_masked, 0);
 	assert_null(plan_world_mount(w, "/usr/bin/sudo"));
@@ -414,7 +415,7 @@ static void test_many_lookalikes(void **state)
 	plan_world_must(w, "--profile", "c", "--", "true");
 }
 
-/* What is below a long target has no path that can be used at once, and is gone to in steps. */
+/* A path below a long target is too long for one call: the launcher opens it in steps. */
 static void test_long_ways(void **state)
 {
 	struct plan_world *w = *state;
@@ -442,7 +443,7 @@ static void test_long_ways(void **state)
 	plan_world_must(w, "--profile", "c", "--ro-bind", tools, "--bind", other, "--", "python3");
 	for (size_t i = 0; i < w->plan->commands.n_programs; i++)
 		assert_string_not_equal(w->plan->commands.programs[i].path, "/tools/tool");
-	/* One that is denied, and could be executed there. */
+	/* A denied program that the command could execute there. */
 	profile(w, "  deny: [/tools/tool]\n");
 	plan_world_must(w, "--profile", "c", "--ro-bind", tools, "--", "true");
 	assert_non_null(masked(w, "/tools/tool"));
@@ -563,7 +564,7 @@ static void test_interpreters(void **state)
 	plan_world_refused(w, REFUSED, "commands.deny 'sudo'", "--", "./s");
 	plan_world_write(w, "home/project/s", "#!\n", 0755);
 	plan_world_refused(w, REFUSED, "names no interpreter", "--", "./s");
-	/* One that may not be read is nobody's script. */
+	/* A script that the user may not read counts as no script. */
 	plan_world_write(w, "home/project/s", "#!/usr/bin/nothing\n", 0311);
 	if (getuid() != 0)
 		found(w, "./s", plan_world_path(w, "home/project/s"));
@@ -582,7 +583,7 @@ static void test_env_scripts(void **state)
 			   "./s");
 	plan_world_write(w, "home/project/s", "#!/usr/bin/env -S A=b sudo -u root sh\n", 0755);
 	plan_world_refused(w, REFUSED, "is interpreted by 'sudo'", "--", "./s");
-	/* What it finds may be a script in turn. */
+	/* The program that env(1) finds may be a script in turn. */
 	plan_world_write(w, "root/usr/local/bin/tool", "#!/usr/bin/sudo\n", 0755);
 	plan_world_write(w, "home/project/s", "#!/usr/bin/env tool\n", 0755);
 	plan_world_refused(w, REFUSED, "/usr/local/bin/tool is interpreted by '/usr/bin/sudo'",

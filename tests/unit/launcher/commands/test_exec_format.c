@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a file's first bytes ask for: scripts, ELF files, and what is neither. */
+/* The format that a file's first bytes name: a script, an ELF file, or neither. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One git directory, judged: what is found, in a directory of our own. */
+/* The judgement of one git directory, in a directory of the test's own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -154,7 +154,7 @@ static void test_nested(void **state)
 	end(&grant);
 }
 
-/* What commondir leads to is judged, and what is held or covered is passed by. */
+/* The directory that commondir names is judged. Held and covered files are passed over. */
 static void test_elsewhere(void **state)
 {
 	struct sbx_new_grant grant;
@@ -182,8 +182,8 @@ static void test_elsewhere(void **state)
 	end(&grant);
 }
 
-/* While the sandbox runs, what git dies of is left; with changed_only, what is older than the
- * sandbox. */
+/* While the sandbox runs, files that make git fail are left; with changed_only also files older
+ * than the sandbox. */
 static void test_when(void **state)
 {
 	struct sbx_new_grant grant;
@@ -204,7 +204,7 @@ static void test_when(void **state)
 	end(&grant);
 }
 
-/* Where no descriptor is left nothing is found, and that is noted. */
+/* With no free descriptor the look finds nothing, and notes the error. */
 static void test_no_descriptor(void **state)
 {
 	struct sbx_new_grant grant;

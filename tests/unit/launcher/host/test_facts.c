@@ -49,7 +49,7 @@ static void test_relocate(void **state)
 	}
 }
 
-/* An answer of getent's is searched for who was asked for, not believed. */
+/* Only the entry asked for is taken from getent's answer. */
 static void test_user_in_text(void **state)
 {
 	static const char text[] = "Kim:x:4711:4712:Kim:/home/Kim:/bin/sh\n"
@@ -190,7 +190,7 @@ static void test_user_flag(void **state)
 	assert_non_null(strstr(err.msg, "no such user"));
 	sbx_facts_fini(&f);
 
-	/* An ordinary user is himself and nobody else. */
+	/* An ordinary user can run only as that user. */
 	memset(&err, 0, sizeof(err));
 	f = as_user(4711);
 	o.user = "nobody";
@@ -221,7 +221,7 @@ static void test_user_flag(void **state)
 	sbx_facts_fini(&f);
 }
 
-/* Service users live in /usr/sbin and the like: no place for a scratch home. */
+/* A service user's home (/usr/sbin and the like) is no place for a scratch home. */
 static void test_odd_homes(void **state)
 {
 	struct sbx_options o = { .user = "daemon" };
@@ -344,7 +344,7 @@ static void test_gather(void **state)
 	set_environment();
 }
 
-/* There and back, with no group of root's on the way. */
+/* The launcher becomes the user and returns; meanwhile it has none of root's groups. */
 static void test_as_user(void **state)
 {
 	struct sbx_facts f = { .privileged = true, .uid = 4711, .gid = 4712 };

@@ -83,7 +83,7 @@ static void test_modes(void **state)
 	}
 }
 
-/* What was opened is not what the name leads to: it was replaced meanwhile. */
+/* A file that was replaced after it was opened is refused. */
 static void test_replaced(void **state)
 {
 	struct world *w = *state;

@@ -22,7 +22,7 @@ static void release_runs_the_command(void)
 	CHECK(exit_status(&in) == 7);
 }
 
-/* Whatever is not RELEASE ends init, and the command never runs. */
+/* Any message but RELEASE ends init, and the command never runs. */
 static void nothing_runs_without_release(void)
 {
 	static const enum sbx_msg_type wrong[] = { SBX_MSG_NONE, SBX_MSG_STOP, SBX_MSG_INIT_HELLO };
@@ -178,7 +178,7 @@ static void blocked_term(void)
 	sigprocmask(SIG_BLOCK, &term, NULL);
 }
 
-/* A signal that came during the self-test is the command's: it ends it before it begins. */
+/* A signal during the self-test is the command's: it ends the command before its exec. */
 static void early_signal_counts(void)
 {
 	const char *const command[] = { "sh", "-c", "echo it ran", NULL };
@@ -218,7 +218,7 @@ static void statuses_are_handed_on(void)
 	}
 }
 
-/* As pid 1 of a namespace is. */
+/* Prepare init as pid 1 of a namespace: orphans become its children. */
 static void as_pid_1(void)
 {
 	as_bwrap();
@@ -243,7 +243,7 @@ static void orphans_are_reaped(void)
 	close(in.output);
 }
 
-/* The status is the command's, whoever is the last to end. */
+/* The exit status is the command's, also when another process ends last. */
 static void waits_for_all(void)
 {
 	const char *const command[] = {
@@ -280,7 +280,8 @@ static void waits_for_all(void)
 	close(in.output);
 }
 
-/* Who makes pid 1 his tracer has no tracer: his stops are not his end. */
+/* A command that makes pid 1 its tracer runs on untraced: pid 1 does not take its stop for its
+ * end. */
 static void pid_1_traces_nobody(void)
 {
 	static const char code[] = "import ctypes, os, signal\n"
@@ -295,7 +296,7 @@ static void pid_1_traces_nobody(void)
 	close(in.output);
 }
 
-/* What the command closes is closed, though pid 1 was given it too. */
+/* A descriptor that the command closes is closed, although pid 1 was given it too. */
 static void pid_1_holds_no_fd(void)
 {
 	const char *const command[] = { "sh", "-c", "exec <&- >&- 2>&-; sleep 20", NULL };
@@ -337,7 +338,8 @@ static bool blocks_term(pid_t pid)
 	return blocked & 1ull << (SIGTERM - 1);
 }
 
-/* They are the command's. A namespace's init would not get them anyway; here it is none. */
+/* Pid 1 leaves signals to the command. A namespace's init would not get them; this init is in no
+ * namespace. */
 static void pid_1_takes_no_signals(void)
 {
 	const int signals[] = { SIGHUP,	 SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGALRM,

@@ -136,8 +136,8 @@ static void paths(void)
 
 /* --- a list of programs --- */
 
-/* What init does with @list, and with @unlisted as the probe's file: the exit status before any
- * verdict; 0: one came. */
+/* Run init with @list and a probe of the file @unlisted. Returns the exit status of an init that
+ * sent no verdict, 0 after a verdict. */
 static int hold(const char *unlisted, const struct sbx_msg_programs *list, bool cut, char *said,
 		size_t n_said)
 {
@@ -214,7 +214,7 @@ static void unprotected(void)
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0)
 		expect_wrong(probe(SBX_PROBE_SECCOMP), "mode is 0");
 	expect_ok(probe(SBX_PROBE_LOOPBACK), "connected");
-	/* Rights alone gone: sockets and rules are refused by the kernel itself, without any
+	/* Only the capabilities are gone: the kernel itself refuses sockets and rules, without a
 	 * filter. */
 	expect_verdict_of(drop_caps, probe(SBX_PROBE_RAW_SOCKET), true, "refused");
 	expect_verdict_of(drop_caps, probe(SBX_PROBE_RULESET), true, "refused");
@@ -273,7 +273,7 @@ static void connect_refused(void)
 
 		if (strchr(addrs[i], ':') && !ipv6)
 			continue;
-		/* Nobody there: refused. Somebody there: not. */
+		/* The probe passes without a listener and fails with one. */
 		expect_ok(refused(SBX_PROTO_TCP, addrs[i], 9), "refused");
 		expect_ok(refused(SBX_PROTO_UDP, addrs[i], 9), "refused");
 		fd = listener(SOCK_STREAM, addrs[i], &port);
@@ -355,8 +355,8 @@ static void serve_tcp(int fd)
 
 	if (c < 0)
 		return;
-	/* It may be gone already: a probe that expects nothing stays no longer than the connection
-	 * takes. */
+	/* The client may be gone already: a probe that expects nothing closes once it is
+	 * connected. */
 	if (send(c, GREETING, 5, MSG_NOSIGNAL) == 5)
 		send(c, &GREETING[5], strlen(GREETING) - 5, MSG_NOSIGNAL);
 	close(c);

@@ -61,7 +61,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* As somebody whom a file's mode keeps out. */
+/* As a user to whom the file's mode gives no access. */
 static int setup_user(void **state)
 {
 	const uid_t nobody = 65534;
@@ -283,7 +283,7 @@ static void test_left_out(void **state)
 	expect(l, "files/file", "x");
 }
 
-/* Names that mean something to us or to a terminal are names like any other. */
+/* Names with a meaning for sbx or for a terminal are copied like any other. */
 static void test_names(void **state)
 {
 	struct layers *l = *state;
@@ -343,7 +343,7 @@ static void test_hard_links(void **state)
 
 /* --- somebody else is at work meanwhile --- */
 
-/* What is done, once, when a directory of files/ is whole, and before a mode is changed. */
+/* Hooks, each called once: when a directory of files/ is whole, and before a mode is changed. */
 static void (*when_whole)(const struct layers *l, const char *name);
 static void (*before_chmod)(const struct layers *l);
 static const struct layers *meddled;
@@ -409,7 +409,7 @@ static int copy_meddled(struct layers *l)
 	return r;
 }
 
-/* Beside the layers: no link to it and no other mode may come of what is done here. */
+/* A file outside of the layers: the copy must neither link it nor change its mode. */
 static void put_victim(const struct layers *l)
 {
 	SBX_AUTO_CLOSE int victim = -1;
@@ -453,9 +453,8 @@ static void file_to_victim(const struct layers *l, const char *name)
 	assert_int_equal(linkat(l->out, "../victim/same", l->out, path, 0), 0);
 }
 
-/* One file with a name in each of two directories; which is first is the file system's choice. The
- * one that was not meddled with has a copy of its own, and the victim not one link more than
- * @links. */
+/* One file has a name in each of two directories; the file system chooses which comes first. The
+ * name that was not meddled with has its own copy. The victim has at most @links links. */
 static void link_meddled(struct layers *l, void (*how)(const struct layers *l, const char *name),
 			 nlink_t links)
 {
@@ -511,7 +510,8 @@ static void closed_file_to_victim(const struct layers *l)
 	assert_int_equal(symlinkat("../victim/same", l->upper, "closed"), 0);
 }
 
-/* What was opened is copied; the rest of the copy may fail, at a name that is there twice. */
+/* The directory that was opened is copied. The rest of the copy may fail at a name that is there
+ * twice. */
 static void test_closed_dir_led_to_victim(void **state)
 {
 	struct layers *l = *state;

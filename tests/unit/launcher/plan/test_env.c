@@ -42,7 +42,7 @@ static void test_basics(void **state)
 	assert_null(get(w, "LSAN_OPTIONS"));
 }
 
-/* Only directories that are in the sandbox, each once, the system's at the end. */
+/* PATH has only directories of the sandbox, each once, the system's at the end. */
 static void test_path(void **state)
 {
 	struct plan_world *w = *state;
@@ -96,7 +96,7 @@ static void test_profile(void **state)
 	assert_null(get(w, "OTHER"));
 }
 
-/* What a profile passes comes on top of what terminals and languages need. */
+/* Variables that terminals and languages need are passed, whatever else the profile passes. */
 static void test_always_passed(void **state)
 {
 	static const char *const passes[] = { "  pass: [OTHER]\n", "  pass: []\n",
@@ -119,7 +119,7 @@ static void test_always_passed(void **state)
 	}
 }
 
-/* A pattern takes no secrets along, whatever their name; spelt out they pass. */
+/* A pattern does not pass names that look like secrets; a name that is spelt out is passed. */
 static void test_patterns(void **state)
 {
 	static const char *const secrets[] = {

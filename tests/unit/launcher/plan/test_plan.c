@@ -67,10 +67,10 @@ static void test_system_policy(void **state)
 		assert_non_null(w->plan->system_file);
 	plan_world_write(w, "config/system.yaml", "nonsense: 1\n", 0644);
 	plan_world_refused(w, 125, "system.yaml:1:", "--", "true");
-	/* Others could have written it. */
+	/* A file that others can write is refused. */
 	plan_world_write(w, "config/system.yaml", "", 0666);
 	plan_world_refused(w, 125, "chmod", "--", "true");
-	/* There, but no file: never as if there were none. */
+	/* A system.yaml that is no file is an error: it does not count as absent. */
 	unlink(plan_world_path(w, "config/system.yaml"));
 	plan_world_mkdir(w, "config/system.yaml");
 	plan_world_refused(w, 125, "system.yaml", "--", "true");
@@ -252,7 +252,7 @@ static void test_publish(void **state)
 	assert_int_equal(w->plan->n_publish, 2);
 	publishes(w, 0, "127.0.0.1:8888", 8888);
 	publishes(w, 1, "[::1]:0", 8888);
-	/* Not a way out. */
+	/* A published port is no way out: the sandbox carries nothing. */
 	plan_world_must(w, "--profile", "none", "--publish", "8888", "--", "true");
 	assert_int_equal(w->plan->n_publish, 1);
 	assert_false(w->plan->carries);
@@ -320,7 +320,7 @@ static void test_publish_bounds(void **state)
 			   "--", "true");
 }
 
-/* Who may connect is the host's owner's decision. */
+/* The host's owner decides which addresses a port may be published on. */
 static void test_publish_scope(void **state)
 {
 	static const struct {
@@ -552,7 +552,7 @@ static void test_fds(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, plan_world_setup, plan_world_teardown)
 
-/* What is proposed is what this machine and this user have. */
+/* The proposed remedy fits this machine and this user. */
 static void test_way_out(void **state)
 {
 	static const struct {

@@ -98,7 +98,8 @@ static void test_allowed_candidates(void **state)
 	assert_true(connects(w, "169.254.169.254", SBX_PROTO_TCP));
 }
 
-/* The broker refuses a datagram without a word: only what the packet filter refuses is probed. */
+/* The broker drops a refused datagram silently: only datagrams that the packet filter refuses are
+ * probed. */
 static void test_carried_datagrams(void **state)
 {
 	static const char text[] =

@@ -47,7 +47,7 @@ static int remove_dir(void **state)
 	return rmdir(dir);
 }
 
-/* What a shell script answers in the place of getent; nothing of it is left behind. */
+/* Ask a shell script in the place of getent. No child of it is left behind. */
 static int ask(const char *script, int timeout_ms, char text[SBX_GETENT_TEXT_MAX])
 {
 	static const char *const keys[] = { "kim", "4711" };
@@ -105,7 +105,7 @@ static void test_hangs(void **state)
 	assert_in_range(sbx_clock_monotonic_us() - began, 200000, 30000000);
 }
 
-/* It gets no variable of ours and no fd but its three. */
+/* getent gets none of the launcher's variables, and no descriptor but its first three. */
 static void test_has_nothing(void **state)
 {
 	char text[SBX_GETENT_TEXT_MAX];

@@ -133,7 +133,7 @@ static void test_subordinate(void **state)
 		}
 }
 
-/* What another launcher holds is not ours, until it lets go. */
+/* A uid that another launcher holds cannot be leased until that launcher lets go. */
 static void test_locked(void **state)
 {
 	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 20001, .l_len = 1 };
@@ -164,7 +164,7 @@ static void test_locked(void **state)
 	sbx_uid_pool_free(p);
 }
 
-/* Somebody else may not hold our locks for us. */
+/* A lease file that other users own or can open is refused: they could hold our locks. */
 static void test_file_of_others(void **state)
 {
 	static const mode_t modes[] = { 0666, 0640, 0620, 0610, 0604, 0602, 0601 };
@@ -212,14 +212,15 @@ static void test_runtime_directory(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0711);
 	sbx_uid_pool_free(p);
-	/* Somebody could put another file of leases there. */
+	/* A runtime directory that others can write is refused: they could put another file of
+	 * leases there. */
 	assert_int_equal(chmod(path, 0731), 0);
 	p = sbx_uid_pool_new(NULL, path);
 	err = (struct sbx_err){ 0 };
 	assert_int_equal(sbx_uid_pool_share(p, 10001, &err), -EPERM);
 	assert_non_null(strstr(err.msg, "runtime directory"));
 	sbx_uid_pool_free(p);
-	/* Or rename it: a group that may write above it is another user. */
+	/* A parent that a group can write is refused too: the group could rename the directory. */
 	assert_int_equal(chmod(path, 0711), 0);
 	assert_int_equal(chmod(dir, 0770), 0);
 	p = sbx_uid_pool_new(NULL, path);

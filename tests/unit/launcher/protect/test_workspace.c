@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What becomes of the workspace, where its result goes, and how the scratch space is cut. */
+/* How the workspace is mounted, where its result goes, and how the scratch space is divided. */
 #include "tests/unit/plan_world.h"
 
 #include <stdio.h>
@@ -66,7 +66,8 @@ static void test_overlay(void **state)
 	plan_world_must(w, "--overlay", "--", "./tool");
 }
 
-/* It is the grant the current directory is in; what is granted besides is written. */
+/* The overlay covers the grant that holds the current directory. Other grants are written
+ * through. */
 static void test_which_grant(void **state)
 {
 	struct plan_world *w = *state;
@@ -154,7 +155,7 @@ static uint64_t size_at(const struct plan_world *w, const char *dest)
 	return op->size_bytes;
 }
 
-/* However it is cut, all that can be written is never more than limits.disk. */
+/* The sum of all writable places is never more than limits.disk, however it is divided. */
 static void expect_sum(const struct plan_world *w, uint64_t disk)
 {
 	uint64_t sum = w->plan->view.scratch_bytes;
@@ -180,7 +181,7 @@ static void test_disk(void **state)
 	assert_int_equal(w->plan->view.scratch_bytes, 64 * MIB);
 	assert_int_equal(size_at(w, "/tmp") + size_at(w, "/var/tmp") + size_at(w, "/dev/shm") +
 			 size_at(w, w->facts.home), 0);
-	/* What asks for less has its own, set aside. */
+	/* A place that asks for less than the disk limit gets its own share, set aside. */
 	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=8M", "--limit",
 			"home=16M", "--", "true");
 	expect_sum(w, 64 * MIB);
@@ -188,7 +189,7 @@ static void test_disk(void **state)
 	assert_int_equal(size_at(w, "/tmp"), 8 * MIB);
 	assert_int_equal(size_at(w, "/var/tmp"), 8 * MIB);
 	assert_int_equal(size_at(w, w->facts.home), 16 * MIB);
-	/* What asks for more cannot have it. */
+	/* A place that asks for more than the disk limit gets no share of its own. */
 	plan_world_must(w, "--profile", "p", "--limit", "disk=64M", "--limit", "tmp=65M", "--limit",
 			"home=16M", "--", "true");
 	expect_sum(w, 64 * MIB);
@@ -218,7 +219,7 @@ static void test_disk_too_small(void **state)
 			"home=1M", "--limit", "enforce=strict", "--", "true");
 }
 
-/* A ceiling holds for those who ask for nothing, too. */
+/* A ceiling also holds for a run that asks for nothing. */
 static void test_ceiling(void **state)
 {
 	struct plan_world *w = *state;

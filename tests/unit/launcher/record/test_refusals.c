@@ -100,7 +100,8 @@ static void test_lines(void **state)
 	}
 }
 
-/* What differs is apart, what does not is one; the longest texts fit. */
+/* Refusals that differ in a key field stay apart; all others are one line. The longest texts
+ * fit. */
 static void test_the_same(void **state)
 {
 	struct sbx_event e = event(SBX_REASON_DEFAULT_DENY, SBX_PROTO_TCP, "a.test", "100.64.0.1",
@@ -154,7 +155,7 @@ static void test_the_same(void **state)
 	sbx_refusals_free(l);
 }
 
-/* No number of names that a command makes up costs more. */
+/* The list is bounded, however many names a command makes up. */
 static void test_bound(void **state)
 {
 	struct sbx_refusals *l = NULL;

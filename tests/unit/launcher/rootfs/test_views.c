@@ -89,7 +89,7 @@ static void test_tmpfs_refused(void **state)
 	assert_int_equal(plan_world_mount(w, "/y")->size_bytes, 4 * MIB);
 }
 
-/* In a grant its place must be there; in it, a grant's place is made. */
+/* A tmpfs inside a grant needs an existing place. A grant inside a tmpfs gets its place made. */
 static void test_tmpfs_and_grants(void **state)
 {
 	struct plan_world *w = *state;
@@ -108,7 +108,7 @@ static void test_tmpfs_and_grants(void **state)
 	expect(w, file, file);
 	plan_world_refused(w, 125, "no such directory", "--ro-bind", spec(w, "home/other", no),
 			   "--", "true");
-	/* What it hides is hidden. */
+	/* The tmpfs hides the files below it. */
 	plan_world_write(w, "home/project/sub/there", "", 0644);
 	plan_world_must(w, "--tmpfs", sub, "--", "true");
 	expect_missing(w, plan_world_path(w, "home/project/sub/there"));
@@ -219,7 +219,7 @@ static void test_home_is_made(void **state)
 			   "--", "true");
 }
 
-/* What an earlier run left in it cannot choose where this one's mounts go. */
+/* Files that an earlier run left in the home cannot choose where this run's mounts go. */
 static void test_home_places(void **state)
 {
 	struct plan_world *w = *state;
@@ -270,7 +270,7 @@ static void test_home_read(void **state)
 	op = plan_world_mount(w, plan_world_path(w, "home/.gitconfig"));
 	assert_true(op && !op->writable && S_ISREG(op->source.st.st_mode) &&
 		    op->origin == SBX_ORIGIN_PROFILE);
-	/* Where the link is, what it leads to. */
+	/* The file that the symlink leads to is mounted at the symlink's place. */
 	op = plan_world_mount(w, plan_world_path(w, "home/.vimrc"));
 	assert_string_equal(op->source.resolved, plan_world_path(w, "home/dotfiles/vimrc"));
 	op = plan_world_mount(w, plan_world_path(w, "home/.config/zsh"));
@@ -481,8 +481,7 @@ static void test_root_minimal(void **state)
 	plan_world_refused(w, 127, "minimal", "--root", "minimal", "--", "true");
 }
 
-/* The system's directories need no prefix to be read; what is there inside is for the grants to
- * say. */
+/* The system's directories need no prefix to be read; grants decide about the paths inside them. */
 static void test_root_minimal_grants(void **state)
 {
 	struct plan_world *w = *state;
@@ -575,7 +574,7 @@ static void test_root_dir(void **state)
 	expect(w, "/bin/app", "/usr/lib/app/main");
 	expect(w, "/bin/up", "/usr/bin/hello");
 	expect(w, "/entry", "/entry");
-	/* The sandbox's own stays its own. */
+	/* The directories of the sandbox itself stay its own. */
 	assert_int_equal(plan_world_mount(w, "/tmp")->kind, SBX_MOUNT_TMPFS);
 	assert_int_equal(plan_world_mount(w, "/dev")->kind, SBX_MOUNT_DEV);
 	assert_int_equal(plan_world_mount(w, "/proc")->kind, SBX_MOUNT_PROC);
@@ -585,7 +584,7 @@ static void test_root_dir(void **state)
 	expect(w, "/etc/app/config", "/etc/app/config");
 	expect(w, "/etc/nsswitch.conf", "/etc/nsswitch.conf");
 	assert_int_equal(plan_world_mount(w, "/etc/nsswitch.conf")->kind, SBX_MOUNT_FILE);
-	/* Neither what is no file nor what has a blocked name. */
+	/* A fifo and a file with a blocked name are both left out. */
 	expect_missing(w, "/fifo");
 	expect_missing(w, "/.ssh");
 	/* Nothing of the host's. */
@@ -655,7 +654,7 @@ static void test_root_dir_room(void **state)
 			   spec(w, "home/other", "/entry"), "--", "hello");
 	plan_world_refused(w, 125, "nothing can be mounted", "--root", image, "--bind",
 			   spec(w, "home/other", "/etc/app"), "--", "hello");
-	/* The current directory is a convenience in every root. */
+	/* The current directory is granted if that is possible, in every root. */
 	plan_world_link(w, "image/lead", "usr");
 	plan_world_mkdir(w, "image/many");
 	plan_world_mkdir(w, "home/project/lead");
@@ -677,7 +676,7 @@ static void test_root_dir_odd(void **state)
 	char *image = plan_world_path(w, "image"), *top, *slash;
 
 	make_image(w);
-	/* In the way of the home: what is no directory goes. */
+	/* A file in the way of the home is left out. */
 	top = strdup(w->dir + 1);
 	slash = strchr(top, '/');
 	*slash = '\0';

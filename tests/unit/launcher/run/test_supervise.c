@@ -168,7 +168,7 @@ static void send_verdicts(struct fixture *f, uint32_t n_verdicts)
 	send_bytes(f, INIT, out, (size_t)n, 0);
 }
 
-/* Take in what was sent. */
+/* Read the messages that were sent. */
 static void look(struct fixture *f)
 {
 	for (int i = 0; i < 4 && !f->run.protocol_broken; i++)
@@ -187,7 +187,7 @@ static void is_broken(struct fixture *f, enum peer by)
 	look(f);
 	assert_true(f->run.protocol_broken);
 	assert_string_equal(f->run.err.msg, broke[by]);
-	/* Whatever is waited for. */
+	/* The same for every wait. */
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_STAGE, 1000), 1);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_SELFTEST, 1000), 1);
 	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_COMMAND, 1000), 1);
@@ -213,7 +213,7 @@ static void test_silence(void **state)
 	assert_true(f->run.broker.ready);
 }
 
-/* One that says other things all the time is as silent. */
+/* A broker that sends only other messages counts as silent. */
 static void test_chatter(void **state)
 {
 	struct sbx_event event = { .action = SBX_DENY,
@@ -252,7 +252,7 @@ static void test_stage_gone(void **state)
 	assert_true(f->run.stage.gone && !f->run.protocol_broken && !f->run.err.msg[0]);
 }
 
-/* It says why. */
+/* The stage sends the reason. */
 static void test_stage_failed(void **state)
 {
 	const struct sbx_msg_stage_failed m = { .error = ENOMEM,
@@ -269,7 +269,7 @@ static void test_stage_failed(void **state)
 	assert_string_equal(f->run.stage.failed.detail, "no room");
 }
 
-/* Only one that says something is listened to. */
+/* A helper counts as ready only after it has sent a byte. */
 static void test_protect_helper(void **state)
 {
 	struct fixture *f = *state;

@@ -25,7 +25,7 @@ static void args_fini(struct args *a)
 	free(a->text);
 }
 
-/* Where @word stands among the arguments; -1. */
+/* The index of @word among the arguments; -1: it is not there. */
 static int find(const struct args *a, const char *word, int from)
 {
 	int at = 0;
@@ -125,7 +125,7 @@ static void test_fd_names(void **state)
 		assert_string_equal(sbx_bwrap_fd_str(i + 2), want[i]);
 }
 
-/* No environment in what /proc shows of bwrap. */
+/* bwrap's command line, which /proc shows, has no environment in it. */
 static void test_secrets(void **state)
 {
 	struct plan_world *w = *state;
@@ -140,8 +140,8 @@ static void test_secrets(void **state)
 	assert_true(find(&a, "hush", 0) > 0);
 }
 
-/* What the stage gets is the plan's, byte by byte, and nothing of it points out of the shared
- * mapping. */
+/* The stage's configuration equals the plan byte by byte, and no pointer in it leads out of the
+ * shared mapping. */
 static void test_stage_config(void **state)
 {
 	struct plan_world *w = *state;

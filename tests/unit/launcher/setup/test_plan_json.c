@@ -88,7 +88,7 @@ static void test_every_flag(void **state)
 	free(bind);
 }
 
-/* What the plan must never show. */
+/* The plan shows no value of a variable. */
 static void test_secrets(void **state)
 {
 	struct plan_world *w = *state;

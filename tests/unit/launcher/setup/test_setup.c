@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a run learns after planning, and the names of its steps. */
+/* The facts that a run learns after planning, and the names of its steps. */
 #include "tests/unit/plan_world.h"
 
 #include <fcntl.h>

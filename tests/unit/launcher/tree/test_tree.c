@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is mounted is what was judged, in namespaces of the test's own. */
+/* The tree mounts exactly the file that was judged. In namespaces of the test's own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,7 +133,7 @@ static void identity(void)
 	refuse_changed(&t, SBX_MOUNT_BIND, file, at_file, 2);
 	refuse_changed(&t, SBX_MOUNT_BIND, dir, at_dir, 2);
 	refuse_changed(&t, SBX_MOUNT_DEVICE, null, dev, 3);
-	/* Judged as a device or not, a file is none. */
+	/* A regular file does not pass for a device. */
 	CHECK(stat(file, &st) == 0);
 	CHECK(try_one(&t, SBX_MOUNT_DEVICE, file, dev, &st, &err) == -ESTALE);
 }

@@ -34,7 +34,7 @@ static void test_parse(void **state)
 	expect("[user]\nname = first\nname = last\n", "last", "old@example.org");
 	expect("[include]\npath = /x\n[includeIf \"gitdir:[]\"]\npath = /y\n[user]\nname=x\n", "x",
 	       "old@example.org");
-	/* Nothing that could become another line of the file that is written. */
+	/* A value that could add a line to the written file is refused. */
 	expect("[user]\nname = a\\n[core]\n", "old", "old@example.org");
 	expect("[user]\nname = a\033b\n", "old", "old@example.org");
 	memset(text, 'a', sizeof(text));
@@ -62,7 +62,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* What is printed says the same. */
+/* The printed identity parses to the same identity. */
 static void test_print(void **state)
 {
 	const struct sbx_git_identity id = { "a \"b\" \\ # c ; ", " [d]@e.example" };

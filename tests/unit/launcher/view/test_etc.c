@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The prepared /etc: what is in it, what never is, and when it is made anew. */
+/* The prepared /etc: its files, the files that are never in it, and when it is made anew. */
 #include "tests/unit/plan_world.h"
 
 #include <dirent.h>
@@ -218,7 +218,7 @@ static void test_reuse(void **state)
 	expect_text(prepare(w), "papersize", "of the target");
 }
 
-/* What somebody else could have written is not used. */
+/* A prepared /etc that others could have written is not used. */
 static void test_untrusted(void **state)
 {
 	struct plan_world *w = *state;

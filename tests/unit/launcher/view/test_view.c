@@ -91,7 +91,8 @@ static void test_cwd(void **state)
 	assert_int_equal(plan_world_n_notes(w), 0);
 }
 
-/* Refused, it ends the run, unless the scratch home was asked for, or a home that stays. */
+/* A refused current directory ends the run, unless it asks for the scratch home or a home that
+ * stays. */
 static void test_cwd_refused(void **state)
 {
 	struct plan_world *w = *state;
@@ -138,8 +139,7 @@ static void test_throwaway(void **state)
 {
 	struct plan_world *w = *state;
 
-	/* A privileged launcher's; but for its rights: nothing is looked at as another, nor can be
-	 * mapped. */
+	/* A privileged launcher does not grant its caller's current directory without --user. */
 	w->facts.throwaway_user = w->facts.privileged = true;
 	w->facts.caller_uid = getuid() + 1;
 	plan_world_set(&w->facts.home, "/home/sandbox");
@@ -249,7 +249,7 @@ static void test_nested(void **state)
 			   "--", "true");
 }
 
-/* What sbx itself runs on is covered where it lies below a grant. */
+/* The state and runtime directories of sbx are covered where they lie below a grant. */
 static void test_masks(void **state)
 {
 	struct plan_world *w = *state;
@@ -264,7 +264,7 @@ static void test_masks(void **state)
 	plan_world_must(w, "--", "true");
 	expect(w, inside, inside);
 	plan_world_set(&w->facts.state_dir, state_dir);
-	/* Writable, what is above it could be renamed. */
+	/* In a writable grant the command could rename a directory above the state directory. */
 	plan_world_refused(w, 125, "holds sbx's own", "--", "true");
 	plan_world_refused(w, 125, "holds sbx's own", "--bind", spec(w, "home/project", NULL), "--",
 			   "true");
@@ -273,7 +273,7 @@ static void test_masks(void **state)
 	assert_true(op && op->kind == SBX_MOUNT_TMPFS && op->origin == SBX_ORIGIN_MASK);
 	assert_int_equal(resolve(w, inside, &hit), SBX_VIEW_E_MISSING);
 	assert_string_equal(w->plan->view.chdir, w->facts.cwd);
-	/* Not there yet: the run will make it. */
+	/* The state directory does not exist yet: the run will make it. */
 	plan_world_set(&w->facts.state_dir, plan_world_path(w, "home/project/later/sbx"));
 	plan_world_must(w, "--ro-bind", spec(w, "home/project", NULL), "--", "true");
 	assert_non_null(plan_world_mount(w, w->facts.state_dir));
@@ -362,8 +362,8 @@ static void test_set_id(void **state)
 	assert_int_equal(plan_world_mount(w, w->facts.cwd)->kind, SBX_MOUNT_OVERLAY);
 }
 
-/* The profile's prefix leads through a link that a sandbox may have made: it admits nothing by
- * it. */
+/* The profile's prefix leads through a symlink that a sandbox may have made: the prefix admits
+ * nothing. */
 static void test_profile_prefix_by_link(void **state)
 {
 	struct plan_world *w = *state;
@@ -387,7 +387,7 @@ static void test_profile_prefix_by_link(void **state)
 		assert_int_equal(lchown(plan_world_path(w, "home/project/data"), 4711, 4711), 0);
 	plan_world_refused(w, 125, "allowed_prefixes", "--profile", "p", "--bind",
 			   spec(w, "home/project/data", "/x"), "--", "true");
-	/* In the home directory itself no sandbox writes. */
+	/* No sandbox writes to the home directory itself. */
 	plan_world_link(w, "home/own", "other");
 	plan_world_must(w, "--scratch", "--profile", "p", "--bind", spec(w, "home/own", "/x"), "--",
 			"true");
@@ -410,8 +410,8 @@ static void expect_shown(struct plan_world *w, const char *path)
 		fail_msg("%s is hidden, by a mount '%s'", path, sbx_mount_op_kind_str(op->kind));
 }
 
-/* What is hidden in the current directory is told; a profile shows the very path where the host's
- * owner lets it. */
+/* A note names the hidden paths of the current directory. A profile shows exactly the path that it
+ * names, if the host's owner allows it. */
 static void test_unmask(void **state)
 {
 	struct plan_world *w = *state;

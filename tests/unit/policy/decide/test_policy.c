@@ -114,7 +114,7 @@ static void test_wildcard(void **state)
 	NAME(&w, "a.example.orgs", TCP, 443, SBX_DENY, DEFAULT_DENY);
 }
 
-/* The contract is a normalised name; what is not one is denied even where the default is allow. */
+/* Callers pass a normalised name; any other text is denied, even where the default is allow. */
 static void test_not_normalised(void **state)
 {
 	SBX_CLEANUP(world_fini)
@@ -358,7 +358,7 @@ static void test_system_floors(void **state)
 	NAME(&w, "evil.example", TCP, 443, SBX_ALLOW, DEFAULT_ALLOW);
 	ADDR(&w, "203.0.113.7", TCP, 443, SBX_DENY, FLOOR);
 	ADDR(&w, "203.0.114.7", TCP, 443, SBX_ALLOW, DEFAULT_ALLOW);
-	/* In NAT64 and 6to4 clothes as well. */
+	/* The same inside NAT64 and 6to4 addresses. */
 	ADDR(&w, "64:ff9b::203.0.113.7", TCP, 443, SBX_DENY, FLOOR);
 	ADDR(&w, "::ffff:203.0.113.7", TCP, 443, SBX_DENY, FLOOR);
 	ADDR(&w, "2002:cb00:7107::1", TCP, 443, SBX_DENY, FLOOR);
@@ -372,8 +372,8 @@ static void test_system_floors(void **state)
 	assert_string_equal(sbx_policy_rule_text(w.p, v.rule), "floor 169.254.169.254");
 }
 
-/* What is not to be reached is not reached in IPv6 clothes either, and what may be is (but that
- * nothing is mapped any more when it is judged, and ::/96 is nobody's). */
+/* A floor or a denied network is refused in every IPv6 embedding too, and an allowed one passes. A
+ * mapped address is IPv4 by then, and ::/96 belongs to nobody. */
 static void test_embedded(void **state)
 {
 	SBX_CLEANUP(world_fini)
@@ -437,7 +437,7 @@ static void test_modes(void **state)
 	NAME(&full, "evil.example", TCP, 443, SBX_DENY, LIST_DENY);
 	ADDR(&full, "192.0.2.1", TCP, 9, SBX_ALLOW, DEFAULT_ALLOW);
 	ADDR(&full, "2001:db8::1", UDP, 9, SBX_ALLOW, DEFAULT_ALLOW);
-	/* No more than what can be carried. */
+	/* Mode full allows no more than the broker can carry. */
 	ADDR(&full, "192.0.2.1", TCP, 0, SBX_DENY, LITERAL_ADDRESS);
 	ADDR(&full, "192.0.2.1", UDP, 0, SBX_DENY, LITERAL_ADDRESS);
 	ADDR(&full, "192.0.2.1", SBX_PROTO_ICMP, 9, SBX_DENY, LITERAL_ADDRESS);
@@ -465,7 +465,7 @@ static void test_addresses(void **state)
 			 "admit: [10.3.0.0/16]");
 
 	(void)state;
-	/* A private network takes more than its cidr: private: true, or the owner's word. */
+	/* A private network needs more than its cidr: private: true or admit. */
 	ADDR(&w, "10.1.2.3", TCP, 5432, SBX_DENY, ADDRESS_CLASS);
 	ADDR(&w, "10.2.2.3", TCP, 5432, SBX_ALLOW, LIST_ALLOW);
 	ADDR(&w, "10.3.2.3", TCP, 5432, SBX_ALLOW, LIST_ALLOW);
@@ -520,7 +520,7 @@ static void test_resolved(void **state)
 	RESOLVED(&w, "10.0.0.1", true, SBX_ALLOW, LIST_ALLOW);
 	RESOLVED(&w, "10.7.0.1", false, SBX_ALLOW, LIST_ALLOW);
 	RESOLVED(&w, "10.8.0.1", true, SBX_DENY, ADDRESS_DENIED);
-	/* The owner's word lifts private and link-local, for everybody. */
+	/* admit allows private and link-local addresses, for every name. */
 	RESOLVED(&w, "192.168.4.1", false, SBX_ALLOW, LIST_ALLOW);
 	RESOLVED(&plain, "192.168.4.1", false, SBX_DENY, ADDRESS_CLASS);
 	RESOLVED(&w, "169.254.7.1", false, SBX_ALLOW, LIST_ALLOW);
@@ -530,7 +530,7 @@ static void test_resolved(void **state)
 	RESOLVED(&w, "::", true, SBX_DENY, ADDRESS_CLASS);
 	RESOLVED(&w, "224.0.0.1", true, SBX_DENY, ADDRESS_CLASS);
 	RESOLVED(&w, "fe80::1", true, SBX_DENY, ADDRESS_CLASS);
-	/* Not even the owner lifts what reaches this host or nobody. */
+	/* Even admit does not allow addresses of this host or of nobody. */
 	RESOLVED(&wide, "10.0.0.1", false, SBX_ALLOW, LIST_ALLOW);
 	RESOLVED(&wide, "127.0.0.1", true, SBX_DENY, ADDRESS_CLASS);
 	RESOLVED(&wide, "::1", true, SBX_DENY, ADDRESS_CLASS);
@@ -602,7 +602,7 @@ static void test_proxy(void **state)
 			    cases[i].wide)
 			fail_msg("%s", cases[i].addr);
 	}
-	/* What a proxy may be at is no destination of a flow for that. */
+	/* A flow may not go to an address only because a proxy may be there. */
 	ADDR(&narrow, "127.0.0.1", TCP, 3128, SBX_DENY, ADDRESS_CLASS);
 	RESOLVED(&wide, "127.0.0.1", true, SBX_DENY, ADDRESS_CLASS);
 }
@@ -641,7 +641,7 @@ static void test_firewall(void **state)
 	assert_false(sbx_policy_cidr_at(w.p, SBX_N_ELEMENTS(want), &c));
 }
 
-/* The hash is of what is meant: order, repetition and generation do not count, every word does. */
+/* The hash covers the meaning: order, repetition and generation do not count, every word does. */
 static void test_hash(void **state)
 {
 	static const char *const same[] = {
@@ -737,7 +737,7 @@ static void test_explain(void **state)
 	}
 }
 
-/* What the remedy proposes is what allows it. */
+/* The --allow that the remedy proposes does allow the request. */
 static void test_remedy_works(void **state)
 {
 	static const char *const whats[] = { "pypi.org:443", "pypi.org:80", "pypi.org",

@@ -159,7 +159,7 @@ static void test_mistakes(void **state)
 	}
 }
 
-/* A wildcard over a public suffix lets nobody in where it denies. */
+/* A wildcard over a public suffix is allowed in a deny list: it admits nothing. */
 static void test_deny_takes_more(void **state)
 {
 	AUTO_JOB j = must("deny: ['*.com']\n");

@@ -31,7 +31,7 @@ static void refused(const char *yaml, int line, int column, const char *message)
 	assert_string_equal(errs.v[0].file, "t.yaml");
 }
 
-/* What is printed parses to what prints the same. */
+/* The printed profile parses to a profile that prints the same. */
 static void round_trip(const struct sbx_profile *p)
 {
 	SBX_AUTO_FREE char *text = sbx_profile_print(p), *again = NULL;
@@ -405,7 +405,7 @@ static void test_extends(void **state)
 			      "dir/leaf.yaml", load_from, files, &errs, &p);
 	print_errors(&errs);
 	assert_int_equal(r, 0);
-	/* Whose it is, is not inherited. */
+	/* Name and description are not inherited. */
 	assert_string_equal(p->name, "leaf");
 	assert_null(p->description);
 	assert_int_equal(p->limits.memory_bytes, 1u << 30);

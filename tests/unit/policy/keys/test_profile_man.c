@@ -55,7 +55,7 @@ static void put_prose(FILE *out, const char *s)
 	}
 }
 
-/* What a value looks like, where the help alone does not tell. */
+/* The form of a value, where the help alone does not tell it. */
 static void put_form(FILE *out, const struct sbx_key *key)
 {
 	const char *form = sbx_key_form(key->type);

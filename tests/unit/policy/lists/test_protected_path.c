@@ -66,7 +66,7 @@ static void test_no_doubles(void **state)
 			assert_int_equal(count(*p), 1);
 }
 
-/* What agents must be able to edit as ordinary work, and what is the work. */
+/* Files that agents edit as ordinary work are not protected. */
 static void test_not_listed(void **state)
 {
 	static const char *const work[] = {

@@ -93,7 +93,7 @@ static void test_names(void **state)
 	bad("example.org/", "tcp or udp");
 	bad("user@example.org", "not a letter");
 	bad("\xe2\x98\x83\xef\xbf\xbf.example", "internationalised");
-	/* Digits in other scripts' clothes become an address. */
+	/* Digits of other scripts become an address, which is refused as a name. */
 	bad("\xef\xbc\x91\xef\xbc\x92\xef\xbc\x97.0.0.1", "address");
 }
 
@@ -238,7 +238,7 @@ static void test_wildcards(void **state)
 	good("*.home.arpa", "*.home.arpa");
 	bad("*.in-addr.arpa", "public suffix");
 	good("*.test", "*.test");
-	/* To deny, the wider the better. */
+	/* A deny entry may cover a public suffix, and loopback. */
 	e = good_as("*.com", "*.com", true);
 	sbx_net_entry_fini(&e);
 	e = good_as("127.0.0.0/8", "127.0.0.0/8", true);

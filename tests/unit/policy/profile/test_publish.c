@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Published ports: what is one, what is not, and what is only this host's. */
+/* Published ports: valid ones, refused ones, and those that only this host reaches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,8 @@ static void test_other_addresses(void **state)
 	good("192.0.2.1:8080:80", "192.0.2.1:8080", 80, false);
 	good("[2001:db8::1]:0:80", "[2001:db8::1]:0", 80, false);
 	good("128.0.0.1:80", "128.0.0.1:80", 80, false);
-	/* What embeds a loopback address is another one: a listener would be on that. */
+	/* An address that embeds a loopback address is not a loopback address: a listener would
+	 * bind the outer one. */
 	good("[::ffff:127.0.0.1]:80", "[::ffff:127.0.0.1]:80", 80, false);
 	good("[::127.0.0.1]:80", "[::127.0.0.1]:80", 80, false);
 	good("[64:ff9b::7f00:1]:80", "[64:ff9b::7f00:1]:80", 80, false);

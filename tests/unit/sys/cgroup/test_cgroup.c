@@ -209,19 +209,20 @@ static void test_find_unit(void **state)
 
 	snprintf(us, sizeof(us), "%d\n", (int)getpid());
 	cgroup(t, "/system.slice/a.service", "", us);
-	/* Not delegated: not ours to change. */
+	/* A unit that was not delegated is not ours to change. */
 	assert_string_equal(found(t, "/system.slice/a.service", &p), "");
 	delegate(t, "/system.slice/a.service");
 	assert_string_equal(found(t, "/system.slice/a.service", &p), "/system.slice/a.service");
 	assert_true(p.inside);
 	assert_int_equal(p.controllers, (1u << SBX_N_CGROUP_CONTROLLERS) - 1);
-	/* A shell beside us: it cannot leave, and we do not move it. */
+	/* A shell in the same cgroup cannot leave it, and we do not move it. */
 	snprintf(us, sizeof(us), "%d\n1\n", (int)getpid());
 	put(t, "/system.slice/a.service", "cgroup.procs", us);
 	assert_string_equal(found(t, "/system.slice/a.service", &p), "");
 	put(t, "/system.slice/a.service", "cgroup.procs", "1\n");
 	assert_string_equal(found(t, "/system.slice/a.service", &p), "");
-	/* Who needs no controller can be beside it; not where a child may have one. */
+	/* A sandbox without controllers can be beside other processes, but not where children may
+	 * have controllers. */
 	sbx_cgroup_find(&t->f, true, &p);
 	assert_string_equal(p.path + strlen(t->dir), "/system.slice/a.service");
 	assert_true(p.shared && !p.inside && p.controllers == 0);

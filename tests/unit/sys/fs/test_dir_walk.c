@@ -158,7 +158,8 @@ static int walk_as_nobody(struct world *w)
 	return r;
 }
 
-/* What somebody else lets one search and not list is asked. Takes two users. */
+/* In another user's directory that can be searched but not listed, known names are tried. Needs two
+ * users. */
 static void test_unlistable(void **state)
 {
 	struct world *w = *state;
@@ -176,7 +177,7 @@ static void test_unlistable(void **state)
 	assert_string_equal(w->found, ".aws;");
 }
 
-/* What its owner closed he can open again. */
+/* A directory that the command's user closed is reported: the user can open it again. */
 static void test_closed(void **state)
 {
 	static const mode_t closed[] = { 0, 0400, 0100, 0300, 0277 };

@@ -288,7 +288,7 @@ static void test_home(void **state)
 	expect(w, "home/user", SBX_PATH_E_FORBIDDEN, NULL);
 	expect(w, "home/user/work", 0, "home/user/work");
 
-	/* A container engine's socket in it: not even for reading. */
+	/* A directory with a container engine's socket is not granted, even for reading. */
 	w->rules.writable = false;
 	expect(w, "home/user", 0, "home/user");
 	assert_int_equal(mkdir(at(w, "home/user/.docker"), 0755), 0);
@@ -365,7 +365,7 @@ static void test_forbidden(void **state)
 	}
 }
 
-/* What a symlink on the way says, wherever it ends: not through a blocked segment. */
+/* A symlink may not lead through a blocked segment, wherever it ends. */
 static void test_hop_segment(void **state)
 {
 	const struct world *w = *state;
@@ -527,7 +527,7 @@ static void test_protected_symlink(void **state)
 	expect(w, "ws/shared/link", SBX_PATH_E_ACCESS, NULL);
 	assert_int_equal(chmod(at(w, "ws/shared"), 0777), 0);
 	expect(w, "ws/shared/link", 0, "ws/dir");
-	/* One's own, and the directory's owner's. */
+	/* The user's own link, and that of the directory's owner. */
 	assert_int_equal(chown(at(w, "ws/shared"), 12345, 12345), 0);
 	assert_int_equal(chmod(at(w, "ws/shared"), 01777), 0);
 	expect(w, "ws/shared/link", 0, "ws/dir");
@@ -639,7 +639,8 @@ static void test_race(void **state)
 	assert_true(granted > 0 && refused > 0);
 }
 
-/* Who could have led the path elsewhere. Of the directories we make, that is us. */
+/* The judgement tells which users could have led the path elsewhere. For directories of the test,
+ * it is the test's user. */
 static void test_steering(void **state)
 {
 	static const char *const sources[] = { "ws/dir", "ws/in", "alias/dir" };
@@ -666,7 +667,7 @@ static void test_steering(void **state)
 		sbx_path_fini(&p);
 		assert_int_equal(chmod(at(w, "ws"), 0755), 0);
 	}
-	/* What is granted may be anybody's to write: nobody leads elsewhere by that. */
+	/* The granted directory itself may be writable by all: that leads the path nowhere else. */
 	assert_int_equal(chmod(at(w, "ws/dir"), 0777), 0);
 	for (int foreign = 0; foreign < (geteuid() == 0 ? 2 : 1); foreign++) {
 		struct sbx_path p;
@@ -699,7 +700,7 @@ static int set_id(const struct world *w, const char *source)
 	return set_id_for(w, source, geteuid(), getegid() + 1);
 }
 
-/* What is not granted writable because of set-id programs, and how far that is looked for. */
+/* A directory with a set-id program is not granted writable; the search for one has a limit. */
 static void test_set_id(void **state)
 {
 	static const struct {
@@ -720,7 +721,7 @@ static void test_set_id(void **state)
 		assert_int_equal(set_id(w, "ws/dir"), modes[i].want);
 		assert_int_equal(set_id(w, "ws/dir/file"), modes[i].want);
 		assert_int_equal(set_id(w, "ws"), 0); /* it is not in ws itself */
-		/* What one may set oneself is no reason. */
+		/* A set-id bit that the user can set himself is no reason to refuse. */
 		assert_int_equal(set_id_for(w, "ws/dir", geteuid(), getegid()),
 				 modes[i].mode == 02755 ? 0 : modes[i].want);
 		assert_int_equal(set_id_for(w, "ws/dir/file", geteuid(), getegid()),
@@ -790,7 +791,7 @@ static void test_no_leak(void **state)
 	assert_int_equal(before, after);
 }
 
-/* Says so of names alone that lead straight there, and of nothing else. */
+/* Only a path of plain names that exists, without symlinks or dots, counts as resolved. */
 static void test_is_resolved(void **state)
 {
 	static const char *const yes[] = { "ws", "ws/dir/file", "ws/fifo", "ws/.ssh/key" };

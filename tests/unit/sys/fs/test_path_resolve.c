@@ -173,7 +173,7 @@ static int make_deep(const char *dir, size_t n, char *ret_path)
 	return fd;
 }
 
-/* What is below has longer paths than nftw(3) takes. */
+/* The paths below are too long for nftw(3). */
 static void remove_deep(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -371,7 +371,7 @@ static void hook(struct world *w, void (*fn)(void *userdata))
 	n_between = 0;
 }
 
-/* What was found has another name by then: the walk is made anew. */
+/* The file that was found has been renamed meanwhile: the walk starts again. */
 static void test_moved_away(void **state)
 {
 	struct world *w = *state;
@@ -404,7 +404,7 @@ static void test_exchanged(void **state)
 	hook(NULL, NULL);
 }
 
-/* One that never holds still is refused in the end. */
+/* A path that changes each time is refused in the end. */
 static void test_always_moved(void **state)
 {
 	struct world *w = *state;

@@ -24,7 +24,7 @@ static int setup_loopback(int *ret_ipv6, struct sbx_err *err)
 	return sbx_net_setup_loopback(fd, ret_ipv6, err);
 }
 
-/* Which source a datagram to @to would have. */
+/* A datagram to @to would have the source address @source. */
 static void expect_source(const char *to, const char *source)
 {
 	SBX_AUTO_CLOSE int fd = socket_for(to, SOCK_DGRAM);
@@ -64,7 +64,8 @@ static void expect_congestion(int fd, const char *want)
 	CHECK(strcmp(name, want) == 0);
 }
 
-/* Not the congestion control that the namespace has of the host, where that is another. */
+/* The namespace does not use the congestion control it inherits from the host, if that is
+ * another. */
 static void congestion(void)
 {
 	struct sbx_err err = { 0 };
@@ -250,7 +251,8 @@ static void local_routes(void)
 				 sbx_addr_equal(&v[k].addr, &want.addr);
 		CHECK(found == 1);
 	}
-	/* Of what interfaces have there is no more for it; and the socket still answers that. */
+	/* Routes add nothing to the interfaces' addresses, and the socket still answers both
+	 * questions. */
 	CHECK(sbx_net_own_addresses(fd, own, 8) == 4);
 	add_route(other, RTM_DELROUTE, RTN_LOCAL, extra[0]);
 	CHECK(own_changed(watch));
@@ -310,7 +312,8 @@ static bool tally_drain(int fd, struct tally *t)
 	return overrun;
 }
 
-/* A flood that nobody reads: what is lost is counted exactly once a later packet arrives. */
+/* A flood that no program reads: the lost packets are counted exactly once a later packet
+ * arrives. */
 static void nflog_flood(void)
 {
 	struct netns n = netns_setup("fetch");
@@ -343,7 +346,7 @@ static void table_exists(void)
 	expect_tcp_refused(&n, "203.0.113.9", 443);
 }
 
-/* What the kernel says of an expression it does not know leads to its name. */
+/* The kernel's answer about an unknown expression leads to the name of the expression. */
 static void unknown_expression(void)
 {
 	SBX_AUTO_CLOSE int fd = must(sbx_net_netlink_open(NETLINK_NETFILTER));
@@ -368,7 +371,7 @@ static void unknown_expression(void)
 	sbx_nft_ruleset_free(rs);
 }
 
-/* What the kernel has is held against what was sent: one changed byte is found. */
+/* The ruleset in the kernel is compared with the one that was sent: one changed byte is found. */
 static void read_back_compares(void)
 {
 	SBX_AUTO_CLOSE int fd = must(sbx_net_netlink_open(NETLINK_NETFILTER));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the sandbox's sockets, routes and ruleset do together: every refusal beside the same request
- * allowed by one changed word.
+ * The sandbox's sockets, routes and ruleset together. Each refusal stands beside the same request
+ * with one changed word, which is allowed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -341,7 +341,7 @@ static void full(void)
 		expect_dns(&n, f, f->resolver);
 		expect_own_server(f->loopback, 8080);
 		expect_own_server(f->self, 8081);
-		/* It would vanish at the listener, so it is refused. */
+		/* The packet would be lost at the listener, so it is refused. */
 		expect_udp_refused(&n, f->multicast, 5353);
 	}
 	/* The broker, not the ruleset, refuses these in mode full. */
@@ -356,7 +356,7 @@ static void no_ipv6_listeners(void)
 	expect_tcp_refused(&n, "fd00:5b:1::5", 443);
 }
 
-/* Raw sockets are nobody's inside; should one exist, what it sends is refused and reported. */
+/* No process in the sandbox has a raw socket. Packets of one would be refused and reported. */
 static void icmp(void)
 {
 	struct netns n = netns_setup("full");
@@ -468,7 +468,8 @@ static void keep_caps(uint64_t keep)
 	CHECK(syscall(SYS_capset, &h, d) == 0);
 }
 
-/* What the factory may keep: less than this and the flow's socket cannot be made. */
+/* The factory keeps exactly the capabilities that it needs: with fewer it cannot make the flow's
+ * socket. */
 static void factory_capabilities(void)
 {
 	struct netns n = netns_setup("fetch-udp");
@@ -543,7 +544,8 @@ static void inside(void)
 	expect_no_nflog(&n);
 }
 
-/* The only port there is for a client is the one it connects to: it would meet itself. */
+/* The only port left for the client is the one it connects to: the client would connect to
+ * itself. */
 static void inside_not_itself(void)
 {
 	SBX_AUTO_CLOSE int server = -1, fd = -1;
@@ -589,7 +591,7 @@ static void publishing(void)
 	accepted = must(accept4(fd, NULL, NULL, SOCK_CLOEXEC));
 	CHECK(getsockopt(accepted, SOL_SOCKET, SO_KEEPALIVE, &value, &n) == 0 && value);
 	expect_talk(client, accepted);
-	/* Ended on our side first, what is left of it does not keep the port. */
+	/* A connection that our side ends first does not keep the port. */
 	accepted = sbx_fd_close(accepted);
 	client = sbx_fd_close(client);
 	fd = sbx_fd_close(fd);

@@ -91,7 +91,7 @@ static void test_input(void **state)
 	REFUSED(in.n_cidrs = SBX_ATTACH_CIDRS_MAX + 1, -E2BIG);
 }
 
-/* Behind a chain that ends without a verdict everything passes: none may. */
+/* A chain that ends without a verdict passes every packet: no chain may end so. */
 static void test_every_chain_ends_in_a_refusal(void **state)
 {
 	(void)state;
@@ -209,7 +209,7 @@ static void add_list_remove(void)
 }
 NETNS_TEST(add_list_remove)
 
-/* The kernel refuses, whatever was seen before: who was added a moment ago stays. */
+/* The kernel refuses to remove a level or table in use: a sandbox that was just added stays. */
 static void in_use(void)
 {
 	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
@@ -280,7 +280,7 @@ static void fill_pins(struct sbx_attach_pin *v, int n, int host, uint64_t timeou
 						  timeout_ms);
 }
 
-/* Who asks for pins without end gets so many, and others when those ran out. */
+/* At most n_max pins exist at once; new ones fit when earlier ones have run out. */
 static void room(void)
 {
 	struct sbx_attach_room room = { .n_max = 130 };
@@ -318,7 +318,7 @@ static void add_and_remove(int child, int times)
 	}
 }
 
-/* Everybody creates and removes what is shared, all the time. */
+/* Several processes create and remove the shared table all the time. */
 static void racing(void)
 {
 	pid_t pids[4];
@@ -341,7 +341,8 @@ static void racing(void)
 }
 NETNS_TEST(racing)
 
-/* Killed anywhere, there is all of a sandbox or nothing: what is listed can be removed. */
+/* A process that is killed at any point leaves all of a sandbox's rules or none: listed ones can be
+ * removed. */
 static void killed_anywhere(void)
 {
 	struct sbx_attach_entry v[4];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests of the kernel's mapping need root: tests/system/test_idmap.py. */
+/* Parsing of mountinfo lines. Id-mapped mounts need root: tests/system/test_idmap.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -290,7 +290,7 @@ static void test_command_devices(void **state)
 		assert_int_equal(COMMAND(SYS_mknodat, 0, 0, types[i] | 0777, 0), SECCOMP_RET_ALLOW);
 	assert_int_equal(COMMAND(SYS_mknodat, 0, 0, S_IFCHR | 0600, 0), ERRNO(EPERM));
 	assert_int_equal(COMMAND(SYS_mknodat, 0, 0, HIGH | S_IFBLK, 0), ERRNO(EPERM));
-	/* What a rename may leave behind is such a device. */
+	/* A rename with a whiteout leaves such a device behind. */
 	for (uint64_t flags = 0; flags < 8; flags++) {
 		struct seccomp_data data = { .nr = SYS_renameat2,
 					     .arch = NATIVE,
@@ -357,7 +357,7 @@ static void test_lifts(void **state)
 	}
 }
 
-/* All of them together let nothing pass that is not to be had by any. */
+/* All lifts together leave these calls refused. */
 static void test_lifts_leave(void **state)
 {
 	static const long never[] = {
@@ -443,7 +443,8 @@ static void test_command_ioctl(void **state)
 		assert_int_equal(COMMAND(SYS_ioctl, 0, allowed[i], 0, 0), SECCOMP_RET_ALLOW);
 }
 
-/* Data in what the kernel itself sends to the network, and to this host. */
+/* Options by which a command could send data in the kernel's own packets, to the network and to
+ * this host. */
 static void test_command_groups(void **state)
 {
 	static const struct {
@@ -485,7 +486,7 @@ static void test_command_groups(void **state)
 	}
 }
 
-/* What was asked for is there already, so the answer is a success that changes nothing. */
+/* The limit already has the value, so the filter answers with success and changes nothing. */
 static void test_command_core_limit(void **state)
 {
 	(void)state;
@@ -545,7 +546,7 @@ static void test_command_socket(void **state)
 	assert_int_equal(COMMAND(SYS_socketpair, AF_INET, SOCK_STREAM, 0, 0), ERRNO(EAFNOSUPPORT));
 }
 
-/* What a taken-over helper would want. */
+/* Calls that an attacker in a helper would want. */
 static void test_helpers_cannot(void **state)
 {
 	static const long calls[] = {
@@ -621,7 +622,7 @@ static void test_helpers_cannot(void **state)
 	}
 }
 
-/* Where they differ. */
+/* The calls in which the helpers' filters differ. */
 static void test_helpers_apart(void **state)
 {
 	(void)state;

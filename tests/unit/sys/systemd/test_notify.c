@@ -138,7 +138,7 @@ static void test_bounds(void **state)
 	assert_received(fd, text);
 }
 
-/* A receiver that does not read: the queue fills, and then every call ends by itself. */
+/* A receiver does not read: the queue fills, and then every call still returns. */
 static void test_full_queue(void **state)
 {
 	SBX_AUTO_CLOSE int fd = receiver(path);
