@@ -135,7 +135,7 @@ EXTRA_DIST += \
 	tests/golden/seccomp-factory.txt \
 	tests/golden/seccomp-factory_tcp.txt
 
-# The network: sockets, rulesets, NFLOG. What links libnftnl lists $(sys_nftnl_libs): beside it libmnl, or,
+# The network: sockets, rulesets, NFLOG. Programs that link libnftnl list $(sys_nftnl_libs): beside it libmnl, or,
 # where sbx-run is static, what stands in for it, so that the tests of rulesets try that too.
 if SBX_RUN_STATIC
 noinst_LIBRARIES += %reldir%/libsbx-mnl.a
