@@ -445,7 +445,7 @@ static void tell_unsearched(struct sbx_new *x, size_t grant, int why)
 {
 	const char *path = x->grants[grant].path;
 
-	sbx_new_tell_text(x, SBX_NEW_STUCK, path,
+	sbx_new_tell_text(x, SBX_NEW_UNSEARCHED, path,
 			  "'%s' was not searched to its end for files that tools of this host "
 			  "would execute: %s",
 			  path,

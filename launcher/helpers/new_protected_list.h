@@ -23,8 +23,8 @@ enum sbx_new_word {
 	SBX_NEW_APPEARED = 'n', /* a protected path, while the sandbox runs */
 	SBX_NEW_MOVED = 'm',	/* a path was moved aside */
 	SBX_NEW_STAYS = 's',	/* a path stays: its tool asks before it acts on it */
-	/* a path could not be moved aside, or not everything was looked at */
-	SBX_NEW_STUCK = 'u',
+	SBX_NEW_STUCK = 'u',	/* a path could not be moved aside */
+	SBX_NEW_UNSEARCHED = 'l', /* a grant is not watched, or was not searched to its end */
 	SBX_NEW_PLANTED = 'x',	/* a path was made too often: end the sandbox */
 };
 

@@ -169,7 +169,7 @@ static void tell_limit(struct sbx_new_watch *w, size_t grant, const char *why)
 		"'%.*s' is not watched everywhere (%s): some new files that tools of this host "
 		"would execute are found only when the sandbox has ended",
 		PATH_MAX, path, why);
-	w->x->tell(w->x->userdata, SBX_NEW_STUCK, path, text);
+	w->x->tell(w->x->userdata, SBX_NEW_UNSEARCHED, path, text);
 }
 
 /* A directory to watch. */

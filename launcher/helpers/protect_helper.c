@@ -228,7 +228,7 @@ static struct sbx_new_watch *start_watch(struct sbx_new *x, int channel)
 		     "new protected paths are examined only when the sandbox has ended, because "
 		     "they cannot be watched: %s",
 		     strerror(errno));
-	tell_new(NULL, SBX_NEW_STUCK, "", text);
+	tell_new(NULL, SBX_NEW_UNSEARCHED, "", text);
 	return NULL;
 }
 
@@ -427,53 +427,53 @@ static void record(const struct sbx_protect_helpers *h, enum sbx_reason reason, 
 	h->tell(h->userdata, &e);
 }
 
-/* Print a line on stderr, unless there were too many of its kind. */
-__attribute__((format(printf, 3, 4))) static void notice(const struct sbx_protect_helpers *h,
-							 unsigned int *n, const char *fmt, ...)
+/* The kinds of notices. Each has its own limit of lines, so that a command that makes many files of
+ * one kind hides no notice of another. */
+static const struct {
+	char word;
+	enum sbx_reason reason;
+} notices[SBX_N_PROTECT_NOTICES] = {
+	{ BLOCKED, SBX_REASON_BLOCKED_NAME },
+	{ SBX_NEW_APPEARED, SBX_REASON_NEW_PROTECTED },
+	{ SBX_NEW_STAYS, SBX_REASON_NEW_PROTECTED },
+	{ SBX_NEW_MOVED, SBX_REASON_UNTRUSTED },
+	{ SBX_NEW_STUCK, SBX_REASON_UNTRUSTED },
+	{ SBX_NEW_UNSEARCHED, SBX_REASON_UNSEARCHED },
+};
+
+/* Record the notice @word about @path, and print @text, unless there were too many of its kind. */
+static void notice(struct sbx_protect_helpers *h, char word, const char *path, const char *text)
 {
 	struct sbx_err line = { 0 };
-	va_list ap;
 
-	if (++*n > LINES_MAX || h->plan->options->quiet)
-		return;
-	va_start(ap, fmt);
-	sbx_err_vset(&line, fmt, ap); /* escapes */
-	va_end(ap);
-	fprintf(stderr, "sbx-run: notice: %s\n", line.msg);
+	for (size_t i = 0; i < SBX_N_PROTECT_NOTICES; i++) {
+		if (notices[i].word != word)
+			continue;
+		record(h, notices[i].reason, path);
+		if (++h->n_notices[i] > LINES_MAX || h->plan->options->quiet)
+			return;
+		sbx_err_set(&line, "%s", text); /* escapes */
+		fprintf(stderr, "sbx-run: notice: %s\n", line.msg);
+	}
 }
 
 static int on_blocked(void *userdata, const char *path)
 {
-	struct sbx_protect_helpers *h = userdata;
+	char text[PATH_MAX + 128];
 
-	record(h, SBX_REASON_BLOCKED_NAME, path);
-	notice(h, &h->n_notices.blocked,
-	       "'%s' appeared, which is a blocked name: the next sandbox will not see it", path);
+	sbx_text_cut(text, sizeof(text),
+		     "'%s' appeared, which is a blocked name: the next sandbox will not see it",
+		     path);
+	notice(userdata, BLOCKED, path, text);
 	return 0;
 }
 
 static void on_new(struct sbx_protect_helpers *h, char word, const char *path, const char *text)
 {
-	switch (word) {
-	case SBX_NEW_APPEARED:
-		record(h, SBX_REASON_NEW_PROTECTED, path);
-		notice(h, &h->n_notices.appeared, "%s", text);
-		return;
-	case SBX_NEW_STAYS:
-		record(h, SBX_REASON_NEW_PROTECTED, path);
-		notice(h, &h->n_notices.stays, "%s", text);
-		return;
-	case SBX_NEW_MOVED:
-	case SBX_NEW_STUCK:
-		record(h, SBX_REASON_UNTRUSTED, path);
-		notice(h, &h->n_notices.moved, "%s", text);
-		return;
-	case SBX_NEW_PLANTED:
+	if (word == SBX_NEW_PLANTED)
 		sbx_err_set(&h->planted, "%s", text);
-		return;
-	default:
-		return;
-	}
+	else
+		notice(h, word, path, text);
 }
 
 /* Take in one packet of @c. False: the answer is complete, or the helper ended. */
@@ -540,12 +540,10 @@ static void take_answer(struct sbx_protect_helpers *h, struct sbx_protect_helper
 
 static void count_rest(const struct sbx_protect_helpers *h)
 {
-	const unsigned int n[] = { h->n_notices.blocked, h->n_notices.appeared, h->n_notices.moved,
-				   h->n_notices.stays };
 	unsigned int rest = 0;
 
-	for (size_t i = 0; i < SBX_N_ELEMENTS(n); i++)
-		rest += n[i] > LINES_MAX ? n[i] - LINES_MAX : 0;
+	for (size_t i = 0; i < SBX_N_PROTECT_NOTICES; i++)
+		rest += h->n_notices[i] > LINES_MAX ? h->n_notices[i] - LINES_MAX : 0;
 	if (rest > 0 && !h->plan->options->quiet)
 		fprintf(stderr, "sbx-run: notice: and %u more\n", rest);
 }

@@ -30,6 +30,8 @@ struct sbx_protect_helper {
 	bool looked; /* its answer at the end is complete */
 };
 
+#define SBX_N_PROTECT_NOTICES 6 /* kinds of notices, notices[] in the .c file */
+
 /* Zero, or after _init(): nothing was started. */
 struct sbx_protect_helpers {
 	const struct sbx_plan *plan; /* borrowed */
@@ -40,9 +42,7 @@ struct sbx_protect_helpers {
 	struct sbx_protect_helper v[SBX_GRANTS_MAX];
 	size_t n;
 	uint64_t watch_at_us; /* monotonic: when sbx_protect_helpers_watch() is due; 0: it is not */
-	struct {
-		unsigned int blocked, appeared, moved, stays;
-	} n_notices;
+	unsigned int n_notices[SBX_N_PROTECT_NOTICES]; /* of each kind, printed or not */
 	bool helper_gone;	/* one of them, while the command ran */
 	/* not empty: end the sandbox for this reason, because the command does not give up */
 	struct sbx_err planted;

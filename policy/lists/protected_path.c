@@ -254,8 +254,11 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .source = "The rustup book, Overrides: path" },
 
 	/* --- interpreters and debuggers --- */
-	{ ROW(INTERPRETERS, "R", NO, ".Rprofile"), .acts = "R starts there",
+	{ ROW(INTERPRETERS, "R", NO, ".Rprofile", ".Renviron", ".RData"),
+	  .acts = "R starts there: .RData may hold a function .First, which R calls",
 	  .source = "R, help(Startup)" },
+	{ ROW(INTERPRETERS, "Octave", NO, ".octaverc"), .acts = "octave starts there",
+	  .source = "GNU Octave, Startup Files" },
 	{ ROW(INTERPRETERS, "irb", NO, ".irbrc", "irbrc", "_irbrc", "$irbrc"),
 	  .acts = "irb starts there", .source = "irb, lib/irb/init.rb" },
 	{ ROW(INTERPRETERS, "Pry", NO, ".pryrc"), .acts = "pry starts there",

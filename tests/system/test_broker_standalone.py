@@ -191,10 +191,10 @@ def connect(host, port, timeout=8):
 
 
 def read_all(s):
-    data = b""
+    parts = []
     while part := s.recv(65536):
-        data += part
-    return data
+        parts.append(part)
+    return b"".join(parts)
 
 
 def is_reset(s):

@@ -226,6 +226,16 @@ def test_many_directories(sbx):
     assert r.seconds < 10 * (time.monotonic() - start), r
 
 
+def test_a_flood_hides_no_limit(sbx):
+    """Many lines about one kind of files do not push out the line that says what is not watched."""
+    space = workspaces.Workspace(sbx, "user")
+    space.give()
+    r = space.run(f"for i in $(seq 12); do git init -q r$i; {EVIL} >>r$i/.git/config; done; sleep 0.5; "
+                  "mkdir many; cd many; seq 5000 | xargs mkdir; sleep 1")
+    assert r.rc == 0 and "and 4 more" in r.err and "is not watched everywhere" in r.err, r
+    assert sbx.events(action="notice", reason="unsearched"), sbx.events()
+
+
 def test_overlays_need_none(space):
     r = space.run(f"git init -q .; {EVIL} >>.git/config", ["--overlay"])
     assert (r.rc, r.err, os.listdir(space.dir)) == (0, "", []), r

@@ -116,8 +116,8 @@ def test_a_profiles_own_probe(sbx, probe):
 
 def test_it_leaves_nothing(sbx):
     """Its connections are gone when the command starts, also from the list that it can read."""
-    r = sbx.run(["--allow", "allowed.test"], ["cat", "/proc/net/sockstat"])
-    (tcp,) = [line.split()[1:] for line in r.out.splitlines() if line.startswith("TCP:")]
-    counts = dict(zip(tcp[::2], map(int, tcp[1::2])))
-    assert (counts["tw"], counts["orphan"]) == (0, 0), r.out
-    assert counts["inuse"] > 0, r.out  # the broker's listeners
+    # sockstat's orphans and allocations are those of the whole machine (net/ipv4/proc.c); its tw is not
+    r = sbx.run(["--allow", "allowed.test"], ["sh", "-c", "cat /proc/net/tcp /proc/net/tcp6; grep TCP: /proc/net/sockstat"])
+    *rows, counts = [line.split() for line in r.out.splitlines() if "local_address" not in line]
+    assert rows and {row[3] for row in rows} == {"0A"}, r  # TCP_LISTEN: the broker's
+    assert counts[counts.index("tw") + 1] == "0", r
