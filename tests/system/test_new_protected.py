@@ -3,6 +3,7 @@
 harmless stays as it is, and nothing is lost."""
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -232,7 +233,7 @@ def test_a_flood_hides_no_limit(sbx):
     space.give()
     r = space.run(f"for i in $(seq 12); do git init -q r$i; {EVIL} >>r$i/.git/config; done; sleep 0.5; "
                   "mkdir many; cd many; seq 5000 | xargs mkdir; sleep 1")
-    assert r.rc == 0 and "and 4 more" in r.err and "is not watched everywhere" in r.err, r
+    assert r.rc == 0 and re.search(r"and \d+ more", r.err) and "is not watched everywhere" in r.err, r
     assert sbx.events(action="notice", reason="unsearched"), sbx.events()
 
 
@@ -428,7 +429,7 @@ def test_nothing_can_be_watched(sbx):
                                INSTANCES], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "up\n", holder.stderr.read()
     try:
-        r = space.run(f"git init -q .; {EVIL} >>.git/config")
+        r = space.run(f"git init -q .; {EVIL} >>.git/config; sleep 0.3")  # a short command is not watched
         assert r.rc == 0 and "cannot be watched" in r.err and aside(space) == [".git/config" + ASIDE], r
     finally:
         holder.kill()
