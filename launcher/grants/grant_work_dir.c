@@ -10,12 +10,14 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/grants/grant_asked.h"
 #include "launcher/grants/grant_judge.h"
 #include "launcher/host/facts.h"
 #include "launcher/rootfs/view_root.h"
 #include "launcher/user/idmap.h"
 #include "launcher/user/view_repository.h"
 #include "launcher/view/draft.h"
+#include "sys/fs/path.h"
 
 /* A user made up for this run owns no directory: it gets one by an id-map, or not at all. */
 static int map_cwd(struct sbx_grants *all, const struct sbx_path *path, int *ret_mount_fd,
@@ -90,6 +92,21 @@ static int try_repository(struct sbx_grants *all, struct sbx_path *ret_path, int
 	return r;
 }
 
+/* A linked worktree (git worktree add) needs the repository that it was made from. Its files would
+ * be a second writable grant that nobody asked for, so one line says how to grant it. */
+static int note_worktree(const struct sbx_grants *all, const char *dir)
+{
+	SBX_AUTO_FREE char *top = NULL;
+	int r = sbx_view_worktree_of(dir, &top);
+
+	if (r < 0 || !top || sbx_grants_have(all, top) || sbx_path_in_prefix(dir, top))
+		return r;
+	return sbx_notes_add(all->d->notes,
+			     "git finds no repository here: '%s' is a worktree of '%s', which is "
+			     "not granted (--bind '%s' grants it)",
+			     dir, top, top);
+}
+
 /* Does the sandbox's user own nothing there and may not write? One note then, instead of an error
  * from each tool. */
 static bool is_others(const struct sbx_draft *d, const struct sbx_path *path)
@@ -116,6 +133,8 @@ int sbx_grant_work_dir(struct sbx_grants *all, struct sbx_path *ret_path, int *r
 		return 0;
 	}
 	r = try_repository(all, ret_path, ret_mount_fd, ret_dir);
+	if (r == 0 && *ret_dir)
+		r = note_worktree(all, *ret_dir);
 	if (r != 0 || *ret_dir)
 		return r;
 	r = judge_work_dir(all, &g, ret_path, ret_mount_fd, &err);
@@ -132,7 +151,8 @@ int sbx_grant_work_dir(struct sbx_grants *all, struct sbx_path *ret_path, int *r
 	if (r < 0)
 		return r;
 	sbx_text_cut(why, n_why, "%s", err.msg);
-	if (r == 0 && !(*ret_dir = strdup(f->cwd)))
-		return -ENOMEM;
-	return 0;
+	if (r != 0)
+		return 0;
+	*ret_dir = strdup(f->cwd);
+	return *ret_dir ? note_worktree(all, *ret_dir) : -ENOMEM;
 }

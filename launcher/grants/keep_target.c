@@ -110,6 +110,11 @@ int sbx_keep_target_open(const struct sbx_draft *d, const struct sbx_path *judge
 		fd = open_place(path, judged->fd < 0, &name);
 	}
 	r = fd < 0 ? fd : check(fd, name);
+	if (r == -ENOTEMPTY) {
+		sbx_err_set(err, "'%s' is not empty: name a new directory, or move its files away",
+			    path);
+		return SBX_EXIT_REFUSED;
+	}
 	if (r < 0) {
 		sbx_err_set(err, "'%s' cannot be %s: %s", path, judged->fd < 0 ? "made" : "used",
 			    strerror(-r));

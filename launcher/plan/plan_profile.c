@@ -189,8 +189,10 @@ static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
 		struct sbx_err err = { 0 };
 
 		r = sbx_limit_set(&p->profile->limits, o->limits[i], &err);
-		if (r > 0)
-			sbx_err_list_add(errs, "", 0, 0, "--limit %s", err.msg);
+		if (r > 0) /* its message may call the limit by its name in profiles */
+			sbx_err_list_add(errs, "", 0, 0, "--limit %s",
+					 strncmp(err.msg, "limits.", 7) == 0 ? err.msg + 7
+									     : err.msg);
 	}
 	if (r < 0)
 		return r;

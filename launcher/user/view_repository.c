@@ -12,7 +12,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +29,34 @@ static bool is_git_dir(int dir_fd, uid_t owner, bool *ret_elsewhere)
 		return false;
 	*ret_elsewhere = S_ISREG(st.st_mode);
 	return S_ISDIR(st.st_mode) && fstatat(dir_fd, ".git/HEAD", &head, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int sbx_view_worktree_of(const char *dir, char **ret_top)
+{
+	static const char key[] = "gitdir: ", below[] = "/.git/worktrees/";
+	SBX_AUTO_CLOSE int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	SBX_AUTO_CLOSE int file =
+		fd < 0 ? -1 : openat(fd, ".git", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char text[PATH_MAX + sizeof(key)], *end;
+	struct stat st;
+	ssize_t n;
+
+	*ret_top = NULL;
+	if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	n = pread(file, text, sizeof(text) - 1, 0);
+	if (n <= 0 || memchr(text, 0, (size_t)n))
+		return 0;
+	text[n] = 0;
+	text[strcspn(text, "\r\n")] = 0;
+	if (strncmp(text, key, sizeof(key) - 1) != 0 || text[sizeof(key) - 1] != '/')
+		return 0;
+	end = strstr(text, below);
+	if (!end || end == text + sizeof(key) - 1)
+		return 0;
+	*end = 0;
+	*ret_top = strdup(text + sizeof(key) - 1);
+	return *ret_top ? 0 : -ENOMEM;
 }
 
 int sbx_view_repository(const char *cwd, char **ret_top)

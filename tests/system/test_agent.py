@@ -106,6 +106,30 @@ def test_subdirectory(space):
     assert f"'{space.dir}' is granted, the git repository" in r.err and r.err.count("\n") == 1, r
 
 
+def test_worktree(space):
+    """A linked worktree needs the repository that it was made from: a line says which, and that flag makes git work."""
+    git = ["git", "-C", "repo", "-c", "user.name=t", "-c", "user.email=t@t"]
+    space.outside("git", "init", "-q", "repo")
+    space.outside(*git, "commit", "-q", "--allow-empty", "-m", "one")
+    space.outside(*git, "worktree", "add", "-q", "../tree")
+    space.sbx.wrapper = ["env", "-C", space.path("tree")]
+    script = "git log --format=%s; git -c user.name=t -c user.email=t@t commit -q --allow-empty -m two"
+    r = space.run(script, ["--profile", "none"])
+    line = f"is a worktree of '{space.path('repo')}', which is not granted (--bind '{space.path('repo')}' grants it)"
+    assert r.out == "" and line in r.err and "not a git repository" in r.err, r
+    r = space.run(script, ["--profile", "none", "--bind", space.path("repo")])
+    assert (r.rc, r.out) == (0, "one\n") and "worktree of" not in r.err, r
+    assert space.outside(*git, "log", "--format=%s", "tree").stdout == "two\none\n"
+
+
+@pytest.mark.parametrize("text", ["gitdir: x/.git/worktrees/a\n", "gitdir: /.git/worktrees/a\n", "gitdir: /x\n", "", "\0" * 9000,
+                                  "gitdir: /" + "x" * 9000 + "/.git/worktrees/a"])
+def test_a_git_file_that_names_no_worktree(space, text):
+    space.make({".git": text})
+    r = space.run("echo ran", ["--profile", "none"])
+    assert (r.rc, r.out) == (0, "ran\n") and "worktree of" not in r.err, r
+
+
 def test_subdirectory_by_an_explicit_bind(space):
     make_tree(space)
     r = in_subdirectory(space, ["--bind", space.path("sub/deep")])

@@ -205,7 +205,7 @@ def test_keep_nothing(box):
     assert removed(box.out) == [] and os.listdir(box.out + "/files") == []
     receipt = box.sbx.tmp + "/data/receipt"
     r = box.run(["--keep", box.out, "--receipt", receipt], "true")
-    assert r.rc == 125 and "not empty" in r.err and r.err.count("\n") == 1
+    assert r.rc == 125 and "not empty: name a new directory" in r.err and r.err.count("\n") == 1
     r = box.run(["--keep", box.out + "2", "--receipt", receipt], "echo x > f; exit 7")
     assert r.rc == 7
     with open(receipt) as f:

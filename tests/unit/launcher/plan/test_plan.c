@@ -46,6 +46,7 @@ static void test_profile_errors(void **state)
 			   "true");
 	plan_world_refused(w, 125, "--profile", "--profile", "..", "--", "true");
 	plan_world_refused(w, 125, "not a regular file", "--profile", w->dir, "--", "true");
+	plan_world_refused(w, 125, "--limit wall_time: ", "--limit", "wall_time=30", "--", "true");
 	plan_world_write(w, "config/profiles/bad.yaml", "name: bad\nnetwork:\n  alow: [x.org]\n",
 			 0644);
 	plan_world_refused(w, 125, "did you mean 'allow'", "--profile", "bad", "--", "true");
