@@ -92,19 +92,21 @@ static int try_repository(struct sbx_grants *all, struct sbx_path *ret_path, int
 	return r;
 }
 
-/* A linked worktree (git worktree add) needs the repository that it was made from. Its files would
- * be a second writable grant that nobody asked for, so one line says how to grant it. */
+/* A linked worktree (git worktree add) needs the git directory that it was made from. That would be
+ * a second writable grant that nobody asked for, so one line says how to grant it. */
 static int note_worktree(const struct sbx_grants *all, const char *dir)
 {
-	SBX_AUTO_FREE char *top = NULL;
-	int r = sbx_view_worktree_of(dir, &top);
+	SBX_AUTO_FREE char *git_dir = NULL;
+	int r = sbx_view_worktree_of(dir, &git_dir);
 
-	if (r < 0 || !top || sbx_grants_have(all, top) || sbx_path_in_prefix(dir, top))
+	if (r < 0 || !git_dir || sbx_grants_have(all, git_dir) || sbx_path_in_prefix(dir, git_dir))
 		return r;
+	if (strchr(git_dir, '\'')) /* the flag will be copied to a shell */
+		return 0;
 	return sbx_notes_add(all->d->notes,
 			     "git finds no repository here: '%s' is a worktree of '%s', which is "
 			     "not granted (--bind '%s' grants it)",
-			     dir, top, top);
+			     dir, git_dir, git_dir);
 }
 
 /* Does the sandbox's user own nothing there and may not write? One note then, instead of an error

@@ -31,7 +31,7 @@ static bool is_git_dir(int dir_fd, uid_t owner, bool *ret_elsewhere)
 	return S_ISDIR(st.st_mode) && fstatat(dir_fd, ".git/HEAD", &head, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-int sbx_view_worktree_of(const char *dir, char **ret_top)
+int sbx_view_worktree_of(const char *dir, char **ret_git_dir)
 {
 	static const char key[] = "gitdir: ", below[] = "/.git/worktrees/";
 	SBX_AUTO_CLOSE int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -41,7 +41,7 @@ int sbx_view_worktree_of(const char *dir, char **ret_top)
 	struct stat st;
 	ssize_t n;
 
-	*ret_top = NULL;
+	*ret_git_dir = NULL;
 	if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	n = pread(file, text, sizeof(text) - 1, 0);
@@ -54,9 +54,9 @@ int sbx_view_worktree_of(const char *dir, char **ret_top)
 	end = strstr(text, below);
 	if (!end || end == text + sizeof(key) - 1)
 		return 0;
-	*end = 0;
-	*ret_top = strdup(text + sizeof(key) - 1);
-	return *ret_top ? 0 : -ENOMEM;
+	end[sizeof("/.git") - 1] = 0;
+	*ret_git_dir = strdup(text + sizeof(key) - 1);
+	return *ret_git_dir ? 0 : -ENOMEM;
 }
 
 int sbx_view_repository(const char *cwd, char **ret_top)

@@ -115,14 +115,18 @@ def test_worktree(space):
     space.sbx.wrapper = ["env", "-C", space.path("tree")]
     script = "git log --format=%s; git -c user.name=t -c user.email=t@t commit -q --allow-empty -m two"
     r = space.run(script, ["--profile", "none"])
-    line = f"is a worktree of '{space.path('repo')}', which is not granted (--bind '{space.path('repo')}' grants it)"
+    git_dir = space.path("repo/.git")
+    line = f"is a worktree of '{git_dir}', which is not granted (--bind '{git_dir}' grants it)"
     assert r.out == "" and line in r.err and "not a git repository" in r.err, r
-    r = space.run(script, ["--profile", "none", "--bind", space.path("repo")])
+    r = space.run(script, ["--profile", "none", "--bind", git_dir])
     assert (r.rc, r.out) == (0, "one\n") and "worktree of" not in r.err, r
+    r = space.run("git log --format=%s", ["--profile", "none", "--bind", space.path("repo")])
+    assert (r.rc, r.out) == (0, "two\none\n") and "worktree of" not in r.err, r
     assert space.outside(*git, "log", "--format=%s", "tree").stdout == "two\none\n"
 
 
-@pytest.mark.parametrize("text", ["gitdir: x/.git/worktrees/a\n", "gitdir: /.git/worktrees/a\n", "gitdir: /x\n", "", "\0" * 9000,
+@pytest.mark.parametrize("text", ["gitdir: x/.git/worktrees/a\n", "gitdir: /.git/worktrees/a\n", "gitdir: /x\n", "",
+                                  "gitdir: /x'; id; '/.git/worktrees/a\n", "\0" * 9000,
                                   "gitdir: /" + "x" * 9000 + "/.git/worktrees/a"])
 def test_a_git_file_that_names_no_worktree(space, text):
     space.make({".git": text})
