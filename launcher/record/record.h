@@ -61,8 +61,8 @@ int sbx_record_lost(const struct sbx_facts *f, const char *id, int busy_ms, stru
 int sbx_record_sweep(const struct sbx_facts *f, void (*tell)(const char *id, void *userdata),
 		     void *userdata, struct sbx_err *err);
 
-/* --refusals: print what the run @id, or with NULL the last one, was refused. 0, or -errno with
- * @err. */
+/* --refusals: print what the run @id, or with NULL the last one, was refused, and the notices about
+ * files in its grants. 0, or -errno with @err. */
 int sbx_record_print_refusals(const struct sbx_facts *f, const char *id, FILE *out,
 			      struct sbx_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* --refusals: what policy refused to a recorded run. */
+/* --refusals: what policy refused to a recorded run, and what was noticed in its grants. */
 #include "launcher/record/record.h"
 
 #include <errno.h>
@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "launcher/record/record_internal.h"
 #include "launcher/record/refusals.h"
+
+#define NOTICES_MAX 256
 
 /* Write the words of the command into @buf, for people to read. */
 static const char *command_text(const char *command_json, char *buf, size_t n_buf)
@@ -46,7 +48,35 @@ static void add(const struct sbx_event *e, void *userdata)
 	sbx_refusals_add(userdata, e);
 }
 
-static int print_all(const struct sbx_store_found *f, struct sbx_refusals *list, FILE *out)
+/* The notices of a run (docs/THREATS.md), as they are read from the database. */
+struct notices {
+	FILE *out;
+	size_t n;
+};
+
+static void print_notice(const struct sbx_event *e, void *userdata)
+{
+	struct notices *notices = userdata;
+	char text[2048], line[SBX_REFUSAL_LINE_MAX];
+
+	if (++notices->n > NOTICES_MAX)
+		return;
+	sbx_text_cut(text, sizeof(text), "notice: %s%s%s%s", e->rule[0] ? "'" : "", e->rule,
+		     e->rule[0] ? "': " : "", sbx_reason_help((enum sbx_reason)e->reason));
+	fprintf(notices->out, "%s\n", sbx_escape(text, strlen(text), line, sizeof(line)));
+}
+
+static int print_notices(struct sbx_store *store, const char *id, FILE *out, struct sbx_err *err)
+{
+	struct notices notices = { .out = out };
+	int e = sbx_store_events_each(store, id, SBX_NOTICE, print_notice, &notices, err);
+
+	if (e == 0 && notices.n > NOTICES_MAX)
+		fprintf(out, "and %zu more notices\n", notices.n - NOTICES_MAX);
+	return e != 0 ? e : fflush(out) != 0 || ferror(out) ? -EIO : 0;
+}
+
+static void print_refusals(const struct sbx_store_found *f, struct sbx_refusals *list, FILE *out)
 {
 	char command[512], why[SBX_ERR_MSG_MAX], text[2048], line[SBX_REFUSAL_LINE_MAX];
 	struct sbx_refusal refusal;
@@ -69,7 +99,6 @@ static int print_all(const struct sbx_store_found *f, struct sbx_refusals *list,
 	if (sbx_refusals_n_others(list))
 		fprintf(out, "and %llu that there was no room to tell apart\n",
 			(unsigned long long)sbx_refusals_n_others(list));
-	return fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }
 
 int sbx_record_print_refusals(const struct sbx_facts *f, const char *id, FILE *out,
@@ -91,9 +120,11 @@ int sbx_record_print_refusals(const struct sbx_facts *f, const char *id, FILE *o
 		sbx_err_set(err, "no run%s%s is recorded in %s", id ? " " : "", id ? id : "", path);
 	/* If the self-test did not pass, all refusals belong to its probes. */
 	if (e == 0 && strcmp(found.state, sbx_store_state_str(SBX_STATE_FAILED_SAFETY_SETUP)) != 0)
-		e = sbx_store_denied_each(store, found.id, add, &list, err);
+		e = sbx_store_events_each(store, found.id, SBX_DENY, add, &list, err);
 	if (e == 0)
-		e = print_all(&found, list, out);
+		print_refusals(&found, list, out);
+	if (e == 0)
+		e = print_notices(store, found.id, out, err);
 	sbx_refusals_free(list);
 	sbx_store_close(store);
 	return e > 0 ? -ENOENT : e;

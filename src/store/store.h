@@ -126,10 +126,10 @@ void sbx_store_found_fini(struct sbx_store_found *f);
  * -errno. */
 int sbx_store_find(struct sbx_store *store, const char *id, struct sbx_store_found *ret_found,
 		   struct sbx_err *err);
-/* Call @fn with each different refusal of sandbox @id (action deny), with the sum of its counts and
- * ts_ms 0, in the order of their first events. The text is as sbx_store_events_add() stored it. 0
- * or -errno. */
-int sbx_store_denied_each(struct sbx_store *store, const char *id,
+/* Call @fn with each different event of sandbox @id and @action, with the sum of its counts and
+ * ts_ms 0, in the order of their first ones. The text is as sbx_store_events_add() stored it. 0 or
+ * -errno. */
+int sbx_store_events_each(struct sbx_store *store, const char *id, enum sbx_action action,
 			  void (*fn)(const struct sbx_event *e, void *userdata), void *userdata,
 			  struct sbx_err *err);
 

@@ -101,7 +101,7 @@ static bool to_event(sqlite3_stmt *stmt, struct sbx_event *e)
 	const char *ip = (const char *)sqlite3_column_text(stmt, 1);
 	int64_t port = sqlite3_column_int64(stmt, 2), count = sqlite3_column_int64(stmt, 6);
 
-	*e = (struct sbx_event){ .action = SBX_DENY };
+	*e = (struct sbx_event){ 0 };
 	if (proto == SBX_N_PROTOS || reason == SBX_N_REASONS || port < 0 || port > UINT16_MAX ||
 	    count < 1)
 		return false;
@@ -116,7 +116,7 @@ static bool to_event(sqlite3_stmt *stmt, struct sbx_event *e)
 	return true;
 }
 
-int sbx_store_denied_each(struct sbx_store *store, const char *id,
+int sbx_store_events_each(struct sbx_store *store, const char *id, enum sbx_action action,
 			  void (*fn)(const struct sbx_event *e, void *userdata), void *userdata,
 			  struct sbx_err *err)
 {
@@ -124,7 +124,7 @@ int sbx_store_denied_each(struct sbx_store *store, const char *id,
 	static const char sql[] =
 		"SELECT protocol, remote_ip, remote_port, fqdn_pinned, reason, rule, "
 		"sum(min(raw_pkts, 1000000000000)) "
-		"FROM sandbox_egress_event WHERE sandbox_id = ?1 AND action = 'deny' "
+		"FROM sandbox_egress_event WHERE sandbox_id = ?1 AND action = ?2 "
 		"GROUP BY protocol, remote_ip, remote_port, fqdn_pinned, reason, rule ORDER BY "
 		"min(id)";
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
@@ -136,8 +136,11 @@ int sbx_store_denied_each(struct sbx_store *store, const char *id,
 		return r;
 	b.stmt = stmt;
 	sbx_sql_bind_text(&b, id);
+	sbx_sql_bind_text(&b, sbx_action_str(action));
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW)
-		if (to_event(stmt, &e))
+		if (to_event(stmt, &e)) {
+			e.action = (uint8_t)action;
 			fn(&e, userdata);
+		}
 	return rc == SQLITE_DONE ? 0 : sbx_sql_error(store->db, rc, "reading refusals", err);
 }

@@ -237,6 +237,21 @@ def test_a_flood_hides_no_limit(sbx):
     assert sbx.events(action="notice", reason="unsearched"), sbx.events()
 
 
+def test_refusals_lists_notices(sbx):
+    """`--refusals` prints the notices of a run too, whatever bytes a path has. The twin made nothing that a tool obeys."""
+    space = workspaces.Workspace(sbx, "user")
+    space.give()
+    r = space.run(f"d=$(printf 'a\\nnotice: b\\033'); mkdir \"$d\"; git init -q \"$d\"; {EVIL} >>\"$d/.git/config\"; sleep 0.5")
+    assert r.rc == 0 and aside(space), r
+    r = sbx.run(["--refusals"], [])
+    lines = [line for line in r.out.splitlines() if line.startswith("notice: ")]
+    assert r.rc == 0 and [line for line in lines if "was moved aside" in line and "/a?notice: b?/.git/config" in line], r
+    assert all(line.startswith(f"notice: '{space.dir}/a") for line in lines) and "\033" not in r.out, r
+    assert space.run("echo x >f; sleep 0.5").rc == 0
+    r = sbx.run(["--refusals"], [])
+    assert "nothing was refused" in r.out and "notice" not in r.out, r
+
+
 def test_overlays_need_none(space):
     r = space.run(f"git init -q .; {EVIL} >>.git/config", ["--overlay"])
     assert (r.rc, r.err, os.listdir(space.dir)) == (0, "", []), r
