@@ -134,12 +134,21 @@ def comm(pid):
         return f.read().strip()
 
 
+def settled_descendants(pid):
+    """When the protect helper, which comes some time after the release, is among them."""
+    seen, now = None, descendants(pid)
+    while seen != now:
+        time.sleep(0.2)
+        seen, now = now, descendants(pid)
+    return now
+
+
 def test_sigkill_of_each_process(sbx, clean):
     """Whichever process dies, the sandbox ends and the other processes go. sbx-run reports it if it can."""
     killed = []
     while True:
         p = running(sbx, cmd=("sh", "-c", "echo up; exec sleep 60"))
-        pids = [p.pid] + descendants(p.pid)
+        pids = [p.pid] + settled_descendants(p.pid)
         if len(killed) == len(pids):
             break
         killed.append(comm(pids[len(killed)]))

@@ -216,9 +216,9 @@ def test_package_tools_give_up(day, tool):
     for _ in range(3):  # the machine's other work adds to a run's time, and never takes from it
         seconds, text = refused(day, script)
         assert "sbx-run: refused" in text and "denied.test" in text and "--allow denied.test" in text, text
-        if seconds < usual + 2:
+        if seconds < 2 * usual + 1:  # the twin loads half of the code; three tries have half a second between them
             return
-    assert seconds < usual + 2, text
+    assert seconds < 2 * usual + 1, text
 
 
 @pytest.mark.parametrize("tool", ["ssh", "git"])
