@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Attach cgroup: what the host's ruleset costs a packet, with 1, 100 and 1,000 sandboxes installed, and the
-throughput that it leaves, by bench_attach."""
+"""Attach cgroup: the cost of the host's ruleset for a packet, with 1, 100 and 1,000 sandboxes installed, and the
+throughput with the ruleset; measured by bench_attach."""
 import os
 import statistics
 import subprocess

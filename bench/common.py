@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Common parts of the benchmarks: where things are, the ordinary user, running and ending processes, the
-table that is printed."""
+"""Common parts of the benchmarks: paths, the ordinary user, running and ending processes, the printed
+table."""
 import contextlib
 import json
 import os

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The cost of looking for blocked names below a grant of 100,000 files, at the start and at the end: `true` with
-such a workspace beside `true` with an empty one, in turns. The search at the end passes by directories that
-did not change for some seconds before the start."""
+such a workspace beside `true` with an empty one, in turns. The search at the end skips directories that have
+not changed since some seconds before the start."""
 import os
 import time
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Requests and bytes per second: direct, and through the broker.
 
-A network and mount namespace of its own stands for the internet: any address is local there, bench_net
-serves on it, and a hosts file names it (the broker honours the host's). The client is the same program
-with the same number of connections every time: direct beside the server, or in a sandbox, where it asks
-for the name. Client, broker and server share the machine's processors, as they do in use: on two of them
-a relay can never be free. For requests the target is that of a real client and server, wrk and nginx as
-Debian configures it, if both are installed; bench_net's own pair, the leanest possible, stands beside it.
+A network and mount namespace of its own stands for the internet. Every address is local there; bench_net
+serves on one, and a hosts file names it (the broker reads the host's hosts file). The client is the same
+program with the same number of connections every time. It runs directly beside the server, or in a sandbox,
+where it asks for the name. Client, broker and server share the machine's processors, as they do in use: with
+two processors a relay can never be free. The target for requests is for a real client and server: wrk, and
+nginx as Debian configures it, if both are installed. The figures of bench_net's own lean pair are printed too.
 """
 import contextlib
 import dataclasses
@@ -33,7 +33,7 @@ class Load:
     mode: str  # of bench_net
     connections: int
     title: str
-    target: float = None  # of direct
+    target: float = None  # a share of the direct figure
     real: bool = False  # by wrk and nginx
 
     @property
@@ -79,8 +79,8 @@ listen web
   server s {ADDRESS}:{WEB_PORT}
 """
 
-# What Debian's package ships (nginx.conf, sites-available/default; a page of the same size), but for the
-# places, the port and what it gives up its root rights for.
+# The configuration of Debian's package (nginx.conf, sites-available/default; a page of the same size), with
+# other paths, another port and another user.
 NGINX = """daemon off;
 worker_processes auto;
 pid DIR/pid;

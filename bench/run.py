@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""make bench: what sbx costs, beside what it is measured against, in one run on this machine.
+"""make bench: the cost of sbx beside that of its peers, in one run on this machine.
 
-Prints medians and ratios with their targets; judges, but never fails for a figure. Root (it makes
-namespaces, reads other processes' memory figures and runs sbx-run as an ordinary user); all in
-namespaces and directories of its own, which it removes.
+Prints medians and ratios with their targets, and says whether a target is met; never fails for a figure.
+Needs root: it makes namespaces, reads other processes' memory figures and runs sbx-run as an ordinary
+user. Works in namespaces and directories of its own, which it removes.
 """
 import argparse
 import os

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """From start to exit of `true`: sbx-run, bwrap and their peers, as the ordinary user.
 
-One run of each in a shuffled order, then the next: a drift of the machine meets all of them alike. The timer is
-posix_spawn to wait, so it holds fork, exec and teardown. The kernel's work after a run (a network namespace goes
-10-60 ms after its last process) takes a processor from the next run. Right after one another, as a busy job runner
-starts them, each pays for the one before; after a rest, as from a shell, none does. The target holds for both.
+In each round every program runs once, in a shuffled order: a drift of the machine's speed meets all of them alike.
+The time from posix_spawn to wait is measured, so it includes fork, exec and teardown. The kernel's work after a run
+(it removes a network namespace 10-60 ms after its last process) takes a processor from the next run. Without a rest
+between runs, as a busy job runner starts them, each run pays for the run before; with a rest, as from a shell, none
+does. The target holds for both.
 """
 import dataclasses
 import json

@@ -231,14 +231,14 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 		run.stage.error = sbx_step_hook("begin");
 	status = sbx_facts_gather_rest(o, f, &err) == 0 ? 0 : EXIT_NOT_SET_UP;
 	if (status == 0)
-		sbx_sweep_start(f); /* before the plan: leftovers may lie where it looks */
+		sbx_sweep_start(f); /* before planning, which may meet the leftovers */
 	if (status == 0)
 		status = plan(o, f, &run.plan);
 	else
 		complain(&err);
 	if (status == 0)
 		status = carry_out(&run);
-	/* the plan goes with us: to free it piece by piece takes the kernel longer */
+	/* the plan is not freed: the end of the process frees it faster */
 	sbx_run_fini(&run);
 	return status;
 }

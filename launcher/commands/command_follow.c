@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Finds a command as the sandbox will (its PATH, its mounts, its working directory), and the files
- * that the kernel executes with it: the interpreter of a script, that one's interpreters, the
- * loader of an ELF file.
+ * that the kernel executes with it: the interpreter of a script, the interpreters of that
+ * interpreter, the loader of an ELF file.
  *
  * Files are read through the fd that was found, with the privileges that the sandbox will have, and
  * only as far as the kernel reads them. The kernel executes a program that may not be read; a

@@ -20,9 +20,10 @@ int sbx_command_find(const struct sbx_draft *d, const char *name, struct sbx_nam
 		     struct sbx_view_hit *ret_hit, const char **ret_why);
 
 /*
- * The files that execute with one: interpreters (#!, and theirs; the program that env(1) looks for)
- * and, with @loaders, the loaders of ELF files and /bin/sh for a file without a format. @visit is
- * called for each, before the files that it needs in turn. A file that cannot be read needs none.
+ * The files that execute with a file: interpreters (of its #! line, and theirs in turn; the program
+ * that env(1) looks for) and, with @loaders, the loaders of ELF files and /bin/sh for a file
+ * without a format. @visit is called for each, before the files that it needs in turn. A file that
+ * cannot be read needs none.
  * 0; the first result of @visit that is not 0; SBX_EXIT_NOT_FOUND or SBX_EXIT_NOT_EXECUTABLE with
  * @err, which continues "command 'x': "; -errno.
  */

@@ -242,8 +242,8 @@ static void choose_overlay(struct sbx_grants *all)
 		all->overlay = innermost;
 }
 
-/* Judges and mounts one grant. @cwd is moved from where @g is the current directory. 0; > 0 with
- * @err; -errno. */
+/* Judges and mounts one grant. Takes @cwd if @g is the current directory. 0; > 0 with @err;
+ * -errno. */
 static int mount_one(struct sbx_grants *all, struct sbx_grant *g, struct sbx_path *cwd,
 		     struct sbx_err *err)
 {

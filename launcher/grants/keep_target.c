@@ -19,7 +19,7 @@
 #include "launcher/view/draft.h"
 #include "sys/fs/path_normalise.h"
 
-/* A resolved path has no symlink in it: one that has now is another's doing. */
+/* A resolved path had no symlink in it: if it has one now, another process put it there. */
 static int open_dir(const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,

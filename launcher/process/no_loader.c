@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The static sbx-run loads no code. SQLite comes with a loader of extensions, which is off unless a
- * program turns it on; libpsl, libidn2 and libunistring with conversions from the locale's
- * encoding, where policy/profile/net_entry.c gives them UTF-8 only. In a static program libc would
- * load the shared objects for these, into a process that may hold another libc's than they were
- * made for. So the calls end here, and fail.
+ * program turns it on. libpsl, libidn2 and libunistring come with conversions from the locale's
+ * encoding, but policy/profile/net_entry.c gives them UTF-8 only. For these a static program's libc
+ * would load shared objects, which may be made for another libc. So the calls end here, and fail.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,8 +17,8 @@ void *dlopen(const char *path, int flags)
 	return NULL;
 }
 
-/* glibc's name for it within itself: so its own stays out, and the linker's warning about that.
- * Weak, for a glibc that needs its own after all. */
+/* glibc's internal name of dlopen(). Defining it keeps glibc's own function out of the program, and
+ * with it a warning of the linker. Weak, for a glibc that needs its own function after all. */
 void *__dlopen(const char *path, int flags);
 
 __attribute__((weak)) void *__dlopen(const char *path, int flags)

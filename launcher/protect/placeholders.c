@@ -66,8 +66,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Can it be removed without loss, whole or not? The mode does not count: some file systems do not
- * store it. */
+/* Can a file of this status be removed without loss, as a placeholder that has its text or lacks
+ * it? The mode does not count: some file systems do not store it. */
 static bool holds_nothing(const struct stat *st, enum sbx_placeholder_kind kind)
 {
 	return (st->st_mode & S_IFMT) == (kinds[kind].mode & S_IFMT) &&
@@ -75,8 +75,8 @@ static bool holds_nothing(const struct stat *st, enum sbx_placeholder_kind kind)
 		(st->st_nlink == 1 && (size_t)st->st_size <= strlen(kinds[kind].text)));
 }
 
-/* Of one that holds nothing: does it have its text? It lacks it between creation and write, and git
- * dies of an empty commondir. */
+/* Does a placeholder (holds_nothing()) have its text? It has none between creation and write, and
+ * an empty commondir ends git with an error. */
 static bool is_whole(const struct stat *st, enum sbx_placeholder_kind kind)
 {
 	return !S_ISREG(st->st_mode) || (size_t)st->st_size == strlen(kinds[kind].text);
@@ -403,9 +403,9 @@ static bool look_at(const struct maker *m, const struct sbx_placeholder *p, stru
 	       sbx_placeholder_is_one(ret_st) && holds_nothing(ret_st, p->kind);
 }
 
-/* Use one that is there. A whole one is shared. One that lacks its text is being made by another
- * sandbox, which has the lock as we do, or was left by a dead one: then nobody else has the lock,
- * and it is removed. 0: shared; -ENOENT: it was removed; -ESTALE: neither. */
+/* Use a placeholder that is there. A whole one is shared. One that lacks its text is being made by
+ * another sandbox, which has the lock as we do; or a dead sandbox left it: then nobody else has the
+ * lock, and the placeholder is removed. 0: shared; -ENOENT: removed; -ESTALE: neither. */
 static int share(const struct maker *m, const struct sbx_placeholder *p, struct stat *ret_st)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };

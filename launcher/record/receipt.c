@@ -73,7 +73,8 @@ static json_t *traffic(const struct sbx_msg_stats *s)
 			 (json_int_t)s->published_bytes_in);
 }
 
-/* The plan says what it expected to enforce each limit; the receipt says what did. */
+/* The plan names the mechanism that should enforce each limit; the receipt names the one that
+ * did. */
 static void set_limits(json_t *receipt, uint32_t limited)
 {
 	static const struct {

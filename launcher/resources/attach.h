@@ -13,8 +13,8 @@
 #include "sys/cgroup/cgroup.h"
 #include "sys/nft/nft_attach.h"
 
-/* Attach cgroup (DESIGN section 7): the run's part in the host's network namespace. Every function
- * accepts a run without. */
+/* Attach cgroup (docs/architecture/attach.md): the run's part in the host's network namespace.
+ * Every function accepts a run with attach netns. */
 struct sbx_attach_run {
 	int nl_fd;		   /* nfnetlink; kept open: closing one after a removal waits */
 	int watch_fd;		   /* the kernel reports changes of rulesets here */

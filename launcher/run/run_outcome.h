@@ -12,7 +12,7 @@ void sbx_run_outcome(const struct sbx_run *r, struct sbx_outcome_facts *ret_outc
 /* The wait for the command returned @e: sets the outcome, and the reason if the command did not end
  * by itself. */
 void sbx_run_judge_end(struct sbx_run *r, int e);
-/* The exit status that the outcome stands for (DESIGN section 5). */
+/* The exit status for the outcome (sbx-run(1), EXIT STATUS). */
 int sbx_run_exit_status(const struct sbx_run *r);
 
 /* Record an event `panic`: the sandbox was ended because it was not safe. @what: detail. */

@@ -3,7 +3,7 @@
  * Mounts the sandbox's view, piece by piece, before bwrap needs it.
  *
  * bwrap could make these mounts itself, but it reads the whole mount table again for each of them
- * (DESIGN section 10: 0.07 ms each, and growing), one after the other on the way to the command.
+ * (0.07 ms each, more in a larger table), one after the other on the way to the command.
  * The stage makes them with the kernel's file-descriptor interface (open_tree(2), mount_setattr(2),
  * move_mount(2)) while bwrap is still being loaded, and bwrap binds the finished tree once.
  *

@@ -61,8 +61,8 @@ struct sbx_mount_op {
 			 other way round */
 	/* with idmap: the mount, made and not put at a place yet (owned by the plan); else -1 */
 	int mount_fd;
-	/* BIND, MERGE, OVERLAY, DEVICE: the judged object (fd owned by the plan); MASK, PIN: only
-	 * its st */
+	/* BIND, MERGE, OVERLAY, DEVICE: the judged object (fd owned by the plan); MASK, SELF_BIND:
+	 * only its st */
 	struct sbx_path source;
 	char *text; /* SYMLINK target, FILE content; MASK: what the file says instead of nothing */
 	size_t n_text;

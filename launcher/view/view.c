@@ -385,8 +385,8 @@ bool sbx_view_executable(const struct sbx_draft *d, const struct sbx_view_hit *h
 
 /* --- reading what was found --- */
 
-/* A file that is mounted by itself is there by its fd alone; below a directory nothing may lead
- * elsewhere. */
+/* A file that is a mount of its own is opened by its fd alone. Below a directory no symlink is
+ * followed, and nothing leads out of the directory. */
 static int open_below(const struct sbx_view_hit *hit)
 {
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,

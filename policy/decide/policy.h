@@ -37,8 +37,8 @@ struct sbx_verdict {
 	uint32_t rule;	      /* for sbx_policy_rule_text(); UINT32_MAX: none */
 };
 
-/* Order: floors, air gap, (workspace rules: a later issue), the lists (most specific match wins, on
- * a tie deny), the default. Names are normalised; port 0 asks about the name on any port (DNS). */
+/* Decides by, in this order: floors, air gap, the lists (the most specific match wins, on a tie
+ * deny), the default. Names are normalised; port 0 asks about the name on any port (DNS). */
 struct sbx_verdict sbx_policy_decide_name(const struct sbx_policy *p, const char *name,
 					  enum sbx_proto proto, uint16_t port);
 /* The ports and protocols that list entries allow @name: at most @n_max are written. Returns their
@@ -49,8 +49,9 @@ struct sbx_policy_port {
 };
 size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name,
 			     struct sbx_policy_port *v, size_t n_max);
-/* A literal address as a flow's destination: explicit cidr entries, in mode full the default. The
- * address must also be of a class that may be dialled (as below). */
+/* Decides on a literal address as a flow's destination: by explicit cidr entries, in mode full by
+ * the default. The address must also be of a class that may be dialled
+ * (sbx_policy_decide_resolved()). */
 struct sbx_verdict sbx_policy_decide_addr(const struct sbx_policy *p, const struct sbx_addr *addr,
 					  enum sbx_proto proto, uint16_t port);
 /* May @addr, a resolved address of an allowed name, be dialled? Judges floors, deny cidrs and the

@@ -10,9 +10,9 @@
  * never leaves the machine; the magic number would not match). Every reference is an index into a
  * section; sbx_policy_load() checks each one, deciding then trusts them.
  *
- * Rules are sorted so that those of one key (a name and all or nothing below it, or a network)
- * stand together, deny before allow, and a slot of a hash table names such a run. A name is hashed
- * from its right end, so that the hash of every suffix falls out of one pass over it.
+ * Rules are sorted so that the rules of one key (a name, the names below a name, or a network)
+ * stand together, deny before allow. A slot of a hash table names such a run. A name is hashed from
+ * its right end, so that one pass over the name gives the hash of every suffix.
  */
 
 #define SBX_BLOB_MAGIC	   UINT64_C(0x0163696c6f706273) /* "sbpolic", 1 */

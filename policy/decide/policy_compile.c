@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Compiling: the lists of the profile, the floors and the admitted networks become sorted rules and
- * hash tables in one blob (policy_blob.h). Everything depends on the meaning alone: the order in
- * which entries were written and entries written twice leave no trace, so equal policies have equal
- * bytes.
+ * hash tables in one blob (policy_blob.h). The blob depends on the meaning alone: the order of the
+ * entries and repeated entries leave no trace, so equal policies have equal bytes.
  *
  * Two passes over the sorted rules: count, then fill.
  */
@@ -144,7 +143,7 @@ static int gather(struct compiler *c, const struct sbx_profile *profile,
 
 /* --- what an entry means --- */
 
-/* Whether two items share a hash slot: the same key, for names with or without "*.". */
+/* Do two items share a hash slot? They do if they have the same key; "*." does not count. */
 static bool same_slot(const struct item *a, const struct item *b)
 {
 	if (a->kind != b->kind || a->entry->is_cidr != b->entry->is_cidr)
@@ -299,7 +298,7 @@ static uint32_t add_string(struct compiler *c, const char *prefix, const char *t
 	return (uint32_t)at;
 }
 
-/* Returns where the entry's own text (behind "floor ") is. */
+/* Returns the offset of the entry's own text (behind "floor "). */
 static uint32_t add_rule(struct compiler *c, const struct item *it)
 {
 	uint32_t index = (uint32_t)c->filled[SBX_BLOB_RULES]++;

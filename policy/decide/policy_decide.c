@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Deciding. The keys that can match a name are its suffixes at label boundaries, those of an
- * address its prefixes at the lengths in use: each is one hash probe, and each hit is a run of
- * rules ("level"). The levels are then judged from the most specific to the least; within one, deny
- * stands before allow. The cost is the walk, not the number of rules.
+ * Deciding. The keys that can match a name are its suffixes at label boundaries. The keys that can
+ * match an address are its prefixes at the lengths in use. Each key costs one hash probe, and each
+ * hit is a run of rules, a "level". The levels are then judged from the most specific to the least;
+ * within a level deny stands before allow. The cost is the walk, not the number of rules.
  *
- * Whatever is not clearly allowed is denied: a name that is not normalised, an unknown protocol, an
- * address of no family.
+ * Everything that is not clearly allowed is denied: a name that is not normalised, an unknown
+ * protocol, an address of no family.
  */
 
 #include <string.h>
@@ -47,7 +47,7 @@ static enum sbx_check check_by_port(enum sbx_proto proto, uint16_t port)
 
 /* --- rules --- */
 
-/* The rule covers all of first..last by one of its ranges. */
+/* Does the rule cover all of first..last by one of its ranges? */
 static bool rule_covers(const struct sbx_policy *p, const struct sbx_blob_rule *r, uint8_t proto,
 			uint16_t first, uint16_t last)
 {
@@ -62,7 +62,7 @@ static bool rule_covers(const struct sbx_policy *p, const struct sbx_blob_rule *
 	return false;
 }
 
-/* The first rule of the run for that port; NO_RULE. Deny stands first. */
+/* The first rule of the run for that port (deny stands first); NO_RULE: there is none. */
 static uint32_t match_run(const struct sbx_policy *p, const struct sbx_blob_run *run, uint8_t proto,
 			  uint16_t port)
 {
@@ -73,7 +73,7 @@ static uint32_t match_run(const struct sbx_policy *p, const struct sbx_blob_run 
 	return NO_RULE;
 }
 
-/* Some rule of the run that allows something; NO_RULE. */
+/* A rule of the run that allows something; NO_RULE: there is none. */
 static uint32_t any_allow(const struct sbx_policy *p, const struct sbx_blob_run *run)
 {
 	for (uint32_t i = run->first + run->n; i-- > run->first;) {
@@ -151,7 +151,7 @@ static bool walk_name(const struct sbx_policy *p, const char *name, struct level
 		} else if (!is_name_byte(c)) {
 			return false;
 		}
-		/* No key is longer: the rest is only looked at for what no name has. */
+		/* No key has more labels: the rest is only checked for bytes that no name has. */
 		if (n_labels == p->h->max_labels)
 			continue;
 		h = sbx_hash_byte(h, c);
@@ -172,7 +172,7 @@ static bool walk_name(const struct sbx_policy *p, const char *name, struct level
 	return true;
 }
 
-/* Whether the levels from the most specific down to @from deny all of first..last. */
+/* Do the levels from the most specific down to @from deny all of first..last? */
 static bool denied_from(const struct sbx_policy *p, const struct levels *l, size_t from,
 			uint8_t proto, uint16_t first, uint16_t last)
 {
@@ -188,7 +188,7 @@ static bool denied_from(const struct sbx_policy *p, const struct levels *l, size
 	return false;
 }
 
-/* Whether a rule of level @at still allows something after the denies above it. */
+/* Does a rule of level @at still allow something after the denies above it? */
 static bool allows_something(const struct sbx_policy *p, const struct levels *l, size_t at,
 			     uint32_t rule)
 {
@@ -209,7 +209,7 @@ static bool default_allows(const struct sbx_policy *p)
 	       (p->h->mode == SBX_MODE_FETCH && p->h->default_action == SBX_ALLOW);
 }
 
-/* The first rule that denies everything about the name; NO_RULE. */
+/* The first rule that denies the name on all ports and protocols; NO_RULE: there is none. */
 static uint32_t denies_all(const struct sbx_policy *p, const struct levels *l)
 {
 	for (size_t i = l->n; i-- > 0;) {
@@ -324,8 +324,7 @@ static void add_port(struct ports *ports, enum sbx_proto proto, uint16_t port)
 	ports->n++;
 }
 
-/* Those of a rule's ports that are decided for by the whole policy: a more specific rule may deny
- * them. */
+/* Adds those ports of a rule that the whole policy allows: a more specific rule may deny some. */
 static void add_rule_ports(const struct sbx_policy *p, const char *name,
 			   const struct sbx_blob_rule *r, enum sbx_proto proto, struct ports *ports)
 {
@@ -366,8 +365,8 @@ size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name,
 
 /* --- addresses --- */
 
-/* The most specific rule of a table for @addr; NO_RULE. *ret_other: a rule that allows the address
- * on other ports. */
+/* The most specific rule of a table for @addr; NO_RULE: there is none. *ret_other: a rule that
+ * allows the address on other ports. */
 static uint32_t match_addr(const struct sbx_policy *p, enum sbx_blob_section s,
 			   const struct sbx_addr *addr, uint8_t proto, uint16_t port,
 			   uint32_t *ret_other)
@@ -399,7 +398,7 @@ static uint32_t match_addr(const struct sbx_policy *p, enum sbx_blob_section s,
 	return NO_RULE;
 }
 
-/* A rule of @s that denies @addr or what it embeds; NO_RULE. */
+/* A rule of @s that denies @addr or an address that it embeds; NO_RULE: there is none. */
 static uint32_t match_deny(const struct sbx_policy *p, enum sbx_blob_section s,
 			   const struct sbx_addr *addr, uint8_t proto, uint16_t port)
 {
@@ -417,8 +416,9 @@ static uint32_t match_deny(const struct sbx_policy *p, enum sbx_blob_section s,
 	return NO_RULE;
 }
 
-/* Floors on addresses: the listed ones, and metadata in every embedding. They hold for what is
- * neither TCP nor UDP, and for no port in particular, just as well. True: denied by *ret_v. */
+/* Floors on addresses: the listed floors, and metadata in every embedding. They also hold for other
+ * protocols than TCP and UDP, and for a question without a port. True: a floor denies, by
+ * *ret_v. */
 static bool addr_floor(const struct sbx_policy *p, const struct sbx_addr *addr, uint8_t proto,
 		       uint16_t port, struct sbx_verdict *ret_v)
 {
@@ -493,7 +493,7 @@ struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 	if (rule != NO_RULE)
 		return deny(SBX_REASON_ADDRESS_DENIED, rule);
 	rule = match_addr(p, SBX_BLOB_GROUPS_LIST, &a, bit, port, &other);
-	/* An entry for the address itself says as much as one for the name. */
+	/* `private: true` may stand on the name's entry or on an entry for the address. */
 	if (rule != NO_RULE && p->rules[rule].private_ok)
 		private_ok = true;
 	if (!class_allows(p, &a, bit, port, private_ok))

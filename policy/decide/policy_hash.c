@@ -2,7 +2,7 @@
 /*
  * The policy's hash. The blob depends on the meaning alone (policy_compile.c), so it is hashed as
  * it is, with the generation number taken as 0: a snapshot that was compiled again is the same
- * policy. On its own in a file, so that only programs that show the hash link the library for it.
+ * policy. The hash has a file of its own, so that only programs that show it link libmd.
  */
 
 #include <sha2.h>

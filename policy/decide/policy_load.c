@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Loads a blob from another process: every count, offset and enum is checked once here, so that
- * deciding can follow them without checks. Not checked is whether tables are complete and hashes
- * right: that could make the policy another one, but not break the reader.
+ * deciding can follow them without checks. Loading does not check whether tables are complete and
+ * hashes right: such an error would make it another policy, but could not break the reader.
  */
 
 #include "policy/decide/policy_internal.h"

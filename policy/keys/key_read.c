@@ -311,7 +311,7 @@ static const struct reading {
 	[SBX_KEY_PROXY] = { SBX_YAML_SCALAR, sbx_key_read_proxy },
 	[SBX_KEY_PROBES] = { SBX_YAML_SEQUENCE, sbx_key_read_probes },
 	[SBX_KEY_PORTS] = { SBX_YAML_SCALAR, read_ports },
-	[SBX_KEY_EXTENDS] = { SBX_YAML_SCALAR, NULL }, /* profile.c has read it already */
+	[SBX_KEY_EXTENDS] = { SBX_YAML_SCALAR, NULL }, /* profile_parse.c has read it */
 };
 
 static void unknown_key(struct sbx_key_reader *r, const struct sbx_key_block *block,

@@ -8,13 +8,13 @@
 #include "base/span.h"
 #include "policy/profile/profile.h"
 
-/* Text of the profile that `extends` names. Returns malloc'ed text (the caller's) and the file's
- * name for messages, or NULL when there is none. */
+/* Finds the profile @name, which an `extends` names. Returns its malloc'ed text (the caller's) and
+ * in @ret_file the file's name for messages. NULL: there is no such profile. */
 typedef char *(*sbx_profile_loader)(void *userdata, const char *name, size_t *ret_n, char *ret_file,
 				    size_t n_file);
 
-/* Parse and check. Every problem goes to @errs; 0 done, SBX_PROFILE_E_INVALID when @errs is not
- * empty, -ENOMEM. `extends` is at most 8 deep, a cycle is an error. */
+/* Parse and check. Every problem goes to @errs. `extends` is at most 8 deep; a cycle is an error.
+ * 0; SBX_PROFILE_E_INVALID: @errs is not empty; -ENOMEM. */
 int sbx_profile_parse(struct sbx_span yaml, const char *file, sbx_profile_loader load,
 		      void *userdata, struct sbx_err_list *errs, struct sbx_profile **ret_profile);
 struct sbx_profile *sbx_profile_free(struct sbx_profile *p);

@@ -116,8 +116,7 @@ struct sbx_system_policy *sbx_system_policy_default(void)
 	return sbx_steal_ptr(&s);
 }
 
-/* A port of this host's loopback: an upstream proxy may be there; no other connection leads
- * there. */
+/* Is it a port of this host's loopback? Only an upstream proxy may be there. */
 static bool is_loopback_port(const struct sbx_net_entry *e)
 {
 	static const struct sbx_cidr loopback4 = { { 4, { 127 } }, 8 },
@@ -127,7 +126,8 @@ static bool is_loopback_port(const struct sbx_net_entry *e)
 				  sbx_cidr_contains(&loopback6, &e->cidr.addr));
 }
 
-/* An address class is lifted by address, because the owner of a name chooses its addresses. */
+/* Refuses names: `admit` lifts an address class for addresses, and a name's owner could choose any
+ * address for it. */
 static void check_admit(struct sbx_key_reader *r, const struct sbx_net_list *admit)
 {
 	for (size_t i = 0; i < admit->n; i++) {

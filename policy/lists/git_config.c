@@ -188,7 +188,7 @@ static bool read_subsection(struct reader *r)
 		if (c < 0 || c == '\n')
 			return false;
 		if (c == 0)
-			r->known = false; /* git's name ends here: "o.uploadpack\0" */
+			r->known = false; /* for git the name ends at a NUL: "o.uploadpack\0" */
 	}
 	r->sub = true;
 	return next(r) == ']';
@@ -262,7 +262,7 @@ static bool read_value(struct reader *r)
 
 	while ((c = next(r)) >= 0 && c != '\n') {
 		if (c == 0)
-			r->known = false; /* git's value ends here, its line does not */
+			r->known = false; /* for git the value ends at a NUL, but not the line */
 		if (is_space(c) && !quoted) {
 			n_spaces += n > 0;
 			tabs = tabs || (c != ' ' && n > 0);

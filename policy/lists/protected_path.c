@@ -7,12 +7,12 @@
  * opened or entered, a prompt is drawn, git commits, a package manager or an interpreter starts.
  * Not in the table:
  *
- * - The work, which the user starts knowingly: Makefile, justfile, the scripts of package.json,
- *   build files, tests, flake.nix, built or installed files (node_modules, .venv, target), and
- *   settings of linters, formatters and bundlers that are programs (eslint.config.js, conftest.py).
- * - Instructions to agents: CLAUDE.md, AGENTS.md, .cursorrules. Agents edit them as ordinary work,
- *   and also package.json, pyproject.toml and pnpm-workspace.yaml, although a tool obeys parts of
- *   them.
+ * - Programs of the project, which the user starts knowingly: Makefile, justfile, the scripts of
+ *   package.json, build files, tests, flake.nix, built or installed files (node_modules, .venv,
+ *   target), and settings of linters, formatters and bundlers that are programs (eslint.config.js,
+ *   conftest.py).
+ * - Files that agents edit as ordinary work: CLAUDE.md, AGENTS.md, .cursorrules; and also
+ *   package.json, pyproject.toml and pnpm-workspace.yaml, although a tool obeys parts of them.
  * - Names so ordinary that a tool's settings cannot be told from other files (global.json,
  *   config.toml).
  * - Programs that the file of a row names, except those that a package manager always keeps at the
@@ -48,19 +48,19 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 		  "repository by itself",
 	  .source = "gitrepository-layout(5); tests/system/test_protect.py does it" },
 	{ ROW(VCS, "git", NO, ".gitmodules"), .cover_absent = true,
-	  .acts = "git submodule: where submodules come from", .source = "gitmodules(5)" },
+	  .acts = "git submodule: the file names the URLs of submodules",
+	  .source = "gitmodules(5)" },
 	{ ROW(VCS, "git", NO, ".gitconfig", ".config/git"),
-	  .acts = "any git command, where the directory is, or is copied to, a home",
+	  .acts = "any git command, if the directory is a home or is copied to one",
 	  .source = "git-config(1), FILES" },
 	{ ROW(VCS, "Mercurial", NO, ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/requires",
 	      ".hg/sharedpath"),
-	  .acts = "any hg command: hooks, extensions, aliases; the last two say where else an hgrc "
-		  "is",
+	  .acts = "any hg command: hooks, extensions, aliases; the last two files name another "
+		  "place of an hgrc",
 	  .source = "Mercurial, hg help config and tests/test-share-safe.t" },
 	{ ROW(VCS, "Jujutsu", NO, ".jj/repo/config.toml", ".jj/repo/config-id",
 	      ".jj/workspace-config.toml", ".jj/workspace-config-id"),
-	  .acts = "any jj command before 0.38; after, where the id is missing, the file is taken "
-		  "over",
+	  .acts = "any jj command before 0.38; a later jj takes the file over if it has no id file",
 	  .source = "jj, docs/design/secure-config.md and CHANGELOG 0.38" },
 
 	/* --- shells, in a directory that is a home or is copied to one --- */
@@ -84,7 +84,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .acts = "the directory is entered, if an allowed .envrc has source_env_if_exists",
 	  .source = "direnv-stdlib(1): the other .envrc is not checked by the security framework" },
 	{ ROW(DIRECTORIES, "direnv", NO, ".direnvrc"),
-	  .acts = "any .envrc is loaded, where the directory is a home",
+	  .acts = "any .envrc is loaded, if the directory is a home",
 	  .source = "direnv, end of stdlib.sh" },
 	{ ROW(DIRECTORIES, "nix-direnv", NO, ".direnv/*.rc"),
 	  .acts = "the directory is entered: the environment kept from last time is evaluated",
@@ -92,11 +92,12 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	{ ROW(DIRECTORIES, "mise", ONCE, "mise.toml", ".mise.toml", "mise.local.toml",
 	      ".mise.local.toml", "mise.*.toml", ".mise.*.toml", ".mise", "mise/config.toml",
 	      "mise/conf.d", ".config/mise", ".config/mise.toml", ".config/mise.*.toml"),
-	  .acts = "the directory is entered, a tool of mise runs; asks once for a path, mise run "
-		  "and mise install not at all",
+	  .acts = "the directory is entered, or a tool of mise runs; asks once for a path; mise "
+		  "run and mise install do not ask",
 	  .source = "mise, Configuration, Paranoid and mise trust" },
 	{ ROW(DIRECTORIES, "asdf, mise", NO, ".tool-versions"),
-	  .acts = "a tool that they manage runs there: path:DIR is where it is run from",
+	  .acts = "a tool that they manage runs there: path:DIR names the directory of its "
+		  "programs",
 	  .source = "asdf, Configuration; mise, Configuration: Scopes" },
 
 	/* --- editors --- */
@@ -105,9 +106,11 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 		  "once for a directory",
 	  .source = "VS Code, Workspace Trust" },
 	{ ROW(EDITORS, "VS Code and its kin", ONCE, "*.code-workspace"),
-	  .acts = "the workspace is opened: the same", .source = "VS Code, Workspace Trust" },
+	  .acts = "the workspace is opened: as with .vscode",
+	  .source = "VS Code, Workspace Trust" },
 	{ ROW(EDITORS, "Dev Containers", UNKNOWN, ".devcontainer", ".devcontainer.json"),
-	  .acts = "its container is made or started: initializeCommand runs on the host",
+	  .acts = "the directory's container is made or started: initializeCommand runs on the "
+		  "host",
 	  .source = "Development Container Specification, devcontainer.json reference" },
 	{ ROW(EDITORS, "JetBrains IDEs", ONCE, ".idea"),
 	  .acts = "the directory is opened; asks once for a directory",
@@ -160,7 +163,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	{ ROW(AGENTS, "Qwen Code", SET, ".qwen"), .acts = "a session starts: MCP servers, hooks",
 	  .source = "Qwen Code, Trusted Folders (off unless set)" },
 	{ ROW(AGENTS, "Codex", ONCE, ".codex"),
-	  .acts = "a session starts: MCP servers; hooks; asks once for a directory, for hooks "
+	  .acts = "a session starts: MCP servers, hooks; asks once for a directory, and for hooks "
 		  "again for each content",
 	  .source = "Codex, MCP (as others quote it)" },
 	{ ROW(AGENTS, "Windsurf", ONCE, ".windsurf"),
@@ -176,14 +179,14 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .acts = "a session starts, a file is saved: MCP servers, hooks",
 	  .source = "Kiro, Hooks, and MCP (as others quote it)" },
 	{ ROW(AGENTS, "OpenCode", NO, ".opencode", "opencode.json", "opencode.jsonc"),
-	  .acts = "it starts: plugins and tools are loaded, packages installed, MCP servers "
-		  "started",
+	  .acts = "OpenCode starts: it loads plugins and tools, installs packages, and starts MCP "
+		  "servers",
 	  .source = "OpenCode, Plugins" },
 	{ ROW(AGENTS, "Crush", NO, ".crushrc", "crushrc", ".crush.json", "crush.json"),
-	  .acts = "it starts: the file is a shell script, and $(...) in JSON is run",
+	  .acts = "Crush starts: it runs crushrc as a shell script, and $(...) in JSON",
 	  .source = "Crush, README and docs/config" },
 	{ ROW(AGENTS, "aider", NO, ".aider.conf.yml"),
-	  .acts = "it starts, and after each edit: lint-cmd, test-cmd",
+	  .acts = "aider starts, and after each of its edits: lint-cmd, test-cmd",
 	  .source = "aider, YAML config file; aider/main.py" },
 	{ ROW(AGENTS, "Amazon Q", UNKNOWN, ".amazonq"),
 	  .acts = "a session starts: agents, MCP servers",
@@ -211,7 +214,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .source = "Trae, MCP servers (as others quote it)" },
 	{ ROW(AGENTS, "Kimi Code", UNKNOWN, ".kimi-code"), .acts = "a session starts: MCP servers",
 	  .source = "Kimi Code, MCP (as others quote it)" },
-	{ ROW(AGENTS, "Pi", UNKNOWN, ".pi/extensions"), .acts = "it starts: extensions are loaded",
+	{ ROW(AGENTS, "Pi", UNKNOWN, ".pi/extensions"), .acts = "Pi starts: it loads extensions",
 	  .source = "Pi, Extensions (as others quote it)" },
 	{ ROW(AGENTS, "Antigravity", UNKNOWN, ".agents/hooks.json"),
 	  .acts = "a session starts or a tool is used: hooks",
@@ -219,28 +222,29 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 
 	/* --- hooks of a commit --- */
 	{ ROW(HOOKS, "pre-commit", NO, ".pre-commit-config.yaml"),
-	  .acts = "git commit, where pre-commit install was run",
+	  .acts = "git commit, if pre-commit install was run",
 	  .source = "pre-commit, pre_commit/constants.py and commands/hook_impl.py" },
 	{ ROW(HOOKS, "Husky", NO, ".husky"),
-	  .acts = "git commit and other git commands, where core.hooksPath says so",
+	  .acts = "git commit and other git commands, if core.hooksPath names the directory",
 	  .source = "husky, index.js" },
 	{ ROW(HOOKS, "git", NO, ".githooks"),
-	  .acts = "git commit and other git commands, where core.hooksPath says so",
-	  .source = "git-config(1), core.hooksPath; the name is a custom" },
+	  .acts = "git commit and other git commands, if core.hooksPath names the directory",
+	  .source = "git-config(1), core.hooksPath; the name is a convention" },
 	{ ROW(HOOKS, "Lefthook", NO, "lefthook.*", ".lefthook.*", "lefthook-local.*",
 	      ".lefthook-local.*", ".config/lefthook*", ".lefthook", ".lefthook-local"),
-	  .acts = "git commit and other git commands, where lefthook install was run",
+	  .acts = "git commit and other git commands, if lefthook install was run",
 	  .source = "Lefthook, Configuration and source_dir" },
 
 	/* --- package managers and toolchains --- */
 	{ ROW(PACKAGES, "npm, pnpm", NO, ".npmrc"),
-	  .acts = "any command: git, script-shell and node-options, and where tokens are sent",
+	  .acts = "any command: git, script-shell and node-options name programs and their "
+		  "options; registry is where tokens are sent",
 	  .source = "npm, npmrc and Config" },
 	{ ROW(PACKAGES, "Yarn", NO, ".yarnrc.yml", ".yarn/releases", ".yarn/plugins"),
-	  .acts = "any command: yarnPath is run instead of it, plugins are loaded before it starts",
+	  .acts = "any command: yarnPath is run in place of yarn, plugins are loaded first",
 	  .source = "Yarn, .yarnrc.yml and Plugin Tutorial" },
 	{ ROW(PACKAGES, "Yarn 1", NO, ".yarnrc"),
-	  .acts = "any command: yarn-path is run instead of it", .source = "Yarn 1, .yarnrc" },
+	  .acts = "any command: yarn-path is run in place of yarn", .source = "Yarn 1, .yarnrc" },
 	{ ROW(PACKAGES, "pnpm", NO, ".pnpmfile.cjs", ".pnpmfile.mjs"), .acts = "pnpm install",
 	  .source = "pnpm, .pnpmfile.mjs" },
 	{ ROW(PACKAGES, "Bun", NO, "bunfig.toml"), .acts = "bun runs or tests anything: preload",
@@ -249,7 +253,7 @@ const struct sbx_protected_row sbx_protected_rows[] = {
 	  .acts = "cargo, also from an editor: rustc-wrapper, runner, credential-provider, env",
 	  .source = "The Cargo Book, Configuration" },
 	{ ROW(PACKAGES, "rustup", NO, "rust-toolchain", "rust-toolchain.toml"),
-	  .acts = "cargo, rustc and the like, also from an editor or a prompt: path is the "
+	  .acts = "cargo, rustc and the like, also from an editor or a prompt: path names the "
 		  "toolchain",
 	  .source = "The rustup book, Overrides: path" },
 

@@ -80,7 +80,7 @@ const char *const sbx_shipped_blocked_segments[] = {
 	".ICEauthority",
 	".mozilla",
 	".thunderbird",
-	/* names that say it */
+	/* names that tell the content */
 	".credentials",
 	".secrets",
 	"credentials",

@@ -213,7 +213,7 @@ static int parse_cidr(const char *pattern, char *text, bool deny, struct sbx_net
 	}
 	struct sbx_addr unmapped = sbx_addr_unmap(&network);
 	if (unmapped.family != network.family)
-		return bad(err, pattern, "an IPv4 address in IPv6 clothes; write it as IPv4");
+		return bad(err, pattern, "an IPv4 address in the form of IPv6; write it as IPv4");
 	e->is_cidr = true;
 	return deny ? 0 : sbx_net_entry_check_reachable(pattern, e, err);
 }
@@ -257,7 +257,7 @@ static int parse_ports(const char *pattern, char *text, struct sbx_net_entry *e,
 				   "a port is a number from 1 to 65535, a range 1000-2000, several "
 				   "443,8443");
 		if (p->first > p->last)
-			return bad(err, pattern, "the port range is upside down");
+			return bad(err, pattern, "the first port of the range is above its last");
 		e->n_ports++;
 	}
 	return 0;

@@ -24,7 +24,7 @@ struct sbx_port_range {
 
 #define SBX_PORTS_MAX 16
 
-/* The network that the sandbox is attached to (DESIGN sections 6 and 7). */
+/* The network that the sandbox is attached to (docs/architecture/flow.md and attach.md). */
 enum sbx_net_attach { SBX_NET_ATTACH_NETNS = 0, SBX_NET_ATTACH_CGROUP, SBX_N_NET_ATTACHES };
 #define SBX_REPIN_INTERVAL_MS (300 * 1000)
 #define SBX_LOOPBACK_PORTS_MAX 64
@@ -74,10 +74,10 @@ struct sbx_env_entry {
 };
 
 struct sbx_limit_values {
-	uint64_t memory_bytes; /* 0: not set (everywhere here) */
+	uint64_t memory_bytes; /* 0: not set, as in every member */
 	uint32_t cpus_milli;   /* 1500 = 1.5 cpus */
 	uint32_t pids;
-	uint32_t io_weight; /* against 100 of others */
+	uint32_t io_weight; /* each cgroup beside it has 100 unless said */
 	uint64_t disk_bytes;
 	uint64_t tmp_bytes;  /* size of /tmp's tmpfs */
 	uint64_t home_bytes; /* size of the scratch home's tmpfs */
@@ -118,7 +118,7 @@ struct sbx_profile {
 		struct sbx_str_list blocked_segments; /* added to the system policy's */
 		/* paths that are shown although their last part is blocked */
 		struct sbx_str_list unmask;
-		struct sbx_str_list protected_paths;  /* the same; relative */
+		struct sbx_str_list protected_paths;  /* added to the system policy's */
 		uint32_t mask_depth; /* 0: not set, SBX_MASK_DEPTH */
 		enum sbx_new_protected new_protected; /* default check */
 		enum sbx_workspace workspace;

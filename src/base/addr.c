@@ -3,11 +3,11 @@
 /*
  * Addresses and what they are.
  *
- * sbx_addr_class() is the last judgement before the broker dials, on addresses that a DNS server of
- * the attacker's choice may have given. So it is closed: in IPv4 what no row of the table names is
- * public (the table follows IANA's special-purpose registry, RFC 6890); in IPv6 only 2000::/3 is
- * public and the rest is refused unless named. An address that a translator or tunnel would
- * turn into an IPv4 one is judged by that as well, and the worst class counts.
+ * sbx_addr_class() is the last judgement before the broker dials. A DNS server of the attacker's
+ * choice may have given the address. In IPv4 an address that no row of the table names is public
+ * (the table follows IANA's special-purpose registry, RFC 6890). In IPv6 only 2000::/3 is public;
+ * the rest is refused unless a row names it. An address that a translator or tunnel would turn into
+ * an IPv4 address is judged by that address as well, and the worst class counts.
  */
 
 #include "base/addr.h"
@@ -78,8 +78,8 @@ static enum sbx_addr_class class_v4(const uint8_t b[4])
 	return SBX_ADDR_PUBLIC;
 }
 
-/* The order of "worst": metadata first; then classes that no profile can admit; PRIVATE, which
- * one can, is next to PUBLIC. */
+/* The order, from the worst: metadata; the classes that no profile can admit; PRIVATE, which a
+ * profile can admit; PUBLIC. */
 static enum sbx_addr_class worse(enum sbx_addr_class a, enum sbx_addr_class b)
 {
 	static const uint8_t rank[SBX_ADDR_N_CLASSES] = {

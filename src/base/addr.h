@@ -14,7 +14,7 @@ struct sbx_addr {
 	uint8_t b[16];  /* network byte order; 4 or 16 bytes used, the rest zero */
 };
 
-#define SBX_ADDR_STR_MAX 48 /* INET6_ADDRSTRLEN and some */
+#define SBX_ADDR_STR_MAX 48 /* INET6_ADDRSTRLEN and a few more */
 
 struct sbx_cidr {
 	struct sbx_addr addr; /* host bits zero */
@@ -37,17 +37,17 @@ enum sbx_addr_class {
 	SBX_ADDR_PRIVATE,         /* RFC 1918, 100.64/10, fc00::/7, 198.18/15, 192.0.0/24 */
 	SBX_ADDR_MULTICAST,       /* 224/4, ff00::/8 */
 	SBX_ADDR_BROADCAST,       /* 255.255.255.255 */
-	SBX_ADDR_METADATA,        /* DESIGN section 6 and a few; beats every other class */
+	SBX_ADDR_METADATA,        /* metadata services of clouds; worse than every other class */
 	SBX_ADDR_PUBLIC,
 	SBX_ADDR_N_CLASSES,
 };
 
 enum sbx_addr_class sbx_addr_class(const struct sbx_addr *a);
 
-/* The IPv4 addresses that an IPv6 address embeds (as above): a packet to it may end there. A
- * rule that refuses an IPv4 address refuses addresses that embed it. Returns how many were
- * written; 0 for IPv4. In 64:ff9b:1::/48 there is one for each length of prefix that RFC 6052
- * has, except those in 0/8. */
+/* The IPv4 addresses that an IPv6 address embeds (see enum sbx_addr_class): a packet to the IPv6
+ * address may end there. A rule that refuses an IPv4 address refuses addresses that embed it.
+ * Returns how many were written; 0 for IPv4. In 64:ff9b:1::/48 there is one for each length of
+ * prefix that RFC 6052 has, except those in 0/8. */
 #define SBX_ADDR_EMBEDDED_MAX 4
 size_t sbx_addr_embedded(const struct sbx_addr *a, struct sbx_addr ret_v4[SBX_ADDR_EMBEDDED_MAX]);
 
@@ -78,19 +78,19 @@ int sbx_cidr_parse(const char *s, struct sbx_cidr *ret_cidr);
 /* RFC 5952 text, "" for family 0. Returns @buf. */
 const char *sbx_addr_format(const struct sbx_addr *a, char *buf, size_t n_buf);
 bool sbx_addr_equal(const struct sbx_addr *a, const struct sbx_addr *b);
-/* Families must agree: ::ffff:1.2.3.4 is not in 1.2.3.0/24 (callers unmap first). */
+/* The families must be the same: ::ffff:1.2.3.4 is not in 1.2.3.0/24 (callers unmap first). */
 bool sbx_cidr_contains(const struct sbx_cidr *c, const struct sbx_addr *a);
 /* ::ffff:a.b.c.d becomes a.b.c.d; anything else is copied. */
 struct sbx_addr sbx_addr_unmap(const struct sbx_addr *a);
 
-/* From and to the socket API. From: 0 or -EAFNOSUPPORT; v4-mapped is unmapped. */
+/* From a socket address; a v4-mapped address is unmapped. 0 or -EAFNOSUPPORT. */
 int sbx_addr_from_sockaddr(const struct sockaddr *sa, socklen_t n, struct sbx_addr *ret_addr,
 			   uint16_t *ret_port);
-/* The length of what was written; 0 for family 0. */
+/* To a socket address. Returns its length; 0 for family 0. */
 socklen_t sbx_addr_to_sockaddr(const struct sbx_addr *a, uint16_t port,
 			       struct sockaddr_storage *ret_sa);
 
-/* The ranges synthetic addresses come from, and the sandbox's own addresses (DESIGN section 6). */
+/* The ranges of synthetic addresses, and the sandbox's own addresses. */
 extern const struct sbx_cidr sbx_synthetic4; /* 198.18.0.0/15 */
 extern const struct sbx_cidr sbx_synthetic6; /* fd00:5b:1::/48 */
 extern const struct sbx_addr sbx_self4;      /* 100.64.0.1 */

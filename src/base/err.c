@@ -60,8 +60,8 @@ size_t sbx_text_unit(const void *in, size_t n_in)
 	return is_hostile(c) ? 0 : n;
 }
 
-/* sbx_escape, and whether everything fitted. A backslash is escaped only where @backslash says so:
- * messages may quote text that was escaped before. */
+/* As sbx_escape(); returns whether everything fitted. A backslash is escaped only if @backslash is
+ * set: messages may quote text that was escaped before. */
 static int escape(const uint8_t *in, size_t n_in, char *out, size_t n_out, int backslash)
 {
 	static const char hex[] = "0123456789abcdef";

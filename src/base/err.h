@@ -18,7 +18,7 @@
 #define SBX_ERR_MSG_MAX 640
 
 struct sbx_err {
-	char file[SBX_ERR_FILE_MAX]; /* what the problem is in ("" when it is not in a file) */
+	char file[SBX_ERR_FILE_MAX]; /* the file with the problem; "": it is not in a file */
 	int line;                    /* from 1; 0: unknown */
 	int column;                  /* from 1; 0: unknown */
 	char msg[SBX_ERR_MSG_MAX];   /* one line, no trailing newline; control bytes escaped */

@@ -20,7 +20,7 @@ struct sbx_event {
 	uint16_t port;
 	char name[SBX_HOSTNAME_MAX + 1]; /* the pinned or asked name; "" none */
 	char rule[SBX_RULE_MAX + 1];	 /* the entry that decided, as written; "" none */
-	uint64_t count;			 /* how many this stands for, at least 1 */
+	uint64_t count;			 /* events folded into this one, itself included */
 };
 
 #endif

@@ -3,10 +3,10 @@
 /*
  * The event folder.
  *
- * Slots live in one slab allocated at the start. A used slot is in a hash chain and in a list by
- * the time it was first seen, which is also the order in which windows end, so a flush takes from
- * the list's head and never searches. Free slots are stacked: a quiet sandbox touches the same few
- * over and over and the rest of the slab is never paged in.
+ * Slots live in one slab allocated at the start. A used slot is in a hash chain and in a list. The
+ * list is in the order of first sight, in which the windows end too, so a flush takes from the
+ * list's head and never searches. Free slots are stacked: a quiet sandbox uses the same few slots
+ * again and again, and the rest of the slab is never paged in.
  *
  * The overflow rows, one per action, stand outside the slab: there is always room for a count.
  * Incoming events that are overflow rows already (the broker's, seen by the launcher) go there
@@ -31,8 +31,8 @@
 struct slot {
 	struct sbx_event v;
 	uint64_t hash;
-	uint64_t first_ms; /* when it was first seen, by the caller's clock */
-	uint32_t chain;	   /* next in the bucket; for a free slot: next free one */
+	uint64_t first_ms; /* when the event was first seen, by the caller's clock */
+	uint32_t chain;	   /* next in the bucket; of a free slot: the next free slot */
 	uint32_t next;	   /* next younger */
 };
 
@@ -154,7 +154,7 @@ static struct slot *slot_find(struct sbx_fold *f, uint64_t hash, const struct sb
 	return NULL;
 }
 
-/* A slot in its chain and at the young end of the list; NULL when all are used. */
+/* Puts a free slot into its chain and at the young end of the list; NULL: all slots are used. */
 static struct slot *slot_take(struct sbx_fold *f, uint64_t hash, uint64_t now_ms)
 {
 	uint32_t i = f->free_list, *bucket = &f->buckets[hash & f->mask];
@@ -249,7 +249,7 @@ void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms
 	overflow_add(f, v, now_ms);
 }
 
-/* Neither a clock near its end nor one that went back overflows here. */
+/* Does not overflow, even if the clock is near its end or went back. */
 static bool is_due(uint64_t first_ms, uint64_t now_ms)
 {
 	return now_ms >= first_ms && now_ms - first_ms >= SBX_FOLD_WINDOW_MS;

@@ -7,11 +7,10 @@
 #include "base/event.h"
 
 /*
- * Folding of events: those that differ in nothing but their time become one with a count when they
- * come within one window. Bounded in memory, and no count is ever lost: past the limit of different
- * events they are added up per action as reason `overflow`. PURE: time comes in, events go out.
- *
- * "The same" is (action, proto, addr, port, name, reason, rule).
+ * Folding of events: equal events that come within one window become one event with a count. Events
+ * are equal if they have the same action, proto, addr, port, name, reason and rule. Bounded in
+ * memory, and no count is ever lost: past the limit of different events they are added up per
+ * action as reason `overflow`. PURE: time comes in, events go out.
  */
 struct sbx_fold;
 
@@ -41,12 +40,12 @@ void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms
 void sbx_fold_flush(struct sbx_fold *f, uint64_t now_ms, sbx_fold_emit_fn emit, void *userdata);
 /* Emit everything. */
 void sbx_fold_flush_all(struct sbx_fold *f, sbx_fold_emit_fn emit, void *userdata);
-/* When sbx_fold_flush() next has something to emit, in @now_ms's clock; SBX_FOLD_IDLE: not
- * before an add. */
+/* When sbx_fold_flush() next has something to emit, in @now_ms's clock; SBX_FOLD_IDLE: nothing is
+ * held. */
 uint64_t sbx_fold_next_ms(const struct sbx_fold *f);
-/* Events added to one that was held already, so far (sbx_msg_stats.events_folded). */
+/* Events so far that were added to an equal event (sbx_msg_stats.events_folded). */
 uint64_t sbx_fold_n_folded(const struct sbx_fold *f);
-/* Events that went to an overflow row for want of room, so far. */
+/* Events so far that went to an overflow row because all slots were used. */
 uint64_t sbx_fold_n_overflowed(const struct sbx_fold *f);
 
 #endif

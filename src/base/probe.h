@@ -21,14 +21,14 @@ struct sbx_resolver {
 /* --- self-test probes (init runs them, in order) --- */
 enum sbx_probe_kind {
 	SBX_PROBE_DNS_REFUSED = 0, /* name: must not resolve (A and AAAA) */
-	/* name: must resolve, A and AAAA to a synthetic address; with addr A, to any */
+	/* name: must resolve, A and AAAA, to a synthetic address; with addr: A only, to any */
 	SBX_PROBE_DNS_ALLOWED,
 	SBX_PROBE_CONNECT_REFUSED, /* addr, port, proto tcp|udp: must be refused at once */
 	SBX_PROBE_CONNECT_NAME,    /* name, port: must resolve, connect and answer `expect` */
 	/* a TCP listener on 127.0.0.1 and ::1 must be reachable from itself */
 	SBX_PROBE_LOOPBACK,
 	SBX_PROBE_RAW_SOCKET,      /* AF_INET/AF_INET6 SOCK_RAW and AF_PACKET must fail */
-	/* NETLINK_NETFILTER: cannot be opened, or neither read nor changed */
+	/* NETLINK_NETFILTER cannot be opened, or the ruleset can be neither read nor changed */
 	SBX_PROBE_RULESET,
 	SBX_PROBE_USERNS,          /* no new user namespace, by clone or unshare */
 	SBX_PROBE_CAPS,            /* every capability set empty, bounding included */
@@ -39,8 +39,8 @@ enum sbx_probe_kind {
 	SBX_PROBE_PATH_READONLY,   /* path (in name): must not be writable */
 	/* no mount of the view can be removed: from inside, nor (locked) by the stage */
 	SBX_PROBE_MOUNTS,
-	/* path (in name), executable and of no format: must be refused (EACCES), and a memfd,
-	 * too */
+	/* exec of a memfd and of path (in name; an executable file of no known format) must be
+	 * refused with EACCES */
 	SBX_PROBE_EXEC_REFUSED,
 	SBX_N_PROBE_KINDS,
 };
@@ -52,7 +52,8 @@ struct sbx_probe {
 	uint8_t kind;  /* enum sbx_probe_kind */
 	uint8_t proto; /* enum sbx_proto, tcp or udp */
 	uint16_t port;
-	/* of those that ask for a name: the resolver; none: the sandbox's own */
+	/* CONNECT_REFUSED: the destination. Probes that ask for a name: the resolver; family 0:
+	 * the sandbox's own */
 	struct sbx_addr addr;
 	char name[SBX_PROBE_NAME_MAX]; /* host name or path */
 	char expect[64];

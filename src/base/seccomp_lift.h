@@ -19,7 +19,7 @@
 	X(USERFAULTFD, "userfaultfd", \
 	  "page faults handled in user space, as snapshots and emulators do") \
 	X(MOVE_PAGES, "move_pages", \
-	  "where memory is on machines with more than one node, and to move it") \
+	  "tells on which memory node pages are, and moves them (NUMA)") \
 	X(SETUID_FILES, "setuid_files", \
 	  "set-uid and set-gid files may be made, as building packages does")
 

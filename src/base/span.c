@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /*
- * Bounded integer and byte-string access. Every wire parser and every message uses these functions,
- * so the bounds are checked in one place: `failed` is sticky, pos never passes n, and nothing is
- * read or written past a failure. Pointers are borrowed throughout.
+ * Bounded access to integers and byte strings. Every wire parser and every message uses these
+ * functions, so the bounds are checked in one place: `failed` is sticky, pos never passes n, and
+ * nothing is read or written after a failure. Pointers are borrowed throughout.
  */
 
 #include "base/span.h"

@@ -168,8 +168,8 @@ int sbx_channel_recv(int fd, void *p, size_t n_max, size_t *ret_n, int *fds, siz
 	if (n < 0)
 		return from_errno(errno);
 	collect(&a, &msg);
-	/* The room is for more fds than any caller takes, so fds that were cut off within it did
-	 * not fit our own fd table. */
+	/* The control room holds more fds than any caller takes. If fds were cut off all the same,
+	 * they did not fit our own fd table. */
 	cut = msg.msg_flags & MSG_CTRUNC;
 	if (msg.msg_flags & MSG_TRUNC || a.overflow || a.n_fds > fds_max || (cut && fds_max == 0))
 		return SBX_CHANNEL_E_BROKEN;

@@ -18,8 +18,8 @@ enum {
 	SBX_CHANNEL_E_AGAIN,      /* non-blocking: nothing to read, or no room to write */
 	SBX_CHANNEL_E_BROKEN,     /* truncated packet, or more fds than the caller takes: a protocol
 	                             violation; the fds that came are closed */
-	/* the packet is whole, its fds are not: no room in our own table, which is not the sender's
-	 * doing; those that came are closed */
+	/* the packet is whole, but not all of its fds came: our own fd table is full, which is not
+	 * the sender's fault; the fds that came are closed */
 	SBX_CHANNEL_E_NO_FDS,
 };
 

@@ -83,7 +83,7 @@ enum sbx_msg_type {
 enum sbx_broker_fd {
 	SBX_BFD_POLICY = 0, /* memfd, sealed: the policy blob (policy/decide/policy.h) */
 	SBX_BFD_HOSTS,      /* memfd, sealed: text of the host's /etc/hosts, at most 1 MiB */
-	SBX_BFD_DNS_UDP4,   /* bound to 0.0.0.0:53 in the sandbox, IP_PKTINFO on */
+	SBX_BFD_DNS_UDP4,   /* port 53: any address in the sandbox, or stub_addr; IP_PKTINFO on */
 	SBX_BFD_DNS_UDP6,
 	SBX_BFD_DNS_TCP4, /* listening */
 	SBX_BFD_DNS_TCP6,
@@ -122,7 +122,7 @@ struct sbx_msg_config {
 	 * no flow comes here */
 	uint8_t resolved_pins;
 	uint32_t repin_interval_s; /* with resolved_pins */
-	/* with resolved_pins: where the stub is; what selftest_name resolves to */
+	/* with resolved_pins: the address of the stub, to which selftest_name resolves too */
 	struct sbx_addr stub_addr;
 	uint32_t n_publish;	   /* the number of SBX_BFD_PUBLISH fds */
 	uint16_t publish[SBX_PUBLISH_MAX]; /* the port in the sandbox for each of them */
@@ -130,7 +130,8 @@ struct sbx_msg_config {
 
 #define SBX_MSG_PINS_MAX 1024 /* of one message */
 
-/* The broker's only argument, with resolved pins: it opens their files before its CONFIG comes. */
+/* The broker's only argument, given with resolved pins: before CONFIG comes, the broker makes the
+ * resolver's channels that they need. */
 #define SBX_BROKER_FOLLOWS "follow"
 
 struct sbx_msg_pin {

@@ -2,12 +2,13 @@
 
 /*
  * Migrations: files in a directory of the installation (trusted), applied in the order of their
- * numbers. The version is read before and again inside the write transaction, so of two that start
- * at once one applies and the other finds it done. A crash in the middle leaves the transaction
- * out.
+ * numbers. The version is read before and again inside the write transaction: if two programs start
+ * at once, one applies the file and the other finds it done. A crash in the middle undoes the
+ * transaction.
  *
- * Up to which number is the program's to say, not the directory's: every run asks, and nearly
- * always there is nothing to do; and a program must not apply what it does not know.
+ * The program, not the directory, says up to which number files are applied: it must not apply a
+ * file that it does not know. And nearly every run finds nothing to do, without a look at the
+ * directory.
  */
 
 #include "store/migrate.h"
@@ -148,7 +149,7 @@ int sbx_migrate_version(sqlite3 *db, struct sbx_err *err, int64_t *ret_version)
 	return sbx_sql_int(db, "PRAGMA user_version", "reading its version", err, ret_version);
 }
 
-/* An empty database takes this; any other ignores it. */
+/* Sets the page size of an empty database. Does nothing to any other. */
 static int set_page_size(sqlite3 *db, struct sbx_err *err)
 {
 	char pragma[64];
@@ -158,8 +159,9 @@ static int set_page_size(sqlite3 *db, struct sbx_err *err)
 }
 
 /*
- * WAL is a property of the file, so this is done once in its life. Changing it needs the file for
- * oneself, and SQLite does not wait for that in every case: two that start at once have to retry.
+ * WAL is a property of the file, so this is done once in its life. Changing it needs exclusive
+ * access to the file, for which SQLite does not wait in every case: two programs that start at once
+ * have to retry.
  */
 static int set_wal(sqlite3 *db, struct sbx_err *err)
 {
@@ -188,7 +190,8 @@ static int set_wal(sqlite3 *db, struct sbx_err *err)
 	}
 }
 
-/* Inside a write transaction: run the file and set the version, unless another did meanwhile. */
+/* Inside a write transaction: run the file and set the version, unless another program did
+ * meanwhile. */
 static int apply_in_transaction(sqlite3 *db, int number, const char *name, const char *text,
 				struct sbx_err *err)
 {

@@ -21,8 +21,8 @@ int sbx_migrate(sqlite3 *db, const char *dir, int newest, struct sbx_err *err);
 /* The version of @db; 0: none yet. 0 or -errno with @err. */
 int sbx_migrate_version(sqlite3 *db, struct sbx_err *err, int64_t *ret_version);
 
-/* A commit writes whole pages and the next to open the database reads them all again: a sandbox's
- * row fits one of these as well as one of SQLite's usual 4,096. */
+/* Bytes. A commit writes whole pages, and the next program to open the database reads them all
+ * again. A sandbox's row fits a page of this size as well as one of SQLite's usual 4,096. */
 #define SBX_MIGRATE_PAGE_SIZE 1024
 
 #endif

@@ -7,8 +7,8 @@
  * IMMEDIATE transaction per batch of events. Readers never wait (WAL). A run must not wait for a
  * disk flush: with synchronous=NORMAL a commit only appends to the WAL, and closing neither
  * checkpoints nor deletes it. A launcher that nobody waits for moves the WAL into the database and
- * flushes (sbx_store_tidy); if that never happens, SQLite does it in some commit. So a crash of a
- * process loses nothing, and a loss of power at most the newest rows, never the file.
+ * flushes (sbx_store_tidy); if that never happens, SQLite does it in some commit. So the crash of a
+ * process loses nothing. A power failure loses at most the newest rows, never the file.
  *
  * Most of the cost of a run is work that SQLite does when no other process has the database open,
  * as between two runs in a row: it builds the WAL's index from the whole WAL, and parses the whole
@@ -177,7 +177,7 @@ static int configure(sqlite3 *db, struct sbx_err *err)
 	return sbx_sql_exec(db, "PRAGMA synchronous=NORMAL", "configuring it", err);
 }
 
-/* Open it as it is. 0; 1: it does not exist yet or must be migrated first; -errno. */
+/* Open the database as it is. 0; 1: it does not exist yet or must be migrated first; -errno. */
 static int open_current(const char *path, struct sbx_err *err, sqlite3 **ret_db)
 {
 	int64_t version = 0;

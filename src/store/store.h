@@ -12,8 +12,8 @@
 #include "store/store_error.h"
 
 /*
- * The database: sandboxes and their events (DESIGN section 9, migrations/). One SQLite file in WAL
- * mode, which every launcher of this user may write at the same time.
+ * The database: sandboxes and their events (docs/architecture/run.md, migrations/). One SQLite file
+ * in WAL mode, which every launcher of this user may write at the same time.
  *
  * Functions return 0; a positive SBX_STORE_E_* of this contract; or a negative errno with the
  * database's own message in @err (may be NULL): -EBUSY (another writer for longer than

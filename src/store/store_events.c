@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /*
- * Events into the database. They are a less trusted process's word about what an untrusted one did,
- * so their text is cleaned and their rows are bounded: a sandbox gets SBX_STORE_EVENTS_MAX of them,
- * and from then on counts are added to one overflow row per action. How many rows it has stands in
- * its own row (n_events) and is read and written in the same transaction as the events, so neither
- * a restart nor a second writer gets around the bound, and counting never scans.
+ * Writes events to the database. They come from less trusted processes and tell about an untrusted
+ * one, so their text is cleaned and their rows are bounded: a sandbox gets SBX_STORE_EVENTS_MAX
+ * rows, and from then on counts are added to one overflow row per action. The sandbox's own row has
+ * the number of its event rows (n_events), which is read and written in the same transaction as the
+ * events. So neither a restart nor a second writer gets around the bound, and counting never scans.
  */
 
 #include "store/store.h"
@@ -58,7 +58,7 @@ struct batch {
 	struct sbx_store *store;
 	const char *sandbox_id, *analysis_id;
 	sqlite3_stmt *insert; /* borrowed */
-	int64_t n_rows;	      /* the sandbox has now */
+	int64_t n_rows;	      /* event rows of the sandbox now */
 };
 
 static int insert_event(struct batch *batch, const struct sbx_event *v, struct sbx_err *err)
@@ -89,9 +89,8 @@ static int insert_event(struct batch *batch, const struct sbx_event *v, struct s
 }
 
 /* Add to the newest overflow row of an action, or make one: at most SBX_N_ACTIONS rows past the
- * cap. They are the newest of the sandbox, so looking from the newest back finds them at once; all
- * of its rows are looked at only before one is made, or where only rows below the cap hold an
- * overflow. */
+ * cap. They are the sandbox's newest rows, so a search from the newest back finds them at once. It
+ * looks at all rows only if there is no overflow row, or only one below the cap. */
 static int add_to_overflow(struct batch *batch, const struct sbx_event *sum, struct sbx_err *err)
 {
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads back the refusals of a run. Another program may have written rows: those that are no
- * valid event are left out. */
+/* Reads back the refusals of a run. Another program may have written rows: rows that are no valid
+ * event are left out. */
 #include "store/store.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static void cut(sqlite3_stmt *stmt, int i, char *buf, size_t n_buf)
 	sbx_text_cut(buf, n_buf, "%s", text ? text : "");
 }
 
-/* The number of a word, or @n. */
+/* The number of the word in column @i; @n if it is none of the words. */
 static unsigned int number(sqlite3_stmt *stmt, int i, const char *(*word)(unsigned int),
 			   unsigned int n)
 {

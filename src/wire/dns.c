@@ -2,16 +2,15 @@
 /*
  * DNS messages for the broker's stub.
  *
- * The stub answers out of its own memory, so of a query it needs the question and little else. The
- * question is copied as it came: an answer must repeat it byte for byte, because clients hide
- * entropy in the case of its letters, and an answer may be written long after the datagram's buffer
- * was used again. For the same reason nothing here points into the input once a call is over.
+ * The stub answers from its own memory: it needs the question of a query and little else. The
+ * question is copied as it came. An answer must repeat it byte for byte, because clients hide
+ * entropy in the case of its letters; and an answer may be written long after the datagram's buffer
+ * was used again. So nothing here points into the input once a call is over.
  *
  * Names in answers may be compressed (RFC 1035 section 4.1.4). A pointer is followed only to a
- * place strictly before the stretch of labels it ends, so each jump goes down and the walk ends;
- * together with the limit of 255 bytes per name that bounds the work whatever the bytes are. Nobody
- * compresses the name of a question (there is nothing before it to point to), so there a pointer is
- * an error.
+ * place strictly before the stretch of labels it ends, so each jump goes down and the walk ends.
+ * That and the limit of 255 bytes per name bound the work for any bytes. In the name of a question
+ * a pointer is an error: nothing is before it to point to.
  *
  * Deliberately not done: DNSSEC, negative caching (our refusals carry no SOA), any class but IN,
  * the authority and additional sections of upstream answers.
@@ -46,7 +45,7 @@
 struct name_cursor {
 	struct sbx_span message;
 	size_t pos;   /* of the next length byte */
-	size_t floor; /* where the present stretch of labels began: a pointer must go below */
+	size_t floor; /* start of the present stretch of labels: a pointer must lead before it */
 	size_t end;   /* first byte after the name where it was found; 0: not known yet */
 	size_t n;     /* bytes of the name so far, in uncompressed form */
 };
@@ -133,7 +132,7 @@ static bool name_equal(struct name_cursor a, struct name_cursor b)
 	return true;
 }
 
-/* The name as a host name. false when it is none: an odd byte, the root, an address. */
+/* The name as a host name. False if it is no host name: an odd byte, the root, an address. */
 static bool name_hostname(struct name_cursor c, char *ret_name)
 {
 	char text[SBX_DNS_NAME_MAX];
@@ -294,7 +293,7 @@ int sbx_dns_parse_query(struct sbx_span message, struct sbx_dns_query *ret_query
 	uint16_t id = sbx_read_u16(&r);
 	uint16_t flags = sbx_read_u16(&r);
 
-	/* An answer to an answer could go on forever. */
+	/* Answers are never answered: two servers could answer each other forever. */
 	if (message.n < SBX_DNS_HEADER_LEN || flags & FLAG_QR)
 		return SBX_DNS_E_DROP;
 	*ret_query = (struct sbx_dns_query){
@@ -384,7 +383,7 @@ static void write_address(struct sbx_writer *w, const struct sbx_addr *a, uint16
 
 #define ADDRESS_RECORD_HEAD 12u /* bytes of an address record before its data, as we write it */
 
-/* The addresses to send, by how many go and how many fit. */
+/* Counts the addresses of the queried type that fit into @room bytes. */
 static void count_answers(const struct sbx_dns_query *q, const struct sbx_addr *addrs,
 			  size_t n_addrs, size_t room, size_t *ret_n, bool *ret_truncated)
 {
@@ -538,7 +537,7 @@ static int follow(struct sbx_span message, const struct record *records, size_t 
 	const struct record *rec;
 	size_t i;
 
-	/* The next link may stand before the last one: each search begins at the first record. */
+	/* Links may come in any order: each search begins at the first record. */
 	while (i = 0, rec = find(message, records, n, owner, SBX_DNS_TYPE_CNAME, &i)) {
 		if (a->n_cnames == SBX_DNS_CNAMES_MAX)
 			return SBX_DNS_E_FORMERR;

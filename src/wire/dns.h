@@ -11,9 +11,9 @@
 #include "base/span.h"
 
 /*
- * DNS messages (RFC 1035, EDNS0 by RFC 6891), both ends: the queries of the sandbox (hostile) are
- * parsed and answered; in modes with real DNS the answers of a resolver (not trusted either) are
- * checked and read. PURE; nothing is allocated, nothing is borrowed past a call.
+ * DNS messages (RFC 1035, EDNS0 by RFC 6891). The queries of the sandbox (hostile) are parsed and
+ * answered. In modes with real DNS the answers of a resolver (not trusted either) are checked and
+ * read. PURE; nothing is allocated, nothing is borrowed past a call.
  */
 
 enum {
@@ -44,7 +44,7 @@ enum { SBX_DNS_OPTION_EDE = 15, SBX_DNS_EDE_BLOCKED = 15 }; /* RFC 8914 sections
 #define SBX_DNS_NAME_MAX       255 /* wire form with the root label, RFC 1035 2.3.4 */
 #define SBX_DNS_QUESTION_MAX   (SBX_DNS_NAME_MAX + 4) /* name, type, class */
 #define SBX_DNS_MESSAGE_MAX    65535		      /* over TCP */
-#define SBX_DNS_QUERY_MAX      4096 /* bytes of a query we look at; more is FORMERR */
+#define SBX_DNS_QUERY_MAX      4096 /* bytes of a query; a longer one is FORMERR */
 #define SBX_DNS_UDP_DEFAULT    512  /* without EDNS0 */
 #define SBX_DNS_UDP_MAX	       1232 /* the most we send or ask for in one datagram */
 #define SBX_DNS_ADDITIONAL_MAX 4    /* additional records a query may carry */
@@ -94,10 +94,10 @@ int sbx_dns_write_answer(const struct sbx_dns_query *query, enum sbx_dns_rcode r
 			 void *out, size_t n_out, size_t *ret_n);
 
 /*
- * Write the answer to @query for a name that policy refuses: NXDOMAIN, which clients take as final
- * (REFUSED they take for a fault that passes), and where the query had OPT the extended error
- * Blocked (RFC 8914) with @text, UTF-8, of which at most SBX_DNS_BLOCKED_MAX bytes are sent. It
- * always fits into SBX_DNS_UDP_DEFAULT bytes. 0 with *ret_n set, or -EMSGSIZE.
+ * Write the answer to @query for a name that policy refuses: NXDOMAIN, because clients take it as
+ * final (REFUSED makes them ask again). If the query had OPT, the extended error Blocked (RFC 8914)
+ * follows with at most SBX_DNS_BLOCKED_MAX bytes of @text (UTF-8). The answer always fits into
+ * SBX_DNS_UDP_DEFAULT bytes. 0 with *ret_n set, or -EMSGSIZE.
  */
 int sbx_dns_write_blocked(const struct sbx_dns_query *query, const char *text, void *out,
 			  size_t n_out, size_t *ret_n);
@@ -112,7 +112,7 @@ int sbx_dns_write_query(const struct sbx_dns_query *query, uint16_t id, void *ou
 
 struct sbx_dns_answer {
 	uint8_t rcode;	/* the four bits of the header */
-	bool truncated; /* TC: ask again over TCP; nothing below is filled */
+	bool truncated; /* TC: ask again over TCP; no member below is filled */
 	uint32_t ttl_s; /* the smallest along the CNAME chain and of the addresses; 0: no record */
 	size_t n_cnames;
 	/* The targets of the chain, in order; normalised, or "" for a target that is no host

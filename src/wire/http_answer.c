@@ -54,7 +54,7 @@ int sbx_http_connect_write(const char *host, uint16_t port, void *out, size_t n_
 	return printed(n, n_out, ret_n);
 }
 
-/* "HTTP/1.x NNN", what RFC 9112 section 4 has before the reason. */
+/* "HTTP/1.x NNN", the status line up to its reason (RFC 9112 section 4). */
 #define STATUS_LINE_MIN 12
 
 /* Can @in, which may be cut anywhere, be the beginning of a status line? */

@@ -23,8 +23,8 @@ int sbx_http_refusal_write(const char *status, const char *body, void *out, size
 
 /*
  * Write "CONNECT @host:@port HTTP/1.1". @host is a normalised name or an address in text; an IPv6
- * one is put in brackets. 0 with *ret_n set, -EINVAL for a host with bytes that are in neither,
- * -EMSGSIZE.
+ * address is put in brackets. 0 with *ret_n set; -EINVAL: @host has a byte that no name and no
+ * address has, or @port is 0; -EMSGSIZE.
  */
 int sbx_http_connect_write(const char *host, uint16_t port, void *out, size_t n_out, size_t *ret_n);
 

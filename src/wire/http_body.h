@@ -20,8 +20,8 @@ enum sbx_http_framing {
 	SBX_HTTP_FRAMING_CHUNKED, /* Transfer-Encoding: chunked */
 };
 
-/* Of a body or chunk; more: http_malformed. Readers that keep numbers as doubles round what is
- * larger. */
+/* Bytes of a body or chunk; more: http_malformed. Servers that keep numbers as doubles would round
+ * a larger number. */
 #define SBX_HTTP_LENGTH_MAX	  (INT64_C(1) << 53)
 #define SBX_HTTP_CHUNK_DIGITS_MAX 16	    /* hex digits of a chunk size, leading zeros included */
 #define SBX_HTTP_CHUNK_EXT_MAX	  256  /* bytes of the extensions of one chunk; more: oversized */
@@ -47,9 +47,9 @@ enum {
 void sbx_http_body_init(struct sbx_http_body *b, enum sbx_http_framing framing, uint64_t length);
 
 /*
- * Judge the next bytes. *ret_n is always set: so many of them belong to the body, framing included,
- * and were found good; never a byte past its end. 0: the body is complete. SBX_HTTP_E_MORE.
- * SBX_HTTP_E_REJECT: the byte after those *ret_n is wrong.
+ * Judge the next bytes. *ret_n is always set: the number of bytes that belong to the body, framing
+ * included, and were found good; never a byte past its end. 0: the body is complete.
+ * SBX_HTTP_E_MORE. SBX_HTTP_E_REJECT: the byte after those *ret_n is wrong.
  */
 int sbx_http_body_feed(struct sbx_http_body *b, struct sbx_span bytes, size_t *ret_n);
 

@@ -15,8 +15,8 @@
 enum {
 	SBX_HTTP_TOKEN = 1, /* tchar, RFC 9110 section 5.6.2 */
 	SBX_HTTP_VALUE = 2, /* field-vchar, SP and HTAB, RFC 9110 section 5.5 */
-	/* Visible ASCII but '#': what servers meet in a request target. RFC 3986 allows less, but
-	 * nothing of the rest could be read as a delimiter of the line. */
+	/* Visible ASCII but '#': the bytes that clients send in a request target. RFC 3986 allows
+	 * fewer; none of the others could be read as a delimiter of the line. */
 	SBX_HTTP_TARGET = 4,
 };
 

@@ -3,15 +3,16 @@
  * Judges the requests that a sandboxed client sends on a plain HTTP connection, one by one.
  *
  * A request that names a forbidden host is easy to refuse. The danger is a request that the judge
- * does not see: hidden in bytes that it takes for another request's body, or with two names of
- * which the server believes the other one. So the grammar is RFC 9112 without its leniencies (CRLF
- * only, no empty lines before a request, no folding, no space before a colon). A length may be
- * stated once and in one way, and so may the host. Requests of common clients pass, except bytes
- * over 0x7f in a target, which curl does not encode and browsers do.
+ * does not see: one that is hidden in bytes that the judge takes for another request's body, or one
+ * with two names, of which the server believes the name that the judge does not. So the grammar is
+ * RFC 9112 without its leniencies (CRLF only, no empty lines before a request, no folding, no space
+ * before a colon). A length may be stated once and in one way, and so may the host. Requests of
+ * common clients pass, with one exception: curl may send bytes over 0x7f in a target, where
+ * browsers encode them.
  *
- * The head stays in the caller's buffer. Two offsets into it make the work linear however the bytes
- * arrive: `scanned`, the bytes that were looked at, and `line`, the begin of the current line. A
- * line is parsed when its LF has arrived, so a verdict always falls at the same byte.
+ * The head stays in the caller's buffer. Two offsets into it make the work linear for any pieces:
+ * `scanned`, the bytes that were looked at, and `line`, the begin of the current line. A line is
+ * parsed when its LF has arrived, so a verdict always falls at the same byte.
  *
  * States: HEAD, from one request to the next; BODY, while the body of the last head is due;
  * REJECTED.

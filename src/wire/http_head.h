@@ -34,7 +34,7 @@ enum sbx_http_event_kind {
 
 struct sbx_http_event {
 	enum sbx_http_event_kind kind;
-	size_t n; /* bytes of the buffer it covers */
+	size_t n; /* bytes of the buffer that the event covers */
 
 	/* HEAD only. The spans borrow from the buffer. */
 	struct sbx_span method, target;	 /* as sent */
@@ -53,7 +53,7 @@ struct sbx_http_judge {
 	/* Valid once next returned SBX_HTTP_E_REJECT: HTTP_MALFORMED, HOST_ABSENT, HOST_DUPLICATE,
 	 * HOST_MISMATCH (target and Host disagree), HTTP_UPGRADE or OVERSIZED. */
 	enum sbx_reason reason;
-	bool is_http; /* with it: a server may have taken these bytes for HTTP/1 */
+	bool is_http; /* valid with `reason`: a server may take these bytes for HTTP/1 */
 
 	/* Private. */
 	bool loose;

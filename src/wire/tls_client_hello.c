@@ -12,13 +12,13 @@
  * Only server_name, ALPN and supported_versions are gathered. Other extensions are skipped, so the
  * work is linear in the bytes for any pieces, and the struct is all the memory.
  *
- * The same machine reads a second ClientHello, after a HelloRetryRequest (sbx_tls_watch_next),
- * because servers use the name in that one. Only TLS 1.3 has it. After the first hello, only a
- * second one, CCS and alerts come in the clear. Application data means that no second hello comes,
- * unless early data was offered, which a server that asks for a second hello skips. A client that
- * offered 1.3 may get TLS 1.2. The next handshake record of a resumed session is then a short one
- * of random bytes, and one in 256 begins like a hello. Few of those have a length that a server
- * accepts, and those end in application data.
+ * The same machine reads a second ClientHello (sbx_tls_watch_next). In TLS 1.3 a server may ask for
+ * it (HelloRetryRequest), and then uses the name in it. After the first hello only a second hello,
+ * CCS and alerts come in the clear. Application data means that no second hello comes, unless early
+ * data was offered: a server that asks for a second hello skips early data. A client that offered
+ * 1.3 may get TLS 1.2. Then the next handshake record of a resumed session is short and has random
+ * bytes; one in 256 begins like a hello. Few of those state a length that a server accepts, and
+ * application data follows them.
  *
  * Encrypted data is not read. A server that serves other names than the one in the SNI (domain
  * fronting) cannot be seen without terminating TLS.
@@ -70,7 +70,7 @@ enum state {
 	ST_EXT_READ,
 	N_READING,
 	ST_DONE = N_READING, /* results are valid; no byte is looked at any more */
-	ST_REJECTED,	     /* reason is set; as above */
+	ST_REJECTED,	     /* reason is set; no byte is looked at any more */
 };
 
 static void reject(struct sbx_tls_hello *h, enum sbx_reason reason)
@@ -84,7 +84,7 @@ static void malformed(struct sbx_tls_hello *h)
 	reject(h, SBX_REASON_TLS_MALFORMED);
 }
 
-/* Go to @next, which takes @n bytes of the message. */
+/* Go to the state @next, which takes @n bytes of the message. */
 static void take(struct sbx_tls_hello *h, enum state next, size_t n)
 {
 	if (n > h->body_left) {
@@ -366,8 +366,8 @@ static const struct {
 
 /* --- the record layer --- */
 
-/* One byte of a record header. Judged singly, so that plain HTTP, SSH or an SSLv2 hello is refused
- * with its first byte and not waited for. */
+/* One byte of a record header. Each byte is judged at once, so that plain HTTP, SSH or an SSLv2
+ * hello is refused with its first byte and not waited for. */
 static void record_head_byte(struct sbx_tls_hello *h, uint8_t b)
 {
 	bool ok = true;
@@ -461,8 +461,8 @@ bool sbx_tls_watch_needed(const struct sbx_tls_hello *first)
 	return first->version_max >= VERSION_TLS13;
 }
 
-/* Application data in the place of the rest of a hello: it was no hello, and the session is
- * resumed. */
+/* Did application data come in the place of the rest of a hello? Then it was no hello: the session
+ * is resumed. */
 static bool is_resumed(const struct sbx_tls_watch *w, struct sbx_span bytes)
 {
 	return !w->early_data && w->hello.n_record_head == 1 &&
@@ -488,14 +488,15 @@ static int read_handshake(struct sbx_tls_watch *w, struct sbx_span bytes, size_t
 
 	if (p[0] != HANDSHAKE_CLIENT_HELLO)
 		return SBX_TLS_WATCH_OVER;
-	if (n < HANDSHAKE_HEAD_LEN) /* random bytes are never so few */
+	if (n < HANDSHAKE_HEAD_LEN) /* too short for a record of random bytes: a hello */
 		return read_another(w, bytes);
 	if (bytes.n < RECORD_HEAD_LEN + HANDSHAKE_HEAD_LEN)
 		return SBX_TLS_WATCH_MORE;
 	n_hello = (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
 	if (n_hello > SERVERS_HELLO_MAX)
 		return SBX_TLS_WATCH_OVER;
-	/* The record is too long: before refusing, look at what follows it. */
+	/* The hello would be longer than the limit. It is no hello if application data follows the
+	 * record. */
 	if (n_hello > w->limit && n_hello > n && !w->early_data) {
 		if (bytes.n <= RECORD_HEAD_LEN + n)
 			return SBX_TLS_WATCH_MORE;
@@ -511,7 +512,7 @@ static int judge_record(struct sbx_tls_watch *w, struct sbx_span bytes, size_t *
 	size_t n;
 
 	*ret_n = 0;
-	if (bytes.n < RECORD_HEAD_LEN + 1) /* with what kind of handshake message it begins */
+	if (bytes.n < RECORD_HEAD_LEN + 1) /* the header, and the type of a handshake message */
 		return SBX_TLS_WATCH_MORE;
 	n = (size_t)bytes.p[3] << 8 | bytes.p[4];
 	if (bytes.p[1] != 3 || n == 0 || n > RECORD_PROTECTED_MAX)

@@ -29,8 +29,8 @@ enum {
 struct sbx_tls_hello {
 	/* Results, valid once feed returned 0. */
 	char sni[SBX_HOSTNAME_MAX + 1]; /* the one host_name, normalised */
-	/* The largest of supported_versions, else legacy_version; 0x0304 is TLS 1.3, and what is
-	 * none up to 1.2, a draft say, counts as that. */
+	/* The largest of supported_versions, else legacy_version. 0x0304 is TLS 1.3; drafts of it
+	 * and unknown versions count as TLS 1.3. */
 	uint16_t version_max;
 	bool alpn_h2, alpn_http11, alpn_other; /* offered protocols; all false: no ALPN */
 	bool early_data;   /* offered: records of application data may come before a second hello */
@@ -39,7 +39,8 @@ struct sbx_tls_hello {
 	/* Valid once feed returned SBX_TLS_E_REJECT: TLS_MALFORMED, SNI_ABSENT, SNI_DUPLICATE,
 	 * SNI_MISMATCH (the name reads as an IPv4 address), ECH or OVERSIZED. */
 	enum sbx_reason reason;
-	/* with it: it began as a record of TLS does, so a server may have taken it for a hello */
+	/* Valid with `reason`: the stream began as a TLS record does, so a server may take it for a
+	 * hello. */
 	bool is_tls;
 
 	/* Private. */
@@ -74,29 +75,29 @@ void sbx_tls_hello_init(struct sbx_tls_hello *h, size_t limit_bytes);
 int sbx_tls_hello_feed(struct sbx_tls_hello *h, struct sbx_span bytes);
 
 /*
- * The bytes that a client sends after its first ClientHello, as long as another one may come
- * unencrypted. A server that asks for it (HelloRetryRequest, RFC 8446 section 4.1.4) takes the name
- * from the second, and we do not see the request.
+ * The bytes that a client sends after its first ClientHello, as long as a second hello may come
+ * unencrypted. A server that asks for a second hello (HelloRetryRequest, RFC 8446 section 4.1.4)
+ * takes the name from it. We do not see the server's request.
  */
 enum {
-	SBX_TLS_WATCH_OVER = 0, /* no other can come: what follows needs no look */
+	SBX_TLS_WATCH_OVER = 0, /* no second hello can come: later bytes need no look */
 	SBX_TLS_WATCH_MORE,	/* not known yet */
-	SBX_TLS_WATCH_HELLO,	/* another one was read: judge .hello by .result */
-	SBX_TLS_WATCH_REJECT,	/* nothing that belongs there */
+	SBX_TLS_WATCH_HELLO,	/* a second hello was read: judge .hello by .result */
+	SBX_TLS_WATCH_REJECT,	/* bytes that no TLS client sends there */
 };
 
 struct sbx_tls_watch {
 	struct sbx_tls_hello hello; /* valid with SBX_TLS_WATCH_HELLO */
-	int result;		    /* what feeding it returned: 0 or SBX_TLS_E_REJECT */
+	int result;		    /* of sbx_tls_hello_feed(): 0 or SBX_TLS_E_REJECT */
 
 	/* Private. */
 	size_t limit;
 	size_t pass;	 /* bytes to come of a record that is of no interest */
-	size_t n_fed;	 /* bytes of another hello that were looked at */
-	bool early_data; /* application data says nothing */
+	size_t n_fed;	 /* bytes of a second hello that were looked at */
+	bool early_data; /* offered: application data does not exclude a second hello */
 };
 
-/* May a server ask for another one after @first? */
+/* May a server ask for a second hello after @first? */
 bool sbx_tls_watch_needed(const struct sbx_tls_hello *first);
 
 /* @first was read to its end: accepted, or rejected with SNI_ABSENT. @limit_bytes bounds the second
@@ -105,8 +106,8 @@ void sbx_tls_watch_init(struct sbx_tls_watch *w, const struct sbx_tls_hello *fir
 			size_t limit_bytes);
 
 /*
- * Judge what comes after the first hello's last record. *ret_n bytes from the start are good to go;
- * the rest, at most the limit and a few bytes, is to be shown again, with more behind it. Returns
+ * Judge the bytes after the first hello's last record. The first *ret_n of them may be carried. The
+ * caller shows the rest (at most the limit and a few bytes) again, with more behind it. Returns
  * SBX_TLS_WATCH_*; after any but MORE it is not called again.
  */
 int sbx_tls_watch_next(struct sbx_tls_watch *w, struct sbx_span bytes, size_t *ret_n);

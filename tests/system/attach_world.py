@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Two network namespaces joined by a cable, and cgroups: a host with sandboxes, and the world, which
-answers on every address. For attach cgroup, where what leaves must not leave by lo.
+answers on every address. For attach cgroup, where packets to the world must not go through lo.
 
 Run as a program this is what runs inside: `attach_world.py client` or `world`, commands on stdin, one JSON
 list a line, an answer a line."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """
-Ways to execute what is on no list, tried inside a sandbox; prints {way: "ran" or the errno}. ./evil is a program that
+Ways to execute a program that is on no list, tried in a sandbox; prints {way: "ran" or the errno}. ./evil is a program that
 ends with 0, /usr/bin/ls a program of the system. Standard library only.
 """
 import ctypes

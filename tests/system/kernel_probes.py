@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """
-Attempts of a command, one function each. In a sandbox each must fail, and outside it must work, or
-it proves nothing. Prints one JSON value: {"ok": ..., "why": ...}. Given to python3 -c: standard
-library only, nothing beside it.
+Attempts of a command, one function each. An attempt must fail in a sandbox. It must work outside:
+otherwise its failure proves nothing. Prints one JSON value: {"ok": ..., "why": ...}. The text is
+passed to python3 -c: it uses the standard library only, and no file beside it.
 """
 import ctypes
 import errno

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The needs of agents: the user's identity for commits, the whole repository, a home that is made and stays."""
+"""Agents need the user's identity for commits, the whole repository, and a home that is made and stays."""
 import os
 import shutil
 import subprocess

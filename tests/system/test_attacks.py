@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Attacks on the launcher, the broker and the record, from inside a sandbox and from beside it. Each refusal has
-its twin: what is meant to work works with the same means."""
+its twin: a permitted use of the same means, which works."""
 import json
 import os
 import select

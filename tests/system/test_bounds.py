@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Values longer than the buffers they come to: granted whole, or refused in one line that says why."""
+"""Values longer than the buffers that they are copied to: granted whole, or refused in one line that says why."""
 import json
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Mode full with sbx-broker by itself (test_broker_standalone.py): floors and deny entries by name, and whoever tries
-to have the name read by the server and not by the broker. The servers here take anything."""
+"""Mode full with sbx-broker by itself (test_broker_standalone.py): floors and deny entries by name, and clients that
+try to show the name to the server and not to the broker. The servers here accept every request."""
 import re
 import socket
 

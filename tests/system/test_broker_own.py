@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""This host's own addresses, with sbx-broker by itself (test_broker_standalone.py): no flow leads to one, and what is
-local by a route, as a load balancer or IP_TRANSPARENT has it, is as much its own as what an interface has."""
+"""This host's own addresses, with sbx-broker by itself (test_broker_standalone.py): no flow leads to one. An address
+that a route makes local (for a load balancer, for IP_TRANSPARENT) is the host's own like an interface's address."""
 import subprocess
 
 from test_broker_standalone import ECHO, Case, connect, echo, is_refused, listen, main, run_case, talk

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""sbx-broker with resolved pins (attach cgroup), by itself: broker_standalone plays the launcher and prints what it
-was asked to pin, a scripted resolver plays the world. As in test_broker_standalone.py each case is three parts:
+"""sbx-broker with resolved pins (attach cgroup), by itself: broker_standalone plays the launcher and prints the pins
+that it was asked for; a scripted resolver plays the world. As in test_broker_standalone.py each case is three parts:
 servers (outside), inside (a client of the stub; nothing holds it here), check (here, on what was printed)."""
 import json
 import os

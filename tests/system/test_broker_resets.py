@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Connections that end by a reset, with sbx-broker by itself (test_broker_standalone.py). Data and the reset behind it
-reach the broker in one event as a rule. Every flow ends, and what was said before the reset is passed on."""
+reach the broker in one event as a rule. Every flow ends, and bytes sent before the reset are passed on."""
 import os
 import re
 import select

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""With few file descriptors a run is refused, or protected as ever: a file that cannot be opened is there all the same."""
+"""With few file descriptors a run is refused, or protected as with many: a file that cannot be opened may exist."""
 from test_protect import unprotect
 from test_protect_git import GIT_PATHS
 from workspaces import space  # noqa: F401

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""sbx-run --gc: what dead launchers left goes, what lives stays."""
+"""sbx-run --gc removes everything that dead launchers left, and nothing of live sandboxes."""
 import contextlib
 import os
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""sbx-run --job: a file with flags. It may ask for the same as flags."""
+"""sbx-run --job: a file with flags, which may ask for everything that flags may ask for."""
 import json
 import os
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """
-Everything of tests/system/kernel_probes.py, one test for each and for each kind of sandbox. A probe that must fail
-inside is run outside as well, by a user that may do it there, and must work: a broken probe proves nothing.
+Every probe of tests/system/kernel_probes.py, in each kind of sandbox. A probe that must fail inside also runs
+outside, as a user with the right to do it, and must work there: a broken probe proves nothing.
 """
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Limits on a machine whose cgroups have no controllers: what is held without, and what is said of the rest.
-Those that a cgroup holds are tried in the VM (tests/vm)."""
+"""Limits on a machine whose cgroups have no controllers: the limits that hold without them, and the messages about
+the others. Limits that a cgroup holds are tested in the VM (tests/vm)."""
 import json
 import os
 

@@ -7,7 +7,7 @@ import pytest
 
 from test_lifecycle import wait_until
 
-# Its cgroups are the machine's, and for those of attach cgroup test_attach.py looks, too.
+# The test uses the machine's cgroups, and test_attach.py looks at those of attach cgroup.
 pytestmark = pytest.mark.xdist_group("cgroups")
 N, AT_ONCE = 200, 50
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Blocked names below granted directories: nothing of them is read, and new ones are told of."""
+"""Blocked names below granted directories: no sandbox reads such a file, and a message reports new ones."""
 import ctypes
 import os
 import shutil

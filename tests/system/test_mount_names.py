@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Names with any byte that a file may be called by: granted, started in, kept, recorded; and escaped where people read.
+"""Names with every byte that a file's name may have: granted, started in, kept, recorded; and escaped for people.
 """
 import json
 import os

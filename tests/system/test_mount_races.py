@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Names that trade places as fast as the kernel can while sandboxes start: what is mounted is what was judged.
 
-Each race takes two seconds, ten for an ordinary user. An exchange replaces a directory that is allowed by a symlink
-out of the prefix: who has no rights outside can have no more than that. (Exchanged with a directory that lies
-outside, what was judged is itself inside at that moment, and what is mounted stays that.) Every run either sees what
-is inside, or is refused; and some of them see it, or nothing would have been tried.
+Each race takes two seconds, ten for an ordinary user. An exchange replaces an allowed directory by a symlink that leads
+out of the prefix: a user without rights outside can do no more. (After an exchange with a directory from outside, that
+directory lies in the prefix when it is judged, and the judged object is mounted.) Every run sees the allowed directory
+or is refused. Some runs must see it, or nothing was tested.
 """
 import contextlib
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""filesystem.new_protected: protected paths that a command makes. Tools of the host execute nothing that it left, whatever is
-harmless stays as it is, and nothing is lost."""
+"""filesystem.new_protected: protected paths that a command makes. Tools of the host execute nothing that the command left,
+harmless files stay as they are, and nothing is lost."""
 import contextlib
 import os
 import re

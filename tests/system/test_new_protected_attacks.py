@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""filesystem.new_protected: check, attacked: what git reads in another way than the check, files that are no files, floods, and
-what the check itself must leave alone. Git of the host is the judge: it must not run what was planted."""
+"""Attacks on filesystem.new_protected: check: files that git reads in another way than the check, special files, floods, and
+files that the check must leave alone. The host's git is the judge: it must not run a planted program."""
 import os
 import subprocess
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""filesystem.new_protected: check and the tools of a day's work: they make what is protected, inside and on the host meanwhile.
+"""filesystem.new_protected: check and everyday tools, which make protected paths inside, and on the host meanwhile.
 The packages are those of `./bootstrap packages test tools npm`; tests/net has npm create."""
 import os
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A day's work of somebody who has just installed sbx, with the tools of the day, unmodified.
+"""The first day's work of a user who has just installed sbx, with everyday tools, unmodified.
 
 In a plain directory, in a repository and in a subdirectory of one, as an ordinary user and as root for a directory of
 that user's. The packages are those of `./bootstrap packages test tools npm`; Vite comes from npm's registry once, by

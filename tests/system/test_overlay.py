@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The workspace as an overlay: what is written stays inside, is bounded, and is kept where it was asked for."""
+"""The workspace as an overlay: writes stay inside, are bounded, and are kept where --keep says."""
 import json
 import os
 import shutil

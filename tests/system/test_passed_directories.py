@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A sandbox passes a directory of its workspace to another one. Masks and read-only paths below it stay, while the first
-one lives and when it has ended; and no file can be made there that its own workspace would not have."""
+"""A sandbox passes a directory of its workspace to another sandbox. Masks and read-only paths below the directory stay,
+while the first sandbox lives and after its end; and the second can make no file there that the first could not make."""
 import json
 import os
 import subprocess

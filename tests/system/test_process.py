@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The life of the sandbox's processes: what ends when, who reaps, and who of ours can be looked into."""
+"""The life of the sandbox's processes: when each ends, which process reaps, and which of ours can be traced or read."""
 import os
 import signal
 import subprocess

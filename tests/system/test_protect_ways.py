@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The way to what is mounted inside a writable grant, and to what a run is configured by, stays what it is."""
+"""The path to a mount inside a writable grant, and the path to a file that configures a run, cannot be changed."""
 import os
 import subprocess
 

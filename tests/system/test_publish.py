@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Published ports: a server inside is reached from outside, where it was asked for and nowhere else."""
+"""Published ports: a server inside is reached from outside at the published address and port, and nowhere else."""
 import contextlib
 import ctypes
 import hashlib

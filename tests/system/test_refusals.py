@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Refusals are told at the end, in the receipt and by --refusals; what each line proposes works."""
+"""Refusals are told at the end, in the receipt and by --refusals; the flag that each line proposes works."""
 import json
 import re
 import sqlite3

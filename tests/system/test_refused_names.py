@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A refused name is refused at once and for good, whoever asks; an allowed one that does not resolve says so."""
+"""A refused name is refused at once and finally, for every client. If an allowed name does not resolve, the error says so."""
 import os
 import shutil
 import subprocess

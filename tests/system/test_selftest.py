@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A sandbox that is not what it should be: the command never starts. bwrap is one that builds it wrongly, or the
-profile asks for what is not so."""
+"""A sandbox that fails its self-test: the command never starts. bwrap is replaced by one that builds the sandbox
+wrongly, or the profile has a probe that cannot pass."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The first things that must hold: it runs, it reaches what is allowed, it refuses the rest."""
+"""The basics: a command runs, reaches an allowed name, and is refused any other."""
 
 
 def test_true(sbx):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """
-Changes of a command to the caller's terminal end with the run: a real one, with a shell's job control. The twin of
-each test is the command itself: without sbx-run in front of it the terminal stays as the command left it.
+A command's changes to the caller's terminal end with the run. The terminal is a real one, with a shell's job control.
+The twin of each test is the same command without sbx-run: then the terminal stays as the command left it.
 """
 import contextlib
 import fcntl

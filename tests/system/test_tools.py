@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The tools people work with, unmodified, in the view: each does its real work, and what it made is looked at.
+"""The tools that people work with, unmodified, in a sandbox: each does its real work, and its result is checked.
 
 As an ordinary user's sandbox and as root's (a uid of the pool, id-mapped grants), in the granted current directory
 and in the scratch home. The packages are those of `./bootstrap packages test tools npm`.

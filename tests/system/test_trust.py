@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """
-The owners of configuration: a privileged sbx-run takes only files that no other user can change, nor the way to them; an
-ordinary user's takes only files of root or of that user. The twin of each refusal differs by one owner or mode.
+The owners of configuration: a privileged sbx-run reads only files that no other user can change or replace; an ordinary
+user's sbx-run reads only files of root or of that user. The twin of each refusal differs by one owner or mode.
 """
 import json
 import os

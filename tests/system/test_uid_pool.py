@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Root's sandboxes have a uid each, which nobody else has as long as one of their processes is there."""
+"""Each of root's sandboxes has a uid that nobody else gets as long as one of the sandbox's processes exists."""
 import ctypes
 import os
 import shutil
@@ -12,7 +12,7 @@ import pytest
 from conftest import named, status, statuses
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-# Whether a uid is in use is the kernel's count of its processes, and that one is the machine's.
+# The kernel counts the processes of a uid, which tells whether it is in use; there is one count for the whole machine.
 pytestmark = pytest.mark.xdist_group("uids")
 PTRACE_CONT, PTRACE_SEIZE, PTRACE_O_TRACEEXIT, PR_SET_CHILD_SUBREAPER, WALL = 7, 0x4206, 0x40, 36, 0x40000000
 

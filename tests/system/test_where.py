@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A program or a directory that the sandbox cannot have: the message says where it is and what would grant it."""
+"""A program or a directory that is not in the sandbox: the message says where it is on the host and how to grant it."""
 import os
 import re
 import shlex

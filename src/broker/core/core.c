@@ -8,9 +8,9 @@
  *      entry, or mode full), or by name if a real DNS answer gave it (a lease).
  *   2. sbx_core_judge_hello and _request: does the flow begin with the name that it was opened for?
  *      A flow to a pinned name must (must_match, must_parse). A flow to an address has no name to
- *      compare: no floor and no deny entry may refuse the server that it names, and in mode full a
- *      flow that is neither TLS nor HTTP is carried all the same. Hidden names (ECH) and ambiguous
- *      ones are refused everywhere. So is a flow that begins as TLS or HTTP and then breaks its
+ *      compare: it is refused if a floor or a deny entry refuses the server that it names. In mode
+ *      full it is carried even if it is neither TLS nor HTTP. Hidden names (ECH) and ambiguous
+ *      names are refused everywhere. So is a flow that begins as TLS or HTTP and then breaks its
  *      rules: a tolerant server may still read a name in it.
  *   3. sbx_core_candidates: may the addresses be dialled? Floors, deny cidrs and address classes
  *      (policy), the host's own addresses (ours).
@@ -64,7 +64,7 @@ bool sbx_core_is_own(const struct sbx_core *core, const struct sbx_addr *addr)
 
 /* --- the destination --- */
 
-/* Gives the refusal of a literal address that no entry allows a reason of its own. */
+/* A literal address that no entry allows is refused for a reason of its own. */
 static struct sbx_verdict literal(struct sbx_verdict v)
 {
 	if (v.action == SBX_DENY &&

@@ -23,15 +23,15 @@
  */
 
 struct sbx_core {
-	const struct sbx_msg_config *config; /* borrowed, as the next three */
+	const struct sbx_msg_config *config; /* this and the next three are borrowed */
 	const struct sbx_policy *policy;
 	struct sbx_pins *pins;
 	struct sbx_leases *leases; /* NULL unless config->dns_real */
 	size_t n_own;		   /* the host's own addresses, sorted by sbx_core_sort_addrs() */
 	const struct sbx_addr *own;
-	size_t n_own_nets; /* networks that are its own as a whole: few */
+	size_t n_own_nets; /* networks that are the host's own as a whole: few */
 	const struct sbx_cidr *own_nets;
-	bool own_unknown; /* the above could not be read: nothing outside may be dialled */
+	bool own_unknown; /* own addresses could not be read: nothing outside may be dialled */
 };
 
 void sbx_core_sort_addrs(struct sbx_addr *v, size_t n);
@@ -40,8 +40,8 @@ bool sbx_core_is_own(const struct sbx_core *core, const struct sbx_addr *addr);
 /* --- DNS --- */
 
 enum sbx_dns_action {
-	SBX_DNS_REFUSE = 0, /* rcode; an event with verdict's reason and addrs[0] if n_addrs */
-	SBX_DNS_ANSWER,	    /* rcode, n_addrs addresses of our own (0: none) */
+	SBX_DNS_REFUSE = 0, /* with rcode; the event has verdict's reason and addrs[0] if n_addrs */
+	SBX_DNS_ANSWER,	    /* with rcode and the n_addrs (0 or 1) addresses */
 	SBX_DNS_FORWARD,    /* ask a resolver */
 	SBX_DNS_PIN,	    /* resolve the name, and then sbx_core_decide_pinned() */
 };
@@ -86,7 +86,7 @@ struct sbx_flow_target {
 	uint16_t port;
 	const char *name; /* borrowed: of the pins, or of a lease until the next answer; or NULL */
 	struct sbx_verdict verdict;
-	enum sbx_check check; /* of the first bytes, before the flow is carried */
+	enum sbx_check check; /* how the first bytes are checked before the flow is carried */
 	bool must_match;      /* the first bytes must name the server `name` */
 	bool must_parse;      /* without a TLS hello or HTTP request the flow is refused */
 };
@@ -99,8 +99,8 @@ void sbx_core_decide_flow(const struct sbx_core *core, enum sbx_proto proto,
 struct sbx_verdict sbx_core_judge_hello(const struct sbx_core *core,
 					const struct sbx_flow_target *target, int r,
 					const struct sbx_tls_hello *hello);
-/* The same for each HTTP request; @event is valid if @r is 0, else @judge has the reason. On
- * ALLOW with *ret_opaque set, all later bytes are carried unjudged. */
+/* Judges a flow by one of its HTTP requests. @event is valid if @r is 0, else @judge has the
+ * reason. On ALLOW with *ret_opaque set, all later bytes are carried unjudged. */
 struct sbx_verdict sbx_core_judge_request(const struct sbx_core *core,
 					  const struct sbx_flow_target *target, int r,
 					  const struct sbx_http_judge *judge,
@@ -121,7 +121,7 @@ void sbx_core_candidates(const struct sbx_core *core, const struct sbx_flow_targ
 			 const struct sbx_addr *addrs, size_t n, uint8_t first_family,
 			 struct sbx_candidates *ret_candidates);
 
-/* May the kernel let @addr pass, to which @name resolved? Judged as a flow to it would be. */
+/* @name resolved to @addr: may the kernel let packets to @addr pass? Judged as a flow there is. */
 bool sbx_core_may_pin(const struct sbx_core *core, const char *name, const struct sbx_addr *addr,
 		      enum sbx_proto proto, uint16_t port);
 

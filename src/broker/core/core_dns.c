@@ -2,23 +2,24 @@
 /*
  * Decides the stub's answers. PURE.
  *
- * An allowed name gets its synthetic address, and no query goes upstream: no data can leave the
- * host in a query's name. A refused name gets NXDOMAIN (with RFC 8914 Blocked); REFUSED would make
- * clients wait and ask again.
+ * An allowed name gets its synthetic address, and no query goes upstream: the broker resolves the
+ * name when a flow to it begins. A refused name is never resolved, so that no data leaves the host
+ * in it. It gets NXDOMAIN (with RFC 8914 Blocked); REFUSED would make clients wait and ask again.
  *
- * With resolved pins (attach cgroup) an allowed name is resolved, by our own questions for A and
- * AAAA, and the answer has those addresses that may pass. A refused name is never resolved.
+ * With resolved pins (attach cgroup) an allowed name is resolved at once, by our own questions for
+ * A and AAAA, and the answer has those addresses that may pass.
  *
- * Only a profile with real answers (config->dns_real) has queries passed on. Floors and deny
- * entries hold there too, for the name asked and for every name of the answer's CNAME chain.
+ * Queries are passed on only if the profile asks for real answers (config->dns_real). Floors and
+ * deny entries hold there too: for the name in the query and, if it asks for addresses, for every
+ * name of the answer's CNAME chain.
  */
 
 #include "broker/core/core.h"
 
 #include <string.h>
 
-/* RFC 9460. These records carry addresses that would have no lease, and keys to hide the
- * server's name (ECH), which is refused later. Without them clients ask for A and AAAA. */
+/* RFC 9460. These records carry addresses that would have no lease, and keys to hide the server's
+ * name (ECH): a flow that hides it is refused. Without the records clients ask for A and AAAA. */
 enum { TYPE_SVCB = 64, TYPE_HTTPS = 65 };
 
 static void refuse(struct sbx_dns_decision *d, enum sbx_dns_rcode rcode, enum sbx_reason reason)
@@ -85,8 +86,8 @@ static void answer_pin(const struct sbx_core *core, const struct sbx_dns_query *
 		query->qtype == SBX_DNS_TYPE_A ? sbx_pins_addr4(index) : sbx_pins_addr6(index);
 }
 
-/* Real answers: only floors and deny entries refuse. In mode offline every name is refused for
- * air_gap, but may still be forwarded: the resolvers that the profile names are its one exit. */
+/* Real answers: only floors and deny entries refuse. In mode offline policy refuses every name for
+ * air_gap, but the query may be forwarded: the profile's resolvers are the sandbox's one exit. */
 static bool may_forward(const struct sbx_core *core, const struct sbx_verdict *v)
 {
 	if (v->action == SBX_ALLOW)
@@ -155,7 +156,7 @@ static void refuse_addresses(const struct sbx_core *core, const struct sbx_dns_q
 			sbx_policy_decide_name(core->policy, query->name, first.proto, first.port),
 	};
 	sbx_core_candidates(core, &target, result->v, result->n, 6, &c);
-	if (c.n) { /* some are good, so there was no room */
+	if (c.n) { /* an address is good, and still has no pin: there was no room */
 		refuse(d, SBX_DNS_SERVFAIL, SBX_REASON_PINS_EXHAUSTED);
 		return;
 	}
@@ -185,7 +186,7 @@ void sbx_core_decide_pinned(const struct sbx_core *core, const struct sbx_dns_qu
 	} else if (n_of_family > 0 || status != SBX_RESOLVE_FAILED) {
 		d->action = SBX_DNS_ANSWER;
 		d->rcode = SBX_DNS_NOERROR;
-	} else if (n_pinned > 0) { /* this family is unknown: clients would cache a "none" */
+	} else if (n_pinned > 0) { /* SERVFAIL: clients would cache an empty answer */
 		d->action = SBX_DNS_ANSWER;
 	} else {
 		refuse(d, SBX_DNS_SERVFAIL, SBX_REASON_RESOLVE_FAILED);

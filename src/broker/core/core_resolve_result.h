@@ -20,7 +20,7 @@ enum sbx_resolve_status {
 
 struct sbx_resolve_answer { /* of one family */
 	enum sbx_resolve_status status;
-	bool partial;	/* truncated (by TCP too), or more addresses than fit */
+	bool partial;	/* truncated, and TCP gave no whole answer; or more addresses than fit */
 	uint32_t ttl_s; /* the smallest of the addresses' TTLs */
 	size_t n;
 	struct sbx_addr v[SBX_RESOLVE_ADDRS_MAX];
@@ -28,10 +28,10 @@ struct sbx_resolve_answer { /* of one family */
 
 struct sbx_resolve_result {
 	size_t n;	      /* 0: no address is known */
-	uint8_t first_family; /* which to try first: 6, or the one that was reached last */
+	uint8_t first_family; /* to try first: 6, or the family that was reached last */
 	enum sbx_resolve_status status4, status6;
 	bool partial;	/* there may be addresses that are not here */
-	uint32_t ttl_s; /* the rest of it; 0 without addresses */
+	uint32_t ttl_s; /* what is left of the TTL; 0 without addresses */
 	struct sbx_addr v[SBX_RESOLVE_ADDRS_MAX];
 };
 

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * Deadlines that are all equally far away: a queue in order of expiry, so that arming, pushing back
- * and disarming are a few pointer writes, and one kernel timer serves thousands of flows. PURE: the
- * clock is the caller's.
+ * Deadlines that are all set the same time ahead. They form a queue in order of expiry: arming,
+ * pushing back and disarming are a few pointer writes, and one kernel timer serves thousands of
+ * flows. PURE: the clock is the caller's.
  */
 
 struct sbx_timeouts;
@@ -30,9 +30,9 @@ void sbx_timeouts_init(struct sbx_timeouts *q, uint32_t timeout_ms);
  * goes back. */
 void sbx_timeout_arm(struct sbx_timeouts *q, struct sbx_timeout *t, uint64_t now_ms);
 void sbx_timeout_disarm(struct sbx_timeout *t);
-/* Takes the first that is due off the queue; NULL if none is. */
+/* Takes the first deadline off the queue if it is due; NULL if it is not. */
 struct sbx_timeout *sbx_timeouts_expired(struct sbx_timeouts *q, uint64_t now_ms);
-/* The time when the first is due; UINT64_MAX: none is armed. */
+/* The time when the first deadline is due; UINT64_MAX: none is armed. */
 uint64_t sbx_timeouts_next_ms(const struct sbx_timeouts *q);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * Names and addresses that were recorded. PURE.
  *
- * A ring in order of age, found through a chained hash; a new entry overwrites the oldest, which is
- * recorded again when it comes back. Entries are compared in full: a name server could choose
- * addresses that collide in a hash.
+ * A ring in order of age, found through a chained hash. A new entry overwrites the oldest; a pair
+ * that was overwritten is recorded again when it comes back. Entries are compared in full: a name
+ * server could choose addresses that collide in a hash.
  */
 
 #include "broker/core/core_told.h"
@@ -23,7 +23,7 @@ struct entry {
 
 struct sbx_told {
 	uint32_t n_max, n_buckets; /* n_buckets is a power of two */
-	uint32_t next;		   /* the oldest: the one to reuse */
+	uint32_t next;		   /* the oldest entry, which is overwritten next */
 	struct entry *ring;
 	uint32_t *buckets;
 };

@@ -8,8 +8,8 @@
 #include "base/addr.h"
 #include "base/cleanup.h"
 
-/* Remembers the addresses that were recorded under each name, so that each is recorded once: the
- * @n_max latest. PURE. */
+/* Remembers the @n_max latest pairs of a name and an address that were recorded, so that each is
+ * recorded once. PURE. */
 
 struct sbx_told;
 
@@ -17,7 +17,7 @@ int sbx_told_new(uint32_t n_max, struct sbx_told **ret_told); /* 0 or -ENOMEM */
 struct sbx_told *sbx_told_free(struct sbx_told *told);
 SBX_DEFINE_CLEANUP(struct sbx_told, sbx_told_free);
 
-/* Is it new? Remembers it (unless there is no memory). */
+/* Is the pair new? Remembers it (unless there is no memory). */
 bool sbx_told_add(struct sbx_told *told, const char *name, const struct sbx_addr *addr);
 
 #endif

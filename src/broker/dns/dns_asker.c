@@ -49,7 +49,7 @@ static void send_udp(const struct sbx_asker *asker, struct sbx_span message)
 	} else {
 		msg.msg_control = NULL;
 	}
-	/* A lost datagram is asked for again. */
+	/* If the answer is lost, the client asks again. */
 	sendmsg(asker->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

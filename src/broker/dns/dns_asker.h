@@ -10,17 +10,17 @@
 #include "broker/dns/dns_tcp.h"
 #include "broker/io/context.h"
 
-/* The sender of a query, to which its answer goes. Copied freely; the connection may be gone by
- * then. */
+/* The sender of a query: the answer goes there. May be copied and kept; its connection may be gone
+ * when the answer is sent. */
 struct sbx_asker {
 	struct sbx_context *ctx;
-	int fd; /* UDP: the socket it came by (never closed before the broker ends); TCP: -1 */
+	int fd; /* UDP: the stub's socket (open until the broker ends); TCP: -1 */
 	struct sbx_dns_tcp *tcp;
-	uint64_t connection; /* TCP: its serial number */
+	uint64_t connection; /* TCP: the connection's serial number */
 	struct sockaddr_storage peer;
 	socklen_t n_peer;
 	uint8_t family;	   /* 4 or 6; 0: no local address is known */
-	uint8_t local[16]; /* the address that was asked: answers come from it */
+	uint8_t local[16]; /* the address that was asked: the answer's source */
 	uint32_t ifindex;
 };
 

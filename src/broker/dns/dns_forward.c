@@ -4,7 +4,7 @@
  * resolvers by c-ares, rewritten: a fresh id, our flags, the question, and OPT if it had one. The
  * answer goes back under the asker's id.
  *
- * Answers with addresses are read first: each name of the CNAME chain is judged, and the addresses
+ * The answer to a query for addresses is judged first: each name of its CNAME chain. Its addresses
  * are remembered under the name asked for (leases), so that the flow to them can be judged and
  * recorded by name. At most FORWARDS_MAX queries are under way; more get SERVFAIL.
  */
@@ -35,8 +35,8 @@ static bool is_routable(const struct sbx_addr *addr)
 	return fd < 0 || connect(fd, (struct sockaddr *)&ss, n) == 0;
 }
 
-/* On a host without IPv6 the sandbox must not learn IPv6 addresses: we would accept a connection
- * to one before it fails outside, and the client would not try the next address. */
+/* Are there only IPv6 addresses that this host cannot reach? The sandbox must not learn them: we
+ * would accept its connection before it fails outside, and the client would not try IPv4. */
 static bool is_useless(const struct sbx_dns_answer *answer)
 {
 	for (size_t i = 0; i < answer->n_addrs; i++)
@@ -45,7 +45,7 @@ static bool is_useless(const struct sbx_dns_answer *answer)
 	return answer->n_addrs > 0;
 }
 
-/* Judges an answer with addresses. False: the asker got another answer already. */
+/* Judges the answer to a query for addresses. False: the asker got another answer already. */
 static bool judge(const struct forwarded *w, struct sbx_span message)
 {
 	struct sbx_context *ctx = w->asker.ctx;

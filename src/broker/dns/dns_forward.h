@@ -7,7 +7,7 @@
 #include "broker/dns/dns_asker.h"
 #include "broker/dns/resolve.h"
 
-/* Real answers, for the modes that give them. The resolver may be freed after this. */
+/* Real answers, for the modes that give them. Freeing the resolver drops the queries under way. */
 struct sbx_forward {
 	struct sbx_resolve *resolve; /* borrowed */
 	size_t n;		     /* queries under way */

@@ -23,8 +23,8 @@ struct asked {
 	struct sbx_timeout timeout;
 	struct sbx_resolve_waiter waiter; /* 1. the name is resolved */
 	struct sbx_pinned pinned;	  /* 2. its addresses are pinned */
-	enum sbx_dns_rcode rcode;	  /* of the answer, as ttl_s */
-	uint32_t ttl_s;
+	enum sbx_dns_rcode rcode;	  /* the answer's */
+	uint32_t ttl_s;			  /* the answer's */
 };
 
 struct sbx_dns_pins {

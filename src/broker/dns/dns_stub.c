@@ -3,10 +3,11 @@
  * The DNS stub.
  *
  * Its sockets are bound to port 53 of every address in the sandbox's namespace, so every query of
- * the sandbox comes here, whatever resolver it is for. PKTINFO tells the address that was asked,
- * and the answer comes from it. core_dns.c decides the answer, from memory; where real addresses
- * are given, dns_forward.c or dns_pin.c takes over. At most BATCH messages are read per event, so
- * that a flood of queries leaves the flows their turns.
+ * the sandbox comes here, whatever resolver it is for. (With attach cgroup the stub has an address
+ * of its own; sys/net/dns_capture.c leads all queries there, or they are refused.) PKTINFO tells
+ * the address that was asked; the answer gets it as its source. core_dns.c decides the answer, from
+ * memory; where real addresses are given, dns_forward.c or dns_pin.c takes over. At most BATCH
+ * messages are read per event, so that a flood of queries leaves the flows their turns.
  */
 
 #include "broker/dns/dns_stub.h"

@@ -2,9 +2,9 @@
 /*
  * DNS over TCP (RFC 7766): many queries on one connection, answers in any order.
  *
- * At most limits.n_dns_tcp connections; the oldest makes room for a new one. A connection has
- * limits.dns_tcp_timeout_ms for each query from its first byte to its last, and as long between
- * two. While more than OUT_MAX bytes of answers are unread, nothing more is taken from it.
+ * At most limits.n_dns_tcp connections; the oldest makes room for a new one. A connection is closed
+ * if no query is complete within limits.dns_tcp_timeout_ms of the accept or of its last query.
+ * While OUT_MAX bytes of answers or more are unread, no more queries are taken from it.
  */
 
 #include "broker/dns/dns_tcp.h"
@@ -103,8 +103,8 @@ static bool queue_answer(struct connection *c, struct sbx_span message)
 	return true;
 }
 
-/* Only queues. on_write() writes later, so that answering never frees a connection that
- * take_queries() is reading from. */
+/* Only queues the answer. on_write() writes it later, so that answering never frees a connection
+ * that take_queries() is reading from. */
 void sbx_dns_tcp_send(struct sbx_dns_tcp *t, uint64_t connection, struct sbx_span message)
 {
 	struct connection *c = t->first;

@@ -11,7 +11,7 @@
 
 struct sbx_dns_tcp;
 
-/* A query came by the connection with that serial number. */
+/* Called for each query. @connection: the serial number of the connection that it came by. */
 typedef void (*sbx_dns_tcp_fn)(void *userdata, uint64_t connection, struct sbx_span message);
 
 /* *ret_t is half made after an error, and to be freed all the same. 0 or -errno. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Resolved pins (attach cgroup): resolved_pins.c decides, this carries it out.
+ * Resolved pins (attach cgroup): resolved_pins.c decides which pins there are; this file resolves
+ * the names and sends the changes.
  *
  * Names that the sandbox asked for are resolved anew when they are due. Changes go to the launcher
- * as PINS; each message is one transaction in the kernel, and one is under way at a time. A waiter
- * is done when the message is answered that has all changes up to its call: that is the first batch
- * after the call that was not full.
+ * as PINS; each message is one transaction in the kernel, and one message is under way at a time. A
+ * waiter needs all changes up to its call. The first message after the call that is not full has
+ * the last of them; the waiter is done when that message is answered.
  *
  * If the launcher could not change the kernel's sets, their content is unknown: all waiters fail,
- * and after a pause every pin is put anew. Meanwhile the kernel keeps its pins until their own
- * times end.
+ * and after a pause every pin is put anew. Meanwhile the kernel keeps its pins until they time out.
  *
- * Before a pin goes, the kernel is asked which flows are open, by sock_diag over a socket of the
- * launcher's.
+ * Before a pin goes, the kernel is asked which flows are open (sock_diag, by a socket that the
+ * launcher made).
  *
  * An address that is pinned under a name for the first time is an event. It stands for the flows to
  * that address, which the broker does not see.
@@ -36,7 +36,7 @@
 #define INTERVAL_MAX_S 86400
 #define REFRESHES_MAX  16   /* names resolved anew at once */
 #define WAIT_MIN_MS    50   /* between two looks at the due changes */
-#define PAUSE_MS       1000 /* after PINS_FAILED; doubled up to PAUSE_MAX_MS while they fail */
+#define PAUSE_MS       1000 /* after PINS_FAILED; doubled up to PAUSE_MAX_MS while PINS fail */
 #define PAUSE_MAX_MS   4000
 #define PACKET_MAX     (64 + SBX_MSG_PINS_MAX * 32)
 
@@ -59,7 +59,7 @@ struct sbx_pinner {
 	struct refresh *refreshes;
 	size_t n_refreshes;
 	uint32_t serial; /* of the last message */
-	bool under_way;	 /* it is not answered yet */
+	bool under_way;	 /* the last message is not answered yet */
 	bool stopped;
 	uint32_t pause_ms; /* 0: the last message was carried out */
 	uint64_t pause_until_ms;
@@ -99,7 +99,7 @@ static void record(struct sbx_pinner *p, const struct sbx_pinned *w)
 	struct sbx_verdict v =
 		sbx_policy_decide_name(p->ctx->core.policy, w->name, SBX_PROTO_DNS, 0);
 
-	/* The command's first use shall be recorded, not the self-test's. */
+	/* The self-test's use is not recorded: it would hide the command's first use. */
 	if (!sbx_report_is_released(p->ctx->report))
 		return;
 	for (size_t i = 0; i < w->n; i++)
@@ -344,7 +344,7 @@ static void sweep(struct sbx_pinner *p)
 	int fd = p->ctx->fds[SBX_BFD_DIAG], r = -EBADF;
 
 	if (fd >= 0) {
-		/* An earlier question that failed half way left its answers. */
+		/* Drops the answers of an earlier question that failed half way. */
 		while (recv(fd, p->ctx->copy, sizeof(p->ctx->copy), MSG_DONTWAIT) > 0)
 			;
 		r = sbx_net_open_remotes(fd, on_remote, p);

@@ -35,19 +35,19 @@ int sbx_pinner_new(struct sbx_context *ctx, struct sbx_resolve *resolve,
 		   struct sbx_pinner **ret_pinner);
 void sbx_pinner_free(struct sbx_pinner *pinner);
 
-/* Takes the result of resolving @name, for the sandbox (@asked) or anew for us. @ret_p (not
- * waiting) gets the name and the addresses. Call sbx_pinner_wait() next, or sbx_pinner_push() if
- * nothing waits for the addresses. */
+/* Takes the result of resolving @name: because the sandbox @asked, or because the name was due.
+ * @ret_p (not waiting) gets the name and the addresses. Call sbx_pinner_wait() next, or
+ * sbx_pinner_push() if nothing waits for the addresses. */
 void sbx_pinner_resolved(struct sbx_pinner *pinner, const char *name, bool asked,
 			 const struct sbx_resolve_result *result, struct sbx_pinned *ret_p);
-/* Calls @done once, maybe from inside: true when the kernel has all that was pinned before this
- * call; false if it refused. */
+/* Calls @done once, maybe from inside this call: with true when the kernel has all that was pinned
+ * before the call, with false if the pins could not be put. */
 void sbx_pinner_wait(struct sbx_pinner *pinner, struct sbx_pinned *w, sbx_pinned_fn done);
 void sbx_pinner_cancel(struct sbx_pinned *w);
 /* Sends the changes that are due. */
 void sbx_pinner_push(struct sbx_pinner *pinner);
 
-/* PINNED or PINS_FAILED came. False: it answers no message. Accepts NULL. */
+/* PINNED (@ok) or PINS_FAILED came. False: no message with @serial is under way. Accepts NULL. */
 bool sbx_pinner_answered(struct sbx_pinner *pinner, uint32_t serial, bool ok);
 /* STOP came: sends nothing to the launcher any more. Accepts NULL. */
 void sbx_pinner_stop(struct sbx_pinner *pinner);

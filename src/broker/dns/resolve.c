@@ -2,9 +2,9 @@
 /*
  * Names to addresses, outside.
  *
- * The hosts file first, then the resolvers, A and AAAA side by side. A family may fail or not exist
- * while the other has an address. A truncated answer is asked for again by TCP; if TCP fails, the
- * truncated answer is the result (`partial`).
+ * A name is looked for in the hosts file first; then the resolvers are asked for A and AAAA, side
+ * by side. A family may fail or not exist while the other has an address. After a truncated answer
+ * the question is asked again by TCP; if TCP fails, the truncated answer is the result (`partial`).
  *
  * One entry per name, found by a chained hash; all waiters for a name share one question. At most
  * ENTRIES_MAX entries: past that the oldest without waiters makes room. If all have waiters, the
@@ -26,10 +26,10 @@
 
 #define ENTRIES_MAX  1024
 #define N_BUCKETS    256 /* a power of two */
-#define TTL_MIN_S    1	 /* of an entry here; programs get the TTL that came */
+#define TTL_MIN_S    1	 /* of an entry of this table; the sandbox gets the TTL that came */
 #define TTL_MAX_S    60
 #define TTL_FAILED_S 2
-#define TTL_HOSTS_S  3600 /* the hosts file was read once */
+#define TTL_HOSTS_S  3600 /* the hosts file does not change: it was read once */
 
 /* One family of a name that is being asked for. */
 struct question {
@@ -45,11 +45,11 @@ struct sbx_resolve_entry {
 	struct sbx_resolve_entry *older, *newer;
 	struct sbx_resolve_waiter *first; /* of the list */
 	struct sbx_resolve_result result;
-	uint64_t since_ms, until_ms; /* the result's */
+	uint64_t since_ms, until_ms; /* the result came, and is used until then */
 	uint32_t ttl_s;		     /* of the result, when it came */
-	struct question *questions;  /* 4, 6; while n_running */
-	uint8_t n_running;	     /* queries; 0: the result is complete */
-	bool starting;		     /* while they are sent: an answer may come at once */
+	struct question *questions;  /* for A and AAAA, while n_running */
+	uint8_t n_running;	     /* questions without an answer; 0: the result is complete */
+	bool starting;		     /* while the questions are sent: an answer may come at once */
 	char name[];
 };
 
@@ -144,7 +144,7 @@ static struct sbx_resolve_entry *add_entry(struct sbx_resolve *r, const char *na
 	return e;
 }
 
-/* All questions are answered. */
+/* Makes the result from the answers (the hosts file's is there already) and tells all waiters. */
 static void complete(struct sbx_resolve_entry *e)
 {
 	uint32_t keep_s = e->ttl_s;
@@ -169,7 +169,8 @@ static void complete(struct sbx_resolve_entry *e)
 	e->since_ms = sbx_now_ms();
 	e->until_ms = e->since_ms + 1000ull * keep_s;
 	result = e->result;
-	/* A waiter may ask again, for this name too: the entry stays, the list shrinks. */
+	/* A waiter may ask for this name again: it gets the result at once, and the list
+	 * shrinks. */
 	while (e->first) {
 		struct sbx_resolve_waiter *w = e->first;
 
@@ -291,8 +292,8 @@ static bool look_up_hosts(struct sbx_resolve_entry *e)
 	return true;
 }
 
-/* Asks anew. The result is complete on return if the hosts file has the name, or if c-ares
- * failed at once. */
+/* Asks anew. On return the result is complete (n_running is 0) if the hosts file has the name, or
+ * if c-ares failed at once. */
 static void ask(struct sbx_resolve_entry *e)
 {
 	if (!look_up_hosts(e)) {

@@ -12,10 +12,9 @@
 struct sbx_resolve;
 
 /*
- * Names to addresses, outside: the host's hosts file first, then its resolvers by c-ares, A and
- * AAAA side by side. A result is kept for its TTL (1 to 60 s; 2 s if nothing was found). The
- * addresses are not judged here: every user judges them, by sbx_core_candidates() or
- * sbx_core_may_pin().
+ * Names to addresses, outside the sandbox: from the host's hosts file, else from its resolvers by
+ * c-ares. A result is kept for its TTL (1 to 60 s; 2 s if nothing was found). The addresses are not
+ * judged here: every caller judges them, by sbx_core_candidates() or sbx_core_may_pin().
  */
 
 struct sbx_resolve_waiter;
@@ -42,13 +41,13 @@ void sbx_resolve_free(struct sbx_resolve *r);
 const struct sbx_resolve_result *sbx_resolve_name(struct sbx_resolve *r, const char *name,
 						  struct sbx_resolve_waiter *w,
 						  sbx_resolve_fn done);
-/* The same, but does not use a kept result: asks the resolvers, unless that is under way
- * already. */
+/* As sbx_resolve_name(), but does not use a kept result: asks the resolvers, unless they are being
+ * asked already. */
 const struct sbx_resolve_result *sbx_resolve_anew(struct sbx_resolve *r, const char *name,
 						  struct sbx_resolve_waiter *w,
 						  sbx_resolve_fn done);
-/* Sends the resolvers a query of the caller's own (DNS message; c-ares gives it its id). Calls
- * @done once, maybe from inside this call: an ares_callback (ares_send(3)). */
+/* Sends the resolvers the caller's DNS message; c-ares gives it a fresh id. Calls @done, an
+ * ares_callback (ares_send(3)), once, maybe from inside this call. */
 void sbx_resolve_send(struct sbx_resolve *r, const uint8_t *query, size_t n_query,
 		      void (*done)(void *userdata, int status, int timeouts, unsigned char *answer,
 				   int n_answer),

@@ -6,8 +6,8 @@
  * (broker.c clears it): servers from CONFIG, lookups "b" (DNS only; the hosts file is ours), no
  * search domains, no aliases.
  *
- * UDP or TCP is an option of a c-ares channel, so each way has a channel of its own. Its sockets
- * are registered with the loop as c-ares opens them; its earliest timeout is a timer.
+ * UDP or TCP is an option of a c-ares channel, so each way has a channel of its own. A channel's
+ * sockets are registered with the loop as c-ares opens them; its earliest timeout is a timer.
  */
 
 #include "broker/dns/resolve_ares.h"
@@ -121,8 +121,8 @@ static int open_channel(struct channel *c, enum sbx_ares_way way)
 		.sock_state_cb = on_socket_state,
 		.sock_state_cb_data = c,
 	};
-	/* Servers, domains and sort list are given, and empty: with all of these set c-ares 1.18
-	 * does not read resolv.conf. */
+	/* Servers, domains and sort list are set, to nothing: then c-ares 1.18 does not read
+	 * resolv.conf. */
 	int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_NDOTS |
 		   ARES_OPT_LOOKUPS | ARES_OPT_DOMAINS | ARES_OPT_SERVERS | ARES_OPT_SORTLIST |
 		   ARES_OPT_NOROTATE | ARES_OPT_SOCK_STATE_CB;

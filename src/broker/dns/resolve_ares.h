@@ -9,13 +9,13 @@
 
 #include "base/probe.h"
 
-/* c-ares in the broker's loop. Callbacks are ares_callback of ares_query(3): called once, maybe
- * from inside the call, and with ARES_EDESTRUCTION when this is freed. */
+/* c-ares in the broker's loop. A callback is an ares_callback of ares_query(3). It is called once,
+ * maybe from inside the call; with ARES_EDESTRUCTION if sbx_ares_free() ends the query. */
 
 enum sbx_ares_way {
 	SBX_ARES_AUTO = 0, /* by UDP, and by TCP if the answer is truncated */
 	SBX_ARES_UDP,	   /* a truncated answer is given as it came */
-	SBX_ARES_TCP,	   /* with a short timeout: a truncated answer came already */
+	SBX_ARES_TCP,	   /* with a short timeout: the caller has a truncated answer already */
 	SBX_ARES_N_WAYS,
 };
 

@@ -38,7 +38,7 @@ void sbx_context_exit(struct sbx_context *ctx, int status);
  * 0 or -errno. */
 int sbx_context_watch(struct sbx_context *ctx, struct event *ev, int fd, event_callback_fn callback,
 		      void *userdata);
-/* Accepts an event that is zeroed, or was forgotten already. */
+/* Stops watching, and zeroes the event. Accepts a zeroed event. */
 void sbx_context_unwatch(struct event *ev);
 
 #endif

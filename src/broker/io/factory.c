@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The socket factory is a process in the sandbox's namespace that makes sockets on request: UDP
- * ones bound to an address that was dialled, TCP ones that connect to a published port. It answers
- * in order, by cookie.
+ * sockets bound to an address that was dialled, TCP sockets that connect to a published port. It
+ * answers in order; an answer has the cookie of its request.
  *
  * An answer that is not in the table below ends the broker. When the factory is gone, every flow
- * that needs it is refused. A flow is also refused if its socket came when our file table was full:
- * neither the sandbox nor a client outside can end the broker by filling that table.
+ * that needs it is refused. A flow is also refused if its socket came while our file table was
+ * full: neither the sandbox nor a client outside can end the broker by filling that table.
  */
 
 #include "broker/io/factory.h"

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The packet log: each packet that the sandbox's filter refused becomes an event with its real
- * address. Packets that came faster than they are read are lost; they are counted as reason
+ * address. Packets that come faster than they are read are lost; they are counted under the reason
  * overflow.
  *
  * Before RELEASE nothing is read. The few packets of the self-test stay in the socket's buffer, so
  * that they do not wake the broker while it answers the self-test's questions.
  *
- * The kernel numbers the packets: the next one tells how many were lost before it. After a flood
- * there may be no next one. So if anything was lost, we end by sending a packet that the filter
+ * The kernel numbers the packets: the next packet tells how many were lost before it. After a flood
+ * there may be no next packet. So if anything was lost, we end by sending a packet that the filter
  * refuses, the mark.
- *   - It goes out by the stub's socket, which is in the sandbox's namespace and keeps that alive,
- *     to IPv4's reserved block, which every mode refuses. Only a policy that allows all networks
- *     and ports of UDP lets it pass; then the last losses are not counted.
+ *   - The mark goes out by the stub's socket, which keeps the sandbox's namespace alive, to IPv4's
+ *     reserved block, which every mode refuses. Only a policy that allows all networks and ports of
+ *     UDP lets the mark pass; then the last losses are not counted.
  *   - With attach cgroup the stub is in the host's namespace. There the mark goes out by a socket
  *     that belongs to the sandbox's cgroup, to the metadata address: every policy refuses it, and
  *     it has a route on every host that has routes.
@@ -31,7 +31,7 @@
 #include "sys/net/net.h"
 
 #define BATCH 16
-#define DRAIN 65536 /* more than its receive buffer holds */
+#define DRAIN 65536 /* more datagrams than the log's receive buffer holds */
 
 /* The mark's destination: discard (RFC 863) in the reserved block (RFC 1112 section 4), or the
  * metadata address. */

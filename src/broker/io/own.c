@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * This host's own addresses, which are never dialled for the sandbox: servers that listen on them
- * often trust local clients. They are the interfaces' addresses and the networks that a route makes
- * local. They are read at the start and again whenever the kernel says that they changed; while
- * they cannot be read, nothing at all may be dialled.
+ * often trust local clients. An address is own if an interface has it or a route makes it local.
+ * Both are read at the start and again whenever the kernel says that they changed; while they
+ * cannot be read, nothing at all may be dialled.
  */
 
 #include "broker/io/own.h"

@@ -2,13 +2,13 @@
 /*
  * Events, PINS and STATS on their way to the launcher.
  *
- * Until RELEASE only the self-test makes events. Its refusals are proofs and not events: they are
- * held, and dropped when RELEASE comes. Without RELEASE they are sent at STOP.
+ * Until RELEASE only the self-test makes events. Its refusals prove that the sandbox is closed:
+ * they are held, and dropped when RELEASE comes. Without RELEASE they are sent at STOP.
  *
  * Events are folded for a second (base/fold.h). The fold gives them to a queue, and the queue is
  * sent. While the launcher does not read, the fold's clock stands still: the fold then gives out no
- * event, and equal events keep adding up. So memory is bounded by limits.n_event_keys twice, and no
- * count is lost.
+ * event, and equal events keep adding up. So at most twice limits.n_event_keys events are in
+ * memory, and no count is lost.
  */
 
 #include "broker/io/report.h"
@@ -34,8 +34,8 @@ struct sbx_report {
 	int fd; /* borrowed */
 	struct event ev_write, ev_flush;
 	struct sbx_fold *fold;
-	uint64_t clock_ms;	 /* the fold's: stands still while `queue` is not empty */
-	struct sbx_event *queue; /* the fold gave them out, they are not sent yet: [first, n) */
+	uint64_t clock_ms;	 /* the fold's clock: stands still while `queue` is not empty */
+	struct sbx_event *queue; /* from the fold, not sent yet: [first, n) */
 	size_t first, n, n_max;
 	struct sbx_span packet;	       /* borrowed, not sent yet (PINS); n 0: none */
 	bool released;		       /* events are the command's, and are sent */

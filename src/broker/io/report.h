@@ -8,15 +8,15 @@
 #include "base/span.h"
 #include "broker/io/context.h"
 
-/* Everything that the broker sends to the launcher after READY: events, PINS, STATS.
- * ctx->report. */
+/* Everything that the broker sends to the launcher after READY: events, PINS, STATS. There is one
+ * report, ctx->report. */
 
 /* Borrows @fd, the channel (non-blocking from here on). 0 or -errno. */
 int sbx_report_new(struct sbx_context *ctx, int fd);
 void sbx_report_free(struct sbx_report *rep);
 
-/* Records one refusal or one carried flow. @addr may be NULL, @name NULL. Never fails: an event
- * that finds no room is counted. */
+/* Records one refusal or one carried flow. @addr and @name may be NULL. An event that finds no room
+ * is counted; without memory the broker ends. */
 void sbx_report_event(struct sbx_context *ctx, enum sbx_proto proto, const struct sbx_verdict *v,
 		      const struct sbx_addr *addr, uint16_t port, const char *name);
 /* Records @n refusals of which only the number is known. */
@@ -26,7 +26,7 @@ void sbx_report_lost(struct sbx_context *ctx, uint32_t n);
  * wait at a time. 0, or -errno: the channel is broken. */
 int sbx_report_send(struct sbx_report *rep, struct sbx_span packet);
 
-/* RELEASE came: drops the self-test's events and its numbers. Later ones are the command's. */
+/* RELEASE came: drops the self-test's events and its numbers. Later events are the command's. */
 void sbx_report_release(struct sbx_report *rep);
 bool sbx_report_is_released(const struct sbx_report *rep);
 

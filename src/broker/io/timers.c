@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One kernel timer for every deadline. It is set to the earliest head of the queues and not moved
- * when that head goes away or is pushed back: firing early costs one wakeup, which sets it anew.
+ * One kernel timer for every deadline. It is set to the earliest head of the queues. It is not
+ * moved when that head goes away or is pushed back: then it fires too early, and is set anew.
  */
 
 #include "broker/io/timers.h"

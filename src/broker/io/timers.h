@@ -17,7 +17,7 @@ enum sbx_timer {
 	SBX_TIMER_LINGER,	 /* a refusal being read by the client */
 	SBX_TIMER_DNS_TCP,
 	SBX_TIMER_DNS_PIN,  /* a query whose name is resolved and pinned */
-	SBX_TIMER_UDP_OPEN, /* a UDP flow before its socket came and its address is known */
+	SBX_TIMER_UDP_OPEN, /* a UDP flow until its socket came and its address is known */
 	SBX_TIMER_UDP_IDLE,
 	SBX_N_TIMERS,
 };

@@ -2,11 +2,12 @@
 /*
  * sbx-broker: carries one sandbox's flows out.
  *
- * sbx-run starts it with stderr and, as fd 3, its channel, and nothing else. It lives in the host's
- * network namespace, as an ordinary user without capabilities, and ends with the launcher
- * (PDEATHSIG, end of file) or on STOP. One CONFIG message brings everything that it works with:
- * sockets made in the sandbox's namespace, the compiled policy, the text of the hosts file. Before
- * CONFIG is read, netlink sockets and random bytes are got and seccomp is switched on.
+ * sbx-run starts it with fds 0 to 2 (/dev/null twice, stderr) and its channel as fd 3. It lives in
+ * the host's network namespace, as an ordinary user without capabilities, and ends with the
+ * launcher (PDEATHSIG, end of file) or on STOP. One CONFIG message brings everything that it works
+ * with: sockets made in the sandbox's namespace, the compiled policy, the text of the hosts file.
+ * Before it reads CONFIG, the broker opens its netlink sockets, seeds c-ares and installs its
+ * seccomp filter.
  *
  * One thread, one event loop. The rooms, from the bottom; each includes only those above it:
  *
@@ -20,7 +21,7 @@
  *   main this file; control (the launcher's messages)
  *
  * With attach cgroup (config.resolved_pins) the sandbox is in our own network namespace and the
- * kernel judges its packets: no flow comes here, only DNS, pins and the packet log are at work.
+ * kernel judges its packets: no flow comes to the broker. Only DNS, pins and the packet log work.
  */
 
 #include <errno.h>
@@ -82,8 +83,8 @@ static int fail(const char *what, int r)
 	return -1;
 }
 
-/* Drops everything of the caller's but fds 0-3, and ties us to the launcher's end. (If it ended
- * before PDEATHSIG was set, the channel is at its end of file.) */
+/* Clears the environment, closes all fds but 0-3, and has the kernel kill us when the launcher
+ * ends. (If the launcher ended before PDEATHSIG was set, the channel is at its end of file.) */
 static int harden(struct sbx_broker *b)
 {
 	struct rlimit no_core = { 0, 0 }, n_files;
@@ -108,7 +109,7 @@ static int harden(struct sbx_broker *b)
 
 /* --- CONFIG --- */
 
-/* Gives each fd its place, in the order of the mask. Takes them over. */
+/* Takes over @fds: each goes to the place of the next bit in CONFIG's mask. */
 static int place_fds(struct sbx_broker *b, const int *fds, size_t n)
 {
 	size_t next = 0;
@@ -123,7 +124,7 @@ static int place_fds(struct sbx_broker *b, const int *fds, size_t n)
 	return -EBADMSG;
 }
 
-/* The bytes of a memfd, on the heap (so 8-byte aligned). @fd is closed. */
+/* Reads a memfd into the heap (so the bytes are aligned to 8). @fd is closed. */
 static int read_memfd_consume(int *fd, size_t n_max, void **ret_p, size_t *ret_n)
 {
 	SBX_AUTO_CLOSE int memfd = sbx_fd_steal(fd);
@@ -213,7 +214,8 @@ static int new_core(struct sbx_broker *b)
 	return r;
 }
 
-/* Comes last: the files open now stay open, and RESOLVER_FILES more come and go. */
+/* Called last: the files that are open now stay open. The resolver opens and closes up to
+ * RESOLVER_FILES more. */
 static int fit_limits(struct sbx_broker *b)
 {
 	SBX_AUTO_CLOSE int next = fcntl(CHANNEL_FD, F_DUPFD_CLOEXEC, CHANNEL_FD);
@@ -231,7 +233,7 @@ static int made(const char *what, int r)
 	return r < 0 ? fail(what, r) : 0;
 }
 
-/* Parts that need more system calls than seccomp leaves, or need no CONFIG. */
+/* Parts that need more system calls than seccomp allows later, or need no CONFIG. */
 static int make_before(struct sbx_broker *b)
 {
 	if (made("event loop", new_base(b)) < 0 ||
@@ -264,8 +266,7 @@ static int make_after(struct sbx_broker *b)
 	return made("limits", fit_limits(b));
 }
 
-/* Drops the last privileges: capabilities (there should be none), and system calls but those of
- * a list. */
+/* Drops all capabilities (there should be none), and all system calls that are not on a list. */
 static int confine(void)
 {
 	struct sbx_err err = { 0 };

@@ -2,16 +2,15 @@
 /*
  * The launcher's messages: RELEASE, STOP, and PINNED or PINS_FAILED for each PINS (dns/pinner.c).
  *
- * The launcher is trusted. Still a message that is not expected ends the broker, and with it every
- * flow. End of file means that the launcher is gone and the sandbox is being killed: the broker
- * leaves at once.
+ * The launcher is trusted. Still an unexpected message ends the broker, and with it every flow. End
+ * of file means that the launcher is gone and the sandbox is being killed: the broker ends at once.
  *
  * RELEASE ends the self-test. The answer, RELEASE too, tells the launcher that all later events are
  * the command's.
  *
  * STOP comes when the sandbox was killed. The last bytes of a server inside may still be on their
- * way to a client of a published port: they get DRAIN_MS. The answer is every event held and then
- * STATS; no flow and no event comes after it.
+ * way to a client of a published port: the broker waits for them, at most DRAIN_MS. Then it answers
+ * with every event that it holds, and with STATS as the last message.
  */
 
 #include "broker/main/control.h"

@@ -17,7 +17,7 @@ struct sbx_control {
 	struct sbx_tcp *tcp;
 	int fd; /* the channel */
 	struct event ev_read, ev_drain;
-	uint64_t drain_until_ms; /* STOP came: flows are carried until then; 0: it did not */
+	uint64_t drain_until_ms; /* flows are carried until then at most; 0: STOP has not come */
 };
 
 /* Reads @c->fd from now on; the members above ev_read are set. 0 or -errno. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The static broker has no name service switch. libevent and c-ares contain calls into it that the
- * broker never makes: it resolves with ares_query alone. In a static program these calls would pull
- * in libc's loader of shared objects, and could give no answer: seccomp leaves no file to read and
- * no AF_UNIX. So the functions are defined here, and fail.
+ * broker never reaches: it resolves with ares_query alone. In a static program these calls would
+ * pull in libc's loader of shared objects. They could give no answer either: seccomp lets the
+ * broker open no file and no AF_UNIX socket. So the functions are defined here, and fail.
  */
 #include <errno.h>
 #include <netdb.h>

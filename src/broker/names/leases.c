@@ -23,7 +23,7 @@ struct lease {
 
 struct sbx_leases {
 	uint32_t n_max, n_buckets; /* n_buckets is a power of two */
-	uint32_t next;		   /* the oldest: the one to reuse */
+	uint32_t next;		   /* the oldest lease, which is overwritten next */
 	struct lease *ring;
 	uint32_t *buckets;
 };

@@ -8,9 +8,9 @@
 #include "base/cleanup.h"
 
 /*
- * Leases: where the sandbox gets real DNS answers (mode full), the name that last gave an address,
- * so that a flow to it can be judged and recorded by name. When the table is full, the oldest makes
- * room. PURE.
+ * Leases: a lease notes the name that last resolved to an address, so that a flow to the address
+ * can be judged and recorded by name. Only a sandbox with real DNS answers (config->dns_real) has
+ * them. When the table is full, the oldest lease makes room. PURE.
  */
 
 struct sbx_leases;
@@ -24,7 +24,8 @@ SBX_DEFINE_CLEANUP(struct sbx_leases, sbx_leases_free);
 #define SBX_LEASE_MIN_S 300
 int sbx_leases_add(struct sbx_leases *l, const struct sbx_addr *addr, const char *name,
 		   uint32_t ttl_s, uint64_t now_ms);
-/* The name that gave @addr, borrowed until the next call with this table; or NULL. */
+/* The name of @addr's lease, borrowed until the next call with this table. NULL: it has no lease,
+ * or the lease is over. */
 const char *sbx_leases_name(const struct sbx_leases *l, const struct sbx_addr *addr,
 			    uint64_t now_ms);
 

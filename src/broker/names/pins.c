@@ -5,7 +5,8 @@
  * Index and address are computed from each other, so only name -> index needs a table: open
  * addressing with linear probing over 32-bit slots (index + 1; 0 is empty), doubled at three
  * quarters full, and a plain array index -> name. Nothing is ever removed. The sandbox chooses the
- * names and can make them collide; it then slows down only its own broker, by at most n_max probes.
+ * names and can make them collide. That slows down only its own broker: at most n_max probes a
+ * name.
  *
  *   v4: 198.18.0.0 + 256 * (index / 254) + 1 + index % 254
  *   v6: fd00:5b:1:: + 1 + index

@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 
 /*
- * Synthetic pins: every allowed name that was looked up has one index, and from it one address of
- * 198.18.0.0/15 and one of fd00:5b:1::/48. A pin lasts as long as the sandbox: an address never
+ * Synthetic pins: every allowed name that was looked up has an index. The index gives it an address
+ * of 198.18.0.0/15 and one of fd00:5b:1::/48. A pin lasts as long as the sandbox: an address never
  * changes its meaning, and when the table is full new names are refused.
  */
 
@@ -25,7 +25,8 @@ int sbx_pins_new(uint32_t n_max, struct sbx_pins **ret_pins);
 struct sbx_pins *sbx_pins_free(struct sbx_pins *pins);
 SBX_DEFINE_CLEANUP(struct sbx_pins, sbx_pins_free);
 
-/* The index of @name (normalised), made when it has none. 0, SBX_PINS_E_EXHAUSTED or -ENOMEM. */
+/* Gives the index of @name (normalised); makes one if it has none. 0, SBX_PINS_E_EXHAUSTED or
+ * -ENOMEM. */
 int sbx_pins_add(struct sbx_pins *pins, const char *name, uint32_t *ret_index);
 uint32_t sbx_pins_count(const struct sbx_pins *pins);
 

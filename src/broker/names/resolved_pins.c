@@ -2,8 +2,8 @@
 /*
  * Resolved pins. PURE.
  *
- * Two tables. Names: the time to resolve each anew, and its last answer. Pins: one per address,
- * protocol and port, even if several names lead there:
+ * There are two tables. A name has the time when it is resolved anew, and its last answer. A pin is
+ * an address, a protocol and a port; it is one pin even if several names lead there:
  *
  *   (none) --an answer has it--> current --not seen for HOLD--> old --unused for LINGER--> (none)
  *                                   ^                              |
@@ -14,12 +14,12 @@
  * addresses, a resolver that fails for a moment, and programs that keep an address.
  *
  * Each pin has the state it should have and the state it has in the kernel;
- * sbx_resolved_pins_changes() gives the difference. The kernel's timeouts are longer by GRACE, so
- * that we end a pin's life (current to old without a gap) and the kernel does so only if we are
+ * sbx_resolved_pins_changes() gives the difference. The kernel's timeouts are longer by GRACE: the
+ * broker ends a pin's life (current to old without a gap), and the kernel only if the broker is
  * dead.
  *
- * Limits: the tables have fixed sizes, allocated once. A walk over all pins (n_pins_max, some 10 ns
- * each) happens when the earliest time comes and when the table or a name is full, not per answer.
+ * Limits: the tables have fixed sizes, allocated once. All pins are walked (n_pins_max, some 10 ns
+ * each) when the earliest time comes and when the table or a name is full, but not for each answer.
  */
 
 #include "broker/names/resolved_pins.h"
@@ -32,17 +32,17 @@
 #ifndef SECOND /* a test may set a shorter one */
 #define SECOND UINT64_C(1000)
 #endif
-#define EXTEND_MIN_S 10 /* less is not worth a change */
+#define EXTEND_MIN_S 10 /* a shorter extension is not worth a change in the kernel */
 
-enum state { GONE = 0, CURRENT, OLD, UNKNOWN /* of the kernel alone */ };
+enum state { GONE = 0, CURRENT, OLD, UNKNOWN /* only in pin.kernel: the last change failed */ };
 
 struct pin {
 	struct sbx_addr addr; /* family 0: the slot is free, `chain` the next free one */
 	uint8_t proto;
 	uint16_t port;
 	uint32_t chain;	   /* next of the hash bucket */
-	uint32_t name;	   /* the last whose answer had it; NONE */
-	uint64_t until_ms; /* then a current one gets old, and an old one goes */
+	uint32_t name;	   /* the last name whose answer had the address; NONE: it was dropped */
+	uint64_t until_ms; /* then a current pin gets old, and an old pin goes */
 	uint64_t kernel_until_ms;
 	uint8_t state, kernel; /* enum state */
 	bool dirty;
@@ -66,9 +66,9 @@ struct sbx_resolved_pins {
 	uint32_t *pin_buckets, *name_buckets; /* as many as there are pins, names */
 	uint32_t free_pin;
 	uint32_t n_old, n_names;
-	uint32_t n_dirty, dirty_from; /* none before that index is dirty */
-	uint64_t sweep_ms;	      /* the next, while there are old ones */
-	uint64_t swept_ms;	      /* the last */
+	uint32_t n_dirty, dirty_from; /* no pin before that index is dirty */
+	uint64_t sweep_ms;	      /* time of the next sweep, while there are old pins */
+	uint64_t swept_ms;	      /* time of the last sweep */
 	uint64_t pins_due_ms;	      /* no pin's time comes before */
 	struct sbx_resolved_pins_stats stats;
 };
@@ -210,7 +210,7 @@ static void make_old(struct sbx_resolved_pins *p, uint32_t i, uint64_t now_ms)
 	set_state(p, i, OLD, now_ms + SBX_RESOLVED_PINS_LINGER_S * SECOND);
 }
 
-/* Frees the slot of a pin that neither we nor the kernel have. */
+/* Frees the slot of a pin that is GONE here and in the kernel. */
 static void release(struct sbx_resolved_pins *p, uint32_t i)
 {
 	struct pin *pin = &p->pins[i];
@@ -222,7 +222,8 @@ static void release(struct sbx_resolved_pins *p, uint32_t i)
 	p->free_pin = i;
 }
 
-/* The pin of that state that ends first, of @name or (NONE) of all; NONE. */
+/* The pin in @state that ends first, of @name or (if that is NONE) of all names. NONE: there is no
+ * such pin. */
 static uint32_t first_to_end(const struct sbx_resolved_pins *p, enum state state, uint32_t name)
 {
 	uint32_t best = NONE;
@@ -244,8 +245,8 @@ static uint32_t new_pin(struct sbx_resolved_pins *p, const struct sbx_addr *addr
 	uint32_t i = p->free_pin, *bucket;
 
 	if (i == NONE) {
-		/* The slot gets free when the kernel has removed the old pin: for the next
-		 * caller. */
+		/* Gives up an old pin. Its slot gets free when the removal is on its way to the
+		 * kernel, too late for this caller. */
 		i = p->n_old ? first_to_end(p, OLD, NONE) : NONE;
 		if (i != NONE)
 			set_state(p, i, GONE, 0);
@@ -269,7 +270,7 @@ static bool is_never(const struct sbx_addr *addr)
 	return c != SBX_ADDR_PUBLIC && c != SBX_ADDR_PRIVATE;
 }
 
-/* Makes the address, which @name has, current until @until_ms. False: there was no room. */
+/* Makes @addr, an address of @name, current until @until_ms. False: the table is full. */
 static bool see(struct sbx_resolved_pins *p, uint32_t name, const struct sbx_addr *addr,
 		const struct sbx_resolved_pins_port *port, uint64_t until_ms, uint64_t now_ms)
 {
@@ -364,7 +365,7 @@ static uint32_t clamp(uint32_t v, uint32_t low, uint32_t high)
 	return v < low ? low : v > high ? high : v;
 }
 
-/* Makes the addresses of a name's last answer current. *ret_n: how many have a pin. */
+/* Makes the addresses of a name's last answer current. @ret_addrs gets those that have a pin. */
 static void see_all(struct sbx_resolved_pins *p, uint32_t index, uint64_t now_ms,
 		    struct sbx_addr *ret_addrs, size_t *ret_n)
 {
@@ -496,7 +497,8 @@ void sbx_resolved_pins_swept(struct sbx_resolved_pins *p, bool complete, uint64_
 
 /* --- the time --- */
 
-/* May a pin go? Not if no sweep looked for a while (we were stopped): a flow may be open. */
+/* May an old pin go? Not if the last sweep is too long ago (this process was stopped): a flow to
+ * the address may be open. */
 static bool may_go(const struct sbx_resolved_pins *p, uint64_t now_ms)
 {
 	return now_ms - p->swept_ms <= 2 * SBX_RESOLVED_PINS_SWEEP_S * SECOND;

@@ -6,8 +6,8 @@
  * buffer holds at most limits.client_hello_bytes or http_head_bytes; the parsers refuse a longer
  * hello or head. The handshake timer limits the time; bytes that trickle in do not extend it.
  *
- * A flow that is refused already by name and port comes here too if its client can be told in its
- * own protocol (tcp_refuse.c): a TLS client reads an alert only after it has sent its hello.
+ * A flow that was refused by name and port comes here too if the refusal can be explained in the
+ * client's protocol (tcp_refuse.c): a TLS client reads an alert only after it has sent its hello.
  */
 
 #include "broker/tcp/tcp_flow.h"
@@ -23,7 +23,7 @@ struct sbx_tcp_check {
 	size_t limit;
 	uint8_t *buf;
 	size_t n, n_max;
-	size_t n_judged; /* HTTP: bytes of buf that are a good request's */
+	size_t n_judged; /* HTTP: the first bytes of buf, which are a good request's */
 	union {
 		struct sbx_tls_hello hello;
 		struct sbx_http_judge judge;
@@ -100,7 +100,8 @@ static bool pass(struct sbx_tcp_flow *f, bool opaque)
 	return sbx_tcp_checked(f);
 }
 
-/* Judges the last @n bytes. *ret_more: the hello or request is not complete yet. */
+/* Judges the bytes that were read; the last @n are new. *ret_more: the hello or request is not
+ * complete yet. */
 static struct sbx_verdict judge(struct sbx_tcp_flow *f, size_t n, bool *ret_more, bool *ret_opaque)
 {
 	struct sbx_tcp_check *c = f->check;
@@ -124,8 +125,8 @@ static struct sbx_verdict judge(struct sbx_tcp_flow *f, size_t n, bool *ret_more
 	return sbx_core_judge_request(&f->ctx->core, &f->target, r, &c->judge, &event, ret_opaque);
 }
 
-/* The client shut its side early. Without a single byte that is no refusal: it may have probed
- * the port. In a protocol that need not be TLS or HTTP, the few bytes are carried. */
+/* The client shut its side early. If it sent no byte, the flow is closed and not refused: it may
+ * have probed the port. If the flow need not be TLS or HTTP, the few bytes are carried. */
 static bool ended_early(struct sbx_tcp_flow *f)
 {
 	bool tls = f->check->kind == SBX_CHECK_TLS;

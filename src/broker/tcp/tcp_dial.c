@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Dialling the addresses that were judged, in their order, each 250 ms after the last or as soon as
- * that one failed (RFC 8305). The first that connects wins. Nothing is looked up here: exactly the
+ * Dials the addresses that were judged, in their order: the next after 250 ms, or as soon as one
+ * has failed (RFC 8305). The first that connects wins. Nothing is looked up here: exactly the
  * judged addresses are dialled.
  *
  * The first attempt uses the flow's own side `out`, so that the usual case costs nothing extra;
@@ -30,7 +30,7 @@ struct rival {
 struct sbx_tcp_dial {
 	struct sbx_tcp_flow *flow;
 	struct sbx_candidates c;
-	size_t next; /* of c */
+	size_t next; /* index in c of the next address to dial */
 	uint16_t port;
 	bool no_fds; /* an attempt failed for want of a file descriptor */
 	struct sbx_timeout stagger;

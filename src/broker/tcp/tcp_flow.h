@@ -12,16 +12,20 @@
 
 /*
  * One TCP connection of the sandbox with its connection outside, or one from outside to a published
- * port. The list of all flows (tcp_flow.c) owns a flow. Every function that may end a flow returns
- * false if it did; the caller then must not touch the flow again.
+ * port. The list of all flows (tcp_flow.c) owns a flow. A bool function that takes a flow returns
+ * false if the flow is refused or gone: the caller then must not touch the flow again.
+ *
+ * A flow that is refused before RELAYING goes to LINGERING if tcp_refuse.c can explain the refusal
+ * to the client. Otherwise it is gone, with a RST.
  *
  *   OPENING    entered by accept. The first bytes are being checked and the name is being
  *              resolved, side by side; nothing is dialled before both are done.
- *              -> DIALLING: both good. LINGERING: refused and explained. Gone: RST, timeout
+ *              -> DIALLING: both good. LINGERING: the self-test's flow. Refused: not good,
+ *              timeout. Gone: RST, or the client's end before its first byte
  *   DIALLING   connects are under way, one per address, 250 ms apart (tcp_dial.c).
- *              -> RELAYING, PROXYING. Gone: no address answered
+ *              -> RELAYING, PROXYING. Refused: no address answered
  *   PROXYING   connected to the upstream proxy: CONNECT is sent, the answer awaited (tcp_proxy.c).
- *              -> RELAYING. Gone: the proxy refused
+ *              -> RELAYING. Refused: by the proxy
  *   ENTERING   entered by accept at a published port (tcp_publish.c). The factory is asked for a
  *              socket inside, which connects to the sandbox's loopback.
  *              -> RELAYING. Gone: no server listens inside, timeout
@@ -46,8 +50,8 @@ enum sbx_tcp_state {
 
 struct sbx_tcp_flow;
 
-/* One socket of a flow. Edge-triggered: a bit stays set until a call says EAGAIN. A reset sets
- * both. */
+/* One socket of a flow. Its events are edge-triggered: `readable` and `writable` stay set until a
+ * call says EAGAIN. A reset sets both. */
 struct sbx_tcp_side {
 	int fd; /* -1: not there (any more) */
 	bool readable, writable;
@@ -103,7 +107,7 @@ struct sbx_tcp_flow {
 struct sbx_tcp_listener {
 	struct sbx_tcp *t;
 	struct event ev; /* not initialised: no listener */
-	uint16_t inside; /* as of its flows */
+	uint16_t inside; /* a published port's: the port inside; else 0 */
 };
 
 /* All flows and their listeners. */
@@ -115,10 +119,10 @@ struct sbx_tcp {
 	size_t n_flows;	    /* of the sandbox */
 	size_t n_published; /* from outside */
 	size_t n_asked;	    /* requests under way with the factory */
-	bool publish_waits; /* connections to published ports wait until it has answered */
+	bool publish_waits; /* connections to published ports wait for the factory's answers */
 	struct event ev_again;
-	struct sbx_tcp_flow *again_first, *again_last; /* in order of asking */
-	/* tcp_relay.c: empty pipes kept for the next one */
+	struct sbx_tcp_flow *again_first, *again_last; /* in the order of sbx_tcp_again() */
+	/* tcp_relay.c: empty pipes, kept for the next user */
 	struct sbx_pipe *pipes;
 	size_t n_pipes;
 	size_t n_pipes_open; /* those in use too */
@@ -162,7 +166,7 @@ void sbx_tcp_publish_resume(struct sbx_tcp *t);
 /* --- tcp_publish.c --- */
 /* Takes over @fd, an accepted connection to a published port. */
 void sbx_tcp_publish_take_consume(struct sbx_tcp *t, uint16_t inside, int fd);
-/* Resets it: there is no room. */
+/* Resets the connection @fd to a published port: there is no room. */
 void sbx_tcp_publish_turn_away_consume(struct sbx_tcp *t, int fd);
 bool sbx_tcp_publish_has_room(const struct sbx_tcp *t);
 void sbx_tcp_publish_made(void *tcp, uint32_t cookie, int fd_take); /* a sbx_factory_fn */
@@ -185,8 +189,8 @@ bool sbx_tcp_check_event(struct sbx_tcp_flow *f);
 void sbx_tcp_check_free(struct sbx_tcp_check *c);
 
 /* --- tcp_refuse.c --- */
-/* Records the refusal (of @addr; NULL: of the address that was dialled), tells the client in its
- * own protocol if possible, ends the flow. Always returns false. */
+/* Records the refusal (of @addr; NULL: of the address that the sandbox dialled) and ends the flow;
+ * first explains it to the client in the client's protocol, if possible. Always returns false. */
 bool sbx_tcp_refuse(struct sbx_tcp_flow *f, const struct sbx_verdict *v,
 		    const struct sbx_addr *addr);
 bool sbx_tcp_refuse_reason(struct sbx_tcp_flow *f, enum sbx_reason reason);

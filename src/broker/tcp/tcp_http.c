@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The client's direction of a flow whose HTTP requests are judged, each of a kept-alive connection.
+ * The client's direction of a flow whose HTTP requests are judged: each one, also the later
+ * requests of a kept-alive connection.
  *
  * Bytes that are not judged yet are held; good ones are written. As a rule a whole request is in
  * the shared buffer and goes straight on; only a partial head is kept (heap, at most

@@ -23,7 +23,7 @@
 #include "broker/io/report.h"
 
 #define ACCEPT_BATCH 16
-#define PAUSE_MS     100 /* without a single fd to spare */
+#define PAUSE_MS     100 /* no connection is accepted for so long when the spare fd is gone too */
 
 /* Reads the address that the sandbox dialled, and decides the flow. */
 static bool decide(struct sbx_tcp *t, int fd, struct sbx_flow_target *ret_target)
@@ -178,8 +178,8 @@ static int listen_on(struct sbx_tcp *t, struct sbx_tcp_listener *l, int fd)
 	return sbx_context_watch(t->ctx, &l->ev, fd, on_listen, l);
 }
 
-/* Every accepted connection inherits these options. There is no network between us and the
- * sandbox that could be congested: an algorithm that paces or models one (BBR) only costs. */
+/* Every accepted connection inherits these options. No network that could be congested is between
+ * us and the sandbox: an algorithm that paces (BBR) only costs. */
 static int listen_inside(struct sbx_tcp *t, struct sbx_tcp_listener *l, int fd)
 {
 	int on = 1;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Refusing a flow so that the client's error message explains it. A TLS client gets the alert
+ * Refuses a flow so that the client's error message explains it. A TLS client gets the alert
  * access_denied; an HTTP client gets a 403 with the rule and how to allow it, or a 400; any other
  * client gets a RST. If policy allowed the flow and something failed (the name does not resolve, no
- * server answers), it is the alert internal_error, a 502 with the reason, or a RST.
+ * server answers), the client gets the alert internal_error, a 502 with the reason, or a RST.
  *
- * The client can be told only before anything was carried, while it waits for an answer to its
- * first bytes, or after all answers to its earlier requests are written (DRAINING).
+ * There are two times when a refusal can be explained: before anything was carried, while the
+ * client waits for an answer to its first bytes; and after all answers to its earlier requests are
+ * written (DRAINING).
  */
 
 #include "broker/tcp/tcp_flow.h"

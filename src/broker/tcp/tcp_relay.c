@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Carrying bytes.
+ * Carries bytes.
  *
  * Each direction reads from one socket and writes to the other at once. Small messages are copied
  * through one buffer that all flows share: a recv and a send cost less than two splices. A read
  * that fills the buffer switches the direction to splicing through a pipe, where the kernel moves
  * pages and copies nothing; a splice that moves little switches it back. Bytes that do not fit the
- * other socket stay in the pipe, or in a spill buffer of exactly their size, and nothing more is
- * read until they are written: so backpressure reaches the sender, and a flow holds at most a pipe
- * or a buffer each way.
+ * other socket stay in the pipe, or in a spill buffer of exactly their size. Nothing more is read
+ * until they are written: the sender feels the backpressure, and a flow holds at most a pipe or a
+ * buffer each way.
  *
- * Pipes are held only while bytes are in them and come from a small pool; an idle flow has two
- * sockets and this struct. Pipes use the files that the flows leave free; without one a direction
- * copies. A flow gets TURNS turns per event, then waits for the next round of the loop, so that a
- * bulk transfer does not starve other flows.
+ * Pipes come from a small pool, and a flow holds one only while bytes are in it: an idle flow has
+ * two sockets and its struct. Pipes use the file descriptors that the flows leave free; without a
+ * pipe a direction copies. A flow gets TURNS turns per event, then waits for the next round of the
+ * loop, so that a bulk transfer does not starve other flows.
  *
  * End of file is passed on in each direction by itself (half-close); a reset is passed on as a
  * reset.
  *
- * Data and a reset behind it are one edge of the loop's, and libevent reports both as readable and
- * writable. So a short read does not show that nothing is left to read: only EAGAIN does.
+ * The loop reports data and a reset behind them as one edge, readable and writable. So a short read
+ * does not show that nothing is left to read: only EAGAIN does.
  */
 
 #include "broker/tcp/tcp_flow.h"
@@ -307,9 +307,9 @@ static bool pass_on_eof(struct sbx_tcp_flow *f)
 	return true;
 }
 
-/* Was d->src reset while nothing is read from it? That is so after its end, when no more is
- * wanted of it, and for a client also while its bytes wait for room at the server. A server's
- * bytes before its reset are passed on first. */
+/* Was d->src reset while we do not read from it? We do not after its end, after d->stop, and (from
+ * a client) while its bytes wait for room at the server. A server's bytes before its reset are
+ * passed on first. */
 static bool is_reset_unread(const struct sbx_tcp_dir *d, bool from_client)
 {
 	struct pollfd p = { .fd = d->src->fd };
@@ -326,7 +326,7 @@ bool sbx_tcp_relay_event(struct sbx_tcp_flow *f)
 			   *answered = f->inside ? &f->up : &f->down;
 	enum sbx_pump forth = pump(f, said), back;
 
-	if (forth == SBX_PUMP_RESET) /* perhaps by the server, which may have sent the reason */
+	if (forth == SBX_PUMP_RESET) /* maybe the server reset it, and sent the reason before */
 		answered->src->readable = true;
 	back = pump(f, answered);
 	if (forth == SBX_PUMP_RESET || back == SBX_PUMP_RESET || is_reset_unread(said, true) ||

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The client's direction of a flow that began with a good ClientHello, until no second one can come
- * in the clear. As a rule the client's next bytes show that: then the gate is freed, and the flow
- * is opaque.
+ * The client's direction of a flow that began with a good ClientHello, as long as a second one may
+ * come in the clear. As a rule the client's next bytes show that none will come: then the gate is
+ * freed, and the flow is opaque.
  *
- * A server may ask for a second ClientHello, and serves the name in that one. The second must have
- * the name of the first. No honest client sends another name, so the refusal is not explained: the
- * flow is reset, with its event.
+ * A server may ask for a second ClientHello, and then serves the name in the second. It must be the
+ * name of the first. No honest client sends another name, so the refusal is not explained: the flow
+ * is reset, with its event.
  *
  * Bytes that are not judged yet are held (heap; at most limits.client_hello_bytes and a buffer).
  */

@@ -8,9 +8,9 @@
  * the destination was judged. Meanwhile at most WAITING_MAX datagrams are kept; later ones are
  * dropped, as a full queue drops them.
  *
- * A refusal is an event and silence: this process cannot send ICMP into the sandbox. At most
- * limits.n_udp_flows flows; past that the flow that was idle longest makes room if it was idle for
- * EVICT_IDLE_MS, otherwise the new flow is refused.
+ * A refused flow makes an event and gets no answer: this process cannot send ICMP into the sandbox.
+ * At most limits.n_udp_flows flows; past that the flow that was idle longest makes room if it was
+ * idle for EVICT_IDLE_MS, otherwise the new flow is refused.
  */
 
 #include "broker/udp/udp_flow.h"
@@ -29,7 +29,7 @@
 #define WAITING_MAX	8
 #define OPEN_TIMEOUT_MS 10000
 #define EVICT_IDLE_MS	5000
-#define STUB_PORT	53 /* bound for all addresses of the namespace */
+#define STUB_PORT	53 /* the DNS stub's, on every address of the namespace */
 
 struct datagram {
 	struct datagram *next;

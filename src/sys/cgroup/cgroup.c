@@ -242,8 +242,8 @@ int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms)
 			if (run >= 0)
 				kill_each(run);
 		}
-		/* poll(2) on the file wakes us, but not for processes that were forked while we
-		 * killed by hand. */
+		/* poll(2) on the file wakes us when the cgroup is empty, but not for processes that
+		 * were forked while we killed by hand. */
 		if (poll(&p, 1, by_hand ? 5 : (int)((end - now) / 1000) + 1) < 0 && errno != EINTR)
 			return -errno;
 	}
@@ -351,8 +351,8 @@ static int sweep_one(int place_fd, const char *name, const struct sbx_cgroup_rel
 	for (size_t i = 0; i < SBX_N_ELEMENTS(children); i++) {
 		SBX_AUTO_CLOSE int child = open_dir(fd, children[i]);
 
-		/* Use only our own release: the dead launcher's cleanup process may be alive and
-		 * be the one that sweeps. */
+		/* The launcher is not killed: its cleanup process is in that cgroup too, and may be
+		 * the process that sweeps. */
 		if (child >= 0 && i < N_KILLED && sbx_cgroup_kill(child, SWEEP_WAIT_MS) < 0)
 			return 0;
 		if (child >= 0 && i == 0 && !may_remove_command(child, release))

@@ -2,12 +2,12 @@
 /*
  * Control groups: where a sandbox's can be made.
  *
- * cgroup2 allows processes only in leaves of the tree that controllers are given down in ("no
- * internal processes"). So a place is a cgroup that holds no process, or only this one, which then
- * moves into a leaf of its own. A cgroup with other processes (a unit's shell script) is left alone
- * and its parent is looked at. The search ends at the unit that was delegated (systemd marks it
- * with an extended attribute, systemd.resource-control(5)): cgroups above it are not ours. A
- * sandbox that needs a cgroup without controllers can have one beside other processes.
+ * In cgroup2 a cgroup that gives controllers to its children may hold no process ("no internal
+ * processes"). So a place is a cgroup that holds no process, or only this process, which then moves
+ * into a leaf of its own. A cgroup with other processes (a unit's shell script) is left alone, and
+ * its parent is looked at. The search ends at the unit that was delegated (systemd marks it with an
+ * extended attribute, systemd.resource-control(5)): cgroups above it are not ours. A sandbox that
+ * needs a cgroup without controllers can have one beside other processes.
  */
 #include "sys/cgroup/cgroup_find.h"
 

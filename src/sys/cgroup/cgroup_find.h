@@ -47,13 +47,13 @@ int sbx_cgroup_facts_read(struct sbx_cgroup_facts *ret_f, bool bare);
 
 /* The controllers that a file of a cgroup names, as bits; 0 where it cannot be read. */
 uint32_t sbx_cgroup_controllers(int dir_fd, const char *file);
-/* Find where a sandbox's cgroup can be made without asking systemd. Looks from our own cgroup up
- * to the unit that was delegated to us for the first that may be changed and can give
- * controllers to its children. Root, where systemd does not run, gets sbx.slice. NONE: there is
- * no such place. @bare: accept one without controllers. Changes nothing. */
+/* Find where a sandbox's cgroup can be made without asking systemd: the first cgroup, from our own
+ * up to the unit that was delegated to us, that may be changed and can give controllers to its
+ * children. Root, where systemd does not run, gets sbx.slice. NONE: there is no such place. @bare:
+ * accept a cgroup without controllers. Changes nothing. */
 void sbx_cgroup_find(const struct sbx_cgroup_facts *f, bool bare,
 		     struct sbx_cgroup_place *ret_place);
-/* The place that a scope is, which systemd has just made and moved us into. 0 or -errno. */
+/* The scope that systemd has just made and moved us into, as a place. 0 or -errno. */
 int sbx_cgroup_place_scope(const struct sbx_cgroup_facts *f, const char *control_group,
 			   struct sbx_cgroup_place *ret_place);
 /* Call @fn for each directory where a sandbox's cgroup may have been made: from our own cgroup up

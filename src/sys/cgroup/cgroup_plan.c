@@ -102,8 +102,8 @@ size_t sbx_cgroup_plan(const struct sbx_cgroup_limits *l, uint32_t controllers,
 
 	if (l->memory_bytes && controllers & SBX_CGROUP_BIT(SBX_CGROUP_MEMORY)) {
 		put(v, &n, SBX_CGROUP_MEMORY, "memory.max", "%" PRIu64, l->memory_bytes);
-		/* No swap: it is not meant to be more memory. The sandbox is killed as a whole:
-		 * half of it is of no use. */
+		/* No swap: it would add to the limit. The sandbox is killed as a whole: half a
+		 * sandbox is of no use. */
 		put(v, &n, SBX_CGROUP_MEMORY, "memory.swap.max", "0");
 		v[n - 1].optional = true; /* a kernel without swap has no such file */
 		put(v, &n, SBX_CGROUP_MEMORY, "memory.oom.group", "1");

@@ -198,7 +198,8 @@ static int read_dir(struct walk *w, int dir, unsigned int level)
 	return r == 0 && n < 0 && !is_gone(errno) ? -errno : r;
 }
 
-/* Its owner may make it readable again (chmod(2)), whatever its mode is now. */
+/* Is it the effective user's own directory, which that user cannot read or enter now? The user can
+ * change the mode (chmod(2)). */
 static bool is_closed(const struct walk *w, const struct stat *st)
 {
 	return st->st_uid == w->uid && (st->st_mode & (S_IRUSR | S_IXUSR)) != (S_IRUSR | S_IXUSR);

@@ -9,7 +9,7 @@
 
 /*
  * Looks for names below a directory, a few levels deep. It finds the files that sandboxes must not
- * read, in trees that other people filled. Symlinks are not followed; mounts are crossed, as a
+ * read, in trees that untrusted users filled. Symlinks are not followed; mounts are crossed, as a
  * recursive bind crosses them. Costs one getdents64(2) per few hundred entries, and a stat only for
  * a hit (and where a file system gives no d_type).
  */

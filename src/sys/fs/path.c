@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Judges what may be granted to a sandbox (DESIGN section 8).
+ * Judges whether a path may be granted to a sandbox (docs/architecture/run.md, Grants).
  *
  * path_resolve.c finds out which object a path means and what its real name is; here that name is
  * judged. The first check that fails is the answer: form (absolute, no `..`), blocked segments as
@@ -157,7 +157,7 @@ static bool is_ancestor(const char *path, const char *pattern)
 		path += n;
 		pattern += m;
 		if (*path && !*pattern)
-			return false; /* @path is below the socket, where there is nothing */
+			return false; /* @path is below the socket, where no file can be */
 	}
 	return true;
 }

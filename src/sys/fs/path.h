@@ -10,8 +10,8 @@
 #include "sys/fs/path_resolve.h"
 
 /*
- * Judging the sources of mounts by the object, not by its name (DESIGN section 8). The path is
- * resolved component by component from / with openat2(RESOLVE_NO_MAGICLINKS), and symlinks are
+ * Judging the sources of mounts by the object, not by its name (docs/architecture/run.md). The path
+ * is resolved component by component from / with openat2(RESOLVE_NO_MAGICLINKS), and symlinks are
  * followed in this program. The O_PATH fd that was judged is mounted later, so exchanging the file
  * after the check changes nothing. Runs with the effective ids of the sandbox's user.
  */

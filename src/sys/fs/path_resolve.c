@@ -12,8 +12,8 @@
  * object of the fd.
  *
  * A symlink in a sticky world-writable directory is followed only if fs.protected_symlinks
- * (proc(5)) would let the kernel follow it: the kernel cannot check it, because it does not follow
- * it.
+ * (proc(5)) would let the kernel follow it. This program checks that, because it follows the
+ * symlink and not the kernel.
  *
  * This does not check the permission to read the object. It crosses mount boundaries, except into
  * file systems that are interfaces of the kernel.
@@ -402,8 +402,8 @@ static int walk_all(struct walk *w, struct sbx_resolved *out, struct sbx_err *er
 	return too_long ? refuse_open(w, "...", -ENAMETOOLONG, err) : 0;
 }
 
-/* Container runtimes answer EPERM to system calls that they do not know; opening / itself is never
- * refused. */
+/* Container runtimes answer EPERM to system calls that they do not know. An EPERM for / can only
+ * mean that: opening / itself is never refused. */
 int sbx_path_check_support(struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int fd = open2(AT_FDCWD, "/", O_DIRECTORY, RESOLVE_NO_MAGICLINKS);

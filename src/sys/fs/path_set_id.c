@@ -7,8 +7,8 @@
  * directory that holds one is not granted writable. The mode of each entry costs a system call, and
  * the current directory of every run is checked. So the check is bounded to the directory itself
  * and its first entries in the file system's order, which are all entries in the directories where
- * programs are kept. It catches a bin directory that somebody added to be helpful; the prefixes
- * cover deeper directories.
+ * programs are kept. It catches a bin directory that somebody added to the allowed prefixes; the
+ * prefixes themselves must keep deeper directories out.
  *
  * A file that the sandbox could have made itself does not count: the sandbox would gain nothing
  * from the files beside it, and could close its own workspace to every later run. That is a set-gid
@@ -73,8 +73,8 @@ static int check_entry(const struct sbx_path *path, struct writer w, int dir, co
 
 	if (e->type != DT_REG && e->type != DT_UNKNOWN)
 		return 0;
-	/* A file that is gone by now does not count. A file whose mode we cannot read, we cannot
-	 * run either. */
+	/* A file that is gone by now does not count. Nor does a file whose mode we cannot read: we
+	 * cannot run it either. */
 	if (fstatat(dir, e->name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
 		return 0;
 	return is_set_id(&st, w) ? refuse(path, e->name, err) : 0;

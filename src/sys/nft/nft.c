@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The ruleset of one sandbox in its own network namespace (DESIGN section 6), as typed rules.
+ * The ruleset of one sandbox in its own network namespace, as typed rules.
  *
  * The namespace has one interface, lo, and routes that make every address of the world local. A
  * packet of a process in it passes the output hook, goes through lo and comes back at the
@@ -15,10 +15,10 @@
  *   and refused at once: TCP by a reset, the rest by ICMP. The sender gets an error within the
  *   call.
  *
- * Carried are the synthetic ranges and the explicit cidr entries, or with all_destinations every
- * unicast address. Multicast and IPv4's 240/4 (224.0.0.0/3) are always refused: a socket that
- * tproxy gives such a packet never sees it. Addresses that are never allowed (metadata, ...) are
- * not listed: the chain's policy refuses them, or the broker does.
+ * Packets to the synthetic ranges and to the explicit cidr entries are carried; with
+ * all_destinations, packets to every unicast address. Multicast and IPv4's 240/4 (224.0.0.0/3) are
+ * always refused: a socket that tproxy gives such a packet never sees it. Addresses that are never
+ * allowed (metadata, ...) are not listed: the chain's policy refuses them, or the broker does.
  *
  * No input chain: every packet there has passed output before (lo is the only interface). No
  * forward chain, conntrack or NAT: all addresses are local. Resets and ICMP errors of the kernel
@@ -94,8 +94,7 @@ static void accept_daddr(struct sbx_nft_chain *c, const struct sbx_cidr *cidr)
 	add_item(r, SBX_NFT_ACCEPT);
 }
 
-/* Packets that are delivered in the namespace itself, besides answers, which are accepted
- * before. */
+/* Packets that are delivered in the namespace itself. (Answers are accepted by an earlier rule.) */
 static void accept_loopback(struct sbx_nft_chain *c)
 {
 	const struct sbx_cidr self6 = { sbx_self6, 128 };
@@ -189,8 +188,8 @@ static void pass(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
 		return; /* multicast is never carried: nothing to add */
 	}
 	carry_names(c, in);
-	/* From here on only a cidr entry could take them, so the rules are left out when there
-	 * is none. */
+	/* From here on only a cidr entry could take such packets: without one these rules are left
+	 * out. */
 	if (c->policy_drop || in->n_cidrs > 0)
 		accept_loopback(c);
 	for (size_t i = 0; i < in->n_cidrs; i++)

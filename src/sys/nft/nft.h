@@ -22,7 +22,7 @@ struct sbx_nft_cidr {
 	enum sbx_proto proto;
 };
 
-/* The input for the ruleset of one sandbox (attach netns, DESIGN section 6). */
+/* The input for the ruleset of one sandbox with attach netns. */
 struct sbx_nft_input {
 	/* the broker's tproxy listeners; 0: that kind is not carried */
 	uint16_t tcp_port4, tcp_port6, udp_port4, udp_port6;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The ruleset of one sandbox in the host's network namespace (DESIGN section 7), typed rules. PURE.
+ * The ruleset of one sandbox in the host's network namespace (docs/architecture/attach.md), as
+ * typed rules. PURE.
  *
  *   map levelN      cgroup id -> goto the sandbox's chain. Shared; one per depth in use.
  *   chain levelN    base chain on output, policy accept: `socket cgroupv2 level N vmap @levelN`.
- *                   Matches cgroups below too. A sandbox inside another must please both chains.
+ *                   Matches cgroups below too. A sandbox inside another must pass both chains.
  *   chain levelN-in base chain on input: the same for a SYN from another host to a listener here
  *   chain ID        floors are refused, pins pass, then the entries; packets out by lo go to ID-lo
  *   chain ID-lo     this host, by any address: refused, but for loopback and admitted networks
  *   chain ID-lp     127/8 and ::1: the stub and the listed ports pass; the rest is refused
  *   chain ID-no     logged to the sandbox's group and refused: TCP by a reset, the rest by ICMP
  *
- * Every chain but the base chains ends in `goto ID-no`: behind it the base chain's policy would
- * accept.
+ * Every chain but the base chains ends in `goto ID-no`: the base chain's policy accepts packets
+ * that no rule has judged.
  *
  * The match is by the cgroup in which the socket was made, also when it was passed on
  * (sbx_cgroup_settle()). Packets without a full socket (SYN-ACK, last ACKs, resets, ICMP errors)

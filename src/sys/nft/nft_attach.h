@@ -13,9 +13,9 @@
 #include "sys/nft/nft_pin.h"
 
 /*
- * Attach `cgroup` (DESIGN section 7): a table `inet sbx` in the host's network namespace, shared by
- * all sandboxes, that judges the packets of the sockets of a sandbox's cgroup. nft_attach.c
- * describes the rules.
+ * Attach `cgroup` (docs/architecture/attach.md): a table `inet sbx` in the host's network
+ * namespace, shared by all sandboxes. It judges the packets of the sockets of a sandbox's cgroup.
+ * nft_attach.c describes the rules.
  *
  * Every operation is one transaction over an nfnetlink socket
  * (sbx_net_netlink_open(NETLINK_NETFILTER)) and needs CAP_NET_ADMIN over the network namespace. The
@@ -127,10 +127,11 @@ int sbx_attach_cgroup_exists(int cgroup2_fd, uint64_t cgroup_id);
  * (sbx_cgroup_settle). 0, also when there are none; or -errno. */
 int sbx_attach_release(uint64_t cgroup_id, int nl_fd, struct sbx_err *err);
 
-/* Remove the rules of cgroups that other programs removed, once nothing is left of any removed
- * cgroup of the host: a socket of theirs may live on, and no rule would judge it. A cgroup that
- * exists, or that cannot be asked about, keeps its rules. The number removed, or -errno of the
- * first that failed, after trying the rest. */
+/* Remove the rules of cgroups that other programs removed, but only while the kernel holds no
+ * removed cgroup of the host: a socket of such a cgroup may live on, and without the rules nothing
+ * would judge it. A cgroup that exists, or that cannot be asked about, keeps its rules. The number
+ * of sandboxes whose rules were removed, or -errno of the first that failed, after trying the
+ * rest. */
 int sbx_attach_gc(int nl_fd, int cgroup2_fd, struct sbx_err *err);
 
 /* Open an NFLOG socket (sbx_net_nflog_open) with a group that no other socket has bound. @seed

@@ -7,12 +7,12 @@
  * added or removed those meanwhile, the kernel answers EEXIST or ENOENT, nothing has happened, and
  * the batch is made again. Removing shared parts: the kernel refuses (NLM_F_NONREC, EBUSY) to
  * delete a map with elements and a table that is not empty, so no sandbox that was added a moment
- * before is lost; a sandbox added a moment later gets ENOENT and tries again. There is a look
- * before only because a refused transaction costs the kernel 10 ms and more.
+ * before is lost; a sandbox added a moment later gets ENOENT and tries again. The code looks first
+ * only because a refused transaction costs the kernel 10 ms and more.
  *
  * A pin's time to live cannot be changed in place before Linux 6.12, and deleting a missing pin
- * fails. So each pin is put (no effect if it exists), deleted and put again, in one transaction: a
- * packet always sees one.
+ * fails. So each pin is put (no effect if it exists), deleted and put again, in one transaction:
+ * there is no moment without the pin.
  */
 #include "sys/nft/nft_attach.h"
 

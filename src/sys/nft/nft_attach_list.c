@@ -2,11 +2,11 @@
 /*
  * Lists the sandboxes in the shared table, and removes those whose cgroup is gone.
  *
- * The maps are the truth: a sandbox's chains exist exactly as long as its element, because one
- * transaction makes or removes both. A cgroup is looked up by its id, as a file handle of kernfs:
- * no path is needed, and an id is not used twice. A cgroup that is gone may still have sockets that
- * were passed on: they are judged by it as long as they live, and without the rules nothing would
- * refuse them.
+ * The list is read from the maps: a sandbox's chains exist exactly as long as its element, because
+ * one transaction makes or removes both. A cgroup is looked up by its id, as a file handle of
+ * kernfs: no path is needed, and an id is not used twice. A cgroup that is gone may still have
+ * sockets that were passed to other processes. They are judged by that cgroup as long as they live,
+ * and without the rules nothing would refuse them.
  */
 #include "sys/nft/nft_attach.h"
 
@@ -432,7 +432,7 @@ int sbx_attach_gc(int nl_fd, int cgroup2_fd, struct sbx_err *err)
 	if (n < 0)
 		return n;
 	if (n == 0)
-		/* a process may have been killed between the two steps */
+		/* a process may have been killed before it removed the shared parts */
 		return sbx_attach_remove_unused(nl_fd);
 	/* room for sandboxes added meanwhile; the next call sees any further ones */
 	n_max = (size_t)n + 64;

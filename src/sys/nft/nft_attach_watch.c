@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Tells whether the part of the shared table that a sandbox needs may have changed. The kernel
- * reports every change of a ruleset to the group NFNLGRP_NFTABLES. Most are of other things (pins,
- * other sandboxes), so names are compared. A match is a reason to read the ruleset, not a verdict:
- * our own additions are reported as well.
+ * reports every change of a ruleset to the group NFNLGRP_NFTABLES. Most changes are not of this
+ * sandbox's rules (pins, other sandboxes), so names are compared. A match is a reason to read the
+ * ruleset, not a verdict: our own additions are reported as well.
  */
 #include <errno.h>
 #include <linux/netfilter/nf_tables.h>

@@ -9,7 +9,7 @@
  * every register, offset and byte. So a kernel that accepts a message and stores something else is
  * found before a command runs. Success costs seven system calls.
  *
- * The read back is no check against the sandbox, which can change nothing: it checks this program
+ * Reading back does not guard against the sandbox, which can change nothing: it checks this program
  * and the kernel.
  */
 #include "sys/nft/nft_batch.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * From a refused netlink message to a sentence with cause and remedy. The kernel answers with an
- * errno, the refused message and (since 4.12, NETLINK_EXT_ACK) where in it the trouble is; for a
- * rule that is the list element of the expression it does not know.
+ * errno, the refused message and (since 4.12, NETLINK_EXT_ACK) the place of the trouble in it. For
+ * a rule that place is the list element of the expression that the kernel does not know.
  */
 #include "sys/nft/nft_batch.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Capabilities by the system calls themselves, in half a dozen lines each: the processes that only
- * drop theirs (the broker, the factory, sbx-init) need no library for that. The kernel interface is
- * capget(2) version 3 with 64 bits in two halves.
+ * Capabilities, by the system calls themselves: processes that only drop their capabilities (the
+ * broker, the factory, sbx-init) need no library for that. The kernel interface is capget(2)
+ * version
+ * 3 with 64 bits in two halves.
  */
 #include <errno.h>
 #include <linux/capability.h>

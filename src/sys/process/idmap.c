@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Id-mapped mounts (mount_setattr(2)): a detached copy of a mount, through which one user and one
- * group of the file system appear as others, in both directions. The kernel takes the mapping from
- * a user namespace. A child makes that namespace and does nothing else.
+ * Id-mapped mounts (mount_setattr(2)): a detached copy of a mount, on which one user and one group
+ * of the file system appear as another user and group; files made there get the former again. The
+ * kernel takes the mapping from a user namespace. A child makes that namespace and does nothing
+ * else.
  */
 #include "sys/process/idmap.h"
 

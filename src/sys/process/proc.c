@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Processes, and the two things every process asks the kernel for: time and random bits.
+ * Starting processes, time and random bits.
  *
  * sbx_proc_clone() is fork() with flags, by clone3 without shared memory. libc does not see it: its
  * atfork handlers do not run and its idea of the thread id stays the parent's, so the caller must

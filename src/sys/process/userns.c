@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * User namespaces: mapping ids, and finding out why the kernel refuses. It says EPERM or ENOSPC for
- * half a dozen causes; the sysctls tell which, so that the message can name one cause and its
- * remedy.
+ * User namespaces: mapping ids, and finding out why the kernel refuses one. The kernel says EPERM
+ * or ENOSPC for half a dozen causes. The sysctls tell the cause, so that the message can name it
+ * and its remedy.
  */
 #include "sys/process/userns.h"
 

@@ -79,7 +79,7 @@
 #define NR_UNREVIEWED_LAST 499 /* enough for years; every number lengthens the filter */
 
 static const struct sbx_seccomp_row rows[] = {
-	REFUSE_CLONE(CLONE_NEWUSER, "no new namespaces: they bring capabilities over kernel code"),
+	REFUSE_CLONE(CLONE_NEWUSER, "no new namespaces: capabilities there reach more kernel code"),
 	REFUSE_CLONE(CLONE_NEWNS, "no new namespaces"),
 	REFUSE_CLONE(CLONE_NEWNET, "no new namespaces"),
 	REFUSE_CLONE(CLONE_NEWPID, "no new namespaces"),
@@ -202,9 +202,9 @@ static const struct sbx_seccomp_row rows[] = {
 	REFUSE_IF(prlimit64, "RLIMIT_CORE, set", 0, "says it did: nothing dumps core here",
 		  ARG_IS(1, RLIMIT_CORE), ARG_NOT(2, 0)),
 
-	/* Families: all but AF_UNIX 1, AF_INET 2, AF_INET6 10 and AF_NETLINK 16. Whole registers
-	 * here: an upper half that is not zero makes the number large, which the last row
-	 * refuses. */
+	/* Families: all but AF_UNIX 1, AF_INET 2, AF_INET6 10 and AF_NETLINK 16. The row "family
+	 * over 16" compares whole registers: a number with an upper half that is not zero is over
+	 * 16. */
 	REFUSE_IF(socket, "family 3", EAFNOSUPPORT, "AX.25", ARG_IS(0, 3)),
 	REFUSE_IF(socket, "family 4-7", EAFNOSUPPORT, "IPX, AppleTalk, NET/ROM, bridge",
 		  ARG_BITS(0, ~3ull, 4)),

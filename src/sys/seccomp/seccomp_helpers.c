@@ -31,7 +31,7 @@
 #define SOCKET_OF(family, type, reason) \
 	ALLOW_IF(socket, #family " " #type, reason, ARG_IS(0, family), ARG_BITS(1, 0xf, type))
 
-/* Calls of libc for any program that runs and talks over its fds. */
+/* Calls that libc makes for any program that reads and writes its fds. */
 #define RUNTIME_ROWS                                                                             \
 	ALLOW(read, "its fds"), ALLOW(write, "its fds"), ALLOW(readv, "its fds"),                \
 	ALLOW(writev, "its fds"), ALLOW(close, "its fds"),                                       \

@@ -203,7 +203,7 @@ static void test_ports(void **state)
 	bad("example.org:,443", "port is");
 	bad("example.org:-443", "port is");
 	bad("example.org:443-", "port is");
-	bad("example.org:2000-1000", "upside down");
+	bad("example.org:2000-1000", "the first port of the range is above its last");
 	bad("example.org:https", "port is");
 	bad("example.org:443:80", "not an IPv4");
 	bad("example.org:443/sctp", "tcp or udp");
