@@ -62,6 +62,7 @@ def manual_lines():
     found = []
     for name in ("man/sbx-run.1", "man/sbx-profile.5"):
         for prompt, line in re.findall(r"^\.Dl ([$#]) (.*)$", text_of(name), re.M):
+            assert not re.search(r" [.,:;()?!\[\]]$", line), f"mdoc joins the last mark to the word before it: {line}"
             for escape, char in ROFF.items():
                 line = line.replace(escape, char)
             found.append((prompt == "#", line))
