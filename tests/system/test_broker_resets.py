@@ -154,7 +154,7 @@ class InwardResets(Inward):
         base = sockets_at_rest()
         for n in range(900):
             try:
-                s = connect("127.0.0.1", 8000, 60)
+                s = connect("127.0.0.1", 8000)
                 if n % 2:
                     s.sendall(b"x")
                     time.sleep(0.005)  # it is carried already
