@@ -263,6 +263,8 @@ noinst_LIBRARIES += %reldir%/libsbx-view.a
 	%reldir%/view/environment.h \
 	%reldir%/view/etc.c \
 	%reldir%/view/etc.h \
+	%reldir%/view/git_name.c \
+	%reldir%/view/git_name.h \
 	%reldir%/view/mount_op.c \
 	%reldir%/view/mount_op.h \
 	%reldir%/view/sandbox_view.c \

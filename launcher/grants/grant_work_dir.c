@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +102,8 @@ static int note_worktree(const struct sbx_grants *all, const char *dir)
 
 	if (r < 0 || !git_dir || sbx_grants_have(all, git_dir) || sbx_path_in_prefix(dir, git_dir))
 		return r;
-	if (strchr(git_dir, '\'')) /* the flag will be copied to a shell */
+	/* The flag will be copied to a shell, as it is. */
+	if (strpbrk(git_dir, "':\\") || strlen(git_dir) > NAME_MAX)
 		return 0;
 	return sbx_notes_add(all->d->notes,
 			     "git finds no repository here: '%s' is a worktree of '%s', which is "

@@ -36,6 +36,7 @@
 #include "base/cleanup.h"
 #include "launcher/protect/protections.h"
 #include "launcher/view/draft.h"
+#include "launcher/view/git_name.h"
 #include "launcher/view/view.h"
 #include "sys/fs/path_normalise.h"
 #include "sys/fs/path_resolve.h"
@@ -43,7 +44,6 @@
 #define GIT_DIRS_MAX  512
 #define MODULES_MAX   20000
 #define MODULES_DEPTH 48
-#define GIT_FILE_MAX  4096
 
 /* Entries by which a directory is known as a git directory. */
 enum { MARK_HEAD = 1, MARK_CONFIG = 2, MARK_COMMONDIR = 4, MARK_OBJECTS = 8, MARK_REFS = 16 };
@@ -133,28 +133,6 @@ static int protect_outside(struct sbx_protect *x, const char *path)
 	return r;
 }
 
-/* Read the path that follows @prefix in the file @fd (-1: none), without the line ends that git
- * removes. *ret_text is malloc'ed; NULL: git would find no path in it. 0 or -ENOMEM. */
-static int read_name(int fd, const char *prefix, char **ret_text)
-{
-	SBX_AUTO_FREE char *text = malloc(GIT_FILE_MAX + 1);
-	size_t n_prefix = strlen(prefix);
-	ssize_t n;
-
-	*ret_text = NULL;
-	if (!text)
-		return -ENOMEM;
-	n = fd < 0 ? -1 : pread(fd, text, GIT_FILE_MAX, 0);
-	if (n <= (ssize_t)n_prefix || strncmp(text, prefix, n_prefix) != 0)
-		return 0;
-	n = (ssize_t)strnlen(text, (size_t)n);
-	while (n > (ssize_t)n_prefix && (text[n - 1] == '\n' || text[n - 1] == '\r'))
-		n--;
-	text[n] = '\0';
-	*ret_text = strdup(text + n_prefix);
-	return *ret_text ? 0 : -ENOMEM;
-}
-
 /* Follow the host path @path as far as it leads. It is cut there, and *ret_rest is the next part,
  * or NULL. 0; 1: it leads nowhere; -errno. */
 static int resolve_some(struct sbx_protect *x, char *path, struct sbx_resolved *ret_found,
@@ -194,7 +172,7 @@ static int protect_named(struct sbx_protect *x, int fd, const char *prefix, cons
 	SBX_AUTO_FREE char *name = NULL, *there = NULL;
 	struct sbx_resolved found;
 	const char *rest;
-	int r = read_name(fd, prefix, &name);
+	int r = sbx_git_name_read(fd, prefix, &name);
 
 	*ret_elsewhere = false;
 	if (r < 0 || !name)

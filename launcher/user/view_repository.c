@@ -12,14 +12,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/view/git_name.h"
 
 static bool is_git_dir(int dir_fd, uid_t owner, bool *ret_elsewhere)
 {
@@ -31,32 +32,36 @@ static bool is_git_dir(int dir_fd, uid_t owner, bool *ret_elsewhere)
 	return S_ISDIR(st.st_mode) && fstatat(dir_fd, ".git/HEAD", &head, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* Does the git directory @name call @dir its worktree? There is no symlink in @name. */
+static bool is_worktree_at(const char *name, const char *dir)
+{
+	SBX_AUTO_FREE char *real = realpath(name, NULL), *back = NULL, *git = NULL;
+	SBX_AUTO_CLOSE int fd = -1, file = -1;
+
+	if (!real || strcmp(real, name) != 0 || asprintf(&git, "%s/.git", dir) < 0)
+		return false;
+	fd = open(name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		file = openat(fd, "gitdir", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return sbx_git_name_read(file, "", &back) == 0 && back && strcmp(back, git) == 0;
+}
+
 int sbx_view_worktree_of(const char *dir, char **ret_git_dir)
 {
-	static const char key[] = "gitdir: ", below[] = "/.git/worktrees/";
+	static const char below[] = "/.git/worktrees/";
 	SBX_AUTO_CLOSE int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	SBX_AUTO_CLOSE int file =
 		fd < 0 ? -1 : openat(fd, ".git", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	char text[PATH_MAX + sizeof(key)], *end;
-	struct stat st;
-	ssize_t n;
+	SBX_AUTO_FREE char *name = NULL;
+	int r = sbx_git_name_read(file, "gitdir: ", &name);
+	char *end = name ? strstr(name, below) : NULL;
 
 	*ret_git_dir = NULL;
-	if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	n = pread(file, text, sizeof(text) - 1, 0);
-	if (n <= 0 || memchr(text, 0, (size_t)n))
-		return 0;
-	text[n] = 0;
-	text[strcspn(text, "\r\n")] = 0;
-	if (strncmp(text, key, sizeof(key) - 1) != 0 || text[sizeof(key) - 1] != '/')
-		return 0;
-	end = strstr(text, below);
-	if (!end || end == text + sizeof(key) - 1)
-		return 0;
-	end[sizeof("/.git") - 1] = 0;
-	*ret_git_dir = strdup(text + sizeof(key) - 1);
-	return *ret_git_dir ? 0 : -ENOMEM;
+	if (!end || end == name || !is_worktree_at(name, dir))
+		return r;
+	end[sizeof("/.git") - 1] = '\0';
+	*ret_git_dir = sbx_steal_ptr(&name);
+	return 0;
 }
 
 int sbx_view_repository(const char *cwd, char **ret_top)

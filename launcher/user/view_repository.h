@@ -8,8 +8,8 @@
 int sbx_view_repository(const char *cwd, char **ret_top);
 
 /* The git directory that @dir is a linked worktree of (gitrepository-layout(5), worktrees),
- * malloc'ed in *ret_git_dir. NULL: @dir is none. The path is what the file @dir/.git says, and that
- * file may be hostile: it is good for a message and nothing else. 0 or -ENOMEM. */
+ * malloc'ed in *ret_git_dir. NULL: @dir is none. @dir/.git and the git directory name each other,
+ * and the path has no symlink; still both may be a command's work. 0 or -ENOMEM. */
 int sbx_view_worktree_of(const char *dir, char **ret_git_dir);
 
 #endif
