@@ -69,6 +69,24 @@ static bool is_new(struct sbx_new *x, size_t grant, const char *dir, const char 
 	       !sbx_new_is_old(x, ret_st);
 }
 
+/* From here on a file below @path is judged whatever its age, if the command may have put @path, or
+ * a directory behind its first @n_from bytes, in its place. Returns x->changed_only, to be put
+ * back. */
+static bool judge_ages(struct sbx_new *x, size_t grant, const char *path, size_t n_from)
+{
+	const bool was = x->changed_only;
+
+	x->changed_only = was && !sbx_new_came(x, grant, path, n_from);
+	return was;
+}
+
+static bool judge_ages_of_last(struct sbx_new *x, size_t grant, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return judge_ages(x, grant, path, slash ? (size_t)(slash - path) : 0);
+}
+
 /* --- configuration --- */
 
 /* Read the whole file; malloc'ed. NULL: it cannot be judged, and *ret_why says why. */
@@ -202,6 +220,7 @@ static void look_at_hooks(struct sbx_new *x, size_t grant, const char *dir, sbx_
 	const struct dirent *e;
 	struct stat st;
 	size_t n = 0, n_listed = 0;
+	bool was;
 	int fd;
 
 	if (!path || !is_listed(x, "hooks") || !is_new(x, grant, dir, "hooks", &st))
@@ -213,11 +232,13 @@ static void look_at_hooks(struct sbx_new *x, size_t grant, const char *dir, sbx_
 		found(x, grant, dir, "hooks", dir, "it is no directory that can be looked at");
 		return;
 	}
+	was = judge_ages_of_last(x, grant, path);
 	while (n <= HOOKS_MAX && n_listed++ <= HOOKS_LISTED && (e = readdir(list)))
 		if (is_hook(x, e, fd)) {
 			n++;
 			found(x, grant, path, e->d_name, path, "a hook");
 		}
+	x->changed_only = was;
 	if (n > HOOKS_MAX || n_listed > HOOKS_LISTED)
 		found(x, grant, dir, "hooks", dir, "it has many files");
 }
@@ -264,6 +285,7 @@ static void look_at_own(struct sbx_new *x, size_t grant, const char *path, sbx_g
 static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx_git_found found)
 {
 	SBX_AUTO_FREE char *path = sbx_new_join(dir, "commondir"), *text = NULL, *there = NULL;
+	const bool was = x->changed_only;
 	struct stat st;
 	size_t where;
 	int r;
@@ -276,8 +298,11 @@ static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx
 	if (r < 0 || sbx_new_resolve(x, grant, dir, text, &where, &there) != 0)
 		found(x, grant, dir, "commondir", dir,
 		      "it leads out of the writable grants, or nowhere");
-	else if (where != grant || strcmp(there, dir) != 0)
+	else if (where != grant || strcmp(there, dir) != 0) {
+		x->changed_only = false; /* the file that leads there is new */
 		look_at_own(x, where, there, found);
+		x->changed_only = was;
+	}
 }
 
 /* --- modules and worktrees --- */
@@ -375,7 +400,7 @@ static bool look_below(struct modules *m, const char *path, bool strict, unsigne
 {
 	SBX_AUTO_CLOSEDIR DIR *list = NULL;
 	const struct dirent *e;
-	bool whole = true, in_git_dir;
+	bool whole = true, in_git_dir, was;
 	int fd;
 
 	if (m->n_left == 0 || depth > MODULES_DEPTH)
@@ -387,12 +412,14 @@ static bool look_below(struct modules *m, const char *path, bool strict, unsigne
 		sbx_fd_close(fd);
 		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP;
 	}
+	was = judge_ages_of_last(m->x, m->grant, path);
 	in_git_dir = is_git_dir(list, fd, strict);
 	if (in_git_dir)
 		look_at_one(m->x, m->grant, path, m->found);
 	while (whole && (e = readdir(list)))
 		whole = e->d_type == DT_REG ||
 			look_at_entry(m, path, fd, e->d_name, in_git_dir, strict, depth);
+	m->x->changed_only = was;
 	return whole;
 }
 
@@ -403,11 +430,13 @@ static bool look_at_worktrees(struct modules *m, const char *path)
 	int fd = sbx_new_open_dir(m->x, m->grant, path);
 	SBX_AUTO_CLOSEDIR DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *e;
+	bool was;
 
 	if (!list) {
 		sbx_fd_close(fd);
 		return fd == -ENOENT;
 	}
+	was = judge_ages_of_last(m->x, m->grant, path);
 	while ((e = readdir(list))) {
 		SBX_AUTO_FREE char *sub = is_dots(e->d_name) ? NULL : sbx_new_join(path, e->d_name);
 		struct stat st;
@@ -415,12 +444,13 @@ static bool look_at_worktrees(struct modules *m, const char *path)
 		if (!sub || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (S_ISDIR(st.st_mode))
-			look_at_one(m->x, m->grant, sub, m->found);
+			sbx_git_look(m->x, m->grant, sub, strlen(path), false, m->found);
 		else if (S_ISLNK(st.st_mode) && !sbx_new_is_held(m->x, m->grant, sub, &st) &&
 			 !sbx_new_is_old(m->x, &st))
 			m->found(m->x, m->grant, path, e->d_name, m->git_dir,
 				 "a symlink in place of a git directory");
 	}
+	m->x->changed_only = was;
 	return true;
 }
 
@@ -443,11 +473,15 @@ static void look_at_modules(struct sbx_new *x, size_t grant, const char *dir, co
 		      "it has more directories than are looked at, or some that cannot be");
 }
 
-void sbx_git_look(struct sbx_new *x, size_t grant, const char *path, bool deep, sbx_git_found found)
+void sbx_git_look(struct sbx_new *x, size_t grant, const char *path, size_t n_from, bool deep,
+		  sbx_git_found found)
 {
+	const bool was = judge_ages(x, grant, path, n_from);
+
 	look_at_one(x, grant, path, found);
-	if (!deep)
-		return;
-	look_at_modules(x, grant, path, "modules", found);
-	look_at_modules(x, grant, path, "worktrees", found);
+	if (deep) {
+		look_at_modules(x, grant, path, "modules", found);
+		look_at_modules(x, grant, path, "worktrees", found);
+	}
+	x->changed_only = was;
 }

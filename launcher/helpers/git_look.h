@@ -11,8 +11,10 @@
 typedef void (*sbx_git_found)(struct sbx_new *x, size_t grant, const char *dir, const char *name,
 			      const char *to, const char *why);
 
-/* Judge the git directory at @path; with @deep, also those in its modules/ and worktrees/. */
-void sbx_git_look(struct sbx_new *x, size_t grant, const char *path, bool deep,
+/* Judge the git directory at @path; with @deep, also those in its modules/ and worktrees/. With
+ * changed_only: files that are older than the sandbox are judged too if the command may have put
+ * the directory, or one behind the first @n_from bytes of @path, in its place. */
+void sbx_git_look(struct sbx_new *x, size_t grant, const char *path, size_t n_from, bool deep,
 		  sbx_git_found found);
 /* Judge a git configuration, @name in @dir. One that is held, absent or harmless is not
  * reported. */

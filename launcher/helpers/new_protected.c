@@ -111,7 +111,7 @@ static bool has_git(const struct sbx_new *x)
 void sbx_new_look_git(struct sbx_new *x, size_t grant, const char *path, bool deep)
 {
 	if (has_git(x))
-		sbx_git_look(x, grant, path, deep, on_git_found);
+		sbx_git_look(x, grant, path, strlen(path), deep, on_git_found);
 }
 
 static bool exists(int dir, const char *name)
@@ -121,19 +121,39 @@ static bool exists(int dir, const char *name)
 	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISSOCK(st.st_mode);
 }
 
+/* The length of the longest path that both @a and @b are at or below. */
+static size_t n_common(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0;; i++) {
+		const bool a_ends = !a[i] || a[i] == '/', b_ends = !b[i] || b[i] == '/';
+
+		if (a_ends && b_ends)
+			n = i;
+		if (!a[i] || !b[i] || a[i] != b[i])
+			return n;
+	}
+}
+
 /* `.git` is a file that names the git directory. */
 static void look_at_git_file(struct sbx_new *x, size_t grant, const char *place, bool held)
 {
 	SBX_AUTO_FREE char *path = sbx_new_join(place, ".git"), *text = NULL, *there = NULL;
 	size_t where;
+	const bool was = x->changed_only;
 	int r = -EINVAL;
 
 	if (path)
 		r = sbx_git_read_name(x, grant, path, "gitdir: ", &text);
 	if (r == 0)
 		r = sbx_new_resolve(x, grant, place, text, &where, &there);
-	if (r == 0)
-		sbx_git_look(x, where, there, true, on_git_found);
+	if (r == 0) {
+		x->changed_only = was && held; /* a new file leads to what may be old */
+		sbx_git_look(x, where, there, where == grant ? n_common(place, there) : 0, true,
+			     on_git_found);
+		x->changed_only = was;
+	}
 	/* git makes the file before the directory that it names */
 	else if (!held && (x->ended || r == -EXDEV))
 		sbx_new_move_aside(x, grant, place, ".git", place,
@@ -173,7 +193,7 @@ static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int 
 			sbx_new_move_aside(x, grant, place, ".git", place,
 					   "it cannot be looked at");
 		if (list >= 0)
-			sbx_git_look(x, grant, path, true, on_git_found);
+			sbx_git_look(x, grant, path, strlen(place), true, on_git_found);
 	} else if (S_ISREG(st.st_mode)) {
 		if (!held)
 			tell_appeared(x, grant, place, ".git");
@@ -187,9 +207,19 @@ static void look_at_git(struct sbx_new *x, size_t grant, const char *place, int 
 /* A bare repository has HEAD, and objects and refs or a commondir. */
 static void look_at_bare(struct sbx_new *x, size_t grant, const char *place, int dir)
 {
-	if (exists(dir, "HEAD") &&
-	    ((exists(dir, "objects") && exists(dir, "refs")) || exists(dir, "commondir")))
-		sbx_git_look(x, grant, place, true, on_git_found);
+	static const char *const marks[] = { "HEAD", "objects", "refs", "commondir" };
+	const bool was = x->changed_only;
+
+	if (!exists(dir, "HEAD") ||
+	    ((!exists(dir, "objects") || !exists(dir, "refs")) && !exists(dir, "commondir")))
+		return;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(marks) && x->changed_only; i++) {
+		SBX_AUTO_FREE char *path = sbx_new_join(place, marks[i]);
+
+		x->changed_only = path && !sbx_new_came(x, grant, path, strlen(place));
+	}
+	sbx_git_look(x, grant, place, strlen(place), true, on_git_found);
+	x->changed_only = was;
 }
 
 /* Find @way in the place; symlinks on the way are followed. *ret_link: the first part of @way that

@@ -462,6 +462,34 @@ bool sbx_new_is_old(const struct sbx_new *x, const struct stat *st)
 	return x->changed_only && !S_ISDIR(st->st_mode) && st->st_ctime < x->since;
 }
 
+static bool came_into(struct sbx_new *x, size_t grant, const char *dir, const char *name)
+{
+	SBX_AUTO_CLOSE int fd = sbx_new_open(x, grant, dir, O_PATH | O_DIRECTORY);
+	struct stat into, st;
+
+	if (fd < 0 || fstat(fd, &into) < 0)
+		return true;
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno != ENOENT;
+	return into.st_ctime >= x->since && st.st_ctime >= x->since;
+}
+
+bool sbx_new_came(struct sbx_new *x, size_t grant, const char *path, size_t n_from)
+{
+	const char *name = path + n_from + (path[n_from] == '/');
+
+	while (*name) {
+		size_t n = strcspn(name, "/");
+		size_t n_dir = name > path ? (size_t)(name - path) - 1 : 0;
+		SBX_AUTO_FREE char *dir = strndup(path, n_dir), *part = strndup(name, n);
+
+		if (!dir || !part || came_into(x, grant, dir, part))
+			return true;
+		name += n + (name[n] == '/');
+	}
+	return false;
+}
+
 bool sbx_new_is_covered(const struct sbx_new *x, size_t grant, const char *path)
 {
 	for (size_t i = 0; i < x->covered.n; i++) {

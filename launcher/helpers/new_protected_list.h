@@ -24,7 +24,7 @@ enum sbx_new_word {
 	SBX_NEW_MOVED = 'm',	/* a path was moved aside */
 	SBX_NEW_STAYS = 's',	/* a path stays: its tool asks before it acts on it */
 	SBX_NEW_STUCK = 'u',	/* a path could not be moved aside */
-	SBX_NEW_UNSEARCHED = 'l', /* a grant is not watched, or was not searched to its end */
+	SBX_NEW_UNSEARCHED = 'i', /* a grant is not watched, or was not searched to its end */
 	SBX_NEW_PLANTED = 'x',	/* a path was made too often: end the sandbox */
 };
 
@@ -115,6 +115,10 @@ int sbx_new_open_dir(struct sbx_new *x, size_t grant, const char *path);
 bool sbx_new_is_held(struct sbx_new *x, size_t grant, const char *path, const struct stat *st);
 /* With changed_only: is it a file that did not change since the sandbox started? */
 bool sbx_new_is_old(const struct sbx_new *x, const struct stat *st);
+/* With changed_only: may the command have put @path in its place, or a directory on the way to it
+ * behind the first @n_from bytes? A rename changes no file below the directory, but both the
+ * directory and the one that it comes into. */
+bool sbx_new_came(struct sbx_new *x, size_t grant, const char *path, size_t n_from);
 /* Does another mount lie on @path, or above it? */
 bool sbx_new_is_covered(const struct sbx_new *x, size_t grant, const char *path);
 /* PURE. Is it the name of something that was moved aside? */

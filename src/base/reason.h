@@ -65,6 +65,7 @@ enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS
 	  "a name that sandboxes do not see appeared in a writable grant") \
 	X(NEW_PROTECTED, "new_protected", "a protected path was made in a writable grant") \
 	X(UNTRUSTED, "untrusted", "a file that tools of the host would execute was moved aside") \
+	X(STUCK, "stuck", "a file that tools of the host would execute could not be moved aside") \
 	X(UNSEARCHED, "unsearched", "a writable grant was not searched to its end for such files") \
 	X(PLANTED, "planted", \
 	  "a file that tools of the host would execute was made again and again")

@@ -102,6 +102,46 @@ def test_plants_while_it_runs(space, plant):
     assert p.returncode == 0, err
 
 
+# What was there before the sandbox, innocent under its name, and what puts it where git reads it without a change to the file.
+CONFIG = f"{{ printf '[core]\\n\\trepositoryformatversion = 0\\n'; {EVIL}; }} >"
+HEAD = "echo ref: refs/heads/m >"
+PLACED = {
+    "git directory": (f"mkdir -p {DEEP}/x; {CONFIG}{DEEP}/x/config", f"cd {DEEP}; mv x .git; cd .git; mkdir objects refs; {HEAD}HEAD",
+                      [["git", "-C", DEEP, "status"]]),
+    "in node_modules": (f"mkdir -p node_modules/x; {CONFIG}node_modules/x/config",
+                        f"cd node_modules; mv x .git; cd .git; mkdir objects refs; {HEAD}HEAD", [["git", "-C", "node_modules", "status"]]),
+    "whole git directory": (f"git init -q {DEEP}; cd {DEEP}; mv .git x; rm x/HEAD; {EVIL} >>x/config", f"cd {DEEP}; {HEAD}x/HEAD; mv x .git",
+                            [["git", "-C", DEEP, "status"]]),
+    "hooks": (f"git init -q {DEEP}; cd {DEEP}; mkdir h; {HOOK} >h/pre-commit; chmod +x h/pre-commit",
+              f"cd {DEEP}; rm -r .git/hooks; mv h .git/hooks", [["git", "-C", DEEP, "commit", "-q", "--allow-empty", "-m", "x"]]),
+    "commondir": (f"git init -q {DEEP}; cd {DEEP}; cp -r .git x; rm x/HEAD; {EVIL} >>x/config", f"echo ../x >{DEEP}/.git/commondir",
+                  [["git", "-C", DEEP, "status"]]),
+    "gitfile": (f"git init -q {DEEP}; cd {DEEP}; mv .git x; rm x/HEAD; {EVIL} >>x/config", f"cd {DEEP}; {HEAD}x/HEAD; echo gitdir: x >.git",
+                [["git", "-C", DEEP, "status"]]),
+    "bare": (f"git init -q --bare {DEEP}; cd {DEEP}; rm HEAD; {BARE_EVIL}", f"{HEAD}{DEEP}/HEAD", [["git", "-C", DEEP, "status"]]),
+    "module": (f"git init -q {DEEP}; cd {DEEP}; git init -q --bare m; cd m; rm HEAD; {BARE_EVIL}",
+               f"cd {DEEP}; mkdir .git/modules s; mv m .git/modules/m; {HEAD}.git/modules/m/HEAD; echo gitdir: ../.git/modules/m >s/.git",
+               [["git", "-C", DEEP + "/s", "status"]]),
+}
+
+
+@pytest.mark.parametrize("place", PLACED)
+def test_old_files_in_new_places(sbx, place):
+    """Files that are older than the sandbox are the user's only where they were."""
+    space = workspaces.Workspace(sbx, "user")  # noqa: F811
+    before, script, use = PLACED[place]
+    space.give()
+    r = space.run(before)
+    assert r.rc == 0 and aside(space) == [] and not hit(space, *use), r
+    wait_until(lambda: False, 2.5)  # st_ctime cannot be set
+    r = space.run(script)
+    assert r.rc == 0 and not hit(space, *use) and aside(space), r
+    assert "sbx-run: notice: " in r.err, r
+    subprocess.run(["sh", "-c", "find . -mindepth 1 -delete"], cwd=space.dir, check=True)
+    r = space.run(f"{before}; cd {space.dir}; {script}", keeping(space))
+    assert r.rc == 0 and hit(space, *use), "the attack itself does not work"
+
+
 WORKTREES = {
     "hooks": (".git/hooks", "mkdir -p d/.git"),
     "hooks of a bare repository": ("b.git/hooks", "git init -q --bare a/b.git"),
@@ -189,6 +229,8 @@ def test_deep_repositories_of_the_user(space):
     r = space.run(f"for d in {DEEP} node_modules/e; do git -C $d status >&2; done")
     names = {n for n in space.snapshot() if not n.endswith("/index")}
     assert r.rc == 0 and names == set(before) and aside(space) == [], r
+    r = space.run(f"{ID} for d in {DEEP} node_modules/e; do cd {space.dir}/$d; echo 2 >x; git add x; git commit -qm x; git checkout -qb y; done")
+    assert r.rc == 0 and aside(space) == [], r
     r = space.run(f"for d in {DEEP} node_modules/e; do git -C $d config core.fsmonitor x; done")
     assert r.rc == 0 and aside(space) == [f"{DEEP}/.git/config{ASIDE}", f"node_modules/e/.git/config{ASIDE}"], r
 

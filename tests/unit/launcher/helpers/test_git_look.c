@@ -63,7 +63,7 @@ static void on_found(struct sbx_new *x, size_t grant, const char *dir, const cha
 static const char *look(struct sbx_new *x)
 {
 	found_names[0] = '\0';
-	sbx_git_look(x, 0, "g", true, on_found);
+	sbx_git_look(x, 0, "g", 1, true, on_found);
 	return found_names;
 }
 
