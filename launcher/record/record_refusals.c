@@ -14,7 +14,7 @@
 #include "launcher/record/record_internal.h"
 #include "launcher/record/refusals.h"
 
-#define NOTICES_MAX 256
+#define NOTICES_MAX 64 /* of one kind */
 
 /* Write the words of the command into @buf, for people to read. */
 static const char *command_text(const char *command_json, char *buf, size_t n_buf)
@@ -48,10 +48,12 @@ static void add(const struct sbx_event *e, void *userdata)
 	sbx_refusals_add(userdata, e);
 }
 
-/* The notices of a run (docs/THREATS.md), as they are read from the database. */
+/* Notices of one kind, as they are read from the database. */
 struct notices {
 	FILE *out;
-	size_t n;
+	enum sbx_reason reason;
+	unsigned int n_printed;
+	unsigned long long n_more;
 };
 
 static void print_notice(const struct sbx_event *e, void *userdata)
@@ -59,20 +61,36 @@ static void print_notice(const struct sbx_event *e, void *userdata)
 	struct notices *notices = userdata;
 	char text[2048], line[SBX_REFUSAL_LINE_MAX];
 
-	if (++notices->n > NOTICES_MAX)
+	if (e->reason != notices->reason)
 		return;
+	if (notices->n_printed == NOTICES_MAX) {
+		notices->n_more += e->count;
+		return;
+	}
+	notices->n_printed++;
 	sbx_text_cut(text, sizeof(text), "notice: %s%s%s%s", e->rule[0] ? "'" : "", e->rule,
 		     e->rule[0] ? "': " : "", sbx_reason_help((enum sbx_reason)e->reason));
 	fprintf(notices->out, "%s\n", sbx_escape(text, strlen(text), line, sizeof(line)));
 }
 
+/* Kind by kind, each with its own limit: many of one hide none of another. */
 static int print_notices(struct sbx_store *store, const char *id, FILE *out, struct sbx_err *err)
 {
-	struct notices notices = { .out = out };
-	int e = sbx_store_events_each(store, id, SBX_NOTICE, print_notice, &notices, err);
+	static const enum sbx_reason kinds[] = { SBX_REASON_UNSEARCHED, SBX_REASON_STUCK,
+						 SBX_REASON_UNTRUSTED, SBX_REASON_BLOCKED_NAME,
+						 SBX_REASON_NEW_PROTECTED, SBX_REASON_OVERFLOW };
+	int e = 0;
 
-	if (e == 0 && notices.n > NOTICES_MAX)
-		fprintf(out, "and %zu more notices\n", notices.n - NOTICES_MAX);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(kinds) && e == 0; i++) {
+		struct notices notices = { .out = out, .reason = kinds[i] };
+
+		if (kinds[i] == SBX_REASON_OVERFLOW) /* only a count */
+			notices.n_printed = NOTICES_MAX;
+		e = sbx_store_events_each(store, id, SBX_NOTICE, print_notice, &notices, err);
+		if (e == 0 && notices.n_more > 0)
+			fprintf(out, "notice: and %llu more: %s\n", notices.n_more,
+				sbx_reason_help(kinds[i]));
+	}
 	return e != 0 ? e : fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }
 
