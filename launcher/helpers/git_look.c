@@ -295,10 +295,10 @@ static void look_at_common(struct sbx_new *x, size_t grant, const char *dir, sbx
 	r = sbx_git_read_name(x, grant, path, "", &text);
 	if (r == -EAGAIN && !x->ended)
 		return; /* git dies of it */
-	if (r < 0 || sbx_new_resolve(x, grant, dir, text, &where, &there) != 0)
+	if (r < 0 || sbx_new_resolve(x, grant, dir, text, &where, &there) != 0) {
 		found(x, grant, dir, "commondir", dir,
 		      "it leads out of the writable grants, or nowhere");
-	else if (where != grant || strcmp(there, dir) != 0) {
+	} else if (where != grant || strcmp(there, dir) != 0) {
 		x->changed_only = false; /* the file that leads there is new */
 		look_at_own(x, where, there, found);
 		x->changed_only = was;

@@ -153,11 +153,11 @@ static void look_at_git_file(struct sbx_new *x, size_t grant, const char *place,
 		sbx_git_look(x, where, there, where == grant ? n_common(place, there) : 0, true,
 			     on_git_found);
 		x->changed_only = was;
-	}
-	/* git makes the file before the directory that it names */
-	else if (!held && (x->ended || r == -EXDEV))
+	} else if (!held && (x->ended || r == -EXDEV)) {
+		/* before the end git may not have made the directory yet */
 		sbx_new_move_aside(x, grant, place, ".git", place,
 				   "it leads out of the writable grants, or nowhere");
+	}
 }
 
 /* Was the git directory there at the start? Then something in it is held. */
