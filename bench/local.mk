@@ -3,9 +3,11 @@
 # (bench_decide is built by policy/local.mk.)
 
 # Not check_PROGRAMS: those are run as tests.
-EXTRA_PROGRAMS = %reldir%/bench_attach %reldir%/bench_net
+EXTRA_PROGRAMS = %reldir%/bench_attach %reldir%/bench_net %reldir%/bench_tls
 %canon_reldir%_bench_attach_SOURCES = %reldir%/bench_attach.c
 %canon_reldir%_bench_net_SOURCES = %reldir%/bench_net.c
+%canon_reldir%_bench_tls_SOURCES = %reldir%/bench_tls.c
+%canon_reldir%_bench_tls_LDADD = $(SSL_LIBS)
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += \
@@ -17,9 +19,11 @@ EXTRA_DIST += \
 	%reldir%/memory.py \
 	%reldir%/net.py \
 	%reldir%/run.py \
-	%reldir%/start.py
+	%reldir%/start.py \
+	%reldir%/tls.py
 
 BENCH_FLAGS =
-bench: install-for-tests %reldir%/bench_attach %reldir%/bench_net %reldir%/bench_decide
+bench: install-for-tests %reldir%/bench_attach %reldir%/bench_net %reldir%/bench_tls \
+		%reldir%/bench_decide
 	$(SBX_TEST_ENVIRONMENT) $(PYTHON3) '$(srcdir)/%reldir%/run.py' $(BENCH_FLAGS)
 .PHONY: bench

@@ -20,10 +20,11 @@ import mask  # noqa: E402
 import memory  # noqa: E402
 import net  # noqa: E402
 import start  # noqa: E402
+import tls  # noqa: E402
 
 PARTS = {"start": start.run, "mask": mask.run, "net": net.run, "mem": memory.run, "decide": decide.run,
-         "attach": attach.run}
-DEADLINE_S = 300
+         "attach": attach.run, "tls": tls.run}
+DEADLINE_S = 600
 
 
 def arguments():

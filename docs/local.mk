@@ -7,6 +7,7 @@ dist_doc_DATA = \
 	%reldir%/HACKING.md \
 	%reldir%/PROTECTED.md \
 	%reldir%/SECCOMP.md \
+	%reldir%/SECRETS.md \
 	%reldir%/SLURM.md \
 	%reldir%/SYSTEMD.md \
 	%reldir%/THREATS.md

@@ -13,6 +13,18 @@ noinst_LIBRARIES += %reldir%/libsbx-cli.a
 	%reldir%/cli/profile_list.c \
 	%reldir%/cli/profile_list.h
 
+# values of secrets, read for sbx-tls
+noinst_LIBRARIES += %reldir%/libsbx-secrets.a
+%canon_reldir%_libsbx_secrets_a_SOURCES = \
+	%reldir%/secrets/secret_helper.c \
+	%reldir%/secrets/secret_helper.h \
+	%reldir%/secrets/secret_value.c \
+	%reldir%/secrets/secret_value.h \
+	%reldir%/secrets/secrets.c \
+	%reldir%/secrets/secrets.h \
+	%reldir%/secrets/user_file.c \
+	%reldir%/secrets/user_file.h
+
 # the steps of a run, and the loop that waits for its processes
 noinst_LIBRARIES += %reldir%/libsbx-run.a
 %canon_reldir%_libsbx_run_a_SOURCES = \
@@ -25,12 +37,13 @@ noinst_LIBRARIES += %reldir%/libsbx-run.a
 	%reldir%/run/step_host.c \
 	%reldir%/run/step_sandbox.c \
 	%reldir%/run/step_selftest.c \
+	%reldir%/run/step_tls.c \
 	%reldir%/run/steps.c \
 	%reldir%/run/steps.h \
 	%reldir%/run/supervise.c \
 	%reldir%/run/supervise.h
 
-# what a run has on the host's side: cgroup, rules, broker, published ports
+# what a run has on the host's side: cgroup, rules, broker, sbx-tls, published ports
 noinst_LIBRARIES += %reldir%/libsbx-resources.a
 %canon_reldir%_libsbx_resources_a_SOURCES = \
 	%reldir%/resources/attach.c \
@@ -40,7 +53,9 @@ noinst_LIBRARIES += %reldir%/libsbx-resources.a
 	%reldir%/resources/cgroup.c \
 	%reldir%/resources/cgroup.h \
 	%reldir%/resources/publish.c \
-	%reldir%/resources/publish.h
+	%reldir%/resources/publish.h \
+	%reldir%/resources/tls_process.c \
+	%reldir%/resources/tls_process.h
 
 # the processes in the new namespaces; they mount the view and build the network
 noinst_LIBRARIES += %reldir%/libsbx-stage.a
@@ -149,6 +164,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/plan/plan_limits.h \
 	%reldir%/plan/plan_profile.c \
 	%reldir%/plan/plan_publish.c \
+	%reldir%/plan/plan_tls.c \
 	%reldir%/plan/plan_view.c \
 	%reldir%/plan/planner.c \
 	%reldir%/plan/planner.h \
@@ -327,6 +343,7 @@ launcher_plan_libs = \
 	%reldir%/libsbx-attach.a \
 	%reldir%/libsbx-rootfs.a \
 	%reldir%/libsbx-view.a \
+	%reldir%/libsbx-secrets.a \
 	%reldir%/libsbx-host.a \
 	%reldir%/libsbx-process.a \
 	src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) src/base/libsbx-base.a \
@@ -347,6 +364,7 @@ launcher_plan_tests = \
 	tests/unit/launcher/plan/test_env \
 	tests/unit/launcher/plan/test_plan \
 	tests/unit/launcher/plan/test_plan_shortage \
+	tests/unit/launcher/plan/test_plan_tls \
 	tests/unit/launcher/plan/test_probes \
 	tests/unit/launcher/process/test_getent \
 	tests/unit/launcher/process/test_privileges \
@@ -356,6 +374,9 @@ launcher_plan_tests = \
 	tests/unit/launcher/record/test_refusals \
 	tests/unit/launcher/rootfs/test_views \
 	tests/unit/launcher/run/test_supervise \
+	tests/unit/launcher/secrets/test_secret_helper \
+	tests/unit/launcher/secrets/test_secret_value \
+	tests/unit/launcher/secrets/test_secrets \
 	tests/unit/launcher/setup/test_bwrap_argv \
 	tests/unit/launcher/setup/test_plan_json \
 	tests/unit/launcher/setup/test_setup \
@@ -412,6 +433,12 @@ tests_unit_launcher_attach_test_plan_attach_LDADD = $(launcher_plan_libs) $(CMOC
 tests_unit_launcher_attach_test_plan_attach_random_SOURCES = \
 	tests/unit/launcher/attach/test_plan_attach_random.c tests/unit/attach_walk.h
 tests_unit_launcher_attach_test_plan_attach_random_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_secrets_test_secret_helper_SOURCES = tests/unit/launcher/secrets/test_secret_helper.c tests/unit/scratch.h
+tests_unit_launcher_secrets_test_secret_helper_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_secrets_test_secret_value_SOURCES = tests/unit/launcher/secrets/test_secret_value.c tests/unit/scratch.h
+tests_unit_launcher_secrets_test_secret_value_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_secrets_test_secrets_SOURCES = tests/unit/launcher/secrets/test_secrets.c tests/unit/scratch.h
+tests_unit_launcher_secrets_test_secrets_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_setup_test_plan_json_SOURCES = tests/unit/launcher/setup/test_plan_json.c tests/unit/golden.h
 tests_unit_launcher_setup_test_plan_json_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_helpers_test_git_look_SOURCES = tests/unit/launcher/helpers/test_git_look.c tests/unit/scratch.h
@@ -436,6 +463,8 @@ tests_unit_launcher_protect_test_workspace_SOURCES = tests/unit/launcher/protect
 tests_unit_launcher_protect_test_workspace_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_view_test_view_SOURCES = tests/unit/launcher/view/test_view.c
 tests_unit_launcher_view_test_view_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_plan_test_plan_tls_SOURCES = tests/unit/launcher/plan/test_plan_tls.c
+tests_unit_launcher_plan_test_plan_tls_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_plan_test_plan_shortage_SOURCES = tests/unit/launcher/plan/test_plan_shortage.c
 tests_unit_launcher_plan_test_plan_shortage_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_plan_test_plan_shortage_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open,--wrap=openat,--wrap=__open_2,--wrap=__openat_2 \
@@ -449,14 +478,18 @@ tests_unit_launcher_rootfs_test_views_LDADD = $(launcher_plan_test_libs)
 
 launcher_run_libs = \
 	%reldir%/libsbx-run.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
-	src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) \
-	$(sys_nftnl_libs)
+	src/http/libsbx-http.a src/wire/libsbx-wire.a src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) \
+	src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 launcher_main_sources = %reldir%/cli/main.c %reldir%/process/step_hook.h
 if SBX_RUN_STATIC
 launcher_main_sources += %reldir%/process/no_loader.c
 endif
 
-check_PROGRAMS += tests/unit/launcher/run/test_state_change tests/unit/launcher/cleanup/test_sweep
+check_PROGRAMS += tests/unit/launcher/run/test_state_change tests/unit/launcher/cleanup/test_sweep \
+	tests/unit/launcher/resources/test_tls_process
+tests_unit_launcher_resources_test_tls_process_SOURCES = \
+	tests/unit/launcher/resources/test_tls_process.c tests/unit/scratch.h
+tests_unit_launcher_resources_test_tls_process_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_cleanup_test_sweep_SOURCES = tests/unit/launcher/cleanup/test_sweep.c tests/unit/scratch.h
 tests_unit_launcher_cleanup_test_sweep_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_run_test_state_change_SOURCES = tests/unit/launcher/run/test_state_change.c

@@ -73,6 +73,8 @@ AC_DEFUN([SBX_LIBRARIES], [
 	SBX_LIBRARY([PSL], [libpsl], [libpsl-dev])
 	SBX_LIBRARY([IDN2], [libidn2], [libidn2-dev])
 	SBX_LIBRARY([MD], [libmd], [libmd-dev])
+	SBX_LIBRARY([SSL], [libssl >= 3.0 libcrypto], [libssl-dev])
+	SBX_LIBRARY([NGHTTP2], [libnghttp2 >= 1.43], [libnghttp2-dev])
 	SBX_LIBRARY([CMOCKA], [cmocka], [libcmocka-dev])
 	SBX_SYSTEMD
 	SBX_PREFER_ARCHIVE([SECCOMP], [seccomp])
@@ -84,6 +86,8 @@ AC_DEFUN([SBX_LIBRARIES], [
 	SBX_PREFER_ARCHIVE([JANSSON], [jansson])
 	SBX_PREFER_ARCHIVE([MD], [md])
 	SBX_PREFER_ARCHIVE([IDN2], [idn2], [-l:libunistring.a], [idn2_to_ascii_8z])
+	SBX_PREFER_ARCHIVE([SSL], [ssl], [-l:libcrypto.a])
+	SBX_PREFER_ARCHIVE([NGHTTP2], [nghttp2])
 	SBX_PREFER_ARCHIVE([PSL], [psl], [$IDN2_LIBS], [psl_is_public_suffix2])
 	AC_SUBST([SBX_LIBRARY_CFLAGS])
 ])

@@ -16,9 +16,11 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/keys/key_print.c %reldir%/keys/key_print.h \
 	%reldir%/keys/key_read.c %reldir%/keys/key_read.h \
 	%reldir%/keys/key_read_items.c %reldir%/keys/key_read_internal.h \
+	%reldir%/keys/key_read_requests.c \
 	%reldir%/keys/key_scalar.c %reldir%/keys/key_scalar.h \
 	%reldir%/profile/net_entry.c %reldir%/profile/net_entry.h \
 	%reldir%/forms/option_form.c %reldir%/forms/option_form.h \
+	%reldir%/forms/request_form.c %reldir%/forms/request_form.h \
 	%reldir%/decide/policy.h \
 	%reldir%/decide/policy_blob.h \
 	%reldir%/decide/policy_compile.c \
@@ -27,6 +29,8 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/decide/policy_hash.c \
 	%reldir%/decide/policy_load.c %reldir%/decide/policy_internal.h \
 	%reldir%/profile/profile.c %reldir%/profile/profile.h \
+	%reldir%/profile/secret.c %reldir%/profile/secret.h \
+	%reldir%/profile/settle.c %reldir%/profile/settle.h \
 	%reldir%/keys/profile_parse.c %reldir%/keys/profile_parse.h \
 	%reldir%/lists/protected_path.c %reldir%/lists/protected_path.h \
 	%reldir%/profile/publish.c %reldir%/profile/publish.h \
@@ -49,8 +53,11 @@ check_PROGRAMS += \
 	tests/unit/policy/keys/test_profile \
 	tests/unit/policy/keys/test_profile_golden \
 	tests/unit/policy/keys/test_profile_man \
+	tests/unit/policy/keys/test_profile_requests \
 	tests/unit/policy/lists/test_protected_path \
 	tests/unit/policy/profile/test_publish \
+	tests/unit/policy/forms/test_request_form \
+	tests/unit/policy/profile/test_settle \
 	tests/unit/policy/forms/test_suggest \
 	tests/unit/policy/keys/test_system \
 	tests/unit/policy/forms/test_units \
@@ -75,6 +82,12 @@ tests_unit_policy_keys_test_profile_golden_SOURCES = tests/unit/policy/keys/test
 tests_unit_policy_keys_test_profile_golden_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_keys_test_profile_man_SOURCES = tests/unit/policy/keys/test_profile_man.c tests/unit/policy_world.h
 tests_unit_policy_keys_test_profile_man_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_keys_test_profile_requests_SOURCES = tests/unit/policy/keys/test_profile_requests.c tests/unit/policy_world.h
+tests_unit_policy_keys_test_profile_requests_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_forms_test_request_form_SOURCES = tests/unit/policy/forms/test_request_form.c
+tests_unit_policy_forms_test_request_form_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_profile_test_settle_SOURCES = tests/unit/policy/profile/test_settle.c tests/unit/policy_world.h
+tests_unit_policy_profile_test_settle_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_lists_test_protected_path_SOURCES = tests/unit/policy/lists/test_protected_path.c tests/unit/policy_world.h
 tests_unit_policy_lists_test_protected_path_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_profile_test_publish_SOURCES = tests/unit/policy/profile/test_publish.c

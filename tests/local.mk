@@ -31,6 +31,8 @@ SBX_CHECKS = \
 	%reldir%/check/docs.py \
 	%reldir%/check/hardening.py \
 	%reldir%/check/headers.py \
+	%reldir%/check/http1_differential.py \
+	%reldir%/check/http2_differential.py \
 	%reldir%/check/layers.py \
 	%reldir%/check/purity.py \
 	%reldir%/check/selftest.py \
@@ -45,6 +47,7 @@ EXTRA_DIST += \
 	%reldir%/check/totals.py \
 	%reldir%/clean/run.sh \
 	%reldir%/fuzz/corpus \
+	%reldir%/fuzz/make_tls_seeds.py \
 	%reldir%/fuzz/smoke.sh \
 	%reldir%/golden \
 	%reldir%/net/test_agents.py \
@@ -108,6 +111,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_refusals.py \
 	%reldir%/system/test_resets.py \
 	%reldir%/system/test_scope.py \
+	%reldir%/system/test_secrets.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_passed_directories.py \

@@ -37,6 +37,7 @@
 #include "launcher/resources/cgroup.h"
 #include "launcher/run/steps.h"
 #include "launcher/run/supervise.h"
+#include "launcher/secrets/secrets.h"
 #include "launcher/setup/plan_json.h"
 #include "sys/process/proc.h"
 
@@ -213,6 +214,21 @@ static int plan(const struct sbx_options *o, const struct sbx_facts *f,
 	return status;
 }
 
+/* The values of the secrets. A secret that cannot be read refuses the run, and nothing was made
+ * yet. */
+static int read_secrets(struct sbx_run *run)
+{
+	const struct sbx_plan_tls *t = &run->plan->tls;
+	struct sbx_err err = { 0 };
+
+	if (!t->on || sbx_secrets_read(&run->secrets, run->plan->profile, t->entries, t->n_entries,
+				       run->facts, &err) == 0)
+		return 0;
+	complain(&err);
+	sbx_record_refused(run->options, run->facts, err.msg);
+	return EXIT_NOT_SET_UP;
+}
+
 /* Starts the stage before the plan is made, and ends it unused when there is no plan. A stage that
  * is to be born in a cgroup starts later, when the cgroup exists. */
 static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, uint64_t started_us)
@@ -236,6 +252,8 @@ static int plan_and_carry_out(const struct sbx_options *o, struct sbx_facts *f, 
 		status = plan(o, f, &run.plan);
 	else
 		complain(&err);
+	if (status == 0)
+		status = read_secrets(&run);
 	if (status == 0)
 		status = carry_out(&run);
 	/* the plan is not freed: the end of the process frees it faster */

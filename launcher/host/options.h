@@ -25,8 +25,8 @@ struct sbx_options {
 	const char *root, *home;
 	size_t n_binds;
 	struct sbx_bind_option *binds;
-	size_t n_allow, n_deny, n_publish, n_env, n_limits, n_tmpfs, n_devices;
-	const char **allow, **deny, **publish, **env, **limits, **tmpfs, **devices;
+	size_t n_allow, n_deny, n_secrets, n_publish, n_env, n_limits, n_tmpfs, n_devices;
+	const char **allow, **deny, **secrets, **publish, **env, **limits, **tmpfs, **devices;
 	bool air_gap, overlay, scratch, cache, wait_all, dry_run, gc, list_profiles, refusals;
 	bool quiet, help, version;
 	int verbose;

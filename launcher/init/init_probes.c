@@ -48,6 +48,11 @@ static const struct sbx_probe_ops ops_table[] = {
 	[SBX_PROBE_PATH_READONLY] = { SBX_PHASE_AT_ONCE, sbx_probe_path_readonly, NULL },
 	[SBX_PROBE_MOUNTS] = { SBX_PHASE_AT_ONCE, sbx_probe_mounts, NULL },
 	[SBX_PROBE_EXEC_REFUSED] = { SBX_PHASE_AT_ONCE, sbx_probe_exec_refused, NULL },
+	[SBX_PROBE_TRUST] = { SBX_PHASE_AT_ONCE, sbx_probe_trust, NULL },
+	[SBX_PROBE_SECRET] = { SBX_PHASE_ASK, sbx_probe_connect_name,
+			       sbx_probe_connect_name_ready },
+	[SBX_PROBE_SECRET_REFUSED] = { SBX_PHASE_ASK, sbx_probe_connect_name,
+				       sbx_probe_connect_name_ready },
 };
 _Static_assert(SBX_N_ELEMENTS(ops_table) == SBX_N_PROBE_KINDS, "a function for each kind of probe");
 

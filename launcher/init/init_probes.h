@@ -24,7 +24,7 @@ struct sbx_lane {
 	uint8_t stage;	/* for the probe's own use */
 	uint16_t id;	/* DNS */
 	uint8_t n_got;
-	char got[64];
+	char got[128];
 };
 
 struct sbx_probe_run {
@@ -81,6 +81,7 @@ void sbx_probe_dns_allowed(struct sbx_probe_run *r);
 void sbx_probe_dns_allowed_ready(struct sbx_probe_run *r, struct sbx_lane *lane);
 void sbx_probe_connect_refused(struct sbx_probe_run *r);
 void sbx_probe_connect_refused_ready(struct sbx_probe_run *r, struct sbx_lane *lane);
+/* Also of the probes of secrets, which ask the echo over one family. */
 void sbx_probe_connect_name(struct sbx_probe_run *r);
 void sbx_probe_connect_name_ready(struct sbx_probe_run *r, struct sbx_lane *lane);
 void sbx_probe_loopback(struct sbx_probe_run *r);
@@ -95,6 +96,7 @@ void sbx_probe_fds(struct sbx_probe_run *r);
 void sbx_probe_path_absent(struct sbx_probe_run *r);
 void sbx_probe_path_readonly(struct sbx_probe_run *r);
 void sbx_probe_exec_refused(struct sbx_probe_run *r);
+void sbx_probe_trust(struct sbx_probe_run *r);
 void sbx_probe_mounts(struct sbx_probe_run *r);
 /* Does the kernel read @path's bytes at an exec? They are of no format, so nothing is executed. */
 bool sbx_probe_can_exec(const char *path);

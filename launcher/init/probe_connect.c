@@ -13,6 +13,8 @@
 
 #include "base/addr.h"
 #include "base/cleanup.h"
+#include "base/reason.h"
+#include "base/text.h"
 #include "launcher/init/init_probes.h"
 #include "launcher/init/init_dns.h"
 
@@ -131,6 +133,38 @@ void sbx_probe_connect_refused_ready(struct sbx_probe_run *r, struct sbx_lane *l
 
 /* --- connect_name --- */
 
+/* The text that the peer must send first. A probe of secrets expects the head of the echo's answer
+ * (src/tls/http1/echo.c). */
+static size_t expected(const struct sbx_probe *p, char *buf, size_t n_buf)
+{
+	if (p->kind == SBX_PROBE_SECRET)
+		sbx_text_fit(buf, n_buf, "HTTP/1.1 200 OK\r\n" SBX_ECHO_HEADER ": %s\r\n",
+			     p->expect);
+	else if (p->kind == SBX_PROBE_SECRET_REFUSED)
+		sbx_text_fit(buf, n_buf, "HTTP/1.1 403 Forbidden\r\nX-Sbx-Denied: %s\r\n",
+			     sbx_reason_str(SBX_REASON_SECRET_MISDIRECTED));
+	else
+		sbx_text_fit(buf, n_buf, "%.*s", SBX_PROBE_EXPECT_MAX, p->expect);
+	return strlen(buf);
+}
+
+static bool asks_echo(const struct sbx_probe *p)
+{
+	return p->kind == SBX_PROBE_SECRET || p->kind == SBX_PROBE_SECRET_REFUSED;
+}
+
+/* 0 or -errno. */
+static int send_request(struct sbx_lane *lane, const struct sbx_probe *p)
+{
+	char request[SBX_PROBE_NAME_MAX + SBX_PROBE_EXPECT_MAX + 128];
+
+	sbx_text_fit(request, sizeof(request),
+		     "GET / HTTP/1.1\r\nHost: %s\r\n" SBX_ECHO_HEADER
+		     ": %s\r\nConnection: close\r\n\r\n",
+		     p->name, p->expect);
+	return send(lane->fd, request, strlen(request), MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
 enum { STAGE_ASKED = 0, STAGE_CONNECTING, STAGE_READING };
 
 void sbx_probe_connect_name(struct sbx_probe_run *r)
@@ -139,7 +173,7 @@ void sbx_probe_connect_name(struct sbx_probe_run *r)
 		struct sbx_lane *lane = &r->lanes[i];
 		int e;
 
-		if (i == 1 && !r->have_ipv6)
+		if (i == 1 && (!r->have_ipv6 || asks_echo(r->probe)))
 			continue;
 		sbx_lane_open(lane, i == 0 ? 4 : 6);
 		e = sbx_lane_ask(lane, r->probe);
@@ -175,6 +209,8 @@ static void name_connected(struct sbx_probe_run *r, struct sbx_lane *lane)
 {
 	int e = connect_error(lane->fd);
 
+	if (e == 0 && asks_echo(r->probe))
+		e = -send_request(lane, r->probe);
 	if (e) {
 		sbx_probe_fail(r, "connecting over IPv%u: %s", lane->family, strerror(e));
 	} else if (r->probe->expect[0] == '\0') {
@@ -196,7 +232,8 @@ static void close_at_once(int fd)
 
 static void name_read(struct sbx_probe_run *r, struct sbx_lane *lane)
 {
-	size_t want = strnlen(r->probe->expect, sizeof(r->probe->expect));
+	char text[sizeof(lane->got)];
+	size_t want = expected(r->probe, text, sizeof(text));
 	ssize_t n = recv(lane->fd, lane->got + lane->n_got, want - lane->n_got, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -207,7 +244,7 @@ static void name_read(struct sbx_probe_run *r, struct sbx_lane *lane)
 		return;
 	}
 	lane->n_got = (uint8_t)(lane->n_got + n);
-	if (memcmp(lane->got, r->probe->expect, lane->n_got) != 0) {
+	if (memcmp(lane->got, text, lane->n_got) != 0) {
 		sbx_probe_fail(r, "over IPv%u: another answer than expected", lane->family);
 	} else if (lane->n_got == want) {
 		close_at_once(lane->fd);

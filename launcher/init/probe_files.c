@@ -87,6 +87,27 @@ void sbx_probe_path_readonly(struct sbx_probe_run *r)
 		sbx_probe_fail(r, "%s", strerror(errno));
 }
 
+/* --- trust --- */
+
+/* Programs inside accept terminated hosts only with the authority, which is the last certificate of
+ * the file. */
+void sbx_probe_trust(struct sbx_probe_run *r)
+{
+	SBX_AUTO_CLOSE int fd = open(r->probe->name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	size_t n = strlen(r->probe->expect);
+	char end[SBX_PROBE_EXPECT_MAX];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		sbx_probe_fail(r, "%s", strerror(errno));
+	else if (n == 0 || st.st_size < (off_t)n ||
+		 pread(fd, end, n, st.st_size - (off_t)n) != (ssize_t)n ||
+		 memcmp(end, r->probe->expect, n) != 0)
+		sbx_probe_fail(r, "it does not end with the sandbox's authority");
+	else
+		sbx_probe_path_readonly(r);
+}
+
 /* --- mounts --- */
 
 /* The stage tests this too, with the privileges for it (tree_overmount.c). */

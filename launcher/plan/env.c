@@ -4,16 +4,19 @@
  * replaces an earlier one of the same name:
  *
  * 1. the variables that every program expects (HOME, PATH, ...);
- * 2. the certificate variables, if their files are in the sandbox;
+ * 2. the certificate variables: the caller's, if their files are in the sandbox; with terminated
+ *    hosts those of the sandbox's own trust store (plan_tls.c);
  * 3. the variables that are always passed, and those that the profile passes;
  * 4. the variables that the profile sets;
  * 5. --env;
- * 6. the sandbox's id.
+ * 6. placeholders of secrets, and the sandbox's id.
  *
- * Two kinds of variables are restricted. One that makes a program run other code (LD_PRELOAD, ...)
- * is never passed from the caller: it takes --env NAME=VALUE. A variable with a credential, a
- * socket of the caller's session or a proxy (AWS_*, SSH_AUTH_SOCK, *_TOKEN, ...) is not matched by
- * a pattern such as "*": the profile or the flag must have its full name.
+ * A variable from which a secret is read never enters, whatever its name.
+ *
+ * Two other kinds of variables are restricted. One that makes a program run other code
+ * (LD_PRELOAD, ...) is never passed from the caller: it takes --env NAME=VALUE. A variable with a
+ * credential, a socket of the caller's session or a proxy (AWS_*, SSH_AUTH_SOCK, *_TOKEN, ...) is
+ * not matched by a pattern such as "*": the profile or the flag must have its full name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -328,7 +331,71 @@ static int pass_certificates(struct sbx_plan *p, const struct sbx_draft *d)
 	return r;
 }
 
+/* With terminated hosts: the variables of the sandbox's trust store. A file of the caller's is
+ * trusted as well. */
+static int set_trust(struct sbx_plan *p)
+{
+	const char *name, *found = "";
+	int r = 0;
+
+	for (size_t i = 0; (name = sbx_trust_variable_at(i)) && r == 0; i++) {
+		const char *value = sbx_facts_getenv(p->facts, name);
+
+		if (value && strcmp(value, found) != 0)
+			r = sbx_trust_add_named(p, found = value);
+		if (r == 0)
+			r = set(p, name, p->tls.bundle, SBX_ENV_SBX);
+	}
+	return r;
+}
+
+/* --- secrets --- */
+
+/* The secret that is read from this variable of the caller's; NULL: none. */
+static const struct sbx_secret *secret_from(const struct sbx_plan *p, const char *name, size_t n)
+{
+	for (size_t i = 0; i < p->profile->n_secrets; i++) {
+		const struct sbx_secret *s = &p->profile->secrets[i];
+
+		if (s->from == SBX_SECRET_ENV && strlen(s->source) == n &&
+		    memcmp(s->source, name, n) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+/* The secret whose placeholder is this variable's value; NULL: none. */
+static const struct sbx_secret *secret_of(const struct sbx_plan *p, const char *name, size_t n)
+{
+	for (size_t i = 0; i < p->profile->n_secrets; i++) {
+		const struct sbx_secret *s = &p->profile->secrets[i];
+
+		if (s->inject != SBX_SECRET_HEADER && strlen(s->name) == n &&
+		    memcmp(s->name, name, n) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+/* The run fills in the values (setup.h): a placeholder is as long as its secret. */
+static int set_placeholders(struct sbx_plan *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->profile->n_secrets && p->tls.on && r == 0; i++)
+		if (p->profile->secrets[i].inject != SBX_SECRET_HEADER)
+			r = set(p, p->profile->secrets[i].name, "", SBX_ENV_SECRET);
+	return r;
+}
+
 /* --- the profile's and the flags' --- */
+
+/* Variables of the caller's that a pattern or name of the profile does not pass. */
+static bool is_held_back(const struct sbx_plan *p, const char *name, size_t n)
+{
+	return is_never_passed(name, n) || secret_from(p, name, n) ||
+	       (p->tls.on && sbx_trust_variable(name, n));
+}
 
 static int pass_pattern(struct sbx_plan *p, const char *pattern)
 {
@@ -343,7 +410,7 @@ static int pass_pattern(struct sbx_plan *p, const char *pattern)
 		int r;
 
 		if (!(*e)[n] || !is_name(*e, n) || !matches(pattern, *e, n) ||
-		    is_never_passed(*e, n))
+		    is_held_back(p, *e, n))
 			continue;
 		if (!exact && on_list(only_by_name, SBX_N_ELEMENTS(only_by_name), *e, n))
 			continue;
@@ -357,8 +424,18 @@ static int pass_pattern(struct sbx_plan *p, const char *pattern)
 static int apply_flag(struct sbx_plan *p, const char *flag, struct sbx_err_list *errs)
 {
 	size_t n = strcspn(flag, "=");
+	const struct sbx_secret *s = secret_of(p, flag, n);
 	const char *value;
 
+	if (!s && !flag[n])
+		s = secret_from(p, flag, n);
+	if (s) {
+		sbx_err_list_add(errs, "", 0, 0,
+				 "--env %.*s: the secret %s has that variable, and its value does "
+				 "not enter the sandbox; leave out one of the two",
+				 (int)n, flag, s->name);
+		return SBX_EXIT_REFUSED;
+	}
 	if (flag[n])
 		return set_take(p, strdup(flag), n, SBX_ENV_FLAG);
 	if (is_never_passed(flag, n)) {
@@ -375,7 +452,7 @@ static int apply_flag(struct sbx_plan *p, const char *flag, struct sbx_err_list 
 	return set(p, flag, value, SBX_ENV_PASSED);
 }
 
-static int apply_profile(struct sbx_plan *p)
+static int apply_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	const struct sbx_profile *profile = p->profile;
 	int r = 0;
@@ -387,6 +464,13 @@ static int apply_profile(struct sbx_plan *p)
 	for (size_t i = 0; i < profile->environment.n_set && r == 0; i++) {
 		const struct sbx_env_entry *e = &profile->environment.set[i];
 
+		if (e->value && secret_of(p, e->name, strlen(e->name))) {
+			sbx_err_list_add(errs, p->profile_file, 0, 0,
+					 "environment.set: '%s' is a secret's variable; leave out "
+					 "one of the two",
+					 e->name);
+			return SBX_EXIT_REFUSED;
+		}
 		r = e->value ? set(p, e->name, e->value, SBX_ENV_PROFILE)
 			     : pass_pattern(p, e->name);
 	}
@@ -398,13 +482,15 @@ int sbx_plan_env(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_l
 	int r = set_basics(p, d);
 
 	if (r == 0)
-		r = pass_certificates(p, d);
+		r = p->tls.on ? set_trust(p) : pass_certificates(p, d);
 	if (r == 0)
 		r = set_retries(p);
 	if (r == 0)
-		r = apply_profile(p);
+		r = apply_profile(p, errs);
 	for (size_t i = 0; i < p->options->n_env && r == 0; i++)
 		r = apply_flag(p, p->options->env[i], errs);
+	if (r == 0)
+		r = set_placeholders(p);
 	if (r == 0)
 		r = set(p, "SBX_SANDBOX_ID", p->id, SBX_ENV_SBX);
 	if (r == -E2BIG) {

@@ -46,6 +46,19 @@ struct sbx_plan_attach {
 	struct sbx_addr stub; /* the first address of 127/8 to try */
 };
 
+/* Terminated hosts: sbx-tls exists where there are any. */
+struct sbx_plan_tls {
+	bool on;
+	size_t n_entries;
+	const struct sbx_net_entry **entries; /* of the profile, in the order of its allow list */
+	/* PEM: the host's trust store, network.extra_ca, and files that the caller's variables
+	 * name */
+	char *trust;
+	size_t n_trust;
+	const char *bundle; /* the trust store's path in the sandbox */
+	bool java;	    /* the sandbox has Java's trust store */
+};
+
 struct sbx_plan {
 	struct sbx_plan *self; /* for sbx_plan_free(): everybody else has a const plan */
 	char id[SBX_ID_LEN + 1];
@@ -64,6 +77,7 @@ struct sbx_plan {
 	uint32_t seccomp_lifts;
 	bool carries;		  /* flows leave through the broker: not offline, no air gap */
 	struct sbx_plan_attach attach;
+	struct sbx_plan_tls tls;
 	size_t n_publish;
 	/* a port of 0 is the kernel's to choose (publish.h) */
 	struct sbx_publish publish[SBX_PUBLISH_MAX];

@@ -3,6 +3,7 @@
 #define SBX_LAUNCHER_PLAN_PLAN_INTERNAL_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -23,8 +24,20 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs);
  * and fills in publish. Both return 0; SBX_EXIT_REFUSED with @errs; or -ENOMEM. */
 int sbx_plan_publish_merge(struct sbx_plan *p, struct sbx_err_list *errs);
 int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs);
+/* plan_tls.c. The first: the terminated entries. The second, as the user: the trust store, and the
+ * mounts that show it. */
+int sbx_plan_tls(struct sbx_plan *p);
+int sbx_plan_trust(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs);
+/* A variable that names a trust store; SSL_CERT_DIR is one. */
+bool sbx_trust_variable(const char *name, size_t n_name);
+/* The i-th variable that is set to the sandbox's trust store; NULL: there are no more. */
+const char *sbx_trust_variable_at(size_t i);
+/* Adds the certificates of @path, which a variable of the caller's names, unless it is the host's
+ * own store or cannot be read. 0 or -ENOMEM. */
+int sbx_trust_add_named(struct sbx_plan *p, const char *path);
+void sbx_plan_tls_fini(struct sbx_plan_tls *t);
 /* plan_view.c: mounts, chdir, hostname. */
-int sbx_plan_view(const struct sbx_draft *d, struct sbx_err_list *errs);
+int sbx_plan_view(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs);
 /* env.c */
 int sbx_plan_env(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs);
 /* probes.c */

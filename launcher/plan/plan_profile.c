@@ -27,6 +27,7 @@
 #include "policy/forms/suggest.h"
 #include "policy/keys/profile_parse.h"
 #include "policy/profile/endpoint.h"
+#include "policy/profile/settle.h"
 #include "sys/seccomp/landlock.h"
 
 #define POLICY_GENERATION 1 /* of the snapshot a sandbox starts with */
@@ -185,6 +186,13 @@ static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
 		if (r > 0)
 			sbx_refuse(errs, &err);
 	}
+	for (size_t i = 0; i < o->n_secrets && r >= 0; i++) {
+		struct sbx_err err = { 0 };
+
+		r = sbx_profile_add_secret_flag(p->profile, o->secrets[i], &err);
+		if (r > 0)
+			sbx_refuse(errs, &err);
+	}
 	for (size_t i = 0; i < o->n_limits && r >= 0; i++) {
 		struct sbx_err err = { 0 };
 
@@ -248,6 +256,15 @@ static int check_seccomp(struct sbx_plan *p, struct sbx_err_list *errs)
 		r = SBX_EXIT_REFUSED;
 	}
 	return r;
+}
+
+/* Decides which hosts sbx-tls terminates. */
+static int settle_secrets(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+	int r = sbx_profile_settle_secrets(p->profile, &err);
+
+	return r > 0 ? sbx_refuse(errs, &err) : r;
 }
 
 /* Checks that host and caller can do attach cgroup. */
@@ -325,6 +342,8 @@ int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 		r = check_ceilings(p, errs);
 	if (r == 0)
 		r = check_seccomp(p, errs);
+	if (r == 0)
+		r = settle_secrets(p, errs);
 	if (r == 0)
 		r = check_attach(p, errs);
 	if (r == 0)

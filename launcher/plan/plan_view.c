@@ -5,7 +5,8 @@
  * 1. the system (view_root.c);
  * 2. the mounts of every sandbox: /proc, /dev, its own files, tmpfs with a size (view_scratch.c);
  * 3. the grants (view_grants.c);
- * 4. the root turns read-only, so that no writable file system without a size limit is left.
+ * 4. the trust store of a sandbox with terminated hosts (plan_tls.c);
+ * 5. the root turns read-only, so that no writable file system without a size limit is left.
  */
 #include "launcher/plan/plan_internal.h"
 
@@ -160,7 +161,7 @@ static int add_root(const struct sbx_draft *d, struct sbx_err_list *errs)
 	return r == 0 ? sbx_view_add_root(d, errs) : r;
 }
 
-int sbx_plan_view(const struct sbx_draft *d, struct sbx_err_list *errs)
+int sbx_plan_view(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs)
 {
 	char why[SBX_ERR_MSG_MAX] = "";
 	int r;
@@ -179,6 +180,8 @@ int sbx_plan_view(const struct sbx_draft *d, struct sbx_err_list *errs)
 		r = sbx_view_add_grants(d, errs, why, sizeof(why));
 	if (r == 0)
 		r = sbx_overmounts_add(d, errs);
+	if (r == 0)
+		r = sbx_plan_trust(p, d, errs);
 	if (r == 0)
 		r = sbx_view_add_plain(d, SBX_MOUNT_REMOUNT_RO, "/");
 	if (r != 0)

@@ -60,7 +60,7 @@ static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
 		return SBX_EXIT_REFUSED;
 	}
 	draft.lookup_ids = &saved;
-	r = sbx_plan_view(&draft, errs);
+	r = sbx_plan_view(p, &draft, errs);
 	if (r == 0)
 		r = sbx_plan_env(p, &draft, errs);
 	if (r == 0)
@@ -92,6 +92,8 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 	if (r == 0)
 		r = sbx_plan_network(p, errs);
 	if (r == 0)
+		r = sbx_plan_tls(p);
+	if (r == 0)
 		r = plan_as_user(p, errs);
 	if (r == 0)
 		r = sbx_plan_probes(p, errs);
@@ -116,6 +118,7 @@ struct sbx_plan *sbx_plan_free(const struct sbx_plan *plan)
 	sbx_plan_sources_fini(&p->sources);
 	free(p->cidrs);
 	sbx_attach_lists_fini(&p->attach.lists);
+	sbx_plan_tls_fini(&p->tls);
 	sbx_view_fini(&p->view);
 	sbx_environment_fini(&p->env);
 	sbx_protections_fini(&p->protections);

@@ -210,6 +210,21 @@ static int add_programs(const struct sbx_plan *p, struct sbx_msg_probes *m)
 	return p->commands.n_programs ? add_name(m, SBX_PROBE_EXEC_REFUSED, SBX_VIEW_UNLISTED) : 0;
 }
 
+/* The run fills in the end of the file, and the placeholders (setup.h). */
+static int add_terminated(const struct sbx_plan *p, struct sbx_msg_probes *m)
+{
+	int r = p->tls.on ? add_name(m, SBX_PROBE_TRUST, p->tls.bundle) : 0;
+
+	if (r < 0 || !p->tls.on || !p->carries)
+		return r;
+	for (int kind = SBX_PROBE_SECRET; kind <= SBX_PROBE_SECRET_REFUSED && r == 0; kind++) {
+		r = add_name(m, (enum sbx_probe_kind)kind, SBX_SELFTEST_NAME);
+		if (r == 0)
+			m->probes[m->n_probes - 1].port = SBX_ECHO_PORT;
+	}
+	return r;
+}
+
 static int add_extra(const struct sbx_plan *p, struct sbx_msg_probes *m)
 {
 	for (size_t i = 0; i < p->profile->n_probes; i++) {
@@ -243,6 +258,8 @@ int sbx_plan_probes(struct sbx_plan *p, struct sbx_err_list *errs)
 		r = add_loopback(p, m);
 	if (r == 0)
 		r = add_programs(p, m);
+	if (r == 0)
+		r = add_terminated(p, m);
 	if (r == 0)
 		r = add_extra(p, m);
 	if (r == -E2BIG) {

@@ -8,6 +8,7 @@ const char *sbx_step_str(enum sbx_step_id id)
 {
 	static const char *const names[] = {
 		[SBX_STEP_CGROUP] = "cgroup",
+		[SBX_STEP_TLS] = "tls",
 		[SBX_STEP_RUNTIME] = "runtime",
 		[SBX_STEP_RECORD] = "record",
 		[SBX_STEP_ATTACH] = "attach",

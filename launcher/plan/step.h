@@ -8,6 +8,7 @@
  */
 enum sbx_step_id {
 	SBX_STEP_CGROUP,
+	SBX_STEP_TLS,
 	SBX_STEP_RUNTIME,
 	SBX_STEP_RECORD,
 	SBX_STEP_ATTACH,

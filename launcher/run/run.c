@@ -17,6 +17,8 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	sbx_cgroup_run_init(&r->cgroup);
 	sbx_attach_run_init(&r->attach);
 	sbx_broker_init(&r->broker);
+	sbx_secret_helper_init(&r->secret_helper);
+	sbx_tls_process_init(&r->tls);
 	r->terminals = SBX_TERMINALS_NONE;
 	r->scratch_fd = -1;
 	sbx_keep_helper_init(&r->keep_helper);
@@ -35,5 +37,6 @@ void sbx_run_fini(struct sbx_run *r)
 	sbx_keep_helper_fini(&r->keep_helper);
 	sbx_protect_helpers_fini(&r->protect);
 	sbx_terminals_fini(&r->terminals);
+	sbx_secrets_fini(&r->secrets);
 	sbx_setup_fini(&r->setup);
 }

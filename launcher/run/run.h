@@ -19,6 +19,9 @@
 #include "launcher/resources/attach.h"
 #include "launcher/resources/broker_process.h"
 #include "launcher/resources/cgroup.h"
+#include "launcher/resources/tls_process.h"
+#include "launcher/secrets/secret_helper.h"
+#include "launcher/secrets/secrets.h"
 #include "launcher/setup/setup.h"
 #include "launcher/stage/init_process.h"
 #include "launcher/stage/stage.h"
@@ -53,6 +56,9 @@ struct sbx_run {
 	struct sbx_cgroup_run cgroup;
 	struct sbx_attach_run attach;
 	struct sbx_broker_process broker;
+	struct sbx_secrets secrets; /* read before the first step, wiped when sbx-tls has them */
+	struct sbx_secret_helper secret_helper;
+	struct sbx_tls_process tls;
 
 	struct sbx_protect_helpers protect;
 
@@ -76,7 +82,7 @@ struct sbx_run {
 	/* supervision */
 	int signal_fd, wall_fd;
 	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
-	uint32_t heard;	      /* 1 << type of each message that came */
+	uint64_t heard;	      /* 1 << type of each message that came */
 	int interrupted;      /* signal that ended the run before the release */
 	bool released, wall_expired, command_exited, protocol_broken;
 	int wait_status;      /* bwrap's, which ends as the command did; from command_exited on */

@@ -3,6 +3,7 @@
 #include "launcher/run/run_outcome.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -31,6 +32,14 @@ int sbx_run_rules_changed(struct sbx_run *r)
 	return -ECONNABORTED;
 }
 
+/* sbx-tls ends with the broker, and its end may be seen first. */
+static bool broker_is_gone(const struct sbx_run *r)
+{
+	struct pollfd p = { .fd = r->broker.fd, .events = POLLIN };
+
+	return r->broker.gone || (r->tls.gone && poll(&p, 1, 0) > 0 && (p.revents & POLLHUP));
+}
+
 void sbx_run_judge_end(struct sbx_run *r, int e)
 {
 	if (r->wall_expired) {
@@ -44,10 +53,14 @@ void sbx_run_judge_end(struct sbx_run *r, int e)
 		} else if (r->protect.planted.msg[0]) {
 			sbx_err_set(&r->err, "%s", r->protect.planted.msg);
 			sbx_run_panic(r, SBX_REASON_PLANTED, r->protect.planted.msg);
-		} else if (r->broker.gone && !r->protocol_broken) {
+		} else if (broker_is_gone(r) && !r->protocol_broken) {
 			sbx_run_panic(r, SBX_REASON_BROKER_LOST, "while the command ran");
 			sbx_err_set(&r->err,
 				    "the broker ended under the command; the sandbox was ended");
+		} else if (r->tls.gone && !r->protocol_broken) {
+			sbx_run_panic(r, SBX_REASON_BROKER_LOST, "sbx-tls, while the command ran");
+			sbx_err_set(&r->err,
+				    "sbx-tls ended under the command; the sandbox was ended");
 		} else if (r->protocol_broken) {
 			sbx_run_panic(r, SBX_REASON_PROTOCOL, r->err.msg);
 		} else if (r->protect.helper_gone) {

@@ -133,6 +133,15 @@ static void explain_namespace(struct sbx_run *r)
 		    sbx_userns_explain((int)r->stage.failed.error, &facts, why, sizeof(why)));
 }
 
+bool sbx_run_stage_failed(struct sbx_run *r)
+{
+	if (strcmp(r->stage.failed.step, SBX_STAGE_NETWORK) == 0)
+		explain_namespace(r);
+	else if (r->stage.failed.step[0])
+		sbx_err_set(&r->err, "%s: %s", r->stage.failed.step, r->stage.failed.detail);
+	return r->stage.failed.step[0] != '\0';
+}
+
 static int install_rules(struct sbx_run *r)
 {
 	return sbx_attach_run_install(&r->attach, r->plan, &r->cgroup, &r->setup, r->runtime.fd,
@@ -149,16 +158,19 @@ int sbx_step_firewall_apply(struct sbx_run *r)
 		sbx_stage_network_ports(r->stage.sandbox_fds, &r->setup.nft);
 		if (e == 0)
 			e = install_rules(r);
+		if (e == 0)
+			e = sbx_run_wait_tls(r);
+		r->stage.sandbox_fds[SBX_BFD_TLS] = sbx_fd_steal(&r->tls.broker_fd);
 		return e < 0 ? e :
 			       sbx_broker_configure(&r->broker, r->plan, &r->setup,
 						    r->stage.sandbox_fds, &r->err);
 	}
-	if (strcmp(r->stage.failed.step, SBX_STAGE_NETWORK) == 0)
-		explain_namespace(r);
-	else if (r->stage.failed.step[0])
-		sbx_err_set(&r->err, "%s: %s", r->stage.failed.step, r->stage.failed.detail);
-	else if (r->interrupted)
+	if (sbx_run_stage_failed(r))
+		return e < 0 ? e : -ECONNABORTED;
+	if (r->interrupted)
 		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
+	else if (r->tls.gone)
+		sbx_err_set(&r->err, "sbx-tls ended during setup");
 	else
 		sbx_err_set(&r->err, e == -ETIMEDOUT ? "the stage did not get ready in %d s" :
 			    "the stage ended while it was set up", STAGE_TIMEOUT_MS / 1000);

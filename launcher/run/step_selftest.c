@@ -125,6 +125,9 @@ int sbx_step_selftest_apply(struct sbx_run *r)
 	if (r->broker.gone) {
 		sbx_run_panic(r, SBX_REASON_BROKER_LOST, "during setup");
 		sbx_err_set(&r->err, "the broker ended during setup");
+	} else if (r->tls.gone) {
+		sbx_run_panic(r, SBX_REASON_BROKER_LOST, "sbx-tls, during setup");
+		sbx_err_set(&r->err, "sbx-tls ended during setup");
 	} else if (r->protocol_broken) {
 		sbx_run_panic(r, SBX_REASON_PROTOCOL, r->err.msg);
 	} else if (r->stage.failed.step[0]) {

@@ -10,10 +10,13 @@ int sbx_run_carry_out(struct sbx_run *r);
 
 /* Begins the stage, with the plan where there is one (stage/stage.h). 0 or -errno with r->err. */
 int sbx_run_stage_begin(struct sbx_run *r);
+/* Has the stage said why it failed? Then r->err says it too. */
+bool sbx_run_stage_failed(struct sbx_run *r);
 
 /*
- * The steps (step_host.c, step_sandbox.c, step_selftest.c). An apply returns 0, or -errno with
- * r->err. An undo accepts any state that its apply can leave, and a step that was never reached.
+ * The steps (step_host.c, step_tls.c, step_sandbox.c, step_selftest.c). An apply returns 0, or
+ * -errno with r->err. An undo accepts any state that its apply can leave, and a step that was never
+ * reached.
  */
 int sbx_step_cgroup_apply(struct sbx_run *r);
 void sbx_step_cgroup_undo(struct sbx_run *r);
@@ -29,6 +32,10 @@ int sbx_step_keep_apply(struct sbx_run *r);
 void sbx_step_keep_undo(struct sbx_run *r);
 int sbx_step_protect_apply(struct sbx_run *r);
 void sbx_step_protect_undo(struct sbx_run *r);
+/* Waits for sbx-tls, and learns its authority (step_tls.c). 0 or -errno with r->err. */
+int sbx_run_wait_tls(struct sbx_run *r);
+int sbx_step_tls_apply(struct sbx_run *r);
+void sbx_step_tls_undo(struct sbx_run *r);
 int sbx_step_stage_apply(struct sbx_run *r);
 void sbx_step_stage_undo(struct sbx_run *r);
 int sbx_step_broker_apply(struct sbx_run *r);

@@ -3,11 +3,11 @@
  * The launcher's loop. It only notes events (flags and numbers in struct sbx_run); the steps draw
  * the conclusions.
  *
- * Trust: the stage is a fork of the launcher. The broker parses hostile bytes, and init runs beside
- * the command. So one table (rules[]) says which message each of them may send, how often, in which
- * state, and with how many descriptors. Any other message sets protocol_broken, and the sandbox
- * ends. judge() alone decides that; handlers get judged messages only. A turn reads a bounded
- * number of packets, so that no peer starves the others.
+ * Trust: the stage and the secret helper are forks of the launcher. The broker and sbx-tls parse
+ * hostile bytes, and init runs beside the command. So one table (rules[]) says which message each
+ * of them may send, how often, in which state, and with how many descriptors. Any other message
+ * sets protocol_broken, and the sandbox ends. judge() alone decides that; handlers get judged
+ * messages only. A turn reads a bounded number of packets, so that no peer starves the others.
  */
 #include "launcher/run/supervise.h"
 
@@ -33,12 +33,17 @@
 #include "sys/process/proc.h"
 
 #define PACKETS_PER_TURN 64
-#define N_FIXED 6 /* descriptors of a turn, besides those of protect helpers */
+#define N_FIXED 8 /* descriptors of a turn, besides those of protect helpers */
 #define WALL_GRACE_US 2000000 /* between SIGTERM and SIGKILL at the wall time */
 
-enum peer { STAGE, BROKER, INIT, N_PEERS };
+enum peer { STAGE, BROKER, INIT, TLS, SECRETS, N_PEERS };
 
-static const char *const names[N_PEERS] = { "the stage", "the broker", "the sandbox's init" };
+static const char *const names[N_PEERS] = { "the stage", "the broker", "the sandbox's init",
+					    "sbx-tls", "the secret helper" };
+/* The most descriptors that come with a message. */
+static const size_t fds_max[N_PEERS] = {
+	[STAGE] = SBX_N_BROKER_FDS, [TLS] = SBX_N_TLS_READY_FDS, [SECRETS] = 1
+};
 
 /* The packet at hand. Static, because on the stack each call would fault in and clear 16 pages. */
 static struct {
@@ -71,13 +76,27 @@ static int on_stage_ready(struct sbx_run *r)
 	uint32_t mask = packet.body.value;
 	size_t used = 0;
 
-	if ((size_t)__builtin_popcount(mask) != packet.n_fds || mask >> SBX_BFD_PUBLISH)
+	if ((size_t)__builtin_popcount(mask) != packet.n_fds || mask >> SBX_BFD_TLS)
 		return -1;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		if (mask & (1u << i))
 			r->stage.sandbox_fds[i] = packet.fds[used++];
 	packet.n_fds = 0;
 	r->stage.ready = true;
+	return 0;
+}
+
+static int on_stage_fills(struct sbx_run *r)
+{
+	uint32_t mask = packet.body.value;
+	size_t used = 0;
+
+	if ((size_t)__builtin_popcount(mask) != packet.n_fds || mask >> SBX_N_FILLS)
+		return -1;
+	for (size_t i = 0; i < SBX_N_FILLS; i++)
+		if (mask & (1u << i))
+			r->stage.fills[i] = packet.fds[used++];
+	packet.n_fds = 0;
 	return 0;
 }
 
@@ -207,6 +226,32 @@ static int on_exec_failed(struct sbx_run *r)
 	return 0;
 }
 
+/* --- messages of sbx-tls and the secret helper --- */
+
+static int on_tls_ready(struct sbx_run *r)
+{
+	if (packet.n_fds != (r->plan->tls.java ? 2u : 1u))
+		return -1;
+	memcpy(r->tls.ready_fds, packet.fds, packet.n_fds * sizeof(packet.fds[0]));
+	packet.n_fds = 0;
+	r->tls.ready = true;
+	return 0;
+}
+
+static int on_secret_stale(struct sbx_run *r)
+{
+	if (packet.body.value >= r->plan->profile->n_secrets)
+		return -1;
+	sbx_secret_helper_ask(&r->secret_helper, r->plan->profile, packet.body.value);
+	return 0;
+}
+
+static int on_secret(struct sbx_run *r)
+{
+	sbx_tls_process_send_secret(&r->tls, packet.body.value, packet.fds[0]);
+	return 0;
+}
+
 /* --- the rules --- */
 
 static int decode_simple(enum sbx_msg_type type)
@@ -235,13 +280,16 @@ enum need {
 	ATTACHED = 1 << 3, /* attach cgroup */
 	UPPER = 1 << 4,	   /* the plan asks for the upper directory */
 	SENDER = 1 << 5,   /* the kernel vouches for the sender's pid */
+	TLS_READY = 1 << 6, /* sbx-tls has its rules */
+	TERMINATES = 1 << 7, /* the plan has terminated hosts */
 };
 
 static unsigned int states(struct sbx_run *r)
 {
 	return (r->init.hello ? HELLO : 0u) | (r->init.has_verdicts ? VERDICTS : 0u) |
 	       (r->released ? RELEASED : 0u) | (r->plan->attach.on ? ATTACHED : 0u) |
-	       (upper_place(r) ? UPPER : 0u) | (packet.pid > 0 ? SENDER : 0u);
+	       (upper_place(r) ? UPPER : 0u) | (packet.pid > 0 ? SENDER : 0u) |
+	       (r->tls.ready ? TLS_READY : 0u) | (r->plan->tls.on ? TERMINATES : 0u);
 }
 
 #define ANY_FDS SIZE_MAX /* the handler counts them */
@@ -256,6 +304,7 @@ static const struct rule {
 	int (*handle)(struct sbx_run *r); /* 0, or -1: the message's values are impossible */
 } rules[] = {
 	{ SBX_MSG_STAGE_UPPER, STAGE, true, UPPER, 1, decode_simple, on_stage_upper },
+	{ SBX_MSG_STAGE_FILLS, STAGE, true, TERMINATES, ANY_FDS, decode_simple, on_stage_fills },
 	{ SBX_MSG_STAGE_READY, STAGE, true, 0, ANY_FDS, decode_simple, on_stage_ready },
 	{ SBX_MSG_STAGE_FAILED, STAGE, false, 0, 0, decode_stage_failed, on_stage_failed },
 	{ SBX_MSG_MOUNTS_CHECKED, STAGE, true, HELLO, 0, decode_simple, on_mounts_checked },
@@ -269,8 +318,11 @@ static const struct rule {
 	{ SBX_MSG_INIT_HELLO, INIT, true, SENDER, 0, decode_simple, on_hello },
 	{ SBX_MSG_VERDICTS, INIT, true, HELLO | SENDER, 0, decode_verdicts, on_verdicts },
 	{ SBX_MSG_EXEC_FAILED, INIT, false, RELEASED, 0, decode_exec_failed, on_exec_failed },
+	{ SBX_MSG_TLS_READY, TLS, true, 0, ANY_FDS, decode_simple, on_tls_ready },
+	{ SBX_MSG_SECRET_STALE, TLS, false, TLS_READY, 0, decode_simple, on_secret_stale },
+	{ SBX_MSG_SECRET, SECRETS, false, TLS_READY, 1, decode_simple, on_secret },
 };
-_Static_assert(SBX_N_MSG_TYPES <= 32, "a bit of sbx_run.heard for each");
+_Static_assert(SBX_N_MSG_TYPES <= 64, "a bit of sbx_run.heard for each");
 
 static const struct rule *find_rule(enum peer from, enum sbx_msg_type type)
 {
@@ -284,7 +336,7 @@ static const struct rule *find_rule(enum peer from, enum sbx_msg_type type)
 static void judge(struct sbx_run *r, enum peer from)
 {
 	const struct rule *rule = find_rule(from, sbx_msg_type(packet.span));
-	uint32_t bit = rule ? 1u << rule->type : 0;
+	uint64_t bit = rule ? UINT64_C(1) << rule->type : 0;
 
 	if (!rule || (rule->once && (r->heard & bit)) || (rule->needs & ~states(r)) ||
 	    (rule->n_fds != ANY_FDS && rule->n_fds != packet.n_fds) ||
@@ -298,9 +350,9 @@ static void judge(struct sbx_run *r, enum peer from)
 /* Reads and judges one packet of @fd. 1: done; 0: there is none now; -1: the peer is gone. */
 static int hear(struct sbx_run *r, enum peer from, int fd)
 {
-	size_t n, fds_max = from == STAGE ? SBX_N_ELEMENTS(packet.fds) : 0;
-	int e = sbx_channel_recv(fd, packet.bytes, sizeof(packet.bytes), &n, packet.fds, fds_max,
-				 &packet.n_fds, &packet.pid);
+	size_t n;
+	int e = sbx_channel_recv(fd, packet.bytes, sizeof(packet.bytes), &n, packet.fds,
+				 fds_max[from], &packet.n_fds, &packet.pid);
 
 	if (e == SBX_CHANNEL_E_AGAIN || e == -EINTR)
 		return 0;
@@ -335,6 +387,19 @@ static void on_broker(struct sbx_run *r)
 		r->broker.gone = true;
 }
 
+static void on_tls(struct sbx_run *r)
+{
+	if (hear_all(r, TLS, r->tls.fd))
+		r->tls.gone = true;
+}
+
+/* Without the helper the secrets stay as they are, and nothing else depends on it. */
+static void on_secret_helper(struct sbx_run *r)
+{
+	if (hear_all(r, SECRETS, r->secret_helper.fd))
+		r->secret_helper.fd = sbx_fd_close(r->secret_helper.fd);
+}
+
 static void on_init(struct sbx_run *r)
 {
 	if (!hear_all(r, INIT, r->init.fd))
@@ -344,9 +409,9 @@ static void on_init(struct sbx_run *r)
 	r->init.fd = sbx_fd_close(r->init.fd);
 }
 
-/* The channels of stage and broker show their end, and their undo reaps them. The cleanup process
- * has no channel. Without it a killed launcher would leave files behind, so the sandbox ends with
- * it. */
+/* The channels of stage, broker and sbx-tls show their end, and their undo reaps them. The cleanup
+ * process has no channel. Without it a killed launcher would leave files behind, so the sandbox
+ * ends with it. */
 static void on_child(struct sbx_run *r)
 {
 	int status;
@@ -408,10 +473,12 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 		return 1;
 	if (r->protocol_broken || r->stage.gone || (r->interrupted && !r->released))
 		return -1;
-	if (r->broker.gone || r->cleanup.gone || r->attach.changed || r->protect.planted.msg[0] ||
-	    r->protect.helper_gone)
+	if (r->broker.gone || r->tls.gone || r->cleanup.gone || r->attach.changed ||
+	    r->protect.planted.msg[0] || r->protect.helper_gone)
 		return -1;
 	switch (what) {
+	case SBX_WAIT_TLS:
+		return r->tls.ready;
 	case SBX_WAIT_STAGE:
 		return r->stage.ready;
 	case SBX_WAIT_SELFTEST:
@@ -453,11 +520,14 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		{ .fd = r->signal_fd, .events = POLLIN },
 		{ .fd = r->wall_fd, .events = POLLIN },
 		{ .fd = r->attach.watch_fd, .events = POLLIN },
+		{ .fd = r->tls.gone ? -1 : r->tls.fd, .events = POLLIN },
+		{ .fd = r->secret_helper.fd, .events = POLLIN },
 		{ .fd = r->broker.gone ? -1 : r->broker.fd, .events = POLLIN },
 	};
 	/* The broker last, so that all its events are written. */
-	void (*const handlers[])(struct sbx_run *) = { on_stage,      on_init,	   on_signal,
-						       on_wall_clock, on_rulesets, on_broker };
+	void (*const handlers[])(struct sbx_run *) = { on_stage,    on_init,	       on_signal,
+						       on_wall_clock, on_rulesets,     on_tls,
+						       on_secret_helper, on_broker };
 	uint64_t now;
 
 	_Static_assert(SBX_N_ELEMENTS(handlers) == N_FIXED, "a handler for each");

@@ -6,6 +6,7 @@
 
 /* The event that a wait is for. Every wait also ends when the event can no longer come. */
 enum sbx_wait {
+	SBX_WAIT_TLS,	   /* TLS_READY */
 	SBX_WAIT_STAGE,    /* STAGE_READY */
 	SBX_WAIT_SELFTEST, /* every verdict, MOUNTS_CHECKED, and the broker's READY */
 	SBX_WAIT_RELEASE,  /* the broker's answer that the self-test is over for it */

@@ -107,13 +107,14 @@ static void put_view(struct args *a, const struct sbx_plan *p)
 			put2(a, "--proc", p->view.mounts[i].dest);
 }
 
-static int put_env(struct args *a, const struct sbx_plan *p)
+static int put_env(struct args *a, const struct sbx_plan *p, const struct sbx_setup *s)
 {
+	char *const *env = s->env ? s->env : p->env.v;
+
 	put(a, "--clearenv");
 	for (size_t i = 0; i < p->env.n; i++) {
-		const char *eq = strchr(p->env.v[i], '=');
-		SBX_AUTO_FREE char *name =
-			eq ? strndup(p->env.v[i], (size_t)(eq - p->env.v[i])) : NULL;
+		const char *eq = strchr(env[i], '=');
+		SBX_AUTO_FREE char *name = eq ? strndup(env[i], (size_t)(eq - env[i])) : NULL;
 
 		if (!name)
 			return -ENOMEM;
@@ -123,14 +124,15 @@ static int put_env(struct args *a, const struct sbx_plan *p)
 	return 0;
 }
 
-int sbx_bwrap_args(const struct sbx_plan *p, char **ret_args, size_t *ret_n)
+int sbx_bwrap_args(const struct sbx_plan *p, const struct sbx_setup *s, char **ret_args,
+		   size_t *ret_n)
 {
 	struct args a = { 0 };
 	int r;
 
 	put_fixed(&a, p);
 	put_view(&a, p);
-	r = put_env(&a, p);
+	r = put_env(&a, p, s);
 	if (r < 0 || a.failed) {
 		free(a.p);
 		return -ENOMEM;

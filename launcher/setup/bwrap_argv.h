@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "launcher/plan/plan.h"
+#include "launcher/setup/setup.h"
 
 /*
  * bwrap's command line for a plan, and the fds that bwrap gets besides 0-2.
@@ -24,8 +25,10 @@
 #define SBX_N_BWRAP_FDS 4
 const char *sbx_bwrap_fd_str(int number);
 
-/* PURE. Makes the text for --args: options separated by NULs, malloc'ed. 0 or -ENOMEM. */
-int sbx_bwrap_args(const struct sbx_plan *p, char **ret_args, size_t *ret_n);
+/* PURE. Makes the text for --args: options separated by NULs, malloc'ed. @s: what the run has
+ * learned. 0 or -ENOMEM. */
+int sbx_bwrap_args(const struct sbx_plan *p, const struct sbx_setup *s, char **ret_args,
+		   size_t *ret_n);
 /* PURE. Makes the NULL-terminated argv of bwrap. The caller frees the array; the strings of
  * @command are borrowed. @wait_all: the sandbox lasts until every process in it has ended. NULL:
  * out of memory. */

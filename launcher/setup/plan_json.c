@@ -23,6 +23,7 @@
 #include "launcher/plan/step.h"
 #include "launcher/rootfs/overlay.h"
 #include "launcher/rootfs/view_home.h"
+#include "launcher/secrets/secret_value.h"
 #include "launcher/setup/bwrap_argv.h"
 #include "launcher/view/etc.h"
 #include "policy/lists/shipped.h"
@@ -110,10 +111,12 @@ static json_t *etc_entries(const struct sbx_plan *p)
 
 static json_t *mount_op(const struct sbx_plan *p, const struct sbx_mount_op *op)
 {
+	static const char *const fills[] = { "text", "trust store", "java trust store" };
 	json_t *o = json_pack("{s:s, s:o, s:s}", "kind", sbx_mount_op_kind_str(op->kind), "dest",
 			      path(op->dest), "origin", sbx_mount_origin_str(op->origin));
 	char mode[8];
 
+	_Static_assert(SBX_N_ELEMENTS(fills) == SBX_N_FILLS, "every fill has its name");
 	if (op->noexec)
 		json_object_set_new(o, "noexec", json_true());
 	switch (op->kind) {
@@ -145,7 +148,10 @@ static json_t *mount_op(const struct sbx_plan *p, const struct sbx_mount_op *op)
 		json_object_set_new(o, "target", path(op->text));
 		break;
 	case SBX_MOUNT_FILE:
-		json_object_set_new(o, "text", text(op->text));
+		if (op->fill)
+			json_object_set_new(o, "holds", json_string(fills[op->fill % SBX_N_FILLS]));
+		else
+			json_object_set_new(o, "text", text(op->text));
 		break;
 	case SBX_MOUNT_MASK:
 		json_object_set_new(o, "as", json_string(S_ISDIR(op->mode)  ? "directory" :
@@ -198,7 +204,7 @@ static bool may_show(const struct sbx_plan *p, size_t i)
 
 static json_t *environment(const struct sbx_plan *p)
 {
-	static const char *const origins[] = { "sbx", "profile", "passed", "flag" };
+	static const char *const origins[] = { "sbx", "profile", "passed", "flag", "secret" };
 	json_t *list = json_array();
 
 	_Static_assert(SBX_N_ELEMENTS(origins) == SBX_N_ENV_ORIGINS, "every origin has its name");
@@ -242,14 +248,14 @@ static json_t *bwrap_args(const struct sbx_plan *p, const char *args, size_t n)
 	return list;
 }
 
-static json_t *bwrap(const struct sbx_plan *p)
+static json_t *bwrap(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	SBX_AUTO_FREE char **argv = sbx_bwrap_argv(p->options->argv, p->options->wait_all);
 	SBX_AUTO_FREE char *args = NULL;
 	json_t *fds;
 	size_t n;
 
-	if (!argv || sbx_bwrap_args(p, &args, &n) < 0)
+	if (!argv || sbx_bwrap_args(p, s, &args, &n) < 0)
 		return NULL;
 	fds = json_array();
 	for (int i = 0; i < SBX_N_BWRAP_FDS; i++)
@@ -302,15 +308,96 @@ static json_t *published(const struct sbx_plan *p, const struct sbx_setup *s)
 	return list;
 }
 
+/* --- terminated hosts and secrets --- */
+
+/* Is every host of @e one of @pattern's? */
+static bool covers(const struct sbx_net_entry *pattern, const struct sbx_net_entry *e)
+{
+	size_t n = strlen(pattern->host), n_host = strlen(e->host);
+
+	if (!pattern->wildcard || (e->wildcard && n == n_host))
+		return pattern->wildcard == e->wildcard && strcmp(pattern->host, e->host) == 0;
+	return n_host > n && e->host[n_host - n - 1] == '.' &&
+	       strcmp(e->host + n_host - n, pattern->host) == 0;
+}
+
+/* Does the secret go to a host of @e? */
+static bool goes_to(const struct sbx_secret *s, const struct sbx_net_entry *e)
+{
+	for (size_t i = 0; i < s->hosts.n; i++)
+		if (covers(&s->hosts.v[i], e) || covers(e, &s->hosts.v[i]))
+			return true;
+	return false;
+}
+
+static json_t *reasons(const struct sbx_plan *p, const struct sbx_net_entry *e)
+{
+	const struct {
+		const char *name;
+		bool is;
+	} rows[] = {
+		{ "access", e->access != SBX_ACCESS_ANY },
+		{ "headers", e->headers.n > 0 },
+		{ "inspect", e->inspect },
+		{ "websocket", e->websocket },
+		{ "max_request_bytes", e->max_request_bytes > 0 },
+		{ "mtls", e->cert || e->key },
+	};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++)
+		if (rows[i].is)
+			json_array_append_new(list, json_string(rows[i].name));
+	for (size_t i = 0; i < p->profile->n_secrets; i++)
+		if (goes_to(&p->profile->secrets[i], e))
+			json_array_append_new(
+				list, json_sprintf("secret %s", p->profile->secrets[i].name));
+	return list;
+}
+
+static json_t *terminated(const struct sbx_plan *p)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->tls.n_entries; i++) {
+		const struct sbx_net_entry *e = p->tls.entries[i];
+
+		json_array_append_new(list, json_pack("{s:o, s:o}", "host", text(e->text), "why",
+						      reasons(p, e)));
+	}
+	return list;
+}
+
+/* The names and sources, never a value. */
+static json_t *secrets(const struct sbx_plan *p)
+{
+	static const char *const injects[] = { "placeholder", "header", "aws-sigv4" };
+	json_t *list = json_array();
+
+	_Static_assert(SBX_N_ELEMENTS(injects) == SBX_N_SECRET_INJECTS, "every way has its name");
+	for (size_t i = 0; i < p->profile->n_secrets; i++) {
+		const struct sbx_secret *s = &p->profile->secrets[i];
+		char from[4096];
+
+		sbx_secret_source(s, from, sizeof(from));
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:s}", "name", text(s->name),
+						      "from", text(from), "hosts",
+						      net_list(&s->hosts), "inject",
+						      injects[s->inject % SBX_N_SECRET_INJECTS]));
+	}
+	return list;
+}
+
 static json_t *network(const struct sbx_plan *p, const struct sbx_setup *s)
 {
 	const struct sbx_profile *profile = p->profile;
-	json_t *o = json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o}", "attach",
+	json_t *o = json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "attach",
 			      p->attach.on ? "cgroup" : "netns", "mode",
 			      sbx_mode_str(profile->network.mode), "default",
 			      sbx_action_str(profile->network.default_action), "air_gap",
 			      p->air_gap, "carries", p->carries, "dns_real", p->dns_real,
-			      "resolvers", resolvers(p), "publish", published(p, s));
+			      "resolvers", resolvers(p), "publish", published(p, s),
+			      "terminated", terminated(p));
 
 	if (profile->network.proxy_host)
 		json_object_set_new(o, "upstream_proxy",
@@ -591,13 +678,14 @@ static json_t *build(const struct sbx_plan *p, const struct sbx_setup *s)
 	r |= json_object_set_new(o, "keep", path(p->keep.path));
 	r |= json_object_set_new(o, "environment", environment(p));
 	r |= json_object_set_new(o, "network", network(p, s));
+	r |= json_object_set_new(o, "secrets", secrets(p));
 	r |= json_object_set_new(o, "policy", policy(p));
 	r |= json_object_set_new(o, "nft", nft(p, s));
 	r |= json_object_set_new(o, "limits", limits(p));
 	r |= json_object_set_new(o, "cgroup", cgroup_place(p));
 	r |= json_object_set_new(o, "seccomp", seccomp(p));
 	r |= json_object_set_new(o, "seccomp_allow", seccomp_allow(p));
-	r |= json_object_set_new(o, "bwrap", bwrap(p));
+	r |= json_object_set_new(o, "bwrap", bwrap(p, s));
 	r |= json_object_set_new(o, "selftest_probes", probes(s));
 	r |= json_object_set_new(o, "steps", steps());
 	r |= json_object_set_new(o, "notes", text_list(p->notes.v, p->notes.n));

@@ -2,10 +2,15 @@
 /* The values that a run learns after planning: its beginning, its end, and its share of a mount. */
 #include "launcher/setup/setup.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/text.h"
 #include "launcher/view/view.h"
 
 void sbx_setup_init(struct sbx_setup *s)
@@ -25,7 +30,95 @@ void sbx_setup_fini(struct sbx_setup *s)
 {
 	sbx_path_fini(&s->etc);
 	free(s->resolv_conf);
-	s->resolv_conf = NULL;
+	free(s->trust);
+	free(s->java);
+	for (char **e = s->env; e && *e; e++)
+		free(*e);
+	free(s->env);
+	s->resolv_conf = s->trust = s->java = NULL;
+	s->env = NULL;
+}
+
+/* The self-test looks for the end of the file. */
+/* The probes of secrets send placeholders of the self-test's own. */
+static void expect_placeholders(struct sbx_setup *s, const struct sbx_secrets *secrets)
+{
+	for (uint32_t i = 0; i < s->probes.n_probes; i++) {
+		struct sbx_probe *probe = &s->probes.probes[i];
+
+		if (probe->kind == SBX_PROBE_SECRET || probe->kind == SBX_PROBE_SECRET_REFUSED)
+			sbx_text_fit(probe->expect, sizeof(probe->expect), "%s",
+				     secrets->selftest[probe->kind - SBX_PROBE_SECRET].placeholder);
+	}
+}
+
+static void expect_end(struct sbx_setup *s)
+{
+	for (uint32_t i = 0; i < s->probes.n_probes; i++) {
+		struct sbx_probe *probe = &s->probes.probes[i];
+		size_t n = s->n_trust < sizeof(probe->expect) ? s->n_trust :
+								sizeof(probe->expect) - 1;
+
+		if (probe->kind == SBX_PROBE_TRUST)
+			sbx_text_fit(probe->expect, sizeof(probe->expect), "%s",
+				     s->trust + s->n_trust - n);
+	}
+}
+
+int sbx_setup_trust(struct sbx_setup *s, const struct sbx_plan *p, struct sbx_span authority)
+{
+	const struct sbx_plan_tls *t = &p->tls;
+	bool ends = authority.n > 0 && authority.p[authority.n - 1] == '\n';
+	char *text = malloc(t->n_trust + authority.n + 2);
+
+	if (!text)
+		return -ENOMEM;
+	if (t->n_trust > 0)
+		memcpy(text, t->trust, t->n_trust);
+	if (authority.n > 0)
+		memcpy(text + t->n_trust, authority.p, authority.n);
+	s->n_trust = t->n_trust + authority.n;
+	if (!ends)
+		text[s->n_trust++] = '\n';
+	text[s->n_trust] = '\0';
+	free(s->trust);
+	s->trust = text;
+	expect_end(s);
+	return 0;
+}
+
+/* The placeholder of the secret whose variable is the first @n bytes of @name; NULL: none. */
+static const char *placeholder(const struct sbx_plan *p, const struct sbx_secrets *placeholders,
+			       const char *name, size_t n)
+{
+	const struct sbx_profile *profile = p->profile;
+
+	for (size_t i = 0; i < profile->n_secrets && i < placeholders->n; i++)
+		if (strlen(profile->secrets[i].name) == n &&
+		    memcmp(profile->secrets[i].name, name, n) == 0)
+			return placeholders->placeholders[i];
+	return NULL;
+}
+
+int sbx_setup_placeholders(struct sbx_setup *s, const struct sbx_plan *p,
+			   const struct sbx_secrets *placeholders)
+{
+	expect_placeholders(s, placeholders);
+	s->env = calloc(p->env.n + 1, sizeof(*s->env));
+	if (!s->env)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->env.n; i++) {
+		size_t n = strcspn(p->env.v[i], "=");
+		const char *value = p->env.origin[i] == SBX_ENV_SECRET ?
+					    placeholder(p, placeholders, p->env.v[i], n) :
+					    NULL;
+
+		if (asprintf(&s->env[i], "%s%s", p->env.v[i], value ? value : "") < 0) {
+			s->env[i] = NULL;
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 struct sbx_mount_op sbx_setup_mount(const struct sbx_setup *s, const struct sbx_mount_op *planned)
@@ -40,4 +133,34 @@ struct sbx_mount_op sbx_setup_mount(const struct sbx_setup *s, const struct sbx_
 		op.n_text = strlen(op.text);
 	}
 	return op;
+}
+
+/* @fd comes from the stage: it must be a file. 0 or -errno. */
+static int write_fill(int fd, const char *text, size_t n)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EBADMSG;
+	for (size_t at = 0; at < n;) {
+		ssize_t r = pwrite(fd, text + at, n - at, (off_t)at);
+
+		if (r <= 0)
+			return r < 0 ? -errno : -EIO;
+		at += (size_t)r;
+	}
+	return 0;
+}
+
+int sbx_setup_write_fills(const struct sbx_setup *s, const int fds[SBX_N_FILLS])
+{
+	int r = 0;
+
+	if (fds[SBX_FILL_TRUST] >= 0)
+		r = s->trust ? write_fill(fds[SBX_FILL_TRUST], s->trust, s->n_trust) : -EBADMSG;
+	if (r == 0 && fds[SBX_FILL_JAVA] >= 0)
+		r = s->java ? write_fill(fds[SBX_FILL_JAVA], s->java, s->n_java) : -EBADMSG;
+	return r;
 }

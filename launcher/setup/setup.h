@@ -2,7 +2,9 @@
 #ifndef SBX_LAUNCHER_SETUP_SETUP_H
 #define SBX_LAUNCHER_SETUP_SETUP_H
 
+#include "base/span.h"
 #include "launcher/plan/plan.h"
+#include "launcher/secrets/secrets.h"
 
 /*
  * The values that a run learns while its steps carry out the plan. The plan itself never changes
@@ -13,11 +15,17 @@ struct sbx_setup {
 	struct sbx_path etc;
 	struct sbx_addr stub;	  /* attach cgroup: where the sandbox's DNS listens */
 	char *resolv_conf;	  /* attach cgroup: the text of SBX_RESOLV_CONF; NULL: as planned */
+	/* terminated hosts: texts of the SBX_FILL mounts, heap; NULL: not known yet */
+	char *trust, *java;
+	size_t n_trust, n_java;
+	/* as the plan's environment, with placeholders; heap; NULL: there are none */
+	char **env;
 	/* with the ports of the stage's listeners; cidrs borrowed from the plan */
 	struct sbx_nft_input nft;
 	/* with the ports that the kernel chose; n_publish is the plan's */
 	struct sbx_publish publish[SBX_PUBLISH_MAX];
-	/* attach cgroup: with the stub and the ports of our own listeners */
+	/* attach cgroup: with the stub and the ports of our own listeners; terminated hosts: with
+	 * the end of the trust store */
 	struct sbx_msg_probes probes;
 };
 
@@ -26,6 +34,17 @@ void sbx_setup_init(struct sbx_setup *s);
 /* Begins with the values of @p, which must outlive it. */
 void sbx_setup_start(struct sbx_setup *s, const struct sbx_plan *p);
 void sbx_setup_fini(struct sbx_setup *s);
+
+/* The trust store of @p with the sandbox's @authority (PEM) at its end. 0 or -ENOMEM. */
+int sbx_setup_trust(struct sbx_setup *s, const struct sbx_plan *p, struct sbx_span authority);
+/* The variables of @p with the @placeholders of its profile's secrets, in their order, and the
+ * probes with those of the self-test. 0 or -ENOMEM. */
+int sbx_setup_placeholders(struct sbx_setup *s, const struct sbx_plan *p,
+			   const struct sbx_secrets *placeholders);
+
+/* Writes the texts of the SBX_FILL mounts to the stage's files @fds (-1: none). 0, -EBADMSG: what
+ * is written is no file, or its text is not known; -errno. */
+int sbx_setup_write_fills(const struct sbx_setup *s, const int fds[SBX_N_FILLS]);
 
 /* PURE. The @planned mount as it is made: a shallow copy with what was learned; everything in it is
  * borrowed. */

@@ -46,12 +46,16 @@ void sbx_stage_init(struct sbx_stage *s)
 	s->fd = s->seccomp_fd = s->args_fd = -1;
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		s->sandbox_fds[i] = -1;
+	for (size_t i = 0; i < SBX_N_FILLS; i++)
+		s->fills[i] = -1;
 }
 
 void sbx_stage_fini(struct sbx_stage *s)
 {
 	sbx_stage_end(s);
 	sbx_stage_close_sandbox_fds(s);
+	for (size_t i = 0; i < SBX_N_FILLS; i++)
+		s->fills[i] = sbx_fd_close(s->fills[i]);
 	s->seccomp_fd = sbx_fd_close(s->seccomp_fd);
 	s->args_fd = sbx_fd_close(s->args_fd);
 	s->config = sbx_stage_config_free(s->config);
@@ -65,9 +69,9 @@ void sbx_stage_close_sandbox_fds(struct sbx_stage *s)
 
 /* --- start as the sandbox's user: by a privileged launcher --- */
 
-/* The launcher's environment is root's and may hold secrets that the sandbox's user must not read.
- * The plan has its own copy of the command's variables. Copy on write: the launcher
- * keeps its own. */
+/* The launcher's environment may hold secrets: root's, which the sandbox's user must not read, and
+ * those of terminated hosts. The plan has its own copy of the command's variables. Copy on write:
+ * the launcher keeps its own. */
 static void wipe_environment(void)
 {
 	for (char **e = environ; e && *e; e++)
@@ -200,8 +204,10 @@ static int clone_stage(struct sbx_stage *s, struct sbx_stage_process *p, int cgr
 	if (p->facts->privileged)
 		return start_as_user(s, p, cgroup_fd, err);
 	pid = clone_apart(cgroup_fd, err);
-	if (pid == 0)
+	if (pid == 0) {
+		wipe_environment();
 		sbx_stage_process_main(p);
+	}
 	if (pid < 0)
 		return pid;
 	s->pid = pid;
@@ -270,7 +276,7 @@ int sbx_stage_configure(struct sbx_stage *s, const struct sbx_plan *p,
 	uint8_t packet[16];
 	size_t n_args, n_mapped = 0;
 	ssize_t n;
-	int e = sbx_bwrap_args(p, &args, &n_args);
+	int e = sbx_bwrap_args(p, setup, &args, &n_args);
 
 	if (s->pid <= 0)
 		return 0; /* there is no stage; it reported the error on the channel */

@@ -26,6 +26,7 @@ struct sbx_stage {
 	struct sbx_stage_config *config; /* shared with the stage; NULL: none */
 	/* the sockets that the stage made, on their way to the broker */
 	int sandbox_fds[SBX_N_BROKER_FDS];
+	int fills[SBX_N_FILLS]; /* files to write when sbx-tls is ready; -1: none */
 	bool begun;
 	/* -errno of a stage that was begun before the plan; told when the plan is good */
 	int error;

@@ -228,6 +228,30 @@ static int send_upper(int channel, const struct sbx_stage_config *c, const struc
 	return r > 0 ? -EPIPE : r;
 }
 
+/* Sends the launcher the files whose text it will know; its value says which. */
+static int send_fills(int channel, int fills[SBX_N_FILLS])
+{
+	int fds[SBX_N_FILLS];
+	uint32_t mask = 0;
+	uint8_t packet[64];
+	size_t n_fds = 0;
+	ssize_t n;
+	int r;
+
+	for (uint32_t i = 0; i < SBX_N_FILLS; i++)
+		if (fills[i] >= 0) {
+			mask |= 1u << i;
+			fds[n_fds++] = fills[i];
+		}
+	if (mask == 0)
+		return 0;
+	n = sbx_msg_encode_simple(SBX_MSG_STAGE_FILLS, mask, packet, sizeof(packet));
+	r = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, fds, n_fds);
+	for (uint32_t i = 0; i < SBX_N_FILLS; i++)
+		fills[i] = sbx_fd_close(fills[i]);
+	return r > 0 ? -EPIPE : r;
+}
+
 /* Until bwrap has read its arguments, it is a process like the stage. */
 static int limit(pid_t bwrap, __rlimit_resource_t resource, uint32_t value)
 {
@@ -276,6 +300,8 @@ static int build(struct sbx_stage_process *p, const struct sbx_tree *tree,
 		sbx_fd_close(mapped->fds[i]);
 	if (e == 0)
 		e = send_upper(p->channel, c, tree, &scratch);
+	if (e == 0)
+		e = send_fills(p->channel, tree->fills);
 	sbx_scratch_fini(&scratch);
 	if (e < 0)
 		return e;
@@ -351,7 +377,8 @@ _Noreturn void sbx_stage_process_main(struct sbx_stage_process *p)
 	const struct sbx_stage_config *c = p->config;
 	struct sbx_err err = { 0 };
 	const char *step = "start";
-	struct sbx_tree tree = { .root = -1 };
+	int fills[SBX_N_FILLS] = { -1, -1, -1 };
+	struct sbx_tree tree = { .root = -1, .fills = fills };
 	struct sbx_stage_sockets s = { .factory = -1 };
 	struct mapped mapped;
 	pid_t bwrap = 0;

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/tree/tree_overmount.h"
 #include "launcher/view/view.h"
 
@@ -308,20 +309,11 @@ static int make_dir(const struct sbx_tree *t, const char *dest, mode_t mode)
 	return mkdirat(parent.fd, name, mode) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-static int make_file(const struct sbx_tree *t, const struct sbx_mount_op *op)
+static int write_text(int fd, const struct sbx_mount_op *op)
 {
-	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
-	const char *name, *s = op->text;
-	SBX_AUTO_CLOSE int fd = -1;
+	const char *s = op->text;
 	size_t left = op->n_text;
-	int r = find_parent(t, op->dest, &parent, &name);
 
-	if (r < 0)
-		return r;
-	fd = openat(parent.fd, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
-		    op->mode);
-	if (fd < 0)
-		return -errno;
 	while (left > 0) {
 		ssize_t n = write(fd, s, left);
 
@@ -331,6 +323,80 @@ static int make_file(const struct sbx_tree *t, const struct sbx_mount_op *op)
 		left -= (size_t)n;
 	}
 	return 0;
+}
+
+static int clone_file(int dir, const char *name)
+{
+	int copy = open_tree(dir, name,
+			     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+
+	return copy < 0 ? -errno : copy;
+}
+
+/* Opens the file at @copy, a mount of its own, to write. A file that is open for writing keeps its
+ * mount from becoming read-only, and this mount has no place. fd or -errno. */
+static int open_to_write(int copy)
+{
+	char path[32];
+	int fd;
+
+	sbx_text_fit(path, sizeof(path), "/proc/self/fd/%d", copy);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A mount of the fill's one file, in the sandbox's own directory. The file is written when the
+ * launcher knows the text (step_tls.c); its places are read-only. fd or -errno. */
+static int open_fill(const struct sbx_tree *t, const struct sbx_mount_op *op)
+{
+	static const char *const names[] = { "text", "trust", "java" };
+	SBX_AUTO_CLOSE int dir = sbx_tree_open(t, SBX_VIEW_RUN_DIR, O_PATH | O_DIRECTORY);
+	const char *name = names[op->fill % SBX_N_FILLS];
+	SBX_AUTO_CLOSE int fd = -1;
+	bool first;
+	int copy;
+
+	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_FILLS, "every fill has its name");
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, op->mode);
+	if (fd < 0 && errno != EEXIST)
+		return -errno;
+	first = fd >= 0 && t->fills;
+	copy = clone_file(dir, name);
+	if (copy < 0 || !first)
+		return copy;
+	t->fills[op->fill] = open_to_write(copy);
+	sbx_fd_close(copy);
+	return t->fills[op->fill] < 0 ? t->fills[op->fill] : clone_file(dir, name);
+}
+
+/* The file that is there may be the host's: it stays, and the fill's is mounted over it. */
+static int cover_file(const struct sbx_tree *t, const struct sbx_mount_op *op)
+{
+	SBX_AUTO_CLOSE int copy = open_fill(t, op);
+	int r = copy < 0 ? copy :
+			   set_attr(copy, 0,
+				    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY,
+				    MS_PRIVATE);
+
+	return r == 0 ? mount_at(t, copy, op->dest, false) : r;
+}
+
+static int make_file(const struct sbx_tree *t, const struct sbx_mount_op *op)
+{
+	SBX_CLEANUP(place_fini) struct place parent = { .opened = -1 };
+	SBX_AUTO_CLOSE int fd = -1;
+	const char *name;
+	int r = find_parent(t, op->dest, &parent, &name);
+
+	if (r < 0)
+		return r;
+	fd = openat(parent.fd, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
+		    op->mode);
+	if (fd < 0 && !(errno == EEXIST && op->fill))
+		return -errno;
+	return op->fill ? cover_file(t, op) : write_text(fd, op);
 }
 
 static int make_read_only(const struct sbx_tree *t, const char *dest)

@@ -8,6 +8,9 @@
 
 struct sbx_tree {
 	int root; /* O_PATH; -1: none yet */
+	/* SBX_N_FILLS places for the files whose text comes later, O_WRONLY; the caller's, who
+	 * closes them. NULL: they stay empty. */
+	int *fills;
 };
 
 /* Open @path (absolute, normalised) in the tree with open(2)'s @flags, through no symlink. fd or

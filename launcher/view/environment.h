@@ -12,6 +12,7 @@ enum sbx_env_origin {
 	SBX_ENV_PROFILE, /* environment.set; may be shown */
 	SBX_ENV_PASSED,	 /* the caller's: a value is never shown */
 	SBX_ENV_FLAG,	 /* --env NAME=VALUE: never shown either */
+	SBX_ENV_SECRET,	 /* a placeholder, which the run makes (setup.h) */
 	SBX_N_ENV_ORIGINS,
 };
 

@@ -27,7 +27,7 @@ enum sbx_mount_op_kind {
 	SBX_MOUNT_PROC,	   /* dest */
 	SBX_MOUNT_DEV,	   /* dest */
 	SBX_MOUNT_DEVICE,  /* source, a character device of the host's, dest in /dev */
-	SBX_MOUNT_FILE,	   /* text -> a file at dest */
+	SBX_MOUNT_FILE,	   /* text -> a file at dest; with fill also over a file that is there */
 	SBX_MOUNT_REMOUNT_RO, /* dest: what was mounted there is read-only from here on */
 	SBX_MOUNT_MASK, /* dest, source.st; text: an empty file or directory over what is there
 			   (tree_overmount.h) */
@@ -50,6 +50,14 @@ enum sbx_mount_origin {
 };
 const char *sbx_mount_origin_str(enum sbx_mount_origin o);
 
+/* A FILE whose text only the run knows (setup.h). */
+enum sbx_mount_fill {
+	SBX_FILL_NONE = 0,
+	SBX_FILL_TRUST, /* the trust store, with the sandbox's own authority */
+	SBX_FILL_JAVA,	/* the same as PKCS#12 */
+	SBX_N_FILLS,
+};
+
 struct sbx_mount_op {
 	enum sbx_mount_op_kind kind;
 	enum sbx_mount_origin origin;
@@ -66,6 +74,7 @@ struct sbx_mount_op {
 	struct sbx_path source;
 	char *text; /* SYMLINK target, FILE content; MASK: what the file says instead of nothing */
 	size_t n_text;
+	enum sbx_mount_fill fill; /* FILE */
 	char *dest;
 	uint64_t size_bytes;
 	mode_t mode;

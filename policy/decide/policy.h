@@ -20,7 +20,8 @@
 struct sbx_policy; /* borrows the blob it was loaded from */
 
 /* Compile the network part. *ret_blob is malloc'ed and the caller's. Wildcards over a public
- * suffix, malformed names and so on were refused when the profile was read. 0 or -errno. */
+ * suffix, malformed names and so on were refused when the profile was read. @profile was settled
+ * (sbx_profile_settle_secrets()), -EINVAL otherwise. 0 or -errno. */
 int sbx_policy_compile(const struct sbx_profile *profile, const struct sbx_system_policy *system,
 		       bool air_gap, uint64_t generation, void **ret_blob, size_t *ret_n);
 
@@ -35,6 +36,9 @@ struct sbx_verdict {
 	enum sbx_check check; /* the protocol that the flow must begin with */
 	bool private_ok;      /* the entry says private: true */
 	uint32_t rule;	      /* for sbx_policy_rule_text(); UINT32_MAX: none */
+	/* sbx-tls carries the flow: the number, from 1, of the entry among the terminated ones, in
+	 * the order of the profile's allow list. 0: it does not. */
+	uint32_t terminate;
 };
 
 /* Decides by, in this order: floors, air gap, the lists (the most specific match wins, on a tie
@@ -49,6 +53,8 @@ struct sbx_policy_port {
 };
 size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name,
 			     struct sbx_policy_port *v, size_t n_max);
+/* Are flows to @name terminated on some port? */
+bool sbx_policy_terminates(const struct sbx_policy *p, const char *name);
 /* Decides on a literal address as a flow's destination: by explicit cidr entries, in mode full by
  * the default. The address must also be of a class that may be dialled
  * (sbx_policy_decide_resolved()). */

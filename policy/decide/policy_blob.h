@@ -16,7 +16,7 @@
  */
 
 #define SBX_BLOB_MAGIC	   UINT64_C(0x0163696c6f706273) /* "sbpolic", 1 */
-#define SBX_BLOB_VERSION   1
+#define SBX_BLOB_VERSION   2
 #define SBX_BLOB_BYTES_MAX (64u << 20)
 
 enum sbx_blob_section {
@@ -29,6 +29,7 @@ enum sbx_blob_section {
 	SBX_BLOB_GROUPS_ADMIT,
 	SBX_BLOB_CIDR_SLOTS,   /* struct sbx_blob_cidr_slot: the tables of all groups */
 	SBX_BLOB_FIREWALL,     /* struct sbx_blob_firewall: allowed networks, one port range each */
+	SBX_BLOB_REQUESTS,     /* bytes: what sbx-tls enforces, as text; only the hash reads it */
 	SBX_BLOB_STRINGS,      /* bytes; the last is NUL */
 	SBX_N_BLOB_SECTIONS,
 };
@@ -42,7 +43,7 @@ struct sbx_blob_header {
 	uint8_t air_gap;	/* 0, 1 */
 	uint8_t default_action; /* enum sbx_action: allow or deny */
 	uint8_t max_labels;	/* of the longest key: no need to look at longer suffixes */
-	uint32_t zero;
+	uint32_t n_terminated;	/* entries whose flows sbx-tls carries */
 	struct {
 		uint32_t offset; /* from the start of the blob, a multiple of 8 */
 		uint32_t n;	 /* records */
@@ -64,6 +65,7 @@ struct sbx_blob_rule {
 	uint8_t family; /* 4 or 6: addr and prefix are a network; 0: a name */
 	uint8_t prefix;
 	uint8_t addr[16];
+	uint32_t terminate; /* 1 to n_terminated; 0: not terminated */
 };
 
 struct sbx_blob_ports {

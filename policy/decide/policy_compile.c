@@ -2,7 +2,8 @@
 /*
  * Compiling: the lists of the profile, the floors and the admitted networks become sorted rules and
  * hash tables in one blob (policy_blob.h). The blob depends on the meaning alone: the order of the
- * entries and repeated entries leave no trace, so equal policies have equal bytes.
+ * entries and repeated entries leave no trace, so equal policies have equal bytes. Terminated
+ * entries are the exception: their order numbers them.
  *
  * Two passes over the sorted rules: count, then fill.
  */
@@ -16,9 +17,11 @@
 #include "base/cleanup.h"
 #include "policy/decide/policy.h"
 #include "policy/decide/policy_blob.h"
+#include "policy/keys/key_print.h"
 #include "policy/keys/profile_parse.h"
 #include "policy/lists/shipped.h"
 #include "policy/profile/net_entry.h"
+#include "policy/profile/settle.h"
 
 enum rule_kind { KIND_FLOOR = 0, KIND_LIST, KIND_ADMIT };
 
@@ -27,12 +30,17 @@ struct item {
 	enum rule_kind kind;
 	enum sbx_action action;
 	const struct sbx_net_entry *entry;
+	uint32_t terminate; /* as in the rule */
+	size_t index;	    /* in its list */
+	bool by_index;	    /* mark_terminated() */
 };
 
 struct compiler {
 	struct item *items;
 	size_t n_items;
 	struct sbx_net_list shipped_floors; /* owned */
+	char *requests; /* owned: the text of SBX_BLOB_REQUESTS */
+	uint32_t n_terminated;
 	uint8_t *blob;
 	struct sbx_blob_header *h; /* at the start of blob, once it is there */
 	/* Counts of records; what has been filled in the second pass. */
@@ -44,6 +52,7 @@ static void compiler_fini(struct compiler *c)
 {
 	free(c->items);
 	sbx_net_list_fini(&c->shipped_floors);
+	free(c->requests);
 	free(c->blob);
 }
 
@@ -65,8 +74,14 @@ static int parse_shipped_floors(struct sbx_net_list *list)
 static void collect(struct compiler *c, enum rule_kind kind, enum sbx_action action,
 		    const struct sbx_net_list *list)
 {
-	for (size_t i = 0; i < list->n; i++)
-		c->items[c->n_items++] = (struct item){ kind, action, &list->v[i] };
+	for (size_t i = 0; i < list->n; i++) {
+		const struct sbx_net_entry *e = &list->v[i];
+		bool terminated = kind == KIND_LIST && e->terminate;
+
+		c->items[c->n_items++] = (struct item){
+			kind, action, e, terminated ? ++c->n_terminated : 0, i, false,
+		};
+	}
 }
 
 #define COMPARE(a, b)                                                                              \
@@ -95,6 +110,15 @@ static int compare_keys(const struct item *a, const struct item *b)
 	return memcmp(x->cidr.addr.b, y->cidr.addr.b, sizeof(x->cidr.addr.b));
 }
 
+/* Entries that say how requests are treated come before those that only name a host, so that
+ * --allow HOST is no way around `access`. */
+static int rank(const struct item *a)
+{
+	if (sbx_net_entry_asks_terminate(a->entry) || a->entry->any_said)
+		return 0;
+	return a->terminate ? 1 : 2;
+}
+
 static int compare_items(const void *pa, const void *pb)
 {
 	const struct item *a = pa, *b = pb;
@@ -103,6 +127,10 @@ static int compare_items(const void *pa, const void *pb)
 	if (r != 0)
 		return r;
 	COMPARE(a->action, b->action);
+	if (a->by_index) {
+		COMPARE(rank(a), rank(b));
+		COMPARE(b->index, a->index);
+	}
 	r = strcmp(a->entry->text, b->entry->text);
 	if (r != 0)
 		return r;
@@ -110,6 +138,25 @@ static int compare_items(const void *pa, const void *pb)
 	COMPARE(a->entry->check_set, b->entry->check_set);
 	COMPARE(a->entry->check, b->entry->check);
 	return 0;
+}
+
+/* Where one of the rules for some names is terminated, it matters which of them carries a flow: the
+ * last of the list that says something about requests stands first. So a profile wins over the one
+ * that it extends. The items are sorted by key. */
+static void mark_terminated(struct compiler *c)
+{
+	size_t last;
+
+	for (size_t first = 0; first < c->n_items; first = last) {
+		bool terminated = false;
+
+		for (last = first; last < c->n_items &&
+				   compare_keys(&c->items[first], &c->items[last]) == 0;
+		     last++)
+			terminated |= c->items[last].terminate != 0;
+		for (size_t i = first; i < last; i++)
+			c->items[i].by_index = terminated;
+	}
 }
 
 static int gather(struct compiler *c, const struct sbx_profile *profile,
@@ -132,6 +179,8 @@ static int gather(struct compiler *c, const struct sbx_profile *profile,
 	}
 	collect(c, KIND_LIST, SBX_ALLOW, &profile->network.allow);
 	collect(c, KIND_LIST, SBX_DENY, &profile->network.deny);
+	qsort(c->items, c->n_items, sizeof(*c->items), compare_items);
+	mark_terminated(c);
 	qsort(c->items, c->n_items, sizeof(*c->items), compare_items);
 	for (size_t i = 0; i < c->n_items; i++) {
 		if (i == 0 || compare_items(&c->items[kept - 1], &c->items[i]) != 0)
@@ -225,6 +274,7 @@ static void count(struct compiler *c)
 	size_t n_keys = 0; /* of the table that is being counted */
 
 	c->n[SBX_BLOB_STRINGS] = 1; /* the empty string, at 0 */
+	c->n[SBX_BLOB_REQUESTS] = strlen(c->requests);
 	for (size_t i = 0; i < c->n_items; i++) {
 		const struct item *it = &c->items[i], *next = it + 1;
 		bool last = i + 1 == c->n_items;
@@ -315,6 +365,7 @@ static uint32_t add_rule(struct compiler *c, const struct item *it)
 	rule->action = (uint8_t)it->action;
 	rule->check = it->entry->check_set ? (uint8_t)it->entry->check : SBX_BLOB_CHECK_BY_PORT;
 	rule->private_ok = it->entry->private_ok;
+	rule->terminate = it->terminate;
 	if (it->entry->is_cidr) {
 		rule->family = it->entry->cidr.addr.family;
 		rule->prefix = it->entry->cidr.prefix;
@@ -390,7 +441,12 @@ static void add_group(struct compiler *c, size_t first)
 
 static void fill(struct compiler *c)
 {
+	size_t n_requests = strlen(c->requests);
+
 	c->filled[SBX_BLOB_STRINGS] = 1;
+	c->filled[SBX_BLOB_REQUESTS] = c->n[SBX_BLOB_REQUESTS];
+	assert(n_requests <= c->n[SBX_BLOB_REQUESTS]);
+	memcpy(section(c, SBX_BLOB_REQUESTS), c->requests, n_requests);
 	for (size_t i = 0; i < c->n_items; i++) {
 		const struct item *it = &c->items[i];
 		uint32_t text = add_rule(c, it);
@@ -415,14 +471,32 @@ static void fill(struct compiler *c)
 	assert(c->filled[SBX_BLOB_STRINGS] == c->n[SBX_BLOB_STRINGS]);
 }
 
+/* A profile that nobody settled would have its terminated entries carried unread. */
+static bool is_settled(const struct sbx_profile *profile)
+{
+	for (size_t i = 0; i < profile->network.allow.n; i++) {
+		const struct sbx_net_entry *e = &profile->network.allow.v[i];
+
+		if (!e->terminate && sbx_net_entry_asks_terminate(e))
+			return false;
+	}
+	return sbx_profile_terminated(profile, NULL, 0) <= SBX_TERMINATED_MAX;
+}
+
 int sbx_policy_compile(const struct sbx_profile *profile, const struct sbx_system_policy *system,
 		       bool air_gap, uint64_t generation, void **ret_blob, size_t *ret_n)
 {
 	SBX_CLEANUP(compiler_fini) struct compiler c = { 0 };
-	int r = gather(&c, profile, system);
+	int r;
 
+	if (!is_settled(profile))
+		return -EINVAL;
+	r = gather(&c, profile, system);
 	if (r < 0)
 		return r;
+	c.requests = sbx_key_print_requests(profile);
+	if (!c.requests)
+		return -ENOMEM;
 	count(&c);
 	r = allocate(&c);
 	if (r < 0)
@@ -434,6 +508,7 @@ int sbx_policy_compile(const struct sbx_profile *profile, const struct sbx_syste
 	c.h->air_gap = air_gap;
 	c.h->default_action = profile->network.default_action == SBX_ALLOW ? SBX_ALLOW : SBX_DENY;
 	c.h->max_labels = (uint8_t)c.max_labels;
+	c.h->n_terminated = c.n_terminated;
 	fill(&c);
 	*ret_n = c.h->n_bytes;
 	*ret_blob = sbx_steal_ptr(&c.blob);

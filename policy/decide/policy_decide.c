@@ -93,8 +93,11 @@ static struct sbx_verdict verdict_of(const struct sbx_policy *p, uint32_t rule,
 		return deny(SBX_REASON_LIST_DENY, rule);
 	v = allow(SBX_REASON_LIST_ALLOW, rule);
 	v.private_ok = r->private_ok;
+	v.terminate = r->terminate;
 	if (r->check != SBX_BLOB_CHECK_BY_PORT)
 		v.check = (enum sbx_check)r->check;
+	else if (r->terminate)
+		v.check = port == 80 ? SBX_CHECK_HTTP : SBX_CHECK_TLS;
 	else if (r->family == 0)
 		v.check = check_by_port(proto, port);
 	return v;
@@ -252,6 +255,19 @@ static struct sbx_verdict decide_question(const struct sbx_policy *p, const stru
 			: deny(SBX_REASON_DEFAULT_DENY, NO_RULE);
 }
 
+static bool has_terminated(const struct sbx_policy *p, const struct levels *l)
+{
+	for (size_t i = 0; p->h->n_terminated && i < l->n; i++) {
+		const struct sbx_blob_run *run = &l->v[i];
+
+		for (uint32_t r = run->first; r < run->first + run->n; r++) {
+			if (p->rules[r].terminate)
+				return true;
+		}
+	}
+	return false;
+}
+
 static struct sbx_verdict decide_flow(const struct sbx_policy *p, const struct levels *l,
 				      enum sbx_proto proto, uint16_t port)
 {
@@ -266,7 +282,8 @@ static struct sbx_verdict decide_flow(const struct sbx_policy *p, const struct l
 		if (other_port == NO_RULE)
 			other_port = any_allow(p, &l->v[i]);
 	}
-	if (default_allows(p) && proto_bit(proto)) {
+	/* The default does not open another way to a name whose requests are judged. */
+	if (default_allows(p) && proto_bit(proto) && !has_terminated(p, l)) {
 		v = allow(SBX_REASON_DEFAULT_ALLOW, NO_RULE);
 		/* Mode full carries whatever speaks on a port. */
 		v.check = p->h->mode == SBX_MODE_FULL ? SBX_CHECK_NONE : check_by_port(proto, port);
@@ -307,6 +324,14 @@ struct sbx_verdict sbx_policy_decide_name(const struct sbx_policy *p, const char
 	if (no_exit(p))
 		return deny(SBX_REASON_AIR_GAP, NO_RULE);
 	return question ? decide_question(p, &lists) : decide_flow(p, &lists, proto, port);
+}
+
+bool sbx_policy_terminates(const struct sbx_policy *p, const char *name)
+{
+	struct levels floors, lists;
+
+	floors.n = lists.n = 0;
+	return walk_name(p, name, &floors, &lists) && has_terminated(p, &lists);
 }
 
 struct ports {

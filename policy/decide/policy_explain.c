@@ -54,7 +54,7 @@ const char *sbx_policy_remedy(enum sbx_reason reason)
 	case SBX_REASON_HOST_ABSENT:
 	case SBX_REASON_HTTP_UPGRADE:
 		return "if the service does not speak HTTP/1 there, write its entry with `check: "
-		       "none`";
+		       "none`; for WebSockets, with `websocket: true`";
 	case SBX_REASON_SNI_MISMATCH:
 	case SBX_REASON_SNI_DUPLICATE:
 	case SBX_REASON_HOST_MISMATCH:
@@ -68,6 +68,21 @@ const char *sbx_policy_remedy(enum sbx_reason reason)
 	case SBX_REASON_RESOLVE_FAILED:
 	case SBX_REASON_CONNECT_FAILED:
 		return "check the name and this host's own network";
+	case SBX_REASON_ACCESS_METHOD:
+	case SBX_REASON_ACCESS_PATH:
+		return "write the entry with an `access` that lists the request";
+	case SBX_REASON_REQUEST_SIZE:
+		return "write the entry with a larger `max_request_bytes`";
+	case SBX_REASON_SECRET_MISDIRECTED:
+		return "the secret's `hosts`, `in`, `methods` and `paths` say where it may go";
+	case SBX_REASON_UPSTREAM_CERTIFICATE:
+		return "for a server with a certificate of your own, set network.extra_ca";
+	case SBX_REASON_PATH_AMBIGUOUS:
+		return "write the request's path in its plain form";
+	case SBX_REASON_SECRET_DETECTED:
+		return "find the file or variable that has the value inside, and renew it";
+	case SBX_REASON_NOT_TERMINATED:
+		return "connect to the host by its name";
 	case SBX_REASON_PROXY_ADDRESS:
 		return "the host's owner can add it under admit in system.yaml";
 	case SBX_REASON_PROXY_FAILED:

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "policy/profile/settle.h"
 
 const size_t sbx_blob_record_size[SBX_N_BLOB_SECTIONS] = {
 	[SBX_BLOB_RULES] = sizeof(struct sbx_blob_rule),
@@ -24,6 +25,7 @@ const size_t sbx_blob_record_size[SBX_N_BLOB_SECTIONS] = {
 	[SBX_BLOB_GROUPS_ADMIT] = sizeof(struct sbx_blob_group),
 	[SBX_BLOB_CIDR_SLOTS] = sizeof(struct sbx_blob_cidr_slot),
 	[SBX_BLOB_FIREWALL] = sizeof(struct sbx_blob_firewall),
+	[SBX_BLOB_REQUESTS] = 1,
 	[SBX_BLOB_STRINGS] = 1,
 };
 
@@ -60,7 +62,8 @@ static bool check_header(const struct sbx_policy *p, struct sbx_span blob)
 
 	if (h->magic != SBX_BLOB_MAGIC || h->version != SBX_BLOB_VERSION || h->n_bytes != blob.n)
 		return false;
-	if (h->mode >= SBX_N_MODES || h->air_gap > 1 || h->default_action > SBX_ALLOW || h->zero)
+	if (h->mode >= SBX_N_MODES || h->air_gap > 1 || h->default_action > SBX_ALLOW ||
+	    h->n_terminated > SBX_TERMINATED_MAX)
 		return false;
 	/* In order and apart, so no byte is in two sections. */
 	for (int s = 0; s < SBX_N_BLOB_SECTIONS; s++) {
@@ -90,6 +93,15 @@ static bool check_ports(const struct sbx_policy *p)
 	return true;
 }
 
+/* A flow that sbx-tls carries is TCP, goes to a name, and begins with TLS or HTTP. */
+static bool check_terminate(const struct sbx_policy *p, const struct sbx_blob_rule *r)
+{
+	if (r->terminate == 0)
+		return true;
+	return r->terminate <= p->h->n_terminated && r->action == SBX_ALLOW &&
+	       r->protos == SBX_BLOB_TCP && r->family == 0 && r->check != SBX_CHECK_NONE;
+}
+
 static bool check_rules(const struct sbx_policy *p)
 {
 	size_t n_ports = count_of(p, SBX_BLOB_PORTS);
@@ -106,7 +118,7 @@ static bool check_rules(const struct sbx_policy *p)
 		    (r->check >= SBX_N_CHECKS && r->check != SBX_BLOB_CHECK_BY_PORT) ||
 		    r->private_ok > 1)
 			return false;
-		if ((r->family && !n_bits) || r->prefix > n_bits)
+		if ((r->family && !n_bits) || r->prefix > n_bits || !check_terminate(p, r))
 			return false;
 	}
 	return true;

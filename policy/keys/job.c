@@ -22,6 +22,7 @@
 #include "policy/keys/profile_parse.h"
 #include "policy/profile/net_entry.h"
 #include "policy/profile/publish.h"
+#include "policy/profile/secret.h"
 
 /* --- the keys --- */
 
@@ -43,6 +44,15 @@ static int judge_allow(const char *text, struct sbx_err *err)
 static int judge_deny(const char *text, struct sbx_err *err)
 {
 	return judge_pattern(text, true, err);
+}
+
+static int judge_secret(const char *text, struct sbx_err *err)
+{
+	struct sbx_secret s = { 0 };
+	int r = sbx_secret_parse(text, &s, err);
+
+	sbx_secret_fini(&s);
+	return r;
 }
 
 static int judge_publish(const char *text, struct sbx_err *err)
@@ -83,6 +93,9 @@ static const struct sbx_key job_rows[] = {
 	  .help = "Names and networks to allow, besides the profile's." },
 	{ "deny", SBX_KEY_STRINGS, JOB(deny), .max = SBX_JOB_LIST_MAX, .judge = judge_deny,
 	  .help = "Names and networks to refuse." },
+	{ "secret", SBX_KEY_STRINGS, JOB(secret), .max = SBX_SECRETS_MAX, .judge = judge_secret,
+	  .help = "Secrets, `NAME=FROM@HOST`: a placeholder inside, and the value for the host "
+		  "only." },
 	{ "publish", SBX_KEY_STRINGS, JOB(publish), .max = SBX_PUBLISH_MAX, .judge = judge_publish,
 	  .help = "Ports of the sandbox that programs outside can connect to, "
 		  "`[ADDR:]PORT[:PORT]`." },

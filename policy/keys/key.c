@@ -17,11 +17,13 @@
 #include "base/seccomp_lift.h"
 #include "base/text.h"
 #include "policy/forms/option_form.h"
+#include "policy/forms/request_form.h"
 #include "policy/forms/suggest.h"
 #include "policy/forms/units.h"
 #include "policy/lists/shipped.h"
 #include "policy/profile/profile.h"
 #include "policy/profile/publish.h"
+#include "policy/profile/secret.h"
 
 /* --- checks --- */
 
@@ -127,13 +129,6 @@ static size_t env_name_length(const char *s)
 	return isdigit((unsigned char)*s) ? 0 : n;
 }
 
-static const char *check_env_name(const char *s)
-{
-	size_t n = env_name_length(s);
-
-	return n == 0 || s[n] ? "a variable's name is made of letters, digits and '_'" : NULL;
-}
-
 static const char *check_env_pattern(const char *s)
 {
 	size_t n = env_name_length(s);
@@ -180,6 +175,41 @@ static const char *check_id_range(const char *s)
 		return "the range must begin at 1000 or above, hold neither 65534 nor 65535 and at "
 		       "most 1048576 ids";
 	}
+}
+
+static const char *check_access(const char *s)
+{
+	if (strcmp(s, "read-only") == 0 || strcmp(s, "any") == 0)
+		return NULL;
+	return "write read-only, {methods: [...], paths: [...]}, or any";
+}
+
+static const char *check_inject(const char *s)
+{
+	return strcmp(s, "placeholder") == 0 || strcmp(s, "header") == 0 ?
+		       NULL :
+		       "write placeholder or header";
+}
+
+static const char *check_secret_in(const char *s)
+{
+	return strcmp(s, "header") == 0 || strcmp(s, "query") == 0 || strcmp(s, "body") == 0 ?
+		       NULL :
+		       "the places are header, query and body";
+}
+
+static const char *check_word(const char *s)
+{
+	return *s ? NULL : "a word of a command is not empty";
+}
+
+static int judge_secret_host(const char *s, struct sbx_err *err)
+{
+	struct sbx_secret secret = { 0 };
+	int r = sbx_secret_add_host(&secret, s, err);
+
+	sbx_secret_fini(&secret);
+	return r;
 }
 
 static int judge_publish(const char *s, struct sbx_err *err)
@@ -237,6 +267,8 @@ static const char *const new_protected_words[] = { "refuse", "check", "keep", NU
 static_assert(SBX_N_ELEMENTS(new_protected_words) == SBX_N_NEW_PROTECTED + 1, "a word per answer");
 /* The empty word stands for "not said" and matches no text. */
 static const char *const protocol_words[] = { "", "tcp", "udp", NULL };
+static const char *const signing_words[] = { "", "aws-sigv4", NULL };
+static const char *const override_words[] = { "true", "false", NULL };
 static const char *const check_words[] = { "", "none", "tls", "http", NULL };
 static_assert(SBX_N_ELEMENTS(check_words) == SBX_N_CHECKS + 2, "a word per check");
 
@@ -247,7 +279,30 @@ const char *sbx_new_protected_str(enum sbx_new_protected n)
 
 /* --- items --- */
 
+#define MIB (UINT64_C(1) << 20)
+#define PIB (UINT64_C(1) << 50)
+
 #define ITEM(field) .offset = offsetof(struct sbx_net_item, field)
+static const struct sbx_key access_rows[] = {
+	{ "methods", SBX_KEY_STRINGS, ITEM(methods), .max = SBX_REQUEST_LIST_MAX,
+	  .check = sbx_form_method, .help = "Methods, as in `GET`; all unless said." },
+	{ "paths", SBX_KEY_STRINGS, ITEM(paths), .max = SBX_REQUEST_LIST_MAX,
+	  .check = sbx_form_path_pattern,
+	  .help = "Patterns of paths, as in `/v1/**`: `*` is any part of one segment, `**` any "
+		  "rest, and a pattern that ends in `/` is all below it. All unless said." },
+};
+static const struct sbx_key_block access_keys = { "entry.access", access_rows,
+						  SBX_N_ELEMENTS(access_rows) };
+
+static const struct sbx_key mtls_rows[] = {
+	{ "cert", SBX_KEY_STRING, ITEM(cert), .any_char = true, .check = check_host_path,
+	  .help = "A PEM file with the certificate and those that signed it." },
+	{ "key", SBX_KEY_STRING, ITEM(key), .any_char = true, .check = check_host_path,
+	  .help = "A PEM file with its private key." },
+};
+static const struct sbx_key_block mtls_keys = { "entry.mtls", mtls_rows,
+						SBX_N_ELEMENTS(mtls_rows) };
+
 static const struct sbx_key net_item_rows[] = {
 	{ "host", SBX_KEY_STRING, ITEM(host),
 	  .help = "A name, or `*.name` for every name below it." },
@@ -264,6 +319,24 @@ static const struct sbx_key net_item_rows[] = {
 	  .help = "The protocol that a connection must begin with, naming the same host. For a "
 		  "name: tls on port 443 and http on port 80 unless said. For a cidr: none "
 		  "unless said." },
+	{ "access", SBX_KEY_EITHER, ITEM(access), .check = check_access, .block = &access_keys,
+	  .help = "The requests that may be made. read-only: GET, HEAD, OPTIONS and what git "
+		  "needs to fetch. A mapping: those that it lists. any: all, even where the "
+		  "profile that this one extends says less. All unless said." },
+	{ "headers", SBX_KEY_HEADERS, ITEM(headers), .max = SBX_REQUEST_LIST_MAX,
+	  .check = sbx_form_header_name,
+	  .help = "Headers and their values, `Name: value`, that are set on each request." },
+	{ "inspect", SBX_KEY_SWITCH, ITEM(inspect), .words = flag_words,
+	  .help = "Requests are read and recorded, and none is refused for that." },
+	{ "passthrough", SBX_KEY_SWITCH, ITEM(passthrough), .words = flag_words,
+	  .help = "Connections are never terminated, for clients that accept one certificate "
+		  "only. The name is checked as for any other entry." },
+	{ "websocket", SBX_KEY_SWITCH, ITEM(websocket), .words = flag_words,
+	  .help = "A request may change to WebSocket; what follows is not read." },
+	{ "max_request_bytes", SBX_KEY_SIZE, ITEM(max_request_bytes), 1, PIB,
+	  .help = "The most that a request may send; no limit unless said." },
+	{ "mtls", SBX_KEY_BLOCK, .block = &mtls_keys,
+	  .help = "The certificate that is shown to the server; it stays outside." },
 };
 #undef ITEM
 const struct sbx_key_block sbx_net_item_keys = { "entry", net_item_rows,
@@ -306,10 +379,66 @@ static const struct sbx_key probe_item_rows[] = {
 const struct sbx_key_block sbx_probe_item_keys = { "probe", probe_item_rows,
 						   SBX_N_ELEMENTS(probe_item_rows) };
 
+#define ITEM(field) .offset = offsetof(struct sbx_secret_item, field)
+static const struct sbx_key from_rows[] = {
+	{ "command", SBX_KEY_WORDS, ITEM(from_command), .max = SBX_REQUEST_LIST_MAX,
+	  .check = check_word,
+	  .help = "A command and its arguments. It prints one line, the value." },
+};
+static const struct sbx_key_block from_keys = { "secret.from", from_rows,
+						SBX_N_ELEMENTS(from_rows) };
+
+static const struct sbx_key inject_rows[] = {
+	{ "header", SBX_KEY_STRING, ITEM(inject_header), .check = sbx_form_secret_header,
+	  .help = "The same as `inject: header` with this header." },
+};
+static const struct sbx_key_block inject_keys = { "secret.inject", inject_rows,
+						  SBX_N_ELEMENTS(inject_rows) };
+
+static const struct sbx_key secret_rows[] = {
+	{ "name", SBX_KEY_STRING, ITEM(name), .check = sbx_form_variable,
+	  .help = "The variable that has the placeholder inside." },
+	{ "from", SBX_KEY_EITHER, ITEM(from), .block = &from_keys,
+	  .help = "The source of the value, read outside: `env:VARIABLE`; `file:PATH`, as in "
+		  "`file:~/.token`; `credential:NAME` of a systemd service; or a command." },
+	{ "command", SBX_KEY_WORDS, ITEM(command), .max = SBX_REQUEST_LIST_MAX,
+	  .check = check_word,
+	  .help = "In place of from: a command and its arguments. It prints one line, the "
+		  "value." },
+	{ "hosts", SBX_KEY_NAMES, ITEM(hosts), .max = SBX_REQUEST_LIST_MAX,
+	  .judge = judge_secret_host,
+	  .help = "The only hosts that get the value; `*.name` is every name below. "
+		  "network.allow must have them." },
+	{ "inject", SBX_KEY_EITHER, ITEM(inject), .check = check_inject, .block = &inject_keys,
+	  .help = "placeholder: the command sends the placeholder, which is replaced on the way. "
+		  "header: a header is set on each request. placeholder unless said." },
+	{ "header", SBX_KEY_STRING, ITEM(header), .check = sbx_form_secret_header,
+	  .help = "With `inject: header`: the header, as in `Authorization: Bearer ${secret}`." },
+	{ "override", SBX_KEY_SWITCH, ITEM(keep_present), .words = override_words,
+	  .help = "With `inject: header`: the header replaces one that the request has." },
+	{ "prefix", SBX_KEY_STRING, ITEM(prefix), .check = sbx_form_secret_prefix,
+	  .help = "The first characters of the placeholder, for programs that check them; "
+		  "sbx_secret_ unless said." },
+	{ "in", SBX_KEY_STRINGS, ITEM(in), .max = 3, .check = check_secret_in,
+	  .help = "The parts of a request in which the placeholder is replaced: header, query, "
+		  "body. header unless said." },
+	{ "methods", SBX_KEY_STRINGS, ITEM(methods), .max = SBX_REQUEST_LIST_MAX,
+	  .check = sbx_form_method,
+	  .help = "The value is used in these requests; all unless said." },
+	{ "paths", SBX_KEY_STRINGS, ITEM(paths), .max = SBX_REQUEST_LIST_MAX,
+	  .check = sbx_form_path_pattern,
+	  .help = "The value is used for these paths, patterns as in access; all unless said." },
+	{ "detect", SBX_KEY_SWITCH, ITEM(detect), .words = flag_words,
+	  .help = "Requests to any terminated host are refused if the value itself is in them." },
+	{ "signing", SBX_KEY_WORD, ITEM(signing), .words = signing_words,
+	  .help = "The value signs the requests, instead of being sent in them." },
+};
+#undef ITEM
+const struct sbx_key_block sbx_secret_item_keys = { "secret", secret_rows,
+						    SBX_N_ELEMENTS(secret_rows) };
+
 /* --- limits, and ceilings on them --- */
 
-#define MIB	     (UINT64_C(1) << 20)
-#define PIB	     (UINT64_C(1) << 50)
 #define DAY_MS	     UINT64_C(86400000)
 #define LIMIT(field) .offset = offsetof(struct sbx_limit_values, field)
 static const struct sbx_key limit_rows[] = {
@@ -453,6 +582,9 @@ static const struct sbx_key network_rows[] = {
 	  .help = "An HTTP proxy that is this host's only way out, `http://HOST:PORT`. One at a "
 		  "private or link-local address, or at an address of this host, must be in "
 		  "the system policy's admit." },
+	{ "extra_ca", SBX_KEY_STRING, PROFILE(network.extra_ca), .check = check_host_path,
+	  .help = "A PEM file of certificate authorities that servers of terminated connections "
+		  "may have, besides the host's." },
 };
 static const struct sbx_key_block network_keys = { "network", network_rows,
 						   SBX_N_ELEMENTS(network_rows) };
@@ -463,7 +595,7 @@ static const struct sbx_key environment_rows[] = {
 	  .check = check_env_pattern, .besides = sbx_shipped_env_pass,
 	  .help = "Variables of the caller that are passed, besides those that always are. A "
 		  "`*` at the end stands for any rest." },
-	{ "set", SBX_KEY_ENV, .max = 256, .check = check_env_name,
+	{ "set", SBX_KEY_ENV, .max = 256, .check = sbx_form_variable,
 	  .help = "Variables and their values, `NAME: value`." },
 	{ "git_identity", SBX_KEY_SWITCH, PROFILE(environment.hide_git_identity),
 	  .words = git_identity_words,
@@ -495,6 +627,9 @@ static const struct sbx_key profile_rows[] = {
 	{ "limits", SBX_KEY_BLOCK, PROFILE(limits), .block = &sbx_limits_keys,
 	  .help = "Resources." },
 	{ "network", SBX_KEY_BLOCK, .block = &network_keys, .help = "The network." },
+	{ "secrets", SBX_KEY_SECRETS, .max = SBX_SECRETS_MAX, .block = &sbx_secret_item_keys,
+	  .help = "Passwords and tokens that stay outside: the command has a placeholder, and "
+		  "only the named hosts get the value." },
 	{ "environment", SBX_KEY_BLOCK, .block = &environment_keys,
 	  .help = "Environment variables." },
 	{ "seccomp", SBX_KEY_BLOCK, .block = &seccomp_keys, .help = "System calls." },
@@ -617,6 +752,10 @@ static const char *const forms[] = {
 	[SBX_KEY_PROBES] = "a list of probes",
 	[SBX_KEY_PORTS] = "a port, a range or a list of them",
 	[SBX_KEY_EXTENDS] = "the name of a profile",
+	[SBX_KEY_EITHER] = "a word or a mapping of keys",
+	[SBX_KEY_NAMES] = "a name or a list of names",
+	[SBX_KEY_HEADERS] = "a mapping of names to values",
+	[SBX_KEY_SECRETS] = "a list of secrets",
 };
 static_assert(SBX_N_ELEMENTS(forms) == SBX_N_KEY_TYPES, "a form per type");
 

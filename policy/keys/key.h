@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "policy/profile/profile.h"
 
 /*
  * The keys of profiles, of the system policy and of jobs, as tables. Reading, defaults, printing,
@@ -34,6 +35,10 @@ enum sbx_key_type {
 	SBX_KEY_PROBES,
 	SBX_KEY_PORTS,	 /* char *: "443,8443" from a number, a string or a list of them */
 	SBX_KEY_EXTENDS, /* nothing: merged before all other keys */
+	SBX_KEY_EITHER,	 /* char *: a string; or a mapping, read by block into the same struct */
+	SBX_KEY_NAMES,	 /* struct sbx_str_list: from one string or a list */
+	SBX_KEY_HEADERS, /* struct sbx_str_list: "Name: value", from a mapping */
+	SBX_KEY_SECRETS, /* as MOUNTS */
 	SBX_N_KEY_TYPES,
 };
 
@@ -56,7 +61,7 @@ struct sbx_key {
 	 * -ENOMEM. */
 	int (*judge)(const char *value, struct sbx_err *err);
 	const struct sbx_key_block
-		*block;	  /* BLOCK: its keys; MOUNTS, NET_LIST, PROBES: an item's keys */
+		*block;	  /* BLOCK, EITHER: its keys; of a list: an item's keys */
 	const char *help; /* for the manual */
 };
 
@@ -76,6 +81,19 @@ struct sbx_net_item {
 	char *host, *cidr, *ports;
 	uint32_t protocol, check; /* index in words; 0 not said */
 	bool private_ok;
+	/* for sbx-tls */
+	char *access; /* the word */
+	struct sbx_str_list methods, paths, headers;
+	bool inspect, passthrough, websocket;
+	uint64_t max_request_bytes;
+	char *cert, *key;
+};
+
+struct sbx_secret_item {
+	char *name, *from, *inject, *inject_header, *header, *prefix;
+	struct sbx_str_list from_command, command, hosts, in, methods, paths;
+	bool keep_present, detect;
+	uint32_t signing; /* index in words; 0 not said */
 };
 
 struct sbx_probe_item {
@@ -87,6 +105,7 @@ struct sbx_probe_item {
 extern const struct sbx_key_block sbx_net_item_keys;
 extern const struct sbx_key_block sbx_mount_keys; /* of struct sbx_mount_entry */
 extern const struct sbx_key_block sbx_probe_item_keys;
+extern const struct sbx_key_block sbx_secret_item_keys;
 
 /* The row of that name, or NULL. */
 const struct sbx_key *sbx_key_find(const struct sbx_key_block *block, const char *name);

@@ -16,11 +16,14 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "policy/forms/request_form.h"
 #include "policy/forms/units.h"
 #include "policy/keys/key_scalar.h"
 #include "policy/profile/endpoint.h"
 #include "policy/profile/net_entry.h"
 #include "policy/profile/profile.h"
+#include "policy/profile/secret.h"
+#include "policy/profile/settle.h"
 
 /* Text that grows. After a failed allocation nothing more is written. */
 struct printer {
@@ -138,6 +141,13 @@ static void item(struct printer *p, const char *value)
 	puts_to(p, "\n");
 }
 
+static void heading(struct printer *p, const char *name)
+{
+	indent(p);
+	puts_to(p, name);
+	puts_to(p, ":\n");
+}
+
 /* --- lists --- */
 
 static void print_strings(struct printer *p, const struct sbx_key *key, const void *base)
@@ -148,12 +158,85 @@ static void print_strings(struct printer *p, const struct sbx_key *key, const vo
 		item(p, list->v[i]);
 }
 
+/* "name:" and the strings of @list below it; nothing for an empty list. */
+static void print_list(struct printer *p, const char *name, const struct sbx_str_list *list)
+{
+	if (list->n == 0)
+		return;
+	heading(p, name);
+	p->depth++;
+	for (size_t i = 0; i < list->n; i++)
+		item(p, list->v[i]);
+	p->depth--;
+}
+
+static void print_headers(struct printer *p, const struct sbx_str_list *list)
+{
+	if (list->n == 0)
+		return;
+	heading(p, "headers");
+	p->depth++;
+	for (size_t i = 0; i < list->n; i++) {
+		const char *value;
+		size_t n = sbx_form_header_split(list->v[i], &value);
+		char *name = strndup(list->v[i], n);
+
+		if (!name) {
+			p->failed = true;
+			return;
+		}
+		indent(p);
+		string(p, name);
+		free(name);
+		puts_to(p, ": ");
+		string(p, value);
+		puts_to(p, "\n");
+	}
+	p->depth--;
+}
+
+/* What an entry says to sbx-tls. */
+static void print_requests(struct printer *p, const struct sbx_net_entry *e)
+{
+	char buf[SBX_UNIT_STR_MAX];
+
+	if (e->any_said)
+		bare_pair(p, "access", "any");
+	if (e->access == SBX_ACCESS_READ_ONLY)
+		bare_pair(p, "access", "read-only");
+	if (e->access == SBX_ACCESS_LISTED) {
+		heading(p, "access");
+		p->depth++;
+		print_list(p, "methods", &e->methods);
+		print_list(p, "paths", &e->paths);
+		p->depth--;
+	}
+	print_headers(p, &e->headers);
+	if (e->inspect)
+		bare_pair(p, "inspect", "true");
+	if (e->passthrough)
+		bare_pair(p, "passthrough", "true");
+	if (e->websocket)
+		bare_pair(p, "websocket", "true");
+	if (e->max_request_bytes)
+		bare_pair(p, "max_request_bytes",
+			  sbx_size_format(e->max_request_bytes, buf, sizeof(buf)));
+	if (e->cert) {
+		heading(p, "mtls");
+		p->depth++;
+		pair(p, "", "cert", e->cert);
+		pair(p, "", "key", e->key);
+		p->depth--;
+	}
+}
+
 /* Print the short form if it says everything. */
 static void print_net_entry(struct printer *p, const struct sbx_net_entry *e)
 {
 	char target[SBX_HOSTNAME_MAX + 3], ports[SBX_PORTS_STR_MAX];
 
-	if (!e->private_ok && !e->check_set) {
+	if (!e->private_ok && !e->check_set && !e->passthrough &&
+	    !sbx_net_entry_asks_terminate(e)) {
 		item(p, e->text);
 		return;
 	}
@@ -168,6 +251,7 @@ static void print_net_entry(struct printer *p, const struct sbx_net_entry *e)
 		bare_pair(p, "private", "true");
 	if (e->check_set)
 		pair(p, "", "check", sbx_check_str(e->check));
+	print_requests(p, e);
 	p->depth--;
 }
 
@@ -251,6 +335,74 @@ static void print_probes(struct printer *p, const struct sbx_key *key, const voi
 	}
 }
 
+static void print_places(struct printer *p, unsigned in)
+{
+	heading(p, "in");
+	p->depth++;
+	if (in & SBX_SECRET_IN_HEADER)
+		item(p, "header");
+	if (in & SBX_SECRET_IN_QUERY)
+		item(p, "query");
+	if (in & SBX_SECRET_IN_BODY)
+		item(p, "body");
+	p->depth--;
+}
+
+static void print_inject(struct printer *p, const struct sbx_secret *s)
+{
+	char header[SBX_REQUEST_TEXT_MAX + 4];
+
+	if (s->inject == SBX_SECRET_AWS_SIGV4)
+		bare_pair(p, "signing", "aws-sigv4");
+	if (s->inject != SBX_SECRET_HEADER)
+		return;
+	bare_pair(p, "inject", "header");
+	sbx_text_fit(header, sizeof(header), "%s: %s", s->header, s->template_text);
+	pair(p, "", "header", header);
+	if (s->keep_present)
+		bare_pair(p, "override", "false");
+}
+
+static void print_secret(struct printer *p, const struct sbx_secret *s)
+{
+	char *from = NULL;
+
+	pair(p, "- ", "name", s->name);
+	p->depth++;
+	if (s->from == SBX_SECRET_COMMAND) {
+		print_list(p, "command", &s->command);
+	} else {
+		from = sbx_secret_from_text(s);
+		p->failed |= !from;
+		pair(p, "", "from", from ? from : "");
+		free(from);
+	}
+	heading(p, "hosts");
+	p->depth++;
+	for (size_t i = 0; i < s->hosts.n; i++)
+		item(p, s->hosts.v[i].text);
+	p->depth--;
+	print_inject(p, s);
+	if (s->prefix)
+		pair(p, "", "prefix", s->prefix);
+	if (s->in != SBX_SECRET_IN_HEADER)
+		print_places(p, s->in);
+	print_list(p, "methods", &s->methods);
+	print_list(p, "paths", &s->paths);
+	if (s->detect)
+		bare_pair(p, "detect", "true");
+	p->depth--;
+}
+
+static void print_secrets(struct printer *p, const struct sbx_key *key, const void *base)
+{
+	const struct sbx_profile *profile = base;
+
+	(void)key;
+	for (size_t i = 0; i < profile->n_secrets; i++)
+		print_secret(p, &profile->secrets[i]);
+}
+
 /* --- blocks --- */
 
 static void print_block(struct printer *p, const struct sbx_key_block *block, const void *base);
@@ -265,7 +417,7 @@ static void (*const list_printers[SBX_N_KEY_TYPES])(struct printer *, const stru
 	[SBX_KEY_BLOCK] = print_inner_block, [SBX_KEY_STRINGS] = print_strings,
 	[SBX_KEY_NET_LIST] = print_net_list, [SBX_KEY_MOUNTS] = print_mounts,
 	[SBX_KEY_ENV] = print_env,	     [SBX_KEY_RESOLVERS] = print_resolvers,
-	[SBX_KEY_PROBES] = print_probes,
+	[SBX_KEY_PROBES] = print_probes,     [SBX_KEY_SECRETS] = print_secrets,
 };
 
 /* Print a heading and its block; remove the heading again when the block is empty. */
@@ -274,9 +426,7 @@ static void print_nested(struct printer *p, const struct sbx_key *key, const voi
 	const struct sbx_str_list *list = (const void *)((const uint8_t *)base + key->offset);
 	size_t start = p->n, inside;
 
-	indent(p);
-	puts_to(p, key->name);
-	puts_to(p, ":\n");
+	heading(p, key->name);
 	inside = p->n;
 	p->depth++;
 	list_printers[key->type](p, key, base);
@@ -331,6 +481,28 @@ char *sbx_key_print(const struct sbx_key_block *block, const void *base)
 
 	put(&p, "", 0);
 	print_block(&p, block, base);
+	if (p.failed) {
+		free(p.text);
+		return NULL;
+	}
+	return p.text;
+}
+
+char *sbx_key_print_requests(const struct sbx_profile *profile)
+{
+	struct printer p = { 0 };
+	bool any = profile->n_secrets > 0;
+
+	put(&p, "", 0);
+	for (size_t i = 0; i < profile->network.allow.n; i++) {
+		if (!profile->network.allow.v[i].terminate)
+			continue;
+		any = true;
+		print_net_entry(&p, &profile->network.allow.v[i]);
+	}
+	print_secrets(&p, NULL, profile);
+	if (any && profile->network.extra_ca)
+		pair(&p, "", "extra_ca", profile->network.extra_ca);
 	if (p.failed) {
 		free(p.text);
 		return NULL;

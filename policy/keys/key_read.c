@@ -91,6 +91,7 @@ static const char *string_problem(const struct sbx_key *key, const char *text)
 	return key->check ? key->check(text) : NULL;
 }
 
+/* Append the text of @node to @list, which has room for it. */
 static int read_string_item(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			    const struct sbx_key *key, const struct sbx_yaml_node *node,
 			    struct sbx_str_list *list)
@@ -142,6 +143,24 @@ static int read_strings(struct sbx_key_reader *r, const struct sbx_key_block *bl
 	return 0;
 }
 
+static int read_names(struct sbx_key_reader *r, const struct sbx_key_block *block,
+		      const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
+{
+	struct sbx_str_list *list = (void *)((uint8_t *)base + key->offset);
+	char **v;
+
+	if (node->kind == SBX_YAML_SEQUENCE)
+		return read_strings(r, block, key, node, base);
+	v = realloc(list->v, (list->n + 1) * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	list->v = v;
+	if (node->kind == SBX_YAML_SCALAR)
+		return read_string_item(r, block, key, node, list);
+	sbx_key_read_wrong_kind(r, block, key, node);
+	return 0;
+}
+
 /* --- network lists --- */
 
 static int add_part(char **joined, const char *part)
@@ -184,6 +203,12 @@ static void net_item_fini(struct sbx_net_item *item)
 	free(item->host);
 	free(item->cidr);
 	free(item->ports);
+	free(item->access);
+	sbx_str_list_fini(&item->methods);
+	sbx_str_list_fini(&item->paths);
+	sbx_str_list_fini(&item->headers);
+	free(item->cert);
+	free(item->key);
 }
 
 /* An entry that is a mapping: make a pattern of it, so that there is one parser. */
@@ -228,7 +253,10 @@ static int read_net_mapping(struct sbx_key_reader *r, const struct sbx_yaml_node
 	ret_entry->private_ok = item.private_ok;
 	ret_entry->check_set = item.check != 0;
 	ret_entry->check = item.check ? (enum sbx_check)(item.check - 1) : SBX_CHECK_NONE;
-	return 0;
+	if (sbx_key_compose_requests(r, node, deny, &item, ret_entry) == 0)
+		return 0;
+	sbx_net_entry_fini(ret_entry);
+	return SBX_PROFILE_E_INVALID;
 }
 
 static int read_net_item(struct sbx_key_reader *r, const struct sbx_yaml_node *node, bool deny,
@@ -286,32 +314,51 @@ static int read_inner_block(struct sbx_key_reader *r, const struct sbx_key_block
 	return sbx_key_read_block(r, key->block, node, (uint8_t *)base + key->offset);
 }
 
-/* For each type: the function that reads it, and the kind of its node (ports take several
- * kinds). */
+/* A string, or a mapping with keys of its own for the same struct. */
+static int read_either(struct sbx_key_reader *r, const struct sbx_key_block *block,
+		       const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
+{
+	if (node->kind == SBX_YAML_SCALAR)
+		return read_scalar(r, block, key, node, base);
+	/* An empty mapping would be as if the key were not there. */
+	if (node->kind != SBX_YAML_MAPPING || node->n == 0) {
+		sbx_key_read_wrong_kind(r, block, key, node);
+		return 0;
+	}
+	return sbx_key_read_block(r, key->block, node, base);
+}
+
+/* For each type: the function that reads it, and the kind of its node. */
+#define ANY_KIND SBX_YAML_SCALAR, .any_kind = true
 static const struct reading {
 	enum sbx_yaml_kind kind;
+	bool any_kind; /* the function judges the kind */
 	int (*read)(struct sbx_key_reader *r, const struct sbx_key_block *block,
 		    const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
 } readings[SBX_N_KEY_TYPES] = {
-	[SBX_KEY_BLOCK] = { SBX_YAML_MAPPING, read_inner_block },
-	[SBX_KEY_STRING] = { SBX_YAML_SCALAR, read_scalar },
-	[SBX_KEY_PROSE] = { SBX_YAML_SCALAR, read_scalar },
-	[SBX_KEY_SIZE] = { SBX_YAML_SCALAR, read_scalar },
-	[SBX_KEY_TIME] = { SBX_YAML_SCALAR, read_scalar },
-	[SBX_KEY_CPUS] = { SBX_YAML_SCALAR, read_scalar },
-	[SBX_KEY_COUNT] = { SBX_YAML_SCALAR, read_scalar },
-	[SBX_KEY_WORD] = { SBX_YAML_SCALAR, read_scalar },
-	[SBX_KEY_SWITCH] = { SBX_YAML_SCALAR, read_scalar },
-	[SBX_KEY_STRINGS] = { SBX_YAML_SEQUENCE, read_strings },
-	[SBX_KEY_WORDS] = { SBX_YAML_SEQUENCE, read_strings },
-	[SBX_KEY_NET_LIST] = { SBX_YAML_SEQUENCE, read_net_list },
-	[SBX_KEY_MOUNTS] = { SBX_YAML_SEQUENCE, sbx_key_read_mounts },
-	[SBX_KEY_ENV] = { SBX_YAML_MAPPING, sbx_key_read_env },
-	[SBX_KEY_RESOLVERS] = { SBX_YAML_SEQUENCE, sbx_key_read_resolvers },
-	[SBX_KEY_PROXY] = { SBX_YAML_SCALAR, sbx_key_read_proxy },
-	[SBX_KEY_PROBES] = { SBX_YAML_SEQUENCE, sbx_key_read_probes },
-	[SBX_KEY_PORTS] = { SBX_YAML_SCALAR, read_ports },
-	[SBX_KEY_EXTENDS] = { SBX_YAML_SCALAR, NULL }, /* profile_parse.c has read it */
+	[SBX_KEY_BLOCK] = { SBX_YAML_MAPPING, .read = read_inner_block },
+	[SBX_KEY_STRING] = { SBX_YAML_SCALAR, .read = read_scalar },
+	[SBX_KEY_PROSE] = { SBX_YAML_SCALAR, .read = read_scalar },
+	[SBX_KEY_SIZE] = { SBX_YAML_SCALAR, .read = read_scalar },
+	[SBX_KEY_TIME] = { SBX_YAML_SCALAR, .read = read_scalar },
+	[SBX_KEY_CPUS] = { SBX_YAML_SCALAR, .read = read_scalar },
+	[SBX_KEY_COUNT] = { SBX_YAML_SCALAR, .read = read_scalar },
+	[SBX_KEY_WORD] = { SBX_YAML_SCALAR, .read = read_scalar },
+	[SBX_KEY_SWITCH] = { SBX_YAML_SCALAR, .read = read_scalar },
+	[SBX_KEY_STRINGS] = { SBX_YAML_SEQUENCE, .read = read_strings },
+	[SBX_KEY_WORDS] = { SBX_YAML_SEQUENCE, .read = read_strings },
+	[SBX_KEY_NET_LIST] = { SBX_YAML_SEQUENCE, .read = read_net_list },
+	[SBX_KEY_MOUNTS] = { SBX_YAML_SEQUENCE, .read = sbx_key_read_mounts },
+	[SBX_KEY_ENV] = { SBX_YAML_MAPPING, .read = sbx_key_read_env },
+	[SBX_KEY_RESOLVERS] = { SBX_YAML_SEQUENCE, .read = sbx_key_read_resolvers },
+	[SBX_KEY_PROXY] = { SBX_YAML_SCALAR, .read = sbx_key_read_proxy },
+	[SBX_KEY_PROBES] = { SBX_YAML_SEQUENCE, .read = sbx_key_read_probes },
+	[SBX_KEY_PORTS] = { ANY_KIND, .read = read_ports },
+	[SBX_KEY_EXTENDS] = { SBX_YAML_SCALAR }, /* profile_parse.c has read it */
+	[SBX_KEY_EITHER] = { ANY_KIND, .read = read_either },
+	[SBX_KEY_NAMES] = { ANY_KIND, .read = read_names },
+	[SBX_KEY_HEADERS] = { SBX_YAML_MAPPING, .read = sbx_key_read_headers },
+	[SBX_KEY_SECRETS] = { SBX_YAML_SEQUENCE, .read = sbx_key_read_secrets },
 };
 
 static void unknown_key(struct sbx_key_reader *r, const struct sbx_key_block *block,
@@ -348,7 +395,7 @@ static int read_pair(struct sbx_key_reader *r, const struct sbx_key_block *block
 	reading = &readings[key->type];
 	if (!reading->read)
 		return 0;
-	if (value->kind != reading->kind && key->type != SBX_KEY_PORTS) {
+	if (value->kind != reading->kind && !reading->any_kind) {
 		sbx_key_read_wrong_kind(r, block, key, value);
 		return 0;
 	}

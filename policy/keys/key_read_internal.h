@@ -18,6 +18,13 @@ bool sbx_key_read_is_text(const struct sbx_key_reader *r, const struct sbx_yaml_
 bool sbx_key_read_has_room(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			   const struct sbx_key *key, const struct sbx_yaml_node *node, size_t n);
 
+/* Check the keys of @item that are for sbx-tls, and move them to @entry, which has the rest. 0, or
+ * SBX_PROFILE_E_INVALID with the error at @node reported. */
+int sbx_key_compose_requests(struct sbx_key_reader *r, const struct sbx_yaml_node *node, bool deny,
+			     struct sbx_net_item *item, struct sbx_net_entry *entry);
+int sbx_key_read_headers(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			 const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
+
 /* Read @node, the value of @key, into the struct sbx_profile @base. 0 (see n_errors), -ENOMEM. */
 int sbx_key_read_mounts(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
@@ -29,5 +36,7 @@ int sbx_key_read_proxy(struct sbx_key_reader *r, const struct sbx_key_block *blo
 		       const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
 int sbx_key_read_probes(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
+int sbx_key_read_secrets(struct sbx_key_reader *r, const struct sbx_key_block *block,
+			 const struct sbx_key *key, const struct sbx_yaml_node *node, void *base);
 
 #endif

@@ -161,8 +161,9 @@ static int set_string(const struct sbx_key_block *block, const struct sbx_key *k
 int sbx_key_set(const struct sbx_key_block *block, const struct sbx_key *key, const char *text,
 		void *base, struct sbx_err *err)
 {
-	assert(sbx_key_is_scalar(key));
-	if (key->type == SBX_KEY_STRING || key->type == SBX_KEY_PROSE)
+	assert(sbx_key_is_scalar(key) || key->type == SBX_KEY_EITHER);
+	if (key->type == SBX_KEY_STRING || key->type == SBX_KEY_PROSE ||
+	    key->type == SBX_KEY_EITHER)
 		return set_string(block, key, text, base, err);
 	if (key->type == SBX_KEY_WORD || key->type == SBX_KEY_SWITCH)
 		return set_word(block, key, text, base, err);

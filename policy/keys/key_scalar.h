@@ -9,7 +9,7 @@
 #include "policy/keys/key.h"
 
 /* One value as text, to and from the struct of its key. STRING, PROSE, SIZE, TIME, CPUS, COUNT,
- * WORD and SWITCH are scalars. */
+ * WORD and SWITCH are scalars; sbx_key_set() also sets the string of an EITHER. */
 
 bool sbx_key_is_scalar(const struct sbx_key *key);
 

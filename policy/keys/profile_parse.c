@@ -23,6 +23,7 @@
 #include "policy/keys/key_read.h"
 #include "policy/keys/key_scalar.h"
 #include "policy/profile/net_entry.h"
+#include "policy/profile/secret.h"
 
 #define EXTENDS_MAX 8
 
@@ -51,6 +52,10 @@ struct sbx_profile *sbx_profile_free(struct sbx_profile *p)
 	sbx_net_list_fini(&p->network.allow);
 	sbx_net_list_fini(&p->network.deny);
 	free(p->network.proxy_host);
+	free(p->network.extra_ca);
+	for (size_t i = 0; i < p->n_secrets; i++)
+		sbx_secret_fini(&p->secrets[i]);
+	free(p->secrets);
 	sbx_str_list_fini(&p->network.loopback_ports);
 	sbx_str_list_fini(&p->network.publish);
 	sbx_str_list_fini(&p->seccomp.allow);
@@ -248,6 +253,20 @@ int sbx_net_list_add_pattern(struct sbx_net_list *list, const char *pattern, con
 	if (r == 0)
 		r = sbx_net_list_append(list, &e);
 	sbx_net_entry_fini(&e);
+	return r;
+}
+
+int sbx_profile_add_secret_flag(struct sbx_profile *p, const char *text, struct sbx_err *err)
+{
+	struct sbx_err why = { 0 };
+	struct sbx_secret s = { 0 };
+	int r = sbx_secret_parse(text, &s, &why);
+
+	if (r == 0)
+		r = sbx_profile_add_secret(p, &s, &why);
+	if (r == SBX_PROFILE_E_INVALID)
+		sbx_err_set(err, "--secret %s", why.msg);
+	sbx_secret_fini(&s);
 	return r;
 }
 

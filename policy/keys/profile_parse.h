@@ -29,6 +29,8 @@ struct sbx_system_policy *sbx_system_policy_free(struct sbx_system_policy *s);
  * order). @what names the flag in the message. 0, SBX_PROFILE_E_INVALID, -ENOMEM. */
 int sbx_net_list_add_pattern(struct sbx_net_list *list, const char *pattern, const char *what,
 			     struct sbx_err *err);
+/* Parse one --secret (sbx_secret_parse()) and append it. The same returns. */
+int sbx_profile_add_secret_flag(struct sbx_profile *p, const char *text, struct sbx_err *err);
 /* Parse one KEY=VALUE through the key table. 0, SBX_PROFILE_E_INVALID. */
 int sbx_limit_set(struct sbx_limit_values *limits, const char *key_value, struct sbx_err *err);
 /* Compare a value with its ceiling (0: none), naming both in @err. 0 or SBX_PROFILE_E_INVALID. */

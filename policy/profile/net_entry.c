@@ -382,7 +382,46 @@ void sbx_net_entry_fini(struct sbx_net_entry *e)
 {
 	free(e->text);
 	free(e->host);
-	e->text = e->host = NULL;
+	sbx_str_list_fini(&e->methods);
+	sbx_str_list_fini(&e->paths);
+	sbx_str_list_fini(&e->headers);
+	free(e->cert);
+	free(e->key);
+	*e = (struct sbx_net_entry){ 0 };
+}
+
+static int copy_string(const char *from, char **ret)
+{
+	*ret = from ? strdup(from) : NULL;
+	return from && !*ret ? -ENOMEM : 0;
+}
+
+int sbx_net_entry_copy_for(const struct sbx_net_entry *from, const struct sbx_net_entry *host,
+			   struct sbx_net_entry *ret_copy)
+{
+	struct sbx_net_entry *e = ret_copy;
+
+	e->wildcard = host->wildcard;
+	e->proto_set = from->proto_set;
+	e->proto = from->proto;
+	e->private_ok = from->private_ok;
+	e->check_set = from->check_set;
+	e->check = from->check;
+	e->access = from->access;
+	e->any_said = from->any_said;
+	e->inspect = from->inspect;
+	e->passthrough = from->passthrough;
+	e->websocket = from->websocket;
+	e->max_request_bytes = from->max_request_bytes;
+	e->line = from->line;
+	e->column = from->column;
+	if (copy_string(host->host, &e->host) < 0 ||
+	    sbx_str_list_copy(&from->methods, &e->methods) < 0 ||
+	    sbx_str_list_copy(&from->paths, &e->paths) < 0 ||
+	    sbx_str_list_copy(&from->headers, &e->headers) < 0 ||
+	    copy_string(from->cert, &e->cert) < 0 || copy_string(from->key, &e->key) < 0)
+		return -ENOMEM;
+	return set_text(e);
 }
 
 const char *sbx_net_entry_ports(const struct sbx_net_entry *e, char *buf, size_t n_buf)

@@ -44,6 +44,11 @@ const char *sbx_net_entry_ports(const struct sbx_net_entry *e, char *buf, size_t
  * (SBX_HOSTNAME_MAX + 3 bytes are enough). */
 const char *sbx_net_entry_target(const struct sbx_net_entry *e, char *buf, size_t n_buf);
 
+/* Make @ret_copy, whose ports are set already, a copy of @from for the name or wildcard of @host.
+ * 0, -ENOMEM; sbx_net_entry_fini() frees the copy in both cases. */
+int sbx_net_entry_copy_for(const struct sbx_net_entry *from, const struct sbx_net_entry *host,
+			   struct sbx_net_entry *ret_copy);
+
 /* Append @e to @list, which takes its strings. 0, -ENOMEM. */
 int sbx_net_list_append(struct sbx_net_list *list, struct sbx_net_entry *e);
 void sbx_net_list_fini(struct sbx_net_list *list);

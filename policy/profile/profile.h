@@ -30,6 +30,24 @@ enum sbx_net_attach { SBX_NET_ATTACH_NETNS = 0, SBX_NET_ATTACH_CGROUP, SBX_N_NET
 #define SBX_LOOPBACK_PORTS_MAX 64
 #define SBX_ATTACH_ENTRY_PORTS_MAX 64 /* of one name with attach cgroup: each is a pin of its own */
 
+struct sbx_str_list {
+	size_t n;
+	char **v; /* NULL: not said anywhere (where a default list stands in for that) */
+};
+void sbx_str_list_fini(struct sbx_str_list *list);
+/* Append a copy of @s. 0, -ENOMEM. */
+int sbx_str_list_add(struct sbx_str_list *list, const char *s);
+/* Append copies of @from's strings to @list. 0, -ENOMEM: some of them may be there. */
+int sbx_str_list_copy(const struct sbx_str_list *from, struct sbx_str_list *list);
+
+/* The requests that an allow entry admits. */
+enum sbx_access {
+	SBX_ACCESS_ANY = 0,
+	SBX_ACCESS_READ_ONLY, /* GET, HEAD, OPTIONS, git's fetch */
+	SBX_ACCESS_LISTED,    /* by methods and paths */
+	SBX_N_ACCESSES,
+};
+
 /* One allow or deny entry of the network lists. */
 struct sbx_net_entry {
 	char *text; /* as written, canonical: "*.example.org:443", "10.1.2.0/24:5432" */
@@ -45,6 +63,18 @@ struct sbx_net_entry {
 	bool private_ok;      /* private: true */
 	bool check_set;	      /* check: given; otherwise by port: 443 tls, 80 http, else none */
 	enum sbx_check check;
+	/* The rest only in an allow entry with a host. Any of them but passthrough makes sbx-tls
+	 * terminate the entry's flows (sbx_profile_settle_secrets() sets terminate). */
+	bool terminate;
+	enum sbx_access access;
+	bool any_said; /* access: any, which lifts that of an earlier entry for the names */
+	struct sbx_str_list methods, paths; /* access LISTED; empty: all */
+	struct sbx_str_list headers;	    /* "Name: value", set on every request */
+	bool inspect;			    /* terminated for its own sake */
+	bool passthrough;		    /* never terminated */
+	bool websocket;
+	uint64_t max_request_bytes; /* 0: no limit */
+	char *cert, *key;	    /* mtls: paths on the host; both or neither */
 	int line, column;
 };
 
@@ -54,11 +84,42 @@ struct sbx_net_list {
 	bool deny; /* a deny list: a wildcard over a public suffix is harmless there */
 };
 
-struct sbx_str_list {
-	size_t n;
-	char **v; /* NULL: not said anywhere (where a default list stands in for that) */
+/* The source of a secret's value. */
+enum sbx_secret_from {
+	SBX_SECRET_ENV = 0,    /* a variable of the launcher's environment */
+	SBX_SECRET_FILE,       /* an absolute path, or "~/..." */
+	SBX_SECRET_CREDENTIAL, /* a name in $CREDENTIALS_DIRECTORY (systemd.exec(5)) */
+	SBX_SECRET_COMMAND,    /* the first line of a command's output */
+	SBX_N_SECRET_FROMS,
 };
-void sbx_str_list_fini(struct sbx_str_list *list);
+
+enum sbx_secret_inject {
+	SBX_SECRET_PLACEHOLDER = 0,
+	SBX_SECRET_HEADER,
+	SBX_SECRET_AWS_SIGV4, /* signing: aws-sigv4 */
+	SBX_N_SECRET_INJECTS,
+};
+
+enum { SBX_SECRET_IN_HEADER = 1, SBX_SECRET_IN_QUERY = 2, SBX_SECRET_IN_BODY = 4 };
+
+#define SBX_SECRETS_MAX 62 /* the self-test adds two; requests have a bit for each */
+
+/* A secret: its value never enters the sandbox. */
+struct sbx_secret {
+	char *name; /* of the variable inside */
+	enum sbx_secret_from from;
+	char *source;		     /* the variable, path or name; NULL for a command */
+	struct sbx_str_list command; /* argv */
+	struct sbx_net_list hosts;   /* names and wildcards, without ports; at least one */
+	enum sbx_secret_inject inject;
+	char *header, *template_text; /* HEADER: "Authorization", "Bearer ${secret}" */
+	char *prefix;		      /* of the placeholder; NULL: "sbx_secret_" */
+	unsigned in;		      /* SBX_SECRET_IN_*; default IN_HEADER */
+	bool keep_present;	      /* override: false: a header that is there stays */
+	bool detect;		      /* refuse requests with the real value in them */
+	struct sbx_str_list methods, paths; /* where it is used; empty: everywhere */
+	int line, column;
+};
 
 struct sbx_mount_entry {
 	char *source; /* as written: absolute, or "~/..." expanded by the planner */
@@ -144,7 +205,10 @@ struct sbx_profile {
 		struct sbx_str_list publish;	    /* each for sbx_publish_parse() */
 		char *proxy_host; /* upstream_proxy; NULL none */
 		uint16_t proxy_port;
+		char *extra_ca; /* a PEM file on the host; NULL none */
 	} network;
+	size_t n_secrets;
+	struct sbx_secret *secrets;
 	struct {
 		struct sbx_str_list allow; /* names of base/seccomp_lift.h */
 	} seccomp;

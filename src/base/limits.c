@@ -24,6 +24,7 @@ const struct sbx_limits sbx_limits_default = {
 	.udp_idle_timeout_ms = 60 * 1000,
 	.dns_tcp_timeout_ms = 10 * 1000,
 	.n_addresses = 16,
+	.n_leaves = 1024,
 };
 
 /* Files that one flow holds without its pipes: both sides and, while it is dialled, a second

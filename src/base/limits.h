@@ -25,6 +25,7 @@ struct sbx_limits {
 	uint32_t udp_idle_timeout_ms;
 	uint32_t dns_tcp_timeout_ms;
 	uint32_t n_addresses;          /* resolved addresses considered per name */
+	uint32_t n_leaves;             /* certificates that sbx-tls keeps for terminated hosts */
 };
 
 extern const struct sbx_limits sbx_limits_default;

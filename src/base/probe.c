@@ -32,6 +32,9 @@ static const char *const probe_names[] = {
 	[SBX_PROBE_PATH_READONLY] = "path_readonly",
 	[SBX_PROBE_MOUNTS] = "mounts",
 	[SBX_PROBE_EXEC_REFUSED] = "exec_refused",
+	[SBX_PROBE_TRUST] = "trust",
+	[SBX_PROBE_SECRET] = "secret",
+	[SBX_PROBE_SECRET_REFUSED] = "secret_refused",
 };
 static_assert(SBX_N_ELEMENTS(probe_names) == SBX_N_PROBE_KINDS, "a word per probe");
 

@@ -42,11 +42,23 @@ enum sbx_probe_kind {
 	/* exec of a memfd and of path (in name; an executable file of no known format) must be
 	 * refused with EACCES */
 	SBX_PROBE_EXEC_REFUSED,
+	SBX_PROBE_TRUST, /* the file (in name) ends with `expect`, and is not writable */
+	/* Terminated hosts; name, port: of the echo. With the placeholder `expect` in a header: the
+	 * echo must see the value, and its answer must have the placeholder again. */
+	SBX_PROBE_SECRET,
+	/* the same, with the placeholder of another host: must be refused */
+	SBX_PROBE_SECRET_REFUSED,
 	SBX_N_PROBE_KINDS,
 };
 
+/* The port of the self-test's name where sbx-tls answers, until the command is released. */
+#define SBX_ECHO_PORT 80
+/* The request's and the response's header with the placeholder. */
+#define SBX_ECHO_HEADER "X-Sbx-Probe"
+
 #define SBX_PROBES_MAX 64
 #define SBX_PROBE_NAME_MAX 1024
+#define SBX_PROBE_EXPECT_MAX 64
 
 struct sbx_probe {
 	uint8_t kind;  /* enum sbx_probe_kind */
@@ -56,7 +68,7 @@ struct sbx_probe {
 	 * the sandbox's own */
 	struct sbx_addr addr;
 	char name[SBX_PROBE_NAME_MAX]; /* host name or path */
-	char expect[64];
+	char expect[SBX_PROBE_EXPECT_MAX];
 };
 
 const char *sbx_probe_kind_str(enum sbx_probe_kind k); /* "dns_refused", ... */

@@ -68,7 +68,21 @@ enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS
 	X(STUCK, "stuck", "a file that tools of the host would execute could not be moved aside") \
 	X(UNSEARCHED, "unsearched", "a writable grant was not searched to its end for such files") \
 	X(PLANTED, "planted", \
-	  "a file that tools of the host would execute was made again and again")
+	  "a file that tools of the host would execute was made again and again") \
+	X(ACCESS_METHOD, "access_method", \
+	  "the entry's access does not admit the request's method") \
+	X(ACCESS_PATH, "access_path", "the entry's access does not admit the request's path") \
+	X(PATH_AMBIGUOUS, "path_ambiguous", \
+	  "servers read the request's path in more than one way") \
+	X(REQUEST_BODY, "request_body", "the entry's access admits no request body") \
+	X(REQUEST_SIZE, "request_size", "the request's body is longer than max_request_bytes") \
+	X(SECRET_MISDIRECTED, "secret-misdirected", \
+	  "a secret's placeholder was on its way to a place that is not the secret's") \
+	X(SECRET_DETECTED, "secret-detected", "a request had the real value of a secret in it") \
+	X(UPSTREAM_CERTIFICATE, "upstream_certificate", "the server's certificate is not trusted") \
+	X(UPSTREAM_FAILED, "upstream_failed", "the server broke the connection or its protocol") \
+	X(NOT_TERMINATED, "not_terminated", \
+	  "a host that must be terminated was reached in another way")
 
 enum sbx_reason {
 #define X(id, word, help) SBX_REASON_##id,

@@ -42,6 +42,7 @@ noinst_LIBRARIES += %reldir%/libsbx-broker-names.a %reldir%/libsbx-broker-core.a
 	%reldir%/tcp/tcp_publish.c \
 	%reldir%/tcp/tcp_refuse.c \
 	%reldir%/tcp/tcp_relay.c \
+	%reldir%/tcp/tcp_terminate.c \
 	%reldir%/tcp/tcp_tls.c
 %canon_reldir%_libsbx_broker_udp_a_SOURCES = %reldir%/udp/udp_flow.c %reldir%/udp/udp_flow.h
 

@@ -152,8 +152,9 @@ static void limits_fields(struct codec *c, struct sbx_limits *l)
 	f_u32(c, &l->udp_idle_timeout_ms, UINT32_MAX);
 	f_u32(c, &l->dns_tcp_timeout_ms, UINT32_MAX);
 	f_u32(c, &l->n_addresses, UINT32_MAX);
+	f_u32(c, &l->n_leaves, UINT32_MAX);
 }
-_Static_assert(sizeof(struct sbx_limits) == 14 * sizeof(uint32_t),
+_Static_assert(sizeof(struct sbx_limits) == 15 * sizeof(uint32_t),
 	       "limits_fields visits every limit");
 
 static void config_fields(struct codec *c, struct sbx_msg_config *m)
@@ -318,6 +319,38 @@ static void tcp_socket_fields(struct codec *c, struct sbx_msg_tcp_socket *m)
 		c->bad = true;
 }
 
+static void tls_flow_fields(struct codec *c, struct sbx_msg_tls_flow *m)
+{
+	uint16_t n = (uint16_t)m->first.n;
+
+	if (c->writing && m->first.n > SBX_TLS_FIRST_MAX)
+		c->bad = true;
+	f_u32(c, &m->flow, UINT32_MAX);
+	f_u32(c, &m->entry, UINT32_MAX);
+	f_u8(c, &m->tls, 1);
+	f_addr(c, &m->addr);
+	f_u16(c, &m->port);
+	f_str(c, m->name, sizeof(m->name));
+	f_u16(c, &n);
+	if (n > SBX_TLS_FIRST_MAX)
+		c->bad = true;
+	if (codec_failed(c))
+		return;
+	if (c->writing)
+		sbx_write_bytes(&c->w, m->first.p, n);
+	else
+		m->first = sbx_read_bytes(&c->r, n);
+	if (!m->name[0] || !m->port)
+		c->bad = true;
+}
+
+static void tls_done_fields(struct codec *c, struct sbx_msg_tls_done *m)
+{
+	f_u32(c, &m->flow, UINT32_MAX);
+	f_u64(c, &m->bytes_out);
+	f_u64(c, &m->bytes_in);
+}
+
 static void pins_fields(struct codec *c, struct sbx_msg_pins *m)
 {
 	f_u32(c, &m->serial, UINT32_MAX);
@@ -428,6 +461,8 @@ DEFINE_MESSAGE(exec_failed, struct sbx_msg_exec_failed, SBX_MSG_EXEC_FAILED)
 DEFINE_MESSAGE(stage_failed, struct sbx_msg_stage_failed, SBX_MSG_STAGE_FAILED)
 DEFINE_MESSAGE(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)
 DEFINE_MESSAGE(tcp_socket, struct sbx_msg_tcp_socket, SBX_MSG_TCP_SOCKET)
+DEFINE_MESSAGE(tls_flow, struct sbx_msg_tls_flow, SBX_MSG_TLS_FLOW)
+DEFINE_MESSAGE(tls_done, struct sbx_msg_tls_done, SBX_MSG_TLS_DONE)
 DEFINE_LIST(pins, struct sbx_msg_pins, SBX_MSG_PINS, v)
 
 /* --- messages of a type and at most a number --- */
@@ -442,9 +477,12 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_STAGE_CONFIG:
 	case SBX_MSG_STAGE_UPPER:
 	case SBX_MSG_CHECK_MOUNTS:
+	case SBX_MSG_TLS_CONFIG:
+	case SBX_MSG_TLS_READY:
 		*ret_number = false;
 		return 0;
 	case SBX_MSG_STAGE_READY:
+	case SBX_MSG_STAGE_FILLS:
 	case SBX_MSG_SIGNAL:
 	case SBX_MSG_SIGNAL_ALL:
 	case SBX_MSG_COMMAND_EXIT:
@@ -455,6 +493,8 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_PINS_FAILED:
 	case SBX_MSG_TCP_SOCKET_MADE:
 	case SBX_MSG_TCP_SOCKET_FAILED:
+	case SBX_MSG_SECRET_STALE:
+	case SBX_MSG_SECRET:
 		*ret_number = true;
 		return 0;
 	default:

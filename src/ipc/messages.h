@@ -23,8 +23,9 @@
  *                        answer), STOP
  *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., STATS (in answer to STOP,
  *                        last)
- *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_READY (with the
- *                        sandbox's sockets), MOUNTS_CHECKED (in answer), STAGE_FAILED,
+ *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_FILLS (with the
+ *                        files of the trust store, to write), STAGE_READY (with the sandbox's
+ *                        sockets), MOUNTS_CHECKED (in answer), STAGE_FAILED,
  *                        COMMAND_EXIT
  *   launcher -> stage    STAGE_CONFIG (the config is in shared memory,
  *                        launcher/stage/stage_config.h), CHECK_MOUNTS, SIGNAL, SIGNAL_ALL
@@ -34,6 +35,13 @@
  *                        factory)
  *   factory -> broker    UDP_SOCKET_MADE (with one fd), UDP_SOCKET_FAILED, and the same of TCP; in
  *                        the order asked
+ *   launcher -> tls      TLS_CONFIG (with the fds of enum sbx_tls_fd), SECRET (in answer to
+ *                        SECRET_STALE; with a sealed memfd, the value)
+ *   tls -> launcher      TLS_READY (with a memfd, the authority's certificate as PEM; where the
+ *                        rules ask for java a second one, the PKCS#12 store), SECRET_STALE
+ *   broker -> tls        TLS_FLOW (with two fds: the client's connection, the server's; to the echo
+ *                        of the self-test with the client's alone)
+ *   tls -> broker        TLS_DONE (one for each TLS_FLOW), EVENT
  *
  * A message is one packet: u8 version (SBX_MSG_VERSION), u8 type, u16 zero, then the fields in the
  * order of the struct, network byte order, strings as u16 length and bytes. A decoder refuses
@@ -75,6 +83,13 @@ enum sbx_msg_type {
 	SBX_MSG_SIGNAL_ALL,
 	SBX_MSG_CHECK_MOUNTS,
 	SBX_MSG_MOUNTS_CHECKED,
+	SBX_MSG_TLS_CONFIG,
+	SBX_MSG_TLS_READY,
+	SBX_MSG_TLS_FLOW,
+	SBX_MSG_TLS_DONE,
+	SBX_MSG_SECRET_STALE,
+	SBX_MSG_SECRET,
+	SBX_MSG_STAGE_FILLS,
 	SBX_N_MSG_TYPES,
 };
 
@@ -97,6 +112,7 @@ enum sbx_broker_fd {
 	/* attach cgroup: a UDP socket of the sandbox's cgroup (src/broker/io/nflog.c) */
 	SBX_BFD_MARK,
 	SBX_BFD_DIAG,	 /* attach cgroup: NETLINK_SOCK_DIAG, to ask which flows are open */
+	SBX_BFD_TLS,	 /* channel to sbx-tls, where a host is terminated */
 	SBX_BFD_PUBLISH, /* and SBX_PUBLISH_MAX - 1 more: listening on the host */
 	SBX_N_BROKER_FDS = SBX_BFD_PUBLISH + SBX_PUBLISH_MAX,
 };
@@ -148,6 +164,33 @@ struct sbx_msg_pins {
 	uint32_t serial;
 	uint32_t n_pins; /* from 1 */
 	struct sbx_msg_pin v[SBX_MSG_PINS_MAX];
+};
+
+/* The fds that come with TLS_CONFIG, in this order. */
+enum sbx_tls_fd {
+	SBX_TFD_RULES = 0, /* memfd, sealed: http/rules.h */
+	SBX_TFD_BUNDLE,	   /* memfd, sealed: the host's trust store and network.extra_ca, PEM */
+	SBX_TFD_BROKER,	   /* channel to the broker */
+	SBX_N_TLS_FDS,
+};
+
+#define SBX_TLS_ECHO UINT32_MAX /* an entry: the self-test's echo, which has no server */
+#define SBX_TLS_FIRST_MAX 60000 /* bytes that the broker may have read */
+
+/* A connection to a terminated host: judged and dialled by the broker, carried by sbx-tls. */
+struct sbx_msg_tls_flow {
+	uint32_t flow;	/* echoed in TLS_DONE */
+	uint32_t entry; /* index in the rules' entries */
+	uint8_t tls;	/* 1: the client began with a ClientHello; 0: plain HTTP */
+	struct sbx_addr addr; /* as the sandbox dialled it, for events */
+	uint16_t port;
+	char name[SBX_HOSTNAME_MAX + 1]; /* the pinned name */
+	struct sbx_span first; /* bytes that were read from the client; borrowed */
+};
+
+struct sbx_msg_tls_done {
+	uint32_t flow;
+	uint64_t bytes_out, bytes_in; /* from the sandbox, to it */
 };
 
 struct sbx_msg_stats {
@@ -240,12 +283,15 @@ SBX_MSG_DECLARE(exec_failed, struct sbx_msg_exec_failed);
 SBX_MSG_DECLARE(stage_failed, struct sbx_msg_stage_failed);
 SBX_MSG_DECLARE(udp_socket, struct sbx_msg_udp_socket); /* its two answers are simple messages */
 SBX_MSG_DECLARE(tcp_socket, struct sbx_msg_tcp_socket); /* the same */
+SBX_MSG_DECLARE(tls_flow, struct sbx_msg_tls_flow);
+SBX_MSG_DECLARE(tls_done, struct sbx_msg_tls_done);
 SBX_MSG_DECLARE(pins, struct sbx_msg_pins);		/* as are these */
 
 /* Messages with nothing but a type (STOP, READY, INIT_HELLO, RELEASE) and with one number
- * (STAGE_READY: the fds that come with it, as bits of enum sbx_broker_fd; SIGNAL, SIGNAL_ALL: the
+ * (STAGE_READY: the fds that come with it, as bits of enum sbx_broker_fd; STAGE_FILLS: the same, as
+ * bits of enum sbx_mount_fill; SIGNAL, SIGNAL_ALL: the
  * signal; COMMAND_EXIT: a wait status; UDP_SOCKET_MADE/FAILED, TCP_SOCKET_MADE/FAILED: the cookie;
- * PINNED, PINS_FAILED: the serial). */
+ * PINNED, PINS_FAILED: the serial; SECRET_STALE, SECRET: the index of the secret in the rules). */
 ssize_t sbx_msg_encode_simple(enum sbx_msg_type type, uint32_t value, void *p, size_t n);
 int sbx_msg_decode_simple(struct sbx_span packet, enum sbx_msg_type type, uint32_t *ret_value);
 

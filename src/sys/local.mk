@@ -133,7 +133,8 @@ EXTRA_DIST += \
 	tests/golden/seccomp-broker.txt \
 	tests/golden/seccomp-command.txt \
 	tests/golden/seccomp-factory.txt \
-	tests/golden/seccomp-factory_tcp.txt
+	tests/golden/seccomp-factory_tcp.txt \
+	tests/golden/seccomp-tls.txt
 
 # The network: sockets, rulesets, NFLOG. Programs that link libnftnl list $(sys_nftnl_libs): beside it libmnl, or,
 # where sbx-run is static, what stands in for it, so that the tests of rulesets try that too.

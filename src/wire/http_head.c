@@ -33,6 +33,7 @@ enum state {
 
 #define LENGTH_DIGITS_MAX 16 /* SBX_HTTP_LENGTH_MAX has as many */
 #define DEFAULT_PORT	  80
+#define DEFAULT_PORT_TLS  443
 
 /* Steps return 0 to go on, or the reason to refuse; no such reason is 0. */
 
@@ -104,11 +105,11 @@ static int parse_authority(struct sbx_span s, struct sbx_http_authority *ret_a)
 	return e ? e : parse_port(sbx_span(s.p + n, s.n - n), &ret_a->port);
 }
 
-/* "http://authority[/path][?query]". */
+/* "http://authority[/path][?query]"; over TLS https. */
 static int parse_absolute(struct sbx_http_judge *j, struct sbx_span target)
 {
-	static const char scheme[] = "http://";
-	const size_t n_scheme = sizeof(scheme) - 1;
+	const char *scheme = j->over_tls ? "https://" : "http://";
+	const size_t n_scheme = strlen(scheme);
 	size_t n = n_scheme;
 
 	if (target.n < n_scheme || !sbx_http_equal(sbx_span(target.p, n_scheme), scheme))
@@ -267,9 +268,9 @@ static int parse_field(struct sbx_http_judge *j, struct sbx_span line)
 	return 0;
 }
 
-static uint16_t port_or_default(const struct sbx_http_authority *a)
+static uint16_t port_or_default(const struct sbx_http_judge *j, const struct sbx_http_authority *a)
 {
-	return a->port ? a->port : DEFAULT_PORT;
+	return a->port ? a->port : j->over_tls ? DEFAULT_PORT_TLS : DEFAULT_PORT;
 }
 
 static int check_head(struct sbx_http_judge *j)
@@ -282,7 +283,7 @@ static int check_head(struct sbx_http_judge *j)
 		j->host = j->target;
 	/* By RFC 9112 section 3.2.2 the target wins, but not every server does that. */
 	if (j->target_seen && (strcmp(j->target.host, j->host.host) ||
-			       port_or_default(&j->target) != port_or_default(&j->host)))
+			       port_or_default(j, &j->target) != port_or_default(j, &j->host)))
 		return SBX_REASON_HOST_MISMATCH;
 	return 0;
 }

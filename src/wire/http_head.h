@@ -55,6 +55,8 @@ struct sbx_http_judge {
 	enum sbx_reason reason;
 	bool is_http; /* valid with `reason`: a server may take these bytes for HTTP/1 */
 
+	bool over_tls; /* for the caller to set: absolute targets are https, their port 443 */
+
 	/* Private. */
 	bool loose;
 	uint8_t state;

@@ -8,6 +8,7 @@ noinst_LIBRARIES += %reldir%/libsbx-wire.a
 	%reldir%/http_body.c %reldir%/http_body.h \
 	%reldir%/http_field.c %reldir%/http_field.h \
 	%reldir%/http_head.c %reldir%/http_head.h \
+	%reldir%/http_reply.c %reldir%/http_reply.h \
 	%reldir%/tls_client_hello.c %reldir%/tls_client_hello.h
 
 check_PROGRAMS += tests/unit/wire/test_dns
@@ -26,6 +27,10 @@ check_PROGRAMS += tests/unit/wire/test_http_head
 tests_unit_wire_test_http_head_SOURCES = tests/unit/wire/test_http_head.c
 tests_unit_wire_test_http_head_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/wire/test_http_reply
+tests_unit_wire_test_http_reply_SOURCES = tests/unit/wire/test_http_reply.c
+tests_unit_wire_test_http_reply_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+
 check_PROGRAMS += tests/unit/wire/test_tls_client_hello
 tests_unit_wire_test_tls_client_hello_SOURCES = tests/unit/wire/test_tls_client_hello.c
 tests_unit_wire_test_tls_client_hello_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
@@ -38,6 +43,15 @@ check_PROGRAMS += tests/fuzz/fuzz_http_head
 tests_fuzz_fuzz_http_head_SOURCES = tests/fuzz/fuzz_http_head.c
 tests_fuzz_fuzz_http_head_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-wire.a src/base/libsbx-base.a
 
+check_PROGRAMS += tests/fuzz/fuzz_http_reply
+tests_fuzz_fuzz_http_reply_SOURCES = tests/fuzz/fuzz_http_reply.c
+tests_fuzz_fuzz_http_reply_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-wire.a src/base/libsbx-base.a
+
 check_PROGRAMS += tests/fuzz/fuzz_tls_client_hello
 tests_fuzz_fuzz_tls_client_hello_SOURCES = tests/fuzz/fuzz_tls_client_hello.c
 tests_fuzz_fuzz_tls_client_hello_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-wire.a src/base/libsbx-base.a
+
+# Prints what the parsers of HTTP/1 read; tests/check/http1_differential.py compares it with another's.
+noinst_PROGRAMS += tests/check/http1_events
+tests_check_http1_events_SOURCES = tests/check/http1_events.c
+tests_check_http1_events_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a

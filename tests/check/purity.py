@@ -15,6 +15,7 @@ import common
 PURE = {
     "src/base/libsbx-base.a": ((), ()),
     "src/wire/libsbx-wire.a": ((), ()),
+    "src/http/libsbx-http.a": ((), ("SHA256*",)),
     "src/ipc/libsbx-ipc.a": (("channel.o",), ()),
     "policy/libsbx-policy.a": ((), ("yaml_*", "psl_*", "idn2_*", "SHA256*")),
     "src/broker/libsbx-broker-core.a": ((), ()),

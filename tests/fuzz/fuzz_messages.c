@@ -61,6 +61,20 @@ DEFINE_FUZZ(udp_socket, struct sbx_msg_udp_socket)
 DEFINE_FUZZ(tcp_socket, struct sbx_msg_tcp_socket)
 DEFINE_FUZZ(pins, struct sbx_msg_pins)
 DEFINE_FUZZ(programs, struct sbx_msg_programs)
+DEFINE_FUZZ(tls_done, struct sbx_msg_tls_done)
+
+static void fuzz_tls_flow(struct sbx_span in)
+{
+	struct sbx_msg_tls_flow m;
+
+	if (sbx_msg_decode_tls_flow(in, &m)) {
+		check(is_zero(&m, sizeof(m)));
+		return;
+	}
+	check(m.first.p >= in.p && m.first.p + m.first.n == in.p + in.n);
+	check(sbx_msg_encode_tls_flow(&m, packet, sizeof(packet)) == (ssize_t)in.n);
+	check(memcmp(packet, in.p, in.n) == 0);
+}
 
 static void fuzz_simple(struct sbx_span in)
 {
@@ -80,7 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static void (*const decoders[])(struct sbx_span) = {
 		fuzz_config,	  fuzz_event,	     fuzz_stats,      fuzz_probes, fuzz_verdicts,
 		fuzz_exec_failed, fuzz_stage_failed, fuzz_udp_socket, fuzz_simple,
-		fuzz_pins,	  fuzz_programs,     fuzz_tcp_socket,
+		fuzz_pins,	  fuzz_programs,     fuzz_tcp_socket, fuzz_tls_done,
+		fuzz_tls_flow,
 	};
 
 	if (size == 0)

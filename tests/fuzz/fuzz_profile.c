@@ -11,6 +11,7 @@
 
 #include "policy/decide/policy.h"
 #include "policy/keys/profile_parse.h"
+#include "policy/profile/settle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -42,13 +43,19 @@ static void check_errors(int r, const struct sbx_err_list *errs)
 		check(errs->v[i].msg[0] && errs->v[i].line >= 0);
 }
 
-static void check_policy(const struct sbx_profile *p, const struct sbx_system_policy *s)
+static void check_policy(struct sbx_profile *p, const struct sbx_system_policy *s)
 {
 	struct sbx_policy *policy = NULL;
 	struct sbx_policy_cidr c;
+	struct sbx_err err = { 0 };
 	void *blob = NULL;
 	size_t n;
 
+	/* Entries may contradict each other. */
+	if (sbx_profile_settle_secrets(p, &err) != 0) {
+		check(err.msg[0] != 0);
+		return;
+	}
 	check(sbx_policy_compile(p, s, false, 1, &blob, &n) == 0);
 	check(sbx_policy_load(sbx_span(blob, n), &policy) == 0);
 	check(sbx_policy_decide_name(policy, "www.ipinfo.io", SBX_PROTO_TCP, 443).action ==

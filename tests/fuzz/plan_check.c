@@ -298,13 +298,14 @@ static void check_below(const struct sbx_plan *p, const struct sbx_mount_op *op)
 
 static void check_text(const struct sbx_plan *p)
 {
+	static const struct sbx_setup first;
 	SBX_AUTO_FREE char *text = sbx_plan_json(p, NULL), *args = NULL;
 	size_t n = 0;
 	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
 
 	must(json_is_object(json), "its JSON is none", text ? text : "");
 	json_decref(json);
-	must(sbx_bwrap_args(p, &args, &n) == 0 && n > 0, "has no arguments", "bwrap");
+	must(sbx_bwrap_args(p, &first, &args, &n) == 0 && n > 0, "has no arguments", "bwrap");
 }
 
 static void check_scalars(const struct sbx_plan *p)

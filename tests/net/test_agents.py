@@ -49,10 +49,10 @@ def test_agent(scratch, home, agent):  # noqa: F811
     package = {"claude": "claude-code", "codex": "codex", "gemini": "gemini-cli"}[agent]
     r = run(scratch, home, line_of(package, "npm install"))
     assert r.returncode == 0 and os.path.exists(os.path.join(home, ".local/bin", agent)), (r.stdout, r.stderr)
-    start = line_of(agent, "--env " + AGENTS[agent])
+    start = line_of(agent, AGENTS[agent])
     r = run(scratch, home, start, {AGENTS[agent]: "no-key"}, ["--version"])
     assert r.returncode == 0 and re.search(r"\d+\.\d+\.\d+", r.stdout), (r.stdout, r.stderr)
     if agent in NO_KEY:
         args, said = NO_KEY[agent]
-        r = run(scratch, home, re.sub(r"--env \S+ ", "", start), (), args)
+        r = run(scratch, home, re.sub(r"--(?:env|secret) \S+ ", "", start), (), args)
         assert r.returncode != 0 and said in r.stdout + r.stderr, (r.stdout, r.stderr)

@@ -5,6 +5,7 @@ import os
 import pwd
 import re
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -95,6 +96,44 @@ def test_none_fails_at_once(scratch, who):
     assert r.returncode != 0 and not os.path.exists(package)
     # npm by itself tries again after 10 s and after 60 s more; offline sandboxes tell it not to
     assert seconds < 8, seconds
+
+
+READ_ONLY = "name: read-only\nextends: install\nnetwork: {allow: [{host: HOST, access: read-only}]}\n"
+
+
+def refusals(scratch):
+    with sqlite3.connect(f"file:{scratch}/state/sbx.db?mode=ro", uri=True) as db:
+        return db.execute("SELECT fqdn_pinned, reason FROM sandbox_egress_event WHERE action = 'deny' ORDER BY id").fetchall()
+
+
+def test_read_only(scratch):
+    """npm installs from a registry whose entry is read-only, and cannot publish there: the broker's side answers the
+    PUT, so the registry, which would have said 401 to this token, is never asked."""
+    assert NPM, "npm is not installed: ./bootstrap check installs it"
+    argv, env, work = start_of(scratch, "install", "user")
+    host = urllib.parse.urlsplit(registry()).hostname
+    profile = os.path.join(scratch, "read-only.yaml")
+    with open(profile, "w", encoding="utf-8") as f:
+        f.write(READ_ONLY.replace("HOST", host))
+    argv[argv.index("--profile") + 1] = profile
+    argv[argv.index(profile) + 1:argv.index(profile) + 1] = ["--env", "npm_config_registry=" + registry(), "--env", "npm_config_audit=true"]
+
+    def npm(*args):
+        return subprocess.run([*argv, "--", "npm", *args], cwd=work, env=env, capture_output=True, text=True, timeout=300, check=False,
+                              stdin=subprocess.DEVNULL)
+    r = npm("install", "is-number@7.0.0")
+    assert r.returncode == 0 and os.path.exists(os.path.join(work, "node_modules/is-number/package.json")), (r.stdout, r.stderr)
+    audits = refusals(scratch).count((host, "access_method"))  # npm asks with a POST, and goes on without the answer
+    name = f"sbx-read-only-{os.urandom(6).hex()}"
+    with open(os.path.join(work, "package.json"), "w", encoding="utf-8") as f:
+        f.write(f'{{"name": "{name}", "version": "1.0.0"}}')
+    with open(os.path.join(work, ".npmrc"), "w", encoding="utf-8") as f:
+        f.write(registry().split(":", 1)[1].rstrip("/") + "/:_authToken=npm_0123456789abcdefghijklmnopqrstuvwxyz\n")
+    r = npm("publish")
+    assert r.returncode != 0 and f"403 Forbidden - PUT {registry().rstrip('/')}/{name}" in r.stderr, (r.stdout, r.stderr)
+    assert refusals(scratch).count((host, "access_method")) > audits
+    r = npm("view", name)
+    assert r.returncode != 0 and "E404" in r.stderr, (r.stdout, r.stderr)
 
 
 @pytest.mark.parametrize("who", ["user", "root --user"] if ROOT else ["user"])

@@ -47,6 +47,8 @@ ELSEWHERE = {  # by which test
 README_ELSEWHERE = {  # but for those of "Sixty seconds", which test_readme.py has
     "./bootstrap run -- --scratch --profile install -- npm view is-number@7.0.0 dist": "tests/net/test_registry.py",
     "./bootstrap install": "test_install.py", "./bootstrap check": ".ci/run",
+    "sbx-run --secret GITHUB_TOKEN@api.github.com -- sh -c 'curl -sH \"Authorization: Bearer $GITHUB_TOKEN\" "
+    "https://api.github.com/user'": "test_secrets_page.py",
     "sudo sbx-run --profile bulk -- ./copy-from data.example.com": "test_attach.py", "sudo nft list table inet sbx": "test_attach.py",
     "autoreconf -i && ./configure && make && make check && sudo make install": ".ci/run",
 }
@@ -129,7 +131,7 @@ def test_all_of_them(sbx):
     shown = set(re.findall(r"^    (?:\$ )?((?:sbx-run|\./bootstrap|sudo|autoreconf) .*?)(?: +#.*)?$", readme, re.M))
     sixty = {line for _, part in [readme.split("\n## Sixty seconds\n")] for line in shown if f"    $ {line}" in part.split("\n## ")[0]}
     assert shown - sixty - set(RUNS) == set(README_ELSEWHERE), "an example that nothing runs"
-    assert len(literals("man/sbx-profile.5")) == 2 and len(literals("man/sbx-run.1")) == 1
+    assert len(literals("man/sbx-profile.5")) == 3 and len(literals("man/sbx-run.1")) == 1
 
 
 @pytest.mark.parametrize("command", RUNS)
@@ -186,8 +188,9 @@ def test_refusals_by_sql(login):
 
 
 def test_profiles(login):
-    """The example of sbx-profile(5), the agent of README.md, and the system policy."""
-    profile, policy = literals("man/sbx-profile.5")
+    """The example of sbx-profile(5), the agent of README.md, and the system policy. test_secrets_page.py has secrets."""
+    profile, secrets, policy = literals("man/sbx-profile.5")
+    assert secrets.startswith("secrets:")
     readme = [textwrap.dedent(text) for text in re.findall(r"(?:^    .*\n)+", text_of("README.md"), re.M)]
     agent, = [text for text in readme if text.startswith("name: my-agent")]
     os.makedirs(login.sbx.tmp + "/srv/images/trixie/usr/bin")

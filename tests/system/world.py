@@ -19,12 +19,15 @@ import subprocess
 import sys
 import time
 
+import origin
+
 OWN_ADDRESS = "192.0.2.2"  # the host's own, on lo
 RESOLVER = "192.0.2.53"
 BLACKHOLE, REFUSING = "203.0.113.250", "203.0.113.251"
 
 # name -> (A records, AAAA records); a name that is not here is NXDOMAIN
 A1, A2, A3 = "203.0.113.10", "203.0.113.66", "198.51.100.7"
+A4 = "203.0.113.80"  # origin.py
 V1, V2 = "2001:db8::10", "2001:db8::66"
 ZONE = {
     "allowed.test": ([A1], [V1]),
@@ -56,6 +59,19 @@ ZONE = {
     "linklocal.test": (["169.254.1.1"], ["fe80::1"]),
     "cgnat.test": (["100.64.0.1"], []),
     "mixed.test": (["127.0.0.1", A1, "10.0.0.1"], []),
+    # origin.py
+    "api.test": ([A4], []),
+    "h2.api.test": ([A4], []),
+    "grpc.api.test": ([A4], []),
+    "other.api.test": ([A4], []),
+    "deep.sub.api.test": ([A4], []),
+    "expired.api.test": ([A4], []),
+    "selfsigned.api.test": ([A4], []),
+    "private.api.test": ([A4], []),
+    "wrongname.api.test": ([A4], []),
+    # origin.py, for the lines of docs/SECRETS.md
+    **{name: ([A4], []) for name in ("api.github.com", "github.com", "packages.npmjs.org", "api.anthropic.com",
+                                     "packages.example.com", "ledger.example.com")},
     # README.md's examples
     "pypi.org": ([A1], [V1]),
     "example.org": ([A2], [V2]),
@@ -118,7 +134,7 @@ def make_certificates(world):
     """A CA and one leaf with every name of the zone (openssl: what an operator would use)."""
     path = lambda name: os.path.join(world.dir, name)  # noqa: E731
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    names = ["DNS:" + n for n in [*ZONE, *FLIP, "inhosts.test"] if "*" not in n]
+    names = ["DNS:" + n for n in [*ZONE, *FLIP, "inhosts.test"] if "*" not in n and n != "wrongname.api.test"]
     names += ["IP:" + A1, "IP:" + A2, "IP:" + OWN_ADDRESS]
     run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
         "-keyout", path("ca.key"), "-out", path("ca.pem"), "-days", "2", "-subj", "/CN=sbx test CA",
@@ -130,6 +146,7 @@ def make_certificates(world):
     run("openssl", "x509", "-req", "-in", path("leaf.csr"), "-CA", path("ca.pem"), "-CAkey",
         path("ca.key"), "-CAcreateserial", "-days", "2", "-extfile", path("leaf.ext"), "-out",
         path("leaf.pem"), **quiet)
+    origin.make_bad(world.dir)
 
 
 # --- DNS ---
@@ -256,6 +273,11 @@ async def http(world, reader, writer):
     writer.close()
 
 
+async def http_or_origin(world, reader, writer):
+    serves = origin.serve if writer.get_extra_info("sockname")[0] == A4 else http
+    await serves(world, reader, writer)
+
+
 async def banner(world, reader, writer):
     world.log("banner", addr=writer.get_extra_info("sockname")[0])
     writer.write(b"SSH-2.0-OpenSSH_9.2p1 sbx-test\r\n")
@@ -334,17 +356,23 @@ async def serve(world):
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(os.path.join(world.dir, "leaf.pem"), os.path.join(world.dir, "leaf.key"))
 
-    def on_sni(_sock, name, _ctx):
+    contexts = {name: origin.context(world.dir, protocols=("h2", "http/1.1")) for name in origin.H2_NAMES}
+    for name in ("expired", "selfsigned"):
+        contexts[name + ".api.test"] = origin.context(world.dir, name)
+
+    def on_sni(sock, name, _ctx):
         world.log("tls", sni=name)
+        if name in contexts:
+            sock.context = contexts[name]
     tls.sni_callback = on_sni
     loop = asyncio.get_running_loop()
     for host in ("0.0.0.0", "::"):
         start = lambda fn, port, **kw: asyncio.start_server(  # noqa: E731
             lambda r, w: fn(world, r, w), host, port, limit=1 << 20, **kw)
         for port in (80, 8080):
-            await start(http, port)
+            await start(http_or_origin, port)
         for port in (443, 8443):
-            await start(http, port, ssl=tls)
+            await start(http_or_origin, port, ssl=tls)
         await start(banner, 22)
         for port in (25, 7000, 5432):
             await start(echo, port)
@@ -366,8 +394,10 @@ async def serve(world):
     abstract = socket.socket(socket.AF_UNIX)
     abstract.bind("\0sbx-test-secret")
     await asyncio.start_unix_server(lambda r, w: secret(world, r, w), sock=abstract)
+    grpc_server = origin.start_grpc(world, world.dir, A4 + ":50051")
     print("READY", flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
+    grpc_server.stop(None)
 
 
 def main():

@@ -119,7 +119,8 @@ static void make_etc(struct plan_world *w)
 	plan_world_mkdir(w, "root/etc/ssh");
 	plan_world_link(w, "root/etc/alternatives/awk", "/usr/bin/mawk");
 	plan_world_link(w, "root/etc/localtime", "/usr/share/zoneinfo/UTC");
-	plan_world_write(w, "root/etc/ssl/certs/ca-certificates.crt", "certificates\n", 0644);
+	plan_world_write(w, "root/etc/ssl/certs/ca-certificates.crt", PLAN_WORLD_CERTIFICATES,
+			 0644);
 	plan_world_write(w, "root/etc/ssl/private/key", "private\n", 0640);
 	assert_int_equal(chmod(plan_world_path(w, "root/etc/ssl/private"), 0710), 0);
 	plan_world_write(w, "root/etc/hosts", "127.0.0.1 localhost thehost\n", 0644);

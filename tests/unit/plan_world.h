@@ -29,6 +29,10 @@
  *                   link -> /usr/bin/sudo
  *   state run config user-config
  */
+/* The text of the host's trust store. */
+#define PLAN_WORLD_CERTIFICATES \
+	"-----BEGIN CERTIFICATE-----\ncertificates\n-----END CERTIFICATE-----\n"
+
 struct plan_world {
 	char dir[64];
 	struct sbx_facts facts;

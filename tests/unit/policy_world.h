@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "policy/decide/policy.h"
 #include "policy/keys/profile_parse.h"
+#include "policy/profile/settle.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_profile, sbx_profile_free);
 SBX_DEFINE_CLEANUP(struct sbx_system_policy, sbx_system_policy_free);
@@ -131,6 +132,7 @@ static inline struct world world_of(const char *yaml, const char *system_yaml)
 		assert_int_equal(r, 0);
 	}
 	free(errs);
+	assert_int_equal(sbx_profile_settle_secrets(profile, NULL), 0);
 	w = world_of_profile(profile, system, false);
 	return w;
 }

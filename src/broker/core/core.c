@@ -102,6 +102,7 @@ static void decide_synthetic(const struct sbx_core *core, struct sbx_flow_target
 	if (t->verdict.action != SBX_ALLOW)
 		return;
 	t->kind = SBX_FLOW_NAME;
+	t->terminate = t->verdict.terminate;
 	t->check = t->verdict.check;
 	t->must_match = true;
 	t->must_parse = true;
@@ -118,6 +119,9 @@ static void decide_address(const struct sbx_core *core, uint64_t now_ms, struct 
 	t->verdict = t->name ? sbx_policy_decide_name(core->policy, t->name, t->proto, t->port)
 			     : literal(sbx_policy_decide_addr(core->policy, &t->addr, t->proto,
 							      t->port));
+	/* A lease's name: sbx-tls is reached through pinned names only. */
+	if (t->verdict.terminate)
+		t->verdict = deny(SBX_REASON_NOT_TERMINATED);
 	if (t->verdict.action != SBX_ALLOW)
 		return;
 	t->kind = SBX_FLOW_ADDRESS;
@@ -149,7 +153,8 @@ void sbx_core_decide_flow(const struct sbx_core *core, enum sbx_proto proto,
 
 /* --- the first bytes --- */
 
-/* Judges a server's name in a flow to an address: refused only by a floor or a deny entry. */
+/* Judges a server's name in a flow to an address: refused by a floor or a deny entry, and if flows
+ * to that name are terminated. */
 static struct sbx_verdict judge_loose_name(const struct sbx_core *core,
 					   const struct sbx_flow_target *target, const char *name)
 {
@@ -160,6 +165,11 @@ static struct sbx_verdict judge_loose_name(const struct sbx_core *core,
 	    (v.reason == SBX_REASON_FLOOR || v.reason == SBX_REASON_LIST_DENY ||
 	     v.reason == SBX_REASON_AIR_GAP))
 		return v;
+	if (v.action == SBX_ALLOW && v.reason == SBX_REASON_LIST_ALLOW && !v.terminate)
+		return target->verdict;
+	/* On a port without an entry too: the address may serve the name there. */
+	if (sbx_policy_terminates(core->policy, name))
+		return deny(SBX_REASON_NOT_TERMINATED);
 	return target->verdict;
 }
 

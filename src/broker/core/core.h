@@ -89,6 +89,9 @@ struct sbx_flow_target {
 	enum sbx_check check; /* how the first bytes are checked before the flow is carried */
 	bool must_match;      /* the first bytes must name the server `name` */
 	bool must_parse;      /* without a TLS hello or HTTP request the flow is refused */
+	/* NAME: as in the verdict, the number of the entry for which sbx-tls carries the flow; 0:
+	 * the broker carries it. */
+	uint32_t terminate;
 };
 
 void sbx_core_decide_flow(const struct sbx_core *core, enum sbx_proto proto,

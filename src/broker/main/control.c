@@ -33,6 +33,7 @@ static void stop(struct sbx_control *c)
 	struct timeval tv = { .tv_usec = DRAIN_LOOK_MS * 1000 };
 	uint64_t now_ms = sbx_now_ms();
 
+	sbx_tcp_terminate_drain(c->tcp);
 	if (!c->drain_until_ms)
 		c->drain_until_ms = now_ms + DRAIN_MS;
 	if (!sbx_tcp_publish_is_drained(c->tcp) && now_ms < c->drain_until_ms &&
@@ -55,6 +56,7 @@ static void release(struct sbx_control *c)
 	uint8_t packet[64];
 	ssize_t n = sbx_msg_encode_simple(SBX_MSG_RELEASE, 0, packet, sizeof(packet));
 
+	sbx_tcp_terminate_drain(c->tcp);
 	sbx_nflog_drain(c->nflog); /* refusals of the self-test that were not read yet */
 	sbx_report_release(c->ctx->report);
 	if (n < 0 || sbx_nflog_start(c->nflog) < 0 ||

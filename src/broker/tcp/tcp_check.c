@@ -75,13 +75,18 @@ static int grow(struct sbx_tcp_check *c)
 }
 
 /* The check is passed: queues the bytes that were read, and makes the gate that judges later
- * requests, or a second ClientHello. */
+ * requests, or a second ClientHello. The bytes of a terminated host's flow are for sbx-tls. */
 static bool pass(struct sbx_tcp_flow *f, bool opaque)
 {
 	struct sbx_tcp_check *c = f->check;
 	size_t n = c->n;
 
-	if (c->kind == SBX_CHECK_HTTP && !opaque) {
+	if (f->target.verdict.terminate) {
+		if (opaque || n > SBX_TLS_FIRST_MAX || f->ctx->fds[SBX_BFD_TLS] < 0)
+			return sbx_tcp_refuse_reason(f, SBX_REASON_NOT_TERMINATED);
+		f->first = c->buf;
+		f->n_first = n;
+	} else if (c->kind == SBX_CHECK_HTTP && !opaque) {
 		f->up.gate = sbx_http_gate_new(&c->judge, c->buf, c->n, c->n_judged);
 		if (!f->up.gate)
 			return sbx_tcp_refuse_reason(f, SBX_REASON_RESOURCE);

@@ -94,6 +94,7 @@ void sbx_tcp_close(struct sbx_tcp_flow *f)
 	else
 		t->n_flows--;
 	free(f->lease_name);
+	free(f->first);
 	free(f);
 }
 
@@ -132,6 +133,9 @@ static void dispatch(struct sbx_tcp_flow *f)
 		break;
 	case SBX_TCP_DIALLING:
 	case SBX_TCP_ENTERING:
+		break;
+	case SBX_TCP_HANDING:
+		sbx_tcp_terminate_event(f);
 		break;
 	case SBX_TCP_PROXYING:
 		sbx_tcp_proxy_event(f);
@@ -306,6 +310,8 @@ int sbx_tcp_new(struct sbx_context *ctx, struct sbx_resolve *resolve, struct sbx
 	if (evtimer_assign(&t->ev_again, ctx->base, on_again, t) < 0)
 		return -ENOMEM;
 	sbx_factory_on(factory, SBX_FACTORY_TCP, sbx_tcp_publish_made, t);
+	if (sbx_tcp_terminate_init(t) < 0)
+		return -ENOMEM;
 	return sbx_tcp_listen(t);
 }
 
@@ -315,6 +321,7 @@ void sbx_tcp_free(struct sbx_tcp *t)
 		return;
 	while (t->first)
 		sbx_tcp_close(t->first);
+	sbx_tcp_terminate_fini(t);
 	sbx_tcp_pipes_free(t);
 	sbx_tcp_unlisten(t);
 	sbx_context_unwatch(&t->ev_again);

@@ -26,6 +26,8 @@
  *              -> RELAYING, PROXYING. Refused: no address answered
  *   PROXYING   connected to the upstream proxy: CONNECT is sent, the answer awaited (tcp_proxy.c).
  *              -> RELAYING. Refused: by the proxy
+ *   HANDING    connected, in the place of RELAYING, to a host that is terminated: sbx-tls gets both
+ *              sockets in the next round, or when its channel has room (tcp_terminate.c). -> gone
  *   ENTERING   entered by accept at a published port (tcp_publish.c). The factory is asked for a
  *              socket inside, which connects to the sandbox's loopback.
  *              -> RELAYING. Gone: no server listens inside, timeout
@@ -42,6 +44,7 @@ enum sbx_tcp_state {
 	SBX_TCP_OPENING = 0,
 	SBX_TCP_DIALLING,
 	SBX_TCP_PROXYING,
+	SBX_TCP_HANDING,
 	SBX_TCP_ENTERING,
 	SBX_TCP_RELAYING,
 	SBX_TCP_DRAINING,
@@ -98,6 +101,8 @@ struct sbx_tcp_flow {
 	struct sbx_tcp_check *check; /* tcp_check.c */
 	struct sbx_tcp_dial *dial;   /* tcp_dial.c */
 	struct sbx_tcp_proxy *proxy; /* tcp_proxy.c */
+	uint8_t *first; /* a terminated host's: the bytes read from the client; heap */
+	size_t n_first;
 	struct sbx_addr reached;     /* the address that was dialled */
 	uint16_t inside; /* a published port's flow, which has no target: the port inside; else 0 */
 	uint8_t family;	 /* ENTERING: of the loopback address that is tried */
@@ -118,6 +123,11 @@ struct sbx_tcp {
 	struct sbx_tcp_flow *first;
 	size_t n_flows;	    /* of the sandbox */
 	size_t n_published; /* from outside */
+	/* tcp_terminate.c */
+	size_t n_handed; /* flows that sbx-tls carries */
+	uint32_t next_handed;
+	bool hand_waits; /* for room in the channel */
+	struct event ev_hand, ev_tls;
 	size_t n_asked;	    /* requests under way with the factory */
 	bool publish_waits; /* connections to published ports wait for the factory's answers */
 	struct event ev_again;
@@ -209,6 +219,16 @@ void sbx_tcp_dial_stagger(struct sbx_timeout *t);
 bool sbx_tcp_proxy_start(struct sbx_tcp_flow *f); /* f->out is connected to the proxy */
 bool sbx_tcp_proxy_event(struct sbx_tcp_flow *f);
 void sbx_tcp_proxy_free(struct sbx_tcp_proxy *p);
+
+/* --- tcp_terminate.c --- */
+/* The flow is connected to a host that is terminated: sbx-tls carries it. Always returns false. */
+bool sbx_tcp_terminate_start(struct sbx_tcp_flow *f);
+/* The flow's turn in HANDING: hands it over, or waits for room. */
+void sbx_tcp_terminate_event(struct sbx_tcp_flow *f);
+/* Reads what sbx-tls has sent so far. */
+void sbx_tcp_terminate_drain(struct sbx_tcp *t);
+int sbx_tcp_terminate_init(struct sbx_tcp *t); /* 0 or -errno */
+void sbx_tcp_terminate_fini(struct sbx_tcp *t);
 
 /* --- tcp_relay.c --- */
 bool sbx_tcp_relay_start(struct sbx_tcp_flow *f);

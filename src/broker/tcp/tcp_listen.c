@@ -61,7 +61,7 @@ static void take_flow(struct sbx_tcp *t, int fd)
 	struct sbx_flow_target target;
 	struct sbx_tcp_flow *f;
 
-	if (t->n_flows >= t->ctx->config.limits.n_flows) {
+	if (t->n_flows + t->n_handed >= t->ctx->config.limits.n_flows) {
 		turn_away_consume(t, fd, SBX_REASON_FLOW_LIMIT);
 		return;
 	}

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "broker/io/report.h"
+
 static bool answer_selftest(struct sbx_tcp_flow *f)
 {
 	char text[SBX_ID_LEN + 8];
@@ -118,6 +120,9 @@ bool sbx_tcp_open(struct sbx_tcp_flow *f)
 	f->ctx->stats.flows++;
 	if (sbx_tcp_watch(f, &f->in) < 0)
 		return sbx_tcp_refuse_reason(f, SBX_REASON_RESOURCE);
+	if (f->target.kind == SBX_FLOW_SELFTEST && f->target.port == SBX_ECHO_PORT &&
+	    f->ctx->fds[SBX_BFD_TLS] >= 0 && !sbx_report_is_released(f->ctx->report))
+		return sbx_tcp_terminate_start(f);
 	if (f->target.kind == SBX_FLOW_SELFTEST)
 		return answer_selftest(f);
 	if (f->target.kind == SBX_FLOW_REFUSED && !explains(&f->target))

@@ -347,6 +347,8 @@ bool sbx_tcp_relay_start(struct sbx_tcp_flow *f)
 {
 	bool by_proxy = sbx_tcp_uses_proxy(f->ctx);
 
+	if (f->target.verdict.terminate)
+		return sbx_tcp_terminate_start(f);
 	f->state = SBX_TCP_RELAYING;
 	sbx_report_event(f->ctx, SBX_PROTO_TCP, &f->target.verdict, by_proxy ? NULL : &f->reached,
 			 f->target.port, f->target.name);

@@ -24,6 +24,7 @@ static const char *const names[] = {
 	[SBX_SECCOMP_BROKER] = "broker",
 	[SBX_SECCOMP_FACTORY] = "factory",
 	[SBX_SECCOMP_FACTORY_TCP] = "factory_tcp",
+	[SBX_SECCOMP_TLS] = "tls",
 };
 _Static_assert(SBX_N_ELEMENTS(names) == SBX_N_SECCOMP_PROFILES, "a name for each profile");
 

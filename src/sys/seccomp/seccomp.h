@@ -13,6 +13,7 @@ enum sbx_seccomp_profile {
 	SBX_SECCOMP_BROKER,  /* allow list, kill */
 	SBX_SECCOMP_FACTORY, /* the stage as socket factory: allow list, kill */
 	SBX_SECCOMP_FACTORY_TCP, /* the factory where ports are published */
+	SBX_SECCOMP_TLS, /* sbx-tls: allow list, kill */
 	SBX_N_SECCOMP_PROFILES,
 };
 

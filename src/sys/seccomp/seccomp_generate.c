@@ -42,6 +42,7 @@ static const struct {
 	{ "broker", "SBX_SECCOMP_BROKER", &sbx_seccomp_broker_table },
 	{ "factory", "SBX_SECCOMP_FACTORY", &sbx_seccomp_factory_table },
 	{ "factory_tcp", "SBX_SECCOMP_FACTORY_TCP", &sbx_seccomp_factory_tcp_table },
+	{ "tls", "SBX_SECCOMP_TLS", &sbx_seccomp_tls_table },
 };
 _Static_assert(SBX_N_ELEMENTS(profiles) == SBX_N_SECCOMP_PROFILES, "a table for each profile");
 

@@ -3,7 +3,7 @@
  * The filters of sbx's own processes that read the sandbox's bytes. They are allow lists: any other
  * call kills the process, and its sandbox with it.
  *
- * Both processes do everything that needs more privileges before they install their filter: read
+ * Each of them does everything that needs more privileges before it installs its filter: read
  * configuration, open netlink sockets, set limits, seed the resolver library's random numbers.
  * Afterwards they can use the sockets that they have, and make new ones for IP. They cannot open a
  * file, start a process, signal another process, make memory executable or listen.
@@ -37,7 +37,6 @@
 	ALLOW(writev, "its fds"), ALLOW(close, "its fds"),                                       \
 	ALLOW(recvmsg, "its sockets"), ALLOW(sendmsg, "its sockets"),                            \
 	ALLOW(recvfrom, "its sockets"), ALLOW(sendto, "its sockets"),                            \
-	ALLOW(connect, "its sockets"), ALLOW(bind, "source addresses"),                          \
 	ALLOW(getsockname, "its sockets"), ALLOW(getpeername, "its sockets"),                    \
 	ALLOW(getsockopt, "its sockets"), ALLOW(setsockopt, "its sockets"),                      \
 	ALLOW(shutdown, "its sockets"), ALLOW(poll, "waiting"), ALLOW(ppoll, "waiting"),         \
@@ -65,11 +64,24 @@
 	REFUSE_IF(socket, "AF_UNIX", EAFNOSUPPORT, "syslog and nscd, which libc may try",        \
 		  ARG_IS(0, AF_UNIX)),                                                           \
 	REFUSE_IF(socket, "AF_NETLINK", EAFNOSUPPORT, "opened before, or not needed",            \
-		  ARG_IS(0, AF_NETLINK)),                                                        \
+		  ARG_IS(0, AF_NETLINK))
+
+/* Calls of the processes that make sockets of their own. */
+#define SOCKET_ROWS                                                                              \
+	ALLOW(connect, "its sockets"), ALLOW(bind, "source addresses"),                          \
 	SOCKET_OF(AF_INET, SOCK_DGRAM, "datagrams"), SOCKET_OF(AF_INET6, SOCK_DGRAM, "datagrams")
+
+/* Calls of an event loop. */
+#define LOOP_ROWS                                                                                \
+	ALLOW(epoll_create1, "the event loop"), ALLOW(epoll_ctl, "the event loop"),              \
+	ALLOW(epoll_wait, "the event loop"), ALLOW(epoll_pwait, "the event loop"),               \
+	ALLOW(epoll_pwait2, "the event loop"), ALLOW(timerfd_create, "the event loop"),          \
+	ALLOW(timerfd_settime, "the event loop"), ALLOW(timerfd_gettime, "the event loop"),      \
+	ALLOW(eventfd2, "the event loop")
 
 static const struct sbx_seccomp_row broker_rows[] = {
 	RUNTIME_ROWS,
+	SOCKET_ROWS,
 	SOCKET_OF(AF_INET, SOCK_STREAM, "flows out"),
 	SOCKET_OF(AF_INET6, SOCK_STREAM, "flows out"),
 	ALLOW(accept4, "flows of the sandbox"),
@@ -81,15 +93,7 @@ static const struct sbx_seccomp_row broker_rows[] = {
 	ALLOW_FCNTL(F_SETPIPE_SZ, "splice moves bytes through a pipe"),
 	ALLOW_FCNTL(F_GETPIPE_SZ, "splice moves bytes through a pipe"),
 	ALLOW_FCNTL(F_DUPFD_CLOEXEC, "its fds"),
-	ALLOW(epoll_create1, "the event loop"),
-	ALLOW(epoll_ctl, "the event loop"),
-	ALLOW(epoll_wait, "the event loop"),
-	ALLOW(epoll_pwait, "the event loop"),
-	ALLOW(epoll_pwait2, "the event loop"),
-	ALLOW(timerfd_create, "the event loop"),
-	ALLOW(timerfd_settime, "the event loop"),
-	ALLOW(timerfd_gettime, "the event loop"),
-	ALLOW(eventfd2, "the event loop"),
+	LOOP_ROWS,
 	ALLOW_IF(ioctl, "FIONREAD", "how much there is to read", ARG_IS(1, FIONREAD)),
 	ALLOW_IF(ioctl, "FIONBIO", "non-blocking", ARG_IS(1, FIONBIO)),
 	ALLOW_IF(ioctl, "SIOCOUTQ", "how much is unsent", ARG_IS(1, SIOCOUTQ)),
@@ -110,6 +114,7 @@ static const struct sbx_seccomp_row broker_rows[] = {
 
 #define FACTORY_ROWS                                                                             \
 	RUNTIME_ROWS,                                                                            \
+	SOCKET_ROWS,                                                                             \
 	ALLOW(wait4, "the command's end"),                                                       \
 	ALLOW(waitid, "the command's end"),                                                      \
 	ALLOW(kill, "the command; it is the init of its pid namespace and sees no other"),       \
@@ -124,6 +129,22 @@ static const struct sbx_seccomp_row factory_tcp_rows[] = {
 	FACTORY_ROWS,
 	SOCKET_OF(AF_INET, SOCK_STREAM, "connections to published ports"),
 	SOCKET_OF(AF_INET6, SOCK_STREAM, "connections to published ports"),
+};
+
+/* sbx-tls holds the secrets: it makes no socket, and uses those that the broker gives it. */
+static const struct sbx_seccomp_row tls_rows[] = {
+	RUNTIME_ROWS,
+	LOOP_ROWS,
+	ALLOW(pread64, "the memfd of a secret that was read again"),
+	ALLOW(mlock, "memory of secrets"),
+	ALLOW(getrusage, "how much time was used"),
+	REFUSE(prlimit64, "limits are set before"),
+};
+
+const struct sbx_seccomp_table sbx_seccomp_tls_table = {
+	.default_action = SCMP_ACT_KILL_PROCESS,
+	.rows = tls_rows,
+	.n_rows = SBX_N_ELEMENTS(tls_rows),
 };
 
 const struct sbx_seccomp_table sbx_seccomp_broker_table = {

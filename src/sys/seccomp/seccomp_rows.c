@@ -13,6 +13,7 @@ static const struct sbx_seccomp_table *const tables[] = {
 	[SBX_SECCOMP_BROKER] = &sbx_seccomp_broker_table,
 	[SBX_SECCOMP_FACTORY] = &sbx_seccomp_factory_table,
 	[SBX_SECCOMP_FACTORY_TCP] = &sbx_seccomp_factory_tcp_table,
+	[SBX_SECCOMP_TLS] = &sbx_seccomp_tls_table,
 };
 _Static_assert(SBX_N_ELEMENTS(tables) == SBX_N_SECCOMP_PROFILES, "a table for each profile");
 

@@ -31,6 +31,7 @@ extern const struct sbx_seccomp_table sbx_seccomp_command_table;
 extern const struct sbx_seccomp_table sbx_seccomp_broker_table;
 extern const struct sbx_seccomp_table sbx_seccomp_factory_table;
 extern const struct sbx_seccomp_table sbx_seccomp_factory_tcp_table;
+extern const struct sbx_seccomp_table sbx_seccomp_tls_table;
 
 /*
  * Conditions. A filter sees 64-bit registers where the kernel reads an int. The caller controls the

@@ -38,7 +38,8 @@ static void test_reasons_differ(void **state)
 	for (int i = 0; i < SBX_N_REASONS; i++) {
 		const char *word = sbx_reason_str((enum sbx_reason)i);
 
-		assert_true(word[0] && strspn(word, "abcdefghijklmnopqrstuvwxyz_") == strlen(word));
+		assert_true(word[0] &&
+			    strspn(word, "abcdefghijklmnopqrstuvwxyz_-") == strlen(word));
 		assert_true(strlen(sbx_reason_help((enum sbx_reason)i)) > strlen(word));
 		for (int j = 0; j < i; j++)
 			assert_string_not_equal(word, sbx_reason_str((enum sbx_reason)j));

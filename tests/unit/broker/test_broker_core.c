@@ -22,6 +22,18 @@ static const char open_yaml[] = "name: t\n"
 				"network:\n"
 				"  default: allow\n"
 				"  allow: [example.org]\n";
+static const char terminated_yaml[] =
+	"name: t\n"
+	"network:\n"
+	"  default: allow\n"
+	"  allow:\n"
+	"    - example.org\n"
+	"    - { host: \"*.example.com\", access: read-only }\n"
+	"    - { host: pinned.example.com, passthrough: true }\n"
+	"    - { host: api.example.net, ports: [80, 443, 8443], inspect: true }\n"
+	"    - { cidr: 203.0.113.0/24, ports: 443, check: tls }\n"
+	"    - { cidr: 203.0.113.0/24, ports: 8443, check: tls }\n"
+	"    - { cidr: 203.0.113.0/24, ports: 80, check: http }\n";
 static const char full_yaml[] = "name: t\nnetwork:\n  mode: full\n  deny:\n    - bad.example.com\n";
 static const char offline_yaml[] = "name: t\nnetwork:\n  mode: offline\n";
 
@@ -526,6 +538,65 @@ static void test_flow_full(void **state)
 	assert_refused(decide(&f, SBX_PROTO_TCP, a, 25), SBX_REASON_LIST_DENY);
 }
 
+/* Flows that sbx-tls carries, and the ways past it. */
+static void test_flow_terminated(void **state)
+{
+	FIXTURE f;
+	struct sbx_flow_target t;
+	struct sbx_addr a;
+
+	(void)state;
+	fixture_init(&f, terminated_yaml);
+	t = decide(&f, SBX_PROTO_TCP, pin(&f, "a.example.com"), 443);
+	assert_int_equal(t.kind, SBX_FLOW_NAME);
+	assert_int_equal(t.terminate, 1);
+	assert_int_equal(t.check, SBX_CHECK_TLS);
+	assert_true(t.must_match && t.must_parse);
+	t = decide(&f, SBX_PROTO_TCP, pin(&f, "api.example.net"), 8443);
+	assert_int_equal(t.terminate, 2);
+	assert_int_equal(t.check, SBX_CHECK_TLS);
+	t = decide(&f, SBX_PROTO_TCP, pin(&f, "api.example.net"), 80);
+	assert_int_equal(t.terminate, 2);
+	assert_int_equal(t.check, SBX_CHECK_HTTP);
+	/* The others are carried as before. */
+	assert_int_equal(decide(&f, SBX_PROTO_TCP, pin(&f, "example.org"), 443).terminate, 0);
+	t = decide(&f, SBX_PROTO_TCP, pin(&f, "pinned.example.com"), 443);
+	assert_int_equal(t.kind, SBX_FLOW_NAME);
+	assert_int_equal(t.terminate, 0);
+	t = decide(&f, SBX_PROTO_TCP, pin(&f, "other.example"), 8443);
+	assert_int_equal(t.kind, SBX_FLOW_NAME);
+	assert_int_equal(t.terminate, 0);
+	t = decide(&f, SBX_PROTO_TCP, pin(&f, "selftest.sbx.invalid"), 443);
+	assert_int_equal(t.terminate, 0);
+	/* HTTP/3, and ports that no entry has. */
+	assert_refused(decide(&f, SBX_PROTO_UDP, pin(&f, "a.example.com"), 443), SBX_REASON_PORT);
+	assert_int_equal(decide(&f, SBX_PROTO_UDP, pin(&f, "other.example"), 443).kind,
+			 SBX_FLOW_NAME);
+	assert_refused(decide(&f, SBX_PROTO_TCP, pin(&f, "a.example.com"), 8443), SBX_REASON_PORT);
+	/* A refused flow has no number. */
+	assert_int_equal(decide(&f, SBX_PROTO_TCP, pin(&f, "a.example.com"), 8443).terminate, 0);
+	a = pin(&f, "a.example.com");
+	f.config.air_gap = 1;
+	assert_int_equal(decide(&f, SBX_PROTO_TCP, a, 443).terminate, 0);
+}
+
+/* An answer gave the address (which needs real answers): the name is not reached past sbx-tls. */
+static void test_lease_terminated(void **state)
+{
+	FIXTURE f;
+	struct sbx_addr a = addr_of("203.0.113.9");
+
+	(void)state;
+	fixture_init(&f, terminated_yaml);
+	assert_int_equal(sbx_leases_new(100, &f.core.leases), 0);
+	assert_int_equal(decide(&f, SBX_PROTO_TCP, a, 443).kind, SBX_FLOW_ADDRESS);
+	sbx_leases_add(f.core.leases, &a, "example.org", 10, 0);
+	assert_int_equal(decide(&f, SBX_PROTO_TCP, a, 443).kind, SBX_FLOW_ADDRESS);
+	sbx_leases_add(f.core.leases, &a, "a.example.com", 10, 0);
+	assert_refused(decide(&f, SBX_PROTO_TCP, a, 443), SBX_REASON_NOT_TERMINATED);
+	assert_int_equal(decide(&f, SBX_PROTO_TCP, a, 443).terminate, 0);
+}
+
 /* --- how it begins --- */
 
 static struct sbx_verdict hello(struct fixture *f, const struct sbx_flow_target *t, const char *sni)
@@ -782,6 +853,40 @@ static void test_candidates_many(void **state)
 	assert_int_equal(c.refused.reason, SBX_REASON_UNKNOWN);
 }
 
+/* The name of a terminated host in a flow to an address. */
+static void test_loose_name(void **state)
+{
+	FIXTURE f;
+	struct sbx_flow_target t;
+	struct sbx_addr a = addr_of("203.0.113.9");
+	bool opaque;
+
+	(void)state;
+	fixture_init(&f, terminated_yaml);
+	t = decide(&f, SBX_PROTO_TCP, a, 443);
+	assert_int_equal(t.kind, SBX_FLOW_ADDRESS);
+	assert_int_equal(t.terminate, 0);
+	assert_int_equal(hello(&f, &t, "other.example").action, SBX_ALLOW);
+	assert_int_equal(hello(&f, &t, "example.org").action, SBX_ALLOW);
+	assert_int_equal(hello(&f, &t, "example.com").action, SBX_ALLOW);
+	assert_int_equal(hello(&f, &t, "pinned.example.com").action, SBX_ALLOW);
+	assert_int_equal(hello(&f, &t, "a.example.com").action, SBX_DENY);
+	assert_int_equal(hello(&f, &t, "a.example.com").reason, SBX_REASON_NOT_TERMINATED);
+	assert_int_equal(hello(&f, &t, "api.example.net").reason, SBX_REASON_NOT_TERMINATED);
+	/* On a port that its entry does not have. */
+	t = decide(&f, SBX_PROTO_TCP, a, 8443);
+	assert_int_equal(hello(&f, &t, "other.example").action, SBX_ALLOW);
+	assert_int_equal(hello(&f, &t, "a.example.com").reason, SBX_REASON_NOT_TERMINATED);
+
+	t = decide(&f, SBX_PROTO_TCP, a, 80);
+	assert_int_equal(request(&f, &t, "other.example", 0, &opaque).action, SBX_ALLOW);
+	assert_int_equal(request(&f, &t, "a.example.com", 0, &opaque).action, SBX_DENY);
+	assert_int_equal(request(&f, &t, "a.example.com", 0, &opaque).reason,
+			 SBX_REASON_NOT_TERMINATED);
+	assert_int_equal(request(&f, &t, "a.example.com", 2, &opaque).action, SBX_DENY);
+	assert_false(opaque);
+}
+
 static void test_logged(void **state)
 {
 	FIXTURE f;
@@ -815,6 +920,8 @@ int main(void)
 		cmocka_unit_test(test_logged),	       cmocka_unit_test(test_dns_pins),
 		cmocka_unit_test(test_dns_pinned),     cmocka_unit_test(test_may_pin),
 		cmocka_unit_test(test_own_embedded),   cmocka_unit_test(test_own_networks),
+		cmocka_unit_test(test_flow_terminated), cmocka_unit_test(test_lease_terminated),
+		cmocka_unit_test(test_loose_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,8 @@
 	X(stage_failed, struct sbx_msg_stage_failed, SBX_MSG_STAGE_FAILED)                         \
 	X(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)                               \
 	X(tcp_socket, struct sbx_msg_tcp_socket, SBX_MSG_TCP_SOCKET)                               \
-	X(pins, struct sbx_msg_pins, SBX_MSG_PINS)
+	X(pins, struct sbx_msg_pins, SBX_MSG_PINS)                                                 \
+	X(tls_done, struct sbx_msg_tls_done, SBX_MSG_TLS_DONE)
 
 union any {
 #define X(name, type, id) type name;
@@ -175,6 +176,13 @@ static void sample_pins(struct sbx_msg_pins *m)
 		m->v[i].old = i == 1;
 		m->v[i].timeout_ms = i * 1000;
 	}
+}
+
+static void sample_tls_done(struct sbx_msg_tls_done *m)
+{
+	m->flow = 9;
+	m->bytes_out = UINT64_C(1) << 40;
+	m->bytes_in = 3;
 }
 
 static const struct kind {
@@ -341,7 +349,10 @@ static void test_header(void **state)
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x1a\0\0", 4)), SBX_MSG_TCP_SOCKET_FAILED);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x1b\0\0", 4)), SBX_MSG_SIGNAL_ALL);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x1d\0\0", 4)), SBX_MSG_MOUNTS_CHECKED);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x1e\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x20\0\0", 4)), SBX_MSG_TLS_FLOW);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x23\0\0", 4)), SBX_MSG_SECRET);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x24\0\0", 4)), SBX_MSG_STAGE_FILLS);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x25\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
 	memcpy(packet, "\1\1\0\0", 4);
@@ -512,7 +523,7 @@ static void test_decode_refuses(void **state)
 	decode_refuses_at("config", 4 + 15, 2);
 	decode_refuses_at("config", 4 + 16, 2);
 	decode_refuses_at("config", 4 + 17 + 2, 0xff);
-	decode_refuses_at("config", 4 + 21 + 56 + 3, SBX_RESOLVERS_MAX + 1);
+	decode_refuses_at("config", 4 + 21 + 60 + 3, SBX_RESOLVERS_MAX + 1);
 	decode_refuses_at("event", 4 + 8, SBX_N_ACTIONS);
 	decode_refuses_at("event", 4 + 9, SBX_N_PROTOS);
 	decode_refuses_at("event", 4 + 10, SBX_N_REASONS);
@@ -576,6 +587,40 @@ static void test_probes_too_long(void **state)
 }
 
 /* --- simple messages --- */
+
+/* Its first bytes are borrowed from the packet, so it is no kind of the table. */
+static void test_tls_flow(void **state)
+{
+	static uint8_t first[SBX_TLS_FIRST_MAX + 1];
+	struct sbx_msg_tls_flow m = { .flow = 1, .entry = 2, .tls = 1, .port = 443 }, got;
+	ssize_t n;
+
+	(void)state;
+	m.addr = addr("198.18.0.1");
+	strcpy(m.name, "api.example.org");
+	memset(first, 'a', sizeof(first));
+	m.first = sbx_span(first, SBX_TLS_FIRST_MAX);
+	n = sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX);
+	assert_true(n > SBX_TLS_FIRST_MAX);
+	assert_int_equal(sbx_msg_decode_tls_flow(sbx_span(packet, (size_t)n), &got), 0);
+	assert_int_equal(got.flow, 1);
+	assert_int_equal(got.entry, 2);
+	assert_int_equal(got.tls, 1);
+	assert_string_equal(got.name, m.name);
+	assert_int_equal(got.first.n, SBX_TLS_FIRST_MAX);
+	assert_memory_equal(got.first.p, first, SBX_TLS_FIRST_MAX);
+	for (size_t cut = 0; cut < (size_t)n; cut += cut < 64 ? 1 : 997)
+		assert_int_equal(sbx_msg_decode_tls_flow(sbx_span(packet, cut), &got), -EBADMSG);
+	m.first.n++;
+	assert_int_equal(sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX), -EINVAL);
+	m.first.n = 0;
+	assert_true(sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX) > 0);
+	m.port = 0;
+	assert_int_equal(sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX), -EINVAL);
+	m.port = 443;
+	m.name[0] = 0;
+	assert_int_equal(sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX), -EINVAL);
+}
 
 static void test_simple(void **state)
 {
@@ -650,6 +695,7 @@ int main(void)
 		cmocka_unit_test(test_text_is_cleaned),
 		cmocka_unit_test(test_lists_are_read_to_their_count),
 		cmocka_unit_test(test_probes_too_long),
+		cmocka_unit_test(test_tls_flow),
 		cmocka_unit_test(test_simple),
 	};
 

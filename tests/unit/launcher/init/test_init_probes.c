@@ -106,6 +106,14 @@ static void drop_caps(void)
 	CHECK(sbx_caps_keep(0) == 0);
 }
 
+static struct sbx_probe ending(const char *path, const char *expect)
+{
+	struct sbx_probe p = named(SBX_PROBE_TRUST, path);
+
+	snprintf(p.expect, sizeof(p.expect), "%s", expect);
+	return p;
+}
+
 static void paths(void)
 {
 	char dir[] = "/tmp/sbx-init-XXXXXX", file[64], missing[64], sock[64], ro[64];
@@ -128,6 +136,12 @@ static void paths(void)
 	expect_wrong(named(SBX_PROBE_PATH_ABSENT, sock), NULL);
 	expect_ok(named(SBX_PROBE_PATH_ABSENT, missing), NULL);
 	expect_wrong(named(SBX_PROBE_PATH_READONLY, file), "can be written");
+	expect_verdict_of(drop_caps, ending(ro, "x"), true, NULL);
+	expect_verdict_of(drop_caps, ending(ro, "y"), false, "does not end with");
+	expect_verdict_of(drop_caps, ending(ro, "xx"), false, "does not end with");
+	expect_verdict_of(drop_caps, ending(ro, ""), false, "does not end with");
+	expect_wrong(ending(file, "x"), "can be written");
+	expect_wrong(ending(missing, "x"), NULL);
 	expect_wrong(named(SBX_PROBE_PATH_READONLY, dir), "can be written");
 	expect_wrong(named(SBX_PROBE_PATH_READONLY, missing), NULL);
 	expect_verdict_of(drop_caps, named(SBX_PROBE_PATH_READONLY, ro), true, NULL);

@@ -30,7 +30,7 @@
 
 /* --- what the loop hands on --- */
 
-static unsigned int n_events, n_pins;
+static unsigned int n_events, n_pins, n_secrets;
 
 void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *event)
 {
@@ -64,6 +64,19 @@ void sbx_broker_init(struct sbx_broker_process *b)
 	*b = (struct sbx_broker_process){ .fd = -1 };
 }
 
+void sbx_tls_process_init(struct sbx_tls_process *t)
+{
+	*t = (struct sbx_tls_process){ .fd = -1, .broker_fd = -1, .ready_fds = { -1, -1 } };
+}
+
+void sbx_tls_process_send_secret(const struct sbx_tls_process *t, uint32_t i, int fd)
+{
+	(void)t;
+	assert_int_equal(i, 1);
+	assert_true(fd >= 0);
+	n_secrets++;
+}
+
 int sbx_attach_run_pins(struct sbx_attach_run *a, const char *id, const struct sbx_msg_pins *m,
 			int broker_fd)
 {
@@ -83,12 +96,14 @@ void sbx_attach_run_check(struct sbx_attach_run *a, const struct sbx_cgroup_run 
 
 /* --- a run and its peers --- */
 
-enum peer { STAGE, BROKER, INIT, N_PEERS };
+enum peer { STAGE, BROKER, INIT, TLS, SECRETS, N_PEERS };
 
 static const char *const broke[N_PEERS] = {
 	"the stage broke its protocol; the sandbox was ended",
 	"the broker broke its protocol; the sandbox was ended",
 	"the sandbox's init broke its protocol; the sandbox was ended",
+	"sbx-tls broke its protocol; the sandbox was ended",
+	"the secret helper broke its protocol; the sandbox was ended",
 };
 
 struct fixture {
@@ -97,13 +112,16 @@ struct fixture {
 	struct sbx_options options;
 	struct sbx_facts facts;
 	struct sbx_msg_probes probes;
+	struct sbx_profile profile;
+	struct sbx_secret secrets[2];
 	int peers[N_PEERS];
 };
 
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	int *ours[] = { &f->run.stage.fd, &f->run.broker.fd, &f->run.init.fd };
+	int *ours[] = { &f->run.stage.fd, &f->run.broker.fd, &f->run.init.fd,
+			&f->run.tls.fd, &f->run.secret_helper.fd };
 
 	assert_non_null(f);
 	alarm(60); /* instead of waiting for ever */
@@ -111,12 +129,16 @@ static int setup(void **state)
 	f->probes.n_probes = N_PROBES;
 	f->plan.probes = &f->probes;
 	f->plan.view.n_mounts = N_MOUNTS;
+	f->profile.n_secrets = SBX_N_ELEMENTS(f->secrets);
+	f->profile.secrets = f->secrets;
+	f->secrets[1].from = SBX_SECRET_FILE;
+	f->plan.profile = &f->profile;
 	f->run.plan = &f->plan;
 	for (size_t i = 0; i < N_PEERS; i++) {
 		assert_int_equal(sbx_channel_pair(ours[i], &f->peers[i]), 0);
 		assert_int_equal(sbx_fd_set_nonblocking(*ours[i]), 0);
 	}
-	n_events = n_pins = 0;
+	n_events = n_pins = n_secrets = 0;
 	*state = f;
 	return 0;
 }
@@ -124,7 +146,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	int *const fds[] = { &f->run.broker.fd, &f->run.keep_helper.upper_fd };
+	int *const fds[] = { &f->run.broker.fd, &f->run.keep_helper.upper_fd, &f->run.tls.fd,
+			     &f->run.secret_helper.fd, &f->run.tls.ready_fds[0],
+			     &f->run.tls.ready_fds[1] };
 
 	alarm(0);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(fds); i++)
@@ -288,7 +312,93 @@ static void test_protect_helper(void **state)
 	f->run.protect.n = 0;
 }
 
+static void test_tls(void **state)
+{
+	struct fixture *f = *state;
+
+	f->plan.tls.java = true;
+	say(f, TLS, SBX_MSG_TLS_READY, 0, 2);
+	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_TLS, 20000), 0);
+	assert_true(f->run.tls.ready_fds[0] >= 0 && f->run.tls.ready_fds[1] >= 0);
+	say(f, TLS, SBX_MSG_SECRET_STALE, 1, 0);
+	is_fine(f);
+	assert_true(f->run.secret_helper.asked_us[1] > 0);
+	say(f, SECRETS, SBX_MSG_SECRET, 1, 1);
+	is_fine(f);
+	assert_int_equal(n_secrets, 1);
+	f->peers[SECRETS] = sbx_fd_close(f->peers[SECRETS]); /* the sandbox can do without it */
+	is_fine(f);
+	f->peers[TLS] = sbx_fd_close(f->peers[TLS]);
+	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_COMMAND, 20000), 1);
+	assert_true(f->run.tls.gone && !f->run.protocol_broken);
+}
+
 /* --- peers that lie --- */
+
+static void test_tls_counts(void **state)
+{
+	struct fixture *f = *state;
+
+	say(f, TLS, SBX_MSG_TLS_READY, 0, 1);
+	assert_int_equal(sbx_supervise(&f->run, SBX_WAIT_TLS, 20000), 0);
+	say(f, TLS, SBX_MSG_TLS_READY, 0, 1);
+	is_broken(f, TLS);
+}
+
+static void test_tls_without(void **state)
+{
+	struct fixture *f = *state;
+
+	say(f, TLS, SBX_MSG_TLS_READY, 0, 0);
+	is_broken(f, TLS);
+	assert_false(f->run.tls.ready);
+}
+
+/* There is no Java store in the sandbox. */
+static void test_tls_more(void **state)
+{
+	say(*state, TLS, SBX_MSG_TLS_READY, 0, 2);
+	is_broken(*state, TLS);
+}
+
+static void test_tls_fewer(void **state)
+{
+	struct fixture *f = *state;
+
+	f->plan.tls.java = true;
+	say(f, TLS, SBX_MSG_TLS_READY, 0, 1);
+	is_broken(f, TLS);
+}
+
+static void test_stale_early(void **state)
+{
+	say(*state, TLS, SBX_MSG_SECRET_STALE, 1, 0);
+	is_broken(*state, TLS);
+}
+
+static void test_stale_unknown(void **state)
+{
+	say(*state, TLS, SBX_MSG_TLS_READY, 0, 1);
+	is_fine(*state);
+	say(*state, TLS, SBX_MSG_SECRET_STALE, 2, 0);
+	is_broken(*state, TLS);
+}
+
+static void test_secret_without(void **state)
+{
+	say(*state, TLS, SBX_MSG_TLS_READY, 0, 1);
+	is_fine(*state);
+	say(*state, SECRETS, SBX_MSG_SECRET, 1, 0);
+	is_broken(*state, SECRETS);
+	assert_int_equal(n_secrets, 0);
+}
+
+/* The broker's channel to sbx-tls is the launcher's to make. */
+static void test_ready_tls(void **state)
+{
+	say(*state, STAGE, SBX_MSG_STAGE_READY, 1u << SBX_BFD_TLS, 1);
+	is_broken(*state, STAGE);
+}
 
 static void test_upper(void **state)
 {
@@ -568,7 +678,9 @@ static void test_types_of_others(void **state)
 		{ STAGE, SBX_MSG_INIT_HELLO },	  { BROKER, SBX_MSG_INIT_HELLO },
 		{ BROKER, SBX_MSG_COMMAND_EXIT }, { BROKER, SBX_MSG_STAGE_READY },
 		{ INIT, SBX_MSG_COMMAND_EXIT },	  { INIT, SBX_MSG_READY },
-		{ INIT, SBX_MSG_STAGE_READY },
+		{ INIT, SBX_MSG_STAGE_READY },	  { TLS, SBX_MSG_READY },
+		{ TLS, SBX_MSG_SECRET },	  { BROKER, SBX_MSG_TLS_READY },
+		{ BROKER, SBX_MSG_SECRET_STALE },
 	};
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
@@ -611,6 +723,15 @@ int main(void)
 		TEST(test_stage_gone),
 		TEST(test_stage_failed),
 		TEST(test_protect_helper),
+		TEST(test_tls),
+		TEST(test_tls_counts),
+		TEST(test_tls_without),
+		TEST(test_tls_more),
+		TEST(test_tls_fewer),
+		TEST(test_stale_early),
+		TEST(test_stale_unknown),
+		TEST(test_secret_without),
+		TEST(test_ready_tls),
 		TEST(test_mounts_cut),
 		TEST(test_upper_without),
 		TEST(test_upper_two),

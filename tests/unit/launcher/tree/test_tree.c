@@ -139,6 +139,52 @@ static void identity(void)
 }
 
 /* A host whose /dev/null is a regular file, as after `rm /dev/null` and a redirection. */
+/* A file with a fill lies over the one that is there, which stays; any other is an error. */
+static void cover(void)
+{
+	static char dir[] = "/mnt/etc", at_dir[] = "/etc", store[] = "/etc/store", text[] = "trust",
+		    other[] = "/etc/link", made[] = "/new/store", root[] = "/";
+	int fills[SBX_N_FILLS] = { -1, -1, -1 };
+	struct sbx_tree t = { .root = -1, .fills = fills };
+	struct sbx_scratch s = { .root = -1, .upper = -1 };
+	struct sbx_mount_op last = { .kind = SBX_MOUNT_REMOUNT_RO, .dest = root, .mount_fd = -1,
+				     .source = { .fd = -1 } };
+	struct sbx_mount_op op = { .kind = SBX_MOUNT_FILE, .dest = store, .mount_fd = -1,
+				   .text = text, .n_text = 5, .mode = 0444,
+				   .source = { .fd = -1 } };
+	struct sbx_err err = { 0 };
+	char buf[8] = "";
+	struct stat st;
+
+	CHECK(mkdir(dir, 0755) == 0);
+	write_file("/mnt/etc/store", "host");
+	write_file("/mnt/etc/link", "host");
+	CHECK(sbx_tree_begin(&t, &err) == 0 && stat(dir, &st) == 0);
+	CHECK(try_one(&t, SBX_MOUNT_BIND, dir, at_dir, &st, &err) == 0);
+	CHECK(mkdirat(t.root, "run", 0755) == 0 && mkdirat(t.root, "run/sbx", 0755) == 0);
+	CHECK(sbx_tree_build(&t, &op, 1, NULL, 0, &s, &err) == -EEXIST);
+	op.fill = SBX_FILL_TRUST;
+	for (size_t i = 0; i < 2; i++) {
+		SBX_AUTO_CLOSE int fd = -1;
+
+		CHECK(sbx_tree_build(&t, &op, 1, NULL, 0, &s, &err) == 0);
+		if (i == 0) {
+			CHECK(fills[SBX_FILL_TRUST] >= 0 && fills[SBX_FILL_JAVA] < 0);
+			CHECK(write(fills[SBX_FILL_TRUST], text, 5) == 5);
+		}
+		fd = openat(t.root, op.dest + 1, O_RDONLY | O_CLOEXEC);
+		CHECK(fd >= 0 && read(fd, buf, sizeof(buf)) == 5 && memcmp(buf, text, 5) == 0);
+		CHECK(faccessat(t.root, op.dest + 1, W_OK, AT_EACCESS) < 0 && errno == EROFS);
+		op.dest = other; /* the second place shows the same file */
+	}
+	op.dest = made; /* a place where there was nothing */
+	CHECK(sbx_tree_build(&t, &op, 1, NULL, 0, &s, &err) == 0);
+	CHECK(fstatat(t.root, op.dest + 1, &st, 0) == 0 && st.st_size == 5);
+	/* the open file keeps no mount from becoming read-only */
+	CHECK(sbx_tree_build(&t, &last, 1, NULL, 0, &s, &err) == 0);
+	CHECK(stat("/mnt/etc/store", &st) == 0 && st.st_size == 4);
+}
+
 static void null_is_a_file(void)
 {
 	struct sbx_tree t = { .root = -1 };
@@ -178,6 +224,12 @@ static void test_identity(void **state)
 	in_namespaces(identity);
 }
 
+static void test_cover(void **state)
+{
+	(void)state;
+	in_namespaces(cover);
+}
+
 static void test_null_is_a_file(void **state)
 {
 	(void)state;
@@ -188,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_cover),
 		cmocka_unit_test(test_null_is_a_file),
 	};
 

@@ -92,7 +92,7 @@ static void test_contents(void **state)
 	expect_link(fd, "alternatives/awk", "/usr/bin/mawk");
 	expect_link(fd, "resolv.conf", "../run/sbx/resolv.conf");
 	expect_text(fd, "nsswitch.conf", "hosts: files dns");
-	expect_text(fd, "ssl/certs/ca-certificates.crt", "certificates");
+	expect_text(fd, "ssl/certs/ca-certificates.crt", PLAN_WORLD_CERTIFICATES);
 	expect_text(fd, "gitconfig", "[init]"); /* its twin with a token, npmrc, is left out */
 	for (size_t i = 0; i < SBX_N_ELEMENTS(never); i++)
 		if (there(fd, never[i]))
@@ -196,7 +196,8 @@ static void test_reuse(void **state)
 	plan_world_write(w, "root/etc/gitconfig", "[init]\n\tdefaultBranch = main\n", 0644);
 	assert_int_not_equal(inode(prepare(w)), first);
 	expect_text(source.fd, "gitconfig", "main");
-	plan_world_write(w, "root/etc/ssl/certs/ca-certificates.crt", "more certificates\n", 0644);
+	plan_world_write(w, "root/etc/ssl/certs/ca-certificates.crt",
+			 "-----BEGIN CERTIFICATE-----\nmore\n-----END CERTIFICATE-----\n", 0644);
 	prepare(w);
 	expect_text(source.fd, "ssl/certs/ca-certificates.crt", "more");
 	plan_world_link(w, "root/etc/alternatives/vi", "/usr/bin/vim");

@@ -11,6 +11,11 @@ static const char profile[] =
 	" \"2001:db8::/32\"]\n"
 	"  deny: [x.b.example, 192.0.2.0/24]\n";
 
+static const char terminated[] =
+	"network:\n  allow: [{host: a.example, access: read-only}, b.example, \"10.1.2.0/24:5432\","
+	" {host: c.example, inspect: true}]\n"
+	"  deny: [\"x.a.example:443/tcp\"]\n";
+
 /* An aligned copy that can be spoilt. */
 static uint8_t *copy_of(const struct world *w)
 {
@@ -95,22 +100,30 @@ static void test_prefixes(void **state)
 }
 
 /* Each byte set to values that matter: refused, or a policy that can be asked. */
-static void test_each_byte(void **state)
+static void change_each_byte(const struct world *w)
 {
-	SBX_CLEANUP(world_fini) struct world w = world_of(profile, "admit: [10.0.0.0/8]");
-	SBX_AUTO_FREE uint8_t *copy = copy_of(&w);
+	SBX_AUTO_FREE uint8_t *copy = copy_of(w);
 
-	(void)state;
-	for (size_t i = 0; i < w.n; i++) {
+	for (size_t i = 0; i < w->n; i++) {
 		static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
 		uint8_t old = copy[i];
 
 		for (size_t v = 0; v < sizeof(values); v++) {
 			copy[i] = values[v];
-			try_load(copy, w.n);
+			try_load(copy, w->n);
 		}
 		copy[i] = old;
 	}
+}
+
+static void test_each_byte(void **state)
+{
+	SBX_CLEANUP(world_fini) struct world w = world_of(profile, "admit: [10.0.0.0/8]");
+	SBX_CLEANUP(world_fini) struct world t = world_of(terminated, NULL);
+
+	(void)state;
+	change_each_byte(&w);
+	change_each_byte(&t);
 }
 
 static void refuse(const struct world *w, void (*spoil)(struct sbx_blob_header *h, uint8_t *blob))
@@ -174,6 +187,88 @@ static void spoil_full_group(struct sbx_blob_header *h, uint8_t *blob)
 		slots[i].run.n = 1;
 }
 
+/* --- numbers of terminated entries --- */
+
+/* The rule of the entry @text. */
+static struct sbx_blob_rule *rule_of(struct sbx_blob_header *h, uint8_t *blob, const char *text)
+{
+	struct sbx_blob_rule *rules = (void *)(blob + h->sections[SBX_BLOB_RULES].offset);
+	const char *strings = (const char *)blob + h->sections[SBX_BLOB_STRINGS].offset;
+
+	for (uint32_t i = 0; i < h->sections[SBX_BLOB_RULES].n; i++)
+		if (strcmp(strings + rules[i].text, text) == 0)
+			return &rules[i];
+	fail_msg("no rule '%s'", text);
+	return NULL;
+}
+
+static void spoil_number(struct sbx_blob_header *h, uint8_t *blob)
+{
+	assert_int_equal(rule_of(h, blob, "c.example")->terminate, 2);
+	rule_of(h, blob, "c.example")->terminate = 3;
+}
+
+static void spoil_number_wrap(struct sbx_blob_header *h, uint8_t *blob)
+{
+	rule_of(h, blob, "c.example")->terminate = UINT32_MAX;
+}
+
+static void spoil_fewer(struct sbx_blob_header *h, uint8_t *blob)
+{
+	(void)blob;
+	h->n_terminated = 1;
+}
+
+static void spoil_more(struct sbx_blob_header *h, uint8_t *blob)
+{
+	(void)blob;
+	h->n_terminated = SBX_TERMINATED_MAX + 1;
+}
+
+static void spoil_deny_number(struct sbx_blob_header *h, uint8_t *blob)
+{
+	rule_of(h, blob, "x.a.example:443/tcp")->terminate = 1;
+}
+
+static void spoil_cidr_number(struct sbx_blob_header *h, uint8_t *blob)
+{
+	rule_of(h, blob, "10.1.2.0/24:5432")->terminate = 1;
+}
+
+static void spoil_udp_number(struct sbx_blob_header *h, uint8_t *blob)
+{
+	rule_of(h, blob, "a.example")->protos = SBX_BLOB_UDP;
+}
+
+static void spoil_unchecked_number(struct sbx_blob_header *h, uint8_t *blob)
+{
+	rule_of(h, blob, "a.example")->check = SBX_CHECK_NONE;
+}
+
+/* These load: a lower number is another policy, but no danger. */
+static void test_numbers(void **state)
+{
+	SBX_CLEANUP(world_fini) struct world w = world_of(terminated, NULL);
+	SBX_AUTO_FREE uint8_t *copy = copy_of(&w);
+	struct sbx_blob_header *h = (void *)copy;
+
+	(void)state;
+	refuse(&w, spoil_number);
+	refuse(&w, spoil_number_wrap);
+	refuse(&w, spoil_fewer);
+	refuse(&w, spoil_more);
+	refuse(&w, spoil_deny_number);
+	refuse(&w, spoil_cidr_number);
+	refuse(&w, spoil_udp_number);
+	refuse(&w, spoil_unchecked_number);
+	rule_of(h, copy, "c.example")->terminate = 1;
+	rule_of(h, copy, "b.example")->terminate = 2;
+	h->n_terminated = SBX_TERMINATED_MAX;
+	SBX_CLEANUP(sbx_policy_freep) struct sbx_policy *p = NULL;
+	assert_int_equal(sbx_policy_load(sbx_span(copy, w.n), &p), 0);
+	assert_int_equal(sbx_policy_decide_name(p, "b.example", SBX_PROTO_TCP, 443).terminate, 2);
+}
+
 static void test_spoilt(void **state)
 {
 	SBX_CLEANUP(world_fini) struct world w = world_of(profile, NULL);
@@ -196,6 +291,7 @@ int main(void)
 		cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_each_byte),
 		cmocka_unit_test(test_spoilt),
+		cmocka_unit_test(test_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,9 +62,12 @@ static const char yaml[] =
 	"blocked_segments: [x], unmask: [/a/x]}\n"
 	"commands: {allow: [a], deny: [b]}\n"
 	"network: {allow: [a.example, \"*.b.example\", {host: c.example, ports: [1, 2]}, "
-	"192.0.2.0/24],\n"
+	"{host: \"*.t.example\", headers: {A: b}, mtls: {cert: /c, key: /k}, access: {methods: "
+	"[GET], paths: [/a]}}, 192.0.2.0/24],\n"
 	"          deny: [d.example], dns: {resolvers: [192.0.2.1]}, upstream_proxy: "
 	"http://p.example:1}\n"
+	"secrets: [{name: S, from: env:S, hosts: x.b.example, prefix: p_}, {name: T, command: [x], "
+	"hosts: [a.example], inject: {header: 'X: ${secret}'}, methods: [GET], paths: [/a]}]\n"
 	"environment: {pass: [A], set: {B: c}}\n"
 	"selftest: [{dns_refused: e.example}, {connect_name: \"a.example:1\", expect: x}]\n";
 
@@ -107,6 +110,10 @@ static int run(void)
 	}
 	if (r == 0)
 		r = sbx_net_list_add_pattern(&p->network.allow, "z.example", "--allow", NULL);
+	if (r == 0)
+		r = sbx_profile_add_secret_flag(p, "U=file:/x@z.example", NULL);
+	if (r == 0)
+		r = sbx_profile_settle_secrets(p, NULL);
 	if (r == 0)
 		r = sbx_policy_compile(p, s, false, 1, &blob, &n_blob);
 	if (r == 0)

@@ -45,6 +45,7 @@ static void test_everything(void **state)
 			  "bind: [/data/a, '/data/b:/b']\n"
 			  "ro_bind: [/data/c]\n"
 			  "allow: [example.org, '*.example.net:443', 192.0.2.0/24:5432]\n"
+			  "secret: [T@example.org, 'U=file:/x@example.org,*.example.net']\n"
 			  "deny: [evil.example]\n"
 			  "publish: [8888, '0:80', '[::1]:8080:80']\n"
 			  "env: [LANG, A=b=c, 'EMPTY=']\n"
@@ -73,6 +74,8 @@ static void test_everything(void **state)
 	assert_int_equal(j->bind.n, 2);
 	assert_string_equal(j->bind.v[1], "/data/b:/b");
 	assert_int_equal(j->ro_bind.n, 1);
+	assert_int_equal(j->secret.n, 2);
+	assert_string_equal(j->secret.v[0], "T@example.org");
 	assert_int_equal(j->allow.n, 3);
 	assert_string_equal(j->allow.v[2], "192.0.2.0/24:5432");
 	assert_int_equal(j->deny.n, 1);
@@ -139,6 +142,8 @@ static void test_mistakes(void **state)
 		{ "ro_bind: [\"/a\\tb\"]\n", 1, 11, "tabs and newlines" },
 		{ "allow:\n  - ok.example\n  - bad_name!.example\n", 3, 5, "allow: " },
 		{ "allow: ['*.com']\n", 1, 9, "allow: " },
+		{ "secret: [T]\n", 1, 10, "secret: 'T': write NAME=FROM@HOST" },
+		{ "secret: ['T@*.com']\n", 1, 10, "secret: " },
 		{ "deny: ['a.example:99999']\n", 1, 8, "deny: " },
 		{ "env: [1A=x]\n", 1, 7, "a variable's name starts with" },
 		{ "env: {A: b}\n", 1, 6, "env must be a list of strings" },

@@ -6,6 +6,7 @@
 
 #include "policy/keys/profile_parse.h"
 #include "policy/lists/shipped.h"
+#include "policy/profile/settle.h"
 #include "tests/unit/golden.h"
 
 static const char *const names[] = {
@@ -27,6 +28,13 @@ static void test_golden(void **state)
 	}
 }
 
+/* As a run has it: a policy is compiled of a profile whose terminated entries are marked. */
+static struct sbx_profile *settled(struct sbx_profile *p)
+{
+	assert_int_equal(sbx_profile_settle_secrets(p, NULL), 0);
+	return p;
+}
+
 /* The printed form means the same: it prints the same and compiles to the same policy. */
 static void test_reparses(void **state)
 {
@@ -35,8 +43,10 @@ static void test_reparses(void **state)
 		SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = shipped_profile(names[i]);
 		SBX_AUTO_FREE char *text = sbx_profile_print(p), *again = NULL;
 		SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *q = good_profile(text);
-		SBX_CLEANUP(world_fini) struct world w = world_of_profile(p, NULL, false);
-		SBX_CLEANUP(world_fini) struct world v = world_of_profile(q, NULL, false);
+		SBX_CLEANUP(world_fini) struct world w =
+			world_of_profile(settled(p), NULL, false);
+		SBX_CLEANUP(world_fini) struct world v =
+			world_of_profile(settled(q), NULL, false);
 		char a[65], b[65];
 
 		again = sbx_profile_print(q);
@@ -51,36 +61,49 @@ struct expectation {
 	const char *profile, *name;
 	uint16_t port;
 	enum sbx_action action;
+	bool read_only;
 };
 
 /* For each profile an allowed name beside a refused one. */
 static const struct expectation expectations[] = {
-	{ "default", "pubmed.ncbi.nlm.nih.gov", 443, SBX_ALLOW },
-	{ "default", "www.ncbi.nlm.nih.gov", 443, SBX_DENY },
-	{ "default", "pypi.org", 80, SBX_ALLOW },
-	{ "default", "github.com", 443, SBX_ALLOW },
-	{ "default", "github.com", 80, SBX_DENY },
-	{ "default", "github.com", 22, SBX_DENY },
-	{ "default", "huggingface.co", 443, SBX_DENY },
-	{ "notebook", "huggingface.co", 443, SBX_ALLOW },
-	{ "notebook", "pypi.org", 443, SBX_ALLOW },
-	{ "none", "pypi.org", 443, SBX_DENY },
-	{ "install", "any.npmjs.org", 443, SBX_ALLOW },
-	{ "install", "npmjs.org", 443, SBX_DENY },
-	{ "install", "github.com", 443, SBX_DENY },
-	{ "build", "o1.ingest.sentry.io", 443, SBX_ALLOW },
-	{ "build", "pypi.org", 443, SBX_DENY },
-	{ "vite-preview", "fonts.gstatic.com", 443, SBX_ALLOW },
-	{ "vite-preview", "www.gstatic.com", 443, SBX_DENY },
-	{ "agent", "api.anthropic.com", 443, SBX_ALLOW },
-	{ "agent", "generativelanguage.googleapis.com", 443, SBX_ALLOW },
-	{ "agent", "files.pythonhosted.org", 443, SBX_ALLOW },
-	{ "agent", "statsig.anthropic.com", 443, SBX_DENY },
-	{ "ai-bash", "api.anthropic.com", 443, SBX_ALLOW },
-	{ "ai-bash", "github.com", 80, SBX_ALLOW },
-	{ "ai-bash", "api.github.com", 443, SBX_DENY },
-	{ "full", "example.org", 25, SBX_ALLOW },
+	{ "default", "pubmed.ncbi.nlm.nih.gov", 443, SBX_ALLOW, false },
+	{ "default", "www.ncbi.nlm.nih.gov", 443, SBX_DENY, false },
+	{ "default", "pypi.org", 80, SBX_ALLOW, true },
+	{ "default", "github.com", 443, SBX_ALLOW, true },
+	{ "default", "github.com", 80, SBX_DENY, false },
+	{ "default", "github.com", 22, SBX_DENY, false },
+	{ "default", "huggingface.co", 443, SBX_DENY, false },
+	{ "notebook", "huggingface.co", 443, SBX_ALLOW, false },
+	{ "default", "files.pythonhosted.org", 443, SBX_ALLOW, true },
+	{ "notebook", "pypi.org", 443, SBX_ALLOW, true },
+	{ "notebook", "github.com", 443, SBX_ALLOW, true },
+	{ "none", "pypi.org", 443, SBX_DENY, false },
+	{ "install", "any.npmjs.org", 443, SBX_ALLOW, false },
+	{ "install", "npmjs.org", 443, SBX_DENY, false },
+	{ "install", "pypi.org", 443, SBX_ALLOW, true },
+	{ "install", "github.com", 443, SBX_DENY, false },
+	{ "build", "o1.ingest.sentry.io", 443, SBX_ALLOW, false },
+	{ "build", "pypi.org", 443, SBX_DENY, false },
+	{ "vite-preview", "fonts.gstatic.com", 443, SBX_ALLOW, false },
+	{ "vite-preview", "www.gstatic.com", 443, SBX_DENY, false },
+	{ "agent", "api.anthropic.com", 443, SBX_ALLOW, false },
+	{ "agent", "generativelanguage.googleapis.com", 443, SBX_ALLOW, false },
+	{ "agent", "files.pythonhosted.org", 443, SBX_ALLOW, true },
+	{ "agent", "statsig.anthropic.com", 443, SBX_DENY, false },
+	{ "ai-bash", "api.anthropic.com", 443, SBX_ALLOW, false },
+	{ "ai-bash", "github.com", 80, SBX_ALLOW, false },
+	{ "ai-bash", "api.github.com", 443, SBX_DENY, false },
+	{ "full", "example.org", 25, SBX_ALLOW, false },
 };
+
+/* Is the entry with the policy's number @terminate (0: none) read-only? */
+static bool read_only(const struct sbx_profile *p, uint32_t terminate)
+{
+	const struct sbx_net_entry *v[SBX_TERMINATED_MAX];
+	size_t n = sbx_profile_terminated(p, v, SBX_TERMINATED_MAX);
+
+	return terminate && terminate <= n && v[terminate - 1]->access == SBX_ACCESS_READ_ONLY;
+}
 
 static void test_expectations(void **state)
 {
@@ -88,16 +111,20 @@ static void test_expectations(void **state)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(expectations); i++) {
 		const struct expectation *x = &expectations[i];
 		SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = shipped_profile(x->profile);
-		SBX_CLEANUP(world_fini) struct world w = world_of_profile(p, NULL, false);
+		SBX_CLEANUP(world_fini) struct world w =
+			world_of_profile(settled(p), NULL, false);
 		struct sbx_verdict v = sbx_policy_decide_name(w.p, x->name, SBX_PROTO_TCP, x->port);
 
 		if (v.action != x->action)
 			fail_msg("%s: %s:%u: %s", x->profile, x->name, x->port,
 				 sbx_action_str(v.action));
+		if (read_only(p, v.terminate) != x->read_only)
+			fail_msg("%s: %s:%u: read-only is another", x->profile, x->name, x->port);
 	}
 	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++) {
 		SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = shipped_profile(names[i]);
-		SBX_CLEANUP(world_fini) struct world w = world_of_profile(p, NULL, false);
+		SBX_CLEANUP(world_fini) struct world w =
+			world_of_profile(settled(p), NULL, false);
 
 		assert_int_equal(
 			sbx_policy_decide_name(w.p, "ipinfo.io", SBX_PROTO_TCP, 443).reason,

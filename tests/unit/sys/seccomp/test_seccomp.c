@@ -60,11 +60,13 @@ struct program {
 
 static struct program programs[SBX_N_SECCOMP_PROFILES];
 
-static const char *const names[] = { "command", "broker", "factory", "factory_tcp" };
+static const char *const names[] = { "command", "broker", "factory", "factory_tcp",
+				     "tls" };
 static const struct sbx_seccomp_table *const tables[] = { &sbx_seccomp_command_table,
 							  &sbx_seccomp_broker_table,
 							  &sbx_seccomp_factory_table,
-							  &sbx_seccomp_factory_tcp_table };
+							  &sbx_seccomp_factory_tcp_table,
+							  &sbx_seccomp_tls_table };
 
 static void load(enum sbx_seccomp_profile which, uint32_t lifts, struct program *p)
 {

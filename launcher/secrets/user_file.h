@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_LAUNCHER_SECRETS_USER_FILE_H
+#define SBX_LAUNCHER_SECRETS_USER_FILE_H
+
+#include <stddef.h>
+
+#include "launcher/host/facts.h"
+
+/* Both read a regular file: at most @max bytes into @buf, which has room for one more. 0; -EFBIG:
+ * it is longer; -ENOTSUP or -EISDIR: it is no regular file; -errno. */
+
+/* Of the user's, absolute or "~/...", with the ids of the sandbox's user. */
+int sbx_user_file_read(const char *path, const struct sbx_facts *f, char *buf, size_t max,
+		       size_t *ret_n);
+/* With the ids of the launcher. */
+int sbx_own_file_read(const char *path, char *buf, size_t max, size_t *ret_n);
+
+#endif

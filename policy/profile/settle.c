@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Settling: which entries are terminated.
+ *
+ * A copy for a secret's host is more specific than the entry that it is made of. So it would also
+ * win over deny entries between the two. For that reason the levels above the host are walked from
+ * the most specific to the least, as a decision walks them, with the set of ports that are decided
+ * already: a copy gets what is left.
+ *
+ * Rules of one pattern that overlap: the last of those that say something about requests wins, then
+ * the last (policy_compile.c).
+ */
+
+#include "policy/profile/settle.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/profile/net_entry.h"
+
+bool sbx_net_entry_asks_terminate(const struct sbx_net_entry *e)
+{
+	return e->access != SBX_ACCESS_ANY || e->headers.n > 0 || e->inspect || e->websocket ||
+	       e->max_request_bytes > 0 || e->cert;
+}
+
+size_t sbx_profile_terminated(const struct sbx_profile *p, const struct sbx_net_entry **v,
+			      size_t n_max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->network.allow.n; i++) {
+		if (!p->network.allow.v[i].terminate)
+			continue;
+		if (n < n_max)
+			v[n] = &p->network.allow.v[i];
+		n++;
+	}
+	return n;
+}
+
+/* --- ports --- */
+
+struct ports {
+	uint8_t bits[(UINT16_MAX + 1) / 8];
+};
+
+static bool has_port(const struct ports *ports, unsigned port)
+{
+	return ports->bits[port / 8] & (1u << (port % 8));
+}
+
+static void add_range(struct ports *ports, struct sbx_port_range range)
+{
+	for (unsigned port = range.first; port <= range.last; port++)
+		ports->bits[port / 8] |= (uint8_t)(1u << (port % 8));
+}
+
+/* The ranges of an entry, the default ones filled in. */
+static size_t ranges_of(const struct sbx_net_entry *e, bool deny, struct sbx_port_range *ret)
+{
+	if (e->n_ports > 0) {
+		assert(e->n_ports <= SBX_PORTS_MAX);
+		memcpy(ret, e->ports, e->n_ports * sizeof(*ret));
+		return e->n_ports;
+	}
+	if (deny) {
+		ret[0] = (struct sbx_port_range){ 1, UINT16_MAX };
+		return 1;
+	}
+	ret[0] = (struct sbx_port_range){ 443, 443 };
+	ret[1] = (struct sbx_port_range){ 80, 80 };
+	return 2;
+}
+
+static void add_ports(struct ports *ports, const struct sbx_net_entry *e, bool deny)
+{
+	struct sbx_port_range ranges[SBX_PORTS_MAX];
+	size_t n = ranges_of(e, deny, ranges);
+
+	for (size_t i = 0; i < n; i++)
+		add_range(ports, ranges[i]);
+}
+
+static bool share_a_port(const struct sbx_net_entry *a, const struct sbx_net_entry *b)
+{
+	struct sbx_port_range x[SBX_PORTS_MAX], y[SBX_PORTS_MAX];
+	size_t n_x = ranges_of(a, false, x), n_y = ranges_of(b, false, y);
+
+	for (size_t i = 0; i < n_x; i++) {
+		for (size_t k = 0; k < n_y; k++) {
+			if (x[i].first <= y[k].last && y[k].first <= x[i].last)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Write the ports of @e that are not in @taken to @copy. *ret_n_left: how many there are. False:
+ * they are more ranges than an entry has. */
+static bool leave_ports(const struct sbx_net_entry *e, const struct ports *taken,
+			struct sbx_net_entry *copy, size_t *ret_n_left)
+{
+	struct ports own = { { 0 } };
+	size_t n_own = 0, n_left = 0, n = 0;
+	unsigned last = 0; /* no port */
+
+	add_ports(&own, e, false);
+	for (unsigned port = 1; port <= UINT16_MAX; port++) {
+		if (!has_port(&own, port))
+			continue;
+		n_own++;
+		if (has_port(taken, port))
+			continue;
+		n_left++;
+		if (last == 0 || last + 1 != port)
+			n++;
+		if (n > SBX_PORTS_MAX)
+			return false;
+		if (last == 0 || last + 1 != port)
+			copy->ports[n - 1].first = (uint16_t)port;
+		copy->ports[n - 1].last = (uint16_t)port;
+		last = port;
+	}
+	copy->n_ports = n;
+	*ret_n_left = n_left;
+	if (n_left == n_own) { /* as it was written */
+		memcpy(copy->ports, e->ports, sizeof(copy->ports));
+		copy->n_ports = e->n_ports;
+	}
+	return true;
+}
+
+/* --- patterns --- */
+
+static bool is_below(const char *host, const char *parent)
+{
+	size_t n = strlen(host), n_parent = strlen(parent);
+
+	return n > n_parent + 1 && host[n - n_parent - 1] == '.' &&
+	       strcmp(host + n - n_parent, parent) == 0;
+}
+
+static bool same_pattern(const struct sbx_net_entry *a, const struct sbx_net_entry *b)
+{
+	return !a->is_cidr && !b->is_cidr && a->wildcard == b->wildcard &&
+	       strcmp(a->host, b->host) == 0;
+}
+
+/* Does @a match every name that @b matches? */
+static bool covers(const struct sbx_net_entry *a, const struct sbx_net_entry *b)
+{
+	if (a->is_cidr || b->is_cidr)
+		return false;
+	return same_pattern(a, b) || (a->wildcard && is_below(b->host, a->host));
+}
+
+static bool is_tcp(const struct sbx_net_entry *e, bool deny)
+{
+	return e->proto == SBX_PROTO_TCP || (deny && !e->proto_set);
+}
+
+/* --- secrets --- */
+
+struct settling {
+	struct sbx_profile *p;
+	const struct sbx_secret *secret;
+	const struct sbx_net_entry *host; /* one of the secret's */
+	const char *host_text;
+	struct ports taken; /* decided by more specific entries */
+	bool found;	    /* an entry allows the host */
+	struct sbx_err *err;
+};
+
+static int refuse_entry(const struct settling *s, const struct sbx_net_entry *e, const char *why)
+{
+	sbx_err_set(s->err, "secret '%s': network.allow: entry '%s' %s", s->secret->name, e->text,
+		    why);
+	return SBX_PROFILE_E_INVALID;
+}
+
+/* A secret goes to hosts of @e: may it be terminated? */
+static int check_for_secret(const struct settling *s, const struct sbx_net_entry *e)
+{
+	if (e->passthrough)
+		return refuse_entry(s, e,
+				    "says passthrough, so the secret cannot be put in there: "
+				    "remove passthrough, or the secret's host");
+	if (e->check_set && e->check == SBX_CHECK_NONE)
+		return refuse_entry(s, e,
+				    "says check: none, but a secret is put into HTTP only: remove "
+				    "the check, or the secret's host");
+	return 0;
+}
+
+/* Terminate the entries at or below the host's pattern. */
+static int mark_entries(struct settling *s)
+{
+	struct sbx_net_list *allow = &s->p->network.allow;
+
+	for (size_t i = 0; i < allow->n; i++) {
+		struct sbx_net_entry *e = &allow->v[i];
+		int r;
+
+		if (!is_tcp(e, false) || !covers(s->host, e))
+			continue;
+		r = check_for_secret(s, e);
+		if (r != 0)
+			return r;
+		e->terminate = true;
+		s->found = true;
+		if (same_pattern(s->host, e))
+			add_ports(&s->taken, e, false);
+	}
+	return 0;
+}
+
+/* Append a copy of @e with the secret's host and the ports that are left of it. */
+static int add_copy(struct settling *s, const struct sbx_net_entry *e)
+{
+	SBX_CLEANUP(sbx_net_entry_fini) struct sbx_net_entry copy = { 0 };
+	size_t n_left;
+	int r;
+
+	if (!leave_ports(e, &s->taken, &copy, &n_left))
+		return refuse_entry(s, e,
+				    "leaves the secret's host more than 16 ranges of ports: name "
+				    "the host in network.allow with its ports");
+	if (n_left == 0)
+		return 0;
+	s->found = true;
+	if (e->terminate)
+		return 0; /* the host is terminated with it */
+	r = check_for_secret(s, e);
+	if (r != 0)
+		return r;
+	r = sbx_net_entry_copy_for(e, s->host, &copy);
+	if (r < 0)
+		return r;
+	copy.terminate = true;
+	return sbx_net_list_append(&s->p->network.allow, &copy);
+}
+
+/* The level of the names below @parent: denies before allows, as a decision goes. */
+static int settle_level(struct settling *s, const struct sbx_net_entry *level, size_t n_allow)
+{
+	const struct sbx_net_list *deny = &s->p->network.deny;
+	struct sbx_net_list *allow = &s->p->network.allow;
+	int r = 0;
+
+	for (size_t i = 0; i < deny->n; i++) {
+		if (is_tcp(&deny->v[i], true) && same_pattern(&deny->v[i], level))
+			add_ports(&s->taken, &deny->v[i], true);
+	}
+	for (size_t i = 0; r == 0 && i < n_allow; i++) {
+		/* The list may move when a copy is appended. */
+		struct sbx_net_entry e = allow->v[i];
+
+		if (!is_tcp(&e, false) || !same_pattern(&e, level))
+			continue;
+		r = add_copy(s, &e);
+		add_ports(&s->taken, &e, false);
+	}
+	return r;
+}
+
+static int settle_host(struct settling *s)
+{
+	char default_text[] = "default: allow";
+	const struct sbx_net_entry by_default = { .text = default_text, .proto = SBX_PROTO_TCP };
+	const struct sbx_net_list *deny = &s->p->network.deny;
+	size_t n_allow = s->p->network.allow.n;
+	int r = mark_entries(s);
+
+	for (size_t i = 0; i < deny->n; i++) {
+		if (is_tcp(&deny->v[i], true) && same_pattern(&deny->v[i], s->host))
+			add_ports(&s->taken, &deny->v[i], true);
+	}
+	for (char *dot = strchr(s->host->host, '.'); r == 0 && dot; dot = strchr(dot + 1, '.')) {
+		struct sbx_net_entry level = { .wildcard = true, .host = dot + 1 };
+
+		r = settle_level(s, &level, n_allow);
+	}
+	if (r == 0 && s->p->network.default_action == SBX_ALLOW)
+		r = add_copy(s, &by_default);
+	if (r != 0 || s->found)
+		return r;
+	sbx_err_set(s->err,
+		    "secret '%s': host '%s' is not allowed by the profile; add it to "
+		    "network.allow, or --allow %s",
+		    s->secret->name, s->host_text, s->host_text);
+	return SBX_PROFILE_E_INVALID;
+}
+
+static int settle_all_hosts(struct sbx_profile *p, struct sbx_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < p->n_secrets; i++) {
+		const struct sbx_secret *secret = &p->secrets[i];
+
+		for (size_t k = 0; r == 0 && k < secret->hosts.n; k++) {
+			struct settling s = { .p = p,
+					      .secret = secret,
+					      .host = &secret->hosts.v[k],
+					      .host_text = secret->hosts.v[k].text,
+					      .err = err };
+
+			r = settle_host(&s);
+		}
+	}
+	return r;
+}
+
+/* --- contradictions --- */
+
+/* May @other stand beside the terminated entry @e? */
+static int check_pair(const struct sbx_net_entry *e, const struct sbx_net_entry *other,
+		      struct sbx_err *err)
+{
+	if (other->is_cidr || !share_a_port(e, other))
+		return 0;
+	if (other->proto == SBX_PROTO_UDP && (covers(e, other) || covers(other, e))) {
+		sbx_err_set(err,
+			    "network.allow: entry '%s' would let HTTP/3 pass by the entry '%s', "
+			    "which is terminated: remove one of them, or give them other ports",
+			    other->text, e->text);
+		return SBX_PROFILE_E_INVALID;
+	}
+	if (other->passthrough && same_pattern(e, other)) {
+		sbx_err_set(err,
+			    "network.allow: entry '%s' is there with passthrough and without, and "
+			    "one of them is terminated: remove one",
+			    other->text);
+		return SBX_PROFILE_E_INVALID;
+	}
+	return 0;
+}
+
+static int check_entries(const struct sbx_profile *p, struct sbx_err *err)
+{
+	const struct sbx_net_entry *v[SBX_TERMINATED_MAX];
+	size_t n = sbx_profile_terminated(p, v, SBX_TERMINATED_MAX);
+	int r = 0;
+
+	if (n > SBX_TERMINATED_MAX) {
+		sbx_err_set(err,
+			    "network.allow: %zu entries are terminated (access, headers, inspect, "
+			    "secrets and so on), and %d can be: use wildcards, or fewer",
+			    n, SBX_TERMINATED_MAX);
+		return SBX_PROFILE_E_INVALID;
+	}
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		for (size_t k = 0; r == 0 && k < p->network.allow.n; k++)
+			r = check_pair(v[i], &p->network.allow.v[k], err);
+	}
+	return r;
+}
+
+/* Mode full and attach cgroup have no place where flows are terminated. @what needs one. */
+static int check_network(const struct sbx_profile *p, const char *kind, const char *what,
+			 struct sbx_err *err)
+{
+	if (p->network.mode == SBX_MODE_FULL)
+		sbx_err_set(err,
+			    "%s '%s': mode full carries connections unread: use mode fetch with "
+			    "network.default: allow",
+			    kind, what);
+	else if (p->network.attach == SBX_NET_ATTACH_CGROUP)
+		sbx_err_set(err,
+			    "%s '%s': it needs the broker, which attach cgroup does not have in "
+			    "the way: use attach netns",
+			    kind, what);
+	else
+		return 0;
+	return SBX_PROFILE_E_INVALID;
+}
+
+int sbx_profile_settle_secrets(struct sbx_profile *p, struct sbx_err *err)
+{
+	const struct sbx_net_entry *first = NULL;
+	int r = 0;
+
+	for (size_t i = 0; i < p->network.allow.n; i++) {
+		struct sbx_net_entry *e = &p->network.allow.v[i];
+
+		e->terminate = e->terminate || sbx_net_entry_asks_terminate(e);
+		if (e->terminate && !first)
+			first = e;
+	}
+	if (p->network.mode == SBX_MODE_OFFLINE)
+		return 0;
+	if (p->n_secrets > 0)
+		r = check_network(p, "secret", p->secrets[0].name, err);
+	else if (first)
+		r = check_network(p, "network.allow: entry", first->text, err);
+	if (r == 0)
+		r = settle_all_hosts(p, err);
+	return r == 0 ? check_entries(p, err) : r;
+}

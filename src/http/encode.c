@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The ways in which a string is written in parts of a request; see encode.h. The decoders are
+ * lenient, because they look for strings in what clients send: all that a server might decode is
+ * to be seen. The encoders write the one form that every server reads.
+ */
+
+#include "http/encode.h"
+
+static const char hex_digits[] = "0123456789ABCDEF";
+static const char base64_digits[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+bool sbx_http_is_unreserved(uint8_t b)
+{
+	return (b >= '0' && b <= '9') || (b >= 'A' && b <= 'Z') || (b >= 'a' && b <= 'z') ||
+	       b == '-' || b == '.' || b == '_' || b == '~';
+}
+
+static int hex_value(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static size_t put(uint8_t *out, size_t n, uint8_t b)
+{
+	if (out)
+		out[n] = b;
+	return n + 1;
+}
+
+static size_t put_hex(uint8_t *out, size_t n, uint8_t b)
+{
+	n = put(out, n, (uint8_t)hex_digits[b >> 4]);
+	return put(out, n, (uint8_t)hex_digits[b & 15]);
+}
+
+size_t sbx_http_percent_encode(struct sbx_span s, uint8_t *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		if (sbx_http_is_unreserved(s.p[i])) {
+			n = put(out, n, s.p[i]);
+		} else {
+			n = put(out, n, '%');
+			n = put_hex(out, n, s.p[i]);
+		}
+	}
+	return n;
+}
+
+size_t sbx_http_percent_decode(struct sbx_span s, bool plus, uint8_t *out, uint32_t *from)
+{
+	size_t n = 0, i = 0;
+
+	while (i < s.n) {
+		uint8_t b = s.p[i];
+
+		if (from)
+			from[n] = (uint32_t)i;
+		if (b == '%' && s.n - i >= 3 && hex_value(s.p[i + 1]) >= 0 &&
+		    hex_value(s.p[i + 2]) >= 0) {
+			b = (uint8_t)(hex_value(s.p[i + 1]) << 4 | hex_value(s.p[i + 2]));
+			i += 2;
+		} else if (b == '+' && plus) {
+			b = ' ';
+		}
+		out[n++] = b;
+		i++;
+	}
+	if (from)
+		from[n] = (uint32_t)s.n;
+	return n;
+}
+
+size_t sbx_http_base64_encode(struct sbx_span s, uint8_t *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i += 3) {
+		size_t left = s.n - i;
+		uint32_t v = (uint32_t)s.p[i] << 16;
+
+		v |= left > 1 ? (uint32_t)s.p[i + 1] << 8 : 0;
+		v |= left > 2 ? s.p[i + 2] : 0;
+		n = put(out, n, (uint8_t)base64_digits[v >> 18]);
+		n = put(out, n, (uint8_t)base64_digits[v >> 12 & 63]);
+		n = put(out, n, left > 1 ? (uint8_t)base64_digits[v >> 6 & 63] : '=');
+		n = put(out, n, left > 2 ? (uint8_t)base64_digits[v & 63] : '=');
+	}
+	return n;
+}
+
+static int base64_value(uint8_t b)
+{
+	if (b >= 'A' && b <= 'Z')
+		return b - 'A';
+	if (b >= 'a' && b <= 'z')
+		return b - 'a' + 26;
+	if (b >= '0' && b <= '9')
+		return b - '0' + 52;
+	if (b == '+' || b == '-')
+		return 62;
+	return b == '/' || b == '_' ? 63 : -1;
+}
+
+bool sbx_http_base64_decode(struct sbx_span s, uint8_t *out, size_t *ret_n)
+{
+	uint32_t bits = 0;
+	size_t n = 0, n_bits = 0;
+
+	while (s.n && s.p[s.n - 1] == '=')
+		s.n--;
+	for (size_t i = 0; i < s.n; i++) {
+		int v = base64_value(s.p[i]);
+
+		if (v < 0)
+			return false;
+		bits = bits << 6 | (uint32_t)v;
+		n_bits += 6;
+		if (n_bits >= 8) {
+			n_bits -= 8;
+			out[n++] = (uint8_t)(bits >> n_bits);
+		}
+	}
+	*ret_n = n;
+	return s.n % 4 != 1;
+}
+
+/* The letter behind the backslash, or 0. */
+static uint8_t short_escape(uint8_t b, bool slash)
+{
+	switch (b) {
+	case '"':
+	case '\\':
+		return b;
+	case '/':
+		return slash ? b : 0;
+	case '\b':
+		return 'b';
+	case '\f':
+		return 'f';
+	case '\n':
+		return 'n';
+	case '\r':
+		return 'r';
+	case '\t':
+		return 't';
+	default:
+		return 0;
+	}
+}
+
+size_t sbx_http_json_escape(struct sbx_span s, bool slash, uint8_t *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		uint8_t letter = short_escape(s.p[i], slash);
+
+		if (letter) {
+			n = put(out, n, '\\');
+			n = put(out, n, letter);
+		} else if (s.p[i] < ' ') {
+			n = put(out, n, '\\');
+			n = put(out, n, 'u');
+			n = put(out, n, '0');
+			n = put(out, n, '0');
+			n = put_hex(out, n, s.p[i]);
+		} else {
+			n = put(out, n, s.p[i]);
+		}
+	}
+	return n;
+}

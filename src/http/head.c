@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Looks into the headers of a request; see head.h. */
+
+#include "http/head.h"
+
+#include <string.h>
+
+#include "http/verdict.h"
+#include "wire/http_field.h"
+
+const struct sbx_http_header *sbx_http_head_find(const struct sbx_http_request *r,
+						 struct sbx_span name)
+{
+	for (size_t i = 0; i < r->n_headers; i++)
+		if (sbx_http_same_name(r->headers[i].name, name))
+			return &r->headers[i];
+	return NULL;
+}
+
+void sbx_http_head_remove(struct sbx_http_request *r, struct sbx_span name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_headers; i++)
+		if (!sbx_http_same_name(r->headers[i].name, name))
+			r->headers[n++] = r->headers[i];
+	r->n_headers = n;
+}
+
+struct sbx_http_header sbx_http_head_split(struct sbx_span line)
+{
+	const uint8_t *colon = memchr(line.p, ':', line.n);
+	size_t n = colon ? (size_t)(colon - line.p) : line.n;
+
+	return (struct sbx_http_header){
+		.name = sbx_span(line.p, n),
+		.value = colon ? sbx_span(colon + 1, line.n - n - 1) : sbx_span(NULL, 0),
+	};
+}
+
+bool sbx_http_head_has_body(const struct sbx_http_request *r)
+{
+	return r->has_body && !(r->has_length && !r->length);
+}
+
+uint8_t sbx_http_head_form(const struct sbx_http_request *r)
+{
+	const struct sbx_http_header *h = sbx_http_head_find(r, sbx_span_str("content-type"));
+	static const char json[] = "+json";
+	const size_t n_json = sizeof(json) - 1;
+	const uint8_t *semicolon;
+	struct sbx_span type;
+
+	if (!h || !h->value.n)
+		return SBX_HTTP_FORM_OTHER;
+	semicolon = memchr(h->value.p, ';', h->value.n);
+	type = sbx_http_trim(
+		sbx_span(h->value.p, semicolon ? (size_t)(semicolon - h->value.p) : h->value.n));
+	if (sbx_http_equal(type, "application/x-www-form-urlencoded"))
+		return SBX_HTTP_FORM_URLENCODED;
+	if (sbx_http_equal(type, "application/json") ||
+	    (type.n > n_json && sbx_http_equal(sbx_span(type.p + type.n - n_json, n_json), json)))
+		return SBX_HTTP_FORM_JSON;
+	return SBX_HTTP_FORM_OTHER;
+}
+
+static bool is_git(const struct sbx_http_request *r)
+{
+	static const char type[] = "application/x-git-";
+	const struct sbx_http_header *h = sbx_http_head_find(r, sbx_span_str("content-type"));
+
+	return h && h->value.n >= sizeof(type) - 1 &&
+	       sbx_http_equal(sbx_span(h->value.p, sizeof(type) - 1), type);
+}
+
+static bool is_compressed(const struct sbx_http_request *r)
+{
+	for (size_t i = 0; i < r->n_headers; i++)
+		if (sbx_http_equal(r->headers[i].name, "content-encoding") &&
+		    !sbx_http_equal(r->headers[i].value, "identity"))
+			return true;
+	return false;
+}
+
+bool sbx_http_head_hides_body(const struct sbx_http_request *r)
+{
+	return sbx_http_head_has_body(r) && is_compressed(r) && !is_git(r);
+}

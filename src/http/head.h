@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_HTTP_HEAD_H
+#define SBX_HTTP_HEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "http/message.h"
+
+/* Internal: the headers of a request. PURE. */
+
+/* The first header of the name; NULL: there is none. */
+const struct sbx_http_header *sbx_http_head_find(const struct sbx_http_request *r,
+						 struct sbx_span name);
+/* Takes out all headers of the name. */
+void sbx_http_head_remove(struct sbx_http_request *r, struct sbx_span name);
+
+/* "Name: value" in its parts. */
+struct sbx_http_header sbx_http_head_split(struct sbx_span line);
+
+/* Is there more than an empty body? */
+bool sbx_http_head_has_body(const struct sbx_http_request *r);
+/* By Content-Type. */
+uint8_t sbx_http_head_form(const struct sbx_http_request *r);
+/* Is a body compressed, so that nothing can be found in it? Git's do not count: git compresses what
+ * it asks for in a fetch, and puts no credential in it. */
+bool sbx_http_head_hides_body(const struct sbx_http_request *r);
+
+#endif

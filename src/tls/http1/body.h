@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_TLS_HTTP1_BODY_H
+#define SBX_TLS_HTTP1_BODY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "tls/conn/side.h"
+
+/* Writes the body of one HTTP/1 message in the framing that its new head announces. */
+
+enum sbx_body_out {
+	SBX_BODY_PLAIN = 0, /* bytes as they are: a length that stays, or until the end */
+	SBX_BODY_CHUNKED,
+	SBX_BODY_HELD, /* kept until the end: then its length is known, and its head is written */
+};
+
+#define SBX_BODY_HELD_MAX (1u << 20) /* bytes of a body that is held */
+
+struct sbx_body {
+	struct sbx_side *side; /* borrowed */
+	enum sbx_body_out how;
+	uint8_t *held; /* heap, wiped: HELD */
+	size_t n_held, n_held_max;
+};
+
+void sbx_body_fini(struct sbx_body *b);
+/* Writes, or keeps, data; a sbx_swap_sink. 0, or -errno: -EFBIG over SBX_BODY_HELD_MAX. */
+int sbx_body_put(void *body, struct sbx_span data);
+/* The end of the data: 0 or -errno. What is held is not written here. */
+int sbx_body_end(struct sbx_body *b);
+
+#endif

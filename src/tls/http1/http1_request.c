@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Requests, from the client to the server. Each head is judged and written anew; no byte of it is
+ * copied without having been understood.
+ *
+ * A body goes on as it came, unless a placeholder may be in it. Then its data is searched, and
+ * framed anew if its length may change: a body of a known length is held, so that the server gets a
+ * length, too; a longer one is sent in chunks. Nothing is written to the server before the turn
+ * ends, so a short request with a refused body never leaves.
+ */
+#include "tls/http1/http1.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "wire/http_field.h"
+
+/* --- from the judge's event to the request --- */
+
+static bool has_token(struct sbx_span list, const char *token)
+{
+	size_t n = strlen(token);
+
+	while (list.n) {
+		size_t n_item = 0;
+		struct sbx_span item;
+
+		while (n_item < list.n && list.p[n_item] != ',')
+			n_item++;
+		item = sbx_http_trim(sbx_span(list.p, n_item));
+		if (item.n == n && sbx_http_equal(item, token))
+			return true;
+		n_item += n_item < list.n;
+		list = sbx_span(list.p + n_item, list.n - n_item);
+	}
+	return false;
+}
+
+/* The fields that say how the connection goes on. */
+static void note_connection(struct sbx_http1 *h, struct sbx_http_request *r,
+			    const struct sbx_http_field_line *f)
+{
+	if (sbx_http_equal(f->name, "connection")) {
+		h->client_closes |= has_token(f->value, "close");
+		if (h->http10 && has_token(f->value, "keep-alive"))
+			h->client_closes = false;
+	} else if (sbx_http_equal(f->name, "upgrade")) {
+		r->upgrade = true;
+		r->upgrade_to = r->upgrade_to.n ? sbx_span("", 0) : f->value;
+	}
+}
+
+/* The origin form of the target; an absolute one names the host, which was compared. */
+static struct sbx_span origin_form(struct sbx_span target)
+{
+	const uint8_t *end = target.p + target.n, *p;
+
+	if (!target.n || target.p[0] == '/' || target.p[0] == '*')
+		return target;
+	p = memmem(target.p, target.n, "://", 3);
+	if (!p)
+		return target;
+	for (p += 3; p < end && *p != '/' && *p != '?'; p++)
+		;
+	return p < end && *p == '/' ? sbx_span(p, (size_t)(end - p)) : sbx_span("/", 1);
+}
+
+static enum sbx_http1_step too_many(struct sbx_conn *c)
+{
+	return sbx_http1_fail(c, SBX_REASON_OVERSIZED, 431, "too many header fields");
+}
+
+static enum sbx_http1_step read_head(struct sbx_conn *c, const struct sbx_http_event *ev,
+				     struct sbx_http_request *r)
+{
+	struct sbx_http_field_line lines[SBX_HTTP_HEADERS_MAX + 16];
+	struct sbx_http1 *h = sbx_http1_of(c);
+	size_t n = sbx_http_head_fields(sbx_span(h->in, ev->n), lines, SBX_N_ELEMENTS(lines));
+
+	if (n > SBX_N_ELEMENTS(lines))
+		return too_many(c);
+	*r = (struct sbx_http_request){
+		.method = ev->method,
+		.target = origin_form(ev->target),
+		.tls = c->tls || c->echo,
+		.has_body = ev->framing == SBX_HTTP_FRAMING_CHUNKED ||
+			    (ev->framing == SBX_HTTP_FRAMING_LENGTH && ev->content_length),
+		.has_length = ev->framing == SBX_HTTP_FRAMING_LENGTH,
+		.length = ev->content_length,
+	};
+	h->http10 = h->client_closes = ev->version_minor == 0;
+	/* Methods have a case: a server may answer `head` with a body. */
+	h->to_head = ev->method.n == 4 && memcmp(ev->method.p, "HEAD", 4) == 0;
+	h->request_chunked = ev->framing == SBX_HTTP_FRAMING_CHUNKED;
+	r->authority = sbx_span_str(c->authority);
+	for (size_t i = 0; i < n; i++) {
+		note_connection(h, r, &lines[i]);
+		if (sbx_http1_is_framing(lines[i].name))
+			continue;
+		if (r->n_headers == SBX_HTTP_HEADERS_MAX)
+			return too_many(c);
+		r->headers[r->n_headers++] =
+			(struct sbx_http_header){ lines[i].name, lines[i].value };
+	}
+	/* The judge saw an upgrade in another way, as HTTP2-Settings. */
+	if (ev->upgrade && !r->upgrade) {
+		r->upgrade = true;
+		r->upgrade_to = sbx_span("", 0);
+	}
+	h->upgrades = r->upgrade;
+	return SBX_HTTP1_ON;
+}
+
+/* --- the new head --- */
+
+static int put_text(struct sbx_body *out, const char *text)
+{
+	return sbx_body_put(out, sbx_span_str(text));
+}
+
+static int put_field(struct sbx_body *out, struct sbx_span name, struct sbx_span value)
+{
+	int e = sbx_body_put(out, name);
+
+	e = e < 0 ? e : put_text(out, ": ");
+	e = e < 0 ? e : sbx_body_put(out, value);
+	return e < 0 ? e : put_text(out, "\r\n");
+}
+
+/* The head without the line of the body's framing and the empty line. */
+static int put_head(struct sbx_conn *c, const struct sbx_http_request *r, struct sbx_body *out)
+{
+	const struct sbx_http1 *h = sbx_http1_of(c);
+	int e = sbx_body_put(out, r->method);
+
+
+	e = e < 0 ? e : put_text(out, " ");
+	e = e < 0 ? e : sbx_body_put(out, r->target);
+	e = e < 0 ? e : put_text(out, h->http10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
+	e = e < 0 ? e : put_field(out, sbx_span_str("Host"), r->authority);
+	for (size_t i = 0; i < r->n_headers && e == 0; i++)
+		e = put_field(out, r->headers[i].name, r->headers[i].value);
+	if (e == 0 && r->upgrade) {
+		e = put_text(out, "Connection: Upgrade\r\n");
+		e = e < 0 ? e : put_field(out, sbx_span_str("Upgrade"), r->upgrade_to);
+	} else if (e == 0 && h->client_closes != h->http10) {
+		e = put_text(out, h->client_closes ? "Connection: close\r\n" :
+						     "Connection: keep-alive\r\n");
+	}
+	return e;
+}
+
+/* Queues the head to the server, with the line of the body's framing, or "". */
+static int queue_head(struct sbx_conn *c, const struct sbx_http_request *r, const char *framing)
+{
+	struct sbx_body out = { .side = &c->server, .how = SBX_BODY_PLAIN };
+	int e = put_head(c, r, &out);
+
+	e = e < 0 ? e : put_text(&out, framing);
+	return e < 0 ? e : put_text(&out, "\r\n");
+}
+
+static const char *length_line(uint64_t length, char buf[64])
+{
+	snprintf(buf, 64, "Content-Length: %llu\r\n", (unsigned long long)length);
+	return buf;
+}
+
+static int out_of_memory(struct sbx_http_rewritten *w)
+{
+	sbx_http_rewritten_fini(w);
+	return -ENOMEM;
+}
+
+/* A client that asked for 100 (Continue) waits for it before it sends the body that is held. */
+static int ask_for_body(struct sbx_conn *c, struct sbx_http_request *r)
+{
+	size_t kept = 0;
+	bool waits = false;
+
+	for (size_t i = 0; i < r->n_headers; i++) {
+		if (sbx_http_equal(r->headers[i].name, "expect"))
+			waits = true;
+		else
+			r->headers[kept++] = r->headers[i];
+	}
+	r->n_headers = kept;
+	return waits ? sbx_side_queue(&c->client,
+				      sbx_span_str("HTTP/1.1 100 Continue\r\n\r\n")) :
+		       0;
+}
+
+/* Chooses the framing of the body, and writes the head or keeps it. */
+static int begin(struct sbx_conn *c, struct sbx_http_rewritten *w)
+{
+	struct sbx_http1 *h = sbx_http1_of(c);
+	struct sbx_http_request *r = &w->request;
+	char line[64];
+	int e;
+
+	if (r->has_body && sbx_swap_new_request(&c->ctx->rules, w, c->name, &h->request_swap) < 0)
+		return out_of_memory(w);
+	if (h->request_swap)
+		sbx_http_body_init(&h->request_chunks, SBX_HTTP_FRAMING_CHUNKED, 0);
+	h->request_out.how = SBX_BODY_PLAIN;
+	if (h->request_chunked) {
+		h->request_out.how = h->request_swap ? SBX_BODY_CHUNKED : SBX_BODY_PLAIN;
+		e = queue_head(c, r, "Transfer-Encoding: chunked\r\n");
+	} else if (!r->has_length) {
+		e = queue_head(c, r, "");
+	} else if (!h->request_swap || sbx_swap_keeps_length(h->request_swap)) {
+		e = queue_head(c, r, length_line(r->length, line));
+	} else if (r->length <= SBX_BODY_HELD_MAX / 2) {
+		h->request_out.how = SBX_BODY_HELD;
+		e = ask_for_body(c, r);
+		e = e < 0 ? e : put_head(c, r, &h->held_request);
+	} else {
+		h->request_out.how = SBX_BODY_CHUNKED;
+		e = queue_head(c, r, "Transfer-Encoding: chunked\r\n");
+	}
+	sbx_http_rewritten_fini(w);
+	return e;
+}
+
+static enum sbx_http1_step check_host(struct sbx_conn *c, const struct sbx_http_event *ev)
+{
+	char text[512];
+
+	if (!ev->host[0])
+		return sbx_http1_fail(c, SBX_REASON_HOST_ABSENT, 400, "the request has no Host");
+	if (strcmp(ev->host, c->name) == 0 && (!ev->host_port || ev->host_port == c->port))
+		return SBX_HTTP1_ON;
+	sbx_text_cut(text, sizeof(text),
+		     "the connection was opened for %s, and the request is for %s", c->name,
+		     ev->host);
+	return sbx_http1_fail(c, SBX_REASON_HOST_MISMATCH, 421, text);
+}
+
+static void consume(struct sbx_http1 *h, size_t n)
+{
+	h->n_in -= n;
+	memmove(h->in, h->in + n, h->n_in);
+}
+
+/* The body is complete, and the request can be signed. */
+static enum sbx_http1_step send_whole(struct sbx_conn *c)
+{
+	struct sbx_http1 *h = sbx_http1_of(c);
+	struct sbx_span body = sbx_span(h->request_out.held, h->request_out.n_held);
+	struct sbx_http_rewritten w;
+	struct sbx_http_verdict v;
+	uint8_t *swapped;
+	char line[64];
+	size_t n;
+	int e;
+
+	if (!sbx_whole_rewrite(c, h->whole, body, &w, &swapped, &n, &v))
+		return sbx_http1_refuse(c, &v);
+	e = queue_head(c, &w.request, length_line(n, line));
+	if (e == 0)
+		e = sbx_side_queue(&c->server, sbx_span(swapped ? swapped : body.p, n));
+	if (swapped)
+		explicit_bzero(swapped, n);
+	free(swapped);
+	sbx_http_rewritten_fini(&w);
+	h->whole = sbx_whole_free(h->whole);
+	return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
+}
+
+static enum sbx_http1_step end_body(struct sbx_conn *c)
+{
+	struct sbx_http1 *h = sbx_http1_of(c);
+	char line[64];
+	int e = 0;
+
+	h->request = SBX_HTTP1_DONE;
+	if (h->whole)
+		return send_whole(c);
+	if (h->request_out.how == SBX_BODY_HELD) {
+		struct sbx_side *to = &c->server;
+		const struct sbx_body *head = &h->held_request, *body = &h->request_out;
+
+		e = sbx_side_queue(to, sbx_span(head->held, head->n_held));
+		e = e < 0 ? e : sbx_side_queue(to, sbx_span_str(length_line(body->n_held, line)));
+		e = e < 0 ? e : sbx_side_queue(to, sbx_span("\r\n", 2));
+		e = e < 0 ? e : sbx_side_queue(to, sbx_span(body->held, body->n_held));
+	} else if (h->request_swap) {
+		e = sbx_body_end(&h->request_out);
+	}
+	return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
+}
+
+/* Waits for the body of a request that is signed with it. */
+static enum sbx_http1_step hold(struct sbx_conn *c, const struct sbx_http_event *ev,
+				struct sbx_http_request *r)
+{
+	struct sbx_http1 *h = sbx_http1_of(c);
+
+	if (ask_for_body(c, r) < 0 || sbx_whole_new(r, h->in, ev->n, &h->whole) < 0)
+		return sbx_http1_abort(c);
+	if (h->request_chunked)
+		sbx_http_body_init(&h->request_chunks, SBX_HTTP_FRAMING_CHUNKED, 0);
+	h->request_out.how = SBX_BODY_HELD;
+	h->request = SBX_HTTP1_BODY;
+	consume(h, ev->n);
+	return SBX_HTTP1_ON;
+}
+
+static enum sbx_http1_step on_head(struct sbx_conn *c, const struct sbx_http_event *ev)
+{
+	struct sbx_http1 *h = sbx_http1_of(c);
+	struct sbx_http_request r;
+	struct sbx_http_rewritten w = { 0 };
+	struct sbx_http_verdict v;
+	enum sbx_http1_step step = read_head(c, ev, &r);
+
+	if (step == SBX_HTTP1_ON)
+		step = check_host(c, ev);
+	if (step != SBX_HTTP1_ON)
+		return step;
+	if (!sbx_http_judge_access(c->entry, c->name, &r, &v))
+		return sbx_http1_refuse(c, &v);
+	if (c->broken.reason == SBX_REASON_UNKNOWN &&
+	    sbx_http_signs_body(&c->ctx->rules, c->name, &r))
+		return sbx_http1_learn_values(c) < 0 ? sbx_http1_abort(c) : hold(c, ev, &r);
+	if (!sbx_http_rewrite(&c->ctx->rules, c->entry, c->name, &r, &w, &v))
+		return sbx_http1_refuse(c, &v);
+	if (c->broken.reason != SBX_REASON_UNKNOWN) {
+		sbx_http_rewritten_fini(&w);
+		return sbx_http1_refuse(c, &c->broken);
+	}
+	if (sbx_http1_learn_values(c) < 0) {
+		sbx_http_rewritten_fini(&w);
+		return sbx_http1_abort(c);
+	}
+	if (c->echo) {
+		step = sbx_http1_echo(c, &w.request);
+		sbx_http_rewritten_fini(&w);
+		return step;
+	}
+	if (begin(c, &w) < 0)
+		return sbx_http1_abort(c);
+	h->request = SBX_HTTP1_BODY;
+	consume(h, ev->n);
+	return sbx_http_judge_idle(&h->judge) ? end_body(c) : SBX_HTTP1_ON;
+}
+
+/* --- the body --- */
+
+static int feed(struct sbx_http1 *h, struct sbx_span data, bool end, struct sbx_http_verdict *v)
+{
+	if (h->whole)
+		return sbx_body_put(&h->request_out, data);
+	return sbx_swap_feed(h->request_swap, data, end, sbx_body_put, &h->request_out, v);
+}
+
+/* Looks through the data of @bytes, which the judge found good. */
+static int swap_body(struct sbx_http1 *h, struct sbx_span bytes, bool end,
+		     struct sbx_http_verdict *v)
+{
+	int e = 0;
+
+	if (!h->request_chunked)
+		return feed(h, bytes, end, v);
+	while (bytes.n && e == 0) {
+		struct sbx_span data;
+		size_t n;
+		int r = sbx_http_chunked_next(&h->request_chunks, bytes, &data, &n);
+
+		if (r == SBX_HTTP_E_REJECT)
+			return -EBADMSG;
+		if (data.n)
+			e = feed(h, data, false, v);
+		if (n == 0)
+			break;
+		bytes = sbx_span(bytes.p + n, bytes.n - n);
+	}
+	return e == 0 && end ? feed(h, sbx_span("", 0), true, v) : e;
+}
+
+static enum sbx_http1_step on_body(struct sbx_conn *c, size_t n)
+{
+	struct sbx_http1 *h = sbx_http1_of(c);
+	struct sbx_span bytes = sbx_span(h->in, n);
+	bool end = sbx_http_judge_idle(&h->judge);
+	struct sbx_http_verdict v;
+	int e;
+
+	h->n_body += n;
+	if (c->entry->max_request_bytes && h->n_body > c->entry->max_request_bytes)
+		return sbx_http1_fail(c, SBX_REASON_REQUEST_SIZE, 413,
+				      "the request's body is longer than the entry's "
+				      "max_request_bytes");
+	if (h->request_swap || h->whole)
+		e = swap_body(h, bytes, end, &v);
+	else
+		e = h->server_deaf ? 0 : sbx_side_write(&c->server, bytes) == SBX_IO_FAILED;
+	if (e == -EFBIG) {
+		v = sbx_whole_too_long();
+		return sbx_http1_refuse(c, &v);
+	}
+	if (!h->request_swap && e > 0) {
+		h->server_deaf = true;
+		sbx_side_unqueue(&c->server);
+		e = 0;
+	}
+	if (e == SBX_SWAP_E_REFUSED)
+		return sbx_http1_refuse(c, &v);
+	if (e < 0)
+		return sbx_http1_abort(c);
+	consume(h, n);
+	return end ? end_body(c) : SBX_HTTP1_ON;
+}
+
+/* --- steps --- */
+
+static enum sbx_http1_step refuse_syntax(struct sbx_conn *c)
+{
+	enum sbx_reason reason = sbx_http1_of(c)->judge.reason;
+	int status = reason == SBX_REASON_OVERSIZED	? 431 :
+		     reason == SBX_REASON_HOST_MISMATCH ? 421 :
+		     reason == SBX_REASON_HTTP_UPGRADE	? 405 :
+							  400;
+
+	return sbx_http1_fail(c, reason, status, sbx_reason_help(reason));
+}
+
+/* The client's end: after a whole request, its answers are still carried. */
+static enum sbx_http1_step client_ended(struct sbx_conn *c)
+{
+	struct sbx_http1 *h = sbx_http1_of(c);
+
+	if (h->request == SBX_HTTP1_DONE)
+		return SBX_HTTP1_WAIT;
+	if (h->request == SBX_HTTP1_BODY || h->n_in)
+		return sbx_http1_abort(c);
+	sbx_conn_free(c);
+	return SBX_HTTP1_GONE;
+}
+
+static enum sbx_http1_step read_more(struct sbx_conn *c)
+{
+	struct sbx_http1 *h = sbx_http1_of(c);
+	enum sbx_io r;
+	size_t n;
+
+	if (h->n_in == h->n_max)
+		return SBX_HTTP1_WAIT; /* the judge refuses a longer head itself */
+	r = sbx_side_read(&c->client, h->in + h->n_in, h->n_max - h->n_in, &n);
+	h->n_in += n;
+	switch (r) {
+	case SBX_IO_ON:
+		return SBX_HTTP1_ON;
+	case SBX_IO_WAIT:
+		return SBX_HTTP1_WAIT;
+	case SBX_IO_FAILED:
+		return sbx_http1_abort(c);
+	default:
+		return client_ended(c);
+	}
+}
+
+enum sbx_http1_step sbx_http1_request_step(struct sbx_conn *c)
+{
+	struct sbx_http1 *h = sbx_http1_of(c);
+	struct sbx_http_event ev;
+
+	if (h->request == SBX_HTTP1_DONE)
+		return SBX_HTTP1_WAIT;
+	if (sbx_side_waiting(&c->server) > SBX_HTTP1_WAITING_MAX)
+		return SBX_HTTP1_WAIT;
+	if (!h->n_in)
+		return read_more(c);
+	switch (sbx_http_judge_next(&h->judge, sbx_span(h->in, h->n_in), &ev)) {
+	case 0:
+		return ev.kind == SBX_HTTP_HEAD ? on_head(c, &ev) : on_body(c, ev.n);
+	case SBX_HTTP_E_MORE:
+		return read_more(c);
+	default:
+		return refuse_syntax(c);
+	}
+}

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# tls: sbx-tls, which ends TLS for the hosts that need it. Includes base, wire, http, ipc, sys.
+
+noinst_LIBRARIES += %reldir%/libsbx-tls-cert.a %reldir%/libsbx-tls-conn.a %reldir%/libsbx-tls-http1.a \
+	%reldir%/libsbx-tls-http2.a
+%canon_reldir%_libsbx_tls_cert_a_SOURCES = \
+	%reldir%/cert/authority.c %reldir%/cert/authority.h \
+	%reldir%/cert/host_cache.c %reldir%/cert/host_cache.h
+%canon_reldir%_libsbx_tls_conn_a_SOURCES = \
+	%reldir%/conn/conn.c %reldir%/conn/conn.h \
+	%reldir%/conn/context.c %reldir%/conn/context.h \
+	%reldir%/conn/contexts.c %reldir%/conn/contexts.h \
+	%reldir%/conn/refusal.c %reldir%/conn/refusal.h \
+	%reldir%/conn/side.c %reldir%/conn/side.h \
+	%reldir%/conn/whole.c %reldir%/conn/whole.h
+%canon_reldir%_libsbx_tls_http1_a_SOURCES = \
+	%reldir%/http1/body.c %reldir%/http1/body.h \
+	%reldir%/http1/echo.c \
+	%reldir%/http1/http1.c %reldir%/http1/http1.h \
+	%reldir%/http1/http1_reply.c \
+	%reldir%/http1/http1_request.c
+%canon_reldir%_libsbx_tls_http2_a_SOURCES = \
+	%reldir%/http2/http2.c %reldir%/http2/http2.h \
+	%reldir%/http2/http2_reply.c \
+	%reldir%/http2/http2_request.c \
+	%reldir%/http2/http2_stream.c
+
+pkglibexec_PROGRAMS += %reldir%/sbx-tls
+%canon_reldir%_sbx_tls_SOURCES = \
+	%reldir%/main/tls.c \
+	%reldir%/main/control.c %reldir%/main/control.h
+%canon_reldir%_sbx_tls_LDADD = \
+	%reldir%/libsbx-tls-http1.a %reldir%/libsbx-tls-http2.a %reldir%/libsbx-tls-conn.a \
+	%reldir%/libsbx-tls-cert.a src/http/libsbx-http.a src/wire/libsbx-wire.a \
+	$(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
+	$(SSL_LIBS) $(NGHTTP2_LIBS) $(EVENT_LIBS) $(SBX_MD_LIBS)
+
+# All of sbx-tls but main(), for tests.
+SBX_TLS_TEST_LIBS = \
+	%reldir%/libsbx-tls-http1.a %reldir%/libsbx-tls-http2.a %reldir%/libsbx-tls-conn.a \
+	%reldir%/libsbx-tls-cert.a src/http/libsbx-http.a src/wire/libsbx-wire.a \
+	$(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
+	$(SSL_LIBS) $(NGHTTP2_LIBS) $(EVENT_LIBS) $(MD_LIBS)
+
+check_PROGRAMS += tests/fuzz/fuzz_tls_http1 tests/fuzz/fuzz_tls_http2
+tests_fuzz_fuzz_tls_http1_SOURCES = tests/fuzz/fuzz_tls_http1.c tests/fuzz/tls_world.c tests/fuzz/tls_world.h
+tests_fuzz_fuzz_tls_http1_LDADD = $(SBX_FUZZ_LIBS) $(SBX_TLS_TEST_LIBS)
+tests_fuzz_fuzz_tls_http2_SOURCES = tests/fuzz/fuzz_tls_http2.c tests/fuzz/tls_world.c tests/fuzz/tls_world.h
+tests_fuzz_fuzz_tls_http2_LDADD = $(SBX_FUZZ_LIBS) $(SBX_TLS_TEST_LIBS)
+
+check_PROGRAMS += tests/unit/tls/test_authority
+tests_unit_tls_test_authority_SOURCES = tests/unit/tls/test_authority.c tests/unit/http/world.h
+tests_unit_tls_test_authority_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/tls/test_host_cache
+tests_unit_tls_test_host_cache_SOURCES = tests/unit/tls/test_host_cache.c tests/unit/http/world.h
+tests_unit_tls_test_host_cache_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
+tests_unit_tls_test_host_cache_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=time
+
+check_PROGRAMS += tests/unit/tls/test_side
+tests_unit_tls_test_side_SOURCES = tests/unit/tls/test_side.c tests/unit/http/world.h
+tests_unit_tls_test_side_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/tls/test_body
+tests_unit_tls_test_body_SOURCES = tests/unit/tls/test_body.c
+tests_unit_tls_test_body_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
+
+# Carries connections for tests/check/http2_differential.py.
+noinst_PROGRAMS += tests/check/tls_carry
+tests_check_tls_carry_SOURCES = tests/check/tls_carry.c tests/fuzz/tls_world.c tests/fuzz/tls_world.h
+tests_check_tls_carry_LDADD = $(SBX_TLS_TEST_LIBS)

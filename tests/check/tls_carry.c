@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Runs connections of src/tls (tests/fuzz/tls_world.h): for http2_differential.py.
+ *
+ * stdin: records of a byte (1: HTTP/1, 2: HTTP/2), a u32 length in network byte order, and an input
+ * of tls_world. stdout: for each, what was written to the server and what to the client, each as a
+ * u32 length and bytes.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/fuzz/tls_world.h"
+
+#define RECORD_MAX (1u << 20)
+
+static void put(const struct tls_world_output *o)
+{
+	const uint8_t n[4] = { (uint8_t)(o->n >> 24), (uint8_t)(o->n >> 16), (uint8_t)(o->n >> 8),
+			       (uint8_t)o->n };
+
+	fwrite(n, 1, sizeof(n), stdout);
+	fwrite(o->p, 1, o->n, stdout);
+}
+
+int main(void)
+{
+	static uint8_t record[RECORD_MAX];
+	uint8_t head[5];
+
+	while (fread(head, 1, sizeof(head), stdin) == sizeof(head)) {
+		size_t n = (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 |
+			   head[4];
+		struct tls_world w = { .is_h2 = head[0] == 2 };
+
+		if (n > sizeof(record) || fread(record, 1, n, stdin) != n)
+			return 1;
+		tls_world_run(&w, sbx_span(record, n));
+		put(&w.to_server);
+		put(&w.to_client);
+		tls_world_fini(&w);
+	}
+	return 0;
+}

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Secrets as the launcher handles them: a run whose secret cannot be read does not start, --dry-run reads and runs
+nothing, and a sandbox without terminated hosts has nothing of it all."""
+import json
+import os
+import signal
+
+import pytest
+
+from conftest import descendants, named, status
+from test_lifecycle import clean, running, wait_until  # noqa: F401
+
+VALUE = "ghp_realValue0123456789"
+HOST = "allowed.test"
+TRUST = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO",
+         "AWS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "DENO_CERT", "NIX_SSL_CERT_FILE"]
+
+
+def secret(sbx, source, name="secret"):
+    """A profile with one secret; @source is its key `from` or `command`."""
+    return sbx.profile(name, f"name: {name}\nnetwork: {{allow: [{HOST}]}}\n"
+                       f"secrets: [{{name: TOKEN, {source}, hosts: [{HOST}]}}]\n")
+
+
+def put(sbx, name, content, mode=0o644, own=True):
+    path = os.path.join(sbx.tmp, name)
+    with open(path, "wb") as f:
+        f.write(content)
+    os.chmod(path, mode)
+    if own:
+        os.chown(path, sbx.world.user.pw_uid, sbx.world.user.pw_gid)
+    return path
+
+
+def run(sbx, profile, env=None, root=False):
+    if root:
+        sbx.own(0)
+    return sbx.run(["--profile", profile], ["echo", "ran"], env=env, root=root)
+
+
+def refused(sbx, r, *parts):
+    """One line that names the secret, and nothing is left but the row of the refusal."""
+    assert (r.rc, r.out) == (125, ""), r
+    lines = [line for line in r.err.splitlines() if line.startswith("sbx-run: ")]
+    assert len(lines) == 1 and "secret TOKEN cannot be read from " in lines[0], r
+    assert all(part in lines[0] for part in parts), r
+    assert VALUE not in r.err
+    assert sbx.leftovers() == []
+    row = sbx.sandboxes()[-1]
+    assert (row["state"], row["exit_status"], row["released_ms"]) == ("failed_policy", 125, None)
+    assert VALUE not in json.dumps(row)
+
+
+def was_read(r):
+    """The run came as far as sbx-tls."""
+    assert "cannot be read" not in r.err, r
+    assert (r.rc, r.out) == (0, "ran\n") or "sbx-tls" in r.err, r
+
+
+@pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
+def test_env(sbx, root):
+    profile = secret(sbx, 'from: "env:REAL"')
+    refused(sbx, run(sbx, profile, root=root), "env:REAL", "not set")
+    refused(sbx, run(sbx, profile, {"REAL": ""}, root), "empty")
+    refused(sbx, run(sbx, profile, {"REAL": VALUE + "\nb"}, root), "more than one line")
+    was_read(run(sbx, profile, {"REAL": VALUE}, root))
+
+
+def test_file(sbx):
+    path = os.path.join(sbx.tmp, "token")
+    profile = secret(sbx, f'from: "file:{path}"')
+    refused(sbx, run(sbx, profile), path, "no such file")
+    put(sbx, "token", VALUE.encode() + b"\n", 0o600, own=False)
+    os.chown(path, 0, 0)
+    refused(sbx, run(sbx, profile), path, "may not read it")
+    put(sbx, "token", b"x" * 65537, 0o600)
+    refused(sbx, run(sbx, profile), path, "longer than 65536 bytes")
+    put(sbx, "token", VALUE.encode() + b"\0")
+    refused(sbx, run(sbx, profile), path, "NUL")
+    os.unlink(path)
+    os.mkfifo(path)
+    os.chmod(path, 0o666)
+    refused(sbx, run(sbx, profile), path, "no regular file")
+    os.unlink(path)
+    put(sbx, "token", VALUE.encode() + b"\n", 0o600)
+    was_read(run(sbx, profile))
+
+
+def test_file_of_another_user(sbx):
+    """Root's launcher reads as the sandbox's user, and not as root."""
+    sbx.own(0)
+    path = put(sbx, "token", VALUE.encode(), 0o600, own=False)
+    profile = secret(sbx, f'from: "file:{path}"')
+    refused(sbx, run(sbx, profile, root=True), path, "may not read it")
+    os.chmod(path, 0o644)
+    was_read(run(sbx, profile, root=True))
+
+
+@pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
+def test_credential(sbx, root):
+    profile = secret(sbx, 'from: "credential:token"')
+    directory = os.path.join(sbx.tmp, "credentials")
+    refused(sbx, run(sbx, profile, root=root), "credential:token", "CREDENTIALS_DIRECTORY")
+    os.mkdir(directory)
+    refused(sbx, run(sbx, profile, {"CREDENTIALS_DIRECTORY": directory}, root), "no such file")
+    path = put(sbx, "credentials/token", VALUE.encode(), 0o400)
+    if root:
+        os.chown(path, 0, 0)
+    was_read(run(sbx, profile, {"CREDENTIALS_DIRECTORY": directory}, root))
+
+
+def test_command(sbx):
+    def command(script):
+        return secret(sbx, f"command: [sh, -c, '{script}']")
+    refused(sbx, run(sbx, command(f"echo {VALUE}; exit 3")), "command:sh", "status 3")
+    refused(sbx, run(sbx, command("true")), "empty")
+    refused(sbx, run(sbx, command(f"echo {VALUE}; kill -9 $$")), "signal 9")
+    r = run(sbx, command(f"echo {VALUE}; echo noise >&2; exit 1"))
+    assert r.rc == 125 and "noise" in r.err and VALUE not in r.err
+    was_read(run(sbx, command("read -r line; echo $REAL$line"), {"REAL": VALUE}))
+
+
+def test_command_that_hangs(sbx):
+    r = run(sbx, secret(sbx, "command: [sleep, '60']"))
+    refused(sbx, r, "did not end in 10 s")
+    assert 9 < r.seconds < 25
+
+
+def test_dry_run(sbx):
+    """No file is read, no command runs, and no value is printed."""
+    ran = os.path.join(sbx.work, "ran")
+    profile = sbx.profile("dry", f"""
+name: dry
+network: {{allow: [{HOST}, {{host: wild.test, access: read-only}}]}}
+secrets:
+  - {{name: A, from: "env:REAL", hosts: [{HOST}]}}
+  - {{name: B, from: "file:/nonexistent/file", hosts: [{HOST}]}}
+  - {{name: C, command: [sh, -c, "echo {VALUE}; touch {ran}"], hosts: [wild.test], inject: header,
+     header: "X-Key: ${{secret}}"}}
+""")
+    r = sbx.run(["--profile", profile, "--dry-run"], ["true"], env={"REAL": VALUE})
+    assert r.rc == 0 and VALUE not in r.out + r.err, r
+    plan = json.loads(r.out)
+    assert plan["secrets"] == [
+        {"name": "A", "from": "env:REAL", "hosts": [HOST], "inject": "placeholder"},
+        {"name": "B", "from": "file:/nonexistent/file", "hosts": [HOST], "inject": "placeholder"},
+        {"name": "C", "from": "command:sh", "hosts": ["wild.test"], "inject": "header"}]
+    assert plan["network"]["terminated"] == [
+        {"host": HOST, "why": ["secret A", "secret B"]}, {"host": "wild.test", "why": ["access", "secret C"]}]
+    assert not os.path.exists(ran)
+    names = {e["name"]: e for e in plan["environment"]}
+    assert names["A"] == {"name": "A", "origin": "secret"} and "C" not in names and "REAL" not in names
+    assert all(name in names for name in TRUST)
+
+
+def test_nothing_terminated(sbx):
+    """A run whose profile terminates nothing is as it was."""
+    profile = sbx.profile("plain", f"name: plain\nnetwork: {{allow: [{HOST}]}}\n")
+    r = sbx.run(["--profile", profile], ["env"])
+    assert r.rc == 0, r
+    assert not {line.split("=")[0] for line in r.out.splitlines()} & set(TRUST)
+    r = sbx.run(["--profile", profile, "--dry-run"], ["true"])
+    plan = json.loads(r.out)
+    assert plan["secrets"] == [] and plan["network"]["terminated"] == []
+    assert not any("holds" in mount for mount in plan["mounts"])
+    p = sbx.popen(["--profile", profile], ["sh", "-c", "echo up; read -r x"], stdin=-1)
+    assert p.stdout.readline() == "up\n"
+    assert named(p.pid, "sbx-tls") == []
+    p.communicate("\n", 20)
+
+
+def test_flag_of_a_secret(sbx):
+    profile = secret(sbx, 'from: "env:REAL"')
+    for flag, rc in (("TOKEN=x", 125), ("REAL", 125)):
+        r = sbx.run(["--profile", profile, "--env", flag], ["true"], env={"REAL": VALUE})
+        assert r.rc == rc and "the secret TOKEN has that variable" in r.err and VALUE not in r.err, r
+    was_read(sbx.run(["--profile", profile, "--env", "OTHER=x"], ["echo", "ran"], env={"REAL": VALUE}))
+
+
+# --- with sbx-tls ---
+
+def terminated(sbx, root=False):
+    """A profile with a terminated host and a secret that may change."""
+    put(sbx, "token", VALUE.encode(), 0o644)
+    profile = secret(sbx, f'from: "file:{sbx.tmp}/token"')
+    if root:
+        sbx.own(0)
+    return ["--profile", profile]
+
+
+@pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
+def test_the_sandbox_trusts_the_authority(sbx, root):
+    """The trust store is the host's and the authority; nothing inside changes it. The secret is a placeholder."""
+    r = sbx.run(terminated(sbx, root), ["sh", "-c", """
+echo "$TOKEN"; cat "$SSL_CERT_FILE"; echo ===
+tail -n 12 "$SSL_CERT_FILE" | sed -n '/BEGIN/,$p' | openssl x509 -noout -subject
+echo x 2>/dev/null >> "$SSL_CERT_FILE" || chmod 666 "$SSL_CERT_FILE" 2>/dev/null || echo locked"""], root=root)
+    assert r.rc == 0 and VALUE not in r.out + r.err, r
+    placeholder, rest = r.out.split("\n", 1)
+    assert placeholder.startswith("sbx_secret_") and len(placeholder) == 33
+    store, told = rest.split("===\n")
+    with open(os.path.join("/proc", str(sbx.world.proc.pid), "root/etc/ssl/certs/ca-certificates.crt")) as f:
+        host = f.read()
+    assert store.startswith(host) and store[len(host):].count("BEGIN CERTIFICATE") == 1
+    assert "sbx sandbox" in told and told.endswith("locked\n")
+
+
+@pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
+@pytest.mark.parametrize("fault,rc", [("fail:tls", 125), ("kill:tls", -signal.SIGKILL), ("fail:stage", 125),
+                                      ("kill:privileges", -signal.SIGKILL), ("undo:tls", -signal.SIGKILL),
+                                      ("undo:broker", -signal.SIGKILL)])
+def test_nothing_is_left_of_sbx_tls(sbx, clean, fault, rc, root):  # noqa: F811
+    r = sbx.run(terminated(sbx, root), ["true"], env={"SBX_FAULT": fault}, root=root, program="bin/sbx-run-faults")
+    assert r.rc == rc, r
+    assert wait_until(lambda: sbx.leftovers() == [])
+
+
+def test_the_end_of_sbx_tls_ends_the_sandbox(sbx, clean):  # noqa: F811
+    p = running(sbx, terminated(sbx))
+    os.kill(named(p.pid, "sbx-tls")[0], signal.SIGKILL)
+    _, err = p.communicate(timeout=20)
+    assert p.returncode == 137 and "sbx-tls ended under the command; the sandbox was ended" in err
+    (event,) = sbx.events(action="panic")
+    assert event["reason"] == "broker_lost"
+
+
+def test_the_end_of_the_secret_helper_ends_nothing(sbx, clean):  # noqa: F811
+    p = running(sbx, terminated(sbx), ["sh", "-c", "echo up; read -r x; echo $x"], stdin=-1)
+    helpers = [c for c in named(p.pid, "sbx-run") if not descendants(c) and status(c)["NSpid"].count("\t") == 0]
+    fds = {c: len(os.listdir(f"/proc/{c}/fd")) for c in helpers}
+    helper = next(c for c, n in fds.items() if n == 4 and
+                  os.readlink(f"/proc/{c}/fd/3").startswith("socket:") and os.readlink(f"/proc/{c}/fd/0") == "/dev/null")
+    os.kill(helper, signal.SIGKILL)
+    out, err = p.communicate("on\n", 20)
+    assert (p.returncode, out) == (0, "on\n"), err
+
+
+@pytest.mark.parametrize("source", ["file", "env"])
+@pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
+def test_no_value_in_memory(sbx, root, source):
+    """While the command runs, sbx-tls alone has the value: the launcher wiped its own, and its children saw zeros."""
+    args = terminated(sbx, root)
+    if source == "env":
+        args = ["--profile", secret(sbx, 'from: "env:REAL"')]
+        if root:
+            sbx.own(0)
+    p = running(sbx, args, root=root, env={"REAL": VALUE} if source == "env" else None)
+    holders = []
+    for pid in [p.pid, *descendants(p.pid)]:
+        with open(f"/proc/{pid}/comm") as f:
+            name = f.read().strip()
+        if has(pid, VALUE.encode()):
+            holders.append(name)
+    p.kill()
+    p.communicate()
+    assert set(holders) == {"sbx-tls"}, holders
+
+
+def has(pid, what):
+    with open(f"/proc/{pid}/maps") as f:
+        areas = [line.split() for line in f]
+    with open(f"/proc/{pid}/mem", "rb", 0) as mem:
+        for area in areas:
+            begin, end = (int(n, 16) for n in area[0].split("-"))
+            if "r" not in area[1] or end - begin > 1 << 28 or area[-1] in ("[vvar]", "[vsyscall]"):
+                continue
+            try:
+                mem.seek(begin)
+                if what in mem.read(end - begin):
+                    return True
+            except OSError:
+                continue
+    return False

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Real clients, unmodified and without a flag, reach terminated hosts; the origin sees the secret, and inside it is
+nowhere."""
+import json
+import os
+import shutil
+
+import pytest
+
+SECRET = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+PROFILE = """name: tls
+extends: none
+network:
+  mode: fetch
+  allow:
+    - {host: api.test, websocket: true}
+    - {host: h2.api.test, inspect: true}
+    - {host: grpc.api.test, ports: 50051, inspect: true}
+    - {host: allowed.test, access: read-only}
+    - {host: files.test, access: read-only}
+secrets:
+  - {name: TOKEN, from: "env:TOKEN", hosts: [api.test, h2.api.test, grpc.api.test]}
+"""
+JAVA = """import java.net.http.*; import java.net.URI;
+class G { public static void main(String[] a) throws Exception {
+  var c = HttpClient.newHttpClient();
+  var r = HttpRequest.newBuilder(URI.create(a[0])).header("Authorization", "Bearer " + System.getenv("TOKEN")).build();
+  var p = c.send(r, HttpResponse.BodyHandlers.ofString());
+  System.out.println(p.version() + " " + p.statusCode() + " " + p.body());
+} }
+"""
+GO = """package main
+import ("fmt"; "io"; "net/http"; "os")
+func main() {
+  req, _ := http.NewRequest("GET", os.Args[1], nil)
+  req.Header.Set("Authorization", "Bearer "+os.Getenv("TOKEN"))
+  r, err := http.DefaultClient.Do(req)
+  if err != nil { fmt.Println(err); os.Exit(1) }
+  b, _ := io.ReadAll(r.Body)
+  fmt.Println(r.Proto, r.StatusCode, string(b))
+}
+"""
+WEBSOCKET = """import asyncio, os, websockets
+async def f():
+    async with websockets.connect("wss://api.test/ws", extra_headers={"Authorization": "Bearer " + os.environ["TOKEN"]}) as w:
+        await w.send("hello over websocket")
+        print(await w.recv())
+asyncio.run(f())
+"""
+NODE = """const https = require('https');
+const headers = {Authorization: 'Bearer ' + process.env.TOKEN};
+fetch(process.argv[1], {headers}).then(r => r.text()).then(t => { console.log(t);
+  https.get(process.argv[1], {headers}, r => r.on('data', d => process.stdout.write(d)))
+    .on('error', e => { console.error(e); process.exit(1); });
+}).catch(e => { console.error(e); process.exit(1); });
+"""
+REQUESTS = """import os, requests, urllib.request as u
+h = {"Authorization": "Bearer " + os.environ["TOKEN"]}
+print(requests.get("https://api.test/requests", headers=h).text)
+print(u.urlopen(u.Request("https://api.test/urllib", headers=h)).read().decode())
+"""
+
+
+@pytest.fixture
+def tls(sbx):
+    sbx.profile("tls", PROFILE)
+
+    def run(argv, env=None, args=(), **kw):
+        return sbx.run(["--profile", "tls", *args], argv, env={"TOKEN": SECRET, **(env or {})}, **kw)
+    run.sbx = sbx
+    return run
+
+
+def write(sbx, name, text):
+    path = os.path.join(sbx.work, name)
+    with open(path, "w") as f:
+        f.write(text)
+    os.chmod(path, 0o644)
+    return name
+
+
+def assert_origin_saw(world, path, protocol):
+    seen = world.log("origin", path=path)
+    assert seen, f"the origin was not asked for {path}"
+    for request in seen:
+        assert ["authorization", f"Bearer {SECRET}"] in request["headers"], request
+        assert request["protocol"] == protocol
+    return len(seen)
+
+
+@pytest.mark.parametrize("host,protocol", [("api.test", "http/1"), ("h2.api.test", "h2")])
+def test_curl(tls, world, host, protocol):
+    r = tls(["sh", "-c", f'curl -fsS -H "Authorization: Bearer $TOKEN" https://{host}/curl-{protocol[-1]}'])
+    assert r.rc == 0 and SECRET not in r.out, r
+    assert_origin_saw(world, f"/curl-{protocol[-1]}", protocol)
+
+
+def test_wget_and_basic(tls, world):
+    r = tls(["sh", "-c", "wget -qO- --auth-no-challenge --user me --password $TOKEN https://api.test/wget"])
+    assert r.rc == 0, r
+    headers = dict(world.log("origin", path="/wget")[-1]["headers"])
+    import base64
+    assert base64.b64decode(headers["authorization"].split()[1]).decode() == "me:" + SECRET
+
+
+def test_python(tls, world):
+    r = tls(["/usr/bin/python3", "-c", REQUESTS])
+    assert r.rc == 0 and SECRET not in r.out, r
+    assert assert_origin_saw(world, "/requests", "http/1") and assert_origin_saw(world, "/urllib", "http/1")
+
+
+def test_node(tls, world):
+    r = tls(["node", "-e", NODE, "https://api.test/node"])
+    assert r.rc == 0 and SECRET not in r.out, r
+    assert assert_origin_saw(world, "/node", "http/1") == 2
+
+
+@pytest.mark.parametrize("host,protocol", [("api.test", "http/1"), ("h2.api.test", "h2")])
+def test_java(tls, world, host, protocol):
+    assert shutil.which("java"), "openjdk is not installed: ./bootstrap check installs it"
+    write(tls.sbx, "G.java", JAVA)
+    r = tls(["java", "G.java", f"https://{host}/java-{protocol[-1]}"], args=["--limit", "pids=400"], timeout=120)
+    assert r.rc == 0 and " 200 " in r.out, r
+    assert_origin_saw(world, f"/java-{protocol[-1]}", protocol)
+
+
+@pytest.mark.parametrize("host,protocol", [("api.test", "http/1"), ("h2.api.test", "h2")])
+def test_go(tls, world, host, protocol):
+    assert shutil.which("go"), "golang-go is not installed: ./bootstrap check installs it"
+    write(tls.sbx, "g.go", GO)
+    r = tls(["sh", "-c", f"GOCACHE=/tmp/c GOFLAGS=-mod=mod go run g.go https://{host}/go-{protocol[-1]}"],
+            args=["--limit", "pids=400", "--limit", "memory=2G", "--limit", "tmp=1G"], timeout=180)
+    assert r.rc == 0 and " 200 " in r.out, r
+    assert_origin_saw(world, f"/go-{protocol[-1]}", protocol)
+
+
+def test_websocket(tls, world):
+    r = tls(["/usr/bin/python3", "-c", WEBSOCKET])
+    assert r.rc == 0 and "hello over websocket" in r.out, r
+    assert_origin_saw(world, "/ws", "http/1")
+
+
+@pytest.mark.parametrize("tool,argv,expected", [
+    ("git", "git clone -q https://allowed.test/repo.git /tmp/r && git -C /tmp/r log --oneline", "first"),
+    ("pip3", "python3 -m pip install -q --no-cache-dir --disable-pip-version-check --target /tmp/p --index-url "
+     "https://allowed.test/simple sbxdemo && PYTHONPATH=/tmp/p python3 -c 'import sbxdemo; print(sbxdemo.value)'", "42"),
+    ("npm", "cd /tmp && npm install --no-audit --no-fund --loglevel=error --registry https://allowed.test/ sbx-demo && "
+     "node -p 'require(\"sbx-demo\")'", "42"),
+], ids=["git", "pip", "npm"])
+def test_tools(tls, www, tool, argv, expected):
+    assert shutil.which(tool, path="/usr/bin:/bin"), f"{tool} is not installed: ./bootstrap check installs it"
+    r = tls(["sh", "-c", argv], timeout=120)
+    assert r.rc == 0 and expected in r.out, r
+
+
+GRPC = """import grpc, os
+channel = grpc.secure_channel("grpc.api.test:50051", grpc.ssl_channel_credentials())
+meta = (("authorization", "Bearer " + os.environ["TOKEN"]),)
+print(channel.unary_unary("/sbx.Echo/Once")(b"one", metadata=meta, timeout=10).decode())
+call = channel.stream_stream("/sbx.Echo/Many")(iter([b"a", b"b", b"c"]), metadata=meta, timeout=10)
+print(b",".join(call).decode(), dict(call.trailing_metadata()).get("x-end"))
+"""
+
+
+def test_grpc(tls, world):
+    r = tls(["/usr/bin/python3", "-c", GRPC], args=["--limit", "pids=200"])
+    assert r.rc == 0 and "one" in r.out and "a,b,c done" in r.out, r
+    seen = world.log("grpc")
+    assert len(seen) == 2 and all(e["authorization"] == f"Bearer {SECRET}" for e in seen), seen
+
+
+def test_a_bundle_without_variables(tls):
+    """curl reads the distribution's path by itself."""
+    r = tls(["env", "-i", "curl", "-fsS", "https://api.test/plain"])
+    assert r.rc == 0 and json.loads(r.out)["path"] == "/plain", r
