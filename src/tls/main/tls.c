@@ -170,7 +170,15 @@ static int read_config(struct sbx_tls *t)
 
 /* --- setup --- */
 
-static int make(struct sbx_tls *t)
+/* The authority alone: the launcher waits for its certificate. */
+static int make_authority(struct sbx_tls *t)
+{
+	return sbx_authority_init(&t->ctx.authority, &t->ctx.rules) < 0 ?
+		       fail("cannot make an authority", -EIO) :
+		       0;
+}
+
+static int make_rest(struct sbx_tls *t)
 {
 	struct sbx_tls_context *ctx = &t->ctx;
 
@@ -179,8 +187,6 @@ static int make(struct sbx_tls *t)
 	ctx->base = event_base_new();
 	if (!ctx->base)
 		return fail("event loop", -ENOMEM);
-	if (sbx_authority_init(&ctx->authority, &ctx->rules) < 0)
-		return fail("cannot make an authority", -EIO);
 	if (sbx_host_cache_init(&ctx->hosts, &ctx->authority, ctx->rules.n_leaves) < 0)
 		return fail("certificates", -ENOMEM);
 	ctx->server = sbx_contexts_server(sbx_conn_on_hello, sbx_conn_on_alpn);
@@ -252,7 +258,7 @@ int main(void)
 	static struct sbx_tls t;
 
 	if (harden() < 0 || begin_openssl() < 0 || receive_config(&t) < 0 || read_config(&t) < 0 ||
-	    make(&t) < 0 || say_ready(&t) < 0 || confine() < 0)
+	    make_authority(&t) < 0 || say_ready(&t) < 0 || make_rest(&t) < 0 || confine() < 0)
 		return 1;
 	t.control.ctx = &t.ctx;
 	if (sbx_tls_control_init(&t.control) < 0)
