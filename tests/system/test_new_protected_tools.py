@@ -59,8 +59,8 @@ def test_git_clone_here(space):
 
 
 def test_directories_of_editors(space):
-    """Either side makes them; each is told and kept."""
-    p = meanwhile(space, "mkdir .vscode && echo {} >.vscode/settings.json")
+    """Either side makes them, when the helper watches; each is told and kept."""
+    p = meanwhile(space, "sleep 0.3; mkdir .vscode && echo {} >.vscode/settings.json")
     space.outside("sh", "-c", "mkdir .idea && echo x >.idea/x.iml && echo {} >.vscode/tasks.json")
     _out, err = p.communicate("\n", timeout=30)
     assert p.returncode == 0 and aside(space) == [], err

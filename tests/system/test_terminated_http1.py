@@ -25,6 +25,26 @@ secrets:
 """
 
 
+# Runs inside, where the placeholders are known: $NAME$ stands for one, #NAME# for its length, and [text, n] for the
+# text in chunks of n bytes.
+MAKE = """import json, os
+names = ('TOKEN', 'SHORT', 'HEADER_ONLY')
+def fill(p):
+    if isinstance(p, list):
+        text, n = fill(p[0]), p[1]
+        parts = [text[i:i + n] for i in range(0, len(text), n)]
+        return ''.join(f'{len(c):x}\\r\\n{c}\\r\\n' for c in parts) + '0\\r\\n\\r\\n'
+    for n in names:
+        p = p.replace(f'${n}$', os.environ[n]).replace(f'#{n}#', str(len(os.environ[n])))
+    return p
+def pieces(templates, how):
+    filled = [fill(p) for p in templates]
+    return list(''.join(filled)) if how == 'bytes' else filled
+cases = [[host, port, tls, pieces(t, how)] for host, port, tls, t, how in json.load(open('templates.json'))]
+json.dump(cases, open('/tmp/cases.json', 'w'))
+"""
+
+
 @pytest.fixture
 def inside(sbx):
     sbx.profile("tls", PROFILE)
@@ -35,16 +55,7 @@ def inside(sbx):
     def run(cases):
         """@cases: a function of the placeholders, so that they can be put anywhere."""
         with open(os.path.join(sbx.work, "make.py"), "w") as f:
-            f.write("import json, os, sys\nt = json.load(open('templates.json'))\n"
-                    "names = ('TOKEN', 'SHORT', 'HEADER_ONLY')\n"
-                    "def fill(p):\n"
-                    "    if not isinstance(p, str): return p\n"
-                    "    for n in names: p = p.replace('$' + n + '$', os.environ[n])\n"
-                    "    for n in names: p = p.replace('#' + n + '#', str(len(os.environ[n])))\n"
-                    "    return p\n"
-                    "json.dump([[h, p, s, "
-                    "(list(''.join(map(fill, x))) if how == 'bytes' else list(map(fill, x)))] for h, p, s, x, how in t], "
-                    "open('/tmp/cases.json', 'w'))\n")
+            f.write(MAKE)
         with open(os.path.join(sbx.work, "templates.json"), "w") as f:
             json.dump(cases, f)
         for name in ("make.py", "templates.json"):
@@ -173,16 +184,33 @@ def test_misdirected(inside, world):
 
 
 def test_split_at_every_byte(inside, world):
-    body = 'a=1&t=$TOKEN$&s=$SHORT$&b=2'
-    chunked = "POST /split HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\nX-T: $TOKEN$\r\nTransfer-Encoding: chunked\r\n\r\n"
-    parts = ["a=1&t=", "$TOKEN$", "&s="]
-    one = req("POST /split?q=$TOKEN$ HTTP/1.1", "X-T: $TOKEN$", "Content-Type: application/x-www-form-urlencoded",
-              "Content-Length: #TOKEN#", body="$TOKEN$")
+    good = req("POST /split?q=$TOKEN$ HTTP/1.1", "X-T: $TOKEN$", "Content-Length: #TOKEN#", body="$TOKEN$")
+    bad = req("POST /split?q=$TOKEN$ HTTP/1.1", "X-T: $TOKEN$", "Content-Length: #HEADER_ONLY#", body="$HEADER_ONLY$")
     world.mark()
-    replies = inside([case(one, how="bytes"), case(one)])
-    for r in replies:
-        assert status(r) == 200, r
-    for e in world.log("origin", path=f"/split?q={SECRET}"):
+    replies = inside([case(good, how="bytes"), case(good), case(bad, how="bytes"), case(bad)])
+    assert [status(r) for r in replies] == [200, 200, 403, 403], replies
+    seen = world.log("origin", path=f"/split?q={SECRET}")
+    assert len(seen) == 2, seen
+    for e in seen:
         assert e["body"] == SECRET and ["x-t", SECRET] in e["headers"], e
-    assert len(world.log("origin", path=f"/split?q={SECRET}")) == 2
-    assert chunked and body and parts
+
+
+def test_placeholders_across_every_chunk(inside, world):
+    """Chunks of every size, whole and byte by byte; values that are longer and shorter than their placeholders."""
+    head = req("POST /chunks HTTP/1.1", "Transfer-Encoding: chunked")
+    text, foreign = "a=1&t=$TOKEN$&s=$SHORT$&b=2", "a=1&t=$HEADER_ONLY$&b=2"
+    sizes = [*range(1, 48), 1000]
+    world.mark()
+    replies = inside([case([head, [t, n]], how=how) for t in (text, foreign) for n in sizes for how in ("whole", "bytes")])
+    good, bad = replies[:2 * len(sizes)], replies[2 * len(sizes):]
+    assert {status(r) for r in good} == {200} and {reason(r) for r in bad} == {"secret-misdirected"}
+    bodies = [e["body"] for e in world.log("origin", path="/chunks")]
+    assert bodies.count(f"a=1&t={SECRET}&s={SHORT}&b=2") == 2 * len(sizes)
+
+
+def test_values_across_every_chunk_of_a_response(inside):
+    """The origin reflects; what comes back has the placeholders again, whatever the framing."""
+    text = "x $TOKEN$ y $SHORT$ z"
+    replies = inside([case([req("POST /reflect HTTP/1.1", "Transfer-Encoding: chunked"), [text, n]]) for n in (1, 7, 1000)])
+    for r in replies:
+        assert status(r) == 200 and r[0].count("sbx_secret_") == 2, r
