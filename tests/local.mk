@@ -57,6 +57,9 @@ EXTRA_DIST += \
 	%reldir%/system/execs.py \
 	%reldir%/system/inside.py \
 	%reldir%/system/kernel_probes.py \
+	%reldir%/system/origin.py \
+	%reldir%/system/raw_h2.py \
+	%reldir%/system/raw_tls.py \
 	%reldir%/system/test_addresses.py \
 	%reldir%/system/test_agent.py \
 	%reldir%/system/test_ambient.py \
@@ -112,12 +115,20 @@ EXTRA_DIST += \
 	%reldir%/system/test_resets.py \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_secrets.py \
+	%reldir%/system/test_secrets_page.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_passed_directories.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \
 	%reldir%/system/test_terminal.py \
+	%reldir%/system/test_terminated.py \
+	%reldir%/system/test_terminated_attacks.py \
+	%reldir%/system/test_terminated_aws.py \
+	%reldir%/system/test_terminated_clients.py \
+	%reldir%/system/test_terminated_http1.py \
+	%reldir%/system/test_terminated_http2.py \
+	%reldir%/system/test_terminated_trust.py \
 	%reldir%/system/test_tls_http.py \
 	%reldir%/system/test_tools.py \
 	%reldir%/system/test_trust.py \

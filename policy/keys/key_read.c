@@ -354,7 +354,7 @@ static const struct reading {
 	[SBX_KEY_PROXY] = { SBX_YAML_SCALAR, .read = sbx_key_read_proxy },
 	[SBX_KEY_PROBES] = { SBX_YAML_SEQUENCE, .read = sbx_key_read_probes },
 	[SBX_KEY_PORTS] = { ANY_KIND, .read = read_ports },
-	[SBX_KEY_EXTENDS] = { SBX_YAML_SCALAR }, /* profile_parse.c has read it */
+	[SBX_KEY_EXTENDS] = { .kind = SBX_YAML_SCALAR }, /* profile_parse.c has read it */
 	[SBX_KEY_EITHER] = { ANY_KIND, .read = read_either },
 	[SBX_KEY_NAMES] = { ANY_KIND, .read = read_names },
 	[SBX_KEY_HEADERS] = { SBX_YAML_MAPPING, .read = sbx_key_read_headers },

@@ -136,7 +136,7 @@ struct sbx_span sbx_secret_use_sought(const struct sbx_http_secret *s)
 {
 	struct sbx_span v = s->value;
 	const uint8_t *colon =
-		s->inject == SBX_HTTP_INJECT_AWS_SIGV4 ? memchr(v.p, ':', v.n) : NULL;
+		s->inject == SBX_HTTP_INJECT_AWS_SIGV4 && v.n ? memchr(v.p, ':', v.n) : NULL;
 
 	if (colon)
 		v = sbx_span(colon + 1, v.n - (size_t)(colon + 1 - v.p));

@@ -453,7 +453,7 @@ static void test_encode_refuses(void **state)
 	refuses(config, in.config.mode = SBX_N_MODES);
 	refuses(config, in.config.air_gap = 2);
 	refuses(config, in.config.dns_real = 2);
-	refuses(config, in.config.fd_mask = 1 << SBX_N_BROKER_FDS);
+	refuses(config, in.config.fd_mask = 1u << SBX_N_BROKER_FDS);
 	refuses(config, in.config.n_resolvers = SBX_RESOLVERS_MAX + 1);
 	refuses(config, in.config.resolvers[1].addr.family = 0);
 	refuses(config, in.config.resolvers[1].addr.family = 5);
