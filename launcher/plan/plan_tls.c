@@ -82,7 +82,7 @@ int sbx_plan_tls(struct sbx_plan *p)
 
 	if (!p->carries)
 		return 0;
-	t->entries = calloc(SBX_TERMINATED_MAX, sizeof(*t->entries));
+	t->entries = calloc(SBX_TERMINATED_MAX, sizeof(const struct sbx_net_entry *));
 	if (!t->entries)
 		return -ENOMEM;
 	t->n_entries = sbx_profile_terminated(p->profile, t->entries, SBX_TERMINATED_MAX);

@@ -51,31 +51,32 @@ enum sbx_access {
 /* One allow or deny entry of the network lists. */
 struct sbx_net_entry {
 	char *text; /* as written, canonical: "*.example.org:443", "10.1.2.0/24:5432" */
-	bool is_cidr;
-	bool wildcard; /* "*.": any depth below, not the apex */
-	char *host;    /* normalised, IDNA-encoded, without the "*." ; NULL for a cidr */
-	struct sbx_cidr cidr;
+	char *host; /* normalised, IDNA-encoded, without the "*." ; NULL for a cidr */
 	/* 0: the default. To allow: 443 and 80 (host) or every port (cidr); to deny: every port. */
 	size_t n_ports;
-	struct sbx_port_range ports[SBX_PORTS_MAX];
-	bool proto_set;	      /* a protocol was written; otherwise tcp to allow, any to deny */
-	enum sbx_proto proto; /* tcp or udp */
-	bool private_ok;      /* private: true */
-	bool check_set;	      /* check: given; otherwise by port: 443 tls, 80 http, else none */
-	enum sbx_check check;
-	/* The rest only in an allow entry with a host. Any of them but passthrough makes sbx-tls
-	 * terminate the entry's flows (sbx_profile_settle_secrets() sets terminate). */
-	bool terminate;
-	enum sbx_access access;
-	bool any_said; /* access: any, which lifts that of an earlier entry for the names */
 	struct sbx_str_list methods, paths; /* access LISTED; empty: all */
 	struct sbx_str_list headers;	    /* "Name: value", set on every request */
-	bool inspect;			    /* terminated for its own sake */
-	bool passthrough;		    /* never terminated */
-	bool websocket;
-	uint64_t max_request_bytes; /* 0: no limit */
-	char *cert, *key;	    /* mtls: paths on the host; both or neither */
+	uint64_t max_request_bytes;	    /* 0: no limit */
+	char *cert, *key;		    /* mtls: paths on the host; both or neither */
+	enum sbx_proto proto;		    /* tcp or udp */
+	enum sbx_check check;
+	enum sbx_access access;
 	int line, column;
+	struct sbx_port_range ports[SBX_PORTS_MAX];
+	struct sbx_cidr cidr;
+	bool is_cidr;
+	bool wildcard;	 /* "*.": any depth below, not the apex */
+	bool proto_set;	 /* a protocol was written; otherwise tcp to allow, any to deny */
+	bool private_ok; /* private: true */
+	bool check_set;	 /* check: given; otherwise by port: 443 tls, 80 http, else none */
+	/* The rest, with access, methods to headers, max_request_bytes, cert and key, only in an
+	 * allow entry with a host. Any of them but passthrough makes sbx-tls terminate the entry's
+	 * flows (sbx_profile_settle_secrets() sets terminate). */
+	bool terminate;
+	bool any_said;	  /* access: any, which lifts that of an earlier entry for the names */
+	bool inspect;	  /* terminated for its own sake */
+	bool passthrough; /* never terminated */
+	bool websocket;
 };
 
 struct sbx_net_list {
