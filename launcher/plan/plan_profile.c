@@ -209,10 +209,15 @@ static int merge_flags(struct sbx_plan *p, struct sbx_err_list *errs)
 	r = sbx_plan_publish_merge(p, errs);
 	if (r != 0)
 		return r;
-	if (o->n_allow && p->profile->network.mode == SBX_MODE_OFFLINE)
-		return sbx_notes_add(&p->notes, "--allow changes nothing: profile '%s' is offline",
-				     o->profile);
-	return 0;
+	if (p->profile->network.mode != SBX_MODE_OFFLINE)
+		return 0;
+	if (o->n_allow)
+		r = sbx_notes_add(&p->notes, "--allow changes nothing: profile '%s' is offline",
+				  o->profile);
+	if (o->n_secrets && r == 0)
+		r = sbx_notes_add(&p->notes, "--secret changes nothing: profile '%s' is offline",
+				  o->profile);
+	return r;
 }
 
 static int check_ceilings(struct sbx_plan *p, struct sbx_err_list *errs)

@@ -62,6 +62,8 @@ static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
 	draft.lookup_ids = &saved;
 	r = sbx_plan_view(p, &draft, errs);
 	if (r == 0)
+		r = sbx_plan_secrets(p, &draft, errs);
+	if (r == 0)
 		r = sbx_plan_env(p, &draft, errs);
 	if (r == 0)
 		r = sbx_plan_command(&draft, errs);

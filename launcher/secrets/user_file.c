@@ -48,14 +48,19 @@ int sbx_own_file_read(const char *path, char *buf, size_t max, size_t *ret_n)
 	return read_all(fd, buf, max, ret_n);
 }
 
+int sbx_user_file_path(const char *path, const struct sbx_facts *f, char ret_path[PATH_MAX])
+{
+	bool in_home = strncmp(path, "~/", 2) == 0;
+
+	return sbx_text_format(ret_path, PATH_MAX, "%s%s", in_home ? f->home : "", path + in_home);
+}
+
 int sbx_user_file_read(const char *path, const struct sbx_facts *f, char *buf, size_t max,
 		       size_t *ret_n)
 {
 	SBX_CLEANUP(sbx_lookup_ids_restore) struct sbx_lookup_ids saved = { 0 };
-	bool in_home = strncmp(path, "~/", 2) == 0;
 	char full[PATH_MAX];
-	int r = sbx_text_format(full, sizeof(full), "%s%s", in_home ? f->home : "",
-				path + in_home);
+	int r = sbx_user_file_path(path, f, full);
 
 	if (r == 0)
 		r = sbx_lookup_ids_use_sandbox(f, &saved);

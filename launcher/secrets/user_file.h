@@ -2,9 +2,13 @@
 #ifndef SBX_LAUNCHER_SECRETS_USER_FILE_H
 #define SBX_LAUNCHER_SECRETS_USER_FILE_H
 
+#include <limits.h>
 #include <stddef.h>
 
 #include "launcher/host/facts.h"
+
+/* Makes "~/..." absolute, and leaves other paths as they are. 0 or -ENAMETOOLONG. */
+int sbx_user_file_path(const char *path, const struct sbx_facts *f, char ret_path[PATH_MAX]);
 
 /* Both read a regular file: at most @max bytes into @buf, which has room for one more. 0; -EFBIG:
  * it is longer; -ENOTSUP or -EISDIR: it is no regular file; -errno. */

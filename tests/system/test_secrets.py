@@ -86,6 +86,42 @@ def test_file(sbx):
     was_read(run(sbx, profile))
 
 
+@pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
+def test_file_that_the_command_could_read(sbx, root):
+    """A secret in a granted directory would not be one. What is hidden there, or lies elsewhere, is used."""
+    if root:
+        sbx.own(0)
+    granted, other = os.path.join(sbx.tmp, "granted"), os.path.join(sbx.tmp, "other")
+    for path in (granted, other, os.path.join(granted, ".aws")):
+        os.mkdir(path)
+        os.chown(path, sbx.world.user.pw_uid, sbx.world.user.pw_gid)
+    seen, hidden, away = (put(sbx, name, VALUE.encode()) for name in ("granted/token", "granted/.aws/t", "other/token"))
+    link = os.path.join(other, "link")
+    os.symlink(seen, link)
+
+    def go(path, *args):
+        return sbx.run(["--profile", secret(sbx, f'from: "file:{path}"'), *args], ["echo", "ran"], root=root)
+
+    for path in (seen, link):
+        for args, place in ((["--ro-bind", granted], seen), (["--ro-bind", f"{granted}:/mnt/g"], "/mnt/g/token"),
+                            (["--ro-bind", seen], seen)):
+            r = go(path, *args)
+            assert (r.rc, r.out) == (125, ""), r
+            assert f"secret TOKEN: the command could read its file {path}, which is granted as {place}; move it" in r.err
+    was_read(go(seen))
+    was_read(go(away, "--ro-bind", granted))
+    was_read(go(hidden, "--ro-bind", granted))
+    assert sbx.leftovers() == []
+
+
+def test_flag_of_an_offline_profile(sbx):
+    profile = sbx.profile("off", "name: off\nnetwork: {mode: offline}\n")
+    r = sbx.run(["--profile", profile, "--secret", f"TOKEN@{HOST}"], ["echo", "ran"], env={"TOKEN": VALUE})
+    assert (r.rc, r.out) == (0, "ran\n"), r
+    assert "--secret changes nothing: profile" in r.err, r
+    assert "--secret changes nothing" not in sbx.run(["--profile", profile], ["echo", "ran"]).err
+
+
 def test_file_of_another_user(sbx):
     """Root's launcher reads as the sandbox's user, and not as root."""
     sbx.own(0)
