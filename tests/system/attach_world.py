@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 HOST4, HOST6, WORLD4, WORLD6 = "192.0.2.2", "2001:db8:ff::2", "192.0.2.1", "2001:db8:ff::1"
 PORTS = [80, 443, 853, 5432, 8080, 53]
@@ -356,6 +357,8 @@ class AttachWorld:
 
     def cable(self):
         world = ["nsenter", "-t", str(self.world), "-n"]
+        for where in (self.enter, world):
+            sh(*where, "sh", "-c", "echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad")
         sh(*self.enter, "ip", "link", "add", "up0", "type", "veth", "peer", "name", "down0", "netns",
            str(self.world))
         for where, dev, v4, v6 in ((self.enter, "up0", HOST4, HOST6), (world, "down0", WORLD4, WORLD6)):
@@ -372,6 +375,13 @@ class AttachWorld:
         for addr in ("2001:db8:1::10", "2001:db8:2::66"):
             sh(*world, "ip", "addr", "add", addr + "/128", "dev", "lo", "nodad")
         sh(*self.enter, "sh", "-c", "echo 0 2147483647 >/proc/sys/net/ipv4/ping_group_range")
+        # Without its link-local address, which comes with the carrier, an end asks for no neighbour: the first
+        # answer of a server would be lost.
+        end = time.monotonic() + 10
+        for where, dev in ((self.enter, "up0"), (world, "down0")):
+            while "inet6 fe80:" not in sh(*where, "ip", "-6", "addr", "show", "dev", dev, "-tentative"):
+                assert time.monotonic() < end, f"{dev} got no link-local address"
+                time.sleep(0.02)
 
     def cgroup(self, name):
         path = os.path.join(self.top, name)
