@@ -275,7 +275,7 @@ PIP = {"dep/setup.py": 'from setuptools import setup\nsetup(name="sbxdep", versi
 LOCK = """const fs = require("fs"), c = require("crypto"), hash = c.createHash("sha512").update(fs.readFileSync("sbx-dep-1.0.0.tgz"));
 const app = JSON.parse(fs.readFileSync("app/package.json"));
 fs.writeFileSync("app/package-lock.json", JSON.stringify({name: "app", version: "1.0.0", lockfileVersion: 3, packages: {"": app,
-    "node_modules/sbx-dep": {version: "1.0.0", resolved: "https://registry.npmjs.org/sbx-dep/-/sbx-dep-1.0.0.tgz",
+    "node_modules/sbx-dep": {version: "1.0.0", resolved: "https://registry.test/sbx-dep/-/sbx-dep-1.0.0.tgz",
     integrity: "sha512-" + hash.digest("base64")}}}));"""
 CARGO = {"dep/Cargo.toml": '[package]\nname = "dep"\nversion = "1.0.0"\n', "dep/src/lib.rs": "pub const ANSWER: i32 = 421421421;\n",
          "app/Cargo.toml": '[package]\nname = "app"\nversion = "1.0.0"\n[dependencies]\ndep = {git = "DEP"}\n',
