@@ -66,7 +66,7 @@ struct client {
 	char buf[BUF_SIZE];
 };
 
-/* What a client found; written to a pipe in one piece. */
+/* The measurements of one client, which writes them to a pipe in one piece. */
 struct result {
 	uint64_t n_done, n_bytes, n_errors;
 	double start, end;

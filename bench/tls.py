@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What it costs that sbx-tls ends TLS: beside haproxy, squid and mitmproxy, which do the same.
+"""The cost of ending TLS in sbx-tls, beside haproxy, squid and mitmproxy, which do the same.
 
 A network and mount namespace of its own stands for the internet, as in net.py. nginx serves TLS there (HTTP/1.1
 and h2), with a certificate under an authority of the bench that the world's trust store holds. Each relay ends the

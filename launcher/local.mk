@@ -551,20 +551,20 @@ tests_unit_launcher_init_test_init_dns_SOURCES = tests/unit/launcher/init/test_i
 tests_unit_launcher_init_test_init_dns_LDADD = \
 	%reldir%/libsbx-init.a $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/fuzz/fuzz_init_dns
-tests_fuzz_fuzz_init_dns_SOURCES = tests/fuzz/fuzz_init_dns.c
-tests_fuzz_fuzz_init_dns_LDADD = \
+check_PROGRAMS += tests/fuzz/launcher/fuzz_init_dns
+tests_fuzz_launcher_fuzz_init_dns_SOURCES = tests/fuzz/launcher/fuzz_init_dns.c
+tests_fuzz_launcher_fuzz_init_dns_LDADD = \
 	$(SBX_FUZZ_LIBS) %reldir%/libsbx-init.a $(sys_libs) src/base/libsbx-base.a
 
-check_PROGRAMS += tests/fuzz/fuzz_exec_format
-tests_fuzz_fuzz_exec_format_SOURCES = tests/fuzz/fuzz_exec_format.c
-tests_fuzz_fuzz_exec_format_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-commands.a src/base/libsbx-base.a
+check_PROGRAMS += tests/fuzz/launcher/fuzz_exec_format
+tests_fuzz_launcher_fuzz_exec_format_SOURCES = tests/fuzz/launcher/fuzz_exec_format.c
+tests_fuzz_launcher_fuzz_exec_format_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-commands.a src/base/libsbx-base.a
 
-# Both make files, in a file system of their own (tests/fuzz/plan_fuzz.h).
-check_PROGRAMS += tests/fuzz/fuzz_plan tests/fuzz/fuzz_protect_git
+# Both make files, in a file system of their own (tests/fuzz/launcher/plan_fuzz.h).
+check_PROGRAMS += tests/fuzz/launcher/fuzz_plan tests/fuzz/launcher/fuzz_protect_git
 launcher_plan_fuzz_sources = \
-	tests/fuzz/plan_check.c tests/fuzz/plan_check.h tests/fuzz/plan_fuzz.c tests/fuzz/plan_fuzz.h
-tests_fuzz_fuzz_plan_SOURCES = tests/fuzz/fuzz_plan.c $(launcher_plan_fuzz_sources)
-tests_fuzz_fuzz_plan_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)
-tests_fuzz_fuzz_protect_git_SOURCES = tests/fuzz/fuzz_protect_git.c $(launcher_plan_fuzz_sources)
-tests_fuzz_fuzz_protect_git_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)
+	tests/fuzz/launcher/plan_check.c tests/fuzz/launcher/plan_check.h tests/fuzz/launcher/plan_fuzz.c tests/fuzz/launcher/plan_fuzz.h
+tests_fuzz_launcher_fuzz_plan_SOURCES = tests/fuzz/launcher/fuzz_plan.c $(launcher_plan_fuzz_sources)
+tests_fuzz_launcher_fuzz_plan_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)
+tests_fuzz_launcher_fuzz_protect_git_SOURCES = tests/fuzz/launcher/fuzz_protect_git.c $(launcher_plan_fuzz_sources)
+tests_fuzz_launcher_fuzz_protect_git_LDADD = $(SBX_FUZZ_LIBS) $(launcher_plan_test_libs)

@@ -102,20 +102,20 @@ tests_unit_policy_forms_test_yaml_tree_SOURCES = tests/unit/policy/forms/test_ya
 tests_unit_policy_forms_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/policy/keys/test_profile_golden tests/unit/policy/keys/test_profile_man tests/unit/policy/lists/test_protected_path
 
-check_PROGRAMS += tests/fuzz/fuzz_git_config tests/fuzz/fuzz_job tests/fuzz/fuzz_profile tests/fuzz/fuzz_policy_blob \
-	tests/fuzz/fuzz_pattern tests/fuzz/fuzz_publish
-tests_fuzz_fuzz_git_config_SOURCES = tests/fuzz/fuzz_git_config.c
-tests_fuzz_fuzz_git_config_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
-tests_fuzz_fuzz_job_SOURCES = tests/fuzz/fuzz_job.c
-tests_fuzz_fuzz_job_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
-tests_fuzz_fuzz_profile_SOURCES = tests/fuzz/fuzz_profile.c
-tests_fuzz_fuzz_profile_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
-tests_fuzz_fuzz_policy_blob_SOURCES = tests/fuzz/fuzz_policy_blob.c
-tests_fuzz_fuzz_policy_blob_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
-tests_fuzz_fuzz_publish_SOURCES = tests/fuzz/fuzz_publish.c
-tests_fuzz_fuzz_publish_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
-tests_fuzz_fuzz_pattern_SOURCES = tests/fuzz/fuzz_pattern.c
-tests_fuzz_fuzz_pattern_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
+check_PROGRAMS += tests/fuzz/policy/fuzz_git_config tests/fuzz/policy/fuzz_job tests/fuzz/policy/fuzz_profile tests/fuzz/policy/fuzz_policy_blob \
+	tests/fuzz/policy/fuzz_pattern tests/fuzz/policy/fuzz_publish
+tests_fuzz_policy_fuzz_git_config_SOURCES = tests/fuzz/policy/fuzz_git_config.c
+tests_fuzz_policy_fuzz_git_config_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
+tests_fuzz_policy_fuzz_job_SOURCES = tests/fuzz/policy/fuzz_job.c
+tests_fuzz_policy_fuzz_job_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
+tests_fuzz_policy_fuzz_profile_SOURCES = tests/fuzz/policy/fuzz_profile.c
+tests_fuzz_policy_fuzz_profile_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
+tests_fuzz_policy_fuzz_policy_blob_SOURCES = tests/fuzz/policy/fuzz_policy_blob.c
+tests_fuzz_policy_fuzz_policy_blob_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
+tests_fuzz_policy_fuzz_publish_SOURCES = tests/fuzz/policy/fuzz_publish.c
+tests_fuzz_policy_fuzz_publish_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
+tests_fuzz_policy_fuzz_pattern_SOURCES = tests/fuzz/policy/fuzz_pattern.c
+tests_fuzz_policy_fuzz_pattern_LDADD = $(SBX_FUZZ_LIBS) $(SBX_POLICY_TEST_LIBS)
 
 EXTRA_DIST += \
 	tests/golden/profile-agent.yaml \

@@ -47,8 +47,10 @@ EXTRA_DIST += \
 	%reldir%/check/totals.py \
 	%reldir%/clean/run.sh \
 	%reldir%/fuzz/corpus \
-	%reldir%/fuzz/make_tls_seeds.py \
+	%reldir%/fuzz/fuzz.h \
 	%reldir%/fuzz/smoke.sh \
+	%reldir%/fuzz/tls/make_tls_seeds.py \
+	%reldir%/fuzz/wire/count_lines.h \
 	%reldir%/golden \
 	%reldir%/net/test_agents.py \
 	%reldir%/net/test_registry.py \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Files of secrets that the command could read, because they lie in something that is granted:
- * those would make their placeholders pointless. What a mask hides is not refused.
+ * Refuses files of secrets that the command could read, because they lie in a granted directory. A
+ * placeholder is pointless where the command has the value. Files that a mask hides are allowed.
  *
- * The file is looked for by its real path, in each mount of the host's. A second place of the same
- * file (a hard link, a bind mount of the host) is not found.
+ * Each mount of the plan is searched for the file's real path. The same file at another place (a
+ * hard link, a bind mount of the host) is not found.
  */
 #include "launcher/plan/plan_internal.h"
 
@@ -46,7 +46,7 @@ static int is_seen(const struct sbx_draft *d, const struct sbx_mount_op *op, con
 	return 1;
 }
 
-/* A file that cannot be found here is left to the one who reads it, and says why. */
+/* A file that cannot be found here passes: reading it fails later, with the reason. */
 static int check_file(const struct sbx_draft *d, const char *what, const char *name,
 		      const char *file, struct sbx_err_list *errs)
 {

@@ -11,7 +11,7 @@
 #include "launcher/secrets/secrets.h"
 #include "launcher/setup/setup.h"
 
-/* What comes with TLS_READY, in this order. */
+/* The descriptors that come with TLS_READY, in this order. */
 enum sbx_tls_ready_fd {
 	SBX_TRFD_AUTHORITY = 0, /* memfd: the authority's certificate, PEM */
 	SBX_TRFD_JAVA,		/* memfd, where the rules ask for it: PKCS#12 */

@@ -16,8 +16,9 @@
 
 /* RFC 9110 section 9.1; upper case, because methods are compared byte by byte. */
 const char *sbx_form_method(const char *s);
-/* A pattern of canonical paths: '*' is any bytes but '/', '**' any bytes. What a canonical path
- * never has (dot segments, '//', escapes) is refused, because the pattern would match nothing. */
+/* A pattern of canonical paths: '*' is any bytes but '/', '**' any bytes. A
+ * pattern with dot segments, '//' or escapes is refused: no canonical path has them, so the pattern
+ * would match nothing. */
 const char *sbx_form_path_pattern(const char *s);
 /* RFC 9110 section 5.1, without the headers that frame or route a message. */
 const char *sbx_form_header_name(const char *s);

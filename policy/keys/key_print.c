@@ -195,7 +195,7 @@ static void print_headers(struct printer *p, const struct sbx_str_list *list)
 	p->depth--;
 }
 
-/* What an entry says to sbx-tls. */
+/* The keys of an entry that are rules of sbx-tls. */
 static void print_requests(struct printer *p, const struct sbx_net_entry *e)
 {
 	char buf[SBX_UNIT_STR_MAX];

@@ -58,10 +58,10 @@ check_PROGRAMS += tests/unit/base/test_text
 tests_unit_base_test_text_SOURCES = tests/unit/base/test_text.c
 tests_unit_base_test_text_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/fuzz/fuzz_hostname
-tests_fuzz_fuzz_hostname_SOURCES = tests/fuzz/fuzz_hostname.c
-tests_fuzz_fuzz_hostname_LDADD = $(SBX_FUZZ_LIBS) src/base/libsbx-base.a
+check_PROGRAMS += tests/fuzz/base/fuzz_hostname
+tests_fuzz_base_fuzz_hostname_SOURCES = tests/fuzz/base/fuzz_hostname.c
+tests_fuzz_base_fuzz_hostname_LDADD = $(SBX_FUZZ_LIBS) src/base/libsbx-base.a
 
-check_PROGRAMS += tests/fuzz/fuzz_addr
-tests_fuzz_fuzz_addr_SOURCES = tests/fuzz/fuzz_addr.c
-tests_fuzz_fuzz_addr_LDADD = $(SBX_FUZZ_LIBS) src/base/libsbx-base.a
+check_PROGRAMS += tests/fuzz/base/fuzz_addr
+tests_fuzz_base_fuzz_addr_SOURCES = tests/fuzz/base/fuzz_addr.c
+tests_fuzz_base_fuzz_addr_LDADD = $(SBX_FUZZ_LIBS) src/base/libsbx-base.a

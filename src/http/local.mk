@@ -50,9 +50,9 @@ tests_unit_http_test_swap_SOURCES = tests/unit/http/test_swap.c tests/unit/http/
 tests_unit_http_test_swap_LDADD = $(SBX_HTTP_TEST_LIBS) $(CMOCKA_LIBS)
 tests_unit_http_test_swap_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
 
-check_PROGRAMS += tests/fuzz/fuzz_http_rewrite
-tests_fuzz_fuzz_http_rewrite_SOURCES = tests/fuzz/fuzz_http_rewrite.c
-tests_fuzz_fuzz_http_rewrite_LDADD = $(SBX_FUZZ_LIBS) $(SBX_HTTP_TEST_LIBS)
+check_PROGRAMS += tests/fuzz/http/fuzz_http_rewrite
+tests_fuzz_http_fuzz_http_rewrite_SOURCES = tests/fuzz/http/fuzz_http_rewrite.c
+tests_fuzz_http_fuzz_http_rewrite_LDADD = $(SBX_FUZZ_LIBS) $(SBX_HTTP_TEST_LIBS)
 
 check_PROGRAMS += tests/unit/http/test_aws_sigv4
 tests_unit_http_test_aws_sigv4_SOURCES = tests/unit/http/test_aws_sigv4.c tests/unit/http/world.h

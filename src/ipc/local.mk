@@ -14,6 +14,6 @@ check_PROGRAMS += tests/unit/ipc/test_messages
 tests_unit_ipc_test_messages_SOURCES = tests/unit/ipc/test_messages.c
 tests_unit_ipc_test_messages_LDADD = src/ipc/libsbx-ipc.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/fuzz/fuzz_messages
-tests_fuzz_fuzz_messages_SOURCES = tests/fuzz/fuzz_messages.c
-tests_fuzz_fuzz_messages_LDADD = $(SBX_FUZZ_LIBS) src/ipc/libsbx-ipc.a src/base/libsbx-base.a
+check_PROGRAMS += tests/fuzz/ipc/fuzz_messages
+tests_fuzz_ipc_fuzz_messages_SOURCES = tests/fuzz/ipc/fuzz_messages.c
+tests_fuzz_ipc_fuzz_messages_LDADD = $(SBX_FUZZ_LIBS) src/ipc/libsbx-ipc.a src/base/libsbx-base.a

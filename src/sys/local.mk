@@ -181,9 +181,9 @@ EXTRA_DIST += \
 	tests/golden/attach-full.txt \
 	tests/golden/attach-names.txt
 
-check_PROGRAMS += tests/fuzz/fuzz_nflog
-tests_fuzz_fuzz_nflog_SOURCES = tests/fuzz/fuzz_nflog.c
-tests_fuzz_fuzz_nflog_LDADD = $(SBX_FUZZ_LIBS) $(sys_libs) src/base/libsbx-base.a
+check_PROGRAMS += tests/fuzz/sys/fuzz_nflog
+tests_fuzz_sys_fuzz_nflog_SOURCES = tests/fuzz/sys/fuzz_nflog.c
+tests_fuzz_sys_fuzz_nflog_LDADD = $(SBX_FUZZ_LIBS) $(sys_libs) src/base/libsbx-base.a
 
 # Programs that load rulesets for tests/system/test_nft_equal.py and test_attach_rules.py.
 noinst_PROGRAMS += tests/system/attach_case tests/system/nft_case

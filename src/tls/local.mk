@@ -42,11 +42,11 @@ SBX_TLS_TEST_LIBS = \
 	$(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
 	$(SSL_LIBS) $(NGHTTP2_LIBS) $(EVENT_LIBS) $(MD_LIBS)
 
-check_PROGRAMS += tests/fuzz/fuzz_tls_http1 tests/fuzz/fuzz_tls_http2
-tests_fuzz_fuzz_tls_http1_SOURCES = tests/fuzz/fuzz_tls_http1.c tests/fuzz/tls_world.c tests/fuzz/tls_world.h
-tests_fuzz_fuzz_tls_http1_LDADD = $(SBX_FUZZ_LIBS) $(SBX_TLS_TEST_LIBS)
-tests_fuzz_fuzz_tls_http2_SOURCES = tests/fuzz/fuzz_tls_http2.c tests/fuzz/tls_world.c tests/fuzz/tls_world.h
-tests_fuzz_fuzz_tls_http2_LDADD = $(SBX_FUZZ_LIBS) $(SBX_TLS_TEST_LIBS)
+check_PROGRAMS += tests/fuzz/tls/fuzz_tls_http1 tests/fuzz/tls/fuzz_tls_http2
+tests_fuzz_tls_fuzz_tls_http1_SOURCES = tests/fuzz/tls/fuzz_tls_http1.c tests/fuzz/tls/tls_world.c tests/fuzz/tls/tls_world.h
+tests_fuzz_tls_fuzz_tls_http1_LDADD = $(SBX_FUZZ_LIBS) $(SBX_TLS_TEST_LIBS)
+tests_fuzz_tls_fuzz_tls_http2_SOURCES = tests/fuzz/tls/fuzz_tls_http2.c tests/fuzz/tls/tls_world.c tests/fuzz/tls/tls_world.h
+tests_fuzz_tls_fuzz_tls_http2_LDADD = $(SBX_FUZZ_LIBS) $(SBX_TLS_TEST_LIBS)
 
 check_PROGRAMS += tests/unit/tls/test_authority
 tests_unit_tls_test_authority_SOURCES = tests/unit/tls/test_authority.c tests/unit/http/world.h
@@ -67,5 +67,5 @@ tests_unit_tls_test_body_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
 
 # Carries connections for tests/check/http2_differential.py.
 noinst_PROGRAMS += tests/check/tls_carry
-tests_check_tls_carry_SOURCES = tests/check/tls_carry.c tests/fuzz/tls_world.c tests/fuzz/tls_world.h
+tests_check_tls_carry_SOURCES = tests/check/tls_carry.c tests/fuzz/tls/tls_world.c tests/fuzz/tls/tls_world.h
 tests_check_tls_carry_LDADD = $(SBX_TLS_TEST_LIBS)

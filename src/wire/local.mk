@@ -35,21 +35,21 @@ check_PROGRAMS += tests/unit/wire/test_tls_client_hello
 tests_unit_wire_test_tls_client_hello_SOURCES = tests/unit/wire/test_tls_client_hello.c
 tests_unit_wire_test_tls_client_hello_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/fuzz/fuzz_dns
-tests_fuzz_fuzz_dns_SOURCES = tests/fuzz/fuzz_dns.c
-tests_fuzz_fuzz_dns_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-wire.a src/base/libsbx-base.a
+check_PROGRAMS += tests/fuzz/wire/fuzz_dns
+tests_fuzz_wire_fuzz_dns_SOURCES = tests/fuzz/wire/fuzz_dns.c
+tests_fuzz_wire_fuzz_dns_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-wire.a src/base/libsbx-base.a
 
-check_PROGRAMS += tests/fuzz/fuzz_http_head
-tests_fuzz_fuzz_http_head_SOURCES = tests/fuzz/fuzz_http_head.c
-tests_fuzz_fuzz_http_head_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-wire.a src/base/libsbx-base.a
+check_PROGRAMS += tests/fuzz/wire/fuzz_http_head
+tests_fuzz_wire_fuzz_http_head_SOURCES = tests/fuzz/wire/fuzz_http_head.c
+tests_fuzz_wire_fuzz_http_head_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-wire.a src/base/libsbx-base.a
 
-check_PROGRAMS += tests/fuzz/fuzz_http_reply
-tests_fuzz_fuzz_http_reply_SOURCES = tests/fuzz/fuzz_http_reply.c
-tests_fuzz_fuzz_http_reply_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-wire.a src/base/libsbx-base.a
+check_PROGRAMS += tests/fuzz/wire/fuzz_http_reply
+tests_fuzz_wire_fuzz_http_reply_SOURCES = tests/fuzz/wire/fuzz_http_reply.c
+tests_fuzz_wire_fuzz_http_reply_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-wire.a src/base/libsbx-base.a
 
-check_PROGRAMS += tests/fuzz/fuzz_tls_client_hello
-tests_fuzz_fuzz_tls_client_hello_SOURCES = tests/fuzz/fuzz_tls_client_hello.c
-tests_fuzz_fuzz_tls_client_hello_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-wire.a src/base/libsbx-base.a
+check_PROGRAMS += tests/fuzz/wire/fuzz_tls_client_hello
+tests_fuzz_wire_fuzz_tls_client_hello_SOURCES = tests/fuzz/wire/fuzz_tls_client_hello.c
+tests_fuzz_wire_fuzz_tls_client_hello_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-wire.a src/base/libsbx-base.a
 
 # Prints what the parsers of HTTP/1 read; tests/check/http1_differential.py compares it with another's.
 noinst_PROGRAMS += tests/check/http1_events

@@ -154,10 +154,18 @@ def check_style(tap):
             ("an unfinished mark", good + "/* TO" + "DO: more */\n"),
             ("white space at the end", good + "int x; \n"),
             ("a line that is too wide", good + "/* " + "x" * style.WIDTH_MAX + " */\n"),
+            ("a comment that names nothing", good + "/* What comes next. */\n"),
+            ("a second sentence that names nothing", good + "/*\n * The value. What is held is kept.\n */\n"),
             ("a file that is too long", good + "int x;\n" * style.FILE_LINES_MAX),
             ("a function that is too long",
              SPDX + "int f(void)\n{\n" + "\t;\n" * style.FUNCTION_LINES_MAX + "}\n")):
         tree_check(tap, style.check, f"style notices {what}", "src/base/a.c", good, bad)
+    with tempfile.TemporaryDirectory() as root:
+        for i in range(style.FOLDER_C_MAX):
+            write(root, f"src/base/a{i}.c", good)
+        passed = not fails(style.check, root, root)
+        write(root, "src/base/b.c", good)
+        tap.ok(passed and fails(style.check, root, root), "style notices a folder with too many files")
 
 
 COPIES = (

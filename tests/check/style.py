@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Sizes and habits that a reader feels: long files, long functions, unfinished marks, licence lines."""
 
+import collections
+import os
 import re
 
 import common
 
 FILE_LINES_MAX = 1000
 FUNCTION_LINES_MAX = 80
+FOLDER_C_MAX = 20  # files; layers.py has the rooms of the program, which are smaller
 WIDTH_MAX = 100  # columns of a line of C; a tab goes to the next multiple of 8
 
 # In pieces, so that this file passes its own check.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
+# A sentence of a comment that begins so names nothing: say the thing (docs/HACKING.md, texts).
+RIDDLE = re.compile(r'^\s*(/\*|\*|//|#|""")(.*[.:;])? *(Who|Whom|Whose|Whoever|What) [a-z]+ ')
 SPDX = "SPDX-License-Identifier: LGPL-2.1-or-later"
 
 
@@ -38,6 +43,8 @@ def problems_of(path, text):
     for i, line in enumerate(lines, 1):
         if UNFINISHED.search(line):
             found.append(f"{path}:{i}: unfinished: {line.strip()[:60]}")
+        if RIDDLE.search(line):
+            found.append(f"{path}:{i}: a comment says Who or What in place of a noun: {line.strip()[:60]}")
         if line != line.rstrip():
             found.append(f"{path}:{i}: white space at the end of the line")
     if path.endswith((".c", ".h")):
@@ -54,6 +61,8 @@ def check(tap, root, _build):
     for d in common.CODE_DIRS:
         paths = common.files(root, [d], ".c", ".h", ".py", ".sh", ".mk", ".sql")
         found = [p for path in paths for p in problems_of(path, common.read(root, path))]
+        folders = collections.Counter(os.path.dirname(path) for path in paths if path.endswith(".c"))
+        found += [f"{folder}: {n} C files (at most {FOLDER_C_MAX})" for folder, n in sorted(folders.items()) if n > FOLDER_C_MAX]
         tap.ok(not found, f"{d}/: {len(paths)} files", found)
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Runs connections of src/tls (tests/fuzz/tls_world.h): for http2_differential.py.
+ * Runs connections of src/tls (tests/fuzz/tls/tls_world.h): for http2_differential.py.
  *
  * stdin: records of a byte (1: HTTP/1, 2: HTTP/2), a u32 length in network byte order, and an input
  * of tls_world. stdout: for each, what was written to the server and what to the client, each as a
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/fuzz/tls_world.h"
+#include "tests/fuzz/tls/tls_world.h"
 
 #define RECORD_MAX (1u << 20)
 

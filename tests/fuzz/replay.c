@@ -15,10 +15,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tests/fuzz/fuzz.h"
+
 #define INPUT_MAX (1 << 20) /* bytes of one corpus file */
 #define PREFIX_MAX 512      /* bytes; longer prefixes than this are not tried one by one */
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 static int feed(const uint8_t *data, size_t size)

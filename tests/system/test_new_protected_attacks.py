@@ -103,7 +103,7 @@ def test_plants_while_it_runs(space, plant):
     assert p.returncode == 0, err
 
 
-# What was there before the sandbox, innocent under its name, and what puts it where git reads it without a change to the file.
+# A file that was there before the sandbox, innocent under its name, and the command that puts it where git reads it unchanged.
 CONFIG = f"{{ printf '[core]\\n\\trepositoryformatversion = 0\\n'; {EVIL}; }} >"
 HEAD = "echo ref: refs/heads/m >"
 PLACED = {

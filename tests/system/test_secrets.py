@@ -88,7 +88,7 @@ def test_file(sbx):
 
 @pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
 def test_file_that_the_command_could_read(sbx, root):
-    """A secret in a granted directory would not be one. What is hidden there, or lies elsewhere, is used."""
+    """A secret in a granted directory would not be one. Files that are hidden there, or lie elsewhere, are used."""
     if root:
         sbx.own(0)
     granted, other = os.path.join(sbx.tmp, "granted"), os.path.join(sbx.tmp, "other")

@@ -53,7 +53,7 @@ def write(sbx, name, text):
 
 
 def credentials(world, host, header):
-    """What the origin got for the host, Basic credentials decoded."""
+    """The credentials that the origin got for the host, with Basic decoded."""
     found = set()
     for request in world.log("origin"):
         headers = dict(request["headers"])
@@ -135,7 +135,7 @@ def test_client_certificate(sbx):
 
 
 def test_a_push_is_refused_in_plain_words(sbx, www):
-    """What a user of the shipped profiles reads; fetching from the same host works."""
+    """The message that a user of the shipped profiles reads; fetching from the same host works."""
     sbx.profile("p", "name: p\nextends: none\nnetwork: {mode: fetch, allow: [{host: allowed.test, access: read-only}]}\n")
     git = "git -c user.name=x -c user.email=x@example.com"
     r = shell(sbx, f"sbx-run --profile p -- sh -c 'git clone -q https://allowed.test/repo.git r && cd r && {git} commit -q "

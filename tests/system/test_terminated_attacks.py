@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a command tries to get the value of a secret, or to harm sbx-tls; each of these worked once."""
+"""Attacks of a command on the value of a secret, or on sbx-tls; each of these worked once."""
 import base64
 import json
 import os

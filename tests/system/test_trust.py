@@ -129,7 +129,7 @@ def test_symlinks(root, theirs, where):
 
 
 def test_what_is_installed_beside_the_program(root):
-    """Whoever could change it could change the program."""
+    """A user who could change it could change the program."""
     r = root.run(["--profile", "none", "--dry-run"], ["true"], root=True)
     assert r.rc == 0, r
 

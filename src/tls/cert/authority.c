@@ -219,7 +219,7 @@ X509 *sbx_authority_mint(const struct sbx_authority *a, const char *host)
 	return sbx_steal_ptr(&cert);
 }
 
-/* What was written to @bio, malloc'ed. */
+/* Copies the bytes that were written to @bio. *ret is malloc'ed. */
 static int take_bytes(BIO *bio, uint8_t **ret, size_t *ret_n)
 {
 	char *p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the parts of sbx-tls share: its end, the broker's channel, secrets that change. */
+/* The state that the parts of sbx-tls share: its end, the broker's channel, secrets that change. */
 #include "tls/conn/context.h"
 
 #include <assert.h>

@@ -70,7 +70,7 @@ enum sbx_io sbx_side_flush(struct sbx_side *s);
 enum sbx_io sbx_side_write(struct sbx_side *s, struct sbx_span bytes);
 /* At the end of a turn: what the kernel holds back leaves. */
 void sbx_side_push(struct sbx_side *s);
-/* Sends our end. What waits must have been flushed. */
+/* Sends our end of the stream. The caller has flushed all bytes that were queued. */
 void sbx_side_shutdown(struct sbx_side *s);
 
 #endif

@@ -29,7 +29,7 @@ struct sbx_body {
 void sbx_body_fini(struct sbx_body *b);
 /* Writes, or keeps, data; a sbx_swap_sink. 0, or -errno: -EFBIG over SBX_BODY_HELD_MAX. */
 int sbx_body_put(void *body, struct sbx_span data);
-/* The end of the data: 0 or -errno. What is held is not written here. */
+/* Ends the data: 0 or -errno. A held body is not written here. */
 int sbx_body_end(struct sbx_body *b);
 
 #endif

@@ -44,7 +44,7 @@ static int free_authority(void **state)
 	return 0;
 }
 
-/* What a client says that trusts the authority alone and expects @name: X509_V_*. */
+/* The verdict (X509_V_*) of a client that trusts the authority alone and expects @name. */
 static int verify(X509 *leaf, const char *name)
 {
 	X509_STORE *store = X509_STORE_new();

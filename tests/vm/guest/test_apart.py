@@ -101,7 +101,7 @@ def test_two_side_by_side(start, way):
 
 @pytest.mark.parametrize("way", ["root", "session", "user-delegated"])
 def test_the_managers_are_out_of_reach(start, way):
-    """Whoever may talk to one is out of the sandbox, and of its limits, with one call."""
+    """A process that may talk to one leaves the sandbox, and its limits, with one call."""
     sbx = start(way)
     sockets = [f"/run/user/{TESTER.pw_uid}/bus", "/run/dbus/system_bus_socket", f"/run/user/{TESTER.pw_uid}/systemd/private",
                "/run/systemd/private"]

@@ -148,7 +148,7 @@ static void test_file_kind(void **state)
 	gives(f, &s, VALUE);
 }
 
-/* What no header could carry. */
+/* Values that no header could carry are refused. */
 static void test_content(void **state)
 {
 	static char source[] = "~/token";

@@ -182,7 +182,7 @@ static void test_denies_stay(void **state)
 	TERMINATES("network: {allow: ['*.a.example'], deny: ['*.example']}\n"
 		   SECRET("x.a.example"),
 		   "x.a.example");
-	/* What is left may be too much for one entry. */
+	/* The rest may be too many ranges for one entry. */
 	refused("network: {allow: ['*.example:1-100'], deny: ['*.a.example:2,4,6,8,10,12,14,16,"
 		"18,20,22,24,26,28,30,32']}\n" SECRET("x.a.example"),
 		"more than 16 ranges");

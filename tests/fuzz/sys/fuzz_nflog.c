@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "sys/net/net.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void judge(void *userdata, const struct sbx_nflog_packet *p)
 {

@@ -12,8 +12,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void check(int fine)
 {

@@ -18,16 +18,9 @@
 #include "http/request.h"
 #include "http/rules.h"
 #include "http/swap.h"
+#include "tests/fuzz/fuzz.h"
 #include "wire/http_field.h"
 #include "wire/http_head.h"
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x))                                                                          \
-			abort();                                                                   \
-	} while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define SPAN(s)                                                                                    \
 	{                                                                                          \

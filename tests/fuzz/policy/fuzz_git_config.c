@@ -8,10 +8,9 @@
 #include <string.h>
 
 #include "policy/lists/git_config.h"
+#include "tests/fuzz/fuzz.h"
 
 #define TEXT_MAX 65536
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char evil[] = "\n[core]\n\tfsmonitor = x\n";
 

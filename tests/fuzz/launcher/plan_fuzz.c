@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "tests/fuzz/plan_fuzz.h"
+#include "tests/fuzz/launcher/plan_fuzz.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "launcher/cli/options_parse.h"
 #include "launcher/plan/plan_internal.h"
 #include "launcher/plan/planner.h"
-#include "tests/fuzz/plan_check.h"
+#include "tests/fuzz/launcher/plan_check.h"
 #include "tests/unit/plan_world.h"
 
 #define BASE "/mnt" /* what is mounted over: not /tmp, where a corpus may be */

@@ -100,7 +100,7 @@ def http1_seeds():
 # --- HTTP/2 ---
 
 class Exchange:
-    """A client and a server of h2. What each writes becomes steps of the input; the server reads the client's own
+    """A client and a server of h2. Their bytes become steps of the input; the server reads the client's own
     bytes, whose streams have the numbers that sbx-tls gives to its own."""
 
     def __init__(self, flags=0, window=None):

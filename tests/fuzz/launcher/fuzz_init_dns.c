@@ -5,8 +5,7 @@
 #include <stdint.h>
 
 #include "launcher/init/init_dns.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

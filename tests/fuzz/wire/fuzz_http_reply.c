@@ -11,26 +11,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/wire/count_lines.h"
 #include "wire/http_reply.h"
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x))                                                                          \
-			abort();                                                                   \
-	} while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* The lines of the head that begin with @name in any case. */
-static size_t count_lines(const uint8_t *p, size_t n, const char *name)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i + 1 + strlen(name) <= n; i++)
-		if (p[i] == '\n' && !strncasecmp((const char *)p + i + 1, name, strlen(name)))
-			count++;
-	return count;
-}
 
 static void check_head(const uint8_t *p, const struct sbx_http_reply *r)
 {

@@ -8,15 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tls_world.h"
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x))                                                                          \
-			abort();                                                                   \
-	} while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/tls/tls_world.h"
 
 static bool has(const struct tls_world_output *o, const char *text)
 {

@@ -3,7 +3,7 @@
  * Drives one connection of src/tls (tls_world.h). After each step the event loop runs until nothing
  * is left to do. No time passes: timers never fire, and the end of the input stands for them.
  */
-#include "tls_world.h"
+#include "tests/fuzz/tls/tls_world.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,15 +15,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "tests/fuzz/fuzz.h"
 #include "tls/conn/conn.h"
 #include "tls/http1/http1.h"
 #include "tls/http2/http2.h"
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x))                                                                          \
-			abort();                                                                   \
-	} while (0)
 
 /* A loop's rounds without a byte moved, of a connection that asks for another turn. */
 #define IDLE_ROUNDS_MAX 64

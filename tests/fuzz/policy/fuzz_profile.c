@@ -12,8 +12,7 @@
 #include "policy/decide/policy.h"
 #include "policy/keys/profile_parse.h"
 #include "policy/profile/settle.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void check(int fine)
 {

@@ -19,15 +19,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "tests/fuzz/plan_check.h"
-#include "tests/fuzz/plan_fuzz.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/launcher/plan_check.h"
+#include "tests/fuzz/launcher/plan_fuzz.h"
 
 #define THINGS_MAX   96
 #define GIT_DIRS_MAX 256
 #define TEXT_MAX     (8 * 256)
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

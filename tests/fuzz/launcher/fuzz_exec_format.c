@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "launcher/commands/exec_format.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void try_env(const char *arg)
 {

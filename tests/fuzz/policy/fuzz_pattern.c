@@ -10,8 +10,7 @@
 #include "base/hostname.h"
 #include "policy/profile/endpoint.h"
 #include "policy/profile/net_entry.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void check(int fine)
 {

@@ -12,8 +12,7 @@
 #include <string.h>
 
 #include "ipc/messages.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static uint8_t packet[SBX_MSG_MAX];
 

@@ -10,8 +10,7 @@
 #include "policy/forms/option_form.h"
 #include "policy/keys/job.h"
 #include "policy/keys/profile_parse.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void check(int fine)
 {

@@ -14,13 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/fuzz/plan_fuzz.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/launcher/plan_fuzz.h"
 
 #define TEXT_MAX  16384
 #define WORDS_MAX 24
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct scene {
 	char system[TEXT_MAX], profile[TEXT_MAX], profile_path[TEXT_MAX];

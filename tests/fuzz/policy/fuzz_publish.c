@@ -9,8 +9,7 @@
 
 #include "policy/profile/profile.h"
 #include "policy/profile/publish.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void check(int fine)
 {

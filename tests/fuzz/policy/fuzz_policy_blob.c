@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "policy/decide/policy.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void check(int fine)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A connection of src/tls that speaks HTTP/2 (tls_world.h): frames and bytes of a client and a
- * server, cut anywhere, with ends, resets, and peers that do not read. What was written is decoded
- * by a reader of our own, in which every frame and every field block must be whole. No value of
+ * server, cut anywhere, with ends, resets, and peers that do not read. The output is decoded by
+ * a reader of our own, in which every frame and every field block must be whole. No value of
  * another host's secret is in a field or a body towards the server, and no value of the host's own
  * towards the client, but in a body with a content coding, which sbx-tls does not look into.
  */
@@ -10,17 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tls_world.h"
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x))                                                                          \
-			abort();                                                                   \
-	} while (0)
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/tls/tls_world.h"
 
 #define STREAMS_MAX 256
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct reader {
 	nghttp2_hd_inflater *inflater;

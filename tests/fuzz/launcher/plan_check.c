@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "tests/fuzz/plan_check.h"
+#include "tests/fuzz/launcher/plan_check.h"
 
 #include <dirent.h>
 #include <fcntl.h>

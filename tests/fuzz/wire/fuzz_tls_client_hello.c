@@ -8,17 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "wire/tls_client_hello.h"
 
 #define LIMIT (16384 + 5)
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x))                                                                          \
-			abort();                                                                   \
-	} while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Pieces of one byte for @seed 0, else of a size that hangs on it. */
 static int feed(struct sbx_tls_hello *h, size_t limit, const uint8_t *data, size_t size,
