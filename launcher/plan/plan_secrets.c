@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Refuses files of secrets that the command could read, because they lie in a granted directory. A
- * placeholder is pointless where the command has the value. Files that a mask hides are allowed.
+ * placeholder is pointless where the command has the value. Refused too is a path through a symlink
+ * that the command could replace: the file is read again later, and another one would be sent.
+ * Files and symlinks that a mask hides are allowed.
  *
  * Each mount of the plan is searched for the file's real path. The same file at another place (a
  * hard link, a bind mount of the host) is not found.
@@ -9,67 +11,129 @@
 #include "launcher/plan/plan_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "launcher/secrets/user_file.h"
 #include "launcher/view/view.h"
 #include "sys/fs/path.h"
 
-/* 1: the command sees @st, whose real path is @real, by this mount, at *ret_seen (malloc'ed). 0,
- * or -errno. */
-static int is_seen(const struct sbx_draft *d, const struct sbx_mount_op *op, const char *real,
-		   const struct stat *st, char **ret_seen)
+/* The place in the sandbox of @path (on the host, without symlinks), which the mount @op shows.
+ * malloc'ed; NULL: out of memory. */
+static char *place_of(const struct sbx_mount_op *op, const char *path)
 {
 	const char *top = op->source.resolved;
-	SBX_AUTO_FREE char *path = NULL;
+	char *place;
+
+	if (asprintf(&place, "%s%s", op->dest[1] ? op->dest : "",
+		     path + (top[1] ? strlen(top) : 0)) < 0)
+		return NULL;
+	return place;
+}
+
+static bool has_below(const struct sbx_mount_op *op, const char *path)
+{
+	return op->source.resolved && sbx_path_in_prefix(path, op->source.resolved);
+}
+
+/* 1: the command sees @found by this mount, at *ret_place (malloc'ed). 0, or -errno. */
+static int is_seen(const struct sbx_draft *d, const struct sbx_mount_op *op,
+		   const struct sbx_resolved *found, char **ret_place)
+{
+	SBX_AUTO_FREE char *place = NULL;
 	struct sbx_view_hit hit;
 	int r;
 
-	if (!top || !sbx_path_in_prefix(real, top))
+	if (!has_below(op, found->path))
 		return 0;
-	if (asprintf(&path, "%s%s", op->dest[1] ? op->dest : "",
-		     real + (top[1] ? strlen(top) : 0)) < 0) {
-		path = NULL;
+	place = place_of(op, found->path);
+	if (!place)
 		return -ENOMEM;
-	}
-	r = sbx_view_resolve(d, path, NULL, NULL, &hit);
+	r = sbx_view_resolve(d, place, NULL, NULL, &hit);
 	if (r < 0)
 		return r;
-	if (r > 0 || hit.fd < 0 || hit.st.st_dev != st->st_dev || hit.st.st_ino != st->st_ino)
+	if (r > 0 || hit.fd < 0 || hit.st.st_dev != found->st.st_dev ||
+	    hit.st.st_ino != found->st.st_ino)
 		return 0;
-	*ret_seen = sbx_steal_ptr(&path);
+	*ret_place = sbx_steal_ptr(&place);
 	return 1;
 }
 
-/* A file that cannot be found here passes: reading it fails later, with the reason. */
+/* 1: the command may replace the symlink, and so choose the file that is read. 0 or -ENOMEM. */
+static int is_replaceable(const struct sbx_draft *d, const struct sbx_mount_op *op,
+			  const struct sbx_path_hop *hop)
+{
+	SBX_AUTO_FREE char *place = NULL;
+	const struct sbx_mount_op *shown;
+
+	if (!sbx_view_is_writable_dir(op) || !has_below(op, hop->at))
+		return 0;
+	place = place_of(op, hop->at);
+	if (!place)
+		return -ENOMEM;
+	shown = sbx_view_covering(d->view, place);
+	return !shown || shown->kind != SBX_MOUNT_MASK;
+}
+
+static int refuse(struct sbx_err_list *errs, const char *what, const char *name, const char *why,
+		  const char *place)
+{
+	sbx_err_list_add(errs, "", 0, 0, "%s%s: %s %s", what, name, why, place);
+	return SBX_EXIT_REFUSED;
+}
+
+/* 0, SBX_EXIT_REFUSED or -errno. */
+static int check_found(const struct sbx_draft *d, const char *what, const char *name,
+		       const struct sbx_resolved *found, struct sbx_err_list *errs)
+{
+	for (size_t i = 0; i < d->view->n_mounts; i++) {
+		const struct sbx_mount_op *op = &d->view->mounts[i];
+		SBX_AUTO_FREE char *place = NULL;
+		int r = is_seen(d, op, found, &place);
+
+		if (r > 0)
+			return refuse(errs, what, name,
+				      "the command could read its file; move it to a directory "
+				      "that is not granted:",
+				      place);
+		for (size_t k = 0; k < found->n_hops && r == 0; k++) {
+			r = is_replaceable(d, op, &found->hops[k]);
+			if (r > 0)
+				return refuse(errs, what, name,
+					      "the command could replace a symlink that leads to "
+					      "its file; name the file itself, in place of",
+					      found->hops[k].at);
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A file that cannot be read passes: reading it fails later, with the reason. */
 static int check_file(const struct sbx_draft *d, const char *what, const char *name,
 		      const char *file, struct sbx_err_list *errs)
 {
-	SBX_AUTO_FREE char *real = NULL, *seen = NULL;
+	struct sbx_resolved found = { .fd = -1 };
+	struct sbx_err err = { 0 };
 	char full[PATH_MAX];
-	struct stat st;
-	int r = 0;
+	int r;
 
 	if (sbx_user_file_path(file, d->facts, full) < 0)
 		return 0;
-	real = realpath(full, NULL);
-	if (!real || stat(real, &st) < 0)
-		return sbx_errno_says_nothing(errno) ? -errno : 0;
-	for (size_t i = 0; i < d->view->n_mounts && r == 0; i++)
-		r = is_seen(d, &d->view->mounts[i], real, &st, &seen);
-	if (r <= 0)
-		return r;
-	sbx_err_list_add(
-		errs, "", 0, 0,
-		"%s%s: the command could read its file %s, which is granted as %s; move it "
-		"to a directory that is not granted",
-		what, name, file, seen);
-	return SBX_EXIT_REFUSED;
+	r = sbx_path_resolve(full, &err, &found);
+	if (r == 0 && !found.missing)
+		r = check_found(d, what, name, &found, errs);
+	else if (r > 0)
+		r = faccessat(AT_FDCWD, full, R_OK, AT_EACCESS) < 0 ?
+			    0 :
+			    refuse(errs, what, name, "its file cannot be checked:", err.msg);
+	sbx_resolved_fini(&found);
+	return r;
 }
 
 int sbx_plan_secrets(const struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs)

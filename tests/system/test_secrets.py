@@ -107,10 +107,18 @@ def test_file_that_the_command_could_read(sbx, root):
                             (["--ro-bind", seen], seen)):
             r = go(path, *args)
             assert (r.rc, r.out) == (125, ""), r
-            assert f"secret TOKEN: the command could read its file {path}, which is granted as {place}; move it" in r.err
+            assert f"secret TOKEN: the command could read its file; move it to a directory that is not granted: {place}" in r.err
     was_read(go(seen))
     was_read(go(away, "--ro-bind", granted))
     was_read(go(hidden, "--ro-bind", granted))
+
+    # A symlink on the way may lead to another of the user's files when the secret is read again.
+    way = os.path.join(granted, "way")
+    os.symlink(other, way)
+    r = go(os.path.join(way, "token"), "--bind", granted)
+    assert (r.rc, r.out) == (125, "") and f"name the file itself, in place of {way}" in r.err, r
+    was_read(go(os.path.join(way, "token"), "--ro-bind", granted))
+    was_read(go(os.path.join(way, "token")))
     assert sbx.leftovers() == []
 
 
