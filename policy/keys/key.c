@@ -289,7 +289,9 @@ static const struct sbx_key access_rows[] = {
 	{ "paths", SBX_KEY_STRINGS, ITEM(paths), .max = SBX_REQUEST_LIST_MAX,
 	  .check = sbx_form_path_pattern,
 	  .help = "Patterns of paths, as in `/v1/**`: `*` is any part of one segment, `**` any "
-		  "rest, and a pattern that ends in `/` is all below it. All unless said." },
+		  "rest, and a pattern that ends in `/` is all below it. A path with "
+		  "parameters, as in `/v1/a;b`, must match with them and without. All unless "
+		  "said." },
 };
 static const struct sbx_key_block access_keys = { "entry.access", access_rows,
 						  SBX_N_ELEMENTS(access_rows) };

@@ -9,6 +9,10 @@
  * characters are decoded, all other encodings stay, in upper case. The check of dot segments
  * comes after the decoding, on the bytes that the patterns see.
  *
+ * Parameters of a segment (";v=1") are common, so a path keeps them, and a pattern must match each
+ * reading: as it stands; without what a ';' begins; without what a ';' or "%3B" begins. No reading
+ * has an empty segment or a dot segment: the check of segments looks at what is before a parameter.
+ *
  * A pattern is run as an automaton with one state a byte (no recursion, no going back), so a
  * hostile path costs at most its length times the pattern's.
  */
@@ -107,13 +111,21 @@ static const char *decode(struct sbx_span path, char *out, size_t *ret_n)
 	return NULL;
 }
 
+/* Does a parameter begin at @i? Some servers drop it with the rest of its segment. @encoded: for
+ * servers that decode before they do so. */
+static bool begins_parameter(struct sbx_span s, size_t i, bool encoded)
+{
+	if (s.p[i] == ';')
+		return true;
+	return encoded && s.n - i >= 3 && !memcmp(s.p + i, "%3B", 3);
+}
+
 /* A segment without its slashes. @last: nothing comes behind it. */
 static const char *judge_segment(const char *s, size_t n, bool last)
 {
 	size_t k = 0;
 
-	/* Some servers drop what stands behind a ';', and some do it after decoding. */
-	while (k < n && s[k] != ';' && (n - k < 3 || memcmp(s + k, "%3B", 3)))
+	while (k < n && !begins_parameter(sbx_span(s, n), k, true))
 		k++;
 	if (k == 0 && (n || !last))
 		return n ? "it has an empty segment before a ';'" : "it has a doubled slash";
@@ -201,7 +213,7 @@ static void pass_stars(struct sbx_span pattern, bool *at)
 			at[i + star(pattern, i)] = true;
 }
 
-bool sbx_http_path_matches(struct sbx_span pattern, const char *path)
+static bool matches(struct sbx_span pattern, const char *path)
 {
 	bool states[2][SBX_HTTP_PATTERN_MAX + 1], *at = states[0], *next = states[1];
 	bool covers_below;
@@ -230,6 +242,42 @@ bool sbx_http_path_matches(struct sbx_span pattern, const char *path)
 		next = old;
 	}
 	return at[pattern.n];
+}
+
+/* Writes @s without the parameters of its segments to @out, which has room for @s, and terminates
+ * it. */
+static struct sbx_span drop_parameters(struct sbx_span s, bool encoded, char *out)
+{
+	bool dropping = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] == '/')
+			dropping = false;
+		else if (begins_parameter(s, i, encoded))
+			dropping = true;
+		if (!dropping)
+			out[n++] = (char)s.p[i];
+	}
+	out[n] = '\0';
+	return sbx_span(out, n);
+}
+
+bool sbx_http_path_matches(struct sbx_span pattern, const char *path)
+{
+	struct sbx_span s = sbx_span_str(path);
+	char bare_pattern[SBX_HTTP_PATTERN_MAX + 1], bare_path[SBX_HTTP_PATH_MAX + 1];
+
+	if (s.n > SBX_HTTP_PATH_MAX || !matches(pattern, path))
+		return false;
+	if (!strchr(path, ';') && !strstr(path, "%3B"))
+		return true;
+	for (int encoded = 0; encoded < 2; encoded++) {
+		drop_parameters(s, encoded, bare_path);
+		if (!matches(drop_parameters(pattern, encoded, bare_pattern), bare_path))
+			return false;
+	}
+	return true;
 }
 
 const char *sbx_http_pattern_check(struct sbx_span pattern)

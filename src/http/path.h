@@ -32,7 +32,9 @@ int sbx_http_path_canonical(struct sbx_span target, char *out, struct sbx_span *
 
 /*
  * Does @pattern match the canonical @path? A pattern begins with '/'; '*' stands for any bytes but
- * '/', '**' for any bytes; a pattern that ends in '/' covers all below it. Linear in both.
+ * '/', '**' for any bytes; a pattern that ends in '/' covers all below it. A path whose segments
+ * have parameters (from ';' or "%3B" on) must match without them too; there the pattern's own
+ * parameters are left out likewise. Linear in both.
  */
 bool sbx_http_path_matches(struct sbx_span pattern, const char *path);
 

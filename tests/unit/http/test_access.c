@@ -215,7 +215,7 @@ static void test_listed(void **state)
 		.text = TEXT("entry-text"),
 		.access = SBX_HTTP_ACCESS_LISTED,
 		.methods = LIST(TEXT("GET"), TEXT("PUT")),
-		.paths = LIST(TEXT("/a/"), TEXT("/b/*/c")),
+		.paths = LIST(TEXT("/a/"), TEXT("/b/*/c"), TEXT("/*-public/")),
 	};
 	static const struct judged_case both[] = {
 		{ ASK("GET", "/a/x"), "allow" },
@@ -232,6 +232,11 @@ static void test_listed(void **state)
 		{ ASK("GET", "/a/..%2fsecret"), ODD },
 		{ ASK("GET", "*"), PATH },
 		{ ASK("GET", "/a/x", "X-Method-Override", "POST"), METHOD },
+		{ ASK("GET", "/b/x;y/c;z"), PATH },
+		{ ASK("GET", "/b/x;y/c"), "allow" },
+		{ ASK("GET", "/private;-public/x"), PATH },
+		{ ASK("GET", "/private%3b-public/x"), PATH },
+		{ ASK("GET", "/my-public;-public/x"), "allow" },
 	};
 	static const struct judged_case methods_only[] = {
 		{ ASK("GET", "/any"), "allow" },
@@ -244,7 +249,7 @@ static void test_listed(void **state)
 	assert_string_equal(judge(&e, both[2].form), METHOD);
 	assert_non_null(strstr(verdict.text, "with GET, PUT only"));
 	assert_string_equal(judge(&e, (struct form)ASK("GET", "/%62")), PATH);
-	assert_non_null(strstr(verdict.text, "/a/, /b/*/c"));
+	assert_non_null(strstr(verdict.text, "/a/, /b/*/c, /*-public/"));
 	e.paths.n = 0;
 	check(&e, methods_only, SBX_N_ELEMENTS(methods_only));
 	e.paths.n = 2;

@@ -166,6 +166,77 @@ static void test_patterns(void **state)
 	}
 }
 
+/* Of a path with ';' some servers see all, some drop the parameters, and some do that after
+ * decoding. A pattern matches when it matches each reading. */
+static void test_parameters(void **state)
+{
+	static const struct {
+		const char *pattern, *yes[6], *no[8];
+	} cases[] = {
+		{ "/**.json",
+		  { "/a/b.json", "/a/b.json;v=.json", "/a;x/b.json", "/a.json%3B.json" },
+		  { "/admin/delete;.json", "/admin/delete%3B.json", "/admin/delete%3Bx;.json" } },
+		{ "/*-public/",
+		  { "/my-public/x", "/my-public;-public/x;y", "/my-public%3B-public/" },
+		  { "/private;-public/x", "/private%3B-public/x", "/private;-public/" } },
+		/* Only ';' is dropped, and what it hides ends in the encoded one. */
+		{ "/*-public",
+		  { "/my-public", "/my-public;-public" },
+		  { "/my-public%3Bprivate;-public", "/my-public;x%3By" } },
+		{ "/v1/**", { "/v1/a;b/c", "/v1/a%3Bb/c;d", "/v1/a" }, { "/v1;x/a", "/v2;/v1/a" } },
+		{ "/v1/*/c", { "/v1/a;b/c" }, { "/v1/a/c;d", "/v1/a;/b/c" } },
+		{ "/**/b", { "/a;x/b", "/a;x/y/b" }, { "/a;/b;c", "/a/c;/d/b;" } },
+		/* A pattern's own parameters are those of the first reading. */
+		{ "/a;v=*/b", { "/a;v=1/b" }, { "/a/b", "/a;w/b", "/a;v=1;w/c" } },
+		{ "/a%3Bv/", { "/a%3Bv/b", "/a%3Bv/b;c" }, { "/a;v/b", "/a/b" } },
+		{ "/a;**", { "/a;b", "/a;b;c" }, { "/a", "/a;b/c" } },
+		{ "/**", { "/a;b/c%3Bd/" }, { "*" } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		struct sbx_span p = sbx_span_str(cases[i].pattern);
+
+		assert_null(sbx_http_pattern_check(p));
+		for (size_t k = 0; k < 6 && cases[i].yes[k]; k++)
+			assert_true(sbx_http_path_matches(p, cases[i].yes[k]));
+		for (size_t k = 0; k < 8 && cases[i].no[k]; k++)
+			assert_false(sbx_http_path_matches(p, cases[i].no[k]));
+	}
+}
+
+/* Without its parameters, an accepted path has no empty segment and no dot segment. */
+static void test_parameters_alone(void **state)
+{
+	static const char *const targets[] = {
+		"/;a",	      "/%3Ba",	  "/a/;b",	  "/a/%3b/c",  "/a/;/c",      "/.;a",
+		"/..;a/b",    "/..%3Ba",  "/%2e%2e;a",	  "/a/.%3b/b", "/a/..%3bx;y", "/a/..;x%3by",
+		"/a;b/..;/c", "/a;/./b;", "/a;/%2e;x/;b", "/a;/",
+	};
+
+	(void)state;
+	for (size_t i = 0; i + 1 < SBX_N_ELEMENTS(targets); i++)
+		assert_non_null(canonical(targets[i]));
+	assert_null(canonical(targets[SBX_N_ELEMENTS(targets) - 1]));
+}
+
+/* The longest path and pattern, all parameters. */
+static void test_parameters_limits(void **state)
+{
+	static char text[SBX_HTTP_PATH_MAX + 1], pattern[SBX_HTTP_PATTERN_MAX + 1];
+
+	(void)state;
+	memset(text, ';', sizeof(text) - 1);
+	memset(pattern, ';', sizeof(pattern) - 1);
+	memcpy(text, "/a", 2);
+	memcpy(pattern, "/a", 2);
+	assert_false(sbx_http_path_matches(sbx_span(pattern, sizeof(pattern) - 1), text));
+	memcpy(pattern + sizeof(pattern) - 3, "**", 2);
+	assert_true(sbx_http_path_matches(sbx_span(pattern, sizeof(pattern) - 1), text));
+	text[1] = 'b';
+	assert_false(sbx_http_path_matches(sbx_span(pattern, sizeof(pattern) - 1), text));
+}
+
 /* A case in which going back would take exponential time. */
 static void test_pattern_time(void **state)
 {
@@ -203,6 +274,8 @@ int main(void)
 		cmocka_unit_test(test_canonical),    cmocka_unit_test(test_ambiguous),
 		cmocka_unit_test(test_limits),	     cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_pattern_time), cmocka_unit_test(test_pattern_check),
+		cmocka_unit_test(test_parameters),   cmocka_unit_test(test_parameters_alone),
+		cmocka_unit_test(test_parameters_limits),
 	};
 
 	return cmocka_run_group_tests_name("path", tests, NULL, NULL);

@@ -35,6 +35,7 @@ void *__wrap_calloc(size_t n, size_t size)
 
 #define HOLDER_3 "sbx-placeholder-cccccccccccccccc3"
 
+static struct sbx_span below[1];
 static struct sbx_http_secret secrets[3];
 static struct sbx_http_rules rules;
 static struct sbx_http_entry entry;
@@ -44,9 +45,10 @@ static struct sbx_http_entry entry;
 static int fill(void **state)
 {
 	static struct sbx_span host_1[] = { SPAN("a.example") }, host_2[] = { SPAN("*.b.example") },
-			       get[] = { SPAN("GET") }, below[] = { SPAN("/b/") };
+			       get[] = { SPAN("GET") };
 
 	(void)state;
+	below[0] = TEXT("/b/");
 	secrets[0] = (struct sbx_http_secret){
 		.name = TEXT("ONE"),
 		.placeholder = TEXT(HOLDER_1),
@@ -179,6 +181,16 @@ static void test_conditions(void **state)
 			    "GET /%62/c|X: " VALUE_2);
 	assert_string_equal(ask("x.b.example", "GET", "/b/../c", "X", HOLDER_2), MISDIRECTED);
 	assert_non_null(strstr(verdict.text, "dot segment"));
+	/* Some servers drop the parameters of a segment. */
+	assert_string_equal(ask("x.b.example", "GET", "/b/c;d", "X", HOLDER_2),
+			    "GET /b/c;d|X: " VALUE_2);
+	below[0] = TEXT("/**.json");
+	assert_string_equal(ask("x.b.example", "GET", "/b/c;.json", "X", HOLDER_2), MISDIRECTED);
+	assert_non_null(strstr(verdict.text, "for the paths /**.json only"));
+	assert_string_equal(ask("x.b.example", "GET", "/b/c%3b.json", "X", HOLDER_2), MISDIRECTED);
+	assert_string_equal(ask("x.b.example", "GET", "/b/c.json;.json", "X", HOLDER_2),
+			    "GET /b/c.json;.json|X: " VALUE_2);
+	below[0] = TEXT("/b/");
 	/* An odd path matters only to a secret that has paths. */
 	assert_string_equal(ask("a.example", "GET", "/b/../c", "X", HOLDER_1),
 			    "GET /b/../c|X: " VALUE_1);
