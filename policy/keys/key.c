@@ -327,7 +327,8 @@ static const struct sbx_key net_item_rows[] = {
 		  "profile that this one extends says less. All unless said." },
 	{ "headers", SBX_KEY_HEADERS, ITEM(headers), .max = SBX_REQUEST_LIST_MAX,
 	  .check = sbx_form_header_name,
-	  .help = "Headers and their values, `Name: value`, that are set on each request." },
+	  .help = "Headers and their values, `Name: value`, that are set on each request. A header "
+		  "of the request with the same name, or one that has `_` for `-`, is replaced." },
 	{ "inspect", SBX_KEY_SWITCH, ITEM(inspect), .words = flag_words,
 	  .help = "Requests are read and recorded, and none is refused for that." },
 	{ "passthrough", SBX_KEY_SWITCH, ITEM(passthrough), .words = flag_words,
@@ -417,7 +418,8 @@ static const struct sbx_key secret_rows[] = {
 	{ "header", SBX_KEY_STRING, ITEM(header), .check = sbx_form_secret_header,
 	  .help = "With `inject: header`: the header, as in `Authorization: Bearer ${secret}`." },
 	{ "override", SBX_KEY_SWITCH, ITEM(keep_present), .words = override_words,
-	  .help = "With `inject: header`: the header replaces one that the request has." },
+	  .help = "With `inject: header`: the header replaces one that the request has. A name "
+		  "with `_` for `-` is the same name." },
 	{ "prefix", SBX_KEY_STRING, ITEM(prefix), .check = sbx_form_secret_prefix,
 	  .help = "The first characters of the placeholder, for programs that check them; "
 		  "sbx_secret_ unless said." },

@@ -84,19 +84,16 @@ static bool judge_upgrade(const struct judged *j, struct sbx_http_verdict *v)
 			       j->host, SBX_HTTP_SPAN_ARGS(e->text));
 }
 
-/* Equal but for the case of letters, and for '_' where @name has '-': gateways that make variables
- * of field names cannot tell the two apart. @name is lower case. */
-static bool is_field(struct sbx_span s, const char *name)
+/* The fields that replace the method for some frameworks. */
+static bool is_override(struct sbx_span name)
 {
-	size_t i;
+	static const char *const fields[] = { "x-http-method-override", "x-http-method",
+					      "x-method-override" };
 
-	for (i = 0; i < s.n && name[i]; i++) {
-		uint8_t b = s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] | 0x20 : s.p[i];
-
-		if (b != (uint8_t)name[i] && !(b == '_' && name[i] == '-'))
-			return false;
-	}
-	return i == s.n && !name[i];
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (sbx_http_names_alike(name, sbx_span_str(fields[i])))
+			return true;
+	return false;
 }
 
 static bool judge_overrides(const struct judged *j, struct sbx_http_verdict *v)
@@ -104,8 +101,7 @@ static bool judge_overrides(const struct judged *j, struct sbx_http_verdict *v)
 	for (size_t i = 0; i < j->r->n_headers; i++) {
 		struct sbx_span name = j->r->headers[i].name;
 
-		if (is_field(name, "x-http-method-override") || is_field(name, "x-http-method") ||
-		    is_field(name, "x-method-override"))
+		if (is_override(name))
 			return sbx_http_refuse(
 				v, SBX_REASON_ACCESS_METHOD, 403,
 				"%s has rules about methods (entry '%.*s'): the field %.*s, which "

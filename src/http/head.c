@@ -17,12 +17,20 @@ const struct sbx_http_header *sbx_http_head_find(const struct sbx_http_request *
 	return NULL;
 }
 
+bool sbx_http_head_has_alike(const struct sbx_http_request *r, struct sbx_span name)
+{
+	for (size_t i = 0; i < r->n_headers; i++)
+		if (sbx_http_names_alike(r->headers[i].name, name))
+			return true;
+	return false;
+}
+
 void sbx_http_head_remove(struct sbx_http_request *r, struct sbx_span name)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_headers; i++)
-		if (!sbx_http_same_name(r->headers[i].name, name))
+		if (!sbx_http_names_alike(r->headers[i].name, name))
 			r->headers[n++] = r->headers[i];
 	r->n_headers = n;
 }

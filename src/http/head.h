@@ -10,10 +10,12 @@
 
 /* Internal: the headers of a request. PURE. */
 
-/* The first header of the name; NULL: there is none. */
+/* The first header of just this name; NULL: there is none. */
 const struct sbx_http_header *sbx_http_head_find(const struct sbx_http_request *r,
 						 struct sbx_span name);
-/* Takes out all headers of the name. */
+/* Is there a header of the name, or of one that servers take for it (sbx_http_names_alike())? */
+bool sbx_http_head_has_alike(const struct sbx_http_request *r, struct sbx_span name);
+/* Takes out all of these. */
 void sbx_http_head_remove(struct sbx_http_request *r, struct sbx_span name);
 
 /* "Name: value" in its parts. */

@@ -348,7 +348,8 @@ static bool injects(const struct rewrite *w, const struct sbx_http_secret *s)
 	return s->inject == SBX_HTTP_INJECT_HEADER && sbx_secret_use_applies(&w->use, s);
 }
 
-/* A header that is replaced does not leave, so no placeholder in it is misdirected. */
+/* A header that is replaced does not leave, so no placeholder in it is misdirected. This includes
+ * X_Api_Key where X-Api-Key is set: servers that take the two for one could use the client's. */
 static void remove_replaced(struct rewrite *w, const struct sbx_http_entry *e)
 {
 	for (size_t i = 0; i < e->headers.n; i++)
@@ -373,7 +374,7 @@ static bool inject(struct rewrite *w, const struct sbx_http_secret *s)
 	n = n_before + s->value.n + n_after;
 	if (s->override)
 		sbx_http_head_remove(&w->out->request, s->header);
-	else if (sbx_http_head_find(&w->out->request, s->header))
+	else if (sbx_http_head_has_alike(&w->out->request, s->header))
 		return true;
 	p = take(w, n);
 	if (!p)
@@ -472,7 +473,7 @@ static void ask_uncoded(struct rewrite *w)
 	for (size_t i = 0; i < w->rules->n_secrets; i++)
 		any |= sbx_secret_use_is_for_host(&w->use, &w->rules->secrets[i]);
 	for (size_t i = 0; any && i < r->n_headers; i++)
-		if (sbx_http_equal(r->headers[i].name, "accept-encoding"))
+		if (sbx_http_names_alike(r->headers[i].name, sbx_span_str("accept-encoding")))
 			r->headers[i].value = sbx_span_str("identity");
 }
 

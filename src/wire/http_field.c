@@ -67,6 +67,21 @@ bool sbx_http_equal(struct sbx_span s, const char *text)
 	return i == s.n && !text[i];
 }
 
+static uint8_t fold(uint8_t b)
+{
+	return b == '_' ? '-' : lower(b);
+}
+
+bool sbx_http_names_alike(struct sbx_span a, struct sbx_span b)
+{
+	if (a.n != b.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++)
+		if (fold(a.p[i]) != fold(b.p[i]))
+			return false;
+	return true;
+}
+
 static bool is_space(uint8_t b)
 {
 	return b == ' ' || b == '\t';
@@ -83,27 +98,10 @@ struct sbx_span sbx_http_trim(struct sbx_span s)
 	return s;
 }
 
-/* As sbx_http_equal(), with '_' equal to '-'; *ret_disguised when that was needed. */
-static bool name_matches(struct sbx_span s, const char *name, bool *ret_disguised)
-{
-	size_t i;
-
-	*ret_disguised = false;
-	for (i = 0; i < s.n && name[i]; i++) {
-		if (s.p[i] == '_' && name[i] == '-')
-			*ret_disguised = true;
-		else if (lower(s.p[i]) != (uint8_t)name[i])
-			return false;
-	}
-	return i == s.n && !name[i];
-}
-
 enum sbx_http_field sbx_http_field_lookup(struct sbx_span name)
 {
-	bool disguised;
-
 	for (enum sbx_http_field f = SBX_HTTP_FIELD_HOST; f < SBX_HTTP_FIELD_DISGUISED; f++)
-		if (name_matches(name, field_names[f], &disguised))
-			return disguised ? SBX_HTTP_FIELD_DISGUISED : f;
+		if (sbx_http_names_alike(name, sbx_span_str(field_names[f])))
+			return sbx_http_equal(name, field_names[f]) ? f : SBX_HTTP_FIELD_DISGUISED;
 	return SBX_HTTP_FIELD_OTHER;
 }

@@ -33,6 +33,10 @@ bool sbx_http_all(struct sbx_span s, unsigned class);
 /* Are they equal, ignoring the case of letters? */
 bool sbx_http_equal(struct sbx_span s, const char *text);
 
+/* Can a server take the two names for one? Gateways that make variables of field names (RFC 3875
+ * section 4.1.18) ignore their case, and read '_' as '-'. */
+bool sbx_http_names_alike(struct sbx_span a, struct sbx_span b);
+
 /* The span without the spaces and tabs at both ends. */
 struct sbx_span sbx_http_trim(struct sbx_span s);
 
@@ -44,8 +48,7 @@ enum sbx_http_field {
 	SBX_HTTP_FIELD_CONNECTION,
 	SBX_HTTP_FIELD_UPGRADE,
 	SBX_HTTP_FIELD_HTTP2_SETTINGS,
-	/* One of the above with '_' for '-': gateways that make variables of field names (RFC 3875)
-	 * cannot tell the two apart. */
+	/* One of the above with '_' for '-' (sbx_http_names_alike()) */
 	SBX_HTTP_FIELD_DISGUISED,
 	SBX_N_HTTP_FIELDS,
 };

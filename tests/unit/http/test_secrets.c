@@ -352,6 +352,73 @@ static void test_injection(void **state)
 	assert_string_equal(ask("a.example", "GET", "/b/../b/", NULL, NULL), "GET /b/../b/");
 }
 
+/* Gateways that make variables of names read '_' as '-' (RFC 3875), so that they would get the
+ * client's header beside the one that sbx sets. */
+static void test_injection_disguised(void **state)
+{
+	static const char *const names[] = { "X_Three", "x_three", "X_THREE", "x-three" };
+	struct sbx_http_request r;
+
+	(void)state;
+	rules.n_secrets = 3;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++) {
+		secrets[2].override = 1;
+		assert_string_equal(ask_header(names[i], "a"),
+				    "GET /|X-Three: three value-of-three!");
+		assert_string_equal(ask_header(names[i], HOLDER_3),
+				    "GET /|X-Three: three value-of-three!");
+		/* The client's header stays, and sbx sets none beside it. */
+		secrets[2].override = 0;
+		r = request("GET", "/");
+		add_header(&r, names[i], "a");
+		assert_non_null(strstr(rewrite("a.example", &r), names[i]));
+		assert_null(strstr(rewrite("a.example", &r), "value-of-three"));
+		assert_string_equal(ask_header(names[i], HOLDER_3), MISDIRECTED);
+		/* To another host nothing is set. */
+		assert_non_null(strstr(ask("c.example", "GET", "/", names[i], "a"), names[i]));
+	}
+	for (int override = 0; override < 2; override++) {
+		secrets[2].override = (uint8_t)override;
+		assert_string_equal(ask_header("XaThree", "a"),
+				    "GET /|XaThree: a|X-Three: three value-of-three!");
+		assert_string_equal(ask_header("X_Threes", "a"),
+				    "GET /|X_Threes: a|X-Three: three value-of-three!");
+	}
+	secrets[2].header = TEXT("X_Three");
+	secrets[2].override = 1;
+	assert_string_equal(ask_header("X-Three", "a"), "GET /|X_Three: three value-of-three!");
+}
+
+/* The server may read either name. */
+static void test_accept_encoding(void **state)
+{
+	static const char *const names[] = { "Accept-Encoding", "accept_encoding" };
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++) {
+		assert_non_null(strstr(ask_header(names[i], "gzip"), ": identity"));
+		assert_non_null(
+			strstr(ask("c.example", "GET", "/", names[i], "gzip"), ": gzip"));
+	}
+	assert_string_equal(ask_header("AcceptXEncoding", "gzip"), "GET /|AcceptXEncoding: gzip");
+}
+
+static void test_entry_headers_disguised(void **state)
+{
+	struct sbx_span lines[] = { TEXT("X-Team: one"), TEXT("X_Other: two") };
+
+	(void)state;
+	entry.headers = (struct sbx_http_list){ 2, lines };
+	assert_string_equal(ask("c.example", "GET", "/", "X_Team", "a"),
+			    "GET /|X-Team: one|X_Other: two");
+	assert_string_equal(ask("c.example", "GET", "/", "x_TEAM", HOLDER_1),
+			    "GET /|X-Team: one|X_Other: two");
+	assert_string_equal(ask("c.example", "GET", "/", "x-other", "a"),
+			    "GET /|X-Team: one|X_Other: two");
+	assert_string_equal(ask("c.example", "GET", "/", "XTeam", "a"),
+			    "GET /|XTeam: a|X-Team: one|X_Other: two");
+}
+
 static void test_entry_headers(void **state)
 {
 	struct sbx_span lines[] = { TEXT("X-Team: \tone "), TEXT("X-Three:set") };
@@ -526,7 +593,10 @@ int main(void)
 		cmocka_unit_test_setup(test_basic, fill),
 		cmocka_unit_test_setup(test_detect, fill),
 		cmocka_unit_test_setup(test_injection, fill),
+		cmocka_unit_test_setup(test_injection_disguised, fill),
+		cmocka_unit_test_setup(test_accept_encoding, fill),
 		cmocka_unit_test_setup(test_entry_headers, fill),
+		cmocka_unit_test_setup(test_entry_headers_disguised, fill),
 		cmocka_unit_test_setup(test_body, fill),
 		cmocka_unit_test_setup(test_signing, fill),
 		cmocka_unit_test_setup(test_limits, fill),
