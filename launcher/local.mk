@@ -486,8 +486,10 @@ if SBX_RUN_STATIC
 launcher_main_sources += %reldir%/process/no_loader.c
 endif
 
-check_PROGRAMS += tests/unit/launcher/run/test_state_change tests/unit/launcher/cleanup/test_sweep \
-	tests/unit/launcher/resources/test_tls_process
+check_PROGRAMS += tests/unit/launcher/run/test_run_wait tests/unit/launcher/run/test_state_change \
+	tests/unit/launcher/cleanup/test_sweep tests/unit/launcher/resources/test_tls_process
+tests_unit_launcher_run_test_run_wait_SOURCES = tests/unit/launcher/run/test_run_wait.c
+tests_unit_launcher_run_test_run_wait_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_resources_test_tls_process_SOURCES = \
 	tests/unit/launcher/resources/test_tls_process.c tests/unit/scratch.h
 tests_unit_launcher_resources_test_tls_process_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)

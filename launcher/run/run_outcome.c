@@ -6,11 +6,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/host/exit_status.h"
+#include "launcher/stage/stage_process.h"
 #include "sys/process/proc.h"
+#include "sys/process/userns.h"
 
 _Static_assert(SBX_N_ELEMENTS(((struct sbx_run *)0)->step_us) <= SBX_OUTCOME_STEPS_MAX,
 	       "every step has its time");
@@ -40,6 +44,95 @@ static bool broker_is_gone(const struct sbx_run *r)
 	return r->broker.gone || (r->tls.gone && poll(&p, 1, 0) > 0 && (p.revents & POLLHUP));
 }
 
+/* "the broker" or "sbx-tls", if that process ended by itself. NULL: neither, or a process broke its
+ * protocol and r->err says so. */
+static const char *lost_process(const struct sbx_run *r)
+{
+	return r->protocol_broken ? NULL :
+	       broker_is_gone(r)  ? "the broker" :
+	       r->tls.gone	  ? "sbx-tls" :
+				    NULL;
+}
+
+bool sbx_run_panic_lost(struct sbx_run *r)
+{
+	const char *when = r->released ? "while the command ran" : "during setup";
+	const char *lost = lost_process(r);
+	char what[64];
+
+	if (r->protocol_broken)
+		sbx_run_panic(r, SBX_REASON_PROTOCOL, r->err.msg);
+	if (!lost)
+		return r->protocol_broken;
+	sbx_text_fit(what, sizeof(what), "%s%s", strcmp(lost, "sbx-tls") == 0 ? "sbx-tls, " : "",
+		     when);
+	sbx_run_panic(r, SBX_REASON_BROKER_LOST, what);
+	sbx_err_set(&r->err, "%s ended %s", lost,
+		    r->released ? "under the command; the sandbox was ended" : "during setup");
+	return true;
+}
+
+/* --- waits of the setup --- */
+
+static void explain_namespace(struct sbx_run *r)
+{
+	struct sbx_userns_facts facts;
+	char why[512];
+
+	sbx_userns_facts_read(&facts);
+	sbx_err_set(&r->err, "cannot make a network namespace: %s",
+		    sbx_userns_explain((int)r->stage.failed.error, &facts, why, sizeof(why)));
+}
+
+int sbx_run_wait_failed(struct sbx_run *r, int e, const char *what, uint32_t timeout_ms)
+{
+	const char *lost = lost_process(r);
+
+	if (strcmp(r->stage.failed.step, SBX_STAGE_NETWORK) == 0)
+		explain_namespace(r);
+	else if (r->stage.failed.step[0])
+		sbx_err_set(&r->err, "%s: %s", r->stage.failed.step, r->stage.failed.detail);
+	else if (r->interrupted)
+		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
+	else if (lost)
+		sbx_err_set(&r->err, "%s ended during setup", lost);
+	else if (r->cleanup.gone)
+		sbx_err_set(&r->err, "the cleanup process ended during setup");
+	else if (r->protect.helper_gone)
+		sbx_err_set(&r->err, "a protect helper of the writable grants ended during setup");
+	else if (e == -ETIMEDOUT)
+		sbx_err_set(&r->err, "%s did not get ready in %u s", what, timeout_ms / 1000);
+	else if (r->stage.gone)
+		sbx_err_set(&r->err, "the stage ended while it was set up");
+	return e < 0 ? e : -ECONNABORTED;
+}
+
+/* --- the end --- */
+
+/* Why the sandbox was ended under the command. */
+static void explain_end(struct sbx_run *r)
+{
+	if (r->attach.changed) {
+		sbx_run_rules_changed(r);
+		return;
+	}
+	if (r->protect.planted.msg[0]) {
+		sbx_err_set(&r->err, "%s", r->protect.planted.msg);
+		sbx_run_panic(r, SBX_REASON_PLANTED, r->protect.planted.msg);
+		return;
+	}
+	if (sbx_run_panic_lost(r))
+		return;
+	if (r->protect.helper_gone)
+		sbx_err_set(&r->err, "a protect helper of the writable grants ended under the "
+				     "command; the sandbox was ended");
+	else if (r->cleanup.gone)
+		sbx_err_set(&r->err, "the cleanup process ended under the command; the sandbox "
+				     "was ended");
+	else
+		sbx_err_set(&r->err, "the sandbox was ended from outside");
+}
+
 void sbx_run_judge_end(struct sbx_run *r, int e)
 {
 	if (r->wall_expired) {
@@ -48,30 +141,7 @@ void sbx_run_judge_end(struct sbx_run *r, int e)
 			    (unsigned long long)(r->plan->profile->limits.wall_time_ms / 1000));
 	} else if (e != 0 || r->attach.changed) {
 		r->outcome = SBX_OUTCOME_LOST;
-		if (r->attach.changed) {
-			sbx_run_rules_changed(r);
-		} else if (r->protect.planted.msg[0]) {
-			sbx_err_set(&r->err, "%s", r->protect.planted.msg);
-			sbx_run_panic(r, SBX_REASON_PLANTED, r->protect.planted.msg);
-		} else if (broker_is_gone(r) && !r->protocol_broken) {
-			sbx_run_panic(r, SBX_REASON_BROKER_LOST, "while the command ran");
-			sbx_err_set(&r->err,
-				    "the broker ended under the command; the sandbox was ended");
-		} else if (r->tls.gone && !r->protocol_broken) {
-			sbx_run_panic(r, SBX_REASON_BROKER_LOST, "sbx-tls, while the command ran");
-			sbx_err_set(&r->err,
-				    "sbx-tls ended under the command; the sandbox was ended");
-		} else if (r->protocol_broken) {
-			sbx_run_panic(r, SBX_REASON_PROTOCOL, r->err.msg);
-		} else if (r->protect.helper_gone) {
-			sbx_err_set(&r->err, "a protect helper of the writable grants ended under "
-					     "the command; the sandbox was ended");
-		} else if (r->cleanup.gone) {
-			sbx_err_set(&r->err, "the cleanup process ended under the command; the "
-					     "sandbox was ended");
-		} else {
-			sbx_err_set(&r->err, "the sandbox was ended from outside");
-		}
+		explain_end(r);
 	}
 }
 

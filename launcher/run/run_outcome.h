@@ -19,5 +19,10 @@ int sbx_run_exit_status(const struct sbx_run *r);
 void sbx_run_panic(struct sbx_run *r, enum sbx_reason reason, const char *what);
 /* The same for the rules of attach cgroup, with r->err. Returns -ECONNABORTED. */
 int sbx_run_rules_changed(struct sbx_run *r);
+/* The same with r->err, if the broker or sbx-tls ended, or a process broke its protocol. False:
+ * none did. */
+bool sbx_run_panic_lost(struct sbx_run *r);
+/* A wait of the setup for @what returned @e: r->err gets the reason. Returns -errno. */
+int sbx_run_wait_failed(struct sbx_run *r, int e, const char *what, uint32_t timeout_ms);
 
 #endif

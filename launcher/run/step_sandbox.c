@@ -9,13 +9,13 @@
 #include "ipc/channel.h"
 #include "launcher/resources/publish.h"
 #include "launcher/run/announce.h"
+#include "launcher/run/run_outcome.h"
 #include "launcher/run/steps.h"
 #include "launcher/run/supervise.h"
 #include "launcher/stage/stage_network.h"
 #include "launcher/stage/stage_process.h"
 #include "launcher/view/etc.h"
 #include "sys/process/proc.h"
-#include "sys/process/userns.h"
 #include "sys/seccomp/seccomp.h"
 
 #define STAGE_TIMEOUT_MS   10000
@@ -123,25 +123,6 @@ void sbx_step_publish_undo(struct sbx_run *r)
 
 /* --- firewall: the stage builds it; this step waits for the proof --- */
 
-static void explain_namespace(struct sbx_run *r)
-{
-	struct sbx_userns_facts facts;
-	char why[512];
-
-	sbx_userns_facts_read(&facts);
-	sbx_err_set(&r->err, "cannot make a network namespace: %s",
-		    sbx_userns_explain((int)r->stage.failed.error, &facts, why, sizeof(why)));
-}
-
-bool sbx_run_stage_failed(struct sbx_run *r)
-{
-	if (strcmp(r->stage.failed.step, SBX_STAGE_NETWORK) == 0)
-		explain_namespace(r);
-	else if (r->stage.failed.step[0])
-		sbx_err_set(&r->err, "%s: %s", r->stage.failed.step, r->stage.failed.detail);
-	return r->stage.failed.step[0] != '\0';
-}
-
 static int install_rules(struct sbx_run *r)
 {
 	return sbx_attach_run_install(&r->attach, r->plan, &r->cgroup, &r->setup, r->runtime.fd,
@@ -150,31 +131,20 @@ static int install_rules(struct sbx_run *r)
 
 int sbx_step_firewall_apply(struct sbx_run *r)
 {
-	int e;
+	int e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
 
-	e = sbx_supervise(r, SBX_WAIT_STAGE, STAGE_TIMEOUT_MS);
-	if (e == 0) {
-		e = starts_late(r) ? start_broker(r) : 0;
-		sbx_stage_network_ports(r->stage.sandbox_fds, &r->setup.nft);
-		if (e == 0)
-			e = install_rules(r);
-		if (e == 0)
-			e = sbx_run_wait_tls(r);
-		r->stage.sandbox_fds[SBX_BFD_TLS] = sbx_fd_steal(&r->tls.broker_fd);
-		return e < 0 ? e :
-			       sbx_broker_configure(&r->broker, r->plan, &r->setup,
-						    r->stage.sandbox_fds, &r->err);
-	}
-	if (sbx_run_stage_failed(r))
-		return e < 0 ? e : -ECONNABORTED;
-	if (r->interrupted)
-		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
-	else if (r->tls.gone)
-		sbx_err_set(&r->err, "sbx-tls ended during setup");
-	else
-		sbx_err_set(&r->err, e == -ETIMEDOUT ? "the stage did not get ready in %d s" :
-			    "the stage ended while it was set up", STAGE_TIMEOUT_MS / 1000);
-	return e < 0 ? e : -ECONNABORTED;
+	if (e != 0)
+		return sbx_run_wait_failed(r, e, "the stage", STAGE_TIMEOUT_MS);
+	e = starts_late(r) ? start_broker(r) : 0;
+	sbx_stage_network_ports(r->stage.sandbox_fds, &r->setup.nft);
+	if (e == 0)
+		e = install_rules(r);
+	if (e == 0)
+		e = sbx_run_wait_tls(r);
+	r->stage.sandbox_fds[SBX_BFD_TLS] = sbx_fd_steal(&r->tls.broker_fd);
+	return e < 0 ? e :
+		       sbx_broker_configure(&r->broker, r->plan, &r->setup, r->stage.sandbox_fds,
+					    &r->err);
 }
 
 void sbx_step_firewall_undo(struct sbx_run *r)

@@ -122,15 +122,9 @@ int sbx_step_selftest_apply(struct sbx_run *r)
 		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
 		return -EINTR;
 	}
-	if (r->broker.gone) {
-		sbx_run_panic(r, SBX_REASON_BROKER_LOST, "during setup");
-		sbx_err_set(&r->err, "the broker ended during setup");
-	} else if (r->tls.gone) {
-		sbx_run_panic(r, SBX_REASON_BROKER_LOST, "sbx-tls, during setup");
-		sbx_err_set(&r->err, "sbx-tls ended during setup");
-	} else if (r->protocol_broken) {
-		sbx_run_panic(r, SBX_REASON_PROTOCOL, r->err.msg);
-	} else if (r->stage.failed.step[0]) {
+	if (sbx_run_panic_lost(r))
+		return e < 0 ? e : -ECONNABORTED;
+	if (r->stage.failed.step[0]) {
 		sbx_err_set(&r->err, "%s: %s", r->stage.failed.step, r->stage.failed.detail);
 	} else if (r->init.hello) {
 		r->outcome = SBX_OUTCOME_SELFTEST_FAILED;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "launcher/run/run_outcome.h"
 #include "launcher/run/steps.h"
 #include "launcher/run/supervise.h"
 
@@ -35,18 +36,7 @@ int sbx_run_wait_tls(struct sbx_run *r)
 	if (!r->plan->tls.on)
 		return 0;
 	e = sbx_supervise(r, SBX_WAIT_TLS, TLS_TIMEOUT_MS);
-
-	if (e == 0)
-		return fill_trust(r);
-	if (sbx_run_stage_failed(r)) /* it builds the namespaces meanwhile */
-		return e < 0 ? e : -ECONNABORTED;
-	if (r->interrupted)
-		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
-	else if (e == -ETIMEDOUT)
-		sbx_err_set(&r->err, "sbx-tls did not get ready in %d s", TLS_TIMEOUT_MS / 1000);
-	else
-		sbx_err_set(&r->err, "sbx-tls ended while it was set up");
-	return e < 0 ? e : -ECONNABORTED;
+	return e == 0 ? fill_trust(r) : sbx_run_wait_failed(r, e, "sbx-tls", TLS_TIMEOUT_MS);
 }
 
 int sbx_step_tls_apply(struct sbx_run *r)

@@ -10,8 +10,6 @@ int sbx_run_carry_out(struct sbx_run *r);
 
 /* Begins the stage, with the plan where there is one (stage/stage.h). 0 or -errno with r->err. */
 int sbx_run_stage_begin(struct sbx_run *r);
-/* Has the stage said why it failed? Then r->err says it too. */
-bool sbx_run_stage_failed(struct sbx_run *r);
 
 /*
  * The steps (step_host.c, step_tls.c, step_sandbox.c, step_selftest.c). An apply returns 0, or
