@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -338,27 +337,25 @@ int sbx_tls_process_start(struct sbx_tls_process *t, const struct sbx_plan *p,
 
 /* --- its answers --- */
 
-/* Reads all of @fd, which must be a file in memory, and not something that blocks. malloc'ed, with
- * a NUL. 0; -EBADMSG; -ENOMEM; -errno. */
+/* Reads all of @fd, which must be a sealed memfd: another file could block the launcher.
+ * malloc'ed, with a NUL. 0; -EBADMSG; -ENOMEM; -errno. */
 static int read_memfd(int fd, size_t max, char **ret_bytes, size_t *ret_n)
 {
 	SBX_AUTO_FREE char *bytes = NULL;
-	struct stat st;
-	ssize_t n;
+	size_t n = 0;
+	int e;
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size <= 0 || (uint64_t)st.st_size > max)
+	if (!sbx_memfd_is_sealed(fd) || sbx_memfd_size(fd, max, &n) < 0 || n == 0)
 		return -EBADMSG;
-	bytes = malloc((size_t)st.st_size + 1);
+	bytes = malloc(n + 1);
 	if (!bytes)
 		return -ENOMEM;
-	n = pread(fd, bytes, (size_t)st.st_size, 0);
-	if (n != st.st_size)
-		return n < 0 ? -errno : -EBADMSG;
+	e = sbx_memfd_read(fd, bytes, n);
+	if (e < 0)
+		return e;
 	bytes[n] = '\0';
 	*ret_bytes = sbx_steal_ptr(&bytes);
-	*ret_n = (size_t)n;
+	*ret_n = n;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -44,4 +45,36 @@ int sbx_memfd_new(const char *name, const void *p, size_t n)
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return -errno;
 	return sbx_fd_steal(&fd);
+}
+
+bool sbx_memfd_is_sealed(int fd)
+{
+	const int fixed = F_SEAL_SHRINK | F_SEAL_WRITE;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & fixed) == fixed;
+}
+
+int sbx_memfd_size(int fd, size_t n_max, size_t *ret_n)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size < 0 || (uint64_t)st.st_size > n_max)
+		return -EFBIG;
+	*ret_n = (size_t)st.st_size;
+	return 0;
+}
+
+int sbx_memfd_read(int fd, void *p, size_t n)
+{
+	for (size_t at = 0; at < n;) {
+		ssize_t r = pread(fd, (uint8_t *)p + at, n - at, (off_t)at);
+
+		if (r <= 0)
+			return r < 0 ? -errno : -EIO;
+		at += (size_t)r;
+	}
+	return 0;
 }

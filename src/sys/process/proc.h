@@ -13,6 +13,13 @@
 
 /* A sealed read-only memfd with these bytes, offset 0. fd or -errno. */
 int sbx_memfd_new(const char *name, const void *p, size_t n);
+/* Is @fd, of a sender that is not trusted, a file in memory whose bytes cannot change or go? Then
+ * reading it does not block. */
+bool sbx_memfd_is_sealed(int fd);
+/* The size of a memfd, which may be 0. 0; -EFBIG: more than @n_max; -errno. */
+int sbx_memfd_size(int fd, size_t n_max, size_t *ret_n);
+/* The first @n bytes of a memfd; its offset stays. 0; -EIO: it has fewer; -errno. */
+int sbx_memfd_read(int fd, void *p, size_t n);
 
 /* Capability sets as bits, 1ull << CAP_X (linux/capability.h). */
 struct sbx_caps {

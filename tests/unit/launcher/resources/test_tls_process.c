@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -70,6 +71,12 @@ static int map_fd(int fd, struct sbx_span *ret)
 	return p == MAP_FAILED ? -1 : 0;
 }
 
+/* The good answer in a file whose bytes can change: the launcher would wait for them. */
+static int write_pem(int fd)
+{
+	return fd >= 0 && write(fd, PEM, sizeof(PEM) - 1) == sizeof(PEM) - 1 ? fd : -1;
+}
+
 static int answer_fd(struct sbx_span host)
 {
 	static char text[20000] = PEM;
@@ -81,6 +88,10 @@ static int answer_fd(struct sbx_span host)
 		return sbx_memfd_new("a", PEM "\0" PEM, 2 * sizeof(PEM) - 1);
 	if (is(host, "empty.org"))
 		return memfd_create("a", MFD_CLOEXEC);
+	if (is(host, "file.org"))
+		return write_pem(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+	if (is(host, "open.org"))
+		return write_pem(memfd_create("a", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	if (is(host, "pipe.org"))
 		return pipe2(fds, O_CLOEXEC) < 0 ? -1 : fds[0];
 	return sbx_memfd_new("a", text, is(host, "long.org") ? 16385 :
@@ -300,6 +311,16 @@ static void test_pipe(void **state)
 	is_refused(state, "pipe.org");
 }
 
+static void test_file(void **state)
+{
+	is_refused(state, "file.org");
+}
+
+static void test_not_sealed(void **state)
+{
+	is_refused(state, "open.org");
+}
+
 static void test_long(void **state)
 {
 	is_refused(state, "long.org");
@@ -359,6 +380,7 @@ int main(int argc, char **argv)
 		TEST(test_ready),  TEST(test_secret), TEST(test_not_pem),    TEST(test_nul),
 		TEST(test_empty),  TEST(test_pipe),   TEST(test_long),	     TEST(test_most),
 		TEST(test_not_pkcs12), TEST(test_unfit), TEST(test_no_values), TEST(test_missing),
+		TEST(test_file),   TEST(test_not_sealed),
 	};
 
 	if (argc == 1 && strcmp(argv[0], "sbx-tls") == 0)

@@ -69,6 +69,57 @@ static void test_memfd(void **state)
 	close(fd);
 }
 
+static void test_memfd_read(void **state)
+{
+	SBX_AUTO_CLOSE int fd = sbx_memfd_new("test", "hello", 5);
+	SBX_AUTO_CLOSE int empty = sbx_memfd_new("empty", NULL, 0);
+	char buf[16];
+	size_t n = 9;
+
+	(void)state;
+	assert_int_equal(sbx_memfd_size(fd, 4, &n), -EFBIG);
+	assert_int_equal(n, 9);
+	assert_int_equal(sbx_memfd_size(fd, 5, &n), 0);
+	assert_int_equal(n, 5);
+	for (int again = 0; again < 2; again++) {
+		memset(buf, 0, sizeof(buf));
+		assert_int_equal(sbx_memfd_read(fd, buf, 5), 0);
+		assert_string_equal(buf, "hello");
+	}
+	assert_int_equal(sbx_memfd_read(fd, buf, 6), -EIO);
+	assert_int_equal(sbx_memfd_size(empty, 0, &n), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(sbx_memfd_size(-1, 5, &n), -EBADF);
+	assert_int_equal(sbx_memfd_read(-1, buf, 1), -EBADF);
+}
+
+static void test_memfd_sealed(void **state)
+{
+	static const struct {
+		int seals;
+		bool sealed;
+	} rows[] = {
+		{ 0, false },
+		{ F_SEAL_SHRINK | F_SEAL_GROW, false },
+		{ F_SEAL_WRITE, false },
+		{ F_SEAL_SHRINK | F_SEAL_WRITE, true },
+	};
+	SBX_AUTO_CLOSE int new = sbx_memfd_new("test", "hello", 5);
+	SBX_AUTO_CLOSE int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(sbx_memfd_is_sealed(new));
+	assert_true(file >= 0);
+	assert_false(sbx_memfd_is_sealed(file));
+	assert_false(sbx_memfd_is_sealed(-1));
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++) {
+		SBX_AUTO_CLOSE int fd = memfd_create("m", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, rows[i].seals), 0);
+		assert_int_equal(sbx_memfd_is_sealed(fd), rows[i].sealed);
+	}
+}
+
 static int numbered_memfd(char c)
 {
 	return sbx_memfd_new("n", &c, 1);
@@ -458,6 +509,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memfd),
+		cmocka_unit_test(test_memfd_read),
+		cmocka_unit_test(test_memfd_sealed),
 		cmocka_unit_test(test_arrange_fds),
 		cmocka_unit_test(test_arrange_fds_edges),
 		cmocka_unit_test(test_random_id),
