@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,15 +16,16 @@ int sbx_lookup_ids_use(const struct sbx_facts *f, uid_t uid, gid_t gid,
 		       struct sbx_lookup_ids *ret_saved)
 {
 	struct sbx_lookup_ids s = { .uid = geteuid(), .gid = getegid() };
-	struct sbx_caps caps;
+	uint64_t effective;
 	int r;
 
 	memset(ret_saved, 0, sizeof(*ret_saved));
 	if (!f->privileged || s.uid != f->caller_uid)
 		return 0;
-	/* The sandbox may have the caller's uid: then the capabilities say if this is done. */
-	r = sbx_caps_read(&caps);
-	if (r < 0 || !caps.effective)
+	/* No effective capability: the ids were changed already. The uids do not tell, where the
+	 * sandbox has the caller's. */
+	r = sbx_caps_effective(&effective);
+	if (r < 0 || !effective)
 		return r;
 	s.n_groups = getgroups(0, NULL);
 	if (s.n_groups < 0)

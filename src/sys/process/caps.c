@@ -2,8 +2,7 @@
 /*
  * Capabilities, by the system calls themselves: processes that only drop their capabilities (the
  * broker, the factory, sbx-init) need no library for that. The kernel interface is capget(2)
- * version
- * 3 with 64 bits in two halves.
+ * version 3 with 64 bits in two halves.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -58,6 +57,16 @@ int sbx_caps_permitted(uint64_t *ret_mask)
 
 	if (r == 0)
 		*ret_mask = d[0].permitted | (uint64_t)d[1].permitted << 32;
+	return r;
+}
+
+int sbx_caps_effective(uint64_t *ret_mask)
+{
+	struct __user_cap_data_struct d[2] = { { 0 } };
+	int r = get_header(d);
+
+	if (r == 0)
+		*ret_mask = d[0].effective | (uint64_t)d[1].effective << 32;
 	return r;
 }
 

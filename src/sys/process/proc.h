@@ -28,8 +28,9 @@ struct sbx_caps {
 
 /* This process's sets. 0 or -errno. */
 int sbx_caps_read(struct sbx_caps *ret_caps);
-/* The permitted set alone, by one system call. 0 or -errno. */
+/* The permitted or the effective set alone, by one system call. 0 or -errno. */
 int sbx_caps_permitted(uint64_t *ret_mask);
+int sbx_caps_effective(uint64_t *ret_mask);
 /* Make every permitted capability effective, or none. 0 or -errno. */
 int sbx_caps_use(bool all);
 /* Keep exactly these capabilities (bit 1<<CAP_X) in permitted and effective, empty inheritable

@@ -280,10 +280,16 @@ static bool map_is(const char *path, unsigned int id)
 static void caps_in_namespace(void)
 {
 	const uint64_t two = 1ull << CAP_NET_RAW | 1ull << CAP_SETPCAP;
+	uint64_t mask = 0;
 	struct sbx_caps c;
 
 	CHECK(sbx_caps_read(&c) == 0);
 	CHECK((c.effective & two) == two && (c.bounding & two) == two);
+	CHECK(sbx_caps_effective(&mask) == 0 && mask == c.effective);
+	CHECK(sbx_caps_use(false) == 0);
+	CHECK(sbx_caps_effective(&mask) == 0 && mask == 0);
+	CHECK(sbx_caps_permitted(&mask) == 0 && mask == c.permitted);
+	CHECK(sbx_caps_use(true) == 0);
 	CHECK(sbx_caps_keep(two) == 0);
 	CHECK(sbx_caps_read(&c) == 0);
 	CHECK(c.effective == two && c.permitted == two && c.bounding == two);
