@@ -9,6 +9,11 @@
 
 _Noreturn void sbx_exec_failed(const char *path, int error, const char *hint)
 {
+	sbx_exec_failed_as(NOT_SET_UP, path, error, hint);
+}
+
+_Noreturn void sbx_exec_failed_as(int status, const char *path, int error, const char *hint)
+{
 	dprintf(STDERR_FILENO, "sbx-run: cannot execute %s: %s%s\n", path, strerror(error), hint);
-	_exit(NOT_SET_UP);
+	_exit(status);
 }

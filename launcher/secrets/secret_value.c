@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "launcher/process/exec_failed.h"
 #include "launcher/secrets/user_file.h"
 #include "sys/process/proc.h"
 
@@ -124,9 +125,10 @@ static int from_credential(const struct sbx_secret *s, const struct sbx_facts *f
 static _Noreturn void exec_command(const struct sbx_secret *s, const struct sbx_facts *f, int out,
 				   pid_t parent)
 {
-	SBX_AUTO_CLOSE int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	const int fds[] = { null_fd, out, STDERR_FILENO }, numbers[] = { 0, 1, 2 };
 	char **argv = calloc(s->command.n + 1, sizeof(*argv));
+	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int r = !argv ? -ENOMEM : null_fd < 0 ? -errno : 0;
+	const int fds[] = { null_fd, out, STDERR_FILENO }, numbers[] = { 0, 1, 2 };
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -135,14 +137,15 @@ static _Noreturn void exec_command(const struct sbx_secret *s, const struct sbx_
 	signal(SIGXFSZ, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(NOT_STARTED);
 	for (size_t i = 0; argv && i < s->command.n; i++)
 		argv[i] = s->command.v[i];
-	if (argv && getppid() == parent && null_fd >= 0 &&
-	    sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds)) == 0)
+	if (r == 0)
+		r = sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds));
+	if (r == 0)
 		execvpe(argv[0], argv, f->environ);
-	dprintf(STDERR_FILENO, "sbx-run: cannot execute %s: %s\n", s->command.v[0],
-		strerror(errno));
-	_exit(NOT_STARTED);
+	sbx_exec_failed_as(NOT_STARTED, s->command.v[0], r < 0 ? -r : errno, "");
 }
 
 /* Reads to the end of the output. 0, -EFBIG, -ETIMEDOUT or -errno. */
