@@ -5,6 +5,8 @@
 
 #include <assert.h>
 
+#include "base/cleanup.h"
+
 #define T SBX_HTTP_TOKEN
 #define V SBX_HTTP_VALUE
 #define U SBX_HTTP_TARGET
@@ -80,6 +82,17 @@ bool sbx_http_names_alike(struct sbx_span a, struct sbx_span b)
 		if (fold(a.p[i]) != fold(b.p[i]))
 			return false;
 	return true;
+}
+
+bool sbx_http_describes_bytes(struct sbx_span name)
+{
+	static const char *const names[] = { "content-length", "content-md5", "content-digest",
+					     "digest" };
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)
+		if (sbx_http_equal(name, names[i]))
+			return true;
+	return false;
 }
 
 static bool is_space(uint8_t b)

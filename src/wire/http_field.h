@@ -37,6 +37,9 @@ bool sbx_http_equal(struct sbx_span s, const char *text);
  * section 4.1.18) ignore their case, and read '_' as '-'. */
 bool sbx_http_names_alike(struct sbx_span a, struct sbx_span b);
 
+/* Does the field give the length or a digest of a body's bytes? It is wrong for other bytes. */
+bool sbx_http_describes_bytes(struct sbx_span name);
+
 /* The span without the spaces and tabs at both ends. */
 struct sbx_span sbx_http_trim(struct sbx_span s);
 

@@ -38,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!opaque && !has_name(&w.to_client, "content-encoding")) {
 		CHECK(!has(&w.to_client, TLS_WORLD_VALUE_ONE));
 		CHECK(!has(&w.to_client, TLS_WORLD_VALUE_THREE));
+		CHECK(!has(&w.to_client, TLS_WORLD_AWS_KEY));
 	}
 	tls_world_fini(&w);
 	return 0;

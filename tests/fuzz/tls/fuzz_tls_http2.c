@@ -151,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const foreign[] = { TLS_WORLD_VALUE_TWO, NULL },
 				 *const ours[] = { TLS_WORLD_VALUE_ONE, TLS_WORLD_VALUE_THREE,
-						   NULL },
+						   TLS_WORLD_AWS_KEY, NULL },
 				 *const none[] = { NULL };
 	static const char preface[] = NGHTTP2_CLIENT_MAGIC;
 	const size_t n_preface = sizeof(preface) - 1;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -64,13 +65,22 @@ static struct sbx_http_secret secrets[] = {
 		.header = SPAN("Authorization"),
 		.template_text = SPAN("Bearer ${secret}"),
 	},
+	{
+		.name = SPAN("FOUR"),
+		.placeholder = SPAN(TLS_WORLD_AWS_ID),
+		.value = SPAN("AKIDREAL:" TLS_WORLD_AWS_KEY),
+		.hosts = { 1, own },
+		.inject = SBX_HTTP_INJECT_AWS_SIGV4,
+		.in = SBX_HTTP_IN_HEADER,
+	},
 };
+static const struct sbx_span value_one = SPAN(TLS_WORLD_VALUE_ONE),
+			     value_rotated = SPAN(TLS_WORLD_VALUE_ROTATED);
 
 static struct sbx_http_entry entries[] = {
 	{ .text = SPAN("api.example"),
 	  .host = SPAN(TLS_WORLD_HOST),
 	  .websocket = 1,
-	  .max_request_bytes = 4u << 20,
 	  .headers = { 1, line } },
 	{ .text = SPAN("other.example"), .host = SPAN("other.example") },
 };
@@ -212,6 +222,16 @@ static void send_all(struct peers *p, int fd, struct sbx_span bytes)
 	settle(p);
 }
 
+/* The bytes and the end, before the loop turns. */
+static void send_last(int fd, struct sbx_span bytes)
+{
+	if (fd < 0)
+		return;
+	if (bytes.n)
+		(void)!send(fd, bytes.p, bytes.n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	shutdown(fd, SHUT_WR);
+}
+
 static void send_frame(struct peers *p, int fd, const uint8_t head[3], struct sbx_span payload)
 {
 	uint8_t frame[9 + 65535] = { 0, (uint8_t)(payload.n >> 8), (uint8_t)payload.n, head[0],
@@ -312,8 +332,17 @@ static void take_step(struct peers *p, struct sbx_span *in)
 	case TLS_CLIENT_ZEROS:
 		send_zeros(p, p->client, take_u16(in));
 		break;
-	default:
+	case TLS_SERVER_ZEROS:
 		send_zeros(p, p->server, take_u16(in));
+		break;
+	case TLS_CLIENT_LAST:
+		send_last(p->client, take_bytes(in));
+		break;
+	case TLS_SERVER_LAST:
+		send_last(p->server, take_bytes(in));
+		break;
+	default:
+		CHECK(sbx_tls_replace_value(p->ctx, 0, value_rotated) == 0);
 		break;
 	}
 	settle(p);
@@ -361,6 +390,8 @@ static void open_conn(struct peers *p)
 	open_pair(SOCK_SEQPACKET, &p->launcher, &p->ctx->launcher_fd);
 	entries[0].access = p->w->flags & TLS_WORLD_READ_ONLY ? SBX_HTTP_ACCESS_READ_ONLY :
 								  SBX_HTTP_ACCESS_ANY;
+	entries[0].max_request_bytes = p->w->flags & TLS_WORLD_SMALL ? TLS_WORLD_SMALL_BYTES :
+								       4u << 20;
 	p->ctx->rules.n_secrets = p->w->flags & TLS_WORLD_OPEN ? 0 : SBX_N_ELEMENTS(secrets);
 	memset(p->ctx->asked_s, 0, sizeof(p->ctx->asked_s));
 	sbx_conn_new(p->ctx, &flow, fds);
@@ -387,6 +418,16 @@ static void send_prefaces(struct peers *p)
 	send_all(p, p->server, sbx_span(server, sizeof(server) - 1));
 }
 
+/* Undoes TLS_ROTATE. */
+static void restore_value(void)
+{
+	if (!secrets[0].before.n)
+		return;
+	munmap((void *)(uintptr_t)secrets[0].value.p, secrets[0].value.n);
+	secrets[0].value = value_one;
+	secrets[0].before = sbx_span(NULL, 0);
+}
+
 /* The peers end; a connection that waits for longer is ended as its timer would. */
 static void close_conn(struct peers *p)
 {
@@ -409,6 +450,7 @@ static void close_conn(struct peers *p)
 	sbx_fd_close(p->launcher);
 	sbx_fd_close(p->ctx->broker_fd);
 	sbx_fd_close(p->ctx->launcher_fd);
+	restore_value();
 }
 
 void tls_world_run(struct tls_world *w, struct sbx_span input)

@@ -18,6 +18,7 @@
  *   ONE    api.example    in the header, the query and the body
  *   TWO    other.example  detected everywhere
  *   THREE  api.example    injected as a header
+ *   FOUR   api.example    signs requests for AWS
  *
  * An input is a byte of TLS_WORLD_* flags and then steps. A step is a byte, taken modulo
  * TLS_N_STEPS (TLS_CLIENT ...), and what belongs to it. Numbers are in network byte order, and a
@@ -28,14 +29,22 @@
 #define TLS_WORLD_PLACEHOLDER "sbx_secret_0123456789abcdef01"
 #define TLS_WORLD_VALUE_ONE   "Q1/\"value\" one\\"
 #define TLS_WORLD_VALUE_TWO   "Q2/\"value\" two\\"
+#define TLS_WORLD_VALUE_ROTATED                                                                    \
+	"R1/value-one-after-its-rotation/0123456789abcdefghijklmnopqrstuvwxyz"                     \
+	"0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"
 #define TLS_WORLD_VALUE_THREE "Q3/\"value\" three\\"
+#define TLS_WORLD_AWS_ID      "AKIDEXAMPLEPLACEHOLDER04" /* the placeholder of FOUR */
+#define TLS_WORLD_AWS_KEY     "Q4/secret-key-four"
 
 enum {
 	TLS_WORLD_READ_ONLY = 1, /* the access of the entry */
 	TLS_WORLD_BROKEN = 2,	 /* there is no server: each request is answered with 502 */
 	TLS_WORLD_BARE = 4,	 /* HTTP/2: the input has the prefaces itself */
 	TLS_WORLD_OPEN = 8,	 /* there are no secrets */
+	TLS_WORLD_SMALL = 16,	 /* max_request_bytes is TLS_WORLD_SMALL_BYTES */
 };
+
+#define TLS_WORLD_SMALL_BYTES 1000
 
 enum tls_world_step {
 	TLS_CLIENT = 0,	  /* u16 length, bytes of the client */
@@ -50,6 +59,9 @@ enum tls_world_step {
 	TLS_SERVER_RESET,
 	TLS_CLIENT_ZEROS, /* u16 number: so many KiB of "a" (HTTP/2: DATA frames of stream 1) */
 	TLS_SERVER_ZEROS,
+	TLS_CLIENT_LAST, /* as TLS_CLIENT, with the client's end: both are there to be read */
+	TLS_SERVER_LAST,
+	TLS_ROTATE, /* the value of ONE becomes TLS_WORLD_VALUE_ROTATED */
 	TLS_N_STEPS,
 };
 
