@@ -4,8 +4,9 @@
  *
  * An entry admits a request by its method and its canonical path alone. So everything that
  * could make a server act on another method or path is refused where the access is not "any": a
- * path with two readings, and the fields by which frameworks replace the method. "any" promises
- * nothing about paths, and an odd path must not break a client there.
+ * path with two readings, and the fields by which frameworks replace the method or the path. "any"
+ * promises nothing about paths, and an odd path must not break a client there; nor an encoded slash
+ * where no paths are listed.
  *
  * Read-only admits what cannot change anything by the definition of its method (RFC 9110 section
  * 9.2.1) and has no body, because servers exist that read a GET's body. Git needs an exception: a
@@ -29,6 +30,7 @@ struct judged {
 	const char *host;
 	const struct sbx_http_request *r;
 	char path[SBX_HTTP_PATH_MAX + 1]; /* canonical; "" with access "any" */
+	bool has_encoded_slash;		  /* which no entry with paths has */
 	struct sbx_span query;
 };
 
@@ -67,7 +69,7 @@ static bool judge_upgrade(const struct judged *j, struct sbx_http_verdict *v)
 		return sbx_http_refuse(v, SBX_REASON_HTTP_UPGRADE, 403,
 				       "%s is read-only here (entry '%.*s', access: read-only): an "
 				       "upgrade to another protocol is not allowed; to allow "
-				       "websockets, set websocket: true and leave access out",
+				       "websockets, set websocket: true and access: any",
 				       j->host, SBX_HTTP_SPAN_ARGS(e->text));
 	if (!e->websocket)
 		return sbx_http_refuse(
@@ -84,45 +86,33 @@ static bool judge_upgrade(const struct judged *j, struct sbx_http_verdict *v)
 			       j->host, SBX_HTTP_SPAN_ARGS(e->text));
 }
 
-/* The fields that replace the method for some frameworks. */
-static bool is_override(struct sbx_span name)
-{
-	static const char *const fields[] = { "x-http-method-override", "x-http-method",
-					      "x-method-override" };
-
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (sbx_http_names_alike(name, sbx_span_str(fields[i])))
-			return true;
-	return false;
-}
-
 static bool judge_overrides(const struct judged *j, struct sbx_http_verdict *v)
 {
-	for (size_t i = 0; i < j->r->n_headers; i++) {
-		struct sbx_span name = j->r->headers[i].name;
+	struct sbx_span name;
 
-		if (is_override(name))
-			return sbx_http_refuse(
-				v, SBX_REASON_ACCESS_METHOD, 403,
-				"%s has rules about methods (entry '%.*s'): the field %.*s, which "
-				"replaces the method, is not allowed; send the method itself, or "
-				"leave access out",
-				j->host, SBX_HTTP_SPAN_ARGS(j->e->text), SBX_HTTP_SPAN_ARGS(name));
-	}
-	return true;
+	if (!sbx_http_head_overrides(j->r, &name))
+		return true;
+	return sbx_http_refuse(
+		v, SBX_REASON_ACCESS_METHOD, 403,
+		"%s has rules about requests (entry '%.*s'): %.*s, which replaces the "
+		"method or the path for some servers, is not allowed; send the method "
+		"and the path themselves, or set access: any",
+		j->host, SBX_HTTP_SPAN_ARGS(j->e->text), SBX_HTTP_SPAN_ARGS(name));
 }
 
 static bool judge_path_form(struct judged *j, struct sbx_http_verdict *v)
 {
 	const char *why;
+	int r = sbx_http_path_canonical(j->r->target, j->path, &j->query, &why);
 
-	if (!sbx_http_path_canonical(j->r->target, j->path, &j->query, &why))
+	j->has_encoded_slash = r == SBX_HTTP_PATH_E_SLASH;
+	if (r == 0 || (j->has_encoded_slash && !j->e->paths.n))
 		return true;
 	return sbx_http_refuse(
 		v, SBX_REASON_PATH_AMBIGUOUS, 400,
 		"%s has rules about requests (entry '%.*s'), and servers read this "
 		"request's path in more than one way: %s; write the path in its plain "
-		"form, or leave access out",
+		"form, or set access: any",
 		j->host, SBX_HTTP_SPAN_ARGS(j->e->text), why);
 }
 
@@ -148,7 +138,8 @@ static bool is_git_fetch(const struct judged *j)
 	struct sbx_span type = { 0 };
 	size_t n_types = 0;
 
-	if (!is(j->r->method, "POST") || !ends_with(j->path, "/git-upload-pack"))
+	if (!is(j->r->method, "POST") || j->has_encoded_slash ||
+	    !ends_with(j->path, "/git-upload-pack"))
 		return false;
 	for (size_t i = 0; i < j->r->n_headers; i++) {
 		if (!sbx_http_equal(j->r->headers[i].name, "content-type"))
@@ -182,7 +173,7 @@ static bool judge_read_only(const struct judged *j, struct sbx_http_verdict *v)
 			v, SBX_REASON_ACCESS_METHOD, 403,
 			"%s is read-only here (entry '%.*s', access: read-only): %.*s "
 			"is not allowed; to allow it, use a profile whose entry for the host "
-			"has 'access: {methods: [GET, HEAD, %.*s]}', or none",
+			"has 'access: {methods: [GET, HEAD, %.*s]}' or 'access: any'",
 			j->host, SBX_HTTP_SPAN_ARGS(j->e->text), SBX_HTTP_SPAN_ARGS(m),
 			SBX_HTTP_SPAN_ARGS(m));
 	if (sbx_http_head_has_body(j->r))

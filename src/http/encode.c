@@ -7,7 +7,9 @@
 
 #include "http/encode.h"
 
-static const char hex_digits[] = "0123456789ABCDEF";
+#include <string.h>
+
+static const char capital_digits[] = "0123456789ABCDEF", small_digits[] = "0123456789abcdef";
 static const char base64_digits[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -32,22 +34,24 @@ static size_t put(uint8_t *out, size_t n, uint8_t b)
 	return n + 1;
 }
 
-static size_t put_hex(uint8_t *out, size_t n, uint8_t b)
+static size_t put_hex(uint8_t *out, size_t n, uint8_t b, const char *digits)
 {
-	n = put(out, n, (uint8_t)hex_digits[b >> 4]);
-	return put(out, n, (uint8_t)hex_digits[b & 15]);
+	n = put(out, n, (uint8_t)digits[b >> 4]);
+	return put(out, n, (uint8_t)digits[b & 15]);
 }
 
-size_t sbx_http_percent_encode(struct sbx_span s, uint8_t *out)
+size_t sbx_http_percent_write(struct sbx_span s, enum sbx_http_percent how, uint8_t *out)
 {
+	const char *digits = how == SBX_HTTP_PERCENT_LOWER ? small_digits : capital_digits;
 	size_t n = 0;
 
 	for (size_t i = 0; i < s.n; i++) {
-		if (sbx_http_is_unreserved(s.p[i])) {
+		if (sbx_http_is_unreserved(s.p[i]) ||
+		    (how == SBX_HTTP_PERCENT_PATH && s.p[i] == '/')) {
 			n = put(out, n, s.p[i]);
 		} else {
 			n = put(out, n, '%');
-			n = put_hex(out, n, s.p[i]);
+			n = put_hex(out, n, s.p[i], digits);
 		}
 	}
 	return n;
@@ -132,14 +136,15 @@ bool sbx_http_base64_decode(struct sbx_span s, uint8_t *out, size_t *ret_n)
 }
 
 /* The letter behind the backslash, or 0. */
-static uint8_t short_escape(uint8_t b, bool slash)
+static uint8_t short_escape(uint8_t b, enum sbx_http_json how)
 {
 	switch (b) {
 	case '"':
+		return how == SBX_HTTP_JSON_NET ? 0 : b;
 	case '\\':
 		return b;
 	case '/':
-		return slash ? b : 0;
+		return how == SBX_HTTP_JSON_SLASH ? b : 0;
 	case '\b':
 		return 'b';
 	case '\f':
@@ -155,22 +160,37 @@ static uint8_t short_escape(uint8_t b, bool slash)
 	}
 }
 
-size_t sbx_http_json_escape(struct sbx_span s, bool slash, uint8_t *out)
+/* Is the byte, which has no short escape, written as \u00XX? */
+static bool has_long_escape(uint8_t b, enum sbx_http_json how)
 {
+	static const char *const more[] = {
+		[SBX_HTTP_JSON] = "",
+		[SBX_HTTP_JSON_SLASH] = "",
+		[SBX_HTTP_JSON_GO] = "<>&",
+		[SBX_HTTP_JSON_GSON] = "<>&='",
+		[SBX_HTTP_JSON_NET] = "<>&+'\"`",
+	};
+
+	return b < ' ' || strchr(more[how], b);
+}
+
+size_t sbx_http_json_escape(struct sbx_span s, enum sbx_http_json how, uint8_t *out)
+{
+	bool small = how == SBX_HTTP_JSON_GO || how == SBX_HTTP_JSON_GSON;
 	size_t n = 0;
 
 	for (size_t i = 0; i < s.n; i++) {
-		uint8_t letter = short_escape(s.p[i], slash);
+		uint8_t letter = short_escape(s.p[i], how);
 
 		if (letter) {
 			n = put(out, n, '\\');
 			n = put(out, n, letter);
-		} else if (s.p[i] < ' ') {
+		} else if (has_long_escape(s.p[i], how)) {
 			n = put(out, n, '\\');
 			n = put(out, n, 'u');
 			n = put(out, n, '0');
 			n = put(out, n, '0');
-			n = put_hex(out, n, s.p[i]);
+			n = put_hex(out, n, s.p[i], small ? small_digits : capital_digits);
 		} else {
 			n = put(out, n, s.p[i]);
 		}

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "http/encode.h"
 #include "http/verdict.h"
 #include "wire/http_field.h"
 
@@ -44,6 +46,59 @@ struct sbx_http_header sbx_http_head_split(struct sbx_span line)
 		.name = sbx_span(line.p, n),
 		.value = colon ? sbx_span(colon + 1, line.n - n - 1) : sbx_span(NULL, 0),
 	};
+}
+
+static bool is_override(struct sbx_span name)
+{
+	/* Rails, Symfony, Express and Google's APIs; Symfony and IIS */
+	static const char *const fields[] = { "x-http-method-override", "x-http-method",
+					      "x-method-override", "x-original-url",
+					      "x-rewrite-url" };
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(fields); i++)
+		if (sbx_http_names_alike(name, sbx_span_str(fields[i])))
+			return true;
+	return false;
+}
+
+/* A parameter's name, however it is written. */
+static bool is_method_parameter(struct sbx_span name)
+{
+	static const char wanted[] = "_method";
+	uint8_t plain[3 * sizeof(wanted)];
+
+	if (name.n > sizeof(plain))
+		return false;
+	name = sbx_span(plain, sbx_http_percent_decode(name, true, plain, NULL));
+	return sbx_http_equal(name, wanted);
+}
+
+static bool has_method_parameter(struct sbx_span target)
+{
+	const uint8_t *p = target.n ? memchr(target.p, '?', target.n) : NULL;
+	const uint8_t *end = target.p + target.n, *begin;
+
+	while (p && p < end) {
+		begin = ++p; /* behind the mark, or the separator */
+		while (p < end && *p != '=' && *p != '&' && *p != ';')
+			p++;
+		if (is_method_parameter(sbx_span(begin, (size_t)(p - begin))))
+			return true;
+		while (p < end && *p != '&' && *p != ';')
+			p++;
+	}
+	return false;
+}
+
+bool sbx_http_head_overrides(const struct sbx_http_request *r, struct sbx_span *ret_name)
+{
+	for (size_t i = 0; i < r->n_headers; i++) {
+		*ret_name = r->headers[i].name;
+		if (is_override(*ret_name))
+			return true;
+	}
+	*ret_name = sbx_span_str("_method");
+	return has_method_parameter(r->target);
 }
 
 bool sbx_http_head_has_body(const struct sbx_http_request *r)

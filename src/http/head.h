@@ -21,6 +21,10 @@ void sbx_http_head_remove(struct sbx_http_request *r, struct sbx_span name);
 /* "Name: value" in its parts. */
 struct sbx_http_header sbx_http_head_split(struct sbx_span line);
 
+/* Is there a field, or a "_method" in the query, by which some servers replace the method or the
+ * path? *ret_name names it. (A form's "_method" in the body is not seen.) */
+bool sbx_http_head_overrides(const struct sbx_http_request *r, struct sbx_span *ret_name);
+
 /* Is there more than an empty body? */
 bool sbx_http_head_has_body(const struct sbx_http_request *r);
 /* By Content-Type. */

@@ -18,6 +18,7 @@ noinst_LIBRARIES += %reldir%/libsbx-http.a
 	%reldir%/secret_use.c %reldir%/secret_use.h \
 	%reldir%/secrets.c \
 	%reldir%/swap.c %reldir%/swap.h \
+	%reldir%/value_form.c %reldir%/value_form.h \
 	%reldir%/verdict.c %reldir%/verdict.h
 
 SBX_HTTP_TEST_LIBS = src/http/libsbx-http.a src/wire/libsbx-wire.a src/base/libsbx-base.a \

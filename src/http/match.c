@@ -15,9 +15,11 @@
 #include <assert.h>
 #include <string.h>
 
-void sbx_match_init(struct sbx_match *m)
+void sbx_match_init(struct sbx_match *m, struct sbx_span *v, size_t n_max)
 {
 	m->n = m->n_longest = 0;
+	m->v = v;
+	m->n_max = n_max;
 	memset(m->first, 0, sizeof(m->first));
 	memset(m->pairs, 0, sizeof(m->pairs));
 }
@@ -31,7 +33,7 @@ size_t sbx_match_add(struct sbx_match *m, struct sbx_span needle)
 {
 	unsigned pair = pair_of(needle.p);
 
-	assert(needle.n >= SBX_MATCH_NEEDLE_MIN && m->n < SBX_MATCH_NEEDLES_MAX);
+	assert(needle.n >= SBX_MATCH_NEEDLE_MIN && m->n < m->n_max);
 	m->first[needle.p[0]] = 1;
 	m->pairs[pair >> 3] |= (uint8_t)(1u << (pair & 7));
 	if (needle.n > m->n_longest)

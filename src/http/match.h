@@ -10,19 +10,19 @@
 
 /* Internal: looks for many strings at once in bytes that may go on. PURE. */
 
-#define SBX_MATCH_NEEDLE_MIN  2 /* bytes of a string that is looked for */
-#define SBX_MATCH_NEEDLES_MAX 512
+#define SBX_MATCH_NEEDLE_MIN 2 /* bytes of a string that is looked for */
 
 struct sbx_match {
-	size_t n, n_longest;
-	struct sbx_span v[SBX_MATCH_NEEDLES_MAX]; /* borrowed */
-	uint8_t first[256];			  /* 1: some string begins with the byte */
-	uint8_t pairs[65536 / 8];		  /* bit: some string begins with the two bytes */
+	size_t n, n_max, n_longest;
+	struct sbx_span *v;	  /* borrowed, and so are the strings */
+	uint8_t first[256];	  /* 1: some string begins with the byte */
+	uint8_t pairs[65536 / 8]; /* bit: some string begins with the two bytes */
 };
 
-void sbx_match_init(struct sbx_match *m);
+/* @v has room for @n_max strings, and outlives @m. */
+void sbx_match_init(struct sbx_match *m, struct sbx_span *v, size_t n_max);
 /* Adds a string that outlives @m, of SBX_MATCH_NEEDLE_MIN bytes or more. Returns its number; they
- * count from 0. The caller adds at most SBX_MATCH_NEEDLES_MAX. */
+ * count from 0. */
 size_t sbx_match_add(struct sbx_match *m, struct sbx_span needle);
 
 enum sbx_match_result {

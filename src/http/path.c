@@ -26,6 +26,7 @@
 #include "wire/http_field.h"
 
 static const char hex_digits[] = "0123456789ABCDEF";
+static const char encoded_slash[] = "it has an encoded slash (%2F)";
 
 static int hex_value(uint8_t c)
 {
@@ -51,8 +52,6 @@ static int encoded_byte(struct sbx_span s, size_t i)
  * directly before it, or 0. */
 static const char *judge_encoded(int b, int before)
 {
-	if (b == '/')
-		return "it has an encoded slash (%2F)";
 	if (b == '\\')
 		return "it has an encoded backslash (%5C)";
 	if (b < ' ' || b == 0x7f)
@@ -75,8 +74,9 @@ static const char *judge_plain(uint8_t b)
 	return NULL;
 }
 
-/* Writes @path with the right things decoded. Returns why not, or NULL. */
-static const char *decode(struct sbx_span path, char *out, size_t *ret_n)
+/* Writes @path with the right things decoded, slashes too (*ret_slash: there is an encoded one).
+ * Returns why not, or NULL. */
+static const char *decode(struct sbx_span path, char *out, size_t *ret_n, bool *ret_slash)
 {
 	const char *why;
 	size_t n = 0;
@@ -96,7 +96,8 @@ static const char *decode(struct sbx_span path, char *out, size_t *ret_n)
 			why = judge_encoded(b, before);
 			before = b;
 			i += 2;
-			if (sbx_http_is_unreserved((uint8_t)b)) {
+			*ret_slash |= b == '/';
+			if (b == '/' || sbx_http_is_unreserved((uint8_t)b)) {
 				out[n++] = (char)b;
 			} else {
 				out[n++] = '%';
@@ -162,11 +163,12 @@ static const char *judge_twice(struct sbx_span path)
 	return NULL;
 }
 
-static const char *canonical(struct sbx_span path, char *out)
+static const char *canonical(struct sbx_span path, char *out, bool *ret_slash)
 {
 	const char *why;
 	size_t n = 0;
 
+	*ret_slash = false;
 	out[0] = '\0';
 	if (path.n > SBX_HTTP_PATH_MAX)
 		return "it is too long";
@@ -176,7 +178,7 @@ static const char *canonical(struct sbx_span path, char *out)
 	}
 	if (!path.n || path.p[0] != '/')
 		return "it does not begin with a slash";
-	why = decode(path, out, &n);
+	why = decode(path, out, &n, ret_slash);
 	out[why ? 0 : n] = '\0';
 	if (!why)
 		why = judge_segments(sbx_span(out, n));
@@ -188,13 +190,14 @@ int sbx_http_path_canonical(struct sbx_span target, char *out, struct sbx_span *
 {
 	const uint8_t *mark = target.n ? memchr(target.p, '?', target.n) : NULL;
 	size_t n = mark ? (size_t)(mark - target.p) : target.n;
-	const char *why = canonical(sbx_span(target.p, n), out);
+	bool slash;
+	const char *why = canonical(sbx_span(target.p, n), out, &slash);
 
 	*ret_query = mark ? sbx_span(mark + 1, target.n - n - 1) : sbx_span(target.p, 0);
-	if (!why)
+	if (!why && !slash)
 		return 0;
-	*ret_why = why;
-	return SBX_HTTP_PATH_E_AMBIGUOUS;
+	*ret_why = why ? why : encoded_slash;
+	return why ? SBX_HTTP_PATH_E_AMBIGUOUS : SBX_HTTP_PATH_E_SLASH;
 }
 
 /* The bytes of the star at @i: 1 or 2; 0: there is none. */
@@ -284,6 +287,7 @@ const char *sbx_http_pattern_check(struct sbx_span pattern)
 {
 	char out[SBX_HTTP_PATH_MAX + 1];
 	const char *why;
+	bool slash;
 
 	if (!pattern.n || pattern.p[0] != '/')
 		return "a pattern of paths begins with a slash";
@@ -291,9 +295,9 @@ const char *sbx_http_pattern_check(struct sbx_span pattern)
 		return "the pattern is too long";
 	if (memchr(pattern.p, '?', pattern.n))
 		return "a pattern of paths has no query";
-	why = canonical(pattern, out);
-	if (why)
-		return why;
+	why = canonical(pattern, out, &slash);
+	if (why || slash)
+		return why ? why : encoded_slash;
 	if (strlen(out) != pattern.n || memcmp(out, pattern.p, pattern.n))
 		return "it is not written as paths are compared: unreserved characters plain, "
 		       "other "

@@ -15,7 +15,7 @@
 #define SBX_HTTP_PATH_MAX    8192 /* bytes of a path; longer: refused */
 #define SBX_HTTP_PATTERN_MAX 4096 /* bytes of a pattern */
 
-enum { SBX_HTTP_PATH_E_AMBIGUOUS = 1 };
+enum { SBX_HTTP_PATH_E_AMBIGUOUS = 1, SBX_HTTP_PATH_E_SLASH };
 
 /*
  * Writes the canonical path of @target (origin form, "/path?query", or "*") into @out
@@ -25,7 +25,9 @@ enum { SBX_HTTP_PATH_E_AMBIGUOUS = 1 };
  * slash, backslash or NUL; a backslash; a doubled slash; an incomplete or odd percent encoding; an
  * encoded percent sign that makes another encoding (%252e); ';' parameters on dot segments
  * ("/..;/") and empty segments; control bytes, plain or encoded; overlong UTF-8; bytes that must be
- * encoded. 0, or SBX_HTTP_PATH_E_AMBIGUOUS with *ret_why, a static text.
+ * encoded. 0, or with *ret_why, a static text, SBX_HTTP_PATH_E_AMBIGUOUS, or
+ * SBX_HTTP_PATH_E_SLASH: encoded slashes are all that is wrong, and @out has them decoded. Clients
+ * write names with a slash so ("/@scope%2fname" of npm); it will do where no rule is about paths.
  */
 int sbx_http_path_canonical(struct sbx_span target, char *out, struct sbx_span *ret_query,
 			    const char **ret_why);

@@ -9,16 +9,20 @@
 
 #include "http/secret_use.h"
 
-void sbx_secret_use_init(struct sbx_secret_use *u, const char *host, bool tls,
-			 struct sbx_span method, struct sbx_span target)
+#include "http/head.h"
+
+void sbx_secret_use_init(struct sbx_secret_use *u, const char *host,
+			 const struct sbx_http_request *r)
 {
 	struct sbx_span query;
 
 	u->host = host;
-	u->tls = tls;
-	u->method = method;
+	u->tls = r->tls;
+	u->method = r->method;
+	if (!sbx_http_head_overrides(r, &u->override))
+		u->override = sbx_span(NULL, 0);
 	u->path_why = NULL;
-	sbx_http_path_canonical(target, u->path, &query, &u->path_why);
+	sbx_http_path_canonical(r->target, u->path, &query, &u->path_why);
 }
 
 bool sbx_secret_use_is_for_host(const struct sbx_secret_use *u, const struct sbx_http_secret *s)
@@ -27,6 +31,12 @@ bool sbx_secret_use_is_for_host(const struct sbx_secret_use *u, const struct sbx
 		if (sbx_http_host_matches(s->hosts.v[i], u->host))
 			return true;
 	return false;
+}
+
+/* Does something replace the method or the path on which the secret depends? */
+static bool is_overridden(const struct sbx_secret_use *u, const struct sbx_http_secret *s)
+{
+	return u->override.n && (s->methods.n || s->paths.n);
 }
 
 static bool method_applies(const struct sbx_secret_use *u, const struct sbx_http_secret *s)
@@ -46,8 +56,8 @@ static bool path_applies(const struct sbx_secret_use *u, const struct sbx_http_s
 
 bool sbx_secret_use_applies(const struct sbx_secret_use *u, const struct sbx_http_secret *s)
 {
-	return sbx_secret_use_is_for_host(u, s) && u->tls && method_applies(u, s) &&
-	       path_applies(u, s);
+	return sbx_secret_use_is_for_host(u, s) && u->tls && !is_overridden(u, s) &&
+	       method_applies(u, s) && path_applies(u, s);
 }
 
 #define REFUSE(v, ...)	sbx_http_refuse(v, SBX_REASON_SECRET_MISDIRECTED, 403, __VA_ARGS__)
@@ -121,6 +131,13 @@ bool sbx_secret_use_judge(const struct sbx_secret_use *u, const struct sbx_http_
 			      THE_PLACEHOLDER ", but the secret signs requests only; use it as "
 					      "the access key of an AWS client",
 			      SBX_HTTP_SPAN_ARGS(s->name), where, u->host);
+	if (is_overridden(u, s))
+		return REFUSE(v,
+			      THE_PLACEHOLDER ", which has %.*s, by which some servers replace the "
+					      "method or the path, and the secret is for some of "
+					      "them only; send the method and the path themselves",
+			      SBX_HTTP_SPAN_ARGS(s->name), where, u->host,
+			      SBX_HTTP_SPAN_ARGS(u->override));
 	if (!method_applies(u, s)) {
 		sbx_http_list_text(&s->methods, list, sizeof(list));
 		return REFUSE(v,

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/span.h"
+#include "http/message.h"
 #include "http/path.h"
 #include "http/rules.h"
 #include "http/verdict.h"
@@ -19,12 +20,13 @@ struct sbx_secret_use {
 	const char *host;
 	bool tls;
 	struct sbx_span method;
+	struct sbx_span override;	  /* replaces the method or the path; empty: nothing does */
 	const char *path_why;		  /* not NULL: the path is ambiguous, and why */
 	char path[SBX_HTTP_PATH_MAX + 1]; /* canonical */
 };
 
-void sbx_secret_use_init(struct sbx_secret_use *u, const char *host, bool tls,
-			 struct sbx_span method, struct sbx_span target);
+void sbx_secret_use_init(struct sbx_secret_use *u, const char *host,
+			 const struct sbx_http_request *r);
 
 /* Is the secret one of the request's host? */
 bool sbx_secret_use_is_for_host(const struct sbx_secret_use *u, const struct sbx_http_secret *s);

@@ -31,7 +31,8 @@
 #include "http/secret_use.h"
 #include "wire/http_field.h"
 
-static_assert(2 * SBX_HTTP_SECRETS_MAX <= SBX_MATCH_NEEDLES_MAX, "all strings of all secrets fit");
+#define STRINGS_MAX (2 * SBX_HTTP_SECRETS_MAX) /* a placeholder, and a value */
+
 static_assert(SBX_HTTP_SECRETS_MAX <= 64, "in_body has a bit for each secret");
 
 /* One call of sbx_http_rewrite(). */
@@ -42,13 +43,14 @@ struct rewrite {
 	size_t n_taken; /* bytes of out->memory */
 	struct sbx_secret_use use;
 	struct sbx_match match;
+	struct sbx_span strings[STRINGS_MAX]; /* of `match` */
 	const struct sbx_http_secret *signer; /* of a request that is signed anew */
 	struct sbx_aws_authorization signing;
 	/* Of each string in `match`: its secret, and whether it is the value. */
 	struct {
 		uint8_t secret;
 		bool is_value;
-	} found[SBX_MATCH_NEEDLES_MAX];
+	} found[STRINGS_MAX];
 };
 
 /* A string that is searched as the server will see it. */
@@ -94,7 +96,7 @@ static void add_string(struct rewrite *w, size_t secret, struct sbx_span s, bool
 
 static void add_strings(struct rewrite *w)
 {
-	sbx_match_init(&w->match);
+	sbx_match_init(&w->match, w->strings, STRINGS_MAX);
 	for (size_t i = 0; i < w->rules->n_secrets; i++) {
 		const struct sbx_http_secret *s = &w->rules->secrets[i];
 
@@ -437,7 +439,7 @@ bool sbx_http_signs_body(const struct sbx_http_rules *rules, const char *host,
 
 	if (!r->has_body || sbx_http_head_find(r, sbx_span_str("x-amz-content-sha256")))
 		return false;
-	sbx_secret_use_init(&use, host, r->tls, r->method, r->target);
+	sbx_secret_use_init(&use, host, r);
 	return find_signer(rules, &use, r, &signing) != NULL;
 }
 
@@ -464,17 +466,23 @@ static bool sign(struct rewrite *w)
 	return add_header(w, sbx_span_str("Authorization"), value);
 }
 
-/* A compressed response could not be searched for values. */
-static void ask_uncoded(struct rewrite *w)
+/* In a compressed response, or one that has only what changed (RFC 3229), no value would be found.
+ * A server that is not asked may choose a coding (RFC 9110 section 12.5.3). */
+static bool ask_uncoded(struct rewrite *w)
 {
+	const struct sbx_span name = sbx_span_str("Accept-Encoding");
 	struct sbx_http_request *r = &w->out->request;
 	bool any = false;
 
 	for (size_t i = 0; i < w->rules->n_secrets; i++)
 		any |= sbx_secret_use_is_for_host(&w->use, &w->rules->secrets[i]);
-	for (size_t i = 0; any && i < r->n_headers; i++)
-		if (sbx_http_names_alike(r->headers[i].name, sbx_span_str("accept-encoding")))
+	if (!any)
+		return true;
+	sbx_http_head_remove(r, sbx_span_str("a-im"));
+	for (size_t i = 0; i < r->n_headers; i++)
+		if (sbx_http_names_alike(r->headers[i].name, name))
 			r->headers[i].value = sbx_span_str("identity");
+	return sbx_http_head_find(r, name) || add_header(w, name, sbx_span_str("identity"));
 }
 
 /* --- the body --- */
@@ -519,8 +527,7 @@ static bool rewrite(struct rewrite *w, const struct sbx_http_entry *e)
 			return false;
 	if (!set_headers(w, e))
 		return false;
-	ask_uncoded(w);
-	return judge_body(w) && sign(w);
+	return ask_uncoded(w) && judge_body(w) && sign(w);
 }
 
 bool sbx_http_rewrite(const struct sbx_http_rules *rules, const struct sbx_http_entry *e,
@@ -537,7 +544,7 @@ bool sbx_http_rewrite(const struct sbx_http_rules *rules, const struct sbx_http_
 	w->rules = rules;
 	w->out = ret;
 	w->v = ret_verdict;
-	sbx_secret_use_init(&w->use, host, r->tls, r->method, r->target);
+	sbx_secret_use_init(&w->use, host, r);
 	done = rewrite(w, e);
 	free(w);
 	if (done)

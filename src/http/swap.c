@@ -3,13 +3,16 @@
  * Replaces strings in a stream.
  *
  * The strings, and their replacements, are settled when the swap is made; match.c finds them.
- * Bytes of a piece go to the sink from where they lie. Only when a piece ends within what may be a
- * string, its beginning is held: at most one byte less than the longest string. The next piece
- * first has its own beginning put behind the held bytes, as far as a string that begins in them can
- * reach, and the strings that begin in the held bytes are settled there.
+ * Bytes of a piece go to the sink from where they lie; its last bytes are held, and the next piece
+ * first has its own beginning put behind them. A string is found at the same place however the
+ * stream is cut: a decision falls only when all strings that begin at that place are complete or
+ * excluded. Replaced bytes are not searched again.
  *
- * So a string is found at the same place however the stream is cut: a decision falls only when all
- * strings that begin at that place are complete or excluded. Replaced bytes are not searched again.
+ * How much is held, a client sees from what arrives. Placeholders are no secret: where only they
+ * are looked for, bytes are held only while they may be the beginning of one. Values are: a client
+ * that lets a server send its guesses back would see which of them a value begins with, and have
+ * it byte by byte. Where values are looked for, what is held depends on the length and on control
+ * bytes alone (boundary()). So a client can only guess a value as a whole.
  *
  * All memory that may hold a value is wiped: the forms of values in blocks, the held bytes when the
  * swap is freed.
@@ -26,26 +29,43 @@
 #include "http/match.h"
 #include "http/memory.h"
 #include "http/secret_use.h"
+#include "http/value_form.h"
 
-#define FORMS_MAX 8 /* strings that one secret adds at most */
 #define GROWTH_MAX (1u << 20) /* bytes that the values add to a request's body */
+#define HELD_STEP  64	      /* bytes; what is held does not tell the length of a value */
 
-static_assert(FORMS_MAX * SBX_HTTP_SECRETS_MAX <= SBX_MATCH_NEEDLES_MAX, "all strings fit");
+enum {
+	STRINGS_OF_REQUEST = 3, /* of each secret: its placeholder, two forms */
+	STRINGS_OF_RESPONSE = 2 * SBX_N_VALUE_FORMS, /* of its value, and of the one before */
+	MESSAGE_HEAD = 5,			     /* bytes: a flag, and the length */
+};
+
+/* Of a string: its replacement, or why it stops the stream. */
+struct found {
+	struct sbx_span put;
+	const struct sbx_http_verdict *refusal;
+};
 
 struct sbx_swap {
 	struct sbx_match match;
-	/* Of each string in `match`: what it becomes, or why it stops the stream. */
-	struct {
-		struct sbx_span put;
-		const struct sbx_http_verdict *refusal;
-	} found[SBX_MATCH_NEEDLES_MAX];
+	struct found *found; /* of each string in `match` */
+	bool has_values;     /* among the strings */
+	bool has_control;    /* a string has a control byte */
+	bool by_message;     /* sbx_swap_by_message() */
+	uint8_t n_head;	     /* of the message: bytes read of its head */
+	uint32_t n_message;  /* and bytes that are left of it */
 	struct sbx_http_block *memory;
-	size_t n_held, n_held_max;
+	size_t n_held, n_hold;	     /* bytes held now, and at most */
 	size_t n_grown, n_grown_max; /* bytes that replacements added; 0: no limit */
-	uint8_t *held; /* in memory; two longest strings fit */
+	uint8_t *held;		     /* in memory; twice n_hold */
 };
 
 /* --- making one --- */
+
+static bool is_control(uint8_t b)
+{
+	return (b < ' ' && b != '\t') || b == 0x7f;
+}
 
 /* Adds a string, but not twice. */
 static void add(struct sbx_swap *s, struct sbx_span find, struct sbx_span put,
@@ -59,70 +79,15 @@ static void add(struct sbx_swap *s, struct sbx_span find, struct sbx_span put,
 	i = sbx_match_add(&s->match, find);
 	s->found[i].put = put;
 	s->found[i].refusal = refusal;
+	for (i = 0; i < find.n; i++)
+		s->has_control |= is_control(find.p[i]);
 }
 
-/* The ways to write a value. */
-enum way {
-	RAW = 0,
-	JSON,
-	JSON_SLASH,
-	PERCENT,
-	BASE64, /* and with one and two bytes before it, as in Basic credentials */
-	BASE64_1,
-	BASE64_2,
-	N_WAYS,
-};
-static_assert(N_WAYS + 1 <= FORMS_MAX, "each way is a string, and the value before");
-
-static size_t write_way(enum way way, struct sbx_span value, uint8_t *out)
+static enum sbx_value_form form_of(uint8_t body_form)
 {
-	return way == PERCENT ? sbx_http_percent_encode(value, out) :
-				sbx_http_json_escape(value, way == JSON_SLASH, out);
-}
-
-/* The digits of base64 that are all the value's, if @n_before bytes stand before it. */
-static int write_base64(struct sbx_swap *s, size_t n_before, struct sbx_span value,
-			struct sbx_span *ret)
-{
-	size_t n = n_before + value.n, first = (n_before * 8 + 5) / 6;
-	uint8_t *plain = sbx_http_memory_take(&s->memory, n);
-	uint8_t *p = plain ? sbx_http_memory_take(&s->memory, (n + 2) / 3 * 4) : NULL;
-
-	if (!p)
-		return -ENOMEM;
-	assert(n >= value.n); /* plain has n bytes */
-	memcpy(plain + n_before, value.p, value.n);
-	sbx_http_base64_encode(sbx_span(plain, n), p);
-	*ret = sbx_span(p + first, n * 8 / 6 - first);
-	return 0;
-}
-
-/* *ret borrows from @value, or from the swap's memory. 0 or -ENOMEM. */
-static int write_value(struct sbx_swap *s, enum way way, struct sbx_span value,
-		       struct sbx_span *ret)
-{
-	size_t n;
-	uint8_t *p;
-
-	*ret = value;
-	if (way == RAW)
-		return 0;
-	if (way >= BASE64)
-		return write_base64(s, way - BASE64, value, ret);
-	n = write_way(way, value, NULL);
-	p = sbx_http_memory_take(&s->memory, n);
-	if (!p)
-		return -ENOMEM;
-	write_way(way, value, p);
-	*ret = sbx_span(p, n);
-	return 0;
-}
-
-static enum way way_of(uint8_t body_form)
-{
-	return body_form == SBX_HTTP_FORM_JSON	     ? JSON :
-	       body_form == SBX_HTTP_FORM_URLENCODED ? PERCENT :
-						       RAW;
+	return body_form == SBX_HTTP_FORM_JSON	     ? SBX_VALUE_JSON :
+	       body_form == SBX_HTTP_FORM_URLENCODED ? SBX_VALUE_PERCENT :
+						       SBX_VALUE_RAW;
 }
 
 /* Room for a verdict that lives as long as the swap. */
@@ -139,7 +104,7 @@ static int add_placeholder(struct sbx_swap *s, const struct sbx_secret_use *u,
 	struct sbx_http_verdict *v = NULL;
 
 	if (replaced) {
-		if (write_value(s, way_of(body_form), secret->value, &put) < 0)
+		if (sbx_value_form_write(form_of(body_form), secret->value, &s->memory, &put) < 0)
 			return -ENOMEM;
 	} else {
 		v = take_verdict(s);
@@ -165,9 +130,10 @@ static int add_detected(struct sbx_swap *s, const struct sbx_secret_use *u,
 	if (!secret->detect || !sought.n)
 		return 0;
 	v = take_verdict(s);
-	if (!v || write_value(s, way_of(body_form), sought, &find) < 0)
+	if (!v || sbx_value_form_write(form_of(body_form), sought, &s->memory, &find) < 0)
 		return -ENOMEM;
 	sbx_secret_use_detected(u, secret, "the body", v);
+	s->has_values = true;
 	add(s, sought, sbx_span(NULL, 0), v);
 	add(s, find, sbx_span(NULL, 0), v);
 	return 0;
@@ -177,8 +143,10 @@ static int add_detected(struct sbx_swap *s, const struct sbx_secret_use *u,
 static int finish(struct sbx_swap *s, int r, struct sbx_swap **ret_swap)
 {
 	if (r == 0 && s->match.n) {
-		s->n_held_max = 2 * s->match.n_longest;
-		s->held = sbx_http_memory_take(&s->memory, s->n_held_max);
+		s->n_hold = s->match.n_longest - 1;
+		if (s->has_values)
+			s->n_hold = (s->n_hold / HELD_STEP + 1) * HELD_STEP;
+		s->held = sbx_http_memory_take(&s->memory, 2 * s->n_hold);
 		r = s->held ? 0 : -ENOMEM;
 	}
 	if (r < 0 || !s->match.n)
@@ -188,12 +156,18 @@ static int finish(struct sbx_swap *s, int r, struct sbx_swap **ret_swap)
 	return r;
 }
 
-static struct sbx_swap *swap_new(void)
+static struct sbx_swap *swap_new(size_t n_strings)
 {
 	struct sbx_swap *s = calloc(1, sizeof(*s));
+	struct sbx_span *v;
 
-	if (s)
-		sbx_match_init(&s->match);
+	if (!s)
+		return NULL;
+	v = (void *)sbx_http_memory_take(&s->memory, n_strings * sizeof(*v));
+	s->found = (void *)sbx_http_memory_take(&s->memory, n_strings * sizeof(*s->found));
+	if (!v || !s->found)
+		return sbx_swap_free(s);
+	sbx_match_init(&s->match, v, n_strings);
 	return s;
 }
 
@@ -207,11 +181,11 @@ int sbx_swap_new_request(const struct sbx_http_rules *rules, const struct sbx_ht
 	*ret_swap = NULL;
 	if (!rules->n_secrets)
 		return 0;
-	s = swap_new();
+	s = swap_new(rules->n_secrets * STRINGS_OF_REQUEST);
 	if (!s)
 		return -ENOMEM;
 	s->n_grown_max = GROWTH_MAX;
-	sbx_secret_use_init(&u, host, w->request.tls, w->request.method, w->request.target);
+	sbx_secret_use_init(&u, host, &w->request);
 	for (size_t i = 0; i < rules->n_secrets && r == 0; i++) {
 		r = add_placeholder(s, &u, &rules->secrets[i], w->in_body >> i & 1, w->body_form);
 		if (r == 0)
@@ -228,6 +202,27 @@ static bool is_for_host(const struct sbx_http_secret *secret, const char *host)
 	return false;
 }
 
+/* A value that @secret has, or had, in all its forms. 0 or -ENOMEM. */
+static int add_value(struct sbx_swap *s, const struct sbx_http_secret *secret)
+{
+	struct sbx_span sought = sbx_secret_use_sought(secret);
+	int r = 0;
+
+	if (!sought.n)
+		return 0;
+	s->has_values = true;
+	for (enum sbx_value_form form = 0; form < SBX_N_VALUE_FORMS && r == 0; form++) {
+		struct sbx_span find, put = secret->placeholder;
+
+		r = sbx_value_form_write(form, sought, &s->memory, &find);
+		if (r == 0 && sbx_value_form_is_base64(form)) /* so that a length may stay */
+			r = sbx_value_form_write(form, put, &s->memory, &put);
+		if (r == 0)
+			add(s, find, put, NULL);
+	}
+	return r;
+}
+
 int sbx_swap_new_response(const struct sbx_http_rules *rules, const char *host,
 			  struct sbx_swap **ret_swap)
 {
@@ -236,31 +231,19 @@ int sbx_swap_new_response(const struct sbx_http_rules *rules, const char *host,
 
 	*ret_swap = NULL;
 	for (size_t i = 0; i < rules->n_secrets && r == 0; i++) {
-		const struct sbx_http_secret *secret = &rules->secrets[i];
-		struct sbx_span sought = sbx_secret_use_sought(secret);
-		struct sbx_http_secret old;
+		struct sbx_http_secret secret = rules->secrets[i];
 
-		if (!sought.n || !is_for_host(secret, host))
+		if (!is_for_host(&secret, host))
 			continue;
 		if (!s)
-			s = swap_new();
+			s = swap_new(rules->n_secrets * STRINGS_OF_RESPONSE);
 		if (!s)
 			return -ENOMEM;
-		for (enum way way = RAW; way < N_WAYS && r == 0; way++) {
-			struct sbx_span find, put = secret->placeholder;
-
-			r = write_value(s, way, sought, &find);
-			if (r == 0 && way >= BASE64) /* so that a length may stay */
-				r = write_value(s, way, put, &put);
-			if (r == 0)
-				add(s, find, put, NULL);
-		}
+		r = add_value(s, &secret);
 		/* A server may have kept the value before, which may still be good. */
-		old = *secret;
-		old.value = secret->before;
-		sought = sbx_secret_use_sought(&old);
-		if (sought.n)
-			add(s, sought, secret->placeholder, NULL);
+		secret.value = secret.before;
+		if (r == 0)
+			r = add_value(s, &secret);
 	}
 	return s ? finish(s, r, ret_swap) : 0;
 }
@@ -341,24 +324,41 @@ static int settle(const struct feed *f, struct sbx_span bytes, size_t until, boo
 	}
 }
 
-/* Settles the held bytes with the beginning of @in behind them; takes from @in what was used. All
- * of @in may become held bytes. */
-static int settle_held(const struct feed *f, struct sbx_span *in, bool end)
+/* Where the held bytes and @in behind them are settled up to. Every string that begins before it
+ * is complete or excluded, so that nothing depends on what a value begins with: the bytes behind it
+ * are as many as a string can have, or it lies behind a control byte, which no string has. */
+static size_t boundary(const struct sbx_swap *s, struct sbx_span in, bool end)
+{
+	size_t n = s->n_held + in.n, until = n > s->n_hold ? n - s->n_hold : 0, i = in.n;
+
+	/* Of placeholders any beginning may be seen: settle() stops where one is cut off. */
+	if (end || !s->has_values)
+		return n;
+	if (s->has_control)
+		return until;
+	while (s->n_held + i > until && i > 0 && !is_control(in.p[i - 1]))
+		i--;
+	return i > 0 && s->n_held + i > until ? s->n_held + i : until;
+}
+
+/* Settles the held bytes, up to *until, with the beginning of @in behind them; takes from @in what
+ * was used, and *until is in what is left. All of @in may become held bytes. */
+static int settle_held(const struct feed *f, struct sbx_span *in, size_t *until, bool end)
 {
 	struct sbx_swap *s = f->s;
-	size_t before = s->n_held, n = s->match.n_longest - 1, settled;
-	bool is_all = in->n <= n;
+	size_t before = s->n_held, n = in->n < s->n_hold ? in->n : s->n_hold, settled;
+	size_t to = *until < before ? *until : before;
+	bool is_all = n == in->n;
 	int r;
 
-	n = is_all ? in->n : n;
-	assert(n <= s->n_held_max - before);
 	if (n)
 		memcpy(s->held + before, in->p, n);
-	r = settle(f, sbx_span(s->held, before + n), before, end && is_all, &settled);
+	r = settle(f, sbx_span(s->held, before + n), to, end && is_all, &settled);
 	if (r)
 		return r;
-	if (settled < before) { /* cut off: so these are all bytes there are */
-		assert(is_all);
+	*until = *until > settled ? *until - settled : 0;
+	if (settled < before) { /* so these are all bytes there are */
+		assert(is_all && before + n - settled <= 2 * s->n_hold);
 		s->n_held = before + n - settled;
 		memmove(s->held, s->held + settled, s->n_held);
 	} else {
@@ -370,28 +370,78 @@ static int settle_held(const struct feed *f, struct sbx_span *in, bool end)
 	return 0;
 }
 
-int sbx_swap_feed(struct sbx_swap *s, struct sbx_span in, bool end, sbx_swap_sink *sink,
-		  void *userdata, struct sbx_http_verdict *ret_verdict)
+static int feed_part(const struct feed *f, struct sbx_span in, bool end)
 {
-	const struct feed f = { s, sink, userdata, ret_verdict };
-	size_t settled;
+	struct sbx_swap *s = f->s;
+	size_t until = boundary(s, in, end), settled;
 	int r;
 
 	if (s->n_held) {
-		r = settle_held(&f, &in, end);
+		r = settle_held(f, &in, &until, end);
 		if (r || s->n_held)
 			return r;
 	}
 	if (!in.n)
 		return 0;
-	r = settle(&f, in, in.n, end, &settled);
+	r = settle(f, in, until < in.n ? until : in.n, end, &settled);
 	if (r)
 		return r;
 	s->n_held = in.n - settled;
-	assert(s->n_held < s->match.n_longest);
+	assert(s->n_held <= s->n_hold);
 	if (s->n_held)
 		memcpy(s->held, in.p + settled, s->n_held);
 	return 0;
+}
+
+/* The bytes of @in up to the end of the message, if it ends there (*ret_end). Bytes that are no
+ * message are the last one. */
+static size_t take_message(struct sbx_swap *s, struct sbx_span in, bool *ret_end)
+{
+	size_t n = 0;
+
+	while (n < in.n && s->n_head < MESSAGE_HEAD) {
+		uint8_t b = in.p[n++];
+
+		if (s->n_head == 0 && b > 1) {
+			s->by_message = false;
+			break;
+		}
+		s->n_message = s->n_head++ == 0 ? 0 : s->n_message << 8 | b;
+	}
+	*ret_end = s->by_message && s->n_head == MESSAGE_HEAD && s->n_message <= in.n - n;
+	if (!*ret_end) {
+		if (s->by_message && s->n_head == MESSAGE_HEAD)
+			s->n_message -= (uint32_t)(in.n - n);
+		return in.n;
+	}
+	n += s->n_message;
+	s->n_head = 0;
+	return n;
+}
+
+void sbx_swap_by_message(struct sbx_swap *s)
+{
+	s->by_message = true;
+}
+
+int sbx_swap_feed(struct sbx_swap *s, struct sbx_span in, bool end, sbx_swap_sink *sink,
+		  void *userdata, struct sbx_http_verdict *ret_verdict)
+{
+	const struct feed f = { s, sink, userdata, ret_verdict };
+
+	while (s->by_message && in.n) {
+		bool is_end;
+		size_t n = take_message(s, in, &is_end);
+		int r;
+
+		if (!is_end)
+			break;
+		r = feed_part(&f, sbx_span(in.p, n), true);
+		if (r)
+			return r;
+		in = sbx_span(in.p + n, in.n - n);
+	}
+	return feed_part(&f, in, end);
 }
 
 /* --- one string --- */

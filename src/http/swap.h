@@ -12,7 +12,11 @@
 /*
  * Replaces strings in a stream: placeholders by values in a request's body, values by placeholders
  * in a response's. The stream comes in pieces of any size; the result does not depend on them.
- * Bytes are held back only while they may be the beginning of a string that is looked for. PURE.
+ *
+ * Some of the last bytes are held until more come. In requests without `detect` these are bytes
+ * that may be the beginning of a placeholder. Where values are looked for it is always the same
+ * number, or less when a control byte (a line's end) stands among them: what is held says nothing
+ * about a value. PURE.
  */
 
 struct sbx_swap; /* heap; wiped when freed */
@@ -30,6 +34,11 @@ int sbx_swap_new_request(const struct sbx_http_rules *rules, const struct sbx_ht
 int sbx_swap_new_response(const struct sbx_http_rules *rules, const char *host,
 			  struct sbx_swap **ret_swap);
 struct sbx_swap *sbx_swap_free(struct sbx_swap *s);
+
+/* The stream is messages with a length before each (gRPC's PROTOCOL-HTTP2.md, "Length-Prefixed-
+ * Message"): nothing of a whole message is held, because its reader may answer before the next is
+ * sent. A string across two messages is not found. Called before the first feed. */
+void sbx_swap_by_message(struct sbx_swap *s);
 
 /* Do all strings that are replaced have replacements of the same length? Then lengths stay. */
 bool sbx_swap_keeps_length(const struct sbx_swap *s);

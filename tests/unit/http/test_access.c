@@ -145,7 +145,19 @@ static void test_read_only(void **state)
 		{ ASK("GET", "/", "x-method-overrides", "PUT"), "allow" },
 		{ ASK("GET", "/a/../b"), ODD },
 		{ ASK("GET", "/a/..b"), "allow" },
-		{ ASK("GET", "/a%2fb"), ODD },
+		{ ASK("GET", "/", "X-Original-URL", "/b"), METHOD },
+		{ ASK("GET", "/", "x_rewrite_url", "/b"), METHOD },
+		{ ASK("GET", "/?a=b&_method=PUT"), METHOD },
+		{ ASK("GET", "/?%5fmethod=PUT"), METHOD },
+		{ ASK("GET", "/?_method"), METHOD },
+		{ ASK("GET", "/?payment_method=_method"), "allow" },
+		{ ASK("GET", "/?a?_method=PUT"), "allow" },
+		/* npm asks so for the packages of a scope. */
+		{ ASK("GET", "/@a%2fb"), "allow" },
+		{ ASK("PUT", "/@a%2fb"), METHOD },
+		{ ASK("GET", "/a%2f..%2fb"), ODD },
+		{ ASK("GET", "/a%2f/b"), ODD },
+		{ ASK("GET", "/a%252fb"), ODD },
 		{ ASK("GET", "http://a.example/"), ODD },
 	};
 
@@ -156,7 +168,7 @@ static void test_read_only(void **state)
 		verdict.text,
 		"a.example is read-only here (entry 'entry-text', access: read-only): POST "
 		"is not allowed; to allow it, use a profile whose entry for the host has "
-		"'access: {methods: [GET, HEAD, POST]}', or none");
+		"'access: {methods: [GET, HEAD, POST]}' or 'access: any'");
 }
 
 static void test_git(void **state)
@@ -168,6 +180,7 @@ static void test_git(void **state)
 		{ ASK("GET", "/a/b.git/info/refs?service=git-upload-pack"), "allow" },
 		{ ASK("GET", "/a/b.git/info/refs?service=git-receive-pack"), METHOD },
 		{ ASK("HEAD", "/a/b.git/info/refs?service=git-receive-pack"), METHOD },
+		{ ASK("GET", "/a/b.git/info%2frefs?service=git-receive-pack"), METHOD },
 		{ ASK("GET", "/a/b.git/info/refs?x&service=%67it-receive%2Dpack"), METHOD },
 		{ ASK("GET", "/a/b.git/info/%72efs?service=git-receive-pack"), METHOD },
 		{ ASK("GET", "/a/b.git/info/refs2?service=git-receive-pack"), "allow" },
@@ -183,6 +196,8 @@ static void test_git(void **state)
 		{ ASK("POST", "/a/b.git/xgit-upload-pack", "Content-Type", type, LENGTH_5),
 		  METHOD },
 		{ ASK("POST", "/a/b.git/git-receive-pack", "Content-Type", type, LENGTH_5),
+		  METHOD },
+		{ ASK("POST", "/a%2fb.git/git-upload-pack", "Content-Type", type, LENGTH_5),
 		  METHOD },
 		{ ASK("POST", "/a/git-upload-pack/../x", "Content-Type", type, LENGTH_5), ODD },
 	};

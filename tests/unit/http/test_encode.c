@@ -73,11 +73,14 @@ static void test_base64(void **state)
 static void test_json(void **state)
 {
 	(void)state;
-	assert_int_equal(sbx_http_json_escape(TEXT("a\"\\/\t\x01\x80"), true, NULL), 16);
+	assert_int_equal(sbx_http_json_escape(TEXT("a\"\\/\t\x01\x80"), SBX_HTTP_JSON_SLASH, NULL),
+			 16);
+	assert_string_equal(done(sbx_http_json_escape(TEXT("a\"\\/\b\f\n\r\t\x01\x80"),
+						      SBX_HTTP_JSON, (uint8_t *)out)),
+			    "a\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\x80");
 	assert_string_equal(
-		done(sbx_http_json_escape(TEXT("a\"\\/\b\f\n\r\t\x01\x80"), false, (uint8_t *)out)),
-		"a\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\x80");
-	assert_string_equal(done(sbx_http_json_escape(TEXT("a/"), true, (uint8_t *)out)), "a\\/");
+		done(sbx_http_json_escape(TEXT("a/"), SBX_HTTP_JSON_SLASH, (uint8_t *)out)),
+		"a\\/");
 }
 
 int main(void)

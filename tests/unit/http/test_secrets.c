@@ -82,8 +82,23 @@ static int fill(void **state)
 }
 
 static struct sbx_http_verdict verdict;
+static bool asks_uncoded; /* the last request that was rewritten got a field Accept-Encoding */
 
-/* The request as "METHOD TARGET|Name: value|...", or "reason". */
+static bool is_accept_encoding(const struct sbx_http_header *h)
+{
+	return h->name.n == 15 && !memcmp(h->name.p, "Accept-Encoding", 15);
+}
+
+static bool asked_for_coding(const struct sbx_http_request *r)
+{
+	for (size_t i = 0; i < r->n_headers; i++)
+		if (is_accept_encoding(&r->headers[i]))
+			return true;
+	return false;
+}
+
+/* The request as "METHOD TARGET|Name: value|...", or "reason". A field of asks_uncoded is left
+ * out. */
 static const char *rewrite(const char *host, const struct sbx_http_request *r)
 {
 	static char text[8192];
@@ -102,9 +117,17 @@ static const char *rewrite(const char *host, const struct sbx_http_request *r)
 	n = (size_t)snprintf(text, sizeof(text), "%.*s %.*s", (int)w.request.method.n,
 			     (const char *)w.request.method.p, (int)w.request.target.n,
 			     (const char *)w.request.target.p);
+	asks_uncoded = false;
 	for (size_t i = 0; i < w.request.n_headers; i++) {
 		const struct sbx_http_header *h = &w.request.headers[i];
 
+		if (is_accept_encoding(h) && !asked_for_coding(r)) {
+			assert_int_equal(h->value.n, 8);
+			assert_memory_equal(h->value.p, "identity", 8);
+			assert_false(asks_uncoded);
+			asks_uncoded = true;
+			continue;
+		}
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "|%.*s: %.*s", (int)h->name.n,
 				      (const char *)h->name.p, (int)h->value.n,
 				      (const char *)h->value.p);
@@ -164,6 +187,13 @@ static void test_headers(void **state)
 
 static void test_conditions(void **state)
 {
+	static const char *const overrides[][2] = {
+		{ "/b/c", "X-HTTP-Method-Override" }, { "/b/c", "x_http_method" },
+		{ "/b/c", "X-Method-Override" },      { "/b/c", "X-Original-URL" },
+		{ "/b/c", "X_Rewrite_URL" },	      { "/b/c?_method=PUT", "X-A" },
+		{ "/b/c?a=b&%5fMethod=PUT", "X-A" },  { "/b/c?a;_method", "X-A" },
+	};
+
 	struct sbx_http_request r = request("GET", "/");
 
 	(void)state;
@@ -191,6 +221,19 @@ static void test_conditions(void **state)
 	assert_string_equal(ask("x.b.example", "GET", "/b/c.json;.json", "X", HOLDER_2),
 			    "GET /b/c.json;.json|X: " VALUE_2);
 	below[0] = TEXT("/b/");
+	/* Fields that replace them for some servers. */
+	assert_string_equal(ask("x.b.example", "GET", "/b/c", "x_http_method_override", "PUT"),
+			    "GET /b/c|x_http_method_override: PUT");
+	for (size_t i = 0; i < SBX_N_ELEMENTS(overrides); i++) {
+		struct sbx_http_request odd = request("GET", overrides[i][0]);
+
+		add_header(&odd, overrides[i][1], "/c");
+		add_header(&odd, "X", HOLDER_2);
+		assert_string_equal(rewrite("x.b.example", &odd), MISDIRECTED);
+		assert_non_null(strstr(verdict.text, "replace the method or the path"));
+		odd.headers[1].value = TEXT(HOLDER_1);
+		assert_non_null(strstr(rewrite("a.example", &odd), VALUE_1));
+	}
 	/* An odd path matters only to a secret that has paths. */
 	assert_string_equal(ask("a.example", "GET", "/b/../c", "X", HOLDER_1),
 			    "GET /b/../c|X: " VALUE_1);
@@ -378,7 +421,7 @@ static void test_injection_disguised(void **state)
 		assert_non_null(strstr(ask("c.example", "GET", "/", names[i], "a"), names[i]));
 	}
 	for (int override = 0; override < 2; override++) {
-		secrets[2].override = (uint8_t)override;
+		secrets[2].override = (uint8_t) override;
 		assert_string_equal(ask_header("XaThree", "a"),
 				    "GET /|XaThree: a|X-Three: three value-of-three!");
 		assert_string_equal(ask_header("X_Threes", "a"),
@@ -397,10 +440,20 @@ static void test_accept_encoding(void **state)
 	(void)state;
 	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++) {
 		assert_non_null(strstr(ask_header(names[i], "gzip"), ": identity"));
-		assert_non_null(
-			strstr(ask("c.example", "GET", "/", names[i], "gzip"), ": gzip"));
+		assert_non_null(strstr(ask("c.example", "GET", "/", names[i], "gzip"), ": gzip"));
 	}
 	assert_string_equal(ask_header("AcceptXEncoding", "gzip"), "GET /|AcceptXEncoding: gzip");
+	/* A server that is not asked may choose. */
+	assert_true(asks_uncoded);
+	ask_header("Accept-Encoding", "gzip");
+	assert_false(asks_uncoded);
+	ask_header("Accept_Encoding", "gzip");
+	assert_true(asks_uncoded);
+	ask("c.example", "GET", "/", "X", "a");
+	assert_false(asks_uncoded);
+	/* Nor is anything else asked that cannot be searched. */
+	assert_string_equal(ask_header("a-im", "gdiff"), "GET /");
+	assert_string_equal(ask("c.example", "GET", "/", "A-IM", "gdiff"), "GET /|A-IM: gdiff");
 }
 
 static void test_entry_headers_disguised(void **state)
@@ -532,7 +585,7 @@ static void test_limits(void **state)
 
 	(void)state;
 	rules.n_secrets = 3;
-	while (r.n_headers < SBX_HTTP_HEADERS_MAX - 1)
+	while (r.n_headers < SBX_HTTP_HEADERS_MAX - 2)
 		add_header(&r, "A", "b");
 	assert_non_null(strstr(rewrite("a.example", &r), "X-Three"));
 	add_header(&r, "A", "b");

@@ -246,6 +246,11 @@ static void test_responses(void **state)
 		{ "a.example", "gh \\\"p/\\\\+&=%1", HOLDER_1 },
 		{ "a.example", "gh \\\"p\\/\\\\+&=%1", HOLDER_1 },
 		{ "a.example", "?gh%20%22p%2F%5C%2B%26%3D%251&", "?" HOLDER_1 "&" },
+		{ "a.example", "?gh%20%22p%2f%5c%2b%26%3d%251&", "?" HOLDER_1 "&" },
+		{ "a.example", "/gh%20%22p/%5C%2B%26%3D%251/", "/" HOLDER_1 "/" },
+		{ "a.example", "gh \\\"p/\\\\+\\u0026=%1", HOLDER_1 },
+		{ "a.example", "gh \\\"p/\\\\+\\u0026\\u003d%1", HOLDER_1 },
+		{ "a.example", "gh \\u0022p/\\\\\\u002B\\u0026=%1", HOLDER_1 },
 		/* The longest of those that begin at one place. */
 		{ "a.example", VALUE_2 "+and-more", "sbx-placeholder-b" },
 		{ "a.example", VALUE_2 "%2Band-more", "sbx-placeholder-b" },
@@ -276,6 +281,145 @@ static void test_responses(void **state)
 		sbx_swap_free(s);
 	}
 	assert_null(make(RESPONSE, "c.example"));
+}
+
+/* The value before a rotation, in all forms. */
+static void test_before(void **state)
+{
+	(void)state;
+	secrets[1].before = TEXT("old/value+");
+	assert_int_equal(swap(RESPONSE, "x.b.example",
+			      "old/value+ old%2Fvalue%2B old%2fvalue%2b old\\/value+ " VALUE_2),
+			 0);
+	assert_string_equal(whole.text,
+			    HOLDER_2 " " HOLDER_2 " " HOLDER_2 " " HOLDER_2 " " HOLDER_2);
+	secrets[1].before = (struct sbx_span){ 0 };
+}
+
+/* How many bytes of @guess behind some others come out before anything follows it. */
+static size_t n_out(enum kind kind, const char *guess, size_t n_guess, size_t n_before)
+{
+	struct sbx_swap *s = make(kind, "a.example");
+	struct output o = { 0 };
+	char text[512];
+
+	memset(text, 'x', n_before);
+	memcpy(text + n_before, guess, n_guess);
+	assert_int_equal(feed(s, text, n_before, false, &o, &verdict), 0);
+	assert_int_equal(feed(s, text + n_before, n_guess, false, &o, &verdict), 0);
+	sbx_swap_free(s);
+	return o.n;
+}
+
+/* A client whose guesses come back sees nothing of a value, however much of it they have. */
+static void test_no_oracle(void **state)
+{
+	static const char *const values[] = {
+		VALUE_1, "gh \\\"p/\\\\+&=%1", "gh%20%22p%2F%5C%2B%26%3D%251",
+		VALUE_2, VALUE_2 "+and-more",  "Z2ggInAvXCsmPSUx"
+	};
+	static const enum kind kinds[] = { RESPONSE, REQUEST, REQUEST_JSON, REQUEST_FORM };
+	static const char wrong[] = "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~";
+
+	(void)state;
+	for (size_t k = 0; k < SBX_N_ELEMENTS(kinds); k++)
+		for (size_t i = 0; i < SBX_N_ELEMENTS(values); i++)
+			for (size_t n = 0; n < strlen(values[i]); n++)
+				for (size_t n_before = 0; n_before < 200; n_before += 7)
+					assert_int_equal(n_out(kinds[k], values[i], n, n_before),
+							 n_out(kinds[k], wrong, n, n_before));
+}
+
+/* As much is held for short values as for long ones, and nothing behind the end of a line. */
+static void test_held(void **state)
+{
+	static const char line[] = "data: 1\n\n", tail[] = "data: 2\n\tsecond-val";
+	char text[100];
+	struct output o = { 0 };
+	struct sbx_swap *s = make(RESPONSE, "a.example");
+
+	(void)state;
+	assert_int_equal(feed(s, line, strlen(line), false, &o, &verdict), 0);
+	assert_string_equal(o.text, line);
+	o.n = 0;
+	assert_int_equal(feed(s, tail, strlen(tail), false, &o, &verdict), 0);
+	assert_string_equal(o.text, "data: 2\n");
+	assert_int_equal(feed(s, "ue-2", 4, false, &o, &verdict), 0);
+	assert_string_equal(o.text, "data: 2\n");
+	assert_int_equal(feed(s, "\r", 1, false, &o, &verdict), 0);
+	assert_string_equal(o.text, "data: 2\n\t" HOLDER_2 "\r");
+	sbx_swap_free(s);
+
+	memset(text, 'x', sizeof(text));
+	for (size_t n = 6; n < 60; n++) {
+		secrets[1].value = sbx_span(text, n);
+		secrets[1].before = TEXT(VALUE_2);
+		s = make(RESPONSE, "x.b.example");
+		o = (struct output){ 0 };
+		assert_int_equal(feed(s,
+				      "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~"
+				      "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~",
+				      100, false, &o, &verdict),
+				 0);
+		/* base64 is a third longer */
+		assert_int_equal(o.n, n <= 48 ? 100 - 64 : 0);
+		sbx_swap_free(s);
+	}
+	secrets[1].value = TEXT(VALUE_2);
+	secrets[1].before = (struct sbx_span){ 0 };
+}
+
+/* --- messages --- */
+
+#define MESSAGES                                                                                   \
+	"\0\0\0\0\020a " VALUE_2 "\0\0\0\0\0"                                                      \
+	"\001\0\0\0\003sec"
+#define SWAPPED                                                                                    \
+	"\0\0\0\0\020a " HOLDER_2 "\0\0\0\0\0"                                                     \
+	"\001\0\0\0\003sec"
+
+/* However they are cut, nothing of a whole message is held. */
+static void test_by_message(void **state)
+{
+	static const char in[] = MESSAGES, out[] = SWAPPED;
+	const size_t n = sizeof(in) - 1, n_first = 5 + 16, n_first_out = 5 + 2 + strlen(HOLDER_2);
+
+	(void)state;
+	for (size_t step = 1; step <= n; step++) {
+		struct sbx_swap *s = make(RESPONSE, "x.b.example");
+		struct output o = { 0 };
+
+		sbx_swap_by_message(s);
+		for (size_t i = 0; i < n; i += step) {
+			assert_int_equal(
+				feed(s, in + i, step < n - i ? step : n - i, false, &o, &verdict),
+				0);
+			if (i + step >= n_first)
+				assert_true(o.n >= n_first_out);
+		}
+		assert_int_equal(o.n, sizeof(out) - 1);
+		assert_memory_equal(o.text, out, o.n);
+		assert_int_equal(feed(s, "\0\0\0\0\377abc", 8, false, &o, &verdict), 0);
+		assert_int_equal(feed(s, VALUE_2, strlen(VALUE_2), true, &o, &verdict), 0);
+		assert_int_equal(o.n, sizeof(out) - 1 + 8 + strlen(HOLDER_2));
+		sbx_swap_free(s);
+	}
+}
+
+/* Bytes that are no message are swapped as any others. */
+static void test_no_message(void **state)
+{
+	static const char in[] = "{\"\": \"\0\0\0\0\003sec" VALUE_2;
+	struct sbx_swap *s = make(RESPONSE, "x.b.example");
+	struct output o = { 0 };
+
+	(void)state;
+	sbx_swap_by_message(s);
+	assert_int_equal(feed(s, in, sizeof(in) - 1, false, &o, &verdict), 0);
+	assert_memory_equal(o.text, in, o.n);
+	assert_int_equal(feed(s, "", 0, true, &o, &verdict), 0);
+	assert_int_equal(o.n, sizeof(in) - 1 - strlen(VALUE_2) + strlen(HOLDER_2));
+	sbx_swap_free(s);
 }
 
 static void test_nothing(void **state)
@@ -391,11 +535,13 @@ static void test_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requests),     cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_responses),    cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_keeps_length), cmocka_unit_test(test_short),
-		cmocka_unit_test(test_pair),	     cmocka_unit_test(test_sink_fails),
-		cmocka_unit_test(test_allocations),
+		cmocka_unit_test(test_requests),   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_responses),  cmocka_unit_test(test_before),
+		cmocka_unit_test(test_no_oracle),  cmocka_unit_test(test_held),
+		cmocka_unit_test(test_by_message), cmocka_unit_test(test_no_message),
+		cmocka_unit_test(test_nothing),	   cmocka_unit_test(test_keeps_length),
+		cmocka_unit_test(test_short),	   cmocka_unit_test(test_pair),
+		cmocka_unit_test(test_sink_fails), cmocka_unit_test(test_allocations),
 	};
 
 	return cmocka_run_group_tests_name("swap", tests, NULL, NULL);
