@@ -48,6 +48,15 @@ static int judge_verdicts(struct sbx_run *r)
 	return 0;
 }
 
+/* A closed channel is no error here: init has ended, and the wait for the verdicts finds why. */
+static int send_to_init(const struct sbx_run *r, const uint8_t *packet, ssize_t n)
+{
+	int e = n < 0 ? (int)n :
+		r->init.fd < 0 ? 0 : sbx_channel_send(r->init.fd, packet, (size_t)n, NULL, 0);
+
+	return e > 0 ? 0 : e;
+}
+
 /* If there is an allow list, init waits for it when it comes first. */
 static int send_programs(struct sbx_run *r)
 {
@@ -69,25 +78,20 @@ static int send_programs(struct sbx_run *r)
 		at += (uint32_t)strlen(program->path) + 1;
 	}
 	n = sbx_msg_encode_programs(&m, packet, sizeof(packet));
-	e = n < 0 ? (int)n : sbx_channel_send(r->init.fd, packet, (size_t)n, NULL, 0);
+	e = send_to_init(r, packet, n);
 	if (e < 0)
 		sbx_err_set(&r->err, "cannot send the list of programs: %s", strerror(-e));
-	return e > 0 ? 0 : e; /* the wait for the verdicts finds a closed channel */
+	return e;
 }
 
 static int send_probes(struct sbx_run *r)
 {
 	static uint8_t packet[SBX_MSG_MAX]; /* large for a stack */
 	ssize_t n = sbx_msg_encode_probes(&r->setup.probes, packet, sizeof(packet));
-	int e;
 
-	if (n < 0) {
+	if (n < 0)
 		sbx_err_set(&r->err, "the self-test's probes do not fit one message");
-		return (int)n;
-	}
-	/* They wait in the channel until init is there. */
-	e = sbx_channel_send(r->init.fd, packet, (size_t)n, NULL, 0);
-	return e > 0 ? 0 : e; /* the wait for the verdicts finds a closed channel */
+	return send_to_init(r, packet, n); /* they wait in the channel until init is there */
 }
 
 /* The database is opened here, while bwrap builds. A run that cannot be recorded is not
