@@ -18,7 +18,7 @@ static void judge_mounts(struct sbx_run *r, struct sbx_msg_verdict *v)
 		return;
 	v->ok = 0;
 	sbx_text_cut(v->detail, sizeof(v->detail),
-		     "the mount at %s is not locked, so it can be removed",
+		     "the mount at %s is missing, or it is not locked and can be removed",
 		     r->plan->view.mounts[r->stage.open_mount - 1].dest);
 }
 

@@ -362,6 +362,13 @@ static int check_mounts(const struct sbx_stage_config *c, int channel, struct sb
 		return -ESRCH;
 	}
 	e = sbx_overmounts_check_locked(c->mounts, c->n_mounts, init, &open_mount);
+	if (e == -ESTALE) {
+		sbx_err_set(err,
+			    "%s is not what it was when it was looked at: it was renamed or "
+			    "replaced while the sandbox was made; try again",
+			    c->mounts[open_mount].dest);
+		return e;
+	}
 	if (e < 0) {
 		sbx_err_set(err, "cannot look at the sandbox's mounts: %s", strerror(-e));
 		return e;

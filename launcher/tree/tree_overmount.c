@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/rootfs/overlay.h"
 
 enum part { PART_DIR, PART_FILE, PART_DOT, PART_SOCKET, N_PARTS };
@@ -171,30 +172,52 @@ static bool is_overmount(const struct sbx_mount_op *op)
 	       op->kind == SBX_MOUNT_TMPFS;
 }
 
-/* Called in the sandbox's mount namespace. The kernel refuses to remove a locked mount, to us as
- * well, with EINVAL (umount(2)). */
-static bool is_locked(const char *dest)
+/* The planned place of @op leads to another object or to none: something was renamed or removed. */
+static bool is_moved(const struct sbx_mount_op *op, int fd)
 {
-	struct statx st;
+	const struct stat *judged = &op->source.st;
+	struct stat st;
 
-	if (statx(AT_FDCWD, dest, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE, &st) < 0 ||
+	if (op->kind != SBX_MOUNT_MASK && op->kind != SBX_MOUNT_SELF_BIND)
+		return false; /* the plan does not know what is under the mount */
+	if (fd < 0)
+		return true;
+	return judged->st_ino && fstat(fd, &st) == 0 &&
+	       (st.st_dev != judged->st_dev || st.st_ino != judged->st_ino);
+}
+
+/* Called in the sandbox's mount namespace, with our own /proc/self/fd as the current directory. The
+ * mount is opened, and then used by its descriptor: another process may rename directories of its
+ * path meanwhile. The kernel refuses to remove a locked mount, to us as well, with EINVAL
+ * (umount(2)). 0: locked; 1: it is not there, or was removed; -ESTALE: its place was renamed. */
+static int check_lock(const struct sbx_mount_op *op)
+{
+	SBX_AUTO_CLOSE int fd = open(op->dest, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct statx st;
+	char name[16];
+
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &st) < 0 ||
 	    !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
-		return false;
-	return umount2(dest, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno == EINVAL;
+		return is_moved(op, fd) ? -ESTALE : 1;
+	sbx_text_fit(name, sizeof(name), "%d", fd);
+	return umount2(name, MNT_DETACH) < 0 && errno == EINVAL ? 0 : 1;
 }
 
 int sbx_overmounts_check_locked(const struct sbx_mount_op *ops, size_t n, int init,
 				size_t *ret_open)
 {
-	SBX_AUTO_CLOSE int here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	size_t i = 0;
+	SBX_AUTO_CLOSE int here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC),
+			   fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = 0;
 
-	if (here < 0 || setns(init, CLONE_NEWNS) < 0)
+	if (here < 0 || fds < 0 || setns(init, CLONE_NEWNS) < 0 || fchdir(fds) < 0)
 		return -errno;
-	while (i < n && (!is_overmount(&ops[i]) || is_locked(ops[i].dest)))
-		i++;
-	*ret_open = i;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		*ret_open = i;
+		if (is_overmount(&ops[i]))
+			r = check_lock(&ops[i]);
+	}
 	if (setns(here, CLONE_NEWNS) < 0)
 		return -errno;
-	return i < n;
+	return r;
 }

@@ -3,12 +3,15 @@
 import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
 
 import pytest
 
+from conftest import named, status
+from test_lifecycle import wait_until
 from workspaces import space  # noqa: F401
 
 SECRET = "the-secret-itself"
@@ -239,6 +242,27 @@ def test_notices_are_bounded_and_quiet(space):
 
 
 # --- somebody renames while the sandbox starts ---
+
+@pytest.mark.parametrize("rename", ["nothing", "mv ssh other", "mv a was", "mv a was; mkdir a", "mv a was; mv b a"])
+def test_renamed_before_the_mounts_are_checked(space, rename):
+    """The check finds no mount at the planned place. It says why, and this is no failure of the self-test."""
+    space.make({"a/.ssh/id": SECRET, "b/x": "", "ssh/x": ""})
+    p = space.popen("cat */.ssh/id; echo ran", program="bin/sbx-run-faults", env={"SBX_FAULT": "stop:command"})
+    try:
+        assert wait_until(lambda: status(p.pid)["State"].startswith("T") and named(p.pid, "sbx-init"), 60)
+        if rename != "nothing":
+            space.outside("sh", "-ec", rename)
+        os.kill(p.pid, signal.SIGCONT)
+        out, err = p.communicate(timeout=60)
+    finally:
+        p.kill()
+    if rename in ("nothing", "mv ssh other"):
+        assert (p.returncode, out) == (0, "ran\n"), err
+        return
+    assert (p.returncode, out) == (125, ""), err
+    assert f"{space.dir}/a" in err and "is not what it was when it was looked at: it was renamed" in err, err
+    assert not space.sbx.events(action="panic")
+
 
 RENAME_EXCHANGE = 2
 

@@ -77,6 +77,16 @@ def test_a_sandbox_built_wrongly(sbx, probe, root):
     expect_never_started(sbx, run_with(sbx, root, **WRONG[probe]), probe)
 
 
+def test_a_mask_that_is_missing(sbx):
+    """bwrap shows a directory without the mask in it: nothing was renamed, so this is a failure of the self-test."""
+    at = os.path.join(sbx.work, "a")
+    os.makedirs(at + "/.ssh")
+    sbx.own(sbx.world.user.pw_uid)
+    r = run_with(sbx, last=["--bind", at, at])
+    expect_never_started(sbx, r, "mounts")
+    assert f"the mount at {at}/.ssh is missing" in r.stderr, r
+
+
 @pytest.mark.parametrize("root", [False, True])
 def test_the_same_built_rightly(sbx, root):
     if root:
