@@ -6,7 +6,6 @@ passed to python3 -c: it uses the standard library only, and no file beside it.
 """
 import ctypes
 import errno
-import fcntl
 import json
 import os
 import signal

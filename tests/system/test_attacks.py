@@ -4,7 +4,6 @@ its twin: a permitted use of the same means, which works."""
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys

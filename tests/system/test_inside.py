@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Identity and rights of a process in the sandbox, in an ordinary user's and in root's sandbox."""
-import ctypes
 import json
 import os
-import pwd
 import signal
 import subprocess
 import time

@@ -7,7 +7,6 @@ import subprocess
 
 import pytest
 
-import workspaces
 from workspaces import space  # noqa: F401
 
 SECRET = "-----BEGIN SECRET-----\n"

@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 
-import workspaces
 from conftest import USER
 from test_protect import config, repository, unprotect
 from workspaces import space  # noqa: F401

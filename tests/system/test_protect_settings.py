@@ -3,9 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-
-import pytest
 
 import workspaces
 from conftest import HERE

@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import re
-import shutil
 import subprocess
 
 import pytest
