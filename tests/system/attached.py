@@ -25,7 +25,7 @@ def talk(s):
 
 def do_tcp(addr, port, keep=None):
     s = socket.socket(family_of(addr), socket.SOCK_STREAM)
-    s.settimeout(3)
+    s.settimeout(10)
     s.connect((addr, port))
     answer = talk(s)
     if keep:
@@ -37,7 +37,7 @@ def do_tcp(addr, port, keep=None):
 
 def do_udp(addr, port, keep=None):
     s = socket.socket(family_of(addr), socket.SOCK_DGRAM)
-    s.settimeout(1)
+    s.settimeout(10)
     s.connect((addr, port))
     if keep:
         KEPT[keep] = s
@@ -67,7 +67,7 @@ def do_query(name, qtype, server=None, port=53):
         with open("/etc/resolv.conf") as f:
             server = f.read().split()[1]
     s = socket.socket(family_of(server), socket.SOCK_DGRAM)
-    s.settimeout(3)
+    s.settimeout(10)
     s.connect((server, port))
     labels = b"".join(bytes([len(part)]) + part.encode("latin-1") for part in name.split("."))
     s.send(struct.pack("!HHHHHH", 7, 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!HH", qtype, 1))
@@ -80,7 +80,7 @@ def do_ask(name, server, way):
     labels = b"".join(bytes([len(part)]) + part.encode() for part in name.split("."))
     query = struct.pack("!HHHHHH", 9, 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!HH", 1, 1)
     s = socket.socket(socket.AF_INET, socket.SOCK_STREAM if way == "tcp" else socket.SOCK_DGRAM)
-    s.settimeout(3)
+    s.settimeout(10)
     peer = None
     if way == "unconnected":
         s.sendto(query, (server, 53))
@@ -97,7 +97,7 @@ def do_odd(how, addr, port, options=(), proto=0):
     203.0.113.10), again (a socket that was connected there)."""
     s = socket.socket(family_of(addr), socket.SOCK_STREAM if how in ("tcp", "fastopen", "again") else
                       socket.SOCK_DGRAM, proto)
-    s.settimeout(1)
+    s.settimeout(10)
     for level, number, value in options:
         s.setsockopt(level, number, bytes.fromhex(value))
     if how == "fastopen":
@@ -116,7 +116,7 @@ def do_odd(how, addr, port, options=(), proto=0):
 
 def do_unix(name):
     s = socket.socket(socket.AF_UNIX)
-    s.settimeout(2)
+    s.settimeout(10)
     s.connect("\0" + name)
     return s.recv(10).decode()
 
@@ -133,7 +133,7 @@ def do_socket(proto):
     """An IPv4 socket of a protocol, connected; what is not TCP or UDP."""
     kind = socket.SOCK_STREAM if proto in (132, 262) else socket.SOCK_DGRAM
     s = socket.socket(socket.AF_INET, kind, proto)
-    s.settimeout(2)
+    s.settimeout(10)
     s.connect(("203.0.113.66", 80))
     s.sendall(b"hello")
     return s.recv(10).decode()
@@ -150,9 +150,9 @@ def do_listen(port):
 
 def do_serve_once(port):
     do_listen(port)
-    KEPT["listener"].settimeout(5)
+    KEPT["listener"].settimeout(10)
     c, _ = KEPT["listener"].accept()
-    c.settimeout(2)
+    c.settimeout(10)
     c.sendall(b"from inside")
     return "ok"
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Attach cgroup, end to end: sbx-run as root in a host's network namespace, beyond which a world answers on every
 address, and a resolver whose answers the tests choose. Every refusal stands beside the same request allowed."""
+import contextlib
 import json
 import os
 import re
@@ -88,7 +89,7 @@ def cgroups():
     return sorted(d for top, dirs, _ in os.walk(cgroup2_mount()) for d in dirs if re.fullmatch("sbx-[0-9a-f]{12}", d))
 
 
-def wait_until(condition, seconds=10):
+def wait_until(condition, seconds=30):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
@@ -454,7 +455,7 @@ def test_a_socket_that_was_passed_out_is_never_free(host, sbx, start, end):
     listener = listen_for_sockets(sbx, os.path.join(sbx.work, "door"))
     run = start()
     assert run("pass", os.path.join(sbx.work, "door"), "udp") == "ok"
-    with receive_socket(listener) as s, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
+    with receive_socket(listener) as s:
         listener.close()
         s.settimeout(1)
 
@@ -507,9 +508,9 @@ def test_sockets_that_are_held_do_not_slow_others(sbx, start):
         held.append(receive_socket(listener))
         listener.close()
         run.end()
-    began = time.monotonic()
-    assert sbx.run(["--profile", "att"], ["true"], root=True).rc == 0
-    assert time.monotonic() - began < 2
+    runs = [sbx.run(["--profile", "att"], ["true"], root=True) for _ in range(3)]
+    assert [r.rc for r in runs] == [0] * 3
+    assert min(r.seconds for r in runs) < 2, runs  # the fastest: another one may have waited for a processor
     for s in held:
         s.close()
     assert gc(sbx)
@@ -537,7 +538,7 @@ def test_a_killed_launcher_leaves_it_closed(host, sbx, step):
     """SIGKILL after each step: the rules that are left refuse everything, and --gc restores the former state."""
     sbx.profile("att", NAMES)
     marker = os.path.join(sbx.work, "ran")
-    r = sbx.run(["--profile", "att"], ["sh", "-c", f"sleep 0.2; echo x >{marker}"], root=True,
+    r = sbx.run(["--profile", "att"], ["sh", "-c", f"sleep 5; echo x >{marker}"], root=True,
                 program="bin/sbx-run-faults", env={"SBX_FAULT": f"kill:{step}"})
     assert r.rc == -signal.SIGKILL
     assert not os.path.exists(marker)
@@ -611,7 +612,7 @@ def test_rules_that_match_nothing_are_found(host, sbx, where):
     until = time.monotonic() + (0.5 if where == "another" else 0)
     while time.monotonic() < until:  # what is forked while one looks is found the next time
         for pid in conftest.descendants(p.pid):
-            with open(f"{elsewhere}/cgroup.procs", "w") as f:
+            with contextlib.suppress(ProcessLookupError), open(f"{elsewhere}/cgroup.procs", "w") as f:
                 f.write(str(pid))
     os.kill(p.pid, signal.SIGCONT)
     out, err = p.communicate(timeout=30)

@@ -35,7 +35,7 @@ def processes(tmp):
     return found
 
 
-def wait_until(condition, seconds=5):
+def wait_until(condition, seconds=20):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

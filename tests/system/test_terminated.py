@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Terminated hosts: real clients, secrets that the origin sees and the sandbox does not, HTTP held to reading."""
 import json
+import os
 
 import pytest
 
@@ -35,13 +36,13 @@ def test_reading_is_allowed_and_writing_is_not(sbx, host):
 
 @pytest.mark.parametrize("host", ["api.test", "h2.api.test"])
 def test_the_origin_sees_the_value_and_the_sandbox_does_not(sbx, world, host):
-    mark = world.mark()
+    world.mark()
     args = profile(sbx, ALLOW, TOKEN)
     r = run(sbx, args, f'echo $TOKEN; curl -sS -H "Authorization: Bearer $TOKEN" -H "X-Ask: $TOKEN" -D- https://{host}/a')
     assert r.rc == 0 and SECRET not in r.out + r.err, r
     placeholder = r.out.splitlines()[0]
     assert placeholder.startswith("sbx_secret_") and f"x-echo: {placeholder}" in r.out.lower().replace(placeholder.lower(), placeholder), r
-    seen = [e for e in world.log("origin", path="/a") if e["t"] >= mark] if False else world.log("origin", path="/a")
+    seen = world.log("origin", path="/a")
     assert ["authorization", f"Bearer {SECRET}"] in seen[-1]["headers"], seen
 
 
@@ -51,16 +52,15 @@ def test_a_401_makes_a_file_be_read_again(sbx, world, host):
     path = f"{sbx.work}/../token-{host}"
     with open(path, "w") as f:
         f.write("stale-token-of-thirty-characters\n")
-    import os
     os.chown(path, world.user.pw_uid, world.user.pw_gid)
     args = profile(sbx, "    - {host: %s, inspect: true}\n" % host,
                    "  - {name: T, from: 'file:%s', hosts: [%s]}\n" % (os.path.realpath(path), host))
     p = sbx.popen(args, ["sh", "-c", f'a() {{ curl -sS -o /dev/null -w "%{{http_code}}\\n" -H "Authorization: Bearer $T" https://{host}/denied; }}; '
-                         "echo ready; read x; a; sleep 1; a"], stdin=-1)
+                         "echo ready; read x; a; for i in $(seq 60); do sleep 0.5; c=$(a); [ $c = 401 ] || break; done; echo $c"], stdin=-1)
     assert p.stdout.readline() == "ready\n", p.stderr.read()
     with open(path, "w") as f:
         f.write("fresh-token-of-thirty-characters\n")
-    out, err = p.communicate("go\n", 20)
+    out, err = p.communicate("go\n", 60)
     assert out == "401\n200\n", (out, err)
     seen = [dict(e["headers"])["authorization"] for e in world.log("origin", path="/denied") if dict(e["headers"])["host"] == host]
     assert seen[-2:] == ["Bearer stale-token-of-thirty-characters", "Bearer fresh-token-of-thirty-characters"], seen
