@@ -71,33 +71,32 @@ static void broken(struct sbx_run *r, enum peer from)
 
 /* --- messages of the stage --- */
 
-static int on_stage_ready(struct sbx_run *r)
+/* Takes the packet's descriptors for the slots that its value names, of the first @n_slots. 0, or
+ * -1: there are others. */
+static int take_slots(int *slots, size_t n_slots)
 {
 	uint32_t mask = packet.body.value;
 	size_t used = 0;
 
-	if ((size_t)__builtin_popcount(mask) != packet.n_fds || mask >> SBX_BFD_TLS)
+	if ((size_t)__builtin_popcount(mask) != packet.n_fds || mask >> n_slots)
 		return -1;
-	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
+	for (size_t i = 0; i < n_slots; i++)
 		if (mask & (1u << i))
-			r->stage.sandbox_fds[i] = packet.fds[used++];
+			slots[i] = packet.fds[used++];
 	packet.n_fds = 0;
-	r->stage.ready = true;
 	return 0;
+}
+
+/* The slots from SBX_BFD_TLS on are the launcher's own. */
+static int on_stage_ready(struct sbx_run *r)
+{
+	r->stage.ready = take_slots(r->stage.sandbox_fds, SBX_BFD_TLS) == 0;
+	return r->stage.ready ? 0 : -1;
 }
 
 static int on_stage_fills(struct sbx_run *r)
 {
-	uint32_t mask = packet.body.value;
-	size_t used = 0;
-
-	if ((size_t)__builtin_popcount(mask) != packet.n_fds || mask >> SBX_N_FILLS)
-		return -1;
-	for (size_t i = 0; i < SBX_N_FILLS; i++)
-		if (mask & (1u << i))
-			r->stage.fills[i] = packet.fds[used++];
-	packet.n_fds = 0;
-	return 0;
+	return take_slots(r->stage.fills, SBX_N_FILLS);
 }
 
 /* The directory that the stage sends; NULL: none was asked for. */

@@ -39,7 +39,6 @@ void sbx_setup_fini(struct sbx_setup *s)
 	s->env = NULL;
 }
 
-/* The self-test looks for the end of the file. */
 /* The probes of secrets send placeholders of the self-test's own. */
 static void expect_placeholders(struct sbx_setup *s, const struct sbx_secrets *secrets)
 {
@@ -52,6 +51,7 @@ static void expect_placeholders(struct sbx_setup *s, const struct sbx_secrets *s
 	}
 }
 
+/* The self-test looks for the end of the file. */
 static void expect_end(struct sbx_setup *s)
 {
 	for (uint32_t i = 0; i < s->probes.n_probes; i++) {

@@ -44,10 +44,8 @@ _Static_assert(SBX_GRANTS_MAX <= SBX_CHANNEL_MAX_FDS, "all grants, if id-mapped,
 void sbx_stage_init(struct sbx_stage *s)
 {
 	s->fd = s->seccomp_fd = s->args_fd = -1;
-	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		s->sandbox_fds[i] = -1;
-	for (size_t i = 0; i < SBX_N_FILLS; i++)
-		s->fills[i] = -1;
+	memset(s->sandbox_fds, -1, sizeof(s->sandbox_fds));
+	memset(s->fills, -1, sizeof(s->fills));
 }
 
 void sbx_stage_fini(struct sbx_stage *s)

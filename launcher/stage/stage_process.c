@@ -228,28 +228,36 @@ static int send_upper(int channel, const struct sbx_stage_config *c, const struc
 	return r > 0 ? -EPIPE : r;
 }
 
-/* Sends the launcher the files whose text it will know; its value says which. */
-static int send_fills(int channel, int fills[SBX_N_FILLS])
+/* Sends the launcher the open descriptors of @slots, at most SBX_CHANNEL_MAX_FDS, and closes them.
+ * They are sent in their order; the message's value says which. 0 or -errno. */
+static int send_slots(int channel, enum sbx_msg_type type, int *slots, size_t n_slots)
 {
-	int fds[SBX_N_FILLS];
+	int fds[SBX_CHANNEL_MAX_FDS];
 	uint32_t mask = 0;
 	uint8_t packet[64];
 	size_t n_fds = 0;
 	ssize_t n;
 	int r;
 
-	for (uint32_t i = 0; i < SBX_N_FILLS; i++)
-		if (fills[i] >= 0) {
+	for (size_t i = 0; i < n_slots; i++)
+		if (slots[i] >= 0) {
 			mask |= 1u << i;
-			fds[n_fds++] = fills[i];
+			fds[n_fds++] = slots[i];
 		}
-	if (mask == 0)
-		return 0;
-	n = sbx_msg_encode_simple(SBX_MSG_STAGE_FILLS, mask, packet, sizeof(packet));
+	n = sbx_msg_encode_simple(type, mask, packet, sizeof(packet));
 	r = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, fds, n_fds);
-	for (uint32_t i = 0; i < SBX_N_FILLS; i++)
-		fills[i] = sbx_fd_close(fills[i]);
+	for (size_t i = 0; i < n_slots; i++)
+		slots[i] = sbx_fd_close(slots[i]);
 	return r > 0 ? -EPIPE : r;
+}
+
+/* Sends the launcher the files whose text it will know, if there are any. */
+static int send_fills(int channel, int fills[SBX_N_FILLS])
+{
+	for (size_t i = 0; i < SBX_N_FILLS; i++)
+		if (fills[i] >= 0)
+			return send_slots(channel, SBX_MSG_STAGE_FILLS, fills, SBX_N_FILLS);
+	return 0;
 }
 
 /* Until bwrap has read its arguments, it is a process like the stage. */
@@ -315,30 +323,6 @@ static int build(struct sbx_stage_process *p, const struct sbx_tree *tree,
 	return sbx_stage_network_build(c, s, ret_step, err);
 }
 
-/* STAGE_READY carries the sockets in slot order; its value says which slots. */
-static int send_ready(int channel, struct sbx_stage_sockets *s)
-{
-	int fds[SBX_N_BROKER_FDS];
-	uint32_t mask = 0;
-	uint8_t packet[64];
-	size_t n_fds = 0;
-	ssize_t n;
-	int r;
-
-	for (uint32_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		if (s->fds[i] >= 0) {
-			mask |= 1u << i;
-			fds[n_fds++] = s->fds[i];
-		}
-	n = sbx_msg_encode_simple(SBX_MSG_STAGE_READY, mask, packet, sizeof(packet));
-	if (n < 0)
-		return (int)n;
-	r = sbx_channel_send(channel, packet, (size_t)n, fds, n_fds);
-	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		s->fds[i] = sbx_fd_close(s->fds[i]);
-	return r > 0 ? -EPIPE : r;
-}
-
 /* Waits until the launcher names the sandbox's init, checks the mounts that init sees, and answers:
  * 0, all are locked; or 1 + the index of a mount that is not. */
 static int check_mounts(const struct sbx_stage_config *c, int channel, struct sbx_err *err)
@@ -384,15 +368,15 @@ _Noreturn void sbx_stage_process_main(struct sbx_stage_process *p)
 	const struct sbx_stage_config *c = p->config;
 	struct sbx_err err = { 0 };
 	const char *step = "start";
-	int fills[SBX_N_FILLS] = { -1, -1, -1 };
+	int fills[SBX_N_FILLS];
 	struct sbx_tree tree = { .root = -1, .fills = fills };
 	struct sbx_stage_sockets s = { .factory = -1 };
 	struct mapped mapped;
 	pid_t bwrap = 0;
 	int error;
 
-	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
-		s.fds[i] = -1;
+	memset(fills, -1, sizeof(fills));
+	memset(s.fds, -1, sizeof(s.fds));
 	/* If the parent is gone already, this signal never comes: the channel's end of file ends us
 	 * instead. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -404,7 +388,7 @@ _Noreturn void sbx_stage_process_main(struct sbx_stage_process *p)
 		error = build(p, &tree, &mapped, bwrap, &s, &step, &err);
 	}
 	if (error == 0)
-		error = send_ready(p->channel, &s);
+		error = send_slots(p->channel, SBX_MSG_STAGE_READY, s.fds, SBX_N_BROKER_FDS);
 	if (error == 0) {
 		step = "view";
 		error = check_mounts(c, p->channel, &err);

@@ -254,11 +254,12 @@ static void test_setup(void **state)
 	struct plan_world *w = *state;
 	SBX_AUTO_FREE char *args = NULL;
 	const struct sbx_probe *probe;
-	int fills[SBX_N_FILLS] = { -1, -1, -1 };
+	int fills[SBX_N_FILLS];
 	char text[1024];
 	struct sbx_mount_op op;
 	size_t n;
 
+	memset(fills, -1, sizeof(fills));
 	profile(w, ONLY TOKEN("env:REAL"));
 	must(w, "-q");
 	sbx_setup_init(&s);

@@ -138,13 +138,12 @@ static void identity(void)
 	CHECK(try_one(&t, SBX_MOUNT_DEVICE, file, dev, &st, &err) == -ESTALE);
 }
 
-/* A host whose /dev/null is a regular file, as after `rm /dev/null` and a redirection. */
 /* A file with a fill lies over the one that is there, which stays; any other is an error. */
 static void cover(void)
 {
 	static char dir[] = "/mnt/etc", at_dir[] = "/etc", store[] = "/etc/store", text[] = "trust",
 		    other[] = "/etc/link", made[] = "/new/store", root[] = "/";
-	int fills[SBX_N_FILLS] = { -1, -1, -1 };
+	int fills[SBX_N_FILLS];
 	struct sbx_tree t = { .root = -1, .fills = fills };
 	struct sbx_scratch s = { .root = -1, .upper = -1 };
 	struct sbx_mount_op last = { .kind = SBX_MOUNT_REMOUNT_RO, .dest = root, .mount_fd = -1,
@@ -156,6 +155,7 @@ static void cover(void)
 	char buf[8] = "";
 	struct stat st;
 
+	memset(fills, -1, sizeof(fills));
 	CHECK(mkdir(dir, 0755) == 0);
 	write_file("/mnt/etc/store", "host");
 	write_file("/mnt/etc/link", "host");
@@ -185,6 +185,7 @@ static void cover(void)
 	CHECK(stat("/mnt/etc/store", &st) == 0 && st.st_size == 4);
 }
 
+/* A host whose /dev/null is a regular file, as after `rm /dev/null` and a redirection. */
 static void null_is_a_file(void)
 {
 	struct sbx_tree t = { .root = -1 };
