@@ -159,10 +159,8 @@ int sbx_cleanup_start(struct sbx_cleanup *c, const struct sbx_cleanup_job *job, 
 
 void sbx_cleanup_end(struct sbx_cleanup *c)
 {
-	if (c->pid > 0 && !c->stays) {
-		kill(c->pid, SIGKILL); /* our child, not yet reaped */
-		sbx_proc_reap(&c->pid);
-	}
+	if (!c->stays)
+		sbx_proc_end(&c->pid);
 	sbx_cleanup_fini(c); /* a process that stays waits for the end of file */
 }
 

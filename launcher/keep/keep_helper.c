@@ -128,11 +128,9 @@ void sbx_keep_helper_init(struct sbx_keep_helper *k)
 
 void sbx_keep_helper_fini(struct sbx_keep_helper *k)
 {
-	if (k->pid > 0)
-		kill(k->pid, SIGKILL); /* our child, not yet reaped */
+	sbx_proc_end(&k->pid);
 	k->upper_fd = sbx_fd_close(k->upper_fd);
 	k->fd = sbx_fd_close(k->fd);
-	sbx_proc_reap(&k->pid);
 }
 
 int sbx_keep_helper_start(struct sbx_keep_helper *k, const struct sbx_plan *p, struct sbx_err *err)

@@ -120,8 +120,7 @@ static int end_of(pid_t pid, int r, uint64_t deadline_us)
 		else
 			usleep(50); /* between the end of its output and its own: once at most */
 	}
-	kill(pid, SIGKILL);
-	sbx_proc_reap(&pid);
+	sbx_proc_end(&pid);
 	return r;
 }
 

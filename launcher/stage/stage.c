@@ -133,8 +133,7 @@ static int start_as_user(struct sbx_stage *s, struct sbx_stage_process *p, int c
 		stage_as_user(p, pid_write, launcher);
 	pid_write = sbx_fd_close(pid_write);
 	s->pid = read_pid(pid_read);
-	kill(helper, SIGKILL); /* our child, not yet reaped; its work is done */
-	sbx_proc_reap(&helper);
+	sbx_proc_end(&helper); /* its work is done */
 	if (s->pid == 0)
 		return 0; /* the child reports the error on the channel */
 	e = sbx_userns_map_child(s->pid, p->facts->uid, p->facts->gid, err);
@@ -314,7 +313,6 @@ void sbx_stage_kill(const struct sbx_stage *s)
 
 void sbx_stage_end(struct sbx_stage *s)
 {
-	sbx_stage_kill(s);
-	sbx_proc_reap(&s->pid);
+	sbx_proc_end(&s->pid);
 	s->fd = sbx_fd_close(s->fd); /* after the kill: a bwrap that saw its end would complain */
 }

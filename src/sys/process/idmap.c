@@ -73,8 +73,7 @@ int sbx_idmap_userns(const struct sbx_idmap_pair *from, const struct sbx_idmap_p
 	if (fd < 0)
 		sbx_err_set(err, "cannot open a new user namespace: %s", strerror(-fd));
 	r = fd < 0 ? fd : sbx_userns_write_maps(pid, from->uid, to->uid, from->gid, to->gid, err);
-	kill(pid, SIGKILL); /* our child, not yet reaped */
-	sbx_proc_reap(&pid);
+	sbx_proc_end(&pid);
 	if (r < 0)
 		sbx_fd_close(fd);
 	return r < 0 ? r : fd;

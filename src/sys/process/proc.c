@@ -111,6 +111,13 @@ void sbx_proc_reap(pid_t *pid)
 	*pid = 0;
 }
 
+void sbx_proc_end(pid_t *pid)
+{
+	if (*pid > 0)
+		kill(*pid, SIGKILL);
+	sbx_proc_reap(pid);
+}
+
 static struct timespec now(clockid_t clock)
 {
 	struct timespec t = { 0 };

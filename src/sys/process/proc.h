@@ -69,6 +69,9 @@ int sbx_proc_arrange_fds(const int *fds, const int *numbers, size_t n);
 /* Wait for child *pid and set *pid to 0. Does nothing where *pid is not positive. */
 void sbx_proc_reap(pid_t *pid);
 
+/* The same after a SIGKILL. *pid is our child and not yet reaped: so the pid is still its own. */
+void sbx_proc_end(pid_t *pid);
+
 /* 12 hex digits from getrandom. */
 void sbx_random_id(char ret_id[13]);
 

@@ -191,6 +191,25 @@ static void test_arrange_fds_edges(void **state)
 	reap_ok(pid);
 }
 
+static void test_end(void **state)
+{
+	pid_t none = 0, failed = -EAGAIN, pid = fork(), was = pid;
+
+	(void)state;
+	if (pid == 0) {
+		pause();
+		_exit(1);
+	}
+	assert_true(pid > 0);
+	sbx_proc_end(&pid);
+	assert_int_equal(pid, 0);
+	assert_int_equal(waitpid(was, NULL, 0), -1);
+	assert_int_equal(errno, ECHILD);
+	sbx_proc_end(&none); /* a signal to 0 would be for our group, and so for us */
+	sbx_proc_end(&failed);
+	assert_int_equal(failed, 0);
+}
+
 static void test_random_id(void **state)
 {
 	char a[13], b[13];
@@ -519,6 +538,7 @@ int main(void)
 		cmocka_unit_test(test_memfd_sealed),
 		cmocka_unit_test(test_arrange_fds),
 		cmocka_unit_test(test_arrange_fds_edges),
+		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_random_id),
 		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_clone),
