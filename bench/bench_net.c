@@ -42,8 +42,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bench/bench.h"
 
 #define FDS_MAX 4096
 #define EVENTS_MAX 256
@@ -55,20 +56,6 @@ static const char ANSWER_KEEP[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no
 static const char ANSWER_CLOSE[] =
 	"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
 static const char ANSWER_BULK[] = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "bench_net: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static void epoll_add(int epoll, int fd, uint32_t events)
 {

@@ -26,7 +26,6 @@
  * client is the same for all that it asks.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -39,8 +38,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bench/bench.h"
 
 #define LINE_SIZE   512
 #define BUF_SIZE    65536
@@ -77,20 +77,6 @@ struct conn {
 	int fd;
 	SSL *ssl;
 };
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "bench_tls: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 /* --- a connection --- */
 

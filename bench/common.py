@@ -118,6 +118,17 @@ def descendants(pid, all_processes=None):
     return found
 
 
+def helpers_of(launcher, *names):
+    """The pids of the processes with these names below @launcher, when all of them are there."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        found = [p for p, name in descendants(launcher).items() if name in names]
+        if len(found) == len(names):
+            return found
+        time.sleep(0.05)
+    raise RuntimeError(f"no {' and '.join(names)} below sbx-run")
+
+
 def exe_name(pid):
     try:
         return os.path.basename(os.readlink(f"/proc/{pid}/exe")).removesuffix(" (deleted)")
@@ -128,6 +139,22 @@ def exe_name(pid):
 def cpu_seconds(pids):
     table = processes()
     return sum(table[p][2] for p in pids if p in table)
+
+
+def measure(loads, ways, ask, n_rounds):
+    """{(load, way's name): [figure]} and {the same: [CPU s per unit of work]}, of ask(way, load): figure and work.
+    Round by round, so that what else the machine does meets all of them alike."""
+    figures, cpus = {}, {}
+    for _round in range(n_rounds):
+        for load in loads:
+            for way in (w for w in ways if w.serves(load)):
+                before = cpu_seconds(way.relay or [])
+                figure, work = ask(way, load)
+                figures.setdefault((load, way.name), []).append(figure)
+                if way.relay and work:
+                    used = cpu_seconds(way.relay) - before
+                    cpus.setdefault((load, way.name), []).append(used / work)
+    return figures, cpus
 
 
 def percentile(values, q):

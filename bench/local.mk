@@ -5,8 +5,8 @@
 # Not check_PROGRAMS: those are run as tests.
 EXTRA_PROGRAMS = %reldir%/bench_attach %reldir%/bench_net %reldir%/bench_tls
 %canon_reldir%_bench_attach_SOURCES = %reldir%/bench_attach.c
-%canon_reldir%_bench_net_SOURCES = %reldir%/bench_net.c
-%canon_reldir%_bench_tls_SOURCES = %reldir%/bench_tls.c
+%canon_reldir%_bench_net_SOURCES = %reldir%/bench_net.c %reldir%/bench.h
+%canon_reldir%_bench_tls_SOURCES = %reldir%/bench_tls.c %reldir%/bench.h
 %canon_reldir%_bench_tls_LDADD = $(SSL_LIBS)
 CLEANFILES += $(EXTRA_PROGRAMS)
 
@@ -25,5 +25,5 @@ EXTRA_DIST += \
 BENCH_FLAGS =
 bench: install-for-tests %reldir%/bench_attach %reldir%/bench_net %reldir%/bench_tls \
 		%reldir%/bench_decide
-	$(SBX_TEST_ENVIRONMENT) $(PYTHON3) '$(srcdir)/%reldir%/run.py' $(BENCH_FLAGS)
+	$(SBX_TEST_ENVIRONMENT) $(PYTHON3) '$(abs_srcdir)/%reldir%/run.py' $(BENCH_FLAGS)
 .PHONY: bench

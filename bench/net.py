@@ -264,7 +264,7 @@ class World:
         found = {False: self.client(sbx, NAME, port)}
         if web and self.real:
             found[True] = self.client(sbx, NAME, WEB_PORT)
-        return Way(name, found, [p for c in found.values() for p in broker_of(c.proc.pid)])
+        return Way(name, found, [p for c in found.values() for p in common.helpers_of(c.proc.pid, "sbx-broker")])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -279,33 +279,18 @@ class Way:
         return load.real in self.clients and (self.bulk or not load.bulk)
 
 
-def broker_of(launcher):
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        found = [p for p, name in common.descendants(launcher).items() if name == "sbx-broker"]
-        if found:
-            return found
-        time.sleep(0.05)
-    raise RuntimeError("no sbx-broker below sbx-run")
-
-
 def measure(loads, ways, world, quick):
-    """{(load, way's name): [per second]}, {the same: [CPU s per unit]}, {way's name: errors}; round by
-    round, so that what else the machine does meets all of them alike."""
-    rates, cpus, errors = {}, {}, {}
+    """common.measure(), and {way's name: errors}."""
+    errors = {}
     seconds, rounds = (0.4, 1) if quick else (1, 4)
-    for _round in range(rounds):
-        for load in loads:
-            for way in (w for w in ways if w.serves(load)):
-                before = common.cpu_seconds(way.relay or [])
-                rate, work, n_errors = way.clients[load.real].ask(load, seconds)
-                world.forget_log()
-                rates.setdefault((load, way.name), []).append(rate)
-                if way.relay and work:
-                    used = common.cpu_seconds(way.relay) - before
-                    cpus.setdefault((load, way.name), []).append(used / work)
-                errors[way.name] = errors.get(way.name, 0) + n_errors
-    return rates, cpus, errors
+
+    def ask(way, load):
+        rate, work, n_errors = way.clients[load.real].ask(load, seconds)
+        world.forget_log()
+        errors[way.name] = errors.get(way.name, 0) + n_errors
+        return rate, work
+
+    return *common.measure(loads, ways, ask, rounds), errors
 
 
 def show(report, loads, rates, cpus, errors):

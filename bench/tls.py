@@ -291,7 +291,7 @@ class World(net.World):
         """A sandbox each for bench_tls and h2load: two brokers and two sbx-tls."""
         prefix = [common.SBX_RUN, "--profile", self.places.write("tls.yaml", PROFILE), "--"]
         client, h2 = self.client(prefix=prefix), self.h2load(prefix=prefix)
-        pids = [p for c in (client, h2 and h2[0]) if c for p in relays_of(c.proc.pid)]
+        pids = [p for c in (client, h2 and h2[0]) if c for p in common.helpers_of(c.proc.pid, "sbx-broker", "sbx-tls")]
         return [Way(OURS, client, h2, pids)]
 
     def haproxy(self):
@@ -320,17 +320,6 @@ class World(net.World):
         return [Way("mitmproxy, reverse", self.client("at", ADDRESS, str(MITM_PORT)), None, [pid])]
 
 
-def relays_of(launcher):
-    """The broker and sbx-tls below @launcher."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        found = [p for p, name in common.descendants(launcher).items() if name in ("sbx-broker", "sbx-tls")]
-        if len(found) == 2:
-            return found
-        time.sleep(0.05)
-    raise RuntimeError("no sbx-broker and sbx-tls below sbx-run")
-
-
 def all_ways(report, world):
     found = world.direct() + world.ours()
     for program, make in (("haproxy", world.haproxy), ("squid", world.squid), ("mitmdump", world.mitmdump)):
@@ -345,21 +334,15 @@ def all_ways(report, world):
 
 
 def measure(report, ways, quick):
-    """Round by round, so that what else the machine does meets all of them alike."""
-    figures, cpus = {}, {}
     seconds, rounds = (0.3, 1) if quick else (1, 3)
-    for _round in range(rounds):
-        for load in LOADS:
-            for way in [w for w in ways if w.serves(load)]:
-                before = common.cpu_seconds(way.relay or [])
-                figure, work, n_errors = way.ask(load, seconds)
-                figures.setdefault((load, way.name), []).append(figure)
-                if way.relay and work:
-                    used = common.cpu_seconds(way.relay) - before
-                    cpus.setdefault((load, way.name), []).append(used / work)
-                if n_errors:
-                    report.note(f"{way.name}: {load.mode}: {n_errors} of {n_errors + work:.0f} failed")
-    return figures, cpus
+
+    def ask(way, load):
+        figure, work, n_errors = way.ask(load, seconds)
+        if n_errors:
+            report.note(f"{way.name}: {load.mode}: {n_errors} of {n_errors + work:.0f} failed")
+        return figure, work
+
+    return common.measure(LOADS, ways, ask, rounds)
 
 
 def show(report, figures, cpus):
