@@ -2,6 +2,7 @@
 """Common parts of the tree's checks: TAP output and the list of the tree's files."""
 
 import os
+import struct
 import subprocess
 import sys
 
@@ -66,6 +67,11 @@ def files(root, dirs, *suffixes):
 def read(root, path):
     with open(os.path.join(root, path), encoding="utf-8", errors="replace") as f:
         return f.read()
+
+
+def record(kind, text):
+    """What http1_events and tls_carry read: a kind, a length and so many bytes."""
+    return bytes([kind]) + struct.pack(">I", len(text)) + text
 
 
 def main(check):

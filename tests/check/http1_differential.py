@@ -6,7 +6,6 @@ The messages are mutations of valid ones by a generator with a fixed seed."""
 
 import json
 import random
-import struct
 import subprocess
 
 import common
@@ -100,7 +99,7 @@ def generate(rng, valid, n):
 
 
 def events_of(build, records):
-    data = b"".join(bytes([kind]) + struct.pack(">I", len(text)) + text for kind, text in records)
+    data = b"".join(common.record(kind, text) for kind, text in records)
     r = subprocess.run([build + "/tests/check/http1_events"], input=data, stdout=subprocess.PIPE, check=True)
     return [json.loads(line) for line in r.stdout.splitlines()]
 

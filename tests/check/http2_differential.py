@@ -168,7 +168,7 @@ def decode(client_side, data):
 
 
 def carry(build, inputs):
-    data = b"".join(b"\2" + struct.pack(">I", len(i)) + i for i in inputs)
+    data = b"".join(common.record(2, i) for i in inputs)
     out = subprocess.run([build + "/tests/check/tls_carry"], input=data, stdout=subprocess.PIPE, check=True).stdout
     parts, at = [], 0
     while at < len(out):

@@ -234,6 +234,16 @@ class Sbx:
         os.chmod(path, 0o644)
         return name
 
+    def put(self, name, text, mode=0o644, own=False):
+        """Write a file in the working directory: root's, or with @own the user's. Returns its path."""
+        path = os.path.normpath(os.path.join(self.work, name))
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, mode)  # a clone made with umask 077
+        if own:
+            os.chown(path, self.world.user.pw_uid, self.world.user.pw_gid)
+        return path
+
     def env(self, extra=None, user=True):
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8",
                "HOME": self.world.user.pw_dir if user else "/root",

@@ -49,17 +49,13 @@ def test_the_origin_sees_the_value_and_the_sandbox_does_not(sbx, world, host):
 @pytest.mark.parametrize("host", ["api.test", "h2.api.test"])
 def test_a_401_makes_a_file_be_read_again(sbx, world, host):
     """The origin wants the fresh token; the file gets it while the sandbox runs."""
-    path = f"{sbx.work}/../token-{host}"
-    with open(path, "w") as f:
-        f.write("stale-token-of-thirty-characters\n")
-    os.chown(path, world.user.pw_uid, world.user.pw_gid)
+    path = sbx.put(f"../token-{host}", "stale-token-of-thirty-characters\n", own=True)
     args = profile(sbx, "    - {host: %s, inspect: true}\n" % host,
                    "  - {name: T, from: 'file:%s', hosts: [%s]}\n" % (os.path.realpath(path), host))
     p = sbx.popen(args, ["sh", "-c", f'a() {{ curl -sS -o /dev/null -w "%{{http_code}}\\n" -H "Authorization: Bearer $T" https://{host}/denied; }}; '
                          "echo ready; read x; a; for i in $(seq 60); do sleep 0.5; c=$(a); [ $c = 401 ] || break; done; echo $c"], stdin=-1)
     assert p.stdout.readline() == "ready\n", p.stderr.read()
-    with open(path, "w") as f:
-        f.write("fresh-token-of-thirty-characters\n")
+    sbx.put(f"../token-{host}", "fresh-token-of-thirty-characters\n", own=True)
     out, err = p.communicate("go\n", 60)
     assert out == "401\n200\n", (out, err)
     seen = [dict(e["headers"])["authorization"] for e in world.log("origin", path="/denied") if dict(e["headers"])["host"] == host]

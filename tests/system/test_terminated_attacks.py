@@ -93,14 +93,8 @@ def test_a_body_that_is_read_as_a_response(tls):
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_the_value_before_the_last_rotation(tls, sbx, world, host):
-    path = f"{sbx.work}/../rotated-{host}"
-
-    def put(text):
-        with open(path, "w") as f:
-            f.write(text)
-        os.chown(path, world.user.pw_uid, world.user.pw_gid)
-    put("stale-token-of-thirty-characters\n")
+def test_the_value_before_the_last_rotation(sbx, host):
+    path = sbx.put(f"../rotated-{host}", "stale-token-of-thirty-characters\n", own=True)
     sbx.profile("rot", "name: rot\nextends: none\nnetwork:\n  mode: fetch\n  allow:\n    - {host: %s, inspect: true}\nsecrets:\n"
                 "  - {name: T, from: 'file:%s', hosts: [%s]}\n" % (host, os.path.realpath(path), host))
     p = sbx.popen(["--profile", "rot"], ["sh", "-c", f'a() {{ curl -sS -H "Authorization: Bearer $T" https://{host}/"$@"; }}; '
@@ -108,7 +102,7 @@ def test_the_value_before_the_last_rotation(tls, sbx, world, host):
                   "for i in $(seq 60); do a denied -o /dev/null -w '%{http_code}' | grep -q 200 && break; sleep 0.5; done; "
                   "a remember; echo; a remember"], stdin=-1)
     assert p.stdout.readline() == "ready\n", p.stderr.read()
-    put("fresh-token-of-thirty-characters\n")
+    sbx.put(f"../rotated-{host}", "fresh-token-of-thirty-characters\n", own=True)
     out, err = p.communicate("go\n", 60)
     assert out.count("Bearer sbx_secret_") == 2, (out, err)
     assert "stale-token" not in out and "fresh-token" not in out, (out, err)

@@ -2,7 +2,6 @@
 """Real clients, unmodified and without a flag, reach terminated hosts; the origin sees the secret, and inside it is
 nowhere."""
 import json
-import os
 import shutil
 
 import pytest
@@ -71,14 +70,6 @@ def tls(sbx):
     return run
 
 
-def write(sbx, name, text):
-    path = os.path.join(sbx.work, name)
-    with open(path, "w") as f:
-        f.write(text)
-    os.chmod(path, 0o644)
-    return name
-
-
 def assert_origin_saw(world, path, protocol):
     seen = world.log("origin", path=path)
     assert seen, f"the origin was not asked for {path}"
@@ -118,7 +109,7 @@ def test_node(tls, world):
 @pytest.mark.parametrize("host,protocol", [("api.test", "http/1"), ("h2.api.test", "h2")])
 def test_java(tls, world, host, protocol):
     assert shutil.which("java"), "openjdk is not installed: ./bootstrap check installs it"
-    write(tls.sbx, "G.java", JAVA)
+    tls.sbx.put("G.java", JAVA)
     r = tls(["java", "G.java", f"https://{host}/java-{protocol[-1]}"], args=["--limit", "pids=400"], timeout=120)
     assert r.rc == 0 and " 200 " in r.out, r
     assert_origin_saw(world, f"/java-{protocol[-1]}", protocol)
@@ -127,7 +118,7 @@ def test_java(tls, world, host, protocol):
 @pytest.mark.parametrize("host,protocol", [("api.test", "http/1"), ("h2.api.test", "h2")])
 def test_go(tls, world, host, protocol):
     assert shutil.which("go"), "golang-go is not installed: ./bootstrap check installs it"
-    write(tls.sbx, "g.go", GO)
+    tls.sbx.put("g.go", GO)
     r = tls(["sh", "-c", f"GOCACHE=/tmp/c GOFLAGS=-mod=mod go run g.go https://{host}/go-{protocol[-1]}"],
             args=["--limit", "pids=400", "--limit", "memory=2G", "--limit", "tmp=1G"], timeout=180)
     assert r.rc == 0 and " 200 " in r.out, r

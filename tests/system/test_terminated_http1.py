@@ -54,12 +54,8 @@ def inside(sbx):
 
     def run(cases):
         """@cases: a function of the placeholders, so that they can be put anywhere."""
-        with open(os.path.join(sbx.work, "make.py"), "w") as f:
-            f.write(MAKE)
-        with open(os.path.join(sbx.work, "templates.json"), "w") as f:
-            json.dump(cases, f)
-        for name in ("make.py", "templates.json"):
-            os.chmod(os.path.join(sbx.work, name), 0o644)
+        sbx.put("make.py", MAKE)
+        sbx.put("templates.json", json.dumps(cases))
         r = sbx.run(["--profile", "tls"], ["sh", "-c", "/usr/bin/python3 make.py && /usr/bin/python3 raw_tls.py /tmp/cases.json"],
                     env=values, timeout=120)
         assert r.rc == 0, r

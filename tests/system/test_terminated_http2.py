@@ -30,9 +30,7 @@ def inside(sbx):
     os.chmod(os.path.join(sbx.work, "raw_h2.py"), 0o644)
 
     def run(cases):
-        with open(os.path.join(sbx.work, "cases.json"), "w") as f:
-            json.dump(cases, f)
-        os.chmod(os.path.join(sbx.work, "cases.json"), 0o644)
+        sbx.put("cases.json", json.dumps(cases))
         r = sbx.run(["--profile", "tls"], ["/usr/bin/python3", "raw_h2.py", "cases.json"], env=VALUES, timeout=120)
         assert r.rc == 0, r
         for value in VALUES.values():
