@@ -8,11 +8,11 @@
 #include <sha2.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "policy/decide/policy_internal.h"
 
 void sbx_policy_hash(const struct sbx_policy *p, char ret_hex[65])
 {
-	static const char hex[] = "0123456789abcdef";
 	struct sbx_blob_header h = *p->h;
 	uint8_t digest[SHA256_DIGEST_LENGTH];
 	SHA2_CTX ctx;
@@ -22,9 +22,5 @@ void sbx_policy_hash(const struct sbx_policy *p, char ret_hex[65])
 	SHA256Update(&ctx, (const uint8_t *)&h, sizeof(h));
 	SHA256Update(&ctx, (const uint8_t *)p->h + sizeof(h), h.n_bytes - sizeof(h));
 	SHA256Final(digest, &ctx);
-	for (size_t i = 0; i < sizeof(digest); i++) {
-		ret_hex[2 * i] = hex[digest[i] >> 4];
-		ret_hex[2 * i + 1] = hex[digest[i] & 0x0f];
-	}
-	ret_hex[64] = '\0';
+	sbx_hex_lower(digest, sizeof(digest), ret_hex);
 }

@@ -9,6 +9,7 @@
  */
 
 #include "base/err.h"
+#include "base/hex.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -64,7 +65,6 @@ size_t sbx_text_unit(const void *in, size_t n_in)
  * set: messages may quote text that was escaped before. */
 static int escape(const uint8_t *in, size_t n_in, char *out, size_t n_out, int backslash)
 {
-	static const char hex[] = "0123456789abcdef";
 	size_t pos = 0;
 
 	for (size_t i = 0; i < n_in;) {
@@ -75,8 +75,8 @@ static int escape(const uint8_t *in, size_t n_in, char *out, size_t n_out, int b
 				goto cut;
 			out[pos++] = '\\';
 			out[pos++] = 'x';
-			out[pos++] = hex[in[i] >> 4];
-			out[pos++] = hex[in[i] & 0x0f];
+			sbx_hex_lower(in + i, 1, out + pos);
+			pos += 2;
 			i++;
 			continue;
 		}

@@ -8,6 +8,7 @@ noinst_LIBRARIES += %reldir%/libsbx-base.a
 	%reldir%/err.c %reldir%/err.h \
 	%reldir%/event.h \
 	%reldir%/fold.c %reldir%/fold.h \
+	%reldir%/hex.c %reldir%/hex.h \
 	%reldir%/hostname.c %reldir%/hostname.h \
 	%reldir%/limits.c %reldir%/limits.h \
 	%reldir%/probe.c %reldir%/probe.h \
@@ -29,6 +30,10 @@ check_PROGRAMS += tests/unit/base/test_fold
 tests_unit_base_test_fold_SOURCES = tests/unit/base/test_fold.c
 tests_unit_base_test_fold_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_base_test_fold_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
+
+check_PROGRAMS += tests/unit/base/test_hex
+tests_unit_base_test_hex_SOURCES = tests/unit/base/test_hex.c
+tests_unit_base_test_hex_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/base/test_hostname
 tests_unit_base_test_hostname_SOURCES = tests/unit/base/test_hostname.c

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "http/encode.h"
 #include "http/path.h"
 #include "http/verdict.h"
@@ -45,16 +46,6 @@ static void add(SHA2_CTX *c, struct sbx_span s)
 static void add_text(SHA2_CTX *c, const char *s)
 {
 	add(c, sbx_span_str(s));
-}
-
-static void write_hex(const uint8_t *digest, char out[N_HEX])
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < SHA256_DIGEST_LENGTH; i++) {
-		out[2 * i] = digits[digest[i] >> 4];
-		out[2 * i + 1] = digits[digest[i] & 15];
-	}
 }
 
 struct hmac {
@@ -380,7 +371,7 @@ static int add_body_hash(struct signing *s)
 	return 0;
 }
 
-static int canonical_request(struct signing *s, char hex[N_HEX])
+static int canonical_request(struct signing *s, char hex[N_HEX + 1])
 {
 	struct sbx_span target = s->r->target, path = target, query = { 0 };
 	const uint8_t *mark = target.n ? memchr(target.p, '?', target.n) : NULL;
@@ -401,14 +392,14 @@ static int canonical_request(struct signing *s, char hex[N_HEX])
 	if (r < 0)
 		return r;
 	SHA256Final(digest, &s->hash);
-	write_hex(digest, hex);
+	sbx_hex_lower(digest, sizeof(digest), hex);
 	return 0;
 }
 
 /* --- the signature --- */
 
 static void sign(const struct signing *s, struct sbx_span secret, struct sbx_span date,
-		 const char request[N_HEX], char hex[N_HEX])
+		 const char request[N_HEX + 1], char hex[N_HEX + 1])
 {
 	uint8_t key[SHA256_DIGEST_LENGTH];
 	uint8_t first[SHA256_BLOCK_LENGTH] = "AWS4";
@@ -431,13 +422,13 @@ static void sign(const struct signing *s, struct sbx_span secret, struct sbx_spa
 	add_text(&h.inner, "\n");
 	add(&h.inner, sbx_span(request, N_HEX));
 	hmac_end(&h, key);
-	write_hex(key, hex);
+	sbx_hex_lower(key, sizeof(key), hex);
 	explicit_bzero(key, sizeof(key));
 	explicit_bzero(first, sizeof(first));
 }
 
 /* The header's new value. */
-static int write_header(const struct signing *s, struct sbx_span id, const char hex[N_HEX],
+static int write_header(const struct signing *s, struct sbx_span id, const char hex[N_HEX + 1],
 			struct sbx_span *ret)
 {
 	const struct sbx_span parts[] = {
@@ -475,7 +466,7 @@ int sbx_aws_sign(const struct sbx_aws_authorization *a, const char *host,
 {
 	struct signing s = { .a = a, .host = host, .r = r, .memory = memory, .ret_why = ret_why };
 	struct sbx_span id, secret = key, date = header(r, "x-amz-date");
-	char request[N_HEX], hex[N_HEX];
+	char request[N_HEX + 1], hex[N_HEX + 1];
 	char path[SBX_HTTP_PATH_MAX + 1];
 	struct sbx_span query;
 	int e;

@@ -17,6 +17,7 @@
 
 #include <assert.h>
 
+#include "base/hex.h"
 #include "wire/http_field.h"
 
 enum state {
@@ -59,17 +60,9 @@ void sbx_http_body_init(struct sbx_http_body *b, enum sbx_http_framing framing, 
 	}
 }
 
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static void size_byte(struct sbx_http_body *b, uint8_t c)
 {
-	int v = hex_value(c);
+	int v = sbx_hex_value(c);
 
 	if (v < 0) {
 		if (b->n_digits && (c == '\r' || c == ';'))

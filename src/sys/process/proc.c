@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "sys/process/userns.h"
 
 static long do_clone3(uint64_t flags, int *pidfd, int cgroup_fd)
@@ -87,7 +88,6 @@ pid_t sbx_proc_clone_into(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct 
 
 void sbx_random_id(char ret_id[13])
 {
-	static const char hex[] = "0123456789abcdef";
 	uint8_t bits[6];
 	ssize_t n;
 
@@ -95,11 +95,7 @@ void sbx_random_id(char ret_id[13])
 		n = getrandom(bits, sizeof(bits), 0);
 	} while (n < 0 && errno == EINTR);
 	assert(n == (ssize_t)sizeof(bits)); /* getrandom(2) does not fail for up to 256 bytes */
-	for (size_t i = 0; i < sizeof(bits); i++) {
-		ret_id[2 * i] = hex[bits[i] >> 4];
-		ret_id[2 * i + 1] = hex[bits[i] & 0x0f];
-	}
-	ret_id[12] = '\0';
+	sbx_hex_lower(bits, sizeof(bits), ret_id);
 }
 
 void sbx_proc_reap(pid_t *pid)

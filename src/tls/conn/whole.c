@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hex.h"
 #include "base/text.h"
 #include "http/swap.h"
 
@@ -104,8 +105,7 @@ static bool rewrite(const struct sbx_conn *c, struct sbx_whole *whole, struct sb
 	bool ok;
 
 	SHA256(body.p, body.n, digest);
-	for (size_t i = 0; i < sizeof(digest); i++)
-		sbx_text_fit(hex + 2 * i, 3, "%02x", digest[i]);
+	sbx_hex_lower(digest, sizeof(digest), hex);
 	whole->request.body_hash = hex;
 	whole->request.has_length = true;
 	whole->request.length = body.n;
