@@ -77,7 +77,8 @@ async def websocket(reader, writer, headers):
     key = headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
     accept = base64.b64encode(hashlib.sha1(key.encode()).digest())
     writer.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                 b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+                 b"Sec-WebSocket-Accept: " + accept + b"\r\nX-Echo: " +
+                 headers.get("x-ask", "").encode("latin-1") + b"\r\n\r\n")
     while True:  # frames of less than 126 bytes, masked (RFC 6455 section 5.2): text is echoed
         head = await reader.readexactly(2)
         n = head[1] & 0x7f
@@ -250,20 +251,29 @@ async def serve(world, reader, writer):
 # --- gRPC ---
 
 def start_grpc(world, directory, address):
-    """A server of its own threads, whose methods take and give bytes: /sbx.Echo/Once, /sbx.Echo/Many."""
+    """A server of its own threads, whose methods take and give bytes: /sbx.Echo/Once, /sbx.Echo/Many. /sbx.Echo/Who
+    gives the request's authorization, which every reply has as the header x-echo too."""
     def note(context):
-        world.log("grpc", authorization=dict(context.invocation_metadata()).get("authorization"))
+        authorization = dict(context.invocation_metadata()).get("authorization")
+        world.log("grpc", authorization=authorization)
+        if authorization:
+            context.send_initial_metadata((("x-echo", authorization),))
+        return authorization
 
     def once(request, context):
         note(context)
         return request
+
+    def who(_request, context):
+        return (note(context) or "").encode()
 
     def many(requests, context):
         note(context)
         yield from requests
         context.set_trailing_metadata((("x-end", "done"),))
 
-    methods = {"Once": grpc.unary_unary_rpc_method_handler(once), "Many": grpc.stream_stream_rpc_method_handler(many)}
+    methods = {"Once": grpc.unary_unary_rpc_method_handler(once), "Who": grpc.unary_unary_rpc_method_handler(who),
+               "Many": grpc.stream_stream_rpc_method_handler(many)}
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("sbx.Echo", methods),))
     with open(os.path.join(directory, "leaf.key"), "rb") as key, open(os.path.join(directory, "leaf.pem"), "rb") as cert:

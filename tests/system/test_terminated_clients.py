@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Real clients, unmodified and without a flag, reach terminated hosts; the origin sees the secret, and inside it is
 nowhere."""
+import base64
 import json
 import shutil
 
@@ -41,9 +42,10 @@ func main() {
 """
 WEBSOCKET = """import asyncio, os, websockets
 async def f():
-    async with websockets.connect("wss://api.test/ws", extra_headers={"Authorization": "Bearer " + os.environ["TOKEN"]}) as w:
+    headers = {"Authorization": "Bearer " + os.environ["TOKEN"], "X-Ask": os.environ["TOKEN"]}
+    async with websockets.connect("wss://api.test/ws", extra_headers=headers) as w:
         await w.send("hello over websocket")
-        print(await w.recv())
+        print(w.response_headers["X-Echo"] == os.environ["TOKEN"], await w.recv(), w.response_headers)
 asyncio.run(f())
 """
 NODE = """const https = require('https');
@@ -70,6 +72,16 @@ def tls(sbx):
     return run
 
 
+def assert_hidden(r):
+    """The command worked, and the value is not in what it printed, in no form that a server may return."""
+    printed = r.out + r.err
+    assert r.rc == 0, r
+    assert SECRET not in printed, r
+    for shift in range(3):  # of the bytes before it, of which base64 takes three at a time
+        text = base64.b64encode(b"x" * shift + SECRET.encode()).decode()
+        assert text[4:-4] not in printed, r
+
+
 def assert_origin_saw(world, path, protocol):
     seen = world.log("origin", path=path)
     assert seen, f"the origin was not asked for {path}"
@@ -82,27 +94,29 @@ def assert_origin_saw(world, path, protocol):
 @pytest.mark.parametrize("host,protocol", [("api.test", "http/1"), ("h2.api.test", "h2")])
 def test_curl(tls, world, host, protocol):
     r = tls(["sh", "-c", f'curl -fsS -H "Authorization: Bearer $TOKEN" https://{host}/curl-{protocol[-1]}'])
-    assert r.rc == 0 and SECRET not in r.out, r
+    assert_hidden(r)
     assert_origin_saw(world, f"/curl-{protocol[-1]}", protocol)
 
 
 def test_wget_and_basic(tls, world):
     r = tls(["sh", "-c", "wget -qO- --auth-no-challenge --user me --password $TOKEN https://api.test/wget"])
-    assert r.rc == 0, r
-    headers = dict(world.log("origin", path="/wget")[-1]["headers"])
-    import base64
-    assert base64.b64decode(headers["authorization"].split()[1]).decode() == "me:" + SECRET
+    assert_hidden(r)
+
+    def credentials(headers):
+        return base64.b64decode(dict(headers)["authorization"].split()[1]).decode()
+    assert credentials(world.log("origin", path="/wget")[-1]["headers"]) == "me:" + SECRET
+    assert credentials(json.loads(r.out)["headers"]).startswith("me:sbx_secret_"), r
 
 
 def test_python(tls, world):
     r = tls(["/usr/bin/python3", "-c", REQUESTS])
-    assert r.rc == 0 and SECRET not in r.out, r
+    assert_hidden(r)
     assert assert_origin_saw(world, "/requests", "http/1") and assert_origin_saw(world, "/urllib", "http/1")
 
 
 def test_node(tls, world):
     r = tls(["node", "-e", NODE, "https://api.test/node"])
-    assert r.rc == 0 and SECRET not in r.out, r
+    assert_hidden(r)
     assert assert_origin_saw(world, "/node", "http/1") == 2
 
 
@@ -111,7 +125,8 @@ def test_java(tls, world, host, protocol):
     assert shutil.which("java"), "openjdk is not installed: ./bootstrap check installs it"
     tls.sbx.put("G.java", JAVA)
     r = tls(["java", "G.java", f"https://{host}/java-{protocol[-1]}"], args=["--limit", "pids=400"], timeout=120)
-    assert r.rc == 0 and " 200 " in r.out, r
+    assert_hidden(r)
+    assert " 200 " in r.out and "Bearer sbx_secret_" in r.out, r
     assert_origin_saw(world, f"/java-{protocol[-1]}", protocol)
 
 
@@ -121,13 +136,15 @@ def test_go(tls, world, host, protocol):
     tls.sbx.put("g.go", GO)
     r = tls(["sh", "-c", f"GOCACHE=/tmp/c GOFLAGS=-mod=mod go run g.go https://{host}/go-{protocol[-1]}"],
             args=["--limit", "pids=400", "--limit", "memory=2G", "--limit", "tmp=1G"], timeout=180)
-    assert r.rc == 0 and " 200 " in r.out, r
+    assert_hidden(r)
+    assert " 200 " in r.out and "Bearer sbx_secret_" in r.out, r
     assert_origin_saw(world, f"/go-{protocol[-1]}", protocol)
 
 
 def test_websocket(tls, world):
     r = tls(["/usr/bin/python3", "-c", WEBSOCKET])
-    assert r.rc == 0 and "hello over websocket" in r.out, r
+    assert_hidden(r)
+    assert r.out.startswith("True hello over websocket "), r
     assert_origin_saw(world, "/ws", "http/1")
 
 
@@ -148,16 +165,19 @@ GRPC = """import grpc, os
 channel = grpc.secure_channel("grpc.api.test:50051", grpc.ssl_channel_credentials())
 meta = (("authorization", "Bearer " + os.environ["TOKEN"]),)
 print(channel.unary_unary("/sbx.Echo/Once")(b"one", metadata=meta, timeout=10).decode())
+print(channel.unary_unary("/sbx.Echo/Who")(b"", metadata=meta, timeout=10).decode() == meta[0][1])
 call = channel.stream_stream("/sbx.Echo/Many")(iter([b"a", b"b", b"c"]), metadata=meta, timeout=10)
 print(b",".join(call).decode(), dict(call.trailing_metadata()).get("x-end"))
+print(dict(call.initial_metadata())["x-echo"] == meta[0][1], call.initial_metadata())
 """
 
 
 def test_grpc(tls, world):
     r = tls(["/usr/bin/python3", "-c", GRPC], args=["--limit", "pids=200"])
-    assert r.rc == 0 and "one" in r.out and "a,b,c done" in r.out, r
+    assert_hidden(r)
+    assert r.out.startswith("one\nTrue\na,b,c done\nTrue "), r
     seen = world.log("grpc")
-    assert len(seen) == 2 and all(e["authorization"] == f"Bearer {SECRET}" for e in seen), seen
+    assert len(seen) == 3 and all(e["authorization"] == f"Bearer {SECRET}" for e in seen), seen
 
 
 def test_a_bundle_without_variables(tls):
