@@ -82,3 +82,28 @@ def test_minimal_root_says_what_it_lacks(sbx):
     assert r.rc == 0 and "inside.py" in r.out.split(), r
     assert "minimal" in sbx.run(["--root", "minimal"], ["/usr/bin/ls"]).err
     assert "minimal" not in sbx.run([], ["no-such-program"]).err
+
+
+def asks(sbx, name, host, *curl):
+    """The status of curl's request, what it printed, and the methods that the server saw."""
+    sbx.world.mark()
+    r = sbx.run(["--profile", name], ["curl", "-sS", "-D-", *curl, f"https://{host}/project"])
+    assert r.rc == 0, r
+    seen = [e["method"] for e in sbx.world.log(path="/project")]
+    return int(r.out.split()[1]), r, seen
+
+
+@pytest.mark.parametrize("host", ["pypi.org", "files.pythonhosted.org", "github.com"])
+@pytest.mark.parametrize("name", ["default", "notebook"])
+def test_shipped_profiles_only_read(sbx, name, host):
+    """The same request passes when it only reads, and when the profile's entry says no `access`."""
+    status, r, seen = asks(sbx, name, host)
+    assert (status, seen) == (200, ["GET"]), r
+    for curl in (["-d", "x=1"], ["-X", "PUT", "-d", "x=1"], ["-X", "DELETE"]):
+        status, r, seen = asks(sbx, name, host, *curl)
+        assert (status, seen) == (403, []) and "x-sbx-denied: access_method" in r.out.lower(), r
+        assert f"{host} is read-only here" in r.out, r
+    assert {e["fqdn_pinned"] for e in sbx.events(action="deny", reason="access_method")} == {host}
+    sbx.profile("writes", f"name: writes\nextends: {name}\nnetwork: {{allow: [{{host: {host}, access: any}}]}}\n")
+    status, r, seen = asks(sbx, "writes", host, "-d", "x=1")
+    assert (status, seen) == (200, ["POST"]), r

@@ -74,6 +74,7 @@ ZONE = {
                                      "packages.example.com", "ledger.example.com")},
     # README.md's examples
     "pypi.org": ([A1], [V1]),
+    "files.pythonhosted.org": ([A1], [V1]),
     "example.org": ([A2], [V2]),
     # floors by name, so that a leak would show
     "ipinfo.io": ([A2], [V2]),
