@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Certificates on both sides of a terminated host, and bodies that are left alone."""
+import contextlib
 import gzip
 import json
 import os
@@ -46,17 +47,26 @@ def private_origin(world, tmp):
         os.chmod(path(name), 0o644)
 
 
+@contextlib.contextmanager
+def s_server(world, pair, *args):
+    """openssl s_server in the world, at the address of api.test and port 9443: it listens."""
+    proc = subprocess.Popen(world.ns() + ["openssl", "s_server", "-accept", "203.0.113.80:9443", "-cert", pair + ".pem", "-key",
+                                          pair + ".key", *args],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert "ACCEPT\n" in iter(proc.stdout.readline, ""), "openssl s_server ended"
+        yield
+    finally:
+        proc.kill()
+        proc.communicate()
+
+
 @pytest.fixture
 def private(sbx, world):
-    """openssl s_server in the world, for private.api.test:9443, that wants a client's certificate."""
+    """A server for private.api.test:9443 that wants a client's certificate."""
     private_origin(world, sbx.tmp)
-    proc = subprocess.Popen(world.ns() + ["openssl", "s_server", "-accept", "203.0.113.80:9443", "-cert", f"{sbx.tmp}/own.pem",
-                                          "-key", f"{sbx.tmp}/own.key", "-Verify", "1", "-verify_return_error",
-                                          "-CAfile", f"{sbx.tmp}/own.pem", "-www"],
-                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    yield proc
-    proc.kill()
-    proc.wait()
+    with s_server(world, f"{sbx.tmp}/own", "-Verify", "1", "-verify_return_error", "-CAfile", f"{sbx.tmp}/own.pem", "-www"):
+        yield
 
 
 def test_an_authority_of_ones_own_and_a_client_certificate(sbx, world, private):
@@ -69,6 +79,20 @@ def test_an_authority_of_ones_own_and_a_client_certificate(sbx, world, private):
     assert without_ca.out == "502\n" and sbx.events(reason="upstream_certificate"), without_ca
     without_certificate = run(sbx, ca + "  allow:\n" + entry % "", curl.replace("--retry 5", "--retry 0"))
     assert without_certificate.out == "502\n", without_certificate
+
+
+@pytest.mark.parametrize("version,status", [("tls1_1", 502), ("tls1_2", 200), ("tls1_3", 200)])
+def test_a_server_of_one_version(sbx, world, version, status):
+    with s_server(world, f"{world.dir}/leaf", "-" + version, "-cipher", "DEFAULT@SECLEVEL=0", "-www"):
+        r = run(sbx, "  allow:\n    - {host: other.api.test, ports: 9443, inspect: true}\n",
+                "curl -sS -D- https://other.api.test:9443/")
+    assert r.out.split()[1] == str(status), r
+    if status == 200:
+        assert f"Protocol  : TLSv1.{version[-1]}" in r.out, r
+    else:
+        assert "x-sbx-denied: upstream_failed" in r.out.lower(), r
+        assert "no TLS connection to other.api.test:9443: tlsv1 alert protocol version. Nothing was sent" in r.out, r
+        assert sbx.events(action="deny", reason="upstream_failed", fqdn_pinned="other.api.test")
 
 
 # --- the sandbox's authority ---
@@ -96,6 +120,76 @@ def test_resumption_and_tls_versions(sbx):
     r = run(sbx, allow, "openssl s_client -connect api.test:443 -servername api.test -tls1_2 -sess_out /tmp/s </dev/null >/dev/null 2>&1; "
             "openssl s_client -connect api.test:443 -servername api.test -tls1_2 -sess_in /tmp/s </dev/null 2>/dev/null | grep -c Reused")
     assert r.out == "1\n", r
+
+
+def test_a_leaf_is_refused_by_another_trust_store(sbx, world):
+    """The authority of the world is the only one that this client trusts: the server's own certificate is good."""
+    world.mark()
+    shutil.copy(f"{world.dir}/ca.pem", f"{sbx.work}/other.pem")
+    curl = "curl -sS --cacert %s -o /dev/null -w '%%{http_code}\\n' https://api.test/%s"
+    refused = run(sbx, "  allow:\n    - {host: api.test, inspect: true}\n", curl % ("other.pem", "refused"))
+    assert refused.rc == 60 and "unable to get local issuer certificate" in refused.err, refused
+    trusted = run(sbx, "  allow:\n    - {host: api.test, inspect: true}\n", curl % ("$SSL_CERT_FILE", "trusted"))
+    assert trusted.out == "200\n", trusted
+    untouched = run(sbx, "  allow:\n    - {host: api.test, passthrough: true}\n", curl % ("other.pem", "untouched"))
+    assert untouched.out == "200\n", untouched
+    assert [e["path"] for e in world.log("origin")] == ["/trusted", "/untouched"]
+
+
+def test_two_leaves_share_one_key(sbx):
+    script = "".join(f"openssl s_client -connect {host}:443 -servername {host} </dev/null 2>/dev/null | tee /tmp/leaf | "
+                     "openssl x509 -noout -pubkey; openssl x509 -in /tmp/leaf -noout -fingerprint -ext subjectAltName; "
+                     for host in ("api.test", "other.api.test"))
+    allow = "  allow:\n    - {host: api.test, inspect: true}\n    - {host: other.api.test, inspect: true}\n"
+    keys = []
+    for _ in range(2):
+        r = run(sbx, allow, script)
+        assert "DNS:api.test\n" in r.out and "DNS:other.api.test\n" in r.out, r
+        assert len(set(re.findall("Fingerprint=(.*)", r.out))) == 2, r
+        first, second = re.findall("-----BEGIN PUBLIC KEY-----\n(.*?)\n-----END", r.out, re.DOTALL)
+        assert first == second
+        keys.append(first)
+    assert keys[0] != keys[1]  # of another sandbox
+
+
+# Inside: a session of the first host is offered to each of the hosts. Prints whether the hello has it (RFC 8446
+# section 4.2.11: pre_shared_key, extension 41, is the last one), whether it was resumed, and the answer's status.
+RESUME = """import ssl, socket, sys
+offered = []
+def note(_conn, direction, _version, _content, kind, data):
+    if direction == "write" and kind == ssl._TLSMessageType.CLIENT_HELLO:
+        at = 39 + data[38]
+        at += 2 + int.from_bytes(data[at:at + 2], "big")
+        at += 3 + data[at]
+        kinds = []
+        while at < len(data):
+            kinds.append(int.from_bytes(data[at:at + 2], "big"))
+            at += 4 + int.from_bytes(data[at + 2:at + 4], "big")
+        offered.append(kinds[-1] == 41)
+ctx = ssl.create_default_context()
+ctx.minimum_version = ssl.TLSVersion.TLSv1_3
+ctx._msg_callback = note
+def ask(host, session=None):
+    with ctx.wrap_socket(socket.create_connection((host, 443), 10), server_hostname=host, session=session) as s:
+        s.sendall(b"GET / HTTP/1.0\\r\\nHost: " + host.encode() + b"\\r\\n\\r\\n")
+        status = s.recv(4096).split()[1].decode()
+        print(host, s.version(), offered[-1], s.session_reused, status)
+        return s.session
+session = ask(sys.argv[1])
+for host in sys.argv[1:]:
+    ask(host, session)
+"""
+
+
+def test_a_ticket_is_good_for_its_host_alone(sbx):
+    hosts = ("api.test", "other.api.test")
+    with open(f"{sbx.work}/resume.py", "w", encoding="utf-8") as f:
+        f.write(RESUME)
+    r = run(sbx, "".join(["  allow:\n", *(f"    - {{host: {h}, inspect: true}}\n" for h in hosts)]),
+            f"/usr/bin/python3 resume.py {' '.join(hosts)}")
+    assert r.out == ("api.test TLSv1.3 False False 200\n"
+                     "api.test TLSv1.3 True True 200\n"
+                     "other.api.test TLSv1.3 True False 200\n"), r
 
 
 def test_passthrough_is_untouched(sbx):
