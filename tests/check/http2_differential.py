@@ -273,7 +273,7 @@ def check_replies(tap, build, met):
 
 def check(tap, _root, build):
     if not h2:
-        tap.skip("http2 and h2", "python3-h2 is not installed")
+        tap.ok(False, "python3-h2 is not installed: ./bootstrap packages test installs it")
         return
     met = set()
     check_requests(tap, build, met)
