@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""HTTP/2 of sbx-tls against Python's h2: what a client sent, decoded by h2, and what sbx-tls sent to the server,
-decoded by another h2. A request that is sent on was good for the first and is good for the second, with the same fields
-in the same order, but for the rules of PASSED ON below, the same body and the same trailer. The same of responses.
+"""HTTP/2 of sbx-tls against Python's h2 and against nghttp2 as it is by itself (http2_events.c). Each reads what a
+client sent, and what sbx-tls sent to the server. A request that is sent on was good for each and is good for each, with
+the same fields in the same order, but for the rules of PASSED ON below, the same body and the same trailer. The same of
+responses. A request that nghttp2 takes is sent on, or the client gets a response with the reason.
 
-The fields are mutations of valid ones by a generator with a fixed seed. There are no secrets (TLS_WORLD_OPEN)."""
+The fields are mutations of valid ones by a generator with a fixed seed, cut into frames in many ways. There are no
+secrets (TLS_WORLD_OPEN)."""
 
+import json
 import random
 import struct
 import subprocess
@@ -25,8 +28,8 @@ N_REPLIES = 1000
 SEED = 20240608
 OPEN = 8
 CLIENT, SERVER = 0, 1
-DATA, HEADERS = 0, 1
-END_STREAM, END_HEADERS = 1, 4
+DATA, HEADERS, CONTINUATION = 0, 1, 9
+END_STREAM, END_HEADERS, PADDED = 1, 4, 8
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 SETTINGS = PREFACE[-9:]
 
@@ -100,22 +103,48 @@ def frame(kind, flags, stream, payload):
     return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
-def frames_of(message):
+def padded(rng, kind, flags, payload):
+    """A frame of stream 1, with padding now and then; h2 takes none in a frame that is empty otherwise."""
+    n = rng.choice([None, None, None, 0, 1, 200])
+    return frame(kind, flags, 1, payload) if n is None or not payload else \
+        frame(kind, flags | PADDED, 1, bytes([n]) + payload + bytes(n))
+
+
+def cut(rng, data):
+    """@data in one to three pieces, of which some may be empty."""
+    ends = sorted(rng.randrange(len(data) + 1) for _ in range(rng.choice([0, 0, 1, 2])))
+    return [data[i:k] for i, k in zip([0, *ends], [*ends, len(data)], strict=True)]
+
+
+def head_frames(rng, encoder, fields, flags):
+    """HEADERS, and CONTINUATION for what is cut off."""
+    block = encoder.encode([hpack.HeaderTuple(*f) if rng.randrange(4) else hpack.NeverIndexedHeaderTuple(*f) for f in fields],
+                           huffman=rng.randrange(2) == 0)
+    first, *more = cut(rng, block)
+    out = padded(rng, HEADERS, flags | (0 if more else END_HEADERS), first)
+    for i, piece_of in enumerate(more):
+        out += frame(CONTINUATION, END_HEADERS if i == len(more) - 1 else 0, 1, piece_of)
+    return out
+
+
+def frames_of(rng, message):
     """As HPACK writes it, with whatever bytes."""
     fields, body, trailer = message
     encoder = hpack.Encoder()
-    out = frame(HEADERS, END_HEADERS | (END_STREAM if body is None else 0), 1, encoder.encode(fields))
+    out = head_frames(rng, encoder, fields, END_STREAM if body is None else 0)
     if body is not None:
-        out += frame(DATA, 0 if trailer else END_STREAM, 1, body)
+        parts = cut(rng, body)
+        for i, part in enumerate(parts):
+            out += padded(rng, DATA, END_STREAM if i == len(parts) - 1 and not trailer else 0, part)
     if trailer:
-        out += frame(HEADERS, END_HEADERS | END_STREAM, 1, encoder.encode(trailer))
+        out += head_frames(rng, encoder, trailer, END_STREAM)
     return out
 
 
 # --- readers ---
 
 class Message:
-    """What h2 read of stream 1. `why`: it refused it."""
+    """Stream 1 as a reader saw it. `why`: it refused it, or the stream was reset."""
 
     def __init__(self):
         self.fields, self.body, self.trailer, self.ended, self.interim, self.why = None, b"", None, False, [], None
@@ -167,9 +196,36 @@ def decode(client_side, data):
     return message
 
 
+def by_h2(_build, client_side, texts):
+    return [decode(client_side, text) for text in texts]
+
+
+def pairs(hexadecimal):
+    return [(bytes.fromhex(name), bytes.fromhex(value)) for name, value in hexadecimal]
+
+
+def by_nghttp2(build, client_side, texts):
+    messages = []
+    for line in run_records(build, "http2_events", int(client_side), texts).splitlines():
+        said, m = json.loads(line), Message()
+        m.fields = pairs(said["fields"]) if said["has_head"] else None
+        m.trailer = pairs(said["trailer"]) if said["has_trailer"] else None
+        m.body, m.ended, m.why = bytes.fromhex(said["body"]), bool(said["ended"]), said["why"]
+        m.interim = [pairs(block) for block in said["interim"]]
+        messages.append(m)
+    return messages
+
+
+READERS = {"h2": by_h2, "nghttp2": by_nghttp2}
+
+
+def run_records(build, program, kind, texts):
+    data = b"".join(bytes([kind]) + struct.pack(">I", len(t)) + t for t in texts)
+    return subprocess.run([f"{build}/tests/check/{program}"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
 def carry(build, inputs):
-    data = b"".join(common.record(2, i) for i in inputs)
-    out = subprocess.run([build + "/tests/check/tls_carry"], input=data, stdout=subprocess.PIPE, check=True).stdout
+    out = run_records(build, "tls_carry", 2, inputs)
     parts, at = [], 0
     while at < len(out):
         n = int.from_bytes(out[at:at + 4], "big")
@@ -197,11 +253,11 @@ def passed_on(fields):
 def request_difference(sent, seen):
     """@sent: what h2 read of the client's bytes; @seen: of the server's. None: they agree."""
     if seen.fields is None:
-        return None if seen.why in (None, "reset") else f"h2 refuses what was sent on: {seen.why}"
+        return None if seen.why in (None, "reset") else f"it refuses what was sent on: {seen.why}"
     if seen.why and seen.why != "reset":
-        return f"h2 refuses what was sent on: {seen.why}"
+        return f"it refuses what was sent on: {seen.why}"
     if sent.fields is None:
-        return f"h2 refuses what the client sent: {sent.why}"
+        return f"it refuses what the client sent: {sent.why}"
     if plain_length(passed_on(sent.fields)) != seen.fields:
         return f"the fields: {passed_on(sent.fields)} and {seen.fields}"
     if seen.why:
@@ -219,7 +275,7 @@ def plain_length(fields):
 
 def reply_difference(sent, seen):
     if seen.why and seen.why != "reset":
-        return f"h2 refuses what was sent on: {seen.why}"
+        return f"it refuses what was sent on: {seen.why}"
     if seen.fields is not None and dict(seen.fields).get(b"x-sbx-denied"):
         return None
     if sent.interim[:len(seen.interim)] != seen.interim:
@@ -227,7 +283,7 @@ def reply_difference(sent, seen):
     if seen.fields is None:
         return None
     if sent.fields is None:
-        return f"h2 refuses what the server sent: {sent.why}"
+        return f"it refuses what the server sent: {sent.why}"
     if sent.fields != seen.fields:
         return f"the fields: {sent.fields} and {seen.fields}"
     if not seen.ended:
@@ -237,38 +293,59 @@ def reply_difference(sent, seen):
     return None
 
 
+def is_kept(sent, seen):
+    """A complete request that nghttp2 takes and sbx-tls does not send on."""
+    return sent.fields is not None and not sent.why and sent.ended and seen.fields is None
+
+
+def unanswered(answer):
+    if answer.fields is None or b"x-sbx-denied" not in dict(answer.fields):
+        return f"it is neither sent on nor answered: {answer.fields} {answer.why}"
+    return None
+
+
 # --- checks ---
 
-def note(why, message, met, found):
-    if why in DIFFERENCES:
-        met.add(why)
-    elif why:
-        found.append(f"{why}; {message}"[:400])
+def compare(differs, sents, seens, messages, met):
+    found = []
+    for sent, seen, message in zip(sents, seens, messages, strict=True):
+        why = differs(sent, seen)
+        if why in DIFFERENCES:
+            met.add(why)
+        elif why:
+            found.append(f"{why}; {message}"[:400])
+    return found
 
 
 def check_requests(tap, build, met):
-    messages = list(generate(random.Random(SEED), REQUEST, N_REQUESTS))
-    outputs = carry(build, [bytes([OPEN]) + piece(CLIENT, frames_of(m)) for m in messages])
-    found, n = [], 0
-    for message, (up, _down) in zip(messages, outputs, strict=True):
-        seen = decode(False, up)
-        n += seen.fields is not None
-        note(request_difference(decode(False, PREFACE + frames_of(message)), seen), message, met, found)
-    tap.ok(not found, f"requests: h2 reads the {n} of {N_REQUESTS} that were sent on", found[:20])
-    tap.ok(n > N_REQUESTS // 10, "requests: enough were sent on")
+    rng = random.Random(SEED)
+    messages = list(generate(rng, REQUEST, N_REQUESTS))
+    texts = [frames_of(rng, m) for m in messages]
+    ups, downs = zip(*carry(build, [bytes([OPEN]) + piece(CLIENT, t) for t in texts]), strict=True)
+    for name, read in READERS.items():
+        sents, seens = read(build, False, [PREFACE + t for t in texts]), read(build, False, ups)
+        n = sum(seen.fields is not None for seen in seens)
+        found = compare(request_difference, sents, seens, messages, met)
+        tap.ok(not found, f"requests: {name} reads the {n} of {N_REQUESTS} that were sent on", found[:20])
+        tap.ok(n > N_REQUESTS // 3, f"requests: {name} saw enough of them")
+    kept = [(answer, message) for sent, seen, answer, message in
+            zip(sents, seens, by_nghttp2(build, True, downs), messages, strict=True) if is_kept(sent, seen)]
+    found = [f"{unanswered(answer)}; {message}"[:400] for answer, message in kept if unanswered(answer)]
+    tap.ok(kept and not found, f"requests: the {len(kept)} that nghttp2 takes and sbx-tls does not send on get the reason", found[:20])
 
 
 def check_replies(tap, build, met):
-    request = piece(CLIENT, frames_of((REQUEST, None, None)))
-    messages = list(generate(random.Random(SEED + 1), REPLY, N_REPLIES))
-    outputs = carry(build, [bytes([OPEN]) + request + piece(SERVER, frames_of(m)) for m in messages])
-    found, n = [], 0
-    for message, (_up, down) in zip(messages, outputs, strict=True):
-        seen = decode(True, down)
-        n += seen.fields is not None and not dict(seen.fields).get(b"x-sbx-denied")
-        note(reply_difference(decode(True, SETTINGS + frames_of(message)), seen), message, met, found)
-    tap.ok(not found, f"responses: h2 reads the {n} of {N_REPLIES} that were sent on", found[:20])
-    tap.ok(n > N_REPLIES // 10, "responses: enough were sent on")
+    rng = random.Random(SEED + 1)
+    request = piece(CLIENT, frames_of(rng, (REQUEST, None, None)))
+    messages = list(generate(rng, REPLY, N_REPLIES))
+    texts = [frames_of(rng, m) for m in messages]
+    outputs = carry(build, [bytes([OPEN]) + request + piece(SERVER, t) for t in texts])
+    for name, read in READERS.items():
+        sents, seens = read(build, True, [SETTINGS + t for t in texts]), read(build, True, [down for _up, down in outputs])
+        n = sum(seen.fields is not None and b"x-sbx-denied" not in dict(seen.fields) for seen in seens)
+        found = compare(reply_difference, sents, seens, messages, met)
+        tap.ok(not found, f"responses: {name} reads the {n} of {N_REPLIES} that were sent on", found[:20])
+        tap.ok(n > N_REPLIES // 3, f"responses: {name} saw enough of them")
 
 
 def check(tap, _root, build):
