@@ -11,9 +11,16 @@ from conftest import descendants, named, status
 from test_lifecycle import clean, running, wait_until  # noqa: F401
 
 VALUE = "ghp_realValue0123456789"
-HOST = "allowed.test"
+HOST = "api.test"
+COMMAND = ["sh", "-c", f'curl -fsS -o /dev/null -H "X-Token: $TOKEN" https://{HOST}/token && echo ran']
 TRUST = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO",
          "AWS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "DENO_CERT", "NIX_SSL_CERT_FILE"]
+
+
+@pytest.fixture(autouse=True)
+def fresh_log(world):
+    """The log of the servers begins with this test."""
+    world.mark()
 
 
 def secret(sbx, source, name="secret"):
@@ -35,7 +42,7 @@ def put(sbx, name, content, mode=0o644, own=True):
 def run(sbx, profile, env=None, root=False):
     if root:
         sbx.own(0)
-    return sbx.run(["--profile", profile], ["echo", "ran"], env=env, root=root)
+    return sbx.run(["--profile", profile], COMMAND, env=env, root=root)
 
 
 def refused(sbx, r, *parts):
@@ -45,16 +52,17 @@ def refused(sbx, r, *parts):
     assert len(lines) == 1 and "secret TOKEN cannot be read from " in lines[0], r
     assert all(part in lines[0] for part in parts), r
     assert VALUE not in r.err
-    assert sbx.leftovers() == []
+    assert sbx.leftovers() == [] and not sbx.world.log("origin")
     row = sbx.sandboxes()[-1]
     assert (row["state"], row["exit_status"], row["released_ms"]) == ("failed_policy", 125, None)
     assert VALUE not in json.dumps(row)
 
 
-def was_read(r):
-    """The run came as far as sbx-tls."""
-    assert "cannot be read" not in r.err, r
-    assert (r.rc, r.out) == (0, "ran\n") or "sbx-tls" in r.err, r
+def was_read(sbx, r):
+    """The command ran, and the server was asked once, with the value itself."""
+    assert (r.rc, r.out, r.err) == (0, "ran\n", ""), r
+    assert [dict(e["headers"])["x-token"] for e in sbx.world.log("origin", path="/token")] == [VALUE]
+    sbx.world.mark()
 
 
 @pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
@@ -63,7 +71,7 @@ def test_env(sbx, root):
     refused(sbx, run(sbx, profile, root=root), "env:REAL", "not set")
     refused(sbx, run(sbx, profile, {"REAL": ""}, root), "empty")
     refused(sbx, run(sbx, profile, {"REAL": VALUE + "\nb"}, root), "more than one line")
-    was_read(run(sbx, profile, {"REAL": VALUE}, root))
+    was_read(sbx, run(sbx, profile, {"REAL": VALUE}, root))
 
 
 def test_file(sbx):
@@ -83,7 +91,7 @@ def test_file(sbx):
     refused(sbx, run(sbx, profile), path, "no regular file")
     os.unlink(path)
     put(sbx, "token", VALUE.encode() + b"\n", 0o600)
-    was_read(run(sbx, profile))
+    was_read(sbx, run(sbx, profile))
 
 
 @pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
@@ -100,7 +108,7 @@ def test_file_that_the_command_could_read(sbx, root):
     os.symlink(seen, link)
 
     def go(path, *args):
-        return sbx.run(["--profile", secret(sbx, f'from: "file:{path}"'), *args], ["echo", "ran"], root=root)
+        return sbx.run(["--profile", secret(sbx, f'from: "file:{path}"'), *args], COMMAND, root=root)
 
     for path in (seen, link):
         for args, place in ((["--ro-bind", granted], seen), (["--ro-bind", f"{granted}:/mnt/g"], "/mnt/g/token"),
@@ -108,17 +116,17 @@ def test_file_that_the_command_could_read(sbx, root):
             r = go(path, *args)
             assert (r.rc, r.out) == (125, ""), r
             assert f"secret TOKEN: the command could read its file; move it to a directory that is not granted: {place}" in r.err
-    was_read(go(seen))
-    was_read(go(away, "--ro-bind", granted))
-    was_read(go(hidden, "--ro-bind", granted))
+    was_read(sbx, go(seen))
+    was_read(sbx, go(away, "--ro-bind", granted))
+    was_read(sbx, go(hidden, "--ro-bind", granted))
 
     # A symlink on the way may lead to another of the user's files when the secret is read again.
     way = os.path.join(granted, "way")
     os.symlink(other, way)
     r = go(os.path.join(way, "token"), "--bind", granted)
     assert (r.rc, r.out) == (125, "") and f"name the file itself, in place of {way}" in r.err, r
-    was_read(go(os.path.join(way, "token"), "--ro-bind", granted))
-    was_read(go(os.path.join(way, "token")))
+    was_read(sbx, go(os.path.join(way, "token"), "--ro-bind", granted))
+    was_read(sbx, go(os.path.join(way, "token")))
     assert sbx.leftovers() == []
 
 
@@ -137,7 +145,7 @@ def test_file_of_another_user(sbx):
     profile = secret(sbx, f'from: "file:{path}"')
     refused(sbx, run(sbx, profile, root=True), path, "may not read it")
     os.chmod(path, 0o644)
-    was_read(run(sbx, profile, root=True))
+    was_read(sbx, run(sbx, profile, root=True))
 
 
 @pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
@@ -150,7 +158,7 @@ def test_credential(sbx, root):
     path = put(sbx, "credentials/token", VALUE.encode(), 0o400)
     if root:
         os.chown(path, 0, 0)
-    was_read(run(sbx, profile, {"CREDENTIALS_DIRECTORY": directory}, root))
+    was_read(sbx, run(sbx, profile, {"CREDENTIALS_DIRECTORY": directory}, root))
 
 
 def test_command(sbx):
@@ -161,7 +169,7 @@ def test_command(sbx):
     refused(sbx, run(sbx, command(f"echo {VALUE}; kill -9 $$")), "signal 9")
     r = run(sbx, command(f"echo {VALUE}; echo noise >&2; exit 1"))
     assert r.rc == 125 and "noise" in r.err and VALUE not in r.err
-    was_read(run(sbx, command("read -r line; echo $REAL$line"), {"REAL": VALUE}))
+    was_read(sbx, run(sbx, command("read -r line; echo $REAL$line"), {"REAL": VALUE}))
 
 
 def test_command_that_hangs(sbx):
@@ -218,7 +226,7 @@ def test_flag_of_a_secret(sbx):
     for flag, rc in (("TOKEN=x", 125), ("REAL", 125)):
         r = sbx.run(["--profile", profile, "--env", flag], ["true"], env={"REAL": VALUE})
         assert r.rc == rc and "the secret TOKEN has that variable" in r.err and VALUE not in r.err, r
-    was_read(sbx.run(["--profile", profile, "--env", "OTHER=x"], ["echo", "ran"], env={"REAL": VALUE}))
+    was_read(sbx, sbx.run(["--profile", profile, "--env", "OTHER=x"], COMMAND, env={"REAL": VALUE}))
 
 
 # --- with sbx-tls ---
