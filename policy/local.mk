@@ -72,7 +72,8 @@ tests_unit_policy_decide_test_policy_SOURCES = tests/unit/policy/decide/test_pol
 tests_unit_policy_decide_test_policy_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_decide_test_policy_load_SOURCES = tests/unit/policy/decide/test_policy_load.c tests/unit/policy_world.h
 tests_unit_policy_decide_test_policy_load_LDADD = $(SBX_POLICY_TEST_LIBS)
-tests_unit_policy_decide_test_policy_oom_SOURCES = tests/unit/policy/decide/test_policy_oom.c tests/unit/policy_world.h
+tests_unit_policy_decide_test_policy_oom_SOURCES = tests/unit/policy/decide/test_policy_oom.c tests/unit/fail_alloc.h \
+	tests/unit/policy_world.h
 tests_unit_policy_decide_test_policy_oom_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_decide_test_policy_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc \
 	-Wl,--wrap=realloc,--wrap=strdup,--wrap=strndup

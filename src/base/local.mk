@@ -27,7 +27,7 @@ tests_unit_base_test_err_SOURCES = tests/unit/base/test_err.c
 tests_unit_base_test_err_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/base/test_fold
-tests_unit_base_test_fold_SOURCES = tests/unit/base/test_fold.c
+tests_unit_base_test_fold_SOURCES = tests/unit/base/test_fold.c tests/unit/fail_alloc.h
 tests_unit_base_test_fold_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_base_test_fold_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
 

@@ -33,7 +33,8 @@ tests_unit_http_test_path_SOURCES = tests/unit/http/test_path.c
 tests_unit_http_test_path_LDADD = $(SBX_HTTP_TEST_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/http/test_rules
-tests_unit_http_test_rules_SOURCES = tests/unit/http/test_rules.c tests/unit/http/world.h
+tests_unit_http_test_rules_SOURCES = tests/unit/http/test_rules.c tests/unit/fail_alloc.h \
+	tests/unit/http/world.h
 tests_unit_http_test_rules_LDADD = $(SBX_HTTP_TEST_LIBS) $(CMOCKA_LIBS)
 tests_unit_http_test_rules_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
 
@@ -42,12 +43,14 @@ tests_unit_http_test_encode_SOURCES = tests/unit/http/test_encode.c tests/unit/h
 tests_unit_http_test_encode_LDADD = $(SBX_HTTP_TEST_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/http/test_secrets
-tests_unit_http_test_secrets_SOURCES = tests/unit/http/test_secrets.c tests/unit/http/world.h
+tests_unit_http_test_secrets_SOURCES = tests/unit/http/test_secrets.c tests/unit/fail_alloc.h \
+	tests/unit/http/world.h
 tests_unit_http_test_secrets_LDADD = $(SBX_HTTP_TEST_LIBS) $(CMOCKA_LIBS)
 tests_unit_http_test_secrets_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
 
 check_PROGRAMS += tests/unit/http/test_swap
-tests_unit_http_test_swap_SOURCES = tests/unit/http/test_swap.c tests/unit/http/world.h
+tests_unit_http_test_swap_SOURCES = tests/unit/http/test_swap.c tests/unit/fail_alloc.h \
+	tests/unit/http/world.h
 tests_unit_http_test_swap_LDADD = $(SBX_HTTP_TEST_LIBS) $(CMOCKA_LIBS)
 tests_unit_http_test_swap_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc
 

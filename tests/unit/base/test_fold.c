@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/fold.h"
+#include "tests/unit/fail_alloc.h"
 
 /* The events that the folder emitted, in order. */
 struct sink {
@@ -287,30 +288,12 @@ static void test_odd_clocks(void **state)
 	assert_int_equal(f->sink->n, 1);
 }
 
-/* The nth allocation of the library fails (local.mk wraps them); 0: none. */
-static int fail_at;
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-
-void *__wrap_malloc(size_t n)
-{
-	return fail_at && --fail_at == 0 ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fail_at && --fail_at == 0 ? NULL : __real_calloc(n, size);
-}
-
 static void test_new_without_memory(void **state)
 {
 	struct sbx_fold *fold = NULL;
 
 	(void)state;
-	for (int i = 1; i <= 3; i++) {
+	for (size_t i = 1; i <= 3; i++) {
 		fail_at = i;
 		assert_int_equal(sbx_fold_new(8, 0, &fold), -ENOMEM);
 		assert_null(fold);

@@ -13,25 +13,8 @@
 #include <string.h>
 
 #include "http/encode.h"
+#include "tests/unit/fail_alloc.h"
 #include "tests/unit/http/world.h"
-
-/* The nth allocation of the library fails (local.mk wraps them); 0: none. */
-static size_t fail_at;
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-
-void *__wrap_malloc(size_t n)
-{
-	return fail_at && --fail_at == 0 ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fail_at && --fail_at == 0 ? NULL : __real_calloc(n, size);
-}
 
 #define HOLDER_3 "sbx-placeholder-cccccccccccccccc3"
 

@@ -3,39 +3,19 @@
  * thing; leaks are for the sanitizer build to see. Linked with --wrap for the allocators. */
 
 #include "policy/keys/profile_parse.h"
+#include "tests/unit/fail_alloc.h"
 #include "tests/unit/policy_world.h"
 
 #include <errno.h>
 
-static long fail_at = -1; /* counts down; at 0 one allocation fails */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
 char *__wrap_strdup(const char *s);
 char *__wrap_strndup(const char *s, size_t n);
 
-static bool fails(void)
-{
-	return fail_at >= 0 && fail_at-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-	return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
 void *__wrap_realloc(void *p, size_t n)
 {
-	return fails() ? NULL : __real_realloc(p, n);
+	return allocation_fails() ? NULL : __real_realloc(p, n);
 }
 
 char *__wrap_strndup(const char *s, size_t n)
@@ -82,7 +62,7 @@ static char *load_parent(void *userdata, const char *name, size_t *ret_n, char *
 	snprintf(ret_file, n_file, "parent.yaml");
 	*ret_n = strlen(text);
 	/* Not from here: NULL means that there is no such file. */
-	fail_at += fail_at >= 0;
+	fail_at += fail_at > 0;
 	return strdup(text);
 }
 
@@ -125,14 +105,14 @@ static int run(void)
 static void test_each_allocation(void **state)
 {
 	int r = -ENOMEM;
-	long n;
+	size_t n;
 
 	(void)state;
-	for (n = 0; r != 0; n++) {
+	for (n = 1; r != 0; n++) {
 		fail_at = n;
 		r = run();
-		assert_true(fail_at == -1 || r == 0);
-		fail_at = -1;
+		assert_true(fail_at == 0 || r == 0);
+		fail_at = 0;
 		assert_true(r == 0 || r == -ENOMEM);
 		assert_true(n < 10000);
 	}
@@ -144,10 +124,10 @@ static void test_default_system(void **state)
 	struct sbx_system_policy *s = NULL;
 
 	(void)state;
-	for (long n = 0; !s; n++) {
+	for (size_t n = 1; !s; n++) {
 		fail_at = n;
 		s = sbx_system_policy_default();
-		fail_at = -1;
+		fail_at = 0;
 		assert_true(n < 1000);
 	}
 	sbx_system_policy_free(s);
