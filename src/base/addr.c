@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 const struct sbx_cidr sbx_synthetic4 = { { 4, { 198, 18 } }, 15 };
 const struct sbx_cidr sbx_synthetic6 = { { 6, { 0xfd, 0, 0, 0x5b, 0, 1 } }, 48 };
@@ -292,11 +293,7 @@ int sbx_cidr_parse(const char *s, struct sbx_cidr *ret_cidr)
 	size_t n = slash ? (size_t)(slash - s) : strlen(s);
 	int prefix, bits;
 
-	if (n >= sizeof(text))
-		return -EINVAL;
-	memcpy(text, s, n);
-	text[n] = '\0';
-	if (sbx_addr_parse(text, &c.addr))
+	if (sbx_text_copy_n(text, sizeof(text), s, n) < 0 || sbx_addr_parse(text, &c.addr))
 		return -EINVAL;
 	bits = 8 * (int)addr_size(c.addr.family);
 	prefix = slash ? parse_prefix(slash + 1) : bits;

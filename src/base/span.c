@@ -8,6 +8,16 @@
 
 #include "base/span.h"
 
+bool sbx_span_cut(struct sbx_span *s, char end, struct sbx_span *ret_part)
+{
+	const uint8_t *p = s->n ? memchr(s->p, end, s->n) : NULL;
+	size_t n = p ? (size_t)(p - s->p) : s->n;
+
+	*ret_part = sbx_span(s->p, n);
+	*s = p ? sbx_span(p + 1, s->n - n - 1) : sbx_span(NULL, 0);
+	return p != NULL;
+}
+
 struct sbx_reader sbx_reader(struct sbx_span in)
 {
 	return (struct sbx_reader){ .p = in.p, .n = in.n };

@@ -2,6 +2,7 @@
 #ifndef SBX_BASE_SPAN_H
 #define SBX_BASE_SPAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -21,6 +22,10 @@ static inline struct sbx_span sbx_span_str(const char *s)
 {
 	return (struct sbx_span){ (const uint8_t *)s, strlen(s) };
 }
+
+/* Takes the bytes before the first @end off @s, and that byte too. Without one: all of @s. Returns
+ * whether there was one. */
+bool sbx_span_cut(struct sbx_span *s, char end, struct sbx_span *ret_part);
 
 /*
  * Bounded reader and writer of integers (network byte order) and byte strings. The first access

@@ -108,14 +108,7 @@ static bool skip(struct sbx_span *s, const char *text)
 /* The bytes up to @end, which is skipped. false: there is none, or nothing before it. */
 static bool cut(struct sbx_span *s, char end, struct sbx_span *ret)
 {
-	const uint8_t *p = s->n ? memchr(s->p, end, s->n) : NULL;
-	size_t n = p ? (size_t)(p - s->p) : 0;
-
-	if (!n)
-		return false;
-	*ret = sbx_span(s->p, n);
-	*s = sbx_span(p + 1, s->n - n - 1);
-	return true;
+	return sbx_span_cut(s, end, ret) && ret->n;
 }
 
 static bool parse_credential(struct sbx_span s, struct sbx_aws_authorization *a)
@@ -133,14 +126,11 @@ bool sbx_aws_parse(struct sbx_span value, struct sbx_aws_authorization *ret)
 {
 	struct sbx_aws_authorization a = { 0 };
 	bool has_signature = false;
+	struct sbx_span part;
 
 	if (!skip(&value, ALGORITHM " "))
 		return false;
-	while (value.n) {
-		const uint8_t *comma = memchr(value.p, ',', value.n);
-		size_t n = comma ? (size_t)(comma - value.p) : value.n;
-		struct sbx_span part = sbx_http_trim(sbx_span(value.p, n));
-
+	while (sbx_http_list_next(&value, &part)) {
 		if (skip(&part, "Credential=")) {
 			if (a.id.n || !parse_credential(part, &a))
 				return false;
@@ -153,8 +143,6 @@ bool sbx_aws_parse(struct sbx_span value, struct sbx_aws_authorization *ret)
 		} else {
 			return false;
 		}
-		n += comma != NULL;
-		value = sbx_span(value.p + n, value.n - n);
 	}
 	if (!a.id.n || !a.signed_headers.n || !has_signature)
 		return false;
@@ -322,11 +310,10 @@ static int add_headers(struct signing *s)
 	bool has_host = false;
 
 	while (rest.n) {
-		const uint8_t *end = memchr(rest.p, ';', rest.n);
-		size_t n = end ? (size_t)(end - rest.p) : rest.n;
-		struct sbx_span name = sbx_span(rest.p, n);
+		struct sbx_span name;
 		int r;
 
+		sbx_span_cut(&rest, ';', &name);
 		add(&s->hash, name);
 		add_text(&s->hash, ":");
 		r = add_values(s, name);
@@ -334,8 +321,6 @@ static int add_headers(struct signing *s)
 			return r;
 		add_text(&s->hash, "\n");
 		has_host |= sbx_http_equal(name, "host");
-		n += end != NULL;
-		rest = sbx_span(rest.p + n, rest.n - n);
 	}
 	if (!has_host)
 		return unfit(s, "its host is not signed");

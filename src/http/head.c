@@ -39,13 +39,11 @@ void sbx_http_head_remove(struct sbx_http_request *r, struct sbx_span name)
 
 struct sbx_http_header sbx_http_head_split(struct sbx_span line)
 {
-	const uint8_t *colon = memchr(line.p, ':', line.n);
-	size_t n = colon ? (size_t)(colon - line.p) : line.n;
+	struct sbx_http_header h;
 
-	return (struct sbx_http_header){
-		.name = sbx_span(line.p, n),
-		.value = colon ? sbx_span(colon + 1, line.n - n - 1) : sbx_span(NULL, 0),
-	};
+	sbx_span_cut(&line, ':', &h.name);
+	h.value = line;
+	return h;
 }
 
 static bool is_override(struct sbx_span name)
@@ -111,14 +109,13 @@ uint8_t sbx_http_head_form(const struct sbx_http_request *r)
 	const struct sbx_http_header *h = sbx_http_head_find(r, sbx_span_str("content-type"));
 	static const char json[] = "+json";
 	const size_t n_json = sizeof(json) - 1;
-	const uint8_t *semicolon;
-	struct sbx_span type;
+	struct sbx_span type, parameters;
 
 	if (!h || !h->value.n)
 		return SBX_HTTP_FORM_OTHER;
-	semicolon = memchr(h->value.p, ';', h->value.n);
-	type = sbx_http_trim(
-		sbx_span(h->value.p, semicolon ? (size_t)(semicolon - h->value.p) : h->value.n));
+	parameters = h->value;
+	sbx_span_cut(&parameters, ';', &type);
+	type = sbx_http_trim(type);
 	if (sbx_http_equal(type, "application/x-www-form-urlencoded"))
 		return SBX_HTTP_FORM_URLENCODED;
 	if (sbx_http_equal(type, "application/json") ||

@@ -45,21 +45,6 @@ bool sbx_http_list_has(const struct sbx_http_list *l, struct sbx_span s)
 	return false;
 }
 
-static uint8_t lower(uint8_t b)
-{
-	return b >= 'A' && b <= 'Z' ? b | 0x20 : b;
-}
-
-bool sbx_http_same_name(struct sbx_span a, struct sbx_span b)
-{
-	if (a.n != b.n)
-		return false;
-	for (size_t i = 0; i < a.n; i++)
-		if (lower(a.p[i]) != lower(b.p[i]))
-			return false;
-	return true;
-}
-
 void sbx_http_list_text(const struct sbx_http_list *l, char *out, size_t n_out)
 {
 	size_t pos = 0;

@@ -7,6 +7,7 @@
 #include "base/reason.h"
 #include "base/span.h"
 #include "http/rules.h"
+#include "wire/http_field.h"
 
 /* Why a request is refused. reason SBX_REASON_LIST_ALLOW: it is not. */
 struct sbx_http_verdict {
@@ -35,9 +36,6 @@ static inline bool sbx_http_same(struct sbx_span a, struct sbx_span b)
 {
 	return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n));
 }
-
-/* Are the names of two fields equal? Their case does not matter. */
-bool sbx_http_same_name(struct sbx_span a, struct sbx_span b);
 
 /* Writes the list as "a, b, c" into @out, as far as it fits. */
 void sbx_http_list_text(const struct sbx_http_list *l, char *out, size_t n_out);

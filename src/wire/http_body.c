@@ -20,6 +20,8 @@
 #include "base/hex.h"
 #include "wire/http_field.h"
 
+#define LENGTH_DIGITS_MAX 16 /* SBX_HTTP_LENGTH_MAX has as many */
+
 enum state {
 	ST_COMPLETE = 0,
 	ST_RUN,	 /* left bytes of a body with a length */
@@ -46,6 +48,23 @@ static void reject(struct sbx_http_body *b, enum sbx_reason reason)
 static void malformed(struct sbx_http_body *b)
 {
 	reject(b, SBX_REASON_HTTP_MALFORMED);
+}
+
+bool sbx_http_length_parse(struct sbx_span value, uint64_t *ret_length)
+{
+	uint64_t n = 0;
+
+	if (!value.n || value.n > LENGTH_DIGITS_MAX || (value.p[0] == '0' && value.n > 1))
+		return false;
+	for (size_t i = 0; i < value.n; i++) {
+		if (value.p[i] < '0' || value.p[i] > '9')
+			return false;
+		n = n * 10 + (value.p[i] - '0');
+	}
+	if (n > SBX_HTTP_LENGTH_MAX)
+		return false;
+	*ret_length = n;
+	return true;
 }
 
 void sbx_http_body_init(struct sbx_http_body *b, enum sbx_http_framing framing, uint64_t length)

@@ -44,6 +44,10 @@ enum {
 	SBX_HTTP_E_REJECT,   /* deny; see .reason. Every later call says the same */
 };
 
+/* Reads a Content-Length of at most SBX_HTTP_LENGTH_MAX: digits alone, without leading zeros, which
+ * some parsers take for octal. false: it is none. */
+bool sbx_http_length_parse(struct sbx_span value, uint64_t *ret_length);
+
 void sbx_http_body_init(struct sbx_http_body *b, enum sbx_http_framing framing, uint64_t length);
 
 /*

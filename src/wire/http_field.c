@@ -60,13 +60,19 @@ static uint8_t lower(uint8_t b)
 	return b >= 'A' && b <= 'Z' ? b | 0x20 : b;
 }
 
+bool sbx_http_same_name(struct sbx_span a, struct sbx_span b)
+{
+	if (a.n != b.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++)
+		if (lower(a.p[i]) != lower(b.p[i]))
+			return false;
+	return true;
+}
+
 bool sbx_http_equal(struct sbx_span s, const char *text)
 {
-	size_t i = 0;
-
-	while (i < s.n && text[i] && lower(s.p[i]) == lower((uint8_t)text[i]))
-		i++;
-	return i == s.n && !text[i];
+	return sbx_http_same_name(s, sbx_span_str(text));
 }
 
 static uint8_t fold(uint8_t b)
@@ -109,6 +115,27 @@ struct sbx_span sbx_http_trim(struct sbx_span s)
 		s.n--;
 	}
 	return s;
+}
+
+bool sbx_http_list_next(struct sbx_span *list, struct sbx_span *ret_item)
+{
+	struct sbx_span item;
+
+	if (!list->n)
+		return false;
+	sbx_span_cut(list, ',', &item);
+	*ret_item = sbx_http_trim(item);
+	return true;
+}
+
+bool sbx_http_field_split(struct sbx_span line, struct sbx_http_field_line *ret)
+{
+	struct sbx_span name;
+
+	if (!sbx_span_cut(&line, ':', &name) || !sbx_http_all(name, SBX_HTTP_TOKEN))
+		return false;
+	*ret = (struct sbx_http_field_line){ .name = name, .value = sbx_http_trim(line) };
+	return true;
 }
 
 enum sbx_http_field sbx_http_field_lookup(struct sbx_span name)

@@ -8,8 +8,8 @@
 #include "base/span.h"
 
 /*
- * Shared by the HTTP parsers of this folder: the classes of bytes, and the names of the fields that
- * frame or route a message. PURE.
+ * Shared by the HTTP parsers of this folder: the classes of bytes, the names of the fields that
+ * frame or route a message, and the parts of field lines and lists. PURE.
  */
 
 enum {
@@ -33,6 +33,9 @@ bool sbx_http_all(struct sbx_span s, unsigned class);
 /* Are they equal, ignoring the case of letters? */
 bool sbx_http_equal(struct sbx_span s, const char *text);
 
+/* The same of the names of two fields. */
+bool sbx_http_same_name(struct sbx_span a, struct sbx_span b);
+
 /* Can a server take the two names for one? Gateways that make variables of field names (RFC 3875
  * section 4.1.18) ignore their case, and read '_' as '-'. */
 bool sbx_http_names_alike(struct sbx_span a, struct sbx_span b);
@@ -42,6 +45,18 @@ bool sbx_http_describes_bytes(struct sbx_span name);
 
 /* The span without the spaces and tabs at both ends. */
 struct sbx_span sbx_http_trim(struct sbx_span s);
+
+/* Takes the next item of a list with commas off @list, without white space around it (RFC 9110
+ * section 5.6.1). It may be empty. false: the list has ended. */
+bool sbx_http_list_next(struct sbx_span *list, struct sbx_span *ret_item);
+
+struct sbx_http_field_line {
+	struct sbx_span name, value; /* value: without white space around it */
+};
+
+/* "Name: value" in its parts; the bytes of the value are not judged. false: there is no name, or a
+ * byte in it that is no token's, as in a folded line or with a space before the colon. */
+bool sbx_http_field_split(struct sbx_span line, struct sbx_http_field_line *ret);
 
 enum sbx_http_field {
 	SBX_HTTP_FIELD_OTHER = 0, /* means nothing to us */

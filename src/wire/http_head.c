@@ -23,6 +23,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "wire/http_field.h"
 
 enum state {
@@ -31,9 +32,8 @@ enum state {
 	ST_REJECTED,
 };
 
-#define LENGTH_DIGITS_MAX 16 /* SBX_HTTP_LENGTH_MAX has as many */
-#define DEFAULT_PORT	  80
-#define DEFAULT_PORT_TLS  443
+#define DEFAULT_PORT	 80
+#define DEFAULT_PORT_TLS 443
 
 /* Steps return 0 to go on, or the reason to refuse; no such reason is 0. */
 
@@ -67,10 +67,8 @@ static int parse_address(struct sbx_span s, uint8_t family, struct sbx_http_auth
 	char text[SBX_ADDR_STR_MAX];
 	struct sbx_addr addr;
 
-	if (s.n >= sizeof(text))
+	if (sbx_text_copy_n(text, sizeof(text), (const char *)s.p, s.n) < 0)
 		return SBX_REASON_HTTP_MALFORMED;
-	memcpy(text, s.p, s.n);
-	text[s.n] = '\0';
 	if (sbx_addr_parse(text, &addr) || addr.family != family)
 		return SBX_REASON_HTTP_MALFORMED;
 	ret_a->addr = sbx_addr_unmap(&addr);
@@ -133,23 +131,11 @@ static int parse_target(struct sbx_http_judge *j, struct sbx_span method, struct
 	return parse_absolute(j, target);
 }
 
-/* Cut @s at its first space; *ret_rest begins behind it. false: there is none. */
-static bool cut(struct sbx_span *s, struct sbx_span *ret_rest)
-{
-	const uint8_t *space = s->n ? memchr(s->p, ' ', s->n) : NULL;
-
-	if (!space)
-		return false;
-	*ret_rest = sbx_span(space + 1, s->n - (size_t)(space + 1 - s->p));
-	s->n = (size_t)(space - s->p);
-	return true;
-}
-
 static int parse_request_line(struct sbx_http_judge *j, struct sbx_span line)
 {
-	struct sbx_span method = line, target, version;
+	struct sbx_span version = line, method, target;
 
-	if (!cut(&method, &target) || !cut(&target, &version))
+	if (!sbx_span_cut(&version, ' ', &method) || !sbx_span_cut(&version, ' ', &target))
 		return SBX_REASON_HTTP_MALFORMED;
 	if (method.n > SBX_HTTP_METHOD_MAX || !sbx_http_all(method, SBX_HTTP_TOKEN) ||
 	    version.n != 8 || memcmp(version.p, "HTTP/", 5))
@@ -180,21 +166,9 @@ static int on_host(struct sbx_http_judge *j, struct sbx_span value)
 
 static int on_content_length(struct sbx_http_judge *j, struct sbx_span value)
 {
-	uint64_t n = 0;
-
-	/* Some parsers take leading zeros for octal. */
-	if (j->length_seen || !value.n || value.n > LENGTH_DIGITS_MAX ||
-	    (value.p[0] == '0' && value.n > 1))
-		return SBX_REASON_HTTP_MALFORMED;
-	for (size_t i = 0; i < value.n; i++) {
-		if (value.p[i] < '0' || value.p[i] > '9')
-			return SBX_REASON_HTTP_MALFORMED;
-		n = n * 10 + (value.p[i] - '0');
-	}
-	if (n > SBX_HTTP_LENGTH_MAX)
+	if (j->length_seen || !sbx_http_length_parse(value, &j->content_length))
 		return SBX_REASON_HTTP_MALFORMED;
 	j->length_seen = true;
-	j->content_length = n;
 	return 0;
 }
 
@@ -216,10 +190,9 @@ static int on_upgrade(struct sbx_http_judge *j)
  * a length, the next server reads another request than the judge did. */
 static int on_connection(struct sbx_http_judge *j, struct sbx_span value)
 {
-	while (value.n) {
-		const uint8_t *comma = memchr(value.p, ',', value.n);
-		size_t n = comma ? (size_t)(comma - value.p) : value.n;
-		struct sbx_span option = sbx_http_trim(sbx_span(value.p, n));
+	struct sbx_span option;
+
+	while (sbx_http_list_next(&value, &option)) {
 		enum sbx_http_field f = sbx_http_field_lookup(option);
 
 		if (f == SBX_HTTP_FIELD_UPGRADE || f == SBX_HTTP_FIELD_HTTP2_SETTINGS) {
@@ -229,33 +202,25 @@ static int on_connection(struct sbx_http_judge *j, struct sbx_span value)
 			   (option.n && !sbx_http_all(option, SBX_HTTP_TOKEN))) {
 			return SBX_REASON_HTTP_MALFORMED;
 		}
-		n += comma != NULL;
-		value = sbx_span(value.p + n, value.n - n);
 	}
 	return 0;
 }
 
 static int parse_field(struct sbx_http_judge *j, struct sbx_span line)
 {
-	const uint8_t *colon = memchr(line.p, ':', line.n);
-	struct sbx_span name, value;
+	struct sbx_http_field_line f;
 
-	if (!colon)
+	if (!sbx_http_field_split(line, &f))
 		return SBX_REASON_HTTP_MALFORMED;
-	name = sbx_span(line.p, (size_t)(colon - line.p));
-	value = sbx_http_trim(sbx_span(colon + 1, line.n - name.n - 1));
-	/* This refuses folded lines and spaces before the colon too. */
-	if (!sbx_http_all(name, SBX_HTTP_TOKEN))
-		return SBX_REASON_HTTP_MALFORMED;
-	switch (sbx_http_field_lookup(name)) {
+	switch (sbx_http_field_lookup(f.name)) {
 	case SBX_HTTP_FIELD_HOST:
-		return on_host(j, value);
+		return on_host(j, f.value);
 	case SBX_HTTP_FIELD_CONTENT_LENGTH:
-		return on_content_length(j, value);
+		return on_content_length(j, f.value);
 	case SBX_HTTP_FIELD_TRANSFER_ENCODING:
-		return on_transfer_encoding(j, value);
+		return on_transfer_encoding(j, f.value);
 	case SBX_HTTP_FIELD_CONNECTION:
-		return on_connection(j, value);
+		return on_connection(j, f.value);
 	case SBX_HTTP_FIELD_UPGRADE:
 	case SBX_HTTP_FIELD_HTTP2_SETTINGS:
 		return on_upgrade(j);

@@ -19,7 +19,6 @@
 
 #include "wire/http_field.h"
 
-#define LENGTH_DIGITS_MAX 16 /* SBX_HTTP_LENGTH_MAX has as many */
 
 static const char version_text[] = "HTTP/1.";
 #define N_VERSION (sizeof(version_text) - 1)
@@ -38,20 +37,6 @@ static bool next_line(struct sbx_span *in, struct sbx_span *ret_line)
 	return true;
 }
 
-/* "Name: value". false: no field line. */
-static bool split_field(struct sbx_span line, struct sbx_http_field_line *ret)
-{
-	const uint8_t *colon = line.n ? memchr(line.p, ':', line.n) : NULL;
-	size_t n;
-
-	if (!colon)
-		return false;
-	n = (size_t)(colon - line.p);
-	ret->name = sbx_span(line.p, n);
-	ret->value = sbx_http_trim(sbx_span(colon + 1, line.n - n - 1));
-	return sbx_http_all(ret->name, SBX_HTTP_TOKEN);
-}
-
 size_t sbx_http_head_fields(struct sbx_span head, struct sbx_http_field_line *v, size_t n_max)
 {
 	struct sbx_http_field_line f;
@@ -61,7 +46,7 @@ size_t sbx_http_head_fields(struct sbx_span head, struct sbx_http_field_line *v,
 	if (!next_line(&head, &line))
 		return 0;
 	while (next_line(&head, &line) && line.n) {
-		if (!split_field(line, &f))
+		if (!sbx_http_field_split(line, &f))
 			continue;
 		if (n == n_max)
 			return n_max + 1;
@@ -78,30 +63,19 @@ struct framing {
 
 static bool on_length(struct framing *f, struct sbx_span value)
 {
-	uint64_t n = 0;
-
-	if (f->has_length || !value.n || value.n > LENGTH_DIGITS_MAX ||
-	    (value.p[0] == '0' && value.n > 1))
+	if (f->has_length || !sbx_http_length_parse(value, &f->length))
 		return false;
-	for (size_t i = 0; i < value.n; i++) {
-		if (value.p[i] < '0' || value.p[i] > '9')
-			return false;
-		n = n * 10 + (value.p[i] - '0');
-	}
 	f->has_length = true;
-	f->length = n;
-	return n <= SBX_HTTP_LENGTH_MAX;
+	return true;
 }
 
 /* A connection option that names a field which frames the message would take it away from the next
  * reader. Upgrade may be named: servers offer protocols in that way. */
 static bool on_connection(struct framing *f, struct sbx_span value)
 {
-	while (value.n) {
-		const uint8_t *comma = memchr(value.p, ',', value.n);
-		size_t n = comma ? (size_t)(comma - value.p) : value.n;
-		struct sbx_span option = sbx_http_trim(sbx_span(value.p, n));
+	struct sbx_span option;
 
+	while (sbx_http_list_next(&value, &option)) {
 		switch (sbx_http_field_lookup(option)) {
 		case SBX_HTTP_FIELD_CONTENT_LENGTH:
 		case SBX_HTTP_FIELD_TRANSFER_ENCODING:
@@ -112,8 +86,6 @@ static bool on_connection(struct framing *f, struct sbx_span value)
 		}
 		f->close |= sbx_http_equal(option, "close");
 		f->keep_alive |= sbx_http_equal(option, "keep-alive");
-		n += comma != NULL;
-		value = sbx_span(value.p + n, value.n - n);
 	}
 	return true;
 }
@@ -122,7 +94,7 @@ static bool on_field(struct framing *f, struct sbx_span line)
 {
 	struct sbx_http_field_line field;
 
-	if (!split_field(line, &field) ||
+	if (!sbx_http_field_split(line, &field) ||
 	    (field.value.n && !sbx_http_all(field.value, SBX_HTTP_VALUE)))
 		return false;
 	switch (sbx_http_field_lookup(field.name)) {

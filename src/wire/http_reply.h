@@ -8,15 +8,12 @@
 
 #include "base/span.h"
 #include "wire/http_body.h"
+#include "wire/http_field.h"
 
 /*
  * Heads of HTTP/1 messages as lists of fields, and the server's direction of a connection (RFC 9112
  * sections 4, 6.3 and 7). PURE; the bytes are not trusted.
  */
-
-struct sbx_http_field_line {
-	struct sbx_span name, value; /* value: without white space around it */
-};
 
 /* The field lines of @head, a whole head that a parser of this folder accepted: the bytes from the
  * start of the first line to the end of the empty line. At most @n_max are written. Returns their

@@ -23,6 +23,10 @@ check_PROGRAMS += tests/unit/wire/test_http_body
 tests_unit_wire_test_http_body_SOURCES = tests/unit/wire/test_http_body.c
 tests_unit_wire_test_http_body_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/wire/test_http_field
+tests_unit_wire_test_http_field_SOURCES = tests/unit/wire/test_http_field.c
+tests_unit_wire_test_http_field_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)
+
 check_PROGRAMS += tests/unit/wire/test_http_head
 tests_unit_wire_test_http_head_SOURCES = tests/unit/wire/test_http_head.c
 tests_unit_wire_test_http_head_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a $(CMOCKA_LIBS)

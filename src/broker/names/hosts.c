@@ -12,6 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
+
 static bool is_blank(uint8_t c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
@@ -50,11 +52,10 @@ static bool parse_word(struct sbx_span word, struct sbx_addr *ret_addr)
 {
 	char buf[SBX_ADDR_STR_MAX];
 
-	if (word.n == 0 || word.n >= sizeof(buf) || memchr(word.p, 0, word.n))
+	if (word.n == 0 || memchr(word.p, 0, word.n))
 		return false;
-	memcpy(buf, word.p, word.n);
-	buf[word.n] = 0;
-	return sbx_addr_parse(buf, ret_addr) == 0;
+	return sbx_text_copy_n(buf, sizeof(buf), (const char *)word.p, word.n) == 0 &&
+	       sbx_addr_parse(buf, ret_addr) == 0;
 }
 
 size_t sbx_hosts_lookup(struct sbx_span text, const char *name, struct sbx_addr *v, size_t n_max)
@@ -62,13 +63,9 @@ size_t sbx_hosts_lookup(struct sbx_span text, const char *name, struct sbx_addr 
 	size_t n = 0, n_name = strlen(name);
 
 	while (text.n && n < n_max) {
-		const uint8_t *end = memchr(text.p, '\n', text.n);
-		struct sbx_span line = sbx_span(text.p, end ? (size_t)(end - text.p) : text.n);
-		struct sbx_span address;
-		size_t n_line = line.n + (end != NULL);
+		struct sbx_span line, address;
 
-		text.p += n_line;
-		text.n -= n_line;
+		sbx_span_cut(&text, '\n', &line);
 		address = next_word(&line);
 		if (address.n && names_match(line, name, n_name) && parse_word(address, &v[n]))
 			n++;

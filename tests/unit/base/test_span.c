@@ -173,12 +173,41 @@ static void test_write_bounds(void **state)
 	}
 }
 
+static void check_cut(struct sbx_span *s, bool found, const char *part, const char *rest)
+{
+	struct sbx_span got;
+
+	assert_int_equal(sbx_span_cut(s, ',', &got), found);
+	assert_int_equal(got.n, strlen(part));
+	assert_memory_equal(got.p, part, got.n);
+	assert_int_equal(s->n, strlen(rest));
+	assert_memory_equal(s->p, rest, s->n);
+}
+
+static void test_cut(void **state)
+{
+	struct sbx_span s = sbx_span_str("a,,bc,"), got;
+
+	(void)state;
+	check_cut(&s, true, "a", ",bc,");
+	check_cut(&s, true, "", "bc,");
+	check_cut(&s, true, "bc", "");
+	check_cut(&s, false, "", "");
+	s = sbx_span_str("abc");
+	check_cut(&s, false, "abc", "");
+	s = sbx_span(NULL, 0);
+	assert_false(sbx_span_cut(&s, ',', &got));
+	assert_int_equal(got.n + s.n, 0);
+	s = sbx_span("a,b", 1); /* no byte behind it is looked at */
+	check_cut(&s, false, "a", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),	  cmocka_unit_test(test_read_short),
 		cmocka_unit_test(test_read_bytes_bounds), cmocka_unit_test(test_read_str_refuses),
-		cmocka_unit_test(test_write_bounds),
+		cmocka_unit_test(test_write_bounds),	  cmocka_unit_test(test_cut),
 	};
 
 	return cmocka_run_group_tests_name("span", tests, NULL, NULL);

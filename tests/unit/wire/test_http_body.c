@@ -222,10 +222,31 @@ static void test_limits(void **state)
 	}
 }
 
+static void test_parse_length(void **state)
+{
+	static const char *const good[] = { "0", "1", "10", "9007199254740992" };
+	static const char *const bad[] = {
+		"",    "00", "01", "+1", "-1", "1 ", "1,", "1\n", "0x1", "a", ":", "/",
+		"9007199254740993", "90071992547409920", "18446744073709551617",
+	};
+	uint64_t n = 7;
+
+	(void)state;
+	assert_int_equal(SBX_HTTP_LENGTH_MAX, 9007199254740992);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(bad); i++)
+		assert_false(sbx_http_length_parse(sbx_span_str(bad[i]), &n));
+	assert_int_equal(n, 7);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(good); i++) {
+		assert_true(sbx_http_length_parse(sbx_span_str(good[i]), &n));
+		assert_int_equal(n, strtoull(good[i], NULL, 10));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_length),
+		cmocka_unit_test(test_parse_length),
 		cmocka_unit_test(test_chunked),
 		cmocka_unit_test(test_chunked_refused),
 		cmocka_unit_test(test_limits),
