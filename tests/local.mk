@@ -27,7 +27,7 @@ endif
 
 # Prints what nghttp2 reads, for http2_differential.py.
 noinst_PROGRAMS += %reldir%/check/http2_events
-%canon_reldir%_check_http2_events_SOURCES = %reldir%/check/http2_events.c
+%canon_reldir%_check_http2_events_SOURCES = %reldir%/check/http2_events.c %reldir%/check/records.h
 %canon_reldir%_check_http2_events_LDADD = src/base/libsbx-base.a $(NGHTTP2_LIBS)
 
 SBX_CHECKS = \

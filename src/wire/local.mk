@@ -57,5 +57,5 @@ tests_fuzz_wire_fuzz_tls_client_hello_LDADD = $(SBX_FUZZ_LIBS) %reldir%/libsbx-w
 
 # Prints what the parsers of HTTP/1 read; tests/check/http1_differential.py compares it with another's.
 noinst_PROGRAMS += tests/check/http1_events
-tests_check_http1_events_SOURCES = tests/check/http1_events.c
+tests_check_http1_events_SOURCES = tests/check/http1_events.c tests/check/records.h
 tests_check_http1_events_LDADD = %reldir%/libsbx-wire.a src/base/libsbx-base.a

@@ -12,14 +12,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "tests/check/records.h"
 #include "wire/http_head.h"
 #include "wire/http_reply.h"
 
-#define RECORD_MAX (1u << 20)
-#define LIMIT	   16384 /* bytes of a head */
-#define LINES_MAX  512
-#define REFUSED	   (-1)
-#define MISSING	   (-2)
+#define LIMIT	  16384 /* bytes of a head */
+#define LINES_MAX 512
+#define REFUSED	  (-1)
+#define MISSING	  (-2)
 
 /* A message's body, put together. */
 struct data {
@@ -179,25 +179,21 @@ static void read_reply(struct sbx_span in, bool to_head)
 
 int main(void)
 {
-	static uint8_t record[RECORD_MAX];
-	uint8_t head[5];
+	struct sbx_span record;
+	uint8_t kind;
 
-	while (fread(head, 1, sizeof(head), stdin) == sizeof(head)) {
-		size_t n = (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 |
-			   head[4];
-		uint8_t *copy; /* of its size, so that a sanitizer sees a read behind it */
+	while (next_record(&kind, &record)) {
+		/* of its size, so that a sanitizer sees a read behind it */
+		uint8_t *copy = malloc(record.n + 1);
 
-		if (n > sizeof(record) || fread(record, 1, n, stdin) != n)
-			return 1;
-		copy = malloc(n + 1);
 		if (!copy)
 			return 1;
-		memcpy(copy, record, n);
+		memcpy(copy, record.p, record.n);
 		printf("[");
-		if (head[0] == 0)
-			read_requests(sbx_span(copy, n));
+		if (kind == 0)
+			read_requests(sbx_span(copy, record.n));
 		else
-			read_reply(sbx_span(copy, n), head[0] == 2);
+			read_reply(sbx_span(copy, record.n), kind == 2);
 		printf("]\n");
 		free(copy);
 	}

@@ -14,9 +14,9 @@
 
 #include "base/cleanup.h"
 #include "base/hex.h"
+#include "tests/check/records.h"
 
-#define RECORD_MAX (1u << 20)
-#define TEXT_MAX   (1u << 18)
+#define TEXT_MAX (1u << 18)
 
 /* A list of blocks of fields, or a body, as it is printed. */
 struct text {
@@ -192,7 +192,7 @@ static void send_all(nghttp2_session *session)
 		;
 }
 
-static void read_record(bool server, const uint8_t *p, size_t n)
+static void read_record(bool server, struct sbx_span in)
 {
 	nghttp2_session *session = new_session(server);
 
@@ -202,7 +202,7 @@ static void read_record(bool server, const uint8_t *p, size_t n)
 	if (!server)
 		ask(session);
 	send_all(session);
-	if (nghttp2_session_mem_recv(session, p, n) < 0)
+	if (nghttp2_session_mem_recv(session, in.p, in.n) < 0)
 		refused = true;
 	send_all(session);
 	nghttp2_session_del(session);
@@ -217,16 +217,10 @@ static void read_record(bool server, const uint8_t *p, size_t n)
 
 int main(void)
 {
-	static uint8_t record[RECORD_MAX];
-	uint8_t head[5];
+	struct sbx_span record;
+	uint8_t kind;
 
-	while (fread(head, 1, sizeof(head), stdin) == sizeof(head)) {
-		size_t n = (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 |
-			   head[4];
-
-		if (n > sizeof(record) || fread(record, 1, n, stdin) != n)
-			return 1;
-		read_record(head[0] == 0, record, n);
-	}
+	while (next_record(&kind, &record))
+		read_record(kind == 0, record);
 	return 0;
 }

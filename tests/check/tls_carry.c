@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/check/records.h"
 #include "tests/fuzz/tls/tls_world.h"
-
-#define RECORD_MAX (1u << 20)
 
 static void put(const struct tls_world_output *o)
 {
@@ -24,17 +23,13 @@ static void put(const struct tls_world_output *o)
 
 int main(void)
 {
-	static uint8_t record[RECORD_MAX];
-	uint8_t head[5];
+	struct sbx_span record;
+	uint8_t kind;
 
-	while (fread(head, 1, sizeof(head), stdin) == sizeof(head)) {
-		size_t n = (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 |
-			   head[4];
-		struct tls_world w = { .is_h2 = head[0] == 2 };
+	while (next_record(&kind, &record)) {
+		struct tls_world w = { .is_h2 = kind == 2 };
 
-		if (n > sizeof(record) || fread(record, 1, n, stdin) != n)
-			return 1;
-		tls_world_run(&w, sbx_span(record, n));
+		tls_world_run(&w, record);
 		put(&w.to_server);
 		put(&w.to_client);
 		tls_world_fini(&w);
