@@ -440,6 +440,7 @@ tests_unit_launcher_secrets_test_secret_value_SOURCES = tests/unit/launcher/secr
 tests_unit_launcher_secrets_test_secret_value_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_secrets_test_secrets_SOURCES = tests/unit/launcher/secrets/test_secrets.c tests/unit/scratch.h
 tests_unit_launcher_secrets_test_secrets_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_secrets_test_secrets_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=munmap
 tests_unit_launcher_setup_test_plan_json_SOURCES = tests/unit/launcher/setup/test_plan_json.c tests/unit/golden.h
 tests_unit_launcher_setup_test_plan_json_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_helpers_test_git_look_SOURCES = tests/unit/launcher/helpers/test_git_look.c tests/unit/scratch.h

@@ -4,8 +4,11 @@
  * keys while the stage builds the sandbox; the step `firewall` waits for the authority that the
  * sandbox will trust. A sandbox without terminated hosts passes through.
  *
- * The secret helper is started first, so that it has the launcher's privileges; it sees the values
- * as zeros. From the moment the rules are sent the launcher has no value any more.
+ * The secret helper is started first. It has the launcher's privileges, and the variables that a
+ * secret's command may need again; the mapping of the values is zeros there. Then the launcher
+ * wipes these variables: sbx-tls, the cleanup process and all helpers are forked later and have
+ * none. (The stage may be older, and wiped its own copy.) From the moment the rules are sent the
+ * launcher has no value any more.
  */
 #include <errno.h>
 #include <string.h>
@@ -46,6 +49,7 @@ int sbx_step_tls_apply(struct sbx_run *r)
 	if (!r->plan->tls.on)
 		return 0;
 	e = sbx_secret_helper_start(&r->secret_helper, r->plan->profile, r->facts, &r->err);
+	sbx_secrets_forget_environment(r->plan->profile, r->facts);
 	if (e == 0)
 		e = sbx_tls_process_start(&r->tls, r->plan, &r->secrets, r->cgroup.dirs.broker_fd,
 					  &r->err);

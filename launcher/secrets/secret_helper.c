@@ -2,9 +2,11 @@
 /*
  * The secret helper: a fork of the launcher, from before the launcher gives up privileges.
  *
- * It has no value when it starts (secrets.c), reads one secret at a time, and keeps none. Where the
- * launcher is privileged and no secret is a command, it becomes the sandbox's user for good. It has
- * 0-2 (/dev/null, and the launcher's stderr) and its channel; it ends with the launcher.
+ * It has no value when it starts (secrets.c), reads one secret at a time, and keeps none. The one
+ * exception: where a secret is a command it keeps the caller's variables, which the command may
+ * need, and another secret may come from one of them. Where the launcher is privileged and no
+ * secret is a command, it becomes the sandbox's user for good. It has 0-2 (/dev/null, and the
+ * launcher's stderr) and its channel; it ends with the launcher.
  */
 #include "launcher/secrets/secret_helper.h"
 

@@ -93,18 +93,21 @@ static struct sbx_span keep(struct sbx_secrets *s, size_t n)
 static int read_one(struct sbx_secrets *s, const struct sbx_secret *secret,
 		    const struct sbx_facts *f, struct sbx_err *err)
 {
+	struct sbx_span value;
 	size_t n = 0;
 	int r = sbx_secret_value_read(secret, f, SBX_SECRET_TIMEOUT_MS, s->memory + s->n_used, &n,
 				      err);
 
-	if (r == 0)
-		r = sbx_secret_placeholder(secret->prefix, n, s->placeholders[s->n]);
+	if (r < 0)
+		return r;
+	value = keep(s, n); /* first: what is kept is wiped */
+	r = sbx_secret_placeholder(secret->prefix, n, s->placeholders[s->n]);
 	if (r < 0) {
 		sbx_err_set(err, "secret %s: cannot make a placeholder: %s", secret->name,
 			    strerror(-r));
 		return r;
 	}
-	s->values[s->n++] = keep(s, n);
+	s->values[s->n++] = value;
 	return 0;
 }
 
@@ -178,14 +181,18 @@ static int make_selftest(struct sbx_secrets *s)
 	return r;
 }
 
-/* Wipes the variables that were read from the launcher's own environment, of which each child that
- * is forked from here on would have a copy. A secret's command may be run again, and may need
- * them. */
-static void forget_environment(const struct sbx_profile *p, const struct sbx_facts *f)
+/* --- the environment --- */
+
+static bool has_command(const struct sbx_profile *p)
 {
 	for (size_t i = 0; i < p->n_secrets; i++)
 		if (p->secrets[i].from == SBX_SECRET_COMMAND)
-			return;
+			return true;
+	return false;
+}
+
+void sbx_secrets_forget_environment(const struct sbx_profile *p, const struct sbx_facts *f)
+{
 	for (size_t i = 0; i < p->n_secrets; i++) {
 		const char *value = p->secrets[i].from == SBX_SECRET_ENV ?
 					    sbx_facts_getenv(f, p->secrets[i].source) :
@@ -217,7 +224,8 @@ int sbx_secrets_read(struct sbx_secrets *s, const struct sbx_profile *p,
 	/* the whole mapping may have been too much for the limit */
 	if (s->n_used > 0)
 		(void)mlock(s->memory, s->n_used);
-	forget_environment(p, f);
+	if (!has_command(p))
+		sbx_secrets_forget_environment(p, f);
 	return 0;
 }
 

@@ -42,12 +42,15 @@ struct sbx_secrets {
 	size_t n_memory, n_used;
 };
 
-/* Reads the secrets of @p, and the client certificates of the @n_entries terminated @entries, and
- * wipes the variables they came from unless a command may need them again. @s is zero. 0, or -errno
- * with @err, which names the secret, its source and what to do. */
+/* Reads the secrets of @p, and the client certificates of the @n_entries terminated @entries. Then
+ * forgets the environment, unless a secret is a command, which may need its variables again. @s is
+ * zero. 0, or -errno with @err, which names the secret, its source and what to do. */
 int sbx_secrets_read(struct sbx_secrets *s, const struct sbx_profile *p,
 		     const struct sbx_net_entry *const *entries, size_t n_entries,
 		     const struct sbx_facts *f, struct sbx_err *err);
+/* Wipes the variables that secrets of @p were read from. They lie in this process's own
+ * environment: each child that is forked later would have a copy, for as long as it lives. */
+void sbx_secrets_forget_environment(const struct sbx_profile *p, const struct sbx_facts *f);
 /* Wipes the values and certificates. */
 void sbx_secrets_wipe(struct sbx_secrets *s);
 void sbx_secrets_fini(struct sbx_secrets *s);

@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from conftest import descendants, named, status
+from memory import has
 from test_lifecycle import clean, running, wait_until  # noqa: F401
 
 VALUE = "ghp_realValue0123456789"
@@ -276,50 +277,45 @@ def test_the_end_of_sbx_tls_ends_the_sandbox(sbx, clean):  # noqa: F811
     assert event["reason"] == "broker_lost"
 
 
+def secret_helper(pid):
+    """The pid of the secret helper: a child of the launcher with /dev/null, and a channel as its only other descriptor."""
+    def is_helper(child):
+        fds = {fd: os.readlink(f"/proc/{child}/fd/{fd}") for fd in os.listdir(f"/proc/{child}/fd")}
+        return sorted(fds) == ["0", "1", "2", "3"] and fds["0"] == "/dev/null" and fds["3"].startswith("socket:")
+    (helper,) = [child for child in named(pid, "sbx-run") if not descendants(child) and is_helper(child)]
+    return helper
+
+
 def test_the_end_of_the_secret_helper_ends_nothing(sbx, clean):  # noqa: F811
     p = running(sbx, terminated(sbx), ["sh", "-c", "echo up; read -r x; echo $x"], stdin=-1)
-    helpers = [c for c in named(p.pid, "sbx-run") if not descendants(c) and status(c)["NSpid"].count("\t") == 0]
-    fds = {c: len(os.listdir(f"/proc/{c}/fd")) for c in helpers}
-    helper = next(c for c, n in fds.items() if n == 4 and
-                  os.readlink(f"/proc/{c}/fd/3").startswith("socket:") and os.readlink(f"/proc/{c}/fd/0") == "/dev/null")
-    os.kill(helper, signal.SIGKILL)
+    os.kill(secret_helper(p.pid), signal.SIGKILL)
     out, err = p.communicate("on\n", 20)
     assert (p.returncode, out) == (0, "on\n"), err
 
 
-@pytest.mark.parametrize("source", ["file", "env"])
+# The sources of a profile's secrets, and whether the secret helper keeps the variables for a command.
+KEPT = {"file": ({"TOKEN": 'from: "file:{tmp}/token"'}, False),
+        "env": ({"TOKEN": 'from: "env:REAL"'}, False),
+        "command + env": ({"TOKEN": 'from: "env:REAL"', "OTHER": "command: [echo, other-value]"}, True)}
+
+
+@pytest.mark.parametrize("sources", KEPT)
 @pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
-def test_no_value_in_memory(sbx, root, source):
-    """While the command runs, sbx-tls alone has the value: the launcher wiped its own, and its children saw zeros."""
-    args = terminated(sbx, root)
-    if source == "env":
-        args = ["--profile", secret(sbx, 'from: "env:REAL"')]
-        if root:
-            sbx.own(0)
-    p = running(sbx, args, root=root, env={"REAL": VALUE} if source == "env" else None)
-    holders = []
-    for pid in [p.pid, *descendants(p.pid)]:
-        with open(f"/proc/{pid}/comm") as f:
-            name = f.read().strip()
-        if has(pid, VALUE.encode()):
-            holders.append(name)
+def test_no_value_in_memory(sbx, root, sources):
+    """While the command runs, sbx-tls alone has the value: the launcher wiped its own, and its children saw zeros. Where
+    a secret is a command, the secret helper keeps the caller's variables for it."""
+    put(sbx, "token", VALUE.encode(), 0o644)
+    secrets, kept = KEPT[sources]
+    rows = "".join(f"  - {{name: {name}, {source.format(tmp=sbx.tmp)}, hosts: [{HOST}]}}\n" for name, source in secrets.items())
+    profile = sbx.profile("kept", f"name: kept\nnetwork: {{allow: [{HOST}]}}\nsecrets:\n{rows}")
+    if root:
+        sbx.own(0)
+    p = running(sbx, ["--profile", profile], root=root, env={"REAL": VALUE} if "env" in sources else None)
+    names = {pid: status(pid)["Name"] for pid in [p.pid, *descendants(p.pid)]}
+    holders = {pid for pid in names if has(pid, VALUE.encode())}
+    (tls,) = named(p.pid, "sbx-tls")
+    expected = {tls, secret_helper(p.pid)} if kept else {tls}
     p.kill()
     p.communicate()
-    assert set(holders) == {"sbx-tls"}, holders
-
-
-def has(pid, what):
-    with open(f"/proc/{pid}/maps") as f:
-        areas = [line.split() for line in f]
-    with open(f"/proc/{pid}/mem", "rb", 0) as mem:
-        for area in areas:
-            begin, end = (int(n, 16) for n in area[0].split("-"))
-            if "r" not in area[1] or end - begin > 1 << 28 or area[-1] in ("[vvar]", "[vsyscall]"):
-                continue
-            try:
-                mem.seek(begin)
-                if what in mem.read(end - begin):
-                    return True
-            except OSError:
-                continue
-    return False
+    assert names[p.pid] == "sbx-run" and {"sbx-broker", "bwrap", "sbx-init", "sh"} <= set(names.values()), names
+    assert holders == expected, [names[pid] for pid in holders]

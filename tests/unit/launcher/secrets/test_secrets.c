@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "launcher/secrets/secret_value.h"
 #include "tests/unit/scratch.h"
 
 /* --- placeholders --- */
@@ -121,6 +122,41 @@ static void test_with_command(void **state)
 	assert_int_equal(sbx_secrets_read(&s, &p, NULL, 0, &f, &err), 0);
 	assert_memory_equal(s.values[1].p, "true", 4);
 	assert_string_equal(a_set, "A=first-value");
+	sbx_secrets_forget_environment(&p, &f);
+	assert_string_equal(a_set, "A=");
+	sbx_secrets_fini(&s);
+}
+
+static size_t n_unmapped; /* mappings that are as large as one value's buffer */
+
+int __real_munmap(void *p, size_t n);
+int __wrap_munmap(void *p, size_t n);
+int __wrap_munmap(void *p, size_t n)
+{
+	if (n >= SBX_SECRET_BUFFER) {
+		n_unmapped++;
+		assert_null(memmem(p, n, "value", 5));
+	}
+	return __real_munmap(p, n);
+}
+
+/* A value that has been read is wiped, although its secret is refused afterwards. */
+static void test_wiped_without_a_placeholder(void **state)
+{
+	char prefix[SBX_PLACEHOLDER_MAX + 1];
+	struct sbx_secret secret = { .name = a, .source = a, .prefix = prefix };
+	const struct sbx_profile p = { .n_secrets = 1, .secrets = &secret };
+	const struct sbx_facts f = { .environ = with_one };
+	static struct sbx_secrets s;
+	struct sbx_err err = { 0 };
+
+	(void)state;
+	set_again();
+	memset(prefix, 'p', SBX_PLACEHOLDER_MAX);
+	prefix[SBX_PLACEHOLDER_MAX] = '\0';
+	n_unmapped = 0;
+	assert_int_equal(sbx_secrets_read(&s, &p, NULL, 0, &f, &err), -EINVAL);
+	assert_int_equal(n_unmapped, 1);
 	sbx_secrets_fini(&s);
 }
 
@@ -208,6 +244,7 @@ int main(void)
 		cmocka_unit_test(test_placeholders),
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_with_command),
+		cmocka_unit_test(test_wiped_without_a_placeholder),
 		cmocka_unit_test(test_child),
 		cmocka_unit_test(test_mtls),
 	};
