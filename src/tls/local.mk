@@ -35,6 +35,13 @@ pkglibexec_PROGRAMS += %reldir%/sbx-tls
 	$(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
 	$(SSL_LIBS) $(NGHTTP2_LIBS) $(EVENT_LIBS) $(SBX_MD_LIBS)
 
+# Wrong on purpose, for the self-test: one whose answers keep the value, and one that replaces every placeholder.
+noinst_PROGRAMS += tests/system/sbx-tls-unswapped tests/system/sbx-tls-lenient
+tests_system_sbx_tls_unswapped_SOURCES = tests/system/tls_unswapped.c $(%canon_reldir%_sbx_tls_SOURCES)
+tests_system_sbx_tls_unswapped_LDADD = $(%canon_reldir%_sbx_tls_LDADD)
+tests_system_sbx_tls_lenient_SOURCES = tests/system/tls_lenient.c $(%canon_reldir%_sbx_tls_SOURCES)
+tests_system_sbx_tls_lenient_LDADD = $(%canon_reldir%_sbx_tls_LDADD)
+
 # All of sbx-tls but main(), for tests.
 SBX_TLS_TEST_LIBS = \
 	%reldir%/libsbx-tls-http1.a %reldir%/libsbx-tls-http2.a %reldir%/libsbx-tls-conn.a \

@@ -34,18 +34,24 @@ os.execv(REAL, sys.argv)
 """
 
 
-def run_with(sbx, root=False, drop=(), add=(), last=(), leak=False):
+def run_instead(sbx, root, program, instead, *args, env=None):
+    """A run with @instead in the place of @program."""
+    user = [] if root else ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"]
+    argv = sbx.world.ns() + ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                             f'mount --bind {instead} {program} && exec "$@"', "sh", *user, "env", "-C", sbx.work,
+                             os.path.join(INST, "bin", "sbx-run"), "-q", *(["--scratch"] if root else []), *args, "--", "echo",
+                             "ran"]
+    return subprocess.run(argv, capture_output=True, text=True, env=sbx.env(env, user=not root), timeout=60, check=False)
+
+
+def run_with(sbx, root=False, *args, drop=(), add=(), last=(), leak=False, env=None):
+    """A run with a bwrap that changes its options."""
     real, wrapper = os.path.join(sbx.tmp, "bwrap"), os.path.join(sbx.tmp, "wrapper")
     subprocess.run(["cp", "/usr/bin/bwrap", real], check=True)
     with open(wrapper, "w") as f:
         f.write(WRAPPER.format(real=real, drop=list(drop), add=list(add), last=list(last), leak=leak))
     os.chmod(wrapper, 0o755)
-    user = [] if root else ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"]
-    argv = sbx.world.ns() + ["unshare", "--mount", "--propagation", "private", "sh", "-c",
-                             f'mount --bind {wrapper} /usr/bin/bwrap && exec "$@"', "sh", *user, "env", "-C", sbx.work,
-                             os.path.join(INST, "bin", "sbx-run"), "-q", *(["--scratch"] if root else []), "--", "echo",
-                             "ran"]
-    return subprocess.run(argv, capture_output=True, text=True, env=sbx.env(user=not root), timeout=60, check=False)
+    return run_instead(sbx, root, "/usr/bin/bwrap", wrapper, *args, env=env)
 
 
 def expect_never_started(sbx, r, probe):
@@ -95,6 +101,50 @@ def test_the_same_built_rightly(sbx, root):
     assert (r.returncode, r.stdout) == (0, "ran\n"), r
     assert [s["state"] for s in sbx.sandboxes()] == ["done"] and not sbx.events(action="panic")
 
+
+# --- terminated hosts ---
+
+def terminated(sbx, root):
+    sbx.profile("tls", "name: tls\nnetwork: {allow: [api.test]}\nsecrets: [{name: TOKEN, from: 'env:REAL', hosts: [api.test]}]\n")
+    if root:
+        sbx.own(0)
+    return {"REAL": "ghp_realValue0123456789"}
+
+
+SBX_TLS = os.path.join(INST, "libexec", "sbx", "sbx-tls")
+WRONG_TLS = {"secret": "sbx-tls-unswapped", "secret_refused": "sbx-tls-lenient"}
+
+
+@pytest.mark.parametrize("root", [False, True])
+@pytest.mark.parametrize("probe", WRONG_TLS)
+def test_a_wrong_sbx_tls(sbx, probe, root):
+    env = terminated(sbx, root)
+    wrong = os.path.join(os.environ["SBX_BUILDDIR"], "tests", "system", WRONG_TLS[probe])
+    expect_never_started(sbx, run_instead(sbx, root, SBX_TLS, wrong, "--profile", "tls", env=env), probe)
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_a_wrong_trust_store(sbx, root):
+    """Another file lies over it."""
+    env = terminated(sbx, root)
+    last = ["--ro-bind", "/etc/hostname", "/etc/ssl/certs/ca-certificates.crt"]
+    expect_never_started(sbx, run_with(sbx, root, "--profile", "tls", last=last, env=env), "trust")
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_the_probes_of_terminated_hosts(sbx, root):
+    """They pass in a usual run, by the same way as the wrong ones, and are recorded; without terminated hosts there are none."""
+    env = terminated(sbx, root)
+    r = run_instead(sbx, root, SBX_TLS, SBX_TLS, "--profile", "tls", env=env)
+    assert (r.returncode, r.stdout) == (0, "ran\n"), r
+    plain = sbx.profile("plain", "name: plain\nnetwork: {allow: [api.test]}\n")
+    assert run_instead(sbx, root, SBX_TLS, SBX_TLS, "--profile", plain).returncode == 0
+    with_hosts, without = ([(kind, ok) for kind, ok, _ in json.loads(row["selftest"]) if kind in ("secret", "secret_refused", "trust")]
+                           for row in sbx.sandboxes())
+    assert (sorted(with_hosts), without) == ([("secret", True), ("secret_refused", True), ("trust", True)], [])
+
+
+# --- a profile's own ---
 
 # A profile's own probe, and the flags with which it fails and holds.
 OWN = {
