@@ -138,6 +138,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_terminated_http2.py \
 	%reldir%/system/test_terminated_trust.py \
 	%reldir%/system/test_terminated_values.py \
+	%reldir%/system/test_terminated_ways.py \
 	%reldir%/system/test_tls_http.py \
 	%reldir%/system/test_tools.py \
 	%reldir%/system/test_trust.py \
