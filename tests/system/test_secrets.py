@@ -259,6 +259,14 @@ echo x 2>/dev/null >> "$SSL_CERT_FILE" || chmod 666 "$SSL_CERT_FILE" 2>/dev/null
 
 
 @pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
+def test_every_trust_variable_names_the_store(sbx, root):
+    """Also where the caller has such a variable: a file of the host would not have the authority."""
+    r = sbx.run(terminated(sbx, root), ["env"], env={"CURL_CA_BUNDLE": "/etc/hostname"}, root=root)
+    seen = dict(line.split("=", 1) for line in r.out.splitlines())
+    assert {name: seen.get(name) for name in TRUST} == dict.fromkeys(TRUST, "/etc/ssl/certs/ca-certificates.crt"), r
+
+
+@pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
 @pytest.mark.parametrize("fault,rc", [("fail:tls", 125), ("kill:tls", -signal.SIGKILL), ("fail:stage", 125),
                                       ("kill:privileges", -signal.SIGKILL), ("undo:tls", -signal.SIGKILL),
                                       ("undo:broker", -signal.SIGKILL)])
