@@ -26,6 +26,7 @@
 #include "ipc/channel.h"
 #include "launcher/process/exec_failed.h"
 #include "sys/process/proc.h"
+#include "sys/process/secret_memory.h"
 
 #define AUTHORITY_MAX 16384
 #define JAVA_MAX      (4u << 20)
@@ -337,26 +338,15 @@ int sbx_tls_process_start(struct sbx_tls_process *t, const struct sbx_plan *p,
 
 /* --- its answers --- */
 
-/* Reads all of @fd, which must be a sealed memfd: another file could block the launcher.
- * malloc'ed, with a NUL. 0; -EBADMSG; -ENOMEM; -errno. */
-static int read_memfd(int fd, size_t max, char **ret_bytes, size_t *ret_n)
+/* Reads all of @fd, which must be a sealed memfd: another file could block the launcher. 0;
+ * -EBADMSG; -ENOMEM; -errno. */
+static int read_memfd(int fd, size_t n_max, char **ret_bytes, size_t *ret_n)
 {
-	SBX_AUTO_FREE char *bytes = NULL;
-	size_t n = 0;
-	int e;
+	void *bytes = NULL;
+	int e = sbx_memfd_is_sealed(fd) ? sbx_memfd_load(fd, n_max, &bytes, ret_n) : -EBADMSG;
 
-	if (!sbx_memfd_is_sealed(fd) || sbx_memfd_size(fd, max, &n) < 0 || n == 0)
-		return -EBADMSG;
-	bytes = malloc(n + 1);
-	if (!bytes)
-		return -ENOMEM;
-	e = sbx_memfd_read(fd, bytes, n);
-	if (e < 0)
-		return e;
-	bytes[n] = '\0';
-	*ret_bytes = sbx_steal_ptr(&bytes);
-	*ret_n = n;
-	return 0;
+	*ret_bytes = bytes;
+	return e == -EFBIG || (e == 0 && *ret_n == 0) ? -EBADMSG : e;
 }
 
 static int read_authority(int fd, const struct sbx_plan *p, struct sbx_setup *s)

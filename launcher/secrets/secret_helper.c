@@ -23,8 +23,8 @@
 #include "ipc/channel.h"
 #include "ipc/messages.h"
 #include "launcher/secrets/secret_value.h"
-#include "launcher/secrets/secrets.h"
 #include "sys/process/proc.h"
+#include "sys/process/secret_memory.h"
 
 #define FD_CHANNEL 3
 #define AGAIN_US   (60 * UINT64_C(1000000))

@@ -19,30 +19,9 @@
 #include "base/text.h"
 #include "launcher/secrets/secret_value.h"
 #include "launcher/secrets/user_file.h"
+#include "sys/process/secret_memory.h"
 
 #define PEM_MAX 65536 /* of a client certificate, or its key */
-
-void *sbx_secret_memory_new(size_t n)
-{
-	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		return NULL;
-	/* Without these two the launcher would do: it is not dumpable, and children exec or are
-	 * its own code. */
-	(void)madvise(p, n, MADV_DONTDUMP);
-	(void)madvise(p, n, MADV_WIPEONFORK);
-	(void)mlock2(p, n, MLOCK_ONFAULT);
-	return p;
-}
-
-void sbx_secret_memory_free(void *p, size_t n, size_t n_used)
-{
-	if (!p)
-		return;
-	explicit_bzero(p, n_used);
-	munmap(p, n);
-}
 
 /* --- placeholders --- */
 

@@ -55,11 +55,6 @@ void sbx_secrets_forget_environment(const struct sbx_profile *p, const struct sb
 void sbx_secrets_wipe(struct sbx_secrets *s);
 void sbx_secrets_fini(struct sbx_secrets *s);
 
-/* Memory for secrets: locked where the limit allows it, in no core dump, zeros in a child. NULL:
- * errno. Freeing wipes the first @n_used bytes, past which nothing was written. */
-void *sbx_secret_memory_new(size_t n);
-void sbx_secret_memory_free(void *p, size_t n, size_t n_used);
-
 /* A random placeholder for a value of @n_value bytes: as long as the value where that leaves
  * SBX_PLACEHOLDER_RANDOM_MIN random characters, else with as many. 0; -EINVAL: the prefix is too
  * long; -errno. */

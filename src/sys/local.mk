@@ -76,6 +76,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys-process.a
 	%reldir%/process/memfd.c \
 	%reldir%/process/proc.c %reldir%/process/proc.h \
 	%reldir%/process/proc_fds.c \
+	%reldir%/process/secret_memory.c %reldir%/process/secret_memory.h \
 	%reldir%/process/userns.c %reldir%/process/userns.h
 
 # files, paths, directories

@@ -10,7 +10,7 @@ class Area:
     """A mapping: its name, the bytes that could be read, and its VmFlags (proc(5): lo locked, dd not dumped,
     wf wiped in a child)."""
     name: str
-    data: bytes
+    data: bytes = dataclasses.field(repr=False)
     flags: set
 
 

@@ -30,10 +30,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -128,29 +126,8 @@ static int place_fds(struct sbx_broker *b, const int *fds, size_t n)
 static int read_memfd_consume(int *fd, size_t n_max, void **ret_p, size_t *ret_n)
 {
 	SBX_AUTO_CLOSE int memfd = sbx_fd_steal(fd);
-	SBX_AUTO_FREE uint8_t *p = NULL;
-	struct stat st;
-	size_t n = 0;
 
-	if (memfd < 0)
-		return 0;
-	if (fstat(memfd, &st) < 0)
-		return -errno;
-	if (st.st_size < 0 || (uint64_t)st.st_size > n_max)
-		return -EFBIG;
-	p = malloc((size_t)st.st_size + 1);
-	if (!p)
-		return -ENOMEM;
-	while (n < (size_t)st.st_size) {
-		ssize_t r = pread(memfd, p + n, (size_t)st.st_size - n, (off_t)n);
-
-		if (r <= 0)
-			return r < 0 ? -errno : -EIO;
-		n += (size_t)r;
-	}
-	*ret_p = sbx_steal_ptr(&p);
-	*ret_n = n;
-	return 0;
+	return memfd < 0 ? 0 : sbx_memfd_load(memfd, n_max, ret_p, ret_n);
 }
 
 static int receive_config(struct sbx_broker *b)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,5 +77,25 @@ int sbx_memfd_read(int fd, void *p, size_t n)
 			return r < 0 ? -errno : -EIO;
 		at += (size_t)r;
 	}
+	return 0;
+}
+
+int sbx_memfd_load(int fd, size_t n_max, void **ret_p, size_t *ret_n)
+{
+	SBX_AUTO_FREE uint8_t *p = NULL;
+	size_t n = 0;
+	int r = sbx_memfd_size(fd, n_max, &n);
+
+	if (r < 0)
+		return r;
+	p = malloc(n + 1);
+	if (!p)
+		return -ENOMEM;
+	r = sbx_memfd_read(fd, p, n);
+	if (r < 0)
+		return r;
+	p[n] = '\0';
+	*ret_p = sbx_steal_ptr(&p);
+	*ret_n = n;
 	return 0;
 }

@@ -20,6 +20,9 @@ bool sbx_memfd_is_sealed(int fd);
 int sbx_memfd_size(int fd, size_t n_max, size_t *ret_n);
 /* The first @n bytes of a memfd; its offset stays. 0; -EIO: it has fewer; -errno. */
 int sbx_memfd_read(int fd, void *p, size_t n);
+/* All of a memfd, malloc'ed, with a NUL behind it. 0; -EFBIG: it has more than @n_max bytes;
+ * -ENOMEM; -errno. */
+int sbx_memfd_load(int fd, size_t n_max, void **ret_p, size_t *ret_n);
 
 /* Capability sets as bits, 1ull << CAP_X (linux/capability.h). */
 struct sbx_caps {

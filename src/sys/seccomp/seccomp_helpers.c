@@ -136,7 +136,7 @@ static const struct sbx_seccomp_row tls_rows[] = {
 	RUNTIME_ROWS,
 	LOOP_ROWS,
 	ALLOW(pread64, "the memfd of a secret that was read again"),
-	ALLOW(mlock, "memory of secrets"),
+	ALLOW(mlock2, "memory of secrets"),
 	ALLOW(getrusage, "how much time was used"),
 	REFUSE(prlimit64, "limits are set before"),
 };

@@ -2,15 +2,14 @@
 /* The state that the parts of sbx-tls share: its end, the broker's channel, secrets that change. */
 #include "tls/conn/context.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "ipc/channel.h"
 #include "ipc/messages.h"
+#include "sys/process/secret_memory.h"
 #include "wire/http_field.h"
 
 #define ASK_AGAIN_S 60
@@ -62,23 +61,6 @@ void sbx_tls_ask_again(struct sbx_tls_context *ctx, const char *name)
 	}
 }
 
-/* A mapping of its own, so that no other memory is locked with it. */
-static uint8_t *map_value(struct sbx_span value)
-{
-	assert(value.n <= SBX_HTTP_VALUE_MAX);
-
-	uint8_t *p = mmap(NULL, value.n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			  0);
-
-	if (p == MAP_FAILED)
-		return NULL;
-	mlock(p, value.n); /* RLIMIT_MEMLOCK may be 0 */
-	madvise(p, value.n, MADV_DONTDUMP);
-	madvise(p, value.n, MADV_WIPEONFORK);
-	memcpy(p, value.p, value.n);
-	return p;
-}
-
 int sbx_tls_replace_value(struct sbx_tls_context *ctx, size_t i, struct sbx_span value)
 {
 	struct sbx_http_secret *s = &ctx->rules.secrets[i];
@@ -88,9 +70,10 @@ int sbx_tls_replace_value(struct sbx_tls_context *ctx, size_t i, struct sbx_span
 		return -EBADMSG;
 	if (value.n == s->value.n && memcmp(value.p, s->value.p, value.n) == 0)
 		return 0;
-	p = map_value(value);
+	p = sbx_secret_memory_new(value.n);
 	if (!p)
 		return -ENOMEM;
+	memcpy(p, value.p, value.n);
 	s->before = s->value;
 	s->value = sbx_span(p, value.n);
 	ctx->n_rotations++;

@@ -26,16 +26,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "ipc/channel.h"
 #include "ipc/messages.h"
 #include "sys/process/proc.h"
+#include "sys/process/secret_memory.h"
 #include "sys/seccomp/seccomp.h"
 #include "tls/conn/conn.h"
 #include "tls/conn/context.h"
@@ -116,53 +115,42 @@ static int receive_config(struct sbx_tls *t)
 	return 0;
 }
 
-/* Copies a memfd into pages of its own; @fd_take is closed. With @secret they are locked where that
- * is allowed, in no dump, and empty in a child. */
-static int read_memfd(int fd_take, size_t n_max, bool secret, void **ret_p, size_t *ret_n)
+/* The rules with the values, in memory for secrets. */
+static int read_rules(struct sbx_tls *t)
 {
-	SBX_AUTO_CLOSE int fd = fd_take;
-	struct stat st;
-	uint8_t *p;
+	SBX_AUTO_CLOSE int fd = t->fds[SBX_TFD_RULES];
+	int r = sbx_memfd_size(fd, RULES_MAX, &t->n_rules);
+
+	if (r == 0 && t->n_rules == 0)
+		r = -EBADMSG;
+	if (r < 0)
+		return r;
+	t->rules = sbx_secret_memory_new(t->n_rules);
+	if (!t->rules)
+		return -errno;
+	r = sbx_memfd_read(fd, t->rules, t->n_rules);
+	return r < 0 ? r : sbx_http_rules_decode(sbx_span(t->rules, t->n_rules), &t->ctx.rules);
+}
+
+static int read_bundle(struct sbx_tls *t)
+{
+	SBX_AUTO_CLOSE int fd = t->fds[SBX_TFD_BUNDLE];
 	size_t n = 0;
+	int r = sbx_memfd_load(fd, BUNDLE_MAX, &t->bundle, &n);
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size <= 0 || (uint64_t)st.st_size > n_max)
-		return -EFBIG;
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	if (secret) {
-		mlock(p, (size_t)st.st_size); /* RLIMIT_MEMLOCK may be 0 */
-		madvise(p, (size_t)st.st_size, MADV_DONTDUMP);
-		madvise(p, (size_t)st.st_size, MADV_WIPEONFORK);
-	}
-	while (n < (size_t)st.st_size) {
-		ssize_t r = pread(fd, p + n, (size_t)st.st_size - n, (off_t)n);
-
-		if (r <= 0)
-			return r < 0 ? -errno : -EIO;
-		n += (size_t)r;
-	}
-	*ret_p = p;
-	*ret_n = n;
-	return 0;
+	t->ctx.bundle = sbx_span(t->bundle, n);
+	return r;
 }
 
 static int read_config(struct sbx_tls *t)
 {
-	size_t n_bundle = 0;
-	int r = read_memfd(t->fds[SBX_TFD_RULES], RULES_MAX, true, &t->rules, &t->n_rules);
+	int r = read_rules(t);
 
-	if (r == 0)
-		r = sbx_http_rules_decode(sbx_span(t->rules, t->n_rules), &t->ctx.rules);
 	if (r < 0)
 		return fail("the rules do not load", r);
-	r = read_memfd(t->fds[SBX_TFD_BUNDLE], BUNDLE_MAX, false, &t->bundle, &n_bundle);
+	r = read_bundle(t);
 	if (r < 0)
 		return fail("the trust store does not load", r);
-	t->ctx.bundle = sbx_span(t->bundle, n_bundle);
 	t->ctx.broker_fd = t->fds[SBX_TFD_BROKER];
 	t->ctx.launcher_fd = CHANNEL_FD;
 	return 0;

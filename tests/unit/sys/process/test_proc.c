@@ -93,6 +93,30 @@ static void test_memfd_read(void **state)
 	assert_int_equal(sbx_memfd_read(-1, buf, 1), -EBADF);
 }
 
+static void test_memfd_load(void **state)
+{
+	SBX_AUTO_CLOSE int fd = sbx_memfd_new("test", "hello", 5);
+	SBX_AUTO_CLOSE int empty = sbx_memfd_new("empty", NULL, 0);
+	void *p = NULL;
+	size_t n = 9;
+
+	(void)state;
+	assert_int_equal(sbx_memfd_load(fd, 4, &p, &n), -EFBIG);
+	assert_int_equal(sbx_memfd_load(-1, 4, &p, &n), -EBADF);
+	assert_null(p);
+	assert_int_equal(n, 9);
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(sbx_memfd_load(fd, 5, &p, &n), 0);
+		assert_int_equal(n, 5);
+		assert_string_equal(p, "hello");
+		free(p);
+	}
+	assert_int_equal(sbx_memfd_load(empty, 0, &p, &n), 0);
+	assert_int_equal(n, 0);
+	assert_string_equal(p, "");
+	free(p);
+}
+
 static void test_memfd_sealed(void **state)
 {
 	static const struct {
@@ -535,6 +559,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memfd),
 		cmocka_unit_test(test_memfd_read),
+		cmocka_unit_test(test_memfd_load),
 		cmocka_unit_test(test_memfd_sealed),
 		cmocka_unit_test(test_arrange_fds),
 		cmocka_unit_test(test_arrange_fds_edges),
