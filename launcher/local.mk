@@ -52,6 +52,8 @@ noinst_LIBRARIES += %reldir%/libsbx-resources.a
 	%reldir%/resources/broker_process.h \
 	%reldir%/resources/cgroup.c \
 	%reldir%/resources/cgroup.h \
+	%reldir%/resources/program.c \
+	%reldir%/resources/program.h \
 	%reldir%/resources/publish.c \
 	%reldir%/resources/publish.h \
 	%reldir%/resources/tls_process.c \

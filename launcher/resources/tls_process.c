@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * sbx-tls as the launcher sees it: started like the broker (broker_process.c), with its rules in a
- * sealed memfd. It makes an authority for this sandbox alone and answers with its certificate.
+ * sbx-tls as the launcher sees it: started with its rules in a sealed memfd. It makes an authority
+ * for this sandbox alone and answers with its certificate.
  *
  * The rules hold the secrets. They are encoded in memory for secrets, copied to the memfd, and
  * wiped; the memfd is sbx-tls's alone once it is sent.
@@ -12,60 +12,21 @@
 #include "launcher/resources/tls_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "http/rules.h"
 #include "ipc/channel.h"
-#include "launcher/process/exec_failed.h"
+#include "launcher/resources/program.h"
 #include "sys/process/proc.h"
 #include "sys/process/secret_memory.h"
 
 #define AUTHORITY_MAX 16384
 #define JAVA_MAX      (4u << 20)
 #define BEGIN	      "-----BEGIN CERTIFICATE-----"
-
-struct tls_child {
-	const struct sbx_facts *facts;
-	const char *path;
-	int channel;
-	pid_t parent;
-};
-
-/* Runs in the child until exec. */
-static _Noreturn void exec_tls(const struct tls_child *c)
-{
-	const struct sbx_facts *f = c->facts;
-	/* its user may not reach the program by its path, as the broker's */
-	int exe = open(c->path, O_PATH | O_CLOEXEC);
-	int fds[] = { 2, c->channel, exe }, numbers[] = { 2, 3, 4 };
-	static char *no_env[] = { NULL };
-	char name[] = "sbx-tls", *argv[] = { name, NULL };
-	int r = f->privileged ? sbx_ids_drop(f->broker_uid, f->broker_gid) : 0;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != c->parent)
-		_exit(125);
-	if (r == 0)
-		r = sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds) - (exe < 0));
-	if (r < 0)
-		sbx_exec_failed(c->path, -r, "");
-	if (exe >= 0)
-		fcntl(4, F_SETFD, FD_CLOEXEC);
-	if (open("/dev/null", O_RDWR) != 0 || dup2(0, 1) != 1)
-		sbx_exec_failed(c->path, errno, " (it needs /dev/null)");
-	execve(c->path, argv, no_env);
-	if (errno == EACCES && exe >= 0)
-		execveat(4, "", argv, no_env, AT_EMPTY_PATH);
-	sbx_exec_failed(c->path, errno, " (is sbx installed completely?)");
-}
 
 void sbx_tls_process_init(struct sbx_tls_process *t)
 {
@@ -74,10 +35,7 @@ void sbx_tls_process_init(struct sbx_tls_process *t)
 
 void sbx_tls_process_fini(struct sbx_tls_process *t)
 {
-	if (t->pid > 0)
-		kill(t->pid, SIGKILL); /* our child, not yet reaped */
-	sbx_proc_reap(&t->pid);
-	t->fd = sbx_fd_close(t->fd);
+	sbx_program_end(&t->pid, &t->fd);
 	t->broker_fd = sbx_fd_close(t->broker_fd);
 	for (size_t i = 0; i < SBX_N_TLS_READY_FDS; i++)
 		t->ready_fds[i] = sbx_fd_close(t->ready_fds[i]);
@@ -313,26 +271,8 @@ static int configure(struct sbx_tls_process *t, const struct sbx_plan *p,
 int sbx_tls_process_start(struct sbx_tls_process *t, const struct sbx_plan *p,
 			  const struct sbx_secrets *secrets, int cgroup_fd, struct sbx_err *err)
 {
-	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
-	struct tls_child child = { .facts = p->facts, .parent = getpid() };
-	char path[4096];
-	pid_t pid;
-	int e = sbx_text_format(path, sizeof(path), "%s/sbx-tls", p->facts->libexec_dir);
+	int e = sbx_program_start(p->facts, "sbx-tls", NULL, cgroup_fd, &t->pid, &t->fd, err);
 
-	if (e == 0)
-		e = sbx_channel_pair(&ours, &theirs);
-	child.path = path;
-	child.channel = theirs;
-	pid = e < 0 ? e : sbx_proc_clone_into(0, cgroup_fd, NULL, NULL);
-	if (pid == 0)
-		exec_tls(&child);
-	if (pid < 0) {
-		sbx_err_set(err, "cannot start sbx-tls: %s", strerror(-pid));
-		return pid;
-	}
-	t->pid = pid;
-	t->fd = sbx_fd_steal(&ours);
-	e = sbx_fd_set_nonblocking(t->fd);
 	return e < 0 ? e : configure(t, p, secrets, err);
 }
 
