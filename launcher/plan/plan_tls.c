@@ -24,7 +24,7 @@
 #include "launcher/view/view_add.h"
 #include "policy/profile/settle.h"
 
-#define TRUST_MAX (4u << 20) /* bytes of one file, and of all together */
+#define TRUST_MAX (4u << 20) /* bytes of all files together */
 #define BEGIN	  "-----BEGIN CERTIFICATE-----"
 
 /* The trust store in one file: Debian's place first, then those of other distributions. */
@@ -80,82 +80,53 @@ int sbx_plan_tls(struct sbx_plan *p)
 {
 	struct sbx_plan_tls *t = &p->tls;
 
-	if (!p->carries)
+	t->n_entries = p->carries ? sbx_profile_terminated(p->profile, NULL, 0) : 0;
+	t->on = t->n_entries > 0;
+	if (!t->on)
 		return 0;
-	t->entries = calloc(SBX_TERMINATED_MAX, sizeof(const struct sbx_net_entry *));
+	t->entries = calloc(t->n_entries, sizeof(const struct sbx_net_entry *));
 	if (!t->entries)
 		return -ENOMEM;
-	t->n_entries = sbx_profile_terminated(p->profile, t->entries, SBX_TERMINATED_MAX);
-	t->on = t->n_entries > 0;
+	sbx_profile_terminated(p->profile, t->entries, t->n_entries);
 	return 0;
 }
 
 /* --- certificates --- */
 
-/* Reads all of @path, with a newline at its end. Where there is none, *ret_text stays NULL. 0,
- * -errno of a shortage; SBX_EXIT_REFUSED: no certificates, with @err. */
-static int read_certificates(const struct sbx_plan *p, const char *path, char **ret_text,
-			     size_t *ret_n, struct sbx_err *err)
+/* Appends the file @path to the trust store, with a newline at its end. 0; -errno of a shortage;
+ * SBX_EXIT_REFUSED: it has no certificates or they do not fit, with @err. */
+static int add_file(struct sbx_plan *p, const char *path, struct sbx_err *err)
 {
-	SBX_AUTO_FREE char *text = malloc(TRUST_MAX + 2);
-	size_t n = 0;
+	struct sbx_plan_tls *t = &p->tls;
+	size_t n = 0, room = t->n_trust < TRUST_MAX ? TRUST_MAX - t->n_trust : 0;
+	char *text;
 	int r;
 
-	if (!text)
+	if (!t->trust)
+		t->trust = malloc(TRUST_MAX + 2); /* with a newline and a NUL */
+	if (!t->trust)
 		return -ENOMEM;
-	r = sbx_user_file_read(path, p->facts, text, TRUST_MAX, &n);
+	text = t->trust + t->n_trust;
+	r = sbx_user_file_read(path, p->facts, text, room, &n);
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EIO)
 		return r; /* there may be certificates */
-	if (r == 0 && memchr(text, '\0', n))
-		r = -EINVAL;
-	if (r == 0 && !memmem(text, n, BEGIN, strlen(BEGIN)))
+	if (r == 0 && (memchr(text, '\0', n) || !memmem(text, n, BEGIN, strlen(BEGIN))))
 		r = -EINVAL;
 	if (r < 0) {
+		text[0] = '\0';
 		sbx_err_set(err, "%s: %s", path,
 			    r == -EINVAL ? "it has no certificate in PEM" :
-			    r == -EFBIG	 ? "it is longer than 4 MiB" :
+			    r == -EFBIG	 ? "with it, the trusted certificates are longer than 4 "
+					   "MiB" :
 			    r == -ENOTSUP ? "it is no regular file" :
 					    strerror(-r));
 		return SBX_EXIT_REFUSED;
 	}
 	if (text[n - 1] != '\n')
 		text[n++] = '\n';
-	*ret_text = sbx_steal_ptr(&text);
-	*ret_n = n;
-	return 0;
-}
-
-/* 0; -ENOMEM; -E2BIG: all together are too much. */
-static int append(struct sbx_plan_tls *t, const char *text, size_t n)
-{
-	char *all;
-
-	if (n > TRUST_MAX - t->n_trust)
-		return -E2BIG;
-	all = realloc(t->trust, t->n_trust + n + 1);
-	if (!all)
-		return -ENOMEM;
-	memcpy(all + t->n_trust, text, n);
-	t->trust = all;
+	text[n] = '\0';
 	t->n_trust += n;
-	t->trust[t->n_trust] = '\0';
 	return 0;
-}
-
-static int add_file(struct sbx_plan *p, const char *path, struct sbx_err *err)
-{
-	SBX_AUTO_FREE char *text = NULL;
-	size_t n = 0;
-	int r = read_certificates(p, path, &text, &n, err);
-
-	if (r == 0)
-		r = append(&p->tls, text, n);
-	if (r == -E2BIG) {
-		sbx_err_set(err, "%s: all trusted certificates together are longer than 4 MiB",
-			    path);
-		return SBX_EXIT_REFUSED;
-	}
-	return r;
 }
 
 /* The first of the host's stores that can be read. A host without one is fine where the profile

@@ -166,6 +166,41 @@ static void test_extra_ca(void **state)
 	refused(w, "network.extra_ca: ~/extra.pem: it has no certificate in PEM", "-q");
 }
 
+/* All files together may have 4 MiB. */
+static void test_too_much(void **state)
+{
+	const char extra[] = PEM("extra");
+	const size_t n_max = 4u << 20;
+	struct plan_world *w = *state;
+	char *store = malloc(n_max + 2);
+
+	assert_non_null(store);
+	memset(store, 'x', n_max + 1);
+	memcpy(store, PEM("host"), strlen(PEM("host")));
+	plan_world_write(w, "home/extra.pem", extra, 0644);
+	profile(w, "network: {extra_ca: ~/extra.pem, "
+		   "allow: [{host: api.example.org, access: read-only}]}\n");
+	store[n_max - strlen(extra) - 1] = '\0';
+	plan_world_write(w, "root" STORE, store, 0644);
+	must(w, "-q");
+	assert_int_equal(w->plan->tls.n_trust, n_max);
+	assert_string_equal(w->plan->tls.trust + n_max - strlen(extra) - 2, "x\n" PEM("extra"));
+	store[n_max - strlen(extra) - 1] = 'x';
+	for (size_t n = n_max - strlen(extra); n <= n_max; n += strlen(extra)) {
+		store[n] = '\0';
+		plan_world_write(w, "root" STORE, store, 0644);
+		refused(w, "network.extra_ca: ~/extra.pem: with it, the trusted certificates are "
+			   "longer than 4 MiB", "-q");
+		store[n] = 'x';
+	}
+	store[n_max + 1] = '\0'; /* a host's store that is too long is not taken */
+	plan_world_write(w, "root" STORE, store, 0644);
+	must(w, "-q");
+	assert_string_equal(w->plan->tls.trust, PEM("extra"));
+	free(store);
+	plan_world_write(w, "root" STORE, PEM("host"), 0644);
+}
+
 static void test_no_store(void **state)
 {
 	struct plan_world *w = *state;
@@ -356,7 +391,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_without),   TEST(test_trust),	 TEST(test_other_places),
-		TEST(test_minimal),   TEST(test_extra_ca), TEST(test_no_store),
+		TEST(test_minimal),   TEST(test_extra_ca), TEST(test_too_much),
+		TEST(test_no_store),
 		TEST(test_named),     TEST(test_variables), TEST(test_header),
 		TEST(test_setup),     TEST(test_json),
 	};
