@@ -377,7 +377,8 @@ static const struct sbx_secret *secret_of(const struct sbx_plan *p, const char *
 	return NULL;
 }
 
-/* The run fills in the values (setup.h): a placeholder is as long as its secret. */
+/* Without values: placeholders are made when the secrets are read, which --dry-run does not do. The
+ * run fills them in (setup.h). */
 static int set_placeholders(struct sbx_plan *p)
 {
 	int r = 0;

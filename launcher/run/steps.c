@@ -36,7 +36,7 @@ static const struct step {
 } steps[] = {
 	/* the cleanup process must be born in its scope */
 	[SBX_STEP_CGROUP] = { sbx_step_cgroup_apply, sbx_step_cgroup_undo },
-	/* early: it makes its keys meanwhile */
+	/* in the cgroup, which goes after it; early, because it makes its keys meanwhile */
 	[SBX_STEP_TLS] = { sbx_step_tls_apply, sbx_step_tls_undo },
 	[SBX_STEP_RUNTIME] = { sbx_step_runtime_apply, sbx_step_runtime_undo },
 	[SBX_STEP_RECORD] = { sbx_step_record_apply, sbx_step_record_undo },

@@ -51,7 +51,7 @@ static void expect_placeholders(struct sbx_setup *s, const struct sbx_secrets *s
 	}
 }
 
-/* The self-test looks for the end of the file. */
+/* The probe of the trust store looks for the end of the file. */
 static void expect_end(struct sbx_setup *s)
 {
 	for (uint32_t i = 0; i < s->probes.n_probes; i++) {
