@@ -83,14 +83,10 @@ int sbx_broker_configure(const struct sbx_broker_process *b, const struct sbx_pl
 	n = sbx_msg_encode_config(&m, packet, sizeof(packet));
 	if (n < 0)
 		return (int)n;
-	e = sbx_channel_send(b->fd, packet, (size_t)n, fds, n_fds);
+	e = sbx_program_configure(b->fd, "sbx-broker", packet, (size_t)n, fds, n_fds, err);
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		fds_take[i] = sbx_fd_close(fds_take[i]);
-	if (e) {
-		sbx_err_set(err, "the broker ended before it was configured");
-		return e < 0 ? e : -EPIPE;
-	}
-	return 0;
+	return e;
 }
 
 bool sbx_broker_ask_stop(const struct sbx_broker_process *b)

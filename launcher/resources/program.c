@@ -85,6 +85,19 @@ int sbx_program_start(const struct sbx_facts *f, const char *name, const char *a
 	return 0;
 }
 
+int sbx_program_configure(int fd, const char *name, const void *packet, size_t n, const int *fds,
+			  size_t n_fds, struct sbx_err *err)
+{
+	int r = sbx_channel_send(fd, packet, n, fds, n_fds);
+
+	if (r == SBX_CHANNEL_E_CLOSED)
+		sbx_err_set(err, "%s ended before it was configured", name);
+	r = r > 0 ? -EPIPE : r;
+	if (r < 0)
+		sbx_err_set(err, "cannot configure %s: %s", name, strerror(-r));
+	return r;
+}
+
 void sbx_program_end(pid_t *pid, int *fd)
 {
 	if (*pid > 0)

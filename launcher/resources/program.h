@@ -2,6 +2,7 @@
 #ifndef SBX_LAUNCHER_RESOURCES_PROGRAM_H
 #define SBX_LAUNCHER_RESOURCES_PROGRAM_H
 
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -19,6 +20,9 @@
  * @err. */
 int sbx_program_start(const struct sbx_facts *f, const char *name, const char *argument,
 		      int cgroup_fd, pid_t *ret_pid, int *ret_fd, struct sbx_err *err);
+/* Sends the first packet, with borrowed fds, to @name on its channel @fd. 0 or -errno with @err. */
+int sbx_program_configure(int fd, const char *name, const void *packet, size_t n, const int *fds,
+			  size_t n_fds, struct sbx_err *err);
 /* Ends the process and reaps it, closes the channel, and clears both. */
 void sbx_program_end(pid_t *pid, int *fd);
 

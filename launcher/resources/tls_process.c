@@ -261,11 +261,8 @@ static int configure(struct sbx_tls_process *t, const struct sbx_plan *p,
 	if (n < 0)
 		return (int)n;
 	/* in the order of enum sbx_tls_fd */
-	e = sbx_channel_send(t->fd, packet, (size_t)n, (const int[]){ rules, bundle, theirs },
-			     SBX_N_TLS_FDS);
-	if (e)
-		sbx_err_set(err, "sbx-tls ended before it was configured");
-	return e > 0 ? -EPIPE : e;
+	return sbx_program_configure(t->fd, "sbx-tls", packet, (size_t)n,
+				     (const int[]){ rules, bundle, theirs }, SBX_N_TLS_FDS, err);
 }
 
 int sbx_tls_process_start(struct sbx_tls_process *t, const struct sbx_plan *p,

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "http/rules.h"
 #include "ipc/channel.h"
+#include "launcher/resources/program.h"
 #include "sys/process/proc.h"
 #include "tests/unit/scratch.h"
 
@@ -372,6 +373,25 @@ static void test_missing(void **state)
 	assert_false(starts(f, "good.org"));
 }
 
+/* Only a channel that ended is told as a program that ended. */
+static void test_configure(void **state)
+{
+	struct sbx_err ended = { 0 }, failed = { 0 };
+	int ours, theirs;
+
+	(void)state;
+	assert_int_equal(sbx_channel_pair(&ours, &theirs), 0);
+	assert_int_equal(sbx_program_configure(ours, "sbx-x", "c", 1, (const int[]){ -1 }, 1,
+					       &failed),
+			 -EBADF);
+	assert_string_equal(failed.msg, "cannot configure sbx-x: Bad file descriptor");
+	assert_int_equal(sbx_program_configure(ours, "sbx-x", "c", 1, NULL, 0, NULL), 0);
+	close(theirs);
+	assert_int_equal(sbx_program_configure(ours, "sbx-x", "c", 1, NULL, 0, &ended), -EPIPE);
+	assert_string_equal(ended.msg, "sbx-x ended before it was configured");
+	close(ours);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(int argc, char **argv)
@@ -380,7 +400,7 @@ int main(int argc, char **argv)
 		TEST(test_ready),  TEST(test_secret), TEST(test_not_pem),    TEST(test_nul),
 		TEST(test_empty),  TEST(test_pipe),   TEST(test_long),	     TEST(test_most),
 		TEST(test_not_pkcs12), TEST(test_unfit), TEST(test_no_values), TEST(test_missing),
-		TEST(test_file),   TEST(test_not_sealed),
+		TEST(test_file),   TEST(test_not_sealed), cmocka_unit_test(test_configure),
 	};
 
 	if (argc == 1 && strcmp(argv[0], "sbx-tls") == 0)
