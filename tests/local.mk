@@ -136,6 +136,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_terminated_clients.py \
 	%reldir%/system/test_terminated_http1.py \
 	%reldir%/system/test_terminated_http2.py \
+	%reldir%/system/test_terminated_secrets.py \
 	%reldir%/system/test_terminated_trust.py \
 	%reldir%/system/test_terminated_values.py \
 	%reldir%/system/test_terminated_ways.py \

@@ -284,19 +284,36 @@ def start_grpc(world, directory, address):
 
 # --- certificates ---
 
+BAD = ("expired", "selfsigned", "unknownca", "wrongname")  # NAME.api.test speaks both protocols, h1-NAME.api.test one
+
+
 def make_bad(directory):
-    """expired.pem and selfsigned.pem, with keys: certificates that no client takes."""
+    """expired.pem, selfsigned.pem and unknownca.pem, with keys: certificates that no client takes."""
     path = lambda name: os.path.join(directory, name)  # noqa: E731
     run = lambda *argv: subprocess.run(argv, check=True, stdout=subprocess.DEVNULL,  # noqa: E731
                                        stderr=subprocess.DEVNULL)
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    names = lambda name: f"subjectAltName=DNS:{name}.api.test,DNS:h1-{name}.api.test"  # noqa: E731
     run("openssl", "req", "-x509", *key, "-keyout", path("selfsigned.key"), "-out", path("selfsigned.pem"), "-days", "2",
-        "-subj", "/CN=x", "-addext", "subjectAltName=DNS:selfsigned.api.test")
-    run("openssl", "req", *key, "-keyout", path("expired.key"), "-out", path("expired.csr"), "-subj", "/CN=x")
-    with open(path("expired.ext"), "w") as f:
-        f.write("subjectAltName=DNS:expired.api.test\n")
-    run("openssl", "x509", "-req", "-in", path("expired.csr"), "-CA", path("ca.pem"), "-CAkey", path("ca.key"),
-        "-CAcreateserial", "-days", "-1", "-extfile", path("expired.ext"), "-out", path("expired.pem"))
+        "-subj", "/CN=x", "-addext", names("selfsigned"))
+    run("openssl", "req", "-x509", *key, "-keyout", path("otherca.key"), "-out", path("otherca.pem"), "-days", "2",
+        "-subj", "/CN=other CA", "-addext", "keyUsage=critical,keyCertSign")
+    for name, ca, days in (("expired", "ca", "-1"), ("unknownca", "otherca", "2")):
+        run("openssl", "req", *key, "-keyout", path(name + ".key"), "-out", path(name + ".csr"), "-subj", "/CN=x")
+        with open(path(name + ".ext"), "w") as f:
+            f.write(names(name) + "\n")
+        run("openssl", "x509", "-req", "-in", path(name + ".csr"), "-CA", path(ca + ".pem"), "-CAkey", path(ca + ".key"),
+            "-CAcreateserial", "-days", days, "-extfile", path(name + ".ext"), "-out", path(name + ".pem"))
+
+
+def contexts(directory):
+    """By the name that the client asks for; other names have http/1.1 alone, without ALPN."""
+    found = {name: context(directory, protocols=("h2", "http/1.1")) for name in H2_NAMES}
+    for name in BAD:
+        cert = "leaf" if name == "wrongname" else name
+        found[name + ".api.test"] = context(directory, cert, ("h2", "http/1.1"))
+        found[f"h1-{name}.api.test"] = context(directory, cert)
+    return found
 
 
 def context(directory, cert="leaf", protocols=("http/1.1",)):

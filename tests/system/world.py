@@ -65,10 +65,8 @@ ZONE = {
     "grpc.api.test": ([A4], []),
     "other.api.test": ([A4], []),
     "deep.sub.api.test": ([A4], []),
-    "expired.api.test": ([A4], []),
-    "selfsigned.api.test": ([A4], []),
     "private.api.test": ([A4], []),
-    "wrongname.api.test": ([A4], []),
+    **{prefix + name + ".api.test": ([A4], []) for name in origin.BAD for prefix in ("", "h1-")},
     # origin.py, for the lines of docs/SECRETS.md
     **{name: ([A4], []) for name in ("api.github.com", "github.com", "packages.npmjs.org", "api.anthropic.com",
                                      "packages.example.com", "ledger.example.com")},
@@ -135,7 +133,7 @@ def make_certificates(world):
     """A CA and one leaf with every name of the zone (openssl: what an operator would use)."""
     path = lambda name: os.path.join(world.dir, name)  # noqa: E731
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    names = ["DNS:" + n for n in [*ZONE, *FLIP, "inhosts.test"] if "*" not in n and n != "wrongname.api.test"]
+    names = ["DNS:" + n for n in [*ZONE, *FLIP, "inhosts.test"] if "*" not in n and "wrongname" not in n]
     names += ["IP:" + A1, "IP:" + A2, "IP:" + OWN_ADDRESS]
     run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
         "-keyout", path("ca.key"), "-out", path("ca.pem"), "-days", "2", "-subj", "/CN=sbx test CA",
@@ -357,9 +355,7 @@ async def serve(world):
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(os.path.join(world.dir, "leaf.pem"), os.path.join(world.dir, "leaf.key"))
 
-    contexts = {name: origin.context(world.dir, protocols=("h2", "http/1.1")) for name in origin.H2_NAMES}
-    for name in ("expired", "selfsigned"):
-        contexts[name + ".api.test"] = origin.context(world.dir, name)
+    contexts = origin.contexts(world.dir)
 
     def on_sni(sock, name, _ctx):
         world.log("tls", sni=name)

@@ -133,6 +133,36 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t error, void *
 	return 0;
 }
 
+/* --- what nghttp2 refuses by itself --- */
+
+static void report_malformed(struct sbx_http2 *h)
+{
+	const struct sbx_http_verdict v = { .reason = SBX_REASON_HTTP_MALFORMED, .status = 400 };
+
+	sbx_conn_report(h->c, &v);
+}
+
+/* A stream or connection of the client that nghttp2 ends: a refusal like any other, with an event.
+ * None are a server's RST_STREAM that is passed on (its stream is closed by then), and the end of a
+ * request that was refused before (some clients then send less than their content-length). */
+static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *userdata)
+{
+	struct sbx_http2 *h = userdata;
+	const struct sbx_http2_stream *s;
+
+	if (!is_down(h, session))
+		return 0;
+	if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR)
+		report_malformed(h);
+	if (frame->hd.type != NGHTTP2_RST_STREAM ||
+	    frame->rst_stream.error_code != NGHTTP2_PROTOCOL_ERROR)
+		return 0;
+	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	if (!s || (!s->refused && (s->up_open || s->up_id < 0)))
+		report_malformed(h);
+	return 0;
+}
+
 /* --- sessions --- */
 
 static int new_session(struct sbx_http2 *h, bool server, nghttp2_session **ret)
@@ -148,6 +178,7 @@ static int new_session(struct sbx_http2 *h, bool server, nghttp2_session **ret)
 	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
 	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
+	nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_sent);
 	if (nghttp2_option_new(&option) == 0) {
 		nghttp2_option_set_no_auto_window_update(option, 1);
 		if ((server ? nghttp2_session_server_new2(ret, callbacks, h, option) :
@@ -259,6 +290,8 @@ static enum turn read_side(struct sbx_http2 *h, struct sbx_side *side, nghttp2_s
 	if (r != SBX_IO_ON)
 		return GONE;
 	used = nghttp2_session_mem_recv(session, buf, n);
+	if (used == NGHTTP2_ERR_BAD_CLIENT_MAGIC) /* there is no GOAWAY then */
+		report_malformed(h);
 	return used == (ssize_t)n ? ON : GONE;
 }
 
