@@ -317,6 +317,14 @@ def test_trailers_flow_control_and_reflection(inside, world):
     assert swapped["body"].startswith("a sbx_secret_"), swapped
 
 
+def test_a_client_that_reads_late(inside):
+    """The queue to the client is full, and then leaves with one event: what is behind it comes too."""
+    steps = [["open", "big", case("/big/10000000")["headers"], True], ["pause", 1], ["wait", "big"]]
+    replies = inside([{"host": "h2.api.test", "window": 1 << 30, "steps": steps}] * 3)
+    for r in replies:
+        assert r["end"] is None and r["streams"]["big"]["body"] == "x" * 10000000, r["end"]
+
+
 MANY = """import subprocess, sys
 urls = [a for i in range(200) for a in ('-o', '/dev/null', f'https://h2.api.test/n{i}')]
 sys.exit(subprocess.call(['curl', '-sS', '--parallel', '--parallel-max', '50', '-f', *urls]))

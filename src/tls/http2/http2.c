@@ -275,6 +275,11 @@ static void lose_server(struct sbx_http2 *h)
 	say_goodbye(h);
 }
 
+static bool has_room(const struct sbx_side *side)
+{
+	return side->fd >= 0 && sbx_side_waiting(side) <= WAITING_MAX;
+}
+
 static enum turn read_side(struct sbx_http2 *h, struct sbx_side *side, nghttp2_session *session)
 {
 	uint8_t *buf = h->c->ctx->buf;
@@ -282,7 +287,7 @@ static enum turn read_side(struct sbx_http2 *h, struct sbx_side *side, nghttp2_s
 	ssize_t used;
 	size_t n;
 
-	if (side->fd < 0 || sbx_side_waiting(side) > WAITING_MAX)
+	if (!has_room(side))
 		return WAIT;
 	r = sbx_side_read(side, buf, SBX_TLS_BUF, &n);
 	if (r == SBX_IO_WAIT)
@@ -295,12 +300,13 @@ static enum turn read_side(struct sbx_http2 *h, struct sbx_side *side, nghttp2_s
 	return used == (ssize_t)n ? ON : GONE;
 }
 
-/* Writes what the session has, as far as the socket takes it. */
+/* Writes what the session has, as far as the queue and the socket take it. WAIT: the session has
+ * nothing, or the socket is full and an event will come. */
 static enum turn write_side(struct sbx_side *side, nghttp2_session *session)
 {
 	enum turn turn = WAIT;
 
-	while (side->fd >= 0 && sbx_side_waiting(side) <= WAITING_MAX) {
+	while (has_room(side)) {
 		const uint8_t *p;
 		ssize_t n = nghttp2_session_mem_send(session, &p);
 
@@ -314,32 +320,51 @@ static enum turn write_side(struct sbx_side *side, nghttp2_session *session)
 	}
 	if (side->fd < 0 || !sbx_side_waiting(side))
 		return turn;
-	return sbx_side_flush(side) == SBX_IO_FAILED ? GONE : turn;
+	switch (sbx_side_flush(side)) {
+	case SBX_IO_ON: /* the queue has room again, and no event comes for that */
+		return ON;
+	case SBX_IO_WAIT:
+		return turn;
+	default:
+		return GONE;
+	}
 }
 
+static enum turn step_server(struct sbx_http2 *h)
+{
+	struct sbx_side *server = &h->c->server;
+	enum turn in, out;
+
+	if (!h->up || h->lost)
+		return WAIT;
+	in = read_side(h, server, h->up);
+	out = in == GONE ? GONE : write_side(server, h->up);
+	if (out == GONE ||
+	    (!nghttp2_session_want_read(h->up) && !nghttp2_session_want_write(h->up)))
+		lose_server(h);
+	else if (!nghttp2_session_check_request_allowed(h->up))
+		say_goodbye(h);
+	return in == ON || out == ON ? ON : WAIT;
+}
+
+/* WAIT: nothing can be done before one of the sockets has an event. */
 static enum turn step(struct sbx_http2 *h)
 {
 	struct sbx_conn *c = h->c;
-	enum turn down = read_side(h, &c->client, h->down), up = WAIT, out;
+	enum turn in = read_side(h, &c->client, h->down), up, out;
 
-	if (down == GONE)
+	if (in == GONE)
 		return GONE;
-	if (h->up && !h->lost) {
-		up = read_side(h, &c->server, h->up);
-		if (up != GONE && write_side(&c->server, h->up) == GONE)
-			up = GONE;
-		if (up == GONE || (!nghttp2_session_want_read(h->up) &&
-				   !nghttp2_session_want_write(h->up)))
-			lose_server(h);
-		else if (!nghttp2_session_check_request_allowed(h->up))
-			say_goodbye(h);
-	}
+	up = step_server(h);
 	out = write_side(&c->client, h->down);
 	if (out == GONE)
 		return GONE;
 	if (!sbx_side_waiting(&c->client))
 		h->n_interim = 0;
-	return down == ON || up == ON || out == ON ? ON : WAIT;
+	if (in == ON || up == ON || out == ON)
+		return ON;
+	/* Frames that left to the client may have paid the server's window or ended a stream. */
+	return has_room(&c->server) && nghttp2_session_want_write(h->up) ? ON : WAIT;
 }
 
 static bool pump(struct sbx_conn *c)

@@ -176,6 +176,30 @@ static bool wants_turn(const struct sbx_conn *c)
 	return event_pending(&c->turn, EV_TIMEOUT, NULL);
 }
 
+/* Does the connection wait for an event that will come? A socket has none while it takes bytes, or
+ * has some to be read: its events are edge-triggered. */
+static void check_side(const struct sbx_side *side, nghttp2_session *session)
+{
+	bool waits = sbx_side_waiting(side) > 0;
+
+	if (side->fd < 0)
+		return;
+	CHECK(!side->writable || (!waits && !nghttp2_session_want_write(session)));
+	CHECK(!side->readable || side->at_end || waits);
+}
+
+static void check_waits(const struct peers *p)
+{
+	const struct sbx_conn *c = p->ctx->first;
+	const struct sbx_http2 *h = c ? c->http : NULL;
+
+	if (!h || !p->w->is_h2 || c->state != SBX_CONN_SERVING || wants_turn(c))
+		return;
+	check_side(&c->client, h->down);
+	if (h->up && !h->lost)
+		check_side(&c->server, h->up);
+}
+
 /* Runs the loop until the connection waits for its peers. */
 static void settle(struct peers *p)
 {
@@ -187,6 +211,7 @@ static void settle(struct peers *p)
 
 		event_base_loop(p->ctx->base, EVLOOP_NONBLOCK);
 		check_limits(p);
+		check_waits(p);
 		moved = drain_all(p);
 		moved |= p->ctx->first && moved_bytes(p->ctx->first) != before;
 		n_idle = moved ? 0 : n_idle + 1;

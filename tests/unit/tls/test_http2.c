@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Connections that speak HTTP/2: what each side gets. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <nghttp2/nghttp2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tests/unit/tls/world_input.h"
+
+/* The allocation of src/tls and src/http that fails, counted down; 0: none. */
+static size_t fail_at;
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_malloc(size_t n)
+{
+	return fail_at && --fail_at == 0 ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fail_at && --fail_at == 0 ? NULL : __real_calloc(n, size);
+}
+
+static struct world_input in;
+static struct tls_world w;
+
+/* --- frames to send --- */
+
+struct block {
+	size_t n;
+	uint8_t p[8192];
+};
+
+/* An integer of RFC 7541 section 5.1 with a prefix of 7 bits. */
+static void put_number(struct block *b, size_t n)
+{
+	if (n < 127) {
+		b->p[b->n++] = (uint8_t)n;
+		return;
+	}
+	b->p[b->n++] = 127;
+	for (n -= 127; n >= 128; n /= 128)
+		b->p[b->n++] = (uint8_t)(n % 128 + 128);
+	b->p[b->n++] = (uint8_t)n;
+}
+
+static void put_text(struct block *b, const char *text)
+{
+	size_t n = strlen(text);
+
+	put_number(b, n);
+	assert_true(n <= sizeof(b->p) - b->n);
+	memcpy(b->p + b->n, text, n);
+	b->n += n;
+}
+
+/* A field without indexing, section 6.2.2. */
+static void put_field(struct block *b, const char *name, const char *value)
+{
+	b->p[b->n++] = 0;
+	put_text(b, name);
+	put_text(b, value);
+}
+
+static void put_frame(enum tls_world_step step, uint8_t type, uint8_t flags, struct sbx_span data)
+{
+	const uint8_t head[5] = { type, flags, 1, (uint8_t)(data.n >> 8), (uint8_t)data.n };
+
+	input_step(&in, step);
+	input_put(&in, head, sizeof(head));
+	input_put(&in, data.p, data.n);
+}
+
+static void put_head(enum tls_world_step step, const struct block *b, bool last)
+{
+	put_frame(step, NGHTTP2_HEADERS,
+		  NGHTTP2_FLAG_END_HEADERS | (last ? NGHTTP2_FLAG_END_STREAM : 0),
+		  sbx_span(b->p, b->n));
+}
+
+static void put_data(enum tls_world_step step, const char *text, bool last)
+{
+	put_frame(step, NGHTTP2_DATA, last ? NGHTTP2_FLAG_END_STREAM : 0, sbx_span_str(text));
+}
+
+static struct block request(const char *method)
+{
+	struct block b = { 0 };
+
+	put_field(&b, ":method", method);
+	put_field(&b, ":scheme", "https");
+	put_field(&b, ":authority", "api.example");
+	put_field(&b, ":path", "/");
+	return b;
+}
+
+static struct block response(void)
+{
+	struct block b = { 0 };
+
+	put_field(&b, ":status", "200");
+	return b;
+}
+
+/* --- frames that were written --- */
+
+/* The fields ("name: value", with " !" where no table may keep it), bodies ("data: ..."), and
+ * "end" or "reset" of stream 1, a line each. */
+static char told[2][1u << 20];
+
+static void tell_fields(nghttp2_hd_inflater *inflater, struct sbx_span block, FILE *out)
+{
+	int flags = 0;
+
+	while (!(flags & NGHTTP2_HD_INFLATE_FINAL)) {
+		nghttp2_nv nv;
+		ssize_t n = nghttp2_hd_inflate_hd2(inflater, &nv, &flags, block.p, block.n, 1);
+
+		assert_true(n >= 0);
+		block = sbx_span(block.p + n, block.n - (size_t)n);
+		if (flags & NGHTTP2_HD_INFLATE_EMIT)
+			fprintf(out, "%.*s: %.*s%s\n", (int)nv.namelen, nv.name, (int)nv.valuelen,
+				nv.value, nv.flags & NGHTTP2_NV_FLAG_NO_INDEX ? " !" : "");
+	}
+	nghttp2_hd_inflate_end_headers(inflater);
+}
+
+static void tell_frame(nghttp2_hd_inflater *inflater, const uint8_t *head, struct sbx_span payload,
+		       FILE *out)
+{
+	uint8_t type = head[3], flags = head[4];
+
+	if (type == NGHTTP2_HEADERS)
+		tell_fields(inflater, payload, out);
+	if (type == NGHTTP2_DATA && payload.n)
+		fprintf(out, "data: %.*s\n", (int)payload.n, (const char *)payload.p);
+	if (type == NGHTTP2_RST_STREAM)
+		fputs("reset\n", out);
+	if (type <= NGHTTP2_HEADERS && flags & NGHTTP2_FLAG_END_STREAM)
+		fputs("end\n", out);
+}
+
+static const char *tell(const struct tls_world_output *o, char *text)
+{
+	FILE *out = fmemopen(text, sizeof(told[0]), "w");
+	struct sbx_span s = sbx_span(o->p, o->n);
+	nghttp2_hd_inflater *inflater;
+
+	assert_non_null(out);
+	assert_int_equal(nghttp2_hd_inflate_new(&inflater), 0);
+	if (s.n >= 24 && memcmp(s.p, "PRI ", 4) == 0)
+		s = sbx_span(s.p + 24, s.n - 24);
+	while (s.n >= 9) {
+		size_t n = (size_t)s.p[0] << 16 | (size_t)s.p[1] << 8 | s.p[2];
+
+		if (n > s.n - 9)
+			break;
+		tell_frame(inflater, s.p, sbx_span(s.p + 9, n), out);
+		s = sbx_span(s.p + 9 + n, s.n - 9 - n);
+	}
+	nghttp2_hd_inflate_del(inflater);
+	fputc(0, out);
+	fclose(out);
+	return text;
+}
+
+static const char *to_server(void)
+{
+	return tell(&w.to_server, told[0]);
+}
+
+static const char *to_client(void)
+{
+	return tell(&w.to_client, told[1]);
+}
+
+static bool has(const char *text, const char *part)
+{
+	return strstr(text, part) != NULL;
+}
+
+/* --- running --- */
+
+static int begin(void **state)
+{
+	(void)state;
+	w = (struct tls_world){ .is_h2 = true };
+	input_begin(&in, 0);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	fail_at = 0;
+	tls_world_fini(&w);
+	return 0;
+}
+
+static void run(void)
+{
+	tls_world_fini(&w);
+	w = (struct tls_world){ .is_h2 = true };
+	tls_world_run(&w, sbx_span(in.p, in.n));
+}
+
+/* --- slow readers --- */
+
+/* SETTINGS, their acknowledgement and WINDOW_UPDATE: the windows of that peer never stop the other
+ * one, and it uses those that it got. */
+static void put_windows(enum tls_world_step step)
+{
+	static const char frames[] = "\0\0\0\4\1\0\0\0\0"
+				     "\0\0\6\4\0\0\0\0\0\0\4\x7f\xff\xff\xff"
+				     "\0\0\4\x08\0\0\0\0\0\x7f\xff\0\0";
+
+	input_bytes(&in, step, sbx_span((const uint8_t *)frames, sizeof(frames) - 1));
+}
+
+static void put_zeros(enum tls_world_step step, size_t n_kib)
+{
+	const uint8_t n[2] = { (uint8_t)(n_kib >> 8), (uint8_t)n_kib };
+
+	input_step(&in, step);
+	input_put(&in, n, sizeof(n));
+}
+
+/* The bytes of all bodies in what to_client() or to_server() told. */
+static size_t n_data(const char *text)
+{
+	size_t n = 0;
+
+	while ((text = strstr(text, "data: "))) {
+		text += strlen("data: ");
+		n += strcspn(text, "\n");
+	}
+	return n;
+}
+
+#define SLOW_KIB 400 /* the socket's room, the queue's, and some more; less than the windows */
+
+/* The queue for a reader that paused leaves at one event. So does all that waits behind it: there
+ * is no second event (tls_world.c checks that after each step). */
+static void test_slow_client(void **state)
+{
+	const struct block get = request("GET"), ok = response();
+
+	(void)state;
+	put_windows(TLS_CLIENT);
+	put_windows(TLS_SERVER);
+	put_head(TLS_CLIENT_FRAME, &get, true);
+	put_head(TLS_SERVER_FRAME, &ok, false);
+	input_step(&in, TLS_CLIENT_PAUSE);
+	put_zeros(TLS_SERVER_ZEROS, SLOW_KIB);
+	input_step(&in, TLS_CLIENT_PAUSE);
+	put_data(TLS_SERVER_FRAME, "", true);
+	run();
+	assert_int_equal(n_data(to_client()), SLOW_KIB * 1024);
+	assert_true(has(to_client(), "end\n"));
+}
+
+static void test_slow_server(void **state)
+{
+	const struct block post = request("POST");
+
+	(void)state;
+	put_windows(TLS_CLIENT);
+	put_windows(TLS_SERVER);
+	put_head(TLS_CLIENT_FRAME, &post, false);
+	input_step(&in, TLS_SERVER_PAUSE);
+	put_zeros(TLS_CLIENT_ZEROS, SLOW_KIB);
+	input_step(&in, TLS_SERVER_PAUSE);
+	put_data(TLS_CLIENT_FRAME, "", true);
+	run();
+	assert_int_equal(n_data(to_server()), SLOW_KIB * 1024);
+	assert_true(has(to_server(), "end\n"));
+}
+
+/* --- no memory --- */
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_slow_client),
+		TEST(test_slow_server),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
