@@ -58,6 +58,7 @@ struct sbx_http2_stream {
 	int32_t down_id, up_id; /* of the client's session and the server's; up_id -1: none yet */
 	bool down_open, up_open;
 	bool request_ended; /* the client has sent all of it */
+	bool is_head; /* the request's method: no response has a body */
 	bool replied;	    /* a final response was submitted to the client */
 	bool refused;	    /* by us: the response is our own */
 	struct sbx_http2_head head; /* of the request, then of the response */

@@ -48,9 +48,9 @@ void sbx_http2_refuse(struct sbx_http2_stream *s, const struct sbx_http_verdict 
 		sbx_http2_nv(sbx_span_str("content-length"), sbx_span_str(length), 0),
 	};
 	s->refused = s->replied = s->down.end = true;
-	if (sbx_http2_bytes_put(&s->down, sbx_span(body, n_body)) < 0 ||
+	if (sbx_http2_bytes_put(&s->down, sbx_span(body, s->is_head ? 0 : n_body)) < 0 ||
 	    nghttp2_submit_response(s->h->down, s->down_id, fields, SBX_N_ELEMENTS(fields),
-				    &provider) != 0)
+				    s->is_head ? NULL : &provider) != 0)
 		nghttp2_submit_rst_stream(s->h->down, NGHTTP2_FLAG_NONE, s->down_id,
 					  NGHTTP2_INTERNAL_ERROR);
 }
@@ -205,11 +205,12 @@ int sbx_http2_on_request(struct sbx_http2_stream *s, bool end)
 	struct pseudo p;
 	int e;
 
+	read_head(s, end, &p, &r);
+	s->is_head = is(p.method, "HEAD");
 	if (s->head.too_long) {
 		sbx_http2_fail(s, SBX_REASON_OVERSIZED, 431, "the request's head is too long");
 		return 0;
 	}
-	read_head(s, end, &p, &r);
 	if (!is_ours(c, p.authority) || !hosts_agree(s, p.authority)) {
 		sbx_http2_fail(s, SBX_REASON_HOST_MISMATCH, 421,
 			       "the request is for another host than the connection");

@@ -217,6 +217,29 @@ static void run(void)
 	tls_world_run(&w, sbx_span(in.p, in.n));
 }
 
+/* --- responses --- */
+
+/* The answer to a refused HEAD has the fields of that to GET, and no body. */
+static void test_refused_head(void **state)
+{
+	const char *const methods[] = { "HEAD", "GET" };
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(methods); i++) {
+		struct block b = request(methods[i]);
+		bool is_head = i == 0;
+
+		input_begin(&in, 0);
+		put_field(&b, "x-key", "sbx_secret_0123456789abcdef02"); /* of another host */
+		put_head(TLS_CLIENT_FRAME, &b, true);
+		run();
+		assert_true(has(to_client(), ":status: 403\n"));
+		assert_true(has(to_client(), "content-length: "));
+		assert_true(has(to_client(), "end\n"));
+		assert_int_equal(has(to_client(), "data: "), !is_head);
+	}
+}
+
 /* --- slow readers --- */
 
 /* SETTINGS, their acknowledgement and WINDOW_UPDATE: the windows of that peer never stop the other
@@ -296,6 +319,7 @@ static void test_slow_server(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_refused_head),
 		TEST(test_slow_client),
 		TEST(test_slow_server),
 	};
