@@ -68,7 +68,6 @@ struct sbx_http2_stream {
 	uint64_t n_discarded; /* of it, after it was refused */
 	struct sbx_swap *request_swap;
 	struct sbx_swap *reply_swap; /* NULL: nothing to look for */
-	bool swaps_reply;
 };
 
 struct sbx_http2 {

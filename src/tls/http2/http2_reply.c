@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Responses of HTTP/2, from the server to the client; values become placeholders again. */
+/* Responses of HTTP/2, from the server to the client; values become placeholders again. A body is
+ * searched whatever its content-encoding says: the server that sends a value back can say anything.
+ */
 #include "tls/http2/http2.h"
 
 #include <errno.h>
@@ -7,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "wire/http_field.h"
 
 static bool is(struct sbx_span s, const char *text)
 {
@@ -25,20 +28,19 @@ static int status_of(const struct sbx_http2_head *head)
 	return 0;
 }
 
-static bool is_coded(const struct sbx_http2_head *head)
+/* Can the client's body be another one than the server's? Of a trailer (@status 0) it was. */
+static bool is_changed(const struct sbx_http2_stream *s, int status, bool end)
 {
-	for (size_t i = 0; i < head->n_fields; i++)
-		if (is(sbx_http2_name(head, i), "content-encoding") &&
-		    !is(sbx_http2_value(head, i), "identity"))
-			return true;
-	return false;
+	bool has_body = status == 0 || (status >= 200 && status != 304 && !end && !s->is_head);
+
+	return has_body && !sbx_swap_keeps_length(s->reply_swap);
 }
 
-/* Replaces the head's values by placeholders. 0 or -ENOMEM. */
-static int swap_head(struct sbx_http2_stream *s)
+/* Replaces the head's values by placeholders. A length or digest that may not hold is left out, and
+ * so is a name with a value in it. 0 or -ENOMEM. */
+static int swap_head(struct sbx_http2_stream *s, bool changed)
 {
 	struct sbx_http2_head swapped = { 0 };
-	bool drops_length = s->swaps_reply && !sbx_swap_keeps_length(s->reply_swap);
 	int e = 0;
 
 	for (size_t i = 0; i < s->head.n_fields && e == 0; i++) {
@@ -47,7 +49,7 @@ static int swap_head(struct sbx_http2_stream *s)
 		char *text = NULL;
 		size_t n = 0;
 
-		if ((drops_length && is(name, "content-length")) ||
+		if ((changed && sbx_http_describes_bytes(name)) ||
 		    sbx_swap_is_in_name(s->reply_swap, name))
 			continue;
 		e = sbx_swap_text(s->reply_swap, value, &text, &n);
@@ -109,11 +111,8 @@ int sbx_http2_on_reply(struct sbx_http2_stream *s, bool end)
 	}
 	if (status == 401)
 		sbx_tls_ask_again(s->h->c->ctx, s->h->c->name);
-	if (s->reply_swap) {
-		if (status >= 200)
-			s->swaps_reply = !is_coded(&s->head);
-		e = swap_head(s);
-	}
+	if (s->reply_swap)
+		e = swap_head(s, is_changed(s, status, end));
 	if (e < 0)
 		return e;
 	if (status) {
@@ -140,9 +139,9 @@ int sbx_http2_on_reply_data(struct sbx_http2_stream *s, struct sbx_span data)
 		s->down.n_owed -= data.n;
 		return 0;
 	}
-	e = s->swaps_reply ? sbx_swap_feed(s->reply_swap, data, false, sbx_http2_bytes_put,
-					   &s->down, &v) :
-			     sbx_http2_bytes_put(&s->down, data);
+	e = s->reply_swap ? sbx_swap_feed(s->reply_swap, data, false, sbx_http2_bytes_put,
+					  &s->down, &v) :
+			    sbx_http2_bytes_put(&s->down, data);
 	sbx_http2_wake(s, true);
 	return e;
 }
@@ -153,7 +152,7 @@ void sbx_http2_on_reply_end(struct sbx_http2_stream *s)
 
 	if (s->refused)
 		return;
-	if (s->swaps_reply)
+	if (s->reply_swap)
 		sbx_swap_feed(s->reply_swap, sbx_span("", 0), true, sbx_http2_bytes_put, &s->down,
 			      &v);
 	s->down.end = true;

@@ -219,6 +219,127 @@ static void run(void)
 
 /* --- responses --- */
 
+static bool is_written(const struct tls_world_output *o, const void *p, size_t n)
+{
+	return memmem(o->p, o->n, p, n) != NULL;
+}
+
+/* A length or digest is told only where no value can change the body. */
+static void check_described(bool told_so)
+{
+	assert_int_equal(has(to_client(), "content-md5: m\n"), told_so);
+	assert_int_equal(has(to_client(), "content-digest: c\n"), told_so);
+	assert_int_equal(has(to_client(), "\ndigest: d\n"), told_so);
+	assert_int_equal(has(to_client(), "content-length: 15\n"), told_so);
+}
+
+static void put_reply(const char *coding, const char *body, uint8_t flags)
+{
+	const struct block get = request("GET");
+	struct block b = response();
+
+	put_field(&b, "content-encoding", coding);
+	put_field(&b, "content-md5", "m");
+	put_field(&b, "content-digest", "c");
+	put_field(&b, "digest", "d");
+	put_field(&b, "content-length", "15");
+	input_begin(&in, flags);
+	put_head(TLS_CLIENT_FRAME, &get, true);
+	put_head(TLS_SERVER_FRAME, &b, false);
+	put_data(TLS_SERVER_FRAME, body, true);
+}
+
+/* A server that sends a value back can say that it is coded. */
+static void test_coding(void **state)
+{
+	static const char *const codings[] = { "identity", "Identity", "", "gzip", "x-gzip", "br",
+					       "identity, br", "x-gzip,identity" };
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(codings); i++) {
+		put_reply(codings[i], TLS_WORLD_VALUE_ONE, 0);
+		run();
+		assert_true(has(to_client(), "data: " TLS_WORLD_PLACEHOLDER "\nend\n"));
+		check_described(false);
+	}
+}
+
+static void test_no_secrets(void **state)
+{
+	(void)state;
+	put_reply("gzip", TLS_WORLD_VALUE_ONE, TLS_WORLD_OPEN);
+	run();
+	assert_true(has(to_client(), "data: " TLS_WORLD_VALUE_ONE "\nend\n"));
+	check_described(true);
+}
+
+/* A coded body without a value in it passes bit for bit. */
+static void test_every_byte(void **state)
+{
+	const struct block get = request("GET");
+	struct block b = response();
+	uint8_t body[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(body); i++)
+		body[i] = (uint8_t)(i < 256 ? i : 511 - i);
+	put_field(&b, "content-encoding", "gzip");
+	put_head(TLS_CLIENT_FRAME, &get, true);
+	put_head(TLS_SERVER_FRAME, &b, false);
+	put_frame(TLS_SERVER_FRAME, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM,
+		  sbx_span(body, sizeof(body)));
+	run();
+	assert_true(is_written(&w.to_client, body, sizeof(body)));
+	assert_true(has(to_client(), "content-encoding: gzip\n"));
+	assert_true(has(to_client(), "end\n"));
+}
+
+/* The digest of a body that was searched is not told in its trailer either. */
+static void test_reply_trailer(void **state)
+{
+	const struct block get = request("GET"), ok = response();
+	struct block trailer = { 0 };
+
+	(void)state;
+	put_field(&trailer, "content-digest", "c");
+	put_field(&trailer, "x-sum", TLS_WORLD_VALUE_ONE);
+	put_head(TLS_CLIENT_FRAME, &get, true);
+	put_head(TLS_SERVER_FRAME, &ok, false);
+	put_data(TLS_SERVER_FRAME, "abc", false);
+	put_head(TLS_SERVER_FRAME, &trailer, true);
+	run();
+	assert_true(has(to_client(), "data: abc\nx-sum: " TLS_WORLD_PLACEHOLDER "\nend\n"));
+}
+
+/* The length of a response without a body is the one that the server told, as in HTTP/1. */
+static void test_head(void **state)
+{
+	const struct block head = request("HEAD");
+	struct block b = response();
+
+	(void)state;
+	put_field(&b, "content-length", "15");
+	put_head(TLS_CLIENT_FRAME, &head, true);
+	put_head(TLS_SERVER_FRAME, &b, true);
+	run();
+	assert_true(has(to_client(), "content-length: 15\nend\n"));
+}
+
+/* As above, where the server ends the response by a frame of its own. */
+static void test_head_in_two_frames(void **state)
+{
+	const struct block head = request("HEAD");
+	struct block b = response();
+
+	(void)state;
+	put_field(&b, "content-length", "15");
+	put_head(TLS_CLIENT_FRAME, &head, true);
+	put_head(TLS_SERVER_FRAME, &b, false);
+	put_data(TLS_SERVER_FRAME, "", true);
+	run();
+	assert_true(has(to_client(), "content-length: 15\nend\n"));
+}
+
 /* The answer to a refused HEAD has the fields of that to GET, and no body. */
 static void test_refused_head(void **state)
 {
@@ -319,6 +440,12 @@ static void test_slow_server(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_coding),
+		TEST(test_no_secrets),
+		TEST(test_every_byte),
+		TEST(test_reply_trailer),
+		TEST(test_head),
+		TEST(test_head_in_two_frames),
 		TEST(test_refused_head),
 		TEST(test_slow_client),
 		TEST(test_slow_server),
