@@ -263,6 +263,7 @@ static int hold(struct sbx_http2_stream *s, struct sbx_span data)
 	struct sbx_http_verdict v;
 
 	nghttp2_session_consume(s->h->down, s->down_id, data.n);
+	s->up.n_owed -= data.n;
 	if (s->n_body <= SBX_WHOLE_MAX)
 		return sbx_http2_bytes_put(&s->up, data);
 	v = sbx_whole_too_long();
@@ -306,10 +307,8 @@ int sbx_http2_on_request_data(struct sbx_http2_stream *s, struct sbx_span data)
 	int e;
 
 	s->n_body += data.n;
-	if (s->whole && !s->refused)
-		return hold(s, data);
 	s->up.n_owed += data.n;
-	if (s->refused || !s->up_open) {
+	if (s->refused || (!s->up_open && !s->whole)) {
 		discard(s, data.n);
 		return 0;
 	}
@@ -318,6 +317,8 @@ int sbx_http2_on_request_data(struct sbx_http2_stream *s, struct sbx_span data)
 			       "the request's body is longer than the entry's max_request_bytes");
 		return 0;
 	}
+	if (s->whole)
+		return hold(s, data);
 	e = s->request_swap ? sbx_swap_feed(s->request_swap, data, false, sbx_http2_bytes_put,
 					    &s->up, &v) :
 			      sbx_http2_bytes_put(&s->up, data);
@@ -363,7 +364,7 @@ int sbx_http2_on_request_trailer(struct sbx_http2_stream *s)
 	int e;
 
 	s->up.has_trailer = s->up.trailer.n_fields > 0 && !s->up.trailer.too_long;
-	if (!s->up.has_trailer || s->refused || !s->up_open)
+	if (!s->up.has_trailer || s->refused || (!s->up_open && !s->whole))
 		return 0;
 	e = sbx_swap_new_request(&c->ctx->rules, &w, c->name, &swap);
 	if (e < 0 || !swap)

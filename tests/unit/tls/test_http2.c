@@ -107,6 +107,15 @@ static struct block request(const char *method)
 	return b;
 }
 
+static struct block signed_request(void)
+{
+	struct block b = request("POST");
+
+	put_field(&b, "x-amz-date", "20150830T123600Z");
+	put_field(&b, "authorization", SIGNED);
+	return b;
+}
+
 static struct block response(void)
 {
 	struct block b = { 0 };
@@ -215,6 +224,69 @@ static void run(void)
 	tls_world_fini(&w);
 	w = (struct tls_world){ .is_h2 = true };
 	tls_world_run(&w, sbx_span(in.p, in.n));
+}
+
+/* --- requests --- */
+
+static void check_max_request_bytes(const struct block *head)
+{
+	char text[TLS_WORLD_SMALL_BYTES + 2];
+
+	memset(text, 'a', sizeof(text));
+	text[TLS_WORLD_SMALL_BYTES + 1] = 0;
+	input_begin(&in, TLS_WORLD_SMALL);
+	put_head(TLS_CLIENT_FRAME, head, false);
+	put_data(TLS_CLIENT_FRAME, text + 1, true);
+	run();
+	assert_true(has(to_server(), "data: aaa"));
+	assert_true(has(to_server(), "end\n"));
+
+	input_begin(&in, TLS_WORLD_SMALL);
+	put_head(TLS_CLIENT_FRAME, head, false);
+	put_data(TLS_CLIENT_FRAME, text, true);
+	run();
+	assert_false(has(to_server(), "data: "));
+	assert_false(has(to_server(), "end\n"));
+	assert_true(has(to_client(), ":status: 413\n"));
+	assert_true(has(to_client(), "max_request_bytes"));
+}
+
+static void test_max_request_bytes(void **state)
+{
+	const struct block plain = request("POST"), held = signed_request();
+
+	(void)state;
+	check_max_request_bytes(&plain);
+	check_max_request_bytes(&held);
+}
+
+static void check_trailer(const struct block *head, const char *value, bool allowed)
+{
+	struct block trailer = { 0 };
+
+	put_field(&trailer, "x-check", value);
+	input_begin(&in, 0);
+	put_head(TLS_CLIENT_FRAME, head, false);
+	put_data(TLS_CLIENT_FRAME, "abc", false);
+	put_head(TLS_CLIENT_FRAME, &trailer, true);
+	run();
+	assert_int_equal(has(to_server(), value), allowed);
+	assert_int_equal(has(to_server(), "end\n"), allowed);
+	assert_int_equal(has(to_client(), ":status: 403\n"), !allowed);
+}
+
+/* No placeholder and no detected value goes on in a trailer. */
+static void test_trailer(void **state)
+{
+	const struct block plain = request("POST"), held = signed_request();
+
+	(void)state;
+	check_trailer(&plain, "1", true);
+	check_trailer(&held, "1", true);
+	check_trailer(&plain, TLS_WORLD_VALUE_TWO, false);
+	check_trailer(&held, TLS_WORLD_VALUE_TWO, false);
+	check_trailer(&plain, TLS_WORLD_PLACEHOLDER, false);
+	check_trailer(&held, TLS_WORLD_PLACEHOLDER, false);
 }
 
 /* --- responses --- */
@@ -440,6 +512,8 @@ static void test_slow_server(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_max_request_bytes),
+		TEST(test_trailer),
 		TEST(test_coding),
 		TEST(test_no_secrets),
 		TEST(test_every_byte),
