@@ -137,37 +137,37 @@ static bool hosts_agree(const struct sbx_http2_stream *s, struct sbx_span author
 	return true;
 }
 
-/* Field names of HTTP/2 are lower case; those of the rules may not be. */
-static struct sbx_span lower(struct sbx_span name, char *buf, size_t n_buf)
+/* Bytes that the client did not send so may have a secret's value in them: they do not enter the
+ * server's table of fields (RFC 7541 section 7.1.3). */
+static uint8_t index_flag(const struct sbx_http2_head *head, struct sbx_span name,
+			  struct sbx_span value)
 {
-	size_t n = name.n < n_buf ? name.n : n_buf;
+	bool is_new = value.n && (value.p < head->p || value.p >= head->p + head->n);
 
-	for (size_t i = 0; i < n; i++)
-		buf[i] = (char)(name.p[i] >= 'A' && name.p[i] <= 'Z' ? name.p[i] + 32 : name.p[i]);
-	return sbx_span(buf, n);
+	return is_new || is(name, "authorization") || is(name, "cookie") ?
+		       NGHTTP2_NV_FLAG_NO_INDEX :
+		       NGHTTP2_NV_FLAG_NONE;
 }
 
+/* nghttp2 copies the fields, with their names in lower case. A request that was held is a copy of
+ * s->head: all its fields count as new. */
 static int submit(struct sbx_http2_stream *s, const struct sbx_http_request *r, bool end)
 {
 	nghttp2_nv fields[SBX_HTTP_HEADERS_MAX + 8];
-	char names[SBX_HTTP_HEADERS_MAX][64], length[24];
+	char length[24];
 	nghttp2_data_provider provider = sbx_http2_provider(s, false);
 	size_t n = 0;
 
 	fields[n++] = sbx_http2_nv(sbx_span_str(":method"), r->method, 0);
 	fields[n++] = sbx_http2_nv(sbx_span_str(":scheme"), sbx_span_str("https"), 0);
 	fields[n++] = sbx_http2_nv(sbx_span_str(":authority"), r->authority, 0);
-	fields[n++] = sbx_http2_nv(sbx_span_str(":path"), r->target, 0);
+	fields[n++] = sbx_http2_nv(sbx_span_str(":path"), r->target,
+				   index_flag(&s->head, sbx_span_str(":path"), r->target));
 	for (size_t i = 0; i < r->n_headers; i++) {
-		struct sbx_span name = r->headers[i].name;
+		const struct sbx_http_header *h = &r->headers[i];
 
-		if (name.n <= sizeof(names[i]))
-			name = lower(name, names[i], sizeof(names[i]));
-		/* Values of secrets do not enter the server's table of fields. */
-		fields[n++] = sbx_http2_nv(name, r->headers[i].value,
-				 is(name, "authorization") || is(name, "cookie") ?
-					 NGHTTP2_NV_FLAG_NO_INDEX :
-					 NGHTTP2_NV_FLAG_NONE);
+		fields[n++] = sbx_http2_nv(h->name, h->value,
+					   index_flag(&s->head, h->name, h->value));
 	}
 	if (r->has_length && (!s->request_swap || sbx_swap_keeps_length(s->request_swap))) {
 		snprintf(length, sizeof(length), "%llu", (unsigned long long)r->length);

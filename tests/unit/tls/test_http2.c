@@ -289,6 +289,50 @@ static void test_trailer(void **state)
 	check_trailer(&held, TLS_WORLD_PLACEHOLDER, false);
 }
 
+/* The server's table of fields gets no value of a secret, whatever the field is. */
+static void test_not_indexed(void **state)
+{
+	struct block b = request("GET");
+
+	(void)state;
+	put_field(&b, "x-key", TLS_WORLD_PLACEHOLDER);
+	put_field(&b, "user-agent", "test");
+	put_field(&b, "cookie", "a=0123456789012345678901234567890123456789");
+	put_head(TLS_CLIENT_FRAME, &b, true);
+	run();
+	assert_true(has(to_server(), "x-key: " TLS_WORLD_VALUE_ONE " !\n"));
+	assert_true(has(to_server(), "authorization: Bearer " TLS_WORLD_VALUE_THREE " !\n"));
+	assert_true(has(to_server(), "cookie: a=0123456789012345678901234567890123456789 !\n"));
+	assert_true(has(to_server(), "user-agent: test\n"));
+}
+
+static void test_query_not_indexed(void **state)
+{
+	struct block b = { 0 };
+
+	(void)state;
+	put_field(&b, ":method", "GET");
+	put_field(&b, ":scheme", "https");
+	put_field(&b, ":authority", "api.example");
+	put_field(&b, ":path", "/?a=" TLS_WORLD_PLACEHOLDER);
+	put_head(TLS_CLIENT_FRAME, &b, true);
+	run();
+	assert_true(has(to_server(), ":path: /?a=Q1%2F%22value%22%20one%5C !\n"));
+	assert_true(has(to_server(), ":method: GET\n"));
+}
+
+static void test_not_indexed_of_held(void **state)
+{
+	struct block b = signed_request();
+
+	(void)state;
+	put_field(&b, "x-key", TLS_WORLD_PLACEHOLDER);
+	put_head(TLS_CLIENT_FRAME, &b, false);
+	put_data(TLS_CLIENT_FRAME, "abc", true);
+	run();
+	assert_true(has(to_server(), "x-key: " TLS_WORLD_VALUE_ONE " !\n"));
+}
+
 /* --- responses --- */
 
 static bool is_written(const struct tls_world_output *o, const void *p, size_t n)
@@ -514,6 +558,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_max_request_bytes),
 		TEST(test_trailer),
+		TEST(test_not_indexed),
+		TEST(test_query_not_indexed),
+		TEST(test_not_indexed_of_held),
 		TEST(test_coding),
 		TEST(test_no_secrets),
 		TEST(test_every_byte),
