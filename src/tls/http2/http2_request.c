@@ -84,7 +84,7 @@ static void read_head(const struct sbx_http2_stream *s, bool end, struct pseudo 
 		      struct sbx_http_request *r)
 {
 	*p = (struct pseudo){ 0 };
-	*r = (struct sbx_http_request){ .tls = true, .has_body = !end };
+	*r = (struct sbx_http_request){ .tls = true };
 	for (size_t i = 0; i < s->head.n_fields; i++) {
 		struct sbx_span name = sbx_http2_name(&s->head, i);
 		struct sbx_span value = sbx_http2_value(&s->head, i);
@@ -106,8 +106,7 @@ static void read_head(const struct sbx_http2_stream *s, bool end, struct pseudo 
 	r->method = p->method;
 	r->target = p->path;
 	r->authority = sbx_span_str(s->h->c->authority);
-	if (r->has_length && !r->length)
-		r->has_body = r->has_body && !end;
+	r->has_body = !end && !(r->has_length && !r->length);
 }
 
 /* Is the authority the name and port that the connection was opened for? */

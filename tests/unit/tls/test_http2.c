@@ -260,6 +260,22 @@ static void test_max_request_bytes(void **state)
 	check_max_request_bytes(&held);
 }
 
+/* A signed request is held until its body is there, unless its length says that there is none. */
+static void test_signed_without_a_body(void **state)
+{
+	struct block b = signed_request();
+
+	(void)state;
+	put_head(TLS_CLIENT_FRAME, &b, false);
+	run();
+	assert_false(has(to_server(), ":method: POST\n"));
+	put_field(&b, "content-length", "0");
+	input_begin(&in, 0);
+	put_head(TLS_CLIENT_FRAME, &b, false);
+	run();
+	assert_true(has(to_server(), ":method: POST\n"));
+}
+
 static void check_trailer(const struct block *head, const char *value, bool allowed)
 {
 	struct block trailer = { 0 };
@@ -557,6 +573,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_max_request_bytes),
+		TEST(test_signed_without_a_body),
 		TEST(test_trailer),
 		TEST(test_not_indexed),
 		TEST(test_query_not_indexed),
