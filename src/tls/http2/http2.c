@@ -76,18 +76,14 @@ static int on_down_frame(struct sbx_http2_stream *s, const nghttp2_frame *frame,
 		e = sbx_http2_on_request(s, end);
 	else if (frame->hd.type == NGHTTP2_HEADERS)
 		e = sbx_http2_on_request_trailer(s);
-	if (e == 0 && end)
-		sbx_http2_on_request_end(s);
-	return e;
+	return e == 0 && end ? sbx_http2_on_request_end(s) : e;
 }
 
 static int on_up_frame(struct sbx_http2_stream *s, const nghttp2_frame *frame, bool end)
 {
 	int e = frame->hd.type == NGHTTP2_HEADERS ? sbx_http2_on_reply(s, end) : 0;
 
-	if (e == 0 && end)
-		sbx_http2_on_reply_end(s);
-	return e;
+	return e == 0 && end ? sbx_http2_on_reply_end(s) : e;
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *userdata)

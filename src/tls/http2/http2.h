@@ -57,7 +57,6 @@ struct sbx_http2_stream {
 	struct sbx_http2_stream *prev, *next;
 	int32_t down_id, up_id; /* of the client's session and the server's; up_id -1: none yet */
 	bool down_open, up_open;
-	bool request_ended; /* the client has sent all of it */
 	bool is_head; /* the request's method: no response has a body */
 	bool replied;	    /* a final response was submitted to the client */
 	bool refused;	    /* by us: the response is our own */
@@ -114,18 +113,21 @@ void sbx_http2_wake(struct sbx_http2_stream *s, bool down);
 nghttp2_data_provider sbx_http2_provider(struct sbx_http2_stream *s, bool down);
 
 /* --- http2_request.c --- */
+/* Parts of a message of the client. 0; -ENOMEM: the connection ends. */
 int sbx_http2_on_request(struct sbx_http2_stream *s, bool end);
 int sbx_http2_on_request_data(struct sbx_http2_stream *s, struct sbx_span data);
 int sbx_http2_on_request_trailer(struct sbx_http2_stream *s);
-void sbx_http2_on_request_end(struct sbx_http2_stream *s);
+int sbx_http2_on_request_end(struct sbx_http2_stream *s);
 /* Answers the request with @v, and gives up what was sent on. */
 void sbx_http2_refuse(struct sbx_http2_stream *s, const struct sbx_http_verdict *v);
 void sbx_http2_fail(struct sbx_http2_stream *s, enum sbx_reason reason, int status,
 		    const char *text);
 
 /* --- http2_reply.c --- */
+/* Parts of a message of the server. 0; -errno: the connection to the server ends, and no response
+ * is told to be whole. */
 int sbx_http2_on_reply(struct sbx_http2_stream *s, bool end);
 int sbx_http2_on_reply_data(struct sbx_http2_stream *s, struct sbx_span data);
-void sbx_http2_on_reply_end(struct sbx_http2_stream *s);
+int sbx_http2_on_reply_end(struct sbx_http2_stream *s);
 
 #endif

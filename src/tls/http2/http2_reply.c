@@ -146,15 +146,19 @@ int sbx_http2_on_reply_data(struct sbx_http2_stream *s, struct sbx_span data)
 	return e;
 }
 
-void sbx_http2_on_reply_end(struct sbx_http2_stream *s)
+int sbx_http2_on_reply_end(struct sbx_http2_stream *s)
 {
 	struct sbx_http_verdict v;
+	int e = 0;
 
 	if (s->refused)
-		return;
+		return 0;
 	if (s->reply_swap)
-		sbx_swap_feed(s->reply_swap, sbx_span("", 0), true, sbx_http2_bytes_put, &s->down,
-			      &v);
+		e = sbx_swap_feed(s->reply_swap, sbx_span("", 0), true, sbx_http2_bytes_put,
+				  &s->down, &v);
+	if (e < 0)
+		return e;
 	s->down.end = true;
 	sbx_http2_wake(s, true);
+	return 0;
 }

@@ -173,7 +173,8 @@ static int submit(struct sbx_http2_stream *s, const struct sbx_http_request *r, 
 		fields[n++] = sbx_http2_nv(sbx_span_str("content-length"), sbx_span_str(length), 0);
 	}
 	s->up_id = nghttp2_submit_request(s->h->up, NULL, fields, n, end ? NULL : &provider, s);
-	s->up_open = s->h->was_asked = s->up_id >= 0;
+	s->up_open = s->up_id >= 0;
+	s->h->was_asked |= s->up_open;
 	return s->up_id < 0 ? -ENOMEM : 0;
 }
 
@@ -377,21 +378,25 @@ int sbx_http2_on_request_trailer(struct sbx_http2_stream *s)
 	return e;
 }
 
-void sbx_http2_on_request_end(struct sbx_http2_stream *s)
+int sbx_http2_on_request_end(struct sbx_http2_stream *s)
 {
 	struct sbx_http_verdict v;
-	int e;
+	int e = 0;
 
-	s->request_ended = true;
 	if (s->whole && !s->refused && send_whole(s) < 0)
 		sbx_http2_fail(s, SBX_REASON_RESOURCE, 503, "out of memory");
 	if (s->refused || !s->up_open)
-		return;
-	e = s->request_swap ? sbx_swap_feed(s->request_swap, sbx_span("", 0), true,
-					    sbx_http2_bytes_put, &s->up, &v) :
-			      0;
-	if (e == SBX_SWAP_E_REFUSED)
+		return 0;
+	if (s->request_swap)
+		e = sbx_swap_feed(s->request_swap, sbx_span("", 0), true, sbx_http2_bytes_put,
+				  &s->up, &v);
+	if (e == SBX_SWAP_E_REFUSED) {
 		sbx_http2_refuse(s, &v);
+		return 0;
+	}
+	if (e < 0)
+		return e;
 	s->up.end = true;
 	sbx_http2_wake(s, false);
+	return 0;
 }

@@ -567,6 +567,44 @@ static void test_slow_server(void **state)
 
 /* --- no memory --- */
 
+/* A message that one of the allocations cut is never told to be whole. The bodies may be the
+ * beginning of a placeholder and of a value, so all of them is written at their end. */
+static void check_no_memory(const struct block *head)
+{
+	const struct block ok = response();
+	size_t n = 1;
+	bool done;
+
+	input_begin(&in, 0);
+	put_head(TLS_CLIENT_FRAME, head, false);
+	put_data(TLS_CLIENT_FRAME, "sbx_secret_01", false);
+	put_data(TLS_CLIENT_FRAME, "", true);
+	put_head(TLS_SERVER_FRAME, &ok, false);
+	put_data(TLS_SERVER_FRAME, "Q1/\"val", false);
+	put_data(TLS_SERVER_FRAME, "", true);
+	do {
+		fail_at = ++n; /* the first makes the connection */
+		run();
+		done = fail_at != 0;
+		fail_at = 0;
+		if (has(to_server(), "end\n"))
+			assert_true(has(to_server(), "data: sbx_secret_01\nend\n"));
+		if (has(to_client(), ":status: 200") && has(to_client(), "end\n"))
+			assert_true(has(to_client(), "data: Q1/\"val\nend\n"));
+	} while (!done);
+	assert_true(n > 5);
+	assert_true(has(to_client(), "end\n"));
+}
+
+static void test_no_memory(void **state)
+{
+	const struct block plain = request("POST"), held = signed_request();
+
+	(void)state;
+	check_no_memory(&plain);
+	check_no_memory(&held);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -587,6 +625,7 @@ int main(void)
 		TEST(test_refused_head),
 		TEST(test_slow_client),
 		TEST(test_slow_server),
+		TEST(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
