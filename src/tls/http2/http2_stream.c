@@ -31,9 +31,14 @@ static int reserve(struct sbx_http2_head *head, size_t n)
 
 		while (n_max < head->n + n)
 			n_max *= 2;
-		p = realloc(head->p, n_max);
+		p = malloc(n_max);
 		if (!p)
 			return -ENOMEM;
+		if (head->p) { /* a response's head may have a value in it */
+			memcpy(p, head->p, head->n);
+			explicit_bzero(head->p, head->n_max);
+		}
+		free(head->p);
 		head->p = p;
 		head->n_max = n_max;
 	}
