@@ -82,3 +82,7 @@ check_PROGRAMS += tests/unit/tls/test_http2
 tests_unit_tls_test_http2_SOURCES = tests/unit/tls/test_http2.c $(SBX_TLS_WORLD)
 tests_unit_tls_test_http2_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
 tests_unit_tls_test_http2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
+
+check_PROGRAMS += tests/unit/tls/test_context
+tests_unit_tls_test_context_SOURCES = tests/unit/tls/test_context.c tests/unit/http/world.h
+tests_unit_tls_test_context_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)

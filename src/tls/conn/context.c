@@ -55,9 +55,9 @@ void sbx_tls_ask_again(struct sbx_tls_context *ctx, const char *name)
 		if (n < 0 || !belongs_to(&ctx->rules.secrets[i], name) ||
 		    (ctx->asked_s[i] && now.tv_sec - ctx->asked_s[i] < ASK_AGAIN_S))
 			continue;
-		ctx->asked_s[i] = now.tv_sec ? now.tv_sec : 1;
 		/* a full channel: the next 401 asks */
-		sbx_channel_send(ctx->launcher_fd, packet, (size_t)n, NULL, 0);
+		if (sbx_channel_send(ctx->launcher_fd, packet, (size_t)n, NULL, 0) == 0)
+			ctx->asked_s[i] = now.tv_sec ? now.tv_sec : 1;
 	}
 }
 
