@@ -86,3 +86,9 @@ tests_unit_tls_test_http2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=callo
 check_PROGRAMS += tests/unit/tls/test_context
 tests_unit_tls_test_context_SOURCES = tests/unit/tls/test_context.c tests/unit/http/world.h
 tests_unit_tls_test_context_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/tls/test_control
+tests_unit_tls_test_control_SOURCES = tests/unit/tls/test_control.c tests/unit/http/world.h \
+	%reldir%/main/control.c %reldir%/main/control.h
+tests_unit_tls_test_control_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
+tests_unit_tls_test_control_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc

@@ -480,7 +480,7 @@ static int start(struct sbx_conn *c, const struct sbx_msg_tls_flow *flow, int cl
 	return e;
 }
 
-void sbx_conn_new(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *flow,
+int sbx_conn_new(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *flow,
 		  const int fds_take[2])
 {
 	struct sbx_conn *c = calloc(1, sizeof(*c));
@@ -488,7 +488,7 @@ void sbx_conn_new(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *fl
 	if (!c) {
 		sbx_fd_close(fds_take[0]);
 		sbx_fd_close(fds_take[1]);
-		return;
+		return -ENOMEM;
 	}
 	c->ctx = ctx;
 	c->flow = flow->flow;
@@ -510,8 +510,9 @@ void sbx_conn_new(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *fl
 	ctx->n_conns++;
 	if (start(c, flow, fds_take[0], fds_take[1]) < 0) {
 		sbx_conn_abort(c);
-		return;
+		return 0;
 	}
 	set_timer(c, ctx->rules.handshake_timeout_ms);
 	sbx_conn_again(c);
+	return 0;
 }

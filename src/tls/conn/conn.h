@@ -52,9 +52,10 @@ struct sbx_conn {
 	void *http;			     /* the protocol's state; it frees it */
 };
 
-/* Takes over @fds: the client's socket and the server's. Refuses by closing them. */
-void sbx_conn_new(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *flow,
-		  const int fds_take[2]);
+/* Takes over @fds: the client's socket and the server's. 0: the connection lives, or has ended and
+ * the broker was told. -ENOMEM: there is none, and the broker was not told; @fds are closed. */
+int sbx_conn_new(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *flow,
+		 const int fds_take[2]);
 /* Ends it: both sides are closed, the broker is told. */
 void sbx_conn_free(struct sbx_conn *c);
 /* The same with a RST to the client: a message was cut. */

@@ -32,16 +32,13 @@ static int watch(struct sbx_tls_control *c, struct event *ev, int fd, event_call
 
 /* --- flows --- */
 
-/* No room for the flow: it ends here. */
-static void turn_away(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *m,
-		      const int fds_take[2])
+/* Tells the broker that a flow without a connection is done. */
+static void turn_away(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *m)
 {
 	const struct sbx_msg_tls_done done = { .flow = m->flow };
 	uint8_t packet[64];
 	ssize_t n = sbx_msg_encode_tls_done(&done, packet, sizeof(packet));
 
-	sbx_fd_close(fds_take[0]);
-	sbx_fd_close(fds_take[1]);
 	if (n > 0)
 		sbx_tls_send(ctx, packet, (size_t)n);
 }
@@ -59,8 +56,7 @@ static bool receive_flow(struct sbx_tls_context *ctx)
 		return false;
 	if (r == SBX_CHANNEL_E_NO_FDS &&
 	    sbx_msg_decode_tls_flow(sbx_span(ctx->buf, n), &m) == 0) {
-		fds[0] = fds[1] = -1;
-		turn_away(ctx, &m, fds);
+		turn_away(ctx, &m);
 		return true;
 	}
 	if (r != 0) {
@@ -75,10 +71,13 @@ static bool receive_flow(struct sbx_tls_context *ctx)
 		sbx_tls_exit(ctx, 1);
 		return false;
 	}
-	if (ctx->n_conns >= ctx->rules.n_flows)
-		turn_away(ctx, &m, fds);
-	else
-		sbx_conn_new(ctx, &m, fds);
+	if (ctx->n_conns >= ctx->rules.n_flows) {
+		sbx_fd_close(fds[0]);
+		sbx_fd_close(fds[1]);
+		turn_away(ctx, &m);
+	} else if (sbx_conn_new(ctx, &m, fds) < 0) {
+		turn_away(ctx, &m);
+	}
 	return true;
 }
 
