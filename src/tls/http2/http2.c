@@ -159,6 +159,21 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *u
 	return 0;
 }
 
+/* A response that nghttp2 refuses before the client got one is answered as in HTTP/1. */
+static int on_invalid(nghttp2_session *session, const nghttp2_frame *frame, int error,
+		      void *userdata)
+{
+	struct sbx_http2 *h = userdata;
+	struct sbx_http2_stream *s =
+		nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+
+	(void)error;
+	if (!is_down(h, session) && s && s->down_open && !s->replied)
+		sbx_http2_fail(s, SBX_REASON_UPSTREAM_FAILED, 502,
+			       "the server's response is not well-formed HTTP/2");
+	return 0;
+}
+
 /* --- sessions --- */
 
 static int new_session(struct sbx_http2 *h, bool server, nghttp2_session **ret)
@@ -175,6 +190,7 @@ static int new_session(struct sbx_http2 *h, bool server, nghttp2_session **ret)
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
 	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
 	nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_sent);
+	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, on_invalid);
 	if (nghttp2_option_new(&option) == 0) {
 		nghttp2_option_set_no_auto_window_update(option, 1);
 		if ((server ? nghttp2_session_server_new2(ret, callbacks, h, option) :

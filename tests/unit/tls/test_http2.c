@@ -493,6 +493,42 @@ static void test_refused_head(void **state)
 	}
 }
 
+static void check_reply_head(const char *name, const char *value, bool good)
+{
+	const struct block get = request("GET");
+	struct block b = { 0 };
+
+	put_field(&b, ":status", name ? "200" : value);
+	if (name)
+		put_field(&b, name, value);
+	input_begin(&in, 0);
+	put_head(TLS_CLIENT_FRAME, &get, true);
+	put_head(TLS_SERVER_FRAME, &b, true);
+	run();
+	assert_int_equal(has(to_client(), ":status: 502\n"), !good);
+	assert_int_equal(has(to_client(), "not well-formed HTTP/2"), !good);
+	assert_true(has(to_client(), "end\n"));
+	assert_false(has(to_client(), "reset\n"));
+	assert_int_equal(has(to_server(), "reset\n"), !good);
+}
+
+/* As in HTTP/1, the client is told why there is no response. */
+static void test_malformed_replies(void **state)
+{
+	(void)state;
+	check_reply_head("x-lower", "a", true);
+	check_reply_head("X-Upper", "a", false);
+	check_reply_head("x-value", "a\nb", false);
+	check_reply_head("connection", "close", false);
+	check_reply_head("content-length", "0", true);
+	check_reply_head("content-length", "-1", false);
+	check_reply_head("content-length", "1", false);
+	check_reply_head(NULL, "204", true);
+	check_reply_head(NULL, "099", false);
+	check_reply_head(NULL, "101", false);
+	check_reply_head(NULL, "2000", false);
+}
+
 /* --- slow readers --- */
 
 /* SETTINGS, their acknowledgement and WINDOW_UPDATE: the windows of that peer never stop the other
@@ -623,6 +659,7 @@ int main(void)
 		TEST(test_head),
 		TEST(test_head_in_two_frames),
 		TEST(test_refused_head),
+		TEST(test_malformed_replies),
 		TEST(test_slow_client),
 		TEST(test_slow_server),
 		TEST(test_no_memory),
