@@ -5,6 +5,8 @@ import base64
 import collections
 import json
 import os
+import subprocess
+import time
 
 import pytest
 
@@ -149,6 +151,107 @@ def test_sources(sbx, world, host, source):
     assert dict(seen["/header"]["headers"])["authorization"] == f"Bearer {value}"
     assert seen["/query"]["path"] == f"/query?q={value}" and seen["/body"]["body"] == f"b={value}"
     assert set(seen) == {"/header", "/basic", "/query", "/body"} and not sbx.events(action="deny")
+
+
+# --- commands that are run again ---
+
+def asks(host, n):
+    """A script that asks /denied, whose answer is 200 with a fresh token alone, after each line that it reads."""
+    one = f"curl -sS -o /dev/null -w '%{{http_code}}\\n' -H \"Authorization: Bearer $TOKEN\" https://{host}/denied"
+    return "echo $TOKEN; " + "".join(f"read line; {one}; " for _ in range(n))
+
+
+@pytest.fixture
+def counted(sbx, world):
+    """A command that prints the token in a file, and notes that it ran."""
+    token, runs = f"{sbx.tmp}/token", f"{sbx.tmp}/runs"
+    for path in (token, runs):
+        open(path, "w").close()
+        os.chown(path, world.user.pw_uid, world.user.pw_gid)
+
+    def write(text):
+        with open(token, "w") as f:
+            f.write(text + "\n")
+
+    def n_runs():
+        with open(runs) as f:
+            return len(f.read())
+    return f"command: [sh, -c, 'cat {token}; printf x >> {runs}']", write, n_runs
+
+
+def until(what):
+    end = time.monotonic() + 10
+    while not what() and time.monotonic() < end:
+        time.sleep(0.05)
+    return what()
+
+
+class Asker:
+    def __init__(self, sbx, host, source, n):
+        sbx.profile("tls", NETWORK + "  - {name: TOKEN, from: {%s}, hosts: [%s]}\n" % (source, host))
+        self.p = sbx.popen(["--profile", "tls"], ["sh", "-c", asks(host, n)], stdin=subprocess.PIPE)
+        self.placeholder = self.p.stdout.readline().strip()
+        assert self.placeholder.startswith("sbx_secret_"), (self.placeholder, self.p.stderr.read())
+
+    def ask(self):
+        self.p.stdin.write("\n")
+        self.p.stdin.flush()
+        return self.p.stdout.readline().strip()
+
+    def end(self):
+        out, err = self.p.communicate(timeout=20)
+        assert (self.p.returncode, out) == (0, ""), (out, err)
+
+
+def tokens(world):
+    return [dict(e["headers"])["authorization"].removeprefix("Bearer ") for e in world.log("origin", path="/denied")]
+
+
+OLD, OLDER, FRESH = (f"{word}-token-of-thirty-characters" for word in ("stale", "later", "fresh"))
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_401_runs_a_command_again(sbx, world, host, counted):
+    """The value that it prints then is that of the next request, behind the same placeholder."""
+    source, write, n_runs = counted
+    write(OLD)
+    world.mark()
+    asker = Asker(sbx, host, source, 2)
+    assert n_runs() == 1
+    write(FRESH)
+    assert asker.ask() == "401" and until(lambda: n_runs() == 2)
+    time.sleep(0.5)  # the value is on its way to sbx-tls
+    assert asker.ask() == "200"
+    asker.end()
+    assert tokens(world) == [OLD, FRESH] and n_runs() == 2
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_command_runs_at_most_once_a_minute(sbx, world, host, counted):
+    source, write, n_runs = counted
+    write(OLD)
+    world.mark()
+    asker = Asker(sbx, host, source, 4)
+    write(OLDER)
+    assert asker.ask() == "401" and until(lambda: n_runs() == 2)
+    time.sleep(0.5)
+    write(FRESH)
+    assert [asker.ask() for _ in range(3)] == ["401"] * 3
+    time.sleep(1)
+    assert n_runs() == 2 and tokens(world) == [OLD] + [OLDER] * 3
+    asker.end()
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_an_answer_that_is_no_401_runs_nothing(sbx, world, host, counted):
+    source, write, n_runs = counted
+    write(FRESH)
+    world.mark()
+    asker = Asker(sbx, host, source, 2)
+    write(OLD)
+    assert [asker.ask(), asker.ask()] == ["200"] * 2
+    asker.end()
+    assert n_runs() == 1 and tokens(world) == [FRESH] * 2
 
 
 # --- misdirected ---
