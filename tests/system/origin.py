@@ -19,6 +19,7 @@ import subprocess
 import grpc
 import h2.config
 import h2.connection
+import h2.errors
 import h2.events
 import h2.exceptions
 
@@ -182,6 +183,16 @@ class Http2:
         method, path = pseudo[":method"], pseudo[":path"]
         if path == "/hang":
             return
+        if path == "/hangup":
+            self.writer.transport.abort()
+            return
+        if path == "/reset":
+            self.conn.reset_stream(stream, h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)
+            return await self.flush()
+        if path == "/cut":
+            self.conn.send_headers(stream, [(":status", "200")])
+            await self.send(stream, b"only this", False)
+            return self.writer.close()
         if path.startswith("/early/"):  # as many 103, of 8,000 bytes each
             block = b"\x08\x03103\x00\x04link\x7f\xc1\x3d" + b"x" * 8000  # RFC 7541: two literals, not indexed
             frame = len(block).to_bytes(3, "big") + b"\x01\x04" + stream.to_bytes(4, "big") + block

@@ -29,7 +29,7 @@ secrets:
 # As long as its placeholder, shorter, longer (a placeholder has at most 512 bytes), and with bytes that a query escapes.
 VALUES = {"TOKEN": SECRET, "SHORT": "hunter2", "LONG": "l0ng-" * 200, "ODD": "a&b=c d%e+f/g#h?i-of-thirty-characters",
           "TOKEN2": "token-two-of-thirty-characters", "TOKEN3": "token-three-of-thirty-two-characters"}
-PROTOCOL_ERROR = 1  # RFC 9113 section 7
+PROTOCOL_ERROR, INTERNAL_ERROR, ENHANCE_YOUR_CALM = 1, 2, 11  # RFC 9113 section 7
 
 
 @pytest.fixture
@@ -294,6 +294,36 @@ def test_a_server_without_http2(inside, world):
                                               "https://api.test/both"], env=VALUES)
     assert r.out == "200 1.1", r
     assert [e["path"] for e in world.log("origin")] == ["/both"]
+
+
+@pytest.mark.parametrize("path,got", [
+    ("/cut", (200, INTERNAL_ERROR)),  # in the response: it is never told to be whole
+    ("/reset", (0, ENHANCE_YOUR_CALM)),  # of a stream: as it came
+])
+def test_a_server_that_ends(inside, path, got):
+    reply, good = inside([case(path), case("/")])
+    assert (status(reply), reply["reset"]) == got and "only this".startswith(reply["body"]), reply
+    assert (status(good), good["end"]) == (200, None), good
+    assert not inside.sbx.events(action="deny")
+
+
+def test_a_server_that_ends_before_it_answers(inside):
+    """By curl: Python's h2 takes nothing after the GOAWAY that comes with the response."""
+    r = inside.sbx.run(["--profile", "tls"], ["curl", "-sS", "--http2", "-w", " %{http_code} %{http_version}", "https://h2.api.test/hangup"],
+                       env=VALUES)
+    assert r.out.startswith("sbx: the server closed the connection before it answered") and r.out.endswith(" 502 2"), r
+    assert denials(inside.sbx, "h2.api.test") == {("h2.api.test", "upstream_failed"): 1}
+
+
+def test_head(inside, world):
+    """Allowed: the length that the server told, without a body. Refused: the fields of the refusal, without its text."""
+    world.mark()
+    good, bad, get = inside([case("/length", "HEAD"), case("/$TOKEN$", "HEAD"), case("/$TOKEN$")])
+    assert (status(good), good["body"], good["reset"], good["end"]) == (200, "", None, None), good
+    check_refused(get, 403, "secret-misdirected")
+    assert (status(bad), reason(bad), bad["body"], bad["reset"], bad["end"]) == (403, "secret-misdirected", "", None, None), bad
+    assert dict(bad["headers"])["content-length"] == str(len(get["body"]))
+    assert [e["path"] for e in world.log("origin")] == ["/length"]
 
 
 def test_trailers_flow_control_and_reflection(inside, world):
