@@ -92,3 +92,7 @@ tests_unit_tls_test_control_SOURCES = tests/unit/tls/test_control.c tests/unit/h
 	%reldir%/main/control.c %reldir%/main/control.h
 tests_unit_tls_test_control_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
 tests_unit_tls_test_control_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
+
+check_PROGRAMS += tests/unit/tls/test_refusal
+tests_unit_tls_test_refusal_SOURCES = tests/unit/tls/test_refusal.c
+tests_unit_tls_test_refusal_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)

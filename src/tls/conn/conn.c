@@ -297,8 +297,10 @@ static void break_with_error(struct sbx_conn *c, const char *what)
 	const char *reason = error ? ERR_reason_error_string(error) : NULL;
 	char why[sizeof(c->broken.text)];
 
-	sbx_text_cut(why, sizeof(why), "%s %s:%u: %s. Nothing was sent", what, c->name, c->port,
-		     reason ? reason : "the connection ended");
+	sbx_text_cut(why, sizeof(why),
+		     "%s %s:%u: %s. Nothing was sent. Ask again later; if it fails again, try the "
+		     "server from outside the sandbox",
+		     what, c->name, c->port, reason ? reason : "the connection ended");
 	break_server(c, SBX_REASON_UPSTREAM_FAILED, why);
 }
 
@@ -343,8 +345,9 @@ static void ask_server(struct sbx_conn *c)
 		if (start_server_tls(c) < 0) {
 			break_server(c, SBX_REASON_UPSTREAM_FAILED,
 				     c->entry->cert.n ?
-					     "the client certificate of mtls cannot be used" :
-					     "out of memory");
+					     "the client certificate cannot be used; put another "
+					     "into the entry's mtls. Nothing was sent" :
+					     "out of memory; ask again later");
 			return;
 		}
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "http/verdict.h"
 
 const char *sbx_refusal_phrase(int status)
 {
@@ -21,9 +22,50 @@ const char *sbx_refusal_phrase(int status)
 		return "Request Header Fields Too Large";
 	case 502:
 		return "Bad Gateway";
+	case 503:
+		return "Service Unavailable";
 	default:
 		return "Forbidden";
 	}
+}
+
+/* The next step for people, of refusals that are the same for every entry. */
+static const char *next_step(enum sbx_reason reason)
+{
+	switch (reason) {
+	case SBX_REASON_HTTP_MALFORMED:
+		return "servers read such a request in more than one way, so send it as RFC 9112 "
+		       "or 9113 says; for a client that cannot, set passthrough: true";
+	case SBX_REASON_HOST_ABSENT:
+	case SBX_REASON_HOST_DUPLICATE:
+		return "send one Host, with the name of the server";
+	case SBX_REASON_HOST_MISMATCH:
+		return "open a connection of its own for the other host, which needs an entry in "
+		       "network.allow";
+	case SBX_REASON_HTTP_UPGRADE:
+		return "send an HTTP/1.1 request; HTTP/2 is agreed on in the TLS handshake";
+	case SBX_REASON_OVERSIZED:
+		return "send fewer or shorter fields, such as cookies";
+	case SBX_REASON_REQUEST_SIZE:
+		return "to allow it, raise max_request_bytes";
+	case SBX_REASON_UPSTREAM_FAILED:
+		return "ask again later; if it fails again, try the server from outside the "
+		       "sandbox";
+	default:
+		return "ask again later";
+	}
+}
+
+struct sbx_http_verdict sbx_refusal_verdict(const struct sbx_conn *c, enum sbx_reason reason,
+					    int status, const char *cause)
+{
+	struct sbx_http_verdict v;
+
+	/* Long names are cut, so that the next step fits. */
+	sbx_http_refuse(&v, reason, status,
+			"a request to %.100s was not carried: %.200s; %s (entry '%.*s')", c->name,
+			cause, next_step(reason), SBX_HTTP_SPAN_ARGS(c->entry->text));
+	return v;
 }
 
 size_t sbx_refusal_body(const struct sbx_http_verdict *v, char *out)

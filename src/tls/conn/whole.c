@@ -16,6 +16,7 @@
 #include "base/hex.h"
 #include "base/text.h"
 #include "http/swap.h"
+#include "tls/conn/refusal.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_swap, sbx_swap_free);
 
@@ -91,9 +92,9 @@ static int put(void *userdata, struct sbx_span data)
 	return 0;
 }
 
-static bool out_of_memory(struct sbx_http_verdict *v)
+static bool out_of_memory(const struct sbx_conn *c, struct sbx_http_verdict *v)
 {
-	*v = (struct sbx_http_verdict){ .reason = SBX_REASON_RESOURCE, .status = 503 };
+	*v = sbx_refusal_verdict(c, SBX_REASON_RESOURCE, 503, "out of memory");
 	return false;
 }
 
@@ -118,15 +119,15 @@ static bool rewrite(const struct sbx_conn *c, struct sbx_whole *whole, struct sb
 }
 
 /* @swap replaces what is in the body. False: @ret_verdict. */
-static bool swap_body(struct sbx_swap *swap, struct sbx_span body, struct sink *ret,
-		      struct sbx_http_verdict *ret_verdict)
+static bool swap_body(const struct sbx_conn *c, struct sbx_swap *swap, struct sbx_span body,
+		      struct sink *ret, struct sbx_http_verdict *ret_verdict)
 {
 	int r;
 
 	ret->n_max = SBX_WHOLE_MAX * 2; /* values may be longer than their placeholders */
 	ret->p = malloc(ret->n_max);
 	if (!ret->p)
-		return out_of_memory(ret_verdict);
+		return out_of_memory(c, ret_verdict);
 	r = sbx_swap_feed(swap, body, true, put, ret, ret_verdict);
 	if (r == 0)
 		return true;
@@ -136,7 +137,7 @@ static bool swap_body(struct sbx_swap *swap, struct sbx_span body, struct sink *
 	if (r == -EFBIG)
 		*ret_verdict = sbx_whole_too_long();
 	else if (r < 0)
-		return out_of_memory(ret_verdict);
+		return out_of_memory(c, ret_verdict);
 	return false;
 }
 
@@ -152,10 +153,10 @@ bool sbx_whole_rewrite(const struct sbx_conn *c, struct sbx_whole *whole, struct
 	if (!rewrite(c, whole, body, ret_w, ret_verdict))
 		return false;
 	if (sbx_swap_new_request(&c->ctx->rules, ret_w, c->name, &swap) < 0)
-		return out_of_memory(ret_verdict);
+		return out_of_memory(c, ret_verdict);
 	if (!swap)
 		return true;
-	if (swap_body(swap, body, &swapped, ret_verdict)) {
+	if (swap_body(c, swap, body, &swapped, ret_verdict)) {
 		sbx_http_rewritten_fini(ret_w);
 		if (rewrite(c, whole, sbx_span(swapped.p, swapped.n), ret_w, ret_verdict)) {
 			*ret_body = swapped.p;

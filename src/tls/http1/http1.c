@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "tls/conn/refusal.h"
 
 #define TURN_STEPS 64 /* steps before the other connections get a turn */
@@ -114,11 +113,10 @@ enum sbx_http1_step sbx_http1_refuse(struct sbx_conn *c, const struct sbx_http_v
 }
 
 enum sbx_http1_step sbx_http1_fail(struct sbx_conn *c, enum sbx_reason reason, int status,
-				   const char *text)
+				   const char *cause)
 {
-	struct sbx_http_verdict v = { .reason = reason, .status = status };
+	struct sbx_http_verdict v = sbx_refusal_verdict(c, reason, status, cause);
 
-	sbx_text_cut(v.text, sizeof(v.text), "%s", text);
 	return sbx_http1_refuse(c, &v);
 }
 

@@ -83,7 +83,7 @@ enum sbx_http1_step {
 /* http1.c. Answers the request with the verdict, and ends the connection. */
 enum sbx_http1_step sbx_http1_refuse(struct sbx_conn *c, const struct sbx_http_verdict *v);
 enum sbx_http1_step sbx_http1_fail(struct sbx_conn *c, enum sbx_reason reason, int status,
-				   const char *text);
+				   const char *cause);
 enum sbx_http1_step sbx_http1_abort(struct sbx_conn *c);
 
 /* Makes reply_swap, if values were replaced since. 0 or -ENOMEM. */

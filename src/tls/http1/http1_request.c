@@ -71,7 +71,11 @@ static struct sbx_span origin_form(struct sbx_span target)
 
 static enum sbx_http1_step too_many(struct sbx_conn *c)
 {
-	return sbx_http1_fail(c, SBX_REASON_OVERSIZED, 431, "too many header fields");
+	char text[128];
+
+	sbx_text_cut(text, sizeof(text), "the request has more than %d header fields",
+		     SBX_HTTP_HEADERS_MAX);
+	return sbx_http1_fail(c, SBX_REASON_OVERSIZED, 431, text);
 }
 
 static enum sbx_http1_step read_head(struct sbx_conn *c, const struct sbx_http_event *ev,
@@ -136,7 +140,6 @@ static int put_head(struct sbx_conn *c, const struct sbx_http_request *r, struct
 {
 	const struct sbx_http1 *h = sbx_http1_of(c);
 	int e = sbx_body_put(out, r->method);
-
 
 	e = e < 0 ? e : put_text(out, " ");
 	e = e < 0 ? e : sbx_body_put(out, r->target);
@@ -421,12 +424,19 @@ static enum sbx_http1_step on_body(struct sbx_conn *c, size_t n)
 static enum sbx_http1_step refuse_syntax(struct sbx_conn *c)
 {
 	enum sbx_reason reason = sbx_http1_of(c)->judge.reason;
-	int status = reason == SBX_REASON_OVERSIZED	? 431 :
-		     reason == SBX_REASON_HOST_MISMATCH ? 421 :
+	int status = reason == SBX_REASON_HOST_MISMATCH ? 421 :
 		     reason == SBX_REASON_HTTP_UPGRADE	? 405 :
 							  400;
+	char text[128];
 
-	return sbx_http1_fail(c, reason, status, sbx_reason_help(reason));
+	if (reason != SBX_REASON_OVERSIZED)
+		return sbx_http1_fail(c, reason, status, sbx_reason_help(reason));
+	if (sbx_http1_of(c)->request == SBX_HTTP1_BODY)
+		return sbx_http1_fail(c, SBX_REASON_HTTP_MALFORMED, 400,
+				      "the extension of a chunk, or the trailer, is too long");
+	sbx_text_cut(text, sizeof(text), "the request's head is longer than %u bytes",
+		     c->ctx->rules.head_bytes);
+	return sbx_http1_fail(c, reason, 431, text);
 }
 
 /* The client's end: after a whole request, its answers are still carried. */

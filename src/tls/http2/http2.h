@@ -121,7 +121,7 @@ int sbx_http2_on_request_end(struct sbx_http2_stream *s);
 /* Answers the request with @v, and gives up what was sent on. */
 void sbx_http2_refuse(struct sbx_http2_stream *s, const struct sbx_http_verdict *v);
 void sbx_http2_fail(struct sbx_http2_stream *s, enum sbx_reason reason, int status,
-		    const char *text);
+		    const char *cause);
 
 /* --- http2_reply.c --- */
 /* Parts of a message of the server. 0; -errno: the connection to the server ends, and no response

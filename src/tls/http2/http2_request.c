@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "base/hostname.h"
-#include "base/text.h"
 #include "tls/conn/refusal.h"
 #include "wire/http_field.h"
 
@@ -56,11 +55,10 @@ void sbx_http2_refuse(struct sbx_http2_stream *s, const struct sbx_http_verdict 
 }
 
 void sbx_http2_fail(struct sbx_http2_stream *s, enum sbx_reason reason, int status,
-		    const char *text)
+		    const char *cause)
 {
-	struct sbx_http_verdict v = { .reason = reason, .status = status };
+	struct sbx_http_verdict v = sbx_refusal_verdict(s->h->c, reason, status, cause);
 
-	sbx_text_cut(v.text, sizeof(v.text), "%s", text);
 	sbx_http2_refuse(s, &v);
 }
 
