@@ -67,3 +67,23 @@ int sbx_body_end(struct sbx_body *b)
 {
 	return b->how == SBX_BODY_CHUNKED ? sbx_side_queue(b->side, sbx_span("0\r\n\r\n", 5)) : 0;
 }
+
+int sbx_body_next(struct sbx_body *trailer, struct sbx_http_body *chunks, struct sbx_span in,
+		  struct sbx_span *ret_data, size_t *ret_n)
+{
+	uint16_t before = chunks->n_trailer;
+	int r = sbx_http_chunked_next(chunks, in, ret_data, ret_n), e = 0;
+	size_t n = (size_t)(chunks->n_trailer - before);
+	struct sbx_span lines;
+
+	if (!n || r == SBX_HTTP_E_REJECT)
+		return r;
+	lines = sbx_span(in.p + *ret_n - n, n);
+	/* No field begins with a line end: the section is empty. */
+	if (!trailer->n_held && (lines.p[0] == '\r' || lines.p[0] == '\n'))
+		return r;
+	if (!trailer->n_held)
+		e = hold(trailer, sbx_span("0\r\n", 3));
+	e = e < 0 ? e : hold(trailer, lines);
+	return e < 0 ? e : r;
+}

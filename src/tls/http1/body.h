@@ -8,6 +8,7 @@
 
 #include "base/span.h"
 #include "tls/conn/side.h"
+#include "wire/http_reply.h"
 
 /* Writes the body of one HTTP/1 message in the framing that its new head announces. */
 
@@ -31,5 +32,11 @@ void sbx_body_fini(struct sbx_body *b);
 int sbx_body_put(void *body, struct sbx_span data);
 /* Ends the data: 0 or -errno. A held body is not written here. */
 int sbx_body_end(struct sbx_body *b);
+
+/* As sbx_http_chunked_next(), and keeps the trailer section, if it has fields, in @trailer, a held
+ * body: "0\r\n", its lines, and the empty line, so that sbx_http_head_fields() reads them. -errno,
+ * too. */
+int sbx_body_next(struct sbx_body *trailer, struct sbx_http_body *chunks, struct sbx_span in,
+		  struct sbx_span *ret_data, size_t *ret_n);
 
 #endif

@@ -59,7 +59,9 @@ static void reset_exchange(struct sbx_http1 *h)
 	h->whole = sbx_whole_free(h->whole);
 	sbx_body_fini(&h->held_request);
 	sbx_body_fini(&h->request_out);
+	sbx_body_fini(&h->request_trailer);
 	sbx_body_fini(&h->reply_out);
+	sbx_body_fini(&h->reply_trailer);
 	h->request_out.side = server;
 	h->held_request.how = SBX_BODY_HELD;
 	h->reply_out.side = client;

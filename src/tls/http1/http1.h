@@ -48,7 +48,7 @@ struct sbx_http1 {
 	uint64_t n_body; /* of its body so far, framing included */
 	struct sbx_swap *request_swap;
 	struct sbx_http_body request_chunks; /* with a swap: finds the data */
-	struct sbx_body request_out;
+	struct sbx_body request_out, request_trailer;
 	struct sbx_body held_request; /* its head, while its body is held */
 	struct sbx_whole *whole;      /* not rewritten yet: its body is needed for that */
 
@@ -59,7 +59,7 @@ struct sbx_http1 {
 	struct sbx_http_body reply_chunks;
 	struct sbx_swap *reply_swap;  /* of the connection's host; NULL: nothing to look for */
 	bool swaps_reply;	      /* this one's body */
-	struct sbx_body reply_out;
+	struct sbx_body reply_out, reply_trailer;
 	char *held_head; /* heap: of a response whose body is held */
 	size_t n_held_head;
 };

@@ -146,6 +146,29 @@ static enum sbx_http1_step send_new_head(struct sbx_conn *c, struct sbx_span hea
 	return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
 }
 
+/* Queues the trailer with its values replaced, and "0" before it. One with too many fields is left
+ * out, as RFC 9112 section 7.1.2 allows. 0 or -errno. */
+static int send_trailer(struct sbx_conn *c)
+{
+	struct sbx_http_field_line lines[SBX_HTTP_HEADERS_MAX];
+	struct sbx_http1 *h = sbx_http1_of(c);
+	struct head_text t = { 0 };
+	size_t n = sbx_http_head_fields(sbx_span(h->reply_trailer.held, h->reply_trailer.n_held),
+					lines, SBX_N_ELEMENTS(lines));
+	int e;
+
+	t.file = open_memstream(&t.p, &t.n);
+	if (!t.file)
+		return -ENOMEM;
+	fputs("0\r\n", t.file);
+	for (size_t i = 0; n <= SBX_N_ELEMENTS(lines) && i < n; i++)
+		write_line(&t, h, &lines[i]);
+	fputs("\r\n", t.file);
+	e = fclose(t.file) == 0 ? sbx_side_queue(&c->client, sbx_span(t.p, t.n)) : -ENOMEM;
+	free(t.p);
+	return e;
+}
+
 static enum sbx_http1_step end_reply(struct sbx_conn *c)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
@@ -156,7 +179,7 @@ static enum sbx_http1_step end_reply(struct sbx_conn *c)
 	if (!h->swaps_reply)
 		return SBX_HTTP1_ON;
 	if (h->reply_out.how != SBX_BODY_HELD) {
-		e = sbx_body_end(&h->reply_out);
+		e = h->reply_trailer.n_held ? send_trailer(c) : sbx_body_end(&h->reply_out);
 		return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
 	}
 	snprintf(framing, sizeof(framing), "Content-Length: %zu\r\n\r\n", h->reply_out.n_held);
@@ -257,9 +280,9 @@ static enum sbx_http1_step swap_chunks(struct sbx_conn *c, struct sbx_span bytes
 	*ret_n = 0;
 	while (step == SBX_HTTP1_ON && n && *ret_n < bytes.n) {
 		struct sbx_span data, rest = sbx_span(bytes.p + *ret_n, bytes.n - *ret_n);
-		int r = sbx_http_chunked_next(&h->reply_chunks, rest, &data, &n);
+		int r = sbx_body_next(&h->reply_trailer, &h->reply_chunks, rest, &data, &n);
 
-		if (r == SBX_HTTP_E_REJECT)
+		if (r < 0 || r == SBX_HTTP_E_REJECT)
 			return sbx_http1_abort(c);
 		*ret_n += n;
 		if (data.n || r == 0)

@@ -249,7 +249,7 @@ static void consume(struct sbx_http1 *h, size_t n)
 	memmove(h->in, h->in + n, h->n_in);
 }
 
-/* The body is complete, and the request can be signed. */
+/* The body is complete, and the request can be signed. It gets a length, and so no trailer. */
 static enum sbx_http1_step send_whole(struct sbx_conn *c)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
@@ -274,6 +274,47 @@ static enum sbx_http1_step send_whole(struct sbx_conn *c)
 	return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
 }
 
+static int drop(void *userdata, struct sbx_span data)
+{
+	(void)userdata;
+	(void)data;
+	return 0;
+}
+
+/* A trailer goes on as it came: no placeholder is replaced in it, so none may be in it. 0, -errno,
+ * or SBX_SWAP_E_REFUSED with @ret_verdict. */
+static int judge_trailer(const struct sbx_conn *c, struct sbx_http_verdict *ret_verdict)
+{
+	const struct sbx_http_rewritten w = { .request = { .tls = c->tls,
+							   .target = sbx_span_str("/") } };
+	const struct sbx_body *lines = &sbx_http1_of(c)->request_trailer;
+	struct sbx_swap *swap = NULL;
+	int e = sbx_swap_new_request(&c->ctx->rules, &w, c->name, &swap);
+
+	if (e == 0 && swap)
+		e = sbx_swap_feed(swap, sbx_span(lines->held, lines->n_held), true, drop, NULL,
+				  ret_verdict);
+	sbx_swap_free(swap);
+	return e;
+}
+
+/* The last chunk of a body that is framed anew, with the trailer of a chunked one. */
+static enum sbx_http1_step end_chunks(struct sbx_conn *c)
+{
+	struct sbx_http1 *h = sbx_http1_of(c);
+	const struct sbx_body *trailer = &h->request_trailer;
+	struct sbx_http_verdict v;
+	int e;
+
+	if (!trailer->n_held)
+		return sbx_body_end(&h->request_out) < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
+	e = judge_trailer(c, &v);
+	if (e == SBX_SWAP_E_REFUSED)
+		return sbx_http1_refuse(c, &v);
+	e = e < 0 ? e : sbx_side_queue(&c->server, sbx_span(trailer->held, trailer->n_held));
+	return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
+}
+
 static enum sbx_http1_step end_body(struct sbx_conn *c)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
@@ -292,7 +333,7 @@ static enum sbx_http1_step end_body(struct sbx_conn *c)
 		e = e < 0 ? e : sbx_side_queue(to, sbx_span("\r\n", 2));
 		e = e < 0 ? e : sbx_side_queue(to, sbx_span(body->held, body->n_held));
 	} else if (h->request_swap) {
-		e = sbx_body_end(&h->request_out);
+		return end_chunks(c);
 	}
 	return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
 }
@@ -372,8 +413,10 @@ static int swap_body(struct sbx_http1 *h, struct sbx_span bytes, bool end,
 	while (bytes.n && e == 0) {
 		struct sbx_span data;
 		size_t n;
-		int r = sbx_http_chunked_next(&h->request_chunks, bytes, &data, &n);
+		int r = sbx_body_next(&h->request_trailer, &h->request_chunks, bytes, &data, &n);
 
+		if (r < 0)
+			return r;
 		if (r == SBX_HTTP_E_REJECT)
 			return -EBADMSG;
 		if (data.n)

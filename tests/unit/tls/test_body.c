@@ -121,13 +121,63 @@ static void test_held_limit(void **state)
 	sbx_body_fini(&b);
 }
 
+/* Reads @text in pieces that end at @cut and at each multiple of @step behind it. */
+static void assert_trailer(const char *text, size_t cut, size_t step, const char *expected)
+{
+	struct sbx_body trailer = { .how = SBX_BODY_HELD };
+	struct sbx_http_body chunks;
+	char data[32] = "";
+	size_t n_data = 0, at = 0, n_text = strlen(text);
+	int r = SBX_HTTP_E_MORE;
+
+	sbx_http_body_init(&chunks, SBX_HTTP_FRAMING_CHUNKED, 0);
+	for (size_t end = cut; r == SBX_HTTP_E_MORE; end += step) {
+		size_t n = 1;
+
+		end = end < n_text ? end : n_text;
+		while (r == SBX_HTTP_E_MORE && n && at < end) {
+			struct sbx_span run;
+
+			r = sbx_body_next(&trailer, &chunks, sbx_span(text + at, end - at), &run,
+					  &n);
+			assert_true(n_data + run.n < sizeof(data));
+			if (run.n)
+				memcpy(data + n_data, run.p, run.n);
+			n_data += run.n;
+			at += n;
+		}
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(at, n_text);
+	assert_string_equal(data, "abcde");
+	assert_int_equal(trailer.n_held, strlen(expected));
+	if (trailer.n_held)
+		assert_memory_equal(trailer.held, expected, trailer.n_held);
+	sbx_body_fini(&trailer);
+}
+
+static void test_trailer(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", "" },
+		{ "3\r\nabc\r\n2\r\nde\r\n0\r\nX-Sum: 1\r\n\r\n", "0\r\nX-Sum: 1\r\n\r\n" },
+		{ "5;a=b\r\nabcde\r\n000;c\r\nX: \r\nY:2\r\n\r\n", "0\r\nX: \r\nY:2\r\n\r\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (size_t cut = 1; cut <= strlen(cases[i][0]); cut++)
+			for (size_t step = 1; step < 50; step += 16)
+				assert_trailer(cases[i][0], cut, step, cases[i][1]);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_plain), TEST(test_chunks), TEST(test_no_chunks), TEST(test_held),
-		TEST(test_held_limit),
+		TEST(test_held_limit), TEST(test_trailer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
