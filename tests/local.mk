@@ -68,6 +68,7 @@ EXTRA_DIST += \
 	%reldir%/system/origin.py \
 	%reldir%/system/raw_h2.py \
 	%reldir%/system/raw_tls.py \
+	%reldir%/system/terminated.py \
 	%reldir%/system/test_addresses.py \
 	%reldir%/system/test_agent.py \
 	%reldir%/system/test_ambient.py \
@@ -132,8 +133,10 @@ EXTRA_DIST += \
 	%reldir%/system/test_terminal.py \
 	%reldir%/system/test_terminated.py \
 	%reldir%/system/test_terminated_attacks.py \
+	%reldir%/system/test_terminated_bodies.py \
 	%reldir%/system/test_terminated_aws.py \
 	%reldir%/system/test_terminated_clients.py \
+	%reldir%/system/test_terminated_git.py \
 	%reldir%/system/test_terminated_http1.py \
 	%reldir%/system/test_terminated_http2.py \
 	%reldir%/system/test_terminated_secrets.py \

@@ -2,9 +2,11 @@
 """Servers of the world that say what they were asked: the origins of terminated hosts.
 
 Every answer is JSON with the request's method, path, headers and body, and a header X-Echo with the value of the
-request's X-Ask. Paths with a meaning: /status/N; /chunked (a body in chunks, with a trailer); /sse (three events, the
-second 300 ms later); /gzip; /private (asks for Basic credentials); /reflect (the body is the request's, byte for byte); /slow; /close (no length: until the
-end); /cut (a length, and less). Both protocols, chosen by ALPN.
+request's X-Ask. Paths with a meaning: /status/N; /chunked (a body in chunks, with a trailer); /chunks/N and /split/N
+(the request's body, in chunks of N bytes or in two, the first of N bytes); /trailer/value and /trailer/name (X-Ask in
+the trailer); /git/REPOSITORY (git http-backend on DIR/git); /sse (three events, the second 300 ms later); /gzip;
+/private (asks for Basic credentials); /reflect (the body is the request's, byte for byte); /slow; /close (no length:
+until the end); /cut (a length, and less). Both protocols, chosen by ALPN; what chunks, trailers and git are, in HTTP/1.
 """
 import asyncio
 import base64
@@ -55,23 +57,51 @@ def answer(method, path, headers, body):
     return 200, extra + [("content-type", "application/json")], echo
 
 
-def log(world, protocol, sock, method, path, headers, body):
-    world.log("origin", protocol=protocol, addr=sock[0], port=sock[1], method=method, path=path,
-              headers=headers, body=body.decode("latin-1")[:100000])
+def log(world, protocol, sock, method, path, headers, body, **more):
+    world.log("origin", protocol=protocol, addr=sock[0], port=sock[1], method=method, path=path, headers=headers,
+              body=body.decode("latin-1")[:100000], n_body=len(body), sha256=hashlib.sha256(body).hexdigest(), **more)
 
 
 # --- HTTP/1 ---
 
 async def read_body(reader, headers):
-    if "chunked" in headers.get("transfer-encoding", ""):
-        body = b""
-        while size := int((await reader.readline()).split(b";")[0], 16):
-            body += await reader.readexactly(size)
-            await reader.readline()
-        while (await reader.readline()).strip():
-            pass
-        return body
-    return await reader.readexactly(int(headers.get("content-length", "0")))
+    """The body, and the lines of its trailer."""
+    if "chunked" not in headers.get("transfer-encoding", ""):
+        return await reader.readexactly(int(headers.get("content-length", "0"))), []
+    parts, trailer = [], []
+    while size := int((await reader.readline()).split(b";")[0], 16):
+        parts.append(await reader.readexactly(size))
+        await reader.readexactly(2)
+    while line := (await reader.readuntil(b"\r\n")).strip():
+        trailer.append(line.decode("latin-1"))
+    return b"".join(parts), trailer
+
+
+async def git_backend(world, writer, method, path, headers, body):
+    """git http-backend, a CGI program (RFC 3875)."""
+    script, _, query = path.partition("?")
+    env = {"PATH": "/usr/bin:/bin", "HOME": world.dir, "GIT_PROJECT_ROOT": os.path.join(world.dir, "git"),
+           "GIT_HTTP_EXPORT_ALL": "1", "REQUEST_METHOD": method, "PATH_INFO": script[len("/git"):], "QUERY_STRING": query,
+           "CONTENT_TYPE": headers.get("content-type", ""), "CONTENT_LENGTH": str(len(body)), "REMOTE_ADDR": "192.0.2.1",
+           "HTTP_CONTENT_ENCODING": headers.get("content-encoding", ""), "GIT_PROTOCOL": headers.get("git-protocol", "")}
+    proc = await asyncio.create_subprocess_exec("git", "http-backend", env=env, stdin=subprocess.PIPE,
+                                                stdout=subprocess.PIPE)
+    out, _ = await proc.communicate(body)
+    head, _, data = out.partition(b"\r\n\r\n")
+    fields = head.split(b"\r\n")
+    status = next((f[7:].strip() for f in fields if f.lower().startswith(b"status:")), b"200 OK")
+    fields = [f for f in fields if not f.lower().startswith((b"status:", b"content-length:"))]
+    writer.write(b"\r\n".join([b"HTTP/1.1 " + status, *fields, b"Content-Length: %d" % len(data)]) + b"\r\n\r\n" + data)
+
+
+async def reflect_chunks(writer, pieces):
+    """Each chunk is a TLS record of its own."""
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for piece in pieces:
+        if piece:
+            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            await writer.drain()
+    writer.write(b"0\r\n\r\n")
 
 
 async def websocket(reader, writer, headers):
@@ -93,9 +123,18 @@ async def websocket(reader, writer, headers):
         await writer.drain()
 
 
-async def special(path, writer):
+async def special(path, writer, headers, body):
     """Answers that are framed in their own way; False: it is not one."""
-    if path == "/chunked":
+    kind, _, n = path[1:].partition("/")
+    if kind == "chunks" and n:
+        await reflect_chunks(writer, [body[i:i + int(n)] for i in range(0, len(body), int(n))])
+    elif kind == "split" and n:
+        await reflect_chunks(writer, [body[:int(n)], body[int(n):]])
+    elif kind == "trailer":
+        line = "X-Sum: " + headers["x-ask"] if n == "value" else headers["x-ask"] + ": 1"
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n" + line.encode("latin-1") +
+                     b"\r\nX-B: c\r\n\r\n")
+    elif path == "/chunked":
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
                      b"5\r\nhello\r\n7;ext=1\r\n, world\r\n0\r\nX-Sum: 42\r\n\r\n")
     elif path == "/sse":
@@ -133,11 +172,13 @@ async def serve_http1(world, reader, writer):
         headers = dict(pairs)
         if "100-continue" in headers.get("expect", ""):
             writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        body = await read_body(reader, headers)
-        log(world, "http/1", sock, method, path, pairs, body)
+        body, trailer = await read_body(reader, headers)
+        log(world, "http/1", sock, method, path, pairs, body, trailer=trailer)
         if headers.get("upgrade", "").lower() == "websocket":
             return await websocket(reader, writer, headers)
-        if not await special(path, writer):
+        if path.startswith("/git/"):
+            await git_backend(world, writer, method, path, headers, body)
+        elif not await special(path, writer, headers, body):
             status, extra, data = answer(method, path, pairs, body)
             writer.write(b"HTTP/1.1 %d X\r\n" % status)
             for k, v in extra + [("content-length", str(len(data)))]:

@@ -8,13 +8,16 @@ import sys
 import time
 
 
+CONTEXT = ssl.create_default_context()
+
+
 def exchange(host, port, tls, pieces):
     data = b""
     try:
         s = socket.create_connection((host, port), 10)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
-            s = ssl.create_default_context().wrap_socket(s, server_hostname=host)
+            s = CONTEXT.wrap_socket(s, server_hostname=host)
         s.settimeout(10)
         for piece in pieces:
             if isinstance(piece, (int, float)):
