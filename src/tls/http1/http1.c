@@ -135,18 +135,25 @@ bool sbx_http1_is_framing(struct sbx_span name)
 	return false;
 }
 
-/* Is an exchange complete? Then the next begins, or the connection ends. */
+/* Is an exchange complete? Then the next begins, or the connection ends. The response is written
+ * first: the end of either side, which may be there to be read already, ends the connection. */
 static enum sbx_http1_step end_exchange(struct sbx_conn *c)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
 
 	if (h->reply != SBX_HTTP1_DONE)
 		return SBX_HTTP1_WAIT;
+	switch (sbx_side_flush(&c->client)) {
+	case SBX_IO_ON:
+		break;
+	case SBX_IO_WAIT:
+		return SBX_HTTP1_WAIT;
+	default:
+		return sbx_http1_abort(c);
+	}
 	/* An answer before the end of the request's body: what is left of it has no reader. Bytes
 	 * behind the response are no answer to the next request. */
 	if (h->request != SBX_HTTP1_DONE || h->client_closes || !h->head.keeps || h->n_in_reply) {
-		if (sbx_side_waiting(&c->client))
-			return SBX_HTTP1_WAIT;
 		sbx_conn_linger(c);
 		return SBX_HTTP1_GONE;
 	}
