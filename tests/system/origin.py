@@ -5,8 +5,9 @@ Every answer is JSON with the request's method, path, headers and body, and a he
 request's X-Ask. Paths with a meaning: /status/N; /chunked (a body in chunks, with a trailer); /chunks/N and /split/N
 (the request's body, in chunks of N bytes or in two, the first of N bytes); /trailer/value and /trailer/name (X-Ask in
 the trailer); /git/REPOSITORY (git http-backend on DIR/git); /sse (three events, the second 300 ms later); /gzip;
-/private (asks for Basic credentials); /reflect (the body is the request's, byte for byte); /slow; /close (no length:
-until the end); /cut (a length, and less). Both protocols, chosen by ALPN; what chunks, trailers and git are, in HTTP/1.
+/private (asks for Basic credentials); /reflect (the body is the request's, byte for byte); /coded/CODING (the same,
+and a Content-Encoding that need not be true); /slow; /close (no length: until the end); /cut (a length, and less).
+Both protocols, chosen by ALPN; chunks, trailers and git in HTTP/1 only.
 """
 import asyncio
 import base64
@@ -43,6 +44,8 @@ def answer(method, path, headers, body):
         return 200, extra + [("content-type", "text/plain")], body
     if path == "/name":  # X-Ask as the name of a field
         return 200, extra[:0] + [(given.get("x-ask", "x-none").lower(), "1")], b"named"
+    if path.startswith("/coded/"):
+        return 200, [("content-encoding", path[7:]), ("content-md5", "x")], body
     if path == "/coded" and "gzip" in given.get("accept-encoding", ""):
         return 200, [("content-encoding", "gzip")], gzip.compress(echo)
     if path == "/remember":  # the body is the token of the request before

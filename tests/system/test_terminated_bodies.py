@@ -190,3 +190,16 @@ def test_values_across_every_chunk_of_a_response(inside, name):
     assert len(bodies) == 1, bodies
     body = bodies.pop()
     assert body.startswith(before + "sbx_secret_") and body.endswith(after) and " " not in body[len(before):-len(after)], body
+
+
+def test_a_value_comes_back_in_no_coding(inside):
+    """The server that sends a value back also says what the coding is. A body that is compressed comes as it is."""
+    codings = ["gzip", "br", "x", "identity", "gzip,identity"]
+    compressed = gzip.compress(bytes(range(256)) * 500, mtime=0).decode("latin-1")
+    *replies, held, same = inside([case(post("/coded/" + coding, "a $SHORT$ b")) for coding in codings] +
+                                  [case(post("/coded/gzip", compressed, host=host), host) for host in ("api.test", "deep.sub.api.test")])
+    for coding, r in zip(codings, replies, strict=True):
+        fields, body = message(r)
+        assert body.startswith("a sbx_secret_") and body.endswith(" b") and fields["content-encoding"] == coding, r
+        assert "content-md5" not in fields, r
+    assert message(held)[1] == message(same)[1] == compressed, (held[0][:200], same[0][:200])

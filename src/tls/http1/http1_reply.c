@@ -2,7 +2,8 @@
 /*
  * Responses, from the server to the client (RFC 9112 sections 4 and 6.3). Towards a host without
  * secrets, head and body go on as they came; they are read only to know their end. Towards a host
- * with secrets, values in the head and in a body without content coding become placeholders again.
+ * with secrets, values in the head and in the body become placeholders again. A body is searched
+ * whatever its Content-Encoding says: the server that sends a value back can say anything.
  */
 #include "tls/http1/http1.h"
 
@@ -30,15 +31,6 @@ static void consume(struct sbx_http1 *h, size_t n)
 
 /* --- the head --- */
 
-static bool is_coded(const struct sbx_http_field_line *lines, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (sbx_http_equal(lines[i].name, "content-encoding") &&
-		    !sbx_http_equal(lines[i].value, "identity"))
-			return true;
-	return false;
-}
-
 /* Chooses the framing of a body whose values are replaced. */
 static void choose_framing(struct sbx_http1 *h)
 {
@@ -53,19 +45,14 @@ static void choose_framing(struct sbx_http1 *h)
 									   SBX_BODY_CHUNKED;
 }
 
-/* Does the new head leave out the field? A length that will not hold is not told, nor a name with
- * a value in it. */
+/* Does the new head leave out the field? A length or digest that may not hold is not told, nor a
+ * name with a value in it. */
 static bool is_dropped(const struct sbx_http1 *h, const struct sbx_http_field_line *line)
 {
-	bool framed_anew = h->swaps_reply && h->head.framing == SBX_HTTP_REPLY_LENGTH &&
-			   !sbx_swap_keeps_length(h->reply_swap);
-
 	if (sbx_swap_is_in_name(h->reply_swap, line->name))
 		return true;
-	return framed_anew && (sbx_http_equal(line->name, "content-length") ||
-			       sbx_http_equal(line->name, "content-md5") ||
-			       sbx_http_equal(line->name, "content-digest") ||
-			       sbx_http_equal(line->name, "digest"));
+	return h->swaps_reply && !sbx_swap_keeps_length(h->reply_swap) &&
+	       sbx_http_describes_bytes(line->name);
 }
 
 struct head_text {
@@ -128,7 +115,7 @@ static enum sbx_http1_step send_new_head(struct sbx_conn *c, struct sbx_span hea
 
 	if (n > SBX_N_ELEMENTS(lines))
 		return bad_server(c, "the server's response has too many header fields");
-	h->swaps_reply = !is_coded(lines, n) && h->head.framing != SBX_HTTP_REPLY_NONE &&
+	h->swaps_reply = h->head.framing != SBX_HTTP_REPLY_NONE &&
 			 h->head.framing != SBX_HTTP_REPLY_SWITCH;
 	if (h->swaps_reply)
 		choose_framing(h);

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "tests/unit/tls/world_input.h"
+#include "wire/http_reply.h"
 
 #define GET "GET / HTTP/1.1\r\nHost: api.example\r\n\r\n"
 #define OK  "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -155,6 +156,99 @@ static void test_held_max_request_bytes(void **state)
 
 /* --- the response's head --- */
 
+static void check_coding(const char *coding)
+{
+	char text[512];
+
+	input_begin(&in, 0);
+	input_text(&in, TLS_CLIENT, GET);
+	snprintf(text, sizeof(text),
+		 "HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-MD5: m\r\n"
+		 "Content-Digest: c\r\nDigest: d\r\nContent-Length: %zu\r\n\r\n%s",
+		 coding, strlen(TLS_WORLD_VALUE_ONE), TLS_WORLD_VALUE_ONE);
+	input_text(&in, TLS_SERVER, text);
+	run();
+	assert_false(has(&w.to_client, TLS_WORLD_VALUE_ONE));
+	assert_true(ends_with(&w.to_client, "\r\n\r\n" TLS_WORLD_PLACEHOLDER));
+	assert_false(has(&w.to_client, "Content-MD5:"));
+	assert_false(has(&w.to_client, "Content-Digest:"));
+	assert_false(has(&w.to_client, "\r\nDigest:"));
+	snprintf(text, sizeof(text), "\r\nContent-Encoding: %s\r\n", coding);
+	assert_true(has(&w.to_client, text));
+	tls_world_fini(&w);
+	w = (struct tls_world){ .is_h2 = false };
+}
+
+/* The server says what the coding is, and it may be wrong. */
+static void test_coding(void **state)
+{
+	static const char *const codings[] = { "identity", "Identity", "",  "gzip", "x-gzip",
+					       "br, identity", "aws-chunked", "none" };
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(codings); i++)
+		check_coding(codings[i]);
+}
+
+/* Takes the body out of a response, whatever frames it. */
+static size_t read_body(const struct tls_world_output *o, uint8_t *ret)
+{
+	struct sbx_span rest = sbx_span(o->p, o->n), data;
+	struct sbx_http_reply head;
+	struct sbx_http_body chunks;
+	size_t n = 0, n_used;
+	int r = SBX_HTTP_E_MORE;
+
+	assert_int_equal(sbx_http_reply_parse(rest, false, &head), 0);
+	rest = sbx_span(rest.p + head.n, rest.n - head.n);
+	if (head.framing != SBX_HTTP_REPLY_CHUNKED) {
+		assert_true(head.framing == SBX_HTTP_REPLY_CLOSE || head.length == rest.n);
+		memcpy(ret, rest.p, rest.n);
+		return rest.n;
+	}
+	sbx_http_body_init(&chunks, SBX_HTTP_FRAMING_CHUNKED, 0);
+	while (r == SBX_HTTP_E_MORE) {
+		r = sbx_http_chunked_next(&chunks, rest, &data, &n_used);
+		if (data.n)
+			memcpy(ret + n, data.p, data.n);
+		n += data.n;
+		rest = sbx_span(rest.p + n_used, rest.n - n_used);
+	}
+	assert_int_equal(r, 0);
+	return n;
+}
+
+/* A compressed body is searched, and stays as it is. */
+static void test_coded_body_without_value(void **state)
+{
+	static const char *const framings[] = { "Content-Length: 4096\r\n",
+						"Transfer-Encoding: chunked\r\n", "" };
+	uint8_t body[4096], got[8192];
+	uint32_t random = 1;
+
+	for (size_t i = 0; i < sizeof(body); i++) {
+		random = random * 1103515245 + 12345;
+		body[i] = (uint8_t)(random >> 16);
+	}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(framings); i++) {
+		char head[128];
+
+		input_begin(&in, 0);
+		input_text(&in, TLS_CLIENT, GET);
+		snprintf(head, sizeof(head),
+			 "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n%s\r\n%s", framings[i],
+			 i == 1 ? "1000\r\n" : "");
+		input_text(&in, TLS_SERVER, head);
+		input_bytes(&in, TLS_SERVER, sbx_span(body, sizeof(body)));
+		input_text(&in, TLS_SERVER_LAST, i == 1 ? "\r\n0\r\n\r\n" : "");
+		run();
+		assert_int_equal(read_body(&w.to_client, got), sizeof(body));
+		assert_memory_equal(got, body, sizeof(body));
+		end(state);
+		begin(state);
+	}
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -165,6 +259,8 @@ int main(void)
 		TEST(test_slow_client),
 		TEST(test_held_too_long),
 		TEST(test_held_max_request_bytes),
+		TEST(test_coding),
+		TEST(test_coded_body_without_value),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
