@@ -86,7 +86,8 @@ enum sbx_http1_step sbx_http1_fail(struct sbx_conn *c, enum sbx_reason reason, i
 				   const char *cause);
 enum sbx_http1_step sbx_http1_abort(struct sbx_conn *c);
 
-/* Makes reply_swap, if values were replaced since. 0 or -ENOMEM. */
+/* Makes reply_swap, if values were replaced since: before the request gets its values, and while no
+ * response is under way. 0 or -ENOMEM. */
 int sbx_http1_learn_values(struct sbx_conn *c);
 
 /* http1_request.c, http1_reply.c: one step. */

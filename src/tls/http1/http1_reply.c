@@ -370,7 +370,7 @@ static enum sbx_http1_step head_step(struct sbx_conn *c)
 
 	if (!h->n_in_reply)
 		return read_head(c);
-	if (h->request == SBX_HTTP1_HEAD) /* an answer to no request */
+	if (h->request == SBX_HTTP1_HEAD || h->whole) /* an answer to no request */
 		return sbx_http1_abort(c);
 	switch (sbx_http_reply_parse(sbx_span(h->in_reply, h->n_in_reply), h->to_head, &h->head)) {
 	case 0:

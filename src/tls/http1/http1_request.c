@@ -249,7 +249,8 @@ static void consume(struct sbx_http1 *h, size_t n)
 	memmove(h->in, h->in + n, h->n_in);
 }
 
-/* The body is complete, and the request can be signed. It gets a length, and so no trailer. */
+/* The body is complete, and the request can be signed. It gets the values of now, and a length, so
+ * no trailer. */
 static enum sbx_http1_step send_whole(struct sbx_conn *c)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
@@ -261,6 +262,8 @@ static enum sbx_http1_step send_whole(struct sbx_conn *c)
 	size_t n;
 	int e;
 
+	if (sbx_http1_learn_values(c) < 0)
+		return sbx_http1_abort(c);
 	if (!sbx_whole_rewrite(c, h->whole, body, &w, &swapped, &n, &v))
 		return sbx_http1_refuse(c, &v);
 	e = queue_head(c, &w.request, length_line(n, line));
@@ -370,7 +373,7 @@ static enum sbx_http1_step on_head(struct sbx_conn *c, const struct sbx_http_eve
 		return sbx_http1_refuse(c, &v);
 	if (c->broken.reason == SBX_REASON_UNKNOWN &&
 	    sbx_http_signs_body(&c->ctx->rules, c->name, &r))
-		return sbx_http1_learn_values(c) < 0 ? sbx_http1_abort(c) : hold(c, ev, &r);
+		return hold(c, ev, &r);
 	if (!sbx_http_rewrite(&c->ctx->rules, c->entry, c->name, &r, &w, &v))
 		return sbx_http1_refuse(c, &v);
 	if (c->broken.reason != SBX_REASON_UNKNOWN) {

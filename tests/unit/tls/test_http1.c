@@ -119,6 +119,44 @@ static void test_slow_client(void **state)
 	"POST / HTTP/1.1\r\nHost: api.example\r\nX-Amz-Date: 20150830T123600Z\r\n"                 \
 	"Authorization: " SIGNED "\r\n"
 
+/* The request has the values of the moment when its body was complete, and so has the search of its
+ * response. */
+static void test_rotation_while_held(void **state)
+{
+	char text[1024];
+
+	(void)state;
+	input_begin(&in, 0);
+	snprintf(text, sizeof(text), POST_SIGNED "Content-Length: %zu\r\n\r\n",
+		 strlen(TLS_WORLD_PLACEHOLDER));
+	input_text(&in, TLS_CLIENT, text);
+	input_step(&in, TLS_ROTATE);
+	input_text(&in, TLS_CLIENT, TLS_WORLD_PLACEHOLDER);
+	input_text(&in, TLS_SERVER,
+		   "HTTP/1.1 200 OK\r\nX-Echo: " TLS_WORLD_VALUE_ROTATED
+		   "\r\nContent-Length: 5\r\n\r\nhello");
+	run();
+	assert_true(ends_with(&w.to_server, "\r\n\r\n" TLS_WORLD_VALUE_ROTATED));
+	assert_true(has(&w.to_client, "X-Echo: " TLS_WORLD_PLACEHOLDER "\r\n"));
+	assert_false(has(&w.to_client, TLS_WORLD_VALUE_ROTATED));
+}
+
+/* Nothing of a held request was sent, so nothing answers it: a response that begins before would go
+ * on behind the request, searched for the values of before. */
+static void test_answer_to_held_request(void **state)
+{
+	(void)state;
+	input_begin(&in, 0);
+	input_text(&in, TLS_CLIENT, POST_SIGNED "Content-Length: 29\r\n\r\n");
+	input_text(&in, TLS_SERVER, "HTTP/1.1 200 OK\r\n\r\n");
+	input_step(&in, TLS_ROTATE);
+	input_text(&in, TLS_CLIENT, TLS_WORLD_PLACEHOLDER);
+	input_text(&in, TLS_SERVER, TLS_WORLD_VALUE_ROTATED);
+	run();
+	assert_false(has(&w.to_client, TLS_WORLD_VALUE_ROTATED));
+	assert_int_equal(w.to_client.n, 0);
+}
+
 static void put_zeros(size_t n)
 {
 	static uint8_t zeros[32768];
@@ -257,6 +295,8 @@ int main(void)
 		TEST(test_server_ends_behind_response),
 		TEST(test_client_ends_behind_request),
 		TEST(test_slow_client),
+		TEST(test_rotation_while_held),
+		TEST(test_answer_to_held_request),
 		TEST(test_held_too_long),
 		TEST(test_held_max_request_bytes),
 		TEST(test_coding),
