@@ -30,7 +30,7 @@ const char *sbx_refusal_phrase(int status)
 }
 
 /* The next step for people, of refusals that are the same for every entry. */
-static const char *next_step(enum sbx_reason reason)
+static const char *next_step(enum sbx_reason reason, int status)
 {
 	switch (reason) {
 	case SBX_REASON_HTTP_MALFORMED:
@@ -45,7 +45,8 @@ static const char *next_step(enum sbx_reason reason)
 	case SBX_REASON_HTTP_UPGRADE:
 		return "send an HTTP/1.1 request; HTTP/2 is agreed on in the TLS handshake";
 	case SBX_REASON_OVERSIZED:
-		return "send fewer or shorter fields, such as cookies";
+		return status == 413 ? "send fewer placeholders" :
+				       "send fewer or shorter fields, such as cookies";
 	case SBX_REASON_REQUEST_SIZE:
 		return "to allow it, raise max_request_bytes";
 	case SBX_REASON_UPSTREAM_FAILED:
@@ -64,7 +65,7 @@ struct sbx_http_verdict sbx_refusal_verdict(const struct sbx_conn *c, enum sbx_r
 	/* Long names are cut, so that the next step fits. */
 	sbx_http_refuse(&v, reason, status,
 			"a request to %.100s was not carried: %.200s; %s (entry '%.*s')", c->name,
-			cause, next_step(reason), SBX_HTTP_SPAN_ARGS(c->entry->text));
+			cause, next_step(reason, status), SBX_HTTP_SPAN_ARGS(c->entry->text));
 	return v;
 }
 

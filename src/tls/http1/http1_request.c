@@ -345,8 +345,11 @@ static enum sbx_http1_step end_body(struct sbx_conn *c)
 static enum sbx_http1_step hold(struct sbx_conn *c, const struct sbx_http_event *ev,
 				struct sbx_http_request *r)
 {
+	const struct sbx_http_verdict too_long = sbx_whole_too_long();
 	struct sbx_http1 *h = sbx_http1_of(c);
 
+	if (r->has_length && r->length > SBX_WHOLE_MAX)
+		return sbx_http1_refuse(c, &too_long);
 	if (ask_for_body(c, r) < 0 || sbx_whole_new(r, h->in, ev->n, &h->whole) < 0)
 		return sbx_http1_abort(c);
 	if (h->request_chunked)
@@ -431,36 +434,58 @@ static int swap_body(struct sbx_http1 *h, struct sbx_span bytes, bool end,
 	return e == 0 && end ? feed(h, sbx_span("", 0), true, v) : e;
 }
 
+static enum sbx_http1_step too_long(struct sbx_conn *c)
+{
+	const struct sbx_http_verdict v = sbx_whole_too_long();
+
+	if (sbx_http1_of(c)->whole)
+		return sbx_http1_refuse(c, &v);
+	return sbx_http1_fail(c, SBX_REASON_OVERSIZED, 413,
+			      "its body is too long with its secrets in it");
+}
+
+static enum sbx_http1_step search_body(struct sbx_conn *c, struct sbx_span bytes, bool end)
+{
+	struct sbx_http_verdict v;
+
+	switch (swap_body(sbx_http1_of(c), bytes, end, &v)) {
+	case 0:
+		return SBX_HTTP1_ON;
+	case SBX_SWAP_E_REFUSED:
+		return sbx_http1_refuse(c, &v);
+	case -EFBIG:
+		return too_long(c);
+	default:
+		return sbx_http1_abort(c);
+	}
+}
+
+/* Sends the bytes as they came. A server that takes no more may have sent a response. */
+static void pass_body(struct sbx_conn *c, struct sbx_span bytes)
+{
+	struct sbx_http1 *h = sbx_http1_of(c);
+
+	if (h->server_deaf || sbx_side_write(&c->server, bytes) != SBX_IO_FAILED)
+		return;
+	h->server_deaf = true;
+	sbx_side_unqueue(&c->server);
+}
+
 static enum sbx_http1_step on_body(struct sbx_conn *c, size_t n)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
 	struct sbx_span bytes = sbx_span(h->in, n);
 	bool end = sbx_http_judge_idle(&h->judge);
-	struct sbx_http_verdict v;
-	int e;
 
 	h->n_body += n;
 	if (c->entry->max_request_bytes && h->n_body > c->entry->max_request_bytes)
 		return sbx_http1_fail(c, SBX_REASON_REQUEST_SIZE, 413,
 				      "the request's body is longer than the entry's "
 				      "max_request_bytes");
-	if (h->request_swap || h->whole)
-		e = swap_body(h, bytes, end, &v);
-	else
-		e = h->server_deaf ? 0 : sbx_side_write(&c->server, bytes) == SBX_IO_FAILED;
-	if (e == -EFBIG) {
-		v = sbx_whole_too_long();
-		return sbx_http1_refuse(c, &v);
-	}
-	if (!h->request_swap && e > 0) {
-		h->server_deaf = true;
-		sbx_side_unqueue(&c->server);
-		e = 0;
-	}
-	if (e == SBX_SWAP_E_REFUSED)
-		return sbx_http1_refuse(c, &v);
-	if (e < 0)
-		return sbx_http1_abort(c);
+	if (!h->request_swap && !h->whole)
+		pass_body(c, bytes);
+	else if (search_body(c, bytes, end) == SBX_HTTP1_GONE)
+		return SBX_HTTP1_GONE;
 	consume(h, n);
 	return end ? end_body(c) : SBX_HTTP1_ON;
 }

@@ -172,12 +172,35 @@ static void test_held_too_long(void **state)
 {
 	(void)state;
 	input_begin(&in, 0);
-	input_text(&in, TLS_CLIENT, POST_SIGNED "Content-Length: 1048577\r\n\r\n");
+	input_text(&in, TLS_CLIENT, POST_SIGNED "Transfer-Encoding: chunked\r\n\r\n100001\r\n");
 	put_zeros(1048577);
 	run();
 	assert_int_equal(w.to_server.n, 0);
 	assert_true(has(&w.to_client, "HTTP/1.1 413 Content Too Large\r\n"));
 	assert_true(has(&w.to_client, "signed anew for AWS"));
+}
+
+/* A client that says how long the body is need not send it. */
+static void test_held_too_long_by_its_head(void **state)
+{
+	(void)state;
+	input_begin(&in, 0);
+	input_text(&in, TLS_CLIENT,
+		   POST_SIGNED "Content-Length: 1048577\r\nExpect: 100-continue\r\n\r\n");
+	run();
+	assert_int_equal(w.to_server.n, 0);
+	assert_true(has(&w.to_client, "HTTP/1.1 413 Content Too Large\r\n"));
+	assert_true(has(&w.to_client, "signed anew for AWS"));
+	assert_false(has(&w.to_client, "100 Continue"));
+	end(state);
+	begin(state);
+	input_begin(&in, 0);
+	input_text(&in, TLS_CLIENT,
+		   POST_SIGNED "Content-Length: 1048576\r\nExpect: 100-continue\r\n\r\n");
+	put_zeros(1048576);
+	run();
+	assert_true(has(&w.to_client, "HTTP/1.1 100 Continue\r\n"));
+	assert_true(w.to_server.n > 1048576);
 }
 
 static void test_held_max_request_bytes(void **state)
@@ -190,6 +213,28 @@ static void test_held_max_request_bytes(void **state)
 	assert_int_equal(w.to_server.n, 0);
 	assert_true(has(&w.to_client, "HTTP/1.1 413 Content Too Large\r\n"));
 	assert_true(has(&w.to_client, "max_request_bytes"));
+}
+
+/* A body that is held for its length, and grows over the limit by its values. */
+static void test_too_long_with_values(void **state)
+{
+	const size_t n_holders = 10000, n = strlen(TLS_WORLD_PLACEHOLDER);
+	char text[256];
+
+	(void)state;
+	input_begin(&in, 0);
+	input_step(&in, TLS_ROTATE); /* to a longer value */
+	snprintf(text, sizeof(text),
+		 "POST / HTTP/1.1\r\nHost: api.example\r\nContent-Length: %zu\r\n\r\n",
+		 n_holders * n);
+	input_text(&in, TLS_CLIENT, text);
+	for (size_t i = 0; i < n_holders; i++)
+		input_text(&in, TLS_CLIENT, TLS_WORLD_PLACEHOLDER);
+	run();
+	assert_int_equal(w.to_server.n, 0);
+	assert_true(has(&w.to_client, "HTTP/1.1 413 Content Too Large\r\nX-Sbx-Denied: oversized"));
+	assert_true(has(&w.to_client, "too long with its secrets in it"));
+	assert_false(has(&w.to_client, "AWS"));
 }
 
 /* --- the response's head --- */
@@ -298,7 +343,9 @@ int main(void)
 		TEST(test_rotation_while_held),
 		TEST(test_answer_to_held_request),
 		TEST(test_held_too_long),
+		TEST(test_held_too_long_by_its_head),
 		TEST(test_held_max_request_bytes),
+		TEST(test_too_long_with_values),
 		TEST(test_coding),
 		TEST(test_coded_body_without_value),
 	};

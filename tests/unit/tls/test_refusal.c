@@ -34,6 +34,7 @@ static void test_next_steps(void **state)
 	assert_text(&c, SBX_REASON_OVERSIZED, 431, "x",
 		    "a request to api.example was not carried: x; send fewer or shorter fields, "
 		    "such as cookies (entry 'api.example')");
+	assert_text(&c, SBX_REASON_OVERSIZED, 413, "x", "x; send fewer placeholders (entry");
 	assert_text(&c, SBX_REASON_REQUEST_SIZE, 413, "x",
 		    "x; to allow it, raise max_request_bytes (entry");
 	assert_text(&c, SBX_REASON_HTTP_MALFORMED, 400, "x", "set passthrough: true (entry");
