@@ -126,8 +126,7 @@ struct sbx_tcp {
 	/* tcp_terminate.c */
 	size_t n_handed; /* flows that sbx-tls carries */
 	uint32_t next_handed;
-	bool hand_waits; /* for room in the channel */
-	struct event ev_hand, ev_tls;
+	struct event ev_hand, ev_tls; /* there is room in the channel; a message of sbx-tls */
 	size_t n_asked;	    /* requests under way with the factory */
 	bool publish_waits; /* connections to published ports wait for the factory's answers */
 	struct event ev_again;

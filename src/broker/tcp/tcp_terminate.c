@@ -21,8 +21,8 @@
 
 #include "broker/tcp/tcp_flow.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -31,6 +31,7 @@
 #include "ipc/channel.h"
 
 #define PACKET_MAX (SBX_TLS_FIRST_MAX + 1024)
+static_assert(PACKET_MAX <= SBX_COPY_MAX, "a packet fits the buffer for copies");
 
 /* --- flows to hand over --- */
 
@@ -56,12 +57,10 @@ static int hand_over(struct sbx_tcp_flow *f)
 		.first = sbx_span(f->first, f->n_first),
 	};
 	const int fds[] = { f->in.fd, f->out.fd };
-	SBX_AUTO_FREE uint8_t *packet = malloc(PACKET_MAX);
+	uint8_t *packet = f->ctx->copy;
 	ssize_t n;
 	int r;
 
-	if (!packet)
-		return SBX_CHANNEL_E_AGAIN;
 	sbx_text_fit(m.name, sizeof(m.name), "%s", f->target.name);
 	n = sbx_msg_encode_tls_flow(&m, packet, PACKET_MAX);
 	if (n < 0)
@@ -76,8 +75,7 @@ static int hand_over(struct sbx_tcp_flow *f)
 
 static void wait_for_room(struct sbx_tcp *t)
 {
-	if (!t->hand_waits && event_add(&t->ev_hand, NULL) == 0)
-		t->hand_waits = true;
+	event_add(&t->ev_hand, NULL);
 }
 
 bool sbx_tcp_terminate_start(struct sbx_tcp_flow *f)
@@ -127,7 +125,6 @@ static void on_room(evutil_socket_t fd, short what, void *userdata)
 
 	(void)fd;
 	(void)what;
-	t->hand_waits = false;
 	for (struct sbx_tcp_flow *f = t->first; f && r == 0; f = next) {
 		next = f->next;
 		if (f->state == SBX_TCP_HANDING)

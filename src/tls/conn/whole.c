@@ -118,7 +118,7 @@ static bool rewrite(const struct sbx_conn *c, struct sbx_whole *whole, struct sb
 	return ok;
 }
 
-/* @swap replaces what is in the body. False: @ret_verdict. */
+/* @swap replaces what is in the body. False: @ret_verdict; the caller ends @ret. */
 static bool swap_body(const struct sbx_conn *c, struct sbx_swap *swap, struct sbx_span body,
 		      struct sink *ret, struct sbx_http_verdict *ret_verdict)
 {
@@ -131,14 +131,24 @@ static bool swap_body(const struct sbx_conn *c, struct sbx_swap *swap, struct sb
 	r = sbx_swap_feed(swap, body, true, put, ret, ret_verdict);
 	if (r == 0)
 		return true;
-	explicit_bzero(ret->p, ret->n_max);
-	free(ret->p);
-	ret->p = NULL;
 	if (r == -EFBIG)
 		*ret_verdict = sbx_whole_too_long();
 	else if (r < 0)
 		return out_of_memory(c, ret_verdict);
 	return false;
+}
+
+static bool is_same(const struct sink *s, struct sbx_span body)
+{
+	return s->n == body.n && (!body.n || memcmp(s->p, body.p, body.n) == 0);
+}
+
+static void sink_fini(struct sink *s)
+{
+	if (s->p)
+		explicit_bzero(s->p, s->n);
+	free(s->p);
+	s->p = NULL;
 }
 
 bool sbx_whole_rewrite(const struct sbx_conn *c, struct sbx_whole *whole, struct sbx_span body,
@@ -147,26 +157,26 @@ bool sbx_whole_rewrite(const struct sbx_conn *c, struct sbx_whole *whole, struct
 {
 	SBX_CLEANUP(sbx_swap_freep) struct sbx_swap *swap = NULL;
 	struct sink swapped = { 0 };
+	bool ok;
 
 	*ret_body = NULL;
 	*ret_n = body.n;
 	if (!rewrite(c, whole, body, ret_w, ret_verdict))
 		return false;
 	if (sbx_swap_new_request(&c->ctx->rules, ret_w, c->name, &swap) < 0)
-		return out_of_memory(c, ret_verdict);
-	if (!swap)
+		ok = out_of_memory(c, ret_verdict);
+	else
+		ok = !swap || swap_body(c, swap, body, &swapped, ret_verdict);
+	if (ok && (!swap || is_same(&swapped, body))) {
+		sink_fini(&swapped);
 		return true;
-	if (swap_body(c, swap, body, &swapped, ret_verdict)) {
-		sbx_http_rewritten_fini(ret_w);
-		if (rewrite(c, whole, sbx_span(swapped.p, swapped.n), ret_w, ret_verdict)) {
-			*ret_body = swapped.p;
-			*ret_n = swapped.n;
-			return true;
-		}
-		explicit_bzero(swapped.p, swapped.n);
-		free(swapped.p);
-		return false;
 	}
 	sbx_http_rewritten_fini(ret_w);
-	return false;
+	if (!ok || !rewrite(c, whole, sbx_span(swapped.p, swapped.n), ret_w, ret_verdict)) {
+		sink_fini(&swapped);
+		return false;
+	}
+	*ret_body = swapped.p;
+	*ret_n = swapped.n;
+	return true;
 }
