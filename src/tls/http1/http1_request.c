@@ -69,6 +69,13 @@ static struct sbx_span origin_form(struct sbx_span target)
 	return p < end && *p == '/' ? sbx_span(p, (size_t)(end - p)) : sbx_span("/", 1);
 }
 
+/* Is the request that begins in @in one of HEAD, whose response has no body? Methods have a case: a
+ * server may answer `head` with a body. A request that is not well-formed is asked, too. */
+static bool is_head(const struct sbx_http1 *h)
+{
+	return h->n_in >= 5 && memcmp(h->in, "HEAD ", 5) == 0;
+}
+
 static enum sbx_http1_step too_many(struct sbx_conn *c)
 {
 	char text[128];
@@ -85,6 +92,7 @@ static enum sbx_http1_step read_head(struct sbx_conn *c, const struct sbx_http_e
 	struct sbx_http1 *h = sbx_http1_of(c);
 	size_t n = sbx_http_head_fields(sbx_span(h->in, ev->n), lines, SBX_N_ELEMENTS(lines));
 
+	h->to_head = is_head(h);
 	if (n > SBX_N_ELEMENTS(lines))
 		return too_many(c);
 	*r = (struct sbx_http_request){
@@ -97,8 +105,6 @@ static enum sbx_http1_step read_head(struct sbx_conn *c, const struct sbx_http_e
 		.length = ev->content_length,
 	};
 	h->http10 = h->client_closes = ev->version_minor == 0;
-	/* Methods have a case: a server may answer `head` with a body. */
-	h->to_head = ev->method.n == 4 && memcmp(ev->method.p, "HEAD", 4) == 0;
 	h->request_chunked = ev->framing == SBX_HTTP_FRAMING_CHUNKED;
 	r->authority = sbx_span_str(c->authority);
 	for (size_t i = 0; i < n; i++) {
@@ -494,15 +500,18 @@ static enum sbx_http1_step on_body(struct sbx_conn *c, size_t n)
 
 static enum sbx_http1_step refuse_syntax(struct sbx_conn *c)
 {
-	enum sbx_reason reason = sbx_http1_of(c)->judge.reason;
+	struct sbx_http1 *h = sbx_http1_of(c);
+	enum sbx_reason reason = h->judge.reason;
 	int status = reason == SBX_REASON_HOST_MISMATCH ? 421 :
 		     reason == SBX_REASON_HTTP_UPGRADE	? 405 :
 							  400;
 	char text[128];
 
+	if (h->request == SBX_HTTP1_HEAD)
+		h->to_head = is_head(h);
 	if (reason != SBX_REASON_OVERSIZED)
 		return sbx_http1_fail(c, reason, status, sbx_reason_help(reason));
-	if (sbx_http1_of(c)->request == SBX_HTTP1_BODY)
+	if (h->request == SBX_HTTP1_BODY)
 		return sbx_http1_fail(c, SBX_REASON_HTTP_MALFORMED, 400,
 				      "the extension of a chunk, or the trailer, is too long");
 	sbx_text_cut(text, sizeof(text), "the request's head is longer than %u bytes",

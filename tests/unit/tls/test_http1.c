@@ -332,6 +332,57 @@ static void test_coded_body_without_value(void **state)
 	}
 }
 
+/* --- refusals --- */
+
+static void refuse_head(const char *head, int status)
+{
+	char text[65536], line[32];
+
+	for (int is_get = 0; is_get < 2; is_get++) {
+		snprintf(text, sizeof(text), "%s / HTTP/1.1\r\n%s\r\n\r\n",
+			 is_get ? "GET" : "HEAD", head);
+		snprintf(line, sizeof(line), "HTTP/1.1 %d ", status);
+		input_begin(&in, TLS_WORLD_READ_ONLY);
+		input_text(&in, TLS_CLIENT, text);
+		run();
+		assert_true(has(&w.to_client, line));
+		assert_true(has(&w.to_client, "\r\nContent-Length: "));
+		assert_int_equal(ends_with(&w.to_client, "\r\n\r\n"), !is_get);
+		assert_int_equal(has(&w.to_client, "sbx: "), is_get);
+		tls_world_fini(&w);
+		w = (struct tls_world){ .is_h2 = false };
+	}
+}
+
+/* Whatever refuses it (RFC 9110 section 9.3.2). */
+static void test_refusal_of_head_has_no_body(void **state)
+{
+	char fields[1024] = "Host: api.example";
+
+	(void)state;
+	refuse_head("Host: other.example", 421);
+	refuse_head("Host: api.example\r\nHost: api.example", 400);
+	refuse_head("Host: api.example\r\nX-A : b", 400);
+	refuse_head("Host: api.example\r\nContent-Length: 3", 403);
+	for (size_t i = 0; i < 150; i++)
+		strcat(fields, "\r\na:b");
+	refuse_head(fields, 431);
+}
+
+/* What the request before was does not matter. */
+static void test_refusal_after_head(void **state)
+{
+	(void)state;
+	input_begin(&in, 0);
+	input_text(&in, TLS_CLIENT, "HEAD / HTTP/1.1\r\nHost: api.example\r\n\r\n");
+	input_text(&in, TLS_SERVER, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+	input_text(&in, TLS_CLIENT, "GET / HTTP/1.1\r\nX-A : b\r\n\r\n");
+	run();
+	assert_true(has(&w.to_client, "HTTP/1.1 200 OK\r\n"));
+	assert_true(has(&w.to_client, "HTTP/1.1 400 Bad Request\r\n"));
+	assert_true(has(&w.to_client, "sbx: "));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -348,6 +399,8 @@ int main(void)
 		TEST(test_too_long_with_values),
 		TEST(test_coding),
 		TEST(test_coded_body_without_value),
+		TEST(test_refusal_of_head_has_no_body),
+		TEST(test_refusal_after_head),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
