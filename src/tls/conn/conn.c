@@ -123,7 +123,6 @@ void sbx_conn_report(struct sbx_conn *c, const struct sbx_http_verdict *v)
  * lengths of the extension, but not those in it. */
 static void read_offers(struct sbx_conn *c, const uint8_t *p, size_t n)
 {
-	c->offers_alpn = true;
 	for (size_t at = 2; at < n; at += 1u + p[at]) {
 		size_t n_name = p[at];
 

@@ -42,7 +42,7 @@ struct sbx_conn {
 	uint8_t state; /* enum sbx_conn_state */
 	bool has_hello, asked, answered; /* the client's hello was read; the server was asked, and
 					  * has answered or failed */
-	bool offers_h2, offers_http1, offers_alpn;
+	bool offers_h2, offers_http1;
 	bool h2; /* the protocol of both sides */
 	struct sbx_side client, server;
 	struct sbx_http_verdict broken; /* reason UNKNOWN: the server is good */

@@ -65,8 +65,6 @@ static ssize_t raw_write(struct sbx_side *s, const void *p, size_t n)
 	do
 		r = send(s->fd, p, n, MSG_NOSIGNAL | more);
 	while (r < 0 && errno == EINTR);
-	if (r < 0 && errno == EAGAIN)
-		s->writable = false;
 	if (r > 0)
 		s->holds = more;
 	return r;
@@ -125,7 +123,7 @@ int sbx_side_init(struct sbx_side *s, struct event_base *base, int fd_take,
 	const short what = EV_READ | EV_WRITE | EV_ET | EV_PERSIST;
 	int e;
 
-	*s = (struct sbx_side){ .fd = fd_take, .readable = true, .writable = true };
+	*s = (struct sbx_side){ .fd = fd_take, .readable = true };
 	e = sbx_fd_set_nonblocking(fd_take);
 	if (e < 0)
 		return e;
@@ -179,13 +177,13 @@ void sbx_side_fini(struct sbx_side *s)
 		explicit_bzero(s->out, s->n_out_max); /* requests with secrets in them */
 	free(s->out);
 	s->first = s->out = NULL;
+	s->first_at = s->n_first = s->out_at = s->n_out = s->n_out_max = 0;
 	memset(&s->ev, 0, sizeof(s->ev));
 }
 
 void sbx_side_note(struct sbx_side *s, short what)
 {
 	s->readable |= (what & EV_READ) != 0;
-	s->writable |= (what & EV_WRITE) != 0;
 }
 
 /* --- TLS's results --- */

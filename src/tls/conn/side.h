@@ -13,7 +13,8 @@
 
 /*
  * One socket of a connection, with TLS or without, and the bytes that wait to be written to it.
- * Events are edge-triggered: `readable` and `writable` stay set until a call would block.
+ * Events are edge-triggered: `readable` stays set until a call would block. An event of room to
+ * write gives the connection a turn, which writes what waits.
  */
 
 enum sbx_io {
@@ -28,7 +29,7 @@ struct sbx_side {
 	int fd; /* owned; -1: closed */
 	SSL *ssl; /* owned; NULL: plain */
 	struct event ev;
-	bool readable, writable;
+	bool readable;
 	bool shut;	/* our end was sent */
 	bool at_end;	/* the peer's end was read */
 	bool holds;	/* the kernel may hold back the last bytes: sbx_side_push() */

@@ -369,7 +369,7 @@ static void test_refusal_of_head_has_no_body(void **state)
 	refuse_head(fields, 431);
 }
 
-/* What the request before was does not matter. */
+/* The request before does not matter. */
 static void test_refusal_after_head(void **state)
 {
 	(void)state;

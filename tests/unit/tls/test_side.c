@@ -133,6 +133,20 @@ static void test_preloaded_before_the_end(void **state)
 	assert_reads_no_more(&side, SBX_IO_EOF);
 }
 
+/* The bytes that wait go with the side. */
+static void test_fini_with_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(sbx_side_preload(&side, sbx_span_str("first")), 0);
+	assert_int_equal(sbx_side_queue(&side, sbx_span_str("waits")), 0);
+	assert_int_equal(sbx_side_waiting(&side), 5);
+	sbx_side_fini(&side);
+	assert_int_equal(sbx_side_waiting(&side), 0);
+	assert_int_equal(sbx_side_flush(&side), SBX_IO_ON);
+	assert_reads_no_more(&side, SBX_IO_EOF);
+	assert_int_equal(side.n_first + side.first_at + side.n_out_max, 0);
+}
+
 static void test_end(void **state)
 {
 	(void)state;
@@ -206,7 +220,6 @@ static void test_partial_write(void **state)
 
 	(void)state;
 	assert_int_equal(sbx_side_write(&side, sbx_span(data, BIG)), SBX_IO_WAIT);
-	assert_false(side.writable);
 	assert_true(sbx_side_waiting(&side) > 0 && sbx_side_waiting(&side) < BIG);
 	assert_int_equal(side.n_written + sbx_side_waiting(&side), BIG);
 	assert_int_equal(sbx_side_flush(&side), SBX_IO_WAIT);
@@ -459,6 +472,7 @@ int main(void)
 		TEST(test_reading),
 		TEST(test_preloaded),
 		TEST(test_preloaded_before_the_end),
+		TEST(test_fini_with_bytes),
 		TEST(test_end),
 		TEST(test_reset),
 		TEST(test_partial_write),
