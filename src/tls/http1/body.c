@@ -68,6 +68,16 @@ int sbx_body_end(struct sbx_body *b)
 	return b->how == SBX_BODY_CHUNKED ? sbx_side_queue(b->side, sbx_span("0\r\n\r\n", 5)) : 0;
 }
 
+int sbx_body_send(const struct sbx_body *b, struct sbx_span head)
+{
+	char length[48];
+	int e = sbx_side_queue(b->side, head);
+
+	snprintf(length, sizeof(length), "Content-Length: %zu\r\n\r\n", b->n_held);
+	e = e < 0 ? e : sbx_side_queue(b->side, sbx_span_str(length));
+	return e < 0 ? e : sbx_side_queue(b->side, sbx_span(b->held, b->n_held));
+}
+
 int sbx_body_next(struct sbx_body *trailer, struct sbx_http_body *chunks, struct sbx_span in,
 		  struct sbx_span *ret_data, size_t *ret_n)
 {

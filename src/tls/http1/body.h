@@ -30,8 +30,10 @@ struct sbx_body {
 void sbx_body_fini(struct sbx_body *b);
 /* Writes, or keeps, data; a sbx_swap_sink. 0, or -errno: -EFBIG over SBX_BODY_HELD_MAX. */
 int sbx_body_put(void *body, struct sbx_span data);
-/* Ends the data: 0 or -errno. A held body is not written here. */
+/* Ends the data: 0 or -errno. A held body is not written here, but by sbx_body_send(). */
 int sbx_body_end(struct sbx_body *b);
+/* Queues a held body behind @head, to which it adds the length and the empty line. 0 or -ENOMEM. */
+int sbx_body_send(const struct sbx_body *b, struct sbx_span head);
 
 /* As sbx_http_chunked_next(), and keeps the trailer section, if it has fields, in @trailer, a held
  * body: "0\r\n", its lines, and the empty line, so that sbx_http_head_fields() reads them. -errno,

@@ -159,21 +159,15 @@ static int send_trailer(struct sbx_conn *c)
 static enum sbx_http1_step end_reply(struct sbx_conn *c)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
-	char framing[64];
 	int e = 0;
 
 	h->reply = SBX_HTTP1_DONE;
 	if (!h->swaps_reply)
 		return SBX_HTTP1_ON;
-	if (h->reply_out.how != SBX_BODY_HELD) {
+	if (h->reply_out.how == SBX_BODY_HELD)
+		e = sbx_body_send(&h->reply_out, sbx_span(h->held_head, h->n_held_head));
+	else
 		e = h->reply_trailer.n_held ? send_trailer(c) : sbx_body_end(&h->reply_out);
-		return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
-	}
-	snprintf(framing, sizeof(framing), "Content-Length: %zu\r\n\r\n", h->reply_out.n_held);
-	e = sbx_side_queue(&c->client, sbx_span(h->held_head, h->n_held_head));
-	e = e < 0 ? e : sbx_side_queue(&c->client, sbx_span_str(framing));
-	e = e < 0 ? e : sbx_side_queue(&c->client, sbx_span(h->reply_out.held,
-							    h->reply_out.n_held));
 	return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
 }
 

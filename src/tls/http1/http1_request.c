@@ -307,43 +307,35 @@ static int judge_trailer(const struct sbx_conn *c, struct sbx_http_verdict *ret_
 	return e;
 }
 
-/* The last chunk of a body that is framed anew, with the trailer of a chunked one. */
-static enum sbx_http1_step end_chunks(struct sbx_conn *c)
+/* The last chunk, with the trailer. As above. */
+static int end_chunks(struct sbx_conn *c, struct sbx_http_verdict *ret_verdict)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
 	const struct sbx_body *trailer = &h->request_trailer;
-	struct sbx_http_verdict v;
 	int e;
 
 	if (!trailer->n_held)
-		return sbx_body_end(&h->request_out) < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
-	e = judge_trailer(c, &v);
-	if (e == SBX_SWAP_E_REFUSED)
-		return sbx_http1_refuse(c, &v);
-	e = e < 0 ? e : sbx_side_queue(&c->server, sbx_span(trailer->held, trailer->n_held));
-	return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
+		return sbx_body_end(&h->request_out);
+	e = judge_trailer(c, ret_verdict);
+	return e ? e : sbx_side_queue(&c->server, sbx_span(trailer->held, trailer->n_held));
 }
 
 static enum sbx_http1_step end_body(struct sbx_conn *c)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
-	char line[64];
+	const struct sbx_body *head = &h->held_request;
+	struct sbx_http_verdict v;
 	int e = 0;
 
 	h->request = SBX_HTTP1_DONE;
 	if (h->whole)
 		return send_whole(c);
-	if (h->request_out.how == SBX_BODY_HELD) {
-		struct sbx_side *to = &c->server;
-		const struct sbx_body *head = &h->held_request, *body = &h->request_out;
-
-		e = sbx_side_queue(to, sbx_span(head->held, head->n_held));
-		e = e < 0 ? e : sbx_side_queue(to, sbx_span_str(length_line(body->n_held, line)));
-		e = e < 0 ? e : sbx_side_queue(to, sbx_span("\r\n", 2));
-		e = e < 0 ? e : sbx_side_queue(to, sbx_span(body->held, body->n_held));
-	} else if (h->request_swap) {
-		return end_chunks(c);
-	}
+	if (h->request_out.how == SBX_BODY_HELD)
+		e = sbx_body_send(&h->request_out, sbx_span(head->held, head->n_held));
+	else if (h->request_swap)
+		e = end_chunks(c, &v);
+	if (e == SBX_SWAP_E_REFUSED)
+		return sbx_http1_refuse(c, &v);
 	return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
 }
 

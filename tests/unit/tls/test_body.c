@@ -102,6 +102,21 @@ static void test_held(void **state)
 	sbx_body_fini(&b);
 }
 
+static void test_send(void **state)
+{
+	struct sbx_body b = { .side = &side, .how = SBX_BODY_HELD };
+
+	(void)state;
+	assert_int_equal(sbx_body_send(&b, sbx_span_str("A\r\n")), 0);
+	assert_queued("A\r\nContent-Length: 0\r\n\r\n");
+	sbx_side_unqueue(&side);
+	put(&b, "0123456789");
+	put(&b, "ab");
+	assert_int_equal(sbx_body_send(&b, sbx_span_str("A\r\nB: c\r\n")), 0);
+	assert_queued("A\r\nB: c\r\nContent-Length: 12\r\n\r\n0123456789ab");
+	sbx_body_fini(&b);
+}
+
 static void test_held_limit(void **state)
 {
 	struct sbx_body b = { .side = &side, .how = SBX_BODY_HELD };
@@ -177,6 +192,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_plain), TEST(test_chunks), TEST(test_no_chunks), TEST(test_held),
+		TEST(test_send),
 		TEST(test_held_limit), TEST(test_trailer),
 	};
 
