@@ -5,8 +5,8 @@
  *
  * A body goes on as it came, unless a placeholder may be in it. Then its data is searched, and
  * framed anew if its length may change: a body of a known length is held, so that the server gets a
- * length, too; a longer one is sent in chunks. Nothing is written to the server before the turn
- * ends, so a short request with a refused body never leaves.
+ * length, too; a longer one is sent in chunks, or refused in HTTP/1.0, which has none. Nothing is
+ * written to the server before the turn ends, so a short request with a refused body never leaves.
  */
 #include "tls/http1/http1.h"
 
@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "http/verdict.h"
 #include "wire/http_field.h"
 
 /* --- from the judge's event to the request --- */
@@ -203,7 +204,8 @@ static int ask_for_body(struct sbx_conn *c, struct sbx_http_request *r)
 		       0;
 }
 
-/* Chooses the framing of the body, and writes the head or keeps it. */
+/* Chooses the framing of the body, and writes the head or keeps it. 0; -EPROTONOSUPPORT: HTTP/1.0
+ * has no framing for it; another -errno. */
 static int begin(struct sbx_conn *c, struct sbx_http_rewritten *w)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
@@ -227,6 +229,8 @@ static int begin(struct sbx_conn *c, struct sbx_http_rewritten *w)
 		h->request_out.how = SBX_BODY_HELD;
 		e = ask_for_body(c, r);
 		e = e < 0 ? e : put_head(c, r, &h->held_request);
+	} else if (h->http10) {
+		e = -EPROTONOSUPPORT;
 	} else {
 		h->request_out.how = SBX_BODY_CHUNKED;
 		e = queue_head(c, r, "Transfer-Encoding: chunked\r\n");
@@ -358,6 +362,18 @@ static enum sbx_http1_step hold(struct sbx_conn *c, const struct sbx_http_event 
 	return SBX_HTTP1_ON;
 }
 
+static enum sbx_http1_step refuse_http10(struct sbx_conn *c)
+{
+	struct sbx_http_verdict v;
+
+	sbx_http_refuse(&v, SBX_REASON_OVERSIZED, 413,
+			"a request to %s was not carried: its length changes with its secrets in "
+			"it, and in HTTP/1.0 such a body can have at most %u bytes; send it in "
+			"HTTP/1.1 (entry '%.*s')",
+			c->name, SBX_BODY_HELD_MAX / 2, SBX_HTTP_SPAN_ARGS(c->entry->text));
+	return sbx_http1_refuse(c, &v);
+}
+
 static enum sbx_http1_step on_head(struct sbx_conn *c, const struct sbx_http_event *ev)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
@@ -365,6 +381,7 @@ static enum sbx_http1_step on_head(struct sbx_conn *c, const struct sbx_http_eve
 	struct sbx_http_rewritten w = { 0 };
 	struct sbx_http_verdict v;
 	enum sbx_http1_step step = read_head(c, ev, &r);
+	int e;
 
 	if (step == SBX_HTTP1_ON)
 		step = check_host(c, ev);
@@ -390,8 +407,9 @@ static enum sbx_http1_step on_head(struct sbx_conn *c, const struct sbx_http_eve
 		sbx_http_rewritten_fini(&w);
 		return step;
 	}
-	if (begin(c, &w) < 0)
-		return sbx_http1_abort(c);
+	e = begin(c, &w);
+	if (e < 0)
+		return e == -EPROTONOSUPPORT ? refuse_http10(c) : sbx_http1_abort(c);
 	h->request = SBX_HTTP1_BODY;
 	consume(h, ev->n);
 	return sbx_http_judge_idle(&h->judge) ? end_body(c) : SBX_HTTP1_ON;

@@ -237,6 +237,29 @@ static void test_too_long_with_values(void **state)
 	assert_false(has(&w.to_client, "AWS"));
 }
 
+/* A longer body of a length that may change is sent in chunks, which HTTP/1.0 does not have: a
+ * server that does not read them would take the body for requests. */
+static void test_long_body_of_http10(void **state)
+{
+	char head[128];
+
+	for (int minor = 0; minor < 2; minor++) {
+		input_begin(&in, 0);
+		snprintf(head, sizeof(head),
+			 "POST / HTTP/1.%d\r\nHost: api.example\r\nContent-Length: 600000\r\n\r\n",
+			 minor);
+		input_text(&in, TLS_CLIENT, head);
+		put_zeros(600000);
+		run();
+		assert_int_equal(w.to_server.n > 600000, minor);
+		assert_int_equal(has(&w.to_server, "\r\nTransfer-Encoding: chunked\r\n"), minor);
+		assert_int_equal(has(&w.to_client, "HTTP/1.1 413 "), !minor);
+		assert_int_equal(has(&w.to_client, "send it in HTTP/1.1"), !minor);
+		end(state);
+		begin(state);
+	}
+}
+
 /* --- the response's head --- */
 
 static void check_coding(const char *coding)
@@ -397,6 +420,7 @@ int main(void)
 		TEST(test_held_too_long_by_its_head),
 		TEST(test_held_max_request_bytes),
 		TEST(test_too_long_with_values),
+		TEST(test_long_body_of_http10),
 		TEST(test_coding),
 		TEST(test_coded_body_without_value),
 		TEST(test_refusal_of_head_has_no_body),
