@@ -40,24 +40,23 @@ static void set_timer(struct sbx_conn *c, uint32_t ms)
 		event_del(&c->timer);
 }
 
-static void send_done(struct sbx_tls_context *ctx, const struct sbx_msg_tls_done *m)
+static void send_done(const struct sbx_conn *c)
 {
-	uint8_t packet[64];
-	ssize_t n = sbx_msg_encode_tls_done(m, packet, sizeof(packet));
-
-	if (n > 0)
-		sbx_tls_send(ctx, packet, (size_t)n);
-}
-
-void sbx_conn_free(struct sbx_conn *c)
-{
-	const struct sbx_msg_tls_done done = {
+	const struct sbx_msg_tls_done m = {
 		.flow = c->flow,
 		.bytes_out = c->client.n_read,
 		.bytes_in = c->client.n_written,
 	};
+	uint8_t packet[64];
+	ssize_t n = sbx_msg_encode_tls_done(&m, packet, sizeof(packet));
 
-	send_done(c->ctx, &done);
+	if (n > 0)
+		sbx_tls_send(c->ctx, packet, (size_t)n);
+}
+
+void sbx_conn_free(struct sbx_conn *c)
+{
+	send_done(c);
 	*(c->prev ? &c->prev->next : &c->ctx->first) = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
