@@ -377,7 +377,7 @@ static enum sbx_http1_step refuse_http10(struct sbx_conn *c)
 static enum sbx_http1_step on_head(struct sbx_conn *c, const struct sbx_http_event *ev)
 {
 	struct sbx_http1 *h = sbx_http1_of(c);
-	struct sbx_http_request r;
+	struct sbx_http_request r = { 0 };
 	struct sbx_http_rewritten w = { 0 };
 	struct sbx_http_verdict v;
 	enum sbx_http1_step step = read_head(c, ev, &r);
