@@ -27,6 +27,7 @@
 #include "launcher/setup/bwrap_argv.h"
 #include "launcher/view/etc.h"
 #include "policy/lists/shipped.h"
+#include "policy/profile/net_entry.h"
 #include "sys/seccomp/seccomp.h"
 
 #define HIDDEN	     "<hidden>"
@@ -310,22 +311,12 @@ static json_t *published(const struct sbx_plan *p, const struct sbx_setup *s)
 
 /* --- terminated hosts and secrets --- */
 
-/* Is every host of @e one of @pattern's? */
-static bool covers(const struct sbx_net_entry *pattern, const struct sbx_net_entry *e)
-{
-	size_t n = strlen(pattern->host), n_host = strlen(e->host);
-
-	if (!pattern->wildcard || (e->wildcard && n == n_host))
-		return pattern->wildcard == e->wildcard && strcmp(pattern->host, e->host) == 0;
-	return n_host > n && e->host[n_host - n - 1] == '.' &&
-	       strcmp(e->host + n_host - n, pattern->host) == 0;
-}
-
 /* Does the secret go to a host of @e? */
 static bool goes_to(const struct sbx_secret *s, const struct sbx_net_entry *e)
 {
 	for (size_t i = 0; i < s->hosts.n; i++)
-		if (covers(&s->hosts.v[i], e) || covers(e, &s->hosts.v[i]))
+		if (sbx_net_entry_covers(&s->hosts.v[i], e) ||
+		    sbx_net_entry_covers(e, &s->hosts.v[i]))
 			return true;
 	return false;
 }

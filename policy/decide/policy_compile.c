@@ -209,23 +209,9 @@ static bool same_group(const struct item *a, const struct item *b)
 	       a->entry->cidr.prefix == b->entry->cidr.prefix;
 }
 
-/* The ports of an item, its defaults filled in. */
 static size_t item_ports(const struct item *it, struct sbx_port_range *ret_ports)
 {
-	const struct sbx_net_entry *e = it->entry;
-
-	if (e->n_ports > 0) {
-		assert(e->n_ports <= SBX_PORTS_MAX);
-		memcpy(ret_ports, e->ports, e->n_ports * sizeof(*ret_ports));
-		return e->n_ports;
-	}
-	if (it->action == SBX_ALLOW && !e->is_cidr) {
-		ret_ports[0] = (struct sbx_port_range){ 443, 443 };
-		ret_ports[1] = (struct sbx_port_range){ 80, 80 };
-		return 2;
-	}
-	ret_ports[0] = (struct sbx_port_range){ 1, UINT16_MAX };
-	return 1;
+	return sbx_net_entry_ranges(it->entry, it->action == SBX_DENY, ret_ports);
 }
 
 static uint8_t item_protos(const struct item *it)

@@ -399,22 +399,15 @@ static int copy_string(const char *from, char **ret)
 int sbx_net_entry_copy_for(const struct sbx_net_entry *from, const struct sbx_net_entry *host,
 			   struct sbx_net_entry *ret_copy)
 {
-	struct sbx_net_entry *e = ret_copy;
+	struct sbx_net_entry *e = ret_copy, ports = *ret_copy;
 
+	*e = *from;
+	e->text = e->host = e->cert = e->key = NULL;
+	e->methods = e->paths = e->headers = (struct sbx_str_list){ 0 };
 	e->wildcard = host->wildcard;
-	e->proto_set = from->proto_set;
-	e->proto = from->proto;
-	e->private_ok = from->private_ok;
-	e->check_set = from->check_set;
-	e->check = from->check;
-	e->access = from->access;
-	e->any_said = from->any_said;
-	e->inspect = from->inspect;
-	e->passthrough = from->passthrough;
-	e->websocket = from->websocket;
-	e->max_request_bytes = from->max_request_bytes;
-	e->line = from->line;
-	e->column = from->column;
+	e->terminate = false;
+	e->n_ports = ports.n_ports;
+	memcpy(e->ports, ports.ports, sizeof(e->ports));
 	if (copy_string(host->host, &e->host) < 0 ||
 	    sbx_str_list_copy(&from->methods, &e->methods) < 0 ||
 	    sbx_str_list_copy(&from->paths, &e->paths) < 0 ||
@@ -422,6 +415,38 @@ int sbx_net_entry_copy_for(const struct sbx_net_entry *from, const struct sbx_ne
 	    copy_string(from->cert, &e->cert) < 0 || copy_string(from->key, &e->key) < 0)
 		return -ENOMEM;
 	return set_text(e);
+}
+
+size_t sbx_net_entry_ranges(const struct sbx_net_entry *e, bool deny,
+			    struct sbx_port_range ret_ranges[SBX_PORTS_MAX])
+{
+	if (e->n_ports > 0) {
+		assert(e->n_ports <= SBX_PORTS_MAX);
+		memcpy(ret_ranges, e->ports, e->n_ports * sizeof(*ret_ranges));
+		return e->n_ports;
+	}
+	if (deny || e->is_cidr) {
+		ret_ranges[0] = (struct sbx_port_range){ 1, UINT16_MAX };
+		return 1;
+	}
+	ret_ranges[0] = (struct sbx_port_range){ 443, 443 };
+	ret_ranges[1] = (struct sbx_port_range){ 80, 80 };
+	return 2;
+}
+
+bool sbx_net_entry_same_names(const struct sbx_net_entry *a, const struct sbx_net_entry *b)
+{
+	return !a->is_cidr && !b->is_cidr && a->wildcard == b->wildcard &&
+	       strcmp(a->host, b->host) == 0;
+}
+
+bool sbx_net_entry_covers(const struct sbx_net_entry *a, const struct sbx_net_entry *b)
+{
+	if (a->is_cidr || b->is_cidr)
+		return false;
+	if (!a->wildcard || strcmp(a->host, b->host) == 0)
+		return sbx_net_entry_same_names(a, b);
+	return sbx_hostname_in_domain(b->host, a->host);
 }
 
 const char *sbx_net_entry_ports(const struct sbx_net_entry *e, char *buf, size_t n_buf)

@@ -49,6 +49,15 @@ const char *sbx_net_entry_target(const struct sbx_net_entry *e, char *buf, size_
 int sbx_net_entry_copy_for(const struct sbx_net_entry *from, const struct sbx_net_entry *host,
 			   struct sbx_net_entry *ret_copy);
 
+/* Write the ports of @e to @ret_ranges, the default ones where it has none. @deny: it is of a deny
+ * list. Returns the number of ranges. */
+size_t sbx_net_entry_ranges(const struct sbx_net_entry *e, bool deny,
+			    struct sbx_port_range ret_ranges[SBX_PORTS_MAX]);
+/* Are both for the same name, or the same wildcard? False for a cidr. */
+bool sbx_net_entry_same_names(const struct sbx_net_entry *a, const struct sbx_net_entry *b);
+/* Does @a match every name that @b matches? False for a cidr. */
+bool sbx_net_entry_covers(const struct sbx_net_entry *a, const struct sbx_net_entry *b);
+
 /* Append @e to @list, which takes its strings. 0, -ENOMEM. */
 int sbx_net_list_append(struct sbx_net_list *list, struct sbx_net_entry *e);
 void sbx_net_list_fini(struct sbx_net_list *list);

@@ -13,7 +13,6 @@
 
 #include "policy/profile/settle.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,27 +58,10 @@ static void add_range(struct ports *ports, struct sbx_port_range range)
 		ports->bits[port / 8] |= (uint8_t)(1u << (port % 8));
 }
 
-/* The ranges of an entry, the default ones filled in. */
-static size_t ranges_of(const struct sbx_net_entry *e, bool deny, struct sbx_port_range *ret)
-{
-	if (e->n_ports > 0) {
-		assert(e->n_ports <= SBX_PORTS_MAX);
-		memcpy(ret, e->ports, e->n_ports * sizeof(*ret));
-		return e->n_ports;
-	}
-	if (deny) {
-		ret[0] = (struct sbx_port_range){ 1, UINT16_MAX };
-		return 1;
-	}
-	ret[0] = (struct sbx_port_range){ 443, 443 };
-	ret[1] = (struct sbx_port_range){ 80, 80 };
-	return 2;
-}
-
 static void add_ports(struct ports *ports, const struct sbx_net_entry *e, bool deny)
 {
 	struct sbx_port_range ranges[SBX_PORTS_MAX];
-	size_t n = ranges_of(e, deny, ranges);
+	size_t n = sbx_net_entry_ranges(e, deny, ranges);
 
 	for (size_t i = 0; i < n; i++)
 		add_range(ports, ranges[i]);
@@ -88,7 +70,7 @@ static void add_ports(struct ports *ports, const struct sbx_net_entry *e, bool d
 static bool share_a_port(const struct sbx_net_entry *a, const struct sbx_net_entry *b)
 {
 	struct sbx_port_range x[SBX_PORTS_MAX], y[SBX_PORTS_MAX];
-	size_t n_x = ranges_of(a, false, x), n_y = ranges_of(b, false, y);
+	size_t n_x = sbx_net_entry_ranges(a, false, x), n_y = sbx_net_entry_ranges(b, false, y);
 
 	for (size_t i = 0; i < n_x; i++) {
 		for (size_t k = 0; k < n_y; k++) {
@@ -132,30 +114,6 @@ static bool leave_ports(const struct sbx_net_entry *e, const struct ports *taken
 		copy->n_ports = e->n_ports;
 	}
 	return true;
-}
-
-/* --- patterns --- */
-
-static bool is_below(const char *host, const char *parent)
-{
-	size_t n = strlen(host), n_parent = strlen(parent);
-
-	return n > n_parent + 1 && host[n - n_parent - 1] == '.' &&
-	       strcmp(host + n - n_parent, parent) == 0;
-}
-
-static bool same_pattern(const struct sbx_net_entry *a, const struct sbx_net_entry *b)
-{
-	return !a->is_cidr && !b->is_cidr && a->wildcard == b->wildcard &&
-	       strcmp(a->host, b->host) == 0;
-}
-
-/* Does @a match every name that @b matches? */
-static bool covers(const struct sbx_net_entry *a, const struct sbx_net_entry *b)
-{
-	if (a->is_cidr || b->is_cidr)
-		return false;
-	return same_pattern(a, b) || (a->wildcard && is_below(b->host, a->host));
 }
 
 static bool is_tcp(const struct sbx_net_entry *e, bool deny)
@@ -205,14 +163,14 @@ static int mark_entries(struct settling *s)
 		struct sbx_net_entry *e = &allow->v[i];
 		int r;
 
-		if (!is_tcp(e, false) || !covers(s->host, e))
+		if (!is_tcp(e, false) || !sbx_net_entry_covers(s->host, e))
 			continue;
 		r = check_for_secret(s, e);
 		if (r != 0)
 			return r;
 		e->terminate = true;
 		s->found = true;
-		if (same_pattern(s->host, e))
+		if (sbx_net_entry_same_names(s->host, e))
 			add_ports(&s->taken, e, false);
 	}
 	return 0;
@@ -252,14 +210,14 @@ static int settle_level(struct settling *s, const struct sbx_net_entry *level, s
 	int r = 0;
 
 	for (size_t i = 0; i < deny->n; i++) {
-		if (is_tcp(&deny->v[i], true) && same_pattern(&deny->v[i], level))
+		if (is_tcp(&deny->v[i], true) && sbx_net_entry_same_names(&deny->v[i], level))
 			add_ports(&s->taken, &deny->v[i], true);
 	}
 	for (size_t i = 0; r == 0 && i < n_allow; i++) {
 		/* The list may move when a copy is appended. */
 		struct sbx_net_entry e = allow->v[i];
 
-		if (!is_tcp(&e, false) || !same_pattern(&e, level))
+		if (!is_tcp(&e, false) || !sbx_net_entry_same_names(&e, level))
 			continue;
 		r = add_copy(s, &e);
 		add_ports(&s->taken, &e, false);
@@ -276,7 +234,7 @@ static int settle_host(struct settling *s)
 	int r = mark_entries(s);
 
 	for (size_t i = 0; i < deny->n; i++) {
-		if (is_tcp(&deny->v[i], true) && same_pattern(&deny->v[i], s->host))
+		if (is_tcp(&deny->v[i], true) && sbx_net_entry_same_names(&deny->v[i], s->host))
 			add_ports(&s->taken, &deny->v[i], true);
 	}
 	for (char *dot = strchr(s->host->host, '.'); r == 0 && dot; dot = strchr(dot + 1, '.')) {
@@ -323,14 +281,14 @@ static int check_pair(const struct sbx_net_entry *e, const struct sbx_net_entry 
 {
 	if (other->is_cidr || !share_a_port(e, other))
 		return 0;
-	if (other->proto == SBX_PROTO_UDP && (covers(e, other) || covers(other, e))) {
+	if (other->proto == SBX_PROTO_UDP && (sbx_net_entry_covers(e, other) || sbx_net_entry_covers(other, e))) {
 		sbx_err_set(err,
 			    "network.allow: entry '%s' would let HTTP/3 pass by the entry '%s', "
 			    "which is terminated: remove one of them, or give them other ports",
 			    other->text, e->text);
 		return SBX_PROFILE_E_INVALID;
 	}
-	if (other->passthrough && same_pattern(e, other)) {
+	if (other->passthrough && sbx_net_entry_same_names(e, other)) {
 		sbx_err_set(err,
 			    "network.allow: entry '%s' is there with passthrough and without, and "
 			    "one of them is terminated: remove one",
