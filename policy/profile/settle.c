@@ -2,6 +2,10 @@
 /*
  * Settling: which entries are terminated.
  *
+ * An entry that says nothing about requests inherits from the most specific entry over it that says
+ * something: a copy of that entry with its own names is appended, for the ports that both have. So
+ * neither --allow HOST nor a secret lifts the `access` of a wildcard.
+ *
  * A copy for a secret's host is more specific than the entry that it is made of. So it would also
  * win over deny entries between the two. For that reason the levels above the host are walked from
  * the most specific to the least, as a decision walks them, with the set of ports that are decided
@@ -19,6 +23,13 @@
 
 #include "base/cleanup.h"
 #include "policy/profile/net_entry.h"
+
+/* Does the entry say how its requests are treated, be it that they are not read? */
+static bool says_requests(const struct sbx_net_entry *e)
+{
+	return sbx_net_entry_asks_terminate(e) || e->any_said || e->passthrough ||
+	       (e->check_set && e->check == SBX_CHECK_NONE);
+}
 
 bool sbx_net_entry_asks_terminate(const struct sbx_net_entry *e)
 {
@@ -121,6 +132,123 @@ static bool is_tcp(const struct sbx_net_entry *e, bool deny)
 	return e->proto == SBX_PROTO_TCP || (deny && !e->proto_set);
 }
 
+/* --- inheriting --- */
+
+struct inheriting {
+	struct sbx_net_list *allow;
+	size_t *saying; /* indices of the entries that say something; a profile may have thousands
+			 * that do not */
+	size_t n_saying, n_written; /* entries before the copies */
+	struct ports taken;	    /* of the entry that inherits: decided already */
+	struct sbx_err *err;
+};
+
+static void inheriting_fini(struct inheriting *h)
+{
+	free(h->saying);
+}
+
+/* Append a copy of @from for the names of @e: for the ports of @e that @from has and that are not
+ * taken. They are taken afterwards. */
+static int inherit_from(struct inheriting *h, const struct sbx_net_entry *e,
+			const struct sbx_net_entry *from)
+{
+	SBX_CLEANUP(sbx_net_entry_fini) struct sbx_net_entry copy = { 0 };
+	struct ports others = { { 0 } }; /* of which there is nothing to copy */
+	size_t n_left;
+	int r;
+
+	add_ports(&others, from, false);
+	for (size_t i = 0; i < sizeof(others.bits); i++)
+		others.bits[i] = (uint8_t)(~others.bits[i] | h->taken.bits[i]);
+	if (!leave_ports(e, &others, &copy, &n_left)) {
+		sbx_err_set(h->err,
+			    "network.allow: entry '%s' shares more than 16 ranges of ports with "
+			    "'%s', whose access and so on hold for it too: give it 'access'",
+			    e->text, from->text);
+		return SBX_PROFILE_E_INVALID;
+	}
+	add_ports(&h->taken, from, false);
+	if (n_left == 0 || !sbx_net_entry_asks_terminate(from))
+		return 0;
+	r = sbx_net_entry_copy_for(from, e, &copy);
+	if (r < 0)
+		return r;
+	copy.terminate = true;
+	copy.private_ok = e->private_ok;
+	copy.check_set = e->check_set;
+	copy.check = e->check;
+	copy.line = e->line;
+	copy.column = e->column;
+	return sbx_net_list_append(h->allow, &copy);
+}
+
+/* The entries for the names of @level that say something, the last first: it wins. */
+static int inherit_level(struct inheriting *h, const struct sbx_net_entry *e,
+			 const struct sbx_net_entry *level)
+{
+	size_t n_copies = h->allow->n - h->n_written;
+	int r = 0;
+
+	for (size_t i = n_copies + h->n_saying; r == 0 && i-- > 0;) {
+		/* The list may move when a copy is appended. */
+		struct sbx_net_entry from =
+			h->allow->v[i < h->n_saying ? h->saying[i]
+						    : h->n_written + i - h->n_saying];
+
+		if (!sbx_net_entry_same_names(&from, level))
+			continue;
+		if (sbx_net_entry_same_names(&from, e))
+			add_ports(&h->taken, &from, false); /* policy_compile.c prefers it */
+		else
+			r = inherit_from(h, e, &from);
+	}
+	return r;
+}
+
+static int inherit_all_levels(struct inheriting *h, const struct sbx_net_entry *e)
+{
+	int r;
+
+	h->taken = (struct ports){ { 0 } };
+	r = inherit_level(h, e, e);
+	for (char *dot = strchr(e->host, '.'); r == 0 && dot; dot = strchr(dot + 1, '.')) {
+		struct sbx_net_entry level = { .wildcard = true, .host = dot + 1 };
+
+		r = inherit_level(h, e, &level);
+	}
+	return r;
+}
+
+/* Let the entries that say nothing about requests inherit. */
+static int inherit(struct sbx_profile *p, struct sbx_err *err)
+{
+	SBX_CLEANUP(inheriting_fini)
+	struct inheriting h = { .allow = &p->network.allow,
+				.n_written = p->network.allow.n,
+				.err = err };
+	int r = 0;
+
+	h.saying = calloc(h.n_written + 1, sizeof(*h.saying));
+	if (!h.saying)
+		return -ENOMEM;
+	for (size_t i = 0; i < h.n_written; i++) {
+		const struct sbx_net_entry *e = &h.allow->v[i];
+
+		if (!e->is_cidr && is_tcp(e, false) && says_requests(e))
+			h.saying[h.n_saying++] = i;
+	}
+	/* More copies than that are refused in check_entries(). */
+	for (size_t i = h.n_written;
+	     r == 0 && i-- > 0 && h.allow->n - h.n_written <= SBX_TERMINATED_MAX;) {
+		struct sbx_net_entry e = h.allow->v[i];
+
+		if (!e.is_cidr && is_tcp(&e, false) && !says_requests(&e))
+			r = inherit_all_levels(&h, &e);
+	}
+	return r;
+}
+
 /* --- secrets --- */
 
 struct settling {
@@ -202,27 +330,37 @@ static int add_copy(struct settling *s, const struct sbx_net_entry *e)
 	return sbx_net_list_append(&s->p->network.allow, &copy);
 }
 
-/* The level of the names below @parent: denies before allows, as a decision goes. */
-static int settle_level(struct settling *s, const struct sbx_net_entry *level, size_t n_allow)
+/* The allow entries for the names of @level: of two for a port the one that a decision prefers. */
+static int copy_level(struct settling *s, const struct sbx_net_entry *level, size_t n_allow,
+		      bool saying)
 {
-	const struct sbx_net_list *deny = &s->p->network.deny;
-	struct sbx_net_list *allow = &s->p->network.allow;
 	int r = 0;
 
-	for (size_t i = 0; i < deny->n; i++) {
-		if (is_tcp(&deny->v[i], true) && sbx_net_entry_same_names(&deny->v[i], level))
-			add_ports(&s->taken, &deny->v[i], true);
-	}
-	for (size_t i = 0; r == 0 && i < n_allow; i++) {
+	for (size_t i = n_allow; r == 0 && i-- > 0;) {
 		/* The list may move when a copy is appended. */
-		struct sbx_net_entry e = allow->v[i];
+		struct sbx_net_entry e = s->p->network.allow.v[i];
 
-		if (!is_tcp(&e, false) || !sbx_net_entry_same_names(&e, level))
+		if (!is_tcp(&e, false) || !sbx_net_entry_same_names(&e, level) ||
+		    says_requests(&e) != saying)
 			continue;
 		r = add_copy(s, &e);
 		add_ports(&s->taken, &e, false);
 	}
 	return r;
+}
+
+/* The level of the names below a parent: denies before allows, as a decision goes. */
+static int settle_level(struct settling *s, const struct sbx_net_entry *level, size_t n_allow)
+{
+	const struct sbx_net_list *deny = &s->p->network.deny;
+	int r;
+
+	for (size_t i = 0; i < deny->n; i++) {
+		if (is_tcp(&deny->v[i], true) && sbx_net_entry_same_names(&deny->v[i], level))
+			add_ports(&s->taken, &deny->v[i], true);
+	}
+	r = copy_level(s, level, n_allow, true);
+	return r == 0 ? copy_level(s, level, n_allow, false) : r;
 }
 
 static int settle_host(struct settling *s)
@@ -281,7 +419,8 @@ static int check_pair(const struct sbx_net_entry *e, const struct sbx_net_entry 
 {
 	if (other->is_cidr || !share_a_port(e, other))
 		return 0;
-	if (other->proto == SBX_PROTO_UDP && (sbx_net_entry_covers(e, other) || sbx_net_entry_covers(other, e))) {
+	if (other->proto == SBX_PROTO_UDP &&
+	    (sbx_net_entry_covers(e, other) || sbx_net_entry_covers(other, e))) {
 		sbx_err_set(err,
 			    "network.allow: entry '%s' would let HTTP/3 pass by the entry '%s', "
 			    "which is terminated: remove one of them, or give them other ports",
@@ -355,6 +494,8 @@ int sbx_profile_settle_secrets(struct sbx_profile *p, struct sbx_err *err)
 		r = check_network(p, "secret", p->secrets[0].name, err);
 	else if (first)
 		r = check_network(p, "network.allow: entry", first->text, err);
+	if (r == 0 && first)
+		r = inherit(p, err);
 	if (r == 0)
 		r = settle_all_hosts(p, err);
 	return r == 0 ? check_entries(p, err) : r;

@@ -267,13 +267,33 @@ static void test_many(void **state)
 	assert_non_null(strstr(err.msg, "257 entries are terminated"));
 }
 
+/* As many plain entries as a profile may have, and one below which they all are. */
+static void test_many_inherit(void **state)
+{
+	SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p =
+		good_profile("network: {allow: [{host: '*.example', access: read-only}]}\n");
+	struct sbx_err err = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 20000 - 1; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "h%d.example", i);
+		assert_int_equal(
+			sbx_net_list_add_pattern(&p->network.allow, name, "--allow", &err), 0);
+	}
+	assert_int_equal(sbx_profile_settle_secrets(p, &err), SBX_PROFILE_E_INVALID);
+	assert_non_null(strstr(err.msg, "entries are terminated"));
+	assert_true(p->network.allow.n <= 20000 + SBX_TERMINATED_MAX + 1);
+}
+
 static void test_verdicts(void **state)
 {
 	static const char yaml[] =
 		"network:\n  allow:\n"
 		"    - plain.example\n"
 		"    - {host: '*.a.example', access: read-only}\n"
-		"    - {host: open.a.example}\n"
+		"    - {host: open.a.example, access: any}\n"
 		"    - {host: http.example, ports: [80, 443, 8080], inspect: true, check: http}\n"
 		"    - {host: ports.example, ports: [80, 443, 8080], inspect: true}\n"
 		"    - {host: ports.example, ports: 8080, access: read-only}\n"
@@ -369,6 +389,134 @@ static void test_default_ways(void **state)
 	assert_int_equal(flow(&w, "c.example", SBX_PROTO_UDP, 443), 0);
 }
 
+/* The access of the entry that carries a flow. */
+static enum sbx_access access_of(const char *yaml, const char *name, uint16_t port)
+{
+	SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = settled(yaml);
+	SBX_CLEANUP(world_fini) struct world w = world_of_profile(p, NULL, false);
+	const struct sbx_net_entry *v[SBX_TERMINATED_MAX];
+	size_t n = sbx_profile_terminated(p, v, SBX_TERMINATED_MAX);
+	int number = tcp(&w, name, port);
+
+	assert_true(number >= 0 && number <= (int)n);
+	return number > 0 ? v[number - 1]->access : SBX_ACCESS_ANY;
+}
+
+#define READ_ONLY "{host: '*.a.example', access: read-only}"
+
+/* A plain entry, or a secret's host, inherits from the most specific entry over it that says
+ * something about requests. */
+static void test_inherits(void **state)
+{
+	static const struct {
+		const char *allow, *name;
+		enum sbx_access access;
+		uint16_t port;
+	} rows[] = {
+		{ READ_ONLY ", x.a.example", "x.a.example", SBX_ACCESS_READ_ONLY, 443 },
+		{ "x.a.example, " READ_ONLY, "x.a.example", SBX_ACCESS_READ_ONLY, 80 },
+		{ READ_ONLY ", '*.x.a.example'", "y.x.a.example", SBX_ACCESS_READ_ONLY, 443 },
+		/* lifted, and held again */
+		{ READ_ONLY ", {host: x.a.example, access: any}", "x.a.example", SBX_ACCESS_ANY,
+		  443 },
+		{ READ_ONLY ", {host: x.a.example, access: any}, x.a.example", "x.a.example",
+		  SBX_ACCESS_ANY, 443 },
+		{ READ_ONLY ", {host: '*.x.a.example', access: any}, y.x.a.example",
+		  "y.x.a.example", SBX_ACCESS_ANY, 443 },
+		{ READ_ONLY ", {host: '*.a.example', access: any}, x.a.example", "x.a.example",
+		  SBX_ACCESS_ANY, 443 },
+		{ "{host: '*.a.example', access: any}, " READ_ONLY ", x.a.example", "x.a.example",
+		  SBX_ACCESS_READ_ONLY, 443 },
+		{ READ_ONLY ", {host: '*.example', access: any}, x.a.example", "x.a.example",
+		  SBX_ACCESS_READ_ONLY, 443 },
+		{ READ_ONLY ", {host: x.a.example, access: {methods: [PUT]}}, x.a.example",
+		  "x.a.example", SBX_ACCESS_LISTED, 443 },
+		/* a plain wildcard between says nothing either */
+		{ "{host: '*.example', access: read-only}, '*.a.example', x.a.example",
+		  "x.a.example", SBX_ACCESS_READ_ONLY, 443 },
+		/* only the ports that both have */
+		{ READ_ONLY ", 'x.a.example:22,443'", "x.a.example", SBX_ACCESS_READ_ONLY, 443 },
+		{ READ_ONLY ", 'x.a.example:22,443'", "x.a.example", SBX_ACCESS_ANY, 22 },
+		{ READ_ONLY ", 'x.a.example:8443'", "x.a.example", SBX_ACCESS_ANY, 8443 },
+		{ READ_ONLY ", {host: x.a.example, ports: 443, access: any}, x.a.example",
+		  "x.a.example", SBX_ACCESS_READ_ONLY, 80 },
+		{ READ_ONLY ", {host: x.a.example, ports: 443, access: any}, x.a.example",
+		  "x.a.example", SBX_ACCESS_ANY, 443 },
+		/* others */
+		{ READ_ONLY ", a.example", "a.example", SBX_ACCESS_ANY, 443 },
+		{ READ_ONLY ", b.example", "b.example", SBX_ACCESS_ANY, 443 },
+		{ READ_ONLY ", {host: x.a.example, check: none}", "x.a.example", SBX_ACCESS_ANY,
+		  443 },
+		{ READ_ONLY ", {host: x.a.example, passthrough: true}", "x.a.example",
+		  SBX_ACCESS_ANY, 443 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++) {
+		char yaml[512];
+		enum sbx_access access;
+
+		snprintf(yaml, sizeof(yaml), "network: {allow: [%s]}\n", rows[i].allow);
+		access = access_of(yaml, rows[i].name, rows[i].port);
+		if (access != rows[i].access)
+			fail_msg("[%s]: %s:%u has access %d", rows[i].allow, rows[i].name,
+				 rows[i].port, (int)access);
+	}
+}
+
+/* A secret's host that only wildcards allow has the rules that its wildcard has. */
+static void test_secret_inherits(void **state)
+{
+	static const char *const allows[] = {
+		READ_ONLY,
+		"'*.a.example', " READ_ONLY,
+		READ_ONLY ", '*.a.example'",
+		READ_ONLY ", x.a.example",
+		"{host: '*.example', access: read-only}, '*.a.example'",
+		"{host: '*.a.example', inspect: true}, " READ_ONLY,
+		"'*.a.example:*', " READ_ONLY,
+	};
+	char yaml[512];
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(allows); i++) {
+		snprintf(yaml, sizeof(yaml), "network: {allow: [%s]}\n" SECRET("x.a.example"),
+			 allows[i]);
+		if (access_of(yaml, "x.a.example", 443) != SBX_ACCESS_READ_ONLY)
+			fail_msg("[%s] lost its access", allows[i]);
+	}
+	assert_int_equal(access_of("network: {allow: [" READ_ONLY
+				   ", {host: x.a.example, access: any}]}\n" SECRET("x.a.example"),
+				   "x.a.example", 443),
+			 SBX_ACCESS_ANY);
+	TERMINATES("network: {allow: [" READ_ONLY ", x.a.example]}\n" SECRET("x.a.example"),
+		   "*.a.example", "x.a.example", "x.a.example");
+}
+
+/* An inherited copy keeps what the entry itself says: its ports, its addresses. */
+static void test_inherited_parts(void **state)
+{
+	static const char yaml[] =
+		"network:\n  allow:\n"
+		"    - {host: '*.a.example', private: true, access: {methods: [GET]},\n"
+		"       inspect: true, headers: {A: b},\n"
+		"       max_request_bytes: 1M, mtls: {cert: /c, key: /k}}\n"
+		"    - {host: x.a.example, ports: 443, check: tls}\n";
+	SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = settled(yaml);
+	const struct sbx_net_entry *e = &p->network.allow.v[2];
+
+	(void)state;
+	assert_int_equal(p->network.allow.n, 3);
+	assert_string_equal(e->text, "x.a.example:443");
+	assert_true(e->terminate && !e->private_ok && e->check_set && e->inspect);
+	assert_int_equal(e->access, SBX_ACCESS_LISTED);
+	assert_string_equal(e->methods.v[0], "GET");
+	assert_string_equal(e->headers.v[0], "A: b");
+	assert_string_equal(e->key, "/k");
+	assert_int_equal(e->max_request_bytes, 1 << 20);
+	assert_int_equal(e->line, 6);
+}
+
 static void hash(const char *yaml, char ret_hex[65])
 {
 	SBX_CLEANUP(world_fini) struct world w = world_of(yaml, NULL);
@@ -435,6 +583,8 @@ int main(void)
 		cmocka_unit_test(test_many),	      cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_default_ways),  cmocka_unit_test(test_hash),
 		cmocka_unit_test(test_unsettled),     cmocka_unit_test(test_last_wins),
+		cmocka_unit_test(test_inherits),      cmocka_unit_test(test_secret_inherits),
+		cmocka_unit_test(test_inherited_parts), cmocka_unit_test(test_many_inherit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
