@@ -38,6 +38,7 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/forms/suggest.c %reldir%/forms/suggest.h \
 	%reldir%/keys/system.c \
 	%reldir%/forms/units.c %reldir%/forms/units.h \
+	%reldir%/forms/variable_form.c %reldir%/forms/variable_form.h \
 	%reldir%/forms/yaml_tree.c %reldir%/forms/yaml_tree.h
 
 SBX_POLICY_TEST_LIBS = policy/libsbx-policy.a src/base/libsbx-base.a \
@@ -61,6 +62,7 @@ check_PROGRAMS += \
 	tests/unit/policy/forms/test_suggest \
 	tests/unit/policy/keys/test_system \
 	tests/unit/policy/forms/test_units \
+	tests/unit/policy/forms/test_variable_form \
 	tests/unit/policy/forms/test_yaml_tree
 tests_unit_policy_lists_test_git_config_SOURCES = tests/unit/policy/lists/test_git_config.c
 tests_unit_policy_lists_test_git_config_LDADD = $(SBX_POLICY_TEST_LIBS)
@@ -99,6 +101,8 @@ tests_unit_policy_keys_test_system_SOURCES = tests/unit/policy/keys/test_system.
 tests_unit_policy_keys_test_system_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_forms_test_units_SOURCES = tests/unit/policy/forms/test_units.c
 tests_unit_policy_forms_test_units_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_forms_test_variable_form_SOURCES = tests/unit/policy/forms/test_variable_form.c
+tests_unit_policy_forms_test_variable_form_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_forms_test_yaml_tree_SOURCES = tests/unit/policy/forms/test_yaml_tree.c
 tests_unit_policy_forms_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/policy/keys/test_profile_golden tests/unit/policy/keys/test_profile_man tests/unit/policy/lists/test_protected_path

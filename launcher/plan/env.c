@@ -26,6 +26,7 @@
 #include "base/cleanup.h"
 #include "launcher/plan/plan_internal.h"
 #include "launcher/view/view.h"
+#include "policy/forms/variable_form.h"
 #include "policy/lists/shipped.h"
 
 /* A '*' at either end stands for anything. */
@@ -338,7 +339,7 @@ static int set_trust(struct sbx_plan *p)
 	const char *name, *found = "";
 	int r = 0;
 
-	for (size_t i = 0; (name = sbx_trust_variable_at(i)) && r == 0; i++) {
+	for (size_t i = 0; (name = sbx_trust_variables[i]) && r == 0; i++) {
 		const char *value = sbx_facts_getenv(p->facts, name);
 
 		if (value && strcmp(value, found) != 0)
@@ -395,7 +396,7 @@ static int set_placeholders(struct sbx_plan *p)
 static bool is_held_back(const struct sbx_plan *p, const char *name, size_t n)
 {
 	return is_never_passed(name, n) || secret_from(p, name, n) ||
-	       (p->tls.on && sbx_trust_variable(name, n));
+	       (p->tls.on && sbx_is_trust_variable(name, n));
 }
 
 static int pass_pattern(struct sbx_plan *p, const char *pattern)

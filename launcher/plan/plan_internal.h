@@ -28,10 +28,6 @@ int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs);
  * mounts that show it. */
 int sbx_plan_tls(struct sbx_plan *p);
 int sbx_plan_trust(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs);
-/* A variable that names a trust store; SSL_CERT_DIR is one. */
-bool sbx_trust_variable(const char *name, size_t n_name);
-/* The i-th variable that is set to the sandbox's trust store; NULL: there are no more. */
-const char *sbx_trust_variable_at(size_t i);
 /* Adds the certificates of @path, which a variable of the caller's names, unless it is the host's
  * own store or cannot be read. 0 or -ENOMEM. */
 int sbx_trust_add_named(struct sbx_plan *p, const char *path);

@@ -39,35 +39,6 @@ static const char *const bundles[] = {
 /* The trust store where the root has no place of its own for it. */
 #define OTHER_BUNDLE SBX_VIEW_RUN_DIR "/ca-certificates.crt"
 
-static const char *const variables[] = {
-	"NODE_EXTRA_CA_CERTS",
-	"SSL_CERT_FILE",
-	"REQUESTS_CA_BUNDLE",
-	"CURL_CA_BUNDLE",
-	"PIP_CERT",
-	"GIT_SSL_CAINFO",
-	"AWS_CA_BUNDLE",
-	"CARGO_HTTP_CAINFO",
-	"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-	"DENO_CERT",
-	"NIX_SSL_CERT_FILE",
-};
-
-const char *sbx_trust_variable_at(size_t i)
-{
-	return i < SBX_N_ELEMENTS(variables) ? variables[i] : NULL;
-}
-
-bool sbx_trust_variable(const char *name, size_t n_name)
-{
-	static const char directory[] = "SSL_CERT_DIR";
-
-	for (size_t i = 0; i < SBX_N_ELEMENTS(variables); i++)
-		if (strlen(variables[i]) == n_name && memcmp(variables[i], name, n_name) == 0)
-			return true;
-	return n_name == sizeof(directory) - 1 && memcmp(directory, name, n_name) == 0;
-}
-
 void sbx_plan_tls_fini(struct sbx_plan_tls *t)
 {
 	free(t->entries);

@@ -155,10 +155,3 @@ const char *sbx_form_credential(const char *s)
 		return "a credential's name is made of letters, digits, '_', '-' and '.'";
 	return NULL;
 }
-
-const char *sbx_form_variable(const char *s)
-{
-	if (!consists_of(s, UPPER LOWER DIGIT "_") || strchr(DIGIT, *s))
-		return "a variable's name is made of letters, digits and '_'";
-	return strlen(s) > 255 ? "a variable's name has at most 255 bytes" : NULL;
-}

@@ -28,8 +28,6 @@ const char *sbx_form_secret_header(const char *s);
 const char *sbx_form_secret_prefix(const char *s);
 /* A file's name in $CREDENTIALS_DIRECTORY (systemd.exec(5)). */
 const char *sbx_form_credential(const char *s);
-/* The whole name of a variable. */
-const char *sbx_form_variable(const char *s);
 
 /* The length of "Name" in "Name: value"; *ret_value is the text behind the colon and spaces. */
 size_t sbx_form_header_split(const char *s, const char **ret_value);

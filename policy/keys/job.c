@@ -94,6 +94,7 @@ static const struct sbx_key job_rows[] = {
 	{ "deny", SBX_KEY_STRINGS, JOB(deny), .max = SBX_JOB_LIST_MAX, .judge = judge_deny,
 	  .help = "Names and networks to refuse." },
 	{ "secret", SBX_KEY_STRINGS, JOB(secret), .max = SBX_SECRETS_MAX, .judge = judge_secret,
+	  .unseen = "[NAME=FROM@HOST]",
 	  .help = "Secrets, `NAME=FROM@HOST`: a placeholder inside, and the value for the host "
 		  "only." },
 	{ "publish", SBX_KEY_STRINGS, JOB(publish), .max = SBX_PUBLISH_MAX, .judge = judge_publish,

@@ -20,6 +20,7 @@
 #include "policy/forms/request_form.h"
 #include "policy/forms/suggest.h"
 #include "policy/forms/units.h"
+#include "policy/forms/variable_form.h"
 #include "policy/lists/shipped.h"
 #include "policy/profile/profile.h"
 #include "policy/profile/publish.h"
@@ -330,7 +331,8 @@ static const struct sbx_key net_item_rows[] = {
 	  .help = "Headers and their values, `Name: value`, that are set on each request. A header "
 		  "of the request with the same name, or one that has `_` for `-`, is replaced." },
 	{ "inspect", SBX_KEY_SWITCH, ITEM(inspect), .words = flag_words,
-	  .help = "Requests are read and recorded, and none is refused for that." },
+	  .help = "Requests are read, and refused only for what no host takes, such as a "
+		  "secret for another host. Refusals are recorded." },
 	{ "passthrough", SBX_KEY_SWITCH, ITEM(passthrough), .words = flag_words,
 	  .help = "Connections are never terminated, for clients that accept one certificate "
 		  "only. The name is checked as for any other entry." },
@@ -399,9 +401,10 @@ static const struct sbx_key_block inject_keys = { "secret.inject", inject_rows,
 						  SBX_N_ELEMENTS(inject_rows) };
 
 static const struct sbx_key secret_rows[] = {
-	{ "name", SBX_KEY_STRING, ITEM(name), .check = sbx_form_variable,
-	  .help = "The variable that has the placeholder inside." },
-	{ "from", SBX_KEY_EITHER, ITEM(from), .block = &from_keys,
+	{ "name", SBX_KEY_STRING, ITEM(name), .check = sbx_form_secret_name,
+	  .help = "The variable that has the placeholder inside. Not one that programs need as "
+		  "it is, such as PATH, LD_PRELOAD or SSL_CERT_FILE." },
+	{ "from", SBX_KEY_EITHER, ITEM(from), .block = &from_keys, .unseen = SBX_SECRET_FROM_FORM,
 	  .help = "The source of the value, read outside: `env:VARIABLE`; `file:PATH`, as in "
 		  "`file:~/.token`; `credential:NAME` of a systemd service; or a command." },
 	{ "command", SBX_KEY_WORDS, ITEM(command), .max = SBX_REQUEST_LIST_MAX,

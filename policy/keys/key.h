@@ -63,6 +63,9 @@ struct sbx_key {
 	const struct sbx_key_block
 		*block;	  /* BLOCK, EITHER: its keys; of a list: an item's keys */
 	const char *help; /* for the manual */
+	/* STRING, EITHER, STRINGS: a wrong value may be a secret in the place of its source.
+	 * Messages show this form instead. */
+	const char *unseen;
 };
 
 struct sbx_key_block {

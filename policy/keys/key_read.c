@@ -37,10 +37,17 @@ void sbx_key_read_error(struct sbx_key_reader *r, const struct sbx_yaml_node *no
 void sbx_key_read_wrong_kind(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			     const struct sbx_key *key, const struct sbx_yaml_node *node)
 {
+	const char *form = sbx_key_form(key->type);
 	char path[SBX_KEY_PATH_MAX];
 
-	sbx_key_read_error(r, node, "%s must be %s", sbx_key_path(block, key, path, sizeof(path)),
-			   sbx_key_form(key->type));
+	sbx_key_path(block, key, path, sizeof(path));
+	if (key->unseen)
+		sbx_key_read_error(r, node, "%s must be %s: write %s", path, form, key->unseen);
+	else if (key->type == SBX_KEY_STRINGS && sbx_key_read_is_text(r, node))
+		sbx_key_read_error(r, node, "%s must be %s: write [%s]", path, form,
+				   sbx_yaml_text(r->yaml, node));
+	else
+		sbx_key_read_error(r, node, "%s must be %s", path, form);
 }
 
 /* A scalar with a value: in quotes, or not one of YAML's words for null. */
@@ -107,10 +114,12 @@ static int read_string_item(struct sbx_key_reader *r, const struct sbx_key_block
 	}
 	sbx_key_path(block, key, path, sizeof(path));
 	why = string_problem(key, text);
-	if (why) {
+	if (why && key->unseen)
+		sbx_key_read_error(r, node, "%s: %s: write %s", path, why, key->unseen);
+	else if (why)
 		sbx_key_read_error(r, node, "%s: '%s': %s", path, text, why);
+	if (why)
 		return 0;
-	}
 	ret = key->judge ? key->judge(text, &err) : 0;
 	if (ret > 0)
 		sbx_key_read_error(r, node, "%s: %s", path, err.msg);
@@ -361,12 +370,34 @@ static const struct reading {
 	[SBX_KEY_SECRETS] = { SBX_YAML_SEQUENCE, .read = sbx_key_read_secrets },
 };
 
+/* The right form of a key that is a word elsewhere, or NULL. */
+static const char *instead_of(const struct sbx_key_block *block, const char *name)
+{
+	static const char *const rows[][3] = {
+		{ "secret.from", "env", "from: env:VARIABLE" },
+		{ "secret.from", "file", "from: file:PATH" },
+		{ "secret.from", "credential", "from: credential:NAME" },
+	};
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++)
+		if (strcmp(block->path, rows[i][0]) == 0 && strcmp(name, rows[i][1]) == 0)
+			return rows[i][2];
+	return NULL;
+}
+
 static void unknown_key(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			const struct sbx_yaml_node *node)
 {
-	struct sbx_suggest s = sbx_suggest(sbx_yaml_text(r->yaml, node));
+	const char *name = sbx_yaml_text(r->yaml, node);
+	const char *instead = instead_of(block, name);
+	struct sbx_suggest s = sbx_suggest(name);
 	char hint[64];
 
+	if (instead) {
+		sbx_key_read_error(r, node, "unknown key '%s' in %s: write %s", name, block->path,
+				   instead);
+		return;
+	}
 	for (size_t i = 0; i < block->n_keys; i++)
 		sbx_suggest_offer(&s, block->keys[i].name);
 	sbx_key_read_error(r, node, "unknown key '%s'%s%s%s", s.wrong, *block->path ? " in " : "",

@@ -149,8 +149,11 @@ static int set_string(const struct sbx_key_block *block, const struct sbx_key *k
 	if (!why && key->check)
 		why = key->check(copy);
 	if (why) {
-		sbx_err_set(err, "%s: '%s': %s", sbx_key_path(block, key, path, sizeof(path)), copy,
-			    why);
+		sbx_key_path(block, key, path, sizeof(path));
+		if (key->unseen)
+			sbx_err_set(err, "%s: %s: write %s", path, why, key->unseen);
+		else
+			sbx_err_set(err, "%s: '%s': %s", path, copy, why);
 		return SBX_PROFILE_E_INVALID;
 	}
 	free(*field);

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "policy/forms/request_form.h"
+#include "policy/forms/variable_form.h"
 #include "policy/profile/net_entry.h"
 
 static int bad(struct sbx_err *err, const char *text, const char *why)
@@ -38,25 +39,46 @@ static const struct {
 	[SBX_SECRET_COMMAND] = { "command", NULL }, /* a list of words, not one text */
 };
 
-int sbx_secret_set_from(struct sbx_secret *s, const char *text, struct sbx_err *err)
+/* The index in sources of the prefix of @text, or SBX_N_SECRET_FROMS. */
+static int find_source(const char *text)
 {
 	size_t n = strcspn(text, ":");
-	const char *why;
 
 	for (int i = 0; text[n] && i < SBX_N_SECRET_FROMS; i++) {
-		if (strlen(sources[i].word) != n || strncmp(text, sources[i].word, n) != 0)
-			continue;
-		if (!sources[i].check)
-			return bad(err, text, "a command is a list of words in the profile: "
-					      "from: {command: [WORD, ...]}");
-		why = sources[i].check(text + n + 1);
-		if (why)
-			return bad(err, text, why);
-		s->source = strdup(text + n + 1);
-		s->from = (enum sbx_secret_from)i;
-		return s->source ? 0 : -ENOMEM;
+		if (strlen(sources[i].word) == n && strncmp(text, sources[i].word, n) == 0)
+			return i;
 	}
-	return bad(err, text, "write env:VARIABLE, file:PATH or credential:NAME");
+	return SBX_N_SECRET_FROMS;
+}
+
+/* The problem with @text, which has the prefix of source @i, or NULL. */
+static const char *check_source(const char *text, int i)
+{
+	if (!sources[i].check)
+		return "a command is a list of words in the profile: from: {command: [WORD, ...]}";
+	return sources[i].check(text + strlen(sources[i].word) + 1);
+}
+
+/* Take the source of @text, which is checked. */
+static int set_source(struct sbx_secret *s, const char *text, int i)
+{
+	s->source = strdup(text + strlen(sources[i].word) + 1);
+	s->from = (enum sbx_secret_from)i;
+	return s->source ? 0 : -ENOMEM;
+}
+
+int sbx_secret_set_from(struct sbx_secret *s, const char *text, struct sbx_err *err)
+{
+	int i = find_source(text);
+	const char *why;
+
+	if (i == SBX_N_SECRET_FROMS) {
+		sbx_err_set(err, "write %s; the value itself does not stand there",
+			    SBX_SECRET_FROM_FORM);
+		return SBX_PROFILE_E_INVALID;
+	}
+	why = check_source(text, i);
+	return why ? bad(err, text, why) : set_source(s, text, i);
 }
 
 int sbx_secret_add_host(struct sbx_secret *s, const char *pattern, struct sbx_err *err)
@@ -78,10 +100,57 @@ int sbx_secret_add_host(struct sbx_secret *s, const char *pattern, struct sbx_er
 	return r;
 }
 
+/* --- the flag --- */
+
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+/* May @text, NAME=FROM@HOST, be shown? A text of another form may have the value in it. *ret_n: the
+ * bytes of NAME. */
+static bool may_be_shown(const char *text, size_t *ret_n)
+{
+	size_t n = strspn(text, NAME_BYTES);
+
+	*ret_n = n;
+	if (text[n] == '=')
+		return find_source(text + n + 1) != SBX_N_SECRET_FROMS;
+	return !text[n] || (text[n] == '@' && !strchr(text + n + 1, '@'));
+}
+
+static int bad_flag(struct sbx_err *err, const char *text, const char *why)
+{
+	size_t n;
+
+	if (may_be_shown(text, &n))
+		return bad(err, text, why);
+	sbx_err_set(err,
+		    "'%.*s...': %s%swrite NAME=FROM@HOST, where FROM is env:VARIABLE, file:PATH or "
+		    "credential:NAME",
+		    (int)n, text, why, *why ? "; " : "");
+	return SBX_PROFILE_E_INVALID;
+}
+
+/* Take FROM of @text; NULL: it is env:NAME. */
+static int parse_from(struct sbx_secret *s, const char *text, const char *from, struct sbx_err *err)
+{
+	const char *why;
+	int i;
+
+	if (!from) {
+		s->source = strdup(s->name); /* from is SBX_SECRET_ENV */
+		return s->source ? 0 : -ENOMEM;
+	}
+	i = find_source(from);
+	if (i == SBX_N_SECRET_FROMS)
+		return bad_flag(err, text, "");
+	why = check_source(from, i);
+	return why ? bad_flag(err, text, why) : set_source(s, from, i);
+}
+
 int sbx_secret_parse(const char *text, struct sbx_secret *ret_secret, struct sbx_err *err)
 {
 	SBX_CLEANUP(sbx_secret_fini) struct sbx_secret s = { .in = SBX_SECRET_IN_HEADER };
 	SBX_AUTO_FREE char *copy = strdup(text);
+	struct sbx_err host_err = { 0 };
 	char *hosts, *from, *next;
 	const char *why;
 	int r;
@@ -90,29 +159,26 @@ int sbx_secret_parse(const char *text, struct sbx_secret *ret_secret, struct sbx
 		return -ENOMEM;
 	hosts = strrchr(copy, '@');
 	if (!hosts)
-		return bad(err, text,
-			   "write NAME=FROM@HOST, as in TOKEN=env:TOKEN@api.example.org");
+		return bad_flag(err, text,
+				"write NAME=FROM@HOST, as in TOKEN=env:TOKEN@api.example.org");
 	*hosts++ = '\0';
 	from = strchr(copy, '=');
 	if (from)
 		*from++ = '\0';
-	why = sbx_form_variable(copy);
+	why = sbx_form_secret_name(copy);
 	if (why)
-		return bad(err, text, why);
+		return bad_flag(err, text, why);
 	s.name = strdup(copy);
 	if (!s.name)
 		return -ENOMEM;
-	if (from) {
-		r = sbx_secret_set_from(&s, from, err);
-	} else {
-		s.source = strdup(copy); /* from is SBX_SECRET_ENV */
-		r = s.source ? 0 : -ENOMEM;
-	}
+	r = parse_from(&s, text, from, err);
 	for (; r == 0 && hosts; hosts = next) {
 		next = strchr(hosts, ',');
 		if (next)
 			*next++ = '\0';
-		r = sbx_secret_add_host(&s, hosts, err);
+		r = sbx_secret_add_host(&s, hosts, &host_err);
+		if (r > 0)
+			return bad_flag(err, text, host_err.msg);
 	}
 	if (r != 0)
 		return r;
@@ -145,6 +211,24 @@ void sbx_secret_fini(struct sbx_secret *s)
 	*s = (struct sbx_secret){ 0 };
 }
 
+/* A secret of a flag has no line. */
+static void refuse_twice(const struct sbx_secret *first, const struct sbx_secret *s,
+			 struct sbx_err *err)
+{
+	if (first->line > 0 && s->line > 0)
+		sbx_err_set(err, "secret '%s' is there twice (first in line %d): remove one",
+			    s->name, first->line);
+	else if (first->line > 0)
+		sbx_err_set(err,
+			    "secret '%s' is in the profile already (line %d): leave the flag out, "
+			    "or give it another name",
+			    s->name, first->line);
+	else
+		sbx_err_set(err,
+			    "secret '%s' is there twice: name all its hosts in one, %s@HOST,HOST",
+			    s->name, s->name);
+}
+
 int sbx_profile_add_secret(struct sbx_profile *p, struct sbx_secret *s, struct sbx_err *err)
 {
 	struct sbx_secret *v;
@@ -152,12 +236,7 @@ int sbx_profile_add_secret(struct sbx_profile *p, struct sbx_secret *s, struct s
 	for (size_t i = 0; i < p->n_secrets; i++) {
 		if (strcmp(p->secrets[i].name, s->name) != 0)
 			continue;
-		if (p->secrets[i].line > 0)
-			sbx_err_set(err,
-				    "secret '%s' is there twice (first in line %d): remove one",
-				    s->name, p->secrets[i].line);
-		else
-			sbx_err_set(err, "secret '%s' is there twice: remove one", s->name);
+		refuse_twice(&p->secrets[i], s, err);
 		return SBX_PROFILE_E_INVALID;
 	}
 	if (p->n_secrets == SBX_SECRETS_MAX) {

@@ -10,13 +10,18 @@
  * itself. PURE.
  */
 
+/* The forms of the source, for messages. */
+#define SBX_SECRET_FROM_FORM "env:VARIABLE, file:PATH, credential:NAME or {command: [WORD, ...]}"
+
 /* Parse "env:VARIABLE", "file:PATH" or "credential:NAME" (untrusted) into @s->from and @s->source,
- * which must be NULL. 0; SBX_PROFILE_E_INVALID with @err; -ENOMEM. The same of the next two. */
+ * which must be NULL. A @text without one of these prefixes may be a secret's value, and is in no
+ * message. 0; SBX_PROFILE_E_INVALID with @err; -ENOMEM. The same of the next two. */
 int sbx_secret_set_from(struct sbx_secret *s, const char *text, struct sbx_err *err);
 /* Append a name or wildcard to @s->hosts; refuses ports and addresses. */
 int sbx_secret_add_host(struct sbx_secret *s, const char *pattern, struct sbx_err *err);
 /* Parse the form of --secret, NAME[=FROM]@HOST[,HOST...]; without FROM it is env:NAME. The last '@'
- * splits. On success *ret_secret owns its parts. */
+ * splits. A message has all of @text, unless that may have the value itself in it. On success
+ * *ret_secret owns its parts. */
 int sbx_secret_parse(const char *text, struct sbx_secret *ret_secret, struct sbx_err *err);
 /* "env:VARIABLE", as sbx_secret_set_from() takes it, malloc'ed; NULL: no memory, or a command. */
 char *sbx_secret_from_text(const struct sbx_secret *s);

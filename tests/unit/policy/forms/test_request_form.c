@@ -158,18 +158,10 @@ static void test_names(void **state)
 		{ ".hidden", "letters" },
 		{ "a/b", "letters" },
 	};
-	static const struct text_case variables[] = {
-		{ "_A1", NULL },
-		{ "1A", "letters" },
-		{ "A-B", "letters" },
-		{ "A=B", "letters" },
-		{ "", "letters" },
-	};
 
 	(void)state;
 	check(sbx_form_secret_prefix, prefixes, SBX_N_ELEMENTS(prefixes));
 	check(sbx_form_credential, credentials, SBX_N_ELEMENTS(credentials));
-	check(sbx_form_variable, variables, SBX_N_ELEMENTS(variables));
 }
 
 int main(void)

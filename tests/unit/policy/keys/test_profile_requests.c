@@ -298,6 +298,93 @@ static void flag(const char *text, const char *message)
 	}
 }
 
+/* A value in the place of its source is in no message. */
+static void test_value_unseen(void **state)
+{
+	static const char *const flags[] = {
+		"T=hunter2@a.example",	   "T=hun@ter2@a.example", "T=hunter2",
+		"T=hunter2@",		   "T=hunter2@*.com",	   "T=Env:hunter2@a.example",
+		"T:hunter2@a.example",	   "T-X=hunter2@a.example", "1T=hunter2@a.example",
+		"T@hunter2@a.example",	   "T=hun=ter2@a.example",  "T= env:hunter2@a.example",
+		"T=hunter2@PATH,a.example",
+	};
+	static const char *const yamls[] = {
+		"secrets: [{name: A, hosts: a.example, from: hunter2}]\n",
+		"secrets: [{name: A, hosts: a.example, from: \"hunter2\\t\"}]\n",
+		"secrets: [{name: A, hosts: a.example, from: 'x:hunter2'}]\n",
+		"secrets: [{name: A, hosts: a.example, from: {env: hunter2}}]\n",
+		"secrets: [{name: A, hosts: a.example, from: [hunter2]}]\n",
+		"secrets: [{name: A, hosts: a.example, command: hunter2}]\n",
+		"secrets: [{name: PATH, hosts: a.example, from: hunter2}]\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(flags); i++) {
+		SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = good_profile("{}\n");
+		struct sbx_err err = { 0 };
+
+		assert_int_equal(sbx_profile_add_secret_flag(p, flags[i], &err),
+				 SBX_PROFILE_E_INVALID);
+		if (strstr(err.msg, "hun") || strstr(err.msg, "ter2") ||
+		    !strstr(err.msg, "NAME=FROM@HOST"))
+			fail_msg("'%s': %s", flags[i], err.msg);
+	}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(yamls); i++) {
+		struct sbx_profile *p = NULL;
+
+		memset(&errs, 0, sizeof(errs));
+		assert_int_equal(sbx_profile_parse(sbx_span_str(yamls[i]), "t.yaml", load_shipped,
+						   NULL, &errs, &p),
+				 SBX_PROFILE_E_INVALID);
+		for (size_t k = 0; k < errs.n; k++)
+			if (strstr(errs.v[k].msg, "hunter2"))
+				fail_msg("%s%s", yamls[i], errs.v[k].msg);
+	}
+}
+
+/* Names that programs inside need as they are. */
+static void test_reserved_names(void **state)
+{
+	static const char *const names[] = {
+		"PATH",		"HOME",		 "USER",	  "LOGNAME",
+		"SHELL",	"LD_PRELOAD",	 "LD_LIBRARY_PATH", "SSL_CERT_FILE",
+		"SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "DENO_CERT", "SBX_SANDBOX_ID",
+		"SBX_X",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "%s@a.example", names[i]);
+		flag(text, "choose another name");
+		snprintf(text, sizeof(text), "name: %s, from: env:B, hosts: a.example", names[i]);
+		secret(text, "choose another name");
+		/* the source may have any name */
+		snprintf(text, sizeof(text), "T=env:%s@a.example", names[i]);
+		flag(text, NULL);
+	}
+	flag("PATH2@a.example", NULL);
+	flag("LD@a.example", NULL);
+}
+
+/* A wrong form comes with the right one. */
+static void test_right_form(void **state)
+{
+	(void)state;
+	secret("name: A, from: {env: B}, hosts: a.example", "write from: env:VARIABLE");
+	secret("name: A, from: {file: /b}, hosts: a.example", "write from: file:PATH");
+	secret("name: A, from: {credential: b}, hosts: a.example", "write from: credential:NAME");
+	secret("name: A, from: [x, y], hosts: a.example", "write env:VARIABLE, file:PATH");
+	secret(FINE ", methods: GET", "secret.methods must be a list of strings: write [GET]");
+	secret(FINE ", in: body", "must be a list of strings: write [body]");
+	entry("host: a.example, access: {methods: GET}", "write [GET]");
+	flag("T=env:1@a.example", "'T=env:1@a.example': a variable's name has letters, digits and "
+	     "'_', and does not begin with a digit");
+	flag("T@a.example,b.example:443", "'T@a.example,b.example:443': 'b.example:443': only");
+	flag("A@a.example", "secret 'A' is in the profile already (line 1)");
+}
+
 static void test_flag(void **state)
 {
 	SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = good_profile("{}\n");
@@ -311,17 +398,22 @@ static void test_flag(void **state)
 	flag("T=env:U", "write NAME=FROM@HOST");
 	flag("T@", "no name and no address");
 	flag("@a.example", "letters, digits");
-	flag("T=@a.example", "write env:VARIABLE");
-	flag("T=hunter2@a.example", "write env:VARIABLE");
+	flag("T=@a.example", "FROM is env:VARIABLE");
+	flag("T=hunter2@a.example", "'T...': write NAME=FROM@HOST, where FROM is env:VARIABLE");
 	flag("T=command:ls@a.example", "in the profile");
 	flag("T@a.example,", "no name and no address");
 	flag("T@a.example:443", "only a name");
-	flag("A@a.example", "secret 'A' is there twice");
 
 	assert_int_equal(sbx_profile_add_secret_flag(p, "T=file:~/me@home@a.example", &err), 0);
 	assert_string_equal(p->secrets[0].source, "~/me@home");
 	assert_string_equal(p->secrets[0].hosts.v[0].host, "a.example");
 	assert_int_equal(sbx_profile_add_secret_flag(p, "U@a.example", &err), 0);
+	assert_int_equal(sbx_profile_add_secret_flag(p, "U@b.example", &err),
+			 SBX_PROFILE_E_INVALID);
+	assert_string_equal(err.msg,
+			    "--secret secret 'U' is there twice: name all its hosts in one, "
+			    "U@HOST,HOST");
+	err = (struct sbx_err){ 0 };
 	assert_int_equal(p->secrets[1].from, SBX_SECRET_ENV);
 	assert_string_equal(p->secrets[1].source, "U");
 	for (int i = 2; i <= SBX_SECRETS_MAX; i++) {
@@ -340,6 +432,8 @@ int main(void)
 		cmocka_unit_test(test_entry_context), cmocka_unit_test(test_system_policy),
 		cmocka_unit_test(test_secret),	      cmocka_unit_test(test_secret_hosts),
 		cmocka_unit_test(test_secret_inject), cmocka_unit_test(test_flag),
+		cmocka_unit_test(test_value_unseen),  cmocka_unit_test(test_reserved_names),
+		cmocka_unit_test(test_right_form),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
