@@ -399,6 +399,19 @@ static bool is_held_back(const struct sbx_plan *p, const char *name, size_t n)
 	       (p->tls.on && sbx_is_trust_variable(name, n));
 }
 
+/* A variable that the profile names, and that a secret has or is read from. */
+static int note_secret(struct sbx_plan *p, const char *name)
+{
+	const struct sbx_secret *of = p->tls.on ? secret_of(p, name, strlen(name)) : NULL;
+	const struct sbx_secret *from = secret_from(p, name, strlen(name));
+
+	if (!of && !from)
+		return 0;
+	return sbx_notes_add(&p->notes, "environment.pass: %s is not passed: the secret %s %s",
+			     name, (of ? of : from)->name,
+			     of ? "has that variable" : "is read from it");
+}
+
 static int pass_pattern(struct sbx_plan *p, const char *pattern)
 {
 	bool exact = !strchr(pattern, '*');
@@ -421,6 +434,14 @@ static int pass_pattern(struct sbx_plan *p, const char *pattern)
 			return r;
 	}
 	return 0;
+}
+
+/* A name or pattern of environment.pass. */
+static int pass_named(struct sbx_plan *p, const char *pattern)
+{
+	int r = pass_pattern(p, pattern);
+
+	return r == 0 && !strchr(pattern, '*') ? note_secret(p, pattern) : r;
 }
 
 static int apply_flag(struct sbx_plan *p, const char *flag, struct sbx_err_list *errs)
@@ -462,7 +483,7 @@ static int apply_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 	for (const char *const *name = sbx_shipped_env_pass; *name && r == 0; name++)
 		r = pass_pattern(p, *name);
 	for (size_t i = 0; i < profile->environment.pass.n && r == 0; i++)
-		r = pass_pattern(p, profile->environment.pass.v[i]);
+		r = pass_named(p, profile->environment.pass.v[i]);
 	for (size_t i = 0; i < profile->environment.n_set && r == 0; i++) {
 		const struct sbx_env_entry *e = &profile->environment.set[i];
 

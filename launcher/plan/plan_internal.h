@@ -34,8 +34,9 @@ int sbx_trust_add_named(struct sbx_plan *p, const char *path);
 void sbx_plan_tls_fini(struct sbx_plan_tls *t);
 /* plan_view.c: mounts, chdir, hostname. */
 int sbx_plan_view(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs);
-/* plan_secrets.c, as the user: refuses files of secrets that the command could read. */
-int sbx_plan_secrets(const struct sbx_plan *p, const struct sbx_draft *d,
+/* plan_secrets.c, as the user: refuses files of secrets that the command could read, and notes
+ * secrets that have no place. */
+int sbx_plan_secrets(struct sbx_plan *p, const struct sbx_draft *d,
 		     struct sbx_err_list *errs);
 /* env.c */
 int sbx_plan_env(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs);

@@ -5,6 +5,8 @@
  * that the command could replace: the file is read again later, and another one would be sent.
  * Files and symlinks that a mask hides are allowed.
  *
+ * Notes secrets that have no place in the run, too.
+ *
  * Each mount of the plan is searched for the file's real path. The same file at another place (a
  * hard link, a bind mount of the host) is not found.
  */
@@ -136,16 +138,50 @@ static int check_file(const struct sbx_draft *d, const char *what, const char *n
 	return r;
 }
 
-int sbx_plan_secrets(const struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs)
+/* No flow leaves, so the profile's secrets have no place. merge_flags() says it of --secret. */
+static int note_left_out(struct sbx_plan *p)
+{
+	bool offline = p->profile->network.mode == SBX_MODE_OFFLINE;
+	size_t n = p->profile->n_secrets - (offline ? p->options->n_secrets : 0);
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct sbx_secret *s = &p->profile->secrets[i];
+
+		r = sbx_notes_add(&p->notes,
+				  "the secret %s is left out%s: nothing leaves the sandbox (%s)",
+				  s->name,
+				  s->inject == SBX_SECRET_HEADER ? "" :
+								   ", and its variable is not set",
+				  offline ? "the profile is offline" : "--air-gap");
+	}
+	return r;
+}
+
+/* A run reads the value, and says it itself. */
+static int note_unset(struct sbx_plan *p, const struct sbx_secret *s)
+{
+	if (!p->options->dry_run || s->from != SBX_SECRET_ENV ||
+	    sbx_facts_getenv(p->facts, s->source))
+		return 0;
+	return sbx_notes_add(&p->notes,
+			     "secret %s: %s is not set here, so a run would be refused", s->name,
+			     s->source);
+}
+
+int sbx_plan_secrets(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs)
 {
 	int r = 0;
 
+	if (!p->carries)
+		return note_left_out(p);
 	if (!p->tls.on)
 		return 0;
 	for (size_t i = 0; i < p->profile->n_secrets && r == 0; i++) {
 		const struct sbx_secret *s = &p->profile->secrets[i];
 
-		if (s->from == SBX_SECRET_FILE)
+		r = note_unset(p, s);
+		if (r == 0 && s->from == SBX_SECRET_FILE)
 			r = check_file(d, "secret ", s->name, s->source, errs);
 	}
 	for (size_t i = 0; i < p->tls.n_entries && r == 0; i++) {

@@ -346,6 +346,15 @@ static json_t *reasons(const struct sbx_plan *p, const struct sbx_net_entry *e)
 	return list;
 }
 
+/* The requests that the entry admits, as a profile says it. */
+static json_t *access_of(const struct sbx_net_entry *e)
+{
+	if (e->access == SBX_ACCESS_LISTED)
+		return json_pack("{s:o, s:o}", "methods", str_list(&e->methods), "paths",
+				 str_list(&e->paths));
+	return json_string(e->access == SBX_ACCESS_READ_ONLY ? "read-only" : "any");
+}
+
 static json_t *terminated(const struct sbx_plan *p)
 {
 	json_t *list = json_array();
@@ -353,8 +362,9 @@ static json_t *terminated(const struct sbx_plan *p)
 	for (size_t i = 0; i < p->tls.n_entries; i++) {
 		const struct sbx_net_entry *e = p->tls.entries[i];
 
-		json_array_append_new(list, json_pack("{s:o, s:o}", "host", text(e->text), "why",
-						      reasons(p, e)));
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "host", text(e->text),
+						      "why", reasons(p, e), "access",
+						      access_of(e)));
 	}
 	return list;
 }

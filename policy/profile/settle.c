@@ -3,8 +3,8 @@
  * Settling: which entries are terminated.
  *
  * An entry that says nothing about requests inherits from the most specific entry over it that says
- * something: a copy of that entry with its own names is appended, for the ports that both have. So
- * neither --allow HOST nor a secret lifts the `access` of a wildcard.
+ * something: a copy of that entry with its own names, for the ports that both have. So neither
+ * --allow HOST nor a secret lifts the `access` of a wildcard.
  *
  * A copy for a secret's host is more specific than the entry that it is made of. So it would also
  * win over deny entries between the two. For that reason the levels above the host are walked from
@@ -139,6 +139,7 @@ struct inheriting {
 	size_t *saying; /* indices of the entries that say something; a profile may have thousands
 			 * that do not */
 	size_t n_saying, n_written; /* entries before the copies */
+	size_t n_inherited;
 	struct ports taken;	    /* of the entry that inherits: decided already */
 	struct sbx_err *err;
 };
@@ -148,11 +149,26 @@ static void inheriting_fini(struct inheriting *h)
 	free(h->saying);
 }
 
-/* Append a copy of @from for the names of @e: for the ports of @e that @from has and that are not
- * taken. They are taken afterwards. */
-static int inherit_from(struct inheriting *h, const struct sbx_net_entry *e,
-			const struct sbx_net_entry *from)
+/* Put the copy in the place of the entry @at where it has all of its ports; else append it. */
+static int put_copy(struct inheriting *h, size_t at, struct sbx_net_entry *copy)
 {
+	struct sbx_net_entry *e = &h->allow->v[at];
+
+	h->n_inherited++;
+	if (strcmp(copy->text, e->text) != 0)
+		return sbx_net_list_append(h->allow, copy);
+	sbx_net_entry_fini(e);
+	*e = *copy;
+	*copy = (struct sbx_net_entry){ 0 };
+	h->saying[h->n_saying++] = at;
+	return 0;
+}
+
+/* Make a copy of @from for the names of the entry @at: for its ports that @from has and that are
+ * not taken. They are taken afterwards. */
+static int inherit_from(struct inheriting *h, size_t at, const struct sbx_net_entry *from)
+{
+	const struct sbx_net_entry *e = &h->allow->v[at];
 	SBX_CLEANUP(sbx_net_entry_fini) struct sbx_net_entry copy = { 0 };
 	struct ports others = { { 0 } }; /* of which there is nothing to copy */
 	size_t n_left;
@@ -180,42 +196,44 @@ static int inherit_from(struct inheriting *h, const struct sbx_net_entry *e,
 	copy.check = e->check;
 	copy.line = e->line;
 	copy.column = e->column;
-	return sbx_net_list_append(h->allow, &copy);
+	return put_copy(h, at, &copy);
 }
 
 /* The entries for the names of @level that say something, the last first: it wins. */
-static int inherit_level(struct inheriting *h, const struct sbx_net_entry *e,
-			 const struct sbx_net_entry *level)
+static int inherit_level(struct inheriting *h, size_t at, const struct sbx_net_entry *level)
 {
-	size_t n_copies = h->allow->n - h->n_written;
+	size_t n_saying = h->n_saying, n_copies = h->allow->n - h->n_written;
 	int r = 0;
 
-	for (size_t i = n_copies + h->n_saying; r == 0 && i-- > 0;) {
+	for (size_t i = n_copies + n_saying; r == 0 && i-- > 0;) {
 		/* The list may move when a copy is appended. */
 		struct sbx_net_entry from =
-			h->allow->v[i < h->n_saying ? h->saying[i]
-						    : h->n_written + i - h->n_saying];
+			h->allow->v[i < n_saying ? h->saying[i] : h->n_written + i - n_saying];
 
 		if (!sbx_net_entry_same_names(&from, level))
 			continue;
-		if (sbx_net_entry_same_names(&from, e))
+		if (sbx_net_entry_same_names(&from, &h->allow->v[at]))
 			add_ports(&h->taken, &from, false); /* policy_compile.c prefers it */
 		else
-			r = inherit_from(h, e, &from);
+			r = inherit_from(h, at, &from);
 	}
 	return r;
 }
 
-static int inherit_all_levels(struct inheriting *h, const struct sbx_net_entry *e)
+static int inherit_all_levels(struct inheriting *h, size_t at)
 {
+	SBX_AUTO_FREE char *host = strdup(h->allow->v[at].host);
+	struct sbx_net_entry own = { .wildcard = h->allow->v[at].wildcard, .host = host };
 	int r;
 
+	if (!host)
+		return -ENOMEM;
 	h->taken = (struct ports){ { 0 } };
-	r = inherit_level(h, e, e);
-	for (char *dot = strchr(e->host, '.'); r == 0 && dot; dot = strchr(dot + 1, '.')) {
+	r = inherit_level(h, at, &own);
+	for (char *dot = strchr(host, '.'); r == 0 && dot; dot = strchr(dot + 1, '.')) {
 		struct sbx_net_entry level = { .wildcard = true, .host = dot + 1 };
 
-		r = inherit_level(h, e, &level);
+		r = inherit_level(h, at, &level);
 	}
 	return r;
 }
@@ -239,12 +257,11 @@ static int inherit(struct sbx_profile *p, struct sbx_err *err)
 			h.saying[h.n_saying++] = i;
 	}
 	/* More copies than that are refused in check_entries(). */
-	for (size_t i = h.n_written;
-	     r == 0 && i-- > 0 && h.allow->n - h.n_written <= SBX_TERMINATED_MAX;) {
-		struct sbx_net_entry e = h.allow->v[i];
+	for (size_t i = h.n_written; r == 0 && i-- > 0 && h.n_inherited <= SBX_TERMINATED_MAX;) {
+		const struct sbx_net_entry *e = &h.allow->v[i];
 
-		if (!e.is_cidr && is_tcp(&e, false) && !says_requests(&e))
-			r = inherit_all_levels(&h, &e);
+		if (!e->is_cidr && is_tcp(e, false) && !says_requests(e))
+			r = inherit_all_levels(&h, i);
 	}
 	return r;
 }
@@ -258,6 +275,7 @@ struct settling {
 	const char *host_text;
 	struct ports taken; /* decided by more specific entries */
 	bool found;	    /* an entry allows the host */
+	bool tls;	    /* on a port whose connections begin with TLS */
 	struct sbx_err *err;
 };
 
@@ -282,9 +300,26 @@ static int check_for_secret(const struct settling *s, const struct sbx_net_entry
 	return 0;
 }
 
+/* Note that @e allows hosts of the secret, on its ports that are not in @taken. */
+static void note_found(struct settling *s, const struct sbx_net_entry *e, const struct ports *taken)
+{
+	struct sbx_port_range ranges[SBX_PORTS_MAX];
+	size_t n = sbx_net_entry_ranges(e, false, ranges);
+
+	for (size_t i = 0; i < n; i++) {
+		for (unsigned port = ranges[i].first; port <= ranges[i].last; port++) {
+			if (has_port(taken, port))
+				continue;
+			s->found = true;
+			s->tls |= e->check_set ? e->check == SBX_CHECK_TLS : port != 80;
+		}
+	}
+}
+
 /* Terminate the entries at or below the host's pattern. */
 static int mark_entries(struct settling *s)
 {
+	const struct ports none = { { 0 } };
 	struct sbx_net_list *allow = &s->p->network.allow;
 
 	for (size_t i = 0; i < allow->n; i++) {
@@ -297,9 +332,11 @@ static int mark_entries(struct settling *s)
 		if (r != 0)
 			return r;
 		e->terminate = true;
-		s->found = true;
-		if (sbx_net_entry_same_names(s->host, e))
-			add_ports(&s->taken, e, false);
+		note_found(s, e, sbx_net_entry_same_names(s->host, e) ? &s->taken : &none);
+	}
+	for (size_t i = 0; i < allow->n; i++) {
+		if (is_tcp(&allow->v[i], false) && sbx_net_entry_same_names(s->host, &allow->v[i]))
+			add_ports(&s->taken, &allow->v[i], false);
 	}
 	return 0;
 }
@@ -317,7 +354,7 @@ static int add_copy(struct settling *s, const struct sbx_net_entry *e)
 				    "the host in network.allow with its ports");
 	if (n_left == 0)
 		return 0;
-	s->found = true;
+	note_found(s, e, &s->taken);
 	if (e->terminate)
 		return 0; /* the host is terminated with it */
 	r = check_for_secret(s, e);
@@ -363,18 +400,48 @@ static int settle_level(struct settling *s, const struct sbx_net_entry *level, s
 	return r == 0 ? copy_level(s, level, n_allow, false) : r;
 }
 
+/* No entry allows the host, or none over TLS. */
+static int refuse_host(const struct settling *s)
+{
+	const struct sbx_net_list *deny = &s->p->network.deny;
+	const char *name = s->secret->name;
+
+	if (s->found) {
+		sbx_err_set(s->err,
+			    "secret '%s': host '%s' is allowed on ports of plain HTTP only, and a "
+			    "secret is sent over TLS only: allow port 443",
+			    name, s->host_text);
+		return SBX_PROFILE_E_INVALID;
+	}
+	for (size_t i = 0; i < deny->n; i++) {
+		if (!is_tcp(&deny->v[i], true) || !sbx_net_entry_covers(&deny->v[i], s->host))
+			continue;
+		sbx_err_set(s->err,
+			    "secret '%s': host '%s' is refused by the entry '%s' of network.deny "
+			    "(--deny): leave out one of the two",
+			    name, s->host_text, deny->v[i].text);
+		return SBX_PROFILE_E_INVALID;
+	}
+	sbx_err_set(s->err,
+		    "secret '%s': host '%s' is not allowed by the profile; add it to "
+		    "network.allow, or --allow %s",
+		    name, s->host_text, s->host_text);
+	return SBX_PROFILE_E_INVALID;
+}
+
 static int settle_host(struct settling *s)
 {
 	char default_text[] = "default: allow";
 	const struct sbx_net_entry by_default = { .text = default_text, .proto = SBX_PROTO_TCP };
 	const struct sbx_net_list *deny = &s->p->network.deny;
 	size_t n_allow = s->p->network.allow.n;
-	int r = mark_entries(s);
+	int r;
 
 	for (size_t i = 0; i < deny->n; i++) {
 		if (is_tcp(&deny->v[i], true) && sbx_net_entry_same_names(&deny->v[i], s->host))
 			add_ports(&s->taken, &deny->v[i], true);
 	}
+	r = mark_entries(s);
 	for (char *dot = strchr(s->host->host, '.'); r == 0 && dot; dot = strchr(dot + 1, '.')) {
 		struct sbx_net_entry level = { .wildcard = true, .host = dot + 1 };
 
@@ -382,13 +449,7 @@ static int settle_host(struct settling *s)
 	}
 	if (r == 0 && s->p->network.default_action == SBX_ALLOW)
 		r = add_copy(s, &by_default);
-	if (r != 0 || s->found)
-		return r;
-	sbx_err_set(s->err,
-		    "secret '%s': host '%s' is not allowed by the profile; add it to "
-		    "network.allow, or --allow %s",
-		    s->secret->name, s->host_text, s->host_text);
-	return SBX_PROFILE_E_INVALID;
+	return r != 0 || (s->found && s->tls) ? r : refuse_host(s);
 }
 
 static int settle_all_hosts(struct sbx_profile *p, struct sbx_err *err)

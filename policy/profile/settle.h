@@ -21,7 +21,8 @@
  * carried as before. A copy has only the ports that no deny entry and no more specific entry took.
  *
  * An entry that says nothing about requests has the rules of the most specific entry over it that
- * says something, on the ports that both have. They are appended as a copy with its names.
+ * says something, on the ports that both have. A copy with its names is appended, or
+ * replaces it where it has no other ports.
  *
  * 0; SBX_PROFILE_E_INVALID with @err: a secret's host that is not allowed, entries that contradict
  * each other, or a network that has no place for sbx-tls; -ENOMEM. With mode offline nothing is

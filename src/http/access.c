@@ -173,7 +173,7 @@ static bool judge_read_only(const struct judged *j, struct sbx_http_verdict *v)
 			v, SBX_REASON_ACCESS_METHOD, 403,
 			"%s is read-only here (entry '%.*s', access: read-only): %.*s "
 			"is not allowed; to allow it, use a profile whose entry for the host "
-			"has 'access: {methods: [GET, HEAD, %.*s]}' or 'access: any'",
+			"has 'access: {methods: [GET, HEAD, %.*s]}', or 'access: any'",
 			j->host, SBX_HTTP_SPAN_ARGS(j->e->text), SBX_HTTP_SPAN_ARGS(m),
 			SBX_HTTP_SPAN_ARGS(m));
 	if (sbx_http_head_has_body(j->r))

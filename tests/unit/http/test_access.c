@@ -168,7 +168,7 @@ static void test_read_only(void **state)
 		verdict.text,
 		"a.example is read-only here (entry 'entry-text', access: read-only): POST "
 		"is not allowed; to allow it, use a profile whose entry for the host has "
-		"'access: {methods: [GET, HEAD, POST]}' or 'access: any'");
+		"'access: {methods: [GET, HEAD, POST]}', or 'access: any'");
 }
 
 static void test_git(void **state)

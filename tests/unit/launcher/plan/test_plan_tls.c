@@ -69,9 +69,37 @@ static void test_without(void **state)
 	must(w, "--air-gap");
 	assert_false(w->plan->tls.on);
 	assert_null(get(w, "TOKEN"));
+	assert_true(plan_world_noted(w, "the secret TOKEN is left out, and its variable is not "
+					"set: nothing leaves the sandbox (--air-gap)"));
 	must(w, "-q");
 	assert_true(w->plan->tls.on);
 	assert_non_null(get(w, "TOKEN"));
+	assert_int_equal(plan_world_n_notes(w), 0);
+	profile(w, "network: {mode: offline}\n" TOKEN("env:REAL"));
+	must(w, "-q");
+	assert_true(plan_world_noted(w,
+				     "the secret TOKEN is left out, and its variable is not set: "
+				     "nothing leaves the sandbox (the profile is offline)"));
+	/* a header has no variable */
+	profile(w, "network: {mode: offline}\n" HEADER);
+	must(w, "-q");
+	assert_true(plan_world_noted(w, "the secret TOKEN is left out: nothing leaves"));
+}
+
+/* A plan that only is printed reads no secret, and says so of a variable that is not set. */
+static void test_dry_run(void **state)
+{
+	struct plan_world *w = *state;
+
+	profile(w, ONLY TOKEN("env:REAL"));
+	must(w, "--dry-run");
+	assert_true(plan_world_noted(w, "secret TOKEN: REAL is not set here, so a run would be "
+					"refused"));
+	must(w, "-q"); /* the run says it itself */
+	assert_int_equal(plan_world_n_notes(w), 0);
+	plan_world_env(w, "REAL=x");
+	must(w, "--dry-run");
+	assert_int_equal(plan_world_n_notes(w), 0);
 }
 
 static void test_trust(void **state)
@@ -256,6 +284,11 @@ static void test_variables(void **state)
 	profile(w, ONLY TOKEN("env:REAL") "environment: {pass: ['RE*', REAL, TOKEN]}\n");
 	must(w, "-q");
 	assert_string_equal(get(w, "TOKEN"), ""); /* the run knows the placeholder */
+	assert_true(plan_world_noted(w, "environment.pass: REAL is not passed: the secret TOKEN is "
+					"read from it"));
+	assert_true(plan_world_noted(w, "environment.pass: TOKEN is not passed: the secret TOKEN "
+					"has that variable"));
+	assert_int_equal(plan_world_n_notes(w), 2);
 	assert_null(get(w, "REAL"));
 	refused(w, "--env TOKEN: the secret TOKEN has that variable", "--env", "TOKEN=x");
 	refused(w, "--env TOKEN: the secret TOKEN has that variable", "--env", "TOKEN");
@@ -367,7 +400,8 @@ static void test_json(void **state)
 
 	plan_world_env(w, "REAL=ghp_real");
 	profile(w, "network: {allow: [{host: api.example.org, access: read-only, "
-		   "max_request_bytes: 1M}, {host: '*.b.org', inspect: true}, c.org]}\n"
+		   "max_request_bytes: 1M}, {host: '*.b.org', inspect: true}, c.org, "
+		   "{host: d.org, access: {methods: [GET]}}, e.b.org]}\n"
 		   "secrets:\n"
 		   "- {name: A, from: 'env:REAL', hosts: [api.example.org, x.b.org]}\n"
 		   "- {name: B, command: [pass, ghp_real], hosts: ['*.b.org'], inject: header, "
@@ -380,8 +414,10 @@ static void test_json(void **state)
 		"\"command:pass\",\"hosts\":[\"*.b.org\"],\"inject\":\"header\"}]");
 	is_json(json_object_get(json_object_get(o, "network"), "terminated"),
 		"[{\"host\":\"api.example.org\",\"why\":[\"access\",\"max_request_bytes\","
-		"\"secret A\"]},{\"host\":\"*.b.org\",\"why\":[\"inspect\",\"secret A\","
-		"\"secret B\"]}]");
+		"\"secret A\"],\"access\":\"read-only\"},{\"host\":\"*.b.org\",\"why\":["
+		"\"inspect\",\"secret A\",\"secret B\"],\"access\":\"any\"},{\"host\":\"d.org\","
+		"\"why\":[\"access\"],\"access\":{\"methods\":[\"GET\"],\"paths\":[]}},"
+		"{\"host\":\"e.b.org\",\"why\":[\"inspect\",\"secret B\"],\"access\":\"any\"}]");
 	json_decref(o);
 }
 
@@ -395,6 +431,7 @@ int main(void)
 		TEST(test_no_store),
 		TEST(test_named),     TEST(test_variables), TEST(test_header),
 		TEST(test_setup),     TEST(test_json),
+		TEST(test_dry_run),
 	};
 
 	return cmocka_run_group_tests_name("plan_tls", tests, NULL, NULL);

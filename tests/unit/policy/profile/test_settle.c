@@ -139,13 +139,52 @@ static void test_not_allowed(void **state)
 	refused("network: {allow: [a.example]}\n" SECRET("[a.example, b.example]"),
 		"host 'b.example'");
 	refused("network: {allow: ['*.a.example'], deny: [x.a.example]}\n" SECRET("x.a.example"),
-		"is not allowed");
+		"secret 'T': host 'x.a.example' is refused by the entry 'x.a.example' of "
+		"network.deny (--deny): leave out one of the two");
+	refused("network: {allow: [x.a.example], deny: [x.a.example]}\n" SECRET("x.a.example"),
+		"is refused by the entry 'x.a.example'");
+	refused("network: {allow: ['*.example'], deny: ['*.a.example']}\n" SECRET("x.a.example"),
+		"is refused by the entry '*.a.example'");
+	refused("network: {allow: ['*.a.example'], deny: ['*.a.example']}\n"
+		SECRET("'*.a.example'"),
+		"is refused by the entry '*.a.example'");
+	refused("network: {allow: [b.example], deny: ['*.c.example']}\n" SECRET("a.example"),
+		"is not allowed by the profile");
+	TERMINATES("network: {allow: [x.a.example], deny: ['x.a.example:80']}\n"
+		   SECRET("x.a.example"),
+		   "x.a.example");
 	refused("network: {default: allow, deny: [x.a.example]}\n" SECRET("x.a.example"),
-		"is not allowed");
+		"is refused by the entry 'x.a.example' of network.deny");
 	/* Offline, nothing leaves. */
 	terminates("network: {mode: offline}\n" SECRET("b.example"), (const char *const[]){ NULL });
 	terminates("network: {mode: offline, attach: cgroup}\n" SECRET("b.example"),
 		   (const char *const[]){ NULL });
+}
+
+/* A secret is sent over TLS only. */
+static void test_plain_http(void **state)
+{
+	static const char message[] =
+		"secret 'T': host 'a.example' is allowed on ports of plain HTTP only, and a secret "
+		"is sent over TLS only: allow port 443";
+
+	(void)state;
+	refused("network: {allow: ['a.example:80']}\n" SECRET("a.example"), message);
+	refused("network: {allow: ['*.example:80']}\n" SECRET("a.example"), message);
+	refused("network: {allow: [a.example], deny: ['a.example:443']}\n" SECRET("a.example"),
+		message);
+	refused("network: {allow: [{host: a.example, check: http}]}\n" SECRET("a.example"),
+		message);
+	refused("network: {allow: [{host: '*.example', ports: 80, inspect: true}]}\n"
+		SECRET("a.example"),
+		message);
+	TERMINATES("network: {allow: ['a.example:79-81']}\n" SECRET("a.example"),
+		   "a.example:79-81");
+	TERMINATES("network: {allow: [{host: a.example, ports: 80, check: tls}]}\n"
+		   SECRET("a.example"),
+		   "a.example:80");
+	TERMINATES("network: {allow: ['a.example:80', '*.example:443']}\n" SECRET("a.example"),
+		   "a.example:80", "a.example:443");
 }
 
 static void test_default_allow(void **state)
@@ -204,7 +243,7 @@ static void test_contradictions(void **state)
 		   "a.example");
 	refused("network: {allow: [{host: a.example, check: none}]}\n" SECRET("a.example"),
 		"says check: none");
-	TERMINATES("network: {allow: [{host: a.example, check: http}]}\n" SECRET("a.example"),
+	TERMINATES("network: {allow: [{host: a.example, check: tls}]}\n" SECRET("a.example"),
 		   "a.example");
 	/* One pattern, terminated and not to be terminated. */
 	refused("network: {allow: [{host: a.example, passthrough: true}, "
@@ -490,7 +529,7 @@ static void test_secret_inherits(void **state)
 				   "x.a.example", 443),
 			 SBX_ACCESS_ANY);
 	TERMINATES("network: {allow: [" READ_ONLY ", x.a.example]}\n" SECRET("x.a.example"),
-		   "*.a.example", "x.a.example", "x.a.example");
+		   "*.a.example", "x.a.example");
 }
 
 /* An inherited copy keeps what the entry itself says: its ports, its addresses. */
@@ -503,10 +542,10 @@ static void test_inherited_parts(void **state)
 		"       max_request_bytes: 1M, mtls: {cert: /c, key: /k}}\n"
 		"    - {host: x.a.example, ports: 443, check: tls}\n";
 	SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = settled(yaml);
-	const struct sbx_net_entry *e = &p->network.allow.v[2];
+	const struct sbx_net_entry *e = &p->network.allow.v[1];
 
 	(void)state;
-	assert_int_equal(p->network.allow.n, 3);
+	assert_int_equal(p->network.allow.n, 2);
 	assert_string_equal(e->text, "x.a.example:443");
 	assert_true(e->terminate && !e->private_ok && e->check_set && e->inspect);
 	assert_int_equal(e->access, SBX_ACCESS_LISTED);
@@ -515,6 +554,10 @@ static void test_inherited_parts(void **state)
 	assert_string_equal(e->key, "/k");
 	assert_int_equal(e->max_request_bytes, 1 << 20);
 	assert_int_equal(e->line, 6);
+	/* The other ports stay as they are, and a repeated entry has one copy. */
+	TERMINATES("network: {allow: [" READ_ONLY ", 'x.a.example:22,443', 'x.a.example:22,443',"
+		   " y.a.example, y.a.example]}\n",
+		   "*.a.example", "y.a.example", "x.a.example:443");
 }
 
 static void hash(const char *yaml, char ret_hex[65])
@@ -585,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_unsettled),     cmocka_unit_test(test_last_wins),
 		cmocka_unit_test(test_inherits),      cmocka_unit_test(test_secret_inherits),
 		cmocka_unit_test(test_inherited_parts), cmocka_unit_test(test_many_inherit),
+		cmocka_unit_test(test_plain_http),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
