@@ -24,6 +24,7 @@
 #include "launcher/secrets/user_file.h"
 #include "sys/process/proc.h"
 
+#define AWS_KEY_MAX 60	/* with "AWS4" before it, a block of SHA-256 */
 #define NOT_STARTED 127 /* the status of a command that could not be executed, as in a shell */
 
 void sbx_secret_source(const struct sbx_secret *s, char *buf, size_t n_buf)
@@ -46,6 +47,11 @@ static void explain_file(int e, const struct sbx_facts *f, bool as_user, char *w
 {
 	if (e == -ENOENT)
 		sbx_text_cut(why, n_why, "there is no such file");
+	else if (e == -EACCES && as_user && f->throwaway_user)
+		sbx_text_cut(why, n_why,
+			     "uid %u, one of the pool, may not read it, and the next run has "
+			     "another uid: name a user with --user, or use env: or credential:",
+			     f->uid);
 	else if (e == -EACCES && as_user)
 		sbx_text_cut(why, n_why, "uid %u may not read it; give that user the file",
 			     f->uid);
@@ -285,6 +291,21 @@ static int judge_value(const char *buf, size_t *n, char *why, size_t n_why)
 	return -EINVAL;
 }
 
+/* As sbx_aws_sign() demands it: a value that cannot sign would be refused with each request. */
+static int judge_pair(const char *buf, size_t n, char *why, size_t n_why)
+{
+	const char *colon = memchr(buf, ':', n);
+	size_t n_id = colon ? (size_t)(colon - buf) : 0, n_key = colon ? n - n_id - 1 : 0;
+
+	if (n_id > 0 && n_key > 0 && n_key <= AWS_KEY_MAX)
+		return 0;
+	sbx_text_cut(why, n_why,
+		     "it is not ACCESSKEYID:SECRETKEY, as signing: aws-sigv4 needs it, with a "
+		     "SECRETKEY of at most %d bytes",
+		     AWS_KEY_MAX);
+	return -EINVAL;
+}
+
 int sbx_secret_value_read(const struct sbx_secret *s, const struct sbx_facts *f,
 			  uint32_t timeout_ms, char buf[SBX_SECRET_BUFFER], size_t *ret_n,
 			  struct sbx_err *err)
@@ -295,6 +316,8 @@ int sbx_secret_value_read(const struct sbx_secret *s, const struct sbx_facts *f,
 
 	if (r == 0)
 		r = judge_value(buf, &n, why, sizeof(why));
+	if (r == 0 && s->inject == SBX_SECRET_AWS_SIGV4)
+		r = judge_pair(buf, n, why, sizeof(why));
 	if (r == 0) {
 		*ret_n = n;
 		return 0;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "tests/unit/scratch.h"
@@ -117,7 +118,59 @@ static void test_env(void **state)
 	refuses(f, &s, "it is empty");
 }
 
+/* A value that could not sign is refused before the start. */
+static void test_aws(void **state)
+{
+	static const char key60[] =
+		"GH=AKIA:012345678901234567890123456789012345678901234567890123456789";
+	static char source[] = "GH", pair[] = "GH=AKIA:ghp_real", whole[] = "GH=ghp_real",
+		    no_id[] = "GH=:ghp_real", no_key[] = "GH=ghp_real:", two[] = "GH=A:gh:p_real";
+	static char most[sizeof(key60)], more[sizeof(key60) + 1];
+	static char *const bad[] = { whole, no_id, no_key, more };
+	struct fixture *f = *state;
+	struct sbx_secret s = secret_of(SBX_SECRET_ENV, source);
+
+	memcpy(most, key60, sizeof(key60));
+	sbx_text_fit(more, sizeof(more), "%sx", key60);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		f->environ[0] = bad[i];
+		s.inject = SBX_SECRET_AWS_SIGV4;
+		refuses(f, &s, "it is not ACCESSKEYID:SECRETKEY, as signing: aws-sigv4 needs it");
+		s.inject = SBX_SECRET_PLACEHOLDER;
+		gives(f, &s, bad[i] + 3);
+	}
+	s.inject = SBX_SECRET_AWS_SIGV4;
+	f->environ[0] = pair;
+	gives(f, &s, pair + 3);
+	f->environ[0] = two;
+	gives(f, &s, two + 3);
+	f->environ[0] = most;
+	gives(f, &s, most + 3);
+}
+
 /* --- file --- */
+
+/* A uid of the pool is another one in each run, so nobody can give it a file. */
+static void test_file_of_the_pool(void **state)
+{
+	static char source[] = "~/token";
+	struct fixture *f = *state;
+	struct sbx_secret s = secret_of(SBX_SECRET_FILE, source);
+	char path[160];
+
+	write_file(f, "home/token", VALUE, strlen(VALUE));
+	sbx_text_fit(path, sizeof(path), "%s/token", f->home);
+	assert_int_equal(chmod(path, 0), 0);
+	/* root reads as the sandbox's user */
+	f->facts.privileged = geteuid() == 0;
+	f->facts.uid = f->facts.privileged ? 65534 : geteuid();
+	f->facts.gid = f->facts.privileged ? 65534 : getegid();
+	refuses(f, &s, "may not read it; give that user the file");
+	f->facts.throwaway_user = true;
+	refuses(f, &s,
+		"one of the pool, may not read it, and the next run has another uid: name a user "
+		"with --user, or use env: or credential:");
+}
 
 static void test_file(void **state)
 {
@@ -289,6 +342,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_env),	      TEST(test_file),	  TEST(test_file_kind), TEST(test_content),
 		TEST(test_longest),   TEST(test_credential), TEST(test_command),
+		TEST(test_aws),	      TEST(test_file_of_the_pool),
 		cmocka_unit_test(test_source),
 	};
 
