@@ -199,7 +199,8 @@ secrets:
         {"name": "B", "from": "file:/nonexistent/file", "hosts": [HOST], "inject": "placeholder"},
         {"name": "C", "from": "command:sh", "hosts": ["wild.test"], "inject": "header"}]
     assert plan["network"]["terminated"] == [
-        {"host": HOST, "why": ["secret A", "secret B"]}, {"host": "wild.test", "why": ["access", "secret C"]}]
+        {"host": HOST, "why": ["secret A", "secret B"], "access": "any"},
+        {"host": "wild.test", "why": ["access", "secret C"], "access": "read-only"}]
     assert not os.path.exists(ran)
     names = {e["name"]: e for e in plan["environment"]}
     assert names["A"] == {"name": "A", "origin": "secret"} and "C" not in names and "REAL" not in names

@@ -2,6 +2,7 @@
 """The commands of docs/SECRETS.md and of README.md's section on secrets, run as they are printed: the origin sees the
 value, and no file, variable or output of the sandbox has it."""
 import base64
+import json
 import os
 import re
 import shutil
@@ -91,9 +92,56 @@ def test_agents_line(sbx, world, secret):
     assert credentials(world, "api.anthropic.com", "x-api-key") == {VALUE}
 
 
+def blocks():
+    return [textwrap.dedent(text) for text in re.findall(r"(?:^    .*\n|^\n(?=    ))+", page(), re.M)]
+
+
 def profile(name):
-    text, = [t for t in re.findall(r"(?:^    .*\n|^\n(?=    ))+", page(), re.M) if t.strip().startswith("name: " + name)]
-    return textwrap.dedent(text)
+    text, = [t for t in blocks() if t.strip().startswith("name: " + name)]
+    return text
+
+
+PROFILES = ("my-agent", "npm-read", "s3-reader", "ledger", "corp", "github-reader")
+
+
+def test_each_profile_is_whole():
+    """A block that is pasted into a file is a profile that names the one it extends."""
+    found = [re.match(r"\s*name: (\S+)\nextends: \S+\n", t) for t in blocks() if re.search(r"^(network|secrets):", t, re.M)]
+    assert [m and m[1] for m in found] == list(PROFILES)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_profile(sbx, name):
+    """Each is accepted, with files of the world in place of those that it names."""
+    text = profile(name).replace("~/company/ca.pem", f"{sbx.world.dir}/ca.pem")
+    sbx.profile(name, text)
+    r = shell(sbx, f"sbx-run --profile {name} --dry-run -- true", AWS_PAIR="AKIA:x")
+    assert r.returncode == 0, r
+    hosts = [e["host"] for e in json.loads(r.stdout)["network"]["terminated"]]
+    assert hosts and all(h in " ".join(hosts) for h in re.findall(r"hosts: \[?\"?([\w.-]+)", text)), r
+
+
+def test_api_to_read(sbx, world):
+    """The default profile reads GitHub's API with the token, and does not post; agent does."""
+    post = "curl -sS -H \"Authorization: Bearer $GITHUB_TOKEN\" https://api.github.com/user -d x"
+    for args, passes in (("", False), ("--allow api.github.com", False), ("--profile agent", True)):
+        world.mark()
+        r = shell(sbx, f"sbx-run {args} --secret GITHUB_TOKEN@api.github.com -- sh -c '{post}'", GITHUB_TOKEN=VALUE)
+        assert ("api.github.com is read-only here" not in r.stdout) == passes, r
+        assert [e["method"] for e in world.log("origin")] == (["POST"] if passes else []), r
+
+
+def test_a_secret_lifts_no_access(sbx, world):
+    """A profile that holds a wildcard to reading holds the secret's host to it, whatever flag names the host."""
+    sbx.profile("npm-read", profile("npm-read"))
+    put = "curl -sS -X PUT -H \"Authorization: Bearer $T\" https://packages.npmjs.org/x -d y"
+    for args in ("", "--allow packages.npmjs.org"):
+        world.mark()
+        r = shell(sbx, f"sbx-run --profile npm-read {args} --secret T@packages.npmjs.org -- sh -c '{put}'", T=VALUE)
+        assert "packages.npmjs.org is read-only here" in r.stdout and not world.log("origin"), r
+    sbx.profile("npm-any", "name: npm-any\nextends: npm-read\nnetwork: {allow: [{host: packages.npmjs.org, access: any}]}\n")
+    r = shell(sbx, f"sbx-run --profile npm-any --secret T@packages.npmjs.org -- sh -c '{put}'", T=VALUE)
+    assert [e["method"] for e in world.log("origin")] == ["PUT"], r
 
 
 def test_a_profile_for_reading(sbx, world):
