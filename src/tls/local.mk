@@ -5,7 +5,8 @@ noinst_LIBRARIES += %reldir%/libsbx-tls-cert.a %reldir%/libsbx-tls-conn.a %reldi
 	%reldir%/libsbx-tls-http2.a
 %canon_reldir%_libsbx_tls_cert_a_SOURCES = \
 	%reldir%/cert/authority.c %reldir%/cert/authority.h \
-	%reldir%/cert/host_cache.c %reldir%/cert/host_cache.h
+	%reldir%/cert/host_cache.c %reldir%/cert/host_cache.h \
+	%reldir%/cert/own_certificate.c %reldir%/cert/own_certificate.h
 %canon_reldir%_libsbx_tls_conn_a_SOURCES = \
 	%reldir%/conn/conn.c %reldir%/conn/conn.h \
 	%reldir%/conn/context.c %reldir%/conn/context.h \
@@ -63,6 +64,10 @@ check_PROGRAMS += tests/unit/tls/test_host_cache
 tests_unit_tls_test_host_cache_SOURCES = tests/unit/tls/test_host_cache.c tests/unit/http/world.h
 tests_unit_tls_test_host_cache_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
 tests_unit_tls_test_host_cache_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=time
+
+check_PROGRAMS += tests/unit/tls/test_own_certificate
+tests_unit_tls_test_own_certificate_SOURCES = tests/unit/tls/test_own_certificate.c
+tests_unit_tls_test_own_certificate_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/tls/test_side
 tests_unit_tls_test_side_SOURCES = tests/unit/tls/test_side.c tests/unit/http/world.h

@@ -95,6 +95,22 @@ def test_a_server_of_one_version(sbx, world, version, status):
         assert sbx.events(action="deny", reason="upstream_failed", fqdn_pinned="other.api.test")
 
 
+def test_a_client_certificate_with_another_key(sbx, world):
+    """The command does not start, and the line says why; with its own key it does."""
+    for name, subject in (("own", "own"), ("other", "other")):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+                        f"{sbx.tmp}/{name}.key", "-out", f"{sbx.tmp}/{name}.pem", "-days", "2", "-subj", f"/CN={subject}"],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.chmod(f"{sbx.tmp}/{name}.key", 0o644)
+    entry = "  allow:\n    - {host: api.test, mtls: {cert: %s/own.pem, key: %s/%s.key}}\n"
+    bad = run(sbx, entry % (sbx.tmp, sbx.tmp, "other"), "echo ran")
+    assert (bad.rc, bad.out) == (125, ""), bad
+    assert "mtls of 'api.test': the key does not belong to the client certificate" in bad.err, bad
+    assert sbx.leftovers() == []
+    good = run(sbx, entry % (sbx.tmp, sbx.tmp, "own"), "echo ran")
+    assert (good.rc, good.out) == (0, "ran\n"), good
+
+
 # --- the sandbox's authority ---
 
 def test_the_authority_is_the_sandboxs_own_and_bound_to_its_names(sbx):

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ipc/channel.h"
+#include "tls/cert/own_certificate.h"
 #include "tls/conn/contexts.h"
 
 
@@ -216,28 +216,6 @@ int sbx_conn_on_session(SSL *ssl, SSL_SESSION *session)
 	return 1; /* taken over */
 }
 
-static bool use_own_certificate(const struct sbx_conn *c, SSL *ssl)
-{
-	const struct sbx_http_entry *e = c->entry;
-	BIO *cert = BIO_new_mem_buf(e->cert.p, (int)e->cert.n);
-	BIO *key = BIO_new_mem_buf(e->key.p, (int)e->key.n);
-	X509 *x = cert ? PEM_read_bio_X509(cert, NULL, NULL, NULL) : NULL;
-	EVP_PKEY *k = key ? PEM_read_bio_PrivateKey(key, NULL, NULL, NULL) : NULL;
-	bool ok = x && k && SSL_use_certificate(ssl, x) == 1 && SSL_use_PrivateKey(ssl, k) == 1;
-
-	/* what follows the certificate is its chain */
-	for (X509 *next; ok && (next = PEM_read_bio_X509(cert, NULL, NULL, NULL));) {
-		ok = SSL_add1_chain_cert(ssl, next) == 1;
-		X509_free(next);
-	}
-	ERR_clear_error();
-	X509_free(x);
-	EVP_PKEY_free(k);
-	BIO_free(cert);
-	BIO_free(key);
-	return ok;
-}
-
 /* The protocols that both we and the client speak; a client without ALPN speaks HTTP/1.1. */
 static bool offer_protocols(const struct sbx_conn *c, SSL *ssl)
 {
@@ -272,7 +250,8 @@ static int start_server_tls(struct sbx_conn *c)
 	SSL_set_connect_state(ssl);
 	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	if (SSL_set_tlsext_host_name(ssl, c->name) != 1 || SSL_set1_host(ssl, c->name) != 1 ||
-	    !offer_protocols(c, ssl) || (c->entry->cert.n && !use_own_certificate(c, ssl))) {
+	    !offer_protocols(c, ssl) ||
+	    (c->entry->cert.n && sbx_own_certificate_use(c->entry, ssl))) {
 		SSL_free(ssl);
 		return -EIO;
 	}

@@ -36,6 +36,7 @@
 #include "sys/process/proc.h"
 #include "sys/process/secret_memory.h"
 #include "sys/seccomp/seccomp.h"
+#include "tls/cert/own_certificate.h"
 #include "tls/conn/conn.h"
 #include "tls/conn/context.h"
 #include "tls/conn/contexts.h"
@@ -166,6 +167,22 @@ static int make_authority(struct sbx_tls *t)
 		       0;
 }
 
+/* A client certificate that no connection can use is told now, not with each request. */
+static int check_own_certificates(const struct sbx_tls *t)
+{
+	for (size_t i = 0; i < t->ctx.rules.n_entries; i++) {
+		const struct sbx_http_entry *e = &t->ctx.rules.entries[i];
+		const char *why = e->cert.n ? sbx_own_certificate_judge(e) : NULL;
+
+		if (!why)
+			continue;
+		fprintf(stderr, "sbx-tls: mtls of '%.*s': %s\n", (int)e->text.n,
+			(const char *)e->text.p, why);
+		return -1;
+	}
+	return 0;
+}
+
 static int make_rest(struct sbx_tls *t)
 {
 	struct sbx_tls_context *ctx = &t->ctx;
@@ -246,7 +263,8 @@ int main(void)
 	static struct sbx_tls t;
 
 	if (harden() < 0 || begin_openssl() < 0 || receive_config(&t) < 0 || read_config(&t) < 0 ||
-	    make_authority(&t) < 0 || say_ready(&t) < 0 || make_rest(&t) < 0 || confine() < 0)
+	    check_own_certificates(&t) < 0 || make_authority(&t) < 0 || say_ready(&t) < 0 ||
+	    make_rest(&t) < 0 || confine() < 0)
 		return 1;
 	t.control.ctx = &t.ctx;
 	if (sbx_tls_control_init(&t.control) < 0)
