@@ -51,9 +51,10 @@ static int judge_verdicts(struct sbx_run *r)
 /* A closed channel is no error here: init has ended, and the wait for the verdicts finds why. */
 static int send_to_init(const struct sbx_run *r, const uint8_t *packet, ssize_t n)
 {
-	int e = n < 0 ? (int)n :
-		r->init.fd < 0 ? 0 : sbx_channel_send(r->init.fd, packet, (size_t)n, NULL, 0);
+	int e = (int)n;
 
+	if (n >= 0)
+		e = r->init.fd < 0 ? 0 : sbx_channel_send(r->init.fd, packet, (size_t)n, NULL, 0);
 	return e > 0 ? 0 : e;
 }
 
