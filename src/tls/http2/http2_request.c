@@ -361,8 +361,14 @@ int sbx_http2_on_request_trailer(struct sbx_http2_stream *s)
 	struct sbx_http_verdict v;
 	int e;
 
-	s->up.has_trailer = s->up.trailer.n_fields > 0 && !s->up.trailer.too_long;
-	if (!s->up.has_trailer || s->refused || (!s->up_open && !s->whole))
+	if (s->refused || (!s->up_open && !s->whole))
+		return 0;
+	if (s->up.trailer.too_long) {
+		sbx_http2_fail(s, SBX_REASON_OVERSIZED, 431, "the request's trailer is too long");
+		return 0;
+	}
+	s->up.has_trailer = s->up.trailer.n_fields > 0;
+	if (!s->up.has_trailer)
 		return 0;
 	e = sbx_swap_new_request(&c->ctx->rules, &w, c->name, &swap);
 	if (e < 0 || !swap)

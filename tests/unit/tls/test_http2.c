@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "http/message.h"
 #include "tests/unit/tls/world_input.h"
 
 /* The allocation of src/tls and src/http that fails, counted down; 0: none. */
@@ -303,6 +304,34 @@ static void test_trailer(void **state)
 	check_trailer(&held, TLS_WORLD_VALUE_TWO, false);
 	check_trailer(&plain, TLS_WORLD_PLACEHOLDER, false);
 	check_trailer(&held, TLS_WORLD_PLACEHOLDER, false);
+}
+
+/* A trailer with too many fields is refused, not left out. */
+static void check_long_trailer(const struct block *head, size_t n_fields, bool allowed)
+{
+	struct block trailer = { 0 };
+
+	for (size_t i = 0; i < n_fields; i++)
+		put_field(&trailer, "x-check", "1");
+	input_begin(&in, 0);
+	put_head(TLS_CLIENT_FRAME, head, false);
+	put_data(TLS_CLIENT_FRAME, "abc", false);
+	put_head(TLS_CLIENT_FRAME, &trailer, true);
+	run();
+	assert_int_equal(has(to_server(), "x-check: 1\nend\n"), allowed);
+	assert_int_equal(has(to_server(), "end\n"), allowed);
+	assert_int_equal(has(to_client(), ":status: 431\n"), !allowed);
+}
+
+static void test_long_trailer(void **state)
+{
+	const struct block plain = request("POST"), held = signed_request();
+
+	(void)state;
+	check_long_trailer(&plain, SBX_HTTP_HEADERS_MAX, true);
+	check_long_trailer(&held, SBX_HTTP_HEADERS_MAX, true);
+	check_long_trailer(&plain, SBX_HTTP_HEADERS_MAX + 1, false);
+	check_long_trailer(&held, SBX_HTTP_HEADERS_MAX + 1, false);
 }
 
 /* The server's table of fields gets no value of a secret, whatever the field is. */
@@ -649,6 +678,7 @@ int main(void)
 		TEST(test_max_request_bytes),
 		TEST(test_signed_without_a_body),
 		TEST(test_trailer),
+		TEST(test_long_trailer),
 		TEST(test_not_indexed),
 		TEST(test_query_not_indexed),
 		TEST(test_not_indexed_of_held),
