@@ -25,11 +25,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/encode.h"
+#include "http/head.h"
 #include "http/match.h"
 #include "http/memory.h"
 #include "http/secret_use.h"
 #include "http/value_form.h"
+#include "wire/http_field.h"
 
 #define GROWTH_MAX (1u << 20) /* bytes that the values add to a request's body */
 #define HELD_STEP  64	      /* bytes; what is held does not tell the length of a value */
@@ -51,7 +52,7 @@ struct sbx_swap {
 	struct found *found; /* of each string in `match` */
 	bool has_values;     /* among the strings */
 	bool has_control;    /* a string has a control byte */
-	bool by_message;     /* sbx_swap_by_message() */
+	bool by_message;     /* sbx_swap_set_type() */
 	uint8_t n_head;	     /* of the message: bytes read of its head */
 	uint32_t n_message;  /* and bytes that are left of it */
 	struct sbx_http_block *memory;
@@ -174,6 +175,8 @@ static struct sbx_swap *swap_new(size_t n_strings)
 int sbx_swap_new_request(const struct sbx_http_rules *rules, const struct sbx_http_rewritten *w,
 			 const char *host, struct sbx_swap **ret_swap)
 {
+	const struct sbx_http_header *type =
+		sbx_http_head_find(&w->request, sbx_span_str("content-type"));
 	struct sbx_secret_use u;
 	struct sbx_swap *s;
 	int r = 0;
@@ -185,6 +188,8 @@ int sbx_swap_new_request(const struct sbx_http_rules *rules, const struct sbx_ht
 	if (!s)
 		return -ENOMEM;
 	s->n_grown_max = GROWTH_MAX;
+	if (type)
+		sbx_swap_set_type(s, type->value);
 	sbx_secret_use_init(&u, host, &w->request);
 	for (size_t i = 0; i < rules->n_secrets && r == 0; i++) {
 		r = add_placeholder(s, &u, &rules->secrets[i], w->in_body >> i & 1, w->body_form);
@@ -419,9 +424,12 @@ static size_t take_message(struct sbx_swap *s, struct sbx_span in, bool *ret_end
 	return n;
 }
 
-void sbx_swap_by_message(struct sbx_swap *s)
+void sbx_swap_set_type(struct sbx_swap *s, struct sbx_span type)
 {
-	s->by_message = true;
+	static const char grpc[] = "application/grpc";
+	const size_t n = sizeof(grpc) - 1;
+
+	s->by_message = type.n >= n && sbx_http_equal(sbx_span(type.p, n), grpc);
 }
 
 int sbx_swap_feed(struct sbx_swap *s, struct sbx_span in, bool end, sbx_swap_sink *sink,

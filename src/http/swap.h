@@ -35,10 +35,11 @@ int sbx_swap_new_response(const struct sbx_http_rules *rules, const char *host,
 			  struct sbx_swap **ret_swap);
 struct sbx_swap *sbx_swap_free(struct sbx_swap *s);
 
-/* The stream is messages with a length before each (gRPC's PROTOCOL-HTTP2.md, "Length-Prefixed-
- * Message"): nothing of a whole message is held, because its reader may answer before the next is
- * sent. A string across two messages is not found. Called before the first feed. */
-void sbx_swap_by_message(struct sbx_swap *s);
+/* Tells the Content-Type of the stream, before the first feed; a request's is known. Of gRPC's
+ * messages, each of which has its length before it (PROTOCOL-HTTP2.md, "Length-Prefixed-Message"),
+ * nothing is held once they are whole, because the reader may answer before the next is sent. A
+ * string across two messages is not found. */
+void sbx_swap_set_type(struct sbx_swap *s, struct sbx_span type);
 
 /* Do all strings that are replaced have replacements of the same length? Then lengths stay. */
 bool sbx_swap_keeps_length(const struct sbx_swap *s);

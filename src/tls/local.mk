@@ -102,7 +102,6 @@ check_PROGRAMS += tests/unit/tls/test_refusal
 tests_unit_tls_test_refusal_SOURCES = tests/unit/tls/test_refusal.c
 tests_unit_tls_test_refusal_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
 
-SBX_TLS_WORLD = tests/fuzz/tls/tls_world.c tests/fuzz/tls/tls_world.h tests/unit/tls/world_input.h
 check_PROGRAMS += tests/unit/tls/test_http1
 tests_unit_tls_test_http1_SOURCES = tests/unit/tls/test_http1.c $(SBX_TLS_WORLD)
 tests_unit_tls_test_http1_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)

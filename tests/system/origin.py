@@ -28,6 +28,7 @@ import h2.exceptions
 
 REMEMBERED = {}
 H2_NAMES = ("h2.api.test", "grpc.api.test")
+LONG_NAMES = ("a" + "x" * 31 + "n.api.test", "c" + "x" * 31 + "0.api.test")  # a weak hash of 32 bytes takes them for one
 
 
 def answer(method, path, headers, body):

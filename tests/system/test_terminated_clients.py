@@ -161,7 +161,7 @@ def test_tools(tls, www, tool, argv, expected):
     assert r.rc == 0 and expected in r.out, r
 
 
-GRPC = """import grpc, os
+GRPC = """import grpc, os, queue
 channel = grpc.secure_channel("grpc.api.test:50051", grpc.ssl_channel_credentials())
 meta = (("authorization", "Bearer " + os.environ["TOKEN"]),)
 print(channel.unary_unary("/sbx.Echo/Once")(b"one", metadata=meta, timeout=10).decode())
@@ -169,6 +169,15 @@ print(channel.unary_unary("/sbx.Echo/Who")(b"", metadata=meta, timeout=10).decod
 call = channel.stream_stream("/sbx.Echo/Many")(iter([b"a", b"b", b"c"]), metadata=meta, timeout=10)
 print(b",".join(call).decode(), dict(call.trailing_metadata()).get("x-end"))
 print(dict(call.initial_metadata())["x-echo"] == meta[0][1], call.initial_metadata())
+
+answers = queue.Queue()
+def questions():
+    yield b"first"
+    for i in range(5):
+        yield b"after " + answers.get(timeout=5)
+for answer in channel.stream_stream("/sbx.Echo/Many")(questions(), metadata=meta, timeout=10):
+    answers.put(answer)
+print(answer.decode())
 """
 
 
@@ -176,8 +185,9 @@ def test_grpc(tls, world):
     r = tls(["/usr/bin/python3", "-c", GRPC], args=["--limit", "pids=200"])
     assert_hidden(r)
     assert r.out.startswith("one\nTrue\na,b,c done\nTrue "), r
+    assert r.out.endswith("\n" + "after " * 5 + "first\n"), "a message waited for the next one"
     seen = world.log("grpc")
-    assert len(seen) == 3 and all(e["authorization"] == f"Bearer {SECRET}" for e in seen), seen
+    assert len(seen) == 4 and all(e["authorization"] == f"Bearer {SECRET}" for e in seen), seen
 
 
 def test_a_bundle_without_variables(tls):

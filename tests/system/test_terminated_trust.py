@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 
+import origin
 import pytest
 
 SECRET = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
@@ -197,15 +198,15 @@ for host in sys.argv[1:]:
 """
 
 
-def test_a_ticket_is_good_for_its_host_alone(sbx):
-    hosts = ("api.test", "other.api.test")
+@pytest.mark.parametrize("hosts", [("api.test", "other.api.test"), origin.LONG_NAMES], ids=["short", "long"])
+def test_a_ticket_is_good_for_its_host_alone(sbx, hosts):
     with open(f"{sbx.work}/resume.py", "w", encoding="utf-8") as f:
         f.write(RESUME)
     r = run(sbx, "".join(["  allow:\n", *(f"    - {{host: {h}, inspect: true}}\n" for h in hosts)]),
             f"/usr/bin/python3 resume.py {' '.join(hosts)}")
-    assert r.out == ("api.test TLSv1.3 False False 200\n"
-                     "api.test TLSv1.3 True True 200\n"
-                     "other.api.test TLSv1.3 True False 200\n"), r
+    assert r.out == (f"{hosts[0]} TLSv1.3 False False 200\n"
+                     f"{hosts[0]} TLSv1.3 True True 200\n"
+                     f"{hosts[1]} TLSv1.3 True False 200\n"), r
 
 
 def test_passthrough_is_untouched(sbx):

@@ -66,6 +66,7 @@ ZONE = {
     "other.api.test": ([A4], []),
     "deep.sub.api.test": ([A4], []),
     "private.api.test": ([A4], []),
+    **{name: ([A4], []) for name in origin.LONG_NAMES},
     **{prefix + name + ".api.test": ([A4], []) for name in origin.BAD for prefix in ("", "h1-")},
     # origin.py, for the lines of docs/SECRETS.md
     **{name: ([A4], []) for name in ("api.github.com", "github.com", "packages.npmjs.org", "api.anthropic.com",

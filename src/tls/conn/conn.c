@@ -10,8 +10,10 @@
  */
 #include "tls/conn/conn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <openssl/err.h>
+#include <openssl/sha.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,15 +186,15 @@ int sbx_conn_on_alpn(SSL *ssl, const uint8_t **out, uint8_t *n_out, const uint8_
 static int start_client_tls(struct sbx_conn *c)
 {
 	SSL *ssl = SSL_new(c->ctx->server);
-	uint8_t id[SSL_MAX_SSL_SESSION_ID_LENGTH] = { 0 };
+	uint8_t id[SHA256_DIGEST_LENGTH];
 
 	if (!ssl)
 		return -ENOMEM;
 	sbx_ssl_set_user(ssl, c);
 	SSL_set_accept_state(ssl);
 	/* A ticket is good for the name that it was given for. */
-	for (size_t i = 0; c->name[i]; i++)
-		id[i % sizeof(id)] = (uint8_t)(id[i % sizeof(id)] * 31 + c->name[i]);
+	static_assert(sizeof(id) <= SSL_MAX_SSL_SESSION_ID_LENGTH, "OpenSSL takes it");
+	SHA256((const uint8_t *)c->name, strlen(c->name), id);
 	if (SSL_set_session_id_context(ssl, id, sizeof(id)) != 1) {
 		SSL_free(ssl);
 		return -EIO;

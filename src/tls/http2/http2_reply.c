@@ -49,6 +49,8 @@ static int swap_head(struct sbx_http2_stream *s, bool changed)
 		char *text = NULL;
 		size_t n = 0;
 
+		if (is(name, "content-type"))
+			sbx_swap_set_type(s->reply_swap, value);
 		if ((changed && sbx_http_describes_bytes(name)) ||
 		    sbx_swap_is_in_name(s->reply_swap, name))
 			continue;

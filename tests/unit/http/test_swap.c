@@ -372,7 +372,7 @@ static void test_by_message(void **state)
 		struct sbx_swap *s = make(RESPONSE, "x.b.example");
 		struct output o = { 0 };
 
-		sbx_swap_by_message(s);
+		sbx_swap_set_type(s, TEXT("Application/gRPC+proto"));
 		for (size_t i = 0; i < n; i += step) {
 			assert_int_equal(
 				feed(s, in + i, step < n - i ? step : n - i, false, &o, &verdict),
@@ -397,7 +397,7 @@ static void test_no_message(void **state)
 	struct output o = { 0 };
 
 	(void)state;
-	sbx_swap_by_message(s);
+	sbx_swap_set_type(s, TEXT("Application/gRPC+proto"));
 	assert_int_equal(feed(s, in, sizeof(in) - 1, false, &o, &verdict), 0);
 	assert_memory_equal(o.text, in, o.n);
 	assert_int_equal(feed(s, "", 0, true, &o, &verdict), 0);
