@@ -249,7 +249,7 @@ static void end(void *http)
 
 enum turn { WAIT = 0, ON, GONE };
 
-static void say_goodbye(struct sbx_http2 *h)
+void sbx_http2_say_goodbye(struct sbx_http2 *h)
 {
 	if (h->going)
 		return;
@@ -259,8 +259,18 @@ static void say_goodbye(struct sbx_http2 *h)
 			      NULL, 0);
 }
 
-/* The server is gone: open requests fail, and the client is told to go elsewhere. If none was sent
- * on, the server may want a certificate that it did not get: then requests are answered with the
+/* Tells the client to go elsewhere, with no stream open: some clients read no response that comes
+ * behind a GOAWAY (Python's h2). A new request gets it at once. */
+static bool say_goodbye_when_idle(struct sbx_http2 *h)
+{
+	if (!h->leaving || h->going || h->n_streams)
+		return false;
+	sbx_http2_say_goodbye(h);
+	return true;
+}
+
+/* The server is gone: open requests fail, and the client will go elsewhere. If none was sent on,
+ * the server may want a certificate that it did not get: then requests are answered with the
  * reason. */
 static void lose_server(struct sbx_http2 *h)
 {
@@ -284,7 +294,7 @@ static void lose_server(struct sbx_http2 *h)
 						  NGHTTP2_INTERNAL_ERROR);
 	}
 	sbx_side_fini(&h->c->server);
-	say_goodbye(h);
+	h->leaving = true;
 }
 
 static bool has_room(const struct sbx_side *side)
@@ -355,7 +365,7 @@ static enum turn step_server(struct sbx_http2 *h)
 	    (!nghttp2_session_want_read(h->up) && !nghttp2_session_want_write(h->up)))
 		lose_server(h);
 	else if (!nghttp2_session_check_request_allowed(h->up))
-		say_goodbye(h);
+		h->leaving = true;
 	return in == ON || out == ON ? ON : WAIT;
 }
 
@@ -373,6 +383,8 @@ static enum turn step(struct sbx_http2 *h)
 		return GONE;
 	if (!sbx_side_waiting(&c->client))
 		h->n_interim = 0;
+	if (say_goodbye_when_idle(h))
+		return ON;
 	if (in == ON || up == ON || out == ON)
 		return ON;
 	/* Frames that left to the client may have paid the server's window or ended a stream. */

@@ -75,12 +75,17 @@ struct sbx_http2 {
 	struct sbx_http2_stream *first;
 	size_t n_streams;
 	size_t n_interim; /* that may wait */
+	bool leaving; /* no request can be sent on any more */
 	bool going; /* GOAWAY was sent to the client */
 	bool lost;  /* the server is gone; `up` is only an object any more */
 	bool was_asked; /* a request was sent on */
 };
 
 extern const struct sbx_protocol sbx_http2;
+
+/* --- http2.c --- */
+/* Sends GOAWAY to the client, once. */
+void sbx_http2_say_goodbye(struct sbx_http2 *h);
 
 /* --- http2_stream.c --- */
 /* Opened by a request's HEADERS. NULL: out of memory. */

@@ -183,6 +183,7 @@ static int send_on(struct sbx_http2_stream *s, struct sbx_http_rewritten *w, boo
 	int e = 0;
 
 	if (h->lost || !nghttp2_session_check_request_allowed(h->up)) {
+		sbx_http2_say_goodbye(h);
 		nghttp2_submit_rst_stream(h->down, NGHTTP2_FLAG_NONE, s->down_id,
 					  NGHTTP2_REFUSED_STREAM); /* the client asks again */
 		return 0;
