@@ -53,6 +53,8 @@ struct sbx_policy_port {
 };
 size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name,
 			     struct sbx_policy_port *v, size_t n_max);
+/* Are flows to some name terminated? */
+bool sbx_policy_terminates_any(const struct sbx_policy *p);
 /* Are flows to @name terminated on some port? */
 bool sbx_policy_terminates(const struct sbx_policy *p, const char *name);
 /* Decides on a literal address as a flow's destination: by explicit cidr entries, in mode full by

@@ -326,6 +326,11 @@ struct sbx_verdict sbx_policy_decide_name(const struct sbx_policy *p, const char
 	return question ? decide_question(p, &lists) : decide_flow(p, &lists, proto, port);
 }
 
+bool sbx_policy_terminates_any(const struct sbx_policy *p)
+{
+	return p->h->n_terminated > 0;
+}
+
 bool sbx_policy_terminates(const struct sbx_policy *p, const char *name)
 {
 	struct levels floors, lists;

@@ -26,6 +26,16 @@ network:
     - {host: allowed.test, ports: 443, protocol: udp}
     - {cidr: 203.0.113.0/24, ports: 443, check: tls}
     - {cidr: 203.0.113.0/24, ports: 80, check: http}
+""",
+    "cidr without check": """name: ways
+extends: none
+network:
+  mode: fetch
+  allow:
+    - {host: api.test, inspect: true}
+    - {host: allowed.test, ports: [443, 8443]}
+    - {host: allowed.test, ports: 443, protocol: udp}
+    - {cidr: 203.0.113.0/24, ports: [80, 443, 8443]}
 """}
 
 

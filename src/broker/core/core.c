@@ -127,7 +127,9 @@ static void decide_address(const struct sbx_core *core, uint64_t now_ms, struct 
 	t->kind = SBX_FLOW_ADDRESS;
 	t->check = t->verdict.check;
 	t->must_parse = t->check != SBX_CHECK_NONE && t->verdict.reason == SBX_REASON_LIST_ALLOW;
-	if (t->check == SBX_CHECK_NONE && t->verdict.reason != SBX_REASON_LIST_ALLOW)
+	/* The address may serve a name that a floor denies, or one whose flows are terminated. */
+	if (t->check == SBX_CHECK_NONE && (t->verdict.reason != SBX_REASON_LIST_ALLOW ||
+					   sbx_policy_terminates_any(core->policy)))
 		t->check = check_of_port(t->port);
 }
 
