@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "base/hex.h"
+
 static const char capital_digits[] = "0123456789ABCDEF", small_digits[] = "0123456789abcdef";
 static const char base64_digits[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -17,14 +19,6 @@ bool sbx_http_is_unreserved(uint8_t b)
 {
 	return (b >= '0' && b <= '9') || (b >= 'A' && b <= 'Z') || (b >= 'a' && b <= 'z') ||
 	       b == '-' || b == '.' || b == '_' || b == '~';
-}
-
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 static size_t put(uint8_t *out, size_t n, uint8_t b)
@@ -66,9 +60,9 @@ size_t sbx_http_percent_decode(struct sbx_span s, bool plus, uint8_t *out, uint3
 
 		if (from)
 			from[n] = (uint32_t)i;
-		if (b == '%' && s.n - i >= 3 && hex_value(s.p[i + 1]) >= 0 &&
-		    hex_value(s.p[i + 2]) >= 0) {
-			b = (uint8_t)(hex_value(s.p[i + 1]) << 4 | hex_value(s.p[i + 2]));
+		if (b == '%' && s.n - i >= 3 && sbx_hex_value(s.p[i + 1]) >= 0 &&
+		    sbx_hex_value(s.p[i + 2]) >= 0) {
+			b = (uint8_t)(sbx_hex_value(s.p[i + 1]) << 4 | sbx_hex_value(s.p[i + 2]));
 			i += 2;
 		} else if (b == '+' && plus) {
 			b = ' ';

@@ -22,19 +22,12 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "http/encode.h"
 #include "wire/http_field.h"
 
 static const char hex_digits[] = "0123456789ABCDEF";
 static const char encoded_slash[] = "it has an encoded slash (%2F)";
-
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* The byte that is encoded at @s.p[i], or -1. */
 static int encoded_byte(struct sbx_span s, size_t i)
@@ -43,8 +36,8 @@ static int encoded_byte(struct sbx_span s, size_t i)
 
 	if (s.n - i < 3 || s.p[i] != '%')
 		return -1;
-	high = hex_value(s.p[i + 1]);
-	low = hex_value(s.p[i + 2]);
+	high = sbx_hex_value(s.p[i + 1]);
+	low = sbx_hex_value(s.p[i + 2]);
 	return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 
@@ -157,8 +150,8 @@ static const char *judge_segments(struct sbx_span path)
 static const char *judge_twice(struct sbx_span path)
 {
 	for (size_t i = 0; i + 5 <= path.n; i++)
-		if (!memcmp(path.p + i, "%25", 3) && hex_value(path.p[i + 3]) >= 0 &&
-		    hex_value(path.p[i + 4]) >= 0)
+		if (!memcmp(path.p + i, "%25", 3) && sbx_hex_value(path.p[i + 3]) >= 0 &&
+		    sbx_hex_value(path.p[i + 4]) >= 0)
 			return "it is percent-encoded twice";
 	return NULL;
 }
