@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "wire/http_field.h"
 
 /*
  * One HTTP request, whichever protocol brought it (HTTP/1.1 or HTTP/2). The protocol's reader has
@@ -15,10 +16,6 @@
  */
 
 #define SBX_HTTP_HEADERS_MAX 128 /* of one head; more: oversized */
-
-struct sbx_http_header {
-	struct sbx_span name, value; /* no white space around the value */
-};
 
 struct sbx_http_request {
 	struct sbx_span method;

@@ -128,13 +128,13 @@ bool sbx_http_list_next(struct sbx_span *list, struct sbx_span *ret_item)
 	return true;
 }
 
-bool sbx_http_field_split(struct sbx_span line, struct sbx_http_field_line *ret)
+bool sbx_http_field_split(struct sbx_span line, struct sbx_http_header *ret)
 {
 	struct sbx_span name;
 
 	if (!sbx_span_cut(&line, ':', &name) || !sbx_http_all(name, SBX_HTTP_TOKEN))
 		return false;
-	*ret = (struct sbx_http_field_line){ .name = name, .value = sbx_http_trim(line) };
+	*ret = (struct sbx_http_header){ .name = name, .value = sbx_http_trim(line) };
 	return true;
 }
 

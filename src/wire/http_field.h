@@ -50,13 +50,14 @@ struct sbx_span sbx_http_trim(struct sbx_span s);
  * section 5.6.1). It may be empty. false: the list has ended. */
 bool sbx_http_list_next(struct sbx_span *list, struct sbx_span *ret_item);
 
-struct sbx_http_field_line {
-	struct sbx_span name, value; /* value: without white space around it */
+/* One field of a head. */
+struct sbx_http_header {
+	struct sbx_span name, value; /* no white space around the value */
 };
 
 /* "Name: value" in its parts; the bytes of the value are not judged. false: there is no name, or a
  * byte in it that is no token's, as in a folded line or with a space before the colon. */
-bool sbx_http_field_split(struct sbx_span line, struct sbx_http_field_line *ret);
+bool sbx_http_field_split(struct sbx_span line, struct sbx_http_header *ret);
 
 enum sbx_http_field {
 	SBX_HTTP_FIELD_OTHER = 0, /* means nothing to us */

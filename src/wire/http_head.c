@@ -208,7 +208,7 @@ static int on_connection(struct sbx_http_judge *j, struct sbx_span value)
 
 static int parse_field(struct sbx_http_judge *j, struct sbx_span line)
 {
-	struct sbx_http_field_line f;
+	struct sbx_http_header f;
 
 	if (!sbx_http_field_split(line, &f))
 		return SBX_REASON_HTTP_MALFORMED;

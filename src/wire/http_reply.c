@@ -37,9 +37,9 @@ static bool next_line(struct sbx_span *in, struct sbx_span *ret_line)
 	return true;
 }
 
-size_t sbx_http_head_fields(struct sbx_span head, struct sbx_http_field_line *v, size_t n_max)
+size_t sbx_http_head_fields(struct sbx_span head, struct sbx_http_header *v, size_t n_max)
 {
-	struct sbx_http_field_line f;
+	struct sbx_http_header f;
 	struct sbx_span line;
 	size_t n = 0;
 
@@ -92,7 +92,7 @@ static bool on_connection(struct framing *f, struct sbx_span value)
 
 static bool on_field(struct framing *f, struct sbx_span line)
 {
-	struct sbx_http_field_line field;
+	struct sbx_http_header field;
 
 	if (!sbx_http_field_split(line, &field) ||
 	    (field.value.n && !sbx_http_all(field.value, SBX_HTTP_VALUE)))

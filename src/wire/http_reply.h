@@ -18,7 +18,7 @@
 /* The field lines of @head, a whole head that a parser of this folder accepted: the bytes from the
  * start of the first line to the end of the empty line. At most @n_max are written. Returns their
  * number, or n_max + 1: there are more. */
-size_t sbx_http_head_fields(struct sbx_span head, struct sbx_http_field_line *v, size_t n_max);
+size_t sbx_http_head_fields(struct sbx_span head, struct sbx_http_header *v, size_t n_max);
 
 enum sbx_http_reply_framing {
 	SBX_HTTP_REPLY_NONE = 0, /* no body: 1xx, 204, 304, or the answer to HEAD */

@@ -39,7 +39,7 @@ static void print_hex(struct sbx_span s)
 
 static void print_fields(struct sbx_span head)
 {
-	static struct sbx_http_field_line lines[LINES_MAX];
+	static struct sbx_http_header lines[LINES_MAX];
 	size_t n = sbx_http_head_fields(head, lines, LINES_MAX);
 
 	printf("\"fields\": [");

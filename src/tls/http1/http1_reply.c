@@ -47,7 +47,7 @@ static void choose_framing(struct sbx_http1 *h)
 
 /* Does the new head leave out the field? A length or digest that may not hold is not told, nor a
  * name with a value in it. */
-static bool is_dropped(const struct sbx_http1 *h, const struct sbx_http_field_line *line)
+static bool is_dropped(const struct sbx_http1 *h, const struct sbx_http_header *line)
 {
 	if (sbx_swap_is_in_name(h->reply_swap, line->name))
 		return true;
@@ -76,7 +76,7 @@ static void write_swapped(struct head_text *t, const struct sbx_http1 *h, struct
 }
 
 static void write_line(struct head_text *t, const struct sbx_http1 *h,
-		       const struct sbx_http_field_line *line)
+		       const struct sbx_http_header *line)
 {
 	if (is_dropped(h, line))
 		return;
@@ -85,7 +85,7 @@ static void write_line(struct head_text *t, const struct sbx_http1 *h,
 }
 
 /* The head with its values replaced, without the empty line. 0 or -ENOMEM. */
-static int write_head(struct sbx_http1 *h, const struct sbx_http_field_line *lines, size_t n,
+static int write_head(struct sbx_http1 *h, const struct sbx_http_header *lines, size_t n,
 		      struct head_text *t)
 {
 	t->file = open_memstream(&t->p, &t->n);
@@ -107,7 +107,7 @@ static int write_head(struct sbx_http1 *h, const struct sbx_http_field_line *lin
 
 static enum sbx_http1_step send_new_head(struct sbx_conn *c, struct sbx_span head)
 {
-	struct sbx_http_field_line lines[SBX_HTTP_HEADERS_MAX];
+	struct sbx_http_header lines[SBX_HTTP_HEADERS_MAX];
 	struct sbx_http1 *h = sbx_http1_of(c);
 	struct head_text t = { 0 };
 	size_t n = sbx_http_head_fields(head, lines, SBX_N_ELEMENTS(lines));
@@ -137,7 +137,7 @@ static enum sbx_http1_step send_new_head(struct sbx_conn *c, struct sbx_span hea
  * out, as RFC 9112 section 7.1.2 allows. 0 or -errno. */
 static int send_trailer(struct sbx_conn *c)
 {
-	struct sbx_http_field_line lines[SBX_HTTP_HEADERS_MAX];
+	struct sbx_http_header lines[SBX_HTTP_HEADERS_MAX];
 	struct sbx_http1 *h = sbx_http1_of(c);
 	struct head_text t = { 0 };
 	size_t n = sbx_http_head_fields(sbx_span(h->reply_trailer.held, h->reply_trailer.n_held),

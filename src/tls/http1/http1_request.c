@@ -24,26 +24,17 @@
 
 static bool has_token(struct sbx_span list, const char *token)
 {
-	size_t n = strlen(token);
+	struct sbx_span item;
 
-	while (list.n) {
-		size_t n_item = 0;
-		struct sbx_span item;
-
-		while (n_item < list.n && list.p[n_item] != ',')
-			n_item++;
-		item = sbx_http_trim(sbx_span(list.p, n_item));
-		if (item.n == n && sbx_http_equal(item, token))
+	while (sbx_http_list_next(&list, &item))
+		if (sbx_http_equal(item, token))
 			return true;
-		n_item += n_item < list.n;
-		list = sbx_span(list.p + n_item, list.n - n_item);
-	}
 	return false;
 }
 
 /* The fields that say how the connection goes on. */
 static void note_connection(struct sbx_http1 *h, struct sbx_http_request *r,
-			    const struct sbx_http_field_line *f)
+			    const struct sbx_http_header *f)
 {
 	if (sbx_http_equal(f->name, "connection")) {
 		h->client_closes |= has_token(f->value, "close");
@@ -89,7 +80,7 @@ static enum sbx_http1_step too_many(struct sbx_conn *c)
 static enum sbx_http1_step read_head(struct sbx_conn *c, const struct sbx_http_event *ev,
 				     struct sbx_http_request *r)
 {
-	struct sbx_http_field_line lines[SBX_HTTP_HEADERS_MAX + 16];
+	struct sbx_http_header lines[SBX_HTTP_HEADERS_MAX + 16];
 	struct sbx_http1 *h = sbx_http1_of(c);
 	size_t n = sbx_http_head_fields(sbx_span(h->in, ev->n), lines, SBX_N_ELEMENTS(lines));
 
@@ -114,8 +105,7 @@ static enum sbx_http1_step read_head(struct sbx_conn *c, const struct sbx_http_e
 			continue;
 		if (r->n_headers == SBX_HTTP_HEADERS_MAX)
 			return too_many(c);
-		r->headers[r->n_headers++] =
-			(struct sbx_http_header){ lines[i].name, lines[i].value };
+		r->headers[r->n_headers++] = lines[i];
 	}
 	/* The judge saw an upgrade in another way, as HTTP2-Settings. */
 	if (ev->upgrade && !r->upgrade) {

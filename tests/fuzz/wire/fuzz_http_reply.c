@@ -17,7 +17,7 @@
 
 static void check_head(const uint8_t *p, const struct sbx_http_reply *r)
 {
-	struct sbx_http_field_line v[8];
+	struct sbx_http_header v[8];
 	size_t n_lines = 0, n_fields = sbx_http_head_fields(sbx_span(p, r->n), v, 8);
 
 	CHECK(r->status >= 100 && r->status <= 999 && r->n >= 4);

@@ -55,7 +55,7 @@ static void test_split(void **state)
 		"",	    ":",       ": x",	      "name",	   "na me: x",
 		"name : x", " name: x", "\tname: x", "n\x01: x", "n\xe4: x",
 	};
-	struct sbx_http_field_line f;
+	struct sbx_http_header f;
 
 	(void)state;
 	assert_true(sbx_http_field_split(sbx_span_str("Name:\t a: b "), &f));

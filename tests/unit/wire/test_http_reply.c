@@ -188,7 +188,7 @@ static void test_fields(void **state)
 	static const char head[] = "GET / HTTP/1.1\r\nHost: a.example\r\nX-Empty:\r\n"
 				   "X-Two: \t a: b \t\r\n\r\nX-Body: no\r\n\r\n";
 	const size_t n_head = strstr(head, "\r\n\r\n") + 4 - head;
-	struct sbx_http_field_line v[4];
+	struct sbx_http_header v[4];
 
 	(void)state;
 	assert_int_equal(sbx_http_head_fields(sbx_span(head, n_head), v, 4), 3);
