@@ -18,6 +18,7 @@ noinst_LIBRARIES += %reldir%/libsbx-tls-cert.a %reldir%/libsbx-tls-conn.a %reldi
 	%reldir%/http1/body.c %reldir%/http1/body.h \
 	%reldir%/http1/echo.c \
 	%reldir%/http1/http1.c %reldir%/http1/http1.h \
+	%reldir%/http1/http1_forward.c \
 	%reldir%/http1/http1_reply.c \
 	%reldir%/http1/http1_request.c
 %canon_reldir%_libsbx_tls_http2_a_SOURCES = \

@@ -19,7 +19,8 @@
  * until the response to the first is written.
  *
  *   http1.c          turns, the end of an exchange, refusals
- *   http1_request.c  from the client to the server
+ *   http1_request.c  requests from the client, and what is refused of them
+ *   http1_forward.c  what the server gets of them
  *   http1_reply.c    from the server to the client
  */
 
@@ -93,6 +94,20 @@ int sbx_http1_learn_values(struct sbx_conn *c);
 /* http1_request.c, http1_reply.c: one step. */
 enum sbx_http1_step sbx_http1_request_step(struct sbx_conn *c);
 enum sbx_http1_step sbx_http1_reply_step(struct sbx_conn *c);
+
+/*
+ * http1_forward.c. The server gets the rewritten @w, which is ended: chooses the framing of the
+ * body, and writes the head or keeps it. 0; -EPROTONOSUPPORT: HTTP/1.0 has no framing for it;
+ * another -errno.
+ */
+int sbx_http1_request_begin(struct sbx_conn *c, struct sbx_http_rewritten *w);
+/* In the place of begin: waits for the body of a request that is signed with it. */
+enum sbx_http1_step sbx_http1_request_hold(struct sbx_conn *c, const struct sbx_http_event *ev,
+					   struct sbx_http_request *r);
+/* More of the body, framing included, which the judge found good; @end: the last of it. */
+enum sbx_http1_step sbx_http1_request_body(struct sbx_conn *c, struct sbx_span bytes, bool end);
+/* The request is complete. */
+enum sbx_http1_step sbx_http1_request_end(struct sbx_conn *c);
 
 /* Is the field one that frames or routes the message, and that is written anew? */
 bool sbx_http1_is_framing(struct sbx_span name);

@@ -15,7 +15,7 @@
  *   cert  authority (keys, certificates), host_cache (leaves, sessions)
  *   conn  context (what all parts share), contexts (settings of TLS), side (one socket), conn (a
  *         connection's states), refusal (the text of refused requests)
- *   http1 http1 (turns), http1_request, http1_reply, body
+ *   http1 http1 (turns), http1_request, http1_forward, http1_reply, body
  *   http2 http2 (sessions), http2_stream, http2_request, http2_reply
  *   main  this file; control (messages)
  */
