@@ -175,6 +175,18 @@ static int add_bind(struct sbx_options *o, const char *option, const char *value
 	return 0;
 }
 
+/* A variable's value may be a secret: the message has its name alone. */
+static int usage_value(struct sbx_err *err, const struct sbx_option *row, const char *value,
+		       const char *why)
+{
+	SBX_AUTO_FREE char *name = NULL;
+
+	if (row->check != sbx_form_env)
+		return usage(err, row->flag, value, why);
+	name = strndup(value, strcspn(value, "="));
+	return name ? usage(err, row->flag, name, why) : -ENOMEM;
+}
+
 /* @value: NULL for a row that takes none. */
 static int set_option(struct sbx_options *o, const struct sbx_option *row, const char *value,
 		      struct sbx_err *err)
@@ -182,7 +194,7 @@ static int set_option(struct sbx_options *o, const struct sbx_option *row, const
 	const char *why = row->check ? row->check(value) : NULL;
 
 	if (why)
-		return usage(err, row->flag, value, why);
+		return usage_value(err, row, value, why);
 	switch (row->kind) {
 	case SBX_OPTION_FLAG:
 		*(bool *)field_of(o, row) = true;

@@ -62,6 +62,17 @@ static int judge_publish(const char *text, struct sbx_err *err)
 	return sbx_publish_parse(text, &p, err);
 }
 
+/* The message has the name alone: the value may be a secret. */
+static int judge_env(const char *text, struct sbx_err *err)
+{
+	const char *why = sbx_form_env(text);
+
+	if (!why)
+		return 0;
+	sbx_err_set(err, "'%.*s': %s", (int)strcspn(text, "="), text, why);
+	return SBX_PROFILE_E_INVALID;
+}
+
 static int judge_limit(const char *text, struct sbx_err *err)
 {
 	struct sbx_limit_values limits = { 0 };
@@ -100,7 +111,7 @@ static const struct sbx_key job_rows[] = {
 	{ "publish", SBX_KEY_STRINGS, JOB(publish), .max = SBX_PUBLISH_MAX, .judge = judge_publish,
 	  .help = "Ports of the sandbox that programs outside can connect to, "
 		  "`[ADDR:]PORT[:PORT]`." },
-	{ "env", SBX_KEY_WORDS, JOB(env), .max = SBX_JOB_LIST_MAX, .check = sbx_form_env,
+	{ "env", SBX_KEY_WORDS, JOB(env), .max = SBX_JOB_LIST_MAX, .judge = judge_env,
 	  .help = "Variables, `NAME` to pass the caller's or `NAME=VALUE` to set one." },
 	{ "limit", SBX_KEY_STRINGS, JOB(limit), .max = SBX_JOB_LIST_MAX, .judge = judge_limit,
 	  .help = "Limits, `KEY=VALUE`." },

@@ -220,7 +220,7 @@ static void test_usage_errors(void **state)
 		{ { "--analysis-id", "a\nb", "ls", NULL }, "--analysis-id" },
 		{ { "--env", "1A=2", "ls", NULL }, "--env" },
 		{ { "--env", "=x", "ls", NULL }, "--env" },
-		{ { "--env", "A-B=x", "ls", NULL }, "--env" },
+		{ { "--env", "A-B=x", "ls", NULL }, "--env 'A-B': " },
 		{ { "--limit", "tmp", "ls", NULL }, "KEY=VALUE" },
 		{ { "--limit", "=1", "ls", NULL }, "KEY=VALUE" },
 		{ { "--chdir", "rel", "ls", NULL }, "absolute" },

@@ -146,6 +146,8 @@ static void test_mistakes(void **state)
 		{ "secret: ['T@*.com']\n", 1, 10, "secret: " },
 		{ "deny: ['a.example:99999']\n", 1, 8, "deny: " },
 		{ "env: [1A=x]\n", 1, 7, "a variable's name starts with" },
+		{ "env: [A-B=x]\n", 1, 7, "env: 'A-B': a variable's name has letters" },
+		{ "env: [=x]\n", 1, 7, "env: '': a variable's name starts with" },
 		{ "env: {A: b}\n", 1, 6, "env must be a list of strings" },
 		{ "limit: [memory]\n", 1, 9, "KEY=VALUE" },
 		{ "limit: [memory=lots]\n", 1, 9, "limit: limits.memory: 'lots' is not a size" },
@@ -162,6 +164,16 @@ static void test_mistakes(void **state)
 		}
 		assert_string_equal(errs.v[0].file, "job.yaml");
 	}
+}
+
+/* The value of a variable may be a secret. */
+static void test_no_value_in_messages(void **state)
+{
+	(void)state;
+	assert_null(parse("env: [A-B=hidden, 1=hidden, =hidden]\n"));
+	assert_int_equal(errs.n, 3);
+	for (size_t i = 0; i < errs.n; i++)
+		assert_null(strstr(errs.v[i].msg, "hidden"));
 }
 
 /* A wildcard over a public suffix is allowed in a deny list: it admits nothing. */
@@ -236,6 +248,7 @@ int main(void)
 		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_no_value_in_messages),
 		cmocka_unit_test(test_deny_takes_more),
 		cmocka_unit_test(test_all_mistakes_at_once),
 		cmocka_unit_test(test_bounds),
