@@ -208,11 +208,15 @@ static int release_broker(struct sbx_run *r)
 {
 	int e = send_simple(r->broker.fd, SBX_MSG_RELEASE);
 
+	if (e == SBX_CHANNEL_E_CLOSED)
+		r->broker.gone = true;
 	if (e == 0)
 		e = sbx_supervise(r, SBX_WAIT_RELEASE, RELEASE_TIMEOUT_MS);
-	if (e)
-		sbx_err_set(&r->err, "the broker or the sandbox ended before the release");
-	return e > 0 ? -ECONNABORTED : e;
+	if (e == 0)
+		return 0;
+	e = sbx_run_wait_failed(r, e, "the broker", RELEASE_TIMEOUT_MS);
+	sbx_err_set(&r->err, "the sandbox ended before the release");
+	return e;
 }
 
 int sbx_step_release_apply(struct sbx_run *r)

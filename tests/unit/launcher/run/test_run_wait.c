@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,13 +21,14 @@
 /* --- the loop and the database stand still --- */
 
 static struct sbx_event panic;
+static int waited; /* the result of each wait: by default, it can no longer come */
 
 int sbx_supervise(struct sbx_run *r, enum sbx_wait what, uint32_t timeout_ms)
 {
 	(void)r;
 	(void)what;
 	(void)timeout_ms;
-	return 1; /* it can no longer come */
+	return waited;
 }
 
 int sbx_supervise_wall_clock(struct sbx_run *r)
@@ -74,6 +76,7 @@ static int setup(void **state)
 
 	assert_non_null(f);
 	panic = (struct sbx_event){ 0 };
+	waited = 1;
 	sbx_run_init(&f->run, &f->options, &f->facts);
 	f->plan.tls.on = true;
 	f->plan.profile = &f->profile;
@@ -217,6 +220,45 @@ static void test_wait_cleanup(void **state)
 	waits(f, "the cleanup process ended during setup");
 }
 
+/* --- the wait for the broker's release --- */
+
+static void no_release(struct fixture *f, const char *text)
+{
+	assert_true(sbx_step_release_apply(&f->run) < 0);
+	assert_false(f->run.released);
+	says(f, text, "");
+}
+
+static void test_release_broker(void **state)
+{
+	struct fixture *f = *state;
+
+	f->broker = sbx_fd_close(f->broker);
+	no_release(f, "the broker ended during setup");
+}
+
+static void test_release_tls(void **state)
+{
+	struct fixture *f = *state;
+
+	f->run.tls.gone = true;
+	no_release(f, "sbx-tls ended during setup");
+}
+
+static void test_release_init(void **state)
+{
+	struct fixture *f = *state;
+
+	f->run.init.gone = true;
+	no_release(f, "the sandbox ended before the release");
+}
+
+static void test_release_late(void **state)
+{
+	waited = -ETIMEDOUT;
+	no_release(*state, "the broker did not get ready in 5 s");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -227,7 +269,9 @@ int main(void)
 		TEST(test_selftest_protocol), TEST(test_wait_tls),
 		TEST(test_wait_broker),	      TEST(test_wait_stage),
 		TEST(test_wait_stage_failed), TEST(test_wait_interrupted),
-		TEST(test_wait_cleanup),
+		TEST(test_wait_cleanup),      TEST(test_release_broker),
+		TEST(test_release_tls),	      TEST(test_release_init),
+		TEST(test_release_late),
 	};
 
 	return cmocka_run_group_tests_name("run_wait", tests, NULL, NULL);
