@@ -100,8 +100,6 @@ int sbx_program_configure(int fd, const char *name, const void *packet, size_t n
 
 void sbx_program_end(pid_t *pid, int *fd)
 {
-	if (*pid > 0)
-		kill(*pid, SIGKILL); /* our child, not yet reaped */
-	sbx_proc_reap(pid);
+	sbx_proc_end(pid);
 	*fd = sbx_fd_close(*fd);
 }

@@ -36,9 +36,7 @@ void sbx_secret_helper_init(struct sbx_secret_helper *h)
 
 void sbx_secret_helper_fini(struct sbx_secret_helper *h)
 {
-	if (h->pid > 0)
-		kill(h->pid, SIGKILL); /* our child, not yet reaped */
-	sbx_proc_reap(&h->pid);
+	sbx_proc_end(&h->pid);
 	h->fd = sbx_fd_close(h->fd);
 }
 

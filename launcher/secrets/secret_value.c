@@ -200,8 +200,7 @@ static int end_of(pid_t pid, int r, uint64_t deadline_us, int *ret_status)
 	}
 	if (r == 0)
 		return e < 0 ? -errno : 0;
-	kill(pid, SIGKILL); /* our child, not yet reaped */
-	sbx_proc_reap(&pid);
+	sbx_proc_end(&pid);
 	return r;
 }
 
