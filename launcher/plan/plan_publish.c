@@ -36,18 +36,11 @@ static void drop(struct sbx_str_list *list, uint16_t inside)
 
 static int append(struct sbx_str_list *list, const char *const *texts, size_t n)
 {
-	char **v = realloc(list->v, (list->n + n) * sizeof(*v));
+	int r = 0;
 
-	if (!v)
-		return -ENOMEM;
-	list->v = v;
-	for (size_t i = 0; i < n; i++) {
-		v[list->n] = strdup(texts[i]);
-		if (!v[list->n])
-			return -ENOMEM;
-		list->n++;
-	}
-	return 0;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = sbx_str_list_add(list, texts[i]);
+	return r;
 }
 
 int sbx_plan_publish_merge(struct sbx_plan *p, struct sbx_err_list *errs)

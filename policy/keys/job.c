@@ -151,15 +151,7 @@ struct sbx_job *sbx_job_free(struct sbx_job *j)
 {
 	if (!j)
 		return NULL;
-	for (size_t i = 0; i < sbx_job_keys.n_keys; i++) {
-		const struct sbx_key *key = &sbx_job_keys.keys[i];
-		void *field = (char *)j + key->offset;
-
-		if (key->type == SBX_KEY_STRINGS || key->type == SBX_KEY_WORDS)
-			sbx_str_list_fini(field);
-		else if (key->type == SBX_KEY_STRING)
-			free(*(char **)field);
-	}
+	sbx_key_fini(&sbx_job_keys, j);
 	free(j);
 	return NULL;
 }

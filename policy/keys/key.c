@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -23,6 +24,7 @@
 #include "policy/forms/variable_form.h"
 #include "policy/lists/shipped.h"
 #include "policy/profile/profile.h"
+#include "policy/profile/net_entry.h"
 #include "policy/profile/publish.h"
 #include "policy/profile/secret.h"
 
@@ -737,6 +739,40 @@ const char *sbx_key_path(const struct sbx_key_block *block, const struct sbx_key
 {
 	sbx_text_cut(buf, n_buf, "%s%s%s", block->path, *block->path ? "." : "", key->name);
 	return buf;
+}
+
+void sbx_key_fini(const struct sbx_key_block *block, void *base)
+{
+	for (size_t i = 0; i < block->n_keys; i++) {
+		const struct sbx_key *key = &block->keys[i];
+		void *field = (uint8_t *)base + key->offset;
+
+		switch (key->type) {
+		case SBX_KEY_EITHER:
+			sbx_key_fini(key->block, base);
+			free(*(char **)field);
+			break;
+		case SBX_KEY_STRING:
+		case SBX_KEY_PROSE:
+		case SBX_KEY_PORTS:
+			free(*(char **)field);
+			break;
+		case SBX_KEY_STRINGS:
+		case SBX_KEY_WORDS:
+		case SBX_KEY_NAMES:
+		case SBX_KEY_HEADERS:
+			sbx_str_list_fini(field);
+			break;
+		case SBX_KEY_NET_LIST:
+			sbx_net_list_fini(field);
+			break;
+		case SBX_KEY_BLOCK:
+			sbx_key_fini(key->block, field);
+			break;
+		default:
+			break;
+		}
+	}
 }
 
 static const char *const forms[] = {

@@ -98,7 +98,7 @@ static const char *string_problem(const struct sbx_key *key, const char *text)
 	return key->check ? key->check(text) : NULL;
 }
 
-/* Append the text of @node to @list, which has room for it. */
+/* Append the text of @node to @list. */
 static int read_string_item(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			    const struct sbx_key *key, const struct sbx_yaml_node *node,
 			    struct sbx_str_list *list)
@@ -125,24 +125,24 @@ static int read_string_item(struct sbx_key_reader *r, const struct sbx_key_block
 		sbx_key_read_error(r, node, "%s: %s", path, err.msg);
 	if (ret != 0)
 		return ret < 0 ? ret : 0;
-	list->v[list->n] = strdup(text);
-	if (!list->v[list->n])
-		return -ENOMEM;
-	list->n++;
-	return 0;
+	return sbx_str_list_add(list, text);
+}
+
+/* An empty list has v, too: that shows that the key was given. */
+static int note_given(struct sbx_str_list *list)
+{
+	if (!list->v)
+		list->v = calloc(1, sizeof(*list->v));
+	return list->v ? 0 : -ENOMEM;
 }
 
 static int read_strings(struct sbx_key_reader *r, const struct sbx_key_block *block,
 			const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
 {
 	struct sbx_str_list *list = (void *)((uint8_t *)base + key->offset);
-	char **v;
 
-	/* Also for an empty list: v shows that the key was given. */
-	v = realloc(list->v, (list->n + node->n + 1) * sizeof(*v));
-	if (!v)
+	if (note_given(list) < 0)
 		return -ENOMEM;
-	list->v = v;
 	for (node = sbx_yaml_first(r->yaml, node); node; node = sbx_yaml_next(r->yaml, node)) {
 		if (!sbx_key_read_has_room(r, block, key, node, list->n))
 			return 0;
@@ -156,14 +156,11 @@ static int read_names(struct sbx_key_reader *r, const struct sbx_key_block *bloc
 		      const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
 {
 	struct sbx_str_list *list = (void *)((uint8_t *)base + key->offset);
-	char **v;
 
 	if (node->kind == SBX_YAML_SEQUENCE)
 		return read_strings(r, block, key, node, base);
-	v = realloc(list->v, (list->n + 1) * sizeof(*v));
-	if (!v)
+	if (note_given(list) < 0)
 		return -ENOMEM;
-	list->v = v;
 	if (node->kind == SBX_YAML_SCALAR)
 		return read_string_item(r, block, key, node, list);
 	sbx_key_read_wrong_kind(r, block, key, node);
@@ -209,15 +206,7 @@ static int read_ports(struct sbx_key_reader *r, const struct sbx_key_block *bloc
 
 static void net_item_fini(struct sbx_net_item *item)
 {
-	free(item->host);
-	free(item->cidr);
-	free(item->ports);
-	free(item->access);
-	sbx_str_list_fini(&item->methods);
-	sbx_str_list_fini(&item->paths);
-	sbx_str_list_fini(&item->headers);
-	free(item->cert);
-	free(item->key);
+	sbx_key_fini(&sbx_net_item_keys, item);
 }
 
 /* An entry that is a mapping: make a pattern of it, so that there is one parser. */

@@ -22,8 +22,7 @@
 
 static void mount_fini(struct sbx_mount_entry *m)
 {
-	free(m->source);
-	free(m->target);
+	sbx_key_fini(&sbx_mount_keys, m);
 }
 
 static int set_mount_field(struct sbx_key_reader *r, const struct sbx_yaml_node *node,
@@ -228,13 +227,7 @@ int sbx_key_read_proxy(struct sbx_key_reader *r, const struct sbx_key_block *blo
 
 static void probe_item_fini(struct sbx_probe_item *item)
 {
-	free(item->dns_refused);
-	free(item->dns_allowed);
-	free(item->connect_refused);
-	free(item->connect_name);
-	free(item->path_absent);
-	free(item->path_readonly);
-	free(item->expect);
+	sbx_key_fini(&sbx_probe_item_keys, item);
 }
 
 /* Fill @probe from the one key that @item has. NULL, or the problem. */

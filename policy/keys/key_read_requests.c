@@ -152,18 +152,7 @@ int sbx_key_compose_requests(struct sbx_key_reader *r, const struct sbx_yaml_nod
 
 static void secret_item_fini(struct sbx_secret_item *item)
 {
-	free(item->name);
-	free(item->from);
-	free(item->inject);
-	free(item->inject_header);
-	free(item->header);
-	free(item->prefix);
-	sbx_str_list_fini(&item->from_command);
-	sbx_str_list_fini(&item->command);
-	sbx_str_list_fini(&item->hosts);
-	sbx_str_list_fini(&item->in);
-	sbx_str_list_fini(&item->methods);
-	sbx_str_list_fini(&item->paths);
+	sbx_key_fini(&sbx_secret_item_keys, item);
 }
 
 /* The problem with the keys of @item taken together, or NULL. */

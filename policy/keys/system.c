@@ -61,24 +61,12 @@ static bool has(const struct sbx_str_list *list, const char *name)
 static int append(struct sbx_str_list *list, const char *const *names,
 		  const struct sbx_str_list *except)
 {
-	size_t n = 0;
-	char **v;
+	int r = 0;
 
-	while (names[n])
-		n++;
-	v = realloc(list->v, (list->n + n + 1) * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	list->v = v;
-	for (size_t i = 0; i < n; i++) {
-		if (has(except, names[i]))
-			continue;
-		v[list->n] = strdup(names[i]);
-		if (!v[list->n])
-			return -ENOMEM;
-		list->n++;
-	}
-	return 0;
+	for (size_t i = 0; names[i] && r == 0; i++)
+		if (!has(except, names[i]))
+			r = sbx_str_list_add(list, names[i]);
+	return r;
 }
 
 static int append_protected(struct sbx_system_policy *s)
