@@ -89,8 +89,7 @@ static int add_file(struct sbx_plan *p, const char *path, struct sbx_err *err)
 			    r == -EINVAL ? "it has no certificate in PEM" :
 			    r == -EFBIG	 ? "with it, the trusted certificates are longer than 4 "
 					   "MiB" :
-			    r == -ENOTSUP ? "it is no regular file" :
-					    strerror(-r));
+					   sbx_user_file_strerror(r));
 		return SBX_EXIT_REFUSED;
 	}
 	if (text[n - 1] != '\n')

@@ -12,7 +12,6 @@
 #include "launcher/resources/tls_process.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +20,7 @@
 #include "http/rules.h"
 #include "ipc/channel.h"
 #include "launcher/resources/program.h"
+#include "policy/profile/net_entry.h"
 #include "sys/process/proc.h"
 #include "sys/process/secret_memory.h"
 
@@ -84,13 +84,13 @@ SBX_DEFINE_CLEANUP(struct rules, rules_free);
 /* The name as sbx-tls has it, with "*." of a wildcard. An empty span: no memory. */
 static struct sbx_span host_of(struct rules *rules, const struct sbx_net_entry *e)
 {
-	char *text;
+	char target[SBX_HOSTNAME_MAX + 3], *text;
 
-	if (!e->wildcard)
-		return span_of(e->host);
-	if (rules->n_texts == SBX_N_ELEMENTS(rules->texts) || asprintf(&text, "*.%s", e->host) < 0)
+	if (rules->n_texts == SBX_N_ELEMENTS(rules->texts))
 		return span_of(NULL);
-	rules->texts[rules->n_texts++] = text;
+	text = strdup(sbx_net_entry_target(e, target, sizeof(target)));
+	if (text)
+		rules->texts[rules->n_texts++] = text;
 	return span_of(text);
 }
 

@@ -55,12 +55,10 @@ static void explain_file(int e, const struct sbx_facts *f, bool as_user, char *w
 	else if (e == -EACCES && as_user)
 		sbx_text_cut(why, n_why, "uid %u may not read it; give that user the file",
 			     f->uid);
-	else if (e == -ENOTSUP || e == -EISDIR)
-		sbx_text_cut(why, n_why, "it is no regular file; name one");
 	else if (e == -EFBIG)
 		sbx_text_cut(why, n_why, "it is longer than %d bytes", SBX_SECRET_VALUE_MAX);
 	else
-		sbx_text_cut(why, n_why, "%s", strerror(-e));
+		sbx_text_cut(why, n_why, "%s", sbx_user_file_strerror(e));
 }
 
 static int from_file(const struct sbx_secret *s, const struct sbx_facts *f, char *buf,

@@ -105,8 +105,7 @@ static int read_pem(struct sbx_secrets *s, const char *path, const char *what,
 		sbx_err_set(err, "the %s of '%s' cannot be read from %s: %s", what, e->text, path,
 			    r == -ENODATA ? "it is not PEM" :
 			    r == -EFBIG	  ? "it is longer than 64 KiB" :
-			    r == -ENOTSUP ? "it is no regular file" :
-					    strerror(-r));
+					    sbx_user_file_strerror(r));
 		return r;
 	}
 	*ret_pem = keep(s, n);

@@ -48,6 +48,11 @@ int sbx_own_file_read(const char *path, char *buf, size_t max, size_t *ret_n)
 	return read_all(fd, buf, max, ret_n);
 }
 
+const char *sbx_user_file_strerror(int e)
+{
+	return e == -ENOTSUP || e == -EISDIR ? "it is no regular file" : strerror(-e);
+}
+
 int sbx_user_file_path(const char *path, const struct sbx_facts *f, char ret_path[PATH_MAX])
 {
 	bool in_home = strncmp(path, "~/", 2) == 0;

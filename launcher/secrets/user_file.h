@@ -19,4 +19,7 @@ int sbx_user_file_read(const char *path, const struct sbx_facts *f, char *buf, s
 /* With the ids of the launcher. */
 int sbx_own_file_read(const char *path, char *buf, size_t max, size_t *ret_n);
 
+/* The text of such an error, for a message: "it is no regular file". */
+const char *sbx_user_file_strerror(int e);
+
 #endif
