@@ -286,7 +286,7 @@ static int read_memfd(int fd, size_t n_max, char **ret_bytes, size_t *ret_n)
 	return e == -EFBIG || (e == 0 && *ret_n == 0) ? -EBADMSG : e;
 }
 
-static int read_authority(int fd, const struct sbx_plan *p, struct sbx_setup *s)
+static int read_authority(int fd, struct sbx_setup *s)
 {
 	SBX_AUTO_FREE char *pem = NULL;
 	size_t n = 0;
@@ -296,7 +296,7 @@ static int read_authority(int fd, const struct sbx_plan *p, struct sbx_setup *s)
 		return e;
 	if (strncmp(pem, BEGIN, strlen(BEGIN)) != 0 || memchr(pem, '\0', n))
 		return -EBADMSG;
-	return sbx_setup_trust(s, p, sbx_span(pem, n));
+	return sbx_setup_trust(s, sbx_span(pem, n));
 }
 
 static int read_java(int fd, struct sbx_setup *s)
@@ -310,7 +310,7 @@ static int read_java(int fd, struct sbx_setup *s)
 int sbx_tls_process_read_ready(struct sbx_tls_process *t, const struct sbx_plan *p,
 			       struct sbx_setup *s, struct sbx_err *err)
 {
-	int e = read_authority(t->ready_fds[SBX_TRFD_AUTHORITY], p, s);
+	int e = read_authority(t->ready_fds[SBX_TRFD_AUTHORITY], s);
 
 	if (e == 0 && p->tls.java)
 		e = read_java(t->ready_fds[SBX_TRFD_JAVA], s);

@@ -26,7 +26,7 @@ static int fill_trust(struct sbx_run *r)
 
 	if (e < 0)
 		return e;
-	e = sbx_setup_write_fills(&r->setup, r->stage.fills);
+	e = sbx_setup_write_fills(&r->setup, r->plan, r->stage.fills);
 	if (e < 0)
 		sbx_err_set(&r->err, "cannot write the sandbox's trust store: %s", strerror(-e));
 	return e;

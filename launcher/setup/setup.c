@@ -30,12 +30,12 @@ void sbx_setup_fini(struct sbx_setup *s)
 {
 	sbx_path_fini(&s->etc);
 	free(s->resolv_conf);
-	free(s->trust);
+	free(s->authority);
 	free(s->java);
 	for (char **e = s->env; e && *e; e++)
 		free(*e);
 	free(s->env);
-	s->resolv_conf = s->trust = s->java = NULL;
+	s->resolv_conf = s->authority = s->java = NULL;
 	s->env = NULL;
 }
 
@@ -54,35 +54,28 @@ static void expect_placeholders(struct sbx_setup *s, const struct sbx_secrets *s
 /* The probe of the trust store looks for the end of the file. */
 static void expect_end(struct sbx_setup *s)
 {
+	size_t n = strlen(s->authority);
+
 	for (uint32_t i = 0; i < s->probes.n_probes; i++) {
 		struct sbx_probe *probe = &s->probes.probes[i];
-		size_t n = s->n_trust < sizeof(probe->expect) ? s->n_trust :
-								sizeof(probe->expect) - 1;
+		size_t n_expect = n < sizeof(probe->expect) ? n : sizeof(probe->expect) - 1;
 
 		if (probe->kind == SBX_PROBE_TRUST)
 			sbx_text_fit(probe->expect, sizeof(probe->expect), "%s",
-				     s->trust + s->n_trust - n);
+				     s->authority + n - n_expect);
 	}
 }
 
-int sbx_setup_trust(struct sbx_setup *s, const struct sbx_plan *p, struct sbx_span authority)
+int sbx_setup_trust(struct sbx_setup *s, struct sbx_span authority)
 {
-	const struct sbx_plan_tls *t = &p->tls;
 	bool ends = authority.n > 0 && authority.p[authority.n - 1] == '\n';
-	char *text = malloc(t->n_trust + authority.n + 2);
+	char *text;
 
-	if (!text)
+	if (asprintf(&text, "%.*s%s", (int)authority.n, (const char *)authority.p,
+		     ends ? "" : "\n") < 0)
 		return -ENOMEM;
-	if (t->n_trust > 0)
-		memcpy(text, t->trust, t->n_trust);
-	if (authority.n > 0)
-		memcpy(text + t->n_trust, authority.p, authority.n);
-	s->n_trust = t->n_trust + authority.n;
-	if (!ends)
-		text[s->n_trust++] = '\n';
-	text[s->n_trust] = '\0';
-	free(s->trust);
-	s->trust = text;
+	free(s->authority);
+	s->authority = text;
 	expect_end(s);
 	return 0;
 }
@@ -135,8 +128,9 @@ struct sbx_mount_op sbx_setup_mount(const struct sbx_setup *s, const struct sbx_
 	return op;
 }
 
-/* @fd comes from the stage: it must be a file. 0 or -errno. */
-static int write_fill(int fd, const char *text, size_t n)
+/* Writes the text at the offset @start. @fd comes from the stage: it must be a file. 0 or
+ * -errno. */
+static int write_fill(int fd, size_t start, const char *text, size_t n)
 {
 	struct stat st;
 
@@ -145,7 +139,7 @@ static int write_fill(int fd, const char *text, size_t n)
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
 	for (size_t at = 0; at < n;) {
-		ssize_t r = pwrite(fd, text + at, n - at, (off_t)at);
+		ssize_t r = pwrite(fd, text + at, n - at, (off_t)(start + at));
 
 		if (r <= 0)
 			return r < 0 ? -errno : -EIO;
@@ -154,13 +148,21 @@ static int write_fill(int fd, const char *text, size_t n)
 	return 0;
 }
 
-int sbx_setup_write_fills(const struct sbx_setup *s, const int fds[SBX_N_FILLS])
+static int write_trust(const struct sbx_setup *s, const struct sbx_plan *p, int fd)
+{
+	int r = s->authority ? write_fill(fd, 0, p->tls.trust, p->tls.n_trust) : -EBADMSG;
+
+	return r < 0 ? r : write_fill(fd, p->tls.n_trust, s->authority, strlen(s->authority));
+}
+
+int sbx_setup_write_fills(const struct sbx_setup *s, const struct sbx_plan *p,
+			  const int fds[SBX_N_FILLS])
 {
 	int r = 0;
 
 	if (fds[SBX_FILL_TRUST] >= 0)
-		r = s->trust ? write_fill(fds[SBX_FILL_TRUST], s->trust, s->n_trust) : -EBADMSG;
+		r = write_trust(s, p, fds[SBX_FILL_TRUST]);
 	if (r == 0 && fds[SBX_FILL_JAVA] >= 0)
-		r = s->java ? write_fill(fds[SBX_FILL_JAVA], s->java, s->n_java) : -EBADMSG;
+		r = s->java ? write_fill(fds[SBX_FILL_JAVA], 0, s->java, s->n_java) : -EBADMSG;
 	return r;
 }

@@ -15,9 +15,10 @@ struct sbx_setup {
 	struct sbx_path etc;
 	struct sbx_addr stub;	  /* attach cgroup: where the sandbox's DNS listens */
 	char *resolv_conf;	  /* attach cgroup: the text of SBX_RESOLV_CONF; NULL: as planned */
-	/* terminated hosts: texts of the SBX_FILL mounts, heap; NULL: not known yet */
-	char *trust, *java;
-	size_t n_trust, n_java;
+	/* terminated hosts, heap; NULL: not known yet */
+	char *authority; /* PEM: the end of the trust store, which begins with the plan's */
+	char *java;	 /* Java's trust store */
+	size_t n_java;
 	/* as the plan's environment, with placeholders; heap; NULL: there are none */
 	char **env;
 	/* with the ports of the stage's listeners; cidrs borrowed from the plan */
@@ -35,8 +36,8 @@ void sbx_setup_init(struct sbx_setup *s);
 void sbx_setup_start(struct sbx_setup *s, const struct sbx_plan *p);
 void sbx_setup_fini(struct sbx_setup *s);
 
-/* The trust store of @p with the sandbox's @authority (PEM) at its end. 0 or -ENOMEM. */
-int sbx_setup_trust(struct sbx_setup *s, const struct sbx_plan *p, struct sbx_span authority);
+/* The trust store ends with the sandbox's @authority (PEM). 0 or -ENOMEM. */
+int sbx_setup_trust(struct sbx_setup *s, struct sbx_span authority);
 /* The variables of @p with the @placeholders of its profile's secrets, in their order, and the
  * probes with those of the self-test. 0 or -ENOMEM. */
 int sbx_setup_placeholders(struct sbx_setup *s, const struct sbx_plan *p,
@@ -44,7 +45,8 @@ int sbx_setup_placeholders(struct sbx_setup *s, const struct sbx_plan *p,
 
 /* Writes the texts of the SBX_FILL mounts to the stage's files @fds (-1: none). 0, -EBADMSG: what
  * is written is no file, or its text is not known; -errno. */
-int sbx_setup_write_fills(const struct sbx_setup *s, const int fds[SBX_N_FILLS]);
+int sbx_setup_write_fills(const struct sbx_setup *s, const struct sbx_plan *p,
+			  const int fds[SBX_N_FILLS]);
 
 /* PURE. The @planned mount as it is made: a shallow copy with what was learned; everything in it is
  * borrowed. */

@@ -323,7 +323,7 @@ static void test_setup(void **state)
 	SBX_AUTO_FREE char *args = NULL;
 	const struct sbx_probe *probe;
 	int fills[SBX_N_FILLS];
-	char text[1024];
+	char text[2048] = "", authority[SBX_PROBE_EXPECT_MAX + 16] = "";
 	struct sbx_mount_op op;
 	size_t n;
 
@@ -334,27 +334,31 @@ static void test_setup(void **state)
 	sbx_setup_start(&s, w->plan);
 	op = sbx_setup_mount(&s, plan_world_mount(w, STORE));
 	assert_int_equal(op.n_text, 0);
-	assert_int_equal(sbx_setup_trust(&s, w->plan, sbx_span_str("authority")), 0);
+	memset(authority, 'a', sizeof(authority) - 2);
+	authority[0] = 'A';
+	assert_int_equal(sbx_setup_trust(&s, sbx_span_str(authority)), 0);
+	strcat(authority, "\n");
 	op = sbx_setup_mount(&s, plan_world_mount(w, STORE));
 	assert_int_equal(op.n_text, 0);
-	assert_string_equal(s.trust, PEM("host") "authority\n");
-	assert_int_equal(s.n_trust, strlen(s.trust));
 	fills[SBX_FILL_TRUST] = memfd_create("trust", MFD_CLOEXEC);
-	assert_int_equal(sbx_setup_write_fills(&s, fills), 0);
-	assert_int_equal(pread(fills[SBX_FILL_TRUST], text, sizeof(text), 0), (int)s.n_trust);
-	assert_memory_equal(text, s.trust, s.n_trust);
+	assert_int_equal(sbx_setup_write_fills(&s, w->plan, fills), 0);
+	assert_true(pread(fills[SBX_FILL_TRUST], text, sizeof(text), 0) < (int)sizeof(text));
+	n = strlen(PEM("host"));
+	assert_memory_equal(text, PEM("host"), n);
+	assert_string_equal(text + n, authority);
 	fills[SBX_FILL_JAVA] = fills[SBX_FILL_TRUST]; /* no text is known */
-	assert_int_equal(sbx_setup_write_fills(&s, fills), -EBADMSG);
+	assert_int_equal(sbx_setup_write_fills(&s, w->plan, fills), -EBADMSG);
 	fills[SBX_FILL_JAVA] = -1;
 	close(fills[SBX_FILL_TRUST]);
 	fills[SBX_FILL_TRUST] = open("/dev/null", O_WRONLY | O_CLOEXEC); /* no file */
-	assert_int_equal(sbx_setup_write_fills(&s, fills), -EBADMSG);
+	assert_int_equal(sbx_setup_write_fills(&s, w->plan, fills), -EBADMSG);
 	close(fills[SBX_FILL_TRUST]);
 	/* the self-test expects the end of it, and sends placeholders of its own */
 	probe = &s.probes.probes[s.probes.n_probes - 3];
 	assert_int_equal(probe->kind, SBX_PROBE_TRUST);
 	assert_string_equal(probe->name, STORE);
-	assert_string_equal(probe->expect, s.trust + s.n_trust - (SBX_PROBE_EXPECT_MAX - 1));
+	assert_string_equal(probe->expect,
+			    authority + strlen(authority) - (SBX_PROBE_EXPECT_MAX - 1));
 	strcpy(secrets.selftest[0].placeholder, "sbx_secret_probe");
 	strcpy(secrets.selftest[1].placeholder, "sbx_secret_other");
 	assert_int_equal(sbx_setup_placeholders(&s, w->plan, &secrets), 0);

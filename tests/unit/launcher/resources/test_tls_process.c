@@ -257,7 +257,7 @@ static void test_ready(void **state)
 	char byte;
 
 	assert_int_equal(ready(f, "good.org"), 0);
-	assert_string_equal(f->setup.trust, "HOST\n" PEM);
+	assert_string_equal(f->setup.authority, PEM);
 	assert_int_equal(f->setup.n_java, 2);
 	assert_int_equal(f->tls.ready_fds[0], -1);
 	assert_true(f->tls.broker_fd >= 0);
