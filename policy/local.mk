@@ -11,6 +11,7 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/profile/attach.c \
 	%reldir%/profile/endpoint.c %reldir%/profile/endpoint.h \
 	%reldir%/lists/git_config.c %reldir%/lists/git_config.h \
+	%reldir%/lists/git_dir.c %reldir%/lists/git_dir.h \
 	%reldir%/keys/job.c %reldir%/keys/job.h \
 	%reldir%/keys/key.c %reldir%/keys/key.h \
 	%reldir%/keys/key_print.c %reldir%/keys/key_print.h \
@@ -46,6 +47,7 @@ SBX_POLICY_TEST_LIBS = policy/libsbx-policy.a src/base/libsbx-base.a \
 
 check_PROGRAMS += \
 	tests/unit/policy/lists/test_git_config \
+	tests/unit/policy/lists/test_git_dir \
 	tests/unit/policy/keys/test_job \
 	tests/unit/policy/profile/test_net_entry \
 	tests/unit/policy/decide/test_policy \
@@ -66,6 +68,8 @@ check_PROGRAMS += \
 	tests/unit/policy/forms/test_yaml_tree
 tests_unit_policy_lists_test_git_config_SOURCES = tests/unit/policy/lists/test_git_config.c
 tests_unit_policy_lists_test_git_config_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_lists_test_git_dir_SOURCES = tests/unit/policy/lists/test_git_dir.c
+tests_unit_policy_lists_test_git_dir_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_keys_test_job_SOURCES = tests/unit/policy/keys/test_job.c tests/unit/policy_world.h
 tests_unit_policy_keys_test_job_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_profile_test_net_entry_SOURCES = tests/unit/policy/profile/test_net_entry.c

@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "policy/lists/git_config.h"
+#include "policy/lists/git_dir.h"
 
 #define MODULES_MAX   20000
 #define MODULES_DEPTH 48
@@ -322,35 +323,13 @@ static void look_at_one(struct sbx_new *x, size_t grant, const char *path, sbx_g
 	look_at_common(x, grant, path, found);
 }
 
-/* Entries by which a directory is known as a git directory. */
-enum { MARK_HEAD = 1, MARK_CONFIG = 2, MARK_COMMONDIR = 4, MARK_OBJECTS = 8, MARK_REFS = 16 };
-
 static unsigned int mark_of(const char *name, mode_t mode)
 {
-	static const struct {
-		const char *name;
-		unsigned int mark;
-		bool is_dir;
-	} marks[] = {
-		{ "HEAD", MARK_HEAD, false },
-		{ "config", MARK_CONFIG, false },
-		{ "commondir", MARK_COMMONDIR, false },
-		{ "objects", MARK_OBJECTS, true },
-		{ "refs", MARK_REFS, true },
-	};
-
-	for (size_t i = 0; i < SBX_N_ELEMENTS(marks); i++)
-		if (strcmp(name, marks[i].name) == 0 &&
-		    (S_ISLNK(mode) || S_ISDIR(mode) == marks[i].is_dir))
-			return marks[i].mark;
-	return 0;
+	return sbx_git_dir_mark(name, !S_ISDIR(mode), S_ISDIR(mode) || S_ISLNK(mode));
 }
 
-/* @strict: the directory is inside a git directory but not in modules/, so names of branches may
- * look like marks. */
 static bool is_git_dir(DIR *list, int fd, bool strict)
 {
-	const unsigned int both = MARK_OBJECTS | MARK_REFS, linked = MARK_HEAD | MARK_COMMONDIR;
 	const struct dirent *e;
 	unsigned int marks = 0;
 	struct stat st;
@@ -360,7 +339,7 @@ static bool is_git_dir(DIR *list, int fd, bool strict)
 		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISSOCK(st.st_mode))
 			marks |= mark_of(e->d_name, st.st_mode);
 	rewinddir(list);
-	return strict ? (marks & both) == both || (marks & linked) == linked : marks != 0;
+	return sbx_git_dir_known(marks, strict);
 }
 
 static bool look_below(struct modules *m, const char *path, bool strict, unsigned int depth);

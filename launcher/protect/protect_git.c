@@ -38,15 +38,13 @@
 #include "launcher/view/draft.h"
 #include "launcher/view/git_name.h"
 #include "launcher/view/view.h"
+#include "policy/lists/git_dir.h"
 #include "sys/fs/path_normalise.h"
 #include "sys/fs/path_resolve.h"
 
 #define GIT_DIRS_MAX  512
 #define MODULES_MAX   20000
 #define MODULES_DEPTH 48
-
-/* Entries by which a directory is known as a git directory. */
-enum { MARK_HEAD = 1, MARK_CONFIG = 2, MARK_COMMONDIR = 4, MARK_OBJECTS = 8, MARK_REFS = 16 };
 
 bool sbx_protect_has_git(const struct sbx_protect *x)
 {
@@ -113,24 +111,15 @@ static bool is_among_refs(const struct sbx_protect *x, const char *path)
 
 static int protect_git_dir(struct sbx_protect *x, const char *dir, bool by_marks);
 
+static int protect_unmarked(struct sbx_protect *x, const char *dir)
+{
+	return protect_git_dir(x, dir, false);
+}
+
 /* Protect the git directory with the host path @path, in all writable grants that have it. */
 static int protect_outside(struct sbx_protect *x, const char *path)
 {
-	const size_t was = x->grant;
-	int r = 0;
-
-	for (size_t i = 0; i < x->d->view->n_mounts && r == 0; i++) {
-		const struct sbx_mount_op *op = &x->d->view->mounts[i];
-		size_t n;
-
-		if (!sbx_view_is_writable_dir(op) || !sbx_path_in_prefix(path, op->source.resolved))
-			continue;
-		n = strlen(op->source.resolved);
-		x->grant = i;
-		r = protect_git_dir(x, path + n + (path[n] == '/'), false);
-	}
-	x->grant = was;
-	return r;
+	return sbx_protect_in_grants(x, path, protect_unmarked);
 }
 
 /* Follow the host path @path as far as it leads. It is cut there, and *ret_rest is the next part,
@@ -302,39 +291,17 @@ struct modules {
 	size_t n_left;
 };
 
-static unsigned int mark_of(const struct dirent *e)
-{
-	static const struct {
-		const char *name;
-		unsigned int mark;
-		bool is_dir;
-	} marks[] = {
-		{ "HEAD", MARK_HEAD, false },
-		{ "config", MARK_CONFIG, false },
-		{ "commondir", MARK_COMMONDIR, false },
-		{ "objects", MARK_OBJECTS, true },
-		{ "refs", MARK_REFS, true },
-	};
-
-	for (size_t i = 0; i < SBX_N_ELEMENTS(marks); i++)
-		if (strcmp(e->d_name, marks[i].name) == 0 &&
-		    e->d_type != (marks[i].is_dir ? DT_REG : DT_DIR) && e->d_type != DT_SOCK)
-			return marks[i].mark;
-	return 0;
-}
-
-/* @strict: the directory is inside a git directory but not in modules/, so names of branches may
- * look like marks. */
 static bool is_git_dir(DIR *list, bool strict)
 {
-	const unsigned int both = MARK_OBJECTS | MARK_REFS, linked = MARK_HEAD | MARK_COMMONDIR;
 	const struct dirent *e;
 	unsigned int marks = 0;
 
 	while ((e = readdir(list)))
-		marks |= mark_of(e);
+		if (e->d_type != DT_SOCK)
+			marks |= sbx_git_dir_mark(e->d_name, e->d_type != DT_DIR,
+						  e->d_type != DT_REG);
 	rewinddir(list);
-	return strict ? (marks & both) == both || (marks & linked) == linked : marks != 0;
+	return sbx_git_dir_known(marks, strict);
 }
 
 static int look_at_modules(struct modules *m, const char *path, bool in_git_dir, bool strict,

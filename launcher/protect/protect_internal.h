@@ -115,6 +115,10 @@ int sbx_protect_hold_place(struct sbx_protect *x, const char *dir, const char *n
  * symlink is on the way. 0 or -errno. */
 int sbx_protect_list(struct sbx_protect *x, const char *path, DIR **ret_list);
 bool sbx_protect_is_dir(struct sbx_protect *x, const char *path);
+/* Call @protect in each writable grant that has the host path @path, with the path below the grant
+ * ("": the grant itself). Stops at the first error. 0 or -errno. */
+int sbx_protect_in_grants(struct sbx_protect *x, const char *path,
+			  int (*protect)(struct sbx_protect *x, const char *path));
 /* Hold the host path @path, which has no symlinks on the way, in each writable grant that has it. 0
  * or -errno. */
 int sbx_protect_hold_outside(struct sbx_protect *x, const char *path);

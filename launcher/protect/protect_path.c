@@ -429,7 +429,8 @@ bool sbx_protect_is_dir(struct sbx_protect *x, const char *path)
 	return fd >= 0;
 }
 
-int sbx_protect_hold_outside(struct sbx_protect *x, const char *path)
+int sbx_protect_in_grants(struct sbx_protect *x, const char *path,
+			  int (*protect)(struct sbx_protect *x, const char *path))
 {
 	const size_t was = x->grant;
 	int r = 0;
@@ -442,11 +443,21 @@ int sbx_protect_hold_outside(struct sbx_protect *x, const char *path)
 			continue;
 		n = strlen(op->source.resolved);
 		x->grant = i;
-		if (path[n])
-			r = protect_path(x, path + n + 1, false);
+		r = protect(x, path + n + (path[n] == '/'));
 	}
 	x->grant = was;
 	return r;
+}
+
+/* The grant itself is held anyway. */
+static int hold_path(struct sbx_protect *x, const char *path)
+{
+	return *path ? protect_path(x, path, false) : 0;
+}
+
+int sbx_protect_hold_outside(struct sbx_protect *x, const char *path)
+{
+	return sbx_protect_in_grants(x, path, hold_path);
 }
 
 int sbx_protect_hops(struct sbx_protect *x, const struct sbx_resolved *found)
