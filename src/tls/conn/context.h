@@ -47,9 +47,10 @@ void sbx_tls_exit(struct sbx_tls_context *ctx, int status);
 /* The host @name answered 401: asks the launcher to read its secrets again, at most once a minute
  * each. Those that cannot change are not answered. */
 void sbx_tls_ask_again(struct sbx_tls_context *ctx, const char *name);
-/* Replaces the value of a secret by a copy in locked memory. The old one stays: requests that are
- * under way borrow it, and a secret changes a few times in a sandbox's life. 0; -EBADMSG: it is no
- * value; -ENOMEM. */
+/* Replaces the value of a secret by a copy in locked memory. 0; -EBADMSG: it is no value; -ENOMEM.
+ * The old one stays to the end: a connection may borrow it, however old it is, for as long as the
+ * connection lives. So each change costs a page, 64 KiB for the longest value, and a secret changes
+ * once a minute at most (sbx_tls_ask_again()); past RLIMIT_MEMLOCK new copies are not locked. */
 int sbx_tls_replace_value(struct sbx_tls_context *ctx, size_t i, struct sbx_span value);
 
 /* Sends a packet to the broker; waits until there is room. Ends the process if it is gone. */
