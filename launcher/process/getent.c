@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -64,64 +63,14 @@ static _Noreturn void exec_getent(const struct getent *g)
 	_exit(NOT_RUN + (r < 0 ? -r : errno));
 }
 
-/* Read until the end of file. 0 or -errno. */
-static int read_answer(int fd, uint64_t deadline_us, char ret_text[SBX_GETENT_TEXT_MAX])
+/* What the wait status says. 0 or -errno. */
+static int judge_status(int status)
 {
-	size_t have = 0;
-
-	for (;;) {
-		uint64_t now_us = sbx_clock_monotonic_us();
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		ssize_t n;
-		int r;
-
-		if (now_us >= deadline_us)
-			return -ETIMEDOUT;
-		r = poll(&p, 1, (int)((deadline_us - now_us + 999) / 1000));
-		if (r <= 0) {
-			if (r == 0 || errno == EINTR)
-				continue;
-			return -errno;
-		}
-		n = read(fd, ret_text + have, SBX_GETENT_TEXT_MAX - have);
-		if (n < 0)
-			return -errno;
-		have += (size_t)n;
-		if (have == SBX_GETENT_TEXT_MAX ||
-		    (n > 0 && memchr(ret_text + have - n, '\0', (size_t)n)))
-			return -EMSGSIZE;
-		if (n == 0) {
-			ret_text[have] = '\0';
-			return 0;
-		}
-	}
-}
-
-/* Wait for the end of the child until the deadline. Kill it then, or at once if @r is an error. */
-static int end_of(pid_t pid, int r, uint64_t deadline_us)
-{
-	int status = 0;
-	pid_t e;
-
-	while (r == 0) {
-		e = waitpid(pid, &status, WNOHANG);
-		if (e == pid && WIFEXITED(status) && WEXITSTATUS(status) > NOT_RUN &&
-		    WEXITSTATUS(status) <= NOT_RUN + ERRNO_MAX)
-			return NOT_RUN - WEXITSTATUS(status);
-		if (e == pid)
-			return WIFEXITED(status) && (WEXITSTATUS(status) == 0 ||
-						     WEXITSTATUS(status) == NOT_FOUND)
-				       ? 0
-				       : -EIO;
-		if (e < 0 && errno != EINTR)
-			return -errno;
-		if (sbx_clock_monotonic_us() >= deadline_us)
-			r = -ETIMEDOUT;
-		else
-			usleep(50); /* between the end of its output and its own: once at most */
-	}
-	sbx_proc_end(&pid);
-	return r;
+	if (!WIFEXITED(status))
+		return -EIO;
+	if (WEXITSTATUS(status) > NOT_RUN && WEXITSTATUS(status) <= NOT_RUN + ERRNO_MAX)
+		return NOT_RUN - WEXITSTATUS(status);
+	return WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == NOT_FOUND ? 0 : -EIO;
 }
 
 int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_keys, int timeout_ms,
@@ -132,6 +81,8 @@ int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_ke
 	struct getent g = {
 		.program = program, .keys = keys, .n_keys = n_keys, .parent = getpid()
 	};
+	int status = 0, r;
+	size_t n = 0;
 	pid_t pid;
 
 	assert(n_keys <= SBX_GETENT_KEYS_MAX);
@@ -145,7 +96,13 @@ int sbx_getent_passwd(const char *program, const char *const keys[], size_t n_ke
 	if (pid < 0)
 		return pid;
 	theirs = sbx_fd_close(theirs);
-	return end_of(pid, read_answer(ours, deadline_us, ret_text), deadline_us);
+	r = sbx_proc_output(pid, ours, deadline_us, ret_text, SBX_GETENT_TEXT_MAX, &n, &status);
+	if (r == -EFBIG || (r == 0 && memchr(ret_text, '\0', n)))
+		return -EMSGSIZE;
+	if (r < 0)
+		return r;
+	ret_text[n] = '\0';
+	return judge_status(status);
 }
 
 static bool is_files_only(char *services)

@@ -8,14 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -152,56 +150,6 @@ static _Noreturn void exec_command(const struct sbx_secret *s, const struct sbx_
 	sbx_exec_failed_as(NOT_STARTED, s->command.v[0], r < 0 ? -r : errno, "");
 }
 
-/* Reads to the end of the output. 0, -EFBIG, -ETIMEDOUT or -errno. */
-static int read_output(int fd, uint64_t deadline_us, char *buf, size_t *ret_n)
-{
-	size_t n = 0;
-
-	for (;;) {
-		uint64_t now_us = sbx_clock_monotonic_us();
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		ssize_t r;
-		int e;
-
-		if (now_us >= deadline_us)
-			return -ETIMEDOUT;
-		e = poll(&p, 1, (int)((deadline_us - now_us + 999) / 1000));
-		if (e < 0 && errno != EINTR)
-			return -errno;
-		if (e <= 0)
-			continue;
-		r = read(fd, buf + n, SBX_SECRET_BUFFER - n);
-		if (r < 0 && errno != EINTR)
-			return -errno;
-		if (r == 0) {
-			*ret_n = n;
-			return 0;
-		}
-		n += r > 0 ? (size_t)r : 0;
-		if (n == SBX_SECRET_BUFFER)
-			return -EFBIG;
-	}
-}
-
-/* Waits for the child's end until the deadline, and kills it then, or at once where @r is an
- * error. */
-static int end_of(pid_t pid, int r, uint64_t deadline_us, int *ret_status)
-{
-	const struct timespec pause = { .tv_nsec = 1000000 };
-	pid_t e = 0;
-
-	while (r == 0 && (e = waitpid(pid, ret_status, WNOHANG)) == 0) {
-		if (sbx_clock_monotonic_us() >= deadline_us)
-			r = -ETIMEDOUT;
-		else
-			nanosleep(&pause, NULL);
-	}
-	if (r == 0)
-		return e < 0 ? -errno : 0;
-	sbx_proc_end(&pid);
-	return r;
-}
-
 static void explain_command(int e, int status, uint32_t timeout_ms, char *why, size_t n_why)
 {
 	if (e == -ETIMEDOUT)
@@ -230,8 +178,8 @@ static int from_command(const struct sbx_secret *s, const struct sbx_facts *f, u
 	if (pid == 0)
 		exec_command(s, f, theirs, parent);
 	theirs = sbx_fd_close(theirs);
-	r = pid < 0 ? pid : end_of(pid, read_output(ours, deadline_us, buf, ret_n), deadline_us,
-				   &status);
+	r = pid < 0 ? pid : sbx_proc_output(pid, ours, deadline_us, buf, SBX_SECRET_BUFFER, ret_n,
+					    &status);
 	if (r < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
 		explain_command(r, status, timeout_ms, why, n_why);
 		return r < 0 ? r : -EIO;

@@ -74,6 +74,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys-process.a
 	%reldir%/process/idmap.c %reldir%/process/idmap.h \
 	%reldir%/process/ids.c \
 	%reldir%/process/memfd.c \
+	%reldir%/process/proc_output.c \
 	%reldir%/process/proc.c %reldir%/process/proc.h \
 	%reldir%/process/proc_fds.c \
 	%reldir%/process/secret_memory.c %reldir%/process/secret_memory.h \

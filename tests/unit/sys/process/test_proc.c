@@ -554,10 +554,57 @@ static void test_directory_scope(void **state)
 	scratch_remove(dir);
 }
 
+/* A child that does what @how says, a letter a step. */
+static int output_of(const char *how, uint64_t timeout_ms, char *buf, size_t n_buf, size_t *ret_n,
+		     int *ret_status)
+{
+	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
+	pid_t pid;
+
+	assert_int_equal(sbx_fd_pipe(&ours, &theirs), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	for (; pid == 0 && *how; how++) {
+		if (*how == 'h')
+			CHECK(write(theirs, "hello", 5) == 5);
+		else if (*how == 'c')
+			close(theirs);
+		else
+			pause();
+	}
+	if (pid == 0)
+		_exit(7);
+	theirs = sbx_fd_close(theirs);
+	return sbx_proc_output(pid, ours, sbx_clock_monotonic_us() + timeout_ms * 1000, buf, n_buf,
+			       ret_n, ret_status);
+}
+
+static void test_output(void **state)
+{
+	char buf[16];
+	int status = 0;
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(output_of("hh", 10000, buf, 11, &n, &status), 0);
+	assert_int_equal(n, 10);
+	assert_memory_equal(buf, "hellohello", n);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	assert_int_equal(output_of("", 10000, buf, 1, &n, &status), 0);
+	assert_int_equal(n, 0);
+	/* one byte too many; a child that holds the pipe; one that closed it */
+	assert_int_equal(output_of("hhp", 10000, buf, 10, &n, &status), -EFBIG);
+	assert_int_equal(output_of("hp", 50, buf, 16, &n, &status), -ETIMEDOUT);
+	assert_int_equal(output_of("hcp", 50, buf, 16, &n, &status), -ETIMEDOUT);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* all are reaped */
+	assert_int_equal(errno, ECHILD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memfd),
+		cmocka_unit_test(test_output),
 		cmocka_unit_test(test_memfd_read),
 		cmocka_unit_test(test_memfd_load),
 		cmocka_unit_test(test_memfd_sealed),
