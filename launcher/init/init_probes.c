@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/addr.h"
 #include "base/cleanup.h"

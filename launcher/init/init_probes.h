@@ -3,7 +3,6 @@
 #define SBX_LAUNCHER_INIT_INIT_PROBES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/probe.h"

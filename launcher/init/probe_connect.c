@@ -6,10 +6,8 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/addr.h"
 #include "base/cleanup.h"

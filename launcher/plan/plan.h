@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/err.h"
 #include "base/seccomp_lift.h"
 #include "ipc/messages.h"
 #include "launcher/attach/plan_attach.h"

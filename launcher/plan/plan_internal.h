@@ -3,8 +3,6 @@
 #define SBX_LAUNCHER_PLAN_PLAN_INTERNAL_H
 
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/err.h"
 #include "launcher/plan/plan.h"

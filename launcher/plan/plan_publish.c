@@ -6,7 +6,6 @@
  * The system policy decides at which addresses of the host a port may be published. The default is
  * loopback only: a server in the sandbox is as untrusted as the sandbox.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

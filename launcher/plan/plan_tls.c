@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "launcher/plan/plan_internal.h"
 #include "launcher/secrets/user_file.h"
 #include "launcher/view/view.h"

@@ -13,8 +13,6 @@
 #include "launcher/plan/planner.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

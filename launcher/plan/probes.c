@@ -13,7 +13,6 @@
  * everything itself.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

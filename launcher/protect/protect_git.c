@@ -31,7 +31,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "launcher/protect/protections.h"
@@ -39,7 +38,6 @@
 #include "launcher/view/git_name.h"
 #include "launcher/view/view.h"
 #include "policy/lists/git_dir.h"
-#include "sys/fs/path_normalise.h"
 #include "sys/fs/path_resolve.h"
 
 #define GIT_DIRS_MAX  512

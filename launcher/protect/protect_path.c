@@ -18,7 +18,6 @@
 #include "launcher/view/draft.h"
 #include "launcher/view/view.h"
 #include "launcher/view/view_add.h"
-#include "sys/fs/path_normalise.h"
 
 /* The kind of placeholder for the absent name @name. */
 static enum sbx_placeholder_kind kind_of(const char *name)

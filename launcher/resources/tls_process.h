@@ -6,7 +6,6 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "ipc/messages.h"
 #include "launcher/plan/plan.h"
 #include "launcher/secrets/secrets.h"
 #include "launcher/setup/setup.h"

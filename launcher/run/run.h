@@ -7,7 +7,6 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "ipc/messages.h"
 #include "launcher/cleanup/cleanup_process.h"
 #include "launcher/cleanup/runtime.h"
 #include "launcher/helpers/protect_helper.h"

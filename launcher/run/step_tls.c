@@ -10,7 +10,6 @@
  * none. (The stage may be older, and wiped its own copy.) From the moment the rules are sent the
  * launcher has no value any more.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "launcher/run/run_outcome.h"

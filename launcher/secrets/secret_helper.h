@@ -2,7 +2,6 @@
 #ifndef SBX_LAUNCHER_SECRETS_SECRET_HELPER_H
 #define SBX_LAUNCHER_SECRETS_SECRET_HELPER_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

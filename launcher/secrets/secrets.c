@@ -16,7 +16,6 @@
 #include <sys/random.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "launcher/secrets/secret_value.h"
 #include "launcher/secrets/user_file.h"
 #include "sys/process/secret_memory.h"

@@ -2,7 +2,6 @@
 #ifndef SBX_LAUNCHER_SECRETS_SECRETS_H
 #define SBX_LAUNCHER_SECRETS_SECRETS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"

@@ -10,7 +10,6 @@
  */
 #include "launcher/setup/plan_json.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/addr.h"
 #include "base/err.h"
 #include "base/hostname.h"
 #include "base/text.h"

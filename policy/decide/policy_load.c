@@ -7,7 +7,6 @@
 
 #include "policy/decide/policy_internal.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

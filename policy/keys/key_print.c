@@ -7,7 +7,6 @@
 #include "policy/keys/key_print.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

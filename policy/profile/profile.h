@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/probe.h"
 #include "base/reason.h"
-#include "base/span.h"
 
 /*
  * A profile as a checked tree: what the YAML says, after `extends` is merged, with defaults filled

@@ -3,7 +3,6 @@
 #define SBX_HTTP_PATH_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/span.h"
 

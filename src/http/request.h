@@ -3,10 +3,8 @@
 #define SBX_HTTP_REQUEST_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "base/span.h"
 #include "http/message.h"
 #include "http/rules.h"
 #include "http/verdict.h"

@@ -2,7 +2,6 @@
 #ifndef SBX_IPC_MESSAGES_H
 #define SBX_IPC_MESSAGES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,7 +11,6 @@
 #include "base/hostname.h"
 #include "base/limits.h"
 #include "base/probe.h"
-#include "base/reason.h"
 #include "base/sandbox_id.h"
 #include "base/span.h"
 

@@ -32,7 +32,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "broker/dns/dns_stub.h"

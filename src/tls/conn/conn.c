@@ -22,7 +22,6 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "ipc/channel.h"
 #include "tls/cert/own_certificate.h"
 #include "tls/conn/contexts.h"
 

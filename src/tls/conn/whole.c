@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <openssl/sha.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

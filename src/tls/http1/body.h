@@ -2,7 +2,6 @@
 #ifndef SBX_TLS_HTTP1_BODY_H
 #define SBX_TLS_HTTP1_BODY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -8,7 +8,6 @@
 #include "tls/main/control.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

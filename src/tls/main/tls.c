@@ -28,7 +28,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "ipc/channel.h"
