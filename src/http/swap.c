@@ -199,6 +199,16 @@ int sbx_swap_new_request(const struct sbx_http_rules *rules, const struct sbx_ht
 	return finish(s, r, ret_swap);
 }
 
+int sbx_swap_new_trailer(const struct sbx_http_rules *rules, const char *host, bool tls,
+			 struct sbx_swap **ret_swap)
+{
+	const struct sbx_http_rewritten nothing = {
+		.request = { .tls = tls, .target = sbx_span_str("/") },
+	};
+
+	return sbx_swap_new_request(rules, &nothing, host, ret_swap);
+}
+
 static bool is_for_host(const struct sbx_http_secret *secret, const char *host)
 {
 	for (size_t i = 0; i < secret->hosts.n; i++)
@@ -450,6 +460,18 @@ int sbx_swap_feed(struct sbx_swap *s, struct sbx_span in, bool end, sbx_swap_sin
 		in = sbx_span(in.p + n, in.n - n);
 	}
 	return feed_part(&f, in, end);
+}
+
+static int drop(void *userdata, struct sbx_span out)
+{
+	(void)userdata;
+	(void)out;
+	return 0;
+}
+
+int sbx_swap_search(struct sbx_swap *s, struct sbx_span in, struct sbx_http_verdict *ret_verdict)
+{
+	return sbx_swap_feed(s, in, true, drop, NULL, ret_verdict);
 }
 
 /* --- one string --- */

@@ -32,6 +32,10 @@ int sbx_swap_new_request(const struct sbx_http_rules *rules, const struct sbx_ht
  * of URLs and of base64, and before their last change, become placeholders. Results as above. */
 int sbx_swap_new_response(const struct sbx_http_rules *rules, const char *host,
 			  struct sbx_swap **ret_swap);
+/* For the trailer of a request to @host, which goes on as it came: no placeholder is replaced in
+ * it, so none may be in it (sbx_swap_search()). @tls: of the request. Results as above. */
+int sbx_swap_new_trailer(const struct sbx_http_rules *rules, const char *host, bool tls,
+			 struct sbx_swap **ret_swap);
 struct sbx_swap *sbx_swap_free(struct sbx_swap *s);
 
 /* Tells the Content-Type of the stream, before the first feed; a request's is known. Of gRPC's
@@ -52,6 +56,9 @@ enum { SBX_SWAP_E_REFUSED = 1 };
  * @ret_verdict: the bytes before the refused string may have been given out. */
 int sbx_swap_feed(struct sbx_swap *s, struct sbx_span in, bool end, sbx_swap_sink *sink,
 		  void *userdata, struct sbx_http_verdict *ret_verdict);
+
+/* Looks through one string and gives nothing out. Results as above. */
+int sbx_swap_search(struct sbx_swap *s, struct sbx_span in, struct sbx_http_verdict *ret_verdict);
 
 /* One string (a response header's value): values become placeholders. *ret is malloc'ed, or NULL
  * where nothing changed. 0 or -ENOMEM. @s: of a response; NULL: nothing changes. */

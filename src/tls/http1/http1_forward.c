@@ -257,26 +257,15 @@ static enum sbx_http1_step send_whole(struct sbx_conn *c)
 	return e < 0 ? sbx_http1_abort(c) : SBX_HTTP1_ON;
 }
 
-static int drop(void *userdata, struct sbx_span data)
-{
-	(void)userdata;
-	(void)data;
-	return 0;
-}
-
-/* A trailer goes on as it came: no placeholder is replaced in it, so none may be in it. 0, -errno,
- * or SBX_SWAP_E_REFUSED with @ret_verdict. */
+/* May the trailer go on as it came? 0, -errno, or SBX_SWAP_E_REFUSED with @ret_verdict. */
 static int judge_trailer(const struct sbx_conn *c, struct sbx_http_verdict *ret_verdict)
 {
-	const struct sbx_http_rewritten w = { .request = { .tls = c->tls,
-							   .target = sbx_span_str("/") } };
 	const struct sbx_body *lines = &sbx_http1_of(c)->request_trailer;
 	struct sbx_swap *swap = NULL;
-	int e = sbx_swap_new_request(&c->ctx->rules, &w, c->name, &swap);
+	int e = sbx_swap_new_trailer(&c->ctx->rules, c->name, c->tls, &swap);
 
 	if (e == 0 && swap)
-		e = sbx_swap_feed(swap, sbx_span(lines->held, lines->n_held), true, drop, NULL,
-				  ret_verdict);
+		e = sbx_swap_search(swap, sbx_span(lines->held, lines->n_held), ret_verdict);
 	sbx_swap_free(swap);
 	return e;
 }

@@ -331,13 +331,6 @@ int sbx_http2_on_request_data(struct sbx_http2_stream *s, struct sbx_span data)
 
 /* --- the trailer --- */
 
-static int drop(void *userdata, struct sbx_span data)
-{
-	(void)userdata;
-	(void)data;
-	return 0;
-}
-
 /* Looks for placeholders and values in the fields. 0, SBX_SWAP_E_REFUSED, -errno. */
 static int search(const struct sbx_http2_head *head, struct sbx_swap *swap,
 		  struct sbx_http_verdict *v)
@@ -345,18 +338,15 @@ static int search(const struct sbx_http2_head *head, struct sbx_swap *swap,
 	int e = 0;
 
 	for (size_t i = 0; i < head->n_fields && e == 0; i++) {
-		e = sbx_swap_feed(swap, sbx_http2_name(head, i), true, drop, NULL, v);
+		e = sbx_swap_search(swap, sbx_http2_name(head, i), v);
 		if (e == 0)
-			e = sbx_swap_feed(swap, sbx_http2_value(head, i), true, drop, NULL, v);
+			e = sbx_swap_search(swap, sbx_http2_value(head, i), v);
 	}
 	return e;
 }
 
-/* A trailer goes on as it came: no placeholder is replaced in it, so none may be in it. */
 int sbx_http2_on_request_trailer(struct sbx_http2_stream *s)
 {
-	const struct sbx_http_rewritten w = { .request = { .tls = true,
-							   .target = sbx_span_str("/") } };
 	struct sbx_conn *c = s->h->c;
 	struct sbx_swap *swap = NULL;
 	struct sbx_http_verdict v;
@@ -371,7 +361,7 @@ int sbx_http2_on_request_trailer(struct sbx_http2_stream *s)
 	s->up.has_trailer = s->up.trailer.n_fields > 0;
 	if (!s->up.has_trailer)
 		return 0;
-	e = sbx_swap_new_request(&c->ctx->rules, &w, c->name, &swap);
+	e = sbx_swap_new_trailer(&c->ctx->rules, c->name, true, &swap);
 	if (e < 0 || !swap)
 		return e;
 	e = search(&s->up.trailer, swap, &v);
