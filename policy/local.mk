@@ -29,6 +29,7 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/decide/policy_explain.c \
 	%reldir%/decide/policy_hash.c \
 	%reldir%/decide/policy_load.c %reldir%/decide/policy_internal.h \
+	%reldir%/profile/ports.c %reldir%/profile/ports.h \
 	%reldir%/profile/profile.c %reldir%/profile/profile.h \
 	%reldir%/profile/secret.c %reldir%/profile/secret.h \
 	%reldir%/profile/settle.c %reldir%/profile/settle.h \
@@ -58,6 +59,7 @@ check_PROGRAMS += \
 	tests/unit/policy/keys/test_profile_man \
 	tests/unit/policy/keys/test_profile_requests \
 	tests/unit/policy/lists/test_protected_path \
+	tests/unit/policy/profile/test_ports \
 	tests/unit/policy/profile/test_publish \
 	tests/unit/policy/forms/test_request_form \
 	tests/unit/policy/profile/test_settle \
@@ -97,6 +99,8 @@ tests_unit_policy_profile_test_settle_SOURCES = tests/unit/policy/profile/test_s
 tests_unit_policy_profile_test_settle_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_lists_test_protected_path_SOURCES = tests/unit/policy/lists/test_protected_path.c tests/unit/policy_world.h
 tests_unit_policy_lists_test_protected_path_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_profile_test_ports_SOURCES = tests/unit/policy/profile/test_ports.c
+tests_unit_policy_profile_test_ports_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_profile_test_publish_SOURCES = tests/unit/policy/profile/test_publish.c
 tests_unit_policy_profile_test_publish_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_forms_test_suggest_SOURCES = tests/unit/policy/forms/test_suggest.c

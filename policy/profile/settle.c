@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "policy/profile/net_entry.h"
+#include "policy/profile/ports.h"
 
 /* Does the entry say how its requests are treated, be it that they are not read? */
 static bool says_requests(const struct sbx_net_entry *e)
@@ -52,81 +53,6 @@ size_t sbx_profile_terminated(const struct sbx_profile *p, const struct sbx_net_
 	return n;
 }
 
-/* --- ports --- */
-
-struct ports {
-	uint8_t bits[(UINT16_MAX + 1) / 8];
-};
-
-static bool has_port(const struct ports *ports, unsigned port)
-{
-	return ports->bits[port / 8] & (1u << (port % 8));
-}
-
-static void add_range(struct ports *ports, struct sbx_port_range range)
-{
-	for (unsigned port = range.first; port <= range.last; port++)
-		ports->bits[port / 8] |= (uint8_t)(1u << (port % 8));
-}
-
-static void add_ports(struct ports *ports, const struct sbx_net_entry *e, bool deny)
-{
-	struct sbx_port_range ranges[SBX_PORTS_MAX];
-	size_t n = sbx_net_entry_ranges(e, deny, ranges);
-
-	for (size_t i = 0; i < n; i++)
-		add_range(ports, ranges[i]);
-}
-
-static bool share_a_port(const struct sbx_net_entry *a, const struct sbx_net_entry *b)
-{
-	struct sbx_port_range x[SBX_PORTS_MAX], y[SBX_PORTS_MAX];
-	size_t n_x = sbx_net_entry_ranges(a, false, x), n_y = sbx_net_entry_ranges(b, false, y);
-
-	for (size_t i = 0; i < n_x; i++) {
-		for (size_t k = 0; k < n_y; k++) {
-			if (x[i].first <= y[k].last && y[k].first <= x[i].last)
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Write the ports of @e that are not in @taken to @copy. *ret_n_left: how many there are. False:
- * they are more ranges than an entry has. */
-static bool leave_ports(const struct sbx_net_entry *e, const struct ports *taken,
-			struct sbx_net_entry *copy, size_t *ret_n_left)
-{
-	struct ports own = { { 0 } };
-	size_t n_own = 0, n_left = 0, n = 0;
-	unsigned last = 0; /* no port */
-
-	add_ports(&own, e, false);
-	for (unsigned port = 1; port <= UINT16_MAX; port++) {
-		if (!has_port(&own, port))
-			continue;
-		n_own++;
-		if (has_port(taken, port))
-			continue;
-		n_left++;
-		if (last == 0 || last + 1 != port)
-			n++;
-		if (n > SBX_PORTS_MAX)
-			return false;
-		if (last == 0 || last + 1 != port)
-			copy->ports[n - 1].first = (uint16_t)port;
-		copy->ports[n - 1].last = (uint16_t)port;
-		last = port;
-	}
-	copy->n_ports = n;
-	*ret_n_left = n_left;
-	if (n_left == n_own) { /* as it was written */
-		memcpy(copy->ports, e->ports, sizeof(copy->ports));
-		copy->n_ports = e->n_ports;
-	}
-	return true;
-}
-
 static bool is_tcp(const struct sbx_net_entry *e, bool deny)
 {
 	return e->proto == SBX_PROTO_TCP || (deny && !e->proto_set);
@@ -140,7 +66,7 @@ struct inheriting {
 			 * that do not */
 	size_t n_saying, n_written; /* entries before the copies */
 	size_t n_inherited;
-	struct ports taken;	    /* of the entry that inherits: decided already */
+	struct sbx_ports taken; /* of the entry that inherits: decided already */
 	struct sbx_err *err;
 };
 
@@ -170,21 +96,21 @@ static int inherit_from(struct inheriting *h, size_t at, const struct sbx_net_en
 {
 	const struct sbx_net_entry *e = &h->allow->v[at];
 	SBX_CLEANUP(sbx_net_entry_fini) struct sbx_net_entry copy = { 0 };
-	struct ports others = { { 0 } }; /* of which there is nothing to copy */
+	struct sbx_ports others = { { 0 } }; /* of which there is nothing to copy */
 	size_t n_left;
 	int r;
 
-	add_ports(&others, from, false);
+	sbx_ports_add(&others, from, false);
 	for (size_t i = 0; i < sizeof(others.bits); i++)
 		others.bits[i] = (uint8_t)(~others.bits[i] | h->taken.bits[i]);
-	if (!leave_ports(e, &others, &copy, &n_left)) {
+	if (!sbx_ports_left(e, &others, &copy, &n_left)) {
 		sbx_err_set(h->err,
 			    "network.allow: entry '%s' shares more than 16 ranges of ports with "
 			    "'%s', whose access and so on hold for it too: give it 'access'",
 			    e->text, from->text);
 		return SBX_PROFILE_E_INVALID;
 	}
-	add_ports(&h->taken, from, false);
+	sbx_ports_add(&h->taken, from, false);
 	if (n_left == 0 || !sbx_net_entry_asks_terminate(from))
 		return 0;
 	r = sbx_net_entry_copy_for(from, e, &copy);
@@ -213,7 +139,7 @@ static int inherit_level(struct inheriting *h, size_t at, const struct sbx_net_e
 		if (!sbx_net_entry_same_names(&from, level))
 			continue;
 		if (sbx_net_entry_same_names(&from, &h->allow->v[at]))
-			add_ports(&h->taken, &from, false); /* policy_compile.c prefers it */
+			sbx_ports_add(&h->taken, &from, false); /* policy_compile.c prefers it */
 		else
 			r = inherit_from(h, at, &from);
 	}
@@ -228,7 +154,7 @@ static int inherit_all_levels(struct inheriting *h, size_t at)
 
 	if (!host)
 		return -ENOMEM;
-	h->taken = (struct ports){ { 0 } };
+	h->taken = (struct sbx_ports){ { 0 } };
 	r = inherit_level(h, at, &own);
 	for (char *dot = strchr(host, '.'); r == 0 && dot; dot = strchr(dot + 1, '.')) {
 		struct sbx_net_entry level = { .wildcard = true, .host = dot + 1 };
@@ -273,7 +199,7 @@ struct settling {
 	const struct sbx_secret *secret;
 	const struct sbx_net_entry *host; /* one of the secret's */
 	const char *host_text;
-	struct ports taken; /* decided by more specific entries */
+	struct sbx_ports taken; /* decided by more specific entries */
 	bool found;	    /* an entry allows the host */
 	bool tls;	    /* on a port whose connections begin with TLS */
 	struct sbx_err *err;
@@ -301,14 +227,15 @@ static int check_for_secret(const struct settling *s, const struct sbx_net_entry
 }
 
 /* Note that @e allows hosts of the secret, on its ports that are not in @taken. */
-static void note_found(struct settling *s, const struct sbx_net_entry *e, const struct ports *taken)
+static void note_found(struct settling *s, const struct sbx_net_entry *e,
+		       const struct sbx_ports *taken)
 {
 	struct sbx_port_range ranges[SBX_PORTS_MAX];
 	size_t n = sbx_net_entry_ranges(e, false, ranges);
 
 	for (size_t i = 0; i < n; i++) {
 		for (unsigned port = ranges[i].first; port <= ranges[i].last; port++) {
-			if (has_port(taken, port))
+			if (sbx_ports_has(taken, port))
 				continue;
 			s->found = true;
 			s->tls |= e->check_set ? e->check == SBX_CHECK_TLS : port != 80;
@@ -319,7 +246,7 @@ static void note_found(struct settling *s, const struct sbx_net_entry *e, const 
 /* Terminate the entries at or below the host's pattern. */
 static int mark_entries(struct settling *s)
 {
-	const struct ports none = { { 0 } };
+	const struct sbx_ports none = { { 0 } };
 	struct sbx_net_list *allow = &s->p->network.allow;
 
 	for (size_t i = 0; i < allow->n; i++) {
@@ -336,7 +263,7 @@ static int mark_entries(struct settling *s)
 	}
 	for (size_t i = 0; i < allow->n; i++) {
 		if (is_tcp(&allow->v[i], false) && sbx_net_entry_same_names(s->host, &allow->v[i]))
-			add_ports(&s->taken, &allow->v[i], false);
+			sbx_ports_add(&s->taken, &allow->v[i], false);
 	}
 	return 0;
 }
@@ -348,7 +275,7 @@ static int add_copy(struct settling *s, const struct sbx_net_entry *e)
 	size_t n_left;
 	int r;
 
-	if (!leave_ports(e, &s->taken, &copy, &n_left))
+	if (!sbx_ports_left(e, &s->taken, &copy, &n_left))
 		return refuse_entry(s, e,
 				    "leaves the secret's host more than 16 ranges of ports: name "
 				    "the host in network.allow with its ports");
@@ -381,7 +308,7 @@ static int copy_level(struct settling *s, const struct sbx_net_entry *level, siz
 		    says_requests(&e) != saying)
 			continue;
 		r = add_copy(s, &e);
-		add_ports(&s->taken, &e, false);
+		sbx_ports_add(&s->taken, &e, false);
 	}
 	return r;
 }
@@ -394,7 +321,7 @@ static int settle_level(struct settling *s, const struct sbx_net_entry *level, s
 
 	for (size_t i = 0; i < deny->n; i++) {
 		if (is_tcp(&deny->v[i], true) && sbx_net_entry_same_names(&deny->v[i], level))
-			add_ports(&s->taken, &deny->v[i], true);
+			sbx_ports_add(&s->taken, &deny->v[i], true);
 	}
 	r = copy_level(s, level, n_allow, true);
 	return r == 0 ? copy_level(s, level, n_allow, false) : r;
@@ -439,7 +366,7 @@ static int settle_host(struct settling *s)
 
 	for (size_t i = 0; i < deny->n; i++) {
 		if (is_tcp(&deny->v[i], true) && sbx_net_entry_same_names(&deny->v[i], s->host))
-			add_ports(&s->taken, &deny->v[i], true);
+			sbx_ports_add(&s->taken, &deny->v[i], true);
 	}
 	r = mark_entries(s);
 	for (char *dot = strchr(s->host->host, '.'); r == 0 && dot; dot = strchr(dot + 1, '.')) {
@@ -478,7 +405,7 @@ static int settle_all_hosts(struct sbx_profile *p, struct sbx_err *err)
 static int check_pair(const struct sbx_net_entry *e, const struct sbx_net_entry *other,
 		      struct sbx_err *err)
 {
-	if (other->is_cidr || !share_a_port(e, other))
+	if (other->is_cidr || !sbx_ports_shared(e, other))
 		return 0;
 	if (other->proto == SBX_PROTO_UDP &&
 	    (sbx_net_entry_covers(e, other) || sbx_net_entry_covers(other, e))) {
