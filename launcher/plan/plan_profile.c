@@ -7,8 +7,8 @@
  * host's owner set.
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -33,10 +33,10 @@
 enum sbx_outcome {
 	SBX_OUTCOME_SETUP_FAILED = 0, /* nothing ran */
 	SBX_OUTCOME_SELFTEST_FAILED,
-	SBX_OUTCOME_DONE,             /* the command ended by itself */
-	SBX_OUTCOME_TIMED_OUT,        /* wall_time */
-	SBX_OUTCOME_OOM_KILLED,       /* limits.memory */
-	SBX_OUTCOME_LOST,             /* a helper process ended under it, or broke its protocol */
+	SBX_OUTCOME_DONE,	/* the command ended by itself */
+	SBX_OUTCOME_TIMED_OUT,	/* wall_time */
+	SBX_OUTCOME_OOM_KILLED, /* limits.memory */
+	SBX_OUTCOME_LOST,	/* a helper process ended under it, or broke its protocol */
 };
 
 struct sbx_run {

@@ -50,8 +50,7 @@ static void explain_file(int e, const struct sbx_facts *f, bool as_user, char *w
 			     "another uid: name a user with --user, or use env: or credential:",
 			     f->uid);
 	else if (e == -EACCES && as_user)
-		sbx_text_cut(why, n_why, "uid %u may not read it; give that user the file",
-			     f->uid);
+		sbx_text_cut(why, n_why, "uid %u may not read it; give that user the file", f->uid);
 	else if (e == -EFBIG)
 		sbx_text_cut(why, n_why, "it is longer than %d bytes", SBX_SECRET_VALUE_MAX);
 	else
@@ -177,8 +176,9 @@ static int from_command(const struct sbx_secret *s, const struct sbx_facts *f, u
 	if (pid == 0)
 		exec_command(s, f, theirs, parent);
 	theirs = sbx_fd_close(theirs);
-	r = pid < 0 ? pid : sbx_proc_output(pid, ours, deadline_us, buf, SBX_SECRET_BUFFER, ret_n,
-					    &status);
+	r = pid < 0 ?
+		    pid :
+		    sbx_proc_output(pid, ours, deadline_us, buf, SBX_SECRET_BUFFER, ret_n, &status);
 	if (r < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
 		explain_command(r, status, timeout_ms, why, n_why);
 		return r < 0 ? r : -EIO;

@@ -22,8 +22,8 @@
 #include "policy/forms/units.h"
 #include "policy/forms/variable_form.h"
 #include "policy/lists/shipped.h"
-#include "policy/profile/profile.h"
 #include "policy/profile/net_entry.h"
+#include "policy/profile/profile.h"
 #include "policy/profile/publish.h"
 #include "policy/profile/secret.h"
 

@@ -15,8 +15,10 @@ unsigned int sbx_git_dir_mark(const char *name, bool may_be_file, bool may_be_di
 		unsigned int mark;
 		bool is_dir;
 	} marks[] = {
-		{ "HEAD", HEAD, false },	   { "config", CONFIG, false },
-		{ "commondir", COMMONDIR, false }, { "objects", OBJECTS, true },
+		{ "HEAD", HEAD, false },
+		{ "config", CONFIG, false },
+		{ "commondir", COMMONDIR, false },
+		{ "objects", OBJECTS, true },
 		{ "refs", REFS, true },
 	};
 

@@ -55,8 +55,8 @@ static int wait_until(pid_t pid, uint64_t deadline_us, int *ret_status)
 	return e < 0 ? -errno : 0;
 }
 
-int sbx_proc_output(pid_t pid, int fd, uint64_t deadline_us, char *buf, size_t n_buf,
-		    size_t *ret_n, int *ret_status)
+int sbx_proc_output(pid_t pid, int fd, uint64_t deadline_us, char *buf, size_t n_buf, size_t *ret_n,
+		    int *ret_status)
 {
 	int r = read_all(fd, deadline_us, buf, n_buf, ret_n);
 

@@ -91,8 +91,7 @@ static int ask_for_body(struct sbx_conn *c, struct sbx_http_request *r)
 			r->headers[kept++] = r->headers[i];
 	}
 	r->n_headers = kept;
-	return waits ? sbx_side_queue(&c->client,
-				      sbx_span_str("HTTP/1.1 100 Continue\r\n\r\n")) :
+	return waits ? sbx_side_queue(&c->client, sbx_span_str("HTTP/1.1 100 Continue\r\n\r\n")) :
 		       0;
 }
 

@@ -245,14 +245,10 @@ static void test_prefixes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_everything),
-		cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_no_value_in_messages),
-		cmocka_unit_test(test_deny_takes_more),
-		cmocka_unit_test(test_all_mistakes_at_once),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_everything),	cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_mistakes),	cmocka_unit_test(test_no_value_in_messages),
+		cmocka_unit_test(test_deny_takes_more), cmocka_unit_test(test_all_mistakes_at_once),
+		cmocka_unit_test(test_bounds),		cmocka_unit_test(test_prefixes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
