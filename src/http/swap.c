@@ -52,6 +52,7 @@ struct sbx_swap {
 	struct found *found; /* of each string in `match` */
 	bool has_values;     /* among the strings */
 	bool has_control;    /* a string has a control byte */
+	bool may_by_message; /* a message's end is the server's */
 	bool by_message;     /* sbx_swap_set_type() */
 	uint8_t n_head;	     /* of the message: bytes read of its head */
 	uint32_t n_message;  /* and bytes that are left of it */
@@ -188,6 +189,7 @@ int sbx_swap_new_request(const struct sbx_http_rules *rules, const struct sbx_ht
 	if (!s)
 		return -ENOMEM;
 	s->n_grown_max = GROWTH_MAX;
+	s->may_by_message = true; /* who cuts a placeholder gets no value */
 	if (type)
 		sbx_swap_set_type(s, type->value);
 	sbx_secret_use_init(&u, host, &w->request);
@@ -238,6 +240,14 @@ static int add_value(struct sbx_swap *s, const struct sbx_http_secret *secret)
 	return r;
 }
 
+/* Can a client have the value put among bytes of its own? If they come back, these could have a
+ * message end within the value. */
+static bool is_put_into_bytes(const struct sbx_http_secret *secret)
+{
+	return secret->inject == SBX_HTTP_INJECT_PLACEHOLDER &&
+	       (secret->in & (SBX_HTTP_IN_QUERY | SBX_HTTP_IN_BODY));
+}
+
 int sbx_swap_new_response(const struct sbx_http_rules *rules, const char *host,
 			  struct sbx_swap **ret_swap)
 {
@@ -250,10 +260,13 @@ int sbx_swap_new_response(const struct sbx_http_rules *rules, const char *host,
 
 		if (!is_for_host(&secret, host))
 			continue;
-		if (!s)
+		if (!s) {
 			s = swap_new(rules->n_secrets * STRINGS_OF_RESPONSE);
-		if (!s)
-			return -ENOMEM;
+			if (!s)
+				return -ENOMEM;
+			s->may_by_message = true;
+		}
+		s->may_by_message &= !is_put_into_bytes(&secret);
 		r = add_value(s, &secret);
 		/* A server may have kept the value before, which may still be good. */
 		secret.value = secret.before;
@@ -439,7 +452,8 @@ void sbx_swap_set_type(struct sbx_swap *s, struct sbx_span type)
 	static const char grpc[] = "application/grpc";
 	const size_t n = sizeof(grpc) - 1;
 
-	s->by_message = type.n >= n && sbx_http_equal(sbx_span(type.p, n), grpc);
+	s->by_message =
+		s->may_by_message && type.n >= n && sbx_http_equal(sbx_span(type.p, n), grpc);
 }
 
 int sbx_swap_feed(struct sbx_swap *s, struct sbx_span in, bool end, sbx_swap_sink *sink,

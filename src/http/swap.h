@@ -41,7 +41,8 @@ struct sbx_swap *sbx_swap_free(struct sbx_swap *s);
 /* Tells the Content-Type of the stream, before the first feed; a request's is known. Of gRPC's
  * messages, each of which has its length before it (PROTOCOL-HTTP2.md, "Length-Prefixed-Message"),
  * nothing is held once they are whole, because the reader may answer before the next is sent. A
- * string across two messages is not found. */
+ * string across two messages is not found. So it has no effect on responses from hosts of a secret
+ * whose `in` has query or body: there a client could choose where a message ends. */
 void sbx_swap_set_type(struct sbx_swap *s, struct sbx_span type);
 
 /* Do all strings that are replaced have replacements of the same length? Then lengths stay. */

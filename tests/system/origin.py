@@ -43,6 +43,8 @@ def answer(method, path, headers, body):
         return int(path[8:]), extra, echo
     if path.startswith("/reflect"):
         return 200, extra + [("content-type", "text/plain")], body
+    if path == "/typed":
+        return 200, [("content-type", given.get("content-type", ""))], body
     if path == "/name":  # X-Ask as the name of a field
         return 200, extra[:0] + [(given.get("x-ask", "x-none").lower(), "1")], b"named"
     if path.startswith("/coded/"):

@@ -368,3 +368,11 @@ def test_many_streams(inside, world):
     r = inside.sbx.run(["--profile", "tls"], ["/usr/bin/python3", "-c", MANY], env=VALUES, timeout=60)
     assert r.rc == 0, r
     assert len({e["path"] for e in world.log("origin") if e["path"].startswith("/n") and e["protocol"] == "h2"}) == 200
+
+
+def test_messages_of_the_client(inside):
+    """The body comes back with the type of gRPC. Its first message would end 2 bytes into a value: a value that is shorter
+    than its placeholder stands before."""
+    body = "\0\0\0\0\x21$SHORT$" + "\0\0\0\0\x3b" + "x" * 19 + "$TOKEN$"
+    [r] = inside([case("/typed", "POST", ("content-type", "application/grpc"), pieces=[body])])
+    assert status(r) == 200 and r["body"].count("sbx_secret_") == 2, r  # and no value: inside() looks

@@ -368,6 +368,7 @@ static void test_by_message(void **state)
 	const size_t n = sizeof(in) - 1, n_first = 5 + 16, n_first_out = 5 + 2 + strlen(HOLDER_2);
 
 	(void)state;
+	secrets[1].in = SBX_HTTP_IN_HEADER;
 	for (size_t step = 1; step <= n; step++) {
 		struct sbx_swap *s = make(RESPONSE, "x.b.example");
 		struct output o = { 0 };
@@ -387,22 +388,49 @@ static void test_by_message(void **state)
 		assert_int_equal(o.n, sizeof(out) - 1 + 8 + strlen(HOLDER_2));
 		sbx_swap_free(s);
 	}
+	secrets[1].in = SBX_HTTP_IN_ALL;
+}
+
+/* A client that has a value put into a query or a body, which the server sends back, could have a
+ * message end within it. */
+static void test_client_messages(void **state)
+{
+	static const char in[] = "\0\0\0\0\005" VALUE_2;
+	static const uint8_t places[] = { SBX_HTTP_IN_QUERY, SBX_HTTP_IN_BODY, SBX_HTTP_IN_ALL };
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(places); i++) {
+		struct output o = { 0 };
+		struct sbx_swap *s;
+
+		secrets[1].in = places[i];
+		s = make(RESPONSE, "x.b.example");
+		sbx_swap_set_type(s, TEXT("application/grpc"));
+		assert_int_equal(feed(s, in, sizeof(in) - 1, true, &o, &verdict), 0);
+		assert_int_equal(o.n, 5 + strlen(HOLDER_2));
+		assert_memory_equal(o.text + 5, HOLDER_2, strlen(HOLDER_2));
+		sbx_swap_free(s);
+	}
+	secrets[1].in = SBX_HTTP_IN_ALL;
 }
 
 /* Bytes that are no message are swapped as any others. */
 static void test_no_message(void **state)
 {
 	static const char in[] = "{\"\": \"\0\0\0\0\003sec" VALUE_2;
-	struct sbx_swap *s = make(RESPONSE, "x.b.example");
+	struct sbx_swap *s;
 	struct output o = { 0 };
 
 	(void)state;
+	secrets[1].in = SBX_HTTP_IN_HEADER;
+	s = make(RESPONSE, "x.b.example");
 	sbx_swap_set_type(s, TEXT("Application/gRPC+proto"));
 	assert_int_equal(feed(s, in, sizeof(in) - 1, false, &o, &verdict), 0);
 	assert_memory_equal(o.text, in, o.n);
 	assert_int_equal(feed(s, "", 0, true, &o, &verdict), 0);
 	assert_int_equal(o.n, sizeof(in) - 1 - strlen(VALUE_2) + strlen(HOLDER_2));
 	sbx_swap_free(s);
+	secrets[1].in = SBX_HTTP_IN_ALL;
 }
 
 static void test_nothing(void **state)
@@ -518,13 +546,14 @@ static void test_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requests),   cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_responses),  cmocka_unit_test(test_before),
-		cmocka_unit_test(test_no_oracle),  cmocka_unit_test(test_held),
-		cmocka_unit_test(test_by_message), cmocka_unit_test(test_no_message),
-		cmocka_unit_test(test_nothing),	   cmocka_unit_test(test_keeps_length),
-		cmocka_unit_test(test_short),	   cmocka_unit_test(test_pair),
-		cmocka_unit_test(test_sink_fails), cmocka_unit_test(test_allocations),
+		cmocka_unit_test(test_requests),     cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_responses),    cmocka_unit_test(test_before),
+		cmocka_unit_test(test_no_oracle),    cmocka_unit_test(test_held),
+		cmocka_unit_test(test_by_message),   cmocka_unit_test(test_client_messages),
+		cmocka_unit_test(test_no_message),   cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_keeps_length), cmocka_unit_test(test_short),
+		cmocka_unit_test(test_pair),	     cmocka_unit_test(test_sink_fails),
+		cmocka_unit_test(test_allocations),
 	};
 
 	return cmocka_run_group_tests_name("swap", tests, NULL, NULL);
