@@ -132,14 +132,15 @@ static bool begins_push(const struct judged *j)
 	return n && memmem(query, n, service, sizeof(service) - 1);
 }
 
-/* POST /REPOSITORY/git-upload-pack: the client's side of a fetch. */
+/* POST /REPOSITORY/git-upload-pack: the client's side of a fetch, which is in the body alone. A
+ * server with an API beside git may have other things with such a name, and take a query. */
 static bool is_git_fetch(const struct judged *j)
 {
 	struct sbx_span type = { 0 };
 	size_t n_types = 0;
 
-	if (!is(j->r->method, "POST") || j->has_encoded_slash ||
-	    !ends_with(j->path, "/git-upload-pack"))
+	if (!is(j->r->method, "POST") || j->has_encoded_slash || j->query.n ||
+	    !sbx_http_head_has_body(j->r) || !ends_with(j->path, "/git-upload-pack"))
 		return false;
 	for (size_t i = 0; i < j->r->n_headers; i++) {
 		if (!sbx_http_equal(j->r->headers[i].name, "content-type"))

@@ -59,16 +59,40 @@ static bool is_override(struct sbx_span name)
 	return false;
 }
 
-/* A parameter's name, however it is written. */
+/* The bytes of an encoded space at the begin of @s; 0: there is none. */
+static size_t space(struct sbx_span s)
+{
+	if (s.n && (s.p[0] == '+' || s.p[0] == ' '))
+		return 1;
+	return s.n >= 3 && !memcmp(s.p, "%20", 3) ? 3 : 0;
+}
+
+/* A parameter's name, however it is written. PHP drops spaces before a name and what is behind a
+ * NUL, and makes '_' of spaces and dots. */
 static bool is_method_parameter(struct sbx_span name)
 {
-	static const char wanted[] = "_method";
-	uint8_t plain[3 * sizeof(wanted)];
+	/* Frameworks; Salesforce */
+	static const char *const names[] = { "_method", "_httpmethod" };
+	uint8_t plain[128];
+	const uint8_t *nul;
+	size_t n;
 
+	while ((n = space(name)))
+		name = sbx_span(name.p + n, name.n - n);
+	nul = name.n ? memmem(name.p, name.n, "%00", 3) : NULL;
+	if (nul)
+		name.n = (size_t)(nul - name.p);
 	if (name.n > sizeof(plain))
 		return false;
-	name = sbx_span(plain, sbx_http_percent_decode(name, true, plain, NULL));
-	return sbx_http_equal(name, wanted);
+	n = sbx_http_percent_decode(name, true, plain, NULL);
+	for (size_t i = 0; i < n; i++)
+		if (plain[i] == ' ' || plain[i] == '.')
+			plain[i] = '_';
+	name = sbx_span(plain, n);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)
+		if (sbx_http_equal(name, names[i]))
+			return true;
+	return is_override(name); /* of a field, which some frameworks take here, too */
 }
 
 static bool has_method_parameter(struct sbx_span target)

@@ -151,6 +151,18 @@ static void test_read_only(void **state)
 		{ ASK("GET", "/?%5fmethod=PUT"), METHOD },
 		{ ASK("GET", "/?_method"), METHOD },
 		{ ASK("GET", "/?payment_method=_method"), "allow" },
+		/* PHP drops spaces before a name and what is behind a NUL, and makes '_' of dots
+		 * and spaces. */
+		{ ASK("GET", "/?a=b&.method=DELETE"), METHOD },
+		{ ASK("GET", "/?a=b&%2emethod=DELETE"), METHOD },
+		{ ASK("GET", "/?%20_method=DELETE"), METHOD },
+		{ ASK("GET", "/?+++++++++++++++%20%20%20%20%20%20%20%20+.method=DELETE"), METHOD },
+		{ ASK("GET", "/?_method%00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=DELETE"), METHOD },
+		{ ASK("GET", "/?_method+=DELETE"), "allow" },
+		{ ASK("GET", "/?a.method=DELETE"), "allow" },
+		{ ASK("GET", "/?_HttpMethod=PATCH"), METHOD }, /* Salesforce */
+		{ ASK("GET", "/?X-HTTP-Method-Override=PATCH"), METHOD },
+		{ ASK("GET", "/?x-http-method-overrides=PATCH"), "allow" },
 		{ ASK("GET", "/?a?_method=PUT"), "allow" },
 		/* npm asks so for the packages of a scope. */
 		{ ASK("GET", "/@a%2fb"), "allow" },
@@ -189,6 +201,12 @@ static void test_git(void **state)
 		  "allow" },
 		{ ASK("POST", "/a/b.git/git-upload-pac%6b", "content-type", type, LENGTH_5),
 		  "allow" },
+		/* The names of other things may end so, where servers have an API beside git:
+		 * "/api/v4/projects/1/repository/files/git-upload-pack?content=..." */
+		{ ASK("POST", "/a/b.git/git-upload-pack?a=b", "Content-Type", type, LENGTH_5),
+		  METHOD },
+		{ ASK("POST", "/a/b.git/git-upload-pack", "Content-Type", type, EMPTY), METHOD },
+		{ ASK("POST", "/a/b.git/git-upload-pack", "Content-Type", type), METHOD },
 		{ ASK("POST", "/a/b.git/git-upload-pack", .body = LENGTH_5), METHOD },
 		{ ASK("POST", "/a/b.git/git-upload-pack", "Content-Type", "text/plain", LENGTH_5),
 		  METHOD },
@@ -207,6 +225,7 @@ static void test_git(void **state)
 	(void)state;
 	check(&e, cases, SBX_N_ELEMENTS(cases));
 	add_header(&r, "Content-Type", type);
+	r.has_body = true;
 	assert_string_equal(judge_request(&e, &r), "allow");
 	add_header(&r, "Accept", "text/plain");
 	assert_string_equal(judge_request(&e, &r), "allow");
