@@ -2,6 +2,9 @@
 """signing: aws-sigv4: botocore inside signs with placeholders; the origin gets signatures of the real key pair."""
 import hashlib
 import hmac
+import json
+import os
+import shutil
 import urllib.parse
 
 import pytest
@@ -89,3 +92,25 @@ def test_bodies_that_are_signed(sbx, world, host, http):
     for e in requests:
         if len(e["body"]) < 100000:  # the log cuts there
             assert check_signature(e, host) == "sts"
+
+
+def test_bodies_that_wait(sbx):
+    """40 streams hold 1 MiB each: those past 32 MiB are refused, and the others are served. Then there is room again."""
+    sbx.profile("tls", PROFILE)
+    shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "raw_h2.py"), sbx.work)
+    os.chmod(os.path.join(sbx.work, "raw_h2.py"), 0o644)
+    head = [[":method", "POST"], [":scheme", "https"], [":authority", "h2.api.test"], [":path", "/big/1"],
+            ["x-amz-date", "20260101T000000Z"],
+            ["authorization", "AWS4-HMAC-SHA256 Credential=$TOKEN$/20260101/us-east-1/sts/aws4_request, "
+                              "SignedHeaders=host;x-amz-date, Signature=00"]]
+    names = [str(i) for i in range(40)]
+    steps = [step for n in names for step in (["open", n, head, False], ["data", n, "x" * (1 << 20), False])]
+    steps += [["ping"]] + [step for n in names[:32] for step in (["data", n, "", True], ["wait", n])]
+    steps += [["open", "last", head, False], ["data", "last", "x" * (1 << 20), True], ["wait", "last"]]
+    sbx.put("cases.json", json.dumps([{"host": "h2.api.test", "steps": steps}]))
+    r = sbx.run(["--profile", "tls"], ["sh", "-c", "TOKEN=$PAIR exec /usr/bin/python3 raw_h2.py cases.json"],
+                env={"PAIR": f"{ID}:{KEY}"}, timeout=100)
+    assert r.rc == 0, r
+    [r] = json.loads(r.out)
+    found = {n: dict(s["headers"]).get(":status") for n, s in r["streams"].items()}
+    assert r["end"] is None and found == {**{n: "503" if int(n) >= 32 else "200" for n in names}, "last": "200"}, (r["end"], found)

@@ -38,6 +38,7 @@ struct sbx_tls_context {
 	const struct sbx_protocol *http1, *http2;
 	struct sbx_conn *first;
 	size_t n_conns;
+	size_t n_whole; /* bytes of bodies that wait in streams (conn/whole.h) */
 	uint8_t buf[SBX_TLS_BUF]; /* nothing stays in it between two callbacks */
 };
 

@@ -74,6 +74,18 @@ struct sbx_http_verdict sbx_whole_too_long(void)
 	return v;
 }
 
+struct sbx_http_verdict sbx_whole_too_many(void)
+{
+	struct sbx_http_verdict v = { .reason = SBX_REASON_RESOURCE, .status = 503 };
+
+	sbx_text_cut(v.text, sizeof(v.text),
+		     "the bodies of requests that are signed anew for AWS have more than %u bytes "
+		     "together; send fewer at once, or let the client send "
+		     "x-amz-content-sha256",
+		     SBX_WHOLE_ALL_MAX);
+	return v;
+}
+
 struct sink {
 	uint8_t *p; /* heap */
 	size_t n, n_max;

@@ -12,6 +12,9 @@
 /* Requests that are rewritten when their body is complete, because it is signed with the head. */
 
 #define SBX_WHOLE_MAX (1u << 20) /* bytes of such a body */
+/* And of those that wait in streams of HTTP/2, together: a client has hundreds of connections with
+ * as many streams. */
+#define SBX_WHOLE_ALL_MAX (32u << 20)
 
 /* A head that waits for its body: a copy of the request with everything that it points to. */
 struct sbx_whole {
@@ -34,5 +37,7 @@ bool sbx_whole_rewrite(const struct sbx_conn *c, struct sbx_whole *whole, struct
 		       struct sbx_http_verdict *ret_verdict);
 /* The verdict about a body that is longer than SBX_WHOLE_MAX. */
 struct sbx_http_verdict sbx_whole_too_long(void);
+/* That they are longer than SBX_WHOLE_ALL_MAX together. */
+struct sbx_http_verdict sbx_whole_too_many(void);
 
 #endif

@@ -63,6 +63,7 @@ struct sbx_http2_stream {
 	struct sbx_http2_head head; /* of the request, then of the response */
 	struct sbx_http2_bytes up, down;
 	uint64_t n_body; /* of the request so far */
+	size_t n_whole; /* bytes that it added to ctx->n_whole */
 	struct sbx_whole *whole; /* not rewritten yet: its body, in `up`, is needed for that */
 	uint64_t n_discarded; /* of it, after it was refused */
 	struct sbx_swap *request_swap;

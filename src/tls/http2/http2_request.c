@@ -259,13 +259,17 @@ static void discard(struct sbx_http2_stream *s, size_t n)
 /* Keeps the body of a request that is signed with it. The client may send on: the limit is ours. */
 static int hold(struct sbx_http2_stream *s, struct sbx_span data)
 {
+	struct sbx_tls_context *ctx = s->h->c->ctx;
 	struct sbx_http_verdict v;
 
 	nghttp2_session_consume(s->h->down, s->down_id, data.n);
 	s->up.n_owed -= data.n;
-	if (s->n_body <= SBX_WHOLE_MAX)
+	if (s->n_body <= SBX_WHOLE_MAX && data.n <= SBX_WHOLE_ALL_MAX - ctx->n_whole) {
+		ctx->n_whole += data.n;
+		s->n_whole += data.n;
 		return sbx_http2_bytes_put(&s->up, data);
-	v = sbx_whole_too_long();
+	}
+	v = s->n_body > SBX_WHOLE_MAX ? sbx_whole_too_long() : sbx_whole_too_many();
 	sbx_http2_refuse(s, &v);
 	return 0;
 }

@@ -245,6 +245,7 @@ void sbx_http2_stream_free(struct sbx_http2_stream *s)
 	if (s->next)
 		s->next->prev = s->prev;
 	s->h->n_streams--;
+	s->h->c->ctx->n_whole -= s->n_whole;
 	sbx_http2_head_reset(&s->head);
 	bytes_fini(&s->up);
 	bytes_fini(&s->down);
