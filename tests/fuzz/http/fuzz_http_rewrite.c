@@ -248,14 +248,16 @@ static void check_verdict(const struct sbx_http_verdict *v)
 		CHECK((unsigned char)*p >= ' ' && *p != 0x7f);
 }
 
-/* The path of a request that an access with rules about paths admits. */
-static void check_path(const struct sbx_http_request *r)
+/* The path of a request that an access with rules admits: with encoded slashes only where no paths
+ * are listed. */
+static void check_path(const struct sbx_http_entry *e, const struct sbx_http_request *r)
 {
 	char path[SBX_HTTP_PATH_MAX + 1], again[SBX_HTTP_PATH_MAX + 1];
 	struct sbx_span query;
 	const char *why;
+	int how = sbx_http_path_canonical(r->target, path, &query, &why);
 
-	CHECK(!sbx_http_path_canonical(r->target, path, &query, &why));
+	CHECK(!how || (how == SBX_HTTP_PATH_E_SLASH && !e->paths.n));
 	CHECK(!sbx_http_path_canonical(sbx_span_str(path), again, &query, &why));
 	CHECK(!strcmp(path, again));
 	CHECK(!strstr(path, "//") && !strstr(path, "/../") && !strstr(path, "/./"));
@@ -292,7 +294,7 @@ static void check_towards(const char *host, const struct sbx_http_entry *e,
 		return;
 	}
 	if (e->access != SBX_HTTP_ACCESS_ANY)
-		check_path(r);
+		check_path(e, r);
 	if (!sbx_http_rewrite(&rules, e, host, r, &w, &v)) {
 		check_verdict(&v);
 		CHECK(!has_value(sbx_span_str(v.text)) || has_value(r->method));
