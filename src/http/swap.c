@@ -12,7 +12,8 @@
  * are looked for, bytes are held only while they may be the beginning of one. Values are: a client
  * that lets a server send its guesses back would see which of them a value begins with, and have
  * it byte by byte. Where values are looked for, what is held depends on the length and on control
- * bytes alone (boundary()). So a client can only guess a value as a whole.
+ * bytes alone (boundary()). So a client can only guess a value as a whole. Only the time that
+ * match.c takes depends on the bytes: on the first two of a value, which its filter compares.
  *
  * All memory that may hold a value is wiped: the forms of values in blocks, the held bytes when the
  * swap is freed.

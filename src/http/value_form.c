@@ -32,10 +32,12 @@ static size_t write_text(enum sbx_value_form form, struct sbx_span value, uint8_
 	}
 }
 
-/* The digits that are all the value's, if @n_before bytes stand before it. */
-static int write_base64(size_t n_before, struct sbx_span value, struct sbx_http_block **memory,
-			struct sbx_span *ret)
+/* The digits that are all the value's. */
+static int write_base64(enum sbx_value_form form, struct sbx_span value,
+			struct sbx_http_block **memory, struct sbx_span *ret)
 {
+	bool url = form >= SBX_VALUE_BASE64URL;
+	size_t n_before = form - (url ? SBX_VALUE_BASE64URL : SBX_VALUE_BASE64);
 	size_t n = n_before + value.n, first = (n_before * 8 + 5) / 6;
 	uint8_t *plain = sbx_http_memory_take(memory, n);
 	uint8_t *p = plain ? sbx_http_memory_take(memory, (n + 2) / 3 * 4) : NULL;
@@ -46,6 +48,8 @@ static int write_base64(size_t n_before, struct sbx_span value, struct sbx_http_
 	memcpy(plain + n_before, value.p, value.n);
 	sbx_http_base64_encode(sbx_span(plain, n), p);
 	*ret = sbx_span(p + first, n * 8 / 6 - first);
+	for (size_t i = 0; url && i < first + ret->n; i++)
+		p[i] = p[i] == '+' ? '-' : p[i] == '/' ? '_' : p[i];
 	return 0;
 }
 
@@ -59,7 +63,7 @@ int sbx_value_form_write(enum sbx_value_form form, struct sbx_span value,
 	if (form == SBX_VALUE_RAW)
 		return 0;
 	if (sbx_value_form_is_base64(form))
-		return write_base64(form - SBX_VALUE_BASE64, value, memory, ret);
+		return write_base64(form, value, memory, ret);
 	n = write_text(form, value, NULL);
 	p = sbx_http_memory_take(memory, n);
 	if (!p)

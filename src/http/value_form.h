@@ -22,6 +22,9 @@ enum sbx_value_form {
 	SBX_VALUE_BASE64,	 /* RFC 4648 section 4 */
 	SBX_VALUE_BASE64_1,	 /* with one byte before it, as in Basic credentials */
 	SBX_VALUE_BASE64_2,	 /* with two bytes before it */
+	SBX_VALUE_BASE64URL,	 /* RFC 4648 section 5: '-' and '_', as in a JWT */
+	SBX_VALUE_BASE64URL_1,
+	SBX_VALUE_BASE64URL_2,
 	SBX_N_VALUE_FORMS,
 };
 

@@ -266,6 +266,23 @@ static void test_responses(void **state)
 	assert_null(make(RESPONSE, "c.example"));
 }
 
+/* base64 of either alphabet, behind no, one and two other bytes. */
+static void test_base64(void **state)
+{
+	static const char *const in[] = { "Pj4/Pj4/YWJj",   "Pj4_Pj4_YWJj",    "YT4+Pz4+P2FiYw==",
+					  "YT4-Pz4-P2FiYw", "YWE+Pj8+Pj9hYmM", "YWE-Pj8-Pj9hYmM" };
+	struct sbx_span value = secrets[1].value;
+
+	(void)state;
+	secrets[1].value = TEXT(">>?>>?abc");
+	for (size_t i = 0; i < SBX_N_ELEMENTS(in); i++) {
+		assert_int_equal(swap(RESPONSE, "x.b.example", in[i]), 0);
+		assert_null(strstr(whole.text, in[i] + 4));
+		assert_true(whole.n > strlen(in[i]));
+	}
+	secrets[1].value = value;
+}
+
 /* The value before a rotation, in all forms. */
 static void test_before(void **state)
 {
@@ -546,13 +563,21 @@ static void test_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requests),     cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_responses),    cmocka_unit_test(test_before),
-		cmocka_unit_test(test_no_oracle),    cmocka_unit_test(test_held),
-		cmocka_unit_test(test_by_message),   cmocka_unit_test(test_client_messages),
-		cmocka_unit_test(test_no_message),   cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_keeps_length), cmocka_unit_test(test_short),
-		cmocka_unit_test(test_pair),	     cmocka_unit_test(test_sink_fails),
+		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_responses),
+		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_no_oracle),
+		cmocka_unit_test(test_held),
+		cmocka_unit_test(test_by_message),
+		cmocka_unit_test(test_client_messages),
+		cmocka_unit_test(test_no_message),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_keeps_length),
+		cmocka_unit_test(test_short),
+		cmocka_unit_test(test_pair),
+		cmocka_unit_test(test_sink_fails),
 		cmocka_unit_test(test_allocations),
 	};
 
