@@ -227,22 +227,33 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Starts the stand-in and takes its answer, as supervise.c does. 0: it ended without one. */
-static bool starts(struct fixture *f, const char *host)
+static int start(struct fixture *f, const char *host)
 {
 	static char name[64];
+
+	sbx_text_fit(name, sizeof(name), "%s", host);
+	f->entries[0].host = f->entries[0].text = name;
+	return sbx_tls_process_start(&f->tls, &f->plan, &f->secrets, -1, &f->err);
+}
+
+/* Takes the stand-in's answer, as supervise.c does. 0: it ended without one. */
+static bool answers(struct fixture *f)
+{
 	uint8_t packet[64];
 	size_t n, n_fds;
 	int flags;
 
-	sbx_text_fit(name, sizeof(name), "%s", host);
-	f->entries[0].host = f->entries[0].text = name;
-	assert_int_equal(sbx_tls_process_start(&f->tls, &f->plan, &f->secrets, -1, &f->err), 0);
 	flags = fcntl(f->tls.fd, F_GETFL);
 	assert_true(flags & O_NONBLOCK);
 	assert_int_equal(fcntl(f->tls.fd, F_SETFL, flags & ~O_NONBLOCK), 0);
 	return sbx_channel_recv(f->tls.fd, packet, sizeof(packet), &n, f->tls.ready_fds,
 				SBX_N_TLS_READY_FDS, &n_fds, NULL) == 0;
+}
+
+static bool starts(struct fixture *f, const char *host)
+{
+	assert_int_equal(start(f, host), 0);
+	return answers(f);
 }
 
 static int ready(struct fixture *f, const char *host)
@@ -367,10 +378,15 @@ static void test_missing(void **state)
 {
 	struct fixture *f = *state;
 	char path[96];
+	int e;
 
 	sbx_text_fit(path, sizeof(path), "%s/sbx-tls", f->dir);
 	assert_int_equal(unlink(path), 0);
-	assert_false(starts(f, "good.org"));
+	e = start(f, "good.org");
+	if (e == -EPIPE) /* on a busy machine it ends before it can be configured */
+		return;
+	assert_int_equal(e, 0);
+	assert_false(answers(f));
 }
 
 /* Only a channel that ended is told as a program that ended. */
