@@ -3,4 +3,5 @@
 
 migrationsdir = $(pkgdatadir)/migrations
 dist_migrations_DATA = \
-	%reldir%/0001-initial.sql
+	%reldir%/0001-initial.sql \
+	%reldir%/0002-request.sql

@@ -166,19 +166,22 @@ static json_t *refusals(struct sbx_refusals *refused, const char *profile)
 	sbx_refusals_sort(refused);
 	for (size_t i = 0; i < sbx_refusals_n(refused); i++) {
 		char where[4 * sizeof(((struct sbx_refusal *)NULL)->where)],
+			request[4 * sizeof(((struct sbx_refusal *)NULL)->request)],
 			why[SBX_REFUSAL_LINE_MAX];
 		struct sbx_refusal refusal;
 
 		sbx_refusals_at(refused, i, profile, &refusal);
 		sbx_escape(refusal.where, strlen(refusal.where), where, sizeof(where));
+		sbx_escape(refusal.request, strlen(refusal.request), request, sizeof(request));
 		sbx_escape(refusal.why, strlen(refusal.why), why, sizeof(why));
 		json_array_append_new(
 			list,
-			json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "to", where, "protocol",
+			json_pack("{s:s, s:s, s:I, s:s, s:o, s:s, s:o}", "to", where, "protocol",
 				  sbx_proto_str((enum sbx_proto)refusal.event->proto), "count",
 				  (json_int_t)refusal.event->count, "reason",
-				  sbx_reason_str((enum sbx_reason)refusal.event->reason), "why",
-				  why, "allow",
+				  sbx_reason_str((enum sbx_reason)refusal.event->reason), "request",
+				  request[0] ? json_string(request) : json_null(), "why", why,
+				  "allow",
 				  refusal.allow[0] ? json_string(refusal.allow) : json_null()));
 	}
 	return list;

@@ -170,9 +170,10 @@ static void print_event(const struct sbx_event *e)
 
 	if (e->addr.family)
 		sbx_addr_format(&e->addr, where, sizeof(where));
-	fprintf(stderr, "sbx-run: %s %s %s%s%s port %u: %s%s%s\n", sbx_action_str(e->action),
+	fprintf(stderr, "sbx-run: %s %s %s%s%s port %u: %s%s%s%s%s\n", sbx_action_str(e->action),
 		sbx_proto_str(e->proto), e->name, e->name[0] && where[0] ? " " : "", where, e->port,
-		sbx_reason_str(e->reason), e->rule[0] ? ": " : "", e->rule);
+		sbx_reason_str(e->reason), e->rule[0] ? ": " : "", e->rule,
+		e->request[0] ? ": " : "", e->request);
 }
 
 void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *e)

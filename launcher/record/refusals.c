@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The table of a run's different refusals, small enough for people to read. Refusals with the same
- * reason and entry, to the same name and port, are the same. A refused DNS query has no port.
+ * reason and entry, to the same name and port, are the same. A refused DNS query has no port. Of
+ * requests with different paths, the first is told.
  * --allow is proposed only if it would help: the name or address is one that an entry can have, no
  * deny entry or floor decided, and the sandbox has a way out.
  */
@@ -15,10 +16,15 @@
 #include "policy/decide/policy.h"
 #include "policy/profile/net_entry.h"
 
+struct item {
+	struct sbx_event e;
+	bool has_others; /* requests that are not e.request */
+};
+
 struct sbx_refusals {
 	size_t n;
 	uint64_t n_others;
-	struct sbx_event v[SBX_REFUSALS_MAX]; /* last, because it is mostly never touched */
+	struct item v[SBX_REFUSALS_MAX]; /* last, because it is mostly never touched */
 };
 
 static uint64_t add(uint64_t a, uint64_t b)
@@ -41,15 +47,16 @@ void sbx_refusals_add(struct sbx_refusals **list, const struct sbx_event *e)
 	*list = l;
 	if (!l)
 		return;
-	while (i < l->n && !is_same(&l->v[i], e))
+	while (i < l->n && !is_same(&l->v[i].e, e))
 		i++;
 	if (e->reason == SBX_REASON_OVERFLOW || i == SBX_REFUSALS_MAX) {
 		l->n_others = add(l->n_others, e->count);
 	} else if (i < l->n) {
-		l->v[i].count = add(l->v[i].count, e->count);
+		l->v[i].e.count = add(l->v[i].e.count, e->count);
+		l->v[i].has_others |= strcmp(l->v[i].e.request, e->request) != 0;
 	} else {
-		l->v[i] = *e;
-		l->v[i].ts_ms = l->n++; /* the order, from here on */
+		l->v[i].e = *e;
+		l->v[i].e.ts_ms = l->n++; /* the order, from here on */
 	}
 }
 
@@ -61,7 +68,7 @@ struct sbx_refusals *sbx_refusals_free(struct sbx_refusals *list)
 
 static int compare(const void *a, const void *b)
 {
-	const struct sbx_event *x = a, *y = b;
+	const struct sbx_event *x = &((const struct item *)a)->e, *y = &((const struct item *)b)->e;
 
 	if (x->count != y->count)
 		return x->count < y->count ? 1 : -1;
@@ -128,6 +135,7 @@ static void say_literal(const struct sbx_event *e, char *buf, size_t n_buf)
 static void say_why(const struct sbx_event *e, const char *profile, char *buf, size_t n_buf)
 {
 	const char *remedy = sbx_policy_remedy((enum sbx_reason)e->reason);
+	const char *rule = e->request[0] && e->rule[0] ? e->rule : NULL;
 
 	switch (e->reason) {
 	case SBX_REASON_DEFAULT_DENY:
@@ -147,8 +155,10 @@ static void say_why(const struct sbx_event *e, const char *profile, char *buf, s
 		say_literal(e, buf, n_buf);
 		return;
 	default:
-		sbx_text_cut(buf, n_buf, "%s%s%s", sbx_reason_help((enum sbx_reason)e->reason),
-			     remedy ? ": " : "", remedy ? remedy : "");
+		sbx_text_cut(buf, n_buf, "%s%s%s%s%s%s",
+			     sbx_reason_help((enum sbx_reason)e->reason), rule ? ", entry '" : "",
+			     rule ? rule : "", rule ? "'" : "", remedy ? ": " : "",
+			     remedy ? remedy : "");
 	}
 }
 
@@ -176,7 +186,7 @@ static bool can_be_allowed(const struct sbx_event *e, const char *entry)
 void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *profile,
 		     struct sbx_refusal *ret_refusal)
 {
-	const struct sbx_event *e = &list->v[i];
+	const struct sbx_event *e = &list->v[i].e;
 	bool web = e->name[0] && e->proto == SBX_PROTO_TCP &&
 		   e->reason == SBX_REASON_DEFAULT_DENY &&
 		   (e->port == 443 || e->port == 80); /* the ports of an entry without ports */
@@ -184,6 +194,8 @@ void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *prof
 	ret_refusal->event = e;
 	ret_refusal->failed = is_failure((enum sbx_reason)e->reason);
 	say_where(e, ret_refusal->where, sizeof(ret_refusal->where));
+	sbx_text_cut(ret_refusal->request, sizeof(ret_refusal->request), "%s%s", e->request,
+		     list->v[i].has_others ? " and others" : "");
 	say_why(e, profile, ret_refusal->why, sizeof(ret_refusal->why));
 	sbx_text_cut(ret_refusal->allow, sizeof(ret_refusal->allow), "%s",
 		     web ? e->name : ret_refusal->where);
@@ -197,9 +209,10 @@ const char *sbx_refusal_line(const struct sbx_refusal *r, char *buf, size_t n_bu
 	const char *quote = strchr(r->allow, '[') ? "'" : "";
 	char line[SBX_REFUSAL_LINE_MAX];
 
-	sbx_text_cut(line, sizeof(line), "%s %llux %s (%s)%s%s%s%s",
+	sbx_text_cut(line, sizeof(line), "%s %llux %s%s%s (%s)%s%s%s%s",
 		     r->failed ? "failed" : "refused", (unsigned long long)r->event->count,
-		     r->where, r->why, r->allow[0] ? "; allow with --allow " : "",
-		     r->allow[0] ? quote : "", r->allow, r->allow[0] ? quote : "");
+		     r->where, r->request[0] ? " " : "", r->request, r->why,
+		     r->allow[0] ? "; allow with --allow " : "", r->allow[0] ? quote : "", r->allow,
+		     r->allow[0] ? quote : "");
 	return sbx_escape(line, strlen(line), buf, n_buf);
 }

@@ -35,6 +35,7 @@ struct sbx_refusal {
 	const struct sbx_event *event; /* borrowed */
 	bool failed;	/* nothing was refused: the server or the network outside failed */
 	char where[320]; /* "example.org:443" */
+	char request[320]; /* "PUT /p", to a terminated host; "" for others */
 	char why[1024];	 /* "not in profile 'default'" */
 	char allow[320]; /* the value of --allow that would admit it; "" if none would */
 };
@@ -42,7 +43,8 @@ struct sbx_refusal {
 void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *profile,
 		     struct sbx_refusal *ret_refusal);
 /* "refused 14x example.org:443 (not in profile 'default'); allow with --allow example.org",
- * escaped. Returns @buf. */
+ * escaped. A request comes behind the place: "refused 1x example.org:443 PUT /p (...)". Returns
+ * @buf. */
 #define SBX_REFUSAL_LINE_MAX 2048
 const char *sbx_refusal_line(const struct sbx_refusal *r, char *buf, size_t n_buf);
 

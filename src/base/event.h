@@ -8,7 +8,8 @@
 #include "base/hostname.h"
 #include "base/reason.h"
 
-#define SBX_RULE_MAX 255 /* bytes of a rule's text that an event keeps */
+#define SBX_RULE_MAX	255 /* bytes of a rule's text that an event keeps */
+#define SBX_REQUEST_MAX 255 /* bytes of a request's text */
 
 /* One folded event. Names are as the sandbox asked for them: normalised, or escaped and cut. */
 struct sbx_event {
@@ -20,6 +21,8 @@ struct sbx_event {
 	uint16_t port;
 	char name[SBX_HOSTNAME_MAX + 1]; /* the pinned or asked name; "" none */
 	char rule[SBX_RULE_MAX + 1];	 /* the entry that decided, as written; "" none */
+	/* "PUT /p", of a request to a terminated host that was refused; "" none */
+	char request[SBX_REQUEST_MAX + 1];
 	uint64_t count;			 /* events folded into this one, itself included */
 };
 

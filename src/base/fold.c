@@ -131,14 +131,16 @@ static uint64_t hash_event(uint64_t seed, const struct sbx_event *v)
 
 	h = hash_bytes(h, v->addr.b, sizeof(v->addr.b));
 	h = hash_bytes(h, v->name, strlen(v->name));
-	return hash_bytes(h, v->rule, strlen(v->rule));
+	h = hash_bytes(h, v->rule, strlen(v->rule));
+	return hash_bytes(h, v->request, strlen(v->request));
 }
 
 static bool same_event(const struct sbx_event *a, const struct sbx_event *b)
 {
 	return a->action == b->action && a->proto == b->proto && a->reason == b->reason &&
 	       a->port == b->port && sbx_addr_equal(&a->addr, &b->addr) &&
-	       strcmp(a->name, b->name) == 0 && strcmp(a->rule, b->rule) == 0;
+	       strcmp(a->name, b->name) == 0 && strcmp(a->rule, b->rule) == 0 &&
+	       strcmp(a->request, b->request) == 0;
 }
 
 /* --- slots --- */

@@ -8,9 +8,9 @@
 
 /*
  * Folding of events: equal events that come within one window become one event with a count. Events
- * are equal if they have the same action, proto, addr, port, name, reason and rule. Bounded in
- * memory, and no count is ever lost: past the limit of different events they are added up per
- * action as reason `overflow`. PURE: time comes in, events go out.
+ * are equal if they have the same action, proto, addr, port, name, reason, rule and request.
+ * Bounded in memory, and no count is ever lost: past the limit of different events they are added
+ * up per action as reason `overflow`. PURE: time comes in, events go out.
  */
 struct sbx_fold;
 
@@ -22,7 +22,7 @@ struct sbx_fold;
 typedef void (*sbx_fold_emit_fn)(const struct sbx_event *v, void *userdata);
 
 /*
- * @n_keys: different events held at once, 1..65536 (limits.n_event_keys); takes some 600 bytes
+ * @n_keys: different events held at once, 1..65536 (limits.n_event_keys); takes some 900 bytes
  * each, touched only as they are used. @seed: random, so that the sandbox cannot choose names that
  * collide. 0, -EINVAL or -ENOMEM.
  */

@@ -51,6 +51,12 @@ struct sbx_http_rewritten {
 bool sbx_http_rewrite(const struct sbx_http_rules *rules, const struct sbx_http_entry *e,
 		      const char *host, const struct sbx_http_request *r,
 		      struct sbx_http_rewritten *ret, struct sbx_http_verdict *ret_verdict);
+/*
+ * Writes "PUT /p" into @out, for people: without the query, cut where it is long, and without a
+ * method or path in which a placeholder or a value of @rules is.
+ */
+void sbx_http_request_text(const struct sbx_http_rules *rules, struct sbx_span method,
+			   struct sbx_span target, char *out, size_t n_out);
 /* Will the request be signed anew over a body whose hash its head does not have? Then the caller
  * waits for the body, and gives its hash to sbx_http_rewrite(). */
 bool sbx_http_signs_body(const struct sbx_http_rules *rules, const char *host,

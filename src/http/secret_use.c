@@ -9,6 +9,7 @@
 
 #include "http/secret_use.h"
 
+#include "base/text.h"
 #include "http/head.h"
 
 void sbx_secret_use_init(struct sbx_secret_use *u, const char *host,
@@ -102,8 +103,8 @@ static bool judge_path(const struct sbx_secret_use *u, const struct sbx_http_sec
 		      SBX_HTTP_SPAN_ARGS(s->name), where, u->host, list);
 }
 
-bool sbx_secret_use_judge(const struct sbx_secret_use *u, const struct sbx_http_secret *s,
-			  unsigned place, const char *where, struct sbx_http_verdict *v)
+static bool judge(const struct sbx_secret_use *u, const struct sbx_http_secret *s, unsigned place,
+		  const char *where, struct sbx_http_verdict *v)
 {
 	char list[160];
 
@@ -149,6 +150,18 @@ bool sbx_secret_use_judge(const struct sbx_secret_use *u, const struct sbx_http_
 	return judge_path(u, s, where, v) && judge_place(u, s, place, where, v);
 }
 
+static bool about(const struct sbx_http_secret *s, struct sbx_http_verdict *v)
+{
+	sbx_text_cut(v->secret, sizeof(v->secret), "%.*s", SBX_HTTP_SPAN_ARGS(s->name));
+	return false;
+}
+
+bool sbx_secret_use_judge(const struct sbx_secret_use *u, const struct sbx_http_secret *s,
+			  unsigned place, const char *where, struct sbx_http_verdict *v)
+{
+	return judge(u, s, place, where, v) || about(s, v);
+}
+
 struct sbx_span sbx_secret_use_sought(const struct sbx_http_secret *s)
 {
 	struct sbx_span v = s->value;
@@ -163,10 +176,11 @@ struct sbx_span sbx_secret_use_sought(const struct sbx_http_secret *s)
 bool sbx_secret_use_detected(const struct sbx_secret_use *u, const struct sbx_http_secret *s,
 			     const char *where, struct sbx_http_verdict *v)
 {
-	return sbx_http_refuse(
+	sbx_http_refuse(
 		v, SBX_REASON_SECRET_DETECTED, 403,
 		"the real value of secret '%.*s' was in %s of a request to %s; "
 		"programs inside work with its placeholder: find out how the value got "
 		"in, and renew it; 'detect: false' switches this check off",
 		SBX_HTTP_SPAN_ARGS(s->name), where, u->host);
+	return about(s, v);
 }

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "http/aws_sigv4.h"
 #include "http/encode.h"
 #include "http/head.h"
@@ -557,4 +558,45 @@ void sbx_http_rewritten_fini(struct sbx_http_rewritten *w)
 {
 	sbx_http_memory_free(&w->memory);
 	*w = (struct sbx_http_rewritten){ 0 };
+}
+
+/* --- the text of a request --- */
+
+static bool has(struct sbx_span text, struct sbx_span sought)
+{
+	return sought.n && text.n >= sought.n && memmem(text.p, text.n, sought.p, sought.n);
+}
+
+/* Has @sent a placeholder or a value in it, as sent or as the server will decode it? */
+static bool has_secret(const struct sbx_http_rules *rules, struct sbx_span sent)
+{
+	uint8_t decoded[SBX_HTTP_PATH_MAX];
+	struct sbx_span seen = sent;
+
+	if (sent.n > sizeof(decoded))
+		return rules->n_secrets > 0;
+	if (rules->n_secrets && sent.n)
+		seen = sbx_span(decoded, sbx_http_percent_decode(sent, false, decoded, NULL));
+	for (size_t i = 0; i < rules->n_secrets; i++) {
+		const struct sbx_http_secret *s = &rules->secrets[i];
+		struct sbx_span value = sbx_secret_use_sought(s);
+
+		if (has(sent, s->placeholder) || has(seen, s->placeholder) || has(sent, value) ||
+		    has(seen, value))
+			return true;
+	}
+	return false;
+}
+
+void sbx_http_request_text(const struct sbx_http_rules *rules, struct sbx_span method,
+			   struct sbx_span target, char *out, size_t n_out)
+{
+	const uint8_t *query = target.n ? memchr(target.p, '?', target.n) : NULL;
+	struct sbx_span path = query ? sbx_span(target.p, (size_t)(query - target.p)) : target;
+
+	if (has_secret(rules, method))
+		method = sbx_span_str("(a method with a secret in it)");
+	if (has_secret(rules, path))
+		path = sbx_span_str("(a path with a secret in it)");
+	sbx_text_cut(out, n_out, "%.*s %.*s", SBX_HTTP_SPAN_ARGS(method), SBX_HTTP_SPAN_ARGS(path));
 }

@@ -20,6 +20,7 @@ bool sbx_http_refuse(struct sbx_http_verdict *v, enum sbx_reason reason, int sta
 
 	v->reason = reason;
 	v->status = status;
+	v->secret[0] = '\0';
 	va_start(ap, fmt);
 	sbx_text_vcut(v->text, sizeof(v->text), fmt, ap);
 	va_end(ap);
@@ -33,7 +34,7 @@ bool sbx_http_allow(struct sbx_http_verdict *v)
 {
 	v->reason = SBX_REASON_LIST_ALLOW;
 	v->status = 200;
-	v->text[0] = '\0';
+	v->text[0] = v->secret[0] = '\0';
 	return true;
 }
 

@@ -15,6 +15,7 @@ struct sbx_http_verdict {
 	int status;	/* of the response: 400, 403, 413, 405 ... */
 	char text[512]; /* one sentence for people: the cause, the rule, the way to allow it. No
 			 * value of a secret, and no control bytes */
+	char secret[64]; /* the name of the secret that it is about, cut; "" none */
 };
 
 /* --- internal: how the judges of this folder write their verdicts. PURE --- */

@@ -202,6 +202,7 @@ static void event_fields(struct codec *c, struct sbx_event *m)
 	f_u16(c, &m->port);
 	f_text(c, m->name, sizeof(m->name));
 	f_text(c, m->rule, sizeof(m->rule));
+	f_text(c, m->request, sizeof(m->request));
 	f_u64(c, &m->count);
 	if (m->count == 0)
 		c->bad = true;

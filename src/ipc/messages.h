@@ -264,8 +264,9 @@ enum sbx_msg_type sbx_msg_type(struct sbx_span packet);
  * Encoders return the bytes written, -EMSGSIZE (no room, or over SBX_MSG_MAX) or -EINVAL (a decoder
  * would refuse the struct). Decoders return 0, or -EBADMSG with *ret_m all zero. In the lists of
  * PROBES, PROGRAMS, VERDICTS and PINS entries past the count stay unchanged. In text for people (an
- * event's name and rule; every step and detail) bytes that sbx_text_unit() refuses are replaced by
- * '?', because the text comes from less trusted processes and ends in a terminal or the database.
+ * event's name, rule and request; every step and detail) bytes that sbx_text_unit() refuses are
+ * replaced by '?', because the text comes from less trusted processes and ends in a terminal or the
+ * database.
  */
 #define SBX_MSG_DECLARE(name, type)                                       \
 	ssize_t sbx_msg_encode_##name(const type *m, void *p, size_t n);  \

@@ -63,7 +63,8 @@ struct batch {
 
 static int insert_event(struct batch *batch, const struct sbx_event *v, struct sbx_err *err)
 {
-	char ts[32], addr[SBX_ADDR_STR_MAX], name[sizeof(v->name)], rule[sizeof(v->rule)];
+	char ts[32], addr[SBX_ADDR_STR_MAX], name[sizeof(v->name)], rule[sizeof(v->rule)],
+		request[sizeof(v->request)];
 	struct sbx_sql_binder b = { .stmt = batch->insert };
 	int r;
 
@@ -81,6 +82,7 @@ static int insert_event(struct batch *batch, const struct sbx_event *v, struct s
 	sbx_sql_bind_text(&b, clean(v->name, sizeof(v->name), name));
 	sbx_sql_bind_text(&b, sbx_reason_str(v->reason));
 	sbx_sql_bind_text(&b, clean(v->rule, sizeof(v->rule), rule));
+	sbx_sql_bind_text(&b, clean(v->request, sizeof(v->request), request));
 	sbx_sql_bind_int(&b, as_count(v->count));
 	r = sbx_sql_step_done(batch->store->db, batch->insert, "adding an event", err);
 	sqlite3_reset(batch->insert);
@@ -198,8 +200,8 @@ int sbx_store_events_add(struct sbx_store *store, const char *sandbox_id, const 
 	r = sbx_sql_prepare(
 		store->db,
 		"INSERT INTO sandbox_egress_event (sandbox_id, analysis_id, ts, action, protocol, "
-		"remote_ip, remote_port, fqdn_pinned, reason, rule, raw_pkts) "
-		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+		"remote_ip, remote_port, fqdn_pinned, reason, rule, request, raw_pkts) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
 		"adding an event", err, &insert);
 	if (r)
 		return r;

@@ -99,7 +99,7 @@ static bool to_event(sqlite3_stmt *stmt, struct sbx_event *e)
 	unsigned int proto = number(stmt, 0, proto_word, SBX_N_PROTOS);
 	unsigned int reason = number(stmt, 4, reason_word, SBX_N_REASONS);
 	const char *ip = (const char *)sqlite3_column_text(stmt, 1);
-	int64_t port = sqlite3_column_int64(stmt, 2), count = sqlite3_column_int64(stmt, 6);
+	int64_t port = sqlite3_column_int64(stmt, 2), count = sqlite3_column_int64(stmt, 7);
 
 	*e = (struct sbx_event){ 0 };
 	if (proto == SBX_N_PROTOS || reason == SBX_N_REASONS || port < 0 || port > UINT16_MAX ||
@@ -113,6 +113,7 @@ static bool to_event(sqlite3_stmt *stmt, struct sbx_event *e)
 	e->count = (uint64_t)count;
 	cut(stmt, 3, e->name, sizeof(e->name));
 	cut(stmt, 5, e->rule, sizeof(e->rule));
+	cut(stmt, 6, e->request, sizeof(e->request));
 	return true;
 }
 
@@ -122,11 +123,11 @@ int sbx_store_events_each(struct sbx_store *store, const char *id, enum sbx_acti
 {
 	/* SQLite's sum is an error when it overflows. */
 	static const char sql[] =
-		"SELECT protocol, remote_ip, remote_port, fqdn_pinned, reason, rule, "
+		"SELECT protocol, remote_ip, remote_port, fqdn_pinned, reason, rule, request, "
 		"sum(min(raw_pkts, 1000000000000)) "
 		"FROM sandbox_egress_event WHERE sandbox_id = ?1 AND action = ?2 "
-		"GROUP BY protocol, remote_ip, remote_port, fqdn_pinned, reason, rule ORDER BY "
-		"min(id)";
+		"GROUP BY protocol, remote_ip, remote_port, fqdn_pinned, reason, rule, request "
+		"ORDER BY min(id)";
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
 	struct sbx_sql_binder b = { 0 };
 	struct sbx_event e;

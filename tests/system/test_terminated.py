@@ -37,6 +37,27 @@ def test_reading_is_allowed_and_writing_is_not(sbx, world, host):
 
 
 @pytest.mark.parametrize("host", ["api.test", "h2.api.test"])
+def test_the_request_that_was_refused_is_told(sbx, host):
+    """At the end, by --refusals, in the receipt and in the events: method, path without query, entry and secret."""
+    args = profile(sbx, READ_ONLY + "    - {host: other.api.test, inspect: true}\n", TOKEN.replace(", h2.api.test", ""))
+    r = run(sbx, [*args, "--receipt", sbx.work + "/../receipt.json"], f"curl -sS -o /dev/null -XPUT 'https://{host}/p?q=1'; "
+            f"curl -sS -o /dev/null -XDELETE https://{host}/p/2; curl -sS -o /dev/null -H \"A: $TOKEN\" https://other.api.test/a/b; "
+            f'curl -sS -o /dev/null -d x https://{host}/{SECRET}')
+    method = f"refused 3x {host}:443 PUT /p and others (the entry's access does not admit the request's method, entry '{host}': "
+    secret = "refused 1x other.api.test:443 GET /a/b with secret 'TOKEN' (a secret's placeholder "
+    told = [line[9:] for line in r.err.splitlines()]
+    assert len(told) == 2 and told[0].startswith(method) and told[1].startswith(secret), r
+    again = sbx.run(["--refusals"], []).out.splitlines()[1:]
+    assert again == told, again
+    with open(sbx.work + "/../receipt.json", encoding="utf-8") as f:
+        receipt = f.read()
+    assert [x["request"] for x in json.loads(receipt)["refusals"]] == ["PUT /p and others", "GET /a/b with secret 'TOKEN'"]
+    assert {e["request"] for e in sbx.events(action="deny")} == {
+        "PUT /p", "DELETE /p/2", "POST (a path with a secret in it)", "GET /a/b with secret 'TOKEN'"}
+    assert {e["request"] for e in sbx.events(action="allow")} == {None}
+
+
+@pytest.mark.parametrize("host", ["api.test", "h2.api.test"])
 def test_the_origin_sees_the_value_and_the_sandbox_does_not(sbx, world, host):
     world.mark()
     args = profile(sbx, ALLOW, TOKEN)

@@ -61,7 +61,7 @@ static void enqueue(const struct sbx_event *v, void *userdata)
 	rep->queue[rep->n++] = *v;
 }
 
-/* Encodes one event, without its name and rule if the encoder refuses them. */
+/* Encodes one event, without its texts if the encoder refuses them. */
 static ssize_t encode(const struct sbx_event *v, uint8_t *packet, size_t n_packet)
 {
 	struct sbx_event bare = *v;
@@ -71,6 +71,7 @@ static ssize_t encode(const struct sbx_event *v, uint8_t *packet, size_t n_packe
 		return n;
 	bare.name[0] = 0;
 	bare.rule[0] = 0;
+	bare.request[0] = 0;
 	return sbx_msg_encode_event(&bare, packet, n_packet);
 }
 
@@ -203,8 +204,9 @@ static void record(struct sbx_report *rep, const struct sbx_event *e)
 		push(rep);
 }
 
-void sbx_report_event(struct sbx_context *ctx, enum sbx_proto proto, const struct sbx_verdict *v,
-		      const struct sbx_addr *addr, uint16_t port, const char *name)
+static void report(struct sbx_context *ctx, enum sbx_proto proto, const struct sbx_verdict *v,
+		   const struct sbx_addr *addr, uint16_t port, const char *name,
+		   const char *request)
 {
 	struct sbx_event e = {
 		.ts_ms = sbx_clock_realtime_ms(),
@@ -220,7 +222,21 @@ void sbx_report_event(struct sbx_context *ctx, enum sbx_proto proto, const struc
 	if (name)
 		sbx_text_cut(e.name, sizeof(e.name), "%s", name);
 	sbx_text_cut(e.rule, sizeof(e.rule), "%s", sbx_policy_rule_text(ctx->core.policy, v->rule));
+	sbx_text_cut(e.request, sizeof(e.request), "%s", request);
 	record(ctx->report, &e);
+}
+
+void sbx_report_event(struct sbx_context *ctx, enum sbx_proto proto, const struct sbx_verdict *v,
+		      const struct sbx_addr *addr, uint16_t port, const char *name)
+{
+	report(ctx, proto, v, addr, port, name, "");
+}
+
+void sbx_report_request(struct sbx_context *ctx, const struct sbx_verdict *v,
+			const struct sbx_addr *addr, uint16_t port, const char *name,
+			const char *request)
+{
+	report(ctx, SBX_PROTO_TCP, v, addr, port, name, request);
 }
 
 void sbx_report_lost(struct sbx_context *ctx, uint32_t n)

@@ -19,6 +19,10 @@ void sbx_report_free(struct sbx_report *rep);
  * is counted; without memory the broker ends. */
 void sbx_report_event(struct sbx_context *ctx, enum sbx_proto proto, const struct sbx_verdict *v,
 		      const struct sbx_addr *addr, uint16_t port, const char *name);
+/* Records one refused request to a terminated host. @request: struct sbx_event. */
+void sbx_report_request(struct sbx_context *ctx, const struct sbx_verdict *v,
+			const struct sbx_addr *addr, uint16_t port, const char *name,
+			const char *request);
 /* Records @n refusals of which only the number is known. */
 void sbx_report_lost(struct sbx_context *ctx, uint32_t n);
 

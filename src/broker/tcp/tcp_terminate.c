@@ -164,7 +164,7 @@ static int on_event(struct sbx_tcp *t, struct sbx_span packet)
 	v.action = SBX_DENY;
 	v.reason = e.reason;
 	t->ctx->stats.flows_denied++;
-	sbx_report_event(t->ctx, SBX_PROTO_TCP, &v, &e.addr, e.port, e.name);
+	sbx_report_request(t->ctx, &v, &e.addr, e.port, e.name, e.request);
 	return 0;
 }
 

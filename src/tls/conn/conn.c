@@ -96,7 +96,7 @@ void sbx_conn_again(struct sbx_conn *c)
 	event_add(&c->turn, &now);
 }
 
-void sbx_conn_report(struct sbx_conn *c, const struct sbx_http_verdict *v)
+void sbx_conn_report(struct sbx_conn *c, const struct sbx_http_verdict *v, const char *request)
 {
 	struct sbx_event e = {
 		.action = SBX_DENY,
@@ -112,6 +112,8 @@ void sbx_conn_report(struct sbx_conn *c, const struct sbx_http_verdict *v)
 	sbx_text_cut(e.name, sizeof(e.name), "%s", c->name);
 	sbx_text_cut(e.rule, sizeof(e.rule), "%.*s", (int)c->entry->text.n,
 		     (const char *)c->entry->text.p);
+	sbx_text_cut(e.request, sizeof(e.request), "%s%s%s%s", request,
+		     v->secret[0] ? " with secret '" : "", v->secret, v->secret[0] ? "'" : "");
 	n = sbx_msg_encode_event(&e, packet, sizeof(packet));
 	if (n > 0)
 		sbx_tls_send(c->ctx, packet, (size_t)n);

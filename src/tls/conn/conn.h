@@ -68,8 +68,10 @@ void sbx_conn_break(struct sbx_conn *c);
 /* Another turn for the connection, after the others. */
 void sbx_conn_again(struct sbx_conn *c);
 
-/* Tells the broker of a refused request. */
-void sbx_conn_report(struct sbx_conn *c, const struct sbx_http_verdict *v);
+#define SBX_CONN_ASKED_MAX 160 /* bytes of sbx_http_request_text() that are kept */
+
+/* Tells the broker of a refused request. @request: sbx_http_request_text(); "" unknown. */
+void sbx_conn_report(struct sbx_conn *c, const struct sbx_http_verdict *v, const char *request);
 
 /* The callbacks of the SSL_CTX that towards clients and servers use. */
 int sbx_conn_on_hello(SSL *ssl, int *al, void *userdata);

@@ -68,6 +68,7 @@ static void reset_exchange(struct sbx_http1 *h)
 	free(h->held_head);
 	h->held_head = NULL;
 	h->request = h->reply = SBX_HTTP1_HEAD;
+	h->asked[0] = '\0';
 	h->n_body = 0;
 }
 
@@ -101,7 +102,7 @@ enum sbx_http1_step sbx_http1_refuse(struct sbx_conn *c, const struct sbx_http_v
 			 v->status, sbx_refusal_phrase(v->status), sbx_reason_str(v->reason),
 			 n_body);
 
-	sbx_conn_report(c, v);
+	sbx_conn_report(c, v, sbx_http1_of(c)->asked);
 	sbx_side_unqueue(&c->server);
 	if (sbx_http1_of(c)->reply != SBX_HTTP1_HEAD) /* the server's answer has begun */
 		return sbx_http1_abort(c);

@@ -44,6 +44,7 @@ struct sbx_http1 {
 
 	/* the request */
 	uint8_t request; /* enum sbx_http1_part */
+	char asked[SBX_CONN_ASKED_MAX]; /* for people; "" before its head */
 	bool to_head, http10, client_closes, upgrades;
 	bool request_chunked;
 	uint64_t n_body; /* of its body so far, framing included */

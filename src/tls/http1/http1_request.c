@@ -77,6 +77,8 @@ static enum sbx_http1_step read_head(struct sbx_conn *c, const struct sbx_http_e
 	struct sbx_http1 *h = sbx_http1_of(c);
 	size_t n = sbx_http_head_fields(sbx_span(h->in, ev->n), lines, SBX_N_ELEMENTS(lines));
 
+	sbx_http_request_text(&c->ctx->rules, ev->method, origin_form(ev->target), h->asked,
+			      sizeof(h->asked));
 	h->to_head = is_head(h);
 	if (n > SBX_N_ELEMENTS(lines))
 		return too_many(c);

@@ -135,7 +135,7 @@ static void report_malformed(struct sbx_http2 *h)
 {
 	const struct sbx_http_verdict v = { .reason = SBX_REASON_HTTP_MALFORMED, .status = 400 };
 
-	sbx_conn_report(h->c, &v);
+	sbx_conn_report(h->c, &v, "");
 }
 
 /* A stream or connection of the client that nghttp2 ends: a refusal like any other, with an event.

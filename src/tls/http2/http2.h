@@ -57,6 +57,7 @@ struct sbx_http2_stream {
 	struct sbx_http2_stream *prev, *next;
 	int32_t down_id, up_id; /* of the client's session and the server's; up_id -1: none yet */
 	bool down_open, up_open;
+	char asked[SBX_CONN_ASKED_MAX]; /* the request, for people */
 	bool is_head; /* the request's method: no response has a body */
 	bool replied;	    /* a final response was submitted to the client */
 	bool refused;	    /* by us: the response is our own */

@@ -27,7 +27,7 @@ void sbx_http2_refuse(struct sbx_http2_stream *s, const struct sbx_http_verdict 
 	size_t n_body = sbx_refusal_body(v, body);
 	nghttp2_data_provider provider = sbx_http2_provider(s, true);
 
-	sbx_conn_report(s->h->c, v);
+	sbx_conn_report(s->h->c, v, s->asked);
 	if (s->up_open)
 		nghttp2_submit_rst_stream(s->h->up, NGHTTP2_FLAG_NONE, s->up_id, NGHTTP2_CANCEL);
 	if (s->replied) { /* the server's answer has begun */
@@ -206,6 +206,7 @@ int sbx_http2_on_request(struct sbx_http2_stream *s, bool end)
 
 	read_head(s, end, &p, &r);
 	s->is_head = is(p.method, "HEAD");
+	sbx_http_request_text(&c->ctx->rules, p.method, p.path, s->asked, sizeof(s->asked));
 	if (s->head.too_long) {
 		sbx_http2_fail(s, SBX_REASON_OVERSIZED, 431, "the request's head is too long");
 		return 0;

@@ -106,9 +106,9 @@ static void test_same_fold(void **state)
 static void test_key(void **state)
 {
 	struct fixture *f = *state;
-	struct sbx_event base = event("a", 1), v[7];
+	struct sbx_event base = event("a", 1), v[8];
 
-	for (int i = 0; i < 7; i++)
+	for (int i = 0; i < 8; i++)
 		v[i] = base;
 	v[0].action = SBX_ALLOW;
 	v[1].proto = SBX_PROTO_TCP;
@@ -117,15 +117,16 @@ static void test_key(void **state)
 	strcpy(v[4].name, "b");
 	strcpy(v[5].rule, "a");
 	v[6].addr = sbx_self4;
+	strcpy(v[7].request, "GET /");
 	add(f, &base, 0);
-	for (int i = 0; i < 7; i++)
+	for (int i = 0; i < 8; i++)
 		add(f, &v[i], 0);
 	base.ts_ms = 77;
 	add(f, &base, 0);
 	sbx_fold_flush_all(f->fold, emit, f->sink);
-	assert_int_equal(f->sink->n, 8);
+	assert_int_equal(f->sink->n, 9);
 	assert_int_equal(f->sink->v[0].count, 2);
-	for (int i = 0; i < 7; i++) {
+	for (int i = 0; i < 8; i++) {
 		assert_int_equal(f->sink->v[i + 1].count, 1);
 		assert_memory_equal(&f->sink->v[i + 1], &v[i], sizeof(v[i]));
 	}

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "http/encode.h"
+#include "http/path.h"
 #include "tests/unit/fail_alloc.h"
 #include "tests/unit/http/world.h"
 
@@ -246,6 +247,54 @@ static void test_method_and_path(void **state)
 		ask("a.example", "GET", "/%73bx-placeholder%2daaaaaaaaaaaaaaaa3", NULL, NULL),
 		"GET /%73bx-placeholder%2daaaaaaaaaaaaaaaa3");
 	assert_string_equal(ask("a.example", "OPTIONS", "*", NULL, NULL), "OPTIONS *");
+}
+
+static const char *asked(const char *method, const char *target)
+{
+	static char text[64];
+
+	sbx_http_request_text(&rules, sbx_span_str(method), sbx_span_str(target), text,
+			      sizeof(text));
+	return text;
+}
+
+/* No query, no placeholder and no value, however they are written; a part of a long path. */
+static void test_text_of_a_request(void **state)
+{
+	char path[SBX_HTTP_PATH_MAX + 8] = "/";
+
+	(void)state;
+	assert_string_equal(asked("PUT", "/p?token=x"), "PUT /p");
+	assert_string_equal(asked("OPTIONS", "*"), "OPTIONS *");
+	assert_string_equal(asked("", ""), " ");
+#define HIDDEN "GET (a path with a secret in it)"
+	assert_string_equal(asked("GET", "/x" HOLDER_2), HIDDEN);
+	assert_string_equal(asked("GET", "/%73bx-placeholder-aaaaaaaaaaaaaaaa1"), HIDDEN);
+	assert_string_equal(asked("GET", "/" VALUE_2 "/x"), HIDDEN);
+	assert_string_equal(asked("GET", "/s%65cond-value-2"), HIDDEN);
+	assert_string_equal(asked(VALUE_2, "/"), "(a method with a secret in it) /");
+	memset(path + 1, 'a', 100);
+	strcpy(path + 101, VALUE_2);
+	assert_string_equal(asked("GET", path), HIDDEN);
+	path[101] = '\0';
+	assert_int_equal(strlen(asked("GET", path)), 63);
+	memset(path + 1, 'a', sizeof(path) - 2);
+	assert_string_equal(asked("GET", path), HIDDEN);
+	rules.n_secrets = 0;
+	assert_int_equal(strlen(asked("GET", path)), 63);
+}
+
+/* The verdict names the secret, so that the event can. */
+static void test_secret_of_a_verdict(void **state)
+{
+	(void)state;
+	assert_string_equal(ask("x.example", "GET", "/", "X", HOLDER_2), MISDIRECTED);
+	assert_string_equal(verdict.secret, "TWO");
+	assert_string_equal(ask("a.example", "GET", "/", "X", VALUE_1),
+			    sbx_reason_str(SBX_REASON_SECRET_DETECTED));
+	assert_string_equal(verdict.secret, "ONE");
+	sbx_http_refuse(&verdict, SBX_REASON_RESOURCE, 503, "x");
+	assert_string_equal(verdict.secret, "");
 }
 
 #define VALUE_1_ENCODED "gh%20%22p%2F%5C%2B%26%3D%251"
@@ -625,6 +674,8 @@ int main(void)
 		cmocka_unit_test_setup(test_headers, fill),
 		cmocka_unit_test_setup(test_conditions, fill),
 		cmocka_unit_test_setup(test_method_and_path, fill),
+		cmocka_unit_test_setup(test_text_of_a_request, fill),
+		cmocka_unit_test_setup(test_secret_of_a_verdict, fill),
 		cmocka_unit_test_setup(test_query, fill),
 		cmocka_unit_test_setup(test_basic, fill),
 		cmocka_unit_test_setup(test_detect, fill),

@@ -87,6 +87,7 @@ static void sample_event(struct sbx_event *m)
 	m->port = 443;
 	memset(m->name, 'n', SBX_HOSTNAME_MAX);
 	memset(m->rule, 'r', SBX_RULE_MAX);
+	memset(m->request, 'q', SBX_REQUEST_MAX);
 	m->count = UINT64_MAX;
 }
 
@@ -469,6 +470,7 @@ static void test_encode_refuses(void **state)
 	refuses(event, in.event.count = 0);
 	refuses(event, in.event.name[SBX_HOSTNAME_MAX] = 'x');
 	refuses(event, in.event.rule[SBX_RULE_MAX] = 'x');
+	refuses(event, in.event.request[SBX_REQUEST_MAX] = 'x');
 	refuses(probes, in.probes.n_probes = SBX_PROBES_MAX + 1);
 	refuses(probes, in.probes.probes[2].kind = SBX_N_PROBE_KINDS);
 	refuses(probes, in.probes.probes[2].proto = SBX_N_PROTOS);
@@ -544,11 +546,13 @@ static void test_text_is_cleaned(void **state)
 	sample_event(&in.event);
 	strcpy(in.event.name, "a\x1b[2Jb\xff\xc3\xa9\n");
 	strcpy(in.event.rule, "\xe2\x80\xae");
+	strcpy(in.event.request, "GET /\x1b");
 	n = sbx_msg_encode_event(&in.event, packet, sizeof(packet));
 	assert_true(n > 0);
 	assert_int_equal(sbx_msg_decode_event(sbx_span(packet, (size_t)n), &out.event), 0);
 	assert_string_equal(out.event.name, "a?[2Jb?\xc3\xa9?");
 	assert_string_equal(out.event.rule, "???");
+	assert_string_equal(out.event.request, "GET /?");
 
 	memset(&in, 0, sizeof(in));
 	sample_stage_failed(&in.stage_failed);

@@ -50,7 +50,7 @@ static void test_open_creates(void **state)
 	assert_int_equal(mode_of(wal), 0600);
 	assert_string_equal(query(f, "PRAGMA journal_mode"), "wal");
 	assert_string_equal(query(f, "PRAGMA page_size"), "1024");
-	assert_string_equal(query(f, "PRAGMA user_version"), "1");
+	assert_string_equal(query(f, "PRAGMA user_version"), "2");
 	assert_null(sbx_store_close(store));
 	assert_null(sbx_store_close(NULL));
 	/* Again, with nothing left to do. */
@@ -199,7 +199,7 @@ static void test_newer_is_refused(void **state)
 
 	sbx_store_close(open_store(f));
 	query(f, "PRAGMA user_version=7");
-	open_fails(f, SBX_STORE_E_NEWER, "version 7, this sbx knows 1");
+	open_fails(f, SBX_STORE_E_NEWER, "version 7, this sbx knows 2");
 	query(f, "PRAGMA user_version=-1");
 	open_fails(f, SBX_STORE_E_NEWER, "version -1");
 }
@@ -469,6 +469,7 @@ static void test_events(void **state)
 	assert_int_equal(begin(store, ID, NULL), 0);
 	v[0].count = 12;
 	strcpy(v[0].rule, "*.example");
+	strcpy(v[0].request, "GET /\x1b");
 	v[1].addr.family = 0;
 	v[1].port = 0;
 	v[1].action = SBX_PANIC;
@@ -483,16 +484,17 @@ static void test_events(void **state)
 	"'|' || "                                                                                  \
 	"coalesce(remote_ip, '-') || '|' || coalesce(remote_port, '-') || '|' || "                 \
 	"coalesce(fqdn_pinned, '-') || '|' || reason || '|' || coalesce(rule, '-') || '|' || "     \
-	"raw_pkts"
+	"raw_pkts || '|' || coalesce(request, '-')"
 	assert_string_equal(query(f, "SELECT " ROW " FROM sandbox_egress_event WHERE id = 1"),
 			    ID "|job-1|2023-11-14T22:13:20.123Z|deny|tcp|2001:db8::1|443|a.example|"
-			       "default_deny|*.example|12");
+			       "default_deny|*.example|12|GET /?");
 	assert_string_equal(query(f, "SELECT " ROW " FROM sandbox_egress_event WHERE id = 2"),
-			    ID "|job-1|9999-12-31T23:59:59.999Z|panic|tcp|-|-|-|default_deny|-|1");
+			    ID "|job-1|9999-12-31T23:59:59.999Z|panic|tcp|-|-|-|default_deny|-|1"
+			       "|-");
 	assert_string_equal(
 		query(f, "SELECT " ROW " FROM sandbox_egress_event WHERE id = 3"),
 		ID "|job-1|1970-01-01T00:00:00.000Z|allow|tcp|2001:db8::1|443|c??|default_deny|-|"
-		   "9223372036854775807");
+		   "9223372036854775807|-");
 	/* The text is what SQLite's own functions read and write. */
 	assert_string_equal(
 		query(f, "SELECT ts = strftime('%Y-%m-%dT%H:%M:%fZ', ts) FROM sandbox_egress_event "

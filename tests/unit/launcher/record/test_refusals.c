@@ -155,6 +155,36 @@ static void test_the_same(void **state)
 	sbx_refusals_free(l);
 }
 
+/* The request, and the entry that refused it. Requests that differ are one line, with the first. */
+static void test_requests(void **state)
+{
+	struct sbx_event e = event(SBX_REASON_ACCESS_METHOD, SBX_PROTO_TCP, "a.test", NULL, 443,
+				   "*.test");
+	struct sbx_refusals *l = NULL;
+	struct sbx_refusal r;
+	char line[SBX_REFUSAL_LINE_MAX];
+
+	(void)state;
+	strcpy(e.request, "PUT /p\x1b");
+	sbx_refusals_add(&l, &e);
+	sbx_refusals_add(&l, &e);
+	sbx_refusals_at(l, 0, "p", &r);
+	assert_string_equal(r.request, "PUT /p\x1b");
+	assert_string_equal(sbx_refusal_line(&r, line, sizeof(line)),
+			    "refused 2x a.test:443 PUT /p\\x1b (the entry's access does not admit "
+			    "the request's method, entry '*.test': write the entry with an "
+			    "`access` that lists the request)");
+	strcpy(e.request, "PUT /q");
+	sbx_refusals_add(&l, &e);
+	strcpy(e.request, "PUT /p\x1b");
+	sbx_refusals_add(&l, &e);
+	assert_int_equal(sbx_refusals_n(l), 1);
+	sbx_refusals_at(l, 0, "p", &r);
+	assert_int_equal(r.event->count, 4);
+	assert_string_equal(r.request, "PUT /p\x1b and others");
+	sbx_refusals_free(l);
+}
+
 /* The list is bounded, however many names a command makes up. */
 static void test_bound(void **state)
 {
@@ -190,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_the_same),
+		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_bound),
 	};
 
