@@ -108,6 +108,8 @@ static void test_key(void **state)
 	struct fixture *f = *state;
 	struct sbx_event base = event("a", 1), v[8];
 
+	sbx_fold_free(f->fold);
+	assert_int_equal(sbx_fold_new(9, 42, &f->fold), 0);
 	for (int i = 0; i < 8; i++)
 		v[i] = base;
 	v[0].action = SBX_ALLOW;
