@@ -57,6 +57,15 @@ def test_the_request_that_was_refused_is_told(sbx, host):
     assert {e["request"] for e in sbx.events(action="allow")} == {None}
 
 
+def test_a_server_that_cannot_be_reached_is_told(sbx):
+    """As for a host that is not terminated: an alert or a 502, and no reset that explains nothing."""
+    for entry in ("refusing.test", "{host: refusing.test, access: read-only}"):
+        args = profile(sbx, f"    - {entry}\n")
+        r = run(sbx, args, "curl -sS https://refusing.test/; curl -sS http://refusing.test/")
+        assert "alert internal error" in r.err and "refusing.test:80" in r.out and "could not be reached" in r.out, (entry, r)
+        assert r.err.count("sbx-run: failed 1x refusing.test:") == 2, (entry, r)
+
+
 @pytest.mark.parametrize("host", ["api.test", "h2.api.test"])
 def test_the_origin_sees_the_value_and_the_sandbox_does_not(sbx, world, host):
     world.mark()

@@ -92,7 +92,9 @@ bool sbx_tcp_refuse(struct sbx_tcp_flow *f, const struct sbx_verdict *v,
 		    const struct sbx_addr *addr)
 {
 	struct sbx_verdict denied = *v;
-	bool said_something = f->check_pending || f->up.n_spill || f->up.gate;
+	/* of a terminated host; sbx-tls has nothing of the flow yet */
+	bool waits_for_server = f->first && f->state != SBX_TCP_HANDING;
+	bool said_something = f->check_pending || f->up.n_spill || f->up.gate || waits_for_server;
 	bool failed = is_failure(v->reason);
 
 	denied.action = SBX_DENY;
