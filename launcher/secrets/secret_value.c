@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "launcher/process/exec_failed.h"
 #include "launcher/secrets/user_file.h"
+#include "policy/profile/secret.h"
 #include "sys/process/proc.h"
 
 #define AWS_KEY_MAX 60	/* with "AWS4" before it, a block of SHA-256 */
@@ -250,6 +251,13 @@ static int judge_pair(const char *buf, size_t n, char *why, size_t n_why)
 	return -EINVAL;
 }
 
+/* The value may stand there by mistake, and must be in no message or record. */
+static bool is_value_for_name(const struct sbx_secret *s, const struct sbx_facts *f)
+{
+	return s->from == SBX_SECRET_ENV && strcmp(s->source, s->name) == 0 &&
+	       !sbx_facts_getenv(f, s->source) && sbx_secret_name_is_odd(s->name);
+}
+
 int sbx_secret_value_read(const struct sbx_secret *s, const struct sbx_facts *f,
 			  uint32_t timeout_ms, char buf[SBX_SECRET_BUFFER], size_t *ret_n,
 			  struct sbx_err *err)
@@ -267,6 +275,14 @@ int sbx_secret_value_read(const struct sbx_secret *s, const struct sbx_facts *f,
 		return 0;
 	}
 	explicit_bzero(buf, SBX_SECRET_BUFFER);
+	if (is_value_for_name(s, f)) {
+		sbx_err_set(err,
+			    "secret %.*s...: no variable has that name; write the name of the "
+			    "variable that has the value, never the value itself: --secret "
+			    "TOKEN@HOST",
+			    SBX_SECRET_ODD_SHOWN, s->name);
+		return r;
+	}
 	sbx_secret_source(s, source, sizeof(source));
 	sbx_err_set(err, "secret %s cannot be read from %s: %s", s->name, source,
 		    why[0] ? why : strerror(-r));

@@ -102,7 +102,16 @@ int sbx_secret_add_host(struct sbx_secret *s, const char *pattern, struct sbx_er
 
 /* --- the flag --- */
 
-#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+#define CAPITALS   "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+#define NAME_BYTES CAPITALS "abcdefghijklmnopqrstuvwxyz0123456789"
+#define ODD_MIN	   20 /* bytes; tokens are longer */
+
+bool sbx_secret_name_is_odd(const char *name)
+{
+	size_t n = strspn(name, NAME_BYTES);
+
+	return n >= ODD_MIN && strspn(name, CAPITALS) < n;
+}
 
 /* May @text, NAME=FROM@HOST, be shown? A text of another form may have the value in it. *ret_n: the
  * bytes of NAME. */
@@ -125,7 +134,7 @@ static int bad_flag(struct sbx_err *err, const char *text, const char *why)
 	sbx_err_set(err,
 		    "'%.*s...': %s%swrite NAME=FROM@HOST, where FROM is env:VARIABLE, file:PATH or "
 		    "credential:NAME",
-		    (int)n, text, why, *why ? "; " : "");
+		    sbx_secret_name_is_odd(text) ? SBX_SECRET_ODD_SHOWN : (int)n, text, why, *why ? "; " : "");
 	return SBX_PROFILE_E_INVALID;
 }
 
@@ -172,6 +181,9 @@ int sbx_secret_parse(const char *text, struct sbx_secret *ret_secret, struct sbx
 	if (!s.name)
 		return -ENOMEM;
 	r = parse_from(&s, text, from, err);
+	if (r == 0 && !*hosts)
+		return bad_flag(err, text,
+				"a host belongs behind the '@', as in TOKEN@api.example.org");
 	for (; r == 0 && hosts; hosts = next) {
 		next = strchr(hosts, ',');
 		if (next)
@@ -220,13 +232,13 @@ static void refuse_twice(const struct sbx_secret *first, const struct sbx_secret
 			    s->name, first->line);
 	else if (first->line > 0)
 		sbx_err_set(err,
-			    "secret '%s' is in the profile already (line %d): leave the flag out, "
+			    "'%s' is a secret of the profile already (line %d): leave the flag out, "
 			    "or give it another name",
 			    s->name, first->line);
 	else
 		sbx_err_set(err,
-			    "secret '%s' is there twice: name all its hosts in one, %s@HOST,HOST",
-			    s->name, s->name);
+			    "'%s' is there twice: name all its hosts in one, %s@HOST,HOST", s->name,
+			    s->name);
 }
 
 int sbx_profile_add_secret(struct sbx_profile *p, struct sbx_secret *s, struct sbx_err *err)

@@ -2,6 +2,8 @@
 #ifndef SBX_POLICY_PROFILE_SECRET_H
 #define SBX_POLICY_PROFILE_SECRET_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "policy/profile/profile.h"
 
@@ -17,6 +19,10 @@
  * which must be NULL. A @text without one of these prefixes may be a secret's value, and is in no
  * message. 0; SBX_PROFILE_E_INVALID with @err; -ENOMEM. The same of the next two. */
 int sbx_secret_set_from(struct sbx_secret *s, const char *text, struct sbx_err *err);
+/* Has @name the look of a token, which somebody wrote in the place of its variable's name? Long, and
+ * not in capitals and underscores alone. Messages show the beginning of such a name only. */
+bool sbx_secret_name_is_odd(const char *name);
+#define SBX_SECRET_ODD_SHOWN 6 /* bytes of it that a message has */
 /* Append a name or wildcard to @s->hosts; refuses ports and addresses. */
 int sbx_secret_add_host(struct sbx_secret *s, const char *pattern, struct sbx_err *err);
 /* Parse the form of --secret, NAME[=FROM]@HOST[,HOST...]; without FROM it is env:NAME. The last '@'

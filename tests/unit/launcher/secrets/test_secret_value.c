@@ -106,12 +106,22 @@ static struct sbx_secret secret_of(enum sbx_secret_from from, char *source)
 
 static void test_env(void **state)
 {
-	static char source[] = "GH", set[] = "GH=" VALUE, other[] = "GHX=no", empty[] = "GH=";
+	static char source[] = "GH", set[] = "GH=" VALUE, other[] = "GHX=no", empty[] = "GH=",
+		    token[] = "ghp_0123456789abcdefghijklmnopqrstuvwxyz",
+		    longest[] = "GOOGLE_APPLICATION_CREDENTIALS";
 	struct fixture *f = *state;
 	struct sbx_secret s = secret_of(SBX_SECRET_ENV, source);
 
 	f->environ[0] = other;
 	refuses(f, &s, "from env:GH: the variable is not set");
+	s.name = s.source = token; /* a value in the place of the name */
+	assert_int_equal(read_from(f, &s), -ENOENT);
+	assert_non_null(strstr(f->err.msg, "secret ghp_01...: no variable has that name"));
+	assert_null(strstr(f->err.msg, "ghp_012"));
+	s.name = s.source = longest;
+	assert_int_equal(read_from(f, &s), -ENOENT);
+	assert_non_null(strstr(f->err.msg, "secret GOOGLE_APPLICATION_CREDENTIALS cannot be read"));
+	s = secret_of(SBX_SECRET_ENV, source);
 	f->environ[1] = set;
 	gives(f, &s, VALUE);
 	f->environ[1] = empty;

@@ -382,7 +382,7 @@ static void test_right_form(void **state)
 	flag("T=env:1@a.example", "'T=env:1@a.example': a variable's name has letters, digits and "
 	     "'_', and does not begin with a digit");
 	flag("T@a.example,b.example:443", "'T@a.example,b.example:443': 'b.example:443': only");
-	flag("A@a.example", "secret 'A' is in the profile already (line 1)");
+	flag("A@a.example", "--secret 'A' is a secret of the profile already (line 1)");
 }
 
 static void test_flag(void **state)
@@ -396,7 +396,8 @@ static void test_flag(void **state)
 	flag("T=credential:x@a.example", NULL);
 	flag("T", "write NAME=FROM@HOST");
 	flag("T=env:U", "write NAME=FROM@HOST");
-	flag("T@", "no name and no address");
+	flag("T@", "'T@': a host belongs behind the '@'");
+	flag("sk_live_0123456789abcdef-x@a.example", "'sk_liv...': a variable's name has");
 	flag("@a.example", "letters, digits");
 	flag("T=@a.example", "FROM is env:VARIABLE");
 	flag("T=hunter2@a.example", "'T...': write NAME=FROM@HOST, where FROM is env:VARIABLE");
@@ -411,7 +412,7 @@ static void test_flag(void **state)
 	assert_int_equal(sbx_profile_add_secret_flag(p, "U@b.example", &err),
 			 SBX_PROFILE_E_INVALID);
 	assert_string_equal(err.msg,
-			    "--secret secret 'U' is there twice: name all its hosts in one, "
+			    "--secret 'U' is there twice: name all its hosts in one, "
 			    "U@HOST,HOST");
 	err = (struct sbx_err){ 0 };
 	assert_int_equal(p->secrets[1].from, SBX_SECRET_ENV);
