@@ -338,7 +338,8 @@ static const struct sbx_key net_item_rows[] = {
 	  .help = "Connections are never terminated, for clients that accept one certificate "
 		  "only. The name is checked as for any other entry." },
 	{ "websocket", SBX_KEY_SWITCH, ITEM(websocket), .words = flag_words,
-	  .help = "A request may change to WebSocket; what follows is not read." },
+	  .help = "A request may change to WebSocket; what follows is not read. Not with access: "
+		  "read-only." },
 	{ "max_request_bytes", SBX_KEY_SIZE, ITEM(max_request_bytes), 1, PIB,
 	  .help = "The most that a request may send; no limit unless said." },
 	{ "mtls", SBX_KEY_BLOCK, .block = &mtls_keys,

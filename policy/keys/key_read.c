@@ -46,6 +46,8 @@ void sbx_key_read_wrong_kind(struct sbx_key_reader *r, const struct sbx_key_bloc
 	else if (key->type == SBX_KEY_STRINGS && sbx_key_read_is_text(r, node))
 		sbx_key_read_error(r, node, "%s must be %s: write [%s]", path, form,
 				   sbx_yaml_text(r->yaml, node));
+	else if (key->type == SBX_KEY_EITHER && key->check && key->check(""))
+		sbx_key_read_error(r, node, "%s must be %s: %s", path, form, key->check(""));
 	else
 		sbx_key_read_error(r, node, "%s must be %s", path, form);
 }
@@ -359,13 +361,16 @@ static const struct reading {
 	[SBX_KEY_SECRETS] = { SBX_YAML_SEQUENCE, .read = sbx_key_read_secrets },
 };
 
-/* The right form of a key that is a word elsewhere, or NULL. */
+/* The right form of a key that belongs elsewhere or is a word there, or NULL. */
 static const char *instead_of(const struct sbx_key_block *block, const char *name)
 {
 	static const char *const rows[][3] = {
 		{ "secret.from", "env", "from: env:VARIABLE" },
 		{ "secret.from", "file", "from: file:PATH" },
 		{ "secret.from", "credential", "from: credential:NAME" },
+		{ "secret", "value", "from: env:VARIABLE, and leave the value outside" },
+		{ "entry", "methods", "access: {methods: [...]}" },
+		{ "entry", "paths", "access: {paths: [...]}" },
 	};
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++)

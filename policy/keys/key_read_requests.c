@@ -122,6 +122,10 @@ int sbx_key_compose_requests(struct sbx_key_reader *r, const struct sbx_yaml_nod
 				   key);
 	else if (key && entry->check_set && entry->check == SBX_CHECK_NONE)
 		sbx_key_read_error(r, node, "entry.%s: only for HTTP: leave out check: none", key);
+	else if (item->websocket && item->access && strcmp(item->access, "read-only") == 0)
+		sbx_key_read_error(r, node,
+				   "entry.websocket: nothing is upgraded with access: read-only; "
+				   "write access: any, or {methods: [GET], paths: [...]}");
 	else if (!item->cert != !item->key)
 		sbx_key_read_error(r, node, "entry.mtls: needs both cert and key");
 	else if (is_given_empty(&item->methods) || is_given_empty(&item->paths))

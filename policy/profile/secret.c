@@ -131,10 +131,12 @@ static int bad_flag(struct sbx_err *err, const char *text, const char *why)
 
 	if (may_be_shown(text, &n))
 		return bad(err, text, why);
+	if (sbx_secret_name_is_odd(text))
+		n = SBX_SECRET_ODD_SHOWN;
 	sbx_err_set(err,
 		    "'%.*s...': %s%swrite NAME=FROM@HOST, where FROM is env:VARIABLE, file:PATH or "
 		    "credential:NAME",
-		    sbx_secret_name_is_odd(text) ? SBX_SECRET_ODD_SHOWN : (int)n, text, why, *why ? "; " : "");
+		    (int)n, text, why, *why ? "; " : "");
 	return SBX_PROFILE_E_INVALID;
 }
 
@@ -183,7 +185,7 @@ int sbx_secret_parse(const char *text, struct sbx_secret *ret_secret, struct sbx
 	r = parse_from(&s, text, from, err);
 	if (r == 0 && !*hosts)
 		return bad_flag(err, text,
-				"a host belongs behind the '@', as in TOKEN@api.example.org");
+				"write a host behind the '@', as in T@api.example.org");
 	for (; r == 0 && hosts; hosts = next) {
 		next = strchr(hosts, ',');
 		if (next)
@@ -232,8 +234,8 @@ static void refuse_twice(const struct sbx_secret *first, const struct sbx_secret
 			    s->name, first->line);
 	else if (first->line > 0)
 		sbx_err_set(err,
-			    "'%s' is a secret of the profile already (line %d): leave the flag out, "
-			    "or give it another name",
+			    "'%s' is a secret of the profile already (line %d): leave the flag "
+			    "out, or give it another name",
 			    s->name, first->line);
 	else
 		sbx_err_set(err,

@@ -19,8 +19,8 @@
  * which must be NULL. A @text without one of these prefixes may be a secret's value, and is in no
  * message. 0; SBX_PROFILE_E_INVALID with @err; -ENOMEM. The same of the next two. */
 int sbx_secret_set_from(struct sbx_secret *s, const char *text, struct sbx_err *err);
-/* Has @name the look of a token, which somebody wrote in the place of its variable's name? Long, and
- * not in capitals and underscores alone. Messages show the beginning of such a name only. */
+/* Has @name the look of a token, which somebody wrote in the place of its variable's name? Long,
+ * and not in capitals and underscores alone. Messages show the beginning of such a name only. */
 bool sbx_secret_name_is_odd(const char *name);
 #define SBX_SECRET_ODD_SHOWN 6 /* bytes of it that a message has */
 /* Append a name or wildcard to @s->hosts; refuses ports and addresses. */

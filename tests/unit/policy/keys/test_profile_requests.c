@@ -125,8 +125,13 @@ static void test_entry(void **state)
 	entry("host: a.example, access: read-only", NULL);
 	entry("host: a.example, access: readonly", "entry.access: 'readonly': write read-only");
 	entry("host: a.example, access: none", "write read-only");
-	entry("host: a.example, access: [GET]", "must be a word or a mapping");
-	entry("host: a.example, access: {}", "must be a word or a mapping");
+	entry("host: a.example, access: [GET]", "a mapping of keys: write read-only, {methods:");
+	entry("host: a.example, access: {}", "a mapping of keys: write read-only, {methods:");
+	entry("host: a.example, methods: [GET]", "in entry: write access: {methods: [...]}");
+	entry("host: a.example, paths: [/a]", "in entry: write access: {paths: [...]}");
+	entry("host: a.example, access: read-only, websocket: true", "entry.websocket: nothing is");
+	entry("host: a.example, access: any, websocket: true", NULL);
+	secret("name: A, value: x, hosts: [a.example]", "write from: env:VARIABLE, and leave");
 	entry("host: a.example, access: {methods: [GET]}", NULL);
 	entry("host: a.example, access: {paths: [/a/]}", NULL);
 	entry("host: a.example, access: {methods: []}", "an empty list");
@@ -396,7 +401,7 @@ static void test_flag(void **state)
 	flag("T=credential:x@a.example", NULL);
 	flag("T", "write NAME=FROM@HOST");
 	flag("T=env:U", "write NAME=FROM@HOST");
-	flag("T@", "'T@': a host belongs behind the '@'");
+	flag("T@", "'T@': write a host behind the '@'");
 	flag("sk_live_0123456789abcdef-x@a.example", "'sk_liv...': a variable's name has");
 	flag("@a.example", "letters, digits");
 	flag("T=@a.example", "FROM is env:VARIABLE");
