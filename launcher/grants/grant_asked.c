@@ -44,8 +44,11 @@ int sbx_grant_ask(struct sbx_grants *all, const char *asked_by, const char *sour
 	if (!g->target) {
 		sbx_err_set(&err,
 			    "a mount needs a place that is an absolute path without '..', of at "
-			    "most %d bytes and with names of at most %d, and not '%s'",
-			    PATH_MAX - 1, NAME_MAX, asked);
+			    "most %d bytes and with names of at most %d, and not '%s'%s",
+			    PATH_MAX - 1, NAME_MAX, asked,
+			    origin == SBX_ORIGIN_FLAG && source && source[0] != '/' ?
+				    "; one in this directory begins with ./" :
+				    "");
 		return sbx_grant_refuse(all, &refused, &err);
 	}
 	return 0;

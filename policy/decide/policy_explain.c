@@ -73,7 +73,8 @@ const char *sbx_policy_remedy(enum sbx_reason reason)
 	case SBX_REASON_REQUEST_SIZE:
 		return "write the entry with a larger `max_request_bytes`";
 	case SBX_REASON_SECRET_MISDIRECTED:
-		return "the secret's `hosts`, `in`, `methods` and `paths` say where it may go";
+		return "the secret's `hosts`, `in`, `methods` and `paths` say where it may go, "
+		       "over TLS only";
 	case SBX_REASON_UPSTREAM_CERTIFICATE:
 		return "for a server with a certificate of your own, set network.extra_ca";
 	case SBX_REASON_PATH_AMBIGUOUS:

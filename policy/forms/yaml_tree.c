@@ -194,11 +194,21 @@ static int take(struct builder *b, const yaml_event_t *e)
 	}
 }
 
-/* libyaml's own message, with a hint for the mistake that profiles invite. */
+/* Advice about the mistakes that profiles invite, or "". */
+static const char *hint_for(const yaml_parser_t *p)
+{
+	if (p->context && strcmp(p->context, "while scanning an alias") == 0)
+		return "; " ALIAS_HINT;
+	if (p->problem && strcmp(p->problem, "found character that cannot start any token") == 0)
+		return "; indent with spaces, not with tabs, and quote a text that begins with "
+		       "@, % or `";
+	return "";
+}
+
+/* libyaml's own message, with a hint. */
 static int syntax_error(struct builder *b, const yaml_parser_t *p)
 {
 	const char *context = p->context ? p->context : "";
-	bool alias = strcmp(context, "while scanning an alias") == 0;
 
 	if (p->error == YAML_MEMORY_ERROR)
 		return -ENOMEM;
@@ -208,9 +218,9 @@ static int syntax_error(struct builder *b, const yaml_parser_t *p)
 		return SBX_YAML_E_INVALID;
 	}
 	sbx_err_list_add(b->errs, b->file, (int)p->problem_mark.line + 1,
-			 (int)p->problem_mark.column + 1, "not YAML: %s%s%s%s%s",
+			 (int)p->problem_mark.column + 1, "not YAML: %s%s%s%s",
 			 p->problem ? p->problem : "syntax error", *context ? " " : "", context,
-			 alias ? "; " : "", alias ? ALIAS_HINT : "");
+			 hint_for(p));
 	return SBX_YAML_E_INVALID;
 }
 

@@ -141,7 +141,8 @@ static int chain_extend(struct chain *c, const struct sbx_yaml_node *node, sbx_p
 		text = load ? load(userdata, name, &n_text, file, sizeof(file)) : NULL;
 		file[sizeof(file) - 1] = '\0';
 		if (!text)
-			why = "there is no such profile, or it cannot be used";
+			why = "there is no such profile, or it cannot be used; sbx-run "
+			      "--list-profiles lists them";
 	}
 	for (size_t i = 0; !why && i < c->n; i++) {
 		if (strcmp(c->v[i].file, file) == 0)

@@ -496,6 +496,15 @@ static void try_target(struct plan_world *w, const char *target, bool read_only)
 	}
 }
 
+/* The message says how to name a directory beside the caller's. */
+static void test_relative_source(void **state)
+{
+	struct plan_world *w = *state;
+
+	assert_int_equal(plan_world_plan(w, "--bind", "data", "--", "true", NULL), 125);
+	plan_world_said(w, "and not 'data'; one in this directory begins with ./");
+}
+
 static void test_long_targets(void **state)
 {
 	static const size_t more[] = { 1000, 5000, 9000, 70000 };
@@ -604,6 +613,7 @@ int main(void)
 		TEST(test_modes),
 		TEST(test_resolvers),
 		TEST(test_long_targets),
+		TEST(test_relative_source),
 		TEST(test_creates_nothing),
 		TEST(test_fds),
 		cmocka_unit_test(test_normalise),

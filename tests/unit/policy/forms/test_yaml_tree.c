@@ -99,6 +99,8 @@ static void test_refused(void **state)
 	REFUSED("a: [1\n", "not YAML", 2, 1);
 	REFUSED("a: \xff\n", "UTF-8", 0, 0);
 	REFUSED("\tx: 1\n", "not YAML", 1, 1);
+	REFUSED("a:\n\tb: 1\n", "indent with spaces, not with tabs", 2, 1);
+	REFUSED("a: @b\n", "quote a text that begins with @", 1, 4);
 }
 
 static void test_depth(void **state)
