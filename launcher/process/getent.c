@@ -63,7 +63,7 @@ static _Noreturn void exec_getent(const struct getent *g)
 	_exit(NOT_RUN + (r < 0 ? -r : errno));
 }
 
-/* What the wait status says. 0 or -errno. */
+/* 0 or -errno. */
 static int judge_status(int status)
 {
 	if (!WIFEXITED(status))

@@ -116,8 +116,8 @@ const struct sbx_key *sbx_key_find(const struct sbx_key_block *block, const char
 #define SBX_KEY_PATH_MAX 64
 const char *sbx_key_path(const struct sbx_key_block *block, const struct sbx_key *key, char *buf,
 			 size_t n_buf);
-/* Frees the strings and lists of the struct @base, which was read by @block. What belongs to struct
- * sbx_profile alone (MOUNTS, ENV, ...) is not freed. */
+/* Frees the strings and lists of the struct @base, which was read by @block. The types of struct
+ * sbx_profile alone (MOUNTS, ENV, ...) stay. */
 void sbx_key_fini(const struct sbx_key_block *block, void *base);
 /* A description of the type's values, for messages and the manual: "a size such as 512M". */
 const char *sbx_key_form(enum sbx_key_type type);

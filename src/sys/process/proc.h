@@ -75,9 +75,9 @@ void sbx_proc_reap(pid_t *pid);
 /* The same after a SIGKILL. *pid is our child and not yet reaped: so the pid is still its own. */
 void sbx_proc_end(pid_t *pid);
 
-/* All that our child @pid writes to the pipe @fd, in @buf (*ret_n bytes, fewer than @n_buf), and its
- * wait status. The child is killed past @deadline_us (sbx_clock_monotonic_us()) and after an error;
- * it is reaped in every case. 0; -EFBIG: it wrote more; -ETIMEDOUT; -errno. */
+/* All that our child @pid writes to the pipe @fd, in @buf (*ret_n bytes, fewer than @n_buf), and
+ * its wait status. The child is killed past @deadline_us (sbx_clock_monotonic_us()) and after an
+ * error; it is reaped in every case. 0; -EFBIG: it wrote more; -ETIMEDOUT; -errno. */
 int sbx_proc_output(pid_t pid, int fd, uint64_t deadline_us, char *buf, size_t n_buf, size_t *ret_n,
 		    int *ret_status);
 

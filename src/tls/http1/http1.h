@@ -20,7 +20,7 @@
  *
  *   http1.c          turns, the end of an exchange, refusals
  *   http1_request.c  requests from the client, and what is refused of them
- *   http1_forward.c  what the server gets of them
+ *   http1_forward.c  requests on to the server
  *   http1_reply.c    from the server to the client
  */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the server gets of a request that was judged and rewritten (http1_request.c): its new head
- * and its body.
+ * A request that was judged and rewritten (http1_request.c) goes on to the server: its new head and
+ * its body.
  *
  * A body goes on as it came, unless a placeholder may be in it. Then its data is searched, and
  * framed anew if its length may change: a body of a known length is held, so that the server gets a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Requests, as they come from the client. Each head is judged and written anew; no byte of it is
- * copied without having been understood. What the server gets of it is in http1_forward.c.
+ * copied without having been understood. http1_forward.c sends it on to the server.
  */
 #include "tls/http1/http1.h"
 
