@@ -467,8 +467,44 @@ static bool sign(struct rewrite *w)
 	return add_header(w, sbx_span_str("Authorization"), value);
 }
 
-/* In a compressed response, or one that has only what changed (RFC 3229), no value would be found.
- * A server that is not asked may choose a coding (RFC 9110 section 12.5.3). */
+/* Is @part, from a ';' on, the parameter that names a character encoding? */
+static bool is_charset(struct sbx_span part)
+{
+	static const char name[] = "charset";
+	const size_t n = sizeof(name) - 1;
+
+	if (!part.n || part.p[0] != ';')
+		return false;
+	part = sbx_http_trim(sbx_span(part.p + 1, part.n - 1));
+	return part.n > n && sbx_http_equal(sbx_span(part.p, n), name);
+}
+
+/* Takes the parameters that name a character encoding out of a list of media types. */
+static bool drop_charsets(struct rewrite *w, struct sbx_span *value)
+{
+	struct sbx_span in = *value;
+	size_t n = 0;
+	uint8_t *p;
+
+	if (!in.n || !memchr(in.p, ';', in.n))
+		return true;
+	p = take(w, in.n);
+	if (!p)
+		return false;
+	for (size_t i = 0, end; i < in.n; i = end) {
+		for (end = i + 1; end < in.n && in.p[end] != ';' && in.p[end] != ','; end++)
+			;
+		if (!is_charset(sbx_span(in.p + i, end - i)))
+			n = put(p, n, in.n, sbx_span(in.p + i, end - i));
+	}
+	if (n < in.n)
+		*value = sbx_span(p, n);
+	return true;
+}
+
+/* In a compressed response, in UTF-16, or in one that has only what changed (RFC 3229), no value
+ * would be found. A server that is not asked may choose a coding (RFC 9110 section 12.5.3); the
+ * encoding of text it chooses as the client wishes (ASP.NET). */
 static bool ask_uncoded(struct rewrite *w)
 {
 	const struct sbx_span name = sbx_span_str("Accept-Encoding");
@@ -480,9 +516,14 @@ static bool ask_uncoded(struct rewrite *w)
 	if (!any)
 		return true;
 	sbx_http_head_remove(r, sbx_span_str("a-im"));
-	for (size_t i = 0; i < r->n_headers; i++)
+	sbx_http_head_remove(r, sbx_span_str("accept-charset"));
+	for (size_t i = 0; i < r->n_headers; i++) {
 		if (sbx_http_names_alike(r->headers[i].name, name))
 			r->headers[i].value = sbx_span_str("identity");
+		if (sbx_http_equal(r->headers[i].name, "accept") &&
+		    !drop_charsets(w, &r->headers[i].value))
+			return false;
+	}
 	return sbx_http_head_find(r, name) || add_header(w, name, sbx_span_str("identity"));
 }
 

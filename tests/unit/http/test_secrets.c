@@ -464,6 +464,31 @@ static void test_injection_disguised(void **state)
 	assert_string_equal(ask_header("X-Three", "a"), "GET /|X_Three: three value-of-three!");
 }
 
+/* No value would be found in UTF-16. */
+static void test_accept_charset(void **state)
+{
+	static const char *const accepts[][2] = {
+		{ "text/a;charset=utf-16", "text/a" },
+		{ "text/a; q=0.1; Charset = \"utf-16\";b=c, d/e ;charset=x,f/g",
+		  "text/a; q=0.1;b=c, d/e ,f/g" },
+		{ "text/a; chars=utf-16, charset/a", "text/a; chars=utf-16, charset/a" },
+		{ "a/b;q=1;", "a/b;q=1;" },
+	};
+	char expected[128];
+
+	(void)state;
+	assert_string_equal(ask_header("accept_Charset", "utf-16"), "GET /");
+	assert_string_equal(ask("c.example", "GET", "/", "Accept-Charset", "a"),
+			    "GET /|Accept-Charset: a");
+	for (size_t i = 0; i < SBX_N_ELEMENTS(accepts); i++) {
+		snprintf(expected, sizeof(expected), "GET /|ACCEPT: %s", accepts[i][1]);
+		assert_string_equal(ask_header("ACCEPT", accepts[i][0]), expected);
+		snprintf(expected, sizeof(expected), "GET /|ACCEPT: %s", accepts[i][0]);
+		assert_string_equal(ask("c.example", "GET", "/", "ACCEPT", accepts[i][0]),
+				    expected);
+	}
+}
+
 /* The server may read either name. */
 static void test_accept_encoding(void **state)
 {
@@ -681,6 +706,7 @@ int main(void)
 		cmocka_unit_test_setup(test_detect, fill),
 		cmocka_unit_test_setup(test_injection, fill),
 		cmocka_unit_test_setup(test_injection_disguised, fill),
+		cmocka_unit_test_setup(test_accept_charset, fill),
 		cmocka_unit_test_setup(test_accept_encoding, fill),
 		cmocka_unit_test_setup(test_entry_headers, fill),
 		cmocka_unit_test_setup(test_entry_headers_disguised, fill),
