@@ -292,8 +292,8 @@ static const struct sbx_key access_rows[] = {
 	  .check = sbx_form_path_pattern,
 	  .help = "Patterns of paths, as in `/v1/**`: `*` is any part of one segment, `**` any "
 		  "rest, and a pattern that ends in `/` is all below it. A path with "
-		  "parameters, as in `/v1/a;b`, must match with them and without. All unless "
-		  "said." },
+		  "parameters, as in `/v1/a;b`, must match with them and without, and one with "
+		  "an encoded `?` or `#` with what is behind it and without. All unless said." },
 };
 static const struct sbx_key_block access_keys = { "entry.access", access_rows,
 						  SBX_N_ELEMENTS(access_rows) };

@@ -13,6 +13,9 @@
  * reading: as it stands; without what a ';' begins; without what a ';' or "%3B" begins. No reading
  * has an empty segment or a dot segment: the check of segments looks at what is before a parameter.
  *
+ * Some proxies decode a path and split it then, so that it ends before an encoded '?' or '#'
+ * (nginx: proxy_pass with $uri). A pattern must match that reading, too, up to its own such mark.
+ *
  * A pattern is run as an automaton with one state a byte (no recursion, no going back), so a
  * hostile path costs at most its length times the pattern's.
  */
@@ -114,6 +117,15 @@ static bool begins_parameter(struct sbx_span s, size_t i, bool encoded)
 	return encoded && s.n - i >= 3 && !memcmp(s.p + i, "%3B", 3);
 }
 
+/* The bytes before an encoded '?' or '#'. */
+static struct sbx_span before_mark(struct sbx_span s)
+{
+	for (size_t i = 0; i + 3 <= s.n; i++)
+		if (!memcmp(s.p + i, "%3F", 3) || !memcmp(s.p + i, "%23", 3))
+			return sbx_span(s.p, i);
+	return s;
+}
+
 /* A segment without its slashes. @last: nothing comes behind it. */
 static const char *judge_segment(const char *s, size_t n, bool last)
 {
@@ -123,6 +135,7 @@ static const char *judge_segment(const char *s, size_t n, bool last)
 		k++;
 	if (k == 0 && (n || !last))
 		return n ? "it has an empty segment before a ';'" : "it has a doubled slash";
+	k = before_mark(sbx_span(s, k)).n;
 	if ((k == 1 && s[0] == '.') || (k == 2 && s[0] == '.' && s[1] == '.'))
 		return "it has a dot segment (/./ or /../)";
 	return NULL;
@@ -259,7 +272,7 @@ static struct sbx_span drop_parameters(struct sbx_span s, bool encoded, char *ou
 	return sbx_span(out, n);
 }
 
-bool sbx_http_path_matches(struct sbx_span pattern, const char *path)
+static bool matches_parameters(struct sbx_span pattern, const char *path)
 {
 	struct sbx_span s = sbx_span_str(path);
 	char bare_pattern[SBX_HTTP_PATTERN_MAX + 1], bare_path[SBX_HTTP_PATH_MAX + 1];
@@ -274,6 +287,20 @@ bool sbx_http_path_matches(struct sbx_span pattern, const char *path)
 			return false;
 	}
 	return true;
+}
+
+bool sbx_http_path_matches(struct sbx_span pattern, const char *path)
+{
+	struct sbx_span s = sbx_span_str(path), begin = before_mark(s);
+	char text[SBX_HTTP_PATH_MAX + 1];
+
+	if (!matches_parameters(pattern, path))
+		return false;
+	if (begin.n == s.n)
+		return true;
+	memcpy(text, begin.p, begin.n);
+	text[begin.n] = '\0';
+	return matches_parameters(before_mark(pattern), text);
 }
 
 const char *sbx_http_pattern_check(struct sbx_span pattern)

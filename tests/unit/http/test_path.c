@@ -101,6 +101,8 @@ static void test_ambiguous(void **state)
 		"/%e0%80%af", "/%E0%9f%bf",  "/%f0%80%80%af",
 		"/a b",	      "/a\tb",	     "/a\x01",
 		"/a\x7f",     "/a#b",	     "/\xc3\xa9",
+		"/a/..%3f",   "/a/..%3Fx",   "/a/%2e.%23/b",
+		"/.%3f",
 	};
 
 	(void)state;
@@ -205,6 +207,32 @@ static void test_parameters(void **state)
 	}
 }
 
+/* Some proxies decode a path, and then take what is behind a '?' or '#' for no part of it. */
+static void test_encoded_marks(void **state)
+{
+	static const struct {
+		const char *pattern, *yes[4], *no[4];
+	} cases[] = {
+		{ "/**/read",
+		  { "/a/read", "/a/read%3F/read" },
+		  { "/delete%3F/read", "/delete%23/read", "/delete%23%3F/read" } },
+		{ "/wiki/**", { "/wiki/What%3F", "/wiki/C%23/a" }, { "/w%3F/wiki/a" } },
+		{ "/*.json", { "/a.json%3F.json" }, { "/a%3F.json", "/a;.json%3F.json" } },
+		{ "/what%3F/b", { "/what%3F/b" }, { "/what", "/what/b" } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(cases); i++) {
+		struct sbx_span p = sbx_span_str(cases[i].pattern);
+
+		assert_null(sbx_http_pattern_check(p));
+		for (size_t k = 0; k < 4 && cases[i].yes[k]; k++)
+			assert_true(sbx_http_path_matches(p, cases[i].yes[k]));
+		for (size_t k = 0; k < 4 && cases[i].no[k]; k++)
+			assert_false(sbx_http_path_matches(p, cases[i].no[k]));
+	}
+}
+
 /* Without its parameters, an accepted path has no empty segment and no dot segment. */
 static void test_parameters_alone(void **state)
 {
@@ -271,11 +299,16 @@ static void test_pattern_check(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_canonical),    cmocka_unit_test(test_ambiguous),
-		cmocka_unit_test(test_limits),	     cmocka_unit_test(test_patterns),
-		cmocka_unit_test(test_pattern_time), cmocka_unit_test(test_pattern_check),
-		cmocka_unit_test(test_parameters),   cmocka_unit_test(test_parameters_alone),
+		cmocka_unit_test(test_canonical),
+		cmocka_unit_test(test_ambiguous),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_pattern_time),
+		cmocka_unit_test(test_pattern_check),
+		cmocka_unit_test(test_parameters),
+		cmocka_unit_test(test_parameters_alone),
 		cmocka_unit_test(test_parameters_limits),
+		cmocka_unit_test(test_encoded_marks),
 	};
 
 	return cmocka_run_group_tests_name("path", tests, NULL, NULL);
