@@ -64,7 +64,7 @@ EXTRA_DIST += \
 	%reldir%/system/execs.py \
 	%reldir%/system/inside.py \
 	%reldir%/system/kernel_probes.py \
-	%reldir%/system/memory.py \
+	%reldir%/system/process_memory.py \
 	%reldir%/system/origin.py \
 	%reldir%/system/raw_h2.py \
 	%reldir%/system/raw_tls.py \

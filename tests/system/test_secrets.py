@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from conftest import descendants, named, status
-from memory import has
+from process_memory import has
 from test_lifecycle import clean, running, wait_until  # noqa: F401
 
 VALUE = "ghp_realValue0123456789"

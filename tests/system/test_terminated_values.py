@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from conftest import descendants, named, status
-from memory import areas, has
+from process_memory import areas, has
 from test_lifecycle import processes, wait_until
 from test_secrets import put, secret_helper
 
