@@ -48,7 +48,8 @@ int sbx_whole_new(const struct sbx_http_request *r, const uint8_t *p, size_t n,
 		free(w);
 		return -ENOMEM;
 	}
-	memcpy(w->bytes, p, n);
+	if (n) /* nothing may have no address */
+		memcpy(w->bytes, p, n);
 	w->request = *r;
 	copy = &w->request;
 	move(&copy->method, p, n, w->bytes);
