@@ -60,10 +60,12 @@ bool sbx_run_panic_lost(struct sbx_run *r)
 	const char *lost = lost_process(r);
 	char what[64];
 
-	if (r->protocol_broken)
+	if (r->protocol_broken) {
 		sbx_run_panic(r, SBX_REASON_PROTOCOL, r->err.msg);
+		return true;
+	}
 	if (!lost)
-		return r->protocol_broken;
+		return false;
 	sbx_text_fit(what, sizeof(what), "%s%s", strcmp(lost, "sbx-tls") == 0 ? "sbx-tls, " : "",
 		     when);
 	sbx_run_panic(r, SBX_REASON_BROKER_LOST, what);
