@@ -85,7 +85,7 @@ tests_check_tls_carry_LDADD = $(SBX_TLS_TEST_LIBS)
 
 SBX_TLS_WORLD = tests/fuzz/tls/tls_world.c tests/fuzz/tls/tls_world.h tests/unit/tls/world_input.h
 check_PROGRAMS += tests/unit/tls/test_http2
-tests_unit_tls_test_http2_SOURCES = tests/unit/tls/test_http2.c $(SBX_TLS_WORLD)
+tests_unit_tls_test_http2_SOURCES = tests/unit/tls/test_http2.c tests/unit/fail_alloc.h $(SBX_TLS_WORLD)
 tests_unit_tls_test_http2_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
 tests_unit_tls_test_http2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
 

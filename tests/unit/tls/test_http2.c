@@ -15,25 +15,8 @@
 
 #include "base/cleanup.h"
 #include "http/message.h"
+#include "tests/unit/fail_alloc.h"
 #include "tests/unit/tls/world_input.h"
-
-/* The allocation of src/tls and src/http that fails, counted down; 0: none. */
-static size_t fail_at;
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-
-void *__wrap_malloc(size_t n)
-{
-	return fail_at && --fail_at == 0 ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fail_at && --fail_at == 0 ? NULL : __real_calloc(n, size);
-}
 
 static struct world_input in;
 static struct tls_world w;
