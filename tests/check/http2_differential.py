@@ -220,7 +220,7 @@ READERS = {"h2": by_h2, "nghttp2": by_nghttp2}
 
 
 def run_records(build, program, kind, texts):
-    data = b"".join(bytes([kind]) + struct.pack(">I", len(t)) + t for t in texts)
+    data = b"".join(common.record(kind, t) for t in texts)
     return subprocess.run([f"{build}/tests/check/{program}"], input=data, stdout=subprocess.PIPE, check=True).stdout
 
 
