@@ -2,11 +2,7 @@
 """Requests of HTTP/1 to terminated hosts, byte by byte: written here with marks for placeholders, filled in and sent
 inside (raw_tls.py), and the replies read."""
 import json
-import os
 import re
-import shutil
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Runs inside, where the placeholders are known: $NAME$ stands for one, #NAME# for its length, #BODY# for
 # that of the bytes behind the head, and [text, n] for the text in chunks of n bytes. Sent whole, in bytes,
@@ -37,18 +33,11 @@ class Inside:
     def __init__(self, sbx, profile, values):
         self.sbx, self.values = sbx, values
         sbx.profile("tls", profile)
-        shutil.copy(os.path.join(HERE, "raw_tls.py"), sbx.work)
-        self.write("make.py", MAKE)
-        os.chmod(os.path.join(sbx.work, "raw_tls.py"), 0o644)
-
-    def write(self, name, text):
-        path = os.path.join(self.sbx.work, name)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-        os.chmod(path, 0o644)
+        sbx.copy("raw_tls.py")
+        sbx.put("make.py", MAKE)
 
     def __call__(self, cases):
-        self.write("templates.json", json.dumps(cases))
+        self.sbx.put("templates.json", json.dumps(cases))
         r = self.sbx.run(["--profile", "tls"], ["sh", "-c", '/usr/bin/python3 make.py "$0" && /usr/bin/python3 raw_tls.py '
                                                 "/tmp/cases.json", json.dumps(list(self.values))],
                          env=self.values, timeout=200)

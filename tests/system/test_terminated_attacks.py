@@ -2,14 +2,12 @@
 """Attacks of a command on the value of a secret, or on sbx-tls; each of these worked once."""
 import base64
 import os
-import shutil
 import time
 
 import pytest
 
 from conftest import named
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 SECRET = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
 HOSTS = ["api.test", "h2.api.test"]
 PROFILE = """name: tls
@@ -117,7 +115,7 @@ def rss(pid):
 
 def peak(sbx, script, seconds):
     """MiB that sbx-tls grew by, while @script ran inside."""
-    shutil.copy(os.path.join(HERE, "raw_h2.py"), sbx.work)
+    sbx.copy("raw_h2.py")
     p = sbx.popen(["--profile", "tls"], ["/usr/bin/python3", "-c", script], env={"TOKEN": SECRET}, stdin=-1)
     assert p.stdout.readline() == "up\n", p.stderr.read()
     tls = named(p.pid, "sbx-tls")[0]

@@ -3,8 +3,6 @@
 import hashlib
 import hmac
 import json
-import os
-import shutil
 import urllib.parse
 
 import pytest
@@ -97,8 +95,7 @@ def test_bodies_that_are_signed(sbx, world, host, http):
 def test_bodies_that_wait(sbx):
     """40 streams hold 1 MiB each: those past 32 MiB are refused, and the others are served. Then there is room again."""
     sbx.profile("tls", PROFILE)
-    shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "raw_h2.py"), sbx.work)
-    os.chmod(os.path.join(sbx.work, "raw_h2.py"), 0o644)
+    sbx.copy("raw_h2.py")
     head = [[":method", "POST"], [":scheme", "https"], [":authority", "h2.api.test"], [":path", "/big/1"],
             ["x-amz-date", "20260101T000000Z"],
             ["authorization", "AWS4-HMAC-SHA256 Credential=$TOKEN$/20260101/us-east-1/sts/aws4_request, "

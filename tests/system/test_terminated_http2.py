@@ -3,13 +3,10 @@
 import base64
 import collections
 import json
-import os
-import shutil
 import urllib.parse
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 SECRET = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
 PROFILE = """name: tls
 extends: none
@@ -35,8 +32,7 @@ PROTOCOL_ERROR, INTERNAL_ERROR, ENHANCE_YOUR_CALM = 1, 2, 11  # RFC 9113 section
 @pytest.fixture
 def inside(sbx):
     sbx.profile("tls", PROFILE)
-    shutil.copy(os.path.join(HERE, "raw_h2.py"), sbx.work)
-    os.chmod(os.path.join(sbx.work, "raw_h2.py"), 0o644)
+    sbx.copy("raw_h2.py")
 
     def run(cases):
         sbx.put("cases.json", json.dumps(cases))
