@@ -10,6 +10,9 @@ import time
 
 import pytest
 
+from test_lifecycle import wait_until
+from test_secrets import put
+
 VALUE = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
 HOSTS = ["api.test", "h2.api.test"]
 VERSION = {"api.test": "1.1", "h2.api.test": "2"}
@@ -128,15 +131,9 @@ def test_sources(sbx, world, host, source):
     value = f"value-of-{source}-with-thirty-five-bytes"
     directory = os.path.join(sbx.tmp, "credentials")
     os.mkdir(directory)
-    for path in (f"{sbx.tmp}/token", f"{directory}/token"):
-        with open(path, "w") as f:
-            f.write(value + "\n")
-        os.chown(path, world.user.pw_uid, world.user.pw_gid)
     os.chown(directory, world.user.pw_uid, world.user.pw_gid)
-    if source != "file":
-        os.unlink(f"{sbx.tmp}/token")
-    if source != "credential":
-        os.unlink(f"{directory}/token")
+    if source in ("file", "credential"):
+        put(sbx, "token" if source == "file" else "credentials/token", value.encode() + b"\n")
     of = {"env": "from: 'env:REAL'", "file": f"from: 'file:{sbx.tmp}/token'", "credential": "from: 'credential:token'",
           "command": "from: {command: [sh, -c, 'echo $REAL']}"}
     env = {"CREDENTIALS_DIRECTORY": directory, "TOKEN": "another"}
@@ -162,28 +159,17 @@ def asks(host, n):
 
 
 @pytest.fixture
-def counted(sbx, world):
+def counted(sbx):
     """A command that prints the token in a file, and notes that it ran."""
-    token, runs = f"{sbx.tmp}/token", f"{sbx.tmp}/runs"
-    for path in (token, runs):
-        open(path, "w").close()
-        os.chown(path, world.user.pw_uid, world.user.pw_gid)
+    token, runs = put(sbx, "token", b""), put(sbx, "runs", b"")
 
     def write(text):
-        with open(token, "w") as f:
-            f.write(text + "\n")
+        put(sbx, "token", text.encode() + b"\n")
 
     def n_runs():
         with open(runs) as f:
             return len(f.read())
     return f"command: [sh, -c, 'cat {token}; printf x >> {runs}']", write, n_runs
-
-
-def until(what):
-    end = time.monotonic() + 10
-    while not what() and time.monotonic() < end:
-        time.sleep(0.05)
-    return what()
 
 
 class Asker:
@@ -219,7 +205,7 @@ def test_a_401_runs_a_command_again(sbx, world, host, counted):
     asker = Asker(sbx, host, source, 2)
     assert n_runs() == 1
     write(FRESH)
-    assert asker.ask() == "401" and until(lambda: n_runs() == 2)
+    assert asker.ask() == "401" and wait_until(lambda: n_runs() == 2)
     time.sleep(0.5)  # the value is on its way to sbx-tls
     assert asker.ask() == "200"
     asker.end()
@@ -233,7 +219,7 @@ def test_a_command_runs_at_most_once_a_minute(sbx, world, host, counted):
     world.mark()
     asker = Asker(sbx, host, source, 4)
     write(OLDER)
-    assert asker.ask() == "401" and until(lambda: n_runs() == 2)
+    assert asker.ask() == "401" and wait_until(lambda: n_runs() == 2)
     time.sleep(0.5)
     write(FRESH)
     assert [asker.ask() for _ in range(3)] == ["401"] * 3
