@@ -38,15 +38,14 @@ def test_no_client_is_told_to_trust_what_the_host_does_not(sbx, world):
     assert r.rc == 60, r
 
 
-def private_origin(world, tmp):
-    """A CA that the host does not trust, and a server's certificate under it."""
-    path = lambda name: os.path.join(tmp, name)  # noqa: E731
-    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    subprocess.run(["openssl", "req", "-x509", *key, "-keyout", path("own.key"), "-out", path("own.pem"), "-days", "2",
-                    "-subj", "/CN=own", "-addext", "subjectAltName=DNS:private.api.test"], **quiet)
-    for name in ("own.pem", "own.key"):
-        os.chmod(path(name), 0o644)
+def make_pair(pair):
+    """PAIR.pem, a certificate of private.api.test that the host does not trust, and PAIR.key."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+                    pair + ".key", "-out", pair + ".pem", "-days", "2", "-subj", "/CN=own", "-addext",
+                    "subjectAltName=DNS:private.api.test"],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for path in (pair + ".pem", pair + ".key"):
+        os.chmod(path, 0o644)
 
 
 @contextlib.contextmanager
@@ -66,7 +65,7 @@ def s_server(world, pair, *args):
 @pytest.fixture
 def private(sbx, world):
     """A server for private.api.test:9443 that wants a client's certificate."""
-    private_origin(world, sbx.tmp)
+    make_pair(f"{sbx.tmp}/own")
     with s_server(world, f"{sbx.tmp}/own", "-Verify", "1", "-verify_return_error", "-CAfile", f"{sbx.tmp}/own.pem", "-www"):
         yield
 
@@ -99,11 +98,8 @@ def test_a_server_of_one_version(sbx, world, version, status):
 
 def test_a_client_certificate_with_another_key(sbx, world):
     """The command does not start, and the line says why; with its own key it does."""
-    for name, subject in (("own", "own"), ("other", "other")):
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
-                        f"{sbx.tmp}/{name}.key", "-out", f"{sbx.tmp}/{name}.pem", "-days", "2", "-subj", f"/CN={subject}"],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.chmod(f"{sbx.tmp}/{name}.key", 0o644)
+    for name in ("own", "other"):
+        make_pair(f"{sbx.tmp}/{name}")
     entry = "  allow:\n    - {host: api.test, mtls: {cert: %s/own.pem, key: %s/%s.key}}\n"
     bad = run(sbx, entry % (sbx.tmp, sbx.tmp, "other"), "echo ran")
     assert (bad.rc, bad.out) == (125, ""), bad
@@ -201,8 +197,7 @@ for host in sys.argv[1:]:
 
 @pytest.mark.parametrize("hosts", [("api.test", "other.api.test"), origin.LONG_NAMES], ids=["short", "long"])
 def test_a_ticket_is_good_for_its_host_alone(sbx, hosts):
-    with open(f"{sbx.work}/resume.py", "w", encoding="utf-8") as f:
-        f.write(RESUME)
+    sbx.put("resume.py", RESUME)
     r = run(sbx, "".join(["  allow:\n", *(f"    - {{host: {h}, inspect: true}}\n" for h in hosts)]),
             f"/usr/bin/python3 resume.py {' '.join(hosts)}")
     assert r.out == (f"{hosts[0]} TLSv1.3 False False 200\n"
