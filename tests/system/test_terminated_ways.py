@@ -4,8 +4,7 @@ a host that is not terminated is open."""
 import pytest
 
 ADDRESS = {"api.test": "203.0.113.80", "allowed.test": "203.0.113.10"}
-PROFILES = {
-    "fetch": """name: ways
+FETCH = """name: ways
 extends: none
 network:
   mode: fetch
@@ -13,7 +12,9 @@ network:
     - {host: api.test, inspect: true}
     - {host: allowed.test, ports: [443, 8443]}
     - {host: allowed.test, ports: 443, protocol: udp}
-    - {cidr: 203.0.113.0/24, ports: [443, 8443], check: tls}
+"""
+PROFILES = {
+    "fetch": FETCH + """    - {cidr: 203.0.113.0/24, ports: [443, 8443], check: tls}
     - {cidr: 203.0.113.0/24, ports: 80, check: http}
 """,
     "default allow": """name: ways
@@ -27,15 +28,7 @@ network:
     - {cidr: 203.0.113.0/24, ports: 443, check: tls}
     - {cidr: 203.0.113.0/24, ports: 80, check: http}
 """,
-    "cidr without check": """name: ways
-extends: none
-network:
-  mode: fetch
-  allow:
-    - {host: api.test, inspect: true}
-    - {host: allowed.test, ports: [443, 8443]}
-    - {host: allowed.test, ports: 443, protocol: udp}
-    - {cidr: 203.0.113.0/24, ports: [80, 443, 8443]}
+    "cidr without check": FETCH + """    - {cidr: 203.0.113.0/24, ports: [80, 443, 8443]}
 """}
 
 
