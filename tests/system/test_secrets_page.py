@@ -46,13 +46,6 @@ def shell(sbx, script, **env):
                           stdin=subprocess.DEVNULL, timeout=120, check=False)
 
 
-def write(sbx, name, text):
-    path = os.path.join(sbx.work, name)
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(text)
-    os.chmod(path, 0o644)
-
-
 def credentials(world, host, header):
     """The credentials that the origin got for the host, with Basic decoded."""
     found = set()
@@ -74,7 +67,7 @@ def test_line(sbx, world, secret):
     tool, host, header = LINES[secret]
     assert shutil.which(tool, path="/usr/bin:/bin"), f"{tool} is not installed: ./bootstrap check installs it"
     assert NPMRC.split("\n")[1].replace("packages.npmjs.org", "HOST") in page()
-    write(sbx, ".npmrc", NPMRC + "\n")
+    sbx.put(".npmrc", NPMRC + "\n")
     world.mark()
     line = lines(page())[secret].replace("OWNER/PROJECT", "private/repo.git").replace("PACKAGE", "sbx-demo").replace("OWNER", "me")
     r = shell(sbx, line, **{secret.strip("'").partition("@")[0]: VALUE})
@@ -147,8 +140,8 @@ def test_a_secret_lifts_no_access(sbx, world):
 def test_a_profile_for_reading(sbx, world):
     """npm installs, and cannot publish: the origin is never asked with PUT."""
     sbx.profile("npm-read", profile("npm-read"))
-    write(sbx, ".npmrc", NPMRC + "\n")
-    write(sbx, "package.json", '{"name": "sbx-demo", "version": "1.0.0"}')
+    sbx.put(".npmrc", NPMRC + "\n")
+    sbx.put("package.json", '{"name": "sbx-demo", "version": "1.0.0"}')
     world.mark()
     run = "sbx-run --profile npm-read --secret 'NPM_TOKEN@*.npmjs.org' -- npm "
     r = shell(sbx, run + "view other", NPM_TOKEN=VALUE)
