@@ -270,3 +270,11 @@ bool sbx_http_host_matches(struct sbx_span pattern, const char *host)
 	}
 	return pattern.n && pattern.n == n && !memcmp(host, pattern.p, n);
 }
+
+bool sbx_http_secret_is_for(const struct sbx_http_secret *s, const char *host)
+{
+	for (size_t i = 0; i < s->hosts.n; i++)
+		if (sbx_http_host_matches(s->hosts.v[i], host))
+			return true;
+	return false;
+}

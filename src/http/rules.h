@@ -110,5 +110,7 @@ void sbx_http_rules_fini(struct sbx_http_rules *r);
 /* Does the pattern ("api.example.org", or "*.example.org": any depth below, not the apex) cover
  * the normalised name @host? */
 bool sbx_http_host_matches(struct sbx_span pattern, const char *host);
+/* Is @host one of the secret's? */
+bool sbx_http_secret_is_for(const struct sbx_http_secret *s, const char *host);
 
 #endif

@@ -26,14 +26,6 @@ void sbx_secret_use_init(struct sbx_secret_use *u, const char *host,
 	sbx_http_path_canonical(r->target, u->path, &query, &u->path_why);
 }
 
-bool sbx_secret_use_is_for_host(const struct sbx_secret_use *u, const struct sbx_http_secret *s)
-{
-	for (size_t i = 0; i < s->hosts.n; i++)
-		if (sbx_http_host_matches(s->hosts.v[i], u->host))
-			return true;
-	return false;
-}
-
 /* Does something replace the method or the path on which the secret depends? */
 static bool is_overridden(const struct sbx_secret_use *u, const struct sbx_http_secret *s)
 {
@@ -57,7 +49,7 @@ static bool path_applies(const struct sbx_secret_use *u, const struct sbx_http_s
 
 bool sbx_secret_use_applies(const struct sbx_secret_use *u, const struct sbx_http_secret *s)
 {
-	return sbx_secret_use_is_for_host(u, s) && u->tls && !is_overridden(u, s) &&
+	return sbx_http_secret_is_for(s, u->host) && u->tls && !is_overridden(u, s) &&
 	       method_applies(u, s) && path_applies(u, s);
 }
 
@@ -108,7 +100,7 @@ static bool judge(const struct sbx_secret_use *u, const struct sbx_http_secret *
 {
 	char list[160];
 
-	if (!sbx_secret_use_is_for_host(u, s)) {
+	if (!sbx_http_secret_is_for(s, u->host)) {
 		sbx_http_list_text(&s->hosts, list, sizeof(list));
 		return REFUSE(v,
 			      THE_PLACEHOLDER ", but the secret is for %s only; if it should go "

@@ -28,8 +28,6 @@ struct sbx_secret_use {
 void sbx_secret_use_init(struct sbx_secret_use *u, const char *host,
 			 const struct sbx_http_request *r);
 
-/* Is the secret one of the request's host? */
-bool sbx_secret_use_is_for_host(const struct sbx_secret_use *u, const struct sbx_http_secret *s);
 /* Is the request one that the secret is for, by host, TLS, method and path? */
 bool sbx_secret_use_applies(const struct sbx_secret_use *u, const struct sbx_http_secret *s);
 

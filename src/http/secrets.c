@@ -512,7 +512,7 @@ static bool ask_uncoded(struct rewrite *w)
 	bool any = false;
 
 	for (size_t i = 0; i < w->rules->n_secrets; i++)
-		any |= sbx_secret_use_is_for_host(&w->use, &w->rules->secrets[i]);
+		any |= sbx_http_secret_is_for(&w->rules->secrets[i], w->use.host);
 	if (!any)
 		return true;
 	sbx_http_head_remove(r, sbx_span_str("a-im"));

@@ -212,14 +212,6 @@ int sbx_swap_new_trailer(const struct sbx_http_rules *rules, const char *host, b
 	return sbx_swap_new_request(rules, &nothing, host, ret_swap);
 }
 
-static bool is_for_host(const struct sbx_http_secret *secret, const char *host)
-{
-	for (size_t i = 0; i < secret->hosts.n; i++)
-		if (sbx_http_host_matches(secret->hosts.v[i], host))
-			return true;
-	return false;
-}
-
 /* A value that @secret has, or had, in all its forms. 0 or -ENOMEM. */
 static int add_value(struct sbx_swap *s, const struct sbx_http_secret *secret)
 {
@@ -259,7 +251,7 @@ int sbx_swap_new_response(const struct sbx_http_rules *rules, const char *host,
 	for (size_t i = 0; i < rules->n_secrets && r == 0; i++) {
 		struct sbx_http_secret secret = rules->secrets[i];
 
-		if (!is_for_host(&secret, host))
+		if (!sbx_http_secret_is_for(&secret, host))
 			continue;
 		if (!s) {
 			s = swap_new(rules->n_secrets * STRINGS_OF_RESPONSE);

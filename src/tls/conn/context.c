@@ -34,14 +34,6 @@ void sbx_tls_send(struct sbx_tls_context *ctx, const uint8_t *packet, size_t n)
 
 /* --- secrets that change --- */
 
-static bool belongs_to(const struct sbx_http_secret *s, const char *name)
-{
-	for (size_t i = 0; i < s->hosts.n; i++)
-		if (sbx_http_host_matches(s->hosts.v[i], name))
-			return true;
-	return false;
-}
-
 void sbx_tls_ask_again(struct sbx_tls_context *ctx, const char *name)
 {
 	struct timespec now;
@@ -52,7 +44,7 @@ void sbx_tls_ask_again(struct sbx_tls_context *ctx, const char *name)
 		ssize_t n = sbx_msg_encode_simple(SBX_MSG_SECRET_STALE, (uint32_t)i, packet,
 						  sizeof(packet));
 
-		if (n < 0 || !belongs_to(&ctx->rules.secrets[i], name) ||
+		if (n < 0 || !sbx_http_secret_is_for(&ctx->rules.secrets[i], name) ||
 		    (ctx->asked_s[i] && now.tv_sec - ctx->asked_s[i] < ASK_AGAIN_S))
 			continue;
 		/* a full channel: the next 401 asks */
