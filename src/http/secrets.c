@@ -403,21 +403,23 @@ static bool set_headers(struct rewrite *w, const struct sbx_http_entry *e)
 
 /* --- signing --- */
 
-/* The secret whose placeholder signed the request, if it signs here; NULL: none. */
-static const struct sbx_http_secret *find_signer(const struct sbx_http_rules *rules,
-						 const struct sbx_secret_use *use,
-						 const struct sbx_http_request *r,
-						 struct sbx_aws_authorization *ret_signing)
+static bool is_signed(const struct sbx_http_request *r, struct sbx_aws_authorization *ret_signing)
 {
 	const struct sbx_http_header *h = sbx_http_head_find(r, sbx_span_str("authorization"));
 
-	if (!h || !sbx_aws_parse(h->value, ret_signing))
-		return NULL;
+	return h && sbx_aws_parse(h->value, ret_signing);
+}
+
+/* The secret whose placeholder signed the request, if it signs here; NULL: none. */
+static const struct sbx_http_secret *find_signer(const struct sbx_http_rules *rules,
+						 const struct sbx_secret_use *use,
+						 const struct sbx_aws_authorization *signing)
+{
 	for (size_t i = 0; i < rules->n_secrets; i++) {
 		const struct sbx_http_secret *s = &rules->secrets[i];
 
 		if (s->inject == SBX_HTTP_INJECT_AWS_SIGV4 &&
-		    sbx_http_same(s->placeholder, ret_signing->id) &&
+		    sbx_http_same(s->placeholder, signing->id) &&
 		    sbx_secret_use_applies(use, s))
 			return s;
 	}
@@ -427,7 +429,8 @@ static const struct sbx_http_secret *find_signer(const struct sbx_http_rules *ru
 /* Takes out the client's signature with the placeholder: it does not leave. */
 static void take_signature(struct rewrite *w)
 {
-	w->signer = find_signer(w->rules, &w->use, &w->out->request, &w->signing);
+	if (is_signed(&w->out->request, &w->signing))
+		w->signer = find_signer(w->rules, &w->use, &w->signing);
 	if (w->signer)
 		sbx_http_head_remove(&w->out->request, sbx_span_str("authorization"));
 }
@@ -438,10 +441,11 @@ bool sbx_http_signs_body(const struct sbx_http_rules *rules, const char *host,
 	struct sbx_secret_use use;
 	struct sbx_aws_authorization signing;
 
-	if (!r->has_body || sbx_http_head_find(r, sbx_span_str("x-amz-content-sha256")))
+	if (!r->has_body || sbx_http_head_find(r, sbx_span_str("x-amz-content-sha256")) ||
+	    !is_signed(r, &signing))
 		return false;
 	sbx_secret_use_init(&use, host, r);
-	return find_signer(rules, &use, r, &signing) != NULL;
+	return find_signer(rules, &use, &signing) != NULL;
 }
 
 /* Comes last: the signature is over the request as it is sent. */
