@@ -54,12 +54,11 @@ bool sbx_ports_left(const struct sbx_net_entry *e, const struct sbx_ports *taken
 		if (sbx_ports_has(taken, port))
 			continue;
 		n_left++;
-		if (last == 0 || last + 1 != port)
-			n++;
-		if (n > SBX_PORTS_MAX)
-			return false;
-		if (last == 0 || last + 1 != port)
-			copy->ports[n - 1].first = (uint16_t)port;
+		if (last == 0 || last + 1 != port) {
+			if (n == SBX_PORTS_MAX)
+				return false;
+			copy->ports[n++].first = (uint16_t)port;
+		}
 		copy->ports[n - 1].last = (uint16_t)port;
 		last = port;
 	}

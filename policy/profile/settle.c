@@ -313,16 +313,23 @@ static int copy_level(struct settling *s, const struct sbx_net_entry *level, siz
 	return r;
 }
 
+/* The ports of the deny entries for just these names are taken. */
+static void take_denied(struct settling *s, const struct sbx_net_entry *names)
+{
+	const struct sbx_net_list *deny = &s->p->network.deny;
+
+	for (size_t i = 0; i < deny->n; i++) {
+		if (is_tcp(&deny->v[i], true) && sbx_net_entry_same_names(&deny->v[i], names))
+			sbx_ports_add(&s->taken, &deny->v[i], true);
+	}
+}
+
 /* The level of the names below a parent: denies before allows, as a decision goes. */
 static int settle_level(struct settling *s, const struct sbx_net_entry *level, size_t n_allow)
 {
-	const struct sbx_net_list *deny = &s->p->network.deny;
 	int r;
 
-	for (size_t i = 0; i < deny->n; i++) {
-		if (is_tcp(&deny->v[i], true) && sbx_net_entry_same_names(&deny->v[i], level))
-			sbx_ports_add(&s->taken, &deny->v[i], true);
-	}
+	take_denied(s, level);
 	r = copy_level(s, level, n_allow, true);
 	return r == 0 ? copy_level(s, level, n_allow, false) : r;
 }
@@ -360,14 +367,10 @@ static int settle_host(struct settling *s)
 {
 	char default_text[] = "default: allow";
 	const struct sbx_net_entry by_default = { .text = default_text, .proto = SBX_PROTO_TCP };
-	const struct sbx_net_list *deny = &s->p->network.deny;
 	size_t n_allow = s->p->network.allow.n;
 	int r;
 
-	for (size_t i = 0; i < deny->n; i++) {
-		if (is_tcp(&deny->v[i], true) && sbx_net_entry_same_names(&deny->v[i], s->host))
-			sbx_ports_add(&s->taken, &deny->v[i], true);
-	}
+	take_denied(s, s->host);
 	r = mark_entries(s);
 	for (char *dot = strchr(s->host->host, '.'); r == 0 && dot; dot = strchr(dot + 1, '.')) {
 		struct sbx_net_entry level = { .wildcard = true, .host = dot + 1 };
