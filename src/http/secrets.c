@@ -636,9 +636,9 @@ static bool has_secret(const struct sbx_http_rules *rules, struct sbx_span sent)
 void sbx_http_request_text(const struct sbx_http_rules *rules, struct sbx_span method,
 			   struct sbx_span target, char *out, size_t n_out)
 {
-	const uint8_t *query = target.n ? memchr(target.p, '?', target.n) : NULL;
-	struct sbx_span path = query ? sbx_span(target.p, (size_t)(query - target.p)) : target;
+	struct sbx_span path;
 
+	sbx_span_cut(&target, '?', &path);
 	if (has_secret(rules, method))
 		method = sbx_span_str("(a method with a secret in it)");
 	if (has_secret(rules, path))
