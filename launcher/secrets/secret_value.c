@@ -122,7 +122,8 @@ static int from_credential(const struct sbx_secret *s, const struct sbx_facts *f
 
 /* --- commands --- */
 
-/* The child. Its errors go to stderr as the command's own do. */
+/* The child. Its errors go to stderr as the command's own do. Its directory is none that is granted:
+ * many programs run or obey what they find in theirs, and would do so outside (git, make). */
 static _Noreturn void exec_command(const struct sbx_secret *s, const struct sbx_facts *f, int out,
 				   pid_t parent)
 {
@@ -144,6 +145,8 @@ static _Noreturn void exec_command(const struct sbx_secret *s, const struct sbx_
 		argv[i] = s->command.v[i];
 	if (r == 0)
 		r = sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds));
+	if (r == 0 && chdir("/") < 0)
+		r = -errno;
 	if (r == 0)
 		execvpe(argv[0], argv, f->environ);
 	sbx_exec_failed_as(NOT_STARTED, s->command.v[0], r < 0 ? -r : errno, "");

@@ -243,3 +243,21 @@ def test_a_short_body_does_not_become_a_very_long_one(tls, host):
     many = f'i=0; while [ $i -lt 3000 ]; do printf %s "$TOKEN"; i=$((i+1)); done > /tmp/b; curl -sS -D- --data-binary @/tmp/b https://{host}/reflect'
     r = sbx.run(["--profile", "tls"], ["sh", "-c", many], env={"TOKEN": "v" * 30000}, timeout=120)
     assert " 413" in r.out and "x-sbx-denied: oversized" in r.out.lower(), r.out[:500]
+
+
+def test_a_hook_for_the_command_of_a_secret(sbx):
+    """Many programs run what they find in their directory. That of sbx-run is granted, so the secret's command, which
+    runs outside and again after a 401, is started in another."""
+    reads = os.path.join(sbx.tmp, "reads")
+    mint = f"pwd >>{reads}; if [ -e hook ]; then . ./hook; fi; echo {SECRET}"
+    sbx.profile("tls", f"""name: tls
+extends: default
+network: {{mode: fetch, allow: [api.test]}}
+secrets: [{{name: TOKEN, from: {{command: [sh, -c, "{mint}"]}}, hosts: api.test}}]
+""")
+    inside = """echo "echo outside >$PWD/ran" >hook; curl -sS -o /dev/null -H "X-A: $TOKEN" https://api.test/denied"""
+    r = sbx.run(["--profile", "tls"], ["sh", "-c", inside + "; sleep 2"])
+    assert r.rc == 0 and os.path.exists(os.path.join(sbx.work, "hook")), r
+    with open(reads) as f:
+        assert f.read() == "/\n/\n", r
+    assert not os.path.exists(os.path.join(sbx.work, "ran")), r
