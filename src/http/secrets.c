@@ -506,8 +506,8 @@ static bool drop_charsets(struct rewrite *w, struct sbx_span *value)
 	return true;
 }
 
-/* In a compressed response, in UTF-16, or in one that has only what changed (RFC 3229), no value
- * would be found. A server that is not asked may choose a coding (RFC 9110 section 12.5.3); the
+/* In a compressed response or gRPC message, in UTF-16, or in a response that has only what changed
+ * (RFC 3229), no value would be found. A server that is not asked may choose a coding (RFC 9110 section 12.5.3); the
  * encoding of text it chooses as the client wishes (ASP.NET). */
 static bool ask_uncoded(struct rewrite *w)
 {
@@ -521,6 +521,8 @@ static bool ask_uncoded(struct rewrite *w)
 		return true;
 	sbx_http_head_remove(r, sbx_span_str("a-im"));
 	sbx_http_head_remove(r, sbx_span_str("accept-charset"));
+	sbx_http_head_remove(r, sbx_span_str("grpc-accept-encoding"));
+	sbx_http_head_remove(r, sbx_span_str("connect-accept-encoding"));
 	for (size_t i = 0; i < r->n_headers; i++) {
 		if (sbx_http_names_alike(r->headers[i].name, name))
 			r->headers[i].value = sbx_span_str("identity");

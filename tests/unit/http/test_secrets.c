@@ -511,6 +511,8 @@ static void test_accept_encoding(void **state)
 	/* Nor is anything else asked that cannot be searched. */
 	assert_string_equal(ask_header("a-im", "gdiff"), "GET /");
 	assert_string_equal(ask("c.example", "GET", "/", "A-IM", "gdiff"), "GET /|A-IM: gdiff");
+	assert_string_equal(ask_header("Grpc-Accept-Encoding", "gzip"), "GET /");
+	assert_string_equal(ask_header("connect-accept-encoding", "gzip"), "GET /");
 }
 
 static void test_entry_headers_disguised(void **state)
