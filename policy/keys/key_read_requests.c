@@ -158,6 +158,12 @@ static void secret_item_fini(struct sbx_secret_item *item)
 	sbx_key_fini(&sbx_secret_item_keys, item);
 }
 
+/* A command is run in /, for the caller's directory is granted. */
+static bool is_relative(const struct sbx_str_list *command)
+{
+	return command->n && command->v[0][0] != '/' && strchr(command->v[0], '/');
+}
+
 /* The problem with the keys of @item taken together, or NULL. */
 static const char *judge_secret(const struct sbx_secret_item *item)
 {
@@ -168,6 +174,8 @@ static const char *judge_secret(const struct sbx_secret_item *item)
 		return "one of from and command must say where the value comes from";
 	if (is_given_empty(&item->from_command) || is_given_empty(&item->command))
 		return "command needs the words of a command";
+	if (is_relative(&item->from_command) || is_relative(&item->command))
+		return "command is run in the directory /; write the absolute path of its program";
 	if (item->hosts.n == 0)
 		return "hosts must name the hosts that get the value";
 	if (is_given_empty(&item->in) || is_given_empty(&item->methods) ||

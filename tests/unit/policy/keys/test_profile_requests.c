@@ -218,6 +218,9 @@ static void test_secret(void **state)
 	secret("name: A, command: [x, ''], hosts: a.example", "not empty");
 	secret("name: A, command: [], hosts: a.example", "words of a command");
 	secret("name: A, from: {command: [x, y]}, hosts: a.example", NULL);
+	secret("name: A, from: {command: [/x, ./y]}, hosts: a.example", NULL);
+	secret("name: A, from: {command: [./x]}, hosts: a.example", "the absolute path");
+	secret("name: A, command: [bin/x], hosts: a.example", "the absolute path");
 	secret("name: A, from: {}, hosts: a.example", "a word or a mapping");
 	secret("name: A, from: env, hosts: a.example", "write env:VARIABLE");
 	secret("name: A, from: 'env:', hosts: a.example", "letters, digits");
