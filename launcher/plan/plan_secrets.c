@@ -3,7 +3,8 @@
  * Refuses files of secrets that the command could read, because they lie in a granted directory. A
  * placeholder is pointless where the command has the value. Refused too is a path through a symlink
  * that the command could replace: the file is read again later, and another one would be sent.
- * Files and symlinks that a mask hides are allowed.
+ * Files and symlinks that a mask hides are allowed. Refused too are commands of secrets, which run
+ * outside, where the sandbox could replace their programs.
  *
  * Notes secrets that have no place in the run, too.
  *
@@ -138,6 +139,74 @@ static int check_file(const struct sbx_draft *d, const char *what, const char *n
 	return r;
 }
 
+/* --- commands of secrets --- */
+
+/* 1: the command may write @path, on the host and without symlinks. 0 or -ENOMEM. */
+static int is_written(const struct sbx_draft *d, const struct sbx_mount_op *op, const char *path)
+{
+	SBX_AUTO_FREE char *place = NULL;
+	const struct sbx_mount_op *shown;
+
+	if (!sbx_view_is_writable_dir(op) || !has_below(op, path))
+		return 0;
+	place = place_of(op, path);
+	if (!place)
+		return -ENOMEM;
+	shown = sbx_view_covering(d->view, place);
+	return !shown || (shown->kind != SBX_MOUNT_MASK && shown->writable);
+}
+
+/* 1: the command may choose what @path leads to. 0 or -ENOMEM. A path that leads nowhere passes. */
+static int is_chosen_inside(const struct sbx_draft *d, const char *path)
+{
+	struct sbx_resolved found = { .fd = -1 };
+	struct sbx_err err = { 0 };
+	int r = sbx_path_resolve(path, &err, &found) == 0 ? 0 : -ENOENT;
+
+	for (size_t i = 0; i < d->view->n_mounts && r == 0; i++) {
+		const struct sbx_mount_op *op = &d->view->mounts[i];
+
+		r = is_written(d, op, found.path);
+		for (size_t k = 0; k < found.n_hops && r == 0; k++)
+			r = is_replaceable(d, op, &found.hops[k]);
+	}
+	sbx_resolved_fini(&found);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* The secret's command runs outside, and again in the run: nothing that it names, and no directory
+ * where its programs are looked for, may be one that the sandbox writes. */
+static int check_command(const struct sbx_draft *d, const struct sbx_secret *s,
+			 struct sbx_err_list *errs)
+{
+	const char *path = sbx_facts_getenv(d->facts, "PATH");
+	SBX_AUTO_FREE char *dirs = strdup(path ? path : "");
+	char *rest = dirs;
+	int r = dirs ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < s->command.n && r == 0; i++) {
+		const char *word = s->command.v[i];
+
+		r = word[0] == '/' ? is_chosen_inside(d, word) : 0;
+		if (r > 0)
+			return refuse(errs, "secret ", s->name,
+				      "its command is run outside, and the sandbox could replace a "
+				      "file of it; move it to a directory that is not granted:",
+				      word);
+	}
+	for (char *dir; r == 0 && (dir = strsep(&rest, ":"));) {
+		r = dir[0] == '/' ? is_chosen_inside(d, dir) : 0;
+		if (r > 0)
+			return refuse(
+				errs, "secret ", s->name,
+				"its command is run outside, and the sandbox could put "
+				"programs into a directory of your PATH; start sbx-run with a "
+				"PATH without",
+				dir);
+	}
+	return r;
+}
+
 /* No flow leaves, so the profile's secrets have no place. merge_flags() says it of --secret. */
 static int note_left_out(struct sbx_plan *p)
 {
@@ -148,12 +217,11 @@ static int note_left_out(struct sbx_plan *p)
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct sbx_secret *s = &p->profile->secrets[i];
 
-		r = sbx_notes_add(&p->notes,
-				  "the secret %s is left out%s: nothing leaves the sandbox (%s)",
-				  s->name,
-				  s->inject == SBX_SECRET_HEADER ? "" :
-								   ", and its variable is not set",
-				  offline ? "the profile is offline" : "--air-gap");
+		r = sbx_notes_add(
+			&p->notes, "the secret %s is left out%s: nothing leaves the sandbox (%s)",
+			s->name,
+			s->inject == SBX_SECRET_HEADER ? "" : ", and its variable is not set",
+			offline ? "the profile is offline" : "--air-gap");
 	}
 	return r;
 }
@@ -164,9 +232,8 @@ static int note_unset(struct sbx_plan *p, const struct sbx_secret *s)
 	if (!p->options->dry_run || s->from != SBX_SECRET_ENV ||
 	    sbx_facts_getenv(p->facts, s->source))
 		return 0;
-	return sbx_notes_add(&p->notes,
-			     "secret %s: %s is not set here, so a run would be refused", s->name,
-			     s->source);
+	return sbx_notes_add(&p->notes, "secret %s: %s is not set here, so a run would be refused",
+			     s->name, s->source);
 }
 
 int sbx_plan_secrets(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs)
@@ -183,6 +250,8 @@ int sbx_plan_secrets(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_e
 		r = note_unset(p, s);
 		if (r == 0 && s->from == SBX_SECRET_FILE)
 			r = check_file(d, "secret ", s->name, s->source, errs);
+		if (r == 0 && s->from == SBX_SECRET_COMMAND)
+			r = check_command(d, s, errs);
 	}
 	for (size_t i = 0; i < p->tls.n_entries && r == 0; i++) {
 		const struct sbx_net_entry *e = p->tls.entries[i];

@@ -122,8 +122,8 @@ static int from_credential(const struct sbx_secret *s, const struct sbx_facts *f
 
 /* --- commands --- */
 
-/* The child. Its errors go to stderr as the command's own do. Its directory is none that is granted:
- * many programs run or obey what they find in theirs, and would do so outside (git, make). */
+/* The child. Its errors go to stderr as the command's own do. Its directory is none that is
+ * granted: many programs obey files that they find in theirs, and would do so outside. */
 static _Noreturn void exec_command(const struct sbx_secret *s, const struct sbx_facts *f, int out,
 				   pid_t parent)
 {

@@ -507,8 +507,8 @@ static bool drop_charsets(struct rewrite *w, struct sbx_span *value)
 }
 
 /* In a compressed response or gRPC message, in UTF-16, or in a response that has only what changed
- * (RFC 3229), no value would be found. A server that is not asked may choose a coding (RFC 9110 section 12.5.3); the
- * encoding of text it chooses as the client wishes (ASP.NET). */
+ * (RFC 3229), no value would be found. A server that is not asked may choose a coding (RFC 9110
+ * section 12.5.3); the encoding of text it chooses as the client wishes (ASP.NET). */
 static bool ask_uncoded(struct rewrite *w)
 {
 	const struct sbx_span name = sbx_span_str("Accept-Encoding");

@@ -261,3 +261,32 @@ secrets: [{{name: TOKEN, from: {{command: [sh, -c, "{mint}"]}}, hosts: api.test}
     with open(reads) as f:
         assert f.read() == "/\n/\n", r
     assert not os.path.exists(os.path.join(sbx.work, "ran")), r
+
+
+@pytest.mark.parametrize("words,path,told", [
+    ("[sh, -c, 'echo $VALUE']", "WORK/bin:/usr/bin:/bin", "start sbx-run with a PATH without WORK/bin"),
+    ("[sh, -c, 'echo $VALUE']", "/usr/bin:/bin:WORK/later", "start sbx-run with a PATH without WORK/later"),
+    ("[WORK/mint]", "/usr/bin:/bin", "that is not granted: WORK/mint"),
+    ("[sh, WORK/mint]", "/usr/bin:/bin", "that is not granted: WORK/mint"),
+    ("[sh, AWAY/mint]", "AWAY:/usr/bin:/bin", None)])
+def test_a_program_for_the_command_of_a_secret(sbx, words, path, told):
+    """No file that the sandbox could write is run outside."""
+    def at(text):
+        return text.replace("WORK", sbx.work).replace("AWAY", sbx.tmp + "/away")
+    os.mkdir(sbx.tmp + "/away")
+    os.chmod(sbx.tmp + "/away", 0o755)
+    os.mkdir(sbx.work + "/bin")
+    for place in ("WORK/mint", "AWAY/mint"):
+        with open(at(place), "w") as f:
+            f.write(f"#!/bin/sh\necho {SECRET}\n")
+        os.chmod(at(place), 0o755)
+    sbx.profile("tls", f"""name: tls
+extends: default
+network: {{mode: fetch, allow: [api.test]}}
+secrets: [{{name: TOKEN, from: {{command: {at(words)}}}, hosts: api.test}}]
+""")
+    env = {"PATH": at(path), "VALUE": SECRET}
+    r = sbx.run(["--profile", "tls"], ["true"], env=env)
+    assert (r.rc, r.err) == (0, "") if told is None else r.rc == 125 and at(told) in r.err, r
+    r = sbx.run(["--profile", "tls", "--ro-bind", sbx.work], ["true"], env=env)
+    assert r.rc == 0, r
