@@ -157,12 +157,17 @@ static bool is_git(const struct sbx_http_request *r)
 	       sbx_http_equal(sbx_span(h->value.p, sizeof(type) - 1), type);
 }
 
+/* A body, or the messages in it (gRPC; Connect). */
 static bool is_compressed(const struct sbx_http_request *r)
 {
+	static const char *const fields[] = { "content-encoding", "grpc-encoding",
+					      "connect-content-encoding" };
+
 	for (size_t i = 0; i < r->n_headers; i++)
-		if (sbx_http_equal(r->headers[i].name, "content-encoding") &&
-		    !sbx_http_equal(r->headers[i].value, "identity"))
-			return true;
+		for (size_t k = 0; k < SBX_N_ELEMENTS(fields); k++)
+			if (sbx_http_equal(r->headers[i].name, fields[k]) &&
+			    !sbx_http_equal(r->headers[i].value, "identity"))
+				return true;
 	return false;
 }
 

@@ -549,6 +549,7 @@ static void test_entry_headers(void **state)
 
 static void test_body(void **state)
 {
+	static const char *const of_messages[] = { "grpc-encoding", "Connect-Content-Encoding" };
 	static const struct {
 		const char *type;
 		enum sbx_http_form form;
@@ -593,6 +594,17 @@ static void test_body(void **state)
 		add_header(&r, "Content-Type", cases[i].type);
 		got = rewrite(cases[i].host, &r);
 		assert_string_equal(strncmp(got, "POST", 4) ? got : "allow", cases[i].want);
+	}
+	/* The messages of a stream may be compressed, each by itself. */
+	for (size_t i = 0; i < SBX_N_ELEMENTS(of_messages); i++) {
+		struct sbx_http_request r = request("POST", "/");
+
+		r.has_body = true;
+		add_header(&r, of_messages[i], "identity");
+		assert_int_equal(strncmp(rewrite("a.example", &r), "POST", 4), 0);
+		r.headers[0].value = TEXT("gzip");
+		assert_string_equal(rewrite("a.example", &r), MISDIRECTED);
+		assert_int_equal(strncmp(rewrite("c.example", &r), "POST", 4), 0);
 	}
 }
 
