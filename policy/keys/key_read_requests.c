@@ -161,7 +161,9 @@ static void secret_item_fini(struct sbx_secret_item *item)
 /* A command is run in /, for the caller's directory is granted. */
 static bool is_relative(const struct sbx_str_list *command)
 {
-	return command->n && command->v[0][0] != '/' && strchr(command->v[0], '/');
+	const char *program = command->n && command->v ? command->v[0] : "";
+
+	return program[0] != '/' && strchr(program, '/');
 }
 
 /* The problem with the keys of @item taken together, or NULL. */
