@@ -134,7 +134,7 @@ static void bench_decide(int n_rules)
 			exit(1);
 		}
 	}
-	if (sbx_policy_compile(profile, NULL, false, 1, &blob, &n) != 0 ||
+	if (sbx_policy_compile(&(struct sbx_policy_input){ .profile = profile }, &blob, &n) != 0 ||
 	    sbx_policy_load(sbx_span(blob, n), &p) != 0)
 		exit(1);
 	for (size_t i = 0; i < sizeof(whats) / sizeof(*whats); i++) {
@@ -162,6 +162,7 @@ static void bench_launch(const char *file)
 	fclose(f);
 	for (int r = 0; r < ROUNDS; r++) {
 		struct sbx_profile *profile = NULL;
+		struct sbx_policy_input input = { 0 };
 		struct sbx_policy *p = NULL;
 		double t0 = now_ns(), t1, t2;
 		void *blob;
@@ -171,7 +172,8 @@ static void bench_launch(const char *file)
 		    0)
 			exit(1);
 		t1 = now_ns();
-		if (sbx_policy_compile(profile, NULL, false, 1, &blob, &n) != 0)
+		input.profile = profile;
+		if (sbx_policy_compile(&input, &blob, &n) != 0)
 			exit(1);
 		t2 = now_ns();
 		if (sbx_policy_load(sbx_span(blob, n), &p) != 0)

@@ -43,6 +43,10 @@ noinst_LIBRARIES += %reldir%/libsbx-run.a
 	%reldir%/run/supervise.c \
 	%reldir%/run/supervise.h
 
+# descriptors and times that the launcher's loop waits for
+noinst_LIBRARIES += %reldir%/libsbx-loop.a
+%canon_reldir%_libsbx_loop_a_SOURCES = %reldir%/loop/watches.c %reldir%/loop/watches.h
+
 # what a run has on the host's side: cgroup, rules, broker, sbx-tls, published ports
 noinst_LIBRARIES += %reldir%/libsbx-resources.a
 %canon_reldir%_libsbx_resources_a_SOURCES = \
@@ -456,7 +460,7 @@ tests_unit_launcher_process_test_privileges_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_user_test_session_sockets_SOURCES = tests/unit/launcher/user/test_session_sockets.c
 tests_unit_launcher_user_test_session_sockets_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_run_test_supervise_SOURCES = tests/unit/launcher/run/test_supervise.c %reldir%/run/run.c %reldir%/run/supervise.c %reldir%/process/terminal.c
-tests_unit_launcher_run_test_supervise_LDADD = src/ipc/libsbx-ipc.a $(launcher_plan_libs) src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) $(CMOCKA_LIBS)
+tests_unit_launcher_run_test_supervise_LDADD = %reldir%/libsbx-loop.a src/ipc/libsbx-ipc.a $(launcher_plan_libs) src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) $(CMOCKA_LIBS)
 tests_unit_launcher_tree_test_tree_SOURCES = tests/unit/launcher/tree/test_tree.c
 tests_unit_launcher_tree_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_host_test_trust_SOURCES = tests/unit/launcher/host/test_trust.c tests/unit/scratch.h
@@ -481,13 +485,17 @@ tests_unit_launcher_rootfs_test_views_SOURCES = tests/unit/launcher/rootfs/test_
 tests_unit_launcher_rootfs_test_views_LDADD = $(launcher_plan_test_libs)
 
 launcher_run_libs = \
-	%reldir%/libsbx-run.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
+	%reldir%/libsbx-run.a %reldir%/libsbx-loop.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
 	src/http/libsbx-http.a src/wire/libsbx-wire.a src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) \
 	src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 launcher_main_sources = %reldir%/cli/main.c %reldir%/process/step_hook.h
 if SBX_RUN_STATIC
 launcher_main_sources += %reldir%/process/no_loader.c
 endif
+
+check_PROGRAMS += tests/unit/launcher/loop/test_watches
+tests_unit_launcher_loop_test_watches_SOURCES = tests/unit/launcher/loop/test_watches.c
+tests_unit_launcher_loop_test_watches_LDADD = %reldir%/libsbx-loop.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/launcher/run/test_run_wait tests/unit/launcher/run/test_state_change \
 	tests/unit/launcher/cleanup/test_sweep tests/unit/launcher/resources/test_tls_process

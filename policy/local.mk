@@ -29,6 +29,7 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/decide/policy_explain.c \
 	%reldir%/decide/policy_hash.c \
 	%reldir%/decide/policy_load.c %reldir%/decide/policy_internal.h \
+	%reldir%/decide/live.h %reldir%/decide/rules.c %reldir%/decide/rules.h \
 	%reldir%/profile/ports.c %reldir%/profile/ports.h \
 	%reldir%/profile/profile.c %reldir%/profile/profile.h \
 	%reldir%/profile/secret.c %reldir%/profile/secret.h \

@@ -417,7 +417,10 @@ static int take_floors(struct sbx_attach_builder *b, struct sbx_err *err)
 static int ask_policy(struct sbx_attach_builder *b, struct sbx_err *err)
 {
 	size_t n_blob = 0;
-	int r = sbx_policy_compile(b->profile, b->system, false, 1, &b->blob, &n_blob);
+	const struct sbx_policy_input input = { .profile = b->profile,
+						.system = b->system,
+						.generation = 1 };
+	int r = sbx_policy_compile(&input, &b->blob, &n_blob);
 
 	if (r == 0)
 		r = sbx_policy_load(sbx_span(b->blob, n_blob), &b->policy);

@@ -475,10 +475,14 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	const struct sbx_profile *profile = p->profile;
 	enum sbx_mode mode = profile->network.mode;
+	const struct sbx_live live = { .air_gapped = p->air_gap };
+	const struct sbx_policy_input input = { .profile = profile,
+						.system = p->system,
+						.live = &live,
+						.generation = POLICY_GENERATION };
 	int r;
 
-	r = sbx_policy_compile(profile, p->system, p->air_gap, POLICY_GENERATION, &p->policy_blob,
-			       &p->n_policy_blob);
+	r = sbx_policy_compile(&input, &p->policy_blob, &p->n_policy_blob);
 	if (r == 0)
 		r = sbx_policy_load(sbx_span(p->policy_blob, p->n_policy_blob), &p->policy);
 	if (r < 0) {

@@ -11,6 +11,7 @@
 #include "launcher/cleanup/runtime.h"
 #include "launcher/helpers/protect_helper.h"
 #include "launcher/keep/keep_helper.h"
+#include "launcher/loop/watches.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/step.h"
 #include "launcher/process/terminal.h"
@@ -76,6 +77,7 @@ struct sbx_run {
 	int scratch_fd;	    /* the scratch home, with --scratch */
 
 	/* supervision */
+	struct sbx_watches watches;
 	int signal_fd, wall_fd;
 	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
 	uint64_t heard;	      /* 1 << type of each message that came */

@@ -506,6 +506,7 @@ static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 	uint64_t now = sbx_clock_monotonic_us();
 
 	at = earlier(at, r->protect.watch_at_us);
+	at = earlier(at, sbx_watches_next_us(&r->watches));
 	if (!at)
 		return -1;
 	return at <= now ? 0 : (int)((at - now) / 1000 + 1);
@@ -513,7 +514,7 @@ static int poll_timeout(const struct sbx_run *r, uint64_t deadline_us)
 
 static int turn(struct sbx_run *r, uint64_t deadline_us)
 {
-	struct pollfd p[N_FIXED + SBX_GRANTS_MAX] = {
+	struct pollfd p[N_FIXED + SBX_GRANTS_MAX + SBX_WATCHES_MAX] = {
 		{ .fd = r->stage.gone ? -1 : r->stage.fd, .events = POLLIN },
 		{ .fd = r->init.fd, .events = POLLIN },
 		{ .fd = r->signal_fd, .events = POLLIN },
@@ -527,6 +528,7 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 	void (*const handlers[])(struct sbx_run *) = { on_stage,    on_init,	       on_signal,
 						       on_wall_clock, on_rulesets,     on_tls,
 						       on_secret_helper, on_broker };
+	size_t n_own = N_FIXED + r->protect.n, n_watches;
 	uint64_t now;
 
 	_Static_assert(SBX_N_ELEMENTS(handlers) == N_FIXED, "a handler for each");
@@ -534,7 +536,8 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		p[N_FIXED + i] =
 			(struct pollfd){ .fd = r->protect.v[i].gone ? -1 : r->protect.v[i].fd,
 					 .events = POLLIN };
-	if (poll(p, N_FIXED + r->protect.n, poll_timeout(r, deadline_us)) < 0)
+	n_watches = sbx_watches_fill(&r->watches, p + n_own);
+	if (poll(p, n_own + n_watches, poll_timeout(r, deadline_us)) < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (size_t i = 0; i < N_FIXED; i++)
 		if (p[i].revents)
@@ -543,6 +546,7 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		if (p[N_FIXED + i].revents)
 			sbx_protect_helpers_hear(&r->protect, i);
 	now = sbx_clock_monotonic_us();
+	sbx_watches_act(&r->watches, p + n_own, n_watches, now);
 	if (r->recorder.flush_at_us && r->recorder.flush_at_us <= now)
 		sbx_record_flush(&r->recorder);
 	if (r->recorder.tidy_at_us && r->recorder.tidy_at_us <= now)

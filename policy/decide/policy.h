@@ -9,6 +9,8 @@
 #include "base/addr.h"
 #include "base/reason.h"
 #include "base/span.h"
+#include "policy/decide/live.h"
+#include "policy/decide/rules.h"
 #include "policy/profile/profile.h"
 
 /*
@@ -19,11 +21,20 @@
 
 struct sbx_policy; /* borrows the blob it was loaded from */
 
+/* Everything that a policy is made of; all of it is borrowed. */
+struct sbx_policy_input {
+	/* settled (sbx_profile_settle_secrets()), with the flags merged in */
+	const struct sbx_profile *profile;
+	const struct sbx_system_policy *system; /* NULL: none */
+	const struct sbx_rules *rules;		/* of the workspace and the host; NULL: none */
+	const struct sbx_live *live;		/* changes of the running sandbox; NULL: none */
+	uint64_t generation;			/* from 1 */
+};
+
 /* Compile the network part. *ret_blob is malloc'ed and the caller's. Wildcards over a public
- * suffix, malformed names and so on were refused when the profile was read. @profile was settled
- * (sbx_profile_settle_secrets()), -EINVAL otherwise. 0 or -errno. */
-int sbx_policy_compile(const struct sbx_profile *profile, const struct sbx_system_policy *system,
-		       bool air_gap, uint64_t generation, void **ret_blob, size_t *ret_n);
+ * suffix, malformed names and so on were refused when the lists were read. 0 or -errno (-EINVAL:
+ * the profile was not settled). */
+int sbx_policy_compile(const struct sbx_policy_input *in, void **ret_blob, size_t *ret_n);
 
 /* Check every offset and count of @blob (untrusted) and build a view. @blob (8-byte aligned) must
  * outlive the policy. 0, -EBADMSG, -ENOMEM. */

@@ -468,15 +468,15 @@ static bool is_settled(const struct sbx_profile *profile)
 	return sbx_profile_terminated(profile, NULL, 0) <= SBX_TERMINATED_MAX;
 }
 
-int sbx_policy_compile(const struct sbx_profile *profile, const struct sbx_system_policy *system,
-		       bool air_gap, uint64_t generation, void **ret_blob, size_t *ret_n)
+int sbx_policy_compile(const struct sbx_policy_input *in, void **ret_blob, size_t *ret_n)
 {
+	const struct sbx_profile *profile = in->profile;
 	SBX_CLEANUP(compiler_fini) struct compiler c = { 0 };
 	int r;
 
 	if (!is_settled(profile))
 		return -EINVAL;
-	r = gather(&c, profile, system);
+	r = gather(&c, profile, in->system);
 	if (r < 0)
 		return r;
 	c.requests = sbx_key_print_requests(profile);
@@ -488,9 +488,9 @@ int sbx_policy_compile(const struct sbx_profile *profile, const struct sbx_syste
 		return r;
 	c.h->magic = SBX_BLOB_MAGIC;
 	c.h->version = SBX_BLOB_VERSION;
-	c.h->generation = generation;
+	c.h->generation = in->generation;
 	c.h->mode = (uint8_t)profile->network.mode;
-	c.h->air_gap = air_gap;
+	c.h->air_gap = in->live && in->live->air_gapped;
 	c.h->default_action = profile->network.default_action == SBX_ALLOW ? SBX_ALLOW : SBX_DENY;
 	c.h->max_labels = (uint8_t)c.max_labels;
 	c.h->n_terminated = c.n_terminated;

@@ -24,6 +24,10 @@ struct sbx_event {
 	/* "PUT /p", of a request to a terminated host that was refused; "" none */
 	char request[SBX_REQUEST_MAX + 1];
 	uint64_t count;			 /* events folded into this one, itself included */
+	/* A flow's, told at its end: from the sandbox, to it. 0 for all others. */
+	uint64_t bytes_out, bytes_in;
+	uint64_t duration_ms; /* of the longest of the flows folded into this event */
+	uint64_t generation;  /* of the policy that decided; 0: none did */
 };
 
 #endif

@@ -96,6 +96,18 @@ static uint64_t count_sum(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* @v is folded into @sum. */
+static void add_amounts(struct sbx_event *sum, const struct sbx_event *v)
+{
+	if (v->ts_ms < sum->ts_ms)
+		sum->ts_ms = v->ts_ms;
+	sum->count = count_sum(sum->count, v->count);
+	sum->bytes_out = count_sum(sum->bytes_out, v->bytes_out);
+	sum->bytes_in = count_sum(sum->bytes_in, v->bytes_in);
+	if (v->duration_ms > sum->duration_ms)
+		sum->duration_ms = v->duration_ms;
+}
+
 /* --- the key --- */
 
 static uint64_t mix(uint64_t h)
@@ -129,6 +141,7 @@ static uint64_t hash_event(uint64_t seed, const struct sbx_event *v)
 	};
 	uint64_t h = hash_bytes(seed, head, sizeof(head));
 
+	h = hash_bytes(h, &v->generation, sizeof(v->generation));
 	h = hash_bytes(h, v->addr.b, sizeof(v->addr.b));
 	h = hash_bytes(h, v->name, strlen(v->name));
 	h = hash_bytes(h, v->rule, strlen(v->rule));
@@ -138,7 +151,8 @@ static uint64_t hash_event(uint64_t seed, const struct sbx_event *v)
 static bool same_event(const struct sbx_event *a, const struct sbx_event *b)
 {
 	return a->action == b->action && a->proto == b->proto && a->reason == b->reason &&
-	       a->port == b->port && sbx_addr_equal(&a->addr, &b->addr) &&
+	       a->port == b->port && a->generation == b->generation &&
+	       sbx_addr_equal(&a->addr, &b->addr) &&
 	       strcmp(a->name, b->name) == 0 && strcmp(a->rule, b->rule) == 0 &&
 	       strcmp(a->request, b->request) == 0;
 }
@@ -217,9 +231,7 @@ static void overflow_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t
 	} else {
 		f->n_folded = count_sum(f->n_folded, 1);
 	}
-	if (v->ts_ms < o->v.ts_ms)
-		o->v.ts_ms = v->ts_ms;
-	o->v.count = count_sum(o->v.count, v->count);
+	add_amounts(&o->v, v);
 }
 
 void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms,
@@ -237,9 +249,7 @@ void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms
 	s = slot_find(f, hash, v);
 	if (s) {
 		f->n_folded = count_sum(f->n_folded, 1);
-		s->v.count = count_sum(s->v.count, v->count);
-		if (v->ts_ms < s->v.ts_ms)
-			s->v.ts_ms = v->ts_ms;
+		add_amounts(&s->v, v);
 		return;
 	}
 	s = slot_take(f, hash, now_ms);

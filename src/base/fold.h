@@ -8,7 +8,8 @@
 
 /*
  * Folding of events: equal events that come within one window become one event with a count. Events
- * are equal if they have the same action, proto, addr, port, name, reason, rule and request.
+ * are equal if they have the same action, proto, addr, port, name, reason, rule, request and
+ * generation; bytes add up, and of durations the longest stays.
  * Bounded in memory, and no count is ever lost: past the limit of different events they are added
  * up per action as reason `overflow`. PURE: time comes in, events go out.
  */

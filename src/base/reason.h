@@ -82,7 +82,15 @@ enum sbx_check { SBX_CHECK_NONE = 0, SBX_CHECK_TLS, SBX_CHECK_HTTP, SBX_N_CHECKS
 	X(UPSTREAM_CERTIFICATE, "upstream_certificate", "the server's certificate is not trusted") \
 	X(UPSTREAM_FAILED, "upstream_failed", "the server broke the connection or its protocol") \
 	X(NOT_TERMINATED, "not_terminated", \
-	  "a host that must be terminated was reached in another way")
+	  "a host that must be terminated was reached in another way") \
+	X(RULE_ALLOW, "rule_allow", "a rule of the workspace allows it") \
+	X(RULE_DENY, "rule_deny", "a rule of the workspace or the host denies it") \
+	X(LIVE_ALLOW, "live_allow", "an entry that was allowed while the sandbox runs matches") \
+	X(LIVE_DENY, "live_deny", "an entry that was denied while the sandbox runs matches") \
+	X(POLICY_CHANGED, "policy_changed", "the policy of the running sandbox was changed") \
+	X(POLICY_REFUSED, "policy_refused", \
+	  "a change of the running sandbox's policy was not valid: the old one holds") \
+	X(BREAKER, "breaker", "too many refusals: the sandbox was cut off")
 
 enum sbx_reason {
 #define X(id, word, help) SBX_REASON_##id,

@@ -204,6 +204,10 @@ static void event_fields(struct codec *c, struct sbx_event *m)
 	f_text(c, m->rule, sizeof(m->rule));
 	f_text(c, m->request, sizeof(m->request));
 	f_u64(c, &m->count);
+	f_u64(c, &m->bytes_out);
+	f_u64(c, &m->bytes_in);
+	f_u64(c, &m->duration_ms);
+	f_u64(c, &m->generation);
 	if (m->count == 0)
 		c->bad = true;
 }

@@ -96,6 +96,8 @@ static void load_policy(struct harness *h)
 {
 	struct sbx_err_list *errs = calloc(1, sizeof(*errs));
 	struct sbx_system_policy *system = sbx_system_policy_default();
+	const struct sbx_live live = { .air_gapped = h->config.air_gap };
+	struct sbx_policy_input input = { .system = system, .live = &live, .generation = 1 };
 	struct sbx_profile *profile;
 	struct sbx_policy_cidr cidr;
 	size_t n;
@@ -103,7 +105,8 @@ static void load_policy(struct harness *h)
 
 	if (sbx_profile_parse(sbx_span(text, n), h->profile, NULL, NULL, errs, &profile) != 0)
 		die("profile", -EINVAL, sbx_err_format(&errs->v[0], where, sizeof(where)));
-	if (sbx_policy_compile(profile, system, h->config.air_gap, 1, &h->blob, &h->n_blob) < 0 ||
+	input.profile = profile;
+	if (sbx_policy_compile(&input, &h->blob, &h->n_blob) < 0 ||
 	    sbx_policy_load(sbx_span(h->blob, h->n_blob), &h->policy) < 0)
 		die("policy", -EINVAL, NULL);
 	h->config.mode = (uint8_t)profile->network.mode;

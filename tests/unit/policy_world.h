@@ -110,9 +110,12 @@ static inline void world_fini(struct world *w)
 static inline struct world world_of_profile(const struct sbx_profile *profile,
 					    const struct sbx_system_policy *system, bool air_gap)
 {
+	const struct sbx_live live = { .air_gapped = air_gap };
+	const struct sbx_policy_input input = { .profile = profile, .system = system,
+						.live = &live, .generation = 7 };
 	struct world w = { 0 };
 
-	assert_int_equal(sbx_policy_compile(profile, system, air_gap, 7, &w.blob, &w.n), 0);
+	assert_int_equal(sbx_policy_compile(&input, &w.blob, &w.n), 0);
 	assert_int_equal(sbx_policy_load(sbx_span(w.blob, w.n), &w.p), 0);
 	return w;
 }

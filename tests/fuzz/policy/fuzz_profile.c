@@ -55,7 +55,8 @@ static void check_policy(struct sbx_profile *p, const struct sbx_system_policy *
 		check(err.msg[0] != 0);
 		return;
 	}
-	check(sbx_policy_compile(p, s, false, 1, &blob, &n) == 0);
+	check(sbx_policy_compile(&(struct sbx_policy_input){ .profile = p, .system = s }, &blob,
+				 &n) == 0);
 	check(sbx_policy_load(sbx_span(blob, n), &policy) == 0);
 	check(sbx_policy_decide_name(policy, "www.ipinfo.io", SBX_PROTO_TCP, 443).action ==
 	      SBX_DENY);

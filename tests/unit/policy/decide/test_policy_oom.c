@@ -95,7 +95,8 @@ static int run(void)
 	if (r == 0)
 		r = sbx_profile_settle_secrets(p, NULL);
 	if (r == 0)
-		r = sbx_policy_compile(p, s, false, 1, &blob, &n_blob);
+		r = sbx_policy_compile(&(struct sbx_policy_input){ .profile = p, .system = s },
+				       &blob, &n_blob);
 	if (r == 0)
 		r = sbx_policy_load(sbx_span(blob, n_blob), &policy);
 	assert_int_equal(errs.n, 0);

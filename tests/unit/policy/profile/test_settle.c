@@ -607,13 +607,14 @@ static void test_unsettled(void **state)
 	SBX_CLEANUP(sbx_profile_freep)
 	struct sbx_profile *p =
 		good_profile("network: {allow: [{host: a.example, access: read-only}]}\n");
+	const struct sbx_policy_input input = { .profile = p };
 	SBX_AUTO_FREE void *blob = NULL;
 	size_t n;
 
 	(void)state;
-	assert_int_equal(sbx_policy_compile(p, NULL, false, 1, &blob, &n), -EINVAL);
+	assert_int_equal(sbx_policy_compile(&input, &blob, &n), -EINVAL);
 	assert_int_equal(sbx_profile_settle_secrets(p, NULL), 0);
-	assert_int_equal(sbx_policy_compile(p, NULL, false, 1, &blob, &n), 0);
+	assert_int_equal(sbx_policy_compile(&input, &blob, &n), 0);
 }
 
 int main(void)
