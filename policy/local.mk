@@ -29,7 +29,9 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/decide/policy_explain.c \
 	%reldir%/decide/policy_hash.c \
 	%reldir%/decide/policy_load.c %reldir%/decide/policy_internal.h \
-	%reldir%/decide/live.h %reldir%/decide/rules.c %reldir%/decide/rules.h \
+	%reldir%/decide/live.c %reldir%/decide/live.h \
+	%reldir%/decide/policy_answers.c \
+	%reldir%/decide/rules.c %reldir%/decide/rules.h \
 	%reldir%/profile/ports.c %reldir%/profile/ports.h \
 	%reldir%/profile/profile.c %reldir%/profile/profile.h \
 	%reldir%/profile/secret.c %reldir%/profile/secret.h \
@@ -52,6 +54,7 @@ check_PROGRAMS += \
 	tests/unit/policy/lists/test_git_dir \
 	tests/unit/policy/keys/test_job \
 	tests/unit/policy/profile/test_net_entry \
+	tests/unit/policy/decide/test_live \
 	tests/unit/policy/decide/test_policy \
 	tests/unit/policy/decide/test_policy_load \
 	tests/unit/policy/decide/test_policy_oom \
@@ -77,6 +80,8 @@ tests_unit_policy_keys_test_job_SOURCES = tests/unit/policy/keys/test_job.c test
 tests_unit_policy_keys_test_job_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_profile_test_net_entry_SOURCES = tests/unit/policy/profile/test_net_entry.c
 tests_unit_policy_profile_test_net_entry_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_decide_test_live_SOURCES = tests/unit/policy/decide/test_live.c tests/unit/policy_world.h
+tests_unit_policy_decide_test_live_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_decide_test_policy_SOURCES = tests/unit/policy/decide/test_policy.c tests/unit/embeddings.h tests/unit/policy_world.h
 tests_unit_policy_decide_test_policy_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_decide_test_policy_load_SOURCES = tests/unit/policy/decide/test_policy_load.c tests/unit/policy_world.h

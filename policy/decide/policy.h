@@ -52,8 +52,17 @@ struct sbx_verdict {
 	uint32_t terminate;
 };
 
-/* Decides by, in this order: floors, air gap, the lists (the most specific match wins, on a tie
- * deny), the default. Names are normalised; port 0 asks about the name on any port (DNS). */
+/*
+ * Decides by, in this order: floors; mode offline; rules, by priority; the live lists; the
+ * profile's lists; the default. Air-gapped, only floors, denying rules and the live lists decide,
+ * and the rest is refused. In each layer the most specific match wins, on a tie deny.
+ *
+ * An allow of a rule or a live list has the check, the `private` and the termination of the
+ * profile's entry that allows the same flow. Where there is none, but the profile terminates flows
+ * to the name, the flow is terminated too.
+ *
+ * Names are normalised; port 0 asks about the name on any port (DNS).
+ */
 struct sbx_verdict sbx_policy_decide_name(const struct sbx_policy *p, const char *name,
 					  enum sbx_proto proto, uint16_t port);
 /* The ports and protocols that list entries allow @name: at most @n_max are written. Returns their
@@ -73,9 +82,10 @@ bool sbx_policy_terminates(const struct sbx_policy *p, const char *name);
  * (sbx_policy_decide_resolved()). */
 struct sbx_verdict sbx_policy_decide_addr(const struct sbx_policy *p, const struct sbx_addr *addr,
 					  enum sbx_proto proto, uint16_t port);
-/* May @addr, a resolved address of an allowed name, be dialled? Judges floors, deny cidrs and the
- * address class; private_ok as the name's verdict had it; the system policy's admitted cidrs lift a
- * class (never metadata). Own addresses of the host are the caller's check. */
+/* May @addr, a resolved address of an allowed name, be dialled? Judges floors, the cidrs of all
+ * layers and the address class; private_ok as the name's verdict had it; the system policy's
+ * admitted cidrs lift a class (never metadata). Own addresses of the host are the caller's check.
+ * A deny by a rule or a live list keeps that layer's reason. */
 struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 					      const struct sbx_addr *addr, enum sbx_proto proto,
 					      uint16_t port, bool private_ok);
@@ -86,9 +96,89 @@ struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port,
 			     bool own);
 
-/* The entry as it was written ("*.example.org:443", "floor 169.254.169.254"); "" for UINT32_MAX. */
+/* The entry as it was written ("*.example.org:443", "floor 169.254.169.254", "rule 12 pypi.org",
+ * "live pypi.org"); "" for UINT32_MAX. */
 const char *sbx_policy_rule_text(const struct sbx_policy *p, uint32_t rule);
 uint64_t sbx_policy_generation(const struct sbx_policy *p);
+/* Does the verdict come from an allow entry of a rule, a live list or the profile? */
+bool sbx_verdict_by_entry(const struct sbx_verdict *v);
+
+/* The layers in the order of decision. */
+enum sbx_layer {
+	SBX_LAYER_FLOOR = 0,
+	SBX_LAYER_RULE,
+	SBX_LAYER_LIVE,
+	SBX_LAYER_PROFILE,
+	SBX_LAYER_ADMIT,   /* admit of system.yaml: address classes only */
+	SBX_LAYER_DEFAULT, /* no entry */
+	SBX_N_LAYERS,
+};
+const char *sbx_layer_str(enum sbx_layer l); /* "floor", "rule", "live", "profile", ... */
+
+#define SBX_ORIGIN_MAX 256 /* bytes, with the NUL */
+
+/* One entry and its place. Strings borrow from the policy. */
+struct sbx_policy_entry {
+	enum sbx_layer layer;
+	enum sbx_action action; /* allow or deny */
+	const char *text;	/* as written, without a word before it: "pypi.org:443" */
+	int64_t row;		/* of a rule or of a stored floor; 0: it is none */
+	uint32_t priority;	/* of a rule */
+	bool is_cidr;
+	struct sbx_cidr cidr;
+	/* "FILE:LINE", "rule 12", "--allow", "sbxctl net", "shipped"; "" if it is not known */
+	char origin[SBX_ORIGIN_MAX];
+};
+/* The entry @rule, from 0 to the first number that returns false: there are no more. Entries are
+ * sorted by layer, and in a layer by name or network. */
+bool sbx_policy_entry(const struct sbx_policy *p, uint32_t rule,
+		      struct sbx_policy_entry *ret_entry);
+
+/*
+ * Everything that matches a name (or an address) with that protocol and port, in the order of
+ * decision: of all layers, the first of a layer before the others that it beats. By the walk that
+ * decides; the one that decided is verdict.rule. At most @n_max are written. Returns their number,
+ * or n_max + 1 if there are more. Port 0: on any port.
+ */
+size_t sbx_policy_matches_name(const struct sbx_policy *p, const char *name, enum sbx_proto proto,
+			       uint16_t port, uint32_t *v, size_t n_max);
+size_t sbx_policy_matches_addr(const struct sbx_policy *p, const struct sbx_addr *addr,
+			       enum sbx_proto proto, uint16_t port, uint32_t *v, size_t n_max);
+
+/* A flag, an entry or a line for sbxctl that changes a verdict. */
+enum sbx_change_kind {
+	SBX_CHANGE_FLAG = 0,	/* of sbx-run: "--allow 'pypi.org:22'" */
+	SBX_CHANGE_PROFILE,	/* an entry to write: "network.allow: pypi.org:22" */
+	SBX_CHANGE_REMOVE,	/* an entry to remove: "the entry 'x.org' (dev.yaml:12)" */
+	SBX_CHANGE_RULE_ADD,	/* "sbxctl rules add --workspace W --type network ..." */
+	SBX_CHANGE_RULE_REMOVE, /* "sbxctl rules rm 12" */
+	SBX_CHANGE_NET,		/* "sbxctl net ID --allow 'pypi.org:22'" */
+	SBX_CHANGE_NO_AIR_GAP,	/* "sbxctl net ID --no-air-gap" */
+	SBX_N_CHANGE_KINDS,
+};
+#define SBX_CHANGE_TEXT_MAX 1024
+#define SBX_CHANGES_MAX	    4
+struct sbx_policy_change {
+	enum sbx_change_kind kind;
+	enum sbx_action action; /* of the entry that is added */
+	uint32_t priority;	/* RULE_ADD */
+	int64_t row;		/* RULE_REMOVE */
+	char pattern[SBX_CHANGE_TEXT_MAX]; /* of the entry that is added, not quoted */
+	char text[SBX_CHANGE_TEXT_MAX];	   /* to show; for a shell where it is a command */
+};
+struct sbx_policy_asked {
+	const char *name;	     /* NULL: a literal address */
+	const struct sbx_addr *addr; /* the literal address */
+	enum sbx_proto proto;	     /* tcp or udp */
+	uint16_t port;
+	const char *workspace, *id; /* for the text; NULL: "W", "ID" */
+};
+/* Each change alone turns the verdict @v on @asked into its opposite, as long as nothing else
+ * changes and the address's class permits it. The closest first. Returns their number; 0: nothing
+ * that is changed for one sandbox or workspace does (a floor, mode offline). */
+size_t sbx_policy_changes(const struct sbx_policy *p, const struct sbx_policy_asked *asked,
+			  const struct sbx_verdict *v,
+			  struct sbx_policy_change ret_changes[SBX_CHANGES_MAX]);
 
 /* One sentence for people: the verdict, the entry that decided, and how to allow it. Returns
  * @buf. */
