@@ -9,7 +9,7 @@ import re
 import common
 
 # The folders that must be free of circles, with their rooms.
-FOLDERS = ("src/base", "src/wire", "src/http", "src/ipc", "src/broker", "src/sys", "src/store", "policy", "launcher")
+FOLDERS = ("src/base", "src/wire", "src/http", "src/ipc", "src/control", "src/broker", "src/sys", "src/store", "policy", "launcher")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 # A function's name in the first line of its definition or declaration, which begins a line.

@@ -12,14 +12,15 @@ ARROWS = {
     "wire": {"base"},
     "http": {"base", "wire"},
     "ipc": {"base"},
+    "control": {"base", "ipc"},
     "sys": {"base"},
     "policy": {"base"},
     "store": {"base"},
     "broker": {"base", "wire", "ipc", "policy", "sys"},
     "tls": {"base", "wire", "http", "ipc", "sys"},
-    "launcher": {"base", "http", "ipc", "policy", "sys", "store"},
-    "ctl": {"base", "ipc", "policy", "store"},
-    "daemon": {"base", "wire", "ipc", "policy", "store"},
+    "launcher": {"base", "http", "ipc", "control", "policy", "sys", "store"},
+    "ctl": {"base", "ipc", "control", "policy", "store"},
+    "daemon": {"base", "wire", "ipc", "control", "policy", "store"},
 }
 
 # A layer's rooms: its folders, each a library or the program, and the rooms that each may include.
@@ -98,7 +99,7 @@ LIBRARIES = {
     "event2/": {"broker", "launcher", "daemon", "tls"},
     "openssl/": {"tls"},
     "nghttp2/": {"tls"},
-    "jansson.h": {"launcher", "ctl", "daemon", "store"},
+    "jansson.h": {"launcher", "control", "ctl", "daemon", "store"},
     "seccomp.h": {"sys"},
     "sys/capability.h": {"sys"},
     "libmnl/": {"sys"},
