@@ -47,6 +47,10 @@ noinst_LIBRARIES += %reldir%/libsbx-run.a
 noinst_LIBRARIES += %reldir%/libsbx-loop.a
 %canon_reldir%_libsbx_loop_a_SOURCES = %reldir%/loop/watches.c %reldir%/loop/watches.h
 
+# commands that are executed later, beside the first one
+noinst_LIBRARIES += %reldir%/libsbx-exec.a
+%canon_reldir%_libsbx_exec_a_SOURCES = %reldir%/exec/execs.c %reldir%/exec/execs.h
+
 # what a run has on the host's side: cgroup, rules, broker, sbx-tls, published ports
 noinst_LIBRARIES += %reldir%/libsbx-resources.a
 %canon_reldir%_libsbx_resources_a_SOURCES = \
@@ -460,7 +464,7 @@ tests_unit_launcher_process_test_privileges_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_user_test_session_sockets_SOURCES = tests/unit/launcher/user/test_session_sockets.c
 tests_unit_launcher_user_test_session_sockets_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_run_test_supervise_SOURCES = tests/unit/launcher/run/test_supervise.c %reldir%/run/run.c %reldir%/run/supervise.c %reldir%/process/terminal.c
-tests_unit_launcher_run_test_supervise_LDADD = %reldir%/libsbx-loop.a src/ipc/libsbx-ipc.a $(launcher_plan_libs) src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) $(CMOCKA_LIBS)
+tests_unit_launcher_run_test_supervise_LDADD = %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a src/ipc/libsbx-ipc.a $(launcher_plan_libs) src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) $(CMOCKA_LIBS)
 tests_unit_launcher_tree_test_tree_SOURCES = tests/unit/launcher/tree/test_tree.c
 tests_unit_launcher_tree_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_host_test_trust_SOURCES = tests/unit/launcher/host/test_trust.c tests/unit/scratch.h
@@ -485,7 +489,7 @@ tests_unit_launcher_rootfs_test_views_SOURCES = tests/unit/launcher/rootfs/test_
 tests_unit_launcher_rootfs_test_views_LDADD = $(launcher_plan_test_libs)
 
 launcher_run_libs = \
-	%reldir%/libsbx-run.a %reldir%/libsbx-loop.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
+	%reldir%/libsbx-run.a %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
 	src/http/libsbx-http.a src/wire/libsbx-wire.a src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) \
 	src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 launcher_main_sources = %reldir%/cli/main.c %reldir%/process/step_hook.h

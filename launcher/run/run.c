@@ -14,6 +14,7 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	r->recorder = SBX_RECORDER_INIT;
 	sbx_stage_init(&r->stage);
 	sbx_init_process_init(&r->init);
+	sbx_execs_init(&r->execs);
 	sbx_cgroup_run_init(&r->cgroup);
 	sbx_attach_run_init(&r->attach);
 	sbx_broker_init(&r->broker);
@@ -31,6 +32,7 @@ void sbx_run_fini(struct sbx_run *r)
 	r->signal_fd = sbx_fd_close(r->signal_fd);
 	r->wall_fd = sbx_fd_close(r->wall_fd);
 	sbx_stage_fini(&r->stage);
+	sbx_execs_fini(&r->execs);
 	sbx_init_process_fini(&r->init);
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
 	sbx_recorder_fini(&r->recorder);

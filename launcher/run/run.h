@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "launcher/cleanup/cleanup_process.h"
 #include "launcher/cleanup/runtime.h"
+#include "launcher/exec/execs.h"
 #include "launcher/helpers/protect_helper.h"
 #include "launcher/keep/keep_helper.h"
 #include "launcher/loop/watches.h"
@@ -61,6 +62,7 @@ struct sbx_run {
 
 	struct sbx_stage stage;
 	struct sbx_init_process init; /* of the sandbox */
+	struct sbx_execs execs;	      /* beside the first command */
 	bool swept_later;     /* placeholders are left, so the runtime directory stays for the
 			       * next sweep */
 
