@@ -175,7 +175,7 @@ noinst_LIBRARIES += %reldir%/libsbx-plan.a
 	%reldir%/plan/plan_profile.c \
 	%reldir%/plan/plan_publish.c \
 	%reldir%/plan/plan_secrets.c \
-	%reldir%/plan/plan_tls.c \
+	%reldir%/plan/plan_tls.c %reldir%/plan/plan_tls.h \
 	%reldir%/plan/plan_view.c \
 	%reldir%/plan/planner.c \
 	%reldir%/plan/planner.h \

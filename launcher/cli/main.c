@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/version.h"
 #include "launcher/cleanup/gc.h"
 #include "launcher/cleanup/sweep.h"
 #include "launcher/cli/job.h"
@@ -40,6 +41,8 @@
 #include "launcher/secrets/secrets.h"
 #include "launcher/setup/plan_json.h"
 #include "sys/process/proc.h"
+
+SBX_VERSION_MARK;
 
 #define EXIT_NOT_SET_UP 125
 

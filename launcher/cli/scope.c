@@ -29,8 +29,11 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "launcher/cli/scope_args.h"
 #include "sys/process/proc.h"
+
+SBX_VERSION_MARK;
 
 #define TIME_LIMIT_S 10
 

@@ -247,7 +247,7 @@ static bool is_trusted_program(const char *path, uid_t uid, struct stat *ret_st)
 	       (ret_st->st_uid == 0 || ret_st->st_uid == uid) && !(ret_st->st_mode & 0022);
 }
 
-static int gather_bwrap(struct sbx_facts *f, struct sbx_err *err)
+int sbx_facts_gather_bwrap(struct sbx_facts *f, struct sbx_err *err)
 {
 	const char *path = getenv("PATH");
 	struct sbx_err why = { 0 };
@@ -334,7 +334,7 @@ static void gather_machine(struct sbx_facts *f)
 }
 
 /* Only where a scope can be asked for: systemd runs, its bus is there, and sbx-scope was built. */
-static int gather_cgroup(struct sbx_facts *f)
+int sbx_facts_gather_cgroup(struct sbx_facts *f)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char bus[512] = "/run/dbus/system_bus_socket";
@@ -447,9 +447,9 @@ int sbx_facts_gather_first(const struct sbx_options *o, struct sbx_facts *ret_f,
 	if (r == 0)
 		r = gather_installation(ret_f);
 	if (r == 0)
-		r = gather_bwrap(ret_f, err);
+		r = sbx_facts_gather_bwrap(ret_f, err);
 	if (r == 0)
-		r = gather_cgroup(ret_f);
+		r = sbx_facts_gather_cgroup(ret_f);
 	return explained(r, err);
 }
 

@@ -21,6 +21,9 @@ int sbx_facts_gather_rest(const struct sbx_options *o, struct sbx_facts *f, stru
 /* Only the caller and the directories: caller_uid, privileged, state_dir, runtime_dir, config_dir,
  * user_config_dir, libexec_dir, data_dir. The same results, for the same sbx_facts_fini(). */
 int sbx_facts_gather_places(struct sbx_facts *ret_f, struct sbx_err *err);
+/* Single facts after those: bwrap; and cgroup, cgroup_place and scope_helper (0 or -errno). */
+int sbx_facts_gather_bwrap(struct sbx_facts *f, struct sbx_err *err);
+int sbx_facts_gather_cgroup(struct sbx_facts *f);
 
 /* PURE. The place of @compiled (an absolute directory that was configured together with @bindir)
  * for an sbx-run in @exe_dir: by the same relative path. malloc'ed; NULL: the two share no parent,

@@ -38,12 +38,15 @@
 
 #include "base/cleanup.h"
 #include "base/span.h"
+#include "base/version.h"
 #include "ipc/channel.h"
 #include "ipc/messages.h"
 #include "launcher/init/init_argv.h"
 #include "launcher/init/init_probes.h"
 #include "launcher/init/init_programs.h"
 #include "sys/seccomp/landlock.h"
+
+SBX_VERSION_MARK;
 
 enum {
 	EXIT_NOT_SET_UP = 125,

@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/plan/plan_internal.h"
+#include "launcher/plan/plan_tls.h"
 #include "launcher/secrets/user_file.h"
 #include "launcher/view/view.h"
 #include "launcher/view/view_add.h"
@@ -37,6 +38,11 @@ static const char *const bundles[] = {
 #define JAVA_STORE "/etc/ssl/certs/java/cacerts"
 /* The trust store where the root has no place of its own for it. */
 #define OTHER_BUNDLE SBX_VIEW_RUN_DIR "/ca-certificates.crt"
+
+const char *sbx_trust_store_at(size_t i)
+{
+	return i < SBX_N_ELEMENTS(bundles) ? bundles[i] : NULL;
+}
 
 void sbx_plan_tls_fini(struct sbx_plan_tls *t)
 {

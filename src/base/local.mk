@@ -16,7 +16,8 @@ noinst_LIBRARIES += %reldir%/libsbx-base.a
 	%reldir%/sandbox_id.h \
 	%reldir%/seccomp_lift.c %reldir%/seccomp_lift.h \
 	%reldir%/span.c %reldir%/span.h \
-	%reldir%/text.c %reldir%/text.h
+	%reldir%/text.c %reldir%/text.h \
+	%reldir%/version.h
 
 check_PROGRAMS += tests/unit/base/test_addr
 tests_unit_base_test_addr_SOURCES = tests/unit/base/test_addr.c tests/unit/embeddings.h

@@ -8,6 +8,7 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 	%reldir%/store.c %reldir%/store.h \
 	%reldir%/store_error.h \
 	%reldir%/store_events.c \
+	%reldir%/store_look.c %reldir%/store_look.h \
 	%reldir%/store_refusals.c
 
 check_PROGRAMS += tests/unit/store/test_store tests/unit/store/test_store_events tests/unit/store/test_store_reader

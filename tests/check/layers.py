@@ -19,7 +19,7 @@ ARROWS = {
     "broker": {"base", "wire", "ipc", "policy", "sys"},
     "tls": {"base", "wire", "http", "ipc", "sys"},
     "launcher": {"base", "http", "ipc", "control", "policy", "sys", "store"},
-    "ctl": {"base", "ipc", "control", "policy", "store"},
+    "ctl": {"base", "http", "ipc", "control", "policy", "store", "sys", "launcher"},  # the launcher's functions answer
     "daemon": {"base", "wire", "ipc", "control", "policy", "store"},
 }
 

@@ -34,6 +34,7 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "base/version.h"
 #include "broker/dns/dns_stub.h"
 #include "broker/dns/pinner.h"
 #include "broker/dns/resolve.h"
@@ -48,6 +49,8 @@
 #include "ipc/channel.h"
 #include "sys/process/proc.h"
 #include "sys/seccomp/seccomp.h"
+
+SBX_VERSION_MARK;
 
 #define CHANNEL_FD 3
 #define POLICY_MAX (64u << 20)

@@ -30,6 +30,7 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "base/version.h"
 #include "ipc/channel.h"
 #include "ipc/messages.h"
 #include "sys/process/proc.h"
@@ -42,6 +43,8 @@
 #include "tls/http1/http1.h"
 #include "tls/http2/http2.h"
 #include "tls/main/control.h"
+
+SBX_VERSION_MARK;
 
 #define CHANNEL_FD  3
 #define RULES_MAX   (32u << 20)
