@@ -3,15 +3,21 @@
 
 noinst_LIBRARIES += %reldir%/libsbx-store.a
 %canon_reldir%_libsbx_store_a_SOURCES = \
+	%reldir%/admin/list_events.c \
+	%reldir%/admin/list_sandboxes.c \
+	%reldir%/admin/list_tasks.c \
 	%reldir%/migrate.c %reldir%/migrate.h \
 	%reldir%/sql.c %reldir%/sql.h \
 	%reldir%/store.c %reldir%/store.h \
 	%reldir%/store_error.h \
 	%reldir%/store_events.c \
+	%reldir%/store_list.h \
 	%reldir%/store_look.c %reldir%/store_look.h \
-	%reldir%/store_refusals.c
+	%reldir%/store_refusals.c \
+	%reldir%/store_rules.c %reldir%/store_rules.h
 
-check_PROGRAMS += tests/unit/store/test_store tests/unit/store/test_store_events tests/unit/store/test_store_reader
+check_PROGRAMS += tests/unit/store/test_store tests/unit/store/test_store_list tests/unit/store/test_store_rules \
+	tests/unit/store/test_store_events tests/unit/store/test_store_reader
 tests_unit_store_test_store_SOURCES = tests/unit/store/test_store.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_store_test_store_LDADD = src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) \
 	$(CMOCKA_LIBS)
@@ -19,3 +25,7 @@ tests_unit_store_test_store_events_SOURCES = tests/unit/store/test_store_events.
 tests_unit_store_test_store_events_LDADD = $(tests_unit_store_test_store_LDADD)
 tests_unit_store_test_store_reader_SOURCES = tests/unit/store/test_store_reader.c tests/unit/scratch.h
 tests_unit_store_test_store_reader_LDADD = $(tests_unit_store_test_store_LDADD)
+tests_unit_store_test_store_list_SOURCES = tests/unit/store/test_store_list.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_store_test_store_list_LDADD = $(tests_unit_store_test_store_LDADD)
+tests_unit_store_test_store_rules_SOURCES = tests/unit/store/test_store_rules.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_store_test_store_rules_LDADD = policy/libsbx-policy.a $(tests_unit_store_test_store_LDADD)

@@ -4,7 +4,15 @@
 
 #include "store/sql.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+
+#define TS_MAX_MS INT64_C(253402300799999) /* the last millisecond of the year 9999 */
 
 int sbx_sql_errno(int rc)
 {
@@ -106,6 +114,98 @@ void sbx_sql_bind_text(struct sbx_sql_binder *b, const char *s)
 void sbx_sql_bind_int(struct sbx_sql_binder *b, int64_t v)
 {
 	sqlite3_bind_int64(b->stmt, ++b->at, v);
+}
+
+const char *sbx_sql_text(sqlite3_stmt *stmt, int column)
+{
+	return sqlite3_column_type(stmt, column) == SQLITE_NULL ?
+		       NULL :
+		       (const char *)sqlite3_column_text(stmt, column);
+}
+
+int64_t sbx_sql_number(sqlite3_stmt *stmt, int column, int64_t none)
+{
+	return sqlite3_column_type(stmt, column) == SQLITE_NULL ?
+		       none :
+		       sqlite3_column_int64(stmt, column);
+}
+
+/* --- conditions --- */
+
+static void add_condition(struct sbx_sql_where *w, const struct sbx_sql_condition *c)
+{
+	assert(w->n < SBX_SQL_CONDITIONS_MAX);
+	w->v[w->n++] = *c;
+}
+
+void sbx_sql_where_text(struct sbx_sql_where *w, const char *sql, const char *text)
+{
+	if (text)
+		add_condition(w, &(struct sbx_sql_condition){ .sql = sql, .text = text });
+}
+
+void sbx_sql_where_int(struct sbx_sql_where *w, const char *sql, int64_t number)
+{
+	add_condition(w, &(struct sbx_sql_condition){ .sql = sql, .number = number });
+}
+
+int sbx_sql_where_prepare(sqlite3 *db, const char *select, const struct sbx_sql_where *w,
+			  const char *rest, const char *what, struct sbx_err *err,
+			  sqlite3_stmt **ret_stmt, struct sbx_sql_binder *ret_b)
+{
+	char sql[4096];
+	size_t n;
+	int r;
+
+	sbx_text_fit(sql, sizeof(sql), "%s", select);
+	n = strlen(sql);
+	for (size_t i = 0; i < w->n; i++, n += strlen(sql + n))
+		sbx_text_fit(sql + n, sizeof(sql) - n, " %s %s", i ? "AND" : "WHERE", w->v[i].sql);
+	sbx_text_fit(sql + n, sizeof(sql) - n, " %s", rest);
+	r = sbx_sql_prepare(db, sql, what, err, ret_stmt);
+	if (r)
+		return r;
+	*ret_b = (struct sbx_sql_binder){ .stmt = *ret_stmt };
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->v[i].text)
+			sbx_sql_bind_text(ret_b, w->v[i].text);
+		else
+			sbx_sql_bind_int(ret_b, w->v[i].number);
+	}
+	return 0;
+}
+
+const char *sbx_sql_ts(int64_t ms, char buf[SBX_SQL_TS_MAX])
+{
+	int64_t known = ms < 0 ? 0 : ms < TS_MAX_MS ? ms : TS_MAX_MS;
+	time_t s = (time_t)(known / 1000);
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&s, &tm);
+	n = strftime(buf, SBX_SQL_TS_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf + n, SBX_SQL_TS_MAX - n, ".%03uZ", (unsigned)(known % 1000));
+	return buf;
+}
+
+int sbx_sql_check_text(const char *text, size_t max, const char *what, struct sbx_err *err)
+{
+	size_t n = text ? strnlen(text, max + 1) : 0;
+
+	if (n > max) {
+		sbx_err_set(err, "%s has more than %zu bytes", what, max);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < n;) {
+		size_t unit = sbx_text_unit(text + i, n - i);
+
+		if (!unit) {
+			sbx_err_set(err, "%s has a byte that is not printable UTF-8", what);
+			return -EINVAL;
+		}
+		i += unit;
+	}
+	return 0;
 }
 
 void sbx_sql_rollback(sqlite3 *db)

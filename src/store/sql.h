@@ -3,6 +3,7 @@
 #define SBX_STORE_SQL_H
 
 #include <sqlite3.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -13,7 +14,7 @@
 
 struct sbx_store {
 	sqlite3 *db;
-	int wal_pages;     /* after our last commit */
+	int wal_pages; /* after our last commit */
 };
 
 /* SQLite's @rc as a negative errno. */
@@ -39,6 +40,40 @@ struct sbx_sql_binder {
 };
 void sbx_sql_bind_text(struct sbx_sql_binder *b, const char *s); /* NULL is NULL */
 void sbx_sql_bind_int(struct sbx_sql_binder *b, int64_t v);
+
+/* A column's text; NULL for NULL and for what is no text. Valid until the next step. */
+const char *sbx_sql_text(sqlite3_stmt *stmt, int column);
+/* A column's integer; @none for NULL. */
+int64_t sbx_sql_number(sqlite3_stmt *stmt, int column, int64_t none);
+
+/* A WHERE clause of constant conditions, each with one "?". All are joined by AND. A value must
+ * live until the step. */
+#define SBX_SQL_CONDITIONS_MAX 16
+struct sbx_sql_where {
+	size_t n;
+	struct sbx_sql_condition {
+		const char *sql;
+		const char *text; /* NULL: the number */
+		int64_t number;
+	} v[SBX_SQL_CONDITIONS_MAX];
+};
+/* @text NULL: no condition. */
+void sbx_sql_where_text(struct sbx_sql_where *w, const char *sql, const char *text);
+void sbx_sql_where_int(struct sbx_sql_where *w, const char *sql, int64_t number);
+/* Compile "@select [WHERE ...] @rest" and bind the values; @rest may have more "?" after those.
+ * @b binds the next of them. 0 or -errno. */
+int sbx_sql_where_prepare(sqlite3 *db, const char *select, const struct sbx_sql_where *w,
+			  const char *rest, const char *what, struct sbx_err *err,
+			  sqlite3_stmt **ret_stmt, struct sbx_sql_binder *ret_b);
+
+/* The form of a time in sandbox_egress_event.ts. @ms: CLOCK_REALTIME; cut to the years 1970 to
+ * 9999. Returns @buf. */
+#define SBX_SQL_TS_MAX 32
+const char *sbx_sql_ts(int64_t ms, char buf[SBX_SQL_TS_MAX]);
+
+/* Is @text clean (sbx_text_unit) and at most @max bytes? NULL is. 0, or -EINVAL with @err, which
+ * says that @what is not. */
+int sbx_sql_check_text(const char *text, size_t max, const char *what, struct sbx_err *err);
 
 /* Undo an open transaction, if there is one. */
 void sbx_sql_rollback(sqlite3 *db);

@@ -358,8 +358,9 @@ int sbx_store_sandbox_begin(struct sbx_store *store, const struct sbx_store_sand
 
 	r = sbx_sql_prepare(store->db,
 			    "INSERT INTO sandbox (id, analysis_id, workspace, profile, "
-			    "policy_hash, state, pid, pid_start, uid, command, created_ms) "
-			    "VALUES (?1, ?2, ?3, ?4, ?5, 'preparing', ?6, ?7, ?8, ?9, ?10)",
+			    "policy_hash, state, pid, pid_start, uid, command, created_ms, "
+			    "air_gapped) VALUES (?1, ?2, ?3, ?4, ?5, 'preparing', ?6, ?7, ?8, ?9, "
+			    "?10, ?11)",
 			    "recording the sandbox", err, &stmt);
 	if (r)
 		return r;
@@ -374,6 +375,7 @@ int sbx_store_sandbox_begin(struct sbx_store *store, const struct sbx_store_sand
 	sbx_sql_bind_int(&b, s->uid);
 	sbx_sql_bind_text(&b, s->command_json);
 	sbx_sql_bind_int(&b, s->created_ms);
+	sbx_sql_bind_int(&b, s->air_gapped);
 	rc = sqlite3_step(stmt);
 	if (rc == SQLITE_CONSTRAINT_PRIMARYKEY) {
 		sbx_err_set(err, "a sandbox with id %s exists already", s->id);
@@ -413,6 +415,32 @@ int sbx_store_sandbox_release(struct sbx_store *store, const char *id, int64_t r
 	b.stmt = stmt;
 	sbx_sql_bind_int(&b, released_ms);
 	sbx_sql_bind_text(&b, selftest_json);
+	sbx_sql_bind_text(&b, id);
+	return update_one(store, stmt, id, err);
+}
+
+int sbx_store_sandbox_change(struct sbx_store *store, const char *id,
+			     const struct sbx_store_change *change, struct sbx_err *err)
+{
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	struct sbx_sql_binder b = { 0 };
+	int r;
+
+	r = sbx_sql_prepare(
+		store->db,
+		"UPDATE sandbox SET "
+		"air_gapped = CASE WHEN generation > ?1 THEN air_gapped ELSE ?2 END, "
+		"allow_out = CASE WHEN generation > ?1 THEN allow_out ELSE ?3 END, "
+		"deny_out = CASE WHEN generation > ?1 THEN deny_out ELSE ?4 END, "
+		"generation = max(generation, ?1) WHERE id = ?5 AND ended_ms IS NULL",
+		"updating the sandbox", err, &stmt);
+	if (r)
+		return r;
+	b.stmt = stmt;
+	sbx_sql_bind_int(&b, (int64_t)change->generation);
+	sbx_sql_bind_int(&b, change->air_gapped);
+	sbx_sql_bind_text(&b, change->allow_json);
+	sbx_sql_bind_text(&b, change->deny_json);
 	sbx_sql_bind_text(&b, id);
 	return update_one(store, stmt, id, err);
 }

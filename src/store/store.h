@@ -2,6 +2,7 @@
 #ifndef SBX_STORE_STORE_H
 #define SBX_STORE_STORE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,7 +28,7 @@
 struct sbx_store;
 
 /* The newest migration that this program knows, and so the version of its databases. */
-#define SBX_STORE_VERSION 2
+#define SBX_STORE_VERSION 3
 /* Rows that a sandbox may have; later events are counted in one overflow row per action. */
 #define SBX_STORE_EVENTS_MAX 10000
 
@@ -74,15 +75,28 @@ struct sbx_store_sandbox {
 	uint64_t pid_start;	  /* its start time, clock ticks after boot; 0: unknown */
 	uid_t uid;		  /* the sandboxed user, on the host */
 	int64_t created_ms;	  /* CLOCK_REALTIME */
+	bool air_gapped;
 };
 
-/* Record a sandbox in state `preparing`. 0, SBX_STORE_E_EXISTS or -errno. */
+/* Record a sandbox in state `preparing`, with generation 1 of its policy and empty live lists. 0,
+ * SBX_STORE_E_EXISTS or -errno. */
 int sbx_store_sandbox_begin(struct sbx_store *store, const struct sbx_store_sandbox *s,
 			    struct sbx_err *err);
 
 /* `preparing` becomes `running`. @selftest_json may be NULL. 0, SBX_STORE_E_UNKNOWN or -errno. */
 int sbx_store_sandbox_release(struct sbx_store *store, const char *id, int64_t released_ms,
 			      const char *selftest_json, struct sbx_err *err);
+
+/* The policy of a running sandbox was changed: what holds now. The texts are JSON arrays of
+ * entries. A lower generation than the stored one changes nothing. 0, SBX_STORE_E_UNKNOWN (also:
+ * it has ended) or -errno. */
+struct sbx_store_change {
+	uint64_t generation;
+	bool air_gapped;
+	const char *allow_json, *deny_json;
+};
+int sbx_store_sandbox_change(struct sbx_store *store, const char *id,
+			     const struct sbx_store_change *change, struct sbx_err *err);
 
 /* The end of a sandbox. JSON texts are borrowed; NULL leaves the stored text. */
 struct sbx_store_end {
@@ -109,8 +123,9 @@ int sbx_store_sandbox_end(struct sbx_store *store, const char *id, const struct 
 /*
  * Add events in one transaction. Each of @v is a row until the sandbox has SBX_STORE_EVENTS_MAX of
  * them. Later ones are added to the newest `overflow` row of their action (made if there is none),
- * so rows are bounded and no count is lost. In texts that are not clean (sbx_text_unit) the
- * offending bytes are stored as '?'. 0, SBX_STORE_E_UNKNOWN (no such sandbox) or -errno.
+ * so rows are bounded and no count is lost. A row has the workspace of its sandbox. In
+ * texts that are not clean (sbx_text_unit) the offending bytes are stored as '?'. 0,
+ * SBX_STORE_E_UNKNOWN (no such sandbox) or -errno.
  */
 int sbx_store_events_add(struct sbx_store *store, const char *sandbox_id, const char *analysis_id,
 			 const struct sbx_event *v, size_t n, struct sbx_err *err);

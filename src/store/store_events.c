@@ -11,26 +11,12 @@
 #include "store/store.h"
 
 #include <assert.h>
-#include <stdio.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "store/sql.h"
-
-#define TS_MAX_MS UINT64_C(253402300799999) /* the last millisecond of the year 9999 */
-
-static const char *format_ts(uint64_t ts_ms, char buf[32])
-{
-	uint64_t ms = ts_ms < TS_MAX_MS ? ts_ms : TS_MAX_MS;
-	time_t s = (time_t)(ms / 1000);
-	struct tm tm;
-	size_t n;
-
-	gmtime_r(&s, &tm);
-	n = strftime(buf, 32, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(buf + n, 32 - n, ".%03uZ", (unsigned)(ms % 1000));
-	return buf;
-}
 
 /* @s of at most @size-1 bytes, cleaned; NULL for "". */
 static const char *clean(const char *s, size_t size, char *buf)
@@ -53,24 +39,44 @@ static int64_t as_count(uint64_t n)
 	return n == 0 ? 1 : n > INT64_MAX ? INT64_MAX : (int64_t)n;
 }
 
+static int64_t as_amount(uint64_t n)
+{
+	return n > INT64_MAX ? INT64_MAX : (int64_t)n;
+}
+
+/* Only a flow that has ended has amounts. */
+static bool is_flow(const struct sbx_event *v)
+{
+	return v->bytes_out || v->bytes_in || v->duration_ms;
+}
+
+static void bind_unless(struct sbx_sql_binder *b, uint64_t v, bool is_null)
+{
+	if (is_null)
+		sbx_sql_bind_text(b, NULL);
+	else
+		sbx_sql_bind_int(b, as_amount(v));
+}
+
 /* A batch being written: open between BEGIN and COMMIT. */
 struct batch {
 	struct sbx_store *store;
 	const char *sandbox_id, *analysis_id;
+	char *workspace; /* the sandbox's; owned, or NULL */
 	sqlite3_stmt *insert; /* borrowed */
 	int64_t n_rows;	      /* event rows of the sandbox now */
 };
 
 static int insert_event(struct batch *batch, const struct sbx_event *v, struct sbx_err *err)
 {
-	char ts[32], addr[SBX_ADDR_STR_MAX], name[sizeof(v->name)], rule[sizeof(v->rule)],
-		request[sizeof(v->request)];
+	char ts[SBX_SQL_TS_MAX], addr[SBX_ADDR_STR_MAX];
+	char name[sizeof(v->name)], rule[sizeof(v->rule)], request[sizeof(v->request)];
 	struct sbx_sql_binder b = { .stmt = batch->insert };
 	int r;
 
 	sbx_sql_bind_text(&b, batch->sandbox_id);
 	sbx_sql_bind_text(&b, batch->analysis_id);
-	sbx_sql_bind_text(&b, format_ts(v->ts_ms, ts));
+	sbx_sql_bind_text(&b, sbx_sql_ts(as_amount(v->ts_ms), ts));
 	sbx_sql_bind_text(&b, sbx_action_str(v->action));
 	sbx_sql_bind_text(&b, sbx_proto_str(v->proto));
 	sbx_sql_bind_text(&b,
@@ -84,6 +90,11 @@ static int insert_event(struct batch *batch, const struct sbx_event *v, struct s
 	sbx_sql_bind_text(&b, clean(v->rule, sizeof(v->rule), rule));
 	sbx_sql_bind_text(&b, clean(v->request, sizeof(v->request), request));
 	sbx_sql_bind_int(&b, as_count(v->count));
+	sbx_sql_bind_text(&b, batch->workspace);
+	bind_unless(&b, v->generation, v->generation == 0);
+	bind_unless(&b, v->bytes_out, !is_flow(v));
+	bind_unless(&b, v->bytes_in, !is_flow(v));
+	bind_unless(&b, v->duration_ms, !is_flow(v));
 	r = sbx_sql_step_done(batch->store->db, batch->insert, "adding an event", err);
 	sqlite3_reset(batch->insert);
 	batch->n_rows++;
@@ -161,10 +172,11 @@ static int row_counter(struct batch *batch, int64_t set, struct sbx_err *err)
 {
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
 	struct sbx_sql_binder b = { 0 };
+	const char *workspace;
 	int rc, r;
 
 	r = sbx_sql_prepare(batch->store->db,
-			    set < 0 ? "SELECT n_events FROM sandbox WHERE id = ?1"
+			    set < 0 ? "SELECT n_events, workspace FROM sandbox WHERE id = ?1"
 				    : "UPDATE sandbox SET n_events = ?2 WHERE id = ?1",
 			    "counting events", err, &stmt);
 	if (r)
@@ -183,7 +195,11 @@ static int row_counter(struct batch *batch, int64_t set, struct sbx_err *err)
 	if (rc != SQLITE_ROW)
 		return sbx_sql_error(batch->store->db, rc, "counting events", err);
 	batch->n_rows = sqlite3_column_int64(stmt, 0);
-	return 0;
+	if (sqlite3_column_type(stmt, 1) == SQLITE_NULL)
+		return 0;
+	workspace = (const char *)sqlite3_column_text(stmt, 1);
+	batch->workspace = workspace ? strdup(workspace) : NULL;
+	return batch->workspace ? 0 : -ENOMEM;
 }
 
 int sbx_store_events_add(struct sbx_store *store, const char *sandbox_id, const char *analysis_id,
@@ -200,8 +216,10 @@ int sbx_store_events_add(struct sbx_store *store, const char *sandbox_id, const 
 	r = sbx_sql_prepare(
 		store->db,
 		"INSERT INTO sandbox_egress_event (sandbox_id, analysis_id, ts, action, protocol, "
-		"remote_ip, remote_port, fqdn_pinned, reason, rule, request, raw_pkts) "
-		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+		"remote_ip, remote_port, fqdn_pinned, reason, rule, request, raw_pkts, "
+		"workspace, generation, bytes_out, bytes_in, duration_ms) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
+		"?17)",
 		"adding an event", err, &insert);
 	if (r)
 		return r;
@@ -218,5 +236,6 @@ int sbx_store_events_add(struct sbx_store *store, const char *sandbox_id, const 
 		r = sbx_sql_exec(store->db, "COMMIT", "committing events", err);
 	if (r)
 		sbx_sql_rollback(store->db);
+	free(batch.workspace);
 	return r;
 }
