@@ -43,6 +43,15 @@ noinst_LIBRARIES += %reldir%/libsbx-run.a
 	%reldir%/run/supervise.c \
 	%reldir%/run/supervise.h
 
+# changes of a running sandbox's policy
+noinst_LIBRARIES += %reldir%/libsbx-live.a
+%canon_reldir%_libsbx_live_a_SOURCES = \
+	%reldir%/live/live.c \
+	%reldir%/live/live.h \
+	%reldir%/live/live_internal.h \
+	%reldir%/live/live_kernel.c \
+	%reldir%/live/live_policy.c
+
 # descriptors and times that the launcher's loop waits for
 noinst_LIBRARIES += %reldir%/libsbx-loop.a
 %canon_reldir%_libsbx_loop_a_SOURCES = %reldir%/loop/watches.c %reldir%/loop/watches.h
@@ -489,7 +498,7 @@ tests_unit_launcher_rootfs_test_views_SOURCES = tests/unit/launcher/rootfs/test_
 tests_unit_launcher_rootfs_test_views_LDADD = $(launcher_plan_test_libs)
 
 launcher_run_libs = \
-	%reldir%/libsbx-run.a %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
+	%reldir%/libsbx-run.a %reldir%/libsbx-live.a %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
 	src/http/libsbx-http.a src/wire/libsbx-wire.a src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) \
 	src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 launcher_main_sources = %reldir%/cli/main.c %reldir%/process/step_hook.h

@@ -491,8 +491,8 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 		return r == -ENOMEM ? r : SBX_EXIT_REFUSED;
 	}
 	p->carries = mode != SBX_MODE_OFFLINE && !p->air_gap && !p->attach.on;
-	p->dns_real = !p->air_gap && (mode == SBX_MODE_FULL || (mode == SBX_MODE_OFFLINE &&
-								profile->network.n_resolvers > 0));
+	p->dns_real = mode == SBX_MODE_FULL ||
+		      (mode == SBX_MODE_OFFLINE && profile->network.n_resolvers > 0);
 	p->nft.all_destinations = p->carries && mode == SBX_MODE_FULL;
 	p->nft.udp = p->carries && wants_udp(profile);
 	p->nft.nflog_group = SBX_PLAN_NFLOG_GROUP;

@@ -33,7 +33,7 @@ static void fill_config(const struct sbx_plan *plan, const struct sbx_setup *set
 
 	sbx_text_fit(m->id, sizeof(m->id), "%s", plan->id);
 	m->mode = (uint8_t)p->network.mode;
-	m->air_gap = plan->air_gap;
+	m->resolvers_listed = p->network.n_resolvers > 0;
 	m->dns_real = plan->dns_real;
 	m->limits = sbx_limits_default;
 	m->n_resolvers = plan->n_resolvers;

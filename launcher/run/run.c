@@ -24,11 +24,13 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	r->scratch_fd = -1;
 	sbx_keep_helper_init(&r->keep_helper);
 	sbx_protect_helpers_init(&r->protect);
+	sbx_live_run_init(&r->live);
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;
 }
 
 void sbx_run_fini(struct sbx_run *r)
 {
+	sbx_live_run_fini(&r->live);
 	r->signal_fd = sbx_fd_close(r->signal_fd);
 	r->wall_fd = sbx_fd_close(r->wall_fd);
 	sbx_stage_fini(&r->stage);

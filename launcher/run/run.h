@@ -12,6 +12,7 @@
 #include "launcher/exec/execs.h"
 #include "launcher/helpers/protect_helper.h"
 #include "launcher/keep/keep_helper.h"
+#include "launcher/live/live.h"
 #include "launcher/loop/watches.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/step.h"
@@ -59,6 +60,8 @@ struct sbx_run {
 	struct sbx_tls_process tls;
 
 	struct sbx_protect_helpers protect;
+
+	struct sbx_live_run live;
 
 	struct sbx_stage stage;
 	struct sbx_init_process init; /* of the sandbox */

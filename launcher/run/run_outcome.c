@@ -118,6 +118,11 @@ static void explain_end(struct sbx_run *r)
 		sbx_run_rules_changed(r);
 		return;
 	}
+	if (r->live.broken) {
+		sbx_err_set(&r->err, "%s", r->live.err.msg);
+		sbx_run_panic(r, SBX_REASON_PROTOCOL, r->live.err.msg);
+		return;
+	}
 	if (r->protect.planted.msg[0]) {
 		sbx_err_set(&r->err, "%s", r->protect.planted.msg);
 		sbx_run_panic(r, SBX_REASON_PLANTED, r->protect.planted.msg);

@@ -104,6 +104,7 @@ int sbx_step_broker_apply(struct sbx_run *r)
 
 void sbx_step_broker_undo(struct sbx_run *r)
 {
+	sbx_live_end(&r->live);
 	if (!r->protocol_broken && sbx_broker_ask_stop(&r->broker))
 		sbx_supervise(r, SBX_WAIT_BROKER, STOP_TIMEOUT_MS);
 	sbx_broker_fini(&r->broker);
@@ -219,6 +220,21 @@ static int release_broker(struct sbx_run *r)
 	return e;
 }
 
+static int start_live(struct sbx_run *r)
+{
+	const struct sbx_live_parts parts = {
+		.plan = r->plan,
+		.setup = &r->setup,
+		.watches = &r->watches,
+		.recorder = &r->recorder,
+		.stage = &r->stage,
+		.broker = &r->broker,
+		.attach = &r->attach,
+	};
+
+	return sbx_live_start(&r->live, &parts);
+}
+
 int sbx_step_release_apply(struct sbx_run *r)
 {
 	int e = release_broker(r);
@@ -240,6 +256,11 @@ int sbx_step_release_apply(struct sbx_run *r)
 	}
 	r->released = true;
 	r->outcome = SBX_OUTCOME_DONE;
+	e = start_live(r);
+	if (e < 0) {
+		sbx_err_set(&r->err, "cannot take changes of the policy: %s", strerror(-e));
+		return e;
+	}
 	sbx_record_released(&r->recorder, !r->plan->attach.on); /* with attach it may wait for
 								 * pins */
 	sbx_announce_ready(r); /* after the row is written, which a reader may look for */

@@ -60,6 +60,9 @@ static struct {
 		struct sbx_msg_stats stats;
 		struct sbx_msg_verdicts verdicts;
 		struct sbx_msg_exec_failed exec_failed;
+		struct sbx_msg_ruleset_done ruleset_done;
+		struct sbx_msg_policy_done policy_done;
+		struct sbx_msg_flow_list flow_list;
 	} body;
 } packet;
 
@@ -161,6 +164,11 @@ static int on_command_exit(struct sbx_run *r)
 	return 0;
 }
 
+static int on_ruleset_done(struct sbx_run *r)
+{
+	return sbx_live_heard_ruleset(&r->live, &packet.body.ruleset_done);
+}
+
 /* --- messages of the broker --- */
 
 static int on_broker_ready(struct sbx_run *r)
@@ -186,6 +194,16 @@ static int on_pins(struct sbx_run *r)
 	if (sbx_attach_run_pins(&r->attach, r->plan->id, &packet.body.pins, r->broker.fd) < 0)
 		r->broker.gone = true;
 	return 0;
+}
+
+static int on_policy_done(struct sbx_run *r)
+{
+	return sbx_live_heard_policy(&r->live, &packet.body.policy_done);
+}
+
+static int on_flow_list(struct sbx_run *r)
+{
+	return sbx_live_heard_flows(&r->live, &packet.body.flow_list);
 }
 
 static int on_stats(struct sbx_run *r)
@@ -270,6 +288,9 @@ DECODER(pins)
 DECODER(stats)
 DECODER(verdicts)
 DECODER(exec_failed)
+DECODER(ruleset_done)
+DECODER(policy_done)
+DECODER(flow_list)
 
 /* States of the run that a message may need. */
 enum need {
@@ -309,10 +330,13 @@ static const struct rule {
 	{ SBX_MSG_MOUNTS_CHECKED, STAGE, true, HELLO, 0, decode_simple, on_mounts_checked },
 	{ SBX_MSG_SIGNAL, STAGE, false, 0, 0, decode_simple, on_stage_signal },
 	{ SBX_MSG_COMMAND_EXIT, STAGE, false, 0, 0, decode_simple, on_command_exit },
+	{ SBX_MSG_RULESET_DONE, STAGE, false, RELEASED, 0, decode_ruleset_done, on_ruleset_done },
 	{ SBX_MSG_READY, BROKER, true, 0, 0, decode_simple, on_broker_ready },
 	{ SBX_MSG_RELEASE, BROKER, true, VERDICTS, 0, decode_simple, on_broker_released },
 	{ SBX_MSG_EVENT, BROKER, false, 0, 0, decode_event, on_event },
 	{ SBX_MSG_PINS, BROKER, false, ATTACHED, 0, decode_pins, on_pins },
+	{ SBX_MSG_POLICY_DONE, BROKER, false, RELEASED, 0, decode_policy_done, on_policy_done },
+	{ SBX_MSG_FLOW_LIST, BROKER, false, RELEASED, 0, decode_flow_list, on_flow_list },
 	{ SBX_MSG_STATS, BROKER, false, 0, 0, decode_stats, on_stats },
 	{ SBX_MSG_INIT_HELLO, INIT, true, SENDER, 0, decode_simple, on_hello },
 	{ SBX_MSG_VERDICTS, INIT, true, HELLO | SENDER, 0, decode_verdicts, on_verdicts },
@@ -472,8 +496,8 @@ static int answer(const struct sbx_run *r, enum sbx_wait what)
 		return 1;
 	if (r->protocol_broken || r->stage.gone || (r->interrupted && !r->released))
 		return -1;
-	if (r->broker.gone || r->tls.gone || r->cleanup.gone || r->attach.changed ||
-	    r->protect.planted.msg[0] || r->protect.helper_gone)
+	if (r->live.broken || r->broker.gone || r->tls.gone || r->cleanup.gone ||
+	    r->attach.changed || r->protect.planted.msg[0] || r->protect.helper_gone)
 		return -1;
 	switch (what) {
 	case SBX_WAIT_TLS:

@@ -100,6 +100,8 @@ bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *
  * "live pypi.org"); "" for UINT32_MAX. */
 const char *sbx_policy_rule_text(const struct sbx_policy *p, uint32_t rule);
 uint64_t sbx_policy_generation(const struct sbx_policy *p);
+/* Is the sandbox cut off but for live allow entries? (Not: is it offline by its mode.) */
+bool sbx_policy_air_gapped(const struct sbx_policy *p);
 /* Does the verdict come from an allow entry of a rule, a live list or the profile? */
 bool sbx_verdict_by_entry(const struct sbx_verdict *v);
 

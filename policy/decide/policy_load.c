@@ -231,6 +231,11 @@ const char *sbx_policy_rule_text(const struct sbx_policy *p, uint32_t rule)
 	return rule < count_of(p, SBX_BLOB_RULES) ? p->strings + p->rules[rule].text : "";
 }
 
+bool sbx_policy_air_gapped(const struct sbx_policy *p)
+{
+	return p->h->air_gap;
+}
+
 uint64_t sbx_policy_generation(const struct sbx_policy *p)
 {
 	return p->h->generation;

@@ -161,7 +161,7 @@ static void config_fields(struct codec *c, struct sbx_msg_config *m)
 {
 	f_id(c, m->id);
 	f_u8(c, &m->mode, SBX_N_MODES - 1);
-	f_u8(c, &m->air_gap, 1);
+	f_u8(c, &m->resolvers_listed, 1);
 	f_u8(c, &m->dns_real, 1);
 	f_u32(c, &m->fd_mask, (UINT32_C(1) << SBX_N_BROKER_FDS) - 1);
 	limits_fields(c, &m->limits);
@@ -356,6 +356,72 @@ static void tls_done_fields(struct codec *c, struct sbx_msg_tls_done *m)
 	f_u64(c, &m->bytes_in);
 }
 
+static void policy_done_fields(struct codec *c, struct sbx_msg_policy_done *m)
+{
+	f_u8(c, &m->ok, 1);
+	f_u64(c, &m->generation);
+	f_u32(c, &m->n_cut, UINT32_MAX);
+	if (!m->ok && m->n_cut)
+		c->bad = true;
+}
+
+static void flow_list_fields(struct codec *c, struct sbx_msg_flow_list *m)
+{
+	f_u8(c, &m->last, 1);
+	f_u32(c, &m->n_flows, SBX_MSG_FLOWS_MAX);
+	for (uint32_t i = 0; i < m->n_flows && !codec_failed(c); i++) {
+		struct sbx_msg_flow *f = &m->v[i];
+
+		clear_element(c, f, sizeof(*f));
+		f_text(c, f->name, sizeof(f->name));
+		f_addr(c, &f->addr);
+		f_u16(c, &f->port);
+		f_u8(c, &f->proto, SBX_PROTO_UDP);
+		f_u64(c, &f->bytes_out);
+		f_u64(c, &f->bytes_in);
+		f_u64(c, &f->age_ms);
+		f_text(c, f->rule, sizeof(f->rule));
+	}
+}
+_Static_assert(HEADER_SIZE + 5 + SBX_MSG_FLOWS_MAX * sizeof(struct sbx_msg_flow) <= SBX_MSG_MAX,
+	       "all flows at their longest fit one packet");
+
+static void net_fields(struct codec *c, struct sbx_msg_net *net)
+{
+	f_addr(c, &net->addr);
+	f_u8(c, &net->prefix, net->addr.family == 4 ? 32 : 128);
+	f_u16(c, &net->port_first);
+	f_u16(c, &net->port_last);
+	f_u8(c, &net->proto, SBX_PROTO_UDP);
+	if (net->addr.family == 0 || net->port_first > net->port_last)
+		c->bad = true;
+}
+
+static void ruleset_fields(struct codec *c, struct sbx_msg_ruleset *m)
+{
+	f_u16(c, &m->tcp_port4);
+	f_u16(c, &m->tcp_port6);
+	f_u16(c, &m->udp_port4);
+	f_u16(c, &m->udp_port6);
+	f_u8(c, &m->all_destinations, 1);
+	f_u8(c, &m->udp, 1);
+	f_u8(c, &m->dns, 1);
+	f_u8(c, &m->may_carry, 1);
+	f_u16(c, &m->nflog_group);
+	f_u32(c, &m->n_nets, SBX_MSG_NETS_MAX);
+	for (uint32_t i = 0; i < m->n_nets && !codec_failed(c); i++) {
+		clear_element(c, &m->v[i], sizeof(m->v[i]));
+		net_fields(c, &m->v[i]);
+	}
+}
+
+static void ruleset_done_fields(struct codec *c, struct sbx_msg_ruleset_done *m)
+{
+	f_u32(c, &m->error, INT32_MAX);
+	f_u8(c, &m->taken, 1);
+	f_text(c, m->detail, sizeof(m->detail));
+}
+
 static void pins_fields(struct codec *c, struct sbx_msg_pins *m)
 {
 	f_u32(c, &m->serial, UINT32_MAX);
@@ -468,6 +534,10 @@ DEFINE_MESSAGE(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)
 DEFINE_MESSAGE(tcp_socket, struct sbx_msg_tcp_socket, SBX_MSG_TCP_SOCKET)
 DEFINE_MESSAGE(tls_flow, struct sbx_msg_tls_flow, SBX_MSG_TLS_FLOW)
 DEFINE_MESSAGE(tls_done, struct sbx_msg_tls_done, SBX_MSG_TLS_DONE)
+DEFINE_MESSAGE(policy_done, struct sbx_msg_policy_done, SBX_MSG_POLICY_DONE)
+DEFINE_LIST(flow_list, struct sbx_msg_flow_list, SBX_MSG_FLOW_LIST, v)
+DEFINE_LIST(ruleset, struct sbx_msg_ruleset, SBX_MSG_RULESET, v)
+DEFINE_MESSAGE(ruleset_done, struct sbx_msg_ruleset_done, SBX_MSG_RULESET_DONE)
 DEFINE_LIST(pins, struct sbx_msg_pins, SBX_MSG_PINS, v)
 
 /* --- messages of a type and at most a number --- */
@@ -484,6 +554,8 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_CHECK_MOUNTS:
 	case SBX_MSG_TLS_CONFIG:
 	case SBX_MSG_TLS_READY:
+	case SBX_MSG_POLICY:
+	case SBX_MSG_FLOWS:
 		*ret_number = false;
 		return 0;
 	case SBX_MSG_STAGE_READY:
@@ -500,6 +572,7 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_TCP_SOCKET_FAILED:
 	case SBX_MSG_SECRET_STALE:
 	case SBX_MSG_SECRET:
+	case SBX_MSG_TLS_CUT:
 		*ret_number = true;
 		return 0;
 	default:

@@ -18,15 +18,17 @@
  * The messages between the programs of one sandbox. PURE: encode to and decode from bytes.
  *
  *   launcher -> broker   CONFIG, RELEASE (the self-test is over), PINNED or PINS_FAILED (in
- *                        answer), STOP
- *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., STATS (in answer to STOP,
+ *                        answer), POLICY (with a sealed memfd, the new policy), FLOWS, STOP
+ *   broker -> launcher   READY, RELEASE (in answer), EVENT..., PINS..., POLICY_DONE (in answer to
+ *                        POLICY), FLOW_LIST... (in answer to FLOWS), STATS (in answer to STOP,
  *                        last)
  *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_FILLS (with the
  *                        files of the trust store, to write), STAGE_READY (with the sandbox's
- *                        sockets), MOUNTS_CHECKED (in answer), STAGE_FAILED,
- *                        COMMAND_EXIT
+ *                        sockets), MOUNTS_CHECKED (in answer), STAGE_FAILED, RULESET_DONE (in
+ *                        answer to RULESET), COMMAND_EXIT
  *   launcher -> stage    STAGE_CONFIG (the config is in shared memory,
- *                        launcher/stage/stage_config.h), CHECK_MOUNTS, SIGNAL, SIGNAL_ALL
+ *                        launcher/stage/stage_config.h), CHECK_MOUNTS, SIGNAL, SIGNAL_ALL,
+ *                        RULESET (attach netns: the ruleset to put in the place of the old one)
  *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
  *   launcher -> init     PROGRAMS (where there is an allow list), PROBES, RELEASE
  *   broker -> factory    UDP_SOCKET, TCP_SOCKET (the stage, once it is ready, is the socket
@@ -38,8 +40,9 @@
  *   tls -> launcher      TLS_READY (with a memfd, the authority's certificate as PEM; where the
  *                        rules ask for java a second one, the PKCS#12 store), SECRET_STALE
  *   broker -> tls        TLS_FLOW (with two fds: the client's connection, the server's; to the echo
- *                        of the self-test with the client's alone)
- *   tls -> broker        TLS_DONE (one for each TLS_FLOW), EVENT
+ *                        of the self-test with the client's alone), TLS_CUT (end that flow now,
+ *                        with a RST to both sides; one that is done already is passed over)
+ *   tls -> broker        TLS_DONE (one for each TLS_FLOW, when its sockets are closed), EVENT
  *
  * A message is one packet: u8 version (SBX_MSG_VERSION), u8 type, u16 zero, then the fields in the
  * order of the struct, network byte order, strings as u16 length and bytes. A decoder refuses
@@ -88,6 +91,13 @@ enum sbx_msg_type {
 	SBX_MSG_SECRET_STALE,
 	SBX_MSG_SECRET,
 	SBX_MSG_STAGE_FILLS,
+	SBX_MSG_POLICY,
+	SBX_MSG_POLICY_DONE,
+	SBX_MSG_FLOWS,
+	SBX_MSG_FLOW_LIST,
+	SBX_MSG_TLS_CUT,
+	SBX_MSG_RULESET,
+	SBX_MSG_RULESET_DONE,
 	SBX_N_MSG_TYPES,
 };
 
@@ -118,8 +128,9 @@ _Static_assert(SBX_N_BROKER_FDS < 32, "a bit of fd_mask for each");
 
 struct sbx_msg_config {
 	char id[SBX_ID_LEN + 1];
-	uint8_t mode;     /* enum sbx_mode */
-	uint8_t air_gap;  /* 1: every exit is refused with reason air_gap */
+	uint8_t mode; /* enum sbx_mode */
+	/* 1: the resolvers are the profile's (dns.resolvers), and answer under an air gap too */
+	uint8_t resolvers_listed;
 	/* 1: forward DNS to the resolvers and hand out real answers (mode full; mode offline with
 	 * dns.resolvers set). Floors are still refused. */
 	uint8_t dns_real;
@@ -189,6 +200,56 @@ struct sbx_msg_tls_flow {
 struct sbx_msg_tls_done {
 	uint32_t flow;
 	uint64_t bytes_out, bytes_in; /* from the sandbox, to it */
+};
+
+/* The answer to POLICY. Flows that the new policy does not allow are cut by then: nothing of them
+ * leaves after this message. */
+struct sbx_msg_policy_done {
+	uint8_t ok;	     /* 0: the policy did not load, and the old one holds */
+	uint64_t generation; /* of the policy that holds */
+	uint32_t n_cut;
+};
+
+#define SBX_MSG_FLOWS_MAX 96 /* of one message */
+
+/* An open flow. */
+struct sbx_msg_flow {
+	char name[SBX_HOSTNAME_MAX + 1]; /* "" none */
+	struct sbx_addr addr; /* that was dialled; family 0: not yet, or by a proxy */
+	uint16_t port;
+	uint8_t proto; /* enum sbx_proto, tcp or udp */
+	uint64_t bytes_out, bytes_in; /* from the sandbox, to it */
+	uint64_t age_ms;
+	char rule[SBX_RULE_MAX + 1]; /* the entry that allows it, as written; "" none */
+};
+
+/* The answer to FLOWS, in as many messages as it takes. */
+struct sbx_msg_flow_list {
+	uint8_t last; /* 1: no more come */
+	uint32_t n_flows;
+	struct sbx_msg_flow v[SBX_MSG_FLOWS_MAX];
+};
+
+#define SBX_MSG_NETS_MAX 256 /* SBX_NFT_CIDRS_MAX */
+
+/* struct sbx_nft_input (sys/nft/nft.h), and the same limits. */
+struct sbx_msg_ruleset {
+	uint16_t tcp_port4, tcp_port6, udp_port4, udp_port6;
+	uint8_t all_destinations, udp, dns, may_carry;
+	uint16_t nflog_group;
+	uint32_t n_nets;
+	struct sbx_msg_net {
+		struct sbx_addr addr;
+		uint8_t prefix;
+		uint16_t port_first, port_last;
+		uint8_t proto; /* enum sbx_proto, tcp or udp */
+	} v[SBX_MSG_NETS_MAX];
+};
+
+struct sbx_msg_ruleset_done {
+	uint32_t error; /* errno; 0: the kernel has the ruleset, and it was read back */
+	uint8_t taken;	/* with an error: 0: the kernel has the old ruleset; 1: it took the new */
+	char detail[512]; /* for people: the cause and the remedy */
 };
 
 struct sbx_msg_stats {
@@ -262,8 +323,9 @@ enum sbx_msg_type sbx_msg_type(struct sbx_span packet);
 
 /*
  * Encoders return the bytes written, -EMSGSIZE (no room, or over SBX_MSG_MAX) or -EINVAL (a decoder
- * would refuse the struct). Decoders return 0, or -EBADMSG with *ret_m all zero. In the lists of
- * PROBES, PROGRAMS, VERDICTS and PINS entries past the count stay unchanged. In text for people (an
+ * would refuse the struct). Decoders return 0, or -EBADMSG with *ret_m all zero. In lists (of
+ * PROBES, PROGRAMS, VERDICTS, PINS, FLOW_LIST and RULESET) entries past the count stay
+ * unchanged. In text for people (an
  * event's name, rule and request; every step and detail) bytes that sbx_text_unit() refuses are
  * replaced by '?', because the text comes from less trusted processes and ends in a terminal or the
  * database.
@@ -284,13 +346,19 @@ SBX_MSG_DECLARE(udp_socket, struct sbx_msg_udp_socket); /* its two answers are s
 SBX_MSG_DECLARE(tcp_socket, struct sbx_msg_tcp_socket); /* the same */
 SBX_MSG_DECLARE(tls_flow, struct sbx_msg_tls_flow);
 SBX_MSG_DECLARE(tls_done, struct sbx_msg_tls_done);
+SBX_MSG_DECLARE(policy_done, struct sbx_msg_policy_done);
+SBX_MSG_DECLARE(flow_list, struct sbx_msg_flow_list);
+SBX_MSG_DECLARE(ruleset, struct sbx_msg_ruleset);
+SBX_MSG_DECLARE(ruleset_done, struct sbx_msg_ruleset_done);
 SBX_MSG_DECLARE(pins, struct sbx_msg_pins);		/* as are these */
 
-/* Messages with nothing but a type (STOP, READY, INIT_HELLO, RELEASE) and with one number
+/* Messages with nothing but a type (STOP, READY, INIT_HELLO, RELEASE, POLICY, FLOWS) and with one
+ * number
  * (STAGE_READY: the fds that come with it, as bits of enum sbx_broker_fd; STAGE_FILLS: the same, as
  * bits of enum sbx_mount_fill; SIGNAL, SIGNAL_ALL: the
  * signal; COMMAND_EXIT: a wait status; UDP_SOCKET_MADE/FAILED, TCP_SOCKET_MADE/FAILED: the cookie;
- * PINNED, PINS_FAILED: the serial; SECRET_STALE, SECRET: the index of the secret in the rules). */
+ * PINNED, PINS_FAILED: the serial; SECRET_STALE, SECRET: the index of the secret in the rules;
+ * TLS_CUT: the flow). */
 ssize_t sbx_msg_encode_simple(enum sbx_msg_type type, uint32_t value, void *p, size_t n);
 int sbx_msg_decode_simple(struct sbx_span packet, enum sbx_msg_type type, uint32_t *ret_value);
 

@@ -62,7 +62,7 @@ struct harness {
 	size_t n_blob;
 	struct sbx_nft_cidr cidrs[CIDRS_MAX];
 	size_t n_cidrs;
-	bool udp;
+	bool udp, air_gap;
 	uid_t uid;
 	gid_t gid;
 	FILE *out;
@@ -96,7 +96,7 @@ static void load_policy(struct harness *h)
 {
 	struct sbx_err_list *errs = calloc(1, sizeof(*errs));
 	struct sbx_system_policy *system = sbx_system_policy_default();
-	const struct sbx_live live = { .air_gapped = h->config.air_gap };
+	const struct sbx_live live = { .air_gapped = h->air_gap };
 	struct sbx_policy_input input = { .system = system, .live = &live, .generation = 1 };
 	struct sbx_profile *profile;
 	struct sbx_policy_cidr cidr;
@@ -110,6 +110,7 @@ static void load_policy(struct harness *h)
 	    sbx_policy_load(sbx_span(h->blob, h->n_blob), &h->policy) < 0)
 		die("policy", -EINVAL, NULL);
 	h->config.mode = (uint8_t)profile->network.mode;
+	h->config.resolvers_listed = profile->network.n_resolvers > 0;
 	h->config.dns_real = profile->network.mode == SBX_MODE_FULL || profile->network.n_resolvers;
 	h->udp = profile->network.mode == SBX_MODE_FULL;
 	for (size_t i = 0; i < profile->network.allow.n; i++)
@@ -196,7 +197,7 @@ static void parse(struct harness *h, char **argv)
 			publish(h, argv[1], argv[2]);
 			argv += 2;
 		} else if (strcmp(*argv, "--air-gap") == 0) {
-			h->config.air_gap = 1;
+			h->air_gap = true;
 		} else if (strcmp(*argv, "--limit") == 0) {
 			set_limit(h, argv[1], argv[2]);
 			argv += 2;

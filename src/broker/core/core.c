@@ -94,10 +94,6 @@ static void decide_synthetic(const struct sbx_core *core, struct sbx_flow_target
 		}
 		return;
 	}
-	if (core->config->air_gap) {
-		t->verdict = deny(SBX_REASON_AIR_GAP);
-		return;
-	}
 	t->verdict = sbx_policy_decide_name(core->policy, t->name, t->proto, t->port);
 	if (t->verdict.action != SBX_ALLOW)
 		return;
@@ -108,14 +104,9 @@ static void decide_synthetic(const struct sbx_core *core, struct sbx_flow_target
 	t->must_parse = true;
 }
 
-static void decide_address(const struct sbx_core *core, uint64_t now_ms, struct sbx_flow_target *t)
+/* By the name of a lease, if t->name is set. */
+static void decide_address(const struct sbx_core *core, struct sbx_flow_target *t)
 {
-	if (core->config->air_gap) {
-		t->verdict = deny(SBX_REASON_AIR_GAP);
-		return;
-	}
-	if (core->leases)
-		t->name = sbx_leases_name(core->leases, &t->addr, now_ms);
 	t->verdict = t->name ? sbx_policy_decide_name(core->policy, t->name, t->proto, t->port)
 			     : literal(sbx_policy_decide_addr(core->policy, &t->addr, t->proto,
 							      t->port));
@@ -133,6 +124,16 @@ static void decide_address(const struct sbx_core *core, uint64_t now_ms, struct 
 		t->check = check_of_port(t->port);
 }
 
+static void decide_target(const struct sbx_core *core, struct sbx_flow_target *t)
+{
+	if (sbx_pins_is_synthetic(&t->addr))
+		decide_synthetic(core, t);
+	else
+		decide_address(core, t);
+	if (t->proto != SBX_PROTO_TCP)
+		t->check = SBX_CHECK_NONE;
+}
+
 void sbx_core_decide_flow(const struct sbx_core *core, enum sbx_proto proto,
 			  const struct sbx_addr *addr, uint16_t port, uint64_t now_ms,
 			  struct sbx_flow_target *ret_target)
@@ -145,12 +146,9 @@ void sbx_core_decide_flow(const struct sbx_core *core, enum sbx_proto proto,
 		.port = port,
 		.verdict = deny(SBX_REASON_UNKNOWN),
 	};
-	if (sbx_pins_is_synthetic(&t->addr))
-		decide_synthetic(core, t);
-	else
-		decide_address(core, now_ms, t);
-	if (proto != SBX_PROTO_TCP)
-		t->check = SBX_CHECK_NONE;
+	if (core->leases && !sbx_pins_is_synthetic(&t->addr))
+		t->name = sbx_leases_name(core->leases, &t->addr, now_ms);
+	decide_target(core, t);
 }
 
 /* --- the first bytes --- */
@@ -255,7 +253,7 @@ bool sbx_core_may_pin(const struct sbx_core *core, const char *name, const struc
 		.verdict = sbx_policy_decide_name(core->policy, name, proto, port),
 	};
 
-	return !core->config->air_gap && target.verdict.action == SBX_ALLOW &&
+	return target.verdict.action == SBX_ALLOW &&
 	       judge_address(core, &target, addr).action == SBX_ALLOW;
 }
 
@@ -310,15 +308,78 @@ void sbx_core_candidates(const struct sbx_core *core, const struct sbx_flow_targ
 }
 
 struct sbx_verdict sbx_core_judge_logged(const struct sbx_core *core, enum sbx_proto proto,
-					 const struct sbx_addr *addr, uint16_t port)
+					 const struct sbx_addr *addr, uint16_t port,
+					 const char **ret_name)
 {
 	struct sbx_verdict v;
 
-	if (core->config->air_gap)
-		return deny(SBX_REASON_AIR_GAP);
+	*ret_name = sbx_pins_is_synthetic(addr) ? sbx_pins_name(core->pins, addr) : NULL;
 	if (proto != SBX_PROTO_TCP && proto != SBX_PROTO_UDP)
-		return deny(SBX_REASON_FIREWALL);
-	v = literal(sbx_policy_decide_addr(core->policy, addr, proto, port));
+		return deny(sbx_policy_air_gapped(core->policy) ? SBX_REASON_AIR_GAP
+								: SBX_REASON_FIREWALL);
+	v = *ret_name ? sbx_policy_decide_name(core->policy, *ret_name, proto, port)
+		      : literal(sbx_policy_decide_addr(core->policy, addr, proto, port));
 	/* The filter refused it, even if an entry allows it. */
 	return v.action == SBX_DENY ? v : deny(SBX_REASON_FIREWALL);
+}
+
+/* --- a policy that was changed --- */
+
+/* Does @t ask for more than what @had was opened by? What was not checked then cannot be checked
+ * any more. */
+static bool is_stricter(const struct sbx_flow_target *t, const struct sbx_flow_target *had)
+{
+	return (t->terminate && t->terminate != had->terminate) ||
+	       (t->check != SBX_CHECK_NONE && t->check != had->check) ||
+	       (t->must_match && !had->must_match) || (t->must_parse && !had->must_parse);
+}
+
+/* Of the address that was dialled: the server's, or the proxy's. */
+static struct sbx_verdict judge_reached(const struct sbx_core *core,
+					const struct sbx_flow_target *t,
+					const struct sbx_core_opened *o)
+{
+	struct sbx_verdict v = t->verdict;
+
+	if (t->kind == SBX_FLOW_ADDRESS)
+		v = judge_address(core, t, &t->addr);
+	if (v.action != SBX_ALLOW || !o->reached)
+		return v;
+	if (!o->proxy_port)
+		return judge_address(core, t, o->reached);
+	return sbx_policy_admits_proxy(core->policy, o->reached, o->proxy_port,
+				       sbx_core_is_own(core, o->reached)) ?
+		       v :
+		       deny(SBX_REASON_PROXY_ADDRESS);
+}
+
+struct sbx_verdict sbx_core_judge_again(const struct sbx_core *core,
+					const struct sbx_core_opened *o,
+					struct sbx_flow_target *target)
+{
+	struct sbx_flow_target t = {
+		.proto = target->proto,
+		.addr = target->addr,
+		.port = target->port,
+		.name = target->name,
+	};
+	struct sbx_verdict v;
+
+	decide_target(core, &t);
+	if (t.verdict.action != SBX_ALLOW || t.kind != target->kind)
+		return t.verdict.action == SBX_ALLOW ? deny(SBX_REASON_POLICY_CHANGED) : t.verdict;
+	if (is_stricter(&t, target)) {
+		t.verdict.action = SBX_DENY;
+		t.verdict.reason = SBX_REASON_POLICY_CHANGED;
+		return t.verdict;
+	}
+	v = judge_reached(core, &t, o);
+	for (size_t i = 0; v.action == SBX_ALLOW && i < o->n_named; i++)
+		v = judge_loose_name(core, &t, o->named[i]);
+	if (v.action != SBX_ALLOW)
+		return v;
+	target->verdict = t.verdict;
+	target->verdict.check = target->check;
+	target->verdict.terminate = target->terminate;
+	return target->verdict;
 }

@@ -128,8 +128,29 @@ void sbx_core_candidates(const struct sbx_core *core, const struct sbx_flow_targ
 bool sbx_core_may_pin(const struct sbx_core *core, const char *name, const struct sbx_addr *addr,
 		      enum sbx_proto proto, uint16_t port);
 
-/* The reason to record for a packet that the sandbox's filter refused. */
+/* The reason to record for a packet that the sandbox's filter refused. *ret_name: the name that is
+ * pinned to @addr, borrowed; NULL: none. */
 struct sbx_verdict sbx_core_judge_logged(const struct sbx_core *core, enum sbx_proto proto,
-					 const struct sbx_addr *addr, uint16_t port);
+					 const struct sbx_addr *addr, uint16_t port,
+					 const char **ret_name);
+
+/* --- a policy that was changed --- */
+
+/* Facts of a flow that came after its decision. */
+struct sbx_core_opened {
+	const struct sbx_addr *reached; /* that was dialled; NULL: none yet */
+	uint16_t proxy_port;		/* not 0: it is the upstream proxy's */
+	/* servers that it named, where they need not be the pinned name: SNI and Hosts */
+	size_t n_named;
+	char *const *named;
+};
+
+/* Judges the open flow to @target (kind NAME or ADDRESS) by the core's policy, which is a new one.
+ * ALLOW: the flow goes on, and @target has the new verdict; its checks stay as they were. DENY,
+ * with the reason: the flow must be cut, and @target is as before. A flow that the new policy would
+ * check more than it was checked is denied too. */
+struct sbx_verdict sbx_core_judge_again(const struct sbx_core *core,
+					const struct sbx_core_opened *opened,
+					struct sbx_flow_target *target);
 
 #endif

@@ -86,13 +86,24 @@ static void answer_pin(const struct sbx_core *core, const struct sbx_dns_query *
 		query->qtype == SBX_DNS_TYPE_A ? sbx_pins_addr4(index) : sbx_pins_addr6(index);
 }
 
-/* Real answers: only floors and deny entries refuse. In mode offline policy refuses every name for
- * air_gap, but the query may be forwarded: the profile's resolvers are the sandbox's one exit. */
+/* Real answers: only floors and deny entries refuse. In mode offline, and under an air gap, policy
+ * refuses names for air_gap, but the query may go to resolvers that the profile lists: they are the
+ * sandbox's one exit then. */
 static bool may_forward(const struct sbx_core *core, const struct sbx_verdict *v)
 {
-	if (v->action == SBX_ALLOW)
-		return true;
-	return v->reason == SBX_REASON_AIR_GAP && core->config->mode == SBX_MODE_OFFLINE;
+	return v->action == SBX_ALLOW ||
+	       (v->reason == SBX_REASON_AIR_GAP && core->config->resolvers_listed);
+}
+
+/* No entry can name it. */
+static void decide_odd_name(const struct sbx_core *core, const struct sbx_dns_query *query,
+			    struct sbx_dns_decision *d)
+{
+	bool gap = sbx_policy_air_gapped(core->policy);
+
+	refuse(d, SBX_DNS_NXDOMAIN, gap ? SBX_REASON_AIR_GAP : SBX_REASON_DEFAULT_DENY);
+	if (core->config->dns_real && query->n_question && (!gap || core->config->resolvers_listed))
+		d->action = SBX_DNS_FORWARD;
 }
 
 void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query *query,
@@ -113,14 +124,8 @@ void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query
 			answer_pin(core, query, d);
 		return;
 	}
-	if (core->config->air_gap) {
-		refuse(d, SBX_DNS_NXDOMAIN, SBX_REASON_AIR_GAP);
-		return;
-	}
-	if (!query->is_hostname) { /* no entry can name it */
-		refuse(d, SBX_DNS_NXDOMAIN, SBX_REASON_DEFAULT_DENY);
-		if (core->config->dns_real && query->n_question)
-			d->action = SBX_DNS_FORWARD;
+	if (!query->is_hostname) {
+		decide_odd_name(core, query, d);
 		return;
 	}
 	d->verdict = sbx_policy_decide_name(core->policy, query->name, SBX_PROTO_DNS, 0);
@@ -174,8 +179,15 @@ void sbx_core_decide_pinned(const struct sbx_core *core, const struct sbx_dns_qu
 	enum sbx_resolve_status status = v4 ? result->status4 : result->status6;
 	struct sbx_dns_decision *d = ret_decision;
 	size_t n_of_family = 0;
+	struct sbx_verdict v;
 
 	*d = (struct sbx_dns_decision){ .action = SBX_DNS_REFUSE, .rcode = SBX_DNS_SERVFAIL };
+	v = sbx_policy_decide_name(core->policy, query->name, SBX_PROTO_DNS, 0);
+	if (v.action != SBX_ALLOW) { /* the policy was changed since the query came */
+		d->rcode = SBX_DNS_NXDOMAIN;
+		d->verdict = v;
+		return;
+	}
 	for (size_t i = 0; i < n_pinned; i++)
 		n_of_family += pinned[i].family == (v4 ? 4 : 6);
 	if (n_pinned == 0 && result->n > 0) {

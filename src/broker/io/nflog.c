@@ -81,7 +81,9 @@ static void on_packet(void *userdata, const struct sbx_nflog_packet *p)
 {
 	struct sbx_nflog *n = userdata;
 	struct sbx_context *ctx = n->ctx;
-	struct sbx_verdict v = sbx_core_judge_logged(&ctx->core, p->proto, &p->dst, p->dport);
+	const char *name;
+	struct sbx_verdict v =
+		sbx_core_judge_logged(&ctx->core, p->proto, &p->dst, p->dport, &name);
 	uint32_t n_lost = p->has_seq ? sbx_nflog_lost(&n->next_seq, p) : 0;
 
 	if (n_lost)
@@ -90,7 +92,7 @@ static void on_packet(void *userdata, const struct sbx_nflog_packet *p)
 		n->marking = false;
 		return;
 	}
-	sbx_report_event(ctx, p->proto, &v, &p->dst, p->dport, NULL);
+	sbx_report_event(ctx, p->proto, &v, &p->dst, p->dport, name);
 }
 
 /* Reads at most @max datagrams, so that a flood does not starve the flows. */

@@ -61,6 +61,10 @@ DEFINE_FUZZ(tcp_socket, struct sbx_msg_tcp_socket)
 DEFINE_FUZZ(pins, struct sbx_msg_pins)
 DEFINE_FUZZ(programs, struct sbx_msg_programs)
 DEFINE_FUZZ(tls_done, struct sbx_msg_tls_done)
+DEFINE_FUZZ(policy_done, struct sbx_msg_policy_done)
+DEFINE_FUZZ(flow_list, struct sbx_msg_flow_list)
+DEFINE_FUZZ(ruleset, struct sbx_msg_ruleset)
+DEFINE_FUZZ(ruleset_done, struct sbx_msg_ruleset_done)
 
 static void fuzz_tls_flow(struct sbx_span in)
 {
@@ -94,7 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_config,	  fuzz_event,	     fuzz_stats,      fuzz_probes, fuzz_verdicts,
 		fuzz_exec_failed, fuzz_stage_failed, fuzz_udp_socket, fuzz_simple,
 		fuzz_pins,	  fuzz_programs,     fuzz_tcp_socket, fuzz_tls_done,
-		fuzz_tls_flow,
+		fuzz_tls_flow,	  fuzz_policy_done,  fuzz_flow_list,  fuzz_ruleset,
+		fuzz_ruleset_done,
 	};
 
 	if (size == 0)

@@ -2,6 +2,7 @@
 #include "tests/unit/policy_world.h"
 
 #include "broker/core/core.h"
+#include "policy/decide/policy_blob.h"
 #include "tests/unit/embeddings.h"
 
 static const char fetch_yaml[] = "name: t\n"
@@ -79,6 +80,12 @@ static void fixture_init(struct fixture *f, const char *yaml)
 	assert_int_equal(sbx_leases_new(100, &f->core.leases), 0);
 	if (!f->config.dns_real)
 		f->core.leases = sbx_leases_free(f->core.leases);
+}
+
+/* The policy's live state, in the blob that it looks into. */
+static void set_air_gap(struct fixture *f, bool on)
+{
+	((struct sbx_blob_header *)f->w.blob)->air_gap = on;
 }
 
 static struct sbx_dns_query query(const char *name, uint16_t qtype)
@@ -174,7 +181,7 @@ static void test_dns_selftest(void **state)
 
 	(void)state;
 	fixture_init(&f, offline_yaml);
-	f.config.air_gap = 1;
+	set_air_gap(&f, true);
 	assert_string_equal(f.config.selftest_name, "selftest.sbx.invalid");
 	pin(&f, "selftest.sbx.invalid");
 	assert_int_equal(ask(&f, "example.org", SBX_DNS_TYPE_A).verdict.reason, SBX_REASON_AIR_GAP);
@@ -227,11 +234,15 @@ static void test_dns_real(void **state)
 
 	fixture_init(&off, offline_yaml); /* dns.resolvers given */
 	assert_int_equal(ask(&off, "anything.example", SBX_DNS_TYPE_A).action, SBX_DNS_REFUSE);
-	off.config.dns_real = 1;
+	off.config.dns_real = off.config.resolvers_listed = 1;
 	assert_int_equal(ask(&off, "anything.example", SBX_DNS_TYPE_A).action, SBX_DNS_FORWARD);
 	assert_int_equal(ask(&off, "ipinfo.io", SBX_DNS_TYPE_A).action, SBX_DNS_REFUSE);
-	off.config.air_gap = 1;
-	assert_int_equal(ask(&off, "anything.example", SBX_DNS_TYPE_A).action, SBX_DNS_REFUSE);
+	set_air_gap(&off, true); /* listed resolvers answer all the same */
+	assert_int_equal(ask(&off, "anything.example", SBX_DNS_TYPE_A).action, SBX_DNS_FORWARD);
+	assert_int_equal(ask(&off, "ipinfo.io", SBX_DNS_TYPE_A).action, SBX_DNS_REFUSE);
+	set_air_gap(&f, true); /* the host's do not */
+	assert_int_equal(ask(&f, "anything.example", SBX_DNS_TYPE_A).verdict.reason,
+			 SBX_REASON_AIR_GAP);
 }
 
 /* --- resolved pins --- */
@@ -266,7 +277,7 @@ static void test_dns_pins(void **state)
 	assert_int_equal(d.rcode, SBX_DNS_NOERROR);
 	assert_int_equal(d.n_addrs, 0);
 	assert_int_equal(sbx_pins_count(f.core.pins), 0);
-	f.config.air_gap = 1;
+	set_air_gap(&f, true);
 	assert_int_equal(ask(&f, "example.org", SBX_DNS_TYPE_A).verdict.reason, SBX_REASON_AIR_GAP);
 
 	fixture_init(&open, open_yaml); /* allowed by default, on no port that could be pinned */
@@ -438,9 +449,9 @@ static void test_may_pin(void **state)
 	assert_false(may_pin(&f, "lan.example.net", "127.0.0.1", SBX_PROTO_TCP, 443));
 	assert_false(may_pin(&f, "lan.example.net", "169.254.169.254", SBX_PROTO_TCP, 443));
 	assert_true(may_pin(&f, "udp.example.net", "203.0.113.5", SBX_PROTO_UDP, 9999));
-	f.config.air_gap = 1;
+	set_air_gap(&f, true);
 	assert_false(may_pin(&f, "example.org", "203.0.113.5", SBX_PROTO_TCP, 443));
-	f.config.air_gap = 0;
+	set_air_gap(&f, false);
 	f.core.own_unknown = true;
 	assert_false(may_pin(&f, "example.org", "203.0.113.5", SBX_PROTO_TCP, 443));
 }
@@ -480,7 +491,7 @@ static void test_flow_by_name(void **state)
 	assert_refused(decide(&f, SBX_PROTO_TCP, addr_of("198.18.77.1"), 443), SBX_REASON_NO_PIN);
 	assert_refused(decide(&f, SBX_PROTO_TCP, addr_of("fd00:5b:1::ffff"), 443),
 		       SBX_REASON_NO_PIN);
-	f.config.air_gap = 1;
+	set_air_gap(&f, true);
 	assert_refused(decide(&f, SBX_PROTO_TCP, a, 443), SBX_REASON_AIR_GAP);
 	t = decide(&f, SBX_PROTO_TCP, pin(&f, "selftest.sbx.invalid"), 1);
 	assert_int_equal(t.kind, SBX_FLOW_SELFTEST);
@@ -509,7 +520,7 @@ static void test_flow_by_address(void **state)
 		       SBX_REASON_ADDRESS_CLASS);
 	assert_refused(decide(&f, SBX_PROTO_TCP, addr_of("10.2.2.3"), 5432),
 		       SBX_REASON_LITERAL_ADDRESS);
-	f.config.air_gap = 1;
+	set_air_gap(&f, true);
 	assert_refused(decide(&f, SBX_PROTO_TCP, addr_of("203.0.113.9"), 5432), SBX_REASON_AIR_GAP);
 }
 
@@ -576,7 +587,7 @@ static void test_flow_terminated(void **state)
 	/* A refused flow has no number. */
 	assert_int_equal(decide(&f, SBX_PROTO_TCP, pin(&f, "a.example.com"), 8443).terminate, 0);
 	a = pin(&f, "a.example.com");
-	f.config.air_gap = 1;
+	set_air_gap(&f, true);
 	assert_int_equal(decide(&f, SBX_PROTO_TCP, a, 443).terminate, 0);
 }
 
@@ -887,6 +898,14 @@ static void test_loose_name(void **state)
 	assert_false(opaque);
 }
 
+static struct sbx_verdict logged(struct fixture *f, enum sbx_proto proto, const struct sbx_addr *a,
+				 uint16_t port)
+{
+	const char *name;
+
+	return sbx_core_judge_logged(&f->core, proto, a, port, &name);
+}
+
 static void test_logged(void **state)
 {
 	FIXTURE f;
@@ -894,17 +913,17 @@ static void test_logged(void **state)
 
 	(void)state;
 	fixture_init(&f, fetch_yaml);
-	assert_int_equal(sbx_core_judge_logged(&f.core, SBX_PROTO_TCP, &a, 80).reason,
+	assert_int_equal(logged(&f, SBX_PROTO_TCP, &a, 80).reason,
 			 SBX_REASON_LITERAL_ADDRESS);
-	assert_int_equal(sbx_core_judge_logged(&f.core, SBX_PROTO_UDP, &meta, 80).reason,
+	assert_int_equal(logged(&f, SBX_PROTO_UDP, &meta, 80).reason,
 			 SBX_REASON_FLOOR);
-	assert_int_equal(sbx_core_judge_logged(&f.core, SBX_PROTO_ICMP, &a, 0).reason,
+	assert_int_equal(logged(&f, SBX_PROTO_ICMP, &a, 0).reason,
 			 SBX_REASON_FIREWALL);
 	a = addr_of("203.0.113.9"); /* an entry allows it, and yet the filter refused it */
-	assert_int_equal(sbx_core_judge_logged(&f.core, SBX_PROTO_TCP, &a, 5432).reason,
+	assert_int_equal(logged(&f, SBX_PROTO_TCP, &a, 5432).reason,
 			 SBX_REASON_FIREWALL);
-	f.config.air_gap = 1;
-	assert_int_equal(sbx_core_judge_logged(&f.core, SBX_PROTO_TCP, &a, 80).reason,
+	set_air_gap(&f, true);
+	assert_int_equal(logged(&f, SBX_PROTO_TCP, &a, 80).reason,
 			 SBX_REASON_AIR_GAP);
 }
 

@@ -30,7 +30,11 @@
 	X(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)                               \
 	X(tcp_socket, struct sbx_msg_tcp_socket, SBX_MSG_TCP_SOCKET)                               \
 	X(pins, struct sbx_msg_pins, SBX_MSG_PINS)                                                 \
-	X(tls_done, struct sbx_msg_tls_done, SBX_MSG_TLS_DONE)
+	X(tls_done, struct sbx_msg_tls_done, SBX_MSG_TLS_DONE)                                     \
+	X(policy_done, struct sbx_msg_policy_done, SBX_MSG_POLICY_DONE)                            \
+	X(flow_list, struct sbx_msg_flow_list, SBX_MSG_FLOW_LIST)                                  \
+	X(ruleset, struct sbx_msg_ruleset, SBX_MSG_RULESET)                                        \
+	X(ruleset_done, struct sbx_msg_ruleset_done, SBX_MSG_RULESET_DONE)
 
 union any {
 #define X(name, type, id) type name;
@@ -50,7 +54,7 @@ static void sample_config(struct sbx_msg_config *m)
 {
 	strcpy(m->id, "0123456789ab");
 	m->mode = SBX_MODE_FETCH;
-	m->air_gap = 1;
+	m->resolvers_listed = 1;
 	m->fd_mask = 1 << SBX_BFD_POLICY | 1 << SBX_BFD_FACTORY;
 	m->limits = sbx_limits_default;
 	m->n_resolvers = SBX_RESOLVERS_MAX;
@@ -186,6 +190,55 @@ static void sample_tls_done(struct sbx_msg_tls_done *m)
 	m->bytes_in = 3;
 }
 
+static void sample_policy_done(struct sbx_msg_policy_done *m)
+{
+	m->ok = 1;
+	m->generation = UINT64_C(1) << 33;
+	m->n_cut = 7;
+}
+
+static void sample_flow_list(struct sbx_msg_flow_list *m)
+{
+	m->last = 1;
+	m->n_flows = 2;
+	for (uint32_t i = 0; i < m->n_flows; i++) {
+		struct sbx_msg_flow *f = &m->v[i];
+
+		strcpy(f->name, i ? "example.org" : "");
+		f->addr = addr(i ? "2001:db8::1" : "192.0.2.1");
+		f->port = (uint16_t)(443 + i);
+		f->proto = (uint8_t)(i ? SBX_PROTO_UDP : SBX_PROTO_TCP);
+		f->bytes_out = 5 + i;
+		f->bytes_in = UINT64_C(1) << (40 + i);
+		f->age_ms = 9 + i;
+		strcpy(f->rule, i ? "*.example.org" : "192.0.2.0/24");
+	}
+}
+
+static void sample_ruleset(struct sbx_msg_ruleset *m)
+{
+	*m = (struct sbx_msg_ruleset){
+		.tcp_port4 = 1,
+		.tcp_port6 = 2,
+		.udp_port4 = 3,
+		.udp_port6 = 4,
+		.all_destinations = 1,
+		.dns = 1,
+		.may_carry = 1,
+		.nflog_group = 5,
+		.n_nets = 2,
+		.v = { { addr("192.0.2.0"), 24, 1, 2, SBX_PROTO_TCP },
+		       { addr("2001:db8::"), 32, 3, 3, SBX_PROTO_UDP } },
+	};
+}
+
+static void sample_ruleset_done(struct sbx_msg_ruleset_done *m)
+{
+	m->error = 12;
+	m->taken = 1;
+	strcpy(m->detail, "no room");
+}
+
 static const struct kind {
 	const char *name;
 	enum sbx_msg_type type;
@@ -249,6 +302,10 @@ static size_t used(const struct kind *k)
 		return offsetof(struct sbx_msg_verdicts, v[in.verdicts.n_verdicts]);
 	if (k->type == SBX_MSG_PINS)
 		return offsetof(struct sbx_msg_pins, v[in.pins.n_pins]);
+	if (k->type == SBX_MSG_FLOW_LIST)
+		return offsetof(struct sbx_msg_flow_list, v[in.flow_list.n_flows]);
+	if (k->type == SBX_MSG_RULESET)
+		return offsetof(struct sbx_msg_ruleset, v[in.ruleset.n_nets]);
 	return k->size;
 }
 
@@ -353,7 +410,10 @@ static void test_header(void **state)
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x20\0\0", 4)), SBX_MSG_TLS_FLOW);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x23\0\0", 4)), SBX_MSG_SECRET);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x24\0\0", 4)), SBX_MSG_STAGE_FILLS);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x25\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x25\0\0", 4)), SBX_MSG_POLICY);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x29\0\0", 4)), SBX_MSG_TLS_CUT);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x2b\0\0", 4)), SBX_MSG_RULESET_DONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x2c\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
 	memcpy(packet, "\1\1\0\0", 4);
@@ -452,8 +512,20 @@ static void test_encode_refuses(void **state)
 {
 	(void)state;
 	refuses(config, in.config.mode = SBX_N_MODES);
-	refuses(config, in.config.air_gap = 2);
+	refuses(config, in.config.resolvers_listed = 2);
 	refuses(config, in.config.dns_real = 2);
+	refuses(policy_done, in.policy_done.ok = 2);
+	refuses(policy_done, in.policy_done.ok = 0); /* and flows were cut */
+	refuses(flow_list, in.flow_list.n_flows = SBX_MSG_FLOWS_MAX + 1);
+	refuses(flow_list, in.flow_list.v[1].proto = SBX_PROTO_DNS);
+	refuses(flow_list, in.flow_list.last = 2);
+	refuses(ruleset, in.ruleset.n_nets = SBX_MSG_NETS_MAX + 1);
+	refuses(ruleset, in.ruleset.v[0].prefix = 33);
+	refuses(ruleset, in.ruleset.v[1].prefix = 129);
+	refuses(ruleset, in.ruleset.v[1].addr.family = 0);
+	refuses(ruleset, in.ruleset.v[0].proto = SBX_PROTO_DNS);
+	refuses(ruleset, in.ruleset.v[0].port_first = 3);
+	refuses(ruleset_done, in.ruleset_done.taken = 2);
 	refuses(config, in.config.fd_mask = 1u << SBX_N_BROKER_FDS);
 	refuses(config, in.config.n_resolvers = SBX_RESOLVERS_MAX + 1);
 	refuses(config, in.config.resolvers[1].addr.family = 0);

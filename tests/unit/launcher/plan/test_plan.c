@@ -377,8 +377,7 @@ static void test_modes(void **state)
 		    w->plan->nft.udp);
 	plan_world_must(w, "--profile", "full", "--air-gap", "--", "true");
 	assert_true(w->plan->air_gap);
-	assert_false(w->plan->carries || w->plan->dns_real || w->plan->nft.all_destinations ||
-		     w->plan->nft.udp);
+	assert_false(w->plan->carries || w->plan->nft.all_destinations || w->plan->nft.udp);
 	assert_int_equal(w->plan->nft.n_cidrs, 0);
 	plan_world_write(w, "config/profiles/u.yaml",
 			 "name: u\nnetwork:\n  allow:\n    - {host: x.example, ports: [123], "

@@ -88,6 +88,43 @@ int sbx_attach_run_pins(struct sbx_attach_run *a, const char *id, const struct s
 	return 0;
 }
 
+void sbx_live_run_init(struct sbx_live_run *l)
+{
+	(void)l;
+}
+
+void sbx_live_run_fini(struct sbx_live_run *l)
+{
+	(void)l;
+}
+
+/* Asked for once. */
+static bool is_asked(struct sbx_live_run *l, enum sbx_live_step step)
+{
+	bool asked = l->step == step;
+
+	l->step = SBX_LIVE_IDLE;
+	return asked;
+}
+
+int sbx_live_heard_policy(struct sbx_live_run *l, const struct sbx_msg_policy_done *m)
+{
+	(void)m;
+	return is_asked(l, SBX_LIVE_BROKER) ? 0 : -1;
+}
+
+int sbx_live_heard_ruleset(struct sbx_live_run *l, const struct sbx_msg_ruleset_done *m)
+{
+	(void)m;
+	return is_asked(l, SBX_LIVE_KERNEL) ? 0 : -1;
+}
+
+int sbx_live_heard_flows(struct sbx_live_run *l, const struct sbx_msg_flow_list *m)
+{
+	(void)m;
+	return is_asked(l, SBX_LIVE_BROKER) ? 0 : -1;
+}
+
 void sbx_attach_run_check(struct sbx_attach_run *a, const struct sbx_cgroup_run *c)
 {
 	(void)a;
