@@ -10,7 +10,8 @@ dist_doc_DATA = \
 	%reldir%/SECRETS.md \
 	%reldir%/SLURM.md \
 	%reldir%/SYSTEMD.md \
-	%reldir%/THREATS.md
+	%reldir%/THREATS.md \
+	%reldir%/sbxctl.schema.json
 
 architecturedir = $(docdir)/architecture
 dist_architecture_DATA = \

@@ -366,7 +366,7 @@ launcher_plan_libs = \
 	%reldir%/libsbx-secrets.a \
 	%reldir%/libsbx-host.a \
 	%reldir%/libsbx-process.a \
-	src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) src/base/libsbx-base.a \
+	src/ipc/libsbx-ipc.a src/cli/libsbx-cli-options.a policy/libsbx-policy.a $(sys_libs) src/base/libsbx-base.a \
 	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 
 launcher_plan_tests = \
@@ -442,7 +442,7 @@ tests_unit_launcher_user_test_git_identity_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_keep_test_keep_copy_SOURCES = tests/unit/launcher/keep/test_keep_copy.c tests/unit/scratch.h
 tests_unit_launcher_keep_test_keep_copy_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_keep_test_keep_copy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=futimens,--wrap=chmod,--wrap=fchmodat
-tests_unit_launcher_cli_test_option_table_SOURCES = tests/unit/launcher/cli/test_option_table.c
+tests_unit_launcher_cli_test_option_table_SOURCES = tests/unit/launcher/cli/test_option_table.c tests/unit/option_files.h
 tests_unit_launcher_cli_test_option_table_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_cli_test_options_SOURCES = tests/unit/launcher/cli/test_options.c
 tests_unit_launcher_cli_test_options_LDADD = $(launcher_plan_test_libs)

@@ -2,4 +2,5 @@
 
 dist_man_MANS += \
 	%reldir%/sbx-run.1 \
+	%reldir%/sbxctl.1 \
 	%reldir%/sbx-profile.5

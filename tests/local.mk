@@ -89,6 +89,8 @@ EXTRA_DIST += \
 	%reldir%/system/test_examples.py \
 	%reldir%/system/test_few_descriptors.py \
 	%reldir%/system/test_first_steps.py \
+	%reldir%/system/ctl.py \
+	%reldir%/system/test_ctl.py \
 	%reldir%/system/test_database.py \
 	%reldir%/system/test_gc.py \
 	%reldir%/system/test_idmap.py \

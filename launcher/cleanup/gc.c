@@ -29,30 +29,48 @@ static const struct sbx_sweeper sweepers[] = {
 	{ "rules", sbx_cgroup_gc_rules }, /* of cgroups that are gone */
 };
 
-static int complain(const char *what, const struct sbx_err *err, int error)
+int sbx_gc_sweep(struct sbx_gc *gc)
 {
-	fprintf(stderr, "sbx-run: gc: %s: %s\n", what, err->msg[0] ? err->msg : strerror(-error));
-	return 125;
+	int n_failed = 0;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(sweepers); i++) {
+		struct sbx_err why = { 0 };
+		int failed = sweepers[i].sweep(gc, &why);
+
+		if (!failed)
+			continue;
+		gc->failed(sweepers[i].name, why.msg[0] ? why.msg : strerror(-failed),
+			   gc->userdata);
+		n_failed++;
+	}
+	return n_failed;
+}
+
+static void say(const char *line, void *userdata)
+{
+	(void)userdata;
+	fprintf(stderr, "sbx-run: gc: %s\n", line);
+}
+
+static void complain(const char *what, const char *why, void *userdata)
+{
+	(void)userdata;
+	fprintf(stderr, "sbx-run: gc: %s: %s\n", what, why);
 }
 
 int sbx_gc_run(bool verbose)
 {
 	struct sbx_facts facts;
-	struct sbx_gc gc = { .facts = &facts, .verbose = verbose };
+	struct sbx_gc gc = { .facts = &facts, .say = verbose ? say : NULL, .failed = complain };
 	struct sbx_err err = { 0 };
-	int status = 0, e = sbx_facts_gather_places(&facts, &err);
+	int n_failed = 1, e = sbx_facts_gather_places(&facts, &err);
 
-	if (e != 0)
-		status = complain("the host", &err, e);
-	for (size_t i = 0; i < SBX_N_ELEMENTS(sweepers) && e == 0; i++) {
-		struct sbx_err why = { 0 };
-		int failed = sweepers[i].sweep(&gc, &why);
-
-		if (failed)
-			status = complain(sweepers[i].name, &why, failed);
-	}
+	if (e == 0)
+		n_failed = sbx_gc_sweep(&gc);
+	else
+		complain("the host", err.msg[0] ? err.msg : strerror(-e), NULL);
 	if (verbose)
 		fprintf(stderr, "sbx-run: gc: %zu removed\n", gc.n);
 	sbx_facts_fini(&facts);
-	return status;
+	return n_failed == 0 ? 0 : 125;
 }

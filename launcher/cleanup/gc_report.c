@@ -15,10 +15,10 @@ void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...)
 	va_list ap;
 
 	gc->n++;
-	if (!gc->verbose)
+	if (!gc->say)
 		return;
 	va_start(ap, fmt);
 	sbx_err_vset(&line, fmt, ap); /* escapes */
 	va_end(ap);
-	fprintf(stderr, "sbx-run: gc: %s\n", line.msg);
+	gc->say(line.msg, gc->userdata);
 }

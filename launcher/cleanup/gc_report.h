@@ -7,16 +7,21 @@
 
 #include "launcher/host/facts.h"
 
-/* The report of a run of sbx-run --gc. The sweepers (gc.h) add the things that they remove. */
+/* The report of a sweep (sbx-run --gc, sbxctl gc). The sweepers (gc.h) add the things that they
+ * remove. */
 
 struct sbx_gc {
 	/* of sbx_facts_gather_places(): the caller and the directories, nothing else */
 	const struct sbx_facts *facts;
-	bool verbose;
 	size_t n; /* things removed so far */
+	/* Called with a line for each removed thing; NULL: only count. */
+	void (*say)(const char *line, void *userdata);
+	/* Called for each sweeper that failed. */
+	void (*failed)(const char *sweeper, const char *why, void *userdata);
+	void *userdata;
 };
 
-/* Count one removed thing, and print a line on stderr if @gc is verbose. */
+/* Count one removed thing, and say so. */
 void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -8,7 +8,6 @@
  * Modules report errors in struct sbx_err. Only this file prints them.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/version.h"
+#include "cli/stdio.h"
 #include "launcher/cleanup/gc.h"
 #include "launcher/cleanup/sweep.h"
 #include "launcher/cli/job.h"
@@ -51,21 +51,6 @@ static void complain(const struct sbx_err *err)
 	char buf[SBX_ERR_FILE_MAX + SBX_ERR_MSG_MAX + 64];
 
 	fprintf(stderr, "sbx-run: %s\n", sbx_err_format(err, buf, sizeof(buf)));
-}
-
-/* 0-2 must be open, or the first socket that sbx-run opens would become the command's stdout. */
-static int open_stdio(void)
-{
-	for (;;) {
-		int fd = open("/dev/null", O_RDWR);
-
-		if (fd < 0)
-			return -errno;
-		if (fd > 2) {
-			close(fd);
-			return 0;
-		}
-	}
 }
 
 /* Refuses a network socket as standard input, output or error. It is in the host's network
@@ -357,7 +342,7 @@ static int prepare_process(void)
 	signal(SIGCHLD, SIG_DFL);
 	/* A write past `ulimit -f` shall fail instead, for the database; init resets the signal. */
 	signal(SIGXFSZ, SIG_IGN);
-	return open_stdio() < 0 ? EXIT_NOT_SET_UP : 0;
+	return sbx_stdio_open() < 0 ? EXIT_NOT_SET_UP : 0;
 }
 
 static int parse(int argc, char **argv, struct sbx_options *ret_o)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "cli/option.h"
 #include "launcher/host/options.h"
 
 /* Flags and a job become options (host/options.h). Parsing never acts. */
@@ -15,7 +16,7 @@ struct sbx_job;
  * parsing: the words behind them are not looked at. With gc, list_profiles or refusals there is no
  * command. Returns 0; SBX_OPTIONS_E_USAGE with @err (exit status 125); or -ENOMEM. The caller
  * calls sbx_options_fini() whatever the result. */
-enum { SBX_OPTIONS_E_USAGE = 1 };
+enum { SBX_OPTIONS_E_USAGE = SBX_OPTION_E_USAGE };
 int sbx_options_parse(int argc, char **argv, struct sbx_options *ret_o, struct sbx_err *err);
 void sbx_options_fini(struct sbx_options *o);
 

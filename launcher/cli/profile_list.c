@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Lists the profiles. Of two with one name it lists the one that --profile takes. */
+/* Finds and lists the profiles. Of two with one name it lists the one that --profile takes. */
 #include "launcher/cli/profile_list.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 #include "launcher/host/facts.h"
 #include "policy/keys/profile_parse.h"
 
-#define LIST_MAX 1024
+#define LIST_MAX   1024
 #define NAME_WIDTH 14
 
 struct names {
@@ -69,31 +69,70 @@ static char *load_extended(void *userdata, const char *name, size_t *ret_n, char
 	return text;
 }
 
-static int print_one(const struct sbx_facts *f, const char *name, FILE *out)
+/* The text of a name or a file. 0, 1 (@err may be empty: there is none) or -errno. */
+static int read_text(const struct sbx_facts *f, const char *what, char **ret_text, size_t *ret_n,
+		     char **ret_path, struct sbx_err *err)
 {
-	static struct sbx_err_list errs; /* large */
-	SBX_AUTO_FREE char *text = NULL, *path = NULL;
-	struct sbx_profile *profile = NULL;
-	struct sbx_err err = { 0 };
-	char line[2 * SBX_ERR_MSG_MAX], about[SBX_ERR_FILE_MAX + SBX_ERR_MSG_MAX + 64] = "";
-	size_t n = 0;
-	int r = sbx_config_find_profile(f, name, &text, &n, &path, &err);
+	int r;
 
-	memset(&errs, 0, sizeof(errs));
+	if (!sbx_options_profile_is_file(what)) {
+		if (sbx_config_is_name(what))
+			return sbx_config_find_profile(f, what, ret_text, ret_n, ret_path, err);
+		sbx_err_set(err, "'%s': a profile's name has letters, digits, '.', '_' and '-'",
+			    what);
+		return 1;
+	}
+	r = sbx_config_read(what, f, SBX_CONFIG_USER, ret_text, ret_n, err);
+	if (r == 1)
+		sbx_err_set_at(err, what, 0, 0, "there is no such file");
+	if (r == 0 && !(*ret_path = strdup(what)))
+		return -ENOMEM;
+	return r;
+}
+
+int sbx_profile_load(const struct sbx_facts *f, const char *what, struct sbx_err_list *errs,
+		     struct sbx_profile **ret_profile, char **ret_path)
+{
+	SBX_AUTO_FREE char *text = NULL;
+	struct sbx_err err = { 0 };
+	size_t n = 0;
+	int r;
+
+	*ret_profile = NULL;
+	*ret_path = NULL;
+	r = read_text(f, what, &text, &n, ret_path, &err);
 	if (r == -ENOMEM)
 		return r;
+	if (r != 0) {
+		sbx_err_set(&err, "there is no profile '%s'", what);
+		sbx_err_list_add(errs, err.file, err.line, err.column, "%s", err.msg);
+		return SBX_PROFILE_E_INVALID;
+	}
+	return sbx_profile_parse(sbx_span(text, n), *ret_path, load_extended, &f, errs,
+				 ret_profile);
+}
+
+static int tell_one(const struct sbx_facts *f, const char *name,
+		    void (*fn)(const struct sbx_listed_profile *p, void *userdata), void *userdata)
+{
+	static struct sbx_err_list errs; /* large */
+	SBX_AUTO_FREE char *path = NULL;
+	struct sbx_profile *profile = NULL;
+	struct sbx_listed_profile listed = { .name = name };
+	int r;
+
+	memset(&errs, 0, sizeof(errs));
+	r = sbx_profile_load(f, name, &errs, &profile, &path);
+	if (r < 0)
+		return r;
+	listed.path = path;
 	if (r == 0)
-		r = sbx_profile_parse(sbx_span(text, n), path, load_extended, &f, &errs,
-				      &profile);
-	if (r == 0)
-		sbx_text_cut(about, sizeof(about), "%s  (%s)",
-			     profile->description ? profile->description : "-", path);
+		listed.description = profile->description;
 	else
-		sbx_err_format(errs.n ? &errs.v[0] : &err, about, sizeof(about));
+		listed.err = &errs.v[0];
+	fn(&listed, userdata);
 	sbx_profile_free(profile);
-	r = fprintf(out, "%-*s %s\n", NAME_WIDTH, name,
-		    sbx_escape(about, strlen(about), line, sizeof(line)));
-	return r < 0 ? -EIO : 0;
+	return 0;
 }
 
 static int compare(const void *a, const void *b)
@@ -101,7 +140,9 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int sbx_profile_list_print(const struct sbx_facts *f, FILE *out)
+int sbx_profile_list_each(const struct sbx_facts *f,
+			  void (*fn)(const struct sbx_listed_profile *p, void *userdata),
+			  void *userdata)
 {
 	SBX_CLEANUP(names_fini) struct names l = { 0 };
 	char *dir;
@@ -113,6 +154,27 @@ int sbx_profile_list_print(const struct sbx_facts *f, FILE *out)
 	}
 	qsort(l.v, l.n, sizeof(l.v[0]), compare);
 	for (size_t i = 0; i < l.n && r == 0; i++)
-		r = print_one(f, l.v[i], out);
+		r = tell_one(f, l.v[i], fn, userdata);
 	return r;
+}
+
+static void print_one(const struct sbx_listed_profile *p, void *userdata)
+{
+	char line[2 * SBX_ERR_MSG_MAX], about[SBX_ERR_FILE_MAX + SBX_ERR_MSG_MAX + 64] = "";
+	FILE *out = userdata;
+
+	if (p->err)
+		sbx_err_format(p->err, about, sizeof(about));
+	else
+		sbx_text_cut(about, sizeof(about), "%s  (%s)",
+			     p->description ? p->description : "-", p->path);
+	fprintf(out, "%-*s %s\n", NAME_WIDTH, p->name,
+		sbx_escape(about, strlen(about), line, sizeof(line)));
+}
+
+int sbx_profile_list_print(const struct sbx_facts *f, FILE *out)
+{
+	int r = sbx_profile_list_each(f, print_one, out);
+
+	return r == 0 && ferror(out) ? -EIO : r;
 }

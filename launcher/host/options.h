@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/option.h"
+
 /* The command line, parsed; parsing never acts. A field and its row in cli/option_table.c belong
  * together. Strings are borrowed from argv or job_values, but those of binds are owned. */
 
-#define SBX_OPTIONS_LIST_MAX 256 /* of each option that may be repeated */
+#define SBX_OPTIONS_LIST_MAX SBX_OPTION_LIST_MAX /* of each option that may be repeated */
 
 struct sbx_bind_option {
 	char *source; /* owned, one block with the target */

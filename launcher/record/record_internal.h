@@ -9,10 +9,6 @@
 /* Shared by record.c (the row), record_lost.c (rows without a launcher), record_events.c and
  * record_refusals.c. */
 
-/* The database that these facts name. As sbx_store_open(). */
-int sbx_record_open_store(const struct sbx_facts *f, struct sbx_err *err,
-			  struct sbx_store **ret_store);
-
 /* Set how long the open database waits for other writers now. */
 void sbx_record_set_wait(struct sbx_recorder *r);
 /* A write failed with @error. Reports it on stderr once, unless another writer is in the way and

@@ -19,7 +19,7 @@ UNSANITIZED = {"fortify", "autoinit", "static-pie"}
 
 # Programs that are static and position independent, and the word that says so. Only a toolchain's own
 # libc is asked for sbx-init; the others also take archives of their libraries, which need not be there.
-STATIC = {"sbx-init": "static-pie", "sbx-broker": "static-broker", "sbx-run": "static-run"}
+STATIC = {"sbx-init": "static-pie", "sbx-broker": "static-broker", "sbx-run": "static-run", "sbxctl": "static-run"}
 
 
 class Program:

@@ -15,11 +15,12 @@ ARROWS = {
     "control": {"base", "ipc"},
     "sys": {"base"},
     "policy": {"base"},
+    "cli": {"base", "policy"},
     "store": {"base"},
     "broker": {"base", "wire", "ipc", "policy", "sys"},
     "tls": {"base", "wire", "http", "ipc", "sys"},
-    "launcher": {"base", "http", "ipc", "control", "policy", "sys", "store"},
-    "ctl": {"base", "http", "ipc", "control", "policy", "store", "sys", "launcher"},  # the launcher's functions answer
+    "launcher": {"base", "cli", "http", "ipc", "control", "policy", "sys", "store"},
+    "ctl": {"base", "cli", "http", "ipc", "control", "policy", "store", "sys", "launcher"},  # the launcher's functions answer
     "daemon": {"base", "wire", "ipc", "control", "policy", "store"},
 }
 
@@ -57,6 +58,15 @@ ROOMS = {
         "cgroup": {"process", "fs"},
         "nft": {"cgroup", "net"},
     },
+    "ctl": {
+        "doctor": set(),
+        "print": set(),
+        "frame": {"print"},
+        "live": {"frame", "print"},
+        "data": {"live", "frame", "print"},
+        "answers": {"doctor", "live", "frame", "print"},
+        "main": {"data", "answers", "doctor", "live", "frame", "print"},
+    },
     "launcher": {
         "process": set(),
         "loop": set(),
@@ -86,6 +96,11 @@ ROOMS = {
                 "rootfs", "view", "secrets", "host", "process"},
         "init": set(),
     },
+}
+
+# Another layer's rooms that a layer may include, where not all.
+ACROSS = {
+    ("ctl", "launcher"): {"cleanup", "cli", "host", "plan", "record", "stage"},
 }
 
 ROOM_MAX = 16  # files, so that a room is seen at a glance
@@ -144,6 +159,9 @@ def judge(layer, room, quote, header):
     target = header.split("/")[0]
     if target == layer:
         return judge_room(layer, room, header)
+    rooms = ACROSS.get((layer, target))
+    if rooms is not None and room_of(header) not in rooms:
+        return f'{layer} may not include "{header}"'
     if target in ARROWS.get(layer, set()):
         return None
     return f'{layer} may not include "{header}"'

@@ -58,6 +58,7 @@ def check_layers(tap):
              '"broker/dns/resolve.h"'),
             ("a sideways arrow of a room", "src/broker/tcp/a.c", '"broker/dns/resolve.h"',
              '"broker/udp/udp_flow.h"'),
+            ("a room of another layer", "src/ctl/live/a.c", '"launcher/host/facts.h"', '"launcher/run/run.h"'),
             ("a header without its folder", "launcher/plan/a.c", '"launcher/plan/plan.h"', '"plan.h"')):
         tree_check(tap, layers.check, f"layers notices {what}", path,
                    f"#include {good}\n", f"  #  include {bad}\n")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Shells complete the options and values that sbx-run takes."""
+"""Shells complete the options and values that sbx-run and sbxctl take."""
+import json
 import os
 import re
 import shutil
@@ -18,11 +19,12 @@ def options():
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text.split("Runs COMMAND")[1]))
 
 
-def complete(*words):
+def complete(*words, program="sbx-run"):
     """The completions that bash offers for the last word."""
-    script = f'. "$1"; shift; PATH={INST}/bin:$PATH; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sbx_run; ' \
+    function = "_" + program.replace("-", "_")
+    script = f'. "$1"; shift; PATH={INST}/bin:$PATH; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); {function}; ' \
         'printf "%s\\n" "${COMPREPLY[@]}"'
-    r = subprocess.run(["bash", "--norc", "-c", script, "bash", COMPLETION + "/sbx-run", "sbx-run", *words],
+    r = subprocess.run(["bash", "--norc", "-c", script, "bash", f"{COMPLETION}/{program}", program, *words],
                        capture_output=True, text=True, timeout=30, cwd="/")
     assert (r.returncode, r.stderr) == (0, ""), r
     return set(r.stdout.split())
@@ -51,3 +53,35 @@ def test_command():
     assert "true" in complete("--profile", "none", "tru")
     assert complete("--profile", "none", "--", "ls", "--prof") == set()
     assert complete("-v", "ls", "--prof") == set()
+
+
+# --- sbxctl ---
+
+def ctl(*words):
+    return complete(*words, program="sbxctl")
+
+
+def test_ctl_commands():
+    text = subprocess.run([INST + "/bin/sbxctl", "help", "--json"], capture_output=True, text=True, check=True).stdout
+    commands = {c["name"]: c for c in json.loads(text)["commands"]}
+    common = {"--json", "--wide", "--version", "--help", "-V", "-h"}
+    assert ctl("") == {name.split()[0] for name in commands} | {"--json", "--wide", "--version", "--help"}
+    for name, command in commands.items():
+        words = name.split()
+        assert words[-1] in ctl(*words)
+        assert {w for w in ctl(*words, "-") if w.startswith("--")} >= \
+            {"--" + o["option"] for o in command["options"]} | (common - {"-V", "-h"})
+        assert ctl(*words, "--nonsense-") == set()
+    assert ctl("--json", "vers") == {"version"}
+    if shutil.which("zsh"):
+        subprocess.run(["zsh", "-n", COMPLETION + "/_sbxctl"], check=True)
+
+
+def test_ctl_values():
+    assert ctl("profile", "") == {"check", "diff", "list", "show"}
+    assert ctl("profile", "show", "not") == {"notebook"}
+    assert ctl("profile", "check", "--json", "none", "not") == {"notebook"}
+    assert "/etc/" in {f"{w}/" for w in ctl("profile", "check", "/et")}
+    assert ctl("help", "prof") == {"profile"}
+    assert ctl("nonsense", "") == set() and ctl("profile", "nonsense", "") == set()
+    assert ctl("version", "") == set()

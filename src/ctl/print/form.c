@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "ctl/print/form.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "policy/forms/units.h"
+
+const char *sbx_form_age(int64_t ms, char *buf)
+{
+	int64_t s = ms < 0 ? 0 : ms / 1000;
+
+	if (s < 60)
+		sbx_text_cut(buf, SBX_FORM_MAX, "%" PRId64 "s", s);
+	else if (s < 3600)
+		sbx_text_cut(buf, SBX_FORM_MAX, "%" PRId64 "m", s / 60);
+	else if (s < 86400)
+		sbx_text_cut(buf, SBX_FORM_MAX, "%" PRId64 "h", s / 3600);
+	else
+		sbx_text_cut(buf, SBX_FORM_MAX, "%" PRId64 "d", s / 86400);
+	return buf;
+}
+
+const char *sbx_form_bytes(uint64_t n, char *buf)
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	size_t unit = 0;
+	uint64_t tenths;
+
+	if (n < 1024) {
+		sbx_text_cut(buf, SBX_FORM_MAX, "%" PRIu64 " B", n);
+		return buf;
+	}
+	while (n >= UINT64_C(1024) * 1024) {
+		n /= 1024;
+		unit++;
+	}
+	tenths = n * 10 / 1024;
+	sbx_text_cut(buf, SBX_FORM_MAX, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10,
+		     units[unit]);
+	return buf;
+}
+
+const char *sbx_form_time(int64_t ms, char *buf)
+{
+	time_t s = (time_t)(ms / 1000);
+	struct tm tm;
+
+	if (!gmtime_r(&s, &tm) || strftime(buf, SBX_FORM_MAX, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		sbx_text_cut(buf, SBX_FORM_MAX, "%" PRId64, ms);
+	return buf;
+}
+
+int sbx_form_instant(const char *s, int64_t now_ms, int64_t *ret_ms)
+{
+	static const char *const forms[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d" };
+	uint64_t ago;
+
+	if (sbx_time_parse(s, &ago) == 0 && ago < INT64_MAX) {
+		*ret_ms = now_ms - (int64_t)ago;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct tm tm = { 0 };
+		const char *end = strptime(s, forms[i], &tm);
+
+		if (end && (!*end || (i < 2 && strcmp(end, "Z") == 0))) {
+			*ret_ms = (int64_t)timegm(&tm) * 1000;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+const char *sbx_form_instant_check(const char *s)
+{
+	int64_t ms;
+
+	return sbx_form_instant(s, 0, &ms) == 0 ?
+		       NULL :
+		       "it must be an age (10m, 2h, 3d) or a time in UTC "
+		       "(2026-11-25T20:17:41)";
+}
