@@ -10,10 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/version.h"
 #include "cli/stdio.h"
 #include "ctl/frame/help.h"
 #include "ctl/frame/parse.h"
 #include "ctl/main/command_table.h"
+
+SBX_VERSION_MARK;
 
 static int complain(const struct sbx_err *err, int status)
 {
