@@ -13,6 +13,13 @@ noinst_LIBRARIES += %reldir%/libsbx-cli.a
 	%reldir%/cli/profile_list.c \
 	%reldir%/cli/profile_list.h
 
+# --learn: a profile from what a run wanted
+noinst_LIBRARIES += %reldir%/libsbx-learn.a
+%canon_reldir%_libsbx_learn_a_SOURCES = \
+	%reldir%/learn/learn.c %reldir%/learn/learn.h \
+	%reldir%/learn/learn_file.c %reldir%/learn/learn_file.h \
+	%reldir%/learn/learn_profile.c %reldir%/learn/learn_profile.h
+
 # values of secrets, read for sbx-tls
 noinst_LIBRARIES += %reldir%/libsbx-secrets.a
 %canon_reldir%_libsbx_secrets_a_SOURCES = \
@@ -349,6 +356,7 @@ noinst_LIBRARIES += %reldir%/libsbx-process.a
 
 launcher_plan_libs = \
 	%reldir%/libsbx-cli.a \
+	%reldir%/libsbx-learn.a \
 	%reldir%/libsbx-stage.a \
 	%reldir%/libsbx-tree.a \
 	%reldir%/libsbx-helpers.a \
@@ -391,7 +399,7 @@ launcher_plan_tests = \
 	tests/unit/launcher/process/test_uid_pool \
 	tests/unit/launcher/protect/test_protect_git \
 	tests/unit/launcher/protect/test_workspace \
-	tests/unit/launcher/record/test_refusals \
+	tests/unit/launcher/learn/test_learn tests/unit/launcher/record/test_refusals \
 	tests/unit/launcher/rootfs/test_views \
 	tests/unit/launcher/run/test_supervise \
 	tests/unit/launcher/secrets/test_secret_helper \
@@ -466,6 +474,8 @@ tests_unit_launcher_helpers_test_git_look_SOURCES = tests/unit/launcher/helpers/
 tests_unit_launcher_helpers_test_git_look_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_plan_test_probes_SOURCES = tests/unit/launcher/plan/test_probes.c
 tests_unit_launcher_plan_test_probes_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_learn_test_learn_SOURCES = tests/unit/launcher/learn/test_learn.c tests/unit/policy_world.h
+tests_unit_launcher_learn_test_learn_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_record_test_refusals_SOURCES = tests/unit/launcher/record/test_refusals.c
 tests_unit_launcher_record_test_refusals_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_process_test_privileges_SOURCES = tests/unit/launcher/process/test_privileges.c

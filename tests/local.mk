@@ -99,6 +99,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_jobs.py \
 	%reldir%/system/test_kernel_probes.py \
 	%reldir%/system/test_kernel_refusals.py \
+	%reldir%/system/test_learn.py \
 	%reldir%/system/test_lifecycle.py \
 	%reldir%/system/test_limits.py \
 	%reldir%/system/test_many.py \

@@ -29,6 +29,7 @@
 #include "launcher/host/facts_gather.h"
 #include "launcher/host/options.h"
 #include "launcher/keep/keep_helper.h"
+#include "launcher/learn/learn_file.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/planner.h"
 #include "launcher/process/step_hook.h"
@@ -142,6 +143,20 @@ static void tell_refused(const struct sbx_run *r)
 			others);
 }
 
+/* Nothing is written for a command that did not run. */
+static void tell_learned(const struct sbx_run *r)
+{
+	struct sbx_err err = { 0 };
+
+	if (r->learn_dir_fd < 0 || !r->released)
+		return;
+	if (sbx_learn_write(r->learn_dir_fd, r->plan, &r->learn, &err) < 0)
+		complain(&err);
+	else if (!r->options->quiet)
+		fprintf(stderr, "sbx-run: learned: %s (read it before you use it)\n",
+			r->options->learn);
+}
+
 static int carry_out(struct sbx_run *run)
 {
 	const struct sbx_plan *plan = run->plan;
@@ -152,10 +167,13 @@ static int carry_out(struct sbx_run *run)
 		fprintf(stderr, "sbx-run: %s\n", plan->notes.v[i]);
 	if (o->receipt)
 		e = sbx_receipt_prepare(plan, &run->receipt_dir_fd, &run->err);
+	if (e == 0 && o->learn)
+		e = sbx_learn_prepare(plan, &run->learn_dir_fd, &run->err);
 	status = e < 0 ? EXIT_NOT_SET_UP : sbx_run_carry_out(run);
 	if (run->err.msg[0])
 		complain(&run->err);
 	tell_refused(run);
+	tell_learned(run);
 	tell_kept(run);
 	tell_discarded(run);
 	if (o->verbose)

@@ -23,13 +23,14 @@ struct sbx_job;
 struct sbx_options {
 	const char *job;     /* NAME or FILE; NULL: none */
 	const char *profile; /* default "default" */
-	const char *workspace, *analysis_id, *id, *chdir, *hostname, *user, *receipt, *keep;
+	const char *workspace, *analysis_id, *id, *chdir, *hostname, *user, *receipt, *keep, *learn;
 	const char *root, *home;
 	size_t n_binds;
 	struct sbx_bind_option *binds;
 	size_t n_allow, n_deny, n_secrets, n_publish, n_env, n_limits, n_tmpfs, n_devices;
 	const char **allow, **deny, **secrets, **publish, **env, **limits, **tmpfs, **devices;
 	bool air_gap, overlay, scratch, cache, wait_all, dry_run, gc, list_profiles, refusals;
+	bool learn_allow, learn_force;
 	bool quiet, help, version;
 	int verbose;
 	int argc;

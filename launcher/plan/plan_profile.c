@@ -331,6 +331,29 @@ static int choose_new_protected(struct sbx_plan *p)
 			     "system policy says so", sbx_new_protected_str(least));
 }
 
+/* --learn-allow: flows to names and ports that nothing denies are carried, as with mode full. What
+ * the profile says about requests, and about its deny list, stays. */
+static int learn(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const struct sbx_options *o = p->options;
+	struct sbx_err err = { 0 };
+
+	if ((o->learn_allow || o->learn_force) && !o->learn)
+		sbx_err_set(&err, "%s is for --learn FILE",
+			    o->learn_allow ? "--learn-allow" : "--learn-force");
+	else if (o->learn && o->air_gap)
+		sbx_err_set(&err, "--learn and --air-gap: without a network nothing is learned");
+	else if (o->learn_allow && p->profile->network.mode == SBX_MODE_OFFLINE)
+		sbx_err_set(&err, "--learn-allow: profile '%s' is offline; without --learn-allow "
+				  "the names that are asked for are learned all the same",
+			    o->profile);
+	if (err.msg[0])
+		return sbx_refuse(errs, &err);
+	if (o->learn_allow)
+		p->profile->network.mode = SBX_MODE_FULL;
+	return 0;
+}
+
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	int r = sbx_config_system(p->facts, errs, &p->system, &p->system_file);
@@ -341,6 +364,8 @@ int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 		r = note_sources(p, errs);
 	if (r == 0)
 		r = merge_flags(p, errs);
+	if (r == 0)
+		r = learn(p, errs);
 	if (r == 0)
 		r = check_ceilings(p, errs);
 	if (r == 0)

@@ -255,9 +255,10 @@ static int judge_way(uid_t caller, const struct sbx_resolved *found, struct sbx_
 	return -EPERM;
 }
 
-/* Open the directory of @path, whose last part is @base. 0 or -errno with @err. */
+/* Open the directory of @path, whose last part is @base. @ret_dir: its resolved path, malloc'ed. 0
+ * or -errno with @err. */
 static int open_dir(const struct sbx_facts *f, const char *path, const char *base, int *ret_fd,
-		    struct sbx_err *err)
+		    char **ret_dir, struct sbx_err *err)
 {
 	const char *cwd = path[0] == '/' ? "" : f->cwd ? f->cwd : "/nonexistent";
 	SBX_CLEANUP(sbx_resolved_fini) struct sbx_resolved found = { .fd = -1 };
@@ -277,29 +278,41 @@ static int open_dir(const struct sbx_facts *f, const char *path, const char *bas
 		e = -ENOENT;
 	if (e == 0 && faccessat(found.fd, ".", W_OK, AT_EACCESS) < 0)
 		e = -errno;
+	if (e == 0 && !(*ret_dir = strdup(found.path)))
+		e = -ENOMEM;
 	if (e == 0)
 		*ret_fd = sbx_fd_steal(&found.fd);
 	return e > 0 ? -EPERM : e;
+}
+
+int sbx_receipt_open_dir(const struct sbx_facts *f, const char *path, const char *flag,
+			 int *ret_dir_fd, char **ret_dir, struct sbx_err *err)
+{
+	const char *base = base_name(path);
+	struct sbx_err why = { 0 };
+	int e;
+
+	if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0 || strlen(base) > 200) {
+		sbx_err_set(err, "%s %s is not the name of a file", flag, path);
+		return -EINVAL;
+	}
+	e = open_dir(f, path, base, ret_dir_fd, ret_dir, &why);
+	if (e < 0)
+		sbx_err_set(err, "%s: cannot write %s: %s", flag, path,
+			    why.msg[0] ? why.msg : strerror(-e));
+	return e;
 }
 
 int sbx_receipt_prepare(const struct sbx_plan *plan, int *ret_dir_fd, struct sbx_err *err)
 {
 	const char *path = plan->options->receipt, *base = base_name(path);
 	SBX_AUTO_CLOSE int dir_fd = -1;
-	struct sbx_err why = { 0 };
+	SBX_AUTO_FREE char *dir = NULL;
 	struct stat st;
-	int e;
+	int e = sbx_receipt_open_dir(plan->facts, path, "--receipt", &dir_fd, &dir, err);
 
-	if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0 || strlen(base) > 200) {
-		sbx_err_set(err, "--receipt %s is not the name of a file", path);
-		return -EINVAL;
-	}
-	e = open_dir(plan->facts, path, base, &dir_fd, &why);
-	if (e < 0) {
-		sbx_err_set(err, "cannot write the receipt %s: %s", path,
-			    why.msg[0] ? why.msg : strerror(-e));
+	if (e < 0)
 		return e;
-	}
 	if (fstatat(dir_fd, base, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode)) {
 		sbx_err_set(err, "the receipt %s is there already and not a regular file", path);
 		return -EEXIST;
@@ -323,8 +336,7 @@ static int write_all(int fd, const char *text)
 	return 0;
 }
 
-/* Write a temporary file and rename it: a reader of @base always finds a whole receipt. */
-static int write_file(int dir_fd, const char *base, const char *text)
+int sbx_receipt_write_file(int dir_fd, const char *base, const char *text, bool replace)
 {
 	SBX_AUTO_CLOSE int fd = -1;
 	char temporary[256], random[13];
@@ -337,9 +349,12 @@ static int write_file(int dir_fd, const char *base, const char *text)
 	if (fd < 0)
 		return -errno;
 	e = write_all(fd, text);
-	if (e == 0 && renameat(dir_fd, temporary, dir_fd, base) < 0)
+	if (e == 0 && replace && renameat(dir_fd, temporary, dir_fd, base) < 0)
 		e = -errno;
-	if (e < 0)
+	/* a link replaces nothing, on every file system that has links */
+	if (e == 0 && !replace && linkat(dir_fd, temporary, dir_fd, base, 0) < 0)
+		e = -errno;
+	if (e < 0 || !replace)
 		unlinkat(dir_fd, temporary, 0);
 	return e;
 }
@@ -358,7 +373,7 @@ void sbx_receipt_write(int dir_fd, const struct sbx_plan *plan,
 	o = build(plan, outcome);
 	text = o ? json_dumps(o, JSON_INDENT(2)) : NULL;
 	json_decref(o);
-	e = text ? write_file(dir_fd, base_name(path), text) : -ENOMEM;
+	e = text ? sbx_receipt_write_file(dir_fd, base_name(path), text, true) : -ENOMEM;
 	if (e < 0) {
 		sbx_err_set(&err, "cannot write the receipt %s: %s", path, strerror(-e));
 		fprintf(stderr, "sbx-run: %s\n", err.msg);

@@ -25,7 +25,7 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	sbx_keep_helper_init(&r->keep_helper);
 	sbx_protect_helpers_init(&r->protect);
 	sbx_live_run_init(&r->live);
-	r->signal_fd = r->wall_fd = r->receipt_dir_fd = -1;
+	r->signal_fd = r->wall_fd = r->receipt_dir_fd = r->learn_dir_fd = -1;
 }
 
 void sbx_run_fini(struct sbx_run *r)
@@ -37,6 +37,8 @@ void sbx_run_fini(struct sbx_run *r)
 	sbx_execs_fini(&r->execs);
 	sbx_init_process_fini(&r->init);
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
+	r->learn_dir_fd = sbx_fd_close(r->learn_dir_fd);
+	sbx_learn_fini(&r->learn);
 	sbx_recorder_fini(&r->recorder);
 	sbx_keep_helper_fini(&r->keep_helper);
 	sbx_protect_helpers_fini(&r->protect);

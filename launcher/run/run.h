@@ -12,6 +12,7 @@
 #include "launcher/exec/execs.h"
 #include "launcher/helpers/protect_helper.h"
 #include "launcher/keep/keep_helper.h"
+#include "launcher/learn/learn.h"
 #include "launcher/live/live.h"
 #include "launcher/loop/watches.h"
 #include "launcher/plan/plan.h"
@@ -79,6 +80,8 @@ struct sbx_run {
 					 * them */
 
 	int receipt_dir_fd; /* the directory of --receipt; -1: none asked for */
+	int learn_dir_fd;   /* the directory of --learn; -1: none asked for */
+	struct sbx_learn learn;
 	int scratch_fd;	    /* the scratch home, with --scratch */
 
 	/* supervision */

@@ -186,7 +186,7 @@ int sbx_step_privileges_apply(struct sbx_run *r)
 
 	if (!r->plan->facts->privileged)
 		return 0;
-	if (r->receipt_dir_fd >= 0 && r->plan->facts->caller_uid == 0)
+	if ((r->receipt_dir_fd >= 0 || r->learn_dir_fd >= 0) && r->plan->facts->caller_uid == 0)
 		keep |= 1ull << CAP_DAC_OVERRIDE;
 	e = sbx_caps_keep(keep);
 	if (e < 0)

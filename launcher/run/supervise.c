@@ -186,6 +186,8 @@ static int on_broker_released(struct sbx_run *r)
 static int on_event(struct sbx_run *r)
 {
 	sbx_record_event(&r->recorder, &packet.body.event);
+	if (r->learn_dir_fd >= 0 && r->released) /* before it they are the self-test's */
+		sbx_learn_event(&r->learn, &packet.body.event);
 	return 0;
 }
 
