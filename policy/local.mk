@@ -24,10 +24,12 @@ noinst_LIBRARIES += %reldir%/libsbx-policy.a
 	%reldir%/forms/request_form.c %reldir%/forms/request_form.h \
 	%reldir%/decide/policy.h \
 	%reldir%/decide/policy_blob.h \
+	%reldir%/decide/policy_collect.c \
 	%reldir%/decide/policy_compile.c \
 	%reldir%/decide/policy_decide.c \
 	%reldir%/decide/policy_explain.c \
 	%reldir%/decide/policy_hash.c \
+	%reldir%/decide/policy_match.c \
 	%reldir%/decide/policy_load.c %reldir%/decide/policy_internal.h \
 	%reldir%/decide/live.c %reldir%/decide/live.h \
 	%reldir%/decide/policy_answers.c \

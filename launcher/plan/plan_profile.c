@@ -444,16 +444,6 @@ static int plan_attach(struct sbx_plan *p, struct sbx_err_list *errs)
 	return 0;
 }
 
-static bool wants_udp(const struct sbx_profile *profile)
-{
-	if (profile->network.mode == SBX_MODE_FULL || profile->network.default_action == SBX_ALLOW)
-		return true;
-	for (size_t i = 0; i < profile->network.allow.n; i++)
-		if (profile->network.allow.v[i].proto == SBX_PROTO_UDP)
-			return true;
-	return false;
-}
-
 static bool is_localhost(const char *host)
 {
 	static const char name[] = ".localhost";
@@ -519,7 +509,7 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 	p->dns_real = mode == SBX_MODE_FULL ||
 		      (mode == SBX_MODE_OFFLINE && profile->network.n_resolvers > 0);
 	p->nft.all_destinations = p->carries && mode == SBX_MODE_FULL;
-	p->nft.udp = p->carries && wants_udp(profile);
+	p->nft.udp = p->carries && sbx_policy_carries_udp(p->policy);
 	p->nft.nflog_group = SBX_PLAN_NFLOG_GROUP;
 	p->nft.dns = 1;
 	if (profile->network.n_resolvers > 0) {

@@ -77,6 +77,8 @@ size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name,
 bool sbx_policy_terminates_any(const struct sbx_policy *p);
 /* Are flows to @name terminated on some port? */
 bool sbx_policy_terminates(const struct sbx_policy *p, const char *name);
+/* May a flow of UDP be allowed? */
+bool sbx_policy_carries_udp(const struct sbx_policy *p);
 /* Decides on a literal address as a flow's destination: by explicit cidr entries, in mode full by
  * the default. The address must also be of a class that may be dialled
  * (sbx_policy_decide_resolved()). */
@@ -168,16 +170,17 @@ struct sbx_policy_change {
 	char pattern[SBX_CHANGE_TEXT_MAX]; /* of the entry that is added, not quoted */
 	char text[SBX_CHANGE_TEXT_MAX];	   /* to show; for a shell where it is a command */
 };
+/* A flow to @name, to the literal address @addr, or, with both, to a resolved address of a name. */
 struct sbx_policy_asked {
-	const char *name;	     /* NULL: a literal address */
-	const struct sbx_addr *addr; /* the literal address */
-	enum sbx_proto proto;	     /* tcp or udp */
-	uint16_t port;
+	const char *name;
+	const struct sbx_addr *addr;
+	enum sbx_proto proto; /* tcp or udp */
+	uint16_t port;	      /* not 0 */
 	const char *workspace, *id; /* for the text; NULL: "W", "ID" */
 };
-/* Each change alone turns the verdict @v on @asked into its opposite, as long as nothing else
- * changes and the address's class permits it. The closest first. Returns their number; 0: nothing
- * that is changed for one sandbox or workspace does (a floor, mode offline). */
+/* Each change alone turns the verdict @v of this policy on @asked into its opposite, where the
+ * address's class permits it. The closest first. Returns their number; 0: nothing that is changed
+ * for one sandbox or workspace does (a floor, mode offline). */
 size_t sbx_policy_changes(const struct sbx_policy *p, const struct sbx_policy_asked *asked,
 			  const struct sbx_verdict *v,
 			  struct sbx_policy_change ret_changes[SBX_CHANGES_MAX]);

@@ -10,27 +10,37 @@
  * never leaves the machine; the magic number would not match). Every reference is an index into a
  * section; sbx_policy_load() checks each one, deciding then trusts them.
  *
- * Rules are sorted so that the rules of one key (a name, the names below a name, or a network)
- * stand together, deny before allow. A slot of a hash table names such a run. A name is hashed from
- * its right end, so that one pass over the name gives the hash of every suffix.
+ * There are tables for each layer (enum sbx_layer). Rules are sorted so that the rules of one key
+ * (a name, the names below a name, or a network) stand together, by priority, deny before allow. A
+ * slot of a hash table names such a run. A name is hashed from its right end, so that one pass over
+ * the name gives the hash of every suffix.
+ *
+ * The last two sections say where rules come from. They are no part of the policy's meaning, and
+ * its hash leaves them out.
  */
 
 #define SBX_BLOB_MAGIC	   UINT64_C(0x0163696c6f706273) /* "sbpolic", 1 */
-#define SBX_BLOB_VERSION   2
+#define SBX_BLOB_VERSION   3
 #define SBX_BLOB_BYTES_MAX (64u << 20)
 
 enum sbx_blob_section {
-	SBX_BLOB_RULES = 0,    /* struct sbx_blob_rule */
-	SBX_BLOB_PORTS,        /* struct sbx_blob_ports */
-	SBX_BLOB_NAME_FLOOR,   /* struct sbx_blob_name_slot: a hash table, 0 or a power of two */
-	SBX_BLOB_NAME_LIST,
+	SBX_BLOB_RULES = 0,  /* struct sbx_blob_rule */
+	SBX_BLOB_PORTS,	     /* struct sbx_blob_ports */
+	SBX_BLOB_NAME_FLOOR, /* struct sbx_blob_name_slot: a hash table, 0 or a power of two */
+	SBX_BLOB_NAME_RULE,
+	SBX_BLOB_NAME_LIVE,
+	SBX_BLOB_NAME_PROFILE,
 	SBX_BLOB_GROUPS_FLOOR, /* struct sbx_blob_group: per family and prefix, longest first */
-	SBX_BLOB_GROUPS_LIST,
+	SBX_BLOB_GROUPS_RULE,
+	SBX_BLOB_GROUPS_LIVE,
+	SBX_BLOB_GROUPS_PROFILE,
 	SBX_BLOB_GROUPS_ADMIT,
-	SBX_BLOB_CIDR_SLOTS,   /* struct sbx_blob_cidr_slot: the tables of all groups */
-	SBX_BLOB_FIREWALL,     /* struct sbx_blob_firewall: allowed networks, one port range each */
-	SBX_BLOB_REQUESTS,     /* bytes: what sbx-tls enforces, as text; only the hash reads it */
-	SBX_BLOB_STRINGS,      /* bytes; the last is NUL */
+	SBX_BLOB_CIDR_SLOTS,  /* struct sbx_blob_cidr_slot: the tables of all groups */
+	SBX_BLOB_FIREWALL,    /* struct sbx_blob_firewall: allowed networks, one port range each */
+	SBX_BLOB_REQUESTS,    /* bytes: what sbx-tls enforces, as text; only the hash reads it */
+	SBX_BLOB_STRINGS,     /* bytes; the last is NUL */
+	SBX_BLOB_ORIGINS,     /* struct sbx_blob_origin: of each rule */
+	SBX_BLOB_ORIGIN_TEXT, /* bytes; the last is NUL */
 	SBX_N_BLOB_SECTIONS,
 };
 
@@ -42,8 +52,11 @@ struct sbx_blob_header {
 	uint8_t mode;		/* enum sbx_mode */
 	uint8_t air_gap;	/* 0, 1 */
 	uint8_t default_action; /* enum sbx_action: allow or deny */
+	uint8_t of_workspace;	/* 1: the workspace set default_action, for mode full too */
 	uint8_t max_labels;	/* of the longest key: no need to look at longer suffixes */
-	uint32_t n_terminated;	/* entries whose flows sbx-tls carries */
+	uint8_t zero[3];
+	uint32_t n_terminated; /* entries whose flows sbx-tls carries */
+	uint32_t zero2;
 	struct {
 		uint32_t offset; /* from the start of the blob, a multiple of 8 */
 		uint32_t n;	 /* records */
@@ -66,6 +79,17 @@ struct sbx_blob_rule {
 	uint8_t prefix;
 	uint8_t addr[16];
 	uint32_t terminate; /* 1 to n_terminated; 0: not terminated */
+	uint32_t priority;  /* of layer RULE; else 0 */
+	uint8_t layer;	    /* enum sbx_layer, FLOOR to ADMIT */
+	uint8_t zero[3];
+};
+
+struct sbx_blob_origin {
+	int64_t row;	/* of the database; 0: it is none */
+	uint32_t label; /* of ORIGIN_TEXT: the text for people; 0: the rule's */
+	uint32_t file;	/* of ORIGIN_TEXT; 0: not known */
+	uint32_t line;	/* 0: @file is no file, but a flag or a command */
+	uint32_t zero;
 };
 
 struct sbx_blob_ports {

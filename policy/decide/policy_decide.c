@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Deciding. The keys that can match a name are its suffixes at label boundaries. The keys that can
- * match an address are its prefixes at the lengths in use. Each key costs one hash probe, and each
- * hit is a run of rules, a "level". The levels are then judged from the most specific to the least;
- * within a level deny stands before allow. The cost is the walk, not the number of rules.
+ * Deciding: the layers in their order (policy.h), each by the levels that match (policy_match.c).
  *
  * Everything that is not clearly allowed is denied: a name that is not normalised, an unknown
  * protocol, an address of no family.
@@ -11,17 +8,9 @@
 
 #include <string.h>
 
-#include "base/hostname.h"
 #include "policy/decide/policy_internal.h"
 
-#define LABELS_MAX 128 /* of a name of 253 bytes: 127 */
-#define NO_RULE	   UINT32_MAX
-
-/* The levels of one name, the least specific first. */
-struct levels {
-	size_t n;
-	struct sbx_blob_run v[LABELS_MAX + 1];
-};
+#define NO_RULE SBX_NO_RULE
 
 static struct sbx_verdict deny(enum sbx_reason reason, uint32_t rule)
 {
@@ -33,9 +22,35 @@ static struct sbx_verdict allow(enum sbx_reason reason, uint32_t rule)
 	return (struct sbx_verdict){ .action = SBX_ALLOW, .reason = reason, .rule = rule };
 }
 
-static uint8_t proto_bit(enum sbx_proto proto)
+static bool is_allow(const struct sbx_policy *p, uint32_t rule)
 {
-	return proto == SBX_PROTO_TCP ? SBX_BLOB_TCP : proto == SBX_PROTO_UDP ? SBX_BLOB_UDP : 0;
+	return rule != NO_RULE && p->rules[rule].action == SBX_ALLOW;
+}
+
+static bool is_deny(const struct sbx_policy *p, uint32_t rule)
+{
+	return rule != NO_RULE && p->rules[rule].action != SBX_ALLOW;
+}
+
+static enum sbx_reason reason_of(enum sbx_layer layer, bool allows)
+{
+	switch (layer) {
+	case SBX_LAYER_RULE:
+		return allows ? SBX_REASON_RULE_ALLOW : SBX_REASON_RULE_DENY;
+	case SBX_LAYER_LIVE:
+		return allows ? SBX_REASON_LIVE_ALLOW : SBX_REASON_LIVE_DENY;
+	case SBX_LAYER_PROFILE:
+		return allows ? SBX_REASON_LIST_ALLOW : SBX_REASON_LIST_DENY;
+	default:
+		return SBX_REASON_FLOOR;
+	}
+}
+
+bool sbx_verdict_by_entry(const struct sbx_verdict *v)
+{
+	return v->action == SBX_ALLOW &&
+	       (v->reason == SBX_REASON_RULE_ALLOW || v->reason == SBX_REASON_LIVE_ALLOW ||
+		v->reason == SBX_REASON_LIST_ALLOW);
 }
 
 static enum sbx_check check_by_port(enum sbx_proto proto, uint16_t port)
@@ -45,45 +60,33 @@ static enum sbx_check check_by_port(enum sbx_proto proto, uint16_t port)
 	return port == 443 ? SBX_CHECK_TLS : port == 80 ? SBX_CHECK_HTTP : SBX_CHECK_NONE;
 }
 
-/* --- rules --- */
-
-/* Does the rule cover all of first..last by one of its ranges? */
-static bool rule_covers(const struct sbx_policy *p, const struct sbx_blob_rule *r, uint8_t proto,
-			uint16_t first, uint16_t last)
+static bool air_gapped(const struct sbx_policy *p)
 {
-	const struct sbx_blob_ports *ports = p->ports + r->ports;
+	return p->h->air_gap && !p->no_air_gap;
+}
 
-	if (!(r->protos & proto))
+static bool offline(const struct sbx_policy *p)
+{
+	return p->h->mode == SBX_MODE_OFFLINE;
+}
+
+/* Nothing but floors, denying rules and live lists decides. */
+static bool closed(const struct sbx_policy *p)
+{
+	return air_gapped(p) || offline(p);
+}
+
+static bool default_allows(const struct sbx_policy *p)
+{
+	if (closed(p))
 		return false;
-	for (unsigned i = 0; i < r->n_ports; i++) {
-		if (ports[i].first <= first && last <= ports[i].last)
-			return true;
-	}
-	return false;
+	return p->h->default_action == SBX_ALLOW ||
+	       (p->h->mode == SBX_MODE_FULL && !p->h->of_workspace);
 }
 
-/* The first rule of the run for that port (deny stands first); NO_RULE: there is none. */
-static uint32_t match_run(const struct sbx_policy *p, const struct sbx_blob_run *run, uint8_t proto,
-			  uint16_t port)
-{
-	for (uint32_t i = run->first; i < run->first + run->n; i++) {
-		if (rule_covers(p, &p->rules[i], proto, port, port))
-			return i;
-	}
-	return NO_RULE;
-}
+/* --- what an entry that allows asks of the flow --- */
 
-/* A rule of the run that allows something; NO_RULE: there is none. */
-static uint32_t any_allow(const struct sbx_policy *p, const struct sbx_blob_run *run)
-{
-	for (uint32_t i = run->first + run->n; i-- > run->first;) {
-		if (p->rules[i].action == SBX_ALLOW)
-			return i;
-	}
-	return NO_RULE;
-}
-
-static struct sbx_verdict verdict_of(const struct sbx_policy *p, uint32_t rule,
+static struct sbx_verdict by_profile(const struct sbx_policy *p, uint32_t rule,
 				     enum sbx_proto proto, uint16_t port)
 {
 	const struct sbx_blob_rule *r = &p->rules[rule];
@@ -103,227 +106,317 @@ static struct sbx_verdict verdict_of(const struct sbx_policy *p, uint32_t rule,
 	return v;
 }
 
-/* --- names --- */
-
-static const struct sbx_blob_name_slot *find_name(const struct sbx_policy *p,
-						  enum sbx_blob_section s, uint64_t hash,
-						  const char *key, size_t n_key)
+/* The most specific entry of the profile whose flows are terminated; NO_RULE: there is none. */
+static uint32_t terminated(const struct sbx_policy *p, const struct sbx_levels *profile)
 {
-	const struct sbx_blob_name_slot *slots = sbx_policy_section(p, s);
-	uint32_t mask = p->h->sections[s].n - 1;
-
-	for (uint32_t i = (uint32_t)hash & mask; slots[i].n_key; i = (i + 1) & mask) {
-		if (slots[i].hash == (uint32_t)(hash >> 32) && slots[i].n_key == n_key &&
-		    memcmp(p->strings + slots[i].key, key, n_key) == 0)
-			return &slots[i];
-	}
-	return NULL;
-}
-
-static bool is_name_byte(uint8_t c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-}
-
-static void add_level(struct levels *l, const struct sbx_blob_run *run)
-{
-	if (run->n > 0)
-		l->v[l->n++] = *run;
-}
-
-/* Append the levels of @name in the floors and in the lists, in one walk from its right end. False
- * when the name is not a normalised one. */
-static bool walk_name(const struct sbx_policy *p, const char *name, struct levels *floors,
-		      struct levels *lists)
-{
-	static const enum sbx_blob_section tables[] = { SBX_BLOB_NAME_FLOOR, SBX_BLOB_NAME_LIST };
-	struct levels *const levels[] = { floors, lists };
-	size_t n = strnlen(name, SBX_HOSTNAME_MAX + 1), i;
-	unsigned n_labels = 0;
-	uint64_t h = SBX_HASH_START;
-
-	if (n == 0 || n > SBX_HOSTNAME_MAX)
-		return false;
-	for (i = n; i-- > 0;) {
-		uint8_t c = (uint8_t)name[i];
-		uint64_t key;
-
-		if (c == '.') {
-			if (i == 0 || i == n - 1 || name[i - 1] == '.')
-				return false;
-		} else if (!is_name_byte(c)) {
-			return false;
-		}
-		/* No key has more labels: the rest is only checked for bytes that no name has. */
-		if (n_labels == p->h->max_labels)
-			continue;
-		h = sbx_hash_byte(h, c);
-		if (i > 0 && name[i - 1] != '.')
-			continue;
-		n_labels++;
-		key = sbx_hash_end(h);
-		for (int t = 0; t < 2; t++) {
-			const struct sbx_blob_name_slot *slot;
-
-			if (p->h->sections[tables[t]].n == 0)
-				continue;
-			slot = find_name(p, tables[t], key, name + i, n - i);
-			if (slot)
-				add_level(levels[t], i == 0 ? &slot->exact : &slot->below);
-		}
-	}
-	return true;
-}
-
-/* Do the levels from the most specific down to @from deny all of first..last? */
-static bool denied_from(const struct sbx_policy *p, const struct levels *l, size_t from,
-			uint8_t proto, uint16_t first, uint16_t last)
-{
-	for (size_t i = l->n; i-- > from;) {
-		const struct sbx_blob_run *run = &l->v[i];
+	for (size_t i = profile->n; p->h->n_terminated && i-- > 0;) {
+		const struct sbx_blob_run *run = &profile->v[i];
 
 		for (uint32_t r = run->first; r < run->first + run->n; r++) {
-			if (p->rules[r].action == SBX_DENY &&
-			    rule_covers(p, &p->rules[r], proto, first, last))
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Does a rule of level @at still allow something after the denies above it? */
-static bool allows_something(const struct sbx_policy *p, const struct levels *l, size_t at,
-			     uint32_t rule)
-{
-	const struct sbx_blob_rule *r = &p->rules[rule];
-
-	for (unsigned i = 0; i < r->n_ports; i++) {
-		const struct sbx_blob_ports *range = &p->ports[r->ports + i];
-
-		if (!denied_from(p, l, at, r->protos, range->first, range->last))
-			return true;
-	}
-	return false;
-}
-
-static bool default_allows(const struct sbx_policy *p)
-{
-	return p->h->mode == SBX_MODE_FULL ||
-	       (p->h->mode == SBX_MODE_FETCH && p->h->default_action == SBX_ALLOW);
-}
-
-/* The first rule that denies the name on all ports and protocols; NO_RULE: there is none. */
-static uint32_t denies_all(const struct sbx_policy *p, const struct levels *l)
-{
-	for (size_t i = l->n; i-- > 0;) {
-		const struct sbx_blob_run *run = &l->v[i];
-
-		for (uint32_t r = run->first; r < run->first + run->n; r++) {
-			if (p->rules[r].action == SBX_DENY &&
-			    p->rules[r].protos == (SBX_BLOB_TCP | SBX_BLOB_UDP) &&
-			    rule_covers(p, &p->rules[r], SBX_BLOB_TCP, 1, UINT16_MAX))
+			if (p->rules[r].terminate)
 				return r;
 		}
 	}
 	return NO_RULE;
 }
 
-/* A DNS question: may any flow to the name be allowed? If ranges overlap in odd ways, the question
- * is answered: each flow is judged again with its port. */
-static struct sbx_verdict decide_question(const struct sbx_policy *p, const struct levels *l)
+/* A rule or a live list allows a name. It lifts nothing that the profile asks of flows: @profile
+ * has the profile's levels of the name. */
+static struct sbx_verdict by_operator(const struct sbx_policy *p, const struct sbx_levels *profile,
+				      enum sbx_layer layer, uint32_t rule, enum sbx_proto proto,
+				      uint16_t port)
 {
-	uint32_t denier = denies_all(p, l);
-
-	for (size_t i = l->n; i-- > 0;) {
-		const struct sbx_blob_run *run = &l->v[i];
-
-		for (uint32_t r = run->first; r < run->first + run->n; r++) {
-			if (p->rules[r].action == SBX_ALLOW && allows_something(p, l, i, r)) {
-				struct sbx_verdict v = allow(SBX_REASON_LIST_ALLOW, r);
-
-				v.private_ok = p->rules[r].private_ok;
-				return v;
-			}
-		}
-	}
-	if (denier != NO_RULE)
-		return deny(SBX_REASON_LIST_DENY, denier);
-	if (default_allows(p))
-		return allow(SBX_REASON_DEFAULT_ALLOW, NO_RULE);
-	/* Only denies on some ports, or allows that denies cancel. */
-	return l->n > 0 ? deny(SBX_REASON_LIST_DENY, l->v[l->n - 1].first)
-			: deny(SBX_REASON_DEFAULT_DENY, NO_RULE);
-}
-
-static bool has_terminated(const struct sbx_policy *p, const struct levels *l)
-{
-	for (size_t i = 0; p->h->n_terminated && i < l->n; i++) {
-		const struct sbx_blob_run *run = &l->v[i];
-
-		for (uint32_t r = run->first; r < run->first + run->n; r++) {
-			if (p->rules[r].terminate)
-				return true;
-		}
-	}
-	return false;
-}
-
-static struct sbx_verdict decide_flow(const struct sbx_policy *p, const struct levels *l,
-				      enum sbx_proto proto, uint16_t port)
-{
-	uint32_t other_port = NO_RULE;
+	uint32_t own = sbx_match_first(p, profile, sbx_match_proto(proto), port), asks;
 	struct sbx_verdict v;
 
-	for (size_t i = l->n; i-- > 0;) {
-		uint32_t r = match_run(p, &l->v[i], proto_bit(proto), port);
-
-		if (r != NO_RULE)
-			return verdict_of(p, r, proto, port);
-		if (other_port == NO_RULE)
-			other_port = any_allow(p, &l->v[i]);
+	if (is_allow(p, own)) {
+		v = by_profile(p, own, proto, port);
+		v.reason = reason_of(layer, true);
+		v.rule = rule;
+		return v;
 	}
+	v = allow(reason_of(layer, true), rule);
+	v.check = check_by_port(proto, port);
+	asks = terminated(p, profile);
+	if (asks == NO_RULE)
+		return v;
+	if (proto != SBX_PROTO_TCP)
+		return deny(SBX_REASON_NOT_TERMINATED, asks);
+	v.terminate = p->rules[asks].terminate;
+	v.check = port == 80 ? SBX_CHECK_HTTP : SBX_CHECK_TLS;
+	return v;
+}
+
+/* --- flows to names --- */
+
+/* No entry decides on the port. */
+static struct sbx_verdict by_default(const struct sbx_policy *p, const struct sbx_name_levels *l,
+				     enum sbx_proto proto, uint16_t port)
+{
+	uint32_t other = NO_RULE;
+
 	/* The default does not open another way to a name whose requests are judged. */
-	if (default_allows(p) && proto_bit(proto) && !has_terminated(p, l)) {
-		v = allow(SBX_REASON_DEFAULT_ALLOW, NO_RULE);
+	if (default_allows(p) && sbx_match_proto(proto) &&
+	    terminated(p, &l->v[SBX_LAYER_PROFILE]) == NO_RULE) {
+		struct sbx_verdict v = allow(SBX_REASON_DEFAULT_ALLOW, NO_RULE);
+
 		/* Mode full carries whatever speaks on a port. */
 		v.check = p->h->mode == SBX_MODE_FULL ? SBX_CHECK_NONE : check_by_port(proto, port);
 		return v;
 	}
-	if (other_port != NO_RULE)
-		return deny(SBX_REASON_PORT, other_port);
+	for (int t = SBX_LAYER_RULE; t < SBX_N_NAME_LAYERS && other == NO_RULE; t++)
+		other = sbx_match_any_allow(p, &l->v[t]);
+	if (other != NO_RULE)
+		return deny(SBX_REASON_PORT, other);
 	return deny(SBX_REASON_DEFAULT_DENY, NO_RULE);
 }
 
-static bool no_exit(const struct sbx_policy *p)
+static struct sbx_verdict decide_flow(const struct sbx_policy *p, const struct sbx_name_levels *l,
+				      enum sbx_proto proto, uint16_t port)
 {
-	return p->h->air_gap || p->h->mode == SBX_MODE_OFFLINE;
+	const struct sbx_levels *profile = &l->v[SBX_LAYER_PROFILE];
+	uint8_t bit = sbx_match_proto(proto);
+	uint32_t r = sbx_match_first(p, &l->v[SBX_LAYER_FLOOR], bit, port);
+
+	if (r != NO_RULE)
+		return deny(SBX_REASON_FLOOR, r);
+	r = sbx_match_first(p, &l->v[SBX_LAYER_RULE], bit, port);
+	if (is_deny(p, r))
+		return deny(SBX_REASON_RULE_DENY, r);
+	if (offline(p))
+		return deny(SBX_REASON_AIR_GAP, NO_RULE);
+	if (is_allow(p, r) && !air_gapped(p))
+		return by_operator(p, profile, SBX_LAYER_RULE, r, proto, port);
+	r = sbx_match_first(p, &l->v[SBX_LAYER_LIVE], bit, port);
+	if (is_allow(p, r))
+		return by_operator(p, profile, SBX_LAYER_LIVE, r, proto, port);
+	if (air_gapped(p))
+		return deny(SBX_REASON_AIR_GAP, r);
+	if (is_deny(p, r))
+		return deny(SBX_REASON_LIVE_DENY, r);
+	r = sbx_match_first(p, profile, bit, port);
+	return r != NO_RULE ? by_profile(p, r, proto, port) : by_default(p, l, proto, port);
+}
+
+/* --- questions: the name on any port --- */
+
+/* The place of a rule in the order of decision. */
+struct place {
+	int layer;
+	uint32_t priority;
+	size_t level;
+};
+
+/* Does a deny at @d come before an allow at @a? At the same place it does. */
+static bool comes_before(const struct place *d, const struct place *a)
+{
+	if (d->layer != a->layer)
+		return d->layer < a->layer;
+	if (d->priority != a->priority)
+		return d->priority < a->priority;
+	return d->level >= a->level;
+}
+
+/* The last port of the rule's range around @port; 0: no range has it. */
+static uint16_t range_end(const struct sbx_policy *p, uint32_t rule, uint8_t proto, uint32_t port)
+{
+	const struct sbx_blob_rule *r = &p->rules[rule];
+
+	for (unsigned i = 0; (r->protos & proto) && i < r->n_ports; i++) {
+		const struct sbx_blob_ports *range = &p->ports[r->ports + i];
+
+		if (range->first <= port && port <= range->last)
+			return range->last;
+	}
+	return 0;
+}
+
+/* Steps over the ranges of one layer's denies before @place that have @port, in one pass. */
+static uint32_t skip_layer(const struct sbx_policy *p, const struct sbx_levels *levels, int layer,
+			   const struct place *place, uint8_t proto, uint32_t port)
+{
+	struct place d = { .layer = layer };
+
+	for (d.level = 0; d.level < levels->n; d.level++) {
+		const struct sbx_blob_run *run = &levels->v[d.level];
+
+		for (uint32_t r = run->first; r < run->first + run->n; r++) {
+			uint16_t end;
+
+			d.priority = p->rules[r].priority;
+			if (is_allow(p, r) || !comes_before(&d, place))
+				continue;
+			end = range_end(p, r, proto, port);
+			port = end ? end + 1u : port;
+		}
+	}
+	return port;
+}
+
+/* The first port from @port on that no deny before @place refuses; above UINT16_MAX: none. */
+static uint32_t skip_denied(const struct sbx_policy *p, const struct sbx_name_levels *l,
+			    const struct place *place, uint8_t proto, uint32_t port)
+{
+	/* A rule that allows hides later ones that deny, although a closed sandbox does not pass by
+	 * it: leave them all to the flow. */
+	bool hidden = closed(p) && sbx_match_any_allow(p, &l->v[SBX_LAYER_RULE]) != NO_RULE;
+	uint32_t before;
+
+	do {
+		before = port;
+		for (int t = 0; t < SBX_N_NAME_LAYERS && t <= place->layer; t++) {
+			if (t != SBX_LAYER_RULE || !hidden)
+				port = skip_layer(p, &l->v[t], t, place, proto, port);
+		}
+	} while (port != before && port <= UINT16_MAX);
+	return port;
+}
+
+/* Do the denies before @place leave something of first..last? */
+static bool leaves(const struct sbx_policy *p, const struct sbx_name_levels *l,
+		   const struct place *place, uint8_t protos, uint16_t first, uint16_t last)
+{
+	return ((protos & SBX_BLOB_TCP) && skip_denied(p, l, place, SBX_BLOB_TCP, first) <= last) ||
+	       ((protos & SBX_BLOB_UDP) && skip_denied(p, l, place, SBX_BLOB_UDP, first) <= last);
+}
+
+/* Does an allow at @place still allow something after the denies before it? */
+static bool allows_something(const struct sbx_policy *p, const struct sbx_name_levels *l,
+			     const struct place *place, uint32_t rule)
+{
+	const struct sbx_blob_rule *r = &p->rules[rule];
+
+	for (unsigned i = 0; i < r->n_ports; i++) {
+		const struct sbx_blob_ports *range = &p->ports[r->ports + i];
+
+		if (leaves(p, l, place, r->protos, range->first, range->last))
+			return true;
+	}
+	return false;
+}
+
+/* An entry of the layer that allows something of the name; NO_RULE: there is none. */
+static uint32_t find_allow(const struct sbx_policy *p, const struct sbx_name_levels *l, int layer)
+{
+	const struct sbx_levels *levels = &l->v[layer];
+	struct place place = { .layer = layer };
+
+	for (place.level = levels->n; place.level-- > 0;) {
+		const struct sbx_blob_run *run = &levels->v[place.level];
+
+		for (uint32_t r = run->first; r < run->first + run->n; r++) {
+			place.priority = p->rules[r].priority;
+			if (is_allow(p, r) && allows_something(p, l, &place, r))
+				return r;
+		}
+	}
+	return NO_RULE;
+}
+
+static bool denies_all(const struct sbx_policy *p, uint32_t rule)
+{
+	return p->rules[rule].protos == (SBX_BLOB_TCP | SBX_BLOB_UDP) &&
+	       range_end(p, rule, SBX_BLOB_TCP, 1) == UINT16_MAX;
+}
+
+/* Of the layers from @first to @last: the entry that denies most, or else the first that denies
+ * something. NO_RULE: there is none. */
+static uint32_t find_deny(const struct sbx_policy *p, const struct sbx_name_levels *l, int first,
+			  int last)
+{
+	uint32_t some = NO_RULE;
+
+	for (int t = first; t <= last; t++) {
+		const struct sbx_levels *levels = &l->v[t];
+
+		for (size_t i = levels->n; i-- > 0;) {
+			const struct sbx_blob_run *run = &levels->v[i];
+
+			for (uint32_t r = run->first; r < run->first + run->n; r++) {
+				if (is_deny(p, r) && denies_all(p, r))
+					return r;
+				if (is_deny(p, r) && some == NO_RULE)
+					some = r;
+			}
+		}
+	}
+	return some;
+}
+
+/* Do the denies of the layers before @layer refuse every port? */
+static bool nothing_left(const struct sbx_policy *p, const struct sbx_name_levels *l, int layer)
+{
+	const struct place place = { .layer = layer, .level = SBX_LEVELS_MAX };
+
+	return !leaves(p, l, &place, SBX_BLOB_TCP | SBX_BLOB_UDP, 1, UINT16_MAX);
+}
+
+static bool has_allow(const struct sbx_policy *p, const struct sbx_name_levels *l)
+{
+	for (int t = SBX_LAYER_RULE; t < SBX_N_NAME_LAYERS; t++) {
+		if (sbx_match_any_allow(p, &l->v[t]) != NO_RULE)
+			return true;
+	}
+	return false;
+}
+
+/* The verdict on a name of which no port is allowed. */
+static struct sbx_verdict refuse_question(const struct sbx_policy *p,
+					  const struct sbx_name_levels *l)
+{
+	uint32_t r = find_deny(p, l, SBX_LAYER_RULE, SBX_LAYER_PROFILE);
+
+	/* A floor on some ports takes all that is allowed. */
+	if (r == NO_RULE && has_allow(p, l))
+		r = find_deny(p, l, SBX_LAYER_FLOOR, SBX_LAYER_FLOOR);
+	if (r == NO_RULE)
+		return deny(SBX_REASON_DEFAULT_DENY, NO_RULE);
+	return deny(reason_of(p->rules[r].layer, false), r);
+}
+
+/* May any flow to the name be allowed? Each flow is judged again with its port, so it does no harm
+ * that a question is answered in vain: UDP is refused to names that are terminated, and for a
+ * closed sandbox see skip_denied(). */
+static struct sbx_verdict decide_question(const struct sbx_policy *p,
+					  const struct sbx_name_levels *l)
+{
+	int first = closed(p) ? SBX_LAYER_LIVE : SBX_LAYER_RULE;
+	int last = offline(p)	 ? SBX_LAYER_FLOOR :
+		   air_gapped(p) ? SBX_LAYER_LIVE :
+				   SBX_LAYER_PROFILE;
+
+	if (nothing_left(p, l, SBX_LAYER_RULE))
+		return deny(SBX_REASON_FLOOR, find_deny(p, l, SBX_LAYER_FLOOR, SBX_LAYER_FLOOR));
+	if (closed(p) && nothing_left(p, l, SBX_LAYER_LIVE))
+		return deny(SBX_REASON_RULE_DENY, find_deny(p, l, SBX_LAYER_RULE, SBX_LAYER_RULE));
+	for (int t = first; t <= last; t++) {
+		uint32_t r = find_allow(p, l, t);
+
+		if (r != NO_RULE) {
+			struct sbx_verdict v = allow(reason_of(t, true), r);
+
+			v.private_ok = t == SBX_LAYER_PROFILE && p->rules[r].private_ok;
+			return v;
+		}
+	}
+	if (closed(p))
+		return deny(SBX_REASON_AIR_GAP, NO_RULE);
+	if (default_allows(p) && terminated(p, &l->v[SBX_LAYER_PROFILE]) == NO_RULE &&
+	    !nothing_left(p, l, SBX_N_NAME_LAYERS))
+		return allow(SBX_REASON_DEFAULT_ALLOW, NO_RULE);
+	return refuse_question(p, l);
 }
 
 struct sbx_verdict sbx_policy_decide_name(const struct sbx_policy *p, const char *name,
 					  enum sbx_proto proto, uint16_t port)
 {
-	struct levels floors, lists;
-	bool question = proto == SBX_PROTO_DNS || port == 0;
+	struct sbx_name_levels levels;
 
-	floors.n = lists.n = 0;
-	if (!walk_name(p, name, &floors, &lists))
+	if (!sbx_match_name(p, name, &levels))
 		return deny(SBX_REASON_DEFAULT_DENY, NO_RULE);
-	if (question) {
-		uint32_t r = denies_all(p, &floors);
-
-		if (r != NO_RULE)
-			return deny(SBX_REASON_FLOOR, r);
-	} else {
-		for (size_t i = floors.n; i-- > 0;) {
-			uint32_t r = match_run(p, &floors.v[i], proto_bit(proto), port);
-
-			if (r != NO_RULE)
-				return deny(SBX_REASON_FLOOR, r);
-		}
-	}
-	if (no_exit(p))
-		return deny(SBX_REASON_AIR_GAP, NO_RULE);
-	return question ? decide_question(p, &lists) : decide_flow(p, &lists, proto, port);
+	if (proto == SBX_PROTO_DNS || port == 0)
+		return decide_question(p, &levels);
+	return decide_flow(p, &levels, proto, port);
 }
 
 bool sbx_policy_terminates_any(const struct sbx_policy *p)
@@ -333,13 +426,32 @@ bool sbx_policy_terminates_any(const struct sbx_policy *p)
 
 bool sbx_policy_terminates(const struct sbx_policy *p, const char *name)
 {
-	struct levels floors, lists;
+	struct sbx_name_levels levels;
 
-	floors.n = lists.n = 0;
-	return walk_name(p, name, &floors, &lists) && has_terminated(p, &lists);
+	return sbx_match_name(p, name, &levels) &&
+	       terminated(p, &levels.v[SBX_LAYER_PROFILE]) != NO_RULE;
 }
 
+bool sbx_policy_carries_udp(const struct sbx_policy *p)
+{
+	if (default_allows(p))
+		return true;
+	for (uint32_t i = 0; i < p->h->sections[SBX_BLOB_RULES].n; i++) {
+		const struct sbx_blob_rule *r = &p->rules[i];
+
+		if (r->action == SBX_ALLOW && (r->protos & SBX_BLOB_UDP) &&
+		    r->layer != SBX_LAYER_ADMIT)
+			return true;
+	}
+	return false;
+}
+
+/* --- ports of a name --- */
+
 struct ports {
+	const struct sbx_policy *p;
+	const char *name;
+	const struct sbx_name_levels *l;
 	struct sbx_policy_port *v;
 	size_t n, n_max; /* n == n_max + 1: there are more */
 };
@@ -354,20 +466,27 @@ static void add_port(struct ports *ports, enum sbx_proto proto, uint16_t port)
 	ports->n++;
 }
 
-/* Adds those ports of a rule that the whole policy allows: a more specific rule may deny some. */
-static void add_rule_ports(const struct sbx_policy *p, const char *name,
-			   const struct sbx_blob_rule *r, enum sbx_proto proto, struct ports *ports)
+/* Adds those ports of a rule that the whole policy allows: an earlier rule may deny some. */
+static void add_rule_ports(struct ports *ports, const struct place *place, uint32_t rule,
+			   enum sbx_proto proto)
 {
-	for (unsigned i = 0; i < r->n_ports; i++) {
+	const struct sbx_policy *p = ports->p;
+	const struct sbx_blob_rule *r = &p->rules[rule];
+	uint8_t bit = sbx_match_proto(proto);
+
+	for (unsigned i = 0; i < r->n_ports && (r->protos & bit); i++) {
 		const struct sbx_blob_ports *range = &p->ports[r->ports + i];
+		uint32_t port = skip_denied(p, ports->l, place, bit, range->first);
 
-		for (uint32_t port = range->first; port <= range->last && ports->n <= ports->n_max;
-		     port++) {
+		while (port <= range->last && ports->n <= ports->n_max) {
 			struct sbx_verdict v =
-				sbx_policy_decide_name(p, name, proto, (uint16_t)port);
+				sbx_policy_decide_name(p, ports->name, proto, (uint16_t)port);
 
-			if (v.action == SBX_ALLOW && v.reason == SBX_REASON_LIST_ALLOW)
+			if (v.reason == SBX_REASON_NOT_TERMINATED)
+				break; /* nor is another port */
+			if (sbx_verdict_by_entry(&v))
 				add_port(ports, proto, (uint16_t)port);
+			port = skip_denied(p, ports->l, place, bit, port + 1);
 		}
 	}
 }
@@ -375,90 +494,91 @@ static void add_rule_ports(const struct sbx_policy *p, const char *name,
 size_t sbx_policy_name_ports(const struct sbx_policy *p, const char *name,
 			     struct sbx_policy_port *v, size_t n_max)
 {
-	static const enum sbx_proto protos[] = { SBX_PROTO_TCP, SBX_PROTO_UDP };
-	struct ports ports = { .v = v, .n_max = n_max };
-	struct levels floors, lists;
+	struct sbx_name_levels levels;
+	struct ports ports = { .p = p, .name = name, .l = &levels, .v = v, .n_max = n_max };
+	int first = air_gapped(p) ? SBX_LAYER_LIVE : SBX_LAYER_RULE;
+	int last = air_gapped(p) ? SBX_LAYER_LIVE : SBX_LAYER_PROFILE;
+	struct place place;
 
-	floors.n = lists.n = 0;
-	if (!walk_name(p, name, &floors, &lists))
+	if (offline(p) || !sbx_match_name(p, name, &levels))
 		return 0;
-	for (size_t i = lists.n; i-- > 0;) {
-		const struct sbx_blob_run *run = &lists.v[i];
+	for (place.layer = first; place.layer <= last; place.layer++) {
+		const struct sbx_levels *l = &levels.v[place.layer];
 
-		for (uint32_t r = run->first; r < run->first + run->n; r++)
-			for (int k = 0; k < 2 && p->rules[r].action == SBX_ALLOW; k++)
-				if (p->rules[r].protos & proto_bit(protos[k]))
-					add_rule_ports(p, name, &p->rules[r], protos[k], &ports);
+		for (place.level = l->n; place.level-- > 0;) {
+			const struct sbx_blob_run *run = &l->v[place.level];
+
+			for (uint32_t r = run->first; r < run->first + run->n; r++) {
+				place.priority = p->rules[r].priority;
+				if (!is_allow(p, r))
+					continue;
+				add_rule_ports(&ports, &place, r, SBX_PROTO_TCP);
+				add_rule_ports(&ports, &place, r, SBX_PROTO_UDP);
+			}
+		}
 	}
 	return ports.n;
 }
 
 /* --- addresses --- */
 
-/* The most specific rule of a table for @addr; NO_RULE: there is none. *ret_other: a rule that
- * allows the address on other ports. */
-static uint32_t match_addr(const struct sbx_policy *p, enum sbx_blob_section s,
-			   const struct sbx_addr *addr, uint8_t proto, uint16_t port,
-			   uint32_t *ret_other)
+/* An address and those that it embeds. A deny of any of them holds. */
+struct forms {
+	size_t n;
+	struct sbx_addr v[1 + SBX_ADDR_EMBEDDED_MAX];
+};
+
+static struct forms forms_of(const struct sbx_addr *addr)
 {
-	const struct sbx_blob_group *groups = sbx_policy_section(p, s);
+	struct forms f = { .n = 1, .v = { sbx_addr_unmap(addr) } };
 
-	*ret_other = NO_RULE;
-	for (uint32_t g = 0; g < p->h->sections[s].n; g++) {
-		const struct sbx_blob_cidr_slot *slots = p->cidr_slots + groups[g].first_slot;
-		uint32_t mask = groups[g].n_slots - 1, i;
-		uint8_t key[16];
-
-		if (groups[g].family != addr->family)
-			continue;
-		memcpy(key, addr->b, sizeof(key));
-		sbx_mask_addr(key, groups[g].prefix);
-		i = (uint32_t)sbx_hash_addr(key) & mask;
-		while (slots[i].run.n && memcmp(slots[i].addr, key, sizeof(key)) != 0)
-			i = (i + 1) & mask;
-		if (slots[i].run.n) {
-			uint32_t r = match_run(p, &slots[i].run, proto, port);
-
-			if (r != NO_RULE)
-				return r;
-			if (*ret_other == NO_RULE)
-				*ret_other = any_allow(p, &slots[i].run);
-		}
-	}
-	return NO_RULE;
+	f.n += sbx_addr_embedded(&f.v[0], f.v + 1);
+	return f;
 }
 
-/* A rule of @s that denies @addr or an address that it embeds; NO_RULE: there is none. */
-static uint32_t match_deny(const struct sbx_policy *p, enum sbx_blob_section s,
-			   const struct sbx_addr *addr, uint8_t proto, uint16_t port)
+/* The rule of the layer that decides on an address. *ret_other, if not NULL and still NO_RULE: a
+ * rule that allows it on other ports. */
+static uint32_t match(const struct sbx_policy *p, enum sbx_layer layer, const struct forms *f,
+		      uint8_t proto, uint16_t port, uint32_t *ret_other)
 {
-	struct sbx_addr v4[SBX_ADDR_EMBEDDED_MAX];
-	uint32_t other, r = match_addr(p, s, addr, proto, port, &other);
-	size_t n = sbx_addr_embedded(addr, v4);
+	uint32_t first, other, r;
 
-	if (r != NO_RULE && p->rules[r].action == SBX_DENY)
-		return r;
-	for (size_t i = 0; i < n; i++) {
-		r = match_addr(p, s, &v4[i], proto, port, &other);
-		if (r != NO_RULE && p->rules[r].action == SBX_DENY)
+	if (p->h->sections[SBX_BLOB_GROUPS_FLOOR + layer].n == 0)
+		return NO_RULE;
+	first = sbx_match_first_addr(p, layer, &f->v[0], proto, port, &other);
+	if (ret_other && *ret_other == NO_RULE)
+		*ret_other = other;
+	if (is_deny(p, first))
+		return first;
+	for (size_t i = 1; i < f->n; i++) {
+		r = sbx_match_first_addr(p, layer, &f->v[i], proto, port, &other);
+		if (is_deny(p, r))
 			return r;
 	}
-	return NO_RULE;
+	return first;
 }
 
 /* Floors on addresses: the listed floors, and metadata in every embedding. They also hold for other
  * protocols than TCP and UDP, and for a question without a port. True: a floor denies, by
  * *ret_v. */
-static bool addr_floor(const struct sbx_policy *p, const struct sbx_addr *addr, uint8_t proto,
+static bool addr_floor(const struct sbx_policy *p, const struct forms *f, uint8_t proto,
 		       uint16_t port, struct sbx_verdict *ret_v)
 {
-	uint32_t r = match_deny(p, SBX_BLOB_GROUPS_FLOOR, addr, proto ? proto : SBX_BLOB_TCP,
-				port ? port : 1);
+	uint32_t r =
+		match(p, SBX_LAYER_FLOOR, f, proto ? proto : SBX_BLOB_TCP, port ? port : 1, NULL);
 
-	if (r == NO_RULE && sbx_addr_class(addr) != SBX_ADDR_METADATA)
+	if (r == NO_RULE && sbx_addr_class(&f->v[0]) != SBX_ADDR_METADATA)
 		return false;
 	*ret_v = deny(SBX_REASON_FLOOR, r);
 	return true;
+}
+
+static bool is_admitted(const struct sbx_policy *p, const struct sbx_addr *addr, uint8_t proto,
+			uint16_t port)
+{
+	uint32_t other;
+
+	return sbx_match_first_addr(p, SBX_LAYER_ADMIT, addr, proto, port, &other) != NO_RULE;
 }
 
 /* May an address of its class be dialled? */
@@ -466,7 +586,6 @@ static bool class_allows(const struct sbx_policy *p, const struct sbx_addr *addr
 			 uint16_t port, bool private_ok)
 {
 	enum sbx_addr_class class = sbx_addr_class(addr);
-	uint32_t other;
 
 	if (class == SBX_ADDR_PUBLIC || (class == SBX_ADDR_PRIVATE && private_ok))
 		return true;
@@ -474,79 +593,123 @@ static bool class_allows(const struct sbx_policy *p, const struct sbx_addr *addr
 	 * or nowhere. */
 	if (class != SBX_ADDR_PRIVATE && class != SBX_ADDR_LINK_LOCAL)
 		return false;
-	return match_addr(p, SBX_BLOB_GROUPS_ADMIT, addr, proto, port, &other) != NO_RULE;
+	return is_admitted(p, addr, proto, port);
+}
+
+/* The same steps as decide_flow(), for a destination that has no name. */
+static struct sbx_verdict decide_literal(const struct sbx_policy *p, const struct forms *f,
+					 enum sbx_proto proto, uint16_t port)
+{
+	uint32_t other = NO_RULE, own, r;
+	uint8_t bit = sbx_match_proto(proto);
+	enum sbx_layer layer = SBX_LAYER_RULE;
+	struct sbx_verdict v;
+
+	r = match(p, SBX_LAYER_RULE, f, bit, port, &other);
+	if (is_deny(p, r))
+		return deny(SBX_REASON_RULE_DENY, r);
+	if (offline(p))
+		return deny(SBX_REASON_AIR_GAP, NO_RULE);
+	if (r == NO_RULE || air_gapped(p)) {
+		layer = SBX_LAYER_LIVE;
+		r = match(p, SBX_LAYER_LIVE, f, bit, port, &other);
+		if (air_gapped(p) && !is_allow(p, r))
+			return deny(SBX_REASON_AIR_GAP, r);
+		if (is_deny(p, r))
+			return deny(SBX_REASON_LIVE_DENY, r);
+	}
+	own = match(p, SBX_LAYER_PROFILE, f, bit, port, &other);
+	if (r != NO_RULE) {
+		v = is_allow(p, own) ? by_profile(p, own, proto, port) :
+				       allow(reason_of(layer, true), r);
+		v.reason = reason_of(layer, true);
+		v.rule = r;
+		return v;
+	}
+	if (own != NO_RULE)
+		return by_profile(p, own, proto, port);
+	if (p->h->mode == SBX_MODE_FULL && default_allows(p) && bit && port)
+		return allow(SBX_REASON_DEFAULT_ALLOW, NO_RULE);
+	return other != NO_RULE ? deny(SBX_REASON_PORT, other) :
+				  deny(SBX_REASON_LITERAL_ADDRESS, NO_RULE);
 }
 
 struct sbx_verdict sbx_policy_decide_addr(const struct sbx_policy *p, const struct sbx_addr *addr,
 					  enum sbx_proto proto, uint16_t port)
 {
-	struct sbx_addr a = sbx_addr_unmap(addr);
-	uint8_t bit = proto_bit(proto);
-	uint32_t rule, other;
+	struct forms f = forms_of(addr);
+	uint8_t bit = sbx_match_proto(proto);
 	struct sbx_verdict v;
 
-	if (addr_floor(p, &a, bit, port, &v))
+	if (addr_floor(p, &f, bit, port, &v))
 		return v;
-	if (no_exit(p))
-		return deny(SBX_REASON_AIR_GAP, NO_RULE);
-	rule = match_deny(p, SBX_BLOB_GROUPS_LIST, &a, bit, port);
-	if (rule != NO_RULE)
-		return deny(SBX_REASON_LIST_DENY, rule);
-	rule = match_addr(p, SBX_BLOB_GROUPS_LIST, &a, bit, port, &other);
-	if (rule != NO_RULE)
-		v = verdict_of(p, rule, proto, port);
-	else if (p->h->mode == SBX_MODE_FULL && bit && port)
-		v = allow(SBX_REASON_DEFAULT_ALLOW, NO_RULE);
-	else if (other != NO_RULE)
-		return deny(SBX_REASON_PORT, other);
-	else
-		return deny(SBX_REASON_LITERAL_ADDRESS, NO_RULE);
-	if (!class_allows(p, &a, bit, port, v.private_ok))
-		return deny(SBX_REASON_ADDRESS_CLASS, rule);
+	v = decide_literal(p, &f, proto, port);
+	if (v.action == SBX_ALLOW && !class_allows(p, &f.v[0], bit, port, v.private_ok))
+		return deny(SBX_REASON_ADDRESS_CLASS, v.rule);
 	return v;
+}
+
+/* The layers on a resolved address: the first that matches decides, and none is an allow, because
+ * the name is allowed already. */
+static struct sbx_verdict decide_layers(const struct sbx_policy *p, const struct forms *f,
+					uint8_t proto, uint16_t port)
+{
+	uint32_t r = match(p, SBX_LAYER_RULE, f, proto, port, NULL);
+
+	if (is_deny(p, r))
+		return deny(SBX_REASON_RULE_DENY, r);
+	if (offline(p))
+		return deny(SBX_REASON_AIR_GAP, NO_RULE);
+	if (is_allow(p, r) && !air_gapped(p))
+		return allow(SBX_REASON_RULE_ALLOW, r);
+	/* No name was allowed either. */
+	if (air_gapped(p) && p->h->sections[SBX_BLOB_NAME_LIVE].n == 0 &&
+	    p->h->sections[SBX_BLOB_GROUPS_LIVE].n == 0)
+		return deny(SBX_REASON_AIR_GAP, NO_RULE);
+	r = match(p, SBX_LAYER_LIVE, f, proto, port, NULL);
+	if (is_deny(p, r))
+		return deny(air_gapped(p) ? SBX_REASON_AIR_GAP : SBX_REASON_LIVE_DENY, r);
+	if (is_allow(p, r))
+		return allow(SBX_REASON_LIVE_ALLOW, r);
+	r = match(p, SBX_LAYER_PROFILE, f, proto, port, NULL);
+	return is_deny(p, r) ? deny(SBX_REASON_ADDRESS_DENIED, r) : allow(SBX_REASON_LIST_ALLOW, r);
 }
 
 struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 					      const struct sbx_addr *addr, enum sbx_proto proto,
 					      uint16_t port, bool private_ok)
 {
-	struct sbx_addr a = sbx_addr_unmap(addr);
-	uint8_t bit = proto_bit(proto);
-	uint32_t rule, other;
+	struct forms f = forms_of(addr);
+	uint8_t bit = sbx_match_proto(proto);
 	struct sbx_verdict v;
+	uint32_t own;
 
-	if (addr_floor(p, &a, bit, port, &v))
+	if (addr_floor(p, &f, bit, port, &v))
 		return v;
-	if (no_exit(p))
-		return deny(SBX_REASON_AIR_GAP, NO_RULE);
-	rule = match_deny(p, SBX_BLOB_GROUPS_LIST, &a, bit, port);
-	if (rule != NO_RULE)
-		return deny(SBX_REASON_ADDRESS_DENIED, rule);
-	rule = match_addr(p, SBX_BLOB_GROUPS_LIST, &a, bit, port, &other);
+	v = decide_layers(p, &f, bit, port);
+	if (v.action != SBX_ALLOW)
+		return v;
 	/* `private: true` may stand on the name's entry or on an entry for the address. */
-	if (rule != NO_RULE && p->rules[rule].private_ok)
-		private_ok = true;
-	if (!class_allows(p, &a, bit, port, private_ok))
+	own = match(p, SBX_LAYER_PROFILE, &f, bit, port, NULL);
+	v.private_ok = private_ok || (is_allow(p, own) && p->rules[own].private_ok);
+	if (!class_allows(p, &f.v[0], bit, port, v.private_ok))
 		return deny(SBX_REASON_ADDRESS_CLASS, NO_RULE);
-	v = allow(SBX_REASON_LIST_ALLOW, rule);
-	v.private_ok = private_ok;
 	return v;
 }
 
 bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port,
 			     bool own)
 {
-	struct sbx_addr a = sbx_addr_unmap(addr);
-	enum sbx_addr_class class = sbx_addr_class(&a);
+	struct forms f = forms_of(addr);
+	enum sbx_addr_class class = sbx_addr_class(&f.v[0]);
 	struct sbx_verdict v;
-	uint32_t other;
 
-	if (addr_floor(p, &a, SBX_BLOB_TCP, port, &v))
+	if (addr_floor(p, &f, SBX_BLOB_TCP, port, &v))
 		return false;
 	if (class == SBX_ADDR_PUBLIC && !own)
 		return true;
 	if (class != SBX_ADDR_PUBLIC && class != SBX_ADDR_PRIVATE && class != SBX_ADDR_LINK_LOCAL &&
 	    class != SBX_ADDR_LOOPBACK)
 		return false;
-	return match_addr(p, SBX_BLOB_GROUPS_ADMIT, &a, SBX_BLOB_TCP, port, &other) != NO_RULE;
+	return is_admitted(p, &f.v[0], SBX_BLOB_TCP, port);
 }

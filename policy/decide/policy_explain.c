@@ -36,6 +36,10 @@ static const char *quoted(const char *entry)
 const char *sbx_policy_remedy(enum sbx_reason reason)
 {
 	switch (reason) {
+	case SBX_REASON_RULE_DENY:
+		return "`sbxctl rules` shows and changes the workspace's rules";
+	case SBX_REASON_LIVE_DENY:
+		return "`sbxctl net` shows and changes the lists of the running sandbox";
 	case SBX_REASON_ADDRESS_CLASS:
 		return "an intranet host or network needs `private: true` on its entry, or "
 		       "`admit` in the system policy";
@@ -97,8 +101,18 @@ static void explain_allow(const struct sbx_policy *p, const struct sbx_verdict *
 {
 	const char *rule = sbx_policy_rule_text(p, v->rule);
 
-	if (v->reason == SBX_REASON_LIST_ALLOW && *rule)
+	if (v->reason == SBX_REASON_RULE_ALLOW)
+		sbx_text_cut(buf, n_buf, "%s is allowed by the workspace's '%s'", what, rule);
+	else if (v->reason == SBX_REASON_LIVE_ALLOW)
+		sbx_text_cut(buf, n_buf, "%s is allowed since the sandbox was started: '%s'", what,
+			     rule);
+	else if (v->reason == SBX_REASON_LIST_ALLOW && *rule)
 		sbx_text_cut(buf, n_buf, "%s is allowed by the entry '%s'", what, rule);
+	else if (v->reason == SBX_REASON_DEFAULT_ALLOW && p->h->of_workspace)
+		sbx_text_cut(buf, n_buf,
+			     "%s is allowed: the workspace's default is allow and nothing denies "
+			     "it",
+			     what);
 	else if (v->reason == SBX_REASON_DEFAULT_ALLOW && p->h->mode == SBX_MODE_FULL)
 		sbx_text_cut(buf, n_buf,
 			     "%s is allowed: the profile's mode is full and nothing denies it",
@@ -118,7 +132,8 @@ static void explain_air_gap(const struct sbx_policy *p, const char *what, char *
 	as_entry(what, entry, sizeof(entry));
 	if (p->h->air_gap)
 		sbx_text_cut(buf, n_buf,
-			     "%s is refused: the sandbox is air-gapped; run it without --air-gap",
+			     "%s is refused: the sandbox is air-gapped; run it without --air-gap, "
+			     "or `sbxctl net ID --no-air-gap`",
 			     what);
 	else
 		sbx_text_cut(buf, n_buf,
@@ -151,6 +166,14 @@ static void explain_deny(const struct sbx_policy *p, const struct sbx_verdict *v
 			"%s is refused by the deny entry '%s'; remove it, or allow something more "
 			"specific under network.allow",
 			what, rule);
+		return;
+	case SBX_REASON_RULE_DENY:
+		sbx_text_cut(buf, n_buf,
+			     "%s is refused by the workspace's '%s'; %s", what, rule, hint);
+		return;
+	case SBX_REASON_LIVE_DENY:
+		sbx_text_cut(buf, n_buf, "%s is refused since the sandbox was started: '%s'; %s",
+			     what, rule, hint);
 		return;
 	case SBX_REASON_DEFAULT_DENY:
 		sbx_text_cut(buf, n_buf,

@@ -18,14 +18,20 @@ const size_t sbx_blob_record_size[SBX_N_BLOB_SECTIONS] = {
 	[SBX_BLOB_RULES] = sizeof(struct sbx_blob_rule),
 	[SBX_BLOB_PORTS] = sizeof(struct sbx_blob_ports),
 	[SBX_BLOB_NAME_FLOOR] = sizeof(struct sbx_blob_name_slot),
-	[SBX_BLOB_NAME_LIST] = sizeof(struct sbx_blob_name_slot),
+	[SBX_BLOB_NAME_RULE] = sizeof(struct sbx_blob_name_slot),
+	[SBX_BLOB_NAME_LIVE] = sizeof(struct sbx_blob_name_slot),
+	[SBX_BLOB_NAME_PROFILE] = sizeof(struct sbx_blob_name_slot),
 	[SBX_BLOB_GROUPS_FLOOR] = sizeof(struct sbx_blob_group),
-	[SBX_BLOB_GROUPS_LIST] = sizeof(struct sbx_blob_group),
+	[SBX_BLOB_GROUPS_RULE] = sizeof(struct sbx_blob_group),
+	[SBX_BLOB_GROUPS_LIVE] = sizeof(struct sbx_blob_group),
+	[SBX_BLOB_GROUPS_PROFILE] = sizeof(struct sbx_blob_group),
 	[SBX_BLOB_GROUPS_ADMIT] = sizeof(struct sbx_blob_group),
 	[SBX_BLOB_CIDR_SLOTS] = sizeof(struct sbx_blob_cidr_slot),
 	[SBX_BLOB_FIREWALL] = sizeof(struct sbx_blob_firewall),
 	[SBX_BLOB_REQUESTS] = 1,
 	[SBX_BLOB_STRINGS] = 1,
+	[SBX_BLOB_ORIGINS] = sizeof(struct sbx_blob_origin),
+	[SBX_BLOB_ORIGIN_TEXT] = 1,
 };
 
 uint64_t sbx_hash_addr(const uint8_t addr[16])
@@ -62,7 +68,9 @@ static bool check_header(const struct sbx_policy *p, struct sbx_span blob)
 	if (h->magic != SBX_BLOB_MAGIC || h->version != SBX_BLOB_VERSION || h->n_bytes != blob.n)
 		return false;
 	if (h->mode >= SBX_N_MODES || h->air_gap > 1 || h->default_action > SBX_ALLOW ||
-	    h->n_terminated > SBX_TERMINATED_MAX)
+	    h->of_workspace > 1 || h->n_terminated > SBX_TERMINATED_MAX)
+		return false;
+	if (h->zero[0] || h->zero[1] || h->zero[2] || h->zero2)
 		return false;
 	/* In order and apart, so no byte is in two sections. */
 	for (int s = 0; s < SBX_N_BLOB_SECTIONS; s++) {
@@ -81,6 +89,21 @@ static bool check_strings(const struct sbx_policy *p)
 	size_t n = count_of(p, SBX_BLOB_STRINGS);
 
 	return n > 0 && p->strings[n - 1] == '\0';
+}
+
+static bool check_origins(const struct sbx_policy *p)
+{
+	size_t n_text = count_of(p, SBX_BLOB_ORIGIN_TEXT), n = count_of(p, SBX_BLOB_ORIGINS);
+
+	if (n != count_of(p, SBX_BLOB_RULES) || n_text == 0 || p->origin_text[n_text - 1])
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const struct sbx_blob_origin *o = &p->origins[i];
+
+		if (o->row < 0 || o->label >= n_text || o->file >= n_text || o->zero)
+			return false;
+	}
+	return true;
 }
 
 static bool check_ports(const struct sbx_policy *p)
@@ -116,6 +139,8 @@ static bool check_rules(const struct sbx_policy *p)
 		    r->action > SBX_ALLOW ||
 		    (r->check >= SBX_N_CHECKS && r->check != SBX_BLOB_CHECK_BY_PORT) ||
 		    r->private_ok > 1)
+			return false;
+		if (r->layer >= SBX_LAYER_DEFAULT || r->zero[0] || r->zero[1] || r->zero[2])
 			return false;
 		if ((r->family && !n_bits) || r->prefix > n_bits || !check_terminate(p, r))
 			return false;
@@ -170,6 +195,11 @@ static bool check_groups(const struct sbx_policy *p, enum sbx_blob_section s)
 	for (size_t i = 0; i < n; i++) {
 		if (!check_group(p, &groups[i]))
 			return false;
+		/* In order: so each family has no more of them than it has prefix lengths. */
+		if (i > 0 && (groups[i].family < groups[i - 1].family ||
+			      (groups[i].family == groups[i - 1].family &&
+			       groups[i].prefix >= groups[i - 1].prefix)))
+			return false;
 		/* Groups do not share slots; without this a blob could make the check quadratic. */
 		if (i > 0 &&
 		    groups[i].first_slot < groups[i - 1].first_slot + groups[i - 1].n_slots)
@@ -211,11 +241,20 @@ int sbx_policy_load(struct sbx_span blob, struct sbx_policy **ret_policy)
 	p->cidr_slots = sbx_policy_section(p, SBX_BLOB_CIDR_SLOTS);
 	p->firewall = sbx_policy_section(p, SBX_BLOB_FIREWALL);
 	p->strings = sbx_policy_section(p, SBX_BLOB_STRINGS);
-	if (!check_strings(p) || !check_ports(p) || !check_rules(p) ||
-	    !check_names(p, SBX_BLOB_NAME_FLOOR) || !check_names(p, SBX_BLOB_NAME_LIST) ||
-	    !check_cidrs(p) || !check_groups(p, SBX_BLOB_GROUPS_FLOOR) ||
-	    !check_groups(p, SBX_BLOB_GROUPS_LIST) || !check_groups(p, SBX_BLOB_GROUPS_ADMIT))
+	p->origins = sbx_policy_section(p, SBX_BLOB_ORIGINS);
+	p->origin_text = sbx_policy_section(p, SBX_BLOB_ORIGIN_TEXT);
+	if (!check_strings(p) || !check_origins(p) || !check_ports(p) || !check_rules(p) ||
+	    !check_cidrs(p))
 		return -EBADMSG;
+	for (int s = SBX_BLOB_NAME_FLOOR; s <= SBX_BLOB_NAME_PROFILE; s++) {
+		if (!check_names(p, s))
+			return -EBADMSG;
+	}
+	for (int s = SBX_BLOB_GROUPS_FLOOR; s <= SBX_BLOB_GROUPS_ADMIT; s++) {
+		if (!check_groups(p, s))
+			return -EBADMSG;
+	}
+	p->ignored = SBX_NO_RULE;
 	*ret_policy = sbx_steal_ptr(&p);
 	return 0;
 }
@@ -228,7 +267,10 @@ struct sbx_policy *sbx_policy_free(struct sbx_policy *p)
 
 const char *sbx_policy_rule_text(const struct sbx_policy *p, uint32_t rule)
 {
-	return rule < count_of(p, SBX_BLOB_RULES) ? p->strings + p->rules[rule].text : "";
+	if (rule >= count_of(p, SBX_BLOB_RULES))
+		return "";
+	return p->origins[rule].label ? p->origin_text + p->origins[rule].label
+				      : p->strings + p->rules[rule].text;
 }
 
 bool sbx_policy_air_gapped(const struct sbx_policy *p)

@@ -295,6 +295,10 @@ static int read_net_list(struct sbx_key_reader *r, const struct sbx_key_block *b
 			continue;
 		e.line = node->line;
 		e.column = node->column;
+		if (ret == 0 && r->file) {
+			e.file = strdup(r->file);
+			ret = e.file ? 0 : -ENOMEM;
+		}
 		if (ret == 0)
 			ret = sbx_net_list_append(list, &e);
 		if (ret < 0) {

@@ -251,8 +251,10 @@ int sbx_net_list_add_pattern(struct sbx_net_list *list, const char *pattern, con
 
 	if (r == SBX_PROFILE_E_INVALID)
 		sbx_err_set(err, "%s %s", what, why.msg);
-	if (r == 0)
-		r = sbx_net_list_append(list, &e);
+	if (r == 0) {
+		e.file = strdup(what);
+		r = e.file ? sbx_net_list_append(list, &e) : -ENOMEM;
+	}
 	sbx_net_entry_fini(&e);
 	return r;
 }

@@ -382,6 +382,7 @@ void sbx_net_entry_fini(struct sbx_net_entry *e)
 {
 	free(e->text);
 	free(e->host);
+	free(e->file);
 	sbx_str_list_fini(&e->methods);
 	sbx_str_list_fini(&e->paths);
 	sbx_str_list_fini(&e->headers);
@@ -402,7 +403,7 @@ int sbx_net_entry_copy_for(const struct sbx_net_entry *from, const struct sbx_ne
 	struct sbx_net_entry *e = ret_copy, ports = *ret_copy;
 
 	*e = *from;
-	e->text = e->host = e->cert = e->key = NULL;
+	e->text = e->host = e->cert = e->key = e->file = NULL;
 	e->methods = e->paths = e->headers = (struct sbx_str_list){ 0 };
 	e->wildcard = host->wildcard;
 	e->terminate = false;
@@ -412,7 +413,8 @@ int sbx_net_entry_copy_for(const struct sbx_net_entry *from, const struct sbx_ne
 	    sbx_str_list_copy(&from->methods, &e->methods) < 0 ||
 	    sbx_str_list_copy(&from->paths, &e->paths) < 0 ||
 	    sbx_str_list_copy(&from->headers, &e->headers) < 0 ||
-	    copy_string(from->cert, &e->cert) < 0 || copy_string(from->key, &e->key) < 0)
+	    copy_string(from->cert, &e->cert) < 0 || copy_string(from->key, &e->key) < 0 ||
+	    copy_string(from->file, &e->file) < 0)
 		return -ENOMEM;
 	return set_text(e);
 }

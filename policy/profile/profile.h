@@ -60,6 +60,7 @@ struct sbx_net_entry {
 	enum sbx_proto proto;		    /* tcp or udp */
 	enum sbx_check check;
 	enum sbx_access access;
+	char *file; /* of line; a flag ("--allow") with line 0; NULL: not known */
 	int line, column;
 	struct sbx_port_range ports[SBX_PORTS_MAX];
 	struct sbx_cidr cidr;

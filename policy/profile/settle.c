@@ -122,6 +122,10 @@ static int inherit_from(struct inheriting *h, size_t at, const struct sbx_net_en
 	copy.check = e->check;
 	copy.line = e->line;
 	copy.column = e->column;
+	free(copy.file);
+	copy.file = e->file ? strdup(e->file) : NULL;
+	if (e->file && !copy.file)
+		return -ENOMEM;
 	return put_copy(h, at, &copy);
 }
 

@@ -117,8 +117,9 @@ static void decide_address(const struct sbx_core *core, struct sbx_flow_target *
 		return;
 	t->kind = SBX_FLOW_ADDRESS;
 	t->check = t->verdict.check;
-	t->must_parse = t->check != SBX_CHECK_NONE && t->verdict.reason == SBX_REASON_LIST_ALLOW;
-	/* The address may serve a name that a floor denies, or one whose flows are terminated. */
+	t->must_parse = t->check != SBX_CHECK_NONE && sbx_verdict_by_entry(&t->verdict);
+	/* The address may serve a name that a floor denies, or one whose flows are terminated. A
+	 * rule or a live list lifts neither. */
 	if (t->check == SBX_CHECK_NONE && (t->verdict.reason != SBX_REASON_LIST_ALLOW ||
 					   sbx_policy_terminates_any(core->policy)))
 		t->check = check_of_port(t->port);
@@ -163,9 +164,10 @@ static struct sbx_verdict judge_loose_name(const struct sbx_core *core,
 
 	if (v.action == SBX_DENY &&
 	    (v.reason == SBX_REASON_FLOOR || v.reason == SBX_REASON_LIST_DENY ||
+	     v.reason == SBX_REASON_RULE_DENY || v.reason == SBX_REASON_LIVE_DENY ||
 	     v.reason == SBX_REASON_AIR_GAP))
 		return v;
-	if (v.action == SBX_ALLOW && v.reason == SBX_REASON_LIST_ALLOW && !v.terminate)
+	if (sbx_verdict_by_entry(&v) && !v.terminate)
 		return target->verdict;
 	/* On a port without an entry too: the address may serve the name there. */
 	if (sbx_policy_terminates(core->policy, name))

@@ -173,9 +173,11 @@ static void spoil_terminator(struct sbx_blob_header *h, uint8_t *blob)
 /* A table without an empty slot would be probed for ever. */
 static void spoil_full_table(struct sbx_blob_header *h, uint8_t *blob)
 {
-	struct sbx_blob_name_slot *slots = (void *)(blob + h->sections[SBX_BLOB_NAME_LIST].offset);
+	const uint32_t n = h->sections[SBX_BLOB_NAME_PROFILE].n;
+	struct sbx_blob_name_slot *slots =
+		(void *)(blob + h->sections[SBX_BLOB_NAME_PROFILE].offset);
 
-	for (uint32_t i = 0; i < h->sections[SBX_BLOB_NAME_LIST].n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		slots[i].n_key = 1;
 }
 
