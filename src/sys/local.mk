@@ -45,7 +45,8 @@ noinst_LIBRARIES += %reldir%/libsbx-sys-net.a
 	%reldir%/net/net_sock.c \
 	%reldir%/net/netlink.c %reldir%/net/netlink.h \
 	%reldir%/net/nflog.c \
-	%reldir%/net/nlmsg.c %reldir%/net/nlmsg.h
+	%reldir%/net/nlmsg.c %reldir%/net/nlmsg.h \
+	%reldir%/net/sock_cut.c %reldir%/net/sock_cut.h
 
 # filters and Landlock
 noinst_LIBRARIES += %reldir%/libsbx-sys-seccomp.a
@@ -171,6 +172,10 @@ EXTRA_DIST += \
 	tests/golden/nft-full.txt \
 	tests/golden/nft-offline-dns.txt \
 	tests/golden/nft-offline.txt
+
+check_PROGRAMS += tests/unit/sys/net/test_sock_cut
+tests_unit_sys_net_test_sock_cut_SOURCES = tests/unit/sys/net/test_sock_cut.c tests/unit/netns.h
+tests_unit_sys_net_test_sock_cut_LDADD = $(sys_net_test_libs) $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/sys/nft/test_nft_attach
 tests_unit_sys_nft_test_nft_attach_SOURCES = \

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "sys/net/net.h"
+#include "sys/net/sock_cut.h"
 #include "tests/unit/attach_cases.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_nft_ruleset, sbx_nft_ruleset_free);
@@ -25,6 +26,8 @@ static int usage(void)
 	      "                                 cidr=CIDR|refuse=CIDR|full]...\n"
 	      "            pin ID AGE/ADDR/PROTO/PORT/MS...\n"
 	      "            remove ID LEVEL CGROUP | list | gc DIR | exists DIR CGROUP\n"
+	      "            change ID LEVEL CGROUP OPTION... to OPTION... [narrow|widen]\n"
+	      "            cut ID CGROUP[,CGROUP]... OPTION... [rules]\n"
 	      "            many N LEVEL FIRST | nflog SEED | race ID LEVEL CGROUP TIMES\n",
 	      stderr);
 	return 2;
@@ -84,25 +87,113 @@ static int parse_option(struct options *o, const char *arg)
 	return 0;
 }
 
+static void options_init(struct options *o, const char *id, uint32_t level, uint64_t cgroup)
+{
+	*o = (struct options){ .in = { .id = id, .level = level, .cgroup_id = cgroup,
+				       .dns_port = 53, .floors = o->floors,
+				       .admitted = o->admitted, .cidrs = o->cidrs,
+				       .loopback_ports = o->ports } };
+}
+
 static int add(int fd, int argc, char **argv)
 {
 	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
-	struct options o = { .in = { .dns_port = 53 } };
 	struct sbx_err err = { 0 };
+	struct options o;
 
-	o.in.id = argv[0];
-	o.in.level = (uint32_t)atoi(argv[1]);
-	o.in.cgroup_id = strtoull(argv[2], NULL, 10);
-	o.in.floors = o.floors;
-	o.in.admitted = o.admitted;
-	o.in.cidrs = o.cidrs;
-	o.in.loopback_ports = o.ports;
+	options_init(&o, argv[0], (uint32_t)atoi(argv[1]), strtoull(argv[2], NULL, 10));
 	for (int i = 3; i < argc; i++)
 		if (parse_option(&o, argv[i]) < 0)
 			return usage();
 	if (sbx_attach_ruleset_new(&o.in, &rs) < 0)
 		return usage();
 	return done(sbx_attach_add(rs, fd, &err), &err);
+}
+
+/* The rules of the first options become those behind "to". "narrow": only until both hold;
+ * "widen": from there. */
+static int change(int fd, int argc, char **argv)
+{
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *from = NULL;
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *both = NULL;
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *to = NULL;
+	static struct options o[2];
+	bool narrow = strcmp(argv[argc - 1], "narrow") == 0;
+	bool widen = strcmp(argv[argc - 1], "widen") == 0;
+	struct sbx_err err = { 0 };
+	int which = 0, r = 0;
+
+	for (int i = 0; i < 2; i++)
+		options_init(&o[i], argv[0], (uint32_t)atoi(argv[1]), strtoull(argv[2], NULL, 10));
+	for (int i = 3; i < argc - (narrow || widen); i++) {
+		if (strcmp(argv[i], "to") == 0)
+			which = 1;
+		else if (parse_option(&o[which], argv[i]) < 0)
+			return usage();
+	}
+	if (sbx_attach_ruleset_new(&o[0].in, &from) < 0 ||
+	    sbx_attach_ruleset_new(&o[1].in, &to) < 0 ||
+	    sbx_attach_narrow_new(&o[0].in, &o[1].in, &both) < 0)
+		return usage();
+	if (!widen)
+		r = sbx_attach_change(from, both, fd, &err);
+	if (r == 0 && !narrow)
+		r = sbx_attach_change(both, to, fd, &err);
+	return done(r, &err);
+}
+
+struct judged {
+	struct sbx_attach_input in;
+	struct sbx_attach_pin pins[LISTED_MAX];
+	size_t n_pins;
+};
+
+static void note_pin(void *userdata, const struct sbx_attach_pin *p)
+{
+	struct judged *j = userdata;
+
+	if (j->n_pins < LISTED_MAX)
+		j->pins[j->n_pins++] = *p;
+}
+
+static bool stays(void *userdata, const struct sbx_addr *addr, enum sbx_proto proto, uint16_t port)
+{
+	const struct judged *j = userdata;
+	bool pinned = false;
+
+	for (size_t i = 0; i < j->n_pins; i++)
+		pinned |= sbx_addr_equal(&j->pins[i].addr, addr) && j->pins[i].proto == proto &&
+			  j->pins[i].port == port;
+	return sbx_attach_lets_pass(&j->in, addr, proto, port, pinned);
+}
+
+/* Ends the flows of the cgroups that these rules and the pins do not let pass; prints how many were
+ * ended, how many are left, and the time in us. */
+static int cut(int fd, int argc, char **argv)
+{
+	SBX_AUTO_CLOSE int diag = sbx_net_netlink_open(NETLINK_SOCK_DIAG);
+	uint64_t cgroups[SBX_SOCK_CUT_CGROUPS_MAX];
+	bool rules = strcmp(argv[argc - 1], "rules") == 0;
+	double start = now_us();
+	struct sbx_sock_cut c;
+	static struct options o;
+	static struct judged j;
+	size_t n = 0;
+	int r;
+
+	options_init(&o, argv[0], 1, 1);
+	for (int i = 2; i < argc - rules; i++)
+		if (parse_option(&o, argv[i]) < 0)
+			return usage();
+	for (char *t = strtok(argv[1], ","); t; t = strtok(NULL, ","))
+		cgroups[n++] = strtoull(t, NULL, 10);
+	j.in = o.in;
+	r = sbx_attach_pins_each(argv[0], fd, note_pin, &j);
+	if (r == 0)
+		r = sbx_sock_cut(diag, cgroups, n, !rules, stays, &j, &c);
+	if (r == 0)
+		printf("%zu %zu %.0f\n", c.n_ended, c.n_left, now_us() - start);
+	return done(r, &(struct sbx_err){ 0 });
 }
 
 static int parse_pin(char *text, struct sbx_attach_pin *p)
@@ -284,6 +375,10 @@ int main(int argc, char **argv)
 		return cases(fd, argv + 1);
 	if (strcmp(command, "add") == 0 && argc >= 5)
 		return add(fd, argc - 2, argv + 2);
+	if (strcmp(command, "change") == 0 && argc >= 6)
+		return change(fd, argc - 2, argv + 2);
+	if (strcmp(command, "cut") == 0 && argc >= 4)
+		return cut(fd, argc - 2, argv + 2);
 	if (strcmp(command, "pin") == 0 && argc >= 4)
 		return pin(fd, argc - 2, argv + 2);
 	if (strcmp(command, "remove") == 0 && argc == 5)

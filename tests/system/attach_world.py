@@ -136,6 +136,16 @@ def do_kept(name):
     return talk(KEPT[name])
 
 
+def do_pid():
+    return os.getpid()
+
+
+def do_many(addr, port, n):
+    """So many connections, kept."""
+    KEPT["many"] = [socket.create_connection((addr, port), 5) for _ in range(n)]
+    return "ok"
+
+
 def do_ping(addr):
     v6 = ":" in addr
     s = socket.socket(family_of(addr), socket.SOCK_DGRAM, socket.IPPROTO_ICMPV6 if v6 else socket.IPPROTO_ICMP)

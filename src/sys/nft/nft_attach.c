@@ -12,6 +12,10 @@
  *   chain ID-lp     127/8 and ::1: the stub and the listed ports pass; the rest is refused
  *   chain ID-no     logged to the sandbox's group and refused: TCP by a reset, the rest by ICMP
  *
+ * While the policy changes, a packet must pass the old rules and the new ones. The new ones stand
+ * in chains and floors of their own (ID-gate...), a gate before the old ones: what may pass returns
+ * from there. Both read the same pins.
+ *
  * Every chain but the base chains ends in `goto ID-no`: the base chain's policy accepts packets
  * that no rule has judged.
  *
@@ -190,18 +194,36 @@ static void fill_no(struct sbx_nft_chain *c, const struct sbx_attach_input *in, 
 	add_item(add_rule(c), SBX_NFT_DROP);
 }
 
-static void fill_loopback(struct sbx_nft_chain *c, const struct sbx_attach_input *in,
-			  const char *no)
+/* The chains that judge a packet by one input, and their sets. */
+struct judge {
+	const struct sbx_attach_input *in;
+	/* of a packet that may pass: ACCEPT; in a gate RETURN, to the rules behind the jump */
+	enum sbx_nft_item_kind pass;
+	const char *no; /* the chain of refusals */
+	struct {
+		struct sbx_nft_set *floors, *pins, *old;
+	} sets[2]; /* IPv4, IPv6 */
+	struct sbx_nft_chain *ports, *lo, *own;
+};
+
+static void add_pass(const struct judge *j, struct sbx_nft_rule *r)
+{
+	add_item(r, j->pass);
+}
+
+static void fill_loopback(const struct judge *j)
 {
 	static const enum sbx_proto protos[] = { SBX_PROTO_UDP, SBX_PROTO_TCP };
+	const struct sbx_attach_input *in = j->in;
 	const struct sbx_cidr stub = { in->dns_addr, 32 };
+	struct sbx_nft_chain *c = j->ports;
 
 	for (size_t i = 0; in->dns_addr.family && i < SBX_N_ELEMENTS(protos); i++) {
 		struct sbx_nft_rule *r = add_rule(c);
 
 		add_daddr(r, &stub);
 		add_port(r, SBX_NFT_DPORT, protos[i], in->dns_port, in->dns_port);
-		add_item(r, SBX_NFT_ACCEPT);
+		add_pass(j, r);
 	}
 	for (size_t i = 0; i < in->n_loopback_ports; i++) {
 		uint16_t port = in->loopback_ports[i];
@@ -210,18 +232,18 @@ static void fill_loopback(struct sbx_nft_chain *c, const struct sbx_attach_input
 		for (size_t k = 0; k < SBX_N_ELEMENTS(protos); k++) {
 			r = add_rule(c);
 			add_port(r, SBX_NFT_DPORT, protos[k], port, port);
-			add_item(r, SBX_NFT_ACCEPT);
+			add_pass(j, r);
 		}
 		r = add_rule(c);
 		add_port(r, SBX_NFT_SPORT, SBX_PROTO_TCP, port, port);
 		add_item(r, SBX_NFT_TCP_OPENED);
-		add_item(r, SBX_NFT_ACCEPT);
+		add_pass(j, r);
 	}
-	add_goto(add_rule(c), no);
+	add_goto(add_rule(c), j->no);
 }
 
-static void fill_cidrs(struct sbx_nft_chain *c, const struct sbx_attach_cidr *v, size_t n,
-		       const char *no)
+static void fill_cidrs(const struct judge *j, struct sbx_nft_chain *c,
+		       const struct sbx_attach_cidr *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct sbx_nft_rule *r = add_rule(c);
@@ -232,30 +254,26 @@ static void fill_cidrs(struct sbx_nft_chain *c, const struct sbx_attach_cidr *v,
 			add_port(r, every_port ? SBX_NFT_L4PROTO : SBX_NFT_DPORT, v[i].proto,
 				 v[i].port_first, v[i].port_last);
 		if (v[i].refuse)
-			add_goto(r, no);
+			add_goto(r, j->no);
 		else
-			add_item(r, SBX_NFT_ACCEPT);
+			add_pass(j, r);
 	}
 }
 
 /* Open connections to an address that its name no longer has may go on. */
-static void fill_old(struct sbx_nft_chain *c, const struct sbx_nft_set *set)
+static void fill_old(const struct judge *j, const struct sbx_nft_set *set)
 {
-	struct sbx_nft_rule *r = add_rule(c);
+	struct sbx_nft_rule *r = add_rule(j->own);
 
 	add_set_match(r, SBX_NFT_PIN_IN, set);
 	add_item(r, SBX_NFT_L4PROTO)->u.port.proto = SBX_PROTO_TCP;
 	add_item(r, SBX_NFT_TCP_OPENED);
-	add_item(r, SBX_NFT_ACCEPT);
-	r = add_rule(c);
+	add_pass(j, r);
+	r = add_rule(j->own);
 	add_set_match(r, SBX_NFT_PIN_IN, set);
 	add_item(r, SBX_NFT_L4PROTO)->u.port.proto = SBX_PROTO_UDP;
-	add_item(r, SBX_NFT_ACCEPT);
+	add_pass(j, r);
 }
-
-struct family_sets {
-	struct sbx_nft_set *floors, *pins, *old;
-};
 
 static void refuse_floors(struct sbx_nft_chain *c, const struct sbx_nft_set *floors, const char *no)
 {
@@ -278,65 +296,95 @@ static void refuse_routed(struct sbx_nft_chain *c, const char *no)
 	add_goto(r, no);
 }
 
-static void fill_local(struct sbx_nft_chain *c, const struct sbx_attach_input *in,
-		       const struct family_sets sets[2], const char *ports, const char *no)
+static void fill_local(const struct judge *j)
 {
 	const struct sbx_cidr *loopback[] = { &loopback4, &loopback6 };
 
-	refuse_routed(c, no);
+	refuse_routed(j->lo, j->no);
 	for (int f = 0; f < 2; f++)
-		refuse_floors(c, sets[f].floors, no);
+		refuse_floors(j->lo, j->sets[f].floors, j->no);
 	for (int f = 0; f < 2; f++) {
-		struct sbx_nft_rule *r = add_rule(c);
+		struct sbx_nft_rule *r = add_rule(j->lo);
 
 		add_daddr(r, loopback[f]);
-		add_goto(r, ports);
+		add_goto(r, j->ports->name);
 	}
-	fill_cidrs(c, in->admitted, in->n_admitted, no);
-	add_goto(add_rule(c), no);
+	fill_cidrs(j, j->lo, j->in->admitted, j->in->n_admitted);
+	add_goto(add_rule(j->lo), j->no);
 }
 
-static void fill_sandbox(struct sbx_nft_chain *c, const struct sbx_attach_input *in,
-			 const struct family_sets sets[2], const char *lo, const char *no)
+static void fill_sandbox(const struct judge *j)
 {
+	const struct sbx_attach_input *in = j->in;
+	struct sbx_nft_chain *c = j->own;
 	struct sbx_nft_rule *r;
 
 	r = add_rule(c);
 	add_item(r, SBX_NFT_OIF_LO);
-	add_goto(r, lo);
+	add_goto(r, j->lo->name);
 	for (int f = 0; f < 2; f++) {
 		if (f == 1)
-			refuse_routed(c, no);
-		refuse_floors(c, sets[f].floors, no);
+			refuse_routed(c, j->no);
+		refuse_floors(c, j->sets[f].floors, j->no);
 		r = add_rule(c);
-		add_set_match(r, SBX_NFT_PIN_IN, sets[f].pins);
-		add_item(r, SBX_NFT_ACCEPT);
+		add_set_match(r, SBX_NFT_PIN_IN, j->sets[f].pins);
+		add_pass(j, r);
 	}
 	for (int f = 0; f < 2; f++)
-		fill_old(c, sets[f].old);
-	fill_cidrs(c, in->admitted, in->n_admitted, no);
-	fill_cidrs(c, in->cidrs, in->n_cidrs, no);
+		fill_old(j, j->sets[f].old);
+	fill_cidrs(j, c, in->admitted, in->n_admitted);
+	fill_cidrs(j, c, in->cidrs, in->n_cidrs);
 	if (in->all_destinations) {
 		static const enum sbx_proto protos[] = { SBX_PROTO_TCP, SBX_PROTO_UDP };
 
 		for (size_t i = 0; i < SBX_N_ELEMENTS(protos); i++) {
 			r = add_rule(c);
 			add_item(r, SBX_NFT_L4PROTO)->u.port.proto = protos[i];
-			add_item(r, SBX_NFT_ACCEPT);
+			add_pass(j, r);
 		}
 	}
-	add_goto(add_rule(c), no);
+	add_goto(add_rule(c), j->no);
 }
 
-static int add_family(struct sbx_nft_ruleset *rs, const struct sbx_attach_input *in, uint8_t family,
-		      struct family_sets *ret)
+static int add_floors(struct sbx_nft_ruleset *rs, struct judge *j, int f, const char *kind)
 {
-	unsigned f = family;
+	uint8_t family = f ? 6 : 4;
+	const char *set = name(rs, "sb-%s-%sfloor%u", j->in->id, kind, (unsigned)family);
 
-	ret->floors = add_set(rs, SBX_NFT_SET_NETS, name(rs, "sb-%s-floor%u", in->id, f), family);
-	ret->pins = add_set(rs, SBX_NFT_SET_PINS, name(rs, "sb-%s-pins%u", in->id, f), family);
-	ret->old = add_set(rs, SBX_NFT_SET_PINS, name(rs, "sb-%s-old%u", in->id, f), family);
-	return fill_floors(ret->floors, in);
+	j->sets[f].floors = add_set(rs, SBX_NFT_SET_NETS, set, family);
+	return fill_floors(j->sets[f].floors, j->in);
+}
+
+static void add_pins(struct sbx_nft_ruleset *rs, struct judge *j, int f)
+{
+	uint8_t family = f ? 6 : 4;
+	const char *id = j->in->id;
+
+	j->sets[f].pins = add_set(rs, SBX_NFT_SET_PINS,
+				  name(rs, "sb-%s-pins%u", id, (unsigned)family), family);
+	j->sets[f].old = add_set(rs, SBX_NFT_SET_PINS,
+				 name(rs, "sb-%s-old%u", id, (unsigned)family), family);
+}
+
+/* A chain comes before those that go to it: text must have this order. */
+static int add_chains(struct sbx_nft_ruleset *rs, struct judge *j, const char *kind)
+{
+	const struct sbx_attach_input *in = j->in;
+
+	j->ports = add_chain(rs, name(rs, "sb-%s%s-lp", in->id, kind), in->n_loopback_ports * 3);
+	j->lo = j->ports ? add_chain(rs, name(rs, "sb-%s%s-lo", in->id, kind), in->n_admitted) :
+			   NULL;
+	j->own = j->lo ? add_chain(rs, name(rs, "sb-%s%s", in->id, kind),
+				   in->n_admitted + in->n_cidrs) :
+			 NULL;
+	return j->own ? 0 : -ENOMEM;
+}
+
+static void fill_judge(const struct judge *j)
+{
+	fill_loopback(j);
+	fill_local(j);
+	fill_sandbox(j);
 }
 
 /* The only rule of a shared base chain. */
@@ -367,40 +415,69 @@ static void add_dispatch(struct sbx_nft_rule *r, uint32_t level, const char *map
 	i->u.cgroup.map = map;
 }
 
-static int fill(struct sbx_nft_ruleset *rs, const struct sbx_attach_input *in)
+static int add_map(struct sbx_nft_ruleset *rs, const struct sbx_attach_input *in)
 {
-	const char *level = name(rs, "level%u", (unsigned)in->level);
-	const char *sandbox = name(rs, "sb-%s", in->id);
-	struct sbx_nft_set *map = add_set(rs, SBX_NFT_SET_CGROUPS, level, 0);
-	struct sbx_nft_chain *no, *ports, *lo, *own, *base, *in_base;
-	struct family_sets sets[2];
+	struct sbx_nft_set *map =
+		add_set(rs, SBX_NFT_SET_CGROUPS, name(rs, "level%u", (unsigned)in->level), 0);
 
 	map->shared = true;
 	map->cgroup_id = in->cgroup_id;
+	map->chain = name(rs, "sb-%s", in->id);
 	if (in->cgroup_path) {
 		map->cgroup_path = strdup(in->cgroup_path);
 		if (!map->cgroup_path)
 			return -ENOMEM;
 	}
-	map->chain = sandbox;
-	if (add_family(rs, in, 4, &sets[0]) < 0 || add_family(rs, in, 6, &sets[1]) < 0)
-		return -ENOMEM;
-	/* A chain comes before those that go to it: text must have this order. */
-	no = add_chain(rs, name(rs, "sb-%s-no", in->id), 0);
-	ports = no ? add_chain(rs, name(rs, "sb-%s-lp", in->id), in->n_loopback_ports * 3) : NULL;
-	lo = ports ? add_chain(rs, name(rs, "sb-%s-lo", in->id), in->n_admitted) : NULL;
-	own = lo ? add_chain(rs, sandbox, in->n_admitted + in->n_cidrs) : NULL;
-	base = own ? add_chain(rs, level, 0) : NULL;
-	in_base = base ? add_chain(rs, name(rs, "%s-in", level), 0) : NULL;
-	if (!in_base)
-		return -ENOMEM;
-	fill_no(no, in, sandbox);
-	fill_loopback(ports, in, no->name);
-	fill_local(lo, in, sets, ports->name, no->name);
-	fill_sandbox(own, in, sets, lo->name, no->name);
-	add_dispatch(hook_in(base, "output", NF_INET_LOCAL_OUT), in->level, level);
-	add_dispatch(of_callers(hook_in(in_base, "input", NF_INET_LOCAL_IN)), in->level, level);
 	return 0;
+}
+
+static int add_hooks(struct sbx_nft_ruleset *rs, uint32_t level)
+{
+	const char *map = rs->sets[0].name;
+	struct sbx_nft_chain *out = add_chain(rs, map, 0);
+	struct sbx_nft_chain *in = out ? add_chain(rs, name(rs, "%s-in", map), 0) : NULL;
+
+	if (!in)
+		return -ENOMEM;
+	add_dispatch(hook_in(out, "output", NF_INET_LOCAL_OUT), level, map);
+	add_dispatch(of_callers(hook_in(in, "input", NF_INET_LOCAL_IN)), level, map);
+	return 0;
+}
+
+/* @gate: NULL, or an input whose chains are asked first. */
+static int fill(struct sbx_nft_ruleset *rs, const struct sbx_attach_input *in,
+		const struct sbx_attach_input *gate)
+{
+	struct judge j = { .in = in, .pass = SBX_NFT_ACCEPT };
+	struct judge g = { .in = gate, .pass = SBX_NFT_RETURN };
+	struct sbx_nft_chain *no;
+	int r = add_map(rs, in);
+
+	for (int f = 0; r == 0 && f < 2; f++) {
+		r = add_floors(rs, &j, f, "");
+		add_pins(rs, &j, f);
+		g.sets[f].pins = j.sets[f].pins;
+		g.sets[f].old = j.sets[f].old;
+	}
+	for (int f = 0; r == 0 && gate && f < 2; f++)
+		r = add_floors(rs, &g, f, "gate-");
+	no = r == 0 ? add_chain(rs, name(rs, "sb-%s-no", in->id), 0) : NULL;
+	if (!no)
+		return -ENOMEM;
+	fill_no(no, in, rs->sets[0].chain);
+	j.no = g.no = no->name;
+	if (gate)
+		r = add_chains(rs, &g, "-gate");
+	if (r == 0)
+		r = add_chains(rs, &j, "");
+	if (r < 0)
+		return r;
+	if (gate) {
+		fill_judge(&g);
+		add_item(add_rule(j.own), SBX_NFT_JUMP)->u.name = g.own->name;
+	}
+	fill_judge(&j);
+	return add_hooks(rs, in->level);
 }
 
 /* --- the input --- */
@@ -467,19 +544,63 @@ static int check_input(const struct sbx_attach_input *in)
 		       : -EINVAL;
 }
 
-int sbx_attach_ruleset_new(const struct sbx_attach_input *in, struct sbx_nft_ruleset **ret_rs)
+static int ruleset_new(const struct sbx_attach_input *in, const struct sbx_attach_input *gate,
+		       struct sbx_nft_ruleset **ret_rs)
 {
 	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
 	int r = check_input(in);
 
+	if (r == 0 && gate)
+		r = check_input(gate);
 	if (r < 0)
 		return r;
 	rs = calloc(1, sizeof(*rs));
 	if (!rs)
 		return -ENOMEM;
 	rs->shares_table = true;
-	r = fill(rs, in);
+	r = fill(rs, in, gate);
 	if (r == 0)
 		*ret_rs = sbx_steal_ptr(&rs);
 	return r;
+}
+
+int sbx_attach_ruleset_new(const struct sbx_attach_input *in, struct sbx_nft_ruleset **ret_rs)
+{
+	return ruleset_new(in, NULL, ret_rs);
+}
+
+int sbx_attach_narrow_new(const struct sbx_attach_input *from, const struct sbx_attach_input *to,
+			  struct sbx_nft_ruleset **ret_rs)
+{
+	if (!from->id || !to->id || strcmp(from->id, to->id) != 0 || from->level != to->level ||
+	    from->cgroup_id != to->cgroup_id || from->nflog_group != to->nflog_group)
+		return -EINVAL;
+	return ruleset_new(from, to, ret_rs);
+}
+
+/* --- judging by the input --- */
+
+bool sbx_attach_lets_pass(const struct sbx_attach_input *in, const struct sbx_addr *addr,
+			  enum sbx_proto proto, uint16_t port, bool pinned)
+{
+	const struct sbx_attach_cidr *lists[] = { in->admitted, in->cidrs };
+	const size_t n[] = { in->n_admitted, in->n_cidrs };
+
+	for (size_t i = 0; i < in->n_floors; i++)
+		if (sbx_cidr_contains(&in->floors[i], addr))
+			return false;
+	if (pinned)
+		return true;
+	for (size_t l = 0; l < SBX_N_ELEMENTS(lists); l++)
+		for (size_t i = 0; i < n[l]; i++) {
+			const struct sbx_attach_cidr *c = &lists[l][i];
+			bool every_port = c->port_first <= 1 && c->port_last == UINT16_MAX;
+
+			if (sbx_cidr_contains(&c->cidr, addr) &&
+			    (c->proto == SBX_PROTO_OTHER || c->proto == proto) &&
+			    (c->proto == SBX_PROTO_OTHER || every_port ||
+			     (c->port_first <= port && port <= c->port_last)))
+				return !c->refuse;
+		}
+	return in->all_destinations && (proto == SBX_PROTO_TCP || proto == SBX_PROTO_UDP);
 }

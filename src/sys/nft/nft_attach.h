@@ -63,6 +63,17 @@ struct sbx_attach_input {
 /* PURE. 0, -ENOMEM, -E2BIG, or -EINVAL: the input is beyond a limit, or has an invalid id,
  * network or port. */
 int sbx_attach_ruleset_new(const struct sbx_attach_input *in, struct sbx_nft_ruleset **ret_rs);
+/* PURE. The ruleset between two policies of one sandbox: a packet passes if both let it pass. The
+ * inputs differ in their lists alone, otherwise -EINVAL. Returns as above. */
+int sbx_attach_narrow_new(const struct sbx_attach_input *from, const struct sbx_attach_input *to,
+			  struct sbx_nft_ruleset **ret_rs);
+/* PURE. Do two rulesets have the same rules and networks? 1, 0 or -ENOMEM. */
+int sbx_attach_is_same(const struct sbx_nft_ruleset *a, const struct sbx_nft_ruleset *b);
+
+/* PURE. Do the rules of @in let a packet of an open flow out to @addr, which is not of this host?
+ * @pinned: a pin of any age has it. */
+bool sbx_attach_lets_pass(const struct sbx_attach_input *in, const struct sbx_addr *addr,
+			  enum sbx_proto proto, uint16_t port, bool pinned);
 
 /*
  * Add a sandbox: its sets, its chains and its element of the level's map, and the table, map and
@@ -73,6 +84,15 @@ int sbx_attach_ruleset_new(const struct sbx_attach_input *in, struct sbx_nft_rul
  * kernel lacks). After an error nothing was added; after -EPROTO (read back) it was removed again.
  */
 int sbx_attach_add(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *err);
+
+/*
+ * Replace the rules of a sandbox, @from, by @to, in one transaction. Pins stay. First @from is
+ * verified, so that a change by the host's owner is not covered by ours; at last @to. 0, or -errno
+ * with @err: nothing was changed. -EPROTO: the kernel does not have, or may not have, the rules of
+ * @from before or of @to afterwards: end the sandbox.
+ */
+int sbx_attach_change(const struct sbx_nft_ruleset *from, const struct sbx_nft_ruleset *to,
+		      int nl_fd, struct sbx_err *err);
 
 /* Are the sandbox's rules there as they were added, and does the cgroup lead to them? 0, or
  * -errno with @err. */
@@ -91,6 +111,11 @@ int sbx_attach_watch_read(int fd, const struct sbx_nft_ruleset *rs);
  * -errno. */
 int sbx_attach_pin(const char *id, const struct sbx_attach_pin *v, size_t n, int nl_fd,
 		   struct sbx_err *err);
+
+/* Call @fn for every pin in the kernel (timeout_ms is 0). 0 or -errno, perhaps after some calls, or
+ * after a pin was given twice. */
+typedef void (*sbx_attach_pin_fn)(void *userdata, const struct sbx_attach_pin *pin);
+int sbx_attach_pins_each(const char *id, int nl_fd, sbx_attach_pin_fn fn, void *userdata);
 
 /* The limit of a sandbox's pins: a hostile process may ask for many, and they take the kernel's
  * memory. */

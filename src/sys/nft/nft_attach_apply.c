@@ -10,6 +10,9 @@
  * before is lost; a sandbox added a moment later gets ENOENT and tries again. The code looks first
  * only because a refused transaction costs the kernel 10 ms and more.
  *
+ * Changing: the batch names the generation of the kernel's rulesets for which @from was verified.
+ * If anything was changed since, the kernel refuses it, and it is made again.
+ *
  * A pin's time to live cannot be changed in place before Linux 6.12, and deleting a missing pin
  * fails. So each pin is put (no effect if it exists), deleted and put again, in one transaction:
  * there is no moment without the pin.
@@ -30,6 +33,7 @@
 #include "sys/nft/nft_batch.h"
 
 #define TRIES	    64 /* against processes that add and remove all the time */
+#define CHANGE_TRIES 32 /* the same */
 #define PINS_CHUNK  1000 /* pins of one message: its list's length is 16 bits */
 #define FIRST_GROUP 1024 /* lower groups are left to admins, who choose them by hand (ulogd) */
 #define GROUP_TRIES 64
@@ -115,6 +119,55 @@ int sbx_attach_add(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *
 	r = sbx_attach_verify(rs, nl_fd, err);
 	if (r < 0)
 		remove_sandbox(map->chain + strlen("sb-"), map->name, map->cgroup_id, nl_fd);
+	return r;
+}
+
+/* --- changing --- */
+
+int sbx_attach_is_same(const struct sbx_nft_ruleset *a, const struct sbx_nft_ruleset *b)
+{
+	SBX_AUTO_FREE char *text_a = sbx_nft_ruleset_text(a);
+	SBX_AUTO_FREE char *text_b = sbx_nft_ruleset_text(b);
+
+	return !text_a || !text_b ? -ENOMEM : strcmp(text_a, text_b) == 0;
+}
+
+/* Verifies @from and changes it, if nothing came between. -ERESTART: something did. */
+static int try_change(const struct sbx_nft_ruleset *from, const struct sbx_nft_ruleset *to,
+		      bool demand, int fd, struct sbx_err *err)
+{
+	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
+	struct sbx_nft_refusal refusal = { 0 };
+	uint32_t generation = 0;
+	int r = sbx_attach_generation(fd, &generation);
+
+	if (r < 0 || sbx_attach_verify(from, fd, &(struct sbx_err){ 0 }) < 0) {
+		sbx_err_set(err, "the host's firewall has not the rules of the sandbox any more");
+		return -EPROTO;
+	}
+	r = sbx_nft_batch_init_change(&b, from, to, demand ? generation : 0, 1);
+	if (r == 0)
+		r = sbx_nft_batch_transact(&b, fd, &refusal);
+	if (r < 0 && r != -ERESTART && refusal.error && r != -EPERM && r != -EACCES)
+		sbx_nft_explain(&b, &refusal, err);
+	return r;
+}
+
+int sbx_attach_change(const struct sbx_nft_ruleset *from, const struct sbx_nft_ruleset *to,
+		      int nl_fd, struct sbx_err *err)
+{
+	int r = -ERESTART;
+
+	/* A host whose rulesets change all the time gets no guarantee, at last. */
+	for (int i = 0; r == -ERESTART && i <= CHANGE_TRIES; i++)
+		r = try_change(from, to, i < CHANGE_TRIES, nl_fd, err);
+	if (r == -EPERM || r == -EACCES)
+		return forbidden(err);
+	if (r < 0)
+		sbx_err_set(err, "the host's firewall refused a change of the sandbox's rules: %s",
+			    strerror(-r));
+	if (r == 0 && sbx_attach_verify(to, nl_fd, err) < 0)
+		r = -EPROTO;
 	return r;
 }
 
@@ -236,14 +289,14 @@ int sbx_attach_pin(const char *id, const struct sbx_attach_pin *v, size_t n, int
 
 /* --- removing --- */
 
-/* Remove a sandbox's sets and chains; -ENOENT where one is missing. @map NULL: no element leads
- * to them any more. */
-static int remove_sandbox(const char *id, const char *map, uint64_t cgroup_id, int fd)
+/* @gate: a change of the policy was not finished, and its chains and sets are there, too. */
+static int try_remove(const char *id, const char *map, uint64_t cgroup_id, bool gate, int fd)
 {
 	/* a chain comes before those it goes to */
-	static const char *const chains[] = { "", "-lo", "-lp", "-no" };
-	static const char *const sets[] = { "-floor4", "-pins4", "-old4",
-					    "-floor6", "-pins6", "-old6" };
+	static const char *const chains[] = { "",    "-gate", "-gate-lo", "-gate-lp",
+					      "-lo", "-lp",   "-no" };
+	static const char *const sets[] = { "-floor4", "-pins4", "-old4",	 "-floor6",
+					    "-pins6",  "-old6",	 "-gate-floor4", "-gate-floor6" };
 	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
 	struct sbx_nft_refusal refusal;
 	char text[SBX_NFT_NAME_MAX];
@@ -256,17 +309,32 @@ static int remove_sandbox(const char *id, const char *map, uint64_t cgroup_id, i
 	if (map)
 		sbx_nft_put_cgroup(&b, map, cgroup_id, NULL);
 	for (size_t i = 0; i < 2 * SBX_N_ELEMENTS(chains); i++) {
+		const char *chain = chains[i % SBX_N_ELEMENTS(chains)];
 		bool rules = i < SBX_N_ELEMENTS(chains);
 
-		sbx_text_fit(text, sizeof(text), "sb-%s%s", id, chains[i % SBX_N_ELEMENTS(chains)]);
+		if (!gate && strncmp(chain, "-gate", 5) == 0)
+			continue;
+		sbx_text_fit(text, sizeof(text), "sb-%s%s", id, chain);
 		sbx_nft_put_delete(&b, rules ? NFT_MSG_DELRULE : NFT_MSG_DELCHAIN, text, 0);
 	}
 	for (size_t i = 0; i < SBX_N_ELEMENTS(sets); i++) {
+		if (!gate && strncmp(sets[i], "-gate", 5) == 0)
+			continue;
 		sbx_text_fit(text, sizeof(text), "sb-%s%s", id, sets[i]);
 		sbx_nft_put_delete(&b, NFT_MSG_DELSET, text, 0);
 	}
 	sbx_nft_batch_end(&b);
 	return sbx_nft_batch_transact(&b, fd, &refusal);
+}
+
+/* Remove a sandbox's sets and chains; -ENOENT where one is missing. @map NULL: no element leads
+ * to them any more. */
+static int remove_sandbox(const char *id, const char *map, uint64_t cgroup_id, int fd)
+{
+	int r = try_remove(id, map, cgroup_id, false, fd);
+
+	/* the rules of a gate go to the chain of refusals */
+	return r == -EBUSY ? try_remove(id, map, cgroup_id, true, fd) : r;
 }
 
 int sbx_attach_remove_level(const char *map, int fd)

@@ -30,6 +30,8 @@ int sbx_attach_level_exists(const char *map, int nl_fd);
 int sbx_attach_level_is_used(const char *map, int nl_fd);
 /* Write the levels that have a map, at most n_max; returns their number, or -errno. */
 int sbx_attach_levels(int nl_fd, uint32_t *v, size_t n_max);
+/* The number of the namespace's rulesets: every transaction changes it. 0 or -errno. */
+int sbx_attach_generation(int nl_fd, uint32_t *ret_generation);
 /* Remove a level's map and base chain; the table. -EBUSY: a sandbox uses it. */
 int sbx_attach_remove_level(const char *map, int nl_fd);
 int sbx_attach_remove_table(int nl_fd);

@@ -218,6 +218,27 @@ int sbx_attach_level_exists(const char *map, int nl_fd)
 	return ask(nl_fd, NFT_MSG_GETSET, NLM_F_ACK, map, NULL, on_set, &none);
 }
 
+static int on_generation(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct sbx_span attrs, value;
+
+	if (sbx_netlink_error(nlh) < 0)
+		return sbx_netlink_error(nlh);
+	if (sbx_nft_message_attrs(nlh, NFT_MSG_NEWGEN, &attrs) &&
+	    sbx_nft_attr_find(attrs, NFTA_GEN_ID, &value) && value.n == sizeof(uint32_t))
+		memcpy(userdata, value.p, sizeof(uint32_t));
+	return 0;
+}
+
+int sbx_attach_generation(int nl_fd, uint32_t *ret_generation)
+{
+	uint32_t value = 0;
+	int r = ask(nl_fd, NFT_MSG_GETGEN, NLM_F_ACK, NULL, NULL, on_generation, &value);
+
+	*ret_generation = ntohl(value);
+	return r < 0 ? r : value ? 0 : -EPROTO;
+}
+
 static int on_table(const struct nlmsghdr *nlh, void *userdata)
 {
 	struct sbx_span attrs, value;
@@ -325,6 +346,60 @@ int sbx_attach_list(int nl_fd, struct sbx_attach_entry *v, size_t n_max)
 }
 
 /* --- pins --- */
+
+struct pins_reading {
+	sbx_attach_pin_fn fn;
+	void *userdata;
+	struct sbx_attach_pin pin; /* family and age: of the set */
+};
+
+static void read_pin(struct sbx_span attrs, void *userdata)
+{
+	struct pins_reading *p = userdata;
+	size_t n_addr = p->pin.addr.family == 4 ? 4 : 16;
+	struct sbx_span key, value;
+	uint16_t port;
+
+	if (!sbx_nft_attr_find(attrs, NFTA_SET_ELEM_KEY, &key) ||
+	    !sbx_nft_attr_find(key, NFTA_DATA_VALUE, &value) || value.n != n_addr + 8)
+		return;
+	memcpy(p->pin.addr.b, value.p, n_addr);
+	p->pin.proto = value.p[n_addr] == IPPROTO_TCP ? SBX_PROTO_TCP : SBX_PROTO_UDP;
+	memcpy(&port, value.p + n_addr + 4, sizeof(port));
+	p->pin.port = ntohs(port);
+	p->fn(p->userdata, &p->pin);
+}
+
+static int on_pin(const struct nlmsghdr *nlh, void *userdata)
+{
+	return each_element(nlh, read_pin, userdata);
+}
+
+int sbx_attach_pins_each(const char *id, int nl_fd, sbx_attach_pin_fn fn, void *userdata)
+{
+	static const struct {
+		const char *name;
+		uint8_t family;
+		enum sbx_attach_age age;
+	} sets[] = { { "pins4", 4, SBX_ATTACH_CURRENT },
+		     { "old4", 4, SBX_ATTACH_OLD },
+		     { "pins6", 6, SBX_ATTACH_CURRENT },
+		     { "old6", 6, SBX_ATTACH_OLD } };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < SBX_N_ELEMENTS(sets); i++) {
+		struct pins_reading p = { fn,
+					  userdata,
+					  { .addr.family = sets[i].family, .age = sets[i].age } };
+		char set[SBX_NFT_NAME_MAX];
+
+		sbx_text_fit(set, sizeof(set), "sb-%s-%s", id, sets[i].name);
+		r = -EINTR;
+		for (int k = 0; r == -EINTR && k < DUMP_TRIES; k++)
+			r = ask(nl_fd, NFT_MSG_GETSETELEM, NLM_F_DUMP, set, NULL, on_pin, &p);
+	}
+	return r;
+}
 
 static void count_element(struct sbx_span attrs, void *userdata)
 {

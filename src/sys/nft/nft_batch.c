@@ -53,16 +53,26 @@ static void batch_advance(struct sbx_nft_batch *b, const struct nlmsghdr *nlh, s
 	b->ack_seq = b->next_seq++;
 }
 
-int sbx_nft_batch_begin(struct sbx_nft_batch *b, size_t n_max, uint32_t first_seq)
+static int batch_begin(struct sbx_nft_batch *b, size_t n_max, uint32_t generation,
+		       uint32_t first_seq)
 {
+	struct nlmsghdr *nlh;
+
 	*b = (struct sbx_nft_batch){ .first_seq = first_seq, .next_seq = first_seq };
 	b->n_max = n_max + 2 * MESSAGE_BYTES;
 	b->p = malloc(b->n_max);
 	if (!b->p)
 		return -ENOMEM;
-	batch_advance(b, nftnl_batch_begin(batch_tail(b, MESSAGE_BYTES), b->next_seq),
-		      MESSAGE_BYTES);
+	nlh = nftnl_batch_begin(batch_tail(b, MESSAGE_BYTES), b->next_seq);
+	if (generation)
+		mnl_attr_put_u32(nlh, NFNL_BATCH_GENID, htonl(generation));
+	batch_advance(b, nlh, MESSAGE_BYTES);
 	return 0;
+}
+
+int sbx_nft_batch_begin(struct sbx_nft_batch *b, size_t n_max, uint32_t first_seq)
+{
+	return batch_begin(b, n_max, 0, first_seq);
 }
 
 static struct nlmsghdr *find_message(const struct sbx_nft_batch *b, uint32_t seq)
@@ -446,17 +456,23 @@ static int put_everything(struct sbx_nft_batch *b, const struct sbx_nft_ruleset 
 	return 0;
 }
 
+/* Room for the messages that make the ruleset. */
+static size_t ruleset_bytes(const struct sbx_nft_ruleset *rs)
+{
+	size_t n = (1 + rs->n_chains + 2 * rs->n_sets) * MESSAGE_BYTES;
+
+	for (size_t i = 0; i < rs->n_sets; i++)
+		n += nets_bytes(&rs->sets[i]);
+	for (size_t i = 0; i < rs->n_chains; i++)
+		n += rs->chains[i].n_rules * RULE_BYTES;
+	return n;
+}
+
 static int batch_init(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *rs, uint32_t first_seq,
 		      bool shared)
 {
-	size_t n_max = (1 + rs->n_chains + 2 * rs->n_sets) * MESSAGE_BYTES;
-	int r;
+	int r = sbx_nft_batch_begin(b, ruleset_bytes(rs), first_seq);
 
-	for (size_t i = 0; i < rs->n_sets; i++)
-		n_max += nets_bytes(&rs->sets[i]);
-	for (size_t i = 0; i < rs->n_chains; i++)
-		n_max += rs->chains[i].n_rules * RULE_BYTES;
-	r = sbx_nft_batch_begin(b, n_max, first_seq);
 	if (r == 0)
 		r = put_everything(b, rs, shared);
 	if (r < 0)
@@ -474,6 +490,69 @@ int sbx_nft_batch_init_own(struct sbx_nft_batch *b, const struct sbx_nft_ruleset
 			   uint32_t first_seq)
 {
 	return batch_init(b, rs, first_seq, false);
+}
+
+static bool has_chain(const struct sbx_nft_ruleset *rs, const char *name)
+{
+	for (size_t i = 0; i < rs->n_chains; i++)
+		if (strcmp(rs->chains[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Rules first: a chain or a set that a rule refers to cannot be deleted. */
+static void put_removals(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *from,
+			 const struct sbx_nft_ruleset *to)
+{
+	for (size_t i = 0; i < from->n_chains; i++)
+		if (!from->chains[i].shared)
+			sbx_nft_put_delete(b, NFT_MSG_DELRULE, from->chains[i].name, 0);
+	for (size_t i = 0; i < from->n_chains; i++)
+		if (!has_chain(to, from->chains[i].name))
+			sbx_nft_put_delete(b, NFT_MSG_DELCHAIN, from->chains[i].name, 0);
+	for (size_t i = 0; i < from->n_sets; i++)
+		if (from->sets[i].kind == SBX_NFT_SET_NETS)
+			sbx_nft_put_delete(b, NFT_MSG_DELSET, from->sets[i].name, 0);
+}
+
+static int put_change(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *from,
+		      const struct sbx_nft_ruleset *to)
+{
+	int r = 0;
+
+	put_removals(b, from, to);
+	for (size_t i = 0; i < to->n_sets; i++) {
+		if (to->sets[i].kind != SBX_NFT_SET_NETS)
+			continue;
+		put_set(b, &to->sets[i], (uint32_t)i + 1);
+		if (to->sets[i].n_nets)
+			put_nets(b, &to->sets[i]);
+	}
+	for (size_t i = 0; r == 0 && i < to->n_chains; i++)
+		if (!has_chain(from, to->chains[i].name))
+			r = put_chain(b, &to->chains[i]);
+	b->rules_seq = b->next_seq;
+	for (size_t i = 0; i < to->n_chains; i++)
+		for (size_t k = 0; r == 0 && !to->chains[i].shared && k < to->chains[i].n_rules;
+		     k++)
+			r = put_rule(b, to->chains[i].name, &to->chains[i].rules[k]);
+	if (r == 0)
+		sbx_nft_batch_end(b);
+	return r;
+}
+
+int sbx_nft_batch_init_change(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *from,
+			      const struct sbx_nft_ruleset *to, uint32_t generation,
+			      uint32_t first_seq)
+{
+	size_t n_removals = (2 * from->n_chains + from->n_sets) * MESSAGE_BYTES;
+	int r = batch_begin(b, n_removals + ruleset_bytes(to), generation, first_seq);
+
+	if (r == 0)
+		r = put_change(b, from, to);
+	if (r < 0)
+		sbx_nft_batch_fini(b);
+	return r;
 }
 
 void sbx_nft_batch_fini(struct sbx_nft_batch *b)

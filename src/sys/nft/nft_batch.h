@@ -31,6 +31,12 @@ int sbx_nft_batch_init(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *rs
 /* Without the shared parts (the table too), which must exist then. */
 int sbx_nft_batch_init_own(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *rs,
 			   uint32_t first_seq);
+/* Replaces the own rules, chains and networks of @from, which exist, by those of @to. Sets of pins
+ * stay. @generation: the kernel refuses the batch (-ERESTART) if its rulesets have another one; 0:
+ * whatever they have. */
+int sbx_nft_batch_init_change(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *from,
+			      const struct sbx_nft_ruleset *to, uint32_t generation,
+			      uint32_t first_seq);
 void sbx_nft_batch_fini(struct sbx_nft_batch *b);
 /* The message with @seq, or NULL. Borrowed from the batch. PURE. */
 const struct nlmsghdr *sbx_nft_batch_message(const struct sbx_nft_batch *b, uint32_t seq);

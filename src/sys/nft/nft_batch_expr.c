@@ -281,14 +281,15 @@ static void add_reject(struct builder *b, uint32_t type, uint8_t code)
 	nftnl_expr_set_u8(e, NFTNL_EXPR_REJECT_CODE, code);
 }
 
-static void add_goto(struct builder *b, const char *chain)
+/* @verdict: NFT_GOTO or NFT_JUMP. */
+static void add_goto(struct builder *b, int verdict, const char *chain)
 {
 	struct nftnl_expr *e = add_expr(b, "immediate");
 
 	if (!e)
 		return;
 	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_VERDICT, (uint32_t)NFT_GOTO);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_VERDICT, (uint32_t)verdict);
 	if (nftnl_expr_set_str(e, NFTNL_EXPR_IMM_CHAIN, chain) < 0)
 		b->failed = true;
 }
@@ -350,7 +351,13 @@ static void add_item(struct builder *b, const struct sbx_nft_item *i)
 		add_verdict(b, NF_DROP);
 		return;
 	case SBX_NFT_GOTO:
-		add_goto(b, i->u.name);
+		add_goto(b, NFT_GOTO, i->u.name);
+		return;
+	case SBX_NFT_JUMP:
+		add_goto(b, NFT_JUMP, i->u.name);
+		return;
+	case SBX_NFT_RETURN:
+		add_verdict(b, (uint32_t)NFT_RETURN);
 		return;
 	case SBX_N_NFT_ITEM_KINDS:
 		break;

@@ -21,10 +21,10 @@
 enum sbx_nft_item_kind {
 	SBX_NFT_IIF_LO = 0, /* negate; by its index, 1 in every namespace: cheaper than by name */
 	SBX_NFT_OIF_LO,	    /* negate */
-	SBX_NFT_DADDR,	     /* u.cidr, negate; implies the family; prefix 0: the family alone */
-	SBX_NFT_L4PROTO,     /* u.port.proto */
-	SBX_NFT_DPORT,	     /* u.port, all of it; implies the protocol */
-	SBX_NFT_SPORT,	     /* the same */
+	SBX_NFT_DADDR,	    /* u.cidr, negate; implies the family; prefix 0: the family alone */
+	SBX_NFT_L4PROTO,    /* u.port.proto */
+	SBX_NFT_DPORT,	    /* u.port, all of it; implies the protocol */
+	SBX_NFT_SPORT,	    /* the same */
 	/* not a SYN that opens a connection (negate: one); only after a match of tcp */
 	SBX_NFT_TCP_OPENED,
 	SBX_NFT_DADDR_IN,    /* u.set: networks; implies the family */
@@ -38,6 +38,8 @@ enum sbx_nft_item_kind {
 	SBX_NFT_ACCEPT,
 	SBX_NFT_DROP,
 	SBX_NFT_GOTO, /* u.name: a chain */
+	SBX_NFT_JUMP, /* the same; the next rule follows what returns from there */
+	SBX_NFT_RETURN,
 	SBX_N_NFT_ITEM_KINDS,
 };
 
@@ -45,7 +47,7 @@ struct sbx_nft_item {
 	enum sbx_nft_item_kind kind;
 	bool negate;
 	union {
-		const char *name; /* GOTO: as long as the ruleset */
+		const char *name; /* GOTO, JUMP: as long as the ruleset */
 		struct sbx_cidr cidr;
 		struct {
 			enum sbx_proto proto; /* tcp or udp */
@@ -90,10 +92,11 @@ struct sbx_nft_chain {
 };
 
 enum sbx_nft_set_kind {
-	SBX_NFT_SET_NETS = 0, /* networks, none inside another; never changed */
+	/* networks, none inside another; a change replaces the set */
+	SBX_NFT_SET_NETS = 0,
 	/* address . protocol . port, each with a time to live; empty at first */
 	SBX_NFT_SET_PINS,
-	SBX_NFT_SET_CGROUPS,  /* a map: from a cgroup id to a goto chain */
+	SBX_NFT_SET_CGROUPS, /* a map: from a cgroup id to a goto chain */
 	SBX_N_NFT_SET_KINDS,
 };
 
@@ -110,8 +113,8 @@ struct sbx_nft_set {
 	const char *chain;
 };
 
-#define SBX_NFT_CHAINS_MAX 6
-#define SBX_NFT_SETS_MAX   8
+#define SBX_NFT_CHAINS_MAX 9
+#define SBX_NFT_SETS_MAX   9
 #define SBX_NFT_NAME_MAX   40
 
 struct sbx_nft_ruleset {

@@ -114,6 +114,12 @@ static void print_item(FILE *f, const struct sbx_nft_item *i)
 	case SBX_NFT_GOTO:
 		fprintf(f, "goto %s", i->u.name);
 		return;
+	case SBX_NFT_JUMP:
+		fprintf(f, "jump %s", i->u.name);
+		return;
+	case SBX_NFT_RETURN:
+		fputs("return", f);
+		return;
 	case SBX_N_NFT_ITEM_KINDS:
 		break;
 	}

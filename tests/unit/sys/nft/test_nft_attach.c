@@ -9,6 +9,9 @@
 
 #include <cmocka.h>
 
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -37,6 +40,154 @@ static void test_golden(void **state)
 		snprintf(name, sizeof(name), "attach-%s.txt", attach_cases[i].name);
 		golden_compare(name, text);
 	}
+}
+
+/* --- a change of the policy --- */
+
+static const struct sbx_attach_cidr next_cidrs[] = {
+	{ { V4(198, 51, 100, 0), 24 }, 443, 443, SBX_PROTO_TCP, false },
+};
+
+static struct sbx_attach_input next_input(void)
+{
+	struct sbx_attach_input in = attach_case_find("everything")->in;
+
+	in.n_admitted = 0;
+	in.cidrs = next_cidrs;
+	in.n_cidrs = SBX_N_ELEMENTS(next_cidrs);
+	in.n_floors = 2;
+	in.n_loopback_ports = 1;
+	return in;
+}
+
+static void test_golden_narrow(void **state)
+{
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
+	SBX_AUTO_FREE char *text = NULL;
+	struct sbx_attach_input from = attach_case_find("everything")->in, to = next_input();
+
+	(void)state;
+	assert_int_equal(sbx_attach_narrow_new(&from, &to, &rs), 0);
+	text = sbx_nft_ruleset_text(rs);
+	golden_compare("attach-narrow.txt", text);
+}
+
+/* A gate accepts nothing, and every other own chain as before; no chain but the gate's returns. */
+static void test_a_gate_only_refuses(void **state)
+{
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *rs = NULL;
+	struct sbx_attach_input from = attach_case_find("everything")->in, to = next_input();
+	size_t n_returns = 0;
+
+	(void)state;
+	to.all_destinations = true;
+	assert_int_equal(sbx_attach_narrow_new(&from, &to, &rs), 0);
+	for (size_t i = 0; i < rs->n_chains; i++) {
+		bool gate = strstr(rs->chains[i].name, "-gate") != NULL;
+
+		for (size_t k = 0; k < rs->chains[i].n_rules; k++) {
+			const struct sbx_nft_rule *r = &rs->chains[i].rules[k];
+			enum sbx_nft_item_kind last = r->items[r->n_items - 1].kind;
+
+			assert_false(gate && (last == SBX_NFT_ACCEPT || last == SBX_NFT_JUMP));
+			assert_false(!gate && last == SBX_NFT_RETURN);
+			n_returns += last == SBX_NFT_RETURN;
+		}
+	}
+	assert_true(n_returns > 8);
+}
+
+static void test_narrow_input(void **state)
+{
+	struct sbx_attach_input from = attach_case_find("everything")->in, to = next_input();
+	struct sbx_nft_ruleset *rs = NULL;
+
+	(void)state;
+#define DIFFERS(change, error)                                                                     \
+	do {                                                                                       \
+		to = next_input();                                                                 \
+		change;                                                                            \
+		assert_int_equal(sbx_attach_narrow_new(&from, &to, &rs), error);                   \
+		assert_null(rs);                                                                   \
+	} while (0)
+	DIFFERS(to.id = "feed", -EINVAL);
+	DIFFERS(to.id = NULL, -EINVAL);
+	DIFFERS(to.level++, -EINVAL);
+	DIFFERS(to.cgroup_id++, -EINVAL);
+	DIFFERS(to.nflog_group++, -EINVAL);
+	DIFFERS(to.n_cidrs = SBX_ATTACH_CIDRS_MAX + 1, -E2BIG);
+}
+
+static void test_same(void **state)
+{
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *a = NULL;
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *b = NULL;
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *c = NULL;
+	struct sbx_attach_input in = next_input();
+
+	(void)state;
+	assert_int_equal(sbx_attach_ruleset_new(&in, &a), 0);
+	assert_int_equal(sbx_attach_ruleset_new(&in, &b), 0);
+	in.n_floors += 2; /* a network in a set, no rule */
+	assert_int_equal(sbx_attach_ruleset_new(&in, &c), 0);
+	assert_int_equal(sbx_attach_is_same(a, b), 1);
+	assert_int_equal(sbx_attach_is_same(a, c), 0);
+}
+
+static uint16_t type_at(const struct sbx_nft_batch *b, uint32_t seq)
+{
+	const struct nlmsghdr *nlh = sbx_nft_batch_message(b, seq);
+
+	return nlh ? nlh->nlmsg_type & 0xff : 0;
+}
+
+/* The bytes of a change: the generation demanded, removals before additions, no set of pins, no
+ * shared part. */
+static void test_change_batch(void **state)
+{
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *from = NULL;
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *both = NULL;
+	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
+	struct sbx_attach_input in = attach_case_find("everything")->in, to = next_input();
+	static const uint8_t generation[] = { 8, 0, 1, 0, 0x01, 0x02, 0x03, 0x04 };
+	size_t n[32] = { 0 };
+	const struct nlmsghdr *nlh;
+	uint16_t last = 0;
+
+	(void)state;
+	assert_int_equal(sbx_attach_ruleset_new(&in, &from), 0);
+	assert_int_equal(sbx_attach_narrow_new(&in, &to, &both), 0);
+	assert_int_equal(sbx_nft_batch_init_change(&b, from, both, 0x01020304, 7), 0);
+	nlh = sbx_nft_batch_message(&b, 7);
+	assert_int_equal(nlh->nlmsg_type, NFNL_MSG_BATCH_BEGIN);
+	assert_int_equal(nlh->nlmsg_len, 20 + sizeof(generation));
+	assert_memory_equal((const char *)nlh + 20, generation, sizeof(generation));
+	for (uint32_t seq = 8; seq + 1 < b.next_seq; seq++) {
+		uint16_t type = type_at(&b, seq);
+		bool removal = type == NFT_MSG_DELRULE || type == NFT_MSG_DELCHAIN ||
+			       type == NFT_MSG_DELSET;
+
+		assert_true(type < SBX_N_ELEMENTS(n));
+		n[type]++;
+		assert_false(removal && last == NFT_MSG_NEWSET);
+		last = removal ? last : NFT_MSG_NEWSET;
+	}
+	assert_int_equal(n[NFT_MSG_DELRULE], 4);
+	assert_int_equal(n[NFT_MSG_DELCHAIN], 0);
+	assert_int_equal(n[NFT_MSG_DELSET], 2);
+	assert_int_equal(n[NFT_MSG_NEWSET], 4);
+	assert_int_equal(n[NFT_MSG_NEWCHAIN], 3);
+	assert_int_equal(n[NFT_MSG_NEWTABLE] + n[NFT_MSG_DELTABLE] + n[NFT_MSG_DELSETELEM], 0);
+	sbx_nft_batch_fini(&b);
+	assert_int_equal(sbx_nft_batch_init_change(&b, both, from, 0, 1), 0);
+	assert_int_equal(sbx_nft_batch_message(&b, 1)->nlmsg_len, 20);
+	memset(n, 0, sizeof(n));
+	for (uint32_t seq = 2; seq + 1 < b.next_seq; seq++)
+		n[type_at(&b, seq)]++;
+	assert_int_equal(n[NFT_MSG_DELRULE], 7);
+	assert_int_equal(n[NFT_MSG_DELCHAIN], 3);
+	assert_int_equal(n[NFT_MSG_DELSET], 4);
+	assert_int_equal(n[NFT_MSG_NEWCHAIN], 0);
 }
 
 /* --- the input --- */
@@ -371,6 +522,98 @@ static void killed_anywhere(void)
 }
 NETNS_TEST(killed_anywhere)
 
+static void count_pin(void *userdata, const struct sbx_attach_pin *p)
+{
+	size_t *n = userdata;
+	struct sbx_attach_pin want = PIN(9, 7, SBX_ATTACH_OLD, 0);
+
+	n[0]++;
+	n[1] += p->addr.family == 6 && p->addr.b[0] == 0x20 && p->port == 53 &&
+		p->proto == SBX_PROTO_UDP && p->age == SBX_ATTACH_CURRENT;
+	n[2] += memcmp(&p->addr, &want.addr, sizeof(want.addr)) == 0 && p->port == 7 &&
+		p->proto == SBX_PROTO_TCP && p->age == SBX_ATTACH_OLD;
+}
+
+/* From one ruleset to the next and back, with pins that stay; nothing is left of it. */
+static void changing(void)
+{
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *from = NULL;
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *both = NULL;
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *to = NULL;
+	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
+	struct sbx_attach_input in = attach_case_find("everything")->in, next = next_input();
+	struct sbx_attach_pin v[] = {
+		PIN(9, 7, SBX_ATTACH_OLD, 60000),
+		{ .addr = { 6, { 0x20 } },
+		  .proto = SBX_PROTO_UDP,
+		  .port = 53,
+		  .timeout_ms = 60000 },
+	};
+	struct sbx_nft_refusal refusal;
+	struct sbx_err err = { 0 };
+	size_t n[3] = { 0 };
+	uint32_t generation = 0, again = 0;
+
+	in.id = next.id = "aa";
+	in.cgroup_id = next.cgroup_id = 1001;
+	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
+	CHECK(sbx_attach_ruleset_new(&in, &from) == 0 && sbx_attach_ruleset_new(&next, &to) == 0);
+	CHECK(sbx_attach_narrow_new(&in, &next, &both) == 0);
+	CHECK(sbx_attach_change(from, both, nl, &err) == -EPROTO && err.msg[0]);
+	CHECK(sbx_attach_add(from, nl, NULL) == 0);
+	CHECK(sbx_attach_pin("aa", v, 2, nl, NULL) == 0);
+	CHECK(sbx_attach_change(to, both, nl, NULL) == -EPROTO); /* it has other rules */
+	CHECK(sbx_attach_verify(from, nl, NULL) == 0);
+	for (int i = 0; i < 3; i++) {
+		CHECK(sbx_attach_change(from, both, nl, NULL) == 0);
+		CHECK(sbx_attach_verify(both, nl, NULL) == 0);
+		CHECK(sbx_attach_change(both, to, nl, NULL) == 0);
+		CHECK(sbx_attach_verify(to, nl, NULL) == 0);
+		CHECK(sbx_attach_verify(from, nl, NULL) == -EPROTO);
+		CHECK(sbx_attach_change(to, from, nl, NULL) == 0);
+	}
+	CHECK(sbx_attach_pins_each("aa", nl, count_pin, n) == 0);
+	CHECK(n[0] == 2 && n[1] == 1 && n[2] == 1);
+	CHECK(sbx_attach_pins_each("bb", nl, count_pin, n) == -ENOENT);
+	/* A batch for another generation is refused whole. */
+	CHECK(sbx_attach_generation(nl, &generation) == 0);
+	CHECK(sbx_attach_pin("aa", v, 2, nl, NULL) == 0);
+	CHECK(sbx_attach_generation(nl, &again) == 0 && again != generation);
+	CHECK(sbx_nft_batch_init_change(&b, from, both, generation, 1) == 0);
+	CHECK(sbx_nft_batch_transact(&b, nl, &refusal) == -ERESTART);
+	CHECK(sbx_attach_verify(from, nl, NULL) == 0);
+	/* The rules of an unfinished change are removed, too. */
+	CHECK(sbx_attach_change(from, both, nl, NULL) == 0);
+	CHECK(sbx_attach_remove("aa", 2, 1001, nl, NULL) == 0 && !has_table());
+}
+NETNS_TEST(changing)
+
+/* The watch tells of changes, ours too; only the ruleset that is right now verifies. */
+static void watching(void)
+{
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *from = NULL;
+	SBX_CLEANUP(sbx_nft_ruleset_freep) struct sbx_nft_ruleset *to = NULL;
+	struct sbx_attach_input in = attach_case_find("everything")->in, next = next_input();
+	int watch;
+
+	in.id = next.id = "aa";
+	in.cgroup_id = next.cgroup_id = 1001;
+	nl = must(sbx_net_netlink_open(NETLINK_NETFILTER));
+	watch = must(sbx_attach_watch_open());
+	CHECK(sbx_attach_ruleset_new(&in, &from) == 0 && sbx_attach_ruleset_new(&next, &to) == 0);
+	CHECK(sbx_attach_add(from, nl, NULL) == 0);
+	CHECK(sbx_attach_watch_read(watch, from) == 1 && sbx_attach_watch_read(watch, from) == 0);
+	CHECK(sbx_attach_change(from, to, nl, NULL) == 0);
+	CHECK(sbx_attach_watch_read(watch, to) == 1);
+	CHECK(sbx_attach_verify(to, nl, NULL) == 0);
+	CHECK(add("bb", 2, 1002, NULL) == 0); /* next door */
+	CHECK(sbx_attach_watch_read(watch, to) == 0);
+	CHECK(sbx_attach_remove("bb", 2, 1002, nl, NULL) == 0);
+	CHECK(sbx_attach_remove("aa", 2, 1001, nl, NULL) == 0 && !has_table());
+	CHECK(sbx_attach_watch_read(watch, to) == 1 && sbx_attach_verify(to, nl, NULL) < 0);
+}
+NETNS_TEST(watching)
+
 static void groups(void)
 {
 	uint16_t group[3] = { 0 };
@@ -473,6 +716,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_golden_narrow),
+		cmocka_unit_test(test_a_gate_only_refuses),
+		cmocka_unit_test(test_narrow_input),
+		cmocka_unit_test(test_same),
+		cmocka_unit_test(test_change_batch),
 		cmocka_unit_test(test_input),
 		cmocka_unit_test(test_every_chain_ends_in_a_refusal),
 		cmocka_unit_test(test_floors_do_not_overlap),
@@ -482,6 +730,8 @@ int main(void)
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_racing),
 		cmocka_unit_test(test_killed_anywhere),
+		cmocka_unit_test(test_changing),
+		cmocka_unit_test(test_watching),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_open_remotes),
 		cmocka_unit_test(test_without_rights),
