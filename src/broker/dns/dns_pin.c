@@ -56,12 +56,26 @@ static void expire(struct sbx_timeout *t)
 	free_asked(a);
 }
 
+/* The addresses that were found are not allowed any more. */
+static void refuse_now(struct asked *a)
+{
+	const struct sbx_verdict v =
+		sbx_policy_decide_name(a->d->ctx->core.policy, a->query.name, SBX_PROTO_DNS, 0);
+
+	if (v.action == SBX_ALLOW)
+		sbx_asker_rcode(&a->asker, &a->query, SBX_DNS_SERVFAIL);
+	else
+		sbx_asker_refuse(&a->asker, &a->query, SBX_DNS_NXDOMAIN, &v, NULL);
+}
+
 static void on_pinned(struct sbx_pinned *p, bool ok)
 {
 	struct asked *a = sbx_container_of(p, struct asked, pinned);
 	const struct sbx_verdict failed = { .reason = SBX_REASON_FIREWALL, .rule = UINT32_MAX };
 
-	if (ok)
+	if (ok && p->n == 0) /* the policy was changed meanwhile */
+		refuse_now(a);
+	else if (ok)
 		sbx_asker_answer(&a->asker, &a->query, a->rcode, p->v, p->n, a->ttl_s);
 	else
 		sbx_asker_refuse(&a->asker, &a->query, SBX_DNS_SERVFAIL, &failed, NULL);

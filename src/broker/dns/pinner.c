@@ -14,6 +14,9 @@
  * Before a pin goes, the kernel is asked which flows are open (sock_diag, by a socket that the
  * launcher made).
  *
+ * When the policy changes, first the pins go that it does not allow, and only when the kernel has
+ * done that, others are put. The launcher is told then.
+ *
  * An address that is pinned under a name for the first time is an event. It stands for the flows to
  * that address, which the broker does not see.
  */
@@ -61,6 +64,12 @@ struct sbx_pinner {
 	uint32_t serial; /* of the last message */
 	bool under_way;	 /* the last message is not answered yet */
 	bool stopped;
+	/* a change of the policy under way: the pins that had to go are gone; NULL: none is */
+	struct sbx_pinned change;
+	bool closed;
+	bool change_heard, change_ok; /* the last message that it waits for was answered */
+	sbx_pinner_done_fn change_done;
+	void *change_userdata;
 	uint32_t pause_ms; /* 0: the last message was carried out */
 	uint64_t pause_until_ms;
 	struct sbx_resolved_pins_change changes[SBX_MSG_PINS_MAX];
@@ -108,6 +117,17 @@ static void record(struct sbx_pinner *p, const struct sbx_pinned *w)
 }
 
 /* --- waiters --- */
+
+static void enqueue(struct sbx_pinner *p, struct sbx_pinned *w, sbx_pinned_fn done)
+{
+	w->pinner = p;
+	w->serial = 0;
+	w->done = done;
+	w->next = NULL;
+	w->prev = p->last;
+	*(p->last ? &p->last->next : &p->first) = w;
+	p->last = w;
+}
 
 void sbx_pinner_cancel(struct sbx_pinned *w)
 {
@@ -195,22 +215,84 @@ static void schedule(struct sbx_pinner *p, uint64_t now_ms)
 	event_add(&p->ev, &tv);
 }
 
+/* --- another policy --- */
+
+static size_t ports_again(void *userdata, const char *name,
+			  struct sbx_resolved_pins_port *ret_ports)
+{
+	return ports_of(userdata, name, ret_ports);
+}
+
+/* Addresses that are not pinned any more are not told to the sandbox. */
+static void judge_waiters(struct sbx_pinner *p)
+{
+	for (struct sbx_pinned *w = p->first; w; w = w->next) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < w->n; i++)
+			if (sbx_resolved_pins_is_current(p->pins, w->name, &w->v[i]))
+				w->v[n++] = w->v[i];
+		w->n = n;
+	}
+}
+
+/* Within finish(), which must not be entered again: push() goes on. */
+static void on_change(struct sbx_pinned *w, bool ok)
+{
+	struct sbx_pinner *p = sbx_container_of(w, struct sbx_pinner, change);
+
+	p->change_heard = true;
+	p->change_ok = ok;
+}
+
+/* The kernel has, or could not get, what the change under way needs. True: there is more to
+ * send. */
+static bool continue_change(struct sbx_pinner *p)
+{
+	sbx_pinner_done_fn done = p->change_done;
+
+	if (!p->change_heard)
+		return false;
+	p->change_heard = false;
+	if (p->change_ok && p->closed) {
+		p->change_done = NULL;
+		done(p->change_userdata);
+		return false;
+	}
+	/* After a failure the content of the kernel's sets is unknown, and all is put anew. */
+	if (p->change_ok) {
+		p->closed = true;
+		sbx_resolved_pins_pin_again(p->pins, sbx_now_ms());
+	}
+	enqueue(p, &p->change, on_change);
+	return true;
+}
+
+/* --- sending --- */
+
+static void push_once(struct sbx_pinner *p, uint64_t now_ms)
+{
+	size_t n;
+
+	if (p->under_way || (p->pause_ms && now_ms < p->pause_until_ms))
+		return;
+	sbx_resolved_pins_tick(p->pins, now_ms);
+	n = sbx_resolved_pins_changes(p->pins, now_ms, p->changes, SBX_N_ELEMENTS(p->changes));
+	if (n)
+		send_changes(p, n);
+	else
+		finish(p, 0, true, true);
+}
+
 void sbx_pinner_push(struct sbx_pinner *p)
 {
 	uint64_t now_ms = sbx_now_ms();
-	size_t n;
 
 	if (p->stopped)
 		return;
-	if (!p->under_way && (!p->pause_ms || now_ms >= p->pause_until_ms)) {
-		sbx_resolved_pins_tick(p->pins, now_ms);
-		n = sbx_resolved_pins_changes(p->pins, now_ms, p->changes,
-					      SBX_N_ELEMENTS(p->changes));
-		if (n)
-			send_changes(p, n);
-		else
-			finish(p, 0, true, true);
-	}
+	do
+		push_once(p, now_ms);
+	while (continue_change(p));
 	schedule(p, now_ms);
 }
 
@@ -239,14 +321,20 @@ bool sbx_pinner_answered(struct sbx_pinner *p, uint32_t serial, bool ok)
 
 void sbx_pinner_wait(struct sbx_pinner *p, struct sbx_pinned *w, sbx_pinned_fn done)
 {
-	w->pinner = p;
-	w->serial = 0;
-	w->done = done;
-	w->next = NULL;
-	w->prev = p->last;
-	*(p->last ? &p->last->next : &p->first) = w;
-	p->last = w;
+	enqueue(p, w, done);
 	sbx_pinner_push(p);
+}
+
+void sbx_pinner_policy_changed(struct sbx_pinner *p, sbx_pinner_done_fn done, void *userdata)
+{
+	sbx_pinner_cancel(&p->change);
+	p->change_done = done;
+	p->change_userdata = userdata;
+	p->change_heard = p->closed = false;
+	p->pause_ms = 0; /* what has to go does not wait */
+	sbx_resolved_pins_judge_again(p->pins, ports_again, sbx_now_ms());
+	judge_waiters(p);
+	sbx_pinner_wait(p, &p->change, on_change);
 }
 
 /* --- answers --- */

@@ -44,6 +44,14 @@ void sbx_pinner_resolved(struct sbx_pinner *pinner, const char *name, bool asked
  * before the call, with false if the pins could not be put. */
 void sbx_pinner_wait(struct sbx_pinner *pinner, struct sbx_pinned *w, sbx_pinned_fn done);
 void sbx_pinner_cancel(struct sbx_pinned *w);
+/*
+ * The core has another policy: pins and waiters are judged by it. First all pins go that it does
+ * not allow; when the kernel has no such pin any more, names that it allows get pins again that are
+ * known. @done is called once, maybe from inside this call, when the kernel has all of that; not at
+ * all while the kernel cannot be told. A second call takes the place of the first.
+ */
+typedef void (*sbx_pinner_done_fn)(void *userdata);
+void sbx_pinner_policy_changed(struct sbx_pinner *pinner, sbx_pinner_done_fn done, void *userdata);
 /* Sends the changes that are due. */
 void sbx_pinner_push(struct sbx_pinner *pinner);
 

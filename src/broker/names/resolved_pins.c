@@ -18,6 +18,11 @@
  * broker ends a pin's life (current to old without a gap), and the kernel only if the broker is
  * dead.
  *
+ * When the policy changes, every pin must be one that some name leads to: the name that had it
+ * last, or another one whose last answer has the address. A pin whose names were all dropped goes:
+ * its purpose is not known any more. A name without ports sleeps, with its last answer, until a
+ * policy allows it again.
+ *
  * Limits: the tables have fixed sizes, allocated once. All pins are walked (n_pins_max, some 10 ns
  * each) when the earliest time comes and when the table or a name is full, but not for each answer.
  */
@@ -46,6 +51,7 @@ struct pin {
 	uint64_t kernel_until_ms;
 	uint8_t state, kernel; /* enum state */
 	bool dirty;
+	bool orphan; /* only within judge_again() */
 };
 
 struct name {
@@ -365,12 +371,12 @@ static uint32_t clamp(uint32_t v, uint32_t low, uint32_t high)
 	return v < low ? low : v > high ? high : v;
 }
 
-/* Makes the addresses of a name's last answer current. @ret_addrs gets those that have a pin. */
-static void see_all(struct sbx_resolved_pins *p, uint32_t index, uint64_t now_ms,
+/* Makes the addresses of a name's last answer current until @until_ms. @ret_addrs gets those that
+ * have a pin. */
+static void see_all(struct sbx_resolved_pins *p, uint32_t index, uint64_t now_ms, uint64_t until_ms,
 		    struct sbx_addr *ret_addrs, size_t *ret_n)
 {
 	const struct name *n = &p->names[index];
-	uint64_t until_ms = now_ms + n->hold_s * SECOND;
 
 	*ret_n = 0;
 	for (size_t i = 0; i < n->n_addrs; i++) {
@@ -405,6 +411,8 @@ int sbx_resolved_pins_resolved(struct sbx_resolved_pins *p,
 	size_t n_ignored;
 
 	*ret_n = 0;
+	if (index != NONE)
+		p->names[index].resolving = false;
 	if (a->n_ports == 0 || a->n_ports > SBX_RESOLVED_PINS_PORTS_MAX || a->name[0] == '\0')
 		return 0;
 	if (index == NONE) {
@@ -417,7 +425,7 @@ int sbx_resolved_pins_resolved(struct sbx_resolved_pins *p,
 	n = &p->names[index];
 	/* Addresses that a partial answer leaves out count as seen. */
 	if (partial && n->n_addrs)
-		see_all(p, index, now_ms, ignored, &n_ignored);
+		see_all(p, index, now_ms, now_ms + n->hold_s * SECOND, ignored, &n_ignored);
 	if (keep(n, a, n_addrs) < 0)
 		return -ENOMEM;
 	interval_s = clamp(partial ? 0 : a->ttl_s, SBX_RESOLVED_PINS_TTL_MIN_S,
@@ -429,8 +437,7 @@ int sbx_resolved_pins_resolved(struct sbx_resolved_pins *p,
 	n->answered_ms = now_ms;
 	if (a->asked)
 		n->asked_ms = now_ms;
-	n->resolving = false;
-	see_all(p, index, now_ms, ret_addrs, ret_n);
+	see_all(p, index, now_ms, now_ms + n->hold_s * SECOND, ret_addrs, ret_n);
 	return 0;
 }
 
@@ -445,9 +452,11 @@ void sbx_resolved_pins_failed(struct sbx_resolved_pins *p, const char *name, uin
 		return;
 	n = &p->names[index];
 	n->resolving = false;
+	if (n->n_ports == 0)
+		return;
 	n->next_ms = now_ms + SBX_RESOLVED_PINS_RETRY_S * SECOND;
 	if (now_ms - n->answered_ms < SBX_RESOLVED_PINS_STALE_S * SECOND)
-		see_all(p, index, now_ms, ignored, &n_ignored);
+		see_all(p, index, now_ms, now_ms + n->hold_s * SECOND, ignored, &n_ignored);
 }
 
 const char *sbx_resolved_pins_due(struct sbx_resolved_pins *p, uint64_t now_ms)
@@ -493,6 +502,120 @@ void sbx_resolved_pins_swept(struct sbx_resolved_pins *p, bool complete, uint64_
 						 p->pins[i].port, now_ms);
 	p->swept_ms = now_ms;
 	p->sweep_ms = now_ms + SBX_RESOLVED_PINS_SWEEP_S * SECOND;
+}
+
+/* --- another policy --- */
+
+static bool has_port(const struct name *n, const struct pin *pin)
+{
+	for (size_t i = 0; i < n->n_ports; i++)
+		if (n->ports[i].port == pin->port && (uint8_t)n->ports[i].proto == pin->proto)
+			return true;
+	return false;
+}
+
+static bool leads_to(const struct sbx_resolved_pins *p, const struct name *n, const struct pin *pin)
+{
+	return has_port(n, pin) && p->config.judge(p->config.userdata, n->text, &pin->addr,
+						   (enum sbx_proto)pin->proto, pin->port);
+}
+
+/* Gives pins without a name that leads to them to @index, where that one's last answer has them. */
+static void adopt(struct sbx_resolved_pins *p, uint32_t index)
+{
+	struct name *n = &p->names[index];
+
+	for (size_t i = 0; i < n->n_addrs * n->n_ports; i++) {
+		struct sbx_addr addr = sbx_addr_unmap(&n->addrs[i / n->n_ports]);
+		const struct sbx_resolved_pins_port *port = &n->ports[i % n->n_ports];
+		uint32_t k = find_pin(p, &addr, (uint8_t)port->proto, port->port);
+		struct pin *pin = k == NONE ? NULL : &p->pins[k];
+
+		if (!pin || !pin->orphan || !leads_to(p, n, pin))
+			continue;
+		pin->orphan = false;
+		if (pin->state == CURRENT && pin->name != NONE)
+			p->names[pin->name].n_current--;
+		if (pin->state == CURRENT)
+			n->n_current++;
+		pin->name = index;
+	}
+}
+
+/* Asks for the ports of a name. Without ports, or memory for them, it is not resolved anew. */
+static void set_ports(struct sbx_resolved_pins *p, struct name *n, sbx_resolved_pins_ports ports,
+		      uint64_t now_ms)
+{
+	struct sbx_resolved_pins_port v[SBX_RESOLVED_PINS_PORTS_MAX];
+	size_t n_ports = ports(p->config.userdata, n->text, v);
+	struct sbx_resolved_pins_port *copy = n_ports ? calloc(n_ports, sizeof(*copy)) : NULL;
+	bool slept = n->n_ports == 0;
+
+	free(n->ports);
+	n->ports = copy;
+	n->n_ports = copy ? n_ports : 0;
+	if (copy)
+		memcpy(copy, v, n_ports * sizeof(*copy));
+	if (!copy)
+		n->next_ms = UINT64_MAX;
+	else if (slept)
+		n->next_ms = now_ms;
+}
+
+size_t sbx_resolved_pins_judge_again(struct sbx_resolved_pins *p, sbx_resolved_pins_ports ports,
+				     uint64_t now_ms)
+{
+	size_t n_removed = 0, n_orphans = 0;
+
+	for (uint32_t i = 0; p->n_names && i < p->config.n_names_max; i++)
+		if (p->names[i].text)
+			set_ports(p, &p->names[i], ports, now_ms);
+	for (uint32_t i = 0; i < p->config.n_pins_max; i++) {
+		struct pin *pin = &p->pins[i];
+
+		pin->orphan = pin->addr.family && pin->state != GONE &&
+			      (pin->name == NONE || !leads_to(p, &p->names[pin->name], pin));
+		n_orphans += pin->orphan;
+	}
+	for (uint32_t i = 0; n_orphans && i < p->config.n_names_max; i++)
+		if (p->names[i].text)
+			adopt(p, i);
+	for (uint32_t i = 0; n_orphans && i < p->config.n_pins_max; i++) {
+		if (!p->pins[i].orphan)
+			continue;
+		set_state(p, i, GONE, 0);
+		n_removed++;
+	}
+	return n_removed;
+}
+
+void sbx_resolved_pins_pin_again(struct sbx_resolved_pins *p, uint64_t now_ms)
+{
+	struct sbx_addr ignored[SBX_RESOLVED_PINS_ADDRS_MAX];
+	size_t n_ignored;
+
+	for (uint32_t i = 0; p->n_names && i < p->config.n_names_max; i++) {
+		const struct name *n = &p->names[i];
+		uint64_t until_ms = n->answered_ms + n->hold_s * SECOND;
+
+		if (n->text && n->n_ports && now_ms < until_ms)
+			see_all(p, i, now_ms, until_ms, ignored, &n_ignored);
+	}
+}
+
+bool sbx_resolved_pins_is_current(const struct sbx_resolved_pins *p, const char *name,
+				  const struct sbx_addr *addr)
+{
+	uint32_t index = find_name(p, name);
+
+	for (size_t i = 0; index != NONE && i < p->names[index].n_ports; i++) {
+		const struct sbx_resolved_pins_port *port = &p->names[index].ports[i];
+		uint32_t pin = find_pin(p, addr, (uint8_t)port->proto, port->port);
+
+		if (pin != NONE && p->pins[pin].state == CURRENT)
+			return true;
+	}
+	return false;
 }
 
 /* --- the time --- */

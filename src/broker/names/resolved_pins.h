@@ -82,6 +82,25 @@ int sbx_resolved_pins_resolved(struct sbx_resolved_pins *pins,
  * without addresses.) */
 void sbx_resolved_pins_failed(struct sbx_resolved_pins *pins, const char *name, uint64_t now_ms);
 
+/*
+ * The policy was changed. judge_again() takes away each pin, current or old, that no name leads to
+ * under the new one; the caller then puts the changes into the kernel. A name that has no port any
+ * more is not resolved anew. @ports is asked for the ports of each name: it writes at most
+ * SBX_RESOLVED_PINS_PORTS_MAX and returns their number. Returns the number of pins taken away.
+ *
+ * pin_again(), after that, makes the last answers of names current again where they are still
+ * valid: a name may have got ports, or be allowed once more. Programs that know its addresses need
+ * not ask.
+ */
+typedef size_t (*sbx_resolved_pins_ports)(void *userdata, const char *name,
+					  struct sbx_resolved_pins_port *ret_ports);
+size_t sbx_resolved_pins_judge_again(struct sbx_resolved_pins *pins, sbx_resolved_pins_ports ports,
+				     uint64_t now_ms);
+void sbx_resolved_pins_pin_again(struct sbx_resolved_pins *pins, uint64_t now_ms);
+/* Is @addr a current pin, at a port of @name? */
+bool sbx_resolved_pins_is_current(const struct sbx_resolved_pins *pins, const char *name,
+				  const struct sbx_addr *addr);
+
 /* The next name to resolve anew, borrowed until the next call; NULL: none is due. A name is given
  * again only after it was resolved or failed. */
 const char *sbx_resolved_pins_due(struct sbx_resolved_pins *pins, uint64_t now_ms);

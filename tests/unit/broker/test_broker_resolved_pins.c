@@ -39,6 +39,11 @@ struct fixture {
 static const struct sbx_resolved_pins_port web[] = { { SBX_PROTO_TCP, 443 },
 						     { SBX_PROTO_TCP, 80 } };
 
+/* A changed policy denies these besides. */
+static struct sbx_addr denied_addr;
+static const char *denied_name; /* "*": every name */
+static uint16_t denied_port;
+
 static bool judge(void *userdata, const char *name, const struct sbx_addr *addr,
 		  enum sbx_proto proto, uint16_t port)
 {
@@ -46,6 +51,8 @@ static bool judge(void *userdata, const char *name, const struct sbx_addr *addr,
 	(void)name;
 	(void)proto;
 	(void)port;
+	if (denied_addr.family && sbx_addr_equal(addr, &denied_addr))
+		return false;
 	return addr->b[0] != 66; /* a deny entry of the policy */
 }
 
@@ -613,6 +620,187 @@ static void test_chance(void **state)
 	}
 }
 
+/* --- another policy --- */
+
+static size_t ports_now(void *userdata, const char *name, struct sbx_resolved_pins_port *ret_ports)
+{
+	size_t n = 0;
+
+	(void)userdata;
+	if (denied_name && (strcmp(denied_name, "*") == 0 || strcmp(denied_name, name) == 0))
+		return 0;
+	for (size_t i = 0; i < 2; i++)
+		if (web[i].port != denied_port)
+			ret_ports[n++] = web[i];
+	return n;
+}
+
+/* The policy denies that; returns the number of pins that went. */
+static size_t deny(struct fixture *f, const char *name, const struct sbx_addr *addr, uint16_t port)
+{
+	size_t n, again;
+
+	denied_name = name;
+	denied_addr = addr ? *addr : (struct sbx_addr){ 0 };
+	denied_port = port;
+	n = sbx_resolved_pins_judge_again(f->pins, ports_now, f->now_ms);
+	apply(f, 64);
+	again = sbx_resolved_pins_judge_again(f->pins, ports_now, f->now_ms);
+	assert_int_equal(again, 0);
+	return n;
+}
+
+static void allow_all(struct fixture *f)
+{
+	deny(f, NULL, NULL, 0);
+	sbx_resolved_pins_pin_again(f->pins, f->now_ms);
+	apply(f, 64);
+}
+
+static void never_asked(struct fixture *f, const char *name)
+{
+	(void)f;
+	fail_msg("%s is resolved anew", name);
+}
+
+static void test_a_denied_name_loses_its_pins(void **state)
+{
+	struct fixture *f = new_fixture(300, 8, 64);
+	struct sbx_addr shared[] = { a4(1), a4(3) }, own = a4(3);
+
+	(void)state;
+	answer(f, "a.example", 60, true, false, shared, 2);
+	ask(f, "b.example", 60, a4(2));
+	assert_int_equal(deny(f, NULL, NULL, 0), 0);
+	assert_true(may_open(f, a4(1)) && may_open(f, a4(2)));
+	assert_int_equal(deny(f, "a.example", NULL, 0), 4);
+	assert_false(may_go_on(f, a4(1)) || may_go_on(f, a4(3)));
+	assert_true(may_open(f, a4(2)));
+	assert_false(sbx_resolved_pins_is_current(f->pins, "a.example", &own));
+	denied_name = "b.example";
+	assert_int_equal(deny(f, "*", NULL, 0), 2);
+	/* Not resolved anew while it is denied, whatever comes late. */
+	same_1(f, "c.example");
+	sbx_resolved_pins_failed(f->pins, "a.example", f->now_ms);
+	pass(f, 100, never_asked);
+	/* Allowed again, its last answer counts while it is valid, and it is resolved at once. */
+	allow_all(f);
+	assert_true(may_open(f, a4(1)) && may_open(f, a4(2)) && may_open(f, a4(3)));
+	assert_true(sbx_resolved_pins_is_current(f->pins, "a.example", &own));
+	assert_true(sbx_resolved_pins_next_ms(f->pins) <= f->now_ms);
+	deny(f, "*", NULL, 0);
+	pass(f, 400, never_asked);
+	allow_all(f);
+	assert_false(may_go_on(f, a4(1)));
+	pass(f, 1, same_1);
+	assert_true(may_open(f, a4(1)));
+	free_fixture(f);
+}
+
+/* An address that another allowed name has stays, for whichever of them was answered last. */
+static void test_a_shared_address_stays(void **state)
+{
+	(void)state;
+	for (int last = 0; last < 2; last++) {
+		struct fixture *f = new_fixture(300, 8, 64);
+
+		ask(f, last ? "a.example" : "b.example", 60, a4(1));
+		f->now_ms += 20 * S;
+		ask(f, last ? "b.example" : "a.example", 60, a4(1));
+		assert_int_equal(deny(f, "a.example", NULL, 0), 0);
+		assert_true(may_open(f, a4(1)));
+		assert_int_equal(deny(f, "*", NULL, 0), 2);
+		assert_false(may_go_on(f, a4(1)));
+		assert_int_equal(sbx_resolved_pins_stats(f->pins).n_current, 0);
+		allow_all(f);
+		assert_true(may_open(f, a4(1)));
+		free_fixture(f);
+	}
+}
+
+static void test_ports_and_addresses_are_judged_again(void **state)
+{
+	struct fixture *f = new_fixture(300, 8, 64);
+	struct sbx_addr v[] = { a4(1), a4(2) };
+
+	(void)state;
+	answer(f, "a.example", 60, true, false, v, 2);
+	assert_int_equal(deny(f, NULL, &v[0], 0), 2);
+	assert_false(may_go_on(f, v[0]));
+	assert_true(may_open(f, v[1]));
+	allow_all(f);
+	assert_true(may_open(f, v[0]));
+	assert_int_equal(deny(f, NULL, NULL, 80), 2);
+	assert_true(may_open(f, v[0]) && !find(f, &v[0], 80, false));
+	allow_all(f);
+	assert_non_null(find(f, &v[0], 80, false));
+	allow_all(f);
+	free_fixture(f);
+}
+
+/* Old pins, which serve open flows, go too; so do pins whose names were all dropped. */
+static void test_old_pins_and_lost_names(void **state)
+{
+	struct fixture *f = new_fixture(30, 2, 64);
+
+	(void)state;
+	ask(f, "a.example", 30, a4(1));
+	f->open[f->n_open++] = a4(1);
+	pass(f, SBX_RESOLVED_PINS_HOLD_MIN_S + 100, moved_to_2);
+	assert_true(may_go_on(f, a4(1)) && !may_open(f, a4(1)));
+	assert_int_equal(deny(f, NULL, NULL, 0), 0);
+	assert_true(may_go_on(f, a4(1)));
+	assert_int_equal(deny(f, "a.example", NULL, 0), 4);
+	assert_false(may_go_on(f, a4(1)) || may_go_on(f, a4(2)));
+	f->n_open = 0;
+	allow_all(f);
+	assert_true(may_open(f, a4(2)) && !may_go_on(f, a4(1)));
+	ask(f, "b.example", 60, a4(7));
+	f->now_ms += S;
+	ask(f, "c.example", 60, a4(8)); /* a.example is dropped */
+	assert_true(may_open(f, a4(2)));
+	assert_int_equal(deny(f, "d.example", NULL, 0), 2);
+	assert_false(may_go_on(f, a4(2)));
+	assert_true(may_open(f, a4(7)) && may_open(f, a4(8)));
+	free_fixture(f);
+}
+
+/* Whatever the policy denies by turns: what is in the kernel after a change is allowed by a name,
+ * and the counts are right. */
+static void test_policies_by_chance(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 40; seed++) {
+		struct fixture *f = new_fixture(60, 4, 128);
+
+		srand(seed);
+		for (int step = 0; step < 100; step++) {
+			struct sbx_addr v[4], denied = a4((unsigned)rand() % 12);
+			static char name[16], out[16];
+
+			for (size_t i = 0; i < 4; i++)
+				v[i] = a4((unsigned)rand() % 12);
+			snprintf(name, sizeof(name), "%d.example", rand() % 6);
+			snprintf(out, sizeof(out), "%d.example", rand() % 6);
+			if (!denied_name || strcmp(denied_name, name) != 0)
+				answer(f, name, 30, true, false, v, (size_t)rand() % 5);
+			pass(f, (unsigned)rand() % 60, rand() % 2 ? moved_to_2 : NULL);
+			deny(f, rand() % 3 ? out : "*", rand() % 2 ? &denied : NULL, 0);
+			assert_false(denied_addr.family && may_go_on(f, denied_addr));
+			if (strcmp(denied_name, "*") == 0)
+				assert_int_equal(sbx_resolved_pins_stats(f->pins).n_current +
+							 sbx_resolved_pins_stats(f->pins).n_old, 0);
+			sbx_resolved_pins_pin_again(f->pins, f->now_ms);
+			apply(f, 64);
+			assert_false(denied_addr.family && may_go_on(f, denied_addr));
+			f->n_open = 0;
+		}
+		denied_name = NULL;
+		denied_addr = (struct sbx_addr){ 0 };
+		free_fixture(f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -633,6 +821,11 @@ int main(void)
 		cmocka_unit_test(test_due),
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_chance),
+		cmocka_unit_test(test_a_denied_name_loses_its_pins),
+		cmocka_unit_test(test_a_shared_address_stays),
+		cmocka_unit_test(test_ports_and_addresses_are_judged_again),
+		cmocka_unit_test(test_old_pins_and_lost_names),
+		cmocka_unit_test(test_policies_by_chance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
