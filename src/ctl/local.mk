@@ -21,6 +21,7 @@ noinst_LIBRARIES += %reldir%/libsbx-ctl-frame.a
 noinst_LIBRARIES += %reldir%/libsbx-ctl-commands.a
 %canon_reldir%_libsbx_ctl_commands_a_SOURCES = \
 	%reldir%/answers/answers.h \
+	%reldir%/answers/cmd_doctor.c \
 	%reldir%/answers/cmd_gc.c \
 	%reldir%/answers/cmd_profile.c \
 	%reldir%/answers/text_diff.c %reldir%/answers/text_diff.h \
@@ -28,6 +29,7 @@ noinst_LIBRARIES += %reldir%/libsbx-ctl-commands.a
 
 ctl_libs = \
 	%reldir%/libsbx-ctl-commands.a %reldir%/libsbx-ctl-frame.a %reldir%/libsbx-ctl-print.a \
+	src/ctl/doctor/libsbx-doctor.a \
 	$(launcher_run_libs)
 ctl_main_sources = %reldir%/main/main.c
 if SBX_RUN_STATIC

@@ -121,7 +121,8 @@ static void gather_systemd(struct sbx_doctor_facts *f, const struct sbx_facts *f
 	f->cgroup = facts->cgroup;
 	f->place = facts->cgroup_place;
 	f->scope = facts->scope_helper != NULL;
-	f->systemd = facts->cgroup.systemd;
+	/* also where no cgroup has a controller, and the launcher does not ask */
+	f->systemd = access("/run/systemd/system", F_OK) == 0; /* sd_booted(3) */
 	if (!f->root)
 		sbx_text_cut(path, sizeof(path), "%s/bus", runtime ? runtime : "");
 	f->user_bus = access(path, F_OK) == 0;

@@ -157,7 +157,9 @@ static void judge_attach(const struct sbx_doctor_facts *f, struct sbx_doctor_che
 {
 	if (!f->attach.tried) {
 		c->state = SBX_DOCTOR_UNKNOWN;
-		SEEN(c, "not tried: there is no network namespace to try it in");
+		SEEN(c, "not tried: %s",
+		     f->network.error ? "without the sandbox's own ruleset" :
+					"there is no network namespace");
 	} else if (f->attach.error) {
 		c->state = SBX_DOCTOR_WARNING;
 		SEEN(c, "no rules by cgroup (network.attach: cgroup): %s", f->attach.why);
@@ -301,9 +303,14 @@ static void judge_dir(const char *variable, const struct sbx_doctor_facts *f,
 		      const struct sbx_doctor_dir *d, struct sbx_doctor_check *c)
 {
 	if (!d->path[0]) {
-		c->state = f->places_why[0] ? SBX_DOCTOR_PROBLEM : SBX_DOCTOR_UNKNOWN;
-		SEEN(c, "%s", f->places_why[0] ? f->places_why : "not known");
-		REMEDY(c, "set %s to a directory of this user", variable);
+		/* Without openat2 nothing is known of paths: the kernel's check says so. */
+		c->state = f->openat2.error ? SBX_DOCTOR_UNKNOWN : SBX_DOCTOR_PROBLEM;
+		SEEN(c, "%s",
+		     f->openat2.error ? "not known" :
+		     f->places_why[0] ? f->places_why :
+					"it cannot be told");
+		if (!f->openat2.error)
+			REMEDY(c, "set %s to a directory of this user", variable);
 	} else if (d->error) {
 		c->state = SBX_DOCTOR_PROBLEM;
 		SEEN(c, "%s", d->why);
@@ -328,6 +335,11 @@ static void judge_database(const struct sbx_doctor_facts *f, struct sbx_doctor_c
 {
 	const struct sbx_doctor_database *d = &f->database;
 
+	if (f->state.error || !f->state.path[0]) {
+		c->state = SBX_DOCTOR_UNKNOWN;
+		SEEN(c, "not looked at: it is in the state directory");
+		return;
+	}
 	if (!d->exists && !d->error) {
 		SEEN(c, "none yet (the first run makes it)");
 		return;
@@ -355,6 +367,11 @@ static void judge_database(const struct sbx_doctor_facts *f, struct sbx_doctor_c
 
 static void judge_programs(const struct sbx_doctor_facts *f, struct sbx_doctor_check *c)
 {
+	if (!f->libexec_dir[0]) {
+		c->state = SBX_DOCTOR_UNKNOWN;
+		SEEN(c, "not looked at: their directory cannot be told");
+		return;
+	}
 	SEEN(c, "all in %s, version " PACKAGE_VERSION, f->libexec_dir);
 	for (size_t i = 0; i < f->n_programs; i++) {
 		const struct sbx_doctor_program *p = &f->programs[i];

@@ -188,7 +188,8 @@ static void try_inside(struct tries *t, const char *bwrap, uid_t uid, gid_t gid)
 		return;
 	}
 	try_network(&t->network);
-	try_attach(&t->attach);
+	if (!t->network.error)
+		try_attach(&t->attach);
 	if (bwrap && !t->proc.error)
 		try_bwrap(&t->bwrap_run, bwrap);
 }

@@ -142,7 +142,6 @@ static const struct {
 	{ first_landlock, "landlock", "renamed", "5.19", SBX_DOCTOR_WARNING },
 	{ no_seccomp, "seccomp", "cannot", "CONFIG_SECCOMP_FILTER", SBX_DOCTOR_PROBLEM },
 	{ no_trust, "trust-store", "no trust store", "ca-certificates", SBX_DOCTOR_WARNING },
-	{ read_only_state, "state-directory", "Read-only", "SBX_STATE_DIR", SBX_DOCTOR_PROBLEM },
 	{ damaged, "database", "damaged", "backup", SBX_DOCTOR_PROBLEM },
 	{ newer, "database", "knows versions up to", "newer", SBX_DOCTOR_PROBLEM },
 	{ open_to_all, "database", "other users", "chmod", SBX_DOCTOR_WARNING },
@@ -192,6 +191,20 @@ static void test_what_was_not_tried(void **state)
 	assert_int_equal(sbx_doctor_count(&r, SBX_DOCTOR_PROBLEM), 1);
 	assert_int_equal(sbx_doctor_count(&r, SBX_DOCTOR_UNKNOWN), 3);
 	assert_int_equal(sbx_doctor_count(&r, SBX_DOCTOR_WARNING), 0);
+}
+
+/* The database is in the state directory. */
+static void test_read_only_state(void **state)
+{
+	struct sbx_doctor_facts f;
+	struct sbx_doctor_report r;
+
+	(void)state;
+	healthy(&f);
+	read_only_state(&f);
+	sbx_doctor_judge(&f, &r);
+	assert_int_equal(sbx_doctor_count(&r, SBX_DOCTOR_PROBLEM), 1);
+	assert_int_equal(sbx_doctor_count(&r, SBX_DOCTOR_UNKNOWN), 1);
 }
 
 /* Both directories are named where they cannot be told. */
@@ -287,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_healthy),
 		cmocka_unit_test(test_each_is_named_alone),
 		cmocka_unit_test(test_what_was_not_tried),
+		cmocka_unit_test(test_read_only_state),
 		cmocka_unit_test(test_no_places),
 		cmocka_unit_test(test_program_version),
 		cmocka_unit_test(test_store_look),
