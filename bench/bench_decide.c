@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * bench_decide [PROFILE.yaml]: nanoseconds per decision with 10 and with 10,000 rules, median of
- * rounds, and what a launch pays for the profile: parse, compile, load. One line per number, "name
- * value unit", for bench/run.py.
+ * bench_decide [PROFILE.yaml]: nanoseconds per decision with 10 and with 10,000 entries of the
+ * profile, and with 10,000 workspace rules over these, median of rounds; what compiling and loading
+ * such a policy takes; and what a launch pays for the profile: parse, compile, load. One line per
+ * number, "name value unit", for bench/run.py.
  */
 
 #include <stdio.h>
@@ -50,7 +51,7 @@ static enum sbx_action ask(const struct sbx_policy *p, const struct question *q)
 }
 
 /* Ask each of @questions, all of which must be answered @want. */
-static void run(const struct sbx_policy *p, int n_rules, const char *what,
+static void run(const struct sbx_policy *p, int n_rules, const char *kind, const char *what,
 		const struct question *questions, enum sbx_action want)
 {
 	double v[ROUNDS];
@@ -67,7 +68,7 @@ static void run(const struct sbx_policy *p, int n_rules, const char *what,
 			exit(1);
 		}
 	}
-	printf("decide_%s_%d %.0f ns\n", what, n_rules, median(v, ROUNDS));
+	printf("decide_%s%s_%d %.0f ns\n", kind, what, n_rules, median(v, ROUNDS));
 }
 
 /* A quarter each of names, wildcards, IPv4 and IPv6 networks. */
@@ -113,37 +114,82 @@ static void make_questions(int n_rules, const char *what, struct question *quest
 	}
 }
 
-static void bench_decide(int n_rules)
+/* As many entries of rule_text() as make whole kinds. Ten entries are two and a half of each kind:
+ * twelve, so that each kind can be asked for. */
+static int whole_kinds(int n)
 {
-	static const char *const whats[] = { "exact", "wildcard", "miss", "cidr4", "cidr6" };
-	static struct question questions[DECISIONS];
-	struct sbx_profile *profile = NULL;
-	struct sbx_policy *p = NULL;
+	return (n + 3) / 4 * 4;
+}
+
+static void add_entries(struct sbx_profile *profile, int n)
+{
 	struct sbx_err err = { 0 };
 	char text[64];
-	void *blob;
-	size_t n;
 
-	if (sbx_profile_parse(sbx_span_str("{}"), "bench", NULL, NULL, NULL, &profile) != 0)
-		exit(1);
-	/* Ten rules are two and a half of each kind: twelve, so that each kind can be asked for. */
-	for (int i = 0; i < (n_rules + 3) / 4 * 4; i++) {
+	for (int i = 0; i < whole_kinds(n); i++) {
 		rule_text(i, text, sizeof(text));
 		if (sbx_net_list_add_pattern(&profile->network.allow, text, "bench", &err) != 0) {
 			fprintf(stderr, "bench_decide: %s\n", err.msg);
 			exit(1);
 		}
 	}
-	if (sbx_policy_compile(&(struct sbx_policy_input){ .profile = profile }, &blob, &n) != 0 ||
-	    sbx_policy_load(sbx_span(blob, n), &p) != 0)
+}
+
+/* Of several priorities, as a workspace has them. */
+static void add_rules(struct sbx_rules *rules, int n)
+{
+	struct sbx_err err = { 0 };
+	char text[64];
+
+	for (int i = 0; i < n; i++) {
+		rule_text(i, text, sizeof(text));
+		if (sbx_rules_add(rules, i + 1, SBX_RULE_NETWORK, SBX_ALLOW, i % 7, false, false,
+				  text, &err) != 0) {
+			fprintf(stderr, "bench_decide: %s\n", err.msg);
+			exit(1);
+		}
+	}
+}
+
+/* With @n_entries of the profile, and @n_rules of the workspace for the same names. */
+static void bench_decide(int n_entries, int n_rules)
+{
+	static const char *const whats[] = { "exact", "wildcard", "miss", "cidr4", "cidr6" };
+	static struct question questions[DECISIONS];
+	const char *kind = n_rules ? "rules_" : "";
+	int n = n_rules ? n_rules : n_entries;
+	struct sbx_profile *profile = NULL;
+	struct sbx_policy_input input = { 0 };
+	struct sbx_rules rules = { 0 };
+	struct sbx_policy *p = NULL;
+	double t0, t1;
+	void *blob;
+	size_t n_blob;
+
+	if (sbx_profile_parse(sbx_span_str("{}"), "bench", NULL, NULL, NULL, &profile) != 0)
 		exit(1);
+	add_entries(profile, n_entries);
+	add_rules(&rules, n_rules);
+	input.profile = profile;
+	input.rules = &rules;
+	t0 = now_ns();
+	if (sbx_policy_compile(&input, &blob, &n_blob) != 0)
+		exit(1);
+	t1 = now_ns();
+	if (sbx_policy_load(sbx_span(blob, n_blob), &p) != 0)
+		exit(1);
+	if (n_rules) {
+		printf("rules_load_%d %.0f us\n", n_rules, (now_ns() - t1) / 1e3);
+		printf("rules_compile_%d %.0f us\n", n_rules, (t1 - t0) / 1e3);
+	}
 	for (size_t i = 0; i < sizeof(whats) / sizeof(*whats); i++) {
-		make_questions(n_rules, whats[i], questions);
-		run(p, n_rules, whats[i], questions,
+		make_questions(n, whats[i], questions);
+		run(p, n, kind, whats[i], questions,
 		    strcmp(whats[i], "miss") == 0 ? SBX_DENY : SBX_ALLOW);
 	}
 	sbx_policy_free(p);
 	sbx_profile_free(profile);
+	sbx_rules_fini(&rules);
 	free(blob);
 }
 
@@ -197,7 +243,8 @@ int main(int argc, char **argv)
 	/* First: profile_first_use is what a fresh process pays. */
 	if (argc > 1)
 		bench_launch(argv[1]);
-	bench_decide(10);
-	bench_decide(10000);
+	bench_decide(10, 0);
+	bench_decide(10000, 0);
+	bench_decide(12, 10000);
 	return 0;
 }

@@ -58,8 +58,10 @@ check_PROGRAMS += \
 	tests/unit/policy/profile/test_net_entry \
 	tests/unit/policy/decide/test_live \
 	tests/unit/policy/decide/test_policy \
+	tests/unit/policy/decide/test_policy_layers \
 	tests/unit/policy/decide/test_policy_load \
 	tests/unit/policy/decide/test_policy_oom \
+	tests/unit/policy/decide/test_policy_random \
 	tests/unit/policy/keys/test_profile \
 	tests/unit/policy/keys/test_profile_golden \
 	tests/unit/policy/keys/test_profile_man \
@@ -86,6 +88,10 @@ tests_unit_policy_decide_test_live_SOURCES = tests/unit/policy/decide/test_live.
 tests_unit_policy_decide_test_live_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_decide_test_policy_SOURCES = tests/unit/policy/decide/test_policy.c tests/unit/embeddings.h tests/unit/policy_world.h
 tests_unit_policy_decide_test_policy_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_decide_test_policy_layers_SOURCES = tests/unit/policy/decide/test_policy_layers.c tests/unit/policy_world.h
+tests_unit_policy_decide_test_policy_layers_LDADD = $(SBX_POLICY_TEST_LIBS)
+tests_unit_policy_decide_test_policy_random_SOURCES = tests/unit/policy/decide/test_policy_random.c tests/unit/policy_world.h
+tests_unit_policy_decide_test_policy_random_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_decide_test_policy_load_SOURCES = tests/unit/policy/decide/test_policy_load.c tests/unit/policy_world.h
 tests_unit_policy_decide_test_policy_load_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_decide_test_policy_oom_SOURCES = tests/unit/policy/decide/test_policy_oom.c tests/unit/fail_alloc.h \
@@ -121,7 +127,7 @@ tests_unit_policy_forms_test_variable_form_SOURCES = tests/unit/policy/forms/tes
 tests_unit_policy_forms_test_variable_form_LDADD = $(SBX_POLICY_TEST_LIBS)
 tests_unit_policy_forms_test_yaml_tree_SOURCES = tests/unit/policy/forms/test_yaml_tree.c
 tests_unit_policy_forms_test_yaml_tree_LDADD = $(SBX_POLICY_TEST_LIBS)
-SBX_GOLDEN_TESTS += tests/unit/policy/keys/test_profile_golden tests/unit/policy/keys/test_profile_man tests/unit/policy/lists/test_protected_path
+SBX_GOLDEN_TESTS += tests/unit/policy/keys/test_profile_golden tests/unit/policy/keys/test_profile_man tests/unit/policy/lists/test_protected_path tests/unit/policy/decide/test_policy_layers
 
 check_PROGRAMS += tests/fuzz/policy/fuzz_git_config tests/fuzz/policy/fuzz_job tests/fuzz/policy/fuzz_profile tests/fuzz/policy/fuzz_policy_blob \
 	tests/fuzz/policy/fuzz_pattern tests/fuzz/policy/fuzz_publish

@@ -54,7 +54,8 @@ struct sbx_blob_header {
 	uint8_t default_action; /* enum sbx_action: allow or deny */
 	uint8_t of_workspace;	/* 1: the workspace set default_action, for mode full too */
 	uint8_t max_labels;	/* of the longest key: no need to look at longer suffixes */
-	uint8_t zero[3];
+	uint8_t live_allows;	/* 1: the live lists allow something */
+	uint8_t zero[2];
 	uint32_t n_terminated; /* entries whose flows sbx-tls carries */
 	uint32_t zero2;
 	struct {

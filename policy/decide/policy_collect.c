@@ -122,6 +122,9 @@ static int compare_meaning(const struct sbx_policy_item *a, const struct sbx_pol
 	COMPARE(a->entry->private_ok, b->entry->private_ok);
 	COMPARE(a->entry->check_set, b->entry->check_set);
 	COMPARE(a->entry->check, b->entry->check);
+	/* Each rule is shown, and removed, by itself. */
+	if (a->layer == SBX_LAYER_RULE)
+		COMPARE(a->row, b->row);
 	return 0;
 }
 

@@ -411,6 +411,7 @@ static void fill_header(const struct compiler *c)
 	h->generation = c->in->generation;
 	h->mode = (uint8_t)profile->network.mode;
 	h->air_gap = c->in->live && c->in->live->air_gapped;
+	h->live_allows = c->in->live && c->in->live->allow.n > 0;
 	h->of_workspace = rules && rules->default_set;
 	h->default_action = (h->of_workspace ? rules->default_action :
 					       profile->network.default_action) == SBX_ALLOW ?

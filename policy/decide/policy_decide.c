@@ -663,8 +663,7 @@ static struct sbx_verdict decide_layers(const struct sbx_policy *p, const struct
 	if (is_allow(p, r) && !air_gapped(p))
 		return allow(SBX_REASON_RULE_ALLOW, r);
 	/* No name was allowed either. */
-	if (air_gapped(p) && p->h->sections[SBX_BLOB_NAME_LIVE].n == 0 &&
-	    p->h->sections[SBX_BLOB_GROUPS_LIVE].n == 0)
+	if (air_gapped(p) && !p->h->live_allows)
 		return deny(SBX_REASON_AIR_GAP, NO_RULE);
 	r = match(p, SBX_LAYER_LIVE, f, proto, port, NULL);
 	if (is_deny(p, r))

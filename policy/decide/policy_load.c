@@ -70,7 +70,7 @@ static bool check_header(const struct sbx_policy *p, struct sbx_span blob)
 	if (h->mode >= SBX_N_MODES || h->air_gap > 1 || h->default_action > SBX_ALLOW ||
 	    h->of_workspace > 1 || h->n_terminated > SBX_TERMINATED_MAX)
 		return false;
-	if (h->zero[0] || h->zero[1] || h->zero[2] || h->zero2)
+	if (h->live_allows > 1 || h->zero[0] || h->zero[1] || h->zero2)
 		return false;
 	/* In order and apart, so no byte is in two sections. */
 	for (int s = 0; s < SBX_N_BLOB_SECTIONS; s++) {

@@ -17,6 +17,23 @@ static void check(int fine)
 		abort();
 }
 
+/* Everything that explains. */
+static void answer(const struct sbx_policy *p, const struct sbx_policy_asked *asked,
+		   const struct sbx_verdict *v)
+{
+	struct sbx_policy_change changes[SBX_CHANGES_MAX];
+	struct sbx_policy_entry e;
+	uint32_t m[8];
+	size_t n;
+
+	n = asked->name ? sbx_policy_matches_name(p, asked->name, asked->proto, asked->port, m, 8) :
+			  sbx_policy_matches_addr(p, asked->addr, asked->proto, asked->port, m, 8);
+	check(n <= 9);
+	for (size_t i = 0; i < n && i < 8; i++)
+		check(sbx_policy_entry(p, m[i], &e) && e.layer <= SBX_LAYER_ADMIT);
+	check(sbx_policy_changes(p, asked, v, changes) <= SBX_CHANGES_MAX);
+}
+
 static void ask(const struct sbx_policy *p)
 {
 	static const char *const names[] = { "a.example", "x.b.example", "www.ipinfo.io",
@@ -28,20 +45,35 @@ static void ask(const struct sbx_policy *p)
 		{ .family = 6, .b = { 0x00, 0x64, 0xff, 0x9b } },
 		{ .family = 0 },
 	};
+	struct sbx_policy_port ports[4];
 	struct sbx_policy_cidr c;
+	struct sbx_policy_entry e;
 	struct sbx_verdict v;
 	char buf[512];
 
+	sbx_policy_carries_udp(p);
+	for (uint32_t i = 0; sbx_policy_entry(p, i, &e); i++)
+		check(strlen(e.origin) < sizeof(e.origin));
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		for (int port = 0; port <= 443; port += 443) {
 			v = sbx_policy_decide_name(p, names[i], SBX_PROTO_TCP, (uint16_t)port);
 			check(v.action <= SBX_ALLOW && v.check < SBX_N_CHECKS);
 			sbx_policy_explain(p, &v, names[i], buf, sizeof(buf));
+			answer(p,
+			       &(struct sbx_policy_asked){ .name = names[i],
+							   .port = (uint16_t)port },
+			       &v);
 		}
+		sbx_policy_terminates(p, names[i]);
+		check(i > 0 || sbx_policy_name_ports(p, names[i], ports, 4) <= 5);
 	}
 	for (size_t i = 0; i < sizeof(addrs) / sizeof(*addrs); i++) {
 		v = sbx_policy_decide_addr(p, &addrs[i], SBX_PROTO_UDP, 53);
 		check(v.action <= SBX_ALLOW && v.check < SBX_N_CHECKS);
+		answer(p,
+		       &(struct sbx_policy_asked){
+			       .addr = &addrs[i], .proto = SBX_PROTO_UDP, .port = 53 },
+		       &v);
 		v = sbx_policy_decide_resolved(p, &addrs[i], SBX_PROTO_TCP, 443, true);
 		check(v.action <= SBX_ALLOW);
 		sbx_policy_explain(p, &v, "an address", buf, sizeof(buf));

@@ -37,18 +37,25 @@ static void exercise(const struct sbx_policy *p)
 		{ .family = 0 },
 	};
 	struct sbx_policy_cidr c;
+	struct sbx_policy_entry e;
 	struct sbx_verdict v;
+	uint32_t m[4];
 	char buf[1024];
+
+	for (uint32_t i = 0; sbx_policy_entry(p, i, &e); i++)
+		assert_true(e.layer < SBX_LAYER_DEFAULT);
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++) {
 		for (int port = 0; port < 1000; port += 443) {
 			v = sbx_policy_decide_name(p, names[i], SBX_PROTO_TCP, (uint16_t)port);
 			sbx_policy_explain(p, &v, names[i], buf, sizeof(buf));
 		}
+		assert_true(sbx_policy_matches_name(p, names[i], SBX_PROTO_TCP, 443, m, 4) <= 5);
 	}
 	for (size_t i = 0; i < SBX_N_ELEMENTS(addrs); i++) {
 		v = sbx_policy_decide_addr(p, &addrs[i], SBX_PROTO_TCP, 443);
 		v = sbx_policy_decide_resolved(p, &addrs[i], SBX_PROTO_UDP, 53, true);
+		assert_true(sbx_policy_matches_addr(p, &addrs[i], SBX_PROTO_TCP, 0, m, 4) <= 5);
 	}
 	for (size_t i = 0; sbx_policy_cidr_at(p, i, &c); i++)
 		assert_true(c.port_first <= c.port_last);
@@ -189,6 +196,107 @@ static void spoil_full_group(struct sbx_blob_header *h, uint8_t *blob)
 		slots[i].run.n = 1;
 }
 
+/* --- layers and origins --- */
+
+static void spoil_workspace(struct sbx_blob_header *h, uint8_t *blob)
+{
+	(void)blob;
+	h->of_workspace = 2;
+}
+
+static void spoil_live(struct sbx_blob_header *h, uint8_t *blob)
+{
+	(void)blob;
+	h->live_allows = 2;
+}
+
+static void spoil_zero(struct sbx_blob_header *h, uint8_t *blob)
+{
+	(void)blob;
+	h->zero2 = 1;
+}
+
+static void *records(struct sbx_blob_header *h, uint8_t *blob, enum sbx_blob_section s)
+{
+	return blob + h->sections[s].offset;
+}
+
+static void spoil_layer(struct sbx_blob_header *h, uint8_t *blob)
+{
+	((struct sbx_blob_rule *)records(h, blob, SBX_BLOB_RULES))->layer = SBX_LAYER_DEFAULT;
+}
+
+static void spoil_rule_zero(struct sbx_blob_header *h, uint8_t *blob)
+{
+	((struct sbx_blob_rule *)records(h, blob, SBX_BLOB_RULES))->zero[1] = 1;
+}
+
+static void spoil_origins(struct sbx_blob_header *h, uint8_t *blob)
+{
+	(void)blob;
+	h->sections[SBX_BLOB_ORIGINS].n--;
+}
+
+static void spoil_label(struct sbx_blob_header *h, uint8_t *blob)
+{
+	((struct sbx_blob_origin *)records(h, blob, SBX_BLOB_ORIGINS))->label =
+		h->sections[SBX_BLOB_ORIGIN_TEXT].n;
+}
+
+static void spoil_file(struct sbx_blob_header *h, uint8_t *blob)
+{
+	((struct sbx_blob_origin *)records(h, blob, SBX_BLOB_ORIGINS))->file =
+		h->sections[SBX_BLOB_ORIGIN_TEXT].n;
+}
+
+static void spoil_row(struct sbx_blob_header *h, uint8_t *blob)
+{
+	((struct sbx_blob_origin *)records(h, blob, SBX_BLOB_ORIGINS))->row = -1;
+}
+
+static void spoil_origin_text(struct sbx_blob_header *h, uint8_t *blob)
+{
+	blob[h->sections[SBX_BLOB_ORIGIN_TEXT].offset + h->sections[SBX_BLOB_ORIGIN_TEXT].n - 1] =
+		'x';
+}
+
+/* More groups of a family than it has prefix lengths would overrun the levels. */
+static void spoil_group_twice(struct sbx_blob_header *h, uint8_t *blob)
+{
+	struct sbx_blob_group *g = records(h, blob, SBX_BLOB_GROUPS_FLOOR);
+
+	assert_true(h->sections[SBX_BLOB_GROUPS_FLOOR].n > 1);
+	g[1].family = g[0].family;
+	g[1].prefix = g[0].prefix;
+}
+
+static void spoil_group_order(struct sbx_blob_header *h, uint8_t *blob)
+{
+	struct sbx_blob_group *g = records(h, blob, SBX_BLOB_GROUPS_FLOOR);
+
+	g[0].family = 6;
+	g[1].family = 4;
+}
+
+static void test_layers(void **state)
+{
+	SBX_CLEANUP(world_fini) struct world w = world_of(profile, "admit: [10.0.0.0/8]");
+
+	(void)state;
+	refuse(&w, spoil_workspace);
+	refuse(&w, spoil_live);
+	refuse(&w, spoil_zero);
+	refuse(&w, spoil_layer);
+	refuse(&w, spoil_rule_zero);
+	refuse(&w, spoil_origins);
+	refuse(&w, spoil_label);
+	refuse(&w, spoil_file);
+	refuse(&w, spoil_row);
+	refuse(&w, spoil_origin_text);
+	refuse(&w, spoil_group_twice);
+	refuse(&w, spoil_group_order);
+}
+
 /* --- numbers of terminated entries --- */
 
 /* The rule of the entry @text. */
@@ -294,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_each_byte),
 		cmocka_unit_test(test_spoilt),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_layers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

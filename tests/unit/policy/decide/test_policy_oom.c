@@ -73,8 +73,15 @@ static int run(void)
 	SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *p = NULL;
 	SBX_CLEANUP(sbx_system_policy_freep) struct sbx_system_policy *s = NULL;
 	SBX_CLEANUP(sbx_policy_freep) struct sbx_policy *policy = NULL;
+	static const char *const allow[] = { "l.example", "10.0.0.0/8" }, *const deny[] = {
+		"m.org"
+	};
+	SBX_CLEANUP(sbx_rules_fini) struct sbx_rules rules = { 0 };
+	SBX_CLEANUP(sbx_live_fini) struct sbx_live live = { 0 };
+	struct sbx_policy_input input = { .rules = &rules, .live = &live };
 	SBX_AUTO_FREE char *text = NULL;
 	SBX_AUTO_FREE void *blob = NULL;
+	char field[SBX_LIVE_FIELD_MAX];
 	size_t n_blob;
 	int r;
 
@@ -95,8 +102,17 @@ static int run(void)
 	if (r == 0)
 		r = sbx_profile_settle_secrets(p, NULL);
 	if (r == 0)
-		r = sbx_policy_compile(&(struct sbx_policy_input){ .profile = p, .system = s },
-				       &blob, &n_blob);
+		r = sbx_rules_add(&rules, 1, SBX_RULE_NETWORK, SBX_ALLOW, 5, false, false,
+				  "*.r.example", NULL);
+	if (r == 0)
+		r = sbx_rules_add(&rules, 2, SBX_RULE_TOOL, SBX_DENY, 5, false, false, "curl",
+				  NULL);
+	if (r == 0)
+		r = sbx_live_set(true, allow, 2, deny, 1, &live, field, NULL);
+	input.profile = p;
+	input.system = s;
+	if (r == 0)
+		r = sbx_policy_compile(&input, &blob, &n_blob);
 	if (r == 0)
 		r = sbx_policy_load(sbx_span(blob, n_blob), &policy);
 	assert_int_equal(errs.n, 0);
