@@ -2,8 +2,9 @@
 /*
  * Attach cgroup: the policy as lists of networks for the kernel. PURE.
  *
- * A verdict depends only on the networks that hold the address: of entries, floors, admits and
- * address classes, also as embedded in IPv6. Of two networks, one holds the other or they are
+ * A verdict depends only on the networks that hold the address: of entries (the profile's, rules of
+ * the workspace and the host, live lists), floors, admits and address classes, also as embedded in
+ * IPv6. Of two networks, one holds the other or they are
  * disjoint. So they cut the addresses into regions: each is a network without the smaller ones in
  * it. All addresses of a region get the same verdict. sbx_policy_decide_addr() is asked once for
  * each region, protocol and run of ports. A verdict that differs from that of the surrounding
@@ -16,8 +17,9 @@
  *   cidrs     the other networks that the policy allows.
  *
  * This file gathers the networks; plan_attach_rules.c makes the rules. Only regions that a packet
- * can reach are looked at: in mode full all, otherwise those that overlap an allowed network. A
- * profile that allows only names has floors alone.
+ * can reach are looked at: in mode full all, otherwise those that overlap an allowed network; under
+ * an air gap, those that overlap one of the live list. A policy that allows only names has floors
+ * alone.
  */
 #include "launcher/attach/plan_attach_internal.h"
 
@@ -46,13 +48,18 @@ void sbx_attach_lists_fini(struct sbx_attach_lists *l)
 
 static void builder_fini(struct sbx_attach_builder *b)
 {
-	sbx_policy_free(b->policy);
-	free(b->blob);
+	free(b->entries);
 	free(b->regions);
 	free(b->sources);
 	free(b->admit);
 	free(b->starts);
 	sbx_attach_lists_fini(&b->lists);
+}
+
+const char *sbx_attach_entries_are(const struct sbx_attach_builder *b)
+{
+	return b->only_profile ? "network.allow and network.deny" :
+				 "network.allow, network.deny, rules and live lists";
 }
 
 int sbx_attach_too_many(struct sbx_err *err, const char *what, size_t n, const char *of, int max)
@@ -127,12 +134,10 @@ static bool covers_every_port(const struct sbx_net_entry *e)
 /* May a packet to @c be allowed? */
 static bool is_reachable(const struct sbx_attach_builder *b, const struct sbx_cidr *c)
 {
-	const struct sbx_net_list *allow = &b->profile->network.allow;
-
 	if (!b->carries || b->full)
 		return b->carries;
-	for (size_t i = 0; i < allow->n; i++)
-		if (allow->v[i].is_cidr && overlaps(&allow->v[i].cidr, c))
+	for (size_t i = 0; i < b->n_entries; i++)
+		if (b->entries[i].reaches && overlaps(&b->entries[i].entry->cidr, c))
 			return true;
 	return false;
 }
@@ -243,27 +248,50 @@ static int add_class_floors(struct sbx_attach_builder *b)
 	return ret;
 }
 
+/* May the entry allow something of @form, a form of @denied? An entry of a rule or a live list may
+ * whenever it overlaps either. One of the profile, above which denies of all layers stand, also as
+ * embedded, may if it is smaller. */
+static bool lifts(const struct sbx_attach_named *e, const struct sbx_cidr *denied,
+		  const struct sbx_cidr *form)
+{
+	const struct sbx_cidr *c = &e->entry->cidr;
+
+	if (!e->allows)
+		return false;
+	return e->of_profile ? sbx_attach_is_inside(c, denied) && c->prefix != denied->prefix
+			     : overlaps(c, form) || overlaps(c, denied);
+}
+
 /* Adds the networks that are denied as a whole to the floors while there is room. One lookup then
  * serves for all, instead of three rules for each, and no pin leads there. */
 static int add_denied(struct sbx_attach_builder *b)
 {
-	const struct sbx_net_list *allow = &b->profile->network.allow;
-	const struct sbx_net_list *deny = &b->profile->network.deny;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < deny->n; i++) {
-		const struct sbx_net_entry *e = &deny->v[i];
-		bool denied = e->is_cidr && covers_every_port(e) && is_reachable(b, &e->cidr) &&
-			      b->n_regions + FORMS_MAX <= SBX_ATTACH_FLOORS_MAX;
+	for (size_t i = 0; r == 0 && i < b->n_entries; i++) {
+		const struct sbx_net_entry *e = b->entries[i].entry;
+		struct sbx_cidr forms[FORMS_MAX];
+		size_t n = b->entries[i].allows ? 0 : forms_of(&e->cidr, forms);
 
-		for (size_t k = 0; denied && k < allow->n; k++)
-			denied = !allow->v[k].is_cidr ||
-				 !sbx_attach_is_inside(&allow->v[k].cidr, &e->cidr) ||
-				 allow->v[k].cidr.prefix == e->cidr.prefix;
-		if (denied && !holds_loopback(&e->cidr))
-			r = add_floor_forms(b, &e->cidr);
+		if (!covers_every_port(e) || holds_loopback(&e->cidr) ||
+		    !is_reachable(b, &e->cidr) || b->n_regions + FORMS_MAX > SBX_ATTACH_FLOORS_MAX)
+			continue;
+		for (size_t f = 0; r == 0 && f < n; f++) {
+			bool denied = true;
+
+			for (size_t k = 0; denied && k < b->n_entries; k++)
+				denied = !lifts(&b->entries[k], &e->cidr, &forms[f]);
+			if (denied)
+				r = add_floor(b, &forms[f]);
+		}
 	}
 	return r;
+}
+
+/* A rule with a network, that nothing lifts. */
+static bool is_floor(const struct sbx_rule *rule)
+{
+	return rule->is_floor && rule->type == SBX_RULE_NETWORK && rule->entry.is_cidr;
 }
 
 static int add_floors(struct sbx_attach_builder *b)
@@ -281,6 +309,12 @@ static int add_floors(struct sbx_attach_builder *b)
 
 		if (e->is_cidr && covers_every_port(e))
 			r = add_floor_forms(b, &e->cidr);
+	}
+	for (size_t i = 0; b->in->rules && r == 0 && i < b->in->rules->n; i++) {
+		const struct sbx_rule *rule = &b->in->rules->v[i];
+
+		if (is_floor(rule) && covers_every_port(&rule->entry))
+			r = add_floor_forms(b, &rule->entry.cidr);
 	}
 	return r == 0 ? add_denied(b) : r;
 }
@@ -301,25 +335,34 @@ static int add_source(struct sbx_attach_builder *b, const struct sbx_cidr *cidr,
 	return add_region(b, cidr, false, false);
 }
 
-/* Adds the networks of @list that a packet can reach. Counts their entries in *@n. */
-static int add_entries(struct sbx_attach_builder *b, const struct sbx_net_list *list, size_t *n)
+/* Adds the entry's networks that a packet can reach. Counts the entry in *@n if there is one. */
+static int add_entry(struct sbx_attach_builder *b, const struct sbx_net_entry *e, size_t *n)
 {
-	for (size_t i = 0; i < list->n; i++) {
-		const struct sbx_net_entry *e = &list->v[i];
-		struct sbx_cidr forms[FORMS_MAX];
-		size_t n_forms = e->is_cidr ? forms_of(&e->cidr, forms) : 0;
-		bool counted = false;
+	struct sbx_cidr forms[FORMS_MAX];
+	size_t n_forms = e->is_cidr ? forms_of(&e->cidr, forms) : 0;
+	bool counted = false;
 
-		for (size_t k = 0; k < n_forms; k++) {
-			if (!is_reachable(b, &forms[k]))
-				continue;
-			if (add_source(b, &forms[k], e) < 0)
-				return -ENOMEM;
-			counted = true;
-		}
-		*n += counted;
+	for (size_t k = 0; k < n_forms; k++) {
+		if (!is_reachable(b, &forms[k]))
+			continue;
+		if (add_source(b, &forms[k], e) < 0)
+			return -ENOMEM;
+		counted = true;
 	}
+	*n += counted;
 	return 0;
+}
+
+static int add_floor_entries(struct sbx_attach_builder *b, size_t *n)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && b->system && i < b->system->floors.n; i++)
+		r = add_entry(b, &b->system->floors.v[i], n);
+	for (size_t i = 0; r == 0 && b->in->rules && i < b->in->rules->n; i++)
+		if (is_floor(&b->in->rules->v[i]))
+			r = add_entry(b, &b->in->rules->v[i].entry, n);
+	return r;
 }
 
 static int add_admit(struct sbx_attach_builder *b)
@@ -361,30 +404,20 @@ static int add_classes(struct sbx_attach_builder *b)
 static int add_policy(struct sbx_attach_builder *b, struct sbx_err *err)
 {
 	static const char networks[] = "networks";
-	const struct sbx_net_list *allow = &b->profile->network.allow;
 	size_t n_entries = 0, n_floors = 0;
-	int r;
+	int r = add_classes(b);
 
-	for (size_t i = 0; i < allow->n; i++)
-		n_entries += allow->v[i].is_cidr;
-	if (n_entries > SBX_ATTACH_CIDRS_MAX)
-		return sbx_attach_too_many(err, "network.allow", n_entries, networks,
-					   SBX_ATTACH_CIDRS_MAX);
-	n_entries = 0;
-	r = add_classes(b);
+	for (size_t i = 0; r == 0 && i < b->n_entries; i++)
+		r = add_entry(b, b->entries[i].entry, &n_entries);
 	if (r == 0)
-		r = add_entries(b, allow, &n_entries);
-	if (r == 0)
-		r = add_entries(b, &b->profile->network.deny, &n_entries);
-	if (r == 0 && b->system)
-		r = add_entries(b, &b->system->floors, &n_floors);
+		r = add_floor_entries(b, &n_floors);
 	if (r == 0 && b->system)
 		r = add_admit(b);
 	if (r < 0)
 		return r;
 	if (n_entries > SBX_ATTACH_CIDRS_MAX)
-		return sbx_attach_too_many(err, "network.allow and network.deny", n_entries,
-					   networks, SBX_ATTACH_CIDRS_MAX);
+		return sbx_attach_too_many(err, sbx_attach_entries_are(b), n_entries, networks,
+					   SBX_ATTACH_CIDRS_MAX);
 	if (n_floors > SBX_ATTACH_FLOORS_MAX)
 		return sbx_attach_too_many(err, "floors of the system policy", n_floors, networks,
 					   SBX_ATTACH_FLOORS_MAX);
@@ -414,35 +447,27 @@ static int take_floors(struct sbx_attach_builder *b, struct sbx_err *err)
 	return 0;
 }
 
-static int ask_policy(struct sbx_attach_builder *b, struct sbx_err *err)
-{
-	size_t n_blob = 0;
-	const struct sbx_policy_input input = { .profile = b->profile,
-						.system = b->system,
-						.generation = 1 };
-	int r = sbx_policy_compile(&input, &b->blob, &n_blob);
-
-	if (r == 0)
-		r = sbx_policy_load(sbx_span(b->blob, n_blob), &b->policy);
-	return r == 0 ? sbx_attach_fill_rules(b, err) : r;
-}
-
 /* --- loopback --- */
 
-/* Does a floor deny the port at a loopback address? The rules do not tell loopback addresses
+/* Does the floor deny the port at a loopback address? The rules do not tell loopback addresses
  * apart. */
+static bool denies_loopback(const struct sbx_net_entry *e, uint16_t port)
+{
+	return e->is_cidr &&
+	       (overlaps(&e->cidr, &loopbacks[0]) || overlaps(&e->cidr, &loopbacks[1])) &&
+	       (sbx_attach_is_at(e, SBX_PROTO_TCP, port) ||
+		sbx_attach_is_at(e, SBX_PROTO_UDP, port));
+}
+
 static bool floor_denies_loopback(const struct sbx_attach_builder *b, uint16_t port)
 {
-	for (size_t i = 0; b->system && i < b->system->floors.n; i++) {
-		const struct sbx_net_entry *e = &b->system->floors.v[i];
-
-		if (!e->is_cidr ||
-		    !(overlaps(&e->cidr, &loopbacks[0]) || overlaps(&e->cidr, &loopbacks[1])))
-			continue;
-		if (sbx_attach_is_at(e, SBX_PROTO_TCP, port) ||
-		    sbx_attach_is_at(e, SBX_PROTO_UDP, port))
+	for (size_t i = 0; b->system && i < b->system->floors.n; i++)
+		if (denies_loopback(&b->system->floors.v[i], port))
 			return true;
-	}
+	for (size_t i = 0; b->in->rules && i < b->in->rules->n; i++)
+		if (is_floor(&b->in->rules->v[i]) &&
+		    denies_loopback(&b->in->rules->v[i].entry, port))
+			return true;
 	return false;
 }
 
@@ -463,6 +488,62 @@ static int fill_loopback(struct sbx_attach_builder *b)
 	return 0;
 }
 
+/* --- entries --- */
+
+static void take_entry(struct sbx_attach_builder *b, const struct sbx_net_entry *e, bool allows,
+		       bool of_profile, bool reaches)
+{
+	if (e->is_cidr)
+		b->entries[b->n_entries++] = (struct sbx_attach_named){
+			.entry = e,
+			.allows = allows,
+			.of_profile = of_profile,
+			.reaches = allows && reaches,
+		};
+}
+
+static void take_list(struct sbx_attach_builder *b, const struct sbx_net_list *list, bool allows,
+		      bool of_profile, bool reaches)
+{
+	for (size_t i = 0; i < list->n; i++)
+		take_entry(b, &list->v[i], allows, of_profile, reaches);
+}
+
+/* Takes the entries of all layers but floors. Under an air gap only the live list leads out. */
+static int gather(struct sbx_attach_builder *b, bool air_gap, struct sbx_err *err)
+{
+	const struct sbx_live *live = b->in->live;
+	const struct sbx_rules *rules = b->in->rules;
+	const struct sbx_net_list *allow = &b->profile->network.allow;
+	const struct sbx_net_list *deny = &b->profile->network.deny;
+	size_t n_max = allow->n + deny->n + 1, n_allowed = 0, n_own;
+
+	n_max += live ? live->allow.n + live->deny.n : 0;
+	n_max += rules ? rules->n : 0;
+	b->entries = calloc(n_max, sizeof(*b->entries));
+	if (!b->entries)
+		return -ENOMEM;
+	take_list(b, allow, true, true, !air_gap);
+	take_list(b, deny, false, true, false);
+	n_own = b->n_entries;
+	for (size_t i = 0; rules && i < rules->n; i++)
+		if (rules->v[i].type == SBX_RULE_NETWORK && !rules->v[i].is_floor)
+			take_entry(b, &rules->v[i].entry, rules->v[i].action == SBX_ALLOW, false,
+				   !air_gap);
+	if (live) {
+		take_list(b, &live->allow, true, false, true);
+		take_list(b, &live->deny, false, false, false);
+	}
+	b->only_profile = b->n_entries == n_own;
+	for (size_t i = 0; i < b->n_entries; i++)
+		n_allowed += b->entries[i].allows;
+	if (n_allowed > SBX_ATTACH_CIDRS_MAX)
+		return sbx_attach_too_many(err, b->only_profile ? "network.allow" :
+						 "network.allow, rules and live lists",
+					   n_allowed, "networks", SBX_ATTACH_CIDRS_MAX);
+	return 0;
+}
+
 /* --- all of it --- */
 
 /* Does the policy allow any address? Otherwise the floors are all. */
@@ -473,16 +554,22 @@ static bool has_destinations(const struct sbx_attach_builder *b)
 	return is_reachable(b, &all[0]) || is_reachable(b, &all[1]);
 }
 
-int sbx_attach_lists_new(const struct sbx_profile *profile, const struct sbx_system_policy *system,
-			 bool air_gap, struct sbx_attach_lists *ret, struct sbx_err *err)
+int sbx_attach_lists_new(const struct sbx_policy_input *in, const struct sbx_policy *policy,
+			 struct sbx_attach_lists *ret, struct sbx_err *err)
 {
 	SBX_CLEANUP(builder_fini)
-	struct sbx_attach_builder b = { .profile = profile, .system = system };
+	struct sbx_attach_builder b = {
+		.in = in, .profile = in->profile, .system = in->system, .policy = policy
+	};
+	bool air_gap = in->live && in->live->air_gapped;
 	int r;
 
-	b.carries = !air_gap && profile->network.mode != SBX_MODE_OFFLINE;
-	b.full = b.carries && profile->network.mode == SBX_MODE_FULL;
-	r = add_floors(&b);
+	b.carries = b.profile->network.mode != SBX_MODE_OFFLINE;
+	b.full = b.profile->network.mode == SBX_MODE_FULL && !air_gap &&
+		 !(in->rules && in->rules->default_set && in->rules->default_action == SBX_DENY);
+	r = gather(&b, air_gap, err);
+	if (r == 0)
+		r = add_floors(&b);
 	if (r == 0 && has_destinations(&b))
 		r = add_policy(&b, err);
 	if (r == 0) {
@@ -490,7 +577,7 @@ int sbx_attach_lists_new(const struct sbx_profile *profile, const struct sbx_sys
 		r = take_floors(&b, err);
 	}
 	if (r == 0 && has_destinations(&b))
-		r = ask_policy(&b, err);
+		r = sbx_attach_fill_rules(&b, err);
 	if (r == 0 && !air_gap)
 		r = fill_loopback(&b);
 	if (r != 0)

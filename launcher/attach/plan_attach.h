@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "policy/decide/policy.h"
 #include "policy/profile/profile.h"
 #include "sys/nft/nft_attach.h"
 
@@ -22,8 +23,9 @@ struct sbx_attach_lists {
 enum { SBX_ATTACH_LISTS_E_TOO_MANY = 1 };
 
 /*
- * PURE. Attach cgroup: makes the kernel's lists from a checked profile (flags merged in) and the
- * system policy (NULL: none). The kernel then judges a TCP or UDP packet to an address without a
+ * PURE. Attach cgroup: makes the kernel's lists from @policy and the @in that it was compiled from
+ * (both are borrowed for the call): the networks are @in's, the verdicts are @policy's. The kernel
+ * then judges a TCP or UDP packet to an address without a
  * pin as sbx_policy_decide_addr() does. It is stricter in three cases:
  *
  *   - IPv6 packets to ::ffff:0:0/96 are refused. They are never sent: the kernel makes them IPv4.
@@ -39,14 +41,13 @@ enum { SBX_ATTACH_LISTS_E_TOO_MANY = 1 };
  * other lists.
  *
  * loopback_ports leaves out each port that a floor of the system policy denies at a loopback
- * address, and with an air gap every port.
+ * address, and with an air gap every port: they are ports of the host.
  *
  * *@ret is written only on success; end it with sbx_attach_lists_fini(). Returns 0;
- * SBX_ATTACH_LISTS_E_TOO_MANY with @err: more than a sandbox has room for; -ENOMEM; or -E2BIG
- * (sbx_policy_compile()).
+ * SBX_ATTACH_LISTS_E_TOO_MANY with @err: more than a sandbox has room for; or -ENOMEM.
  */
-int sbx_attach_lists_new(const struct sbx_profile *profile, const struct sbx_system_policy *system,
-			 bool air_gap, struct sbx_attach_lists *ret, struct sbx_err *err);
+int sbx_attach_lists_new(const struct sbx_policy_input *in, const struct sbx_policy *policy,
+			 struct sbx_attach_lists *ret, struct sbx_err *err);
 /* Takes a zeroed struct, too, and may be called twice. */
 void sbx_attach_lists_fini(struct sbx_attach_lists *l);
 

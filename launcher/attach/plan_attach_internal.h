@@ -24,13 +24,24 @@ struct sbx_attach_source {
 	const struct sbx_net_entry *entry;
 };
 
+/* An entry with a network, of any layer. */
+struct sbx_attach_named {
+	const struct sbx_net_entry *entry;
+	bool allows;
+	bool of_profile; /* otherwise of a rule or a live list */
+	bool reaches;	 /* may be the reason why a packet passes */
+};
+
 struct sbx_attach_builder {
-	const struct sbx_profile *profile;
-	const struct sbx_system_policy *system;
-	bool carries; /* neither offline nor air gap */
-	bool full;
-	struct sbx_policy *policy;
-	void *blob;
+	const struct sbx_policy_input *in;
+	const struct sbx_profile *profile;	/* of @in */
+	const struct sbx_system_policy *system; /* of @in */
+	const struct sbx_policy *policy;
+	bool carries; /* not offline */
+	bool full;    /* an address that no entry names passes */
+	struct sbx_attach_named *entries;
+	size_t n_entries;
+	bool only_profile; /* no rule and no live list has a network */
 	struct sbx_attach_region
 		*regions; /* sorted: IPv6 first, then by address, the larger first */
 	size_t n_regions, n_regions_max;
@@ -49,6 +60,8 @@ void sbx_attach_arrange(struct sbx_attach_builder *b);
  * SBX_ATTACH_LISTS_E_TOO_MANY with @err; or -ENOMEM. */
 int sbx_attach_fill_rules(struct sbx_attach_builder *b, struct sbx_err *err);
 
+/* The lists that the entries are from, for people. */
+const char *sbx_attach_entries_are(const struct sbx_attach_builder *b);
 /* "@what: @n @of, and attach cgroup has room for @max: ...". Returns
  * SBX_ATTACH_LISTS_E_TOO_MANY. */
 int sbx_attach_too_many(struct sbx_err *err, const char *what, size_t n, const char *of, int max);

@@ -241,7 +241,7 @@ static int fill_list(struct sbx_attach_builder *b, enum list list, struct sbx_at
 			add_rules(b, list, &b->regions[i], &rules);
 	if (rules.n > SBX_ATTACH_CIDRS_MAX)
 		return sbx_attach_too_many(err,
-					   list == LIST_CIDRS ? "network.allow and network.deny"
+					   list == LIST_CIDRS ? sbx_attach_entries_are(b)
 							      : "admit of the system policy",
 					   rules.n, "rules by address and port range",
 					   SBX_ATTACH_CIDRS_MAX);

@@ -433,10 +433,11 @@ static int collect_cidrs(struct sbx_plan *p)
 }
 
 /* With attach cgroup the kernel judges connections, and only DNS comes to the broker. */
-static int plan_attach(struct sbx_plan *p, struct sbx_err_list *errs)
+static int plan_attach(struct sbx_plan *p, const struct sbx_policy_input *input,
+		       struct sbx_err_list *errs)
 {
 	struct sbx_err err = { 0 };
-	int r = sbx_attach_lists_new(p->profile, p->system, p->air_gap, &p->attach.lists, &err);
+	int r = sbx_attach_lists_new(input, p->policy, &p->attach.lists, &err);
 
 	if (r != 0)
 		return err.msg[0] ? sbx_refuse(errs, &err) : r;
@@ -521,7 +522,7 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 		resolvers_of_host(p);
 	}
 	if (p->attach.on)
-		return plan_attach(p, errs);
+		return plan_attach(p, &input, errs);
 	r = p->carries ? check_proxy(p, errs) : 0;
 	return r == 0 && p->carries ? collect_cidrs(p) : r;
 }

@@ -88,6 +88,15 @@ static inline struct sbx_system_policy *good_system(const char *yaml)
 	return s;
 }
 
+/* The lists and, in @ret_w, the policy of it. Returns what sbx_attach_lists_new() does. */
+static inline int lists_of(const struct sbx_policy_input *in, struct world *ret_w,
+			   struct sbx_attach_lists *ret, struct sbx_err *err)
+{
+	assert_int_equal(sbx_policy_compile(in, &ret_w->blob, &ret_w->n), 0);
+	assert_int_equal(sbx_policy_load(sbx_span(ret_w->blob, ret_w->n), &ret_w->p), 0);
+	return sbx_attach_lists_new(in, ret_w->p, ret, err);
+}
+
 static inline struct sbx_addr addr_of(const char *text)
 {
 	struct sbx_addr a;

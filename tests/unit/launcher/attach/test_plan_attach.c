@@ -25,6 +25,8 @@ static void attached_fini(struct attached *a)
 /* @network: the inside of the profile's network block. */
 static struct attached attach_air(const char *network, const char *system_yaml, bool air_gap)
 {
+	const struct sbx_live live = { .air_gapped = air_gap };
+	struct sbx_policy_input in = { .live = &live, .generation = 7 };
 	struct attached a = { 0 };
 	struct sbx_err err = { 0 };
 	char yaml[2048];
@@ -32,8 +34,9 @@ static struct attached attach_air(const char *network, const char *system_yaml, 
 	snprintf(yaml, sizeof(yaml), "network:\n  attach: cgroup\n%s", network);
 	a.profile = good_profile(yaml);
 	a.system = system_yaml ? good_system(system_yaml) : NULL;
-	a.w = world_of_profile(a.profile, a.system, air_gap);
-	if (sbx_attach_lists_new(a.profile, a.system, air_gap, &a.l, &err) != 0)
+	in.profile = a.profile;
+	in.system = a.system;
+	if (lists_of(&in, &a.w, &a.l, &err) != 0)
 		fail_msg("%s", err.msg);
 	check_input(&a.l);
 	return a;
@@ -492,6 +495,8 @@ static void check_many(const struct many *m)
 						     : "network: {attach: cgroup}\n");
 	SBX_CLEANUP(sbx_system_policy_freep) struct sbx_system_policy *s = good_system("");
 	SBX_CLEANUP(sbx_attach_lists_fini) struct sbx_attach_lists l = { 0 };
+	SBX_CLEANUP(world_fini) struct world w = { 0 };
+	const struct sbx_policy_input in = { .profile = p, .system = s, .generation = 7 };
 	const char *ports = m->ports ? m->ports : "";
 	struct sbx_err err = { 0 };
 
@@ -499,7 +504,7 @@ static void check_many(const struct many *m)
 	add_networks(&p->network.deny, m->n_deny, 9, ports);
 	add_networks(&s->floors, m->n_floors, 9, ports);
 	add_networks(&s->admit, m->n_admit, 9, ports);
-	if (sbx_attach_lists_new(p, s, false, &l, &err) == 0)
+	if (lists_of(&in, &w, &l, &err) == 0)
 		check_input(&l);
 	else
 		assert_ptr_equal(l.floors, NULL);

@@ -4,7 +4,7 @@
 #include "policy/keys/profile_parse.h"
 #include "tests/unit/attach_walk.h"
 
-#define WORLDS	   400
+#define WORLDS	   600
 #define CIDRS_MAX  1024
 #define PORTS_MAX  64
 #define PORTS_EACH 5
@@ -13,8 +13,12 @@ struct random_world {
 	uint64_t seed;
 	struct sbx_profile *profile;
 	struct sbx_system_policy *system;
+	struct sbx_rules rules;
+	struct sbx_live live;
+	bool has_rules, has_live;
 	struct world w;
 	struct sbx_attach_lists l;
+	struct sbx_attach_input in; /* of l */
 	struct sbx_cidr cidrs[CIDRS_MAX]; /* that matter */
 	size_t n_cidrs;
 	uint16_t ports[PORTS_MAX]; /* beside the bounds of every range */
@@ -196,19 +200,60 @@ static void random_policy(struct random_world *x)
 	}
 }
 
+/* A rule as it may stand in a row: entries and names, by chance with the same priority. */
+static void random_rule(struct random_world *x)
+{
+	static const char *const names[] = { "a.example", "*.example" };
+	struct sbx_net_list one = { 0 };
+	bool allow = rnd(x, 3) != 0, floor = !allow && rnd(x, 5) == 0;
+	struct sbx_err err = { 0 };
+
+	random_entry(x, &one, false);
+	if (one.n || rnd(x, 2))
+		assert_int_equal(sbx_rules_add(&x->rules, (int64_t)x->rules.n + 1,
+					       SBX_RULE_NETWORK, allow ? SBX_ALLOW : SBX_DENY,
+					       floor ? 0 : 100 + rnd(x, 3), floor, floor,
+					       one.n ? one.v[0].text : names[rnd(x, 2)], &err), 0);
+	sbx_net_list_fini(&one);
+}
+
+static void random_changes(struct random_world *x)
+{
+	x->rules = (struct sbx_rules){ 0 };
+	x->live = (struct sbx_live){ .deny = { .deny = true } };
+	x->has_rules = rnd(x, 2);
+	x->has_live = rnd(x, 2);
+	for (uint32_t n = x->has_rules ? rnd(x, 6) : 0; n > 0; n--)
+		random_rule(x);
+	x->rules.default_set = x->has_rules && rnd(x, 3) == 0;
+	x->rules.default_action = rnd(x, 3) ? SBX_ALLOW : SBX_DENY;
+	x->live.air_gapped = x->has_live && rnd(x, 6) == 0;
+	for (uint32_t n = x->has_live ? rnd(x, 4) : 0; n > 0; n--)
+		random_entry(x, &x->live.allow, false);
+	for (uint32_t n = x->has_live ? rnd(x, 4) : 0; n > 0; n--)
+		random_entry(x, &x->live.deny, false);
+}
+
 static void fail_at(const struct random_world *x, const struct sbx_addr *a, enum sbx_proto proto,
 		    uint16_t port, const char *what, bool policy, bool kernel)
 {
 	const struct sbx_net_list *lists[] = { &x->profile->network.allow,
 					       &x->profile->network.deny, &x->system->floors,
-					       &x->system->admit };
-	static const char *const names[] = { "allow", "deny", "floor", "admit" };
+					       &x->system->admit, &x->live.allow, &x->live.deny };
+	static const char *const names[] = { "allow",	   "deny",	 "floor",
+					     "admit",	   "live allow", "live deny" };
 	char addr[SBX_ADDR_STR_MAX];
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(lists); i++)
 		for (size_t k = 0; k < lists[i]->n; k++)
 			print_message("%s %s%s\n", names[i], lists[i]->v[k].text,
 				      lists[i]->v[k].private_ok ? " private" : "");
+	for (size_t i = 0; i < x->rules.n; i++)
+		print_message("rule %s %s priority %u floor %d\n",
+			      sbx_action_str(x->rules.v[i].action), x->rules.v[i].pattern,
+			      (unsigned)x->rules.v[i].priority, x->rules.v[i].is_floor);
+	print_message("default %d %d, air gap %d\n", x->rules.default_set, x->rules.default_action,
+		      x->live.air_gapped);
 	fail_msg("mode %d, %s, %s %s %u: policy %d, kernel %d", x->profile->network.mode, what,
 		 sbx_addr_format(a, addr, sizeof(addr)), sbx_proto_str(proto), port, policy,
 		 kernel);
@@ -258,6 +303,8 @@ static void compare(struct random_world *x, const struct sbx_addr *a, enum sbx_p
 	bool lo = kernel_lo(&x->l, a, proto, port);
 	bool stricter = policy && is_stricter(a);
 
+	if (!is_loopback(a) && sbx_attach_lets_pass(&x->in, a, proto, port, false) != kernel)
+		fail_at(x, a, proto, port, "an open flow", policy, !kernel);
 	x->n_checked++;
 	x->n_allowed += policy;
 	x->n_stricter += stricter;
@@ -317,12 +364,19 @@ static void compare_world(struct random_world *x)
 {
 	struct sbx_addr_range r;
 	struct sbx_err err = { 0 };
+	struct sbx_policy_input input = { .generation = 7 };
 
 	random_policy(x);
-	x->w = world_of_profile(x->profile, x->system, false);
-	if (sbx_attach_lists_new(x->profile, x->system, false, &x->l, &err) != 0)
+	random_changes(x);
+	input.profile = x->profile;
+	input.system = x->system;
+	input.rules = x->has_rules ? &x->rules : NULL;
+	input.live = x->has_live ? &x->live : NULL;
+	x->w = (struct world){ 0 };
+	if (lists_of(&input, &x->w, &x->l, &err) != 0)
 		fail_msg("%s", err.msg);
 	check_input(&x->l);
+	x->in = input_of(&x->l);
 	check_floors_apart(&x->l);
 	for (size_t i = 0; i < x->l.n_admitted; i++)
 		note_cidr(x, &x->l.admitted[i].cidr);
@@ -338,6 +392,9 @@ static void compare_world(struct random_world *x)
 		compare_around(x, &x->cidrs[i]);
 	sbx_attach_lists_fini(&x->l);
 	world_fini(&x->w);
+	sbx_rules_fini(&x->rules);
+	sbx_net_list_fini(&x->live.allow);
+	sbx_net_list_fini(&x->live.deny);
 	x->profile = sbx_profile_free(x->profile);
 	x->system = sbx_system_policy_free(x->system);
 }
