@@ -63,6 +63,14 @@ noinst_LIBRARIES += %reldir%/libsbx-live.a
 noinst_LIBRARIES += %reldir%/libsbx-loop.a
 %canon_reldir%_libsbx_loop_a_SOURCES = %reldir%/loop/watches.c %reldir%/loop/watches.h
 
+# the database of this host; its rules as the policy's
+noinst_LIBRARIES += %reldir%/libsbx-rules.a
+%canon_reldir%_libsbx_rules_a_SOURCES = \
+	%reldir%/rules/database.c \
+	%reldir%/rules/database.h \
+	%reldir%/rules/rules_load.c \
+	%reldir%/rules/rules_load.h
+
 # commands that are executed later, beside the first one
 noinst_LIBRARIES += %reldir%/libsbx-exec.a
 %canon_reldir%_libsbx_exec_a_SOURCES = %reldir%/exec/execs.c %reldir%/exec/execs.h
@@ -372,10 +380,11 @@ launcher_plan_libs = \
 	%reldir%/libsbx-rootfs.a \
 	%reldir%/libsbx-view.a \
 	%reldir%/libsbx-secrets.a \
+	%reldir%/libsbx-rules.a \
 	%reldir%/libsbx-host.a \
 	%reldir%/libsbx-process.a \
-	src/ipc/libsbx-ipc.a src/cli/libsbx-cli-options.a policy/libsbx-policy.a $(sys_libs) src/base/libsbx-base.a \
-	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
+	src/store/libsbx-store.a src/ipc/libsbx-ipc.a src/cli/libsbx-cli-options.a policy/libsbx-policy.a $(sys_libs) src/base/libsbx-base.a \
+	$(YAML_LIBS) $(PSL_LIBS) $(IDN2_LIBS) $(SBX_MD_LIBS) $(JANSSON_LIBS) $(SQLITE_LIBS) $(sys_nftnl_libs)
 
 launcher_plan_tests = \
 	tests/unit/launcher/attach/test_attach_input \
@@ -401,6 +410,7 @@ launcher_plan_tests = \
 	tests/unit/launcher/protect/test_workspace \
 	tests/unit/launcher/learn/test_learn tests/unit/launcher/record/test_refusals \
 	tests/unit/launcher/rootfs/test_views \
+	tests/unit/launcher/rules/test_rules_load \
 	tests/unit/launcher/run/test_supervise \
 	tests/unit/launcher/secrets/test_secret_helper \
 	tests/unit/launcher/secrets/test_secret_value \
@@ -482,6 +492,8 @@ tests_unit_launcher_process_test_privileges_SOURCES = tests/unit/launcher/proces
 tests_unit_launcher_process_test_privileges_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_user_test_session_sockets_SOURCES = tests/unit/launcher/user/test_session_sockets.c
 tests_unit_launcher_user_test_session_sockets_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_rules_test_rules_load_SOURCES = tests/unit/launcher/rules/test_rules_load.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_launcher_rules_test_rules_load_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_run_test_supervise_SOURCES = tests/unit/launcher/run/test_supervise.c %reldir%/run/run.c %reldir%/run/supervise.c %reldir%/process/terminal.c
 tests_unit_launcher_run_test_supervise_LDADD = %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a src/ipc/libsbx-ipc.a $(launcher_plan_libs) src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) $(CMOCKA_LIBS)
 tests_unit_launcher_tree_test_tree_SOURCES = tests/unit/launcher/tree/test_tree.c

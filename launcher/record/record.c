@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "launcher/record/record_internal.h"
 #include "launcher/record/state_change.h"
+#include "launcher/rules/database.h"
 #include "sys/process/proc.h"
 
 /* To move the write-ahead log (WAL) into the database takes 2.5 ms: four flushes of a disk. A
@@ -23,17 +24,6 @@
 #define TIDY_AFTER_US	100000
 #define WAL_PAGES_WORTH 40
 #define WAL_PAGES_LONG	128
-
-int sbx_record_open_store(const struct sbx_facts *f, struct sbx_err *err,
-			  struct sbx_store **ret_store)
-{
-	char migrations[4096];
-
-	if (snprintf(migrations, sizeof(migrations), "%s/migrations", f->data_dir) >=
-	    (int)sizeof(migrations))
-		return -ENAMETOOLONG;
-	return sbx_store_open(f->state_dir, migrations, err, ret_store);
-}
 
 /* A command line as a JSON array. Bytes that are not UTF-8 are escaped first. malloc'ed or NULL. */
 static char *command_json(char *const *argv)
@@ -106,7 +96,7 @@ int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f,
 		     const struct sbx_policy *policy, struct sbx_err *err)
 {
 	char hash[65];
-	int e = sbx_record_open_store(f, err, &r->store);
+	int e = sbx_database_open(f, err, &r->store);
 
 	if (e == 0) {
 		sbx_policy_hash(policy, hash);
@@ -221,7 +211,7 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
 	sbx_random_id(id);
 	end.ended_ms = (int64_t)sbx_clock_realtime_ms();
 	end.receipt_json = reason;
-	if (sbx_record_open_store(f, NULL, &store) == 0 &&
+	if (sbx_database_open(f, NULL, &store) == 0 &&
 	    insert_row(store, o, f, id, NULL, NULL) == 0)
 		sbx_store_sandbox_end(store, id, &end, NULL);
 	sbx_store_close(store);

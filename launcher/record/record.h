@@ -19,11 +19,6 @@
  * time after prepare. The launcher's loop calls flush and tidy when they are due.
  */
 
-/* Open the database that these facts name (their places are enough), and make it where there is
- * none. As sbx_store_open(). */
-int sbx_record_open_store(const struct sbx_facts *f, struct sbx_err *err,
-			  struct sbx_store **ret_store);
-
 /* How long the database may wait for another writer while the command runs: signals and the wall
  * clock are not handled during this wait. */
 #define SBX_RECORD_BUSY_MS 100

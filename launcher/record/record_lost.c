@@ -10,6 +10,7 @@
 #include "launcher/record/record.h"
 #include "launcher/record/record_internal.h"
 #include "launcher/record/state_change.h"
+#include "launcher/rules/database.h"
 #include "sys/process/proc.h"
 
 /* Set the state `lost`, and tell the journal. 0; SBX_STORE_E_UNKNOWN: the row has a final state;
@@ -34,7 +35,7 @@ static int end_lost(struct sbx_store *store, const char *id, struct sbx_err *err
 int sbx_record_lost(const struct sbx_facts *f, const char *id, int busy_ms, struct sbx_err *err)
 {
 	struct sbx_store *store = NULL;
-	int e = sbx_record_open_store(f, err, &store);
+	int e = sbx_database_open(f, err, &store);
 
 	if (e == 0) {
 		sbx_store_set_busy_ms(store, busy_ms);
@@ -84,7 +85,7 @@ int sbx_record_sweep(const struct sbx_facts *f, void (*tell)(const char *id, voi
 		return 0; /* do not make one */
 	clock_gettime(CLOCK_BOOTTIME, &up);
 	rows.boot_ms = (int64_t)sbx_clock_realtime_ms() - (int64_t)up.tv_sec * 1000;
-	e = sbx_record_open_store(f, err, &rows.store);
+	e = sbx_database_open(f, err, &rows.store);
 	if (e == 0)
 		e = sbx_store_live_each(rows.store, end_if_dead, &rows, err);
 	sbx_store_close(rows.store);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "launcher/record/record_internal.h"
 #include "launcher/record/refusals.h"
+#include "launcher/rules/database.h"
 
 #define NOTICES_MAX 64 /* of one kind */
 
@@ -131,7 +132,7 @@ int sbx_record_print_refusals(const struct sbx_facts *f, const char *id, FILE *o
 	if (snprintf(path, sizeof(path), "%s/sbx.db", f->state_dir) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
 	e = access(path, F_OK) < 0 && errno == ENOENT ? SBX_STORE_E_UNKNOWN :
-							sbx_record_open_store(f, err, &store);
+							sbx_database_open(f, err, &store);
 	if (e == 0)
 		e = sbx_store_find(store, id, &found, err);
 	if (e == SBX_STORE_E_UNKNOWN)

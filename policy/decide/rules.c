@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "policy/forms/option_form.h"
 
 static const char *const type_names[] = {
 	[SBX_RULE_NETWORK] = "network",
@@ -51,6 +52,10 @@ int sbx_rules_add(struct sbx_rules *rules, int64_t id, enum sbx_rule_type type,
 	struct sbx_rule *v;
 	int r = check(&rule, priority, err);
 
+	if (r == 0 && type == SBX_RULE_TOOL && sbx_form_command(pattern)) {
+		sbx_err_set(err, "'%s': %s", pattern, sbx_form_command(pattern));
+		r = SBX_PROFILE_E_INVALID;
+	}
 	if (r == 0 && type == SBX_RULE_NETWORK)
 		r = sbx_net_entry_parse(pattern, SBX_PATTERN_ANY, action == SBX_DENY, &rule.entry,
 					err);

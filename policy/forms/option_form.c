@@ -227,3 +227,24 @@ const char *sbx_form_tmpfs(const char *s)
 		return "the part after the colon must be a size from 1M to 1024T";
 	return NULL;
 }
+
+/* Each part of a path is a step of recursion when the launcher looks for the files. */
+#define COMMAND_PARTS_MAX 64
+
+const char *sbx_form_command(const char *s)
+{
+	size_t n_parts = 0;
+
+	if (!*s)
+		return "a command is a name or an absolute path";
+	if (!strchr(s, '/'))
+		return NULL;
+	if (s[0] != '/' || s[1] == '\0')
+		return "a command is a name or an absolute path";
+	for (const char *slash = s; slash; slash = strchr(slash + 1, '/')) {
+		n_parts++;
+		if (strncmp(slash, "/..", 3) == 0 && (slash[3] == '/' || slash[3] == '\0'))
+			return "'..' is not allowed in a path";
+	}
+	return n_parts > COMMAND_PARTS_MAX ? "the path of a command has at most 64 parts" : NULL;
+}

@@ -25,6 +25,9 @@ const char *sbx_form_bind(const char *s);      /* SRC[:DST][:ro|:rw] */
 const char *sbx_form_ro_bind(const char *s);   /* the same without rw */
 const char *sbx_form_tmpfs(const char *s);     /* DIR or DIR:SIZE */
 
+/* A name, an absolute path or a pattern of either: of commands.allow, .deny and of a tool rule */
+const char *sbx_form_command(const char *s);
+
 /* The two parts of a text that sbx_form_tmpfs() accepted: the length of DIR, and SIZE in bytes, 0
  * if it is not given. */
 size_t sbx_form_tmpfs_split(const char *s, uint64_t *ret_size_bytes);

@@ -104,26 +104,6 @@ static const char *check_relative_path(const char *s)
 	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
 }
 
-/* Each part of a path is a step of recursion when the launcher looks for the files. */
-#define COMMAND_PARTS_MAX 64
-
-static const char *check_command(const char *s)
-{
-	size_t n_parts = 0;
-
-	if (!*s)
-		return "a command is a name or an absolute path";
-	if (!strchr(s, '/'))
-		return NULL;
-	if (s[0] != '/' || s[1] == '\0')
-		return "a command is a name or an absolute path";
-	for (const char *slash = s; slash; slash = strchr(slash + 1, '/'))
-		n_parts++;
-	if (n_parts > COMMAND_PARTS_MAX)
-		return "the path of a command has at most 64 parts";
-	return has_dotdot(s) ? "'..' is not allowed in a path" : NULL;
-}
-
 static size_t env_name_length(const char *s)
 {
 	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
@@ -540,10 +520,10 @@ static const struct sbx_key_block filesystem_keys = { "filesystem", filesystem_r
 						      SBX_N_ELEMENTS(filesystem_rows) };
 
 static const struct sbx_key command_rows[] = {
-	{ "allow", SBX_KEY_STRINGS, PROFILE(commands.allow), .max = 1024, .check = check_command,
+	{ "allow", SBX_KEY_STRINGS, PROFILE(commands.allow), .max = 1024, .check = sbx_form_command,
 	  .help = "Only these commands may run, by name, absolute path or a pattern of either; all "
 		  "unless said." },
-	{ "deny", SBX_KEY_STRINGS, PROFILE(commands.deny), .max = 1024, .check = check_command,
+	{ "deny", SBX_KEY_STRINGS, PROFILE(commands.deny), .max = 1024, .check = sbx_form_command,
 	  .help = "Commands that may not run, besides the system policy's." },
 };
 static const struct sbx_key_block command_keys = { "commands", command_rows,
@@ -652,7 +632,7 @@ const struct sbx_key_block sbx_profile_keys = { "", profile_rows, SBX_N_ELEMENTS
 
 #define SYSTEM(field) .offset = offsetof(struct sbx_system_policy, field)
 static const struct sbx_key system_command_rows[] = {
-	{ "deny", SBX_KEY_STRINGS, SYSTEM(commands_deny), .max = 1024, .check = check_command,
+	{ "deny", SBX_KEY_STRINGS, SYSTEM(commands_deny), .max = 1024, .check = sbx_form_command,
 	  .help = "Commands that no profile may run, by name, absolute path or a pattern of "
 		  "either." },
 };

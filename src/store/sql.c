@@ -118,9 +118,9 @@ void sbx_sql_bind_int(struct sbx_sql_binder *b, int64_t v)
 
 const char *sbx_sql_text(sqlite3_stmt *stmt, int column)
 {
-	return sqlite3_column_type(stmt, column) == SQLITE_NULL ?
-		       NULL :
-		       (const char *)sqlite3_column_text(stmt, column);
+	const char *text = (const char *)sqlite3_column_text(stmt, column);
+
+	return text && strlen(text) == (size_t)sqlite3_column_bytes(stmt, column) ? text : NULL;
 }
 
 int64_t sbx_sql_number(sqlite3_stmt *stmt, int column, int64_t none)

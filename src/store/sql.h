@@ -41,7 +41,8 @@ struct sbx_sql_binder {
 void sbx_sql_bind_text(struct sbx_sql_binder *b, const char *s); /* NULL is NULL */
 void sbx_sql_bind_int(struct sbx_sql_binder *b, int64_t v);
 
-/* A column's text; NULL for NULL and for what is no text. Valid until the next step. */
+/* A column's text; NULL for NULL and for a text with a NUL byte in it. Valid until the next
+ * step. */
 const char *sbx_sql_text(sqlite3_stmt *stmt, int column);
 /* A column's integer; @none for NULL. */
 int64_t sbx_sql_number(sqlite3_stmt *stmt, int column, int64_t none);

@@ -71,6 +71,7 @@ ROOMS = {
         "process": set(),
         "loop": set(),
         "host": {"process"},
+        "rules": {"host", "process"},
         "secrets": {"host", "process"},
         "view": {"host", "process"},
         "rootfs": {"view", "host", "process"},
@@ -78,22 +79,22 @@ ROOMS = {
         "user": {"rootfs", "view", "host", "process"},
         "grants": {"user", "rootfs", "view", "host", "process"},
         "protect": {"rootfs", "view", "host", "process"},
-        "commands": {"rootfs", "view", "host", "process"},
-        "plan": {"commands", "protect", "grants", "user", "attach", "rootfs", "view", "secrets", "host", "process"},
+        "commands": {"rules", "rootfs", "view", "host", "process"},
+        "plan": {"rules", "commands", "protect", "grants", "user", "attach", "rootfs", "view", "secrets", "host", "process"},
         "setup": {"init", "plan", "attach", "rootfs", "view", "secrets", "host", "process"},  # init_argv.h
         "helpers": {"plan", "protect", "grants", "rootfs", "view", "host", "process"},
         "keep": {"plan", "grants", "rootfs", "view", "host", "process"},
         "learn": {"record", "setup", "plan", "view", "host", "process"},
-        "record": {"setup", "plan", "view", "host", "process"},
+        "record": {"rules", "setup", "plan", "view", "host", "process"},
         "tree": {"plan", "rootfs", "view", "host", "process"},
         "stage": {"tree", "setup", "plan", "protect", "rootfs", "view", "host", "process"},
         "cleanup": {"record", "helpers", "plan", "protect", "rootfs", "view", "host", "process"},
         "resources": {"cleanup", "setup", "plan", "attach", "view", "secrets", "host", "process"},
         "exec": {"loop", "setup", "plan", "commands", "rootfs", "view", "host", "process"},
-        "live": {"loop", "resources", "stage", "record", "cleanup", "setup", "plan", "attach", "view", "host", "process"},
-        "run": {"learn", "live", "exec", "loop", "resources", "stage", "helpers", "keep", "record", "cleanup", "setup", "plan", "rootfs", "view", "secrets",
+        "live": {"rules", "loop", "resources", "stage", "record", "cleanup", "setup", "plan", "attach", "view", "host", "process"},
+        "run": {"rules", "learn", "live", "exec", "loop", "resources", "stage", "helpers", "keep", "record", "cleanup", "setup", "plan", "rootfs", "view", "secrets",
                 "host", "process"},
-        "cli": {"learn", "run", "live", "exec", "loop", "resources", "keep", "stage", "helpers", "record", "cleanup", "setup", "plan", "protect", "grants",
+        "cli": {"rules", "learn", "run", "live", "exec", "loop", "resources", "keep", "stage", "helpers", "record", "cleanup", "setup", "plan", "protect", "grants",
                 "rootfs", "view", "secrets", "host", "process"},
         "init": set(),
     },
@@ -101,7 +102,7 @@ ROOMS = {
 
 # Another layer's rooms that a layer may include, where not all.
 ACROSS = {
-    ("ctl", "launcher"): {"cleanup", "cli", "host", "plan", "record", "stage"},
+    ("ctl", "launcher"): {"cleanup", "cli", "host", "plan", "record", "rules", "stage"},
 }
 
 ROOM_MAX = 16  # files, so that a room is seen at a glance

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/host/facts_gather.h"
-#include "launcher/record/record.h"
+#include "launcher/rules/database.h"
 
 int sbx_ctl_status(struct sbx_ctl *ctl, int r, const char *what)
 {
@@ -40,7 +40,7 @@ static int open_store(struct sbx_ctl *ctl, bool make, struct sbx_store **ret_sto
 	if (r == 0 && !make && access(path, F_OK) < 0 && errno == ENOENT)
 		return SBX_CTL_DONE;
 	if (r == 0)
-		r = sbx_record_open_store(&ctl->facts, &ctl->err, ret_store);
+		r = sbx_database_open(&ctl->facts, &ctl->err, ret_store);
 	return r == 0 ? SBX_CTL_DONE : (sbx_ctl_status(ctl, r, "the database"), SBX_CTL_FAILED);
 }
 
