@@ -73,7 +73,13 @@ noinst_LIBRARIES += %reldir%/libsbx-rules.a
 
 # commands that are executed later, beside the first one
 noinst_LIBRARIES += %reldir%/libsbx-exec.a
-%canon_reldir%_libsbx_exec_a_SOURCES = %reldir%/exec/execs.c %reldir%/exec/execs.h
+%canon_reldir%_libsbx_exec_a_SOURCES = \
+	%reldir%/exec/exec_judge.c \
+	%reldir%/exec/exec_judge.h \
+	%reldir%/exec/execs.c \
+	%reldir%/exec/execs.h \
+	%reldir%/exec/stdio.c \
+	%reldir%/exec/stdio.h
 
 # what a run has on the host's side: cgroup, rules, broker, sbx-tls, published ports
 noinst_LIBRARIES += %reldir%/libsbx-resources.a
@@ -577,7 +583,8 @@ noinst_LIBRARIES += %reldir%/libsbx-init.a
 	%reldir%/init/probe_dns.c \
 	%reldir%/init/probe_files.c \
 	%reldir%/init/probe_kernel.c \
-	%reldir%/init/probe_ruleset.c
+	%reldir%/init/probe_ruleset.c \
+	%reldir%/init/pid1.c %reldir%/init/pid1.h
 
 pkglibexec_PROGRAMS += %reldir%/sbx-init
 %canon_reldir%_sbx_init_SOURCES = %reldir%/init/init.c %reldir%/init/init_argv.h
@@ -585,13 +592,17 @@ pkglibexec_PROGRAMS += %reldir%/sbx-init
 %canon_reldir%_sbx_init_LDADD = \
 	%reldir%/libsbx-init.a $(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a
 
-check_PROGRAMS += tests/unit/launcher/init/test_init tests/unit/launcher/init/test_init_dns tests/unit/launcher/init/test_init_probes
+check_PROGRAMS += tests/unit/launcher/init/test_init tests/unit/launcher/init/test_init_dns tests/unit/launcher/init/test_init_probes \
+	tests/unit/launcher/init/test_pid1
 launcher_init_test_libs = \
 	$(sys_libs) src/ipc/libsbx-ipc.a src/base/libsbx-base.a \
 	$(sys_nftnl_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_init_test_init_SOURCES = tests/unit/launcher/init/test_init.c tests/unit/init_process.h
 tests_unit_launcher_init_test_init_LDADD = $(launcher_init_test_libs)
 EXTRA_tests_unit_launcher_init_test_init_DEPENDENCIES = %reldir%/sbx-init
+tests_unit_launcher_init_test_pid1_SOURCES = tests/unit/launcher/init/test_pid1.c
+tests_unit_launcher_init_test_pid1_LDADD = $(launcher_init_test_libs)
+EXTRA_tests_unit_launcher_init_test_pid1_DEPENDENCIES = %reldir%/sbx-init
 tests_unit_launcher_init_test_init_probes_SOURCES = tests/unit/launcher/init/test_init_probes.c
 tests_unit_launcher_init_test_init_probes_LDADD = $(launcher_init_test_libs)
 EXTRA_tests_unit_launcher_init_test_init_probes_DEPENDENCIES = %reldir%/sbx-init

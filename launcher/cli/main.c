@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -24,6 +23,7 @@
 #include "launcher/cli/job.h"
 #include "launcher/cli/options_parse.h"
 #include "launcher/cli/profile_list.h"
+#include "launcher/exec/stdio.h"
 #include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/facts_gather.h"
@@ -52,28 +52,6 @@ static void complain(const struct sbx_err *err)
 	char buf[SBX_ERR_FILE_MAX + SBX_ERR_MSG_MAX + 64];
 
 	fprintf(stderr, "sbx-run: %s\n", sbx_err_format(err, buf, sizeof(buf)));
-}
-
-/* Refuses a network socket as standard input, output or error. It is in the host's network
- * namespace and in the cgroup of its maker, so the command could disconnect it and connect it to
- * anything. */
-static int check_stdio(struct sbx_err *err)
-{
-	static const char *const names[] = { "input", "output", "error" };
-
-	for (int fd = 0; fd < 3; fd++) {
-		int family = AF_UNIX;
-		socklen_t n = sizeof(family);
-
-		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &n) < 0 || family == AF_UNIX)
-			continue;
-		sbx_err_set(err, "standard %s is a network socket, with which the command could "
-			    "connect to anything: put a pipe between "
-			    "(... | cat | sbx-run ... | cat)",
-			    names[fd]);
-		return -EPERM;
-	}
-	return 0;
 }
 
 static int print_json(const struct sbx_plan *plan)
@@ -376,10 +354,11 @@ static int parse(int argc, char **argv, struct sbx_options *ret_o)
 /* Reads the job, and checks standard input, output and error. */
 static int prepare_run(struct sbx_options *o)
 {
+	static const int stdio[] = { 0, 1, 2 };
 	struct sbx_err err = { 0 };
 	int status = load_job(o);
 
-	if (status != 0 || check_stdio(&err) == 0)
+	if (status != 0 || sbx_stdio_check(stdio, "sbx-run ...", &err) == 0)
 		return status;
 	complain(&err);
 	return EXIT_NOT_SET_UP;

@@ -207,15 +207,17 @@ static int refuse_missing(const struct sbx_draft *d, const char *command, struct
 struct judging {
 	const struct sbx_draft *d;
 	struct sbx_err *err;
+	bool denied;
 };
 
 static int judge_needed(void *userdata, const struct sbx_needed *needed)
 {
-	const struct judging *j = userdata;
+	struct judging *j = userdata;
 	const struct sbx_denied denied = sbx_command_denied(j->d, needed->asked, needed->names);
 
 	if (!denied.entry)
 		return 0;
+	j->denied = true;
 	sbx_err_set(j->err,
 		    "%s is interpreted by '%s', which is denied by %s%s%s: commands.deny '%s'",
 		    needed->by, needed->asked, denied.by_system ? "the system policy" : "profile '",
@@ -224,31 +226,31 @@ static int judge_needed(void *userdata, const struct sbx_needed *needed)
 	return SBX_EXIT_NOT_EXECUTABLE;
 }
 
-static int judge_interpreters(const struct sbx_draft *d, const struct sbx_view_hit *hit,
+static int judge_interpreters(const struct sbx_draft *d, const char *command,
+			      const struct sbx_view_hit *hit, bool *ret_denied,
 			      struct sbx_err_list *errs)
 {
 	struct sbx_err err = { 0 };
-	struct judging judging = { d, &err };
+	struct judging judging = { d, &err, false };
 	int r = sbx_command_follow(d, hit, false, judge_needed, &judging, &err);
 
 	if (r > 0)
-		sbx_err_list_add(errs, "", 0, 0, "command '%s': %s", d->options->argv[0], err.msg);
+		sbx_err_list_add(errs, "", 0, 0, "command '%s': %s", command, err.msg);
+	*ret_denied = judging.denied;
 	return r;
 }
 
-int sbx_plan_command(const struct sbx_draft *d, struct sbx_err_list *errs)
+int sbx_command_judge(const struct sbx_draft *d, const char *command, struct sbx_view_hit *ret_hit,
+		      bool *ret_denied, struct sbx_err_list *errs)
 {
-	const char *command = d->options->argv[0], *why = "";
+	const char *why = "";
 	SBX_CLEANUP(sbx_names_fini) struct sbx_names names = { 0 };
-	struct sbx_view_hit hit;
-	int r = sbx_plan_masks(d, errs), found;
+	int found = sbx_command_find(d, command, &names, ret_hit, &why), r;
 
-	if (r != 0)
-		return r;
-	found = sbx_command_find(d, command, &names, &hit, &why);
 	/* Judge the deny list also if the file does not exist: "denied" is the better answer for
 	 * sudo. */
 	r = judge(d, command, &names, errs);
+	*ret_denied = r != 0;
 	if (r != 0)
 		return r;
 	if (found == SBX_EXIT_NOT_FOUND)
@@ -257,11 +259,23 @@ int sbx_plan_command(const struct sbx_draft *d, struct sbx_err_list *errs)
 		sbx_err_list_add(errs, "", 0, 0, "command '%s' %s", command, why);
 		return found;
 	}
-	r = judge_interpreters(d, &hit, errs);
+	return judge_interpreters(d, command, ret_hit, ret_denied, errs);
+}
+
+/* Without a command there is only the list. */
+int sbx_plan_command(const struct sbx_draft *d, struct sbx_err_list *errs)
+{
+	const char *command = d->options->argv[0];
+	struct sbx_view_hit hit;
+	bool denied;
+	int r = sbx_plan_masks(d, errs);
+
+	if (r == 0 && command)
+		r = sbx_command_judge(d, command, &hit, &denied, errs);
 	if (r != 0)
 		return r;
-	d->commands->path = strdup(hit.path);
+	d->commands->path = strdup(command ? hit.path : "");
 	if (!d->commands->path)
 		return -ENOMEM;
-	return d->profile->commands.allow.n ? sbx_plan_programs(d, &hit, errs) : 0;
+	return d->profile->commands.allow.n ? sbx_plan_programs(d, command ? &hit : NULL, errs) : 0;
 }

@@ -326,6 +326,15 @@ static void forbid_execution_of_what_is_written(const struct sbx_draft *d)
 	}
 }
 
+/* A plan without programs would be one without a list. */
+static int refuse_none(struct files *f)
+{
+	sbx_err_set(&f->err,
+		    "no program of the commands.allow list of profile '%s' is in the sandbox",
+		    f->d->options->profile);
+	return SBX_EXIT_REFUSED;
+}
+
 int sbx_plan_programs(const struct sbx_draft *d, const struct sbx_view_hit *hit,
 		      struct sbx_err_list *errs)
 {
@@ -335,12 +344,14 @@ int sbx_plan_programs(const struct sbx_draft *d, const struct sbx_view_hit *hit,
 
 	if (r == 0)
 		r = check_stdio(&f);
-	if (r == 0)
+	if (r == 0 && hit)
 		r = add_command(&f, hit);
 	if (r == 0)
 		r = sbx_program_dirs(d, NULL, 0, &dirs);
 	if (r == 0)
 		r = sbx_entries_expand(d, &d->profile->commands.allow, &dirs, add_entry, &f);
+	if (r == 0 && d->commands->n_programs == 0)
+		r = refuse_none(&f);
 	if (r == -E2BIG)
 		r = refuse_many(&f);
 	if (r > 0)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "ipc/messages.h"
 #include "launcher/loop/watches.h"
 #include "launcher/plan/plan.h"
 
@@ -45,6 +46,7 @@ struct sbx_execs {
 	const struct sbx_plan *plan; /* borrowed */
 	struct sbx_watches *watches; /* borrowed */
 	int fd;			     /* channel to pid 1; borrowed; -1: there is no sandbox */
+	bool broken;		     /* a process inside broke its protocol */
 	uint32_t last_number;
 	struct sbx_exec *v; /* SBX_EXECS_MAX of them, from the first request on */
 };
@@ -75,5 +77,13 @@ void sbx_execs_forget(struct sbx_execs *e, uint32_t number);
 
 /* Commands that were started or are about to. */
 size_t sbx_execs_count(const struct sbx_execs *e);
+
+/* --- for the launcher's loop --- */
+
+/* A message of pid 1. 0, or -1: there is no such command. */
+int sbx_execs_on_exit(struct sbx_execs *e, const struct sbx_msg_exec_exit *m);
+/* No process of the sandbox is left, and all messages of pid 1 were read: the other commands were
+ * killed. */
+void sbx_execs_end(struct sbx_execs *e);
 
 #endif

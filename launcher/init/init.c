@@ -2,23 +2,26 @@
 /*
  * sbx-init: pid 1 of the sandbox, and its child, which becomes the command.
  *
- *   sbx-init CTL_FD EXE_FD --|--wait-all COMMAND [ARG...]
+ *   sbx-init CTL_FD EXE_FD EXEC_FD --|--wait-all [COMMAND [ARG...]]
  *
  * bwrap executes it with the ids, namespaces, view of files, filter and environment of the command.
- * sbx-init forks first. The child takes the list of programs and the probes, enforces the list,
- * runs the probes, sends the verdicts, prepares the exec and waits. Only RELEASE lets it execute
- * the command. Any other message, or the end of the channel, ends it with status 125.
+ * Pid 1 takes the list of programs and the probes, and enforces what the command may execute and
+ * signal (Landlock). Then it forks, so that every command is in its domain. The child runs the
+ * probes, sends the verdicts, prepares the exec and waits. Only RELEASE lets it execute the
+ * command. Any other message, or the end of the channel, ends it with status 125. Without a command
+ * the child stays idle from the release until a signal ends it.
  *
- * Pid 1 keeps no descriptor and no directory, and handles no signal. It reaps children and orphans.
- * It ends with the command's status, or 128 + N for signal N, and the kernel then kills all other
- * processes inside. With --wait-all it ends when no process is left. No process inside can kill it,
- * because a namespace's init gets only signals for which it has handlers. bwrap could be pid 1
- * (without --as-pid-1), but is much larger.
+ * Pid 1 (pid1.c) keeps one descriptor, EXEC_FD, and no directory, and handles no signal. It reaps
+ * children and orphans, and forks further commands. It ends with the first command's status, or
+ * 128 + N for signal N, and the kernel then kills all other processes inside. With --wait-all it
+ * ends when no process is left. No process inside can kill it, because a namespace's init gets only
+ * signals for which it has handlers. bwrap could be pid 1 (without --as-pid-1), but is much larger.
  *
  * CTL_FD is a channel (ipc/channel.h) to the launcher, close-on-exec: its end tells the launcher
- * that the exec worked. EXE_FD is the descriptor by which bwrap executed this program; -1: none.
+ * that the exec worked. EXEC_FD is pid 1's channel for further commands, close-on-exec. EXE_FD is
+ * the descriptor by which bwrap executed this program; -1: none.
  *
- * sbx-init trusts the launcher. Pid 1, and the child until the exec, are not dumpable, so no
+ * sbx-init trusts the launcher. Pid 1, and a child until its exec, are not dumpable, so no
  * process of the same uid can trace them. Signals that the launcher forwards are blocked from the
  * start (launcher/process/signals.h); early ones stay pending until the mask is cleared before the
  * exec. Dispositions are reset, but an ignored SIGHUP, SIGINT or SIGQUIT stays, for nohup and
@@ -31,9 +34,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -44,6 +44,7 @@
 #include "launcher/init/init_argv.h"
 #include "launcher/init/init_probes.h"
 #include "launcher/init/init_programs.h"
+#include "launcher/init/pid1.h"
 #include "sys/seccomp/landlock.h"
 
 SBX_VERSION_MARK;
@@ -55,7 +56,7 @@ enum {
 };
 
 struct init {
-	int ctl_fd;
+	int ctl_fd, exec_fd;
 	bool wait_all;
 	char **command;
 	struct sbx_msg_programs programs;
@@ -84,14 +85,17 @@ static void parse(struct init *in, int argc, char **argv)
 {
 	int exe_fd;
 
-	if (argc < 5 || (strcmp(argv[3], "--") != 0 && strcmp(argv[3], SBX_INIT_WAIT_ALL) != 0))
-		die("usage: sbx-init CTL_FD EXE_FD --|" SBX_INIT_WAIT_ALL
-		    " COMMAND [ARG...] (sbx-run starts it)");
-	in->wait_all = argv[3][2] != '\0';
+	if (argc < 5 || (strcmp(argv[4], "--") != 0 && strcmp(argv[4], SBX_INIT_WAIT_ALL) != 0))
+		die("usage: sbx-init CTL_FD EXE_FD EXEC_FD --|" SBX_INIT_WAIT_ALL
+		    " [COMMAND [ARG...]] (sbx-run starts it)");
+	in->wait_all = argv[4][2] != '\0';
 	in->ctl_fd = parse_fd(argv[1]);
 	exe_fd = parse_fd(argv[2]);
-	in->command = argv + 4;
-	if (in->ctl_fd < 0 || exe_fd < -1 || fcntl(in->ctl_fd, F_SETFD, FD_CLOEXEC) < 0)
+	in->exec_fd = parse_fd(argv[3]);
+	in->command = argv + 5;
+	if (in->ctl_fd < 0 || exe_fd < -1 || in->exec_fd < 0 ||
+	    fcntl(in->ctl_fd, F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(in->exec_fd, F_SETFD, FD_CLOEXEC) < 0)
 		die("the fd numbers are wrong");
 	if (exe_fd >= 0)
 		close(exe_fd);
@@ -144,7 +148,8 @@ static void hold_programs(struct init *in)
 	in->held = true;
 }
 
-static void self_test(struct init *in)
+/* In pid 1: for every command. */
+static void take_orders(struct init *in)
 {
 	struct sbx_span packet;
 	bool hold;
@@ -159,6 +164,10 @@ static void self_test(struct init *in)
 		die("the launcher sent something else than probes");
 	if (hold)
 		hold_programs(in);
+}
+
+static void self_test(struct init *in)
+{
 	sbx_probes_run(&in->probes, in->ctl_fd, in->runs, &in->verdicts);
 	send_packet(in, sbx_msg_encode_verdicts(&in->verdicts, in->packet, sizeof(in->packet)));
 	sbx_probes_close(in->runs, in->probes.n_probes);
@@ -172,29 +181,13 @@ static void wait_for_release(struct init *in)
 		_exit(EXIT_NOT_SET_UP);
 }
 
-/* By the bare system call, because libc reserves two signals, and a parent may have left them
- * ignored. The buffer fits struct sigaction of every kernel; all zero it means SIG_DFL. The exec
- * that started this program reset all handlers, so only ignored signals are left to reset. */
-static void reset_signal(int sig)
-{
-	static const unsigned long fresh[8];
-
-	syscall(SYS_rt_sigaction, sig, fresh, NULL, NSIG / 8);
-}
-
+/* The exec that started this program reset all handlers, so only ignored signals are left to
+ * reset. */
 static void reset_signals(void)
 {
 	for (int sig = 1; sig < NSIG; sig++)
 		if (sig != SIGHUP && sig != SIGINT && sig != SIGQUIT)
-			reset_signal(sig);
-}
-
-static void unblock_signals(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+			sbx_pid1_reset_signal(sig);
 }
 
 /* kill(0, ...) signals a process group across namespaces, and this group is the caller's, with the
@@ -212,16 +205,14 @@ static void choose_group(void)
 		setpgid(0, 0);
 }
 
-/* The ruleset of an allow list does the same. */
-static void confine(const struct init *in)
+/* The ruleset of an allow list does the same. docs/THREATS.md says what a kernel before 5.19 or
+ * 6.12 leaves open. 0 or -errno. */
+static int confine(const struct init *in)
 {
 	SBX_AUTO_CLOSE int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r = in->held ? 0 : root < 0 ? -errno : sbx_landlock_confine(root);
 
-	if (r < 0 &&
-	    r != -EOPNOTSUPP) /* docs/THREATS.md says what a kernel before 5.19 or 6.12 leaves
-			       * open */
-		die("cannot confine the command to the sandbox (Landlock)");
+	return r == -EOPNOTSUPP ? 0 : r;
 }
 
 /* Returns the exit status, and only if the exec failed. */
@@ -230,7 +221,7 @@ static int become_command(struct init *in)
 	struct sbx_msg_exec_failed m = { 0 };
 	ssize_t n;
 
-	unblock_signals();
+	sbx_pid1_mask_signals(false);
 	execvp(in->command[0], in->command); /* /bin/sh executes a file without a format */
 	m.error = (uint32_t)errno;
 	m.not_found = errno == ENOENT || errno == ENOTDIR;
@@ -240,74 +231,51 @@ static int become_command(struct init *in)
 	return m.not_found ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/* --- pid 1 --- */
-
-/* Children are the command and orphans: without children the sandbox has no process left. A child
- * that made pid 1 its tracer (PTRACE_TRACEME, if seccomp.allow has ptrace) reports its stops here
- * and is continued. */
-static _Noreturn void reap(pid_t command, bool wait_all)
+/* Stays, without a descriptor, until a signal ends it. */
+static _Noreturn void idle(void)
 {
-	int status, end = EXIT_NOT_SET_UP;
-	pid_t pid;
-
-	for (;;) {
-		pid = waitpid(-1, &status, 0);
-		if (pid < 0 && errno == EINTR)
-			continue;
-		if (pid < 0)
-			_exit(end);
-		if (WIFSTOPPED(status)) {
-			ptrace(PTRACE_DETACH, pid, NULL, NULL);
-			continue;
-		}
-		if (pid != command)
-			continue;
-		end = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-		if (!wait_all)
-			_exit(end);
-	}
-}
-
-/* Set the name in a list of processes; after the exec by descriptor it would be a number. */
-static _Noreturn void stay(pid_t command, bool wait_all)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	if (close_range(0, ~0u, 0) < 0 || chdir("/") < 0)
-		_exit(EXIT_NOT_SET_UP);
-	prctl(PR_SET_NAME, "sbx-init");
-	reap(command, wait_all);
+	close_range(0, ~0u, 0);
+	prctl(PR_SET_NAME, "sbx-wait");
+	sbx_pid1_mask_signals(false);
+	for (;;)
+		pause();
 }
 
 /* Returns in the child. */
-static void split(bool wait_all)
+static void split(struct init *in)
 {
-	pid_t pid;
+	struct sbx_pid1 p = { .exec_fd = in->exec_fd, .wait_all = in->wait_all, .held = in->held };
 
-	reset_signal(SIGCHLD); /* if ignored, the kernel would drop the children's statuses */
-	pid = fork();
-	if (pid < 0)
+	sbx_pid1_reset_signal(SIGCHLD); /* if ignored, the kernel would drop the children's
+					 * statuses */
+	p.command = fork();
+	if (p.command < 0)
 		die("cannot start a process");
-	if (pid > 0)
-		stay(pid, wait_all);
+	if (p.command > 0)
+		sbx_pid1_stay(&p);
+	in->exec_fd = sbx_fd_close(in->exec_fd);
 }
 
 int main(int argc, char **argv)
 {
 	static struct init in; /* too large for a stack, and zero */
+	int confined;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_DUMPABLE, 0);
 	parse(&in, argc, argv);
 	send_simple(&in, SBX_MSG_INIT_HELLO); /* from pid 1, which the launcher watches; the
 					       * verdicts come from the child */
-	split(in.wait_all);
+	take_orders(&in);
+	confined = confine(&in);
+	split(&in);
 	reset_signals();
-	self_test(&in);
+	self_test(&in); /* also if the last but one failed: a probe may say why */
+	if (confined < 0)
+		die("cannot confine the commands to the sandbox (Landlock)");
 	choose_group();
-	confine(&in);
 	wait_for_release(&in);
+	if (!in.command[0])
+		idle();
 	_exit(become_command(&in));
 }

@@ -141,7 +141,7 @@ static bool is_noexec(int fd)
 	return fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_NOEXEC);
 }
 
-static int refuse_stdio(char *why, size_t n_why)
+int sbx_init_judge_stdio(char *why, size_t n_why)
 {
 	static const char *const names[] = { "input", "output", "error" };
 
@@ -189,5 +189,5 @@ int sbx_init_hold(const struct sbx_msg_programs *m, char *why, size_t n_why)
 		r = sbx_seccomp_hold_memfd();
 	if (r < 0)
 		sbx_text_cut(why, n_why, "cannot hold commands.allow: %s", strerror(-r));
-	return r < 0 ? r : refuse_stdio(why, n_why);
+	return r < 0 ? r : sbx_init_judge_stdio(why, n_why);
 }

@@ -10,4 +10,8 @@
  * the directories of programs. 0; otherwise -errno with @why, a line for people. */
 int sbx_init_hold(const struct sbx_msg_programs *m, char *why, size_t n_why);
 
+/* The same for the descriptors 0-2 that a further command got, when the list is enforced: 0, or
+ * -EPERM with @why. */
+int sbx_init_judge_stdio(char *why, size_t n_why);
+
 #endif

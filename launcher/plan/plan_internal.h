@@ -12,8 +12,6 @@
  * the plan. All return 0, an exit status (125-127) with @errs, or -errno.
  */
 
-/* planner.c: the parts' view of @p. */
-struct sbx_draft sbx_plan_draft(struct sbx_plan *p);
 /* plan_profile.c. The first: profile, system policy. The second: compiled policy, nft,
  * resolvers. */
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs);

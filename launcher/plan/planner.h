@@ -12,4 +12,7 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 		 const struct sbx_plan **ret_plan);
 struct sbx_plan *sbx_plan_free(const struct sbx_plan *plan);
 
+/* The plan as its parts see it: everything is borrowed. When the plan is made, for looking only. */
+struct sbx_draft sbx_plan_draft(struct sbx_plan *p);
+
 #endif

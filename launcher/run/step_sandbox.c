@@ -261,6 +261,7 @@ int sbx_step_release_apply(struct sbx_run *r)
 		sbx_err_set(&r->err, "cannot take changes of the policy: %s", strerror(-e));
 		return e;
 	}
+	sbx_execs_open(&r->execs, r->plan, &r->watches, r->init.exec_fd);
 	sbx_record_released(&r->recorder, !r->plan->attach.on); /* with attach it may wait for
 								 * pins */
 	sbx_announce_ready(r); /* after the row is written, which a reader may look for */

@@ -90,6 +90,7 @@ int sbx_run_carry_out(struct sbx_run *r)
 		r->outcome = SBX_OUTCOME_LOST; /* released, and then a step failed */
 	sbx_stage_end(&r->stage); /* before the first undo, because the sandbox uses what the
 				   * steps made */
+	sbx_supervise_execs_end(r);
 	sbx_terminals_restore(&r->terminals); /* no process can change them any more; before the
 					       * launcher's own messages */
 	sbx_announce_stopping(r);

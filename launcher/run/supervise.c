@@ -33,13 +33,15 @@
 #include "sys/process/proc.h"
 
 #define PACKETS_PER_TURN 64
-#define N_FIXED 8 /* descriptors of a turn, besides those of protect helpers */
+#define N_FIXED 9 /* descriptors of a turn, besides those of protect helpers */
 #define WALL_GRACE_US 2000000 /* between SIGTERM and SIGKILL at the wall time */
 
-enum peer { STAGE, BROKER, INIT, TLS, SECRETS, N_PEERS };
+enum peer { STAGE, BROKER, INIT, TLS, SECRETS, PID1, N_PEERS };
 
-static const char *const names[N_PEERS] = { "the stage", "the broker", "the sandbox's init",
-					    "sbx-tls", "the secret helper" };
+static const char *const names[N_PEERS] = {
+	"the stage", "the broker",	  "the sandbox's init",
+	"sbx-tls",   "the secret helper", "the sandbox's pid 1",
+};
 /* The most descriptors that come with a message. */
 static const size_t fds_max[N_PEERS] = {
 	[STAGE] = SBX_N_BROKER_FDS, [TLS] = SBX_N_TLS_READY_FDS, [SECRETS] = 1
@@ -63,6 +65,7 @@ static struct {
 		struct sbx_msg_ruleset_done ruleset_done;
 		struct sbx_msg_policy_done policy_done;
 		struct sbx_msg_flow_list flow_list;
+		struct sbx_msg_exec_exit exec_exit;
 	} body;
 } packet;
 
@@ -223,6 +226,7 @@ static int on_hello(struct sbx_run *r)
 	SBX_AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, packet.pid, 0);
 
 	r->init.hello = true;
+	r->init.pid = packet.pid;
 	sbx_stage_send(&r->stage, SBX_MSG_CHECK_MOUNTS, 0, &fd, fd >= 0);
 	return 0;
 }
@@ -243,6 +247,11 @@ static int on_exec_failed(struct sbx_run *r)
 {
 	r->init.exec_failed = true;
 	return 0;
+}
+
+static int on_exec_exit(struct sbx_run *r)
+{
+	return sbx_execs_on_exit(&r->execs, &packet.body.exec_exit);
 }
 
 /* --- messages of sbx-tls and the secret helper --- */
@@ -293,6 +302,7 @@ DECODER(exec_failed)
 DECODER(ruleset_done)
 DECODER(policy_done)
 DECODER(flow_list)
+DECODER(exec_exit)
 
 /* States of the run that a message may need. */
 enum need {
@@ -304,6 +314,7 @@ enum need {
 	SENDER = 1 << 5,   /* the kernel vouches for the sender's pid */
 	TLS_READY = 1 << 6, /* sbx-tls has its rules */
 	TERMINATES = 1 << 7, /* the plan has terminated hosts */
+	IS_PID1 = 1 << 8,    /* the kernel vouches that the sender is the one that said hello */
 };
 
 static unsigned int states(struct sbx_run *r)
@@ -311,7 +322,8 @@ static unsigned int states(struct sbx_run *r)
 	return (r->init.hello ? HELLO : 0u) | (r->init.has_verdicts ? VERDICTS : 0u) |
 	       (r->released ? RELEASED : 0u) | (r->plan->attach.on ? ATTACHED : 0u) |
 	       (upper_place(r) ? UPPER : 0u) | (packet.pid > 0 ? SENDER : 0u) |
-	       (r->tls.ready ? TLS_READY : 0u) | (r->plan->tls.on ? TERMINATES : 0u);
+	       (r->tls.ready ? TLS_READY : 0u) | (r->plan->tls.on ? TERMINATES : 0u) |
+	       (packet.pid > 0 && packet.pid == r->init.pid ? IS_PID1 : 0u);
 }
 
 #define ANY_FDS SIZE_MAX /* the handler counts them */
@@ -343,6 +355,7 @@ static const struct rule {
 	{ SBX_MSG_INIT_HELLO, INIT, true, SENDER, 0, decode_simple, on_hello },
 	{ SBX_MSG_VERDICTS, INIT, true, HELLO | SENDER, 0, decode_verdicts, on_verdicts },
 	{ SBX_MSG_EXEC_FAILED, INIT, false, RELEASED, 0, decode_exec_failed, on_exec_failed },
+	{ SBX_MSG_EXEC_EXIT, PID1, false, RELEASED | IS_PID1, 0, decode_exec_exit, on_exec_exit },
 	{ SBX_MSG_TLS_READY, TLS, true, 0, ANY_FDS, decode_simple, on_tls_ready },
 	{ SBX_MSG_SECRET_STALE, TLS, false, TLS_READY, 0, decode_simple, on_secret_stale },
 	{ SBX_MSG_SECRET, SECRETS, false, TLS_READY, 1, decode_simple, on_secret },
@@ -432,6 +445,22 @@ static void on_init(struct sbx_run *r)
 	/* After the release this is the exec: the channel is close-on-exec. */
 	r->init.gone = true;
 	r->init.fd = sbx_fd_close(r->init.fd);
+}
+
+/* Pid 1 ends with the sandbox: COMMAND_EXIT tells. */
+static void on_pid1(struct sbx_run *r)
+{
+	if (hear_all(r, PID1, r->init.exec_fd))
+		r->execs.fd = r->init.exec_fd = sbx_fd_close(r->init.exec_fd);
+}
+
+void sbx_supervise_execs_end(struct sbx_run *r)
+{
+	/* two messages for each command, at most */
+	for (int i = 0; i <= 2 * SBX_EXECS_MAX / PACKETS_PER_TURN; i++)
+		if (r->init.exec_fd >= 0 && r->execs.v && !r->protocol_broken)
+			on_pid1(r);
+	sbx_execs_end(&r->execs);
 }
 
 /* The channels of stage, broker and sbx-tls show their end, and their undo reaps them. The cleanup
@@ -548,12 +577,13 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 		{ .fd = r->attach.watch_fd, .events = POLLIN },
 		{ .fd = r->tls.gone ? -1 : r->tls.fd, .events = POLLIN },
 		{ .fd = r->secret_helper.fd, .events = POLLIN },
+		{ .fd = r->init.exec_fd, .events = POLLIN },
 		{ .fd = r->broker.gone ? -1 : r->broker.fd, .events = POLLIN },
 	};
 	/* The broker last, so that all its events are written. */
 	void (*const handlers[])(struct sbx_run *) = { on_stage,    on_init,	       on_signal,
 						       on_wall_clock, on_rulesets,     on_tls,
-						       on_secret_helper, on_broker };
+						       on_secret_helper, on_pid1, on_broker };
 	size_t n_own = N_FIXED + r->protect.n, n_watches;
 	uint64_t now;
 
@@ -573,6 +603,8 @@ static int turn(struct sbx_run *r, uint64_t deadline_us)
 			sbx_protect_helpers_hear(&r->protect, i);
 	now = sbx_clock_monotonic_us();
 	sbx_watches_act(&r->watches, p + n_own, n_watches, now);
+	if (r->execs.broken)
+		broken(r, PID1);
 	if (r->recorder.flush_at_us && r->recorder.flush_at_us <= now)
 		sbx_record_flush(&r->recorder);
 	if (r->recorder.tidy_at_us && r->recorder.tidy_at_us <= now)

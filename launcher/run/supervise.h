@@ -25,4 +25,8 @@ int sbx_supervise_signals(struct sbx_run *r);
 /* Start the wall clock of limits.wall_time. 0 or -errno. */
 int sbx_supervise_wall_clock(struct sbx_run *r);
 
+/* No process of the sandbox is left: reads the last messages about further commands, and tells the
+ * end of those that are left. */
+void sbx_supervise_execs_end(struct sbx_run *r);
+
 #endif

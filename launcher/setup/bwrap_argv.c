@@ -11,7 +11,7 @@
  * The stage has built the view already (tree.c). bwrap binds it once and adds /proc, which must be
  * that of its own pid namespace. The bind is --dev-bind, because the devices in it must work.
  *
- * bwrap closes the fds of --args and --add-seccomp-fd (seen with 0.8.0). It leaves the two that
+ * bwrap closes the fds of --args and --add-seccomp-fd (seen with 0.8.0). It leaves the three that
  * init needs open, because no option names them.
  */
 #include "launcher/setup/bwrap_argv.h"
@@ -27,7 +27,7 @@
 
 const char *sbx_bwrap_fd_str(int number)
 {
-	static const char *const names[] = { "ctl", "exe", "seccomp", "args" };
+	static const char *const names[] = { "ctl", "exe", "exec", "seccomp", "args" };
 
 	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_BWRAP_FDS, "every fd has its name");
 	return number >= SBX_BWRAP_CTL_NUMBER && number < SBX_BWRAP_CTL_NUMBER + SBX_N_BWRAP_FDS ?
@@ -145,16 +145,17 @@ int sbx_bwrap_args(const struct sbx_plan *p, const struct sbx_setup *s, char **r
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
 
-/* bwrap --args N -- /proc/self/fd/EXE CTL EXE -- command... */
+/* bwrap --args N -- /proc/self/fd/EXE CTL EXE EXEC -- command... */
 char **sbx_bwrap_argv(char *const *command, bool wait_all)
 {
 	static char bwrap[] = "bwrap", args[] = "--args", args_fd[] = STRING(SBX_BWRAP_ARGS_NUMBER),
 		    end[] = "--", all[] = SBX_INIT_WAIT_ALL,
 		    path[] = "/proc/self/fd/" STRING(SBX_BWRAP_EXE_NUMBER),
 		    ctl_fd[] = STRING(SBX_BWRAP_CTL_NUMBER),
-		    exe_fd[] = STRING(SBX_BWRAP_EXE_NUMBER);
-	char *const words[] = { bwrap, args,   args_fd, end,
-				path,  ctl_fd, exe_fd,	wait_all ? all : end };
+		    exe_fd[] = STRING(SBX_BWRAP_EXE_NUMBER),
+		    exec_fd[] = STRING(SBX_BWRAP_EXEC_NUMBER);
+	char *const words[] = { bwrap, args,   args_fd, end,	 path,
+				ctl_fd, exe_fd, exec_fd, wait_all ? all : end };
 	size_t n = 0, n_command = 0;
 	char **argv;
 

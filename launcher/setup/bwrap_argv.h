@@ -13,16 +13,18 @@
  *
  * bwrap reads all options from a pipe (--args). So /proc/PID/cmdline does not show the environment,
  * and bwrap can start before the plan exists. bwrap runs sbx-init by its fd, so that no file of it
- * is needed in the sandbox. init's argv is {"/proc/self/fd/EXE", CTL, EXE, "--", command...};
+ * is needed in the sandbox. init's argv is {"/proc/self/fd/EXE", CTL, EXE, EXEC, "--", command...};
  * init_argv.h lists the words that can replace "--".
  */
 
-/* init gets the first two. bwrap closes the others before it starts init (a probe checks that). */
+/* init gets the first three. bwrap closes the others before it starts init (a probe checks that).
+ */
 #define SBX_BWRAP_CTL_NUMBER 3	   /* the channel to init */
 #define SBX_BWRAP_EXE_NUMBER 4	   /* O_PATH of sbx-init */
-#define SBX_BWRAP_SECCOMP_NUMBER 5 /* a pipe for sbx_seccomp_write() */
-#define SBX_BWRAP_ARGS_NUMBER 6	   /* a pipe for sbx_bwrap_args() */
-#define SBX_N_BWRAP_FDS 4
+#define SBX_BWRAP_EXEC_NUMBER 5	   /* pid 1's channel for further commands */
+#define SBX_BWRAP_SECCOMP_NUMBER 6 /* a pipe for sbx_seccomp_write() */
+#define SBX_BWRAP_ARGS_NUMBER 7	   /* a pipe for sbx_bwrap_args() */
+#define SBX_N_BWRAP_FDS 5
 const char *sbx_bwrap_fd_str(int number);
 
 /* PURE. Makes the text for --args: options separated by NULs, malloc'ed. @s: what the run has

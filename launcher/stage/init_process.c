@@ -11,16 +11,17 @@
 
 void sbx_init_process_init(struct sbx_init_process *p)
 {
-	p->fd = p->command_fd = -1;
+	p->fd = p->exec_fd = p->command_fd = -1;
 }
 
 void sbx_init_process_fini(struct sbx_init_process *p)
 {
 	p->fd = sbx_fd_close(p->fd);
+	p->exec_fd = sbx_fd_close(p->exec_fd);
 	p->command_fd = sbx_fd_close(p->command_fd);
 }
 
-int sbx_init_process_open(struct sbx_init_process *p, int *ret_peer_fd)
+static int open_channel(int *ret_ours, int *ret_theirs)
 {
 	SBX_AUTO_CLOSE int ours = -1, theirs = -1;
 	int e = sbx_channel_pair(&ours, &theirs);
@@ -29,8 +30,21 @@ int sbx_init_process_open(struct sbx_init_process *p, int *ret_peer_fd)
 		e = sbx_fd_set_nonblocking(ours);
 	if (e < 0)
 		return e;
-	sbx_fd_close(p->fd);
-	p->fd = sbx_fd_steal(&ours);
+	sbx_fd_close(*ret_ours);
+	*ret_ours = sbx_fd_steal(&ours);
+	*ret_theirs = sbx_fd_steal(&theirs);
+	return 0;
+}
+
+int sbx_init_process_open(struct sbx_init_process *p, int *ret_peer_fd, int *ret_exec_peer_fd)
+{
+	SBX_AUTO_CLOSE int theirs = -1;
+	int e = open_channel(&p->fd, &theirs);
+
+	if (e == 0)
+		e = open_channel(&p->exec_fd, ret_exec_peer_fd);
+	if (e < 0)
+		return e;
 	*ret_peer_fd = sbx_fd_steal(&theirs);
 	return 0;
 }

@@ -14,6 +14,8 @@
  */
 struct sbx_init_process {
 	int fd;		 /* channel; -1: closed */
+	int exec_fd;	 /* channel to pid 1, for further commands; -1: closed */
+	pid_t pid;	 /* of pid 1, in the launcher's pid namespace; 0: no hello yet */
 	int command_fd;	 /* pidfd of the process that becomes the command; -1: none yet */
 	int watch_error; /* -errno: command_fd could not be opened; 0: it could, or the process
 			  * has ended */
@@ -25,11 +27,12 @@ struct sbx_init_process {
 
 /* Nothing is open yet. */
 void sbx_init_process_init(struct sbx_init_process *p);
-/* Closes both descriptors. The received values stay. */
+/* Closes the descriptors. The received values stay. */
 void sbx_init_process_fini(struct sbx_init_process *p);
 
-/* Makes the channel. *ret_peer_fd is init's end, for the stage. 0 or -errno. */
-int sbx_init_process_open(struct sbx_init_process *p, int *ret_peer_fd);
+/* Makes the channels. *ret_peer_fd and *ret_exec_peer_fd are init's ends, for the stage. 0 or
+ * -errno. */
+int sbx_init_process_open(struct sbx_init_process *p, int *ret_peer_fd, int *ret_exec_peer_fd);
 
 /* Opens the process @pid, the sender of the verdicts as the kernel vouches, for
  * sbx_init_process_signal(). */

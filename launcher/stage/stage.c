@@ -228,7 +228,8 @@ int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init,
 		    const struct sbx_stage_start *how, struct sbx_err *err)
 {
 	SBX_AUTO_FREE char **argv = sbx_bwrap_argv(how->options->argv, how->options->wait_all);
-	SBX_AUTO_CLOSE int init_exe = -1, init_peer = -1, args_read = -1, seccomp_read = -1;
+	SBX_AUTO_CLOSE int init_exe = -1, init_peer = -1, exec_peer = -1;
+	SBX_AUTO_CLOSE int args_read = -1, seccomp_read = -1;
 	int e = open_init_program(how->facts, &init_exe, err);
 
 	s->begun = true;
@@ -236,7 +237,7 @@ int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init,
 	if (e == 0 && (!s->config || !argv))
 		e = -ENOMEM;
 	if (e == 0)
-		e = sbx_init_process_open(init, &init_peer);
+		e = sbx_init_process_open(init, &init_peer, &exec_peer);
 	if (e == 0)
 		e = sbx_fd_pipe(&args_read, &s->args_fd);
 	if (e == 0)
@@ -250,6 +251,7 @@ int sbx_stage_begin(struct sbx_stage *s, struct sbx_init_process *init,
 			.channel = -1,
 			.go_fd = -1,
 			.init_fd = init_peer,
+			.exec_fd = exec_peer,
 			.init_exe_fd = init_exe,
 			.seccomp_fd = seccomp_read,
 			.args_read_fd = args_read,

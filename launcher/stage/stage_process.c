@@ -75,8 +75,8 @@ _Noreturn void sbx_stage_process_fail(const struct sbx_stage_process *p, int err
 /* Closes every descriptor but those of @p and stdio. They get the numbers from 3 on. */
 static int close_others(struct sbx_stage_process *p)
 {
-	int *const kept[] = { &p->channel,    &p->go_fd,	&p->init_fd, &p->init_exe_fd,
-			      &p->seccomp_fd, &p->args_read_fd, &p->args_fd };
+	int *const kept[] = { &p->channel,     &p->go_fd,      &p->init_fd,	 &p->exec_fd,
+			      &p->init_exe_fd, &p->seccomp_fd, &p->args_read_fd, &p->args_fd };
 	int fds[3 + SBX_N_ELEMENTS(kept)] = { 0, 1, 2 }, numbers[SBX_N_ELEMENTS(fds)] = { 0, 1, 2 };
 	size_t n = 3;
 
@@ -107,9 +107,11 @@ static int mount_proc(struct sbx_err *err)
 /* bwrap's process before the exec: arrange the fds, exec. */
 static _Noreturn void exec_bwrap(const struct sbx_stage_process *p)
 {
-	const int fds[] = { 0, 1, 2, p->init_fd, p->init_exe_fd, p->seccomp_fd, p->args_read_fd };
+	const int fds[] = { 0,		    1,		  2,		 p->init_fd,
+			    p->init_exe_fd, p->exec_fd, p->seccomp_fd, p->args_read_fd };
 	const int numbers[] = { 0, 1, 2, SBX_BWRAP_CTL_NUMBER, SBX_BWRAP_EXE_NUMBER,
-				SBX_BWRAP_SECCOMP_NUMBER, SBX_BWRAP_ARGS_NUMBER };
+				SBX_BWRAP_EXEC_NUMBER, SBX_BWRAP_SECCOMP_NUMBER,
+				SBX_BWRAP_ARGS_NUMBER };
 	/* 1 and not 0: a core_pattern that pipes to a helper, which runs as root outside the
 	 * sandbox, ignores 0 (core(5)); 1 alone keeps the helper off (fs/coredump.c). seccomp keeps
 	 * the command from changing the limit. */
@@ -127,7 +129,8 @@ static _Noreturn void exec_bwrap(const struct sbx_stage_process *p)
 /* bwrap waits for its arguments. The pid or -errno. */
 static pid_t start_bwrap(struct sbx_stage_process *p)
 {
-	int *const given[] = { &p->init_fd, &p->init_exe_fd, &p->seccomp_fd, &p->args_read_fd };
+	int *const given[] = { &p->init_fd, &p->init_exe_fd, &p->exec_fd, &p->seccomp_fd,
+			       &p->args_read_fd };
 	pid_t pid = sbx_proc_clone(0, NULL, NULL);
 
 	if (pid == 0)

@@ -24,6 +24,7 @@ struct sbx_stage_process {
 	/* read end: a byte when a privileged launcher has mapped our ids; -1: we map them */
 	int go_fd;
 	int init_fd;	  /* for bwrap: init's end of its channel, */
+	int exec_fd;	  /* and of that for further commands, */
 	int init_exe_fd;  /* the program sbx-init, */
 	int seccomp_fd;	  /* the read end of the command's seccomp program, */
 	int args_read_fd; /* and of the arguments */

@@ -294,6 +294,64 @@ static void exec_failed_fields(struct codec *c, struct sbx_msg_exec_failed *m)
 {
 	f_u32(c, &m->error, INT32_MAX);
 	f_u8(c, &m->not_found, 1);
+	f_text(c, m->why, sizeof(m->why));
+}
+
+/* Is @text as many words as @m says, and each of its form? */
+static bool exec_words_are_fine(const struct sbx_msg_exec *m, struct sbx_span text)
+{
+	const char *p = (const char *)text.p, *end = p + text.n;
+	uint64_t n = 0;
+
+	if (text.n == 0 || end[-1] != '\0' || p[0] != '/')
+		return false;
+	for (; p < end; p += strlen(p) + 1, n++) {
+		if (n == 1 && !p[0])
+			return false;
+		if (n > m->n_argv && (p[0] == '=' || !strchr(p, '=')))
+			return false;
+	}
+	return n == 1 + (uint64_t)m->n_argv + m->n_env;
+}
+
+static void exec_fields(struct codec *c, struct sbx_msg_exec *m)
+{
+	uint16_t n = (uint16_t)m->text.n;
+
+	if (c->writing && m->text.n > SBX_EXEC_TEXT_MAX)
+		c->bad = true;
+	f_u32(c, &m->number, UINT32_MAX);
+	f_u8(c, &m->tty, 1);
+	f_u32(c, &m->n_argv, SBX_EXEC_TEXT_MAX);
+	f_u32(c, &m->n_env, SBX_EXEC_TEXT_MAX);
+	f_u16(c, &n);
+	if (n > SBX_EXEC_TEXT_MAX || m->number == 0 || m->n_argv == 0)
+		c->bad = true;
+	if (codec_failed(c))
+		return;
+	if (c->writing)
+		sbx_write_bytes(&c->w, m->text.p, n);
+	else
+		m->text = sbx_read_bytes(&c->r, n);
+	if (!codec_failed(c) && !exec_words_are_fine(m, m->text))
+		c->bad = true;
+}
+
+static void exec_signal_fields(struct codec *c, struct sbx_msg_exec_signal *m)
+{
+	f_u32(c, &m->number, UINT32_MAX);
+	f_u32(c, &m->sig, 64);
+	if (m->number == 0 || m->sig == 0)
+		c->bad = true;
+}
+
+static void exec_exit_fields(struct codec *c, struct sbx_msg_exec_exit *m)
+{
+	f_u32(c, &m->number, UINT32_MAX);
+	f_u32(c, &m->status, UINT16_MAX);
+	f_u32(c, &m->error, INT32_MAX);
+	if (m->number == 0)
+		c->bad = true;
 }
 
 static void stage_failed_fields(struct codec *c, struct sbx_msg_stage_failed *m)
@@ -529,6 +587,9 @@ DEFINE_LIST(probes, struct sbx_msg_probes, SBX_MSG_PROBES, probes)
 DEFINE_LIST(programs, struct sbx_msg_programs, SBX_MSG_PROGRAMS, v)
 DEFINE_LIST(verdicts, struct sbx_msg_verdicts, SBX_MSG_VERDICTS, v)
 DEFINE_MESSAGE(exec_failed, struct sbx_msg_exec_failed, SBX_MSG_EXEC_FAILED)
+DEFINE_MESSAGE(exec, struct sbx_msg_exec, SBX_MSG_EXEC)
+DEFINE_MESSAGE(exec_signal, struct sbx_msg_exec_signal, SBX_MSG_EXEC_SIGNAL)
+DEFINE_MESSAGE(exec_exit, struct sbx_msg_exec_exit, SBX_MSG_EXEC_EXIT)
 DEFINE_MESSAGE(stage_failed, struct sbx_msg_stage_failed, SBX_MSG_STAGE_FAILED)
 DEFINE_MESSAGE(udp_socket, struct sbx_msg_udp_socket, SBX_MSG_UDP_SOCKET)
 DEFINE_MESSAGE(tcp_socket, struct sbx_msg_tcp_socket, SBX_MSG_TCP_SOCKET)

@@ -29,8 +29,10 @@
  *   launcher -> stage    STAGE_CONFIG (the config is in shared memory,
  *                        launcher/stage/stage_config.h), CHECK_MOUNTS, SIGNAL, SIGNAL_ALL,
  *                        RULESET (attach netns: the ruleset to put in the place of the old one)
- *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED
+ *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED (also on the channel of an EXEC)
  *   launcher -> init     PROGRAMS (where there is an allow list), PROBES, RELEASE
+ *   launcher -> pid 1    EXEC (with the fds of enum sbx_exec_fd), EXEC_SIGNAL
+ *   pid 1 -> launcher    EXEC_EXIT (one for each EXEC)
  *   broker -> factory    UDP_SOCKET, TCP_SOCKET (the stage, once it is ready, is the socket
  *                        factory)
  *   factory -> broker    UDP_SOCKET_MADE (with one fd), UDP_SOCKET_FAILED, and the same of TCP; in
@@ -98,6 +100,9 @@ enum sbx_msg_type {
 	SBX_MSG_TLS_CUT,
 	SBX_MSG_RULESET,
 	SBX_MSG_RULESET_DONE,
+	SBX_MSG_EXEC,
+	SBX_MSG_EXEC_SIGNAL,
+	SBX_MSG_EXEC_EXIT,
 	SBX_N_MSG_TYPES,
 };
 
@@ -293,8 +298,41 @@ struct sbx_msg_verdicts {
 };
 
 struct sbx_msg_exec_failed {
-	uint32_t error; /* errno of the exec */
-	uint8_t not_found; /* 1: status 127, 0: 126 */
+	uint32_t error; /* errno of the exec; 0: it was not tried */
+	uint8_t not_found; /* 1: status 127, 0: 126, or 125 if it was not tried */
+	char why[256];	   /* for people: the reason that it was not tried */
+};
+
+/* The fds that come with EXEC, in this order. */
+enum sbx_exec_fd {
+	SBX_EFD_CHANNEL = 0, /* close-on-exec: EXEC_FAILED comes from it, or its end */
+	SBX_EFD_STDIN,
+	SBX_EFD_STDOUT,
+	SBX_EFD_STDERR,
+	SBX_N_EXEC_FDS,
+};
+
+#define SBX_EXEC_TEXT_MAX 60000 /* bytes of all words */
+
+/* Another command for the sandbox. */
+struct sbx_msg_exec {
+	uint32_t number; /* of the launcher's choice, from 1: names it from here on */
+	uint8_t tty;	 /* 1: standard input becomes the controlling terminal */
+	uint32_t n_argv; /* from 1 */
+	uint32_t n_env;	 /* variables to set, on top of the sandbox's */
+	/* the directory, argv and the variables, each with its NUL; borrowed */
+	struct sbx_span text;
+};
+
+struct sbx_msg_exec_signal {
+	uint32_t number;
+	uint32_t sig; /* for the command's process group */
+};
+
+struct sbx_msg_exec_exit {
+	uint32_t number;
+	uint32_t status; /* of wait(2) */
+	uint32_t error;	 /* errno: there was no process at all; 0: there was */
 };
 
 struct sbx_msg_stage_failed {
@@ -325,8 +363,8 @@ enum sbx_msg_type sbx_msg_type(struct sbx_span packet);
  * Encoders return the bytes written, -EMSGSIZE (no room, or over SBX_MSG_MAX) or -EINVAL (a decoder
  * would refuse the struct). Decoders return 0, or -EBADMSG with *ret_m all zero. In lists (of
  * PROBES, PROGRAMS, VERDICTS, PINS, FLOW_LIST and RULESET) entries past the count stay
- * unchanged. In text for people (an
- * event's name, rule and request; every step and detail) bytes that sbx_text_unit() refuses are
+ * unchanged. In text for people (an event's name, rule and request; every step, detail, why) bytes
+ * that sbx_text_unit() refuses are
  * replaced by '?', because the text comes from less trusted processes and ends in a terminal or the
  * database.
  */
@@ -341,6 +379,9 @@ SBX_MSG_DECLARE(probes, struct sbx_msg_probes);
 SBX_MSG_DECLARE(programs, struct sbx_msg_programs);
 SBX_MSG_DECLARE(verdicts, struct sbx_msg_verdicts);
 SBX_MSG_DECLARE(exec_failed, struct sbx_msg_exec_failed);
+SBX_MSG_DECLARE(exec, struct sbx_msg_exec);
+SBX_MSG_DECLARE(exec_signal, struct sbx_msg_exec_signal);
+SBX_MSG_DECLARE(exec_exit, struct sbx_msg_exec_exit);
 SBX_MSG_DECLARE(stage_failed, struct sbx_msg_stage_failed);
 SBX_MSG_DECLARE(udp_socket, struct sbx_msg_udp_socket); /* its two answers are simple messages */
 SBX_MSG_DECLARE(tcp_socket, struct sbx_msg_tcp_socket); /* the same */

@@ -29,12 +29,14 @@
 
 #define CTL	   3
 #define EXE	   4
+#define EXEC	   5
 #define TIMEOUT_MS 500
 
 struct init_process {
 	pid_t pid;     /* what is pid 1 in a sandbox */
 	pid_t command; /* what becomes the command; known from its hello on */
 	int fd;
+	int exec_fd; /* to pid 1 */
 	int output; /* stdout and stderr of init and the command */
 	struct sbx_msg_verdicts verdicts;
 	uint8_t packet[SBX_MSG_MAX];
@@ -91,26 +93,28 @@ static bool init_wait_all;
 static inline void start(struct init_process *in, void (*prepare)(void),
 			 const char *const command[])
 {
-	const char *argv[16] = { "sbx-init", "3", "4", init_wait_all ? "--wait-all" : "--" };
-	int theirs, out[2];
+	const char *argv[16] = { "sbx-init", "3", "4", "5", init_wait_all ? "--wait-all" : "--" };
+	int theirs, exec_theirs, out[2];
 
-	for (size_t i = 0; (argv[4 + i] = command[i]); i++)
+	for (size_t i = 0; (argv[5 + i] = command[i]); i++)
 		CHECK(i < 10);
 	CHECK(sbx_channel_pair(&in->fd, &theirs) == 0);
+	CHECK(sbx_channel_pair(&in->exec_fd, &exec_theirs) == 0);
 	CHECK(pipe2(out, O_CLOEXEC) == 0);
 	in->output = out[0];
 	in->pid = fork();
 	if (in->pid == 0) {
-		const int fds[] = { 0, out[1], out[1], theirs, 0 },
-			  numbers[] = { 0, 1, 2, CTL, EXE };
+		const int fds[] = { 0, out[1], out[1], theirs, 0, exec_theirs },
+			  numbers[] = { 0, 1, 2, CTL, EXE, EXEC };
 
-		CHECK(sbx_proc_arrange_fds(fds, numbers, 5) == 0);
+		CHECK(sbx_proc_arrange_fds(fds, numbers, 6) == 0);
 		prepare();
 		execv(init_path(), (char **)(uintptr_t)argv);
 		CHECK(!"exec of sbx-init (is SBX_BUILDDIR set?)");
 	}
 	CHECK(in->pid > 0);
 	close(theirs);
+	close(exec_theirs);
 	close(out[1]);
 }
 

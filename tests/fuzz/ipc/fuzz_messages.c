@@ -65,6 +65,21 @@ DEFINE_FUZZ(policy_done, struct sbx_msg_policy_done)
 DEFINE_FUZZ(flow_list, struct sbx_msg_flow_list)
 DEFINE_FUZZ(ruleset, struct sbx_msg_ruleset)
 DEFINE_FUZZ(ruleset_done, struct sbx_msg_ruleset_done)
+DEFINE_FUZZ(exec_signal, struct sbx_msg_exec_signal)
+DEFINE_FUZZ(exec_exit, struct sbx_msg_exec_exit)
+
+static void fuzz_exec(struct sbx_span in)
+{
+	struct sbx_msg_exec m;
+
+	if (sbx_msg_decode_exec(in, &m)) {
+		check(is_zero(&m, sizeof(m)));
+		return;
+	}
+	check(m.text.p >= in.p && m.text.p + m.text.n == in.p + in.n);
+	check(sbx_msg_encode_exec(&m, packet, sizeof(packet)) == (ssize_t)in.n);
+	check(memcmp(packet, in.p, in.n) == 0);
+}
 
 static void fuzz_tls_flow(struct sbx_span in)
 {
@@ -99,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_exec_failed, fuzz_stage_failed, fuzz_udp_socket, fuzz_simple,
 		fuzz_pins,	  fuzz_programs,     fuzz_tcp_socket, fuzz_tls_done,
 		fuzz_tls_flow,	  fuzz_policy_done,  fuzz_flow_list,  fuzz_ruleset,
-		fuzz_ruleset_done,
+		fuzz_ruleset_done, fuzz_exec,	     fuzz_exec_signal, fuzz_exec_exit,
 	};
 
 	if (size == 0)

@@ -34,7 +34,9 @@
 	X(policy_done, struct sbx_msg_policy_done, SBX_MSG_POLICY_DONE)                            \
 	X(flow_list, struct sbx_msg_flow_list, SBX_MSG_FLOW_LIST)                                  \
 	X(ruleset, struct sbx_msg_ruleset, SBX_MSG_RULESET)                                        \
-	X(ruleset_done, struct sbx_msg_ruleset_done, SBX_MSG_RULESET_DONE)
+	X(ruleset_done, struct sbx_msg_ruleset_done, SBX_MSG_RULESET_DONE)                         \
+	X(exec_signal, struct sbx_msg_exec_signal, SBX_MSG_EXEC_SIGNAL)                            \
+	X(exec_exit, struct sbx_msg_exec_exit, SBX_MSG_EXEC_EXIT)
 
 union any {
 #define X(name, type, id) type name;
@@ -145,6 +147,20 @@ static void sample_exec_failed(struct sbx_msg_exec_failed *m)
 {
 	m->error = ENOENT;
 	m->not_found = 1;
+	strcpy(m->why, "cannot change to /work: No such file or directory");
+}
+
+static void sample_exec_signal(struct sbx_msg_exec_signal *m)
+{
+	m->number = 7;
+	m->sig = 64;
+}
+
+static void sample_exec_exit(struct sbx_msg_exec_exit *m)
+{
+	m->number = 7;
+	m->status = 0xff00;
+	m->error = EAGAIN;
 }
 
 static void sample_stage_failed(struct sbx_msg_stage_failed *m)
@@ -413,7 +429,8 @@ static void test_header(void **state)
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x25\0\0", 4)), SBX_MSG_POLICY);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x29\0\0", 4)), SBX_MSG_TLS_CUT);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x2b\0\0", 4)), SBX_MSG_RULESET_DONE);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x2c\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x2e\0\0", 4)), SBX_MSG_EXEC_EXIT);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x2f\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
 	memcpy(packet, "\1\1\0\0", 4);
@@ -551,6 +568,13 @@ static void test_encode_refuses(void **state)
 	refuses(verdicts, memset(in.verdicts.v[2].detail, 'x', sizeof(in.verdicts.v[2].detail)));
 	refuses(exec_failed, in.exec_failed.not_found = 2);
 	refuses(exec_failed, in.exec_failed.error = UINT32_MAX);
+	refuses(exec_failed, memset(in.exec_failed.why, 'x', sizeof(in.exec_failed.why)));
+	refuses(exec_signal, in.exec_signal.number = 0);
+	refuses(exec_signal, in.exec_signal.sig = 0);
+	refuses(exec_signal, in.exec_signal.sig = 65);
+	refuses(exec_exit, in.exec_exit.number = 0);
+	refuses(exec_exit, in.exec_exit.status = 0x10000);
+	refuses(exec_exit, in.exec_exit.error = UINT32_MAX);
 	refuses(udp_socket, in.udp_socket.peer = addr("2001:db8::1"));
 	refuses(udp_socket, in.udp_socket.local.family = 0);
 	refuses(tcp_socket, in.tcp_socket.family = 0);
@@ -665,6 +689,87 @@ static void test_probes_too_long(void **state)
 /* --- simple messages --- */
 
 /* Its first bytes are borrowed from the packet, so it is no kind of the table. */
+static struct sbx_msg_exec sample_exec(void)
+{
+	static const char words[] = "/work\0sh\0-c\0\0A=b\0C=";
+
+	return (struct sbx_msg_exec){ .number = 7, .tty = 1, .n_argv = 3, .n_env = 2,
+				      .text = sbx_span(words, sizeof(words)) };
+}
+
+static void test_exec(void **state)
+{
+	struct sbx_msg_exec m = sample_exec(), got;
+	ssize_t n = sbx_msg_encode_exec(&m, packet, SBX_MSG_MAX);
+
+	(void)state;
+	assert_true(n > 0);
+	assert_int_equal(sbx_msg_type(sbx_span(packet, (size_t)n)), SBX_MSG_EXEC);
+	assert_int_equal(sbx_msg_decode_exec(sbx_span(packet, (size_t)n), &got), 0);
+	assert_int_equal(got.number, 7);
+	assert_int_equal(got.tty, 1);
+	assert_int_equal(got.n_argv, 3);
+	assert_int_equal(got.n_env, 2);
+	assert_int_equal(got.text.n, m.text.n);
+	assert_memory_equal(got.text.p, m.text.p, m.text.n);
+	for (size_t cut = 0; cut < (size_t)n; cut++) {
+		SBX_AUTO_FREE uint8_t *copy = malloc(cut + 1);
+
+		memcpy(copy, packet, cut);
+		assert_int_equal(sbx_msg_decode_exec(sbx_span(copy, cut), &got), -EBADMSG);
+		assert_true(is_zero(&got, sizeof(got)));
+	}
+	packet[n] = 0;
+	assert_int_equal(sbx_msg_decode_exec(sbx_span(packet, (size_t)n + 1), &got), -EBADMSG);
+}
+
+static void test_exec_refused(void **state)
+{
+	static const struct {
+		const char *words;
+		size_t n_words;
+		uint32_t n_argv, n_env;
+	} bad[] = {
+		{ "", 0, 1, 0 },
+		{ "/\0sh", 5, 2, 0 },      /* a word too few */
+		{ "/\0sh\0x", 7, 1, 0 },   /* a word too many */
+		{ "/\0sh", 4, 1, 0 },      /* no NUL at the end */
+		{ "work\0sh", 8, 1, 0 },   /* no absolute directory */
+		{ "\0sh", 4, 1, 0 },
+		{ "/\0", 3, 1, 0 },	   /* no command */
+		{ "/\0sh\0=b", 8, 1, 1 },  /* no variable */
+		{ "/\0sh\0b", 7, 1, 1 },
+		{ "/\0sh", 5, 0, 1 },
+		{ "/\0sh", 5, 1, UINT32_MAX },
+	};
+	static char long_words[SBX_EXEC_TEXT_MAX + 1];
+	struct sbx_msg_exec m = { .number = 1, .n_argv = 1 };
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(bad); i++) {
+		m.n_argv = bad[i].n_argv;
+		m.n_env = bad[i].n_env;
+		m.text = sbx_span(bad[i].words, bad[i].n_words);
+		assert_int_equal(sbx_msg_encode_exec(&m, packet, SBX_MSG_MAX), -EINVAL);
+	}
+	memset(long_words, 'x', sizeof(long_words) - 1);
+	long_words[0] = '/';
+	long_words[1] = '\0';
+	long_words[SBX_EXEC_TEXT_MAX - 1] = '\0';
+	m = (struct sbx_msg_exec){ .number = 1, .n_argv = 1 };
+	m.text = sbx_span(long_words, SBX_EXEC_TEXT_MAX);
+	assert_true(sbx_msg_encode_exec(&m, packet, SBX_MSG_MAX) > 0);
+	long_words[SBX_EXEC_TEXT_MAX - 1] = 'x';
+	m.text.n++;
+	assert_int_equal(sbx_msg_encode_exec(&m, packet, SBX_MSG_MAX), -EINVAL);
+	m = sample_exec();
+	m.number = 0;
+	assert_int_equal(sbx_msg_encode_exec(&m, packet, SBX_MSG_MAX), -EINVAL);
+	m = sample_exec();
+	m.tty = 2;
+	assert_int_equal(sbx_msg_encode_exec(&m, packet, SBX_MSG_MAX), -EINVAL);
+}
+
 static void test_tls_flow(void **state)
 {
 	static uint8_t first[SBX_TLS_FIRST_MAX + 1];
@@ -772,6 +877,8 @@ int main(void)
 		cmocka_unit_test(test_lists_are_read_to_their_count),
 		cmocka_unit_test(test_probes_too_long),
 		cmocka_unit_test(test_tls_flow),
+		cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_exec_refused),
 		cmocka_unit_test(test_simple),
 	};
 

@@ -66,12 +66,15 @@ static void usage_is_125(void)
 {
 	static const char *const lines[][8] = {
 		{ "sbx-init", NULL },
-		{ "sbx-init", "3", "4", "true", NULL },
-		{ "sbx-init", "3", "4", "--", NULL },
-		{ "sbx-init", "x", "4", "--", "true", NULL },
-		{ "sbx-init", "99", "-1", "--", "true", NULL },
-		{ "sbx-init", "-1", "-1", "--", "true", NULL },
-		{ "sbx-init", "3", "-2", "--", "true", NULL },
+		{ "sbx-init", "0", "-1", "1", NULL },
+		{ "sbx-init", "0", "-1", "1", "true", NULL },
+		{ "sbx-init", "x", "-1", "1", "--", "true", NULL },
+		{ "sbx-init", "99", "-1", "1", "--", "true", NULL },
+		{ "sbx-init", "-1", "-1", "1", "--", "true", NULL },
+		{ "sbx-init", "0", "-2", "1", "--", "true", NULL },
+		{ "sbx-init", "0", "-1", "x", "--", "true", NULL },
+		{ "sbx-init", "0", "-1", "99", "--", "true", NULL },
+		{ "sbx-init", "0", "-1", "-1", "--", "true", NULL },
 	};
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(lines); i++) {

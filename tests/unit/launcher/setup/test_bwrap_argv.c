@@ -56,9 +56,9 @@ static struct args build(struct plan_world *w)
 
 static void test_argv(void **state)
 {
-	static const char *const want[] = { "bwrap", "--args", "6",  "--",   "/proc/self/fd/4",
-					    "3",     "4",      "--", "true", "--profile",
-					    "" };
+	static const char *const want[] = { "bwrap", "--args", "7",  "--",   "/proc/self/fd/4",
+					    "3",     "4",      "5",  "--",   "true",
+					    "--profile", "" };
 	struct plan_world *w = *state;
 	SBX_AUTO_FREE char **argv = NULL;
 
@@ -70,7 +70,7 @@ static void test_argv(void **state)
 	free(argv);
 	argv = sbx_bwrap_argv(w->plan->options->argv, true);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(want); i++)
-		assert_string_equal(argv[i], i == 7 ? "--wait-all" : want[i]);
+		assert_string_equal(argv[i], i == 8 ? "--wait-all" : want[i]);
 }
 
 static void test_fixed(void **state)
@@ -94,7 +94,7 @@ static void test_fixed(void **state)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(never); i++)
 		if (find(&a, never[i], 0) >= 0)
 			fail_msg("%s is there", never[i]);
-	assert_string_equal(word_at(&a, find(&a, "--add-seccomp-fd", 0) + 1), "5");
+	assert_string_equal(word_at(&a, find(&a, "--add-seccomp-fd", 0) + 1), "6");
 	assert_string_equal(word_at(&a, find(&a, "--chdir", 0) + 1), w->facts.cwd);
 	/* The environment is emptied before anything is set. */
 	assert_true(find(&a, "--clearenv", 0) < find(&a, "--setenv", 0));
@@ -119,7 +119,8 @@ static void test_one_bind(void **state)
 
 static void test_fd_names(void **state)
 {
-	static const char *const want[] = { "?", "ctl", "exe", "seccomp", "args", "?" };
+	static const char *const want[] = { "?",	   "ctl",  "exe", "exec",
+					    "seccomp", "args", "?" };
 
 	(void)state;
 	for (int i = 0; i < (int)SBX_N_ELEMENTS(want); i++)
