@@ -86,6 +86,8 @@ noinst_LIBRARIES += %reldir%/libsbx-resources.a
 %canon_reldir%_libsbx_resources_a_SOURCES = \
 	%reldir%/resources/attach.c \
 	%reldir%/resources/attach.h \
+	%reldir%/resources/attach_live.c \
+	%reldir%/resources/attach_live.h \
 	%reldir%/resources/broker_process.c \
 	%reldir%/resources/broker_process.h \
 	%reldir%/resources/cgroup.c \

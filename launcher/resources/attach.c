@@ -49,7 +49,6 @@
 #define SETTLE_MS      500
 #define OOM_SETTLE_MS  4000 /* the kernel keeps a process that it killed for memory 2 s longer
 			     * (OOM_REAPER_DELAY) */
-#define RULESET_FILE   "ruleset.nft"
 /* of limits.n_pins: current and old, and as many put before they are counted again */
 #define PINS_PER_LIMIT 4
 
@@ -140,7 +139,11 @@ static void capture(const struct sbx_setup *s, const struct sbx_cgroup_run *c, b
 
 void sbx_attach_run_init(struct sbx_attach_run *a)
 {
-	*a = (struct sbx_attach_run){ .nl_fd = -1, .watch_fd = -1, .probe_fds = { -1, -1 } };
+	*a = (struct sbx_attach_run){ .nl_fd = -1,
+				      .watch_fd = -1,
+				      .probe_fds = { -1, -1 },
+				      .command_fd = -1,
+				      .runtime_fd = -1 };
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)
 		a->fds[i] = -1;
 }
@@ -153,6 +156,9 @@ void sbx_attach_run_fini(struct sbx_attach_run *a)
 	a->watch_fd = sbx_fd_close(a->watch_fd);
 	a->nl_fd = sbx_fd_close(a->nl_fd);
 	a->rules = sbx_nft_ruleset_free(a->rules);
+	a->to = sbx_nft_ruleset_free(a->to);
+	sbx_attach_lists_fini(&a->lists);
+	sbx_attach_lists_fini(&a->next);
 }
 
 int sbx_attach_run_begin(struct sbx_attach_run *a, const struct sbx_plan *p,
@@ -192,7 +198,7 @@ int sbx_attach_run_begin(struct sbx_attach_run *a, const struct sbx_plan *p,
 static int write_ruleset(const struct sbx_attach_run *a, int runtime_fd)
 {
 	SBX_AUTO_FREE char *text = sbx_nft_ruleset_text(a->rules);
-	SBX_AUTO_CLOSE int fd = openat(runtime_fd, RULESET_FILE,
+	SBX_AUTO_CLOSE int fd = openat(runtime_fd, SBX_ATTACH_RULESET_FILE,
 				       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	size_t n = text ? strlen(text) : 0;
 
@@ -203,23 +209,31 @@ static int write_ruleset(const struct sbx_attach_run *a, int runtime_fd)
 	return write(fd, text, n) == (ssize_t)n ? 0 : -EIO;
 }
 
-static int make_rules(struct sbx_attach_run *a, const struct sbx_plan *p,
-		      const struct sbx_cgroup_run *c, const struct sbx_setup *s, uint16_t group)
+void sbx_attach_run_input(const struct sbx_attach_run *a, const struct sbx_plan *p,
+			  const struct sbx_setup *s, const struct sbx_attach_lists *lists,
+			  struct sbx_attach_input *ret_in)
 {
-	const char *mount = p->facts->cgroup.mount;
-	char path[SBX_CGROUP_PATH_MAX + 96];
+	sbx_attach_input_of(p->id, lists, &s->stub, ret_in);
+	ret_in->nflog_group = a->group;
+	ret_in->cgroup_id = a->cgroup_id;
+	ret_in->level = a->level;
+	/* nft(8) writes paths below its own idea of the mount. */
+	ret_in->cgroup_path =
+		strncmp(a->cgroup_path, "/sys/fs/cgroup/", 15) == 0 ? a->cgroup_path + 15 : NULL;
+}
+
+static int make_rules(struct sbx_attach_run *a, const struct sbx_plan *p,
+		      const struct sbx_cgroup_run *c, const struct sbx_setup *s)
+{
 	struct sbx_attach_input in;
 	struct stat st;
 
 	if (fstat(c->dirs.command_fd, &st) < 0)
 		return -errno;
-	sbx_attach_input_of(p->id, &p->attach.lists, &s->stub, &in);
-	sbx_text_fit(path, sizeof(path), "%s/command", c->path);
-	in.nflog_group = group;
-	in.cgroup_id = a->cgroup_id = st.st_ino;
-	in.level = a->level = sbx_attach_level(mount, path);
-	/* nft(8) writes paths below its own idea of the mount. */
-	in.cgroup_path = strncmp(path, "/sys/fs/cgroup/", 15) == 0 ? path + 15 : NULL;
+	sbx_text_fit(a->cgroup_path, sizeof(a->cgroup_path), "%s/command", c->path);
+	a->cgroup_id = st.st_ino;
+	a->level = sbx_attach_level(p->facts->cgroup.mount, a->cgroup_path);
+	sbx_attach_run_input(a, p, s, &p->attach.lists, &in);
 	return sbx_attach_ruleset_new(&in, &a->rules);
 }
 
@@ -228,21 +242,22 @@ int sbx_attach_run_install(struct sbx_attach_run *a, const struct sbx_plan *p,
 			   int runtime_fd, int ret_fds[SBX_N_BROKER_FDS], struct sbx_err *err)
 {
 	struct stat st;
-	uint16_t group = 0;
 	int e = 0;
 
 	if (!p->attach.on)
 		return 0;
 	if (fstat(c->dirs.command_fd, &st) < 0)
 		return -errno;
-	a->fds[SBX_BFD_NFLOG] = sbx_attach_nflog_open(st.st_ino, NFLOG_COPY, &group);
+	a->fds[SBX_BFD_NFLOG] = sbx_attach_nflog_open(st.st_ino, NFLOG_COPY, &a->group);
 	if (a->fds[SBX_BFD_NFLOG] < 0) {
 		e = a->fds[SBX_BFD_NFLOG];
 		sbx_err_set(err, "attach cgroup: cannot listen to refused packets (CAP_NET_ADMIN, "
 				     "CONFIG_NETFILTER_NETLINK_LOG): %s", strerror(-e));
 		return e;
 	}
-	e = make_rules(a, p, c, s, group);
+	a->command_fd = c->dirs.command_fd;
+	a->runtime_fd = runtime_fd;
+	e = make_rules(a, p, c, s);
 	if (e < 0) {
 		sbx_err_set(err, "attach cgroup: the rules cannot be made: %s", strerror(-e));
 		return e;

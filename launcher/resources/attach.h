@@ -13,6 +13,8 @@
 #include "sys/cgroup/cgroup.h"
 #include "sys/nft/nft_attach.h"
 
+#define SBX_ATTACH_RULESET_FILE "ruleset.nft" /* in the run's directory */
+
 /* Attach cgroup (docs/architecture/attach.md): the run's part in the host's network namespace.
  * Every function accepts a run with attach netns. */
 struct sbx_attach_run {
@@ -20,7 +22,15 @@ struct sbx_attach_run {
 	int watch_fd;		   /* the kernel reports changes of rulesets here */
 	int probe_fds[2];	   /* listeners that the self-test must not reach */
 	int fds[SBX_N_BROKER_FDS]; /* for the broker, until the stage has its own */
-	struct sbx_nft_ruleset *rules;
+	int command_fd, runtime_fd;    /* borrowed: the cgroup's directory, the run's */
+	struct sbx_nft_ruleset *rules; /* that the kernel must have now */
+	/* attach_live.c: the lists of the rules, if they are not the plan's any more; those of a
+	 * change under way, and its ruleset */
+	bool has_lists;
+	struct sbx_attach_lists lists, next;
+	struct sbx_nft_ruleset *to;
+	char cgroup_path[SBX_CGROUP_PATH_MAX + 96];
+	uint16_t group;
 	uint32_t level;
 	uint64_t cgroup_id;
 	struct sbx_attach_room room; /* for pins */
@@ -43,6 +53,10 @@ int sbx_attach_run_begin(struct sbx_attach_run *a, const struct sbx_plan *p,
 int sbx_attach_run_install(struct sbx_attach_run *a, const struct sbx_plan *p,
 			   const struct sbx_cgroup_run *c, const struct sbx_setup *s,
 			   int runtime_fd, int ret_fds[SBX_N_BROKER_FDS], struct sbx_err *err);
+/* The input of the host's ruleset with these lists; borrows all of its parameters. */
+void sbx_attach_run_input(const struct sbx_attach_run *a, const struct sbx_plan *p,
+			  const struct sbx_setup *s, const struct sbx_attach_lists *lists,
+			  struct sbx_attach_input *ret_in);
 /* The self-test is over: closes its listeners. */
 void sbx_attach_run_tested(struct sbx_attach_run *a);
 /* Adds the pins that the broker asks for, and answers on @broker_fd. 0, or -errno: the broker

@@ -156,15 +156,15 @@ static void note_pin(void *userdata, const struct sbx_attach_pin *p)
 		j->pins[j->n_pins++] = *p;
 }
 
-static bool stays(void *userdata, const struct sbx_addr *addr, enum sbx_proto proto, uint16_t port)
+static bool stays(void *userdata, const struct sbx_sock_flow *f)
 {
 	const struct judged *j = userdata;
 	bool pinned = false;
 
 	for (size_t i = 0; i < j->n_pins; i++)
-		pinned |= sbx_addr_equal(&j->pins[i].addr, addr) && j->pins[i].proto == proto &&
-			  j->pins[i].port == port;
-	return sbx_attach_lets_pass(&j->in, addr, proto, port, pinned);
+		pinned |= sbx_addr_equal(&j->pins[i].addr, &f->remote) &&
+			  j->pins[i].proto == f->proto && j->pins[i].port == f->remote_port;
+	return sbx_attach_lets_go_on(&j->in, f, pinned);
 }
 
 /* Ends the flows of the cgroups that these rules and the pins do not let pass; prints how many were

@@ -259,6 +259,45 @@ int64_t sbx_cgroup_dying(int dir_fd)
 	return sbx_cgroup_parse_value(text, "nr_dying_descendants");
 }
 
+#define IDS_DEPTH_MAX 16
+
+/* Takes @fd. */
+static int add_ids(int fd, unsigned depth, uint64_t *v, size_t n_max, size_t *n)
+{
+	struct stat st;
+	struct dirent *e;
+	DIR *dir;
+	int r = 0;
+
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		r = -errno;
+		sbx_fd_close(fd);
+		return r == -ENOENT && depth > 0 ? 0 : r; /* removed meanwhile */
+	}
+	if (fstat(dirfd(dir), &st) < 0)
+		r = -errno;
+	else if (*n == n_max || depth > IDS_DEPTH_MAX)
+		r = -E2BIG;
+	else
+		v[(*n)++] = st.st_ino;
+	while (r == 0 && (e = readdir(dir)))
+		if (e->d_type == DT_DIR && e->d_name[0] != '.')
+			r = add_ids(openat(dirfd(dir), e->d_name,
+					   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+				    depth + 1, v, n_max, n);
+	closedir(dir);
+	return r;
+}
+
+int sbx_cgroup_ids(int dir_fd, uint64_t *v, size_t n_max)
+{
+	size_t n = 0;
+	int r = add_ids(openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0, v, n_max, &n);
+
+	return r < 0 ? r : (int)n;
+}
+
 int sbx_cgroup_settle(int command_fd, uint32_t timeout_ms)
 {
 	uint64_t end = sbx_clock_monotonic_us() + timeout_ms * UINT64_C(1000);

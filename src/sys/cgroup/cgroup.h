@@ -57,6 +57,9 @@ int sbx_cgroup_birthplace(const struct sbx_cgroup *cg);
 int sbx_cgroup_settle(int command_fd, uint32_t timeout_ms);
 /* Make command/run again, so that the next sweep asks again. */
 int sbx_cgroup_unsettle(int command_fd);
+/* The ids of a directory and of all below it, as sockets and rules have them. Returns their number,
+ * at most @n_max; -E2BIG: there are more; -errno. */
+int sbx_cgroup_ids(int dir_fd, uint64_t *v, size_t n_max);
 /* The number of removed cgroups below a directory that the kernel still holds; -1: unknown. */
 int64_t sbx_cgroup_dying(int dir_fd);
 /* Write a plan into a directory of the sandbox. A write that fails is an error unless it is

@@ -77,11 +77,6 @@ size_t sbx_sock_cut_filter(const uint64_t *cgroups, size_t n,
 	return at;
 }
 
-static bool is_loopback(const struct sbx_addr *a)
-{
-	return a->family == 4 ? a->b[0] == 127 : sbx_addr_class(a) == SBX_ADDR_LOOPBACK;
-}
-
 static struct sbx_addr addr_of(uint8_t family, const uint32_t *words)
 {
 	struct sbx_addr addr = { .family = family == AF_INET ? 4 : 6 };
@@ -93,9 +88,9 @@ static struct sbx_addr addr_of(uint8_t family, const uint32_t *words)
 static int on_socket(const struct nlmsghdr *nlh, void *userdata)
 {
 	struct listing *l = userdata;
-	struct sbx_addr remote, local;
+	struct sbx_sock_flow f = { .proto = l->protocol == IPPROTO_TCP ? SBX_PROTO_TCP :
+								 SBX_PROTO_UDP };
 	struct inet_diag_msg m;
-	enum sbx_proto proto = l->protocol == IPPROTO_TCP ? SBX_PROTO_TCP : SBX_PROTO_UDP;
 
 	if (sbx_netlink_error(nlh) < 0)
 		return sbx_netlink_error(nlh);
@@ -104,10 +99,11 @@ static int on_socket(const struct nlmsghdr *nlh, void *userdata)
 	memcpy(&m, NLMSG_DATA(nlh), sizeof(m));
 	if (m.id.idiag_dport == 0 || (m.idiag_family != AF_INET && m.idiag_family != AF_INET6))
 		return 0;
-	remote = addr_of(m.idiag_family, m.id.idiag_dst);
-	local = addr_of(m.idiag_family, m.id.idiag_src);
-	if (is_loopback(&remote) || sbx_addr_equal(&remote, &local) ||
-	    l->stays(l->userdata, &remote, proto, ntohs(m.id.idiag_dport)))
+	f.remote = addr_of(m.idiag_family, m.id.idiag_dst);
+	f.local = addr_of(m.idiag_family, m.id.idiag_src);
+	f.remote_port = ntohs(m.id.idiag_dport);
+	f.local_port = ntohs(m.id.idiag_sport);
+	if (l->stays(l->userdata, &f))
 		return 0;
 	if (l->n < LISTED_MAX)
 		l->v[l->n] = (struct listed){ m.idiag_family, l->protocol, m.id };

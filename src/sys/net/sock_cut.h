@@ -13,9 +13,14 @@
 
 #define SBX_SOCK_CUT_CGROUPS_MAX 32
 
-/* May the flow to @addr go on? */
-typedef bool (*sbx_sock_stays_fn)(void *userdata, const struct sbx_addr *addr, enum sbx_proto proto,
-				  uint16_t port);
+struct sbx_sock_flow {
+	enum sbx_proto proto; /* tcp or udp */
+	struct sbx_addr remote, local;
+	uint16_t remote_port, local_port;
+};
+
+/* May the flow go on? */
+typedef bool (*sbx_sock_stays_fn)(void *userdata, const struct sbx_sock_flow *flow);
 
 struct sbx_sock_cut {
 	size_t n_ended; /* sockets that were ended */
@@ -27,8 +32,8 @@ struct sbx_sock_cut {
 /*
  * Asks @stays about every TCP connection and connected UDP socket made in one of the @n cgroups
  * (their ids; not those below), in whichever process it is by now, and ends it unless it stays.
- * Flows within this host, listeners and other UDP sockets are not touched. New flows must be
- * refused before. @destroy false: ends none, as with a kernel without CONFIG_INET_DIAG_DESTROY.
+ * Listeners and other UDP sockets are not touched. New flows must be refused before. @destroy
+ * false: ends none, as with a kernel without CONFIG_INET_DIAG_DESTROY.
  *
  * @diag_fd: sbx_net_netlink_open(NETLINK_SOCK_DIAG), with CAP_NET_ADMIN over the network namespace.
  * 0; or -errno, and some were not seen: -EOPNOTSUPP: the kernel cannot find sockets by cgroup

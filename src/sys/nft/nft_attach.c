@@ -580,27 +580,55 @@ int sbx_attach_narrow_new(const struct sbx_attach_input *from, const struct sbx_
 
 /* --- judging by the input --- */
 
-bool sbx_attach_lets_pass(const struct sbx_attach_input *in, const struct sbx_addr *addr,
-			  enum sbx_proto proto, uint16_t port, bool pinned)
+/* 1 accepted, 0 refused, -1: no entry is for it. */
+static int judge_by(const struct sbx_attach_cidr *v, size_t n, const struct sbx_sock_flow *f)
 {
-	const struct sbx_attach_cidr *lists[] = { in->admitted, in->cidrs };
-	const size_t n[] = { in->n_admitted, in->n_cidrs };
+	for (size_t i = 0; i < n; i++) {
+		const struct sbx_attach_cidr *c = &v[i];
+		bool every_port = c->proto == SBX_PROTO_OTHER ||
+				  (c->port_first <= 1 && c->port_last == UINT16_MAX);
+
+		if (sbx_cidr_contains(&c->cidr, &f->remote) &&
+		    (c->proto == SBX_PROTO_OTHER || c->proto == f->proto) &&
+		    (every_port ||
+		     (c->port_first <= f->remote_port && f->remote_port <= c->port_last)))
+			return !c->refuse;
+	}
+	return -1;
+}
+
+static bool lets_loopback(const struct sbx_attach_input *in, const struct sbx_sock_flow *f)
+{
+	if (in->dns_addr.family && sbx_addr_equal(&f->remote, &in->dns_addr) &&
+	    f->remote_port == in->dns_port)
+		return true;
+	for (size_t i = 0; i < in->n_loopback_ports; i++) {
+		uint16_t port = in->loopback_ports[i];
+
+		if (port == f->remote_port || (port == f->local_port && f->proto == SBX_PROTO_TCP))
+			return true;
+	}
+	return false;
+}
+
+bool sbx_attach_lets_go_on(const struct sbx_attach_input *in, const struct sbx_sock_flow *flow,
+			   bool pinned)
+{
+	bool local = sbx_addr_equal(&flow->remote, &flow->local);
+	int r;
 
 	for (size_t i = 0; i < in->n_floors; i++)
-		if (sbx_cidr_contains(&in->floors[i], addr))
+		if (sbx_cidr_contains(&in->floors[i], &flow->remote))
 			return false;
-	if (pinned)
+	if (sbx_cidr_contains(&loopback4, &flow->remote) ||
+	    sbx_cidr_contains(&loopback6, &flow->remote))
+		return lets_loopback(in, flow);
+	if (pinned && !local)
 		return true;
-	for (size_t l = 0; l < SBX_N_ELEMENTS(lists); l++)
-		for (size_t i = 0; i < n[l]; i++) {
-			const struct sbx_attach_cidr *c = &lists[l][i];
-			bool every_port = c->port_first <= 1 && c->port_last == UINT16_MAX;
-
-			if (sbx_cidr_contains(&c->cidr, addr) &&
-			    (c->proto == SBX_PROTO_OTHER || c->proto == proto) &&
-			    (c->proto == SBX_PROTO_OTHER || every_port ||
-			     (c->port_first <= port && port <= c->port_last)))
-				return !c->refuse;
-		}
-	return in->all_destinations && (proto == SBX_PROTO_TCP || proto == SBX_PROTO_UDP);
+	r = judge_by(in->admitted, in->n_admitted, flow);
+	if (r < 0 && !local)
+		r = judge_by(in->cidrs, in->n_cidrs, flow);
+	if (r < 0)
+		r = in->all_destinations && !local;
+	return r == 1 && (flow->proto == SBX_PROTO_TCP || flow->proto == SBX_PROTO_UDP);
 }

@@ -9,6 +9,7 @@
 #include "base/addr.h"
 #include "base/err.h"
 #include "base/reason.h"
+#include "sys/net/sock_cut.h"
 #include "sys/nft/nft.h"
 #include "sys/nft/nft_pin.h"
 
@@ -70,10 +71,10 @@ int sbx_attach_narrow_new(const struct sbx_attach_input *from, const struct sbx_
 /* PURE. Do two rulesets have the same rules and networks? 1, 0 or -ENOMEM. */
 int sbx_attach_is_same(const struct sbx_nft_ruleset *a, const struct sbx_nft_ruleset *b);
 
-/* PURE. Do the rules of @in let a packet of an open flow out to @addr, which is not of this host?
- * @pinned: a pin of any age has it. */
-bool sbx_attach_lets_pass(const struct sbx_attach_input *in, const struct sbx_addr *addr,
-			  enum sbx_proto proto, uint16_t port, bool pinned);
+/* PURE. Do the rules of @in let a packet of an open flow pass? @pinned: a pin of any age has the
+ * remote end. An address of this host other than loopback is known by being both ends. */
+bool sbx_attach_lets_go_on(const struct sbx_attach_input *in, const struct sbx_sock_flow *flow,
+			   bool pinned);
 
 /*
  * Add a sandbox: its sets, its chains and its element of the level's map, and the table, map and

@@ -302,9 +302,15 @@ static void compare(struct random_world *x, const struct sbx_addr *a, enum sbx_p
 	bool kernel = kernel_out(&x->l, a, proto, port);
 	bool lo = kernel_lo(&x->l, a, proto, port);
 	bool stricter = policy && is_stricter(a);
+	const struct sbx_sock_flow flow = { .proto = proto, .remote = *a, .remote_port = port };
+	const struct sbx_sock_flow own = {
+		.proto = proto, .remote = *a, .remote_port = port, .local = *a
+	};
 
-	if (!is_loopback(a) && sbx_attach_lets_pass(&x->in, a, proto, port, false) != kernel)
+	if (sbx_attach_lets_go_on(&x->in, &flow, false) != (is_loopback(a) ? lo : kernel))
 		fail_at(x, a, proto, port, "an open flow", policy, !kernel);
+	if (!is_loopback(a) && sbx_attach_lets_go_on(&x->in, &own, true) != lo)
+		fail_at(x, a, proto, port, "an open flow to this host", policy, !lo);
 	x->n_checked++;
 	x->n_allowed += policy;
 	x->n_stricter += stricter;

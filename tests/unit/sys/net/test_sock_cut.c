@@ -103,12 +103,9 @@ static void test_filter(void **state)
 	}
 }
 
-static bool nothing_stays(void *userdata, const struct sbx_addr *addr, enum sbx_proto proto,
-			  uint16_t port)
+static bool nothing_stays(void *userdata, const struct sbx_sock_flow *flow)
 {
-	(void)addr;
-	(void)proto;
-	(void)port;
+	(void)flow;
 	++*(unsigned *)userdata;
 	return false;
 }
