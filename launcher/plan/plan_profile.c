@@ -331,8 +331,18 @@ static int choose_new_protected(struct sbx_plan *p)
 			     "system policy says so", sbx_new_protected_str(least));
 }
 
+static bool asks_terminate(const struct sbx_profile *p)
+{
+	for (size_t i = 0; i < p->network.allow.n; i++)
+		if (sbx_net_entry_asks_terminate(&p->network.allow.v[i]))
+			return true;
+	return p->n_secrets > 0;
+}
+
 /* --learn-allow: flows to names and ports that nothing denies are carried, as with mode full. What
- * the profile says about requests, and about its deny list, stays. */
+ * the profile says about requests, and about its deny list, stays. Mode full has no place where
+ * requests are read: where the profile needs one, `default: allow` carries names, and literal
+ * addresses are refused and learned. */
 static int learn(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	const struct sbx_options *o = p->options;
@@ -349,7 +359,9 @@ static int learn(struct sbx_plan *p, struct sbx_err_list *errs)
 			    o->profile);
 	if (err.msg[0])
 		return sbx_refuse(errs, &err);
-	if (o->learn_allow)
+	if (o->learn_allow && asks_terminate(p->profile))
+		p->profile->network.default_action = SBX_ALLOW;
+	else if (o->learn_allow)
 		p->profile->network.mode = SBX_MODE_FULL;
 	return 0;
 }

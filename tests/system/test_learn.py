@@ -99,6 +99,24 @@ def test_requests_of_a_terminated_host(sbx, learn):
     assert again(sbx, script).out == "200 200", text
 
 
+def test_allowed_beside_a_terminated_host(sbx, learn):
+    """Requests stay judged, names are carried, and literal addresses are refused and learned."""
+    sbx.profile("strict", "extends: none\nnetwork: {mode: fetch, allow: [{host: api.test, access: read-only}]}\n")
+    script = ("curl -sS -o /dev/null -w '%{http_code} ' -d x https://api.test/a; "
+              "for u in https://allowed.test/ http://198.51.100.200/; do curl -ksS -m 5 -o /dev/null $u; done; true")
+    r, text = learn(script, "--learn-allow")
+    assert r.rc == 0 and r.out == "403 ", r
+    assert entries(text) == ['"198.51.100.200:80"', '"allowed.test:443"',
+                             '{host: "api.test", access: {methods: ["GET", "HEAD", "OPTIONS", "POST"]}}'], (text, r)
+    twin = again(sbx, script)
+    assert twin.out == "200 " and "refused" not in twin.err, twin
+
+
+def test_with_the_shipped_profile(sbx, learn):
+    r, text = learn("curl -sS -o /dev/null https://allowed.test/", "--learn-allow", profile="default")
+    assert r.rc == 0 and entries(text) == ['"allowed.test:443"'], (r, text)
+
+
 def test_requests_by_path(sbx, learn):
     sbx.profile("strict", "extends: none\nnetwork: {mode: fetch, allow: [{host: api.test, "
                 "access: {methods: [GET], paths: [/a]}}]}\n")
