@@ -13,6 +13,12 @@ noinst_LIBRARIES += %reldir%/libsbx-cli.a
 	%reldir%/cli/profile_list.c \
 	%reldir%/cli/profile_list.h
 
+# answers about connections
+noinst_LIBRARIES += %reldir%/libsbx-explain.a
+%canon_reldir%_libsbx_explain_a_SOURCES = \
+	%reldir%/explain/explain_flow.c %reldir%/explain/explain_flow.h \
+	%reldir%/explain/explained.c %reldir%/explain/explained.h
+
 # --learn: a profile from what a run wanted
 noinst_LIBRARIES += %reldir%/libsbx-learn.a
 %canon_reldir%_libsbx_learn_a_SOURCES = \
@@ -372,6 +378,7 @@ noinst_LIBRARIES += %reldir%/libsbx-process.a
 
 launcher_plan_libs = \
 	%reldir%/libsbx-cli.a \
+	%reldir%/libsbx-explain.a \
 	%reldir%/libsbx-learn.a \
 	%reldir%/libsbx-stage.a \
 	%reldir%/libsbx-tree.a \
@@ -492,6 +499,12 @@ tests_unit_launcher_helpers_test_git_look_SOURCES = tests/unit/launcher/helpers/
 tests_unit_launcher_helpers_test_git_look_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_plan_test_probes_SOURCES = tests/unit/launcher/plan/test_probes.c
 tests_unit_launcher_plan_test_probes_LDADD = $(launcher_plan_test_libs)
+check_PROGRAMS += tests/unit/launcher/explain/test_explain_flow
+tests_unit_launcher_explain_test_explain_flow_SOURCES = \
+	tests/unit/launcher/explain/test_explain_flow.c tests/unit/policy_world.h
+tests_unit_launcher_explain_test_explain_flow_LDADD = \
+	%reldir%/libsbx-explain.a src/http/libsbx-http.a src/broker/libsbx-broker-core.a \
+	src/broker/libsbx-broker-names.a src/wire/libsbx-wire.a $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_learn_test_learn_SOURCES = tests/unit/launcher/learn/test_learn.c tests/unit/policy_world.h
 tests_unit_launcher_learn_test_learn_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_record_test_refusals_SOURCES = tests/unit/launcher/record/test_refusals.c

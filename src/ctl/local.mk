@@ -22,8 +22,11 @@ noinst_LIBRARIES += %reldir%/libsbx-ctl-commands.a
 %canon_reldir%_libsbx_ctl_commands_a_SOURCES = \
 	%reldir%/answers/answers.h \
 	%reldir%/answers/cmd_doctor.c \
+	%reldir%/answers/cmd_explain.c \
 	%reldir%/answers/cmd_gc.c \
 	%reldir%/answers/cmd_profile.c \
+	%reldir%/answers/dry_plan.c %reldir%/answers/dry_plan.h \
+	%reldir%/answers/explain_view.c %reldir%/answers/explain_view.h \
 	%reldir%/answers/text_diff.c %reldir%/answers/text_diff.h \
 	%reldir%/main/command_table.c %reldir%/main/command_table.h
 

@@ -84,6 +84,7 @@ ROOMS = {
         "setup": {"init", "plan", "attach", "rootfs", "view", "secrets", "host", "process"},  # init_argv.h
         "helpers": {"plan", "protect", "grants", "rootfs", "view", "host", "process"},
         "keep": {"plan", "grants", "rootfs", "view", "host", "process"},
+        "explain": set(),
         "learn": {"record", "setup", "plan", "view", "host", "process"},
         "record": {"rules", "setup", "plan", "view", "host", "process"},
         "tree": {"plan", "rootfs", "view", "host", "process"},
@@ -102,7 +103,7 @@ ROOMS = {
 
 # Another layer's rooms that a layer may include, where not all.
 ACROSS = {
-    ("ctl", "launcher"): {"cleanup", "cli", "host", "plan", "record", "rules", "stage"},
+    ("ctl", "launcher"): {"cleanup", "cli", "commands", "explain", "host", "plan", "record", "rules", "stage", "view"},
 }
 
 ROOM_MAX = 16  # files, so that a room is seen at a glance

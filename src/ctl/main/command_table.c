@@ -12,7 +12,7 @@ static const struct sbx_ctl_command *const commands[] = {
 
 	/* of files and the host (ctl/answers) */
 	&sbx_cmd_profile_list, &sbx_cmd_profile_show, &sbx_cmd_profile_check,
-	&sbx_cmd_profile_diff, &sbx_cmd_doctor, &sbx_cmd_gc,
+	&sbx_cmd_profile_diff, &sbx_cmd_explain, &sbx_cmd_doctor, &sbx_cmd_gc,
 
 	&sbx_cmd_version,      &sbx_cmd_help,
 };

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * sbxctl explain: would a sandbox be allowed this, and by which rule? A plan is made as by sbx-run
+ * in this directory, and asked. With --id the launcher of a running sandbox is asked about
+ * connections: its policy may have changed since it began.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "ctl/answers/answers.h"
+#include "ctl/answers/dry_plan.h"
+#include "ctl/answers/explain_view.h"
+#include "ctl/frame/places.h"
+#include "launcher/explain/explain_flow.h"
+
+SBX_DEFINE_CLEANUP(struct sbx_dry_plan, sbx_dry_plan_free);
+
+struct values {
+	const char *profile, *workspace, *address, *method, *path;
+};
+
+#define STRING(field) .kind = SBX_OPTION_STRING, .offset = offsetof(struct values, field)
+
+static const struct sbx_option options[] = {
+	{ "profile", .value = "NAME|FILE", STRING(profile), .complete = "profile",
+	  .help = "the profile of the sandbox", .more = " (default: default)" },
+	{ "workspace", .value = "NAME", STRING(workspace),
+	  .help = "the workspace, whose rules hold" },
+	{ "address", .value = "ADDR", STRING(address),
+	  .help = "with tcp and udp: an address that the name resolves to" },
+	{ "method", .value = "METHOD", STRING(method), .help = "with tcp: the method of a request",
+	  .more = " (default: GET)" },
+	{ "path", .value = "PATH", STRING(path), .help = "with tcp: the path of a request",
+	  .more = " (default: /)" },
+};
+
+/* --- printing --- */
+
+static void print_match(const struct sbx_out *out, const struct sbx_explained_match *m)
+{
+	fprintf(out->f, "  %-7s %-10s %-10s ", m->decided ? "decided" : "", m->layer, m->action);
+	sbx_out_text(out, m->text);
+	if (m->origin[0]) {
+		fputs("  [", out->f);
+		sbx_out_text(out, m->origin);
+		fputs("]", out->f);
+	}
+	fputc('\n', out->f);
+}
+
+static void print_text(const struct sbx_out *out, const struct sbx_explained *e)
+{
+	enum sbx_colour colour = e->allowed ? SBX_GOOD : SBX_BAD;
+
+	fprintf(out->f, "%s%s%s ", sbx_out_begin(out, colour), e->allowed ? "allow" : "deny",
+		sbx_out_end(out, colour));
+	sbx_out_text(out, e->subject);
+	fprintf(out->f, " (%s)\n", e->reason);
+	sbx_out_text(out, e->why);
+	fputc('\n', out->f);
+	if (e->n_matches)
+		fputs("matches:\n", out->f);
+	for (size_t i = 0; i < e->n_matches; i++)
+		print_match(out, &e->matches[i]);
+	if (e->n_more)
+		fprintf(out->f, "  and %zu more\n", e->n_more);
+	if (e->n_changes)
+		fputs("to change it:\n", out->f);
+	for (size_t i = 0; i < e->n_changes; i++) {
+		fputs("  ", out->f);
+		sbx_out_text(out, e->changes[i]);
+		fputc('\n', out->f);
+	}
+}
+
+static int answer(struct sbx_ctl *ctl, const struct sbx_explained *e)
+{
+	int r = 0, status;
+
+	if (ctl->out.json)
+		r = sbx_out_json(&ctl->out, sbx_explained_json(e), false);
+	else
+		print_text(&ctl->out, e);
+	status = sbx_ctl_status(ctl, r, "the answer");
+	return status != SBX_CTL_DONE ? status : e->allowed ? SBX_CTL_DONE : SBX_CTL_NO;
+}
+
+/* --- asking --- */
+
+struct question {
+	struct sbx_ctl *ctl;
+	const struct values *values;
+	const char *words[8]; /* the flags of sbx-run */
+	struct sbx_dry_plan *base;
+};
+
+static int usage(struct sbx_ctl *ctl, const char *what)
+{
+	sbx_err_set(&ctl->err, "explain: %s", what);
+	return SBX_CTL_USAGE;
+}
+
+/* The plan without what is asked about. Where the current directory cannot be granted, one that
+ * does not need it. */
+static int plan_base(struct question *q)
+{
+	size_t n = 0;
+	int r;
+
+	q->words[n++] = "--profile";
+	q->words[n++] = q->values->profile ? q->values->profile : "default";
+	if (q->values->workspace) {
+		q->words[n++] = "--workspace";
+		q->words[n++] = q->values->workspace;
+	}
+	r = sbx_dry_plan_new(q->words, NULL, &q->base);
+	if (r > 0) {
+		q->base = sbx_dry_plan_free(q->base);
+		q->words[n] = "--scratch";
+		r = sbx_dry_plan_new(q->words, NULL, &q->base);
+	}
+	if (r == 0)
+		return SBX_CTL_DONE;
+	if (r > 0 && q->base->errs.n)
+		q->ctl->err = q->base->errs.v[0];
+	else
+		sbx_err_set(&q->ctl->err, "no plan can be made: %s", strerror(r < 0 ? -r : EINVAL));
+	return SBX_CTL_FAILED;
+}
+
+static int read_port(const char *text, uint16_t *ret_port)
+{
+	char *end;
+	unsigned long v = strtoul(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end || v == 0 || v > UINT16_MAX)
+		return -EINVAL;
+	*ret_port = (uint16_t)v;
+	return 0;
+}
+
+static int ask_flow(struct question *q, enum sbx_proto proto)
+{
+	struct sbx_ctl *ctl = q->ctl;
+	struct sbx_explain_asked asked = {
+		.proto = proto,
+		.host = ctl->argv[1],
+		.address = q->values->address,
+		.method = q->values->method,
+		.path = q->values->path,
+		.workspace = q->values->workspace,
+	};
+	static struct sbx_explained e; /* large */
+	int r;
+
+	if (ctl->argc != 3)
+		return usage(ctl, "tcp and udp take HOST PORT");
+	if (read_port(ctl->argv[2], &asked.port) < 0)
+		return usage(ctl, "a port is a number from 1 to 65535");
+	if (proto != SBX_PROTO_TCP && (asked.method || asked.path))
+		return usage(ctl, "--method and --path are for tcp");
+	r = plan_base(q);
+	if (r != SBX_CTL_DONE)
+		return r;
+	r = sbx_explain_flow(q->base->plan->policy, q->base->plan->profile, &asked, &e, &ctl->err);
+	if (r > 0)
+		return SBX_CTL_USAGE;
+	return r < 0 ? sbx_ctl_status(ctl, r, "explain") : answer(ctl, &e);
+}
+
+static int ask_view(struct question *q, bool command)
+{
+	struct sbx_ctl *ctl = q->ctl;
+	static struct sbx_explained e; /* large */
+	int r;
+
+	if (ctl->argc != 2)
+		return usage(ctl, command ? "command takes one NAME" : "mount takes one PATH");
+	if (q->values->address || q->values->method || q->values->path)
+		return usage(ctl, "--address, --method and --path are for connections");
+	r = plan_base(q);
+	if (r != SBX_CTL_DONE)
+		return r;
+	r = (command ? sbx_explain_command : sbx_explain_mount)(q->base, q->words, ctl->argv[1],
+								&e);
+	return r < 0 ? sbx_ctl_status(ctl, r, "explain") : answer(ctl, &e);
+}
+
+static int run(struct sbx_ctl *ctl)
+{
+	struct question q = { .ctl = ctl, .values = ctl->values };
+	const char *kind = ctl->argv[0];
+	int status;
+
+	if (strcmp(kind, "tcp") == 0 || strcmp(kind, "udp") == 0)
+		status = ask_flow(&q, kind[0] == 't' ? SBX_PROTO_TCP : SBX_PROTO_UDP);
+	else if (strcmp(kind, "mount") == 0 || strcmp(kind, "command") == 0)
+		status = ask_view(&q, kind[0] == 'c');
+	else
+		status = usage(ctl, "the first word is tcp, udp, mount or command");
+	sbx_dry_plan_free(q.base);
+	return status;
+}
+
+const struct sbx_ctl_command sbx_cmd_explain = {
+	.name = "explain",
+	.args = "tcp|udp|mount|command WHAT [PORT]",
+	.n_min = 2,
+	.n_max = 3,
+	.options = options,
+	.n_options = SBX_N_ELEMENTS(options),
+	.n_values = sizeof(struct values),
+	.help = "say whether a sandbox may do something, and which rule decides",
+	.more = ": connect to HOST PORT, be granted a PATH, execute a command; exit status 0: "
+		"allow, "
+		"1: deny",
+	.example = "sbxctl explain --profile build tcp pypi.org 443",
+	.run = run,
+};

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""sbxctl explain and a real run agree: for each row, the answer is what happens when a sandbox of the same profile, in the
+same directory, tries it."""
+import json
+import os
+
+import pytest
+
+import ctl
+
+PROFILE = """extends: none
+network:
+  mode: fetch
+  allow:
+    - allowed.test
+    - "*.wild.test:443"
+    - {host: api.test, access: read-only}
+    - {host: private.test, private: true}
+    - 198.51.100.0/24:80
+  deny:
+    - deep.sub.wild.test
+"""
+
+
+@pytest.fixture
+def profile(sbx):
+    return sbx.profile("p", PROFILE)
+
+
+def explain(sbx, *args, rc=None, **kw):
+    r = ctl.ctl(sbx, "explain", "--json", *args, **kw)
+    assert r.rc in (0, 1), r
+    o = ctl.validate(json.loads(r.out), "explain")
+    assert (o["verdict"] == "allow") == (r.rc == 0), r
+    if rc is not None:
+        assert r.rc == rc, r
+    return o
+
+
+# url, the question, the expected status: what curl meets is compared with the answer
+FLOWS = [
+    ("https://allowed.test/", ["tcp", "allowed.test", 443], 0),
+    ("http://allowed.test/", ["tcp", "allowed.test", 80], 0),
+    ("https://allowed.test:8443/", ["tcp", "allowed.test", 8443], 1),
+    ("https://denied.test/", ["tcp", "denied.test", 443], 1),
+    ("https://sub.wild.test/", ["tcp", "sub.wild.test", 443], 0),
+    ("http://sub.wild.test/", ["tcp", "sub.wild.test", 80], 1),
+    ("https://wild.test/", ["tcp", "wild.test", 443], 1),
+    ("https://deep.sub.wild.test/", ["tcp", "deep.sub.wild.test", 443], 1),
+    ("https://ipinfo.io/", ["tcp", "ipinfo.io", 443], 1),
+    ("http://198.51.100.7/", ["tcp", "198.51.100.7", 80], 0),
+    ("http://203.0.113.10/", ["tcp", "203.0.113.10", 80], 1),
+    ("http://169.254.169.254/", ["tcp", "169.254.169.254", 80], 1),
+    ("https://meta.test/", ["--address", "169.254.169.254", "tcp", "meta.test", 443], 1),
+]
+
+
+def test_connections(sbx, world, profile):
+    for url, question, rc in FLOWS:
+        r = sbx.run(["--profile", profile], ["curl", "-fksS", "-m", "10", "-o", "/dev/null", url])
+        assert (r.rc == 0) == (rc == 0), (url, r)
+        assert ("refused" in r.err) == (rc != 0), (url, r)
+        o = explain(sbx, "--profile", profile, *question, rc=rc)
+        if rc and "--address" not in question:
+            reasons = {e["reason"] for e in sbx.events(action="deny", sandbox_id=sbx.sandboxes()[-1]["id"])}
+            assert o["reason"] in reasons, (o, reasons)
+
+
+@pytest.mark.parametrize("method,path,rc", [("GET", "/a", 0), ("HEAD", "/a", 0), ("POST", "/a", 1), ("DELETE", "/a", 1)])
+def test_requests(sbx, profile, method, path, rc):
+    r = sbx.run(["--profile", profile], ["curl", "-sS", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", "-X", method,
+                                         *(["-I"] if method == "HEAD" else []), "https://api.test" + path])
+    assert (r.out == "200") == (rc == 0), r
+    o = explain(sbx, "--profile", profile, "--method", method, "--path", path, "tcp", "api.test", 443, rc=rc)
+    assert rc == 0 or o["reason"] == "access_method", o
+
+
+def test_the_changes_that_are_proposed_work(sbx, profile):
+    """Each flag that explain proposes turns the verdict; so does the entry, when it is written."""
+    o = explain(sbx, "--profile", profile, "tcp", "v4.test", 443, rc=1)
+    flags = [c for c in o["changes"] if c.startswith("--allow")]
+    assert flags, o
+    for flag in flags:
+        r = sbx.run(["--profile", profile, *flag.replace("'", "").split()], ["curl", "-ksS", "-o", "/dev/null", "https://v4.test/"])
+        assert r.rc == 0, (flag, r)
+    r = sbx.run(["--profile", profile], ["curl", "-ksS", "-o", "/dev/null", "https://v4.test/"])
+    assert r.rc != 0, r
+
+
+def test_where_the_rule_is(sbx, profile):
+    o = explain(sbx, "--profile", profile, "tcp", "deep.sub.wild.test", 443, rc=1)
+    assert o["decided"]["text"] == "deep.sub.wild.test" and o["decided"]["layer"] == "profile", o
+    line = 1 + PROFILE.splitlines().index("    - deep.sub.wild.test")
+    assert o["decided"]["origin"].endswith(f"p.yaml:{line}"), o
+    assert [m["text"] for m in o["matches"]] == ["deep.sub.wild.test", "*.wild.test:443"], o
+    floor = explain(sbx, "--profile", profile, "tcp", "ipinfo.io", 443, rc=1)
+    assert floor["decided"]["layer"] == "floor" and floor["changes"] == [], floor
+
+
+# --- mounts ---
+
+def mounts(sbx):
+    """[(what --bind gets, expected status)]"""
+    tmp, home = sbx.tmp, sbx.world.user.pw_dir
+    for name in ("data", "data/sub", "data/.ssh", "secrets", "roots"):
+        os.makedirs(os.path.join(tmp, name))
+    for name in ("data", "data/sub", "data/.ssh", "secrets"):
+        os.chown(os.path.join(tmp, name), sbx.world.user.pw_uid, sbx.world.user.pw_gid)
+    os.symlink(tmp + "/data", tmp + "/link")
+    os.symlink("/etc", tmp + "/out")
+    os.mkfifo(tmp + "/fifo")
+    return [(tmp + "/data", 0), (tmp + "/data:ro", 0), (tmp + "/data:/inside", 0), (tmp + "/data:/inside:ro", 0),
+            (tmp + "/data/sub", 0), (tmp + "/data/.ssh", 1), (tmp + "/secrets", 1), (tmp + "/missing", 1),
+            (tmp + "/link", 0), (tmp + "/out", 1), (tmp + "/fifo", 1), ("/etc", 1), ("/", 1), (home, 1), (home + ":ro", 0),
+            ("/proc", 1), ("/usr", 1), (sbx.state, 1), (sbx.config, 1), ("relative", 1), (tmp + "/data/../data", 1),
+            (tmp + "/data:/proc/x", 1), (tmp + "/data:/", 1)]
+
+
+@pytest.mark.parametrize("root", [False, True], ids=["user", "root"])
+def test_mounts(sbx, profile, root):
+    if root:
+        sbx.own(0)
+    for what, rc in mounts(sbx):
+        r = sbx.run(["--profile", profile, "--scratch", "--bind", what], ["true"], root=root)
+        assert r.rc in (0, 125), (what, r)
+        o = explain(sbx, "--profile", profile, "mount", what, root=root)
+        assert (o["verdict"] == "allow") == (r.rc == 0), (what, o, r)
+        if not root:
+            assert (r.rc == 0) == (rc == 0), (what, r)
+        if r.rc:
+            assert o["why"].split(": ", 1)[-1] in r.err, (o, r)
+
+
+def test_what_a_mount_has_below(sbx, profile):
+    mounts(sbx)
+    o = explain(sbx, "--profile", profile, "mount", sbx.tmp + "/data", rc=0)
+    assert o["decided"]["action"] == "writable" and o["decided"]["text"] == sbx.tmp + "/data", o
+    assert [sbx.tmp + "/data/.ssh", "masked"] in [[m["text"], m["action"]] for m in o["matches"]], o
+    o = explain(sbx, "--profile", profile, "mount", sbx.world.user.pw_dir, rc=1)
+    assert any("read-only" in c for c in o["changes"]), o
+
+
+# --- commands ---
+
+@pytest.mark.parametrize("lists", ["", "commands: {deny: [cat, 'py*', /usr/bin/env]}\n", "commands: {allow: [sh, cat, /usr/bin/env]}\n",
+                                   "commands: {allow: [cat, bash], deny: [cat]}\n"], ids=["none", "deny", "allow", "both"])
+def test_commands(sbx, lists):
+    sbx.profile("c", "extends: none\n" + lists)
+    sbx.put("script", "#!/usr/bin/python3\n", 0o755)
+    sbx.put("shell", "#!/bin/sh\n", 0o755)
+    sbx.put("plain", "x", 0o644)
+    for command in ("cat", "env", "/usr/bin/env", "sh", "python3", "/usr/bin/python3", "true", "no-such-thing", "./script", "./shell",
+                    "./plain", "./missing", "sudo", "/etc/passwd", "bash"):
+        r = sbx.run(["--profile", "c"], [command, *(["-c", "true"] if command in ("sh", "bash") else [])])
+        o = explain(sbx, "--profile", "c", "command", command)
+        refused = r.rc in (126, 127) and "sbx-run: command" in r.err
+        assert (o["verdict"] == "deny") == refused, (command, o, r)
+        if refused:
+            assert o["why"] in r.err and o["reason"] == ("refused" if r.rc == 126 else "not_found"), (command, o, r)
+
+
+def test_which_entry_decides_about_a_command(sbx):
+    sbx.profile("c", "extends: none\ncommands: {allow: [sh, cat]}\n")
+    o = explain(sbx, "--profile", "c", "command", "cat", rc=0)
+    assert o["decided"]["text"] == "cat" and o["decided"]["origin"].endswith("c.yaml"), o
+    o = explain(sbx, "--profile", "c", "command", "env", rc=1)
+    assert o["changes"] and "commands.allow: ['env']" in o["changes"][0], o
+
+
+# --- usage ---
+
+@pytest.mark.parametrize("args,word", [
+    (["tcp", "a.test"], "HOST PORT"), (["tcp", "a.test", "0"], "a port is"), (["tcp", "a.test", "https"], "a port is"),
+    (["tcp", "a.test", "65536"], "a port is"), (["ftp", "a", "1"], "the first word"), (["tcp", "a..b", "1"], "no name"),
+    (["mount", "/a", "/b"], "one PATH"), (["--method", "GET", "mount", "/a"], "for connections"),
+    (["--method", "GET", "udp", "a.test", "53"], "for tcp"), (["mount"], ""),
+])
+def test_usage(sbx, args, word):
+    r = ctl.ctl(sbx, "explain", *args)
+    assert r.rc == 2 and r.out == "" and word in r.err and r.err.count("\n") == 1, r
+
+
+def test_no_answer(sbx):
+    r = ctl.ctl(sbx, "explain", "--profile", "missing", "tcp", "a.test", "443")
+    assert r.rc == 125 and r.out == "" and "missing" in r.err, r
+    sbx.profile("bad", "network: {mode: [}\n")
+    r = ctl.ctl(sbx, "explain", "--profile", "bad", "tcp", "a.test", "443")
+    assert r.rc == 125 and r.out == "", r
+
+
+def test_on_a_terminal(sbx, profile):
+    rc, text = ctl.in_terminal(sbx, "explain", "--profile", profile, "tcp", "deep.sub.wild.test", "443")
+    assert rc == 1 and "\033[" in text and "decided" in text and "p.yaml:" in text, text
+    assert ctl.plain(text).startswith("deny tcp deep.sub.wild.test port 443 (list_deny)\n"), text
+    rc, text = ctl.in_terminal(sbx, "explain", "--profile", profile, "tcp", "allowed.test", "443", env={"NO_COLOR": "1"})
+    assert rc == 0 and "\033[" not in text and text.startswith("allow tcp allowed.test port 443 (list_allow)\n"), text
