@@ -32,6 +32,7 @@ noinst_LIBRARIES += %reldir%/libsbx-broker-names.a %reldir%/libsbx-broker-core.a
 	%reldir%/dns/resolve.c %reldir%/dns/resolve.h \
 	%reldir%/dns/resolve_ares.c %reldir%/dns/resolve_ares.h
 %canon_reldir%_libsbx_broker_tcp_a_SOURCES = \
+	%reldir%/tcp/tcp_again.c \
 	%reldir%/tcp/tcp_check.c \
 	%reldir%/tcp/tcp_dial.c \
 	%reldir%/tcp/tcp_flow.c %reldir%/tcp/tcp_flow.h \
@@ -49,7 +50,8 @@ noinst_LIBRARIES += %reldir%/libsbx-broker-names.a %reldir%/libsbx-broker-core.a
 pkglibexec_PROGRAMS += %reldir%/sbx-broker
 %canon_reldir%_sbx_broker_SOURCES = \
 	%reldir%/main/broker.c \
-	%reldir%/main/control.c %reldir%/main/control.h
+	%reldir%/main/control.c %reldir%/main/control.h \
+	%reldir%/main/swap.c %reldir%/main/swap.h
 if SBX_BROKER_STATIC
 %canon_reldir%_sbx_broker_SOURCES += %reldir%/main/no_nss.c
 endif

@@ -19,8 +19,10 @@
 
 #define FORWARDS_MAX 256
 
-struct forwarded {
+struct sbx_forwarded {
+	struct sbx_forwarded *prev, *next;
 	struct sbx_forward *f;
+	bool refused; /* the asker got its answer: the policy was changed */
 	struct sbx_asker asker;
 	struct sbx_dns_query query;
 };
@@ -46,7 +48,7 @@ static bool is_useless(const struct sbx_dns_answer *answer)
 }
 
 /* Judges the answer to a query for addresses. False: the asker got another answer already. */
-static bool judge(const struct forwarded *w, struct sbx_span message)
+static bool judge(const struct sbx_forwarded *w, struct sbx_span message)
 {
 	struct sbx_context *ctx = w->asker.ctx;
 	struct sbx_dns_answer answer;
@@ -73,7 +75,7 @@ static bool judge(const struct forwarded *w, struct sbx_span message)
 }
 
 /* Over UDP an answer that is too long is cut to its question, with TC set (RFC 2181 section 9). */
-static size_t cut(const struct forwarded *w, uint8_t *p, size_t n)
+static size_t cut(const struct sbx_forwarded *w, uint8_t *p, size_t n)
 {
 	size_t n_head = SBX_DNS_HEADER_LEN + w->query.n_question;
 
@@ -84,9 +86,22 @@ static size_t cut(const struct forwarded *w, uint8_t *p, size_t n)
 	return n_head;
 }
 
+static void free_forwarded(struct sbx_forwarded *w)
+{
+	struct sbx_forward *f = w->f;
+
+	*(w->prev ? &w->prev->next : &f->first) = w->next;
+	if (w->next)
+		w->next->prev = w->prev;
+	f->n--;
+	free(w);
+}
+
+static void ask(struct sbx_forwarded *w);
+
 static void on_answer(void *userdata, int status, int timeouts, unsigned char *p, int n)
 {
-	struct forwarded *w = userdata;
+	struct sbx_forwarded *w = userdata;
 	bool has_addrs = w->query.qtype == SBX_DNS_TYPE_A || w->query.qtype == SBX_DNS_TYPE_AAAA;
 	const struct sbx_verdict failed = { .reason = SBX_REASON_RESOLVE_FAILED,
 					    .rule = UINT32_MAX };
@@ -97,7 +112,14 @@ static void on_answer(void *userdata, int status, int timeouts, unsigned char *p
 		free(w);
 		return;
 	}
-	w->f->n--;
+	if (w->refused) {
+		free_forwarded(w);
+		return;
+	}
+	if (status == ARES_ECANCELLED) { /* others were unwanted: asks again */
+		ask(w);
+		return;
+	}
 	if (status != ARES_SUCCESS || message.n < SBX_DNS_HEADER_LEN) {
 		sbx_asker_refuse(&w->asker, &w->query, SBX_DNS_SERVFAIL, &failed, NULL);
 	} else if (!has_addrs || judge(w, message)) {
@@ -107,25 +129,59 @@ static void on_answer(void *userdata, int status, int timeouts, unsigned char *p
 		p[1] = (uint8_t)w->query.id;
 		sbx_asker_send(&w->asker, sbx_span(p, n_out));
 	}
-	free(w);
+	free_forwarded(w);
+}
+
+/* The answer may come from inside this call: then @w is gone. */
+static void ask(struct sbx_forwarded *w)
+{
+	uint8_t out[SBX_DNS_HEADER_LEN + SBX_DNS_QUESTION_MAX + 64];
+	size_t n;
+
+	if (sbx_dns_write_query(&w->query, w->query.id, out, sizeof(out), &n) == 0) {
+		sbx_resolve_send(w->f->resolve, out, n, on_answer, w);
+		return;
+	}
+	sbx_asker_rcode(&w->asker, &w->query, SBX_DNS_SERVFAIL);
+	free_forwarded(w);
+}
+
+size_t sbx_forward_judge_again(struct sbx_forward *f)
+{
+	size_t n = 0;
+
+	for (struct sbx_forwarded *w = f->first; w; w = w->next) {
+		struct sbx_dns_decision d;
+
+		if (w->refused)
+			continue;
+		sbx_core_decide_dns(&w->asker.ctx->core, &w->query, &d);
+		if (d.action != SBX_DNS_REFUSE)
+			continue;
+		w->refused = true;
+		sbx_asker_refuse(&w->asker, &w->query, d.rcode, &d.verdict, NULL);
+		n++;
+	}
+	return n;
 }
 
 void sbx_forward_query(struct sbx_forward *f, const struct sbx_asker *asker,
 		       const struct sbx_dns_query *query)
 {
-	struct forwarded *w = f->n < FORWARDS_MAX ? calloc(1, sizeof(*w)) : NULL;
-	uint8_t out[SBX_DNS_HEADER_LEN + SBX_DNS_QUESTION_MAX + 64];
-	size_t n;
+	struct sbx_forwarded *w = f->n < FORWARDS_MAX ? calloc(1, sizeof(*w)) : NULL;
 
-	if (!w || sbx_dns_write_query(query, query->id, out, sizeof(out), &n) != 0) {
-		asker->ctx->stats.limits_hit += !w;
-		free(w);
+	if (!w) {
+		asker->ctx->stats.limits_hit++;
 		sbx_asker_rcode(asker, query, SBX_DNS_SERVFAIL);
 		return;
 	}
 	w->f = f;
 	w->asker = *asker;
 	w->query = *query;
+	w->next = f->first;
+	if (w->next)
+		w->next->prev = w;
+	f->first = w;
 	f->n++;
-	sbx_resolve_send(f->resolve, out, n, on_answer, w);
+	ask(w);
 }

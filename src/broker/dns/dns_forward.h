@@ -11,10 +11,14 @@
 struct sbx_forward {
 	struct sbx_resolve *resolve; /* borrowed */
 	size_t n;		     /* queries under way */
+	struct sbx_forwarded *first; /* those queries */
 };
 
 /* Asks the resolvers the question of @query and passes the answer on. */
 void sbx_forward_query(struct sbx_forward *f, const struct sbx_asker *asker,
 		       const struct sbx_dns_query *query);
+
+/* As sbx_stub_judge_again(). */
+size_t sbx_forward_judge_again(struct sbx_forward *f);
 
 #endif

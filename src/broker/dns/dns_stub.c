@@ -159,6 +159,11 @@ int sbx_stub_new(struct sbx_context *ctx, struct sbx_resolve *resolve, struct sb
 	return r < 0 ? r : sbx_dns_tcp_new(ctx, on_tcp, s, &s->tcp);
 }
 
+size_t sbx_stub_judge_again(struct sbx_stub *s)
+{
+	return sbx_forward_judge_again(&s->forward);
+}
+
 void sbx_stub_free(struct sbx_stub *s)
 {
 	if (!s)

@@ -15,5 +15,8 @@ struct sbx_stub;
 int sbx_stub_new(struct sbx_context *ctx, struct sbx_resolve *resolve, struct sbx_pinner *pinner,
 		 struct sbx_stub **ret_stub);
 void sbx_stub_free(struct sbx_stub *s); /* before @resolve and @pinner */
+/* The core has another policy: refuses those queries under way that it does not let be asked.
+ * Returns their number. */
+size_t sbx_stub_judge_again(struct sbx_stub *s);
 
 #endif

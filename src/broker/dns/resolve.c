@@ -49,6 +49,7 @@ struct sbx_resolve_entry {
 	uint32_t ttl_s;		     /* of the result, when it came */
 	struct question *questions;  /* for A and AAAA, while n_running */
 	uint8_t n_running;	     /* questions without an answer; 0: the result is complete */
+	bool cancelled;		     /* the result is none: it is not kept */
 	bool starting;		     /* while the questions are sent: an answer may come at once */
 	char name[];
 };
@@ -167,7 +168,8 @@ static void complete(struct sbx_resolve_entry *e)
 	else if (keep_s > TTL_MAX_S)
 		keep_s = TTL_MAX_S;
 	e->since_ms = sbx_now_ms();
-	e->until_ms = e->since_ms + 1000ull * keep_s;
+	e->until_ms = e->cancelled ? 0 : e->since_ms + 1000ull * keep_s;
+	e->cancelled = false;
 	result = e->result;
 	/* A waiter may ask for this name again: it gets the result at once, and the list
 	 * shrinks. */
@@ -248,6 +250,13 @@ static bool read_answer(uint8_t family, int status, const unsigned char *p, int 
 
 static void send_question(struct question *q, enum sbx_ares_way way);
 
+static enum sbx_ares_way way_of(const struct question *q)
+{
+	return q->by_tcp		? SBX_ARES_TCP :
+	       q->e->r->ctx->follows ? SBX_ARES_UDP :
+					SBX_ARES_AUTO;
+}
+
 static void on_answer(void *userdata, int status, int timeouts, unsigned char *p, int n_p)
 {
 	struct question *q = userdata;
@@ -257,6 +266,11 @@ static void on_answer(void *userdata, int status, int timeouts, unsigned char *p
 	(void)timeouts;
 	if (status == ARES_EDESTRUCTION)
 		return;
+	if (status == ARES_ECANCELLED && q->e->first) { /* others were unwanted */
+		send_question(q, way_of(q));
+		return;
+	}
+	q->e->cancelled |= status == ARES_ECANCELLED;
 	whole = read_answer(q->family, status, p, n_p, &answer);
 	if (!q->by_tcp) {
 		q->answer = answer;
@@ -307,8 +321,7 @@ static void ask(struct sbx_resolve_entry *e)
 		for (int i = 1; i >= 0; i--) {
 			e->questions[i].e = e;
 			e->questions[i].family = i == 0 ? 4 : 6;
-			send_question(&e->questions[i],
-				      e->r->ctx->follows ? SBX_ARES_UDP : SBX_ARES_AUTO);
+			send_question(&e->questions[i], way_of(&e->questions[i]));
 		}
 		e->starting = false;
 	}
@@ -377,6 +390,16 @@ void sbx_resolve_send(struct sbx_resolve *r, const uint8_t *query, size_t n_quer
 		done(userdata, ARES_ESERVFAIL, 0, NULL, 0);
 	else
 		sbx_ares_send(r->ares, SBX_ARES_AUTO, query, n_query, done, userdata);
+}
+
+void sbx_resolve_drop_unwanted(struct sbx_resolve *r, size_t n_forwards)
+{
+	bool unwanted = n_forwards > 0;
+
+	for (const struct sbx_resolve_entry *e = r->oldest; e && !unwanted; e = e->newer)
+		unwanted = e->n_running && !e->first;
+	if (unwanted)
+		sbx_ares_cancel(r->ares);
 }
 
 void sbx_resolve_cancel(struct sbx_resolve_waiter *w)

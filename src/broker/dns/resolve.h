@@ -52,6 +52,10 @@ void sbx_resolve_send(struct sbx_resolve *r, const uint8_t *query, size_t n_quer
 		      void (*done)(void *userdata, int status, int timeouts, unsigned char *answer,
 				   int n_answer),
 		      void *userdata);
+/* The policy was changed, and @n_forwards questions of sbx_resolve_send() are not wanted any more.
+ * If there are any, or names that nobody waits for, no packet more is sent for them; the other
+ * questions are asked again. */
+void sbx_resolve_drop_unwanted(struct sbx_resolve *r, size_t n_forwards);
 void sbx_resolve_cancel(struct sbx_resolve_waiter *w);
 /* @addr was reached: the next flow to @name tries its family first. */
 void sbx_resolve_reached(struct sbx_resolve *r, const char *name, const struct sbx_addr *addr);

@@ -170,6 +170,16 @@ void sbx_ares_free(struct sbx_ares *a)
 	free(a);
 }
 
+void sbx_ares_cancel(struct sbx_ares *a)
+{
+	for (int i = 0; i < SBX_ARES_N_WAYS; i++) {
+		if (!a->v[i].is_open)
+			continue;
+		ares_cancel(a->v[i].channel);
+		set_timeout(&a->v[i]);
+	}
+}
+
 int sbx_ares_set_servers(struct sbx_ares *a, const struct sbx_resolver *v, size_t n)
 {
 	struct ares_addr_port_node nodes[SBX_RESOLVERS_MAX] = { 0 };

@@ -26,6 +26,8 @@ struct sbx_ares;
  * freed all the same. 0, -ENOMEM, -EIO. */
 int sbx_ares_new(struct event_base *base, int n_ways, struct sbx_ares **ret_ares);
 void sbx_ares_free(struct sbx_ares *ares);
+/* Ends every question, with ARES_ECANCELLED; what is asked from inside a callback stays. */
+void sbx_ares_cancel(struct sbx_ares *ares);
 int sbx_ares_set_servers(struct sbx_ares *ares, const struct sbx_resolver *v,
 			 size_t n); /* 0 or -EIO */
 

@@ -29,6 +29,13 @@
 #define EVENT_PACKET_MAX 1024
 #define STOP_SEND_MS	 3000 /* how long the last events may take to be read */
 
+/* An answer to the launcher. */
+struct posted {
+	struct posted *next;
+	size_t n;
+	uint8_t p[];
+};
+
 struct sbx_report {
 	struct sbx_context *ctx;
 	int fd; /* borrowed */
@@ -38,6 +45,7 @@ struct sbx_report {
 	struct sbx_event *queue; /* from the fold, not sent yet: [first, n) */
 	size_t first, n, n_max;
 	struct sbx_span packet;	       /* borrowed, not sent yet (PINS); n 0: none */
+	struct posted *posted, *last_posted; /* not sent yet */
 	bool released;		       /* events are the command's, and are sent */
 	void (*count)(void *userdata); /* set: send everything, then STATS, then end */
 	void *userdata;
@@ -116,6 +124,43 @@ int sbx_report_send(struct sbx_report *rep, struct sbx_span packet)
 	return r > 0 ? -EPIPE : r;
 }
 
+/* Sends the answers. Returns as send_queue(). */
+static int send_posted(struct sbx_report *rep)
+{
+	while (rep->posted) {
+		struct posted *p = rep->posted;
+		int r = sbx_channel_send(rep->fd, p->p, p->n, NULL, 0);
+
+		if (r != 0)
+			return r;
+		rep->posted = p->next;
+		free(p);
+	}
+	rep->last_posted = NULL;
+	return 0;
+}
+
+int sbx_report_post(struct sbx_report *rep, struct sbx_span packet)
+{
+	struct posted *p = malloc(sizeof(*p) + packet.n);
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->next = NULL;
+	p->n = packet.n;
+	memcpy(p->p, packet.p, packet.n);
+	if (rep->last_posted)
+		rep->last_posted->next = p;
+	else
+		rep->posted = p;
+	rep->last_posted = p;
+	r = send_posted(rep);
+	if (r == SBX_CHANNEL_E_AGAIN)
+		return event_add(&rep->ev_write, NULL) < 0 ? -ENOMEM : 0;
+	return r > 0 ? -EPIPE : r;
+}
+
 static int send_stats(struct sbx_report *rep)
 {
 	uint8_t packet[EVENT_PACKET_MAX];
@@ -185,6 +230,8 @@ static void on_push(evutil_socket_t fd, short what, void *userdata)
 
 	(void)fd;
 	(void)what;
+	if (r == 0)
+		r = send_posted(rep);
 	if (r == SBX_CHANNEL_E_AGAIN)
 		event_add(&rep->ev_write, NULL);
 	else if (r != 0)
@@ -204,9 +251,11 @@ static void record(struct sbx_report *rep, const struct sbx_event *e)
 		push(rep);
 }
 
+static const struct sbx_carried nothing;
+
 static void report(struct sbx_context *ctx, enum sbx_proto proto, const struct sbx_verdict *v,
 		   const struct sbx_addr *addr, uint16_t port, const char *name,
-		   const char *request)
+		   const char *request, const struct sbx_carried *carried)
 {
 	struct sbx_event e = {
 		.ts_ms = sbx_clock_realtime_ms(),
@@ -215,6 +264,10 @@ static void report(struct sbx_context *ctx, enum sbx_proto proto, const struct s
 		.reason = (uint8_t)v->reason,
 		.port = port,
 		.count = 1,
+		.bytes_out = carried->bytes_out,
+		.bytes_in = carried->bytes_in,
+		.duration_ms = carried->duration_ms,
+		.generation = sbx_policy_generation(ctx->core.policy),
 	};
 
 	if (addr)
@@ -229,14 +282,21 @@ static void report(struct sbx_context *ctx, enum sbx_proto proto, const struct s
 void sbx_report_event(struct sbx_context *ctx, enum sbx_proto proto, const struct sbx_verdict *v,
 		      const struct sbx_addr *addr, uint16_t port, const char *name)
 {
-	report(ctx, proto, v, addr, port, name, "");
+	report(ctx, proto, v, addr, port, name, "", &nothing);
+}
+
+void sbx_report_flow(struct sbx_context *ctx, enum sbx_proto proto, const struct sbx_verdict *v,
+		     const struct sbx_addr *addr, uint16_t port, const char *name,
+		     const struct sbx_carried *carried)
+{
+	report(ctx, proto, v, addr, port, name, "", carried);
 }
 
 void sbx_report_request(struct sbx_context *ctx, const struct sbx_verdict *v,
 			const struct sbx_addr *addr, uint16_t port, const char *name,
 			const char *request)
 {
-	report(ctx, SBX_PROTO_TCP, v, addr, port, name, request);
+	report(ctx, SBX_PROTO_TCP, v, addr, port, name, request, &nothing);
 }
 
 void sbx_report_lost(struct sbx_context *ctx, uint32_t n)
@@ -318,6 +378,12 @@ void sbx_report_free(struct sbx_report *rep)
 	sbx_context_unwatch(&rep->ev_write);
 	sbx_context_unwatch(&rep->ev_flush);
 	sbx_fold_free(rep->fold);
+	while (rep->posted) {
+		struct posted *p = rep->posted;
+
+		rep->posted = p->next;
+		free(p);
+	}
 	free(rep->queue);
 	free(rep);
 }

@@ -18,7 +18,7 @@
  *         dns_forward (real answers), dns_pin and pinner (pins in the kernel)
  *   tcp   tcp_flow (a flow's states), and a file for each part of its life
  *   udp   udp_flow
- *   main this file; control (the launcher's messages)
+ *   main this file; swap (a new policy); control (the launcher's messages)
  *
  * With attach cgroup (config.resolved_pins) the sandbox is in our own network namespace and the
  * kernel judges its packets: no flow comes to the broker. Only DNS, pins and the packet log work.
@@ -44,6 +44,7 @@
 #include "broker/io/own.h"
 #include "broker/io/report.h"
 #include "broker/main/control.h"
+#include "broker/main/swap.h"
 #include "broker/tcp/tcp_flow.h"
 #include "broker/udp/udp_flow.h"
 #include "ipc/channel.h"
@@ -53,7 +54,6 @@
 SBX_VERSION_MARK;
 
 #define CHANNEL_FD 3
-#define POLICY_MAX (64u << 20)
 #define HOSTS_MAX  (1u << 20)
 
 #define RESOLVER_FILES 16
@@ -64,8 +64,7 @@ struct sbx_broker {
 	uint32_t n_files_max; /* RLIMIT_NOFILE */
 	struct sbx_own *own;
 	struct sbx_resolve *resolve;
-	void *policy_blob;
-	struct sbx_policy *policy;
+	struct sbx_swap swap; /* the policy */
 	void *hosts;
 	size_t n_hosts;
 	struct sbx_pinner *pinner; /* or NULL */
@@ -136,7 +135,7 @@ static int receive_config(struct sbx_broker *b)
 {
 	SBX_AUTO_FREE uint8_t *packet = malloc(SBX_MSG_MAX);
 	int fds[SBX_N_BROKER_FDS];
-	size_t n, n_fds, n_policy = 0;
+	size_t n, n_fds;
 	int r;
 
 	if (!packet)
@@ -152,9 +151,7 @@ static int receive_config(struct sbx_broker *b)
 		r = place_fds(b, fds, n_fds);
 	if (r < 0)
 		return fail("malformed configuration", r);
-	r = read_memfd_consume(&b->ctx.fds[SBX_BFD_POLICY], POLICY_MAX, &b->policy_blob, &n_policy);
-	if (r == 0)
-		r = sbx_policy_load(sbx_span(b->policy_blob, n_policy), &b->policy);
+	r = sbx_swap_load_consume(&b->swap, &b->ctx.fds[SBX_BFD_POLICY]);
 	if (r < 0)
 		return fail("the policy does not load", r);
 	r = read_memfd_consume(&b->ctx.fds[SBX_BFD_HOSTS], HOSTS_MAX, &b->hosts, &b->n_hosts);
@@ -189,7 +186,7 @@ static int new_core(struct sbx_broker *b)
 	if (r == 0 && b->ctx.config.selftest_name[0])
 		r = sbx_pins_add(b->ctx.core.pins, b->ctx.config.selftest_name, &index);
 	b->ctx.core.config = &b->ctx.config;
-	b->ctx.core.policy = b->policy;
+	b->ctx.core.policy = b->swap.policy;
 	return r;
 }
 
@@ -237,10 +234,19 @@ static int make_after(struct sbx_broker *b)
 	    made("packet log", sbx_nflog_new(ctx, &b->nflog)) < 0 ||
 	    made("reports", sbx_report_new(ctx, CHANNEL_FD)) < 0)
 		return -1;
-	b->control = (struct sbx_control){
-		.ctx = ctx, .nflog = b->nflog, .pinner = b->pinner, .tcp = b->tcp, .fd = CHANNEL_FD
-	};
-	if (made("control channel", sbx_control_init(&b->control)) < 0)
+	b->control = (struct sbx_control){ .ctx = ctx,
+					   .nflog = b->nflog,
+					   .pinner = b->pinner,
+					   .tcp = b->tcp,
+					   .swap = &b->swap,
+					   .fd = CHANNEL_FD };
+	b->swap.ctx = ctx;
+	b->swap.tcp = b->tcp;
+	b->swap.udp = b->udp;
+	b->swap.stub = b->stub;
+	b->swap.resolve = b->resolve;
+	if (made("policy", sbx_swap_init(&b->swap)) < 0 ||
+	    made("control channel", sbx_control_init(&b->control)) < 0)
 		return -1;
 	return made("limits", fit_limits(b));
 }
@@ -283,8 +289,7 @@ static void fini(struct sbx_broker *b)
 	sbx_report_free(b->ctx.report);
 	sbx_pins_free(b->ctx.core.pins);
 	sbx_leases_free(b->ctx.core.leases);
-	sbx_policy_free(b->policy);
-	free(b->policy_blob);
+	sbx_swap_fini(&b->swap);
 	free(b->hosts);
 	event_base_free(b->ctx.base);
 	for (size_t i = 0; i < SBX_N_BROKER_FDS; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The launcher's messages: RELEASE, STOP, and PINNED or PINS_FAILED for each PINS (dns/pinner.c).
+ * The launcher's messages: RELEASE, STOP, POLICY and FLOWS (swap.c), and PINNED or PINS_FAILED for
+ * each PINS (dns/pinner.c).
  *
  * The launcher is trusted. Still an unexpected message ends the broker, and with it every flow. End
  * of file means that the launcher is gone and the sandbox is being killed: the broker ends at once.
@@ -17,6 +18,7 @@
 
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "broker/io/report.h"
 #include "ipc/channel.h"
 
@@ -41,6 +43,8 @@ static void stop(struct sbx_control *c)
 		return;
 	sbx_pinner_stop(c->pinner);
 	sbx_nflog_finish(c->nflog);
+	sbx_tcp_tell_all(c->tcp);
+	sbx_udp_tell_all(c->swap->udp);
 	sbx_report_finish(c->ctx->report, count_flows, c->tcp);
 }
 
@@ -72,20 +76,34 @@ static bool is_message(struct sbx_span packet, enum sbx_msg_type type, uint32_t 
 static void on_read(evutil_socket_t fd, short what, void *userdata)
 {
 	struct sbx_control *c = userdata;
+	SBX_AUTO_CLOSE int policy_fd = -1;
 	uint8_t buf[64];
 	struct sbx_span packet;
 	uint32_t serial;
-	size_t n;
-	int r = sbx_channel_recv(fd, buf, sizeof(buf), &n, NULL, 0, NULL, NULL);
+	size_t n, n_fds = 0;
+	int r = sbx_channel_recv(fd, buf, sizeof(buf), &n, &policy_fd, 1, &n_fds, NULL);
 
 	(void)what;
 	if (r == SBX_CHANNEL_E_AGAIN)
 		return;
-	if (r != 0) {
+	if (r != 0 && r != SBX_CHANNEL_E_NO_FDS) {
 		sbx_context_exit(c->ctx, r == SBX_CHANNEL_E_CLOSED ? 0 : 1);
 		return;
 	}
 	packet = sbx_span(buf, n);
+	if (sbx_report_is_released(c->ctx->report) && (n_fds == 1 || r != 0) &&
+	    is_message(packet, SBX_MSG_POLICY, NULL)) {
+		sbx_swap_take_consume(c->swap, &policy_fd);
+		return;
+	}
+	if (n_fds || r != 0) {
+		sbx_context_exit(c->ctx, 1);
+		return;
+	}
+	if (sbx_report_is_released(c->ctx->report) && is_message(packet, SBX_MSG_FLOWS, NULL)) {
+		sbx_swap_list_flows(c->swap);
+		return;
+	}
 	if (is_message(packet, SBX_MSG_PINNED, &serial) &&
 	    sbx_pinner_answered(c->pinner, serial, true))
 		return;

@@ -7,6 +7,7 @@
 #include "broker/dns/pinner.h"
 #include "broker/io/context.h"
 #include "broker/io/nflog.h"
+#include "broker/main/swap.h"
 #include "broker/tcp/tcp_flow.h"
 
 /* The launcher's messages, and the parts that act on them (borrowed). */
@@ -15,6 +16,7 @@ struct sbx_control {
 	struct sbx_nflog *nflog;   /* or NULL */
 	struct sbx_pinner *pinner; /* or NULL */
 	struct sbx_tcp *tcp;
+	struct sbx_swap *swap;
 	int fd; /* the channel */
 	struct event ev_read, ev_drain;
 	uint64_t drain_until_ms; /* flows are carried until then at most; 0: STOP has not come */

@@ -120,6 +120,8 @@ static struct sbx_verdict judge(struct sbx_tcp_flow *f, size_t n, bool *ret_more
 		/* If a flow with a refused hello is carried all the same, the bytes behind that
 		 * hello are judged only if the hello was read to its end. */
 		*ret_opaque = r != 0 && c->hello.reason != SBX_REASON_SNI_ABSENT;
+		if (r == 0)
+			sbx_tcp_note_server(f, c->hello.sni);
 		return sbx_core_judge_hello(&f->ctx->core, &f->target, r, &c->hello);
 	}
 	r = sbx_http_judge_next(&c->judge, sbx_span(c->buf, c->n), &event);
@@ -127,6 +129,8 @@ static struct sbx_verdict judge(struct sbx_tcp_flow *f, size_t n, bool *ret_more
 	if (*ret_more)
 		return f->target.verdict;
 	c->n_judged = r == 0 ? event.n : 0;
+	if (r == 0)
+		sbx_tcp_note_server(f, event.host_addr.family ? "" : event.host);
 	return sbx_core_judge_request(&f->ctx->core, &f->target, r, &c->judge, &event, ret_opaque);
 }
 

@@ -195,6 +195,44 @@ bool sbx_tcp_dial_event(struct sbx_tcp_flow *f, short what)
 	return advance(f);
 }
 
+/* Those of the addresses, in their order, that @next lets be dialled. */
+static void judge_all(const struct sbx_tcp_flow *f, const struct sbx_core *next,
+		      struct sbx_candidates *c)
+{
+	const struct sbx_tcp_dial *d = f->dial;
+
+	if (!sbx_tcp_uses_proxy(f->ctx)) {
+		sbx_core_candidates(next, &f->target, d->c.v, d->c.n, d->c.v[0].family, c);
+		return;
+	}
+	*c = (struct sbx_candidates){
+		.refused = { .reason = SBX_REASON_PROXY_ADDRESS, .rule = UINT32_MAX }
+	};
+	for (size_t i = 0; i < d->c.n; i++)
+		if (sbx_policy_admits_proxy(next->policy, &d->c.v[i], d->port,
+					    sbx_core_is_own(next, &d->c.v[i])))
+			c->v[c->n++] = d->c.v[i];
+}
+
+struct sbx_verdict sbx_tcp_dial_again(struct sbx_tcp_flow *f, const struct sbx_core *next)
+{
+	uint16_t port = f->dial->port;
+	struct sbx_candidates c;
+
+	judge_all(f, next, &c);
+	if (c.n == 0)
+		return c.refused;
+	if (c.n < f->dial->c.n) {
+		sbx_tcp_dial_free(f->dial);
+		f->dial = NULL;
+		sbx_context_unwatch(&f->out.ev);
+		sbx_fd_close(f->out.fd);
+		f->out = (struct sbx_tcp_side){ .fd = -1 };
+		sbx_tcp_dial_start(f, &c, port);
+	}
+	return (struct sbx_verdict){ .action = SBX_ALLOW };
+}
+
 void sbx_tcp_dial_stagger(struct sbx_timeout *t)
 {
 	advance(sbx_container_of(t, struct sbx_tcp_dial, stagger)->flow);

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "broker/io/report.h"
 
 #define STAGGER_MS 250 /* RFC 8305 section 5 */
 #define DRAIN_MS   5000
@@ -65,6 +66,21 @@ void sbx_tcp_count(struct sbx_tcp *t)
 		count(f);
 }
 
+void sbx_tcp_tell(struct sbx_tcp_flow *f)
+{
+	const struct sbx_carried carried = {
+		.bytes_out = f->up.n_bytes,
+		.bytes_in = f->down.n_bytes,
+		.duration_ms = sbx_now_ms() - f->began_ms,
+	};
+
+	if (f->carried)
+		sbx_report_flow(f->ctx, SBX_PROTO_TCP, &f->target.verdict,
+				sbx_tcp_uses_proxy(f->ctx) ? NULL : &f->reached, f->target.port,
+				f->target.name, &carried);
+	f->carried = false;
+}
+
 void sbx_tcp_close(struct sbx_tcp_flow *f)
 {
 	struct sbx_tcp *t;
@@ -72,6 +88,7 @@ void sbx_tcp_close(struct sbx_tcp_flow *f)
 	if (!f)
 		return;
 	t = f->t;
+	sbx_tcp_tell(f);
 	count(f);
 	sbx_resolve_cancel(&f->waiter);
 	sbx_timeout_disarm(&f->timeout);
@@ -93,6 +110,9 @@ void sbx_tcp_close(struct sbx_tcp_flow *f)
 		t->n_published--;
 	else
 		t->n_flows--;
+	while (f->n_named)
+		free(f->named[--f->n_named]);
+	free(f->named);
 	free(f->lease_name);
 	free(f->first);
 	free(f);
@@ -219,6 +239,7 @@ static struct sbx_tcp_flow *new_flow(struct sbx_tcp *t)
 		return NULL;
 	f->ctx = t->ctx;
 	f->t = t;
+	f->began_ms = sbx_now_ms();
 	f->in.fd = f->out.fd = -1;
 	f->up.src = f->down.dst = &f->in;
 	f->up.dst = f->down.src = &f->out;

@@ -52,6 +52,7 @@ enum sbx_tcp_state {
 };
 
 struct sbx_tcp_flow;
+struct sbx_tcp_handed; /* tcp_terminate.c */
 
 /* One socket of a flow. Its events are edge-triggered: `readable` and `writable` stay set until a
  * call says EAGAIN. A reset sets both. */
@@ -104,6 +105,14 @@ struct sbx_tcp_flow {
 	uint8_t *first; /* a terminated host's: the bytes read from the client; heap */
 	size_t n_first;
 	struct sbx_addr reached;     /* the address that was dialled */
+	uint64_t began_ms;	     /* accepted */
+	bool carried; /* bytes pass: the flow is an event at its end */
+	/* tcp_again.c */
+	char **named; /* servers that it named, where they need not be the pinned name; heap */
+	uint8_t n_named;
+	bool named_more; /* there was no room for another */
+	bool cut;	 /* the new policy does not allow it, for cut_verdict */
+	struct sbx_verdict cut_verdict;
 	uint16_t inside; /* a published port's flow, which has no target: the port inside; else 0 */
 	uint8_t family;	 /* ENTERING: of the loopback address that is tried */
 	uint32_t cookie; /* ENTERING: of the request to the factory; 0: answered */
@@ -124,8 +133,12 @@ struct sbx_tcp {
 	size_t n_flows;	    /* of the sandbox */
 	size_t n_published; /* from outside */
 	/* tcp_terminate.c */
-	size_t n_handed; /* flows that sbx-tls carries */
+	struct sbx_tcp_handed *handed; /* flows that sbx-tls carries */
+	size_t n_handed;
+	size_t n_cutting; /* those that it was, or is to be, told to cut */
 	uint32_t next_handed;
+	void (*on_cut)(void *userdata); /* n_cutting became 0 */
+	void *cut_userdata;
 	struct event ev_hand, ev_tls; /* there is room in the channel; a message of sbx-tls */
 	size_t n_asked;	    /* requests under way with the factory */
 	bool publish_waits; /* connections to published ports wait for the factory's answers */
@@ -159,12 +172,28 @@ void sbx_tcp_count(struct sbx_tcp *t);
 void sbx_tcp_close(struct sbx_tcp_flow *f);
 /* Ends the flow with RST on both sides. */
 void sbx_tcp_abort(struct sbx_tcp_flow *f);
+/* Records the flow, if bytes passed; once. */
+void sbx_tcp_tell(struct sbx_tcp_flow *f);
 /* Makes a later close of @fd send a RST. */
 void sbx_tcp_set_reset(int fd);
 /* Registers a side's fd with the loop, once for its life. 0 or -ENOMEM. */
 int sbx_tcp_watch(struct sbx_tcp_flow *f, struct sbx_tcp_side *s);
 /* Gives the flow another turn in the loop's next round. */
 void sbx_tcp_again(struct sbx_tcp_flow *f);
+
+/* --- tcp_again.c --- */
+/* The flow, which may name any server, named @name (copied). */
+void sbx_tcp_note_server(struct sbx_tcp_flow *f, const char *name);
+/* A policy was changed. First judges every flow by @next, while ctx->core has the old policy. */
+void sbx_tcp_judge_again(struct sbx_tcp *t, const struct sbx_core *next);
+/* Then, when ctx->core has the new one, cuts the flows that it does not allow: with a RST to both
+ * sides, and an event. Returns their number. t->n_cutting of them are with sbx-tls. */
+size_t sbx_tcp_cut(struct sbx_tcp *t);
+/* Calls @fn for each open flow of the sandbox. */
+typedef void (*sbx_flow_fn)(void *userdata, const struct sbx_msg_flow *flow);
+void sbx_tcp_list(struct sbx_tcp *t, sbx_flow_fn fn, void *userdata);
+/* STOP came: records all flows that are open. */
+void sbx_tcp_tell_all(struct sbx_tcp *t);
 
 /* --- tcp_listen.c --- */
 int sbx_tcp_listen(struct sbx_tcp *t); /* 0 or -errno */
@@ -211,6 +240,9 @@ void sbx_tcp_linger_event(struct sbx_tcp_flow *f);
 /* --- tcp_dial.c --- */
 bool sbx_tcp_dial_start(struct sbx_tcp_flow *f, const struct sbx_candidates *c, uint16_t port);
 bool sbx_tcp_dial_event(struct sbx_tcp_flow *f, short what); /* of f->out */
+/* Judges the addresses by @next, a new policy, and begins again if some may not be dialled any
+ * more. DENY: none may; else the flow may be gone. */
+struct sbx_verdict sbx_tcp_dial_again(struct sbx_tcp_flow *f, const struct sbx_core *next);
 void sbx_tcp_dial_free(struct sbx_tcp_dial *d);
 void sbx_tcp_dial_stagger(struct sbx_timeout *t);
 
@@ -226,6 +258,11 @@ bool sbx_tcp_terminate_start(struct sbx_tcp_flow *f);
 void sbx_tcp_terminate_event(struct sbx_tcp_flow *f);
 /* Reads what sbx-tls has sent so far. */
 void sbx_tcp_terminate_drain(struct sbx_tcp *t);
+/* Those of tcp_again.c, for flows that sbx-tls carries. */
+void sbx_tcp_handed_judge_again(struct sbx_tcp *t, const struct sbx_core *next);
+size_t sbx_tcp_handed_cut(struct sbx_tcp *t);
+void sbx_tcp_handed_list(struct sbx_tcp *t, sbx_flow_fn fn, void *userdata);
+void sbx_tcp_handed_tell_all(struct sbx_tcp *t);
 int sbx_tcp_terminate_init(struct sbx_tcp *t); /* 0 or -errno */
 void sbx_tcp_terminate_fini(struct sbx_tcp *t);
 
@@ -255,6 +292,8 @@ enum sbx_pump sbx_tcp_recv(struct sbx_tcp_side *s, void *p, size_t n, size_t *re
  * good. */
 struct sbx_http_gate *sbx_http_gate_new(const struct sbx_http_judge *judge, uint8_t *p, size_t n,
 					size_t at);
+/* The rule of its refusal, if there is one, is of a policy that is gone. */
+void sbx_http_gate_forget_rule(struct sbx_http_gate *g);
 void sbx_http_gate_free(struct sbx_http_gate *g);
 /* One turn of the up direction. A refused request makes the flow DRAINING and sets d->stop. */
 enum sbx_pump sbx_http_gate_pump(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d);

@@ -43,6 +43,11 @@ struct sbx_http_gate *sbx_http_gate_new(const struct sbx_http_judge *judge, uint
 	return g;
 }
 
+void sbx_http_gate_forget_rule(struct sbx_http_gate *g)
+{
+	g->verdict.rule = UINT32_MAX;
+}
+
 void sbx_http_gate_free(struct sbx_http_gate *g)
 {
 	if (!g)
@@ -89,6 +94,8 @@ static size_t judge_all(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d, struct sb
 			refuse(f, d, &v);
 			break;
 		}
+		if (r == 0 && event.kind == SBX_HTTP_HEAD)
+			sbx_tcp_note_server(f, event.host_addr.family ? "" : event.host);
 		if (*ret_opaque)
 			return in.n;
 		at += event.n;

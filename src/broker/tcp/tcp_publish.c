@@ -6,7 +6,7 @@
  * network namespace; it connects to one port of the loopback, 127.0.0.1 or, if that refuses, ::1.
  * The sandbox neither begins such a flow nor chooses its destination, so the flow is no way out: no
  * policy is asked, and it makes counts but no event. `in` is the sandbox's side, `out` the
- * client's.
+ * client's. Under an air gap such connections are reset: the answers would leave the sandbox.
  *
  * The client is reset if no server listens inside or anything else fails, and before RELEASE: until
  * then only the self-test is inside.
@@ -81,7 +81,8 @@ void sbx_tcp_publish_take_consume(struct sbx_tcp *t, uint16_t inside, int fd)
 {
 	struct sbx_tcp_flow *f;
 
-	if (!sbx_report_is_released(t->ctx->report)) {
+	if (!sbx_report_is_released(t->ctx->report) ||
+	    sbx_policy_air_gapped(t->ctx->core.policy)) {
 		reset_consume(t, fd);
 		return;
 	}

@@ -32,7 +32,6 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "broker/io/report.h"
 
 #define TURNS	   8		 /* reads per direction and event */
 #define SPLICE_MAX (1024 * 1024) /* bytes asked of one splice */
@@ -345,13 +344,10 @@ bool sbx_tcp_relay_event(struct sbx_tcp_flow *f)
 
 bool sbx_tcp_relay_start(struct sbx_tcp_flow *f)
 {
-	bool by_proxy = sbx_tcp_uses_proxy(f->ctx);
-
 	if (f->target.verdict.terminate)
 		return sbx_tcp_terminate_start(f);
 	f->state = SBX_TCP_RELAYING;
-	sbx_report_event(f->ctx, SBX_PROTO_TCP, &f->target.verdict, by_proxy ? NULL : &f->reached,
-			 f->target.port, f->target.name);
+	f->carried = true;
 	f->in.writable = true;
 	return sbx_tcp_relay_event(f);
 }

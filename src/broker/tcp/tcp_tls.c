@@ -84,6 +84,8 @@ static enum sbx_pump judge_and_put(struct sbx_tcp_flow *f, struct sbx_tcp_dir *d
 	size_t n_good;
 	int what = sbx_tls_watch_next(&g->watch, sbx_span(p, n), &n_good);
 
+	if (what == SBX_TLS_WATCH_HELLO && g->watch.result == 0)
+		sbx_tcp_note_server(f, g->watch.hello.sni);
 	if (what == SBX_TLS_WATCH_HELLO)
 		v = sbx_core_judge_hello(&f->ctx->core, &f->target, g->watch.result,
 					 &g->watch.hello);

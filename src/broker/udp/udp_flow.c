@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "broker/io/report.h"
 
 #define BATCH		32
@@ -60,6 +61,10 @@ struct flow {
 	struct sbx_addr reached;
 	struct datagram *first, *last; /* waiting, while opening */
 	size_t n_waiting;
+	uint64_t began_ms, bytes_out, bytes_in;
+	bool carried; /* datagrams pass: the flow is an event at its end */
+	bool cut;     /* the new policy does not allow it, for cut_verdict */
+	struct sbx_verdict cut_verdict;
 };
 
 struct sbx_udp {
@@ -107,11 +112,27 @@ static void drop_waiting(struct flow *f)
 	f->n_waiting = 0;
 }
 
+/* Records the flow, if datagrams passed; once. */
+static void tell(struct flow *f)
+{
+	const struct sbx_carried carried = {
+		.bytes_out = f->bytes_out,
+		.bytes_in = f->bytes_in,
+		.duration_ms = sbx_now_ms() - f->began_ms,
+	};
+
+	if (f->carried)
+		sbx_report_flow(f->u->ctx, SBX_PROTO_UDP, &f->target.verdict, &f->reached,
+				f->target.port, f->target.name, &carried);
+	f->carried = false;
+}
+
 static void free_flow(struct flow *f)
 {
 	struct sbx_udp *u = f->u;
 	struct flow **at = bucket_of(u, &f->peer, f->peer_port, &f->target.addr, f->target.port);
 
+	tell(f);
 	while (*at != f)
 		at = &(*at)->chain;
 	*at = f->chain;
@@ -172,8 +193,10 @@ static void take_datagram(struct sbx_udp *u, const struct sbx_addr *peer, uint16
 
 static void send_out(struct flow *f, const uint8_t *p, size_t n)
 {
-	if (send(f->out_fd, p, n, MSG_NOSIGNAL) >= 0)
-		f->u->ctx->stats.bytes_out += n;
+	if (send(f->out_fd, p, n, MSG_NOSIGNAL) < 0)
+		return;
+	f->bytes_out += n;
+	f->u->ctx->stats.bytes_out += n;
 }
 
 /* The factory binds the socket to the destination and then connects it to the sender. Datagrams
@@ -219,8 +242,10 @@ static void on_out(evutil_socket_t fd, short what, void *userdata)
 
 		if (n < 0)
 			break;
-		if (send(f->in_fd, ctx->copy, (size_t)n, MSG_NOSIGNAL) >= 0)
-			ctx->stats.bytes_in += (uint64_t)n;
+		if (send(f->in_fd, ctx->copy, (size_t)n, MSG_NOSIGNAL) < 0)
+			continue;
+		f->bytes_in += (uint64_t)n;
+		ctx->stats.bytes_in += (uint64_t)n;
 	}
 	sbx_timer_arm(&ctx->timers, SBX_TIMER_UDP_IDLE, &f->timeout);
 }
@@ -238,8 +263,7 @@ static void begin(struct flow *f)
 		refuse_reason(f, SBX_REASON_RESOURCE);
 		return;
 	}
-	sbx_report_event(ctx, SBX_PROTO_UDP, &f->target.verdict, &f->reached, f->target.port,
-			 f->target.name);
+	f->carried = true;
 	for (struct datagram *d = f->first; d; d = d->next)
 		send_out(f, d->p, d->n);
 	drop_waiting(f);
@@ -386,6 +410,7 @@ static struct flow *new_flow(struct sbx_udp *u, const struct sbx_flow_target *ta
 	f->peer_port = peer_port;
 	f->target = *target;
 	f->in_fd = f->out_fd = -1;
+	f->began_ms = sbx_now_ms();
 	if (target->kind == SBX_FLOW_ADDRESS && target->name) {
 		f->target.name = f->lease_name = strdup(target->name);
 		if (!f->lease_name) {
@@ -533,6 +558,79 @@ int sbx_udp_new(struct sbx_context *ctx, struct sbx_resolve *resolve, struct sbx
 	if (r == 0)
 		r = sbx_context_watch(ctx, &u->ev_listen[1], ctx->fds[SBX_BFD_UDP6], on_listen, u);
 	return r;
+}
+
+/* --- a policy that was changed --- */
+
+/* The flow after @f, of all; @f NULL: the first. */
+static struct flow *next_of(struct sbx_udp *u, struct flow *f)
+{
+	size_t i = 0;
+
+	if (f && f->chain)
+		return f->chain;
+	if (f)
+		i = (size_t)(bucket_of(u, &f->peer, f->peer_port, &f->target.addr, f->target.port) -
+			     u->buckets) +
+		    1;
+	while (i < N_BUCKETS && !u->buckets[i])
+		i++;
+	return i < N_BUCKETS ? u->buckets[i] : NULL;
+}
+
+void sbx_udp_judge_again(struct sbx_udp *u, const struct sbx_core *next)
+{
+	for (struct flow *f = next_of(u, NULL); f; f = next_of(u, f)) {
+		const struct sbx_core_opened o = { .reached = f->out_fd >= 0 ? &f->reached : NULL };
+
+		f->cut_verdict = sbx_core_judge_again(next, &o, &f->target);
+		f->cut = f->cut_verdict.action != SBX_ALLOW;
+		if (f->cut)
+			tell(f); /* by the policy that allowed it */
+	}
+}
+
+size_t sbx_udp_cut(struct sbx_udp *u)
+{
+	struct flow *f = next_of(u, NULL), *after;
+	size_t n = 0;
+
+	for (; f; f = after) {
+		after = next_of(u, f);
+		if (!f->cut)
+			continue;
+		refuse(f, &f->cut_verdict, NULL);
+		n++;
+	}
+	return n;
+}
+
+void sbx_udp_list(struct sbx_udp *u, void (*fn)(void *userdata, const struct sbx_msg_flow *flow),
+		  void *userdata)
+{
+	for (struct flow *f = next_of(u, NULL); f; f = next_of(u, f)) {
+		struct sbx_msg_flow m = {
+			.port = f->target.port,
+			.proto = SBX_PROTO_UDP,
+			.bytes_out = f->bytes_out,
+			.bytes_in = f->bytes_in,
+			.age_ms = sbx_now_ms() - f->began_ms,
+		};
+
+		if (f->carried)
+			m.addr = f->reached;
+		if (f->target.name)
+			sbx_text_cut(m.name, sizeof(m.name), "%s", f->target.name);
+		sbx_text_cut(m.rule, sizeof(m.rule), "%s",
+			     sbx_policy_rule_text(u->ctx->core.policy, f->target.verdict.rule));
+		fn(userdata, &m);
+	}
+}
+
+void sbx_udp_tell_all(struct sbx_udp *u)
+{
+	for (struct flow *f = next_of(u, NULL); f; f = next_of(u, f))
+		tell(f);
 }
 
 void sbx_udp_free(struct sbx_udp *u)

@@ -57,7 +57,6 @@ static void send_done(const struct sbx_conn *c)
 
 void sbx_conn_free(struct sbx_conn *c)
 {
-	send_done(c);
 	*(c->prev ? &c->prev->next : &c->ctx->first) = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
@@ -68,16 +67,34 @@ void sbx_conn_free(struct sbx_conn *c)
 		c->protocol->end(c->http);
 	sbx_side_fini(&c->client);
 	sbx_side_fini(&c->server);
+	send_done(c);
 	free(c);
+}
+
+static void set_reset(const struct sbx_side *s)
+{
+	const struct linger linger = { .l_onoff = 1, .l_linger = 0 };
+
+	if (s->fd >= 0)
+		setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
 
 void sbx_conn_abort(struct sbx_conn *c)
 {
-	struct linger linger = { .l_onoff = 1, .l_linger = 0 };
-
-	if (c->client.fd >= 0)
-		setsockopt(c->client.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	set_reset(&c->client);
 	sbx_conn_free(c);
+}
+
+void sbx_conn_cut(struct sbx_tls_context *ctx, uint32_t flow)
+{
+	struct sbx_conn *c = ctx->first;
+
+	while (c && c->flow != flow)
+		c = c->next;
+	if (!c)
+		return;
+	set_reset(&c->server);
+	sbx_conn_abort(c);
 }
 
 void sbx_conn_linger(struct sbx_conn *c)
@@ -457,6 +474,7 @@ static int start(struct sbx_conn *c, const struct sbx_msg_tls_flow *flow, int cl
 	}
 	if (!c->echo)
 		e = sbx_side_init(&c->server, base, server_fd, on_server, c);
+	c->server.shared = true;
 	if (e == 0)
 		e = sbx_side_preload(&c->client, flow->first);
 	if (e == 0 && c->tls)

@@ -56,10 +56,13 @@ struct sbx_conn {
  * the broker was told. -ENOMEM: there is none, and the broker was not told; @fds are closed. */
 int sbx_conn_new(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *flow,
 		 const int fds_take[2]);
-/* Ends it: both sides are closed, the broker is told. */
+/* Ends it: both sides are closed, and then the broker is told. */
 void sbx_conn_free(struct sbx_conn *c);
 /* The same with a RST to the client: a message was cut. */
 void sbx_conn_abort(struct sbx_conn *c);
+/* The broker's TLS_CUT: ends the flow's connection with a RST to both sides. Nothing happens if it
+ * has ended. */
+void sbx_conn_cut(struct sbx_tls_context *ctx, uint32_t flow);
 /* Everything is written to the client: waits for it to close. */
 void sbx_conn_linger(struct sbx_conn *c);
 /* The server ended before it was asked (it may want a client certificate): its side is closed, and

@@ -169,6 +169,8 @@ void sbx_side_fini(struct sbx_side *s)
 		SSL_set_shutdown(s->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(s->ssl);
 	s->ssl = NULL;
+	if (s->shared && s->fd >= 0)
+		shutdown(s->fd, SHUT_RDWR);
 	s->fd = sbx_fd_close(s->fd);
 	free(s->first);
 	if (s->out)

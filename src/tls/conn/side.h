@@ -32,6 +32,7 @@ struct sbx_side {
 	bool readable;
 	bool shut;	/* our end was sent */
 	bool at_end;	/* the peer's end was read */
+	bool shared;	/* the broker has the socket too: a close alone does not end it */
 	bool holds;	/* the kernel may hold back the last bytes: sbx_side_push() */
 	uint8_t *first; /* heap: bytes that were read from fd before */
 	size_t first_at, n_first;

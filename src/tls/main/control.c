@@ -47,6 +47,7 @@ static bool receive_flow(struct sbx_tls_context *ctx)
 {
 	struct sbx_msg_tls_flow m;
 	int fds[2] = { -1, -1 };
+	uint32_t flow;
 	size_t n, n_fds;
 	int r = sbx_channel_recv(ctx->broker_fd, ctx->buf, sizeof(ctx->buf), &n, fds, 2, &n_fds,
 				 NULL);
@@ -61,6 +62,11 @@ static bool receive_flow(struct sbx_tls_context *ctx)
 	if (r != 0) {
 		sbx_tls_exit(ctx, r == SBX_CHANNEL_E_CLOSED ? 0 : 1);
 		return false;
+	}
+	if (n_fds == 0 &&
+	    sbx_msg_decode_simple(sbx_span(ctx->buf, n), SBX_MSG_TLS_CUT, &flow) == 0) {
+		sbx_conn_cut(ctx, flow);
+		return true;
 	}
 	if (sbx_msg_decode_tls_flow(sbx_span(ctx->buf, n), &m) < 0 ||
 	    (m.entry >= ctx->rules.n_entries && m.entry != SBX_TLS_ECHO) ||
