@@ -326,6 +326,7 @@ int sbx_live_heard_ruleset(struct sbx_live_run *l, const struct sbx_msg_ruleset_
 	if (l->step != SBX_LIVE_KERNEL)
 		return -1;
 	if (m->error == 0) {
+		sbx_live_kernel_changed(l);
 		l->kernel_changed = true;
 		go_to_broker(l);
 	} else {
@@ -439,4 +440,7 @@ void sbx_live_run_fini(struct sbx_live_run *l)
 	sbx_live_end(l);
 	sbx_live_state_fini(&l->state);
 	sbx_live_state_fini(&l->next);
+	free(l->cidrs);
+	free(l->cidrs_next);
+	l->cidrs = l->cidrs_next = NULL;
 }

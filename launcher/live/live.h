@@ -68,7 +68,7 @@ struct sbx_live_answer {
 	uint64_t generation; /* DONE: the new one */
 	uint32_t n_cut;	     /* DONE: flows that were cut */
 	struct sbx_err err;  /* else: one line: what, where, what to do */
-	char field[32];	     /* "deny_out[2]"; "" none */
+	char field[SBX_LIVE_FIELD_MAX]; /* "deny_out[2]"; "" none */
 };
 
 /* Called once for each change, with what it borrows for the call. */
@@ -106,6 +106,8 @@ struct sbx_live_run {
 	enum sbx_live_step step;
 	bool kernel_changed; /* by the change under way */
 	bool sent;	     /* BROKER: the policy */
+	struct sbx_nft_input ruleset; /* KERNEL: the one that the stage was sent */
+	struct sbx_nft_cidr *cidrs, *cidrs_next; /* of setup->nft and of `ruleset`; heap */
 	struct sbx_live_asker *askers, *last_asker; /* of flows; the first is being answered */
 	struct sbx_watch *watch; /* of the step */
 	uint64_t until_us;	 /* monotonic: when the step must be done */

@@ -40,6 +40,8 @@ enum sbx_live_kernel {
 /* Before the broker gets l->next: closes what it closes, and may open what only leads to the
  * broker. */
 enum sbx_live_kernel sbx_live_kernel_close(struct sbx_live_run *l, struct sbx_err *err);
+/* The stage has changed the ruleset. */
+void sbx_live_kernel_changed(struct sbx_live_run *l);
 /* The broker has l->next: opens what it opens. *ret_cut: flows that were ended here. */
 enum sbx_live_kernel sbx_live_kernel_open(struct sbx_live_run *l, uint32_t *ret_cut,
 					  struct sbx_err *err);

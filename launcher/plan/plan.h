@@ -75,6 +75,7 @@ struct sbx_plan {
 	/* SBX_SECCOMP_BITs: rows of the command's filter that are not there */
 	uint32_t seccomp_lifts;
 	bool carries;		  /* flows leave through the broker: not offline, no air gap */
+	bool may_carry;		  /* or may do so later, when the air gap is gone */
 	struct sbx_plan_attach attach;
 	struct sbx_plan_tls tls;
 	size_t n_publish;

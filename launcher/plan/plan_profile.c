@@ -518,13 +518,15 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 				 strerror(-r));
 		return r == -ENOMEM ? r : SBX_EXIT_REFUSED;
 	}
-	p->carries = mode != SBX_MODE_OFFLINE && !p->air_gap && !p->attach.on;
+	p->may_carry = mode != SBX_MODE_OFFLINE && !p->attach.on;
+	p->carries = p->may_carry && !p->air_gap;
 	p->dns_real = mode == SBX_MODE_FULL ||
 		      (mode == SBX_MODE_OFFLINE && profile->network.n_resolvers > 0);
 	p->nft.all_destinations = p->carries && mode == SBX_MODE_FULL;
 	p->nft.udp = p->carries && sbx_policy_carries_udp(p->policy);
 	p->nft.nflog_group = SBX_PLAN_NFLOG_GROUP;
 	p->nft.dns = 1;
+	p->nft.shut = p->air_gap;
 	if (profile->network.n_resolvers > 0) {
 		p->n_resolvers = (uint32_t)profile->network.n_resolvers;
 		static_assert(sizeof(p->resolvers) == sizeof(profile->network.resolvers),
@@ -535,6 +537,6 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 	}
 	if (p->attach.on)
 		return plan_attach(p, &input, errs);
-	r = p->carries ? check_proxy(p, errs) : 0;
+	r = p->may_carry ? check_proxy(p, errs) : 0;
 	return r == 0 && p->carries ? collect_cidrs(p) : r;
 }

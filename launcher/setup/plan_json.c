@@ -462,7 +462,7 @@ static char *ruleset_text(const struct sbx_plan *p, const struct sbx_setup *setu
 
 	if (p->attach.on)
 		return attach_text(p, setup);
-	if (p->carries && !in.tcp_port4 && !in.tcp_port6) {
+	if (p->may_carry && !in.tcp_port4 && !in.tcp_port6) {
 		in.tcp_port4 = EXAMPLE_TCP4;
 		in.tcp_port6 = EXAMPLE_TCP6;
 		in.udp_port4 = in.udp ? EXAMPLE_UDP4 : 0;

@@ -27,15 +27,21 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "ipc/channel.h"
 #include "ipc/messages.h"
 #include "launcher/process/signals.h"
 #include "sys/net/net.h"
+#include "sys/nft/nft.h"
 #include "sys/process/proc.h"
 #include "sys/seccomp/seccomp.h"
 
+/* A ruleset with all its networks. */
+#define RULESET_PACKET_MAX (64 + SBX_MSG_NETS_MAX * 32)
+
 struct factory {
 	int launcher, broker, signals;
+	int ruleset; /* nfnetlink; -1: the ruleset does not change */
 	pid_t child;
 	const struct sbx_stage_config *config;
 	bool own_group;      /* the command's: it has no terminal (init.c) */
@@ -87,9 +93,68 @@ static void signal_all(uint32_t sig)
 		kill(-1, (int)sig);
 }
 
+/* --- the ruleset --- */
+
+static void nft_input(const struct sbx_msg_ruleset *m, struct sbx_nft_cidr cidrs[SBX_MSG_NETS_MAX],
+		      struct sbx_nft_input *ret_in)
+{
+	*ret_in = (struct sbx_nft_input){
+		.tcp_port4 = m->tcp_port4,
+		.tcp_port6 = m->tcp_port6,
+		.udp_port4 = m->udp_port4,
+		.udp_port6 = m->udp_port6,
+		.all_destinations = m->all_destinations,
+		.udp = m->udp,
+		.dns = m->dns,
+		.shut = m->shut,
+		.nflog_group = m->nflog_group,
+		.n_cidrs = m->n_nets,
+		.cidrs = cidrs,
+	};
+	for (uint32_t i = 0; i < m->n_nets; i++)
+		cidrs[i] = (struct sbx_nft_cidr){
+			.cidr = { m->v[i].addr, m->v[i].prefix },
+			.port_first = m->v[i].port_first,
+			.port_last = m->v[i].port_last,
+			.proto = (enum sbx_proto)m->v[i].proto,
+		};
+}
+
+/* Puts the launcher's ruleset in the place of the one that the namespace has, and answers. */
+static void replace_ruleset(struct factory *f, const struct sbx_msg_ruleset *m)
+{
+	static struct sbx_nft_cidr cidrs[SBX_MSG_NETS_MAX];
+	static uint8_t packet[1024];
+	struct sbx_msg_ruleset_done done = { 0 };
+	struct sbx_nft_ruleset *rs = NULL;
+	struct sbx_err err = { 0 };
+	struct sbx_nft_input in;
+	bool taken = false;
+	ssize_t n;
+	int r;
+
+	nft_input(m, cidrs, &in);
+	r = f->ruleset < 0 ? -EBADF : sbx_nft_ruleset_new(&in, &rs);
+	if (r == 0)
+		r = sbx_nft_ruleset_replace(rs, f->ruleset, &taken, &err);
+	sbx_nft_ruleset_free(rs);
+	sbx_err_set(&err, "the ruleset cannot be changed: %s", strerror(-r));
+	if (r < 0) {
+		done.error = (uint32_t)-r;
+		done.taken = taken;
+		sbx_text_cut(done.detail, sizeof(done.detail), "%s", err.msg);
+	}
+	n = sbx_msg_encode_ruleset_done(&done, packet, sizeof(packet));
+	if (n < 0 || sbx_channel_send(f->launcher, packet, (size_t)n, NULL, 0) != 0)
+		_exit(125);
+}
+
+/* --- messages --- */
+
 static void on_launcher(struct factory *f)
 {
-	uint8_t packet[64];
+	static struct sbx_msg_ruleset ruleset;
+	static uint8_t packet[RULESET_PACKET_MAX];
 	uint32_t sig;
 	size_t n;
 	int r;
@@ -99,6 +164,12 @@ static void on_launcher(struct factory *f)
 		return;
 	if (r != 0)
 		_exit(0);
+	if (sbx_msg_type(sbx_span(packet, n)) == SBX_MSG_RULESET) {
+		if (sbx_msg_decode_ruleset(sbx_span(packet, n), &ruleset) != 0)
+			_exit(0);
+		replace_ruleset(f, &ruleset);
+		return;
+	}
 	if (sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SIGNAL_ALL, &sig) == 0) {
 		signal_all(sig);
 		return;
@@ -158,8 +229,10 @@ static void on_broker(struct factory *f)
  * fds, privileges. */
 static int shed(struct factory *f)
 {
-	const int fds[] = { 0, 1, 2, f->launcher, f->signals, f->broker };
-	const int numbers[] = { 0, 1, 2, 3, 4, 5 };
+	int fds[7] = { 0, 1, 2, f->launcher, f->signals };
+	const int numbers[] = { 0, 1, 2, 3, 4, 5, 6 };
+	uint64_t caps = 1ull << CAP_NET_RAW | 1ull << CAP_NET_BIND_SERVICE;
+	size_t n = 5;
 	int null_fd, r;
 
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -168,16 +241,24 @@ static int shed(struct factory *f)
 	for (int i = 0; i < 3; i++)
 		if (dup2(null_fd, i) < 0)
 			return -errno;
-	r = sbx_proc_arrange_fds(fds, numbers, SBX_N_ELEMENTS(fds) - (f->broker < 0));
+	if (f->broker >= 0) {
+		fds[n] = f->broker;
+		f->broker = (int)n++;
+	}
+	if (f->ruleset >= 0) {
+		fds[n] = f->ruleset;
+		f->ruleset = (int)n++;
+		caps |= 1ull << CAP_NET_ADMIN;
+	}
+	r = sbx_proc_arrange_fds(fds, numbers, n);
 	if (r < 0)
 		return r;
 	f->launcher = 3;
 	f->signals = 4;
-	f->broker = f->broker < 0 ? -1 : 5;
 	prctl(PR_SET_DUMPABLE, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	return sbx_caps_keep((1ull << CAP_NET_RAW) | (1ull << CAP_NET_BIND_SERVICE));
+	return sbx_caps_keep(caps);
 }
 
 /* The time to the end in ms, for poll(). The launcher keeps the wall time, but a command that
@@ -201,11 +282,12 @@ static bool has_terminal(void)
 	return tty >= 0;
 }
 
-_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child,
+_Noreturn void sbx_factory_main(int launcher, int broker, int ruleset, pid_t child,
 				const struct sbx_stage_config *config, uint64_t limit_ms)
 {
 	struct factory f = { .launcher = launcher,
 			     .broker = broker,
+			     .ruleset = ruleset,
 			     .child = child,
 			     .config = config,
 			     .signals = -1 };

@@ -10,16 +10,19 @@
 /*
  * The socket factory: the stage becomes it when bwrap runs. It makes sockets in the sandbox's
  * network namespace for the broker (UDP ones, and TCP ones that connect to a published port),
- * reaps, reports the command's end, and knows which signals reached its process group. It keeps
- * CAP_NET_RAW and CAP_NET_BIND_SERVICE (for transparent binding) and the seccomp table
- * SBX_SECCOMP_FACTORY, or SBX_SECCOMP_FACTORY_TCP if a port is published.
+ * reaps, reports the command's end, and knows which signals reached its process group. It changes
+ * the namespace's ruleset for the launcher, which has no rights there. It keeps CAP_NET_RAW and
+ * CAP_NET_BIND_SERVICE (for transparent binding), CAP_NET_ADMIN where the ruleset may change, all
+ * over its own namespaces, and the seccomp table SBX_SECCOMP_FACTORY, or SBX_SECCOMP_FACTORY_TCP if
+ * a port is published.
  *
  * @launcher: channel to the launcher; its end of file ends the process, and with it the sandbox.
  * @broker: channel to the broker (its requests are untrusted), or -1; its end of file is ignored.
+ * @ruleset: nfnetlink socket of the namespace; -1: the ruleset does not change.
  * @child: bwrap. @config: the published ports; kept. @limit_ms: the sandbox ends then even if the
- * launcher cannot end it; 0: never. Takes both fds.
+ * launcher cannot end it; 0: never. Takes the fds.
  */
-_Noreturn void sbx_factory_main(int launcher, int broker, pid_t child,
+_Noreturn void sbx_factory_main(int launcher, int broker, int ruleset, pid_t child,
 				const struct sbx_stage_config *config, uint64_t limit_ms);
 
 #endif

@@ -86,7 +86,7 @@ int sbx_stage_config_fill(struct sbx_stage_config *o, const struct sbx_plan *p,
 	uint8_t *mounts = take(&a, p->view.n_mounts * sizeof(*p->view.mounts));
 	bool ok = mounts;
 	struct sbx_stage_config all = {
-		.carries = p->carries,
+		.may_carry = p->may_carry,
 		.host_network = p->attach.on,
 		.open_files = p->profile->limits.open_files,
 		.wall_ms = p->profile->limits.wall_time_ms,

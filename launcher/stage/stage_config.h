@@ -15,7 +15,7 @@
  * back. Pointers lead into the same mapping, which is at the same address in both processes.
  */
 struct sbx_stage_config {
-	bool carries;	     /* flows leave through the broker */
+	bool may_carry;	     /* flows leave through the broker, now or later */
 	bool host_network;   /* attach cgroup: there is no network namespace to furnish */
 	uint32_t open_files; /* RLIMIT_NOFILE of the command; 0: as it is */
 	uint32_t processes;  /* RLIMIT_NPROC, where no cgroup holds limits.pids; 0: as it is */

@@ -19,16 +19,16 @@
 static const struct {
 	enum sbx_listener which;
 	enum sbx_broker_fd slot;
-	bool v6, carries, udp;
+	bool v6, carries;
 } listeners[] = {
-	{ SBX_LISTEN_DNS_UDP4, SBX_BFD_DNS_UDP4, false, false, false },
-	{ SBX_LISTEN_DNS_UDP6, SBX_BFD_DNS_UDP6, true, false, false },
-	{ SBX_LISTEN_DNS_TCP4, SBX_BFD_DNS_TCP4, false, false, false },
-	{ SBX_LISTEN_DNS_TCP6, SBX_BFD_DNS_TCP6, true, false, false },
-	{ SBX_LISTEN_TCP4, SBX_BFD_TCP4, false, true, false },
-	{ SBX_LISTEN_TCP6, SBX_BFD_TCP6, true, true, false },
-	{ SBX_LISTEN_UDP4, SBX_BFD_UDP4, false, true, true },
-	{ SBX_LISTEN_UDP6, SBX_BFD_UDP6, true, true, true },
+	{ SBX_LISTEN_DNS_UDP4, SBX_BFD_DNS_UDP4, false, false },
+	{ SBX_LISTEN_DNS_UDP6, SBX_BFD_DNS_UDP6, true, false },
+	{ SBX_LISTEN_DNS_TCP4, SBX_BFD_DNS_TCP4, false, false },
+	{ SBX_LISTEN_DNS_TCP6, SBX_BFD_DNS_TCP6, true, false },
+	{ SBX_LISTEN_TCP4, SBX_BFD_TCP4, false, true },
+	{ SBX_LISTEN_TCP6, SBX_BFD_TCP6, true, true },
+	{ SBX_LISTEN_UDP4, SBX_BFD_UDP4, false, true },
+	{ SBX_LISTEN_UDP6, SBX_BFD_UDP6, true, true },
 };
 
 static int open_listeners(const struct sbx_stage_config *c, bool ipv6, struct sbx_stage_sockets *s,
@@ -38,8 +38,7 @@ static int open_listeners(const struct sbx_stage_config *c, bool ipv6, struct sb
 		uint16_t port = 0;
 		int fd;
 
-		if ((listeners[i].v6 && !ipv6) || (listeners[i].carries && !c->carries) ||
-		    (listeners[i].udp && !nft->udp))
+		if ((listeners[i].v6 && !ipv6) || (listeners[i].carries && !c->may_carry))
 			continue;
 		fd = sbx_net_listener_open(listeners[i].which, &port);
 		if (fd < 0) {
@@ -64,7 +63,9 @@ static int setup_loopback(int *ret_ipv6, struct sbx_err *err)
 	return sbx_net_setup_loopback(fd, ret_ipv6, err);
 }
 
-static int load_ruleset(const struct sbx_nft_input *nft, struct sbx_err *err)
+/* Keeps the socket in *ret_fd if the ruleset may change later. */
+static int load_ruleset(const struct sbx_nft_input *nft, bool may_change, int *ret_fd,
+			struct sbx_err *err)
 {
 	struct sbx_nft_ruleset *rs = NULL;
 	SBX_AUTO_CLOSE int fd = sbx_net_netlink_open(NETLINK_NETFILTER);
@@ -80,6 +81,8 @@ static int load_ruleset(const struct sbx_nft_input *nft, struct sbx_err *err)
 		return r;
 	r = sbx_nft_ruleset_apply(rs, fd, err);
 	sbx_nft_ruleset_free(rs);
+	if (r == 0 && may_change)
+		*ret_fd = sbx_fd_steal(&fd);
 	return r;
 }
 
@@ -124,7 +127,7 @@ int sbx_stage_network_build(const struct sbx_stage_config *c, struct sbx_stage_s
 	if (r < 0)
 		return r;
 	*ret_step = "ruleset";
-	r = load_ruleset(&nft, err);
+	r = load_ruleset(&nft, c->may_carry, &s->ruleset, err);
 	if (r < 0)
 		return r;
 	*ret_step = "nflog";

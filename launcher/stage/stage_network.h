@@ -11,6 +11,7 @@
 struct sbx_stage_sockets {
 	int fds[SBX_N_BROKER_FDS];
 	int factory;
+	int ruleset; /* nfnetlink, to change the ruleset later; -1: it does not change */
 };
 
 /* Builds the network of @c. *ret_step names the part at work, for STAGE_FAILED. Opened descriptors

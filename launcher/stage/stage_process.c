@@ -373,7 +373,7 @@ _Noreturn void sbx_stage_process_main(struct sbx_stage_process *p)
 	const char *step = "start";
 	int fills[SBX_N_FILLS];
 	struct sbx_tree tree = { .root = -1, .fills = fills };
-	struct sbx_stage_sockets s = { .factory = -1 };
+	struct sbx_stage_sockets s = { .factory = -1, .ruleset = -1 };
 	struct mapped mapped;
 	pid_t bwrap = 0;
 	int error;
@@ -400,6 +400,6 @@ _Noreturn void sbx_stage_process_main(struct sbx_stage_process *p)
 		sbx_err_set(&err, "%s", strerror(-error));
 		sbx_stage_process_fail(p, error, step, &err);
 	}
-	sbx_factory_main(p->channel, s.factory, bwrap, c,
+	sbx_factory_main(p->channel, s.factory, s.ruleset, bwrap, c,
 			 c->wall_ms ? c->wall_ms + SETUP_SLACK_MS : 0);
 }

@@ -464,7 +464,7 @@ static void ruleset_fields(struct codec *c, struct sbx_msg_ruleset *m)
 	f_u8(c, &m->all_destinations, 1);
 	f_u8(c, &m->udp, 1);
 	f_u8(c, &m->dns, 1);
-	f_u8(c, &m->may_carry, 1);
+	f_u8(c, &m->shut, 1);
 	f_u16(c, &m->nflog_group);
 	f_u32(c, &m->n_nets, SBX_MSG_NETS_MAX);
 	for (uint32_t i = 0; i < m->n_nets && !codec_failed(c); i++) {

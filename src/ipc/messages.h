@@ -240,7 +240,7 @@ struct sbx_msg_flow_list {
 /* struct sbx_nft_input (sys/nft/nft.h), and the same limits. */
 struct sbx_msg_ruleset {
 	uint16_t tcp_port4, tcp_port6, udp_port4, udp_port6;
-	uint8_t all_destinations, udp, dns, may_carry;
+	uint8_t all_destinations, udp, dns, shut;
 	uint16_t nflog_group;
 	uint32_t n_nets;
 	struct sbx_msg_net {

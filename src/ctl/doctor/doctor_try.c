@@ -67,7 +67,7 @@ static void try_network(struct sbx_doctor_try *t)
 
 	begin(t);
 	memset(sockets.fds, -1, sizeof(sockets.fds));
-	config.carries = true;
+	config.may_carry = true;
 	config.nft.all_destinations = config.nft.udp = config.nft.dns = 1;
 	config.nft.nflog_group = NFLOG_GROUP;
 	e = sbx_stage_network_build(&config, &sockets, &step, &err);

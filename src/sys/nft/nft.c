@@ -6,7 +6,7 @@
  * packet of a process in it passes the output hook, goes through lo and comes back at the
  * prerouting hook. Table `inet sbx` has two chains:
  *
- *   prerouting (only when something is carried): packets to the own addresses, to loopback and to
+ *   prerouting (only with listeners): packets to the own addresses, to loopback and to
  *   port 53 are delivered here, port 53 to the broker's stub. tproxy gives packets to carried
  *   destinations to the broker's listener and rewrites nothing: getsockname() is the address
  *   dialled.
@@ -120,6 +120,8 @@ static void accept_dns(struct sbx_nft_chain *c, const struct sbx_nft_input *in)
 /* The port of the listener for a family and protocol; 0: not carried. */
 static uint16_t listener_port(const struct sbx_nft_input *in, uint8_t family, enum sbx_proto proto)
 {
+	if (in->shut)
+		return 0;
 	if (proto == SBX_PROTO_TCP)
 		return family == 4 ? in->tcp_port4 : in->tcp_port6;
 	if (!in->udp)
@@ -328,4 +330,22 @@ int sbx_nft_ruleset_apply(const struct sbx_nft_ruleset *rs, int nl_fd, struct sb
 	}
 	r = sbx_nft_batch_send(&b, nl_fd, err);
 	return r < 0 ? r : sbx_nft_batch_read_back(&b, rs, nl_fd, err);
+}
+
+int sbx_nft_ruleset_replace(const struct sbx_nft_ruleset *rs, int nl_fd, bool *ret_taken,
+			    struct sbx_err *err)
+{
+	SBX_CLEANUP(sbx_nft_batch_fini) struct sbx_nft_batch b = { 0 };
+	int r = sbx_nft_batch_init_change(&b, rs, rs, 0, 1);
+
+	*ret_taken = false;
+	if (r < 0) {
+		sbx_err_set(err, "the firewall could not be built: %s", strerror(-r));
+		return r;
+	}
+	r = sbx_nft_batch_send(&b, nl_fd, err);
+	if (r < 0)
+		return r;
+	*ret_taken = true;
+	return sbx_nft_batch_read_back(&b, rs, nl_fd, err);
 }

@@ -2,6 +2,7 @@
 #ifndef SBX_SYS_NFT_NFT_H
 #define SBX_SYS_NFT_NFT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,8 @@ struct sbx_nft_input {
 	const struct sbx_nft_cidr *cidrs;
 	uint16_t nflog_group;
 	int dns;                /* port 53 reaches the stub */
+	/* nothing is carried now (air gap), and the chain that carries is there for later */
+	int shut;
 };
 
 struct sbx_nft_ruleset; /* the intermediate form */
@@ -47,5 +50,10 @@ char *sbx_nft_ruleset_text(const struct sbx_nft_ruleset *rs);
  * table's chains and rules must be the ones sent. 0 or -errno with @err naming the cause and the
  * remedy (no nf_tables, no tproxy, no permission). */
 int sbx_nft_ruleset_apply(const struct sbx_nft_ruleset *rs, int nl_fd, struct sbx_err *err);
+/* The same for a namespace that has a ruleset with the same chains: their rules are replaced, all
+ * at once for every packet. As sbx_nft_ruleset_apply(); *ret_taken: the kernel took the new rules,
+ * also if they could not be read back. */
+int sbx_nft_ruleset_replace(const struct sbx_nft_ruleset *rs, int nl_fd, bool *ret_taken,
+			    struct sbx_err *err);
 
 #endif

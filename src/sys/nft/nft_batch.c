@@ -421,6 +421,20 @@ static int put_rule(struct sbx_nft_batch *b, const char *chain, const struct sbx
 	return 0;
 }
 
+static int put_rules(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *rs, bool shared)
+{
+	int r = 0;
+
+	b->rules_seq = b->next_seq;
+	for (size_t i = 0; i < rs->n_chains; i++) {
+		const struct sbx_nft_chain *c = &rs->chains[i];
+
+		for (size_t k = 0; r == 0 && k < c->n_rules && (!c->shared || shared); k++)
+			r = put_rule(b, c->name, &c->rules[k]);
+	}
+	return r;
+}
+
 /* Networks go into their set before a rule uses it. Elements of a map come after the chains they
  * lead to, with their rules, so that the kernel need not walk those rules again. */
 static int put_everything(struct sbx_nft_batch *b, const struct sbx_nft_ruleset *rs, bool shared)
@@ -437,13 +451,8 @@ static int put_everything(struct sbx_nft_batch *b, const struct sbx_nft_ruleset 
 	for (size_t i = 0; r == 0 && i < rs->n_chains; i++)
 		if (!rs->chains[i].shared || shared)
 			r = put_chain(b, &rs->chains[i]);
-	b->rules_seq = b->next_seq;
-	for (size_t i = 0; i < rs->n_chains; i++) {
-		const struct sbx_nft_chain *c = &rs->chains[i];
-
-		for (size_t k = 0; r == 0 && k < c->n_rules && (!c->shared || shared); k++)
-			r = put_rule(b, c->name, &c->rules[k]);
-	}
+	if (r == 0)
+		r = put_rules(b, rs, shared);
 	for (size_t i = 0; r == 0 && i < rs->n_sets; i++) {
 		const struct sbx_nft_set *s = &rs->sets[i];
 

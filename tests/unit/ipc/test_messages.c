@@ -240,7 +240,7 @@ static void sample_ruleset(struct sbx_msg_ruleset *m)
 		.udp_port6 = 4,
 		.all_destinations = 1,
 		.dns = 1,
-		.may_carry = 1,
+		.shut = 1,
 		.nflog_group = 5,
 		.n_nets = 2,
 		.v = { { addr("192.0.2.0"), 24, 1, 2, SBX_PROTO_TCP },

@@ -162,7 +162,7 @@ static void test_stage_config(void **state)
 	assert_int_equal(sbx_stage_config_fill(o, w->plan, &setup, &none, "a\0b", 4), 0);
 	to = from + (64u << 20);
 	assert_memory_equal(o->args, "a\0b", 4);
-	assert_true(o->carries == w->plan->carries);
+	assert_true(o->may_carry == w->plan->may_carry);
 	assert_int_equal(o->nft.n_cidrs, w->plan->nft.n_cidrs);
 	assert_true((const uint8_t *)o->nft.cidrs > from && (const uint8_t *)o->nft.cidrs < to);
 	assert_memory_equal(o->nft.cidrs, w->plan->nft.cidrs,
