@@ -164,8 +164,7 @@ static struct sbx_verdict judge_loose_name(const struct sbx_core *core,
 
 	if (v.action == SBX_DENY &&
 	    (v.reason == SBX_REASON_FLOOR || v.reason == SBX_REASON_LIST_DENY ||
-	     v.reason == SBX_REASON_RULE_DENY || v.reason == SBX_REASON_LIVE_DENY ||
-	     v.reason == SBX_REASON_AIR_GAP))
+	     v.reason == SBX_REASON_RULE_DENY || v.reason == SBX_REASON_LIVE_DENY))
 		return v;
 	if (sbx_verdict_by_entry(&v) && !v.terminate)
 		return target->verdict;

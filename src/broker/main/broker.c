@@ -245,6 +245,7 @@ static int make_after(struct sbx_broker *b)
 	b->swap.udp = b->udp;
 	b->swap.stub = b->stub;
 	b->swap.resolve = b->resolve;
+	b->swap.pinner = b->pinner;
 	if (made("policy", sbx_swap_init(&b->swap)) < 0 ||
 	    made("control channel", sbx_control_init(&b->control)) < 0)
 		return -1;

@@ -6,8 +6,8 @@
  * holds. Then, between two events of the loop: every flow and every pending question is judged by
  * the new policy, the policies change places, and what the new one does not allow is cut.
  * POLICY_DONE is sent when nothing of a cut flow can leave any more: at once for our own, and for
- * those with sbx-tls when it has said TLS_DONE. If that takes longer than TLS_MS, this process
- * ends, and with it the sandbox.
+ * those with sbx-tls when it has said TLS_DONE; with attach cgroup, when the kernel has no pin that
+ * is not allowed. If that takes longer than LATE_MS, this process ends, and with it the sandbox.
  *
  * Verdicts have numbers of rules, which are places in the blob. So each verdict that is kept
  * anywhere is replaced here, before the old blob goes.
@@ -23,7 +23,7 @@
 #include "broker/io/report.h"
 #include "sys/process/proc.h"
 
-#define TLS_MS 2000
+#define LATE_MS 2000
 
 /* --- loading --- */
 
@@ -64,13 +64,24 @@ static void send_answer(struct sbx_swap *s, bool ok)
 		sbx_context_exit(s->ctx, 1);
 }
 
+static void answer_if_done(struct sbx_swap *s)
+{
+	if (s->under_way && !s->pinning && s->tcp->n_cutting == 0)
+		send_answer(s, true);
+}
+
 /* A sbx_tcp.on_cut. */
 static void on_cut(void *userdata)
 {
+	answer_if_done(userdata);
+}
+
+static void on_pins(void *userdata)
+{
 	struct sbx_swap *s = userdata;
 
-	if (s->under_way)
-		send_answer(s, true);
+	s->pinning = false;
+	answer_if_done(s);
 }
 
 static void on_late(evutil_socket_t fd, short what, void *userdata)
@@ -86,7 +97,7 @@ static void on_late(evutil_socket_t fd, short what, void *userdata)
 
 static void change(struct sbx_swap *s, void *blob_take, struct sbx_policy *policy_take)
 {
-	struct timeval tv = { .tv_sec = TLS_MS / 1000 };
+	struct timeval tv = { .tv_sec = LATE_MS / 1000 };
 	struct sbx_core next = s->ctx->core;
 
 	next.policy = policy_take;
@@ -101,8 +112,10 @@ static void change(struct sbx_swap *s, void *blob_take, struct sbx_policy *polic
 	event_add(&s->ev_late, &tv);
 	s->n_cut = (uint32_t)(sbx_udp_cut(s->udp) + sbx_tcp_cut(s->tcp));
 	sbx_resolve_drop_unwanted(s->resolve, sbx_stub_judge_again(s->stub));
-	if (s->tcp->n_cutting == 0)
-		send_answer(s, true);
+	s->pinning = s->pinner != NULL;
+	if (s->pinner)
+		sbx_pinner_policy_changed(s->pinner, on_pins, s);
+	answer_if_done(s);
 }
 
 void sbx_swap_take_consume(struct sbx_swap *s, int *fd)

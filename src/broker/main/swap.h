@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "broker/dns/dns_stub.h"
+#include "broker/dns/pinner.h"
 #include "broker/dns/resolve.h"
 #include "broker/io/context.h"
 #include "broker/tcp/tcp_flow.h"
@@ -16,15 +17,17 @@
 
 /* The policy that holds, and its change. */
 struct sbx_swap {
-	struct sbx_context *ctx; /* this and the next four are borrowed */
+	struct sbx_context *ctx; /* this and the next five are borrowed */
 	struct sbx_tcp *tcp;
 	struct sbx_udp *udp;
 	struct sbx_stub *stub;
 	struct sbx_resolve *resolve;
+	struct sbx_pinner *pinner; /* or NULL */
 	void *blob; /* owned, as is the next */
 	struct sbx_policy *policy;
-	struct event ev_late; /* sbx-tls takes too long */
+	struct event ev_late; /* sbx-tls, or the kernel, takes too long */
 	uint32_t n_cut;
+	bool pinning;	/* the kernel does not have the pins of the new policy yet */
 	bool under_way; /* POLICY_DONE was not sent yet */
 };
 
