@@ -549,6 +549,10 @@ if SBX_RUN_STATIC
 launcher_main_sources += %reldir%/process/no_loader.c
 endif
 
+check_PROGRAMS += tests/unit/launcher/exec/test_execs
+tests_unit_launcher_exec_test_execs_SOURCES = tests/unit/launcher/exec/test_execs.c
+tests_unit_launcher_exec_test_execs_LDADD = %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a $(launcher_plan_test_libs)
+
 check_PROGRAMS += tests/unit/launcher/loop/test_watches
 tests_unit_launcher_loop_test_watches_SOURCES = tests/unit/launcher/loop/test_watches.c
 tests_unit_launcher_loop_test_watches_LDADD = %reldir%/libsbx-loop.a $(CMOCKA_LIBS)

@@ -72,6 +72,9 @@ const struct sbx_option sbx_option_table[] = {
 	  .job = "limit", .complete = "limit",
 	  .help = "set a limit",
 	  .more = ": wall_time=30s, open_files=1024, tmp=256M, home=1G, ..." },
+	{ "wait", FLAG(wait), .job = "wait",
+	  .help = "run no command: wait for those of sbxctl exec, until a signal or the wall "
+		  "time" },
 	{ "wait-all", FLAG(wait_all), .job = "wait_all",
 	  .help = "wait for every process of the sandbox, not only for the command" },
 	{ "overlay", FLAG(overlay), .job = "overlay",

@@ -119,7 +119,12 @@ static int complete(struct sbx_options *o, struct sbx_err *err)
 			    o->keep ? "keep" : "overlay");
 		return SBX_OPTIONS_E_USAGE;
 	}
-	if (o->argc < 1 || !o->argv[0][0]) {
+	if (o->wait && o->argc > 0) {
+		sbx_err_set(err, "--wait runs no command: leave out '%s', or run it later by "
+				 "sbxctl exec", o->argv[0]);
+		return SBX_OPTIONS_E_USAGE;
+	}
+	if (!o->wait && (o->argc < 1 || !o->argv[0][0])) {
 		sbx_err_set(err, "no command was given: sbx-run [OPTION...] -- COMMAND [ARG...]");
 		return SBX_OPTIONS_E_USAGE;
 	}

@@ -274,8 +274,8 @@ int sbx_plan_command(const struct sbx_draft *d, struct sbx_err_list *errs)
 		r = sbx_command_judge(d, command, &hit, &denied, errs);
 	if (r != 0)
 		return r;
-	d->commands->path = strdup(command ? hit.path : "");
-	if (!d->commands->path)
+	d->commands->path = command ? strdup(hit.path) : NULL;
+	if (command && !d->commands->path)
 		return -ENOMEM;
 	return d->profile->commands.allow.n ? sbx_plan_programs(d, command ? &hit : NULL, errs) : 0;
 }

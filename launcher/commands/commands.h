@@ -49,7 +49,7 @@ struct sbx_masked {
 void sbx_masked_fini(struct sbx_masked *m);
 
 struct sbx_commands {
-	char *path; /* the resolved path of argv[0] in the sandbox */
+	char *path; /* the resolved path of argv[0] in the sandbox; NULL: there is no command */
 	size_t n_masked;
 	struct sbx_masked *masked;
 	size_t n_programs;	      /* 0: there is no allow list */

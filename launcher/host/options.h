@@ -29,12 +29,14 @@ struct sbx_options {
 	struct sbx_bind_option *binds;
 	size_t n_allow, n_deny, n_secrets, n_publish, n_env, n_limits, n_tmpfs, n_devices;
 	const char **allow, **deny, **secrets, **publish, **env, **limits, **tmpfs, **devices;
-	bool air_gap, overlay, scratch, cache, wait_all, dry_run, gc, list_profiles, refusals;
+	bool air_gap, overlay, scratch, cache, wait, wait_all, dry_run, gc, list_profiles, refusals;
 	bool learn_allow, learn_force;
 	bool quiet, help, version;
 	int verbose;
 	int argc;
-	char **argv; /* the command, NULL-terminated; with refusals: a sandbox's id, or nothing */
+	/* the command, NULL-terminated; with wait: nothing; with refusals: a sandbox's id, or
+	 * nothing */
+	char **argv;
 	struct sbx_job *job_values; /* owned */
 };
 

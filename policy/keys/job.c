@@ -121,6 +121,9 @@ static const struct sbx_key job_rows[] = {
 	  .help = "The host name inside." },
 	{ "air_gap", SBX_KEY_SWITCH, JOB(air_gap), .words = flag_words,
 	  .help = "Refuse every connection to the outside, whatever the profile says." },
+	{ "wait", SBX_KEY_SWITCH, JOB(wait), .words = flag_words,
+	  .help = "Run no command: wait for those of sbxctl exec, until a signal or the wall "
+		  "time." },
 	{ "wait_all", SBX_KEY_SWITCH, JOB(wait_all), .words = flag_words,
 	  .help = "Wait for every process of the sandbox, not only for the command." },
 	{ "overlay", SBX_KEY_SWITCH, JOB(overlay), .words = flag_words,

@@ -22,7 +22,7 @@ struct sbx_job {
 	char *root, *home;
 	struct sbx_str_list bind, ro_bind, tmpfs, device, allow, deny, secret, publish, env, limit;
 	struct sbx_str_list command; /* v is NULL-terminated, or NULL when there is none */
-	bool air_gap, overlay, scratch, cache, wait_all;
+	bool air_gap, overlay, scratch, cache, wait, wait_all;
 };
 
 /* Parses and checks @yaml (untrusted). Adds each mistake to @errs under the name @file. Returns 0;

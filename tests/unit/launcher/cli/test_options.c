@@ -251,6 +251,9 @@ static void test_usage_errors(void **state)
 		{ { "--refusals", "0123456789ab", "ls", NULL }, "stands alone" },
 		{ { "--refusals", "--gc", NULL }, "stands alone" },
 		{ { "--scratch", "--overlay", "ls", NULL }, "exclude" },
+		{ { "--wait", "ls", NULL }, "--wait runs no command: leave out 'ls'" },
+		{ { "--wait", "--", "", NULL }, "--wait runs no command" },
+		{ { "--wait-all", NULL }, "no command was given" },
 		{ { "--scratch", "--keep", "x", "ls", NULL }, "exclude" },
 	};
 
@@ -342,6 +345,29 @@ static struct sbx_job *job(const char *yaml)
 
 	assert_int_equal(sbx_job_parse(sbx_span_str(yaml), "job.yaml", NULL, &j), 0);
 	return j;
+}
+
+static void test_wait(void **state)
+{
+	struct sbx_options o;
+	struct sbx_err err;
+
+	(void)state;
+	assert_int_equal(PARSE(&o, &err, "--wait"), 0);
+	assert_true(o.wait && o.argc == 0 && !o.argv[0]);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--wait", "--"), 0);
+	assert_true(o.wait && o.argc == 0 && !o.argv[0]);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--job", "x"), 0);
+	assert_int_equal(sbx_options_add_job(&o, job("wait: true\n"), &err), 0);
+	assert_true(o.wait && o.argc == 0 && !o.argv[0]);
+	sbx_options_fini(&o);
+	assert_int_equal(PARSE(&o, &err, "--job", "x"), 0);
+	assert_int_equal(sbx_options_add_job(&o, job("wait: true\ncommand: [ls]\n"), &err),
+			 SBX_OPTIONS_E_USAGE);
+	assert_non_null(strstr(err.msg, "--wait runs no command: leave out 'ls'"));
+	sbx_options_fini(&o);
 }
 
 static void test_job_alone(void **state)
@@ -515,6 +541,7 @@ int main(void)
 			cmocka_unit_test(test_usage_errors),
 		cmocka_unit_test(test_bounds),		cmocka_unit_test(test_help_and_version),
 		cmocka_unit_test(test_profile_is_file),
+		cmocka_unit_test(test_wait),
 		cmocka_unit_test(test_job_alone),
 		cmocka_unit_test(test_job_and_flags),
 		cmocka_unit_test(test_job_and_command),

@@ -57,6 +57,7 @@ static void test_everything(void **state)
 			  "overlay: true\n"
 			  "cache: true\n"
 			  "wait_all: true\n"
+			  "wait: true\n"
 			  "keep: out/kept\n"
 			  "command: [sh, -c, \"echo 'a\tb'\\nexit 1\\n\", '', 10]\n");
 
@@ -69,7 +70,7 @@ static void test_everything(void **state)
 	assert_string_equal(j->hostname, "box");
 	assert_string_equal(j->receipt, "out/receipt.json");
 	assert_true(j->air_gap);
-	assert_true(j->overlay && j->cache && j->wait_all);
+	assert_true(j->overlay && j->cache && j->wait_all && j->wait);
 	assert_string_equal(j->keep, "out/kept");
 	assert_int_equal(j->bind.n, 2);
 	assert_string_equal(j->bind.v[1], "/data/b:/b");
@@ -100,7 +101,7 @@ static void test_nothing(void **state)
 	assert_null(j->profile);
 	assert_null(j->command.v);
 	assert_false(j->air_gap);
-	assert_false(j->overlay || j->cache || j->wait_all);
+	assert_false(j->overlay || j->cache || j->wait_all || j->wait);
 	assert_int_equal(empty->command.n, 0);
 	assert_int_equal(empty->bind.n, 0);
 	assert_null(parse(""));
