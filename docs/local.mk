@@ -6,6 +6,7 @@ dist_doc_DATA = \
 	%reldir%/ARCHITECTURE.md \
 	%reldir%/HACKING.md \
 	%reldir%/PROTECTED.md \
+	%reldir%/RULES.md \
 	%reldir%/SECCOMP.md \
 	%reldir%/SECRETS.md \
 	%reldir%/SLURM.md \

@@ -82,7 +82,8 @@ struct sbx_blob_rule {
 	uint32_t terminate; /* 1 to n_terminated; 0: not terminated */
 	uint32_t priority;  /* of layer RULE; else 0 */
 	uint8_t layer;	    /* enum sbx_layer, FLOOR to ADMIT */
-	uint8_t zero[3];
+	uint8_t asks_only;  /* 1: it allows nothing, but flows to its names are terminated */
+	uint8_t zero[2];
 };
 
 struct sbx_blob_origin {

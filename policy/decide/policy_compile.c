@@ -279,6 +279,8 @@ static uint32_t add_rule(struct compiler *c, const struct sbx_policy_item *it)
 	rule->terminate = it->terminate;
 	rule->priority = it->priority;
 	rule->layer = (uint8_t)it->layer;
+	/* The default that allowed a secret's host is the workspace's now. */
+	rule->asks_only = it->entry->by_default && c->h->default_action != SBX_ALLOW;
 	if (it->entry->is_cidr) {
 		rule->family = it->entry->cidr.addr.family;
 		rule->prefix = it->entry->cidr.prefix;

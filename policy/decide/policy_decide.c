@@ -24,7 +24,7 @@ static struct sbx_verdict allow(enum sbx_reason reason, uint32_t rule)
 
 static bool is_allow(const struct sbx_policy *p, uint32_t rule)
 {
-	return rule != NO_RULE && p->rules[rule].action == SBX_ALLOW;
+	return rule != NO_RULE && p->rules[rule].action == SBX_ALLOW && !p->rules[rule].asks_only;
 }
 
 static bool is_deny(const struct sbx_policy *p, uint32_t rule)

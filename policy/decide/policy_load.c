@@ -140,7 +140,7 @@ static bool check_rules(const struct sbx_policy *p)
 		    (r->check >= SBX_N_CHECKS && r->check != SBX_BLOB_CHECK_BY_PORT) ||
 		    r->private_ok > 1)
 			return false;
-		if (r->layer >= SBX_LAYER_DEFAULT || r->zero[0] || r->zero[1] || r->zero[2])
+		if (r->layer >= SBX_LAYER_DEFAULT || r->asks_only > 1 || r->zero[0] || r->zero[1])
 			return false;
 		if ((r->family && !n_bits) || r->prefix > n_bits || !check_terminate(p, r))
 			return false;

@@ -21,7 +21,7 @@ bool sbx_match_covers(const struct sbx_policy *p, uint32_t rule, uint8_t proto, 
 	const struct sbx_blob_rule *r = &p->rules[rule];
 	const struct sbx_blob_ports *ports = p->ports + r->ports;
 
-	if (!(r->protos & proto) || rule == p->ignored)
+	if (!(r->protos & proto) || rule == p->ignored || r->asks_only)
 		return false;
 	for (unsigned i = 0; i < r->n_ports; i++) {
 		if (ports[i].first <= port && port <= ports[i].last)
@@ -61,7 +61,7 @@ uint32_t sbx_match_first(const struct sbx_policy *p, const struct sbx_levels *l,
 static uint32_t any_allow(const struct sbx_policy *p, const struct sbx_blob_run *run)
 {
 	for (uint32_t i = run->first + run->n; i-- > run->first;) {
-		if (p->rules[i].action == SBX_ALLOW)
+		if (p->rules[i].action == SBX_ALLOW && !p->rules[i].asks_only)
 			return i;
 	}
 	return SBX_NO_RULE;

@@ -73,6 +73,7 @@ struct sbx_net_entry {
 	 * allow entry with a host. Any of them but passthrough makes sbx-tls terminate the entry's
 	 * flows (sbx_profile_settle_secrets() sets terminate). */
 	bool terminate;
+	bool by_default;  /* made by settling of default: allow, for a secret's host */
 	bool any_said;	  /* access: any, which lifts that of an earlier entry for the names */
 	bool inspect;	  /* terminated for its own sake */
 	bool passthrough; /* never terminated */

@@ -370,7 +370,9 @@ static int refuse_host(const struct settling *s)
 static int settle_host(struct settling *s)
 {
 	char default_text[] = "default: allow";
-	const struct sbx_net_entry by_default = { .text = default_text, .proto = SBX_PROTO_TCP };
+	const struct sbx_net_entry by_default = { .text = default_text,
+						  .proto = SBX_PROTO_TCP,
+						  .by_default = true };
 	size_t n_allow = s->p->network.allow.n;
 	int r;
 

@@ -3,7 +3,8 @@
  * The order of decision, as tables. An input is a list of statements, separated by ';':
  *
  *     floor P | stored floor P | rule PRIORITY allow|deny P | live allow|deny P | allow P | deny P
- *     airgap | mode M | default A | workspace A | read-only HOST | private CIDR | admit CIDR
+ *     airgap | mode M | default A | workspace A | read-only HOST | secret HOST
+ *     private CIDR | admit CIDR
  *
  * A flow is NAME:PORT[/udp], ADDRESS:PORT (IPv6 in brackets), NAME (a question), or =ADDRESS:PORT
  * (a resolved address). The verdict is the reason's word and the text of the rule that decided.
@@ -81,7 +82,12 @@ static void statement(struct input *in, const char *text)
 		in->profile->network.default_action = action_of(a);
 	else if (sscanf(text, "workspace %15s", a) == 1)
 		in->rules.default_set = true, in->rules.default_action = action_of(a);
-	else if (strcmp(text, "mode full") == 0)
+	else if (sscanf(text, "secret %127s", p) == 1) {
+		char flag[160];
+
+		snprintf(flag, sizeof(flag), "T=env:T@%s", p);
+		assert_int_equal(sbx_profile_add_secret_flag(in->profile, flag, NULL), 0);
+	} else if (strcmp(text, "mode full") == 0)
 		in->profile->network.mode = SBX_MODE_FULL;
 	else if (strcmp(text, "mode offline") == 0)
 		in->profile->network.mode = SBX_MODE_OFFLINE;
@@ -436,6 +442,12 @@ static void test_terminated(void **state)
 		{ "read-only *.test; allow a.test:22; rule 1 allow a.test:*", "a.test:22",
 		  "rule_allow rule 1 a.test:1-65535" },
 		{ "read-only a.test; workspace allow", "a.test:22", "port a.test" },
+		/* A secret's host that only the profile's default allowed. */
+		{ "default allow; secret a.test", "a.test:443", "list_allow a.test (terminated)" },
+		{ "default allow; secret a.test; workspace deny", "a.test:443", "default_deny" },
+		{ "default allow; secret a.test; workspace deny", "a.test", "default_deny" },
+		{ "default allow; secret a.test; workspace deny; rule 1 allow a.test:8443",
+		  "a.test:8443", "rule_allow rule 1 a.test:8443 (terminated)" },
 	};
 
 	(void)state;
