@@ -423,7 +423,7 @@ static void resolvers_of_host(struct sbx_plan *p)
 	}
 }
 
-static int collect_cidrs(struct sbx_plan *p)
+static int collect_cidrs(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	struct sbx_policy_cidr c;
 	struct sbx_nft_cidr *v;
@@ -431,6 +431,14 @@ static int collect_cidrs(struct sbx_plan *p)
 
 	while (sbx_policy_cidr_at(p->policy, n, &c))
 		n++;
+	if (n > SBX_NFT_CIDRS_MAX) {
+		sbx_err_list_add(errs, p->profile_file, 0, 0,
+				 "network.allow, --allow and the rules allow %zu networks (each "
+				 "range of ports counts), and the packet filter has room for %d: "
+				 "use larger networks, or names",
+				 n, SBX_NFT_CIDRS_MAX);
+		return SBX_EXIT_REFUSED;
+	}
 	v = calloc(n + 1, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
@@ -538,5 +546,5 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 	if (p->attach.on)
 		return plan_attach(p, &input, errs);
 	r = p->may_carry ? check_proxy(p, errs) : 0;
-	return r == 0 && p->carries ? collect_cidrs(p) : r;
+	return r == 0 && p->carries ? collect_cidrs(p, errs) : r;
 }

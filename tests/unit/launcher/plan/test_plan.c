@@ -57,6 +57,29 @@ static void test_profile_errors(void **state)
 	plan_world_refused(w, 125, "e.yaml", "--profile", "e", "--", "true");
 }
 
+static void write_networks(struct plan_world *w, unsigned n)
+{
+	char text[16384] = "name: nets\nnetwork:\n  allow:\n";
+
+	for (unsigned i = 0; i < n; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "    - 198.%u.%u.0/24\n",
+			 51 + i / 250, i % 250);
+	plan_world_write(w, "config/profiles/nets.yaml", text, 0644);
+}
+
+/* The packet filter has room for so many; the stage would fail with more. */
+static void test_too_many_networks(void **state)
+{
+	struct plan_world *w = *state;
+
+	write_networks(w, SBX_NFT_CIDRS_MAX);
+	plan_world_must(w, "--profile", "nets", "--", "true");
+	assert_int_equal(w->plan->nft.n_cidrs, SBX_NFT_CIDRS_MAX);
+	write_networks(w, SBX_NFT_CIDRS_MAX + 1);
+	plan_world_refused(w, 125, "257 networks", "--profile", "nets", "--", "true");
+	plan_world_must(w, "--profile", "nets", "--air-gap", "--", "true");
+}
+
 static void test_system_policy(void **state)
 {
 	struct plan_world *w = *state;
@@ -599,6 +622,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_profile_search),
 		TEST(test_profile_errors),
+		TEST(test_too_many_networks),
 		TEST(test_system_policy),
 		TEST(test_flags),
 		TEST(test_ceilings),
