@@ -410,6 +410,9 @@ static void test_questions(void **state)
 		  "rule_allow rule 2 a.test:22" },
 		{ "floor a.test:443,80; allow a.test", "a.test", "floor floor a.test:443,80" },
 		{ "floor a.test:25", "a.test", "default_deny" },
+		/* The deny that refuses most is named. */
+		{ "rule 1 deny a.test:22; rule 2 deny *.test; default allow", "a.test",
+		  "rule_deny rule 2 *.test" },
 		{ "live deny *.test; rule 5 allow a.test", "a.test", "rule_allow rule 1 a.test" },
 	};
 
@@ -485,7 +488,7 @@ static void test_checks(void **state)
 	struct sbx_verdict v;
 
 	(void)state;
-	input_of("rule 1 allow *.test:*; read-only r.test; allow n.test", &in);
+	input_of("rule 1 allow *.test:*; read-only r.test; allow n.test; private p.example", &in);
 	in.profile->network.allow.v[1].check_set = true; /* n.test */
 	in.profile->network.allow.v[1].check = SBX_CHECK_NONE;
 	in.profile->network.allow.v[1].private_ok = true;
@@ -501,6 +504,8 @@ static void test_checks(void **state)
 	assert_true(v.check == SBX_CHECK_NONE && v.private_ok);
 	v = ask(w.p, "n.test:22");
 	assert_true(v.check == SBX_CHECK_NONE && !v.private_ok);
+	assert_false(ask(w.p, "n.test").private_ok); /* each flow is judged by itself */
+	assert_true(ask(w.p, "p.example").private_ok);
 }
 
 static void cidrs(const char *input, const char *want)
@@ -693,6 +698,21 @@ static void test_changes(void **state)
 	changes("deny a.test; default allow", "a.test",
 		"remove the deny entry 'a.test' (--deny)\nsbxctl net 0123456789ab --allow "
 		"a.test\n" ADD "allow --priority 100 a.test\n");
+	/* A second row would deny still. */
+	changes("rule 7 deny a.test; rule 7 deny a.test", "a.test",
+		ADD "allow --priority 6 a.test\n");
+	changes("deny 192.0.2.0/24; mode full", "192.0.2.1",
+		"--allow 192.0.2.1:443\nremove the deny entry '192.0.2.0/24' (--deny)\nsbxctl net "
+		"0123456789ab --allow 192.0.2.1:443\n" ADD "allow --priority 100 192.0.2.1:443\n");
+	changes("deny 192.0.2.1; mode full", "192.0.2.1",
+		"remove the deny entry '192.0.2.1' (--deny)\nsbxctl net 0123456789ab --allow "
+		"192.0.2.1:443\n" ADD "allow --priority 100 192.0.2.1:443\n");
+	changes("deny 192.0.2.0/24; allow 64:ff9b::/96", "64:ff9b::c000:201",
+		"remove the deny entry '192.0.2.0/24' (--deny)\n");
+	changes("rule 1 allow 10.0.0.0/8", "10.1.2.3",
+		"an entry of network.allow with `private: true` for this address, or `admit` in "
+		"system.yaml\n");
+	changes("rule 1 allow 169.254.0.0/16", "169.254.1.1", "");
 	changes("rule 7 allow a.test", "a.test",
 		"sbxctl rules rm 1\n" ADD "deny --priority 7 a.test\n");
 	changes("live allow a.test", "a.test",

@@ -784,6 +784,7 @@ static size_t changes_hold(struct input *in, const struct world *w, const struct
 		assert_int_equal(n, 0);
 	for (size_t i = 0; i < n; i++) {
 		assert_true(*c[i].text);
+		assert_true((c[i].kind == SBX_CHANGE_RULE_REMOVE) == (c[i].row != 0));
 		if (c[i].kind == SBX_CHANGE_RULE_REMOVE)
 			row = c[i].row;
 		if (v.reason == SBX_REASON_ADDRESS_CLASS)
