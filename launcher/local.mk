@@ -23,8 +23,10 @@ noinst_LIBRARIES += %reldir%/libsbx-explain.a
 noinst_LIBRARIES += %reldir%/libsbx-learn.a
 %canon_reldir%_libsbx_learn_a_SOURCES = \
 	%reldir%/learn/learn.c %reldir%/learn/learn.h \
+	%reldir%/learn/learn_execs.c %reldir%/learn/learn_execs.h \
 	%reldir%/learn/learn_file.c %reldir%/learn/learn_file.h \
-	%reldir%/learn/learn_profile.c %reldir%/learn/learn_profile.h
+	%reldir%/learn/learn_profile.c %reldir%/learn/learn_profile.h \
+	%reldir%/learn/learn_program.c %reldir%/learn/learn_program.h
 
 # values of secrets, read for sbx-tls
 noinst_LIBRARIES += %reldir%/libsbx-secrets.a
@@ -600,6 +602,7 @@ noinst_LIBRARIES += %reldir%/libsbx-init.a
 	%reldir%/init/probe_connect.c \
 	%reldir%/init/init_dns.c %reldir%/init/init_dns.h \
 	%reldir%/init/probe_dns.c \
+	%reldir%/init/probe_execs.c \
 	%reldir%/init/probe_files.c \
 	%reldir%/init/probe_kernel.c \
 	%reldir%/init/probe_ruleset.c \

@@ -128,7 +128,8 @@ static void tell_learned(const struct sbx_run *r)
 
 	if (r->learn_dir_fd < 0 || !r->released)
 		return;
-	if (sbx_learn_write(r->learn_dir_fd, r->plan, &r->learn, &err) < 0)
+	if (sbx_learn_write(r->learn_dir_fd, r->plan, &r->learn, &r->learn_execs.programs,
+			    &err) < 0)
 		complain(&err);
 	else if (!r->options->quiet)
 		fprintf(stderr, "sbx-run: learned: %s (read it before you use it)\n",

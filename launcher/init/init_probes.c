@@ -52,6 +52,7 @@ static const struct sbx_probe_ops ops_table[] = {
 			       sbx_probe_connect_name_ready },
 	[SBX_PROBE_SECRET_REFUSED] = { SBX_PHASE_ASK, sbx_probe_connect_name,
 				       sbx_probe_connect_name_ready },
+	[SBX_PROBE_WATCH_EXECS] = { SBX_PHASE_AT_ONCE, sbx_probe_watch_execs, NULL },
 };
 _Static_assert(SBX_N_ELEMENTS(ops_table) == SBX_N_PROBE_KINDS, "a function for each kind of probe");
 

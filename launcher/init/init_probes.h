@@ -95,6 +95,7 @@ void sbx_probe_fds(struct sbx_probe_run *r);
 void sbx_probe_path_absent(struct sbx_probe_run *r);
 void sbx_probe_path_readonly(struct sbx_probe_run *r);
 void sbx_probe_exec_refused(struct sbx_probe_run *r);
+void sbx_probe_watch_execs(struct sbx_probe_run *r);
 void sbx_probe_trust(struct sbx_probe_run *r);
 void sbx_probe_mounts(struct sbx_probe_run *r);
 /* Does the kernel read @path's bytes at an exec? They are of no format, so nothing is executed. */

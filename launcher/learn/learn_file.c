@@ -116,12 +116,14 @@ int sbx_learn_prepare(const struct sbx_plan *plan, int *ret_dir_fd, struct sbx_e
 }
 
 int sbx_learn_write(int dir_fd, const struct sbx_plan *plan, const struct sbx_learn *learn,
-		    struct sbx_err *err)
+		    const struct sbx_learn_programs *programs, struct sbx_err *err)
 {
 	const struct sbx_options *o = plan->options;
 	const char *slash = strrchr(o->learn, '/'), *base = slash ? slash + 1 : o->learn;
 	const struct sbx_learn_run run = {
 		.learn = learn,
+		.programs = programs,
+		.blind = plan->facts->privileged,
 		.profile = plan->profile,
 		.extends = o->profile,
 		.id = plan->id,

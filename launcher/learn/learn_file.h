@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "launcher/learn/learn.h"
+#include "launcher/learn/learn_program.h"
 #include "launcher/plan/plan.h"
 
 /* The file of --learn FILE, which must be set. */
@@ -16,6 +17,6 @@ int sbx_learn_prepare(const struct sbx_plan *plan, int *ret_dir_fd, struct sbx_e
 /* Write what was learned to the directory of sbx_learn_prepare(), whole or not at all. 0 or -errno
  * with @err (-EEXIST: another program has made the file meanwhile). */
 int sbx_learn_write(int dir_fd, const struct sbx_plan *plan, const struct sbx_learn *learn,
-		    struct sbx_err *err);
+		    const struct sbx_learn_programs *programs, struct sbx_err *err);
 
 #endif

@@ -428,6 +428,60 @@ static void print_siblings(FILE *out, const struct lines *lines)
 	}
 }
 
+/* --- programs --- */
+
+/* A path that an entry of commands.allow can be, without a character that a glob or YAML treats
+ * specially. */
+static bool is_plain_path(const char *path)
+{
+	return path[0] == '/' &&
+	       strspn(path,
+		      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._+-") ==
+		       strlen(path) &&
+	       !strstr(path, "/../");
+}
+
+static bool becomes_entry(const struct sbx_learn_program *x)
+{
+	return x->result == SBX_LEARN_NOT_LISTED && is_plain_path(x->path);
+}
+
+static void print_program(FILE *out, const struct sbx_learn_program *x, const char *before)
+{
+	char first[32], last[32], path[4 * SBX_LEARN_PATH_MAX];
+
+	fprintf(out, "%s# %llux, first %s, last %s: %s: %s\n", before, (unsigned long long)x->count,
+		time_text(x->first_ms, first, sizeof(first)),
+		time_text(x->last_ms, last, sizeof(last)), sbx_learn_result_str(x->result),
+		safe(x->path, path, sizeof(path)));
+}
+
+static void print_programs(FILE *out, const struct sbx_learn_run *r)
+{
+	const struct sbx_learn_programs *p = r->programs;
+	bool any = false;
+
+	if (r->blind)
+		fputs("# Programs were not seen: a launcher with privileges cannot look at the "
+		      "sandbox's processes.\n",
+		      out);
+	for (size_t i = 0; i < p->n; i++) {
+		if (!becomes_entry(&p->v[i]))
+			continue;
+		if (!any)
+			fputs("commands:\n  allow:\n", out);
+		any = true;
+		print_program(out, &p->v[i], "    ");
+		fprintf(out, "    - \"%s\"\n", p->v[i].path);
+	}
+	for (size_t i = 0; i < p->n; i++)
+		if (!becomes_entry(&p->v[i]))
+			print_program(out, &p->v[i], "");
+	if (p->n_others)
+		fprintf(out, "# and %llu programs that are not listed\n",
+			(unsigned long long)p->n_others);
+}
+
 /* --- the file --- */
 
 static void print_head(FILE *out, const struct sbx_learn_run *r)
@@ -531,6 +585,7 @@ static int print_all(FILE *out, const struct sbx_learn_run *r)
 		print_network(out, r, entries, any);
 		print_siblings(out, &lines);
 		print_rest(out, r, &lines);
+		print_programs(out, r);
 	}
 	free(lines.v);
 	return e;

@@ -6,12 +6,15 @@
 #include <stdint.h>
 
 #include "launcher/learn/learn.h"
+#include "launcher/learn/learn_program.h"
 #include "policy/profile/profile.h"
 
 /* A profile from what a run wanted. PURE. */
 
 struct sbx_learn_run {
 	const struct sbx_learn *learn;
+	const struct sbx_learn_programs *programs;
+	bool blind;			   /* programs were not looked at */
 	const struct sbx_profile *profile; /* of the run, with its flags */
 	const char *extends;		   /* the name of the run's profile; checked */
 	const char *id;			   /* of the sandbox */

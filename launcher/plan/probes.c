@@ -209,6 +209,14 @@ static int add_programs(const struct sbx_plan *p, struct sbx_msg_probes *m)
 	return p->commands.n_programs ? add_name(m, SBX_PROBE_EXEC_REFUSED, SBX_VIEW_UNLISTED) : 0;
 }
 
+/* A launcher with privileges cannot look into the sandbox's processes when it has dropped them. */
+static int add_learn(const struct sbx_plan *p, struct sbx_msg_probes *m)
+{
+	if (!p->options->learn || p->facts->privileged)
+		return 0;
+	return add(m, SBX_PROBE_WATCH_EXECS) ? 0 : -E2BIG;
+}
+
 /* The run fills in the end of the file, and the placeholders (setup.h). */
 static int add_terminated(const struct sbx_plan *p, struct sbx_msg_probes *m)
 {
@@ -259,6 +267,8 @@ int sbx_plan_probes(struct sbx_plan *p, struct sbx_err_list *errs)
 		r = add_programs(p, m);
 	if (r == 0)
 		r = add_terminated(p, m);
+	if (r == 0)
+		r = add_learn(p, m);
 	if (r == 0)
 		r = add_extra(p, m);
 	if (r == -E2BIG) {

@@ -26,6 +26,7 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	sbx_protect_helpers_init(&r->protect);
 	sbx_live_run_init(&r->live);
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = r->learn_dir_fd = -1;
+	r->learn_execs = SBX_LEARN_EXECS_INIT;
 }
 
 void sbx_run_fini(struct sbx_run *r)
@@ -39,6 +40,7 @@ void sbx_run_fini(struct sbx_run *r)
 	r->receipt_dir_fd = sbx_fd_close(r->receipt_dir_fd);
 	r->learn_dir_fd = sbx_fd_close(r->learn_dir_fd);
 	sbx_learn_fini(&r->learn);
+	sbx_learn_execs_fini(&r->learn_execs);
 	sbx_recorder_fini(&r->recorder);
 	sbx_keep_helper_fini(&r->keep_helper);
 	sbx_protect_helpers_fini(&r->protect);

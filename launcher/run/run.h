@@ -13,6 +13,7 @@
 #include "launcher/helpers/protect_helper.h"
 #include "launcher/keep/keep_helper.h"
 #include "launcher/learn/learn.h"
+#include "launcher/learn/learn_execs.h"
 #include "launcher/live/live.h"
 #include "launcher/loop/watches.h"
 #include "launcher/plan/plan.h"
@@ -82,6 +83,7 @@ struct sbx_run {
 	int receipt_dir_fd; /* the directory of --receipt; -1: none asked for */
 	int learn_dir_fd;   /* the directory of --learn; -1: none asked for */
 	struct sbx_learn learn;
+	struct sbx_learn_execs learn_execs;
 	int scratch_fd;	    /* the scratch home, with --scratch */
 
 	/* supervision */

@@ -44,7 +44,8 @@ static const char *const names[N_PEERS] = {
 };
 /* The most descriptors that come with a message. */
 static const size_t fds_max[N_PEERS] = {
-	[STAGE] = SBX_N_BROKER_FDS, [TLS] = SBX_N_TLS_READY_FDS, [SECRETS] = 1
+	[STAGE] = SBX_N_BROKER_FDS, [TLS] = SBX_N_TLS_READY_FDS, [SECRETS] = 1,
+	[INIT] = 1, /* the listener of --learn */
 };
 
 /* The packet at hand. Static, because on the stack each call would fault in and clear 16 pages. */
@@ -249,6 +250,17 @@ static int on_exec_failed(struct sbx_run *r)
 	return 0;
 }
 
+static int on_exec_listener(struct sbx_run *r)
+{
+	if (r->learn_dir_fd < 0)
+		return -1;
+	packet.n_fds = 0;
+	if (sbx_learn_execs_take(&r->learn_execs, packet.fds[0], &r->watches, r->plan,
+				 &r->released) < 0)
+		sbx_err_set(&r->err, "programs cannot be learned: too much waits for the launcher");
+	return 0;
+}
+
 static int on_exec_exit(struct sbx_run *r)
 {
 	return sbx_execs_on_exit(&r->execs, &packet.body.exec_exit);
@@ -354,6 +366,7 @@ static const struct rule {
 	{ SBX_MSG_STATS, BROKER, false, 0, 0, decode_stats, on_stats },
 	{ SBX_MSG_INIT_HELLO, INIT, true, SENDER, 0, decode_simple, on_hello },
 	{ SBX_MSG_VERDICTS, INIT, true, HELLO | SENDER, 0, decode_verdicts, on_verdicts },
+	{ SBX_MSG_EXEC_LISTENER, INIT, true, HELLO | SENDER, 1, decode_simple, on_exec_listener },
 	{ SBX_MSG_EXEC_FAILED, INIT, false, RELEASED, 0, decode_exec_failed, on_exec_failed },
 	{ SBX_MSG_EXEC_EXIT, PID1, false, RELEASED | IS_PID1, 0, decode_exec_exit, on_exec_exit },
 	{ SBX_MSG_TLS_READY, TLS, true, 0, ANY_FDS, decode_simple, on_tls_ready },

@@ -35,6 +35,7 @@ static const char *const probe_names[] = {
 	[SBX_PROBE_TRUST] = "trust",
 	[SBX_PROBE_SECRET] = "secret",
 	[SBX_PROBE_SECRET_REFUSED] = "secret_refused",
+	[SBX_PROBE_WATCH_EXECS] = "watch_execs",
 };
 static_assert(SBX_N_ELEMENTS(probe_names) == SBX_N_PROBE_KINDS, "a word per probe");
 

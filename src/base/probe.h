@@ -48,6 +48,7 @@ enum sbx_probe_kind {
 	SBX_PROBE_SECRET,
 	/* the same, with the placeholder of another host: must be refused */
 	SBX_PROBE_SECRET_REFUSED,
+	SBX_PROBE_WATCH_EXECS, /* --learn: the launcher gets to see each exec */
 	SBX_N_PROBE_KINDS,
 };
 

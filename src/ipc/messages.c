@@ -617,6 +617,7 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_TLS_READY:
 	case SBX_MSG_POLICY:
 	case SBX_MSG_FLOWS:
+	case SBX_MSG_EXEC_LISTENER:
 		*ret_number = false;
 		return 0;
 	case SBX_MSG_STAGE_READY:

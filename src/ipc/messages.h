@@ -103,6 +103,7 @@ enum sbx_msg_type {
 	SBX_MSG_EXEC,
 	SBX_MSG_EXEC_SIGNAL,
 	SBX_MSG_EXEC_EXIT,
+	SBX_MSG_EXEC_LISTENER, /* with the listener of seccomp_execs.h */
 	SBX_N_MSG_TYPES,
 };
 

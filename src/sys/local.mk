@@ -54,6 +54,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys-seccomp.a
 	%reldir%/seccomp/landlock.c %reldir%/seccomp/landlock.h \
 	%reldir%/seccomp/seccomp.c %reldir%/seccomp/seccomp.h \
 	%reldir%/seccomp/seccomp_command.c \
+	%reldir%/seccomp/seccomp_execs.c %reldir%/seccomp/seccomp_execs.h \
 	%reldir%/seccomp/seccomp_helpers.c \
 	%reldir%/seccomp/seccomp_memfd.c \
 	%reldir%/seccomp/seccomp_program.h \
@@ -132,6 +133,9 @@ tests_unit_sys_process_test_proc_LDADD = $(sys_libs) src/base/libsbx-base.a $(CM
 tests_unit_sys_seccomp_test_seccomp_SOURCES = tests/unit/sys/seccomp/test_seccomp.c tests/unit/golden.h
 tests_unit_sys_seccomp_test_seccomp_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 SBX_GOLDEN_TESTS += tests/unit/sys/seccomp/test_seccomp
+check_PROGRAMS += tests/unit/sys/seccomp/test_seccomp_execs
+tests_unit_sys_seccomp_test_seccomp_execs_SOURCES = tests/unit/sys/seccomp/test_seccomp_execs.c
+tests_unit_sys_seccomp_test_seccomp_execs_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 EXTRA_DIST += \
 	tests/golden/seccomp-broker.txt \
 	tests/golden/seccomp-command.txt \

@@ -85,7 +85,7 @@ ROOMS = {
         "helpers": {"plan", "protect", "grants", "rootfs", "view", "host", "process"},
         "keep": {"plan", "grants", "rootfs", "view", "host", "process"},
         "explain": set(),
-        "learn": {"record", "setup", "plan", "view", "host", "process"},
+        "learn": {"loop", "record", "setup", "plan", "view", "host", "process"},
         "record": {"rules", "setup", "plan", "view", "host", "process"},
         "tree": {"plan", "rootfs", "view", "host", "process"},
         "stage": {"tree", "setup", "plan", "protect", "rootfs", "view", "host", "process"},

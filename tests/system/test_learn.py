@@ -234,3 +234,70 @@ def test_by_root(sbx, learn):
     with open(sbx.learned) as f:
         assert entries(f.read()) == ['"allowed.test"']
     assert os.stat(sbx.learned).st_uid == 0 and os.stat(sbx.learned).st_mode & 0o077 == 0, USER
+
+
+# --- programs ---
+
+def test_programs(sbx, learn):
+    """Each exec is seen with where it led, in the sandbox and below it; nothing of that is an entry."""
+    r, text = learn("cat /dev/null; env no-such-program; python3 -c 'import subprocess; subprocess.run([\"/usr/bin/id\"])'; ./plain; true")
+    assert r.rc == 0, r
+    for word in ("executed: /usr/bin/cat", "executed: /usr/bin/env", "executed: /usr/bin/id", "looked for in vain: /usr/bin/no-such-program",
+                 "executed: /usr/bin/python3"):
+        assert re.search(rf"^# \d+x, first .*, last .*: {re.escape(word)}$", text, re.M), (word, text, r)
+    assert "commands:" not in text and "sh" in text, text
+
+
+def test_an_allow_list_grows(sbx, learn):
+    """A program that the list did not have is an entry by its path; with it, it runs."""
+    sbx.profile("strict", "extends: none\ncommands: {allow: [sh, cat]}\n")
+    script = "cat /dev/null; /usr/bin/id -u >/dev/null && echo ran"
+    r, text = learn(script)
+    assert r.out == "" and "Permission denied" in r.err, r
+    assert entries(text) == ['"/usr/bin/id"'] and "not on the commands.allow list" in text, text
+    assert again(sbx, script).out == "ran\n", text
+
+
+def test_a_masked_program(sbx, learn):
+    sbx.profile("strict", "extends: none\ncommands: {deny: [id]}\n")
+    r, text = learn("/usr/bin/id; true")
+    assert r.rc == 0 and "not executable: /usr/bin/id" in text and "commands:" not in text, (r, text)
+
+
+def test_hostile_paths(sbx, learn):
+    """Paths come from the sandbox: they are escaped, in comments alone."""
+    sbx.profile("strict", "extends: none\ncommands: {allow: [sh, python3, cp]}\n")
+    sbx.put("exec.py", "import os\nfor n in (b'/tmp/a\\nnetwork: {mode: full}', b'/tmp/b\\\"]', b'/tmp/\\x1b[2J', b'/tmp/*', b'/tmp/../usr/bin/id', b'x' * 4090):\n"
+            "    if os.fork() == 0:\n        try:\n            os.execv(n, [b'x'])\n        except OSError:\n            os._exit(0)\n    os.wait()\n")
+    r, text = learn("cp /usr/bin/python3 '/tmp/*'; cp /usr/bin/python3 '/tmp/b\"]'; python3 exec.py")
+    assert r.rc == 0, r
+    with open(sbx.learned, "rb") as f:
+        assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f-\xff]", f.read())
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    assert lines == ['extends: "strict"'], text
+    assert "programs that are not listed" in text, text  # the long one
+    assert again(sbx, "echo ran").out == "ran\n"
+
+
+def test_many_programs(sbx, learn):
+    """Two thousand execs, at once and in a row: each goes on, and each is counted."""
+    script = "for i in $(seq 20); do (for k in $(seq 50); do /bin/echo x; /bin/true; done) & done; wait"
+    r, text = learn(script, timeout=200)
+    assert r.rc == 0 and r.out == "x\n" * 1000, (r.rc, len(r.out), r.err)
+    assert re.search(r"^# 1000x, .*: executed: /bin/echo$", text, re.M), text
+
+
+def test_programs_of_roots_sandbox(sbx, learn):
+    sbx.own(0)
+    r = sbx.run(["--profile", "strict", "--learn", sbx.learned], ["id", "-u"], root=True)
+    assert r.rc == 0, r
+    with open(sbx.learned) as f:
+        assert "Programs were not seen" in f.read()
+
+
+def test_no_exec_is_watched_without_learn(sbx):
+    """The twin: an ordinary sandbox has no filter more than it had."""
+    count = ["sh", "-c", "grep Seccomp_filters /proc/self/status"]
+    plain = sbx.run(["--profile", "none"], count).out
+    learning = sbx.run(["--profile", "none", "--learn", sbx.state + "/l.yaml"], count).out
+    assert int(learning.split()[1]) == int(plain.split()[1]) + 1, (plain, learning)

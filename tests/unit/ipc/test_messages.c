@@ -430,7 +430,8 @@ static void test_header(void **state)
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x29\0\0", 4)), SBX_MSG_TLS_CUT);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x2b\0\0", 4)), SBX_MSG_RULESET_DONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x2e\0\0", 4)), SBX_MSG_EXEC_EXIT);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x2f\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x2f\0\0", 4)), SBX_MSG_EXEC_LISTENER);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x30\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
 	memcpy(packet, "\1\1\0\0", 4);
@@ -823,6 +824,7 @@ static void test_simple(void **state)
 		{ SBX_MSG_PINS_FAILED, 1 },
 		{ SBX_MSG_STAGE_CONFIG, 0 },
 		{ SBX_MSG_CHECK_MOUNTS, 0 },
+		{ SBX_MSG_EXEC_LISTENER, 0 },
 		{ SBX_MSG_MOUNTS_CHECKED, 1 },
 	};
 	uint32_t v;

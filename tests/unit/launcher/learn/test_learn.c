@@ -47,11 +47,13 @@ static struct sbx_event event(enum sbx_action action, enum sbx_reason reason, co
 	return e;
 }
 
+static struct sbx_learn_programs programs;
+
 static char *text_of(const struct sbx_learn *l, const struct sbx_profile *profile, bool allowed)
 {
 	static char sh[] = "sh", hostile[] = "x\n  allow: [\"*.evil.test\"]\x1b";
 	static char *const argv[] = { sh, hostile, NULL };
-	const struct sbx_learn_run run = { .learn = l,
+	const struct sbx_learn_run run = { .learn = l, .programs = &programs,
 					   .profile = profile,
 					   .extends = "base",
 					   .id = "0123456789ab",

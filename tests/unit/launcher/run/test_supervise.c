@@ -157,8 +157,8 @@ struct fixture {
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	int *ours[] = { &f->run.stage.fd, &f->run.broker.fd, &f->run.init.fd,
-			&f->run.tls.fd, &f->run.secret_helper.fd };
+	int *ours[] = { &f->run.stage.fd, &f->run.broker.fd, &f->run.init.fd, &f->run.tls.fd,
+			&f->run.secret_helper.fd };
 
 	assert_non_null(f);
 	alarm(60); /* instead of waiting for ever */
@@ -183,9 +183,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	int *const fds[] = { &f->run.broker.fd, &f->run.keep_helper.upper_fd, &f->run.tls.fd,
-			     &f->run.secret_helper.fd, &f->run.tls.ready_fds[0],
-			     &f->run.tls.ready_fds[1] };
+	int *const fds[] = { &f->run.broker.fd,	       &f->run.keep_helper.upper_fd,
+			     &f->run.tls.fd,	       &f->run.secret_helper.fd,
+			     &f->run.tls.ready_fds[0], &f->run.tls.ready_fds[1] };
 
 	alarm(0);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(fds); i++)
@@ -441,7 +441,7 @@ static void test_upper(void **state)
 {
 	struct fixture *f = *state;
 
-	f->plan.keep.path = (char *)(uintptr_t)"/kept";
+	f->plan.keep.path = (char *)(uintptr_t) "/kept";
 	say(f, STAGE, SBX_MSG_STAGE_UPPER, 0, 1);
 	is_fine(f);
 	assert_true(f->run.keep_helper.upper_fd >= 0 &&
@@ -484,7 +484,7 @@ static void test_upper_without(void **state)
 {
 	struct fixture *f = *state;
 
-	f->plan.keep.path = (char *)(uintptr_t)"/kept";
+	f->plan.keep.path = (char *)(uintptr_t) "/kept";
 	say(f, STAGE, SBX_MSG_STAGE_UPPER, 0, 0);
 	is_broken(f, STAGE);
 	assert_int_equal(f->run.keep_helper.upper_fd, -1);
@@ -494,7 +494,7 @@ static void test_upper_two(void **state)
 {
 	struct fixture *f = *state;
 
-	f->plan.keep.path = (char *)(uintptr_t)"/kept";
+	f->plan.keep.path = (char *)(uintptr_t) "/kept";
 	say(f, STAGE, SBX_MSG_STAGE_UPPER, 0, 2);
 	is_broken(f, STAGE);
 	assert_int_equal(f->run.keep_helper.upper_fd, -1);
@@ -508,7 +508,7 @@ static void test_upper_long(void **state)
 	ssize_t n = sbx_msg_encode_simple(SBX_MSG_STAGE_UPPER, 0, out, sizeof(out) - 1);
 
 	assert_true(n > 0);
-	f->plan.keep.path = (char *)(uintptr_t)"/kept";
+	f->plan.keep.path = (char *)(uintptr_t) "/kept";
 	send_bytes(f, STAGE, out, (size_t)n + 1, 1);
 	is_broken(f, STAGE);
 	assert_int_equal(f->run.keep_helper.upper_fd, -1);
@@ -673,6 +673,30 @@ static void test_exec_failed_early(void **state)
 	assert_false(f->run.init.exec_failed);
 }
 
+/* A listener of programs comes to a run that learns, after HELLO, once, and with its descriptor. */
+static void test_exec_listener(void **state)
+{
+	struct fixture *f = *state;
+	void *one;
+
+	say(f, INIT, SBX_MSG_INIT_HELLO, 0, 0);
+	say(f, INIT, SBX_MSG_EXEC_LISTENER, 0, 1);
+	is_broken(f, INIT); /* nobody asked for it */
+	for (size_t n_fds = 0; n_fds < 2; n_fds++) {
+		setup(&one);
+		((struct fixture *)one)->run.learn_dir_fd = open("/", O_PATH | O_CLOEXEC);
+		say(one, INIT, SBX_MSG_INIT_HELLO, 0, 0);
+		say(one, INIT, SBX_MSG_EXEC_LISTENER, 0, n_fds);
+		if (n_fds == 1) {
+			is_fine(one);
+			assert_true(((struct fixture *)one)->run.learn_execs.listener >= 0);
+			say(one, INIT, SBX_MSG_EXEC_LISTENER, 0, 1);
+		}
+		is_broken(one, INIT);
+		teardown(&one);
+	}
+}
+
 static void test_hello_twice(void **state)
 {
 	say(*state, INIT, SBX_MSG_INIT_HELLO, 0, 0);
@@ -788,6 +812,7 @@ int main(void)
 		TEST(test_release_early),
 		TEST(test_release_twice),
 		TEST(test_exec_failed_early),
+		TEST(test_exec_listener),
 		TEST(test_hello_twice),
 		TEST(test_pins_not_asked_for),
 		cmocka_unit_test(test_types_of_others),
