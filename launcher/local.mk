@@ -77,7 +77,9 @@ noinst_LIBRARIES += %reldir%/libsbx-rules.a
 	%reldir%/rules/database.c \
 	%reldir%/rules/database.h \
 	%reldir%/rules/rules_load.c \
-	%reldir%/rules/rules_load.h
+	%reldir%/rules/rules_load.h \
+	%reldir%/rules/tool_rules.c \
+	%reldir%/rules/tool_rules.h
 
 # commands that are executed later, beside the first one
 noinst_LIBRARIES += %reldir%/libsbx-exec.a
@@ -411,6 +413,7 @@ launcher_plan_tests = \
 	tests/unit/launcher/cli/test_options \
 	tests/unit/launcher/commands/test_command \
 	tests/unit/launcher/commands/test_exec_format \
+	tests/unit/launcher/commands/test_tool_rules \
 	tests/unit/launcher/helpers/test_git_look \
 	tests/unit/launcher/host/test_facts \
 	tests/unit/launcher/host/test_trust \
@@ -468,6 +471,8 @@ tests_unit_launcher_view_test_etc_SOURCES = tests/unit/launcher/view/test_etc.c
 tests_unit_launcher_view_test_etc_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_commands_test_exec_format_SOURCES = tests/unit/launcher/commands/test_exec_format.c
 tests_unit_launcher_commands_test_exec_format_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_commands_test_tool_rules_SOURCES = tests/unit/launcher/commands/test_tool_rules.c
+tests_unit_launcher_commands_test_tool_rules_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_host_test_facts_SOURCES = tests/unit/launcher/host/test_facts.c
 tests_unit_launcher_host_test_facts_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_process_test_getent_SOURCES = tests/unit/launcher/process/test_getent.c

@@ -6,9 +6,8 @@
  * match. The interpreter (#!) is found in the same way; it must exist and not be denied, and need
  * not be allowed.
  *
- * A bare name on the allow list means the system's program of that name: it matches if the command
- * was requested by that bare name or lies below /usr. So a file called python3 in the workspace
- * does not match.
+ * A tool rule of the workspace or the host decides before both lists of the profile
+ * (command_names.h). A bare name on the allow list does not mean a file called so in the workspace.
  *
  * Only the command is judged here. For programs that it starts, Landlock enforces the allow list
  * (command_files.c), and masks enforce the deny list (command_masks.c).
@@ -32,28 +31,9 @@
 #include "launcher/view/draft.h"
 #include "sys/fs/path_normalise.h"
 
-/* Is @path below /usr? A path with ".." is not. */
-static bool is_the_systems(const char *path)
+static const char *list_of(const struct sbx_denied *denied)
 {
-	SBX_AUTO_FREE char *normal = sbx_path_normalise(path);
-
-	return normal && sbx_path_in_prefix(normal, "/usr");
-}
-
-static bool is_allowed(const struct sbx_str_list *list, const char *command,
-		       const struct sbx_names *names)
-{
-	for (size_t i = 0; i < list->n; i++) {
-		bool bare = !strchr(list->v[i], '/');
-
-		if (bare && !strchr(command, '/') && sbx_entry_matches(list->v[i], command))
-			return true;
-		for (size_t j = 0; j < names->n; j++)
-			if (sbx_entry_matches(list->v[i], names->v[j]) &&
-			    (!bare || is_the_systems(names->v[j])))
-				return true;
-	}
-	return list->n == 0;
+	return denied->by == SBX_DENIED_BY_RULE ? "tool" : "commands.deny";
 }
 
 static int refuse_denied(const struct sbx_draft *d, const char *command,
@@ -61,17 +41,13 @@ static int refuse_denied(const struct sbx_draft *d, const char *command,
 			 struct sbx_err_list *errs)
 {
 	const char *entry = denied->entry;
-	char what[PATH_MAX + 32] = "", by[128];
+	char what[PATH_MAX + 32] = "", by[256];
 
 	if (strcmp(sbx_base_name(command), entry) != 0 && strcmp(command, entry) != 0 &&
 	    names->n > 0)
 		sbx_text_cut(what, sizeof(what), " (it is %s)", names->v[names->n - 1]);
-	if (denied->by_system)
-		snprintf(by, sizeof(by), "the system policy");
-	else
-		sbx_text_cut(by, sizeof(by), "profile '%s'", d->options->profile);
-	sbx_err_list_add(errs, "", 0, 0, "command '%s'%s is denied by %s: commands.deny '%s'",
-			 command, what, by, entry);
+	sbx_err_list_add(errs, "", 0, 0, "command '%s'%s is denied by %s: %s '%s'", command, what,
+			 sbx_denied_by_text(denied, d, by, sizeof(by)), list_of(denied), entry);
 	return SBX_EXIT_NOT_EXECUTABLE;
 }
 
@@ -86,7 +62,8 @@ static int judge(const struct sbx_draft *d, const char *command, const struct sb
 		sbx_err_list_add(errs, "", 0, 0, "command '%s' goes by too many names", command);
 		return SBX_EXIT_NOT_EXECUTABLE;
 	}
-	if (!is_allowed(&d->profile->commands.allow, command, names)) {
+	if (!denied.rule && d->profile->commands.allow.n &&
+	    !sbx_list_allows(&d->profile->commands.allow, command, names)) {
 		sbx_err_list_add(errs, "", 0, 0,
 				 "command '%s' is not on the commands.allow list of profile '%s'",
 				 command, d->options->profile);
@@ -214,15 +191,14 @@ static int judge_needed(void *userdata, const struct sbx_needed *needed)
 {
 	struct judging *j = userdata;
 	const struct sbx_denied denied = sbx_command_denied(j->d, needed->asked, needed->names);
+	char by[256];
 
 	if (!denied.entry)
 		return 0;
 	j->denied = true;
-	sbx_err_set(j->err,
-		    "%s is interpreted by '%s', which is denied by %s%s%s: commands.deny '%s'",
-		    needed->by, needed->asked, denied.by_system ? "the system policy" : "profile '",
-		    denied.by_system ? "" : j->d->options->profile, denied.by_system ? "" : "'",
-		    denied.entry);
+	sbx_err_set(j->err, "%s is interpreted by '%s', which is denied by %s: %s '%s'", needed->by,
+		    needed->asked, sbx_denied_by_text(&denied, j->d, by, sizeof(by)),
+		    list_of(&denied), denied.entry);
 	return SBX_EXIT_NOT_EXECUTABLE;
 }
 

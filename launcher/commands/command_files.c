@@ -33,6 +33,7 @@
 #include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
 #include "launcher/host/exit_status.h"
+#include "launcher/rules/tool_rules.h"
 #include "launcher/view/draft.h"
 #include "sys/fs/path_normalise.h"
 
@@ -183,6 +184,20 @@ static int add_entry(void *userdata, const char *entry, const char *path)
 			       : 0;
 	r = add(f, &hit, SBX_PROGRAM_ENTRY, entry);
 	return r == 1 ? 0 : r != 0 ? r : add_needs(f, &hit);
+}
+
+/* The pattern of a rule means only the files that the rule decides on. */
+static int add_allowed_by_rule(void *userdata, const char *entry, const char *path)
+{
+	struct files *f = userdata;
+	SBX_CLEANUP(sbx_names_fini) struct sbx_names names = { 0 };
+	struct sbx_view_hit hit;
+	const char *why;
+
+	if (sbx_command_try(f->d, path, &names, &hit, &why) != 0 || names.failed ||
+	    !sbx_command_denied(f->d, NULL, &names).rule)
+		return 0;
+	return add_entry(userdata, entry, path);
 }
 
 /* --- the command itself --- */
@@ -350,6 +365,8 @@ int sbx_plan_programs(const struct sbx_draft *d, const struct sbx_view_hit *hit,
 		r = sbx_program_dirs(d, NULL, 0, &dirs);
 	if (r == 0)
 		r = sbx_entries_expand(d, &d->profile->commands.allow, &dirs, add_entry, &f);
+	if (r == 0 && d->tools)
+		r = sbx_entries_expand(d, &d->tools->allow, &dirs, add_allowed_by_rule, &f);
 	if (r == 0 && d->commands->n_programs == 0)
 		r = refuse_none(&f);
 	if (r == -E2BIG)

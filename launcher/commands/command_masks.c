@@ -6,9 +6,9 @@
  * of the same file, and copies of it, are looked for in the directories of programs and masked too:
  * this takes a stat(2) of every file there, and a comparison of those of the same size.
  *
- * The shipped list becomes masks only beside a list of the profile or of system.yaml. Its programs
- * do no harm inside (policy/lists/shipped.c), a mask costs 15 us, and a usual host has two dozen of
- * them: a twentieth of every start.
+ * The shipped list becomes masks only beside a list of the profile, of system.yaml or of rules. Its
+ * programs do no harm inside (policy/lists/shipped.c), a mask costs 15 us, and a usual host has two
+ * dozen of them: a twentieth of every start.
  *
  * The command is judged by name in any case (command.c). With masks it is also refused if it is a
  * copy, or another name of a denied file.
@@ -25,8 +25,10 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/commands/command_expand.h"
+#include "launcher/commands/command_names.h"
 #include "launcher/commands/commands.h"
 #include "launcher/host/exit_status.h"
+#include "launcher/rules/tool_rules.h"
 #include "launcher/view/draft.h"
 #include "launcher/view/view.h"
 #include "launcher/view/view_add.h"
@@ -39,7 +41,7 @@
 
 struct masker {
 	const struct sbx_draft *d;
-	bool by_system;
+	enum sbx_denied_by by;
 	struct sbx_view_hit dir; /* that is being searched */
 	struct sbx_view_hit hit; /* the entry that is being looked at */
 	size_t n_names;
@@ -87,7 +89,7 @@ static int mask(struct masker *m, const struct sbx_view_hit *hit, enum sbx_maske
 		return 0;
 	if (d->view->n_mounts >= SBX_MOUNTS_MAX)
 		return -E2BIG;
-	masked.by_system = original ? original->by_system : m->by_system;
+	masked.by = original ? original->by : m->by;
 	masked.path = strdup(hit->path);
 	masked.below = strdup(hit->below);
 	masked.entry = strdup(entry);
@@ -108,14 +110,30 @@ static bool is_program(const struct sbx_view_hit *hit)
 	       (hit->mode & 0111);
 }
 
+/* Does a rule allow the file by these names before anything denies it? */
+static bool is_lifted(const struct sbx_draft *d, const struct sbx_names *names)
+{
+	const struct sbx_denied denied = sbx_command_denied(d, NULL, names);
+
+	return denied.rule && !denied.entry;
+}
+
 static int mask_entry(void *userdata, const char *entry, const char *path)
 {
 	struct masker *m = userdata;
-	int r = sbx_view_resolve(m->d, path, NULL, NULL, &m->hit);
+	SBX_CLEANUP(sbx_names_fini) struct sbx_names names = { 0 };
+	int r;
 
+	sbx_names_add(&names, path);
+	r = sbx_view_resolve(m->d, path, sbx_names_add, &names, &m->hit);
 	if (r < 0)
 		return r == -ENAMETOOLONG ? 0 : r;
-	return r == 0 && is_program(&m->hit) ? mask(m, &m->hit, SBX_MASKED_NAME, entry, NULL) : 0;
+	if (r > 0 || !is_program(&m->hit))
+		return 0;
+	sbx_names_add(&names, m->hit.path);
+	if (m->by != SBX_DENIED_BY_SYSTEM && !names.failed && is_lifted(m->d, &names))
+		return 0;
+	return mask(m, &m->hit, SBX_MASKED_NAME, entry, NULL);
 }
 
 /* --- by inode and content --- */
@@ -205,10 +223,10 @@ static int look_through(struct masker *m, const char *path)
 
 /* --- all masks --- */
 
-static int mask_list(struct masker *m, const struct sbx_str_list *list, bool by_system,
+static int mask_list(struct masker *m, const struct sbx_str_list *list, enum sbx_denied_by by,
 		     const struct sbx_program_dirs *dirs)
 {
-	m->by_system = by_system;
+	m->by = by;
 	return sbx_entries_expand(m->d, list, dirs, mask_entry, m);
 }
 
@@ -266,9 +284,11 @@ static int mask_all(struct masker *m)
 	int r = sbx_program_dirs(m->d, more, SBX_N_ELEMENTS(more), &dirs);
 
 	if (r == 0)
-		r = mask_list(m, &m->d->system->commands_deny, true, &dirs);
+		r = mask_list(m, &m->d->system->commands_deny, SBX_DENIED_BY_SYSTEM, &dirs);
+	if (r == 0 && m->d->tools)
+		r = mask_list(m, &m->d->tools->deny, SBX_DENIED_BY_RULE, &dirs);
 	if (r == 0)
-		r = mask_list(m, &m->d->profile->commands.deny, false, &dirs);
+		r = mask_list(m, &m->d->profile->commands.deny, SBX_DENIED_BY_PROFILE, &dirs);
 	for (size_t i = 0; i < dirs.n && r == 0 && m->d->commands->n_masked; i++)
 		r = look_through(m, dirs.v[i]);
 	return r == 0 ? mask_elsewhere(m) : r;
@@ -279,7 +299,8 @@ int sbx_plan_masks(const struct sbx_draft *d, struct sbx_err_list *errs)
 	SBX_AUTO_FREE struct masker *m = NULL;
 	int r;
 
-	if (d->system->n_own_commands_deny == 0 && d->profile->commands.deny.n == 0)
+	if (d->system->n_own_commands_deny == 0 && d->profile->commands.deny.n == 0 &&
+	    (!d->tools || d->tools->deny.n == 0))
 		return 0;
 	m = malloc(sizeof(*m));
 	if (!m)
@@ -292,8 +313,8 @@ int sbx_plan_masks(const struct sbx_draft *d, struct sbx_err_list *errs)
 	if (r != -E2BIG)
 		return r;
 	sbx_err_list_add(errs, "", 0, 0,
-			 "commands.deny (of system.yaml and profile '%s') means more files than "
-			 "can be masked "
+			 "commands.deny (of system.yaml, profile '%s' and tool rules) means more "
+			 "files than can be masked "
 			 "(%d), or ones with very long paths, or there are too many to look for "
 			 "copies among in the sandbox's PATH%s: %s",
 			 d->options->profile, SBX_MOUNTS_MAX, m->where,

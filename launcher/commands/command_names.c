@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Entries of commands.allow and commands.deny, and the names of a file that they are
+/* Entries of commands.allow and commands.deny, tool rules, and the names of a file that they are
  * compared with. */
 #include "launcher/commands/command_names.h"
 
@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "launcher/commands/commands.h"
+#include "launcher/rules/tool_rules.h"
 #include "launcher/view/draft.h"
 #include "sys/fs/path_normalise.h"
 
@@ -77,12 +79,76 @@ static const char *denied_by(const struct sbx_str_list *list, const char *asked,
 	return NULL;
 }
 
+/* Is @path below /usr? A path with ".." is not. */
+static bool is_the_systems(const char *path)
+{
+	SBX_AUTO_FREE char *normal = sbx_path_normalise(path);
+
+	return normal && sbx_path_in_prefix(normal, "/usr");
+}
+
+bool sbx_list_allows(const struct sbx_str_list *list, const char *asked,
+		     const struct sbx_names *names)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		bool bare = !strchr(list->v[i], '/');
+
+		if (bare && asked && !strchr(asked, '/') && sbx_entry_matches(list->v[i], asked))
+			return true;
+		for (size_t j = 0; j < names->n; j++)
+			if (sbx_entry_matches(list->v[i], names->v[j]) &&
+			    (!bare || is_the_systems(names->v[j])))
+				return true;
+	}
+	return false;
+}
+
+static const struct sbx_rule *first_rule(const struct sbx_draft *d, const char *asked,
+					 const struct sbx_names *names)
+{
+	for (size_t i = 0; d->tools && i < d->tools->n; i++) {
+		const struct sbx_rule *rule = d->tools->v[i];
+		char *entry = rule->pattern;
+		const struct sbx_str_list one = { .n = 1, .v = &entry };
+
+		if (rule->action == SBX_ALLOW ? sbx_list_allows(&one, asked, names) :
+						denied_by(&one, asked, names) != NULL)
+			return rule;
+	}
+	return NULL;
+}
+
 struct sbx_denied sbx_command_denied(const struct sbx_draft *d, const char *asked,
 				     const struct sbx_names *names)
 {
-	const char *entry = denied_by(&d->system->commands_deny, asked, names);
+	struct sbx_denied denied = { .by = SBX_DENIED_BY_SYSTEM };
 
-	if (entry)
-		return (struct sbx_denied){ entry, true };
-	return (struct sbx_denied){ denied_by(&d->profile->commands.deny, asked, names), false };
+	denied.entry = denied_by(&d->system->commands_deny, asked, names);
+	if (denied.entry)
+		return denied;
+	denied.rule = first_rule(d, asked, names);
+	if (denied.rule) {
+		denied.by = SBX_DENIED_BY_RULE;
+		if (denied.rule->action == SBX_DENY)
+			denied.entry = denied.rule->pattern;
+		return denied;
+	}
+	denied.by = SBX_DENIED_BY_PROFILE;
+	denied.entry = denied_by(&d->profile->commands.deny, asked, names);
+	return denied;
+}
+
+const char *sbx_denied_by_text(const struct sbx_denied *denied, const struct sbx_draft *d,
+			       char *buf, size_t n_buf)
+{
+	if (denied->by == SBX_DENIED_BY_SYSTEM)
+		sbx_text_cut(buf, n_buf, "the system policy");
+	else if (denied->by == SBX_DENIED_BY_RULE && denied->rule->of_host)
+		sbx_text_cut(buf, n_buf, "rule %lld of the host", (long long)denied->rule->id);
+	else if (denied->by == SBX_DENIED_BY_RULE)
+		sbx_text_cut(buf, n_buf, "rule %lld of workspace '%s'", (long long)denied->rule->id,
+			     d->options->workspace);
+	else
+		sbx_text_cut(buf, n_buf, "profile '%s'", d->options->profile);
+	return buf;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "launcher/commands/commands.h"
 #include "launcher/view/draft.h"
 
 #define SBX_NAMES_MAX 64
@@ -23,13 +24,26 @@ const char *sbx_base_name(const char *path);
 bool sbx_entry_is_glob(const char *entry);
 /* PURE. Does a list entry, a name, an absolute path or a glob(7) of either, mean this path? */
 bool sbx_entry_matches(const char *entry, const char *path);
-/* The entry that denies the file with the names @names that was asked for as @asked (may be NULL).
- * NULL: none. */
+/* Does @list allow a command with the names @names that was asked for as @asked (NULL: as none)? An
+ * entry that is a bare name means the system's program of that name: it matches if the command was
+ * asked for by that bare name or lies below /usr. */
+bool sbx_list_allows(const struct sbx_str_list *list, const char *asked,
+		     const struct sbx_names *names);
+
+/*
+ * The verdict of the deny lists and the tool rules on such a command, in this order: the system
+ * policy's list; the first tool rule that matches (tool_rules.h); the profile's list. A rule that
+ * allows matches as an entry of commands.allow does, a rule that denies as one of commands.deny.
+ */
 struct sbx_denied {
-	const char *entry;
-	bool by_system; /* the system policy's, or the shipped list's */
+	const char *entry; /* that denies; NULL: none does */
+	enum sbx_denied_by by;
+	const struct sbx_rule *rule; /* that decided, or allowed; NULL: none did */
 };
 struct sbx_denied sbx_command_denied(const struct sbx_draft *d, const char *asked,
 				     const struct sbx_names *names);
+/* "the system policy", "rule 7 of the host", "profile 'x'". Returns @buf. */
+const char *sbx_denied_by_text(const struct sbx_denied *denied, const struct sbx_draft *d,
+			       char *buf, size_t n_buf);
 
 #endif

@@ -21,6 +21,14 @@ const char *sbx_masked_why_str(enum sbx_masked_why w)
 	return w < SBX_N_MASKED_WHYS ? names[w] : "?";
 }
 
+const char *sbx_denied_by_str(enum sbx_denied_by by)
+{
+	static const char *const names[] = { "profile", "system", "rule" };
+
+	_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_DENIED_BY, "each has its name");
+	return by < SBX_N_DENIED_BY ? names[by] : "?";
+}
+
 void sbx_masked_fini(struct sbx_masked *m)
 {
 	free(m->path);

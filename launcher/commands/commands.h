@@ -27,6 +27,14 @@ struct sbx_program {
 	ino_t ino;
 };
 
+enum sbx_denied_by {
+	SBX_DENIED_BY_PROFILE = 0,
+	SBX_DENIED_BY_SYSTEM, /* the system policy's list, or the shipped one */
+	SBX_DENIED_BY_RULE,   /* of the workspace or the host */
+	SBX_N_DENIED_BY,
+};
+const char *sbx_denied_by_str(enum sbx_denied_by by); /* "profile", ... */
+
 /* A file that a deny list masks. */
 enum sbx_masked_why {
 	SBX_MASKED_NAME = 0, /* the entry means it */
@@ -42,7 +50,7 @@ struct sbx_masked {
 	char *entry;
 	char *of; /* LINK, COPY: the other one's path; else NULL */
 	enum sbx_masked_why why;
-	bool by_system; /* system.yaml's entry, not the profile's */
+	enum sbx_denied_by by;
 	struct stat st;
 	const struct sbx_mount_op *op; /* the mount that contains it, borrowed */
 };

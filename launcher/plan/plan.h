@@ -14,6 +14,7 @@
 #include "launcher/host/options.h"
 #include "launcher/protect/plan_sources.h"
 #include "launcher/protect/protections.h"
+#include "launcher/rules/tool_rules.h"
 #include "launcher/view/draft.h"
 #include "launcher/view/environment.h"
 #include "launcher/view/sandbox_view.h"
@@ -67,6 +68,8 @@ struct sbx_plan {
 	char *profile_file;		   /* where it was read from */
 	struct sbx_system_policy *system;
 	char *system_file; /* NULL: the built-in one */
+	struct sbx_rules rules;	     /* of the workspace and the host, as they were at planning */
+	struct sbx_tool_rules tools; /* those of them that are about commands */
 	struct sbx_plan_sources sources;
 	void *policy_blob;
 	size_t n_policy_blob;

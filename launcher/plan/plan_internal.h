@@ -15,6 +15,8 @@
 /* plan_profile.c. The first: profile, system policy. The second: compiled policy, nft,
  * resolvers. */
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs);
+/* The rules of the workspace and the host, before the network. */
+int sbx_plan_rules(struct sbx_plan *p, struct sbx_err_list *errs);
 int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs);
 /* plan_publish.c. The first adds the flags' ports to the profile's list; the second checks the list
  * and fills in publish. Both return 0; SBX_EXIT_REFUSED with @errs; or -ENOMEM. */

@@ -22,6 +22,7 @@
 #include "launcher/host/config.h"
 #include "launcher/host/facts.h"
 #include "launcher/plan/plan_internal.h"
+#include "launcher/rules/rules_load.h"
 #include "policy/forms/suggest.h"
 #include "policy/keys/profile_parse.h"
 #include "policy/profile/endpoint.h"
@@ -393,6 +394,19 @@ int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 	return r;
 }
 
+/* --- rules --- */
+
+/* Without its rules no sandbox starts: a rule that denies might be among them. */
+int sbx_plan_rules(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	struct sbx_err err = { 0 };
+	int r = sbx_rules_read(p->facts, p->options->workspace, &p->rules, &err);
+
+	if (r != 0)
+		return r == -ENOMEM ? r : sbx_refuse(errs, &err);
+	return sbx_tool_rules_init(&p->tools, &p->rules);
+}
+
 /* --- network --- */
 
 /* Reads the "nameserver ADDRESS" lines of resolv.conf(5). Leaves out addresses with a scope: the
@@ -514,6 +528,7 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 	const struct sbx_live live = { .air_gapped = p->air_gap };
 	const struct sbx_policy_input input = { .profile = profile,
 						.system = p->system,
+						.rules = &p->rules,
 						.live = &live,
 						.generation = POLICY_GENERATION };
 	int r;

@@ -35,6 +35,7 @@ struct sbx_draft sbx_plan_draft(struct sbx_plan *p)
 		.profile = p->profile,
 		.profile_file = p->profile_file,
 		.system = p->system,
+		.tools = &p->tools,
 		.sources = &p->sources,
 		.view = &p->view,
 		.env = &p->env,
@@ -90,6 +91,8 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 
 	r = sbx_plan_profile(p, errs);
 	if (r == 0)
+		r = sbx_plan_rules(p, errs);
+	if (r == 0)
 		r = sbx_plan_network(p, errs);
 	if (r == 0)
 		r = sbx_plan_tls(p);
@@ -113,6 +116,8 @@ struct sbx_plan *sbx_plan_free(const struct sbx_plan *plan)
 	free(p->policy_blob);
 	sbx_profile_free(p->profile);
 	sbx_system_policy_free(p->system);
+	sbx_tool_rules_fini(&p->tools);
+	sbx_rules_fini(&p->rules);
 	free(p->profile_file);
 	free(p->system_file);
 	sbx_plan_sources_fini(&p->sources);

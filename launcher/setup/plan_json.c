@@ -569,7 +569,30 @@ static json_t *programs(const struct sbx_plan *p)
 	return list;
 }
 
-/* The files that are masked, and the entries of the profile and system.yaml that mask them. */
+/* The rules of the workspace and the host; the shipped floors are in no row that counts. */
+static json_t *rules(const struct sbx_plan *p)
+{
+	json_t *o = json_object(), *list = json_array();
+
+	json_object_set_new(o, "network_default",
+			    p->rules.default_set ?
+				    json_string(sbx_action_str(p->rules.default_action)) :
+				    json_null());
+	for (size_t i = 0; i < p->rules.n; i++) {
+		const struct sbx_rule *r = &p->rules.v[i];
+
+		json_array_append_new(
+			list, json_pack("{s:I, s:s, s:s, s:s, s:o, s:I, s:b}", "id",
+					(json_int_t)r->id, "of", r->of_host ? "host" : "workspace",
+					"type", sbx_rule_type_str(r->type), "action",
+					sbx_action_str(r->action), "pattern", text(r->pattern),
+					"priority", (json_int_t)r->priority, "floor", r->is_floor));
+	}
+	json_object_set_new(o, "rules", list);
+	return o;
+}
+
+/* The files that are masked, and the entries and rules that mask them. */
 static json_t *masked(const struct sbx_plan *p)
 {
 	json_t *list = json_array();
@@ -579,7 +602,7 @@ static json_t *masked(const struct sbx_plan *p)
 
 		json_array_append_new(list,
 				      json_pack("{s:o, s:s, s:o, s:s, s:o}", "path", text(m->path),
-						"by", m->by_system ? "system" : "profile", "entry",
+						"by", sbx_denied_by_str(m->by), "entry",
 						text(m->entry), "why", sbx_masked_why_str(m->why),
 						"of", text(m->of)));
 	}
@@ -678,6 +701,7 @@ static json_t *build(const struct sbx_plan *p, const struct sbx_setup *s)
 	r |= json_object_set_new(o, "keep", path(p->keep.path));
 	r |= json_object_set_new(o, "environment", environment(p));
 	r |= json_object_set_new(o, "network", network(p, s));
+	r |= json_object_set_new(o, "rules", rules(p));
 	r |= json_object_set_new(o, "secrets", secrets(p));
 	r |= json_object_set_new(o, "policy", policy(p));
 	r |= json_object_set_new(o, "nft", nft(p, s));

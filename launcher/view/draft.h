@@ -38,6 +38,7 @@ struct sbx_draft {
 	const struct sbx_profile *profile; /* with the flags merged in */
 	const char *profile_file;
 	const struct sbx_system_policy *system;
+	const struct sbx_tool_rules *tools; /* rules/tool_rules.h */
 	const struct sbx_plan_sources *sources; /* protect/plan_sources.h */
 	/* Filled in: parts of the plan. */
 	struct sbx_view *view;

@@ -322,8 +322,8 @@ static void test_masks(void **state)
 	profile(w, "  deny: [wget, npm, \"/usr/bin/python*\", nothing]\n");
 	plan_world_must(w, "--profile", "c", "--", "true");
 	assert_int_equal(w->plan->commands.n_masked, 7);
-	assert_true(masked(w, "/usr/bin/sudo")
-			    ->by_system); /* the shipped list's, beside one that somebody wrote */
+	/* the shipped list's, beside one that somebody wrote */
+	assert_true(masked(w, "/usr/bin/sudo")->by == SBX_DENIED_BY_SYSTEM);
 	assert_int_equal(masked(w, "/usr/bin/wget")->why, SBX_MASKED_NAME);
 	assert_int_equal(masked(w, "/usr/sbin/renamed")->why, SBX_MASKED_COPY);
 	assert_int_equal(masked(w, "/usr/local/bin/hard")->why, SBX_MASKED_LINK);
@@ -349,7 +349,7 @@ static void test_masks(void **state)
 	plan_world_write(w, "config/system.yaml", "commands:\n  deny: [sudo]\n", 0644);
 	plan_world_must(w, "--", "true");
 	assert_int_equal(w->plan->commands.n_masked, 2); /* with what is the same file */
-	assert_true(masked(w, "/usr/bin/sudo")->by_system);
+	assert_true(masked(w, "/usr/bin/sudo")->by == SBX_DENIED_BY_SYSTEM);
 }
 
 /* On a system with one program of many names. */
