@@ -9,6 +9,7 @@ dist_doc_DATA = \
 	%reldir%/RULES.md \
 	%reldir%/SECCOMP.md \
 	%reldir%/SECRETS.md \
+	%reldir%/DATABASE.md \
 	%reldir%/SLURM.md \
 	%reldir%/SYSTEMD.md \
 	%reldir%/THREATS.md \

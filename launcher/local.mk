@@ -430,6 +430,7 @@ launcher_plan_tests = \
 	tests/unit/launcher/protect/test_workspace \
 	tests/unit/launcher/learn/test_learn tests/unit/launcher/record/test_refusals \
 	tests/unit/launcher/rootfs/test_views \
+	tests/unit/launcher/record/test_record_changed \
 	tests/unit/launcher/rules/test_rules_load \
 	tests/unit/launcher/run/test_supervise \
 	tests/unit/launcher/secrets/test_secret_helper \
@@ -520,6 +521,8 @@ tests_unit_launcher_process_test_privileges_SOURCES = tests/unit/launcher/proces
 tests_unit_launcher_process_test_privileges_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_user_test_session_sockets_SOURCES = tests/unit/launcher/user/test_session_sockets.c
 tests_unit_launcher_user_test_session_sockets_LDADD = $(launcher_plan_test_libs)
+tests_unit_launcher_record_test_record_changed_SOURCES = tests/unit/launcher/record/test_record_changed.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_launcher_record_test_record_changed_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_rules_test_rules_load_SOURCES = tests/unit/launcher/rules/test_rules_load.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_launcher_rules_test_rules_load_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_run_test_supervise_SOURCES = tests/unit/launcher/run/test_supervise.c %reldir%/run/run.c %reldir%/run/supervise.c %reldir%/process/terminal.c

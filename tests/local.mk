@@ -88,6 +88,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_commands.py \
 	%reldir%/system/test_completion.py \
 	%reldir%/system/test_doctor.py \
+	%reldir%/system/test_events_soon.py \
 	%reldir%/system/test_examples.py \
 	%reldir%/system/test_explain.py \
 	%reldir%/system/test_few_descriptors.py \

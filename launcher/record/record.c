@@ -55,6 +55,7 @@ static int insert_row(struct sbx_store *store, const struct sbx_options *o,
 		.pid = getpid(),
 		.uid = f->uid,
 		.created_ms = (int64_t)sbx_clock_realtime_ms(),
+		.air_gapped = o->air_gap,
 	};
 
 	return command ? sbx_store_sandbox_begin(store, &row, err) : -ENOMEM;
@@ -89,7 +90,7 @@ int sbx_record_prepare(struct sbx_recorder *r)
 
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		return -EIO;
-	return sbx_fold_new(sbx_limits_default.n_event_keys, seed, &r->fold);
+	return sbx_fold_new(sbx_limits_default.n_event_keys, SBX_FOLD_LAUNCHER_MS, seed, &r->fold);
 }
 
 int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f,

@@ -37,6 +37,11 @@ void sbx_record_released(struct sbx_recorder *r, bool may_tidy);
  * the database is locked. Never fails: if writing keeps failing, that is reported on stderr
  * once. */
 void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *e);
+/* The policy of the running sandbox was changed, and holds: the row gets what holds now, with an
+ * event policy_changed that has @what, one line, as its rule. All of it is copied. Never fails: if
+ * the database is locked, the newest change is written later. */
+void sbx_record_changed(struct sbx_recorder *r, const struct sbx_store_change *change,
+			const char *what);
 /* At tidy_at_us: move the database's log into the database. The command is not a short one, so
  * nobody waits. */
 void sbx_record_tidy(struct sbx_recorder *r);

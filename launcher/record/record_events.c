@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The sandbox's events. The broker folds its events; here they are folded once more, together
- * with the launcher's own, and written at most once a second in one transaction.
+ * with the launcher's own, and written at most four times a second in one transaction.
  *
  * Another process may hold the database's lock (a backup, another sandbox's start). The disk may
  * be full; the command may have filled it. Events that cannot be written stay in memory, and
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "launcher/record/record.h"
 #include "launcher/record/record_internal.h"
 #include "sys/process/proc.h"
@@ -31,7 +32,7 @@ static bool has_unrecorded(const struct sbx_recorder *r)
 
 bool sbx_record_is_due(const struct sbx_recorder *r)
 {
-	return r->n_pending > 0 || r->released_ms || has_unrecorded(r);
+	return r->n_pending > 0 || r->released_ms || has_unrecorded(r) || r->change.allow_json;
 }
 
 static void complain_once(struct sbx_recorder *r, const struct sbx_err *err)
@@ -62,6 +63,26 @@ static int write_released(struct sbx_recorder *r, struct sbx_err *err)
 		 * same */
 		r->released_ms = 0;
 	return e;
+}
+
+static void forget_change(struct sbx_recorder *r)
+{
+	free(r->change.allow_json);
+	free(r->change.deny_json);
+	r->change.allow_json = r->change.deny_json = NULL;
+}
+
+static int write_change(struct sbx_recorder *r, struct sbx_err *err)
+{
+	const struct sbx_store_change change = { .generation = r->change.generation,
+						 .air_gapped = r->change.air_gapped,
+						 .allow_json = r->change.allow_json,
+						 .deny_json = r->change.deny_json };
+	int e = sbx_store_sandbox_change(r->store, r->id, &change, err);
+
+	if (e >= 0) /* also if a sweep has ended the row meanwhile */
+		forget_change(r);
+	return e > 0 ? 0 : e;
 }
 
 static int write_unrecorded(struct sbx_recorder *r, struct sbx_err *err)
@@ -111,6 +132,8 @@ static void write_due(struct sbx_recorder *r)
 	sbx_record_set_wait(r);
 	if (r->released_ms)
 		e = write_released(r, &err);
+	if (e == 0 && r->change.allow_json)
+		e = write_change(r, &err);
 	if (e == 0 && has_unrecorded(r))
 		e = write_unrecorded(r, &err);
 	if (e == 0 && r->n_pending > 0)
@@ -187,6 +210,31 @@ void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *e)
 		return;
 	sbx_fold_add(r->fold, e, now_ms(), emit, r);
 	sbx_record_write(r);
+}
+
+void sbx_record_changed(struct sbx_recorder *r, const struct sbx_store_change *change,
+			const char *what)
+{
+	struct sbx_event e = { .ts_ms = sbx_clock_realtime_ms(),
+			       .action = SBX_NOTICE,
+			       .proto = SBX_PROTO_OTHER,
+			       .reason = SBX_REASON_POLICY_CHANGED,
+			       .count = 1,
+			       .generation = change->generation };
+	char *allow = strdup(change->allow_json), *deny = strdup(change->deny_json);
+
+	if (allow && deny) {
+		forget_change(r);
+		r->change.generation = change->generation;
+		r->change.air_gapped = change->air_gapped;
+		r->change.allow_json = allow;
+		r->change.deny_json = deny;
+	} else {
+		free(allow);
+		free(deny);
+	}
+	sbx_text_cut(e.rule, sizeof(e.rule), "%s", what);
+	sbx_record_event(r, &e);
 }
 
 void sbx_record_flush(struct sbx_recorder *r)

@@ -24,6 +24,12 @@ struct sbx_recorder {
 	/* no process of the sandbox is left: the database may wait longer */
 	bool at_end;
 	int64_t released_ms;	      /* time of the release until the row has it; 0 otherwise */
+	/* of the policy, not in the row yet; the texts are owned, NULL: there is none */
+	struct {
+		uint64_t generation;
+		bool air_gapped;
+		char *allow_json, *deny_json;
+	} change;
 	struct sbx_event *pending;    /* folded events that are not written yet; owned, or NULL */
 	size_t n_pending;
 	uint64_t unrecorded[SBX_N_ACTIONS]; /* counts of events that @pending had no room for */

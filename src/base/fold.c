@@ -49,17 +49,19 @@ struct sbx_fold {
 	uint32_t oldest, youngest;
 	uint32_t *buckets;
 	uint32_t mask; /* number of buckets - 1; a power of two */
+	uint32_t window_ms;
 	uint64_t seed;
 	uint64_t n_folded, n_overflowed;
 	struct overflow overflow[SBX_N_ACTIONS];
 };
 
-int sbx_fold_new(uint32_t n_keys, uint64_t seed, struct sbx_fold **ret_fold)
+int sbx_fold_new(uint32_t n_keys, uint32_t window_ms, uint64_t seed,
+		 struct sbx_fold **ret_fold)
 {
 	struct sbx_fold *f;
 	uint32_t n_buckets = 1;
 
-	if (n_keys == 0 || n_keys > N_KEYS_MAX)
+	if (n_keys == 0 || n_keys > N_KEYS_MAX || window_ms == 0)
 		return -EINVAL;
 	while (n_buckets < n_keys)
 		n_buckets *= 2;
@@ -74,6 +76,7 @@ int sbx_fold_new(uint32_t n_keys, uint64_t seed, struct sbx_fold **ret_fold)
 	}
 	f->n_slots = n_keys;
 	f->mask = n_buckets - 1;
+	f->window_ms = window_ms;
 	f->seed = seed;
 	f->free_list = f->oldest = f->youngest = NONE;
 	memset(f->buckets, 0xff, n_buckets * sizeof(*f->buckets));
@@ -262,22 +265,22 @@ void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms
 }
 
 /* Does not overflow, even if the clock is near its end or went back. */
-static bool is_due(uint64_t first_ms, uint64_t now_ms)
+static bool is_due(const struct sbx_fold *f, uint64_t first_ms, uint64_t now_ms)
 {
-	return now_ms >= first_ms && now_ms - first_ms >= SBX_FOLD_WINDOW_MS;
+	return now_ms >= first_ms && now_ms - first_ms >= f->window_ms;
 }
 
 static void flush(struct sbx_fold *f, bool all, uint64_t now_ms, sbx_fold_emit_fn emit,
 		  void *userdata)
 {
-	while (f->oldest != NONE && (all || is_due(f->slots[f->oldest].first_ms, now_ms))) {
+	while (f->oldest != NONE && (all || is_due(f, f->slots[f->oldest].first_ms, now_ms))) {
 		emit(&f->slots[f->oldest].v, userdata);
 		release_oldest(f);
 	}
 	for (size_t i = 0; i < SBX_N_ELEMENTS(f->overflow); i++) {
 		struct overflow *o = &f->overflow[i];
 
-		if (o->v.count && (all || is_due(o->first_ms, now_ms))) {
+		if (o->v.count && (all || is_due(f, o->first_ms, now_ms))) {
 			emit(&o->v, userdata);
 			o->v.count = 0;
 		}
@@ -304,7 +307,7 @@ uint64_t sbx_fold_next_ms(const struct sbx_fold *f)
 		if (f->overflow[i].v.count && f->overflow[i].first_ms < first)
 			first = f->overflow[i].first_ms;
 	}
-	return first > SBX_FOLD_IDLE - SBX_FOLD_WINDOW_MS ? first : first + SBX_FOLD_WINDOW_MS;
+	return first > SBX_FOLD_IDLE - f->window_ms ? first : first + f->window_ms;
 }
 
 uint64_t sbx_fold_n_folded(const struct sbx_fold *f)

@@ -15,7 +15,10 @@
  */
 struct sbx_fold;
 
-#define SBX_FOLD_WINDOW_MS 1000
+/* The windows of the broker and of the launcher, through which an event goes one after the other: a
+ * refusal is in the database within a second of the packet, with time left for the write. */
+#define SBX_FOLD_BROKER_MS   500
+#define SBX_FOLD_LAUNCHER_MS 250
 #define SBX_FOLD_IDLE	   UINT64_MAX /* sbx_fold_next_ms: nothing is held */
 
 /* Receives folded events, oldest first. @v is borrowed for the call. The fold must not be used
@@ -24,10 +27,11 @@ typedef void (*sbx_fold_emit_fn)(const struct sbx_event *v, void *userdata);
 
 /*
  * @n_keys: different events held at once, 1..65536 (limits.n_event_keys); takes some 900 bytes
- * each, touched only as they are used. @seed: random, so that the sandbox cannot choose names that
- * collide. 0, -EINVAL or -ENOMEM.
+ * each, touched only as they are used. @window_ms: from 1. @seed: random, so that
+ * the sandbox cannot choose names that collide. 0, -EINVAL or -ENOMEM.
  */
-int sbx_fold_new(uint32_t n_keys, uint64_t seed, struct sbx_fold **ret_fold);
+int sbx_fold_new(uint32_t n_keys, uint32_t window_ms, uint64_t seed,
+		 struct sbx_fold **ret_fold);
 /* Accepts NULL; returns NULL. Drops the events held: flush first. */
 struct sbx_fold *sbx_fold_free(struct sbx_fold *f);
 

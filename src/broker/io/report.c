@@ -5,9 +5,9 @@
  * Until RELEASE only the self-test makes events. Its refusals prove that the sandbox is closed:
  * they are held, and dropped when RELEASE comes. Without RELEASE they are sent at STOP.
  *
- * Events are folded for a second (base/fold.h). The fold gives them to a queue, and the queue is
- * sent. While the launcher does not read, the fold's clock stands still: the fold then gives out no
- * event, and equal events keep adding up. So at most twice limits.n_event_keys events are in
+ * Events are folded for half a second (base/fold.h). The fold gives them to a queue, and the queue
+ * is sent. While the launcher does not read, the fold's clock stands still: the fold then gives out
+ * no event, and equal events keep adding up. So at most twice limits.n_event_keys events are in
  * memory, and no count is lost.
  */
 
@@ -368,7 +368,7 @@ int sbx_report_new(struct sbx_context *ctx, int fd)
 	if (event_assign(&rep->ev_write, ctx->base, fd, EV_WRITE, on_push, rep) < 0 ||
 	    evtimer_assign(&rep->ev_flush, ctx->base, on_push, rep) < 0)
 		return -ENOMEM;
-	return sbx_fold_new(ctx->config.limits.n_event_keys, seed, &rep->fold);
+	return sbx_fold_new(ctx->config.limits.n_event_keys, SBX_FOLD_BROKER_MS, seed, &rep->fold);
 }
 
 void sbx_report_free(struct sbx_report *rep)

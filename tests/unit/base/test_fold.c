@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "base/fold.h"
+
+#define SBX_FOLD_WINDOW_MS 1000
 #include "tests/unit/fail_alloc.h"
 
 /* The events that the folder emitted, in order. */
@@ -57,7 +59,7 @@ static int setup(void **state)
 
 	f->sink = calloc(1, sizeof(*f->sink));
 	*state = f;
-	return sbx_fold_new(8, 42, &f->fold);
+	return sbx_fold_new(8, SBX_FOLD_WINDOW_MS, 42, &f->fold);
 }
 
 static int teardown(void **state)
@@ -109,7 +111,7 @@ static void test_key(void **state)
 	struct sbx_event base = event("a", 1), v[8];
 
 	sbx_fold_free(f->fold);
-	assert_int_equal(sbx_fold_new(9, 42, &f->fold), 0);
+	assert_int_equal(sbx_fold_new(9, SBX_FOLD_WINDOW_MS, 42, &f->fold), 0);
 	for (int i = 0; i < 8; i++)
 		v[i] = base;
 	v[0].action = SBX_ALLOW;
@@ -298,7 +300,7 @@ static void test_new_without_memory(void **state)
 	(void)state;
 	for (size_t i = 1; i <= 3; i++) {
 		fail_at = i;
-		assert_int_equal(sbx_fold_new(8, 0, &fold), -ENOMEM);
+		assert_int_equal(sbx_fold_new(8, SBX_FOLD_WINDOW_MS, 0, &fold), -ENOMEM);
 		assert_null(fold);
 		assert_int_equal(fail_at, 0);
 	}
@@ -309,10 +311,11 @@ static void test_new_bounds(void **state)
 	struct sbx_fold *fold = NULL;
 
 	(void)state;
-	assert_int_equal(sbx_fold_new(0, 0, &fold), -EINVAL);
-	assert_int_equal(sbx_fold_new(65537, 0, &fold), -EINVAL);
+	assert_int_equal(sbx_fold_new(0, SBX_FOLD_WINDOW_MS, 0, &fold), -EINVAL);
+	assert_int_equal(sbx_fold_new(1, 0, 0, &fold), -EINVAL);
+	assert_int_equal(sbx_fold_new(65537, SBX_FOLD_WINDOW_MS, 0, &fold), -EINVAL);
 	assert_null(fold);
-	assert_int_equal(sbx_fold_new(1, 0, &fold), 0);
+	assert_int_equal(sbx_fold_new(1, SBX_FOLD_WINDOW_MS, 0, &fold), 0);
 	sbx_fold_free(fold);
 	sbx_fold_free(NULL);
 }

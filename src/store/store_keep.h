@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_STORE_STORE_KEEP_H
+#define SBX_STORE_STORE_KEEP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/store.h"
+
+/* The upkeep of a database. 0 or -errno as in store.h. */
+
+#define SBX_STORE_KEEP_DAYS   90 /* unless system.yaml says otherwise */
+#define SBX_STORE_KEEP_ROWS   1000000
+#define SBX_STORE_PRUNE_BATCH 500 /* rows; some milliseconds */
+
+struct sbx_store_keep {
+	int64_t now_ms;	  /* CLOCK_REALTIME */
+	int64_t days;	  /* older events go; 0: they stay */
+	int64_t max_rows; /* of events; 0: no limit */
+};
+/* Remove the oldest events past these limits, at most @n_max, in one transaction: call it again
+ * until *ret_removed is less than @n_max, and other writers get their turn in between. The newest
+ * event stays, so that ids go on. If nothing is to be removed, nothing is locked. */
+int sbx_store_prune(struct sbx_store *store, const struct sbx_store_keep *keep, uint32_t n_max,
+		    struct sbx_err *err, uint32_t *ret_removed);
+
+/* Look for damage (PRAGMA integrity_check and foreign_key_check), and call @tell for each problem,
+ * one line each, at most 100. */
+int sbx_store_check(struct sbx_store *store, void (*tell)(const char *problem, void *userdata),
+		    void *userdata, struct sbx_err *err);
+
+/*
+ * Call @line for every row of every table as a JSON object of one line, without a newline: "table",
+ * and the columns as they are stored. @line may wait: no transaction is open meanwhile, so rows
+ * that come later may be among them. A non-zero result stops and is returned.
+ */
+int sbx_store_export(struct sbx_store *store, int (*line)(const char *json, void *userdata),
+		     void *userdata, struct sbx_err *err);
+
+#endif

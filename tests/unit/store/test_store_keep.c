@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Upkeep: old events go in small steps, damage is found, every row is exported. Databases of older
+ * programs keep what they have. */
+#include "tests/unit/store_world.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "store/store_keep.h"
+
+#define DAY INT64_C(86400000)
+
+/* @n events, an hour after each other, the last one now. */
+static void fill(struct fixture *f, struct sbx_store *store, int n, int64_t now_ms)
+{
+	assert_int_equal(begin(store, ID, NULL), 0);
+	for (int i = n - 1; i >= 0; i--) {
+		struct sbx_event v = event("a.example");
+
+		v.ts_ms = (uint64_t)(now_ms - i * DAY / 24);
+		assert_int_equal(sbx_store_events_add(store, ID, NULL, &v, 1, &f->err), 0);
+	}
+}
+
+static uint32_t prune(struct sbx_store *store, int64_t now_ms, int64_t days, int64_t max_rows,
+		      uint32_t n_max)
+{
+	const struct sbx_store_keep keep = { now_ms, days, max_rows };
+	struct sbx_err err = { 0 };
+	uint32_t removed = 77;
+
+	if (sbx_store_prune(store, &keep, n_max, &err, &removed) != 0)
+		fail_msg("%s", err.msg);
+	return removed;
+}
+
+static const char *ids(struct fixture *f)
+{
+	return query(f, "SELECT min(id) || '-' || max(id) || '/' || count(*) "
+			"FROM sandbox_egress_event");
+}
+
+static void test_prune(void **state)
+{
+	const int64_t now_ms = INT64_C(1700000000000);
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+
+	assert_int_equal(prune(store, now_ms, 1, 1, 10), 0);
+	fill(f, store, 100, now_ms);
+	assert_int_equal(prune(store, now_ms, 90, 100, 10), 0);
+	assert_int_equal(prune(store, now_ms, 0, 0, 10), 0);
+	assert_int_equal(prune(store, now_ms, 90, 80, 15), 15);
+	assert_string_equal(ids(f), "16-100/85");
+	assert_int_equal(prune(store, now_ms, 90, 80, 15), 5);
+	assert_int_equal(prune(store, now_ms, 90, 80, 15), 0);
+	assert_string_equal(ids(f), "21-100/80");
+	/* older than a day: all but the last 25 */
+	assert_int_equal(prune(store, now_ms, 1, 80, 50), 50);
+	assert_int_equal(prune(store, now_ms, 1, 80, 50), 5);
+	assert_string_equal(ids(f), "76-100/25");
+	/* the newest stays, and ids go on */
+	assert_int_equal(prune(store, now_ms + 10 * DAY, 1, 80, 50), 24);
+	assert_string_equal(ids(f), "100-100/1");
+	assert_int_equal(prune(store, now_ms + 10 * DAY, 1, 80, 50), 0);
+	/* the bound of a sandbox's rows counts those that went */
+	assert_string_equal(query(f, "SELECT n_events FROM sandbox"), "100");
+	sbx_store_close(store);
+}
+
+/* Nothing to remove: a locked database is no obstacle. Something: -EBUSY, and nothing is gone. */
+static void test_prune_locked(void **state)
+{
+	const int64_t now_ms = INT64_C(1700000000000);
+	const struct sbx_store_keep keep = { now_ms, 0, 5 }, wide = { now_ms, 90, 50 };
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+	sqlite3 *other = NULL;
+	uint32_t removed = 77;
+
+	fill(f, store, 10, now_ms);
+	sbx_store_set_busy_ms(store, 10);
+	assert_int_equal(sqlite3_open(f->db, &other), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sbx_store_prune(store, &wide, 10, &f->err, &removed), 0);
+	assert_int_equal(removed, 0);
+	assert_int_equal(sbx_store_prune(store, &keep, 10, &f->err, &removed), -EBUSY);
+	sqlite3_close(other);
+	assert_string_equal(ids(f), "1-10/10");
+	assert_int_equal(sbx_store_prune(store, &keep, 10, &f->err, &removed), 0);
+	assert_int_equal(removed, 5);
+	sbx_store_close(store);
+}
+
+static void count(const char *problem, void *userdata)
+{
+	if (!strchr(problem, '\n'))
+		++*(int *)userdata;
+}
+
+static void test_check(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+	sqlite3 *db = NULL;
+	int n = 0;
+
+	fill(f, store, 3, INT64_C(1700000000000));
+	assert_int_equal(sbx_store_check(store, count, &n, &f->err), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(sqlite3_open(f->db, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(db, "PRAGMA foreign_keys=0; DELETE FROM sandbox", NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(sbx_store_check(store, count, &n, &f->err), 0);
+	assert_int_equal(n, 3);
+	sbx_store_close(store);
+}
+
+struct lines {
+	int n, n_events, stop_at;
+	char first[4096], last[4096];
+};
+
+static int take(const char *json, void *userdata)
+{
+	struct lines *l = userdata;
+
+	assert_null(strchr(json, '\n'));
+	snprintf(l->n ? l->last : l->first, sizeof(l->first), "%s", json);
+	l->n_events += strstr(json, "\"table\":\"sandbox_egress_event\"") != NULL;
+	return ++l->n == l->stop_at ? 7 : 0;
+}
+
+static void test_export(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+	struct lines l = { 0 };
+
+	fill(f, store, 450, INT64_C(1700000000000));
+	query(f, "INSERT INTO workspace (name, network_default_action) VALUES ('w', 'deny')");
+	assert_int_equal(sbx_store_export(store, take, &l, &f->err), 0);
+	assert_string_equal(l.first, "{\"table\":\"workspace\",\"name\":\"w\","
+				     "\"network_default_action\":\"deny\",\"changed_by\":null,"
+				     "\"changed_ms\":null}");
+	assert_int_equal(l.n_events, 450);
+	assert_int_equal(l.n, 1 + 23 + 1 + 450);
+	assert_non_null(strstr(l.last, "\"id\":450,\"sandbox_id\":\"" ID "\""));
+	l = (struct lines){ .stop_at = 3 };
+	assert_int_equal(sbx_store_export(store, take, &l, &f->err), 7);
+	assert_int_equal(l.n, 3);
+	sbx_store_close(store);
+}
+
+/* A database that version @version of the program made, with data. */
+static void make_old(struct fixture *f, int version)
+{
+	static const char *const names[] = { "0001-initial.sql", "0002-request.sql" };
+	char path[512], sql[16384];
+	sqlite3 *db = NULL;
+
+	snprintf(path, sizeof(path), "mkdir -p %s && chmod 700 %s", f->state, f->state);
+	assert_int_equal(system(path), 0);
+	assert_int_equal(sqlite3_open(f->db, &db), SQLITE_OK);
+	for (int i = 0; i < version; i++) {
+		FILE *file;
+		size_t n;
+
+		snprintf(path, sizeof(path), "%s/%s", f->migrations, names[i]);
+		file = fopen(path, "r");
+		assert_non_null(file);
+		n = fread(sql, 1, sizeof(sql) - 1, file);
+		fclose(file);
+		sql[n] = '\0';
+		assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	}
+	snprintf(sql, sizeof(sql),
+		 "INSERT INTO sandbox (id, profile, state, pid, pid_start, uid, command, "
+		 "created_ms, workspace, n_events) VALUES ('" ID
+		 "', 'p', 'running', 1, 0, 0, '[]', "
+		 "5, 'w', 1); INSERT INTO sandbox_egress_event (sandbox_id, ts, action, protocol, "
+		 "reason, raw_pkts) VALUES ('" ID "', '2026-01-01T00:00:00.000Z', 'deny', 'tcp', "
+		 "'floor', 3); PRAGMA journal_mode=WAL; PRAGMA user_version=%d",
+		 version);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static void old_database(struct fixture *f, int version)
+{
+	struct sbx_event v = event("a.example");
+	struct sbx_store *store;
+	int n = 0;
+
+	make_old(f, version);
+	store = open_store(f);
+	assert_string_equal(query(f, "PRAGMA user_version"), "3");
+	assert_string_equal(query(f, "SELECT state || generation || air_gapped || allow_out || "
+				     "deny_out FROM sandbox"),
+			    "running10[][]");
+	assert_string_equal(query(f, "SELECT raw_pkts || reason || coalesce(workspace, '-') "
+				     "FROM sandbox_egress_event"),
+			    "3floor-");
+	assert_string_equal(query(f, "SELECT count(*) FROM sandbox_rule WHERE is_floor"), "23");
+	assert_int_equal(sbx_store_events_add(store, ID, NULL, &v, 1, &f->err), 0);
+	assert_string_equal(query(f, "SELECT workspace FROM sandbox_egress_event WHERE id = 2"),
+			    "w");
+	assert_int_equal(sbx_store_check(store, count, &n, &f->err), 0);
+	assert_int_equal(n, 0);
+	sbx_store_close(store);
+}
+
+static void test_from_1(void **state)
+{
+	old_database(*state, 1);
+}
+
+static void test_from_2(void **state)
+{
+	old_database(*state, 2);
+}
+
+int main(void)
+{
+#define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_prune),	T(test_prune_locked), T(test_check),
+		T(test_export), T(test_from_1),	      T(test_from_2),
+	};
+
+	return cmocka_run_group_tests_name("store_keep", tests, NULL, NULL);
+}
