@@ -172,6 +172,7 @@ noinst_LIBRARIES += %reldir%/libsbx-record.a
 	%reldir%/record/record_events.c \
 	%reldir%/record/record_internal.h \
 	%reldir%/record/record_lost.c \
+	%reldir%/record/record_prune.c \
 	%reldir%/record/record_refusals.c \
 	%reldir%/record/recorder.c \
 	%reldir%/record/recorder.h \

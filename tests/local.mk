@@ -127,6 +127,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_readme.py \
 	%reldir%/system/test_receipt.py \
 	%reldir%/system/test_refused_names.py \
+	%reldir%/system/test_retention.py \
 	%reldir%/system/test_rules_start.py \
 	%reldir%/system/test_refusals.py \
 	%reldir%/system/test_resets.py \

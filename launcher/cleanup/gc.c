@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "launcher/cleanup/gc.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +9,11 @@
 #include "base/cleanup.h"
 #include "launcher/cleanup/cgroup_gc.h"
 #include "launcher/cleanup/sweep.h"
+#include "launcher/host/config.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/facts_gather.h"
 #include "launcher/record/record.h"
+#include "policy/keys/profile_parse.h"
 
 static void tell_lost(const char *id, void *gc)
 {
@@ -22,9 +25,29 @@ static int sweep_rows(struct sbx_gc *gc, struct sbx_err *err)
 	return sbx_record_sweep(gc->facts, tell_lost, gc, err);
 }
 
+/* A system.yaml that does not parse is told by the next start. */
+static int sweep_events(struct sbx_gc *gc, struct sbx_err *err)
+{
+	static struct sbx_err_list errs; /* large */
+	struct sbx_system_policy *system = NULL;
+	SBX_AUTO_FREE char *file = NULL;
+	size_t n = 0;
+	int r = sbx_config_system(gc->facts, &errs, &system, &file);
+
+	if (r == 0)
+		r = sbx_record_prune_all(gc->facts, system, &n, err);
+	else if (errs.n)
+		sbx_err_set(err, "%s", errs.v[0].msg);
+	sbx_system_policy_free(system);
+	if (n)
+		sbx_gc_say(gc, "%zu old events are removed", n);
+	return r > 0 ? -EINVAL : r;
+}
+
 static const struct sbx_sweeper sweepers[] = {
 	{ "runtime", sbx_sweep_gc },
 	{ "rows", sweep_rows },
+	{ "events", sweep_events },
 	{ "cgroups", sbx_cgroup_gc }, /* and their rules */
 	{ "rules", sbx_cgroup_gc_rules }, /* of cgroups that are gone */
 };

@@ -143,9 +143,17 @@ void sbx_record_released(struct sbx_recorder *r, bool may_tidy)
 
 void sbx_record_tidy(struct sbx_recorder *r)
 {
+	size_t n = 0;
+
 	r->tidy_at_us = 0;
-	if (r->store)
-		sbx_store_tidy(r->store, WAL_PAGES_WORTH);
+	if (!r->store)
+		return;
+	sbx_store_tidy(r->store, WAL_PAGES_WORTH);
+	if (r->failing_since_us)
+		return;
+	sbx_record_set_wait(r);
+	if (sbx_record_prune(r->store, r->system, NULL, &n) == 1)
+		r->tidy_at_us = sbx_clock_monotonic_us() + TIDY_AFTER_US;
 }
 
 /* True: the row has its final state. */
@@ -179,6 +187,7 @@ static bool write_end(struct sbx_recorder *r, int64_t ended_ms, const struct sbx
 bool sbx_record_end(struct sbx_recorder *r, const struct sbx_outcome_facts *outcome)
 {
 	int64_t ended_ms = (int64_t)sbx_clock_realtime_ms();
+	size_t n_pruned = 0;
 	bool done;
 
 	r->at_end = true;
@@ -192,6 +201,8 @@ bool sbx_record_end(struct sbx_recorder *r, const struct sbx_outcome_facts *outc
 			r->id);
 	announce(r, outcome->state, outcome->exit_status, outcome->why);
 	sbx_record_forget_events(r);
+	if (done && r->wrote) /* short runs may never come to tidy */
+		sbx_record_prune(r->store, r->system, NULL, &n_pruned);
 	r->has_row = false;
 	r->store = sbx_store_close(r->store);
 	r->fold = sbx_fold_free(r->fold);

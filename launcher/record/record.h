@@ -60,6 +60,10 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
  * be given one now. */
 int sbx_record_lost(const struct sbx_facts *f, const char *id, int busy_ms, struct sbx_err *err);
 
+/* For --gc: remove all events that are older than @system says, in small steps. Other writers get
+ * their turn. 0, or -errno with @err. */
+int sbx_record_prune_all(const struct sbx_facts *f, const struct sbx_system_policy *system,
+			 size_t *ret_n, struct sbx_err *err);
 /* For --gc: set the state `lost` for rows of dead launchers that no runtime directory belongs to
  * (a reboot empties the runtime directory). Calls @tell for each of them. 0, or -errno with
  * @err. */

@@ -116,8 +116,10 @@ static int write_pending(struct sbx_recorder *r, struct sbx_err *err)
 	int e = sbx_store_events_add(r->store, r->id, r->options->analysis_id, r->pending,
 				     r->n_pending, err);
 
-	if (e == 0)
+	if (e == 0) {
 		drop_pending(r);
+		r->wrote = true;
+	}
 	return e;
 }
 

@@ -15,6 +15,11 @@ void sbx_record_set_wait(struct sbx_recorder *r);
  * may soon be done. */
 void sbx_record_failed(struct sbx_recorder *r, int error, const struct sbx_err *err);
 
+/* Remove at most SBX_STORE_PRUNE_BATCH old events, as @system (may be NULL) says. 1: there may be
+ * more; 0; or -errno with @err. */
+int sbx_record_prune(struct sbx_store *store, const struct sbx_system_policy *system,
+		     struct sbx_err *err, size_t *n_removed);
+
 /* Is there something to write? */
 bool sbx_record_is_due(const struct sbx_recorder *r);
 /* Write what is due. If a write failed a moment ago, do nothing: sbx_record_flush() tries again. */

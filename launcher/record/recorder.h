@@ -10,6 +10,7 @@
 #include "base/fold.h"
 #include "launcher/host/options.h"
 #include "launcher/record/refusals.h"
+#include "policy/profile/profile.h"
 #include "store/store.h"
 
 /* The state of recording one run; record.h has its functions. */
@@ -38,6 +39,9 @@ struct sbx_recorder {
 	uint64_t retry_at_us;	      /* after a failed write: the time of the next try */
 	uint64_t flush_at_us;	      /* when sbx_record_flush() is due; 0: it is not */
 	uint64_t tidy_at_us;	      /* when sbx_record_tidy() is due; 0: it is not */
+	/* how long events stay; borrowed; NULL: as if it said nothing */
+	const struct sbx_system_policy *system;
+	bool wrote; /* rows of events */
 	struct sbx_refusals *refusals; /* of the command; NULL: none */
 };
 

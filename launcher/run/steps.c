@@ -71,6 +71,7 @@ int sbx_run_carry_out(struct sbx_run *r)
 
 	sbx_setup_start(&r->setup, r->plan);
 	sbx_record_name(&r->recorder, r->plan->id, r->options);
+	r->recorder.system = r->plan->system;
 	for (int i = 0; i < SBX_N_STEPS && e == 0; i++) {
 		const char *name = sbx_step_str((enum sbx_step_id)i);
 		uint64_t from = sbx_clock_monotonic_us();

@@ -647,6 +647,16 @@ static const struct sbx_key system_seccomp_rows[] = {
 static const struct sbx_key_block system_seccomp_keys = { "seccomp", system_seccomp_rows,
 							  SBX_N_ELEMENTS(system_seccomp_rows) };
 
+static const struct sbx_key system_event_rows[] = {
+	{ "keep_days", SBX_KEY_COUNT, SYSTEM(events_keep_days), 1, 36500,
+	  .help = "Events that are older are removed from the database; 90 unless said." },
+	{ "max_rows", SBX_KEY_COUNT, SYSTEM(events_max_rows), 1000, 1000000000,
+	  .help = "The rows that the newest events may have in the database, of all sandboxes "
+		  "together; 1000000 unless said. Older ones are removed." },
+};
+static const struct sbx_key_block system_event_keys = { "events", system_event_rows,
+							SBX_N_ELEMENTS(system_event_rows) };
+
 static const struct sbx_key system_rows[] = {
 	{ "ceilings", SBX_KEY_BLOCK, SYSTEM(ceilings), .block = &ceiling_keys,
 	  .help = "The most that a profile or --limit may ask for." },
@@ -682,6 +692,8 @@ static const struct sbx_key system_rows[] = {
 		  "character devices are granted." },
 	{ "commands", SBX_KEY_BLOCK, .block = &system_command_keys, .help = "Commands." },
 	{ "seccomp", SBX_KEY_BLOCK, .block = &system_seccomp_keys, .help = "System calls." },
+	{ "events", SBX_KEY_BLOCK, .block = &system_event_keys,
+	  .help = "How long events stay in the database." },
 	{ "floors", SBX_KEY_NET_LIST, SYSTEM(floors), .max = NET_ENTRIES_MAX,
 	  .block = &sbx_net_item_keys,
 	  .help = "Names and networks that nothing lifts, besides the built-in ones." },

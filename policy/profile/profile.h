@@ -260,6 +260,8 @@ struct sbx_system_policy {
 	enum sbx_publish_scope publish;
 	/* "FIRST-LAST", checked (sbx_id_range_parse); NULL: the launcher's default */
 	char *uid_pool;
+	/* of the database; 0: the launcher's default */
+	uint32_t events_keep_days, events_max_rows;
 };
 
 enum { SBX_PROFILE_E_INVALID = 1 }; /* of functions that say so: @err or @errs says why */
