@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "store/sql.h"
 
 #define DAY_MS	     INT64_C(86400000)
@@ -125,10 +126,12 @@ static int check(struct sbx_store *store, const char *pragma, bool is_list,
 		if (is_list && text && strcmp(text, "ok") == 0)
 			continue;
 		if (is_list)
-			snprintf(line, sizeof(line), "%s", text ? text : "?");
+			sbx_text_cut(line, sizeof(line), "%s", text ? text : "?");
 		else
-			snprintf(line, sizeof(line), "%s, row %lld: what it belongs to is missing",
-				 text ? text : "?", (long long)sqlite3_column_int64(stmt, 1));
+			sbx_text_cut(line, sizeof(line),
+				     "%s, row %lld: what it belongs to is missing",
+				     text ? text : "?",
+				     (long long)sqlite3_column_int64(stmt, 1));
 		line[strcspn(line, "\n")] = '\0';
 		tell(line, userdata);
 		n++;
