@@ -551,10 +551,14 @@ tests_unit_launcher_setup_test_setup_LDADD = $(launcher_plan_test_libs)
 tests_unit_launcher_rootfs_test_views_SOURCES = tests/unit/launcher/rootfs/test_views.c
 tests_unit_launcher_rootfs_test_views_LDADD = $(launcher_plan_test_libs)
 
+# the hooks of the real program; one with hooks of its own does not take it
+noinst_LIBRARIES += %reldir%/libsbx-step-hook.a
+%canon_reldir%_libsbx_step_hook_a_SOURCES = %reldir%/process/step_hook.c %reldir%/process/step_hook.h
+
 launcher_run_libs = \
 	%reldir%/libsbx-run.a %reldir%/libsbx-live.a %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
 	src/http/libsbx-http.a src/wire/libsbx-wire.a src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) \
-	src/base/libsbx-base.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
+	src/base/libsbx-base.a %reldir%/libsbx-step-hook.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 launcher_main_sources = %reldir%/cli/main.c %reldir%/process/step_hook.h
 if SBX_RUN_STATIC
 launcher_main_sources += %reldir%/process/no_loader.c
@@ -581,7 +585,7 @@ tests_unit_launcher_run_test_state_change_SOURCES = tests/unit/launcher/run/test
 tests_unit_launcher_run_test_state_change_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 
 bin_PROGRAMS += %reldir%/sbx-run
-%canon_reldir%_sbx_run_SOURCES = $(launcher_main_sources) %reldir%/process/step_hook.c
+%canon_reldir%_sbx_run_SOURCES = $(launcher_main_sources)
 %canon_reldir%_sbx_run_LDFLAGS = $(SBX_LDFLAGS) $(SBX_RUN_LDFLAGS)
 %canon_reldir%_sbx_run_LDADD = $(launcher_run_libs)
 

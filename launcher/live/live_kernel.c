@@ -7,6 +7,8 @@
  * Whatever passes it comes to the broker, so it may be changed as a whole before the broker has the
  * policy. Under an air gap without a live allow entry nothing is carried: new connections are
  * refused by the kernel at once. Most changes are of names, and leave the ruleset as it is.
+ *
+ * Attach cgroup: resources/attach_live.h has the order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 #include "base/cleanup.h"
 #include "ipc/channel.h"
 #include "launcher/live/live_internal.h"
+#include "launcher/resources/attach_live.h"
 
 _Static_assert(SBX_MSG_NETS_MAX == SBX_NFT_CIDRS_MAX, "every ruleset fits the message");
 
@@ -146,16 +149,46 @@ void sbx_live_kernel_changed(struct sbx_live_run *l)
 	l->cidrs = sbx_steal_ptr(&l->cidrs_next);
 }
 
+/* --- attach cgroup --- */
+
+static enum sbx_live_kernel narrow_rules(struct sbx_live_run *l, struct sbx_err *err)
+{
+	const struct sbx_policy_input in = {
+		.profile = l->next.profile,
+		.system = l->next.system,
+		.rules = l->next.rules,
+		.live = &l->next.live,
+		.generation = l->next.generation,
+	};
+	bool changed = false;
+	int r = sbx_attach_live_narrow(l->parts.attach, l->parts.plan, l->parts.setup, &in,
+				       l->next.policy, &changed, err);
+
+	if (r > 0)
+		return SBX_LIVE_KERNEL_REFUSED;
+	return r < 0   ? SBX_LIVE_KERNEL_BROKEN :
+	       changed ? SBX_LIVE_KERNEL_DONE :
+			 SBX_LIVE_KERNEL_SAME;
+}
+
+static enum sbx_live_kernel widen_rules(struct sbx_live_run *l, uint32_t *ret_cut,
+					struct sbx_err *err)
+{
+	*ret_cut = sbx_attach_live_cut(l->parts.attach, l->parts.plan, l->parts.setup);
+	return sbx_attach_live_widen(l->parts.attach, err) < 0 ? SBX_LIVE_KERNEL_BROKEN :
+								 SBX_LIVE_KERNEL_DONE;
+}
+
+/* --- both --- */
+
 enum sbx_live_kernel sbx_live_kernel_close(struct sbx_live_run *l, struct sbx_err *err)
 {
-	return l->parts.plan->attach.on ? SBX_LIVE_KERNEL_SAME : change_ruleset(l, err);
+	return l->parts.plan->attach.on ? narrow_rules(l, err) : change_ruleset(l, err);
 }
 
 enum sbx_live_kernel sbx_live_kernel_open(struct sbx_live_run *l, uint32_t *ret_cut,
 					  struct sbx_err *err)
 {
-	(void)l;
-	(void)err;
 	*ret_cut = 0;
-	return SBX_LIVE_KERNEL_SAME;
+	return l->parts.plan->attach.on ? widen_rules(l, ret_cut, err) : SBX_LIVE_KERNEL_SAME;
 }

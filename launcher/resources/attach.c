@@ -148,6 +148,15 @@ void sbx_attach_run_init(struct sbx_attach_run *a)
 		a->fds[i] = -1;
 }
 
+void sbx_attach_run_forget(struct sbx_attach_run *a)
+{
+	sbx_attach_lists_fini(&a->next);
+	a->to = sbx_nft_ruleset_free(a->to);
+	free(a->flows);
+	a->flows = NULL;
+	a->n_flows = a->n_flows_max = 0;
+}
+
 void sbx_attach_run_fini(struct sbx_attach_run *a)
 {
 	sbx_attach_run_tested(a);
@@ -156,9 +165,8 @@ void sbx_attach_run_fini(struct sbx_attach_run *a)
 	a->watch_fd = sbx_fd_close(a->watch_fd);
 	a->nl_fd = sbx_fd_close(a->nl_fd);
 	a->rules = sbx_nft_ruleset_free(a->rules);
-	a->to = sbx_nft_ruleset_free(a->to);
+	sbx_attach_run_forget(a);
 	sbx_attach_lists_fini(&a->lists);
-	sbx_attach_lists_fini(&a->next);
 }
 
 int sbx_attach_run_begin(struct sbx_attach_run *a, const struct sbx_plan *p,

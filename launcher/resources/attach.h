@@ -17,6 +17,7 @@
 
 /* Attach cgroup (docs/architecture/attach.md): the run's part in the host's network namespace.
  * Every function accepts a run with attach netns. */
+struct sbx_attach_flow; /* attach_live.c */
 struct sbx_attach_run {
 	int nl_fd;		   /* nfnetlink; kept open: closing one after a removal waits */
 	int watch_fd;		   /* the kernel reports changes of rulesets here */
@@ -29,6 +30,8 @@ struct sbx_attach_run {
 	bool has_lists;
 	struct sbx_attach_lists lists, next;
 	struct sbx_nft_ruleset *to;
+	struct sbx_attach_flow *flows; /* open when the change began; sorted by cookie */
+	size_t n_flows, n_flows_max;
 	char cgroup_path[SBX_CGROUP_PATH_MAX + 96];
 	uint16_t group;
 	uint32_t level;
@@ -57,6 +60,8 @@ int sbx_attach_run_install(struct sbx_attach_run *a, const struct sbx_plan *p,
 void sbx_attach_run_input(const struct sbx_attach_run *a, const struct sbx_plan *p,
 			  const struct sbx_setup *s, const struct sbx_attach_lists *lists,
 			  struct sbx_attach_input *ret_in);
+/* Frees the parts of a change of the policy that is under way (attach_live.h). */
+void sbx_attach_run_forget(struct sbx_attach_run *a);
 /* The self-test is over: closes its listeners. */
 void sbx_attach_run_tested(struct sbx_attach_run *a);
 /* Adds the pins that the broker asks for, and answers on @broker_fd. 0, or -errno: the broker

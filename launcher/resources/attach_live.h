@@ -30,7 +30,5 @@ uint32_t sbx_attach_live_cut(struct sbx_attach_run *a, const struct sbx_plan *p,
 			     const struct sbx_setup *s);
 /* 0, or -errno with @err: end the sandbox. */
 int sbx_attach_live_widen(struct sbx_attach_run *a, struct sbx_err *err);
-/* The broker kept the old policy, and narrow() did not change the rules: nothing is under way. */
-void sbx_attach_live_forget(struct sbx_attach_run *a);
 
 #endif

@@ -103,6 +103,7 @@ static int on_socket(const struct nlmsghdr *nlh, void *userdata)
 	f.local = addr_of(m.idiag_family, m.id.idiag_src);
 	f.remote_port = ntohs(m.id.idiag_dport);
 	f.local_port = ntohs(m.id.idiag_sport);
+	f.cookie = (uint64_t)m.id.idiag_cookie[1] << 32 | m.id.idiag_cookie[0];
 	if (l->stays(l->userdata, &f))
 		return 0;
 	if (l->n < LISTED_MAX)

@@ -17,6 +17,7 @@ struct sbx_sock_flow {
 	enum sbx_proto proto; /* tcp or udp */
 	struct sbx_addr remote, local;
 	uint16_t remote_port, local_port;
+	uint64_t cookie; /* the kernel's: no other socket has it */
 };
 
 /* May the flow go on? */
