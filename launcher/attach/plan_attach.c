@@ -565,8 +565,7 @@ int sbx_attach_lists_new(const struct sbx_policy_input *in, const struct sbx_pol
 	int r;
 
 	b.carries = b.profile->network.mode != SBX_MODE_OFFLINE;
-	b.full = b.profile->network.mode == SBX_MODE_FULL && !air_gap &&
-		 !(in->rules && in->rules->default_set && in->rules->default_action == SBX_DENY);
+	b.full = sbx_policy_is_open(policy);
 	r = gather(&b, air_gap, err);
 	if (r == 0)
 		r = add_floors(&b);

@@ -98,6 +98,10 @@ struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port,
 			     bool own);
 
+/* Mode full: does a flow pass to an address that no entry names? Not under an air gap, and not if
+ * the workspace's default is to deny. */
+bool sbx_policy_is_open(const struct sbx_policy *p);
+
 /* The entry as it was written ("*.example.org:443", "floor 169.254.169.254", "rule 12 pypi.org",
  * "live pypi.org"); "" for UINT32_MAX. */
 const char *sbx_policy_rule_text(const struct sbx_policy *p, uint32_t rule);

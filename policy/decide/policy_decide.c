@@ -696,6 +696,11 @@ struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 	return v;
 }
 
+bool sbx_policy_is_open(const struct sbx_policy *p)
+{
+	return p->h->mode == SBX_MODE_FULL && default_allows(p);
+}
+
 bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *addr, uint16_t port,
 			     bool own)
 {

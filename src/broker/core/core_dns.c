@@ -91,8 +91,12 @@ static void answer_pin(const struct sbx_core *core, const struct sbx_dns_query *
  * sandbox's one exit then. */
 static bool may_forward(const struct sbx_core *core, const struct sbx_verdict *v)
 {
-	return v->action == SBX_ALLOW ||
-	       (v->reason == SBX_REASON_AIR_GAP && core->config->resolvers_listed);
+	if (!core->config->dns_real)
+		return false;
+	/* Resolved pins in mode full: an address that only a name allows needs a pin. */
+	if (v->action == SBX_ALLOW)
+		return !core->config->resolved_pins || sbx_policy_is_open(core->policy);
+	return v->reason == SBX_REASON_AIR_GAP && core->config->resolvers_listed;
 }
 
 /* No entry can name it. */
@@ -129,7 +133,7 @@ void sbx_core_decide_dns(const struct sbx_core *core, const struct sbx_dns_query
 		return;
 	}
 	d->verdict = sbx_policy_decide_name(core->policy, query->name, SBX_PROTO_DNS, 0);
-	if (core->config->dns_real && may_forward(core, &d->verdict)) {
+	if (may_forward(core, &d->verdict)) {
 		bool hidden = query->qtype == TYPE_SVCB || query->qtype == TYPE_HTTPS;
 
 		d->action = hidden ? SBX_DNS_ANSWER : SBX_DNS_FORWARD;

@@ -481,7 +481,7 @@ int sbx_pinner_new(struct sbx_context *ctx, struct sbx_resolve *resolve,
 	struct sbx_pinner *p;
 	int r;
 
-	if (!ctx->config.resolved_pins || ctx->config.dns_real)
+	if (!ctx->config.resolved_pins)
 		return 0;
 	if (config.repin_interval_s < INTERVAL_MIN_S)
 		config.repin_interval_s = INTERVAL_MIN_S;

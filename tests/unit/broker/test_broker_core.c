@@ -88,6 +88,22 @@ static void set_air_gap(struct fixture *f, bool on)
 	((struct sbx_blob_header *)f->w.blob)->air_gap = on;
 }
 
+/* The policy of @yaml, air-gapped, with one live allow entry. */
+static void gap_but_for(struct fixture *f, const char *yaml, const char *entry)
+{
+	SBX_CLEANUP(sbx_profile_freep) struct sbx_profile *profile = good_profile(yaml);
+	struct sbx_live live = { .air_gapped = true };
+	const struct sbx_policy_input in = { .profile = profile, .live = &live, .generation = 8 };
+
+	assert_int_equal(sbx_net_list_add_pattern(&live.allow, entry, "test", NULL), 0);
+	world_fini(&f->w);
+	f->w = (struct world){ 0 };
+	assert_int_equal(sbx_policy_compile(&in, &f->w.blob, &f->w.n), 0);
+	assert_int_equal(sbx_policy_load(sbx_span(f->w.blob, f->w.n), &f->w.p), 0);
+	f->core.policy = f->w.p;
+	sbx_net_list_fini(&live.allow);
+}
+
 static struct sbx_dns_query query(const char *name, uint16_t qtype)
 {
 	struct sbx_dns_query q = {
@@ -293,6 +309,14 @@ static void test_dns_pins(void **state)
 	fixture_init(&full, full_yaml);
 	full.config.resolved_pins = 1;
 	assert_int_equal(ask(&full, "anything.example", SBX_DNS_TYPE_A).action, SBX_DNS_FORWARD);
+	/* The kernel lets pass only pins then. */
+	gap_but_for(&full, full_yaml, "a.example:80");
+	assert_int_equal(ask(&full, "a.example", SBX_DNS_TYPE_A).action, SBX_DNS_PIN);
+	d = ask(&full, "b.example", SBX_DNS_TYPE_A);
+	assert_int_equal(d.action, SBX_DNS_REFUSE);
+	assert_int_equal(d.verdict.reason, SBX_REASON_AIR_GAP);
+	full.config.resolved_pins = 0;
+	assert_int_equal(ask(&full, "a.example", SBX_DNS_TYPE_A).action, SBX_DNS_FORWARD);
 }
 
 /* The DNS decision for @name, which resolved to the addresses @text (NULL: none). The first
