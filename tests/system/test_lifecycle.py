@@ -176,8 +176,9 @@ def test_caller_that_ignores_its_children(sbx, command, rc, root):
 
 
 @pytest.mark.parametrize("root", [False, True])
-def test_pid_1_inside_keeps_nothing(sbx, clean, root):
-    """It stays beside the command, of the same uid: nothing to take from it, and no way to end it."""
+def test_pid_1_inside_keeps_its_own(sbx, clean, root):
+    """It stays beside the command, of the same uid: nothing to take from it, and no way to end it. It has the channel for
+    further commands, and what it waits with."""
     if root:
         sbx.own(0)
     script = "kill -KILL 1; kill -TERM 1; kill -STOP 1; cat /proc/1/environ /proc/1/mem && echo read; " \
@@ -188,7 +189,8 @@ def test_pid_1_inside_keeps_nothing(sbx, clean, root):
     assert len(pids) == 1
     init = pids[0]
     of_init = status(init)
-    assert os.listdir(f"/proc/{init}/fd") == [] and os.readlink(f"/proc/{init}/cwd") == "/"
+    kept = sorted(os.readlink(f"/proc/{init}/fd/{n}").split("[")[0 if n == "5" else 1] for n in os.listdir(f"/proc/{init}/fd"))
+    assert kept == ["eventpoll]", "signalfd]", "socket:"] and os.readlink(f"/proc/{init}/cwd") == "/"
     assert of_init["State"].startswith("S") and of_init["NSpid"].endswith("\t1")
     assert {of_init[k].strip("0") for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {""}
     assert (of_init["NoNewPrivs"], of_init["Seccomp"]) == ("1", "2")
