@@ -95,6 +95,8 @@ EXTRA_DIST += \
 	%reldir%/system/test_first_steps.py \
 	%reldir%/system/ctl.py \
 	%reldir%/system/test_ctl.py \
+	%reldir%/system/test_ctl_data.py \
+	%reldir%/system/test_ctl_live.py \
 	%reldir%/system/test_database.py \
 	%reldir%/system/test_gc.py \
 	%reldir%/system/test_idmap.py \

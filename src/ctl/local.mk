@@ -28,12 +28,31 @@ noinst_LIBRARIES += %reldir%/libsbx-ctl-commands.a
 	%reldir%/answers/dry_plan.c %reldir%/answers/dry_plan.h \
 	%reldir%/answers/explain_view.c %reldir%/answers/explain_view.h \
 	%reldir%/answers/text_diff.c %reldir%/answers/text_diff.h \
+	%reldir%/data/change.c %reldir%/data/change.h \
+	%reldir%/data/cmd_db.c \
+	%reldir%/data/cmd_denies.c \
+	%reldir%/data/cmd_events.c \
+	%reldir%/data/cmd_review.c \
+	%reldir%/data/cmd_rules.c \
+	%reldir%/data/cmd_rules_file.c \
+	%reldir%/data/cmd_rules_test.c \
+	%reldir%/data/cmd_workspace.c \
+	%reldir%/data/data.h \
+	%reldir%/data/event_row.c %reldir%/data/event_row.h \
+	%reldir%/data/rule_file.c \
+	%reldir%/data/rule_row.c %reldir%/data/rule_row.h \
+	%reldir%/live/ask.c %reldir%/live/ask.h \
+	%reldir%/live/cmd_net.c \
+	%reldir%/live/cmd_ps.c \
+	%reldir%/live/cmd_show.c \
+	%reldir%/live/cmd_signal.c \
+	%reldir%/live/live.h \
+	%reldir%/live/sandbox_row.c %reldir%/live/sandbox_row.h \
 	%reldir%/main/command_table.c %reldir%/main/command_table.h
 
 ctl_libs = \
 	%reldir%/libsbx-ctl-commands.a %reldir%/libsbx-ctl-frame.a %reldir%/libsbx-ctl-print.a \
-	src/ctl/doctor/libsbx-doctor.a \
-	$(launcher_run_libs)
+	src/ctl/doctor/libsbx-doctor.a src/control/libsbx-control.a $(launcher_run_libs)
 ctl_main_sources = %reldir%/main/main.c
 if SBX_RUN_STATIC
 ctl_main_sources += launcher/process/no_loader.c

@@ -327,7 +327,8 @@ int sbx_store_rule_add(struct sbx_store *store, const struct sbx_store_rule *rul
 static int remove_all(struct sbx_store *store, const char *workspace, struct sbx_err *err)
 {
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
-	int r = sbx_sql_prepare(store->db, "DELETE FROM sandbox_rule WHERE workspace IS ?1",
+	int r = sbx_sql_prepare(store->db, "DELETE FROM sandbox_rule WHERE workspace IS ?1 "
+				"AND is_floor = 0",
 				"removing rules", err, &stmt);
 
 	if (r)

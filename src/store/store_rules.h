@@ -65,7 +65,8 @@ int sbx_store_data_version(struct sbx_store *store, int64_t *ret_version, struct
 int sbx_store_rule_add(struct sbx_store *store, const struct sbx_store_rule *rule,
 		       struct sbx_err *err, int64_t *ret_id);
 /* Add all of @v in one transaction, with the ids that they have or new ones; with @replace, remove
- * the rules of @workspace (NULL: of the host) first. 0 or -errno: then nothing has changed. */
+ * the rules of @workspace (NULL: of the host; its floors stay) first. 0 or -errno: then nothing has
+ * changed. */
 int sbx_store_rules_import(struct sbx_store *store, const char *workspace, bool replace,
 			   const struct sbx_store_rule *v, size_t n, struct sbx_err *err);
 

@@ -7,9 +7,12 @@ import os
 import pty
 import re
 import select
+import socket
+import sqlite3
 import struct
 import subprocess
 import termios
+import threading
 import time
 
 import jsonschema
@@ -94,3 +97,76 @@ def golden(name, text):
             f.write(text)
     with open(path, encoding="utf-8") as f:
         assert text == f.read()
+
+
+# --- a database with rows of the test's own ---
+
+def database(sbx, root=False):
+    """Made by sbxctl; the connection is the test's, which commits."""
+    assert ctl(sbx, "db", "migrate", root=root).rc == 0
+    db = sqlite3.connect(f"{sbx.state}/sbx.db", isolation_level=None, timeout=30)
+    db.execute("PRAGMA foreign_keys = ON")
+    return db
+
+
+def now_ms():
+    return int(time.time() * 1000)
+
+
+def add_sandbox(db, sandbox_id, *, command=("sh", "-c", "true"), state="running", age_s=185, pid=None, ended=None, status=None,
+                profile="default", workspace=None, **more):
+    row = {"id": sandbox_id, "profile": profile, "workspace": workspace, "state": state, "pid": pid or os.getpid(),
+           "pid_start": 0, "uid": 1000, "command": json.dumps(command), "created_ms": now_ms() - age_s * 1000,
+           "ended_ms": now_ms() if state not in ("preparing", "running") and ended is None else ended, "exit_status": status,
+           **more}
+    db.execute(f"INSERT INTO sandbox ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
+
+
+def add_event(db, sandbox_id, **more):
+    row = {"sandbox_id": sandbox_id, "ts": "2026-11-25T20:17:41.123Z", "action": "deny", "protocol": "tcp",
+           "remote_port": 443, "fqdn_pinned": "example.org", "reason": "default_deny", "raw_pkts": 1, **more}
+    return db.execute(f"INSERT INTO sandbox_egress_event ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
+                      list(row.values())).lastrowid
+
+
+# --- a launcher that answers as the test says ---
+
+class Launcher:
+    """Serves RUNTIME/ID/control.sock. @answer: of a request to an answer; None: there is none."""
+
+    def __init__(self, sbx, sandbox_id, answer):
+        self.requests, self.answer = [], answer
+        self.dir = os.path.join(sbx.runtime, sandbox_id)
+        os.makedirs(self.dir, 0o700, exist_ok=True)
+        path = os.path.join(self.dir, "control.sock")
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        for name in (self.dir, path):
+            os.chown(name, sbx.world.user.pw_uid, -1)
+        self.listener.listen(8)
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                peer, _ = self.listener.accept()
+                threading.Thread(target=self.talk, args=(peer,), daemon=True).start()
+
+    def talk(self, peer):
+        with peer, peer.makefile("rwb") as f, contextlib.suppress(OSError):
+            for line in f:
+                request = json.loads(line)
+                self.requests.append(request)
+                answer = self.answer(request)
+                if answer is None:
+                    continue
+                f.write(json.dumps({"v": 1, **answer}).encode() + b"\n")
+                f.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()

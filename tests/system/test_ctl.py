@@ -105,7 +105,7 @@ def test_profile_check(sbx):
     checked = ctl_json(sbx, "profile", "check", good, bad, rc=1)["profiles"]
     assert [p["valid"] for p in checked] == [True, False] and len(checked[1]["problems"]) == 2
     # what only planning would see: a secret whose host is not allowed
-    text = "name: s\nsecrets:\n  - {name: TOKEN, env: TOKEN, hosts: [api.example.org]}\n"
+    text = "name: s\nsecrets:\n  - {name: TOKEN, from: 'env:TOKEN', hosts: [api.example.org]}\n"
     lone = sbx.put("lone.yaml", text)
     assert ctl(sbx, "profile", "check", lone).rc == 1
     fine = sbx.put("fine.yaml", text + "network:\n  allow: [api.example.org]\n")

@@ -85,3 +85,12 @@ const char *sbx_form_instant_check(const char *s)
 		       "it must be an age (10m, 2h, 3d) or a time in UTC "
 		       "(2026-11-25T20:17:41)";
 }
+
+const char *sbx_form_count_check(const char *s)
+{
+	uint64_t n;
+
+	return sbx_count_parse(s, &n) == 0 && n > 0 && n <= 1000000 ?
+		       NULL :
+		       "it must be a number from 1 to 1000000";
+}

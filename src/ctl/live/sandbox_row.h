@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_CTL_LIVE_SANDBOX_ROW_H
+#define SBX_CTL_LIVE_SANDBOX_ROW_H
+
+#include "ctl/frame/command.h"
+#include "store/store_list.h"
+
+/* A recorded sandbox, for people and as JSON. */
+
+/* All that ps tells (the definition `sandbox` of the schema). */
+json_t *sbx_sandbox_json(const struct sbx_store_sandbox_row *s);
+/* The words of the command, separated by spaces. malloc'ed; NULL when out of memory. */
+char *sbx_sandbox_command(const char *command_json);
+/* Is the launcher of a sandbox without a final state alive? */
+bool sbx_sandbox_has_launcher(const struct sbx_store_sandbox_row *s);
+enum sbx_colour sbx_sandbox_colour(const struct sbx_store_sandbox_row *s);
+
+#endif
