@@ -31,6 +31,7 @@ int sbx_live_state_first(struct sbx_live_state *s, const struct sbx_plan *p)
 		.live = { .air_gapped = p->air_gap, .deny = { .deny = true } },
 		.profile = p->profile,
 		.system = p->system,
+		.rules = &p->rules,
 		.blob = malloc(p->n_policy_blob),
 		.n_blob = p->n_policy_blob,
 	};
