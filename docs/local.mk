@@ -4,6 +4,8 @@ dist_doc_DATA = \
 	README.md NEWS.md SECURITY.md \
 	%reldir%/AGENTS.md \
 	%reldir%/ARCHITECTURE.md \
+	%reldir%/CONTROL.md \
+	%reldir%/control.schema.json \
 	%reldir%/HACKING.md \
 	%reldir%/PROTECTED.md \
 	%reldir%/RULES.md \

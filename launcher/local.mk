@@ -45,6 +45,7 @@ noinst_LIBRARIES += %reldir%/libsbx-run.a
 %canon_reldir%_libsbx_run_a_SOURCES = \
 	%reldir%/run/announce.c \
 	%reldir%/run/announce.h \
+	%reldir%/run/control_ops.c \
 	%reldir%/run/run.c \
 	%reldir%/run/run.h \
 	%reldir%/run/run_outcome.c \
@@ -80,6 +81,31 @@ noinst_LIBRARIES += %reldir%/libsbx-rules.a
 	%reldir%/rules/rules_load.h \
 	%reldir%/rules/tool_rules.c \
 	%reldir%/rules/tool_rules.h
+
+# the control socket
+noinst_LIBRARIES += %reldir%/libsbx-control-socket.a
+%canon_reldir%_libsbx_control_socket_a_SOURCES = \
+	%reldir%/control/control.c \
+	%reldir%/control/control.h \
+	%reldir%/control/control_events.c \
+	%reldir%/control/control_events.h \
+	%reldir%/control/control_limits.h \
+	%reldir%/control/peer.c \
+	%reldir%/control/peer.h \
+	%reldir%/control/request.c \
+	%reldir%/control/request.h \
+	%reldir%/control/session.c \
+	%reldir%/control/session.h
+
+# what the control socket's operations show
+noinst_LIBRARIES += %reldir%/libsbx-serve.a
+%canon_reldir%_libsbx_serve_a_SOURCES = \
+	%reldir%/serve/exec.c \
+	%reldir%/serve/exec.h \
+	%reldir%/serve/network.c \
+	%reldir%/serve/network.h \
+	%reldir%/serve/show.c \
+	%reldir%/serve/show.h
 
 # commands that are executed later, beside the first one
 noinst_LIBRARIES += %reldir%/libsbx-exec.a
@@ -556,7 +582,8 @@ noinst_LIBRARIES += %reldir%/libsbx-step-hook.a
 %canon_reldir%_libsbx_step_hook_a_SOURCES = %reldir%/process/step_hook.c %reldir%/process/step_hook.h
 
 launcher_run_libs = \
-	%reldir%/libsbx-run.a %reldir%/libsbx-live.a %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
+	%reldir%/libsbx-run.a %reldir%/libsbx-serve.a %reldir%/libsbx-control-socket.a src/control/libsbx-control.a \
+	%reldir%/libsbx-live.a %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
 	src/http/libsbx-http.a src/wire/libsbx-wire.a src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) \
 	src/base/libsbx-base.a %reldir%/libsbx-step-hook.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
 launcher_main_sources = %reldir%/cli/main.c %reldir%/process/step_hook.h

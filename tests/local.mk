@@ -61,6 +61,7 @@ EXTRA_DIST += \
 	%reldir%/net/test_registry.py \
 	%reldir%/system/attach_world.py \
 	%reldir%/system/conftest.py \
+	%reldir%/system/control.py \
 	%reldir%/system/execs.py \
 	%reldir%/system/inside.py \
 	%reldir%/system/kernel_probes.py \
@@ -89,6 +90,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_completion.py \
 	%reldir%/system/test_doctor.py \
 	%reldir%/system/test_events_soon.py \
+	%reldir%/system/test_control.py \
 	%reldir%/system/test_examples.py \
 	%reldir%/system/test_explain.py \
 	%reldir%/system/test_few_descriptors.py \

@@ -15,6 +15,7 @@ const char *sbx_step_str(enum sbx_step_id id)
 		[SBX_STEP_LIMITS] = "limits",
 		[SBX_STEP_KEEP] = "keep",
 		[SBX_STEP_PROTECT] = "protect",
+		[SBX_STEP_CONTROL] = "control",
 		[SBX_STEP_STAGE] = "stage",
 		[SBX_STEP_BROKER] = "broker",
 		[SBX_STEP_COMMAND] = "command",

@@ -13,7 +13,7 @@
 
 struct sbx_refusals;
 
-#define SBX_OUTCOME_STEPS_MAX 16
+#define SBX_OUTCOME_STEPS_MAX 24
 
 /* How a run ended, for its row and its receipt. Pointers are borrowed. */
 struct sbx_outcome_facts {

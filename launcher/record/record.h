@@ -42,6 +42,9 @@ void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *e);
  * the database is locked, the newest change is written later. */
 void sbx_record_changed(struct sbx_recorder *r, const struct sbx_store_change *change,
 			const char *what);
+/* Call @fn with each event from now on. */
+void sbx_record_tell(struct sbx_recorder *r,
+		     void (*fn)(void *userdata, const struct sbx_event *e), void *userdata);
 /* At tidy_at_us: move the database's log into the database. The command is not a short one, so
  * nobody waits. */
 void sbx_record_tidy(struct sbx_recorder *r);

@@ -201,6 +201,13 @@ static void print_event(const struct sbx_event *e)
 		e->request[0] ? ": " : "", e->request);
 }
 
+void sbx_record_tell(struct sbx_recorder *r,
+		     void (*fn)(void *userdata, const struct sbx_event *e), void *userdata)
+{
+	r->tell = fn;
+	r->tell_userdata = userdata;
+}
+
 void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *e)
 {
 	if (r->options->verbose)
@@ -208,6 +215,8 @@ void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *e)
 	/* before the release they belong to the self-test */
 	if (e->action == SBX_DENY && r->released)
 		sbx_refusals_add(&r->refusals, e);
+	if (r->tell)
+		r->tell(r->tell_userdata, e);
 	if (!r->fold)
 		return;
 	sbx_fold_add(r->fold, e, now_ms(), emit, r);

@@ -42,6 +42,9 @@ struct sbx_recorder {
 	/* how long events stay; borrowed; NULL: as if it said nothing */
 	const struct sbx_system_policy *system;
 	bool wrote; /* rows of events */
+	/* told of every event; NULL: nobody is */
+	void (*tell)(void *userdata, const struct sbx_event *e);
+	void *tell_userdata;
 	struct sbx_refusals *refusals; /* of the command; NULL: none */
 };
 

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "launcher/cleanup/cleanup_process.h"
 #include "launcher/cleanup/runtime.h"
+#include "launcher/control/control.h"
 #include "launcher/exec/execs.h"
 #include "launcher/helpers/protect_helper.h"
 #include "launcher/keep/keep_helper.h"
@@ -26,6 +27,7 @@
 #include "launcher/resources/tls_process.h"
 #include "launcher/secrets/secret_helper.h"
 #include "launcher/secrets/secrets.h"
+#include "launcher/serve/exec.h"
 #include "launcher/setup/setup.h"
 #include "launcher/stage/init_process.h"
 #include "launcher/stage/stage.h"
@@ -41,6 +43,7 @@ enum sbx_outcome {
 	SBX_OUTCOME_DONE,	/* the command ended by itself */
 	SBX_OUTCOME_TIMED_OUT,	/* wall_time */
 	SBX_OUTCOME_OOM_KILLED, /* limits.memory */
+	SBX_OUTCOME_KILLED,	/* by the operation kill of the control socket */
 	SBX_OUTCOME_LOST,	/* a helper process ended under it, or broke its protocol */
 };
 
@@ -89,10 +92,15 @@ struct sbx_run {
 	/* supervision */
 	struct sbx_watches watches;
 	int signal_fd, wall_fd;
+	struct sbx_control *control; /* NULL: it is not open */
+	struct sbx_serve_execs serve_execs;
 	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
 	uint64_t heard;	      /* 1 << type of each message that came */
 	int interrupted;      /* signal that ended the run before the release */
 	bool released, wall_expired, command_exited, protocol_broken;
+	bool frozen;	      /* by the operation freeze */
+	bool killed;	      /* by the operation kill, that of uid killed_by */
+	uid_t killed_by;
 	int wait_status;      /* bwrap's, which ends as the command did; from command_exited on */
 
 	uint64_t started_us;  /* monotonic */

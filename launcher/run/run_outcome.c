@@ -86,6 +86,12 @@ static void explain_namespace(struct sbx_run *r)
 		    sbx_userns_explain((int)r->stage.failed.error, &facts, why, sizeof(why)));
 }
 
+static void explain_kill(struct sbx_run *r)
+{
+	sbx_err_set(&r->err, "the sandbox was killed through its control socket by uid %u",
+		    r->killed_by);
+}
+
 int sbx_run_wait_failed(struct sbx_run *r, int e, const char *what, uint32_t timeout_ms)
 {
 	const char *lost = lost_process(r);
@@ -94,6 +100,8 @@ int sbx_run_wait_failed(struct sbx_run *r, int e, const char *what, uint32_t tim
 		explain_namespace(r);
 	else if (r->stage.failed.step[0])
 		sbx_err_set(&r->err, "%s: %s", r->stage.failed.step, r->stage.failed.detail);
+	else if (r->killed)
+		explain_kill(r);
 	else if (r->interrupted)
 		sbx_err_set(&r->err, "interrupted by signal %d", r->interrupted);
 	else if (lost)
@@ -146,6 +154,9 @@ void sbx_run_judge_end(struct sbx_run *r, int e)
 		r->outcome = SBX_OUTCOME_TIMED_OUT;
 		sbx_err_set(&r->err, "the command was ended at its wall_time of %llu s",
 			    (unsigned long long)(r->plan->profile->limits.wall_time_ms / 1000));
+	} else if (e != 0 && r->killed) {
+		r->outcome = SBX_OUTCOME_KILLED;
+		explain_kill(r);
 	} else if (e != 0 || r->attach.changed) {
 		r->outcome = SBX_OUTCOME_LOST;
 		explain_end(r);
@@ -154,6 +165,8 @@ void sbx_run_judge_end(struct sbx_run *r, int e)
 
 int sbx_run_exit_status(const struct sbx_run *r)
 {
+	if (r->killed && !r->released)
+		return 128 + SIGKILL;
 	if (r->interrupted && !r->released)
 		return 128 + r->interrupted;
 	switch (r->outcome) {
@@ -166,6 +179,7 @@ int sbx_run_exit_status(const struct sbx_run *r)
 	case SBX_OUTCOME_TIMED_OUT:
 		return 124;
 	case SBX_OUTCOME_OOM_KILLED:
+	case SBX_OUTCOME_KILLED:
 	case SBX_OUTCOME_LOST:
 		return 128 + SIGKILL;
 	default:
@@ -175,7 +189,7 @@ int sbx_run_exit_status(const struct sbx_run *r)
 
 static enum sbx_store_state state(const struct sbx_run *r)
 {
-	if (r->interrupted && !r->released)
+	if ((r->interrupted || r->killed) && !r->released)
 		return SBX_STATE_KILLED;
 	switch (r->outcome) {
 	case SBX_OUTCOME_DONE:
@@ -184,6 +198,7 @@ static enum sbx_store_state state(const struct sbx_run *r)
 		return SBX_STATE_TIMED_OUT;
 	case SBX_OUTCOME_OOM_KILLED:
 		return SBX_STATE_OOM_KILLED;
+	case SBX_OUTCOME_KILLED:
 	case SBX_OUTCOME_LOST:
 		return SBX_STATE_KILLED;
 	default:

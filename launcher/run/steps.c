@@ -45,6 +45,8 @@ static const struct step {
 	/* copies when nothing can change the upper layer any more */
 	[SBX_STEP_KEEP] = { sbx_step_keep_apply, sbx_step_keep_undo },
 	[SBX_STEP_PROTECT] = { sbx_step_protect_apply, sbx_step_protect_undo },
+	/* before the stage and the broker, whose last events its clients get */
+	[SBX_STEP_CONTROL] = { sbx_step_control_apply, sbx_step_control_undo },
 	[SBX_STEP_STAGE] = { sbx_step_stage_apply, sbx_step_stage_undo },
 	[SBX_STEP_BROKER] = { sbx_step_broker_apply, sbx_step_broker_undo },
 	[SBX_STEP_COMMAND] = { sbx_step_command_apply, sbx_step_command_undo },

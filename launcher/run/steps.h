@@ -34,6 +34,8 @@ void sbx_step_protect_undo(struct sbx_run *r);
 int sbx_run_wait_tls(struct sbx_run *r);
 int sbx_step_tls_apply(struct sbx_run *r);
 void sbx_step_tls_undo(struct sbx_run *r);
+int sbx_step_control_apply(struct sbx_run *r);
+void sbx_step_control_undo(struct sbx_run *r);
 int sbx_step_stage_apply(struct sbx_run *r);
 void sbx_step_stage_undo(struct sbx_run *r);
 int sbx_step_broker_apply(struct sbx_run *r);

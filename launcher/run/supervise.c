@@ -135,20 +135,18 @@ static bool is_command_gone(const struct sbx_run *r)
 	return r->options->wait_all && sbx_init_process_signal(&r->init, 0) == -ESRCH;
 }
 
-/* To the command; with --wait-all, when the command has ended, to the processes that it left
- * behind. */
-static void forward(struct sbx_run *r, int sig)
+int sbx_supervise_forward(struct sbx_run *r, int sig)
 {
-	if (is_command_gone(r))
-		sbx_stage_send(&r->stage, SBX_MSG_SIGNAL_ALL, (uint32_t)sig, NULL, 0);
-	else
-		sbx_init_process_signal(&r->init, sig);
+	if (!is_command_gone(r))
+		return sbx_init_process_signal(&r->init, sig);
+	sbx_stage_send(&r->stage, SBX_MSG_SIGNAL_ALL, (uint32_t)sig, NULL, 0);
+	return 0;
 }
 
 /* The stage saw no such signal: it was sent to the launcher alone, so forward it. */
 static int on_stage_signal(struct sbx_run *r)
 {
-	forward(r, (int)packet.body.value);
+	sbx_supervise_forward(r, (int)packet.body.value);
 	return 0;
 }
 
@@ -514,7 +512,7 @@ static void on_wall_clock(struct sbx_run *r)
 	if (read(r->wall_fd, &n, sizeof(n)) != sizeof(n))
 		return;
 	r->wall_expired = true;
-	forward(r, SIGTERM);
+	sbx_supervise_forward(r, SIGTERM);
 	r->kill_at_us = sbx_clock_monotonic_us() + WALL_GRACE_US;
 }
 

@@ -22,6 +22,10 @@ int sbx_supervise(struct sbx_run *r, enum sbx_wait what, uint32_t timeout_ms);
 /* Block the signals that are handed on to the command, and open r->signal_fd. Before any fork. */
 int sbx_supervise_signals(struct sbx_run *r);
 
+/* Sends @sig to the command; with --wait-all, when the command has ended, to the processes that it
+ * left behind. 0 or -errno (-ESRCH: it has ended). */
+int sbx_supervise_forward(struct sbx_run *r, int sig);
+
 /* Start the wall clock of limits.wall_time. 0 or -errno. */
 int sbx_supervise_wall_clock(struct sbx_run *r);
 

@@ -83,12 +83,14 @@ static void drain_signals(struct factory *f)
 }
 
 /* Signal every process in this pid namespace but this one. bwrap and pid 1 of the inner namespace
- * block these signals. */
+ * block these signals. SIGSTOP and SIGCONT freeze the sandbox and thaw it. */
 static void signal_all(uint32_t sig)
 {
 	sigset_t set;
 
 	sbx_signals_forwarded(&set);
+	sigaddset(&set, SIGSTOP);
+	sigaddset(&set, SIGCONT);
 	if (sig < _NSIG && sigismember(&set, (int)sig) == 1)
 		kill(-1, (int)sig);
 }

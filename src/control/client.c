@@ -345,12 +345,16 @@ enum sbx_control_code sbx_control_refusal_code(const json_t *answer)
 int sbx_control_ask(struct sbx_control_client *c, json_t *request_take, const int *fds,
 		    size_t n_fds, json_t **ret_answer, struct sbx_err *err)
 {
+	struct sbx_err send_err = { 0 };
 	const char *why;
-	int e = sbx_control_send(c, request_take, fds, n_fds, err);
+	int e = sbx_control_send(c, request_take, fds, n_fds, &send_err);
 
 	*ret_answer = NULL;
-	if (e == 0)
+	/* One that is turned away may be told why before it has asked. */
+	if (e == 0 || e == SBX_CONTROL_E_GONE)
 		e = sbx_control_receive(c, (int)c->timeout_ms, ret_answer, err);
+	else
+		sbx_err_set(err, "%s", send_err.msg);
 	if (e != 0)
 		return e;
 	if (json_is_true(json_object_get(*ret_answer, "ok")))

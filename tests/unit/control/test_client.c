@@ -156,6 +156,31 @@ static void test_ask(void **state)
 	assert_null(sbx_control_disconnect(c));
 }
 
+/* The launcher sends a refusal and closes: the client hears it, before and after it asks. */
+static void test_turned_away(void **state)
+{
+	struct world *w = *state;
+	struct sbx_control_client *c;
+	struct sbx_err err = { 0 };
+	json_t *answer;
+	int peer;
+
+	make_sandbox(w, "aa0000000001", 1);
+	assert_int_equal(sbx_control_connect(w->dir, "aa0000000001", TIMEOUT_MS, &c, &err), 0);
+	peer = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
+	say(peer, "{\"v\":1,\"ok\":false,\"code\":\"denied\",\"error\":\"not you\"}\n");
+	sbx_fd_close(peer);
+	assert_int_equal(sbx_control_ask(c, json_pack("{s:s}", "op", "a"), NULL, 0, &answer, &err),
+			 SBX_CONTROL_E_REFUSED);
+	assert_string_equal(err.msg, "not you");
+	json_decref(answer);
+	err.msg[0] = '\0';
+	assert_int_equal(sbx_control_ask(c, json_pack("{s:s}", "op", "a"), NULL, 0, &answer, &err),
+			 SBX_CONTROL_E_GONE);
+	assert_null(answer);
+	sbx_control_disconnect(c);
+}
+
 static void test_a_dead_launcher(void **state)
 {
 	struct world *w = *state;
@@ -238,6 +263,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_find, setup, teardown),
 		cmocka_unit_test(test_a_directory_that_is_missing_has_no_sandbox),
 		cmocka_unit_test_setup_teardown(test_ask, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_turned_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_dead_launcher, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_stopped_launcher, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_request_that_is_too_long, setup, teardown),

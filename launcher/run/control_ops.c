@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The step `control`, and the operations of the control socket on this run. A handler does not
+ * wait: it answers at once, or keeps the request's token and answers from a later callback.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/control/control.h"
+#include "launcher/run/steps.h"
+#include "launcher/run/supervise.h"
+#include "launcher/serve/exec.h"
+#include "launcher/serve/show.h"
+#include "sys/fs/file_text.h"
+#include "sys/process/proc.h"
+
+/* Refuses the request unless the sandbox runs its command. */
+static bool runs(struct sbx_run *r, const struct sbx_control_request *rq)
+{
+	if (r->command_exited || r->stage.gone || r->killed) {
+		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_GONE, NULL,
+				   "the sandbox is ending");
+		return false;
+	}
+	if (!r->released)
+		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_BUSY, NULL,
+				   "the sandbox is being set up: try again");
+	return r->released;
+}
+
+static const char *text(const struct sbx_control_request *rq, const char *name)
+{
+	return json_string_value(json_object_get(rq->body, name));
+}
+
+/* --- show --- */
+
+static const char *state_name(const struct sbx_run *r)
+{
+	if (r->command_exited || r->stage.gone || r->killed)
+		return "ending";
+	return !r->released ? "preparing" : r->frozen ? "frozen" : "running";
+}
+
+static int64_t wall_left_ms(const struct sbx_run *r)
+{
+	struct itimerspec its;
+
+	if (r->wall_fd < 0 || timerfd_gettime(r->wall_fd, &its) < 0)
+		return -1;
+	return (int64_t)its.it_value.tv_sec * 1000 + its.it_value.tv_nsec / 1000000;
+}
+
+static void op_show(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+	const struct sbx_show_facts facts = {
+		.plan = r->plan,
+		.setup = &r->setup,
+		.state = state_name(r),
+		.started_ms = (int64_t)(sbx_clock_realtime_ms() -
+					(sbx_clock_monotonic_us() - r->started_us) / 1000),
+		.wall_left_ms = wall_left_ms(r),
+		.live = r->live.started ? &r->live.state : NULL,
+		.cgroup = &r->cgroup,
+		.verdicts = r->init.has_verdicts ? &r->init.verdicts : NULL,
+		.n_execs = sbx_execs_count(&r->execs),
+		.publish = r->setup.publish,
+		.n_publish = r->plan->n_publish,
+	};
+	json_t *v = sbx_show_json(&facts);
+
+	if (v)
+		sbx_control_answer(r->control, rq->token, v);
+	else
+		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_FAILED, NULL,
+				   "sbx-run has no memory left");
+}
+
+/* --- signal, freeze, kill --- */
+
+/* The number of "TERM" or "SIGTERM"; 0: it is none that a person sends. */
+static int signal_number(const char *name)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} rows[] = {
+		{ "HUP", SIGHUP },   { "INT", SIGINT },	    { "QUIT", SIGQUIT },
+		{ "KILL", SIGKILL }, { "USR1", SIGUSR1 },   { "USR2", SIGUSR2 },
+		{ "TERM", SIGTERM }, { "CONT", SIGCONT },   { "STOP", SIGSTOP },
+		{ "TSTP", SIGTSTP }, { "WINCH", SIGWINCH }, { "ALRM", SIGALRM },
+		{ "PIPE", SIGPIPE }, { "ABRT", SIGABRT },   { "CHLD", SIGCHLD },
+		{ "TTIN", SIGTTIN }, { "TTOU", SIGTTOU },   { "URG", SIGURG },
+		{ "IO", SIGIO },     { "PWR", SIGPWR },	    { "XCPU", SIGXCPU },
+		{ "XFSZ", SIGXFSZ }, { "PROF", SIGPROF },   { "VTALRM", SIGVTALRM },
+	};
+
+	if (strncmp(name, "SIG", 3) == 0)
+		name += 3;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return rows[i].number;
+	return 0;
+}
+
+static void op_signal(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+	const json_t *exec = json_object_get(rq->body, "exec");
+	json_int_t number = json_integer_value(exec);
+	int sig = signal_number(text(rq, "signal")), e;
+
+	if (!sig) {
+		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_INVALID, "signal",
+				   "%.32s is no signal's name: TERM, INT, HUP, KILL, USR1, ...",
+				   text(rq, "signal"));
+		return;
+	}
+	if (!runs(r, rq))
+		return;
+	if (!exec)
+		e = sbx_supervise_forward(r, sig);
+	else
+		e = number > 0 && number <= UINT32_MAX ?
+			    sbx_execs_signal(&r->execs, (uint32_t)number, sig) :
+			    -ESRCH;
+	if (e == 0)
+		sbx_control_answer(r->control, rq->token, NULL);
+	else if (e == -ESRCH)
+		sbx_control_refuse(r->control, rq->token,
+				   exec ? SBX_CONTROL_UNKNOWN : SBX_CONTROL_GONE,
+				   exec ? "exec" : NULL, "the command has ended");
+	else
+		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_FAILED, NULL,
+				   "cannot signal the command: %s", strerror(-e));
+}
+
+/* The kernel freezes a cgroup with all that is in it, the stage too. Without a cgroup every process
+ * of the sandbox is stopped: those that it had stopped itself go on with the rest. */
+static int freeze(struct sbx_run *r, bool frozen)
+{
+	if (r->cgroup.dirs.command_fd >= 0)
+		return sbx_file_text_write(r->cgroup.dirs.command_fd, "cgroup.freeze",
+					   frozen ? "1" : "0");
+	sbx_stage_send(&r->stage, SBX_MSG_SIGNAL_ALL, frozen ? SIGSTOP : SIGCONT, NULL, 0);
+	return 0;
+}
+
+static void op_freeze(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+	bool frozen = json_is_true(json_object_get(rq->body, "frozen"));
+	int e;
+
+	if (!runs(r, rq))
+		return;
+	e = r->frozen == frozen ? 0 : freeze(r, frozen);
+	if (e < 0) {
+		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_FAILED, NULL,
+				   "cannot %s the sandbox: %s", frozen ? "freeze" : "thaw",
+				   strerror(-e));
+		return;
+	}
+	r->frozen = frozen;
+	sbx_control_answer(r->control, rq->token, NULL);
+}
+
+/* Also before the release: nothing has run then. */
+static void op_kill(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+
+	if (r->command_exited || r->stage.gone) {
+		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_GONE, NULL,
+				   "the sandbox is ending");
+		return;
+	}
+	if (!r->killed)
+		r->killed_by = rq->uid;
+	r->killed = true;
+	sbx_stage_kill(&r->stage);
+	sbx_control_answer(r->control, rq->token, NULL);
+}
+
+/* --- events --- */
+
+static void op_events(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+	const json_t *since = json_object_get(rq->body, "since");
+
+	sbx_control_answer(r->control, rq->token, NULL);
+	sbx_control_follow(r->control, rq->token,
+			   since ? (uint64_t)json_integer_value(since) : UINT64_MAX);
+}
+
+static void on_event(void *userdata, const struct sbx_event *e)
+{
+	struct sbx_run *r = userdata;
+
+	sbx_control_event(r->control, e);
+}
+
+/* --- exec --- */
+
+static void op_exec(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+
+	if (runs(r, rq))
+		sbx_serve_exec(&r->serve_execs, rq);
+}
+
+static void on_gone(void *userdata, struct sbx_control_token t)
+{
+	struct sbx_run *r = userdata;
+
+	sbx_serve_exec_gone(&r->serve_execs, t);
+}
+
+/* --- publish --- */
+
+static void op_publish(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+
+	sbx_control_answer(r->control, rq->token,
+			   json_pack("{s:o}", "published",
+				     sbx_show_published(r->setup.publish, r->plan->n_publish)));
+}
+
+/* --- the step --- */
+
+static const struct sbx_control_op ops[] = {
+	{ .name = "show", .handle = op_show },
+	{ .name = "signal",
+	  .fields = { { "signal", SBX_CONTROL_STRING, true },
+		      { "exec", SBX_CONTROL_NUMBER, false } },
+	  .handle = op_signal },
+	{ .name = "freeze",
+	  .fields = { { "frozen", SBX_CONTROL_BOOL, true } },
+	  .handle = op_freeze },
+	{ .name = "kill", .handle = op_kill },
+	{ .name = "events",
+	  .fields = { { "since", SBX_CONTROL_NUMBER, false } },
+	  .handle = op_events },
+	{ .name = "publish", .handle = op_publish },
+	{ .name = "exec",
+	  .n_fds = 3,
+	  .fields = { { "argv", SBX_CONTROL_WORDS, true },
+		      { "env", SBX_CONTROL_MAP, false },
+		      { "chdir", SBX_CONTROL_STRING, false },
+		      { "tty", SBX_CONTROL_BOOL, false } },
+	  .handle = op_exec },
+};
+
+int sbx_step_control_apply(struct sbx_run *r)
+{
+	const struct sbx_control_config config = {
+		.watches = &r->watches,
+		.dir_fd = r->runtime.fd,
+		.owner = geteuid(),
+		.caller = r->facts->caller_uid,
+		.ops = ops,
+		.n_ops = SBX_N_ELEMENTS(ops),
+		.gone = on_gone,
+		.userdata = r,
+	};
+	int e = sbx_control_open(&config, &r->control, &r->err);
+
+	if (e < 0)
+		return e;
+	r->serve_execs.control = r->control;
+	r->serve_execs.execs = &r->execs;
+	sbx_record_tell(&r->recorder, on_event, r);
+	return 0;
+}
+
+/* After the broker's undo: followers get its last events. */
+void sbx_step_control_undo(struct sbx_run *r)
+{
+	sbx_serve_execs_fini(&r->serve_execs);
+	r->control = sbx_control_close(r->control);
+}

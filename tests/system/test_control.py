@@ -1,0 +1,640 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The control socket: each operation with its refusal, hostile clients, and who may connect."""
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import control
+from conftest import USER, named, status
+from control import Client, hold, socket_of
+from test_lifecycle import clean, processes, wait_until  # noqa: F401
+
+NET = """
+network:
+  mode: fetch
+  allow: ["files.test:443", "files.test:80"]
+"""
+SLEEP = ["sh", "-c", "trap 'echo got usr1' USR1; echo up; while :; do sleep 0.05; done"]
+
+
+@contextlib.contextmanager
+def running(sbx, cmd=("sleep", "60"), args=("--profile", "none"), **kw):
+    """A sandbox that runs @cmd, and the path of its socket; killed at the end."""
+    if kw.get("root"):
+        sbx.own(0)
+    p = sbx.popen(list(args), list(cmd), **kw)
+    try:
+        yield p, socket_of(sbx, p)
+    finally:
+        p.kill()
+        p.wait()
+        wait_until(lambda: sbx.leftovers() == [])
+
+
+def fds_of(p):
+    return sorted(os.listdir(f"/proc/{p.pid}/fd"))
+
+
+# --- operations ---
+
+@pytest.mark.parametrize("root", [False, True])
+def test_show(sbx, clean, root):
+    sbx.profile("net", NET)
+    with running(sbx, args=["--profile", "net", "--workspace", "w", "--deny", "x.files.test"], root=root) as (p, path):
+        assert os.stat(path).st_mode & 0o7777 == 0o600
+        assert os.stat(os.path.dirname(path)).st_mode & 0o7777 == 0o700
+        with Client(path) as c:
+            s = c.ask("show")["sandbox"]
+        assert s["id"] == os.path.basename(os.path.dirname(path))
+        assert (s["profile"], s["workspace"], s["state"], s["command"]) == ("net", "w", "running", ["sleep", "60"])
+        assert abs(s["started_ms"] / 1000 - time.time()) < 60
+        assert s["network"]["mode"] == "fetch" and "table inet sbx" in s["ruleset"]
+        assert {"files.test:443", "x.files.test"} <= {e["entry"] for e in s["policy"] if e["layer"] == "profile"}
+        assert any(e["layer"] == "floor" for e in s["policy"])
+        assert s["selftest"] and all(v["ok"] for v in s["selftest"])
+        assert s["flows"] == [] and s["wall_left_ms"] is None and not s["truncated"]
+
+
+def test_show_says_what_is_left_of_the_wall_time(sbx, clean):
+    with running(sbx, args=["--profile", "none", "--limit", "wall_time=100s"]) as (p, path), Client(path) as c:
+        assert 50000 < c.ask("show")["sandbox"]["wall_left_ms"] <= 100000
+
+
+def test_the_schemas_examples(sbx, clean):
+    """Each example is a request of the schema, and is answered as the schema says."""
+    sbx.profile("net", NET)
+    defs = control.schema()["$defs"]
+    names = [name.removeprefix("request_") for name in defs if name.startswith("request_")]
+    assert names[-1] == "exec"
+    names.remove("kill")
+    with running(sbx, SLEEP, args=["--profile", "net"]) as (p, path):
+        for op in [*names, "kill"]:
+            for example in defs[f"request_{op}"]["examples"]:
+                control.validator("request").validate(example)
+                with Client(path) as c, open(os.devnull, "r+") as null:
+                    c.send(json.dumps(example).encode() + b"\n", [null.fileno()] * 3 if op == "exec" else ())
+                    line = json.loads(c.line())
+                    control.validator(f"answer_{op}" if line["ok"] else "refusal").validate(line)
+        assert p.wait(20) == 137
+
+
+def test_signal(sbx, clean):
+    with running(sbx, SLEEP) as (p, path), Client(path) as c:
+        assert p.stdout.readline() == "up\n"
+        assert c.refused("signal", signal="TREM")["field"] == "signal"
+        assert c.refused("signal")["code"] == "invalid"
+        assert c.refused("signal", signal="USR1", exec=99)["code"] == "unknown"
+        c.ask("signal", signal="USR1")
+        assert p.stdout.readline() == "got usr1\n"
+        c.ask("signal", signal="SIGTERM")
+        assert p.wait(20) == 128 + signal.SIGTERM
+
+
+def test_freeze(sbx, clean):
+    script = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done"
+    with running(sbx, ["sh", "-c", script]) as (p, path), Client(path) as c:
+        out = p.stdout.fileno()
+        os.set_blocking(out, False)
+
+        def drain():
+            with contextlib.suppress(BlockingIOError):
+                return os.read(out, 1 << 20)
+            return b""
+
+        def flows():
+            drain()
+            time.sleep(0.3)
+            return drain() != b""
+
+        assert flows()
+        assert c.refused("freeze")["field"] == "frozen"
+        assert c.refused("freeze", frozen=1)["field"] == "frozen"
+        for _ in range(2):
+            c.ask("freeze", frozen=True)
+        time.sleep(0.1)
+        assert not flows()
+        assert c.ask("show")["sandbox"]["state"] == "frozen"
+        c.ask("freeze", frozen=False)
+        assert flows()
+        assert c.ask("show")["sandbox"]["state"] == "running"
+        c.ask("freeze", frozen=True)
+        c.ask("kill")  # also what is frozen
+        assert p.wait(20) == 137
+
+
+def test_the_wall_time_ends_a_frozen_sandbox(sbx, clean):
+    with running(sbx, args=["--profile", "none", "--limit", "wall_time=2s"]) as (p, path), Client(path) as c:
+        c.ask("freeze", frozen=True)
+        assert p.wait(20) == 124
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_kill(sbx, clean, root):
+    with running(sbx, ["sh", "-c", "trap '' TERM INT; sleep 60 & sleep 60"], root=root) as (p, path), Client(path) as c:
+        c.ask("kill")
+        assert c.is_closed()
+        _, err = p.communicate(timeout=20)
+        assert p.returncode == 137
+        assert "killed through its control socket by uid 0" in err
+        row = sbx.sandboxes()[-1]
+        assert (row["state"], row["exit_status"]) == ("killed", 137)
+
+
+def test_kill_by_the_owner_names_the_owner(sbx, clean):
+    with running(sbx) as (p, path):
+        sbx.copy("control.py")
+        r = as_user(sbx, path, b'{"v":1,"op":"kill"}\n')
+        assert hold(r.stdout, "answer_kill")
+        _, err = p.communicate(timeout=20)
+        assert p.returncode == 137
+        assert f"by uid {sbx.world.user.pw_uid}" in err
+
+
+def test_publish_lists_the_ports(sbx, clean):
+    with running(sbx, args=["--profile", "none", "--publish", "0:8080"]) as (p, path), Client(path) as c:
+        published = c.ask("publish")["published"]
+        assert len(published) == 1 and re.fullmatch(r"127\.0\.0\.1:[1-9]\d+:8080", published[0])
+        assert c.ask("show")["sandbox"]["published"] == published
+
+
+# --- events ---
+
+def test_events(sbx, clean):
+    script = "read x; getent hosts one.refused.test; read x; getent hosts two.refused.test; read x"
+    with running(sbx, ["sh", "-c", script], stdin=subprocess.PIPE) as (p, path), Client(path) as c, Client(path) as late:
+        c.ask("events")
+        p.stdin.write("\n")
+        p.stdin.flush()
+        first = c.event("egress")
+        assert (first["action"], first["name"], first["protocol"]) == ("deny", "one.refused.test", "dns")
+        assert late.ask("show")["sandbox"]["state"] == "running"  # the other client still asks
+        late.ask("events", since=first["id"] - 1)
+        assert late.event("egress") == first
+        p.stdin.write("\n\n")
+        p.stdin.flush()
+        names, last = set(), first["id"]
+        while (line := late.line()) is not None:
+            e = hold(line, "event_egress")
+            assert e["id"] == last + 1
+            last = e["id"]
+            names.add(e["name"])
+        assert "two.refused.test" in names  # the last events come before the end
+        assert p.wait(20) == 0
+        rows = {r["fqdn_pinned"] for r in sbx.events(action="deny")}
+        assert {"one.refused.test", "two.refused.test"} <= rows
+
+
+FLOOD = """
+import socket, sys, time
+sys.stdin.readline()
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(int(sys.argv[1])):
+    if i % 600 == 599:
+        time.sleep(1.1)  # the broker folds a second's events in bounded memory
+    name = b"".join(bytes([len(l)]) + l for l in (b"n%d" % i, b"refused", b"test")) + bytes(1)
+    s.sendto(b"\\1\\1\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0" + name + b"\\0\\1\\0\\1", ("127.0.0.1", 53))
+    s.recv(512)
+print("sent", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_follower_that_never_reads_delays_nobody(sbx, clean):
+    sbx.put("flood.py", FLOOD)
+    with running(sbx, ["python3", "flood.py", "4000"], stdin=subprocess.PIPE) as (p, path), \
+            Client(path) as deaf, Client(path) as c:
+        deaf.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.ask("events")
+        p.stdin.write("\n")
+        p.stdin.flush()
+        assert p.stdout.readline() == "sent\n"
+        began = time.monotonic()
+        assert c.ask("show")["sandbox"]["state"] == "running"
+        assert time.monotonic() - began < 5
+        time.sleep(1.5)
+        assert int(status(p.pid)["VmRSS"].split()[0]) < 60000
+        # Now it reads: what it missed is counted, and nothing comes twice.
+        p.stdin.write("\n")
+        p.stdin.flush()
+        seen, last, lost = 0, 0, 0
+        while (line := deaf.line()) is not None:
+            e = json.loads(line)
+            if e["event"] == "lost":
+                lost += hold(line, "event_lost")["count"]
+                last += e["count"]
+                continue
+            hold(line, "event_egress")
+            last = last or e["id"] - 1
+            assert e["id"] == last + 1
+            last = e["id"]
+            seen += 1
+        assert seen >= 256 and seen + lost == last
+        assert p.wait(20) == 0
+
+
+# --- clients that are hostile or broken ---
+
+HOSTILE = [b"\n", b"x\n", b"[]\n", b"null\n", b"{\n", b"{}\n", b"\0\n", b"\xff\xfe\n", b'{"v":1}\n', b'{"v":2,"op":"show"}\n',
+           b'{"v":"1","op":"show"}\n', b'{"op":"show"}\n', b'{"v":1,"op":7}\n', b'{"v":1,"op":"shows"}\n',
+           b'{"v":1,"op":"show","op":"kill"}\n', b'{"v":1,"op":"show","x":1}\n', b'{"v":1,"op":"show"} {}\n',
+           b'{"v":1,"op":"freeze","frozen":"yes"}\n', b'{"v":1,"op":"events","since":-1}\n',
+           b'{"v":1,"op":"events","since":1e3}\n', b'{"v":1,"op":"show\\u0000"}\n',
+           b'{"v":1,"op":"signal","signal":""}\n', b'{"v":1,"op":"signal","signal":["TERM"]}\n',
+           b'{"a":' + b"[" * 9 + b"]" * 9 + b"}\n", b"[" * 60000 + b"\n",
+           b'{"v":1,"op":"network"}\n', b'{"v":1,"op":"network","allow_out":"x"}\n',
+           b'{"v":1,"op":"network","deny_out":["a.test",""]}\n', b'{"v":1,"op":"reload","what":"x"}\n',
+           b'{"v":1,"op":"exec","argv":["true"]}\n', b'{"v":1,"op":"exec"}\n']
+
+
+def test_lines_that_are_no_request(sbx, clean):
+    with running(sbx) as (p, path), Client(path) as c:
+        for line in HOSTILE:
+            assert c.raw(line)["code"] in ("invalid", "unknown"), line
+        # all of them at once, and in single bytes
+        c.send(b"".join(HOSTILE[:12]))
+        for _ in HOSTILE[:12]:
+            assert not hold(c.line(), "refusal")["ok"]
+        for byte in b'{"v":1,"op":"show"}\n':
+            c.send(bytes([byte]))
+        assert hold(c.line(), "answer_show")
+        assert p.poll() is None
+
+
+def test_the_longest_line(sbx, clean):
+    with running(sbx) as (p, path):
+        line = b'{"v":1,"op":"show"' + b" " * (65536 - 20) + b"}\n"
+        assert len(line) == 65536
+        with Client(path) as c:
+            c.send(line)
+            assert hold(c.line(), "answer_show")
+        with Client(path) as c, contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            c.send(line.replace(b"}", b" }"))
+            assert c.is_closed()
+        with Client(path) as c, contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            c.send(b"x" * (1 << 20))
+            assert c.is_closed()
+
+
+def test_half_a_line(sbx, clean):
+    """A line must be whole within 10 s, however its bytes drip; nobody else waits."""
+    with running(sbx) as (p, path), Client(path) as half, Client(path) as c:
+        began = time.monotonic()
+        half.send(b'{"v":1,')
+        for _ in range(20):
+            time.sleep(0.4)
+            half.send(b" ")
+            assert c.ask("show")["sandbox"]["state"] == "running"
+        half.s.settimeout(10)
+        assert half.is_closed()
+        assert 9 < time.monotonic() - began < 15
+
+
+def test_requests_before_the_client_closes_are_done(sbx, clean):
+    with running(sbx, SLEEP) as (p, path):
+        assert p.stdout.readline() == "up\n"
+        c = Client(path)
+        c.request("signal", signal="USR1")
+        c.s.close()
+        assert p.stdout.readline() == "got usr1\n"
+        with Client(path) as c:
+            c.request("show")
+            c.s.shutdown(socket.SHUT_WR)
+            assert hold(c.line(), "answer_show")
+            assert c.is_closed()
+
+
+def test_a_hundred_connections(sbx, clean):
+    with running(sbx) as (p, path):
+        before = len(fds_of(p))
+        clients, answers = [], {"ok": 0, "busy": 0, "closed": 0}
+        for _ in range(100):
+            clients.append(Client(path))
+        for c in clients:
+            with contextlib.suppress(BrokenPipeError):  # turned away
+                c.send(b'{"v":1,')  # a line has begun: none of them is idle
+        time.sleep(0.2)
+        assert len(fds_of(p)) <= before + 17
+        for c in clients:
+            with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+                c.send(b'"op":"show"}\n')
+        for c in clients:
+            with contextlib.suppress(ConnectionResetError):
+                line = c.line()
+                answers["closed" if line is None else "ok" if json.loads(line)["ok"] else json.loads(line)["code"]] += 1
+            c.s.close()
+        assert answers["ok"] == 16, answers
+        assert answers["busy"] > 0, answers
+        assert wait_until(lambda: len(fds_of(p)) == before)
+        with Client(path) as c:
+            assert c.ask("show")
+
+
+def test_an_idle_client_makes_room(sbx, clean):
+    with running(sbx) as (p, path):
+        idle = [Client(path) for _ in range(16)]
+        for c in idle:
+            assert c.ask("publish") == {"v": 1, "ok": True, "published": []}
+        time.sleep(1.2)
+        for c in idle[1:]:
+            c.ask("publish")
+        with Client(path) as c:
+            assert c.ask("show")
+        assert idle[0].is_closed()
+        assert idle[1].ask("publish")
+        for c in idle:
+            c.s.close()
+
+
+def test_a_flood_of_requests(sbx, clean):
+    """Nothing of the answers is read: the launcher stops reading, and serves others."""
+    with running(sbx) as (p, path), Client(path) as flood, Client(path) as c:
+        flood.s.setblocking(False)
+        sent = 0
+        with contextlib.suppress(BlockingIOError):
+            while sent < 64 << 20:
+                sent += flood.s.send(b'{"v":1,"op":"show"}\n' * 1000)
+        for _ in range(5):
+            assert c.ask("show")
+        assert sent < 4 << 20
+        assert int(status(p.pid)["VmRSS"].split()[0]) < 60000
+        flood.s.close()
+        assert c.ask("show")
+
+
+def test_descriptors_that_nobody_asked_for(sbx, clean):
+    with running(sbx) as (p, path):
+        before = fds_of(p)
+        r, w = os.pipe()
+        a, b = socket.socketpair()
+        memfd = os.memfd_create("x")
+        directory = os.open("/", os.O_PATH)
+        for fds in ([r], [r, w], [a.fileno(), b.fileno(), memfd], [directory]):
+            with Client(path) as c:
+                assert c.refused("show", fds)["code"] == "invalid"
+                assert c.ask("show")
+        for n in (4, 5, 100, 253):
+            with Client(path) as c:
+                c.request("show", [r] * n)
+                assert c.is_closed()
+        with Client(path) as c:  # a second set in the middle of a line that has one
+            c.send(b'{"v":1,', [r])
+            c.send(b'"op":"show"}\n', [r])
+            assert c.is_closed()
+        with Client(path) as c:  # with a line that never ends
+            c.send(b'{"v":1', [r, w])
+        with Client(path) as c:  # sockets of this connection itself
+            c.send(b'{"v":1', [c.s.fileno()])
+        # exec takes three, and no other number
+        with Client(path) as c:
+            for n in (0, 1, 2):
+                assert c.refused("exec", [r] * n, argv=["true"])["code"] == "invalid"
+            # descriptors belong to the line that they came with
+            c.send(b'{"v":1,"op":"show"}\n')
+            c.send(b'{"v":1,"op":"exec","argv":["true"]}\n', [r, w, w])
+            c.send(b'{"v":1,"op":"show"}\n')
+            assert hold(c.line(), "answer_show")
+            answer = json.loads(c.line())
+            assert answer["ok"] or "descriptors" not in answer["error"]
+            while "sandbox" not in (answer := json.loads(c.line())):
+                assert answer["event"] == "exit"
+        assert wait_until(lambda: len(fds_of(p)) == len(before)), (before, [os.readlink(f"/proc/{p.pid}/fd/{f}") for f in fds_of(p) if f not in before])
+        for fd in (r, w, memfd, directory):
+            os.close(fd)
+        a.close()
+        b.close()
+
+
+def test_many_clients_at_once(sbx, clean):
+    """Random bytes and good requests from several threads: each good one is answered."""
+    with running(sbx) as (p, path):
+        failed = []
+
+        def hostile(seed):
+            import random
+            r = random.Random(seed)
+            for _ in range(40):
+                with contextlib.suppress(OSError), Client(path) as c:
+                    c.send(r.randbytes(r.randrange(1, 3000)), [0] * r.randrange(3))
+
+        def good():
+            for _ in range(60):
+                try:
+                    with Client(path) as c:
+                        line = c.request("show") or json.loads(c.line())
+                        if not line["ok"] and line["code"] != "busy":
+                            failed.append(line)
+                except OSError as e:
+                    failed.append(e)
+
+        threads = [threading.Thread(target=hostile, args=(i,)) for i in range(4)] + [threading.Thread(target=good)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert failed == []
+        assert p.poll() is None
+
+
+# --- who may connect ---
+
+def as_user(sbx, path, lines, user=USER, wrapper=()):
+    """The result of control.py, run as @user through @wrapper."""
+    return subprocess.run([*wrapper, "setpriv", "--reuid", user, "--regid", user, "--clear-groups", sys.executable,
+                           os.path.join(sbx.work, "control.py"), path], input=lines, capture_output=True)
+
+
+def test_the_owner_and_root_may_connect(sbx, clean):
+    sbx.copy("control.py")
+    with running(sbx) as (p, path):
+        assert hold(as_user(sbx, path, b'{"v":1,"op":"show"}\n').stdout, "answer_show")
+        with Client(path) as c:
+            assert c.ask("show")
+
+
+def open_up(path):
+    """The permissions of the path let everybody connect: now the launcher alone decides."""
+    os.chmod(path, 0o666)
+    os.chmod(os.path.dirname(path), 0o755)
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_another_user_may_not(sbx, clean, root):
+    sbx.copy("control.py")
+    with running(sbx, root=root) as (p, path):
+        r = as_user(sbx, path, b'{"v":1,"op":"show"}\n', user="daemon")
+        assert r.stdout == b"" and b"PermissionError" in r.stderr
+        open_up(path)
+        refusal = hold(as_user(sbx, path, b'{"v":1,"op":"kill"}\n', user="daemon").stdout, "refusal")
+        assert refusal["code"] == "denied" and "another user" in refusal["error"]
+        with Client(path) as c:
+            assert c.ask("show")
+
+
+@pytest.mark.parametrize("flags, word", [(["--user", "--map-root-user"], "user namespace"),
+                                         (["--user", "--map-current-user"], "user namespace"),
+                                         (["--user", "--pid", "--fork", "--map-current-user"], "pid namespace")])
+def test_the_owner_in_other_namespaces_may_not(sbx, clean, flags, word):
+    sbx.copy("control.py")
+    with running(sbx) as (p, path):
+        argv = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", "unshare", *flags, sys.executable,
+                os.path.join(sbx.work, "control.py"), path]
+        r = subprocess.run(argv, input=b'{"v":1,"op":"kill"}\n', capture_output=True)
+        refusal = hold(r.stdout, "refusal")
+        assert refusal["code"] == "denied" and word in refusal["error"]
+        # the same without a namespace
+        assert hold(as_user(sbx, path, b'{"v":1,"op":"show"}\n').stdout, "answer_show")
+
+
+def test_root_in_a_pid_namespace_may_not(sbx, clean):
+    sbx.copy("control.py")
+    with running(sbx, root=True) as (p, path):
+        argv = [sys.executable, os.path.join(sbx.work, "control.py"), path]
+        r = subprocess.run(["unshare", "--pid", "--fork", *argv], input=b'{"v":1,"op":"kill"}\n', capture_output=True)
+        assert hold(r.stdout, "refusal")["code"] == "denied"
+        r = subprocess.run(argv, input=b'{"v":1,"op":"show"}\n', capture_output=True)
+        assert hold(r.stdout, "answer_show")
+
+
+def test_the_user_of_a_pool_may_not(sbx, clean):
+    """The sandbox's own user is another than the launcher's; its processes outside may not connect either."""
+    sbx.copy("control.py")
+    with running(sbx, args=["--profile", "none", "--scratch"], root=True) as (p, path):
+        with Client(path) as c:
+            assert c.ask("show")
+        uid = int(status(named(p.pid, "sleep")[0])["Uid"].split()[0])
+        assert uid > 1000
+        open_up(path)
+        r = subprocess.run(["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", sys.executable,
+                            os.path.join(sbx.work, "control.py"), path], input=b'{"v":1,"op":"show"}\n', capture_output=True)
+        assert hold(r.stdout, "refusal")["code"] == "denied"
+
+
+INSIDE = """
+import os, socket, sys
+seen = []
+for path in sys.argv[1:]:
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.connect(path if path[0] != "@" else "\\0" + path[1:])
+        seen.append(path)
+    except OSError as e:
+        print(path, e, file=sys.stderr)
+for base, dirs, files in os.walk("/"):
+    if base in ("/proc", "/sys", "/usr"):
+        dirs.clear()
+    seen += [os.path.join(base, f) for f in files if f == "control.sock"]
+with open("/proc/net/unix") as f:
+    seen += [line for line in f if "control.sock" in line]
+print(seen)
+"""
+
+
+@pytest.mark.parametrize("grant", [[], ["parent"], ["runtime"], ["below"]])
+def test_nothing_inside_reaches_it(sbx, clean, grant):
+    """Not by the path, not by a grant of a directory above it, and there is no abstract name."""
+    sbx.put("look.py", INSIDE)
+    victim = sbx.popen(["--profile", "none"], ["sleep", "60"])
+    try:
+        path = socket_of(sbx, victim)
+        where = {"parent": sbx.tmp, "runtime": sbx.runtime, "below": os.path.dirname(path)}
+        args = ["--profile", "none"] + [a for g in grant for a in ("--ro-bind", where[g])]
+        r = sbx.run(args, ["python3", os.path.join(sbx.work, "look.py"), path, "@" + path, "@sbx", "/proc/self/cwd/../run"])
+        if r.rc == 125:  # the grant was refused
+            assert grant and "run" in r.err, r.err
+        else:
+            assert r.rc == 0 and r.out == "[]\n", r.err + r.out
+    finally:
+        victim.kill()
+        victim.wait()
+        wait_until(lambda: sbx.leftovers() == [])
+
+
+def test_two_sandboxes(sbx, clean):
+    with running(sbx, SLEEP) as (p, path):
+        q = sbx.popen(["--profile", "none"], SLEEP)
+        try:
+            assert wait_until(lambda: len(sbx.leftovers()) == 2)
+            other = next(os.path.join(sbx.runtime, d, "control.sock") for d in sbx.leftovers() if d not in path)
+            assert q.stdout.readline() == "up\n" and p.stdout.readline() == "up\n"
+            with Client(path) as c, Client(other) as d:
+                assert c.ask("show")["sandbox"]["id"] != d.ask("show")["sandbox"]["id"]
+                d.ask("kill")
+                assert q.wait(20) == 137
+                c.ask("signal", signal="USR1")
+                assert p.stdout.readline() == "got usr1\n"
+        finally:
+            q.kill()
+            q.wait()
+
+
+# --- its life ---
+
+def test_a_long_runtime_directory(sbx, clean):
+    sbx.runtime = os.path.join(sbx.runtime, "d" * 120, "e" * 60)
+    os.makedirs(sbx.runtime, mode=0o755)
+    for d in (os.path.dirname(sbx.runtime), sbx.runtime):
+        os.chown(d, sbx.world.user.pw_uid, sbx.world.user.pw_gid)
+    with running(sbx) as (p, path), Client(path) as c:
+        assert c.ask("show")
+
+
+def test_a_killed_launcher(sbx, clean):
+    """SIGKILL of the launcher: clients see the end, and the socket goes with its directory."""
+    with running(sbx) as (p, path), Client(path) as c:
+        c.ask("events")
+        launchers = [pid for pid in processes(sbx.tmp) if c.s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)]
+        pid = int.from_bytes(c.s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], sys.byteorder)
+        assert pid in launchers
+        os.kill(pid, signal.SIGKILL)
+        assert c.is_closed()
+        assert wait_until(lambda: not os.path.exists(path))
+
+
+def test_no_other_process_holds_the_socket(sbx, clean):
+    with running(sbx) as (p, path), Client(path) as c:
+        c.ask("show")
+        with open("/proc/net/unix") as f:
+            inodes = {line.split()[6] for line in f if line.rstrip().endswith("/control.sock")}
+        pid = int.from_bytes(c.s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], sys.byteorder)
+        assert inodes
+        holders = set()
+        for other in processes(sbx.tmp):
+            for fd in os.listdir(f"/proc/{other}/fd"):
+                with contextlib.suppress(OSError):
+                    if os.readlink(f"/proc/{other}/fd/{fd}")[8:-1] in inodes:
+                        holders.add(other)
+        assert holders == {pid}
+
+
+def test_requests_before_the_command_runs(sbx, clean):
+    """The socket is there before the release; what needs a command is told to wait."""
+    p = sbx.popen(["--profile", "none"], ["sleep", "60"], env={"SBX_FAULT": "stop:selftest"}, program="bin/sbx-run-faults")
+    try:
+        assert wait_until(lambda: any(os.path.exists(os.path.join(sbx.runtime, d, "control.sock")) for d in sbx.leftovers()))
+        path = os.path.join(sbx.runtime, sbx.leftovers()[0], "control.sock")
+        assert wait_until(lambda: status(p.pid)["State"][0] == "T")
+        with Client(path) as c:
+            c.request("show")
+            c.request("signal", signal="TERM")
+            c.request("kill")
+            os.kill(p.pid, signal.SIGCONT)
+            state = hold(c.line(), "answer_show")["sandbox"]["state"]
+            assert state in ("preparing", "running")
+            line = json.loads(c.line())
+            assert line["ok"] == (state == "running")
+            if not line["ok"]:
+                assert hold(json.dumps(line), "refusal")["code"] == "busy"
+            assert json.loads(c.line())
+        assert p.wait(20) in (137, 143)
+    finally:
+        p.kill()
+        p.wait()
