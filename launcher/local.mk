@@ -595,6 +595,18 @@ check_PROGRAMS += tests/unit/launcher/exec/test_execs
 tests_unit_launcher_exec_test_execs_SOURCES = tests/unit/launcher/exec/test_execs.c
 tests_unit_launcher_exec_test_execs_LDADD = %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a $(launcher_plan_test_libs)
 
+check_PROGRAMS += tests/unit/launcher/control/test_control tests/unit/launcher/control/test_request
+launcher_control_test_libs = \
+	%reldir%/libsbx-control-socket.a src/control/libsbx-control.a %reldir%/libsbx-loop.a $(sys_libs) src/ipc/libsbx-ipc.a \
+	src/base/libsbx-base.a $(JANSSON_LIBS)
+tests_unit_launcher_control_test_control_SOURCES = tests/unit/launcher/control/test_control.c tests/unit/scratch.h
+tests_unit_launcher_control_test_control_LDADD = $(launcher_control_test_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_control_test_request_SOURCES = tests/unit/launcher/control/test_request.c
+tests_unit_launcher_control_test_request_LDADD = $(launcher_control_test_libs) $(CMOCKA_LIBS)
+check_PROGRAMS += tests/fuzz/launcher/fuzz_control_request
+tests_fuzz_launcher_fuzz_control_request_SOURCES = tests/fuzz/launcher/fuzz_control_request.c
+tests_fuzz_launcher_fuzz_control_request_LDADD = $(SBX_FUZZ_LIBS) $(launcher_control_test_libs)
+
 check_PROGRAMS += tests/unit/launcher/loop/test_watches
 tests_unit_launcher_loop_test_watches_SOURCES = tests/unit/launcher/loop/test_watches.c
 tests_unit_launcher_loop_test_watches_LDADD = %reldir%/libsbx-loop.a $(CMOCKA_LIBS)

@@ -229,6 +229,21 @@ static bool is_done(const struct place *p)
 	return p->s.eof && is_ready(p) && !p->s.held && !p->s.follows;
 }
 
+/* Sends what the client takes, events as long as it takes them: the kept ones at most. */
+static void send_all(struct place *p, uint64_t now)
+{
+	struct sbx_control_session *s = &p->s;
+	bool more = false;
+
+	do {
+		if (s->follows && !p->broken)
+			more = sbx_control_events_fill(&p->c->events, s);
+		if (!p->broken && sbx_control_session_send(s, now) < 0)
+			p->broken = true;
+	} while (!p->broken && more && sbx_control_session_n_waiting(s) == 0 &&
+		 s->next_event <= p->c->events.n);
+}
+
 static void on_session(void *userdata, short revents)
 {
 	struct place *p = userdata;
@@ -243,10 +258,7 @@ static void on_session(void *userdata, short revents)
 	    sbx_control_session_read(s, now) < 0)
 		p->broken = true;
 	more = ask_all(p);
-	if (s->follows && !p->broken)
-		sbx_control_events_fill(&p->c->events, s);
-	if (!p->broken && sbx_control_session_send(s, now) < 0)
-		p->broken = true;
+	send_all(p, now);
 	if (p->broken || (is_done(p) && !more) || sbx_control_session_is_late(s, now)) {
 		end(p);
 		return;

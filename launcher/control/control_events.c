@@ -74,7 +74,7 @@ static bool put(struct sbx_control_session *s, json_t *value_take)
 	return line && sbx_control_session_put(s, line, n) == 0;
 }
 
-void sbx_control_events_fill(const struct sbx_control_events *v, struct sbx_control_session *s)
+bool sbx_control_events_fill(const struct sbx_control_events *v, struct sbx_control_session *s)
 {
 	uint64_t oldest = v->n < SBX_CONTROL_EVENTS_KEPT ? 1 : v->n - SBX_CONTROL_EVENTS_KEPT + 1;
 
@@ -86,12 +86,13 @@ void sbx_control_events_fill(const struct sbx_control_events *v, struct sbx_cont
 
 		if (s->next_event < oldest) {
 			if (!put(s, lost_json(oldest - s->next_event)))
-				return;
+				return false;
 			s->next_event = oldest;
 		} else if (put(s, event_json(e, s->next_event))) {
 			s->next_event++;
 		} else {
-			return;
+			return false;
 		}
 	}
+	return true;
 }

@@ -17,8 +17,8 @@ struct sbx_control_events {
 
 void sbx_control_events_add(struct sbx_control_events *v, const struct sbx_event *e);
 void sbx_control_events_fini(struct sbx_control_events *v);
-/* Queues what the follower @s has room for. */
-void sbx_control_events_fill(const struct sbx_control_events *v, struct sbx_control_session *s);
+/* Queues what the follower @s has room for. False: there is no memory now. */
+bool sbx_control_events_fill(const struct sbx_control_events *v, struct sbx_control_session *s);
 
 /* Text for a JSON string: jansson takes UTF-8 alone, so other bytes are escaped. A new reference;
  * NULL: no memory. */

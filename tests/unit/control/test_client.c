@@ -214,9 +214,9 @@ static void test_a_stopped_launcher(void **state)
 	}
 	assert_int_equal(e, SBX_CONTROL_E_TIMED_OUT);
 	assert_true(n > 0);
-	assert_int_equal(sbx_control_ask(c[0], json_pack("{s:s}", "op", "a"), NULL, 0, &answer,
-					 &err),
-			 SBX_CONTROL_E_TIMED_OUT);
+	assert_int_equal(
+		sbx_control_ask(c[0], json_pack("{s:s}", "op", "a"), NULL, 0, &answer, &err),
+		SBX_CONTROL_E_TIMED_OUT);
 	while (n > 0)
 		sbx_control_disconnect(c[--n]);
 }

@@ -53,10 +53,32 @@ static void test_objects_are_taken(void **state)
 static void test_all_else_is_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", " ", "x", "1", "\"a\"", "null", "[]", "[{}]", "{", "}", "{]", "{\"a\"}",
-		"{\"a\":}", "{\"a\":1,}", "{a:1}", "{'a':1}", "{}{}", "{} x", "{\"a\":01}",
-		"{\"a\":1e999}", "{\"a\":NaN}", "{\"a\":\"\\ud800\"}", "{\"a\":\"\xff\"}",
-		"{\"a\":\"\xc0\x80\"}", "{\"a\":\"\xed\xa0\x80\"}", "{\"a\":\"\t\"}",
+		"",
+		" ",
+		"x",
+		"1",
+		"\"a\"",
+		"null",
+		"[]",
+		"[{}]",
+		"{",
+		"}",
+		"{]",
+		"{\"a\"}",
+		"{\"a\":}",
+		"{\"a\":1,}",
+		"{a:1}",
+		"{'a':1}",
+		"{}{}",
+		"{} x",
+		"{\"a\":01}",
+		"{\"a\":1e999}",
+		"{\"a\":NaN}",
+		"{\"a\":\"\\ud800\"}",
+		"{\"a\":\"\xff\"}",
+		"{\"a\":\"\xc0\x80\"}",
+		"{\"a\":\"\xed\xa0\x80\"}",
+		"{\"a\":\"\t\"}",
 		"{\"a\":99999999999999999999}",
 	};
 
@@ -196,7 +218,8 @@ static void test_too_many_descriptors(void **state)
 
 	for (size_t n = SBX_CONTROL_FDS_MAX + 1; n <= 100; n += n < 6 ? 1 : 94) {
 		struct iovec iov = { .iov_base = (char[]){ "x" }, .iov_len = 1 };
-		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+		struct msghdr msg = { .msg_iov = &iov,
+				      .msg_iovlen = 1,
 				      .msg_control = control.room,
 				      .msg_controllen = CMSG_SPACE(sizeof(int) * n) };
 		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
