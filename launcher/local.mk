@@ -104,6 +104,8 @@ noinst_LIBRARIES += %reldir%/libsbx-serve.a
 	%reldir%/serve/exec.h \
 	%reldir%/serve/network.c \
 	%reldir%/serve/network.h \
+	%reldir%/serve/publish.c \
+	%reldir%/serve/publish.h \
 	%reldir%/serve/show.c \
 	%reldir%/serve/show.h
 

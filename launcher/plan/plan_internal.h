@@ -22,6 +22,10 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs);
  * and fills in publish. Both return 0; SBX_EXIT_REFUSED with @errs; or -ENOMEM. */
 int sbx_plan_publish_merge(struct sbx_plan *p, struct sbx_err_list *errs);
 int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs);
+/* The reason against publishing the port beside the @taken ones, or NULL. */
+const char *sbx_plan_publish_problem(const struct sbx_system_policy *system,
+				     const struct sbx_publish *publish,
+				     const struct sbx_publish *taken, size_t n_taken);
 /* plan_tls.c. The first: the terminated entries. The second, as the user: the trust store, and the
  * mounts that show it. */
 int sbx_plan_tls(struct sbx_plan *p);

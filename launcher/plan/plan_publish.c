@@ -69,19 +69,20 @@ int sbx_plan_publish_merge(struct sbx_plan *p, struct sbx_err_list *errs)
 	return append(list, o->publish, o->n_publish);
 }
 
-/* The reason against publishing the port, or NULL. */
-static const char *problem(const struct sbx_plan *p, const struct sbx_publish *publish)
+const char *sbx_plan_publish_problem(const struct sbx_system_policy *system,
+				     const struct sbx_publish *publish,
+				     const struct sbx_publish *taken, size_t n_taken)
 {
 	if (publish->inside == 53 || publish->inside == SBX_NET_CARRY_PORT)
 		return "that port of the sandbox is sbx's own: let the server listen on another";
-	if (p->system->publish == SBX_PUBLISH_NONE)
+	if (system->publish == SBX_PUBLISH_NONE)
 		return "the system policy publishes nothing (publish: none)";
-	if (p->system->publish != SBX_PUBLISH_ANY && !sbx_publish_is_loopback(publish))
+	if (system->publish != SBX_PUBLISH_ANY && !sbx_publish_is_loopback(publish))
 		return "the system policy publishes on loopback addresses only: leave the address "
 		       "out, or let the host's owner say 'publish: any' in system.yaml";
-	for (size_t i = 0; i < p->n_publish; i++)
-		if (publish->port && p->publish[i].port == publish->port &&
-		    sbx_addr_equal(&p->publish[i].addr, &publish->addr))
+	for (size_t i = 0; i < n_taken; i++)
+		if (publish->port && taken[i].port == publish->port &&
+		    sbx_addr_equal(&taken[i].addr, &publish->addr))
 			return "that port of this host is published already";
 	return NULL;
 }
@@ -112,7 +113,7 @@ int sbx_plan_publish(struct sbx_plan *p, struct sbx_err_list *errs)
 			sbx_refuse(errs, &err);
 			continue;
 		}
-		why = problem(p, &publish);
+		why = sbx_plan_publish_problem(p->system, &publish, p->publish, p->n_publish);
 		if (why)
 			sbx_err_list_add(errs, "", 0, 0, "publish '%s': %s", list->v[i], why);
 		else

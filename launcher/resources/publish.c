@@ -17,8 +17,7 @@
 #include "base/cleanup.h"
 #include "sys/net/net.h"
 
-/* A hint for the caller about the error. */
-static const char *remedy(int e)
+const char *sbx_publish_remedy(int e)
 {
 	switch (e) {
 	case -EADDRINUSE:
@@ -47,7 +46,7 @@ int sbx_publish_open(const struct sbx_plan *plan, struct sbx_setup *s, int fds[S
 		if (fd < 0) {
 			sbx_err_set(err, "cannot publish port %u of the sandbox at %s: %s",
 				    p->inside, sbx_publish_format(p, where, sizeof(where)),
-				    remedy(fd));
+				    sbx_publish_remedy(fd));
 			return fd;
 		}
 		fds[SBX_BFD_PUBLISH + i] = fd;

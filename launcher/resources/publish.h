@@ -10,6 +10,8 @@
  * broker gets it. Writes the ports that the kernel chose into @s. 0 or -errno with @err. */
 int sbx_publish_open(const struct sbx_plan *p, struct sbx_setup *s, int fds[SBX_N_BROKER_FDS],
 		     struct sbx_err *err);
+/* A hint about the error (-errno) of listening. Static text. */
+const char *sbx_publish_remedy(int e);
 void sbx_publish_close(int fds[SBX_N_BROKER_FDS]);
 /* Prints a line on stderr for each published port; with -q only for a port that the kernel chose,
  * which the caller cannot know. */

@@ -14,6 +14,8 @@
 #include "launcher/run/steps.h"
 #include "launcher/run/supervise.h"
 #include "launcher/serve/exec.h"
+#include "launcher/serve/network.h"
+#include "launcher/serve/publish.h"
 #include "launcher/serve/show.h"
 #include "sys/fs/file_text.h"
 #include "sys/process/proc.h"
@@ -70,12 +72,12 @@ static void op_show(void *userdata, struct sbx_control_request *rq)
 		.verdicts = r->init.has_verdicts ? &r->init.verdicts : NULL,
 		.n_execs = sbx_execs_count(&r->execs),
 		.publish = r->setup.publish,
-		.n_publish = r->plan->n_publish,
+		.n_publish = r->setup.n_publish,
 	};
 	json_t *v = sbx_show_json(&facts);
 
 	if (v)
-		sbx_control_answer(r->control, rq->token, v);
+		sbx_serve_flows(r->control, &r->live, rq->token, v);
 	else
 		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_FAILED, NULL,
 				   "sbx-run has no memory left");
@@ -206,7 +208,23 @@ static void on_event(void *userdata, const struct sbx_event *e)
 	sbx_control_event(r->control, e);
 }
 
-/* --- exec --- */
+/* --- network, reload, exec --- */
+
+static void op_network(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+
+	if (runs(r, rq))
+		sbx_serve_network(r->control, &r->live, rq);
+}
+
+static void op_reload(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+
+	if (runs(r, rq))
+		sbx_serve_reload(r->control, &r->live, rq);
+}
 
 static void op_exec(void *userdata, struct sbx_control_request *rq)
 {
@@ -228,10 +246,16 @@ static void on_gone(void *userdata, struct sbx_control_token t)
 static void op_publish(void *userdata, struct sbx_control_request *rq)
 {
 	struct sbx_run *r = userdata;
+	const struct sbx_publish_parts parts = {
+		.plan = r->plan,
+		.setup = &r->setup,
+		.stage = &r->stage,
+		.broker = &r->broker,
+		.air_gapped = r->live.state.live.air_gapped,
+	};
 
-	sbx_control_answer(r->control, rq->token,
-			   json_pack("{s:o}", "published",
-				     sbx_show_published(r->setup.publish, r->plan->n_publish)));
+	if (!json_object_get(rq->body, "ports") || runs(r, rq))
+		sbx_serve_publish(r->control, &parts, rq);
 }
 
 /* --- the step --- */
@@ -249,7 +273,19 @@ static const struct sbx_control_op ops[] = {
 	{ .name = "events",
 	  .fields = { { "since", SBX_CONTROL_NUMBER, false } },
 	  .handle = op_events },
-	{ .name = "publish", .handle = op_publish },
+	{ .name = "publish",
+	  .fields = { { "ports", SBX_CONTROL_STRINGS, false } },
+	  .handle = op_publish },
+	{ .name = "network",
+	  .fields = { { "air_gapped", SBX_CONTROL_BOOL, false },
+		      { "allow_out", SBX_CONTROL_STRINGS, false },
+		      { "deny_out", SBX_CONTROL_STRINGS, false },
+		      { "add_allow", SBX_CONTROL_STRINGS, false },
+		      { "add_deny", SBX_CONTROL_STRINGS, false } },
+	  .handle = op_network },
+	{ .name = "reload",
+	  .fields = { { "what", SBX_CONTROL_STRING, true } },
+	  .handle = op_reload },
 	{ .name = "exec",
 	  .n_fds = 3,
 	  .fields = { { "argv", SBX_CONTROL_WORDS, true },

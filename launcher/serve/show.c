@@ -94,7 +94,9 @@ static void copy_planned(json_t *to, const json_t *plan)
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(names); i++)
 		json_object_set(to, names[i], json_object_get(plan, names[i]));
-	json_object_set(to, "command", json_object_get(json_object_get(plan, "command"), "argv"));
+	json_object_set_new(to, "command", json_array()); /* with --wait there is none */
+	json_array_extend(json_object_get(to, "command"),
+			  json_object_get(json_object_get(plan, "command"), "argv"));
 	json_object_set(to, "ruleset", json_object_get(plan, "nft"));
 	json_object_set(to, "attach", json_object_get(json_object_get(plan, "network"), "attach"));
 }

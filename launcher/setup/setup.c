@@ -23,6 +23,7 @@ void sbx_setup_start(struct sbx_setup *s, const struct sbx_plan *p)
 	s->stub = p->attach.stub;
 	s->nft = p->nft;
 	memcpy(s->publish, p->publish, sizeof(s->publish));
+	s->n_publish = p->n_publish;
 	memcpy(&s->probes, p->probes, offsetof(struct sbx_msg_probes, probes[p->probes->n_probes]));
 }
 

@@ -23,8 +23,9 @@ struct sbx_setup {
 	char **env;
 	/* with the ports of the stage's listeners; cidrs borrowed from the plan */
 	struct sbx_nft_input nft;
-	/* with the ports that the kernel chose; n_publish is the plan's */
+	/* with the ports that the kernel chose, and after the plan's those published later */
 	struct sbx_publish publish[SBX_PUBLISH_MAX];
+	size_t n_publish;
 	/* attach cgroup: with the stub and the ports of our own listeners; terminated hosts: with
 	 * the end of the trust store */
 	struct sbx_msg_probes probes;

@@ -43,9 +43,10 @@ struct factory {
 	int launcher, broker, signals;
 	int ruleset; /* nfnetlink; -1: the ruleset does not change */
 	pid_t child;
-	const struct sbx_stage_config *config;
 	bool own_group;      /* the command's: it has no terminal (init.c) */
 	uint64_t end_at_us;  /* monotonic: the sandbox ends then; 0: no limit */
+	uint16_t ports[SBX_PUBLISH_MAX]; /* published, inside */
+	size_t n_ports;
 	uint32_t seen[65]; /* signals to the group that are not yet accounted for, by number */
 };
 
@@ -153,28 +154,40 @@ static void replace_ruleset(struct factory *f, const struct sbx_msg_ruleset *m)
 
 /* --- messages --- */
 
-static void on_launcher(struct factory *f)
+static void admit(struct factory *f, uint32_t port)
+{
+	if (port == 0 || port > UINT16_MAX || f->n_ports == SBX_N_ELEMENTS(f->ports))
+		_exit(0);
+	f->ports[f->n_ports++] = (uint16_t)port;
+}
+
+/* Reads one message of the launcher. Was there one? */
+static bool hear_launcher(struct factory *f)
 {
 	static struct sbx_msg_ruleset ruleset;
 	static uint8_t packet[RULESET_PACKET_MAX];
-	uint32_t sig;
+	uint32_t sig, port;
 	size_t n;
 	int r;
 
 	r = sbx_channel_recv(f->launcher, packet, sizeof(packet), &n, NULL, 0, NULL, NULL);
 	if (r == SBX_CHANNEL_E_AGAIN || r == -EINTR)
-		return;
+		return false;
 	if (r != 0)
 		_exit(0);
 	if (sbx_msg_type(sbx_span(packet, n)) == SBX_MSG_RULESET) {
 		if (sbx_msg_decode_ruleset(sbx_span(packet, n), &ruleset) != 0)
 			_exit(0);
 		replace_ruleset(f, &ruleset);
-		return;
+		return true;
+	}
+	if (sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_PUBLISH, &port) == 0) {
+		admit(f, port);
+		return true;
 	}
 	if (sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SIGNAL_ALL, &sig) == 0) {
 		signal_all(sig);
-		return;
+		return true;
 	}
 	if (sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SIGNAL, &sig) != 0)
 		_exit(0);
@@ -183,12 +196,19 @@ static void on_launcher(struct factory *f)
 		f->seen[sig]--;
 	else
 		say(f->launcher, SBX_MSG_SIGNAL, sig, NULL);
+	return true;
 }
 
-static bool is_published(const struct sbx_stage_config *c, uint16_t port)
+static void on_launcher(struct factory *f)
 {
-	for (size_t i = 0; i < c->n_publish; i++)
-		if (c->publish[i] == port)
+	while (hear_launcher(f))
+		;
+}
+
+static bool is_published(const struct factory *f, uint16_t port)
+{
+	for (size_t i = 0; i < f->n_ports; i++)
+		if (f->ports[i] == port)
 			return true;
 	return false;
 }
@@ -220,7 +240,7 @@ static void on_broker(struct factory *f)
 		       sbx_net_udp_flow_open(&udp.local, udp.local_port, &udp.peer, udp.peer_port),
 		       SBX_MSG_UDP_SOCKET_MADE, SBX_MSG_UDP_SOCKET_FAILED, udp.cookie);
 	else if (r == 0 && sbx_msg_decode_tcp_socket(sbx_span(packet, n), &tcp) == 0 &&
-		 is_published(f->config, tcp.port))
+		 is_published(f, tcp.port))
 		answer(f, sbx_net_tcp_inside_open(tcp.family, tcp.port), SBX_MSG_TCP_SOCKET_MADE,
 		       SBX_MSG_TCP_SOCKET_FAILED, tcp.cookie);
 	else
@@ -291,11 +311,15 @@ _Noreturn void sbx_factory_main(int launcher, int broker, int ruleset, pid_t chi
 			     .broker = broker,
 			     .ruleset = ruleset,
 			     .child = child,
-			     .config = config,
 			     .signals = -1 };
+	/* A port may be published later. Without a broker no socket is made. */
+	enum sbx_seccomp_profile filter =
+		broker >= 0 ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY;
 	struct sbx_err err = { 0 };
 	sigset_t set;
 
+	for (size_t i = 0; i < config->n_publish; i++)
+		admit(&f, config->publish[i]);
 	f.own_group = !has_terminal();
 	if (limit_ms)
 		f.end_at_us = sbx_clock_monotonic_us() + limit_ms * 1000;
@@ -306,8 +330,7 @@ _Noreturn void sbx_factory_main(int launcher, int broker, int ruleset, pid_t chi
 	f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (f.signals < 0 || sbx_fd_set_nonblocking(launcher) < 0 ||
 	    (broker >= 0 && sbx_fd_set_nonblocking(broker) < 0) || shed(&f) < 0 ||
-	    sbx_seccomp_install(config->n_publish ? SBX_SECCOMP_FACTORY_TCP : SBX_SECCOMP_FACTORY,
-				&err) < 0)
+	    sbx_seccomp_install(filter, &err) < 0)
 		_exit(125);
 	for (;;) {
 		struct pollfd p[] = {
@@ -320,7 +343,8 @@ _Noreturn void sbx_factory_main(int launcher, int broker, int ruleset, pid_t chi
 			_exit(125);
 		if (p[0].revents)
 			drain_signals(&f);
-		if (p[1].revents)
+		/* First: a port that the broker asks for was admitted before the broker knew it. */
+		if (p[1].revents || p[2].revents)
 			on_launcher(&f);
 		if (p[2].revents)
 			on_broker(&f);

@@ -635,6 +635,7 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_SECRET_STALE:
 	case SBX_MSG_SECRET:
 	case SBX_MSG_TLS_CUT:
+	case SBX_MSG_PUBLISH:
 		*ret_number = true;
 		return 0;
 	default:

@@ -73,15 +73,25 @@ static bool is_message(struct sbx_span packet, enum sbx_msg_type type, uint32_t 
 	return sbx_msg_decode_simple(packet, type, ret_serial) == 0;
 }
 
+/* Without the listener (our file table was full when it came) the port is published nowhere. */
+static void publish(struct sbx_control *c, uint32_t inside, int fd_take)
+{
+	if (fd_take < 0)
+		c->ctx->stats.limits_hit++;
+	else if (inside > UINT16_MAX ||
+		 sbx_tcp_publish_add_consume(c->tcp, (uint16_t)inside, fd_take) < 0)
+		sbx_context_exit(c->ctx, 1);
+}
+
 static void on_read(evutil_socket_t fd, short what, void *userdata)
 {
 	struct sbx_control *c = userdata;
-	SBX_AUTO_CLOSE int policy_fd = -1;
+	SBX_AUTO_CLOSE int passed_fd = -1;
 	uint8_t buf[64];
 	struct sbx_span packet;
 	uint32_t serial;
 	size_t n, n_fds = 0;
-	int r = sbx_channel_recv(fd, buf, sizeof(buf), &n, &policy_fd, 1, &n_fds, NULL);
+	int r = sbx_channel_recv(fd, buf, sizeof(buf), &n, &passed_fd, 1, &n_fds, NULL);
 
 	(void)what;
 	if (r == SBX_CHANNEL_E_AGAIN)
@@ -91,9 +101,13 @@ static void on_read(evutil_socket_t fd, short what, void *userdata)
 		return;
 	}
 	packet = sbx_span(buf, n);
+	if (is_message(packet, SBX_MSG_PUBLISH, &serial)) {
+		publish(c, serial, sbx_fd_steal(&passed_fd));
+		return;
+	}
 	if (sbx_report_is_released(c->ctx->report) && (n_fds == 1 || r != 0) &&
 	    is_message(packet, SBX_MSG_POLICY, NULL)) {
-		sbx_swap_take_consume(c->swap, &policy_fd);
+		sbx_swap_take_consume(c->swap, &passed_fd);
 		return;
 	}
 	if (n_fds || r != 0) {

@@ -198,6 +198,9 @@ void sbx_tcp_tell_all(struct sbx_tcp *t);
 /* --- tcp_listen.c --- */
 int sbx_tcp_listen(struct sbx_tcp *t); /* 0 or -errno */
 void sbx_tcp_unlisten(struct sbx_tcp *t);
+/* Publishes another port: the listener @fd_take leads to @inside. 0; -EINVAL: there are as many as
+ * there may be; -errno. */
+int sbx_tcp_publish_add_consume(struct sbx_tcp *t, uint16_t inside, int fd_take);
 /* The factory can be asked again: accepts connections to published ports. */
 void sbx_tcp_publish_resume(struct sbx_tcp *t);
 

@@ -214,6 +214,26 @@ int sbx_tcp_listen(struct sbx_tcp *t)
 	return t->spare_fd < 0 ? -errno : 0;
 }
 
+int sbx_tcp_publish_add_consume(struct sbx_tcp *t, uint16_t inside, int fd_take)
+{
+	SBX_AUTO_CLOSE int fd = fd_take;
+	size_t i = 2;
+	int r;
+
+	while (i < SBX_N_ELEMENTS(t->listeners) && is_there(&t->listeners[i]))
+		i++;
+	if (i == SBX_N_ELEMENTS(t->listeners) || inside == 0)
+		return -EINVAL;
+	t->listeners[i].inside = inside;
+	r = listen_on(t, &t->listeners[i], fd);
+	if (r < 0)
+		return r;
+	t->ctx->fds[SBX_BFD_PUBLISH + i - 2] = sbx_fd_steal(&fd);
+	if (t->spare_fd < 0)
+		t->spare_fd = fcntl(t->listen_fd, F_DUPFD_CLOEXEC, 3);
+	return 0;
+}
+
 void sbx_tcp_unlisten(struct sbx_tcp *t)
 {
 	for (size_t i = 0; i < SBX_N_ELEMENTS(t->listeners); i++)
