@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -434,6 +435,7 @@ struct sbx_control *sbx_control_close(struct sbx_control *c)
 		return NULL;
 	c->watch = sbx_watch_remove(c->watch);
 	sbx_fd_close(c->fd);
+	unlinkat(c->config.dir_fd, SBX_CONTROL_SOCKET, 0);
 	for (size_t i = 0; i < SBX_CONTROL_CLIENTS_MAX; i++) {
 		struct sbx_control_session *s = &c->places[i].s;
 

@@ -33,12 +33,11 @@ struct sbx_control_config {
 	void *userdata; /* of gone and of the operations */
 };
 
-/* Makes the socket, mode 0600, and listens. The socket's file goes with its directory. 0 or -errno
- * with @err. */
+/* Makes the socket, mode 0600, and listens. 0 or -errno with @err. */
 int sbx_control_open(const struct sbx_control_config *config, struct sbx_control **ret_control,
 		     struct sbx_err *err);
-/* Sends what the clients take at once, and ends their sessions; `gone` is not called. Accepts NULL;
- * returns NULL. */
+/* Removes the socket, sends what the clients take at once, and ends their sessions; `gone` is not
+ * called. Accepts NULL; returns NULL. */
 struct sbx_control *sbx_control_close(struct sbx_control *c);
 
 /*

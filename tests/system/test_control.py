@@ -44,6 +44,12 @@ def fds_of(p):
     return sorted(os.listdir(f"/proc/{p.pid}/fd"))
 
 
+def settled(p):
+    """The descriptors of sbx-run when its helpers, which start a moment after the command, are there."""
+    time.sleep(1)
+    return fds_of(p)
+
+
 # --- operations ---
 
 @pytest.mark.parametrize("root", [False, True])
@@ -463,7 +469,7 @@ def test_requests_before_the_client_closes_are_done(sbx, clean):
 
 def test_a_hundred_connections(sbx, clean):
     with running(sbx) as (p, path):
-        before = len(fds_of(p))
+        before = len(settled(p))
         clients, answers = [], {"ok": 0, "busy": 0, "closed": 0}
         for _ in range(100):
             clients.append(Client(path))
@@ -521,7 +527,7 @@ def test_a_flood_of_requests(sbx, clean):
 
 def test_descriptors_that_nobody_asked_for(sbx, clean):
     with running(sbx) as (p, path):
-        before = fds_of(p)
+        before = settled(p)
         r, w = os.pipe()
         a, b = socket.socketpair()
         memfd = os.memfd_create("x")

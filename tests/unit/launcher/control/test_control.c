@@ -32,7 +32,7 @@ struct world {
 	struct sbx_watches watches;
 	struct sbx_control *c;
 	struct sbx_control_token later; /* of the last `later` or `hold` */
-	int n_gone, n_echo;
+	int n_gone, n_echo, dir_fd;
 	size_t n_fds; /* of the last `take` */
 };
 
@@ -121,7 +121,6 @@ static int setup(void **state)
 					     .userdata = w };
 	struct sbx_err err = { 0 };
 	char dir[64];
-	int e;
 
 	*state = w;
 	strcpy(w->top, "/tmp/sbx-control-XXXXXX");
@@ -130,17 +129,18 @@ static int setup(void **state)
 	sbx_text_fit(dir, sizeof(dir), "%s/" ID, w->top);
 	if (mkdir(dir, 0700) < 0)
 		return -1;
-	config.dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	e = sbx_control_open(&config, &w->c, &err);
-	sbx_fd_close(config.dir_fd);
-	return e;
+	config.dir_fd = w->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return sbx_control_open(&config, &w->c, &err);
 }
 
 static int teardown(void **state)
 {
 	struct world *w = *state;
 
+	assert_int_equal(faccessat(w->dir_fd, SBX_CONTROL_SOCKET, F_OK, 0), 0);
 	w->c = sbx_control_close(w->c);
+	assert_int_equal(faccessat(w->dir_fd, SBX_CONTROL_SOCKET, F_OK, 0), -1);
+	sbx_fd_close(w->dir_fd);
 	for (size_t i = 0; i < w->watches.n; i++)
 		assert_null(w->watches.v[i].fn);
 	scratch_remove(w->top);
