@@ -51,6 +51,7 @@ noinst_LIBRARIES += %reldir%/libsbx-run.a
 	%reldir%/run/run_outcome.c \
 	%reldir%/run/run_outcome.h \
 	%reldir%/run/step_host.c \
+	%reldir%/run/step_review.c \
 	%reldir%/run/step_sandbox.c \
 	%reldir%/run/step_selftest.c \
 	%reldir%/run/step_tls.c \
@@ -118,6 +119,16 @@ noinst_LIBRARIES += %reldir%/libsbx-exec.a
 	%reldir%/exec/execs.h \
 	%reldir%/exec/stdio.c \
 	%reldir%/exec/stdio.h
+
+# too many refusals: review tasks, their hook, the breaker
+noinst_LIBRARIES += %reldir%/libsbx-review.a
+%canon_reldir%_libsbx_review_a_SOURCES = \
+	%reldir%/review/review.c \
+	%reldir%/review/review.h \
+	%reldir%/review/review_hook.c \
+	%reldir%/review/review_hook.h \
+	%reldir%/review/reviewer.c \
+	%reldir%/review/reviewer.h
 
 # what a run has on the host's side: cgroup, rules, broker, sbx-tls, published ports
 noinst_LIBRARIES += %reldir%/libsbx-resources.a
@@ -555,7 +566,7 @@ tests_unit_launcher_record_test_record_changed_LDADD = $(launcher_plan_libs) $(C
 tests_unit_launcher_rules_test_rules_load_SOURCES = tests/unit/launcher/rules/test_rules_load.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_launcher_rules_test_rules_load_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_run_test_supervise_SOURCES = tests/unit/launcher/run/test_supervise.c %reldir%/run/run.c %reldir%/run/supervise.c %reldir%/process/terminal.c
-tests_unit_launcher_run_test_supervise_LDADD = %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a src/ipc/libsbx-ipc.a $(launcher_plan_libs) src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) $(CMOCKA_LIBS)
+tests_unit_launcher_run_test_supervise_LDADD = %reldir%/libsbx-review.a %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a src/ipc/libsbx-ipc.a $(launcher_plan_libs) src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) $(CMOCKA_LIBS)
 tests_unit_launcher_tree_test_tree_SOURCES = tests/unit/launcher/tree/test_tree.c
 tests_unit_launcher_tree_test_tree_LDADD = $(launcher_plan_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_host_test_trust_SOURCES = tests/unit/launcher/host/test_trust.c tests/unit/scratch.h
@@ -584,7 +595,7 @@ noinst_LIBRARIES += %reldir%/libsbx-step-hook.a
 %canon_reldir%_libsbx_step_hook_a_SOURCES = %reldir%/process/step_hook.c %reldir%/process/step_hook.h
 
 launcher_run_libs = \
-	%reldir%/libsbx-run.a %reldir%/libsbx-serve.a %reldir%/libsbx-control-socket.a src/control/libsbx-control.a \
+	%reldir%/libsbx-run.a %reldir%/libsbx-review.a %reldir%/libsbx-serve.a %reldir%/libsbx-control-socket.a src/control/libsbx-control.a \
 	%reldir%/libsbx-live.a %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a %reldir%/libsbx-resources.a %reldir%/libsbx-cleanup.a $(launcher_plan_libs) src/store/libsbx-store.a \
 	src/http/libsbx-http.a src/wire/libsbx-wire.a src/ipc/libsbx-ipc.a policy/libsbx-policy.a $(sys_libs) \
 	src/base/libsbx-base.a %reldir%/libsbx-step-hook.a $(SQLITE_LIBS) $(JANSSON_LIBS) $(sys_nftnl_libs)
@@ -608,6 +619,10 @@ tests_unit_launcher_control_test_request_LDADD = $(launcher_control_test_libs) $
 check_PROGRAMS += tests/fuzz/launcher/fuzz_control_request
 tests_fuzz_launcher_fuzz_control_request_SOURCES = tests/fuzz/launcher/fuzz_control_request.c
 tests_fuzz_launcher_fuzz_control_request_LDADD = $(SBX_FUZZ_LIBS) $(launcher_control_test_libs)
+
+check_PROGRAMS += tests/unit/launcher/review/test_review
+tests_unit_launcher_review_test_review_SOURCES = tests/unit/launcher/review/test_review.c
+tests_unit_launcher_review_test_review_LDADD = %reldir%/libsbx-review.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/launcher/loop/test_watches
 tests_unit_launcher_loop_test_watches_SOURCES = tests/unit/launcher/loop/test_watches.c

@@ -135,6 +135,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_rules_start.py \
 	%reldir%/system/test_refusals.py \
 	%reldir%/system/test_resets.py \
+	%reldir%/system/test_review.py \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_secrets.py \
 	%reldir%/system/test_secrets_page.py \

@@ -3,8 +3,8 @@
  * Refuses files of secrets that the command could read, because they lie in a granted directory. A
  * placeholder is pointless where the command has the value. Refused too is a path through a symlink
  * that the command could replace: the file is read again later, and another one would be sent.
- * Files and symlinks that a mask hides are allowed. Refused too are commands of secrets, which run
- * outside, where the sandbox could replace their programs.
+ * Files and symlinks that a mask hides are allowed. Refused too are commands of secrets and
+ * review.hook, which run outside, where the sandbox could replace their programs.
  *
  * Notes secrets that have no place in the run, too.
  *
@@ -139,7 +139,7 @@ static int check_file(const struct sbx_draft *d, const char *what, const char *n
 	return r;
 }
 
-/* --- commands of secrets --- */
+/* --- commands that run outside --- */
 
 /* 1: the command may write @path, on the host and without symlinks. 0 or -ENOMEM. */
 static int is_written(const struct sbx_draft *d, const struct sbx_mount_op *op, const char *path)
@@ -174,22 +174,22 @@ static int is_chosen_inside(const struct sbx_draft *d, const char *path)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* The secret's command runs outside, and again in the run: nothing that it names, and no directory
- * where its programs are looked for, may be one that the sandbox writes. */
-static int check_command(const struct sbx_draft *d, const struct sbx_secret *s,
-			 struct sbx_err_list *errs)
+/* The command runs outside, while the sandbox runs: nothing that it names, and no directory where
+ * its programs are looked for, may be one that the sandbox writes. */
+static int check_command(const struct sbx_draft *d, const char *what, const char *name,
+			 const struct sbx_str_list *command, struct sbx_err_list *errs)
 {
 	const char *path = sbx_facts_getenv(d->facts, "PATH");
 	SBX_AUTO_FREE char *dirs = strdup(path ? path : "");
 	char *rest = dirs;
 	int r = dirs ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < s->command.n && r == 0; i++) {
-		const char *word = s->command.v[i];
+	for (size_t i = 0; i < command->n && r == 0; i++) {
+		const char *word = command->v[i];
 
 		r = word[0] == '/' ? is_chosen_inside(d, word) : 0;
 		if (r > 0)
-			return refuse(errs, "secret ", s->name,
+			return refuse(errs, what, name,
 				      "its command is run outside, and the sandbox could replace a "
 				      "file of it; move it to a directory that is not granted:",
 				      word);
@@ -198,7 +198,7 @@ static int check_command(const struct sbx_draft *d, const struct sbx_secret *s,
 		r = dir[0] == '/' ? is_chosen_inside(d, dir) : 0;
 		if (r > 0)
 			return refuse(
-				errs, "secret ", s->name,
+				errs, what, name,
 				"its command is run outside, and the sandbox could put "
 				"programs into a directory of your PATH; start sbx-run with a "
 				"PATH without",
@@ -238,8 +238,12 @@ static int note_unset(struct sbx_plan *p, const struct sbx_secret *s)
 
 int sbx_plan_secrets(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_err_list *errs)
 {
-	int r = 0;
+	int r = p->profile->review.hook.n ? check_command(d, "review.hook", "",
+							  &p->profile->review.hook, errs) :
+					    0;
 
+	if (r != 0)
+		return r;
 	if (!p->carries)
 		return note_left_out(p);
 	if (!p->tls.on)
@@ -251,7 +255,7 @@ int sbx_plan_secrets(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_e
 		if (r == 0 && s->from == SBX_SECRET_FILE)
 			r = check_file(d, "secret ", s->name, s->source, errs);
 		if (r == 0 && s->from == SBX_SECRET_COMMAND)
-			r = check_command(d, s, errs);
+			r = check_command(d, "secret ", s->name, &s->command, errs);
 	}
 	for (size_t i = 0; i < p->tls.n_entries && r == 0; i++) {
 		const struct sbx_net_entry *e = p->tls.entries[i];

@@ -158,13 +158,12 @@ static json_t *kept(const struct sbx_outcome_facts *o)
 			 "message", o->keep.message);
 }
 
-/* The most frequent first. Text is escaped, as on a terminal. */
-static json_t *refusals(struct sbx_refusals *refused, const char *profile)
+json_t *sbx_receipt_refusals(struct sbx_refusals *refused, const char *profile, size_t n_max)
 {
 	json_t *list = json_array();
 
 	sbx_refusals_sort(refused);
-	for (size_t i = 0; i < sbx_refusals_n(refused); i++) {
+	for (size_t i = 0; i < sbx_refusals_n(refused) && i < n_max; i++) {
 		char where[4 * sizeof(((struct sbx_refusal *)NULL)->where)],
 			request[4 * sizeof(((struct sbx_refusal *)NULL)->request)],
 			why[SBX_REFUSAL_LINE_MAX];
@@ -207,7 +206,9 @@ static json_t *build(const struct sbx_plan *plan, const struct sbx_outcome_facts
 	json_object_set_new(o, "selftest", verdicts(outcome));
 	json_object_set_new(o, "step_us", step_times(outcome));
 	json_object_set_new(o, "traffic", traffic(outcome->traffic));
-	json_object_set_new(o, "refusals", refusals(outcome->refusals, plan->options->profile));
+	json_object_set_new(o, "refusals",
+			    sbx_receipt_refusals(outcome->refusals, plan->options->profile,
+						 SBX_REFUSALS_MAX));
 	json_object_set_new(o, "refusals_others",
 			    json_integer((json_int_t)sbx_refusals_n_others(outcome->refusals)));
 	json_object_set_new(o, "kept", kept(outcome));

@@ -2,9 +2,12 @@
 #ifndef SBX_LAUNCHER_RECORD_RECEIPT_H
 #define SBX_LAUNCHER_RECORD_RECEIPT_H
 
+#include <jansson.h>
+
 #include "base/err.h"
 #include "launcher/plan/plan.h"
 #include "launcher/record/outcome.h"
+#include "launcher/record/refusals.h"
 
 /* Open the directory of --receipt FILE, which must be set, before anything runs: whatever the
  * command does to the path later, the receipt goes to this directory. 0 or -errno with @err. */
@@ -23,5 +26,9 @@ int sbx_receipt_write_file(int dir_fd, const char *base, const char *text, bool 
  * failure is reported on stderr: it cannot change what has happened. */
 void sbx_receipt_write(int dir_fd, const struct sbx_plan *plan,
 		       const struct sbx_outcome_facts *outcome);
+
+/* The refusals as the receipt has them: at most @n_max, the most frequent first. Text is escaped,
+ * as on a terminal. A new reference, or NULL. */
+json_t *sbx_receipt_refusals(struct sbx_refusals *refused, const char *profile, size_t n_max);
 
 #endif

@@ -45,6 +45,9 @@ void sbx_record_changed(struct sbx_recorder *r, const struct sbx_store_change *c
 /* Call @fn with each event from now on. */
 void sbx_record_tell(struct sbx_recorder *r,
 		     void (*fn)(void *userdata, const struct sbx_event *e), void *userdata);
+/* The review task of @cause (static text), with its numbers up to now: written with the events. */
+void sbx_record_task(struct sbx_recorder *r, const char *cause, uint64_t n_denies,
+		     uint64_t last_ms);
 /* At tidy_at_us: move the database's log into the database. The command is not a short one, so
  * nobody waits. */
 void sbx_record_tidy(struct sbx_recorder *r);

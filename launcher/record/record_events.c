@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "launcher/record/record.h"
 #include "launcher/record/record_internal.h"
+#include "store/store_list.h"
 #include "sys/process/proc.h"
 
 #define PENDING_MAX 256	   /* folded events waiting for their transaction */
@@ -30,9 +31,18 @@ static bool has_unrecorded(const struct sbx_recorder *r)
 	return false;
 }
 
+static bool has_task(const struct sbx_recorder *r)
+{
+	for (size_t i = 0; i < SBX_RECORDER_TASKS; i++)
+		if (r->tasks[i].due)
+			return true;
+	return false;
+}
+
 bool sbx_record_is_due(const struct sbx_recorder *r)
 {
-	return r->n_pending > 0 || r->released_ms || has_unrecorded(r) || r->change.allow_json;
+	return r->n_pending > 0 || r->released_ms || has_unrecorded(r) || r->change.allow_json ||
+	       has_task(r);
 }
 
 static void complain_once(struct sbx_recorder *r, const struct sbx_err *err)
@@ -123,6 +133,44 @@ static int write_pending(struct sbx_recorder *r, struct sbx_err *err)
 	return e;
 }
 
+static int write_tasks(struct sbx_recorder *r, struct sbx_err *err)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < SBX_RECORDER_TASKS && e == 0; i++) {
+		struct sbx_recorder_task *t = &r->tasks[i];
+		const struct sbx_store_task_note note = { .sandbox_id = r->id,
+							  .workspace = r->options->workspace,
+							  .cause = t->cause,
+							  .n_denies = (int64_t)t->n_denies,
+							  .now_ms = (int64_t)t->last_ms };
+
+		int64_t id;
+		bool opened;
+
+		if (!t->due)
+			continue;
+		e = sbx_store_task_note(r->store, &note, err, &id, &opened);
+		t->due = e != 0;
+	}
+	return e;
+}
+
+void sbx_record_task(struct sbx_recorder *r, const char *cause, uint64_t n_denies,
+		     uint64_t last_ms)
+{
+	size_t i = 0;
+
+	while (i < SBX_RECORDER_TASKS - 1 && r->tasks[i].cause && r->tasks[i].cause != cause)
+		i++;
+	r->tasks[i] = (struct sbx_recorder_task){
+		.cause = cause,
+		.n_denies = n_denies < INT64_MAX ? n_denies : INT64_MAX,
+		.last_ms = last_ms,
+		.due = true,
+	};
+}
+
 /* Does nothing if a write failed a moment ago. */
 static void write_due(struct sbx_recorder *r)
 {
@@ -140,6 +188,8 @@ static void write_due(struct sbx_recorder *r)
 		e = write_unrecorded(r, &err);
 	if (e == 0 && r->n_pending > 0)
 		e = write_pending(r, &err);
+	if (e == 0)
+		e = write_tasks(r, &err);
 	if (e != 0)
 		sbx_record_failed(r, e, &err);
 	else

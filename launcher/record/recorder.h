@@ -13,6 +13,15 @@
 #include "policy/profile/profile.h"
 #include "store/store.h"
 
+/* A review task of the sandbox. */
+struct sbx_recorder_task {
+	const char *cause; /* static; NULL: no task */
+	uint64_t n_denies;
+	uint64_t last_ms; /* CLOCK_REALTIME */
+	bool due;	  /* the database does not have these numbers */
+};
+#define SBX_RECORDER_TASKS 2 /* causes */
+
 /* The state of recording one run; record.h has its functions. */
 struct sbx_recorder {
 	const char *id;			   /* borrowed, like the next */
@@ -46,6 +55,7 @@ struct sbx_recorder {
 	void (*tell)(void *userdata, const struct sbx_event *e);
 	void *tell_userdata;
 	struct sbx_refusals *refusals; /* of the command; NULL: none */
+	struct sbx_recorder_task tasks[SBX_RECORDER_TASKS];
 };
 
 #define SBX_RECORDER_INIT ((struct sbx_recorder){ 0 })

@@ -114,12 +114,6 @@ static void say_where(const struct sbx_event *e, char *buf, size_t n_buf)
 						  "");
 }
 
-static bool is_failure(enum sbx_reason reason)
-{
-	return reason == SBX_REASON_RESOLVE_FAILED || reason == SBX_REASON_CONNECT_FAILED ||
-	       reason == SBX_REASON_PROXY_FAILED || reason == SBX_REASON_RESOURCE;
-}
-
 static void say_literal(const struct sbx_event *e, char *buf, size_t n_buf)
 {
 	enum sbx_addr_class class = sbx_addr_class(&e->addr);
@@ -192,7 +186,7 @@ void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *prof
 		   (e->port == 443 || e->port == 80); /* the ports of an entry without ports */
 
 	ret_refusal->event = e;
-	ret_refusal->failed = is_failure((enum sbx_reason)e->reason);
+	ret_refusal->failed = sbx_reason_is_failure((enum sbx_reason)e->reason);
 	say_where(e, ret_refusal->where, sizeof(ret_refusal->where));
 	sbx_text_cut(ret_refusal->request, sizeof(ret_refusal->request), "%s%s", e->request,
 		     list->v[i].has_others ? " and others" : "");

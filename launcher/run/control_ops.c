@@ -206,6 +206,7 @@ static void on_event(void *userdata, const struct sbx_event *e)
 	struct sbx_run *r = userdata;
 
 	sbx_control_event(r->control, e);
+	sbx_run_review_event(r, e);
 }
 
 /* --- network, reload, exec --- */

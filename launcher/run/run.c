@@ -24,6 +24,7 @@ void sbx_run_init(struct sbx_run *r, const struct sbx_options *o, const struct s
 	r->scratch_fd = -1;
 	sbx_keep_helper_init(&r->keep_helper);
 	sbx_protect_helpers_init(&r->protect);
+	sbx_review_hook_init(&r->reviewer.hook);
 	sbx_live_run_init(&r->live);
 	r->signal_fd = r->wall_fd = r->receipt_dir_fd = r->learn_dir_fd = -1;
 	r->learn_execs = SBX_LEARN_EXECS_INIT;

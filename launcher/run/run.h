@@ -25,6 +25,7 @@
 #include "launcher/resources/broker_process.h"
 #include "launcher/resources/cgroup.h"
 #include "launcher/resources/tls_process.h"
+#include "launcher/review/reviewer.h"
 #include "launcher/secrets/secret_helper.h"
 #include "launcher/secrets/secrets.h"
 #include "launcher/serve/exec.h"
@@ -67,6 +68,7 @@ struct sbx_run {
 	struct sbx_protect_helpers protect;
 
 	struct sbx_live_run live;
+	struct sbx_reviewer reviewer;
 
 	struct sbx_stage stage;
 	struct sbx_init_process init; /* of the sandbox */
@@ -99,7 +101,8 @@ struct sbx_run {
 	int interrupted;      /* signal that ended the run before the release */
 	bool released, wall_expired, command_exited, protocol_broken;
 	bool frozen;	      /* by the operation freeze */
-	bool killed;	      /* by the operation kill, that of uid killed_by */
+	bool killed;	      /* by the operation kill, that of uid killed_by; or tripped */
+	bool tripped;	      /* by the breaker, and err says so */
 	uid_t killed_by;
 	int wait_status;      /* bwrap's, which ends as the command did; from command_exited on */
 

@@ -88,6 +88,8 @@ static void explain_namespace(struct sbx_run *r)
 
 static void explain_kill(struct sbx_run *r)
 {
+	if (r->tripped)
+		return;
 	sbx_err_set(&r->err, "the sandbox was killed through its control socket by uid %u",
 		    r->killed_by);
 }

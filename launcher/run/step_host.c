@@ -141,13 +141,17 @@ static void protect_tell(void *userdata, const struct sbx_event *e)
 
 int sbx_step_protect_apply(struct sbx_run *r)
 {
-	return sbx_protect_helpers_start(&r->protect, r->plan, r->runtime.fd, protect_tell,
-					 &r->recorder, &r->err);
+	int e = sbx_run_review_begin(r);
+
+	return e < 0 ? e :
+		       sbx_protect_helpers_start(&r->protect, r->plan, r->runtime.fd, protect_tell,
+						 &r->recorder, &r->err);
 }
 
 void sbx_step_protect_undo(struct sbx_run *r)
 {
 	if (r->released)
 		sbx_protect_helpers_look(&r->protect);
+	sbx_reviewer_end(&r->reviewer);
 	r->swept_later = !sbx_protect_helpers_end(&r->protect, r->released, r->runtime.fd);
 }

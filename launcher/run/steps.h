@@ -36,6 +36,10 @@ int sbx_step_tls_apply(struct sbx_run *r);
 void sbx_step_tls_undo(struct sbx_run *r);
 int sbx_step_control_apply(struct sbx_run *r);
 void sbx_step_control_undo(struct sbx_run *r);
+/* step_review.c: starts the helper of review.hook, and takes events of the run. 0 or -errno with
+ * r->err. */
+int sbx_run_review_begin(struct sbx_run *r);
+void sbx_run_review_event(struct sbx_run *r, const struct sbx_event *e);
 int sbx_step_stage_apply(struct sbx_run *r);
 void sbx_step_stage_undo(struct sbx_run *r);
 int sbx_step_broker_apply(struct sbx_run *r);

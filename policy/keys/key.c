@@ -237,6 +237,8 @@ static const char *const attach_words[] = { "netns", "cgroup", NULL };
 static_assert(SBX_N_ELEMENTS(attach_words) == SBX_N_NET_ATTACHES + 1, "a word per attach");
 static const char *const action_words[] = { "deny", "allow", NULL };
 static const char *const enforce_words[] = { "best-effort", "strict", NULL };
+static const char *const breaker_words[] = { "air-gap", "kill", NULL };
+static_assert(SBX_N_ELEMENTS(breaker_words) == SBX_N_BREAKERS + 1, "a word per action");
 static const char *const flag_words[] = { "false", "true", NULL };
 static const char *const idmap_words[] = { "required", "read-only", NULL };
 static const char *const publish_words[] = { "loopback", "none", "any", NULL };
@@ -603,6 +605,30 @@ static const struct sbx_key seccomp_rows[] = {
 static const struct sbx_key_block seccomp_keys = { "seccomp", seccomp_rows,
 						   SBX_N_ELEMENTS(seccomp_rows) };
 
+static const struct sbx_key review_rows[] = {
+	{ "denies", SBX_KEY_COUNT, PROFILE(review.denies), 1, 1000000000,
+	  .help = "More refusals than this within the window open a review task." },
+	{ "window", SBX_KEY_TIME, PROFILE(review.window_ms), 1000, DAY_MS,
+	  .help = "The time over which refusals are counted. 1m unless said." },
+	{ "hook", SBX_KEY_WORDS, PROFILE(review.hook), .max = 256, .check = check_word,
+	  .help = "A command that is run on the host when a review task is opened, in `/`, with "
+		  "the path of a JSON file that tells of it as the last argument." },
+};
+static const struct sbx_key_block review_keys = { "review", review_rows,
+						  SBX_N_ELEMENTS(review_rows) };
+
+static const struct sbx_key breaker_rows[] = {
+	{ "denies", SBX_KEY_COUNT, PROFILE(breaker.denies), 1, 1000000000,
+	  .help = "More refusals than this within the window cut the sandbox off." },
+	{ "window", SBX_KEY_TIME, PROFILE(breaker.window_ms), 1000, DAY_MS,
+	  .help = "The time over which refusals are counted. 1m unless said." },
+	{ "action", SBX_KEY_WORD, PROFILE(breaker.action), .words = breaker_words,
+	  .help = "air-gap: nothing leaves the sandbox any more, as with `sbxctl net "
+		  "--air-gap`. kill: the sandbox is ended." },
+};
+static const struct sbx_key_block breaker_keys = { "breaker", breaker_rows,
+						   SBX_N_ELEMENTS(breaker_rows) };
+
 static const struct sbx_key profile_rows[] = {
 	{ "name", SBX_KEY_STRING, PROFILE(name), .check = check_profile_name,
 	  .help = "The profile's name; the file's name without `.yaml` unless said." },
@@ -624,6 +650,10 @@ static const struct sbx_key profile_rows[] = {
 	{ "seccomp", SBX_KEY_BLOCK, .block = &seccomp_keys, .help = "System calls." },
 	{ "selftest", SBX_KEY_PROBES, .max = SBX_PROBES_MAX / 2, .block = &sbx_probe_item_keys,
 	  .help = "More probes that must pass inside before the command starts." },
+	{ "review", SBX_KEY_BLOCK, .block = &review_keys,
+	  .help = "Refusals that somebody should look at." },
+	{ "breaker", SBX_KEY_BLOCK, .block = &breaker_keys,
+	  .help = "Refusals that cut the sandbox off." },
 };
 #undef PROFILE
 const struct sbx_key_block sbx_profile_keys = { "", profile_rows, SBX_N_ELEMENTS(profile_rows) };

@@ -25,7 +25,7 @@ enum sbx_key_type {
 	SBX_KEY_WORD,	   /* an enum or uint32_t: the index in words */
 	SBX_KEY_SWITCH,	   /* bool: the index in words */
 	SBX_KEY_STRINGS,   /* struct sbx_str_list */
-	SBX_KEY_WORDS,	   /* the same, and tabs and newlines are allowed */
+	SBX_KEY_WORDS,	   /* a command line: the same, and tabs and newlines are allowed */
 	SBX_KEY_NET_LIST,  /* struct sbx_net_list */
 	/* A count and an array, or two fields, of struct sbx_profile: offset is 0. */
 	SBX_KEY_MOUNTS,

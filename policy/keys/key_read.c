@@ -154,6 +154,17 @@ static int read_strings(struct sbx_key_reader *r, const struct sbx_key_block *bl
 	return 0;
 }
 
+/* A command line is one value: it takes the place of the one that the profile starts from. */
+static int read_words(struct sbx_key_reader *r, const struct sbx_key_block *block,
+		      const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
+{
+	struct sbx_str_list *list = (void *)((uint8_t *)base + key->offset);
+
+	sbx_str_list_fini(list);
+	*list = (struct sbx_str_list){ 0 };
+	return read_strings(r, block, key, node, base);
+}
+
 static int read_names(struct sbx_key_reader *r, const struct sbx_key_block *block,
 		      const struct sbx_key *key, const struct sbx_yaml_node *node, void *base)
 {
@@ -350,7 +361,7 @@ static const struct reading {
 	[SBX_KEY_WORD] = { SBX_YAML_SCALAR, .read = read_scalar },
 	[SBX_KEY_SWITCH] = { SBX_YAML_SCALAR, .read = read_scalar },
 	[SBX_KEY_STRINGS] = { SBX_YAML_SEQUENCE, .read = read_strings },
-	[SBX_KEY_WORDS] = { SBX_YAML_SEQUENCE, .read = read_strings },
+	[SBX_KEY_WORDS] = { SBX_YAML_SEQUENCE, .read = read_words },
 	[SBX_KEY_NET_LIST] = { SBX_YAML_SEQUENCE, .read = read_net_list },
 	[SBX_KEY_MOUNTS] = { SBX_YAML_SEQUENCE, .read = sbx_key_read_mounts },
 	[SBX_KEY_ENV] = { SBX_YAML_MAPPING, .read = sbx_key_read_env },

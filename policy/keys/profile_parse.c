@@ -66,6 +66,7 @@ struct sbx_profile *sbx_profile_free(struct sbx_profile *p)
 	}
 	free(p->environment.set);
 	free(p->probes);
+	sbx_str_list_fini(&p->review.hook);
 	free(p);
 	return NULL;
 }

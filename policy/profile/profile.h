@@ -172,6 +172,15 @@ const char *sbx_new_protected_str(enum sbx_new_protected n);
 
 #define SBX_MASK_DEPTH 3
 
+/* A sandbox with too many refusals is cut off. */
+enum sbx_breaker {
+	SBX_BREAKER_AIR_GAP = 0,
+	SBX_BREAKER_KILL,
+	SBX_N_BREAKERS,
+};
+
+#define SBX_REVIEW_WINDOW_MS (60 * 1000)
+
 struct sbx_profile {
 	char *name, *description;
 	struct {
@@ -222,6 +231,16 @@ struct sbx_profile {
 	} environment;
 	size_t n_probes; /* selftest: the extra ones */
 	struct sbx_probe *probes;
+	struct {
+		uint32_t denies;	  /* 0: not set */
+		uint64_t window_ms;	  /* 0: not set, SBX_REVIEW_WINDOW_MS */
+		struct sbx_str_list hook; /* argv, run on the host */
+	} review;
+	struct {
+		uint32_t denies;    /* 0: not set */
+		uint64_t window_ms; /* 0: not set, SBX_REVIEW_WINDOW_MS */
+		enum sbx_breaker action;
+	} breaker;
 };
 
 /* The addresses on which a sandbox's ports may be published. */

@@ -12,6 +12,7 @@ noinst_LIBRARIES += %reldir%/libsbx-base.a
 	%reldir%/hostname.c %reldir%/hostname.h \
 	%reldir%/limits.c %reldir%/limits.h \
 	%reldir%/probe.c %reldir%/probe.h \
+	%reldir%/rate.c %reldir%/rate.h \
 	%reldir%/reason.c %reldir%/reason.h \
 	%reldir%/sandbox_id.h \
 	%reldir%/seccomp_lift.c %reldir%/seccomp_lift.h \
@@ -47,6 +48,10 @@ tests_unit_base_test_limits_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 check_PROGRAMS += tests/unit/base/test_probe
 tests_unit_base_test_probe_SOURCES = tests/unit/base/test_probe.c
 tests_unit_base_test_probe_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/base/test_rate
+tests_unit_base_test_rate_SOURCES = tests/unit/base/test_rate.c
+tests_unit_base_test_rate_LDADD = src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/base/test_reason
 tests_unit_base_test_reason_SOURCES = tests/unit/base/test_reason.c

@@ -64,3 +64,9 @@ const char *sbx_reason_help(enum sbx_reason r)
 {
 	return reasons[(unsigned)r < SBX_N_REASONS ? r : SBX_REASON_UNKNOWN].help;
 }
+
+bool sbx_reason_is_failure(enum sbx_reason r)
+{
+	return r == SBX_REASON_RESOLVE_FAILED || r == SBX_REASON_CONNECT_FAILED ||
+	       r == SBX_REASON_PROXY_FAILED || r == SBX_REASON_RESOURCE;
+}

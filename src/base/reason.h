@@ -2,6 +2,8 @@
 #ifndef SBX_BASE_REASON_H
 #define SBX_BASE_REASON_H
 
+#include <stdbool.h>
+
 /*
  * The vocabulary of verdicts and events: one word per cause, the same in the policy library, the
  * broker, the database and the documents. Deny is value 0, so every default and error denies.
@@ -104,5 +106,7 @@ const char *sbx_proto_str(enum sbx_proto p);     /* "tcp", ... */
 const char *sbx_check_str(enum sbx_check c);     /* "none", "tls", "http" */
 const char *sbx_reason_str(enum sbx_reason r);   /* the word */
 const char *sbx_reason_help(enum sbx_reason r);  /* the sentence */
+/* Nothing was refused: a server or the network outside failed, or this host lacks a resource. */
+bool sbx_reason_is_failure(enum sbx_reason r);
 
 #endif
