@@ -15,6 +15,7 @@ EXTRA_DIST += \
 	%reldir%/attach.py \
 	%reldir%/common.py \
 	%reldir%/decide.py \
+	%reldir%/further.py \
 	%reldir%/mask.py \
 	%reldir%/memory.py \
 	%reldir%/net.py \

@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 import attach  # noqa: E402
 import common  # noqa: E402
 import decide  # noqa: E402
+import further  # noqa: E402
 import mask  # noqa: E402
 import memory  # noqa: E402
 import net  # noqa: E402
@@ -23,7 +24,7 @@ import start  # noqa: E402
 import tls  # noqa: E402
 
 PARTS = {"start": start.run, "mask": mask.run, "net": net.run, "mem": memory.run, "decide": decide.run,
-         "attach": attach.run, "tls": tls.run}
+         "attach": attach.run, "tls": tls.run, "exec": further.run}
 DEADLINE_S = 600
 
 

@@ -94,6 +94,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_examples.py \
 	%reldir%/system/test_explain.py \
 	%reldir%/system/test_few_descriptors.py \
+	%reldir%/system/test_exec.py \
 	%reldir%/system/test_first_steps.py \
 	%reldir%/system/ctl.py \
 	%reldir%/system/test_ctl.py \

@@ -62,10 +62,11 @@ ROOMS = {
         "doctor": set(),
         "print": set(),
         "frame": {"print"},
+        "exec": {"frame", "print"},
         "live": {"frame", "print"},
         "data": {"live", "frame", "print"},
         "answers": {"doctor", "live", "frame", "print"},
-        "main": {"data", "answers", "doctor", "live", "frame", "print"},
+        "main": {"data", "answers", "doctor", "exec", "live", "frame", "print"},
     },
     "launcher": {
         "process": set(),

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "ctl/answers/answers.h"
 #include "ctl/data/data.h"
+#include "ctl/exec/exec.h"
 #include "ctl/frame/help.h"
 #include "ctl/live/live.h"
 
@@ -13,6 +14,7 @@ static const struct sbx_ctl_command *const commands[] = {
 	&sbx_cmd_show,
 	&sbx_cmd_net,
 	&sbx_cmd_publish,
+	&sbx_cmd_exec,
 	&sbx_cmd_signal,
 	&sbx_cmd_freeze,
 	&sbx_cmd_thaw,
