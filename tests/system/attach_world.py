@@ -136,6 +136,25 @@ def do_kept(name):
     return talk(KEPT[name])
 
 
+def do_flood(port):
+    """Sends without an end to whoever connects."""
+    def send(c):
+        with c, contextlib.suppress(OSError):
+            while True:
+                c.sendall(bytes(4096))
+
+    def accept(s):
+        while True:
+            c, _ = s.accept()
+            threading.Thread(target=send, args=(c,), daemon=True).start()
+
+    for host in ("0.0.0.0", "::"):
+        s = serve(host, port, socket.SOCK_STREAM)
+        s.setblocking(True)
+        threading.Thread(target=accept, args=(s,), daemon=True).start()
+    return "ok"
+
+
 def do_pid():
     return os.getpid()
 

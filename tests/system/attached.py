@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import time
 
 KEPT = {}
@@ -188,6 +189,62 @@ def do_processes(n):
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     return [len(pids), error]
+
+
+FLOWS = {}
+
+
+def read_all(s):
+    n = 0
+    while True:
+        try:
+            data = s.recv(65536)
+        except OSError as e:
+            return n, errno.errorcode.get(e.errno, str(e))
+        if not data:
+            return n, "end"
+        n += len(data)
+        FLOWS["n"] = n
+
+
+def do_download(addr, port):
+    """Reads what the server sends, until something ends it."""
+    s = socket.socket(family_of(addr), socket.SOCK_STREAM)
+    s.connect((addr, port))
+
+    def go():
+        FLOWS["end"] = read_all(s)
+    FLOWS.update(n=0, end=None)
+    threading.Thread(target=go, daemon=True).start()
+    return "ok"
+
+
+def do_downloaded():
+    """[bytes, and how it ended]"""
+    return [FLOWS["n"], FLOWS["end"] and FLOWS["end"][1]]
+
+
+def do_load(addr, port):
+    """Connects and talks again and again."""
+    FLOWS.update(stop=False, done=0, errors=[])
+
+    def go():
+        while not FLOWS["stop"]:
+            try:
+                if do_tcp(addr, port) != "ok":
+                    FLOWS["errors"].append("wrong answer")
+            except OSError as e:
+                FLOWS["errors"].append(errno.errorcode.get(e.errno, str(e)))
+            FLOWS["done"] += 1
+    FLOWS["thread"] = threading.Thread(target=go, daemon=True)
+    FLOWS["thread"].start()
+    return "ok"
+
+
+def do_loaded():
+    FLOWS["stop"] = True
+    FLOWS["thread"].join()
+    return [FLOWS["done"], FLOWS["errors"]]
 
 
 def do_sleep(seconds):

@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A change of the policy with attach cgroup: first the kernel's rules and the open sockets by themselves
 (attach_case), then by a running sandbox. Every refusal stands beside the same flow that is allowed."""
+import json
 import os
 import random
+import signal
+import socket
 import subprocess
 import threading
 import time
 
 import pytest
 
+from attach_world import HOST4
+from test_attach import BASE, denied, gc, host, sbx, start, wait_until  # noqa: F401
 from test_attach_rules import A, ATTACH_CASE, B, FLOOR, SB, TCP, UDP, V, W, Sandbox, sandbox, world  # noqa: F401
 
 C = "203.0.113.99"
+
+# The cgroups of sandboxes are the machine's.
+pytestmark = pytest.mark.xdist_group("cgroups")
 
 
 class Changing(Sandbox):
@@ -237,3 +245,200 @@ def test_many_sockets_of_several_cgroups(world, changing):  # noqa: F811
     assert child("kept", "a") == "ok"
     child.close()
     os.rmdir(below)
+
+
+# --- a running sandbox ---
+
+class Control:
+    """The sandbox's control socket."""
+
+    def __init__(self, sbx):
+        [run] = [d for d in os.listdir(sbx.runtime) if os.path.exists(f"{sbx.runtime}/{d}/control.sock")]
+        self.id, self.sock = run, socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(20)
+        self.sock.connect(f"{sbx.runtime}/{run}/control.sock")
+        self.file = self.sock.makefile("r")
+
+    def ask(self, op, **fields):
+        self.sock.sendall((json.dumps({"v": 1, "op": op, **fields}) + "\n").encode())
+        line = self.file.readline()
+        return json.loads(line) if line else None
+
+    def net(self, **fields):
+        """The number of flows that were cut."""
+        answer = self.ask("network", **fields)
+        assert answer and answer["ok"], answer
+        return answer["cut"]
+
+
+TWO = BASE + """
+  allow:
+    - {host: a.test, ports: [80, 9090]}
+    - {host: b.test, ports: [80]}
+    - {host: u.test, ports: [8080], protocol: udp}
+"""
+FAULTS = {"program": "bin/sbx-run-faults"}
+
+
+def test_an_air_gap_cuts_and_is_lifted(host, sbx, start):  # noqa: F811
+    """A download in progress is cut before the answer; new flows are refused; lifted, all is as before, without a
+    question for the name."""
+    assert host.servers("flood", 9090) == "ok"
+    run = start(TWO)
+    control = Control(sbx)
+    assert run("resolve", "a.test") and run("resolve", "b.test") and run("resolve", "u.test")
+    assert run("tcp", A, 80, "idle") == run("udp", A, 8080, "udp") == "ok"
+    assert run("tcp", B, 9090) == "ECONNREFUSED"
+    host.servers("queries")
+    assert run("download", A, 9090) == "ok"
+    assert wait_until(lambda: run("downloaded")[0] > 100000)
+    assert control.net(air_gapped=True) == 3
+    n, error = run("downloaded")
+    assert error in ("ECONNABORTED", "ECONNRESET") and n > 100000, "whichever was first: the rules may"
+    time.sleep(0.2)
+    assert run("downloaded") == [n, error], "not a byte after the answer"
+    assert run("kept", "idle") == "ECONNABORTED" and run("kept", "udp") != "ok"
+    for addr in (A, V, B):
+        assert run("tcp", addr, 80) == "ECONNREFUSED", addr
+    assert run("query", "a.test", 1) == [3, 0]
+    assert control.net(air_gapped=True) == 0
+    assert control.net(air_gapped=False) == 0
+    assert run("tcp", A, 80) == run("tcp", V, 80) == run("tcp", B, 80) == run("udp", A, 8080) == "ok"
+    assert run("tcp", C, 80) == "ECONNREFUSED"
+    assert run("resolve", "a.test") == sorted([A, V])
+    assert run.end()[0] == 0
+    assert denied(sbx, remote_ip=A, reason="air_gap"), sbx.events(action="deny")
+
+
+def test_a_denied_name_leaves_others_alone(host, sbx, start):  # noqa: F811
+    run = start(TWO)
+    control = Control(sbx)
+    assert run("resolve", "a.test") and run("resolve", "b.test")
+    assert run("tcp", A, 80, "a") == run("tcp", B, 80, "b") == run("tcp", W, 80, "w") == "ok"
+    assert control.net(add_deny=["b.test"]) == 2
+    assert run("kept", "a") == "ok" and run("kept", "b") == run("kept", "w") == "ECONNABORTED"
+    assert run("tcp", B, 80) == "ECONNREFUSED" and run("tcp", A, 80) == "ok"
+    host.servers("queries")
+    assert run("query", "b.test", 1) == [3, 0]
+    assert host.servers("queries") == []
+    assert control.net(deny_out=[]) == 0
+    assert run("tcp", B, 80) == "ok" and run("kept", "a") == "ok"
+    assert run.end()[0] == 0
+
+
+def test_networks_of_the_live_lists(sbx, start):  # noqa: F811
+    run = start()
+    control = Control(sbx)
+    assert run("tcp", B, 80) == "ECONNREFUSED"
+    assert control.net(add_allow=["203.0.113.0/24:80"]) == 0
+    assert run("tcp", B, 80, "b") == run("tcp", A, 80, "a") == "ok"
+    assert run("tcp", B, 8080) == "ECONNREFUSED"
+    assert control.net(add_deny=[f"{B}/32"]) == 1
+    assert run("kept", "b") == "ECONNABORTED" and run("kept", "a") == "ok"
+    assert run("tcp", B, 80) == "ECONNREFUSED" and run("tcp", A, 80) == "ok"
+    assert control.net(air_gapped=True, deny_out=[]) == 0
+    assert run("tcp", B, 80) == run("kept", "a") == "ok", "the live list is the one way out"
+    assert control.net(allow_out=["169.254.0.0/16", "10.0.0.0/8"]) == 1
+    for addr in (A, B, "169.254.169.254", "10.0.0.1", HOST4):
+        assert run("tcp", addr, 80) == "ECONNREFUSED", addr
+    assert run.end()[0] == 0
+
+
+def test_mode_full_under_an_air_gap(sbx, start):  # noqa: F811
+    """Everything is refused but what the live list names; its names get pins then."""
+    run = start(BASE.replace("network:", "network:\n  mode: full"))
+    control = Control(sbx)
+    assert run("tcp", A, 80, "a") == run("tcp", B, 80, "b") == run("udp", B, 8080, "u") == "ok"
+    assert control.net(air_gapped=True, allow_out=["a.test:80"]) == 3
+    assert run("kept", "a") == run("kept", "b") == "ECONNABORTED"
+    assert run("tcp", A, 80) == run("tcp", B, 80) == "ECONNREFUSED"
+    assert run("query", "b.test", 1) == [0, 1], "the resolvers that the profile lists answer"
+    assert run("resolve", "a.test") == sorted([A, V])
+    assert run("tcp", A, 80, "a") == "ok" and run("tcp", A, 8080) == "ECONNREFUSED"
+    assert control.net(air_gapped=False) == 0
+    assert run("kept", "a") == run("tcp", A, 8080) == run("tcp", B, 80) == "ok"
+    assert run("resolve", "b.test") == sorted([B, W])
+    assert run.end()[0] == 0
+
+
+def test_a_change_that_does_not_fit_changes_nothing(host, sbx, start):  # noqa: F811
+    run = start()
+    control = Control(sbx)
+    assert control.net(allow_out=["203.0.113.0/24:80"]) == 0
+    before = host.nft("list", "ruleset")
+    answer = control.ask("network", add_allow=[f"198.51.{i // 256}.{i % 256}/32" for i in range(300)])
+    assert not answer["ok"] and "room for 256" in answer["error"], answer
+    assert host.nft("list", "ruleset") == before
+    assert run("tcp", B, 80) == "ok" and run("tcp", "198.51.0.7", 80) == "ECONNREFUSED"
+    assert run.end()[0] == 0
+
+
+def test_toggles_under_load(sbx, start):  # noqa: F811
+    """Flows that every policy allows see nothing; what an answer has closed is closed."""
+    run = start(TWO)
+    control = Control(sbx)
+    assert control.net(allow_out=["a.test:80"]) == 0
+    assert run("resolve", "a.test") and run("resolve", "b.test")
+    assert run("tcp", A, 80, "open") == "ok"
+    assert run("load", A, 80) == "ok"
+    for i in range(100):
+        control.net(air_gapped=True)
+        if i % 10 == 0:
+            assert run("tcp", B, 80) == "ECONNREFUSED" and run("kept", "open") == "ok"
+        control.net(air_gapped=False)
+        if i % 10 == 0:
+            assert run("tcp", B, 80) == "ok" and run("kept", "open") == "ok"
+    n, errors = run("loaded")
+    assert n > 100 and errors == []
+    assert run.end()[0] == 0
+    assert not denied(sbx, remote_ip=A)
+
+
+def test_the_rules_end_flows_where_the_kernel_cannot(sbx, start):  # noqa: F811
+    run = start(TWO, env={"SBX_FAULT": "fail:live-cut"}, **FAULTS)
+    control = Control(sbx)
+    assert run("resolve", "a.test") and run("resolve", "b.test")
+    assert run("tcp", A, 80, "a") == run("tcp", B, 80, "b") == "ok"
+    assert control.net(add_deny=["b.test"]) == 1
+    assert run("kept", "b") == "ECONNRESET" and run("kept", "a") == "ok"
+    assert run.end()[0] == 0
+
+
+@pytest.mark.parametrize("step", ["live-narrow", "live-cut"])
+def test_a_launcher_killed_within_a_change(host, sbx, start, step):  # noqa: F811
+    """The rules that are left refuse whatever one of the two policies refuses, and are removed."""
+    run = start(TWO, env={"SBX_FAULT": f"kill:{step}"}, **FAULTS)
+    control = Control(sbx)
+    assert run("resolve", "a.test") and run("tcp", A, 80) == "ok"
+    assert control.ask("network", allow_out=["198.51.100.0/24:80"], add_deny=["a.test"]) is None
+    assert run.p.wait(20) == -signal.SIGKILL
+    assert gc(sbx)
+
+
+def test_the_sandbox_next_door_sees_no_change(sbx, start):  # noqa: F811
+    one = start(TWO)
+    control = Control(sbx)
+    two = start(TWO, name="two")
+    for run in (one, two):
+        assert run("resolve", "a.test") and run("tcp", A, 80, "a") == "ok"
+    assert two("load", A, 80) == "ok"
+    for _ in range(20):
+        control.net(air_gapped=True)
+        control.net(air_gapped=False)
+    n, errors = two("loaded")
+    assert n > 10 and errors == [] and two("kept", "a") == "ok"
+    assert one("kept", "a") == "ECONNABORTED" and one("tcp", A, 80) == "ok"
+    assert one.end()[0] == two.end()[0] == 0
+
+
+def test_the_owner_flushes_after_a_change(host, sbx, start):  # noqa: F811
+    """The watch knows the new rules as the right ones, and ends the sandbox when they are gone."""
+    run = start(TWO)
+    control = Control(sbx)
+    assert control.net(add_allow=["203.0.113.0/24:80"]) == 0
+    assert run("tcp", B, 80) == "ok"
+    time.sleep(0.3)
+    assert run("tcp", B, 80) == "ok", "our own change ends nothing"
+    host.nft("flush", "ruleset")
+    assert wait_until(lambda: run.p.poll() is not None)
+    assert gc(sbx)
