@@ -17,6 +17,7 @@ noinst_LIBRARIES += %reldir%/libsbx-cli.a
 noinst_LIBRARIES += %reldir%/libsbx-explain.a
 %canon_reldir%_libsbx_explain_a_SOURCES = \
 	%reldir%/explain/explain_flow.c %reldir%/explain/explain_flow.h \
+	%reldir%/explain/explain_request.c %reldir%/explain/explain_request.h \
 	%reldir%/explain/explained.c %reldir%/explain/explained.h
 
 # --learn: a profile from what a run wanted

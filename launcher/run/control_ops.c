@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/control/control.h"
+#include "launcher/explain/explain_request.h"
 #include "launcher/run/steps.h"
 #include "launcher/run/supervise.h"
 #include "launcher/serve/exec.h"
@@ -259,6 +260,27 @@ static void op_publish(void *userdata, struct sbx_control_request *rq)
 		sbx_serve_publish(r->control, &parts, rq);
 }
 
+/* --- explain --- */
+
+static void op_explain(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+	const struct sbx_live_state *now = r->live.started ? &r->live.state : NULL;
+	struct sbx_err err = { 0 };
+	const char *field = NULL;
+	json_t *answer = sbx_explain_answer(now ? now->policy : r->plan->policy,
+					    now ? now->profile : r->plan->profile,
+					    r->options->workspace, r->plan->id, rq->body, &field,
+					    &err);
+
+	if (answer)
+		sbx_control_answer(r->control, rq->token, json_pack("{s:o}", "explain", answer));
+	else
+		sbx_control_refuse(r->control, rq->token,
+				   err.msg[0] ? SBX_CONTROL_INVALID : SBX_CONTROL_FAILED, field,
+				   "%s", err.msg[0] ? err.msg : "sbx-run has no memory left");
+}
+
 /* --- the step --- */
 
 static const struct sbx_control_op ops[] = {
@@ -274,6 +296,14 @@ static const struct sbx_control_op ops[] = {
 	{ .name = "events",
 	  .fields = { { "since", SBX_CONTROL_NUMBER, false } },
 	  .handle = op_events },
+	{ .name = "explain",
+	  .fields = { { "protocol", SBX_CONTROL_STRING, true },
+		      { "host", SBX_CONTROL_STRING, true },
+		      { "port", SBX_CONTROL_NUMBER, true },
+		      { "address", SBX_CONTROL_STRING, false },
+		      { "method", SBX_CONTROL_STRING, false },
+		      { "path", SBX_CONTROL_STRING, false } },
+	  .handle = op_explain },
 	{ .name = "publish",
 	  .fields = { { "ports", SBX_CONTROL_STRINGS, false } },
 	  .handle = op_publish },

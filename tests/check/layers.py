@@ -97,7 +97,7 @@ ROOMS = {
         "exec": {"loop", "setup", "plan", "commands", "rootfs", "view", "host", "process"},
         "live": {"rules", "loop", "resources", "stage", "record", "cleanup", "setup", "plan", "attach", "view", "host", "process"},
         "serve": {"control", "live", "exec", "resources", "stage", "setup", "plan", "host", "process"},
-        "run": {"review", "serve", "control", "rules", "learn", "live", "exec", "loop", "resources", "stage", "helpers", "keep", "record", "cleanup",
+        "run": {"explain", "review", "serve", "control", "rules", "learn", "live", "exec", "loop", "resources", "stage", "helpers", "keep", "record", "cleanup",
                 "setup", "plan", "rootfs", "view", "secrets", "host", "process"},
         "cli": {"review", "rules", "learn", "run", "control", "live", "exec", "loop", "resources", "keep", "stage", "helpers", "record", "cleanup",
                 "setup", "plan", "protect", "grants",

@@ -194,3 +194,26 @@ def test_on_a_terminal(sbx, profile):
     assert ctl.plain(text).startswith("deny tcp deep.sub.wild.test port 443 (list_deny)\n"), text
     rc, text = ctl.in_terminal(sbx, "explain", "--profile", profile, "tcp", "allowed.test", "443", env={"NO_COLOR": "1"})
     assert rc == 0 and "\033[" not in text and text.startswith("allow tcp allowed.test port 443 (list_allow)\n"), text
+
+
+# --- a running sandbox ---
+
+def test_a_running_sandbox(sbx, profile):
+    """The launcher answers, by the policy in force: flags and changes of the sandbox hold, and not what the files say now."""
+    p = sbx.popen(["--profile", profile, "--scratch", "--id", "0123456789ab", "--allow", "v4.test", "--workspace", "w"],
+                  ["sh", "-c", "echo ready; read x"], stdin=-1)
+    assert p.stdout.readline() == "ready\n", p.stderr.read()
+    sbx.profile("p", PROFILE.replace("    - allowed.test\n", ""))
+    for name, rc in (("v4.test", 0), ("allowed.test", 0), ("denied.test", 1), ("ipinfo.io", 1)):
+        o = explain(sbx, "--id", "0123", "tcp", name, 443, rc=rc)
+        assert o["generation"] >= 1 and o["subject"] == f"tcp {name} port 443", o
+    assert explain(sbx, "--id", "0123456789ab", "--method", "POST", "tcp", "api.test", 443, rc=1)["reason"] == "access_method"
+    explain(sbx, "--id", "0123456789ab", "command", "true", rc=0)
+    explain(sbx, "--profile", profile, "tcp", "allowed.test", 443, rc=1)
+    for args, rc, word in ((["--id", "0123", "tcp", "a..b", "443"], 2, "no name"), (["--id", "ffff", "tcp", "a.test", "443"], 125, "ffff"),
+                           (["--id", "0123", "--profile", "none", "tcp", "a.test", "443"], 2, "--id has")):
+        r = ctl.ctl(sbx, "explain", *args)
+        assert r.rc == rc and r.out == "" and word in r.err and r.err.count("\n") == 1, r
+    p.communicate("x\n", 60)
+    r = ctl.ctl(sbx, "explain", "--id", "0123456789ab", "tcp", "v4.test", "443")
+    assert r.rc == 125 and r.err.count("\n") == 1, r

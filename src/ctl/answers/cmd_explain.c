@@ -10,16 +10,17 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "control/client.h"
 #include "ctl/answers/answers.h"
 #include "ctl/answers/dry_plan.h"
 #include "ctl/answers/explain_view.h"
 #include "ctl/frame/places.h"
-#include "launcher/explain/explain_flow.h"
+#include "launcher/explain/explain_request.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_dry_plan, sbx_dry_plan_free);
 
 struct values {
-	const char *profile, *workspace, *address, *method, *path;
+	const char *profile, *workspace, *id, *address, *method, *path;
 };
 
 #define STRING(field) .kind = SBX_OPTION_STRING, .offset = offsetof(struct values, field)
@@ -29,6 +30,9 @@ static const struct sbx_option options[] = {
 	  .help = "the profile of the sandbox", .more = " (default: default)" },
 	{ "workspace", .value = "NAME", STRING(workspace),
 	  .help = "the workspace, whose rules hold" },
+	{ "id", .value = "ID", STRING(id), .complete = "sandbox", .help = "a running sandbox",
+	  .more = ": connections are asked about in its policy as it is now; for mounts and "
+		  "commands its profile and workspace are taken" },
 	{ "address", .value = "ADDR", STRING(address),
 	  .help = "with tcp and udp: an address that the name resolves to" },
 	{ "method", .value = "METHOD", STRING(method), .help = "with tcp: the method of a request",
@@ -142,6 +146,77 @@ static int read_port(const char *text, uint16_t *ret_port)
 	return 0;
 }
 
+/* --- a running sandbox --- */
+
+#define ANSWER_MS 10000
+
+/* One request to the launcher of --id. *ret_answer is the caller's. */
+static int ask_launcher(struct question *q, json_t *request_take, json_t **ret_answer)
+{
+	struct sbx_ctl *ctl = q->ctl;
+	struct sbx_control_client *client = NULL;
+	char id[SBX_ID_LEN + 1];
+	int r, status = sbx_ctl_places(ctl);
+
+	if (status != SBX_CTL_DONE || !request_take) {
+		json_decref(request_take);
+		return request_take ? status : sbx_ctl_status(ctl, -ENOMEM, "explain");
+	}
+	r = sbx_control_find(ctl->facts.runtime_dir, q->values->id, id, &ctl->err);
+	if (r == 0)
+		r = sbx_control_connect(ctl->facts.runtime_dir, id, ANSWER_MS, &client, &ctl->err);
+	if (r == 0)
+		r = sbx_control_ask(client, request_take, NULL, 0, ret_answer, &ctl->err);
+	else
+		json_decref(request_take);
+	sbx_control_disconnect(client);
+	if (r == 0)
+		return SBX_CTL_DONE;
+	if (r == SBX_CONTROL_E_REFUSED &&
+	    sbx_control_refusal_code(*ret_answer) == SBX_CONTROL_INVALID)
+		status = SBX_CTL_USAGE;
+	else
+		status = SBX_CTL_FAILED;
+	json_decref(*ret_answer);
+	*ret_answer = NULL;
+	return status;
+}
+
+static int ask_running(struct question *q, const struct sbx_explain_asked *asked)
+{
+	static struct sbx_explained e; /* large */
+	json_t *got = NULL;
+	int r, status = ask_launcher(q, sbx_explain_request(asked), &got);
+
+	if (status != SBX_CTL_DONE)
+		return status;
+	r = sbx_explained_parse(json_object_get(got, "explain"), &e);
+	json_decref(got);
+	if (r == 0)
+		return answer(q->ctl, &e);
+	sbx_err_set(&q->ctl->err, "the launcher of %s gave no answer", q->values->id);
+	return SBX_CTL_FAILED;
+}
+
+/* The profile and the workspace of --id; they live as long as *ret_answer. */
+static int take_names(struct question *q, struct values *v, json_t **ret_answer)
+{
+	const json_t *sandbox;
+	int status = ask_launcher(q, json_pack("{s:s}", "op", "show"), ret_answer);
+
+	if (status != SBX_CTL_DONE)
+		return status;
+	sandbox = json_object_get(*ret_answer, "sandbox");
+	*v = *q->values;
+	v->profile = json_string_value(json_object_get(sandbox, "profile"));
+	v->workspace = json_string_value(json_object_get(sandbox, "workspace"));
+	q->values = v;
+	if (v->profile)
+		return SBX_CTL_DONE;
+	sbx_err_set(&q->ctl->err, "the launcher of %s gave no answer", v->id);
+	return SBX_CTL_FAILED;
+}
+
 static int ask_flow(struct question *q, enum sbx_proto proto)
 {
 	struct sbx_ctl *ctl = q->ctl;
@@ -162,6 +237,8 @@ static int ask_flow(struct question *q, enum sbx_proto proto)
 		return usage(ctl, "a port is a number from 1 to 65535");
 	if (proto != SBX_PROTO_TCP && (asked.method || asked.path))
 		return usage(ctl, "--method and --path are for tcp");
+	if (q->values->id)
+		return ask_running(q, &asked);
 	r = plan_base(q);
 	if (r != SBX_CTL_DONE)
 		return r;
@@ -175,17 +252,24 @@ static int ask_view(struct question *q, bool command)
 {
 	struct sbx_ctl *ctl = q->ctl;
 	static struct sbx_explained e; /* large */
+	struct values named;
+	json_t *shown = NULL;
 	int r;
 
 	if (ctl->argc != 2)
 		return usage(ctl, command ? "command takes one NAME" : "mount takes one PATH");
 	if (q->values->address || q->values->method || q->values->path)
 		return usage(ctl, "--address, --method and --path are for connections");
-	r = plan_base(q);
-	if (r != SBX_CTL_DONE)
+	r = q->values->id ? take_names(q, &named, &shown) : SBX_CTL_DONE;
+	if (r == SBX_CTL_DONE)
+		r = plan_base(q);
+	if (r != SBX_CTL_DONE) {
+		json_decref(shown);
 		return r;
+	}
 	r = (command ? sbx_explain_command : sbx_explain_mount)(q->base, q->words, ctl->argv[1],
 								&e);
+	json_decref(shown);
 	return r < 0 ? sbx_ctl_status(ctl, r, "explain") : answer(ctl, &e);
 }
 
@@ -195,7 +279,9 @@ static int run(struct sbx_ctl *ctl)
 	const char *kind = ctl->argv[0];
 	int status;
 
-	if (strcmp(kind, "tcp") == 0 || strcmp(kind, "udp") == 0)
+	if (q.values->id && (q.values->profile || q.values->workspace))
+		status = usage(ctl, "--id has its profile and workspace");
+	else if (strcmp(kind, "tcp") == 0 || strcmp(kind, "udp") == 0)
 		status = ask_flow(&q, kind[0] == 't' ? SBX_PROTO_TCP : SBX_PROTO_UDP);
 	else if (strcmp(kind, "mount") == 0 || strcmp(kind, "command") == 0)
 		status = ask_view(&q, kind[0] == 'c');
