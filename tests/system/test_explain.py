@@ -3,6 +3,7 @@
 same directory, tries it."""
 import json
 import os
+import sqlite3
 
 import pytest
 
@@ -217,3 +218,29 @@ def test_a_running_sandbox(sbx, profile):
     p.communicate("x\n", 60)
     r = ctl.ctl(sbx, "explain", "--id", "0123456789ab", "tcp", "v4.test", "443")
     assert r.rc == 125 and r.err.count("\n") == 1, r
+
+
+# --- rules of a workspace ---
+
+def test_rules_of_a_workspace(sbx, profile):
+    """Stored rules decide in both, and the row that decided is named."""
+    assert sbx.run(["--profile", profile, "--scratch"], ["true"]).rc == 0
+    with sqlite3.connect(sbx.state + "/sbx.db") as db:
+        for workspace, pattern, action in (("w", "denied.test:443", "allow"), ("w", "allowed.test", "deny"), ("w", "ipinfo.io", "allow"),
+                                           ("other", "v4.test", "allow")):
+            db.execute("INSERT INTO sandbox_rule (workspace, rule_type, pattern, action) VALUES (?, 'network', ?, ?)",
+                       (workspace, pattern, action))
+        db.execute("INSERT INTO sandbox_rule (workspace, rule_type, pattern, action) VALUES ('w', 'tool', 'env', 'deny')")
+        ids = dict(db.execute("SELECT pattern, id FROM sandbox_rule WHERE workspace = 'w'"))
+    db.close()
+    for name, rc in (("denied.test", 0), ("allowed.test", 1), ("ipinfo.io", 1), ("v4.test", 1)):
+        r = sbx.run(["--profile", profile, "--workspace", "w"], ["curl", "-fksS", "-m", "10", "-o", "/dev/null", f"https://{name}/"])
+        assert (r.rc == 0) == (rc == 0), (name, r)
+        o = explain(sbx, "--profile", profile, "--workspace", "w", "tcp", name, 443, rc=rc)
+        if name in ("denied.test", "allowed.test"):
+            assert o["decided"]["layer"] == "rule" and o["decided"]["origin"] == f"rule {ids.get(name, ids.get(name + ':443'))}", o
+    assert explain(sbx, "--profile", profile, "tcp", "denied.test", 443, rc=1)["decided"] is None
+    for args, rc in ((["--workspace", "w"], 1), ([], 0)):
+        r = sbx.run(["--profile", profile, *args], ["env"])
+        assert (r.rc == 0) == (rc == 0), r
+        explain(sbx, "--profile", profile, *args, "command", "env", rc=rc)
