@@ -112,6 +112,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_lifecycle.py \
 	%reldir%/system/test_limits.py \
 	%reldir%/system/test_many.py \
+	%reldir%/system/test_many_rules.py \
 	%reldir%/system/test_mount_matrix.py \
 	%reldir%/system/test_mount_names.py \
 	%reldir%/system/test_mount_races.py \
