@@ -21,14 +21,20 @@
 #include "sys/fs/file_text.h"
 #include "sys/process/proc.h"
 
+/* Refuses the request if the sandbox is ending. */
+static bool is_there(struct sbx_run *r, const struct sbx_control_request *rq)
+{
+	if (!r->command_exited && !r->stage.gone && !r->killed)
+		return true;
+	sbx_control_refuse(r->control, rq->token, SBX_CONTROL_GONE, NULL, "the sandbox is ending");
+	return false;
+}
+
 /* Refuses the request unless the sandbox runs its command. */
 static bool runs(struct sbx_run *r, const struct sbx_control_request *rq)
 {
-	if (r->command_exited || r->stage.gone || r->killed) {
-		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_GONE, NULL,
-				   "the sandbox is ending");
+	if (!is_there(r, rq))
 		return false;
-	}
 	if (!r->released)
 		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_BUSY, NULL,
 				   "the sandbox is being set up: try again");
@@ -212,11 +218,13 @@ static void on_event(void *userdata, const struct sbx_event *e)
 
 /* --- network, reload, exec --- */
 
+/* A change that comes before the release is made at the release: a sandbox that planned with the
+ * old rules must not start with them and keep them. */
 static void op_network(void *userdata, struct sbx_control_request *rq)
 {
 	struct sbx_run *r = userdata;
 
-	if (runs(r, rq))
+	if (is_there(r, rq))
 		sbx_serve_network(r->control, &r->live, rq);
 }
 
@@ -224,7 +232,7 @@ static void op_reload(void *userdata, struct sbx_control_request *rq)
 {
 	struct sbx_run *r = userdata;
 
-	if (runs(r, rq))
+	if (is_there(r, rq))
 		sbx_serve_reload(r->control, &r->live, rq);
 }
 

@@ -793,3 +793,45 @@ def test_requests_before_the_command_runs(sbx, clean):
     finally:
         p.kill()
         p.wait()
+
+
+def test_a_change_before_the_command_runs(sbx, clean):
+    """It is made at the release, and answered then: a rule's author need not try again."""
+    sbx.profile("net", NET)
+    p = sbx.popen(["--profile", "net"], ["python3", "-c", FETCH], env={"SBX_FAULT": "stop:firewall"},
+                  program="bin/sbx-run-faults", stdin=subprocess.PIPE)
+    try:
+        assert wait_until(lambda: status(p.pid)["State"][0] == "T")
+        path = os.path.join(sbx.runtime, sbx.leftovers()[0], "control.sock")
+        with Client(path) as c, Client(path) as gone:
+            c.request("show")
+            c.request("network", add_deny=["files.test"])
+            c.request("reload", what="rules")
+            gone.request("network", air_gapped=False)
+            gone.s.close()
+            os.kill(p.pid, signal.SIGCONT)
+            assert hold(c.line(), "answer_show")["sandbox"]["state"] == "preparing"
+            answer = hold(c.line(), "answer_network")
+            assert answer["deny_out"] == ["files.test"] and answer["generation"] >= 2
+            assert hold(c.line(), "answer_reload")["generation"] > answer["generation"]
+        assert p.communicate("files.test\n", timeout=20)[0] == "refused\n" and p.returncode == 0
+    finally:
+        p.kill()
+        p.wait()
+
+
+def test_a_change_of_a_sandbox_that_never_runs(sbx, clean):
+    p = sbx.popen(["--profile", "none"], ["true"], env={"SBX_FAULT": "stop:firewall"}, program="bin/sbx-run-faults")
+    try:
+        assert wait_until(lambda: status(p.pid)["State"][0] == "T")
+        path = os.path.join(sbx.runtime, sbx.leftovers()[0], "control.sock")
+        with Client(path) as c:
+            c.request("network", air_gapped=True)
+            os.kill(p.pid, signal.SIGTERM)
+            os.kill(p.pid, signal.SIGCONT)
+            line = c.line()
+            assert line is None or hold(line, "refusal")["code"] == "gone"
+        assert p.wait(20) == 143
+    finally:
+        p.kill()
+        p.wait()
