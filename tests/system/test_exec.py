@@ -394,7 +394,9 @@ elif how == "descriptors":
             try:
                 with open(f"/proc/{pid}/comm") as f: name = f.read().strip()
                 fds = os.listdir(f"/proc/{pid}/fd")
-                if name.startswith("sbx-"): print("reached", pid, name, fds, flush=True)
+                # 0-2 alone: its exec came between the two looks, and they are the command's
+                if name.startswith("sbx-") and (pid == "1" or set(fds) - {"0", "1", "2"}):
+                    print("reached", pid, name, fds, flush=True)
             except OSError: pass
             if libc.ptrace(16, int(pid), 0, 0) == 0:
                 print("traced", pid, flush=True)
