@@ -77,7 +77,13 @@ tests_system_broker_standalone_LDADD = policy/libsbx-policy.a $(sys_libs) \
 
 check_PROGRAMS += tests/unit/broker/test_broker_core tests/unit/broker/test_broker_hosts tests/unit/broker/test_broker_leases \
 	tests/unit/broker/test_broker_pins tests/unit/broker/test_broker_resolved_pins tests/unit/broker/test_broker_resolve_result \
-	tests/unit/broker/test_broker_told
+	tests/unit/broker/test_broker_told tests/unit/broker/test_broker_again tests/unit/broker/test_broker_swap
+tests_unit_broker_test_broker_again_SOURCES = tests/unit/broker/test_broker_again.c tests/unit/policy_world.h
+tests_unit_broker_test_broker_again_LDADD = %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-names.a src/wire/libsbx-wire.a \
+	$(SBX_POLICY_TEST_LIBS)
+tests_unit_broker_test_broker_swap_SOURCES = tests/unit/broker/test_broker_swap.c tests/unit/policy_world.h \
+	%reldir%/main/swap.c %reldir%/main/swap.h
+tests_unit_broker_test_broker_swap_LDADD = src/ipc/libsbx-ipc.a $(sys_libs) $(SBX_POLICY_TEST_LIBS) $(EVENT_LIBS)
 tests_unit_broker_test_broker_resolve_result_SOURCES = tests/unit/broker/test_broker_resolve_result.c
 tests_unit_broker_test_broker_resolve_result_LDADD = %reldir%/libsbx-broker-core.a %reldir%/libsbx-broker-names.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 tests_unit_broker_test_broker_told_SOURCES = tests/unit/broker/test_broker_told.c
