@@ -107,6 +107,10 @@ check_PROGRAMS += tests/unit/tls/test_http1
 tests_unit_tls_test_http1_SOURCES = tests/unit/tls/test_http1.c $(SBX_TLS_WORLD)
 tests_unit_tls_test_http1_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/tls/test_cut
+tests_unit_tls_test_cut_SOURCES = tests/unit/tls/test_cut.c $(SBX_TLS_WORLD)
+tests_unit_tls_test_cut_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)
+
 check_PROGRAMS += tests/unit/tls/test_whole
 tests_unit_tls_test_whole_SOURCES = tests/unit/tls/test_whole.c tests/unit/http/world.h
 tests_unit_tls_test_whole_LDADD = $(SBX_TLS_TEST_LIBS) $(CMOCKA_LIBS)

@@ -31,6 +31,7 @@
 #define STREAM_MAX  (4u * SBX_HTTP2_WINDOW)
 /* Bytes that one input brings by TLS_*_ZEROS. */
 #define ZEROS_MAX (4u << 20)
+#define FLOW 1 /* the connection's number */
 
 #define SPAN(s)                                                                                    \
 	{                                                                                          \
@@ -123,12 +124,27 @@ static bool drain(int fd, struct tls_world_output *o)
 	return moved;
 }
 
+/* What sbx-tls tells the broker. */
+static void drain_broker(struct peers *p)
+{
+	uint8_t buf[65536];
+	struct sbx_msg_tls_done done;
+	ssize_t n;
+
+	while (p->broker >= 0 && (n = recv(p->broker, buf, sizeof(buf), MSG_DONTWAIT)) > 0) {
+		if (sbx_msg_decode_tls_done(sbx_span(buf, (size_t)n), &done) < 0)
+			continue;
+		CHECK(done.flow == FLOW);
+		p->w->n_done++;
+	}
+}
+
 static bool drain_all(struct peers *p)
 {
 	bool moved = !p->client_paused && drain(p->client, &p->w->to_client);
 
 	moved |= !p->server_paused && drain(p->server, &p->w->to_server);
-	drain(p->broker, NULL);
+	drain_broker(p);
 	drain(p->launcher, NULL);
 	return moved;
 }
@@ -318,6 +334,33 @@ static struct sbx_span take_bytes(struct sbx_span *in)
 	return s;
 }
 
+static bool has_ended(int fd)
+{
+	uint8_t byte;
+
+	return fd < 0 || recv(fd, &byte, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
+}
+
+/* The peers have all that was written before. From here on they get their end and no byte, and the
+ * broker is told at once. */
+static void cut(struct peers *p)
+{
+	size_t n_done = p->w->n_done;
+
+	p->client_paused = p->server_paused = false;
+	drain_all(p);
+	p->w->cut = p->ctx->first != NULL;
+	sbx_conn_cut(p->ctx, FLOW + 1); /* another one's */
+	CHECK(!p->w->cut || p->ctx->first);
+	sbx_conn_cut(p->ctx, FLOW);
+	CHECK(!p->ctx->first && p->ctx->n_conns == 0);
+	CHECK(has_ended(p->client) && has_ended(p->server));
+	sbx_conn_cut(p->ctx, FLOW); /* it may have ended by itself meanwhile */
+	event_base_loop(p->ctx->base, EVLOOP_NONBLOCK);
+	CHECK(!drain_all(p));
+	CHECK(p->w->n_done == n_done + p->w->cut);
+}
+
 static void take_step(struct peers *p, struct sbx_span *in)
 {
 	uint8_t step, head[3];
@@ -369,6 +412,9 @@ static void take_step(struct peers *p, struct sbx_span *in)
 	case TLS_SERVER_LAST:
 		send_last(p->server, take_bytes(in));
 		break;
+	case TLS_CUT:
+		cut(p);
+		break;
 	default:
 		CHECK(sbx_tls_replace_value(p->ctx, 0, value_rotated) == 0);
 		break;
@@ -408,7 +454,7 @@ static void open_pair(int type, int *ret_ours, int *ret_theirs)
 
 static void open_conn(struct peers *p)
 {
-	struct sbx_msg_tls_flow flow = { .flow = 1, .port = 443, .name = TLS_WORLD_HOST };
+	struct sbx_msg_tls_flow flow = { .flow = FLOW, .port = 443, .name = TLS_WORLD_HOST };
 	struct sbx_conn *c;
 	int fds[2];
 
@@ -472,6 +518,7 @@ static void close_conn(struct peers *p)
 		sbx_conn_abort(p->ctx->first);
 	CHECK(!p->ctx->first && p->ctx->n_conns == 0 && p->ctx->exit_status == 0);
 	drain_all(p);
+	CHECK(p->w->n_done == 1);
 	sbx_fd_close(p->client);
 	sbx_fd_close(p->server);
 	sbx_fd_close(p->broker);

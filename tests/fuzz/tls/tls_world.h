@@ -62,6 +62,7 @@ enum tls_world_step {
 	TLS_CLIENT_LAST, /* as TLS_CLIENT, with the client's end: both are there to be read */
 	TLS_SERVER_LAST,
 	TLS_ROTATE, /* the value of ONE becomes TLS_WORLD_VALUE_ROTATED */
+	TLS_CUT, /* the broker cuts it: nothing is carried any more */
 	TLS_N_STEPS,
 };
 
@@ -75,6 +76,8 @@ struct tls_world {
 	uint8_t flags;
 	struct tls_world_output to_client, to_server; /* all that was written */
 	bool lives; /* the connection did not end by itself */
+	bool cut;   /* it had not ended when the broker cut it */
+	size_t n_done; /* TLS_DONE that the broker got: one for the connection */
 };
 
 /* Runs @input to its end, and frees the connection. Aborts the program if the connection takes
