@@ -217,9 +217,17 @@ noinst_LIBRARIES += %reldir%/libsbx-record.a
 	%reldir%/record/recorder.c \
 	%reldir%/record/recorder.h \
 	%reldir%/record/refusals.c \
-	%reldir%/record/refusals.h \
-	%reldir%/record/state_change.c \
-	%reldir%/record/state_change.h
+	%reldir%/record/refusals.h
+
+# entries of the systemd journal
+noinst_LIBRARIES += %reldir%/libsbx-journal.a
+%canon_reldir%_libsbx_journal_a_SOURCES = \
+	%reldir%/journal/entry.c \
+	%reldir%/journal/entry.h \
+	%reldir%/journal/event_entry.c \
+	%reldir%/journal/event_entry.h \
+	%reldir%/journal/state_change.c \
+	%reldir%/journal/state_change.h
 
 # what dead launchers left is removed
 noinst_LIBRARIES += %reldir%/libsbx-cleanup.a
@@ -430,6 +438,7 @@ launcher_plan_libs = \
 	%reldir%/libsbx-helpers.a \
 	%reldir%/libsbx-keep.a \
 	%reldir%/libsbx-record.a \
+	%reldir%/libsbx-journal.a \
 	%reldir%/libsbx-setup.a \
 	%reldir%/libsbx-plan.a \
 	%reldir%/libsbx-commands.a \
@@ -629,7 +638,8 @@ check_PROGRAMS += tests/unit/launcher/loop/test_watches
 tests_unit_launcher_loop_test_watches_SOURCES = tests/unit/launcher/loop/test_watches.c
 tests_unit_launcher_loop_test_watches_LDADD = %reldir%/libsbx-loop.a $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/unit/launcher/run/test_run_wait tests/unit/launcher/run/test_state_change \
+check_PROGRAMS += tests/unit/launcher/run/test_run_wait tests/unit/launcher/journal/test_state_change \
+	tests/unit/launcher/journal/test_event_entry \
 	tests/unit/launcher/cleanup/test_sweep tests/unit/launcher/resources/test_tls_process
 tests_unit_launcher_run_test_run_wait_SOURCES = tests/unit/launcher/run/test_run_wait.c
 tests_unit_launcher_run_test_run_wait_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
@@ -638,8 +648,10 @@ tests_unit_launcher_resources_test_tls_process_SOURCES = \
 tests_unit_launcher_resources_test_tls_process_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 tests_unit_launcher_cleanup_test_sweep_SOURCES = tests/unit/launcher/cleanup/test_sweep.c tests/unit/scratch.h
 tests_unit_launcher_cleanup_test_sweep_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
-tests_unit_launcher_run_test_state_change_SOURCES = tests/unit/launcher/run/test_state_change.c
-tests_unit_launcher_run_test_state_change_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_journal_test_event_entry_SOURCES = tests/unit/launcher/journal/test_event_entry.c
+tests_unit_launcher_journal_test_event_entry_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
+tests_unit_launcher_journal_test_state_change_SOURCES = tests/unit/launcher/journal/test_state_change.c
+tests_unit_launcher_journal_test_state_change_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 
 bin_PROGRAMS += %reldir%/sbx-run
 %canon_reldir%_sbx_run_SOURCES = $(launcher_main_sources)

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "launcher/record/record_internal.h"
-#include "launcher/record/state_change.h"
+#include "launcher/journal/state_change.h"
 #include "launcher/rules/database.h"
 #include "sys/process/proc.h"
 
@@ -199,6 +199,7 @@ bool sbx_record_end(struct sbx_recorder *r, const struct sbx_outcome_facts *outc
 			"sbx-run: the end of sandbox %s is not in the database: the next start, or "
 			"--gc, puts it there as lost\n",
 			r->id);
+	sbx_event_entry_send_rest(&r->entries, r->id, r->options);
 	announce(r, outcome->state, outcome->exit_status, outcome->why);
 	sbx_record_forget_events(r);
 	if (done && r->wrote) /* short runs may never come to tidy */

@@ -9,7 +9,7 @@
 #include "launcher/process/runtime_dir.h"
 #include "launcher/record/record.h"
 #include "launcher/record/record_internal.h"
-#include "launcher/record/state_change.h"
+#include "launcher/journal/state_change.h"
 #include "launcher/rules/database.h"
 #include "sys/process/proc.h"
 

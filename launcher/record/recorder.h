@@ -9,6 +9,7 @@
 #include "base/event.h"
 #include "base/fold.h"
 #include "launcher/host/options.h"
+#include "launcher/journal/event_entry.h"
 #include "launcher/record/refusals.h"
 #include "policy/profile/profile.h"
 #include "store/store.h"
@@ -54,6 +55,7 @@ struct sbx_recorder {
 	/* told of every event; NULL: nobody is */
 	void (*tell)(void *userdata, const struct sbx_event *e);
 	void *tell_userdata;
+	struct sbx_event_entries entries; /* of events, in the journal */
 	struct sbx_refusals *refusals; /* of the command; NULL: none */
 	struct sbx_recorder_task tasks[SBX_RECORDER_TASKS];
 };

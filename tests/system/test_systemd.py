@@ -6,8 +6,12 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
+import time
 
 import pytest
+
+from test_database import held
 
 JOURNAL_DIR = "/run/systemd/journal"
 # Made where there is none, and removed, in the machine's /run.
@@ -209,8 +213,10 @@ def test_the_journal_says_what_went_wrong(sbx, journal):
     assert "nosuch" in e["MESSAGE"] and "nosuch" in e["SBX_REASON"]
     r = sbx.run([], ["true"], env={**env, "SBX_FAULT": "fail:selftest"}, program="bin/sbx-run-faults")
     assert r.rc == 125
-    e = entries_of(journal)[-1]
+    entries = entries_of(journal)
+    e = entries[-1]
     assert (e["SBX_STATE"], e["PRIORITY"]) == ("failed_safety_setup", "3")
+    assert not any("SBX_ACTION" in e for e in entries)  # the self-test's refusals are none of the command
 
 
 def test_the_cleanup_process_tells_the_journal(sbx, journal):
@@ -229,3 +235,73 @@ def test_a_journal_that_does_not_read(sbx, journal):
             sender.sendto(b"x", journal.path)
     r = sbx.run(["--profile", "none"], ["true"], env={"INVOCATION_ID": "x"})
     assert (r.rc, r.err) == (0, "")
+
+
+# --- events in the journal ---
+
+def events_of(journal, timeout=1.0):
+    return [e for e in entries_of(journal, timeout) if "SBX_ACTION" in e]
+
+
+COLUMNS = {"SBX_ACTION": "action", "SBX_REASON": "reason", "SBX_PROTOCOL": "protocol", "SBX_COUNT": "raw_pkts",
+           "SBX_NAME": "fqdn_pinned", "SBX_REMOTE_IP": "remote_ip", "SBX_REMOTE_PORT": "remote_port", "SBX_RULE": "rule",
+           "SBX_REQUEST": "request", "SBX_GENERATION": "generation", "SBX_BYTES_OUT": "bytes_out", "SBX_BYTES_IN": "bytes_in",
+           "SBX_DURATION_MS": "duration_ms", "SBX_ID": "sandbox_id", "SBX_WORKSPACE": "workspace", "SBX_ANALYSIS_ID": "analysis_id"}
+
+
+def as_entry(row):
+    return {name: str(row[column]) for name, column in COLUMNS.items() if row[column] is not None}
+
+
+def test_the_journal_gets_each_event(sbx, journal):
+    """One entry for each row, with the same values."""
+    script = "getent hosts denied.test; curl -sSk -m 20 https://allowed.test/ https://allowed.test:81/; curl -m 3 http://10.0.0.9/"
+    args = ["-q", "--allow", "allowed.test", "--workspace", "w", "--analysis-id", "a7"]
+    sbx.run(args, ["sh", "-c", script], env={"INVOCATION_ID": "x"})
+    entries = events_of(journal)
+    rows = [as_entry(row) for row in sbx.events()]
+    assert {(row["SBX_ACTION"], row["SBX_REASON"]) for row in rows} >= {("deny", "default_deny"), ("allow", "list_allow")}
+    assert [{k: v for k, v in e.items() if k in COLUMNS} for e in entries] == rows
+    for e in entries:
+        assert e["SBX_PROFILE"] == "default" and e["SYSLOG_IDENTIFIER"] == "sbx-run" and "SBX_STATE" not in e
+        assert e["PRIORITY"] == ("6" if e["SBX_ACTION"] == "allow" else "5") and len(e["MESSAGE_ID"]) == 32
+        assert e["MESSAGE"].startswith(f"sandbox {e['SBX_ID']}: {e['SBX_ACTION']} ") and e["SBX_REASON"] in e["MESSAGE"]
+    sbx.run(args, ["sh", "-c", script])
+    assert entries_of(journal, 0.5) == []  # systemd did not start it
+
+
+def test_events_in_the_journal_are_folded(sbx, journal):
+    """A thousand tries are a few entries, also while the database is locked."""
+    script = "import socket\nfor _ in range(1000):\n    s = socket.socket()\n    s.connect_ex(('203.0.113.77', 443))\n    s.close()\n"
+    p = sbx.popen(["-q"], ["/usr/bin/python3", "-c", "print('up', flush=True); input()\n" + script + "input()"],
+                  env={"INVOCATION_ID": "x"}, stdin=subprocess.PIPE)
+    assert p.stdout.readline() == "up\n"
+    with held(sbx):
+        p.stdin.write("\n")
+        p.stdin.flush()
+        entries = events_of(journal, 3)
+        assert sbx.events() == []
+    p.communicate("\n", timeout=20)
+    entries += events_of(journal)
+    assert sum(int(e["SBX_COUNT"]) for e in entries) == sum(e["raw_pkts"] for e in sbx.events()) >= 1000
+    assert len(entries) == len(sbx.events()) < 50
+
+
+def test_a_slow_journal_gets_the_end(sbx, journal):
+    """Events come faster than it reads: some are lost, and the end is not."""
+    found = []
+
+    def read():
+        journal.socket.settimeout(20)
+        while not found or b"SBX_STATE=done" not in found[-1]:
+            found.append(journal.socket.recv(65536))
+            time.sleep(0.005)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    script = "import socket\nfor i in range(400):\n    s = socket.socket()\n    s.connect_ex(('203.0.113.77', 1000 + i))\n    s.close()\n"
+    r = sbx.run(["-q"], ["/usr/bin/python3", "-c", script], env={"INVOCATION_ID": "x"})
+    reader.join(20)
+    assert r.rc == 0 and not reader.is_alive() and fields(found[-1])["SBX_EXIT_STATUS"] == "0"
+    n = sum(b"SBX_ACTION" in data for data in found)
+    assert 0 < n < len(sbx.events())

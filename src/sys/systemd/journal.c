@@ -56,7 +56,7 @@ int sbx_journal_add(struct sbx_journal_entry *e, const char *name, const char *v
 	return 0;
 }
 
-int sbx_journal_send(const char *address, const struct sbx_journal_entry *e)
+int sbx_journal_send(const char *address, const struct sbx_journal_entry *e, int wait_ms)
 {
-	return e->n > 0 ? sbx_datagram_send(address, e->buf, e->n, 0) : -EINVAL;
+	return e->n > 0 ? sbx_datagram_send(address, e->buf, e->n, wait_ms) : -EINVAL;
 }

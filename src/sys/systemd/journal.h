@@ -24,8 +24,9 @@ void sbx_journal_init(struct sbx_journal_entry *e);
  * unchanged, -EINVAL: @name is no field that a client may send (A-Z, 0-9 and '_', first a
  * letter, at most SBX_JOURNAL_NAME_MAX); -EMSGSIZE: no room. */
 int sbx_journal_add(struct sbx_journal_entry *e, const char *name, const char *value);
-/* Send the entry to the journal at @address (SBX_JOURNAL_SOCKET). Never waits: a journal that is
- * too slow loses the entry. 0; -EINVAL: the entry is empty; or -errno of sbx_datagram_send(). */
-int sbx_journal_send(const char *address, const struct sbx_journal_entry *e);
+/* Send the entry to the journal at @address (SBX_JOURNAL_SOCKET). Waits at most @wait_ms for a
+ * journal that is too slow, and loses the entry then. 0; -EINVAL: the entry is empty; or -errno of
+ * sbx_datagram_send(). */
+int sbx_journal_send(const char *address, const struct sbx_journal_entry *e, int wait_ms);
 
 #endif

@@ -124,15 +124,15 @@ static void test_send(void **state)
 	assert_non_null(mkdtemp(dir));
 	snprintf(un.sun_path, sizeof(un.sun_path), "%s/socket", dir);
 	sbx_journal_init(&entry);
-	assert_int_equal(sbx_journal_send(un.sun_path, &entry), -EINVAL);
+	assert_int_equal(sbx_journal_send(un.sun_path, &entry, 0), -EINVAL);
 	assert_int_equal(sbx_journal_add(&entry, "MESSAGE", "hello"), 0);
-	assert_int_equal(sbx_journal_send(un.sun_path, &entry), -ENOENT);
+	assert_int_equal(sbx_journal_send(un.sun_path, &entry, 0), -ENOENT);
 	assert_int_equal(bind(fd, (struct sockaddr *)&un, sizeof(un)), 0);
-	assert_int_equal(sbx_journal_send(un.sun_path, &entry), 0);
+	assert_int_equal(sbx_journal_send(un.sun_path, &entry, 0), 0);
 	assert_int_equal(recv(fd, buf, sizeof(buf), 0), strlen("MESSAGE=hello\n"));
 	assert_memory_equal(buf, "MESSAGE=hello\n", strlen("MESSAGE=hello\n"));
 	/* a journal that does not read costs the entry, not us */
-	while (n < 100000 && (e = sbx_journal_send(un.sun_path, &entry)) == 0)
+	while (n < 100000 && (e = sbx_journal_send(un.sun_path, &entry, 0)) == 0)
 		n++;
 	assert_int_equal(e, -EAGAIN);
 	unlink(un.sun_path);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "launcher/record/state_change.h"
+#include "launcher/journal/state_change.h"
 
 static void test_unit(void **state)
 {

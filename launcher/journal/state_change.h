@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_LAUNCHER_RECORD_STATE_CHANGE_H
-#define SBX_LAUNCHER_RECORD_STATE_CHANGE_H
+#ifndef SBX_LAUNCHER_JOURNAL_STATE_CHANGE_H
+#define SBX_LAUNCHER_JOURNAL_STATE_CHANGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

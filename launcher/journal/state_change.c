@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The journal gets an entry with fields of its own for each state that a sandbox's row takes:
- * `journalctl SBX_ID=...` shows the life of a sandbox. An entry is a datagram, sent without
- * waiting. An error changes nothing.
+ * `journalctl SBX_ID=...` shows the life of a sandbox. An entry is a datagram. Only the last one
+ * waits for a journal that is slow, and for a moment only. An error changes nothing.
  */
-#include "launcher/record/state_change.h"
+#include "launcher/journal/state_change.h"
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/text.h"
+#include "launcher/journal/entry.h"
 #include "sys/fs/file_text.h"
 #include "sys/systemd/journal.h"
 
-/* Every entry of ours has it: journalctl MESSAGE_ID=... */
+/* Every entry for a state has it: journalctl MESSAGE_ID=... */
 #define MESSAGE_ID "5b0c6f4f1f0d4f5e9c2a7d0b8e3a6c41"
+
+/* The end comes behind the last events, for which the journal may have no room left. */
+#define END_WAIT_MS 100
 
 /* The priorities of syslog(3), as the journal writes them. */
 static const char *priority_of(enum sbx_store_state state)
@@ -82,20 +85,6 @@ static bool own_unit(char *ret_unit, size_t n_unit)
 	       sbx_state_change_unit(text, ret_unit, n_unit);
 }
 
-static void add(struct sbx_journal_entry *e, const char *name, const char *value)
-{
-	if (value && value[0])
-		sbx_journal_add(e, name, value);
-}
-
-static void add_number(struct sbx_journal_entry *e, const char *name, int value)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", value);
-	add(e, name, text);
-}
-
 static void add_message(struct sbx_journal_entry *e, const struct sbx_state_change *c)
 {
 	char text[SBX_ERR_MSG_MAX + 160], status[48] = "";
@@ -105,35 +94,28 @@ static void add_message(struct sbx_journal_entry *e, const struct sbx_state_chan
 	sbx_text_cut(text, sizeof(text), "sandbox %s: %s%s%s%s", c->id,
 		     sbx_store_state_str(c->state), status, c->why && c->why[0] ? ": " : "",
 		     c->why ? c->why : "");
-	add(e, "MESSAGE", text);
+	sbx_journal_entry_text(e, "MESSAGE", text);
 }
 
 void sbx_state_change_announce(const struct sbx_state_change *c)
 {
-	const struct sbx_options *o = c->options;
 	struct sbx_journal_entry e;
 	char unit[256];
 
-	if (!getenv("INVOCATION_ID") && !getenv("JOURNAL_STREAM"))
+	if (!sbx_journal_entry_wanted())
 		return;
 	if (access(SBX_JOURNAL_SOCKET, F_OK) < 0)
 		return;
 	sbx_journal_init(&e);
 	add_message(&e, c);
-	add(&e, "MESSAGE_ID", MESSAGE_ID);
-	add(&e, "PRIORITY", priority_of(c->state));
-	add(&e, "SYSLOG_IDENTIFIER", "sbx-run");
-	add(&e, "SBX_ID", c->id);
-	add(&e, "SBX_STATE", sbx_store_state_str(c->state));
+	sbx_journal_entry_text(&e, "MESSAGE_ID", MESSAGE_ID);
+	sbx_journal_entry_text(&e, "PRIORITY", priority_of(c->state));
+	sbx_journal_entry_sandbox(&e, c->id, c->options);
+	sbx_journal_entry_text(&e, "SBX_STATE", sbx_store_state_str(c->state));
 	if (c->exit_status >= 0)
-		add_number(&e, "SBX_EXIT_STATUS", c->exit_status);
-	add(&e, "SBX_REASON", c->why);
-	if (o) {
-		add(&e, "SBX_PROFILE", o->profile);
-		add(&e, "SBX_WORKSPACE", o->workspace);
-		add(&e, "SBX_ANALYSIS_ID", o->analysis_id);
-	}
+		sbx_journal_entry_number(&e, "SBX_EXIT_STATUS", (uint64_t)c->exit_status);
+	sbx_journal_entry_text(&e, "SBX_REASON", c->why);
 	if (own_unit(unit, sizeof(unit)))
-		add(&e, "SBX_UNIT", unit);
-	sbx_journal_send(SBX_JOURNAL_SOCKET, &e);
+		sbx_journal_entry_text(&e, "SBX_UNIT", unit);
+	sbx_journal_send(SBX_JOURNAL_SOCKET, &e, c->exit_status >= 0 ? END_WAIT_MS : 0);
 }
