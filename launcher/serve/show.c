@@ -35,6 +35,7 @@ static json_t *policy(const struct sbx_policy *p)
 {
 	json_t *list = json_array();
 	struct sbx_policy_entry e;
+	bool of_workspace;
 
 	for (uint32_t i = 0; list && sbx_policy_entry(p, i, &e); i++)
 		json_array_append_new(list, json_pack("{s:o, s:s, s:s, s:o}", "entry",
@@ -42,6 +43,11 @@ static json_t *policy(const struct sbx_policy *p)
 						      sbx_action_str(e.action), "layer",
 						      sbx_layer_str(e.layer), "origin",
 						      sbx_control_text(e.origin)));
+	json_array_append_new(
+		list, json_pack("{s:s, s:s, s:s, s:s}", "entry", "*", "action",
+				sbx_action_str(sbx_policy_default(p, &of_workspace)), "layer",
+				sbx_layer_str(SBX_LAYER_DEFAULT), "origin",
+				of_workspace ? "sbxctl workspace" : "the profile"));
 	return list;
 }
 
@@ -117,8 +123,8 @@ static void cut(json_t *sandbox)
 	if (!whole)
 		json_object_set_new(sandbox, "ruleset", json_null());
 	if (!whole && !fits(sandbox))
-		while (json_array_size(entries) > CUT_POLICY)
-			json_array_remove(entries, json_array_size(entries) - 1);
+		while (json_array_size(entries) > CUT_POLICY) /* the default stays the last */
+			json_array_remove(entries, json_array_size(entries) - 2);
 	if (!whole && !fits(sandbox))
 		json_object_set_new(sandbox, "command", json_array());
 	json_object_set_new(sandbox, "truncated", json_boolean(!whole));

@@ -102,6 +102,10 @@ bool sbx_policy_admits_proxy(const struct sbx_policy *p, const struct sbx_addr *
  * the workspace's default is to deny. */
 bool sbx_policy_is_open(const struct sbx_policy *p);
 
+/* The default's action for a flow that no entry has; offline and air-gapped it is not asked.
+ * *ret_of_workspace: the workspace's, instead of the profile's. */
+enum sbx_action sbx_policy_default(const struct sbx_policy *p, bool *ret_of_workspace);
+
 /* The entry as it was written ("*.example.org:443", "floor 169.254.169.254", "rule 12 pypi.org",
  * "live pypi.org"); "" for UINT32_MAX. */
 const char *sbx_policy_rule_text(const struct sbx_policy *p, uint32_t rule);

@@ -76,12 +76,20 @@ static bool closed(const struct sbx_policy *p)
 	return air_gapped(p) || offline(p);
 }
 
+enum sbx_action sbx_policy_default(const struct sbx_policy *p, bool *ret_of_workspace)
+{
+	*ret_of_workspace = p->h->of_workspace;
+	return p->h->default_action == SBX_ALLOW ||
+			       (p->h->mode == SBX_MODE_FULL && !p->h->of_workspace) ?
+		       SBX_ALLOW :
+		       SBX_DENY;
+}
+
 static bool default_allows(const struct sbx_policy *p)
 {
-	if (closed(p))
-		return false;
-	return p->h->default_action == SBX_ALLOW ||
-	       (p->h->mode == SBX_MODE_FULL && !p->h->of_workspace);
+	bool of_workspace;
+
+	return !closed(p) && sbx_policy_default(p, &of_workspace) == SBX_ALLOW;
 }
 
 /* --- what an entry that allows asks of the flow --- */

@@ -49,7 +49,10 @@ noinst_LIBRARIES += %reldir%/libsbx-ctl-commands.a
 	%reldir%/live/cmd_show.c \
 	%reldir%/live/cmd_signal.c \
 	%reldir%/live/live.h \
+	%reldir%/live/sandbox_now.c %reldir%/live/sandbox_now.h \
 	%reldir%/live/sandbox_row.c %reldir%/live/sandbox_row.h \
+	%reldir%/live/show_text.c %reldir%/live/show_text.h \
+	%reldir%/live/watch.c %reldir%/live/watch.h \
 	%reldir%/main/command_table.c %reldir%/main/command_table.h
 
 ctl_libs = \

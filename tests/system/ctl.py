@@ -113,8 +113,19 @@ def now_ms():
     return int(time.time() * 1000)
 
 
+HELD = []  # the runtime directories of sandboxes whose launcher lives
+
+
 def add_sandbox(db, sandbox_id, *, command=("sh", "-c", "true"), state="running", age_s=185, pid=None, ended=None, status=None,
-                profile="default", workspace=None, **more):
+                profile="default", workspace=None, alive=False, **more):
+    """@alive: its runtime directory is locked, as by a launcher."""
+    if alive:
+        state_dir = os.path.dirname(db.execute("PRAGMA database_list").fetchone()[2])
+        path = os.path.join(os.path.dirname(state_dir), "run", sandbox_id)
+        os.makedirs(path, 0o700, exist_ok=True)
+        os.chown(path, os.stat(state_dir).st_uid, -1)
+        HELD.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
+        fcntl.flock(HELD[-1], fcntl.LOCK_EX)
     row = {"id": sandbox_id, "profile": profile, "workspace": workspace, "state": state, "pid": pid or os.getpid(),
            "pid_start": 0, "uid": 1000, "command": json.dumps(command), "created_ms": now_ms() - age_s * 1000,
            "ended_ms": now_ms() if state not in ("preparing", "running") and ended is None else ended, "exit_status": status,

@@ -15,7 +15,6 @@ import pytest
 from ctl import (add_event, add_sandbox, ctl, ctl_json, ctl_lines, database, golden, in_terminal, now_ms, plain)
 
 A, B, C, D = "a" * 12, "ab" + "0" * 10, "c" * 12, "d" * 12
-NO_PID = 2 ** 22 - 1  # above every pid_max of a test machine
 
 
 @pytest.fixture
@@ -47,10 +46,10 @@ def test_nothing_ran(sbx, args):
 # --- ps ---
 
 def fill(db):
-    add_sandbox(db, A, command=["python3", "-m", "http.server"], workspace="shop")
+    add_sandbox(db, A, command=["python3", "-m", "http.server"], workspace="shop", alive=True)
     add_sandbox(db, B, command=["sh", "-c", "while :; do curl -s https://example.org/a/long/path; sleep 1; done"],
-                profile="ai-bash", age_s=7300, air_gapped=1, generation=4, allow_out='["example.org"]')
-    add_sandbox(db, C, state="preparing", pid=NO_PID, age_s=90000, generation=2)
+                profile="ai-bash", age_s=7300, alive=True, air_gapped=1, generation=4, allow_out='["example.org"]')
+    add_sandbox(db, C, state="preparing", age_s=90000, generation=2)
     add_sandbox(db, D, state="timed_out", status=124, age_s=60, workspace="shop", analysis_id="job-7")
 
 
@@ -126,7 +125,7 @@ HOSTILE = "\033]0;title\a\033[2J‮gnp.exe\n\r" + "é" * 3000 + "́" * 500
 
 def test_hostile(sbx, db):
     """Nothing of it reaches the terminal as it is, and JSON has it unchanged."""
-    add_sandbox(db, A, command=[HOSTILE], profile=HOSTILE, workspace=HOSTILE, analysis_id=HOSTILE)
+    add_sandbox(db, A, command=[HOSTILE], profile=HOSTILE, workspace=HOSTILE, analysis_id=HOSTILE, alive=True)
     add_event(db, A, fqdn_pinned=HOSTILE, rule=HOSTILE, request=HOSTILE, workspace=HOSTILE)
     db.execute("INSERT INTO sandbox_rule (workspace, rule_type, pattern, action, note, created_by) VALUES (?, 'tool', ?, 'deny', ?, ?)",
                [HOSTILE] * 4)

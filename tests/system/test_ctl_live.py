@@ -70,7 +70,7 @@ def test_show(sbx):
 def test_show_falls_back(sbx):
     """The launcher does not answer; the database has the row."""
     db = database(sbx)
-    add_sandbox(db, A)
+    add_sandbox(db, A, alive=True)
     assert ctl_json(sbx, "show", "aa")["sandbox"]["state"] == "running"
     with Launcher(sbx, A, lambda _: {"ok": False, "code": "gone", "error": "the sandbox is ending"}):
         assert ctl_json(sbx, "show", "aa")["sandbox"]["launcher_alive"]

@@ -121,7 +121,6 @@ static int put_sandbox(const struct sbx_store_sandbox_row *s, void *userdata)
 	json_t *row = sbx_sandbox_json(s);
 
 	x->at = s->cursor;
-	json_object_del(row, "launcher_alive");
 	json_object_set_new(row, "policy_hash", sbx_json_text(s->policy_hash));
 	json_object_set_new(row, "selftest", sbx_json_parse(s->selftest_json));
 	json_object_set_new(row, "receipt", sbx_json_parse(s->receipt_json));

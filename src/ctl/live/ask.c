@@ -52,11 +52,11 @@ int sbx_ctl_connect(struct sbx_ctl *ctl, const char *which, char ret_id[SBX_ID_L
 	if (r != SBX_CTL_DONE)
 		return r;
 	r = sbx_control_find(ctl->facts.runtime_dir, which, ret_id, &ctl->err);
-	if (r == SBX_CONTROL_E_NONE)
-		look_it_up(ctl, which);
 	if (r == 0)
 		r = sbx_control_connect(ctl->facts.runtime_dir, ret_id, SBX_CTL_ANSWER_MS,
 					ret_client, &ctl->err);
+	if (r == SBX_CONTROL_E_NONE || r == SBX_CONTROL_E_GONE)
+		look_it_up(ctl, which);
 	return sbx_ctl_status(ctl, r, which);
 }
 

@@ -12,7 +12,9 @@
 #include "ctl/frame/places.h"
 #include "ctl/live/ask.h"
 #include "ctl/live/live.h"
+#include "ctl/live/sandbox_now.h"
 #include "ctl/live/sandbox_row.h"
+#include "ctl/live/show_text.h"
 #include "ctl/print/form.h"
 #include "ctl/print/table.h"
 
@@ -89,6 +91,12 @@ static void line_of(struct sbx_ctl *ctl, json_t *sandbox, const char *key, const
 	line(ctl, name, text);
 }
 
+static void line_take(struct sbx_ctl *ctl, const char *name, char *text)
+{
+	line(ctl, name, text);
+	free(text);
+}
+
 static void times(struct sbx_ctl *ctl, json_t *sandbox)
 {
 	static const char *const keys[] = { "created_ms", "started_ms", "released_ms", "ended_ms" };
@@ -105,6 +113,10 @@ static void times(struct sbx_ctl *ctl, json_t *sandbox)
 			     sbx_form_age(ctl->out.now_ms - json_integer_value(v), age));
 		line(ctl, names[i], text);
 	}
+	if (json_is_integer(json_object_get(sandbox, "wall_left_ms")))
+		line(ctl, "ends in",
+		     sbx_form_age(json_integer_value(json_object_get(sandbox, "wall_left_ms")),
+				  age));
 }
 
 static void policy_line(struct sbx_ctl *ctl, json_t *sandbox)
@@ -190,48 +202,84 @@ static int tables(struct sbx_ctl *ctl, json_t *sandbox)
 	return r;
 }
 
+/* Text of our own: lines and their indentation are kept, everything else is escaped. */
+static void print_ruleset(struct sbx_ctl *ctl, const char *text)
+{
+	fputc('\n', ctl->out.f);
+	while (*text) {
+		SBX_AUTO_FREE char *one = NULL;
+
+		for (; *text == '\t'; text++)
+			fputs("    ", ctl->out.f);
+		one = strndup(text, strcspn(text, "\n"));
+		if (one)
+			sbx_out_text(&ctl->out, one);
+		fputc('\n', ctl->out.f);
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+}
+
+/* An answer has a bound, and the launcher cut what is longer. */
+static void left_out(struct sbx_ctl *ctl, json_t *sandbox)
+{
+	long long n = json_integer_value(json_object_get(sandbox, "flows_left_out"));
+
+	if (n > 0)
+		fprintf(ctl->out.f, "... and %lld more flow%s\n", n, n == 1 ? "" : "s");
+	if (json_is_true(json_object_get(sandbox, "truncated")))
+		sbx_ctl_tell_empty(ctl, "the policy or the ruleset is too long to be shown whole");
+}
+
 static int print(struct sbx_ctl *ctl, json_t *sandbox)
 {
 	const struct values *v = ctl->values;
 	const char *ruleset = json_string_value(json_object_get(sandbox, "ruleset"));
+	const json_t *usage = json_object_get(sandbox, "usage"), *used = usage ? usage : sandbox;
 	int r;
 
 	line_of(ctl, sandbox, "id", "sandbox");
 	line_of(ctl, sandbox, "state", "state");
 	line_of(ctl, sandbox, "exit_status", "exit");
-	line_of(ctl, sandbox, "command", "command");
+	line_take(ctl, "command", sbx_sandbox_command(json_object_get(sandbox, "command")));
 	line_of(ctl, sandbox, "profile", "profile");
 	line_of(ctl, sandbox, "workspace", "workspace");
 	line_of(ctl, sandbox, "analysis_id", "analysis");
 	line_of(ctl, sandbox, "pid", "launcher");
 	times(ctl, sandbox);
-	line_of(ctl, sandbox, "network", "network");
+	line_take(ctl, "network", sbx_show_network(json_object_get(sandbox, "network")));
 	policy_line(ctl, sandbox);
 	line_of(ctl, sandbox, "published", "published");
-	line_of(ctl, sandbox, "limits", "limits");
-	line_of(ctl, sandbox, "usage", "usage");
-	line_of(ctl, sandbox, "execs", "execs");
+	line_take(ctl, "limits", sbx_show_limits(json_object_get(sandbox, "limits")));
+	line_take(ctl, "usage", sbx_show_usage(used));
+	line_take(ctl, "self-test", sbx_show_selftest(json_object_get(sandbox, "selftest")));
+	if (json_integer_value(json_object_get(sandbox, "execs")) > 0)
+		line_of(ctl, sandbox, "execs", "execs");
 	r = tables(ctl, sandbox);
-	/* text of our own: lines are kept, everything else is escaped */
-	while (v->ruleset && ruleset && *ruleset) {
-		SBX_AUTO_FREE char *one = strndup(ruleset, strcspn(ruleset, "\n"));
-
-		if (one)
-			sbx_out_text(&ctl->out, one);
-		fputc('\n', ctl->out.f);
-		ruleset += strcspn(ruleset, "\n");
-		ruleset += *ruleset == '\n';
-	}
+	left_out(ctl, sandbox);
+	if (v->ruleset && ruleset)
+		print_ruleset(ctl, ruleset);
 	return r;
 }
 
 /* --- the two sources --- */
 
+struct row {
+	const struct sbx_ctl *ctl;
+	json_t **ret;
+};
+
 static int take_row(const struct sbx_store_sandbox_row *s, void *userdata)
 {
-	json_t **ret = userdata;
+	const struct row *row = userdata;
+	const struct sbx_ctl *ctl = row->ctl;
+	json_t **ret = row->ret;
 
 	*ret = sbx_sandbox_json(s);
+	if (s->ended_ms == SBX_STORE_NONE)
+		json_object_set_new(*ret, "launcher_alive",
+				    json_boolean(sbx_sandbox_has_launcher(ctl->facts.runtime_dir,
+									  s->id)));
 	json_object_set_new(*ret, "selftest", sbx_json_parse(s->selftest_json));
 	return *ret ? 0 : -ENOMEM;
 }
@@ -240,6 +288,7 @@ static int take_row(const struct sbx_store_sandbox_row *s, void *userdata)
 static int recorded(struct sbx_ctl *ctl, const char *which, json_t **ret)
 {
 	SBX_CLEANUP(sbx_store_closep) struct sbx_store *store = NULL;
+	struct row row = { .ctl = ctl, .ret = ret };
 	int r = sbx_ctl_store(ctl, &store);
 
 	if (r != SBX_CTL_DONE)
@@ -251,7 +300,7 @@ static int recorded(struct sbx_ctl *ctl, const char *which, json_t **ret)
 			    which);
 		return SBX_CTL_NO;
 	}
-	r = sbx_store_sandbox_get(store, which, take_row, ret, &ctl->err);
+	r = sbx_store_sandbox_get(store, which, take_row, &row, &ctl->err);
 	if (r == SBX_STORE_E_UNKNOWN)
 		sbx_err_set(&ctl->err, "there is no sandbox '%s' (sbxctl ps --all lists them)",
 			    which);

@@ -7,12 +7,9 @@
 
 /* A recorded sandbox, for people and as JSON. */
 
-/* All that ps tells (the definition `sandbox` of the schema). */
+/* All that the database knows (the definition `sandbox` of the schema). */
 json_t *sbx_sandbox_json(const struct sbx_store_sandbox_row *s);
-/* The words of the command, separated by spaces. malloc'ed; NULL when out of memory. */
-char *sbx_sandbox_command(const char *command_json);
-/* Is the launcher of a sandbox without a final state alive? */
-bool sbx_sandbox_has_launcher(const struct sbx_store_sandbox_row *s);
-enum sbx_colour sbx_sandbox_colour(const struct sbx_store_sandbox_row *s);
+/* The words of a command, separated by spaces. malloc'ed; NULL when out of memory. */
+char *sbx_sandbox_command(const json_t *command);
 
 #endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "ctl/live/sandbox_now.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "control/client.h"
+#include "ctl/frame/places.h"
+#include "sys/process/proc.h"
+
+#define ONE_MS 300 /* the longest wait for one launcher */
+
+SBX_DEFINE_CLEANUP(struct sbx_control_client, sbx_control_disconnect);
+
+/* A launcher locks the directory before it has this name, so the lock that is tried here takes it
+ * from no launcher. A sweep that runs at this moment leaves the directory to the next one. */
+bool sbx_sandbox_has_launcher(const char *runtime_dir, const char *id)
+{
+	char path[4096];
+	SBX_AUTO_CLOSE int fd = -1;
+
+	if (!sbx_id_is_valid(id) || sbx_text_format(path, sizeof(path), "%s/%s", runtime_dir, id))
+		return false;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+/* Copies what the answer of `show` has. */
+static void take(json_t *row, const json_t *sandbox)
+{
+	static const char *const keys[] = { "state", "generation", "air_gapped", "allow_out",
+					    "deny_out" };
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(keys); i++) {
+		json_t *v = json_object_get(sandbox, keys[i]), *old = json_object_get(row, keys[i]);
+
+		if (v && (json_typeof(v) == json_typeof(old) ||
+			  (json_is_boolean(v) && json_is_boolean(old))))
+			json_object_set(row, keys[i], v);
+	}
+}
+
+static void ask(const char *runtime_dir, json_t *row, uint32_t timeout_ms)
+{
+	SBX_CLEANUP(sbx_control_disconnectp) struct sbx_control_client *client = NULL;
+	const char *id = json_string_value(json_object_get(row, "id"));
+	struct sbx_err err = { 0 };
+	json_t *answer = NULL;
+
+	if (sbx_control_connect(runtime_dir, id, timeout_ms, &client, &err) == 0 &&
+	    sbx_control_ask(client, json_pack("{s:s}", "op", "show"), NULL, 0, &answer, &err) == 0)
+		take(row, json_object_get(answer, "sandbox"));
+	json_decref(answer);
+}
+
+void sbx_sandboxes_now(struct sbx_ctl *ctl, json_t *rows)
+{
+	uint64_t until = sbx_clock_monotonic_us() + SBX_CTL_NOW_MS * UINT64_C(1000), now;
+	const char *dir = ctl->facts.runtime_dir;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		const char *id = json_string_value(json_object_get(row, "id"));
+		bool alive;
+
+		if (!id || json_object_get(row, "ended_ms"))
+			continue;
+		alive = sbx_sandbox_has_launcher(dir, id);
+		json_object_set_new(row, "launcher_alive", json_boolean(alive));
+		now = sbx_clock_monotonic_us();
+		if (alive && now < until) {
+			uint32_t left_ms = (uint32_t)((until - now) / 1000) + 1;
+
+			ask(dir, row, left_ms < ONE_MS ? left_ms : ONE_MS);
+		}
+	}
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_CTL_LIVE_SANDBOX_NOW_H
+#define SBX_CTL_LIVE_SANDBOX_NOW_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "ctl/frame/command.h"
+
+/* The database cannot know whether the launcher of a sandbox lives, nor what holds now: ask. */
+
+/* Does a launcher hold the runtime directory of sandbox @id? Its pid says nothing: the kernel gives
+ * it away again. */
+bool sbx_sandbox_has_launcher(const char *runtime_dir, const char *id);
+/* For each of @rows (sbx_sandbox_json()) that has not ended: set launcher_alive and, as far as its
+ * launcher answers in time, state, generation, air_gapped, allow_out and deny_out. Launchers that
+ * do not answer delay this by SBX_CTL_NOW_MS in all. */
+#define SBX_CTL_NOW_MS 1000
+void sbx_sandboxes_now(struct sbx_ctl *ctl, json_t *rows);
+
+#endif
