@@ -66,9 +66,11 @@ noinst_LIBRARIES += %reldir%/libsbx-live.a
 %canon_reldir%_libsbx_live_a_SOURCES = \
 	%reldir%/live/live.c \
 	%reldir%/live/live.h \
+	%reldir%/live/live_follow.c \
 	%reldir%/live/live_internal.h \
 	%reldir%/live/live_kernel.c \
-	%reldir%/live/live_policy.c
+	%reldir%/live/live_policy.c \
+	%reldir%/live/live_reload.c
 
 # descriptors and times that the launcher's loop waits for
 noinst_LIBRARIES += %reldir%/libsbx-loop.a

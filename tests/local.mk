@@ -111,7 +111,9 @@ EXTRA_DIST += \
 	%reldir%/system/test_kernel_refusals.py \
 	%reldir%/system/test_learn.py \
 	%reldir%/system/test_lifecycle.py \
+	%reldir%/system/live_stream.py \
 	%reldir%/system/test_limits.py \
+	%reldir%/system/test_live.py \
 	%reldir%/system/test_many.py \
 	%reldir%/system/test_many_rules.py \
 	%reldir%/system/test_mount_matrix.py \

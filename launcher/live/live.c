@@ -166,9 +166,8 @@ static void finish(struct sbx_live_run *l, uint32_t n_cut)
 		return;
 	}
 	a.n_cut += n_ended;
-	sbx_live_state_fini(&l->state);
-	l->state = l->next;
-	l->next = (struct sbx_live_state){ 0 };
+	sbx_live_state_replace(&l->state, &l->next);
+	sbx_live_record(l, l->first);
 	enter(l, SBX_LIVE_IDLE);
 	answer(l, &a);
 }
@@ -422,6 +421,9 @@ int sbx_live_start(struct sbx_live_run *l, const struct sbx_live_parts *parts)
 	l->watch = sbx_watch_add(parts->watches, -1, 0, on_time, l);
 	if (!l->watch)
 		return -ENOMEM;
+	r = sbx_live_follow_start(l);
+	if (r < 0)
+		return r;
 	l->started = true;
 	advance(l);
 	return 0;
@@ -431,6 +433,7 @@ void sbx_live_end(struct sbx_live_run *l)
 {
 	l->ended = true;
 	l->watch = sbx_watch_remove(l->watch);
+	l->follow.watch = sbx_watch_remove(l->follow.watch);
 	answer_all(l, SBX_LIVE_GONE, "the sandbox has ended");
 	end_askers(l);
 }

@@ -33,6 +33,11 @@ struct sbx_live_state {
 	const struct sbx_profile *profile; /* borrowed, like the next two */
 	const struct sbx_system_policy *system;
 	const struct sbx_rules *rules; /* NULL: none */
+	/* heap, owned: the ones of these three that were read again; NULL: the plan's, and in
+	 * `next` also if they stay */
+	struct sbx_profile *own_profile;
+	struct sbx_system_policy *own_system;
+	struct sbx_rules *own_rules;
 	void *blob;			/* owned */
 	size_t n_blob;
 	struct sbx_policy *policy; /* owned; borrows the blob */
@@ -97,6 +102,16 @@ enum sbx_live_step {
 	SBX_LIVE_BROKER, /* the broker has, or is to get, the policy */
 };
 
+/* The rules in the database (live_follow.c). */
+struct sbx_live_follow {
+	struct sbx_watch *watch;
+	bool asked; /* a change to them is under way */
+	bool known; /* the next two are those of the last look */
+	int64_t data_version;
+	uint64_t rules_stamp;
+	char told[SBX_ERR_MSG_MAX]; /* why they were refused last; "": they were not */
+};
+
 struct sbx_live_run {
 	struct sbx_live_parts parts;
 	struct sbx_live_state state;
@@ -111,6 +126,7 @@ struct sbx_live_run {
 	struct sbx_live_asker *askers, *last_asker; /* of flows; the first is being answered */
 	struct sbx_watch *watch; /* of the step */
 	uint64_t until_us;	 /* monotonic: when the step must be done */
+	struct sbx_live_follow follow;
 	bool started, ended;
 	/* A change was begun and cannot be finished: the sandbox must end. err says why. */
 	bool broken;

@@ -27,6 +27,25 @@ enum sbx_live_code sbx_live_state_next(const struct sbx_live_run *l,
 				       const struct sbx_live_change *c,
 				       struct sbx_live_state *ret_next, struct sbx_live_answer *a);
 
+/* @next holds from here on, in the place of @state; @next is zero then. */
+void sbx_live_state_replace(struct sbx_live_state *state, struct sbx_live_state *next);
+
+/* --- live_reload.c --- */
+
+/* Read the rules, or profile, system policy and rules again, into @next. 0, or a code with a->err;
+ * what was read is freed with @next in any case. */
+enum sbx_live_code sbx_live_read_rules(const struct sbx_live_run *l, struct sbx_live_state *next,
+				       struct sbx_live_answer *a);
+enum sbx_live_code sbx_live_read_all(const struct sbx_live_run *l, struct sbx_live_state *next,
+				     struct sbx_live_answer *a);
+
+/* --- live_follow.c --- */
+
+/* Writes the state that holds, after the change @c, to the row, with an event. */
+void sbx_live_record(const struct sbx_live_run *l, const struct sbx_live_change *c);
+/* Follows the rules in the database. 0 or -ENOMEM. */
+int sbx_live_follow_start(struct sbx_live_run *l);
+
 /* --- live_kernel.c: the kernel's rules --- */
 
 enum sbx_live_kernel {

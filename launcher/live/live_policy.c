@@ -7,14 +7,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "launcher/live/live_internal.h"
+#include "policy/keys/profile_parse.h"
 
 void sbx_live_state_fini(struct sbx_live_state *s)
 {
 	sbx_live_fini(&s->live);
+	sbx_profile_free(s->own_profile);
+	sbx_system_policy_free(s->own_system);
+	if (s->own_rules)
+		sbx_rules_fini(s->own_rules);
+	free(s->own_rules);
 	sbx_policy_free(s->policy);
 	free(s->blob);
 	*s = (struct sbx_live_state){ 0 };
+}
+
+void sbx_live_state_replace(struct sbx_live_state *state, struct sbx_live_state *next)
+{
+	if (next->profile == state->profile)
+		next->own_profile = sbx_steal_ptr(&state->own_profile);
+	if (next->system == state->system)
+		next->own_system = sbx_steal_ptr(&state->own_system);
+	if (next->rules == state->rules)
+		next->own_rules = sbx_steal_ptr(&state->own_rules);
+	sbx_live_state_fini(state);
+	*state = *next;
+	*next = (struct sbx_live_state){ 0 };
 }
 
 static int load(struct sbx_live_state *s)
@@ -114,6 +134,20 @@ static enum sbx_live_code compile(struct sbx_live_state *next, struct sbx_live_a
 	return SBX_LIVE_FAILED;
 }
 
+static enum sbx_live_code read_again(const struct sbx_live_run *l, enum sbx_live_what what,
+				     struct sbx_live_state *next, struct sbx_live_answer *a)
+{
+	switch (what) {
+	case SBX_LIVE_RULES:
+		return sbx_live_read_rules(l, next, a);
+	case SBX_LIVE_ALL:
+		return sbx_live_read_all(l, next, a);
+	case SBX_LIVE_NETWORK:
+		break;
+	}
+	return SBX_LIVE_DONE;
+}
+
 enum sbx_live_code sbx_live_state_next(const struct sbx_live_run *l,
 				       const struct sbx_live_change *c,
 				       struct sbx_live_state *ret_next, struct sbx_live_answer *a)
@@ -127,6 +161,8 @@ enum sbx_live_code sbx_live_state_next(const struct sbx_live_run *l,
 	};
 	enum sbx_live_code code = make_lists(&next.live, &old->live, c, a);
 
+	if (code == SBX_LIVE_DONE)
+		code = read_again(l, c->what, &next, a);
 	if (code == SBX_LIVE_DONE)
 		code = compile(&next, a);
 	if (code != SBX_LIVE_DONE) {

@@ -207,21 +207,22 @@ static int check_command(const struct sbx_draft *d, const char *what, const char
 	return r;
 }
 
-/* No flow leaves, so the profile's secrets have no place. merge_flags() says it of --secret. */
+/* No flow ever leaves, so the profile's secrets have no place. merge_flags() says it of
+ * --secret. */
 static int note_left_out(struct sbx_plan *p)
 {
-	bool offline = p->profile->network.mode == SBX_MODE_OFFLINE;
-	size_t n = p->profile->n_secrets - (offline ? p->options->n_secrets : 0);
+	size_t n = p->profile->n_secrets - p->options->n_secrets;
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct sbx_secret *s = &p->profile->secrets[i];
 
-		r = sbx_notes_add(
-			&p->notes, "the secret %s is left out%s: nothing leaves the sandbox (%s)",
-			s->name,
-			s->inject == SBX_SECRET_HEADER ? "" : ", and its variable is not set",
-			offline ? "the profile is offline" : "--air-gap");
+		r = sbx_notes_add(&p->notes,
+				  "the secret %s is left out%s: nothing leaves the sandbox (the "
+				  "profile is offline)",
+				  s->name,
+				  s->inject == SBX_SECRET_HEADER ? "" :
+								   ", and its variable is not set");
 	}
 	return r;
 }
@@ -244,7 +245,7 @@ int sbx_plan_secrets(struct sbx_plan *p, const struct sbx_draft *d, struct sbx_e
 
 	if (r != 0)
 		return r;
-	if (!p->carries)
+	if (!p->may_carry)
 		return note_left_out(p);
 	if (!p->tls.on)
 		return 0;

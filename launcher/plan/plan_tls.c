@@ -56,7 +56,7 @@ int sbx_plan_tls(struct sbx_plan *p)
 {
 	struct sbx_plan_tls *t = &p->tls;
 
-	t->n_entries = p->carries ? sbx_profile_terminated(p->profile, NULL, 0) : 0;
+	t->n_entries = p->may_carry ? sbx_profile_terminated(p->profile, NULL, 0) : 0;
 	t->on = t->n_entries > 0;
 	if (!t->on)
 		return 0;

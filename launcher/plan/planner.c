@@ -69,10 +69,37 @@ static int plan_as_user(struct sbx_plan *p, struct sbx_err_list *errs)
 	return r;
 }
 
+static struct sbx_plan *plan_start(const struct sbx_options *o, const struct sbx_facts *f)
+{
+	struct sbx_plan *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->self = p;
+	sbx_view_init(&p->view);
+	p->keep.fd = -1;
+	p->options = o;
+	p->facts = f;
+	p->air_gap = o->air_gap;
+	memcpy(p->id, f->id, sizeof(p->id));
+	return p;
+}
+
+int sbx_plan_policy(const struct sbx_options *o, const struct sbx_facts *f,
+		    struct sbx_err_list *errs, struct sbx_plan **ret_plan)
+{
+	SBX_CLEANUP(sbx_plan_freep) struct sbx_plan *p = plan_start(o, f);
+	int r = p ? sbx_plan_profile(p, errs) : -ENOMEM;
+
+	if (r == 0)
+		*ret_plan = sbx_steal_ptr(&p);
+	return r;
+}
+
 int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs,
 		 const struct sbx_plan **ret_plan)
 {
-	SBX_CLEANUP(sbx_plan_freep) struct sbx_plan *p = calloc(1, sizeof(*p));
+	SBX_CLEANUP(sbx_plan_freep) struct sbx_plan *p = plan_start(o, f);
 	struct sbx_err err = { 0 };
 	int r;
 
@@ -81,14 +108,6 @@ int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct 
 	/* Reported once, not for each path. */
 	if (sbx_path_check_support(&err) != 0)
 		return sbx_refuse(errs, &err);
-	p->self = p;
-	sbx_view_init(&p->view);
-	p->keep.fd = -1;
-	p->options = o;
-	p->facts = f;
-	p->air_gap = o->air_gap;
-	memcpy(p->id, f->id, sizeof(p->id));
-
 	r = sbx_plan_profile(p, errs);
 	if (r == 0)
 		r = sbx_plan_rules(p, errs);

@@ -10,6 +10,10 @@
  * Paths are judged with the effective ids of the sandbox's user. */
 int sbx_plan_new(const struct sbx_options *o, const struct sbx_facts *f, struct sbx_err_list *errs,
 		 const struct sbx_plan **ret_plan);
+/* Only the profile with the flags and the system policy, as sbx_plan_new() reads them: for a
+ * sandbox that runs. The rest of the plan is zero. Returns as above. */
+int sbx_plan_policy(const struct sbx_options *o, const struct sbx_facts *f,
+		    struct sbx_err_list *errs, struct sbx_plan **ret_plan);
 struct sbx_plan *sbx_plan_free(const struct sbx_plan *plan);
 
 /* The plan as its parts see it: everything is borrowed. When the plan is made, for looking only. */

@@ -462,7 +462,9 @@ static void test_root_minimal(void **state)
 	struct plan_world *w = *state;
 	char *tool = plan_world_path(w, "home/project/tool");
 
-	plan_world_must(w, "--root", "minimal", "--air-gap", "--ro-bind",
+	/* offline: no trust store in /etc/ssl */
+	profile(w, "network: {mode: offline}\n");
+	plan_world_must(w, "--profile", "p", "--root", "minimal", "--ro-bind",
 			spec(w, "home/project/tool", "/bin/tool"), "--", "tool");
 	assert_string_equal(w->plan->commands.path, "/bin/tool");
 	expect(w, "/etc/passwd", "/run/sbx/passwd");

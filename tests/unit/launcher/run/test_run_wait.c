@@ -53,6 +53,14 @@ int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f,
 	return 0;
 }
 
+void sbx_record_changed(struct sbx_recorder *r, const struct sbx_store_change *change,
+			const char *what)
+{
+	(void)r;
+	(void)change;
+	(void)what;
+}
+
 void sbx_record_released(struct sbx_recorder *r, bool soon)
 {
 	(void)r;

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A running sandbox whose policy is changed (attach netns): open flows are cut or not disturbed, new ones are judged
+by the new policy, and the answer comes after the cut."""
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from conftest import HERE, named
+from control import Client, socket_of
+from test_lifecycle import clean, processes, wait_until  # noqa: F401
+
+TOGGLES = int(os.environ.get("SBX_TOGGLES", "300"))
+
+NET = """
+network:
+  mode: fetch
+  allow:
+    - v4.test:7000
+    - files.test
+    - {host: api.test, access: read-only}
+    - 203.0.113.0/24:5432
+"""
+
+
+@contextlib.contextmanager
+def running(sbx, *cmd, args=("--profile", "net"), profile=NET, **kw):
+    """A sandbox that runs @cmd: its sbx-run, and a client of its control socket."""
+    if kw.get("root"):
+        sbx.own(0)
+    sbx.profile("net", profile)
+    p = sbx.popen(list(args), list(cmd), **kw)
+    # A line that never comes ends the test that waits for it: line() is empty then.
+    hangs = threading.Timer(60, p.kill)
+    hangs.start()
+    try:
+        with Client(socket_of(sbx, p)) as c:
+            yield p, c
+    finally:
+        hangs.cancel()
+        p.kill()
+        p.wait()
+        wait_until(lambda: sbx.leftovers() == [])
+
+
+with open(os.path.join(HERE, "live_stream.py")) as f:
+    STREAM = f.read()
+RESET = (["cut", "ECONNRESET"], ["cut", "EOFError"])  # Python calls a reset inside of TLS an end
+
+
+def stream(how, host, port):
+    return ["/usr/bin/python3", "-c", STREAM, how, host, str(port)]
+
+
+def line(p):
+    return p.stdout.readline().split()
+
+
+def until_up(p):
+    """New flows are refused until the answer, and then carried."""
+    while (words := line(p)) != ["up"]:
+        assert words and words[0] == "new", words
+
+
+WAYS = [("echo", "v4.test", 7000), ("tls", "files.test", 443), ("http", "files.test", 80), ("echo", "203.0.113.10", 5432)]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda w: f"{w[0]}-{w[1]}")
+def test_an_air_gap_cuts_and_restores(sbx, clean, way):
+    with running(sbx, *stream(*way)) as (p, c):
+        assert line(p) == ["up"]
+        for generation in (2, 4):
+            a = c.ask("network", air_gapped=True)
+            assert (a["generation"], a["cut"], a["air_gapped"]) == (generation, 1, True)
+            assert line(p) in RESET
+            word, error, seconds = line(p)
+            assert (word, error) == ("new", "ECONNREFUSED") and float(seconds) < 0.5
+            assert c.ask("show")["sandbox"]["flows"] == []
+            a = c.ask("network", air_gapped=False)
+            assert (a["generation"], a["cut"], a["air_gapped"]) == (generation + 1, 0, False)
+            until_up(p)
+        flows = c.ask("show")["sandbox"]["flows"]
+        assert len(flows) == 1 and flows[0]["bytes_in"] > 2000 and flows[0]["port"] == way[2]
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_who_starts_the_sandbox_is_all_the_same(sbx, clean, root):
+    with running(sbx, *stream("echo", "v4.test", 7000), root=root) as (p, c):
+        assert line(p) == ["up"]
+        assert c.ask("network", air_gapped=True)["cut"] == 1
+        assert line(p) in RESET
+        assert line(p)[:2] == ["new", "ECONNREFUSED"]
+        c.ask("network", air_gapped=False)
+        until_up(p)
+
+
+def test_a_terminated_flow_is_cut(sbx, clean):
+    with running(sbx, *stream("get", "api.test", 443)) as (p, c):
+        assert line(p) == ["up"]
+        assert c.ask("network", air_gapped=True)["cut"] == 1
+        assert line(p) in RESET
+        assert line(p)[:2] == ["new", "ECONNREFUSED"]
+        c.ask("network", air_gapped=False)
+        until_up(p)
+
+
+def test_started_with_an_air_gap(sbx, clean):
+    wait = 'until getent hosts v4.test >/dev/null; do sleep 0.05; done; exec "$@"'
+    with running(sbx, "sh", "-c", wait, "-", *stream("echo", "v4.test", 7000), args=["--profile", "net", "--air-gap"]) as (p, c):
+        assert "tproxy" not in c.ask("show")["sandbox"]["ruleset"]
+        assert c.ask("network", air_gapped=False)["generation"] == 2
+        until_up(p)
+        assert "tproxy" in c.ask("show")["sandbox"]["ruleset"]
+
+
+def test_live_lists(sbx, clean):
+    with running(sbx, *stream("echo", "v4.test", 7000)) as (p, c):
+        assert line(p) == ["up"]
+        assert c.ask("network", add_deny=["other.example"])["cut"] == 0
+        assert c.ask("network", add_deny=["v4.test"])["cut"] == 1
+        assert line(p) in RESET
+        assert line(p)[0] == "new"
+        assert c.ask("network", deny_out=[])["deny_out"] == []
+        until_up(p)
+        # Only what is allowed live passes an air gap.
+        assert c.ask("network", air_gapped=True, allow_out=["v4.test:7000"])["cut"] == 0
+        assert c.ask("network", allow_out=["203.0.113.10:7000"])["cut"] == 1
+        assert line(p) in RESET
+
+
+def test_a_bad_change_is_refused_whole(sbx, clean):
+    with running(sbx, *stream("echo", "v4.test", 7000)) as (p, c):
+        assert line(p) == ["up"]
+        r = c.refused("network", air_gapped=True, deny_out=["fine.example", "not a name"])
+        assert (r["code"], r["field"]) == ("invalid", "deny_out[1]")
+        assert c.ask("network", add_deny=["fine.example"])["generation"] == 2
+        assert c.ask("show")["sandbox"]["flows"][0]["name"] == "v4.test"
+
+
+def test_events_of_a_cut_flow(sbx, clean):
+    with running(sbx, *stream("echo", "v4.test", 7000)) as (p, c):
+        assert line(p) == ["up"]
+        c.ask("network", air_gapped=True)
+        assert line(p) in RESET
+        c.ask("kill")
+        p.wait()
+    allowed, = sbx.events(action="allow", fqdn_pinned="v4.test", protocol="tcp")
+    assert allowed["bytes_out"] > 2000 and allowed["bytes_in"] > 2000 and allowed["generation"] == 1
+    denied = sbx.events(action="deny", fqdn_pinned="v4.test", reason="air_gap")
+    assert denied and {d["generation"] for d in denied} == {2}
+
+
+def test_a_flow_that_stays_allowed_is_not_disturbed(sbx, clean):
+    with running(sbx, *stream("tls", "files.test", 443)) as (p, c):
+        assert line(p) == ["up"]
+        for i in range(100):
+            assert c.ask("network", add_deny=[f"n{i}.example"])["cut"] == 0
+        flows = c.ask("show")["sandbox"]["flows"]
+        assert len(flows) == 1 and flows[0]["since_ms"] >= 0
+        c.ask("kill")
+        assert p.communicate()[0] == ""
+
+
+@pytest.mark.parametrize("victim", ["sbx-broker", "sbx-tls"])
+def test_a_helper_that_dies_in_a_change_ends_the_sandbox(sbx, clean, victim):
+    with running(sbx, *stream("get", "api.test", 443)) as (p, c):
+        assert line(p) == ["up"]
+        pid, = named(p.pid, victim)
+        os.kill(pid, 19)
+        start = time.monotonic()
+        c.request("network", air_gapped=True)
+        assert p.wait(20) == 137 and time.monotonic() - start < 6
+
+
+# --- the row, and rules that others change ---
+
+def test_the_row_has_what_holds(sbx, clean):
+    with running(sbx, "sleep", "60") as (p, c):
+        c.ask("network", air_gapped=True, allow_out=["v4.test:7000"], deny_out=["a.example"])
+        row = "SELECT generation, air_gapped, allow_out, deny_out FROM sandbox"
+        held = {"generation": 2, "air_gapped": 1, "allow_out": '["v4.test:7000"]', "deny_out": '["a.example"]'}
+        assert wait_until(lambda: sbx.rows(row) == [held]), sbx.rows(row)
+        assert wait_until(lambda: [e["generation"] for e in sbx.events(action="notice", reason="policy_changed")] == [2])
+
+
+def add_rule(sbx, pattern, action="deny", workspace="w"):
+    with contextlib.closing(sqlite3.connect(f"{sbx.state}/sbx.db", timeout=20)) as db, db:
+        return db.execute("INSERT INTO sandbox_rule(workspace, rule_type, pattern, action, enabled, is_floor, created_ms, "
+                          "changed_ms) VALUES (?, 'network', ?, ?, 1, 0, 1, 1)", (workspace, pattern, action)).lastrowid
+
+
+def test_rules_are_followed(sbx, clean):
+    with running(sbx, *stream("echo", "v4.test", 7000), args=["--profile", "net", "--workspace", "w"]) as (p, c):
+        assert line(p) == ["up"]
+        add_rule(sbx, "v4.test", workspace="another")
+        time.sleep(2.5)
+        assert c.ask("show")["sandbox"]["generation"] == 1
+        add_rule(sbx, "v4.test")
+        assert line(p) in RESET
+        assert c.ask("show")["sandbox"]["generation"] == 2
+        # A rule that does not parse changes nothing, and is told once.
+        add_rule(sbx, "not a name")
+        assert wait_until(lambda: len(sbx.events(action="notice", reason="policy_refused")) == 1)
+        time.sleep(2.5)
+        assert len(sbx.events(action="notice", reason="policy_refused")) == 1
+        # A change of the operator keeps the rules.
+        assert c.ask("network", add_allow=["v4.test"])["generation"] == 3
+        assert line(p)[0] == "new"
+    assert sbx.events(action="deny", fqdn_pinned="v4.test", reason="rule_deny")
+
+
+def refused_events(sbx):
+    return sbx.events(action="notice", reason="policy_refused")
+
+
+def test_a_reload_takes_the_rules_at_once(sbx, clean):
+    with running(sbx, *stream("echo", "v4.test", 7000), args=["--profile", "net", "--workspace", "w"]) as (p, c):
+        assert line(p) == ["up"]
+        add_rule(sbx, "v4.test")
+        assert c.ask("reload", what="rules")["cut"] == 1
+        assert line(p) in RESET
+        bad = add_rule(sbx, "not a name")
+        refusal = c.refused("reload", what="rules")
+        assert refusal["code"] == "denied" and f"rule {bad}" in refusal["error"], refusal
+        with contextlib.closing(sqlite3.connect(f"{sbx.state}/sbx.db", timeout=20)) as db, db:
+            db.execute("DELETE FROM sandbox_rule WHERE workspace = 'w'")
+        assert c.ask("reload", what="rules")["cut"] == 0
+        until_up(p)
+        # The next look finds what holds already.
+        generation = c.ask("show")["sandbox"]["generation"]
+        time.sleep(2.5)
+        assert c.ask("show")["sandbox"]["generation"] == generation
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_a_reload_takes_the_lists_of_profile_and_system(sbx, clean, root):
+    with running(sbx, *stream("echo", "v4.test", 7000), root=root) as (p, c):
+        assert line(p) == ["up"]
+        sbx.profile("net", NET.replace("v4.test:7000", "v4.test:7001"))
+        assert c.ask("reload", what="rules")["cut"] == 0
+        assert c.ask("reload", what="all")["cut"] == 1
+        assert line(p) in RESET
+        sbx.profile("net", NET)
+        assert c.ask("reload", what="all")["cut"] == 0
+        until_up(p)
+        # A change keeps what was read again.
+        with open(f"{sbx.config}/system.yaml", "w") as f:
+            f.write("floors: [v4.test]\n")
+        assert c.ask("network", add_allow=["other.example"])["cut"] == 0
+        assert c.ask("reload", what="all")["cut"] == 1
+        assert line(p) in RESET
+        assert line(p)[0] == "new"
+        assert c.ask("network", add_allow=["v4.test"])["cut"] == 0
+        assert c.ask("reload", what="rules")["cut"] == 0
+        floors = [e["entry"] for e in c.ask("show")["sandbox"]["policy"] if e["layer"] == "floor"]
+        assert "v4.test" in floors
+
+
+OTHERS = {
+    "a limit": ("profile", NET + "limits: {pids: 77}\n", "limits"),
+    "a terminated entry": ("profile", NET.replace("read-only", "any"), "requests"),
+    "the default": ("profile", NET.replace("mode: fetch", "mode: fetch\n  default: allow"), "network"),
+    "an unknown key": ("profile", NET + "nonsense: 1\n", "nonsense"),
+    "a ceiling": ("system", "ceilings: {pids: 5000}\n", "ceilings"),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_reload_refuses_whatever_else_changed(sbx, clean, what):
+    where, text, part = OTHERS[what]
+    with running(sbx, *stream("echo", "v4.test", 7000)) as (p, c):
+        assert line(p) == ["up"]
+        if where == "profile":
+            sbx.profile("net", text)
+        else:
+            with open(f"{sbx.config}/system.yaml", "w") as f:
+                f.write(text)
+        refusal = c.refused("reload", what="all")
+        assert refusal["code"] == "denied" and part in refusal["error"] and "old policy holds" in refusal["error"], refusal
+        shown = c.ask("show")["sandbox"]
+        assert (shown["generation"], len(shown["flows"])) == (1, 1)
+
+
+def test_a_store_that_cannot_be_read_changes_nothing(sbx, clean):
+    with running(sbx, *stream("echo", "v4.test", 7000), args=["--profile", "net", "--workspace", "w"]) as (p, c):
+        assert line(p) == ["up"]
+        with contextlib.closing(sqlite3.connect(f"{sbx.state}/sbx.db", timeout=20)) as db, db:
+            db.execute("ALTER TABLE sandbox_rule RENAME TO elsewhere")
+        assert c.refused("reload", what="rules")["code"] == "failed"
+        assert wait_until(lambda: len(refused_events(sbx)) == 1)
+        time.sleep(2.5)
+        assert len(refused_events(sbx)) == 1 and c.ask("show")["sandbox"]["generation"] == 1
+        with contextlib.closing(sqlite3.connect(f"{sbx.state}/sbx.db", timeout=20)) as db, db:
+            db.execute("ALTER TABLE elsewhere RENAME TO sandbox_rule")
+        add_rule(sbx, "v4.test")
+        assert line(p) in RESET
+
+
+def test_a_locked_database_delays_the_row_alone(sbx, clean):
+    with running(sbx, "sleep", "60") as (p, c):
+        with contextlib.closing(sqlite3.connect(f"{sbx.state}/sbx.db", timeout=20, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            start = time.monotonic()
+            for _ in range(3):
+                assert c.ask("network", air_gapped=True)["air_gapped"]
+            assert time.monotonic() - start < 2
+            assert sbx.rows("SELECT generation FROM sandbox") == [{"generation": 1}]
+            db.execute("COMMIT")
+        held = [{"generation": 4, "air_gapped": 1}]
+        assert wait_until(lambda: sbx.rows("SELECT generation, air_gapped FROM sandbox") == held)
+        assert wait_until(lambda: [e["generation"] for e in sbx.events(reason="policy_changed")] == [2, 3, 4])
+
+
+# --- terminated hosts of a sandbox that started with an air gap ---
+
+def test_terminated_hosts_and_secrets_after_an_air_gap(sbx, world, clean):
+    secret = "secrets:\n  - {name: TOKEN, from: 'env:REAL', hosts: [api.test]}\n"
+    ask = "curl -sS -o /dev/null -w '%{http_code}\\n' -H \"Authorization: Bearer $TOKEN\" https://api.test/x 2>/dev/null"
+    value = "a-real-token-of-thirty-characters"
+    world.mark()
+    with running(sbx, "sh", "-c", f"while read line; do {ask}; done", args=["--profile", "net", "--air-gap"],
+                 profile=NET + secret, env={"REAL": value}, stdin=subprocess.PIPE) as (p, c):
+        def status():
+            p.stdin.write("\n")
+            p.stdin.flush()
+            return line(p)
+        assert status() == ["000"]
+        c.ask("network", air_gapped=False)
+        assert status() == ["200"]
+        c.ask("network", air_gapped=True)
+        assert status() == ["000"]
+    asked, = world.log("origin", path="/x")
+    assert dict(asked["headers"])["authorization"] == f"Bearer {value}"
