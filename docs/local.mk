@@ -9,6 +9,7 @@ dist_doc_DATA = \
 	%reldir%/HACKING.md \
 	%reldir%/PROTECTED.md \
 	%reldir%/RULES.md \
+	%reldir%/RUNNERS.md \
 	%reldir%/SECCOMP.md \
 	%reldir%/SECRETS.md \
 	%reldir%/DATABASE.md \

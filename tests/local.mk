@@ -101,6 +101,8 @@ EXTRA_DIST += \
 	%reldir%/system/test_ctl_data.py \
 	%reldir%/system/test_ctl_live.py \
 	%reldir%/system/test_ctl_real.py \
+	%reldir%/system/test_ctl_rules.py \
+	%reldir%/system/test_runners_page.py \
 	%reldir%/system/test_database.py \
 	%reldir%/system/test_gc.py \
 	%reldir%/system/test_idmap.py \

@@ -36,6 +36,7 @@ static json_t *policy(const struct sbx_policy *p)
 	json_t *list = json_array();
 	struct sbx_policy_entry e;
 	bool of_workspace;
+	const char *action = sbx_action_str(sbx_policy_default(p, &of_workspace));
 
 	for (uint32_t i = 0; list && sbx_policy_entry(p, i, &e); i++)
 		json_array_append_new(list, json_pack("{s:o, s:s, s:s, s:o}", "entry",
@@ -44,10 +45,10 @@ static json_t *policy(const struct sbx_policy *p)
 						      sbx_layer_str(e.layer), "origin",
 						      sbx_control_text(e.origin)));
 	json_array_append_new(
-		list, json_pack("{s:s, s:s, s:s, s:s}", "entry", "*", "action",
-				sbx_action_str(sbx_policy_default(p, &of_workspace)), "layer",
-				sbx_layer_str(SBX_LAYER_DEFAULT), "origin",
-				of_workspace ? "sbxctl workspace" : "the profile"));
+		list,
+		json_pack("{s:s, s:s, s:s, s:s}", "entry", "*", "action", action, "layer",
+			  sbx_layer_str(SBX_LAYER_DEFAULT), "origin",
+			  of_workspace ? "sbxctl workspace" : "the profile"));
 	return list;
 }
 

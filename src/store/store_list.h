@@ -103,6 +103,7 @@ struct sbx_store_denies_row {
 	/* of the newest row; NULL: none. The last one is the entry that decided. */
 	const char *last_reason, *last_name, *last_ip, *last_rule;
 	int64_t last_port; /* or SBX_STORE_NONE */
+	const char *last_protocol;
 };
 /* The most refusals first. Only sandbox_id, workspace, analysis_id, reason, since_ms, until_ms and
  * n_max of @filter count. */

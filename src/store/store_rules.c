@@ -84,7 +84,8 @@ int sbx_store_rule_get(struct sbx_store *store, int64_t id, sbx_store_rule_fn fn
 	sqlite3_bind_int64(stmt, 1, id);
 	rc = sqlite3_step(stmt);
 	if (rc == SQLITE_DONE) {
-		sbx_err_set(err, "there is no rule %lld", (long long)id);
+		sbx_err_set(err, "there is no rule %lld (sbxctl rules list shows them)",
+			    (long long)id);
 		return SBX_STORE_E_UNKNOWN;
 	}
 	if (rc != SQLITE_ROW)
@@ -360,7 +361,7 @@ static int hit(struct sbx_store *store, int64_t id, struct sbx_err *err)
 {
 	if (sqlite3_changes(store->db) == 1)
 		return 0;
-	sbx_err_set(err, "there is no rule %lld", (long long)id);
+	sbx_err_set(err, "there is no rule %lld (sbxctl rules list shows them)", (long long)id);
 	return SBX_STORE_E_UNKNOWN;
 }
 

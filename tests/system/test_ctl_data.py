@@ -290,6 +290,15 @@ def test_denies(sbx, db):
     assert re.search(r"^ +15  example.org +1  2026-11-25T20:17:41.123Z  default_deny  sbxctl rules add", out, re.M)
 
 
+def test_denies_of_a_question(sbx, db):
+    """Its port is the resolver's: the entry that would allow the name has none."""
+    add_sandbox(db, A)
+    add_event(db, A, protocol="dns", remote_port=53, fqdn_pinned="asked.test")
+    add_event(db, A, remote_port=53, fqdn_pinned="dialled.test")
+    assert {d["key"]: d["allow"] for d in ctl_json(sbx, "denies")["denies"]} == {
+        "asked.test": "asked.test", "dialled.test": "dialled.test:53"}
+
+
 # --- rules ---
 
 def add(sbx, *args, **kw):

@@ -78,10 +78,19 @@ static enum sbx_reason reason_of(const char *word)
 	return i < SBX_N_REASONS ? (enum sbx_reason)i : SBX_REASON_UNKNOWN;
 }
 
+static enum sbx_proto proto_of(const char *word)
+{
+	int i = 0;
+
+	while (word && i < SBX_N_PROTOS && strcmp(word, sbx_proto_str((enum sbx_proto)i)) != 0)
+		i++;
+	return word && i < SBX_N_PROTOS ? (enum sbx_proto)i : SBX_PROTO_TCP;
+}
+
 /* The entry that would allow the newest of the refusals; "" if none would. */
 static void entry_of(const struct sbx_store_denies_row *d, char *buf, size_t n_buf)
 {
-	struct sbx_event event = { .action = SBX_DENY, .proto = SBX_PROTO_TCP, .count = 1 };
+	struct sbx_event event = { .action = SBX_DENY, .count = 1 };
 	struct sbx_refusals *list = NULL;
 	struct sbx_refusal refusal;
 
@@ -92,8 +101,8 @@ static void entry_of(const struct sbx_store_denies_row *d, char *buf, size_t n_b
 	if (sbx_text_copy(event.name, sizeof(event.name), d->last_name ? d->last_name : "") != 0)
 		return;
 	event.port = d->last_port > 0 && d->last_port < 65536 ? (uint16_t)d->last_port : 0;
-	if (event.port == 0)
-		event.proto = SBX_PROTO_DNS;
+	/* a question has no port: 53 is the resolver's */
+	event.proto = event.port == 0 ? SBX_PROTO_DNS : proto_of(d->last_protocol);
 	sbx_refusals_add(&list, &event);
 	if (sbx_refusals_n(list) == 1) {
 		sbx_refusals_at(list, 0, "default", &refusal);

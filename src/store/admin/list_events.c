@@ -128,7 +128,7 @@ int sbx_store_events_last(struct sbx_store *store, int64_t *ret_id, struct sbx_e
  * overflows. */
 #define GROUPED(key)                                                                               \
 	"SELECT s.k, n, n_rows, n_sandboxes, first_ts, last_ts, e.reason, e.fqdn_pinned, "         \
-	"e.remote_ip, e.rule, e.remote_port FROM (SELECT " key                                     \
+	"e.remote_ip, e.rule, e.remote_port, e.protocol FROM (SELECT " key                         \
 	" AS k, sum(min(raw_pkts, 1000000000000)) AS n, count(*) AS n_rows, "                      \
 	"count(DISTINCT sandbox_id) AS n_sandboxes, min(ts) AS first_ts, max(ts) AS last_ts, "     \
 	"max(id) AS last FROM sandbox_egress_event"
@@ -156,6 +156,7 @@ static void to_denies(sqlite3_stmt *stmt, struct sbx_store_denies_row *d)
 		.last_ip = sbx_sql_text(stmt, 8),
 		.last_rule = sbx_sql_text(stmt, 9),
 		.last_port = sbx_sql_number(stmt, 10, SBX_STORE_NONE),
+		.last_protocol = sbx_sql_text(stmt, 11),
 	};
 }
 
