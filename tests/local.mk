@@ -105,6 +105,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_runners_page.py \
 	%reldir%/system/test_database.py \
 	%reldir%/system/test_gc.py \
+	%reldir%/system/test_generations.py \
 	%reldir%/system/test_idmap.py \
 	%reldir%/system/test_inside.py \
 	%reldir%/system/test_install.py \

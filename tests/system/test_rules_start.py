@@ -49,7 +49,7 @@ def test_deny(made):
     assert not reaches(made, args, "allowed.test") and reaches(made, args, "v4.test")
     assert reaches(made, ["--allow", "allowed.test"], "allowed.test")
     event = [e for e in made.events(action="deny", fqdn_pinned="allowed.test", reason="rule_deny")][0]
-    assert event["workspace"] == "w", event
+    assert event["workspace"] == "w" and event["generation"] == 1, event
 
 
 def test_of_the_host(made):
