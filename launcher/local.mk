@@ -616,6 +616,10 @@ if SBX_RUN_STATIC
 launcher_main_sources += %reldir%/process/no_loader.c
 endif
 
+check_PROGRAMS += tests/unit/launcher/stage/test_factory
+tests_unit_launcher_stage_test_factory_SOURCES = tests/unit/launcher/stage/test_factory.c tests/unit/netns.h tests/unit/nft_cases.h
+tests_unit_launcher_stage_test_factory_LDADD = $(launcher_plan_test_libs) $(sys_nftnl_libs)
+
 check_PROGRAMS += tests/unit/launcher/exec/test_execs
 tests_unit_launcher_exec_test_execs_SOURCES = tests/unit/launcher/exec/test_execs.c
 tests_unit_launcher_exec_test_execs_LDADD = %reldir%/libsbx-exec.a %reldir%/libsbx-loop.a $(launcher_plan_test_libs)

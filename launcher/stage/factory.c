@@ -2,6 +2,9 @@
 /*
  * The socket factory (see factory.h).
  *
+ * Two senders, with channels of their own: the launcher, which is trusted, and the broker, which is
+ * not. Rulesets, ports and signals come from the launcher's alone. The broker gets at most sockets.
+ *
  * Signals: the launcher, this process and the command share a process group. A signal from the
  * terminal or to the group reaches the command directly; a signal to the launcher alone must be
  * forwarded. The launcher cannot tell the two apart. The factory can: a signal to the group is

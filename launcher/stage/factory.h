@@ -14,8 +14,9 @@
  * the namespace's ruleset for the launcher, which has no rights there. It keeps CAP_NET_RAW and
  * CAP_NET_BIND_SERVICE (for transparent binding), CAP_NET_ADMIN where the ruleset may change, all
  * over its own namespaces, and the seccomp table SBX_SECCOMP_FACTORY_TCP: a port may be published
- * at any time. With attach cgroup, where it is in the host's network namespace and makes no socket,
- * the table is SBX_SECCOMP_FACTORY.
+ * at any time. It sets no option of a socket but those of the table, because with CAP_NET_ADMIN
+ * others open much of the kernel. With attach cgroup, where it is in the host's network namespace
+ * and makes no socket, the table is SBX_SECCOMP_FACTORY.
  *
  * @launcher: channel to the launcher; its end of file ends the process, and with it the sandbox.
  * @broker: channel to the broker (its requests are untrusted), or -1; its end of file is ignored.

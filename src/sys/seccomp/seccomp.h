@@ -11,8 +11,8 @@
 enum sbx_seccomp_profile {
 	SBX_SECCOMP_COMMAND, /* the command in the sandbox: deny list, EPERM (new calls: ENOSYS) */
 	SBX_SECCOMP_BROKER,  /* allow list, kill */
-	SBX_SECCOMP_FACTORY, /* the stage as socket factory: allow list, kill */
-	SBX_SECCOMP_FACTORY_TCP, /* the factory where ports are published */
+	SBX_SECCOMP_FACTORY, /* the stage, when bwrap runs: allow list, kill */
+	SBX_SECCOMP_FACTORY_TCP, /* the same, making sockets and changing the ruleset */
 	SBX_SECCOMP_TLS, /* sbx-tls: allow list, kill */
 	SBX_N_SECCOMP_PROFILES,
 };

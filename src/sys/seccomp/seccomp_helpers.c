@@ -15,6 +15,9 @@
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <linux/prctl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -38,7 +41,6 @@
 	ALLOW(recvmsg, "its sockets"), ALLOW(sendmsg, "its sockets"),                            \
 	ALLOW(recvfrom, "its sockets"), ALLOW(sendto, "its sockets"),                            \
 	ALLOW(getsockname, "its sockets"), ALLOW(getpeername, "its sockets"),                    \
-	ALLOW(getsockopt, "its sockets"), ALLOW(setsockopt, "its sockets"),                      \
 	ALLOW(shutdown, "its sockets"), ALLOW(poll, "waiting"), ALLOW(ppoll, "waiting"),         \
 	ALLOW_FCNTL(F_GETFL, "non-blocking"), ALLOW_FCNTL(F_SETFL, "non-blocking"),              \
 	ALLOW_FCNTL(F_GETFD, "close-on-exec"), ALLOW_FCNTL(F_SETFD, "close-on-exec"),            \
@@ -66,6 +68,9 @@
 	REFUSE_IF(socket, "AF_NETLINK", EAFNOSUPPORT, "opened before, or not needed",            \
 		  ARG_IS(0, AF_NETLINK))
 
+/* Calls of the processes without capabilities. */
+#define OPTION_ROWS ALLOW(getsockopt, "its sockets"), ALLOW(setsockopt, "its sockets")
+
 /* Calls of the processes that make sockets of their own. */
 #define SOCKET_ROWS                                                                              \
 	ALLOW(connect, "its sockets"), ALLOW(bind, "source addresses"),                          \
@@ -81,6 +86,7 @@
 
 static const struct sbx_seccomp_row broker_rows[] = {
 	RUNTIME_ROWS,
+	OPTION_ROWS,
 	SOCKET_ROWS,
 	SOCKET_OF(AF_INET, SOCK_STREAM, "flows out"),
 	SOCKET_OF(AF_INET6, SOCK_STREAM, "flows out"),
@@ -112,28 +118,44 @@ static const struct sbx_seccomp_row broker_rows[] = {
 	REFUSE(prlimit64, "limits are set before"),
 };
 
+/* With attach cgroup the factory makes no socket. */
 #define FACTORY_ROWS                                                                             \
 	RUNTIME_ROWS,                                                                            \
-	SOCKET_ROWS,                                                                             \
 	ALLOW(wait4, "the command's end"),                                                       \
-	ALLOW(waitid, "the command's end"),                                                      \
-	ALLOW(kill, "the command; it is the init of its pid namespace and sees no other"),       \
-	ALLOW(pidfd_send_signal, "the command"),                                                 \
+	ALLOW_IF(kill, "-1", "it is the init of its pid namespace and sees no other",            \
+		 ARG_IS(0, UINT32_MAX)),                                                         \
 	ABSENT(newfstatat)
 
 static const struct sbx_seccomp_row factory_rows[] = {
 	FACTORY_ROWS,
 };
 
+#define SET_OPTION(level, option, reason)                                                        \
+	ALLOW_IF(setsockopt, #level " " #option, reason, ARG_IS(1, level), ARG_IS(2, option))
+
+/* It has CAP_NET_ADMIN over its namespace, for the ruleset. With that, other options (those of
+ * iptables, for one) lead to kernel code that is closed to the sandbox. */
 static const struct sbx_seccomp_row factory_tcp_rows[] = {
 	FACTORY_ROWS,
+	SOCKET_ROWS,
 	SOCKET_OF(AF_INET, SOCK_STREAM, "connections to published ports"),
 	SOCKET_OF(AF_INET6, SOCK_STREAM, "connections to published ports"),
+	SET_OPTION(IPPROTO_IP, IP_TRANSPARENT, "answers from the address that was dialled"),
+	SET_OPTION(IPPROTO_IPV6, IPV6_TRANSPARENT, "answers from the address that was dialled"),
+	SET_OPTION(IPPROTO_IPV6, IPV6_V6ONLY, "datagrams"),
+	SET_OPTION(SOL_SOCKET, SO_REUSEADDR, "datagrams"),
+	SET_OPTION(IPPROTO_TCP, TCP_NODELAY, "connections to published ports"),
+	SET_OPTION(IPPROTO_TCP, TCP_CONGESTION, "connections to published ports"),
+	SET_OPTION(SOL_SOCKET, SO_LINGER, "connections to published ports"),
+	SET_OPTION(SOL_SOCKET, SO_SNDBUF, "a long ruleset"),
+	SET_OPTION(SOL_SOCKET, SO_SNDBUFFORCE, "a long ruleset"),
+	ALLOW_IF(getsockopt, "SOL_SOCKET", "a long ruleset", ARG_IS(1, SOL_SOCKET)),
 };
 
 /* sbx-tls holds the secrets: it makes no socket, and uses those that the broker gives it. */
 static const struct sbx_seccomp_row tls_rows[] = {
 	RUNTIME_ROWS,
+	OPTION_ROWS,
 	LOOP_ROWS,
 	ALLOW(pread64, "the memfd of a secret that was read again"),
 	ALLOW(mlock2, "memory of secrets"),

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -620,7 +621,8 @@ static void test_helpers_cannot(void **state)
 		assert_int_equal(call(w, SYS_socket, AF_UNIX, SOCK_STREAM, 0, 0),
 				 ERRNO(EAFNOSUPPORT));
 		assert_int_equal(call(w, SYS_socket, AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0, 0),
-				 SECCOMP_RET_ALLOW);
+				 w == SBX_SECCOMP_FACTORY ? SECCOMP_RET_KILL_PROCESS :
+							    SECCOMP_RET_ALLOW);
 	}
 }
 
@@ -635,8 +637,65 @@ static void test_helpers_apart(void **state)
 			 SECCOMP_RET_ALLOW);
 	assert_int_equal(FACTORY_TCP(SYS_socket, AF_INET6, SOCK_STREAM, 0, 0), SECCOMP_RET_ALLOW);
 	assert_int_equal(FACTORY_TCP(SYS_accept4, 3, 0, 0, 0), SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(FACTORY(SYS_connect, 3, 0, 0, 0), SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(FACTORY(SYS_bind, 3, 0, 0, 0), SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(FACTORY_TCP(SYS_connect, 3, 0, 0, 0), SECCOMP_RET_ALLOW);
+	assert_int_equal(FACTORY_TCP(SYS_bind, 3, 0, 0, 0), SECCOMP_RET_ALLOW);
 	assert_int_equal(BROKER(SYS_kill, 1, 9, 0, 0), SECCOMP_RET_KILL_PROCESS);
 	assert_int_equal(BROKER(SYS_newfstatat, 3, 0, 0, AT_EMPTY_PATH), SECCOMP_RET_ALLOW);
+}
+
+#define IPT_SO_SET_REPLACE 64 /* the same in IPv6 */
+#define IPT_SO_GET_INFO	   64
+
+/* The factory has CAP_NET_ADMIN in its namespace: options that only such a process may set lead to
+ * much code of the kernel. */
+static void test_factory_options(void **state)
+{
+	static const int good[][2] = {
+		{ IPPROTO_IP, IP_TRANSPARENT }, { IPPROTO_IPV6, IPV6_TRANSPARENT },
+		{ IPPROTO_IPV6, IPV6_V6ONLY },	{ SOL_SOCKET, SO_REUSEADDR },
+		{ SOL_SOCKET, SO_LINGER },	{ IPPROTO_TCP, TCP_NODELAY },
+		{ IPPROTO_TCP, TCP_CONGESTION }, { SOL_SOCKET, SO_SNDBUF },
+		{ SOL_SOCKET, SO_SNDBUFFORCE },
+	};
+	static const int bad[][2] = {
+		{ IPPROTO_IP, IPT_SO_SET_REPLACE }, { IPPROTO_IPV6, IPT_SO_SET_REPLACE },
+		{ SOL_SOCKET, SO_MARK },	    { SOL_SOCKET, SO_BINDTODEVICE },
+		{ SOL_SOCKET, SO_ATTACH_FILTER },   { IPPROTO_TCP, TCP_ULP },
+		{ SOL_NETLINK, NETLINK_ADD_MEMBERSHIP },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(good); i++) {
+		assert_int_equal(FACTORY_TCP(SYS_setsockopt, 3, good[i][0], good[i][1], 0),
+				 SECCOMP_RET_ALLOW);
+		assert_int_equal(FACTORY(SYS_setsockopt, 3, good[i][0], good[i][1], 0),
+				 SECCOMP_RET_KILL_PROCESS);
+	}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(bad); i++)
+		assert_int_equal(FACTORY_TCP(SYS_setsockopt, 3, bad[i][0], bad[i][1], 0),
+				 SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(FACTORY_TCP(SYS_getsockopt, 3, SOL_SOCKET, SO_SNDBUF, 0),
+			 SECCOMP_RET_ALLOW);
+	assert_int_equal(FACTORY_TCP(SYS_getsockopt, 3, IPPROTO_IP, IPT_SO_GET_INFO, 0),
+			 SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(BROKER(SYS_setsockopt, 3, IPPROTO_IP, IP_TTL, 0), SECCOMP_RET_ALLOW);
+}
+
+/* It signals every process of its namespace, and no single one. */
+static void test_factory_signals(void **state)
+{
+	(void)state;
+	for (int w = SBX_SECCOMP_FACTORY; w <= SBX_SECCOMP_FACTORY_TCP; w++) {
+		assert_int_equal(call(w, SYS_kill, (uint32_t)-1, SIGTERM, 0, 0), SECCOMP_RET_ALLOW);
+		assert_int_equal(call(w, SYS_kill, (uint64_t)-1, SIGTERM, 0, 0), SECCOMP_RET_ALLOW);
+		assert_int_equal(call(w, SYS_kill, 1, SIGTERM, 0, 0), SECCOMP_RET_KILL_PROCESS);
+		assert_int_equal(call(w, SYS_pidfd_send_signal, 3, SIGTERM, 0, 0),
+				 SECCOMP_RET_KILL_PROCESS);
+		assert_int_equal(call(w, SYS_wait4, (uint64_t)-1, 0, 0, 0), SECCOMP_RET_ALLOW);
+		assert_int_equal(call(w, SYS_waitid, 0, 0, 0, 0), SECCOMP_RET_KILL_PROCESS);
+	}
 }
 
 /* --- for real --- */
@@ -778,7 +837,7 @@ static void test_helpers_real(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(SBX_SECCOMP_BROKER, broker_body), 0);
-	assert_int_equal(in_child(SBX_SECCOMP_FACTORY, helper_body), 0);
+	assert_int_equal(in_child(SBX_SECCOMP_FACTORY, helper_body), 128 + SIGSYS);
 	assert_int_equal(in_child(SBX_SECCOMP_FACTORY_TCP, helper_body), 0);
 	assert_int_equal(in_child(SBX_SECCOMP_BROKER, exec_body), 128 + SIGSYS);
 	assert_int_equal(in_child(SBX_SECCOMP_BROKER, fork_body), 128 + SIGSYS);
@@ -823,6 +882,8 @@ int main(void)
 		cmocka_unit_test(test_command_socket),
 		cmocka_unit_test(test_helpers_cannot),
 		cmocka_unit_test(test_helpers_apart),
+		cmocka_unit_test(test_factory_options),
+		cmocka_unit_test(test_factory_signals),
 		cmocka_unit_test(test_command_real),
 		cmocka_unit_test(test_helpers_real),
 #if defined(__x86_64__)
