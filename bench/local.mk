@@ -16,6 +16,7 @@ EXTRA_DIST += \
 	%reldir%/common.py \
 	%reldir%/decide.py \
 	%reldir%/further.py \
+	%reldir%/live.py \
 	%reldir%/mask.py \
 	%reldir%/memory.py \
 	%reldir%/net.py \

@@ -17,6 +17,7 @@ import attach  # noqa: E402
 import common  # noqa: E402
 import decide  # noqa: E402
 import further  # noqa: E402
+import live  # noqa: E402
 import mask  # noqa: E402
 import memory  # noqa: E402
 import net  # noqa: E402
@@ -24,7 +25,7 @@ import start  # noqa: E402
 import tls  # noqa: E402
 
 PARTS = {"start": start.run, "mask": mask.run, "net": net.run, "mem": memory.run, "decide": decide.run,
-         "attach": attach.run, "tls": tls.run, "exec": further.run}
+         "attach": attach.run, "tls": tls.run, "exec": further.run, "live": live.run}
 DEADLINE_S = 600
 
 
