@@ -65,6 +65,10 @@ struct sbx_verdict {
  */
 struct sbx_verdict sbx_policy_decide_name(const struct sbx_policy *p, const char *name,
 					  enum sbx_proto proto, uint16_t port);
+/* The same for the server that a flow to an address names. The air gap had its say on the address,
+ * and hides no deny of the name: the verdict is that without it. */
+struct sbx_verdict sbx_policy_decide_server(const struct sbx_policy *p, const char *name,
+					    enum sbx_proto proto, uint16_t port);
 /* The ports and protocols that list entries allow @name: at most @n_max are written. Returns their
  * number, or n_max + 1 if there are more. Defaults (mode full, default: allow) are not listed. */
 struct sbx_policy_port {

@@ -427,6 +427,15 @@ struct sbx_verdict sbx_policy_decide_name(const struct sbx_policy *p, const char
 	return decide_flow(p, &levels, proto, port);
 }
 
+struct sbx_verdict sbx_policy_decide_server(const struct sbx_policy *p, const char *name,
+					    enum sbx_proto proto, uint16_t port)
+{
+	struct sbx_policy open = *p;
+
+	open.no_air_gap = true;
+	return sbx_policy_decide_name(&open, name, proto, port);
+}
+
 bool sbx_policy_terminates_any(const struct sbx_policy *p)
 {
 	return p->h->n_terminated > 0;

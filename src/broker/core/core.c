@@ -160,7 +160,7 @@ static struct sbx_verdict judge_loose_name(const struct sbx_core *core,
 					   const struct sbx_flow_target *target, const char *name)
 {
 	struct sbx_verdict v =
-		sbx_policy_decide_name(core->policy, name, target->proto, target->port);
+		sbx_policy_decide_server(core->policy, name, target->proto, target->port);
 
 	if (v.action == SBX_DENY &&
 	    (v.reason == SBX_REASON_FLOOR || v.reason == SBX_REASON_LIST_DENY ||

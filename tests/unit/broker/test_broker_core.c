@@ -922,6 +922,30 @@ static void test_loose_name(void **state)
 	assert_false(opaque);
 }
 
+/* An air gap allows nothing more: what a list denies it denies in a flow to an address, too. */
+static void test_loose_name_in_gap(void **state)
+{
+	FIXTURE f;
+	struct sbx_flow_target t;
+	struct sbx_addr a = addr_of("203.0.113.9");
+	bool opaque;
+
+	(void)state;
+	fixture_init(&f, full_yaml);
+	t = decide(&f, SBX_PROTO_TCP, a, 443);
+	assert_int_equal(hello(&f, &t, "bad.example.com").reason, SBX_REASON_LIST_DENY);
+	gap_but_for(&f, full_yaml, "203.0.113.0/24");
+	t = decide(&f, SBX_PROTO_TCP, a, 443);
+	assert_int_equal(t.verdict.reason, SBX_REASON_LIVE_ALLOW);
+	assert_int_equal(hello(&f, &t, "other.example").action, SBX_ALLOW);
+	assert_int_equal(hello(&f, &t, "bad.example.com").action, SBX_DENY);
+	assert_int_equal(hello(&f, &t, "bad.example.com").reason, SBX_REASON_LIST_DENY);
+	t = decide(&f, SBX_PROTO_TCP, a, 80);
+	assert_int_equal(request(&f, &t, "other.example", 0, &opaque).action, SBX_ALLOW);
+	assert_int_equal(request(&f, &t, "bad.example.com", 0, &opaque).reason,
+			 SBX_REASON_LIST_DENY);
+}
+
 static struct sbx_verdict logged(struct fixture *f, enum sbx_proto proto, const struct sbx_addr *a,
 				 uint16_t port)
 {
@@ -964,7 +988,7 @@ int main(void)
 		cmocka_unit_test(test_dns_pinned),     cmocka_unit_test(test_may_pin),
 		cmocka_unit_test(test_own_embedded),   cmocka_unit_test(test_own_networks),
 		cmocka_unit_test(test_flow_terminated), cmocka_unit_test(test_lease_terminated),
-		cmocka_unit_test(test_loose_name),
+		cmocka_unit_test(test_loose_name),    cmocka_unit_test(test_loose_name_in_gap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
