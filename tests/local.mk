@@ -136,6 +136,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_protect_settings.py \
 	%reldir%/system/test_protect_ways.py \
 	%reldir%/system/test_publish.py \
+	%reldir%/system/test_queued.py \
 	%reldir%/system/test_readme.py \
 	%reldir%/system/test_receipt.py \
 	%reldir%/system/test_refused_names.py \

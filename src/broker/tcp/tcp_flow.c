@@ -9,8 +9,12 @@
 #include "broker/tcp/tcp_flow.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
@@ -118,6 +122,38 @@ void sbx_tcp_close(struct sbx_tcp_flow *f)
 	free(f);
 }
 
+/* Our FIN counts as one byte, and a socket that was reset counts what it has thrown away. */
+bool sbx_tcp_has_queued(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t n_info = sizeof(info);
+	int n = 0;
+
+	return fd >= 0 && ioctl(fd, SIOCOUTQ, &n) == 0 && n > 1 &&
+	       getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n_info) == 0 &&
+	       info.tcpi_state != TCP_CLOSE;
+}
+
+/* A close leaves what is queued to the kernel, which goes on sending it whatever happens here. */
+void sbx_tcp_finish(struct sbx_tcp_flow *f)
+{
+	if (!sbx_tcp_has_queued(f->out.fd)) {
+		sbx_tcp_close(f);
+		return;
+	}
+	shutdown(f->out.fd, SHUT_WR);
+	close_side(&f->in);
+	f->state = SBX_TCP_SENDING;
+	sbx_timer_arm(&f->ctx->timers, SBX_TIMER_IDLE, &f->timeout);
+}
+
+/* The socket reports its end: the last byte was taken, or a RST came. */
+static void on_sent(struct sbx_tcp_flow *f)
+{
+	if (!sbx_tcp_has_queued(f->out.fd))
+		sbx_tcp_close(f);
+}
+
 void sbx_tcp_abort(struct sbx_tcp_flow *f)
 {
 	if (f->in.fd >= 0)
@@ -166,6 +202,9 @@ static void dispatch(struct sbx_tcp_flow *f)
 		break;
 	case SBX_TCP_LINGERING:
 		sbx_tcp_linger_event(f);
+		break;
+	case SBX_TCP_SENDING:
+		on_sent(f);
 		break;
 	}
 }

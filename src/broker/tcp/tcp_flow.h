@@ -32,13 +32,17 @@
  *              socket inside, which connects to the sandbox's loopback.
  *              -> RELAYING. Gone: no server listens inside, timeout
  *   RELAYING   bytes flow both ways (tcp_relay.c).
- *              -> DRAINING. Gone: both ends done, RST, idle (but not a published port's flow)
+ *              -> DRAINING. SENDING: both ends done. Gone: RST, idle (but not a published port's
+ *              flow)
  *   DRAINING   a later HTTP request was refused: our side to the server is shut, its answers to
  *              earlier requests are carried.
  *              -> LINGERING: the server is done. Gone: too slow
  *   LINGERING  the refusal is written and our side shut. Bytes that the client still sends are
  *              thrown away until it closes: closing with unread bytes would send a RST that can
  *              overtake the refusal. -> gone
+ *   SENDING    the sandbox's side is closed, and the kernel still has bytes for the other, who has
+ *              ended and does not take them. They wait for an owner who can still be told to cut.
+ *              -> gone: nothing is queued, RST, idle
  */
 enum sbx_tcp_state {
 	SBX_TCP_OPENING = 0,
@@ -49,6 +53,7 @@ enum sbx_tcp_state {
 	SBX_TCP_RELAYING,
 	SBX_TCP_DRAINING,
 	SBX_TCP_LINGERING,
+	SBX_TCP_SENDING,
 };
 
 struct sbx_tcp_flow;
@@ -170,6 +175,10 @@ struct sbx_tcp_flow *sbx_tcp_flow_new_inward(struct sbx_tcp *t, int fd, uint16_t
 void sbx_tcp_count(struct sbx_tcp *t);
 /* Ends the flow: FIN on both sides that are open. Accepts NULL. */
 void sbx_tcp_close(struct sbx_tcp_flow *f);
+/* Ends the flow as sbx_tcp_close(), but stays until the kernel has sent what is queued outside. */
+void sbx_tcp_finish(struct sbx_tcp_flow *f);
+/* Does the kernel have bytes of @fd that its peer did not take? */
+bool sbx_tcp_has_queued(int fd);
 /* Ends the flow with RST on both sides. */
 void sbx_tcp_abort(struct sbx_tcp_flow *f);
 /* Records the flow, if bytes passed; once. */

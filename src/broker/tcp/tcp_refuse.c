@@ -126,6 +126,8 @@ bool sbx_tcp_refuse_reason(struct sbx_tcp_flow *f, enum sbx_reason reason)
 
 bool sbx_tcp_refuse_drained(struct sbx_tcp_flow *f, const struct sbx_verdict *v)
 {
+	if (sbx_tcp_has_queued(f->out.fd)) /* a server that has ended and takes no more */
+		sbx_tcp_set_reset(f->out.fd);
 	drop_out(f);
 	return say_why(f, v);
 }

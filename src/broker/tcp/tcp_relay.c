@@ -295,7 +295,7 @@ static bool pass_on_eof(struct sbx_tcp_flow *f)
 	if (f->state == SBX_TCP_DRAINING && over[1])
 		return sbx_http_gate_refuse(f);
 	if (over[0] && over[1]) {
-		sbx_tcp_close(f);
+		sbx_tcp_finish(f);
 		return false;
 	}
 	for (size_t i = 0; i < 2; i++)

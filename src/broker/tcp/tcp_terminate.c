@@ -335,6 +335,26 @@ static void on_room(evutil_socket_t fd, short what, void *userdata)
 
 /* --- messages of sbx-tls --- */
 
+/* sbx-tls has ended the flow, and the server has not taken all of it. */
+static void finish_sending(struct sbx_tcp *t, struct sbx_tcp_handed *h)
+{
+	struct sbx_tcp_flow *f;
+
+	if (!sbx_tcp_has_queued(h->fd))
+		return;
+	f = sbx_tcp_flow_new(t, -1, &h->target);
+	if (!f) {
+		sbx_tcp_set_reset(h->fd);
+		return;
+	}
+	f->reached = h->reached;
+	f->out.fd = sbx_fd_steal(&h->fd);
+	if (sbx_tcp_watch(f, &f->out) < 0)
+		sbx_tcp_abort(f);
+	else
+		sbx_tcp_finish(f);
+}
+
 static int on_done(struct sbx_tcp *t, struct sbx_span packet)
 {
 	struct sbx_tcp_handed *h = t->handed;
@@ -355,6 +375,8 @@ static int on_done(struct sbx_tcp *t, struct sbx_span packet)
 	c.duration_ms = sbx_now_ms() - h->began_ms;
 	tell(t, h, &c);
 	cut = h->cut;
+	if (!cut)
+		finish_sending(t, h);
 	handed_free(t, h);
 	finish_cutting(t, cut ? 1 : 0);
 	return 0;
