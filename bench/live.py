@@ -4,8 +4,8 @@
 A sandbox in the world of net.py holds 100 connections, which the server echoes on. Each round opens them anew,
 asks for the air gap, waits for the answer, and ends the gap. The answer says how many flows were cut: a round
 with another number is a failure. Beside it: the same as a process, sbxctl net; a change that cuts nothing (what
-compiling, sending and judging again cost); with attach cgroup the same of the kernel's rules, where root may
-change them.
+compiling, sending and judging again cost); the same with attach cgroup, where the kernel's rules and open sockets
+follow.
 """
 import contextlib
 import json
@@ -13,12 +13,19 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
+import tempfile
 import time
 
+import attach
 import common
 import net
 
+sys.path.insert(0, os.path.join(os.environ.get("SBX_SRCDIR", "."), "tests", "system"))
+from attach_world import AttachWorld, cgroup2_mount  # noqa: E402
+
 SBXCTL = os.path.join(common.INST, "bin", "sbxctl")
+PYTHON = shutil.which("python3", path=common.PATH)
 PORT = 7100
 FLOWS = 100
 TARGET_MS = 5
@@ -61,26 +68,28 @@ def is_cut(c):
     except TimeoutError:
         return False
 for line in sys.stdin:
-    host, n, before = line.split()
+    host, port, n, before = line.split()
     n_cut = sum(map(is_cut, held)) if before == "cut" else 0
     for c in held:
         c.close()
-    held = [socket.create_connection((host, PORT)) for _ in range(int(n))]
+    held = [socket.create_connection((host, int(port))) for _ in range(int(n))]
     for c in held:
         c.sendall(b"x")
         assert c.recv(1) == b"x"
     print(n_cut, flush=True)
-""".replace("PORT", str(PORT))
+"""
 
 
 class Sandbox:
     """A running sandbox with its client inside, and its control socket."""
 
-    def __init__(self, stack, places, argv, host, **kw):
-        self.host = host
-        runtime = places.env["SBX_RUNTIME_DIR"]
+    def __init__(self, stack, argv, to, kw):
+        """@kw: for sbx-run and sbxctl."""
+        self.to = to
+        runtime = kw["env"]["SBX_RUNTIME_DIR"]
         before = set(os.listdir(runtime)) if os.path.isdir(runtime) else set()
-        self.proc = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **kw)
+        self.proc = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                     env=kw["env"])
         stack.callback(common.end, self.proc)
         self.open(0)
         self.id = next(e for e in set(os.listdir(runtime)) - before
@@ -89,11 +98,11 @@ class Sandbox:
         stack.callback(self.control.close)
         self.control.connect(os.path.join(runtime, self.id, "control.sock"))
         self.lines = self.control.makefile("r")
-        self.as_user = places.as_user()
+        self.kw = kw
 
     def open(self, n, cut=False):
         """New connections; how many of those before were cut."""
-        self.proc.stdin.write(f"{self.host} {n} {'cut' if cut else '-'}\n")
+        self.proc.stdin.write(f"{self.to} {n} {'cut' if cut else '-'}\n")
         self.proc.stdin.flush()
         line = self.proc.stdout.readline()
         if not line:
@@ -109,7 +118,7 @@ class Sandbox:
 
     def sbxctl(self, *options):
         out = subprocess.run([SBXCTL, "net", self.id, "--json", *options], check=True, stdout=subprocess.PIPE,
-                             **self.as_user).stdout
+                             **self.kw).stdout
         return json.loads(out)
 
 
@@ -156,17 +165,37 @@ def measure_all(report, sandbox, where, quick):
 
 
 def by_names(report, places, quick):
-    python = shutil.which("python3", path=common.PATH)
     with contextlib.ExitStack() as stack:
         world = net.World(stack, places)
-        world.start([python, "-c", SERVER], "READY")
+        world.start([PYTHON, "-c", SERVER], "READY")
         profile = places.write("live.yaml", f"name: live\nnetwork:\n  allow: [\"{net.NAME}:{PORT}\"]\n")
-        sandbox = Sandbox(stack, places,
-                          world.enter([common.SBX_RUN, "--profile", profile, "--", python, "-c", CLIENT]),
-                          net.NAME, env=places.env)
+        sandbox = Sandbox(stack, world.enter([common.SBX_RUN, "--profile", profile, "--", PYTHON, "-c", CLIENT]),
+                          f"{net.NAME} {PORT}", places.as_user())
         measure_all(report, sandbox, "attach netns", quick)
+
+
+def by_the_hosts_rules(report, quick):
+    """As root, in a host's network namespace, beyond which a world answers."""
+    if not cgroup2_mount():
+        report.note("attach cgroup: left out: no cgroup2 file system is mounted")
+        return
+    with contextlib.ExitStack() as stack:
+        world = AttachWorld(attach.ATTACH_CASE)
+        stack.callback(world.close)
+        top = tempfile.mkdtemp(prefix="sbx-bench-", dir="/dev/shm")
+        stack.callback(shutil.rmtree, top, ignore_errors=True)
+        os.chmod(top, 0o755)
+        env = {"PATH": common.PATH, "LANG": "C.UTF-8", "HOME": "/root",
+               **{f"SBX_{name.upper()}_DIR": os.path.join(top, name) for name in ("state", "runtime", "config")}}
+        profile = os.path.join(top, "live.yaml")
+        with open(profile, "w") as f:
+            f.write(f"name: live\nnetwork:\n  attach: cgroup\n  allow: [\"{attach.ADDR}/32:5432\"]\n")
+        sandbox = Sandbox(stack, [*world.enter, common.SBX_RUN, "--scratch", "--profile", profile, "--", PYTHON, "-c",
+                                  CLIENT], f"{attach.ADDR} 5432", {"env": env})
+        measure_all(report, sandbox, "attach cgroup", quick)
 
 
 def run(report, places, quick):
     report.section(f"From the air gap's command to the cut of {FLOWS} open flows", "median ms", "p95 ms", "max ms")
     by_names(report, places, quick)
+    by_the_hosts_rules(report, quick)
