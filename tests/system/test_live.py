@@ -488,17 +488,20 @@ def numbers(path):
         return [[int(n) for n in words] for words in (text.split() for text in f)]
 
 
-def test_toggled_under_load(sbx, world, clean):
-    """Never a byte after the answer, never a wrong refusal between two changes, and nothing leaks."""
+@pytest.mark.parametrize("lists", [[], ["other.example"]], ids=["kernel", "broker"])
+def test_toggled_under_load(sbx, world, clean, lists):
+    """Never a byte after the answer, never a wrong refusal between two changes, and nothing leaks. With a live list the
+    kernel's rules stay open under the air gap, and the broker alone shuts it."""
     with recorder(sbx, world) as arrivals, open(f"{sbx.tmp}/attempts", "w") as attempts, \
             running(sbx, "/usr/bin/python3", "-c", UPLOAD, profile=NET.replace("7000", "9100"), stdout=attempts) as (_, c):
         assert wait_until(lambda: os.path.getsize(attempts.name) > 0)
         pid = c.ask("show")["sandbox"]["pid"]
+        c.ask("network", allow_out=lists)
         closed = [toggle(c) for _ in range(TOGGLES // 5)]
         before = counts(pid)
         closed += [toggle(c) for _ in range(TOGGLES - len(closed))]
         after = counts(pid)
-        assert c.ask("show")["sandbox"]["generation"] == 1 + 2 * TOGGLES
+        assert c.ask("show")["sandbox"]["generation"] == 2 + 2 * TOGGLES
         c.ask("kill")
     arrived = sorted(n for n, in numbers(arrivals))
     tried = sorted(words for words in numbers(attempts.name) if len(words) == 3)
@@ -511,7 +514,8 @@ def test_toggled_under_load(sbx, world, clean):
         assert between(arrived, answered, asked) == []
         within = [ok for _, end, ok in between(tried, [answered], [asked]) if end < asked]
         n_shut += len(within)
-        assert not any(within)
+        # The broker takes a connection before it refuses it: there the origin is the witness.
+        assert lists or not any(within)
     for (*_, answered), (asked, *_) in zip(closed, closed[1:]):
         within = [ok for _, end, ok in between(tried, [answered], [asked]) if end < asked]
         n_open += len(within)
