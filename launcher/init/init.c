@@ -263,6 +263,8 @@ int main(int argc, char **argv)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_DUMPABLE, 0);
+	/* in a list of processes; after the exec by descriptor it is a number */
+	prctl(PR_SET_NAME, "sbx-init");
 	parse(&in, argc, argv);
 	send_simple(&in, SBX_MSG_INIT_HELLO); /* from pid 1, which the launcher watches; the
 					       * verdicts come from the child */

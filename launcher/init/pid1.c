@@ -355,7 +355,6 @@ _Noreturn void sbx_pid1_stay(const struct sbx_pid1 *given)
 	p.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (p.signals < 0 || watch(&p) < 0)
 		_exit(EXIT_NOT_SET_UP);
-	prctl(PR_SET_NAME, "sbx-init");
 	for (;;)
 		turn(&p);
 }

@@ -271,8 +271,8 @@ def test_root_keeps_no_more_than_it_needs(sbx):
         p.terminate()
         p.communicate(timeout=20)
     assert seen.pop(str(p.pid)) == ("sbx-run", "0", 1 << 5), seen
-    # the stage's are over its own user namespace only: NET_BIND_SERVICE and NET_RAW; cleanup process, broker and sbx-tls
+    # the stage's are over its own user namespace only: NET_BIND_SERVICE, NET_ADMIN, NET_RAW; cleanup process, broker and sbx-tls
     # have none
-    assert sorted(caps for _, _, caps in seen.values()) == [0, 0, 0, 1 << 10 | 1 << 13], seen
+    assert sorted(caps for _, _, caps in seen.values()) == [0, 0, 0, 1 << 10 | 1 << 12 | 1 << 13], seen
     uids = {name: uid for name, uid, _ in seen.values()}
     assert uids["sbx-broker"] != "0" and uids["sbx-tls"] != "0", seen
