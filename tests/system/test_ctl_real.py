@@ -99,6 +99,25 @@ def test_net(sbx, clean, root):
         assert ctl_json(sbx, "net", i, "--replace", "--no-air-gap", root=root)["deny_out"] == []
         assert ctl(sbx, "reload", i, root=root).out == f"{i}: generation 6, 0 flows cut\n"
         assert ctl_json(sbx, "reload", i, root=root)["generation"] == 7
+        # the row keeps what held last
+        assert ctl(sbx, "net", i, "--deny", "x.test", root=root).rc == 0 and ctl(sbx, "kill", i, root=root).rc == 0
+        p.wait(20)
+        last = row(sbx, i, "--all", root=root)
+        assert (last["generation"], last["deny_out"], last["state"]) == (8, ["x.test"], "killed")
+
+
+def test_reload_reads_the_profile(sbx, clean):
+    """One that is broken now is refused whole, and the flow stays; a good one holds."""
+    with talking(sbx) as (p, i):
+        sbx.profile("net", "nam: net\n")
+        r = ctl(sbx, "reload", i)
+        assert r.rc == 1 and "nam" in r.err and r.err.count("\n") == 1, r
+        s = ctl_json(sbx, "show", i)["sandbox"]
+        assert len(s["flows"]) == 1 and s["generation"] == 1
+        sbx.profile("net", NET.replace("v4.test:80", "v6.test"))
+        assert ctl(sbx, "reload", i).out == f"{i}: generation 2, 0 flows cut\n"
+        entries = {e["entry"] for e in ctl_json(sbx, "show", i)["sandbox"]["policy"]}
+        assert "v6.test" in entries and "v4.test:80" not in entries
 
 
 @USERS

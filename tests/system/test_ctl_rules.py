@@ -5,7 +5,7 @@ import json
 import pytest
 
 from control import Client
-from ctl import ctl
+from ctl import ctl, ctl_json
 from test_control import running
 from test_lifecycle import clean, processes, wait_until  # noqa: F401
 from test_names import reaches
@@ -124,3 +124,26 @@ def test_tool_rules(sbx, clean):
     for rule in (allow, deny):
         assert ctl(sbx, "rules", "rm", rule).rc == 0
     assert sbx.run(args, ["ls"]).rc == 126 and sbx.run(args, ["id"]).rc == 0
+
+
+def test_a_running_sandbox_follows(sbx, clean):
+    """rules add waits for it; rules of another workspace are not its own."""
+    sbx.profile("p", PROFILE)
+    with running(sbx, args=["--profile", "p", *W]) as (p, path):
+        i = path.split("/")[-2]
+
+        def entries():
+            return {e["entry"]: e["action"] for e in ctl_json(sbx, "show", i)["sandbox"]["policy"] if e["layer"] == "rule"}
+
+        assert entries() == {}
+        r = ctl(sbx, "rules", "add", *W, "--action", "allow", "allowed.test")
+        rule = r.out.strip()
+        assert r.rc == 0 and r.err == "sbxctl: 1 sandbox follows, 0 flows cut\n", r
+        add(sbx, "deny", "v4.test", workspace="v")
+        assert entries() == {"allowed.test": "allow"}
+        r = ctl(sbx, "exec", i, "--", "curl", "-sS", "-o", "/dev/null", "https://allowed.test/")
+        assert r.rc == 0, r
+        assert ctl(sbx, "rules", "rm", rule).rc == 0 and entries() == {}
+        assert ctl(sbx, "exec", i, "--", "curl", "-sS", "-o", "/dev/null", "https://allowed.test/").rc != 0
+        assert ctl(sbx, "workspace", "set", "w", "--network-default", "allow").rc == 0
+        assert ctl(sbx, "exec", i, "--", "curl", "-sS", "-o", "/dev/null", "https://allowed.test/").rc == 0
