@@ -224,6 +224,15 @@ def do_downloaded():
     return [FLOWS["n"], FLOWS["end"] and FLOWS["end"][1]]
 
 
+def do_leave(addr, port, n):
+    """Sends @n bytes to a server that does not read, and closes."""
+    with socket.socket(family_of(addr), socket.SOCK_STREAM) as s:
+        s.connect((addr, port))
+        s.sendall(bytes(n))
+        s.shutdown(socket.SHUT_WR)
+        return "ok" if s.recv(1) == b"" else "an answer"
+
+
 def do_load(addr, port):
     """Connects and talks again and again."""
     FLOWS.update(stop=False, done=0, errors=[])

@@ -442,3 +442,42 @@ def test_the_owner_flushes_after_a_change(host, sbx, start):  # noqa: F811
     host.nft("flush", "ruleset")
     assert wait_until(lambda: run.p.poll() is not None)
     assert gc(sbx)
+
+
+SLOW = """
+import socket, sys
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+s.bind((sys.argv[1], 9191))
+s.listen()
+print("up", flush=True)
+c, _ = s.accept()
+c.shutdown(socket.SHUT_WR)
+sys.stdin.readline()
+n, end = 0, "end"
+c.settimeout(3)
+try:
+    while data := c.recv(1 << 16):
+        n += len(data)
+except OSError as e:
+    end = "cut"
+print(end, n, flush=True)
+"""
+
+
+@pytest.mark.parametrize("gap", [True, False])
+def test_what_a_closed_socket_left_is_cut(host, sbx, start, gap):  # noqa: F811
+    """A server that ends its side and takes nothing gets nothing after the answer."""
+    far = subprocess.Popen(["nsenter", "-t", str(host.servers.p.pid), "-n", "/usr/bin/python3", "-c", SLOW, A],
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert far.stdout.readline() == "up\n"
+    run = start(BASE + "\n  allow:\n    - {host: a.test, ports: [9191]}\n")
+    control = Control(sbx)
+    assert run("resolve", "a.test")
+    assert run("leave", A, 9191, 30000) == "ok"
+    if gap:
+        assert control.net(air_gapped=True) == 1
+    end, n = far.communicate("go\n", timeout=20)[0].split()
+    assert (end == "cut" and int(n) < 15000) if gap else (end, int(n)) == ("end", 30000)
+    assert run.end()[0] == 0
