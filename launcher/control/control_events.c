@@ -81,14 +81,13 @@ bool sbx_control_events_fill(const struct sbx_control_events *v, struct sbx_cont
 	if (!v->kept)
 		oldest = v->n + 1; /* there was no memory */
 	while (s->next_event <= v->n && sbx_control_session_n_waiting(s) < QUEUE_MAX) {
-		const struct sbx_event *e =
-			v->kept ? &v->kept[s->next_event % SBX_CONTROL_EVENTS_KEPT] : NULL;
+		uint64_t next = s->next_event;
 
-		if (s->next_event < oldest) {
+		if (next < oldest || !v->kept) {
 			if (!put(s, lost_json(oldest - s->next_event)))
 				return false;
 			s->next_event = oldest;
-		} else if (put(s, event_json(e, s->next_event))) {
+		} else if (put(s, event_json(&v->kept[next % SBX_CONTROL_EVENTS_KEPT], next))) {
 			s->next_event++;
 		} else {
 			return false;

@@ -48,13 +48,14 @@ int sbx_live_state_first(struct sbx_live_state *s, const struct sbx_plan *p)
 
 	*s = (struct sbx_live_state){
 		.generation = sbx_policy_generation(p->policy),
-		.live = { .air_gapped = p->air_gap, .deny = { .deny = true } },
+		.live.air_gapped = p->air_gap,
 		.profile = p->profile,
 		.system = p->system,
 		.rules = &p->rules,
 		.blob = malloc(p->n_policy_blob),
 		.n_blob = p->n_policy_blob,
 	};
+	s->live.deny.deny = true;
 	if (!s->blob)
 		return -ENOMEM;
 	memcpy(s->blob, p->policy_blob, p->n_policy_blob);

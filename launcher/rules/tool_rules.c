@@ -36,7 +36,7 @@ int sbx_tool_rules_init(struct sbx_tool_rules *ret_tools, const struct sbx_rules
 		*ret_tools = t;
 		return 0;
 	}
-	t.v = calloc(t.n, sizeof(*t.v));
+	t.v = calloc(t.n, sizeof(const void *));
 	t.allow.v = calloc(t.n, sizeof(*t.allow.v));
 	t.deny.v = calloc(t.n, sizeof(*t.deny.v));
 	if (!t.v || !t.allow.v || !t.deny.v) {
@@ -47,7 +47,7 @@ int sbx_tool_rules_init(struct sbx_tool_rules *ret_tools, const struct sbx_rules
 	for (size_t i = 0; i < rules->n; i++)
 		if (rules->v[i].type == SBX_RULE_TOOL)
 			t.v[t.n++] = &rules->v[i];
-	qsort(t.v, t.n, sizeof(*t.v), by_order);
+	qsort(t.v, t.n, sizeof(const void *), by_order);
 	for (size_t i = 0; i < t.n; i++) {
 		struct sbx_str_list *list = t.v[i]->action == SBX_ALLOW ? &t.allow : &t.deny;
 

@@ -171,7 +171,7 @@ static void pattern_of(const struct sbx_policy_asked *a, enum sbx_action action,
 		       size_t n_buf)
 {
 	char addr[SBX_ADDR_STR_MAX] = "", port[32] = "";
-	struct sbx_addr unmapped;
+	struct sbx_addr unmapped = { 0 };
 	bool brackets = false;
 
 	if (a->addr) {

@@ -60,7 +60,7 @@ if have cppcheck; then
 		--inline-suppr --error-exitcode=1 --max-configs=4 -D__linux__ -D__x86_64__ -D_GNU_SOURCE \
 		--suppress=memleak --suppress=resourceLeak --suppress=readdirCalled \
 		--suppress=internalAstError --suppress=invalidFunctionArg:src/sys/process/proc.c --suppress=invalidFunctionArg:launcher/stage/stage_config.c \
-		--suppress=invalidFunctionArg:src/sys/process/secret_memory.c \
+		--suppress=invalidFunctionArg:src/sys/process/secret_memory.c --suppress=invalidFunctionArg:src/ctl/doctor/doctor_try.c \
 		--library=posix -I. -Isrc "${sources[@]}" >"$log" 2>&1
 	result "cppcheck: ${#sources[@]} files"
 fi

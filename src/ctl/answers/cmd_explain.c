@@ -99,6 +99,8 @@ struct question {
 	const struct values *values;
 	const char *words[8]; /* the flags of sbx-run */
 	struct sbx_dry_plan *base;
+	struct values named; /* --id: the values with the names of the launcher's answer */
+	json_t *shown;	     /* that answer */
 };
 
 static int usage(struct sbx_ctl *ctl, const char *what)
@@ -198,15 +200,16 @@ static int ask_running(struct question *q, const struct sbx_explain_asked *asked
 	return SBX_CTL_FAILED;
 }
 
-/* The profile and the workspace of --id; they live as long as *ret_answer. */
-static int take_names(struct question *q, struct values *v, json_t **ret_answer)
+/* The profile and the workspace of --id; they live as long as q->shown. */
+static int take_names(struct question *q)
 {
+	struct values *v = &q->named;
 	const json_t *sandbox;
-	int status = ask_launcher(q, json_pack("{s:s}", "op", "show"), ret_answer);
+	int status = ask_launcher(q, json_pack("{s:s}", "op", "show"), &q->shown);
 
 	if (status != SBX_CTL_DONE)
 		return status;
-	sandbox = json_object_get(*ret_answer, "sandbox");
+	sandbox = json_object_get(q->shown, "sandbox");
 	*v = *q->values;
 	v->profile = json_string_value(json_object_get(sandbox, "profile"));
 	v->workspace = json_string_value(json_object_get(sandbox, "workspace"));
@@ -252,24 +255,19 @@ static int ask_view(struct question *q, bool command)
 {
 	struct sbx_ctl *ctl = q->ctl;
 	static struct sbx_explained e; /* large */
-	struct values named;
-	json_t *shown = NULL;
 	int r;
 
 	if (ctl->argc != 2)
 		return usage(ctl, command ? "command takes one NAME" : "mount takes one PATH");
 	if (q->values->address || q->values->method || q->values->path)
 		return usage(ctl, "--address, --method and --path are for connections");
-	r = q->values->id ? take_names(q, &named, &shown) : SBX_CTL_DONE;
+	r = q->values->id ? take_names(q) : SBX_CTL_DONE;
 	if (r == SBX_CTL_DONE)
 		r = plan_base(q);
-	if (r != SBX_CTL_DONE) {
-		json_decref(shown);
+	if (r != SBX_CTL_DONE)
 		return r;
-	}
 	r = (command ? sbx_explain_command : sbx_explain_mount)(q->base, q->words, ctl->argv[1],
 								&e);
-	json_decref(shown);
 	return r < 0 ? sbx_ctl_status(ctl, r, "explain") : answer(ctl, &e);
 }
 
@@ -288,6 +286,7 @@ static int run(struct sbx_ctl *ctl)
 	else
 		status = usage(ctl, "the first word is tcp, udp, mount or command");
 	sbx_dry_plan_free(q.base);
+	json_decref(q.shown);
 	return status;
 }
 

@@ -68,7 +68,7 @@ static int read_rows(struct sbx_ctl *ctl, struct sbx_store *store, struct list *
 	const struct values *v = ctl->values;
 	struct sbx_store_task_filter filter = { .state = v->all ? NULL : "open",
 						.workspace = v->workspace };
-	int r;
+	int r = 0;
 
 	do {
 		list->n = 0;
