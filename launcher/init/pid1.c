@@ -8,12 +8,12 @@
  * can signal one another.
  *
  * A process inside has the same uid, and is hostile. It can send pid 1 signals, which are blocked
- * or ignored (pid_namespaces(7)); make any number of orphans; lower pid 1's limits; and use up the
- * processes. It cannot reach a descriptor of pid 1, or of a child that has not executed yet: they
- * are not dumpable. So each turn reaps a bounded number of processes and reads one message, a fork
- * that fails is reported, and the wait is that of epoll(7), because poll(2) fails when
- * RLIMIT_NOFILE is 0. A status is that of the process that pid 1 forked for the EXEC: its pid
- * cannot be another's before it is reaped here.
+ * or ignored (pid_namespaces(7)); make any number of orphans; and use up the processes. It cannot
+ * reach a descriptor of pid 1, or of a child that has not executed yet: they are not dumpable. The
+ * filter refuses it pid 1's limits and priority. So each turn reaps a bounded number of processes
+ * and reads one message, and a fork that fails is reported. The wait is that of epoll(7), because
+ * poll(2) fails when a caller's RLIMIT_NOFILE is 0. A status is that of the process that pid 1
+ * forked for the EXEC: its pid cannot be another's before it is reaped here.
  *
  * Messages to the launcher never block: there is one for each EXEC, and the launcher has at most
  * SBX_EXECS_MAX of them open (launcher/exec/execs.h).

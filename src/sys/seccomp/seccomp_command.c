@@ -202,6 +202,20 @@ static const struct sbx_seccomp_row rows[] = {
 	REFUSE_IF(prlimit64, "RLIMIT_CORE, set", 0, "says it did: nothing dumps core here",
 		  ARG_IS(1, RLIMIT_CORE), ARG_NOT(2, 0)),
 
+	/* Pid 1 starts the commands that come later (sbxctl exec). It has the ids of the others,
+	 * which could take its descriptors away, or its turn of the processor. */
+	REFUSE_IF(prlimit64, "pid 1, set", EPERM, "commands that come later need its limits",
+		  ARG_IS(0, 1), ARG_NOT(2, 0)),
+	REFUSE_IF(sched_setscheduler, "pid 1", EPERM, "commands that come later wait for it",
+		  ARG_IS(0, 1)),
+	REFUSE_IF(sched_setparam, "pid 1", EPERM, "as sched_setscheduler", ARG_IS(0, 1)),
+	REFUSE_IF(sched_setattr, "pid 1", EPERM, "as sched_setscheduler", ARG_IS(0, 1)),
+	REFUSE_IF(sched_setaffinity, "pid 1", EPERM, "as sched_setscheduler", ARG_IS(0, 1)),
+	REFUSE_IF(setpriority, "pid 1", EPERM, "as sched_setscheduler", ARG_IS(0, PRIO_PROCESS),
+		  ARG_IS(1, 1)),
+	REFUSE_IF(setpriority, "PRIO_USER", EPERM, "pid 1 is among the user's processes",
+		  ARG_IS(0, PRIO_USER)),
+
 	/* Families: all but AF_UNIX 1, AF_INET 2, AF_INET6 10 and AF_NETLINK 16. The row "family
 	 * over 16" compares whole registers: a number with an upper half that is not zero is over
 	 * 16. */

@@ -501,6 +501,29 @@ static void test_command_core_limit(void **state)
 	assert_int_equal(COMMAND(SYS_setrlimit, RLIMIT_NOFILE, 0x1000, 0, 0), SECCOMP_RET_ALLOW);
 }
 
+/* Nothing is taken from pid 1; the same calls for other processes pass. */
+static void test_command_pid_1(void **state)
+{
+	static const int calls[] = { SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr,
+				     SYS_sched_setaffinity };
+
+	(void)state;
+	assert_int_equal(COMMAND(SYS_prlimit64, 1, RLIMIT_NOFILE, 0x1000, 0), ERRNO(EPERM));
+	assert_int_equal(COMMAND(SYS_prlimit64, HIGH | 1, RLIMIT_NOFILE, 0x1000, 0), ERRNO(EPERM));
+	assert_int_equal(COMMAND(SYS_prlimit64, 1, RLIMIT_NOFILE, 0, 0x1000), SECCOMP_RET_ALLOW);
+	assert_int_equal(COMMAND(SYS_prlimit64, 2, RLIMIT_NOFILE, 0x1000, 0), SECCOMP_RET_ALLOW);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		assert_int_equal(COMMAND(calls[i], 1, 0x1000, 0x1000, 0), ERRNO(EPERM));
+		assert_int_equal(COMMAND(calls[i], HIGH | 1, 0x1000, 0x1000, 0), ERRNO(EPERM));
+		assert_int_equal(COMMAND(calls[i], 0, 0x1000, 0x1000, 0), SECCOMP_RET_ALLOW);
+		assert_int_equal(COMMAND(calls[i], 2, 0x1000, 0x1000, 0), SECCOMP_RET_ALLOW);
+	}
+	assert_int_equal(COMMAND(SYS_setpriority, PRIO_PROCESS, 1, 5, 0), ERRNO(EPERM));
+	assert_int_equal(COMMAND(SYS_setpriority, PRIO_PROCESS, 0, 5, 0), SECCOMP_RET_ALLOW);
+	assert_int_equal(COMMAND(SYS_setpriority, PRIO_USER, 0, 5, 0), ERRNO(EPERM));
+	assert_int_equal(COMMAND(SYS_setpriority, PRIO_PGRP, 0, 5, 0), SECCOMP_RET_ALLOW);
+}
+
 static void test_command_socket(void **state)
 {
 	(void)state;
@@ -878,6 +901,7 @@ int main(void)
 		cmocka_unit_test(test_command_clone),
 		cmocka_unit_test(test_command_ioctl),
 		cmocka_unit_test(test_command_core_limit),
+		cmocka_unit_test(test_command_pid_1),
 		cmocka_unit_test(test_command_groups),
 		cmocka_unit_test(test_command_socket),
 		cmocka_unit_test(test_helpers_cannot),
