@@ -174,7 +174,9 @@ static int print_table(struct sbx_ctl *ctl, const json_t *rows)
 	if (!table)
 		return -ENOMEM;
 	json_array_foreach(rows, i, row)
+	{
 		add_row(ctl, table, row);
+	}
 	return sbx_table_print(table, &ctl->out);
 }
 
