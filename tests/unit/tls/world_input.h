@@ -29,7 +29,8 @@ static inline void input_begin(struct world_input *in, uint8_t flags)
 static inline void input_put(struct world_input *in, const void *p, size_t n)
 {
 	assert(n <= sizeof(in->p) - in->n);
-	memcpy(in->p + in->n, p, n);
+	if (n > 0) /* @p may be NULL then */
+		memcpy(in->p + in->n, p, n);
 	in->n += n;
 }
 

@@ -35,7 +35,7 @@ struct got {
 	int fds[SBX_N_EXEC_FDS];
 };
 
-static void tell(struct fixture *f, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void tell(struct fixture *f, const char *fmt, ...)
 {
 	size_t n = strlen(f->told);
 	va_list ap;

@@ -125,8 +125,8 @@ static void random_input(struct input *in)
 		"network: {mode: full}",
 		"network: {mode: offline}",
 		"network: {allow: [{host: a.example, access: read-only}]}",
-		"network: {allow: [{host: \"*.a.example\", access: read-only}, {host: b.example, "
-		"ports: [22], check: none}], deny: [\"x.a.example:443\"]}",
+		("network: {allow: [{host: \"*.a.example\", access: read-only}, {host: b.example, "
+		 "ports: [22], check: none}], deny: [\"x.a.example:443\"]}"),
 		"network: {default: allow, allow: [{host: \"*.x.a.example\", inspect: true}]}",
 	};
 	char text[128];
